@@ -15,8 +15,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kernbench/kernbench"
+	"github.com/kernbench/kernbench/internal/printable"
 	"github.com/kernbench/kernbench/task"
 	"github.com/kernbench/kernbench/torch"
+	"github.com/kernbench/kernbench/torch/dist"
 )
 
 var update = flag.Bool("update", false, "rewrite the figures of the documentation")
@@ -68,7 +70,7 @@ func TestDocFigures(t *testing.T) {
 	for _, name := range []string{"task_chain", "task_fanout", "task_stencil", "treduce_tasks"} {
 		pictures[name] = chart(t, name)
 	}
-	for _, name := range task.RuntimeNames() { // the one program, for each
+	for _, name := range printable.Words(task.Runtimes) { // the one program, for each
 		pictures["task_"+name] = chart(t, "task_fanout", "--count", "8", "--tile", "16384", "--runtime", name)
 	}
 	for name, got := range pictures {
@@ -219,11 +221,11 @@ func TestWorkerListing(t *testing.T) {
 }
 
 // TestHostAPIListings holds the listings of host-api.md, other than that of a bench, against
-// the examples of package torch.
+// the examples of packages torch and dist.
 func TestHostAPIListings(t *testing.T) {
 	const page = "docs/host-api.md"
 	margin := regexp.MustCompile(`(?m)^\s+`)
-	examples, found := margin.ReplaceAllString(read(t, "torch/example_test.go")+read(t, "torch/groups_example_test.go"), ""), 0
+	examples, found := margin.ReplaceAllString(read(t, "torch/example_test.go")+read(t, "torch/dist/example_test.go"), ""), 0
 	for _, block := range strings.Split(read(t, page), "```go\n")[1:] {
 		block, _, _ = strings.Cut(block, "```")
 		if strings.HasPrefix(block, "func train(") {
@@ -291,21 +293,36 @@ func TestParallelPageNamesEverything(t *testing.T) {
 	}
 }
 
-// TestHostAPINamesEverything looks for the methods that PyTorch's users come for in
-// host-api.md.
+// TestHostAPINamesEverything looks for the methods and functions that PyTorch's users come for
+// in host-api.md.
 func TestHostAPINamesEverything(t *testing.T) {
 	const page = "docs/host-api.md"
 	text := read(t, page)
-	for _, v := range []any{&torch.Distributed{}, &torch.Tensor{}, &torch.Work{}, &torch.Launched{}, &torch.Array{}} {
+	names := map[string]bool{}
+	for _, v := range []any{&torch.Tensor{}, &dist.Work{}, &dist.Group{}, &torch.Launched{}, &torch.Array{}} {
 		kind := reflect.TypeOf(v)
 		for i := range kind.NumMethod() {
-			name := kind.Method(i).Name
-			if base, async := strings.CutSuffix(name, "Async"); async {
-				name = base // one row says that there is such a form of each
+			names[kind.Method(i).Name] = true
+		}
+	}
+	files, err := filepath.Glob("torch/dist/*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		if !strings.HasSuffix(file, "_test.go") {
+			for _, found := range regexp.MustCompile(`(?m)^func ([A-Z]\w*)`).FindAllStringSubmatch(read(t, file), -1) {
+				names[found[1]] = true
 			}
-			if !regexp.MustCompile("\\b" + name + "\\b").MatchString(text) {
-				t.Errorf("%s does not name %s of %v", page, name, kind)
-			}
+		}
+	}
+	if len(names) < 100 {
+		t.Errorf("found %d names, want at least 100", len(names))
+	}
+	for name := range names {
+		base, _ := strings.CutSuffix(name, "Async") // one row says that there is such a form of each
+		if !regexp.MustCompile("\\b" + base + "\\b").MatchString(text) {
+			t.Errorf("%s does not name %s", page, name)
 		}
 	}
 }

@@ -9,16 +9,16 @@ import (
 
 // BenchmarkPrefill is 1,024 tokens of 8 query heads over a cube, without values.
 func BenchmarkPrefill(b *testing.B) {
-	ctx := newContext(b, torch.Options{NoData: true})
+	r := newContext(b, torch.Options{NoData: true})
 	for b.Loop() {
-		runPrefill(b, ctx, Prefill{Mesh: OfCube(ctx, 0, 0), Heads: Heads{8, 1, 128}, Tokens: 1024}, tl.F16)
+		runPrefill(b, r, Prefill{Mesh: OfCube(r, 0, 0), Heads: Heads{8, 1, 128}, Tokens: 1024}, tl.F16)
 	}
 }
 
 // BenchmarkDecode is a token of 8 query heads with a context of 8,192 over a cube.
 func BenchmarkDecode(b *testing.B) {
-	ctx := newContext(b, torch.Options{NoData: true})
+	r := newContext(b, torch.Options{NoData: true})
 	for b.Loop() {
-		runDecode(b, ctx, Decode{Mesh: OfCube(ctx, 0, 0), Heads: Heads{8, 1, 128}, Context: 8192, Tokens: 1}, tl.F16)
+		runDecode(b, r, Decode{Mesh: OfCube(r, 0, 0), Heads: Heads{8, 1, 128}, Context: 8192, Tokens: 1}, tl.F16)
 	}
 }

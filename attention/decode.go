@@ -24,8 +24,8 @@ type Decode struct {
 // Launch computes out from q, [Tokens Query·Dim] placed as Mesh.Copies says, and k and v,
 // [Context KV·Dim] as Heads.Spread has it for the lanes, placed as Mesh.Rows says. out is
 // on the roots, lane by lane: [lanes·Tokens Query·Dim/lanes] on torch.On(Mesh.Roots()...).
-func (d Decode) Launch(ctx *torch.Context, q, k, v, out *torch.Tensor) (*torch.Launched, error) {
-	l, err := d.launch(ctx, q.DType())
+func (d Decode) Launch(r *torch.Rank, q, k, v, out *torch.Tensor) (*torch.Launched, error) {
+	l, err := d.launch(r, q.DType())
 	if err == nil {
 		err = l.inputs(q, k, v)
 	}
@@ -35,32 +35,32 @@ func (d Decode) Launch(ctx *torch.Context, q, k, v, out *torch.Tensor) (*torch.L
 	if err != nil {
 		return nil, err
 	}
-	return ctx.Launch("attention_decode", l.kernel, q, k, v, out, torch.PEs(d.Mesh.PEs()...), torch.Neighbors(d.Mesh.Connections()))
+	return r.Launch("attention_decode", l.kernel, q, k, v, out, torch.PEs(d.Mesh.PEs()...), torch.Neighbors(d.Mesh.Connections()))
 }
 
 // LaunchLocal runs the first half of Launch, for whoever wants to see the halves apart. It
 // writes states, a vector of f32 over Mesh.PEs with StateElems for each.
-func (d Decode) LaunchLocal(ctx *torch.Context, q, k, v, states *torch.Tensor) (*torch.Launched, error) {
-	l, err := d.launch(ctx, q.DType())
+func (d Decode) LaunchLocal(r *torch.Rank, q, k, v, states *torch.Tensor) (*torch.Launched, error) {
+	l, err := d.launch(r, q.DType())
 	if err == nil {
 		err = l.inputs(q, k, v)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return ctx.Launch("attention_local", l.localKernel, q, k, v, states, torch.PEs(d.Mesh.PEs()...))
+	return r.Launch("attention_local", l.localKernel, q, k, v, states, torch.PEs(d.Mesh.PEs()...))
 }
 
 // LaunchMerge runs the second half, and computes out from states.
-func (d Decode) LaunchMerge(ctx *torch.Context, states, out *torch.Tensor) (*torch.Launched, error) {
-	l, err := d.launch(ctx, out.DType())
+func (d Decode) LaunchMerge(r *torch.Rank, states, out *torch.Tensor) (*torch.Launched, error) {
+	l, err := d.launch(r, out.DType())
 	if err == nil {
 		err = l.result(out)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return ctx.Launch("attention_merge", l.mergeKernel, states, out, torch.PEs(d.Mesh.PEs()...), torch.Neighbors(d.Mesh.Connections()))
+	return r.Launch("attention_merge", l.mergeKernel, states, out, torch.PEs(d.Mesh.PEs()...), torch.Neighbors(d.Mesh.Connections()))
 }
 
 // StateElems returns the elements of f32 that the states of a PE take in memory.
@@ -68,8 +68,8 @@ func (d Decode) StateElems() int {
 	return d.Heads.Query / len(d.Mesh.Lanes) * d.Tokens * (d.Heads.Dim + 2)
 }
 
-func (d Decode) launch(ctx *torch.Context, dtype tl.DType) (*decode, error) {
-	l, err := newLayer(ctx, d.Mesh, d.Heads, d.Context, dtype)
+func (d Decode) launch(r *torch.Rank, dtype tl.DType) (*decode, error) {
+	l, err := newLayer(r, d.Mesh, d.Heads, d.Context, dtype)
 	if err != nil {
 		return nil, err
 	}
@@ -101,7 +101,7 @@ func (d *decode) result(out *torch.Tensor) error {
 	shards := out.Shards()
 	ok := out.Shape().String() == want.String() && out.DType() == d.dtype && len(shards) == len(roots)
 	for i, s := range shards {
-		ok = ok && d.ctx.PE(s.SIP, s.Cube, s.PE) == roots[i]
+		ok = ok && d.rank.PE(s.SIP, s.Cube, s.PE) == roots[i]
 	}
 	if !ok {
 		return fmt.Errorf("attention: the result %v %v: want %v %v on torch.On(Mesh.Roots()...)", out.DType(), out.Shape(), d.dtype, want)

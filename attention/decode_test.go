@@ -26,10 +26,10 @@ func TestDecode(t *testing.T) {
 func TestDecodeOfAnything(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		slots := rapid.SampledFrom([]string{"1", "4"}).Draw(r, "slots")
-		ctx := newContext(t, torch.Options{Race: true}, "pe.ipcq.n_slots="+slots, "pe.ipcq.slot_size=256 B")
+		self := newContext(t, torch.Options{Race: true}, "pe.ipcq.n_slots="+slots, "pe.ipcq.slot_size=256 B")
 		kv := rapid.IntRange(1, 8).Draw(r, "kv")
 		tokens := rapid.IntRange(1, 4).Draw(r, "tokens")
-		runDecode(t, ctx, Decode{
+		runDecode(t, self, Decode{
 			Mesh:    onPEs(rapid.IntRange(1, 5).Draw(r, "w"), rapid.IntRange(1, 4).Draw(r, "h")),
 			Heads:   Heads{kv * rapid.IntRange(1, 3).Draw(r, "group"), kv, 8},
 			Context: rapid.IntRange(tokens, 60).Draw(r, "context"),
@@ -40,16 +40,16 @@ func TestDecodeOfAnything(t *testing.T) {
 
 func TestDecodeOverCubes(t *testing.T) {
 	for _, h := range []Heads{{8, 1, 16}, {16, 2, 16}, {8, 8, 16}, {6, 3, 16}} {
-		ctx := newContext(t, torch.Options{Race: true})
-		runDecode(t, ctx, Decode{Mesh: OfSIP(ctx, 0, h.Lanes(8)), Heads: h, Context: 50, Tokens: 2}, tl.F16)
+		r := newContext(t, torch.Options{Race: true})
+		runDecode(t, r, Decode{Mesh: OfSIP(r, 0, h.Lanes(8)), Heads: h, Context: 50, Tokens: 2}, tl.F16)
 	}
 }
 
 // TestDecodeInLittleRoom: a shard that is larger than TCM is read block by block, and new
 // tokens whose states do not fit are computed in turn.
 func TestDecodeInLittleRoom(t *testing.T) {
-	ctx := newContext(t, torch.Options{Race: true}, "pe.tcm.size=64 KiB", "pe.ipcq.slot_size=512 B") // a shard has 75 KiB
-	runDecode(t, ctx, Decode{Mesh: onPEs(2, 2), Heads: Heads{4, 2, 64}, Context: 600, Tokens: 10}, tl.F16)
+	r := newContext(t, torch.Options{Race: true}, "pe.tcm.size=64 KiB", "pe.ipcq.slot_size=512 B") // a shard has 75 KiB
+	runDecode(t, r, Decode{Mesh: onPEs(2, 2), Heads: Heads{4, 2, 64}, Context: 600, Tokens: 10}, tl.F16)
 }
 
 // TestMerges is the way of states to the middle of a 4×3 mesh:
@@ -78,15 +78,15 @@ func TestMerges(t *testing.T) {
 }
 
 func TestMeshes(t *testing.T) {
-	ctx := newContext(t, torch.Options{NoData: true})
+	r := newContext(t, torch.Options{NoData: true})
 	// Corners NW, NE, SW, SE have two PEs each, the first of which is at the outer side.
-	cube := OfCube(ctx, 0, 1)
+	cube := OfCube(r, 0, 1)
 	if want := []int{8, 9, 11, 10, 12, 13, 15, 14}; cube.W != 4 || cube.H != 2 || !slices.Equal(cube.Lanes[0], want) {
 		t.Errorf("a cube is %v of %v, want 4×2 of %v", cube, cube.Lanes, want)
 	}
-	sip := OfSIP(ctx, 0, 8)
-	if sip.W != 4 || sip.H != 4 || len(sip.Lanes) != 8 || sip.Lanes[3][5] != ctx.PE(0, 5, 3) {
-		t.Errorf("a SIP is %v, with PE %d as lane 3 of cube 5; want 4×4, 8 lanes and PE %d", sip, sip.Lanes[3][5], ctx.PE(0, 5, 3))
+	sip := OfSIP(r, 0, 8)
+	if sip.W != 4 || sip.H != 4 || len(sip.Lanes) != 8 || sip.Lanes[3][5] != r.PE(0, 5, 3) {
+		t.Errorf("a SIP is %v, with PE %d as lane 3 of cube 5; want 4×4, 8 lanes and PE %d", sip, sip.Lanes[3][5], r.PE(0, 5, 3))
 	}
 	table := onPEs(2, 2).Connections()
 	want := []torch.Connection{

@@ -21,21 +21,22 @@ func numbers(n, step int) []float32 {
 }
 
 // newContext is a machine that looks for races: the default, with settings.
-func newContext(t testing.TB, o torch.Options, sets ...string) *torch.Context {
+func newContext(t testing.TB, o torch.Options, sets ...string) *torch.Rank {
 	t.Helper()
-	spec, err := topology.Load("default", sets...)
+	spec, err := topology.Load(t.Context(), "default", sets...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if o.Topology, err = topology.Compile(spec); err != nil {
 		t.Fatal(err)
 	}
-	ctx, err := torch.New(t.Context(), o)
+	c, err := torch.New(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(ctx.Close)
-	return ctx
+	r := c.Main()
+	t.Cleanup(r.Close)
+	return r
 }
 
 // onPEs is a mesh of the first PEs of the system.
@@ -75,28 +76,28 @@ func (o *operands) reference(offset int) *dense.Matrix {
 }
 
 // tensors makes Q, K and V, placed as a mesh needs them.
-func (o *operands) tensors(ctx *torch.Context, m Mesh, queries torch.Placement) (q, k, v *torch.Tensor) {
+func (o *operands) tensors(r *torch.Rank, m Mesh, queries torch.Placement) (q, k, v *torch.Tensor) {
 	lanes := len(m.Lanes)
 	matrix := func(x []float32, heads int, on torch.Placement) *torch.Tensor {
-		return torch.Must(ctx.FromSlice(x, o.dtype, torch.Shape{len(x) / (heads * o.heads.Dim), heads * o.heads.Dim}, on))
+		return torch.Must(r.FromSlice(x, o.dtype, torch.Shape{len(x) / (heads * o.heads.Dim), heads * o.heads.Dim}, on))
 	}
 	spread := max(o.heads.KV, lanes)
 	return matrix(o.q, o.heads.Query, queries), matrix(o.heads.Spread(o.k, lanes), spread, m.Rows()), matrix(o.heads.Spread(o.v, lanes), spread, m.Rows())
 }
 
 // compare compares a tensor with its reference, and the whole run with one without races.
-func compare(t testing.TB, ctx *torch.Context, what string, x *torch.Tensor, want *dense.Matrix) {
+func compare(t testing.TB, self *torch.Rank, what string, x *torch.Tensor, want *dense.Matrix) {
 	t.Helper()
-	torch.OK(ctx.CheckWithin(what, x, want.V, want.Tolerances()))
-	for _, c := range ctx.Checks() {
+	torch.OK(self.CheckWithin(what, x, want.V, want.Tolerances()))
+	for _, c := range self.Checks() {
 		if c.Wrong != "" {
 			t.Errorf("%s: %s", c.Name, c.Wrong)
 		}
 	}
-	if !ctx.LooksForRaces() {
+	if !self.LooksForRaces() {
 		return
 	}
-	races, err := ctx.Races()
+	races, err := self.Races()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,27 +107,27 @@ func compare(t testing.TB, ctx *torch.Context, what string, x *torch.Tensor, wan
 }
 
 // runPrefill runs a prefill and compares every element.
-func runPrefill(t testing.TB, ctx *torch.Context, p Prefill, dtype tl.DType) *torch.Launched {
+func runPrefill(t testing.TB, r *torch.Rank, p Prefill, dtype tl.DType) *torch.Launched {
 	t.Helper()
 	what := fmt.Sprintf("%v of %v, %d tokens %v, causal %v", p.Mesh, p.Heads, p.Tokens, dtype, p.Causal)
 	o := newOperands(p.Heads, p.Tokens, p.Tokens, dtype)
-	q, k, v := o.tensors(ctx, p.Mesh, p.Mesh.Rows())
-	out := torch.Must(ctx.Zeros(dtype, q.Shape(), p.Mesh.Rows()))
-	l, err := p.Launch(ctx, q, k, v, out)
+	q, k, v := o.tensors(r, p.Mesh, p.Mesh.Rows())
+	out := torch.Must(r.Zeros(dtype, q.Shape(), p.Mesh.Rows()))
+	l, err := p.Launch(r, q, k, v, out)
 	if err == nil {
 		err = l.Wait()
 	}
 	if err != nil {
 		t.Fatalf("%s: %v", what, err)
 	}
-	if !ctx.HasData() {
+	if !r.HasData() {
 		return l
 	}
 	offset := dense.NoMask
 	if p.Causal {
 		offset = 0
 	}
-	compare(t, ctx, what, out, o.reference(offset))
+	compare(t, r, what, out, o.reference(offset))
 	return l
 }
 
@@ -142,36 +143,36 @@ func laned(m *dense.Matrix, lanes int) *dense.Matrix {
 }
 
 // runDecode runs a decode, at once and in halves, and compares every element.
-func runDecode(t testing.TB, ctx *torch.Context, d Decode, dtype tl.DType) *torch.Launched {
+func runDecode(t testing.TB, r *torch.Rank, d Decode, dtype tl.DType) *torch.Launched {
 	t.Helper()
 	what := fmt.Sprintf("%v of %v, %d of %d tokens %v", d.Mesh, d.Heads, d.Tokens, d.Context, dtype)
 	o := newOperands(d.Heads, d.Tokens, d.Context, dtype)
-	q, k, v := o.tensors(ctx, d.Mesh, d.Mesh.Copies())
+	q, k, v := o.tensors(r, d.Mesh, d.Mesh.Copies())
 	lanes := len(d.Mesh.Lanes)
 	shape := torch.Shape{lanes * d.Tokens, d.Heads.Query * d.Heads.Dim / lanes}
-	out := torch.Must(ctx.Zeros(dtype, shape, torch.On(d.Mesh.Roots()...)))
-	l, err := d.Launch(ctx, q, k, v, out)
+	out := torch.Must(r.Zeros(dtype, shape, torch.On(d.Mesh.Roots()...)))
+	l, err := d.Launch(r, q, k, v, out)
 	if err == nil {
 		err = l.Wait()
 	}
 	if err != nil {
 		t.Fatalf("%s: %v", what, err)
 	}
-	if !ctx.HasData() {
+	if !r.HasData() {
 		return l
 	}
 	want := laned(o.reference(d.Context-d.Tokens), lanes)
-	compare(t, ctx, what, out, want)
+	compare(t, r, what, out, want)
 
-	again := torch.Must(ctx.Zeros(dtype, shape, torch.On(d.Mesh.Roots()...)))
-	states := torch.Must(ctx.Zeros(tl.F32, torch.Shape{len(d.Mesh.PEs()) * d.StateElems()}, torch.On(d.Mesh.PEs()...)))
-	if _, err := d.LaunchLocal(ctx, q, k, v, states); err != nil {
+	again := torch.Must(r.Zeros(dtype, shape, torch.On(d.Mesh.Roots()...)))
+	states := torch.Must(r.Zeros(tl.F32, torch.Shape{len(d.Mesh.PEs()) * d.StateElems()}, torch.On(d.Mesh.PEs()...)))
+	if _, err := d.LaunchLocal(r, q, k, v, states); err != nil {
 		t.Fatalf("%s: %v", what, err)
 	}
-	if _, err := d.LaunchMerge(ctx, states, again); err != nil {
+	if _, err := d.LaunchMerge(r, states, again); err != nil {
 		t.Fatalf("%s: %v", what, err)
 	}
-	torch.OK(ctx.Check(what+", in halves", again, torch.Must(out.Numpy())))
-	compare(t, ctx, what+", in halves", again, want)
+	torch.OK(r.Check(what+", in halves", again, torch.Must(out.Numpy())))
+	compare(t, r, what+", in halves", again, want)
 	return l
 }

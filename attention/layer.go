@@ -13,7 +13,7 @@ import (
 // heads a PE has, and in what blocks it works.
 type layer struct {
 	grid
-	ctx    *torch.Context
+	rank   *torch.Rank
 	mesh   Mesh
 	dtype  tl.DType
 	kv     int // KV heads of a PE
@@ -34,7 +34,7 @@ const blockKeys = 128
 // tileRows is how many rows of queries a tile has, roughly.
 const tileRows = 64
 
-func newLayer(ctx *torch.Context, m Mesh, h Heads, tokens int, dtype tl.DType) (layer, error) {
+func newLayer(r *torch.Rank, m Mesh, h Heads, tokens int, dtype tl.DType) (layer, error) {
 	if err := m.check(); err != nil {
 		return layer{}, err
 	}
@@ -48,9 +48,10 @@ func newLayer(ctx *torch.Context, m Mesh, h Heads, tokens int, dtype tl.DType) (
 	case tokens < 1:
 		return layer{}, fmt.Errorf("attention: %d tokens: there has to be one", tokens)
 	}
-	spec := ctx.Topology().Spec().PE
-	l := layer{grid: m.grid(), ctx: ctx, mesh: m, dtype: dtype, dim: h.Dim, scale: h.Scale(), tokens: tokens, tcm: int(spec.TCM.Size)}
-	l.kv, l.group = h.of(lanes)
+	spec := r.Topology().Spec().PE
+	l := layer{grid: m.grid(), rank: r, mesh: m, dtype: dtype, dim: h.Dim, scale: h.Scale(), tokens: tokens, tcm: int(spec.TCM.Size)}
+	l.kv = max(1, h.KV/lanes)
+	l.group = h.Query / lanes / l.kv
 	l.share = tl.CDiv(tokens, m.Holders())
 	l.keys = min(blockKeys, l.share)
 	l.chunk = max(1, tileRows/l.group)
@@ -71,7 +72,7 @@ func (l *layer) laid(name string, x *torch.Tensor, rows, cols int, cut bool) err
 	}
 	held := map[int]torch.Shard{}
 	for _, s := range x.Shards() {
-		held[l.ctx.PE(s.SIP, s.Cube, s.PE)] = s
+		held[l.rank.PE(s.SIP, s.Cube, s.PE)] = s
 	}
 	wide := cols / len(l.mesh.Lanes)
 	for lane, pes := range l.mesh.Lanes {
@@ -179,12 +180,6 @@ func (h Heads) Spread(rows []float32, lanes int) []float32 {
 		}
 	}
 	return spread
-}
-
-// of returns the heads that a PE has: its KV heads, and query heads for each of them.
-func (h Heads) of(lanes int) (kv, group int) {
-	kv = max(1, h.KV/lanes)
-	return kv, h.Query / lanes / kv
 }
 
 // Mask says which keys of a block the rows of a tile of queries see. The zero Mask hides

@@ -19,11 +19,11 @@ type Mesh struct {
 
 // OfCube returns the PEs of a cube as a mesh of one lane, each of them beside those that are
 // near it on the die.
-func OfCube(ctx *torch.Context, sip, cube int) Mesh {
-	g := ctx.Topology()
-	pes := ctx.CubePEs(sip, cube)
+func OfCube(r *torch.Rank, sip, cube int) Mesh {
+	g := r.Topology()
+	pes := r.CubePEs(sip, cube)
 	at := func(number int) topology.Point {
-		sip, cube, pe := ctx.Place(number)
+		sip, cube, pe := r.Place(number)
 		return g.Node(g.PERouter(sip, cube, pe)).Pos
 	}
 	slices.SortStableFunc(pes, func(a, b int) int {
@@ -42,15 +42,15 @@ func OfCube(ctx *torch.Context, sip, cube int) Mesh {
 }
 
 // OfSIP returns the cubes of a SIP as a mesh, with so many PEs of each at work.
-func OfSIP(ctx *torch.Context, sip, lanes int) Mesh {
-	spec := ctx.Topology().Spec()
+func OfSIP(r *torch.Rank, sip, lanes int) Mesh {
+	spec := r.Topology().Spec()
 	if lanes < 1 || lanes > spec.PEsPerCube() {
 		panic(&torch.Error{Op: "OfSIP", Err: fmt.Errorf("%d PEs of each cube, and a cube has %d: take 1 to %d", lanes, spec.PEsPerCube(), spec.PEsPerCube())})
 	}
 	cubes := spec.SIP.CubeMesh
 	m := Mesh{W: cubes.W, H: cubes.H, Lanes: make([][]int, lanes)}
 	for cube := range m.W * m.H {
-		for lane, pe := range ctx.CubePEs(sip, cube)[:lanes] {
+		for lane, pe := range r.CubePEs(sip, cube)[:lanes] {
 			m.Lanes[lane] = append(m.Lanes[lane], pe)
 		}
 	}

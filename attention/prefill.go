@@ -25,8 +25,8 @@ type Prefill struct {
 
 // Launch computes out, which is like q, from q, [Tokens Query·Dim], and k and v, [Tokens
 // KV·Dim] as Heads.Spread has it for the lanes. All are placed as Mesh.Rows says.
-func (p Prefill) Launch(ctx *torch.Context, q, k, v, out *torch.Tensor) (*torch.Launched, error) {
-	l, err := newLayer(ctx, p.Mesh, p.Heads, p.Tokens, q.DType())
+func (p Prefill) Launch(r *torch.Rank, q, k, v, out *torch.Tensor) (*torch.Launched, error) {
+	l, err := newLayer(r, p.Mesh, p.Heads, p.Tokens, q.DType())
 	if err != nil {
 		return nil, err
 	}
@@ -43,7 +43,7 @@ func (p Prefill) Launch(ctx *torch.Context, q, k, v, out *torch.Tensor) (*torch.
 	if err != nil {
 		return nil, err
 	}
-	return ctx.Launch("attention_prefill", pass.kernel, q, k, v, out, torch.PEs(p.Mesh.PEs()...), torch.Neighbors(p.Mesh.Connections()))
+	return r.Launch("attention_prefill", pass.kernel, q, k, v, out, torch.PEs(p.Mesh.PEs()...), torch.Neighbors(p.Mesh.Connections()))
 }
 
 // prefill is a launch.

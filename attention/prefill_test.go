@@ -31,9 +31,9 @@ func TestPrefill(t *testing.T) {
 func TestPrefillOfAnything(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		slots := rapid.SampledFrom([]string{"1", "4"}).Draw(r, "slots")
-		ctx := newContext(t, torch.Options{Race: true}, "pe.ipcq.n_slots="+slots, "pe.ipcq.slot_size=256 B")
+		self := newContext(t, torch.Options{Race: true}, "pe.ipcq.n_slots="+slots, "pe.ipcq.slot_size=256 B")
 		kv := rapid.IntRange(1, 4).Draw(r, "kv")
-		runPrefill(t, ctx, Prefill{
+		runPrefill(t, self, Prefill{
 			Mesh:         onPEs(rapid.IntRange(1, 5).Draw(r, "w"), rapid.IntRange(1, 4).Draw(r, "h")),
 			Heads:        Heads{kv * rapid.IntRange(1, 3).Draw(r, "group"), kv, 8},
 			Tokens:       rapid.IntRange(1, 60).Draw(r, "tokens"),
@@ -46,32 +46,32 @@ func TestPrefillOfAnything(t *testing.T) {
 // TestPrefillOverCubes: the heads are cut over the PEs of cubes, whole or by their groups.
 func TestPrefillOverCubes(t *testing.T) {
 	for _, h := range []Heads{{8, 1, 16}, {16, 2, 16}, {8, 8, 16}, {16, 16, 8}, {6, 3, 16}, {5, 1, 16}} {
-		ctx := newContext(t, torch.Options{Race: true})
-		runPrefill(t, ctx, Prefill{Mesh: OfSIP(ctx, 0, h.Lanes(8)), Heads: h, Tokens: 50, Causal: true}, tl.F16)
+		r := newContext(t, torch.Options{Race: true})
+		runPrefill(t, r, Prefill{Mesh: OfSIP(r, 0, h.Lanes(8)), Heads: h, Tokens: 50, Causal: true}, tl.F16)
 	}
 }
 
 // TestPrefillInLittleRoom: shards that are larger than TCM go block by block, queries chunk
 // by chunk.
 func TestPrefillInLittleRoom(t *testing.T) {
-	ctx := newContext(t, torch.Options{Race: true}, "pe.tcm.size=64 KiB", "pe.ipcq.slot_size=512 B")
+	r := newContext(t, torch.Options{Race: true}, "pe.tcm.size=64 KiB", "pe.ipcq.slot_size=512 B")
 	p := Prefill{Mesh: onPEs(2, 1), Heads: Heads{1, 1, 128}, Tokens: 270, Causal: true}
 	if shard := p.Tokens / p.Mesh.Holders() * 2 * p.Heads.Dim * 2; shard <= 64<<10 {
 		t.Fatalf("a shard of %d bytes, want more than the 64 KiB of TCM", shard)
 	}
-	runPrefill(t, ctx, p, tl.F16)
+	runPrefill(t, r, p, tl.F16)
 }
 
 // TestPrefillMessages: every PE gets the keys and the values of every other once, for each
 // head, and what is in the future is passed on all the same.
 func TestPrefillMessages(t *testing.T) {
 	for _, size := range meshes {
-		ctx := newContext(t, torch.Options{KeepLog: true})
+		r := newContext(t, torch.Options{KeepLog: true})
 		p := Prefill{Mesh: onPEs(size[0], size[1]), Heads: Heads{4, 2, 16}, Tokens: 64, Causal: true}
-		runPrefill(t, ctx, p, tl.F16)
+		runPrefill(t, r, p, tl.F16)
 		came := map[int32]int{}
 		sent := 0
-		for _, op := range ctx.Log().Ops {
+		for _, op := range r.Log().Ops {
 			switch op.Kind {
 			case oplog.Recv:
 				came[int32(op.PE)]++
@@ -94,8 +94,8 @@ func TestPrefillMessages(t *testing.T) {
 // TestPassingFirst: passing keys on before computing with them is faster than after.
 func TestPassingFirst(t *testing.T) {
 	crit := func(computeFirst bool) torch.Time {
-		ctx := newContext(t, torch.Options{NoData: true})
-		return runPrefill(t, ctx, Prefill{Mesh: OfCube(ctx, 0, 0), Heads: Heads{8, 1, 128}, Tokens: 256, ComputeFirst: computeFirst}, tl.F16).Crit()
+		r := newContext(t, torch.Options{NoData: true})
+		return runPrefill(t, r, Prefill{Mesh: OfCube(r, 0, 0), Heads: Heads{8, 1, 128}, Tokens: 256, ComputeFirst: computeFirst}, tl.F16).Crit()
 	}
 	if first, after := crit(false), crit(true); first >= after {
 		t.Errorf("passing on first takes %v, want less than the %v of computing first", first, after)
@@ -103,8 +103,8 @@ func TestPassingFirst(t *testing.T) {
 }
 
 func TestPrefillMistakes(t *testing.T) {
-	ctx := newContext(t, torch.Options{NoData: true})
-	x := torch.Must(ctx.Zeros(tl.F16, torch.Shape{8, 8}))
+	r := newContext(t, torch.Options{NoData: true})
+	x := torch.Must(r.Zeros(tl.F16, torch.Shape{8, 8}))
 	for _, test := range []struct {
 		p    Prefill
 		want string
@@ -112,10 +112,10 @@ func TestPrefillMistakes(t *testing.T) {
 		{Prefill{Mesh: Mesh{W: 2, H: 2, Lanes: [][]int{{0, 1, 2}}}, Heads: Heads{1, 1, 8}, Tokens: 8}, "a mesh of 2×2, 1 lane with 3 PEs"},
 		{Prefill{Mesh: onPEs(2, 1), Heads: Heads{3, 2, 8}, Tokens: 8}, "3 query heads and 2 KV heads"},
 		{Prefill{Mesh: onPEs(2, 1), Heads: Heads{2, 2, 8}}, "0 tokens"},
-		{Prefill{Mesh: OfSIP(ctx, 0, 5), Heads: Heads{8, 8, 8}, Tokens: 8}, "take 4 lanes"},
+		{Prefill{Mesh: OfSIP(r, 0, 5), Heads: Heads{8, 8, 8}, Tokens: 8}, "take 4 lanes"},
 		{Prefill{Mesh: onPEs(1, 1), Heads: Heads{1024, 1, 2048}, Tokens: 8}, "bytes of TCM"},
 	} {
-		if _, err := test.p.Launch(ctx, x, x, x, x); err == nil || !strings.Contains(err.Error(), test.want) {
+		if _, err := test.p.Launch(r, x, x, x, x); err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("Launch: got %v, want an error with %q", err, test.want)
 		}
 	}
@@ -139,8 +139,8 @@ func TestPrefillMistakes(t *testing.T) {
 //	To: fetch 2, MATH 4, store 1                                        121.01687
 //	store: descriptor 4, 2 flits and a burst 12.51687                   137.53374
 func TestPrefillByHand(t *testing.T) {
-	ctx := newContext(t, torch.Options{})
-	l := runPrefill(t, ctx, Prefill{Mesh: onPEs(1, 1), Heads: Heads{1, 1, 16}, Tokens: 16}, tl.F16)
+	r := newContext(t, torch.Options{})
+	l := runPrefill(t, r, Prefill{Mesh: onPEs(1, 1), Heads: Heads{1, 1, 16}, Tokens: 16}, tl.F16)
 	if got, want := l.Crit(), torch.Time(137_533_740); got != want {
 		t.Errorf("crit %v, want %v", got, want)
 	}
@@ -148,12 +148,12 @@ func TestPrefillByHand(t *testing.T) {
 
 // TestLaidOut refuses tensors that do not lie on the mesh as kernels expect them.
 func TestLaidOut(t *testing.T) {
-	ctx := newContext(t, torch.Options{NoData: true})
+	r := newContext(t, torch.Options{NoData: true})
 	h := Heads{Query: 8, KV: 4, Dim: 8}
 	matrix := func(on torch.Placement, cols int) *torch.Tensor {
-		return torch.Must(ctx.Zeros(tl.F16, torch.Shape{16, cols}, on))
+		return torch.Must(r.Zeros(tl.F16, torch.Shape{16, cols}, on))
 	}
-	sip0, sip1 := OfSIP(ctx, 0, 4), OfSIP(ctx, 1, 4)
+	sip0, sip1 := OfSIP(r, 0, 4), OfSIP(r, 1, 4)
 	p := Prefill{Mesh: sip0, Heads: h, Tokens: 16}
 	q, k := matrix(sip0.Rows(), 64), matrix(sip0.Rows(), 32)
 	for _, c := range []struct {
@@ -166,16 +166,16 @@ func TestLaidOut(t *testing.T) {
 		{p, q, matrix(sip0.Rows(), 64), k, q, "attention: keys, as Heads.Spread has them for the lanes, f16 [16 64]: want f16 [16 32]"},
 		{p, q, matrix(torch.OnEach(0), 64).Narrow(1, 8, 32), k, q, "attention: keys, as Heads.Spread has them for the lanes, is a view that is not contiguous: give what Contiguous returns"},
 		{p, matrix(torch.DPPolicy{Cube: torch.RowWise, NumPEs: 4}, 64), k, k, q, "attention: queries: PE"},
-		{p, q, k, k, torch.Must(ctx.Zeros(tl.F32, torch.Shape{16, 64}, sip0.Rows())), "attention: the result f32 [16 64]: want f16 [16 64]"},
+		{p, q, k, k, torch.Must(r.Zeros(tl.F32, torch.Shape{16, 64}, sip0.Rows())), "attention: the result f32 [16 64]: want f16 [16 64]"},
 	} {
-		_, err := c.p.Launch(ctx, c.q, c.k, c.v, c.y)
+		_, err := c.p.Launch(r, c.q, c.k, c.v, c.y)
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("got %v, want %q", err, c.want)
 		}
 	}
 	d := Decode{Mesh: sip0, Heads: h, Context: 16, Tokens: 1}
-	one := torch.Must(ctx.Zeros(tl.F16, torch.Shape{1, 64}, sip0.Copies()))
-	if _, err := d.Launch(ctx, one, k, k, q); err == nil || !strings.Contains(err.Error(), "the result f16 [16 64]: want f16 [4 16] on torch.On(Mesh.Roots()...)") {
+	one := torch.Must(r.Zeros(tl.F16, torch.Shape{1, 64}, sip0.Copies()))
+	if _, err := d.Launch(r, one, k, k, q); err == nil || !strings.Contains(err.Error(), "the result f16 [16 64]: want f16 [4 16] on torch.On(Mesh.Roots()...)") {
 		t.Errorf("decode into the wrong place: %v", err)
 	}
 }

@@ -13,10 +13,10 @@ import (
 // then what comes out.
 func stateOf(t *testing.T, kernel func(t *tl.PE, q, k, v tl.Tile) *Running) []float64 {
 	t.Helper()
-	ctx := newContext(t, torch.Options{})
-	x := torch.Must(ctx.FromSlice([]float32{1, 0, 0, 2, 3, 0, 1, 1, 10, 20, 30, 40}, tl.F32, torch.Shape{6, 2}))
-	out := torch.Must(ctx.Zeros(tl.F32, torch.Shape{StateElems(2, 2) + 4}))
-	torch.Must(ctx.Launch("state", func(t *tl.PE, x, out tl.Ptr) {
+	self := newContext(t, torch.Options{})
+	x := torch.Must(self.FromSlice([]float32{1, 0, 0, 2, 3, 0, 1, 1, 10, 20, 30, 40}, tl.F32, torch.Shape{6, 2}))
+	out := torch.Must(self.Zeros(tl.F32, torch.Shape{StateElems(2, 2) + 4}))
+	torch.Must(self.Launch("state", func(t *tl.PE, x, out tl.Ptr) {
 		load := func(row int) tl.Tile { return t.Load(x.At(row), tl.Shape{2, 2}, tl.F32) }
 		r := kernel(t, load(0), load(2), load(4))
 		r.Store(out)
@@ -112,9 +112,9 @@ func TestRunning(t *testing.T) {
 
 // TestScale: only positive ones make the largest score stay the largest.
 func TestScale(t *testing.T) {
-	ctx := newContext(t, torch.Options{NoData: true})
-	x := torch.Must(ctx.Zeros(tl.F32, torch.Shape{2, 2}))
-	l := torch.Must(ctx.Launch("negative", func(t *tl.PE, x tl.Ptr) {
+	r := newContext(t, torch.Options{NoData: true})
+	x := torch.Must(r.Zeros(tl.F32, torch.Shape{2, 2}))
+	l := torch.Must(r.Launch("negative", func(t *tl.PE, x tl.Ptr) {
 		tile := t.Load(x, tl.Shape{2, 2}, tl.F32)
 		New(t, 2, 2).Add(tile, tile, tile, -1, Mask{})
 	}, x))
@@ -148,9 +148,9 @@ func TestMask(t *testing.T) {
 			if got := mask.cuts(keys); got != (seen < rows*keys) {
 				t.Errorf("offset %d, group %d: hides some is %v, and %d of %d are seen", offset, group, got, seen, rows*keys)
 			}
-			ctx := newContext(t, torch.Options{})
-			x := torch.Must(ctx.Zeros(tl.F32, torch.Shape{rows, keys}))
-			torch.Must(ctx.Launch("mask", func(t *tl.PE, x tl.Ptr) {
+			self := newContext(t, torch.Options{})
+			x := torch.Must(self.Zeros(tl.F32, torch.Shape{rows, keys}))
+			torch.Must(self.Launch("mask", func(t *tl.PE, x tl.Ptr) {
 				t.Store(x, mask.apply(t, t.Full(tl.Shape{rows, keys}, tl.F32, 1)))
 			}, x))
 			if got := torch.Must(x.Numpy()).Float64s(); !slices.Equal(got, want) {
@@ -168,10 +168,10 @@ func TestMask(t *testing.T) {
 func TestPipeline(t *testing.T) {
 	const rows, d, keys, blocks = 4, 8, 5, 7
 	n := StateElems(rows, d)
-	ctx := newContext(t, torch.Options{})
-	x := torch.Must(ctx.FromSlice(numbers(blocks*keys*d, 7), tl.F16, torch.Shape{blocks * keys, d}))
-	out := torch.Must(ctx.Zeros(tl.F32, torch.Shape{4 * n}))
-	torch.Must(ctx.Launch("pipeline", func(t *tl.PE, x, out tl.Ptr) {
+	self := newContext(t, torch.Options{})
+	x := torch.Must(self.FromSlice(numbers(blocks*keys*d, 7), tl.F16, torch.Shape{blocks * keys, d}))
+	out := torch.Must(self.Zeros(tl.F32, torch.Shape{4 * n}))
+	torch.Must(self.Launch("pipeline", func(t *tl.PE, x, out tl.Ptr) {
 		var p Pipeline
 		q := t.Load(x, tl.Shape{rows, d}, tl.F16)
 		load := func(i int) tl.Tile { return t.Load(x.At(i*keys), tl.Shape{keys, d}, tl.F16) }

@@ -6,10 +6,10 @@ import (
 	"reflect"
 	"slices"
 
-	"github.com/kernbench/kernbench/internal/config"
 	"github.com/kernbench/kernbench/table"
 	"github.com/kernbench/kernbench/topology"
 	"github.com/kernbench/kernbench/torch"
+	"github.com/kernbench/kernbench/torch/dist"
 )
 
 // report is a run and its result, of one machine (B) or of many (E).
@@ -23,7 +23,7 @@ type report struct {
 // B is a run of a bench: the machine that it runs on, its parameters and its result, as
 // [testing.B] is of a benchmark.
 type B struct {
-	*torch.Context // the machine
+	*torch.Rank // the program, with the machine
 	report
 
 	// checked and launched count the checks and launches of the machine that the result has.
@@ -113,7 +113,7 @@ func (b *B) Machine(g *topology.Graph, run func(on *B) error) error {
 		return err
 	}
 	defer c.Close()
-	on := &B{Context: c, report: report{o, b.bench, b.result}}
+	on := &B{Rank: c.Main(), report: report{o, b.bench, b.result}}
 	if err := run(on); err != nil {
 		return err
 	}
@@ -136,8 +136,8 @@ func (b *B) finish() error {
 	}
 	b.collect()
 	r := b.result
-	if b.Collective.Name != "" { // there was one
-		r.Config.CCL = new(config.UsedBy(b.CCL()))
+	if dist.Collectives(b.Context) > 0 {
+		r.Config.CCL = new(topology.OriginOf(b.CCL()))
 	}
 	for _, used := range b.Context.Machine().Configs {
 		switch {

@@ -32,7 +32,7 @@ func measure(b *B, name string, want int, race bool) error {
 
 // parts is a bench of three parts, the second on another machine, with checks of its own.
 func parts(t *testing.T, race bool) Bench {
-	spec, err := topology.Load("default", "system.sips.count=1")
+	spec, err := topology.Load(t.Context(), "default", "system.sips.count=1")
 	if err != nil {
 		t.Fatal(err)
 	}

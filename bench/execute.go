@@ -8,9 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"time"
 
-	"github.com/kernbench/kernbench/internal/config"
-	"github.com/kernbench/kernbench/internal/experiment"
 	"github.com/kernbench/kernbench/internal/file"
 	"github.com/kernbench/kernbench/internal/printable"
 	"github.com/kernbench/kernbench/internal/sim"
@@ -32,12 +31,13 @@ type Options struct {
 	// Benches with a Folder only: Folder replaces it, and Resume keeps the results that it
 	// has already. Results of another build of the program are kept with a call of Warn, or
 	// refused if Strict is set. Progress is called at the beginning and whenever a point has
-	// ended.
+	// ended: done of the total points have a row, and left is the estimated time until the last
+	// one has, negative if unknown.
 	Folder   string
 	Resume   bool
 	Strict   bool
 	Warn     func(text string)
-	Progress func(experiment.Progress)
+	Progress func(done, total int, left time.Duration)
 }
 
 // Execute runs the bench on a machine of its own. Wrong values are in the result;
@@ -60,7 +60,7 @@ func (b Bench) Execute(ctx context.Context, o Options) (*Result, error) {
 		return nil, err
 	}
 	r := b.newResult(c.Topology(), o)
-	err = guard(func() error { return b.run(&B{Context: c, report: report{o, &b, r}}) })
+	err = guard(func() error { return b.run(&B{Rank: c.Main(), report: report{o, &b, r}}) })
 	if !errors.As(err, new(*torch.Stalled)) { // a machine in an endless loop cannot be ended
 		defer c.Close()
 	}
@@ -138,7 +138,7 @@ func (b Bench) newResult(g *topology.Graph, o Options) *Result {
 	r := &Result{
 		Bench: b.Name, Rows: &table.Table{Columns: s["rows"]}, Artifacts: []string{}, Schema: s,
 		Config: Config{
-			Version: version.Version, Topology: config.UsedBy(g.Spec()), Params: o.Params,
+			Version: version.Version, Topology: topology.OriginOf(g.Spec()), Params: o.Params,
 			Fidelity: choose(o.Flit, "flit", "train"), Data: choose(o.NoData, "off", "on"), Check: choose(o.Race, "race", "none"),
 		},
 	}

@@ -12,14 +12,10 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
-	"strings"
 
 	"github.com/kernbench/kernbench/ccl"
-	"github.com/kernbench/kernbench/internal/config"
-	"github.com/kernbench/kernbench/internal/draw"
 	"github.com/kernbench/kernbench/internal/experiment"
 	"github.com/kernbench/kernbench/internal/file"
-	"github.com/kernbench/kernbench/internal/page"
 	"github.com/kernbench/kernbench/internal/version"
 	"github.com/kernbench/kernbench/table"
 	"github.com/kernbench/kernbench/topology"
@@ -91,7 +87,7 @@ func (b Bench) experiment(ctx context.Context, o Options) (*Result, error) {
 	}
 	r := b.newResult(o.Topology, o)
 	if b.Uses&UsesCollectives != 0 {
-		r.Config.CCL = new(config.UsedBy(o.CCL))
+		r.Config.CCL = new(topology.OriginOf(o.CCL))
 	}
 	e := &E{report{o, &b, r}, o.Topology, o.CCL, ctx}
 	if err := guard(func() error { return b.Experiment.run(e) }); err != nil {
@@ -164,11 +160,8 @@ func (x experimental[P, R]) run(e *E) error {
 	return running.Report(e, points, found)
 }
 
-// The files of every experiment.
-const (
-	pointsFile = "points.jsonl"
-	pageFile   = "report.html"
-)
+// pointsFile is the file of every experiment.
+const pointsFile = "points.jsonl"
 
 // prepare makes the folder, and returns how the points are run and kept. The tables and the
 // page of an earlier run are removed when this one is known to continue: they are not of the
@@ -248,53 +241,4 @@ func (e *E) WriteTable(name string, t *table.Table) error {
 		return err
 	}
 	return e.Write(name, b.Bytes())
-}
-
-// WriteFigure writes a figure as SVG and PNG, and adds it to a section of the page.
-func (e *E) WriteFigure(s *page.Section, name, caption string, f draw.Figure) error {
-	svg, err := draw.SVG(f)
-	if err != nil {
-		return err
-	}
-	png, err := draw.PNG(f)
-	if err != nil {
-		return err
-	}
-	s.Figures = append(s.Figures, page.Figure{Caption: caption, SVG: svg})
-	return errors.Join(e.Write(name+".svg", svg), e.Write(name+".png", png))
-}
-
-// WritePage writes report.html: the page with the configuration, how the values came out and
-// the command that makes the files again. The configuration is written next to it.
-func (e *E) WritePage(p page.Page) error {
-	command := fmt.Sprintf("kernbench run %s --out . --topology topology.yaml", e.bench.Name)
-	p.Config = []page.File{{Name: "topology.yaml", Text: string(e.Topology.Spec().YAML())}}
-	facts := [][2]string{{"kernbench", version.Version}, {"topology", config.UsedBy(e.Topology.Spec()).String()}}
-	if e.bench.Uses&UsesCollectives != 0 {
-		command += " --ccl ccl.yaml"
-		p.Config = append(p.Config, page.File{Name: "ccl.yaml", Text: string(e.CCL.YAML())})
-		facts = append(facts, [2]string{"ccl", config.UsedBy(e.CCL).String()})
-	}
-	facts = append(facts, [2]string{"rows", fmt.Sprint(len(e.result.Rows.Rows))}, [2]string{"values", Verdict(!e.Options.NoData, e.result.Checks)})
-	for _, param := range e.bench.Params {
-		command += fmt.Sprintf(" --%s %s", param.Name, e.Param(param.Name))
-	}
-	if e.Options.NoData {
-		command += " --data=off"
-	}
-	if e.Options.Flit {
-		command += " --fidelity=flit"
-	}
-	p.Reproduce = []string{"# next to this page:", command}
-	p.Facts = append(facts, p.Facts...)
-	for _, c := range p.Config {
-		if err := e.Write(c.Name, []byte(c.Text)); err != nil {
-			return err
-		}
-	}
-	var b strings.Builder
-	if err := p.WriteHTML(&b); err != nil {
-		return err
-	}
-	return e.Write(pageFile, []byte(b.String()))
 }

@@ -17,6 +17,7 @@ import (
 type squares struct {
 	reported []int
 	fail     bool
+	report   func(e *E) error // instead of writing the table; nil: none
 }
 
 type number struct {
@@ -53,6 +54,9 @@ func (s *squares) Report(e *E, points []number, found [][]square) error {
 		}
 	}
 	e.AddCheck(torch.Check{Name: "fine"})
+	if s.report != nil {
+		return s.report(e)
+	}
 	return e.WriteTable("squares.csv", e.Table())
 }
 
@@ -85,6 +89,56 @@ func TestExperiment(t *testing.T) {
 	again := execute(t, b, Options{Resume: true})
 	if diff := cmp.Diff(first, again, cmp.AllowUnexported(Result{})); diff != "" {
 		t.Errorf("resumed (-first +again):\n%s", diff)
+	}
+}
+
+// dot is a figure whose PNG may fail.
+type dot struct{ png error }
+
+func (d dot) Encode(name string) ([]byte, error) {
+	if filepath.Ext(name) == ".svg" {
+		return []byte(`<svg id="dot"/>`), nil
+	}
+	return []byte("PNG"), d.png
+}
+
+// TestPage: a page has its facts, sections, figures and tables, and what makes it again.
+func TestPage(t *testing.T) {
+	b := squaresBench(t, &squares{report: func(e *E) error {
+		p := e.Page("Squares", "All of them.")
+		p.Fact("sides", "equal")
+		p.Section("Dots", "First.\n\nSecond.")
+		p.Table("rows", e.Table())
+		if err := p.Figure("bad", "", dot{errors.New("no ink")}); err == nil || err.Error() != "no ink" {
+			t.Errorf("figure that fails: got %v", err)
+		}
+		torch.OK(p.Figure("dot", "A dot.", dot{}))
+		return p.Write()
+	}})
+	r := execute(t, b, Options{Options: torch.Options{NoData: true}})
+	var names []string
+	for _, file := range r.Artifacts {
+		names = append(names, filepath.Base(file))
+	}
+	if diff := cmp.Diff([]string{"points.jsonl", "dot.svg", "dot.png", "topology.yaml", "report.html"}, names); diff != "" {
+		t.Errorf("files (-want +got):\n%s", diff)
+	}
+	text, err := os.ReadFile(filepath.Join(b.Folder, "report.html"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"<h1>Squares</h1>\n<p class=\"lead\">All of them.</p>", "<th scope=\"row\">rows</th><td>2</td></tr>\n", "<th scope=\"row\">sides</th><td>equal</td></tr>\n",
+		"# next to this page:\nkernbench run squares --out . --topology topology.yaml --data=off\n",
+		"<h2>Dots</h2>\n<p>First.</p>\n<p>Second.</p>\n<figure>\n<svg id=\"f1-dot\"/><figcaption>A dot.</figcaption>", "<caption>rows</caption>", "<summary>topology.yaml</summary>",
+	} {
+		if !strings.Contains(string(text), want) {
+			t.Errorf("the page lacks %q:\n%s", want, text)
+		}
+	}
+	b = squaresBench(t, &squares{report: func(e *E) error { return e.Page("", "").Figure("dot", "", dot{}) }})
+	if _, err := b.Execute(t.Context(), Options{}); err == nil || !strings.HasSuffix(err.Error(), ": torch: Figure: the page has no section yet: call Section first") {
+		t.Errorf("figure outside of sections: got %v", err)
 	}
 }
 

@@ -11,9 +11,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kernbench/kernbench/ccl"
-	"github.com/kernbench/kernbench/internal/config"
 	"github.com/kernbench/kernbench/topology"
 	"github.com/kernbench/kernbench/torch"
+	"github.com/kernbench/kernbench/torch/dist"
 )
 
 type askedMetrics struct {
@@ -146,18 +146,18 @@ func TestUsedCCL(t *testing.T) {
 		t.Fatal(err)
 	}
 	together := Bench{Name: "together", Run: func(b *B) error {
-		return b.Spawn(func(_ int, ctx *torch.Context) error {
-			torch.OK(ctx.Distributed().InitProcessGroup(torch.Backend))
-			return ctx.Distributed().Barrier()
+		return b.Spawn(func(r *torch.Rank) error {
+			torch.OK(dist.InitProcessGroup(r, dist.Backend))
+			return dist.Barrier(r)
 		}, 2)
 	}}
 	for _, tt := range []struct {
 		bench  Bench
 		config *ccl.Config
-		want   *config.Used
+		want   *topology.Origin
 	}{
-		{together, nil, &config.Used{Source: "preset default", Hash: ccl.Default().Hash()}},
-		{together, mine, &config.Used{Source: "my.yaml, --set defaults.buffer_kind=hbm", Hash: mine.Hash()}},
+		{together, nil, &topology.Origin{Source: "preset default", Hash: ccl.Default().Hash()}},
+		{together, mine, &topology.Origin{Source: "my.yaml, --set defaults.buffer_kind=hbm", Hash: mine.Hash()}},
 		{sample, mine, nil},
 	} {
 		r := execute(t, tt.bench, Options{Options: torch.Options{CCL: tt.config}})

@@ -8,10 +8,10 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/kernbench/kernbench/internal/config"
 	"github.com/kernbench/kernbench/internal/printable"
 	"github.com/kernbench/kernbench/simtime"
 	"github.com/kernbench/kernbench/table"
+	"github.com/kernbench/kernbench/topology"
 	"github.com/kernbench/kernbench/torch"
 )
 
@@ -40,10 +40,10 @@ type Result struct {
 // number of threads, is not in it.
 type Config struct {
 	Version   string            `json:"version"` // of kernbench
-	Topology  config.Used       `json:"topology"`
-	CCL       *config.Used      `json:"ccl,omitempty"`        // of runs with collectives
-	Tasks     *config.Used      `json:"tasks,omitempty"`      // of runs with programs of tasks: of the first
-	TasksAlso []config.Used     `json:"tasks_also,omitempty"` // and others than that
+	Topology  topology.Origin   `json:"topology"`
+	CCL       *topology.Origin  `json:"ccl,omitempty"`        // of runs with collectives
+	Tasks     *topology.Origin  `json:"tasks,omitempty"`      // of runs with programs of tasks: of the first
+	TasksAlso []topology.Origin `json:"tasks_also,omitempty"` // and others than that
 	Params    map[string]string `json:"params,omitempty"`     // of benches that have some
 	Fidelity  string            `json:"fidelity"`             // train or flit
 	Data      string            `json:"data"`                 // on or off
@@ -53,13 +53,13 @@ type Config struct {
 // WriteText writes the result for people: what ran on which machine, notes, the table
 // of rows, the metrics, and whether the values are right.
 func (r *Result) WriteText(w io.Writer) error {
-	fmt.Fprintf(w, "# bench: %s\n%s\n", r.Bench, r.Config.Topology.Line("topology"))
+	fmt.Fprintf(w, "# bench: %s\n# topology: %v\n", r.Bench, r.Config.Topology)
 	if used := r.Config.CCL; used != nil {
-		fmt.Fprintln(w, used.Line("ccl"))
+		fmt.Fprintf(w, "# ccl: %v\n", used)
 	}
 	if used := r.Config.Tasks; used != nil {
-		for _, u := range append([]config.Used{*used}, r.Config.TasksAlso...) {
-			fmt.Fprintln(w, u.Line("tasks"))
+		for _, u := range append([]topology.Origin{*used}, r.Config.TasksAlso...) {
+			fmt.Fprintf(w, "# tasks: %v\n", u)
 		}
 	}
 	if params := r.Config.paramText(); params != "" {

@@ -10,12 +10,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/kernbench/kernbench/internal/config"
 	"github.com/kernbench/kernbench/internal/version"
 	"github.com/kernbench/kernbench/oplog"
 	"github.com/kernbench/kernbench/simtime"
 	"github.com/kernbench/kernbench/table"
 	"github.com/kernbench/kernbench/tl"
+	"github.com/kernbench/kernbench/topology"
 	"github.com/kernbench/kernbench/torch"
 )
 
@@ -184,7 +184,7 @@ func TestJSON(t *testing.T) {
 
 func TestText(t *testing.T) {
 	r := execute(t, sample, Options{})
-	r.Config.Topology = config.Used{Source: "preset default", Hash: "0123"}
+	r.Config.Topology = topology.Origin{Source: "preset default", Hash: "0123"}
 	var got bytes.Buffer
 	if err := r.WriteText(&got); err != nil {
 		t.Fatal(err)

@@ -8,10 +8,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/kernbench/kernbench/internal/config"
 	"github.com/kernbench/kernbench/table"
 	"github.com/kernbench/kernbench/task"
 	"github.com/kernbench/kernbench/tl"
+	"github.com/kernbench/kernbench/topology"
 	"github.com/kernbench/kernbench/torch"
 )
 
@@ -28,7 +28,7 @@ func TestUsedTasks(t *testing.T) {
 	uses := func(list ...*task.Config) Bench {
 		run := func(b *B) error {
 			for _, c := range append(list, list...) {
-				torch.Must(task.Run(b.Context, task.Options{Runtime: task.AICPUBuildGraph, Devices: []int{0}, Config: c}, func(b *task.Builder) {
+				torch.Must(task.Run(b.Rank, task.Options{Runtime: task.AICPUBuildGraph, Devices: []int{0}, Config: c}, func(b *task.Builder) {
 					b.Submit("nothing", func(*tl.PE) {}, nil)
 				}))
 			}
@@ -45,10 +45,10 @@ func TestUsedTasks(t *testing.T) {
 	used := parse("tasks.yaml", "")
 	changed := parse("tasks.yaml", "control: {core_switch: 0 ns}\n") // the file was edited
 	renamed := parse("copy.yaml", "")
-	tasks := new(config.UsedBy(used))
+	tasks := new(topology.OriginOf(used))
 	for _, tt := range []struct {
 		bench      Bench
-		want       *config.Used
+		want       *topology.Origin
 		text, json string
 	}{
 		{uses(used), tasks, fmt.Sprintf("# ccl: c.yaml (hash 89ab)\n# tasks: %v\n# fidelity: train\n", *tasks), fmt.Sprintf(`"tasks":{"source":"tasks.yaml","hash":"%s"},"fidelity"`, used.Hash())},
@@ -60,7 +60,7 @@ func TestUsedTasks(t *testing.T) {
 		if diff := cmp.Diff(tt.want, r.Config.Tasks); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
-		r.Config.CCL = &config.Used{Source: "c.yaml", Hash: "89ab"}
+		r.Config.CCL = &topology.Origin{Source: "c.yaml", Hash: "89ab"}
 		var text, json bytes.Buffer
 		if err := r.WriteText(&text); err != nil {
 			t.Fatal(err)

@@ -13,13 +13,13 @@ import (
 func TestFailuresOfWorkers(t *testing.T) {
 	for _, c := range []struct {
 		name   string
-		worker func(rank int, ctx *torch.Context) error
+		worker func(r *torch.Rank) error
 		want   string
 	}{
-		{"error", func(rank int, _ *torch.Context) error { return errors.New("out of luck") }, "ranks 0, 1: out of luck"},
-		{"Must", func(int, *torch.Context) error { torch.OK(errors.New("out of luck")); return nil }, "ranks 0, 1: out of luck"},
-		{"panic", func(int, *torch.Context) error { panic("no") }, "ranks 0, 1: panic at workers_test.go:"},
-		{"misuse", func(_ int, ctx *torch.Context) error { _, err := ctx.Zeros(torch.F16, torch.Shape{-1}); return err },
+		{"error", func(_ *torch.Rank) error { return errors.New("out of luck") }, "ranks 0, 1: out of luck"},
+		{"Must", func(*torch.Rank) error { torch.OK(errors.New("out of luck")); return nil }, "ranks 0, 1: out of luck"},
+		{"panic", func(*torch.Rank) error { panic("no") }, "ranks 0, 1: panic at workers_test.go:"},
+		{"misuse", func(r *torch.Rank) error { _, err := r.Zeros(torch.F16, torch.Shape{-1}); return err },
 			"ranks 0, 1: at workers_test.go:"},
 	} {
 		b := Bench{Name: "bad", Summary: "s", Run: func(b *B) error { return b.Spawn(c.worker, 2) }}

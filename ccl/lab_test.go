@@ -55,7 +55,7 @@ func graph(t tester, preset string, sets ...string) *topology.Graph {
 	t.Helper()
 	key := fmt.Sprint(preset, sets)
 	if graphs[key] == nil {
-		spec, err := topology.Load(preset, sets...)
+		spec, err := topology.Load(context.Background(), preset, sets...)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -170,7 +170,7 @@ func (e *experiment) run(t tester, in func(rank int, s *side)) (o outcome) {
 	defer m.Close()
 	var data *exec.Executor
 	if !e.timing {
-		data = exec.New(m.Log, func(s oplog.Space) *memory.Store { return &m.Memory(machine.SpaceID(s)).Store }, 1)
+		data = exec.New(m.Log, func(s oplog.Space) *memory.Store { return &m.Memory(memory.OfSpace(s)).Store }, 1)
 		m.Data = data
 	}
 	program := machine.Program{Name: e.algorithm.Name, Queues: e.queues}
@@ -276,17 +276,17 @@ func (e *experiment) alloc(t tester, m *machine.Machine, id memory.ID, elems int
 }
 
 // windows makes the inboxes: the first tensor argument of the launch.
-func (e *experiment) windows(t tester, m *machine.Machine, args []Args, ports int) [][]machine.Part {
+func (e *experiment) windows(t tester, m *machine.Machine, args []Args, ports int) [][]memory.Part {
 	t.Helper()
 	elems := ports * e.algorithm.Inbox(&e.Plan)
-	parts := make([]machine.Part, e.first+e.Ranks)
+	parts := make([]memory.Part, e.first+e.Ranks)
 	for rank := range args {
 		_, work := e.alloc(t, m, m.PE(e.pe(e.first+rank)).Memory(topology.KindHBM), elems)
 		work.Window = 1
 		args[rank].Work = work
-		parts[e.first+rank] = machine.Part{VA: memory.VA(work.Addr), Bytes: memory.Bytes(max(1, elems) * e.DType.Size())}
+		parts[e.first+rank] = memory.Part{VA: memory.VA(work.Addr), Bytes: memory.Bytes(max(1, elems) * e.DType.Size())}
 	}
-	return [][]machine.Part{parts}
+	return [][]memory.Part{parts}
 }
 
 // links is the queues between neighbours, each named by one of its ends.

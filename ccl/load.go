@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/kernbench/kernbench/internal/config"
-	"github.com/kernbench/kernbench/topology"
 )
 
 // File is the configuration that Load reads when it is not told which.
@@ -20,18 +19,13 @@ const File = "ccl.yaml"
 //go:embed ccl.yaml
 var defaultFile []byte
 
-var file = config.File[*Config]{Presets: config.Presets{Default: defaultFile}, Usual: File, Decode: decode}
+var file = config.File[*Config]{Presets: config.Presets{"default": defaultFile}, Usual: File, Decode: decode}
 
 // Load reads a configuration: a file of that name, or the preset default. With an
 // empty name it is ./ccl.yaml if there is one, else the preset; [Config.Source] says
 // which it was. Each of sets changes one value, as "defaults.buffer_kind=hbm". The
-// error holds every mistake, as [config.Errors].
-func Load(name string, sets ...string) (*Config, error) {
-	return LoadContext(context.Background(), name, sets...)
-}
-
-// LoadContext is like Load and returns the cause of ctx when ctx ends before all is read.
-func LoadContext(ctx context.Context, name string, sets ...string) (*Config, error) {
+// error has a line for every mistake; it is the cause of ctx if ctx ends before all is read.
+func Load(ctx context.Context, name string, sets ...string) (*Config, error) {
 	return file.Load(ctx, name, sets...)
 }
 
@@ -57,7 +51,7 @@ func decode(d *config.Doc) (*Config, error) {
 // algorithms that are registered by now, or auto, which are the only texts. The name in
 // defaults may be an entry's: [Config.check] looks for it when all entries have been read.
 func scalars() config.Scalars {
-	s := maps.Clone(topology.Scalars())
+	s := maps.Clone(config.Quantities)
 	config.DefineWords(s, append(Names(), Auto))
 	config.Define(s, algorithmOrEntry(), func(text string) (AlgorithmOrEntry, error) {
 		if text == "" {
@@ -101,6 +95,6 @@ func (c *Config) Hash() string {
 //go:embed ccl.schema.json
 var schema []byte
 
-// Schema is the JSON Schema of ccl.yaml, for editors. It does not know the algorithms,
+// Schema returns the JSON Schema of ccl.yaml, for editors. It does not know the algorithms,
 // since a program may add its own, nor rules between several values.
 func Schema() []byte { return slices.Clone(schema) }

@@ -22,12 +22,12 @@ func TestLoadFindsWhatWasAskedFor(t *testing.T) {
 	}
 	check := func(name, wantSource string, wantNames int, sets ...string) {
 		t.Helper()
-		c, err := Load(name, sets...)
+		c, err := Load(t.Context(), name, sets...)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if c.Source() != wantSource || len(c.Names()) != wantNames {
-			t.Errorf("Load(%q) is %s with %d names, want %s with %d", name, c.Source(), len(c.Names()), wantSource, wantNames)
+			t.Errorf("Load(t.Context(), %q) is %s with %d names, want %s with %d", name, c.Source(), len(c.Names()), wantSource, wantNames)
 		}
 	}
 	check("", "preset default", 17)
@@ -40,7 +40,7 @@ func TestLoadFindsWhatWasAskedFor(t *testing.T) {
 	check("alone.yaml", "alone.yaml", 1)
 	write("on_it.yaml", "extends: ./alone.yaml\nalgorithms: {yours: {}}\n")
 	check("on_it.yaml", "on_it.yaml", 2)
-	if _, err := Load("none"); err == nil || err.Error() != `no file none and no preset "none"; presets: default` {
+	if _, err := Load(t.Context(), "none"); err == nil || err.Error() != `no file none and no preset "none"; presets: default` {
 		t.Errorf("Load of nothing: got %v", err)
 	}
 }

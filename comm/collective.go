@@ -10,14 +10,9 @@ import (
 // Note is what a rank says with a signal: it travels on the signal's line of the cache.
 type Note [7]uint64
 
-// Post sets a signal of a rank together with a note. Both are there until the next
-// post, so that ranks must agree on when that may be.
-func (w *Window) Post(peer, signal int, v int64, n *Note) error {
-	return w.Raise("notify", "", peer, signal, v, n)
-}
-
-// Raise is Post in a phase of an operation, which errors name: what [Window.Await] waits
-// for. Without a note, n is nil.
+// Raise sets a signal of a rank, together with a note unless n is nil, in a phase of an
+// operation, which errors name: [Window.Await] waits for it. Both are there until the next
+// call, so that ranks must agree on when that may be.
 func (w *Window) Raise(op, phase string, peer, signal int, v int64, n *Note) error {
 	p := place{op: op, phase: phase, peer: -1, signal: signal}
 	err := w.checkSignal(&p, peer)
@@ -33,20 +28,16 @@ func (w *Window) Raise(op, phase string, peer, signal int, v int64, n *Note) err
 	return w.comm.sent(p, err)
 }
 
-// Note is that of the last post to a signal of this rank, which has waited for it.
+// Note returns the note of the last Raise of a signal of this rank, which has waited for it.
 func (w *Window) Note(signal int) (n Note) {
 	copy(bytesOf(&n), w.local[w.at(signal)+8:])
 	return n
 }
 
-// Await is WaitSignal for a signal that a peer is to raise to at least v, in a phase of
-// an operation: errors name them.
+// Await waits, as WaitSignal does, for a signal that a peer raises to at least v in a phase
+// of an operation. Errors name peer, phase and operation.
 func (w *Window) Await(op, phase string, peer, signal int, v int64) error {
-	p := place{op: op, phase: phase, peer: w.comm.ranks[peer], signal: signal}
-	if err := w.checkWait(p, GE); err != nil {
-		return err
-	}
-	return w.comm.await(word(w.local, w.at(signal)), GE, v, p)
+	return w.wait(place{op: op, phase: phase, peer: w.comm.ranks[peer], signal: signal}, GE, v)
 }
 
 // Fail poisons the communicator because ranks do not agree, or a collective cannot go

@@ -126,7 +126,7 @@ func TestPost(t *testing.T) {
 			say := comm.Note{uint64(round), uint64(c.Rank()), 2, 3, 4, 5, 1 << 63}
 			want := comm.Note{uint64(round), uint64(peer), 2, 3, 4, 5, 1 << 63}
 			err := inOrder(
-				func() error { return w.Post(peer, 1, round+1, &say) },
+				func() error { return w.Raise("notify", "", peer, 1, round+1, &say) },
 				func() error { return w.Await("test", "post", peer, 1, round+1) },
 			)
 			if err != nil {

@@ -63,8 +63,9 @@ func (c *Comm) awaitLong(ready func() bool, p place) error {
 	asked := began
 	asleep := false
 	defer func() {
-		if asleep {
-			w.wakes()
+		if asleep { // it goes on
+			w.seen = nil
+			w.bump(waitsAt)
 		}
 	}()
 	for {
@@ -77,7 +78,7 @@ func (c *Comm) awaitLong(ready func() bool, p place) error {
 			}
 		}
 		if asleep {
-			w.looked()
+			w.bump(looksAt)
 		}
 		if by := w.aborted(); by >= 0 {
 			return c.fail(p.with(by), w.told(by))
@@ -172,15 +173,6 @@ func (w *world) sleeps(p place) {
 	text := w.ctrl.local[doingAt : doingAt+doingBytes]
 	clear(text)
 	copy(text[:doingBytes-1], doing)
-	w.bump(waitsAt)
-}
-
-// looked says that it has looked in vain.
-func (w *world) looked() { w.bump(looksAt) }
-
-// wakes says that it goes on.
-func (w *world) wakes() {
-	w.seen = nil
 	w.bump(waitsAt)
 }
 

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync/atomic"
 
+	"github.com/kernbench/kernbench/internal/ints"
 	"github.com/kernbench/kernbench/numeric"
 )
 
@@ -35,7 +36,7 @@ func (c *Comm) AllocWindow(bytes int64, signals int) (*Window, error) {
 	}
 	layout := WindowLayout(bytes, signals)
 	m := message{what: newWindow, values: [3]uint64{uint64(bytes), uint64(signals)}}
-	handle, err := c.reserve(p, upTo(c.size), m, layout.Bytes, func(theirs message) error {
+	handle, err := c.reserve(p, ints.Count(0, c.size), m, layout.Bytes, func(theirs message) error {
 		return fmt.Errorf("%w: rank %d makes a window of %d bytes and %d signals, rank %d one of %d bytes and %d signals",
 			ErrMismatch, c.world.rank, bytes, signals, c.ranks[0], theirs.values[0], theirs.values[1])
 	})
@@ -126,23 +127,20 @@ func (w *Window) check(p *place, peer int, off, n int64) error {
 // Put copies into a rank's part of the window. A later Notify of that rank comes after
 // it.
 func (w *Window) Put(peer int, off int64, src []byte) error {
-	p := at("put", "")
-	if err := w.check(&p, peer, off, int64(len(src))); err != nil {
-		return err
-	}
-	if err := w.seg.Put(peer, signalBytes(w.signals)+off, src); err != nil {
-		return w.comm.fail(p, err)
-	}
-	return nil
+	return w.copy(at("put", ""), Segment.Put, peer, off, src)
 }
 
 // Get copies out of a rank's part of the window.
 func (w *Window) Get(peer int, off int64, dst []byte) error {
-	p := at("get", "")
-	if err := w.check(&p, peer, off, int64(len(dst))); err != nil {
+	return w.copy(at("get", ""), Segment.Get, peer, off, dst)
+}
+
+// copy does a Put or a Get of the segment.
+func (w *Window) copy(p place, do func(s Segment, member int, off int64, b []byte) error, peer int, off int64, b []byte) error {
+	if err := w.check(&p, peer, off, int64(len(b))); err != nil {
 		return err
 	}
-	if err := w.seg.Get(peer, signalBytes(w.signals)+off, dst); err != nil {
+	if err := do(w.seg, peer, signalBytes(w.signals)+off, b); err != nil {
 		return w.comm.fail(p, err)
 	}
 	return nil
@@ -169,11 +167,15 @@ func (w *Window) Notify(peer, signal int, op SignalOp, v int64) error {
 
 // WaitSignal waits until a signal of this rank compares true with v.
 func (w *Window) WaitSignal(signal int, cmp Cmp, v int64) error {
-	p := place{op: "wait", peer: -1, signal: signal}
+	return w.wait(place{op: "wait", peer: -1, signal: signal}, cmp, v)
+}
+
+// wait waits until the signal of a place compares true with v.
+func (w *Window) wait(p place, cmp Cmp, v int64) error {
 	if err := w.checkWait(p, cmp); err != nil {
 		return err
 	}
-	return w.comm.await(word(w.local, w.at(signal)), cmp, v, p)
+	return w.comm.await(word(w.local, w.at(p.signal)), cmp, v, p)
 }
 
 // Condition is a comparison of a signal.
@@ -187,10 +189,9 @@ type Condition struct {
 // of returns the window that has the signal.
 func (c *Condition) of(w *Window) *Window { return cmp.Or(c.Window, w) }
 
-// holds reports whether the comparison is true now.
-func (c *Condition) holds(w *Window) bool {
-	w = c.of(w)
-	return c.Cmp.Holds(int64(atomic.LoadUint64(word(w.local, w.at(c.Signal)))), c.Value)
+// holds reports whether a signal of this rank compares true with v now.
+func (w *Window) holds(signal int, cmp Cmp, v int64) bool {
+	return cmp.Holds(int64(atomic.LoadUint64(word(w.local, w.at(signal)))), v)
 }
 
 // WaitAny waits until one of some conditions, of which there is one at least, is so, and
@@ -203,15 +204,10 @@ func (w *Window) WaitAny(conditions []Condition) (int, error) {
 	}
 	found := 0
 	err := w.comm.awaitLong(func() bool {
-		for i := range conditions {
-			if conditions[i].holds(w) {
-				found = i
-				return true
-			}
-		}
-		return false
+		found = slices.IndexFunc(conditions, func(c Condition) bool { return c.of(w).holds(c.Signal, c.Cmp, c.Value) })
+		return found >= 0
 	}, at("wait", fmt.Sprintf("any of %d signals", len(conditions))))
-	return found, err
+	return max(found, 0), err
 }
 
 // TestSignal reports whether a signal of this rank compares true with v now.
@@ -220,7 +216,7 @@ func (w *Window) TestSignal(signal int, cmp Cmp, v int64) (bool, error) {
 	if err := w.checkWait(p, cmp); err != nil {
 		return false, err
 	}
-	return cmp.Holds(int64(atomic.LoadUint64(word(w.local, w.at(signal)))), v), nil
+	return w.holds(signal, cmp, v), nil
 }
 
 func (w *Window) checkWait(p place, cmp Cmp) error {

@@ -83,7 +83,9 @@ func (c *Comm) Domain(ranks ...int) (*Comm, error) {
 	for _, r := range ranks {
 		d.ranks = append(d.ranks, c.ranks[r])
 	}
-	m := message{what: newDomain, values: [3]uint64{uint64(len(ranks)), hash(ranks)}}
+	hash := fnv.New64a()
+	fmt.Fprint(hash, ranks)
+	m := message{what: newDomain, values: [3]uint64{uint64(len(ranks)), hash.Sum64()}}
 	handle, err := c.reserve(p, ranks, m, controlBytes(len(ranks)), func(theirs message) error {
 		return fmt.Errorf("%w: rank %d makes a domain of the ranks %v, rank %d one of %d others",
 			ErrMismatch, c.world.rank, ranks, d.ranks[0], theirs.values[0])
@@ -96,12 +98,6 @@ func (c *Comm) Domain(ranks ...int) (*Comm, error) {
 	}
 	c.domains = append(slices.DeleteFunc(c.domains, func(o *Comm) bool { return o.closed }), d)
 	return d, nil
-}
-
-func hash(ranks []int) uint64 {
-	h := fnv.New64a()
-	fmt.Fprint(h, ranks)
-	return h.Sum64()
 }
 
 // RankOf is the rank in this communicator of a rank of the world: an error if it is

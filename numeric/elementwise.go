@@ -71,35 +71,24 @@ func compare[T number](op Op, dst []byte, x, y []T) {
 	}
 }
 
+// floatFuncs are the functions of one number that are computed in float64.
+var floatFuncs = [...]func(float64) float64{Exp: exp, Log: log, Sqrt: math.Sqrt, Rsqrt: rsqrt, Sigmoid: sigmoid, Tanh: tanh}
+
 func unary[T number](op Op, d DType, x []T) {
-	var f func(float64) float64
 	switch op {
 	case Neg:
 		for i := range x {
 			x[i] = -x[i]
 		}
-		return
 	case Abs:
 		for i, v := range x {
 			if v <= 0 {
 				x[i] = 0 - v // +0 from either zero
 			}
 		}
-		return
-	case Exp:
-		f = exp
-	case Log:
-		f = log
-	case Sqrt:
-		f = math.Sqrt
-	case Rsqrt:
-		f = rsqrt
-	case Sigmoid:
-		f = sigmoid
-	case Tanh:
-		f = tanh
+	default:
+		transform(d, floatFuncs[op], x)
 	}
-	transform(d, f, x)
 }
 
 // transform makes x f(x), rounded for d.
@@ -176,23 +165,18 @@ func Get(d DType, buf []byte, i int) float64 {
 // Set makes element i of buf v, converted as [Cast] does from F64.
 func Set(d DType, buf []byte, i int, v float64) {
 	b := element(d, buf, i)
+	if v != v {
+		v = nan
+	}
 	switch d {
 	case F16:
 		binary.LittleEndian.PutUint16(b, F64ToF16(v))
 	case BF16:
 		binary.LittleEndian.PutUint16(b, F64ToBF16(v))
 	case F32:
-		bits := math.Float32bits(float32(v))
-		if v != v {
-			bits = nanF32
-		}
-		binary.LittleEndian.PutUint32(b, bits)
+		binary.LittleEndian.PutUint32(b, math.Float32bits(float32(v)))
 	case F64:
-		bits := math.Float64bits(v)
-		if v != v {
-			bits = nanF64
-		}
-		binary.LittleEndian.PutUint64(b, bits)
+		binary.LittleEndian.PutUint64(b, math.Float64bits(v))
 	default:
 		SetInt(d, buf, i, truncate(d, v))
 	}

@@ -1,8 +1,6 @@
 package numeric
 
-import (
-	"math"
-)
+import "math"
 
 // The functions of this file round every product before they add it, by an explicit
 // conversion or in madd: otherwise compilers for some machines would fuse the two.
@@ -87,28 +85,14 @@ func expParts(x float64) (r, t float64, k int) {
 	return r, t, int(n)
 }
 
-// expTail is (e^r - 1 - r)/r².
+// expTail returns (e^r - 1 - r)/r², whose coefficients are 1/2!, 1/3! and so on up to 1/13!.
 func expTail(r float64) float64 {
-	const (
-		c2  = 1. / 2
-		c3  = c2 / 3
-		c4  = c3 / 4
-		c5  = c4 / 5
-		c6  = c5 / 6
-		c7  = c6 / 7
-		c8  = c7 / 8
-		c9  = c8 / 9
-		c10 = c9 / 10
-		c11 = c10 / 11
-		c12 = c11 / 12
-		c13 = c12 / 13
-	)
 	// In pairs, so that the processor can do several at a time.
 	r2 := float64(r * r)
 	r4 := float64(r2 * r2)
-	low := madd(r2, madd(c5, r, c4), madd(c3, r, c2))
-	mid := madd(r2, madd(c9, r, c8), madd(c7, r, c6))
-	high := madd(r2, madd(c13, r, c12), madd(c11, r, c10))
+	low := madd(r2, madd(1./120, r, 1./24), madd(1./6, r, 1./2))
+	mid := madd(r2, madd(1./362880, r, 1./40320), madd(1./5040, r, 1./720))
+	high := madd(r2, madd(1./6227020800, r, 1./479001600), madd(1./39916800, r, 1./3628800))
 	return madd(r4, madd(r4, high, mid), low)
 }
 

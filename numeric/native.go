@@ -3,6 +3,7 @@ package numeric
 import (
 	"encoding/binary"
 	"math"
+	"slices"
 	"unsafe"
 )
 
@@ -55,7 +56,7 @@ func store[T number](d DType, dst []byte, x []T) {
 
 // widen converts elements of F16 or BF16.
 func widen(d DType, dst []float32, src []byte) {
-	for i := widenVector(d, dst, src); i < len(dst); i++ {
+	for i := castVector(F32, bytesOf(dst), d, src[:2*len(dst)]); i < len(dst); i++ {
 		h := binary.LittleEndian.Uint16(src[2*i:])
 		if d == F16 {
 			dst[i] = F16ToF32(h)
@@ -67,7 +68,7 @@ func widen(d DType, dst []float32, src []byte) {
 
 // narrow rounds to elements of F16 or BF16.
 func narrow(d DType, dst []byte, src []float32) {
-	for i := narrowVector(d, dst, src); i < len(src); i++ {
+	for i := castVector(d, dst, F32, bytesOf(src)); i < len(src); i++ {
 		h := F32ToF16(src[i])
 		if d == BF16 {
 			h = F32ToBF16(src[i])
@@ -90,9 +91,7 @@ func float32s[T number](x []T) []float32 {
 // swapBytes reverses the bytes of each element.
 func swapBytes(b []byte, size int) {
 	for ; len(b) >= size; b = b[size:] {
-		for i, j := 0, size-1; i < j; i, j = i+1, j-1 {
-			b[i], b[j] = b[j], b[i]
-		}
+		slices.Reverse(b[:size])
 	}
 }
 

@@ -47,14 +47,6 @@ func castVector(to DType, dst []byte, from DType, src []byte) int {
 	return groups * castGroup
 }
 
-func widenVector(d DType, dst []float32, src []byte) int {
-	return castVector(F32, bytesOf(dst), d, src[:2*len(dst)])
-}
-
-func narrowVector(d DType, dst []byte, src []float32) int {
-	return castVector(d, dst, F32, bytesOf(src))
-}
-
 // dotVector is dotPanel on sums in elements of F32, their rows stride bytes apart.
 // It says whether it did it.
 func dotVector(sums []byte, stride int, a, b []float32, rows, depth int) bool {

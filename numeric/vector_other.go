@@ -11,8 +11,4 @@ func stream(dst, src []byte) { copy(dst, src) }
 
 func castVector(DType, []byte, DType, []byte) int { return 0 }
 
-func widenVector(DType, []float32, []byte) int { return 0 }
-
-func narrowVector(DType, []byte, []float32) int { return 0 }
-
 func dotVector([]byte, int, []float32, []float32, int, int) bool { return false }

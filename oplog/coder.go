@@ -8,6 +8,8 @@ import (
 	"io"
 	"math"
 	"math/bits"
+
+	"github.com/kernbench/kernbench/simtime"
 )
 
 // again is what to do about a damaged file.
@@ -37,6 +39,11 @@ type coder struct {
 	mask  uint64
 	field int
 	vals  []int64
+
+	issue      simtime.Time // of the operation before
+	furthest   ID           // that any operation refers to
+	furthestBy int
+	effected   ID // operation of the effect before
 }
 
 func (c *coder) reading() bool { return c.out == nil }
@@ -86,7 +93,8 @@ func number[T ~int8 | ~int32 | ~int64 | ~uint8](c *coder, name string, v *T, lo,
 	if c.reading() {
 		x = 0
 		if c.mask>>c.field&1 != 0 {
-			x = c.varint()
+			u := c.uvarint()
+			x = int64(u>>1) ^ -int64(u&1) // as binary.Varint has signed numbers
 		}
 		c.field++
 	} else {
@@ -239,18 +247,6 @@ func (c *coder) text(s *string) {
 
 func (c *coder) uvarint() uint64 {
 	v, n := binary.Uvarint(c.in[c.off:c.end])
-	c.advance(n)
-	return v
-}
-
-func (c *coder) varint() int64 {
-	v, n := binary.Varint(c.in[c.off:c.end])
-	c.advance(n)
-	return v
-}
-
-// advance moves behind a varint of n bytes.
-func (c *coder) advance(n int) {
 	switch {
 	case c.err != nil:
 	case n > 0:
@@ -260,6 +256,7 @@ func (c *coder) advance(n int) {
 	default:
 		c.fail("a number has more than 64 bits; %s", again)
 	}
+	return v
 }
 
 func (c *coder) advice() string {

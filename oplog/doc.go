@@ -8,6 +8,6 @@
 // file and read back (file.go); replaying it gives the same bytes.
 //
 // The package has the records and their file. Computing them is internal/exec,
-// making them internal/machine. It imports internal/sim for Time and
+// making them internal/cpu and internal/machine. It imports simtime for Time and
 // numeric for dtypes.
 package oplog

@@ -4,7 +4,6 @@ import (
 	"math"
 
 	"github.com/kernbench/kernbench/numeric"
-	"github.com/kernbench/kernbench/simtime"
 )
 
 // log codes the tables of a log.
@@ -12,16 +11,15 @@ func (c *coder) log(l *Log) {
 	table(c, "PE", &l.PEs, (*coder).text)
 	table(c, "line", &l.Lines, (*coder).text)
 	table(c, "launch", &l.Launches, (*coder).launch)
-	ops := operations{coder: c}
-	table(c, "operation", &l.Ops, func(_ *coder, op *Op) { ops.op(op) })
+	table(c, "operation", &l.Ops, (*coder).op)
 	// Operands may refer to operations behind their own, so that their range is
 	// known only now.
-	if last := ID(len(l.Ops)); ops.furthest > last {
-		c.part, c.index = "operation", ops.furthestBy
-		c.fail("it refers to operation %d, the last one is %d; %s", ops.furthest, last, c.advice())
+	last := ID(len(l.Ops))
+	if c.furthest > last {
+		c.part, c.index = "operation", c.furthestBy
+		c.fail("it refers to operation %d, the last one is %d; %s", c.furthest, last, c.advice())
 	}
-	previous := ID(0)
-	table(c, "effect", &l.Effects, func(c *coder, e *Effect) { c.effect(e, &previous, ID(len(l.Ops))) })
+	table(c, "effect", &l.Effects, func(c *coder, e *Effect) { c.effect(e, last) })
 }
 
 func (c *coder) launch(l *Launch) {
@@ -35,26 +33,18 @@ func (c *coder) launch(l *Launch) {
 }
 
 // effect codes an effect relative to the one before it.
-func (c *coder) effect(e *Effect, previous *ID, last ID) {
+func (c *coder) effect(e *Effect, last ID) {
 	c.begin()
-	relative(c, &e.Op, *previous)
+	relative(c, &e.Op, c.effected)
 	number(c, "its phase", &e.Phase, int64(Read), int64(Write))
 	c.finish()
 	if e.Op < 1 || e.Op > last {
 		c.fail("it is one of operation %d, the last one is %d; %s", e.Op, last, c.advice())
 	}
-	*previous = e.Op
+	c.effected = e.Op
 }
 
-// operations codes operations one after another.
-type operations struct {
-	*coder
-	issue      simtime.Time // of the operation before
-	furthest   ID           // that any operation refers to
-	furthestBy int
-}
-
-func (c *operations) op(op *Op) {
+func (c *coder) op(op *Op) {
 	if c.reading() {
 		op.ID = ID(c.index)
 	}
@@ -62,62 +52,60 @@ func (c *operations) op(op *Op) {
 		c.fail("its ID is %d; add operations with Log.Add", op.ID)
 	}
 	c.begin()
-	number(c.coder, "its kind", &op.Kind, 1, int64(NumKinds)-1)
+	number(c, "its kind", &op.Kind, 1, int64(NumKinds)-1)
 	c.math(&op.Math)
-	number(c.coder, "its axis", &op.Axis, 0, MaxRank-1)
+	number(c, "its axis", &op.Axis, 0, MaxRank-1)
 	c.dtype(&op.DType)
 	c.shape(&op.Shape)
 	c.shape(&op.Box)
-	float(c.coder, &op.Fill)
-	number(c.coder, "its PE", &op.PE, -1, math.MaxInt32)
-	number(c.coder, "its launch", &op.Launch, -1, math.MaxInt32)
-	number(c.coder, "its line", &op.Line, 0, math.MaxInt32)
+	float(c, &op.Fill)
+	number(c, "its PE", &op.PE, -1, math.MaxInt32)
+	number(c, "its launch", &op.Launch, -1, math.MaxInt32)
+	number(c, "its line", &op.Line, 0, math.MaxInt32)
 	for _, v := range []*int32{&op.Peer, &op.Port, &op.Signal, &op.Tiles} {
-		number(c.coder, "its peer, port, signal or tile count", v, math.MinInt32, math.MaxInt32)
+		number(c, "its peer, port, signal or tile count", v, math.MinInt32, math.MaxInt32)
 	}
-	relative(c.coder, &op.Issue, c.issue)
-	relative(c.coder, &op.Start, op.Issue)
-	relative(c.coder, &op.End, op.Start)
+	relative(c, &op.Issue, c.issue)
+	relative(c, &op.Start, op.Issue)
+	relative(c, &op.End, op.Start)
 	c.issue = op.Issue
 	c.refer(&op.Cause)
 	digest := int64(op.Digest)
-	any64(c.coder, &digest)
+	any64(c, &digest)
 	op.Digest = uint64(digest)
-	args := length(c.coder, "the number of operands", op.Args)
-	mem := length(c.coder, "the number of accesses", op.Mem)
-	steps := length(c.coder, "the number of epilogue steps", op.Epilogue)
-	data := length(c.coder, "the number of bytes of data", op.Data)
+	args := length(c, "the number of operands", op.Args)
+	mem := length(c, "the number of accesses", op.Mem)
+	steps := length(c, "the number of epilogue steps", op.Epilogue)
+	data := length(c, "the number of bytes of data", op.Data)
 	c.finish()
-	c.operands(&op.Args, args)
-	elements(c.coder, &op.Mem, mem, (*coder).access)
-	elements(c.coder, &op.Epilogue, steps, func(_ *coder, s *Step) { c.step(s) })
+	elements(c, &op.Args, args, (*coder).operand)
+	elements(c, &op.Mem, mem, (*coder).access)
+	elements(c, &op.Epilogue, steps, (*coder).step)
 	c.raw(&op.Data, data)
 }
 
-func (c *operations) step(s *Step) {
+func (c *coder) step(s *Step) {
 	c.begin()
 	c.math(&s.Math)
-	n := length(c.coder, "the number of operands of a step", s.Args)
+	n := length(c, "the number of operands of a step", s.Args)
 	c.finish()
-	c.operands(&s.Args, n)
+	elements(c, &s.Args, n, (*coder).operand)
 }
 
-func (c *operations) operands(list *[]Operand, n int) {
-	elements(c.coder, list, n, func(_ *coder, o *Operand) {
-		c.begin()
-		c.refer(&o.From)
-		c.shape(&o.Shape)
-		c.dtype(&o.DType)
-		float(c.coder, &o.Scalar)
-		mem := length(c.coder, "the number of accesses of an operand", o.Mem)
-		c.finish()
-		elements(c.coder, &o.Mem, mem, (*coder).access)
-	})
+func (c *coder) operand(o *Operand) {
+	c.begin()
+	c.refer(&o.From)
+	c.shape(&o.Shape)
+	c.dtype(&o.DType)
+	float(c, &o.Scalar)
+	mem := length(c, "the number of accesses of an operand", o.Mem)
+	c.finish()
+	elements(c, &o.Mem, mem, (*coder).access)
 }
 
 // refer codes the ID of an operation, or none.
-func (c *operations) refer(id *ID) {
-	number(c.coder, "an operation it refers to", id, 0, math.MaxInt64)
+func (c *coder) refer(id *ID) {
+	number(c, "an operation it refers to", id, 0, math.MaxInt64)
 	if *id > c.furthest {
 		c.furthest, c.furthestBy = *id, c.index
 	}

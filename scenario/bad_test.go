@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"regexp"
@@ -58,7 +59,7 @@ func TestBad(t *testing.T) {
 func refusal(text string, c Choice) error {
 	s, err := Parse("bad.yaml", []byte(text))
 	if err == nil {
-		_, err = s.Plan(c)
+		_, err = s.Plan(context.Background(), c)
 	}
 	return err
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/kernbench/kernbench/internal/config"
+	"github.com/kernbench/kernbench/internal/ints"
 )
 
 // Choice is what a run wants otherwise than the file says. The zero value is nothing.
@@ -20,7 +21,9 @@ type Choice struct {
 	Bind    bool              `json:"bind,omitempty" yaml:"bind,omitempty"`               // Devices were named, see Plan.Bind: for choices read from a file, which always has Devices
 	Params  map[string]string `json:"params,omitempty" yaml:"params,omitempty"`           // values, by name
 	Trusted bool              `json:"-"`                                                  // values are not tried: this plan was made before
-	From    *config.Doc       `json:"-"`                                                  // the file that the choice was read from, for the places of mistakes; nil: flags
+	// Mistake returns the error of a mistake in the value of a key, for choices that were read
+	// from a file. Errors of other choices name the flags of kernbench comm.
+	Mistake func(key, text string) error `json:"-"`
 }
 
 // chooseRanks settles the number of ranks, and reports whether there is one.
@@ -93,15 +96,13 @@ func (pl *Plan) chooseParams(c Choice, p *problems) {
 
 func (pl *Plan) chooseDevices(c Choice, p *problems) {
 	text, given := c.Devices, pl.scenario.file.Devices
-	pl.Bind = c.Bind || c.From == nil && (text != "" || given != nil)
+	pl.Bind = c.Bind || c.Mistake == nil && (text != "" || given != nil)
 	wrong := func(format string, args ...any) {
 		p.chosen(c, "devices", "-d", fmt.Sprintf("%s: %s", text, fmt.Sprintf(format, args...)))
 	}
 	switch {
 	case text == "" && (given == nil || p.known("devices")):
-		for rank := range pl.Ranks {
-			pl.Devices = append(pl.Devices, rank)
-		}
+		pl.Devices = ints.Count(0, pl.Ranks)
 		return
 	case text == "":
 		text = string(*given)
@@ -111,7 +112,7 @@ func (pl *Plan) chooseDevices(c Choice, p *problems) {
 	switch {
 	case err != nil:
 		wrong("%v", err)
-	case len(devices) != pl.Ranks && c.Devices != "" && c.From == nil:
+	case len(devices) != pl.Ranks && c.Devices != "" && c.Mistake == nil:
 		wrong("%d devices, and --nranks is %d: name a device for each rank, or delete --nranks", len(devices), pl.Ranks)
 	case len(devices) != pl.Ranks:
 		wrong("%d devices for %d ranks: each rank has one of its own", len(devices), pl.Ranks)

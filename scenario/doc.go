@@ -66,7 +66,7 @@
 // add what is written in Go. [Load] reads a file or finds a registered scenario, with
 // every mistake at once, at its line and column. [Scenario.Plan] settles the number of
 // ranks, the root and the parameters: the result is what runs, every size known and every
-// value defined. [Scenario.PlanContext] does so, and makes values, for as long as a context
+// value defined. [Scenario.Plan] does so, and makes values, for as long as a context
 // lasts.
 //
 // Nothing runs here: that is for scenario/runner. The built-in scenarios are in package

@@ -16,7 +16,7 @@ func TestPlanContext(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pl, err := s.PlanContext(ctx, Choice{})
+	pl, err := s.Plan(ctx, Choice{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,7 +27,7 @@ func TestPlanContext(t *testing.T) {
 	if _, err := pl.Golden(pl.Outputs[1], 0, 0); err != cause {
 		t.Errorf("a function: got %v, want the cause, enough", err)
 	}
-	if _, err := s.PlanContext(ctx, Choice{}); err != cause {
+	if _, err := s.Plan(ctx, Choice{}); err != cause {
 		t.Errorf("a plan: got %v, want the cause, enough", err)
 	}
 }

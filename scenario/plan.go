@@ -98,12 +98,9 @@ func (o *Output) On(rank int) bool {
 	return o.Buffer.On(rank) && (o.at != AtRoot || rank == o.root)
 }
 
-// Plan settles what a run is. The error holds every mistake, as [config.Errors].
-func (s *Scenario) Plan(c Choice) (*Plan, error) { return s.PlanContext(context.Background(), c) }
-
-// PlanContext is Plan for as long as ctx lasts: when it ends the plan makes no more
-// values, here or later, and the error is its cause.
-func (s *Scenario) PlanContext(ctx context.Context, c Choice) (*Plan, error) {
+// Plan settles what a run is. The error has a line for every mistake. When ctx ends, the plan
+// makes no more values, here or later, and the error is the cause of ctx.
+func (s *Scenario) Plan(ctx context.Context, c Choice) (*Plan, error) {
 	p := &problems{doc: s.doc}
 	pl := s.plan(c, p)
 	if len(p.errs) == 0 {

@@ -22,7 +22,7 @@ func plan(t *testing.T, text string, c Choice) *Plan {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pl, err := s.Plan(c)
+	pl, err := s.Plan(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -170,7 +170,7 @@ func TestRanksOfDevices(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		pl, err := s.Plan(tt.choice)
+		pl, err := s.Plan(t.Context(), tt.choice)
 		if tt.wrong != "" {
 			if err == nil || !strings.HasPrefix(err.Error(), tt.wrong) {
 				t.Errorf("%q, %+v: got %v, want %s", tt.more, tt.choice, err, tt.wrong)
@@ -280,7 +280,7 @@ func TestLookup(t *testing.T) {
 		t.Errorf("rank 0: got %d, %v, want 1", got, err)
 	}
 	_, err := d.Lookup(1)
-	if want := "rank 1: not a member of the domain even [2 0]"; !errors.Is(err, ErrNotMember) || err.Error() != want {
+	if want := "rank 1: not a member of the domain even [2 0]"; !errors.Is(err, comm.ErrNotMember) || err.Error() != want {
 		t.Errorf("rank 1: got %v, want %s", err, want)
 	}
 }
@@ -301,10 +301,10 @@ func TestParseDevices(t *testing.T) {
 func TestLoad(t *testing.T) {
 	defer delete(scenarios, "sample")
 	Register("sample", []byte(sample))
-	if s, err := Load("sample"); err != nil || s.Name != "sample" || s.Source != "scenario sample" || s.Summary != "a sample" || s.Ranks != 4 {
+	if s, err := Load(t.Context(), "sample"); err != nil || s.Name != "sample" || s.Source != "scenario sample" || s.Summary != "a sample" || s.Ranks != 4 {
 		t.Errorf("got %+v, %v", s, err)
 	}
-	_, err := Load("sampel")
+	_, err := Load(t.Context(), "sampel")
 	if want := "no file sampel and no scenario of that name; scenarios: sample; did you mean sample?"; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}

@@ -31,8 +31,8 @@ func (p *problems) at(path, format string, args ...any) { p.put(p.doc.Errorf(pat
 // that the choice was read from, else with the flag before it.
 func (p *problems) chosen(c Choice, key, flag, text string) {
 	switch {
-	case c.From != nil:
-		p.put(c.From.Errorf(key, "%s", text))
+	case c.Mistake != nil:
+		p.copy(c.Mistake(key, text))
 	case strings.HasSuffix(flag, "="):
 		p.put(&config.Error{Msg: flag + text})
 	default:

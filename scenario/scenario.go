@@ -71,12 +71,9 @@ const (
 
 var slotNames = []string{slotI: "i", slotRank: "rank", slotRound: "round", slotDevice: "device", slotRanks: "nranks", slotRoot: "root"}
 
-// Load finds a registered scenario, or else reads a file of that name. The error holds
-// every mistake, as [config.Errors].
-func Load(name string) (*Scenario, error) { return LoadContext(context.Background(), name) }
-
-// LoadContext is like Load and returns the cause of ctx when ctx ends before all is read.
-func LoadContext(ctx context.Context, name string) (*Scenario, error) {
+// Load finds a registered scenario, or else reads a file of that name. The error has a line
+// for every mistake; it is the cause of ctx if ctx ends before all is read.
+func Load(ctx context.Context, name string) (*Scenario, error) {
 	if text, ok := scenarios[name]; ok {
 		return Parse("scenario "+name, text)
 	}

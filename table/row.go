@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/kernbench/kernbench/simtime"
 )
@@ -19,15 +18,10 @@ type field struct {
 	index []int
 }
 
-var fields sync.Map // []field by reflect.Type
-
 // fieldsOf returns the columns of a row type: its fields with a tag `table:"UNIT,ROLE,LABEL"`,
 // whose names are those of their json tags, and those of embedded structs. It panics if a
 // tag is not complete, two fields have one name, or the type is no struct.
 func fieldsOf(t reflect.Type) []field {
-	if known, ok := fields.Load(t); ok {
-		return known.([]field)
-	}
 	if t.Kind() != reflect.Struct {
 		panic(fmt.Sprintf("table: %v is no struct: a row is a struct with tagged fields", t))
 	}
@@ -48,7 +42,6 @@ func fieldsOf(t reflect.Type) []field {
 		}
 		list = append(list, field{c, f.Index})
 	}
-	fields.Store(t, list)
 	return list
 }
 

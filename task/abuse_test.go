@@ -15,9 +15,9 @@ import (
 )
 
 // vector is a tensor of four ones.
-func vector(t *testing.T, ctx *torch.Context) *torch.Tensor {
+func vector(t *testing.T, r *torch.Rank) *torch.Tensor {
 	t.Helper()
-	x, err := ctx.FromSlice([]float32{1, 1, 1, 1}, torch.F32, torch.Shape{4})
+	x, err := r.FromSlice([]float32{1, 1, 1, 1}, torch.F32, torch.Shape{4})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,9 +29,9 @@ var abused = regexp.MustCompile(` at abuse_test\.go:\d+`)
 
 // A slice of arguments may be used again for the next task.
 func TestArgsAreCopied(t *testing.T) {
-	ctx := system(t, "default", torch.Options{})
-	x := vector(t, ctx)
-	_, err := Run(ctx, Options{Runtime: AICPUBuildGraph, Devices: []int{0}}, func(b *Builder) {
+	r := system(t, "default", torch.Options{})
+	x := vector(t, r)
+	_, err := Run(r, Options{Runtime: AICPUBuildGraph, Devices: []int{0}}, func(b *Builder) {
 		args := Args{InOut("x", b.Tensor(x)), Scalar("n", 1)}
 		after := []ID{0}
 		for i := range 4 {
@@ -75,11 +75,11 @@ func TestEdgesAreCountedOnce(t *testing.T) {
 // What is wrong with an orchestration or a configuration is refused, with a line where it
 // has one.
 func TestRefused(t *testing.T) {
-	ctx, other := system(t, "default", torch.Options{}), system(t, "default", torch.Options{})
-	x, y := vector(t, ctx), vector(t, other)
-	deep := torch.Must(ctx.Zeros(torch.F32, torch.Shape{1, 1, 2, 1, 2}))
+	r, other := system(t, "default", torch.Options{}), system(t, "default", torch.Options{})
+	x, y := vector(t, r), vector(t, other)
+	deep := torch.Must(r.Zeros(torch.F32, torch.Shape{1, 1, 2, 1, 2}))
 	rows := x.Narrow(0, 1, 2)
-	columns := torch.Must(ctx.Zeros(torch.F32, torch.Shape{2, 3})).Narrow(1, 0, 2)
+	columns := torch.Must(r.Zeros(torch.F32, torch.Shape{2, 3})).Narrow(1, 0, 2)
 	for _, c := range []struct {
 		name   string
 		config *Config
@@ -103,7 +103,7 @@ func TestRefused(t *testing.T) {
 		{"no orchestration", nil, nil, "the orchestration of rank 0 is nil"},
 		{"no rings", &Config{}, func(b *Builder) {}, "the configuration of tasks:10:10: host_build_graph.tasks: expected a whole number from 1 to 16777216, got 0"},
 	} {
-		_, err := Run(ctx, Options{Runtime: TensorMapAndRingBuffer, Config: c.config}, c.submit)
+		_, err := Run(r, Options{Runtime: TensorMapAndRingBuffer, Config: c.config}, c.submit)
 		var refused *Refused
 		if !errors.As(err, &refused) {
 			t.Errorf("%s: %v, want that it is refused", c.name, err)
@@ -116,16 +116,16 @@ func TestRefused(t *testing.T) {
 	}
 	bad := *Default()
 	bad.origin, bad.Control.CoreSwitch = nil, -1
-	if _, err := Run(ctx, Options{Runtime: HostBuildGraph, Config: &bad}, func(b *Builder) {}); err == nil || !strings.Contains(err.Error(), "core_switch") {
+	if _, err := Run(r, Options{Runtime: HostBuildGraph, Config: &bad}, func(b *Builder) {}); err == nil || !strings.Contains(err.Error(), "core_switch") {
 		t.Errorf("a core switch of -1 fs: %v, want an error that names it", err)
 	}
 }
 
 // A Builder is for its orchestration: not for kernels, and not for later.
 func TestBuilderIsOverWhenItIsBuilt(t *testing.T) {
-	ctx := system(t, "default", torch.Options{})
+	r := system(t, "default", torch.Options{})
 	var kept *Builder
-	_, err := Run(ctx, Options{Runtime: HostBuildGraph, Devices: []int{0}}, func(b *Builder) {
+	_, err := Run(r, Options{Runtime: HostBuildGraph, Devices: []int{0}}, func(b *Builder) {
 		kept = b
 		b.Submit("greedy", func(t *tl.PE) { kept.Submit("more", count, Args{Scalar("n", 1)}) }, nil)
 	})
@@ -187,9 +187,9 @@ func TestPutIntoOwnPart(t *testing.T) {
 		{"put, out", put, Out, false}, {"put, in", put, In, true}, {"put, at peers", put, AtPeers, true},
 		{"get, in", get, In, false}, {"get, out", get, Out, true}, {"get, at peers", get, AtPeers, true},
 	} {
-		ctx := system(t, "default", torch.Options{})
-		x := vector(t, ctx)
-		_, err := Run(ctx, Options{Runtime: HostBuildGraph, Devices: []int{0}}, func(b *Builder) {
+		r := system(t, "default", torch.Options{})
+		x := vector(t, r)
+		_, err := Run(r, Options{Runtime: HostBuildGraph, Devices: []int{0}}, func(b *Builder) {
 			b.Submit("own", c.kernel, Args{c.arg("x", b.Tensor(x))})
 		})
 		if got := err != nil && strings.Contains(err.Error(), "is in no region that the task"); got != c.refused || (err != nil) != c.refused {
@@ -200,9 +200,9 @@ func TestPutIntoOwnPart(t *testing.T) {
 
 // An orchestration has its Builder: the host API is closed to it.
 func TestHostCallsInOrchestrations(t *testing.T) {
-	ctx := system(t, "default", torch.Options{})
-	x := vector(t, ctx)
-	_, err := Run(ctx, Options{Runtime: HostBuildGraph, Devices: []int{0}}, func(b *Builder) { _, _ = x.Numpy() })
+	r := system(t, "default", torch.Options{})
+	x := vector(t, r)
+	_, err := Run(r, Options{Runtime: HostBuildGraph, Devices: []int{0}}, func(b *Builder) { _, _ = x.Numpy() })
 	if err == nil || !strings.Contains(err.Error(), "an orchestration its Builder") {
 		t.Errorf("a read in an orchestration: %v, want that it may not", err)
 	}
@@ -216,8 +216,8 @@ func TestSignalsOfOptions(t *testing.T) {
 	for signals, want := range map[int]string{
 		0: "", 2: "", 1: "no signal 1: this kernel has 0 to 0", -1: "no signal 1: this kernel has none",
 	} {
-		ctx := system(t, "default", torch.Options{NoData: true})
-		_, err := Run(ctx, Options{Runtime: HostBuildGraph, Devices: []int{0}, Signals: signals}, func(b *Builder) {
+		r := system(t, "default", torch.Options{NoData: true})
+		_, err := Run(r, Options{Runtime: HostBuildGraph, Devices: []int{0}, Signals: signals}, func(b *Builder) {
 			b.Submit("tell", func(t *tl.PE) { t.Notify(0, 1, tl.Set, 1) }, nil)
 		})
 		if got := fmt.Sprint(err); want == "" && err != nil || want != "" && !strings.Contains(got, want) {
@@ -228,8 +228,8 @@ func TestSignalsOfOptions(t *testing.T) {
 
 // What a task tells its own rank is no communication; to wait for it is.
 func TestOwnSignalsAreNoCommunication(t *testing.T) {
-	ctx := system(t, "default", torch.Options{NoData: true})
-	got, err := Run(ctx, Options{Runtime: HostBuildGraph, Devices: []int{0}}, func(b *Builder) {
+	r := system(t, "default", torch.Options{NoData: true})
+	got, err := Run(r, Options{Runtime: HostBuildGraph, Devices: []int{0}}, func(b *Builder) {
 		b.Submit("tell", func(t *tl.PE) { t.Notify(0, 1, tl.Set, 1) }, nil)
 		b.Submit("await", func(t *tl.PE) { t.WaitSignal(1, tl.EQ, 1) }, nil)
 	})

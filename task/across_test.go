@@ -60,15 +60,15 @@ func messageTime(t *testing.T, g *topology.Graph, from, to int) (m, gap Time) {
 // Chains, fan-outs and diamonds across two ranks take what the closed forms say, between
 // neighbours and between SIPs that are far apart.
 func TestFormulasAcrossRanks(t *testing.T) {
-	ctx := system(t, "ring6", torch.Options{NoData: true}, "sip.cube_mesh.w=1", "sip.cube_mesh.h=1")
+	self := system(t, "ring6", torch.Options{NoData: true}, "sip.cube_mesh.w=1", "sip.cube_mesh.h=1")
 	operations := []int{1, 700, 3000}
 	var kernels []Time
 	for _, ops := range operations {
-		kernels = append(kernels, alone(t, ctx, ops))
+		kernels = append(kernels, alone(t, self, ops))
 	}
 	held := map[string]int{}
 	for _, devices := range [][]int{{0, 1}, {4, 1}} {
-		m, gap := messageTime(t, ctx.Topology(), devices[0], devices[1])
+		m, gap := messageTime(t, self.Topology(), devices[0], devices[1])
 		for _, sets := range [][]string{
 			nil,
 			{"tensormap_and_ringbuffer.schedulers=1", "control.register_read=7ns", "control.posted_write=11ns"},
@@ -104,7 +104,7 @@ func TestFormulasAcrossRanks(t *testing.T) {
 							}
 							held[p.name+string(r)]++
 							name := fmt.Sprintf("%s of %d on SIPs %v under %s with %v, kernels of %v", p.name, n, devices, r, sets, d)
-							got, err := Run(ctx, Options{Runtime: r, Config: c, Devices: devices, Single: true}, p.program)
+							got, err := Run(self, Options{Runtime: r, Config: c, Devices: devices, Single: true}, p.program)
 							if err != nil {
 								t.Fatalf("%s: %v", name, err)
 							}

@@ -39,14 +39,14 @@ func BenchmarkTasks(b *testing.B) {
 		for _, r := range Runtimes {
 			b.Run(fmt.Sprintf("values=%v/%s", values, r), func(b *testing.B) {
 				for b.Loop() {
-					ctx := system(b, "default", torch.Options{NoData: !values, Threads: 1})
-					x, err := ctx.Zeros(torch.F32, torch.Shape{tiles * elems})
+					self := system(b, "default", torch.Options{NoData: !values, Threads: 1})
+					x, err := self.Zeros(torch.F32, torch.Shape{tiles * elems})
 					if err != nil {
 						b.Fatal(err)
 					}
 					c := configured(b, "host_build_graph.tasks=100000", "aicpu_build_graph.tasks=100000")
 					began := time.Now()
-					if _, err := Run(ctx, Options{Runtime: r, Config: c, Devices: []int{0}}, many(x, tasks, tiles, elems)); err != nil {
+					if _, err := Run(self, Options{Runtime: r, Config: c, Devices: []int{0}}, many(x, tasks, tiles, elems)); err != nil {
 						b.Fatal(err)
 					}
 					if values {

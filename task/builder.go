@@ -22,9 +22,9 @@ type Builder struct {
 	single    bool       // of all ranks
 	tasks     []Ref      // by ID
 	posted    map[outwardKey]bool
-	ctx       *torch.Context // of programs on one, else nil
-	devices   []int          // the SIP of each rank there
-	open      []int          // scopes, outermost first
+	rank      *torch.Rank // of programs on one, else nil
+	devices   []int       // the SIP of each rank there
+	open      []int       // scopes, outermost first
 	sources   map[sourceKey]*Tensor
 	domains   []*Domain
 	conflicts conflicts       // by ID, of an orchestration of all ranks
@@ -98,11 +98,11 @@ func (b *Builder) tensor(op string, rank int, x *torch.Tensor) *Tensor {
 	switch t, known := b.sources[sourceKey{rank, x}]; {
 	case known:
 		return t
-	case b.ctx == nil:
+	case b.rank == nil:
 		panic(misuse(op, "the program is not for a torch.Context: use the tensors that the orchestration was given"))
 	case x == nil:
 		panic(misuse(op, "a nil tensor"))
-	case x.Context() != b.ctx:
+	case x.Rank().Context != b.rank.Context:
 		panic(misuse(op, "%v %v is a tensor of another torch.Context", x.Shape(), x.DType()))
 	}
 	if n := len(x.Shape()); n > oplog.MaxRank {

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/kernbench/kernbench/internal/config"
+	"github.com/kernbench/kernbench/internal/printable"
 	"github.com/kernbench/kernbench/topology"
 )
 
@@ -30,17 +31,9 @@ var Runtimes = []Runtime{HostBuildGraph, AICPUBuildGraph, TensorMapAndRingBuffer
 // ParseRuntime returns the runtime of a name.
 func ParseRuntime(name string) (Runtime, error) {
 	if !slices.Contains(Runtimes, Runtime(name)) {
-		return "", fmt.Errorf("no runtime %.60q: write one of %s", name, strings.Join(RuntimeNames(), ", "))
+		return "", fmt.Errorf("no runtime %.60q: write one of %s", name, strings.Join(printable.Words(Runtimes), ", "))
 	}
 	return Runtime(name), nil
-}
-
-// RuntimeNames returns the names of the runtimes.
-func RuntimeNames() (names []string) {
-	for _, r := range Runtimes {
-		names = append(names, string(r))
-	}
-	return names
 }
 
 // infers reports whether the runtime finds dependencies by tensor regions.
@@ -112,18 +105,13 @@ const File = "tasks.yaml"
 //go:embed tasks.yaml
 var defaultFile []byte
 
-var file = config.File[*Config]{Presets: config.Presets{Default: defaultFile}, Usual: File, Decode: decode}
+var file = config.File[*Config]{Presets: config.Presets{"default": defaultFile}, Usual: File, Decode: decode}
 
 // Load reads a configuration: a file of that name, or the preset default. With an empty
 // name it is ./tasks.yaml if there is one, else the preset; [Config.Source] says which it
-// was. Each of sets changes one value, as "control.register_read=50ns". The error holds
-// every mistake, as [config.Errors].
-func Load(name string, sets ...string) (*Config, error) {
-	return LoadContext(context.Background(), name, sets...)
-}
-
-// LoadContext is like Load and returns the cause of ctx when ctx ends before all is read.
-func LoadContext(ctx context.Context, name string, sets ...string) (*Config, error) {
+// was. Each of sets changes one value, as "control.register_read=50ns". The error has a line
+// for every mistake; it is the cause of ctx if ctx ends before all is read.
+func Load(ctx context.Context, name string, sets ...string) (*Config, error) {
 	return file.Load(ctx, name, sets...)
 }
 
@@ -138,7 +126,7 @@ func Default() *Config { return file.MustPreset("default") }
 
 func decode(d *config.Doc) (*Config, error) {
 	c := &Config{origin: d}
-	if err := d.Decode(c, topology.Scalars()); err != nil {
+	if err := d.Decode(c, config.Quantities); err != nil {
 		return nil, err
 	}
 	return c, nil
@@ -153,7 +141,7 @@ func (c *Config) Source() string { return c.origin.Name() }
 func (c *Config) Files() []string { return c.origin.Files() }
 
 // YAML returns the configuration as a complete file, which loads to an equal one.
-func (c *Config) YAML() []byte { return config.Encode(c, topology.Scalars()) }
+func (c *Config) YAML() []byte { return config.Encode(c, config.Quantities) }
 
 // Hash identifies what the configuration says, whatever files and arguments it came from.
 func (c *Config) Hash() string {

@@ -56,7 +56,7 @@ func TestLoadFindsWhatWasAskedFor(t *testing.T) {
 	}
 	check := func(name, wantSource string, wantRead topology.Time, sets ...string) {
 		t.Helper()
-		c, err := Load(name, sets...)
+		c, err := Load(t.Context(), name, sets...)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -64,7 +64,7 @@ func TestLoadFindsWhatWasAskedFor(t *testing.T) {
 		want.Control.RegisterRead = wantRead
 		sameConfig(t, wantSource, c, want)
 		if c.Source() != wantSource {
-			t.Errorf("Load(%q) is %s, want %s", name, c.Source(), wantSource)
+			t.Errorf("Load(t.Context(), %q) is %s, want %s", name, c.Source(), wantSource)
 		}
 	}
 	check("", "preset default", 100*ns)
@@ -78,7 +78,7 @@ func TestLoadFindsWhatWasAskedFor(t *testing.T) {
 	check("on_it.yaml", "on_it.yaml", 7*ns)
 	write("alone.yaml", Default().YAML())
 	check("alone.yaml", "alone.yaml", 100*ns)
-	if _, err := Load("none"); err == nil || err.Error() != `no file none and no preset "none"; presets: default` {
+	if _, err := Load(t.Context(), "none"); err == nil || err.Error() != `no file none and no preset "none"; presets: default` {
 		t.Errorf("Load of nothing: got %v", err)
 	}
 }
@@ -97,7 +97,7 @@ func TestSetReachesEveryValue(t *testing.T) {
 				value += " fs"
 			}
 			set := part.Name + "." + k.Name + "=" + value
-			c, err := Load("default", set)
+			c, err := Load(t.Context(), "default", set)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -6,9 +6,9 @@
 // both, and scalars. Every rank has a program of its own, and all of them run side by
 // side:
 //
-//	x, err := ctx.Zeros(torch.F32, torch.Shape{64 * n})
+//	x, err := r.Zeros(torch.F32, torch.Shape{64 * n})
 //	...
-//	result, err := task.Run(ctx, task.Options{Runtime: task.TensorMapAndRingBuffer}, func(b *task.Builder) {
+//	result, err := task.Run(r, task.Options{Runtime: task.TensorMapAndRingBuffer}, func(b *task.Builder) {
 //		own := b.Tensor(x)
 //		for i := range 64 {
 //			b.Submit("scale", scale, task.Args{task.InOut("x", own.Rows(i*n, n)), task.Scalar("n", n)})
@@ -54,8 +54,8 @@
 // unordered.go). What is in storage, ready and over is for schedule.go to know, which has no
 // time, and what ranks know of each other for neighbors.go. On the simulated machine ([Run],
 // sim.go) control cores are models with times (control.go), which send messages (inbox.go)
-// and read values (host.go), and a [Result] says who did what when; on real ranks ([RunOn],
-// rank.go) workers take turns, messages are lists in windows (inbox.go), and the memory of
+// and read values (host.go), and a [Result] says who did what when; on real ranks (rank.go,
+// for scenario/runner) workers take turns, messages are lists in windows (inbox.go), and the memory of
 // domains is windows as well (domainmem.go). guard.go keeps
 // kernels to their regions on both, and neighbors.go has the queues between the members of a
 // group. formula.go has closed forms, for tests and tables.

@@ -69,14 +69,14 @@ func TestDomains(t *testing.T) {
 
 // The memory of a domain is zero in each run, whatever was there before, and free after it.
 func TestDomainMemory(t *testing.T) {
-	ctx := system(t, "ring6", torch.Options{}, "sip.cube_mesh.w=1", "sip.cube_mesh.h=1", "system.sips.count=2")
-	all := torch.On(ctx.PE(0, 0, 0), ctx.PE(1, 0, 0))
-	x, err := ctx.Zeros(torch.I32, torch.Shape{4}, all)
+	self := system(t, "ring6", torch.Options{}, "sip.cube_mesh.w=1", "sip.cube_mesh.h=1", "system.sips.count=2")
+	all := torch.On(self.PE(0, 0, 0), self.PE(1, 0, 0))
+	x, err := self.Zeros(torch.I32, torch.Shape{4}, all)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, r := range slices.Concat(Runtimes, Runtimes) {
-		_, err := Run(ctx, Options{Runtime: r}, func(b *Builder) {
+		_, err := Run(self, Options{Runtime: r}, func(b *Builder) {
 			own := b.Tensor(x)
 			y := b.Domain("all").Tensor("y", tl.I32, tl.Shape{2})
 			got := b.Submit("sum", mix, Args{In("x", own), In("y", y), Out("z", own), Scalar("c", 1)})
@@ -94,7 +94,7 @@ func TestDomainMemory(t *testing.T) {
 		t.Errorf("x is %v, want %v: a domain was not zero", got, want)
 	}
 	// A domain of two thirds of the memory can be had by each of several runs.
-	n := int(ctx.Topology().Spec().Cube.HBM.SliceSize) / 3 * 2
+	n := int(self.Topology().Spec().Cube.HBM.SliceSize) / 3 * 2
 	quiet := system(t, "ring6", torch.Options{NoData: true}, "sip.cube_mesh.w=1", "sip.cube_mesh.h=1", "system.sips.count=2")
 	for range 3 {
 		_, err := Run(quiet, Options{Runtime: AICPUBuildGraph}, func(b *Builder) {

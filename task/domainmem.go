@@ -85,7 +85,7 @@ func (m *domainMemory) close() (err error) {
 }
 
 // allocate makes the memory of domains.
-func (l *launch) allocate(ctx *torch.Context) error {
+func (l *launch) allocate(r *torch.Rank) error {
 	var programs []*Program
 	for _, d := range l.devices {
 		programs = append(programs, d.Program)
@@ -98,7 +98,7 @@ func (l *launch) allocate(ctx *torch.Context) error {
 	l.domains = map[*Tensor]*torch.Tensor{}
 	for _, p := range programs {
 		for n, d := range p.led(p.Rank) {
-			if err := l.allocateDomain(ctx, programs, p, n, d); err != nil {
+			if err := l.allocateDomain(r, programs, p, n, d); err != nil {
 				return fmt.Errorf("domain %s: %w", d.name, err)
 			}
 		}
@@ -108,10 +108,10 @@ func (l *launch) allocate(ctx *torch.Context) error {
 
 // allocateDomain makes the tensors of the n-th domain that a rank leads, and notes of which
 // parts they are the memory.
-func (l *launch) allocateDomain(ctx *torch.Context, programs []*Program, first *Program, n int, d *Domain) error {
+func (l *launch) allocateDomain(r *torch.Rank, programs []*Program, first *Program, n int, d *Domain) error {
 	var pes []int
 	for _, rank := range d.ranks {
-		pes = append(pes, int(l.compute(ctx, l.options.Devices[rank], 0)))
+		pes = append(pes, int(l.compute(r, l.options.Devices[rank], 0)))
 	}
 	for i := range d.tensors {
 		x := &d.tensors[i]
@@ -119,7 +119,7 @@ func (l *launch) allocateDomain(ctx *torch.Context, programs []*Program, first *
 		if elems == 0 {
 			continue
 		}
-		memory, err := ctx.Zeros(x.dtype, torch.Shape{int(elems) * len(pes)}, torch.On(pes...))
+		memory, err := r.Zeros(x.dtype, torch.Shape{int(elems) * len(pes)}, torch.On(pes...))
 		if err != nil {
 			return err
 		}

@@ -39,12 +39,12 @@ func squares(b *task.Builder, x, sum *task.Tensor) {
 }
 
 func Example() {
-	ctx := torch.Must(torch.New(context.Background(), torch.Options{}))
-	defer ctx.Close()
+	r := torch.Must(torch.New(context.Background(), torch.Options{})).Main()
+	defer r.Close()
 	for _, runtime := range task.Runtimes {
-		x := torch.Must(ctx.FromSlice([]float32{1, 2, 3, 4, 5, 6, 7, 8}, torch.F32, torch.Shape{4, 2}))
-		sum := torch.Must(ctx.Zeros(torch.F32, torch.Shape{2}))
-		result := torch.Must(task.Run(ctx, task.Options{Runtime: runtime, Devices: []int{0}}, func(b *task.Builder) {
+		x := torch.Must(r.FromSlice([]float32{1, 2, 3, 4, 5, 6, 7, 8}, torch.F32, torch.Shape{4, 2}))
+		sum := torch.Must(r.Zeros(torch.F32, torch.Shape{2}))
+		result := torch.Must(task.Run(r, task.Options{Runtime: runtime, Devices: []int{0}}, func(b *task.Builder) {
 			squares(b, b.Tensor(x), b.Tensor(sum))
 		}))
 		fmt.Printf("%-24s  %14v  %v\n", runtime, result.Makespan, torch.Must(sum.Numpy()).Float64s())
@@ -70,13 +70,13 @@ func add(t *tl.PE, x, box tl.Ptr, n int) {
 }
 
 func Example_ranks() {
-	ctx := torch.Must(torch.New(context.Background(), torch.Options{}))
-	defer ctx.Close()
-	halves := torch.On(ctx.PE(0, 0, 0), ctx.PE(1, 0, 0)) // a row for each of two SIPs
+	r := torch.Must(torch.New(context.Background(), torch.Options{})).Main()
+	defer r.Close()
+	halves := torch.On(r.PE(0, 0, 0), r.PE(1, 0, 0)) // a row for each of two SIPs
 	for _, runtime := range task.Runtimes {
-		x := torch.Must(ctx.FromSlice([]float32{1, 2, 30, 40}, torch.F32, torch.Shape{2, 2}, halves))
-		box := torch.Must(ctx.Zeros(torch.F32, torch.Shape{2, 2}, halves))
-		result := torch.Must(task.Run(ctx, task.Options{Runtime: runtime, Devices: []int{0, 1}}, func(b *task.Builder) {
+		x := torch.Must(r.FromSlice([]float32{1, 2, 30, 40}, torch.F32, torch.Shape{2, 2}, halves))
+		box := torch.Must(r.Zeros(torch.F32, torch.Shape{2, 2}, halves))
+		result := torch.Must(task.Run(r, task.Options{Runtime: runtime, Devices: []int{0, 1}}, func(b *task.Builder) {
 			x, box, n := b.Tensor(x), b.Tensor(box), task.Scalar("n", 2) // the rank's own rows
 			if b.Rank() == 0 {
 				b.Submit("hand", hand, task.Args{task.In("x", x), task.AtPeers("box", box), n})
@@ -99,14 +99,14 @@ func give(t *tl.PE, x, box tl.Ptr, n, peer int) {
 }
 
 func Example_single() {
-	ctx := torch.Must(torch.New(context.Background(), torch.Options{}))
-	defer ctx.Close()
-	halves := torch.On(ctx.PE(0, 0, 0), ctx.PE(1, 0, 0)) // a row for each of two SIPs
+	r := torch.Must(torch.New(context.Background(), torch.Options{})).Main()
+	defer r.Close()
+	halves := torch.On(r.PE(0, 0, 0), r.PE(1, 0, 0)) // a row for each of two SIPs
 	for _, runtime := range task.Runtimes {
-		x := torch.Must(ctx.FromSlice([]float32{1, 2, 30, 40}, torch.F32, torch.Shape{2, 2}, halves))
-		box := torch.Must(ctx.Zeros(torch.F32, torch.Shape{2, 2}, halves))
+		x := torch.Must(r.FromSlice([]float32{1, 2, 30, 40}, torch.F32, torch.Shape{2, 2}, halves))
+		box := torch.Must(r.Zeros(torch.F32, torch.Shape{2, 2}, halves))
 		options := task.Options{Runtime: runtime, Devices: []int{0, 1}, Single: true}
-		result := torch.Must(task.Run(ctx, options, func(b *task.Builder) {
+		result := torch.Must(task.Run(r, options, func(b *task.Builder) {
 			n := task.Scalar("n", 2)
 			given := b.Submit("give", give, task.Args{
 				task.In("x", b.TensorOn(0, x)), task.Puts("box", b.TensorOn(1, box)), n, task.Scalar("peer", 1),
@@ -131,12 +131,12 @@ func halve(t *tl.PE, x, largest tl.Ptr, n int) {
 }
 
 func Example_value() {
-	ctx := torch.Must(torch.New(context.Background(), torch.Options{}))
-	defer ctx.Close()
+	r := torch.Must(torch.New(context.Background(), torch.Options{})).Main()
+	defer r.Close()
 	for _, runtime := range task.Runtimes {
-		x := torch.Must(ctx.FromSlice([]float32{3, 9, 5, 1}, torch.F32, torch.Shape{4}))
-		largest := torch.Must(ctx.Zeros(torch.F32, torch.Shape{1}))
-		result := torch.Must(task.Run(ctx, task.Options{Runtime: runtime, Devices: []int{0}}, func(b *task.Builder) {
+		x := torch.Must(r.FromSlice([]float32{3, 9, 5, 1}, torch.F32, torch.Shape{4}))
+		largest := torch.Must(r.Zeros(torch.F32, torch.Shape{1}))
+		result := torch.Must(task.Run(r, task.Options{Runtime: runtime, Devices: []int{0}}, func(b *task.Builder) {
 			x, largest := b.Tensor(x), b.Tensor(largest)
 			for v := 9.0; v > 2; {
 				id := b.Submit("halve", halve, task.Args{task.InOut("x", x), task.Out("largest", largest), task.Scalar("n", 4)})
@@ -152,12 +152,12 @@ func Example_value() {
 }
 
 func Example_domain() {
-	ctx := torch.Must(torch.New(context.Background(), torch.Options{}))
-	defer ctx.Close()
-	halves := torch.On(ctx.PE(0, 0, 0), ctx.PE(1, 0, 0))
+	r := torch.Must(torch.New(context.Background(), torch.Options{})).Main()
+	defer r.Close()
+	halves := torch.On(r.PE(0, 0, 0), r.PE(1, 0, 0))
 	for _, runtime := range task.Runtimes {
-		x := torch.Must(ctx.FromSlice([]float32{1, 2, 30, 40}, torch.F32, torch.Shape{2, 2}, halves))
-		result := torch.Must(task.Run(ctx, task.Options{Runtime: runtime, Devices: []int{0, 1}}, func(b *task.Builder) {
+		x := torch.Must(r.FromSlice([]float32{1, 2, 30, 40}, torch.F32, torch.Shape{2, 2}, halves))
+		result := torch.Must(task.Run(r, task.Options{Runtime: runtime, Devices: []int{0, 1}}, func(b *task.Builder) {
 			d := b.Domain("pair", 1, 0)                 // rank 1 is its member 0
 			box := d.Tensor("box", tl.F32, tl.Shape{2}) // zeroed, a part for each member
 			x, n := b.Tensor(x), task.Scalar("n", 2)    // the rank's own row
@@ -191,11 +191,11 @@ func ringSum(t *tl.PE, x tl.Ptr, n int) {
 }
 
 func Example_group() {
-	ctx := torch.Must(torch.New(context.Background(), torch.Options{}))
-	defer ctx.Close()
+	r := torch.Must(torch.New(context.Background(), torch.Options{})).Main()
+	defer r.Close()
 	for _, runtime := range task.Runtimes {
-		x := torch.Must(ctx.FromSlice([]float32{1, 2, 3, 40, 50, 60, 700, 800, 900}, torch.F32, torch.Shape{3, 3}))
-		result := torch.Must(task.Run(ctx, task.Options{Runtime: runtime, Devices: []int{0}}, func(b *task.Builder) {
+		x := torch.Must(r.FromSlice([]float32{1, 2, 3, 40, 50, 60, 700, 800, 900}, torch.F32, torch.Shape{3, 3}))
+		result := torch.Must(task.Run(r, task.Options{Runtime: runtime, Devices: []int{0}}, func(b *task.Builder) {
 			x := b.Tensor(x)
 			b.Submit("ring_sum", ringSum, task.Args{task.InOut("x", x), task.Scalar("n", 3)}, task.Group(3, torch.Ring))
 		}))

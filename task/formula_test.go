@@ -66,11 +66,11 @@ func (s *shape) holds(c *Config, r Runtime, n int, d Time) bool {
 }
 
 func TestFormulas(t *testing.T) {
-	ctx := system(t, "default", torch.Options{NoData: true})
+	self := system(t, "default", torch.Options{NoData: true})
 	operations := []int{1, 700, 12000}
 	var kernels []Time
 	for _, ops := range operations {
-		kernels = append(kernels, alone(t, ctx, ops))
+		kernels = append(kernels, alone(t, self, ops))
 	}
 	for _, sets := range [][]string{
 		nil,
@@ -87,7 +87,7 @@ func TestFormulas(t *testing.T) {
 							continue
 						}
 						name := fmt.Sprintf("%s of %d under %s with %v, kernels of %v", shape.name, n, r, sets, d)
-						got, err := Run(ctx, Options{Runtime: r, Config: c, Devices: []int{0}}, shape.program(n, operations[i]))
+						got, err := Run(self, Options{Runtime: r, Config: c, Devices: []int{0}}, shape.program(n, operations[i]))
 						if err != nil {
 							t.Fatalf("%s: %v", name, err)
 						}
@@ -114,8 +114,8 @@ func TestFormulas(t *testing.T) {
 // femtosecond further: a control core that is still busy then sees an end so much later.
 func TestFormulaBounds(t *testing.T) {
 	const n, ops = 8, 1
-	ctx := system(t, "default", torch.Options{NoData: true})
-	d := alone(t, ctx, ops)
+	r := system(t, "default", torch.Options{NoData: true})
+	d := alone(t, r, ops)
 	building := []string{"control.core_switch=0ns"}
 	dispatching := []string{
 		"control.core_switch=0ns", "control.posted_write=200ns", "control.register_read=300ns", "aicpu_build_graph.per_task=1ns", "aicpu_build_graph.per_edge=1ns",
@@ -144,7 +144,7 @@ func TestFormulaBounds(t *testing.T) {
 				if got, want := shape.holds(c, tt.runtime, n, d), beyond == 0; got != want {
 					t.Errorf("%s: the conditions hold: %v, want %v", name, got, want)
 				}
-				got, err := Run(ctx, Options{Runtime: tt.runtime, Config: c, Devices: []int{0}}, shape.program(n, ops))
+				got, err := Run(r, Options{Runtime: tt.runtime, Config: c, Devices: []int{0}}, shape.program(n, ops))
 				if err != nil {
 					t.Fatalf("%s: %v", name, err)
 				}
@@ -160,8 +160,8 @@ func TestFormulaBounds(t *testing.T) {
 // not; and only the orchestrator does it beside the scheduling.
 func TestBuildingOverlaps(t *testing.T) {
 	for _, r := range Runtimes {
-		ctx := system(t, "default", torch.Options{NoData: true})
-		got, err := Run(ctx, Options{Runtime: r, Devices: []int{0}}, chain(16, 700))
+		self := system(t, "default", torch.Options{NoData: true})
+		got, err := Run(self, Options{Runtime: r, Devices: []int{0}}, chain(16, 700))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -85,7 +85,7 @@ var sips = func() func(n int) *topology.Graph {
 		mu.Lock()
 		defer mu.Unlock()
 		if made[n] == nil {
-			spec, err := topology.Load("ring6", fmt.Sprint("system.sips.count=", n), "sip.cube_mesh.w=1", "sip.cube_mesh.h=1")
+			spec, err := topology.Load(context.Background(), "ring6", fmt.Sprint("system.sips.count=", n), "sip.cube_mesh.w=1", "sip.cube_mesh.h=1")
 			if err != nil {
 				panic(err)
 			}
@@ -111,14 +111,15 @@ type outcome struct {
 func (j *job) try(t tester, o Options, machine torch.Options) (*outcome, error) {
 	t.Helper()
 	machine.Topology = sips(j.ranks)
-	ctx, err := torch.New(context.Background(), machine)
+	c, err := torch.New(context.Background(), machine)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer ctx.Close()
+	r := c.Main()
+	defer r.Close()
 	var pes []int
 	for rank := range j.ranks {
-		pes = append(pes, ctx.PE(rank, 0, 0))
+		pes = append(pes, r.PE(rank, 0, 0))
 	}
 	var tensors []*torch.Tensor
 	for i := range j.arrays {
@@ -129,7 +130,7 @@ func (j *job) try(t tester, o Options, machine torch.Options) (*outcome, error) 
 		for rank := range j.ranks {
 			all = append(all, a.part(rank)...)
 		}
-		x, err := ctx.FromSlice(all, torch.I32, shape, torch.On(pes...))
+		x, err := r.FromSlice(all, torch.I32, shape, torch.On(pes...))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -137,10 +138,10 @@ func (j *job) try(t tester, o Options, machine torch.Options) (*outcome, error) 
 	}
 	o.Single = j.all != nil
 	out := &outcome{options: o, programs: make([]*Program, j.ranks)}
-	if ctx.KeepsLog() {
-		out.log = ctx.Log()
+	if r.KeepsLog() {
+		out.log = r.Log()
 	}
-	out.Result, err = Run(ctx, o, func(b *Builder) {
+	out.Result, err = Run(r, o, func(b *Builder) {
 		if j.all != nil {
 			out.programs = b.programs
 			x := make([][]*Tensor, j.ranks)
@@ -163,7 +164,7 @@ func (j *job) try(t tester, o Options, machine torch.Options) (*outcome, error) 
 		return out, err
 	}
 	if machine.Race {
-		if out.races, err = ctx.Races(); err != nil {
+		if out.races, err = r.Races(); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -260,7 +261,7 @@ func (j *job) rank(c *comm.Comm, o Options, got contents) error {
 	}); err != nil {
 		return err
 	}
-	if err := RunOn(r, p, o, func(x *Tensor) procpe.Tensor { return tensors[x.number] }); err != nil {
+	if err := runOn(r, p, o, func(x any) procpe.Tensor { return tensors[x.(*Tensor).number] }, func() {}); err != nil {
 		return err
 	}
 	if err := c.Barrier(); err != nil {

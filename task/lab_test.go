@@ -23,19 +23,20 @@ type tester interface {
 }
 
 // system is a context on a preset with changes.
-func system(t testing.TB, preset string, o torch.Options, sets ...string) *torch.Context {
+func system(t testing.TB, preset string, o torch.Options, sets ...string) *torch.Rank {
 	t.Helper()
-	spec, err := topology.Load(preset, sets...)
+	spec, err := topology.Load(t.Context(), preset, sets...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if o.Topology, err = topology.Compile(spec); err != nil {
 		t.Fatal(err)
 	}
-	c, err := torch.New(t.Context(), o)
+	ctx, err := torch.New(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
+	c := ctx.Main()
 	t.Cleanup(c.Close)
 	return c
 }
@@ -43,7 +44,7 @@ func system(t testing.TB, preset string, o torch.Options, sets ...string) *torch
 // configured is the default configuration with changes.
 func configured(t testing.TB, sets ...string) *Config {
 	t.Helper()
-	c, err := Load("default", sets...)
+	c, err := Load(t.Context(), "default", sets...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,9 +60,9 @@ func count(t *tl.PE, n int) {
 }
 
 // alone is how long the kernel count takes by itself.
-func alone(t testing.TB, ctx *torch.Context, n int) Time {
+func alone(t testing.TB, r *torch.Rank, n int) Time {
 	t.Helper()
-	l, err := ctx.Launch("count", count, n, torch.PEs(0))
+	l, err := r.Launch("count", count, n, torch.PEs(0))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -89,7 +89,7 @@ func TestArgumentsThatDoNotFit(t *testing.T) {
 
 // What is wrong with options is said before anything is built.
 func TestMistakesOfOptions(t *testing.T) {
-	ctx := system(t, "default", torch.Options{}, "sip.cube_mesh.w=1", "sip.cube_mesh.h=1")
+	r := system(t, "default", torch.Options{}, "sip.cube_mesh.w=1", "sip.cube_mesh.h=1")
 	for _, c := range []struct {
 		o    Options
 		want string
@@ -100,12 +100,12 @@ func TestMistakesOfOptions(t *testing.T) {
 		{Options{Runtime: HostBuildGraph, Devices: []int{2}}, "devices [2]: each rank has a SIP of its own, from 0 to 1"},
 		{Options{Runtime: HostBuildGraph, Config: configured(t, "control.compute_cores=9")}, "tasks.control.compute_cores is 9, and a SIP has 8 PEs: write 1 to 8, or 0 for all"},
 	} {
-		_, err := Run(ctx, c.o, func(b *Builder) { t.Error("an orchestration was called") })
+		_, err := Run(r, c.o, func(b *Builder) { t.Error("an orchestration was called") })
 		if got := fmt.Sprint(err); got != c.want {
 			t.Errorf("%+v: got\n     %s\nwant %s", c.o, got, c.want)
 		}
 	}
-	if _, err := Run(ctx, Options{Runtime: HostBuildGraph}, func(b *Builder) { b.Submit("", nil, nil) }); err == nil {
+	if _, err := Run(r, Options{Runtime: HostBuildGraph}, func(b *Builder) { b.Submit("", nil, nil) }); err == nil {
 		t.Error("an orchestration with a mistake ran")
 	}
 }

@@ -128,15 +128,15 @@ func TestGroupTakesAsLongAsALaunch(t *testing.T) {
 	for kind, sets := range map[topology.BufferKind][]string{
 		"": nil, topology.BufferSRAM: nil, topology.BufferTCM: {"pe.ipcq.buffer_kind=sram"}, topology.BufferHBM: {"pe.ipcq.backpressure=poll"},
 	} {
-		ctx := system(t, "ring6", torch.Options{NoData: true}, append(sets, "sip.cube_mesh.w=2", "sip.cube_mesh.h=1")...)
+		r := system(t, "ring6", torch.Options{NoData: true}, append(sets, "sip.cube_mesh.w=2", "sip.cube_mesh.h=1")...)
 		c := configured(t, "control.compute_cores=11")
 		for i, k := range talks {
 			for _, members := range []int{1, 2, 3, 5, 7} {
 				n := []int{37, 1031, 1733}[(i+members)%3] // with messages of up to two fragments
 				busy := members % 4
-				x := torch.Must(ctx.Zeros(torch.I32, torch.Shape{members, n}, torch.On(0)))
+				x := torch.Must(r.Zeros(torch.I32, torch.Shape{members, n}, torch.On(0)))
 				name := fmt.Sprintf("%s of %d with %d elements, slots in %q, %v", k.name, members, n, kind, sets)
-				result, err := Run(ctx, Options{Runtime: Runtimes[i], Config: c, Devices: []int{0}}, func(b *Builder) {
+				result, err := Run(r, Options{Runtime: Runtimes[i], Config: c, Devices: []int{0}}, func(b *Builder) {
 					own := b.Tensor(x)
 					for range busy {
 						b.Submit("busy", count, Args{Scalar("n", 30000)})
@@ -158,7 +158,7 @@ func TestGroupTakesAsLongAsALaunch(t *testing.T) {
 				if pes[0] != busy {
 					t.Fatalf("%s ran on the cores %v, want them from %d on", name, pes, busy)
 				}
-				l := torch.Must(ctx.Launch(k.name, k.kernel, x, n, 1, torch.PEs(pes...), torch.Neighbors(k.table(pes...)), torch.Buffers(kind)))
+				l := torch.Must(r.Launch(k.name, k.kernel, x, n, 1, torch.PEs(pes...), torch.Neighbors(k.table(pes...)), torch.Buffers(kind)))
 				want := l.Exec()
 				for round := range took {
 					if !slices.Equal(took[round], want) {
@@ -174,14 +174,14 @@ func TestGroupTakesAsLongAsALaunch(t *testing.T) {
 // time in a launch of its own as its flight, and a posted write for each member.
 func TestGroupMakespan(t *testing.T) {
 	const n = 301
-	ctx := system(t, "ring6", torch.Options{NoData: true})
+	self := system(t, "ring6", torch.Options{NoData: true})
 	for _, members := range []int{2, 5, 7} {
-		x := torch.Must(ctx.Zeros(torch.I32, torch.Shape{members, n}, torch.On(0)))
+		x := torch.Must(self.Zeros(torch.I32, torch.Shape{members, n}, torch.On(0)))
 		pes := make([]int, members)
 		for i := range pes {
 			pes[i] = i
 		}
-		l := torch.Must(ctx.Launch("prefix", prefix, x, n, 1, torch.PEs(pes...), torch.Neighbors(torch.Line(pes...))))
+		l := torch.Must(self.Launch("prefix", prefix, x, n, 1, torch.PEs(pes...), torch.Neighbors(torch.Line(pes...))))
 		ends := l.Exec()
 		for _, r := range Runtimes {
 			for _, tasks := range []int{1, 4} {
@@ -194,7 +194,7 @@ func TestGroupMakespan(t *testing.T) {
 				}
 				form := *c
 				form.Control.PostedWrite *= Time(members)
-				result, err := Run(ctx, Options{Runtime: r, Config: c, Devices: []int{0}}, func(b *Builder) {
+				result, err := Run(self, Options{Runtime: r, Config: c, Devices: []int{0}}, func(b *Builder) {
 					own := b.Tensor(x)
 					var last []ID
 					for range tasks {
@@ -481,10 +481,10 @@ func TestDeadlockOfMembers(t *testing.T) {
 // A member that has ended leaves nothing behind on its PE, though others of its group still
 // run: the next task there has all of TCM, and queues of its own.
 func TestMemberThatEndsEarly(t *testing.T) {
-	ctx := system(t, "ring6", torch.Options{NoData: true})
-	size := int(ctx.Topology().Spec().PE.TCM.Size)
+	r := system(t, "ring6", torch.Options{NoData: true})
+	size := int(r.Topology().Spec().PE.TCM.Size)
 	var began, ended Time
-	result, err := Run(ctx, Options{Runtime: HostBuildGraph, Config: configured(t, "control.compute_cores=3"), Devices: []int{0}}, func(b *Builder) {
+	result, err := Run(r, Options{Runtime: HostBuildGraph, Config: configured(t, "control.compute_cores=3"), Devices: []int{0}}, func(b *Builder) {
 		b.Submit("long", func(t *tl.PE) {
 			switch t.ProgramID(0) {
 			case 0:
@@ -526,8 +526,8 @@ func TestTooManyPorts(t *testing.T) {
 	for members, want := range map[int]string{
 		9: "<nil>", 10: "rank 0: task 1 (wide) at L: the neighbour table gives member 0 more than 8 ports: use Put and Notify instead, or raise pe.ipcq.max_ports",
 	} {
-		ctx, ran := system(t, "ring6", torch.Options{NoData: true}), 0
-		_, err := Run(ctx, Options{Runtime: HostBuildGraph, Devices: []int{0}}, func(b *Builder) {
+		r, ran := system(t, "ring6", torch.Options{NoData: true}), 0
+		_, err := Run(r, Options{Runtime: HostBuildGraph, Devices: []int{0}}, func(b *Builder) {
 			b.Submit("first", func(*tl.PE) { ran++ }, nil)
 			b.Submit("wide", func(*tl.PE) {}, nil, Group(members, torch.AllPairs))
 		})
@@ -648,8 +648,8 @@ func TestMembersAndRanks(t *testing.T) {
 
 // Queues that there is no memory for end the run when their group begins.
 func TestNoMemoryForSlots(t *testing.T) {
-	ctx := system(t, "ring6", torch.Options{NoData: true}, "cube.sram.size=16KiB")
-	_, err := Run(ctx, Options{Runtime: AICPUBuildGraph, Devices: []int{0}}, func(b *Builder) {
+	r := system(t, "ring6", torch.Options{NoData: true}, "cube.sram.size=16KiB")
+	_, err := Run(r, Options{Runtime: AICPUBuildGraph, Devices: []int{0}}, func(b *Builder) {
 		b.Submit("talk", func(t *tl.PE) { t.Recv(tl.East, tl.Shape{1}, tl.I8) }, nil, Group(2, torch.Line), Buffers(topology.BufferSRAM))
 	})
 	want := "launch tasks: kernel talk (task 0): slots of the queue sip0.cube0.pe1 west (member 1) -> sip0.cube0.pe0 east (member 0): "
@@ -662,9 +662,9 @@ func TestNoMemoryForSlots(t *testing.T) {
 // messages as others do. Their ports are checked when they are submitted.
 func TestGroupsBehindValues(t *testing.T) {
 	for _, runtime := range Runtimes {
-		ctx := system(t, "ring6", torch.Options{})
-		halves := torch.On(ctx.PE(0, 0, 0), ctx.PE(1, 0, 0))
-		x := torch.Must(ctx.FromSlice([]int{1, 2, 3, 4, 5, 6, 10, 20, 30, 40, 50, 60}, torch.I32, torch.Shape{6, 2}, halves)) // three rows on each rank
+		r := system(t, "ring6", torch.Options{})
+		halves := torch.On(r.PE(0, 0, 0), r.PE(1, 0, 0))
+		x := torch.Must(r.FromSlice([]int{1, 2, 3, 4, 5, 6, 10, 20, 30, 40, 50, 60}, torch.I32, torch.Shape{6, 2}, halves)) // three rows on each rank
 		orchestration := func(b *Builder) {
 			n, own := Scalar("n", 2), Scalar("launched", 0)
 			group := func(rank, members int, after ...ID) ID {
@@ -677,14 +677,14 @@ func TestGroupsBehindValues(t *testing.T) {
 				group(0, 2, second)
 			}
 		}
-		if _, err := Run(ctx, Options{Runtime: runtime, Devices: []int{0, 1}, Single: true}, orchestration); err != nil {
+		if _, err := Run(r, Options{Runtime: runtime, Devices: []int{0, 1}, Single: true}, orchestration); err != nil {
 			t.Fatal(err)
 		}
 		want := []int{18, 24, 18, 24, 9, 12, 90, 120, 90, 120, 90, 120}
 		if a := torch.Must(x.Numpy()); a.Wrong(want) >= 0 {
 			t.Errorf("%v: got %v, want %v", runtime, a, want)
 		}
-		_, err := Run(ctx, Options{Runtime: runtime, Devices: []int{0, 1}, Single: true}, func(b *Builder) {
+		_, err := Run(r, Options{Runtime: runtime, Devices: []int{0, 1}, Single: true}, func(b *Builder) {
 			first := b.Submit("first", func(*tl.PE, tl.Ptr) {}, Args{In("x", b.TensorOn(0, x))}, OnRank(0))
 			b.Value(first, b.TensorOn(0, x), 0, 0)
 			b.Submit("wide", func(*tl.PE) {}, nil, OnRank(1), Group(10, torch.AllPairs))

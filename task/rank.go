@@ -8,17 +8,23 @@ import (
 	"strconv"
 
 	"github.com/kernbench/kernbench/internal/procpe"
+	"github.com/kernbench/kernbench/internal/taskrank"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/topology"
 	"github.com/kernbench/kernbench/torch"
 )
 
-// RunOn runs the program of a real rank: all ranks call it, each with its own program.
-// Its tasks are kernels on workers of the rank, which take turns where they wait for
-// others: as many at once as there are compute cores (DefaultCores unless the
-// configuration says). There is no time here, but storage and dependencies are those of
-// the runtime. tensor is what each tensor of the program is at the rank.
-func RunOn(r *procpe.Rank, p *Program, o Options, tensor func(x *Tensor) procpe.Tensor) (err error) {
+func init() {
+	taskrank.Run = func(r *procpe.Rank, program, options any, tensor func(x any) procpe.Tensor, began func()) error {
+		return runOn(r, program.(*Program), options.(Options), tensor, began)
+	}
+}
+
+// runOn runs the program of a real rank; see [taskrank.Run]. Its tasks are kernels on workers
+// of the rank, which take turns where they wait for others: as many at once as there are
+// compute cores (DefaultCores unless the configuration says). There is no time here, but
+// storage and dependencies are those of the runtime.
+func runOn(r *procpe.Rank, p *Program, o Options, tensor func(x any) procpe.Tensor, began func()) (err error) {
 	defer p.Discard()
 	if err := o.settle(); err != nil {
 		return err
@@ -57,9 +63,7 @@ func RunOn(r *procpe.Rank, p *Program, o Options, tensor func(x *Tensor) procpe.
 		p := w.session.Pointer(i)
 		w.memory = append(w.memory, memory{p.Addr, p.Window})
 	}
-	if o.Began != nil {
-		o.Began()
-	}
+	began()
 	return w.run()
 }
 

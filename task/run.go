@@ -7,11 +7,12 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/kernbench/kernbench/internal/config"
+	"github.com/kernbench/kernbench/internal/ints"
 	"github.com/kernbench/kernbench/internal/machine"
 	vm "github.com/kernbench/kernbench/internal/memory"
 	"github.com/kernbench/kernbench/internal/sim"
 	"github.com/kernbench/kernbench/oplog"
+	"github.com/kernbench/kernbench/topology"
 	"github.com/kernbench/kernbench/torch"
 )
 
@@ -23,13 +24,12 @@ type Options struct {
 	Devices []int   // of Run: the SIP of each rank; nil is all
 	Single  bool    // of Run: the orchestration is called once, and submits the tasks of all ranks (OnRank)
 	Signals int     // that kernels may use, from 0 on; 0 is as many as the machine has, negative none
-	Began   func()  // of RunOn: called when all ranks have begun, before the first task; may be nil
 }
 
 // Run builds the programs of all ranks and runs them on the simulated machine, when
 // everything that was asked for before has ended. It waits for the end.
-func Run(ctx *torch.Context, o Options, orchestrate func(b *Builder)) (_ *Result, err error) {
-	s, err := newSimulation(ctx, &o)
+func Run(r *torch.Rank, o Options, orchestrate func(b *Builder)) (_ *Result, err error) {
+	s, err := newSimulation(r, &o)
 	if err != nil {
 		return nil, err
 	}
@@ -41,7 +41,7 @@ func Run(ctx *torch.Context, o Options, orchestrate func(b *Builder)) (_ *Result
 	}()
 	l := &launch{simulation: s, windows: map[*torch.Tensor]int{}}
 	l.Name, l.Serve = o.Name, s.serve
-	builders, err := s.build(ctx, orchestrate)
+	builders, err := s.build(r, orchestrate)
 	defer func() {
 		for _, b := range builders {
 			b.discard()
@@ -53,15 +53,15 @@ func Run(ctx *torch.Context, o Options, orchestrate func(b *Builder)) (_ *Result
 		}
 	}()
 	if err == nil {
-		err = l.place(ctx)
+		err = l.place(r)
 	}
-	if err != nil && ctx.GoContext().Err() == nil {
+	if err != nil && r.GoContext().Err() == nil {
 		err = &Refused{err}
 	}
 	if err != nil {
 		return nil, err
 	}
-	launched, err := ctx.RunProgram(&l.Program, l.tensors...)
+	launched, err := r.RunProgram(&l.Program, l.tensors...)
 	if err == nil {
 		err = launched.Wait()
 	}
@@ -73,13 +73,13 @@ func Run(ctx *torch.Context, o Options, orchestrate func(b *Builder)) (_ *Result
 		}
 		err = fmt.Errorf("%w\n%s", err, strings.Join(text, "\n"))
 	}
-	if s.failed != nil && ctx.GoContext().Err() == nil {
+	if s.failed != nil && r.GoContext().Err() == nil {
 		err = &Refused{s.failed}
 	}
 	if err != nil {
 		return nil, err
 	}
-	if ctx.LooksForRaces() && !o.Runtime.infers() {
+	if r.LooksForRaces() && !o.Runtime.infers() {
 		for _, d := range s.devices {
 			s.machine.Races = append(s.machine.Races, d.unorderedLines()...)
 		}
@@ -90,23 +90,23 @@ func Run(ctx *torch.Context, o Options, orchestrate func(b *Builder)) (_ *Result
 
 // build records the programs of all ranks, each by an orchestration of its own unless
 // there is one for all.
-func (s *simulation) build(ctx *torch.Context, orchestrate func(b *Builder)) (builders []*Builder, err error) {
+func (s *simulation) build(r *torch.Rank, orchestrate func(b *Builder)) (builders []*Builder, err error) {
 	for _, p := range newPrograms(len(s.options.Devices)) {
 		programs := []*Program{p}
 		if s.options.Single {
 			programs = newPrograms(len(s.options.Devices))
 		}
-		b := newBuilder(ctx.GoContext(), programs...)
-		b.ctx, b.devices, b.single, b.beat = ctx, s.options.Devices, s.options.Single, s.engine.Beat
-		if !ctx.HasData() {
+		b := newBuilder(r.GoContext(), programs...)
+		b.rank, b.devices, b.single, b.beat = r, s.options.Devices, s.options.Single, s.engine.Beat
+		if !r.HasData() {
 			b.noValues = errors.New("values are not computed in this run: leave out --data=off, or submit tasks that do not depend on them")
 		}
 		builders = append(builders, b)
-		ctx.Closed(func() { err = b.build(orchestrate) })
+		r.Closed(func() { err = b.build(orchestrate) })
 		host := &hostBuilder{}
 		for _, p := range programs {
 			if err == nil {
-				err = s.add(p, host, ctx.KeepsLog())
+				err = s.add(p, host, r.KeepsLog())
 			}
 		}
 		if err != nil || b.single {
@@ -127,8 +127,8 @@ type launch struct {
 }
 
 // place finds the memory of all ranks, and the PEs of the launch.
-func (l *launch) place(ctx *torch.Context) error {
-	if err := l.allocate(ctx); err != nil {
+func (l *launch) place(r *torch.Rank) error {
+	if err := l.allocate(r); err != nil {
 		return err
 	}
 	for rank, sip := range l.options.Devices {
@@ -136,9 +136,9 @@ func (l *launch) place(ctx *torch.Context) error {
 		if err := l.add(d, sip); err != nil {
 			return err
 		}
-		d.home = l.compute(ctx, sip, 0)
+		d.home = l.compute(r, sip, 0)
 		for core := range l.cores {
-			l.Targets = append(l.Targets, l.compute(ctx, sip, core))
+			l.Targets = append(l.Targets, l.compute(r, sip, core))
 			l.Homes = append(l.Homes, d.home)
 		}
 	}
@@ -166,7 +166,7 @@ func (l *launch) add(d *device, sip int) error {
 		if l.windows[of] == 0 {
 			l.tensors = append(l.tensors, of)
 			l.windows[of] = len(l.tensors)
-			l.Windows = append(l.Windows, make([]machine.Part, len(l.options.Devices)*l.cores))
+			l.Windows = append(l.Windows, make([]vm.Part, len(l.options.Devices)*l.cores))
 		}
 		at := memory{addr: va}
 		if x.Window {
@@ -174,28 +174,26 @@ func (l *launch) add(d *device, sip int) error {
 		}
 		d.memory = append(d.memory, at)
 		for core := range l.cores {
-			l.Windows[l.windows[of]-1][d.rank*l.cores+core] = machine.Part{VA: vm.VA(va), Bytes: vm.Bytes(bytes)}
+			l.Windows[l.windows[of]-1][d.rank*l.cores+core] = vm.Part{VA: vm.VA(va), Bytes: vm.Bytes(bytes)}
 		}
 	}
 	return nil
 }
 
 // newSimulation settles the options.
-func newSimulation(ctx *torch.Context, o *Options) (*simulation, error) {
+func newSimulation(r *torch.Rank, o *Options) (*simulation, error) {
 	if o.Config == nil {
-		o.Config, _ = torch.Setting[*Config](ctx)
+		o.Config, _ = torch.Setting[*Config](r.Context)
 	}
-	if broken, ok := torch.Setting[*Refused](ctx); ok && o.Config == nil {
+	if broken, ok := torch.Setting[*Refused](r.Context); ok && o.Config == nil {
 		return nil, broken
 	}
 	if err := o.settle(); err != nil {
 		return nil, err
 	}
-	spec := ctx.Topology().Spec()
+	spec := r.Topology().Spec()
 	if o.Devices == nil {
-		for sip := range spec.System.SIPs.Count {
-			o.Devices = append(o.Devices, sip)
-		}
+		o.Devices = ints.Count(0, spec.System.SIPs.Count)
 	}
 	for i, sip := range o.Devices {
 		if sip < 0 || sip >= spec.System.SIPs.Count || slices.Contains(o.Devices[:i], sip) {
@@ -208,11 +206,11 @@ func newSimulation(ctx *torch.Context, o *Options) (*simulation, error) {
 		return nil, &Refused{fmt.Errorf("tasks.control.compute_cores is %d, and a SIP has %d PEs: write 1 to %[2]d, or 0 for all", cores, all)}
 	}
 	s := &simulation{
-		engine: ctx.Machine().Engine, machine: ctx.Machine(), options: o, cores: cores,
+		engine: r.Machine().Engine, machine: r.Machine(), options: o, cores: cores,
 		result: &Result{Runtime: o.Runtime, Config: o.Config, Ranks: len(o.Devices), Cores: cores, single: o.Single},
 	}
 	s.target = s.engine.Register(s)
-	if used := config.UsedBy(o.Config); !slices.Contains(s.machine.Configs, used) {
+	if used := topology.OriginOf(o.Config); !slices.Contains(s.machine.Configs, used) {
 		s.machine.Configs = append(s.machine.Configs, used)
 	}
 	return s, nil
@@ -237,9 +235,9 @@ func (o *Options) settle() error {
 }
 
 // compute returns a compute core of a SIP.
-func (s *simulation) compute(ctx *torch.Context, sip, core int) machine.PEID {
-	pes := ctx.Topology().Spec().PEsPerCube()
-	return machine.PEID(ctx.PE(sip, core/pes, core%pes))
+func (s *simulation) compute(r *torch.Rank, sip, core int) machine.PEID {
+	pes := r.Topology().Spec().PEsPerCube()
+	return machine.PEID(r.PE(sip, core/pes, core%pes))
 }
 
 // add adds a rank with its program, if there is room for that.

@@ -14,9 +14,9 @@ func TestHundredThousandTasks(t *testing.T) {
 	const tasks = 100_000
 	c := configured(t, fmt.Sprint("host_build_graph.tasks=", tasks), fmt.Sprint("aicpu_build_graph.tasks=", tasks), "tensormap_and_ringbuffer.slots=100")
 	for _, r := range Runtimes {
-		ctx := system(t, "default", torch.Options{NoData: true}, "sip.cube_mesh.w=1", "sip.cube_mesh.h=1")
-		d := alone(t, ctx, 1)
-		got, err := Run(ctx, Options{Runtime: r, Config: c, Devices: []int{0}}, chain(tasks, 1))
+		self := system(t, "default", torch.Options{NoData: true}, "sip.cube_mesh.w=1", "sip.cube_mesh.h=1")
+		d := alone(t, self, 1)
+		got, err := Run(self, Options{Runtime: r, Config: c, Devices: []int{0}}, chain(tasks, 1))
 		if err != nil {
 			t.Fatalf("%s: %v", r, err)
 		}

@@ -180,7 +180,7 @@ func (b *Builder) post(from Ref, to, kind int) {
 // counterpart returns what a rank has of a tensor of another rank, nil if that is nothing
 // or another shape.
 func (b *Builder) counterpart(x *Tensor, p *Program) (own *Tensor) {
-	if of, ok := x.Source.(*torch.Tensor); ok && b.ctx != nil {
+	if of, ok := x.Source.(*torch.Tensor); ok && b.rank != nil {
 		own = b.tensor("Submit", p.Rank, of)
 	} else if x.Source != nil {
 		own = b.sources[sourceKey{p.Rank, x.Source}]

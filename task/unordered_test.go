@@ -55,9 +55,9 @@ func TestUnorderedAgainstReference(t *testing.T) {
 // on the same PE, one after the other.
 func TestMissingEdge(t *testing.T) {
 	for _, r := range Runtimes {
-		ctx := system(t, "default", torch.Options{Race: true})
-		x := vector(t, ctx)
-		_, err := Run(ctx, Options{Runtime: r, Config: configured(t, "control.compute_cores=1"), Devices: []int{0}}, func(b *Builder) {
+		self := system(t, "default", torch.Options{Race: true})
+		x := vector(t, self)
+		_, err := Run(self, Options{Runtime: r, Config: configured(t, "control.compute_cores=1"), Devices: []int{0}}, func(b *Builder) {
 			own := b.Tensor(x)
 			b.Submit("write", increment, Args{InOut("x", own.Rows(0, 2)), Scalar("n", 2)})
 			b.Submit("read", func(t *tl.PE, x tl.Ptr) { t.Load(x, tl.Shape{4}, tl.F32) }, Args{In("x", own)})
@@ -65,7 +65,7 @@ func TestMissingEdge(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		races, err := ctx.Races()
+		races, err := self.Races()
 		if err != nil {
 			t.Fatal(err)
 		}

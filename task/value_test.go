@@ -30,20 +30,20 @@ func TestValueTimes(t *testing.T) {
 	const ops = 700
 	for _, across := range []bool{false, true} {
 		for _, r := range Runtimes {
-			ctx := system(t, "ring6", torch.Options{}, "sip.cube_mesh.w=1", "sip.cube_mesh.h=1")
-			d := alone(t, ctx, ops)
+			self := system(t, "ring6", torch.Options{}, "sip.cube_mesh.w=1", "sip.cube_mesh.h=1")
+			d := alone(t, self, ops)
 			devices := []int{1, 3}
-			x, err := ctx.Zeros(torch.F32, torch.Shape{2}, torch.On(ctx.PE(1, 0, 0), ctx.PE(3, 0, 0)))
+			x, err := self.Zeros(torch.F32, torch.Shape{2}, torch.On(self.PE(1, 0, 0), self.PE(3, 0, 0)))
 			if err != nil {
 				t.Fatal(err)
 			}
-			before := ctx.Now()
+			before := self.Now()
 			if _, err := x.At(0); err != nil {
 				t.Fatal(err)
 			}
-			link := ctx.Now() - before
-			m, _ := messageTime(t, ctx.Topology(), 1, 3)
-			got, err := Run(ctx, Options{Runtime: r, Devices: devices, Single: across}, func(b *Builder) {
+			link := self.Now() - before
+			m, _ := messageTime(t, self.Topology(), 1, 3)
+			got, err := Run(self, Options{Runtime: r, Devices: devices, Single: across}, func(b *Builder) {
 				if !across && b.Rank() == 1 {
 					return
 				}
@@ -339,9 +339,10 @@ func TestContextEndsBeforeAValue(t *testing.T) {
 			}
 			cancel(errors.New("no time"))
 			<-gone
-			return RunOn(rank, p, Options{Runtime: r}, func(x *Tensor) procpe.Tensor {
+			return runOn(rank, p, Options{Runtime: r}, func(v any) procpe.Tensor {
+				x := v.(*Tensor)
 				return procpe.Tensor{Name: x.Name, DType: x.DType, Shape: x.Shape, Memory: make([]byte, 8)}
-			})
+			}, func() {})
 		})
 		var refused *Refused
 		if want := "the orchestration of rank 0 has not ended: no time"; fmt.Sprint(errs[0]) != want || errors.As(errs[0], &refused) {
@@ -373,15 +374,16 @@ func TestEndlessBehindAValue(t *testing.T) {
 	for _, cancels := range []bool{false, true} {
 		goCtx, cancel := context.WithCancelCause(t.Context())
 		stop := make(chan bool)
-		ctx, err := torch.New(goCtx, torch.Options{Topology: sips(1), Stall: 100 * time.Millisecond})
+		c, err := torch.New(goCtx, torch.Options{Topology: sips(1), Stall: 100 * time.Millisecond})
 		if err != nil {
 			t.Fatal(err)
 		}
-		x, err := ctx.Zeros(torch.I32, torch.Shape{2})
+		r := c.Main()
+		x, err := r.Zeros(torch.I32, torch.Shape{2})
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = Run(ctx, Options{Runtime: HostBuildGraph}, func(b *Builder) {
+		_, err = Run(r, Options{Runtime: HostBuildGraph}, func(b *Builder) {
 			own := b.Tensor(x)
 			b.Value(b.Submit("a", affine, Args{InOut("x", own), Scalar("c", 1)}), own, 0)
 			if cancels {
@@ -398,7 +400,7 @@ func TestEndlessBehindAValue(t *testing.T) {
 		}
 		close(stop)
 		cancel(nil)
-		ctx.Close()
+		r.Close()
 	}
 }
 
@@ -410,16 +412,17 @@ func TestManyValues(t *testing.T) {
 			b.Value(b.Submit("add", addOne, Args{InOut("x", x[0])}), x[0], 0)
 		}
 	}}
-	ctx, err := torch.New(t.Context(), torch.Options{Topology: sips(1)})
+	c, err := torch.New(t.Context(), torch.Options{Topology: sips(1)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer ctx.Close()
-	x, err := ctx.Zeros(torch.I32, torch.Shape{1})
+	r := c.Main()
+	defer r.Close()
+	x, err := r.Zeros(torch.I32, torch.Shape{1})
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := Run(ctx, Options{Runtime: AICPUBuildGraph}, func(b *Builder) { j.submit(b, []*Tensor{b.Tensor(x)}) })
+	got, err := Run(r, Options{Runtime: AICPUBuildGraph}, func(b *Builder) { j.submit(b, []*Tensor{b.Tensor(x)}) })
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,18 +9,18 @@ import (
 
 // Tasks work on slices of one tensor, which have no memory in common, as on tensors.
 func TestTasksOnViews(t *testing.T) {
-	ctx := system(t, "default", torch.Options{}, "system.sips.count=1")
-	x := torch.Must(ctx.FromSlice([]float32{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, torch.F32, torch.Shape{5, 2}, torch.On(0, 1)))
+	r := system(t, "default", torch.Options{}, "system.sips.count=1")
+	x := torch.Must(r.FromSlice([]float32{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, torch.F32, torch.Shape{5, 2}, torch.On(0, 1)))
 	top, bottom := x.Narrow(0, 0, 2), x.Narrow(0, 2, 3).View(6)
 	add := func(t *tl.PE, to, from tl.Ptr) {
 		t.Store(to, t.Load(to, tl.Shape{2, 2}, tl.F32).Add(t.Load(from, tl.Shape{2, 2}, tl.F32)))
 	}
-	torch.Must(Run(ctx, Options{Runtime: TensorMapAndRingBuffer}, func(b *Builder) {
+	torch.Must(Run(r, Options{Runtime: TensorMapAndRingBuffer}, func(b *Builder) {
 		to, from := b.Tensor(top), b.Tensor(bottom)
 		b.Submit("add", add, Args{InOut("to", to), In("from", from.Box([]int{1}, []int{4}))})
 	}))
-	torch.OK(ctx.Check("x", x, []float32{1 + 6, 2 + 7, 3 + 8, 4 + 9, 5, 6, 7, 8, 9, 10}))
-	if !ctx.Checks().OK() {
-		t.Errorf("checks %+v", ctx.Checks())
+	torch.OK(r.Check("x", x, []float32{1 + 6, 2 + 7, 3 + 8, 4 + 9, 5, 6, 7, 8, 9, 10}))
+	if !r.Checks().OK() {
+		t.Errorf("checks %+v", r.Checks())
 	}
 }

@@ -46,7 +46,7 @@ func TestNoAllocation(t *testing.T) {
 		{"Put and Notify", func() { pe.Put(1, vector, o.v); pe.Notify(1, 0, tl.Add, n) }},
 		{"Barrier", func() { pe.Barrier(0) }},
 		{"Get", func() { pe.Get(1, vector, tl.Shape{n}, tl.F16) }},
-		{"Caller", func() { tl.Caller() }},
+		{"Callers", func() { r.callers.Line() }},
 	} {
 		if got := testing.AllocsPerRun(100, tt.do); got != 0 {
 			t.Errorf("%s allocates %v times, want 0", tt.name, got)

@@ -52,7 +52,7 @@ func TestCaller(t *testing.T) {
 			t.Errorf("deferred: the machine sees line %q, want %q", r.line, want)
 		}
 	}
-	if got := tl.Caller(); got != "" {
+	if got := new(tl.Callers).Line(); got != "" {
 		t.Errorf("outside a kernel the line is %q, want none", got)
 	}
 }
@@ -80,7 +80,7 @@ func (m *deepMachine) Compute(*tl.Value, *tl.Compute) error {
 //go:noinline
 func (m *deepMachine) deeper(n int) string {
 	if n == 0 {
-		return tl.Caller()
+		return m.callers.Line()
 	}
 	return m.deeper(n-1) + ""
 }

@@ -32,29 +32,27 @@ func (t *PE) made(kind oplog.Kind, s Shape, d DType) oplog.Shape {
 	return t.extents(opName(kind, 0), s, d)
 }
 
-// Dot is the matrix product of [m, k] and [k, n], plus acc if it is given. The
+// Dot returns the matrix product of x, [m, k], and y, [k, n], plus acc if it is given. The
 // result, and acc, is f32 for f16, bf16 and f32, f64 for f64, i32 for integers of
 // up to 32 bits and i64 for longer ones; products are added in ascending k.
-func (t *PE) Dot(a, b Tile, acc ...Tile) Tile {
+func (x Tile) Dot(y Tile, acc ...Tile) Tile {
+	t := x.pe
 	if len(acc) == 0 {
-		t.take(oplog.Dot, 0, a, b)
+		t.take(oplog.Dot, 0, x, y)
 	} else {
-		t.take(oplog.Dot, 0, a, b, acc[0])
+		t.take(oplog.Dot, 0, x, y, acc[0])
 	}
 	if len(acc) > 1 {
 		panic(t.failCompute(fmt.Errorf("%d accumulators: there is at most one", len(acc))))
 	}
 	s, err := product(&t.c.Args[0].Value, &t.c.Args[1].Value)
 	t.must(err)
-	d := numeric.DotType(a.v.DType)
+	d := numeric.DotType(x.v.DType)
 	if len(acc) == 1 && (acc[0].v.Shape != s || acc[0].v.DType != d) {
 		panic(t.failCompute(fmt.Errorf("the accumulator is %v: a product of these is %v", acc[0].v, Value{Shape: s, DType: d})))
 	}
 	return t.compute(s, d)
 }
-
-// Dot is [PE.Dot] of x and y.
-func (x Tile) Dot(y Tile, acc ...Tile) Tile { return x.pe.Dot(x, y, acc...) }
 
 // Softmax is e^x over its sum along the last axis.
 func (x Tile) Softmax() Tile {
@@ -295,12 +293,6 @@ func (t *PE) Sub(x, y any) Tile { return t.math(numeric.Sub, x, y) }
 
 // Div is x / y, where x may be the number: t.Div(1, y).
 func (t *PE) Div(x, y any) Tile { return t.math(numeric.Div, x, y) }
-
-// FMA is x × y + z, rounded once. At least one of them is a tile.
-func (t *PE) FMA(x, y, z any) Tile { return t.math(numeric.FMA, x, y, z) }
-
-// Clamp is x, but at least lo and at most hi. At least one of them is a tile.
-func (t *PE) Clamp(x, lo, hi any) Tile { return t.math(numeric.Clamp, x, lo, hi) }
 
 // Where is x where cond, in u8, is not 0, and y elsewhere. At least one of x and y
 // is a tile.

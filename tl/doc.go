@@ -117,7 +117,7 @@
 // # What is here
 //
 // [PE] checks what kernels ask for and hands it to a [Machine], which lives
-// elsewhere: the simulated one in internal/machine. Neither time nor values are
+// elsewhere: the simulated one in internal/cpu. Neither time nor values are
 // computed here. The package imports simtime for Time, numeric for
 // dtypes and operations, and oplog for shapes and kinds.
 package tl

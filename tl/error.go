@@ -3,29 +3,30 @@ package tl
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"math"
 	"path/filepath"
 	"reflect"
 	"runtime"
 	"strconv"
 	"strings"
-	"sync"
-	"sync/atomic"
 
 	"github.com/kernbench/kernbench/simtime"
 )
 
-// Caller is the line of kernel code that called into this package: the innermost
-// frame outside of it, as "matmul.go:41". A machine calls it from its methods, for
-// the op log and for reports of deadlocks; it is "" where no kernel is running.
-func Caller() string {
+// Callers finds the lines of kernel code that call into this package, for the op log and for
+// reports of deadlocks. A machine has one, which remembers all return addresses met so far.
+// It is not for goroutines that run at the same time.
+type Callers struct{ sites map[uintptr]site }
+
+// Line returns the innermost frame outside of this package, as "matmul.go:41". A machine calls
+// it from its methods. The line is "" where no kernel is running.
+func (c *Callers) Line() string {
 	var pcs [5]uintptr // as many as a machine and this package usually have, and the kernel
 	inside := false
 	for skip := 2; ; skip += len(pcs) {
 		n := runtime.Callers(skip, pcs[:])
 		for _, pc := range pcs[:n] {
-			s := siteOf(pc)
+			s := c.site(pc)
 			if !s.passed && inside {
 				return s.line
 			}
@@ -37,7 +38,7 @@ func Caller() string {
 	}
 }
 
-// site is what Caller wants to know of a return address.
+// site is what Callers knows of a return address.
 type site struct {
 	line   string
 	tl     bool // in this package
@@ -48,32 +49,18 @@ type site struct {
 // line of the kernel that calls them is the one wanted.
 const transport = "github.com/kernbench/kernbench/ccl.(*Transport)."
 
-// sites remembers every address met so far. Readers never wait; a program has few
-// enough call sites that writers can copy the map.
-var (
-	sites     atomic.Pointer[map[uintptr]site]
-	sitesLock sync.Mutex
-)
-
-func siteOf(pc uintptr) site {
-	if m := sites.Load(); m != nil {
-		if s, ok := (*m)[pc]; ok {
-			return s
-		}
+func (c *Callers) site(pc uintptr) site {
+	if s, ok := c.sites[pc]; ok {
+		return s
 	}
 	frame, _ := runtime.CallersFrames([]uintptr{pc}).Next()
 	s := site{line: filepath.Base(frame.File) + ":" + strconv.Itoa(frame.Line)}
 	s.tl = strings.HasPrefix(frame.Function, "github.com/kernbench/kernbench/tl.")
 	s.passed = s.tl || strings.HasPrefix(frame.Function, "runtime.") || strings.HasPrefix(frame.Function, transport)
-
-	sitesLock.Lock()
-	defer sitesLock.Unlock()
-	next := map[uintptr]site{}
-	if m := sites.Load(); m != nil {
-		next = maps.Clone(*m)
+	if c.sites == nil {
+		c.sites = map[uintptr]site{}
 	}
-	next[pc] = s
-	sites.Store(&next)
+	c.sites[pc] = s
 	return s
 }
 
@@ -135,7 +122,7 @@ func (e *Error) Unwrap() error { return e.Err }
 
 // misuse makes an Error where no PE is at hand.
 func misuse(op, operands string, err error) *Error {
-	return &Error{Op: op, Shapes: operands, Line: Caller(), Err: err}
+	return &Error{Op: op, Shapes: operands, Line: new(Callers).Line(), Err: err}
 }
 
 // fail makes an Error to panic with. The PE is nil where all there was is a zero

@@ -3,13 +3,14 @@ package tl
 import (
 	"fmt"
 
+	"github.com/kernbench/kernbench/internal/printable"
 	"github.com/kernbench/kernbench/numeric"
 	"github.com/kernbench/kernbench/oplog"
 	"github.com/kernbench/kernbench/simtime"
 )
 
-// Machine runs the operations of one PE: the simulated machine in
-// internal/machine, later a process. A PE checks what a kernel asks for; a machine
+// Machine runs the operations of one PE: the simulated CPU in internal/cpu, or
+// a process in internal/procpe. A PE checks what a kernel asks for; a machine
 // gives it time and keeps it for the data phase. Errors come without the kernel,
 // PE, operation and line, which PE adds.
 //
@@ -169,12 +170,9 @@ const (
 	LE
 )
 
-// String is the comparison as kernels write it.
+// String returns the comparison as kernels write it.
 func (c Cmp) String() string {
-	if c > LE {
-		return fmt.Sprintf("Cmp(%d)", uint8(c))
-	}
-	return [...]string{"EQ", "NE", "GT", "GE", "LT", "LE"}[c]
+	return printable.Name("Cmp", c, []string{"EQ", "NE", "GT", "GE", "LT", "LE"})
 }
 
 // Holds reports whether a compares with b so.

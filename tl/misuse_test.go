@@ -93,6 +93,8 @@ func TestMisuse(t *testing.T) {
 			at + "Sub(1, 2.5) AT: the operands are numbers only: make one a tile with Full, which says of what dtype"},
 		{func(t *tl.PE, o operands) { o.v.Add("1") },
 			at + "Add([64] f16, string) AT: operand of type string: give a Tile or a Go number, integers below 2^53"},
+		{func(t *tl.PE, o operands) { o.v.Add(tl.F16) },
+			at + "Add([64] f16, numeric.DType) AT: operand of type numeric.DType: give a Tile or a Go number, integers below 2^53"},
 		{func(t *tl.PE, o operands) { o.v.Add(nil) },
 			at + "Add([64] f16, nil) AT: operand of type nil: give a Tile or a Go number, integers below 2^53"},
 		{func(t *tl.PE, o operands) { o.v.Add(1 << 53) },
@@ -135,7 +137,7 @@ func TestMisuse(t *testing.T) {
 			at + "Item([32 64] f16) AT: 2048 elements where one is wanted: reduce the tile, or use Values"},
 
 		// Matrix products.
-		{func(t *tl.PE, o operands) { t.Dot(o.m, o.m) },
+		{func(t *tl.PE, o operands) { o.m.Dot(o.m) },
 			at + "Dot([32 64] f16, [32 64] f16) AT: inner sizes 64 and 32 differ: the first operand's columns must equal the second's rows"},
 		{func(t *tl.PE, o operands) { o.v.Dot(o.m) },
 			at + "Dot([64] f16, [32 64] f16) AT: operands of 1 and 2 axes: a matrix product takes two each"},

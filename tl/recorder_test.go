@@ -25,13 +25,14 @@ type recorder struct {
 	barrier tl.Barrier // of all signals
 	now     simtime.Time
 	line    string // of the kernel, at the last call
+	callers tl.Callers
 }
 
 // say is deferred formatting: a silent recorder must not allocate.
 func (r *recorder) say(text func() string) error {
 	if !r.silent {
 		r.calls = append(r.calls, text())
-		r.line = tl.Caller()
+		r.line = r.callers.Line()
 	}
 	return r.fail
 }

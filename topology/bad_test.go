@@ -23,7 +23,7 @@ func TestBad(t *testing.T) {
 	}
 	for _, file := range files {
 		t.Run(file, func(t *testing.T) {
-			_, err := Load(file)
+			_, err := Load(t.Context(), file)
 			var errs config.Errors
 			if !errors.As(err, &errs) {
 				t.Fatalf("Load gives %v, want config.Errors", err)
@@ -40,7 +40,7 @@ func TestBad(t *testing.T) {
 
 func TestBadAllAtOnce(t *testing.T) {
 	for file, want := range map[string]int{"ten_mistakes.yaml": 10, "three_passes.yaml": 14} {
-		_, err := Load("testdata/bad/" + file)
+		_, err := Load(t.Context(), "testdata/bad/"+file)
 		var errs config.Errors
 		if !errors.As(err, &errs) || len(errs) != want {
 			t.Errorf("%s: got %d errors, want %d:\n%v", file, len(errs), want, err)
@@ -52,7 +52,7 @@ func TestBadAllAtOnce(t *testing.T) {
 		t.Errorf("names checked in a system that could not be read: %v", err)
 	}
 	// An argument that names nothing hides nothing either.
-	_, err := Load("default", "cube", "cube.sram.at=r9c9", "overrides=[{link: host->moon, latency: 1 ns}]")
+	_, err := Load(t.Context(), "default", "cube", "cube.sram.at=r9c9", "overrides=[{link: host->moon, latency: 1 ns}]")
 	var errs config.Errors
 	if !errors.As(err, &errs) || len(errs) != 3 {
 		t.Errorf("--set: got %d errors, want 3:\n%v", len(errs), err)

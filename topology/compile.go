@@ -46,8 +46,8 @@ func layOut(s *Spec) (*Graph, error) {
 
 // place creates the components of SIP 0 and those outside any SIP.
 func (g *Graph) place() {
-	s, at := g.spec, newLayout(g.spec, g.noc, g.mesh)
-	overheads := s.overheads()
+	s, overheads := g.spec, g.spec.overheads()
+	at := layout{pitch: s.Cube.NoC.Pitch, gap: s.SIP.CubeMesh.Gap, noc: g.noc, mesh: g.mesh}
 	g.outer = []Node{{Kind: KindHost, SIP: -1, Cube: -1}}
 	if s.System.SIPs.Topology == Switch {
 		g.outer = append(g.outer, Node{Kind: KindSwitch, SIP: -1, Cube: -1, Overhead: overheads[KindSwitch]})

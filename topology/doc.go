@@ -9,7 +9,7 @@
 // with units, so a description means the same on every machine. [Spec.YAML]
 // writes it back, and [Spec.Hash] names it in results.
 //
-//	spec, err := topology.Load("ring6", "cube.hbm.channels=16")
+//	spec, err := topology.Load(ctx, "ring6", "cube.hbm.channels=16")
 //	graph, err := topology.Compile(spec)
 //
 // A [Graph] is the system spelled out: components with names and positions,
@@ -22,5 +22,5 @@
 //
 // Nothing here moves data or takes time: how a transfer queues is the fabric's
 // business, how long an engine computes the PE's. The package imports
-// internal/config for files and internal/sim for the unit of time.
+// internal/config for files and simtime for the unit of time.
 package topology

@@ -35,7 +35,7 @@ func FuzzParse(f *testing.F) {
 		if err != nil {
 			t.Fatalf("written out, it does not load: %v\n%s", err, s.YAML())
 		}
-		if !s.Equal(again) || s.Hash() != again.Hash() {
+		if string(s.YAML()) != string(again.YAML()) || s.Hash() != again.Hash() {
 			t.Fatalf("written out:\n%s\nread back and written again:\n%s", s.YAML(), again.YAML())
 		}
 	})

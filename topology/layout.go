@@ -10,10 +10,6 @@ type layout struct {
 	noc, mesh  grid
 }
 
-func newLayout(s *Spec, noc, mesh grid) layout {
-	return layout{pitch: s.Cube.NoC.Pitch, gap: s.SIP.CubeMesh.Gap, noc: noc, mesh: mesh}
-}
-
 // unitOffsets places the units of a PE, in sixteenths of the pitch from its
 // router: DMA and CPU nearest to it, each unit beside those it feeds.
 var unitOffsets = [unitsPerPE]struct{ x, y int }{
@@ -125,12 +121,10 @@ func half(n, which int) (from, to int) {
 	return mid, n
 }
 
-// Half is the half of its cube that a PE is in, by router columns: 0 is the
+// Half returns the half of its cube that a PE is in, by router columns: 0 is the
 // left one, 1 the right one.
 func (g *Graph) Half(pe int) int {
 	col, _ := g.noc.at(g.sites[pe])
-	if _, mid := half(g.noc.w, 0); col < mid {
-		return 0
-	}
-	return 1
+	_, mid := half(g.noc.w, 0)
+	return col / mid
 }

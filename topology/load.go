@@ -1,15 +1,13 @@
 package topology
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"embed"
-	_ "embed"
 	"encoding/hex"
 	"fmt"
-	"io/fs"
 	"slices"
+	"strings"
 
 	"github.com/kernbench/kernbench/internal/config"
 )
@@ -21,23 +19,25 @@ const File = "topology.yaml"
 var presetFiles embed.FS
 
 var file = func() config.File[*Spec] {
-	dir, err := fs.Sub(presetFiles, "presets")
-	if err != nil {
-		panic(err) // only for an invalid path, and this one is a constant
+	presets := config.Presets{}
+	files, err := presetFiles.ReadDir("presets")
+	for _, f := range files {
+		if presets[strings.TrimSuffix(f.Name(), ".yaml")], err = presetFiles.ReadFile("presets/" + f.Name()); err != nil {
+			break
+		}
 	}
-	return config.File[*Spec]{Presets: config.Presets{FS: dir}, Usual: File, Decode: decode}
+	if err != nil {
+		panic(err) // the files are part of the program
+	}
+	return config.File[*Spec]{Presets: presets, Usual: File, Decode: decode}
 }()
 
 // Load reads a system: a file of that name if there is one, else the preset.
 // With an empty name it is ./topology.yaml if there is one, else the preset
 // default; [Spec.Source] says which it was. Each of sets changes one value, as
-// "cube.hbm.channels=16". The error holds every mistake, as [config.Errors].
-func Load(name string, sets ...string) (*Spec, error) {
-	return LoadContext(context.Background(), name, sets...)
-}
-
-// LoadContext is like Load and returns the cause of ctx when ctx ends before all is read.
-func LoadContext(ctx context.Context, name string, sets ...string) (*Spec, error) {
+// "cube.hbm.channels=16". The error has a line for every mistake; it is the cause of ctx if
+// ctx ends before all is read.
+func Load(ctx context.Context, name string, sets ...string) (*Spec, error) {
 	return file.Load(ctx, name, sets...)
 }
 
@@ -58,7 +58,7 @@ func PresetSource(name string) ([]byte, error) { return file.Source(name) }
 
 func decode(d *config.Doc) (*Spec, error) {
 	s := &Spec{origin: d}
-	errs, _ := d.Decode(s, scalars).(config.Errors)
+	errs, _ := d.Decode(s, config.Quantities).(config.Errors)
 	if err := s.check(errs); err != nil {
 		return nil, err
 	}
@@ -79,12 +79,29 @@ func (s *Spec) errorAt(path, format string, args ...any) *config.Error {
 	return s.origin.Errorf(path, format, args...)
 }
 
+// Origin says which configuration a result was made with.
+type Origin struct {
+	Source string `json:"source"` // a path or "preset NAME", and what --set changed
+	Hash   string `json:"hash"`   // of the effective configuration
+}
+
+// OriginOf returns the origin of a configuration: of a system, of collectives or of tasks.
+func OriginOf(c interface {
+	Source() string
+	Hash() string
+}) Origin {
+	return Origin{Source: c.Source(), Hash: c.Hash()}
+}
+
+// String returns the source and the hash: "preset ring6 (hash 0123)".
+func (o Origin) String() string { return fmt.Sprintf("%s (hash %s)", o.Source, o.Hash) }
+
 // Files lists the files that the spec was loaded from: the one asked for, and those
 // that it extends. Presets are none.
 func (s *Spec) Files() []string { return s.origin.Files() }
 
 // YAML returns the spec as a complete file, which loads to an equal one.
-func (s *Spec) YAML() []byte { return config.Encode(s, scalars) }
+func (s *Spec) YAML() []byte { return config.Encode(s, config.Quantities) }
 
 // Hash identifies the system: specs that describe the same one have the same
 // hash, whatever files and arguments they came from.
@@ -92,9 +109,6 @@ func (s *Spec) Hash() string {
 	sum := sha256.Sum256(s.YAML())
 	return hex.EncodeToString(sum[:6])
 }
-
-// Equal reports whether two specs describe the same system.
-func (s *Spec) Equal(t *Spec) bool { return bytes.Equal(s.YAML(), t.YAML()) }
 
 // Validate checks a spec made or changed in Go as if it were a file, and fills
 // in the sides of a SIP grid as Load does. Errors show the lines of [Spec.YAML].

@@ -62,7 +62,7 @@ func TestLoadFindsWhatWasAskedFor(t *testing.T) {
 	t.Chdir(t.TempDir())
 	load := func(name string) (source string, sips int) {
 		t.Helper()
-		s, err := Load(name)
+		s, err := Load(t.Context(), name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -71,7 +71,7 @@ func TestLoadFindsWhatWasAskedFor(t *testing.T) {
 	check := func(name, wantSource string, wantSIPs int) {
 		t.Helper()
 		if source, sips := load(name); source != wantSource || sips != wantSIPs {
-			t.Errorf("Load(%q) is %s with %d SIPs, want %s with %d", name, source, sips, wantSource, wantSIPs)
+			t.Errorf("Load(t.Context(), %q) is %s with %d SIPs, want %s with %d", name, source, sips, wantSource, wantSIPs)
 		}
 	}
 	check("", "preset default", 2)
@@ -88,8 +88,8 @@ func TestLoadFindsWhatWasAskedFor(t *testing.T) {
 		{"rnig6", `no file rnig6 and no preset "rnig6"; presets: alpha_beta, blackhole, default, mesh2x3, ring6, torus2x3; did you mean ring6?`},
 		{"machines/none.yaml", `no file machines/none.yaml and no preset "machines/none.yaml"; presets: alpha_beta, blackhole, default, mesh2x3, ring6, torus2x3`},
 	} {
-		if _, err := Load(c.name); err == nil || err.Error() != c.want {
-			t.Errorf("Load(%q): got %v, want %s", c.name, err, c.want)
+		if _, err := Load(t.Context(), c.name); err == nil || err.Error() != c.want {
+			t.Errorf("Load(t.Context(), %q): got %v, want %s", c.name, err, c.want)
 		}
 	}
 }
@@ -105,7 +105,7 @@ func write(t *testing.T, file, text string) {
 }
 
 func TestSet(t *testing.T) {
-	s, err := Load("default", "cube.hbm.channels=16", "pe.dma.setup=2ns", "sip.ucie.bandwidth=unlimited",
+	s, err := Load(t.Context(), "default", "cube.hbm.channels=16", "pe.dma.setup=2ns", "sip.ucie.bandwidth=unlimited",
 		"overrides=[{link: sip0.io.switch->sip1.io.switch, absent: true}]",
 		"system.sips.count=4", "system.sips.topology=torus_2d")
 	if err != nil {
@@ -139,12 +139,12 @@ func TestSetErrors(t *testing.T) {
 		"pe.tcm.size=",
 		"overrides=[{link: a->b, bandwdth: 1 GB/s}]",
 	}
-	_, err := Load("default", sets...)
+	_, err := Load(t.Context(), "default", sets...)
 	if err == nil {
 		t.Fatal("no error")
 	}
 	configtest.Golden(t, "testdata/set.want", err.Error()+"\n")
-	_, err = Load("default", "cube", "=4", "pe.dma.setup=[1", "pe.dma.setup=\"1")
+	_, err = Load(t.Context(), "default", "cube", "=4", "pe.dma.setup=[1", "pe.dma.setup=\"1")
 	if err == nil {
 		t.Fatal("no error")
 	}
@@ -157,7 +157,7 @@ func TestHash(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	bySet, err := Load("default", "system.sips.count=6")
+	bySet, err := Load(t.Context(), "default", "system.sips.count=6")
 	if err != nil {
 		t.Fatal(err)
 	}

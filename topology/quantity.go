@@ -3,6 +3,7 @@ package topology
 import (
 	"fmt"
 	"math/big"
+	"reflect"
 	"regexp"
 	"strconv"
 	"strings"
@@ -69,9 +70,9 @@ var (
 	}
 )
 
-// scalars is the syntax of every type of a Spec that is written as one value.
-var scalars = func() config.Scalars {
-	s := config.Scalars{}
+// init defines the syntax of every type of a Spec that is written as one value.
+func init() {
+	s := config.Quantities
 	defineQuantity[Bytes](s, size)
 	defineQuantity[Time](s, duration)
 	defineQuantity[Hz](s, frequency)
@@ -82,12 +83,10 @@ var scalars = func() config.Scalars {
 	config.DefineWords(s, Shapes)
 	config.DefineWords(s, BufferKinds)
 	config.DefineWords(s, Backpressures)
-	return s
-}()
+}
 
-// Scalars is how the types of this package are written in a file, for other
-// configurations that hold sizes, times or bandwidths.
-func Scalars() config.Scalars { return scalars }
+// Format returns a value of a type of this package as a file has it: "128 GB/s".
+func Format(v any) string { return config.Quantities[reflect.TypeOf(v)].Format(v) }
 
 func defineQuantity[T ~int64](s config.Scalars, q *quantity) {
 	config.Define(s, q.want(),

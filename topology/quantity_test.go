@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/kernbench/kernbench/internal/config"
 )
 
 func TestQuantities(t *testing.T) {
@@ -50,7 +52,7 @@ func TestQuantities(t *testing.T) {
 		{"torus_2d", Torus2D},
 		{"hbm", BufferHBM},
 	} {
-		scalar := scalars[reflect.TypeOf(c.want)]
+		scalar := config.Quantities[reflect.TypeOf(c.want)]
 		got, err := scalar.Parse(c.text)
 		if refused := !reflect.ValueOf(c.want).IsZero() && reflect.ValueOf(c.want).CanInt() && reflect.ValueOf(c.want).Int() < 0; refused {
 			if err == nil {

@@ -52,7 +52,7 @@ func required(t reflect.Type) *jsonschema.Schema {
 			continue
 		}
 		s.Required = append(s.Required, k.Name)
-		if _, single := scalars[k.Type]; k.Type.Kind() == reflect.Struct && !single {
+		if _, single := config.Quantities[k.Type]; k.Type.Kind() == reflect.Struct && !single {
 			if s.Properties == nil {
 				s.Properties = map[string]*jsonschema.Schema{}
 			}

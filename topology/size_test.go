@@ -23,7 +23,7 @@ func TestTooLarge(t *testing.T) {
 		{[]string{"sip.cube_mesh.w=1024", "sip.cube_mesh.h=1024"},
 			"a system of 2 SIPs with 1024×1024 cubes of 4×4 routers: 36.1 GB of memory are needed, and 2 GB are free of the 16 GB that this computer has: make it smaller"},
 	} {
-		spec, err := Load("default", tt.sets...)
+		spec, err := Load(t.Context(), "default", tt.sets...)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -50,7 +50,7 @@ func TestGraphBytes(t *testing.T) {
 		{"system.sips.count=1", "sip.cube_mesh.w=32", "sip.cube_mesh.h=32"},
 		{"cube.noc.w=64", "cube.noc.h=64"},
 	} {
-		spec, err := Load("default", sets...)
+		spec, err := Load(t.Context(), "default", sets...)
 		if err != nil {
 			t.Fatal(err)
 		}

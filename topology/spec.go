@@ -1,6 +1,10 @@
 package topology
 
-import "github.com/kernbench/kernbench/internal/config"
+import (
+	"cmp"
+
+	"github.com/kernbench/kernbench/internal/config"
+)
 
 // Spec is a whole system as topology.yaml describes it, after extends and
 // overrides. Its fields are the keys of the file; presets/default.yaml gives
@@ -228,6 +232,19 @@ type IPCQ struct {
 	HBMOverhead  Time         `yaml:"hbm_overhead"`                   // of a slot in HBM, beside the controller's
 }
 
+// Override returns q with the fields of over that are not zero.
+func (q IPCQ) Override(over IPCQ) IPCQ {
+	q.MaxPorts = cmp.Or(over.MaxPorts, q.MaxPorts)
+	q.NSlots = cmp.Or(over.NSlots, q.NSlots)
+	q.SlotSize = cmp.Or(over.SlotSize, q.SlotSize)
+	q.BufferKind = cmp.Or(over.BufferKind, q.BufferKind)
+	q.CreditBytes = cmp.Or(over.CreditBytes, q.CreditBytes)
+	q.Backpressure = cmp.Or(over.Backpressure, q.Backpressure)
+	q.PollCycles = cmp.Or(over.PollCycles, q.PollCycles)
+	q.HBMOverhead = cmp.Or(over.HBMOverhead, q.HBMOverhead)
+	return q
+}
+
 // BufferKind says which memory of the receiver holds its queue slots.
 type BufferKind string
 
@@ -272,6 +289,17 @@ type Override struct {
 	Bandwidth *BytesPerSec `yaml:"bandwidth,omitempty"`
 	Latency   *Time        `yaml:"latency,omitempty"`
 	Absent    bool         `yaml:"absent,omitempty"`
+}
+
+// Numbers returns the new bandwidth and the new latency, as far as there are any.
+func (o Override) Numbers() (texts []string) {
+	if o.Bandwidth != nil {
+		texts = append(texts, Format(*o.Bandwidth))
+	}
+	if o.Latency != nil {
+		texts = append(texts, Format(*o.Latency))
+	}
+	return texts
 }
 
 // PEsPerCube is the number of PEs, and of HBM slices, in a cube.

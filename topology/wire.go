@@ -18,13 +18,10 @@ type wiring struct {
 }
 
 func (w *wiring) link(from, to NodeID, bw BytesPerSec, latency *Time) {
-	l := Link{From: from, To: to, Bandwidth: bw}
-	if latency != nil {
-		l.Latency = *latency
-	} else {
-		l.Latency = w.g.spec.System.WireDelay.Over(wireLength(w.g.Node(from).Pos, w.g.Node(to).Pos))
+	if latency == nil {
+		latency = new(w.g.spec.System.WireDelay.Over(wireLength(w.g.Node(from).Pos, w.g.Node(to).Pos)))
 	}
-	w.links = append(w.links, l)
+	w.links = append(w.links, Link{From: from, To: to, Bandwidth: bw, Latency: *latency})
 }
 
 // duplex joins two components, each direction its own link.
@@ -155,7 +152,8 @@ func (g *Graph) override() config.Errors {
 		}
 	}
 	g.remove(gone)
-	for _, lev := range slices.SortedFunc(maps.Keys(cut), compareLevels) {
+	inOrder := func(a, b level) int { return cmp.Or(cmp.Compare(a.sip, b.sip), cmp.Compare(a.cube, b.cube)) }
+	for _, lev := range slices.SortedFunc(maps.Keys(cut), inOrder) {
 		if from, to, found := g.severed(lev); found {
 			errs = append(errs, g.spec.errorAt(fmt.Sprintf("overrides[%d].link", cut[lev]),
 				"the absent links leave no way from %s to %s in %s: keep one", g.Name(from), g.Name(to), lev))
@@ -164,20 +162,15 @@ func (g *Graph) override() config.Errors {
 	return errs
 }
 
-func compareLevels(a, b level) int {
-	return cmp.Or(cmp.Compare(a.sip, b.sip), cmp.Compare(a.cube, b.cube))
-}
-
 // remove takes links away and numbers the others anew.
 func (g *Graph) remove(gone map[LinkID]bool) {
 	if len(gone) == 0 {
 		return
 	}
-	var absent []absence
+	var absent []absence // g.absent changes what ordinal returns
 	for _, id := range slices.Sorted(maps.Keys(gone)) {
-		l := g.links[id]
 		k, _ := g.ordinal(id)
-		absent = append(absent, absence{l.From, l.To, k})
+		absent = append(absent, absence{g.links[id].From, g.links[id].To, k})
 	}
 	g.absent = absent
 	kept, old := g.links[:0], LinkID(0)

@@ -47,18 +47,18 @@ type anyReceive struct {
 }
 
 // receiveAny asks for a receive from any source.
-func (c *Context) receiveAny(g *groupState, to int, op P2POp, r *request) (*Work, error) {
+func (w *Rank) receiveAny(g *groupState, to int, op P2POp, r *request) (*Work, error) {
 	refuse(len(g.ranks) == 1, "Recv", "%s has no other rank to receive from", g)
-	k := c.newMessage(g, []int{AnySource, g.ranks[to]}, "any rank", op.Tag)
+	k := w.newMessage(g, []int{AnySource, g.ranks[to]}, "any rank", op.Tag)
 	k.op.anySource = true
-	if c.spawned() {
-		k.op.forming = pick(c.workers, slices.Delete(slices.Clone(g.ranks), to, to+1))
+	if w.spawned() {
+		k.op.forming = pick(w.workers, slices.Delete(slices.Clone(g.ranks), to, to+1))
 	} else {
 		k.places = []int{AnySource, to}
 	}
-	c.anyReceives = append(c.anyReceives, anyReceive{mailbox{g, to, op.Tag}, k})
-	c.matchLater()
-	return c.arrive(k, int(Recvs), r, -1)
+	w.anyReceives = append(w.anyReceives, anyReceive{mailbox{g, to, op.Tag}, k})
+	w.matchLater()
+	return w.arrive(k, int(Recvs), r, -1)
 }
 
 // newMessage returns the call of a message, one end of which is asked for now. The ranks of
@@ -193,7 +193,10 @@ func (c *Context) joinEnds(receive, send *call) {
 		c.advance(s)
 		return nil
 	}
-	s.finish = func() { c.operations.Handle(evEnd, uint64(r.number)) }
+	s.finish = func() {
+		r.stats = s.stats
+		c.operations.Handle(evEnd, uint64(r.number))
+	}
 	c.wake(r)
 	c.advance(r)
 }

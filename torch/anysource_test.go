@@ -9,11 +9,12 @@ import (
 
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/torch"
+	"github.com/kernbench/kernbench/torch/dist"
 )
 
 // pause lets simulated time pass for the calling worker alone.
-func pause(ctx *torch.Context, times int) {
-	x := torch.Must(ctx.Zeros(torch.F32, torch.Shape{1}))
+func pause(r *torch.Rank, times int) {
+	x := torch.Must(r.Zeros(torch.F32, torch.Shape{1}))
 	for range times {
 		torch.Must(x.Numpy())
 	}
@@ -25,23 +26,24 @@ func pause(ctx *torch.Context, times int) {
 func TestReceiveFromAnySource(t *testing.T) {
 	for _, late := range []bool{false, true} {
 		var got []int
-		l, err := spawn(t, 7, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
-			g := torch.Must(dist.NewGroup([]int{6, 2, 3, 5, 4, 0, 1}, torch.KeepOrder()))
+		l, err := spawn(t, 7, func(r *torch.Rank) error {
+			rank := r.Rank()
+			g := torch.Must(dist.NewGroup(r, []int{6, 2, 3, 5, 4, 0, 1}, dist.KeepOrder()))
 			if rank != 3 {
-				pause(ctx, []int{2, 1, 0, 0, 1, 2, 0}[rank])
-				return dist.Send(full(ctx, rank, 5), 3, 4, g)
+				pause(r, []int{2, 1, 0, 0, 1, 2, 0}[rank])
+				return dist.Send(r, full(r, rank, 5), 3, 4, g)
 			}
 			if late {
-				pause(ctx, 9)
+				pause(r, 9)
 			}
-			x := full(ctx, 99, 5)
+			x := full(r, 99, 5)
 			for range 6 {
-				source, err := dist.RecvAny(x, 4, g)
+				source, err := dist.RecvAny(r, x, 4, g)
 				if err != nil {
 					return err
 				}
 				got = append(got, source)
-				torch.OK(ctx.Check("x", x, fill(source, 5)))
+				torch.OK(r.Check("x", x, fill(source, 5)))
 			}
 			return nil
 		})
@@ -55,15 +57,16 @@ func TestReceiveFromAnySource(t *testing.T) {
 // before later ones from one source, and only with their group and tag.
 func TestAnySourceAmongOtherReceives(t *testing.T) {
 	var got [4]int
-	l, err := spawn(t, 3, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
-		g := torch.Must(dist.NewGroup([]int{0, 1, 2}))
+	l, err := spawn(t, 3, func(r *torch.Rank) error {
+		rank := r.Rank()
+		g := torch.Must(dist.NewGroup(r, []int{0, 1, 2}))
 		if rank > 0 {
-			pause(ctx, 3-rank) // rank 2 sends first
-			works := torch.Must(dist.BatchISendIRecv([]torch.P2POp{
-				{Kind: torch.Sends, Tensor: full(ctx, 10*rank, 3), Peer: 0},
-				{Kind: torch.Sends, Tensor: full(ctx, 10*rank+1, 3), Peer: 0},
-				{Kind: torch.Sends, Tensor: full(ctx, 10*rank+2, 3), Peer: 0, Tag: 1},
-				{Kind: torch.Sends, Tensor: full(ctx, 10*rank+3, 3), Peer: 0, Group: g},
+			pause(r, 3-rank) // rank 2 sends first
+			works := torch.Must(dist.BatchISendIRecv(r, []dist.P2POp{
+				{Kind: dist.Sends, Tensor: full(r, 10*rank, 3), Peer: 0},
+				{Kind: dist.Sends, Tensor: full(r, 10*rank+1, 3), Peer: 0},
+				{Kind: dist.Sends, Tensor: full(r, 10*rank+2, 3), Peer: 0, Tag: 1},
+				{Kind: dist.Sends, Tensor: full(r, 10*rank+3, 3), Peer: 0, Group: g},
 			}))
 			for _, w := range works {
 				torch.OK(w.Wait())
@@ -72,21 +75,21 @@ func TestAnySourceAmongOtherReceives(t *testing.T) {
 		}
 		var x [8]*torch.Tensor
 		for i := range x {
-			x[i] = full(ctx, 99, 3)
+			x[i] = full(r, 99, 3)
 		}
-		works := torch.Must(dist.BatchISendIRecv([]torch.P2POp{
-			{Kind: torch.Recvs, Tensor: x[0], Peer: 2},
-			{Kind: torch.Recvs, Tensor: x[1], Peer: torch.AnySource},
-			{Kind: torch.Recvs, Tensor: x[2], Peer: 1},
-			{Kind: torch.Recvs, Tensor: x[3], Peer: torch.AnySource},
-			{Kind: torch.Recvs, Tensor: x[4], Peer: torch.AnySource, Group: g},
-			{Kind: torch.Recvs, Tensor: x[5], Peer: torch.AnySource, Tag: 1},
-			{Kind: torch.Recvs, Tensor: x[6], Peer: 1, Tag: 1},
-			{Kind: torch.Recvs, Tensor: x[7], Peer: 1, Group: g},
+		works := torch.Must(dist.BatchISendIRecv(r, []dist.P2POp{
+			{Kind: dist.Recvs, Tensor: x[0], Peer: 2},
+			{Kind: dist.Recvs, Tensor: x[1], Peer: dist.AnySource},
+			{Kind: dist.Recvs, Tensor: x[2], Peer: 1},
+			{Kind: dist.Recvs, Tensor: x[3], Peer: dist.AnySource},
+			{Kind: dist.Recvs, Tensor: x[4], Peer: dist.AnySource, Group: g},
+			{Kind: dist.Recvs, Tensor: x[5], Peer: dist.AnySource, Tag: 1},
+			{Kind: dist.Recvs, Tensor: x[6], Peer: 1, Tag: 1},
+			{Kind: dist.Recvs, Tensor: x[7], Peer: 1, Group: g},
 		}))
 		for i, want := range []int{20, 21, 10, 11, 23, 22, 12, 13} {
 			torch.OK(works[i].Wait())
-			torch.OK(ctx.Check(fmt.Sprint("x", i), x[i], fill(want, 3)))
+			torch.OK(r.Check(fmt.Sprint("x", i), x[i], fill(want, 3)))
 		}
 		got = [4]int{works[1].Source(), works[2].Source(), works[4].Source(), works[5].Source()}
 		return nil
@@ -98,13 +101,13 @@ func TestAnySourceAmongOtherReceives(t *testing.T) {
 
 // A program that drives all PEs receives from any of them.
 func TestAnySourceWithoutSpawn(t *testing.T) {
-	l, dist := pes(t, 5)
-	x, y := l.tensor(count(0, 10), torch.I32, torch.On(dist.PEs()...)), l.zeros(torch.I32, torch.On(dist.PEs()...), 10)
-	works := torch.Must(dist.BatchISendIRecv([]torch.P2POp{
-		{Kind: torch.Recvs, Tensor: y, Peer: torch.AnySource, Rank: 1},
-		{Kind: torch.Sends, Tensor: x, Peer: 1, Rank: 3},
-		{Kind: torch.Recvs, Tensor: y, Peer: torch.AnySource, Rank: 4},
-		{Kind: torch.Sends, Tensor: x, Peer: 4, Rank: 2},
+	l := pes(t, 5)
+	x, y := l.tensor(count(0, 10), torch.I32, torch.On(dist.PEs(l.Rank)...)), l.zeros(torch.I32, torch.On(dist.PEs(l.Rank)...), 10)
+	works := torch.Must(dist.BatchISendIRecv(l.Rank, []dist.P2POp{
+		{Kind: dist.Recvs, Tensor: y, Peer: dist.AnySource, Rank: 1},
+		{Kind: dist.Sends, Tensor: x, Peer: 1, Rank: 3},
+		{Kind: dist.Recvs, Tensor: y, Peer: dist.AnySource, Rank: 4},
+		{Kind: dist.Sends, Tensor: x, Peer: 4, Rank: 2},
 	}))
 	torch.OK(l.Synchronize())
 	l.holds("y", y, []int{0, 0, 6, 7, 0, 0, 0, 0, 4, 5})
@@ -115,26 +118,27 @@ func TestAnySourceWithoutSpawn(t *testing.T) {
 
 // What comes after a receive from any source on its tensor waits for it.
 func TestAnySourceKeepsTheOrderOfTensors(t *testing.T) {
-	l, err := spawn(t, 3, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
-		x := full(ctx, rank, 5)
+	l, err := spawn(t, 3, func(r *torch.Rank) error {
+		rank := r.Rank()
+		x := full(r, rank, 5)
 		switch rank {
 		case 0: // from 1, on to 2
-			torch.OK(dist.Recv(x, torch.AnySource, 0))
-			torch.OK(dist.Send(x, 2, 0))
+			torch.OK(dist.Recv(r, x, dist.AnySource, 0))
+			torch.OK(dist.Send(r, x, 2, 0))
 		case 1:
-			pause(ctx, 3)
-			torch.OK(dist.Send(x, 0, 0))
-			torch.OK(dist.Recv(x, torch.AnySource, 0))
+			pause(r, 3)
+			torch.OK(dist.Send(r, x, 0, 0))
+			torch.OK(dist.Recv(r, x, dist.AnySource, 0))
 		case 2:
-			torch.OK(dist.Recv(x, torch.AnySource, 0))
-			torch.OK(dist.AllReduce(torch.Must(ctx.Zeros(torch.F32, torch.Shape{1})), torch.SUM, torch.Must(dist.SplitGroup(nil, [][]int{{2}}))))
-			torch.OK(dist.Send(x, 1, 0))
+			torch.OK(dist.Recv(r, x, dist.AnySource, 0))
+			torch.OK(dist.AllReduce(r, torch.Must(r.Zeros(torch.F32, torch.Shape{1})), dist.SUM, torch.Must(dist.SplitGroup(r, nil, [][]int{{2}}))))
+			torch.OK(dist.Send(r, x, 1, 0))
 		}
 		if rank < 2 {
-			torch.Must(dist.SplitGroup(nil, [][]int{{2}}))
+			torch.Must(dist.SplitGroup(r, nil, [][]int{{2}}))
 		}
-		torch.OK(ctx.Synchronize())
-		return ctx.Check("x", x, fill(1, 5))
+		torch.OK(r.Synchronize())
+		return r.Check("x", x, fill(1, 5))
 	})
 	if err != nil || !l.Checks().OK() || len(l.Checks()) != 3 {
 		t.Errorf("error %v, checks %+v", err, l.Checks())
@@ -144,24 +148,25 @@ func TestAnySourceKeepsTheOrderOfTensors(t *testing.T) {
 // What comes after a receive from any source is not sent ahead of a message whose sender is
 // busy: it would take the PE that the message needs.
 func TestALaunchBehindAnySource(t *testing.T) {
-	l, err := spawn(t, 3, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
-		x := torch.Must(ctx.Zeros(torch.F32, torch.Shape{3000}))
+	l, err := spawn(t, 3, func(r *torch.Rank) error {
+		rank := r.Rank()
+		x := torch.Must(r.Zeros(torch.F32, torch.Shape{3000}))
 		add := func(t *tl.PE, x tl.Ptr, n int) {
 			for range n {
 				t.Store(x, t.Load(x, tl.Shape{3000}, tl.F32).Add(1))
 			}
 		}
 		if rank == 1 {
-			torch.Must(ctx.Launch("long", add, x, 9))
-			torch.OK(dist.Send(x, 2, 0))
+			torch.Must(r.Launch("long", add, x, 9))
+			torch.OK(dist.Send(r, x, 2, 0))
 		}
 		if rank == 2 {
-			torch.OK(dist.Recv(x, torch.AnySource, 0))
-			pause(ctx, 1) // the message is known by then
-			torch.Must(ctx.Launch("behind", add, x, 1))
+			torch.OK(dist.Recv(r, x, dist.AnySource, 0))
+			pause(r, 1) // the message is known by then
+			torch.Must(r.Launch("behind", add, x, 1))
 		}
-		torch.OK(ctx.Synchronize())
-		return ctx.Check("x", x, fill([]int{0, 9, 10}[rank], 3000))
+		torch.OK(r.Synchronize())
+		return r.Check("x", x, fill([]int{0, 9, 10}[rank], 3000))
 	})
 	if err != nil || !l.Checks().OK() || len(l.Checks()) != 3 {
 		t.Errorf("error %v, checks %+v", err, l.Checks())
@@ -170,52 +175,54 @@ func TestALaunchBehindAnySource(t *testing.T) {
 
 // A receive from any source that no rank sends to names the ranks that could have sent.
 func TestAnySourceThatNeverComes(t *testing.T) {
-	_, err := spawn(t, 5, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
-		if rank == 2 {
-			return second(dist.RecvAny(full(ctx, 0, 3), 7))
+	_, err := spawn(t, 5, func(r *torch.Rank) error {
+		if r.Rank() == 2 {
+			return second(dist.RecvAny(r, full(r, 0, 3), 7))
 		}
 		return nil
 	})
 	blames(t, err, []int{0, 1, 3, 4}, "ranks 0, 1, 3, 4: returned without message from any rank to rank 2 with tag 7, for which rank 2 waits")
 
-	_, err = spawn(t, 3, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
-		if rank == 0 {
+	_, err = spawn(t, 3, func(r *torch.Rank) error {
+		if r.Rank() == 0 {
 			return nil
 		}
-		return second(dist.RecvAny(full(ctx, 0, 3), 0)) // both wait, one of them for the other
+		return second(dist.RecvAny(r, full(r, 0, 3), 0)) // both wait, one of them for the other
 	})
 	blames(t, err, []int{1, 2}, "rank 1: waits for message from any rank to rank 1, which ranks 0, 2 have not called; the ranks wait for each other")
 
-	_, err = spawn(t, 3, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
+	_, err = spawn(t, 3, func(r *torch.Rank) error {
+		rank := r.Rank()
 		if rank == 1 {
-			return second(dist.RecvAny(full(ctx, 0, 4), 0))
+			return second(dist.RecvAny(r, full(r, 0, 4), 0))
 		}
 		if rank == 2 {
-			pause(ctx, 1)
+			pause(r, 1)
 		}
-		return dist.Send(full(ctx, 0, 3+rank), 1, 0)
+		return dist.Send(r, full(r, 0, 3+rank), 1, 0)
 	})
 	blames(t, err, []int{0, 1}, "message from rank 0 to rank 1: the ranks do not agree: rank 0: a message of f32 [3]", "rank 1: a message of f32 [4]")
 }
 
 func TestMisuseOfSources(t *testing.T) {
-	_, err := spawn(t, 3, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
-		x := full(ctx, rank, 1)
-		alone := torch.Must(dist.SplitGroup(nil, [][]int{{0}, {1}, {2}}))
+	_, err := spawn(t, 3, func(r *torch.Rank) error {
+		rank := r.Rank()
+		x := full(r, rank, 1)
+		alone := torch.Must(dist.SplitGroup(r, nil, [][]int{{0}, {1}, {2}}))
 		for _, c := range []struct {
 			do   func()
 			want string
 		}{
-			{func() { torch.Must(dist.BarrierAsync()).Source() }, "torch: Source: barrier 1 of the default group is not a message"},
-			{func() { torch.Must(dist.IRecv(x, torch.AnySource, 0)).Source() }, fmt.Sprintf("torch: Source: message from any rank to rank %d has not been waited for: call Wait first", rank)},
-			{func() { dist.RecvAny(x, 0, alone) }, fmt.Sprintf("torch: Recv: group %d has no other rank to receive from", rank+1)},
-			{func() { dist.Send(x, torch.AnySource, 0) }, "torch: Send: the peer, rank -1, is not in the default group, which has ranks 0-2: give a rank of the world, such as GetGlobalRank returns"},
+			{func() { torch.Must(dist.BarrierAsync(r)).Source() }, "torch: Source: barrier 1 of the default group is not a message"},
+			{func() { torch.Must(dist.IRecv(r, x, dist.AnySource, 0)).Source() }, fmt.Sprintf("torch: Source: message from any rank to rank %d has not been waited for: call Wait first", rank)},
+			{func() { dist.RecvAny(r, x, 0, alone) }, fmt.Sprintf("torch: Recv: group %d has no other rank to receive from", rank+1)},
+			{func() { dist.Send(r, x, dist.AnySource, 0) }, "torch: Send: the peer, rank -1, is not in the default group, which has ranks 0-2: give a rank of the world, such as GetGlobalRank returns"},
 		} {
 			if err := misuse(c.do); fmt.Sprint(err) != c.want {
 				return fmt.Errorf("got %v, want %s", err, c.want)
 			}
 		}
-		return dist.Send(full(ctx, rank, 1), (rank+1)%3, 0)
+		return dist.Send(r, full(r, rank, 1), (rank+1)%3, 0)
 	})
 	if err != nil {
 		t.Error(err)
@@ -239,37 +246,36 @@ func TestAnyMessagesFromAnySource(t *testing.T) {
 				sources = append(sources, s.from)
 			}
 		}
-		sources = append(sources, slices.Repeat([]int{torch.AnySource}, len(sends)-len(sources))...)
+		sources = append(sources, slices.Repeat([]int{dist.AnySource}, len(sends)-len(sources))...)
 		wait := rapid.IntRange(0, 3).Draw(t, "wait")
 		o := options(trial{spawned: true, world: world})
 		run := func() (got []string) {
-			ctx := torch.Must(torch.New(t.Context(), o))
-			defer ctx.Close()
-			err := ctx.Spawn(func(rank int, ctx *torch.Context) error {
-				dist := ctx.Distributed()
-				torch.OK(dist.InitProcessGroup("ahbm"))
-				if rank > 0 {
+			r := torch.Must(torch.New(t.Context(), o)).Main()
+			defer r.Close()
+			err := r.Spawn(func(r *torch.Rank) error {
+				torch.OK(dist.InitProcessGroup(r, "ahbm"))
+				if r.Rank() > 0 {
 					for i, s := range sends {
-						if s.from == rank {
-							pause(ctx, s.pause)
-							torch.OK(dist.Send(full(ctx, i, 1), 0, 0))
+						if s.from == r.Rank() {
+							pause(r, s.pause)
+							torch.OK(dist.Send(r, full(r, i, 1), 0, 0))
 						}
 					}
 					return nil
 				}
-				pause(ctx, wait)
+				pause(r, wait)
 				last := make([]int, world)
-				var works []*torch.Work
+				var works []*dist.Work
 				var x []*torch.Tensor
 				for _, source := range sources {
-					x = append(x, full(ctx, -1, 1))
-					works = append(works, torch.Must(dist.IRecv(x[len(x)-1], source, 0)))
+					x = append(x, full(r, -1, 1))
+					works = append(works, torch.Must(dist.IRecv(r, x[len(x)-1], source, 0)))
 				}
 				for i, w := range works {
 					torch.OK(w.Wait())
 					number := int(torch.Must(x[i].At(0)))
 					from := w.Source()
-					if sends[number].from != from || sources[i] != torch.AnySource && sources[i] != from {
+					if sends[number].from != from || sources[i] != dist.AnySource && sources[i] != from {
 						return fmt.Errorf("receive %d from %d has message %d of rank %d", i, sources[i], number, from)
 					}
 					if number < last[from] {

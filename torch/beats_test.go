@@ -10,13 +10,13 @@ import (
 // TestLaunchBeats: the start of a launch shows that it gets on, PE by PE and queue by queue,
 // so that a launch on very many is not taken for an endless loop.
 func TestLaunchBeats(t *testing.T) {
-	ctx := torch.Must(torch.New(t.Context(), torch.Options{NoData: true}))
-	defer ctx.Close()
-	engine, pes := ctx.Machine().Engine, ctx.AllPEs()
-	x := torch.Must(ctx.Zeros(torch.F16, torch.Shape{len(pes)}, torch.On(pes...)))
-	torch.OK(ctx.Synchronize())
+	r := torch.Must(torch.New(t.Context(), torch.Options{NoData: true})).Main()
+	defer r.Close()
+	engine, pes := r.Machine().Engine, r.AllPEs()
+	x := torch.Must(r.Zeros(torch.F16, torch.Shape{len(pes)}, torch.On(pes...)))
+	torch.OK(r.Synchronize())
 	beats, events := engine.Beats(), engine.Events()
-	torch.OK(torch.Must(ctx.Launch("idle", func(*tl.PE, tl.Ptr) {}, x, torch.Neighbors(torch.Ring(pes...)))).Wait())
+	torch.OK(torch.Must(r.Launch("idle", func(*tl.PE, tl.Ptr) {}, x, torch.Neighbors(torch.Ring(pes...)))).Wait())
 	const perPE = 4 // its core, its process, and at least one queue, made and removed
 	if got, most := engine.Beats()-beats, (engine.Events()-events)/64+1; got < perPE*uint64(len(pes)) {
 		t.Errorf("%d beats for a launch on %d PEs, of which events account for %d; want %d or more", got, len(pes), most, perPE*len(pes))

@@ -69,9 +69,9 @@ func newCall(g *groupState, op *operation) *call {
 
 // call brings a request to the rank's next collective of a group.
 func (d *Distributed) call(g *Group, r *request) (*Work, error) {
-	c := d.c
+	c := d.r
 	if g.rank < 0 {
-		return nil, fmt.Errorf("%v: rank %d is not in %s: call it on these alone", r.name(), c.current.rank, g.described())
+		return nil, fmt.Errorf("%v: rank %d is not in %s: call it on these alone", r.name(), c.rank, g.described())
 	}
 	for _, s := range r.spans() {
 		s.x.usable(r.collective.String())
@@ -82,14 +82,14 @@ func (d *Distributed) call(g *Group, r *request) (*Work, error) {
 			d.overRanks(g, s.x)
 		}
 	}
-	if b := c.current.coalescing; b != nil {
+	if b := c.coalescing; b != nil {
 		b.add(g, r)
 		return nil, nil
 	}
 	number := g.next
 	g.next++
 	name := fmt.Sprintf("%v %d of %s", r.name(), number+1, g.shared)
-	r.device = c.current.device
+	r.device = c.device
 	k := g.shared.forming[number]
 	if k == nil {
 		k = newCall(g.shared, &operation{name: name})
@@ -105,18 +105,18 @@ func (d *Distributed) call(g *Group, r *request) (*Work, error) {
 
 // arrive adds the calling rank to a call, which is complete with the last of them. A
 // program without Spawn is all ranks at once, but for messages.
-func (c *Context) arrive(k *call, rank int, r *request, number int) (*Work, error) {
-	w, op := c.current, k.op
+func (w *Rank) arrive(k *call, rank int, r *request, number int) (*Work, error) {
+	op := k.op
 	for _, s := range r.spans() {
-		if err := c.hold(r.collective.String(), onceWritten, s.x); err != nil {
+		if err := w.hold(r.collective.String(), onceWritten, s.x); err != nil {
 			return nil, err
 		}
 	}
 	if op.failure != nil { // the others have given up
 		return nil, op.failure
 	}
-	work := &Work{c: c, op: op}
-	if c.stopping { // it never begins
+	work := &Work{rank: w, op: op}
+	if w.stopping { // it never begins
 		for _, s := range r.out {
 			s.x.wrote(op, work)
 		}
@@ -127,19 +127,19 @@ func (c *Context) arrive(k *call, rank int, r *request, number int) (*Work, erro
 		op.forming = slices.Delete(op.forming, i, i+1)
 	}
 	complete := len(op.forming) == 0
-	if !c.spawned() {
+	if !w.spawned() {
 		if complete = !op.message || len(k.requests) == 2; complete {
-			if _, err := c.form(k); err != nil { // the program goes on without it
-				c.cancel(op)
+			if _, err := w.form(k); err != nil { // the program goes on without it
+				w.cancel(op)
 				return nil, err
 			}
 		}
 	}
 	if !slices.Contains(op.streams, &w.stream) {
 		op.streams = append(op.streams, &w.stream)
-		c.place(op, &w.stream)
+		w.place(op, &w.stream)
 	}
-	c.enter(&w.stream)
+	w.enter(&w.stream)
 	if w.works = append(w.works, work); len(w.works)%1024 == 0 {
 		w.works = slices.DeleteFunc(w.works, func(w *Work) bool { return w.waited })
 	}
@@ -162,22 +162,22 @@ func (c *Context) arrive(k *call, rank int, r *request, number int) (*Work, erro
 	for _, s := range r.out {
 		s.x.wrote(op, work)
 	}
-	if !r.monitored && (c.spawned() || complete) {
-		c.limit(op, k.group.options.Timeout)
+	if !r.monitored && (w.spawned() || complete) {
+		w.limit(op, k.group.options.Timeout)
 	}
 	if !complete {
 		return work, nil
 	}
 	op.partial = false
-	c.wake(op)
-	if c.spawned() {
+	w.wake(op)
+	if w.spawned() {
 		delete(k.group.forming, number)
-		if guilty, err := c.form(k); err != nil {
-			c.condemn(k, guilty, err)
+		if guilty, err := w.form(k); err != nil {
+			w.condemn(k, guilty, err)
 			w.proc.Cancel() // does not return
 		}
 	}
-	c.advance(op)
+	w.advance(op)
 	return work, nil
 }
 
@@ -214,13 +214,17 @@ func (c *Context) collective(op *operation, p *planned, ended func()) {
 	op.members = p.members
 	c.runs(op, &p.program, func() error { return p.allocate(c, op) }, func(run *machine.Run) {
 		times := rankTimes(run, p.members)
-		c.Collective = Collective{
-			Name: op.name, Algorithm: p.algorithm.Name, Start: run.Start, Crit: run.Critical(), Spread: op.whole().spread(), Lanes: p.lanes,
+		s := Stats{
+			Algorithm: p.algorithm.Name, Start: run.Start, Crit: run.Critical(), Spread: op.whole().spread(), Lanes: p.lanes,
 			Buffer: string(p.program.Queues.BufferKind), Ranks: times.Ranks, Exec: times.Exec,
 		}
 		if p.inboxes > 0 {
-			c.Collective.Buffer = "inbox"
+			s.Buffer = "inbox"
 		}
+		op.whole().stats.add(s)
+		c.finished++
+		c.last = s
+		c.last.Name = op.name
 		c.failed(op, p.free())
 		if ended != nil {
 			ended()
@@ -228,8 +232,11 @@ func (c *Context) collective(op *operation, p *planned, ended func()) {
 	})
 }
 
-// Collective is what the simulation found out of one.
-type Collective struct {
+// Collectives returns how many programs of collectives have ended.
+func (c *Context) Collectives() int { return c.finished }
+
+// Stats is what a collective took.
+type Stats struct {
 	Name      string
 	Algorithm string
 	Start     Time
@@ -242,6 +249,19 @@ type Collective struct {
 	// Exec is how long it ran on each of Ranks: the longest of the rank's PEs. The
 	// longest of all is Crit.
 	Exec []Time
+}
+
+// add adds another program of the same ranks: one that runs beside those before it, or after.
+func (s *Stats) add(p Stats) {
+	if s.Algorithm == "" {
+		*s = p
+		return
+	}
+	start := min(s.Start, p.Start)
+	for i := range s.Exec {
+		s.Exec[i] = max(s.Start+s.Exec[i], p.Start+p.Exec[i]) - start
+	}
+	s.Start, s.Crit, s.Lanes = start, slices.Max(s.Exec), max(s.Lanes, p.Lanes)
 }
 
 // member is a rank of a collective, with the shards that it has of each tensor.
@@ -328,7 +348,7 @@ func (k *call) disagreement() (guilty []int, err error) {
 // condemn ends all workers, other than the one that runs, on account of some ranks of a call.
 func (c *Context) condemn(k *call, guilty []int, err error) {
 	for _, rank := range pick(k.group.ranks, guilty) {
-		c.workers[rank].err = err
+		c.workers[rank].fault = err
 	}
 	c.abort()
 }

@@ -29,8 +29,8 @@ func (cs Checks) OK() bool {
 // element by element and bit for bit, and adds the result to Checks, under the name of the
 // tensor if none is given: a bench with a wrong value fails. An *Array of another shape or
 // dtype is an error, since it may come from a file. Without values Check does nothing.
-func (c *Context) Check(name string, x *Tensor, want any) error {
-	if !c.HasData() {
+func (r *Rank) Check(name string, x *Tensor, want any) error {
+	if !r.HasData() {
 		return nil
 	}
 	right := Array{Shape: x.shape, DType: x.dtype}
@@ -44,7 +44,7 @@ func (c *Context) Check(name string, x *Tensor, want any) error {
 		checkNumbers("Check", want, x.name, x.Numel())
 		right.Bytes = encode(want, x.dtype)
 	}
-	return c.check("Check", name, x, func(got *Array, which string) string {
+	return r.check("Check", name, x, func(got *Array, which string) string {
 		i := numeric.Equal(x.dtype, got.Bytes, right.Bytes)
 		if i < 0 {
 			return ""
@@ -55,12 +55,12 @@ func (c *Context) Check(name string, x *Tensor, want any) error {
 
 // CheckFunc is Check with the elements that a function returns for their numbers in
 // row-major order. The function is not called in a run without values.
-func (c *Context) CheckFunc(name string, x *Tensor, want func(i int) float64) error {
-	if !c.HasData() {
+func (r *Rank) CheckFunc(name string, x *Tensor, want func(i int) float64) error {
+	if !r.HasData() {
 		return nil
 	}
 	right := Array{Shape: Shape{1}, DType: x.dtype, Bytes: make([]byte, x.dtype.Size())}
-	return c.check("CheckFunc", name, x, func(got *Array, which string) string {
+	return r.check("CheckFunc", name, x, func(got *Array, which string) string {
 		size := x.dtype.Size()
 		for i := range got.Len() {
 			numeric.Set(x.dtype, right.Bytes, 0, want(i))
@@ -75,13 +75,13 @@ func (c *Context) CheckFunc(name string, x *Tensor, want func(i int) float64) er
 // CheckWithin compares a tensor with numbers, element by element, each of which may be
 // off by as much as its tolerance, and adds the result to Checks. NaN
 // is right where NaN is wanted, and nowhere else, and so is an infinity.
-func (c *Context) CheckWithin(name string, x *Tensor, want, tolerance []float64) error {
-	if !c.HasData() {
+func (r *Rank) CheckWithin(name string, x *Tensor, want, tolerance []float64) error {
+	if !r.HasData() {
 		return nil
 	}
 	checkNumbers("CheckWithin", want, x.name, x.Numel())
 	checkNumbers("CheckWithin", tolerance, x.name, x.Numel())
-	return c.check("CheckWithin", name, x, func(got *Array, which string) string {
+	return r.check("CheckWithin", name, x, func(got *Array, which string) string {
 		for i, v := range got.Float64s() {
 			if off := math.Abs(v - want[i]); !(off <= tolerance[i] && off < math.Inf(1) || v == want[i] || math.IsNaN(v) && math.IsNaN(want[i])) {
 				return fmt.Sprintf("element %d%s is %s, want %g ± %.2g", i, which, got.text(i), want[i], tolerance[i])
@@ -93,11 +93,11 @@ func (c *Context) CheckWithin(name string, x *Tensor, want, tolerance []float64)
 
 // check compares every copy of a tensor: wrong is the first difference, or nothing, and
 // is told which copy it is.
-func (c *Context) check(op, name string, x *Tensor, wrong func(got *Array, which string) string) error {
+func (r *Rank) check(op, name string, x *Tensor, wrong func(got *Array, which string) string) error {
 	check := Check{Name: cmp.Or(name, x.name)}
 	_, copies, _ := x.numbers()
 	for k := range copies {
-		got, err := x.copyOf(op, k)
+		got, err := x.copyOf(r, op, k)
 		if err != nil {
 			return err
 		}
@@ -110,7 +110,7 @@ func (c *Context) check(op, name string, x *Tensor, wrong func(got *Array, which
 			check.Wrong = wrong(got, which)
 		}
 	}
-	c.checks = append(c.checks, check)
+	r.checks = append(r.checks, check)
 	return nil
 }
 

@@ -79,10 +79,10 @@ func (d *Distributed) Coalescing(calls func() error) error {
 // CoalescingAsync starts Coalescing, which goes on until Wait. The Work is nil if the function
 // calls no collective, and so is that of each call in it.
 func (d *Distributed) CoalescingAsync(calls func() error) (*Work, error) {
-	if err := d.c.operation("Coalescing"); err != nil {
+	if err := d.r.operation("Coalescing"); err != nil {
 		return nil, err
 	}
-	w := d.c.current
+	w := d.r
 	refuse(w.coalescing != nil, "Coalescing", "called within another")
 	b := &coalescing{}
 	w.coalescing = b

@@ -62,10 +62,10 @@ type Context struct {
 	usedPEs  int                   // how many
 	reserved map[*storage][]func() // takes back reservations of this computer's memory for values, and others
 
-	driver     *worker   // the program itself
-	workers    []*worker // of Spawn, by rank
-	current    *worker   // whose code runs; nil while the machine does
-	stopping   bool      // a worker has failed, and the others are stopped where they wait
+	driver     *Rank   // the program itself
+	workers    []*Rank // of Spawn, by rank
+	current    *Rank   // whose code runs; nil while the machine does
+	stopping   bool    // a worker has failed, and the others are stopped where they wait
 	operations operations
 	inFlight   int           // operations that have started on the machine
 	lastUse    map[use]int32 // the last launch of the log, if others may be under way
@@ -83,12 +83,11 @@ type Context struct {
 
 	anyReceives []anyReceive              // that have no message yet, in the order in which they were asked for
 	choices     map[choice]*ccl.Algorithm // by algorithm auto
+	finished    int                       // programs of collectives that have ended
+	last        Stats                     // of them
 
-	// Collective is what was found out of the last collective that has ended.
-	Collective Collective
-
-	working atomic.Pointer[worker] // whose code runs, for the guard
-	lost    atomic.Pointer[lost]   // if some code has not come back
+	working atomic.Pointer[Rank] // whose code runs, for the guard
+	lost    atomic.Pointer[lost] // if some code has not come back
 	err     error
 }
 
@@ -130,7 +129,7 @@ func New(ctx context.Context, o Options) (*Context, error) {
 	}
 	c.m = machine.New(o.Topology, how)
 	c.used = make([]bool, c.NumPEs())
-	c.driver = newWorker(0)
+	c.driver = c.newRank(0)
 	c.current = c.driver
 	c.operations.ctx = c
 	c.operations.target = c.m.Engine.Register(&c.operations)
@@ -146,7 +145,7 @@ func New(ctx context.Context, o Options) (*Context, error) {
 // compute has the values of the op log computed, from its start.
 func (c *Context) compute() {
 	c.data = exec.New(c.m.Log, func(s oplog.Space) *memory.Store {
-		return &c.m.Memory(machine.SpaceID(s)).Store
+		return &c.m.Memory(memory.OfSpace(s)).Store
 	}, c.options.Threads)
 	c.data.Poll = func() error { // it may take long, inside a kernel that asks for a value
 		c.m.Engine.Beat()
@@ -161,27 +160,28 @@ func (c *Context) compute() {
 const longLog = 1 << 16
 
 // operation begins an operation of the host.
-func (c *Context) operation(name string) error {
-	if l := c.lost.Load(); l != nil {
+func (r *Rank) operation(name string) error {
+	if l := r.lost.Load(); l != nil {
 		return fmt.Errorf("%s: the machine has ended before: %w", name, l.err)
 	}
-	w := c.current
-	switch {
+	switch w := r.current; {
 	case w == nil:
 		panic(misuse(name, "called from a kernel, an orchestration, or a goroutine beside a worker: a kernel has its tl.PE, an orchestration its Builder, and the context belongs to one goroutine at a time"))
-	case c.err != nil:
-		return fmt.Errorf("%s: the machine has ended before: %w", name, unwrap(c.err))
+	case w != r:
+		panic(misuse(name, "called by the code of %v for %v: use the *torch.Rank that this code was given, and its own tensors", w, r))
+	case r.err != nil:
+		return fmt.Errorf("%s: the machine has ended before: %w", name, unwrap(r.err))
 	case w.proc != nil && w.proc.Cancelled():
 		return fmt.Errorf("%s: %w", name, errStopped)
 	}
-	c.m.Engine.Beat()
+	r.m.Engine.Beat()
 	return nil
 }
 
 // Closed calls a function that must not use the context for operations of the host: they
 // panic in it.
 func (c *Context) Closed(f func()) {
-	defer func(w *worker) { c.current = w }(c.current)
+	defer func(w *Rank) { c.current = w }(c.current)
 	c.current = nil
 	f()
 }
@@ -221,11 +221,11 @@ func (c *Context) DropTrace() error {
 
 // SetDevice chooses the SIP that tensors of this rank are made on. A worker of Spawn
 // has that of its rank, other programs the first.
-func (c *Context) SetDevice(sip int) {
-	n := c.Topology().Spec().System.SIPs.Count
+func (r *Rank) SetDevice(sip int) {
+	n := r.Topology().Spec().System.SIPs.Count
 	refuse(sip < 0 || sip >= n, "SetDevice", "no SIP %d: the system has 0 to %d", sip, n-1)
-	if err := c.operation("SetDevice"); err == nil {
-		c.current.device = sip
+	if err := r.operation("SetDevice"); err == nil {
+		r.device = sip
 	}
 }
 
@@ -259,7 +259,7 @@ func (c *Context) LooksForRaces() bool { return c.options.Race }
 // which accesses of which kernels nothing orders, and where they are.
 func (c *Context) Races() ([]string, error) {
 	refuse(!c.options.Race, "Races", "the context was made without Race")
-	if err := c.Synchronize(); err != nil {
+	if err := c.driver.Synchronize(); err != nil {
 		return nil, err
 	}
 	races, err := exec.Races(c.m.Log)

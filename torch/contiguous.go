@@ -39,12 +39,12 @@ func (x *Tensor) Clone() (*Tensor, error) {
 }
 
 func (x *Tensor) clone(op string) (*Tensor, error) {
-	c := x.ctx
-	y, err := c.EmptyLike(x)
+	r := x.Rank()
+	y, err := r.EmptyLike(x)
 	if err != nil {
 		return nil, err
 	}
-	if err := c.hold(op, onceWritten, x, y); err != nil {
+	if err := r.hold(op, onceWritten, x, y); err != nil {
 		return nil, errors.Join(err, y.Free())
 	}
 	p := machine.Program{Name: "clone", Targets: pesOf(x.shards)}
@@ -54,7 +54,7 @@ func (x *Tensor) clone(op string) (*Tensor, error) {
 		extent, stride := merged(s.box.extent, s.strides())
 		copyTiles(t, y.linear(to[t.Rank()].va), x.linear(s.va), extent, stride)
 	}
-	c.enqueue(c.program(&p, []*Tensor{x, y}, nil))
+	r.enqueue(r.program(&p, []*Tensor{x, y}, nil))
 	return y, nil
 }
 

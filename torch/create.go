@@ -14,18 +14,18 @@ import (
 )
 
 // Empty returns a tensor whose elements are whatever its memory held.
-func (c *Context) Empty(dtype DType, shape Shape, options ...TensorOption) (*Tensor, error) {
-	return c.allocate("Empty", dtype, shape, options)
+func (r *Rank) Empty(dtype DType, shape Shape, options ...TensorOption) (*Tensor, error) {
+	return r.allocate("Empty", dtype, shape, options)
 }
 
 // Zeros returns a tensor of zeros. Nothing is copied to make it.
-func (c *Context) Zeros(dtype DType, shape Shape, options ...TensorOption) (*Tensor, error) {
-	x, err := c.allocate("Zeros", dtype, shape, options)
+func (r *Rank) Zeros(dtype DType, shape Shape, options ...TensorOption) (*Tensor, error) {
+	x, err := r.allocate("Zeros", dtype, shape, options)
 	if err != nil {
 		return nil, err
 	}
 	for _, p := range x.pieces(x.shards) {
-		if err := c.m.Clear(p.va, p.bytes); err != nil {
+		if err := r.m.Clear(p.va, p.bytes); err != nil {
 			return nil, fmt.Errorf("%s: %w", x.name, err)
 		}
 	}
@@ -34,12 +34,12 @@ func (c *Context) Zeros(dtype DType, shape Shape, options ...TensorOption) (*Ten
 
 // Full returns a tensor whose elements are all v, rounded to the dtype. The PEs that hold
 // it write them. Of a partial tensor the first addend is v, the others zero.
-func (c *Context) Full(v float64, dtype DType, shape Shape, options ...TensorOption) (*Tensor, error) {
-	x, err := c.allocate("Full", dtype, shape, options)
+func (r *Rank) Full(v float64, dtype DType, shape Shape, options ...TensorOption) (*Tensor, error) {
+	x, err := r.allocate("Full", dtype, shape, options)
 	if err != nil {
 		return nil, err
 	}
-	if err := c.hold("Full", onceWritten, x); err != nil {
+	if err := r.hold("Full", onceWritten, x); err != nil {
 		return nil, errors.Join(err, x.Free())
 	}
 	p := machine.Program{Name: "full", Targets: pesOf(x.shards)}
@@ -56,7 +56,7 @@ func (c *Context) Full(v float64, dtype DType, shape Shape, options ...TensorOpt
 			t.Store(ptr.Add(at), t.Full(tl.Shape{n}, dtype, value))
 		}
 	}
-	c.enqueue(c.program(&p, []*Tensor{x}, nil))
+	r.enqueue(r.program(&p, []*Tensor{x}, nil))
 	return x, nil
 }
 
@@ -66,16 +66,16 @@ const fillElems = 1 << 14
 // FromSlice returns a tensor of the elements of a slice of numbers, or of bools, in row-major order, each
 // rounded to the dtype; integers lose fractions and stay within what the dtype has. The copy from the host takes its time. Of a partial
 // tensor the first addend gets them and the others are zero.
-func (c *Context) FromSlice(data any, dtype DType, shape Shape, options ...TensorOption) (*Tensor, error) {
+func (r *Rank) FromSlice(data any, dtype DType, shape Shape, options ...TensorOption) (*Tensor, error) {
 	checkNumbers("FromSlice", data, fmt.Sprintf("shape %v", shape), elems(shape))
-	return c.from("FromSlice", dtype, shape, options, func() []byte { return encode(data, dtype) })
+	return r.from("FromSlice", dtype, shape, options, func() []byte { return encode(data, dtype) })
 }
 
 // FromFunc is FromSlice of the elements that a function returns for their numbers in
 // row-major order, 0, 1, 2 and so on. The function is not called in a run without values,
 // which then needs no memory for them.
-func (c *Context) FromFunc(f func(i int) float64, dtype DType, shape Shape, options ...TensorOption) (*Tensor, error) {
-	return c.from("FromFunc", dtype, shape, options, func() []byte {
+func (r *Rank) FromFunc(f func(i int) float64, dtype DType, shape Shape, options ...TensorOption) (*Tensor, error) {
+	return r.from("FromFunc", dtype, shape, options, func() []byte {
 		out := make([]byte, elems(shape)*dtype.Size())
 		for i := range elems(shape) {
 			numeric.Set(dtype, out, i, f(i))
@@ -85,8 +85,8 @@ func (c *Context) FromFunc(f func(i int) float64, dtype DType, shape Shape, opti
 }
 
 // from makes a tensor of bytes that are made if values are wanted.
-func (c *Context) from(op string, dtype DType, shape Shape, options []TensorOption, make func() []byte) (*Tensor, error) {
-	x, err := c.allocate(op, dtype, shape, options)
+func (r *Rank) from(op string, dtype DType, shape Shape, options []TensorOption, make func() []byte) (*Tensor, error) {
+	x, err := r.allocate(op, dtype, shape, options)
 	if err != nil {
 		return nil, err
 	}
@@ -98,13 +98,13 @@ func (c *Context) from(op string, dtype DType, shape Shape, options []TensorOpti
 
 // FromNumpy returns a tensor of the shape, dtype and elements of an array: an *Array, or the
 // name of a .npy file. A later change of the *Array does not change the tensor.
-func (c *Context) FromNumpy(src any, options ...TensorOption) (*Tensor, error) {
+func (r *Rank) FromNumpy(src any, options ...TensorOption) (*Tensor, error) {
 	var a *Array
 	from, values := "FromNumpy", func() []byte { return a.Bytes }
 	switch src := src.(type) {
 	case string:
 		var err error
-		if a, err = loadNumpy(c.ctx, src); err != nil {
+		if a, err = loadNumpy(r.ctx, src); err != nil {
 			return nil, err
 		}
 		from = src
@@ -118,12 +118,12 @@ func (c *Context) FromNumpy(src any, options ...TensorOption) (*Tensor, error) {
 	if err := checkShape(a.Shape); err != nil {
 		return nil, fmt.Errorf("%s: %w", from, err)
 	}
-	if a.DType.Valid() && c.hasValues() {
+	if a.DType.Valid() && r.hasValues() {
 		want := a.Len() * a.DType.Size()
 		refuse(len(a.Bytes) != want, "FromNumpy", "an array %v %v of %d bytes, want %d", a.Shape, a.DType, len(a.Bytes), want)
 	}
 	refuse(a.Bool && a.DType != U8, "FromNumpy", "an array of bools has dtype %v: set u8", a.DType)
-	return c.from("FromNumpy", a.DType, a.Shape, options, values)
+	return r.from("FromNumpy", a.DType, a.Shape, options, values)
 }
 
 // CopyFrom copies elements into the tensor, in row-major order: those of a slice of
@@ -132,7 +132,7 @@ func (c *Context) FromNumpy(src any, options ...TensorOption) (*Tensor, error) {
 // error, since it may be a file's.
 func (x *Tensor) CopyFrom(src any) error {
 	x.usable("CopyFrom")
-	if err := x.ctx.operation("CopyFrom"); err != nil {
+	if err := x.Rank().operation("CopyFrom"); err != nil {
 		return err
 	}
 	same := func(shape Shape, d DType) *Error {
@@ -152,7 +152,7 @@ func (x *Tensor) CopyFrom(src any) error {
 		if err := same(src.shape, src.dtype); err != nil {
 			panic(err)
 		}
-		a, err := src.read("CopyFrom")
+		a, err := src.read(x.Rank(), "CopyFrom")
 		if err != nil {
 			return err
 		}
@@ -164,10 +164,10 @@ func (x *Tensor) CopyFrom(src any) error {
 
 // copyOver copies bytes into the tensor, which are made if values are wanted.
 func (x *Tensor) copyOver(op string, make func() []byte) error {
-	if !x.ctx.hasValues() {
+	if !x.rank.hasValues() {
 		return x.copyIn(nil)
 	}
-	if err := x.ctx.hold(op, onceCopied, x); err != nil {
+	if err := x.rank.hold(op, onceCopied, x); err != nil {
 		return err
 	}
 	return x.copyIn(make())
@@ -183,7 +183,7 @@ func checkNumbers(op string, data any, what string, n int) {
 // copyIn copies the bytes of the whole tensor from the host, when it is their turn;
 // nil if only the time matters.
 func (x *Tensor) copyIn(values []byte) error {
-	c := x.ctx
+	r := x.Rank()
 	held := make([][]byte, len(x.shards))
 	if values != nil {
 		for i := range x.shards {
@@ -198,7 +198,7 @@ func (x *Tensor) copyIn(values []byte) error {
 			}
 		}
 	}
-	op := c.newOperation("copy to "+x.name, x)
+	op := r.newOperation("copy to "+x.name, x)
 	op.begin = func(done sim.Event) error {
 		for i, p := range x.pieces(x.shards) {
 			var data []byte
@@ -206,7 +206,7 @@ func (x *Tensor) copyIn(values []byte) error {
 				data = held[i][p.off : p.off+p.bytes]
 			}
 			op.left++
-			if err := c.m.CopyIn(p.va, p.bytes, data, done); err != nil {
+			if err := r.m.CopyIn(p.va, p.bytes, data, done); err != nil {
 				return err
 			}
 		}
@@ -214,7 +214,7 @@ func (x *Tensor) copyIn(values []byte) error {
 		return nil
 	}
 	x.wrote(op, nil)
-	c.enqueue(op)
+	r.enqueue(op)
 	return nil
 }
 
@@ -255,9 +255,9 @@ func (x *Tensor) linear(va memory.VA) tl.Ptr {
 
 // EmptyLike returns an Empty tensor of the shape of another, laid out as that one. The
 // options are a DType, if it is not to be that of x, and a name, Named.
-func (c *Context) EmptyLike(x *Tensor, options ...any) (*Tensor, error) {
+func (r *Rank) EmptyLike(x *Tensor, options ...any) (*Tensor, error) {
 	x.usable("EmptyLike")
-	if err := c.operation("EmptyLike"); err != nil {
+	if err := r.operation("EmptyLike"); err != nil {
 		return nil, err
 	}
 	d, name := x.dtype, Named("")
@@ -275,5 +275,5 @@ func (c *Context) EmptyLike(x *Tensor, options ...any) (*Tensor, error) {
 	for i := range shards {
 		shards[i].stride = nil
 	}
-	return c.newTensor("EmptyLike", string(name), d, x.shape, shards, x.levels, x.cuts)
+	return r.newTensor("EmptyLike", string(name), d, x.shape, shards, x.levels, x.cuts)
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/torch"
+	"github.com/kernbench/kernbench/torch/dist"
 )
 
 // Data is what the PE of a shard holds: nothing is gathered and no addends are summed.
@@ -61,10 +62,9 @@ func TestDataWaits(t *testing.T) {
 	if two := l.Now() - before; one <= 0 || two != 2*one {
 		t.Errorf("Data takes %v, Data and Numpy %v, want twice as much", one, two)
 	}
-	dist := l.Distributed()
-	torch.OK(dist.InitProcessGroup("ahbm"))
-	y := l.zeros(torch.F32, torch.On(dist.PEs()...), 24)
-	w := torch.Must(dist.AllReduceAsync(y, torch.SUM))
+	torch.OK(dist.InitProcessGroup(l.Rank, "ahbm"))
+	y := l.zeros(torch.F32, torch.On(dist.PEs(l.Rank)...), 24)
+	w := torch.Must(dist.AllReduceAsync(l.Rank, y, dist.SUM))
 	_, err := y.Data(3)
 	says(t, "async", err, "Data of tensor 2 [24] f32: all_reduce 1 of the default group, which writes it, has not been waited for: call Wait of its Work first")
 	torch.OK(w.Wait())

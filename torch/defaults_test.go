@@ -5,6 +5,7 @@ import (
 
 	"github.com/kernbench/kernbench/ccl"
 	"github.com/kernbench/kernbench/torch"
+	"github.com/kernbench/kernbench/torch/dist"
 )
 
 func collectivesAre(t *testing.T, text string) *ccl.Config {
@@ -32,13 +33,12 @@ func TestInitFollowsDefaults(t *testing.T) {
 		{"defaults: {algorithm: direct, world_size: 5}\n" + pair, 5, "direct", "tcm"},
 	} {
 		l := newLab(t, torch.Options{CCL: collectivesAre(t, tt.config)})
-		dist := l.Distributed()
-		torch.OK(dist.InitProcessGroup("ahbm"))
-		if got := dist.GetWorldSize(); got != tt.world || len(dist.PEs()) != got {
-			t.Errorf("%s: a world of %d ranks on %d PEs, want %d", tt.config, got, len(dist.PEs()), tt.world)
+		torch.OK(dist.InitProcessGroup(l.Rank, "ahbm"))
+		if got := dist.GetWorldSize(l.Rank); got != tt.world || len(dist.PEs(l.Rank)) != got {
+			t.Errorf("%s: a world of %d ranks on %d PEs, want %d", tt.config, got, len(dist.PEs(l.Rank)), tt.world)
 		}
-		x := l.tensor(count(0, 3*tt.world), torch.I32, torch.On(dist.PEs()...))
-		torch.OK(dist.AllReduce(x, torch.SUM))
+		x := l.tensor(count(0, 3*tt.world), torch.I32, torch.On(dist.PEs(l.Rank)...))
+		torch.OK(dist.AllReduce(l.Rank, x, dist.SUM))
 		var sums []int
 		for range tt.world {
 			for i := range 3 {
@@ -46,7 +46,7 @@ func TestInitFollowsDefaults(t *testing.T) {
 			}
 		}
 		l.holds(tt.config, x, sums)
-		if got := l.Collective; got.Algorithm != tt.algorithm || got.Buffer != tt.buffer {
+		if got := l.Last(); got.Algorithm != tt.algorithm || got.Buffer != tt.buffer {
 			t.Errorf("%s: %s with slots in %s, want %s in %s", tt.config, got.Algorithm, got.Buffer, tt.algorithm, tt.buffer)
 		}
 	}
@@ -55,13 +55,12 @@ func TestInitFollowsDefaults(t *testing.T) {
 // TestGroupsFollowDefaults: groups of an odd world have its settings, whatever their order.
 func TestGroupsFollowDefaults(t *testing.T) {
 	l := newLab(t, torch.Options{CCL: collectivesAre(t, "defaults: {algorithm: few, world_size: 12}\nalgorithms: {few: {algorithm: mesh, buffer_kind: hbm}}\n")})
-	dist := l.Distributed()
-	torch.OK(dist.InitProcessGroup("ahbm"))
-	g := torch.Must(dist.NewGroup([]int{11, 3, 5, 7, 1}))
-	x := l.tensor(count(0, 5), torch.I32, torch.On(dist.PEs(g)...))
-	torch.OK(dist.AllReduce(x, torch.MAX, g))
+	torch.OK(dist.InitProcessGroup(l.Rank, "ahbm"))
+	g := torch.Must(dist.NewGroup(l.Rank, []int{11, 3, 5, 7, 1}))
+	x := l.tensor(count(0, 5), torch.I32, torch.On(dist.PEs(l.Rank, g)...))
+	torch.OK(dist.AllReduce(l.Rank, x, dist.MAX, g))
 	l.holds("a group of five", x, fill(4, 5))
-	if got := l.Collective; got.Algorithm != "mesh" || got.Buffer != "hbm" {
+	if got := l.Last(); got.Algorithm != "mesh" || got.Buffer != "hbm" {
 		t.Errorf("%s with slots in %s, want mesh in hbm", got.Algorithm, got.Buffer)
 	}
 }
@@ -71,16 +70,15 @@ func TestGroupsFollowDefaults(t *testing.T) {
 func TestSpawnCountsWorkers(t *testing.T) {
 	config := collectivesAre(t, "defaults: {algorithm: pair, world_size: 12}\nalgorithms: {pair: {algorithm: tree, buffer_kind: hbm, world_size: 7}}\n")
 	l := newLab(t, torch.Options{Topology: system(t, "default", "system.sips.count=3"), CCL: config})
-	torch.OK(l.Spawn(func(rank int, ctx *torch.Context) error {
-		dist := ctx.Distributed()
-		torch.OK(dist.InitProcessGroup("ahbm"))
-		x := torch.Must(ctx.FromSlice([]int{rank}, torch.I32, torch.Shape{1}))
-		torch.OK(dist.AllReduce(x, torch.SUM))
-		torch.OK(ctx.Synchronize())
-		if world, at := dist.GetWorldSize(), torch.Must(x.Numpy()).At(0); world != 3 || at != 3 {
-			t.Errorf("rank %d: a world of %d with a sum of %v, want 3 and 3", rank, world, at)
+	torch.OK(l.Spawn(func(r *torch.Rank) error {
+		torch.OK(dist.InitProcessGroup(r, "ahbm"))
+		x := torch.Must(r.FromSlice([]int{r.Rank()}, torch.I32, torch.Shape{1}))
+		torch.OK(dist.AllReduce(r, x, dist.SUM))
+		torch.OK(r.Synchronize())
+		if world, at := dist.GetWorldSize(r), torch.Must(x.Numpy()).At(0); world != 3 || at != 3 {
+			t.Errorf("rank %d: a world of %d with a sum of %v, want 3 and 3", r.Rank(), world, at)
 		}
-		if got := ctx.Collective; got.Algorithm != "tree" || got.Buffer != "hbm" {
+		if got := r.Last(); got.Algorithm != "tree" || got.Buffer != "hbm" {
 			t.Errorf("%s with slots in %s, want tree in hbm", got.Algorithm, got.Buffer)
 		}
 		return nil
@@ -93,22 +91,22 @@ func TestQueuesAreCheckedAtTheStart(t *testing.T) {
 	const full = ", and pe.tcm.size is 2MiB; use fewer or smaller slots (n_slots, slot_size), another memory for them (buffer_kind), or smaller messages (chunk_bytes)"
 	for _, world := range []int{7, 12} {
 		l := newLab(t, torch.Options{CCL: collectivesAre(t, "defaults: {n_slots: 256}\n")})
-		dist, size := l.Distributed(), func(o *torch.GroupOptions) { o.WorldSize = world }
-		says(t, "the world", dist.InitProcessGroup("ahbm", size),
+		size := func(o *dist.GroupOptions) { o.WorldSize = world }
+		says(t, "the world", dist.InitProcessGroup(l.Rank, "ahbm", size),
 			"InitProcessGroup: ring needs 3 × 256B of tiles and 2 ports × 256 slots × 4KiB of queues in tcm, 2097920B of TCM"+full)
-		if dist.IsInitialized() {
+		if dist.IsInitialized(l.Rank) {
 			t.Error("there is a group")
 		}
-		torch.OK(dist.InitProcessGroup("ahbm", size, func(o *torch.GroupOptions) { o.NSlots = 100 }))
-		_, err := dist.NewGroup([]int{6, 2, 4, 0, 5, 1, 3}, torch.Algorithm("direct"))
+		torch.OK(dist.InitProcessGroup(l.Rank, "ahbm", size, func(o *dist.GroupOptions) { o.NSlots = 100 }))
+		_, err := dist.NewGroup(l.Rank, []int{6, 2, 4, 0, 5, 1, 3}, dist.Algorithm("direct"))
 		says(t, "a group", err, "NewGroup: direct needs 4 × 256B of tiles and 6 ports × 100 slots × 4KiB of queues in tcm, 2401KiB of TCM"+full)
-		g := torch.Must(dist.NewGroup([]int{6, 2, 4}, torch.Algorithm("direct")))
-		x := l.tensor(count(0, 3), torch.I32, torch.On(dist.PEs(g)...))
-		torch.OK(dist.AllReduce(x, torch.SUM, g))
+		g := torch.Must(dist.NewGroup(l.Rank, []int{6, 2, 4}, dist.Algorithm("direct")))
+		x := l.tensor(count(0, 3), torch.I32, torch.On(dist.PEs(l.Rank, g)...))
+		torch.OK(dist.AllReduce(l.Rank, x, dist.SUM, g))
 		l.holds("a smaller group", x, fill(3, 3))
 	}
 	l := newLab(t, torch.Options{Topology: system(t, "default", "system.sips.count=3"), CCL: collectivesAre(t, "defaults: {n_slots: 256, algorithm: auto}\n")})
-	err := l.Spawn(func(_ int, ctx *torch.Context) error { return ctx.Distributed().InitProcessGroup("ahbm") }, 3)
+	err := l.Spawn(func(r *torch.Rank) error { return dist.InitProcessGroup(r, "ahbm") }, 3)
 	says(t, "workers", err, "ranks 0-2: InitProcessGroup: auto finds no algorithm for all_reduce that fits: "+
 		"ring needs 3 × 256B of tiles and 2 ports × 256 slots × 4KiB of queues in tcm, 2097920B of TCM"+full)
 }

@@ -13,7 +13,7 @@ func inOrder(w *Work, err error) error {
 	if w != nil {
 		w.waited = true
 		if !w.op.message {
-			w.op.hold(&w.c.current.stream)
+			w.op.hold(&w.rank.stream)
 		}
 	}
 	return err
@@ -245,9 +245,9 @@ func (d *Distributed) SplitGroup(parent *Group, lists [][]int, opts ...GroupOpti
 		return nil, err
 	}
 	if g.rank < 0 {
-		return nil, fmt.Errorf("SplitGroup: rank %d is not in %s: call it on these alone", d.c.current.rank, g.described())
+		return nil, fmt.Errorf("SplitGroup: rank %d is not in %s: call it on these alone", d.r.rank, g.described())
 	}
-	if g == d.c.current.groups[0] {
+	if g == d.r.joined[0] {
 		parent = nil // its groups are those of the world
 	}
 	own, _, err := d.subgroups("SplitGroup", parent, lists, opts)

@@ -12,28 +12,28 @@ import (
 	"github.com/kernbench/kernbench/ccl"
 	"github.com/kernbench/kernbench/topology"
 	"github.com/kernbench/kernbench/torch"
+	"github.com/kernbench/kernbench/torch/dist"
 )
 
 // The clock does not know whether values are computed.
 func TestCollectivesTakeTheSameTimeWithoutValues(t *testing.T) {
-	var want torch.Collective
+	var want dist.Stats
 	for _, without := range []bool{false, true} {
 		o := machines(t)(trial{})
 		o.NoData = without
 		l := newLab(t, o)
-		err := l.Spawn(func(rank int, ctx *torch.Context) error {
-			dist := ctx.Distributed()
-			err := dist.InitProcessGroup("ahbm")
-			x := full(ctx, rank, 5000)
-			return errors.Join(err, dist.AllReduce(x, torch.SUM), x.CopyFrom(make([]float64, 5000)), dist.Broadcast(x, 2))
+		err := l.Spawn(func(r *torch.Rank) error {
+			err := dist.InitProcessGroup(r, "ahbm")
+			x := full(r, r.Rank(), 5000)
+			return errors.Join(err, dist.AllReduce(r, x, dist.SUM), x.CopyFrom(make([]float64, 5000)), dist.Broadcast(r, x, 2))
 		}, 3)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if !without {
-			want = l.Collective
-		} else if !reflect.DeepEqual(l.Collective, want) || want.Crit == 0 {
-			t.Errorf("without values %+v, want %+v", l.Collective, want)
+			want = l.Last()
+		} else if !reflect.DeepEqual(l.Last(), want) || want.Crit == 0 {
+			t.Errorf("without values %+v, want %+v", l.Last(), want)
 		}
 	}
 }

@@ -11,36 +11,39 @@ import (
 	"github.com/kernbench/kernbench/ccl"
 	"github.com/kernbench/kernbench/topology"
 	"github.com/kernbench/kernbench/torch"
+	"github.com/kernbench/kernbench/torch/dist"
 )
 
 // collectives is all of them, by name.
 var collectives = map[string]func(c *caller) call{
 	"all_reduce": func(c *caller) call {
 		return call{[]slot{c.slot(0, c.same)}, []slot{c.everyone(c.reduce(0, c.rows[0]))},
-			func(x []*torch.Tensor) error { return c.dist.AllReduce(x[0], c.reduction.op, c.g) },
-			func(x []*torch.Tensor) (*torch.Work, error) { return c.dist.AllReduceAsync(x[0], c.reduction.op, c.g) }}
+			func(x []*torch.Tensor) error { return dist.AllReduce(c.Rank, x[0], c.reduction.op, c.g) },
+			func(x []*torch.Tensor) (*dist.Work, error) {
+				return dist.AllReduceAsync(c.Rank, x[0], c.reduction.op, c.g)
+			}}
 	},
 	"reduce": func(c *caller) call {
 		before, root := c.slot(0, c.same), c.group[c.root]
 		after := slices.Clone(before)
 		after[c.root] = c.reduce(0, c.rows[0])
 		return call{[]slot{before}, []slot{after},
-			func(x []*torch.Tensor) error { return c.dist.Reduce(x[0], root, c.reduction.op, c.g) },
-			func(x []*torch.Tensor) (*torch.Work, error) {
-				return c.dist.ReduceAsync(x[0], root, c.reduction.op, c.g)
+			func(x []*torch.Tensor) error { return dist.Reduce(c.Rank, x[0], root, c.reduction.op, c.g) },
+			func(x []*torch.Tensor) (*dist.Work, error) {
+				return dist.ReduceAsync(c.Rank, x[0], root, c.reduction.op, c.g)
 			}}
 	},
 	"broadcast": func(c *caller) call {
 		before, root := c.slot(0, c.same), c.group[c.root]
 		return call{[]slot{before}, []slot{c.everyone(before[c.root])},
-			func(x []*torch.Tensor) error { return c.dist.Broadcast(x[0], root, c.g) },
-			func(x []*torch.Tensor) (*torch.Work, error) { return c.dist.BroadcastAsync(x[0], root, c.g) }}
+			func(x []*torch.Tensor) error { return dist.Broadcast(c.Rank, x[0], root, c.g) },
+			func(x []*torch.Tensor) (*dist.Work, error) { return dist.BroadcastAsync(c.Rank, x[0], root, c.g) }}
 	},
 	"all_gather": func(c *caller) call {
 		own := c.slot(0, c.block)
 		k := call{[]slot{own}, []slot{own},
-			func(x []*torch.Tensor) error { return c.dist.AllGather(x[1:], x[0], c.g) },
-			func(x []*torch.Tensor) (*torch.Work, error) { return c.dist.AllGatherAsync(x[1:], x[0], c.g) }}
+			func(x []*torch.Tensor) error { return dist.AllGather(c.Rank, x[1:], x[0], c.g) },
+			func(x []*torch.Tensor) (*dist.Work, error) { return dist.AllGatherAsync(c.Rank, x[1:], x[0], c.g) }}
 		for _, x := range own {
 			k.before, k.after = append(k.before, c.everyone(x).blank()), append(k.after, c.everyone(x))
 		}
@@ -50,32 +53,36 @@ var collectives = map[string]func(c *caller) call{
 		own := c.slot(0, c.same)
 		all := c.everyone(own...)
 		return call{[]slot{own, all.blank()}, []slot{own, all},
-			func(x []*torch.Tensor) error { return c.dist.AllGatherIntoTensor(x[1], x[0], c.g) },
-			func(x []*torch.Tensor) (*torch.Work, error) { return c.dist.AllGatherIntoTensorAsync(x[1], x[0], c.g) }}
+			func(x []*torch.Tensor) error { return dist.AllGatherIntoTensor(c.Rank, x[1], x[0], c.g) },
+			func(x []*torch.Tensor) (*dist.Work, error) {
+				return dist.AllGatherIntoTensorAsync(c.Rank, x[1], x[0], c.g)
+			}}
 	},
 	"reduce_scatter": func(c *caller) call {
 		list, out := c.parts(c.block)
 		return call{append([]slot{out.blank()}, list...), append([]slot{out}, list...),
-			func(x []*torch.Tensor) error { return c.dist.ReduceScatter(x[0], x[1:], c.reduction.op, c.g) },
-			func(x []*torch.Tensor) (*torch.Work, error) {
-				return c.dist.ReduceScatterAsync(x[0], x[1:], c.reduction.op, c.g)
+			func(x []*torch.Tensor) error { return dist.ReduceScatter(c.Rank, x[0], x[1:], c.reduction.op, c.g) },
+			func(x []*torch.Tensor) (*dist.Work, error) {
+				return dist.ReduceScatterAsync(c.Rank, x[0], x[1:], c.reduction.op, c.g)
 			}}
 	},
 	"reduce_scatter_tensor": func(c *caller) call {
 		list, out := c.parts(c.same)
 		in := joined(list)
 		return call{[]slot{out.blank(), in}, []slot{out, in},
-			func(x []*torch.Tensor) error { return c.dist.ReduceScatterTensor(x[0], x[1], c.reduction.op, c.g) },
-			func(x []*torch.Tensor) (*torch.Work, error) {
-				return c.dist.ReduceScatterTensorAsync(x[0], x[1], c.reduction.op, c.g)
+			func(x []*torch.Tensor) error {
+				return dist.ReduceScatterTensor(c.Rank, x[0], x[1], c.reduction.op, c.g)
+			},
+			func(x []*torch.Tensor) (*dist.Work, error) {
+				return dist.ReduceScatterTensorAsync(c.Rank, x[0], x[1], c.reduction.op, c.g)
 			}}
 	},
 	"all_to_all": func(c *caller) call {
 		in, out := c.pairs()
 		k := call{slices.Clone(in), slices.Concat(in, out),
-			func(x []*torch.Tensor) error { return c.dist.AllToAll(x[len(in):], x[:len(in)], c.g) },
-			func(x []*torch.Tensor) (*torch.Work, error) {
-				return c.dist.AllToAllAsync(x[len(in):], x[:len(in)], c.g)
+			func(x []*torch.Tensor) error { return dist.AllToAll(c.Rank, x[len(in):], x[:len(in)], c.g) },
+			func(x []*torch.Tensor) (*dist.Work, error) {
+				return dist.AllToAllAsync(c.Rank, x[len(in):], x[:len(in)], c.g)
 			}}
 		for _, s := range out {
 			k.before = append(k.before, s.blank())
@@ -94,17 +101,21 @@ var collectives = map[string]func(c *caller) call{
 		ins, outs := c.pairs()
 		in, out := joined(ins), joined(outs)
 		return call{[]slot{in, out.blank()}, []slot{in, out},
-			func(x []*torch.Tensor) error { return c.dist.AllToAllSingle(x[1], x[0], outSplits, inSplits, c.g) },
-			func(x []*torch.Tensor) (*torch.Work, error) {
-				return c.dist.AllToAllSingleAsync(x[1], x[0], outSplits, inSplits, c.g)
+			func(x []*torch.Tensor) error {
+				return dist.AllToAllSingle(c.Rank, x[1], x[0], outSplits, inSplits, c.g)
+			},
+			func(x []*torch.Tensor) (*dist.Work, error) {
+				return dist.AllToAllSingleAsync(c.Rank, x[1], x[0], outSplits, inSplits, c.g)
 			}}
 	},
 	"all_to_all_in_place": func(c *caller) call {
 		c.inPlace()
 		in, out := c.pairs()
 		return call{in, out,
-			func(x []*torch.Tensor) error { return c.dist.AllToAll(x, x, c.g) },
-			func(x []*torch.Tensor) (*torch.Work, error) { return c.dist.AllToAllAsync(x, slices.Clone(x), c.g) }}
+			func(x []*torch.Tensor) error { return dist.AllToAll(c.Rank, x, x, c.g) },
+			func(x []*torch.Tensor) (*dist.Work, error) {
+				return dist.AllToAllAsync(c.Rank, x, slices.Clone(x), c.g)
+			}}
 	},
 	"all_to_all_single_in_place": func(c *caller) call {
 		c.inPlace()
@@ -116,16 +127,16 @@ var collectives = map[string]func(c *caller) call{
 		}
 		ins, outs := c.pairs()
 		return call{[]slot{joined(ins)}, []slot{joined(outs)},
-			func(x []*torch.Tensor) error { return c.dist.AllToAllSingle(x[0], x[0], splits, splits, c.g) },
-			func(x []*torch.Tensor) (*torch.Work, error) {
-				return c.dist.AllToAllSingleAsync(x[0], x[0], splits, splits, c.g)
+			func(x []*torch.Tensor) error { return dist.AllToAllSingle(c.Rank, x[0], x[0], splits, splits, c.g) },
+			func(x []*torch.Tensor) (*dist.Work, error) {
+				return dist.AllToAllSingleAsync(c.Rank, x[0], x[0], splits, splits, c.g)
 			}}
 	},
 	"gather": func(c *caller) call {
 		own, root := c.slot(0, c.block), c.group[c.root]
 		k := call{[]slot{own}, []slot{own},
-			func(x []*torch.Tensor) error { return c.dist.Gather(x[0], x[1:], root, c.g) },
-			func(x []*torch.Tensor) (*torch.Work, error) { return c.dist.GatherAsync(x[0], x[1:], root, c.g) }}
+			func(x []*torch.Tensor) error { return dist.Gather(c.Rank, x[0], x[1:], root, c.g) },
+			func(x []*torch.Tensor) (*dist.Work, error) { return dist.GatherAsync(c.Rank, x[0], x[1:], root, c.g) }}
 		for _, x := range own {
 			blank := c.everyone(x).blank()
 			k.before, k.after = append(k.before, c.rooted(blank, blank)), append(k.after, c.rooted(c.everyone(x), blank))
@@ -140,8 +151,8 @@ var collectives = map[string]func(c *caller) call{
 		}
 		root := c.group[c.root]
 		return call{append([]slot{out.blank()}, list...), append([]slot{out}, list...),
-			func(x []*torch.Tensor) error { return c.dist.Scatter(x[0], x[1:], root, c.g) },
-			func(x []*torch.Tensor) (*torch.Work, error) { return c.dist.ScatterAsync(x[0], x[1:], root, c.g) }}
+			func(x []*torch.Tensor) error { return dist.Scatter(c.Rank, x[0], x[1:], root, c.g) },
+			func(x []*torch.Tensor) (*dist.Work, error) { return dist.ScatterAsync(c.Rank, x[0], x[1:], root, c.g) }}
 	},
 	"sendrecv": func(c *caller) call { // from the root to the next one
 		from, to := c.group[c.root], c.group[(c.root+1)%len(c.group)]
@@ -152,18 +163,18 @@ var collectives = map[string]func(c *caller) call{
 			func(x []*torch.Tensor) error {
 				switch c.group[c.rank] {
 				case from:
-					return c.dist.Send(x[0], to, 3, c.g)
+					return dist.Send(c.Rank, x[0], to, 3, c.g)
 				case to:
-					return c.dist.Recv(x[0], from, 3, c.g)
+					return dist.Recv(c.Rank, x[0], from, 3, c.g)
 				}
 				return nil
 			},
-			func(x []*torch.Tensor) (*torch.Work, error) {
+			func(x []*torch.Tensor) (*dist.Work, error) {
 				switch c.group[c.rank] {
 				case from:
-					return c.dist.ISend(x[0], to, 3, c.g)
+					return dist.ISend(c.Rank, x[0], to, 3, c.g)
 				case to:
-					return c.dist.IRecv(x[0], from, 3, c.g)
+					return dist.IRecv(c.Rank, x[0], from, 3, c.g)
 				}
 				return nil, nil
 			}}
@@ -174,9 +185,9 @@ var collectives = map[string]func(c *caller) call{
 			before, after = append(before, c.slot(i, rows)), append(after, c.everyone(c.reduce(i, rows(0))))
 		}
 		return call{before, after,
-			func(x []*torch.Tensor) error { return c.dist.AllReduceCoalesced(x, c.reduction.op, c.g) },
-			func(x []*torch.Tensor) (*torch.Work, error) {
-				return c.dist.AllReduceCoalescedAsync(x, c.reduction.op, c.g)
+			func(x []*torch.Tensor) error { return dist.AllReduceCoalesced(c.Rank, x, c.reduction.op, c.g) },
+			func(x []*torch.Tensor) (*dist.Work, error) {
+				return dist.AllReduceCoalescedAsync(c.Rank, x, c.reduction.op, c.g)
 			}}
 	},
 	"all_gather_coalesced": func(c *caller) call {
@@ -191,9 +202,9 @@ var collectives = map[string]func(c *caller) call{
 			return slices.Collect(slices.Chunk(x[len(own):], len(c.group)))
 		}
 		return call{slices.Concat(own, blank), slices.Concat(own, lists),
-			func(x []*torch.Tensor) error { return c.dist.AllGatherCoalesced(cut(x), x[:len(own)], c.g) },
-			func(x []*torch.Tensor) (*torch.Work, error) {
-				return c.dist.AllGatherCoalescedAsync(cut(x), x[:len(own)], c.g)
+			func(x []*torch.Tensor) error { return dist.AllGatherCoalesced(c.Rank, cut(x), x[:len(own)], c.g) },
+			func(x []*torch.Tensor) (*dist.Work, error) {
+				return dist.AllGatherCoalescedAsync(c.Rank, cut(x), x[:len(own)], c.g)
 			}}
 	},
 	"all_gather_into_tensor_coalesced": func(c *caller) call {
@@ -205,9 +216,9 @@ var collectives = map[string]func(c *caller) call{
 		}
 		n := len(own)
 		return call{slices.Concat(own, blank), slices.Concat(own, all),
-			func(x []*torch.Tensor) error { return c.dist.AllGatherIntoTensorCoalesced(x[n:], x[:n], c.g) },
-			func(x []*torch.Tensor) (*torch.Work, error) {
-				return c.dist.AllGatherIntoTensorCoalescedAsync(x[n:], x[:n], c.g)
+			func(x []*torch.Tensor) error { return dist.AllGatherIntoTensorCoalesced(c.Rank, x[n:], x[:n], c.g) },
+			func(x []*torch.Tensor) (*dist.Work, error) {
+				return dist.AllGatherIntoTensorCoalescedAsync(c.Rank, x[n:], x[:n], c.g)
 			}}
 	},
 	"reduce_scatter_tensor_coalesced": func(c *caller) call {
@@ -219,16 +230,16 @@ var collectives = map[string]func(c *caller) call{
 		n := len(in)
 		return call{slices.Concat(in, blank), slices.Concat(in, out),
 			func(x []*torch.Tensor) error {
-				return c.dist.ReduceScatterTensorCoalesced(x[n:], x[:n], c.reduction.op, c.g)
+				return dist.ReduceScatterTensorCoalesced(c.Rank, x[n:], x[:n], c.reduction.op, c.g)
 			},
-			func(x []*torch.Tensor) (*torch.Work, error) {
-				return c.dist.ReduceScatterTensorCoalescedAsync(x[n:], x[:n], c.reduction.op, c.g)
+			func(x []*torch.Tensor) (*dist.Work, error) {
+				return dist.ReduceScatterTensorCoalescedAsync(c.Rank, x[n:], x[:n], c.reduction.op, c.g)
 			}}
 	},
 	"barrier": func(c *caller) call {
 		return call{nil, nil,
-			func([]*torch.Tensor) error { return c.dist.Barrier(c.g) },
-			func([]*torch.Tensor) (*torch.Work, error) { return c.dist.BarrierAsync(c.g) }}
+			func([]*torch.Tensor) error { return dist.Barrier(c.Rank, c.g) },
+			func([]*torch.Tensor) (*dist.Work, error) { return dist.BarrierAsync(c.Rank, c.g) }}
 	},
 }
 
@@ -498,25 +509,26 @@ func TestCollectivesInPlace(t *testing.T) {
 	for _, name := range []string{"all_gather", "reduce_scatter"} {
 		t.Run(name, func(t *testing.T) {
 			for _, algorithm := range algorithms(name) {
-				l, err := spawn(t, 3, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
-					g, err := dist.NewGroup(count(0, 3), torch.Algorithm(algorithm), func(o *torch.GroupOptions) { o.ChunkBytes = 32 })
+				l, err := spawn(t, 3, func(r *torch.Rank) error {
+					rank := r.Rank()
+					g, err := dist.NewGroup(r, count(0, 3), dist.Algorithm(algorithm), func(o *dist.GroupOptions) { o.ChunkBytes = 32 })
 					if err != nil {
 						return err
 					}
 					var x []*torch.Tensor
 					var want []int
 					for i := range 3 {
-						x = append(x, full(ctx, 10*rank+i, 90))
+						x = append(x, full(r, 10*rank+i, 90))
 					}
 					switch name {
 					case "all_gather":
-						err, want = dist.AllGather(x, x[rank], g), []int{0, 11, 22}
+						err, want = dist.AllGather(r, x, x[rank], g), []int{0, 11, 22}
 					case "reduce_scatter":
-						err, want = dist.ReduceScatter(x[rank], x, torch.SUM, g), []int{10 * rank, 10*rank + 1, 10*rank + 2}
+						err, want = dist.ReduceScatter(r, x[rank], x, dist.SUM, g), []int{10 * rank, 10*rank + 1, 10*rank + 2}
 						want[rank] = 30 + 3*rank
 					}
 					for i := range 3 {
-						err = errors.Join(err, ctx.Check(fmt.Sprintf("%s(%s), tensor %d of rank %d", name, algorithm, i, rank), x[i], fill(want[i], 90)))
+						err = errors.Join(err, r.Check(fmt.Sprintf("%s(%s), tensor %d of rank %d", name, algorithm, i, rank), x[i], fill(want[i], 90)))
 					}
 					return err
 				})

@@ -3,11 +3,13 @@
 // collectives.
 //
 //	ctx, err := torch.New(context.Background(), torch.Options{})
-//	x, err := ctx.FromSlice([]float32{1, 2, 3, 4}, torch.F16, torch.Shape{4}, torch.On(0, 1))
-//	_, err = ctx.Launch("scale", scale, x, 2)
+//	r := ctx.Main()
+//	x, err := r.FromSlice([]float32{1, 2, 3, 4}, torch.F16, torch.Shape{4}, torch.On(0, 1))
+//	_, err = r.Launch("scale", scale, x, 2)
 //	y, err := x.Numpy()
 //
-// A Context is one machine with one clock. What its program asks for is put into a
+// A Context is one machine with one clock. A Rank is host code that uses it: the program
+// itself, or a worker of Spawn. What a rank asks for is put into its
 // stream (stream.go, operations.go): Launch returns at once, and the kernel, of the
 // tile language (package tl), runs on the PEs that hold its tensors when everything
 // before it has ended. Whoever reads a tensor waits for what writes it. The data phase
@@ -18,7 +20,7 @@
 // other views share (view.go).
 //
 // Spawn runs a worker for each rank, with a stream and a device of its own, on the
-// same clock (worker.go, stuck.go). Distributed has process groups (group.go) and
+// same clock (rank.go, stuck.go). Distributed has process groups (group.go) and
 // collectives: each rank's call becomes a request (request.go), the call is complete
 // when all ranks have made it (call.go), is cut into lanes of PEs that hold the same
 // shard (lanes.go), and becomes one program of an algorithm of package ccl (planned.go).

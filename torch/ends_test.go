@@ -13,11 +13,12 @@ import (
 
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/torch"
+	"github.com/kernbench/kernbench/torch/dist"
 )
 
 // After an error everything says so, without the stack of the kernel.
 func TestOperationsAfterAnError(t *testing.T) {
-	l, dist := pes(t, 2)
+	l := pes(t, 2)
 	x := l.zeros(torch.F32, torch.On(0, 1), 16)
 	bad, err := l.Launch("bad", func(t *tl.PE, x tl.Ptr) { t.Load(x, tl.Shape{99}, tl.F32) }, x)
 	if err != nil {
@@ -38,9 +39,9 @@ func TestOperationsAfterAnError(t *testing.T) {
 	}{
 		{"Wait", behind.Wait()},
 		{"Synchronize", l.Synchronize()},
-		{"all_reduce", dist.AllReduce(x, torch.SUM)},
+		{"all_reduce", dist.AllReduce(l.Rank, x, dist.SUM)},
 		{"CopyFrom", x.CopyFrom(count(0, 16))},
-		{"Spawn", l.Spawn(func(int, *torch.Context) error { return nil }, 1)},
+		{"Spawn", l.Spawn(func(*torch.Rank) error { return nil }, 1)},
 		{"Zeros", second(l.Zeros(torch.F32, nil))},
 		{"Full", second(l.Full(1, torch.F32, nil))},
 		{"FromSlice", second(l.FromSlice([]int{1}, torch.F32, torch.Shape{1}))},
@@ -60,13 +61,13 @@ func second[T any](_ T, err error) error { return err }
 // A worker that is stopped may still run its deferred calls, but not the machine.
 func TestAStoppedWorkerCannotGoOn(t *testing.T) {
 	var got [3]error
-	_, err := spawn(t, 3, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
-		x := full(ctx, 1, 4)
-		defer func() { got[rank] = second(x.Numpy()) }()
-		if rank == 2 {
+	_, err := spawn(t, 3, func(r *torch.Rank) error {
+		x := full(r, 1, 4)
+		defer func() { got[r.Rank()] = second(x.Numpy()) }()
+		if r.Rank() == 2 {
 			return errors.New("boom")
 		}
-		return errors.Join(dist.AllReduce(x, torch.SUM), ctx.Synchronize())
+		return errors.Join(dist.AllReduce(r, x, dist.SUM), r.Synchronize())
 	})
 	blames(t, err, []int{2}, "rank 2: boom")
 	for rank, err := range got[:2] {
@@ -82,23 +83,24 @@ func TestAStoppedWorkerCannotGoOn(t *testing.T) {
 func TestDeadlockedKernelsNameTheirRanks(t *testing.T) {
 	for _, waits := range []bool{false, true} {
 		for _, stuck := range [][]int{{1}, {0, 2}, {0, 1, 2}} {
-			_, err := spawn(t, 3, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
-				x, err := ctx.Zeros(torch.F32, torch.Shape{8}, torch.DPPolicy{PE: torch.RowWise, NumCubes: 1, NumPEs: 2})
+			_, err := spawn(t, 3, func(r *torch.Rank) error {
+				rank := r.Rank()
+				x, err := r.Zeros(torch.F32, torch.Shape{8}, torch.DPPolicy{PE: torch.RowWise, NumCubes: 1, NumPEs: 2})
 				if err != nil {
 					return err
 				}
-				pes := []int{ctx.PE(rank, 0, 0), ctx.PE(rank, 0, 1)}
-				if _, err := ctx.Launch("mute", func(t *tl.PE, x tl.Ptr) {
+				pes := []int{r.PE(rank, 0, 0), r.PE(rank, 0, 1)}
+				if _, err := r.Launch("mute", func(t *tl.PE, x tl.Ptr) {
 					if slices.Contains(stuck, rank) {
 						t.Recv(tl.West, tl.Shape{4}, tl.F32)
 					}
 				}, x, torch.Neighbors(torch.Ring(pes...))); err != nil {
 					return err
 				}
-				if err := dist.AllReduce(x, torch.SUM); err != nil || !waits {
+				if err := dist.AllReduce(r, x, dist.SUM); err != nil || !waits {
 					return err
 				}
-				return ctx.Synchronize()
+				return r.Synchronize()
 			})
 			var texts []string
 			for _, rank := range stuck {
@@ -114,8 +116,8 @@ func TestAnEndlessWorker(t *testing.T) {
 	var release atomic.Bool
 	t.Cleanup(func() { release.Store(true) })
 	l := newLab(t, torch.Options{Topology: system(t, "ring6"), Stall: 300 * time.Millisecond})
-	err := l.Spawn(func(rank int, ctx *torch.Context) error {
-		for rank == 1 && !release.Load() {
+	err := l.Spawn(func(r *torch.Rank) error {
+		for r.Rank() == 1 && !release.Load() {
 		}
 		return nil
 	}, 3)
@@ -133,9 +135,9 @@ func TestAnEndlessWorkerBesideALaunch(t *testing.T) {
 	var release atomic.Bool
 	t.Cleanup(func() { release.Store(true) })
 	l := newLab(t, torch.Options{Topology: system(t, "ring6"), Stall: 300 * time.Millisecond})
-	err := l.Spawn(func(rank int, ctx *torch.Context) error {
-		full(ctx, 1, 8)
-		for rank == 1 && !release.Load() {
+	err := l.Spawn(func(r *torch.Rank) error {
+		full(r, 1, 8)
+		for r.Rank() == 1 && !release.Load() {
 		}
 		return nil
 	}, 2)
@@ -160,11 +162,11 @@ func TestSpawnEndsWithItsContext(t *testing.T) {
 			}
 			defer l.Close()
 			unwound := 0
-			err = l.Spawn(func(rank int, l *torch.Context) error {
+			err = l.Spawn(func(r *torch.Rank) error {
 				defer func() { unwound++ }()
-				x := full(l, 1, 4)
-				if rank == 2 {
-					if _, err := l.Launch("endless", func(t *tl.PE, x tl.Ptr) {
+				x := full(r, 1, 4)
+				if r.Rank() == 2 {
+					if _, err := r.Launch("endless", func(t *tl.PE, x tl.Ptr) {
 						for cancel(enough); ; {
 							c.op(t, x)
 						}
@@ -172,23 +174,23 @@ func TestSpawnEndsWithItsContext(t *testing.T) {
 						return err
 					}
 				}
-				return l.Synchronize()
+				return r.Synchronize()
 			}, 4)
 			if !errors.Is(err, enough) || unwound != 4 {
 				t.Errorf("error %v with %d of 4 workers unwound, want %v", err, unwound, enough)
 			}
-			says(t, "after it", l.Synchronize(), "Synchronize: the machine has ended before: enough")
+			says(t, "after it", l.Main().Synchronize(), "Synchronize: the machine has ended before: enough")
 		})
 	}
 }
 
 // Code that ends its goroutine, as t.FailNow does, ends the run and not only itself.
 func TestCodeThatEndsItsGoroutine(t *testing.T) {
-	_, err := spawn(t, 3, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
-		if rank == 1 {
+	_, err := spawn(t, 3, func(r *torch.Rank) error {
+		if r.Rank() == 1 {
 			runtime.Goexit()
 		}
-		return dist.Barrier()
+		return dist.Barrier(r)
 	})
 	blames(t, err, []int{1})
 	says(t, "a worker", err, "rank 1: the worker ended its goroutine")
@@ -202,16 +204,17 @@ func TestNoGoroutineIsLeft(t *testing.T) {
 	before := runtime.NumGoroutine()
 	o := machines(t)(trial{})
 	for _, fails := range []string{"", "error", "panic", "kernel", "mismatch", "early", "exit"} {
-		ctx, err := torch.New(context.Background(), o)
+		c, err := torch.New(context.Background(), o)
 		if err != nil {
 			t.Fatal(err)
 		}
-		err = ctx.Spawn(func(rank int, ctx *torch.Context) error {
-			dist := ctx.Distributed()
-			if err := dist.InitProcessGroup("ahbm"); err != nil {
+		r := c.Main()
+		err = r.Spawn(func(r *torch.Rank) error {
+			rank := r.Rank()
+			if err := dist.InitProcessGroup(r, "ahbm"); err != nil {
 				return err
 			}
-			x := full(ctx, rank, 4)
+			x := full(r, rank, 4)
 			if rank == 1 {
 				switch fails {
 				case "error":
@@ -219,21 +222,21 @@ func TestNoGoroutineIsLeft(t *testing.T) {
 				case "panic":
 					panic("panic")
 				case "kernel":
-					ctx.Launch("kernel", func(*tl.PE, tl.Ptr) { panic("kernel") }, x)
+					r.Launch("kernel", func(*tl.PE, tl.Ptr) { panic("kernel") }, x)
 				case "mismatch":
-					x = full(ctx, rank, 5)
+					x = full(r, rank, 5)
 				case "early":
 					return nil
 				case "exit":
 					runtime.Goexit()
 				}
 			}
-			return errors.Join(dist.AllReduce(x, torch.SUM), ctx.Synchronize())
+			return errors.Join(dist.AllReduce(r, x, dist.SUM), r.Synchronize())
 		}, 3)
 		if (err == nil) != (fails == "") {
 			t.Errorf("%q: error %v", fails, err)
 		}
-		ctx.Close()
+		r.Close()
 	}
 	for range 1_000_000 { // those that have nothing left to do still have to be run
 		if runtime.NumGoroutine() <= before {

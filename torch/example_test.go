@@ -9,47 +9,47 @@ import (
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/topology"
 	"github.com/kernbench/kernbench/torch"
+	"github.com/kernbench/kernbench/torch/dist"
 )
 
-// small returns the context of a system of some SIPs with 2 cubes of 8 PEs each.
-func small(sips int) *torch.Context {
-	spec := torch.Must(topology.Load("default", fmt.Sprintf("system.sips.count=%d", sips), "sip.cube_mesh.w=2", "sip.cube_mesh.h=1"))
-	return torch.Must(torch.New(context.Background(), torch.Options{Topology: torch.Must(topology.Compile(spec))}))
+// small returns the program on a system of some SIPs with 2 cubes of 8 PEs each.
+func small(sips int) *torch.Rank {
+	spec := torch.Must(topology.Load(context.Background(), "default", fmt.Sprintf("system.sips.count=%d", sips), "sip.cube_mesh.w=2", "sip.cube_mesh.h=1"))
+	return torch.Must(torch.New(context.Background(), torch.Options{Topology: torch.Must(topology.Compile(spec))})).Main()
 }
 
 func ExampleDPPolicy() {
-	ctx := small(3)
-	defer ctx.Close()
-	dist := ctx.Distributed()
-	torch.OK(dist.InitProcessGroup("ahbm"))
+	r := small(3)
+	defer r.Close()
+	torch.OK(dist.InitProcessGroup(r, "ahbm"))
 
 	columns := torch.DPPolicy{SIP: torch.ColumnWise, Cube: torch.ColumnWise, PE: torch.ColumnWise}
-	x := torch.Must(ctx.Full(1, torch.F32, torch.Shape{1, dist.GetWorldSize() * 3}, columns))
-	torch.OK(dist.AllReduce(x, torch.SUM)) // 3 elements of each of 48 PEs
+	x := torch.Must(r.Full(1, torch.F32, torch.Shape{1, dist.GetWorldSize(r) * 3}, columns))
+	torch.OK(dist.AllReduce(r, x, dist.SUM)) // 3 elements of each of 48 PEs
 	fmt.Println(x.Shape(), torch.Must(x.At(0, 0)), len(x.Shards()))
 	// Output: [1 144] 48 48
 }
 
 func ExampleNamed() {
-	ctx := small(1)
-	defer ctx.Close()
+	r := small(1)
+	defer r.Close()
 
-	w := torch.Must(ctx.Zeros(torch.F32, torch.Shape{4, 8}, torch.DPPolicy{PE: torch.RowWise}, torch.Named("weights")))
+	w := torch.Must(r.Zeros(torch.F32, torch.Shape{4, 8}, torch.DPPolicy{PE: torch.RowWise}, torch.Named("weights")))
 	err := w.CopyFrom(&torch.Array{Shape: torch.Shape{8, 4}, DType: torch.F32})
 	fmt.Println(err)
 	// Output: torch: CopyFrom: [8 4] f32 into weights (tensor 1) [4 8] f32: shape and dtype must be the same
 }
 
-func ExampleContext_FromNumpy() {
-	ctx := small(1)
-	defer ctx.Close()
+func ExampleRank_FromNumpy() {
+	r := small(1)
+	defer r.Close()
 	dir := torch.Must(os.MkdirTemp("", "numpy"))
 	defer os.RemoveAll(dir)
 	file := filepath.Join(dir, "mask.npy")
 	torch.OK((&torch.Array{Shape: torch.Shape{3}, DType: torch.U8, Bytes: []byte{1, 0, 1}, Bool: true}).Save(file))
 
 	mask := torch.Must(torch.LoadNumpy(file)) // numpy.save(file, x > 0)
-	m := torch.Must(ctx.FromNumpy(mask, torch.On(0, 1)))
+	m := torch.Must(r.FromNumpy(mask, torch.On(0, 1)))
 	a := torch.Must(m.Numpy())
 	fmt.Println(mask, m.DType(), a)
 	a.Bool = true
@@ -58,20 +58,19 @@ func ExampleContext_FromNumpy() {
 }
 
 func ExampleTensor_Narrow() {
-	ctx := small(2)
-	defer ctx.Close()
+	r := small(2)
+	defer r.Close()
 	scale := func(t *tl.PE, x tl.Ptr) {
 		t.Store(x, t.Load(x, tl.Shape{x.Dim(0), x.Dim(1)}, tl.F32).Mul(10))
 	}
-	torch.OK(ctx.Spawn(func(rank int, ctx *torch.Context) error {
-		dist := ctx.Distributed()
-		torch.OK(dist.InitProcessGroup("ahbm"))
+	torch.OK(r.Spawn(func(r *torch.Rank) error {
+		torch.OK(dist.InitProcessGroup(r, "ahbm"))
 
-		grads := torch.Must(ctx.Full(1, torch.F32, torch.Shape{12}, torch.Named("grads")))
+		grads := torch.Must(r.Full(1, torch.F32, torch.Shape{12}, torch.Named("grads")))
 		w, b := grads.Narrow(0, 0, 8).View(2, 4), grads.Narrow(0, 8, 4)
 		torch.OK(b.CopyFrom([]float32{5, 6, 7, 8}))
-		torch.OK(dist.AllReduce(b, torch.SUM)) // a slice of the bucket, in place
-		torch.Must(ctx.Launch("scale", scale, w.Narrow(1, 1, 2)))
+		torch.OK(dist.AllReduce(r, b, dist.SUM)) // a slice of the bucket, in place
+		torch.Must(r.Launch("scale", scale, w.Narrow(1, 1, 2)))
 		fmt.Println(grads)
 		return nil
 	}, 2))
@@ -81,10 +80,10 @@ func ExampleTensor_Narrow() {
 }
 
 func ExampleTensor_Data() {
-	ctx := small(1)
-	defer ctx.Close()
+	r := small(1)
+	defer r.Close()
 
-	x := torch.Must(ctx.FromSlice([]int{1, 2, 3, 4, 5}, torch.I32, torch.Shape{5}, torch.DPPolicy{Cube: torch.Partial, PE: torch.RowWise, NumPEs: 2}))
+	x := torch.Must(r.FromSlice([]int{1, 2, 3, 4, 5}, torch.I32, torch.Shape{5}, torch.DPPolicy{Cube: torch.Partial, PE: torch.RowWise, NumPEs: 2}))
 	for i, s := range x.Shards() {
 		fmt.Println(s.Cube, s.PE, s.Start, torch.Must(x.Data(i)))
 	}

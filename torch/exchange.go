@@ -135,6 +135,7 @@ func (c *Context) launchMessages(list []*operation) {
 	}
 	c.collective(op, p, func() {
 		for _, m := range list {
+			m.stats = op.stats
 			c.operations.Handle(evEnd, uint64(m.number))
 		}
 	})

@@ -9,6 +9,7 @@ import (
 
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/torch"
+	"github.com/kernbench/kernbench/torch/dist"
 )
 
 // Workers that fail at one instant are all named, each with its own error, in whichever way
@@ -19,7 +20,7 @@ func TestAllWorkersThatFailAreNamed(t *testing.T) {
 		errs[rank] = fmt.Errorf("failure of rank %d", rank)
 	}
 	same := []error{errors.New("no data"), errors.New("no data"), errors.New("no data")}
-	barrier := func(dist *torch.Distributed) { torch.OK(torch.Must(dist.BarrierAsync()).Wait()) }
+	barrier := func(r *torch.Rank) { torch.OK(torch.Must(dist.BarrierAsync(r)).Wait()) }
 	bad := func(t *tl.PE, x tl.Ptr) { t.Load(x, tl.Shape{99}, tl.F32) }
 	for _, c := range []struct {
 		name  string
@@ -29,79 +30,81 @@ func TestAllWorkersThatFailAreNamed(t *testing.T) {
 		want  string  // all of the error, but for lines of this file
 		is    []error // that errors.Is finds
 	}{
-		{"errors", 5, func(rank int, _ *torch.Context, dist *torch.Distributed) error {
-			if rank%2 == 1 {
-				return errs[rank]
+		{"errors", 5, func(r *torch.Rank) error {
+			if r.Rank()%2 == 1 {
+				return errs[r.Rank()]
 			}
-			return dist.Barrier()
+			return dist.Barrier(r)
 		}, []int{1, 3}, "rank 1: failure of rank 1\nrank 3: failure of rank 3", []error{errs[1], errs[3]}},
-		{"panics", 7, func(rank int, _ *torch.Context, _ *torch.Distributed) error {
-			panic(fmt.Sprint("odd: ", rank%2))
+		{"panics", 7, func(r *torch.Rank) error {
+			panic(fmt.Sprint("odd: ", r.Rank()%2))
 		}, count(0, 7), "ranks 0, 2, 4, 6: panic at LINE: odd: 0\nranks 1, 3, 5: panic at LINE: odd: 1", nil},
-		{"an error, a panic, Must and misuse", 5, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
-			switch rank {
+		{"an error, a panic, Must and misuse", 5, func(r *torch.Rank) error {
+			switch r.Rank() {
 			case 0:
 				return errs[0]
 			case 2:
 				panic("out of ideas")
 			case 3:
-				ctx.SetDevice(9)
+				r.SetDevice(9)
 			case 4:
 				torch.OK(errs[4])
 			}
-			return ctx.Synchronize()
+			return r.Synchronize()
 		}, []int{0, 2, 3, 4}, "rank 0: failure of rank 0\nrank 2: panic at LINE: out of ideas\nrank 3: at LINE: torch: SetDevice: no SIP 9: the system has 0 to 4\nrank 4: failure of rank 4",
 			[]error{errs[0], errs[4]}},
-		{"the same text", 3, func(rank int, _ *torch.Context, dist *torch.Distributed) error {
-			return same[rank]
+		{"the same text", 3, func(r *torch.Rank) error {
+			return same[r.Rank()]
 		}, count(0, 3), "ranks 0-2: no data", same},
-		{"at one later instant", 5, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
-			barrier(dist)
-			if rank%3 == 1 {
-				return errs[rank]
+		{"at one later instant", 5, func(r *torch.Rank) error {
+			barrier(r)
+			if r.Rank()%3 == 1 {
+				return errs[r.Rank()]
 			}
-			barrier(dist)
+			barrier(r)
 			return errs[0]
 		}, []int{1, 4}, "rank 1: failure of rank 1\nrank 4: failure of rank 4", []error{errs[1], errs[4]}},
-		{"one later than another", 3, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
-			if rank == 2 {
-				torch.OK(ctx.Synchronize())
+		{"one later than another", 3, func(r *torch.Rank) error {
+			if r.Rank() == 2 {
+				torch.OK(r.Synchronize())
 				return errs[2]
 			}
-			torch.Must(full(ctx, 1, 1).Numpy())
-			return errs[rank]
+			torch.Must(full(r, 1, 1).Numpy())
+			return errs[r.Rank()]
 		}, []int{2}, "rank 2: failure of rank 2", []error{errs[2]}},
-		{"one whose calls come after another's failure", 5, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
+		{"one whose calls come after another's failure", 5, func(r *torch.Rank) error {
+			rank := r.Rank()
 			if rank == 0 {
 				return errs[0]
 			}
-			x := full(ctx, rank, 5)
-			torch.Must(ctx.Launch("bad", bad, x)) // never begins
-			torch.OK(dist.AllReduce(x, torch.SUM))
-			torch.OK(dist.Send(x, (rank+1)%5, 0))
+			x := full(r, rank, 5)
+			torch.Must(r.Launch("bad", bad, x)) // never begins
+			torch.OK(dist.AllReduce(r, x, dist.SUM))
+			torch.OK(dist.Send(r, x, (rank+1)%5, 0))
 			torch.OK(x.Free())
 			if rank == 3 {
 				return errs[3]
 			}
-			return torch.Must(dist.BarrierAsync()).Wait()
+			return torch.Must(dist.BarrierAsync(r)).Wait()
 		}, []int{0, 3}, "rank 0: failure of rank 0\nrank 3: failure of rank 3", []error{errs[0], errs[3]}},
-		{"a kernel and a worker", 3, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
-			if rank == 0 {
-				torch.Must(ctx.Launch("bad", bad, torch.Must(ctx.Zeros(torch.F32, torch.Shape{5}))))
+		{"a kernel and a worker", 3, func(r *torch.Rank) error {
+			if r.Rank() == 0 {
+				torch.Must(r.Launch("bad", bad, torch.Must(r.Zeros(torch.F32, torch.Shape{5}))))
 			}
-			if rank == 2 {
+			if r.Rank() == 2 {
 				return errs[2]
 			}
-			return ctx.Synchronize()
+			return r.Synchronize()
 		}, []int{0, 2}, "rank 0: launch bad: kernel bad on sip0.cube0.pe0: Load([99] f32) at LINE: elements 0 to 98 are not all in this PE's shard [0:5] of tensor 1 [5] f32, which has 5: move the pointer, or mask what lies beyond; Ptr.Whole points to the whole tensor\nrank 2: failure of rank 2", []error{errs[2]}},
-		{"kernels", 5, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
-			x := torch.Must(ctx.Zeros(torch.F32, torch.Shape{6}, torch.DPPolicy{PE: torch.RowWise, NumCubes: 1, NumPEs: 2}))
-			torch.Must(ctx.Launch("bad", func(t *tl.PE, x tl.Ptr) {
+		{"kernels", 5, func(r *torch.Rank) error {
+			rank := r.Rank()
+			x := torch.Must(r.Zeros(torch.F32, torch.Shape{6}, torch.DPPolicy{PE: torch.RowWise, NumCubes: 1, NumPEs: 2}))
+			torch.Must(r.Launch("bad", func(t *tl.PE, x tl.Ptr) {
 				if rank%2 == 0 && t.Rank() == rank/4 {
 					panic(fmt.Sprint("rank ", rank))
 				}
 			}, x))
-			return dist.AllReduce(x, torch.SUM)
+			return dist.AllReduce(r, x, dist.SUM)
 		}, []int{0, 2, 4}, "rank 0: launch bad: kernel bad on sip0.cube0.pe0: panic at LINE: rank 0\nrank 2: launch bad: kernel bad on sip2.cube0.pe0: panic at LINE: rank 2\n" +
 			"rank 4: launch bad: kernel bad on sip4.cube0.pe1: panic at LINE: rank 4", nil},
 	} {
@@ -119,8 +122,8 @@ func TestAllWorkersThatFailAreNamed(t *testing.T) {
 			if l.Err() != nil {
 				return // the machine has ended, with a kernel
 			}
-			torch.OK(l.Spawn(func(rank int, ctx *torch.Context) error {
-				return ctx.Check("x", full(ctx, 7, 3), fill(7, 3))
+			torch.OK(l.Spawn(func(r *torch.Rank) error {
+				return r.Check("x", full(r, 7, 3), fill(7, 3))
 			}, c.n))
 			if !l.Checks().OK() || len(l.Checks()) != c.n {
 				t.Errorf("checks after it %+v", l.Checks())
@@ -131,8 +134,8 @@ func TestAllWorkersThatFailAreNamed(t *testing.T) {
 
 // The error of each rank is found by its type, also where others say the same.
 func TestErrorsOfEachRankByType(t *testing.T) {
-	_, err := spawn(t, 3, func(rank int, _ *torch.Context, _ *torch.Distributed) error {
-		if rank == 2 {
+	_, err := spawn(t, 3, func(r *torch.Rank) error {
+		if r.Rank() == 2 {
 			return &fs.PathError{Op: "open", Path: "x", Err: fs.ErrNotExist}
 		}
 		return errors.New("open x: file does not exist")

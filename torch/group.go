@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/kernbench/kernbench/ccl"
+	"github.com/kernbench/kernbench/ccl/cost"
 	"github.com/kernbench/kernbench/topology"
 )
 
@@ -17,11 +18,11 @@ import (
 // without Spawn, a rank is a PE and the program drives them all: a tensor lies over
 // the PEs of the group, and part i of it is rank i's.
 type Distributed struct {
-	c *Context
+	r *Rank
 }
 
-// Distributed returns the process groups of the calling rank.
-func (c *Context) Distributed() *Distributed { return &Distributed{c} }
+// Distributed returns the process groups of the rank.
+func (r *Rank) Distributed() *Distributed { return &Distributed{r} }
 
 // Group is a process group as one rank sees it.
 type Group struct {
@@ -32,6 +33,13 @@ type Group struct {
 
 	objects int // number of its next collective of objects
 }
+
+// Rank returns the rank of the caller in the group, and -1 if it is not a member. A program
+// without Spawn drives all ranks and is rank 0.
+func (g *Group) Rank() int { return g.rank }
+
+// Size returns the number of ranks of the group.
+func (g *Group) Size() int { return len(g.shared.ranks) }
 
 // Ranks returns the ranks of the world that are in the group, by their rank in it.
 func (g *Group) Ranks() []int { return slices.Clone(g.shared.ranks) }
@@ -95,7 +103,7 @@ func KeepOrder() GroupOption { return func(o *GroupOptions) { o.KeepOrder = true
 // world_size PEs, or all PEs if ccl.yaml gives no world_size. A group whose queues cannot fit
 // is refused.
 func (d *Distributed) InitProcessGroup(backend string, opts ...GroupOption) error {
-	c := d.c
+	c := d.r
 	if err := c.operation("InitProcessGroup"); err != nil {
 		return err
 	}
@@ -119,7 +127,7 @@ func (d *Distributed) InitProcessGroup(backend string, opts ...GroupOption) erro
 			return fmt.Errorf("InitProcessGroup: a world of %d ranks on a system of %d PEs: lower world_size", n, c.NumPEs())
 		}
 	}
-	c.current.before = c.current.made
+	c.before = c.made
 	_, err = c.join("InitProcessGroup", nil, count(0, n), o)
 	return err
 }
@@ -129,9 +137,8 @@ func (c *Context) spawned() bool { return len(c.workers) > 0 }
 
 // join makes the next group of the calling rank, which other ranks may have made before:
 // of a parent, or of the world if that is nil.
-func (c *Context) join(op string, parent *Group, members []int, o GroupOptions) (*Group, error) {
-	w := c.current
-	all, made, name := &c.groups, &w.made, "the default group"
+func (w *Rank) join(op string, parent *Group, members []int, o GroupOptions) (*Group, error) {
+	all, made, name := &w.groups, &w.made, "the default group"
 	if n := w.made - w.before; n > 0 {
 		name = fmt.Sprintf("group %d", n)
 	}
@@ -140,7 +147,7 @@ func (c *Context) join(op string, parent *Group, members []int, o GroupOptions) 
 	}
 	o.KeepOrder = false // the members are in their order
 	if *made == len(*all) || (*all)[*made].options != o {
-		if err := c.checkSettings(members, o.Settings); err != nil {
+		if err := w.checkSettings(members, o.Settings); err != nil {
 			return nil, fmt.Errorf("%s: %w", op, err)
 		}
 	}
@@ -164,10 +171,10 @@ func (c *Context) join(op string, parent *Group, members []int, o GroupOptions) 
 	s.made = append(s.made, w.rank)
 	*made++
 	g := &Group{shared: s, rank: slices.Index(members, w.rank)}
-	if !c.spawned() {
+	if !w.spawned() {
 		g.rank = 0
 	}
-	w.groups = append(w.groups, g)
+	w.joined = append(w.joined, g)
 	return g, nil
 }
 
@@ -183,7 +190,7 @@ func (c *Context) checkSettings(members []int, settings ccl.Settings) error {
 	if room := topology.Bytes(queues.NSlots) * queues.SlotSize; settings.ChunkBytes > room {
 		return fmt.Errorf("chunks of %v, and a queue has %d slots of %v: lower ccl's chunk_bytes to %v", settings.ChunkBytes, queues.NSlots, queues.SlotSize, room)
 	}
-	return settings.Fit(c.Topology(), c.places(members), queues)
+	return cost.CheckSettings(settings, c.Topology(), c.places(members), queues)
 }
 
 // places returns the PEs that ranks are, or, under Spawn, one of each rank's device: tensors
@@ -225,7 +232,7 @@ func (d *Distributed) subgroup(op string, parent *Group, ranks []int, opts []Gro
 	if o.KeepOrder {
 		sorted = ranks
 	}
-	return d.c.join(op, parent, pick(of.shared.ranks, sorted), o)
+	return d.r.join(op, parent, pick(of.shared.ranks, sorted), o)
 }
 
 // DestroyProcessGroup waits for what the rank has asked for and forgets its groups.
@@ -233,15 +240,15 @@ func (d *Distributed) DestroyProcessGroup() error {
 	if _, err := d.group("DestroyProcessGroup", nil); err != nil {
 		return err
 	}
-	refuse(d.c.current.coalescing != nil, "DestroyProcessGroup", "called within Coalescing, whose collectives need their group: do it after")
-	err := d.c.Synchronize()
-	d.c.current.groups = nil
+	refuse(d.r.coalescing != nil, "DestroyProcessGroup", "called within Coalescing, whose collectives need their group: do it after")
+	err := d.r.Synchronize()
+	d.r.joined = nil
 	return err
 }
 
 // IsInitialized reports whether the calling rank has a default group.
 func (d *Distributed) IsInitialized() bool {
-	return d.c.current != nil && len(d.c.current.groups) > 0
+	return len(d.r.joined) > 0
 }
 
 // GetRank returns the rank of the caller in a group, the default one if none is given, and
@@ -268,26 +275,26 @@ func (d *Distributed) GetBackend(group ...*Group) string {
 // lie, with On.
 func (d *Distributed) PEs(group ...*Group) []int {
 	g := d.must("PEs", group)
-	refuse(d.c.spawned(), "PEs", "a rank is a SIP under Spawn: lay tensors out with a DPPolicy")
+	refuse(d.r.spawned(), "PEs", "a rank is a SIP under Spawn: lay tensors out with a DPPolicy")
 	return slices.Clone(g.shared.ranks)
 }
 
 // group returns the group that a call names.
 func (d *Distributed) group(op string, group []*Group) (*Group, error) {
-	if err := d.c.operation(op); err != nil {
+	if err := d.r.operation(op); err != nil {
 		return nil, err
 	}
 	return d.must(op, group), nil
 }
 
 func (d *Distributed) must(op string, group []*Group) *Group {
-	w := d.c.current
+	w := d.r
 	refuse(len(group) > 1, op, "%d groups: give one", len(group))
-	refuse(w == nil, op, "called from a kernel")
-	refuse(len(w.groups) == 0, op, "there is no process group: call InitProcessGroup first")
+	refuse(w.current == nil, op, "called from a kernel")
+	refuse(len(w.joined) == 0, op, "there is no process group: call InitProcessGroup first")
 	if len(group) == 0 || group[0] == nil {
-		return w.groups[0]
+		return w.joined[0]
 	}
-	refuse(!slices.Contains(w.groups, group[0]), op, "the group is not one that this rank has made")
+	refuse(!slices.Contains(w.joined, group[0]), op, "the group is not one that this rank has made")
 	return group[0]
 }

@@ -9,18 +9,18 @@ import (
 
 	"github.com/kernbench/kernbench/ccl"
 	"github.com/kernbench/kernbench/torch"
+	"github.com/kernbench/kernbench/torch/dist"
 )
 
 // pes makes the default group of a program that drives some PEs.
-func pes(t *testing.T, world int, opts ...torch.GroupOption) (*lab, *torch.Distributed) {
+func pes(t *testing.T, world int, opts ...dist.GroupOption) *lab {
 	t.Helper()
 	l := newLab(t, machines(t)(trial{}))
-	dist := l.Distributed()
-	opts = append([]torch.GroupOption{func(o *torch.GroupOptions) { o.WorldSize = world }}, opts...)
-	if err := dist.InitProcessGroup("ahbm", opts...); err != nil {
+	opts = append([]dist.GroupOption{func(o *dist.GroupOptions) { o.WorldSize = world }}, opts...)
+	if err := dist.InitProcessGroup(l.Rank, "ahbm", opts...); err != nil {
 		t.Fatal(err)
 	}
-	return l, dist
+	return l
 }
 
 // says checks the whole text of an error.
@@ -33,19 +33,19 @@ func says(t *testing.T, what string, err error, want string) {
 
 func TestRanksOfGroups(t *testing.T) {
 	var got [4]string
-	_, err := spawn(t, 4, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
-		text := fmt.Sprintf("%d/%d %s %v", dist.GetRank(), dist.GetWorldSize(), dist.GetBackend(), dist.IsInitialized())
+	_, err := spawn(t, 4, func(r *torch.Rank) error {
+		text := fmt.Sprintf("%d/%d %s %v", dist.GetRank(r), dist.GetWorldSize(r), dist.GetBackend(r), dist.IsInitialized(r))
 		for _, members := range [][]int{{3, 1}, {2}} {
-			g, err := dist.NewGroup(members, torch.KeepOrder())
+			g, err := dist.NewGroup(r, members, dist.KeepOrder())
 			if err != nil {
 				return err
 			}
-			text += fmt.Sprintf(", %d/%d", dist.GetRank(g), dist.GetWorldSize(g))
+			text += fmt.Sprintf(", %d/%d", dist.GetRank(r, g), dist.GetWorldSize(r, g))
 		}
-		if err := dist.DestroyProcessGroup(); err != nil {
+		if err := dist.DestroyProcessGroup(r); err != nil {
 			return err
 		}
-		got[rank] = fmt.Sprintf("%s, %v", text, dist.IsInitialized())
+		got[r.Rank()] = fmt.Sprintf("%s, %v", text, dist.IsInitialized(r))
 		return nil
 	})
 	want := [4]string{
@@ -58,12 +58,12 @@ func TestRanksOfGroups(t *testing.T) {
 		t.Errorf("error %v\ngot  %q\nwant %q", err, got, want)
 	}
 
-	_, dist := pes(t, 7)
-	g, err := dist.NewGroup([]int{5, 2})
+	l := pes(t, 7)
+	g, err := dist.NewGroup(l.Rank, []int{5, 2})
 	if err != nil {
 		t.Fatal(err)
 	}
-	text := fmt.Sprint(dist.GetRank(), dist.GetWorldSize(), dist.PEs(), dist.GetRank(g), dist.GetWorldSize(g), dist.PEs(g))
+	text := fmt.Sprint(dist.GetRank(l.Rank), dist.GetWorldSize(l.Rank), dist.PEs(l.Rank), dist.GetRank(l.Rank, g), dist.GetWorldSize(l.Rank, g), dist.PEs(l.Rank, g))
 	if want := "0 7 [0 1 2 3 4 5 6] 0 2 [2 5]"; text != want {
 		t.Errorf("without Spawn: got %s, want %s", text, want)
 	}
@@ -72,12 +72,11 @@ func TestRanksOfGroups(t *testing.T) {
 // Without a world size, the ranks are all PEs.
 func TestTheWorldIsAllPEs(t *testing.T) {
 	l := newLab(t, machines(t)(trial{}))
-	dist := l.Distributed()
-	if err := dist.InitProcessGroup("ahbm"); err != nil {
+	if err := dist.InitProcessGroup(l.Rank, "ahbm"); err != nil {
 		t.Fatal(err)
 	}
-	x := l.tensor(count(0, 48), torch.I32, torch.On(dist.PEs()...))
-	if err := dist.AllReduce(x, torch.SUM); err != nil {
+	x := l.tensor(count(0, 48), torch.I32, torch.On(dist.PEs(l.Rank)...))
+	if err := dist.AllReduce(l.Rank, x, dist.SUM); err != nil {
 		t.Fatal(err)
 	}
 	var want []int
@@ -90,21 +89,21 @@ func TestTheWorldIsAllPEs(t *testing.T) {
 // Ranks are in several groups at once, whose collectives are under way side by side.
 func TestOverlappingGroups(t *testing.T) {
 	groups := [][]int{{0, 1, 2}, {2, 3}, {4, 3, 1}, {0, 4}, {1, 2, 3, 4, 0}}
-	l, err := spawn(t, 5, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
-		var works []*torch.Work
+	l, err := spawn(t, 5, func(self *torch.Rank) error {
+		var works []*dist.Work
 		var sums []*torch.Tensor
 		var want []int
 		for round := range 3 {
 			for i, members := range groups {
-				g, err := dist.NewGroup(members, torch.KeepOrder(), torch.Algorithm([]string{"ring", "direct", "tree"}[(round+i)%3]))
+				g, err := dist.NewGroup(self, members, dist.KeepOrder(), dist.Algorithm([]string{"ring", "direct", "tree"}[(round+i)%3]))
 				if err != nil {
 					return err
 				}
-				if dist.GetRank(g) < 0 {
+				if dist.GetRank(self, g) < 0 {
 					continue
 				}
-				x := full(ctx, 10*i+rank+round, 6)
-				w, err := dist.AllReduceAsync(x, torch.SUM, g)
+				x := full(self, 10*i+self.Rank()+round, 6)
+				w, err := dist.AllReduceAsync(self, x, dist.SUM, g)
 				if err != nil {
 					return err
 				}
@@ -119,7 +118,7 @@ func TestOverlappingGroups(t *testing.T) {
 			if err := w.Wait(); err != nil {
 				return err
 			}
-			if err := ctx.Check(w.String(), sums[i], fill(want[i], 6)); err != nil {
+			if err := self.Check(w.String(), sums[i], fill(want[i], 6)); err != nil {
 				return err
 			}
 		}
@@ -133,23 +132,23 @@ func TestOverlappingGroups(t *testing.T) {
 // Groups that have no rank in common do not wait for each other.
 func TestGroupsApartRunSideBySide(t *testing.T) {
 	took := func(groups ...[]int) torch.Time {
-		l, err := spawn(t, 4, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
-			x, err := ctx.Zeros(torch.F32, torch.Shape{1000})
+		l, err := spawn(t, 4, func(r *torch.Rank) error {
+			x, err := r.Zeros(torch.F32, torch.Shape{1000})
 			if err != nil {
 				return err
 			}
 			for _, members := range groups {
-				g, err := dist.NewGroup(members, torch.KeepOrder(), torch.Algorithm("direct"))
+				g, err := dist.NewGroup(r, members, dist.KeepOrder(), dist.Algorithm("direct"))
 				if err != nil {
 					return err
 				}
-				if dist.GetRank(g) >= 0 {
-					if err := dist.AllReduce(x, torch.SUM, g); err != nil {
+				if dist.GetRank(r, g) >= 0 {
+					if err := dist.AllReduce(r, x, dist.SUM, g); err != nil {
 						return err
 					}
 				}
 			}
-			return ctx.Synchronize()
+			return r.Synchronize()
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -164,11 +163,11 @@ func TestGroupsApartRunSideBySide(t *testing.T) {
 
 // A tensor may be given away as soon as it is in a collective, though that has not begun.
 func TestFreeOfWhatIsInACollective(t *testing.T) {
-	l, err := spawn(t, 3, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
-		x, y := full(ctx, rank, 8), full(ctx, 0, 24)
-		err := errors.Join(dist.AllGatherIntoTensor(y, x), x.Free())
-		z := full(ctx, 99, 8)
-		return errors.Join(err, ctx.Check("y", y, slices.Concat(fill(0, 8), fill(1, 8), fill(2, 8))), ctx.Check("z", z, fill(99, 8)))
+	l, err := spawn(t, 3, func(r *torch.Rank) error {
+		x, y := full(r, r.Rank(), 8), full(r, 0, 24)
+		err := errors.Join(dist.AllGatherIntoTensor(r, y, x), x.Free())
+		z := full(r, 99, 8)
+		return errors.Join(err, r.Check("y", y, slices.Concat(fill(0, 8), fill(1, 8), fill(2, 8))), r.Check("z", z, fill(99, 8)))
 	})
 	if err != nil || !l.Checks().OK() || len(l.Checks()) != 6 {
 		t.Errorf("error %v, checks %+v", err, l.Checks())
@@ -178,9 +177,9 @@ func TestFreeOfWhatIsInACollective(t *testing.T) {
 // A worker may clean up after itself however it ends: also the one that is running when
 // its call is found not to agree with the others'.
 func TestADeferredDestroyProcessGroup(t *testing.T) {
-	l, err := spawn(t, 3, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
-		defer dist.DestroyProcessGroup()
-		return dist.AllReduce(full(ctx, 1, 4+rank/2), torch.SUM)
+	l, err := spawn(t, 3, func(r *torch.Rank) error {
+		defer dist.DestroyProcessGroup(r)
+		return dist.AllReduce(r, full(r, 1, 4+r.Rank()/2), dist.SUM)
 	})
 	blames(t, err, []int{2}, "the ranks do not agree")
 	if l.Err() != nil {
@@ -190,18 +189,18 @@ func TestADeferredDestroyProcessGroup(t *testing.T) {
 
 // After DestroyProcessGroup on all ranks, everything is as before InitProcessGroup.
 func TestGroupsMadeAnew(t *testing.T) {
-	l, err := spawn(t, 3, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
-		_, err := dist.NewGroup([]int{0, 1})
-		err = errors.Join(err, dist.DestroyProcessGroup(), dist.InitProcessGroup("ahbm", torch.Algorithm("tree")))
+	l, err := spawn(t, 3, func(r *torch.Rank) error {
+		_, err := dist.NewGroup(r, []int{0, 1})
+		err = errors.Join(err, dist.DestroyProcessGroup(r), dist.InitProcessGroup(r, "ahbm", dist.Algorithm("tree")))
 		if err != nil {
 			return err
 		}
-		g, err := dist.NewGroup([]int{2, 1}, torch.KeepOrder())
-		if err != nil || dist.GetRank(g) < 0 {
+		g, err := dist.NewGroup(r, []int{2, 1}, dist.KeepOrder())
+		if err != nil || dist.GetRank(r, g) < 0 {
 			return err
 		}
-		x := full(ctx, rank, 4)
-		return errors.Join(dist.AllReduce(x, torch.SUM, g), ctx.Check("x", x, fill(3, 4)))
+		x := full(r, r.Rank(), 4)
+		return errors.Join(dist.AllReduce(r, x, dist.SUM, g), r.Check("x", x, fill(3, 4)))
 	})
 	if err != nil || !l.Checks().OK() || len(l.Checks()) != 2 {
 		t.Errorf("error %v, checks %+v", err, l.Checks())
@@ -210,21 +209,20 @@ func TestGroupsMadeAnew(t *testing.T) {
 
 // The groups of a program are there again after a Spawn, which has its own.
 func TestGroupsBesideThoseOfWorkers(t *testing.T) {
-	l, dist := pes(t, 4)
-	err := l.Spawn(func(rank int, ctx *torch.Context) error {
-		dist := ctx.Distributed()
-		err := dist.InitProcessGroup("ahbm")
-		return errors.Join(err, dist.Barrier(), second(dist.NewGroup([]int{1})))
+	l := pes(t, 4)
+	err := l.Spawn(func(r *torch.Rank) error {
+		err := dist.InitProcessGroup(r, "ahbm")
+		return errors.Join(err, dist.Barrier(r), second(dist.NewGroup(r, []int{1})))
 	}, 2)
 	if err != nil {
 		t.Fatal(err)
 	}
-	g, err := dist.NewGroup([]int{2, 1}, torch.KeepOrder())
+	g, err := dist.NewGroup(l.Rank, []int{2, 1}, dist.KeepOrder())
 	if err != nil {
 		t.Fatal(err)
 	}
 	x, y := l.tensor(count(0, 4), torch.I32, torch.On(0, 1, 2, 3)), l.tensor(count(1, 4), torch.I32, torch.On(2, 1))
-	if err := errors.Join(dist.AllReduce(x, torch.SUM), dist.AllReduce(y, torch.SUM, g)); err != nil {
+	if err := errors.Join(dist.AllReduce(l.Rank, x, dist.SUM), dist.AllReduce(l.Rank, y, dist.SUM, g)); err != nil {
 		t.Fatal(err)
 	}
 	l.holds("x", x, fill(6, 4))
@@ -233,9 +231,9 @@ func TestGroupsBesideThoseOfWorkers(t *testing.T) {
 
 // A collective that cannot be done is an error, and all else goes on without it.
 func TestAfterACollectiveThatCannotBeDone(t *testing.T) {
-	l, dist := pes(t, 2)
+	l := pes(t, 2)
 	x, y := l.tensor(count(0, 4), torch.I32, torch.On(0, 1)), l.zeros(torch.I32, torch.On(0, 1), 4)
-	says(t, "blocks of other sizes", dist.AllToAllSingle(y, x, []int{2, 0}, []int{1, 1}),
+	says(t, "blocks of other sizes", dist.AllToAllSingle(l.Rank, y, x, []int{2, 0}, []int{1, 1}),
 		"all_to_all 1 of the default group: rank 0 has room for 2 elements of rank 0's, and they are 1")
 	l.holds("x", x, count(0, 4))
 	l.launch("nothing", nothing, x)
@@ -244,7 +242,7 @@ func TestAfterACollectiveThatCannotBeDone(t *testing.T) {
 
 func TestUnknownAlgorithm(t *testing.T) {
 	l := newLab(t, torch.Options{})
-	says(t, "error", l.Distributed().InitProcessGroup("ahbm", torch.Algorithm("rign")),
+	says(t, "error", dist.InitProcessGroup(l.Rank, "ahbm", dist.Algorithm("rign")),
 		`InitProcessGroup: no algorithm "rign": there are `+strings.Join(ccl.Names(), ", ")+", auto")
 }
 
@@ -256,6 +254,6 @@ func TestRootCubeOfNoSIP(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.RootCube = 17
-	says(t, "error", l.Distributed().InitProcessGroup("ahbm", torch.Settings(s)),
+	says(t, "error", dist.InitProcessGroup(l.Rank, "ahbm", dist.Settings(s)),
 		`InitProcessGroup: root_cube 16: the last cube of a SIP is 15`)
 }

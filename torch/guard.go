@@ -83,7 +83,7 @@ func (c *Context) guarded() error {
 // of the machine is looked at or changed after that.
 type lost struct {
 	err    error
-	worker *worker // whose code it is, if it is not a kernel's
+	worker *Rank // whose code it is, if it is not a kernel's
 }
 
 func (c *Context) abandon(err error) error {
@@ -105,7 +105,7 @@ func stalledLine() string {
 	buf := make([]byte, 1<<20)
 	buf = buf[:runtime.Stack(buf, true)]
 	for _, text := range strings.Split(string(buf), "\n\n") {
-		code := strings.Contains(text, "torch.(*Context).work(") || strings.Contains(text, "machine.(*core).kernel")
+		code := strings.Contains(text, "torch.(*Rank).work(") || strings.Contains(text, "cpu.(*Core).Run(")
 		if code && !strings.Contains(text, "[coroutine") {
 			return stack.Loop(text)
 		}
@@ -122,7 +122,7 @@ func hostLine() string {
 	for {
 		f, more := frames.Next()
 		test := strings.HasSuffix(f.File, "_test.go")
-		ours := strings.HasPrefix(f.Function, "github.com/kernbench/kernbench/torch.") && !test
+		ours := (strings.HasPrefix(f.Function, "github.com/kernbench/kernbench/torch.") || strings.HasPrefix(f.Function, "github.com/kernbench/kernbench/torch/dist.")) && !test
 		hidden := strings.HasPrefix(f.Function, "github.com/kernbench/kernbench/internal/") && !test || strings.HasPrefix(f.Function, "iter.")
 		if inside && !ours && !hidden && !strings.HasPrefix(f.Function, "runtime.") {
 			return filepath.Base(f.File) + ":" + strconv.Itoa(f.Line)

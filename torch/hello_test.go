@@ -17,17 +17,18 @@ func helloSend(t *tl.PE, x tl.Ptr, n int) {
 }
 
 func TestHelloSend(t *testing.T) {
-	ctx, err := torch.New(context.Background(), torch.Options{})
+	c, err := torch.New(context.Background(), torch.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer ctx.Close()
+	r := c.Main()
+	defer r.Close()
 	pes := []int{0, 1, 2, 3}
-	x, err := ctx.FromSlice([]int{0, 1, 2, 3, 4, 5, 6, 7}, torch.F16, torch.Shape{8}, torch.On(pes...))
+	x, err := r.FromSlice([]int{0, 1, 2, 3, 4, 5, 6, 7}, torch.F16, torch.Shape{8}, torch.On(pes...))
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := ctx.Launch("hello_send", helloSend, x, 2, torch.Neighbors(torch.Ring(pes...)))
+	l, err := r.Launch("hello_send", helloSend, x, 2, torch.Neighbors(torch.Ring(pes...)))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -40,7 +40,7 @@ func TestValuesRefused(t *testing.T) {
 	hosttest.SetMemory(t, 2000)
 	const half = 500_000_000 // bytes
 	f := func(int) float64 { t.Error("a value of a refused tensor is made"); return 0 }
-	c := Must(New(t.Context(), Options{}))
+	c := Must(New(t.Context(), Options{})).Main()
 	defer c.Close()
 	allocates(t, "refused tensors", func() {
 		_, err := c.Full(1, F16, Shape{2 * half})
@@ -75,7 +75,7 @@ func TestValuesRefused(t *testing.T) {
 func TestTimesNeedNoValues(t *testing.T) {
 	hosttest.SetMemory(t, 100)
 	for _, race := range []bool{false, true} {
-		c := Must(New(t.Context(), Options{NoData: true, Race: race}))
+		c := Must(New(t.Context(), Options{NoData: true, Race: race})).Main()
 		defer c.Close()
 		allocates(t, "a run without values", func() {
 			x := Must(c.FromFunc(func(int) float64 { t.Error("a value is made"); return 0 }, F16, Shape{1 << 31}))
@@ -92,7 +92,7 @@ func TestTimesNeedNoValues(t *testing.T) {
 // TestPEsRefused uses more PEs than this computer can simulate, in one tensor, and in
 // several of which each is small.
 func TestPEsRefused(t *testing.T) {
-	spec, err := topology.Load("default", "system.sips.count=64")
+	spec, err := topology.Load(t.Context(), "default", "system.sips.count=64")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,7 +101,7 @@ func TestPEsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	hosttest.SetMemory(t, 100)
-	c := Must(New(t.Context(), Options{Topology: g, NoData: true}))
+	c := Must(New(t.Context(), Options{Topology: g, NoData: true})).Main()
 	defer c.Close()
 	zero := func(int) float64 { return 0 }
 	_, err = c.FromFunc(zero, F16, Shape{c.NumPEs()}, On(c.AllPEs()...))
@@ -131,7 +131,7 @@ func TestExhausted(t *testing.T) {
 		if freeMB == 0 {
 			limit = 10 * simtime.Second // hours by the clock
 		}
-		c := Must(New(t.Context(), Options{NoData: true, Limit: limit}))
+		c := Must(New(t.Context(), Options{NoData: true, Limit: limit})).Main()
 		defer c.Close()
 		Must(c.Launch("endless", func(t *tl.PE) {
 			for {
@@ -146,7 +146,7 @@ func TestExhausted(t *testing.T) {
 
 // TestFromFunc makes a tensor of a function, and compares it with one.
 func TestFromFunc(t *testing.T) {
-	c := Must(New(t.Context(), Options{}))
+	c := Must(New(t.Context(), Options{})).Main()
 	defer c.Close()
 	square := func(i int) float64 { return float64(i * i) }
 	x := Must(c.FromFunc(square, I32, Shape{3, 4}, On(0, 1)))

@@ -4,23 +4,24 @@ import (
 	"testing"
 
 	"github.com/kernbench/kernbench/torch"
+	"github.com/kernbench/kernbench/torch/dist"
 )
 
 // In place, an all-to-all takes the time of copying what is sent to other ranks besides.
 func TestTheTimeOfAnAllToAllInPlace(t *testing.T) {
 	took := func(inPlace bool) torch.Time {
-		l, err := spawn(t, 3, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
-			x := torch.Must(ctx.Zeros(torch.F32, torch.Shape{3 * 1029}))
+		l, err := spawn(t, 3, func(r *torch.Rank) error {
+			x := torch.Must(r.Zeros(torch.F32, torch.Shape{3 * 1029}))
 			y := x
 			if !inPlace {
-				y = torch.Must(ctx.EmptyLike(x))
+				y = torch.Must(r.EmptyLike(x))
 			}
-			return dist.AllToAllSingle(y, x, nil, nil)
+			return dist.AllToAllSingle(r, y, x, nil, nil)
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
-		return l.Collective.Crit
+		return l.Last().Crit
 	}
 	if apart, same := took(false), took(true); apart.String() != "905.438081ns" || same.String() != "976.034321ns" {
 		t.Errorf("into another tensor it takes %v, want 905.438081ns; in place %v, want 976.034321ns", apart, same)
@@ -30,19 +31,19 @@ func TestTheTimeOfAnAllToAllInPlace(t *testing.T) {
 // Lists of different views of the same memory, in one order, are in place too, and take no
 // longer than the tensor does.
 func TestAnAllToAllOfTheSameViews(t *testing.T) {
-	l, err := spawn(t, 3, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
-		x := torch.Must(ctx.FromSlice(count(3*1029*rank, 3*1029), torch.F32, torch.Shape{3 * 1029}))
-		torch.OK(dist.AllToAll(x.Chunk(3, 0), x.Chunk(3, 0)))
+	l, err := spawn(t, 3, func(r *torch.Rank) error {
+		x := torch.Must(r.FromSlice(count(3*1029*r.Rank(), 3*1029), torch.F32, torch.Shape{3 * 1029}))
+		torch.OK(dist.AllToAll(r, x.Chunk(3, 0), x.Chunk(3, 0)))
 		var want []int
 		for source := range 3 {
-			want = append(want, count(3*1029*source+1029*rank, 1029)...)
+			want = append(want, count(3*1029*source+1029*r.Rank(), 1029)...)
 		}
-		return ctx.Check("x", x, want)
+		return r.Check("x", x, want)
 	})
 	if err != nil || !l.Checks().OK() || len(l.Checks()) != 3 {
 		t.Fatalf("%v, checks %+v", err, l.Checks())
 	}
-	if took := l.Collective.Crit.String(); took != "976.034321ns" {
+	if took := l.Last().Crit.String(); took != "976.034321ns" {
 		t.Errorf("it takes %s, want 976.034321ns, as in place", took)
 	}
 }
@@ -51,19 +52,18 @@ func TestAnAllToAllOfTheSameViews(t *testing.T) {
 func TestTheMemoryOfAnAllToAllInPlace(t *testing.T) {
 	l := newLab(t, torch.Options{Topology: system(t, "ring6", "system.sips.count=3", "cube.hbm.slice_size=32KiB")})
 	run := func(rows int) error {
-		return l.Spawn(func(rank int, ctx *torch.Context) error {
-			dist := ctx.Distributed()
-			torch.OK(dist.InitProcessGroup("ahbm"))
-			x := torch.Must(ctx.Full(float64(rank), torch.F32, torch.Shape{rows}))
+		return l.Spawn(func(r *torch.Rank) error {
+			torch.OK(dist.InitProcessGroup(r, "ahbm"))
+			x := torch.Must(r.Full(float64(r.Rank()), torch.F32, torch.Shape{rows}))
 			for range 3 { // there is room for one copy only
-				torch.OK(dist.AllToAllSingle(x, x, nil, nil))
+				torch.OK(dist.AllToAllSingle(r, x, x, nil, nil))
 			}
-			torch.OK(ctx.Synchronize())
+			torch.OK(r.Synchronize())
 			want := count(0, rows)
 			for i := range want {
 				want[i] /= rows / 3
 			}
-			torch.OK(ctx.Check("x", x, want))
+			torch.OK(r.Check("x", x, want))
 			return x.Free()
 		}, 3)
 	}
@@ -75,9 +75,9 @@ func TestTheMemoryOfAnAllToAllInPlace(t *testing.T) {
 }
 
 func TestAnAllToAllOfListsThatOverlap(t *testing.T) {
-	_, err := spawn(t, 3, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
-		x := []*torch.Tensor{full(ctx, 0, 1), full(ctx, 1, 1), full(ctx, 2, 1), full(ctx, 3, 1)}
-		return dist.AllToAll(x[1:], x[:3])
+	_, err := spawn(t, 3, func(r *torch.Rank) error {
+		x := []*torch.Tensor{full(r, 0, 1), full(r, 1, 1), full(r, 2, 1), full(r, 3, 1)}
+		return dist.AllToAll(r, x[1:], x[:3])
 	})
 	blames(t, err, []int{0, 1, 2}, "torch: all_to_all: tensor 2 [1] f32 is to be sent and received into, and the lists differ: receive into the tensors that are sent, in their order, or into others")
 }

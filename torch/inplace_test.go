@@ -6,6 +6,7 @@ import (
 
 	"github.com/kernbench/kernbench/ccl"
 	"github.com/kernbench/kernbench/torch"
+	"github.com/kernbench/kernbench/torch/dist"
 )
 
 // A rank's own block may be a chunk of the tensor of all blocks, as NCCL has it, whatever
@@ -17,11 +18,11 @@ func TestChunksInPlace(t *testing.T) {
 		for _, c := range []ccl.Collective{ccl.AllGather, ccl.ReduceScatter, ccl.Gather, ccl.Scatter} {
 			for _, a := range ccl.Algorithms(c) {
 				l := newLab(t, options)
-				err := l.Spawn(func(rank int, ctx *torch.Context) (err error) {
-					dist := ctx.Distributed()
-					torch.OK(dist.InitProcessGroup("ahbm"))
-					g := torch.Must(dist.NewGroup(count(0, ranks), torch.Algorithm(a.Name), func(o *torch.GroupOptions) { o.ChunkBytes = 32 }))
-					x := torch.Must(ctx.FromSlice(count(1000*rank, ranks*n), torch.I32, torch.Shape{ranks * n}))
+				err := l.Spawn(func(self *torch.Rank) (err error) {
+					rank := self.Rank()
+					torch.OK(dist.InitProcessGroup(self, "ahbm"))
+					g := torch.Must(dist.NewGroup(self, count(0, ranks), dist.Algorithm(a.Name), func(o *dist.GroupOptions) { o.ChunkBytes = 32 }))
+					x := torch.Must(self.FromSlice(count(1000*rank, ranks*n), torch.I32, torch.Shape{ranks * n}))
 					list := x.Chunk(ranks, 0)
 					own := list[rank]
 					if rank != 1 {
@@ -30,16 +31,16 @@ func TestChunksInPlace(t *testing.T) {
 					want := count(1000*rank, ranks*n)
 					switch c {
 					case ccl.AllGather:
-						err = dist.AllGatherIntoTensor(x, own, g)
+						err = dist.AllGatherIntoTensor(self, x, own, g)
 					case ccl.ReduceScatter:
-						err = dist.ReduceScatterTensor(own, x, torch.SUM, g)
+						err = dist.ReduceScatterTensor(self, own, x, dist.SUM, g)
 						for i := rank * n; i < (rank+1)*n; i++ {
 							want[i] = 1000*ranks*(ranks-1)/2 + ranks*i
 						}
 					case ccl.Gather:
-						err = dist.Gather(own, list, 1, g)
+						err = dist.Gather(self, own, list, 1, g)
 					case ccl.Scatter:
-						err = dist.Scatter(own, list, 1, g)
+						err = dist.Scatter(self, own, list, 1, g)
 						copy(want[rank*n:], count(1000+rank*n, n))
 					}
 					torch.OK(err)
@@ -48,7 +49,7 @@ func TestChunksInPlace(t *testing.T) {
 							copy(want[r*n:], count(1000*r+r*n, n))
 						}
 					}
-					return ctx.Check(fmt.Sprint("rank ", rank), x, want)
+					return self.Check(fmt.Sprint("rank ", rank), x, want)
 				}, ranks)
 				if err != nil || !l.Checks().OK() {
 					t.Errorf("%v(%s) by %d ranks: error %v, checks %+v", c, a.Name, ranks, err, l.Checks())
@@ -63,18 +64,19 @@ func TestChunksInPlace(t *testing.T) {
 // each is a lane.
 func TestLanesOfChunks(t *testing.T) {
 	for _, c := range []struct{ elems, lanes int }{{16, 2}, {14, 1}, {2, 1}} {
-		l, err := spawn(t, 2, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
-			x := torch.Must(ctx.FromSlice(count(100*rank, c.elems), torch.I32, torch.Shape{c.elems}, torch.DPPolicy{PE: torch.RowWise, NumCubes: 1, NumPEs: 4}))
+		l, err := spawn(t, 2, func(r *torch.Rank) error {
+			rank := r.Rank()
+			x := torch.Must(r.FromSlice(count(100*rank, c.elems), torch.I32, torch.Shape{c.elems}, torch.DPPolicy{PE: torch.RowWise, NumCubes: 1, NumPEs: 4}))
 			half := c.elems / 2
-			torch.OK(dist.ReduceScatterTensor(x.Chunk(2, 0)[rank], x, torch.SUM))
+			torch.OK(dist.ReduceScatterTensor(r, x.Chunk(2, 0)[rank], x, dist.SUM))
 			want := count(100*rank, c.elems)
 			for i := rank * half; i < (rank+1)*half; i++ {
 				want[i] = 100 + 2*i
 			}
-			return ctx.Check("x", x, want)
+			return r.Check("x", x, want)
 		})
-		if err != nil || !l.Checks().OK() || l.Collective.Lanes != c.lanes {
-			t.Errorf("%d elements: error %v, %d lanes, want %d, checks %+v", c.elems, err, l.Collective.Lanes, c.lanes, l.Checks())
+		if err != nil || !l.Checks().OK() || l.Last().Lanes != c.lanes {
+			t.Errorf("%d elements: error %v, %d lanes, want %d, checks %+v", c.elems, err, l.Last().Lanes, c.lanes, l.Checks())
 		}
 	}
 }
@@ -86,21 +88,21 @@ func TestBlocksThatOverlap(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		on   torch.Placement
-		do   func(dist *torch.Distributed, x *torch.Tensor, rank int) error
+		do   func(r *torch.Rank, x *torch.Tensor, rank int) error
 		want string // after "rank 0 "
 	}{
-		{"a block of another rank", nil, func(dist *torch.Distributed, x *torch.Tensor, rank int) error {
-			return dist.AllGatherIntoTensor(x, x.Chunk(2, 0)[1-rank])
+		{"a block of another rank", nil, func(r *torch.Rank, x *torch.Tensor, rank int) error {
+			return dist.AllGatherIntoTensor(r, x, x.Chunk(2, 0)[1-rank])
 		}, "sends tensor 1[8:16] [8] i32 and receives into tensor 1 [16] i32"},
-		{"parts of two blocks", nil, func(dist *torch.Distributed, x *torch.Tensor, rank int) error {
-			return dist.ReduceScatterTensor(x.Narrow(0, 4, 8), x, torch.SUM)
+		{"parts of two blocks", nil, func(r *torch.Rank, x *torch.Tensor, rank int) error {
+			return dist.ReduceScatterTensor(r, x.Narrow(0, 4, 8), x, dist.SUM)
 		}, "sends tensor 1 [16] i32 and receives into tensor 1[4:12] [8] i32"},
-		{"parts of two blocks on PEs", rows, func(dist *torch.Distributed, x *torch.Tensor, rank int) error {
-			return dist.AllGatherIntoTensor(x, x.Narrow(0, 4, 8))
+		{"parts of two blocks on PEs", rows, func(r *torch.Rank, x *torch.Tensor, rank int) error {
+			return dist.AllGatherIntoTensor(r, x, x.Narrow(0, 4, 8))
 		}, "sends tensor 1[4:12] [8] i32 and receives into tensor 1 [16] i32"},
 	} {
-		_, err := spawn(t, 2, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
-			return c.do(dist, torch.Must(ctx.FromSlice(count(100*rank, 16), torch.I32, torch.Shape{16}, c.on)), rank)
+		_, err := spawn(t, 2, func(r *torch.Rank) error {
+			return c.do(r, torch.Must(r.FromSlice(count(100*r.Rank(), 16), torch.I32, torch.Shape{16}, c.on)), r.Rank())
 		})
 		if err == nil {
 			t.Errorf("%s: no error", c.name)

@@ -13,7 +13,7 @@ import (
 
 // lab is a Context for one experiment: what goes wrong ends the test.
 type lab struct {
-	*torch.Context
+	*torch.Rank
 	t *testing.T
 }
 
@@ -24,7 +24,7 @@ func newLab(t *testing.T, o torch.Options) *lab {
 		t.Fatal(err)
 	}
 	t.Cleanup(ctx.Close)
-	return &lab{ctx, t}
+	return &lab{ctx.Main(), t}
 }
 
 // tensor is a tensor of numbers.
@@ -116,10 +116,10 @@ func count(first, n int) []int {
 func fill(v, n int) []int { return slices.Repeat([]int{v}, n) }
 
 // elapsed returns how long the calling rank takes for what a function asks for.
-func elapsed(ctx *torch.Context, do func() error) torch.Time {
-	torch.OK(ctx.Synchronize())
-	start := ctx.Now()
+func elapsed(r *torch.Rank, do func() error) torch.Time {
+	torch.OK(r.Synchronize())
+	start := r.Now()
 	torch.OK(do())
-	torch.OK(ctx.Synchronize())
-	return ctx.Now() - start
+	torch.OK(r.Synchronize())
+	return r.Now() - start
 }

@@ -87,7 +87,7 @@ func AllPairs(pes ...int) []Connection {
 // end; it is zero if the kernel failed, which Wait reports.
 type Launched struct {
 	Name  string
-	ctx   *Context
+	rank  *Rank
 	op    *operation
 	ranks int // number of them
 	run   *machine.Run
@@ -95,10 +95,10 @@ type Launched struct {
 
 // Wait waits for the end of the kernel on all its PEs.
 func (l *Launched) Wait() error {
-	if err := l.ctx.operation("Wait"); err != nil {
+	if err := l.rank.acting().operation("Wait"); err != nil {
 		return err
 	}
-	return l.ctx.await(l.op)
+	return l.rank.acting().await(l.op)
 }
 
 // Start returns the one instant at which all PEs began.
@@ -131,7 +131,7 @@ func (l *Launched) Exec() []Time {
 // or to the start of the tensor if it holds none. The pointer has up to four axes: of a
 // tensor with more, the leading ones are merged into the first. Numbers go to parameters
 // of their kind.
-func (c *Context) Launch(name string, kernel any, args ...any) (*Launched, error) {
+func (r *Rank) Launch(name string, kernel any, args ...any) (*Launched, error) {
 	var o launchOptions
 	for i, a := range args {
 		x, ok := a.(*Tensor)
@@ -150,17 +150,17 @@ func (c *Context) Launch(name string, kernel any, args ...any) (*Launched, error
 	refuse(len(o.pes) == 0, "Launch", "%s has no tensor to say where it runs: add torch.PEs", name)
 	bound, tensors, err := tl.Bind[*Tensor](name, kernel, args)
 	refuse(err != nil, "Launch", "%w", err)
-	if err := c.operation("Launch"); err != nil {
+	if err := r.operation("Launch"); err != nil {
 		return nil, err
 	}
 	p := &machine.Program{Name: name, Queues: o.queues}
-	l, err := c.launched("Launch", p, o.pes)
+	l, err := r.launched("Launch", p, o.pes)
 	if err != nil {
 		return nil, err
 	}
 	table := fmt.Sprintf("the neighbour table of %s names ", name)
 	for _, link := range o.links {
-		a, b := c.peID("Launch", table, link.A), c.peID("Launch", table, link.B)
+		a, b := r.peID("Launch", table, link.A), r.peID("Launch", table, link.B)
 		p.Links = append(p.Links, machine.Connection{A: a, APort: link.APort, B: b, BPort: link.BPort})
 	}
 	shards, wholes := make([][]*shard, len(tensors)), make([]*tl.Ptr, len(tensors))
@@ -182,7 +182,7 @@ func (c *Context) Launch(name string, kernel any, args ...any) (*Launched, error
 		x.usable("Launch")
 	}
 	written := slices.Concat(tensors, o.using)
-	if err := c.hold("Launch", onceWritten, written...); err != nil {
+	if err := r.hold("Launch", onceWritten, written...); err != nil {
 		return nil, err
 	}
 	l.enqueue(p, written)
@@ -190,15 +190,15 @@ func (c *Context) Launch(name string, kernel any, args ...any) (*Launched, error
 }
 
 // launched returns a launch of a program on some PEs that is yet to be asked for.
-func (c *Context) launched(op string, p *machine.Program, pes []int) (*Launched, error) {
-	p.Targets = c.peIDs(op, p.Name+" runs on ", pes, "")
-	return &Launched{Name: p.Name, ctx: c, ranks: len(pes)}, c.usePEs(op, p.Targets)
+func (r *Rank) launched(op string, p *machine.Program, pes []int) (*Launched, error) {
+	p.Targets = r.peIDs(op, p.Name+" runs on ", pes, "")
+	return &Launched{Name: p.Name, rank: r, ranks: len(pes)}, r.usePEs(op, p.Targets)
 }
 
 // enqueue asks for a launch.
 func (l *Launched) enqueue(p *machine.Program, tensors []*Tensor) {
-	l.op = l.ctx.program(p, tensors, func(run *machine.Run) { l.run = run })
-	l.ctx.enqueue(l.op)
+	l.op = l.rank.program(p, tensors, func(run *machine.Run) { l.run = run })
+	l.rank.enqueue(l.op)
 }
 
 // unwrap returns the error that a kernel was stopped with, without the stack, if it says
@@ -242,9 +242,9 @@ func (x *Tensor) on(pes []machine.PEID) []*shard {
 
 // parts returns the memory of some shards that Put and Get reach: nothing for those that are
 // nil. Of a tensor with gaps it is nothing unless these are at the same places in all shards.
-func (x *Tensor) parts(shards []*shard) []machine.Part {
+func (x *Tensor) parts(shards []*shard) []memory.Part {
 	reach := x.IsContiguous() || x.sameGaps()
-	parts := make([]machine.Part, len(shards))
+	parts := make([]memory.Part, len(shards))
 	for i, s := range shards {
 		parts[i].VA = x.base
 		if s != nil {

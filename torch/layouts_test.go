@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/kernbench/kernbench/torch"
+	"github.com/kernbench/kernbench/torch/dist"
 )
 
 // Tensors of a collective are cut alike, or what is gathered would be another tensor.
@@ -16,42 +17,42 @@ func TestLayoutsThatDoNotFit(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		own  [2]torch.Placement // by rank
-		do   func(ctx *torch.Context, dist *torch.Distributed, x *torch.Tensor) (*torch.Tensor, error)
+		do   func(r *torch.Rank, x *torch.Tensor) (*torch.Tensor, error)
 		want []int // if it is not an error
 	}{
 		{"grids of another order", [2]torch.Placement{
 			torch.DPPolicy{Cube: torch.RowWise, PE: torch.ColumnWise, NumCubes: 2, NumPEs: 2},
 			torch.DPPolicy{Cube: torch.ColumnWise, PE: torch.RowWise, NumCubes: 2, NumPEs: 2},
-		}, func(ctx *torch.Context, dist *torch.Distributed, x *torch.Tensor) (*torch.Tensor, error) {
-			return x, dist.Broadcast(x, 0)
+		}, func(r *torch.Rank, x *torch.Tensor) (*torch.Tensor, error) {
+			return x, dist.Broadcast(r, x, 0)
 		}, count(0, 16)},
 		{"copies of parts, parts of copies", [2]torch.Placement{
 			torch.DPPolicy{Cube: torch.Replicate, PE: torch.RowWise, NumCubes: 2, NumPEs: 2},
 			torch.DPPolicy{Cube: torch.RowWise, PE: torch.Replicate, NumCubes: 2, NumPEs: 2},
-		}, func(ctx *torch.Context, dist *torch.Distributed, x *torch.Tensor) (*torch.Tensor, error) {
-			return x, dist.Broadcast(x, 0)
+		}, func(r *torch.Rank, x *torch.Tensor) (*torch.Tensor, error) {
+			return x, dist.Broadcast(r, x, 0)
 		}, count(0, 16)},
-		{"rows into columns, of lists", [2]torch.Placement{rows, rows}, func(ctx *torch.Context, dist *torch.Distributed, x *torch.Tensor) (*torch.Tensor, error) {
-			a, err := ctx.Zeros(torch.I32, square, columns)
-			b, berr := ctx.Zeros(torch.I32, square, columns)
-			return a, errors.Join(err, berr, dist.AllGather([]*torch.Tensor{a, b}, x))
+		{"rows into columns, of lists", [2]torch.Placement{rows, rows}, func(r *torch.Rank, x *torch.Tensor) (*torch.Tensor, error) {
+			a, err := r.Zeros(torch.I32, square, columns)
+			b, berr := r.Zeros(torch.I32, square, columns)
+			return a, errors.Join(err, berr, dist.AllGather(r, []*torch.Tensor{a, b}, x))
 		}, count(0, 16)},
-		{"rows into columns, of one tensor", [2]torch.Placement{rows, rows}, func(ctx *torch.Context, dist *torch.Distributed, x *torch.Tensor) (*torch.Tensor, error) {
-			y, err := ctx.Zeros(torch.I32, torch.Shape{8, 4}, columns)
-			return y, errors.Join(err, dist.AllGatherIntoTensor(y, x))
+		{"rows into columns, of one tensor", [2]torch.Placement{rows, rows}, func(r *torch.Rank, x *torch.Tensor) (*torch.Tensor, error) {
+			y, err := r.Zeros(torch.I32, torch.Shape{8, 4}, columns)
+			return y, errors.Join(err, dist.AllGatherIntoTensor(r, y, x))
 		}, append(count(0, 16), count(0, 16)...)},
-		{"columns of another shape", [2]torch.Placement{columns, columns}, func(ctx *torch.Context, dist *torch.Distributed, x *torch.Tensor) (*torch.Tensor, error) {
-			y, err := ctx.Zeros(torch.I32, torch.Shape{16, 2}, columns)
-			return y, errors.Join(err, dist.AllGatherIntoTensor(y, x))
+		{"columns of another shape", [2]torch.Placement{columns, columns}, func(r *torch.Rank, x *torch.Tensor) (*torch.Tensor, error) {
+			y, err := r.Zeros(torch.I32, torch.Shape{16, 2}, columns)
+			return y, errors.Join(err, dist.AllGatherIntoTensor(r, y, x))
 		}, append(count(0, 16), count(0, 16)...)},
 	} {
-		l, err := spawn(t, 2, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
-			x, err := ctx.FromSlice(count(0, 16), torch.I32, square, c.own[rank])
+		l, err := spawn(t, 2, func(r *torch.Rank) error {
+			x, err := r.FromSlice(count(0, 16), torch.I32, square, c.own[r.Rank()])
 			if err != nil {
 				return err
 			}
-			y, err := c.do(ctx, dist, x)
-			return errors.Join(err, ctx.Check(c.name, y, c.want))
+			y, err := c.do(r, x)
+			return errors.Join(err, r.Check(c.name, y, c.want))
 		})
 		if err == nil && !l.Checks().OK() { // an error is as good
 			t.Errorf("%s: checks %+v", c.name, l.Checks())
@@ -61,20 +62,21 @@ func TestLayoutsThatDoNotFit(t *testing.T) {
 
 // Tensors of a collective may lie on other PEs than each other.
 func TestListsOnOtherPEs(t *testing.T) {
-	l, err := spawn(t, 2, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
-		x, err := ctx.FromSlice(count(10*rank, 3+rank), torch.I32, torch.Shape{3 + rank})
+	l, err := spawn(t, 2, func(r *torch.Rank) error {
+		rank := r.Rank()
+		x, err := r.FromSlice(count(10*rank, 3+rank), torch.I32, torch.Shape{3 + rank})
 		if err != nil {
 			return err
 		}
 		var list []*torch.Tensor
 		for i := range 2 {
-			y, err := ctx.Zeros(torch.I32, torch.Shape{3 + i}, torch.On(ctx.PE(rank, 0, 1+i)))
+			y, err := r.Zeros(torch.I32, torch.Shape{3 + i}, torch.On(r.PE(rank, 0, 1+i)))
 			if err != nil {
 				return err
 			}
 			list = append(list, y)
 		}
-		return errors.Join(dist.AllGather(list, x), ctx.Check("of rank 0", list[0], count(0, 3)), ctx.Check("of rank 1", list[1], count(10, 4)))
+		return errors.Join(dist.AllGather(r, list, x), r.Check("of rank 0", list[0], count(0, 3)), r.Check("of rank 1", list[1], count(10, 4)))
 	})
 	if err != nil || !l.Checks().OK() {
 		t.Errorf("error %v, checks %+v", err, l.Checks())
@@ -92,15 +94,15 @@ func TestRanksOnOtherDevices(t *testing.T) {
 		{[2]int{1, 0}, ""},
 		{[2]int{4, 4}, "all_reduce 1 of the default group: two ranks are on sip4.cube0.pe0: give each a device of its own with SetDevice"},
 	} {
-		err := l.Spawn(func(rank int, ctx *torch.Context) error {
-			dist := ctx.Distributed()
-			ctx.SetDevice(c.devices[rank])
-			err := dist.InitProcessGroup("ahbm")
-			x := full(ctx, rank+1, 3)
+		err := l.Spawn(func(r *torch.Rank) error {
+			rank := r.Rank()
+			r.SetDevice(c.devices[rank])
+			err := dist.InitProcessGroup(r, "ahbm")
+			x := full(r, rank+1, 3)
 			if got := x.Shards()[0].SIP; got != c.devices[rank] {
 				t.Errorf("rank %d is on SIP %d, want %d", rank, got, c.devices[rank])
 			}
-			return errors.Join(err, dist.AllReduce(x, torch.SUM), dist.Barrier(), ctx.Check("x", x, fill(3, 3)))
+			return errors.Join(err, dist.AllReduce(r, x, dist.SUM), dist.Barrier(r), r.Check("x", x, fill(3, 3)))
 		}, 2)
 		if c.want == "" && (err != nil || !l.Checks().OK()) {
 			t.Errorf("devices %v: error %v, checks %+v", c.devices, err, l.Checks())

@@ -14,19 +14,20 @@ import (
 func TestLocalIsOfItsRank(t *testing.T) {
 	type other int
 	l := newLab(t, machines(t)(trial{}))
-	*torch.Local[int](l.Context) = 100
+	*torch.Local[int](l.Rank) = 100
 	for round := range 2 {
-		err := l.Spawn(func(rank int, ctx *torch.Context) error {
-			if got := *torch.Local[int](ctx); got != 0 {
+		err := l.Spawn(func(r *torch.Rank) error {
+			rank := r.Rank()
+			if got := *torch.Local[int](r); got != 0 {
 				return fmt.Errorf("round %d: rank %d has %d before it has set anything", round, rank, got)
 			}
-			*torch.Local[int](ctx), *torch.Local[other](ctx) = rank+1, other(-rank)
-			full(ctx, 1, 4)
-			if err := ctx.Synchronize(); err != nil { // the others get on meanwhile
+			*torch.Local[int](r), *torch.Local[other](r) = rank+1, other(-rank)
+			full(r, 1, 4)
+			if err := r.Synchronize(); err != nil { // the others get on meanwhile
 				return err
 			}
-			if got, same := torch.Local[int](ctx), torch.Local[int](ctx); *got != rank+1 || got != same || *torch.Local[other](ctx) != other(-rank) {
-				return fmt.Errorf("rank %d has %d and %d, want %d and %d", rank, *got, *torch.Local[other](ctx), rank+1, -rank)
+			if got, same := torch.Local[int](r), torch.Local[int](r); *got != rank+1 || got != same || *torch.Local[other](r) != other(-rank) {
+				return fmt.Errorf("rank %d has %d and %d, want %d and %d", rank, *got, *torch.Local[other](r), rank+1, -rank)
 			}
 			return nil
 		}, 3)
@@ -34,7 +35,7 @@ func TestLocalIsOfItsRank(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if got := *torch.Local[int](l.Context); got != 100 {
+	if got := *torch.Local[int](l.Rank); got != 100 {
 		t.Errorf("the program has %d, want 100", got)
 	}
 }
@@ -42,7 +43,7 @@ func TestLocalIsOfItsRank(t *testing.T) {
 // What depends on whose code runs is not for kernels.
 func TestLocalIsNotForKernels(t *testing.T) {
 	for want, f := range map[string]func(l *lab){
-		"torch: Local: called from a kernel":  func(l *lab) { torch.Local[int](l.Context) },
+		"torch: Local: called from a kernel":  func(l *lab) { torch.Local[int](l.Rank) },
 		"torch: Layout: called from a kernel": func(l *lab) { l.Layout(torch.Shape{4}, torch.DPPolicy{}) },
 	} {
 		l := newLab(t, machines(t)(trial{}))

@@ -10,19 +10,20 @@ import (
 
 // A program of many launches keeps neither their operations nor their tiles.
 func TestLongProgramKeepsNoLog(t *testing.T) {
-	ctx, err := torch.New(context.Background(), torch.Options{})
+	c, err := torch.New(context.Background(), torch.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer ctx.Close()
-	x, err := ctx.Zeros(torch.I32, torch.Shape{64})
+	r := c.Main()
+	defer r.Close()
+	x, err := r.Zeros(torch.I32, torch.Shape{64})
 	if err != nil {
 		t.Fatal(err)
 	}
 	const launches, rounds = 50, 3000
 	longest := 0
 	for range launches {
-		if _, err := ctx.Launch("count", func(t *tl.PE, x tl.Ptr) {
+		if _, err := r.Launch("count", func(t *tl.PE, x tl.Ptr) {
 			v := t.Load(x, tl.Shape{64}, tl.I32)
 			for range rounds {
 				v = v.Add(1)
@@ -31,7 +32,7 @@ func TestLongProgramKeepsNoLog(t *testing.T) {
 		}, x); err != nil {
 			t.Fatal(err)
 		}
-		longest = max(longest, len(ctx.Log().Ops))
+		longest = max(longest, len(r.Log().Ops))
 	}
 	a, err := x.Numpy()
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/kernbench/kernbench/ccl"
+	"github.com/kernbench/kernbench/ccl/cost"
 	"github.com/kernbench/kernbench/internal/machine"
 	"github.com/kernbench/kernbench/internal/memory"
 	"github.com/kernbench/kernbench/tl"
@@ -76,8 +77,8 @@ func (d *Distributed) making(m Making, pieces []*request, group []*Group) error 
 	if err != nil {
 		return err
 	}
-	refuse(!d.c.spawned(), "Making", "%s: a rank has to be a worker of Spawn", m.Name)
-	tcm := int(d.c.Topology().Spec().PE.TCM.Size)
+	refuse(!d.r.spawned(), "Making", "%s: a rank has to be a worker of Spawn", m.Name)
+	tcm := int(d.r.Topology().Spec().PE.TCM.Size)
 	refuse(m.Room < 0 || m.Room > tcm, "Making", "%s: room of %d bytes, and a TCM has %d", m.Name, m.Room, tcm)
 	all := &request{collective: first.collective, reduction: first.reduction, making: &m, pieces: pieces}
 	all.what = fmt.Sprintf("%v of %d pieces beside %s, %v", first.collective, len(pieces), m.Name, first.reduction)
@@ -106,12 +107,12 @@ func (d *Distributed) CheckMaking(does ccl.Collective, group ...*Group) error {
 	if settings.Algorithm == ccl.Auto {
 		return nil // it chooses among those with queues
 	}
-	a, err := d.c.algorithm(settings.Algorithm, &ccl.Plan{Collective: does}, nil, topology.IPCQ{}, 0, true)
+	a, err := d.r.algorithm(settings.Algorithm, &ccl.Plan{Collective: does}, nil, topology.IPCQ{}, 0, true)
 	if err != nil {
 		return err
 	}
-	queues, pes := d.c.m.Queues(settings.Queues()), d.c.places(g.shared.ranks)
-	plan := &ccl.Plan{Collective: does, Ranks: len(pes), DType: U8, Counts: []int{1}, Layout: ccl.NewLayout(d.c.Topology(), pes), RootCube: settings.RootCube}
+	queues, pes := d.r.m.Queues(settings.Queues()), d.r.places(g.shared.ranks)
+	plan := &ccl.Plan{Collective: does, Ranks: len(pes), DType: U8, Counts: []int{1}, Layout: ccl.NewLayout(d.r.Topology(), pes), RootCube: settings.RootCube}
 	settings.Size(plan, queues)
 	if a.Ports(plan) > queues.MaxPorts {
 		return onlyQueues(a, plan, queues)
@@ -121,7 +122,7 @@ func (d *Distributed) CheckMaking(does ccl.Collective, group ...*Group) error {
 
 // onlyQueues returns the error of an algorithm that needs inboxes beside a Making.
 func onlyQueues(a *ccl.Algorithm, p *ccl.Plan, queues topology.IPCQ) error {
-	return fmt.Errorf("messages that overlap with a kernel go through queues: %w", ccl.TooManyPorts(a, p, queues.MaxPorts))
+	return fmt.Errorf("messages that overlap with a kernel go through queues: %w", cost.TooManyPorts(a, p, queues.MaxPorts))
 }
 
 // made is a program that makes pieces and reduces them.

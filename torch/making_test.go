@@ -13,6 +13,7 @@ import (
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/topology"
 	"github.com/kernbench/kernbench/torch"
+	"github.com/kernbench/kernbench/torch/dist"
 )
 
 // makingTrial is pieces that kernels make and a collective reduces: beside each other, or
@@ -37,7 +38,7 @@ const makingWidth = 6
 
 // made is the tensors of a rank.
 type made struct {
-	ctx     *torch.Context
+	rank    *torch.Rank
 	trial   makingTrial
 	pes     []int // that hold a piece
 	input   *torch.Tensor
@@ -47,22 +48,22 @@ type made struct {
 	calls   map[[2]int]int // of Use, by PE and piece
 }
 
-func (m makingTrial) tensors(ctx *torch.Context, rank int) *made {
-	d := &made{ctx: ctx, trial: m, calls: map[[2]int]int{}}
+func (m makingTrial) tensors(r *torch.Rank, rank int) *made {
+	d := &made{rank: r, trial: m, calls: map[[2]int]int{}}
 	most := slices.Max(m.rows)
 	on := m.layout.on
 	if on == nil {
-		on = torch.On(ctx.PE(rank, 0, 0))
+		on = torch.On(r.PE(rank, 0, 0))
 	}
-	for _, s := range ctx.Layout(torch.Shape{most, makingWidth}, on) {
-		d.pes = append(d.pes, ctx.PE(s.SIP, s.Cube, s.PE))
+	for _, s := range r.Layout(torch.Shape{most, makingWidth}, on) {
+		d.pes = append(d.pes, r.PE(s.SIP, s.Cube, s.PE))
 	}
 	data := make([]float64, most*makingWidth)
 	for i := range data {
 		data[i] = math.Sin(float64(1 + i + 1000*rank)) // sums in another order have other bits
 	}
 	shape := func(rows int) torch.Shape { return torch.Shape{rows, makingWidth} }
-	d.input = torch.Must(ctx.FromSlice(data, torch.F32, shape(most), torch.OnEach(d.pes...)))
+	d.input = torch.Must(r.FromSlice(data, torch.F32, shape(most), torch.OnEach(d.pes...)))
 	for _, rows := range m.rows {
 		n := 1
 		if m.scatter {
@@ -70,21 +71,21 @@ func (m makingTrial) tensors(ctx *torch.Context, rank int) *made {
 		}
 		var list []*torch.Tensor
 		for range n {
-			list = append(list, torch.Must(ctx.Zeros(torch.F32, shape(rows), m.layout.on)))
+			list = append(list, torch.Must(r.Zeros(torch.F32, shape(rows), m.layout.on)))
 		}
 		out := list[0]
 		if m.scatter {
-			out = torch.Must(ctx.Zeros(torch.F32, shape(rows), m.layout.on))
+			out = torch.Must(r.Zeros(torch.F32, shape(rows), m.layout.on))
 		}
 		d.pieces, d.reduced = append(d.pieces, list), append(d.reduced, out)
-		d.used = append(d.used, torch.Must(ctx.Zeros(torch.F32, shape(rows), m.layout.on)))
+		d.used = append(d.used, torch.Must(r.Zeros(torch.F32, shape(rows), m.layout.on)))
 	}
 	return d
 }
 
 // own is what a PE holds of a tensor.
 func (d *made) own(x *torch.Tensor, pe int) torch.Piece {
-	sip, cube, place := d.ctx.Place(pe)
+	sip, cube, place := d.rank.Place(pe)
 	for _, s := range x.Shards() {
 		if s.SIP == sip && s.Cube == cube && s.PE == place {
 			return x.Pieces(s.Start[0], s.Start[1], s.Extent[0], s.Extent[1], pe)[0]
@@ -127,8 +128,8 @@ func (d *made) use(t *tl.PE, pe, piece int) {
 }
 
 // beside makes and reduces in one program.
-func (d *made) beside(dist *torch.Distributed) error {
-	m := torch.Making{
+func (d *made) beside(r *torch.Rank) error {
+	m := dist.Making{
 		Name: "making", Using: append([]*torch.Tensor{d.input}, d.used...), Use: d.use,
 		Make: func(t *tl.PE, pe, piece int) func() bool {
 			list := d.steps(t, pe, piece)
@@ -146,18 +147,18 @@ func (d *made) beside(dist *torch.Distributed) error {
 		m.Together = func(int) []int { return d.pes }
 	}
 	if d.trial.scatter {
-		return dist.ReduceScatterMaking(m, d.reduced, d.pieces, torch.SUM)
+		return dist.ReduceScatterMaking(r, m, d.reduced, d.pieces, dist.SUM)
 	}
-	return dist.AllReduceMaking(m, d.reduced, torch.SUM)
+	return dist.AllReduceMaking(r, m, d.reduced, dist.SUM)
 }
 
 // after makes all pieces, reduces them, and uses them.
-func (d *made) after(dist *torch.Distributed) error {
+func (d *made) after(r *torch.Rank) error {
 	pes := torch.PEs(d.pes...)
 	all := []*torch.Tensor{d.input}
 	all = append(all, slices.Concat(d.pieces...)...)
 	each := func(what string, f func(t *tl.PE, pe, piece int), using ...*torch.Tensor) error {
-		_, err := d.ctx.Launch(what, func(t *tl.PE) {
+		_, err := d.rank.Launch(what, func(t *tl.PE) {
 			for piece := range d.pieces {
 				f(t, d.pes[t.Rank()], piece)
 			}
@@ -171,28 +172,29 @@ func (d *made) after(dist *torch.Distributed) error {
 	}, all...)
 	for i, list := range d.pieces {
 		if d.trial.scatter {
-			err = errors.Join(err, dist.ReduceScatter(d.reduced[i], list, torch.SUM))
+			err = errors.Join(err, dist.ReduceScatter(r, d.reduced[i], list, dist.SUM))
 		} else {
-			err = errors.Join(err, dist.AllReduce(list[0], torch.SUM))
+			err = errors.Join(err, dist.AllReduce(r, list[0], dist.SUM))
 		}
 	}
 	return errors.Join(err, each("use", d.use, slices.Concat(d.reduced, d.used)...))
 }
 
 // run is the bytes of what all ranks have in the end, one way or the other.
-func (m makingTrial) run(o torch.Options, how func(*made, *torch.Distributed) error) (values [][]byte, races []string, err error) {
+func (m makingTrial) run(o torch.Options, how func(*made, *torch.Rank) error) (values [][]byte, races []string, err error) {
 	o.Race = m.race
-	ctx, err := torch.New(context.Background(), o)
+	c, err := torch.New(context.Background(), o)
 	if err != nil {
 		return nil, nil, err
 	}
-	defer ctx.Close()
+	r := c.Main()
+	defer r.Close()
 	values = make([][]byte, m.world)
-	err = ctx.Spawn(func(rank int, ctx *torch.Context) error {
-		dist := ctx.Distributed()
-		torch.OK(dist.InitProcessGroup("ahbm", torch.Algorithm(m.algorithm), func(o *torch.GroupOptions) { o.ChunkBytes = m.chunk }))
-		d := m.tensors(ctx, rank)
-		if err := how(d, dist); err != nil {
+	err = r.Spawn(func(r *torch.Rank) error {
+		rank := r.Rank()
+		torch.OK(dist.InitProcessGroup(r, "ahbm", dist.Algorithm(m.algorithm), func(o *dist.GroupOptions) { o.ChunkBytes = m.chunk }))
+		d := m.tensors(r, rank)
+		if err := how(d, r); err != nil {
 			return err
 		}
 		for _, x := range slices.Concat(d.reduced, d.used) {
@@ -200,7 +202,7 @@ func (m makingTrial) run(o torch.Options, how func(*made, *torch.Distributed) er
 			if err != nil {
 				return err
 			}
-			if err := ctx.Check("copies", x, a); err != nil { // all of them are alike
+			if err := r.Check("copies", x, a); err != nil { // all of them are alike
 				return err
 			}
 			values[rank] = append(values[rank], a.Bytes...)
@@ -214,11 +216,11 @@ func (m makingTrial) run(o torch.Options, how func(*made, *torch.Distributed) er
 		}
 		return nil
 	}, m.world)
-	if err == nil && !ctx.Checks().OK() {
-		err = fmt.Errorf("%+v", ctx.Checks())
+	if err == nil && !r.Checks().OK() {
+		err = fmt.Errorf("%+v", r.Checks())
 	}
 	if err == nil && m.race {
-		races, err = ctx.Races()
+		races, err = r.Races()
 	}
 	return values, races, err
 }

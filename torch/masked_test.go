@@ -10,23 +10,24 @@ import (
 // TestNothingStored: a store whose mask leaves nothing writes nothing, whatever the
 // tile waits for.
 func TestNothingStored(t *testing.T) {
-	ctx, err := torch.New(t.Context(), torch.Options{})
+	c, err := torch.New(t.Context(), torch.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer ctx.Close()
-	x := torch.Must(ctx.FromSlice([]float32{1, 2, 3, 4}, torch.F32, torch.Shape{4}))
-	if _, err := ctx.Launch("nothing", func(t *tl.PE, x tl.Ptr) {
+	r := c.Main()
+	defer r.Close()
+	x := torch.Must(r.FromSlice([]float32{1, 2, 3, 4}, torch.F32, torch.Shape{4}))
+	if _, err := r.Launch("nothing", func(t *tl.PE, x tl.Ptr) {
 		loaded := t.Load(x, tl.Shape{2}, tl.F32)
 		t.Store(x.At(2), loaded, tl.Mask(0))
 		t.Store(x.At(3), loaded, tl.Mask(1))
 	}, x); err != nil {
 		t.Fatal(err)
 	}
-	if err := ctx.Check("x", x, []float32{1, 2, 3, 1}); err != nil {
+	if err := r.Check("x", x, []float32{1, 2, 3, 1}); err != nil {
 		t.Fatal(err)
 	}
-	if !ctx.Checks().OK() {
-		t.Errorf("wrong values: %+v", ctx.Checks())
+	if !r.Checks().OK() {
+		t.Errorf("wrong values: %+v", r.Checks())
 	}
 }

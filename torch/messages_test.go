@@ -6,30 +6,32 @@ import (
 
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/torch"
+	"github.com/kernbench/kernbench/torch/dist"
 )
 
 // Messages in a ring, to both sides at once and with tags that cross.
 func TestBatchedMessages(t *testing.T) {
 	const n = 5
-	l, err := spawn(t, n, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
-		g, err := dist.NewGroup([]int{4, 2, 0, 1, 3}, torch.KeepOrder())
+	l, err := spawn(t, n, func(r *torch.Rank) error {
+		rank := r.Rank()
+		g, err := dist.NewGroup(r, []int{4, 2, 0, 1, 3}, dist.KeepOrder())
 		if err != nil {
 			return err
 		}
 		next, prev := (rank+1)%n, (rank+n-1)%n
 		var got [4]*torch.Tensor
 		for i := range got {
-			got[i] = full(ctx, 0, 7)
+			got[i] = full(r, 0, 7)
 		}
-		works, err := dist.BatchISendIRecv([]torch.P2POp{
-			{Kind: torch.Recvs, Tensor: got[0], Peer: prev, Tag: 2},
-			{Kind: torch.Recvs, Tensor: got[1], Peer: prev, Tag: 1},
-			{Kind: torch.Sends, Tensor: full(ctx, 10*rank+1, 7), Peer: next, Tag: 1},
-			{Kind: torch.Sends, Tensor: full(ctx, 10*rank+2, 7), Peer: next, Tag: 2},
-			{Kind: torch.Sends, Tensor: full(ctx, 10*rank+3, 7), Peer: prev, Group: g},
-			{Kind: torch.Sends, Tensor: full(ctx, 10*rank+4, 7), Peer: prev},
-			{Kind: torch.Recvs, Tensor: got[2], Peer: next},
-			{Kind: torch.Recvs, Tensor: got[3], Peer: next, Group: g},
+		works, err := dist.BatchISendIRecv(r, []dist.P2POp{
+			{Kind: dist.Recvs, Tensor: got[0], Peer: prev, Tag: 2},
+			{Kind: dist.Recvs, Tensor: got[1], Peer: prev, Tag: 1},
+			{Kind: dist.Sends, Tensor: full(r, 10*rank+1, 7), Peer: next, Tag: 1},
+			{Kind: dist.Sends, Tensor: full(r, 10*rank+2, 7), Peer: next, Tag: 2},
+			{Kind: dist.Sends, Tensor: full(r, 10*rank+3, 7), Peer: prev, Group: g},
+			{Kind: dist.Sends, Tensor: full(r, 10*rank+4, 7), Peer: prev},
+			{Kind: dist.Recvs, Tensor: got[2], Peer: next},
+			{Kind: dist.Recvs, Tensor: got[3], Peer: next, Group: g},
 		})
 		if err != nil {
 			return err
@@ -40,7 +42,7 @@ func TestBatchedMessages(t *testing.T) {
 			}
 		}
 		for i, want := range []int{10*prev + 2, 10*prev + 1, 10*next + 4, 10*next + 3} {
-			if err := ctx.Check(fmt.Sprintf("message %d to rank %d", i, rank), got[i], fill(want, 7)); err != nil {
+			if err := r.Check(fmt.Sprintf("message %d to rank %d", i, rank), got[i], fill(want, 7)); err != nil {
 				return err
 			}
 		}
@@ -53,15 +55,15 @@ func TestBatchedMessages(t *testing.T) {
 
 // Messages between two ranks with one tag arrive in the order in which they are sent.
 func TestMessagesKeepTheirOrder(t *testing.T) {
-	l, err := spawn(t, 2, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
+	l, err := spawn(t, 2, func(r *torch.Rank) error {
 		var all []*torch.Tensor
 		for i := range 20 {
-			x := full(ctx, (1-rank)*(i+1), 1+i%3)
+			x := full(r, (1-r.Rank())*(i+1), 1+i%3)
 			var err error
-			if rank == 0 {
-				err = dist.Send(x, 1, 0)
+			if r.Rank() == 0 {
+				err = dist.Send(r, x, 1, 0)
 			} else {
-				err = dist.Recv(x, 0, 0)
+				err = dist.Recv(r, x, 0, 0)
 			}
 			if err != nil {
 				return err
@@ -69,7 +71,7 @@ func TestMessagesKeepTheirOrder(t *testing.T) {
 			all = append(all, x)
 		}
 		for i, x := range all {
-			if err := ctx.Check(fmt.Sprint("message ", i), x, fill(i+1, 1+i%3)); err != nil {
+			if err := r.Check(fmt.Sprint("message ", i), x, fill(i+1, 1+i%3)); err != nil {
 				return err
 			}
 		}
@@ -83,14 +85,14 @@ func TestMessagesKeepTheirOrder(t *testing.T) {
 // Any number of messages may be waited for, in any order.
 func TestManyMessagesInAnyOrder(t *testing.T) {
 	const n = 100
-	_, err := spawn(t, 2, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
-		var works []*torch.Work
+	_, err := spawn(t, 2, func(r *torch.Rank) error {
+		var works []*dist.Work
 		for i := range n {
-			var w *torch.Work
+			var w *dist.Work
 			var err error
-			if x := full(ctx, i, 2); rank == 0 {
-				w, err = dist.IRecv(x, 1, i)
-			} else if w, err = dist.ISend(x, 0, n-1-i); err == nil {
+			if x := full(r, i, 2); r.Rank() == 0 {
+				w, err = dist.IRecv(r, x, 1, i)
+			} else if w, err = dist.ISend(r, x, 0, n-1-i); err == nil {
 				err = w.Wait()
 			}
 			if err != nil {
@@ -114,29 +116,30 @@ func TestManyMessagesInAnyOrder(t *testing.T) {
 // layouts, beside messages to others, and with tags that cross.
 func TestMessagesToOneself(t *testing.T) {
 	const n = 5
-	l, err := spawn(t, n, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
+	l, err := spawn(t, n, func(r *torch.Rank) error {
+		rank := r.Rank()
 		next, prev := (rank+1)%n, (rank+n-1)%n
 		rows := torch.DPPolicy{PE: torch.RowWise, NumCubes: 1, NumPEs: 3}
 		tensor := func(v int, on ...torch.TensorOption) *torch.Tensor {
-			return torch.Must(ctx.Full(float64(v), torch.F32, torch.Shape{1029}, on...))
+			return torch.Must(r.Full(float64(v), torch.F32, torch.Shape{1029}, on...))
 		}
 		got := []*torch.Tensor{tensor(0), tensor(0), tensor(0, rows), tensor(0)}
-		works, err := dist.BatchISendIRecv([]torch.P2POp{
-			{Kind: torch.Recvs, Tensor: got[0], Peer: rank, Tag: 2},
-			{Kind: torch.Sends, Tensor: tensor(10*rank + 1), Peer: rank, Tag: 1},
-			{Kind: torch.Sends, Tensor: tensor(10*rank + 2), Peer: rank, Tag: 2},
-			{Kind: torch.Recvs, Tensor: got[1], Peer: rank, Tag: 1},
-			{Kind: torch.Sends, Tensor: tensor(10*rank+3, rows), Peer: rank},
-			{Kind: torch.Recvs, Tensor: got[2], Peer: rank},
-			{Kind: torch.Sends, Tensor: tensor(10*rank + 4), Peer: next},
-			{Kind: torch.Recvs, Tensor: got[3], Peer: prev},
+		works, err := dist.BatchISendIRecv(r, []dist.P2POp{
+			{Kind: dist.Recvs, Tensor: got[0], Peer: rank, Tag: 2},
+			{Kind: dist.Sends, Tensor: tensor(10*rank + 1), Peer: rank, Tag: 1},
+			{Kind: dist.Sends, Tensor: tensor(10*rank + 2), Peer: rank, Tag: 2},
+			{Kind: dist.Recvs, Tensor: got[1], Peer: rank, Tag: 1},
+			{Kind: dist.Sends, Tensor: tensor(10*rank+3, rows), Peer: rank},
+			{Kind: dist.Recvs, Tensor: got[2], Peer: rank},
+			{Kind: dist.Sends, Tensor: tensor(10*rank + 4), Peer: next},
+			{Kind: dist.Recvs, Tensor: got[3], Peer: prev},
 		})
 		torch.OK(err)
 		for _, w := range works {
 			torch.OK(w.Wait())
 		}
 		for i, want := range []int{10*rank + 2, 10*rank + 1, 10*rank + 3, 10*prev + 4} {
-			torch.OK(ctx.Check(fmt.Sprintf("message %d to rank %d", i, rank), got[i], fill(want, 1029)))
+			torch.OK(r.Check(fmt.Sprintf("message %d to rank %d", i, rank), got[i], fill(want, 1029)))
 		}
 		return nil
 	})
@@ -144,10 +147,10 @@ func TestMessagesToOneself(t *testing.T) {
 		t.Errorf("error %v, checks %+v", err, l.Checks())
 	}
 	// Without Spawn, of the PEs 1 and 2 alone.
-	l, dist := pes(t, 3)
-	x, y := l.tensor(count(0, 9), torch.I32, torch.On(dist.PEs()...)), l.zeros(torch.I32, torch.On(dist.PEs()...), 9)
+	l = pes(t, 3)
+	x, y := l.tensor(count(0, 9), torch.I32, torch.On(dist.PEs(l.Rank)...)), l.zeros(torch.I32, torch.On(dist.PEs(l.Rank)...), 9)
 	for rank := 1; rank < 3; rank++ {
-		torch.Must(dist.BatchISendIRecv([]torch.P2POp{{Kind: torch.Sends, Tensor: x, Peer: rank, Rank: rank}, {Kind: torch.Recvs, Tensor: y, Peer: rank, Rank: rank}}))
+		torch.Must(dist.BatchISendIRecv(l.Rank, []dist.P2POp{{Kind: dist.Sends, Tensor: x, Peer: rank, Rank: rank}, {Kind: dist.Recvs, Tensor: y, Peer: rank, Rank: rank}}))
 	}
 	torch.OK(l.Synchronize())
 	l.holds("y", y, []int{0, 0, 0, 3, 4, 5, 6, 7, 8})
@@ -155,10 +158,10 @@ func TestMessagesToOneself(t *testing.T) {
 
 // A message to oneself takes the time of a program that copies it: here 4 KiB, in one chunk.
 func TestTheTimeOfAMessageToOneself(t *testing.T) {
-	took := func(do func(ctx *torch.Context, dist *torch.Distributed, x, y *torch.Tensor) error) (time torch.Time) {
-		_, err := spawn(t, 3, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
-			x, y := torch.Must(ctx.Zeros(torch.F32, torch.Shape{1024})), torch.Must(ctx.Zeros(torch.F32, torch.Shape{1024}))
-			time = elapsed(ctx, func() error { return do(ctx, dist, x, y) })
+	took := func(do func(r *torch.Rank, x, y *torch.Tensor) error) (time torch.Time) {
+		_, err := spawn(t, 3, func(r *torch.Rank) error {
+			x, y := torch.Must(r.Zeros(torch.F32, torch.Shape{1024})), torch.Must(r.Zeros(torch.F32, torch.Shape{1024}))
+			time = elapsed(r, func() error { return do(r, x, y) })
 			return nil
 		})
 		if err != nil {
@@ -166,12 +169,12 @@ func TestTheTimeOfAMessageToOneself(t *testing.T) {
 		}
 		return time
 	}
-	self := took(func(ctx *torch.Context, dist *torch.Distributed, x, y *torch.Tensor) error {
-		rank := dist.GetRank()
-		return second(dist.BatchISendIRecv([]torch.P2POp{{Kind: torch.Sends, Tensor: x, Peer: rank}, {Kind: torch.Recvs, Tensor: y, Peer: rank}}))
+	self := took(func(r *torch.Rank, x, y *torch.Tensor) error {
+		rank := dist.GetRank(r)
+		return second(dist.BatchISendIRecv(r, []dist.P2POp{{Kind: dist.Sends, Tensor: x, Peer: rank}, {Kind: dist.Recvs, Tensor: y, Peer: rank}}))
 	})
-	copied := took(func(ctx *torch.Context, _ *torch.Distributed, x, y *torch.Tensor) error {
-		return second(ctx.Launch("copy", func(t *tl.PE, x, y tl.Ptr) { t.Store(y, t.Load(x, tl.Shape{1024}, tl.F32)) }, x, y))
+	copied := took(func(r *torch.Rank, x, y *torch.Tensor) error {
+		return second(r.Launch("copy", func(t *tl.PE, x, y tl.Ptr) { t.Store(y, t.Load(x, tl.Shape{1024}, tl.F32)) }, x, y))
 	})
 	if self != copied || self == 0 {
 		t.Errorf("a message to oneself takes %v, a kernel that copies it %v: want the same", self, copied)

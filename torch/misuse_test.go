@@ -114,10 +114,11 @@ func TestFailedAllocationTakesNothing(t *testing.T) {
 // A run ends soon after its context, also in the data phase.
 func TestTheDataPhaseEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
-	c, err := torch.New(ctx, torch.Options{})
+	on, err := torch.New(ctx, torch.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
+	c := on.Main()
 	defer c.Close()
 	x, err := c.Zeros(torch.F32, torch.Shape{256, 256})
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/torch"
+	"github.com/kernbench/kernbench/torch/dist"
 )
 
 // FromNumpy takes an array as it takes a file, and the tensor does not change with it.
@@ -152,16 +153,16 @@ func TestPointersToManyAxes(t *testing.T) {
 // Ranks reduce and gather tensors of many axes like others.
 func TestCollectivesOfManyAxes(t *testing.T) {
 	shape := torch.Shape{3, 1, 2, 1, 5}
-	l, err := spawn(t, 3, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
-		for _, on := range []torch.Placement{torch.On(ctx.PE(rank, 0, 1)), torch.DPPolicy{PE: torch.RowWise, NumCubes: 1, NumPEs: 2}, torch.DPPolicy{Cube: torch.ColumnWise, NumCubes: 2, NumPEs: 1}} {
-			x := torch.Must(ctx.FromSlice(count(rank, 30), torch.I32, shape, on))
-			y := torch.Must(ctx.Zeros(torch.I32, torch.Shape{9, 1, 2, 1, 5}, on))
+	l, err := spawn(t, 3, func(r *torch.Rank) error {
+		for _, on := range []torch.Placement{torch.On(r.PE(r.Rank(), 0, 1)), torch.DPPolicy{PE: torch.RowWise, NumCubes: 1, NumPEs: 2}, torch.DPPolicy{Cube: torch.ColumnWise, NumCubes: 2, NumPEs: 1}} {
+			x := torch.Must(r.FromSlice(count(r.Rank(), 30), torch.I32, shape, on))
+			y := torch.Must(r.Zeros(torch.I32, torch.Shape{9, 1, 2, 1, 5}, on))
 			want := make([]int, 30)
 			for i := range want {
 				want[i] = 3*i + 3
 			}
-			torch.OK(errors.Join(dist.AllGatherIntoTensor(y, x), ctx.Check("gathered", y, slices.Concat(count(0, 30), count(1, 30), count(2, 30)))))
-			torch.OK(errors.Join(dist.AllReduce(x, torch.SUM), ctx.Check("sum", x, want)))
+			torch.OK(errors.Join(dist.AllGatherIntoTensor(r, y, x), r.Check("gathered", y, slices.Concat(count(0, 30), count(1, 30), count(2, 30)))))
+			torch.OK(errors.Join(dist.AllReduce(r, x, dist.SUM), r.Check("sum", x, want)))
 		}
 		return nil
 	})

@@ -27,19 +27,19 @@ func (o *objects) tensor(x *Tensor, err error) *Tensor {
 
 // empty makes a tensor to receive into.
 func (o *objects) empty(dtype DType, n int) *Tensor {
-	return o.tensor(o.d.c.allocate(o.op, dtype, Shape{n}, nil))
+	return o.tensor(o.d.r.allocate(o.op, dtype, Shape{n}, nil))
 }
 
 // bytes makes a tensor of bytes, with zeros behind them if they are fewer than n.
 func (o *objects) bytes(n int, data ...[]byte) *Tensor {
 	all := slices.Concat(data...)
 	all = append(all, make([]byte, max(0, n-len(all)))...)
-	return o.tensor(o.d.c.from(o.op, U8, Shape{len(all)}, nil, func() []byte { return all }))
+	return o.tensor(o.d.r.from(o.op, U8, Shape{len(all)}, nil, func() []byte { return all }))
 }
 
 // sizes makes a tensor of the sizes of objects.
 func (o *objects) sizes(list ...[]byte) *Tensor {
-	return o.tensor(o.d.c.from(o.op, I64, Shape{len(list)}, nil, func() []byte { return encode(lengths(list), I64) }))
+	return o.tensor(o.d.r.from(o.op, I64, Shape{len(list)}, nil, func() []byte { return encode(lengths(list), I64) }))
 }
 
 func lengths(list [][]byte) []int {
@@ -53,8 +53,8 @@ func lengths(list [][]byte) []int {
 // read waits for a tensor and copies it to the host. A run without values takes the time, and
 // has what was posted instead.
 func (o *objects) read(x *Tensor, posted func() []byte) []byte {
-	a := Must(x.read("CopyFrom"))
-	if !o.d.c.HasData() {
+	a := Must(x.read(o.d.r, "CopyFrom"))
+	if !o.d.r.HasData() {
 		return posted()
 	}
 	return a.Bytes

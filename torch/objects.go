@@ -31,7 +31,7 @@ func GatherObject[T any](d *Distributed, object T, dst int, group ...*Group) ([]
 // AllGatherObject.
 func BroadcastObjectList[T any](d *Distributed, list []T, src int, group ...*Group) error {
 	var own []T
-	if w := d.c.current; w != nil && w.rank == src {
+	if d.r.rank == src {
 		own = list
 	}
 	got, err := transfer(d, "broadcast_object_list", group, own, func(o *objects) []parcel { return o.broadcast(len(list), src) })
@@ -97,10 +97,10 @@ func transfer[T any](d *Distributed, op string, group []*Group, own []T, exchang
 	if err != nil {
 		return nil, err
 	}
-	refuse(!d.c.spawned(), op, "objects are those of workers of Spawn")
-	refuse(d.c.current.coalescing != nil, op, "it waits, and is not coalesced with collectives")
+	refuse(!d.r.spawned(), op, "objects are those of workers of Spawn")
+	refuse(d.r.coalescing != nil, op, "it waits, and is not coalesced with collectives")
 	if g.rank < 0 {
-		return nil, fmt.Errorf("%s: rank %d is not in %s: call it on these alone", op, d.c.current.rank, g.described())
+		return nil, fmt.Errorf("%s: rank %d is not in %s: call it on these alone", op, d.r.rank, g.described())
 	}
 	o := &objects{d: d, op: op, g: g}
 	for i := range own {

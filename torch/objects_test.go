@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/kernbench/kernbench/torch"
+	"github.com/kernbench/kernbench/torch/dist"
 )
 
 // checkpoint is an object as programs exchange it.
@@ -38,10 +39,9 @@ func onWorlds(t *testing.T, run worker) {
 			o := machines(t)(trial{spawned: true, world: n})
 			o.NoData = without
 			l := newLab(t, o)
-			err := l.Spawn(func(rank int, ctx *torch.Context) error {
-				dist := ctx.Distributed()
-				torch.OK(dist.InitProcessGroup("ahbm"))
-				return run(rank, ctx, dist)
+			err := l.Spawn(func(r *torch.Rank) error {
+				torch.OK(dist.InitProcessGroup(r, "ahbm"))
+				return run(r)
 			}, n)
 			if err != nil {
 				t.Fatalf("%d ranks, without values %v: %v", n, without, err)
@@ -63,14 +63,15 @@ func same(what string, got, want any) error {
 }
 
 func TestAllGatherObject(t *testing.T) {
-	onWorlds(t, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
+	onWorlds(t, func(self *torch.Rank) error {
+		rank := self.Rank()
 		own := checkpointOf(rank)
-		got, err := torch.AllGatherObject(dist, own)
+		got, err := dist.AllGatherObject(self, own)
 		if err != nil {
 			return err
 		}
 		var want []checkpoint
-		for r := range dist.GetWorldSize() {
+		for r := range dist.GetWorldSize(self) {
 			want = append(want, checkpointOf(r))
 		}
 		if got[rank].Next == own.Next || &got[rank].Data[0] == &own.Data[0] {
@@ -82,11 +83,11 @@ func TestAllGatherObject(t *testing.T) {
 }
 
 func TestGatherObject(t *testing.T) {
-	onWorlds(t, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
-		n := dist.GetWorldSize()
-		got, err := torch.GatherObject(dist, fmt.Sprint("rank ", rank), n/2)
+	onWorlds(t, func(self *torch.Rank) error {
+		n := dist.GetWorldSize(self)
+		got, err := dist.GatherObject(self, fmt.Sprint("rank ", self.Rank()), n/2)
 		var want []string
-		for r := 0; rank == n/2 && r < n; r++ {
+		for r := 0; self.Rank() == n/2 && r < n; r++ {
 			want = append(want, fmt.Sprint("rank ", r))
 		}
 		return errors.Join(err, same("the list", got, want))
@@ -94,46 +95,47 @@ func TestGatherObject(t *testing.T) {
 }
 
 func TestBroadcastObjectList(t *testing.T) {
-	onWorlds(t, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
-		n := dist.GetWorldSize()
-		list := []any{nil, "other", rank}
+	onWorlds(t, func(r *torch.Rank) error {
+		n := dist.GetWorldSize(r)
+		list := []any{nil, "other", r.Rank()}
 		want := []any{3.5, strings.Repeat("long", 300), []int{1, 2, 3}}
-		if rank == n-1 {
+		if r.Rank() == n-1 {
 			copy(list, want)
 		}
-		err := torch.BroadcastObjectList(dist, list, n-1)
+		err := dist.BroadcastObjectList(r, list, n-1)
 		return errors.Join(err, same("the list", list, want))
 	})
 }
 
 func TestScatterObjectList(t *testing.T) {
-	onWorlds(t, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
+	onWorlds(t, func(self *torch.Rank) error {
 		var list []checkpoint
-		if rank == 0 {
-			for r := range dist.GetWorldSize() {
+		if self.Rank() == 0 {
+			for r := range dist.GetWorldSize(self) {
 				list = append(list, checkpointOf(r))
 			}
 		}
-		got, err := torch.ScatterObjectList(dist, list, 0)
-		return errors.Join(err, same("the object", got, checkpointOf(rank)))
+		got, err := dist.ScatterObjectList(self, list, 0)
+		return errors.Join(err, same("the object", got, checkpointOf(self.Rank())))
 	})
 }
 
 // Objects go from each rank to the last one, which receives from any source and then from
 // each.
 func TestSendObjectList(t *testing.T) {
-	onWorlds(t, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
-		last := dist.GetWorldSize() - 1
+	onWorlds(t, func(self *torch.Rank) error {
+		rank := self.Rank()
+		last := dist.GetWorldSize(self) - 1
 		if rank < last {
-			torch.OK(torch.SendObjectList(dist, []checkpoint{checkpointOf(rank), checkpointOf(rank + 1)}, last))
-			return torch.SendObjectList(dist, []string{fmt.Sprint(rank)}, last)
+			torch.OK(dist.SendObjectList(self, []checkpoint{checkpointOf(rank), checkpointOf(rank + 1)}, last))
+			return dist.SendObjectList(self, []string{fmt.Sprint(rank)}, last)
 		}
 		for r := range last {
 			list := make([]checkpoint, 2)
-			source, err := torch.RecvObjectList(dist, list, torch.AnySource)
+			source, err := dist.RecvObjectList(self, list, dist.AnySource)
 			err = errors.Join(err, same("the source", source, r), same("the list", list, []checkpoint{checkpointOf(r), checkpointOf(r + 1)}))
 			text := make([]string, 1)
-			source, again := torch.RecvObjectList(dist, text, r)
+			source, again := dist.RecvObjectList(self, text, r)
 			if err := errors.Join(err, again, same("the source", source, r), same("the list", text, []string{fmt.Sprint(r)})); err != nil {
 				return err
 			}
@@ -144,21 +146,22 @@ func TestSendObjectList(t *testing.T) {
 
 // Objects of a group: roots are ranks of the world, and lists are by rank of the group.
 func TestObjectsOfAGroup(t *testing.T) {
-	_, err := spawn(t, 5, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
-		g := torch.Must(dist.NewGroup([]int{4, 0, 3}, torch.KeepOrder()))
-		if dist.GetRank(g) < 0 {
+	_, err := spawn(t, 5, func(r *torch.Rank) error {
+		rank := r.Rank()
+		g := torch.Must(dist.NewGroup(r, []int{4, 0, 3}, dist.KeepOrder()))
+		if dist.GetRank(r, g) < 0 {
 			return nil
 		}
 		for range 2 {
-			all, err := torch.AllGatherObject(dist, rank, g)
+			all, err := dist.AllGatherObject(r, rank, g)
 			list := []int{rank}
-			err = errors.Join(err, same("all", all, []int{4, 0, 3}), torch.BroadcastObjectList(dist, list, 3, g), same("list", list, []int{3}))
+			err = errors.Join(err, same("all", all, []int{4, 0, 3}), dist.BroadcastObjectList(r, list, 3, g), same("list", list, []int{3}))
 			var parts []int
 			if rank == 0 {
 				parts = []int{10, 20, 30}
 			}
-			part, again := torch.ScatterObjectList(dist, parts, 0, g)
-			if err := errors.Join(err, again, same("part", part, 10*(dist.GetRank(g)+1))); err != nil {
+			part, again := dist.ScatterObjectList(r, parts, 0, g)
+			if err := errors.Join(err, again, same("part", part, 10*(dist.GetRank(r, g)+1))); err != nil {
 				return err
 			}
 		}
@@ -175,19 +178,19 @@ func TestTheTimeOfObjects(t *testing.T) {
 	var longest bytes.Buffer
 	torch.OK(gob.NewEncoder(&longest).Encode(strings.Repeat("x", 992)))
 	n := longest.Len()
-	_, err := spawn(t, 3, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
+	_, err := spawn(t, 3, func(r *torch.Rank) error {
 		took := func(i int, do func() error) {
-			torch.OK(torch.Must(dist.BarrierAsync()).Wait())
-			start := ctx.Now()
+			torch.OK(torch.Must(dist.BarrierAsync(r)).Wait())
+			start := r.Now()
 			torch.OK(do())
-			times[i] = ctx.Now() - start
+			times[i] = r.Now() - start
 		}
-		took(0, func() error { return second(torch.AllGatherObject(dist, strings.Repeat("x", 990+rank))) })
+		took(0, func() error { return second(dist.AllGatherObject(r, strings.Repeat("x", 990+r.Rank()))) })
 		took(1, func() error {
-			sizes, all := torch.Must(ctx.Empty(torch.I64, torch.Shape{3})), torch.Must(ctx.Empty(torch.U8, torch.Shape{3 * n}))
-			torch.OK(dist.AllGatherIntoTensor(sizes, torch.Must(ctx.FromSlice([]int{0}, torch.I64, torch.Shape{1}))))
+			sizes, all := torch.Must(r.Empty(torch.I64, torch.Shape{3})), torch.Must(r.Empty(torch.U8, torch.Shape{3 * n}))
+			torch.OK(dist.AllGatherIntoTensor(r, sizes, torch.Must(r.FromSlice([]int{0}, torch.I64, torch.Shape{1}))))
 			torch.Must(sizes.Numpy())
-			torch.OK(dist.AllGatherIntoTensor(all, torch.Must(ctx.FromSlice(make([]uint8, n), torch.U8, torch.Shape{n}))))
+			torch.OK(dist.AllGatherIntoTensor(r, all, torch.Must(r.FromSlice(make([]uint8, n), torch.U8, torch.Shape{n}))))
 			return second(all.Numpy())
 		})
 		return nil
@@ -203,68 +206,68 @@ func TestMisuseOfObjects(t *testing.T) {
 		do    worker
 		want  string
 	}{
-		{[]int{0, 1, 2}, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
-			return second(torch.AllGatherObject(dist, func() {}))
+		{[]int{0, 1, 2}, func(r *torch.Rank) error {
+			return second(dist.AllGatherObject(r, func() {}))
 		}, "all_gather_object: object 0 of type func() cannot be encoded: gob NewTypeObject can't handle type: func(): use types that encoding/gob takes"},
-		{[]int{2}, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
-			own := []*checkpoint{{}, {}, nil}[rank]
-			return second(torch.AllGatherObject(dist, own))
+		{[]int{2}, func(r *torch.Rank) error {
+			own := []*checkpoint{{}, {}, nil}[r.Rank()]
+			return second(dist.AllGatherObject(r, own))
 		}, "all_gather_object: object 0 of type *torch_test.checkpoint cannot be encoded: it is a nil pointer: use types that encoding/gob takes"},
-		{[]int{0}, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
-			own := checkpointOf(rank)
-			if rank == 0 {
+		{[]int{0}, func(r *torch.Rank) error {
+			own := checkpointOf(r.Rank())
+			if r.Rank() == 0 {
 				own.Next = &own
 			}
-			return second(torch.AllGatherObject(dist, own))
+			return second(dist.AllGatherObject(r, own))
 		}, "all_gather_object: object 0 of type torch_test.checkpoint cannot be encoded: it refers to itself, or is nested more than 200000 deep: use types that encoding/gob takes"},
-		{[]int{0, 1, 2}, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
+		{[]int{0, 1, 2}, func(r *torch.Rank) error {
 			list := make([]any, 3)
 			list[1] = map[string]any{"list": list}
-			return torch.BroadcastObjectList(dist, []any{7, list}, rank)
+			return dist.BroadcastObjectList(r, []any{7, list}, r.Rank())
 		}, "broadcast_object_list: object 1 of type interface {} cannot be encoded: it refers to itself, or is nested more than 200000 deep: use types that encoding/gob takes"},
-		{[]int{1}, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
-			if rank == 0 {
-				return torch.BroadcastObjectList(dist, []string{"x"}, 0)
+		{[]int{1}, func(r *torch.Rank) error {
+			if r.Rank() == 0 {
+				return dist.BroadcastObjectList(r, []string{"x"}, 0)
 			}
-			return torch.BroadcastObjectList(dist, []int{1}, 0)
+			return dist.BroadcastObjectList(r, []int{1}, 0)
 		}, "broadcast_object_list: the object of rank 0 is no int: gob: "},
-		{[]int{2}, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
-			return torch.BroadcastObjectList(dist, make([]int, 1+rank/2), 0)
+		{[]int{2}, func(r *torch.Rank) error {
+			return dist.BroadcastObjectList(r, make([]int, 1+r.Rank()/2), 0)
 		}, "the ranks do not agree: ranks 0, 1: broadcast of i64 [1], root 0"},
-		{[]int{0, 1, 2}, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
-			return torch.BroadcastObjectList[int](dist, nil, 0)
+		{[]int{0, 1, 2}, func(r *torch.Rank) error {
+			return dist.BroadcastObjectList[int](r, nil, 0)
 		}, "torch: broadcast_object_list: a list of no objects"},
-		{[]int{0, 1, 2}, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
-			return second(torch.ScatterObjectList(dist, []int{1, 2}, 0))
+		{[]int{0, 1, 2}, func(r *torch.Rank) error {
+			return second(dist.ScatterObjectList(r, []int{1, 2}, 0))
 		}, "torch: scatter_object_list: 2 objects to send, want 3: one for each rank"},
-		{[]int{0, 1, 2}, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
-			return second(torch.ScatterObjectList(dist, []int{1, 2}, 0))
+		{[]int{0, 1, 2}, func(r *torch.Rank) error {
+			return second(dist.ScatterObjectList(r, []int{1, 2}, 0))
 		}, "torch: scatter_object_list: 2 objects to send, want 0: the root alone gives a list"},
-		{[]int{1}, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
-			if rank == 1 {
-				return second(torch.RecvObjectList(dist, make([]int, 1), 0))
+		{[]int{1}, func(r *torch.Rank) error {
+			if r.Rank() == 1 {
+				return second(dist.RecvObjectList(r, make([]int, 1), 0))
 			}
-			if rank == 0 {
-				return dist.Send(torch.Must(ctx.Zeros(torch.I64, torch.Shape{1})), 1, 0)
+			if r.Rank() == 0 {
+				return dist.Send(r, torch.Must(r.Zeros(torch.I64, torch.Shape{1})), 1, 0)
 			}
 			return nil
 		}, "recv_object_list: rank 0 has sent a tensor: send objects with SendObjectList"},
-		{[]int{2}, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
-			g := torch.Must(dist.NewGroup([]int{0, 1}))
-			return second(torch.AllGatherObject(dist, 1, g))
+		{[]int{2}, func(r *torch.Rank) error {
+			g := torch.Must(dist.NewGroup(r, []int{0, 1}))
+			return second(dist.AllGatherObject(r, 1, g))
 		}, "all_gather_object: rank 2 is not in group 1"},
-		{[]int{1}, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
-			if rank == 1 {
+		{[]int{1}, func(r *torch.Rank) error {
+			if r.Rank() == 1 {
 				return nil
 			}
-			return second(torch.AllGatherObject(dist, 1))
+			return second(dist.AllGatherObject(r, 1))
 		}, "rank 1: returned without all_gather 1 of the default group, for which ranks 0, 2 wait"},
 	} {
 		_, err := spawn(t, 3, c.do)
 		blames(t, err, c.ranks, c.want)
 	}
-	_, dist := pes(t, 3)
-	says(t, "without Spawn", misuse(func() { torch.AllGatherObject(dist, 1) }), "torch: all_gather_object: objects are those of workers of Spawn")
+	l := pes(t, 3)
+	says(t, "without Spawn", misuse(func() { dist.AllGatherObject(l.Rank, 1) }), "torch: all_gather_object: objects are those of workers of Spawn")
 }
 
 // clock is an object that encodes itself, and refers to itself where package gob does not look.
@@ -278,10 +281,10 @@ func (c *clock) UnmarshalBinary(data []byte) error { c.self = c; return nil }
 
 // Objects that refer to themselves where they are not encoded are taken.
 func TestObjectsThatEncodeThemselves(t *testing.T) {
-	onWorlds(t, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
+	onWorlds(t, func(r *torch.Rank) error {
 		own := &clock{}
 		own.Own, own.self = own, own
-		got, err := torch.AllGatherObject(dist, map[string]*clock{"now": own})
+		got, err := dist.AllGatherObject(r, map[string]*clock{"now": own})
 		if err != nil {
 			return err
 		}

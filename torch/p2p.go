@@ -100,7 +100,7 @@ func (d *Distributed) pairSelf(ops []P2POp) {
 
 // rankOf returns the rank of the world whose end of a message an operation is.
 func (d *Distributed) rankOf(op P2POp) int {
-	if w := d.c.current; w != nil && d.c.spawned() {
+	if w := d.r; w != nil && d.r.spawned() {
 		return w.rank
 	}
 	return op.Rank
@@ -109,10 +109,10 @@ func (d *Distributed) rankOf(op P2POp) int {
 // message asks for one end of a message, and starts it if the other end is there. A rank's
 // messages to itself are in batches only.
 func (d *Distributed) message(op P2POp, group []*Group, batch bool) (*Work, error) {
-	c, x := d.c, op.Tensor
+	c, x := d.r, op.Tensor
 	refuse(op.Kind > Recvs, "BatchISendIRecv", "no kind %d of message: use torch.Sends or torch.Recvs", op.Kind)
 	what := [...]string{"Send", "Recv"}[op.Kind]
-	refuse(c.current != nil && c.current.coalescing != nil, what, "a message is not coalesced with collectives: use BatchISendIRecv")
+	refuse(c.coalescing != nil, what, "a message is not coalesced with collectives: use BatchISendIRecv")
 	g, err := d.group(what, group)
 	if err != nil {
 		return nil, err
@@ -125,9 +125,9 @@ func (d *Distributed) message(op P2POp, group []*Group, batch bool) (*Work, erro
 		d.overRanks(g, x)
 	}
 	if self < 0 {
-		return nil, fmt.Errorf("%s: rank %d is not in %s: call it on these alone", what, max(c.current.rank, op.Rank), g.described())
+		return nil, fmt.Errorf("%s: rank %d is not in %s: call it on these alone", what, max(c.rank, op.Rank), g.described())
 	}
-	r := &request{collective: ccl.SendRecv, in: wholes(x), what: "a message of " + d.describePart(g, x, self), device: c.current.device}
+	r := &request{collective: ccl.SendRecv, in: wholes(x), what: "a message of " + d.describePart(g, x, self), device: c.device}
 	if op.Kind == Recvs {
 		r.in, r.out = nil, wholes(x)
 		if op.Peer == AnySource {

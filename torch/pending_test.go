@@ -6,44 +6,46 @@ import (
 	"testing"
 
 	"github.com/kernbench/kernbench/torch"
+	"github.com/kernbench/kernbench/torch/dist"
 )
 
 // pend has each of four workers ask for n operations before it waits for any of them.
-func pend(tb testing.TB, kind string, n int) *torch.Context {
+func pend(tb testing.TB, kind string, n int) *torch.Rank {
 	tb.Helper()
-	ctx, err := torch.New(context.Background(), torch.Options{NoData: true, Topology: system(tb, "ring6", "system.sips.count=4")})
+	c, err := torch.New(context.Background(), torch.Options{NoData: true, Topology: system(tb, "ring6", "system.sips.count=4")})
 	if err != nil {
 		tb.Fatal(err)
 	}
-	err = ctx.Spawn(func(rank int, ctx *torch.Context) error {
-		dist := ctx.Distributed()
-		if err := dist.InitProcessGroup(torch.Backend); err != nil {
+	r := c.Main()
+	err = r.Spawn(func(r *torch.Rank) error {
+		rank := r.Rank()
+		if err := dist.InitProcessGroup(r, dist.Backend); err != nil {
 			return err
 		}
-		x := full(ctx, rank, 1)
+		x := full(r, rank, 1)
 		for i := range n {
 			if kind != "one tensor" {
-				x = full(ctx, rank, 1)
+				x = full(r, rank, 1)
 			}
 			var err error
 			switch {
 			case kind != "messages":
-				_, err = dist.AllReduceAsync(x, torch.SUM)
+				_, err = dist.AllReduceAsync(r, x, dist.SUM)
 			case rank%2 == 0:
-				_, err = dist.ISend(x, rank+1, i)
+				_, err = dist.ISend(r, x, rank+1, i)
 			default:
-				_, err = dist.IRecv(x, rank-1, n-1-i)
+				_, err = dist.IRecv(r, x, rank-1, n-1-i)
 			}
 			if err != nil {
 				return err
 			}
 		}
-		return ctx.Synchronize()
+		return r.Synchronize()
 	}, 4)
 	if err != nil {
 		tb.Fatal(err)
 	}
-	return ctx
+	return r
 }
 
 // BenchmarkPending shows what an operation costs the host, by how many are pending.
@@ -53,9 +55,9 @@ func BenchmarkPending(b *testing.B) {
 			b.Run(fmt.Sprintf("%s/%d", kind, n), func(b *testing.B) {
 				began := cpuTime()
 				for b.Loop() {
-					ctx := pend(b, kind, n)
-					b.ReportMetric(ctx.Now().NS(), "sim-ns")
-					ctx.Close()
+					r := pend(b, kind, n)
+					b.ReportMetric(r.Now().NS(), "sim-ns")
+					r.Close()
 				}
 				b.ReportMetric(float64((cpuTime()-began).Microseconds())/float64(b.N*n), "cpu-µs/operation")
 				b.ReportMetric(0, "ns/op")
@@ -69,10 +71,10 @@ func BenchmarkPending(b *testing.B) {
 func TestPendingOperationsCostLinearTime(t *testing.T) {
 	const n, most = 1000, 600
 	for _, kind := range []string{"all-reduces", "one tensor", "messages"} {
-		ctx := pend(t, kind, n)
-		if got := ctx.Looks(); got > most*n {
+		r := pend(t, kind, n)
+		if got := r.Looks(); got > most*n {
 			t.Errorf("%d %s: %d looks at operations, want at most %d for each", n, kind, got, most)
 		}
-		ctx.Close()
+		r.Close()
 	}
 }

@@ -79,12 +79,12 @@ type Engines struct {
 
 // Engines returns the busy times of a PE's engines, after everything that this rank has
 // asked for.
-func (c *Context) Engines(number int) Engines {
-	id := c.peID("Engines", "", number)
-	if c.Synchronize() != nil {
+func (r *Rank) Engines(number int) Engines {
+	id := r.peID("Engines", "", number)
+	if r.Synchronize() != nil {
 		return Engines{} // what ended the machine is reported elsewhere
 	}
-	p := c.m.PE(id)
+	p := r.m.PE(id)
 	return Engines{
 		DMARead: p.DMABusy(memory.Read), DMAWrite: p.DMABusy(memory.Write),
 		Fetch: p.Pipeline.Fetch.Busy, Store: p.Pipeline.Store.Busy,
@@ -103,12 +103,12 @@ type Composite struct {
 // everything that this rank has asked for. There
 // are none where no log is kept, which is without values unless one is asked for, and
 // of a long program, of which the whole is not wanted, only the latest.
-func (c *Context) Composites() (all []Composite) {
-	if c.m.Log == nil || c.Synchronize() != nil {
+func (r *Rank) Composites() (all []Composite) {
+	if r.m.Log == nil || r.Synchronize() != nil {
 		return nil
 	}
-	for i := range c.m.Log.Ops {
-		if op := &c.m.Log.Ops[i]; op.Kind.IsComposite() {
+	for i := range r.m.Log.Ops {
+		if op := &r.m.Log.Ops[i]; op.Kind.IsComposite() {
 			all = append(all, Composite{op.Start, op.End, int(op.Tiles)})
 		}
 	}

@@ -21,9 +21,9 @@ type Piece struct {
 // [s, b, h] is s·b rows of h. Of a replicated tensor it is the copy nearest to the PE: its own, one of
 // its cube, of its SIP, any. A partial tensor has no pieces: reduce it first.
 func (x *Tensor) Pieces(row, col, rows, cols, pe int) []Piece {
-	near := x.ctx.m.PE(x.ctx.peID("Pieces", "", pe))
+	near := x.rank.m.PE(x.rank.peID("Pieces", "", pe))
 	distance := func(s *shard) int {
-		switch at := x.ctx.m.PE(s.at); {
+		switch at := x.rank.m.PE(s.at); {
 		case at == near:
 			return 0
 		case at.SIP == near.SIP && at.Cube == near.Cube:
@@ -83,10 +83,10 @@ func joined(list []Piece) (out []Piece) {
 }
 
 // Layout returns who would hold what of a tensor: its shards, without addresses.
-func (c *Context) Layout(shape Shape, on Placement) (list []Shard) {
-	refuse(c.current == nil, "Layout", "called from a kernel, which has no device of its own")
-	for _, s := range on.place(c, "Layout", shape) {
-		list = append(list, c.shard(&s))
+func (r *Rank) Layout(shape Shape, on Placement) (list []Shard) {
+	refuse(r.current == nil, "Layout", "called from a kernel, which has no device of its own")
+	for _, s := range on.place(r, "Layout", shape) {
+		list = append(list, r.shard(&s))
 	}
 	return list
 }
@@ -179,7 +179,7 @@ func (x *Tensor) PartOn(sip int) (va, bytes int64, shape Shape, ok bool) {
 	x.usable("PartOn")
 	rows, from := 0, 0 // so many, from this one on
 	for _, s := range x.shards {
-		if s.elems == 0 || x.ctx.m.PE(s.at).SIP != sip {
+		if s.elems == 0 || x.rank.m.PE(s.at).SIP != sip {
 			continue
 		}
 		if rows == 0 {

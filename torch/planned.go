@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/kernbench/kernbench/ccl"
+	"github.com/kernbench/kernbench/ccl/cost"
 	"github.com/kernbench/kernbench/internal/machine"
 	"github.com/kernbench/kernbench/internal/memory"
 	"github.com/kernbench/kernbench/oplog"
@@ -74,7 +75,7 @@ func (c *Context) planOne(k *call, members []member, algorithm string, room memo
 	for j, plan := range plans {
 		l := &lanes[j]
 		if ports := queues.MaxPorts; a.Inbox == nil && a.Ports(plan) > ports {
-			return nil, ccl.TooManyPorts(a, plan, ports)
+			return nil, cost.TooManyPorts(a, plan, ports)
 		}
 		if tcm := c.Topology().Spec().PE.TCM.Size; p.fit(plan, tcm) < 0 && room > 0 {
 			return nil, fmt.Errorf("%s has queues of %d slots of %v in TCM, which has %v, beside %v of the kernel that it overlaps with: use fewer or smaller slots (n_slots, slot_size), or another memory for them (buffer_kind)",
@@ -197,13 +198,13 @@ func (p *planned) allocate(c *Context, op *operation) (err error) {
 		if p.work, err = p.scratch(c, "messages of "+op.name, slices.Repeat([]int{p.inboxes}, len(p.args))); err != nil {
 			return err
 		}
-		var window []machine.Part
+		var window []memory.Part
 		for i, s := range p.work.shards {
-			window = append(window, machine.Part{VA: s.va, Bytes: s.bytes})
+			window = append(window, memory.Part{VA: s.va, Bytes: s.bytes})
 			p.args[i].Work = p.scratchPtr(p.work, i)
 			p.args[i].Work.Window = 1
 		}
-		op.run.Program.Windows = [][]machine.Part{window}
+		op.run.Program.Windows = [][]memory.Part{window}
 	}
 	elems := make([]int, len(p.args))
 	for i, blocks := range p.staged {
@@ -223,7 +224,7 @@ func (p *planned) allocate(c *Context, op *operation) (err error) {
 // scratch allocates memory on the PEs of the program, until its end.
 func (p *planned) scratch(c *Context, name string, elems []int) (*Tensor, error) {
 	dtype := p.args[0].DType
-	x := &Tensor{storage: &storage{}, ctx: c, name: name, dtype: dtype}
+	x := &Tensor{storage: &storage{}, rank: c.driver, name: name, dtype: dtype}
 	for i, pe := range p.program.Targets {
 		x.shards = append(x.shards, shard{at: pe, elems: elems[i], bytes: memory.Bytes(elems[i]) * memory.Bytes(dtype.Size())})
 	}

@@ -237,17 +237,15 @@ func runs(first int, extent, stride []int) (n, count int, starts iter.Seq[int]) 
 	}
 }
 
-// Local returns the value of type T that belongs to the calling rank, zero until somebody
-// has set it: what a package that builds on this one keeps for each worker of Spawn,
-// whose goroutine it shares. It ends with the worker.
-func Local[T any](c *Context) *T {
-	w := c.current
-	refuse(w == nil, "Local", "called from a kernel")
+// Local returns the value of type T of a rank, which is zero until it is set. Packages that
+// build on this one keep there what they know of a rank. It ends with the rank.
+func Local[T any](r *Rank) *T {
+	refuse(r.current == nil, "Local", "called from a kernel")
 	kind := reflect.TypeFor[T]()
-	if w.locals[kind] == nil {
-		w.locals[kind] = new(T)
+	if r.locals[kind] == nil {
+		r.locals[kind] = new(T)
 	}
-	return w.locals[kind].(*T)
+	return r.locals[kind].(*T)
 }
 
 // Setting returns the value of type T among the Settings that the context was made with.

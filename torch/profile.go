@@ -23,10 +23,9 @@ type Phase struct {
 	Breakdown
 }
 
-// Profile is the phases of a rank since Context.Profile.
+// Profile is the phases of a rank since Rank.Profile.
 type Profile struct {
-	ctx    *Context
-	worker *worker
+	rank   *Rank
 	last   Time
 	phases []Phase
 }
@@ -34,48 +33,47 @@ type Profile struct {
 // Profile begins to note what the calling rank's programs do, once all that it asked for
 // before has ended. Copies between host and device count as Idle. A rank keeps one
 // profile at a time.
-func (c *Context) Profile() (*Profile, error) {
-	if err := c.Synchronize(); err != nil {
+func (r *Rank) Profile() (*Profile, error) {
+	if err := r.Synchronize(); err != nil {
 		return nil, err
 	}
-	w := c.current
-	refuse(w.profile != nil, "Profile", "this rank keeps a profile already: Stop it first")
-	w.profile = &Profile{ctx: c, worker: w, last: c.Now()}
-	c.measure()
-	return w.profile, nil
+	refuse(r.profile != nil, "Profile", "this rank keeps a profile already: Stop it first")
+	r.profile = &Profile{rank: r, last: r.Now()}
+	r.measure()
+	return r.profile, nil
 }
 
 // measure has PEs note what they do while somebody wants to know.
 func (c *Context) measure() {
-	c.m.Measure(c.driver.profile != nil || slices.ContainsFunc(c.workers, func(w *worker) bool { return w.profile != nil }))
+	c.m.Measure(c.driver.profile != nil || slices.ContainsFunc(c.workers, func(w *Rank) bool { return w.profile != nil }))
 }
 
 // Stop waits for what the rank has asked for and is the phases, whose times add up to
 // that from the beginning of the profile to the end of the last of them.
 func (p *Profile) Stop() ([]Phase, error) {
-	refuse(p.worker.profile != p, "Stop", "the profile was stopped before")
-	err := p.ctx.Synchronize()
-	p.worker.profile = nil
-	p.ctx.measure()
+	refuse(p.rank.profile != p, "Stop", "the profile was stopped before")
+	err := p.rank.Synchronize()
+	p.rank.profile = nil
+	p.rank.measure()
 	return p.phases, err
 }
 
 // profiled adds an operation that has ended to the profiles of its ranks.
 func (c *Context) profiled(op *operation) {
-	c.driver.profiled(c, op)
+	c.driver.profiled(op)
 	for _, w := range c.workers {
-		w.profiled(c, op)
+		w.profiled(op)
 	}
 }
 
-func (w *worker) profiled(c *Context, op *operation) {
+func (w *Rank) profiled(op *operation) {
 	p := w.profile
 	if p == nil || !slices.Contains(op.streams, &w.stream) {
 		return
 	}
 	start, end := max(op.run.Start, p.last), op.run.Start+op.run.Critical() // an asynchronous one may overlap those before it
 	b, ok := op.run.Breakdown(func(pe machine.PEID) bool {
-		return w.proc == nil || c.m.PE(pe).SIP == w.device
+		return w.proc == nil || w.m.PE(pe).SIP == w.device
 	}, start)
 	if !ok || end < p.last {
 		return

@@ -9,6 +9,7 @@ import (
 
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/torch"
+	"github.com/kernbench/kernbench/torch/dist"
 )
 
 // phaseNames is what phases are called.
@@ -97,22 +98,23 @@ func TestProfileOfRanks(t *testing.T) {
 		{"triple", "all_reduce(ring)", "triple", "barrier(tree)", "sendrecv(direct)"},
 		{"triple", "all_reduce(ring)", "barrier(tree)", "sendrecv(direct)"},
 	}
-	_, err := spawn(t, 2, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
-		x := full(ctx, 1, n)
-		p, err := ctx.Profile()
+	_, err := spawn(t, 2, func(r *torch.Rank) error {
+		rank := r.Rank()
+		x := full(r, 1, n)
+		p, err := r.Profile()
 		if err != nil {
 			return err
 		}
-		began := ctx.Now()
-		_, err = ctx.Launch("triple", triple, x, n*(1+rank)/2)
-		err = errors.Join(err, dist.AllReduce(x, torch.SUM))
+		began := r.Now()
+		_, err = r.Launch("triple", triple, x, n*(1+rank)/2)
+		err = errors.Join(err, dist.AllReduce(r, x, dist.SUM))
 		if rank == 0 {
-			_, again := ctx.Launch("triple", triple, x, n)
-			err = errors.Join(err, again, dist.Send(x, 1, 0))
+			_, again := r.Launch("triple", triple, x, n)
+			err = errors.Join(err, again, dist.Send(r, x, 1, 0))
 		} else {
-			err = errors.Join(err, dist.Recv(x, 0, 0))
+			err = errors.Join(err, dist.Recv(r, x, 0, 0))
 		}
-		if err = errors.Join(err, dist.Barrier()); err != nil {
+		if err = errors.Join(err, dist.Barrier(r)); err != nil {
 			return err
 		}
 		phases, err := p.Stop()
@@ -126,8 +128,8 @@ func TestProfileOfRanks(t *testing.T) {
 				t.Errorf("%s: a launch without messages %+v, and a collective %+v", what, phases[0].Breakdown, reduce.Breakdown)
 			}
 		}
-		if end != ctx.Now() {
-			t.Errorf("%s: the last phase ends at %v, and the rank has waited until %v", what, end, ctx.Now())
+		if end != r.Now() {
+			t.Errorf("%s: the last phase ends at %v, and the rank has waited until %v", what, end, r.Now())
 		}
 		return err
 	})
@@ -140,23 +142,24 @@ func TestProfileOfRanks(t *testing.T) {
 // it had; one that has ended before what is noted already has none.
 func TestProfileOfAsyncCollectives(t *testing.T) {
 	const n = 20000
-	_, err := spawn(t, 2, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
-		x := full(ctx, 1, n)
-		y, err := ctx.Full(1, torch.F32, torch.Shape{n}, torch.On(ctx.PE(rank, 0, 3)))
+	_, err := spawn(t, 2, func(r *torch.Rank) error {
+		rank := r.Rank()
+		x := full(r, 1, n)
+		y, err := r.Full(1, torch.F32, torch.Shape{n}, torch.On(r.PE(rank, 0, 3)))
 		if err != nil {
 			return err
 		}
-		p, err := ctx.Profile()
+		p, err := r.Profile()
 		if err != nil {
 			return err
 		}
-		began := ctx.Now()
-		w, err := dist.AllReduceAsync(x, torch.SUM)
+		began := r.Now()
+		w, err := dist.AllReduceAsync(r, x, dist.SUM)
 		if err != nil {
 			return err
 		}
 		for range 3 {
-			if _, err := ctx.Launch("beside", triple, y, n/4); err != nil {
+			if _, err := r.Launch("beside", triple, y, n/4); err != nil {
 				return err
 			}
 		}
@@ -180,22 +183,23 @@ func TestProfileOfAsyncCollectives(t *testing.T) {
 // profile of another begins when it asks for it.
 func TestAProfileIsOfItsRank(t *testing.T) {
 	const n = 1000
-	_, err := spawn(t, 3, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
-		x := full(ctx, 1, n)
+	_, err := spawn(t, 3, func(r *torch.Rank) error {
+		rank := r.Rank()
+		x := full(r, 1, n)
 		for turn := range 3 {
 			var p *torch.Profile
 			var began torch.Time
 			if turn == rank {
 				var err error
-				if p, err = ctx.Profile(); err != nil {
+				if p, err = r.Profile(); err != nil {
 					return err
 				}
-				began = ctx.Now()
+				began = r.Now()
 			}
-			if _, err := ctx.Launch(fmt.Sprint("turn ", turn), triple, x, n); err != nil {
+			if _, err := r.Launch(fmt.Sprint("turn ", turn), triple, x, n); err != nil {
 				return err
 			}
-			if err := dist.AllReduce(x, torch.MAX); err != nil {
+			if err := dist.AllReduce(r, x, dist.MAX); err != nil {
 				return err
 			}
 			if p == nil {
@@ -223,26 +227,26 @@ func TestAProfileTakesNoTime(t *testing.T) {
 	const n = 1000
 	var ends [2]torch.Time
 	for i, profile := range []bool{false, true} {
-		l, err := spawn(t, 2, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
-			x := full(ctx, 1, n)
-			if err := ctx.Synchronize(); err != nil {
+		l, err := spawn(t, 2, func(r *torch.Rank) error {
+			x := full(r, 1, n)
+			if err := r.Synchronize(); err != nil {
 				return err
 			}
 			var p *torch.Profile
 			if profile {
-				empty := torch.Must(ctx.Profile())
+				empty := torch.Must(r.Profile())
 				if phases, err := empty.Stop(); len(phases) > 0 || err != nil {
 					t.Errorf("the phases of nothing are %q, and the error %v", phaseNames(phases), err)
 				}
-				p = torch.Must(ctx.Profile())
+				p = torch.Must(r.Profile())
 			}
-			_, err := ctx.Launch("triple", triple, x, n)
-			err = errors.Join(err, dist.AllReduce(x, torch.SUM))
+			_, err := r.Launch("triple", triple, x, n)
+			err = errors.Join(err, dist.AllReduce(r, x, dist.SUM))
 			if profile {
 				_, stopped := p.Stop()
 				err = errors.Join(err, stopped)
 			}
-			return errors.Join(err, ctx.Synchronize())
+			return errors.Join(err, r.Synchronize())
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -279,18 +283,19 @@ func TestProfileMisuse(t *testing.T) {
 // Waiting for a rank that comes late to a collective is communication, not idleness.
 func TestProfileOfALateRank(t *testing.T) {
 	const late = torch.Time(1e9) // 1 µs
-	spawned := func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
-		x := torch.Must(ctx.Zeros(torch.F32, torch.Shape{8}))
-		torch.OK(dist.AllReduce(x, torch.SUM)) // both begin together
-		p := torch.Must(ctx.Profile())
+	spawned := func(r *torch.Rank) error {
+		rank := r.Rank()
+		x := torch.Must(r.Zeros(torch.F32, torch.Shape{8}))
+		torch.OK(dist.AllReduce(r, x, dist.SUM)) // both begin together
+		p := torch.Must(r.Profile())
 		if rank == 1 {
-			torch.Must(ctx.Launch("busy", func(t *tl.PE, x tl.Ptr) {
+			torch.Must(r.Launch("busy", func(t *tl.PE, x tl.Ptr) {
 				for range 100 {
 					t.Store(x, t.Load(x, tl.Shape{8}, tl.F32))
 				}
 			}, x))
 		}
-		torch.OK(dist.AllReduce(x, torch.SUM))
+		torch.OK(dist.AllReduce(r, x, dist.SUM))
 		phases := torch.Must(p.Stop())
 		last := phases[len(phases)-1]
 		if rank == 0 && last.Comm < late || rank == 1 && last.Comm > late {
@@ -306,17 +311,18 @@ func TestProfileOfALateRank(t *testing.T) {
 // So it is if the collective is coalesced, in one program or, on PEs of their own, in two.
 func TestProfileOfALateRankToCoalescedCollectives(t *testing.T) {
 	for _, second := range []int{0, 1} {
-		_, err := spawn(t, 3, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
+		_, err := spawn(t, 3, func(r *torch.Rank) error {
+			rank := r.Rank()
 			var list []*torch.Tensor
 			for _, pe := range []int{0, second} {
-				list = append(list, torch.Must(ctx.Zeros(torch.F32, torch.Shape{7}, torch.On(ctx.PE(rank, 0, pe)))))
+				list = append(list, torch.Must(r.Zeros(torch.F32, torch.Shape{7}, torch.On(r.PE(rank, 0, pe)))))
 			}
-			p, began := torch.Must(ctx.Profile()), ctx.Now()
+			p, began := torch.Must(r.Profile()), r.Now()
 			if rank == 1 {
-				pause(ctx, 40)
+				pause(r, 40)
 			}
-			late := ctx.Now() - began // of rank 1
-			torch.OK(dist.AllReduceCoalesced(list, torch.SUM))
+			late := r.Now() - began // of rank 1
+			torch.OK(dist.AllReduceCoalesced(r, list, dist.SUM))
 			phases := torch.Must(p.Stop())
 			contiguous(t, fmt.Sprint("rank ", rank), began, phases)
 			if idle := phases[0].Idle; len(phases) != 1+second || rank == 1 && idle < late || rank != 1 && idle > torch.Time(1e9) {

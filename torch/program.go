@@ -8,18 +8,18 @@ import (
 // RunProgram runs a program of the machine as Launch runs a kernel: when everything
 // that this rank asked for before has ended. The tensors are those that it uses, and
 // may write. The context has a Starting of its own for it.
-func (c *Context) RunProgram(p *machine.Program, tensors ...*Tensor) (*Launched, error) {
+func (r *Rank) RunProgram(p *machine.Program, tensors ...*Tensor) (*Launched, error) {
 	for _, x := range tensors {
 		x.usable("RunProgram")
 	}
-	if err := c.operation("RunProgram"); err != nil {
+	if err := r.operation("RunProgram"); err != nil {
 		return nil, err
 	}
-	if err := c.hold("RunProgram", onceWritten, tensors...); err != nil {
+	if err := r.hold("RunProgram", onceWritten, tensors...); err != nil {
 		return nil, err
 	}
 	own := *p
-	l, err := c.launched("RunProgram", &own, peNumbers(p.Targets))
+	l, err := r.launched("RunProgram", &own, peNumbers(p.Targets))
 	if err != nil {
 		return nil, err
 	}
@@ -29,9 +29,9 @@ func (c *Context) RunProgram(p *machine.Program, tensors ...*Tensor) (*Launched,
 
 // program returns the operation of running a program, which may write some tensors. ended
 // is called at its end, if it is wanted.
-func (c *Context) program(p *machine.Program, tensors []*Tensor, ended func(*machine.Run)) *operation {
-	op := c.newOperation("launch "+p.Name, tensors...)
-	c.runs(op, p, nil, ended)
+func (r *Rank) program(p *machine.Program, tensors []*Tensor, ended func(*machine.Run)) *operation {
+	op := r.newOperation("launch "+p.Name, tensors...)
+	r.runs(op, p, nil, ended)
 	for _, x := range tensors {
 		x.wrote(op, nil)
 	}

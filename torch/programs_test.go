@@ -10,6 +10,7 @@ import (
 
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/torch"
+	"github.com/kernbench/kernbench/torch/dist"
 )
 
 // act is a step of a program that all ranks are in, in the same order. Programs are
@@ -108,22 +109,20 @@ func (a act) run(s *state) {
 
 // player is a worker that runs a program.
 type player struct {
-	*torch.Context
-	dist   *torch.Distributed
-	groups []*torch.Group
+	*torch.Rank
+	groups []*dist.Group
 	rank   int
 	x      [actTensors]*torch.Tensor
-	works  [actTensors]*torch.Work // not waited for, by what they write
+	works  [actTensors]*dist.Work // not waited for, by what they write
 }
 
 func (p *player) start(slices slicing) (err error) {
-	p.dist = p.Distributed()
-	if err := p.dist.InitProcessGroup("ahbm"); err != nil {
+	if err := dist.InitProcessGroup(p.Rank, "ahbm"); err != nil {
 		return err
 	}
-	p.groups = []*torch.Group{nil}
+	p.groups = []*dist.Group{nil}
 	for _, members := range actGroups[1:] {
-		g, err := p.dist.NewGroup(members, torch.KeepOrder())
+		g, err := dist.NewGroup(p.Rank, members, dist.KeepOrder())
 		if err != nil {
 			return err
 		}
@@ -169,37 +168,37 @@ func (p *player) holds(k int, want []int32) error {
 func (p *player) do(a act, before, s *state) (err error) {
 	x, y := p.x[a.x], p.x[a.y]
 	written := a.x
-	var w *torch.Work
+	var w *dist.Work
 	switch {
 	case a.what == "send" && p.rank == a.rank:
-		return second(p.dist.ISend(x, a.peer, a.value)) // its tensor is not written
+		return second(dist.ISend(p.Rank, x, a.peer, a.value)) // its tensor is not written
 	case a.what == "send" && p.rank == a.peer:
-		w, err = p.dist.IRecv(y, a.rank, a.value)
+		w, err = dist.IRecv(p.Rank, y, a.rank, a.value)
 		written = a.y
 	case a.what == "any" && p.rank == a.rank:
-		return second(p.dist.ISend(x, a.peer, 100+a.number))
+		return second(dist.ISend(p.Rank, x, a.peer, 100+a.number))
 	case a.what == "any" && p.rank == a.peer:
-		w, err = p.dist.IRecv(y, torch.AnySource, 100+a.number)
+		w, err = dist.IRecv(p.Rank, y, dist.AnySource, 100+a.number)
 		written = a.y
 	case a.what == "self" && p.rank == a.rank && !s.overlap(a.x, a.y):
-		works, err := p.dist.BatchISendIRecv([]torch.P2POp{{Kind: torch.Recvs, Tensor: y, Peer: p.rank}, {Kind: torch.Sends, Tensor: x, Peer: p.rank}})
+		works, err := dist.BatchISendIRecv(p.Rank, []dist.P2POp{{Kind: dist.Recvs, Tensor: y, Peer: p.rank}, {Kind: dist.Sends, Tensor: x, Peer: p.rank}})
 		if err != nil {
 			return err
 		}
 		w, written = works[0], a.y
 	case a.what == "turn" && slices.Contains(actGroups[2], p.rank):
-		w, err = p.dist.AllToAllSingleAsync(x, x, nil, nil, p.groups[2])
+		w, err = dist.AllToAllSingleAsync(p.Rank, x, x, nil, nil, p.groups[2])
 	case a.what == "sums" && slices.Contains(actGroups[a.group], p.rank) && !s.overlap(a.x, a.y):
-		if w, err = p.dist.AllReduceCoalescedAsync([]*torch.Tensor{x, y}, torch.SUM, p.groups[a.group]); err == nil {
+		if w, err = dist.AllReduceCoalescedAsync(p.Rank, []*torch.Tensor{x, y}, dist.SUM, p.groups[a.group]); err == nil {
 			p.works[a.y] = w
 		}
 	case a.what == "sums" && slices.Contains(actGroups[a.group], p.rank):
-		w, err = p.dist.AllReduceAsync(x, torch.SUM, p.groups[a.group])
+		w, err = dist.AllReduceAsync(p.Rank, x, dist.SUM, p.groups[a.group])
 	case a.what == "sum" && slices.Contains(actGroups[a.group], p.rank):
-		w, err = p.dist.AllReduceAsync(x, torch.SUM, p.groups[a.group])
+		w, err = dist.AllReduceAsync(p.Rank, x, dist.SUM, p.groups[a.group])
 	case a.what == "broadcast" && slices.Contains(actGroups[a.group], p.rank):
 		members := actGroups[a.group]
-		w, err = p.dist.BroadcastAsync(x, members[a.value%len(members)], p.groups[a.group])
+		w, err = dist.BroadcastAsync(p.Rank, x, members[a.value%len(members)], p.groups[a.group])
 	case p.rank != a.rank:
 		return nil
 	case a.what == "launch":
@@ -247,13 +246,14 @@ func TestAnyProgramOfWorkers(t *testing.T) {
 			after[i+1] = after[i]
 			a.run(&after[i+1])
 		}
-		ctx, err := torch.New(t.Context(), options)
+		c, err := torch.New(t.Context(), options)
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer ctx.Close()
-		err = ctx.Spawn(func(rank int, ctx *torch.Context) error {
-			p := &player{Context: ctx, rank: rank}
+		r := c.Main()
+		defer r.Close()
+		err = r.Spawn(func(r *torch.Rank) error {
+			p := &player{Rank: r, rank: r.Rank()}
 			if err := p.start(after[0].slicing); err != nil {
 				return err
 			}
@@ -263,7 +263,7 @@ func TestAnyProgramOfWorkers(t *testing.T) {
 				}
 			}
 			for k := range p.x {
-				if err := p.holds(k, after[len(program)].of(rank, k)); err != nil {
+				if err := p.holds(k, after[len(program)].of(r.Rank(), k)); err != nil {
 					return fmt.Errorf("at the end: %w", err)
 				}
 			}

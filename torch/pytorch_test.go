@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kernbench/kernbench/torch"
+	"github.com/kernbench/kernbench/torch/dist"
 )
 
 // recorded is what PyTorch did: testdata/pytorch.py writes it.
@@ -180,8 +181,8 @@ func TestFilesLikePyTorch(t *testing.T) {
 func TestWorldsLikePyTorch(t *testing.T) {
 	for _, world := range readRecorded(t).Worlds {
 		n := len(world.Ranks)
-		_, err := spawn(t, n, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
-			likePyTorch(t, rank, n, ctx, dist, world.Ranks[rank])
+		_, err := spawn(t, n, func(r *torch.Rank) error {
+			likePyTorch(t, r.Rank(), n, r, world.Ranks[r.Rank()])
 			return nil
 		})
 		if err != nil {
@@ -190,14 +191,14 @@ func TestWorldsLikePyTorch(t *testing.T) {
 	}
 }
 
-func likePyTorch(t *testing.T, rank, n int, ctx *torch.Context, dist *torch.Distributed, want recordedRank) {
+func likePyTorch(t *testing.T, rank, n int, self *torch.Rank, want recordedRank) {
 	same := func(what string, got, want any) {
 		if !cmp.Equal(got, want) {
 			t.Errorf("rank %d of %d: %s: %s", rank, n, what, cmp.Diff(want, got))
 		}
 	}
 	tensor := func(values []int) *torch.Tensor {
-		return torch.Must(ctx.FromSlice(values, torch.I64, torch.Shape{len(values)}))
+		return torch.Must(self.FromSlice(values, torch.I64, torch.Shape{len(values)}))
 	}
 	values := func(x *torch.Tensor) []int {
 		list := []int{}
@@ -207,49 +208,49 @@ func likePyTorch(t *testing.T, rank, n int, ctx *torch.Context, dist *torch.Dist
 		return list
 	}
 
-	g := torch.Must(dist.NewGroup(want.NewGroup.Given))
-	same("ranks", dist.GetProcessGroupRanks(g), want.NewGroup.Ranks)
+	g := torch.Must(dist.NewGroup(self, want.NewGroup.Given))
+	same("ranks", dist.GetProcessGroupRanks(self, g), want.NewGroup.Ranks)
 	for i, r := range want.NewGroup.Ranks {
-		same("GetGroupRank", dist.GetGroupRank(g, r), want.NewGroup.GroupRank[i])
-		same("GetGlobalRank", dist.GetGlobalRank(g, i), want.NewGroup.GlobalRank[i])
+		same("GetGroupRank", dist.GetGroupRank(self, g, r), want.NewGroup.GroupRank[i])
+		same("GetGlobalRank", dist.GetGlobalRank(self, g, i), want.NewGroup.GlobalRank[i])
 	}
-	same("GetRank", dist.GetRank(g), want.NewGroup.Rank)
-	same("GetWorldSize", dist.GetWorldSize(g), want.NewGroup.Size)
-	own, _, err := dist.NewSubgroups(want.NewSubgroups.Size)
+	same("GetRank", dist.GetRank(self, g), want.NewGroup.Rank)
+	same("GetWorldSize", dist.GetWorldSize(self, g), want.NewGroup.Size)
+	own, _, err := dist.NewSubgroups(self, want.NewSubgroups.Size)
 	torch.OK(err)
 	same("NewSubgroups", own.Ranks(), want.NewSubgroups.Mine)
-	same("NewSubgroups that leave a rest", misuse(func() { _, _, _ = dist.NewSubgroups(n - 1) }) != nil, want.NewSubgroupsRefused)
-	own, _, err = dist.NewSubgroupsByEnumeration(want.ByEnumeration.Lists)
+	same("NewSubgroups that leave a rest", misuse(func() { _, _, _ = dist.NewSubgroups(self, n-1) }) != nil, want.NewSubgroupsRefused)
+	own, _, err = dist.NewSubgroupsByEnumeration(self, want.ByEnumeration.Lists)
 	torch.OK(err)
 	same("NewSubgroupsByEnumeration", own.Ranks(), want.ByEnumeration.Mine)
-	same("rank by enumeration", dist.GetRank(own), want.ByEnumeration.Rank)
+	same("rank by enumeration", dist.GetRank(self, own), want.ByEnumeration.Rank)
 
 	uneven := want.AllToAllSingle
-	x, y := tensor(uneven.In), torch.Must(ctx.Zeros(torch.I64, torch.Shape{len(uneven.Out)}))
-	torch.OK(dist.AllToAllSingle(y, x, uneven.Receive, uneven.Send))
+	x, y := tensor(uneven.In), torch.Must(self.Zeros(torch.I64, torch.Shape{len(uneven.Out)}))
+	torch.OK(dist.AllToAllSingle(self, y, x, uneven.Receive, uneven.Send))
 	same("AllToAllSingle", values(y), uneven.Out)
 	x = tensor(want.AllToAllEven.In)
-	torch.OK(dist.AllToAllSingle(x, x, nil, nil))
+	torch.OK(dist.AllToAllSingle(self, x, x, nil, nil))
 	same("AllToAllSingle in place", values(x), want.AllToAllEven.Out)
 
 	if one := tensor([]int{10 * rank}); rank > 0 {
-		torch.OK(dist.Send(one, 0, 0))
+		torch.OK(dist.Send(self, one, 0, 0))
 	} else {
 		var got [][2]int
 		for range n - 1 {
-			source := torch.Must(dist.RecvAny(one, 0))
+			source := torch.Must(dist.RecvAny(self, one, 0))
 			got = append(got, [2]int{source, values(one)[0]})
 		}
 		slices.SortFunc(got, func(a, b [2]int) int { return a[0] - b[0] })
 		same("RecvAny", got, want.AnySource)
 	}
-	same("Send to the rank itself is refused", misuse(func() { _ = dist.Send(tensor([]int{0}), rank, 0) }) != nil, want.SendToSelf != "")
+	same("Send to the rank itself is refused", misuse(func() { _ = dist.Send(self, tensor([]int{0}), rank, 0) }) != nil, want.SendToSelf != "")
 
 	var list []*torch.Tensor
 	for _, k := range []int{3, 1, 5} {
 		list = append(list, tensor(count(rank, k)))
 	}
-	torch.OK(dist.AllReduceCoalesced(list, torch.SUM))
+	torch.OK(dist.AllReduceCoalesced(self, list, dist.SUM))
 	for i, x := range list {
 		same("AllReduceCoalesced", values(x), want.AllReduceCoalesced[i])
 	}
@@ -258,23 +259,23 @@ func likePyTorch(t *testing.T, rank, n int, ctx *torch.Context, dist *torch.Dist
 	if rank == 1 {
 		objects[0] = recordedObject{rank, count(0, rank)}
 	}
-	torch.OK(torch.BroadcastObjectList(dist, objects, 1))
+	torch.OK(dist.BroadcastObjectList(self, objects, 1))
 	same("BroadcastObjectList", objects, want.BroadcastObjectList)
-	everyone := torch.Must(torch.AllGatherObject(dist, []any{"r", float64(rank)}))
+	everyone := torch.Must(dist.AllGatherObject(self, []any{"r", float64(rank)}))
 	same("AllGatherObject", everyone, want.AllGatherObject)
-	same("GatherObject", torch.Must(torch.GatherObject(dist, rank*rank, n-1)), want.GatherObject)
+	same("GatherObject", torch.Must(dist.GatherObject(self, rank*rank, n-1)), want.GatherObject)
 	var texts []string
 	if rank == 0 {
 		for r := range n {
 			texts = append(texts, fmt.Sprintf("to %d", r))
 		}
 	}
-	same("ScatterObjectList", torch.Must(torch.ScatterObjectList(dist, texts, 0)), want.ScatterObjectList)
+	same("ScatterObjectList", torch.Must(dist.ScatterObjectList(self, texts, 0)), want.ScatterObjectList)
 
 	if rank == n-1 {
 		return // PyTorch's rank 0 names the rank that does not come to the barrier
 	}
-	err = dist.MonitoredBarrier(2*time.Millisecond, true)
+	err = dist.MonitoredBarrier(self, 2*time.Millisecond, true)
 	if rank == 0 {
 		_, last, _ := strings.Cut(want.MonitoredBarrier.Error, ": Ranks ")
 		last, _, _ = strings.Cut(last, " ")

@@ -8,6 +8,7 @@ import (
 	"github.com/kernbench/kernbench/simtime"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/torch"
+	"github.com/kernbench/kernbench/torch/dist"
 )
 
 // alphaBeta spawns n ranks on the machine whose links alone take time, 150 ns and 10 ns a
@@ -15,12 +16,11 @@ import (
 func alphaBeta(t *testing.T, n int, algorithm string, run worker) *lab {
 	t.Helper()
 	l := newLab(t, torch.Options{Topology: system(t, "alpha_beta", fmt.Sprintf("system.sips.count=%d", n)), NoData: true, PerRank: true})
-	err := l.Spawn(func(rank int, ctx *torch.Context) error {
-		dist := ctx.Distributed()
-		if err := dist.InitProcessGroup("ahbm", func(o *torch.GroupOptions) { o.Algorithm = algorithm }); err != nil {
+	err := l.Spawn(func(r *torch.Rank) error {
+		if err := dist.InitProcessGroup(r, "ahbm", func(o *dist.GroupOptions) { o.Algorithm = algorithm }); err != nil {
 			return err
 		}
-		return run(rank, ctx, dist)
+		return run(r)
 	}, n)
 	if err != nil {
 		t.Fatal(err)
@@ -32,11 +32,11 @@ func alphaBeta(t *testing.T, n int, algorithm string, run worker) *lab {
 // 1000 B, at 10 ns a KB.
 func TestRanksOfARingTakeTheSameTime(t *testing.T) {
 	for _, n := range []int{2, 3, 5, 7} {
-		l := alphaBeta(t, n, "ring", func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
-			return dist.AllReduce(full(ctx, rank, n*250), torch.SUM)
+		l := alphaBeta(t, n, "ring", func(r *torch.Rank) error {
+			return dist.AllReduce(r, full(r, r.Rank(), n*250), dist.SUM)
 		})
 		want := slices.Repeat([]torch.Time{torch.Time(2*(n-1)) * 160 * simtime.Nanosecond}, n)
-		if got := l.Collective; !slices.Equal(got.Ranks, count(0, n)) || !slices.Equal(got.Exec, want) || got.Crit != want[0] {
+		if got := l.Last(); !slices.Equal(got.Ranks, count(0, n)) || !slices.Equal(got.Exec, want) || got.Crit != want[0] {
 			t.Errorf("%d ranks: %v take %v, the longest %v; want each %v", n, got.Ranks, got.Exec, got.Crit, want[0])
 		}
 	}
@@ -46,45 +46,47 @@ func TestRanksOfARingTakeTheSameTime(t *testing.T) {
 // message takes 151 ns a link, and 1 ns for each that goes before it over the same links. A
 // rank ends when its message is there, the root with the last of them.
 func TestRanksOfABroadcastEndOneAfterAnother(t *testing.T) {
-	l := alphaBeta(t, 7, "direct", func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
-		return dist.Broadcast(full(ctx, rank, 25), 3)
+	l := alphaBeta(t, 7, "direct", func(r *torch.Rank) error {
+		return dist.Broadcast(r, full(r, r.Rank(), 25), 3)
 	})
 	var want []torch.Time
 	for _, ns := range []torch.Time{3 * 151, 2*151 + 1, 151 + 2, 3*151 + 2, 151, 2*151 + 1, 3*151 + 2} {
 		want = append(want, ns*simtime.Nanosecond)
 	}
-	if got := l.Collective; !slices.Equal(got.Exec, want) || got.Crit != want[3] {
+	if got := l.Last(); !slices.Equal(got.Exec, want) || got.Crit != want[3] {
 		t.Errorf("ranks take %v, the longest %v; want %v", got.Exec, got.Crit, want)
 	}
 }
 
 // Ranks of a group are those of the world, whatever their order in the group.
 func TestRankTimesOfASubgroup(t *testing.T) {
-	l := alphaBeta(t, 5, "ring", func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
-		g, err := dist.NewGroup([]int{4, 1, 3})
+	l := alphaBeta(t, 5, "ring", func(r *torch.Rank) error {
+		rank := r.Rank()
+		g, err := dist.NewGroup(r, []int{4, 1, 3})
 		if err != nil || rank%2 == 0 && rank != 4 {
 			return err
 		}
-		return dist.AllReduce(full(ctx, rank, 300), torch.SUM, g)
+		return dist.AllReduce(r, full(r, rank, 300), dist.SUM, g)
 	})
-	if got := l.Collective; !slices.Equal(got.Ranks, []int{1, 3, 4}) || len(got.Exec) != 3 || slices.Max(got.Exec) != got.Crit {
+	if got := l.Last(); !slices.Equal(got.Ranks, []int{1, 3, 4}) || len(got.Exec) != 3 || slices.Max(got.Exec) != got.Crit {
 		t.Errorf("ranks %v take %v, the longest %v; want 1, 3 and 4", got.Ranks, got.Exec, got.Crit)
 	}
 }
 
 // A rank with tensors on several PEs takes as long as the last of them.
 func TestRankTimesOfLanes(t *testing.T) {
-	l, err := spawn(t, 3, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
-		x, err := ctx.Zeros(torch.F32, torch.Shape{3000}, torch.On(rank*128, rank*128+1, rank*128+9))
+	l, err := spawn(t, 3, func(r *torch.Rank) error {
+		rank := r.Rank()
+		x, err := r.Zeros(torch.F32, torch.Shape{3000}, torch.On(rank*128, rank*128+1, rank*128+9))
 		if err == nil {
-			err = dist.AllReduce(x, torch.SUM)
+			err = dist.AllReduce(r, x, dist.SUM)
 		}
 		return err
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := l.Collective
+	got := l.Last()
 	if got.Lanes != 3 || !slices.Equal(got.Ranks, count(0, 3)) || len(got.Exec) != 3 || slices.Max(got.Exec) != got.Crit {
 		t.Errorf("%d lanes of ranks %v take %v, the longest %v; want 3 lanes of 3 ranks", got.Lanes, got.Ranks, got.Exec, got.Crit)
 	}
@@ -92,18 +94,18 @@ func TestRankTimesOfLanes(t *testing.T) {
 
 // Messages that are one program have the times of both ends.
 func TestRankTimesOfMessages(t *testing.T) {
-	l := alphaBeta(t, 5, "direct", func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
-		switch rank {
+	l := alphaBeta(t, 5, "direct", func(r *torch.Rank) error {
+		switch r.Rank() {
 		case 1:
-			return dist.Send(full(ctx, 1, 250), 4, 0)
+			return dist.Send(r, full(r, 1, 250), 4, 0)
 		case 4:
-			return dist.Recv(full(ctx, 0, 250), 1, 0)
+			return dist.Recv(r, full(r, 0, 250), 1, 0)
 		}
 		return nil
 	})
 	// 1000 B over two links: a flit of 256 B on the first, all of it on the second.
 	const want = 2*150*simtime.Nanosecond + 2560*simtime.Picosecond + 10*simtime.Nanosecond
-	if got := l.Collective; !slices.Equal(got.Ranks, []int{1, 4}) || got.Exec[1] != want || slices.Max(got.Exec) != got.Crit {
+	if got := l.Last(); !slices.Equal(got.Ranks, []int{1, 4}) || got.Exec[1] != want || slices.Max(got.Exec) != got.Crit {
 		t.Errorf("ranks %v take %v, the longest %v; want rank 4 to take %v", got.Ranks, got.Exec, got.Crit, torch.Time(want))
 	}
 }
@@ -141,15 +143,15 @@ func TestReportOfRankTimes(t *testing.T) {
 
 // PEs that only make some of what is reduced count as PEs of their rank.
 func TestRankTimesOfMakers(t *testing.T) {
-	l, err := spawn(t, 3, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
-		m := torch.Making{Name: "two", Make: func(*tl.PE, int, int) func() bool { return func() bool { return false } },
+	l, err := spawn(t, 3, func(r *torch.Rank) error {
+		m := dist.Making{Name: "two", Make: func(*tl.PE, int, int) func() bool { return func() bool { return false } },
 			Together: func(pe int) []int { return []int{pe / 2 * 2, pe/2*2 + 1} }}
-		return dist.AllReduceMaking(m, []*torch.Tensor{full(ctx, rank, 64)}, torch.SUM)
+		return dist.AllReduceMaking(r, m, []*torch.Tensor{full(r, r.Rank(), 64)}, dist.SUM)
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := l.Collective; !slices.Equal(got.Ranks, count(0, 3)) || len(got.Exec) != 3 || slices.Max(got.Exec) != got.Crit {
+	if got := l.Last(); !slices.Equal(got.Ranks, count(0, 3)) || len(got.Exec) != 3 || slices.Max(got.Exec) != got.Crit {
 		t.Errorf("ranks %v take %v, the longest %v", got.Ranks, got.Exec, got.Crit)
 	}
 }

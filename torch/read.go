@@ -17,9 +17,10 @@ import (
 // the last operation that writes the tensor, and for nothing else. The copy takes its
 // time. It is an error without values, see HasData, and while an asynchronous
 // collective that writes the tensor has not been waited for.
-func (x *Tensor) Numpy() (*Array, error) { return x.read("Numpy") }
+func (x *Tensor) Numpy() (*Array, error) { return x.read(x.Rank(), "Numpy") }
 
-func (x *Tensor) read(op string) (*Array, error) { return x.copyOf(op, 0) }
+// read copies the tensor to the host for a rank.
+func (x *Tensor) read(r *Rank, op string) (*Array, error) { return x.copyOf(r, op, 0) }
 
 // Data copies shard i of Shards to the host as its PE holds it: a copy, an addend or a part,
 // of the shape of its box. It waits, takes its time and fails as Numpy does.
@@ -27,7 +28,7 @@ func (x *Tensor) Data(i int) (*Array, error) {
 	x.usable("Data")
 	refuse(i < 0 || i >= len(x.shards), "Data", "no shard %d: %s has 0 to %d", i, x.name, len(x.shards)-1)
 	s := &x.shards[i]
-	parts, err := x.fetch("Data", x.shards[i:i+1])
+	parts, err := x.fetch(x.Rank(), "Data", x.shards[i:i+1])
 	if err != nil {
 		return nil, err
 	}
@@ -38,8 +39,8 @@ func (x *Tensor) Data(i int) (*Array, error) {
 	return a, nil
 }
 
-// copyOf returns copy k of the tensor.
-func (x *Tensor) copyOf(op string, k int) (*Array, error) {
+// copyOf returns copy k of the tensor, for a rank.
+func (x *Tensor) copyOf(r *Rank, op string, k int) (*Array, error) {
 	elem := x.dtype.Size()
 	a := &Array{Shape: x.Shape(), DType: x.dtype}
 	var list []shard
@@ -50,11 +51,11 @@ func (x *Tensor) copyOf(op string, k int) (*Array, error) {
 			addends = max(addends, s.addend+1)
 		}
 	}
-	parts, err := x.fetch(op, list)
+	parts, err := x.fetch(r, op, list)
 	if err != nil {
 		return nil, err
 	}
-	if !x.ctx.HasData() {
+	if !x.rank.HasData() {
 		return a, nil
 	}
 	size := elems(x.shape) * elem
@@ -74,14 +75,13 @@ func (x *Tensor) copyOf(op string, k int) (*Array, error) {
 	return a, nil
 }
 
-// fetch copies shards to the host, in a run without values only for the time.
-func (x *Tensor) fetch(op string, list []shard) ([][]byte, error) {
+// fetch copies shards to the host for a rank, in a run without values only for the time.
+func (x *Tensor) fetch(r *Rank, op string, list []shard) ([][]byte, error) {
 	x.usable(op)
-	c := x.ctx
-	if err := c.operation(op); err != nil {
+	if err := r.operation(op); err != nil {
 		return nil, err
 	}
-	if c.data == nil && op != "CopyFrom" {
+	if r.data == nil && op != "CopyFrom" {
 		return nil, fmt.Errorf("%s has no values: this run was made without data", x.name)
 	}
 	written := slices.DeleteFunc(slices.Clone(x.writes), func(w write) bool { return !w.pending() || !w.x.overlaps(x) })
@@ -91,11 +91,11 @@ func (x *Tensor) fetch(op string, list []shard) ([][]byte, error) {
 		}
 	}
 	for _, w := range written {
-		if err := c.await(w.op); err != nil {
+		if err := r.await(w.op); err != nil {
 			return nil, err
 		}
 	}
-	if c.data != nil {
+	if r.data != nil {
 		n := memory.Bytes(0)
 		for i := range list {
 			n += list[i].bytes
@@ -112,7 +112,7 @@ func (x *Tensor) fetch(op string, list []shard) ([][]byte, error) {
 	read.begin = func(done sim.Event) error {
 		for i, p := range x.pieces(list) {
 			read.left++
-			id, err := c.m.CopyOut(p.va, p.bytes, done)
+			id, err := r.m.CopyOut(p.va, p.bytes, done)
 			if err != nil {
 				return err
 			}
@@ -121,20 +121,20 @@ func (x *Tensor) fetch(op string, list []shard) ([][]byte, error) {
 		return nil
 	}
 	read.finish = func() {
-		if c.data == nil || c.flush() != nil {
+		if r.data == nil || r.flush() != nil {
 			return
 		}
 		for k, id := range reads {
-			out[of[k]] = append(out[of[k]], c.data.Result(id)...)
-			c.data.Forget(id)
+			out[of[k]] = append(out[of[k]], r.data.Result(id)...)
+			r.data.Forget(id)
 		}
 	}
-	c.enqueue(read)
-	if err := c.await(read); err != nil {
+	r.enqueue(read)
+	if err := r.await(read); err != nil {
 		return nil, err
 	}
-	if c.err != nil { // the values could not be computed
-		return nil, c.reason()
+	if r.err != nil { // the values could not be computed
+		return nil, r.reason()
 	}
 	return out, nil
 }
@@ -167,7 +167,7 @@ func (x *Tensor) At(i ...int) (float64, error) {
 			list = append(list, shard{holding: element, at: s.at, va: s.va + memory.VA(off*x.dtype.Size()), elems: 1, bytes: memory.Bytes(x.dtype.Size())})
 		}
 	}
-	parts, err := x.fetch("At", list)
+	parts, err := x.fetch(x.Rank(), "At", list)
 	if err != nil {
 		return 0, err
 	}
@@ -182,7 +182,7 @@ func (x *Tensor) At(i ...int) (float64, error) {
 // device, with dots in the middle of a large one. Without values it is the name.
 func (x *Tensor) String() string {
 	where := fmt.Sprintf("dtype=%v, device=%s", x.dtype, x.device())
-	if !x.ctx.HasData() {
+	if !x.rank.HasData() {
 		return fmt.Sprintf("tensor(shape=%v, %s)", x.shape, where)
 	}
 	a, err := x.numpy()
@@ -195,7 +195,7 @@ func (x *Tensor) String() string {
 // numpy is Numpy for package fmt, which makes text of panics: misuse is returned as an
 // error, and a worker that is stopped meanwhile goes on until its next operation.
 func (x *Tensor) numpy() (a *Array, err error) {
-	w := x.ctx.current
+	w := x.rank.current
 	defer func() {
 		reason := recover()
 		misused, ok := reason.(*Error)
@@ -223,7 +223,7 @@ func (x *Tensor) device() string {
 // sips returns the first and the last SIP that the tensor is on.
 func (x *Tensor) sips() (first, last int) {
 	pes := peNumbers(pesOf(x.shards))
-	_, cubes, perCube := x.ctx.counts()
+	_, cubes, perCube := x.rank.counts()
 	return slices.Min(pes) / (cubes * perCube), slices.Max(pes) / (cubes * perCube)
 }
 

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/kernbench/kernbench/ccl"
+	"github.com/kernbench/kernbench/ccl/cost"
 	"github.com/kernbench/kernbench/internal/memory"
 	"github.com/kernbench/kernbench/topology"
 )
@@ -57,7 +58,7 @@ func (d *Distributed) lists(c ccl.Collective, out, in []*Tensor, root int, op Re
 		return nil, err
 	}
 	each, reason := len(g.shared.ranks), "one for each rank"
-	if c.Rooted() && r.root != g.rank && d.c.spawned() {
+	if c.Rooted() && r.root != g.rank && d.r.spawned() {
 		each, reason = 0, "the root alone gives a list"
 	}
 	check := func(name string, list []*Tensor) {
@@ -128,7 +129,7 @@ func (d *Distributed) split(g *Group, what string, x *Tensor, splits []int) (lis
 	n := len(g.shared.ranks)
 	total := d.local(g, x)
 	rows := axes(x.shape)[0]
-	if !d.c.spawned() {
+	if !d.r.spawned() {
 		rows = x.shards[0].box.extent[0] // of each rank's part
 	}
 	if len(splits) == 0 {
@@ -154,7 +155,7 @@ func (d *Distributed) split(g *Group, what string, x *Tensor, splits []int) (lis
 
 // local returns the elements of what a rank calls its tensor.
 func (d *Distributed) local(g *Group, x *Tensor) int {
-	if d.c.spawned() {
+	if d.r.spawned() {
 		return x.Numel()
 	}
 	d.alike(g, x)
@@ -181,7 +182,7 @@ func dtypeOf(c ccl.Collective, list []*Tensor) DType {
 
 // describePart returns what one rank has of a tensor.
 func (d *Distributed) describePart(g *Group, x *Tensor, rank int) string {
-	if d.c.spawned() {
+	if d.r.spawned() {
 		return d.describe(g, x)
 	}
 	return fmt.Sprintf("%v %v", x.dtype, x.shards[rank].box.extent)
@@ -190,7 +191,7 @@ func (d *Distributed) describePart(g *Group, x *Tensor, rank int) string {
 // describe returns a tensor as ranks have to agree on it. In a program without Spawn it
 // checks that the tensor lies over the ranks, each with as much.
 func (d *Distributed) describe(g *Group, x *Tensor) string {
-	if !d.c.spawned() {
+	if !d.r.spawned() {
 		d.alike(g, x)
 		return fmt.Sprintf("%v %v", x.dtype, x.shards[0].box.extent)
 	}
@@ -264,9 +265,9 @@ func (c *Context) cheapest(plan *ccl.Plan, lanes []lane, queues topology.IPCQ, r
 	if a := c.choices[key]; a != nil && len(plan.Counts) == 1 {
 		return a, nil
 	}
-	network := ccl.NewNetwork(c.Topology(), places, queues)
+	network := cost.NewNetwork(c.Topology(), places, queues)
 	network.Lanes, network.Beat, network.QueuesAlone, network.Room = len(lanes), c.m.Engine.Beat, alone, room
-	a, _ := ccl.Pick(plan, network)
+	a, _ := cost.Pick(plan, network)
 	if a == nil {
 		usual, err := ccl.Find(ccl.Usual(plan.Collective), plan.Collective)
 		if err != nil {

@@ -9,12 +9,13 @@ import (
 
 	"github.com/kernbench/kernbench/topology"
 	"github.com/kernbench/kernbench/torch"
+	"github.com/kernbench/kernbench/torch/dist"
 )
 
 // thousandSIPs is a context without values for a torus of 1,024 SIPs, 131,072 PEs.
-func thousandSIPs(tb testing.TB) *torch.Context {
+func thousandSIPs(tb testing.TB) *torch.Rank {
 	tb.Helper()
-	spec, err := topology.Load("default", "system.sips.topology=torus_2d", "system.sips.count=1024")
+	spec, err := topology.Load(context.Background(), "default", "system.sips.topology=torus_2d", "system.sips.count=1024")
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -22,25 +23,26 @@ func thousandSIPs(tb testing.TB) *torch.Context {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	ctx, err := torch.New(context.Background(), torch.Options{Topology: graph, NoData: true})
+	c, err := torch.New(context.Background(), torch.Options{Topology: graph, NoData: true})
 	if err != nil {
 		tb.Fatal(err)
 	}
-	return ctx
+	r := c.Main()
+	return r
 }
 
 // measured runs something on 1,024 SIPs, from the compilation of the topology to its end,
 // and reports what that took. The memory is all that the process has had.
-func measured(b *testing.B, run func(ctx *torch.Context) error) {
+func measured(b *testing.B, run func(r *torch.Rank) error) {
 	began := cpuTime()
 	for b.Loop() {
-		ctx := thousandSIPs(b)
-		if err := run(ctx); err != nil {
+		self := thousandSIPs(b)
+		if err := run(self); err != nil {
 			b.Fatal(err)
 		}
-		b.ReportMetric(float64(ctx.Machine().Engine.Events()), "events")
-		b.ReportMetric(ctx.Collective.Crit.NS(), "crit-ns")
-		ctx.Close()
+		b.ReportMetric(float64(self.Machine().Engine.Events()), "events")
+		b.ReportMetric(self.Last().Crit.NS(), "crit-ns")
+		self.Close()
 	}
 	var used runtime.MemStats
 	runtime.ReadMemStats(&used)
@@ -65,17 +67,16 @@ func BenchmarkAllReduce16384(b *testing.B) {
 	one := torch.DPPolicy{Cube: torch.Partial, PE: torch.Replicate, NumPEs: 1}
 	for _, algorithm := range []string{"tree", "center_root"} {
 		b.Run(algorithm, func(b *testing.B) {
-			measured(b, func(ctx *torch.Context) error {
-				return ctx.Spawn(func(_ int, ctx *torch.Context) error {
-					dist := ctx.Distributed()
-					if err := dist.InitProcessGroup(torch.Backend, torch.Algorithm(algorithm)); err != nil {
+			measured(b, func(r *torch.Rank) error {
+				return r.Spawn(func(r *torch.Rank) error {
+					if err := dist.InitProcessGroup(r, dist.Backend, dist.Algorithm(algorithm)); err != nil {
 						return err
 					}
-					x, err := ctx.Zeros(torch.F16, torch.Shape{2048}, one)
+					x, err := r.Zeros(torch.F16, torch.Shape{2048}, one)
 					if err != nil {
 						return err
 					}
-					return dist.AllReduce(x, torch.SUM)
+					return dist.AllReduce(r, x, dist.SUM)
 				}, 1024)
 			})
 		})
@@ -85,22 +86,21 @@ func BenchmarkAllReduce16384(b *testing.B) {
 // BenchmarkAsync1024 is four all-reduces of 32 B on tensors of their own that 1,024 workers
 // ask for before they wait for any: what it takes to keep streams in order.
 func BenchmarkAsync1024(b *testing.B) {
-	measured(b, func(ctx *torch.Context) error {
-		return ctx.Spawn(func(_ int, ctx *torch.Context) error {
-			dist := ctx.Distributed()
-			if err := dist.InitProcessGroup(torch.Backend, torch.Algorithm("tree")); err != nil {
+	measured(b, func(r *torch.Rank) error {
+		return r.Spawn(func(r *torch.Rank) error {
+			if err := dist.InitProcessGroup(r, dist.Backend, dist.Algorithm("tree")); err != nil {
 				return err
 			}
 			for range 4 {
-				x, err := ctx.Zeros(torch.F16, torch.Shape{16})
+				x, err := r.Zeros(torch.F16, torch.Shape{16})
 				if err != nil {
 					return err
 				}
-				if _, err := dist.AllReduceAsync(x, torch.SUM); err != nil {
+				if _, err := dist.AllReduceAsync(r, x, dist.SUM); err != nil {
 					return err
 				}
 			}
-			return ctx.Synchronize()
+			return r.Synchronize()
 		}, 1024)
 	})
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/torch"
+	"github.com/kernbench/kernbench/torch/dist"
 )
 
 // divided returns what member i of k has of some indices.
@@ -166,13 +167,12 @@ func TestCollectivesOverSIPs(t *testing.T) {
 		p    torch.DPPolicy
 	}{{"all PEs of 2 SIPs", 2, columns}, {"3 PEs of each of 3 SIPs", 3, some}} {
 		l := newLab(t, torch.Options{Topology: system(t, "ring6", fmt.Sprintf("system.sips.count=%d", c.sips), "sip.cube_mesh.w=2", "sip.cube_mesh.h=1", "cube.pe_layout.pe_per_corner=1"), Threads: 1})
-		dist := l.Distributed()
-		torch.OK(dist.InitProcessGroup("ahbm"))
+		torch.OK(dist.InitProcessGroup(l.Rank, "ahbm"))
 		var ranks []int
 		for _, s := range l.Layout(torch.Shape{1}, c.p) {
 			ranks = append(ranks, l.PE(s.SIP, s.Cube, s.PE))
 		}
-		g := torch.Must(dist.NewGroup(ranks))
+		g := torch.Must(dist.NewGroup(l.Rank, ranks))
 		ws := len(ranks)
 		own := func(rank, row, col int) int { return 100*rank + 10*row + col }
 		sum := func(row, col int) int { return 100*ws*(ws-1)/2 + ws*(10*row+col) }
@@ -186,15 +186,15 @@ func TestCollectivesOverSIPs(t *testing.T) {
 		root := ws - 1
 
 		x := l.over(c.p, 1, n, own)
-		torch.OK(dist.AllReduce(x, torch.SUM, g))
+		torch.OK(dist.AllReduce(l.Rank, x, dist.SUM, g))
 		l.holdsOver(c.name+": all_reduce", x, func(_, row, col int) int { return sum(row, col) })
 
 		x = l.over(c.p, 3, n, own)
-		torch.OK(dist.AllReduce(x, torch.MAX, g))
+		torch.OK(dist.AllReduce(l.Rank, x, dist.MAX, g))
 		l.holdsOver(c.name+": all_reduce of 3 rows", x, func(_, row, col int) int { return own(ws-1, row, col) })
 
 		x = l.over(c.p, 1, n, own)
-		torch.OK(dist.Reduce(x, ranks[root], torch.SUM, g))
+		torch.OK(dist.Reduce(l.Rank, x, ranks[root], dist.SUM, g))
 		l.holdsOver(c.name+": reduce", x, func(rank, row, col int) int {
 			if rank == root {
 				return sum(row, col)
@@ -203,40 +203,40 @@ func TestCollectivesOverSIPs(t *testing.T) {
 		})
 
 		x = l.over(c.p, 1, n, own)
-		torch.OK(dist.Broadcast(x, ranks[root], g))
+		torch.OK(dist.Broadcast(l.Rank, x, ranks[root], g))
 		l.holdsOver(c.name+": broadcast", x, func(_, row, col int) int { return own(root, row, col) })
 
 		x = l.over(c.p, 1, n, own)
 		out := list(blank)
-		torch.OK(dist.AllGather(out, x, g))
+		torch.OK(dist.AllGather(l.Rank, out, x, g))
 		for block, y := range out {
 			l.holdsOver(c.name+": all_gather", y, func(_, row, col int) int { return own(block, row, col) })
 		}
 
 		y := l.over(c.p, 1, ws*n, func(int, int, int) int { return -1 })
-		torch.OK(dist.AllGatherIntoTensor(y, x, g))
+		torch.OK(dist.AllGatherIntoTensor(l.Rank, y, x, g))
 		l.holdsOver(c.name+": all_gather_into_tensor", y, func(_, _, col int) int { return own(col/n, 0, col%n) })
 
 		y = l.over(c.p, 1, ws*n, own)
-		torch.OK(dist.ReduceScatterTensor(x, y, torch.SUM, g))
+		torch.OK(dist.ReduceScatterTensor(l.Rank, x, y, dist.SUM, g))
 		l.holdsOver(c.name+": reduce_scatter_tensor", x, func(rank, row, col int) int { return sum(row, rank*n+col) })
 
 		in := list(func(block, rank, _, col int) int { return own(rank, block, col) })
-		torch.OK(dist.ReduceScatter(x, in, torch.SUM, g))
+		torch.OK(dist.ReduceScatter(l.Rank, x, in, dist.SUM, g))
 		l.holdsOver(c.name+": reduce_scatter", x, func(rank, _, col int) int { return sum(rank, col) })
 
 		out = list(blank)
-		torch.OK(dist.AllToAll(out, in, g))
+		torch.OK(dist.AllToAll(l.Rank, out, in, g))
 		for block, y := range out {
 			l.holdsOver(c.name+": all_to_all", y, func(rank, _, col int) int { return own(block, rank, col) })
 		}
 
 		x, y = l.over(c.p, ws, n, own), l.over(c.p, ws, n, func(int, int, int) int { return -1 })
-		torch.OK(dist.AllToAllSingle(y, x, nil, nil, g))
+		torch.OK(dist.AllToAllSingle(l.Rank, y, x, nil, nil, g))
 		l.holdsOver(c.name+": all_to_all_single", y, func(rank, row, col int) int { return own(row, rank, col) })
 
 		x, out = l.over(c.p, 1, n, own), list(blank)
-		torch.OK(dist.Gather(x, out, ranks[root], g))
+		torch.OK(dist.Gather(l.Rank, x, out, ranks[root], g))
 		for block, y := range out {
 			l.holdsOver(c.name+": gather", y, func(rank, row, col int) int {
 				if rank == root {
@@ -245,13 +245,13 @@ func TestCollectivesOverSIPs(t *testing.T) {
 				return -1
 			})
 		}
-		torch.OK(dist.Scatter(x, in, ranks[root], g))
+		torch.OK(dist.Scatter(l.Rank, x, in, ranks[root], g))
 		l.holdsOver(c.name+": scatter", x, func(rank, _, col int) int { return own(root, rank, col) })
 
 		x, y = l.over(c.p, 1, n, own), l.over(c.p, 1, n, func(int, int, int) int { return -1 })
-		works := torch.Must(dist.BatchISendIRecv([]torch.P2POp{
-			{Kind: torch.Sends, Tensor: x, Rank: ranks[0], Peer: ranks[root], Group: g},
-			{Kind: torch.Recvs, Tensor: y, Rank: ranks[root], Peer: ranks[0], Group: g},
+		works := torch.Must(dist.BatchISendIRecv(l.Rank, []dist.P2POp{
+			{Kind: dist.Sends, Tensor: x, Rank: ranks[0], Peer: ranks[root], Group: g},
+			{Kind: dist.Recvs, Tensor: y, Rank: ranks[root], Peer: ranks[0], Group: g},
 		}))
 		torch.OK(errors.Join(works[0].Wait(), works[1].Wait()))
 		l.holdsOver(c.name+": a message", y, func(rank, row, col int) int {
@@ -266,8 +266,7 @@ func TestCollectivesOverSIPs(t *testing.T) {
 // The addends of all SIPs are summed, and are copies afterwards.
 func TestAllReduceOfAddendsOverSIPs(t *testing.T) {
 	l := newLab(t, torch.Options{Topology: system(t, "ring6", "system.sips.count=2", "sip.cube_mesh.w=2", "sip.cube_mesh.h=1", "cube.pe_layout.pe_per_corner=1"), Threads: 1})
-	dist := l.Distributed()
-	torch.OK(dist.InitProcessGroup("ahbm"))
+	torch.OK(dist.InitProcessGroup(l.Rank, "ahbm"))
 	x := l.tensor(count(0, 7), torch.F32, torch.DPPolicy{SIP: torch.Partial, Cube: torch.Partial, PE: torch.Partial})
 	l.launch("add", func(t *tl.PE, x tl.Ptr) {
 		t.Store(x, t.Load(x, tl.Shape{7}, tl.F32).Add(float64(t.Rank())))
@@ -277,7 +276,7 @@ func TestAllReduceOfAddendsOverSIPs(t *testing.T) {
 		want[i] = i + 16*15/2
 	}
 	l.holds("addends", x, want)
-	torch.OK(dist.AllReduce(x, torch.SUM))
+	torch.OK(dist.AllReduce(l.Rank, x, dist.SUM))
 	torch.OK(l.Check("copies", x, want))
 	if !l.Checks().OK() || l.Checks()[0].Elems != 16*7 {
 		t.Errorf("checks %+v", l.Checks())
@@ -306,9 +305,9 @@ func TestKernelsOverSIPs(t *testing.T) {
 // Under Spawn a rank is a SIP, and two ranks cannot both bring all SIPs.
 func TestTensorsOverSIPsUnderSpawn(t *testing.T) {
 	for _, on := range []torch.Placement{torch.On(0, 128), torch.DPPolicy{SIP: torch.RowWise, NumCubes: 1, NumPEs: 1}} {
-		_, err := spawn(t, 2, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
-			x := torch.Must(ctx.Zeros(torch.F32, torch.Shape{4}, on))
-			return errors.Join(ctx.Check("x", x, fill(0, 4)), dist.AllReduce(x, torch.SUM))
+		_, err := spawn(t, 2, func(r *torch.Rank) error {
+			x := torch.Must(r.Zeros(torch.F32, torch.Shape{4}, on))
+			return errors.Join(r.Check("x", x, fill(0, 4)), dist.AllReduce(r, x, dist.SUM))
 		})
 		says(t, fmt.Sprint(on), err, "ranks 0, 1: all_reduce 1 of the default group: two ranks are on sip0.cube0.pe0, since tensor 2 [4] f32 lies over SIPs 0 to 1: under Spawn a rank is a SIP: lay the tensor out on the device of its rank, or call the collective in a program without Spawn")
 	}

@@ -9,12 +9,13 @@ import (
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/topology"
 	"github.com/kernbench/kernbench/torch"
+	"github.com/kernbench/kernbench/torch/dist"
 )
 
 // system is a topology by name, with changes.
 func system(t testing.TB, name string, sets ...string) *topology.Graph {
 	t.Helper()
-	spec, err := topology.Load(name, sets...)
+	spec, err := topology.Load(t.Context(), name, sets...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -26,24 +27,23 @@ func system(t testing.TB, name string, sets ...string) *topology.Graph {
 }
 
 // worker is what Spawn runs, with the default group made.
-type worker func(rank int, ctx *torch.Context, dist *torch.Distributed) error
+type worker func(r *torch.Rank) error
 
 // spawn runs workers on a machine of as many SIPs.
 func spawn(t *testing.T, n int, run worker) (*lab, error) {
 	t.Helper()
 	l := newLab(t, torch.Options{Topology: system(t, "ring6", fmt.Sprintf("system.sips.count=%d", n))})
-	return l, l.Spawn(func(rank int, ctx *torch.Context) error {
-		dist := ctx.Distributed()
-		if err := dist.InitProcessGroup("ahbm"); err != nil {
+	return l, l.Spawn(func(r *torch.Rank) error {
+		if err := dist.InitProcessGroup(r, "ahbm"); err != nil {
 			return err
 		}
-		return run(rank, ctx, dist)
+		return run(r)
 	}, n)
 }
 
 // full is a tensor of n times v on one PE of the rank's device.
-func full(ctx *torch.Context, v, n int) *torch.Tensor {
-	x, err := ctx.Full(float64(v), torch.F32, torch.Shape{n})
+func full(r *torch.Rank, v, n int) *torch.Tensor {
+	x, err := r.Full(float64(v), torch.F32, torch.Shape{n})
 	if err != nil {
 		panic(err)
 	}
@@ -74,13 +74,13 @@ func blames(t *testing.T, err error, ranks []int, texts ...string) {
 func TestAWorkerThatFailsIsTheOnlyOneNamed(t *testing.T) {
 	boom := errors.New("boom")
 	stopped := 0
-	_, err := spawn(t, 4, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
+	_, err := spawn(t, 4, func(r *torch.Rank) error {
 		defer func() { stopped++ }()
-		if rank == 2 {
+		if r.Rank() == 2 {
 			return boom
 		}
-		x := full(ctx, 1, 8)
-		if err := dist.AllReduce(x, torch.SUM); err != nil {
+		x := full(r, 1, 8)
+		if err := dist.AllReduce(r, x, dist.SUM); err != nil {
 			return err
 		}
 		_, err := x.Numpy()
@@ -93,11 +93,11 @@ func TestAWorkerThatFailsIsTheOnlyOneNamed(t *testing.T) {
 }
 
 func TestAWorkerThatPanicsIsTheOnlyOneNamed(t *testing.T) {
-	_, err := spawn(t, 3, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
-		if rank == 1 {
+	_, err := spawn(t, 3, func(r *torch.Rank) error {
+		if r.Rank() == 1 {
 			panic("out of ideas")
 		}
-		return dist.Barrier()
+		return dist.Barrier(r)
 	})
 	blames(t, err, []int{1}, "out of ideas")
 	var panicked *torch.HostPanic
@@ -108,12 +108,12 @@ func TestAWorkerThatPanicsIsTheOnlyOneNamed(t *testing.T) {
 
 func TestAWorkerThatReturnsEarlyIsTheOnlyOneNamed(t *testing.T) {
 	for _, waits := range []bool{false, true} {
-		_, err := spawn(t, 4, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
-			x := full(ctx, 1, 8)
-			if rank == 3 {
+		_, err := spawn(t, 4, func(r *torch.Rank) error {
+			x := full(r, 1, 8)
+			if r.Rank() == 3 {
 				return nil
 			}
-			if err := dist.AllReduce(x, torch.SUM); err != nil || !waits {
+			if err := dist.AllReduce(r, x, dist.SUM); err != nil || !waits {
 				return err
 			}
 			_, err := x.Numpy()
@@ -124,41 +124,41 @@ func TestAWorkerThatReturnsEarlyIsTheOnlyOneNamed(t *testing.T) {
 }
 
 func TestAKernelThatFailsNamesItsRank(t *testing.T) {
-	_, err := spawn(t, 3, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
-		x := full(ctx, 1, 8)
-		_, err := ctx.Launch("half", func(t *tl.PE, x tl.Ptr, rank int) {
+	_, err := spawn(t, 3, func(r *torch.Rank) error {
+		x := full(r, 1, 8)
+		_, err := r.Launch("half", func(t *tl.PE, x tl.Ptr, rank int) {
 			if rank == 1 {
 				t.Load(x, tl.Shape{1 << 30}, tl.F32)
 			}
-		}, x, rank)
+		}, x, r.Rank())
 		if err != nil {
 			return err
 		}
-		return dist.AllReduce(x, torch.SUM)
+		return dist.AllReduce(r, x, dist.SUM)
 	})
 	blames(t, err, []int{1}, "launch half: ", "spawn_test.go")
 }
 
 func TestRanksThatWaitForEachOtherAreNamed(t *testing.T) {
-	_, err := spawn(t, 3, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
-		a, err := dist.NewGroup([]int{0, 1})
+	_, err := spawn(t, 3, func(r *torch.Rank) error {
+		a, err := dist.NewGroup(r, []int{0, 1})
 		if err != nil {
 			return err
 		}
-		b, err := dist.NewGroup([]int{0, 1})
+		b, err := dist.NewGroup(r, []int{0, 1})
 		if err != nil {
 			return err
 		}
-		if rank == 2 {
+		if r.Rank() == 2 {
 			return nil
 		}
-		x := full(ctx, 1, 8)
+		x := full(r, 1, 8)
 		first, second := a, b
-		if rank == 1 {
+		if r.Rank() == 1 {
 			first, second = b, a
 		}
-		for _, g := range []*torch.Group{first, second} {
-			if err := dist.AllReduce(x, torch.SUM, g); err != nil {
+		for _, g := range []*dist.Group{first, second} {
+			if err := dist.AllReduce(r, x, dist.SUM, g); err != nil {
 				return err
 			}
 		}
@@ -172,41 +172,41 @@ func TestRanksThatWaitForEachOtherAreNamed(t *testing.T) {
 func TestMismatchedCallsNameTheRanks(t *testing.T) {
 	tests := []struct {
 		name  string
-		odd   func(ctx *torch.Context, dist *torch.Distributed, x *torch.Tensor) error
+		odd   func(r *torch.Rank, x *torch.Tensor) error
 		texts []string
 	}{
-		{"size", func(ctx *torch.Context, dist *torch.Distributed, _ *torch.Tensor) error {
-			return dist.AllReduce(full(ctx, 1, 9), torch.SUM)
+		{"size", func(r *torch.Rank, _ *torch.Tensor) error {
+			return dist.AllReduce(r, full(r, 1, 9), dist.SUM)
 		}, []string{"rank 2: all_reduce of f32 [9], sum (spawn_test.go:"}},
-		{"dtype", func(ctx *torch.Context, dist *torch.Distributed, _ *torch.Tensor) error {
-			x, err := ctx.Zeros(torch.F16, torch.Shape{8})
+		{"dtype", func(r *torch.Rank, _ *torch.Tensor) error {
+			x, err := r.Zeros(torch.F16, torch.Shape{8})
 			if err != nil {
 				return err
 			}
-			return dist.AllReduce(x, torch.SUM)
+			return dist.AllReduce(r, x, dist.SUM)
 		}, []string{"rank 2: all_reduce of f16 [8], sum"}},
-		{"op", func(_ *torch.Context, dist *torch.Distributed, x *torch.Tensor) error {
-			return dist.AllReduce(x, torch.MAX)
+		{"op", func(r *torch.Rank, x *torch.Tensor) error {
+			return dist.AllReduce(r, x, dist.MAX)
 		}, []string{"rank 2: all_reduce of f32 [8], max"}},
-		{"call", func(_ *torch.Context, dist *torch.Distributed, x *torch.Tensor) error {
-			return dist.Broadcast(x, 0)
+		{"call", func(r *torch.Rank, x *torch.Tensor) error {
+			return dist.Broadcast(r, x, 0)
 		}, []string{"rank 2: broadcast of f32 [8], root 0"}},
-		{"layout", func(ctx *torch.Context, dist *torch.Distributed, _ *torch.Tensor) error {
-			x, err := ctx.Zeros(torch.F32, torch.Shape{8}, torch.DPPolicy{PE: torch.RowWise, NumCubes: 1, NumPEs: 2})
+		{"layout", func(r *torch.Rank, _ *torch.Tensor) error {
+			x, err := r.Zeros(torch.F32, torch.Shape{8}, torch.DPPolicy{PE: torch.RowWise, NumCubes: 1, NumPEs: 2})
 			if err != nil {
 				return err
 			}
-			return dist.AllReduce(x, torch.SUM)
+			return dist.AllReduce(r, x, dist.SUM)
 		}, []string{"rank 2: all_reduce of f32 [8] in 2 parts of [4], sum"}},
 	}
 	for _, c := range tests {
 		t.Run(c.name, func(t *testing.T) {
-			_, err := spawn(t, 4, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
-				x := full(ctx, 1, 8)
-				if rank == 2 {
-					torch.OK(c.odd(ctx, dist, x))
+			_, err := spawn(t, 4, func(r *torch.Rank) error {
+				x := full(r, 1, 8)
+				if r.Rank() == 2 {
+					torch.OK(c.odd(r, x))
 				} else {
-					torch.OK(dist.AllReduce(x, torch.SUM))
+					torch.OK(dist.AllReduce(r, x, dist.SUM))
 				}
 				_, err := x.Numpy()
 				return err
@@ -218,23 +218,23 @@ func TestMismatchedCallsNameTheRanks(t *testing.T) {
 
 func TestWorkersShareOneClock(t *testing.T) {
 	var times [2]torch.Time
-	_, err := spawn(t, 2, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
-		x := full(ctx, 1, 8)
-		if rank == 0 { // alone
+	_, err := spawn(t, 2, func(r *torch.Rank) error {
+		x := full(r, 1, 8)
+		if r.Rank() == 0 { // alone
 			for range 3 {
 				if _, err := x.Numpy(); err != nil {
 					return err
 				}
 			}
 		}
-		w, err := dist.BarrierAsync()
+		w, err := dist.BarrierAsync(r)
 		if err != nil {
 			return err
 		}
 		if err := w.Wait(); err != nil {
 			return err
 		}
-		times[rank] = ctx.Now()
+		times[r.Rank()] = r.Now()
 		return nil
 	})
 	if err != nil || times[0] != times[1] || times[0] == 0 {
@@ -243,23 +243,22 @@ func TestWorkersShareOneClock(t *testing.T) {
 }
 
 func TestSpawnAgainAfterAFailure(t *testing.T) {
-	l, err := spawn(t, 2, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
-		if rank == 0 {
+	l, err := spawn(t, 2, func(r *torch.Rank) error {
+		if r.Rank() == 0 {
 			return errors.New("first")
 		}
-		return dist.AllReduce(full(ctx, 1, 8), torch.SUM)
+		return dist.AllReduce(r, full(r, 1, 8), dist.SUM)
 	})
 	blames(t, err, []int{0})
-	err = l.Spawn(func(rank int, ctx *torch.Context) error {
-		dist := ctx.Distributed()
-		if err := dist.InitProcessGroup("ahbm"); err != nil {
+	err = l.Spawn(func(r *torch.Rank) error {
+		if err := dist.InitProcessGroup(r, "ahbm"); err != nil {
 			return err
 		}
-		x := full(ctx, rank+1, 8)
-		if err := dist.AllReduce(x, torch.SUM); err != nil {
+		x := full(r, r.Rank()+1, 8)
+		if err := dist.AllReduce(r, x, dist.SUM); err != nil {
 			return err
 		}
-		return ctx.Check("sum", x, fill(3, 8))
+		return r.Check("sum", x, fill(3, 8))
 	}, 2)
 	if err != nil || !l.Checks().OK() || len(l.Checks()) != 2 {
 		t.Errorf("error %v, checks %+v", err, l.Checks())
@@ -270,14 +269,14 @@ func TestSpawnAgainAfterAFailure(t *testing.T) {
 // the rank that failed is the one that counts, whatever the others do after it.
 func TestAWorkerThatIsStoppedWhilePrinting(t *testing.T) {
 	texts := make([]string, 3)
-	_, err := spawn(t, 3, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
-		if rank == 2 {
+	_, err := spawn(t, 3, func(r *torch.Rank) error {
+		if r.Rank() == 2 {
 			return errors.New("no data")
 		}
-		x := full(ctx, 1, 4)
-		torch.OK(dist.AllReduce(x, torch.SUM))
-		texts[rank] = fmt.Sprint(x)
-		torch.Must(ctx.Full(1, torch.F32, torch.Shape{4}))
+		x := full(r, 1, 4)
+		torch.OK(dist.AllReduce(r, x, dist.SUM))
+		texts[r.Rank()] = fmt.Sprint(x)
+		torch.Must(r.Full(1, torch.F32, torch.Shape{4}))
 		return nil
 	})
 	blames(t, err, []int{2}, "rank 2: no data")
@@ -293,12 +292,11 @@ func TestGridOfSIPs(t *testing.T) {
 	times := map[string]torch.Time{}
 	for name, sets := range map[string][]string{"2x3": nil, "3x2": {"system.sips.w=3", "system.sips.h=2"}} {
 		l := newLab(t, torch.Options{Topology: system(t, "torus2x3", sets...), NoData: true})
-		torch.OK(l.Spawn(func(rank int, ctx *torch.Context) error {
-			dist := ctx.Distributed()
-			torch.OK(dist.InitProcessGroup("ahbm", torch.Algorithm("torus")))
-			return dist.AllReduce(torch.Must(ctx.Zeros(torch.F16, torch.Shape{1 << 16})), torch.SUM)
+		torch.OK(l.Spawn(func(r *torch.Rank) error {
+			torch.OK(dist.InitProcessGroup(r, "ahbm", dist.Algorithm("torus")))
+			return dist.AllReduce(r, torch.Must(r.Zeros(torch.F16, torch.Shape{1 << 16})), dist.SUM)
 		}, 6))
-		times[name] = l.Collective.Crit
+		times[name] = l.Last().Crit
 	}
 	if a, b := times["2x3"], times["3x2"]; a > b+b/5 || b > a+a/5 {
 		t.Errorf("128 KiB take %v on a torus of 2x3 and %v on one of 3x2: want about the same", a, b)
@@ -307,7 +305,7 @@ func TestGridOfSIPs(t *testing.T) {
 
 func TestChunksLargerThanAQueueAreRefused(t *testing.T) {
 	l := newLab(t, torch.Options{})
-	err := l.Distributed().InitProcessGroup("ahbm", func(o *torch.GroupOptions) { o.ChunkBytes = 64 << 10 })
+	err := dist.InitProcessGroup(l.Rank, "ahbm", func(o *dist.GroupOptions) { o.ChunkBytes = 64 << 10 })
 	says(t, "error", err, "InitProcessGroup: chunks of 64KiB, and a queue has 4 slots of 4KiB: lower ccl's chunk_bytes to 16KiB")
 }
 

@@ -34,7 +34,7 @@ func TestBadKernelsStopWithOneError(t *testing.T) {
 		says   []string
 	}{
 		{"wrong shape", func(t *tl.PE, x tl.Ptr) {
-			t.Dot(t.Zeros(tl.Shape{4, 5}, tl.F16), t.Zeros(tl.Shape{4, 5}, tl.F16))
+			t.Zeros(tl.Shape{4, 5}, tl.F16).Dot(t.Zeros(tl.Shape{4, 5}, tl.F16))
 		}, is[*tl.Error], []string{"kernel bad on sip0.cube0.pe0", "Dot([4 5] f16, [4 5] f16)", "stop_test.go:"}},
 		{"unknown port", func(t *tl.PE, x tl.Ptr) {
 			t.Send(tl.North, t.Zeros(vec, tl.F16))
@@ -59,7 +59,7 @@ func TestBadKernelsStopWithOneError(t *testing.T) {
 		}, is[*sim.TimeLimit], []string{"20000ns"}},
 		{"panic", func(t *tl.PE, x tl.Ptr) {
 			panic("oops")
-		}, is[*sim.PanicError], []string{"launch bad: kernel bad on sip0.cube0.pe0: panic at stop_test.go:60: oops"}},
+		}, is[*sim.PanicError], []string{"launch bad: kernel bad on sip0.cube0.pe0: panic at stop_test.go:61: oops"}},
 		{"endless pointers", func(t *tl.PE, x tl.Ptr) {
 			for !release.Load() {
 				x.Add(1)

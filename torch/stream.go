@@ -49,7 +49,7 @@ type operation struct {
 	places  map[*stream]place // also in the calls of its group, of a collective of workers
 	calls   *stream           // the calls of its group, of a collective of workers
 	partial bool              // some rank has yet to call it
-	forming []*worker         // these ranks, of the workers
+	forming []*Rank           // these ranks, of the workers
 	message bool              // between two ranks: asynchronous, and sent with others
 	send    func(done sim.Event) error
 	begin   func(done sim.Event) error
@@ -76,6 +76,7 @@ type operation struct {
 	state   opState
 	started bool                     // on the machine
 	entered map[*stream]simtime.Time // when it came to the front of each, of a collective
+	stats   Stats                    // of a collective that has ended
 	number  int                      // by which events know it
 	left    int                      // events until it ends
 	waiters []*sim.Proc
@@ -95,37 +96,36 @@ const (
 const ahead = 64
 
 // newOperation returns an operation of the calling rank's stream.
-func (c *Context) newOperation(name string, tensors ...*Tensor) *operation {
-	c.notCoalescing(name)
-	return &operation{name: name, streams: []*stream{&c.current.stream}, places: map[*stream]place{}, tensors: tensors}
+func (r *Rank) newOperation(name string, tensors ...*Tensor) *operation {
+	r.notCoalescing(name)
+	return &operation{name: name, streams: []*stream{&r.stream}, places: map[*stream]place{}, tensors: tensors}
 }
 
 // notCoalescing checks that the worker is not within Coalescing, which takes collectives
 // alone.
-func (c *Context) notCoalescing(name string) {
-	w := c.current
-	refuse(w != nil && w.coalescing != nil, "Coalescing", "%s is not a collective: do it before or after", name)
+func (r *Rank) notCoalescing(name string) {
+	refuse(r.coalescing != nil, "Coalescing", "%s is not a collective: do it before or after", name)
 }
 
 // enqueue puts an operation at the end of its stream, if it has one. Later operations of
 // the stream wait for it. It never begins if a worker has failed.
-func (c *Context) enqueue(op *operation) {
-	c.notCoalescing(op.name)
-	if c.stopping {
+func (r *Rank) enqueue(op *operation) {
+	r.notCoalescing(op.name)
+	if r.stopping {
 		return
 	}
 	for _, x := range op.tensors {
 		x.uses++
 	}
 	for _, s := range op.streams {
-		c.place(op, s)
+		r.place(op, s)
 		op.hold(s)
 		for _, x := range op.tensors {
 			x.users.add(op)
 		}
 	}
-	c.wake(op)
-	c.advance(op)
+	r.wake(op)
+	r.advance(op)
 }
 
 // place puts an operation at the end of a stream.

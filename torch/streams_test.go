@@ -10,6 +10,7 @@ import (
 	"github.com/kernbench/kernbench/simtime"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/torch"
+	"github.com/kernbench/kernbench/torch/dist"
 )
 
 // steps multiplies a tensor of n elements and adds to it, n times one after the other.
@@ -28,30 +29,31 @@ func far(t *testing.T, sips int) torch.Options {
 // Nothing is waited for, and in any other order the numbers would be others.
 func TestAStreamKeepsItsOrder(t *testing.T) {
 	const n, ranks = 40, 3
-	l, err := spawn(t, ranks, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
-		x, y := full(ctx, rank, n), full(ctx, 0, n)
+	l, err := spawn(t, ranks, func(r *torch.Rank) error {
+		rank := r.Rank()
+		x, y := full(r, rank, n), full(r, 0, n)
 		launch := func(x *torch.Tensor, factor, addend int) error {
-			_, err := ctx.Launch("steps", steps, x, n, 1, factor, addend)
+			_, err := r.Launch("steps", steps, x, n, 1, factor, addend)
 			return err
 		}
 		err := errors.Join(
-			launch(x, 2, 1),                  // 2r+1: 1, 3, 5
-			dist.AllReduce(x, torch.SUM),     // 9
-			launch(x, 3, rank),               // 27+r
-			dist.Broadcast(x, 1),             // 28
-			launch(x, 1, rank),               // 28+r
-			dist.Reduce(x, 2, torch.SUM),     // 28, 29, 87
-			y.CopyFrom(fill(rank+1, n)),      // 1, 2, 3
-			launch(y, 5, 0),                  // 5, 10, 15
-			dist.AllReduce(y, torch.PRODUCT), // 750
-			launch(y, 1, rank),               // 750+r
+			launch(x, 2, 1),                    // 2r+1: 1, 3, 5
+			dist.AllReduce(r, x, dist.SUM),     // 9
+			launch(x, 3, rank),                 // 27+r
+			dist.Broadcast(r, x, 1),            // 28
+			launch(x, 1, rank),                 // 28+r
+			dist.Reduce(r, x, 2, dist.SUM),     // 28, 29, 87
+			y.CopyFrom(fill(rank+1, n)),        // 1, 2, 3
+			launch(y, 5, 0),                    // 5, 10, 15
+			dist.AllReduce(r, y, dist.PRODUCT), // 750
+			launch(y, 1, rank),                 // 750+r
 		)
 		if err != nil {
 			return err
 		}
-		z, err := ctx.Zeros(torch.F32, torch.Shape{n}, torch.On(ctx.PE(rank, 0, 5)))
+		z, err := r.Zeros(torch.F32, torch.Shape{n}, torch.On(r.PE(rank, 0, 5)))
 		return errors.Join(err, z.CopyFrom(y), launch(y, 0, 0), launch(z, 1, 1),
-			ctx.Check("x", x, fill([]int{28, 29, 87}[rank], n)), ctx.Check("y", y, fill(0, n)), ctx.Check("z", z, fill(751+rank, n)))
+			r.Check("x", x, fill([]int{28, 29, 87}[rank], n)), r.Check("y", y, fill(0, n)), r.Check("z", z, fill(751+rank, n)))
 	})
 	if err != nil || !l.Checks().OK() || len(l.Checks()) != 3*ranks {
 		t.Errorf("error %v, checks %+v", err, l.Checks())
@@ -108,34 +110,34 @@ func TestCollectivesFollowLaunches(t *testing.T) {
 	var before, after [2]*torch.Launched
 	var ended [2]torch.Time
 	l := newLab(t, far(t, 2))
-	err := l.Spawn(func(rank int, ctx *torch.Context) (err error) {
-		dist := ctx.Distributed()
-		if err := dist.InitProcessGroup("ahbm"); err != nil {
+	err := l.Spawn(func(r *torch.Rank) (err error) {
+		rank := r.Rank()
+		if err := dist.InitProcessGroup(r, "ahbm"); err != nil {
 			return err
 		}
-		x := full(ctx, rank, 8)
-		if before[rank], err = ctx.Launch("before", steps, x, 8, 1+9*rank, 1, 0); err != nil {
+		x := full(r, rank, 8)
+		if before[rank], err = r.Launch("before", steps, x, 8, 1+9*rank, 1, 0); err != nil {
 			return err
 		}
-		if err := dist.AllReduce(x, torch.SUM); err != nil {
+		if err := dist.AllReduce(r, x, dist.SUM); err != nil {
 			return err
 		}
-		if after[rank], err = ctx.Launch("after", steps, x, 8, 1, 1, 1); err != nil {
+		if after[rank], err = r.Launch("after", steps, x, 8, 1, 1, 1); err != nil {
 			return err
 		}
-		err = ctx.Synchronize()
-		ended[rank] = ctx.Now()
-		return errors.Join(err, ctx.Check("x", x, fill(2, 8)))
+		err = r.Synchronize()
+		ended[rank] = r.Now()
+		return errors.Join(err, r.Check("x", x, fill(2, 8)))
 	}, 2)
 	if err != nil || !l.Checks().OK() {
 		t.Fatalf("error %v, checks %+v", err, l.Checks())
 	}
 	slow := before[1].Start() + before[1].Crit()
-	if c := l.Collective; c.Start != slow || c.Crit == 0 {
+	if c := l.Last(); c.Start != slow || c.Crit == 0 {
 		t.Errorf("the all-reduce starts at %v, want %v, when the slower rank is there", c.Start, slow)
 	}
 	for rank, r := range after {
-		if got, want := r.Start(), l.Collective.Start+l.Collective.Crit; got != want {
+		if got, want := r.Start(), l.Last().Start+l.Last().Crit; got != want {
 			t.Errorf("rank %d goes on at %v, want %v", rank, got, want)
 		}
 		if got, want := ended[rank], r.Start()+r.Crit(); got != want {
@@ -175,20 +177,20 @@ func TestAReadDoesNotWaitForOtherWork(t *testing.T) {
 }
 
 func TestSynchronize(t *testing.T) {
-	l, err := spawn(t, 2, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
-		x := full(ctx, rank, 8)
-		w, err := dist.AllReduceAsync(x, torch.SUM)
+	l, err := spawn(t, 2, func(r *torch.Rank) error {
+		x := full(r, r.Rank(), 8)
+		w, err := dist.AllReduceAsync(r, x, dist.SUM)
 		if err != nil {
 			return err
 		}
-		if err := ctx.Synchronize(); err != nil || !w.IsCompleted() {
+		if err := r.Synchronize(); err != nil || !w.IsCompleted() {
 			return fmt.Errorf("after Synchronize: %v, completed: %v", err, w.IsCompleted())
 		}
-		began := ctx.Now()
-		if err := errors.Join(ctx.Synchronize(), w.Wait(), ctx.Synchronize()); err != nil || ctx.Now() != began {
-			return fmt.Errorf("there was nothing to wait for: %v after %v", err, ctx.Now()-began)
+		began := r.Now()
+		if err := errors.Join(r.Synchronize(), w.Wait(), r.Synchronize()); err != nil || r.Now() != began {
+			return fmt.Errorf("there was nothing to wait for: %v after %v", err, r.Now()-began)
 		}
-		return ctx.Check("x", x, fill(1, 8))
+		return r.Check("x", x, fill(1, 8))
 	})
 	if err != nil || !l.Checks().OK() {
 		t.Errorf("error %v, checks %+v", err, l.Checks())
@@ -202,17 +204,17 @@ func TestRacesBetweenRanks(t *testing.T) {
 		o.Race = true
 		l := newLab(t, o)
 		x := l.zeros(torch.F32, torch.On(0), 8)
-		err := l.Spawn(func(rank int, ctx *torch.Context) error {
-			dist := ctx.Distributed()
-			err := dist.InitProcessGroup("ahbm")
+		err := l.Spawn(func(r *torch.Rank) error {
+			rank := r.Rank()
+			err := dist.InitProcessGroup(r, "ahbm")
 			if ordered && rank == 1 {
-				err = errors.Join(err, dist.Barrier())
+				err = errors.Join(err, dist.Barrier(r))
 			}
-			_, launched := ctx.Launch("write", func(t *tl.PE, x tl.Ptr) {
+			_, launched := r.Launch("write", func(t *tl.PE, x tl.Ptr) {
 				t.Store(x, t.Full(tl.Shape{8}, tl.F32, float64(rank+1)))
-			}, x, torch.PEs(ctx.PE(rank, 0, 1)))
+			}, x, torch.PEs(r.PE(rank, 0, 1)))
 			if ordered && rank == 0 {
-				err = errors.Join(err, dist.Barrier())
+				err = errors.Join(err, dist.Barrier(r))
 			}
 			return errors.Join(err, launched)
 		}, 2)
@@ -240,19 +242,18 @@ func TestAReplayOfWorkersGivesTheSameBytes(t *testing.T) {
 	o := machines(t)(trial{})
 	o.KeepLog = true
 	l := newLab(t, o)
-	err := l.Spawn(func(rank int, ctx *torch.Context) error {
-		dist := ctx.Distributed()
-		if err := dist.InitProcessGroup("ahbm"); err != nil {
+	err := l.Spawn(func(r *torch.Rank) error {
+		if err := dist.InitProcessGroup(r, "ahbm"); err != nil {
 			return err
 		}
 		for i, algorithm := range []string{"ring", "direct", "tree", "mesh"} {
-			g, err := dist.NewGroup([]int{2, 0, 1}, torch.KeepOrder(), torch.Algorithm(algorithm))
+			g, err := dist.NewGroup(r, []int{2, 0, 1}, dist.KeepOrder(), dist.Algorithm(algorithm))
 			if err != nil {
 				return err
 			}
-			x := full(ctx, rank+i, 50)
-			_, err = ctx.Launch("steps", steps, x, 50, 2, 2, rank)
-			if err := errors.Join(err, dist.AllReduce(x, torch.SUM, g), second(x.Numpy())); err != nil {
+			x := full(r, r.Rank()+i, 50)
+			_, err = r.Launch("steps", steps, x, 50, 2, 2, r.Rank())
+			if err := errors.Join(err, dist.AllReduce(r, x, dist.SUM, g), second(x.Numpy())); err != nil {
 				return err
 			}
 		}
@@ -275,26 +276,26 @@ func TestReplayOfCollectivesCalledTogether(t *testing.T) {
 	o := machines(t)(trial{spawned: true, world: 3})
 	o.KeepLog, o.Race = true, true
 	l := newLab(t, o)
-	err := l.Spawn(func(rank int, ctx *torch.Context) error {
-		dist := ctx.Distributed()
-		torch.OK(dist.InitProcessGroup("ahbm"))
-		x, y := full(ctx, rank, 51), torch.Must(ctx.Full(float64(rank+1), torch.F32, torch.Shape{51}, torch.On(ctx.PE(rank, 1, 1))))
+	err := l.Spawn(func(r *torch.Rank) error {
+		rank := r.Rank()
+		torch.OK(dist.InitProcessGroup(r, "ahbm"))
+		x, y := full(r, rank, 51), torch.Must(r.Full(float64(rank+1), torch.F32, torch.Shape{51}, torch.On(r.PE(rank, 1, 1))))
 		for i := range 3 {
 			for _, z := range []*torch.Tensor{x, y} {
-				torch.Must(ctx.Launch("steps", steps, z, 51, 2, 2, rank+i))
+				torch.Must(r.Launch("steps", steps, z, 51, 2, 2, rank+i))
 			}
-			torch.OK(dist.AllReduceCoalesced([]*torch.Tensor{x, y}, torch.SUM))
-			torch.OK(dist.AllToAllSingle(x, x, nil, nil))
-			torch.Must(dist.BatchISendIRecv([]torch.P2POp{{Kind: torch.Sends, Tensor: x, Peer: rank}, {Kind: torch.Recvs, Tensor: y, Peer: rank}}))
+			torch.OK(dist.AllReduceCoalesced(r, []*torch.Tensor{x, y}, dist.SUM))
+			torch.OK(dist.AllToAllSingle(r, x, x, nil, nil))
+			torch.Must(dist.BatchISendIRecv(r, []dist.P2POp{{Kind: dist.Sends, Tensor: x, Peer: rank}, {Kind: dist.Recvs, Tensor: y, Peer: rank}}))
 			if rank > 0 {
-				torch.OK(dist.Send(y, rank-1, 0))
+				torch.OK(dist.Send(r, y, rank-1, 0))
 			}
 			if rank < 2 {
-				torch.OK(dist.Recv(x, torch.AnySource, 0))
+				torch.OK(dist.Recv(r, x, dist.AnySource, 0))
 			}
-			torch.Must(ctx.Launch("steps", steps, x, 51, 2, 2, rank))
+			torch.Must(r.Launch("steps", steps, x, 51, 2, 2, rank))
 		}
-		torch.OK(ctx.Synchronize())
+		torch.OK(r.Synchronize())
 		return errors.Join(second(x.Numpy()), second(y.Numpy()))
 	}, 3)
 	if err != nil {

@@ -14,9 +14,9 @@ import (
 // stuck finds who is to blame when nothing goes on although something was asked for:
 // those that returned without what others wait for; else those that wait for each
 // other; else those whose kernels do.
-func (c *Context) stuck(blame func(*worker, error), d *sim.Deadlock) {
+func (c *Context) stuck(blame func(*Rank, error), d *sim.Deadlock) {
 	found := false
-	each := func(fault func(*worker) error) {
+	each := func(fault func(*Rank) error) {
 		for _, w := range c.workers {
 			if err := fault(w); err != nil {
 				found = true
@@ -28,7 +28,7 @@ func (c *Context) stuck(blame func(*worker, error), d *sim.Deadlock) {
 		each(c.circular)
 	}
 	if !found && d != nil {
-		each(func(w *worker) error {
+		each(func(w *Rank) error {
 			if w.busy() {
 				return d
 			}
@@ -38,19 +38,19 @@ func (c *Context) stuck(blame func(*worker, error), d *sim.Deadlock) {
 }
 
 // busy reports whether an operation of a worker has begun, and has not ended.
-func (w *worker) busy() bool {
+func (w *Rank) busy() bool {
 	return slices.ContainsFunc(w.stream.ops.ops, func(op *operation) bool { return op.state == begun })
 }
 
 // owed returns the error of a worker that has returned without an operation that others have
 // called.
-func (c *Context) owed(w *worker) error {
+func (c *Context) owed(w *Rank) error {
 	if !w.returned {
 		return nil
 	}
 	for _, other := range c.workers {
 		for _, op := range other.stream.ops.ops {
-			if slices.Contains(op.forming, w) && !(op.anySource && slices.ContainsFunc(op.forming, func(w *worker) bool { return !w.returned })) {
+			if slices.Contains(op.forming, w) && !(op.anySource && slices.ContainsFunc(op.forming, func(w *Rank) bool { return !w.returned })) {
 				return fmt.Errorf("returned without %s, for which %s", op.name, c.waiting(op))
 			}
 		}
@@ -62,7 +62,7 @@ func (c *Context) owed(w *worker) error {
 // a worker's program.
 type reason struct {
 	first *operation
-	of    *worker
+	of    *Rank
 }
 
 // reasons returns what holds an operation up: those that have yet to call it wait for
@@ -98,7 +98,7 @@ func (op *operation) idle() bool {
 
 // circular returns the error of a worker whose program has an operation come first, if what
 // comes after it has to come before it as well.
-func (c *Context) circular(w *worker) error {
+func (c *Context) circular(w *Rank) error {
 	for _, other := range c.workers {
 		for _, op := range other.stream.ops.ops {
 			for _, r := range c.reasons(op) {

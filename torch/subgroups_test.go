@@ -7,36 +7,37 @@ import (
 	"testing"
 
 	"github.com/kernbench/kernbench/torch"
+	"github.com/kernbench/kernbench/torch/dist"
 )
 
 // Ranks of a group are sorted, unless their order is kept: that is the order of blocks.
 func TestOrderOfAGroup(t *testing.T) {
 	for _, c := range []struct {
-		opts []torch.GroupOption
+		opts []dist.GroupOption
 		want []int // ranks, in the order of the group
 	}{
 		{nil, []int{0, 2, 3, 4, 6}},
-		{[]torch.GroupOption{torch.KeepOrder()}, []int{4, 0, 6, 3, 2}},
+		{[]dist.GroupOption{dist.KeepOrder()}, []int{4, 0, 6, 3, 2}},
 	} {
 		ranks := []int{4, 0, 6, 3, 2}
-		l, err := spawn(t, 7, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
-			g, err := dist.NewGroup(ranks, c.opts...)
+		l, err := spawn(t, 7, func(self *torch.Rank) error {
+			g, err := dist.NewGroup(self, ranks, c.opts...)
 			if err != nil {
 				return err
 			}
-			if got, want := fmt.Sprint(g.Ranks(), dist.GetRank(g)), fmt.Sprint(c.want, slices.Index(c.want, rank)); got != want {
+			if got, want := fmt.Sprint(g.Ranks(), dist.GetRank(self, g)), fmt.Sprint(c.want, slices.Index(c.want, self.Rank())); got != want {
 				return fmt.Errorf("ranks and own rank %s, want %s", got, want)
 			}
-			if dist.GetRank(g) < 0 {
+			if dist.GetRank(self, g) < 0 {
 				return nil
 			}
-			y := full(ctx, 0, 15)
-			err = dist.AllGatherIntoTensor(y, full(ctx, rank, 3), g)
+			y := full(self, 0, 15)
+			err = dist.AllGatherIntoTensor(self, y, full(self, self.Rank(), 3), g)
 			var want []int
 			for _, r := range c.want {
 				want = append(want, r, r, r)
 			}
-			return errors.Join(err, ctx.Check("y", y, want))
+			return errors.Join(err, self.Check("y", y, want))
 		})
 		if err != nil || !l.Checks().OK() || len(l.Checks()) != 5 {
 			t.Errorf("error %v, checks %+v", err, l.Checks())
@@ -49,10 +50,10 @@ func TestOrderOfAGroup(t *testing.T) {
 
 // A group made of a group whose order is kept is sorted all the same.
 func TestKeepOrderIsNotInherited(t *testing.T) {
-	_, err := spawn(t, 3, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
-		torch.OK(dist.DestroyProcessGroup())
-		torch.OK(dist.InitProcessGroup("ahbm", torch.KeepOrder()))
-		g, err := dist.NewGroup([]int{2, 0})
+	_, err := spawn(t, 3, func(r *torch.Rank) error {
+		torch.OK(dist.DestroyProcessGroup(r))
+		torch.OK(dist.InitProcessGroup(r, "ahbm", dist.KeepOrder()))
+		g, err := dist.NewGroup(r, []int{2, 0})
 		if err == nil && !slices.Equal(g.Ranks(), []int{0, 2}) {
 			err = fmt.Errorf("ranks %v", g.Ranks())
 		}
@@ -64,17 +65,18 @@ func TestKeepOrderIsNotInherited(t *testing.T) {
 }
 
 func TestNewSubgroups(t *testing.T) {
-	l, err := spawn(t, 6, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
-		own, all, err := dist.NewSubgroups(3)
+	l, err := spawn(t, 6, func(r *torch.Rank) error {
+		rank := r.Rank()
+		own, all, err := dist.NewSubgroups(r, 3)
 		if err != nil {
 			return err
 		}
-		if got, want := fmt.Sprint(all, own == all[rank/3], dist.GetRank(own)), fmt.Sprint("[group 1 of ranks [0 1 2] group 2 of ranks [3 4 5]] true ", rank%3); got != want {
+		if got, want := fmt.Sprint(all, own == all[rank/3], dist.GetRank(r, own)), fmt.Sprint("[group 1 of ranks [0 1 2] group 2 of ranks [3 4 5]] true ", rank%3); got != want {
 			return fmt.Errorf("got %s, want %s", got, want)
 		}
-		x := full(ctx, rank, 5)
-		err = dist.AllReduce(x, torch.SUM, own)
-		return errors.Join(err, ctx.Check("x", x, fill(3+rank/3*9, 5)))
+		x := full(r, rank, 5)
+		err = dist.AllReduce(r, x, dist.SUM, own)
+		return errors.Join(err, r.Check("x", x, fill(3+rank/3*9, 5)))
 	})
 	if err != nil || !l.Checks().OK() || len(l.Checks()) != 6 {
 		t.Errorf("error %v, checks %+v", err, l.Checks())
@@ -84,11 +86,11 @@ func TestNewSubgroups(t *testing.T) {
 // Ranks in no list get no group, and those of a list get the one of theirs.
 func TestNewSubgroupsByEnumeration(t *testing.T) {
 	var got [5]string
-	_, err := spawn(t, 5, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
-		own, all, err := dist.NewSubgroupsByEnumeration([][]int{{4, 1}, {2}})
-		got[rank] = fmt.Sprint(own != nil, len(all))
+	_, err := spawn(t, 5, func(r *torch.Rank) error {
+		own, all, err := dist.NewSubgroupsByEnumeration(r, [][]int{{4, 1}, {2}})
+		got[r.Rank()] = fmt.Sprint(own != nil, len(all))
 		if own != nil {
-			got[rank] += fmt.Sprint(" ", own, dist.GetRank(own))
+			got[r.Rank()] += fmt.Sprint(" ", own, dist.GetRank(r, own))
 		}
 		return err
 	})
@@ -101,26 +103,27 @@ func TestNewSubgroupsByEnumeration(t *testing.T) {
 // The members of a group split it without the others, by their ranks in it.
 func TestSplitGroup(t *testing.T) {
 	var got [7]string
-	l, err := spawn(t, 7, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
-		parent, err := dist.NewGroup([]int{6, 1, 5, 3, 2}, torch.Algorithm("tree"))
-		if err != nil || dist.GetRank(parent) < 0 {
+	l, err := spawn(t, 7, func(r *torch.Rank) error {
+		rank := r.Rank()
+		parent, err := dist.NewGroup(r, []int{6, 1, 5, 3, 2}, dist.Algorithm("tree"))
+		if err != nil || dist.GetRank(r, parent) < 0 {
 			return err
 		}
 		for range 2 {
-			g, err := dist.SplitGroup(parent, [][]int{{4, 0}, {1, 3}})
+			g, err := dist.SplitGroup(r, parent, [][]int{{4, 0}, {1, 3}})
 			if err != nil {
 				return err
 			}
 			if got[rank] = fmt.Sprint(g); g == nil { // rank 3 is in neither
 				continue
 			}
-			x := full(ctx, rank, 5)
-			err = errors.Join(dist.AllReduce(x, torch.SUM, g), ctx.Check("x", x, fill(7, 5)))
-			if err != nil || ctx.Collective.Algorithm != "tree" {
-				return fmt.Errorf("%w, by %s", err, ctx.Collective.Algorithm)
+			x := full(r, rank, 5)
+			err = errors.Join(dist.AllReduce(r, x, dist.SUM, g), r.Check("x", x, fill(7, 5)))
+			if err != nil || r.Last().Algorithm != "tree" {
+				return fmt.Errorf("%w, by %s", err, r.Last().Algorithm)
 			}
 		}
-		after, err := dist.SplitGroup(nil, [][]int{{0, 1, 2, 3, 4, 5, 6}})
+		after, err := dist.SplitGroup(r, nil, [][]int{{0, 1, 2, 3, 4, 5, 6}})
 		if err != nil {
 			return err
 		}
@@ -135,11 +138,11 @@ func TestSplitGroup(t *testing.T) {
 }
 
 func TestRanksOfAGroupAndOfTheWorld(t *testing.T) {
-	_, err := spawn(t, 5, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
-		g := torch.Must(dist.NewGroup([]int{4, 0, 3}, torch.KeepOrder()))
-		text := fmt.Sprint(dist.GetProcessGroupRanks(), dist.GetProcessGroupRanks(g), dist.GetGroupRank(nil, 3), dist.GetGlobalRank(nil, 3))
+	_, err := spawn(t, 5, func(self *torch.Rank) error {
+		g := torch.Must(dist.NewGroup(self, []int{4, 0, 3}, dist.KeepOrder()))
+		text := fmt.Sprint(dist.GetProcessGroupRanks(self), dist.GetProcessGroupRanks(self, g), dist.GetGroupRank(self, nil, 3), dist.GetGlobalRank(self, nil, 3))
 		for i, r := range []int{4, 0, 3} {
-			text += fmt.Sprint(" ", dist.GetGroupRank(g, r) == i && dist.GetGlobalRank(g, i) == r)
+			text += fmt.Sprint(" ", dist.GetGroupRank(self, g, r) == i && dist.GetGlobalRank(self, g, i) == r)
 		}
 		if want := "[0 1 2 3 4] [4 0 3] 3 3 true true true"; text != want {
 			return fmt.Errorf("got %s, want %s", text, want)

@@ -13,7 +13,7 @@ import (
 // Tensor is an array in the HBM of one or more PEs.
 type Tensor struct {
 	*storage
-	ctx    *Context
+	rank   *Rank  // that it belongs to
 	label  string // what it is without a name: "tensor 3", "tensor 3[2:4]"
 	given  string // name of the program's own, or none
 	name   string // as errors have it
@@ -70,7 +70,7 @@ func (pesPlacement) tensorOption() {}
 type Placement interface {
 	TensorOption
 	// place is who holds what of a tensor; op is for whom.
-	place(c *Context, op string, shape Shape) []shard
+	place(r *Rank, op string, shape Shape) []shard
 	// levels is by how many each level of the machine divides a tensor, and how.
 	levels(c *Context) []level
 }
@@ -113,14 +113,14 @@ func cuts(levels []level, shape Shape) string {
 }
 
 // place lays the tensor out on the device of the rank, or over SIPs.
-func (p DPPolicy) place(c *Context, _ string, shape Shape) (shards []shard) {
+func (p DPPolicy) place(r *Rank, _ string, shape Shape) (shards []shard) {
 	first := 0
 	if p.onDevice() {
-		first = c.current.device
+		first = r.device
 	}
-	sips, cubes, pes := c.counts()
+	sips, cubes, pes := r.counts()
 	for _, h := range p.layout(shape, sips, cubes, pes) {
-		shards = append(shards, shard{holding: h, at: c.m.ID(first+h.sip, h.cube, h.pe)})
+		shards = append(shards, shard{holding: h, at: r.m.ID(first+h.sip, h.cube, h.pe)})
 	}
 	return shards
 }
@@ -144,17 +144,17 @@ func OnEach(pes ...int) Placement { return pesPlacement{pes, Replicate} }
 
 func (p pesPlacement) levels(*Context) []level { return []level{{p.split, len(p.pes)}} }
 
-func (p pesPlacement) place(c *Context, op string, shape Shape) (shards []shard) {
+func (p pesPlacement) place(r *Rank, op string, shape Shape) (shards []shard) {
 	refuse(len(p.pes) == 0, op, "no PEs to hold the tensor")
-	for i, at := range c.peIDs(op, "", p.pes, " holds the tensor") {
-		shards = append(shards, shard{holding: undivided(shape).member(p.levels(c)[0], i), at: at})
+	for i, at := range r.peIDs(op, "", p.pes, " holds the tensor") {
+		shards = append(shards, shard{holding: undivided(shape).member(p.levels(r.Context)[0], i), at: at})
 	}
 	return shards
 }
 
 // placement returns where a tensor goes, onto the first PE of the rank's device unless
 // an option says otherwise, and its name.
-func (c *Context) placement(op string, options []TensorOption) (on Placement, name string) {
+func (r *Rank) placement(op string, options []TensorOption) (on Placement, name string) {
 	placements := 0
 	for _, option := range options {
 		switch option := option.(type) {
@@ -167,7 +167,7 @@ func (c *Context) placement(op string, options []TensorOption) (on Placement, na
 	}
 	refuse(placements > 1, op, "%d placements: give one", placements)
 	if on == nil {
-		on = On(int(c.m.ID(c.current.device, 0, 0)))
+		on = On(int(r.m.ID(r.device, 0, 0)))
 	}
 	return on, name
 }
@@ -183,17 +183,17 @@ func elems(shape []int) int {
 	return n
 }
 
-func (c *Context) allocate(op string, dtype DType, shape Shape, options []TensorOption) (*Tensor, error) {
-	if err := c.operation(op); err != nil {
+func (r *Rank) allocate(op string, dtype DType, shape Shape, options []TensorOption) (*Tensor, error) {
+	if err := r.operation(op); err != nil {
 		return nil, err
 	}
 	err := checkShape(shape)
 	refuse(err != nil, op, "%w", err)
-	placement, name := c.placement(op, options)
-	if err := c.affordPEs(op, placed(placement.levels(c))); err != nil {
+	placement, name := r.placement(op, options)
+	if err := r.affordPEs(op, placed(placement.levels(r.Context))); err != nil {
 		return nil, err
 	}
-	return c.newTensor(op, name, dtype, shape, placement.place(c, op, shape), placement.levels(c), cuts(placement.levels(c), shape))
+	return r.newTensor(op, name, dtype, shape, placement.place(r, op, shape), placement.levels(r.Context), cuts(placement.levels(r.Context), shape))
 }
 
 // maxAxes is the most axes that a tensor has. Pointers of kernels have oplog.MaxRank.
@@ -218,14 +218,14 @@ func checkShape(shape Shape) error {
 }
 
 // newTensor returns a tensor of shards that have no memory yet.
-func (c *Context) newTensor(op, name string, dtype DType, shape Shape, shards []shard, levels []level, cuts string) (*Tensor, error) {
+func (r *Rank) newTensor(op, name string, dtype DType, shape Shape, shards []shard, levels []level, cuts string) (*Tensor, error) {
 	refuse(!dtype.Valid(), op, "no such dtype: use torch.F16 to torch.U64")
-	if err := c.usePEs(op, pesOf(shards)); err != nil {
+	if err := r.usePEs(op, pesOf(shards)); err != nil {
 		return nil, err
 	}
-	c.tensors++
+	r.tensors++
 	x := &Tensor{
-		storage: &storage{}, ctx: c, label: fmt.Sprintf("tensor %d", c.tensors),
+		storage: &storage{}, rank: r, label: fmt.Sprintf("tensor %d", r.tensors),
 		shape: slices.Clone(shape), dtype: dtype, shards: shards, levels: levels, cuts: cuts, entire: true,
 	}
 	x.SetName(name)
@@ -238,7 +238,7 @@ func (c *Context) newTensor(op, name string, dtype DType, shape Shape, shards []
 
 // mapped allocates the memory of the shards and gives them addresses.
 func (x *Tensor) mapped() error {
-	c := x.ctx
+	c := x.rank
 	var segments []memory.Segment
 	for _, s := range x.shards {
 		id := c.m.PE(s.at).Memory(topology.KindHBM)
@@ -280,12 +280,12 @@ func (x *Tensor) Free() error {
 }
 
 func (x *Tensor) unmap() error {
-	x.ctx.unreserve(x.storage)
-	segments, err := x.ctx.m.Space.Unmap(x.storage.va)
+	x.rank.unreserve(x.storage)
+	segments, err := x.rank.m.Space.Unmap(x.storage.va)
 	if err != nil {
 		return err
 	}
-	return x.ctx.free(segments)
+	return x.rank.free(segments)
 }
 
 func (c *Context) free(segments []memory.Segment) (err error) {
@@ -313,8 +313,9 @@ func (x *Tensor) title() string {
 // Name returns the name that the tensor was given, "" if it was given none.
 func (x *Tensor) Name() string { return x.given }
 
-// Context returns where the tensor was made.
-func (x *Tensor) Context() *Context { return x.ctx }
+// Rank returns the rank that the tensor belongs to: the one that made it, or after Spawn,
+// when the ranks are gone, the program itself.
+func (x *Tensor) Rank() *Rank { return x.rank.acting() }
 
 // Shape returns the extents of the tensor.
 func (x *Tensor) Shape() Shape {
@@ -342,7 +343,7 @@ type Shard struct {
 // Shards returns where the tensor lies, in the order of its addresses.
 func (x *Tensor) Shards() (list []Shard) {
 	for _, s := range x.shards {
-		where := x.ctx.shard(&s)
+		where := x.rank.shard(&s)
 		if where.Bytes = int64(s.bytes); s.bytes > 0 || x.of == nil {
 			where.Offset = int64(s.va - x.base)
 		}

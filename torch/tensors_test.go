@@ -12,6 +12,7 @@ import (
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/topology"
 	"github.com/kernbench/kernbench/torch"
+	"github.com/kernbench/kernbench/torch/dist"
 )
 
 // policies is every pair of splits, over two cubes of three PEs.
@@ -181,12 +182,12 @@ func TestPartialTensors(t *testing.T) {
 
 // Addends are what they are when they are asked for, whatever is asked for after.
 func TestFullOfAPartialTensorThatIsReduced(t *testing.T) {
-	l, dist := pes(t, 4)
+	l := pes(t, 4)
 	x, err := l.Full(3, torch.F32, torch.Shape{4}, torch.DPPolicy{PE: torch.Partial, NumCubes: 1, NumPEs: 4})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := dist.AllReduce(x, torch.SUM); err != nil {
+	if err := dist.AllReduce(l.Rank, x, dist.SUM); err != nil {
 		t.Fatal(err)
 	}
 	l.holds("x", x, fill(3, 4))
@@ -326,8 +327,8 @@ func TestOutOfMemory(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.tensor(make([]int, 3<<17), torch.F32, torch.DPPolicy{PE: torch.RowWise, NumCubes: 1, NumPEs: 2}, 3<<7, 1<<10)
-	err = l.Spawn(func(rank int, ctx *torch.Context) error {
-		_, err := ctx.Full(1, torch.U8, torch.Shape{1<<20 + rank})
+	err = l.Spawn(func(r *torch.Rank) error {
+		_, err := r.Full(1, torch.U8, torch.Shape{1<<20 + r.Rank()})
 		return err
 	}, 2)
 	says(t, "of a worker", err, "rank 1: Full: tensor 5 [1048577] u8: sip1.cube0.hbm0: out of memory: asked 1048577B aligned to 256B, free 256KiB of 1MiB, largest block 256KiB; "+

@@ -78,13 +78,13 @@ func (c *Context) limit(op *operation, after Time) {
 			return
 		}
 		found := false // ranks for which there is no use in waiting
-		c.stuck(func(w *worker, err error) { found, w.err = true, err }, nil)
-		if !found && deadlock && slices.ContainsFunc(c.workers, (*worker).busy) {
+		c.stuck(func(w *Rank, err error) { found, w.fault = true, err }, nil)
+		if !found && deadlock && slices.ContainsFunc(c.workers, (*Rank).busy) {
 			return
 		}
 		for _, w := range c.workers {
 			if !found && slices.Contains(op.parties(), &w.stream) {
-				w.err = err
+				w.fault = err
 			}
 		}
 		c.abort()
@@ -99,11 +99,11 @@ func (w *Work) WaitTimeout(d time.Duration) error {
 	if w.waited || d == 0 {
 		return w.Wait()
 	}
-	if err := w.c.operation("WaitTimeout"); err != nil {
+	if err := w.rank.acting().operation("WaitTimeout"); err != nil {
 		return err
 	}
 	after := simulated("WaitTimeout", d)
-	ended, err := w.c.awaitFor(w.op, after)
+	ended, err := w.rank.acting().awaitFor(w.op, after)
 	if err == nil && !ended {
 		return w.op.late(after)
 	}
@@ -112,24 +112,24 @@ func (w *Work) WaitTimeout(d time.Duration) error {
 }
 
 // awaitFor waits for an operation, and at most for a time. It reports whether it has ended.
-func (c *Context) awaitFor(op *operation, after Time) (bool, error) {
-	w, expired := c.current, false
+func (r *Rank) awaitFor(op *operation, after Time) (bool, error) {
+	expired := false
 	if op.state == ended {
 		return true, nil
 	}
-	timer := c.m.Engine.AfterFunc(after, func() {
-		if expired = true; w.proc != nil {
-			w.proc.Wake()
+	timer := r.m.Engine.AfterFunc(after, func() {
+		if expired = true; r.proc != nil {
+			r.proc.Wake()
 		} else {
-			c.m.Engine.Pause()
+			r.m.Engine.Pause()
 		}
 	})
-	c.timed++
+	r.timed++
 	defer func() {
-		c.timed--
+		r.timed--
 		timer.Stop()
 	}()
-	err := c.awaitUnless(op, func() bool { return expired })
+	err := r.awaitUnless(op, func() bool { return expired })
 	return op.state == ended, err
 }
 
@@ -144,7 +144,7 @@ func (d *Distributed) MonitoredBarrier(timeout time.Duration, waitAllRanks bool,
 	if err != nil {
 		return err
 	}
-	refuse(d.c.current.coalescing != nil, name, "it waits, and is not coalesced with collectives")
+	refuse(d.r.coalescing != nil, name, "it waits, and is not coalesced with collectives")
 	after := simulated(name, timeout)
 	if after == 0 {
 		after = g.shared.options.Timeout
@@ -155,9 +155,9 @@ func (d *Distributed) MonitoredBarrier(timeout time.Duration, waitAllRanks bool,
 	}
 	w.waited = true // here
 	if after == 0 {
-		return d.c.await(w.op)
+		return d.r.await(w.op)
 	}
-	ended, err := d.c.awaitFor(w.op, after)
+	ended, err := d.r.awaitFor(w.op, after)
 	if err != nil || ended {
 		return err
 	}
@@ -167,12 +167,12 @@ func (d *Distributed) MonitoredBarrier(timeout time.Duration, waitAllRanks bool,
 	case g.rank > 0 && slices.Contains(missing, root):
 		missing = []int{root}
 	case g.rank > 0 || len(missing) == 0: // rank 0 will tell, or all have come
-		return d.c.await(w.op)
+		return d.r.await(w.op)
 	case !waitAllRanks:
 		missing = missing[:1]
 	}
 	late := &TimeoutError{Name: w.op.name, After: after, Missing: missing, arrival: true}
-	d.c.giveUp(w.op, fmt.Errorf("rank %d gave up: %w", d.c.current.rank, late))
+	d.r.giveUp(w.op, fmt.Errorf("rank %d gave up: %w", d.r.rank, late))
 	return late
 }
 

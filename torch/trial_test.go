@@ -10,6 +10,7 @@ import (
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/topology"
 	"github.com/kernbench/kernbench/torch"
+	"github.com/kernbench/kernbench/torch/dist"
 )
 
 // trial is one collective on one machine. What it has to give is computed here, in the
@@ -52,7 +53,7 @@ func (tr trial) String() string {
 
 // reduction is a way to combine elements.
 type reduction struct {
-	op     torch.ReduceOp
+	op     dist.ReduceOp
 	dtypes string // that it is for: "float", "int" or both
 	fold   func(x, y float64) float64
 }
@@ -64,15 +65,15 @@ func bitwise(f func(x, y int64) int64) func(x, y float64) float64 {
 }
 
 var reductions = []reduction{
-	{torch.SUM, "float int", plus},
-	{torch.PRODUCT, "float int", func(x, y float64) float64 { return x * y }},
-	{torch.MIN, "float int", func(x, y float64) float64 { return min(x, y) }},
-	{torch.MAX, "float int", func(x, y float64) float64 { return max(x, y) }},
-	{torch.AVG, "float", plus},
-	{torch.PREMUL_SUM(0.5), "float", plus},
-	{torch.BAND, "int", bitwise(func(x, y int64) int64 { return x & y })},
-	{torch.BOR, "int", bitwise(func(x, y int64) int64 { return x | y })},
-	{torch.BXOR, "int", bitwise(func(x, y int64) int64 { return x ^ y })},
+	{dist.SUM, "float int", plus},
+	{dist.PRODUCT, "float int", func(x, y float64) float64 { return x * y }},
+	{dist.MIN, "float int", func(x, y float64) float64 { return min(x, y) }},
+	{dist.MAX, "float int", func(x, y float64) float64 { return max(x, y) }},
+	{dist.AVG, "float", plus},
+	{dist.PREMUL_SUM(0.5), "float", plus},
+	{dist.BAND, "int", bitwise(func(x, y int64) int64 { return x & y })},
+	{dist.BOR, "int", bitwise(func(x, y int64) int64 { return x | y })},
+	{dist.BXOR, "int", bitwise(func(x, y int64) int64 { return x ^ y })},
 }
 
 func (r reduction) serves(d torch.DType) bool {
@@ -126,9 +127,9 @@ func (tr trial) value(rank, addend, block, i int) float64 {
 		n = 3*rank + 11*addend // what a kernel fills the addend with
 	}
 	switch {
-	case tr.reduction.op == torch.PRODUCT && n%4 == 0:
+	case tr.reduction.op == dist.PRODUCT && n%4 == 0:
 		return 2
-	case tr.reduction.op == torch.PRODUCT:
+	case tr.reduction.op == dist.PRODUCT:
 		return 1
 	case !tr.reduction.serves(torch.F32): // bitwise
 		return float64(127 - int(1)<<(n%7))
@@ -201,7 +202,7 @@ func (tr trial) reduce(block, rows int) []float64 {
 		for rank := range tr.group {
 			for addend := range tr.layout.addends {
 				v := tr.value(rank, addend, block, i)
-				if tr.reduction.op == torch.PREMUL_SUM(0.5) {
+				if tr.reduction.op == dist.PREMUL_SUM(0.5) {
 					v *= 0.5
 				}
 				all = append(all, v)
@@ -211,7 +212,7 @@ func (tr trial) reduce(block, rows int) []float64 {
 		for _, v := range all[1:] {
 			out[i] = tr.reduction.fold(out[i], v)
 		}
-		if tr.reduction.op == torch.AVG {
+		if tr.reduction.op == dist.AVG {
 			out[i] /= float64(len(tr.group)) // and not by the addends
 		}
 	}
@@ -237,9 +238,8 @@ func (tr trial) pair(from, to int) int {
 // caller is who calls the collective: a worker, or the program for all ranks.
 type caller struct {
 	trial
-	*torch.Context
-	dist *torch.Distributed
-	g    *torch.Group
+	*torch.Rank
+	g    *dist.Group
 	rank int // in the group; -1 for all
 	made int // tensors
 
@@ -265,7 +265,7 @@ func (c *caller) own(s slot) []float64 {
 func (c *caller) tensor(s slot) (*torch.Tensor, error) {
 	data, on := c.own(s), c.layout.on
 	if c.rank < 0 {
-		on = torch.On(c.dist.PEs(c.g)...)
+		on = torch.On(dist.PEs(c.Rank, c.g)...)
 	} else if data == nil {
 		return nil, nil
 	}
@@ -332,7 +332,7 @@ func (tr trial) numbers(data []float64) any {
 type call struct {
 	before, after []slot
 	sync          func(x []*torch.Tensor) error
-	async         func(x []*torch.Tensor) (*torch.Work, error)
+	async         func(x []*torch.Tensor) (*dist.Work, error)
 }
 
 // do makes the tensors, calls the collective and checks all copies of everything.
@@ -374,32 +374,33 @@ func (c *caller) do(k call) error {
 
 // run runs the trial. The options have the topology of its world.
 func (tr trial) run(o torch.Options) error {
-	ctx, err := torch.New(context.Background(), o)
+	c, err := torch.New(context.Background(), o)
 	if err != nil {
 		return err
 	}
-	defer ctx.Close()
+	self := c.Main()
+	defer self.Close()
 	if tr.spawned {
-		err = ctx.Spawn(func(rank int, ctx *torch.Context) error { return tr.rank(rank, ctx) }, tr.world)
+		err = self.Spawn(func(r *torch.Rank) error { return tr.rank(r.Rank(), r) }, tr.world)
 	} else {
-		err = tr.rank(-1, ctx)
+		err = tr.rank(-1, self)
 	}
 	if err == nil {
-		err = ctx.Synchronize()
+		err = self.Synchronize()
 	}
 	if err != nil {
 		return err
 	}
-	if used := ctx.Collective.Algorithm; used != tr.algorithm && slices.Contains(algorithms(tr.collective), tr.algorithm) {
+	if used := self.Last().Algorithm; used != tr.algorithm && slices.Contains(algorithms(tr.collective), tr.algorithm) {
 		return fmt.Errorf("done by %q", used)
 	}
-	for _, c := range ctx.Checks() {
+	for _, c := range self.Checks() {
 		if c.Wrong != "" {
 			err = errors.Join(err, fmt.Errorf("%s: %s", c.Name, c.Wrong))
 		}
 	}
 	if o.Race {
-		races, rerr := ctx.Races()
+		races, rerr := self.Races()
 		for _, r := range races {
 			err = errors.Join(err, errors.New(r))
 		}
@@ -409,18 +410,18 @@ func (tr trial) run(o torch.Options) error {
 }
 
 // rank is what each worker does, or the program for all ranks.
-func (tr trial) rank(rank int, ctx *torch.Context) error {
-	c := &caller{trial: tr, Context: ctx, dist: ctx.Distributed(), rank: rank}
-	if err := c.dist.InitProcessGroup("ahbm", func(o *torch.GroupOptions) { o.WorldSize = tr.world }); err != nil {
+func (tr trial) rank(rank int, r *torch.Rank) error {
+	c := &caller{trial: tr, Rank: r, rank: rank}
+	if err := dist.InitProcessGroup(c.Rank, "ahbm", func(o *dist.GroupOptions) { o.WorldSize = tr.world }); err != nil {
 		return err
 	}
-	g, err := c.dist.NewGroup(tr.group, torch.KeepOrder(), torch.Algorithm(tr.algorithm), func(o *torch.GroupOptions) { o.ChunkBytes = tr.chunk })
+	g, err := dist.NewGroup(c.Rank, tr.group, dist.KeepOrder(), dist.Algorithm(tr.algorithm), func(o *dist.GroupOptions) { o.ChunkBytes = tr.chunk })
 	if err != nil {
 		return err
 	}
 	c.g = g
 	if rank >= 0 {
-		if c.rank = c.dist.GetRank(g); c.rank != slices.Index(tr.group, rank) {
+		if c.rank = dist.GetRank(c.Rank, g); c.rank != slices.Index(tr.group, rank) {
 			return fmt.Errorf("rank %d of %v: GetRank is %d", rank, tr.group, c.rank)
 		}
 		if c.rank < 0 {

@@ -130,7 +130,7 @@ func index(dim int, text string) string {
 
 // view returns a view of a shape whose shards are those of x, each changed.
 func (x *Tensor) view(index string, shape Shape, change func(*shard)) *Tensor {
-	y := &Tensor{storage: x.storage, ctx: x.ctx, label: x.title() + index, shape: shape, dtype: x.dtype, levels: x.levels, of: x}
+	y := &Tensor{storage: x.storage, rank: x.rank, label: x.title() + index, shape: shape, dtype: x.dtype, levels: x.levels, of: x}
 	if x.of != nil {
 		y.of = x.of
 	}

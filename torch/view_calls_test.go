@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/kernbench/kernbench/torch"
+	"github.com/kernbench/kernbench/torch/dist"
 )
 
 // TestPiecesOfViewsWithThreeAxes reads boxes of [s, b, h] views, seen as matrices of s·b
@@ -47,21 +48,21 @@ func TestPiecesOfViewsWithThreeAxes(t *testing.T) {
 func TestViewsThatOverlapInOneCall(t *testing.T) {
 	for _, c := range []struct {
 		name string
-		call func(dist *torch.Distributed, a, b *torch.Tensor) error
+		call func(r *torch.Rank, a, b *torch.Tensor) error
 		want string
 	}{
-		{"coalesced", func(dist *torch.Distributed, a, b *torch.Tensor) error {
-			return dist.AllReduceCoalesced([]*torch.Tensor{a, b}, torch.SUM)
+		{"coalesced", func(r *torch.Rank, a, b *torch.Tensor) error {
+			return dist.AllReduceCoalesced(r, []*torch.Tensor{a, b}, dist.SUM)
 		}, "is used by an earlier collective of the same Coalescing, and these have no order"},
-		{"to itself", func(dist *torch.Distributed, a, b *torch.Tensor) error {
-			rank := dist.GetRank()
-			return second(dist.BatchISendIRecv([]torch.P2POp{{Kind: torch.Sends, Tensor: a, Peer: rank}, {Kind: torch.Recvs, Tensor: b, Peer: rank}}))
+		{"to itself", func(r *torch.Rank, a, b *torch.Tensor) error {
+			rank := dist.GetRank(r)
+			return second(dist.BatchISendIRecv(r, []dist.P2POp{{Kind: dist.Sends, Tensor: a, Peer: rank}, {Kind: dist.Recvs, Tensor: b, Peer: rank}}))
 		}, "which share memory: receive into memory of its own"},
 	} {
 		for shift, refused := range map[int]bool{3: true, 6: false} {
-			_, err := spawn(t, 3, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
-				x := torch.Must(ctx.FromSlice(count(0, 12), torch.I32, torch.Shape{12}))
-				return c.call(dist, x.Narrow(0, 0, 6), x.Narrow(0, shift, 6))
+			_, err := spawn(t, 3, func(r *torch.Rank) error {
+				x := torch.Must(r.FromSlice(count(0, 12), torch.I32, torch.Shape{12}))
+				return c.call(r, x.Narrow(0, 0, 6), x.Narrow(0, shift, 6))
 			})
 			if got := err != nil && strings.Contains(err.Error(), c.want); got != refused {
 				t.Errorf("%s, %d elements apart: got %v, want it refused: %v", c.name, shift, err, refused)
@@ -74,14 +75,15 @@ func TestViewsThatOverlapInOneCall(t *testing.T) {
 // received: they are copied first.
 func TestAllToAllOfViewsThatOverlap(t *testing.T) {
 	for shift := range 7 {
-		l, err := spawn(t, 3, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
-			x := torch.Must(ctx.FromSlice(count(100*rank, 12), torch.I32, torch.Shape{12}))
-			torch.OK(dist.AllToAllSingle(x.Narrow(0, 0, 6), x.Narrow(0, shift, 6), nil, nil))
+		l, err := spawn(t, 3, func(r *torch.Rank) error {
+			rank := r.Rank()
+			x := torch.Must(r.FromSlice(count(100*rank, 12), torch.I32, torch.Shape{12}))
+			torch.OK(dist.AllToAllSingle(r, x.Narrow(0, 0, 6), x.Narrow(0, shift, 6), nil, nil))
 			want := count(100*rank, 12)
 			for from := range 3 {
 				copy(want[2*from:], count(100*from+shift+2*rank, 2))
 			}
-			return ctx.Check(fmt.Sprintf("%d elements apart, rank %d", shift, rank), x, want)
+			return r.Check(fmt.Sprintf("%d elements apart, rank %d", shift, rank), x, want)
 		})
 		if err != nil || !l.Checks().OK() || len(l.Checks()) != 3 {
 			t.Errorf("%d elements apart: error %v, checks %+v", shift, err, l.Checks())
@@ -95,27 +97,27 @@ func TestOverlapsBetweenLanes(t *testing.T) {
 	const n = 20
 	for _, c := range []struct {
 		name string
-		call func(dist *torch.Distributed, a, b *torch.Tensor) error
+		call func(r *torch.Rank, a, b *torch.Tensor) error
 		want string
 	}{
-		{"to itself", func(dist *torch.Distributed, a, b *torch.Tensor) error {
-			return second(dist.BatchISendIRecv([]torch.P2POp{{Kind: torch.Sends, Tensor: a}, {Kind: torch.Recvs, Tensor: b}}))
+		{"to itself", func(r *torch.Rank, a, b *torch.Tensor) error {
+			return second(dist.BatchISendIRecv(r, []dist.P2POp{{Kind: dist.Sends, Tensor: a}, {Kind: dist.Recvs, Tensor: b}}))
 		}, "rank 0: message from rank 0 to rank 0: tensor 1[%d:%d] [40] i32 is sent and tensor 1[%d:%d] [40] i32 received into, which share memory: receive into memory of its own"},
-		{"all to all", func(dist *torch.Distributed, a, b *torch.Tensor) error {
-			return dist.AllToAllSingle(b, a, nil, nil)
+		{"all to all", func(r *torch.Rank, a, b *torch.Tensor) error {
+			return dist.AllToAllSingle(r, b, a, nil, nil)
 		}, "rank 0: all_to_all 1 of the default group: rank 0 sends tensor 1[%d:%d] [40] i32 and receives into tensor 1[%d:%d] [40] i32, which share memory: they may do so where the block of the rank is, and nowhere else"},
 	} {
 		for _, from := range [][2]int{{n / 2, 3 * n / 2}, {3 * n / 2, n / 2}, {0, n}} {
-			_, err := spawn(t, 1, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
-				x := torch.Must(ctx.FromSlice(count(0, 4*n), torch.I32, torch.Shape{4 * n}, torch.DPPolicy{PE: torch.RowWise, NumCubes: 1, NumPEs: 4}))
-				return c.call(dist, x.Narrow(0, from[0], 2*n), x.Narrow(0, from[1], 2*n))
+			_, err := spawn(t, 1, func(r *torch.Rank) error {
+				x := torch.Must(r.FromSlice(count(0, 4*n), torch.I32, torch.Shape{4 * n}, torch.DPPolicy{PE: torch.RowWise, NumCubes: 1, NumPEs: 4}))
+				return c.call(r, x.Narrow(0, from[0], 2*n), x.Narrow(0, from[1], 2*n))
 			})
 			says(t, c.name, err, fmt.Sprintf(c.want, from[0], from[0]+2*n, from[1], from[1]+2*n))
 		}
-		l, err := spawn(t, 1, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
-			x := torch.Must(ctx.FromSlice(count(0, 4*n), torch.I32, torch.Shape{4 * n}, torch.DPPolicy{PE: torch.RowWise, NumCubes: 1, NumPEs: 4}))
-			torch.OK(errors.Join(c.call(dist, x.Narrow(0, 0, n), x.Narrow(0, n, n)), c.call(dist, x.Narrow(0, 5, n), x.Narrow(0, 5, n)), c.call(dist, x, x), ctx.Synchronize()))
-			return ctx.Check("", x, slices.Concat(count(0, n), count(0, n), count(2*n, 2*n)))
+		l, err := spawn(t, 1, func(r *torch.Rank) error {
+			x := torch.Must(r.FromSlice(count(0, 4*n), torch.I32, torch.Shape{4 * n}, torch.DPPolicy{PE: torch.RowWise, NumCubes: 1, NumPEs: 4}))
+			torch.OK(errors.Join(c.call(r, x.Narrow(0, 0, n), x.Narrow(0, n, n)), c.call(r, x.Narrow(0, 5, n), x.Narrow(0, 5, n)), c.call(r, x, x), r.Synchronize()))
+			return r.Check("", x, slices.Concat(count(0, n), count(0, n), count(2*n, 2*n)))
 		})
 		if err != nil || !l.Checks().OK() || len(l.Checks()) != 1 {
 			t.Errorf("%s of slices that do not overlap, or are the same: error %v, checks %+v", c.name, err, l.Checks())

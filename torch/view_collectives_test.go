@@ -7,6 +7,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/kernbench/kernbench/torch"
+	"github.com/kernbench/kernbench/torch/dist"
 )
 
 // Any view without gaps is reduced, and nothing else of the tensor changes.
@@ -29,21 +30,21 @@ func TestAllReduceOfAnyView(t *testing.T) {
 		length := rapid.IntRange(0, shape[dim]-start).Draw(r, "length")
 		whole := seen{of: count(0, n), shape: shape}
 		part := whole.along(dim, start, length)
-		err := l.Spawn(func(rank int, ctx *torch.Context) error {
-			dist := ctx.Distributed()
-			torch.OK(dist.InitProcessGroup("ahbm"))
-			x := torch.Must(ctx.FromSlice(count(1000*rank, n), torch.I32, shape, on))
+		err := l.Spawn(func(r *torch.Rank) error {
+			rank := r.Rank()
+			torch.OK(dist.InitProcessGroup(r, "ahbm"))
+			x := torch.Must(r.FromSlice(count(1000*rank, n), torch.I32, shape, on))
 			y := x.Narrow(dim, start, length)
 			if !y.IsContiguous() {
 				return nil
 			}
 			reduced++
-			torch.OK(dist.AllReduce(y, torch.SUM))
+			torch.OK(dist.AllReduce(r, y, dist.SUM))
 			want := count(1000*rank, n)
 			for _, e := range part {
 				want[e] = 1000*ranks*(ranks-1)/2 + ranks*e
 			}
-			return ctx.Check(fmt.Sprint("rank ", rank), x, want)
+			return r.Check(fmt.Sprint("rank ", rank), x, want)
 		}, ranks)
 		if err != nil || !l.Checks().OK() {
 			r.Fatalf("%v on %v, %d from %d on of axis %d: error %v, checks %+v", shape, on, length, start, dim, err, l.Checks())

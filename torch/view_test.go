@@ -10,6 +10,7 @@ import (
 
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/torch"
+	"github.com/kernbench/kernbench/torch/dist"
 )
 
 // The shapes and elements that PyTorch's views of arange(24).view(4, 6) have.
@@ -204,70 +205,71 @@ func TestPutIntoViews(t *testing.T) {
 // Slices of one tensor are reduced, gathered into and scattered from, each where it lies.
 func TestCollectivesOnViews(t *testing.T) {
 	const ranks, n = 3, 5
-	for name, on := range map[string]func(ctx *torch.Context, rank int) torch.Placement{
-		"one PE": func(ctx *torch.Context, rank int) torch.Placement { return torch.On(ctx.PE(rank, 0, 2)) },
-		"rows": func(*torch.Context, int) torch.Placement {
+	for name, on := range map[string]func(r *torch.Rank, rank int) torch.Placement{
+		"one PE": func(r *torch.Rank, rank int) torch.Placement { return torch.On(r.PE(rank, 0, 2)) },
+		"rows": func(*torch.Rank, int) torch.Placement {
 			return torch.DPPolicy{PE: torch.RowWise, NumCubes: 1, NumPEs: 4}
 		},
-		"copies": func(*torch.Context, int) torch.Placement { return torch.DPPolicy{NumCubes: 1, NumPEs: 2} },
+		"copies": func(*torch.Rank, int) torch.Placement { return torch.DPPolicy{NumCubes: 1, NumPEs: 2} },
 	} {
-		l, err := spawn(t, ranks, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
+		l, err := spawn(t, ranks, func(self *torch.Rank) error {
+			rank := self.Rank()
 			bucket := func(length int) *torch.Tensor {
-				return torch.Must(ctx.FromSlice(count(100*rank, length), torch.I32, torch.Shape{length}, on(ctx, rank)))
+				return torch.Must(self.FromSlice(count(100*rank, length), torch.I32, torch.Shape{length}, on(self, rank)))
 			}
 			// Reduce the middle of a bucket; the rest stays.
 			x := bucket(17)
-			torch.OK(dist.AllReduce(x.Narrow(0, 4, 9), torch.SUM))
+			torch.OK(dist.AllReduce(self, x.Narrow(0, 4, 9), dist.SUM))
 			want := count(100*rank, 17)
 			for i := 4; i < 13; i++ {
 				want[i] = 300 + 3*i
 			}
-			torch.OK(ctx.Check(name+": all_reduce", x, want))
-			torch.OK(dist.Broadcast(x.Narrow(0, 0, 4), 2))
+			torch.OK(self.Check(name+": all_reduce", x, want))
+			torch.OK(dist.Broadcast(self, x.Narrow(0, 0, 4), 2))
 			copy(want, count(200, 4))
-			torch.OK(ctx.Check(name+": broadcast", x, want))
-			torch.OK(dist.Reduce(x.Narrow(0, 13, 4), 1, torch.MAX))
+			torch.OK(self.Check(name+": broadcast", x, want))
+			torch.OK(dist.Reduce(self, x.Narrow(0, 13, 4), 1, dist.MAX))
 			if rank == 1 {
 				copy(want[13:], count(213, 4))
 			}
-			torch.OK(ctx.Check(name+": reduce", x, want))
+			torch.OK(self.Check(name+": reduce", x, want))
 
 			if name == "copies" { // parts of one tensor do not lie in one piece there
 				return nil
 			}
 			// Gather into the chunks of one tensor.
 			y := bucket(ranks * n)
-			torch.OK(dist.AllGather(y.Chunk(ranks, 0), bucket(n)))
+			torch.OK(dist.AllGather(self, y.Chunk(ranks, 0), bucket(n)))
 			all := slices.Concat(count(0, n), count(100, n), count(200, n))
-			torch.OK(ctx.Check(name+": all_gather", y, all))
+			torch.OK(self.Check(name+": all_gather", y, all))
 			// In place, as NCCL has it: the input is the rank's own chunk of the output. The
 			// chunks of ranks lie on other PEs of their devices, of which some have more.
 			z := bucket(ranks * n)
-			torch.OK(dist.AllGatherIntoTensor(z, z.Chunk(ranks, 0)[rank]))
+			torch.OK(dist.AllGatherIntoTensor(self, z, z.Chunk(ranks, 0)[rank]))
 			for r := range ranks {
 				copy(all[r*n:], count(100*r+r*n, n))
 			}
-			torch.OK(ctx.Check(name+": all_gather_into_tensor", z, all))
+			torch.OK(self.Check(name+": all_gather_into_tensor", z, all))
 			u := bucket(ranks * 8)
-			torch.OK(dist.ReduceScatterTensor(u.Chunk(ranks, 0)[rank], u, torch.SUM))
+			torch.OK(dist.ReduceScatterTensor(self, u.Chunk(ranks, 0)[rank], u, dist.SUM))
 			want = count(100*rank, ranks*8)
 			for i := rank * 8; i < rank*8+8; i++ {
 				want[i] = 300 + 3*i
 			}
-			torch.OK(ctx.Check(name+": reduce_scatter_tensor", u, want))
+			torch.OK(self.Check(name+": reduce_scatter_tensor", u, want))
 			v := bucket(n + 2)
-			torch.OK(dist.ReduceScatter(v.Narrow(0, 1, n), bucket(ranks*n).Chunk(ranks, 0), torch.SUM))
+			torch.OK(dist.ReduceScatter(self, v.Narrow(0, 1, n), bucket(ranks*n).Chunk(ranks, 0), dist.SUM))
 			want = count(100*rank, n+2)
 			for i := range n {
 				want[1+i] = 300 + 3*(rank*n+i)
 			}
-			torch.OK(ctx.Check(name+": reduce_scatter", v, want))
+			torch.OK(self.Check(name+": reduce_scatter", v, want))
 			to := bucket(ranks * n)
-			torch.OK(dist.AllToAll(to.Chunk(ranks, 0), bucket(ranks*n).Chunk(ranks, 0)))
+			torch.OK(dist.AllToAll(self, to.Chunk(ranks, 0), bucket(ranks*n).Chunk(ranks, 0)))
 			for r := range ranks {
 				copy(all[r*n:], count(100*r+rank*n, n))
 			}
-			torch.OK(ctx.Check(name+": all_to_all", to, all))
+			torch.OK(self.Check(name+": all_to_all", to, all))
 			return nil
 		})
 		if err != nil || !l.Checks().OK() {
@@ -278,10 +280,10 @@ func TestCollectivesOnViews(t *testing.T) {
 
 // Pieces that are made and reduced may be chunks of one tensor.
 func TestMakingOfChunks(t *testing.T) {
-	l, err := spawn(t, 2, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
-		x := torch.Must(ctx.Zeros(torch.I32, torch.Shape{7, 3}))
+	l, err := spawn(t, 2, func(r *torch.Rank) error {
+		x := torch.Must(r.Zeros(torch.I32, torch.Shape{7, 3}))
 		pieces := x.Chunk(3, 0)
-		torch.OK(dist.AllReduceMaking(torch.Making{Name: "fill", Room: 1024, Make: func(t *tl.PE, pe, piece int) func() bool {
+		torch.OK(dist.AllReduceMaking(r, dist.Making{Name: "fill", Room: 1024, Make: func(t *tl.PE, pe, piece int) func() bool {
 			made := false
 			return func() bool {
 				if made {
@@ -289,16 +291,16 @@ func TestMakingOfChunks(t *testing.T) {
 				}
 				rows := pieces[piece].Shape()[0]
 				to := pieces[piece].Copies(0, 0, rows, 3)[0].Ptr
-				t.Store(to, t.Full(tl.Shape{rows, 3}, tl.I32, float64(10*piece+rank)))
+				t.Store(to, t.Full(tl.Shape{rows, 3}, tl.I32, float64(10*piece+r.Rank())))
 				made = true
 				return true
 			}
-		}}, pieces, torch.SUM))
+		}}, pieces, dist.SUM))
 		overlap := misuse(func() {
-			dist.AllReduceMaking(torch.Making{Name: "fill", Make: func(*tl.PE, int, int) func() bool { return nil }}, []*torch.Tensor{pieces[0], x.Narrow(0, 2, 2)}, torch.SUM)
+			dist.AllReduceMaking(r, dist.Making{Name: "fill", Make: func(*tl.PE, int, int) func() bool { return nil }}, []*torch.Tensor{pieces[0], x.Narrow(0, 2, 2)}, dist.SUM)
 		})
-		says(t, "overlap", overlap, fmt.Sprintf("torch: Making: fill: tensor %d[0:3] [3 3] i32 is two pieces: make each a tensor of its own", rank+1))
-		return ctx.Check("", x, slices.Concat(fill(1, 9), fill(21, 9), fill(41, 3)))
+		says(t, "overlap", overlap, fmt.Sprintf("torch: Making: fill: tensor %d[0:3] [3 3] i32 is two pieces: make each a tensor of its own", r.Rank()+1))
+		return r.Check("", x, slices.Concat(fill(1, 9), fill(21, 9), fill(41, 3)))
 	})
 	if err != nil || !l.Checks().OK() {
 		t.Errorf("error %v, checks %+v", err, l.Checks())
@@ -309,11 +311,10 @@ func TestMakingOfChunks(t *testing.T) {
 // rank's vector.
 func TestViewsOfPrograms(t *testing.T) {
 	l := newLab(t, machines(t)(trial{}))
-	dist := l.Distributed()
-	torch.OK(dist.InitProcessGroup("ahbm"))
-	ws := dist.GetWorldSize()
-	x := l.tensor(count(0, ws*7), torch.I32, torch.On(dist.PEs()...), ws, 7)
-	torch.OK(dist.AllReduce(x.Narrow(1, 2, 4), torch.SUM))
+	torch.OK(dist.InitProcessGroup(l.Rank, "ahbm"))
+	ws := dist.GetWorldSize(l.Rank)
+	x := l.tensor(count(0, ws*7), torch.I32, torch.On(dist.PEs(l.Rank)...), ws, 7)
+	torch.OK(dist.AllReduce(l.Rank, x.Narrow(1, 2, 4), dist.SUM))
 	want := count(0, ws*7)
 	for i := range want {
 		if col := i % 7; col >= 2 && col < 6 {
@@ -321,22 +322,22 @@ func TestViewsOfPrograms(t *testing.T) {
 		}
 	}
 	l.holds("all_reduce", x, want)
-	torch.OK(dist.Broadcast(x.Select(1, 0).View(ws, 1), 3))
+	torch.OK(dist.Broadcast(l.Rank, x.Select(1, 0).View(ws, 1), 3))
 	for rank := range ws {
 		want[rank*7] = 21
 	}
 	l.holds("broadcast", x, want)
 	// Two ends of a message on slices of one tensor do not wait for each other.
-	works := torch.Must(dist.BatchISendIRecv([]torch.P2POp{
-		{Kind: torch.Sends, Tensor: x.Narrow(1, 0, 2), Rank: 4, Peer: 9},
-		{Kind: torch.Recvs, Tensor: x.Narrow(1, 5, 2), Rank: 4, Peer: 9},
-		{Kind: torch.Sends, Tensor: x.Narrow(1, 0, 2), Rank: 9, Peer: 4},
-		{Kind: torch.Recvs, Tensor: x.Narrow(1, 5, 2), Rank: 9, Peer: 4},
+	works := torch.Must(dist.BatchISendIRecv(l.Rank, []dist.P2POp{
+		{Kind: dist.Sends, Tensor: x.Narrow(1, 0, 2), Rank: 4, Peer: 9},
+		{Kind: dist.Recvs, Tensor: x.Narrow(1, 5, 2), Rank: 4, Peer: 9},
+		{Kind: dist.Sends, Tensor: x.Narrow(1, 0, 2), Rank: 9, Peer: 4},
+		{Kind: dist.Recvs, Tensor: x.Narrow(1, 5, 2), Rank: 9, Peer: 4},
 	}))
 	for _, w := range works {
 		torch.OK(w.Wait())
 	}
-	if got, want := l.Collective.Name, "message from rank 9 to rank 4 and 1 more"; got != want {
+	if got, want := l.Last().Name, "message from rank 9 to rank 4 and 1 more"; got != want {
 		t.Errorf("the last program is %q, want %q", got, want)
 	}
 	copy(want[4*7+5:], []int{want[9*7], want[9*7+1]})
@@ -346,14 +347,15 @@ func TestViewsOfPrograms(t *testing.T) {
 
 // A halo exchange sends and receives slices of one tensor on every rank.
 func TestMessagesOnViews(t *testing.T) {
-	l, err := spawn(t, 3, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
-		x := torch.Must(ctx.FromSlice(count(100*rank, 6*5), torch.I32, torch.Shape{6, 5}))
+	l, err := spawn(t, 3, func(r *torch.Rank) error {
+		rank := r.Rank()
+		x := torch.Must(r.FromSlice(count(100*rank, 6*5), torch.I32, torch.Shape{6, 5}))
 		next, last := (rank+1)%3, (rank+2)%3
-		works := torch.Must(dist.BatchISendIRecv([]torch.P2POp{
-			{Kind: torch.Sends, Tensor: x.Narrow(0, 4, 1), Peer: next, Tag: 1},
-			{Kind: torch.Recvs, Tensor: x.Narrow(0, 0, 1), Peer: last, Tag: 1},
-			{Kind: torch.Sends, Tensor: x.Narrow(0, 1, 1), Peer: last, Tag: 2},
-			{Kind: torch.Recvs, Tensor: x.Narrow(0, 5, 1), Peer: next, Tag: 2},
+		works := torch.Must(dist.BatchISendIRecv(r, []dist.P2POp{
+			{Kind: dist.Sends, Tensor: x.Narrow(0, 4, 1), Peer: next, Tag: 1},
+			{Kind: dist.Recvs, Tensor: x.Narrow(0, 0, 1), Peer: last, Tag: 1},
+			{Kind: dist.Sends, Tensor: x.Narrow(0, 1, 1), Peer: last, Tag: 2},
+			{Kind: dist.Recvs, Tensor: x.Narrow(0, 5, 1), Peer: next, Tag: 2},
 		}))
 		if _, err := x.Narrow(0, 2, 1).Numpy(); err != nil { // which no message writes
 			return err
@@ -366,7 +368,7 @@ func TestMessagesOnViews(t *testing.T) {
 		want := count(100*rank, 30)
 		copy(want, count(100*last+20, 5))
 		copy(want[25:], count(100*next+5, 5))
-		return ctx.Check("halo", x, want)
+		return r.Check("halo", x, want)
 	})
 	if err != nil || !l.Checks().OK() {
 		t.Errorf("error %v, checks %+v", err, l.Checks())
@@ -375,21 +377,22 @@ func TestMessagesOnViews(t *testing.T) {
 
 // The rows that ranks exchange lie on the last PE of one device and the first of another.
 func TestMessagesOnRowsOfPEs(t *testing.T) {
-	l, err := spawn(t, 3, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
-		x := torch.Must(ctx.FromSlice(count(100*rank, 8*5), torch.I32, torch.Shape{8, 5}, torch.DPPolicy{PE: torch.RowWise, NumCubes: 1, NumPEs: 3}))
+	l, err := spawn(t, 3, func(r *torch.Rank) error {
+		rank := r.Rank()
+		x := torch.Must(r.FromSlice(count(100*rank, 8*5), torch.I32, torch.Shape{8, 5}, torch.DPPolicy{PE: torch.RowWise, NumCubes: 1, NumPEs: 3}))
 		next, last := (rank+1)%3, (rank+2)%3
-		for _, w := range torch.Must(dist.BatchISendIRecv([]torch.P2POp{
-			{Kind: torch.Sends, Tensor: x.Narrow(0, 6, 1), Peer: next},
-			{Kind: torch.Recvs, Tensor: x.Narrow(0, 0, 1), Peer: last},
+		for _, w := range torch.Must(dist.BatchISendIRecv(r, []dist.P2POp{
+			{Kind: dist.Sends, Tensor: x.Narrow(0, 6, 1), Peer: next},
+			{Kind: dist.Recvs, Tensor: x.Narrow(0, 0, 1), Peer: last},
 		})) {
 			torch.OK(w.Wait())
 		}
 		// Two rows here, on one PE, are two rows there, on two.
-		torch.OK(errors.Join(dist.Send(x.Narrow(0, 3, 2), next, 1), dist.Recv(x.Narrow(0, 5, 2), last, 1)))
+		torch.OK(errors.Join(dist.Send(r, x.Narrow(0, 3, 2), next, 1), dist.Recv(r, x.Narrow(0, 5, 2), last, 1)))
 		want := count(100*rank, 40)
 		copy(want, count(100*last+30, 5))
 		copy(want[25:], count(100*last+15, 10))
-		return ctx.Check("rows", x, want)
+		return r.Check("rows", x, want)
 	})
 	if err != nil || !l.Checks().OK() {
 		t.Errorf("error %v, checks %+v", err, l.Checks())
@@ -399,9 +402,9 @@ func TestMessagesOnRowsOfPEs(t *testing.T) {
 // Both ranks receive into a slice and send the same: a dependence, and they wait for each
 // other, as they would with the tensor.
 func TestMessagesOnOneViewDepend(t *testing.T) {
-	_, err := spawn(t, 2, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
-		x := torch.Must(ctx.Zeros(torch.I32, torch.Shape{8}))
-		return errors.Join(dist.Recv(x.Narrow(0, 0, 4), 1-rank, 0), dist.Send(x.Narrow(0, 3, 4), 1-rank, 0), ctx.Synchronize())
+	_, err := spawn(t, 2, func(r *torch.Rank) error {
+		x := torch.Must(r.Zeros(torch.I32, torch.Shape{8}))
+		return errors.Join(dist.Recv(r, x.Narrow(0, 0, 4), 1-r.Rank(), 0), dist.Send(r, x.Narrow(0, 3, 4), 1-r.Rank(), 0), r.Synchronize())
 	})
 	blames(t, err, []int{0, 1}, "the ranks wait for each other", "the ranks wait for each other")
 }
@@ -444,10 +447,11 @@ func TestOrderThroughViews(t *testing.T) {
 
 // Reads of what an asynchronous collective writes are refused through all views of it.
 func TestAsyncWorkOnViews(t *testing.T) {
-	l, err := spawn(t, 2, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
-		x := torch.Must(ctx.FromSlice(count(rank, 12), torch.I32, torch.Shape{12}))
-		a := torch.Must(dist.AllReduceAsync(x.Narrow(0, 0, 4), torch.SUM))
-		b := torch.Must(dist.AllReduceAsync(x.Narrow(0, 4, 4), torch.SUM))
+	l, err := spawn(t, 2, func(r *torch.Rank) error {
+		rank := r.Rank()
+		x := torch.Must(r.FromSlice(count(rank, 12), torch.I32, torch.Shape{12}))
+		a := torch.Must(dist.AllReduceAsync(r, x.Narrow(0, 0, 4), dist.SUM))
+		b := torch.Must(dist.AllReduceAsync(r, x.Narrow(0, 4, 4), dist.SUM))
 		refused := func(y *torch.Tensor, what, by string) {
 			_, err := y.Numpy()
 			says(t, "async", err, fmt.Sprintf("Numpy of tensor %d%s i32: %s of the default group, which writes it, has not been waited for: call Wait of its Work first", rank+1, what, by))
@@ -456,12 +460,12 @@ func TestAsyncWorkOnViews(t *testing.T) {
 		refused(x.View(3, 4), " [3 4]", "all_reduce 1")
 		refused(x.Narrow(0, 3, 1), "[3:4] [1]", "all_reduce 1")
 		refused(x.Narrow(0, 7, 5), "[7:12] [5]", "all_reduce 2")
-		torch.OK(ctx.Check("the rest", x.Narrow(0, 8, 4), count(rank+8, 4)))
+		torch.OK(r.Check("the rest", x.Narrow(0, 8, 4), count(rank+8, 4)))
 		torch.OK(a.Wait())
-		torch.OK(ctx.Check("the first", x.Narrow(0, 0, 4), []int{1, 3, 5, 7}))
+		torch.OK(r.Check("the first", x.Narrow(0, 0, 4), []int{1, 3, 5, 7}))
 		refused(x, " [12]", "all_reduce 2")
 		torch.OK(b.Wait())
-		return ctx.Check("all", x, slices.Concat([]int{1, 3, 5, 7, 9, 11, 13, 15}, count(rank+8, 4)))
+		return r.Check("all", x, slices.Concat([]int{1, 3, 5, 7, 9, 11, 13, 15}, count(rank+8, 4)))
 	})
 	if err != nil || !l.Checks().OK() {
 		t.Errorf("error %v, checks %+v", err, l.Checks())
@@ -474,13 +478,13 @@ func TestLaunchesAfterWorkOnViews(t *testing.T) {
 	o := machines(t)(trial{spawned: true, world: 3})
 	o.Race = true
 	l := newLab(t, o)
-	err := l.Spawn(func(rank int, ctx *torch.Context) error {
-		dist := ctx.Distributed()
-		torch.OK(dist.InitProcessGroup("ahbm"))
-		g := torch.Must(dist.NewGroup([]int{0, 1}))
-		x := torch.Must(ctx.FromSlice(count(rank, 8), torch.I32, torch.Shape{8}))
+	err := l.Spawn(func(r *torch.Rank) error {
+		rank := r.Rank()
+		torch.OK(dist.InitProcessGroup(r, "ahbm"))
+		g := torch.Must(dist.NewGroup(r, []int{0, 1}))
+		x := torch.Must(r.FromSlice(count(rank, 8), torch.I32, torch.Shape{8}))
 		if rank == 2 { // goes on all the time, so that the machine is never at rest
-			torch.Must(ctx.Launch("long", func(t *tl.PE, x tl.Ptr) {
+			torch.Must(r.Launch("long", func(t *tl.PE, x tl.Ptr) {
 				for range 1000 {
 					t.Full(tl.Shape{64, 64}, tl.F32, 0)
 				}
@@ -488,13 +492,13 @@ func TestLaunchesAfterWorkOnViews(t *testing.T) {
 			return nil
 		}
 		tens := func(t *tl.PE, x tl.Ptr, n int) { t.Store(x, t.Load(x, tl.Shape{n}, tl.I32).Add(10)) }
-		other := torch.PEs(ctx.PE(rank, 0, 1)) // than the one that holds x
-		a := torch.Must(dist.AllReduceAsync(x.Narrow(0, 0, 4), torch.SUM, g))
-		torch.Must(ctx.Launch("tens", tens, x, 8, other))
-		b := torch.Must(dist.AllReduceAsync(x.Narrow(0, 2, 4), torch.SUM, g))
-		torch.Must(ctx.Launch("tens", tens, x.Narrow(0, 5, 2), 2, other))
+		other := torch.PEs(r.PE(rank, 0, 1)) // than the one that holds x
+		a := torch.Must(dist.AllReduceAsync(r, x.Narrow(0, 0, 4), dist.SUM, g))
+		torch.Must(r.Launch("tens", tens, x, 8, other))
+		b := torch.Must(dist.AllReduceAsync(r, x.Narrow(0, 2, 4), dist.SUM, g))
+		torch.Must(r.Launch("tens", tens, x.Narrow(0, 5, 2), 2, other))
 		torch.OK(errors.Join(a.Wait(), b.Wait()))
-		return ctx.Check("x", x, []int{11, 13, 30, 34, 29, 41, 26 + rank, 17 + rank})
+		return r.Check("x", x, []int{11, 13, 30, 34, 29, 41, 26 + rank, 17 + rank})
 	}, 3)
 	if err != nil || !l.Checks().OK() {
 		t.Errorf("error %v, checks %+v", err, l.Checks())
@@ -506,26 +510,27 @@ func TestLaunchesAfterWorkOnViews(t *testing.T) {
 
 // One row of columns lies on several PEs, with other rows between its parts.
 func TestRowsOfColumnsAreApart(t *testing.T) {
-	_, err := spawn(t, 2, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
-		x := torch.Must(ctx.FromSlice(count(0, 24), torch.I32, torch.Shape{4, 6}, torch.DPPolicy{PE: torch.ColumnWise, NumCubes: 1, NumPEs: 2}))
-		return dist.AllGatherIntoTensor(torch.Must(ctx.Zeros(torch.I32, torch.Shape{12})), x.Narrow(0, 1, 1))
+	_, err := spawn(t, 2, func(r *torch.Rank) error {
+		x := torch.Must(r.FromSlice(count(0, 24), torch.I32, torch.Shape{4, 6}, torch.DPPolicy{PE: torch.ColumnWise, NumCubes: 1, NumPEs: 2}))
+		return dist.AllGatherIntoTensor(r, torch.Must(r.Zeros(torch.I32, torch.Shape{12})), x.Narrow(0, 1, 1))
 	})
 	says(t, "one row", err, "ranks 0, 1: all_gather 1 of the default group: rank 0: a part of tensor 1[1:2] [1 6] i32 does not lie in one piece: cut it by columns, or by rows without copies, or give it to one PE, and cut all tensors of a collective alike")
 }
 
 // Collectives and messages refuse slices with gaps, and take what Contiguous makes of them.
 func TestCollectivesNeedContiguousTensors(t *testing.T) {
-	l, err := spawn(t, 2, func(rank int, ctx *torch.Context, dist *torch.Distributed) error {
-		x := torch.Must(ctx.FromSlice(count(10*rank, 12), torch.I32, torch.Shape{3, 4}))
+	l, err := spawn(t, 2, func(r *torch.Rank) error {
+		rank := r.Rank()
+		x := torch.Must(r.FromSlice(count(10*rank, 12), torch.I32, torch.Shape{3, 4}))
 		cols := x.Narrow(1, 1, 2)
-		torch.OK(ctx.Synchronize()) // both ranks have made their tensors then
+		torch.OK(r.Synchronize()) // both ranks have made their tensors then
 		name := fmt.Sprintf("tensor %d[:, 1:3] [3 2] i32 is not contiguous: give the tensor that Contiguous returns", rank+1)
 		for what, f := range map[string]func(){
-			"all_reduce": func() { dist.AllReduce(cols, torch.SUM) },
-			"broadcast":  func() { dist.Broadcast(cols, 0) },
-			"all_gather": func() { dist.AllGather([]*torch.Tensor{cols, x.Narrow(1, 0, 1)}, x) },
-			"Send":       func() { dist.Send(cols, 1-rank, 0) },
-			"Recv":       func() { dist.Recv(cols, 1-rank, 0) },
+			"all_reduce": func() { dist.AllReduce(r, cols, dist.SUM) },
+			"broadcast":  func() { dist.Broadcast(r, cols, 0) },
+			"all_gather": func() { dist.AllGather(r, []*torch.Tensor{cols, x.Narrow(1, 0, 1)}, x) },
+			"Send":       func() { dist.Send(r, cols, 1-rank, 0) },
+			"Recv":       func() { dist.Recv(r, cols, 1-rank, 0) },
 		} {
 			says(t, what, misuse(f), "torch: "+what+": "+name)
 		}
@@ -533,12 +538,12 @@ func TestCollectivesNeedContiguousTensors(t *testing.T) {
 			t.Error("Contiguous of a contiguous tensor is another")
 		}
 		y := torch.Must(cols.Contiguous())
-		torch.OK(dist.AllReduce(y, torch.SUM))
-		torch.OK(ctx.Check("sum", y, []int{12, 14, 20, 22, 28, 30}))
+		torch.OK(dist.AllReduce(r, y, dist.SUM))
+		torch.OK(r.Check("sum", y, []int{12, 14, 20, 22, 28, 30}))
 		torch.OK(cols.CopyFrom(y))
 		want := count(10*rank, 12)
 		want[1], want[2], want[5], want[6], want[9], want[10] = 12, 14, 20, 22, 28, 30
-		return errors.Join(ctx.Check("copied back", x, want), y.Free())
+		return errors.Join(r.Check("copied back", x, want), y.Free())
 	})
 	if err != nil || !l.Checks().OK() {
 		t.Errorf("error %v, checks %+v", err, l.Checks())
@@ -548,8 +553,7 @@ func TestCollectivesNeedContiguousTensors(t *testing.T) {
 // Views of a partial tensor sum its addends, and become copies with it.
 func TestViewsOfPartialTensors(t *testing.T) {
 	l := newLab(t, machines(t)(trial{}))
-	dist := l.Distributed()
-	torch.OK(dist.InitProcessGroup("ahbm"))
+	torch.OK(dist.InitProcessGroup(l.Rank, "ahbm"))
 	x := l.tensor(count(0, 10), torch.F32, torch.DPPolicy{SIP: torch.Partial, Cube: torch.Partial, PE: torch.Partial})
 	l.launch("own", func(t *tl.PE, x tl.Ptr) {
 		t.Store(x, t.Load(x, tl.Shape{10}, tl.F32).Add(float64(t.Rank())))
@@ -557,14 +561,14 @@ func TestViewsOfPartialTensors(t *testing.T) {
 	part, rows := x.Narrow(0, 2, 3), x.View(2, 5)
 	n := 24 * 23 / 2
 	l.holds("part", part, []int{n + 2, n + 3, n + 4})
-	says(t, "part", misuse(func() { dist.AllReduce(part, torch.SUM) }),
+	says(t, "part", misuse(func() { dist.AllReduce(l.Rank, part, dist.SUM) }),
 		"torch: all_reduce: tensor 1[2:5] [3] f32 is a part of a partial tensor, whose other elements would still have addends: reduce tensor 1 [10] f32")
-	torch.OK(dist.AllReduce(rows, torch.SUM))
+	torch.OK(dist.AllReduce(l.Rank, rows, dist.SUM))
 	torch.OK(errors.Join(l.Check("x", x, count(n, 10)), l.Check("part", part, count(n+2, 3)), l.Check("rows", rows, count(n, 10))))
 	if !l.Checks().OK() || l.Checks()[0].Elems != 24*10 {
 		t.Errorf("checks %+v", l.Checks())
 	}
-	torch.OK(dist.AllReduce(part, torch.SUM)) // of 24 copies
+	torch.OK(dist.AllReduce(l.Rank, part, dist.SUM)) // of 24 copies
 	l.holds("x", x.Narrow(0, 1, 5), []int{n + 1, 24 * (n + 2), 24 * (n + 3), 24 * (n + 4), n + 5})
 }
 
@@ -575,17 +579,16 @@ func TestViewsWithoutValues(t *testing.T) {
 		o := machines(t)(trial{spawned: true, world: 2})
 		o.NoData = off
 		l := newLab(t, o)
-		torch.OK(l.Spawn(func(rank int, ctx *torch.Context) error {
-			dist := ctx.Distributed()
-			torch.OK(dist.InitProcessGroup("ahbm"))
-			x := torch.Must(ctx.FromSlice(count(0, 60), torch.I32, torch.Shape{6, 10}, torch.DPPolicy{PE: torch.RowWise, NumCubes: 1, NumPEs: 2}))
+		torch.OK(l.Spawn(func(r *torch.Rank) error {
+			torch.OK(dist.InitProcessGroup(r, "ahbm"))
+			x := torch.Must(r.FromSlice(count(0, 60), torch.I32, torch.Shape{6, 10}, torch.DPPolicy{PE: torch.RowWise, NumCubes: 1, NumPEs: 2}))
 			cols := x.Narrow(1, 2, 5)
 			torch.OK(cols.CopyFrom(count(0, 30)))
-			torch.Must(ctx.Launch("tens", tens, cols, 2))
+			torch.Must(r.Launch("tens", tens, cols, 2))
 			y := torch.Must(cols.Contiguous())
-			torch.OK(dist.AllReduce(y, torch.SUM))
-			torch.OK(errors.Join(cols.CopyFrom(y), dist.AllReduce(x.Narrow(0, 1, 4), torch.SUM), ctx.Synchronize()))
-			took[i] = max(took[i], ctx.Now())
+			torch.OK(dist.AllReduce(r, y, dist.SUM))
+			torch.OK(errors.Join(cols.CopyFrom(y), dist.AllReduce(r, x.Narrow(0, 1, 4), dist.SUM), r.Synchronize()))
+			took[i] = max(took[i], r.Now())
 			if _, err := cols.Numpy(); off && !strings.HasSuffix(err.Error(), "[:, 2:7] [6 5] i32 has no values: this run was made without data") {
 				t.Errorf("a read: %v", err)
 			}

@@ -11,38 +11,37 @@ import (
 
 // await waits for an operation: a worker lets others go on meanwhile, the host drives
 // the machine.
-func (c *Context) await(op *operation) error {
-	return c.awaitUnless(op, func() bool { return false })
+func (r *Rank) await(op *operation) error {
+	return r.awaitUnless(op, func() bool { return false })
 }
 
 // awaitUnless waits for an operation, or until a condition holds. What makes it hold wakes
 // the worker, or interrupts the machine.
-func (c *Context) awaitUnless(op *operation, done func() bool) error {
-	w := c.current
-	for op.state != ended && op.failure == nil && c.err == nil && !done() {
-		if w.proc != nil {
-			op.waiters = append(op.waiters, w.proc)
-			c.park(w, op)
+func (r *Rank) awaitUnless(op *operation, done func() bool) error {
+	for op.state != ended && op.failure == nil && r.err == nil && !done() {
+		if r.proc != nil {
+			op.waiters = append(op.waiters, r.proc)
+			r.park(op)
 			continue
 		}
-		c.awaited = op
-		err := c.run()
-		if c.lost.Load() != nil {
+		r.awaited = op
+		err := r.run()
+		if r.lost.Load() != nil {
 			return err
 		}
-		if err == nil && op.state != ended && c.awaited == op && !done() {
+		if err == nil && op.state != ended && r.awaited == op && !done() {
 			hint := ""
 			if op.message {
 				hint = ": a program without Spawn gives both ends of a message, with P2POp.Rank in BatchISendIRecv"
 			}
-			c.err = misuse(op.name, "nothing is left that could end it%s", hint)
+			r.err = misuse(op.name, "nothing is left that could end it%s", hint)
 		}
-		c.awaited = nil
+		r.awaited = nil
 	}
-	if op.state == ended || op.failure != nil || c.err == nil { // or the condition holds
+	if op.state == ended || op.failure != nil || r.err == nil { // or the condition holds
 		return op.failure
 	}
-	return c.reason()
+	return r.reason()
 }
 
 // reason returns why the machine has ended, for whoever waits for it.
@@ -56,7 +55,7 @@ func (c *Context) reason() error {
 
 // kernelError returns the error of a kernel that a worker has launched, or that is part of a
 // collective of it, if one has failed.
-func (c *Context) kernelError(w *worker) error {
+func (c *Context) kernelError(w *Rank) error {
 	if op := c.guilty(); op != nil && slices.Contains(op.streams, &w.stream) {
 		return c.reason()
 	}
@@ -91,24 +90,24 @@ func (c *Context) guilty() *operation {
 }
 
 // Synchronize waits for everything that this rank has asked for.
-func (c *Context) Synchronize() error {
-	if err := c.operation("Synchronize"); err != nil {
+func (r *Rank) Synchronize() error {
+	if err := r.operation("Synchronize"); err != nil {
 		return err
 	}
-	pending := &c.current.stream.ops
+	pending := &r.stream.ops
 	for len(pending.ops) > 0 {
-		if err := c.await(pending.ops[len(pending.ops)-1]); err != nil {
+		if err := r.await(pending.ops[len(pending.ops)-1]); err != nil {
 			return err
 		}
 	}
-	for _, w := range c.current.works {
+	for _, w := range r.works {
 		w.waited = true
 	}
-	c.current.works = nil
-	if c.data != nil {
-		return c.flush()
+	r.works = nil
+	if r.data != nil {
+		return r.flush()
 	}
-	return c.err
+	return r.err
 }
 
 // flush computes the values of what has happened.
@@ -121,7 +120,7 @@ func (c *Context) flush() error {
 
 // Work is a collective that goes on while the rank does something else.
 type Work struct {
-	c      *Context
+	rank   *Rank
 	op     *operation
 	waited bool
 }
@@ -133,10 +132,10 @@ func (w *Work) Wait() error {
 	if w.waited {
 		return nil
 	}
-	if err := w.c.operation("Wait"); err != nil {
+	if err := w.rank.acting().operation("Wait"); err != nil {
 		return err
 	}
-	if err := w.c.await(w.op); err != nil {
+	if err := w.rank.acting().await(w.op); err != nil {
 		return err
 	}
 	w.waited = true
@@ -155,22 +154,32 @@ const look = 100 * simtime.Nanosecond
 // 100 ns: so that a loop until it has comes to an end.
 func (w *Work) IsCompleted() bool {
 	w.exists("IsCompleted")
-	c := w.c
+	r := w.rank.acting()
 	if w.op.state == ended {
 		w.waited = true
 	}
-	if w.waited || c.operation("IsCompleted") != nil {
+	if w.waited || r.operation("IsCompleted") != nil {
 		return w.waited
 	}
 	pause := &operation{name: "a look at " + w.op.name}
 	pause.begin = func(done sim.Event) error {
 		pause.left++
-		c.m.Engine.Post(c.Now()+look, done)
+		r.m.Engine.Post(r.Now()+look, done)
 		return nil
 	}
-	c.enqueue(pause)
-	w.waited = c.await(pause) == nil && w.op.state == ended
+	r.enqueue(pause)
+	w.waited = r.await(pause) == nil && w.op.state == ended
 	return w.waited
+}
+
+// Stats returns what the collective took. It is called after Wait. Of a message it is what the
+// program took that carried it, with others if they began at the same instant.
+func (w *Work) Stats() Stats {
+	w.exists("Stats")
+	refuse(!w.waited || w.op.state != ended, "Stats", "%s has not been waited for: call Wait first", w.op.name)
+	s := w.op.stats
+	s.Name = w.op.name
+	return s
 }
 
 // String names the collective.

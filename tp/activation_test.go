@@ -14,7 +14,7 @@ var floatTypes = []torch.DType{torch.F16, torch.BF16, torch.F32}
 // GELU and sums of ragged matrices in any layout, of large and small numbers, are those of
 // the dense reference, in every copy.
 func TestElementwise(t *testing.T) {
-	ctx := systemOf(t, 1)
+	r := systemOf(t, 1)
 	other := torch.DPPolicy{Cube: torch.RowWise, PE: torch.ColumnWise}
 	for _, dtype := range floatTypes {
 		for _, shape := range []torch.Shape{{1, 1}, {5, 13}, {3, 70}} {
@@ -22,16 +22,16 @@ func TestElementwise(t *testing.T) {
 			a, b := dense.New(shape[0], shape[1], x, dtype), dense.New(shape[0], shape[1], y, dtype)
 			for _, on := range []torch.DPPolicy{Spread, {}, other, {PE: torch.RowWise, NumCubes: 1}} {
 				name := fmt.Sprintf("of %v %v, %v", dtype, shape, on)
-				in := torch.Must(ctx.FromSlice(x, dtype, shape, on))
+				in := torch.Must(r.FromSlice(x, dtype, shape, on))
 				gelu := dense.Map(a, dense.GELU, torch.F32).Round(dtype)
-				torch.OK(ctx.CheckWithin("GELU "+name, torch.Must(GELU(ctx, "GELU", in)), gelu.V, gelu.Tolerances()))
+				torch.OK(r.CheckWithin("GELU "+name, torch.Must(GELU(r, "GELU", in)), gelu.V, gelu.Tolerances()))
 				sum := dense.Add(a, b, dtype)
-				torch.OK(ctx.CheckWithin("sum "+name, torch.Must(Add(ctx, "Add", in, torch.Must(ctx.FromSlice(y, dtype, shape, other)))), sum.V, sum.Tolerances()))
-				torch.OK(ctx.Check("x afterwards "+name, in, x))
+				torch.OK(r.CheckWithin("sum "+name, torch.Must(Add(r, "Add", in, torch.Must(r.FromSlice(y, dtype, shape, other)))), sum.V, sum.Tolerances()))
+				torch.OK(r.Check("x afterwards "+name, in, x))
 			}
 		}
 	}
-	right(t, ctx)
+	right(t, r)
 }
 
 // A gated layer and SwiGLU, however its weight is cut, are the first half of the columns as
@@ -40,8 +40,9 @@ func TestGated(t *testing.T) {
 	const rows, in, out = 10, 12, 32
 	x, w, bias := noise(rows*in, 1, 1), noise(in*2*out, 1/math.Sqrt(in), 2), noise(2*out, 1, 3)
 	for _, ranks := range []int{1, 2, 4} {
-		ctx := systemOf(t, ranks)
-		spawned(t, ctx, ranks, ranks, func(rank int, ctx *torch.Context) error {
+		r := systemOf(t, ranks)
+		spawned(t, r, ranks, ranks, func(r *torch.Rank) error {
+			rank := r.Rank()
 			for _, dtype := range floatTypes {
 				of := func(rows, cols int, data []float32) *dense.Matrix { return dense.New(rows, cols, data, dtype) }
 				h := dense.Add(dense.MatMul(of(rows, in, x), of(in, 2*out, w), 1, torch.F32), of(1, 2*out, bias), torch.F32).Round(dtype)
@@ -59,22 +60,22 @@ func TestGated(t *testing.T) {
 						if dtype == torch.F32 {
 							o.Output = &torch.DPPolicy{PE: torch.RowWise} // not where it is made
 						}
-						l := torch.Must(NewColumnParallelLinear(ctx, "up", in, 2*out, o))
+						l := torch.Must(NewColumnParallelLinear(r, "up", in, 2*out, o))
 						torch.OK(l.Load(w, bias))
 						first, n := 0, rows
 						if sequence {
 							first, n = rank*rows/ranks, rows/ranks
 						}
-						up, _, err := l.Forward(torch.Must(ctx.FromSlice(x[first*in:(first+n)*in], dtype, torch.Shape{n, in}, Activations(on))))
+						up, _, err := l.Forward(torch.Must(r.FromSlice(x[first*in:(first+n)*in], dtype, torch.Shape{n, in}, Activations(on))))
 						torch.OK(err)
 						y := torch.Must(SwiGLU("SwiGLU", l, up))
 						name := fmt.Sprintf("%v, %v, tp %d, sequence %t, rank %d", dtype, on, ranks, sequence, rank)
-						torch.OK(ctx.CheckWithin(name, y, want.V, want.Tolerances()))
+						torch.OK(r.CheckWithin(name, y, want.V, want.Tolerances()))
 					}
 				}
 			}
 			return nil
 		})
-		right(t, ctx)
+		right(t, r)
 	}
 }

@@ -12,7 +12,7 @@ import (
 // attentionBlock returns how many keys are taken in at once, and by the queries of how many
 // tokens: at most so many keys, and rows of queries, one for each head of a token, and as
 // many as TCM has room for.
-func attentionBlock(ctx *torch.Context, h attention.Heads, tokens, elem int) (queries, keys int) {
+func attentionBlock(r *torch.Rank, h attention.Heads, tokens, elem int) (queries, keys int) {
 	group := h.Query / h.KV
 	queries, keys = max(1, min(tokens, 256/group)), 128
 	for {
@@ -20,7 +20,7 @@ func attentionBlock(ctx *torch.Context, h attention.Heads, tokens, elem int) (qu
 		step := rows * (keys*(20+elem) + 8*h.Dim) // scores, exponents and weights; the output before and after
 		need := rows*h.Dim*(elem+4) + 4*2*keys*h.Dim*elem + 3*step + 64*256
 		switch {
-		case need <= tcm(ctx) || queries*keys == 1:
+		case need <= tcm(r) || queries*keys == 1:
 			return queries, keys
 		case keys >= rows && keys > 1 || queries == 1:
 			keys /= 2
@@ -36,7 +36,7 @@ func attentionBlock(ctx *torch.Context, h attention.Heads, tokens, elem int) (qu
 // tokens whole. Keys and values are first copied to every cube, and queries to the PEs
 // that work on them: each has the queries of some tokens for one KV head, or for several
 // where there are more of them than PEs.
-func DotProductAttention(ctx *torch.Context, name string, qkv *torch.Tensor, h attention.Heads) (*torch.Tensor, error) {
+func DotProductAttention(r *torch.Rank, name string, qkv *torch.Tensor, h attention.Heads) (*torch.Tensor, error) {
 	if err := h.Check(); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
@@ -53,7 +53,7 @@ func DotProductAttention(ctx *torch.Context, name string, qkv *torch.Tensor, h a
 		if i == 1 || i == 2 {
 			on = everyCube
 		}
-		x, err := ctx.Empty(qkv.DType(), torch.Shape{tokens, heads * h.Dim}, on)
+		x, err := r.Empty(qkv.DType(), torch.Shape{tokens, heads * h.Dim}, on)
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("%s: %w", name, err), local.free())
 		}
@@ -63,9 +63,9 @@ func DotProductAttention(ctx *torch.Context, name string, qkv *torch.Tensor, h a
 		}
 		col += heads * h.Dim
 	}
-	err := copyBoxes(ctx, name+" queries, keys, values", moves)
+	err := copyBoxes(r, name+" queries, keys, values", moves)
 	if err == nil {
-		err = attend(ctx, name, h, local[0], local[1], local[2], local[3])
+		err = attend(r, name, h, local[0], local[1], local[2], local[3])
 	}
 	return result(name, local[3], errors.Join(err, local[:3].free()))
 }
@@ -78,13 +78,13 @@ type unit struct {
 }
 
 // attend runs the attention, of tensors that have whole heads on each PE.
-func attend(ctx *torch.Context, name string, h attention.Heads, q, k, v, out *torch.Tensor) error {
-	spec := ctx.Topology().Spec()
+func attend(self *torch.Rank, name string, h attention.Heads, q, k, v, out *torch.Tensor) error {
+	spec := self.Topology().Spec()
 	n := spec.CubesPerSIP() * spec.PEsPerCube()
 	units := make([][]unit, n)
-	pes := count(ctx.PE(q.Shards()[0].SIP, 0, 0), n)
+	pes := count(self.PE(q.Shards()[0].SIP, 0, 0), n)
 	group, next := h.Query/h.KV, 0
-	most, keyBlock := attentionBlock(ctx, h, max(1, tl.CDiv(q.Shape()[0]*h.KV, n)), q.DType().Size())
+	most, keyBlock := attentionBlock(self, h, max(1, tl.CDiv(q.Shape()[0]*h.KV, n)), q.DType().Size())
 	for head := range h.KV {
 		for _, r := range ranges([]int{0, q.Shape()[0]}, most) {
 			pe := pes[next%n]
@@ -98,7 +98,7 @@ func attend(ctx *torch.Context, name string, h attention.Heads, q, k, v, out *to
 			next++
 		}
 	}
-	_, err := ctx.Launch(name, func(t *tl.PE) {
+	_, err := self.Launch(name, func(t *tl.PE) {
 		for _, u := range units[t.Rank()] {
 			u.run(t, h, keyBlock, q.DType())
 		}

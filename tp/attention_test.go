@@ -37,13 +37,13 @@ func TestDotProductAttention(t *testing.T) {
 		{1, attention.Heads{Query: 2, KV: 1, Dim: 4}, torch.F16, Spread},
 	} {
 		t.Run(fmt.Sprint(c.tokens, c.h, c.dtype), func(t *testing.T) {
-			ctx := systemOf(t, 1)
-			spawned(t, ctx, 1, 1, func(_ int, ctx *torch.Context) error {
+			r := systemOf(t, 1)
+			spawned(t, r, 1, 1, func(r *torch.Rank) error {
 				wide := (c.h.Query + 2*c.h.KV) * c.h.Dim
 				data := noise(c.tokens*wide, 1, 1)
 				qkv := dense.New(c.tokens, wide, data, c.dtype)
-				x := torch.Must(ctx.FromSlice(data, c.dtype, torch.Shape{c.tokens, wide}, c.on))
-				y := torch.Must(DotProductAttention(ctx, "attention", x, c.h))
+				x := torch.Must(r.FromSlice(data, c.dtype, torch.Shape{c.tokens, wide}, c.on))
+				y := torch.Must(DotProductAttention(r, "attention", x, c.h))
 				var heads []*dense.Matrix
 				for i := range c.h.Query {
 					kv := c.h.Query + i/(c.h.Query/c.h.KV)
@@ -51,9 +51,9 @@ func TestDotProductAttention(t *testing.T) {
 					heads = append(heads, dense.Attention(of(i), of(kv), of(kv+c.h.KV), 1/math.Sqrt(float64(c.h.Dim)), 0, torch.F32, c.dtype))
 				}
 				want := dense.Beside(heads...)
-				return ctx.CheckWithin("y", y, want.V, want.Tolerances())
+				return r.CheckWithin("y", y, want.V, want.Tolerances())
 			})
-			right(t, ctx)
+			right(t, r)
 		})
 	}
 }

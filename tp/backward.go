@@ -71,7 +71,7 @@ func (l *RowParallelLinear) Backward(x, dy *torch.Tensor) (dx *torch.Tensor, err
 	}
 	if err == nil && whole {
 		part := dx
-		p := &peers{ctx: l.ctx, who: l.Name + " features", group: s.tensor, size: s.tensorSize(), on: gridOf(l.o.weight())}
+		p := &peers{r: l.rank, who: l.Name + " features", group: s.tensor, size: s.tensorSize(), on: gridOf(l.o.weight())}
 		dx, err = p.run(gather(features), part)
 		err = errors.Join(err, part.Free())
 	}
@@ -125,7 +125,7 @@ func (l *Linear) nearbyWeight() (weight blockMatrix, copied stack, err error) {
 	for _, s := range weight {
 		moves = append(moves, move{s.from, corner{near, s.row, s.col}, s.rows, s.cols})
 	}
-	if near, err = orFree(near, copyBoxes(l.ctx, l.Name+" weight", moves)); err != nil {
+	if near, err = orFree(near, copyBoxes(l.rank, l.Name+" weight", moves)); err != nil {
 		return nil, nil, err
 	}
 	return stack{near}.blocks(), stack{near}, nil
@@ -143,10 +143,10 @@ func (l *Linear) accumulate(x, dy blockMatrix) (err error) {
 		}
 	}
 	p := product{x: x.transpose(), w: dy.factor(), y: l.whole(l.WeightGrad), add: add}
-	err = p.launch(l.ctx, l.Name+" weight gradient", l.o.weight())
+	err = p.launch(l.rank, l.Name+" weight gradient", l.o.weight())
 	if l.Bias != nil && err == nil {
 		p := product{w: dy.factor(), y: blockMatrix{{corner{l.BiasGrad, 0, 0}, 0, 0, 1, len(l.biased)}}, add: add}
-		err = p.launch(l.ctx, l.Name+" bias gradient", columns)
+		err = p.launch(l.rank, l.Name+" bias gradient", columns)
 	}
 	if err != nil && !add {
 		err = errors.Join(err, l.ZeroGrad())

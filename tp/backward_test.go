@@ -62,12 +62,12 @@ func (g *gradients) reference(ranks int) {
 
 // tensor makes a tensor of a box of a matrix of so many columns, with an axis for the batch
 // if there is one.
-func (g *gradients) tensor(ctx *torch.Context, values []float32, width, row, col, rows, cols int, on torch.DPPolicy) *torch.Tensor {
+func (g *gradients) tensor(r *torch.Rank, values []float32, width, row, col, rows, cols int, on torch.DPPolicy) *torch.Tensor {
 	shape := torch.Shape{rows, cols}
 	if g.batch > 0 {
 		shape = torch.Shape{rows / g.batch, g.batch, cols}
 	}
-	return torch.Must(ctx.FromSlice(cutOut(values, width, row, col, rows, cols), g.o.dtype(), shape, on))
+	return torch.Must(r.FromSlice(cutOut(values, width, row, col, rows, cols), g.o.dtype(), shape, on))
 }
 
 // results is a rank's layer, its operands and what it has after Backward.
@@ -80,12 +80,12 @@ type results struct {
 }
 
 // made makes a rank's layer and its operands, which are those of own.
-func (g *gradients) made(ctx *torch.Context, rank, ranks int, own *gradients) (r results) {
+func (g *gradients) made(self *torch.Rank, rank, ranks int, own *gradients) (r results) {
 	tokens := g.tokens * max(1, g.batch)
 	xRows, xRow, xCols, xCol := tokens, 0, g.in, 0
 	yRows, yRow, yCols, yCol := tokens, 0, g.out, 0
 	if g.rows {
-		row := torch.Must(NewRowParallelLinear(ctx, "fc", g.in, g.out, g.o))
+		row := torch.Must(NewRowParallelLinear(self, "fc", g.in, g.out, g.o))
 		r.loadedLayer, r.l = row, &row.Linear
 		r.first = rank * g.in / ranks
 		if g.o.InputIsParallel {
@@ -96,7 +96,7 @@ func (g *gradients) made(ctx *torch.Context, rank, ranks int, own *gradients) (r
 			yRow = rank * yRows
 		}
 	} else {
-		column := torch.Must(NewColumnParallelLinear(ctx, "fc", g.in, g.out, g.o))
+		column := torch.Must(NewColumnParallelLinear(self, "fc", g.in, g.out, g.o))
 		r.loadedLayer, r.l = column, &column.Linear
 		r.first = rank * g.out / ranks
 		if g.o.SequenceParallel {
@@ -109,8 +109,8 @@ func (g *gradients) made(ctx *torch.Context, rank, ranks int, own *gradients) (r
 	}
 	r.row, r.rows, r.col = xRow, xRows, xCol
 	torch.OK(r.Load(own.w, own.bias))
-	r.x = g.tensor(ctx, own.x, g.in, xRow, xCol, xRows, xCols, g.onX)
-	r.dy = g.tensor(ctx, own.dy, g.out, yRow, yCol, yRows, yCols, g.onGradient)
+	r.x = g.tensor(self, own.x, g.in, xRow, xCol, xRows, xCols, g.onX)
+	r.dy = g.tensor(self, own.dy, g.out, yRow, yCol, yRows, yCols, g.onGradient)
 	if g.o.Gated { // columns as the layer has them
 		values := make([]float32, 0, tokens*yCols)
 		for i := range tokens {
@@ -124,8 +124,8 @@ func (g *gradients) made(ctx *torch.Context, rank, ranks int, own *gradients) (r
 }
 
 // run runs a rank's Backward, with operands of own.
-func (g *gradients) run(ctx *torch.Context, rank, ranks int, own *gradients) (r results, free func()) {
-	r = g.made(ctx, rank, ranks, own)
+func (g *gradients) run(self *torch.Rank, rank, ranks int, own *gradients) (r results, free func()) {
+	r = g.made(self, rank, ranks, own)
 	for i := range g.times {
 		if i > 0 {
 			torch.OK(r.dx.Free())
@@ -137,9 +137,9 @@ func (g *gradients) run(ctx *torch.Context, rank, ranks int, own *gradients) (r 
 
 // check compares what a rank has with the reference, and where it lies with what the
 // documentation says.
-func (g *gradients) check(ctx *torch.Context, name string, r results) {
+func (g *gradients) check(self *torch.Rank, name string, r results) {
 	lies := func(what string, x *torch.Tensor) {
-		if got, want := layoutOf(x), ctx.Layout(x.Shape(), Activations(*g.o.Weight)); !reflect.DeepEqual(got, want) {
+		if got, want := layoutOf(x), self.Layout(x.Shape(), Activations(*g.o.Weight)); !reflect.DeepEqual(got, want) {
 			panic(fmt.Errorf("%s of %s lies at\n%v, want\n%v", what, name, got, want))
 		}
 	}
@@ -148,7 +148,7 @@ func (g *gradients) check(ctx *torch.Context, name string, r results) {
 		lies("dw", x)
 	}
 	within := func(what string, x *torch.Tensor, want *dense.Matrix) {
-		torch.OK(ctx.CheckWithin(what+" of "+name, x, want.V, want.Tolerances()))
+		torch.OK(self.CheckWithin(what+" of "+name, x, want.V, want.Tolerances()))
 	}
 	within("dx", r.dx, g.dx.Slice(r.row, r.col, r.rows, colsOf(r.dx)))
 	for i, columns := range r.l.columns {
@@ -214,23 +214,23 @@ func TestBackward(t *testing.T) {
 			if rows {
 				options, out = rowOptions, 49 // pieces of which are ragged
 			}
-			ctx := systemOf(t, 4)
-			spawned(t, ctx, 4, tp, func(rank int, ctx *torch.Context) error {
+			self := systemOf(t, 4)
+			spawned(t, self, 4, tp, func(self *torch.Rank) error {
 				for i, o := range options {
 					o.DType = torch.F32
 					g := newGradients(rows, o, 2, 12, 0, 20, out, tp, whole)
 					g.onX, g.onGradient = layouts[i%len(layouts)], layouts[(i+1)%len(layouts)]
-					r, free := g.run(ctx, rank%tp, tp, g)
+					r, free := g.run(self, self.Rank()%tp, tp, g)
 					for _, m := range []*dense.Matrix{g.dx, g.dw, g.dbias} {
 						clear(m.Var)
 					}
-					g.check(ctx, fmt.Sprintf("%v, tp %d, rank %d", g, tp, rank), r)
+					g.check(self, fmt.Sprintf("%v, tp %d, rank %d", g, tp, self.Rank()), r)
 					free()
 				}
 				return nil
 			})
-			right(t, ctx)
-			if n := used(ctx); n > 0 {
+			right(t, self)
+			if n := used(self); n > 0 {
 				t.Errorf("%v are not freed", n)
 			}
 		}
@@ -239,12 +239,12 @@ func TestBackward(t *testing.T) {
 
 // After ZeroGrad there are no gradients, and then those of the next Backward alone.
 func TestZeroGrad(t *testing.T) {
-	ctx := systemOf(t, 1)
-	spawned(t, ctx, 1, 1, func(rank int, ctx *torch.Context) error {
+	self := systemOf(t, 1)
+	spawned(t, self, 1, 1, func(self *torch.Rank) error {
 		g := newGradients(true, Options{DType: torch.F32, Bias: true}, 1, 5, 0, 6, 7, 1, whole)
-		r := g.made(ctx, 0, 1, g)
+		r := g.made(self, 0, 1, g)
 		first := torch.Must(r.Backward(r.x, r.dy))
-		table := torch.Must(NewVocabParallelEmbedding(ctx, "wte", 3, 7, Options{DType: torch.F32}))
+		table := torch.Must(NewVocabParallelEmbedding(self, "wte", 3, 7, Options{DType: torch.F32}))
 		torch.OK(table.Backward([]int{1, 1, 0, 2, 1}, r.dy))
 		torch.OK(errors.Join(r.ZeroGrad(), table.ZeroGrad()))
 		if r.l.WeightGrad != nil || r.l.BiasGrad != nil || table.WeightGrad != nil {
@@ -253,14 +253,14 @@ func TestZeroGrad(t *testing.T) {
 		torch.OK(errors.Join(r.ZeroGrad(), table.ZeroGrad())) // there is nothing to free
 		again := torch.Must(r.Backward(r.x, r.dy))
 		torch.OK(table.Backward([]int{2, 2, 2, 2, 2}, r.dy))
-		torch.OK(ctx.Check("dw", r.l.WeightGrad[0], times(transposed(g.x, 5, 6), g.dy, nil, 6, 5, 7)))
+		torch.OK(self.Check("dw", r.l.WeightGrad[0], times(transposed(g.x, 5, 6), g.dy, nil, 6, 5, 7)))
 		sums := times([]float32{1, 1, 1, 1, 1}, g.dy, nil, 1, 5, 7)
-		torch.OK(ctx.Check("dbias", r.l.BiasGrad, sums))
-		torch.OK(ctx.Check("table", table.WeightGrad, slices.Concat(make([]float32, 14), sums)))
+		torch.OK(self.Check("dbias", r.l.BiasGrad, sums))
+		torch.OK(self.Check("table", table.WeightGrad, slices.Concat(make([]float32, 14), sums)))
 		return errors.Join(stack{first, again, r.x, r.dy}.free(), r.Free(), table.Free())
 	})
-	right(t, ctx)
-	if n := used(ctx); n > 0 {
+	right(t, self)
+	if n := used(self); n > 0 {
 		t.Errorf("%v are not freed", n)
 	}
 }
@@ -294,17 +294,17 @@ func TestGradients(t *testing.T) {
 		}
 		cases = append(cases, newGradients(true, Options{Bias: true}, 1, 7, 0, 24, 13, ranks, random),
 			newGradients(false, Options{Bias: true, GatherOutput: true}, 1, 7, 0, 13, 24, ranks, random))
-		ctx := systemOf(t, ranks)
-		spawned(t, ctx, ranks, ranks, func(rank int, ctx *torch.Context) error {
+		self := systemOf(t, ranks)
+		spawned(t, self, ranks, ranks, func(self *torch.Rank) error {
 			for _, g := range cases {
-				r, free := g.run(ctx, rank, ranks, g)
-				g.check(ctx, fmt.Sprintf("%v, tp %d, rank %d", g, ranks, rank), r)
+				r, free := g.run(self, self.Rank(), ranks, g)
+				g.check(self, fmt.Sprintf("%v, tp %d, rank %d", g, ranks, self.Rank()), r)
 				free()
 			}
 			return nil
 		})
-		right(t, ctx)
-		if n := used(ctx); n > 0 {
+		right(t, self)
+		if n := used(self); n > 0 {
 			t.Errorf("tp %d: %v are not freed", ranks, n)
 		}
 	}
@@ -346,20 +346,21 @@ func TestGradientsFoundWrong(t *testing.T) {
 		for _, sequence := range []bool{false, true} {
 			for _, rows := range []bool{false, true} {
 				g := newGradients(rows, Options{DType: torch.BF16, Bias: true, SequenceParallel: sequence, InputIsParallel: rows}, 1, tokens, 0, in, out, ranks, random)
-				ctx := systemOf(t, ranks)
-				spawned(t, ctx, ranks, ranks, func(rank int, ctx *torch.Context) error {
+				self := systemOf(t, ranks)
+				spawned(t, self, ranks, ranks, func(self *torch.Rank) error {
+					rank := self.Rank()
 					own := *g
 					for _, list := range []*[]float32{&own.x, &own.w, &own.dy} {
 						*list = slices.Clone(*list)
 					}
 					c.wrong(&own, rank)
-					r, free := g.run(ctx, rank, ranks, &own)
-					g.check(ctx, fmt.Sprintf("rank %d", rank), r)
+					r, free := g.run(self, rank, ranks, &own)
+					g.check(self, fmt.Sprintf("rank %d", rank), r)
 					free()
 					return nil
 				})
 				for _, kind := range []string{"dx", "dw", "dbias"} {
-					found := slices.ContainsFunc(ctx.Checks(), func(c torch.Check) bool { return c.Wrong != "" && strings.HasPrefix(c.Name, kind+" ") })
+					found := slices.ContainsFunc(self.Checks(), func(c torch.Check) bool { return c.Wrong != "" && strings.HasPrefix(c.Name, kind+" ") })
 					if want := slices.Contains(strings.Fields(c.found), kind); found != want {
 						t.Errorf("%s, rows %t, sequence %t: %s found wrong: %t, want %t", what, rows, sequence, kind, found, want)
 					}

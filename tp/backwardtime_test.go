@@ -11,24 +11,24 @@ import (
 )
 
 // timed returns how long Forward and Backward of a layer take.
-func timed(ctx *torch.Context, rows bool, o Options, tokens, in, out int) (forward, backward torch.Time) {
+func timed(r *torch.Rank, rows bool, o Options, tokens, in, out int) (forward, backward torch.Time) {
 	var l layer
 	if rows {
 		o.InputIsParallel = true
-		row := torch.Must(NewRowParallelLinear(ctx, "fc", in, out, o))
+		row := torch.Must(NewRowParallelLinear(r, "fc", in, out, o))
 		l, in = row, row.InFeaturesPerPartition()
 	} else {
-		l = torch.Must(NewColumnParallelLinear(ctx, "fc", in, out, o))
+		l = torch.Must(NewColumnParallelLinear(r, "fc", in, out, o))
 	}
-	x := torch.Must(ctx.Zeros(torch.F16, torch.Shape{tokens, in}, Activations(o.weight())))
-	torch.OK(ctx.Synchronize())
-	began := ctx.Now()
+	x := torch.Must(r.Zeros(torch.F16, torch.Shape{tokens, in}, Activations(o.weight())))
+	torch.OK(r.Synchronize())
+	began := r.Now()
 	y, _, err := l.Forward(x)
-	torch.OK(errors.Join(err, ctx.Synchronize()))
-	between := ctx.Now()
+	torch.OK(errors.Join(err, r.Synchronize()))
+	between := r.Now()
 	dx := torch.Must(l.Backward(x, y)) // any gradient takes as long
-	torch.OK(ctx.Synchronize())
-	forward, backward = between-began, ctx.Now()-between
+	torch.OK(r.Synchronize())
+	forward, backward = between-began, r.Now()-between
 	torch.OK(errors.Join(x.Free(), y.Free(), dx.Free(), l.Free()))
 	return forward, backward
 }
@@ -48,9 +48,9 @@ func TestBackwardTime(t *testing.T) {
 		{false, torch.DPPolicy{NumCubes: 1, NumPEs: 1}, 13385056483, 21486623963},
 		{true, torch.DPPolicy{NumCubes: 1, NumPEs: 1}, 13148090223, 21486623963},
 	} {
-		ctx := systemOf(t, 1)
-		spawned(t, ctx, 1, 1, func(rank int, ctx *torch.Context) error {
-			forward, backward := timed(ctx, c.rows, Options{Weight: &c.weight, Bias: true}, 128, 256, 512)
+		r := systemOf(t, 1)
+		spawned(t, r, 1, 1, func(r *torch.Rank) error {
+			forward, backward := timed(r, c.rows, Options{Weight: &c.weight, Bias: true}, 128, 256, 512)
 			if forward != c.forward || backward != c.backward {
 				t.Errorf("rows %t, %v: forward takes %d fs and backward %d fs, want %d and %d", c.rows, c.weight, forward, backward, c.forward, c.backward)
 			}
@@ -66,20 +66,20 @@ func BenchmarkBackward(b *testing.B) {
 		for name, weight := range map[string]*torch.DPPolicy{"Spread": &Spread, "ByTokens": &ByTokens} {
 			for _, rows := range []bool{false, true} {
 				b.Run(fmt.Sprintf("tp=%d/%s/rows=%t", ranks, name, rows), func(b *testing.B) {
-					g, err := topology.Compile(torch.Must(topology.Load("ring6", fmt.Sprintf("system.sips.count=%d", ranks))))
+					g, err := topology.Compile(torch.Must(topology.Load(context.Background(), "ring6", fmt.Sprintf("system.sips.count=%d", ranks))))
 					if err != nil {
 						b.Fatal(err)
 					}
-					ctx := torch.Must(torch.New(context.Background(), torch.Options{Topology: g, NoData: true}))
-					defer ctx.Close()
-					spawned(b, ctx, ranks, ranks, func(rank int, ctx *torch.Context) error {
+					r := torch.Must(torch.New(context.Background(), torch.Options{Topology: g, NoData: true})).Main()
+					defer r.Close()
+					spawned(b, r, ranks, ranks, func(r *torch.Rank) error {
 						in, out := 2048, 8192
 						if rows {
 							in, out = out, in
 						}
 						for range b.N {
-							forward, backward := timed(ctx, rows, Options{Weight: weight, Bias: true}, 512, in, out)
-							if rank == 0 {
+							forward, backward := timed(r, rows, Options{Weight: weight, Bias: true}, 512, in, out)
+							if r.Rank() == 0 {
 								b.ReportMetric(forward.NS(), "forward-ns")
 								b.ReportMetric(backward.NS(), "backward-ns")
 							}

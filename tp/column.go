@@ -13,9 +13,9 @@ type ColumnParallelLinear struct{ Linear }
 
 // NewColumnParallelLinear makes the calling rank's part of a layer from in to out
 // features, all zero: in × out/tp of the weight, out/tp of the bias.
-func NewColumnParallelLinear(ctx *torch.Context, name string, in, out int, o Options) (*ColumnParallelLinear, error) {
+func NewColumnParallelLinear(r *torch.Rank, name string, in, out int, o Options) (*ColumnParallelLinear, error) {
 	who := "ColumnParallelLinear " + name
-	s := of(ctx, who)
+	s := of(r, who)
 	switch {
 	case o.GatherOutput && o.SequenceParallel:
 		return nil, fmt.Errorf("%s: GatherOutput with SequenceParallel: outside of the layers ranks have rows, not all columns: choose one", who)
@@ -38,12 +38,12 @@ func NewColumnParallelLinear(ctx *torch.Context, name string, in, out int, o Opt
 	}
 	columns := count(s.tensorRank()*mine, mine)
 	if o.Gated {
-		if parts := len(across(ctx, o.weight(), mine)); mine%parts != 0 {
+		if parts := len(across(r, o.weight(), mine)); mine%parts != 0 {
 			return nil, fmt.Errorf("%s: %d gated features of a rank do not divide by the %d parts that cubes and PEs have of them: choose a multiple, or another placement of the weight", who, mine, parts)
 		}
-		columns = gated(ctx, o.weight(), s.tensorRank()*mine, mine, out)
+		columns = gated(r, o.weight(), s.tensorRank()*mine, mine, out)
 	}
-	l, err := newLinear(ctx, who, o, in, [][]int{columns}, columns)
+	l, err := newLinear(r, who, o, in, [][]int{columns}, columns)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", who, err)
 	}
@@ -65,12 +65,12 @@ func (l *ColumnParallelLinear) Forward(x *torch.Tensor) (y, bias *torch.Tensor, 
 	}
 	if y, err = l.empty(l.resultShape(s, x), l.o.output()); err == nil {
 		p := product{x: in.blocks().factor(), w: stack(l.Weight).blocks().factor(), bias: l.added(), y: stack{y}.blocks()}
-		err = p.launch(l.ctx, l.Name, l.o.weight())
+		err = p.launch(l.rank, l.Name, l.o.weight())
 	}
 	err = errors.Join(err, in.freeBut(x))
 	if err == nil && l.o.GatherOutput && s.tensorSize() > 1 {
 		part := y
-		y, err = GatherFromTensorModelParallelRegion.Forward(l.ctx, part)
+		y, err = GatherFromTensorModelParallelRegion.Forward(l.rank, part)
 		err = errors.Join(err, part.Free())
 	}
 	return l.forwarded(y, err)

@@ -12,20 +12,21 @@ func TestColumnsOfGatheredRows(t *testing.T) {
 	const rows, in, out, ranks = 10, 6, 8, 2
 	x, w := whole(rows*in, 5), whole(in*out, 3)
 	want := times(x, w, nil, rows, in, out)
-	ctx := systemOf(t, ranks)
-	spawned(t, ctx, ranks, ranks, func(rank int, ctx *torch.Context) error {
-		l := torch.Must(NewColumnParallelLinear(ctx, "up", in, out, Options{DType: torch.F32, SequenceParallel: true}))
+	r := systemOf(t, ranks)
+	spawned(t, r, ranks, ranks, func(r *torch.Rank) error {
+		rank := r.Rank()
+		l := torch.Must(NewColumnParallelLinear(r, "up", in, out, Options{DType: torch.F32, SequenceParallel: true}))
 		torch.OK(l.Load(w, nil))
 		for _, cube := range []torch.Split{torch.Replicate, torch.ColumnWise, torch.RowWise} {
 			for _, pe := range []torch.Split{torch.Replicate, torch.ColumnWise, torch.RowWise} {
 				on := torch.DPPolicy{Cube: cube, PE: pe}
 				own := x[rank*len(x)/ranks : (rank+1)*len(x)/ranks]
-				y, _, err := l.Forward(torch.Must(ctx.FromSlice(own, torch.F32, torch.Shape{rows / ranks, in}, on)))
+				y, _, err := l.Forward(torch.Must(r.FromSlice(own, torch.F32, torch.Shape{rows / ranks, in}, on)))
 				torch.OK(err)
-				torch.OK(ctx.Check(fmt.Sprintf("%v, rank %d", on, rank), y, cutOut(want, out, 0, rank*out/ranks, rows, out/ranks)))
+				torch.OK(r.Check(fmt.Sprintf("%v, rank %d", on, rank), y, cutOut(want, out, 0, rank*out/ranks, rows, out/ranks)))
 			}
 		}
 		return nil
 	})
-	right(t, ctx)
+	right(t, r)
 }

@@ -14,13 +14,13 @@ import (
 // Boxes between matrices in any layouts arrive where they should, and nothing else
 // changes.
 func TestCopyOfBoxes(t *testing.T) {
-	ctx := systemOf(t, 1)
+	r := systemOf(t, 1)
 	layouts := []torch.Placement{Spread, torch.DPPolicy{}, torch.DPPolicy{Cube: torch.RowWise, PE: torch.ColumnWise}, torch.On(3), torch.On(2, 0, 1)}
 	rapid.Check(t, func(t *rapid.T) {
 		n := func(name string, least, most int) int { return rapid.IntRange(least, most).Draw(t, name) }
 		layout := func(name string) torch.Placement { return layouts[n(name, 0, len(layouts)-1)] }
 		rows, cols, sources := n("rows", 1, 9), n("cols", 1, 9), n("sources", 1, 3)
-		to := torch.Must(ctx.Zeros(torch.F32, torch.Shape{rows, cols * sources}, layout("to")))
+		to := torch.Must(r.Zeros(torch.F32, torch.Shape{rows, cols * sources}, layout("to")))
 		want := make(matrix, rows)
 		for i := range want {
 			want[i] = make([]int, cols*sources)
@@ -28,7 +28,7 @@ func TestCopyOfBoxes(t *testing.T) {
 		var moves []move
 		for k := range sources { // each into columns of its own, since PEs do not wait for each other
 			values := matrixOf(k+1, n("source rows", 1, 9), n("source cols", 1, 9))
-			from := torch.Must(ctx.FromSlice(values.flat(), torch.F32, torch.Shape{len(values), len(values[0])}, layout("from")))
+			from := torch.Must(r.FromSlice(values.flat(), torch.F32, torch.Shape{len(values), len(values[0])}, layout("from")))
 			m := move{rows: n("box rows", 0, min(rows, len(values))), cols: n("box cols", 0, min(cols, len(values[0])))}
 			m.from = corner{from, n("from row", 0, len(values)-m.rows), n("from col", 0, len(values[0])-m.cols)}
 			m.to = corner{to, n("to row", 0, rows-m.rows), k*cols + n("to col", 0, cols-m.cols)}
@@ -37,7 +37,7 @@ func TestCopyOfBoxes(t *testing.T) {
 			}
 			moves = append(moves, m)
 		}
-		torch.OK(copyBoxes(ctx, "copy", moves))
+		torch.OK(copyBoxes(r, "copy", moves))
 		if got := torch.Must(to.Numpy()); got.Wrong(want.flat()) >= 0 {
 			t.Errorf("got  %v\nwant %v", got, want)
 		}
@@ -52,17 +52,17 @@ func TestCopyOfBoxes(t *testing.T) {
 // copied tile by tile.
 func TestCopyOfMoreThanTCM(t *testing.T) {
 	for _, shape := range []torch.Shape{{4, 600_000}, {600_000, 4}} {
-		ctx := systemOf(t, 1)
+		r := systemOf(t, 1)
 		values := make([]int, shape[0]*shape[1])
 		for i := range values {
 			values[i] = i
 		}
-		x := torch.Must(ctx.FromSlice(values, torch.F32, shape, Spread))
-		y := torch.Must(ctx.Empty(torch.F32, shape, Spread))
-		if held, tcm := y.Shards()[0].Bytes, int64(ctx.Topology().Spec().PE.TCM.Size); held <= tcm {
+		x := torch.Must(r.FromSlice(values, torch.F32, shape, Spread))
+		y := torch.Must(r.Empty(torch.F32, shape, Spread))
+		if held, tcm := y.Shards()[0].Bytes, int64(r.Topology().Spec().PE.TCM.Size); held <= tcm {
 			t.Fatalf("a part of %d bytes, want more than the %d of TCM", held, tcm)
 		}
-		torch.OK(copyBoxes(ctx, "copy", []move{{corner{x, 0, 0}, corner{y, 0, 0}, shape[0], shape[1]}}))
+		torch.OK(copyBoxes(r, "copy", []move{{corner{x, 0, 0}, corner{y, 0, 0}, shape[0], shape[1]}}))
 		if i := torch.Must(y.Numpy()).Wrong(values); i >= 0 {
 			t.Errorf("%v: element %d is wrong", shape, i)
 		}
@@ -91,21 +91,22 @@ func TestTilesOfAPiece(t *testing.T) {
 // BenchmarkGather is the host's work and the simulation of gathering features over the two
 // SIPs of the default system.
 func BenchmarkGather(b *testing.B) {
-	ctx, err := torch.New(context.Background(), torch.Options{NoData: true})
+	c, err := torch.New(context.Background(), torch.Options{NoData: true})
 	if err != nil {
 		b.Fatal(err)
 	}
-	defer ctx.Close()
-	spawned(b, ctx, 2, 2, func(rank int, ctx *torch.Context) error {
-		x := torch.Must(ctx.Zeros(torch.F16, torch.Shape{1024, 1024}, Spread))
-		began := ctx.Now()
+	r := c.Main()
+	defer r.Close()
+	spawned(b, r, 2, 2, func(r *torch.Rank) error {
+		x := torch.Must(r.Zeros(torch.F16, torch.Shape{1024, 1024}, Spread))
+		began := r.Now()
 		for range b.N {
-			y := torch.Must(GatherFromTensorModelParallelRegion.Forward(ctx, x))
+			y := torch.Must(GatherFromTensorModelParallelRegion.Forward(r, x))
 			torch.OK(y.Free())
 		}
-		torch.OK(ctx.Synchronize())
-		if rank == 0 {
-			b.ReportMetric((ctx.Now()-began).NS()/float64(b.N), "simulated-ns/op")
+		torch.OK(r.Synchronize())
+		if r.Rank() == 0 {
+			b.ReportMetric((r.Now()-began).NS()/float64(b.N), "simulated-ns/op")
 		}
 		return nil
 	})

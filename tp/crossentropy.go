@@ -7,6 +7,7 @@ import (
 
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/torch"
+	"github.com/kernbench/kernbench/torch/dist"
 )
 
 // CrossEntropy is the loss of predictions of tokens, and what its gradient needs.
@@ -42,9 +43,9 @@ const (
 //
 // The logits stay as they are, and Backward reads them again. The result is the caller's
 // to free.
-func VocabParallelCrossEntropy(ctx *torch.Context, logits *torch.Tensor, targets []int, labelSmoothing float64) (*CrossEntropy, error) {
+func VocabParallelCrossEntropy(r *torch.Rank, logits *torch.Tensor, targets []int, labelSmoothing float64) (*CrossEntropy, error) {
 	const who = "VocabParallelCrossEntropy"
-	s := of(ctx, who)
+	s := of(r, who)
 	shape := logits.Shape()
 	if len(shape) < 2 || rowsOf(logits) != len(targets) || len(targets)*colsOf(logits) == 0 {
 		return nil, fmt.Errorf("%s: logits of shape %v for %d targets: want [tokens vocab/tp], with a target for each token", who, shape, len(targets))
@@ -58,7 +59,7 @@ func VocabParallelCrossEntropy(ctx *torch.Context, logits *torch.Tensor, targets
 			return nil, fmt.Errorf("%s: target %d at position %d: the vocabulary has 0 to %d", who, id, i, vocab-1)
 		}
 	}
-	c := &CrossEntropy{rows: newRowwise(ctx, who, logits), targets: slices.Clone(targets), first: s.tensorRank() * colsOf(logits), vocab: vocab}
+	c := &CrossEntropy{rows: newRowwise(r, who, logits), targets: slices.Clone(targets), first: s.tensorRank() * colsOf(logits), vocab: vocab}
 	if labelSmoothing > 0 {
 		c.smoothing = labelSmoothing * float64(vocab) / float64(vocab-1)
 	}
@@ -83,7 +84,7 @@ func (c *CrossEntropy) forward(s *state) (err error) {
 		}
 		tensors = append(tensors, made[i].Tensor)
 	}
-	if c.Loss, err = c.rows.ctx.Empty(torch.F32, torch.Shape{rowsOf(c.rows.x), 1}, Spread); err != nil {
+	if c.Loss, err = c.rows.rank.Empty(torch.F32, torch.Shape{rowsOf(c.rows.x), 1}, Spread); err != nil {
 		return errors.Join(err, tensors.free())
 	}
 	c.kept = made[0]
@@ -109,7 +110,7 @@ func (c *CrossEntropy) maximum(s *state, maxima *partials) error {
 	if err != nil || s.tensorSize() == 1 {
 		return err
 	}
-	return c.rows.ctx.Distributed().AllReduce(maxima.Tensor, torch.MAX, s.tensor)
+	return dist.AllReduce(c.rows.rank, maxima.Tensor, dist.MAX, s.tensor)
 }
 
 // sum adds up the exponentials of each row, after the maximum was subtracted, and with
@@ -137,7 +138,7 @@ func (c *CrossEntropy) sum(s *state, maxima, sums *partials) error {
 	if err != nil || s.tensorSize() == 1 {
 		return err
 	}
-	return c.rows.ctx.Distributed().AllReduce(sums.Tensor, torch.SUM, s.tensor)
+	return dist.AllReduce(c.rows.rank, sums.Tensor, dist.SUM, s.tensor)
 }
 
 // lose makes the loss out of them, and what is kept for the gradient.
@@ -176,7 +177,7 @@ func (c *CrossEntropy) Backward(gradOutput *torch.Tensor) (*torch.Tensor, error)
 		}
 		use.columns = []*torch.Tensor{gradOutput}
 	}
-	y, err := r.ctx.EmptyLike(r.x)
+	y, err := r.rank.EmptyLike(r.x)
 	if err != nil {
 		return result(who, nil, err)
 	}

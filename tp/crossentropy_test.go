@@ -70,18 +70,19 @@ func TestCrossEntropy(t *testing.T) {
 		if s.tp == 2 && s.dtype == torch.F16 {
 			tried = layouts
 		}
-		ctx := systemOf(t, s.world)
+		r := systemOf(t, s.world)
 		bits := make([][][]byte, s.world)
-		spawned(t, ctx, s.world, s.tp, func(rank int, ctx *torch.Context) error {
+		spawned(t, r, s.world, s.tp, func(r *torch.Rank) error {
+			rank := r.Rank()
 			mine := vocab / s.tp
 			first := rank % s.tp * mine
 			for i, on := range tried {
 				name := fmt.Sprintf("%+v, %v, rank %d: ", s, on, rank)
-				x := torch.Must(ctx.FromSlice(cutOut(values, vocab, 0, first, tokens, mine), s.dtype, torch.Shape{tokens, mine}, on))
-				c := torch.Must(VocabParallelCrossEntropy(ctx, x, targets, s.smoothing))
-				torch.OK(ctx.CheckWithin(name+"loss", c.Loss, loss.V, loss.Tolerances()))
+				x := torch.Must(r.FromSlice(cutOut(values, vocab, 0, first, tokens, mine), s.dtype, torch.Shape{tokens, mine}, on))
+				c := torch.Must(VocabParallelCrossEntropy(r, x, targets, s.smoothing))
+				torch.OK(r.CheckWithin(name+"loss", c.Loss, loss.V, loss.Tolerances()))
 				bits[rank] = append(bits[rank], torch.Must(c.Loss.Numpy()).Bytes)
-				g := torch.Must(ctx.FromSlice(grads, torch.F32, torch.Shape{tokens, 1}, layouts[(i+1)%len(layouts)]))
+				g := torch.Must(r.FromSlice(grads, torch.F32, torch.Shape{tokens, 1}, layouts[(i+1)%len(layouts)]))
 				for _, b := range []struct {
 					name string
 					of   *torch.Tensor
@@ -89,14 +90,14 @@ func TestCrossEntropy(t *testing.T) {
 				}{{"gradient", nil, plain}, {"gradient of the sum", g, scaled}} {
 					want := b.want.Slice(0, first, tokens, mine)
 					y := torch.Must(c.Backward(b.of))
-					torch.OK(ctx.CheckWithin(name+b.name, y, want.V, want.Tolerances()))
+					torch.OK(r.CheckWithin(name+b.name, y, want.V, want.Tolerances()))
 					torch.OK(y.Free())
 				}
 				torch.OK(errors.Join(x.Free(), g.Free(), c.Free()))
 			}
 			return nil
 		})
-		right(t, ctx)
+		right(t, r)
 		for rank := range bits {
 			for i := range bits[rank] {
 				if first := rank / s.tp * s.tp; !bytes.Equal(bits[rank][i], bits[first][i]) {
@@ -104,7 +105,7 @@ func TestCrossEntropy(t *testing.T) {
 				}
 			}
 		}
-		if n := used(ctx); n > 0 {
+		if n := used(r); n > 0 {
 			t.Errorf("%v are not freed", n)
 		}
 	}
@@ -122,11 +123,12 @@ func TestCrossEntropyOfLargeLogits(t *testing.T) {
 		{[2]float64{1000, 1000}, []float64{math.Log(32), math.Log(32), math.Log(32)}, [2]float64{1. / 32, 1. / 32}},
 		{[2]float64{0, 1000}, []float64{1000 + math.Log(16), 1000 + math.Log(16), math.Log(16)}, [2]float64{0, 1. / 16}},
 	} {
-		ctx := systemOf(t, 2)
-		spawned(t, ctx, 2, 2, func(rank int, ctx *torch.Context) error {
-			x := torch.Must(ctx.Full(c.logits[rank], torch.F16, torch.Shape{3, mine}, Spread))
-			e := torch.Must(VocabParallelCrossEntropy(ctx, x, []int{0, 15, 31}, 0))
-			torch.OK(ctx.Check("loss", e.Loss, c.losses))
+		r := systemOf(t, 2)
+		spawned(t, r, 2, 2, func(r *torch.Rank) error {
+			rank := r.Rank()
+			x := torch.Must(r.Full(c.logits[rank], torch.F16, torch.Shape{3, mine}, Spread))
+			e := torch.Must(VocabParallelCrossEntropy(r, x, []int{0, 15, 31}, 0))
+			torch.OK(r.Check("loss", e.Loss, c.losses))
 			want := slices.Repeat([]float64{c.gradients[rank]}, 3*mine)
 			if rank == 0 {
 				want[0]--
@@ -134,20 +136,20 @@ func TestCrossEntropyOfLargeLogits(t *testing.T) {
 			} else {
 				want[2*mine+15]--
 			}
-			return ctx.Check("gradient", torch.Must(e.Backward(nil)), want)
+			return r.Check("gradient", torch.Must(e.Backward(nil)), want)
 		})
-		right(t, ctx)
+		right(t, r)
 	}
 }
 
 func TestCrossEntropyMisuse(t *testing.T) {
-	ctx := systemOf(t, 2)
+	r := systemOf(t, 2)
 	const before = "torch: VocabParallelCrossEntropy: model parallel is not initialised: call tp.InitializeModelParallel first"
-	if err := misuse(func() { VocabParallelCrossEntropy(ctx, nil, nil, 0) }); err == nil || err.Error() != before {
+	if err := misuse(func() { VocabParallelCrossEntropy(r, nil, nil, 0) }); err == nil || err.Error() != before {
 		t.Errorf("before initialisation:\ngot  %v\nwant %s", err, before)
 	}
-	spawned(t, ctx, 2, 2, func(rank int, ctx *torch.Context) error {
-		x := torch.Must(ctx.Zeros(torch.F16, torch.Shape{2, 4}, Spread))
+	spawned(t, r, 2, 2, func(r *torch.Rank) error {
+		x := torch.Must(r.Zeros(torch.F16, torch.Shape{2, 4}, Spread))
 		for _, c := range []struct {
 			targets   []int
 			smoothing float64
@@ -158,11 +160,11 @@ func TestCrossEntropyMisuse(t *testing.T) {
 			{[]int{-1, 2}, 0, "VocabParallelCrossEntropy: target -1 at position 0: the vocabulary has 0 to 7"},
 			{[]int{1, 2}, 1, "VocabParallelCrossEntropy: label smoothing of 1 with a vocabulary of 8: want 0 to less than 1, and a second token to smooth to"},
 		} {
-			if _, err := VocabParallelCrossEntropy(ctx, x, c.targets, c.smoothing); err == nil || err.Error() != c.want {
+			if _, err := VocabParallelCrossEntropy(r, x, c.targets, c.smoothing); err == nil || err.Error() != c.want {
 				t.Errorf("got  %v\nwant %s", err, c.want)
 			}
 		}
-		l := torch.Must(VocabParallelCrossEntropy(ctx, x, []int{1, 2}, 0))
+		l := torch.Must(VocabParallelCrossEntropy(r, x, []int{1, 2}, 0))
 		const want = "VocabParallelCrossEntropy backward: gradient f16 [2 4] of the loss: want f32 [2 1]"
 		if _, err := l.Backward(x); err == nil || err.Error() != want {
 			t.Errorf("got  %v\nwant %s", err, want)
@@ -174,25 +176,26 @@ func TestCrossEntropyMisuse(t *testing.T) {
 // BenchmarkCrossEntropy is the host's work and the simulation of loss and gradient of 512
 // tokens over the two SIPs of the default system.
 func BenchmarkCrossEntropy(b *testing.B) {
-	ctx, err := torch.New(context.Background(), torch.Options{NoData: true})
+	c, err := torch.New(context.Background(), torch.Options{NoData: true})
 	if err != nil {
 		b.Fatal(err)
 	}
-	defer ctx.Close()
+	r := c.Main()
+	defer r.Close()
 	targets := make([]int, 512)
 	for i := range targets {
 		targets[i] = i * 7919 % 32000
 	}
-	spawned(b, ctx, 2, 2, func(rank int, ctx *torch.Context) error {
-		x := torch.Must(ctx.Empty(torch.F16, torch.Shape{len(targets), 16000}, Spread))
-		began := ctx.Now()
+	spawned(b, r, 2, 2, func(r *torch.Rank) error {
+		x := torch.Must(r.Empty(torch.F16, torch.Shape{len(targets), 16000}, Spread))
+		began := r.Now()
 		for range b.N {
-			c := torch.Must(VocabParallelCrossEntropy(ctx, x, targets, 0))
+			c := torch.Must(VocabParallelCrossEntropy(r, x, targets, 0))
 			y := torch.Must(c.Backward(nil))
-			torch.OK(errors.Join(y.Free(), c.Free(), ctx.Synchronize()))
+			torch.OK(errors.Join(y.Free(), c.Free(), r.Synchronize()))
 		}
-		if rank == 0 {
-			b.ReportMetric((ctx.Now()-began).NS()/float64(b.N), "simulated-ns/op")
+		if r.Rank() == 0 {
+			b.ReportMetric((r.Now()-began).NS()/float64(b.N), "simulated-ns/op")
 		}
 		return nil
 	})

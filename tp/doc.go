@@ -1,11 +1,11 @@
 // Package tp is tensor parallelism with Megatron's names: which ranks belong together,
 // the mappings between the regions of a model, and layers that are cut over ranks.
 //
-//	err := ctx.Spawn(func(rank int, ctx *torch.Context) error {
-//		torch.OK(ctx.Distributed().InitProcessGroup("ahbm"))
-//		torch.OK(tp.InitializeModelParallel(ctx, 4, 1, 1, 1, ""))
+//	err := ctx.Spawn(func(r *torch.Rank) error {
+//		torch.OK(dist.InitProcessGroup(r, "ahbm"))
+//		torch.OK(tp.InitializeModelParallel(r, 4, 1, 1, 1, ""))
 //		...
-//		y, err := tp.ReduceFromTensorModelParallelRegion.Forward(ctx, x)
+//		y, err := tp.ReduceFromTensorModelParallelRegion.Forward(r, x)
 //
 // Every rank is in one group of each kind (groups.go), along dimensions of parallelism
 // whose order says which ranks are next to each other (walk.go). InitializeModelParallel

@@ -7,6 +7,7 @@ import (
 
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/torch"
+	"github.com/kernbench/kernbench/torch/dist"
 )
 
 // VocabParallelEmbedding is a table of a row for each token of a vocabulary, which is cut
@@ -21,8 +22,8 @@ type VocabParallelEmbedding struct {
 	// and the layer's to free.
 	WeightGrad *torch.Tensor
 
-	ctx           *torch.Context
-	group         *torch.Group
+	rank          *torch.Rank
+	group         *dist.Group
 	o             Options
 	vocab, hidden int // of the whole table
 	first         int // token of the rank
@@ -31,9 +32,9 @@ type VocabParallelEmbedding struct {
 // NewVocabParallelEmbedding makes the calling rank's part of a table, all zero. The
 // vocabulary has to divide by the size of the group: pad it. Of the options it uses
 // DType, GradDType, SequenceParallel, Weight and Output.
-func NewVocabParallelEmbedding(ctx *torch.Context, name string, vocab, hidden int, o Options) (*VocabParallelEmbedding, error) {
+func NewVocabParallelEmbedding(r *torch.Rank, name string, vocab, hidden int, o Options) (*VocabParallelEmbedding, error) {
 	who := "VocabParallelEmbedding " + name
-	s := of(ctx, who)
+	s := of(r, who)
 	if err := o.checkOther(); err != nil {
 		return nil, fmt.Errorf("%s: %w", who, err)
 	}
@@ -44,8 +45,8 @@ func NewVocabParallelEmbedding(ctx *torch.Context, name string, vocab, hidden in
 	if err != nil {
 		return nil, err
 	}
-	e := &VocabParallelEmbedding{Name: who, ctx: ctx, group: s.tensor, o: o, vocab: vocab, hidden: hidden, first: s.tensorRank() * mine}
-	if e.Weight, err = ctx.Zeros(o.dtype(), torch.Shape{mine, hidden}, o.weight()); err != nil {
+	e := &VocabParallelEmbedding{Name: who, rank: r, group: s.tensor, o: o, vocab: vocab, hidden: hidden, first: s.tensorRank() * mine}
+	if e.Weight, err = r.Zeros(o.dtype(), torch.Shape{mine, hidden}, o.weight()); err != nil {
 		return nil, fmt.Errorf("%s: %w", who, err)
 	}
 	return e, nil
@@ -85,14 +86,14 @@ func (e *VocabParallelEmbedding) Free() error { return errors.Join(e.Weight.Free
 // The rows are the table's, bit for bit. A rank that does not have a token adds -0, and
 // not 0, which would make 0 of a -0 in the table.
 func (e *VocabParallelEmbedding) Forward(ids []int) (*torch.Tensor, error) {
-	s := sameGroups(e.ctx, e.Name, e.group)
+	s := sameGroups(e.rank, e.Name, e.group)
 	rows, err := e.rows(s, ids)
 	if err != nil {
 		return nil, err
 	}
-	y, err := e.ctx.Empty(e.o.dtype(), torch.Shape{rows, e.hidden}, e.o.output())
+	y, err := e.rank.Empty(e.o.dtype(), torch.Shape{rows, e.hidden}, e.o.output())
 	if err == nil {
-		err = addUp(e.ctx, s, y, e.o.SequenceParallel, func(addend stack) error { return e.lookUp(addend, ids) })
+		err = addUp(e.rank, s, y, e.o.SequenceParallel, func(addend stack) error { return e.lookUp(addend, ids) })
 	}
 	return result(e.Name, y, err)
 }
@@ -122,10 +123,10 @@ type lookup struct {
 // lookUp fills tensors one below the other: each PE what it holds of them.
 func (e *VocabParallelEmbedding) lookUp(parts stack, ids []int) error {
 	var work jobs[*lookup]
-	room := tcm(e.ctx) / tilesOfTCM / e.o.dtype().Size()
+	room := tcm(e.rank) / tilesOfTCM / e.o.dtype().Size()
 	for i, y := range parts {
 		for _, s := range y.Shards() {
-			b := boxOf(e.ctx, s)
+			b := boxOf(e.rank, s)
 			if b.rows*b.cols == 0 {
 				continue
 			}
@@ -144,7 +145,7 @@ func (e *VocabParallelEmbedding) lookUp(parts stack, ids []int) error {
 			}
 		}
 	}
-	return work.launch(e.ctx, e.Name, append(stack{e.Weight}, parts...)...)
+	return work.launch(e.rank, e.Name, append(stack{e.Weight}, parts...)...)
 }
 
 func (l *lookup) run(t *tl.PE) {
@@ -165,7 +166,7 @@ func (l *lookup) run(t *tl.PE) {
 // the positions of its id, in f32 and rounded once. Rows of other tokens get nothing. With
 // SequenceParallel dy is the rank's rows, which the ranks gather first.
 func (e *VocabParallelEmbedding) Backward(ids []int, dy *torch.Tensor) error {
-	s := sameGroups(e.ctx, e.Name, e.group)
+	s := sameGroups(e.rank, e.Name, e.group)
 	rows, err := e.rows(s, ids)
 	if err != nil {
 		return err
@@ -175,10 +176,10 @@ func (e *VocabParallelEmbedding) Backward(ids []int, dy *torch.Tensor) error {
 	}
 	all := stack{dy}
 	if e.o.SequenceParallel && s.tensorSize() > 1 {
-		all, err = gatheredRows(e.ctx, s, dy)
+		all, err = gatheredRows(e.rank, s, dy)
 	}
 	if err == nil && e.WeightGrad == nil {
-		e.WeightGrad, err = e.ctx.Zeros(e.o.gradDType(), e.Weight.Shape(), gridOf(e.o.weight()))
+		e.WeightGrad, err = e.rank.Zeros(e.o.gradDType(), e.Weight.Shape(), gridOf(e.o.weight()))
 	}
 	if err == nil {
 		err = e.accumulate(all, ids)
@@ -211,9 +212,9 @@ func (e *VocabParallelEmbedding) accumulate(dy stack, ids []int) error {
 		positions[id-e.first] = append(positions[id-e.first], i)
 	}
 	var work jobs[*rowSum]
-	room := tcm(e.ctx) / tilesOfTCM / torch.F32.Size()
+	room := tcm(e.rank) / tilesOfTCM / torch.F32.Size()
 	for _, s := range e.WeightGrad.Shards() {
-		b := boxOf(e.ctx, s)
+		b := boxOf(e.rank, s)
 		if b.rows*b.cols == 0 {
 			continue
 		}
@@ -231,7 +232,7 @@ func (e *VocabParallelEmbedding) accumulate(dy stack, ids []int) error {
 			}
 		}
 	}
-	return work.launch(e.ctx, e.Name+" weight gradient", append(stack{e.WeightGrad}, dy...)...)
+	return work.launch(e.rank, e.Name+" weight gradient", append(stack{e.WeightGrad}, dy...)...)
 }
 
 func (r *rowSum) run(t *tl.PE) {

@@ -36,26 +36,26 @@ func TestEmbedding(t *testing.T) {
 				if tp == 2 && dtype == torch.F16 {
 					tried = layouts
 				}
-				ctx := systemOf(t, world)
-				spawned(t, ctx, world, tp, func(rank int, ctx *torch.Context) error {
+				r := systemOf(t, world)
+				spawned(t, r, world, tp, func(r *torch.Rank) error {
 					rows, first := len(ids), 0
 					if sequence {
 						rows = len(ids) / tp
-						first = rank % tp * rows
+						first = r.Rank() % tp * rows
 					}
 					for i, on := range tried {
 						o := Options{DType: dtype, SequenceParallel: sequence, Weight: &layouts[(i+1)%len(layouts)], Output: &on}
-						e := torch.Must(NewVocabParallelEmbedding(ctx, "wte", vocab, hidden, o))
+						e := torch.Must(NewVocabParallelEmbedding(r, "wte", vocab, hidden, o))
 						torch.OK(e.Load(table))
 						y := torch.Must(e.Forward(ids))
-						name := fmt.Sprintf("%v over %d, %v, sequence parallel %t, rank %d", dtype, tp, on, sequence, rank)
-						torch.OK(ctx.Check(name, y, want[first*hidden:][:rows*hidden]))
+						name := fmt.Sprintf("%v over %d, %v, sequence parallel %t, rank %d", dtype, tp, on, sequence, r.Rank())
+						torch.OK(r.Check(name, y, want[first*hidden:][:rows*hidden]))
 						torch.OK(errors.Join(y.Free(), e.Free()))
 					}
 					return nil
 				})
-				right(t, ctx)
-				if n := used(ctx); n > 0 {
+				right(t, r)
+				if n := used(r); n > 0 {
 					t.Errorf("%v are not freed", n)
 				}
 			}
@@ -70,9 +70,9 @@ func TestEmbeddingBackward(t *testing.T) {
 	ids := []int{5, 0, 23, 5, 11, 12, 6, 18, 5, 5, 23, 2, 9, 5, 17, 17}
 	values := random(len(ids)*hidden, 3)
 	for _, tp := range []int{1, 2, 4, 8} {
-		ctx := systemOf(t, world)
-		spawned(t, ctx, world, tp, func(rank int, ctx *torch.Context) error {
-			at := rank % tp
+		r := systemOf(t, world)
+		spawned(t, r, world, tp, func(r *torch.Rank) error {
+			at := r.Rank() % tp
 			local := make([]int, len(ids))
 			for i, id := range ids {
 				local[i] = id - at*vocab/tp
@@ -81,21 +81,21 @@ func TestEmbeddingBackward(t *testing.T) {
 				{}, {DType: torch.BF16}, {DType: torch.F32}, {SequenceParallel: true}, {DType: torch.F32, SequenceParallel: true}, {GradDType: torch.F32},
 			} {
 				c.Weight = &layouts[i%len(layouts)]
-				e := torch.Must(NewVocabParallelEmbedding(ctx, "wte", vocab, hidden, c))
+				e := torch.Must(NewVocabParallelEmbedding(r, "wte", vocab, hidden, c))
 				rows, first := len(ids), 0
 				if c.SequenceParallel {
 					rows = len(ids) / tp
 					first = at * rows
 				}
-				dy := torch.Must(ctx.FromSlice(values[first*hidden:][:rows*hidden], c.dtype(), torch.Shape{rows, hidden}, layouts[(i+1)%len(layouts)]))
+				dy := torch.Must(r.FromSlice(values[first*hidden:][:rows*hidden], c.dtype(), torch.Shape{rows, hidden}, layouts[(i+1)%len(layouts)]))
 				want := dense.EmbeddingBackward(dense.New(len(ids), hidden, values, c.dtype()), local, vocab/tp, c.gradDType())
 				for _, times := range []string{"once", "twice"} {
 					torch.OK(e.Backward(ids, dy))
-					name := fmt.Sprintf("%+v over %d, rank %d, %s", c, tp, rank, times)
-					torch.OK(ctx.CheckWithin(name, e.WeightGrad, want.V, want.Tolerances()))
+					name := fmt.Sprintf("%+v over %d, rank %d, %s", c, tp, r.Rank(), times)
+					torch.OK(r.CheckWithin(name, e.WeightGrad, want.V, want.Tolerances()))
 					want = dense.Add(want, want, c.gradDType())
 				}
-				if got, want := layoutOf(e.WeightGrad), ctx.Layout(e.WeightGrad.Shape(), Activations(*c.Weight)); !reflect.DeepEqual(got, want) {
+				if got, want := layoutOf(e.WeightGrad), r.Layout(e.WeightGrad.Shape(), Activations(*c.Weight)); !reflect.DeepEqual(got, want) {
 					t.Errorf("the gradient of %v lies at\n%v, want\n%v", *c.Weight, got, want)
 				}
 				if got := torch.Must(e.WeightGrad.At(1, 2)); tp == 8 && at == 0 && got != 0 {
@@ -105,8 +105,8 @@ func TestEmbeddingBackward(t *testing.T) {
 			}
 			return nil
 		})
-		right(t, ctx)
-		if n := used(ctx); n > 0 {
+		right(t, r)
+		if n := used(r); n > 0 {
 			t.Errorf("%v are not freed", n)
 		}
 	}
@@ -118,17 +118,17 @@ func TestEmbeddingBackwardFoundWrong(t *testing.T) {
 	ids, values := []int{5, 0, 3, 5, 7, 5}, random(6*hidden, 3)
 	want := dense.EmbeddingBackward(dense.New(len(ids), hidden, values, torch.BF16), ids, vocab, torch.BF16)
 	for what, factor := range map[string]float32{"missing": 0, "twice": 2} {
-		ctx := systemOf(t, 1)
-		spawned(t, ctx, 1, 1, func(rank int, ctx *torch.Context) error {
+		r := systemOf(t, 1)
+		spawned(t, r, 1, 1, func(r *torch.Rank) error {
 			own := slices.Clone(values)
 			for i := range hidden {
 				own[3*hidden+i] *= factor
 			}
-			e := torch.Must(NewVocabParallelEmbedding(ctx, "wte", vocab, hidden, Options{DType: torch.BF16}))
-			torch.OK(e.Backward(ids, torch.Must(ctx.FromSlice(own, torch.BF16, torch.Shape{len(ids), hidden}, Spread))))
-			return ctx.CheckWithin("gradient", e.WeightGrad, want.V, want.Tolerances())
+			e := torch.Must(NewVocabParallelEmbedding(r, "wte", vocab, hidden, Options{DType: torch.BF16}))
+			torch.OK(e.Backward(ids, torch.Must(r.FromSlice(own, torch.BF16, torch.Shape{len(ids), hidden}, Spread))))
+			return r.CheckWithin("gradient", e.WeightGrad, want.V, want.Tolerances())
 		})
-		if ctx.Checks().OK() {
+		if r.Checks().OK() {
 			t.Errorf("a row %s: found right, want wrong", what)
 		}
 	}
@@ -141,17 +141,17 @@ func TestEmbeddingOfLongRows(t *testing.T) {
 	for i := range table {
 		table[i] = float32(i)
 	}
-	ctx := systemOf(t, world)
+	r := systemOf(t, world)
 	var all [world][]byte
-	spawned(t, ctx, world, world, func(rank int, ctx *torch.Context) error {
-		e := torch.Must(NewVocabParallelEmbedding(ctx, "wte", world, hidden, Options{DType: torch.F32}))
+	spawned(t, r, world, world, func(r *torch.Rank) error {
+		e := torch.Must(NewVocabParallelEmbedding(r, "wte", world, hidden, Options{DType: torch.F32}))
 		torch.OK(e.Load(table))
 		y := torch.Must(e.Forward([]int{7}))
-		torch.OK(ctx.Check("y", y, table[7*hidden:]))
-		all[rank] = torch.Must(y.Numpy()).Bytes
+		torch.OK(r.Check("y", y, table[7*hidden:]))
+		all[r.Rank()] = torch.Must(y.Numpy()).Bytes
 		return nil
 	})
-	right(t, ctx)
+	right(t, r)
 	for rank := range all {
 		if !bytes.Equal(all[rank], all[0]) {
 			t.Errorf("rank %d has other bits than rank 0", rank)
@@ -161,28 +161,28 @@ func TestEmbeddingOfLongRows(t *testing.T) {
 
 func TestEmbeddingMisuse(t *testing.T) {
 	const before = "torch: VocabParallelEmbedding wte: model parallel is not initialised: call tp.InitializeModelParallel first"
-	ctx := systemOf(t, 2)
-	if err := misuse(func() { NewVocabParallelEmbedding(ctx, "wte", 8, 4, Options{}) }); err == nil || err.Error() != before {
+	r := systemOf(t, 2)
+	if err := misuse(func() { NewVocabParallelEmbedding(r, "wte", 8, 4, Options{}) }); err == nil || err.Error() != before {
 		t.Errorf("before initialisation:\ngot  %v\nwant %s", err, before)
 	}
-	spawned(t, ctx, 2, 2, func(rank int, ctx *torch.Context) error {
-		e := torch.Must(NewVocabParallelEmbedding(ctx, "wte", 8, 4, Options{SequenceParallel: true}))
-		dy, wide := torch.Must(ctx.Zeros(torch.F16, torch.Shape{2, 4}, Spread)), torch.Must(ctx.Zeros(torch.F32, torch.Shape{2, 4}, Spread))
+	spawned(t, r, 2, 2, func(r *torch.Rank) error {
+		e := torch.Must(NewVocabParallelEmbedding(r, "wte", 8, 4, Options{SequenceParallel: true}))
+		dy, wide := torch.Must(r.Zeros(torch.F16, torch.Shape{2, 4}, Spread)), torch.Must(r.Zeros(torch.F32, torch.Shape{2, 4}, Spread))
 		made := func(_ *VocabParallelEmbedding, err error) error { return err }
 		found := func(_ *torch.Tensor, err error) error { return err }
 		for _, c := range []struct {
 			err  error
 			want string
 		}{
-			{made(NewVocabParallelEmbedding(ctx, "wte", 9, 4, Options{})), "VocabParallelEmbedding wte: 9 tokens of the vocabulary do not divide by the tensor parallel world size 2: choose a multiple"},
-			{made(NewVocabParallelEmbedding(ctx, "wte", 8, 0, Options{})), "VocabParallelEmbedding wte: 0 hidden features: there has to be one"},
+			{made(NewVocabParallelEmbedding(r, "wte", 9, 4, Options{})), "VocabParallelEmbedding wte: 9 tokens of the vocabulary do not divide by the tensor parallel world size 2: choose a multiple"},
+			{made(NewVocabParallelEmbedding(r, "wte", 8, 0, Options{})), "VocabParallelEmbedding wte: 0 hidden features: there has to be one"},
 			{e.Load(make([]float32, 16)), "VocabParallelEmbedding wte: a weight of 16 elements, and the table has 8 × 4"},
 			{found(e.Forward([]int{1, 2, 8})), "VocabParallelEmbedding wte: id 8 at position 2: the vocabulary has 0 to 7"},
 			{found(e.Forward([]int{-1})), "VocabParallelEmbedding wte: id -1 at position 0: the vocabulary has 0 to 7"},
 			{e.Backward([]int{1, 8}, dy), "VocabParallelEmbedding wte: id 8 at position 1: the vocabulary has 0 to 7"},
 			{e.Backward([]int{1, 2}, dy), "VocabParallelEmbedding wte: gradient f16 [2 4]: want that of the result, [1 4] f16"},
 			{e.Backward([]int{1, 2, 3, 4}, wide), "VocabParallelEmbedding wte: gradient f32 [2 4]: want that of the result, [2 4] f16"},
-			{made(NewVocabParallelEmbedding(ctx, "wte", 8, 4, Options{GradDType: torch.BF16})), "VocabParallelEmbedding wte: GradDType bf16 of a layer of f16: gradients are of f16 or f32"},
+			{made(NewVocabParallelEmbedding(r, "wte", 8, 4, Options{GradDType: torch.BF16})), "VocabParallelEmbedding wte: GradDType bf16 of a layer of f16: gradients are of f16 or f32"},
 			{found(e.Forward([]int{1, 2, 3})), "VocabParallelEmbedding wte: 3 tokens do not divide by the tensor parallel world size 2: choose a multiple"},
 		} {
 			if c.err == nil || c.err.Error() != c.want {
@@ -196,24 +196,25 @@ func TestEmbeddingMisuse(t *testing.T) {
 // BenchmarkEmbedding is the host's work and the simulation of looking up 512 tokens over
 // the two SIPs of the default system.
 func BenchmarkEmbedding(b *testing.B) {
-	ctx, err := torch.New(context.Background(), torch.Options{NoData: true})
+	c, err := torch.New(context.Background(), torch.Options{NoData: true})
 	if err != nil {
 		b.Fatal(err)
 	}
-	defer ctx.Close()
+	r := c.Main()
+	defer r.Close()
 	ids := make([]int, 512)
 	for i := range ids {
 		ids[i] = i * 7919 % 32000
 	}
-	spawned(b, ctx, 2, 2, func(rank int, ctx *torch.Context) error {
-		e := torch.Must(NewVocabParallelEmbedding(ctx, "wte", 32000, 4096, Options{}))
-		began := ctx.Now()
+	spawned(b, r, 2, 2, func(r *torch.Rank) error {
+		e := torch.Must(NewVocabParallelEmbedding(r, "wte", 32000, 4096, Options{}))
+		began := r.Now()
 		for range b.N {
 			y := torch.Must(e.Forward(ids))
-			torch.OK(errors.Join(y.Free(), ctx.Synchronize()))
+			torch.OK(errors.Join(y.Free(), r.Synchronize()))
 		}
-		if rank == 0 {
-			b.ReportMetric((ctx.Now()-began).NS()/float64(b.N), "simulated-ns/op")
+		if r.Rank() == 0 {
+			b.ReportMetric((r.Now()-began).NS()/float64(b.N), "simulated-ns/op")
 		}
 		return nil
 	})

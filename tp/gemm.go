@@ -93,19 +93,19 @@ func (p *product) extents() (rows, cols, k int) {
 func (p *product) dtype() torch.DType { return p.w.blockMatrix[0].from.x.DType() }
 
 // launch runs the product.
-func (p *product) launch(ctx *torch.Context, name string, grid torch.DPPolicy) error {
+func (p *product) launch(r *torch.Rank, name string, grid torch.DPPolicy) error {
 	var plans jobs[*plan]
 	rows, cols, _ := p.extents()
-	work := boxes(ctx, grid, rows, cols)
+	work := boxes(r, grid, rows, cols)
 	if p.x.blockMatrix != nil && !p.x.transposed && slices.ContainsFunc(work, func(b box) bool { return b.cols > blockCols }) {
-		if err := p.again(ctx, grid, work, tcm(ctx)); err != nil {
+		if err := p.again(r, grid, work, tcm(r)); err != nil {
 			return err
 		}
 	}
 	for _, b := range work {
-		plans.add(b.pe, p.plan(ctx, b, tcm(ctx)))
+		plans.add(b.pe, p.plan(r, b, tcm(r)))
 	}
-	err := plans.launch(ctx, name, p.tensors()...)
+	err := plans.launch(r, name, p.tensors()...)
 	if p.own != nil {
 		err = errors.Join(err, p.own.Free())
 	}
@@ -113,7 +113,7 @@ func (p *product) launch(ctx *torch.Context, name string, grid torch.DPPolicy) e
 }
 
 // again prepares for PEs that need their rows of x several times.
-func (p *product) again(ctx *torch.Context, grid torch.DPPolicy, work []box, room int) (err error) {
+func (p *product) again(r *torch.Rank, grid torch.DPPolicy, work []box, room int) (err error) {
 	most := 0
 	rows, _, k := p.extents()
 	for _, b := range work {
@@ -122,12 +122,12 @@ func (p *product) again(ctx *torch.Context, grid torch.DPPolicy, work []box, roo
 	if p.keep = most <= room/2; p.keep {
 		return nil
 	}
-	p.own, err = ctx.Empty(p.dtype(), torch.Shape{rows, k}, replaced(gridOf(grid), torch.ColumnWise, torch.Replicate))
+	p.own, err = r.Empty(p.dtype(), torch.Shape{rows, k}, replaced(gridOf(grid), torch.ColumnWise, torch.Replicate))
 	return err
 }
 
 // tcm returns the bytes of TCM that a PE has.
-func tcm(ctx *torch.Context) int { return int(ctx.Topology().Spec().PE.TCM.Size) }
+func tcm(r *torch.Rank) int { return int(r.Topology().Spec().PE.TCM.Size) }
 
 // tensors returns all that it uses.
 func (p *product) tensors() []*torch.Tensor {

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/kernbench/kernbench/torch"
+	"github.com/kernbench/kernbench/torch/dist"
 )
 
 // kind is what the ranks of a group share the work of.
@@ -155,8 +156,8 @@ func allGroups(world, tensor, pipeline, context, expert int, order string) (all 
 
 // state is the groups of a rank. It is zero before InitializeModelParallel.
 type state struct {
-	rank   int          // of the world
-	tensor *torch.Group // that of own[byTP]
+	rank   int         // of the world
+	tensor *dist.Group // that of own[byTP]
 	own    [numKinds]membership
 }
 
@@ -164,7 +165,7 @@ type state struct {
 type membership struct {
 	ranks []int // of the world, by rank of the group
 	at    int   // the rank in the group
-	group *torch.Group
+	group *dist.Group
 }
 
 // InitializeModelParallel divides the world into groups: each worker of Spawn calls it,
@@ -174,26 +175,26 @@ type membership struct {
 // is empty. Experts have
 // the tensor parallel size of the other layers and no context parallelism, so that their
 // data parallel size may be another. The options are for all groups.
-func InitializeModelParallel(ctx *torch.Context, tensor, pipeline, context, expert int, order string, opts ...torch.GroupOption) error {
+func InitializeModelParallel(r *torch.Rank, tensor, pipeline, context, expert int, order string, opts ...dist.GroupOption) error {
 	const who = "InitializeModelParallel"
-	dist, s := ctx.Distributed(), torch.Local[state](ctx)
-	if !dist.IsInitialized() {
+	s := torch.Local[state](r)
+	if !dist.IsInitialized(r) {
 		return fmt.Errorf("%s: there is no process group: call InitProcessGroup first", who)
 	}
 	if s.tensor != nil {
 		return fmt.Errorf("%s: called twice: DestroyModelParallel comes first", who)
 	}
-	d, err := divided(division{dist.GetWorldSize(), tensor, pipeline, context, expert, order})
+	d, err := divided(division{dist.GetWorldSize(r), tensor, pipeline, context, expert, order})
 	if err != nil {
 		return fmt.Errorf("%s: %w", who, err)
 	}
-	groups := make([]*torch.Group, len(d.distinct))
+	groups := make([]*dist.Group, len(d.distinct))
 	for i, ranks := range d.distinct {
-		if groups[i], err = dist.NewGroup(ranks, opts...); err != nil {
+		if groups[i], err = dist.NewGroup(r, ranks, opts...); err != nil {
 			return fmt.Errorf("%s: %w", who, err)
 		}
 	}
-	made := state{rank: dist.GetRank()}
+	made := state{rank: dist.GetRank(r)}
 	for k := range made.own {
 		if i := d.of[k][made.rank]; i >= 0 {
 			ranks := d.distinct[i]
@@ -206,16 +207,16 @@ func InitializeModelParallel(ctx *torch.Context, tensor, pipeline, context, expe
 }
 
 // ModelParallelIsInitialized reports whether the calling rank has its groups.
-func ModelParallelIsInitialized(ctx *torch.Context) bool {
-	return torch.Local[state](ctx).tensor != nil
+func ModelParallelIsInitialized(r *torch.Rank) bool {
+	return torch.Local[state](r).tensor != nil
 }
 
 // DestroyModelParallel forgets the groups of the calling rank.
-func DestroyModelParallel(ctx *torch.Context) { *torch.Local[state](ctx) = state{} }
+func DestroyModelParallel(r *torch.Rank) { *torch.Local[state](r) = state{} }
 
 // of returns the groups of the calling rank. Who needs them is for the panic if it has none.
-func of(ctx *torch.Context, who string) *state {
-	s := torch.Local[state](ctx)
+func of(r *torch.Rank, who string) *state {
+	s := torch.Local[state](r)
 	if s.tensor == nil {
 		panic(&torch.Error{Op: who, Err: errors.New("model parallel is not initialised: call tp.InitializeModelParallel first")})
 	}
@@ -224,8 +225,8 @@ func of(ctx *torch.Context, who string) *state {
 
 // sameGroups is of for a layer that was made when the tensor parallel group was this one:
 // it has its part of the weights for no other.
-func sameGroups(ctx *torch.Context, who string, group *torch.Group) *state {
-	s := of(ctx, who)
+func sameGroups(r *torch.Rank, who string, group *dist.Group) *state {
+	s := of(r, who)
 	if s.tensor != group {
 		panic(&torch.Error{Op: who, Err: errors.New("it was made for groups that are no more: make it anew after InitializeModelParallel")})
 	}

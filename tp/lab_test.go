@@ -13,31 +13,32 @@ import (
 	"github.com/kernbench/kernbench/internal/rapidtest"
 	"github.com/kernbench/kernbench/topology"
 	"github.com/kernbench/kernbench/torch"
+	"github.com/kernbench/kernbench/torch/dist"
 )
 
 func TestMain(m *testing.M) { os.Exit(rapidtest.Main(m)) }
 
 // systemOf is a context for so many SIPs of 2 cubes with 2 PEs each, or as sets says, in
 // which nothing may race.
-func systemOf(t testing.TB, sips int, sets ...string) *torch.Context {
+func systemOf(t testing.TB, sips int, sets ...string) *torch.Rank {
 	t.Helper()
 	if sets == nil {
 		sets = []string{"sip.cube_mesh.w=2", "sip.cube_mesh.h=1", "cube.pe_layout.corners=2", "cube.pe_layout.pe_per_corner=1"}
 	}
-	ctx := laboratory(t, sips, sets)
+	r := laboratory(t, sips, sets)
 	t.Cleanup(func() {
-		if races, err := ctx.Races(); len(races) > 0 || err != nil {
+		if races, err := r.Races(); len(races) > 0 || err != nil {
 			t.Errorf("races %q, error %v, want none", races, err)
 		}
-		ctx.Close()
+		r.Close()
 	})
-	return ctx
+	return r
 }
 
 // laboratory is a context for so many SIPs that looks for races.
-func laboratory(t rapid.TB, sips int, sets []string) *torch.Context {
+func laboratory(t rapid.TB, sips int, sets []string) *torch.Rank {
 	t.Helper()
-	spec, err := topology.Load("ring6", append(sets, fmt.Sprintf("system.sips.count=%d", sips))...)
+	spec, err := topology.Load(context.Background(), "ring6", append(sets, fmt.Sprintf("system.sips.count=%d", sips))...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,29 +46,30 @@ func laboratory(t rapid.TB, sips int, sets []string) *torch.Context {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, err := torch.New(context.Background(), torch.Options{Topology: g, Threads: 1, Race: true})
+	c, err := torch.New(context.Background(), torch.Options{Topology: g, Threads: 1, Race: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return ctx
+	r := c.Main()
+	return r
 }
 
 // used is how many bytes of HBM tensors take.
-func used(ctx *torch.Context) (n memory.Bytes) {
-	for _, pe := range ctx.AllPEs() {
-		p := ctx.Machine().PE(machine.PEID(pe))
-		n += ctx.Machine().Memory(p.Memory(topology.KindHBM)).Allocator.Used()
+func used(r *torch.Rank) (n memory.Bytes) {
+	for _, pe := range r.AllPEs() {
+		p := r.Machine().PE(machine.PEID(pe))
+		n += r.Machine().Memory(p.Memory(topology.KindHBM)).Allocator.Used()
 	}
 	return n
 }
 
 // spawned runs a worker on each SIP, with process groups and tensor parallelism.
-func spawned(t testing.TB, ctx *torch.Context, sips, tensor int, run func(rank int, ctx *torch.Context) error) {
+func spawned(t testing.TB, r *torch.Rank, sips, tensor int, run func(r *torch.Rank) error) {
 	t.Helper()
-	err := ctx.Spawn(func(rank int, ctx *torch.Context) error {
-		torch.OK(ctx.Distributed().InitProcessGroup("ahbm"))
-		torch.OK(InitializeModelParallel(ctx, tensor, 1, 1, 1, ""))
-		return run(rank, ctx)
+	err := r.Spawn(func(r *torch.Rank) error {
+		torch.OK(dist.InitProcessGroup(r, "ahbm"))
+		torch.OK(InitializeModelParallel(r, tensor, 1, 1, 1, ""))
+		return run(r)
 	}, sips)
 	if err != nil {
 		t.Fatal(err)

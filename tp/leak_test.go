@@ -28,13 +28,13 @@ func TestNoLeak(t *testing.T) {
 		"rows, sequence, pieces": {InputIsParallel: true, SequenceParallel: true, Overlap: 2}, "rows by tokens": {Bias: true, Weight: &ByTokens},
 		"columns by tokens": {SequenceParallel: true, Bias: true, Weight: &ByTokens},
 	} {
-		ctx := systemOf(t, 2, small...)
+		r := systemOf(t, 2, small...)
 		failures := [2]int{}
-		spawned(t, ctx, 2, 2, func(rank int, ctx *torch.Context) error {
-			pe := ctx.Machine().PE(machine.PEID(ctx.PE(rank, 0, 0)))
-			hbm := &ctx.Machine().Memory(pe.Memory(topology.KindHBM)).Allocator // no other PE has more in use
+		spawned(t, r, 2, 2, func(r *torch.Rank) error {
+			pe := r.Machine().PE(machine.PEID(r.PE(r.Rank(), 0, 0)))
+			hbm := &r.Machine().Memory(pe.Memory(topology.KindHBM)).Allocator // no other PE has more in use
 			bytes := func() memory.Bytes {
-				torch.OK(ctx.Synchronize())
+				torch.OK(r.Synchronize())
 				return hbm.Used()
 			}
 			var l layer
@@ -42,22 +42,22 @@ func TestNoLeak(t *testing.T) {
 			switch {
 			case what == "columns, wide": // more than TCM keeps: rows are written to memory
 				cols = 1024
-				l = torch.Must(NewColumnParallelLinear(ctx, "fc", cols, 2*blockCols+16, o))
+				l = torch.Must(NewColumnParallelLinear(r, "fc", cols, 2*blockCols+16, o))
 			case strings.HasPrefix(what, "columns"):
-				l = torch.Must(NewColumnParallelLinear(ctx, "fc", in, out, o))
+				l = torch.Must(NewColumnParallelLinear(r, "fc", in, out, o))
 			default:
 				name = "RowParallelLinear fc: "
-				l = torch.Must(NewRowParallelLinear(ctx, "fc", in, out, o))
+				l = torch.Must(NewRowParallelLinear(r, "fc", in, out, o))
 				if o.InputIsParallel {
 					cols = in / 2
 				}
 			}
-			x := torch.Must(ctx.Zeros(torch.F16, torch.Shape{rows, cols}, Spread))
+			x := torch.Must(r.Zeros(torch.F16, torch.Shape{rows, cols}, Spread))
 			y, _, err := l.Forward(x)
 			torch.OK(err)
 			torch.OK(y.Free())
 			bytes() // so that it is
-			dy := torch.Must(ctx.Zeros(torch.F16, y.Shape(), Spread))
+			dy := torch.Must(r.Zeros(torch.F16, y.Shape(), Spread))
 			before := bytes()
 			for way, run := range []func() (*torch.Tensor, error){
 				func() (*torch.Tensor, error) {
@@ -73,7 +73,7 @@ func TestNoLeak(t *testing.T) {
 				},
 			} {
 				for room := memory.Bytes(1 << 10); room < 2<<20; room += room/8/256*256 + 256 {
-					ballast := torch.Must(ctx.Empty(torch.I8, torch.Shape{int(hbm.Size - before - room)}, torch.DPPolicy{}))
+					ballast := torch.Must(r.Empty(torch.I8, torch.Shape{int(hbm.Size - before - room)}, torch.DPPolicy{}))
 					y, err := run()
 					if err == nil {
 						torch.OK(y.Free())
@@ -91,7 +91,7 @@ func TestNoLeak(t *testing.T) {
 			}
 			return errors.Join(x.Free(), dy.Free(), l.Free())
 		})
-		if n := used(ctx); n > 0 || min(failures[0], failures[1]) == 0 {
+		if n := used(r); n > 0 || min(failures[0], failures[1]) == 0 {
 			t.Errorf("%s: %v are not freed after %d failures, want nothing after some", what, n, failures)
 		}
 	}

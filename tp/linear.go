@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/kernbench/kernbench/torch"
+	"github.com/kernbench/kernbench/torch/dist"
 )
 
 // Linear is what both kinds of linear layers are: y = x·weight + bias.
@@ -24,8 +25,8 @@ type Linear struct {
 	WeightGrad []*torch.Tensor
 	BiasGrad   *torch.Tensor
 
-	ctx     *torch.Context
-	group   *torch.Group
+	rank    *torch.Rank
+	group   *dist.Group
 	o       Options
 	in, out int     // of the whole layer
 	row     int     // of the whole weight where the rank's part begins
@@ -36,8 +37,8 @@ type Linear struct {
 
 // newLinear makes the tensors of a rank's part of a layer: so many rows of the weight,
 // for each tensor these columns, and these of the bias.
-func newLinear(ctx *torch.Context, name string, o Options, rows int, columns [][]int, biased []int) (l Linear, err error) {
-	l = Linear{Name: name, ctx: ctx, group: of(ctx, name).tensor, o: o, rows: rows, columns: columns, biased: biased}
+func newLinear(r *torch.Rank, name string, o Options, rows int, columns [][]int, biased []int) (l Linear, err error) {
+	l = Linear{Name: name, rank: r, group: of(r, name).tensor, o: o, rows: rows, columns: columns, biased: biased}
 	if err := o.check(); err != nil {
 		return l, err
 	}
@@ -50,7 +51,7 @@ func newLinear(ctx *torch.Context, name string, o Options, rows int, columns [][
 // there is none without Bias.
 func (l *Linear) parameters(dtype torch.DType, onWeight, onBias torch.DPPolicy) (weight []*torch.Tensor, bias *torch.Tensor, err error) {
 	for _, list := range l.columns {
-		w, err := l.ctx.Zeros(dtype, torch.Shape{l.rows, len(list)}, onWeight)
+		w, err := l.rank.Zeros(dtype, torch.Shape{l.rows, len(list)}, onWeight)
 		if err != nil {
 			return nil, nil, errors.Join(err, stack(weight).free())
 		}
@@ -59,7 +60,7 @@ func (l *Linear) parameters(dtype torch.DType, onWeight, onBias torch.DPPolicy) 
 	if !l.o.Bias {
 		return weight, nil, nil
 	}
-	if bias, err = l.ctx.Zeros(dtype, torch.Shape{len(l.biased)}, onBias); err != nil {
+	if bias, err = l.rank.Zeros(dtype, torch.Shape{len(l.biased)}, onBias); err != nil {
 		return nil, nil, errors.Join(err, stack(weight).free())
 	}
 	return weight, bias, nil
@@ -126,7 +127,7 @@ func (l *Linear) Free() error {
 
 // state returns the groups of the calling rank, which have to be those that the layer was made
 // for.
-func (l *Linear) state() *state { return sameGroups(l.ctx, l.Name, l.group) }
+func (l *Linear) state() *state { return sameGroups(l.rank, l.Name, l.group) }
 
 // check looks at an input, which has to have so many columns.
 func (l *Linear) check(x *torch.Tensor, cols int) error {
@@ -165,7 +166,7 @@ func count(first, n int) []int {
 
 // empty makes a tensor of the layer's dtype.
 func (l *Linear) empty(shape torch.Shape, on torch.DPPolicy) (*torch.Tensor, error) {
-	return l.ctx.Empty(l.o.dtype(), shape, on)
+	return l.rank.Empty(l.o.dtype(), shape, on)
 }
 
 // gathered returns x, or with SequenceParallel the rows of all ranks, each laid out as those
@@ -175,14 +176,14 @@ func (l *Linear) gathered(s *state, x *torch.Tensor) (stack, error) {
 	if !l.o.SequenceParallel || s.tensorSize() == 1 {
 		return stack{x}, nil
 	}
-	all, err := gatheredRows(l.ctx, s, x)
+	all, err := gatheredRows(l.rank, s, x)
 	grid := gridOf(l.o.weight())
 	if err != nil || grid.Cube != torch.RowWise {
 		return all, err
 	}
 	whole, err := l.empty(all.shape(), grid)
 	if err == nil {
-		err = copyBoxes(l.ctx, l.Name+" tokens", all.restack(stack{whole}))
+		err = copyBoxes(l.rank, l.Name+" tokens", all.restack(stack{whole}))
 	}
 	whole, err = orFree(whole, errors.Join(err, all.free()))
 	return stack{whole}, err
@@ -198,15 +199,15 @@ func (l *Linear) sum(s *state, shape torch.Shape, on torch.DPPolicy, scatter boo
 		return nil, err
 	}
 	rows := torch.Shape{rowsOf(y), colsOf(y)}
-	if scatter || s.tensorSize() == 1 || slices.Equal(layout(l.ctx, shape, on), layout(l.ctx, rows, on)) {
-		return orFree(y, addUp(l.ctx, s, y, scatter, fill))
+	if scatter || s.tensorSize() == 1 || slices.Equal(layout(l.rank, shape, on), layout(l.rank, rows, on)) {
+		return orFree(y, addUp(l.rank, s, y, scatter, fill))
 	}
 	matrix, err := l.empty(rows, on)
 	if err != nil {
 		return orFree(y, err)
 	}
-	if err = addUp(l.ctx, s, matrix, false, fill); err == nil {
-		err = copyBoxes(l.ctx, l.Name+" rows", stack{matrix}.restack(stack{y}))
+	if err = addUp(l.rank, s, matrix, false, fill); err == nil {
+		err = copyBoxes(l.rank, l.Name+" rows", stack{matrix}.restack(stack{y}))
 	}
 	return orFree(y, errors.Join(err, matrix.Free()))
 }
@@ -218,15 +219,15 @@ func (l *Linear) multiply(name string, p product, addend stack) error {
 	grid := gridOf(l.o.weight())
 	if len(addend) == 1 || grid.Cube != torch.RowWise {
 		p.y = addend.blocks()
-		return p.launch(l.ctx, name, l.o.weight())
+		return p.launch(l.rank, name, l.o.weight())
 	}
 	whole, err := l.empty(addend.shape(), grid)
 	if err != nil {
 		return err
 	}
 	p.y = stack{whole}.blocks()
-	if err = p.launch(l.ctx, name, l.o.weight()); err == nil {
-		err = copyBoxes(l.ctx, l.Name+" tokens", stack{whole}.restack(addend))
+	if err = p.launch(l.rank, name, l.o.weight()); err == nil {
+		err = copyBoxes(l.rank, l.Name+" tokens", stack{whole}.restack(addend))
 	}
 	return errors.Join(err, whole.Free())
 }

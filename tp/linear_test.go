@@ -53,10 +53,10 @@ func TestLinear(t *testing.T) {
 		} {
 			o.DType = torch.F32
 			t.Run(fmt.Sprintf("column tp=%d %+v", tp, o), func(t *testing.T) {
-				ctx := systemOf(t, 4)
-				spawned(t, ctx, 4, tp, func(rank int, ctx *torch.Context) error {
-					at := rank % tp
-					l := torch.Must(NewColumnParallelLinear(ctx, "fc1", k, n, o))
+				r := systemOf(t, 4)
+				spawned(t, r, 4, tp, func(r *torch.Rank) error {
+					at := r.Rank() % tp
+					l := torch.Must(NewColumnParallelLinear(r, "fc1", k, n, o))
 					b, want := bias, times(x, w, nil, m, k, n)
 					if !o.Bias {
 						b = nil
@@ -69,21 +69,21 @@ func TestLinear(t *testing.T) {
 						rows = m / tp
 						in = cutOut(x, k, at*rows, 0, rows, k)
 					}
-					y, skipped, err := l.Forward(torch.Must(ctx.FromSlice(in, torch.F32, torch.Shape{rows, k}, Spread)))
+					y, skipped, err := l.Forward(torch.Must(r.FromSlice(in, torch.F32, torch.Shape{rows, k}, Spread)))
 					torch.OK(err)
 					if !o.GatherOutput {
 						want = cutOut(want, n, 0, at*n/tp, m, n/tp)
 					}
-					torch.OK(ctx.Check("y", y, want))
+					torch.OK(r.Check("y", y, want))
 					if (skipped != nil) != o.SkipBiasAdd {
 						return fmt.Errorf("skipped bias: %v", skipped)
 					}
 					if skipped != nil {
-						torch.OK(ctx.Check("bias", skipped, bias[at*n/tp:(at+1)*n/tp]))
+						torch.OK(r.Check("bias", skipped, bias[at*n/tp:(at+1)*n/tp]))
 					}
 					return nil
 				})
-				right(t, ctx)
+				right(t, r)
 			})
 		}
 		for _, o := range []Options{
@@ -95,10 +95,10 @@ func TestLinear(t *testing.T) {
 		} {
 			o.DType = torch.F32
 			t.Run(fmt.Sprintf("row tp=%d %+v", tp, o), func(t *testing.T) {
-				ctx := systemOf(t, 4)
-				spawned(t, ctx, 4, tp, func(rank int, ctx *torch.Context) error {
-					at := rank % tp
-					l := torch.Must(NewRowParallelLinear(ctx, "fc2", k, n, o))
+				r := systemOf(t, 4)
+				spawned(t, r, 4, tp, func(r *torch.Rank) error {
+					at := r.Rank() % tp
+					l := torch.Must(NewRowParallelLinear(r, "fc2", k, n, o))
 					b, want := bias, times(x, w, nil, m, k, n)
 					if !o.Bias {
 						b = nil
@@ -111,15 +111,15 @@ func TestLinear(t *testing.T) {
 						cols = k / tp
 						in = cutOut(x, k, 0, at*cols, m, cols)
 					}
-					y, _, err := l.Forward(torch.Must(ctx.FromSlice(in, torch.F32, torch.Shape{m, cols}, Spread)))
+					y, _, err := l.Forward(torch.Must(r.FromSlice(in, torch.F32, torch.Shape{m, cols}, Spread)))
 					torch.OK(err)
 					if o.SequenceParallel {
 						want = cutOut(want, n, at*m/tp, 0, m/tp, n)
 					}
-					torch.OK(ctx.Check("y", y, want))
+					torch.OK(r.Check("y", y, want))
 					return nil
 				})
-				right(t, ctx)
+				right(t, r)
 			})
 		}
 	}
@@ -127,12 +127,13 @@ func TestLinear(t *testing.T) {
 
 // TestExtents reads the extents of layers, whole and of each of 4 ranks.
 func TestExtents(t *testing.T) {
-	spawned(t, systemOf(t, 4), 4, 4, func(rank int, ctx *torch.Context) error {
-		up := torch.Must(NewColumnParallelLinear(ctx, "up", 6, 32, Options{}))
-		gate := torch.Must(NewColumnParallelLinear(ctx, "gate", 6, 32, Options{Gated: true}))
-		down := torch.Must(NewRowParallelLinear(ctx, "down", 32, 6, Options{}))
-		pieces := torch.Must(NewRowParallelLinear(ctx, "pieces", 32, 7, Options{InputIsParallel: true, Overlap: 2}))
-		table := torch.Must(NewVocabParallelEmbedding(ctx, "wte", 12, 5, Options{}))
+	spawned(t, systemOf(t, 4), 4, 4, func(r *torch.Rank) error {
+		rank := r.Rank()
+		up := torch.Must(NewColumnParallelLinear(r, "up", 6, 32, Options{}))
+		gate := torch.Must(NewColumnParallelLinear(r, "gate", 6, 32, Options{Gated: true}))
+		down := torch.Must(NewRowParallelLinear(r, "down", 32, 6, Options{}))
+		pieces := torch.Must(NewRowParallelLinear(r, "pieces", 32, 7, Options{InputIsParallel: true, Overlap: 2}))
+		table := torch.Must(NewVocabParallelEmbedding(r, "wte", 12, 5, Options{}))
 		for what, c := range map[string]struct {
 			l    *Linear
 			want [4]int
@@ -155,12 +156,12 @@ func TestExtents(t *testing.T) {
 
 // right fails the test if a check of the context found something wrong, or there was
 // none.
-func right(t *testing.T, ctx *torch.Context) {
+func right(t *testing.T, r *torch.Rank) {
 	t.Helper()
-	if len(ctx.Checks()) == 0 {
+	if len(r.Checks()) == 0 {
 		t.Error("nothing was checked")
 	}
-	for _, c := range ctx.Checks() {
+	for _, c := range r.Checks() {
 		if c.Wrong != "" {
 			t.Errorf("%s: %s", c.Name, c.Wrong)
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/kernbench/kernbench/torch"
+	"github.com/kernbench/kernbench/torch/dist"
 )
 
 // Mapping takes matrices of tokens by features, or tensors of [s, b, h], from one region of a
@@ -17,7 +18,7 @@ import (
 type Mapping struct {
 	Name              string
 	forward, backward step
-	group             *torch.Group // the tensor parallel one if it is nil
+	group             *dist.Group // the tensor parallel one if it is nil
 }
 
 // The mappings, with Megatron's names. The first dimension is tokens, the last features.
@@ -80,7 +81,7 @@ var (
 // inputSplits[0] to rank 0, and so on; outputSplits is how many come from each. Without
 // splits, nil for both, they are even, and without a group it is the tensor parallel one.
 // Both ways the result is new.
-func AllToAll(group *torch.Group, outputSplits, inputSplits []int) Mapping {
+func AllToAll(group *dist.Group, outputSplits, inputSplits []int) Mapping {
 	return Mapping{
 		Name: "AllToAll", group: group,
 		forward: allToAll(tokens, tokens, inputSplits, outputSplits), backward: allToAll(tokens, tokens, outputSplits, inputSplits),
@@ -88,27 +89,26 @@ func AllToAll(group *torch.Group, outputSplits, inputSplits []int) Mapping {
 }
 
 // Forward maps values.
-func (m Mapping) Forward(ctx *torch.Context, x *torch.Tensor) (*torch.Tensor, error) {
-	return m.run(ctx, m.Name, m.forward, x)
+func (m Mapping) Forward(r *torch.Rank, x *torch.Tensor) (*torch.Tensor, error) {
+	return m.run(r, m.Name, m.forward, x)
 }
 
 // Backward maps gradients.
-func (m Mapping) Backward(ctx *torch.Context, x *torch.Tensor) (*torch.Tensor, error) {
-	return m.run(ctx, m.Name+" backward", m.backward, x)
+func (m Mapping) Backward(r *torch.Rank, x *torch.Tensor) (*torch.Tensor, error) {
+	return m.run(r, m.Name+" backward", m.backward, x)
 }
 
-func (m Mapping) run(ctx *torch.Context, who string, do step, x *torch.Tensor) (*torch.Tensor, error) {
-	s := of(ctx, who)
+func (m Mapping) run(r *torch.Rank, who string, do step, x *torch.Tensor) (*torch.Tensor, error) {
+	s := of(r, who)
 	switch {
 	case do == nil:
 		panic(&torch.Error{Op: "Mapping", Err: errors.New("the zero Mapping maps nothing: use one of the package's")})
 	case x == nil:
 		panic(&torch.Error{Op: who, Err: errors.New("a nil tensor")})
 	}
-	p := &peers{ctx: ctx, who: who, group: s.tensor, rank: s.tensorRank(), size: s.tensorSize(), on: Spread}
+	p := &peers{r: r, who: who, group: s.tensor, rank: s.tensorRank(), size: s.tensorSize(), on: Spread}
 	if m.group != nil {
-		dist := ctx.Distributed()
-		p.group, p.rank, p.size = m.group, dist.GetRank(m.group), dist.GetWorldSize(m.group)
+		p.group, p.rank, p.size = m.group, dist.GetRank(r, m.group), dist.GetWorldSize(r, m.group)
 	}
 	if p.size == 1 {
 		return x, nil

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/kernbench/kernbench/torch"
+	"github.com/kernbench/kernbench/torch/dist"
 )
 
 // matrix is the values of a tensor on the host, as rows.
@@ -119,32 +120,33 @@ func TestMappings(t *testing.T) {
 	everywhere := torch.DPPolicy{} // a copy on every PE
 	for _, n := range []int{1, 2, 4} {
 		for _, on := range []torch.DPPolicy{Spread, everywhere} {
-			ctx := systemOf(t, world)
-			spawned(t, ctx, world, n, func(rank int, ctx *torch.Context) error {
+			r := systemOf(t, world)
+			spawned(t, r, world, n, func(r *torch.Rank) error {
+				rank := r.Rank()
 				var all []matrix
 				for i := range n {
 					all = append(all, matrixOf(rank/n*n+i, rows, cols))
 				}
-				check := func(what string, do func(*torch.Context, *torch.Tensor) (*torch.Tensor, error), of reference) {
+				check := func(what string, do func(*torch.Rank, *torch.Tensor) (*torch.Tensor, error), of reference) {
 					want := of(all, rank%n)
-					x := torch.Must(ctx.FromSlice(all[rank%n].flat(), torch.F32, torch.Shape{rows, cols}, on))
-					y := torch.Must(do(ctx, x))
+					x := torch.Must(r.FromSlice(all[rank%n].flat(), torch.F32, torch.Shape{rows, cols}, on))
+					y := torch.Must(do(r, x))
 					shape := torch.Shape{len(want), len(want[0])}
 					name := fmt.Sprintf("%s over %d of rank %d, x %v", what, n, rank, on)
 					if !slices.Equal(y.Shape(), shape) {
 						t.Errorf("%s: shape %v, want %v", name, y.Shape(), shape)
 						return
 					}
-					torch.OK(ctx.Check(name, y, want.flat()))
+					torch.OK(r.Check(name, y, want.flat()))
 					if y == x {
 						torch.OK(x.Free())
 						return
 					}
-					like := torch.Must(ctx.Empty(torch.F32, shape, Spread))
+					like := torch.Must(r.Empty(torch.F32, shape, Spread))
 					if !reflect.DeepEqual(y.Shards(), like.Shards()) {
 						t.Errorf("%s: lies at %v, want %v", name, y.Shards(), like.Shards())
 					}
-					torch.OK(ctx.Check(name+", x afterwards", x, all[rank%n].flat()))
+					torch.OK(r.Check(name+", x afterwards", x, all[rank%n].flat()))
 					torch.OK(errors.Join(x.Free(), y.Free(), like.Free()))
 				}
 				for _, c := range cases {
@@ -153,12 +155,12 @@ func TestMappings(t *testing.T) {
 				}
 				return nil
 			})
-			for _, c := range ctx.Checks() {
+			for _, c := range r.Checks() {
 				if c.Wrong != "" {
 					t.Errorf("%s: %s", c.Name, c.Wrong)
 				}
 			}
-			if n := used(ctx); n > 0 {
+			if n := used(r); n > 0 {
 				t.Errorf("%v are not freed", n)
 			}
 		}
@@ -169,18 +171,18 @@ func TestMappings(t *testing.T) {
 func TestWhatIsInPlace(t *testing.T) {
 	inPlace := []string{"CopyToTensorModelParallelRegion", "ReduceFromTensorModelParallelRegion"}
 	for _, n := range []int{1, 2} {
-		spawned(t, systemOf(t, 2), 2, n, func(rank int, ctx *torch.Context) error {
+		spawned(t, systemOf(t, 2), 2, n, func(r *torch.Rank) error {
 			for _, m := range []Mapping{
 				CopyToTensorModelParallelRegion, ReduceFromTensorModelParallelRegion, ScatterToTensorModelParallelRegion,
 				GatherFromTensorModelParallelRegion, ScatterToSequenceParallelRegion, GatherFromSequenceParallelRegion,
-				ReduceScatterToSequenceParallelRegion, AllToAll(GetTensorModelParallelGroup(ctx), nil, nil), AllToAllSP2HP,
+				ReduceScatterToSequenceParallelRegion, AllToAll(GetTensorModelParallelGroup(r), nil, nil), AllToAllSP2HP,
 			} {
-				x := torch.Must(ctx.Zeros(torch.F32, torch.Shape{4, 4}, Spread))
+				x := torch.Must(r.Zeros(torch.F32, torch.Shape{4, 4}, Spread))
 				want := n == 1 || slices.Contains(inPlace, m.Name)
-				if y := torch.Must(m.Forward(ctx, x)); (y == x) != want {
+				if y := torch.Must(m.Forward(r, x)); (y == x) != want {
 					t.Errorf("%s over %d: in place %v, want %v", m.Name, n, y == x, want)
 				}
-				if y := torch.Must(m.Backward(ctx, x)); (y == x) != want {
+				if y := torch.Must(m.Backward(r, x)); (y == x) != want {
 					t.Errorf("%s backward over %d: in place %v, want %v", m.Name, n, y == x, want)
 				}
 			}
@@ -193,10 +195,11 @@ func TestWhatIsInPlace(t *testing.T) {
 func TestUnevenAllToAll(t *testing.T) {
 	const world, cols = 4, 6
 	sent := [world][world]int{{1, 0, 3, 2}, {0, 0, 0, 0}, {2, 5, 1, 0}, {0, 1, 0, 7}}
-	ctx := systemOf(t, world)
-	err := ctx.Spawn(func(rank int, ctx *torch.Context) error {
-		torch.OK(ctx.Distributed().InitProcessGroup("ahbm"))
-		torch.OK(InitializeModelParallel(ctx, 1, 1, 1, world, ""))
+	self := systemOf(t, world)
+	err := self.Spawn(func(self *torch.Rank) error {
+		rank := self.Rank()
+		torch.OK(dist.InitProcessGroup(self, "ahbm"))
+		torch.OK(InitializeModelParallel(self, 1, 1, 1, world, ""))
 		var in, out []int
 		var want []int
 		for r := range world {
@@ -214,23 +217,23 @@ func TestUnevenAllToAll(t *testing.T) {
 			return n
 		}
 		x := matrixOf(rank, total(in), cols).flat()
-		m := AllToAll(GetExpertModelParallelGroup(ctx), out, in)
-		y := torch.Must(m.Forward(ctx, torch.Must(ctx.FromSlice(x, torch.F32, torch.Shape{total(in), cols}, Spread))))
-		torch.OK(ctx.Check(fmt.Sprintf("rank %d", rank), y, want))
-		back := torch.Must(m.Backward(ctx, y))
-		return ctx.Check(fmt.Sprintf("rank %d back", rank), back, x)
+		m := AllToAll(GetExpertModelParallelGroup(self), out, in)
+		y := torch.Must(m.Forward(self, torch.Must(self.FromSlice(x, torch.F32, torch.Shape{total(in), cols}, Spread))))
+		torch.OK(self.Check(fmt.Sprintf("rank %d", rank), y, want))
+		back := torch.Must(m.Backward(self, y))
+		return self.Check(fmt.Sprintf("rank %d back", rank), back, x)
 	}, world)
-	if err != nil || !ctx.Checks().OK() || len(ctx.Checks()) != 2*world {
-		t.Errorf("error %v, checks %+v", err, ctx.Checks())
+	if err != nil || !self.Checks().OK() || len(self.Checks()) != 2*world {
+		t.Errorf("error %v, checks %+v", err, self.Checks())
 	}
 }
 
 func TestSizesThatDoNotDivide(t *testing.T) {
-	spawned(t, systemOf(t, 4), 4, 4, func(rank int, ctx *torch.Context) error {
-		x := torch.Must(ctx.Zeros(torch.F32, torch.Shape{10, 6}, Spread))
-		line := torch.Must(ctx.Zeros(torch.F32, torch.Shape{8}))
+	spawned(t, systemOf(t, 4), 4, 4, func(r *torch.Rank) error {
+		x := torch.Must(r.Zeros(torch.F32, torch.Shape{10, 6}, Spread))
+		line := torch.Must(r.Zeros(torch.F32, torch.Shape{8}))
 		for _, c := range []struct {
-			do   func(*torch.Context, *torch.Tensor) (*torch.Tensor, error)
+			do   func(*torch.Rank, *torch.Tensor) (*torch.Tensor, error)
 			x    *torch.Tensor
 			want string
 		}{
@@ -241,7 +244,7 @@ func TestSizesThatDoNotDivide(t *testing.T) {
 			{AllToAll(nil, []int{1, 2, 3, 4}, []int{4, 3, 2, 2}).Forward, x, "AllToAll: splits [4 3 2 2] to send and [1 2 3 4] to receive: give one for each of 4 ranks, of which those to send add up to the first dimension, 10"},
 			{AllToAll(nil, nil, []int{4, 3, 2, 1}).Forward, x, "AllToAll: splits [4 3 2 1] to send and [] to receive: give one for each of 4 ranks, of which those to send add up to the first dimension, 10"},
 		} {
-			if _, err := c.do(ctx, c.x); err == nil || err.Error() != c.want {
+			if _, err := c.do(r, c.x); err == nil || err.Error() != c.want {
 				t.Errorf("got  %v\nwant %s", err, c.want)
 			}
 		}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/kernbench/kernbench/attention"
 	"github.com/kernbench/kernbench/torch"
+	"github.com/kernbench/kernbench/torch/dist"
 )
 
 // second is the error of a call that also makes something.
@@ -17,19 +18,19 @@ const linearAlone = "options Bias, SkipBiasAdd, GatherOutput, Gated, InputIsPara
 
 // Errors of layers name the layer, say what does not fit, and what would.
 func TestLinearMisuse(t *testing.T) {
-	spawned(t, systemOf(t, 4), 4, 4, func(rank int, ctx *torch.Context) error {
-		column := func(in, out int, o Options) error { return second(NewColumnParallelLinear(ctx, "up", in, out, o)) }
-		row := func(in, out int, o Options) error { return second(NewRowParallelLinear(ctx, "down", in, out, o)) }
+	spawned(t, systemOf(t, 4), 4, 4, func(r *torch.Rank) error {
+		column := func(in, out int, o Options) error { return second(NewColumnParallelLinear(r, "up", in, out, o)) }
+		row := func(in, out int, o Options) error { return second(NewRowParallelLinear(r, "down", in, out, o)) }
 		zeros := func(dtype torch.DType, shape ...int) *torch.Tensor {
-			return torch.Must(ctx.Zeros(dtype, shape, Spread))
+			return torch.Must(r.Zeros(dtype, shape, Spread))
 		}
-		up := torch.Must(NewColumnParallelLinear(ctx, "up", 6, 8, Options{Bias: true}))
-		down := torch.Must(NewRowParallelLinear(ctx, "down", 8, 6, Options{}))
-		gate := torch.Must(NewColumnParallelLinear(ctx, "gate", 6, 32, Options{Gated: true}))
-		own := torch.Must(NewRowParallelLinear(ctx, "own", 8, 6, Options{InputIsParallel: true}))
-		parallel := torch.Must(NewRowParallelLinear(ctx, "own", 8, 6, Options{InputIsParallel: true, SequenceParallel: true}))
-		overlapped := torch.Must(NewRowParallelLinear(ctx, "own", 8, 6, Options{InputIsParallel: true, SequenceParallel: true, Overlap: 2}))
-		embedding := torch.Must(NewVocabParallelEmbedding(ctx, "wte", 8, 4, Options{SequenceParallel: true}))
+		up := torch.Must(NewColumnParallelLinear(r, "up", 6, 8, Options{Bias: true}))
+		down := torch.Must(NewRowParallelLinear(r, "down", 8, 6, Options{}))
+		gate := torch.Must(NewColumnParallelLinear(r, "gate", 6, 32, Options{Gated: true}))
+		own := torch.Must(NewRowParallelLinear(r, "own", 8, 6, Options{InputIsParallel: true}))
+		parallel := torch.Must(NewRowParallelLinear(r, "own", 8, 6, Options{InputIsParallel: true, SequenceParallel: true}))
+		overlapped := torch.Must(NewRowParallelLinear(r, "own", 8, 6, Options{InputIsParallel: true, SequenceParallel: true, Overlap: 2}))
+		embedding := torch.Must(NewVocabParallelEmbedding(r, "wte", 8, 4, Options{SequenceParallel: true}))
 		heads := attention.Heads{Query: 4, KV: 2, Dim: 8}
 		for _, c := range []struct {
 			err  error
@@ -41,16 +42,16 @@ func TestLinearMisuse(t *testing.T) {
 			{column(6, 8, Options{Weight: &torch.DPPolicy{SIP: torch.RowWise}}), "ColumnParallelLinear up: placement sip=row_wise(all) cube=replicate(all) pe=replicate(all): a layer lies on the device of its rank: leave SIP and NumSIPs out"},
 			{column(6, 8, Options{Output: &torch.DPPolicy{NumSIPs: 2}}), "ColumnParallelLinear up: placement sip=replicate(2) cube=replicate(all) pe=replicate(all): a layer lies on the device of its rank: leave SIP and NumSIPs out"},
 			{column(6, 8, Options{DType: torch.I32}), "ColumnParallelLinear up: dtype i32: a layer is of f16, bf16, f32 or f64"},
-			{second(NewRMSNorm(ctx, "in", 8, 0, Options{Overlap: 2})), "RMSNorm in: " + linearAlone},
-			{second(NewLayerNorm(ctx, "in", 8, 0, Options{Bias: true})), "LayerNorm in: " + linearAlone},
-			{second(NewRMSNorm(ctx, "in", 8, -1, Options{})), "RMSNorm in: eps of -1: want a number, 0 or more"},
-			{second(NewVocabParallelEmbedding(ctx, "wte", 8, 4, Options{GatherOutput: true})), "VocabParallelEmbedding wte: " + linearAlone},
-			{second(NewVocabParallelEmbedding(ctx, "wte", 8, 4, Options{DType: torch.I32})), "VocabParallelEmbedding wte: dtype i32: a layer is of f16, bf16, f32 or f64"},
+			{second(NewRMSNorm(r, "in", 8, 0, Options{Overlap: 2})), "RMSNorm in: " + linearAlone},
+			{second(NewLayerNorm(r, "in", 8, 0, Options{Bias: true})), "LayerNorm in: " + linearAlone},
+			{second(NewRMSNorm(r, "in", 8, -1, Options{})), "RMSNorm in: eps of -1: want a number, 0 or more"},
+			{second(NewVocabParallelEmbedding(r, "wte", 8, 4, Options{GatherOutput: true})), "VocabParallelEmbedding wte: " + linearAlone},
+			{second(NewVocabParallelEmbedding(r, "wte", 8, 4, Options{DType: torch.I32})), "VocabParallelEmbedding wte: dtype i32: a layer is of f16, bf16, f32 or f64"},
 			{column(0, 8, Options{}), "ColumnParallelLinear up: 0 input features: there has to be one"},
 			{row(8, 0, Options{}), "RowParallelLinear down: 0 output features: there has to be one"},
 			{third(parallel.Forward(zeros(torch.F16, 6, 2))), "RowParallelLinear own: 6 tokens do not divide by the tensor parallel world size 4: choose a multiple"},
 			{third(overlapped.Forward(zeros(torch.F16, 6, 2))), "RowParallelLinear own: 6 tokens do not divide by the tensor parallel world size 4: choose a multiple"},
-			{second(NewVocabParallelEmbedding(ctx, "wte", 10, 4, Options{})), "VocabParallelEmbedding wte: 10 tokens of the vocabulary do not divide by the tensor parallel world size 4: choose a multiple"},
+			{second(NewVocabParallelEmbedding(r, "wte", 10, 4, Options{})), "VocabParallelEmbedding wte: 10 tokens of the vocabulary do not divide by the tensor parallel world size 4: choose a multiple"},
 			{second(embedding.Forward([]int{1, 2, 3})), "VocabParallelEmbedding wte: 3 tokens do not divide by the tensor parallel world size 4: choose a multiple"},
 
 			{third(up.Forward(zeros(torch.F16, 3, 5))), "ColumnParallelLinear up: input f16 [3 5]: want [tokens 6] or [s b 6], f16"},
@@ -71,7 +72,7 @@ func TestLinearMisuse(t *testing.T) {
 			{second(parallel.Backward(zeros(torch.F16, 6, 2), zeros(torch.F16, 3, 6))), "RowParallelLinear own: 6 tokens do not divide by the tensor parallel world size 4: choose a multiple"},
 			{second(parallel.Backward(zeros(torch.F16, 8, 2), zeros(torch.F16, 8, 6))), "RowParallelLinear own: gradient f16 [8 6]: want that of the result, [2 6] f16"},
 			{column(6, 8, Options{GradDType: torch.F64}), "ColumnParallelLinear up: GradDType f64 of a layer of f16: gradients are of f16 or f32"},
-			{second(NewRMSNorm(ctx, "in", 8, 0, Options{GradDType: torch.F32})), "RMSNorm in: option GradDType is for layers that have a Backward: leave it out"},
+			{second(NewRMSNorm(r, "in", 8, 0, Options{GradDType: torch.F32})), "RMSNorm in: option GradDType is for layers that have a Backward: leave it out"},
 
 			{column(6, 8, Options{GatherOutput: true, SequenceParallel: true}), "ColumnParallelLinear up: GatherOutput with SequenceParallel: outside of the layers ranks have rows, not all columns: choose one"},
 			{column(6, 16, Options{GatherOutput: true, Gated: true}), "ColumnParallelLinear up: GatherOutput with Gated: the columns of the result are not in their order: choose one"},
@@ -93,13 +94,13 @@ func TestLinearMisuse(t *testing.T) {
 
 			{second(SwiGLU("act", up, zeros(torch.F16, 3, 4))), "act: input [3 4] of ColumnParallelLinear up, Gated false: want what a layer with Gated has made of some tokens, [tokens 2]"},
 			{second(SwiGLU("act", gate, zeros(torch.F16, 3, 6))), "act: input [3 6] of ColumnParallelLinear gate, Gated true: want what a layer with Gated has made of some tokens, [tokens 8]"},
-			{second(Add(ctx, "residual", zeros(torch.F16, 3, 4), zeros(torch.F16, 4, 3))), "residual: f16 [3 4] and f16 [4 3]: want tensors alike"},
-			{second(Add(ctx, "residual", zeros(torch.F16, 3, 4), zeros(torch.F32, 3, 4))), "residual: f16 [3 4] and f32 [3 4]: want tensors alike"},
-			{second(DotProductAttention(ctx, "core", zeros(torch.F16, 3, 60), heads)), "core: input [3 60]: want [tokens 64] of 4 query heads, 2 key heads and as many of values, of 8 elements"},
-			{second(DotProductAttention(ctx, "core", zeros(torch.F16, 3, 64), attention.Heads{Query: 3, KV: 2, Dim: 8})), "core: 3 query heads and 2 KV heads of 8 elements: the first has to be a multiple of the second"},
+			{second(Add(r, "residual", zeros(torch.F16, 3, 4), zeros(torch.F16, 4, 3))), "residual: f16 [3 4] and f16 [4 3]: want tensors alike"},
+			{second(Add(r, "residual", zeros(torch.F16, 3, 4), zeros(torch.F32, 3, 4))), "residual: f16 [3 4] and f32 [3 4]: want tensors alike"},
+			{second(DotProductAttention(r, "core", zeros(torch.F16, 3, 60), heads)), "core: input [3 60]: want [tokens 64] of 4 query heads, 2 key heads and as many of values, of 8 elements"},
+			{second(DotProductAttention(r, "core", zeros(torch.F16, 3, 64), attention.Heads{Query: 3, KV: 2, Dim: 8})), "core: 3 query heads and 2 KV heads of 8 elements: the first has to be a multiple of the second"},
 		} {
 			if c.err == nil || c.err.Error() != c.want {
-				t.Errorf("rank %d:\ngot  %v\nwant %s", rank, c.err, c.want)
+				t.Errorf("rank %d:\ngot  %v\nwant %s", r.Rank(), c.err, c.want)
 			}
 		}
 		return nil
@@ -109,28 +110,28 @@ func TestLinearMisuse(t *testing.T) {
 // Layers are used after InitializeModelParallel, and those made before
 // DestroyModelParallel no longer after it.
 func TestLayersBeforeInitialisation(t *testing.T) {
-	err := systemOf(t, 1).Spawn(func(_ int, ctx *torch.Context) error {
-		torch.OK(ctx.Distributed().InitProcessGroup("ahbm"))
-		torch.OK(InitializeModelParallel(ctx, 1, 1, 1, 1, ""))
-		column := torch.Must(NewColumnParallelLinear(ctx, "up", 6, 8, Options{}))
-		row := torch.Must(NewRowParallelLinear(ctx, "down", 6, 8, Options{}))
-		embedding := torch.Must(NewVocabParallelEmbedding(ctx, "wte", 8, 4, Options{}))
-		x := torch.Must(ctx.Zeros(torch.F16, torch.Shape{2, 6}, Spread))
-		DestroyModelParallel(ctx)
+	err := systemOf(t, 1).Spawn(func(r *torch.Rank) error {
+		torch.OK(dist.InitProcessGroup(r, "ahbm"))
+		torch.OK(InitializeModelParallel(r, 1, 1, 1, 1, ""))
+		column := torch.Must(NewColumnParallelLinear(r, "up", 6, 8, Options{}))
+		row := torch.Must(NewRowParallelLinear(r, "down", 6, 8, Options{}))
+		embedding := torch.Must(NewVocabParallelEmbedding(r, "wte", 8, 4, Options{}))
+		x := torch.Must(r.Zeros(torch.F16, torch.Shape{2, 6}, Spread))
+		DestroyModelParallel(r)
 		for _, c := range []struct {
 			who string
 			use func()
 		}{
-			{"ColumnParallelLinear up", func() { NewColumnParallelLinear(ctx, "up", 6, 8, Options{}) }},
+			{"ColumnParallelLinear up", func() { NewColumnParallelLinear(r, "up", 6, 8, Options{}) }},
 			{"ColumnParallelLinear up", func() { column.Forward(x) }},
-			{"RowParallelLinear down", func() { NewRowParallelLinear(ctx, "down", 6, 8, Options{}) }},
+			{"RowParallelLinear down", func() { NewRowParallelLinear(r, "down", 6, 8, Options{}) }},
 			{"RowParallelLinear down", func() { row.Forward(x) }},
-			{"VocabParallelEmbedding wte", func() { NewVocabParallelEmbedding(ctx, "wte", 8, 4, Options{}) }},
+			{"VocabParallelEmbedding wte", func() { NewVocabParallelEmbedding(r, "wte", 8, 4, Options{}) }},
 			{"ColumnParallelLinear up", func() { column.Backward(x, x) }},
 			{"RowParallelLinear down", func() { row.Backward(x, x) }},
 			{"VocabParallelEmbedding wte", func() { embedding.Backward([]int{1}, x) }},
 			{"VocabParallelEmbedding wte", func() { embedding.Forward([]int{1}) }},
-			{"VocabParallelCrossEntropy", func() { VocabParallelCrossEntropy(ctx, x, []int{1, 2}, 0) }},
+			{"VocabParallelCrossEntropy", func() { VocabParallelCrossEntropy(r, x, []int{1, 2}, 0) }},
 		} {
 			want := "torch: " + c.who + ": model parallel is not initialised: call tp.InitializeModelParallel first"
 			if got := misuse(c.use); got == nil || got.Error() != want {
@@ -146,12 +147,12 @@ func TestLayersBeforeInitialisation(t *testing.T) {
 
 // A layer is of the groups that it was made for.
 func TestLayerOfOtherGroups(t *testing.T) {
-	spawned(t, systemOf(t, 4), 4, 4, func(rank int, ctx *torch.Context) error {
-		layer := torch.Must(NewRowParallelLinear(ctx, "down", 8, 6, Options{InputIsParallel: true}))
-		table := torch.Must(NewVocabParallelEmbedding(ctx, "wte", 8, 4, Options{}))
-		x := torch.Must(ctx.Zeros(torch.F16, torch.Shape{2, 2}, Spread))
-		DestroyModelParallel(ctx)
-		torch.OK(InitializeModelParallel(ctx, 2, 1, 1, 1, ""))
+	spawned(t, systemOf(t, 4), 4, 4, func(r *torch.Rank) error {
+		layer := torch.Must(NewRowParallelLinear(r, "down", 8, 6, Options{InputIsParallel: true}))
+		table := torch.Must(NewVocabParallelEmbedding(r, "wte", 8, 4, Options{}))
+		x := torch.Must(r.Zeros(torch.F16, torch.Shape{2, 2}, Spread))
+		DestroyModelParallel(r)
+		torch.OK(InitializeModelParallel(r, 2, 1, 1, 1, ""))
 		const why = "it was made for groups that are no more: make it anew after InitializeModelParallel"
 		for want, call := range map[string]func(){
 			"torch: RowParallelLinear down: " + why:     func() { _, _, _ = layer.Forward(x) },

@@ -8,13 +8,14 @@ import (
 
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/torch"
+	"github.com/kernbench/kernbench/torch/dist"
 )
 
 // peers is a group as one of its ranks sees it, for a mapping under way.
 type peers struct {
-	ctx        *torch.Context
+	r          *torch.Rank
 	who        string // name of the launches
-	group      *torch.Group
+	group      *dist.Group
 	rank, size int
 	on         torch.DPPolicy // layout of new tensors
 
@@ -38,7 +39,7 @@ func keep(_ *peers, x *torch.Tensor) (*torch.Tensor, error) { return x, nil }
 
 // allReduce makes x the sum of all ranks'.
 func allReduce(p *peers, x *torch.Tensor) (*torch.Tensor, error) {
-	return x, p.ctx.Distributed().AllReduce(x, torch.SUM, p.group)
+	return x, dist.AllReduce(p.r, x, dist.SUM, p.group)
 }
 
 // split returns the rank's own part along an axis.
@@ -52,7 +53,7 @@ func split(a axis) step {
 		if err != nil {
 			return nil, err
 		}
-		return out, copyBoxes(p.ctx, p.who, []move{a.move(x, p.rank*parts[0], out, 0, out.Shape())})
+		return out, copyBoxes(p.r, p.who, []move{a.move(x, p.rank*parts[0], out, 0, out.Shape())})
 	}
 }
 
@@ -67,7 +68,7 @@ func gather(a axis) step {
 		if err != nil {
 			return nil, err
 		}
-		if err := p.ctx.Distributed().AllGather(list, in[0], p.group); err != nil {
+		if err := dist.AllGather(p.r, list, in[0], p.group); err != nil {
 			return nil, err
 		}
 		return p.join(a, list)
@@ -89,7 +90,7 @@ func reduceScatter(a axis) step {
 		if err != nil {
 			return nil, err
 		}
-		return out, p.ctx.Distributed().ReduceScatter(out, list, torch.SUM, p.group)
+		return out, dist.ReduceScatter(p.r, out, list, dist.SUM, p.group)
 	}
 }
 
@@ -107,7 +108,7 @@ func allToAll(cut, join axis, in, out []int) step {
 		}
 		to, err := p.empties(x, cut, receive)
 		if err == nil {
-			err = p.ctx.Distributed().AllToAll(to, from, p.group)
+			err = dist.AllToAll(p.r, to, from, p.group)
 		}
 		if err != nil {
 			return nil, err
@@ -172,14 +173,14 @@ const tilesOfTCM = 64
 
 // copyBoxes copies boxes between matrices, in one launch: each PE reads what it holds of
 // the destinations. All matrices have one dtype.
-func copyBoxes(ctx *torch.Context, name string, moves []move) error {
-	room := tcm(ctx) / tilesOfTCM
+func copyBoxes(r *torch.Rank, name string, moves []move) error {
+	room := tcm(r) / tilesOfTCM
 	var tensors []*torch.Tensor
 	var tiles jobs[copied]
 	for _, m := range moves {
 		tensors = append(tensors, m.from.x, m.to.x)
 		for _, s := range m.to.x.Shards() {
-			b := boxOf(ctx, s)
+			b := boxOf(r, s)
 			row, col := max(m.to.row, b.row), max(m.to.col, b.col)
 			rows := min(m.to.row+m.rows, b.row+b.rows) - row
 			cols := min(m.to.col+m.cols, b.col+b.cols) - col
@@ -194,7 +195,7 @@ func copyBoxes(ctx *torch.Context, name string, moves []move) error {
 			}
 		}
 	}
-	return tiles.launch(ctx, name, tensors...)
+	return tiles.launch(r, name, tensors...)
 }
 
 // tilesOf cuts the copy of a piece into tiles of so many elements at most: of whole rows,

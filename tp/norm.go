@@ -15,7 +15,7 @@ type Norm struct {
 	Weight *torch.Tensor // the gain of each column
 	Bias   *torch.Tensor // of each column; nil if there is none
 
-	ctx    *torch.Context
+	rank   *torch.Rank
 	o      Options
 	hidden int
 	eps    float64
@@ -33,8 +33,8 @@ type LayerNorm struct{ Norm }
 // uses DType, and Output for where it puts the gain: beside matrices that are laid out
 // so; with SequenceParallel it is the same, of the rows that it is given. Every rank has
 // all of it, whatever the groups.
-func NewRMSNorm(ctx *torch.Context, name string, hidden int, eps float64, o Options) (*RMSNorm, error) {
-	n, err := newNorm(ctx, "RMSNorm "+name, hidden, eps, o)
+func NewRMSNorm(r *torch.Rank, name string, hidden int, eps float64, o Options) (*RMSNorm, error) {
+	n, err := newNorm(r, "RMSNorm "+name, hidden, eps, o)
 	if err != nil {
 		return nil, err
 	}
@@ -42,19 +42,19 @@ func NewRMSNorm(ctx *torch.Context, name string, hidden int, eps float64, o Opti
 }
 
 // NewLayerNorm is NewRMSNorm of the other kind, with a bias of 0.
-func NewLayerNorm(ctx *torch.Context, name string, hidden int, eps float64, o Options) (*LayerNorm, error) {
-	n, err := newNorm(ctx, "LayerNorm "+name, hidden, eps, o)
+func NewLayerNorm(r *torch.Rank, name string, hidden int, eps float64, o Options) (*LayerNorm, error) {
+	n, err := newNorm(r, "LayerNorm "+name, hidden, eps, o)
 	if err != nil {
 		return nil, err
 	}
-	if n.Bias, err = ctx.Zeros(o.dtype(), torch.Shape{hidden}, beside(o.output())); err != nil {
+	if n.Bias, err = r.Zeros(o.dtype(), torch.Shape{hidden}, beside(o.output())); err != nil {
 		return nil, errors.Join(fmt.Errorf("%s: %w", n.Name, err), n.Weight.Free())
 	}
 	return &LayerNorm{n}, nil
 }
 
-func newNorm(ctx *torch.Context, name string, hidden int, eps float64, o Options) (n Norm, err error) {
-	n = Norm{Name: name, ctx: ctx, o: o, hidden: hidden, eps: eps}
+func newNorm(r *torch.Rank, name string, hidden int, eps float64, o Options) (n Norm, err error) {
+	n = Norm{Name: name, rank: r, o: o, hidden: hidden, eps: eps}
 	if err := o.checkOther(); err != nil {
 		return n, fmt.Errorf("%s: %w", name, err)
 	}
@@ -67,7 +67,7 @@ func newNorm(ctx *torch.Context, name string, hidden int, eps float64, o Options
 	if hidden < 1 {
 		return n, fmt.Errorf("%s: %d hidden features: there has to be one", name, hidden)
 	}
-	if n.Weight, err = ctx.Full(1, o.dtype(), torch.Shape{hidden}, beside(o.output())); err != nil {
+	if n.Weight, err = r.Full(1, o.dtype(), torch.Shape{hidden}, beside(o.output())); err != nil {
 		return n, fmt.Errorf("%s: %w", name, err)
 	}
 	return n, nil
@@ -162,11 +162,11 @@ func (n *Norm) forward(x *torch.Tensor, kinds int, do func(r *rowwise, p *partia
 	if shape := x.Shape(); len(shape) < 2 || colsOf(x) != n.hidden || x.DType() != n.o.dtype() {
 		return nil, fmt.Errorf("%s: input %v %v: want [tokens %d] or [s b %[4]d], %[5]v", n.Name, x.DType(), shape, n.hidden, n.o.dtype())
 	}
-	y, err := n.ctx.EmptyLike(x)
+	y, err := n.rank.EmptyLike(x)
 	if err != nil || x.Numel() == 0 {
 		return result(n.Name, y, err)
 	}
-	r := newRowwise(n.ctx, n.Name, x)
+	r := newRowwise(n.rank, n.Name, x)
 	p, err := r.partials(kinds)
 	if err == nil {
 		err = errors.Join(do(r, p, y), p.Free())

@@ -30,25 +30,25 @@ func TestNorms(t *testing.T) {
 	const eps = 1e-3
 	for _, dtype := range []torch.DType{torch.F16, torch.F32} {
 		for _, shape := range []torch.Shape{{5, 13}, {1, 2}, {12, 96}} {
-			ctx := systemOf(t, 2)
-			spawned(t, ctx, 2, 1, func(rank int, ctx *torch.Context) error {
+			self := systemOf(t, 2)
+			spawned(t, self, 2, 1, func(self *torch.Rank) error {
 				rows, cols := shape[0], shape[1]
-				values, gain, bias := normal(rows*cols, uint64(rank), 1000), normal(cols, 2, 0), normal(cols, 3, 0)
+				values, gain, bias := normal(rows*cols, uint64(self.Rank()), 1000), normal(cols, 2, 0), normal(cols, 3, 0)
 				of := func(rows int, values []float32) *dense.Matrix { return dense.New(rows, cols, values, dtype) }
 				rms := dense.RMSNorm(of(rows, values), of(1, gain), eps, torch.F32).Round(dtype)
 				layer := dense.LayerNorm(of(rows, values), of(1, gain), of(1, bias), eps, torch.F32).Round(dtype)
 				for _, on := range layouts {
-					x := torch.Must(ctx.FromSlice(values, dtype, shape, on))
-					r := torch.Must(NewRMSNorm(ctx, "r", cols, eps, Options{DType: dtype, Output: &on}))
-					l := torch.Must(NewLayerNorm(ctx, "l", cols, eps, Options{DType: dtype, Output: &Spread}))
+					x := torch.Must(self.FromSlice(values, dtype, shape, on))
+					r := torch.Must(NewRMSNorm(self, "r", cols, eps, Options{DType: dtype, Output: &on}))
+					l := torch.Must(NewLayerNorm(self, "l", cols, eps, Options{DType: dtype, Output: &Spread}))
 					torch.OK(errors.Join(r.Load(gain), l.Load(gain, bias)))
 					for _, c := range []struct {
 						name string
 						y    *torch.Tensor
 						want *dense.Matrix
 					}{{r.Name, torch.Must(r.Forward(x)), rms}, {l.Name, torch.Must(l.Forward(x)), layer}} {
-						name := fmt.Sprintf("%s of %v %v, %v, rank %d", c.name, dtype, shape, on, rank)
-						torch.OK(ctx.CheckWithin(name, c.y, c.want.V, c.want.Tolerances()))
+						name := fmt.Sprintf("%s of %v %v, %v, rank %d", c.name, dtype, shape, on, self.Rank())
+						torch.OK(self.CheckWithin(name, c.y, c.want.V, c.want.Tolerances()))
 						if !reflect.DeepEqual(layoutOf(c.y), layoutOf(x)) {
 							t.Errorf("%s: laid out as\n%v, want\n%v", name, layoutOf(c.y), layoutOf(x))
 						}
@@ -58,8 +58,8 @@ func TestNorms(t *testing.T) {
 				}
 				return nil
 			})
-			right(t, ctx)
-			if n := used(ctx); n > 0 {
+			right(t, self)
+			if n := used(self); n > 0 {
 				t.Errorf("%v are not freed", n)
 			}
 		}
@@ -69,7 +69,7 @@ func TestNorms(t *testing.T) {
 // Parts that are larger than TCM are normed tile by tile. With elements of ±2, a new norm
 // has ±1 of them, exactly.
 func TestNormsOfMoreThanTCM(t *testing.T) {
-	ctx := systemOf(t, 1, "sip.cube_mesh.w=2", "sip.cube_mesh.h=1", "cube.pe_layout.corners=2", "cube.pe_layout.pe_per_corner=1", "pe.tcm.size=256 KiB")
+	self := systemOf(t, 1, "sip.cube_mesh.w=2", "sip.cube_mesh.h=1", "cube.pe_layout.corners=2", "cube.pe_layout.pe_per_corner=1", "pe.tcm.size=256 KiB")
 	shape := torch.Shape{8, 80_000}
 	values := make([]int, shape[0]*shape[1])
 	want := make([]int, len(values))
@@ -77,28 +77,28 @@ func TestNormsOfMoreThanTCM(t *testing.T) {
 		want[i] = i%2*2 - 1
 		values[i] = 2 * want[i]
 	}
-	x := torch.Must(ctx.FromSlice(values, torch.F16, shape, Spread))
-	if held, room := x.Shards()[0].Bytes, int64(tcm(ctx)); held <= room {
+	x := torch.Must(self.FromSlice(values, torch.F16, shape, Spread))
+	if held, room := x.Shards()[0].Bytes, int64(tcm(self)); held <= room {
 		t.Fatalf("a part of %d bytes, want more than the %d of TCM", held, room)
 	}
-	r := torch.Must(NewRMSNorm(ctx, "r", shape[1], 0, Options{}))
-	l := torch.Must(NewLayerNorm(ctx, "l", shape[1], 0, Options{}))
-	torch.OK(ctx.Check(r.Name, torch.Must(r.Forward(x)), want))
-	torch.OK(ctx.Check(l.Name, torch.Must(l.Forward(x)), want))
-	right(t, ctx)
+	r := torch.Must(NewRMSNorm(self, "r", shape[1], 0, Options{}))
+	l := torch.Must(NewLayerNorm(self, "l", shape[1], 0, Options{}))
+	torch.OK(self.Check(r.Name, torch.Must(r.Forward(x)), want))
+	torch.OK(self.Check(l.Name, torch.Must(l.Forward(x)), want))
+	right(t, self)
 }
 
 func TestNormMisuse(t *testing.T) {
-	ctx := systemOf(t, 1)
-	r := torch.Must(NewRMSNorm(ctx, "in", 8, 0, Options{}))
-	l := torch.Must(NewLayerNorm(ctx, "out", 8, 0, Options{DType: torch.F32}))
-	x := torch.Must(ctx.Zeros(torch.F16, torch.Shape{2, 8}, Spread))
+	self := systemOf(t, 1)
+	r := torch.Must(NewRMSNorm(self, "in", 8, 0, Options{}))
+	l := torch.Must(NewLayerNorm(self, "out", 8, 0, Options{DType: torch.F32}))
+	x := torch.Must(self.Zeros(torch.F16, torch.Shape{2, 8}, Spread))
 	second := func(_ any, err error) error { return err }
 	for _, c := range []struct {
 		err  error
 		want string
 	}{
-		{second(NewRMSNorm(ctx, "in", 0, 0, Options{})), "RMSNorm in: 0 hidden features: there has to be one"},
+		{second(NewRMSNorm(self, "in", 0, 0, Options{})), "RMSNorm in: 0 hidden features: there has to be one"},
 		{r.Load(make([]float32, 7)), "RMSNorm in: a gain of 7 elements, and rows have 8"},
 		{l.Load(make([]float32, 8), nil), "LayerNorm out: a bias of 0 elements, and rows have 8"},
 		{second(l.Forward(x)), "LayerNorm out: input f16 [2 8]: want [tokens 8] or [s b 8], f32"},
@@ -108,25 +108,26 @@ func TestNormMisuse(t *testing.T) {
 			t.Errorf("got  %v\nwant %s", c.err, c.want)
 		}
 	}
-	if y := torch.Must(r.Forward(torch.Must(ctx.Zeros(torch.F16, torch.Shape{0, 8}, Spread)))); y.Shape().String() != "[0 8]" {
+	if y := torch.Must(r.Forward(torch.Must(self.Zeros(torch.F16, torch.Shape{0, 8}, Spread)))); y.Shape().String() != "[0 8]" {
 		t.Errorf("the norm of no rows has shape %v", y.Shape())
 	}
 }
 
 // Launches are named after the layer, for profiles, and need no values.
 func TestNamesOfLaunches(t *testing.T) {
-	ctx, err := torch.New(context.Background(), torch.Options{NoData: true})
+	c, err := torch.New(context.Background(), torch.Options{NoData: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer ctx.Close()
-	spawned(t, ctx, 2, 1, func(rank int, ctx *torch.Context) error {
-		e := torch.Must(NewVocabParallelEmbedding(ctx, "wte", 32, 16, Options{}))
-		r := torch.Must(NewRMSNorm(ctx, "r", 16, 0, Options{}))
-		l := torch.Must(NewLayerNorm(ctx, "l", 16, 0, Options{}))
-		p := torch.Must(ctx.Profile())
+	self := c.Main()
+	defer self.Close()
+	spawned(t, self, 2, 1, func(self *torch.Rank) error {
+		e := torch.Must(NewVocabParallelEmbedding(self, "wte", 32, 16, Options{}))
+		r := torch.Must(NewRMSNorm(self, "r", 16, 0, Options{}))
+		l := torch.Must(NewLayerNorm(self, "l", 16, 0, Options{}))
+		p := torch.Must(self.Profile())
 		y := torch.Must(l.Forward(torch.Must(r.Forward(torch.Must(e.Forward([]int{1, 2, 3}))))))
-		torch.Must(torch.Must(VocabParallelCrossEntropy(ctx, y, []int{1, 2, 3}, 0)).Backward(nil))
+		torch.Must(torch.Must(VocabParallelCrossEntropy(self, y, []int{1, 2, 3}, 0)).Backward(nil))
 		var names []string
 		for _, phase := range torch.Must(p.Stop()) {
 			names = append(names, phase.Name)

@@ -35,11 +35,11 @@ func newMLP(dtype torch.DType, weight torch.DPPolicy, ranks int) *mlp {
 
 // run is the MLP on a rank of so many, whose results it checks. Its weights are those of
 // own, which may be others than the checks are for.
-func (m *mlp) run(ctx *torch.Context, rank, ranks int, sequence bool, overlap int, own *mlp) {
+func (m *mlp) run(r *torch.Rank, rank, ranks int, sequence bool, overlap int, own *mlp) {
 	o := Options{DType: m.dtype, Bias: true, SequenceParallel: sequence, Weight: &m.weight}
-	fc1 := torch.Must(NewColumnParallelLinear(ctx, "fc1", m.hidden, m.ffn, o))
+	fc1 := torch.Must(NewColumnParallelLinear(r, "fc1", m.hidden, m.ffn, o))
 	o.InputIsParallel, o.Overlap = true, overlap
-	fc2 := torch.Must(NewRowParallelLinear(ctx, "fc2", m.ffn, m.hidden, o))
+	fc2 := torch.Must(NewRowParallelLinear(r, "fc2", m.ffn, m.hidden, o))
 	torch.OK(fc1.Load(own.w1, own.b1))
 	torch.OK(fc2.Load(own.w2, own.b2))
 	rows, first := m.tokens, 0
@@ -47,15 +47,15 @@ func (m *mlp) run(ctx *torch.Context, rank, ranks int, sequence bool, overlap in
 		rows = m.tokens / ranks
 		first = rank * rows
 	}
-	x := torch.Must(ctx.FromSlice(m.x[first*m.hidden:(first+rows)*m.hidden], m.dtype, torch.Shape{rows, m.hidden}, Activations(m.weight)))
+	x := torch.Must(r.FromSlice(m.x[first*m.hidden:(first+rows)*m.hidden], m.dtype, torch.Shape{rows, m.hidden}, Activations(m.weight)))
 	h, _, err := fc1.Forward(x)
 	torch.OK(err)
-	g := torch.Must(GELU(ctx, "GELU", h))
+	g := torch.Must(GELU(r, "GELU", h))
 	y, _, err := fc2.Forward(g)
 	torch.OK(err)
 	check := func(what string, x *torch.Tensor, want *dense.Matrix) {
 		name := fmt.Sprintf("%s of %v, %v, tp %d, sequence %t, overlap %d, rank %d", what, m.dtype, m.weight, ranks, sequence, overlap, rank)
-		torch.OK(ctx.CheckWithin(name, x, want.V, want.Tolerances()))
+		torch.OK(r.CheckWithin(name, x, want.V, want.Tolerances()))
 	}
 	check("h", h, m.h.Slice(0, rank*m.ffn/ranks, m.tokens, m.ffn/ranks))
 	check("y", y, m.y.Slice(first, 0, rows, m.hidden))
@@ -67,7 +67,7 @@ func (m *mlp) run(ctx *torch.Context, rank, ranks int, sequence bool, overlap in
 // TestMLP compares both layers, and what they are together, with dense computations.
 func TestMLP(t *testing.T) {
 	for _, ranks := range []int{1, 2, 4, 8} {
-		ctx := systemOf(t, ranks)
+		r := systemOf(t, ranks)
 		var cases []*mlp
 		for _, dtype := range []torch.DType{torch.F16, torch.BF16, torch.F32} {
 			cases = append(cases, newMLP(dtype, Spread, ranks))
@@ -79,18 +79,18 @@ func TestMLP(t *testing.T) {
 		if ranks == 1 {
 			overlaps = overlaps[:1] // there is nothing to reduce
 		}
-		spawned(t, ctx, ranks, ranks, func(rank int, ctx *torch.Context) error {
+		spawned(t, r, ranks, ranks, func(r *torch.Rank) error {
 			for _, m := range cases {
 				for _, sequence := range []bool{false, true} {
 					for _, overlap := range overlaps {
-						m.run(ctx, rank, ranks, sequence, overlap, m)
+						m.run(r, r.Rank(), ranks, sequence, overlap, m)
 					}
 				}
 			}
 			return nil
 		})
-		right(t, ctx)
-		if n := used(ctx); n > 0 {
+		right(t, r)
+		if n := used(r); n > 0 {
 			t.Errorf("tp %d: %v are not freed", ranks, n)
 		}
 	}
@@ -135,21 +135,21 @@ func TestMLPFoundWrong(t *testing.T) {
 		},
 	} {
 		m := newMLP(torch.BF16, Spread, ranks)
-		ctx := systemOf(t, ranks)
-		spawned(t, ctx, ranks, ranks, func(rank int, ctx *torch.Context) error {
+		r := systemOf(t, ranks)
+		spawned(t, r, ranks, ranks, func(r *torch.Rank) error {
 			own := *m
 			for _, list := range []*[]float32{&own.w1, &own.b1, &own.w2, &own.b2} {
 				*list = slices.Clone(*list)
 			}
-			wrong(&own, rank)
+			wrong(&own, r.Rank())
 			for _, way := range ways {
-				m.run(ctx, rank, ranks, way.sequence, way.overlap, &own)
+				m.run(r, r.Rank(), ranks, way.sequence, way.overlap, &own)
 			}
 			return nil
 		})
 		for _, way := range ways {
 			name := fmt.Sprintf("sequence %t, overlap %d", way.sequence, way.overlap)
-			if !slices.ContainsFunc(ctx.Checks(), func(c torch.Check) bool { return c.Wrong != "" && strings.Contains(c.Name, name) }) {
+			if !slices.ContainsFunc(r.Checks(), func(c torch.Check) bool { return c.Wrong != "" && strings.Contains(c.Name, name) }) {
 				t.Errorf("%s, %s: found right, want wrong", what, name)
 			}
 		}

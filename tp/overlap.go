@@ -6,6 +6,7 @@ import (
 
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/torch"
+	"github.com/kernbench/kernbench/torch/dist"
 )
 
 // overlap is a row-parallel product that is made in pieces, of which one is reduced while
@@ -27,8 +28,8 @@ type overlap struct {
 
 // pieces returns the columns of each piece of a result of so many: a part of the columns that
 // each PE makes, or as many -1 where it has fewer than the others.
-func pieces(ctx *torch.Context, o Options, out int) (list [][]int) {
-	row := across(ctx, o.weight(), out)
+func pieces(r *torch.Rank, o Options, out int) (list [][]int) {
+	row := across(r, o.weight(), out)
 	for _, part := range parts(row, o.Overlap) {
 		var columns []int
 		for _, b := range row {
@@ -54,7 +55,7 @@ func parts(row []box, pieces int) []interval {
 // overlapped computes and reduces the product into y, piece by piece.
 func (l *RowParallelLinear) overlapped(s *state, x, y *torch.Tensor) error {
 	o := &overlap{l: l, y: y, plans: map[int][]*plan{}, copies: map[int][]*pass{}, column: map[int][]int{}}
-	for i, part := range parts(across(l.ctx, l.o.weight(), l.out), l.o.Overlap) {
+	for i, part := range parts(across(l.rank, l.o.weight(), l.out), l.o.Overlap) {
 		if err := o.piece(s, x, l.Weight[i], part); err != nil {
 			return errors.Join(err, o.temporaries.free())
 		}
@@ -64,7 +65,7 @@ func (l *RowParallelLinear) overlapped(s *state, x, y *torch.Tensor) error {
 
 // piece adds a piece: some columns of each PE's box.
 func (o *overlap) piece(s *state, x, w *torch.Tensor, cols interval) error {
-	l, ctx := o.l, o.l.ctx
+	l, r := o.l, o.l.rank
 	n := 1
 	if l.o.SequenceParallel {
 		n = s.tensorSize() + 1 // an addend for each, and the sum
@@ -79,11 +80,11 @@ func (o *overlap) piece(s *state, x, w *torch.Tensor, cols interval) error {
 	}
 	sum, addends := made[n-1], made[:max(1, n-1)]
 	o.addends, o.sums = append(o.addends, addends), append(o.sums, sum)
-	work := boxes(ctx, l.o.weight(), rowsOf(x), colsOf(w))
+	work := boxes(r, l.o.weight(), rowsOf(x), colsOf(w))
 	o.wide = max(o.wide, cols.n) // the first is the widest
 	p := product{x: stack{x}.blocks().factor(), w: stack{w}.blocks().factor(), y: stack(addends).blocks(), keep: o.keep, own: o.own, written: o.own != nil, wide: o.wide}
 	if len(o.sums) == 1 {
-		if err := p.again(ctx, l.o.weight(), work, o.room()); err != nil {
+		if err := p.again(r, l.o.weight(), work, o.room()); err != nil {
 			return err
 		}
 		if o.keep, o.own = p.keep, p.own; p.own != nil {
@@ -91,12 +92,12 @@ func (o *overlap) piece(s *state, x, w *torch.Tensor, cols interval) error {
 		}
 	}
 	for _, b := range work {
-		o.plans[b.pe] = append(o.plans[b.pe], p.plan(ctx, b, o.room()))
+		o.plans[b.pe] = append(o.plans[b.pe], p.plan(r, b, o.room()))
 		if len(o.sums) == 1 {
 			o.column[b.col] = append(o.column[b.col], b.pe)
 		}
 	}
-	from, to := boxes(ctx, l.o.weight(), rowsOf(sum), colsOf(w)), boxes(ctx, l.o.weight(), rowsOf(sum), l.out)
+	from, to := boxes(r, l.o.weight(), rowsOf(sum), colsOf(w)), boxes(r, l.o.weight(), rowsOf(sum), l.out)
 	for i, b := range to {
 		o.copies[b.pe] = append(o.copies[b.pe], o.copy(sum, from[i], b, cols))
 	}
@@ -104,10 +105,10 @@ func (o *overlap) piece(s *state, x, w *torch.Tensor, cols interval) error {
 }
 
 // room returns the bytes of TCM for the product: the rest is for messages and copies.
-func (o *overlap) room() int { return tcm(o.l.ctx) * 3 / 4 }
+func (o *overlap) room() int { return tcm(o.l.rank) * 3 / 4 }
 
 // copyBytes returns the bytes of a tile of a copy to y.
-func (o *overlap) copyBytes() int { return min(16<<10, tcm(o.l.ctx)/32) }
+func (o *overlap) copyBytes() int { return min(16<<10, tcm(o.l.rank)/32) }
 
 // copy returns how a PE's box of a piece of the sum, which it holds itself, gets to y, with
 // the bias.
@@ -124,9 +125,9 @@ func (o *overlap) copy(sum *torch.Tensor, from, to box, cols interval) *pass {
 
 // run runs it all in one program.
 func (o *overlap) run(s *state, x *torch.Tensor) error {
-	l, dist := o.l, o.l.ctx.Distributed()
+	l := o.l
 	kept := map[int]map[tl.Ptr]tl.Tile{} // by PE: all pieces need the same rows of x
-	m := torch.Making{
+	m := dist.Making{
 		Name: l.Name, Using: append([]*torch.Tensor{x, o.y}, l.Weight...), Room: o.room() + 2*o.copyBytes(),
 		Make: func(t *tl.PE, pe, piece int) func() bool {
 			if kept[pe] == nil {
@@ -138,10 +139,10 @@ func (o *overlap) run(s *state, x *torch.Tensor) error {
 	}
 	m.Using = append(m.Using, present(l.added(), o.own)...)
 	if !l.o.SequenceParallel {
-		return dist.AllReduceMaking(m, o.sums, torch.SUM, s.tensor)
+		return dist.AllReduceMaking(o.l.rank, m, o.sums, dist.SUM, s.tensor)
 	}
 	m.Together = o.together
-	return dist.ReduceScatterMaking(m, o.sums, o.addends, torch.SUM, s.tensor)
+	return dist.ReduceScatterMaking(o.l.rank, m, o.sums, o.addends, dist.SUM, s.tensor)
 }
 
 // together returns the PEs that make rows of each other's: those of a column of boxes.

@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/kernbench/kernbench/torch"
+	"github.com/kernbench/kernbench/torch/dist"
 )
 
 // small is a system of devices of 2 cubes of 2 PEs whose TCM does not hold all rows of
@@ -76,17 +77,18 @@ func (c *piecewise) run(t rapid.TB) {
 		bias = whole(c.out, 7)
 	}
 	want := times(x, w, bias, c.rows, c.in, c.out)
-	ctx := laboratory(t, c.ranks, small)
-	defer ctx.Close()
-	err := ctx.Spawn(func(rank int, ctx *torch.Context) error {
-		torch.OK(ctx.Distributed().InitProcessGroup("ahbm"))
-		torch.OK(InitializeModelParallel(ctx, c.ranks, 1, 1, 1, ""))
-		l := torch.Must(NewRowParallelLinear(ctx, "fc2", c.in, c.out, c.o))
+	r := laboratory(t, c.ranks, small)
+	defer r.Close()
+	err := r.Spawn(func(r *torch.Rank) error {
+		rank := r.Rank()
+		torch.OK(dist.InitProcessGroup(r, "ahbm"))
+		torch.OK(InitializeModelParallel(r, c.ranks, 1, 1, 1, ""))
+		l := torch.Must(NewRowParallelLinear(r, "fc2", c.in, c.out, c.o))
 		torch.OK(l.Load(w, bias))
 		width := c.in / c.ranks
-		mine := torch.Must(ctx.FromSlice(cutOut(x, c.in, 0, rank*width, c.rows, width), torch.F32, torch.Shape{c.rows, width}, c.on))
+		mine := torch.Must(r.FromSlice(cutOut(x, c.in, 0, rank*width, c.rows, width), torch.F32, torch.Shape{c.rows, width}, c.on))
 		p := product{x: stack{mine}.blocks().factor(), w: stack(l.Weight[:1]).blocks().factor()}
-		torch.OK(p.again(ctx, *c.o.Weight, boxes(ctx, *c.o.Weight, c.rows, c.out), tcm(ctx)*3/4))
+		torch.OK(p.again(r, *c.o.Weight, boxes(r, *c.o.Weight, c.rows, c.out), tcm(r)*3/4))
 		if p.keep {
 			c.kept++
 		} else {
@@ -99,21 +101,21 @@ func (c *piecewise) run(t rapid.TB) {
 		if c.o.SequenceParallel {
 			part = want[rank*len(want)/c.ranks : (rank+1)*len(want)/c.ranks]
 		}
-		torch.OK(ctx.Check(fmt.Sprintf("rank %d", rank), y, part))
+		torch.OK(r.Check(fmt.Sprintf("rank %d", rank), y, part))
 		return errors.Join(mine.Free(), y.Free(), l.Free())
 	}, c.ranks)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, check := range ctx.Checks() {
+	for _, check := range r.Checks() {
 		if check.Wrong != "" {
 			t.Errorf("%s: %s", check.Name, check.Wrong)
 		}
 	}
-	if races, err := ctx.Races(); len(races) > 0 || err != nil {
+	if races, err := r.Races(); len(races) > 0 || err != nil {
 		t.Errorf("races %q, error %v, want none", races, err)
 	}
-	if n := used(ctx); n > 0 {
+	if n := used(r); n > 0 {
 		t.Errorf("%v are not freed", n)
 	}
 }
@@ -123,23 +125,23 @@ func (c *piecewise) run(t rapid.TB) {
 func TestOverlapNeedsQueues(t *testing.T) {
 	const refused = "RowParallelLinear down: Overlap: messages that overlap with a kernel go through queues: direct needs 4 ports, and pe.ipcq.max_ports is 3; " +
 		"use fewer ranks, or raise pe.ipcq.max_ports, or choose an algorithm for %s that needs no more: %s"
-	ctx := systemOf(t, 5, "pe.ipcq.max_ports=3", "sip.cube_mesh.w=2", "sip.cube_mesh.h=1", "cube.pe_layout.corners=2", "cube.pe_layout.pe_per_corner=1")
+	r := systemOf(t, 5, "pe.ipcq.max_ports=3", "sip.cube_mesh.w=2", "sip.cube_mesh.h=1", "cube.pe_layout.corners=2", "cube.pe_layout.pe_per_corner=1")
 	for algorithm, want := range map[string][2]string{
 		"direct": {fmt.Sprintf(refused, "all_reduce", "bidirectional_ring, center_root, dual_mesh, mesh, ring, torus, tree"),
 			fmt.Sprintf(refused, "reduce_scatter", "bidirectional_ring, dual_mesh, mesh, ring, torus")},
 		"ring": {}, "auto": {}, "chain": {}, // which does no all-reduce: the usual algorithm does
 	} {
-		err := ctx.Spawn(func(_ int, ctx *torch.Context) error {
-			torch.OK(ctx.Distributed().InitProcessGroup("ahbm", torch.Algorithm(algorithm)))
-			torch.OK(InitializeModelParallel(ctx, 5, 1, 1, 1, ""))
+		err := r.Spawn(func(r *torch.Rank) error {
+			torch.OK(dist.InitProcessGroup(r, "ahbm", dist.Algorithm(algorithm)))
+			torch.OK(InitializeModelParallel(r, 5, 1, 1, 1, ""))
 			for i, sequence := range []bool{false, true} {
 				o := Options{InputIsParallel: true, SequenceParallel: sequence, Overlap: 2}
-				_, err := NewRowParallelLinear(ctx, "down", 10, 8, o)
+				_, err := NewRowParallelLinear(r, "down", 10, 8, o)
 				if err == nil && want[i] != "" || err != nil && err.Error() != want[i] {
 					t.Errorf("%s, sequence parallel %v:\ngot  %v\nwant %s", algorithm, sequence, err, want[i])
 				}
 				o.Overlap = 1
-				torch.Must(NewRowParallelLinear(ctx, "down", 10, 8, o))
+				torch.Must(NewRowParallelLinear(r, "down", 10, 8, o))
 			}
 			return nil
 		}, 5)

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/kernbench/kernbench/torch"
+	"github.com/kernbench/kernbench/torch/dist"
 )
 
 // axis is a dimension of a tensor: the first or the last.
@@ -72,7 +73,7 @@ func (p *peers) splits(a axis, x *torch.Tensor, in, out []int) (send, receive []
 func (p *peers) empty(x *torch.Tensor, a axis, extent int) (*torch.Tensor, error) {
 	shape := x.Shape()
 	shape[a.of(shape)] = extent
-	return p.ctx.Empty(x.DType(), shape, p.on)
+	return p.r.Empty(x.DType(), shape, p.on)
 }
 
 // empties returns temporaries like x of other extents along an axis.
@@ -99,7 +100,7 @@ func (p *peers) cut(a axis, x *torch.Tensor, extents []int) (stack, error) {
 		moves = append(moves, a.move(x, at, y, 0, y.Shape()))
 		at += extents[i]
 	}
-	return list, copyBoxes(p.ctx, p.who, moves)
+	return list, copyBoxes(p.r, p.who, moves)
 }
 
 // join puts tensors together along an axis.
@@ -118,47 +119,47 @@ func (p *peers) join(a axis, list stack) (*torch.Tensor, error) {
 		moves = append(moves, a.move(x, 0, y, at, x.Shape()))
 		at += a.extent(x)
 	}
-	return y, copyBoxes(p.ctx, p.who, moves)
+	return y, copyBoxes(p.r, p.who, moves)
 }
 
 // addUp has a function fill the rank's addend of all rows, and adds up those of the
 // tensor parallel group in y: all of it, or with scatter the rank's rows. The addend is
 // then a tensor like y for each rank, one below the other.
-func addUp(ctx *torch.Context, s *state, y *torch.Tensor, scatter bool, fill func(addend stack) error) error {
-	dist, size := ctx.Distributed(), s.tensorSize()
+func addUp(r *torch.Rank, s *state, y *torch.Tensor, scatter bool, fill func(addend stack) error) error {
+	size := s.tensorSize()
 	if !scatter || size == 1 {
 		err := fill(stack{y})
 		if err == nil && size > 1 {
-			err = dist.AllReduce(y, torch.SUM, s.tensor)
+			err = dist.AllReduce(r, y, dist.SUM, s.tensor)
 		}
 		return err
 	}
-	addend, err := alike(ctx, y, size)
+	addend, err := alike(r, y, size)
 	if err != nil {
 		return err
 	}
 	if err = fill(addend); err == nil {
-		err = dist.ReduceScatter(y, addend, torch.SUM, s.tensor)
+		err = dist.ReduceScatter(r, y, addend, dist.SUM, s.tensor)
 	}
 	return errors.Join(err, addend.free())
 }
 
 // gatheredRows returns the tensors x of all ranks of the tensor parallel group.
-func gatheredRows(ctx *torch.Context, s *state, x *torch.Tensor) (stack, error) {
-	all, err := alike(ctx, x, s.tensorSize())
+func gatheredRows(r *torch.Rank, s *state, x *torch.Tensor) (stack, error) {
+	all, err := alike(r, x, s.tensorSize())
 	if err != nil {
 		return nil, err
 	}
-	if err := ctx.Distributed().AllGather(all, x, s.tensor); err != nil {
+	if err := dist.AllGather(r, all, x, s.tensor); err != nil {
 		return nil, errors.Join(err, all.free())
 	}
 	return all, nil
 }
 
 // alike returns n tensors like x.
-func alike(ctx *torch.Context, x *torch.Tensor, n int) (list stack, err error) {
+func alike(r *torch.Rank, x *torch.Tensor, n int) (list stack, err error) {
 	for range n {
-		y, err := ctx.EmptyLike(x)
+		y, err := r.EmptyLike(x)
 		if err != nil {
 			return nil, errors.Join(err, list.free())
 		}

@@ -104,11 +104,11 @@ func (p *pass) run(t *tl.PE) {
 
 // elementwise makes out = f(in…) on the PEs that hold out, each of which makes its own
 // part, and all copies of it. The operands may depend on the part.
-func elementwise(ctx *torch.Context, name string, out *torch.Tensor, f func([]tl.Tile) tl.Tile, in func(b box) []operand) error {
+func elementwise(r *torch.Rank, name string, out *torch.Tensor, f func([]tl.Tile) tl.Tile, in func(b box) []operand) error {
 	var passes jobs[*pass]
 	using := []*torch.Tensor{out}
 	for _, s := range out.Shards() {
-		b := boxOf(ctx, s)
+		b := boxOf(r, s)
 		if s.Copy > 0 || b.rows*b.cols == 0 {
 			continue
 		}
@@ -118,7 +118,7 @@ func elementwise(ctx *torch.Context, name string, out *torch.Tensor, f func([]tl
 				using = append(using, o.x)
 			}
 		}
-		passes.add(b.pe, newPass(b, operand{x: out}, list, f, tcm(ctx)/16/(len(list)+1)))
+		passes.add(b.pe, newPass(b, operand{x: out}, list, f, tcm(r)/16/(len(list)+1)))
 	}
-	return passes.launch(ctx, name, using...)
+	return passes.launch(r, name, using...)
 }

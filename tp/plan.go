@@ -62,36 +62,36 @@ func replaced(on torch.DPPolicy, old, by torch.Split) torch.DPPolicy {
 }
 
 // across returns what PEs make of the first row of a result of so many columns.
-func across(ctx *torch.Context, weight torch.DPPolicy, cols int) []box {
-	return slices.DeleteFunc(boxes(ctx, weight, 1, cols), func(b box) bool { return b.row > 0 })
+func across(r *torch.Rank, weight torch.DPPolicy, cols int) []box {
+	return slices.DeleteFunc(boxes(r, weight, 1, cols), func(b box) bool { return b.row > 0 })
 }
 
 // boxes returns what each PE makes of a result of so many rows and columns.
-func boxes(ctx *torch.Context, weight torch.DPPolicy, rows, cols int) []box {
-	return layout(ctx, torch.Shape{rows, cols}, gridOf(weight))
+func boxes(r *torch.Rank, weight torch.DPPolicy, rows, cols int) []box {
+	return layout(r, torch.Shape{rows, cols}, gridOf(weight))
 }
 
 // layout returns what each PE would have of a tensor seen as a matrix.
-func layout(ctx *torch.Context, shape torch.Shape, on torch.DPPolicy) (list []box) {
-	for _, s := range ctx.Layout(shape, on) {
-		list = append(list, boxOf(ctx, s))
+func layout(r *torch.Rank, shape torch.Shape, on torch.DPPolicy) (list []box) {
+	for _, s := range r.Layout(shape, on) {
+		list = append(list, boxOf(r, s))
 	}
 	return list
 }
 
 // boxOf returns what a shard has of its tensor seen as a matrix. Axes between the first and
 // the last are never cut.
-func boxOf(ctx *torch.Context, s torch.Shard) box {
+func boxOf(r *torch.Rank, s torch.Shard) box {
 	last := len(s.Extent) - 1
 	between := elems(s.Extent[1:last])
 	return box{
-		pe: ctx.PE(s.SIP, s.Cube, s.PE), cube: s.Cube, place: s.PE,
+		pe: r.PE(s.SIP, s.Cube, s.PE), cube: s.Cube, place: s.PE,
 		row: s.Start[0] * between, col: s.Start[last], rows: s.Extent[0] * between, cols: s.Extent[last],
 	}
 }
 
 // plan returns how a PE makes a box, with so many bytes of TCM.
-func (p *product) plan(ctx *torch.Context, b box, room int) *plan {
+func (p *product) plan(self *torch.Rank, b box, room int) *plan {
 	plan := &plan{x: p.x, w: p.w, col: b.col, dtype: p.dtype(), keep: p.keep}
 	if b.rows*b.cols == 0 {
 		return plan
@@ -125,7 +125,7 @@ func (p *product) plan(ctx *torch.Context, b box, room int) *plan {
 			size = c.fit(p.wide, tiles, elem, room)
 		}
 	}
-	spec := ctx.Topology().Spec()
+	spec := self.Topology().Spec()
 	for _, r := range ranges(c.rows, size.rows) {
 		written := p.written
 		for _, n := range ranges(c.cols, size.cols) {

@@ -22,7 +22,7 @@ type paths struct {
 }
 
 // see notes what a product did, and forgets its own, which it has freed.
-func (n *paths) see(ctx *torch.Context, p *product, work []box) {
+func (n *paths) see(r *torch.Rank, p *product, work []box) {
 	switch {
 	case p.keep:
 		n.keep++
@@ -38,7 +38,7 @@ func (n *paths) see(ctx *torch.Context, p *product, work []box) {
 		}
 	}
 	for _, b := range work {
-		blocks := p.plan(ctx, b, tcm(ctx)).blocks
+		blocks := p.plan(r, b, tcm(r)).blocks
 		if len(blocks) == 0 {
 			n.idle++
 			continue
@@ -62,7 +62,7 @@ func (n *paths) see(ctx *torch.Context, p *product, work []box) {
 // Products of integers come out exactly, in every copy of the result, wherever operands
 // and results lie and however small TCM is.
 func TestProduct(t *testing.T) {
-	ctx := systemOf(t, 1, tiny...)
+	r := systemOf(t, 1, tiny...)
 	var seen paths
 	rapid.Check(t, func(t *rapid.T) {
 		n := func(name string, least, most int) int { return rapid.IntRange(least, most).Draw(t, name) }
@@ -85,7 +85,7 @@ func TestProduct(t *testing.T) {
 				if len(s) == 2 {
 					rows = height - row
 				}
-				x := torch.Must(ctx.Empty(torch.F32, torch.Shape{rows, width}, policy(name)))
+				x := torch.Must(r.Empty(torch.F32, torch.Shape{rows, width}, policy(name)))
 				torch.OK(x.CopyFrom(values[row*width : (row+rows)*width]))
 				s = append(s, x)
 				row += rows
@@ -103,32 +103,32 @@ func TestProduct(t *testing.T) {
 			m, x = 1, slices.Repeat([]float32{1}, k)
 		}
 		if n("operand w", 0, 2) == 0 {
-			p.w = stack{torch.Must(ctx.FromSlice(transposed(w, k, cols), torch.F32, torch.Shape{cols, k}, weight))}.blocks().transpose()
+			p.w = stack{torch.Must(r.FromSlice(transposed(w, k, cols), torch.F32, torch.Shape{cols, k}, weight))}.blocks().transpose()
 		} else {
-			p.w = stack{torch.Must(ctx.FromSlice(w, torch.F32, torch.Shape{k, cols}, weight))}.blocks().factor()
+			p.w = stack{torch.Must(r.FromSlice(w, torch.F32, torch.Shape{k, cols}, weight))}.blocks().factor()
 		}
 		y := stacked("y", m, cols, slices.Repeat([]float32{0.5}, m*cols))
 		p.y = y.blocks()
 		var bias []float32
 		if rapid.Bool().Draw(t, "biased") {
 			bias = whole(cols, 4)
-			p.bias = torch.Must(ctx.FromSlice(bias, torch.F32, torch.Shape{cols}, policy("bias")))
+			p.bias = torch.Must(r.FromSlice(bias, torch.F32, torch.Shape{cols}, policy("bias")))
 		} else if p.add = rapid.Bool().Draw(t, "adds"); p.add {
 			bias = slices.Repeat([]float32{0.5}, cols)
 		}
-		before := used(ctx)
-		torch.OK(p.launch(ctx, "product", grid))
-		seen.see(ctx, &p, boxes(ctx, grid, m, cols))
+		before := used(r)
+		torch.OK(p.launch(r, "product", grid))
+		seen.see(r, &p, boxes(r, grid, m, cols))
 		want, row := times(x, w, bias, m, k, cols), 0
 		for i, y := range y {
 			rows := y.Shape()[0]
-			torch.OK(ctx.Check(fmt.Sprintf("rows from %d", row), y, want[row*cols:(row+rows)*cols]))
-			if wrong := ctx.Checks()[len(ctx.Checks())-1].Wrong; wrong != "" {
+			torch.OK(r.Check(fmt.Sprintf("rows from %d", row), y, want[row*cols:(row+rows)*cols]))
+			if wrong := r.Checks()[len(r.Checks())-1].Wrong; wrong != "" {
 				t.Errorf("y[%d]: %s", i, wrong)
 			}
 			row += rows
 		}
-		if after := used(ctx); after != before {
+		if after := used(r); after != before {
 			t.Errorf("%v in use afterwards, want the %v of before", after, before)
 		}
 		torch.OK(stack(p.tensors()).free())
@@ -152,20 +152,20 @@ func transposed(a []float32, rows, cols int) []float32 {
 // Rows of x that are needed several times and do not fit in TCM are written to the PE's
 // own memory with the first columns, and read there with all others.
 func TestOwnRows(t *testing.T) {
-	ctx := systemOf(t, 1, tiny...)
+	r := systemOf(t, 1, tiny...)
 	grid := torch.DPPolicy{PE: torch.RowWise, NumCubes: 1}
 	empty := func(rows, cols int, on torch.DPPolicy) *torch.Tensor {
-		return torch.Must(ctx.Empty(torch.F32, torch.Shape{rows, cols}, on))
+		return torch.Must(r.Empty(torch.F32, torch.Shape{rows, cols}, on))
 	}
 	const rows, k, cols = 256, 100, 2 * blockCols
 	blocks := func(rows, cols int, on torch.DPPolicy) blockMatrix { return stack{empty(rows, cols, on)}.blocks() }
 	p := product{x: blocks(rows, k, Spread).factor(), w: blocks(k, cols, grid).factor(), y: blocks(rows, cols, grid)}
-	work := boxes(ctx, grid, rows, cols)
-	torch.OK(p.again(ctx, grid, work, tcm(ctx)))
+	work := boxes(r, grid, rows, cols)
+	torch.OK(p.again(r, grid, work, tcm(r)))
 	for _, b := range work {
 		written := map[tl.Ptr]bool{}
 		later := 0
-		for _, block := range p.plan(ctx, b, tcm(ctx)).blocks {
+		for _, block := range p.plan(r, b, tcm(r)).blocks {
 			for _, term := range block.terms {
 				switch {
 				case term.own != nil:

@@ -44,18 +44,19 @@ func readRecordedLayers(t *testing.T) recordedLayers {
 func TestLayersLikePyTorch(t *testing.T) {
 	recorded := readRecordedLayers(t)
 	for _, ranks := range []int{1, 2, 4, 8} {
-		ctx := systemOf(t, ranks)
-		spawned(t, ctx, ranks, ranks, func(rank int, ctx *torch.Context) error {
+		r := systemOf(t, ranks)
+		spawned(t, r, ranks, ranks, func(r *torch.Rank) error {
+			rank := r.Rank()
 			for _, c := range recorded.Linear {
 				check := func(name string, x *torch.Tensor, want []float32) {
-					torch.OK(ctx.Check(fmt.Sprintf("%s of %d×%d×%d on rank %d of %d", name, c.Rows, c.In, c.Out, rank, ranks), x, want))
+					torch.OK(r.Check(fmt.Sprintf("%s of %d×%d×%d on rank %d of %d", name, c.Rows, c.In, c.Out, rank, ranks), x, want))
 				}
 				tensor := func(values []float32, width, first, cols int) *torch.Tensor {
-					return torch.Must(ctx.FromSlice(cutOut(values, width, 0, first, c.Rows, cols), torch.F32, torch.Shape{c.Rows, cols}, Spread))
+					return torch.Must(r.FromSlice(cutOut(values, width, 0, first, c.Rows, cols), torch.F32, torch.Shape{c.Rows, cols}, Spread))
 				}
 				in, out := c.In/ranks, c.Out/ranks
 
-				column := torch.Must(NewColumnParallelLinear(ctx, "column", c.In, c.Out, Options{DType: torch.F32, Bias: true}))
+				column := torch.Must(NewColumnParallelLinear(r, "column", c.In, c.Out, Options{DType: torch.F32, Bias: true}))
 				torch.OK(column.Load(c.W, c.B))
 				x := tensor(c.X, c.In, 0, c.In)
 				y, _, err := column.Forward(x)
@@ -65,7 +66,7 @@ func TestLayersLikePyTorch(t *testing.T) {
 				check("column dw", column.WeightGrad[0], cutOut(c.DW, c.Out, 0, rank*out, c.In, out))
 				check("column db", column.BiasGrad, c.DB[rank*out:][:out])
 
-				row := torch.Must(NewRowParallelLinear(ctx, "row", c.In, c.Out, Options{DType: torch.F32, Bias: true, InputIsParallel: true}))
+				row := torch.Must(NewRowParallelLinear(r, "row", c.In, c.Out, Options{DType: torch.F32, Bias: true, InputIsParallel: true}))
 				torch.OK(row.Load(c.W, c.B))
 				x = tensor(c.X, c.In, rank*in, in)
 				y, _, err = row.Forward(x)
@@ -76,14 +77,14 @@ func TestLayersLikePyTorch(t *testing.T) {
 				check("row db", row.BiasGrad, c.DB)
 			}
 			for _, c := range recorded.Embedding {
-				e := torch.Must(NewVocabParallelEmbedding(ctx, "wte", c.Vocab, c.Dim, Options{DType: torch.F32}))
-				dy := torch.Must(ctx.FromSlice(c.DY, torch.F32, torch.Shape{len(c.IDs), c.Dim}, Spread))
+				e := torch.Must(NewVocabParallelEmbedding(r, "wte", c.Vocab, c.Dim, Options{DType: torch.F32}))
+				dy := torch.Must(r.FromSlice(c.DY, torch.F32, torch.Shape{len(c.IDs), c.Dim}, Spread))
 				torch.OK(e.Backward(c.IDs, dy))
 				from, to := e.VocabStartIndex()*c.Dim, e.VocabEndIndex()*c.Dim
-				torch.OK(ctx.Check(fmt.Sprintf("gradient of a table of %d×%d on rank %d of %d", c.Vocab, c.Dim, rank, ranks), e.WeightGrad, c.DTable[from:to]))
+				torch.OK(r.Check(fmt.Sprintf("gradient of a table of %d×%d on rank %d of %d", c.Vocab, c.Dim, rank, ranks), e.WeightGrad, c.DTable[from:to]))
 			}
 			return nil
 		})
-		right(t, ctx)
+		right(t, r)
 	}
 }

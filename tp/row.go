@@ -6,6 +6,7 @@ import (
 
 	"github.com/kernbench/kernbench/ccl"
 	"github.com/kernbench/kernbench/torch"
+	"github.com/kernbench/kernbench/torch/dist"
 )
 
 // RowParallelLinear is a linear layer whose weight is cut by rows: each rank of the tensor
@@ -14,9 +15,9 @@ type RowParallelLinear struct{ Linear }
 
 // NewRowParallelLinear makes the calling rank's part of a layer from in to out features,
 // all zero: in/tp × out of the weight, and all of the bias.
-func NewRowParallelLinear(ctx *torch.Context, name string, in, out int, o Options) (*RowParallelLinear, error) {
+func NewRowParallelLinear(r *torch.Rank, name string, in, out int, o Options) (*RowParallelLinear, error) {
 	who := "RowParallelLinear " + name
-	s := of(ctx, who)
+	s := of(r, who)
 	switch {
 	case o.GatherOutput || o.Gated:
 		return nil, fmt.Errorf("%s: GatherOutput and Gated are for a ColumnParallelLinear", who)
@@ -33,18 +34,18 @@ func NewRowParallelLinear(ctx *torch.Context, name string, in, out int, o Option
 	}
 	columns := [][]int{count(0, out)}
 	if o.Overlap > 1 && s.tensorSize() > 1 {
-		if list := pieces(ctx, o, out); len(list) > 1 { // one piece, of a column on each PE, is all of it
+		if list := pieces(r, o, out); len(list) > 1 { // one piece, of a column on each PE, is all of it
 			columns = list
 			does := ccl.AllReduce
 			if o.SequenceParallel {
 				does = ccl.ReduceScatter
 			}
-			if err := ctx.Distributed().CheckMaking(does, s.tensor); err != nil {
+			if err := dist.CheckMaking(r, does, s.tensor); err != nil {
 				return nil, fmt.Errorf("%s: Overlap: %w", who, err)
 			}
 		}
 	}
-	l, err := newLinear(ctx, who, o, mine, columns, count(0, out))
+	l, err := newLinear(r, who, o, mine, columns, count(0, out))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", who, err)
 	}
@@ -63,7 +64,7 @@ func (l *RowParallelLinear) Forward(x *torch.Tensor) (y, bias *torch.Tensor, err
 		return nil, nil, err
 	}
 	if scatter {
-		if x, err = ScatterToTensorModelParallelRegion.Forward(l.ctx, x); err != nil {
+		if x, err = ScatterToTensorModelParallelRegion.Forward(l.rank, x); err != nil {
 			return l.forwarded(nil, err)
 		}
 	}
@@ -124,7 +125,7 @@ func (l *RowParallelLinear) reduced(s *state, x *torch.Tensor, shape torch.Shape
 		return l.multiply(l.Name, product{x: stack{x}.blocks().factor(), w: stack(l.Weight).blocks().factor()}, addend)
 	})
 	if b := l.added(); b != nil && err == nil {
-		err = elementwise(l.ctx, l.Name+" bias", y, plus, func(box) []operand { return []operand{{x: y}, {x: b, vector: true}} })
+		err = elementwise(l.rank, l.Name+" bias", y, plus, func(box) []operand { return []operand{{x: y}, {x: b, vector: true}} })
 	}
 	return orFree(y, err)
 }

@@ -15,7 +15,7 @@ import (
 // partial result for each of its rows. It goes to a matrix of partials, which the next
 // launch reads on the PEs that have other columns of these rows.
 type rowwise struct {
-	ctx    *torch.Context
+	rank   *torch.Rank
 	name   string // of the launches
 	x      *torch.Tensor
 	shares []share  // by rows, copies and columns
@@ -34,13 +34,13 @@ type share struct {
 	first, across int // which and how many are across
 }
 
-func newRowwise(ctx *torch.Context, name string, x *torch.Tensor) *rowwise {
-	r := &rowwise{ctx: ctx, name: name, x: x, room: tcm(ctx) / tilesOfBand}
+func newRowwise(self *torch.Rank, name string, x *torch.Tensor) *rowwise {
+	r := &rowwise{rank: self, name: name, x: x, room: tcm(self) / tilesOfBand}
 	shards := slices.DeleteFunc(x.Shards(), func(s torch.Shard) bool { return elems(s.Extent) == 0 })
 	rows := func(a, b torch.Shard) int { return cmp.Or(a.Start[0]-b.Start[0], a.Copy-b.Copy) }
 	slices.SortFunc(shards, func(a, b torch.Shard) int { return cmp.Or(rows(a, b), a.Start[len(a.Start)-1]-b.Start[len(b.Start)-1]) })
 	for i, s := range shards {
-		h := share{copy: s.Copy, index: i, first: i, box: boxOf(ctx, s)}
+		h := share{copy: s.Copy, index: i, first: i, box: boxOf(self, s)}
 		if i > 0 && rows(s, shards[i-1]) == 0 {
 			h.first = r.shares[i-1].first
 		}
@@ -74,7 +74,7 @@ type partials struct {
 
 func (r *rowwise) partials(kinds int) (*partials, error) {
 	shape := torch.Shape{len(r.shares), kinds * r.most}
-	x, err := r.ctx.Empty(torch.F32, shape, torch.On(r.pes...))
+	x, err := r.rank.Empty(torch.F32, shape, torch.On(r.pes...))
 	if err != nil {
 		return nil, err
 	}
@@ -100,15 +100,15 @@ func (r *rowwise) launch(step string, use besides, do func(b *band)) error {
 	for i := range r.shares {
 		walks = append(walks, newWalk(&r.shares[i], r.at[i], use, r.room))
 	}
-	_, err := r.ctx.Launch(r.name+" "+step, func(t *tl.PE) { walks[t.Rank()].run(t, do) },
+	_, err := r.rank.Launch(r.name+" "+step, func(t *tl.PE) { walks[t.Rank()].run(t, do) },
 		torch.PEs(r.pes...), torch.Using(r.x), torch.Using(use.vectors...), torch.Using(use.columns...), torch.Using(use.others...))
 	return err
 }
 
 // GELU returns x·Φ(x) in the form with tanh, 0.5·x·(1 + tanh(√(2/π)·(x + 0.044715·x³))), of
 // each element: a new tensor like x. It is computed in f32 and rounded once.
-func GELU(ctx *torch.Context, name string, x *torch.Tensor) (*torch.Tensor, error) {
-	return mapped(ctx, name, func(in []tl.Tile) tl.Tile {
+func GELU(r *torch.Rank, name string, x *torch.Tensor) (*torch.Tensor, error) {
+	return mapped(r, name, func(in []tl.Tile) tl.Tile {
 		v := wide(in[0])
 		inner := v.Mul(v).Mul(v).Mul(0.044715).Add(v).Mul(math.Sqrt(2 / math.Pi))
 		return v.Mul(0.5).Mul(inner.Tanh().Add(1))
@@ -118,17 +118,17 @@ func GELU(ctx *torch.Context, name string, x *torch.Tensor) (*torch.Tensor, erro
 // SwiGLU returns gate·sigmoid(gate)·up of each element of x, which a layer with Gated has made: a
 // new tensor of half as many columns. It is computed in f32 and rounded once.
 func SwiGLU(name string, layer *ColumnParallelLinear, x *torch.Tensor) (*torch.Tensor, error) {
-	ctx, weight := layer.ctx, layer.o.weight()
+	r, weight := layer.rank, layer.o.weight()
 	shape := x.Shape()
 	if !layer.o.Gated || len(shape) < 2 || colsOf(x) != layer.OutFeaturesPerPartition() {
 		return nil, fmt.Errorf("%s: input %v of %s, Gated %t: want what a layer with Gated has made of some tokens, [tokens %d]", name, shape, layer.Name, layer.o.Gated, layer.OutFeaturesPerPartition())
 	}
 	shape[len(shape)-1] /= 2
-	out, err := ctx.Empty(x.DType(), shape, gridOf(weight))
+	out, err := r.Empty(x.DType(), shape, gridOf(weight))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	return out, elementwise(ctx, name, out, func(in []tl.Tile) tl.Tile {
+	return out, elementwise(r, name, out, func(in []tl.Tile) tl.Tile {
 		g := wide(in[0])
 		return g.Mul(g.Sigmoid()).Mul(wide(in[1]))
 	}, func(b box) []operand { // its gates lie before what they gate, in the same part of x
@@ -138,8 +138,8 @@ func SwiGLU(name string, layer *ColumnParallelLinear, x *torch.Tensor) (*torch.T
 
 // gated returns the order of a rank's columns with Gated: for each part of the result first its
 // gates, and then what they gate, each of half columns from one on.
-func gated(ctx *torch.Context, weight torch.DPPolicy, first, half, out int) (columns []int) {
-	for _, b := range across(ctx, weight, half) {
+func gated(r *torch.Rank, weight torch.DPPolicy, first, half, out int) (columns []int) {
+	for _, b := range across(r, weight, half) {
 		columns = append(columns, count(first+b.col, b.cols)...)
 		columns = append(columns, count(out/2+first+b.col, b.cols)...)
 	}
@@ -147,8 +147,8 @@ func gated(ctx *torch.Context, weight torch.DPPolicy, first, half, out int) (col
 }
 
 // Add returns the sum of each element: a new tensor like x.
-func Add(ctx *torch.Context, name string, x, y *torch.Tensor) (*torch.Tensor, error) {
-	return mapped(ctx, name, plus, x, y)
+func Add(r *torch.Rank, name string, x, y *torch.Tensor) (*torch.Tensor, error) {
+	return mapped(r, name, plus, x, y)
 }
 
 // plus adds two tiles.
@@ -158,7 +158,7 @@ func plus(in []tl.Tile) tl.Tile { return in[0].Add(in[1]) }
 func wide(x tl.Tile) tl.Tile { return as(x, torch.F32) }
 
 // mapped returns a new tensor like the first of some of one shape.
-func mapped(ctx *torch.Context, name string, f func([]tl.Tile) tl.Tile, in ...*torch.Tensor) (*torch.Tensor, error) {
+func mapped(r *torch.Rank, name string, f func([]tl.Tile) tl.Tile, in ...*torch.Tensor) (*torch.Tensor, error) {
 	var operands []operand
 	for _, x := range in {
 		if x.Shape().String() != in[0].Shape().String() || x.DType() != in[0].DType() {
@@ -166,9 +166,9 @@ func mapped(ctx *torch.Context, name string, f func([]tl.Tile) tl.Tile, in ...*t
 		}
 		operands = append(operands, operand{x: x})
 	}
-	out, err := ctx.EmptyLike(in[0])
+	out, err := r.EmptyLike(in[0])
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	return out, elementwise(ctx, name, out, f, func(box) []operand { return operands })
+	return out, elementwise(r, name, out, f, func(box) []operand { return operands })
 }

@@ -33,8 +33,8 @@ var layouts = []torch.DPPolicy{
 // Sums and maxima along rows of any shape and layout, in tiles of any size, with operands
 // that lie elsewhere, are those of plain Go on integers.
 func TestRowwise(t *testing.T) {
-	ctx := systemOf(t, 1, "sip.cube_mesh.w=3", "sip.cube_mesh.h=1", "cube.pe_layout.corners=4", "cube.pe_layout.pe_per_corner=1")
-	before := used(ctx)
+	self := systemOf(t, 1, "sip.cube_mesh.w=3", "sip.cube_mesh.h=1", "cube.pe_layout.corners=4", "cube.pe_layout.pe_per_corner=1")
+	before := used(self)
 	rapid.Check(t, func(t *rapid.T) {
 		n := func(name string, most int) int { return rapid.IntRange(1, most).Draw(t, name) }
 		layout := func(name string) torch.DPPolicy { return rapid.SampledFrom(layouts).Draw(t, name) }
@@ -46,15 +46,15 @@ func TestRowwise(t *testing.T) {
 				values[i][j] = rng.IntN(19) - 9
 			}
 		}
-		x := torch.Must(ctx.FromSlice(values.flat(), rapid.SampledFrom([]torch.DType{torch.F16, torch.F32}).Draw(t, "dtype"), torch.Shape{rows, cols}, layout("x")))
-		vector := torch.Must(ctx.FromSlice(gain, torch.F16, torch.Shape{cols}, layout("vector")))
-		column := torch.Must(ctx.FromSlice(addend, torch.F32, torch.Shape{rows, 1}, layout("column")))
-		y := torch.Must(ctx.EmptyLike(x, torch.F32))
+		x := torch.Must(self.FromSlice(values.flat(), rapid.SampledFrom([]torch.DType{torch.F16, torch.F32}).Draw(t, "dtype"), torch.Shape{rows, cols}, layout("x")))
+		vector := torch.Must(self.FromSlice(gain, torch.F16, torch.Shape{cols}, layout("vector")))
+		column := torch.Must(self.FromSlice(addend, torch.F32, torch.Shape{rows, 1}, layout("column")))
+		y := torch.Must(self.EmptyLike(x, torch.F32))
 		if got, want := layoutOf(y), layoutOf(x); !reflect.DeepEqual(got, want) {
 			t.Fatalf("a tensor like x is laid out as\n%v, want\n%v", got, want)
 		}
 
-		r := newRowwise(ctx, "test", x)
+		r := newRowwise(self, "test", x)
 		r.room = 4 * (2 + n("room", 40))
 		p := torch.Must(r.partials(2))
 		torch.OK(r.launch("sum", besides{others: []*torch.Tensor{p.Tensor}}, func(b *band) {
@@ -85,15 +85,15 @@ func TestRowwise(t *testing.T) {
 				want = append(want, v*gain[j]+(sum*1000+squares)*100+slices.Max(row)+addend[i])
 			}
 		}
-		torch.OK(ctx.Check("y", y, want))
-		if c := ctx.Checks()[len(ctx.Checks())-1]; c.Wrong != "" {
+		torch.OK(self.Check("y", y, want))
+		if c := self.Checks()[len(self.Checks())-1]; c.Wrong != "" {
 			t.Fatalf("%s: %s", c.Name, c.Wrong)
 		}
 		for _, y := range []*torch.Tensor{x, y, vector, column, p.Tensor, m.Tensor} {
 			torch.OK(y.Free())
 		}
 	})
-	if n := used(ctx) - before; n > 0 {
+	if n := used(self) - before; n > 0 {
 		t.Errorf("%v are not freed", n)
 	}
 }
@@ -114,20 +114,21 @@ func layoutOf(x *torch.Tensor) []torch.Shard {
 func BenchmarkRMSNorm(b *testing.B) {
 	for _, tokens := range []int{16, 512, 4096} {
 		b.Run(fmt.Sprintf("tokens=%d", tokens), func(b *testing.B) {
-			ctx, err := torch.New(context.Background(), torch.Options{NoData: true})
+			c, err := torch.New(context.Background(), torch.Options{NoData: true})
 			if err != nil {
 				b.Fatal(err)
 			}
-			defer ctx.Close()
-			norm := torch.Must(NewRMSNorm(ctx, "norm", 8192, 1e-5, Options{}))
-			x := torch.Must(ctx.Empty(torch.F16, torch.Shape{tokens, 8192}, Spread))
-			torch.OK(ctx.Synchronize())
-			began := ctx.Now()
+			r := c.Main()
+			defer r.Close()
+			norm := torch.Must(NewRMSNorm(r, "norm", 8192, 1e-5, Options{}))
+			x := torch.Must(r.Empty(torch.F16, torch.Shape{tokens, 8192}, Spread))
+			torch.OK(r.Synchronize())
+			began := r.Now()
 			for range b.N {
 				y := torch.Must(norm.Forward(x))
-				torch.OK(errors.Join(y.Free(), ctx.Synchronize()))
+				torch.OK(errors.Join(y.Free(), r.Synchronize()))
 			}
-			b.ReportMetric((ctx.Now()-began).NS()/float64(b.N), "simulated-ns/op")
+			b.ReportMetric((r.Now()-began).NS()/float64(b.N), "simulated-ns/op")
 		})
 	}
 }

@@ -68,11 +68,11 @@ func (j *jobs[T]) add(pe int, list ...T) {
 }
 
 // launch runs the jobs on their PEs, if there are any.
-func (j *jobs[T]) launch(ctx *torch.Context, name string, using ...*torch.Tensor) error {
+func (j *jobs[T]) launch(r *torch.Rank, name string, using ...*torch.Tensor) error {
 	if len(j.pes) == 0 {
 		return nil
 	}
-	_, err := ctx.Launch(name, func(t *tl.PE) {
+	_, err := r.Launch(name, func(t *tl.PE) {
 		for _, job := range j.of[j.pes[t.Rank()]] {
 			job.run(t)
 		}

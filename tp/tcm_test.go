@@ -15,20 +15,20 @@ func TestTightTCM(t *testing.T) {
 		{8, 1536, 600}, {16, 768, 600}, {32, 384, 600}, {64, 192, 600}, {128, 96, 600}, {384, 32, 600},
 		{128, 200, 512}, {16, 512, 512}, {128, 512, 16}, {300, 300, 30}, {1, 3000, 520},
 	} {
-		ctx := systemOf(t, 1, tiny...)
+		r := systemOf(t, 1, tiny...)
 		x, w := whole(c.m*c.k, 3), whole(c.k*c.n, 5)
 		blocks := func(values []float32, rows, cols int) blockMatrix {
-			return stack{torch.Must(ctx.FromSlice(values, torch.F32, torch.Shape{rows, cols}, alone))}.blocks()
+			return stack{torch.Must(r.FromSlice(values, torch.F32, torch.Shape{rows, cols}, alone))}.blocks()
 		}
 		for _, p := range []product{
 			{x: blocks(x, c.m, c.k).factor(), w: blocks(w, c.k, c.n).factor()},
 			{x: blocks(transposed(x, c.m, c.k), c.k, c.m).transpose(), w: blocks(transposed(w, c.k, c.n), c.n, c.k).transpose(), add: true},
 		} {
-			y := torch.Must(ctx.Zeros(torch.F32, torch.Shape{c.m, c.n}, alone))
+			y := torch.Must(r.Zeros(torch.F32, torch.Shape{c.m, c.n}, alone))
 			p.y = stack{y}.blocks()
-			torch.OK(p.launch(ctx, "product", alone))
-			torch.OK(ctx.Check(fmt.Sprintf("%+v, transposed %t", c, p.x.transposed), y, times(x, w, nil, c.m, c.k, c.n)))
+			torch.OK(p.launch(r, "product", alone))
+			torch.OK(r.Check(fmt.Sprintf("%+v, transposed %t", c, p.x.transposed), y, times(x, w, nil, c.m, c.k, c.n)))
 		}
-		right(t, ctx)
+		right(t, r)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/kernbench/kernbench/torch"
+	"github.com/kernbench/kernbench/torch/dist"
 )
 
 // Mappings of [s, b, h] give the elements of those of the matrix of s·b rows, in their
@@ -16,10 +17,11 @@ func TestMappingsOfThreeAxes(t *testing.T) {
 	const world, b, h = 4, 3, 20
 	for _, n := range []int{1, 2, 4} {
 		for _, algorithm := range []string{"auto", "ring"} {
-			ctx := systemOf(t, world)
-			err := ctx.Spawn(func(rank int, ctx *torch.Context) error {
-				torch.OK(ctx.Distributed().InitProcessGroup("ahbm"))
-				torch.OK(InitializeModelParallel(ctx, n, 1, 1, 1, "", torch.Algorithm(algorithm)))
+			r := systemOf(t, world)
+			err := r.Spawn(func(r *torch.Rank) error {
+				rank := r.Rank()
+				torch.OK(dist.InitProcessGroup(r, "ahbm"))
+				torch.OK(InitializeModelParallel(r, n, 1, 1, 1, "", dist.Algorithm(algorithm)))
 				in, out := []int{12}, []int{12}
 				if n > 1 {
 					in, out = slices.Repeat([]int{0}, n), slices.Repeat([]int{0}, n)
@@ -48,7 +50,7 @@ func TestMappingsOfThreeAxes(t *testing.T) {
 					{AllToAllSP2HP, AllToAllSP2HP},
 					{AllToAllHP2SP, AllToAllHP2SP},
 				} {
-					for way, do := range [][2]func(*torch.Context, *torch.Tensor) (*torch.Tensor, error){
+					for way, do := range [][2]func(*torch.Rank, *torch.Tensor) (*torch.Tensor, error){
 						{c.three.Forward, c.two.Forward}, {c.three.Backward, c.two.Backward},
 					} {
 						name := fmt.Sprintf("%s %s over %d, %s, rank %d", c.three.Name, []string{"forward", "backward"}[way], n, algorithm, rank)
@@ -58,9 +60,9 @@ func TestMappingsOfThreeAxes(t *testing.T) {
 							s = 7 // nothing is cut
 						}
 						values := random(s*b*h, rank+1)
-						x3 := torch.Must(ctx.FromSlice(values, torch.F16, torch.Shape{s, b, h}, Spread))
-						x2 := torch.Must(ctx.FromSlice(values, torch.F16, torch.Shape{s * b, h}, Spread))
-						y3, y2 := torch.Must(do[0](ctx, x3)), torch.Must(do[1](ctx, x2))
+						x3 := torch.Must(r.FromSlice(values, torch.F16, torch.Shape{s, b, h}, Spread))
+						x2 := torch.Must(r.FromSlice(values, torch.F16, torch.Shape{s * b, h}, Spread))
+						y3, y2 := torch.Must(do[0](r, x3)), torch.Must(do[1](r, x2))
 						sameElements(t, name, y3, y2, b)
 						torch.OK(errors.Join(x3.Free(), x2.Free()))
 						if y3 != x3 {
@@ -73,7 +75,7 @@ func TestMappingsOfThreeAxes(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if n := used(ctx); n > 0 {
+			if n := used(r); n > 0 {
 				t.Errorf("%v are not freed", n)
 			}
 		}
@@ -98,12 +100,13 @@ func TestLayersOfThreeAxes(t *testing.T) {
 				}
 				cases = append(cases, [2]*gradients{newGradients(rows, o, 1, s, b, in, out, ranks, random), newGradients(rows, o, 1, s*b, 0, in, out, ranks, random)})
 			}
-			ctx := systemOf(t, ranks)
-			err := ctx.Spawn(func(rank int, ctx *torch.Context) error {
-				torch.OK(ctx.Distributed().InitProcessGroup("ahbm"))
-				torch.OK(InitializeModelParallel(ctx, ranks, 1, 1, 1, "", torch.Algorithm(algorithm)))
+			r := systemOf(t, ranks)
+			err := r.Spawn(func(r *torch.Rank) error {
+				rank := r.Rank()
+				torch.OK(dist.InitProcessGroup(r, "ahbm"))
+				torch.OK(InitializeModelParallel(r, ranks, 1, 1, 1, "", dist.Algorithm(algorithm)))
 				for i, o := range options {
-					three, two := cases[i][0].made(ctx, rank, ranks, cases[i][0]), cases[i][1].made(ctx, rank, ranks, cases[i][1])
+					three, two := cases[i][0].made(r, rank, ranks, cases[i][0]), cases[i][1].made(r, rank, ranks, cases[i][1])
 					name := fmt.Sprintf("rows %t, %+v, %s, rank %d: ", rows, o, algorithm, rank)
 					y3, _, err := three.Forward(three.x)
 					torch.OK(err)
@@ -126,7 +129,7 @@ func TestLayersOfThreeAxes(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if n := used(ctx); n > 0 {
+			if n := used(r); n > 0 {
 				t.Errorf("%v are not freed", n)
 			}
 		}
@@ -137,30 +140,30 @@ func TestLayersOfThreeAxes(t *testing.T) {
 // cross entropy with its gradient.
 func TestBetweenLayersOfThreeAxes(t *testing.T) {
 	const ranks, s, b, h = 2, 7, 3, 32
-	ctx := systemOf(t, ranks)
-	spawned(t, ctx, ranks, ranks, func(rank int, ctx *torch.Context) error {
+	r := systemOf(t, ranks)
+	spawned(t, r, ranks, ranks, func(r *torch.Rank) error {
 		values, ids := random(s*b*h, 1), make([]int, s*b)
 		for i := range ids {
 			ids[i] = i * 5 % (2 * h)
 		}
-		gate := torch.Must(NewColumnParallelLinear(ctx, "gate", h, 32, Options{Gated: true}))
-		table := torch.Must(NewVocabParallelEmbedding(ctx, "wte", 2*h, h, Options{}))
-		rms, layer := torch.Must(NewRMSNorm(ctx, "r", h, 1e-5, Options{})), torch.Must(NewLayerNorm(ctx, "l", h, 1e-5, Options{}))
+		gate := torch.Must(NewColumnParallelLinear(r, "gate", h, 32, Options{Gated: true}))
+		table := torch.Must(NewVocabParallelEmbedding(r, "wte", 2*h, h, Options{}))
+		rms, layer := torch.Must(NewRMSNorm(r, "r", h, 1e-5, Options{})), torch.Must(NewLayerNorm(r, "l", h, 1e-5, Options{}))
 		torch.OK(gate.Load(random(h*32, 2), nil))
 		results := func(shape torch.Shape) (list []*torch.Tensor) {
-			x := torch.Must(ctx.FromSlice(values, torch.F16, shape, Spread))
+			x := torch.Must(r.FromSlice(values, torch.F16, shape, Spread))
 			up, _, err := gate.Forward(x)
 			torch.OK(err)
-			loss := torch.Must(VocabParallelCrossEntropy(ctx, x, ids, 0.1))
+			loss := torch.Must(VocabParallelCrossEntropy(r, x, ids, 0.1))
 			torch.OK(table.Backward(ids, x))
-			list = append(list, torch.Must(GELU(ctx, "gelu", x)), torch.Must(Add(ctx, "residual", x, x)), torch.Must(SwiGLU("act", gate, up)),
+			list = append(list, torch.Must(GELU(r, "gelu", x)), torch.Must(Add(r, "residual", x, x)), torch.Must(SwiGLU("act", gate, up)),
 				torch.Must(rms.Forward(x)), torch.Must(layer.Forward(x)), torch.Must(loss.Backward(nil)), loss.Loss, table.WeightGrad)
 			table.WeightGrad = nil
 			return list
 		}
 		three, two := results(torch.Shape{s, b, h}), results(torch.Shape{s * b, h})
 		for i, what := range []string{"GELU", "Add", "SwiGLU", "RMSNorm", "LayerNorm", "gradient of the loss"} {
-			sameElements(t, fmt.Sprintf("%s, rank %d", what, rank), three[i], two[i], b)
+			sameElements(t, fmt.Sprintf("%s, rank %d", what, r.Rank()), three[i], two[i], b)
 		}
 		sameBytes(t, "loss", three[6], two[6])
 		sameBytes(t, "gradient of the table", three[7], two[7])

@@ -10,13 +10,13 @@ import (
 // Layers take slices of a tensor, with or without gaps, and give what they give for a copy.
 func TestLayersOnViews(t *testing.T) {
 	const rows, cols = 5, 12
-	ctx := systemOf(t, 2)
-	spawned(t, ctx, 2, 1, func(rank int, ctx *torch.Context) error {
-		up := torch.Must(NewColumnParallelLinear(ctx, "up", cols, 8, Options{DType: torch.F32, Bias: true}))
+	r := systemOf(t, 2)
+	spawned(t, r, 2, 1, func(r *torch.Rank) error {
+		up := torch.Must(NewColumnParallelLinear(r, "up", cols, 8, Options{DType: torch.F32, Bias: true}))
 		torch.OK(up.Load(normal(cols*8, 1, 0), normal(8, 2, 0)))
-		norm := torch.Must(NewRMSNorm(ctx, "norm", cols, 1e-3, Options{DType: torch.F32}))
+		norm := torch.Must(NewRMSNorm(r, "norm", cols, 1e-3, Options{DType: torch.F32}))
 		for _, on := range []torch.DPPolicy{Spread, ByTokens, {Cube: torch.RowWise, PE: torch.ColumnWise}, {NumCubes: 1, NumPEs: 1}} {
-			wide := torch.Must(ctx.FromSlice(normal((rows+3)*(cols+7), uint64(rank), 10), torch.F32, torch.Shape{rows + 3, cols + 7}, on))
+			wide := torch.Must(r.FromSlice(normal((rows+3)*(cols+7), uint64(r.Rank()), 10), torch.F32, torch.Shape{rows + 3, cols + 7}, on))
 			x := wide.Narrow(0, 2, rows).Narrow(1, 3, cols)
 			same := torch.Must(x.Clone())
 			for i, f := range []func(x *torch.Tensor) (*torch.Tensor, error){
@@ -25,13 +25,13 @@ func TestLayersOnViews(t *testing.T) {
 					return y, err
 				},
 				norm.Forward,
-				func(x *torch.Tensor) (*torch.Tensor, error) { return GELU(ctx, "gelu", x) },
+				func(x *torch.Tensor) (*torch.Tensor, error) { return GELU(r, "gelu", x) },
 			} {
 				of, copied := torch.Must(f(x)), torch.Must(f(same))
-				torch.OK(ctx.Check(fmt.Sprintf("layer %d on %v", i, on), of, torch.Must(copied.Numpy())))
+				torch.OK(r.Check(fmt.Sprintf("layer %d on %v", i, on), of, torch.Must(copied.Numpy())))
 			}
 		}
 		return nil
 	})
-	right(t, ctx)
+	right(t, r)
 }

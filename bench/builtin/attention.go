@@ -42,9 +42,9 @@ func newAttentionCase(b *bench.B) attentionCase {
 	scale := torch.Must(strconv.Atoi(b.Param("scale")))
 	c := attentionCase{heads: attention.Heads{Query: 64 / scale, KV: 8 / scale, Dim: 128}, dtype: precision(b)}
 	if b.Param("over") == "pe" {
-		c.mesh = attention.OfCube(b.Context, 0, 0)
+		c.mesh = attention.OfCube(b.Rank, 0, 0)
 	} else {
-		c.mesh = attention.OfSIP(b.Context, 0, c.heads.Lanes(b.Topology().Spec().PEsPerCube()))
+		c.mesh = attention.OfSIP(b.Rank, 0, c.heads.Lanes(b.Topology().Spec().PEsPerCube()))
 	}
 	b.Metrics(attentionMetrics{c.heads.Query, c.heads.KV, c.mesh.W, c.mesh.H, len(c.mesh.Lanes)})
 	return c
@@ -61,19 +61,19 @@ func count(b *bench.B, name string, most int) (int, error) {
 
 // inputs returns Q of some tokens, and K and V of some: a column for each element of each
 // head. Without values it returns none.
-func (c attentionCase) inputs(ctx *torch.Context, queries, keys int) (q, k, v []float32) {
+func (c attentionCase) inputs(r *torch.Rank, queries, keys int) (q, k, v []float32) {
 	wide := c.heads.KV * c.heads.Dim
 	products := 2 * float64(queries) * float64(keys) * float64(c.heads.Query*c.heads.Dim)
 	elements := float64(queries)*float64(c.heads.Query*c.heads.Dim) + 2*float64(keys)*float64(wide) + float64(queries)*float64(keys)
-	torch.OK(affordable(ctx, products, elements))
-	if !ctx.HasData() {
+	torch.OK(affordable(r, products, elements))
+	if !r.HasData() {
 		return nil, nil, nil
 	}
 	return normal(queries*c.heads.Query*c.heads.Dim, 1, 1), normal(keys*wide, 1, 2), normal(keys*wide, 1, 3)
 }
 
 // tensors returns Q where it is told, K and V cut over the holders.
-func (c attentionCase) tensors(ctx *torch.Context, queries, keys int, q, k, v []float32, on torch.Placement) (list [3]*torch.Tensor) {
+func (c attentionCase) tensors(r *torch.Rank, queries, keys int, q, k, v []float32, on torch.Placement) (list [3]*torch.Tensor) {
 	lanes := len(c.mesh.Lanes)
 	for i, x := range [][]float32{q, k, v} {
 		rows, wide := queries, c.heads.Query*c.heads.Dim
@@ -81,8 +81,8 @@ func (c attentionCase) tensors(ctx *torch.Context, queries, keys int, q, k, v []
 			rows, wide, on = keys, max(c.heads.KV, lanes)*c.heads.Dim, c.mesh.Rows()
 			x = c.heads.Spread(x, lanes)
 		}
-		list[i] = torch.Must(ctx.Empty(c.dtype, torch.Shape{rows, wide}, on))
-		if ctx.HasData() {
+		list[i] = torch.Must(r.Empty(c.dtype, torch.Shape{rows, wide}, on))
+		if r.HasData() {
 			torch.OK(list[i].CopyFrom(x))
 		}
 	}
@@ -111,8 +111,8 @@ type attentionTimes struct {
 }
 
 // measureAttention runs a launch and returns its times.
-func measureAttention(ctx *torch.Context, launch func() (*torch.Launched, error)) attentionTimes {
-	profile := torch.Must(ctx.Profile())
+func measureAttention(r *torch.Rank, launch func() (*torch.Launched, error)) attentionTimes {
+	profile := torch.Must(r.Profile())
 	l := torch.Must(launch())
 	return attentionTimes{l.Crit(), newBreakdown(together(torch.Must(profile.Stop())))}
 }

@@ -47,33 +47,33 @@ func runAttentionDecode(b *bench.B) error {
 	if err != nil {
 		return fmt.Errorf("%w: the context has them as well", err)
 	}
-	c, ctx := newAttentionCase(b), b.Context
+	c, r := newAttentionCase(b), b.Rank
 	lanes := len(c.mesh.Lanes)
-	q, k, v := c.inputs(ctx, tokens, context)
-	x := c.tensors(ctx, tokens, context, q, k, v, c.mesh.Copies())
+	q, k, v := c.inputs(r, tokens, context)
+	x := c.tensors(r, tokens, context, q, k, v, c.mesh.Copies())
 	d := attention.Decode{Mesh: c.mesh, Heads: c.heads, Context: context, Tokens: tokens}
-	states := torch.Must(ctx.Empty(torch.F32, torch.Shape{len(c.mesh.PEs()) * d.StateElems()}, torch.On(c.mesh.PEs()...)))
+	states := torch.Must(r.Empty(torch.F32, torch.Shape{len(c.mesh.PEs()) * d.StateElems()}, torch.On(c.mesh.PEs()...)))
 	var want dense.Matrix
-	if ctx.HasData() {
+	if r.HasData() {
 		want = *byLane(c.reference(q, k, v, context-tokens), lanes)
 	}
 	shape := torch.Shape{lanes * tokens, c.heads.Query * c.heads.Dim / lanes}
 	for _, phase := range []string{"local", "merge", "both"} {
-		out := torch.Must(ctx.Zeros(c.dtype, shape, torch.On(c.mesh.Roots()...)))
-		times := measureAttention(ctx, func() (*torch.Launched, error) {
+		out := torch.Must(r.Zeros(c.dtype, shape, torch.On(c.mesh.Roots()...)))
+		times := measureAttention(r, func() (*torch.Launched, error) {
 			switch phase {
 			case "local":
-				return d.LaunchLocal(ctx, x[0], x[1], x[2], states)
+				return d.LaunchLocal(r, x[0], x[1], x[2], states)
 			case "merge":
-				return d.LaunchMerge(ctx, states, out)
+				return d.LaunchMerge(r, states, out)
 			}
-			return d.Launch(ctx, x[0], x[1], x[2], out)
+			return d.Launch(r, x[0], x[1], x[2], out)
 		})
 		b.Row(decodeRow{phase, times})
 		if phase == "local" {
 			continue
 		}
-		torch.OK(ctx.CheckWithin(phase, out, want.V, want.Tolerances()))
+		torch.OK(r.CheckWithin(phase, out, want.V, want.Tolerances()))
 	}
 	return nil
 }

@@ -43,12 +43,12 @@ type prefillRow struct {
 
 func runAttentionPrefill(b *bench.B) error {
 	tokens := torch.Must(count(b, "tokens", 1<<17))
-	c, ctx := newAttentionCase(b), b.Context
-	q, k, v := c.inputs(ctx, tokens, tokens)
-	x := c.tensors(ctx, tokens, tokens, q, k, v, c.mesh.Rows())
+	c, r := newAttentionCase(b), b.Rank
+	q, k, v := c.inputs(r, tokens, tokens)
+	x := c.tensors(r, tokens, tokens, q, k, v, c.mesh.Rows())
 	p := attention.Prefill{Mesh: c.mesh, Heads: c.heads, Tokens: tokens, Causal: b.Param("mask") == "causal"}
 	var want dense.Matrix
-	if ctx.HasData() {
+	if r.HasData() {
 		offset := dense.NoMask
 		if p.Causal {
 			offset = 0
@@ -56,13 +56,13 @@ func runAttentionPrefill(b *bench.B) error {
 		want = *c.reference(q, k, v, offset)
 	}
 	for _, order := range []string{"pass_first", "compute_first"} {
-		out := torch.Must(ctx.Zeros(c.dtype, x[0].Shape(), c.mesh.Rows()))
+		out := torch.Must(r.Zeros(c.dtype, x[0].Shape(), c.mesh.Rows()))
 		p.ComputeFirst = order == "compute_first"
-		times := measureAttention(ctx, func() (*torch.Launched, error) {
-			return p.Launch(ctx, x[0], x[1], x[2], out)
+		times := measureAttention(r, func() (*torch.Launched, error) {
+			return p.Launch(r, x[0], x[1], x[2], out)
 		})
 		b.Row(prefillRow{order, times})
-		torch.OK(ctx.CheckWithin(order, out, want.V, want.Tolerances()))
+		torch.OK(r.CheckWithin(order, out, want.V, want.Tolerances()))
 		torch.OK(out.Free())
 	}
 	return nil

@@ -8,6 +8,7 @@ import (
 	"github.com/kernbench/kernbench/bench"
 	"github.com/kernbench/kernbench/ccl"
 	"github.com/kernbench/kernbench/torch"
+	"github.com/kernbench/kernbench/torch/dist"
 )
 
 func init() {
@@ -103,19 +104,22 @@ func allReduceEntry(b *bench.B, name string, s ccl.Settings) error {
 	}
 	t := exactTypes[b.Param("dtype")]
 	addends := exactAddends(ranks, t.limit)
-	got := make([]*torch.Array, ranks)
+	got, last := make([]*torch.Array, ranks), dist.Stats{}
 	if unit == "SIPs" {
-		torch.OK(b.Spawn(func(rank int, ctx *torch.Context) error {
-			got[rank] = allReduce(ctx, s, t.dtype, addends[rank:rank+1])
+		torch.OK(b.Spawn(func(r *torch.Rank) error {
+			rank := r.Rank()
+			got[rank], last = allReduce(r, s, t.dtype, addends[rank:rank+1])
 			return nil
 		}, ranks))
-	} else if all := allReduce(b.Context, s, t.dtype, addends, torch.On(b.AllPEs()[:ranks]...)); all != nil {
-		for rank := range got {
-			size := len(all.Bytes) / ranks
-			got[rank] = &torch.Array{Shape: torch.Shape{s.NElem}, DType: t.dtype, Bytes: all.Bytes[rank*size : (rank+1)*size]}
+	} else {
+		var all *torch.Array
+		if all, last = allReduce(b.Rank, s, t.dtype, addends, torch.On(b.AllPEs()[:ranks]...)); all != nil {
+			for rank := range got {
+				size := len(all.Bytes) / ranks
+				got[rank] = &torch.Array{Shape: torch.Shape{s.NElem}, DType: t.dtype, Bytes: all.Bytes[rank*size : (rank+1)*size]}
+			}
 		}
 	}
-	last := b.Collective
 	b.Row(allReduceRow{name, last.Algorithm, last.Buffer, ranks, s.NElem, last.Crit, last.Spread})
 	if b.HasData() {
 		sum := 0
@@ -142,20 +146,19 @@ func exactAddends(ranks, limit int) []int {
 	return addends
 }
 
-// allReduce sums tensors that have n_elem times each of the addends, and is what comes
-// out; nil without values.
-func allReduce(ctx *torch.Context, s ccl.Settings, dtype torch.DType, addends []int, on ...torch.TensorOption) (sum *torch.Array) {
-	dist := ctx.Distributed()
-	torch.OK(dist.InitProcessGroup(torch.Backend, torch.Settings(s)))
-	x := torch.Must(ctx.FromFunc(func(i int) float64 { return float64(addends[i/s.NElem]) }, dtype, torch.Shape{len(addends) * s.NElem}, on...))
-	torch.OK(dist.AllReduce(x, torch.SUM))
-	torch.OK(ctx.Synchronize())
-	if ctx.HasData() {
+// allReduce sums tensors that have n_elem times each of the addends. It returns what comes
+// out, nil without values, and what the collective took.
+func allReduce(r *torch.Rank, s ccl.Settings, dtype torch.DType, addends []int, on ...torch.TensorOption) (sum *torch.Array, took dist.Stats) {
+	torch.OK(dist.InitProcessGroup(r, dist.Backend, dist.Settings(s)))
+	x := torch.Must(r.FromFunc(func(i int) float64 { return float64(addends[i/s.NElem]) }, dtype, torch.Shape{len(addends) * s.NElem}, on...))
+	work := torch.Must(dist.AllReduceAsync(r, x, dist.SUM))
+	torch.OK(work.Wait())
+	if r.HasData() {
 		sum = torch.Must(x.Numpy())
 	}
 	torch.OK(x.Free())
-	torch.OK(dist.DestroyProcessGroup())
-	return sum
+	torch.OK(dist.DestroyProcessGroup(r))
+	return sum, work.Stats()
 }
 
 // shownRanks is how many of the ranks that are wrong are told of one by one.

@@ -7,10 +7,12 @@ import (
 
 	"github.com/kernbench/kernbench/bench"
 	"github.com/kernbench/kernbench/ccl"
+	"github.com/kernbench/kernbench/ccl/bound"
 	"github.com/kernbench/kernbench/internal/compare"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/topology"
 	"github.com/kernbench/kernbench/torch"
+	"github.com/kernbench/kernbench/torch/dist"
 )
 
 func init() {
@@ -58,8 +60,7 @@ func runCenterRoot(b *bench.B) error {
 			if only := b.Param("elems"); only != "all" && only != strconv.Itoa(elems) {
 				continue
 			}
-			torch.OK(centerRootAllReduce(on.Context, kind, elems))
-			latency, reference := on.Collective.Crit, torch.Time(math.Round(published.Number(i, "latency_ns")*1e6))
+			latency, reference := torch.Must(centerRootAllReduce(on.Context, kind, elems)), torch.Time(math.Round(published.Number(i, "latency_ns")*1e6))
 			on.Row(centerRootRow{
 				BufferKind: kind, Elems: elems, Bytes: elems * torch.F16.Size(),
 				Latency: latency, Reference: reference, Ratio: math.Round(1000*float64(latency)/float64(reference)) / 1000,
@@ -104,7 +105,7 @@ func arranged(g *topology.Graph, a arrangement) (*topology.Graph, error) {
 		sips.W, sips.H = a.w, a.h
 	}
 	cubes.W, cubes.H = 4, 4
-	if spec.Equal(g.Spec()) {
+	if spec.Hash() == g.Spec().Hash() {
 		return g, nil
 	}
 	other, err := topology.Compile(&spec)
@@ -115,58 +116,60 @@ func arranged(g *topology.Graph, a arrangement) (*topology.Graph, error) {
 }
 
 // centerRootAllReduce sums addends of all SIPs, each of which is a rank and has one on
-// the first PE of each of its cubes, with queue slots in a memory.
-func centerRootAllReduce(ctx *torch.Context, kind topology.BufferKind, elems int) error {
-	s := torch.Must(ctx.CCL().Named(""))
+// the first PE of each of its cubes, with queue slots in a memory. It returns how long that
+// took.
+func centerRootAllReduce(c *torch.Context, kind topology.BufferKind, elems int) (took torch.Time, err error) {
+	s := torch.Must(c.CCL().Named(""))
 	s.Algorithm, s.BufferKind = ccl.CenterRoot.Name, kind
-	sips, cubes := ctx.Topology().Spec().System.SIPs.Count, ctx.Topology().Spec().CubesPerSIP()
+	sips, cubes := c.Topology().Spec().System.SIPs.Count, c.Topology().Spec().CubesPerSIP()
 	want := make([]int, elems)
 	for a := range sips * cubes {
 		for i := range want {
 			want[i] += addend(a, i)
 		}
 	}
-	err := ctx.Spawn(func(rank int, ctx *torch.Context) error {
-		dist := ctx.Distributed()
-		torch.OK(dist.InitProcessGroup(torch.Backend, torch.Settings(s)))
+	err = c.Spawn(func(r *torch.Rank) error {
+		rank := r.Rank()
+		torch.OK(dist.InitProcessGroup(r, dist.Backend, dist.Settings(s)))
 		var data, pes []int
 		for cube := range cubes {
-			pes = append(pes, ctx.PE(rank, cube, 0))
+			pes = append(pes, r.PE(rank, cube, 0))
 			for i := range elems {
 				data = append(data, addend(rank*cubes+cube, i))
 			}
 		}
 		// A host writes the sum of addends, not each: that is for their PEs to do.
-		parts := torch.Must(ctx.FromSlice(data, torch.F16, torch.Shape{len(data)}, torch.On(pes...)))
-		x := torch.Must(ctx.Empty(torch.F16, torch.Shape{elems}, torch.DPPolicy{Cube: torch.Partial, NumPEs: 1}))
-		torch.Must(ctx.Launch("copy", func(t *tl.PE, to, from tl.Ptr) {
+		parts := torch.Must(r.FromSlice(data, torch.F16, torch.Shape{len(data)}, torch.On(pes...)))
+		x := torch.Must(r.Empty(torch.F16, torch.Shape{elems}, torch.DPPolicy{Cube: torch.Partial, NumPEs: 1}))
+		torch.Must(r.Launch("copy", func(t *tl.PE, to, from tl.Ptr) {
 			t.Store(to, t.Load(from, tl.Shape{elems}, tl.F16))
 		}, x, parts))
-		torch.OK(dist.AllReduce(x, torch.SUM))
-		torch.OK(ctx.Synchronize()) // also without values: slots in HBM lie behind parts
-		torch.OK(ctx.Check(fmt.Sprintf("%d elements on SIP %d, slots in %s", elems, rank, kind), x, want))
+		work := torch.Must(dist.AllReduceAsync(r, x, dist.SUM))
+		torch.OK(work.Wait()) // also without values: slots in HBM lie behind parts
+		took = work.Stats().Crit
+		torch.OK(r.Check(fmt.Sprintf("%d elements on SIP %d, slots in %s", elems, rank, kind), x, want))
 		torch.OK(parts.Free())
 		torch.OK(x.Free())
-		return dist.DestroyProcessGroup()
+		return dist.DestroyProcessGroup(r)
 	}, sips)
 	if err != nil {
-		return fmt.Errorf("slots in %s, %d elements: %w", kind, elems, err)
+		return 0, fmt.Errorf("slots in %s, %d elements: %w", kind, elems, err)
 	}
-	return nil
+	return took, nil
 }
 
 // addend returns element i of an addend: of 96 such f16 holds every sum exactly.
 func addend(a, i int) int { return (i*(a+3) + i/2039) % 22 }
 
 // centerRootBound returns a time that no algorithm beats.
-func centerRootBound(ctx *torch.Context, elems int) torch.Time {
-	spec := ctx.Topology().Spec()
+func centerRootBound(c *torch.Context, elems int) torch.Time {
+	spec := c.Topology().Spec()
 	var pes []int
 	for sip := range spec.System.SIPs.Count {
 		for cube := range spec.CubesPerSIP() {
-			pes = append(pes, ctx.PE(sip, cube, 0))
+			pes = append(pes, c.PE(sip, cube, 0))
 		}
 	}
 	plan := ccl.Plan{Collective: ccl.AllReduce, Ranks: len(pes), DType: torch.F16, Counts: []int{elems}}
-	return ccl.Bound(ctx.Topology(), pes, &plan).Time
+	return bound.Compute(c.Topology(), pes, &plan).Time
 }

@@ -49,7 +49,7 @@ func TestCenterRootRows(t *testing.T) {
 // torusSystem is the system that the bench makes of the default one.
 func torusSystem(t *testing.T, sets ...string) *topology.Graph {
 	t.Helper()
-	spec, err := topology.Load("torus2x3", append(sets, "system.sips.w=3", "system.sips.h=2")...)
+	spec, err := topology.Load(t.Context(), "torus2x3", append(sets, "system.sips.w=3", "system.sips.h=2")...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -70,7 +70,7 @@ type collRow struct {
 func runColl(b *bench.B) error {
 	o := torch.Must(collOptions(b.Param, b.Topology(), b.CCL()))
 	o.NoCheck = !b.HasData()
-	row, compared, err := collperf.MeasureOn(b.Context, o)
+	row, compared, err := collperf.MeasureOn(b.Rank, o)
 	if mistake, ok := errors.AsType[*collperf.OptionError](err); ok {
 		return &bench.ParamError{Name: mistake.Option, Err: mistake}
 	}

@@ -6,6 +6,7 @@ import (
 	"github.com/kernbench/kernbench/bench"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/torch"
+	"github.com/kernbench/kernbench/torch/dist"
 )
 
 func init() {
@@ -39,23 +40,22 @@ const (
 )
 
 // train is the worker of a rank.
-func train(rank int, ctx *torch.Context) error {
-	ctx.SetDevice(rank)
-	dist := ctx.Distributed()
-	torch.OK(dist.InitProcessGroup("ahbm"))
+func train(r *torch.Rank) error {
+	r.SetDevice(r.Rank())
+	torch.OK(dist.InitProcessGroup(r, "ahbm"))
 	spread := torch.DPPolicy{Cube: torch.RowWise, PE: torch.RowWise}
-	w := torch.Must(ctx.Full(float64(rank), torch.F32, torch.Shape{weights}, spread))
-	torch.OK(dist.Broadcast(w, 0))
-	grad := torch.Must(ctx.Empty(torch.F32, torch.Shape{weights}, spread))
+	w := torch.Must(r.Full(float64(r.Rank()), torch.F32, torch.Shape{weights}, spread))
+	torch.OK(dist.Broadcast(r, w, 0))
+	grad := torch.Must(r.Empty(torch.F32, torch.Shape{weights}, spread))
 	for step := range steps {
-		x := torch.Must(ctx.FromSlice(batch(rank, step, dist.GetWorldSize()), torch.F32, torch.Shape{weights}, spread))
-		torch.Must(ctx.Launch("gradient", gradient, grad, w, x))
-		torch.OK(dist.AllReduce(grad, torch.AVG))
-		torch.Must(ctx.Launch("sgd", sgd, w, grad, rate))
+		x := torch.Must(r.FromSlice(batch(r.Rank(), step, dist.GetWorldSize(r)), torch.F32, torch.Shape{weights}, spread))
+		torch.Must(r.Launch("gradient", gradient, grad, w, x))
+		torch.OK(dist.AllReduce(r, grad, dist.AVG))
+		torch.Must(r.Launch("sgd", sgd, w, grad, rate))
 		torch.OK(x.Free())
 	}
-	torch.OK(ctx.Check(fmt.Sprintf("weights of rank %d", rank), w, trained()))
-	return dist.DestroyProcessGroup()
+	torch.OK(r.Check(fmt.Sprintf("weights of rank %d", r.Rank()), w, trained()))
+	return dist.DestroyProcessGroup(r)
 }
 
 // gradient is that of half the squared distance between w and x.

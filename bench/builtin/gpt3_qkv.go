@@ -65,7 +65,7 @@ func runGPT3QKV(b *bench.B) error {
 	hidden := 12288 / torch.Must(strconv.Atoi(b.Param("divide")))
 	out := 3 * hidden
 	torch.OK(divides("tp", "columns of the projection", out, ranks))
-	torch.OK(affordable(b.Context, float64(tokens)*float64(hidden)*float64(out), float64(hidden)*float64(out)+float64(tokens)*float64(hidden+out)))
+	torch.OK(affordable(b.Rank, float64(tokens)*float64(hidden)*float64(out), float64(hidden)*float64(out)+float64(tokens)*float64(hidden+out)))
 	var x, w, bias []float32
 	var want *dense.Matrix
 	if b.HasData() {
@@ -76,26 +76,27 @@ func runGPT3QKV(b *bench.B) error {
 	placement := weightPlacement(b)
 	for _, n := range ranks {
 		g := torch.Must(withSIPs(b, n))
-		err := onRanks(b, g, len(ranks) == 1, nil, func(rank int, c *torch.Context) error {
-			qkv := torch.Must(tp.NewColumnParallelLinear(c, "qkv", hidden, out, tp.Options{DType: dtype, Bias: true, Weight: &placement}))
-			in := torch.Must(c.Empty(dtype, torch.Shape{tokens, hidden}, tp.Activations(placement)))
-			if c.HasData() {
+		err := onRanks(b, g, len(ranks) == 1, nil, func(r *torch.Rank) error {
+			rank := r.Rank()
+			qkv := torch.Must(tp.NewColumnParallelLinear(r, "qkv", hidden, out, tp.Options{DType: dtype, Bias: true, Weight: &placement}))
+			in := torch.Must(r.Empty(dtype, torch.Shape{tokens, hidden}, tp.Activations(placement)))
+			if r.HasData() {
 				torch.OK(qkv.Load(w, bias))
 				torch.OK(in.CopyFrom(x))
 			}
-			profile := torch.Must(c.Profile())
+			profile := torch.Must(r.Profile())
 			y := forward(qkv, in)
 			phases := torch.Must(profile.Stop())
 			if rank == 0 {
 				all := together(phases)
-				ideal := idealGEMM(c, tokens, hidden, out/n)
-				b.Row(qkvRow{n, gemmTime(c, 0), ideal, share(ideal, all.Total()), newBreakdown(all)})
+				ideal := idealGEMM(r, tokens, hidden, out/n)
+				b.Row(qkvRow{n, gemmTime(r, 0), ideal, share(ideal, all.Total()), newBreakdown(all)})
 			}
-			if !c.HasData() {
+			if !r.HasData() {
 				return nil
 			}
 			part := want.Slice(0, rank*out/n, tokens, out/n)
-			return c.CheckWithin(fmt.Sprintf("tp %d, rank %d", n, rank), y, part.V, part.Tolerances())
+			return r.CheckWithin(fmt.Sprintf("tp %d, rank %d", n, rank), y, part.V, part.Tolerances())
 		})
 		if err != nil {
 			return fmt.Errorf("tp %d: %w", n, err)
@@ -105,8 +106,8 @@ func runGPT3QKV(b *bench.B) error {
 }
 
 // idealGEMM returns how long a product takes on all MAC arrays of a device at full rate.
-func idealGEMM(ctx *torch.Context, m, k, n int) torch.Time {
-	spec := ctx.Topology().Spec()
+func idealGEMM(r *torch.Rank, m, k, n int) torch.Time {
+	spec := r.Topology().Spec()
 	g := spec.PE.GEMM
 	macs := g.Array.M * g.Array.K * g.Array.N * spec.CubesPerSIP() * spec.PEsPerCube()
 	return g.Clock.Cycles(tl.CDiv(m*k*n, macs))

@@ -148,11 +148,11 @@ func (m *cclMilestone) Measure(e *bench.E, p cclPoint) (row cclRow, err error) {
 	g := m.systems[p.at]
 	on := torch.Must(e.Machine(g))
 	defer on.Close()
-	torch.OK(centerRootAllReduce(on, p.Kind, p.Elems))
+	latency := torch.Must(centerRootAllReduce(on, p.Kind, p.Elems))
 	bytes := p.Elems * torch.F16.Size()
 	row = cclRow{
 		Algorithm: ccl.CenterRoot.Name, SIPs: p.at.sips(), BytesPerPE: bytes, BytesPerSIP: bytes * g.Spec().CubesPerSIP(),
-		Latency: on.Collective.Crit, Bound: centerRootBound(on, p.Elems), Crit: on.Crit(),
+		Latency: latency, Bound: centerRootBound(on, p.Elems), Crit: on.Crit(),
 	}
 	if on.HasData() {
 		row.Wrong = new(int)

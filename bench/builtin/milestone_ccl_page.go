@@ -7,7 +7,6 @@ import (
 	"github.com/kernbench/kernbench/bench"
 	"github.com/kernbench/kernbench/internal/compare"
 	"github.com/kernbench/kernbench/internal/draw"
-	"github.com/kernbench/kernbench/internal/page"
 	"github.com/kernbench/kernbench/table"
 	"github.com/kernbench/kernbench/topology"
 	"github.com/kernbench/kernbench/torch"
@@ -15,37 +14,39 @@ import (
 
 // writePage writes the figures, and report.html with all of them.
 func (m *cclMilestone) writePage(e *bench.E, found cclSweeps) error {
-	p := page.Page{
-		Title: "Milestone 1H: collectives",
-		Lead: "All-reduce by center_root over 6 SIPs of 4×4 cubes, simulated: f16 tensors that have an addend on the first PE of each cube, " +
-			"every rank a SIP. Latency is the longest that the all-reduce ran on a PE. No algorithm takes less time than the bound.",
-	}
-	p.Sections = []page.Section{latencySection(e, found), bufferSection(e, found), m.systemSection(e), fsimSection(e, found)}
-	return e.WritePage(p)
+	p := e.Page("Milestone 1H: collectives",
+		"All-reduce by center_root over 6 SIPs of 4×4 cubes, simulated: f16 tensors that have an addend on the first PE of each cube, "+
+			"every rank a SIP. Latency is the longest that the all-reduce ran on a PE. No algorithm takes less time than the bound.")
+	systems := found.series(latencySweep)
+	latencySection(p, systems, e.Table())
+	kinds := found.series(bufferSweep)
+	p.Section("Memory of the queue slots", bufferText(kinds))
+	p.Table("buffer_kind.csv", bufferTable(e.Table()))
+	torch.OK(p.Figure("buffer_kind", "Latency by size, for queue slots in each of the memories.", drawn{bufferFigure(kinds)}))
+	m.systemSection(p)
+	fsimSection(p, systems)
+	return p.Write()
 }
 
-func latencySection(e *bench.E, found cclSweeps) page.Section {
-	systems := found.series(latencySweep)
-	s := page.Section{Heading: "Latency by size and topology", Text: latencyText(systems), Tables: []page.Table{{Caption: "summary.csv", Table: summaryTable(e.Table())}}}
+// drawn is a figure of internal/draw on a page.
+type drawn struct{ figure draw.Figure }
+
+func (d drawn) Encode(name string) ([]byte, error) { return draw.Encode(name, d.figure) }
+
+func latencySection(p *bench.Page, systems [][]cclFound, t *table.Table) {
+	p.Section("Latency by size and topology", latencyText(systems))
+	p.Table("summary.csv", summaryTable(t))
 	f := latencyFigure("center_root all-reduce over 6 SIPs", systems...)
 	f.Note = strings.TrimSpace("No algorithm is faster than the bound. " + sameText(systems))
-	torch.OK(e.WriteFigure(&s, "latency_topologies", "The three systems, with the bound of each.", f))
+	torch.OK(p.Figure("latency_topologies", "The three systems, with the bound of each.", drawn{f}))
 	for _, line := range systems {
 		at := line[0].at
 		f := latencyFigure(fmt.Sprintf("center_root all-reduce on a %v", at), line)
-		torch.OK(e.WriteFigure(&s, "latency_"+string(at.shape), fmt.Sprintf("%v alone.", at), f))
+		torch.OK(p.Figure("latency_"+string(at.shape), fmt.Sprintf("%v alone.", at), drawn{f}))
 	}
-	return s
 }
 
-func bufferSection(e *bench.E, found cclSweeps) page.Section {
-	kinds := found.series(bufferSweep)
-	s := page.Section{Heading: "Memory of the queue slots", Text: bufferText(kinds), Tables: []page.Table{{Caption: "buffer_kind.csv", Table: bufferTable(e.Table())}}}
-	torch.OK(e.WriteFigure(&s, "buffer_kind", "Latency by size, for queue slots in each of the memories.", bufferFigure(kinds)))
-	return s
-}
-
-func (m *cclMilestone) systemSection(e *bench.E) page.Section {
+func (m *cclMilestone) systemSection(p *bench.Page) {
 	t := &table.Table{Columns: []table.Column{{Name: "sweep"}, {Name: "system"}, {Name: "cubes of a SIP"}, {Name: "hash"}}}
 	for _, at := range m.arrangements() {
 		name := latencySweep
@@ -54,23 +55,21 @@ func (m *cclMilestone) systemSection(e *bench.E) page.Section {
 		}
 		t.Rows = append(t.Rows, []any{name, at.String(), "4×4", m.systems[at].Spec().Hash()})
 	}
-	s := page.Section{Heading: "Systems", Tables: []page.Table{{Caption: "SIPs and cubes are as here; all other numbers are those of topology.yaml, below.", Table: t}}}
-	torch.OK(e.WriteFigure(&s, "topology", "The systems of the latency sweep. That of the queue slots is the torus with 3 columns and 2 rows.", m.systemsFigure()))
-	return s
+	p.Section("Systems", "")
+	p.Table("SIPs and cubes are as here; all other numbers are those of topology.yaml, below.", t)
+	torch.OK(p.Figure("topology", "The systems of the latency sweep. That of the queue slots is the torus with 3 columns and 2 rows.", drawn{m.systemsFigure()}))
 }
 
-func fsimSection(e *bench.E, found cclSweeps) page.Section {
+func fsimSection(p *bench.Page, systems [][]cclFound) {
 	fsim := torch.Must(compare.GetReference("fsim"))
-	systems := found.series(latencySweep)
 	us := fsim.Number(0, "latency_us")
-	s := page.Section{Heading: "Next to FSIM", Text: fmt.Sprintf("FSIM says %g µs: %s What FSIM did in its time is not known, nor for which size: its line has no place along the sizes. "+
-		"The figure shows the two together and does not say that one machine is faster than the other.", us, fsimKnown(fsim))}
+	p.Section("Next to FSIM", fmt.Sprintf("FSIM says %g µs: %s What FSIM did in its time is not known, nor for which size: its line has no place along the sizes. "+
+		"The figure shows the two together and does not say that one machine is faster than the other.", us, fsimKnown(fsim)))
 	f := latencyFigure("center_root all-reduce of the model and an external result", systems...)
 	first, last := float64(systems[0][0].BytesPerPE), float64(systems[0][len(systems[0])-1].BytesPerPE)
 	f.Series = append(f.Series, draw.Series{Name: fmt.Sprintf("FSIM: %g µs", us), Bound: true, X: []float64{first, last}, Y: []float64{us, us}})
 	f.Note = "FSIM: " + fsimKnown(fsim)
-	torch.OK(e.WriteFigure(&s, "fsim", "Latency of the model over sizes with its bounds, and the time of FSIM, whose workload is not known.", f))
-	return s
+	torch.OK(p.Figure("fsim", "Latency of the model over sizes with its bounds, and the time of FSIM, whose workload is not known.", drawn{f}))
 }
 
 // fsimKnown returns what is known of the external result, and what is not.

@@ -12,11 +12,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kernbench/kernbench/bench"
-	"github.com/kernbench/kernbench/internal/experiment"
 	"github.com/kernbench/kernbench/topology"
 	"github.com/kernbench/kernbench/torch"
 )
@@ -147,7 +147,7 @@ func TestMilestoneCCLResume(t *testing.T) {
 		t.Fatal(err)
 	}
 	var steps []int
-	o.Folder, o.Threads, o.Resume, o.Progress = resumed, 3, true, func(p experiment.Progress) { steps = append(steps, p.Done, p.Total) }
+	o.Folder, o.Threads, o.Resume, o.Progress = resumed, 3, true, func(done, total int, _ time.Duration) { steps = append(steps, done, total) }
 	second := execute(t, milestoneCCL, o)
 	if diff := cmp.Diff(folderOf(t, whole), folderOf(t, resumed)); diff != "" {
 		t.Errorf("files (-whole +resumed):\n%s", diff)
@@ -220,7 +220,7 @@ func TestMilestoneCCLWrong(t *testing.T) {
 
 // TestMilestoneCCLTimeless: a system whose links are free has tables and no figures.
 func TestMilestoneCCLTimeless(t *testing.T) {
-	spec, err := topology.Load("alpha_beta", "system.sips.link.latency=0ns", "system.sips.link.bandwidth=unlimited")
+	spec, err := topology.Load(t.Context(), "alpha_beta", "system.sips.link.latency=0ns", "system.sips.link.bandwidth=unlimited")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -270,8 +270,8 @@ func TestMilestoneFolder(t *testing.T) {
 	}
 	b, _ := bench.Find(milestoneCCL)
 	ctx, cancel := context.WithCancel(t.Context())
-	o := bench.Options{Params: quick[milestoneCCL], Folder: dir, Progress: func(p experiment.Progress) {
-		if p.Done > 0 {
+	o := bench.Options{Params: quick[milestoneCCL], Folder: dir, Progress: func(done, _ int, _ time.Duration) {
+		if done > 0 {
 			cancel()
 		}
 	}, Options: torch.Options{NoData: true}}

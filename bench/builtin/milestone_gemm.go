@@ -108,7 +108,7 @@ func (m *gemmMilestone) Cost(p gemmPoint) float64 {
 func (m *gemmMilestone) Measure(e *bench.E, p gemmPoint) ([]gemmRow, error) {
 	on := torch.Must(e.Machine(e.Topology))
 	defer on.Close()
-	return p.run(on, &m.references), nil
+	return p.run(on.Main(), &m.references), nil
 }
 
 // Report checks the points, and writes tables, figures and the page.

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/kernbench/kernbench/bench"
-	"github.com/kernbench/kernbench/internal/page"
 	"github.com/kernbench/kernbench/table"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/topology"
@@ -15,22 +14,21 @@ import (
 
 // writePage writes the figures, and report.html with all of them.
 func (m *gemmMilestone) writePage(e *bench.E) error {
-	p := page.Page{
-		Title: "Matrix products and the roofline",
-		Lead: "Products of f16, M × K by K × N, as composite commands on one PE and on a device. " +
-			"ref_ref streams both operands from HBM tile by tile, load_ref has the first in TCM beforehand, load_load both. " +
-			"Every point is a simulation of its own, whose result is compared bit for bit with a computation in plain Go.",
-	}
+	p := e.Page("Matrix products and the roofline",
+		"Products of f16, M × K by K × N, as composite commands on one PE and on a device. "+
+			"ref_ref streams both operands from HBM tile by tile, load_ref has the first in TCM beforehand, load_load both. "+
+			"Every point is a simulation of its own, whose result is compared bit for bit with a computation in plain Go.")
 	for i := range m.sweeps {
 		s := &m.sweeps[i]
-		p.Facts = append(p.Facts, [2]string{"at best, " + s.title, s.roofline.String()})
-		section := page.Section{Heading: "On " + s.title, Text: s.text(m.system), Tables: []page.Table{s.summary(), s.shown()}}
+		p.Fact("at best, "+s.title, s.roofline.String())
+		p.Section("On "+s.title, s.text(m.system))
+		p.Table(fmt.Sprintf("The variants on %s; shares of the roofline are geometric means over all products.", s.title), s.summary())
+		p.Table(fmt.Sprintf("Times on %s, %s.", s.title, s.along), s.shown())
 		for _, f := range s.figures() {
-			torch.OK(e.WriteFigure(&section, f.name+"_"+s.name, f.caption, f.Figure))
+			torch.OK(p.Figure(f.name+"_"+s.name, f.caption, drawn{f.Figure}))
 		}
-		p.Sections = append(p.Sections, section)
 	}
-	return e.WritePage(p)
+	return p.Write()
 }
 
 // noRoofline takes the place of figures.
@@ -76,7 +74,7 @@ type gemmSummary struct {
 }
 
 // summary returns a line for each variant of a sweep that has products.
-func (s *gemmSweep) summary() page.Table {
+func (s *gemmSweep) summary() *table.Table {
 	var lines []gemmSummary
 	for _, o := range operandVariants {
 		best, n, logs, busy := &gemmFound{}, 0, 0.0, 0.0
@@ -99,14 +97,11 @@ func (s *gemmSweep) summary() page.Table {
 			})
 		}
 	}
-	return page.Table{
-		Caption: fmt.Sprintf("The variants on %s; shares of the roofline are geometric means over all products.", s.title),
-		Table:   torch.Must(table.From(lines)),
-	}
+	return torch.Must(table.From(lines))
 }
 
 // shown returns the rows that the curve of times shows.
-func (s *gemmSweep) shown() page.Table {
+func (s *gemmSweep) shown() *table.Table {
 	var rows []gemmFound
 	for _, o := range operandVariants {
 		for _, m := range s.m {
@@ -115,11 +110,8 @@ func (s *gemmSweep) shown() page.Table {
 			}
 		}
 	}
-	return page.Table{
-		Caption: fmt.Sprintf("Times on %s, %s.", s.title, s.along),
-		Table: torch.Must(table.From(rows)).Select("operands", "m", "k", "n", "crit_ns", "roofline_ns", "roofline_share", "composite_window_ns", "gemm_count",
-			"dma_read_ns", "fetch_ns", "gemm_ns", "store_ns", "dma_write_ns"),
-	}
+	return torch.Must(table.From(rows)).Select("operands", "m", "k", "n", "crit_ns", "roofline_ns", "roofline_share", "composite_window_ns", "gemm_count",
+		"dma_read_ns", "fetch_ns", "gemm_ns", "store_ns", "dma_write_ns")
 }
 
 // percent returns a share in percent, to a tenth.

@@ -48,26 +48,26 @@ func (p gemmPoint) placements() (a, b, c torch.DPPolicy) {
 
 // run multiplies on a machine, and returns a row, or none if operands that are to be
 // loaded are more than TCM holds.
-func (p gemmPoint) run(on *torch.Context, want *gemmReferences) []gemmRow {
+func (p gemmPoint) run(r *torch.Rank, want *gemmReferences) []gemmRow {
 	onA, onB, onC := p.placements()
 	x, y := values(p.M*p.K, 7), values(p.K*p.N, 11)
-	a := torch.Must(on.FromSlice(x, torch.F16, torch.Shape{p.M, p.K}, onA))
-	b := torch.Must(on.FromSlice(y, torch.F16, torch.Shape{p.K, p.N}, onB))
-	c := torch.Must(on.Zeros(torch.F16, torch.Shape{p.M, p.N}, onC))
-	l := torch.Must(on.Launch(p.operands.name, composite, a, b, c, p.operands.loadA, p.operands.loadB))
+	a := torch.Must(r.FromSlice(x, torch.F16, torch.Shape{p.M, p.K}, onA))
+	b := torch.Must(r.FromSlice(y, torch.F16, torch.Shape{p.K, p.N}, onB))
+	c := torch.Must(r.Zeros(torch.F16, torch.Shape{p.M, p.N}, onC))
+	l := torch.Must(r.Launch(p.operands.name, composite, a, b, c, p.operands.loadA, p.operands.loadB))
 	err := l.Wait()
 	if errors.As(err, new(*pe.Overflow)) {
 		return []gemmRow{}
 	}
 	torch.OK(err)
-	row := p.measure(on, l, c.Shards())
-	if on.HasData() {
-		torch.OK(on.Check(p.String(), c, want.product(p.shape(), x, y)))
-		check := on.Checks()[0]
+	row := p.measure(r, l, c.Shards())
+	if r.HasData() {
+		torch.OK(r.Check(p.String(), c, want.product(p.shape(), x, y)))
+		check := r.Checks()[0]
 		row.Checked, row.Wrong = check.Elems, check.Wrong
 	}
-	if on.LooksForRaces() {
-		row.Races = torch.Must(on.Races())
+	if r.LooksForRaces() {
+		row.Races = torch.Must(r.Races())
 	}
 	return []gemmRow{row}
 }
@@ -98,14 +98,14 @@ type gemmRow struct {
 }
 
 // measure returns the row of a product that has run, of whose result PEs had parts.
-func (p gemmPoint) measure(on *torch.Context, l *torch.Launched, parts []torch.Shard) gemmRow {
-	spec := on.Topology().Spec()
+func (p gemmPoint) measure(r *torch.Rank, l *torch.Launched, parts []torch.Shard) gemmRow {
+	spec := r.Topology().Spec()
 	last := slices.Index(l.Exec(), l.Crit())
 	row := gemmRow{PEs: len(parts), Crit: l.Crit(), Flops: 2 * int64(p.M) * int64(p.K) * int64(p.N)}
 	var read, written topology.Bytes
 	var busy torch.Time
 	for i, s := range parts {
-		e := on.Engines(on.PE(s.SIP, s.Cube, s.PE))
+		e := r.Engines(r.PE(s.SIP, s.Cube, s.PE))
 		busy += e.GEMM
 		in, out := traffic(spec.PE.GEMM.Tile, p.operands, topology.Dims3{M: s.Extent[0], K: p.K, N: s.Extent[1]})
 		read, written = read+in, written+out
@@ -121,7 +121,7 @@ func (p gemmPoint) measure(on *torch.Context, l *torch.Launched, parts []torch.S
 		row.GFlops = rounded(float64(row.Flops)/row.Crit.NS(), 3)
 		row.Share = rounded(float64(row.Roofline)/float64(row.Crit), 4)
 	}
-	row.composites(on.Composites())
+	row.composites(r.Composites())
 	return row
 }
 

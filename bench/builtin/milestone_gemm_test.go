@@ -102,10 +102,11 @@ func TestGemmDeviceIsItsParts(t *testing.T) {
 // runPoint runs a point on the default system, times only.
 func runPoint(t *testing.T, p gemmPoint) []gemmRow {
 	t.Helper()
-	on, err := torch.New(t.Context(), torch.Options{NoData: true})
+	c, err := torch.New(t.Context(), torch.Options{NoData: true})
 	if err != nil {
 		t.Fatal(err)
 	}
+	on := c.Main()
 	defer on.Close()
 	return p.run(on, nil)
 }
@@ -125,7 +126,7 @@ func TestGemmTooLarge(t *testing.T) {
 			t.Errorf("%v: %d rows, want %d", p, len(got), tt.want)
 		}
 	}
-	spec, err := topology.Load("default", "pe.ipcq.slot_size=256 B", "pe.tcm.size=64 KiB")
+	spec, err := topology.Load(t.Context(), "default", "pe.ipcq.slot_size=256 B", "pe.tcm.size=64 KiB")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -202,7 +203,7 @@ func TestGemmRoofline(t *testing.T) {
 		{[]string{"pe.dma.bandwidth=64 GB/s"}, 1, 5120, 0, 80e6, "8.192 TFLOP/s and 128 GB/s, 64 operations for each byte"},
 		{[]string{"pe.gemm.clock=2 GHz"}, 1, 0, 0, 5e6, "16.38 TFLOP/s and 256 GB/s, 64 operations for each byte"},
 	} {
-		spec, err := topology.Load("default", tt.sets...)
+		spec, err := topology.Load(t.Context(), "default", tt.sets...)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -21,9 +21,9 @@ type model interface {
 	fill()                         // makes weights and input
 	reference(ranks int) *dense.Matrix
 	// layers makes those of the calling rank, with their weights if there are values.
-	layers(c *torch.Context, w way) (forward func(x *torch.Tensor) *torch.Tensor)
+	layers(r *torch.Rank, w way) (forward func(x *torch.Tensor) *torch.Tensor)
 	// report adds the rows of a way to do it, which has run on c.
-	report(b *bench.B, c *torch.Context, w way, phases []torch.Phase)
+	report(b *bench.B, r *torch.Rank, w way, phases []torch.Phase)
 }
 
 // activations is what goes into a model, by the parameters.
@@ -94,7 +94,7 @@ func ways(b *bench.B, m model) (list []way) {
 
 // runModel runs a model in all ways that the parameters ask for.
 func runModel(b *bench.B, m model) error {
-	torch.OK(affordable(b.Context, m.products(), m.elements()))
+	torch.OK(affordable(b.Rank, m.products(), m.elements()))
 	list := ways(b, m)
 	if b.HasData() {
 		m.fill()
@@ -119,29 +119,30 @@ func (w way) run(b *bench.B, m model, whole bool, want *dense.Matrix) error {
 	if err != nil {
 		return err
 	}
-	err = onRanks(b, w.system, whole, options, func(rank int, c *torch.Context) error {
-		forward := m.layers(c, w)
+	err = onRanks(b, w.system, whole, options, func(r *torch.Rank) error {
+		rank := r.Rank()
+		forward := m.layers(r, w)
 		rows, first := a.tokens, 0
 		if w.sequence {
 			rows = a.tokens / w.ranks
 			first = rank * rows
 		}
-		x := torch.Must(c.Empty(a.dtype, torch.Shape{rows, a.hidden}, tp.Activations(a.placement)))
-		if c.HasData() {
+		x := torch.Must(r.Empty(a.dtype, torch.Shape{rows, a.hidden}, tp.Activations(a.placement)))
+		if r.HasData() {
 			torch.OK(x.CopyFrom(a.x[first*a.hidden : (first+rows)*a.hidden]))
 		}
-		profile := torch.Must(c.Profile())
+		profile := torch.Must(r.Profile())
 		y := forward(x)
 		phases := torch.Must(profile.Stop())
 		if rank == 0 {
-			m.report(b, c, w, phases)
+			m.report(b, r, w, phases)
 		}
-		if !c.HasData() {
+		if !r.HasData() {
 			return nil
 		}
 		results[rank] = torch.Must(y.Numpy())
 		part := want.Slice(first, 0, rows, a.hidden)
-		return c.CheckWithin(fmt.Sprintf("%v, rank %d", w, rank), y, part.V, part.Tolerances())
+		return r.CheckWithin(fmt.Sprintf("%v, rank %d", w, rank), y, part.V, part.Tolerances())
 	})
 	if err == nil && b.HasData() && !w.sequence {
 		agree(b, fmt.Sprintf("%v, all ranks alike", w), results)

@@ -12,6 +12,7 @@ import (
 	"github.com/kernbench/kernbench/ccl"
 	"github.com/kernbench/kernbench/topology"
 	"github.com/kernbench/kernbench/torch"
+	"github.com/kernbench/kernbench/torch/dist"
 	"github.com/kernbench/kernbench/tp"
 )
 
@@ -68,18 +69,18 @@ const bytesPerElement = 64
 
 // affordable refuses values that would take too long to compute and to check, or more
 // memory than this computer has: elements is how many inputs and weights have.
-func affordable(ctx *torch.Context, products, elements float64) error {
-	if !ctx.HasData() {
+func affordable(r *torch.Rank, products, elements float64) error {
+	if !r.HasData() {
 		return nil
 	}
 	if products > mostProducts {
 		return &bench.ParamError{Name: "tokens", Err: fmt.Errorf("%.1g products of numbers are too many to compute and check: take fewer tokens, or find out times only with --data=off", products)}
 	}
-	return ctx.Reserve("inputs and reference", uint64(bytesPerElement*elements))
+	return r.Reserve("inputs and reference", uint64(bytesPerElement*elements))
 }
 
 // between returns the algorithm of collectives between ranks, by the parameter.
-func between(b *bench.B) ([]torch.GroupOption, error) {
+func between(b *bench.B) ([]dist.GroupOption, error) {
 	name := b.Param("ccl-algorithm")
 	if name == ccl.File {
 		return nil, nil
@@ -87,7 +88,7 @@ func between(b *bench.B) ([]torch.GroupOption, error) {
 	if names := append([]string{ccl.Auto, ccl.File}, ccl.Names()...); !slices.Contains(names, name) {
 		return nil, &bench.ParamError{Name: "ccl-algorithm", Err: fmt.Errorf("no algorithm %q: there are %s", name, strings.Join(names, ", "))}
 	}
-	return []torch.GroupOption{torch.Algorithm(name)}, nil
+	return []dist.GroupOption{dist.Algorithm(name)}, nil
 }
 
 // sequences returns whether ranks have tokens of their own, by the parameter.
@@ -132,15 +133,14 @@ func withSIPs(b *bench.B, sips int) (*topology.Graph, error) {
 // onRanks runs a worker on each SIP of a system, with tensor parallelism over all of them,
 // whose group has the options. If that is the whole bench and the system is that of the
 // bench, it needs no other machine.
-func onRanks(b *bench.B, g *topology.Graph, whole bool, options []torch.GroupOption, worker func(rank int, ctx *torch.Context) error) error {
+func onRanks(b *bench.B, g *topology.Graph, whole bool, options []dist.GroupOption, worker func(r *torch.Rank) error) error {
 	ranks := g.Spec().System.SIPs.Count
 	run := func(on *bench.B) error {
-		return on.Spawn(func(rank int, c *torch.Context) error {
-			dist := c.Distributed()
-			torch.OK(dist.InitProcessGroup(torch.Backend, options...))
-			torch.OK(tp.InitializeModelParallel(c, ranks, 1, 1, 1, ""))
-			torch.OK(worker(rank, c))
-			return dist.DestroyProcessGroup()
+		return on.Spawn(func(r *torch.Rank) error {
+			torch.OK(dist.InitProcessGroup(r, dist.Backend, options...))
+			torch.OK(tp.InitializeModelParallel(r, ranks, 1, 1, 1, ""))
+			torch.OK(worker(r))
+			return dist.DestroyProcessGroup(r)
 		}, ranks)
 	}
 	if whole && g == b.Topology() {
@@ -162,11 +162,11 @@ func agree(b *bench.B, name string, ranks []*torch.Array) {
 }
 
 // gemmTime returns how long the GEMM engine of a SIP that worked longest did.
-func gemmTime(ctx *torch.Context, sip int) (most torch.Time) {
-	spec := ctx.Topology().Spec()
-	first := ctx.PE(sip, 0, 0)
+func gemmTime(r *torch.Rank, sip int) (most torch.Time) {
+	spec := r.Topology().Spec()
+	first := r.PE(sip, 0, 0)
 	for i := range spec.CubesPerSIP() * spec.PEsPerCube() {
-		most = max(most, ctx.Engines(first+i).GEMM)
+		most = max(most, r.Engines(first+i).GEMM)
 	}
 	return most
 }

@@ -16,7 +16,7 @@ import (
 // fewCubes is a system of 2 × 2 cubes with the default's PEs to a device, or as sets says.
 func fewCubes(t *testing.T, sets ...string) *topology.Graph {
 	t.Helper()
-	spec, err := topology.Load("ring6", append([]string{"sip.cube_mesh.w=2", "sip.cube_mesh.h=2"}, sets...)...)
+	spec, err := topology.Load(t.Context(), "ring6", append([]string{"sip.cube_mesh.w=2", "sip.cube_mesh.h=2"}, sets...)...)
 	if err != nil {
 		t.Fatal(err)
 	}

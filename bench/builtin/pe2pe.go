@@ -71,7 +71,7 @@ type pe2peRow struct {
 }
 
 func runPE2PE(b *bench.B) error {
-	ends := farEnds(b.Context)
+	ends := farEnds(b.Rank)
 	if len(ends) == 0 {
 		return errors.New("pe2pe needs two PEs: take a larger system")
 	}
@@ -87,7 +87,7 @@ func runPE2PE(b *bench.B) error {
 				{"tcm", throwQueue, topology.BufferTCM, &row.TCM}, {"sram", throwQueue, topology.BufferSRAM, &row.SRAM},
 				{"hbm", throwQueue, topology.BufferHBM, &row.HBM}, {"put", throwPut, "", &row.Put},
 			} {
-				took, err := attempt(func() torch.Time { return latency(b.Context, way.kernel, way.kind, to.pe, bytes) })
+				took, err := attempt(func() torch.Time { return latency(b.Rank, way.kernel, way.kind, to.pe, bytes) })
 				if err != nil {
 					return fmt.Errorf("%s to %s, %d bytes: %w", way.name, to.name, bytes, err)
 				}
@@ -106,8 +106,8 @@ type end struct {
 }
 
 // farEnds is PEs further and further from PE 0, as far as the system has them.
-func farEnds(ctx *torch.Context) (ends []end) {
-	g := ctx.Topology()
+func farEnds(r *torch.Rank) (ends []end) {
+	g := r.Topology()
 	last := g.Spec().PEsPerCube() - 1
 	from := g.PENode(0, 0, 0, topology.KindTCM)
 	for _, e := range []struct {
@@ -127,21 +127,21 @@ func farEnds(ctx *torch.Context) (ends []end) {
 		if err != nil {
 			continue // cut off by an override
 		}
-		ends = append(ends, end{e.name, ctx.PE(e.sip, e.cube, e.pe), len(path)})
+		ends = append(ends, end{e.name, r.PE(e.sip, e.cube, e.pe), len(path)})
 	}
 	return ends
 }
 
 // latency returns half of the second round trip between PE 0 and another.
-func latency(ctx *torch.Context, kernel any, kind topology.BufferKind, to, bytes int) torch.Time {
+func latency(r *torch.Rank, kernel any, kind topology.BufferKind, to, bytes int) torch.Time {
 	var took [2]torch.Time
 	n := bytes / torch.F16.Size()
 	data := values(n, 7)
 	for i := range took {
-		x := torch.Must(ctx.FromSlice(append(data, make([]float32, n)...), torch.F16, torch.Shape{2 * n}, torch.On(0, to)))
-		l := torch.Must(ctx.Launch("throw", kernel, x, n, i+1, torch.Neighbors(torch.Line(0, to)), torch.Buffers(kind)))
+		x := torch.Must(r.FromSlice(append(data, make([]float32, n)...), torch.F16, torch.Shape{2 * n}, torch.On(0, to)))
+		l := torch.Must(r.Launch("throw", kernel, x, n, i+1, torch.Neighbors(torch.Line(0, to)), torch.Buffers(kind)))
 		took[i] = l.Exec()[0]
-		torch.OK(ctx.Check("x", x, append(data, data...)))
+		torch.OK(r.Check("x", x, append(data, data...)))
 		torch.OK(x.Free())
 	}
 	return (took[1] - took[0]) / 2

@@ -51,7 +51,7 @@ func runTaskFanOut(b *bench.B) error {
 		x := torch.Must(b.Zeros(torch.I32, torch.Shape{elems}))
 		y := torch.Must(b.Zeros(torch.I32, torch.Shape{n, elems}, torch.DPPolicy{Cube: torch.RowWise, PE: torch.RowWise}))
 		sum := torch.Must(b.Zeros(torch.I32, torch.Shape{elems}))
-		result := torch.Must(task.Run(b.Context, task.Options{Name: "task_fanout", Runtime: r, Devices: []int{0}}, func(b *task.Builder) {
+		result := torch.Must(task.Run(b.Rank, task.Options{Name: "task_fanout", Runtime: r, Devices: []int{0}}, func(b *task.Builder) {
 			x, y, sum := b.Tensor(x), b.Tensor(y), b.Tensor(sum)
 			size := task.Scalar("n", elems)
 			source := b.Submit("seed", seed, task.Args{task.Out("x", x), size})

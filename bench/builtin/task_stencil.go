@@ -56,7 +56,7 @@ func runTaskStencil(b *bench.B) error {
 	return underEach(b, "A stencil", func(r task.Runtime) *task.Result {
 		x := torch.Must(b.FromFunc(begin, torch.I32, torch.Shape{all}))
 		y := torch.Must(b.Zeros(torch.I32, torch.Shape{all}))
-		result := torch.Must(task.Run(b.Context, task.Options{Name: "task_stencil", Runtime: r, Devices: []int{0}}, func(b *task.Builder) {
+		result := torch.Must(task.Run(b.Rank, task.Options{Name: "task_stencil", Runtime: r, Devices: []int{0}}, func(b *task.Builder) {
 			from, to := b.Tensor(x), b.Tensor(y)
 			var last []task.ID // of the step before, by tile
 			for range stencilSteps {

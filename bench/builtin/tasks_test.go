@@ -36,7 +36,7 @@ func TestTaskChain(t *testing.T) {
 
 // TestTaskChainStorage: a row has the formula if the runtime has a place for every task.
 func TestTaskChainStorage(t *testing.T) {
-	c, err := task.Load("default", "host_build_graph.tasks=20", "aicpu_build_graph.tasks=18", "tensormap_and_ringbuffer.slots=17")
+	c, err := task.Load(t.Context(), "default", "host_build_graph.tasks=20", "aicpu_build_graph.tasks=18", "tensormap_and_ringbuffer.slots=17")
 	if err != nil {
 		t.Fatal(err)
 	}

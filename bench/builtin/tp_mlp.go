@@ -2,6 +2,8 @@ package builtin
 
 import (
 	"math"
+	"slices"
+	"strings"
 
 	"github.com/kernbench/kernbench/bench"
 	"github.com/kernbench/kernbench/internal/dense"
@@ -81,21 +83,32 @@ func (m *mlp) reference(ranks int) *dense.Matrix {
 	return dense.Add(dense.MatMul(h, of(m.ffn, m.hidden, m.w2), ranks, m.dtype), of(1, m.hidden, m.b2), m.dtype)
 }
 
-func (m *mlp) layers(c *torch.Context, w way) func(x *torch.Tensor) *torch.Tensor {
+func (m *mlp) layers(r *torch.Rank, w way) func(x *torch.Tensor) *torch.Tensor {
 	o := tp.Options{DType: m.dtype, Bias: true, SequenceParallel: w.sequence, Weight: &m.placement}
-	fc1 := torch.Must(tp.NewColumnParallelLinear(c, "fc1", m.hidden, m.ffn, o))
+	fc1 := torch.Must(tp.NewColumnParallelLinear(r, "fc1", m.hidden, m.ffn, o))
 	o.InputIsParallel, o.Overlap = true, w.overlap
-	fc2 := torch.Must(tp.NewRowParallelLinear(c, "fc2", m.ffn, m.hidden, o))
-	if c.HasData() {
+	fc2 := torch.Must(tp.NewRowParallelLinear(r, "fc2", m.ffn, m.hidden, o))
+	if r.HasData() {
 		torch.OK(fc1.Load(m.w1, m.b1))
 		torch.OK(fc2.Load(m.w2, m.b2))
 	}
 	return func(x *torch.Tensor) *torch.Tensor {
-		return forward(fc2, torch.Must(tp.GELU(c, "GELU", forward(fc1, x))))
+		return forward(fc2, torch.Must(tp.GELU(r, "GELU", forward(fc1, x))))
 	}
 }
 
-func (m *mlp) report(b *bench.B, c *torch.Context, w way, phases []torch.Phase) {
+func (m *mlp) report(b *bench.B, r *torch.Rank, w way, phases []torch.Phase) {
 	t := together(phases)
-	b.Row(mlpRow{w.columns(), c.Collective.Algorithm, gemmTime(c, 0), share(t.Comm, t.Total()), newBreakdown(t)})
+	b.Row(mlpRow{w.columns(), algorithm(phases), gemmTime(r, 0), share(t.Comm, t.Total()), newBreakdown(t)})
+}
+
+// algorithm returns the algorithm of the last collective of some phases, whose name ends as
+// "all_reduce(ring)" does.
+func algorithm(phases []torch.Phase) string {
+	for _, p := range slices.Backward(phases) {
+		if _, name, ok := strings.Cut(strings.TrimSuffix(p.Name, ")"), "("); ok {
+			return name
+		}
+	}
+	return ""
 }

@@ -112,28 +112,28 @@ func (b *block) fill() {
 }
 
 // report adds a row for each phase and one for all.
-func (*block) report(b *bench.B, _ *torch.Context, w way, phases []torch.Phase) {
+func (*block) report(b *bench.B, _ *torch.Rank, w way, phases []torch.Phase) {
 	for _, p := range append(phases, torch.Phase{Name: "all", Breakdown: together(phases)}) {
 		b.Row(blockRow{w.columns(), p.Name, newBreakdown(p.Breakdown)})
 	}
 }
 
 // layers makes a rank's part of a transformer block.
-func (b *block) layers(ctx *torch.Context, w way) func(x *torch.Tensor) *torch.Tensor {
+func (b *block) layers(r *torch.Rank, w way) func(x *torch.Tensor) *torch.Tensor {
 	column := tp.Options{DType: b.dtype, Weight: &b.placement}
 	gated, row := column, column
 	gated.Gated = true
 	row.InputIsParallel, row.SequenceParallel, row.Overlap = true, w.sequence, w.overlap
-	norm1, norm2 := b.norm(ctx, "norm1", column), b.norm(ctx, "norm2", column)
-	qkv := linear(ctx, b, "qkv", column, tp.NewColumnParallelLinear)
-	o := linear(ctx, b, "o", row, tp.NewRowParallelLinear)
-	up := linear(ctx, b, "up", gated, tp.NewColumnParallelLinear)
-	down := linear(ctx, b, "down", row, tp.NewRowParallelLinear)
+	norm1, norm2 := b.norm(r, "norm1", column), b.norm(r, "norm2", column)
+	qkv := linear(r, b, "qkv", column, tp.NewColumnParallelLinear)
+	o := linear(r, b, "o", row, tp.NewRowParallelLinear)
+	up := linear(r, b, "up", gated, tp.NewColumnParallelLinear)
+	down := linear(r, b, "down", row, tp.NewRowParallelLinear)
 	gathered := func(x *torch.Tensor) *torch.Tensor { // with the rows of all ranks, if these have their own
 		if !w.sequence {
 			return x
 		}
-		all := torch.Must(tp.GatherFromSequenceParallelRegion.Forward(ctx, x))
+		all := torch.Must(tp.GatherFromSequenceParallelRegion.Forward(r, x))
 		if all != x {
 			free(x)
 		}
@@ -141,14 +141,14 @@ func (b *block) layers(ctx *torch.Context, w way) func(x *torch.Tensor) *torch.T
 	}
 	residual := func(x *torch.Tensor, layer *tp.RowParallelLinear, h *torch.Tensor) *torch.Tensor { // x + layer(h)
 		out := forward(layer, h)
-		sum := torch.Must(tp.Add(ctx, "residual", x, out))
+		sum := torch.Must(tp.Add(r, "residual", x, out))
 		free(out)
 		return sum
 	}
 	return func(x *torch.Tensor) *torch.Tensor {
 		h := gathered(torch.Must(norm1.Forward(x)))
 		heads := forward(qkv, h)
-		a := torch.Must(tp.DotProductAttention(ctx, "attention", heads, b.of(w.ranks)))
+		a := torch.Must(tp.DotProductAttention(r, "attention", heads, b.of(w.ranks)))
 		x = residual(x, o, a)
 		free(h, heads, a)
 
@@ -162,9 +162,9 @@ func (b *block) layers(ctx *torch.Context, w way) func(x *torch.Tensor) *torch.T
 }
 
 // norm makes a norm with its weights.
-func (b *block) norm(ctx *torch.Context, name string, o tp.Options) *tp.RMSNorm {
-	n := torch.Must(tp.NewRMSNorm(ctx, name, b.hidden, blockEps, o))
-	if ctx.HasData() {
+func (b *block) norm(r *torch.Rank, name string, o tp.Options) *tp.RMSNorm {
+	n := torch.Must(tp.NewRMSNorm(r, name, b.hidden, blockEps, o))
+	if r.HasData() {
 		torch.OK(n.Load(b.weights[name]))
 	}
 	return n
@@ -177,10 +177,10 @@ type layer interface {
 }
 
 // linear makes a linear layer of a block with its weights.
-func linear[L layer](ctx *torch.Context, b *block, name string, o tp.Options, make func(*torch.Context, string, int, int, tp.Options) (L, error)) L {
+func linear[L layer](r *torch.Rank, b *block, name string, o tp.Options, make func(*torch.Rank, string, int, int, tp.Options) (L, error)) L {
 	size := b.linear()[slices.IndexFunc(b.linear(), func(l blockLayer) bool { return l.name == name })]
-	l := torch.Must(make(ctx, name, size.in, size.out, o))
-	if ctx.HasData() {
+	l := torch.Must(make(r, name, size.in, size.out, o))
+	if r.HasData() {
 		torch.OK(l.Load(b.weights[name], nil))
 	}
 	return l

@@ -56,7 +56,7 @@ func runTReduceTasks(b *bench.B) error {
 	return underEach(b, "A reduction to rank 0", func(r task.Runtime) *task.Result {
 		x := torch.Must(b.Zeros(torch.I32, torch.Shape{ranks * all}, torch.On(homes...)))
 		sum := torch.Must(b.Zeros(torch.I32, torch.Shape{all}))
-		result := torch.Must(task.Run(b.Context, task.Options{Name: "treduce_tasks", Runtime: r}, func(b *task.Builder) {
+		result := torch.Must(task.Run(b.Rank, task.Options{Name: "treduce_tasks", Runtime: r}, func(b *task.Builder) {
 			own := b.Tensor(x)
 			made := make([]task.ID, blocks)
 			for k := range blocks {

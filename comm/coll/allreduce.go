@@ -44,8 +44,8 @@ func (g *Group) reduceAll(c *call) error {
 		}
 		from := int(s) * chunk
 		n := min(chunk, c.bytes()-from)
-		if c.onePhase { // everybody reads the slots: who stages the next has read the last
-			if err := g.combineWhole(c, base+s+1, from, n); err != nil {
+		if c.onePhase && g.wants(c) { // everybody reads the slots: who stages the next has read the last
+			if err := g.combine(c, g.allSources(c, g.stagedAt(base+s+1), from, false), n, false, c.dst[from:from+n]); err != nil {
 				return err
 			}
 		}
@@ -107,7 +107,7 @@ func (g *Group) stageAll(c *call, step int64, from int) error {
 	switch {
 	case !c.onePhase:
 		lo, hi = part(n, g.rank, g.n)
-	case c.kind == KindReduce && g.rank == c.root:
+	case c.kind == KindReduce && g.wants(c):
 		lo = 0
 	}
 	g.stage(at, c.src[from:from+lo])
@@ -135,36 +135,21 @@ func (g *Group) awaitStaged(c *call, base, s int64) error {
 	})
 }
 
-// combineWhole combines a chunk of everybody's for this rank alone.
-func (g *Group) combineWhole(c *call, step int64, from, n int) error {
-	if c.kind == KindReduce && g.rank != c.root {
-		return nil
-	}
-	return g.combine(c, g.stagedOf(c, step, from, 0), n, false, c.dst[from:from+n])
-}
-
-// stagedOf is everybody's data of a step, from byte lo of the chunk on.
-func (g *Group) stagedOf(c *call, step int64, from, lo int) []source {
-	return g.allSources(c, g.stagedAt(step)+lo, from+lo, false)
-}
+// wants reports whether this rank takes the result.
+func (g *Group) wants(c *call) bool { return c.kind == KindAllReduce || g.rank == c.root }
 
 // combineParts combines this rank's part of a chunk for all, and takes the others.
 func (g *Group) combineParts(c *call, step int64, from, n int) error {
 	lo, hi := part(n, g.rank, g.n)
-	wants := c.kind == KindAllReduce || g.rank == c.root
 	result := g.window.Local()[g.resultAt(step)+lo : g.resultAt(step)+hi]
-	sources := g.stagedOf(c, step, from, lo)
-	var own []byte // where the result goes while it is made
-	late := wants && c.bytes() >= streamFrom
-	if wants {
-		own = c.dst[from+lo : from+hi]
-	}
+	sources := g.allSources(c, g.stagedAt(step)+lo, from+lo, false)
+	late := c.bytes() >= streamFrom
 	g.copied += int64(len(result))
 	var err error
-	if late || !wants {
+	if late || !g.wants(c) {
 		err = g.combine(c, sources, hi-lo, false, result)
 	} else {
-		err = g.combine(c, sources, hi-lo, false, own, result)
+		err = g.combine(c, sources, hi-lo, false, c.dst[from+lo:from+hi], result)
 	}
 	if err != nil {
 		return err
@@ -172,15 +157,12 @@ func (g *Group) combineParts(c *call, step int64, from, n int) error {
 	if err := g.tellAll(c, "result", reduced, step); err != nil {
 		return err
 	}
-	if late { // others have the result by now, and stores past the caches are faster
-		numeric.CopyStreaming(own, result)
+	if late && g.wants(c) { // others have the result by now, and stores past the caches are faster
+		numeric.CopyStreaming(c.dst[from+lo:from+hi], result)
 	}
 	return g.others(func(peer int) error {
-		if err := g.wait(c, "result", reduced, peer, step); err != nil {
+		if err := g.wait(c, "result", reduced, peer, step); err != nil || !g.wants(c) {
 			return err
-		}
-		if c.kind == KindReduce && g.rank != c.root {
-			return nil
 		}
 		lo, hi := part(n, peer, g.n)
 		return g.fetch(c, c.dst[from+lo:from+hi], source{window: g.window, off: g.resultAt(step) + lo}, peer)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/kernbench/kernbench/comm"
+	"github.com/kernbench/kernbench/internal/printable"
 	"github.com/kernbench/kernbench/numeric"
 )
 
@@ -25,15 +26,7 @@ const (
 var kindNames = [...]string{"all_reduce", "reduce", "broadcast", "all_gather", "reduce_scatter", "all_to_all", "gather", "scatter"}
 
 // String is the name: "all_reduce".
-func (k Kind) String() string { return nameOf("Kind", k, kindNames[:]) }
-
-// nameOf returns the name of a value, or its type and number if it has none: "Kind(9)".
-func nameOf[T ~uint8](what string, v T, names []string) string {
-	if int(v) >= len(names) {
-		return fmt.Sprintf("%s(%d)", what, uint8(v))
-	}
-	return names[v]
-}
+func (k Kind) String() string { return printable.Name("Kind", k, kindNames[:]) }
 
 // Rooted reports whether one rank has a part of its own in it.
 func (k Kind) Rooted() bool {
@@ -102,24 +95,19 @@ func (g *Group) agree(peer int, theirs *comm.Note) error {
 		return nil
 	}
 	a, b := saidIn(&g.said), saidIn(theirs)
-	disagree := func(what string, mine, its any) error {
-		ranks := g.comm.Ranks()
-		return g.comm.Fail(a.kind.String(), "entry", peer,
-			fmt.Errorf("%w: %s is %v at rank %d and %v at rank %d", comm.ErrMismatch, what, mine, ranks[g.rank], its, ranks[peer]))
+	said := []struct {
+		what      string
+		mine, its any
+	}{
+		{"collective", a.kind, b.kind}, {"dtype", a.dtype, b.dtype}, {"count", a.count, b.count},
+		{"operation", a.op, b.op}, {"algorithm", a.algorithm, b.algorithm}, {"root", a.root, b.root},
 	}
-	switch {
-	case a.kind != b.kind:
-		return disagree("the collective", a.kind, b.kind)
-	case a.dtype != b.dtype:
-		return disagree("the dtype", a.dtype, b.dtype)
-	case a.count != b.count:
-		return disagree("the count", a.count, b.count)
-	case a.op != b.op:
-		return disagree("the operation", a.op, b.op)
-	case a.algorithm != b.algorithm:
-		return disagree("the algorithm", a.algorithm, b.algorithm)
+	first, ranks := 0, g.comm.Ranks()
+	for said[first].mine == said[first].its {
+		first++
 	}
-	return disagree("the root", a.root, b.root)
+	return g.comm.Fail(a.kind.String(), "entry", peer, fmt.Errorf("%w: the %s is %v at rank %d and %v at rank %d",
+		comm.ErrMismatch, said[first].what, said[first].mine, ranks[g.rank], said[first].its, ranks[peer]))
 }
 
 // saidIn is the call that a note tells of.
@@ -142,7 +130,7 @@ const (
 
 var opNames = [...]string{"sum", "prod", "min", "max", "avg"}
 
-func (o Op) String() string { return nameOf("Op", o, opNames[:]) }
+func (o Op) String() string { return printable.Name("Op", o, opNames[:]) }
 
 // numeric is the operation of two operands.
 func (o Op) numeric() numeric.Op {
@@ -163,4 +151,4 @@ const (
 
 var algorithmNames = [...]string{"auto", "direct_one_phase", "direct"}
 
-func (a Algorithm) String() string { return nameOf("Algorithm", a, algorithmNames[:]) }
+func (a Algorithm) String() string { return printable.Name("Algorithm", a, algorithmNames[:]) }

@@ -20,22 +20,12 @@ type Element interface {
 	F16 | BF16 | float32 | float64 | int32 | int64
 }
 
-func dtypeOf[T Element]() DType {
-	var x T
-	switch any(x).(type) {
-	case F16:
-		return numeric.F16
-	case BF16:
-		return numeric.BF16
-	case float32:
-		return numeric.F32
-	case float64:
-		return numeric.F64
-	case int32:
-		return numeric.I32
-	}
-	return numeric.I64
+// dtypes holds the dtype of each element type, by its zero.
+var dtypes = map[any]DType{
+	F16(0): numeric.F16, BF16(0): numeric.BF16, float32(0): numeric.F32, float64(0): numeric.F64, int32(0): numeric.I32, int64(0): numeric.I64,
 }
+
+func dtypeOf[T Element]() DType { return dtypes[T(0)] }
 
 func bytesOf[T Element](x []T) []byte {
 	if len(x) == 0 {

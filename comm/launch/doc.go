@@ -19,6 +19,6 @@
 // system.
 //
 // What ranks do with windows is in comm, collectives are in comm/coll. The package
-// imports comm, comm/inproc, comm/shm, internal/host and golang.org/x/sys/unix. Processes
-// need Linux.
+// imports comm, comm/inproc, comm/shm, internal/host, internal/printable and
+// golang.org/x/sys/unix. Processes need Linux.
 package launch

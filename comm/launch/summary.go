@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/kernbench/kernbench/internal/printable"
 )
 
 // failure is a rank's, and whom it blames.
@@ -55,7 +57,7 @@ func summarise(failures []failure, stopped bool) (errs []error) {
 	return slices.Concat(errs, tell(slow), tell(left))
 }
 
-// tell is errors, one of those that are alike.
+// tell returns one error for each group of errors that are alike.
 func tell(list []*RankError) (errs []error) {
 	groups := map[string]*alike{}
 	var more []*RankError
@@ -65,7 +67,8 @@ func tell(list []*RankError) (errs []error) {
 		g := groups[text]
 		switch {
 		case g != nil:
-			g.add(e)
+			g.ranks = append(g.ranks, e)
+			slices.SortFunc(g.ranks, func(x, y *RankError) int { return x.Rank - y.Rank })
 		case len(groups) == shown:
 			more = append(more, e)
 		default:
@@ -86,28 +89,11 @@ func ranksOf(errs []*RankError) string {
 		ranks = append(ranks, e.Rank)
 	}
 	slices.Sort(ranks)
-	var spans []string
-	for len(ranks) > 0 {
-		n := 1
-		for n < len(ranks) && ranks[n] == ranks[0]+n {
-			n++
-		}
-		if n < 3 { // two are shorter one by one
-			n = 1
-			spans = append(spans, fmt.Sprint(ranks[0]))
-		} else {
-			spans = append(spans, fmt.Sprintf("%d to %d", ranks[0], ranks[n-1]))
-		}
-		ranks = ranks[n:]
+	spans := strings.ReplaceAll(printable.List(printable.Runs(ranks, 3)), "-", " to ") // two are shorter one by one
+	if len(errs) == 1 {
+		return "rank " + spans
 	}
-	last := len(spans) - 1
-	switch {
-	case len(errs) == 1:
-		return "rank " + spans[0]
-	case last == 0:
-		return "ranks " + spans[0]
-	}
-	return fmt.Sprintf("ranks %s and %s", strings.Join(spans[:last], ", "), spans[last])
+	return "ranks " + spans
 }
 
 // RankError is why a rank failed: the error of its job, or how its process ended.
@@ -129,15 +115,9 @@ func (e *RankError) text() string {
 func (e *RankError) Unwrap() error { return e.Err }
 
 // alike is ranks whose errors are the same, but for the numbers of those ranks.
-type alike struct{ ranks []*RankError }
+type alike struct{ ranks []*RankError } // in order
 
 // Error is such as "ranks 0 to 2: disk full", in the words of the first.
 func (a *alike) Error() string { return ranksOf(a.ranks) + ": " + a.ranks[0].text() }
 
 func (a *alike) Unwrap() error { return a.ranks[0] }
-
-// add keeps them in the order of ranks.
-func (a *alike) add(e *RankError) {
-	a.ranks = append(a.ranks, e)
-	slices.SortFunc(a.ranks, func(x, y *RankError) int { return x.Rank - y.Rank })
-}

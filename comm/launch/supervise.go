@@ -140,11 +140,13 @@ func (s *supervisor) handle(e event) {
 				e.err, e.blame = r.condemned, r.blame
 			}
 		}
-		if e.err != nil {
-			s.fail(e.rank, e.outcome)
-		} else {
+		if e.err == nil {
 			s.done++
+			return
 		}
+		failed := &RankError{e.rank, e.err}
+		s.failures = append(s.failures, failure{failed, e.blame})
+		s.stop(failed.Error())
 	}
 }
 
@@ -160,12 +162,6 @@ func (s *supervisor) explain(died error) error {
 		why = fmt.Sprintf(", %s %s", m.Where, host.GB(m.Total))
 	}
 	return fmt.Errorf("%w: out of memory%s: take fewer ranks, or have them use less", died, why)
-}
-
-func (s *supervisor) fail(rank int, o outcome) {
-	e := &RankError{rank, o.err}
-	s.failures = append(s.failures, failure{e, o.blame})
-	s.stop(e.Error())
 }
 
 // stop asks all ranks to end, once.

@@ -10,10 +10,10 @@
 //     is not listed is a violation. The table of docs/architecture.md has the same
 //     layers.
 //   - Files named formula.go hold closed forms: costs computed without
-//     simulating. Of internal/sim they use the type Time, its constants and
-//     MulDiv, nothing that moves the clock. The other files of the package,
-//     which are the model, use no function of formula.go. So a test that
-//     compares model and closed form compares two things.
+//     simulating. They import simtime for times and never internal/sim, the
+//     engine. The other files of the package, which are the model, use no
+//     function of formula.go. So a test that compares model and closed form
+//     compares two things.
 //   - Only internal/config imports a YAML library, tests aside, and nothing imports
 //     "C".
 //   - The command links no plotting library (gonum) and no parser of LaTeX.
@@ -22,6 +22,9 @@
 //   - Only internal/file opens, reads, writes and renames files of the user. The
 //     packages that deal with files of the system or with temporary ones are listed
 //     in layers_test.go.
+//   - Exported declarations of public packages mention no type of an internal package
+//     of the module. A public package exports at most 150 functions, methods and
+//     types, and torch.Context has at most 30 exported methods.
 //   - The records in docs/adr are complete, numbered without gaps, and listed in the
 //     index docs/adr/README.md. Run go test ./internal/archtest -update to write the
 //     index.

@@ -15,17 +15,17 @@ var layers = []struct {
 	apart    bool
 }{
 	{name: "foundation", packages: []string{
-		"simtime", "internal/sim", "topology", "internal/printable", "internal/config", "internal/config/configtest", "internal/file", "internal/rapidtest",
+		"simtime", "internal/sim", "topology", "internal/printable", "internal/ints", "internal/config", "internal/config/configtest", "internal/file", "internal/rapidtest",
 		"internal/host", "internal/host/hosttest", "internal/stack", "internal/version",
 	}},
 	{name: "values", packages: []string{"numeric", "oplog", "internal/npy", "internal/dense", "internal/trace"}},
 	{name: "kernels", packages: []string{"tl"}},
 	{name: "machines", packages: []string{
-		"internal/fabric", "internal/memory", "internal/pe", "internal/ipcq", "internal/machine", "internal/exec",
-		"comm", "comm/commtest", "comm/inproc", "comm/shm", "comm/launch", "internal/procpe",
+		"internal/fabric", "internal/memory", "internal/pe", "internal/ipcq", "internal/cpu", "internal/machine", "internal/exec",
+		"comm", "comm/commtest", "comm/inproc", "comm/shm", "comm/launch", "internal/procpe", "internal/taskrank",
 	}},
-	{name: "collectives", packages: []string{"ccl", "comm/coll"}},
-	{name: "host API", packages: []string{"torch", "tp", "attention", "task", "scenario"}},
+	{name: "collectives", packages: []string{"ccl", "ccl/bound", "ccl/cost", "comm/coll"}},
+	{name: "host API", packages: []string{"torch", "torch/dist", "tp", "attention", "task", "scenario"}},
 	{name: "evaluation: tables", apart: true, packages: []string{"table"}},
 	{name: "evaluation: views", apart: true, packages: []string{"internal/page", "internal/draw", "internal/describe", "internal/trace/analysis"}},
 	{name: "evaluation: experiments", apart: true, packages: []string{"internal/experiment"}},

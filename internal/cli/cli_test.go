@@ -20,13 +20,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kernbench/kernbench/comm/launch"
-	"github.com/kernbench/kernbench/internal/config"
 	"github.com/kernbench/kernbench/internal/describe"
 	"github.com/kernbench/kernbench/internal/draw"
 	"github.com/kernbench/kernbench/internal/host"
 	"github.com/kernbench/kernbench/internal/host/hosttest"
 	"github.com/kernbench/kernbench/internal/version"
 	"github.com/kernbench/kernbench/table"
+	"github.com/kernbench/kernbench/topology"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files of the scripts")
@@ -134,7 +134,7 @@ func decode[T any](t *testing.T, text string) T {
 func TestJSON(t *testing.T) {
 	var m struct {
 		Version  string
-		Topology config.Used
+		Topology topology.Origin
 		Totals   describe.Totals
 		Links    []map[string]any
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/kernbench/kernbench/ccl"
 	"github.com/kernbench/kernbench/internal/collperf"
 	"github.com/kernbench/kernbench/internal/file"
+	"github.com/kernbench/kernbench/internal/printable"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/topology"
 )
@@ -133,9 +134,7 @@ func parseRoot(text string) (int, error) {
 	return root, nil
 }
 
-func bufferWords() []string {
-	return wordsOf(topology.BufferKinds, func(kind topology.BufferKind) string { return string(kind) })
-}
+func bufferWords() []string { return printable.Words(topology.BufferKinds) }
 
 // The words of --on.
 const (

@@ -141,7 +141,7 @@ type taskFlags struct {
 // addTaskFlags gives a command the flags of task runtimes.
 func addTaskFlags(cmd *cobra.Command) *taskFlags {
 	f := &taskFlags{cmd: cmd, configFlags: configFlags{setup.Choice{Kinds: []*setup.Kind{setup.Tasks}}}}
-	f.runtime = wordFlag(cmd, "runtime", "", "run the scenario as tasks, scheduled by this (default: its kernel, on each rank)", "", task.RuntimeNames())
+	f.runtime = wordFlag(cmd, "runtime", "", "run the scenario as tasks, scheduled by this (default: its kernel, on each rank)", "", printable.Words(task.Runtimes))
 	f.addFiles(cmd)
 	cmd.Flags().BoolVar(&f.gantt, "gantt", false, "with --runtime on --backend sim: show who did what when; in json, as spans")
 	cmd.Flags().StringVar(&f.svg, "gantt-svg", "", "the same as a picture, to `FILE`, which ends in .svg or .png")
@@ -183,7 +183,7 @@ func (f *taskFlags) read(o *runner.Options, backend func(*runner.Options) error,
 // readTasks checks the flags of tasks.
 func (f *taskFlags) readTasks(o *runner.Options) error {
 	if *f.runtime == "" {
-		why := "is for runs of tasks: add --runtime " + strings.Join(task.RuntimeNames(), "|")
+		why := "is for runs of tasks: add --runtime " + strings.Join(printable.Words(task.Runtimes), "|")
 		if err := refuseAll(f.cmd, why, "tasks", "gantt", "gantt-svg", "gantt-skip-building"); err != nil || len(f.Sets) == 0 {
 			return err
 		}
@@ -215,7 +215,7 @@ func (f *taskFlags) checkFiles(o *runner.Options, folder string) error {
 	use := readsScenario(o.Scenario).WritesIn("the folder", folder, runner.FolderFiles...).Writes("--gantt-svg", f.svg)
 	// A pipe can be read once only, by the run. The run also reports errors.
 	if info, err := os.Stat(o.Preset); err == nil && info.Mode().IsRegular() {
-		if spec, err := topology.LoadContext(f.cmd.Context(), o.Preset); err == nil {
+		if spec, err := topology.Load(f.cmd.Context(), o.Preset); err == nil {
 			use.ReadsConfig("topology", spec)
 		}
 	}

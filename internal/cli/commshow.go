@@ -63,7 +63,7 @@ offset, staged, domain).`,
 		if err := readsScenario(args[0]).Check(); err != nil {
 			return err
 		}
-		s, err := scenario.LoadContext(cmd.Context(), args[0])
+		s, err := scenario.Load(cmd.Context(), args[0])
 		if err != nil {
 			return badInput(err)
 		}
@@ -79,7 +79,7 @@ offset, staged, domain).`,
 		if err := options(&o); err != nil {
 			return badInput(err)
 		}
-		plan, err := s.PlanContext(cmd.Context(), o.Choice)
+		plan, err := s.Plan(cmd.Context(), o.Choice)
 		if err != nil {
 			return badInput(err)
 		}

@@ -13,7 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/kernbench/kernbench/ccl"
+	"github.com/kernbench/kernbench/ccl/cost"
 	"github.com/kernbench/kernbench/internal/config"
 	"github.com/kernbench/kernbench/internal/file"
 	"github.com/kernbench/kernbench/internal/host"
@@ -98,7 +98,7 @@ func status(ctx context.Context, err error) int {
 		return exitFailed
 	case errors.As(err, &exit):
 		return exit.code
-	case errors.As(err, new(*memory.OutOfMemory)), errors.As(err, new(*host.MemoryError)), errors.As(err, new(*ccl.FitError)), ofName(err):
+	case errors.As(err, new(*memory.OutOfMemory)), errors.As(err, new(*host.MemoryError)), errors.As(err, new(*cost.FitError)), ofName(err):
 		return exitUsage
 	}
 	return exitFailed

@@ -17,13 +17,13 @@ func FuzzSet(f *testing.F) {
 	f.Add("defaults.buffer_kind=hbm")
 	f.Add("control.register_read=50ns")
 	f.Fuzz(func(t *testing.T, set string) {
-		if spec, err := topology.Load("default", set); err == nil && spec.Hash() == "" {
+		if spec, err := topology.Load(t.Context(), "default", set); err == nil && spec.Hash() == "" {
 			t.Errorf("topology with --set %q has no hash", set)
 		}
-		if c, err := ccl.Load("default", set); err == nil && c.Hash() == "" {
+		if c, err := ccl.Load(t.Context(), "default", set); err == nil && c.Hash() == "" {
 			t.Errorf("ccl with --set %q has no hash", set)
 		}
-		if c, err := task.Load("default", set); err == nil && c.Hash() == "" {
+		if c, err := task.Load(t.Context(), "default", set); err == nil && c.Hash() == "" {
 			t.Errorf("tasks with --set %q has no hash", set)
 		}
 	})

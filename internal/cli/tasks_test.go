@@ -23,7 +23,7 @@ type taskMetrics struct {
 // registerTask registers a bench of one task, which reports how long it takes.
 var registerTask = sync.OnceFunc(func() {
 	bench.Register(bench.Bench{Name: "one-task", Summary: "runs a task", Metrics: taskMetrics{}, Run: func(on *bench.B) error {
-		r, err := task.Run(on.Context, task.Options{Runtime: task.AICPUBuildGraph, Devices: []int{0}}, func(b *task.Builder) {
+		r, err := task.Run(on.Rank, task.Options{Runtime: task.AICPUBuildGraph, Devices: []int{0}}, func(b *task.Builder) {
 			b.Submit("nothing", func(*tl.PE) {}, nil)
 		})
 		if err == nil {

@@ -9,6 +9,7 @@ import (
 	"github.com/kernbench/kernbench/internal/describe"
 	"github.com/kernbench/kernbench/internal/draw"
 	"github.com/kernbench/kernbench/internal/file"
+	"github.com/kernbench/kernbench/internal/printable"
 	"github.com/kernbench/kernbench/internal/setup"
 	"github.com/kernbench/kernbench/table"
 	"github.com/kernbench/kernbench/topology"
@@ -56,7 +57,7 @@ and a file of your own may say "extends: NAME" and give only what differs.`,
 }
 
 func diagramCmd() *cobra.Command {
-	views := wordsOf(draw.Views, func(v draw.View) string { return string(v) })
+	views := printable.Words(draw.Views)
 	cmd := &cobra.Command{
 		Use:   "diagram",
 		Short: "Draw a system, a SIP, a cube or a PE",

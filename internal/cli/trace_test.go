@@ -36,7 +36,7 @@ func TestTracesOfRuns(t *testing.T) {
 	kinds := map[string]bool{}
 	for _, tt := range tests {
 		t.Run(tt.command, func(t *testing.T) {
-			spec, err := topology.Load("default", tt.sets...)
+			spec, err := topology.Load(t.Context(), "default", tt.sets...)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -4,22 +4,23 @@ import (
 	"slices"
 
 	"github.com/kernbench/kernbench/ccl"
+	"github.com/kernbench/kernbench/internal/ints"
 	"github.com/kernbench/kernbench/simtime"
 	"github.com/kernbench/kernbench/torch"
+	"github.com/kernbench/kernbench/torch/dist"
 )
 
 // reduceOps is the reductions as torch has them.
-var reduceOps = map[ccl.Reduction]torch.ReduceOp{
-	ccl.Sum: torch.SUM, ccl.Avg: torch.AVG, ccl.Product: torch.PRODUCT, ccl.Min: torch.MIN, ccl.Max: torch.MAX,
-	ccl.BAnd: torch.BAND, ccl.BOr: torch.BOR, ccl.BXor: torch.BXOR,
+var reduceOps = map[ccl.Reduction]dist.ReduceOp{
+	ccl.Sum: dist.SUM, ccl.Avg: dist.AVG, ccl.Product: dist.PRODUCT, ccl.Min: dist.MIN, ccl.Max: dist.MAX,
+	ccl.BAnd: dist.BAND, ccl.BOr: dist.BOR, ccl.BXor: dist.BXOR,
 }
 
 // party is host code that takes part in the collective: a worker with the tensors of
 // its rank, or a program with those of all ranks, one after the other in each tensor.
 type party struct {
 	*problem
-	ctx     *torch.Context
-	dist    *torch.Distributed
+	rank    *torch.Rank
 	mine    []int // ranks, or holders of addends
 	on      []torch.TensorOption
 	tensors []*torch.Tensor // all, to be freed
@@ -28,39 +29,34 @@ type party struct {
 
 // outcome is what came of a collective.
 type outcome struct {
+	algorithm  string
 	start, end simtime.Time   // on the PEs
 	ends       []simtime.Time // the same, by rank
 	outputs    [][]byte       // by holder; nothing without values
 }
 
 // execute has the ranks do the collective.
-func (p *problem) execute(ctx *torch.Context, s ccl.Settings, per RanksPer) (*outcome, error) {
+func (p *problem) execute(r *torch.Rank, s ccl.Settings, per RanksPer) (*outcome, error) {
 	o := &outcome{start: simtime.Never, ends: make([]simtime.Time, p.ranks), outputs: make([][]byte, p.holders())}
 	if per == PerSIP {
-		return o, ctx.Spawn(func(rank int, ctx *torch.Context) error {
-			a := &party{problem: p, ctx: ctx}
-			for i := range p.addends {
-				a.mine = append(a.mine, rank*p.addends+i)
-			}
+		return o, r.Spawn(func(r *torch.Rank) error {
+			a := &party{problem: p, rank: r, mine: ints.Count(r.Rank()*p.addends, p.addends)}
 			return a.takePart(s, o)
 		}, p.ranks)
 	}
 	s.WorldSize = p.ranks
-	a := &party{problem: p, ctx: ctx, on: []torch.TensorOption{torch.On(ctx.AllPEs()[:p.ranks]...)}}
-	for rank := range p.ranks {
-		a.mine = append(a.mine, rank)
-	}
+	a := &party{problem: p, rank: r, mine: ints.Count(0, p.ranks), on: []torch.TensorOption{torch.On(r.AllPEs()[:p.ranks]...)}}
 	return o, a.takePart(s, o)
 }
 
 func (a *party) takePart(s ccl.Settings, o *outcome) error {
-	a.dist = a.ctx.Distributed()
-	torch.OK(a.dist.InitProcessGroup(torch.Backend, torch.Settings(s)))
+	torch.OK(dist.InitProcessGroup(a.rank, dist.Backend, dist.Settings(s)))
 	works, out := a.call()
 	for _, w := range works {
 		torch.OK(w.Wait())
 		// The messages of a sendrecv are launches of their own.
-		last := a.ctx.Collective
+		last := w.Stats()
+		o.algorithm = last.Algorithm
 		o.start, o.end = min(o.start, last.Start), max(o.end, last.Start+last.Crit)
 		for i, rank := range last.Ranks {
 			o.ends[rank] = max(o.ends[rank], last.Start+last.Exec[i])
@@ -75,17 +71,17 @@ func (a *party) takePart(s ccl.Settings, o *outcome) error {
 	for _, x := range a.tensors {
 		torch.OK(x.Free())
 	}
-	return a.dist.DestroyProcessGroup()
+	return dist.DestroyProcessGroup(a.rank)
 }
 
 // call makes the tensors and calls the collective. Results are in the tensors out, each
 // of which has the next block, or all blocks, of its ranks.
-func (a *party) call() (works []*torch.Work, out []*torch.Tensor) {
+func (a *party) call() (works []*dist.Work, out []*torch.Tensor) {
 	in, blocks := blocks(a.collective, a.ranks)
 	op := reduceOps[a.reduction]
 	switch a.collective {
 	case ccl.Barrier:
-		return one(a.dist.BarrierAsync()), nil
+		return one(dist.BarrierAsync(a.rank)), nil
 	case ccl.AllReduce:
 		if a.addends > 1 {
 			x, host := a.partial()
@@ -93,44 +89,44 @@ func (a *party) call() (works []*torch.Work, out []*torch.Tensor) {
 				a.finish = func() { a.copy(host, x) }
 				out = []*torch.Tensor{host}
 			}
-			return one(a.dist.AllReduceAsync(x, op)), out
+			return one(dist.AllReduceAsync(a.rank, x, op)), out
 		}
 		x := a.tensor(1, a.input)
-		return one(a.dist.AllReduceAsync(x, op)), []*torch.Tensor{x}
+		return one(dist.AllReduceAsync(a.rank, x, op)), []*torch.Tensor{x}
 	case ccl.Reduce:
 		x := a.tensor(1, a.input)
-		return one(a.dist.ReduceAsync(x, a.root, op)), []*torch.Tensor{x}
+		return one(dist.ReduceAsync(a.rank, x, a.root, op)), []*torch.Tensor{x}
 	case ccl.Broadcast:
 		x := a.tensor(1, a.input)
-		return one(a.dist.BroadcastAsync(x, a.root)), []*torch.Tensor{x}
+		return one(dist.BroadcastAsync(a.rank, x, a.root)), []*torch.Tensor{x}
 	case ccl.Gather:
 		list := a.list(nil)
-		return one(a.dist.GatherAsync(a.tensor(1, a.input), list, a.root)), list
+		return one(dist.GatherAsync(a.rank, a.tensor(1, a.input), list, a.root)), list
 	case ccl.Scatter:
 		x := a.tensor(1, nil)
-		return one(a.dist.ScatterAsync(x, a.list(a.input), a.root)), []*torch.Tensor{x}
+		return one(dist.ScatterAsync(a.rank, x, a.list(a.input), a.root)), []*torch.Tensor{x}
 	}
 	x, y := a.tensor(in, a.input), a.tensor(blocks, nil)
 	switch a.collective {
 	case ccl.AllGather:
-		works = one(a.dist.AllGatherIntoTensorAsync(y, x))
+		works = one(dist.AllGatherIntoTensorAsync(a.rank, y, x))
 	case ccl.ReduceScatter:
-		works = one(a.dist.ReduceScatterTensorAsync(y, x, op))
+		works = one(dist.ReduceScatterTensorAsync(a.rank, y, x, op))
 	case ccl.AllToAll:
-		works = one(a.dist.AllToAllSingleAsync(y, x, nil, nil))
+		works = one(dist.AllToAllSingleAsync(a.rank, y, x, nil, nil))
 	case ccl.SendRecv:
-		var ops []torch.P2POp
+		var ops []dist.P2POp
 		for _, rank := range a.mine {
 			ops = append(ops,
-				torch.P2POp{Kind: torch.Sends, Tensor: x, Peer: (rank + 1) % a.ranks, Rank: rank},
-				torch.P2POp{Kind: torch.Recvs, Tensor: y, Peer: (rank + a.ranks - 1) % a.ranks, Rank: rank})
+				dist.P2POp{Kind: dist.Sends, Tensor: x, Peer: (rank + 1) % a.ranks, Rank: rank},
+				dist.P2POp{Kind: dist.Recvs, Tensor: y, Peer: (rank + a.ranks - 1) % a.ranks, Rank: rank})
 		}
-		works = torch.Must(a.dist.BatchISendIRecv(ops))
+		works = torch.Must(dist.BatchISendIRecv(a.rank, ops))
 	}
 	return works, []*torch.Tensor{y}
 }
 
-func one(w *torch.Work, err error) []*torch.Work { return []*torch.Work{torch.Must(w, err)} }
+func one(w *dist.Work, err error) []*dist.Work { return []*dist.Work{torch.Must(w, err)} }
 
 // list is a tensor for each block of the root's, with the elements that row says.
 // Workers that are not the root have none.
@@ -157,7 +153,7 @@ func (a *party) input(rank int) []byte { return a.inputs[rank] }
 // zeros.
 func (a *party) tensor(blocks int, row func(rank int) []byte) *torch.Tensor {
 	shape := torch.Shape{len(a.mine) * blocks * a.count}
-	x := torch.Must(a.ctx.Zeros(a.dtype, shape, a.on...))
+	x := torch.Must(a.rank.Zeros(a.dtype, shape, a.on...))
 	a.tensors = append(a.tensors, x)
 	if row == nil || a.inputs == nil {
 		return x

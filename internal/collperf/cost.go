@@ -2,8 +2,8 @@ package collperf
 
 import (
 	"github.com/kernbench/kernbench/ccl"
+	"github.com/kernbench/kernbench/ccl/cost"
 	"github.com/kernbench/kernbench/internal/host"
-	"github.com/kernbench/kernbench/internal/machine"
 	"github.com/kernbench/kernbench/simtime"
 )
 
@@ -16,13 +16,12 @@ func (o *Options) slowness(p *problem) (map[string]float64, error) {
 	}
 	plan, pes := p.plan(), o.pes(p.ranks)
 	plan.Reduction, plan.Divisor, plan.Layout, plan.RootCube = p.reduction, p.ranks, ccl.NewLayout(o.Topology, pes), s.RootCube
-	// No more of a machine than its graph says how queues are.
-	queues := (&machine.Machine{Graph: o.Topology}).Queues(s.Queues())
+	queues := o.Topology.Spec().PE.IPCQ.Override(s.Queues())
 	s.Size(plan, queues)
-	network := ccl.NewNetwork(o.Topology, pes, queues)
+	network := cost.NewNetwork(o.Topology, pes, queues)
 	times, least := map[string]float64{}, float64(simtime.Never)
 	for _, a := range ccl.Algorithms(p.collective) {
-		if t, ok := ccl.Cost(a, plan, network); ok && t > 0 {
+		if t, ok := cost.Cost(a, plan, network); ok && t > 0 {
 			times[a.Name] = float64(t)
 			least = min(least, float64(t))
 		}

@@ -47,7 +47,7 @@ func TestAutoFits(t *testing.T) {
 		{[]string{"system.sips.topology=fully_connected", "system.sips.count=8"}, []string{"defaults.n_slots=50", "defaults.chunk_bytes=200KiB"}, 8 << 20, "bidirectional_ring"}, // not direct
 		{[]string{"system.sips.topology=torus_2d", "system.sips.count=16", "pe.tcm.size=16KiB", "pe.ipcq.buffer_kind=sram"}, nil, 1600 << 10, "bidirectional_ring"},              // not double_tree
 	} {
-		config, err := ccl.Load("default", tt.ccl...)
+		config, err := ccl.Load(t.Context(), "default", tt.ccl...)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -66,7 +66,7 @@ func TestAutoFindsNone(t *testing.T) {
 		{"sram", "auto finds no algorithm for all_reduce that fits: ring needs 3 × 256B of tiles and 2 ports × 16384 slots × 4KiB of queues in sram, 128MiB for the PEs of a cube, and cube.sram.size is 32MiB; use fewer or smaller slots (n_slots, slot_size), another memory for them (buffer_kind), or smaller messages (chunk_bytes)"},
 	} {
 		slots := map[string]string{"tcm": "512", "sram": "16384"}[tt.buffers]
-		config, err := ccl.Load("default", "defaults.n_slots="+slots, "defaults.buffer_kind="+tt.buffers)
+		config, err := ccl.Load(t.Context(), "default", "defaults.n_slots="+slots, "defaults.buffer_kind="+tt.buffers)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -91,14 +91,14 @@ var onePEOfEachCube = torch.DPPolicy{Cube: torch.Partial, NumPEs: 1}
 // can neither write one addend nor read one copy: a tensor with a part on each of the
 // same PEs passes them on.
 func (a *party) partial() (x, host *torch.Tensor) {
-	x = torch.Must(a.ctx.Zeros(a.dtype, torch.Shape{a.count}, onePEOfEachCube))
+	x = torch.Must(a.rank.Zeros(a.dtype, torch.Shape{a.count}, onePEOfEachCube))
 	a.tensors = append(a.tensors, x)
 	if a.inputs == nil {
 		return x, nil
 	}
 	var pes []int
 	for _, s := range x.Shards() {
-		pes = append(pes, a.ctx.PE(s.SIP, s.Cube, s.PE))
+		pes = append(pes, a.rank.PE(s.SIP, s.Cube, s.PE))
 	}
 	a.on = []torch.TensorOption{torch.On(pes...)}
 	host = a.tensor(1, a.input)
@@ -109,7 +109,7 @@ func (a *party) partial() (x, host *torch.Tensor) {
 // copy has each PE copy its part of a tensor to its part of another.
 func (a *party) copy(to, from *torch.Tensor) {
 	const most = 1 << 13 // elements at a time
-	torch.Must(a.ctx.Launch("copy", func(t *tl.PE, to, from tl.Ptr) {
+	torch.Must(a.rank.Launch("copy", func(t *tl.PE, to, from tl.Ptr) {
 		for at := 0; at < a.count; at += most {
 			shape := tl.Shape{min(most, a.count-at)}
 			t.Store(to.Add(at), t.Load(from.Add(at), shape, a.dtype))

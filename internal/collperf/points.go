@@ -6,8 +6,8 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/kernbench/kernbench/internal/config"
 	"github.com/kernbench/kernbench/internal/experiment"
+	"github.com/kernbench/kernbench/topology"
 )
 
 // simulation is a measurement on simulated machines: an experiment with a point for each
@@ -80,7 +80,7 @@ func (o *Options) identity(ranks int) string {
 	return fmt.Sprintf("coll %v, %d ranks per %s, partial %t, algo %s, buffer %s, values %s, check %t, iters %d, per-rank %t, flit %t, topology %s, ccl %s",
 		o.Collective, ranks, cmp.Or(o.RanksPer, PerPE), o.Partial, cmp.Or(o.Algorithm, "as ccl says"), cmp.Or(o.Buffer, "as ccl says"),
 		cmp.Or(o.Values, Integers), o.checks(), o.iters(), o.PerRank, o.Flit,
-		config.UsedBy(o.Topology.Spec()).Hash, config.UsedBy(o.configuration()).Hash)
+		topology.OriginOf(o.Topology.Spec()).Hash, topology.OriginOf(o.configuration()).Hash)
 }
 
 // run measures a point. The row that is kept does not repeat the settings of the point.

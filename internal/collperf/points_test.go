@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -104,7 +105,7 @@ func TestIdentity(t *testing.T) {
 	measure(t, o)
 	o.Experiment.Resume = true
 	measure(t, o)
-	config, err := ccl.Load("default", "defaults.n_slots=5")
+	config, err := ccl.Load(t.Context(), "default", "defaults.n_slots=5")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -163,9 +164,9 @@ func TestCost(t *testing.T) {
 func TestProgress(t *testing.T) {
 	o := Options{Topology: system(t, "alpha_beta"), Min: 64, Max: 256, RanksPer: PerSIP, Threads: 1}
 	var done []int
-	o.Experiment.Progress = func(p experiment.Progress) {
-		if done = append(done, p.Done); p.Total != 3 {
-			t.Errorf("%d rows, want 3", p.Total)
+	o.Experiment.Progress = func(n, total int, _ time.Duration) {
+		if done = append(done, n); total != 3 {
+			t.Errorf("%d rows, want 3", total)
 		}
 	}
 	measure(t, o)

@@ -9,11 +9,11 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/kernbench/kernbench/internal/config"
 	"github.com/kernbench/kernbench/internal/page"
 	"github.com/kernbench/kernbench/internal/printable"
 	"github.com/kernbench/kernbench/internal/version"
 	"github.com/kernbench/kernbench/table"
+	"github.com/kernbench/kernbench/topology"
 )
 
 // Printer writes a measurement to W as text, JSON or CSV: the head, each row when it is ready, and
@@ -91,8 +91,8 @@ func (p *Printer) head() error {
 	if p.Real() {
 		fmt.Fprintf(p.W, "# nranks: %s\n# buffer: %s\n# iters: %d, after %d to warm up\n", p.realText(), p.realBuffer(), p.Iters, p.Warmups)
 	} else {
-		fmt.Fprintf(p.W, "%s\n%s\n# nranks: %d (%s)\n",
-			config.UsedBy(p.Topology.Spec()).Line("topology"), config.UsedBy(p.CCL).Line("ccl"), p.ranks, p.ranksText(p.ranks))
+		fmt.Fprintf(p.W, "# topology: %v\n# ccl: %v\n# nranks: %d (%s)\n",
+			topology.OriginOf(p.Topology.Spec()), topology.OriginOf(p.CCL), p.ranks, p.ranksText(p.ranks))
 	}
 	if p.Buffer != "" {
 		fmt.Fprintf(p.W, "# buffer: %s\n", p.Buffer)
@@ -231,19 +231,19 @@ type Output struct {
 
 // OutputConfig is the configuration of a measurement in JSON.
 type OutputConfig struct {
-	Version  string      `json:"version"`            // of kernbench
-	On       string      `json:"on,omitempty"`       // shm or inproc, of real ranks
-	NRanks   int         `json:"nranks,omitempty"`   // of them
-	Cores    int         `json:"cores,omitempty"`    // that they have
-	Topology config.Used `json:"topology,omitzero"`  // of simulated ones
-	CCL      config.Used `json:"ccl,omitzero"`       // of them
-	Algo     string      `json:"algo,omitempty"`     // if it was chosen
-	Buffer   string      `json:"buffer,omitempty"`   // of queue slots, if it was chosen; of real ranks
-	Data     string      `json:"data,omitempty"`     // on or off, of simulated ranks
-	Values   string      `json:"values"`             // integers or reals
-	Iters    int         `json:"iters"`              // that were averaged
-	Warmups  *int        `json:"warmups,omitempty"`  // before those, of real ranks
-	Fidelity string      `json:"fidelity,omitempty"` // train or flit, of simulated ranks
+	Version  string          `json:"version"`            // of kernbench
+	On       string          `json:"on,omitempty"`       // shm or inproc, of real ranks
+	NRanks   int             `json:"nranks,omitempty"`   // of them
+	Cores    int             `json:"cores,omitempty"`    // that they have
+	Topology topology.Origin `json:"topology,omitzero"`  // of simulated ones
+	CCL      topology.Origin `json:"ccl,omitzero"`       // of them
+	Algo     string          `json:"algo,omitempty"`     // if it was chosen
+	Buffer   string          `json:"buffer,omitempty"`   // of queue slots, if it was chosen; of real ranks
+	Data     string          `json:"data,omitempty"`     // on or off, of simulated ranks
+	Values   string          `json:"values"`             // integers or reals
+	Iters    int             `json:"iters"`              // that were averaged
+	Warmups  *int            `json:"warmups,omitempty"`  // before those, of real ranks
+	Fidelity string          `json:"fidelity,omitempty"` // train or flit, of simulated ranks
 }
 
 // Page returns a page that tells of the measurement, and the table of its rows.
@@ -257,7 +257,7 @@ func (p *Printer) Page() (about page.Page, t *table.Table, err error) {
 	if p.Real() {
 		about.Facts = [][2]string{{"ranks", p.realText()}, {"buffer", p.realBuffer()}}
 	} else {
-		about.Facts = [][2]string{{"topology", config.UsedBy(p.Topology.Spec()).String()}, {"ccl", config.UsedBy(p.CCL).String()}, {"ranks", p.ranksText(p.ranks)}}
+		about.Facts = [][2]string{{"topology", topology.OriginOf(p.Topology.Spec()).String()}, {"ccl", topology.OriginOf(p.CCL).String()}, {"ranks", p.ranksText(p.ranks)}}
 		about.Config = []page.File{{Name: "topology.yaml", Text: string(p.Topology.Spec().YAML())}, {Name: "ccl.yaml", Text: string(p.CCL.YAML())}}
 	}
 	return about, t, nil
@@ -272,7 +272,7 @@ func (p *Printer) writeJSON() error {
 	if k := &m.Config; p.Real() {
 		k.On, k.NRanks, k.Cores, k.Buffer, k.Warmups = string(p.Backend), p.NRanks, runtime.NumCPU(), p.realBuffer(), &p.Warmups
 	} else {
-		k.Topology, k.CCL, k.Buffer = config.UsedBy(p.Topology.Spec()), config.UsedBy(p.CCL), string(p.Buffer)
+		k.Topology, k.CCL, k.Buffer = topology.OriginOf(p.Topology.Spec()), topology.OriginOf(p.CCL), string(p.Buffer)
 		k.Data, k.Fidelity = map[bool]string{false: "on", true: "off"}[p.NoCheck], map[bool]string{false: "train", true: "flit"}[p.Flit]
 	}
 	if p.Algorithm != AllAlgorithms {

@@ -119,7 +119,7 @@ func (o *Options) measure(ctx context.Context, p *problem, algorithm string) (ro
 			err = errors.Join(err, c.DropTrace())
 		}
 	}()
-	if row, err = o.measureOn(c, p, algorithm); err != nil {
+	if row, err = o.measureOn(c.Main(), p, algorithm); err != nil {
 		return row, err
 	}
 	return row, c.SaveTrace(trace.About{Version: version.Version, Program: o.Collective.String()})
@@ -129,7 +129,7 @@ func (o *Options) measure(ctx context.Context, p *problem, algorithm string) (ro
 // for it: with the same topology, configuration of collectives and fidelity, and with values
 // unless they are not compared. It also returns how many elements were compared. It panics as
 // package torch does.
-func MeasureOn(c *torch.Context, o Options) (row Row, compared int, err error) {
+func MeasureOn(r *torch.Rank, o Options) (row Row, compared int, err error) {
 	if err := o.Validate(); err != nil {
 		return row, 0, err
 	}
@@ -138,30 +138,31 @@ func MeasureOn(c *torch.Context, o Options) (row Row, compared int, err error) {
 		return row, 0, err
 	}
 	p := o.problems(n)[0]
-	if err := p.prepare(c.GoContext(), &o); err != nil {
+	if err := p.prepare(r.GoContext(), &o); err != nil {
 		return row, 0, err
 	}
 	if o.checks() {
 		compared = p.compared() * o.iters()
 	}
-	row, err = o.measureOn(c, p, o.Algorithm)
+	row, err = o.measureOn(r, p, o.Algorithm)
 	return row, compared, err
 }
 
 // measureOn measures a problem on a machine.
-func (o *Options) measureOn(c *torch.Context, p *problem, algorithm string) (row Row, err error) {
+func (o *Options) measureOn(r *torch.Rank, p *problem, algorithm string) (row Row, err error) {
 	settings, err := o.settings(algorithm)
 	if err != nil {
 		return row, err
 	}
-	wrong, total := 0, simtime.Time(0)
+	wrong, total, used := 0, simtime.Time(0), ""
 	ranks := make([]simtime.Time, p.ranks)
 	for range o.iters() {
-		result, err := p.execute(c, settings, o.RanksPer)
+		result, err := p.execute(r, settings, o.RanksPer)
 		if err != nil {
 			return row, err
 		}
 		total += result.end - result.start
+		used = result.algorithm
 		for rank, end := range result.ends {
 			ranks[rank] += end - result.start
 		}
@@ -169,7 +170,7 @@ func (o *Options) measureOn(c *torch.Context, p *problem, algorithm string) (row
 			wrong += p.wrong(result.outputs)
 		}
 	}
-	return o.row(p, c.Collective.Algorithm, total, ranks, wrong), nil
+	return o.row(p, used, total, ranks, wrong), nil
 }
 
 // row returns the row of an algorithm. Times, of all and of each rank, are sums over the

@@ -19,7 +19,7 @@ import (
 // system is a topology by name, with changes.
 func system(t testing.TB, name string, sets ...string) *topology.Graph {
 	t.Helper()
-	spec, err := topology.Load(name, sets...)
+	spec, err := topology.Load(t.Context(), name, sets...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -215,7 +215,7 @@ func TestSummary(t *testing.T) {
 
 func TestValidate(t *testing.T) {
 	g := system(t, "default")
-	rooted, err := ccl.Load("default", "defaults.root_cube=16")
+	rooted, err := ccl.Load(t.Context(), "default", "defaults.root_cube=16")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,7 +12,6 @@ import (
 
 	"github.com/kernbench/kernbench/ccl"
 	"github.com/kernbench/kernbench/internal/collperf"
-	"github.com/kernbench/kernbench/internal/config"
 	"github.com/kernbench/kernbench/internal/version"
 	"github.com/kernbench/kernbench/simtime"
 	"github.com/kernbench/kernbench/table"
@@ -83,7 +82,7 @@ type lab struct {
 // system compiles a preset with some values changed, whatever files there are.
 func (l *lab) system(preset string, sets ...string) *topology.Graph {
 	spec := torch.Must(topology.Parse("preset "+preset, torch.Must(topology.PresetSource(preset)), sets...))
-	if name := config.UsedBy(spec).String(); !slices.Contains(l.systems, name) {
+	if name := topology.OriginOf(spec).String(); !slices.Contains(l.systems, name) {
 		l.systems = append(l.systems, name)
 	}
 	return torch.Must(topology.Compile(spec))

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/kernbench/kernbench/internal/ints"
 	"github.com/kernbench/kernbench/internal/printable"
 )
 
@@ -166,10 +167,7 @@ func DidYouMean(word string, known []string) string {
 func distance(a, b string) int {
 	// Rows of the usual table: d[j] is the distance of a[:i] and b[:j].
 	var before []int
-	prev := make([]int, len(b)+1)
-	for j := range prev {
-		prev[j] = j
-	}
+	prev := ints.Count(0, len(b)+1)
 	for i := 1; i <= len(a); i++ {
 		row := make([]int, len(b)+1)
 		row[0] = i

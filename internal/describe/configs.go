@@ -19,15 +19,15 @@ import (
 // Collectives is how collectives are done. Its JSON is what `kernbench ccl show --format json`
 // prints.
 type Collectives struct {
-	Version string         `json:"version"` // of kernbench
-	CCL     config.Used    `json:"ccl"`
-	Default string         `json:"default,omitempty"` // the entry that the defaults name
-	Entries []table.Record `json:"entries"`           // the defaults first, without a name
+	Version string          `json:"version"` // of kernbench
+	CCL     topology.Origin `json:"ccl"`
+	Default string          `json:"default,omitempty"` // the entry that the defaults name
+	Entries []table.Record  `json:"entries"`           // the defaults first, without a name
 }
 
 // DescribeCollectives returns a configuration with the defaults filled in.
 func DescribeCollectives(c *ccl.Config) (*Collectives, error) {
-	all := &Collectives{Version: version.Version, CCL: config.UsedBy(c), Default: c.DefaultEntry()}
+	all := &Collectives{Version: version.Version, CCL: topology.OriginOf(c), Default: c.DefaultEntry()}
 	for _, name := range append([]string{""}, c.Names()...) {
 		s, err := c.Named(name)
 		if err != nil {
@@ -57,7 +57,7 @@ func unsaid(m table.Member) bool {
 
 // WriteText writes the entries as a table.
 func (c *Collectives) WriteText(w io.Writer) error {
-	fmt.Fprintln(w, c.CCL.Line("ccl")+"\n")
+	fmt.Fprintf(w, "# ccl: %v\n\n", c.CCL)
 	columns := []string{"algorithm", "buffer_kind", "backpressure", "n_slots", "slot_size_bytes", "credit_bytes", "chunk_bytes", "root_cube", "n_elem", "world_size"}
 	header := append([]string{"entry"}, columns...)
 	header[5] = "slot_size"
@@ -81,16 +81,16 @@ func (c *Collectives) WriteText(w io.Writer) error {
 // Scheduling is what scheduling tasks costs. Its JSON is what `kernbench tasks show --format json`
 // prints. Times are in ns, and their names end so.
 type Scheduling struct {
-	Version  string         `json:"version"` // of kernbench
-	Tasks    config.Used    `json:"tasks"`
-	Control  table.Record   `json:"control"`  // what the runtimes have in common
-	Runtimes []table.Record `json:"runtimes"` // the name first, then its own keys
+	Version  string          `json:"version"` // of kernbench
+	Tasks    topology.Origin `json:"tasks"`
+	Control  table.Record    `json:"control"`  // what the runtimes have in common
+	Runtimes []table.Record  `json:"runtimes"` // the name first, then its own keys
 }
 
 // DescribeTasks returns the numbers of a configuration.
 func DescribeTasks(c *task.Config) *Scheduling {
 	s := &Scheduling{
-		Version: version.Version, Tasks: config.UsedBy(c), Control: numbers(c.Control),
+		Version: version.Version, Tasks: topology.OriginOf(c), Control: numbers(c.Control),
 	}
 	parts := reflect.ValueOf(*c)
 	for _, k := range config.Keys(parts.Type()) {
@@ -124,7 +124,7 @@ func (s *Scheduling) WriteText(w io.Writer) error {
 			columns = append(columns, v.Name)
 		}
 	}
-	fmt.Fprintln(w, s.Tasks.Line("tasks")+"\n")
+	fmt.Fprintf(w, "# tasks: %v\n\n", s.Tasks)
 	table.WriteList(w, []string{"control", "value"}, s.Control, func(v table.Member) []string { return []string{v.Name, text(v)} })
 	fmt.Fprintln(w)
 	return table.WriteList(w, append([]string{"runtime"}, columns[1:]...), s.Runtimes, func(r table.Record) []string {

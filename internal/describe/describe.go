@@ -3,7 +3,6 @@ package describe
 import (
 	"encoding/json"
 
-	"github.com/kernbench/kernbench/internal/config"
 	"github.com/kernbench/kernbench/internal/version"
 	"github.com/kernbench/kernbench/topology"
 )
@@ -12,7 +11,7 @@ import (
 func Describe(g *topology.Graph) Machine {
 	s := g.Spec()
 	m := Machine{
-		Version: version.Version, Topology: config.UsedBy(s),
+		Version: version.Version, Topology: topology.OriginOf(s),
 		System: Section{s.System}, SIP: Section{s.SIP}, Cube: Section{s.Cube}, PE: Section{s.PE}, Host: Section{s.Host},
 		Overrides: Section{s.Overrides},
 		Corners:   corners(g),
@@ -42,7 +41,7 @@ func Describe(g *topology.Graph) Machine {
 // cornerNames is what the blocks of PEs are called, by how many there are.
 var cornerNames = map[int][]string{1: {"all"}, 2: {"W", "E"}, 4: {"NW", "NE", "SW", "SE"}}
 
-// corners is the blocks of PEs with the routers that the compiled system put
+// corners returns the blocks of PEs with the routers that the compiled system put
 // them on.
 func corners(g *topology.Graph) []Corner {
 	layout := g.Spec().Cube.PELayout
@@ -52,21 +51,16 @@ func corners(g *topology.Graph) []Corner {
 		for k := range layout.PEPerCorner {
 			pe := i*layout.PEPerCorner + k
 			b.PEs = append(b.PEs, pe)
-			b.At = append(b.At, peSite(g, pe).String())
+			router, w := int(g.Node(g.PERouter(0, 0, pe)).Index), g.Spec().Cube.NoC.W
+			b.At = append(b.At, topology.Site{Row: router / w, Col: router % w}.String())
 		}
 		blocks = append(blocks, b)
 	}
 	return blocks
 }
 
-// peSite returns the router that a PE hangs on.
-func peSite(g *topology.Graph, pe int) topology.Site {
-	router, w := int(g.Node(g.PERouter(0, 0, pe)).Index), g.Spec().Cube.NoC.W
-	return topology.Site{Row: router / w, Col: router % w}
-}
-
-// hbmBandwidth is what the slices of n PEs deliver together in GB/s: the channels
-// or the link to the router, whichever is narrower. It is nil when unlimited.
+// hbmBandwidth returns what the slices of n PEs deliver together in GB/s: the channels
+// or the link to the router, whichever is narrower; nil if that is unlimited.
 func hbmBandwidth(h topology.HBM, n int64) *json.Number {
 	slice, channels := h.Bandwidth, h.ChannelBandwidth*topology.BytesPerSec(h.Channels)
 	if slice == topology.Unlimited || channels != topology.Unlimited && channels < slice {
@@ -75,47 +69,44 @@ func hbmBandwidth(h topology.HBM, n int64) *json.Number {
 	if slice == topology.Unlimited {
 		return nil
 	}
-	total := decimal(product(int64(slice), n), 9)
-	return &total
+	return new(decimal(product(int64(slice), n), 9))
 }
 
-// gemmPeak is that of n matrix engines in TFLOP/s, nil when they take no time. It
-// is exact, as GEMM.Peak of many engines need not be.
+// gemmPeak returns the peak of n matrix engines in TFLOP/s, nil when they take no time. The
+// number is exact, as GEMM.Peak of many engines need not be.
 func gemmPeak(e topology.GEMM, n int64) *json.Number {
 	if _, ok := e.Peak(); !ok {
 		return nil
 	}
-	peak := decimal(product(n, 2, int64(e.Array.M), int64(e.Array.K), int64(e.Array.N), int64(e.Clock)), 12)
-	return &peak
+	return new(decimal(product(n, 2, int64(e.Array.M), int64(e.Array.K), int64(e.Array.N), int64(e.Clock)), 12))
 }
 
-// mathPeak is the simple operations of a vector engine in Gop/s, nil when they
+// mathPeak returns the simple operations of a vector engine in Gop/s, nil when they
 // take no time.
 func mathPeak(e topology.Math) *json.Number {
 	if _, ok := e.Peak(); !ok {
 		return nil
 	}
 	// Whole operations a second: a rate that does not divide is rounded down.
-	peak := decimal(product(int64(e.VectorWidth)*int64(e.Clock)/int64(e.Cycles.Simple)), 9)
-	return &peak
+	return new(decimal(product(int64(e.VectorWidth)*int64(e.Clock)/int64(e.Cycles.Simple)), 9))
 }
 
 // Machine is a system in numbers: what `kernbench topology show --format json`
 // prints, and [WriteMachine] with its links. All SIPs, cubes and PEs are alike
 // but for overrides.
 type Machine struct {
-	Version   string      `json:"version"` // of kernbench
-	Topology  config.Used `json:"topology"`
-	System    Section     `json:"system"`
-	SIP       Section     `json:"sip"`
-	Cube      Section     `json:"cube"`
-	PE        Section     `json:"pe"`
-	Host      Section     `json:"host"`
-	Overrides Section     `json:"overrides"`
-	Corners   []Corner    `json:"corners"`
-	PerPE     PerPE       `json:"per_pe"`
-	PerSIP    PerSIP      `json:"per_sip"`
-	Totals    Totals      `json:"totals"`
+	Version   string          `json:"version"` // of kernbench
+	Topology  topology.Origin `json:"topology"`
+	System    Section         `json:"system"`
+	SIP       Section         `json:"sip"`
+	Cube      Section         `json:"cube"`
+	PE        Section         `json:"pe"`
+	Host      Section         `json:"host"`
+	Overrides Section         `json:"overrides"`
+	Corners   []Corner        `json:"corners"`
+	PerPE     PerPE           `json:"per_pe"`
+	PerSIP    PerSIP          `json:"per_sip"`
+	Totals    Totals          `json:"totals"`
 
 	spec *topology.Spec
 }

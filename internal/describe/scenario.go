@@ -193,7 +193,7 @@ func ListScenarios(ctx context.Context) (ScenarioList, error) {
 	names := scenario.Names()
 	list, broken := make(ScenarioList, len(names)), []error{}
 	for i, name := range names {
-		s, err := scenario.LoadContext(ctx, name)
+		s, err := scenario.Load(ctx, name)
 		if list[i].Name = name; err != nil {
 			broken = append(broken, err)
 			list[i].Broken, _, _ = strings.Cut(err.Error(), "\n")

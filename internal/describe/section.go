@@ -128,7 +128,7 @@ func WriteLinks(ctx context.Context, w io.Writer, g *topology.Graph) error {
 	out := bufio.NewWriter(w)
 	out.WriteString(line("bandwidth", "latency ns", "overhead ns") + "link\n") // errors stay until Flush
 	return writeRows(ctx, out, g, "", func(n linkNumbers) linkRow {
-		return linkRow{line(quantity(n.bandwidth), ns(n.latency), ns(n.overhead)), "\n"}
+		return linkRow{line(topology.Format(n.bandwidth), ns(n.latency), ns(n.overhead)), "\n"}
 	})
 }
 

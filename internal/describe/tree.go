@@ -3,7 +3,6 @@ package describe
 import (
 	"encoding/json"
 	"fmt"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -24,7 +23,7 @@ const (
 // totals.
 func (m Machine) Tree(depth int) string {
 	var b strings.Builder
-	b.WriteString(m.Topology.Line("topology") + "\n")
+	fmt.Fprintf(&b, "# topology: %v\n", m.Topology)
 	m.system(depth).write(&b, "", "")
 	if overrides := m.spec.Overrides; len(overrides) > 0 {
 		o := branch{text: "overrides"}
@@ -48,11 +47,11 @@ func (m Machine) system(depth int) branch {
 		b.sub = append(b.sub, leaf("sip links", class(sips.Link.Bandwidth, &sips.Link.Latency, sips.Link.Links)))
 	}
 	if sips.Topology == topology.Switch {
-		b.sub = append(b.sub, leaf("switch", quantity(sips.Switch.Overhead)))
+		b.sub = append(b.sub, leaf("switch", topology.Format(sips.Switch.Overhead)))
 	}
 	b.sub = append(b.sub,
-		leaf("host", "PCIe to every SIP "+class(host.PCIe.Bandwidth, &host.PCIe.Latency, 1), "launch packets of "+quantity(host.LaunchBytes)),
-		leaf("data", "flits of "+quantity(m.spec.System.Flit), "wires "+ns(topology.Time(m.spec.System.WireDelay))+" ns/mm"))
+		leaf("host", "PCIe to every SIP "+class(host.PCIe.Bandwidth, &host.PCIe.Latency, 1), "launch packets of "+topology.Format(host.LaunchBytes)),
+		leaf("data", "flits of "+topology.Format(m.spec.System.Flit), "wires "+ns(topology.Time(m.spec.System.WireDelay))+" ns/mm"))
 	if depth >= DepthSIP {
 		b.sub = append(b.sub, m.sip(depth))
 	}
@@ -62,9 +61,9 @@ func (m Machine) system(depth int) branch {
 func (m Machine) sip(depth int) branch {
 	io, ucie := m.spec.SIP.IO, m.spec.SIP.UCIe
 	b := branch{text: m.alike("sip", m.spec.System.SIPs.Count), sub: []branch{
-		leaf("io", "switch "+quantity(io.Switch.Overhead), "pcie "+quantity(io.PCIe.Overhead), "cpu "+quantity(io.CPU.Overhead),
-			"inside "+quantity(io.Bandwidth), printable.Count(m.spec.SIP.CubeMesh.W, "UCIe port")+" to the cubes of row 0"),
-		leaf("ucie", class(ucie.Bandwidth, ucie.Latency, 1), quantity(ucie.Overhead)+" a port"),
+		leaf("io", "switch "+topology.Format(io.Switch.Overhead), "pcie "+topology.Format(io.PCIe.Overhead), "cpu "+topology.Format(io.CPU.Overhead),
+			"inside "+topology.Format(io.Bandwidth), printable.Count(m.spec.SIP.CubeMesh.W, "UCIe port")+" to the cubes of row 0"),
+		leaf("ucie", class(ucie.Bandwidth, ucie.Latency, 1), topology.Format(ucie.Overhead)+" a port"),
 		leaf("in all", printable.Count(m.PerSIP.PEs, "PE"), hbm(m.PerSIP.HBM, m.PerSIP.HBMBandwidth)),
 	}}
 	if depth >= DepthCube {
@@ -81,12 +80,12 @@ func (m Machine) cube(depth int) branch {
 	}
 	b := branch{text: fmt.Sprintf("%s, mesh of %d×%d", m.alike("cube", m.spec.CubesPerSIP()), mesh.W, mesh.H), sub: []branch{
 		leaf("noc", fmt.Sprintf("%d×%d routers", c.NoC.W, c.NoC.H), class(c.NoC.Bandwidth, c.NoC.Latency, 1),
-			"router "+quantity(c.NoC.Overhead), "pitch "+quantity(c.NoC.Pitch)),
-		leaf("cpu at "+c.CPU.At.String(), quantity(c.CPU.Overhead)),
-		leaf("sram at "+c.SRAM.At.String(), quantity(c.SRAM.Size), quantity(c.SRAM.Bandwidth)+" each way", quantity(c.SRAM.Overhead)),
-		leaf(m.alike("hbm", pes), quantity(c.HBM.SliceSize)+" each", quantity(c.HBM.Bandwidth)+" each way",
-			fmt.Sprintf("%d channels × %s", c.HBM.Channels, quantity(c.HBM.ChannelBandwidth)), "bursts of "+quantity(c.HBM.Burst),
-			"turn-around "+quantity(c.HBM.Turnaround), "controller "+quantity(c.HBM.Overhead)),
+			"router "+topology.Format(c.NoC.Overhead), "pitch "+topology.Format(c.NoC.Pitch)),
+		leaf("cpu at "+c.CPU.At.String(), topology.Format(c.CPU.Overhead)),
+		leaf("sram at "+c.SRAM.At.String(), topology.Format(c.SRAM.Size), topology.Format(c.SRAM.Bandwidth)+" each way", topology.Format(c.SRAM.Overhead)),
+		leaf(m.alike("hbm", pes), topology.Format(c.HBM.SliceSize)+" each", topology.Format(c.HBM.Bandwidth)+" each way",
+			fmt.Sprintf("%d channels × %s", c.HBM.Channels, topology.Format(c.HBM.ChannelBandwidth)), "bursts of "+topology.Format(c.HBM.Burst),
+			"turn-around "+topology.Format(c.HBM.Turnaround), "controller "+topology.Format(c.HBM.Overhead)),
 		{text: "pe corners", sub: blocks},
 	}}
 	if depth >= DepthPE {
@@ -112,29 +111,23 @@ func (m Machine) pe(n int) branch {
 	p := m.spec.PE
 	c := p.Math.Cycles
 	return branch{text: m.alike("pe", n), sub: []branch{
-		leaf("cpu", quantity(p.CPU.Overhead), quantity(p.CPU.Clock), printable.Count(p.CPU.DispatchCycles, "cycle")+" a call"),
-		leaf("scheduler", quantity(p.Scheduler.Overhead)),
-		leaf("dma", quantity(p.DMA.Bandwidth)+" each way", "setup "+quantity(p.DMA.Setup), fmt.Sprintf("%d outstanding", p.DMA.Outstanding)),
-		leaf("tcm", quantity(p.TCM.Size), "read "+quantity(p.TCM.ReadBandwidth), "write "+quantity(p.TCM.WriteBandwidth), quantity(p.TCM.Overhead)),
-		leaf("fetch_store", quantity(p.FetchStore.Bandwidth)+" each way"),
-		leaf("gemm", rate(m.PerPE.GEMM, 1e12, "FLOP/s"), "array "+p.GEMM.Array.String(), quantity(p.GEMM.Clock),
+		leaf("cpu", topology.Format(p.CPU.Overhead), topology.Format(p.CPU.Clock), printable.Count(p.CPU.DispatchCycles, "cycle")+" a call"),
+		leaf("scheduler", topology.Format(p.Scheduler.Overhead)),
+		leaf("dma", topology.Format(p.DMA.Bandwidth)+" each way", "setup "+topology.Format(p.DMA.Setup), fmt.Sprintf("%d outstanding", p.DMA.Outstanding)),
+		leaf("tcm", topology.Format(p.TCM.Size), "read "+topology.Format(p.TCM.ReadBandwidth), "write "+topology.Format(p.TCM.WriteBandwidth), topology.Format(p.TCM.Overhead)),
+		leaf("fetch_store", topology.Format(p.FetchStore.Bandwidth)+" each way"),
+		leaf("gemm", rate(m.PerPE.GEMM, 1e12, "FLOP/s"), "array "+p.GEMM.Array.String(), topology.Format(p.GEMM.Clock),
 			"tile "+p.GEMM.Tile.String(), "fill "+printable.Count(p.GEMM.FillCycles, "cycle")),
-		leaf("math", rate(m.PerPE.Math, 1e9, "op/s"), printable.Count(p.Math.VectorWidth, "lane"), quantity(p.Math.Clock),
+		leaf("math", rate(m.PerPE.Math, 1e9, "op/s"), printable.Count(p.Math.VectorWidth, "lane"), topology.Format(p.Math.Clock),
 			fmt.Sprintf("cycles: simple %d div %d sqrt %d exp %d", c.Simple, c.Div, c.Sqrt, c.Exp)),
-		leaf("ipcq", fmt.Sprintf("%d ports × %d slots × %s", p.IPCQ.MaxPorts, p.IPCQ.NSlots, quantity(p.IPCQ.SlotSize)),
-			"rings of "+binary.scale(m.PerPE.Rings, 1, "B")+" in "+string(p.IPCQ.BufferKind), "credits of "+quantity(p.IPCQ.CreditBytes),
-			"hbm slots "+quantity(p.IPCQ.HBMOverhead)),
+		leaf("ipcq", fmt.Sprintf("%d ports × %d slots × %s", p.IPCQ.MaxPorts, p.IPCQ.NSlots, topology.Format(p.IPCQ.SlotSize)),
+			"rings of "+binary.scale(m.PerPE.Rings, 1, "B")+" in "+string(p.IPCQ.BufferKind), "credits of "+topology.Format(p.IPCQ.CreditBytes),
+			"hbm slots "+topology.Format(p.IPCQ.HBMOverhead)),
 	}}
 }
 
 func overrideBranch(o topology.Override) branch {
-	var facts []string
-	if o.Bandwidth != nil {
-		facts = append(facts, quantity(*o.Bandwidth))
-	}
-	if o.Latency != nil {
-		facts = append(facts, quantity(*o.Latency))
-	}
+	facts := o.Numbers()
 	if o.Absent {
 		facts = append(facts, "absent")
 	}
@@ -147,15 +140,12 @@ func (t Totals) branch() branch {
 		printable.Count(t.Nodes, "node"), printable.Count(t.Links, "directed link"))
 }
 
-// quantity is a value as topology.yaml would write it: "128 GB/s".
-func quantity(v any) string { return topology.Scalars()[reflect.TypeOf(v)].Format(v) }
-
 // class is the numbers that links of a kind share; without a latency, the wire
 // decides.
 func class(bw topology.BytesPerSec, latency *topology.Time, parallel int) string {
-	text := quantity(bw) + " each way"
+	text := topology.Format(bw) + " each way"
 	if latency != nil {
-		text += ", " + quantity(*latency)
+		text += ", " + topology.Format(*latency)
 	}
 	if parallel > 1 {
 		text += fmt.Sprintf(", %d parallel", parallel)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"slices"
 )
 
 // Axis is a scale of numbers. Its ends and its ticks suit the data.
@@ -55,7 +56,7 @@ func (a Axis) check(name string, values []float64) error {
 // span returns the ends of the axis, whole steps of its ticks. Linear axes begin at 0 if the
 // values are far from each other, or always with fromZero.
 func (a Axis) span(values []float64, fromZero bool) (lo, hi float64) {
-	lo, hi = bounds(values)
+	lo, hi = slices.Min(values), slices.Max(values)
 	switch {
 	case a.Log && lo == hi:
 		lo, hi = lo/2, hi*2
@@ -76,15 +77,6 @@ func (a Axis) span(values []float64, fromZero bool) (lo, hi float64) {
 	if !a.Log && !math.IsInf(hi-lo, 0) {
 		step := niceStep(lo, hi, mostSteps)
 		lo, hi = math.Floor(lo/step+1e-9)*step, math.Ceil(hi/step-1e-9)*step
-	}
-	return lo, hi
-}
-
-// bounds returns the least and the greatest of values.
-func bounds(values []float64) (lo, hi float64) {
-	lo, hi = math.Inf(1), math.Inf(-1)
-	for _, v := range values {
-		lo, hi = min(lo, v), max(hi, v)
 	}
 	return lo, hi
 }

@@ -54,18 +54,13 @@ func (d barDrawer) all(bars []bar) {
 			d.shape(box(d.rect(b), 0), d.paint(b.series))
 			switch {
 			case level:
-				d.above(b)
+				s, r := style{size: sizeTick, anchor: atMiddle}, d.rect(b)
+				d.onPaper(s, point{r.centre().x, r.y - s.size*0.75}, valueText(d.Y.Format, b.value)) // lines of the grid end there
 			case upright:
 				d.upright(b)
 			}
 		})
 	}
-}
-
-// above writes the value of a bar over it, on paper: lines of the grid end there.
-func (d barDrawer) above(b bar) {
-	s, r := style{size: sizeTick, anchor: atMiddle}, d.rect(b)
-	d.onPaper(s, point{r.centre().x, r.y - s.size*0.75}, valueText(d.Y.Format, b.value))
 }
 
 // onPaper writes centred text on a patch of paper, which hides what would make it hard to read.

@@ -89,12 +89,11 @@ func (b Bars) ruler(bars []bar) ruler {
 	for _, b := range bars {
 		values = append(values, b.value)
 	}
-	lowest, highest := bounds(values)
 	if !b.Y.Log {
-		return newRuler(b.Y, append(values, highest*1.04), true)
+		return newRuler(b.Y, append(values, slices.Max(values)*1.04), true)
 	}
 	y := newRuler(b.Y, values, true)
-	if y.lo == lowest {
+	if y.lo == slices.Min(values) {
 		y.lo, _ = roundOut(y.lo*0.9, y.hi) // or the lowest bar would have no height
 	}
 	return y

@@ -119,9 +119,7 @@ func (c *canvas) page(w, h float64, title, desc string) {
 
 // shape adds a path. A path with a coordinate that is not a number is not drawn.
 func (c *canvas) shape(p path, with paint) {
-	ok := len(p) > 0
-	p.points(func(at point) { ok = ok && at.finite() })
-	if !ok {
+	if len(p) == 0 || slices.ContainsFunc(p, func(s segment) bool { return !s.at[0].finite() || !s.at[1].finite() }) {
 		return
 	}
 	if with.arrow > 0 {

@@ -26,12 +26,11 @@ func (p *plan) cube() *Diagram {
 	noc := s.Cube.NoC
 	name := fmt.Sprintf("sip%d.cube%d", p.at.SIP, p.at.Cube)
 	d := &Diagram{name: "cube", prefix: name + ".", title: fmt.Sprintf("Cube: %s, %s on a NoC of %d×%d", name, printable.Count(s.PEsPerCube(), "PE"), noc.W, noc.H)}
-	w, h := area()
 	edgeX := edgeX
 	if max(noc.W, noc.H) > narrow {
 		edgeX = 84
 	}
-	cells := rect{beyondX + edgeX, beyondY + edgeY + dieText, w - 2*(beyondX+edgeX), h - 2*(beyondY+edgeY) - dieText}
+	cells := rect{beyondX + edgeX, beyondY + edgeY + dieText, areaW - 2*(beyondX+edgeX), areaH - 2*(beyondY+edgeY) - dieText}
 	cells.w, cells.h = max(cells.w, float64(noc.W)*minNoCCell), max(cells.h, float64(noc.H)*minNoCCell)
 	d.w, d.h = cells.w+2*(beyondX+edgeX), cells.h+2*(beyondY+edgeY)+dieText
 
@@ -82,7 +81,7 @@ func (p *plan) attach(d *Diagram, in int, routers []int, cw, ch float64) {
 				slices.nodes = append(slices.nodes, p.HBM(at.SIP, at.Cube, pe))
 			}
 			units.name, units.lines = p.several("pe", pes[i]), []string{several("pe", pes[i]), cornerOf(s.Cube.PELayout, pes[i][0])}
-			size := quantity(s.Cube.HBM.SliceSize)
+			size := topology.Format(s.Cube.HBM.SliceSize)
 			if len(pes[i]) > 1 {
 				size += " each"
 			} else if bw := wireText(s.Cube.HBM.Bandwidth); bw != "" {
@@ -94,11 +93,11 @@ func (p *plan) attach(d *Diagram, in int, routers []int, cw, ch float64) {
 		}
 		if i == site(s.Cube.CPU.At) {
 			id := p.CubeCPU(at.SIP, at.Cube)
-			hang(perch{block{name: p.Name(id), role: control, lines: []string{"cpu", quantity(s.Cube.CPU.Overhead)}}, true, false, []topology.NodeID{id}})
+			hang(perch{block{name: p.Name(id), role: control, lines: []string{"cpu", topology.Format(s.Cube.CPU.Overhead)}}, true, false, []topology.NodeID{id}})
 		}
 		if i == site(s.Cube.SRAM.At) {
 			id := p.SRAM(at.SIP, at.Cube)
-			hang(perch{block{name: p.Name(id), role: memory, lines: []string{"sram", quantity(s.Cube.SRAM.Size)}}, true, true, []topology.NodeID{id}})
+			hang(perch{block{name: p.Name(id), role: memory, lines: []string{"sram", topology.Format(s.Cube.SRAM.Size)}}, true, true, []topology.NodeID{id}})
 		}
 	}
 }
@@ -169,7 +168,7 @@ func (p *plan) ports(d *Diagram, in int, routers []int) {
 			continue
 		}
 		var router, facing topology.NodeID
-		for _, l := range p.out(id) {
+		for _, l := range p.Out(id) {
 			if p.Node(l.To).Kind == topology.KindRouter {
 				router = l.To
 			} else {
@@ -204,12 +203,12 @@ func (p *plan) ports(d *Diagram, in int, routers []int) {
 func (p *plan) explainCube(d *Diagram) {
 	s := p.Spec()
 	c, ucie := s.Cube, s.SIP.UCIe
-	d.explain(onDie, "router", quantity(c.NoC.Overhead)+" to enter")
-	d.explainWire(onDie, "NoC link", bandwidth(c.NoC.Bandwidth), p.wireDelay(c.NoC.Latency)+", pitch "+quantity(c.NoC.Pitch))
+	d.explain(onDie, "router", topology.Format(c.NoC.Overhead)+" to enter")
+	d.explainWire(onDie, "NoC link", bandwidth(c.NoC.Bandwidth), p.wireDelay(c.NoC.Latency)+", pitch "+topology.Format(c.NoC.Pitch))
 	d.explain(compute, "PE", "DMA "+bandwidth(s.PE.DMA.Bandwidth))
-	d.explain(memory, "HBM slice", quantity(c.HBM.SliceSize)+", "+bandwidth(c.HBM.Bandwidth),
-		fmt.Sprintf("%d channels × %s", c.HBM.Channels, quantity(c.HBM.ChannelBandwidth)))
-	d.explain(memory, "SRAM", quantity(c.SRAM.Size)+", "+bandwidth(c.SRAM.Bandwidth), quantity(c.SRAM.Overhead)+" to enter")
-	d.explain(control, "control CPU", quantity(c.CPU.Overhead)+" to enter")
-	d.explain(die, "UCIe port", bandwidth(ucie.Bandwidth), quantity(ucie.Overhead)+" to enter")
+	d.explain(memory, "HBM slice", topology.Format(c.HBM.SliceSize)+", "+bandwidth(c.HBM.Bandwidth),
+		fmt.Sprintf("%d channels × %s", c.HBM.Channels, topology.Format(c.HBM.ChannelBandwidth)))
+	d.explain(memory, "SRAM", topology.Format(c.SRAM.Size)+", "+bandwidth(c.SRAM.Bandwidth), topology.Format(c.SRAM.Overhead)+" to enter")
+	d.explain(control, "control CPU", topology.Format(c.CPU.Overhead)+" to enter")
+	d.explain(die, "UCIe port", bandwidth(ucie.Bandwidth), topology.Format(ucie.Overhead)+" to enter")
 }

@@ -9,10 +9,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/kernbench/kernbench/internal/config"
 	"github.com/kernbench/kernbench/internal/printable"
 	"github.com/kernbench/kernbench/internal/version"
 	"github.com/kernbench/kernbench/table"
+	"github.com/kernbench/kernbench/topology"
 )
 
 // DOT returns the diagram as a Graphviz file: frames are clusters, and a wire in both directions
@@ -49,11 +49,7 @@ func (d *Diagram) cluster(b *bytes.Buffer, in int, indent string) {
 			continue
 		}
 		p := roles[bl.role]
-		text := strings.Join(bl.lines, "\n")
-		if text == "" {
-			text = lastName(bl.name)
-		}
-		c := bl.centre()
+		c, text := bl.centre(), cmp.Or(strings.Join(bl.lines, "\n"), lastName(bl.name))
 		fmt.Fprintf(b, "%s%s [label=%s, color=\"%v\", fillcolor=\"%v\", pos=\"%d,%d\"];\n", indent, quote(bl.name), quote(text), p.line, p.fill, pixels(c.x), pixels(d.h-c.y))
 	}
 }
@@ -83,14 +79,14 @@ func quote(s string) string {
 
 // Data is a diagram as data, as `kernbench topology diagram --format json` prints it.
 type Data struct {
-	Version  string      `json:"version"` // of kernbench
-	Topology config.Used `json:"topology"`
-	Title    string      `json:"title"`
-	Subtitle string      `json:"subtitle"`
-	Width    int         `json:"width"` // area of the blocks
-	Height   int         `json:"height"`
-	Blocks   []Block     `json:"blocks"`
-	Wires    []Wire      `json:"wires"`
+	Version  string          `json:"version"` // of kernbench
+	Topology topology.Origin `json:"topology"`
+	Title    string          `json:"title"`
+	Subtitle string          `json:"subtitle"`
+	Width    int             `json:"width"` // area of the blocks
+	Height   int             `json:"height"`
+	Blocks   []Block         `json:"blocks"`
+	Wires    []Wire          `json:"wires"`
 }
 
 // Block is a component, or several drawn as one, and its place.
@@ -114,7 +110,7 @@ type Wire struct {
 
 // Data returns the blocks and wires of the diagram.
 func (d *Diagram) Data() Data {
-	data := Data{Version: version.Version, Topology: config.Used{Source: d.source, Hash: d.hash}, Title: d.title, Subtitle: d.subtitle(math.Inf(1)), Width: pixels(d.w), Height: pixels(d.h), Blocks: []Block{}, Wires: []Wire{}}
+	data := Data{Version: version.Version, Topology: topology.Origin{Source: d.source, Hash: d.hash}, Title: d.title, Subtitle: d.subtitle(math.Inf(1)), Width: pixels(d.w), Height: pixels(d.h), Blocks: []Block{}, Wires: []Wire{}}
 	for _, b := range d.blocks {
 		data.Blocks = append(data.Blocks, Block{b.name, b.lines, pixels(b.x), pixels(b.y), pixels(b.w), pixels(b.h)})
 	}

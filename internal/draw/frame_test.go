@@ -143,3 +143,19 @@ func errorText(err error) string {
 	}
 	return err.Error()
 }
+
+// points calls f with every point of the path, and the corners around circles.
+func (p path) points(f func(point)) {
+	counts := [...]int{moveTo: 1, lineTo: 1, quadTo: 2, closing: 0}
+	for _, s := range p {
+		if s.verb == circleAt {
+			r := s.at[1].x - s.at[0].x
+			f(s.at[0].sub(point{r, r}))
+			f(s.at[0].add(point{r, r}))
+			continue
+		}
+		for _, at := range s.at[:counts[s.verb]] {
+			f(at)
+		}
+	}
+}

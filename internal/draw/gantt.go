@@ -2,6 +2,7 @@ package draw
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/kernbench/kernbench/simtime"
 )
@@ -68,11 +69,7 @@ func (g *Gantt) Axes() []GanttAxis {
 	if !g.Apart {
 		return []GanttAxis{g.Panels}
 	}
-	axes := make([]GanttAxis, len(g.Panels))
-	for i := range axes {
-		axes[i] = g.Panels[i : i+1]
-	}
-	return axes
+	return slices.Collect(slices.Chunk(GanttAxis(g.Panels), 1))
 }
 
 // Span returns the length of the axis: the end of the last schedule.

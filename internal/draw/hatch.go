@@ -33,9 +33,6 @@ var hatchings = [hatches]struct {
 	checked: {angles: []float64{0, 90}, step: 8, width: 1.6},
 }
 
-// step returns the size of the square that the hatch repeats.
-func (h hatch) step() float64 { return hatchings[h].step }
-
 // cover returns the lines and the dots of the hatch over at least an area. They are at the
 // same places whatever the area is.
 func (h hatch) cover(in rect) (lines, dots path) {
@@ -63,7 +60,7 @@ func (h hatch) cover(in rect) (lines, dots path) {
 	if of.dots > 0 {
 		for y := first(in.y) + of.step/2; y < in.bottom()+of.step; y += of.step {
 			for x := first(in.x) + of.step/2; x < in.right()+of.step; x += of.step {
-				dots.circle(point{x, y}, of.dots)
+				dots = append(dots, circle(point{x, y}, of.dots)...)
 			}
 		}
 	}

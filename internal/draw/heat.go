@@ -51,7 +51,8 @@ func (h HeatMap) numbers() []float64 {
 
 // ruler returns the scale of colours.
 func (h HeatMap) ruler() ruler {
-	lo, hi := bounds(h.numbers())
+	numbers := h.numbers()
+	lo, hi := slices.Min(numbers), slices.Max(numbers)
 	switch {
 	case h.Max != 0:
 		lo, hi = 0, h.Max

@@ -37,10 +37,8 @@ func (l Lines) check() error {
 		if len(s.X) != len(s.Y) || len(s.X) == 0 {
 			return fmt.Errorf("series %q has %d x and %d y: give as many of both, and at least one", s.Name, len(s.X), len(s.Y))
 		}
-		if err := l.X.check(fmt.Sprintf("x of series %q", s.Name), s.X); err != nil {
-			return err
-		}
-		if err := l.Y.check(fmt.Sprintf("y of series %q", s.Name), s.Y); err != nil {
+		x, y := fmt.Sprintf("x of series %q", s.Name), fmt.Sprintf("y of series %q", s.Name)
+		if err := cmp.Or(l.X.check(x, s.X), l.Y.check(y, s.Y)); err != nil {
 			return err
 		}
 	}

@@ -36,21 +36,9 @@ func (p *plan) pairOf(o topology.Override) (q pair, dirs uint8) {
 	return q, dirs
 }
 
-// numbers returns the new bandwidth and latency of an override.
-func numbers(o topology.Override) string {
-	var texts []string
-	if o.Bandwidth != nil {
-		texts = append(texts, quantity(*o.Bandwidth))
-	}
-	if o.Latency != nil {
-		texts = append(texts, quantity(*o.Latency))
-	}
-	return strings.Join(texts, ", ")
-}
-
 // note adds what an override says about some directions of a pair.
 func (v *overriding) note(o topology.Override, dirs uint8) {
-	text := numbers(o)
+	text := strings.Join(o.Numbers(), ", ")
 	if _, which, ok := strings.Cut(o.Link, "#"); ok { // one of several links
 		if o.Absent {
 			text = "absent"
@@ -103,7 +91,7 @@ func (p *plan) explainOverrides(d *Diagram, overrides []topology.Override) {
 	var texts [absent + 1][]string
 	for _, o := range overrides {
 		q, _ := p.pairOf(o)
-		now, text := drawn[q], numbers(o)
+		now, text := drawn[q], strings.Join(o.Numbers(), ", ")
 		if o.Absent && now == changed {
 			text = "absent"
 		}

@@ -68,9 +68,6 @@ func (p *path) move(to point)      { *p = append(*p, segment{moveTo, [2]point{to
 func (p *path) line(to point)      { *p = append(*p, segment{lineTo, [2]point{to}}) }
 func (p *path) quad(via, to point) { *p = append(*p, segment{quadTo, [2]point{via, to}}) }
 func (p *path) close()             { *p = append(*p, segment{verb: closing}) }
-func (p *path) circle(c point, r float64) {
-	*p = append(*p, segment{circleAt, [2]point{c, {c.x + r, c.y}}})
-}
 
 // moved returns the path with all its points moved.
 func (p path) moved(to func(point) point) path {
@@ -103,9 +100,7 @@ func polygon(points ...point) path {
 
 // circle returns a circle.
 func circle(centre point, radius float64) path {
-	var p path
-	p.circle(centre, radius)
-	return p
+	return path{{circleAt, [2]point{centre, {centre.x + radius, centre.y}}}}
 }
 
 // box returns a rectangle with corners of a radius.
@@ -115,7 +110,7 @@ func box(r rect, radius float64) path {
 		return polygon(corners...)
 	}
 	top := point{r.x + r.w/2, r.y}
-	p := rounded(radius, append(append([]point{top}, corners[1], corners[2], corners[3], corners[0]), top)...)
+	p := rounded(radius, top, corners[1], corners[2], corners[3], corners[0], top)
 	p.close()
 	return p
 }
@@ -144,22 +139,6 @@ func towards(a, b point, r float64) point {
 		return a.lerp(b, min(r/d, 0.5))
 	}
 	return a
-}
-
-// points calls f with every point of the path, and the corners around circles.
-func (p path) points(f func(point)) {
-	counts := [...]int{moveTo: 1, lineTo: 1, quadTo: 2, closing: 0}
-	for _, s := range p {
-		if s.verb == circleAt {
-			r := s.at[1].x - s.at[0].x
-			f(s.at[0].sub(point{r, r}))
-			f(s.at[0].add(point{r, r}))
-			continue
-		}
-		for _, at := range s.at[:counts[s.verb]] {
-			f(at)
-		}
-	}
 }
 
 // run is a part of a path as straight lines.

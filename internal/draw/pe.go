@@ -25,19 +25,19 @@ func peUnits(pe topology.PE) []peUnit {
 	}
 	return []peUnit{
 		{topology.KindPECPU, control, rect{260, 48, 190, 72},
-			[]string{"cpu", quantity(pe.CPU.Clock), printable.Count(pe.CPU.DispatchCycles, "cycle") + " a call"}},
-		{topology.KindScheduler, control, rect{260, 184, 880, 60}, []string{"scheduler", quantity(pe.Scheduler.Overhead)}},
+			[]string{"cpu", topology.Format(pe.CPU.Clock), printable.Count(pe.CPU.DispatchCycles, "cycle") + " a call"}},
+		{topology.KindScheduler, control, rect{260, 184, 880, 60}, []string{"scheduler", topology.Format(pe.Scheduler.Overhead)}},
 		{topology.KindDMA, onDie, rect{260, 380, 160, 130},
-			[]string{"dma", "setup " + quantity(dma.Setup), fmt.Sprintf("%d reads and", dma.Outstanding), fmt.Sprintf("%d writes", dma.Outstanding), "outstanding"}},
+			[]string{"dma", "setup " + topology.Format(dma.Setup), fmt.Sprintf("%d reads and", dma.Outstanding), fmt.Sprintf("%d writes", dma.Outstanding), "outstanding"}},
 		{topology.KindTCM, memory, rect{512, 350, 176, 190},
-			[]string{"tcm", quantity(pe.TCM.Size), "read " + quantity(pe.TCM.ReadBandwidth), "write " + quantity(pe.TCM.WriteBandwidth)}},
+			[]string{"tcm", topology.Format(pe.TCM.Size), "read " + topology.Format(pe.TCM.ReadBandwidth), "write " + topology.Format(pe.TCM.WriteBandwidth)}},
 		{topology.KindFetchStore, onDie, rect{780, 380, 140, 130}, []string{"fetch/store", "to registers"}},
 		{topology.KindGEMM, compute, rect{984, 300, 156, 140},
-			[]string{"gemm", gemmRate(g, 1), g.Array.String() + " MACs", quantity(g.Clock), "tile " + g.Tile.String()}},
-		{topology.KindMath, compute, rect{984, 470, 156, 140}, []string{"math", vectors, printable.Count(m.VectorWidth, "lane"), quantity(m.Clock)}},
+			[]string{"gemm", gemmRate(g, 1), g.Array.String() + " MACs", topology.Format(g.Clock), "tile " + g.Tile.String()}},
+		{topology.KindMath, compute, rect{984, 470, 156, 140}, []string{"math", vectors, printable.Count(m.VectorWidth, "lane"), topology.Format(m.Clock)}},
 		{topology.KindIPCQ, onDie, rect{260, 620, 428, 104},
-			[]string{"ipcq", fmt.Sprintf("%d ports × %d slots × %s", q.MaxPorts, q.NSlots, quantity(q.SlotSize)),
-				fmt.Sprintf("rings: %s of %s", quantity(q.RingBytes()), q.BufferKind), "credits of " + quantity(q.CreditBytes)}},
+			[]string{"ipcq", fmt.Sprintf("%d ports × %d slots × %s", q.MaxPorts, q.NSlots, topology.Format(q.SlotSize)),
+				fmt.Sprintf("rings: %s of %s", topology.Format(q.RingBytes()), q.BufferKind), "credits of " + topology.Format(q.CreditBytes)}},
 	}
 }
 
@@ -45,8 +45,7 @@ func peUnits(pe topology.PE) []peUnit {
 func (p *plan) pe() *Diagram {
 	s, at := p.Spec(), p.at
 	name := fmt.Sprintf("sip%d.cube%d.pe%d", at.SIP, at.Cube, at.PE)
-	d := &Diagram{name: "pe", prefix: fmt.Sprintf("sip%d.cube%d.", at.SIP, at.Cube), title: "PE: " + name}
-	d.w, d.h = area()
+	d := &Diagram{name: "pe", prefix: fmt.Sprintf("sip%d.cube%d.", at.SIP, at.Cube), title: "PE: " + name, w: areaW, h: areaH}
 	in := d.addFrame(frame{rect: rect{216, 0, d.w - 216, d.h}, name: name, text: name, in: -1})
 	unit := map[topology.Kind]int{}
 	for _, u := range peUnits(s.PE) {
@@ -56,9 +55,9 @@ func (p *plan) pe() *Diagram {
 	hbmID, routerID := p.HBM(at.SIP, at.Cube, at.PE), p.PERouter(at.SIP, at.Cube, at.PE)
 	dma := d.blocks[unit[topology.KindDMA]].rect
 	router := d.addBlock(block{rect: rect{0, dma.centre().y - 40, 132, 80}, name: p.Name(routerID), role: onDie, in: -1,
-		lines: []string{"NoC router", lastName(p.Name(routerID)), quantity(s.Cube.NoC.Overhead)}})
+		lines: []string{"NoC router", lastName(p.Name(routerID)), topology.Format(s.Cube.NoC.Overhead)}})
 	hbm := d.addBlock(block{rect: rect{0, 630, 132, 90}, name: p.Name(hbmID), role: memory, in: -1,
-		lines: []string{"HBM slice", quantity(s.Cube.HBM.SliceSize), fmt.Sprintf("%d channels", s.Cube.HBM.Channels)}})
+		lines: []string{"HBM slice", topology.Format(s.Cube.HBM.SliceSize), fmt.Sprintf("%d channels", s.Cube.HBM.Channels)}})
 
 	p.dataPath(d, unit, router, hbm)
 	p.commands(d, unit)
@@ -146,9 +145,9 @@ func (p *plan) commands(d *Diagram, unit map[topology.Kind]int) {
 
 func (p *plan) explainPE(d *Diagram) {
 	pe := p.Spec().PE
-	d.explain(control, "control", "cpu "+quantity(pe.CPU.Overhead)+", scheduler "+quantity(pe.Scheduler.Overhead)+" to enter")
+	d.explain(control, "control", "cpu "+topology.Format(pe.CPU.Overhead)+", scheduler "+topology.Format(pe.Scheduler.Overhead)+" to enter")
 	d.explain(onDie, "data movement", "dma "+bandwidth(pe.DMA.Bandwidth), "fetch/store "+bandwidth(pe.FetchStore.Bandwidth))
-	d.explain(memory, "memory", "tcm read "+quantity(pe.TCM.ReadBandwidth)+",\nwrite "+quantity(pe.TCM.WriteBandwidth)+", a port each")
+	d.explain(memory, "memory", "tcm read "+topology.Format(pe.TCM.ReadBandwidth)+",\nwrite "+topology.Format(pe.TCM.WriteBandwidth)+", a port each")
 	c := pe.Math.Cycles
 	d.explain(compute, "engines", fmt.Sprintf("gemm: %s to fill", printable.Count(pe.GEMM.FillCycles, "cycle")),
 		fmt.Sprintf("math, cycles a vector:\nsimple %d, div %d, sqrt %d, exp %d", c.Simple, c.Div, c.Sqrt, c.Exp))

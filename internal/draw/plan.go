@@ -1,7 +1,6 @@
 package draw
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -159,21 +158,12 @@ func (p *plan) joinNamed(d *Diagram, w wire) {
 	p.join(d, w, endpoints{a, b})
 }
 
-// out returns the links out of a component.
-func (p *plan) out(id topology.NodeID) []topology.Link {
-	links := p.Links()
-	byFrom := func(l topology.Link, from topology.NodeID) int { return cmp.Compare(l.From, from) }
-	first, _ := slices.BinarySearchFunc(links, id, byFrom)
-	end, _ := slices.BinarySearchFunc(links, id+1, byFrom)
-	return links[first:end]
-}
-
 // bandwidth returns a bandwidth as the legend writes it.
 func bandwidth(bw topology.BytesPerSec) string {
 	if bw == topology.Unlimited {
 		return "unlimited bandwidth"
 	}
-	return quantity(bw) + " each way"
+	return topology.Format(bw) + " each way"
 }
 
 // wireText returns a bandwidth as the label of a wire, "" if it is unlimited.
@@ -181,13 +171,13 @@ func wireText(bw topology.BytesPerSec) string {
 	if bw == topology.Unlimited {
 		return ""
 	}
-	return quantity(bw)
+	return topology.Format(bw)
 }
 
 // wireDelay returns the latency of links whose length decides it, unless a latency is given.
 func (p *plan) wireDelay(latency *topology.Time) string {
 	if latency != nil {
-		return quantity(*latency)
+		return topology.Format(*latency)
 	}
-	return "wire " + quantity(p.Spec().System.WireDelay)
+	return "wire " + topology.Format(p.Spec().System.WireDelay)
 }

@@ -29,13 +29,12 @@ func (p *plan) sip() *Diagram {
 	name := fmt.Sprintf("sip%d", p.at.SIP)
 	d := &Diagram{name: "sip", prefix: name + "."}
 	d.title = fmt.Sprintf("SIP: %s, %s, %s", name, printable.Count(s.CubesPerSIP(), "cube"), printable.Count(s.CubesPerSIP()*s.PEsPerCube(), "PE"))
-	w, h := area()
 	inset := sipInset
-	if cols*minDie > w/2 {
+	if cols*minDie > areaW/2 {
 		inset = endInset
 	}
-	d.w = max(w, cols*minDie+2*inset)
-	dies := rect{inset, ioTop + ioH + 8, d.w - 2*inset, h - ioTop - ioH - 16}
+	d.w = max(areaW, cols*minDie+2*inset)
+	dies := rect{inset, ioTop + ioH + 8, d.w - 2*inset, areaH - ioTop - ioH - 16}
 	dies.h = max(dies.h, rows*minDie)
 	d.h = dies.bottom() + 8
 
@@ -68,7 +67,7 @@ func (p *plan) die(d *Diagram, in, cube int, r, size rect) [4]int {
 	name := fmt.Sprintf("sip%d.cube%d", p.at.SIP, cube)
 	d.addBlock(block{rect: r, name: name, role: compute, in: in, lines: []string{
 		fmt.Sprintf("cube%d", cube), printable.Count(s.PEsPerCube(), "PE"),
-		"HBM " + quantity(s.Cube.HBM.SliceSize*topology.Bytes(s.PEsPerCube())), "SRAM " + quantity(s.Cube.SRAM.Size),
+		"HBM " + topology.Format(s.Cube.HBM.SliceSize*topology.Bytes(s.PEsPerCube())), "SRAM " + topology.Format(s.Cube.SRAM.Size),
 	}})
 	c := r.centre()
 	places := [4]rect{
@@ -118,7 +117,7 @@ func (p *plan) ioChiplet(d *Diagram, in int, ports [][4]int) {
 	io := d.addFrame(frame{rect: box, name: name, text: "IO chiplet", in: in})
 	unit := func(x, w float64, own string, l role, overhead topology.Time) int {
 		return d.addBlock(block{rect: rect{x - w/2, ioTop + 18, w, ioUnitH}, name: name + "." + own, in: io,
-			role: l, lines: []string{own, quantity(overhead)}})
+			role: l, lines: []string{own, topology.Format(overhead)}})
 	}
 	x := box.centre().x
 	pcie := unit(x-260, 130, "pcie", outside, s.SIP.IO.PCIe.Overhead)
@@ -158,7 +157,7 @@ func (p *plan) beyond(d *Diagram, pcie, hub int) {
 	}
 	p.joinStraight(d, pcie, above(pcie, "host", "host"), outside, s.Host.PCIe.Bandwidth)
 	var links []endpoints
-	for _, l := range p.out(p.IOSwitch(p.at.SIP)) {
+	for _, l := range p.Out(p.IOSwitch(p.at.SIP)) {
 		if int(p.Node(l.To).SIP) != p.at.SIP {
 			if q := (endpoints{l.From, l.To}); len(links) == 0 || links[len(links)-1] != q {
 				links = append(links, q)
@@ -177,17 +176,17 @@ func (p *plan) explainSIP(d *Diagram, ports bool) {
 	s := p.Spec()
 	link, ucie, pcie := s.System.SIPs.Link, s.SIP.UCIe, s.Host.PCIe
 	d.explain(compute, "cube", fmt.Sprintf("%d×%d routers, %s", s.Cube.NoC.W, s.Cube.NoC.H, printable.Count(s.PEsPerCube(), "PE")))
-	crossing := []string{bandwidth(ucie.Bandwidth), p.wireDelay(ucie.Latency) + ", gap " + quantity(s.SIP.CubeMesh.Gap)}
+	crossing := []string{bandwidth(ucie.Bandwidth), p.wireDelay(ucie.Latency) + ", gap " + topology.Format(s.SIP.CubeMesh.Gap)}
 	if ports {
-		d.explain(die, "UCIe port", quantity(ucie.Overhead)+" to enter")
+		d.explain(die, "UCIe port", topology.Format(ucie.Overhead)+" to enter")
 	} else {
-		crossing = append(crossing, "a port: "+quantity(ucie.Overhead)+" to enter")
+		crossing = append(crossing, "a port: "+topology.Format(ucie.Overhead)+" to enter")
 	}
 	d.explainWire(die, "UCIe link", crossing...)
 	d.explainWire(onDie, "inside the IO chiplet", bandwidth(s.SIP.IO.Bandwidth))
 	if s.System.SIPs.Count > 1 {
-		d.explainWire(fabric, "SIP link", bandwidth(link.Bandwidth), quantity(link.Latency))
+		d.explainWire(fabric, "SIP link", bandwidth(link.Bandwidth), topology.Format(link.Latency))
 	}
-	d.explainWire(outside, "PCIe to the host", bandwidth(pcie.Bandwidth), quantity(pcie.Latency))
-	d.explain(control, "command processor", quantity(s.SIP.IO.CPU.Overhead)+" to enter")
+	d.explainWire(outside, "PCIe to the host", bandwidth(pcie.Bandwidth), topology.Format(pcie.Latency))
+	d.explain(control, "command processor", topology.Format(s.SIP.IO.CPU.Overhead)+" to enter")
 }

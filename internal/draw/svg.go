@@ -44,7 +44,7 @@ func (w *svgWriter) defs(patterns []paint) {
 	}
 	w.WriteString("<defs>\n")
 	for _, p := range patterns {
-		step := p.hatch.step()
+		step := hatchings[p.hatch].step // it repeats in both directions
 		w.tag("pattern", "id", p.id(), "patternUnits", "userSpaceOnUse", "width", number(step), "height", number(step))
 		w.WriteString(">\n")
 		tile := &canvas{}

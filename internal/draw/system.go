@@ -17,9 +17,8 @@ func (p *plan) system() *Diagram {
 		w, h := p.SIPGrid()
 		d.title += fmt.Sprintf(" %d×%d", w, h)
 	}
-	w, h := area()
 	const hostH, top = 52, 104
-	in := rect{24, top + 32, w - 48, h - top - 48}
+	in := rect{24, top + 32, areaW - 48, areaH - top - 48}
 	boxes, _ := p.arrange(&rect{w: in.w, h: in.h})
 	if lines, _ := (block{rect: boxes[0], lines: []string{fmt.Sprintf("sip%d", sips.Count-1)}}).fit(); lines == 0 {
 		in = in.inset(60, 0, 60, 0) // names go next to the boxes
@@ -48,7 +47,7 @@ func (p *plan) network(d *Diagram, in *rect, around int) []int {
 	for i, r := range boxes {
 		name := fmt.Sprintf("sip%d", i)
 		blocks = append(blocks, d.addBlock(block{rect: r, name: name, role: compute, in: around,
-			lines: []string{name, printable.Count(s.CubesPerSIP(), "cube"), printable.Count(pes, "PE"), "HBM " + quantity(hbm), "GEMM " + gemmRate(s.PE.GEMM, pes)}}))
+			lines: []string{name, printable.Count(s.CubesPerSIP(), "cube"), printable.Count(pes, "PE"), "HBM " + topology.Format(hbm), "GEMM " + gemmRate(s.PE.GEMM, pes)}}))
 	}
 	switch sips := s.System.SIPs; {
 	case routes == nil:
@@ -56,7 +55,7 @@ func (p *plan) network(d *Diagram, in *rect, around int) []int {
 			fmt.Sprintf("every SIP is joined to every other: %d pairs", sips.Count*(sips.Count-1)/2)})
 	case sips.Topology == topology.Switch:
 		central := d.addBlock(block{rect: p.switchBar(*in, boxes), name: "switch", role: fabric, in: around,
-			lines: []string{"switch", quantity(sips.Switch.Overhead)}})
+			lines: []string{"switch", topology.Format(sips.Switch.Overhead)}})
 		p.fabricLinks(d, append(slices.Clone(blocks), central), routes)
 	default:
 		p.fabricLinks(d, blocks, routes)
@@ -73,7 +72,7 @@ func (p *plan) hostLinks(d *Diagram, host int, sips []int, top, hostH float64) {
 		state = max(state, min(d.wires[len(d.wires)-1].state, changed))
 	}
 	d.wires = append(d.wires, wire{from: -1, path: []point{{x, hostH}, {x, top}}, role: outside, name: "PCIe", state: state})
-	d.notes = append(d.notes, words{style{size: sizeText}, point{x + 16, (hostH + top) / 2}, "PCIe to every SIP: " + bandwidth(pcie.Bandwidth) + ", " + quantity(pcie.Latency)})
+	d.notes = append(d.notes, words{style{size: sizeText}, point{x + 16, (hostH + top) / 2}, "PCIe to every SIP: " + bandwidth(pcie.Bandwidth) + ", " + topology.Format(pcie.Latency)})
 }
 
 // fabricLinks draws the links between SIPs, or to the switch, whose block is the last.
@@ -114,19 +113,19 @@ func (p *plan) explainSystem(d *Diagram) {
 	s := p.Spec()
 	sips, link := s.System.SIPs, s.System.SIPs.Link
 	d.explain(compute, "SIP", printable.Count(s.CubesPerSIP(), "cube")+" × "+printable.Count(s.PEsPerCube(), "PE"),
-		fmt.Sprintf("fabric switch %s", quantity(s.SIP.IO.Switch.Overhead)))
+		fmt.Sprintf("fabric switch %s", topology.Format(s.SIP.IO.Switch.Overhead)))
 	if sips.Count > 1 {
 		per := "neighbour pair"
 		if sips.Topology == topology.Switch {
 			per = "SIP"
 		}
-		d.explainWire(fabric, "SIP link", bandwidth(link.Bandwidth), quantity(link.Latency), fmt.Sprintf("%s per %s", printable.Count(link.Links, "link"), per))
+		d.explainWire(fabric, "SIP link", bandwidth(link.Bandwidth), topology.Format(link.Latency), fmt.Sprintf("%s per %s", printable.Count(link.Links, "link"), per))
 	}
 	if sips.Topology == topology.Switch {
-		d.explain(fabric, "switch", quantity(sips.Switch.Overhead))
+		d.explain(fabric, "switch", topology.Format(sips.Switch.Overhead))
 	}
-	d.explain(outside, "host", "launch packets of "+quantity(s.Host.LaunchBytes))
-	d.explainWire(outside, "PCIe, one per SIP", bandwidth(s.Host.PCIe.Bandwidth), quantity(s.Host.PCIe.Latency))
+	d.explain(outside, "host", "launch packets of "+topology.Format(s.Host.LaunchBytes))
+	d.explainWire(outside, "PCIe, one per SIP", bandwidth(s.Host.PCIe.Bandwidth), topology.Format(s.Host.PCIe.Latency))
 }
 
 // Systems is the SIPs of several systems and the links between them, side by side. Each has the

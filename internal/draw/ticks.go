@@ -201,9 +201,6 @@ func valueText(format func(float64) string, v float64) string {
 
 // threeDigits returns a number rounded to three digits, for the labels of bars and cells.
 func threeDigits(v float64) float64 {
-	if v == 0 || math.IsInf(v, 0) || math.IsNaN(v) {
-		return v
-	}
 	short, err := strconv.ParseFloat(strconv.FormatFloat(v, 'e', 2, 64), 64)
 	if err != nil {
 		panic(err) // a number that was written by strconv

@@ -67,7 +67,8 @@ func (s *scratch) compute(op *oplog.Op, from, to int) {
 		outer, n, _ := around(op.Shape, int(op.Shape.Rank)-1)
 		numeric.Softmax(d, s.dst, s.args[0].data, outer, n)
 	case oplog.Dot:
-		s.dot(op, from, to)
+		row := int(op.Shape.Dim[1]) * d.Size()
+		s.dot(op, s.dst[from*row:to*row], from, to)
 	case oplog.Cast:
 		numeric.Cast(d, s.dst, op.Args[0].DType, s.args[0].data)
 	case oplog.Trans:
@@ -106,14 +107,12 @@ func around(s oplog.Shape, axis int) (outer, n, inner int) {
 	return outer, n, inner
 }
 
-// dot computes rows of a product, added to a third operand if there is one.
-func (s *scratch) dot(op *oplog.Op, from, to int) {
+// dot computes rows of a product into acc, added to a third operand if there is one.
+func (s *scratch) dot(op *oplog.Op, acc []byte, from, to int) {
 	d, size := op.Args[0].DType, op.Args[0].DType.Size()
 	k, n := int(op.Args[0].Shape.Dim[1]), int(op.Shape.Dim[1])
-	row := n * op.DType.Size()
-	acc := s.dst[from*row : to*row]
-	if len(s.args) == 3 {
-		copy(acc, s.args[2].data[from*row:to*row])
+	if len(op.Args) == 3 {
+		copy(acc, s.args[2].data[from*n*op.DType.Size():])
 	} else {
 		clear(acc)
 	}
@@ -189,9 +188,10 @@ func (s *scratch) composite(op *oplog.Op, from, to int) {
 // accumulate computes units from to to of a composite before its epilogue.
 func (s *scratch) accumulate(op *oplog.Op, acc []byte, from, to int) {
 	switch op.Kind {
+	case oplog.Gemm:
+		s.dot(op, acc, from, to)
 	case oplog.Stream:
 		s.elementwise(op.Math, mathType(op), acc, op.Shape, from, to, s.args[:len(op.Args)])
-		return
 	case oplog.ReducePeers:
 		size := op.Args[0].DType.Size()
 		copy(acc, s.args[0].data[from*size:to*size])
@@ -199,12 +199,7 @@ func (s *scratch) accumulate(op *oplog.Op, acc []byte, from, to int) {
 			s.step = append(s.step[:0], source{}, s.args[i+1]) // the reduction so far is acc itself
 			s.elementwise(op.Math, op.Args[0].DType, acc, op.Shape, from, to, s.step)
 		}
-		return
 	}
-	d, size := op.Args[0].DType, op.Args[0].DType.Size()
-	k, n := int(op.Args[0].Shape.Dim[1]), int(op.Shape.Dim[1])
-	clear(acc)
-	numeric.Dot(d, acc, s.args[0].data[from*k*size:to*k*size], s.args[1].data, to-from, k, n)
 }
 
 // accType is the dtype that a composite's epilogue works in.

@@ -16,7 +16,7 @@ type node struct {
 	held    bool  // by a kernel, a queue or a host: there may be uses to come
 	done    bool  // value is there, or was
 
-	hasRead, hasWritten bool
+	touched [oplog.Write + 1]bool // memory, by phase
 }
 
 // edge leads from an operation to one that waits for its value.
@@ -254,32 +254,26 @@ func (e *Executor) drop(id oplog.ID) {
 	n.value = nil
 }
 
-// unavailable is the error of asking for a value that does not exist yet: it names
-// the operation that has to happen first.
+// unavailable returns the error of asking for a value that does not exist yet. The error
+// names the operation that has to happen first.
 func (e *Executor) unavailable(id oplog.ID) error {
 	const wait = "let the simulation go on until it has"
-	at := id
-	for steps := 0; ; steps++ {
-		next := e.missing(at)
-		switch {
-		case steps > len(e.nodes):
+	at, steps := id, 0
+	for next := e.missing(at); next > 0; next = e.missing(at) {
+		at = next
+		if steps++; steps > len(e.nodes) {
 			return e.fail(id, "its value does not exist: it depends on %s, and so on itself; correct what made the log", e.log.Describe(at))
-		case next > 0:
-			at = next
-			continue
 		}
-		what := "it"
-		if at != id {
-			what = e.log.Describe(at)
-		}
-		switch {
-		case e.log.Op(at).Kind == oplog.Recv:
-			return e.fail(id, "its value does not exist: %s has no message yet; %s", what, wait)
-		case at == id:
-			return e.fail(id, "its value does not exist: its read has not happened; %s", wait)
-		}
-		return e.fail(id, "its value does not exist: the read of %s has not happened; %s", what, wait)
 	}
+	what, read := "it", "its read"
+	if at != id {
+		what = e.log.Describe(at)
+		read = "the read of " + what
+	}
+	if e.log.Op(at).Kind == oplog.Recv {
+		return e.fail(id, "its value does not exist: %s has no message yet; %s", what, wait)
+	}
+	return e.fail(id, "its value does not exist: %s has not happened; %s", read, wait)
 }
 
 // missing is an operand of an operation that has no value yet, or 0.

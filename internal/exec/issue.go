@@ -189,14 +189,10 @@ func (e *Executor) apply(effect oplog.Effect) error {
 		return e.fail(id, "an effect names it; the log is damaged")
 	}
 	n := e.node(id)
-	again := &n.hasRead
-	if effect.Phase == oplog.Write {
-		again = &n.hasWritten
-	}
-	if *again {
+	if n.touched[effect.Phase] {
 		return e.fail(id, "its %v is in the log twice; an operation touches memory once", effect.Phase)
 	}
-	*again = true
+	n.touched[effect.Phase] = true
 	if effect.Phase == oplog.Read {
 		return e.read(e.log.Op(id))
 	}
@@ -265,7 +261,9 @@ func (e *Executor) write(op *oplog.Op) error {
 		}
 		return e.store(op, op.ID)
 	case oplog.HostWrite:
-		return e.scatter(op.ID, op.Mem, op.Data)
+		e.mu.Unlock()
+		defer e.mu.Lock()
+		return e.move(op.ID, &cursor{mem: op.Mem}, op.Data, (*memory.Store).Write)
 	case oplog.Scratch, oplog.Zero:
 		return e.zero(op)
 	}

@@ -46,7 +46,6 @@ type stamp struct {
 
 // thread is a PE.
 type thread struct {
-	pe      int32
 	round   int // in which the rest is valid
 	own     epoch
 	clock   clock
@@ -83,7 +82,8 @@ type order struct {
 	began      oplog.ID
 	components int32
 	stamps     map[oplog.ID]stamp
-	accesses
+	all        []access // where memory was touched
+	pages      map[pageKey]*page
 
 	unsent   map[oplog.ID][]*task // receives to memory, by the send that is to come
 	reported map[[2]int32]bool
@@ -148,11 +148,11 @@ func (o *order) barrier() {
 	o.pages = map[pageKey]*page{}
 }
 
-// thread is a PE, at the beginning of the round if this is its first sign of life.
+// thread returns a PE, at the beginning of the round if the PE has done nothing in it.
 func (o *order) thread(pe int32) *thread {
 	t := o.threads[pe]
 	if t == nil {
-		t = &thread{pe: pe}
+		t = &thread{}
 		o.threads[pe] = t
 	}
 	if t.round == o.round {
@@ -160,7 +160,7 @@ func (o *order) thread(pe int32) *thread {
 	}
 	over := func(k *task) bool { return k.resolved(o.began) }
 	*t = thread{
-		pe: pe, round: o.round, own: o.component(), clock: t.clock[:0],
+		round: o.round, own: o.component(), clock: t.clock[:0],
 		tasks: slices.DeleteFunc(t.tasks, over), blocked: slices.DeleteFunc(t.blocked, over), unused: t.unused[:0],
 	}
 	t.clock.learn(t.own)
@@ -214,19 +214,14 @@ func (o *order) acquire(c *clock, id oplog.ID) {
 	}
 }
 
-// used counts one wait for a stamp as over.
-func (o *order) used(id oplog.ID) {
-	if o.named[id-1]--; o.named[id-1] == 0 {
-		delete(o.stamps, id)
-	}
-}
-
 // finish is a PE's wait for a task to end.
 func (o *order) finish(t *thread, k *task) {
 	for i := range k.from {
 		if from := k.from[i].From; from > 0 {
 			o.acquire(&t.clock, from)
-			o.used(from)
+			if o.named[from-1]--; o.named[from-1] == 0 { // the last that waited for it
+				delete(o.stamps, from)
+			}
 		}
 	}
 	t.clock.join(k.view)

@@ -63,12 +63,6 @@ type pageKey struct {
 	page  int64
 }
 
-// accesses is where memory was touched.
-type accesses struct {
-	all   []access
-	pages map[pageKey]*page
-}
-
 // access is what an operation reads or writes in one memory.
 type access struct {
 	id    oplog.ID
@@ -80,8 +74,8 @@ type access struct {
 	region
 }
 
-// page has the accesses to a part of a memory.
-type page struct{ reads, writes []entry }
+// page is the accesses to a part of a memory, by phase.
+type page [oplog.Write + 1][]entry
 
 // entry is the part of an access from lo to hi.
 type entry struct {
@@ -148,11 +142,7 @@ func (o *order) note(a *access, phase oplog.Phase, space oplog.Space, view *cloc
 			p = &page{}
 			o.pages[key] = p
 		}
-		list := &p.reads
-		if phase == oplog.Write {
-			list = &p.writes
-		}
-		*list = append(o.without(*list, a, view), entry{n, lo, hi})
+		p[phase] = append(o.without(p[phase], a, view), entry{n, lo, hi})
 	})
 }
 
@@ -164,14 +154,13 @@ func (o *order) each(a *access, phase oplog.Phase, space oplog.Space, f func(e e
 		if p == nil {
 			return
 		}
-		for _, e := range p.writes {
+		for _, e := range p[oplog.Write] {
 			f(e, &o.all[e.access], lo, hi)
 		}
-		if phase == oplog.Read {
-			return
-		}
-		for _, e := range p.reads {
-			f(e, &o.all[e.access], lo, hi)
+		if phase == oplog.Write {
+			for _, e := range p[oplog.Read] {
+				f(e, &o.all[e.access], lo, hi)
+			}
 		}
 	})
 }
@@ -191,7 +180,7 @@ func (o *order) without(list []entry, a *access, view *clock) []entry {
 func (o *order) renew(r region, space oplog.Space) {
 	r.pages(func(at, lo, hi int64) {
 		if p := o.pages[pageKey{space, at}]; p != nil {
-			p.reads, p.writes = outside(p.reads, lo, hi), outside(p.writes, lo, hi)
+			p[oplog.Read], p[oplog.Write] = outside(p[oplog.Read], lo, hi), outside(p[oplog.Write], lo, hi)
 		}
 	})
 }

@@ -43,13 +43,6 @@ func (e *Executor) gather(id oplog.ID, mem []oplog.Access, n int) (*value, error
 	return v, e.move(id, &cursor{mem: mem}, v.bytes, (*memory.Store).Read)
 }
 
-// scatter writes pieces of memory one after another.
-func (e *Executor) scatter(id oplog.ID, mem []oplog.Access, src []byte) error {
-	e.mu.Unlock()
-	defer e.mu.Lock()
-	return e.move(id, &cursor{mem: mem}, src, (*memory.Store).Write)
-}
-
 // zero makes the memory of an operation zero.
 func (e *Executor) zero(op *oplog.Op) error {
 	for c := (cursor{mem: op.Mem}); ; {
@@ -125,8 +118,8 @@ func box(op *oplog.Op) oplog.Shape {
 	return op.Shape
 }
 
-// runs are the bytes of a value that lie in the box, in order, in pieces as long as
-// they come.
+// runs iterates over the bytes of a value that lie in the box, in order, in pieces that are
+// as long as possible.
 func runs(op *oplog.Op, value []byte) func(yield func([]byte) bool) {
 	return func(yield func([]byte) bool) {
 		if !masked(op) {
@@ -142,26 +135,15 @@ func runs(op *oplog.Op, value []byte) func(yield func([]byte) bool) {
 		for _, d := range op.Shape.Dim[axis+1 : op.Shape.Rank] {
 			size *= int(d)
 		}
-		if op.Box.Elems() == 0 {
-			return
-		}
-		var at [oplog.MaxRank]int32
-		for {
-			off := 0
-			for i := range axis + 1 {
-				off = off*int(op.Shape.Dim[i]) + int(at[i])
+		before, cut, _ := around(op.Box, axis)
+		for run := range before {
+			off, stride := 0, int(op.Shape.Dim[axis])*size
+			for i := axis - 1; i >= 0; i-- {
+				off += run % int(op.Box.Dim[i]) * stride
+				run /= int(op.Box.Dim[i])
+				stride *= int(op.Shape.Dim[i])
 			}
-			if !yield(value[off*size:][:int(op.Box.Dim[axis])*size]) {
-				return
-			}
-			i := axis - 1
-			for ; i >= 0; i-- {
-				if at[i]++; at[i] < op.Box.Dim[i] {
-					break
-				}
-				at[i] = 0
-			}
-			if i < 0 {
+			if cut > 0 && !yield(value[off:][:cut*size]) {
 				return
 			}
 		}

@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -342,8 +343,8 @@ func TestRemovedOrReplaced(t *testing.T) {
 		for _, newcomer := range []string{"", "another file\n"} {
 			t.Run(fmt.Sprintf("after %d %q", after, newcomer), func(t *testing.T) {
 				t.Chdir(t.TempDir())
-				o := Options{File: "r.jsonl", Identity: "v1", Workers: 1, Progress: func(p Progress) {
-					if p.Done != after {
+				o := Options{File: "r.jsonl", Identity: "v1", Workers: 1, Progress: func(done, _ int, _ time.Duration) {
+					if done != after {
 						return
 					}
 					if err := os.Remove("r.jsonl"); err != nil {

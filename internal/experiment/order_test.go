@@ -143,16 +143,16 @@ func TestLeft(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			begun, known := time.Now(), 0
-			o := Options{Workers: tt.workers, Cost: tt.cost, Progress: func(p Progress) {
+			o := Options{Workers: tt.workers, Cost: tt.cost, Progress: func(done, total int, left time.Duration) {
 				want := tt.total - time.Since(begun)
 				switch {
-				case p.Done == 0:
+				case done == 0:
 					want = -1
-				case p.Left >= 0:
+				case left >= 0:
 					known++
 				}
-				if p.Left != want {
-					t.Errorf("%d workers, %d of %d points done: %v left, want %v", tt.workers, p.Done, p.Total, p.Left, want)
+				if left != want {
+					t.Errorf("%d workers, %d of %d points done: %v left, want %v", tt.workers, done, total, left, want)
 				}
 			}}
 			if _, err := Run(t.Context(), o, lineOf(20), func(_ context.Context, _ int, p Point) (int, error) {

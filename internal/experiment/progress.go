@@ -5,13 +5,6 @@ import (
 	"time"
 )
 
-// Progress tells how far a run of points is.
-type Progress struct {
-	Done  int           // points of the shard that have a row
-	Total int           // points of the shard
-	Left  time.Duration // estimated until the last has ended; negative: unknown
-}
-
 // pace estimates the time left from the time that the points so far took for their costs.
 type pace struct {
 	costs []float64 // by index

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 )
@@ -74,8 +75,8 @@ func cutOff(t *rapid.T, o Options, points []Point) {
 	defer cancel()
 	o.Workers = rapid.IntRange(1, 4).Draw(t, "workers")
 	most := rapid.IntRange(0, len(points)).Draw(t, "points before the kill")
-	o.Progress = func(p Progress) {
-		if p.Done >= most {
+	o.Progress = func(done, _ int, _ time.Duration) {
+		if done >= most {
 			cancel()
 		}
 	}

@@ -29,13 +29,15 @@ type Options struct {
 	Shard    Shard
 	Workers  int  // points that run at the same time; 0: one for each core
 	Stop     bool // end with the first point that fails, in the order of points
-	// Cost, if set, returns the cost of a point relative to the others, for [Progress].Left.
+	// Cost, if set, returns the cost of a point relative to the others, for the time left.
 	Cost func(index int) float64
 	// Memory, if set, returns about how many bytes a point takes. Points run at the same time
 	// only if the free memory holds them, at most mostMemory; one point alone may take more.
 	Memory func(index int) int64
-	// Progress, if set, is called at the beginning and whenever a point has ended.
-	Progress func(Progress)
+	// Progress, if set, is called at the beginning and whenever a point has ended. Done of the
+	// total points of the shard have a row; left is the estimated time until the last one has,
+	// negative if unknown.
+	Progress func(done, total int, left time.Duration)
 }
 
 // mostMemory bounds the bytes of points that run at the same time.
@@ -186,7 +188,7 @@ func (s *state[R]) work(ctx context.Context) {
 			s.start(ctx)
 		}
 		if s.Progress != nil {
-			s.Progress(Progress{len(s.rows), len(s.mine), s.pace.left(s.running, s.todo)})
+			s.Progress(len(s.rows), len(s.mine), s.pace.left(s.running, s.todo))
 		}
 		if len(s.running) == 0 {
 			return

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -73,7 +74,7 @@ func TestRows(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "r.jsonl")
 	for _, file := range []string{"", file, file} {
 		var told []string
-		o := Options{File: file, Workers: 3, Progress: func(p Progress) { told = append(told, fmt.Sprintf("%d/%d", p.Done, p.Total)) }}
+		o := Options{File: file, Workers: 3, Progress: func(done, total int, _ time.Duration) { told = append(told, fmt.Sprintf("%d/%d", done, total)) }}
 		var ran atomic.Bool
 		var each []int
 		if _, err := os.Stat(file); err == nil {

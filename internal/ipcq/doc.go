@@ -14,7 +14,9 @@
 // memory. The copy is a DMA read, but within a TCM, where its time is known when it
 // begins. So is that of a credit, which queues for nothing: neither takes an event.
 //
-// Ports, neighbour tables and memory for the slots are internal/machine's. The
+// The files of testdata show queues at work, event by event.
+//
+// Ports are in internal/cpu, neighbour tables and memory for the slots in internal/machine. The
 // package imports internal/sim, internal/pe, internal/fabric, internal/memory,
 // numeric, oplog and topology.
 package ipcq

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/kernbench/kernbench/internal/cpu"
 	"github.com/kernbench/kernbench/internal/ipcq"
 	"github.com/kernbench/kernbench/internal/memory"
-	"github.com/kernbench/kernbench/internal/sim"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/topology"
 )
@@ -15,9 +15,9 @@ import (
 // of workers.
 type neighbors struct {
 	machine *Machine
-	config  topology.IPCQ        // as the queues are built
-	core    func(id PEID) *core  // nil for a PE that is not among them
-	where   func(id PEID) string // follows the names of PE and port in messages
+	config  topology.IPCQ           // as the queues are built
+	core    func(id PEID) *cpu.Core // nil for a PE that is not among them
+	where   func(id PEID) string    // follows the names of PE and port in messages
 	rings   []*ipcq.Ring
 	blocks  []block
 }
@@ -55,30 +55,22 @@ func CheckNeighbors(table []Connection, most int, name func(id PEID) (fmt.String
 func (n *neighbors) connect(table []Connection) error {
 	m := n.machine
 	err := CheckNeighbors(table, n.config.MaxPorts, func(id PEID) (fmt.Stringer, error) {
-		c := n.core(id)
-		if c == nil {
+		if n.core(id) == nil {
 			return nil, fmt.Errorf("the neighbour table names PE %d, which the launch does not run on", id)
 		}
-		return c.pe, nil
+		return m.PE(id), nil
 	})
 	if err != nil {
 		return err
 	}
 	var buf []topology.LinkID
-	way := func(a, b *PE) (path []topology.LinkID, err error) { // as long as it is: there are very many
-		buf, err = m.route(buf[:0], a.Memory(topology.KindTCM), b.Memory(topology.KindTCM))
-		return slices.Clone(buf), err
+	way := func(a, b *PE) []topology.LinkID { // as long as it is: there are very many
+		buf = m.findRoute(buf[:0], a.Memory(topology.KindTCM), b.Memory(topology.KindTCM))
+		return slices.Clone(buf)
 	}
 	for _, l := range table {
 		a, b := n.end(l.A, l.APort), n.end(l.B, l.BPort)
-		there, err := way(a.pe, b.pe)
-		if err != nil {
-			return err
-		}
-		back, err := way(b.pe, a.pe)
-		if err != nil {
-			return err
-		}
+		there, back := way(a.pe, b.pe), way(b.pe, a.pe)
 		ab, err := n.ring(&a, &b, there, back)
 		if err != nil {
 			return err
@@ -88,28 +80,10 @@ func (n *neighbors) connect(table []Connection) error {
 			return err
 		}
 		m.Engine.Beat() // a large launch has very many
-		n.core(l.A).join(l.APort, port{out: ab, in: ba})
-		n.core(l.B).join(l.BPort, port{out: ba, in: ab})
+		n.core(l.A).Join(l.APort, ab, ba)
+		n.core(l.B).Join(l.BPort, ba, ab)
 	}
 	return nil
-}
-
-// join gives the core the queues of a port.
-func (c *core) join(at tl.Port, p port) {
-	for int(at) >= len(c.ports) {
-		c.ports = append(c.ports, port{})
-	}
-	c.ports[at] = p
-}
-
-// attach names the process that runs the kernel at this end of the core's queues, for
-// wake-ups and for reports of deadlocks.
-func (c *core) attach(proc *sim.Proc) {
-	for i := range c.ports {
-		if c.ports[i].out != nil {
-			c.ports[i].out.From.Proc, c.ports[i].in.To.Proc = proc, proc
-		}
-	}
 }
 
 // queueEnd is a port of a PE, with its name.
@@ -137,16 +111,12 @@ func (n *neighbors) ring(from, to *queueEnd, there, back []topology.LinkID) (*ip
 		return nil, fmt.Errorf("slots of the queue %s -> %s: %w", from.name, to.name, err)
 	}
 	n.blocks = append(n.blocks, slots)
-	cfg.At = m.Access(cfg.Memory, memory.Contiguous(slots.addr, size))
+	cfg.At = m.Access(cfg.Memory, memory.Contiguous(slots.Addr, size))
 	cfg.Path = there
 	if kind != topology.BufferTCM {
-		if cfg.Path, err = m.route(nil, from.pe.Memory(topology.KindTCM), cfg.Memory); err != nil {
-			return nil, err
-		}
+		cfg.Path = m.findRoute(nil, from.pe.Memory(topology.KindTCM), cfg.Memory)
 	}
-	if cfg.Out, err = m.route(nil, cfg.Memory, b.Memory(topology.KindTCM)); err != nil {
-		return nil, err
-	}
+	cfg.Out = m.findRoute(nil, cfg.Memory, b.Memory(topology.KindTCM))
 	cfg.CreditTime = m.Graph.Latency(back) + m.Graph.Bottleneck(back).Serialize(q.CreditBytes)
 	ring := m.queues.Add(
 		ipcq.End{Name: from.name, DMA: &from.pe.DMA}, ipcq.End{Name: to.name, DMA: &b.DMA}, cfg)
@@ -183,10 +153,8 @@ func (n *neighbors) disconnect() {
 
 // block is memory for the slots of a queue to a PE, or for scratch memory of a PE.
 type block struct {
-	pe     *PE
-	memory memory.ID
-	addr   memory.Addr
-	bytes  memory.Bytes
+	pe *PE
+	memory.Segment
 }
 
 // newBlock allocates memory on behalf of a PE, in whose TCM it takes the place of tiles.
@@ -195,15 +163,15 @@ func newBlock(p *PE, id memory.ID, n memory.Bytes) (block, error) {
 	if err == nil && id.Kind == topology.KindTCM {
 		p.Tiles.Reserve(n)
 	}
-	return block{p, id, addr, n}, err
+	return block{p, memory.Segment{Memory: id, Addr: addr, Bytes: n}}, err
 }
 
 // free gives the memory back.
 func (b *block) free() {
-	if b.memory.Kind == topology.KindTCM {
-		b.pe.Tiles.Release(b.bytes)
+	if b.Memory.Kind == topology.KindTCM {
+		b.pe.Tiles.Release(b.Bytes)
 	}
-	if err := b.pe.machine.Memory(b.memory).Allocator.Free(b.addr); err != nil {
+	if err := b.pe.machine.Memory(b.Memory).Allocator.Free(b.Addr); err != nil {
 		panic(err) // newBlock has allocated it
 	}
 }

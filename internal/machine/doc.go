@@ -5,20 +5,17 @@
 //
 // Launch (launch.go) is the path by which a kernel comes from the host to its PEs,
 // which start at one instant. Start (program.go) launches a kernel of the tile
-// language, or workers that run many: on each PE a core (core.go) implements tl.Machine. It charges the CPU's
-// dispatch, turns pointers into pieces of memory (address.go), and hands the rest
-// to engines and queues:
+// language, or workers that run many: on each PE a core of internal/cpu runs it.
 //
-//	access.go     loads, stores, puts and gets as DMA requests, also single ones for probes
-//	compute.go    commands of GEMM and MATH
-//	composite.go  composites and what Wait waits for
-//	connect.go    the queues of a neighbour table
-//	queue.go      sends and receives
-//	signal.go     notifications and what waits for them
-//	worker.go     PEs that run kernel after kernel within one launch
-//	launch.go     programs on PEs, and queues between workers that run a kernel together
-//	host.go       copies of the host
-//	record.go     all of that in the op log, if one is kept
+//	machine.go  the machine, its PEs and memories, Options
+//	address.go  virtual addresses as parts of memory, paths between memories, single requests
+//	launch.go   launches, and queues between workers that run a kernel together
+//	program.go  kernels of the tile language on PEs
+//	worker.go   PEs that run kernel after kernel within one launch
+//	connect.go  the queues of a neighbour table
+//	host.go     copies of the host
+//	trace.go    launches, links and copies in the trace
+//	usage.go    what the PEs of a run spent their time on
 //
 // Nothing is computed here but times: values are made of the op log by
 // internal/exec, which a kernel that asks for one reaches through Data. Tensors and

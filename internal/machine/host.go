@@ -1,9 +1,9 @@
 package machine
 
 import (
-	"errors"
 	"fmt"
 
+	"github.com/kernbench/kernbench/internal/cpu"
 	"github.com/kernbench/kernbench/internal/fabric"
 	"github.com/kernbench/kernbench/internal/memory"
 	"github.com/kernbench/kernbench/internal/pe"
@@ -12,8 +12,6 @@ import (
 	"github.com/kernbench/kernbench/oplog"
 	"github.com/kernbench/kernbench/topology"
 )
-
-var errNoValues = errors.New("values are not computed in this run: leave out --data=off, or do not branch on them")
 
 // CopyIn copies bytes from the host to a range of virtual addresses, from the present
 // instant on; done is called at its end. In a run without values, data may be nil.
@@ -34,7 +32,7 @@ func (m *Machine) Clear(va memory.VA, n memory.Bytes) error {
 	if m.Log == nil {
 		return nil
 	}
-	pieces, err := m.pieces(nil, va, 1, n, n)
+	pieces, err := m.find(nil, va, 1, n, n)
 	if err != nil {
 		return err
 	}
@@ -48,19 +46,19 @@ func (m *Machine) Clear(va memory.VA, n memory.Bytes) error {
 // It takes no simulated time, and the op log does not have it.
 func (m *Machine) Peek(va memory.VA, n memory.Bytes) ([]byte, error) {
 	if m.Data == nil {
-		return nil, errNoValues
+		return nil, cpu.ErrNoValues
 	}
 	if err := m.Data.Flush(); err != nil {
 		return nil, err
 	}
-	pieces, err := m.pieces(nil, va, 1, n, n)
+	pieces, err := m.find(nil, va, 1, n, n)
 	if err != nil {
 		return nil, err
 	}
 	var all []byte
 	for _, p := range pieces {
-		part := make([]byte, p.region.Bytes())
-		if err := m.Memory(p.memory).Store.Read(p.region.Addr, part); err != nil {
+		part := make([]byte, p.Region.Bytes())
+		if err := m.Memory(p.Memory).Store.Read(p.Region.Addr, part); err != nil {
 			return nil, err
 		}
 		all = append(all, part...)
@@ -71,53 +69,47 @@ func (m *Machine) Peek(va memory.VA, n memory.Bytes) ([]byte, error) {
 // HostPeek takes the time of copying bytes to the host, from the present instant on. The op
 // log does not have it: Peek returns the bytes when done is called.
 func (m *Machine) HostPeek(va memory.VA, n memory.Bytes, done sim.Event) error {
-	pieces, err := m.pieces(nil, va, 1, n, n)
+	pieces, err := m.find(nil, va, 1, n, n)
 	if err != nil {
 		return err
 	}
 	if len(pieces) != 1 {
 		return fmt.Errorf("%d bytes at %v are not in one memory", n, va)
 	}
-	return m.HostRead(pieces[0].memory, pieces[0].region, done)
+	m.HostCopy(memory.Read, pieces[0].Memory, pieces[0].Region, done)
+	return nil
 }
 
 func (m *Machine) hostOp(kind oplog.Kind, va memory.VA, n memory.Bytes, data []byte, done sim.Event) (oplog.ID, error) {
-	pieces, err := m.pieces(nil, va, 1, n, n)
+	pieces, err := m.find(nil, va, 1, n, n)
 	if err != nil {
 		return 0, err
 	}
-	t := transfer{begins: len(pieces), ends: len(pieces), done: done}
+	var id oplog.ID
 	if m.Log != nil {
 		op := m.hostRecord(kind, pieces, n)
 		op.Data = data
-		t.id = m.Log.Add(op)
+		id = m.Log.Add(op)
 	}
 	m.tracer.copying(1)
-	begun, ended := m.transfers.add(t)
+	begun, ended := m.Copy(id, len(pieces), done)
 	if len(pieces) == 0 {
 		m.Engine.Call(begun)
 		m.Engine.Call(ended)
 	}
 	for _, p := range pieces {
-		if kind == oplog.HostRead {
-			err = m.HostRead(p.memory, p.region, ended)
-		} else {
-			err = m.HostWrite(p.memory, p.region, ended)
-		}
-		if err != nil {
-			return 0, err
-		}
+		m.HostCopy(kind == oplog.HostWrite, p.Memory, p.Region, ended)
 		m.Engine.Call(begun)
 	}
-	return t.id, nil
+	return id, nil
 }
 
 // hostRecord begins the record of a host's operation on plain bytes.
-func (m *Machine) hostRecord(kind oplog.Kind, pieces []piece, n memory.Bytes) oplog.Op {
+func (m *Machine) hostRecord(kind oplog.Kind, pieces []pe.Access, n memory.Bytes) oplog.Op {
 	return oplog.Op{
 		Kind: kind, PE: -1, Launch: -1, Peer: -1, Port: -1, Issue: m.Engine.Now(),
 		DType: numeric.U8, Shape: oplog.Shape{Rank: 1, Dim: [oplog.MaxRank]int32{int32(n)}},
-		Mem: accesses(pieces),
+		Mem: cpu.Accesses(pieces),
 	}
 }
 
@@ -131,24 +123,21 @@ func (m *Machine) Boundary() {
 	}
 }
 
-// HostWrite copies from the host into a region of a device's memory.
-func (m *Machine) HostWrite(to memory.ID, r memory.Region, done sim.Event) error {
-	return m.hostCopy(m.Graph.Host(), m.Node(to), pe.Access{}, m.Access(to, r), r.Bytes(), done)
-}
-
-// HostRead copies a region of a device's memory to the host.
-func (m *Machine) HostRead(from memory.ID, r memory.Region, done sim.Event) error {
-	return m.hostCopy(m.Node(from), m.Graph.Host(), m.Access(from, r), pe.Access{}, r.Bytes(), done)
-}
-
-func (m *Machine) hostCopy(from, to topology.NodeID, src, dst pe.Access, n memory.Bytes, done sim.Event) error {
-	path, err := m.Graph.Route(nil, from, to)
-	if err != nil {
-		return err
+// HostCopy copies a region of a device's memory to the host, or writes it from there.
+func (m *Machine) HostCopy(op memory.Op, at memory.ID, r memory.Region, done sim.Event) {
+	t := fabric.Transfer{Bytes: r.Bytes(), Class: fabric.Compute, Done: done}
+	if op == memory.Read {
+		t.Path, t.Read = m.path(nil, m.Node(at), m.Graph.Host()), m.Access(at, r).Bank()
+	} else {
+		t.Path, t.Write = m.path(nil, m.Graph.Host(), m.Node(at)), m.Access(at, r).Bank()
 	}
-	m.Fabric.Send(&fabric.Transfer{
-		Path: path, Bytes: n, Class: fabric.Compute,
-		Read: src.Bank(), Write: dst.Bank(), Done: done,
-	})
-	return nil
+	m.Fabric.Send(&t)
+}
+
+// Message sends a message of a signal's size from one PE's TCM to that of another, over
+// the fabric but without a DMA engine: those who schedule kernels tell each other what
+// has happened. done is called when it is there.
+func (m *Machine) Message(from, to PEID, done sim.Event) {
+	path := m.findRoute(nil, m.PE(from).Memory(topology.KindTCM), m.PE(to).Memory(topology.KindTCM))
+	m.Fabric.Send(&fabric.Transfer{Path: path, Bytes: m.Graph.Spec().PE.IPCQ.CreditBytes, Class: fabric.Comm, Done: done})
 }

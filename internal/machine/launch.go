@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/kernbench/kernbench/internal/cpu"
 	"github.com/kernbench/kernbench/internal/fabric"
 	"github.com/kernbench/kernbench/internal/sim"
 	"github.com/kernbench/kernbench/simtime"
@@ -96,16 +97,11 @@ func (lr *launcher) send(l *Launch) {
 }
 
 // command sends a launch's packet to the next CPU, on behalf of the targets from
-// number `at` on. There is always a way: Compile refuses systems in which some
-// component is cut off.
+// number `at` on.
 func (lr *launcher) command(from, to topology.NodeID, kind sim.Kind, l *Launch, at int) {
 	m := lr.machine
-	path, err := m.Graph.Route(nil, from, to)
-	if err != nil {
-		panic(fmt.Sprintf("machine: launch %s: %v", l.Name, err))
-	}
 	m.Fabric.Send(&fabric.Transfer{
-		Path: path, Bytes: m.Graph.Spec().Host.LaunchBytes, Class: fabric.Comm,
+		Path: m.path(nil, from, to), Bytes: m.Graph.Spec().Host.LaunchBytes, Class: fabric.Comm,
 		Done: sim.Event{Target: lr.target, Kind: kind, Arg: uint64(l.number)<<32 | uint64(at)},
 	})
 }
@@ -222,24 +218,23 @@ type Group struct {
 // over is as the topology says. name is that of the kernel in errors. If Join fails, the run
 // has to end.
 func Join(name string, members []*Worker, table []Connection, over topology.IPCQ) (*Group, error) {
-	m := members[0].core.m
-	cores, number := map[PEID]*core{}, map[PEID]int{}
+	run := members[0].run
+	cores, number := map[PEID]*cpu.Core{}, map[PEID]int{}
 	for i, w := range members {
-		cores[w.core.pe.ID], number[w.core.pe.ID] = w.core, i
+		cores[w.pe.ID], number[w.pe.ID] = w.core, i
 	}
 	g := &Group{name: name, running: len(members)}
 	g.queues = neighbors{
-		machine: m, config: m.Queues(over), core: func(id PEID) *core { return cores[id] },
+		machine: run.machine, config: run.machine.Queues(over), core: func(id PEID) *cpu.Core { return cores[id] },
 		where: func(id PEID) string { return fmt.Sprintf(" (member %d)", number[id]) },
 	}
 	if err := g.queues.connect(table); err != nil {
 		g.queues.disconnect()
-		members[0].core.run.failed = true
+		run.failed = true
 		return nil, fmt.Errorf("kernel %s: %w", name, err)
 	}
 	for _, w := range members {
-		w.core.turn = 0
-		w.core.attach(w.core.proc)
+		w.core.Attach(w.proc)
 	}
 	return g, nil
 }
@@ -249,22 +244,19 @@ func Join(name string, members []*Worker, table []Connection, over topology.IPCQ
 // Leave returns true. If they have messages that no member received, the run ends with an
 // error.
 func (g *Group) Leave(w *Worker) (last bool) {
-	c := w.core
-	c.attach(sim.Ended(w.as()))
-	clear(c.ports)
-	c.ports = c.ports[:0]
+	w.core.Leave(sim.Ended(w.as()))
 	g.queues.blocks = slices.DeleteFunc(g.queues.blocks, func(b block) bool {
-		if b.pe == c.pe {
+		if b.pe == w.pe {
 			b.free()
 		}
-		return b.pe == c.pe
+		return b.pe == w.pe
 	})
 	if g.running--; g.running > 0 {
 		return false
 	}
 	if err := g.queues.left(g.name); err != nil {
-		c.run.failed = true
-		c.m.Engine.Stop(err)
+		w.run.failed = true
+		w.run.machine.Engine.Stop(err)
 	}
 	g.queues.disconnect()
 	return true

@@ -3,9 +3,8 @@ package machine
 import (
 	"cmp"
 	"fmt"
-	"strconv"
 
-	"github.com/kernbench/kernbench/internal/config"
+	"github.com/kernbench/kernbench/internal/cpu"
 	"github.com/kernbench/kernbench/internal/fabric"
 	"github.com/kernbench/kernbench/internal/ipcq"
 	"github.com/kernbench/kernbench/internal/memory"
@@ -19,62 +18,29 @@ import (
 
 // Machine is a system at work.
 type Machine struct {
-	Engine *sim.Engine
-	Graph  *topology.Graph
-	Fabric *fabric.Fabric
-	Space  memory.Space // virtual addresses of tensors
-
-	Log   *oplog.Log        // what kernels and hosts did, if somebody wants to know
-	Data  Data              // computes values from it, if they are wanted
-	Print func(text string) // shows what kernels print
+	cpu.System              // what the CPUs of its PEs share
+	Space      memory.Space // virtual addresses of tensors
 
 	// Configs and Races are for packages that run programs of their own on the machine: the
 	// configurations of these, each once, and the races that the op log does not show.
-	Configs []config.Used
+	Configs []topology.Origin
 	Races   []string
 
-	lines         bool // wanted in the log
-	measuring     bool // what PEs do
-	tracer        *tracer
-	pes           []*PE // by PEID; nil until used
-	memories      map[memory.ID]*Memory
-	launcher      launcher
-	costs         pe.Costs
-	queues        *ipcq.Queues
-	transfers     transfers
-	recvs         recvs
-	notifications notifications
+	tracer   *tracer
+	pes      []*PE // by PEID; nil until used
+	memories map[memory.ID]*Memory
+	launcher launcher
+	queues   *ipcq.Queues
 }
 
-// Data is the data phase as a kernel needs it that asks for a value.
-type Data interface {
-	// Flush computes what has been logged so far.
-	Flush() error
-	// Value is the bytes of an operation's tile.
-	Value(oplog.ID) ([]byte, error)
-	// Forget says that no later operation will use a tile.
-	Forget(oplog.ID)
-}
+// PEID is the number of a PE.
+type PEID = cpu.ID
 
-// PEID counts the PEs of a machine: cube by cube, SIP by SIP.
-type PEID int32
-
-// PE is one processing element.
+// PE is a processing element of a machine.
 type PE struct {
-	ID            PEID
-	SIP, Cube, PE int
-	DMA           pe.DMA
-	Tiles         pe.Tiles
-	Pipeline      pe.Pipeline
-	Polled        simtime.Time // spent by its CPU on looking for credits
-
-	machine *Machine
-	signals map[int]*signal
-
-	lastCommand oplog.ID    // of its engines, in the op log
-	listeners   []*sim.Proc // wait for one of its signals
-	launches    []*Launch   // not ended, in order; the first may be running
-	trace       *pe.Trace   // of its engines, if it is wanted
+	cpu.Element
+	machine  *Machine
+	launches []*Launch // not ended, in order; the first may be running
 }
 
 // Options choose how a machine is simulated.
@@ -93,10 +59,8 @@ const DefaultLimit = 10 * simtime.Second
 func New(g *topology.Graph, o Options) *Machine {
 	s := g.Spec()
 	m := &Machine{
-		Engine:   sim.New(),
-		Graph:    g,
+		System:   cpu.System{Engine: sim.New(), Graph: g, Lines: !o.NoLines},
 		memories: map[memory.ID]*Memory{},
-		lines:    !o.NoLines,
 		pes:      make([]*PE, s.System.SIPs.Count*s.CubesPerSIP()*s.PEsPerCube()),
 	}
 	m.Fabric = fabric.New(m.Engine, network{g}, fabric.Config{
@@ -108,17 +72,12 @@ func New(g *topology.Graph, o Options) *Machine {
 	if o.Log {
 		m.Log = &oplog.Log{}
 	}
-	m.costs = pe.NewCosts(&s.PE)
+	m.Find, m.Route, m.Reserve, m.Release = m.find, m.findRoute, m.reserveTCM, m.releaseTCM
 	m.queues = ipcq.New(m.Engine)
-	m.queues.Seen = m.seen
+	m.queues.Seen = m.Seen
 	m.launcher.machine = m
 	m.launcher.target = m.Engine.Register(&m.launcher)
-	m.transfers.m = m
-	m.transfers.target = m.Engine.Register(&m.transfers)
-	m.recvs = recvs{m: m, all: map[oplog.ID]*receive{}}
-	m.recvs.target = m.Engine.Register(&m.recvs)
-	m.notifications.m = m
-	m.notifications.target = m.Engine.Register(&m.notifications)
+	m.Init()
 	if o.Trace != nil {
 		m.trace(o.Trace)
 	}
@@ -178,31 +137,11 @@ func (m *Machine) PE(id PEID) *PE {
 		s := m.Graph.Spec()
 		perCube, cubes := s.PEsPerCube(), s.CubesPerSIP()
 		cube := int(id) / perCube
-		m.pes[id] = &PE{
-			ID: id, SIP: cube / cubes, Cube: cube % cubes, PE: int(id) % perCube,
-			machine: m,
-		}
-		m.engines(m.pes[id])
-		if m.Log != nil {
-			m.Log.NamePE(int(id), m.pes[id].String())
-		}
+		p := &PE{machine: m, Element: cpu.Element{ID: id, SIP: cube / cubes, Cube: cube % cubes, PE: int(id) % perCube}}
+		p.Init(&m.System, m.tracer.engines(&p.Element))
+		m.pes[id] = p
 	}
 	return m.pes[id]
-}
-
-// Memory is the name of one of the PE's memories: its HBM slice, its TCM, or the
-// SRAM of its cube.
-func (p *PE) Memory(kind topology.Kind) memory.ID {
-	id := memory.ID{Kind: kind, SIP: int32(p.SIP), Cube: int32(p.Cube), PE: int32(p.PE)}
-	if kind == topology.KindSRAM {
-		id.PE = 0
-	}
-	return id
-}
-
-// String is the PE's name: "sip0.cube5.pe3".
-func (p *PE) String() string {
-	return "sip" + strconv.Itoa(p.SIP) + ".cube" + strconv.Itoa(p.Cube) + ".pe" + strconv.Itoa(p.PE)
 }
 
 // Node is the component that a memory is.

@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/kernbench/kernbench/internal/cpu"
 	"github.com/kernbench/kernbench/internal/memory"
+	"github.com/kernbench/kernbench/internal/pe"
 	"github.com/kernbench/kernbench/internal/sim"
 	"github.com/kernbench/kernbench/oplog"
 	"github.com/kernbench/kernbench/tl"
@@ -24,7 +26,7 @@ type Program struct {
 	// is each at its own. Ranks with the same home have the same signals.
 	Homes []PEID
 	// Windows is, for each tensor argument, the part that each rank holds.
-	Windows [][]Part
+	Windows [][]memory.Part
 	// Links is the neighbour table.
 	Links []Connection
 	// Queues is how the queues are built, where it differs from the topology: what is
@@ -33,12 +35,6 @@ type Program struct {
 	// Starting, if it is set, is called just before the program starts, and is the
 	// launches of the log that are known to have ended by then.
 	Starting func(r *Run) (after []int32, err error)
-}
-
-// Part is a part of a tensor in virtual addresses.
-type Part struct {
-	VA    memory.VA
-	Bytes memory.Bytes
 }
 
 // Connection joins a port of one PE with a port of another, both ways.
@@ -53,9 +49,8 @@ type Connection struct {
 type Run struct {
 	*Launch
 	Program Program
-	ranks   []PEID
-	log     int32
-	cores   map[PEID]*core
+	cpus    cpu.Launch // what the cores share
+	cores   map[PEID]*cpu.Core
 	queues  neighbors
 	left    int // PEs that have not ended
 	failed  bool
@@ -70,7 +65,7 @@ func (r *Run) Failed() bool { return r.failed }
 func (r *Run) Err() error { return r.err }
 
 // LogID is the number of the launch in the op log.
-func (r *Run) LogID() int32 { return r.log }
+func (r *Run) LogID() int32 { return r.cpus.Log }
 
 // Start launches a program. done is posted when it has ended everywhere.
 func (m *Machine) Start(p Program, done sim.Event) (*Run, error) {
@@ -87,15 +82,16 @@ func (m *Machine) Send(p Program, done sim.Event) (*Run, error) {
 	if err := p.check(); err != nil {
 		return nil, fmt.Errorf("launch %s: %w", p.Name, err)
 	}
-	r := &Run{
-		Program: p, ranks: slices.Clone(p.Targets), cores: map[PEID]*core{}, log: -1, left: len(p.Targets),
-		machine: m,
-	}
+	r := &Run{Program: p, cores: map[PEID]*cpu.Core{}, left: len(p.Targets), machine: m}
 	r.queues = neighbors{
-		machine: m, config: m.Queues(p.Queues), core: func(id PEID) *core { return r.cores[id] }, where: func(PEID) string { return "" },
+		machine: m, config: m.Queues(p.Queues), core: func(id PEID) *cpu.Core { return r.cores[id] }, where: func(PEID) string { return "" },
+	}
+	r.cpus = cpu.Launch{Ranks: slices.Clone(p.Targets), Home: r.home, Log: -1}
+	if r.queues.config.Backpressure == topology.Poll {
+		r.cpus.Poll = m.Graph.Spec().PE.CPU.Clock.Cycles(r.queues.config.PollCycles)
 	}
 	var err error
-	r.Launch, err = m.hold(p.Name, r.ranks, func(proc *sim.Proc, pe *PE) { r.cores[pe.ID].serve(proc) }, done)
+	r.Launch, err = m.hold(p.Name, r.cpus.Ranks, r.serve, done)
 	if err != nil {
 		return nil, err
 	}
@@ -126,12 +122,12 @@ func (p *Program) check() error {
 	return nil
 }
 
-// home is the PE at which the signals of a rank lie.
-func (r *Run) home(rank int) *PE {
+// home returns the PE at which the signals of a rank lie.
+func (r *Run) home(rank int) *cpu.Element {
 	if r.Program.Homes == nil {
-		return r.machine.PE(r.ranks[rank])
+		return &r.machine.PE(r.cpus.Ranks[rank]).Element
 	}
-	return r.machine.PE(r.Program.Homes[rank])
+	return &r.machine.PE(r.Program.Homes[rank]).Element
 }
 
 // Begin lets a program that was sent start, when its PEs have ended what they were sent
@@ -148,10 +144,9 @@ func (r *Run) prepare() (err error) {
 			return err
 		}
 	}
-	for rank, id := range r.ranks {
-		r.cores[id] = m.newCore(r, m.PE(id), rank)
-		r.cores[id].measure()
-		clear(r.cores[id].home.signals)
+	r.cpus.Windows = r.Program.Windows // Starting may have set them
+	for rank, id := range r.cpus.Ranks {
+		r.cores[id] = cpu.New(&m.System, &r.cpus, &m.PE(id).Element, rank)
 		m.Engine.Beat()
 	}
 	if err := r.queues.connect(r.Program.Links); err != nil {
@@ -161,70 +156,48 @@ func (r *Run) prepare() (err error) {
 	if m.Log == nil {
 		return nil
 	}
-	r.log = int32(len(m.Log.Launches))
+	r.cpus.Log = int32(len(m.Log.Launches))
 	for _, first := range after {
-		order := oplog.Order(first, r.log)
+		order := oplog.Order(first, r.cpus.Log)
 		order.Issue, order.Start, order.End = m.Engine.Now(), m.Engine.Now(), m.Engine.Now()
 		m.Log.Add(order)
 	}
-	pes := make([]int32, len(r.ranks))
-	for i, id := range r.ranks {
+	pes := make([]int32, len(r.cpus.Ranks))
+	for i, id := range r.cpus.Ranks {
 		pes[i] = int32(id)
 	}
 	m.Log.Launches = append(m.Log.Launches, oplog.Launch{Name: r.Name, PEs: pes})
 	return nil
 }
 
-// Queues is how queues are built, where some of it is said: the rest is as the
-// topology says.
+// Queues returns how queues are built: as over says, and where it is zero as the topology
+// says.
 func (m *Machine) Queues(over topology.IPCQ) topology.IPCQ {
-	q := m.Graph.Spec().PE.IPCQ
-	q.MaxPorts = cmp.Or(over.MaxPorts, q.MaxPorts)
-	q.NSlots = cmp.Or(over.NSlots, q.NSlots)
-	q.SlotSize = cmp.Or(over.SlotSize, q.SlotSize)
-	q.BufferKind = cmp.Or(over.BufferKind, q.BufferKind)
-	q.CreditBytes = cmp.Or(over.CreditBytes, q.CreditBytes)
-	q.Backpressure = cmp.Or(over.Backpressure, q.Backpressure)
-	q.PollCycles = cmp.Or(over.PollCycles, q.PollCycles)
-	q.HBMOverhead = cmp.Or(over.HBMOverhead, q.HBMOverhead)
-	return q
-}
-
-func (m *Machine) newCore(r *Run, p *PE, rank int) *core {
-	s := &m.Graph.Spec().PE
-	c := &core{
-		m: m, eng: m.Engine, pe: p, run: r, rank: rank, home: r.home(rank), limit: over, trace: p.trace,
-		dispatch: s.CPU.Clock.Cycles(s.CPU.DispatchCycles), scheduler: s.Scheduler.Overhead,
-	}
-	if r.queues.config.Backpressure == topology.Poll {
-		c.poll = s.CPU.Clock.Cycles(r.queues.config.PollCycles)
-	}
-	return c
+	return m.Graph.Spec().PE.IPCQ.Override(over)
 }
 
 // serve runs the program on one PE.
-func (c *core) serve(proc *sim.Proc) {
-	c.proc = proc
-	proc.Where = tl.Caller
-	c.attach(proc)
+func (r *Run) serve(proc *sim.Proc, pe *PE) {
+	c := r.cores[pe.ID]
+	r.cpus.Trace = r.trace
+	c.Start(proc)
 	ended := false
-	defer func() { c.run.failed = c.run.failed || !ended && !proc.Cancelled() }()
-	proc.Failed = func(err *sim.PanicError) { c.run.err = cmp.Or[error](c.run.err, err) }
-	if p := &c.run.Program; p.Serve != nil {
-		w := &Worker{core: c, name: p.Name}
+	defer func() { r.failed = r.failed || !ended && !proc.Cancelled() }()
+	proc.Failed = func(err *sim.PanicError) { r.err = cmp.Or[error](r.err, err) }
+	if p := &r.Program; p.Serve != nil {
+		w := &Worker{core: c, proc: proc, run: r, pe: pe, rank: c.Place().Rank, name: p.Name}
 		proc.As = w.as
-		c.cpu.ended = proc.Now()
 		p.Serve(w)
-		c.idled()
+		c.Idled()
 	} else {
-		c.kernel(p.Name, func(m tl.Machine) { p.Body(tl.NewPE(m, p.Name)) })
+		c.Run(p.Name, func(m tl.Machine) { p.Body(tl.NewPE(m, p.Name)) })
 	}
 	ended = true
-	if c.trace != nil {
-		c.run.last[c.run.target(c.pe.ID)] = c.cpu.last
+	if r.last != nil {
+		r.last[r.target(pe.ID)] = c.Last()
 	}
-	if c.run.left--; c.run.left == 0 {
-		c.m.finish(c.run)
+	if r.left--; r.left == 0 {
+		r.machine.finish(r)
 	}
 }
 
@@ -238,45 +211,31 @@ func (m *Machine) finish(r *Run) {
 }
 
 // reserveTCM allocates scratch memory of a PE.
-func (m *Machine) reserveTCM(p *PE, n memory.Bytes) (memory.VA, oplog.Access, error) {
+func (m *Machine) reserveTCM(e *cpu.Element, n memory.Bytes) (memory.VA, pe.Access, error) {
+	p := m.PE(e.ID)
 	b, err := newBlock(p, p.Memory(topology.KindTCM), n)
 	if err != nil {
-		return 0, oplog.Access{}, err
+		return 0, pe.Access{}, err
 	}
-	va, err := m.Space.Map("scratch of "+p.String(), []memory.Segment{{Memory: b.memory, Addr: b.addr, Bytes: n}})
+	va, err := m.Space.Map("scratch of "+p.String(), []memory.Segment{b.Segment})
 	if err != nil {
 		b.free()
-		return 0, oplog.Access{}, err
+		return 0, pe.Access{}, err
 	}
-	region := memory.Contiguous(b.addr, n)
+	region := memory.Contiguous(b.Addr, n)
 	if n == 0 {
 		region = memory.Region{}
 	}
-	return va, accesses([]piece{{b.memory, region}})[0], nil
+	return va, pe.Access{Memory: b.Memory, Region: region}, nil
 }
 
-// releaseTCM gives it back.
-func (m *Machine) releaseTCM(p *PE, va memory.VA) {
+// releaseTCM frees scratch memory of a PE.
+func (m *Machine) releaseTCM(e *cpu.Element, va memory.VA) {
 	segs, err := m.Space.Unmap(va)
 	if err != nil {
 		panic(err) // it was mapped by reserveTCM
 	}
 	for _, s := range segs {
-		(&block{p, s.Memory, s.Addr, s.Bytes}).free()
-	}
-}
-
-var _ tl.Machine = (*core)(nil)
-
-// engines makes the engines of a PE.
-func (m *Machine) engines(p *PE) {
-	s := &m.Graph.Spec().PE
-	p.Tiles.Init(s.TCM.Size)
-	p.DMA.Init(m.Engine, m.Fabric, s.DMA, s.TCM, &p.Tiles)
-	p.Pipeline.Init(m.Engine, &p.Tiles, &p.DMA)
-	m.traces(p)
-	if m.Log != nil {
-		p.Pipeline.Settled = p.command
-		p.DMA.Followed = m.followed
+		(&block{m.PE(e.ID), s}).free()
 	}
 }

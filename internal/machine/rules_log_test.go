@@ -3,6 +3,7 @@ package machine
 import (
 	"testing"
 
+	"github.com/kernbench/kernbench/internal/memory"
 	"github.com/kernbench/kernbench/oplog"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/topology"
@@ -15,7 +16,7 @@ func every(r *rig) Program {
 	sq := tl.Shape{64, 64}
 	return Program{
 		Targets: []PEID{0, 1}, Links: pair(0, 1), Queues: topology.IPCQ{BufferKind: topology.BufferTCM},
-		Windows: [][]Part{{{VA: r.va(x), Bytes: 8192}, {VA: r.va(y), Bytes: 8192}}},
+		Windows: [][]memory.Part{{{VA: r.va(x), Bytes: 8192}, {VA: r.va(y), Bytes: 8192}}},
 		Body: by(func(t *tl.PE) {
 			a := t.Load(x, sq, tl.F16)
 			t.Load(x, tl.Shape{0}, tl.F16)
@@ -24,7 +25,7 @@ func every(r *rig) Program {
 			t.Arange(64, tl.F16)
 			b.Sum(0)
 			b.Softmax()
-			t.Dot(a, b).To(tl.F16)
+			a.Dot(b).To(tl.F16)
 			b.Reshape(1, 64, 64).Broadcast(tl.Shape{2, 64, 64})
 			t.Wait(t.Composite(tl.Gemm(t.Ref(x, sq, tl.F16), t.Ref(x, sq, tl.F16), z)))
 			t.Wait(t.Composite(tl.Gemm(a, b, z)))

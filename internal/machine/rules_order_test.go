@@ -108,7 +108,7 @@ func TestADotBehindACompositeWaitsForItsLastTile(t *testing.T) {
 		x, y := t.Zeros(tl.Shape{32, 64}, tl.F16), t.Zeros(tl.Shape{64, 32}, tl.F16)
 		pass(t, idle)
 		t.Composite(tl.Gemm(t.Ref(a, tl.Shape{32, 64}, tl.F16), y, c))
-		t.Dot(x, y)
+		x.Dot(y)
 	})
 	gemm, dot := r.op(oplog.Gemm), r.op(oplog.Dot)
 	fetch := pe.CommandTime(s, 8192, 0, 0) // two tiles of 4 KiB
@@ -130,7 +130,7 @@ func TestTheNextCommandIsFetchedWhileOneRuns(t *testing.T) {
 		x := t.Zeros(tl.Shape{64, 64}, tl.F16)
 		pass(t, idle)
 		for range n {
-			t.Dot(x, x)
+			x.Dot(x)
 		}
 	})
 	fetch, store := pe.CommandTime(s, 2*8192, 0, 0), pe.CommandTime(s, 0, 0, 16384)
@@ -176,7 +176,7 @@ func TestAKernelMayEndWithAnyTransfer(t *testing.T) {
 		x[0].Window, x[1].Window = 1, 1
 		_, err := r.try(Program{
 			Targets: []PEID{0, 100}, Links: []Connection{{0, tl.Parent, 100, tl.Parent}},
-			Windows: [][]Part{{{r.va(x[0]), 128}, {r.va(x[1]), 128}}},
+			Windows: [][]memory.Part{{{VA: r.va(x[0]), Bytes: 128}, {VA: r.va(x[1]), Bytes: 128}}},
 			Body:    func(t *tl.PE) { c.body(t, x[t.Rank()]) },
 		})
 		if err != nil {

@@ -48,11 +48,11 @@ func newReduction(r *rig, pes []PEID, n int, dtype tl.DType, to topology.Kind) *
 
 // program runs a kernel at the root.
 func (x *reduction) program(root func(t *tl.PE)) Program {
-	var parts []Part
+	var parts []memory.Part
 	for _, p := range x.x {
-		parts = append(parts, Part{VA: x.va(p), Bytes: memory.Bytes(x.n * x.dtype.Size())})
+		parts = append(parts, memory.Part{VA: x.va(p), Bytes: memory.Bytes(x.n * x.dtype.Size())})
 	}
-	return Program{Targets: x.pes, Windows: [][]Part{parts}, Body: func(t *tl.PE) {
+	return Program{Targets: x.pes, Windows: [][]memory.Part{parts}, Body: func(t *tl.PE) {
 		if t.Rank() == 0 {
 			root(t)
 		}

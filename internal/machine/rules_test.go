@@ -58,7 +58,7 @@ func newRigOf(t tester, o Options, preset string, sets ...string) *rig {
 	t.Helper()
 	key := fmt.Sprint(preset, sets)
 	if graphs[key] == nil {
-		spec, err := topology.Load(preset, sets...)
+		spec, err := topology.Load(context.Background(), preset, sets...)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -169,7 +169,7 @@ func TestTraceOfAKernelAlone(t *testing.T) {
 		x := r.tensor(0, 64, 64)
 		run = r.on(Program{Targets: []PEID{0}, Body: func(t *tl.PE) {
 			a := t.Load(x, tl.Shape{64, 64}, tl.F16)
-			t.Store(x, t.Dot(a, a).To(tl.F16))
+			t.Store(x, a.Dot(a).To(tl.F16))
 		}})
 		return r
 	})

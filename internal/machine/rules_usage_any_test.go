@@ -30,7 +30,7 @@ var deeds = []deed{
 	{"store", func(t *tl.PE, n int, _, y tl.Ptr, v tl.Tile) tl.Tile { t.Store(y, v); return v }},
 	{"dot", func(t *tl.PE, n int, _, _ tl.Ptr, _ tl.Tile) tl.Tile {
 		a := t.Zeros(tl.Shape{n, n}, tl.F16)
-		return t.Dot(a, a).To(tl.F16)
+		return a.Dot(a).To(tl.F16)
 	}},
 	{"math", func(t *tl.PE, _ int, _, _ tl.Ptr, v tl.Tile) tl.Tile { return v.Exp() }},
 	{"nothing", func(t *tl.PE, n int, _, _ tl.Ptr, v tl.Tile) tl.Tile { pass(t, n); return v }},
@@ -189,7 +189,7 @@ func TestAnyBreakdownAddsUp(t *testing.T) {
 		from := run.Start + run.Critical()*simtime.Time(rapid.IntRange(0, 8).Draw(t, "from"))/8
 		for i, id := range run.Targets {
 			b, ok := run.Breakdown(func(pe PEID) bool { return pe == id }, from)
-			u := run.cores[id].usage
+			u := run.cores[id].Usage()
 			if want := swept(u, from, run.end[i], end); !ok || b != want || b.Total() != end-from {
 				t.Fatalf("PE %d from %v to %v: %+v, together %v, want %+v", id, from, end, b, b.Total(), want)
 			}
@@ -212,7 +212,7 @@ func TestComputeIsWhatTheLogSays(t *testing.T) {
 					want.Add(op.Start, op.End)
 				}
 			}
-			if got := run.cores[id].usage.Compute; !slices.Equal(got, want) {
+			if got := run.cores[id].Usage().Compute; !slices.Equal(got, want) {
 				t.Fatalf("PE %d computes %v, want %v", id, got, want)
 			}
 		}

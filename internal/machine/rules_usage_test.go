@@ -54,20 +54,20 @@ func TestBreakdownOfAKernelAlone(t *testing.T) {
 		{"calls that no engine hears of", func(t *tl.PE, _, _ tl.Ptr) { pass(t, 20) }, Breakdown{Idle: 20 * r.dispatch}},
 		{"a load", func(t *tl.PE, x, _ tl.Ptr) { t.Load(x, sq, tl.F16) },
 			Breakdown{Memory: square, Idle: r.calls(1) + r.setup}},
-		{"a product of what is loaded", func(t *tl.PE, x, _ tl.Ptr) { a := t.Load(x, sq, tl.F16); t.Dot(a, a) },
+		{"a product of what is loaded", func(t *tl.PE, x, _ tl.Ptr) { a := t.Load(x, sq, tl.F16); a.Dot(a) },
 			Breakdown{Memory: square, Compute: dot, Idle: r.calls(1) + r.setup}},
 		{"a store of what is made", func(t *tl.PE, x, _ tl.Ptr) { t.Store(x, t.Zeros(sq, tl.F16)) },
 			Breakdown{Compute: full, Memory: r.moves(r.tcm(0), r.hbm(0), rows), Idle: r.calls(1) + r.setup}},
 		{"a short load beside a product", func(t *tl.PE, x, _ tl.Ptr) {
 			a := t.Zeros(sq, tl.F16)
 			pass(t, idle)
-			t.Dot(a, a)
+			a.Dot(a)
 			t.Load(x, tl.Shape{1024}, tl.F16)
 		}, beside(2048)},
 		{"a long load beside a product", func(t *tl.PE, _, y tl.Ptr) {
 			a := t.Zeros(sq, tl.F16)
 			pass(t, idle)
-			t.Dot(a, a)
+			a.Dot(a)
 			t.Load(y, tl.Shape{65536}, tl.F16)
 		}, beside(131072)},
 	} {
@@ -174,7 +174,7 @@ func TestBreakdownOfCommunication(t *testing.T) {
 			func(t *tl.PE, _ tl.Ptr) {
 				x := t.Zeros(sq, tl.F16)
 				pass(t, idle)
-				t.Dot(x, x)
+				x.Dot(x)
 				t.WaitSignal(0, tl.EQ, 1)
 			},
 			Breakdown{
@@ -195,7 +195,7 @@ func TestBreakdownOfCommunication(t *testing.T) {
 			func(t *tl.PE, _ tl.Ptr) {
 				x, y := t.Zeros(tl.Shape{n}, tl.F16), t.Zeros(sq, tl.F16)
 				pass(t, idle)
-				t.Dot(y, y)
+				y.Dot(y)
 				t.Send(tl.East, x)
 			},
 			func(t *tl.PE, _ tl.Ptr) { t.Recv(tl.West, tl.Shape{n}, tl.F16) },
@@ -238,7 +238,7 @@ func TestBreakdownFromAnInstantOn(t *testing.T) {
 	x := r.tensor(0, 64, 64)
 	whole, run := r.measured(0, Program{Targets: []PEID{0}, Body: func(t *tl.PE) {
 		a := t.Load(x, tl.Shape{64, 64}, tl.F16)
-		t.Store(x, t.Dot(a, a).To(tl.F16))
+		t.Store(x, a.Dot(a).To(tl.F16))
 	}})
 	every := func(PEID) bool { return true }
 	for _, part := range []simtime.Time{0, 1, 3, 7, 8} {

@@ -37,9 +37,9 @@ func TestAWorkersKernelTakesAsLongAsALaunch(t *testing.T) {
 		{"nothing", func(t *tl.PE, x, y tl.Ptr) {}},
 		{"load, product, store", func(t *tl.PE, x, y tl.Ptr) {
 			a := t.Load(x, sq, tl.F16)
-			t.Store(y, t.Dot(a, a).To(tl.F16).Add(1))
+			t.Store(y, a.Dot(a).To(tl.F16).Add(1))
 		}},
-		{"a product for nobody", func(t *tl.PE, x, y tl.Ptr) { t.Dot(t.Zeros(sq, tl.F16), t.Zeros(sq, tl.F16)) }},
+		{"a product for nobody", func(t *tl.PE, x, y tl.Ptr) { t.Zeros(sq, tl.F16).Dot(t.Zeros(sq, tl.F16)) }},
 		{"a composite that it does not wait for", func(t *tl.PE, x, y tl.Ptr) {
 			t.Composite(tl.Gemm(t.Ref(x, sq, tl.F16), t.Ref(x, sq, tl.F16), y))
 		}},

@@ -4,11 +4,10 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/kernbench/kernbench/internal/cpu"
 	"github.com/kernbench/kernbench/internal/fabric"
 	"github.com/kernbench/kernbench/internal/pe"
-	"github.com/kernbench/kernbench/internal/sim"
 	"github.com/kernbench/kernbench/internal/trace"
-	"github.com/kernbench/kernbench/simtime"
 	"github.com/kernbench/kernbench/topology"
 )
 
@@ -55,6 +54,7 @@ func (m *Machine) trace(rec *trace.Recorder) {
 		t.links.Passage(int(p.Link), class, int64(p.Bytes), p.Start-p.Head, p.Start, p.End)
 	})
 	m.tracer = t
+	m.Copied = func() { t.copying(-1) }
 }
 
 // linkKind is what a link is a part of.
@@ -147,84 +147,10 @@ func (t *tracer) copying(more int) {
 	t.host.Counter(t.m.Engine.Now(), "copies", "under way", float64(t.copies))
 }
 
-// traces gives the engines of a PE their tracks.
-func (m *Machine) traces(p *PE) {
-	if m.tracer == nil {
-		return
+// engines returns the tracks of a PE's engines; nil without a tracer.
+func (t *tracer) engines(p *cpu.Element) *pe.Trace {
+	if t == nil {
+		return nil
 	}
-	p.trace = pe.NewTrace(m.tracer.rec, p.String(), int(p.ID))
-	p.DMA.Trace, p.Pipeline.Trace = p.trace, p.trace
-}
-
-// cpuTrace is what the CPU of a PE does: a segment, an activity in which it does not wait,
-// or nothing.
-type cpuTrace struct {
-	mark, after sim.Mark // the segment, and who released it
-	start       simtime.Time
-	last        sim.Mark     // what ended its last kernel,
-	ended       simtime.Time // and when
-}
-
-// runs begins a segment, released by an activity: what the CPU does from now on is of it.
-func (c *core) runs(after sim.Mark) {
-	if c.trace == nil {
-		return
-	}
-	c.cpu.mark, c.cpu.after, c.cpu.start = c.trace.Mark(), after, c.now
-	c.proc.Mark, c.eng.By = c.cpu.mark, c.cpu.mark
-}
-
-// stops ends the segment at an instant.
-func (c *core) stops(at simtime.Time) {
-	s := trace.Slice{Name: "run", Start: c.cpu.start, End: at, ID: c.cpu.mark, After: c.cpu.after}
-	c.first(&s)
-	c.trace.CPU.Slice(s)
-}
-
-// first says of an activity that nothing released but the launch which one that is.
-func (c *core) first(s *trace.Slice) {
-	if s.After == 0 {
-		s.Args = []trace.Arg{trace.Number("launch", c.run.Launch.trace)}
-	}
-}
-
-// waitedFor notes that the CPU has waited for something since an instant, and goes on
-// because of an activity.
-func (c *core) waitedFor(what string, since simtime.Time, by sim.Mark) {
-	if c.trace == nil || c.now == since {
-		return
-	}
-	c.stops(since)
-	c.trace.CPU.Slice(trace.Slice{Name: "wait: " + what, Start: since, End: c.now})
-	c.runs(by)
-}
-
-// drained notes that the kernel has ended, with all that it had begun, and has waited for
-// that since an instant.
-func (c *core) drained(since simtime.Time) {
-	if c.trace == nil {
-		return
-	}
-	now := c.eng.Now()
-	c.stops(since)
-	c.cpu.ended, c.cpu.last = now, c.cpu.mark
-	if now == since {
-		return
-	}
-	c.trace.CPU.Slice(trace.Slice{Name: "wait: end", Start: since, End: now})
-	if c.cpu.last = c.pe.Pipeline.LastOf(now); c.cpu.last == 0 {
-		c.cpu.last = c.proc.Woken
-	}
-}
-
-// idled notes that a worker had nothing to do since its last kernel, or the start.
-func (c *core) idled() {
-	if c.trace == nil {
-		return
-	}
-	mark := c.trace.Mark()
-	s := trace.Slice{Name: "wait: task", Start: c.cpu.ended, End: c.eng.Now(), ID: mark, After: c.cpu.last}
-	c.first(&s)
-	c.trace.CPU.Slice(s)
-	c.cpu.ended, c.cpu.last = c.eng.Now(), mark
+	return pe.NewTrace(t.rec, p.String(), int(p.ID))
 }

@@ -3,6 +3,8 @@ package machine
 import (
 	"fmt"
 
+	"github.com/kernbench/kernbench/internal/cpu"
+	"github.com/kernbench/kernbench/internal/sim"
 	"github.com/kernbench/kernbench/oplog"
 	"github.com/kernbench/kernbench/simtime"
 	"github.com/kernbench/kernbench/tl"
@@ -12,27 +14,31 @@ import (
 // for somebody to tell it which (Program.Serve). Its methods may be called only from
 // Serve, outside of kernels, except Wake, Rank and PE.
 type Worker struct {
-	core  *core
+	core  *cpu.Core
+	proc  *sim.Proc
+	run   *Run
+	pe    *PE
+	rank  int
 	name  string // of the kernel that it runs, or has run last
 	idle  idleOn
 	waits bool // in Wait, and not woken yet
 }
 
 // Rank is the worker's among the targets of the launch.
-func (w *Worker) Rank() int { return w.core.rank }
+func (w *Worker) Rank() int { return w.rank }
 
 // PE is where it runs kernels.
-func (w *Worker) PE() *PE { return w.core.pe }
+func (w *Worker) PE() *PE { return w.pe }
 
 // Now is the present instant.
-func (w *Worker) Now() simtime.Time { return w.core.eng.Now() }
+func (w *Worker) Now() simtime.Time { return w.proc.Now() }
 
 // Wait waits for Wake. on says what for, if nothing else could explain why the run
 // ends: a worker that waits is idle, and not to blame for a deadlock.
 func (w *Worker) Wait(on fmt.Stringer) {
 	w.idle, w.waits = idleOn{on}, true
 	for w.waits {
-		w.core.proc.Park(&w.idle)
+		w.proc.Park(&w.idle)
 	}
 }
 
@@ -41,30 +47,30 @@ func (w *Worker) Wait(on fmt.Stringer) {
 func (w *Worker) Wake() {
 	if w.waits {
 		w.waits = false
-		w.core.proc.Wake()
+		w.proc.Wake()
 	}
 }
 
 // SleepUntil waits for the instant t.
-func (w *Worker) SleepUntil(t simtime.Time) { w.core.proc.SleepUntil(t) }
+func (w *Worker) SleepUntil(t simtime.Time) { w.proc.SleepUntil(t) }
 
 // Run runs a kernel, from the present instant to the end of everything that it starts.
 // It takes as long as the kernel would in a launch of its own. The machine is the
 // kernel's until it returns; name is that in its errors, and in reports of deadlocks.
 func (w *Worker) Run(name string, body func(m tl.Machine)) {
 	w.name = name
-	w.core.idled()
-	w.core.kernel(name, body)
+	w.core.Idled()
+	w.core.Run(name, body)
 }
 
 // as is what reports call the worker: its kernel and where it is.
-func (w *Worker) as() string { return w.name + "@" + w.core.pe.String() }
+func (w *Worker) as() string { return w.name + "@" + w.pe.String() }
 
 // Begin notes in the op log, if one is kept, that a task begins: which one of its rank,
 // and after which TaskEnds, of which cause released it. The list is the log's from then on,
 // and members of a group may share one.
 func (w *Worker) Begin(name string, number int, after []oplog.Operand, cause oplog.ID) oplog.ID {
-	log := w.core.m.Log
+	log := w.run.machine.Log
 	if log == nil {
 		return 0
 	}
@@ -76,17 +82,18 @@ func (w *Worker) Begin(name string, number int, after []oplog.Operand, cause opl
 // End notes that the task which Begin has noted last has ended, with all that its
 // kernels started.
 func (w *Worker) End(number int) oplog.ID {
-	if w.core.m.Log == nil {
+	log := w.run.machine.Log
+	if log == nil {
 		return 0
 	}
-	return w.core.m.Log.Add(w.task(oplog.TaskEnd, number))
+	return log.Add(w.task(oplog.TaskEnd, number))
 }
 
 // task is the record of a task's beginning or end.
 func (w *Worker) task(kind oplog.Kind, number int) oplog.Op {
-	c, now := w.core, w.Now()
+	now := w.Now()
 	return oplog.Op{
-		Kind: kind, PE: int32(c.pe.ID), Launch: c.run.log, Peer: int32(number), Port: -1,
+		Kind: kind, PE: int32(w.pe.ID), Launch: w.run.cpus.Log, Peer: int32(number), Port: -1,
 		Issue: now, Start: now, End: now,
 	}
 }

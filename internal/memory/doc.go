@@ -18,7 +18,8 @@
 // What happens on the way to a memory is not here: links, routers and the DMA's
 // queues belong to other packages, and so does the order of accesses.
 //
-// Package memory imports internal/sim and topology. Like the simulation that
-// uses them, its types belong to one goroutine at a time; concurrent calls that
-// only read (Translate, Read) are safe.
+// Package memory imports simtime, oplog for the names of memories, and
+// topology. Like the simulation that uses them, its types belong to one
+// goroutine at a time; concurrent calls that only read (Translate, Read) are
+// safe.
 package memory

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/kernbench/kernbench/oplog"
 	"github.com/kernbench/kernbench/topology"
 )
 
@@ -202,6 +203,25 @@ func (id ID) String() string {
 	return fmt.Sprintf("sip%d.cube%d.pe%d: component kind %d, which is no memory", id.SIP, id.Cube, id.PE, id.Kind)
 }
 
+var spaceKinds = map[topology.Kind]oplog.SpaceKind{
+	topology.KindHBM: oplog.HBM, topology.KindSRAM: oplog.SRAM, topology.KindTCM: oplog.TCM,
+}
+
+// Space returns the memory's name in the op log.
+func (id ID) Space() oplog.Space {
+	return oplog.Space{Kind: spaceKinds[id.Kind], SIP: id.SIP, Cube: id.Cube, PE: id.PE}
+}
+
+// OfSpace returns the memory that the op log names s.
+func OfSpace(s oplog.Space) ID {
+	for kind, k := range spaceKinds {
+		if k == s.Kind {
+			return ID{Kind: kind, SIP: s.SIP, Cube: s.Cube, PE: s.PE}
+		}
+	}
+	return ID{}
+}
+
 // sizeKey is the field of topology.yaml that says how large the memory is.
 func (id ID) sizeKey() string {
 	switch id.Kind {
@@ -232,6 +252,12 @@ type VA int64
 
 // String is the address in hexadecimal.
 func (va VA) String() string { return fmt.Sprintf("%#x", int64(va)) }
+
+// Part is a part of a tensor in virtual addresses.
+type Part struct {
+	VA    VA
+	Bytes Bytes
+}
 
 // Segment is a run of bytes in one memory: a shard of a tensor, or the part of
 // an access that falls into one shard.

@@ -21,22 +21,19 @@ type header struct {
 // spaces behind it and a newline at the end.
 func parseHeader(text string) (h header, err error) {
 	p := parser{text: text}
-	if err := p.want('{'); err != nil {
-		return h, err
-	}
 	seen := map[string]bool{}
-	for !p.take('}') {
+	err = p.list('{', '}', func() error {
 		start := p.at
 		key, err := p.quoted()
 		if err != nil {
-			return h, err
+			return err
 		}
 		if seen[key] {
-			return h, malformed(start, "key '%s' is there twice", key)
+			return malformed(start, "key '%s' is there twice", key)
 		}
 		seen[key] = true
 		if err := p.want(':'); err != nil {
-			return h, err
+			return err
 		}
 		switch key {
 		case "descr":
@@ -48,16 +45,10 @@ func parseHeader(text string) (h header, err error) {
 		default:
 			err = malformed(start, "there is no key %.40q", key)
 		}
-		if err != nil {
-			return h, err
-		}
-		if p.take(',') {
-			continue
-		}
-		if err := p.want('}'); err != nil {
-			return h, err
-		}
-		break
+		return err
+	})
+	if err != nil {
+		return h, err
 	}
 	for _, key := range []string{"descr", "fortran_order", "shape"} {
 		if !seen[key] {
@@ -180,6 +171,22 @@ func (p *parser) take(c byte) bool {
 	return true
 }
 
+// list reads items with commas between them, and perhaps one behind the last.
+func (p *parser) list(open, end byte, item func() error) error {
+	if err := p.want(open); err != nil {
+		return err
+	}
+	for !p.take(end) {
+		if err := item(); err != nil {
+			return err
+		}
+		if !p.take(',') {
+			return p.want(end)
+		}
+	}
+	return nil
+}
+
 // want reads a character that must be there.
 func (p *parser) want(c byte) error {
 	if !p.take(c) {
@@ -222,13 +229,11 @@ func (p *parser) descr() (string, error) {
 // boolean reads True or False.
 func (p *parser) boolean() (bool, error) {
 	p.next()
-	switch rest := p.text[p.at:]; {
-	case strings.HasPrefix(rest, "True"):
-		p.at += len("True")
-		return true, nil
-	case strings.HasPrefix(rest, "False"):
-		p.at += len("False")
-		return false, nil
+	for _, word := range []string{"True", "False"} {
+		if strings.HasPrefix(p.text[p.at:], word) {
+			p.at += len(word)
+			return word == "True", nil
+		}
 	}
 	return false, p.unexpected("True or False")
 }
@@ -236,28 +241,16 @@ func (p *parser) boolean() (bool, error) {
 // tuple reads numbers in parentheses. Of one number it needs the comma, without
 // which Python has a number.
 func (p *parser) tuple() ([]int, error) {
-	if err := p.want('('); err != nil {
-		return nil, err
-	}
 	numbers := []int{}
-	for !p.take(')') {
+	err := p.list('(', ')', func() error {
 		n, err := p.number()
-		if err != nil {
-			return nil, err
-		}
 		numbers = append(numbers, n)
-		if p.take(',') {
-			continue
+		if err == nil && len(numbers) == 1 && p.next() != ',' {
+			err = p.unexpected("a comma behind the only extent")
 		}
-		if len(numbers) == 1 {
-			return nil, p.unexpected("a comma behind the only extent")
-		}
-		if err := p.want(')'); err != nil {
-			return nil, err
-		}
-		break
-	}
-	return numbers, nil
+		return err
+	})
+	return numbers, err
 }
 
 // number reads an extent. Like Python it takes no zeros ahead of other digits.

@@ -45,7 +45,7 @@ func TestFormulasByHand(t *testing.T) {
 
 // The engines' own costs are the formulas, for every operation.
 func TestCostsAreTheFormulas(t *testing.T) {
-	spec, err := topology.Load("default", "pe.math.cycles.simple=2", "pe.math.cycles.div=3", "pe.math.cycles.sqrt=5", "pe.math.cycles.exp=7")
+	spec, err := topology.Load(t.Context(), "default", "pe.math.cycles.simple=2", "pe.math.cycles.div=3", "pe.math.cycles.sqrt=5", "pe.math.cycles.exp=7")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/kernbench/kernbench/internal/draw"
+	"github.com/kernbench/kernbench/internal/ints"
+	"github.com/kernbench/kernbench/internal/printable"
 	"github.com/kernbench/kernbench/table"
 )
 
@@ -29,11 +31,7 @@ func (d *data) words(columns []int) string {
 	for _, c := range columns {
 		words = append(words, d.Columns[c].Words())
 	}
-	last := len(words) - 1
-	if last == 0 {
-		return words[0]
-	}
-	return strings.Join(words[:last], ", ") + " and " + words[last]
+	return printable.List(words)
 }
 
 // measures returns the columns y that are no bounds of others.
@@ -58,26 +56,8 @@ func (d *data) subtitle(about string) string {
 	return strings.Join(parts, ", ")
 }
 
-// draw makes the picture.
-func (f *Figure) draw(d *data) {
-	switch f.Kind {
-	case Bars:
-		f.bars(d)
-	case Heat:
-		f.heat(d)
-	default:
-		f.lines(d)
-	}
-}
-
 func (f *Figure) lines(d *data) {
-	var xs []float64
-	for _, s := range d.series {
-		for _, p := range s.Points {
-			xs = append(xs, p.X.(float64))
-		}
-	}
-	ys := d.all()
+	xs, ys := collect(d.series, func(_ Series, p Point) float64 { return p.X.(float64) }), d.all()
 	logX := f.Log == "x" || f.Log == "xy" || f.Log == "" && farApart(xs)
 	logY := f.Log == "y" || f.Log == "xy" || f.Log == "" && farApart(xs) && farApart(ys)
 	l := draw.Lines{Title: f.Title, Subtitle: d.subtitle(f.About), Note: f.Note}
@@ -169,10 +149,9 @@ func (s Series) at(xs []any, factor float64) []float64 {
 	}
 	values := make([]float64, len(xs))
 	for i, x := range xs {
+		values[i] = math.NaN()
 		if y, ok := byX[x]; ok {
 			values[i] = y * s.factor * factor
-		} else {
-			values[i] = math.NaN()
 		}
 	}
 	return values
@@ -180,10 +159,14 @@ func (s Series) at(xs []any, factor float64) []float64 {
 
 // all returns the numbers of all series, in the unit of the first measured column.
 func (d *data) all() []float64 {
-	var values []float64
-	for _, s := range d.series {
+	return collect(d.series, func(s Series, p Point) float64 { return p.Y * s.factor })
+}
+
+// collect returns a number for each point of series.
+func collect(series []Series, of func(Series, Point) float64) (values []float64) {
+	for _, s := range series {
 		for _, p := range s.Points {
-			values = append(values, p.Y*s.factor)
+			values = append(values, of(s, p))
 		}
 	}
 	return values
@@ -196,10 +179,7 @@ const mostFigures = 3
 // which less or more is better whose values differ, with its bounds, at most mostFigures. The
 // request says which rows, and what is above and below the figures.
 func Figures(t *table.Table, r Request) (figures []*Figure) {
-	all := &data{Table: t}
-	for i := range t.Rows {
-		all.rows = append(all.rows, i)
-	}
+	all := &data{Table: t, rows: ints.Count(0, len(t.Rows))}
 	for _, y := range all.measured() {
 		r.Y = all.NamesOf(all.withBounds(y))
 		f, err := Draw(t, r)
@@ -215,14 +195,8 @@ func Figures(t *table.Table, r Request) (figures []*Figure) {
 
 // varies reports whether measured values differ.
 func (f *Figure) varies() bool {
-	var values []float64
-	for _, s := range f.Series {
-		for _, p := range s.Points {
-			if !s.bound {
-				values = append(values, p.Y)
-			}
-		}
-	}
+	measured := slices.DeleteFunc(slices.Clone(f.Series), func(s Series) bool { return s.bound })
+	values := collect(measured, func(_ Series, p Point) float64 { return p.Y })
 	return len(values) > 1 && slices.Min(values) < slices.Max(values)
 }
 
@@ -275,6 +249,6 @@ func Draw(t *table.Table, r Request) (*Figure, error) {
 	if len(f.Where) > 0 {
 		f.Note += ": " + strings.Join(f.Where, ", ")
 	}
-	f.draw(d)
+	map[string]func(*Figure, *data){Lines: (*Figure).lines, Bars: (*Figure).bars, Heat: (*Figure).heat}[f.Kind](f, d)
 	return f, nil
 }

@@ -112,6 +112,15 @@ func Runs(list []int, least int) (words []string) {
 	return words
 }
 
+// List returns words as a sentence has them: "a, b and c".
+func List(words []string) string {
+	last := len(words) - 1
+	if last <= 0 {
+		return strings.Join(words, "")
+	}
+	return strings.Join(words[:last], ", ") + " and " + words[last]
+}
+
 // ShellWord returns a text as one word of a command line, in quotes where it needs them.
 func ShellWord(text string) string {
 	plain := func(r rune) bool {
@@ -121,4 +130,22 @@ func ShellWord(text string) string {
 		return text
 	}
 	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
+}
+
+// Name returns the name of a value of an enumeration, or its type and number if it has none:
+// "Kind(9)".
+func Name[T ~uint8](enumeration string, v T, names []string) string {
+	if int(v) >= len(names) || names[v] == "" {
+		return fmt.Sprintf("%s(%d)", enumeration, uint8(v))
+	}
+	return names[v]
+}
+
+// Words returns the texts of words.
+func Words[T ~string](words []T) []string {
+	texts := make([]string, len(words))
+	for i, w := range words {
+		texts[i] = string(w)
+	}
+	return texts
 }

@@ -22,3 +22,11 @@ func TestRuns(t *testing.T) {
 		}
 	}
 }
+
+func TestList(t *testing.T) {
+	for want, words := range map[string][]string{"": nil, "a": {"a"}, "a and b": {"a", "b"}, "a, b and c": {"a", "b", "c"}} {
+		if got := List(words); got != want {
+			t.Errorf("List(%q): got %q, want %q", words, got, want)
+		}
+	}
+}

@@ -28,15 +28,15 @@ type Options struct {
 
 // Report is everything a probe found.
 type Report struct {
-	Version  string       `json:"version"`
-	Topology config.Used  `json:"topology"`
-	Fidelity string       `json:"fidelity"`
-	OK       bool         `json:"ok"`       // no simulated time differs from its formula
-	Compared int          `json:"compared"` // rows for which a formula holds
-	Launch   Launch       `json:"launch"`
-	Schema   table.Schema `json:"schema"` // of the rows
-	Rows     []Row        `json:"rows"`
-	Skipped  []Skipped    `json:"skipped,omitempty"`
+	Version  string          `json:"version"`
+	Topology topology.Origin `json:"topology"`
+	Fidelity string          `json:"fidelity"`
+	OK       bool            `json:"ok"`       // no simulated time differs from its formula
+	Compared int             `json:"compared"` // rows for which a formula holds
+	Launch   Launch          `json:"launch"`
+	Schema   table.Schema    `json:"schema"` // of the rows
+	Rows     []Row           `json:"rows"`
+	Skipped  []Skipped       `json:"skipped,omitempty"`
 }
 
 // Launch is when a kernel launched from the host starts on every PE.
@@ -86,7 +86,7 @@ type Skipped struct {
 // Run measures every case at every size, each on a machine of its own.
 func Run(ctx context.Context, g *topology.Graph, o Options) (*Report, error) {
 	r := &Report{
-		Version: version.Version, Topology: config.UsedBy(g.Spec()), OK: true, Schema: table.Schema{"rows": table.ColumnsOf(Row{})},
+		Version: version.Version, Topology: topology.OriginOf(g.Spec()), OK: true, Schema: table.Schema{"rows": table.ColumnsOf(Row{})},
 		Fidelity: map[fabric.Fidelity]string{fabric.Train: "train", fabric.Flit: "flit"}[o.Fidelity],
 	}
 	if err := affordable(g, o); err != nil {
@@ -179,9 +179,7 @@ func (c probeCase) measure(ctx context.Context, g *topology.Graph, o Options, n 
 		seen[p.Link] = p
 	})
 	watch := &stopwatch{eng: m.Engine}
-	if err := t.begin(sim.Event{Target: m.Engine.Register(watch)}); err != nil {
-		return row, true, err
-	}
+	t.begin(sim.Event{Target: m.Engine.Register(watch)})
 	if err := m.Engine.Run(ctx); err != nil {
 		return row, true, err
 	}
@@ -247,7 +245,7 @@ func gbs(bw topology.BytesPerSec) *float64 {
 func ParseSizes(texts []string) (sizes []topology.Bytes, err error) {
 	var errs []error
 	for _, text := range texts {
-		v, err := topology.Scalars()[reflect.TypeFor[topology.Bytes]()].Parse(strings.TrimSpace(text))
+		v, err := config.Quantities[reflect.TypeFor[topology.Bytes]()].Parse(strings.TrimSpace(text))
 		if err != nil {
 			errs = append(errs, fmt.Errorf("--sizes: %w", err))
 			continue

@@ -16,7 +16,7 @@ var sizes = []topology.Bytes{4 << 10, 8 << 10, 16 << 10, 32 << 10, 64 << 10, 128
 
 func probe(t *testing.T, fid fabric.Fidelity, preset string, sets ...string) *Report {
 	t.Helper()
-	spec, err := topology.Load(preset, sets...)
+	spec, err := topology.Load(t.Context(), preset, sets...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,7 @@ import (
 // WriteText writes the report for people: the table of transfers, then when the
 // smallest of each case passed each link.
 func (r *Report) WriteText(w io.Writer) error {
-	fmt.Fprintln(w, r.Topology.Line("topology"))
+	fmt.Fprintf(w, "# topology: %v\n", r.Topology)
 	fmt.Fprintf(w, "# fidelity: %s\n", r.Fidelity)
 	fmt.Fprintf(w, "# launch: %d PEs start together at %v; they were ready within %v\n\n", r.Launch.PEs, r.Launch.StartNS, r.Launch.Spread)
 	header := []string{"case", "size", "formula ns", "simulated ns", "equal", "bottleneck GB/s", "GB/s", "used"}

@@ -108,12 +108,10 @@ func (c *core) Composite(cmd *tl.Composite) (tl.Handle, error) {
 	}
 	c.op.Math, c.op.Shape, c.op.DType = cmd.Math, cmd.Out.Shape, cmd.Out.DType
 	bytes := c.op.Shape.Elems() * c.op.DType.Size()
-	if cap(c.result) < bytes {
-		c.result = make([]byte, bytes)
-	}
+	c.result = slices.Grow(c.result[:0], bytes)[:bytes]
 	// Not straight to memory: operands may be there.
-	c.eager.Compute(&c.op, c.result[:bytes], c.data)
-	return tl.Handle{}, c.write(&cmd.Out, c.result[:bytes])
+	c.eager.Compute(&c.op, c.result, c.data)
+	return tl.Handle{}, c.write(&cmd.Out, c.result)
 }
 
 // reduce begins a reduction over peers: it combines what they have, and leaves the result

@@ -143,7 +143,7 @@ func actual(t testing.TB, ranks, times int, o Options, kernel any, args ...any) 
 }
 
 var graph = sync.OnceValue(func() *topology.Graph {
-	spec, err := topology.Load("default")
+	spec, err := topology.Load(context.Background(), "default")
 	if err != nil {
 		panic(err)
 	}
@@ -163,7 +163,7 @@ func simulated(t testing.TB, ranks, times int, kernel any, args ...any) contents
 	}
 	m := machine.New(graph(), machine.Options{Log: true})
 	defer m.Close()
-	data := exec.New(m.Log, func(s oplog.Space) *memory.Store { return &m.Memory(machine.SpaceID(s)).Store }, 1)
+	data := exec.New(m.Log, func(s oplog.Space) *memory.Store { return &m.Memory(memory.OfSpace(s)).Store }, 1)
 	m.Data = data
 	p := machine.Program{Name: "k"}
 	for rank := range ranks {
@@ -173,7 +173,7 @@ func simulated(t testing.TB, ranks, times int, kernel any, args ...any) contents
 	ptrs := make([][]tl.Ptr, ranks)
 	addrs := make([][]memory.Addr, len(arrays))
 	for i, a := range arrays {
-		parts := make([]machine.Part, ranks)
+		parts := make([]memory.Part, ranks)
 		for rank := range ranks {
 			id := m.PE(machine.PEID(rank)).Memory(topology.KindHBM)
 			init := a.bytes(rank)
@@ -194,7 +194,7 @@ func simulated(t testing.TB, ranks, times int, kernel any, args ...any) contents
 			}
 			ptr.Addr, ptr.Window = int64(va), int16(i+1)
 			ptrs[rank] = append(ptrs[rank], ptr)
-			parts[rank] = machine.Part{VA: va, Bytes: memory.Bytes(len(init))}
+			parts[rank] = memory.Part{VA: va, Bytes: memory.Bytes(len(init))}
 			addrs[i], got[i] = append(addrs[i], addr), append(got[i], init)
 		}
 		p.Windows = append(p.Windows, parts)

@@ -46,6 +46,11 @@ func (c *core) Load(v *tl.Value, from tl.Block) error {
 		return err
 	}
 	c.fill(&from, tile)
+	return r.read(&x, tile)
+}
+
+// read copies the elements of a box to a tile.
+func (r *region) read(x *box, tile []byte) error {
 	return x.each(func(at, in, n int64) error {
 		copy(tile[in:in+n], r.bytes[at:])
 		return nil
@@ -72,7 +77,7 @@ func (c *core) write(to *tl.Block, tile []byte) error {
 	})
 }
 
-// memory is the bytes of a Ref: where they are if they lie in one piece, else a copy.
+// memory returns the bytes of a Ref: in place if they lie in one piece, else a copy.
 func (c *core) memory(v *tl.Value) ([]byte, error) {
 	b := v.Block()
 	r, x, err := c.locate(&b)
@@ -84,10 +89,7 @@ func (c *core) memory(v *tl.Value) ([]byte, error) {
 		return r.bytes[x.at:][:bytes], nil
 	}
 	copied := make([]byte, bytes)
-	return copied, x.each(func(at, in, n int64) error {
-		copy(copied[in:in+n], r.bytes[at:])
-		return nil
-	})
+	return copied, r.read(&x, copied)
 }
 
 // fill gives the elements of a tile their value outside of the mask.

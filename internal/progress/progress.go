@@ -8,7 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/kernbench/kernbench/internal/experiment"
 	"github.com/kernbench/kernbench/internal/printable"
 )
 
@@ -31,8 +30,10 @@ type Display struct {
 	ticks    sync.WaitGroup
 
 	mu    sync.Mutex // of all below
-	known *experiment.Progress
-	told  time.Time     // when known came
+	done  int        // points
+	total int
+	left  time.Duration // as told
+	told  time.Time     // when the three above came; zero: never
 	shown string        // the line on the terminal
 	said  time.Time     // when the latest line came, off a terminal
 	pause time.Duration // until the next
@@ -58,10 +59,10 @@ func isTerminal(w io.Writer) bool {
 }
 
 // Tell takes in how far the points of an experiment are.
-func (p *Display) Tell(known experiment.Progress) {
+func (p *Display) Tell(done, total int, left time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.known, p.told = &known, time.Now()
+	p.done, p.total, p.left, p.told = done, total, left, time.Now()
 }
 
 // tick shows the line for as long as the command runs.
@@ -90,7 +91,7 @@ func (p *Display) show() {
 		p.clear()
 		fmt.Fprint(p.w, line)
 		p.shown = line
-	case !p.terminal && p.known != nil && time.Since(p.said) >= p.pause:
+	case !p.terminal && !p.told.IsZero() && time.Since(p.said) >= p.pause:
 		fmt.Fprintln(p.w, line)
 		p.said, p.pause = time.Now(), min(2*p.pause, longestPause)
 	}
@@ -100,16 +101,16 @@ func (p *Display) show() {
 // empty in the first second of a command that has told nothing.
 func (p *Display) line() string {
 	points := p.name + ":"
-	if p.known != nil {
-		points = fmt.Sprintf("%s: %d of %d points", p.name, p.known.Done, p.known.Total)
-		if left := p.known.Left; left > 0 {
-			left = max(time.Second, (left - time.Since(p.told)).Round(time.Second))
+	if !p.told.IsZero() {
+		points = fmt.Sprintf("%s: %d of %d points", p.name, p.done, p.total)
+		if p.left > 0 {
+			left := max(time.Second, (p.left - time.Since(p.told)).Round(time.Second))
 			return fmt.Sprintf("%s, about %v left", points, left)
 		}
 		points += ","
 	}
 	seconds := int(time.Since(p.begun).Seconds())
-	if seconds == 0 && p.known == nil {
+	if seconds == 0 && p.told.IsZero() {
 		return ""
 	}
 	return fmt.Sprintf("%s running for %d s", points, seconds)

@@ -5,8 +5,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/kernbench/kernbench/internal/experiment"
 )
 
 // TestRun: the line is gone when kernels print and when the run ends, and there
@@ -46,15 +44,15 @@ func TestPoints(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			var out bytes.Buffer
 			p := start(&out, "sweep", terminal)
-			p.Tell(experiment.Progress{Done: 50, Total: 200, Left: -1})
+			p.Tell(50, 200, -1)
 			time.Sleep(900 * time.Millisecond)
-			p.Tell(experiment.Progress{Done: 52, Total: 200, Left: 16 * time.Second})
+			p.Tell(52, 200, 16*time.Second)
 			time.Sleep(1500 * time.Millisecond)
 			if !terminal {
 				time.Sleep(3500 * time.Millisecond)
-				p.Tell(experiment.Progress{Done: 60, Total: 200, Left: 30 * time.Second})
+				p.Tell(60, 200, 30*time.Second)
 				time.Sleep(55 * time.Second)
-				p.Tell(experiment.Progress{Done: 200, Total: 200})
+				p.Tell(200, 200, 0)
 				time.Sleep(10 * time.Second)
 			}
 			p.Stop()

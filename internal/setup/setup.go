@@ -43,7 +43,7 @@ var (
 	Topology = &Kind{
 		Name: "topology", Example: "sip.ucie.bandwidth=256GB/s", spec: reflect.TypeFor[topology.Spec](),
 		load: func(ctx context.Context, l *Loaded, name string, sets []string) (Config, error) {
-			spec, err := topology.LoadContext(ctx, name, sets...)
+			spec, err := topology.Load(ctx, name, sets...)
 			if err == nil {
 				l.System, err = topology.Compile(spec)
 			}
@@ -57,7 +57,7 @@ var (
 	CCL = &Kind{
 		Name: "ccl", Prefix: "ccl.", Example: "ccl.defaults.buffer_kind=hbm", Says: "how collectives are done", spec: reflect.TypeFor[ccl.Config](),
 		load: func(ctx context.Context, l *Loaded, name string, sets []string) (_ Config, err error) {
-			l.CCL, err = ccl.LoadContext(ctx, name, sets...)
+			l.CCL, err = ccl.Load(ctx, name, sets...)
 			return l.CCL, err
 		},
 		size: func(l *Loaded, v *Validation) string {
@@ -69,7 +69,7 @@ var (
 	Tasks = &Kind{
 		Name: "tasks", Prefix: "tasks.", Example: "tasks.control.register_read=50ns", Says: "what scheduling tasks costs", spec: reflect.TypeFor[task.Config](),
 		load: func(ctx context.Context, l *Loaded, name string, sets []string) (Config, error) {
-			t, err := task.LoadContext(ctx, name, sets...)
+			t, err := task.Load(ctx, name, sets...)
 			l.Tasks = t
 			return t, err
 		},
@@ -87,7 +87,7 @@ func (k *Kind) Keys() []string {
 	var walk func(t reflect.Type, prefix string)
 	walk = func(t reflect.Type, prefix string) {
 		for _, k := range config.Keys(t) {
-			_, single := topology.Scalars()[k.Type]
+			_, single := config.Quantities[k.Type]
 			switch {
 			case k.Type.Kind() == reflect.Struct && !single:
 				walk(k.Type, prefix+k.Name+".")

@@ -2,13 +2,14 @@ package stack
 
 import (
 	"path"
+	"slices"
 	"strings"
 )
 
 const module = "github.com/kernbench/kernbench/"
 
 // simulator is the packages that run kernels and host code: a panic in them is a bug.
-var simulator = []string{module + "internal/", module + "tl.", module + "torch.", module + "topology."}
+var simulator = []string{module + "internal/", module + "tl.", module + "torch.", module + "torch/dist.", module + "topology.", module + "numeric.", module + "oplog.", module + "simtime."}
 
 // library is the packages that authors call, and that also hold kernels of their own.
 var library = []string{module + "ccl.", module + "tp.", module + "attention.", module + "task.", module + "scenario.", module + "comm", module + "bench."}
@@ -71,10 +72,5 @@ func folder(lines []string) string {
 }
 
 func in(function string, packages []string) bool {
-	for _, p := range packages {
-		if strings.HasPrefix(function, p) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(packages, func(p string) bool { return strings.HasPrefix(function, p) })
 }

@@ -39,7 +39,7 @@ func TestLine(t *testing.T) {
 		kernel  = "main.kernel(0x1, 0x2)\n\t/home/a/kernel.go:31 +0x3d\n"
 		tl      = "github.com/kernbench/kernbench/tl.Ptr.Add(...)\n\t/go/kernbench/tl/ptr.go:9 +0x3\n"
 		args    = "github.com/kernbench/kernbench/ccl.(*Args).Combine(0x1)\n\t/go/kernbench/ccl/args.go:5 +0x3\n"
-		machine = "github.com/kernbench/kernbench/internal/machine.(*core).kernel(0x1)\n\t/go/kernbench/internal/machine/core.go:281 +0x106\n"
+		machine = "github.com/kernbench/kernbench/internal/cpu.(*Core).Run(0x1)\n\t/go/kernbench/internal/cpu/core.go:281 +0x106\n"
 		pull    = "iter.Pull[...].func1()\n\t/usr/local/go/src/iter/iter.go:301 +0xe5\ncreated by iter.Pull[...] in goroutine 26\n\t/usr/local/go/src/iter/iter.go:271 +0x90"
 		running = "goroutine 7 [running]:\n"
 		panics  = "goroutine 7 [running]:\nruntime/debug.Stack()\n\t/usr/local/go/src/runtime/debug/stack.go:26 +0x5e\n" +
@@ -51,6 +51,7 @@ func TestLine(t *testing.T) {
 	}{
 		{"a loop of Go code", running + spin + kernel + machine + pull, "spin.go:7", false},
 		{"a loop of pointers", running + tl + kernel + machine + pull, "kernel.go:31", true},
+		{"a loop of pointers, in what they call", running + strings.ReplaceAll(tl, "tl", "numeric") + tl + kernel + machine + pull, "kernel.go:31", true},
 		{"a panic", panics + kernel + machine + pull, "kernel.go:31", false},
 		{"a panic of the tile language", panics + tl + kernel + machine + pull, "kernel.go:31", true},
 		{"a panic in what a collective calls", panics + args + kernel + machine + pull, "kernel.go:31", false},

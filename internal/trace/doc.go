@@ -7,6 +7,6 @@
 // chain of them, the critical path, can be found in the file. Times are exact: decimals
 // of a microsecond down to the femtosecond.
 //
-// What is recorded is up to internal/pe, internal/ipcq and internal/machine; what it tells
-// is internal/trace/analysis. The package imports internal/sim alone.
+// What is recorded is up to internal/pe, internal/ipcq, internal/cpu and
+// internal/machine; what it tells is internal/trace/analysis. The package imports internal/sim alone.
 package trace

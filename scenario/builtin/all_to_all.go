@@ -20,7 +20,7 @@ func allToAllTasks(b *task.Builder, x, out *task.Tensor, n int) {
 	last := []task.ID{start}
 	for peer := range b.NumRanks() {
 		last = append(last, b.Submit("send", sendTile, task.Args{
-			task.Scalar("peer", peer), task.In("x", x.Rows(peer, 1)), sent(b, "out", out.Rows(b.Rank(), 1), peer), task.Scalar("n", n),
+			task.Scalar("peer", peer), task.In("x", x.Rows(peer, 1)), atRank(b, peer, task.Out, "out", out.Rows(b.Rank(), 1)), task.Scalar("n", n),
 		}, task.After(start)))
 	}
 	meet(b, done, nil, last...)

@@ -20,7 +20,7 @@ func allGatherTasks(b *task.Builder, x, out *task.Tensor, n int) {
 	last := []task.ID{start}
 	for peer := range b.NumRanks() {
 		last = append(last, b.Submit("gather", copyTile, task.Args{
-			task.Scalar("peer", peer), fetched(b, "x", x, peer), task.Out("out", out.Rows(peer, 1)), task.Scalar("n", n),
+			task.Scalar("peer", peer), atRank(b, peer, task.In, "x", x), task.Out("out", out.Rows(peer, 1)), task.Scalar("n", n),
 		}, task.After(start)))
 	}
 	meet(b, done, nil, last...)

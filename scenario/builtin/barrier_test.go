@@ -69,7 +69,7 @@ func rotateTasks(b *task.Builder, x, got, out *task.Tensor, n, steps int) {
 	var last []task.ID
 	for range steps {
 		take := b.Submit("take", copyTile, task.Args{
-			task.Scalar("rank", next), fetched(b, "x", x, next), task.Out("got", got), task.Scalar("n", n),
+			task.Scalar("rank", next), atRank(b, next, task.In, "x", x), task.Out("got", got), task.Scalar("n", n),
 		}, task.After(last...))
 		taken := meet(b, 0, nil, take)
 		add := b.Submit("add", addOne, task.Args{task.In("got", got), task.Out("x", x), task.Scalar("n", n)}, task.After(taken))

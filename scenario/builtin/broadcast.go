@@ -14,14 +14,10 @@ func broadcast(t *tl.PE, x, out tl.Ptr, n, root int) {
 
 // broadcastBegin has the root say that its x is there, and the others wait for that.
 func broadcastBegin(t *tl.PE, root int) {
-	if t.Rank() != root {
+	if t.Rank() == root {
+		notifyOthers(t, ready)
+	} else {
 		t.WaitSignal(ready, tl.EQ, 1)
-		return
-	}
-	for peer := range t.NumRanks() {
-		if peer != root {
-			t.Notify(peer, ready, tl.Set, 1)
-		}
 	}
 }
 
@@ -40,7 +36,7 @@ func broadcastTasks(b *task.Builder, x, out *task.Tensor, n, root int) {
 	begin := b.Submit("begin", broadcastBegin, whose)
 	last := tiles(n, func(from, elems int) task.ID {
 		return b.Submit("copy", copyTile, task.Args{
-			whose[0], fetched(b, "x", vector(x, from, elems), root), task.Out("out", vector(out, from, elems)), task.Scalar("n", elems),
+			whose[0], atRank(b, root, task.In, "x", vector(x, from, elems)), task.Out("out", vector(out, from, elems)), task.Scalar("n", elems),
 		}, task.After(begin))
 	})
 	b.Submit("end", broadcastEnd, whose, task.After(append(last, begin)...))

@@ -74,7 +74,7 @@ func dualDomainOverlapTasks(b *task.Builder, x, leftX, rightX, leftOut, rightOut
 		last := []task.ID{start}
 		for _, peer := range s.Ranks {
 			last = append(last, b.Submit("send", dualSend, task.Args{
-				task.Scalar("peer", peer), task.In("x", x), sent(b, "row", s.inbox.Rows(s.Rank, 1), peer), task.Scalar("n", n), task.Scalar("arrived", s.signal+done),
+				task.Scalar("peer", peer), task.In("x", x), atRank(b, peer, task.Out, "row", s.inbox.Rows(s.Rank, 1)), task.Scalar("n", n), task.Scalar("arrived", s.signal+done),
 			}, task.After(start)))
 		}
 		arrived := b.Submit("arrived", dualArrived, task.Args{

@@ -1,6 +1,8 @@
 package builtin
 
 import (
+	"fmt"
+
 	"github.com/kernbench/kernbench/scenario"
 	"github.com/kernbench/kernbench/tl"
 )
@@ -61,7 +63,7 @@ func epReceived(e scenario.Env, out []float64) error {
 					continue
 				}
 				if v.row >= e.Shape[0] {
-					return errRoom(e, v)
+					return fmt.Errorf("rank %d gets more than the %d rows it has room for: raise the first extent of the buffer, or take another seed", v.rank, e.Shape[0])
 				}
 				for d := range dim {
 					out[v.row*dim+d] = epElement(e, source, token, d)

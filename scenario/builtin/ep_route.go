@@ -25,10 +25,6 @@ func epRoutes(e scenario.Env) ([][][]visit, error) {
 // maxExperts is the most that a rank can have.
 const maxExperts = 1 << 12
 
-func errRoom(e scenario.Env, v visit) error {
-	return fmt.Errorf("rank %d gets more than the %d rows it has room for: raise the first extent of the buffer, or take another seed", v.rank, e.Shape[0])
-}
-
 // route draws topk different experts for each token of each rank, and says where its
 // row goes: at the rank of an expert rows lie by expert, then by the rank and the token
 // that they come from.

@@ -21,7 +21,7 @@ func epTasks(b *task.Builder, x, w, recv, y *task.Tensor, tokens, topk, dim, exp
 		last := []task.ID{start}
 		for _, p := range parcels(routes) {
 			last = append(last, b.Submit("dispatch", epDispatchRows, task.Args{
-				task.Scalar("to", p), task.In("x", x), sent(b, "recv", recv.Rows(p.row, len(p.tokens)), p.rank), task.Scalar("dim", dim),
+				task.Scalar("to", p), task.In("x", x), atRank(b, p.rank, task.Out, "recv", recv.Rows(p.row, len(p.tokens))), task.Scalar("dim", dim),
 			}, task.After(start), task.Group(group)))
 		}
 		all = meet(b, dispatched, nil, last...)

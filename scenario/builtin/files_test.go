@@ -93,11 +93,11 @@ func TestRouteIsFixed(t *testing.T) {
 // TestFFNGolden compares the closed form with the sums that it stands for.
 func TestFFNGolden(t *testing.T) {
 	const m, k, n = 5, 7, 3
-	s, err := scenario.Load("ffn_tp")
+	s, err := scenario.Load(t.Context(), "ffn_tp")
 	if err != nil {
 		t.Fatal(err)
 	}
-	pl, err := s.Plan(scenario.Choice{Ranks: 3, Rounds: 3, Params: map[string]string{"m": "5", "k": "7", "n": "3"}})
+	pl, err := s.Plan(t.Context(), scenario.Choice{Ranks: 3, Rounds: 3, Params: map[string]string{"m": "5", "k": "7", "n": "3"}})
 	if err != nil {
 		t.Fatal(err)
 	}

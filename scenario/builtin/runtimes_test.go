@@ -11,7 +11,7 @@ import (
 // cores is the default configuration of tasks with so many compute cores.
 func cores(t testing.TB, n string) *task.Config {
 	t.Helper()
-	c, err := task.Load("default", "control.compute_cores="+n)
+	c, err := task.Load(t.Context(), "default", "control.compute_cores="+n)
 	if err != nil {
 		t.Fatal(err)
 	}

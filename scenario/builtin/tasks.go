@@ -8,10 +8,9 @@ import (
 // meet submits a barrier of all ranks, or of the given ones. Barriers of a program come one
 // after the other: a task that waits keeps its compute core, and a rank may have only one.
 func meet(b *task.Builder, signal int, ranks []int, after ...task.ID) task.ID {
-	return b.Submit("barrier", barrierOf, task.Args{task.Scalar("signal", signal), task.Scalar("ranks", ranks)}, task.After(after...))
+	barrier := func(t *tl.PE, signal int, ranks []int) { t.Barrier(signal, ranks...) }
+	return b.Submit("barrier", barrier, task.Args{task.Scalar("signal", signal), task.Scalar("ranks", ranks)}, task.After(after...))
 }
-
-func barrierOf(t *tl.PE, signal int, ranks []int) { t.Barrier(signal, ranks...) }
 
 // tileCount is how many tasks share what one kernel would do in a loop.
 const tileCount = 4
@@ -78,18 +77,11 @@ func sendTile(t *tl.PE, rank int, x, out tl.Ptr, n int) {
 	})
 }
 
-// fetched is a region that a task reads at one rank alone.
-func fetched(b *task.Builder, name string, a task.Area, rank int) task.Arg {
+// atRank returns a region that a task reads or writes at one rank alone: own is task.In or
+// task.Out, for the rank itself.
+func atRank(b *task.Builder, rank int, own func(string, task.Area) task.Arg, name string, a task.Area) task.Arg {
 	if rank == b.Rank() {
-		return task.In(name, a)
-	}
-	return task.AtPeers(name, a)
-}
-
-// sent is a region that a task writes at one rank alone.
-func sent(b *task.Builder, name string, a task.Area, rank int) task.Arg {
-	if rank == b.Rank() {
-		return task.Out(name, a)
+		return own(name, a)
 	}
 	return task.AtPeers(name, a)
 }

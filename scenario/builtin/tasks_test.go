@@ -16,11 +16,11 @@ import (
 // planOf is what a run of a scenario is.
 func planOf(t *testing.T, o runner.Options) *scenario.Plan {
 	t.Helper()
-	s, err := scenario.Load(o.Scenario)
+	s, err := scenario.Load(t.Context(), o.Scenario)
 	if err != nil {
 		t.Fatal(err)
 	}
-	pl, err := s.Plan(o.Choice)
+	pl, err := s.Plan(t.Context(), o.Choice)
 	if err != nil {
 		t.Fatalf("%s, %d ranks, %v: %v", o.Scenario, o.Ranks, o.Params, err)
 	}

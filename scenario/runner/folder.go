@@ -47,10 +47,12 @@ func parsePrepared(file string, text []byte) (p prepared, err error) {
 		column := 1 + utf8.RuneCount(before[bytes.LastIndexByte(before, '\n')+1:])
 		return p, fmt.Errorf("%s:%d:%d: not JSON: %w: mend it, or prepare the folder again", file, line, column, syntax)
 	}
-	if p.From, err = config.ParseAlone(file, text); err != nil {
+	doc, err := config.ParseAlone(file, text)
+	if err != nil {
 		return p, err
 	}
-	return p, p.From.Decode(&p, nil)
+	p.Mistake = func(key, text string) error { return doc.Errorf(key, "%s", text) }
+	return p, doc.Decode(&p, nil)
 }
 
 // folder has the values of a run in files.
@@ -181,11 +183,11 @@ func (f folder) open() (*scenario.Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := scenario.LoadContext(f.ctx, filepath.Join(f.dir, scenarioFile))
+	s, err := scenario.Load(f.ctx, filepath.Join(f.dir, scenarioFile))
 	if err != nil {
 		return nil, err
 	}
-	plan, err := s.PlanContext(f.ctx, p.Choice)
+	plan, err := s.Plan(f.ctx, p.Choice)
 	if err == nil {
 		plan.Name = p.Scenario
 	}

@@ -45,7 +45,7 @@ type Result struct {
 	TimeNS   float64           `json:"time_ns"`              // of the kernels, or with a runtime of all tasks, all rounds: simulated, or by the clock of the slowest rank, with the random delays of several rounds
 	Staging  *float64          `json:"staging_ns,omitempty"` // of all rounds: copying staged buffers into windows, before the kernels; nil if none is staged
 	Runtime  task.Runtime      `json:"runtime,omitempty"`
-	Config   *config.Used      `json:"tasks_config,omitempty"` // of runs with a runtime: what that costs
+	Config   *topology.Origin  `json:"tasks_config,omitempty"` // of runs with a runtime: what that costs
 	Tasks    *task.Result      `json:"tasks,omitempty"`        // of sim with a runtime: the last round
 	Report
 	Races []string `json:"races,omitzero"` // accesses that nothing orders; nil if they were not looked for

@@ -116,14 +116,14 @@ func FuzzPrepared(f *testing.F) {
 		if err != nil {
 			t.Fatalf("%q: %s: %v", text, again, err)
 		}
-		p.From, q.From = nil, nil
+		p.Mistake, q.Mistake = nil, nil
 		one, _ := json.Marshal(p)
 		two, _ := json.Marshal(q)
 		if string(one) != string(two) {
 			t.Errorf("%q: got %s, then %s", text, one, two)
 		}
-		if s, err := scenario.Load("probe_prepared"); err == nil {
-			s.PlanContext(context.Background(), p.Choice) // which may refuse it
+		if s, err := scenario.Load(t.Context(), "probe_prepared"); err == nil {
+			s.Plan(context.Background(), p.Choice) // which may refuse it
 		}
 	})
 }
@@ -143,7 +143,7 @@ outputs:
 		if err != nil {
 			t.Fatal(err)
 		}
-		plan, err := s.Plan(scenario.Choice{})
+		plan, err := s.Plan(t.Context(), scenario.Choice{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -12,7 +12,9 @@ import (
 
 	"github.com/kernbench/kernbench/comm"
 	"github.com/kernbench/kernbench/comm/launch"
+	"github.com/kernbench/kernbench/internal/ints"
 	"github.com/kernbench/kernbench/internal/procpe"
+	"github.com/kernbench/kernbench/internal/taskrank"
 	"github.com/kernbench/kernbench/scenario"
 	"github.com/kernbench/kernbench/task"
 )
@@ -67,7 +69,7 @@ func runRank(ctx context.Context, c *comm.Comm, arg []byte) ([]byte, error) {
 		return nil, err
 	}
 	r.Choice.Trusted = true
-	if r.plan, err = s.PlanContext(ctx, r.Choice); err != nil {
+	if r.plan, err = s.Plan(ctx, r.Choice); err != nil {
 		return nil, err
 	}
 	compared := &computed{ctx: ctx, plan: r.plan}
@@ -114,10 +116,7 @@ func (r *rank) prepare() error {
 // one order, that of the first members, so that each can begin.
 func (r *rank) makeWindows() (err error) {
 	r.windows = make([]*comm.Window, len(r.plan.Windows))
-	order := make([]int, len(r.windows))
-	for i := range order {
-		order[i] = i
-	}
+	order := ints.Count(0, len(r.windows))
 	slices.SortStableFunc(order, func(a, b int) int {
 		first := func(w int) int {
 			if d := r.plan.Windows[w].Domain; d != nil {
@@ -233,13 +232,13 @@ func (r *rank) launchTasks(round int) error {
 	}
 	o := (&Options{Runtime: r.Runtime, Tasks: config}).taskOptions(r.plan)
 	var began time.Time
-	o.Began = func() { began = time.Now() }
-	err = task.RunOn(r.pe, p, o, func(x *task.Tensor) procpe.Tensor {
+	err = taskrank.Run(r.pe, p, o, func(v any) procpe.Tensor {
+		x := v.(*task.Tensor)
 		if x.Source == nil {
 			return procpe.Tensor{Name: x.Name, DType: x.DType, Shape: x.Shape}
 		}
 		return r.tensor(x.Source.(*scenario.Buffer))
-	})
+	}, func() { began = time.Now() })
 	if err != nil {
 		return err
 	}

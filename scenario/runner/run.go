@@ -8,11 +8,12 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/kernbench/kernbench/internal/config"
+	"github.com/kernbench/kernbench/internal/printable"
 	"github.com/kernbench/kernbench/internal/sim"
 	"github.com/kernbench/kernbench/scenario"
 	"github.com/kernbench/kernbench/task"
 	"github.com/kernbench/kernbench/tl"
+	"github.com/kernbench/kernbench/topology"
 )
 
 // The backends.
@@ -118,11 +119,11 @@ func (o *Options) settle(ctx context.Context) (*scenario.Plan, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
-	s, err := scenario.LoadContext(ctx, o.Scenario)
+	s, err := scenario.Load(ctx, o.Scenario)
 	if err != nil {
 		return nil, err
 	}
-	return s.PlanContext(ctx, o.Choice)
+	return s.Plan(ctx, o.Choice)
 }
 
 // runs refuses a plan that has nothing to run, or makes an option mean nothing.
@@ -131,7 +132,7 @@ func (o *Options) runs(pl *scenario.Plan) error {
 		return fmt.Errorf("--seed %d: there are random delays with several rounds (--rounds) alone, and this is one: delete it", *o.Seed)
 	}
 	if pl.Func == nil && o.Runtime == "" {
-		return fmt.Errorf("the scenario %s has tasks and no kernel: add --runtime %s", pl.Name, strings.Join(task.RuntimeNames(), "|"))
+		return fmt.Errorf("the scenario %s has tasks and no kernel: add --runtime %s", pl.Name, strings.Join(printable.Words(task.Runtimes), "|"))
 	}
 	return nil
 }
@@ -172,7 +173,7 @@ func (j *job) run(ctx context.Context) (*Result, error) {
 		if j.Tasks == nil {
 			j.Tasks = task.Default()
 		}
-		r.Runtime, r.Config = j.Runtime, &config.Used{Source: j.Tasks.Source(), Hash: j.Tasks.Hash()}
+		r.Runtime, r.Config = j.Runtime, &topology.Origin{Source: j.Tasks.Source(), Hash: j.Tasks.Hash()}
 	}
 	var err error
 	if j.Backend == Sim {

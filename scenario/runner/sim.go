@@ -16,7 +16,7 @@ import (
 // simulation is a run on the simulated machine.
 type simulation struct {
 	*job
-	*torch.Context
+	*torch.Rank
 	pes     []int     // by rank
 	tensors []*tensor // by number of the buffer
 }
@@ -55,7 +55,7 @@ func (j *job) simulate(ctx context.Context, r *Result) error {
 		return &RankError{-1, err}
 	}
 	defer c.Close()
-	s := &simulation{job: j, Context: c}
+	s := &simulation{job: j, Rank: c.Main()}
 	if err := s.rounds(r); err != nil {
 		return failure(err, c.Err())
 	}
@@ -266,7 +266,7 @@ func system(ctx context.Context, preset string, plan *scenario.Plan, others stri
 	if slices.Contains(families, preset) {
 		sets = append(sets, fmt.Sprintf("system.sips.count=%d", need))
 	}
-	spec, err := topology.LoadContext(ctx, preset, sets...)
+	spec, err := topology.Load(ctx, preset, sets...)
 	if err != nil {
 		return nil, err
 	}

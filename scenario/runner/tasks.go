@@ -110,7 +110,7 @@ func (s *simulation) launchTasks(round int, r *Result) (torch.Time, error) {
 		}
 	}
 	place := func(buffer *scenario.Buffer) any { return s.tensorOf(buffer).Tensor }
-	found, err := task.Run(s.Context, s.taskOptions(s.plan), func(b *task.Builder) { orchestrate(b, s.plan, args[b.Rank()], place) })
+	found, err := task.Run(s.Rank, s.taskOptions(s.plan), func(b *task.Builder) { orchestrate(b, s.plan, args[b.Rank()], place) })
 	if refused, ok := errors.AsType[*task.Refused](err); ok {
 		return 0, &InputError{refused}
 	}

@@ -28,16 +28,11 @@ type Gantt struct {
 // characters. A panel has the first 40 busy rows, and says how many others there are.
 func (g Gantt) Text(w io.Writer, columns int) error { return draw.WriteGantt(w, g.chart(), columns) }
 
-// SVG draws the chart as a picture, 1600 pixels wide and as high as needed. The panels
-// together have up to 400 rows. Bars have the names and times of their tasks as tooltips.
+// Encode draws the chart as a picture, 1600 pixels wide and as high as needed, in the format of
+// a file name, which ends in .svg or .png. The panels together have up to 400 rows. In SVG,
+// bars have the names and times of their tasks as tooltips.
 //
-//	picture, err := chart.Gantt{Title: "Squares", Runs: results}.SVG()
-func (g Gantt) SVG() ([]byte, error) { return draw.SVG(g.chart()) }
-
-// PNG draws the same picture as PNG.
-func (g Gantt) PNG() ([]byte, error) { return draw.PNG(g.chart()) }
-
-// Encode draws the picture in the format of a file name, which ends in .svg or .png.
+//	picture, err := chart.Gantt{Title: "Squares", Runs: results}.Encode("squares.svg")
 func (g Gantt) Encode(name string) ([]byte, error) { return draw.Encode(name, g.chart()) }
 
 // chart returns the data of the chart.

@@ -18,11 +18,11 @@ func double(t *tl.PE, x tl.Ptr, n int) {
 
 func Example() {
 	const rows, n = 3, 4096
-	ctx := torch.Must(torch.New(context.Background(), torch.Options{}))
-	defer ctx.Close()
-	x := torch.Must(ctx.Zeros(torch.F32, torch.Shape{rows, n}))
+	r := torch.Must(torch.New(context.Background(), torch.Options{})).Main()
+	defer r.Close()
+	x := torch.Must(r.Zeros(torch.F32, torch.Shape{rows, n}))
 	options := task.Options{Runtime: task.TensorMapAndRingBuffer, Devices: []int{0}}
-	result := torch.Must(task.Run(ctx, options, func(b *task.Builder) {
+	result := torch.Must(task.Run(r, options, func(b *task.Builder) {
 		own := b.Tensor(x)
 		for row := range rows {
 			b.Submit("double", double, task.Args{task.InOut("x", own.Rows(row, 1)), task.Scalar("n", n)})

@@ -8,6 +8,6 @@
 // the length of the launch to the last digit.
 //
 // Recording is internal/trace, with which this package shares nothing but the format: each
-// tests the other. It imports internal/sim for Time. Tables
+// tests the other. It imports simtime for Time. Tables
 // for people are in internal/cli.
 package analysis

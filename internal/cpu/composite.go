@@ -1,0 +1,303 @@
+package cpu
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/kernbench/kernbench/internal/fabric"
+	"github.com/kernbench/kernbench/internal/memory"
+	"github.com/kernbench/kernbench/internal/pe"
+	"github.com/kernbench/kernbench/numeric"
+	"github.com/kernbench/kernbench/oplog"
+	"github.com/kernbench/kernbench/tl"
+)
+
+// Composite starts a command that streams tiles from memory to memory.
+func (c *Core) Composite(cmd *tl.Composite) (tl.Handle, error) {
+	if err := c.tick(); err != nil {
+		return tl.Handle{}, err
+	}
+	if err := c.toPeers(cmd.Args); err != nil {
+		return tl.Handle{}, err
+	}
+	b := builder{core: c}
+	plan, err := b.plan(cmd)
+	if err != nil {
+		return tl.Handle{}, err
+	}
+	bytes, deep := c.pe.Tiles.Footprint(plan, b.tiles)
+	if err := c.room(bytes, b.tiles...); err != nil {
+		return tl.Handle{}, err
+	}
+	c.pe.Tiles.Reserve(bytes)
+	t := transfer{core: c, begins: 1, ends: 1, reserved: bytes}
+	if c.m.Log != nil {
+		t.id = c.m.Log.Add(b.record(cmd, plan.Steps()))
+	}
+	comp := &pe.Composite{ID: t.id, At: c.arrival(), Args: b.tiles, Order: c.pe.DMA.Hold(t.id, b.reads, b.writes, true)}
+	t.composite = comp
+	comp.Begun, comp.Ended = c.m.transfer(t)
+	h := c.later(pending{composite: comp, id: t.id})
+	c.pe.Pipeline.PushComposite(comp, plan, deep)
+	return h, nil
+}
+
+// toPeers moves operands that are at peers to where these have them.
+func (c *Core) toPeers(args []tl.Arg) error {
+	for i := range args {
+		a := &args[i]
+		if !a.AtPeer {
+			continue
+		}
+		b := a.Value.Block()
+		if err := c.atPeer(&b, a.Peer); err != nil {
+			return err
+		}
+		a.Value.Ptr = &b.Ptr
+	}
+	return nil
+}
+
+// builder turns a composite into a plan.
+type builder struct {
+	core          *Core
+	tiles         []int32     // operands in TCM
+	reads, writes []pe.Access // memory that it may touch, as a whole
+}
+
+func (b *builder) plan(cmd *tl.Composite) (pe.Plan, error) {
+	c := b.core
+	out := tl.Value{Shape: cmd.Out.Shape, DType: cmd.Out.DType, InMem: true, Ptr: &cmd.Out.Ptr}
+	to, err := b.matrix(&out, memory.Write, fabric.Compute)
+	if err != nil {
+		return nil, err
+	}
+	args := make([]pe.Matrix, len(cmd.Args))
+	for i := range cmd.Args {
+		if args[i], err = b.operand(&cmd.Args[i], &out); err != nil {
+			return nil, err
+		}
+	}
+	var epilogue pe.Epilogue
+	if cmd.Kind == oplog.Stream {
+		epilogue.Math = append(epilogue.Math, cmd.Math)
+	}
+	for _, step := range cmd.Epilogue {
+		epilogue.Math = append(epilogue.Math, step.Math)
+		for i := range step.Args {
+			m, err := b.operand(&step.Args[i], &out)
+			if err != nil {
+				return nil, err
+			}
+			epilogue.Args = append(epilogue.Args, m)
+		}
+	}
+	for i := range b.writes {
+		for j := range b.reads {
+			inPlace := cmd.Kind != oplog.Gemm && b.writes[i] == b.reads[j]
+			if !inPlace && b.writes[i].Overlaps(&b.reads[j]) {
+				return nil, errors.New("the result overlaps an operand in memory, which is read tile by tile while it is written: give it memory of its own")
+			}
+		}
+	}
+	rows, cols := matrixSize(out.Shape)
+	result := pe.Result{Out: to, Epilogue: epilogue, Costs: c.m.costs}
+	switch cmd.Kind {
+	case oplog.Stream:
+		return &pe.StreamPlan{Result: result, Rows: rows, Cols: cols, Chunk: pe.StreamChunk, Args: args}, nil
+	case oplog.ReducePeers:
+		return &pe.StreamPlan{Result: result, Rows: rows, Cols: cols, Chunk: pe.ReduceChunk, Args: args, Reduces: true, Math: cmd.Math}, nil
+	}
+	_, k := matrixSize(cmd.Args[0].Value.Shape)
+	for i := range args {
+		args[i].OneRow, args[i].OneCol = false, false // a product repeats nothing
+	}
+	return &pe.GemmPlan{Result: result, M: rows, K: k, N: cols, Tile: c.m.Graph.Spec().PE.GEMM.Tile, A: args[0], B: args[1]}, nil
+}
+
+// matrixSize returns a shape as rows and columns: the last axis, and all others together.
+func matrixSize(s oplog.Shape) (rows, cols int) {
+	rows, cols = 1, 1
+	for i, n := range s.Dim[:s.Rank] {
+		if i == int(s.Rank)-1 {
+			cols = int(n)
+		} else {
+			rows *= int(n)
+		}
+	}
+	return rows, cols
+}
+
+// operand is an operand of a plan: nothing to move for a number, already there for
+// a tile.
+func (b *builder) operand(a *tl.Arg, out *tl.Value) (pe.Matrix, error) {
+	if a.IsScalar {
+		return pe.Matrix{}, nil
+	}
+	rows, cols := matrixSize(a.Value.Shape)
+	outRows, outCols := matrixSize(out.Shape)
+	m := pe.Matrix{ElemBytes: memory.Bytes(a.Value.DType.Size())}
+	if a.Value.InMem {
+		if repeats := rows != 1 && rows != outRows; repeats && out.Shape.Rank > 2 && out.Shape.Elems() > 0 {
+			return m, fmt.Errorf("%v is repeated along some of the leading axes of the result's %s and not along the others: do its matrices one by one, or load it", a.Value, out.Shape.String())
+		}
+		var err error
+		class := fabric.Compute
+		if a.AtPeer {
+			class = fabric.Comm
+		}
+		if m, err = b.matrix(&a.Value, memory.Read, class); err != nil {
+			return m, err
+		}
+	} else {
+		if err := b.core.use(&a.Value); err != nil {
+			return m, err
+		}
+		b.tiles = append(b.tiles, a.Value.Slot)
+	}
+	m.OneRow, m.OneCol = rows == 1 && outRows > 1, cols == 1 && outCols > 1
+	return m, nil
+}
+
+// matrix is memory as an operand or the result of a plan, whose transfers have a class.
+func (b *builder) matrix(v *tl.Value, op memory.Op, class fabric.Class) (pe.Matrix, error) {
+	c := b.core
+	rows, cols := matrixSize(v.Shape)
+	at := v.Block()
+	x := newBox(&at)
+	stride, err := x.rows()
+	if err != nil {
+		return pe.Matrix{}, err
+	}
+	if v.Shape.Rank < 2 {
+		stride = memory.Bytes(cols) * x.elem
+	}
+	if cols > 1 && x.stride[oplog.MaxRank-1] != x.elem {
+		return pe.Matrix{}, fmt.Errorf("the elements of a row are not side by side: composites need dense rows")
+	}
+	whole, err := c.m.Find(nil, x.va, int64(rows), memory.Bytes(cols)*x.elem, stride)
+	if err != nil {
+		return pe.Matrix{}, err
+	}
+	if op == memory.Read {
+		b.reads = append(b.reads, whole...)
+	} else {
+		b.writes = whole
+	}
+	var pieces []pe.Access
+	return pe.Matrix{ElemBytes: x.elem, Requests: func(to []pe.Request, row, col, rows, cols int) []pe.Request {
+		first := len(to)
+		va := x.va + memory.VA(row)*memory.VA(stride) + memory.VA(col)*memory.VA(x.elem)
+		if pieces, err = c.m.Find(pieces[:0], va, int64(rows), memory.Bytes(cols)*x.elem, stride); err != nil {
+			panic(err) // the whole of it was found above
+		}
+		to = c.transfers(to, pieces, op)
+		for i := range to[first:] {
+			to[first+i].Class = class
+		}
+		return to
+	}}, nil
+}
+
+// rows returns the distance between rows, which are the last axis, if it is the same between
+// all of them.
+func (x *box) rows() (stride memory.Bytes, err error) {
+	const last = oplog.MaxRank - 2
+	stride, n := x.stride[last], x.extent[last]
+	for i := last - 1; i >= 0; i-- {
+		switch {
+		case x.extent[i] == 1:
+			continue
+		case n == 1:
+			stride = x.stride[i]
+		case x.stride[i] != stride*memory.Bytes(n):
+			return 0, errors.New("the rows of a block of more than two axes are not all equally far apart: do its matrices one by one")
+		}
+		n *= x.extent[i]
+	}
+	return stride, nil
+}
+
+// record is the composite for the log.
+func (b *builder) record(cmd *tl.Composite, tiles int) oplog.Op {
+	op := b.core.op(cmd.Kind)
+	op.Math, op.Shape, op.DType, op.Tiles = cmd.Math, cmd.Out.Shape, cmd.Out.DType, int32(tiles)
+	op.Mem = Accesses(b.writes)
+	op.Args = b.operands(cmd.Args, cmd.Out.DType)
+	so := op.Args[0].DType // of the result before the epilogue
+	if cmd.Kind == oplog.Gemm {
+		so = numeric.DotType(so)
+	}
+	for _, s := range cmd.Epilogue {
+		op.Epilogue = append(op.Epilogue, oplog.Step{Math: s.Math, Args: b.operands(s.Args, so)})
+	}
+	return op
+}
+
+func (b *builder) operands(list []tl.Arg, d numeric.DType) []oplog.Operand {
+	out := args(list, d)
+	for i := range list {
+		v := &list[i].Value
+		if list[i].IsScalar || !v.InMem {
+			continue
+		}
+		at := v.Block()
+		x := newBox(&at)
+		whole, err := b.core.m.find(nil, &x)
+		if err != nil {
+			panic(err) // found before
+		}
+		out[i].Mem = Accesses(whole)
+	}
+	return out
+}
+
+// pending is an operation that a Handle stands for.
+type pending struct {
+	handle    tl.Handle
+	composite *pe.Composite
+	receive   *receive
+	id        oplog.ID
+}
+
+// later returns the handle of an operation that the kernel may wait for.
+func (c *Core) later(p pending) tl.Handle {
+	c.handles++
+	p.handle.N = c.handles
+	c.pending = append(c.pending, p)
+	return p.handle
+}
+
+// Wait waits for a composite or a receive.
+func (c *Core) Wait(h tl.Handle) error {
+	if err := c.tick(); err != nil {
+		return err
+	}
+	i := slices.IndexFunc(c.pending, func(p pending) bool { return p.handle == h })
+	if i < 0 {
+		return nil // the kernel has waited for it before
+	}
+	p := c.pending[i]
+	c.pending = slices.Delete(c.pending, i, i+1)
+	if p.receive != nil {
+		if err := c.await(p.receive); err != nil {
+			return err
+		}
+	} else {
+		began := c.now
+		for !p.composite.Done() {
+			c.pe.Pipeline.Await(c.proc, "the end of a composite command", c.now)
+			c.caughtUp()
+		}
+		c.waitedFor("composite", began, c.proc.Woken)
+	}
+	if c.m.Log != nil {
+		op := c.op(oplog.Wait)
+		op.Start, op.End = op.Issue, c.now
+		op.Args = []oplog.Operand{{From: p.id}}
+		op.Cause = p.id
+		c.m.Log.Add(op)
+	}
+	return nil
+}

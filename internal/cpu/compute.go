@@ -1,0 +1,102 @@
+package cpu
+
+import (
+	"github.com/kernbench/kernbench/internal/memory"
+	"github.com/kernbench/kernbench/internal/pe"
+	"github.com/kernbench/kernbench/numeric"
+	"github.com/kernbench/kernbench/oplog"
+	"github.com/kernbench/kernbench/tl"
+)
+
+// Compute makes a tile out of others, on the GEMM or the MATH engine.
+func (c *Core) Compute(v *tl.Value, cmd *tl.Compute) error {
+	if err := c.tick(); err != nil {
+		return err
+	}
+	run := pe.Command{Unit: pe.MATH, Math: mathOp(cmd)}
+	var fetched memory.Bytes
+	for i := range cmd.Args[:cmd.N] {
+		arg := &cmd.Args[i]
+		if arg.IsScalar {
+			continue
+		}
+		if err := c.use(&arg.Value); err != nil {
+			return err
+		}
+		run.Args[i] = arg.Value.Slot
+		fetched += memory.Bytes(arg.Value.Bytes())
+	}
+	if cmd.Kind == oplog.Reshape { // the same bytes under another name
+		v.Slot, v.Turn = cmd.Args[0].Value.Slot, cmd.Args[0].Value.Turn
+		if c.m.Log != nil {
+			v.ID = c.m.Log.Add(c.computed(v, cmd))
+			c.made(v)
+		}
+		return nil
+	}
+	if err := c.newTile(v, 0, run.Args[:]...); err != nil {
+		return err
+	}
+	costs := &c.m.costs
+	switch cmd.Kind {
+	case oplog.Dot:
+		a, b := &cmd.Args[0].Value.Shape, &cmd.Args[1].Value.Shape
+		run.Unit, run.Run = pe.GEMM, costs.Gemm(int(a.Dim[0]), int(a.Dim[1]), int(b.Dim[1]))
+	case oplog.Reduce, oplog.Softmax:
+		run.Run = costs.Math(mathOp(cmd), cmd.Args[0].Value.Shape.Elems())
+	default:
+		run.Run = costs.Math(mathOp(cmd), v.Shape.Elems())
+	}
+	run.At, run.Result = c.arrival(), v.Slot
+	run.Fetch, run.Store = costs.Fetch(fetched), costs.Store(memory.Bytes(v.Bytes()))
+	if c.m.Log != nil {
+		v.ID = c.m.Log.Add(c.computed(v, cmd))
+		c.made(v)
+		run.ID = v.ID
+	}
+	c.pe.Pipeline.Push(&run)
+	return nil
+}
+
+// mathOp is the operation that a command costs as much as. Those that only move
+// elements, such as a transposition, cost as much as an addition.
+func mathOp(cmd *tl.Compute) numeric.Op {
+	switch cmd.Kind {
+	case oplog.Math, oplog.Reduce:
+		return cmd.Math
+	case oplog.Softmax:
+		return numeric.SoftmaxOp
+	}
+	return numeric.Add
+}
+
+// computed is the record of a command.
+func (c *Core) computed(v *tl.Value, cmd *tl.Compute) oplog.Op {
+	op := c.op(cmd.Kind)
+	op.Math, op.Axis, op.Fill = cmd.Math, int8(cmd.Axis), cmd.Fill
+	op.Shape, op.DType = v.Shape, v.DType
+	op.Start, op.End = c.now, c.now
+	op.Args = args(cmd.Args[:cmd.N], v.DType)
+	return op
+}
+
+// args is operands for the log. Numbers have the dtype of the tiles beside them, or
+// that of the result so far if they are alone.
+func args(list []tl.Arg, d numeric.DType) []oplog.Operand {
+	if len(list) == 0 {
+		return nil
+	}
+	out := make([]oplog.Operand, len(list))
+	for i := range list {
+		if v := &list[i].Value; !list[i].IsScalar {
+			d = v.DType // that of the last: in Where the first is the condition
+			out[i] = operand(v)
+		}
+	}
+	for i := range list {
+		if list[i].IsScalar {
+			out[i] = oplog.Operand{Scalar: list[i].Scalar, DType: d}
+		}
+	}
+	return out
+}

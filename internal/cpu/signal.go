@@ -1,0 +1,183 @@
+package cpu
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/kernbench/kernbench/internal/fabric"
+	"github.com/kernbench/kernbench/internal/memory"
+	"github.com/kernbench/kernbench/internal/pe"
+	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/oplog"
+	"github.com/kernbench/kernbench/tl"
+	"github.com/kernbench/kernbench/topology"
+)
+
+// signal is a number at a PE that others change. All whose home that PE is see it at
+// the same instant: the signals of a device are one set of registers.
+type signal struct {
+	value   int64
+	barrier tl.Barrier
+	from    []oplog.Operand // the last notification of each PE so far, the latest last, for the log
+}
+
+// maxSignals bounds the signals of a PE.
+const maxSignals = 1 << 16
+
+// notification is a change of a signal on its way.
+type notification struct {
+	from   *Element
+	to     *Element
+	signal int
+	op     tl.SignalOp
+	value  int64
+	id     oplog.ID
+	order  pe.Order
+}
+
+// Notify changes a signal of a peer.
+func (c *Core) Notify(peer, number int, op tl.SignalOp, value int64) error {
+	if err := c.tick(); err != nil {
+		return err
+	}
+	if err := checkSignal(number); err != nil {
+		return err
+	}
+	to := c.launch.Home(peer)
+	c.path = c.m.Route(c.path[:0], c.pe.Memory(topology.KindTCM), to.Memory(topology.KindTCM))
+	n := notification{from: c.pe, to: to, signal: number, op: op, value: value, order: c.pe.DMA.Mark()}
+	if c.m.Log != nil {
+		rec := c.op(oplog.Notify)
+		rec.Peer, rec.Signal = int32(to.ID), int32(number)
+		n.id = c.m.Log.Add(rec)
+	}
+	c.pe.DMA.Submit(&pe.Request{
+		Op: memory.Write, Class: fabric.Comm, Path: c.path, Bytes: c.m.Graph.Spec().PE.IPCQ.CreditBytes, Loose: true,
+		At: c.arrival(), Purpose: pe.Notify,
+		Done: c.m.event(evNotified, uint64(c.m.notifications.Add(n))),
+	})
+	return nil
+}
+
+func checkSignal(number int) error {
+	if number < 0 || number >= maxSignals {
+		return fmt.Errorf("no signal %d: a PE has 0 to %d", number, maxSignals-1)
+	}
+	return nil
+}
+
+// notify changes the signal of a notification, and wakes what waits for it.
+func (m *System) notify(n notification) {
+	s := n.to.signal(n.signal)
+	if n.op == tl.Add {
+		s.value += n.value
+	} else {
+		s.value = n.value
+	}
+	if n.id != 0 {
+		op := m.Log.Op(n.id)
+		// Those of one PE come in the order of its program: the last stands for all.
+		s.from = slices.DeleteFunc(s.from, func(o oplog.Operand) bool { return m.Log.Op(o.From).PE == op.PE })
+		s.from = append(s.from, oplog.Operand{From: n.id})
+		op.Start, op.End = m.Engine.Now(), m.Engine.Now()
+	}
+	for _, p := range n.to.listeners {
+		p.Wake()
+	}
+}
+
+// signal is one of the PE's signals, 0 until somebody changes it.
+func (p *Element) signal(number int) *signal {
+	if p.signals == nil {
+		p.signals = map[int]*signal{}
+	}
+	if p.signals[number] == nil {
+		p.signals[number] = &signal{}
+	}
+	return p.signals[number]
+}
+
+// listen has changes of a PE's signals wake a process, unlisten no more.
+func (p *Element) listen(proc *sim.Proc) {
+	if !slices.Contains(p.listeners, proc) {
+		p.listeners = append(p.listeners, proc)
+	}
+}
+
+func (p *Element) unlisten(proc *sim.Proc) {
+	if i := slices.Index(p.listeners, proc); i >= 0 {
+		p.listeners = slices.Delete(p.listeners, i, i+1)
+	}
+}
+
+// awaited is what WaitSignal waits for.
+type awaited struct {
+	number int
+	cmp    tl.Cmp
+	value  int64
+}
+
+func (a *awaited) String() string { return fmt.Sprintf("signal %d %v %d", a.number, a.cmp, a.value) }
+
+// WaitSignal waits until a signal compares true.
+func (c *Core) WaitSignal(number int, cmp tl.Cmp, value int64) error {
+	holds, err := c.TestSignal(number, cmp, value)
+	if err != nil || holds {
+		return err
+	}
+	s, began := c.home.signal(number), c.now
+	for !cmp.Holds(s.value, value) {
+		c.home.listen(c.proc)
+		c.awaits = awaited{number, cmp, value}
+		c.proc.ParkFrom(&c.awaits, c.now)
+		c.home.unlisten(c.proc)
+		c.caughtUp()
+	}
+	c.waited("signal", began, c.proc.Woken)
+	c.noticed(number, s)
+	return nil
+}
+
+// Barrier returns the state of the barrier on a signal.
+func (c *Core) Barrier(number int) *tl.Barrier { return &c.home.signal(number).barrier }
+
+// TestSignal reports whether a signal compares true now.
+func (c *Core) TestSignal(number int, cmp tl.Cmp, value int64) (bool, error) {
+	if err := c.tick(); err != nil {
+		return false, err
+	}
+	if err := checkSignal(number); err != nil {
+		return false, err
+	}
+	c.meet()
+	s := c.home.signal(number)
+	if !cmp.Holds(s.value, value) {
+		return false, nil
+	}
+	c.noticed(number, s)
+	return true, nil
+}
+
+// meet has everybody else catch up before the CPU looks at what they did, in a call
+// that may be repeated without end.
+func (c *Core) meet() {
+	c.eng.Beat()
+	c.sync()
+	if c.dispatch == 0 {
+		c.proc.SleepUntil(c.now) // let the others have this instant
+	}
+}
+
+// noticed records that the kernel goes on because of a signal.
+func (c *Core) noticed(number int, s *signal) {
+	if c.m.Log == nil {
+		return
+	}
+	op := c.op(oplog.WaitSignal)
+	op.Signal, op.Args = int32(number), append([]oplog.Operand(nil), s.from...)
+	op.Start, op.End = c.now, c.now
+	if len(s.from) > 0 {
+		op.Cause = s.from[len(s.from)-1].From
+	}
+	c.m.Log.Add(op)
+}

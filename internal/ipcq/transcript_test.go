@@ -1,0 +1,327 @@
+package ipcq
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/cockroachdb/datadriven"
+
+	"github.com/kernbench/kernbench/internal/fabric"
+	"github.com/kernbench/kernbench/internal/memory"
+	"github.com/kernbench/kernbench/internal/pe"
+	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/numeric"
+	"github.com/kernbench/kernbench/oplog"
+	"github.com/kernbench/kernbench/simtime"
+	"github.com/kernbench/kernbench/topology"
+)
+
+// TestTranscripts runs the files of testdata. Each is a machine of its own: PEs whose engines have
+// links of 10 ns and 64 GB/s between them, a TCM of the same bandwidth, and 1 ns of set-up for a
+// transfer. A file has the commands
+//
+//	queue from=a to=b slots=2 slot=64 memory=sram poll=5
+//
+// which makes a queue, with slots in the receiver's TCM unless memory says otherwise, to which a
+// sender without credit returns every poll nanoseconds if that is given, and otherwise sleeps;
+//
+//	run
+//	a: send b 64; sleep 10; room b 128
+//	b: recv a 64; recv any 64; into a 64
+//
+// which runs a program on each PE, from the present instant on, and shows what happens; and state,
+// which shows the queues. Sizes are bytes and times nanoseconds. Run with -rewrite to write the
+// output anew.
+func TestTranscripts(t *testing.T) {
+	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
+		b := newBench()
+		defer func() { b.eng.Close() }()
+		datadriven.RunTest(t, path, b.command)
+	})
+}
+
+// bench is some PEs and the queues between them.
+type bench struct {
+	eng    *sim.Engine
+	fab    *fabric.Fabric
+	queues *Queues
+	target sim.Target
+	calls  []func() // of events
+	pes    map[string]*element
+	rings  []*Ring
+	polls  map[*Ring]simtime.Time
+	lines  []line
+	sends  int
+}
+
+// element is a PE: its engines, and its program.
+type element struct {
+	name     string
+	tiles    pe.Tiles
+	dma      pe.DMA
+	pipeline pe.Pipeline
+	turn     int // queue that recv any looks at first
+	proc     *sim.Proc
+}
+
+// line is something that happened.
+type line struct {
+	at   simtime.Time
+	text string
+}
+
+// bus is the network: a link to the slots of each queue, and one out of them.
+type bus struct{}
+
+func (bus) NumLinks() int { return 64 }
+func (bus) Hop(topology.LinkID) fabric.Hop {
+	return fabric.Hop{Bandwidth: 64 * topology.GBps, Latency: 10 * simtime.Nanosecond}
+}
+
+func newBench() *bench {
+	b := &bench{eng: sim.New(), pes: map[string]*element{}, polls: map[*Ring]simtime.Time{}}
+	b.fab = fabric.New(b.eng, bus{}, fabric.Config{Flit: 64})
+	b.queues = New(b.eng)
+	b.queues.Seen = func(id oplog.ID) { b.note(b.eng.Now(), "message %d is visible", id) }
+	b.target = b.eng.Register(b)
+	return b
+}
+
+// Handle calls a function that event returned an event for.
+func (b *bench) Handle(_ sim.Kind, arg uint64) { b.calls[arg]() }
+
+func (b *bench) event(call func()) sim.Event {
+	b.calls = append(b.calls, call)
+	return sim.Event{Target: b.target, Arg: uint64(len(b.calls) - 1)}
+}
+
+func (b *bench) note(at simtime.Time, format string, args ...any) {
+	b.lines = append(b.lines, line{at, fmt.Sprintf(format, args...)})
+}
+
+func (b *bench) element(name string) *element {
+	if b.pes[name] == nil {
+		e := &element{name: name}
+		b.pes[name] = e
+		e.tiles.Init(1 << 20)
+		e.dma.Init(b.eng, b.fab, topology.DMA{Setup: simtime.Nanosecond, Outstanding: 8},
+			topology.TCM{Size: 1 << 20, ReadBandwidth: 64 * topology.GBps, WriteBandwidth: 64 * topology.GBps}, &e.tiles)
+		e.pipeline.Init(b.eng, &e.tiles, &e.dma)
+	}
+	return b.pes[name]
+}
+
+// command runs one command of a transcript.
+func (b *bench) command(t *testing.T, d *datadriven.TestData) string {
+	switch d.Cmd {
+	case "queue":
+		return b.queue(t, d)
+	case "run":
+		return b.run(t, d)
+	case "state":
+		return b.state()
+	}
+	d.Fatalf(t, "no command %q: use queue, run or state", d.Cmd)
+	return ""
+}
+
+func (b *bench) queue(t *testing.T, d *datadriven.TestData) string {
+	var from, to string
+	var slots, size, poll int
+	kind := "tcm"
+	d.ScanArgs(t, "from", &from)
+	d.ScanArgs(t, "to", &to)
+	d.ScanArgs(t, "slots", &slots)
+	d.ScanArgs(t, "slot", &size)
+	d.MaybeScanArgs(t, "memory", &kind)
+	d.MaybeScanArgs(t, "poll", &poll)
+	link := topology.LinkID(2 * len(b.rings))
+	kinds := map[string]topology.Kind{"tcm": topology.KindTCM, "sram": topology.KindSRAM}
+	r := b.queues.Add(End{Name: from, DMA: &b.element(from).dma}, End{Name: to, DMA: &b.element(to).dma}, Config{
+		Slots: slots, SlotSize: memory.Bytes(size), Local: kind == "tcm", Memory: memory.ID{Kind: kinds[kind]},
+		Path: []topology.LinkID{link}, Out: []topology.LinkID{link + 1}, CreditTime: 10 * simtime.Nanosecond,
+	})
+	b.rings = append(b.rings, r)
+	b.polls[r] = simtime.Time(poll) * simtime.Nanosecond
+	return fmt.Sprintln(r)
+}
+
+// state shows, for each queue, how many fragments were put in and read, what the slots hold, and
+// the credits that the sender may take.
+func (b *bench) state() string {
+	var out strings.Builder
+	for _, r := range b.rings {
+		fmt.Fprintf(&out, "%v: %d sent, %d read;", r, r.sent, r.read)
+		for i := range r.slots {
+			switch n := r.slots[i].ID; {
+			case r.slots[i].parts == 0:
+				fmt.Fprintf(&out, " slot %d free,", i)
+			case r.slots[i].visible:
+				fmt.Fprintf(&out, " slot %d has %v of message %d,", i, r.slots[i].bytes, n)
+			default:
+				fmt.Fprintf(&out, " slot %d waits for message %d,", i, n)
+			}
+		}
+		unused := max(r.Slots-int(r.sent), 0)
+		fmt.Fprintf(&out, " %d credits\n", unused+int(r.read-r.used))
+	}
+	return out.String()
+}
+
+// run runs the programs of the PEs to their end, or to an error.
+func (b *bench) run(t *testing.T, d *datadriven.TestData) string {
+	b.lines = nil
+	start := b.eng.Now()
+	for _, text := range strings.Split(d.Input, "\n") {
+		name, program, _ := strings.Cut(text, ": ")
+		e := b.element(name)
+		e.proc = b.eng.Go(name, func(p *sim.Proc) {
+			for _, step := range strings.Split(program, "; ") {
+				b.step(t, d, e, strings.Fields(step))
+			}
+			e.pipeline.Drain(p)
+		})
+	}
+	for _, r := range b.rings {
+		r.From.Proc, r.To.Proc = b.pes[r.From.Name].proc, b.pes[r.To.Name].proc
+	}
+	err := b.eng.Run(context.Background())
+	var out strings.Builder
+	slices.SortStableFunc(b.lines, func(x, y line) int { return cmp.Compare(x.at, y.at) })
+	for _, l := range b.lines {
+		fmt.Fprintf(&out, "%11v  %s\n", l.at, l.text)
+	}
+	if err != nil {
+		fmt.Fprintln(&out, err)
+	} else {
+		fmt.Fprintf(&out, "ended at %v, after %v\n", b.eng.Now(), b.eng.Now()-start)
+	}
+	return out.String()
+}
+
+// ring finds the queue of a PE by the name at its other end.
+func (b *bench) ring(t *testing.T, d *datadriven.TestData, from, to string) *Ring {
+	i := slices.IndexFunc(b.rings, func(r *Ring) bool { return r.From.Name == from && r.To.Name == to })
+	if i < 0 {
+		d.Fatalf(t, "no queue from %s to %s", from, to)
+	}
+	return b.rings[i]
+}
+
+// step runs one step of a program.
+func (b *bench) step(t *testing.T, d *datadriven.TestData, e *element, words []string) {
+	n, err := strconv.Atoi(words[len(words)-1])
+	if err != nil {
+		d.Fatalf(t, "%s: %v", e.name, err)
+	}
+	bytes := memory.Bytes(n)
+	switch words[0] {
+	case "sleep":
+		e.proc.Sleep(simtime.Time(n) * simtime.Nanosecond)
+	case "send":
+		b.send(e, b.ring(t, d, e.name, words[1]), bytes)
+	case "room":
+		b.room(e, b.ring(t, d, e.name, words[1]), bytes)
+	case "recv", "into":
+		if words[1] == "any" {
+			b.receive(e, b.any(e), bytes, false)
+		} else {
+			b.receive(e, b.ring(t, d, words[1], e.name), bytes, words[0] == "into")
+		}
+	default:
+		d.Fatalf(t, "%s: no step %q: use send, recv, into, room or sleep", e.name, words[0])
+	}
+}
+
+// bytesOf returns n bytes as the shape of a message.
+func bytesOf(n memory.Bytes) oplog.Shape {
+	return oplog.Shape{Rank: 1, Dim: [oplog.MaxRank]int32{int32(n)}}
+}
+
+// send sends a message, waiting for a credit of each fragment.
+func (b *bench) send(e *element, r *Ring, n memory.Bytes) {
+	b.sends++
+	m := Message{ID: oplog.ID(b.sends), Shape: bytesOf(n), DType: numeric.U8, Bytes: n}
+	for i := range r.Fragments(n) {
+		began := e.proc.Now()
+		at, ok := r.TakeCredit(began)
+		for ; !ok; at, ok = r.TakeCredit(e.proc.Now()) {
+			r.AwaitRoom(e.proc, began)
+		}
+		if poll := b.polls[r]; poll > 0 {
+			at = began + (at-began+poll-1)/poll*poll
+		}
+		e.proc.SleepUntil(at)
+		wait := ""
+		if at > began {
+			wait = fmt.Sprintf(", after waiting %v for a credit", at-began)
+		}
+		slot := r.sent % uint64(r.Slots)
+		size := min(r.SlotSize, n-memory.Bytes(i)*r.SlotSize)
+		b.note(at, "%s sends %v of message %d to slot %d%s", e.name, size, m.ID, slot, wait)
+		r.Put(&m, i, &pe.Request{Done: b.event(func() { b.note(b.eng.Now(), "slot %d of %v has %v", slot, r, size) })})
+	}
+}
+
+// room waits, as Select does, until a message could be sent without waiting.
+func (b *bench) room(e *element, r *Ring, n memory.Bytes) {
+	at, ok := r.Room(n)
+	for ; !ok; at, ok = r.Room(n) {
+		r.Listen(n)
+		e.proc.Park(e)
+		r.Unlisten()
+	}
+	e.proc.SleepUntil(max(at, e.proc.Now()))
+	b.note(e.proc.Now(), "%s has room for %v", e.name, n)
+}
+
+func (e *element) String() string { return "anything" }
+
+// any waits for a message on any queue to a PE.
+func (b *bench) any(e *element) *Ring {
+	for {
+		for i := range b.rings {
+			if r := b.rings[(e.turn+i)%len(b.rings)]; r.To.Name == e.name && r.Waiting() {
+				e.turn = (e.turn + i + 1) % len(b.rings)
+				return r
+			}
+		}
+		for _, on := range []bool{true, false} {
+			for _, r := range b.rings {
+				r.To.Any = on && r.To.Name == e.name
+			}
+			if on {
+				e.proc.Park(e)
+			}
+		}
+	}
+}
+
+// receive receives a message into a tile or into memory, and goes on when all of it is visible.
+func (b *bench) receive(e *element, r *Ring, n memory.Bytes, into bool) {
+	rc := &Receive{}
+	rc.Reset(bytesOf(n), numeric.U8, n)
+	rc.ID = 1
+	if into {
+		rc.Into = func(to []pe.Request, off, n memory.Bytes) []pe.Request {
+			far := memory.ID{Kind: topology.KindHBM}
+			return append(to, pe.Request{Op: memory.Write, Path: r.Out, To: pe.Access{Memory: far, Region: memory.Contiguous(memory.Addr(off), n)}})
+		}
+	} else {
+		rc.Tile, _ = e.tiles.New(n, r.Fragments(n))
+	}
+	rc.At = e.proc.Now()
+	rc.Done = b.event(func() { b.note(rc.End, "%s has copied message %d", e.name, rc.Send) })
+	b.note(rc.At, "%s asks for %v of %v", e.name, n, r)
+	r.Post(rc)
+	if err := rc.Await(e.proc, rc.At); err != nil {
+		b.note(e.proc.Now(), "%s: %v", e.name, err)
+		return
+	}
+	b.note(e.proc.Now(), "%s goes on", e.name)
+}

@@ -1,0 +1,73 @@
+package machine
+
+import (
+	"fmt"
+
+	"github.com/kernbench/kernbench/internal/fabric"
+	"github.com/kernbench/kernbench/internal/pe"
+	"github.com/kernbench/kernbench/simtime"
+)
+
+// Breakdown is what a PE did in some time. Every instant is in one of Compute, Memory,
+// Comm and Idle.
+type Breakdown struct {
+	Compute simtime.Time // an engine was at work, from the fetch of operands to the store of results
+	Memory  simtime.Time // none was: data moved between memories and TCM
+	Comm    simtime.Time // none was: messages moved, or the CPU waited for another PE
+	Idle    simtime.Time // none of these
+
+	OverlappedMemory simtime.Time // data moved under Compute
+	OverlappedComm   simtime.Time // messages moved, or the CPU waited, under Compute
+}
+
+// Total is the whole time.
+func (b Breakdown) Total() simtime.Time { return b.Compute + b.Memory + b.Comm + b.Idle }
+
+// Add adds up breakdowns of times one after another.
+func (b Breakdown) Add(other Breakdown) Breakdown {
+	return Breakdown{
+		Compute: b.Compute + other.Compute, Memory: b.Memory + other.Memory, Comm: b.Comm + other.Comm, Idle: b.Idle + other.Idle,
+		OverlappedMemory: b.OverlappedMemory + other.OverlappedMemory, OverlappedComm: b.OverlappedComm + other.OverlappedComm,
+	}
+}
+
+// String is all of it in words.
+func (b Breakdown) String() string {
+	return fmt.Sprintf("compute %v, exposed memory %v, exposed communication %v, idle %v; under compute: memory %v, communication %v",
+		b.Compute, b.Memory, b.Comm, b.Idle, b.OverlappedMemory, b.OverlappedComm)
+}
+
+// Measure has programs that start from now on note what their PEs do, or no more.
+func (m *Machine) Measure(on bool) { m.Measuring = on }
+
+// Breakdown is what the PE that ended last, of some of a run's, did from an instant on
+// to the end of all: after its own end it waited for the others. It is for when the run
+// has ended; ok is false if it was not measured.
+func (r *Run) Breakdown(of func(PEID) bool, from simtime.Time) (b Breakdown, ok bool) {
+	last := -1
+	for i, id := range r.Targets {
+		if of(id) && (last < 0 || r.end[i] > r.end[last]) {
+			last = i
+		}
+	}
+	if last < 0 {
+		return b, false
+	}
+	u := r.cores[r.Targets[last]].Usage()
+	if u == nil {
+		return b, false
+	}
+	end := r.Start + r.Critical()
+	var window pe.Spans
+	window.Add(from, end)
+	compute, memory := u.Compute.Common(window), u.DMA[fabric.Compute].Common(window)
+	comm := u.DMA[fabric.Comm].Union(u.Waits)
+	comm.Add(r.end[last], end)
+	comm = comm.Common(window)
+	b.Compute = compute.Total()
+	b.OverlappedComm, b.OverlappedMemory = comm.Common(compute).Total(), memory.Common(compute).Total()
+	b.Comm = comm.Total() - b.OverlappedComm
+	b.Memory = memory.Union(comm).Union(compute).Total() - b.Compute - b.Comm
+	b.Idle = window.Total() - b.Compute - b.Comm - b.Memory
+	return b, true
+}
