@@ -189,7 +189,7 @@ func TestSpawnIsDeterministic(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		fmt.Fprintf(&got, "%v %v", l.Now(), l.Last())
+		fmt.Fprintf(&got, "%v %v", l.Now(), dist.Last(l.Context))
 		if want == "" {
 			want = got.String()
 		}
@@ -213,8 +213,8 @@ func TestMessagesOfPEs(t *testing.T) {
 	for _, w := range torch.Must(dist.BatchISendIRecv(l.Rank, ops)) {
 		torch.OK(w.Wait())
 	}
-	if want := "message from rank 0 to rank 1 and 3 more"; l.Last().Name != want {
-		t.Errorf("the last program was %q, want %q", l.Last().Name, want)
+	if want := "message from rank 0 to rank 1 and 3 more"; dist.Last(l.Context).Name != want {
+		t.Errorf("the last program was %q, want %q", dist.Last(l.Context).Name, want)
 	}
 	l.holds("shifted", y, []int{6, 7, 0, 1, 2, 3, 4, 5})
 

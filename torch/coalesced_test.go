@@ -37,7 +37,7 @@ func TestCoalescedAllReduce(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return values, time, l.Last().Name
+		return values, time, dist.Last(l.Context).Name
 	}
 	single, each, _ := run(func(r *torch.Rank, list []*torch.Tensor) (err error) {
 		for _, x := range list {

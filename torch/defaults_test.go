@@ -46,7 +46,7 @@ func TestInitFollowsDefaults(t *testing.T) {
 			}
 		}
 		l.holds(tt.config, x, sums)
-		if got := l.Last(); got.Algorithm != tt.algorithm || got.Buffer != tt.buffer {
+		if got := dist.Last(l.Context); got.Algorithm != tt.algorithm || got.Buffer != tt.buffer {
 			t.Errorf("%s: %s with slots in %s, want %s in %s", tt.config, got.Algorithm, got.Buffer, tt.algorithm, tt.buffer)
 		}
 	}
@@ -60,7 +60,7 @@ func TestGroupsFollowDefaults(t *testing.T) {
 	x := l.tensor(count(0, 5), torch.I32, torch.On(dist.PEs(l.Rank, g)...))
 	torch.OK(dist.AllReduce(l.Rank, x, dist.MAX, g))
 	l.holds("a group of five", x, fill(4, 5))
-	if got := l.Last(); got.Algorithm != "mesh" || got.Buffer != "hbm" {
+	if got := dist.Last(l.Context); got.Algorithm != "mesh" || got.Buffer != "hbm" {
 		t.Errorf("%s with slots in %s, want mesh in hbm", got.Algorithm, got.Buffer)
 	}
 }
@@ -78,7 +78,7 @@ func TestSpawnCountsWorkers(t *testing.T) {
 		if world, at := dist.GetWorldSize(r), torch.Must(x.Numpy()).At(0); world != 3 || at != 3 {
 			t.Errorf("rank %d: a world of %d with a sum of %v, want 3 and 3", r.Rank(), world, at)
 		}
-		if got := r.Last(); got.Algorithm != "tree" || got.Buffer != "hbm" {
+		if got := dist.Last(r.Context); got.Algorithm != "tree" || got.Buffer != "hbm" {
 			t.Errorf("%s with slots in %s, want tree in hbm", got.Algorithm, got.Buffer)
 		}
 		return nil

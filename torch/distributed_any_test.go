@@ -31,9 +31,9 @@ func TestCollectivesTakeTheSameTimeWithoutValues(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !without {
-			want = l.Last()
-		} else if !reflect.DeepEqual(l.Last(), want) || want.Crit == 0 {
-			t.Errorf("without values %+v, want %+v", l.Last(), want)
+			want = dist.Last(l.Context)
+		} else if !reflect.DeepEqual(dist.Last(l.Context), want) || want.Crit == 0 {
+			t.Errorf("without values %+v, want %+v", dist.Last(l.Context), want)
 		}
 	}
 }

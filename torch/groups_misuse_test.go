@@ -201,13 +201,13 @@ func TestMisuseOfGroupsOfPEs(t *testing.T) {
 	ragged := l.zeros(torch.F32, torch.On(0, 1, 2, 3), 9)
 	for want, f := range map[string]func(){
 		"torch: Send: the peer, rank 0, is the caller: put both ends of the message into one BatchISendIRecv": func() { dist.Send(l.Rank, x, 0, 0) },
-		"torch: Distributed: tensor 2 [8] f32 does not lie over the 4 PEs of the default group: make it with torch.On(dist.PEs()...)": func() {
+		"torch: dist: tensor 2 [8] f32 does not lie over the 4 PEs of the default group: make it with torch.On(dist.PEs(r)...)": func() {
 			dist.AllReduce(l.Rank, order, dist.SUM)
 		},
-		"torch: Distributed: tensor 3 [8] f32 does not lie over the 4 PEs of the default group: make it with torch.On(dist.PEs()...)": func() {
+		"torch: dist: tensor 3 [8] f32 does not lie over the 4 PEs of the default group: make it with torch.On(dist.PEs(r)...)": func() {
 			dist.Broadcast(l.Rank, few, 0)
 		},
-		"torch: Distributed: tensor 4 [9] f32 is cut into parts of 3 and of 0 elements: its rows have to be a multiple of the 4 ranks": func() {
+		"torch: dist: tensor 4 [9] f32 is cut into parts of 3 and of 0 elements: its rows have to be a multiple of the 4 ranks": func() {
 			dist.AllReduce(l.Rank, ragged, dist.SUM)
 		},
 	} {

@@ -75,8 +75,8 @@ func TestLanesOfChunks(t *testing.T) {
 			}
 			return r.Check("x", x, want)
 		})
-		if err != nil || !l.Checks().OK() || l.Last().Lanes != c.lanes {
-			t.Errorf("%d elements: error %v, %d lanes, want %d, checks %+v", c.elems, err, l.Last().Lanes, c.lanes, l.Checks())
+		if err != nil || !l.Checks().OK() || dist.Last(l.Context).Lanes != c.lanes {
+			t.Errorf("%d elements: error %v, %d lanes, want %d, checks %+v", c.elems, err, dist.Last(l.Context).Lanes, c.lanes, l.Checks())
 		}
 	}
 }

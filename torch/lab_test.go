@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/kernbench/kernbench/internal/hosted"
 	"github.com/kernbench/kernbench/internal/machine"
 	"github.com/kernbench/kernbench/internal/memory"
 	"github.com/kernbench/kernbench/topology"
@@ -95,9 +96,9 @@ func (l *lab) bytes(x *torch.Tensor) []byte {
 // resident is how many bytes of values the memories of some PEs hold.
 func (l *lab) resident(pes ...int) (n memory.Bytes) {
 	for _, pe := range pes {
-		p := l.Machine().PE(machine.PEID(pe))
+		p := hosted.Scheduler(l.Context).Machine.PE(machine.PEID(pe))
 		for _, kind := range []topology.Kind{topology.KindHBM, topology.KindSRAM, topology.KindTCM} {
-			n += l.Machine().Memory(p.Memory(kind)).Store.Resident()
+			n += hosted.Scheduler(l.Context).Machine.Memory(p.Memory(kind)).Store.Resident()
 		}
 	}
 	return n

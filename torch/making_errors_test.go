@@ -144,10 +144,10 @@ func TestMakingChoosesQueues(t *testing.T) {
 		x := full(r, r.Rank(), 8)
 		torch.OK(dist.AllReduce(r, x, dist.SUM))
 		torch.OK(r.Synchronize())
-		alone = r.Last().Algorithm
+		alone = dist.Last(r.Context).Algorithm
 		torch.OK(dist.AllReduceMaking(r, dist.Making{Name: "nothing", Make: idle}, []*torch.Tensor{x}, dist.SUM))
 		torch.OK(r.Synchronize())
-		beside = r.Last().Algorithm
+		beside = dist.Last(r.Context).Algorithm
 		return r.Check("sum", x, []int{90, 90, 90, 90, 90, 90, 90, 90})
 	}, 6)
 	if err != nil || !l.Checks().OK() || !strings.HasPrefix(alone, "direct") || strings.HasPrefix(beside, "direct") {

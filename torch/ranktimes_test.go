@@ -36,7 +36,7 @@ func TestRanksOfARingTakeTheSameTime(t *testing.T) {
 			return dist.AllReduce(r, full(r, r.Rank(), n*250), dist.SUM)
 		})
 		want := slices.Repeat([]torch.Time{torch.Time(2*(n-1)) * 160 * simtime.Nanosecond}, n)
-		if got := l.Last(); !slices.Equal(got.Ranks, count(0, n)) || !slices.Equal(got.Exec, want) || got.Crit != want[0] {
+		if got := dist.Last(l.Context); !slices.Equal(got.Ranks, count(0, n)) || !slices.Equal(got.Exec, want) || got.Crit != want[0] {
 			t.Errorf("%d ranks: %v take %v, the longest %v; want each %v", n, got.Ranks, got.Exec, got.Crit, want[0])
 		}
 	}
@@ -53,7 +53,7 @@ func TestRanksOfABroadcastEndOneAfterAnother(t *testing.T) {
 	for _, ns := range []torch.Time{3 * 151, 2*151 + 1, 151 + 2, 3*151 + 2, 151, 2*151 + 1, 3*151 + 2} {
 		want = append(want, ns*simtime.Nanosecond)
 	}
-	if got := l.Last(); !slices.Equal(got.Exec, want) || got.Crit != want[3] {
+	if got := dist.Last(l.Context); !slices.Equal(got.Exec, want) || got.Crit != want[3] {
 		t.Errorf("ranks take %v, the longest %v; want %v", got.Exec, got.Crit, want)
 	}
 }
@@ -68,7 +68,7 @@ func TestRankTimesOfASubgroup(t *testing.T) {
 		}
 		return dist.AllReduce(r, full(r, rank, 300), dist.SUM, g)
 	})
-	if got := l.Last(); !slices.Equal(got.Ranks, []int{1, 3, 4}) || len(got.Exec) != 3 || slices.Max(got.Exec) != got.Crit {
+	if got := dist.Last(l.Context); !slices.Equal(got.Ranks, []int{1, 3, 4}) || len(got.Exec) != 3 || slices.Max(got.Exec) != got.Crit {
 		t.Errorf("ranks %v take %v, the longest %v; want 1, 3 and 4", got.Ranks, got.Exec, got.Crit)
 	}
 }
@@ -86,7 +86,7 @@ func TestRankTimesOfLanes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := l.Last()
+	got := dist.Last(l.Context)
 	if got.Lanes != 3 || !slices.Equal(got.Ranks, count(0, 3)) || len(got.Exec) != 3 || slices.Max(got.Exec) != got.Crit {
 		t.Errorf("%d lanes of ranks %v take %v, the longest %v; want 3 lanes of 3 ranks", got.Lanes, got.Ranks, got.Exec, got.Crit)
 	}
@@ -105,7 +105,7 @@ func TestRankTimesOfMessages(t *testing.T) {
 	})
 	// 1000 B over two links: a flit of 256 B on the first, all of it on the second.
 	const want = 2*150*simtime.Nanosecond + 2560*simtime.Picosecond + 10*simtime.Nanosecond
-	if got := l.Last(); !slices.Equal(got.Ranks, []int{1, 4}) || got.Exec[1] != want || slices.Max(got.Exec) != got.Crit {
+	if got := dist.Last(l.Context); !slices.Equal(got.Ranks, []int{1, 4}) || got.Exec[1] != want || slices.Max(got.Exec) != got.Crit {
 		t.Errorf("ranks %v take %v, the longest %v; want rank 4 to take %v", got.Ranks, got.Exec, got.Crit, torch.Time(want))
 	}
 }
@@ -151,7 +151,7 @@ func TestRankTimesOfMakers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := l.Last(); !slices.Equal(got.Ranks, count(0, 3)) || len(got.Exec) != 3 || slices.Max(got.Exec) != got.Crit {
+	if got := dist.Last(l.Context); !slices.Equal(got.Ranks, count(0, 3)) || len(got.Exec) != 3 || slices.Max(got.Exec) != got.Crit {
 		t.Errorf("ranks %v take %v, the longest %v", got.Ranks, got.Exec, got.Crit)
 	}
 }

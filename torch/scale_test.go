@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kernbench/kernbench/internal/hosted"
 	"github.com/kernbench/kernbench/topology"
 	"github.com/kernbench/kernbench/torch"
 	"github.com/kernbench/kernbench/torch/dist"
@@ -40,8 +41,8 @@ func measured(b *testing.B, run func(r *torch.Rank) error) {
 		if err := run(self); err != nil {
 			b.Fatal(err)
 		}
-		b.ReportMetric(float64(self.Machine().Engine.Events()), "events")
-		b.ReportMetric(self.Last().Crit.NS(), "crit-ns")
+		b.ReportMetric(float64(hosted.Scheduler(self.Context).Machine.Engine.Events()), "events")
+		b.ReportMetric(dist.Last(self.Context).Crit.NS(), "crit-ns")
 		self.Close()
 	}
 	var used runtime.MemStats

@@ -133,11 +133,11 @@ func TestCollectivesFollowLaunches(t *testing.T) {
 		t.Fatalf("error %v, checks %+v", err, l.Checks())
 	}
 	slow := before[1].Start() + before[1].Crit()
-	if c := l.Last(); c.Start != slow || c.Crit == 0 {
+	if c := dist.Last(l.Context); c.Start != slow || c.Crit == 0 {
 		t.Errorf("the all-reduce starts at %v, want %v, when the slower rank is there", c.Start, slow)
 	}
 	for rank, r := range after {
-		if got, want := r.Start(), l.Last().Start+l.Last().Crit; got != want {
+		if got, want := r.Start(), dist.Last(l.Context).Start+dist.Last(l.Context).Crit; got != want {
 			t.Errorf("rank %d goes on at %v, want %v", rank, got, want)
 		}
 		if got, want := ended[rank], r.Start()+r.Crit(); got != want {

@@ -119,8 +119,8 @@ func TestSplitGroup(t *testing.T) {
 			}
 			x := full(r, rank, 5)
 			err = errors.Join(dist.AllReduce(r, x, dist.SUM, g), r.Check("x", x, fill(7, 5)))
-			if err != nil || r.Last().Algorithm != "tree" {
-				return fmt.Errorf("%w, by %s", err, r.Last().Algorithm)
+			if err != nil || dist.Last(r.Context).Algorithm != "tree" {
+				return fmt.Errorf("%w, by %s", err, dist.Last(r.Context).Algorithm)
 			}
 		}
 		after, err := dist.SplitGroup(r, nil, [][]int{{0, 1, 2, 3, 4, 5, 6}})

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/kernbench/kernbench/internal/hosted"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/topology"
 	"github.com/kernbench/kernbench/torch"
@@ -348,7 +349,7 @@ func TestFreeWhileInUse(t *testing.T) {
 		t.Fatal(err)
 	}
 	z := l.tensor(fill(7, 100), torch.I32, torch.On(0)) // not where x is
-	used := l.Machine().Memory(l.Machine().PE(0).Memory(topology.KindHBM)).Allocator.Used
+	used := hosted.Scheduler(l.Context).Machine.Memory(hosted.Scheduler(l.Context).Machine.PE(0).Memory(topology.KindHBM)).Allocator.Used
 	if got := used(); got != 1200 {
 		t.Errorf("%v are in use before the launch, want 1200 B", got)
 	}

@@ -106,7 +106,7 @@ func TestTimeoutsThatAreNotNeeded(t *testing.T) {
 		if err != nil || !l.Checks().OK() || len(l.Checks()) != 3 {
 			t.Errorf("timeout %v: error %v, checks %+v", timeout, err, l.Checks())
 		}
-		return l.Now(), l.Last()
+		return l.Now(), dist.Last(l.Context)
 	}
 	never, last := run(0)
 	for _, timeout := range []time.Duration{20 * time.Microsecond, time.Hour} {

@@ -391,7 +391,7 @@ func (tr trial) run(o torch.Options) error {
 	if err != nil {
 		return err
 	}
-	if used := self.Last().Algorithm; used != tr.algorithm && slices.Contains(algorithms(tr.collective), tr.algorithm) {
+	if used := dist.Last(self.Context).Algorithm; used != tr.algorithm && slices.Contains(algorithms(tr.collective), tr.algorithm) {
 		return fmt.Errorf("done by %q", used)
 	}
 	for _, c := range self.Checks() {

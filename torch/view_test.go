@@ -337,7 +337,7 @@ func TestViewsOfPrograms(t *testing.T) {
 	for _, w := range works {
 		torch.OK(w.Wait())
 	}
-	if got, want := l.Last().Name, "message from rank 9 to rank 4 and 1 more"; got != want {
+	if got, want := dist.Last(l.Context).Name, "message from rank 9 to rank 4 and 1 more"; got != want {
 		t.Errorf("the last program is %q, want %q", got, want)
 	}
 	copy(want[4*7+5:], []int{want[9*7], want[9*7+1]})

@@ -1,31 +1,19 @@
-package torch
+package dist
 
 import (
 	"fmt"
 	"slices"
 
 	"github.com/kernbench/kernbench/ccl"
+	"github.com/kernbench/kernbench/internal/machine"
 	"github.com/kernbench/kernbench/internal/memory"
 	"github.com/kernbench/kernbench/topology"
+	"github.com/kernbench/kernbench/torch"
 )
-
-// replicate makes copies of the addends of a tensor and its views, which have all become
-// their sum.
-func (x *Tensor) replicate() {
-	_, _, addends := x.numbers()
-	for _, y := range x.partial {
-		y.shards = slices.Clone(y.shards) // a call that is not complete has the others
-		for i := range y.shards {
-			s := &y.shards[i]
-			s.copy, s.addend = s.copy*addends+s.addend, 0
-		}
-	}
-	x.partial = nil
-}
 
 // request returns the request of a collective of a group, of which a rank of the world is
 // the root if the collective has one.
-func (d *Distributed) request(c ccl.Collective, op ReduceOp, root int, group []*Group) (*Group, *request, error) {
+func (d *state) request(c ccl.Collective, op ReduceOp, root int, group []*Group) (*Group, *request, error) {
 	g, err := d.group(c.String(), group)
 	if err != nil {
 		return nil, nil, err
@@ -51,16 +39,16 @@ func (r *request) about(g *Group, of string) *request {
 }
 
 // lists calls a collective on lists of tensors.
-func (d *Distributed) lists(c ccl.Collective, out, in []*Tensor, root int, op ReduceOp, group []*Group) (*Work, error) {
+func (d *state) lists(c ccl.Collective, out, in []*torch.Tensor, root int, op ReduceOp, group []*Group) (*Work, error) {
 	g, r, err := d.request(c, op, root, group)
 	if err != nil {
 		return nil, err
 	}
 	each, reason := len(g.shared.ranks), "one for each rank"
-	if c.Rooted() && r.root != g.rank && d.r.spawned() {
+	if c.Rooted() && r.root != g.rank && d.w.spawned {
 		each, reason = 0, "the root alone gives a list"
 	}
-	check := func(name string, list []*Tensor) {
+	check := func(name string, list []*torch.Tensor) {
 		refuse(len(list) != each, c.String(), "%d tensors to %s, want %d: %s", len(list), name, each, reason)
 	}
 	if c == ccl.AllGather || c == ccl.Gather || c == ccl.AllToAll {
@@ -69,30 +57,31 @@ func (d *Distributed) lists(c ccl.Collective, out, in []*Tensor, root int, op Re
 	if c == ccl.ReduceScatter || c == ccl.Scatter || c == ccl.AllToAll {
 		check("send", in)
 	}
-	dtype := dtypeOf(c, slices.Concat(in, out))
+	all := d.w.tensorsOf(slices.Concat(in, out), c.String())
+	dtype := dtypeOf(c, all)
+	from, to := all[:len(in)], all[len(in):]
 	if c == ccl.AllToAll {
-		apart(in, out)
+		apart(from, to)
 	}
-	for i, x := range out {
-		refuse(slices.ContainsFunc(out[:i], x.overlaps), c.String(), "%s is to receive two blocks: give each a tensor of its own", x.name)
+	for i, x := range to {
+		refuse(slices.ContainsFunc(to[:i], x.overlaps), c.String(), "%s is to receive two blocks: give each a tensor of its own", x.info.Name)
 	}
 	if c.Reduces() {
-		op.check(c.String(), out[0])
+		op.check(c.String(), to[0])
 	}
-	r.in, r.out = wholes(in...), wholes(out...)
+	r.in, r.out = wholes(from...), wholes(to...)
 	return d.call(g, r.about(g, dtype.String()))
 }
 
 // tensors is a collective on a tensor that has the blocks of all ranks, and one that
 // has one's own.
-func (d *Distributed) tensors(c ccl.Collective, out, in *Tensor, op ReduceOp, group []*Group) (*Work, error) {
+func (d *state) tensors(c ccl.Collective, outTensor, inTensor *torch.Tensor, op ReduceOp, group []*Group) (*Work, error) {
 	g, r, err := d.request(c, op, 0, group)
 	if err != nil {
 		return nil, err
 	}
 	n := len(g.shared.ranks)
-	in.usable(c.String())
-	out.usable(c.String())
+	in, out := d.w.tensorOf(inTensor, c.String()), d.w.tensorOf(outTensor, c.String())
 	large, small, names := out, in, [2]string{"out", "in"}
 	if c == ccl.ReduceScatter {
 		op.check(c.String(), out)
@@ -104,7 +93,7 @@ func (d *Distributed) tensors(c ccl.Collective, out, in *Tensor, op ReduceOp, gr
 	each := d.local(g, small)
 	var blocks []span
 	for i := range n {
-		blocks = append(blocks, span{large, i * each, each, large.shards})
+		blocks = append(blocks, span{large, i * each, each})
 	}
 	if r.in, r.out = wholes(in), blocks; c == ccl.ReduceScatter {
 		r.in, r.out = blocks, wholes(out)
@@ -114,22 +103,22 @@ func (d *Distributed) tensors(c ccl.Collective, out, in *Tensor, op ReduceOp, gr
 
 // apart checks that the lists of an all-to-all have no memory in common, or are the same:
 // what is sent is copied first if it is done in place.
-func apart(in, out []*Tensor) {
-	if slices.EqualFunc(in, out, (*Tensor).coincides) {
+func apart(in, out []*tensor) {
+	if slices.EqualFunc(in, out, (*tensor).coincides) {
 		return
 	}
 	for _, x := range in {
-		refuse(slices.ContainsFunc(out, x.overlaps), "all_to_all", "%s is to be sent and received into, and the lists differ: receive into the tensors that are sent, in their order, or into others", x.name)
+		refuse(slices.ContainsFunc(out, x.overlaps), "all_to_all", "%s is to be sent and received into, and the lists differ: receive into the tensors that are sent, in their order, or into others", x.info.Name)
 	}
 }
 
 // split cuts a tensor along its first axis.
-func (d *Distributed) split(g *Group, what string, x *Tensor, splits []int) (list []span) {
+func (d *state) split(g *Group, what string, x *tensor, splits []int) (list []span) {
 	n := len(g.shared.ranks)
 	total := d.local(g, x)
-	rows := axes(x.shape)[0]
-	if !d.r.spawned() {
-		rows = x.shards[0].box.extent[0] // of each rank's part
+	rows := x.axes[0]
+	if !d.w.spawned {
+		rows = x.shards[0].extent[0] // of each rank's part
 	}
 	if len(splits) == 0 {
 		refuse(rows%n != 0, "all_to_all", "%d rows to %s do not divide by %d ranks: give splits", rows, what, n)
@@ -146,15 +135,15 @@ func (d *Distributed) split(g *Group, what string, x *Tensor, splits []int) (lis
 	}
 	from := 0
 	for _, k := range splits {
-		list = append(list, span{x, from * width, k * width, x.shards})
+		list = append(list, span{x, from * width, k * width})
 		from += k
 	}
 	return list
 }
 
 // local returns the elements of what a rank calls its tensor.
-func (d *Distributed) local(g *Group, x *Tensor) int {
-	if d.r.spawned() {
+func (d *state) local(g *Group, x *tensor) int {
+	if d.w.spawned {
 		return x.Numel()
 	}
 	d.alike(g, x)
@@ -162,7 +151,7 @@ func (d *Distributed) local(g *Group, x *Tensor) int {
 }
 
 // root returns a rank of the world as one of the group.
-func (d *Distributed) root(c ccl.Collective, g *Group, rank int) int {
+func (d *state) root(c ccl.Collective, g *Group, rank int) int {
 	i := slices.Index(g.shared.ranks, rank)
 	if i < 0 {
 		panic(misuse(c.String(), "the root, rank %d, is not in %s: give a rank of the world, such as GetGlobalRank returns", rank, g.described()))
@@ -170,9 +159,8 @@ func (d *Distributed) root(c ccl.Collective, g *Group, rank int) int {
 	return i
 }
 
-func dtypeOf(c ccl.Collective, list []*Tensor) DType {
+func dtypeOf(c ccl.Collective, list []*tensor) torch.DType {
 	for _, x := range list {
-		x.usable(c.String())
 		x.packed(c.String())
 		refuse(x.dtype != list[0].dtype, c.String(), "tensors of %v and of %v: all have one dtype", list[0].dtype, x.dtype)
 	}
@@ -180,24 +168,24 @@ func dtypeOf(c ccl.Collective, list []*Tensor) DType {
 }
 
 // describePart returns what one rank has of a tensor.
-func (d *Distributed) describePart(g *Group, x *Tensor, rank int) string {
-	if d.r.spawned() {
+func (d *state) describePart(g *Group, x *tensor, rank int) string {
+	if d.w.spawned {
 		return d.describe(g, x)
 	}
-	return fmt.Sprintf("%v %v", x.dtype, x.shards[rank].box.extent)
+	return fmt.Sprintf("%v %v", x.dtype, x.shards[rank].extent)
 }
 
 // describe returns a tensor as ranks have to agree on it. In a program without Spawn it
 // checks that the tensor lies over the ranks, each with as much.
-func (d *Distributed) describe(g *Group, x *Tensor) string {
-	if !d.r.spawned() {
+func (d *state) describe(g *Group, x *tensor) string {
+	if !d.w.spawned {
 		d.alike(g, x)
-		return fmt.Sprintf("%v %v", x.dtype, x.shards[0].box.extent)
+		return fmt.Sprintf("%v %v", x.dtype, x.shards[0].extent)
 	}
 	parts, copies, addends := x.numbers()
 	text := fmt.Sprintf("%v %v", x.dtype, x.shape)
 	if parts > 1 {
-		text += fmt.Sprintf(" in %d parts of %v", parts, x.shards[0].box.extent)
+		text += fmt.Sprintf(" in %d parts of %v", parts, x.shards[0].extent)
 	}
 	if copies > 1 {
 		text += fmt.Sprintf(" in %d copies", copies)
@@ -210,21 +198,21 @@ func (d *Distributed) describe(g *Group, x *Tensor) string {
 
 // overRanks checks that a tensor of a program without Spawn lies over the PEs of the
 // group in order.
-func (d *Distributed) overRanks(g *Group, x *Tensor) {
+func (d *state) overRanks(g *Group, x *tensor) {
 	over := slices.EqualFunc(x.shards, g.shared.ranks, func(s shard, rank int) bool { return int(s.at) == rank })
-	refuse(!over, "Distributed", "%s does not lie over the %d PEs of %s: make it with torch.On(dist.PEs()...)", x.name, len(g.shared.ranks), g.shared)
+	refuse(!over, "dist", "%s does not lie over the %d PEs of %s: make it with torch.On(dist.PEs(r)...)", x.info.Name, len(g.shared.ranks), g.shared)
 }
 
 // alike checks that each rank has as much of such a tensor.
-func (d *Distributed) alike(g *Group, x *Tensor) {
+func (d *state) alike(g *Group, x *tensor) {
 	d.overRanks(g, x)
 	for _, s := range x.shards {
 		if s.elems != x.shards[0].elems {
 			what := "rows"
-			if first := &x.shards[0].box; len(x.shape) > 1 && first.extent[0] == x.shape[0] {
+			if len(x.shape) > 1 && x.shards[0].extent[0] == x.shape[0] {
 				what = "columns"
 			}
-			panic(misuse("Distributed", "%s is cut into parts of %d and of %d elements: its %s have to be a multiple of the %d ranks", x.name, x.shards[0].elems, s.elems, what, len(g.shared.ranks)))
+			panic(misuse("dist", "%s is cut into parts of %d and of %d elements: its %s have to be a multiple of the %d ranks", x.info.Name, x.shards[0].elems, s.elems, what, len(g.shared.ranks)))
 		}
 	}
 }
@@ -232,7 +220,7 @@ func (d *Distributed) alike(g *Group, x *Tensor) {
 // algorithm returns the algorithm of a name if it does the collective, and else the usual
 // one. For auto it returns the cheapest that fits, the same for all lanes. Room is the bytes
 // of TCM that other work needs at the same time, and alone excludes inboxes.
-func (c *Context) algorithm(name string, plan *ccl.Plan, lanes []lane, queues topology.IPCQ, room memory.Bytes, alone bool) (*ccl.Algorithm, error) {
+func (c *world) algorithm(name string, plan *ccl.Plan, lanes []lane, queues topology.IPCQ, room memory.Bytes, alone bool) (*ccl.Algorithm, error) {
 	does := plan.Collective
 	if name == ccl.Auto {
 		return c.cheapest(plan, lanes, queues, room, alone)
@@ -246,7 +234,7 @@ func (c *Context) algorithm(name string, plan *ccl.Plan, lanes []lane, queues to
 // choice is what the cost of a collective depends on.
 type choice struct {
 	does        ccl.Collective
-	dtype       DType
+	dtype       torch.DType
 	pes         string
 	root, count int
 	lanes       int
@@ -258,8 +246,8 @@ type choice struct {
 
 // cheapest returns the algorithm that costs least, or the usual one if no cost is known. It
 // is an error if that does not fit either. Programs ask for the same again and again.
-func (c *Context) cheapest(plan *ccl.Plan, lanes []lane, queues topology.IPCQ, room memory.Bytes, alone bool) (*ccl.Algorithm, error) {
-	places := peNumbers(lanes[0].pes)
+func (c *world) cheapest(plan *ccl.Plan, lanes []lane, queues topology.IPCQ, room memory.Bytes, alone bool) (*ccl.Algorithm, error) {
+	places := machine.Numbers(lanes[0].pes)
 	key := choice{plan.Collective, plan.DType, fmt.Sprint(places), plan.Root, plan.Count(0), len(lanes), queues, room, alone, plan.Chunk}
 	if a := c.choices[key]; a != nil && len(plan.Counts) == 1 {
 		return a, nil

@@ -1,4 +1,4 @@
-package torch
+package dist
 
 import (
 	"cmp"
@@ -7,21 +7,10 @@ import (
 	"strings"
 
 	"github.com/kernbench/kernbench/ccl"
+	"github.com/kernbench/kernbench/internal/stream"
 	"github.com/kernbench/kernbench/topology"
+	"github.com/kernbench/kernbench/torch"
 )
-
-// Distributed is torch.distributed: process groups and their collectives. Its methods
-// act for the rank that calls them.
-//
-// Under Spawn a rank is a SIP, and each rank brings tensors of its own. In a program
-// without Spawn, a rank is a PE and the program drives them all: a tensor lies over
-// the PEs of the group, and part i of it is rank i's.
-type Distributed struct {
-	r *Rank
-}
-
-// Distributed returns the process groups of the rank.
-func (r *Rank) Distributed() *Distributed { return &Distributed{r} }
 
 // Group is a process group as one rank sees it.
 type Group struct {
@@ -49,7 +38,7 @@ func (g *Group) String() string { return fmt.Sprintf("%v of ranks %v", g.shared,
 // described returns the name of the group and its ranks, for errors: "group 1, which has
 // ranks 0-3".
 func (g *Group) described() string {
-	return fmt.Sprintf("%v, which has %s", g.shared, rankList(g.shared.ranks))
+	return fmt.Sprintf("%v, which has %s", g.shared, stream.RankList(g.shared.ranks))
 }
 
 // groupState is a process group.
@@ -59,7 +48,7 @@ type groupState struct {
 	made    []int // ranks that have made it
 	splits  []*groupState
 	forming map[int]*call
-	calls   stream // the order of its calls, which is that in all streams of workers
+	calls   *stream.Stream // the order of its calls, which is that in all streams of workers
 	options GroupOptions
 
 	posted map[int]map[int][][]byte // objects by number of the call that ranks have not all made, and by rank
@@ -74,8 +63,8 @@ const Backend = "ahbm"
 // GroupOptions are the properties of a process group. A new group has those of the default
 // group where no option changes them.
 type GroupOptions struct {
-	ccl.Settings      // of its collectives
-	Timeout      Time // of its collectives and messages; 0 is none
+	ccl.Settings            // of its collectives
+	Timeout      torch.Time // of its collectives and messages; 0 is none
 	// KeepOrder numbers the ranks of a group in the order in which NewGroup lists them. It is
 	// not inherited.
 	KeepOrder bool
@@ -101,18 +90,18 @@ func KeepOrder() GroupOption { return func(o *GroupOptions) { o.KeepOrder = true
 // all workers of Spawn, whatever world_size is; in a program without Spawn they are the first
 // world_size PEs, or all PEs if ccl.yaml gives no world_size. A group whose queues cannot fit
 // is refused.
-func (d *Distributed) InitProcessGroup(backend string, opts ...GroupOption) error {
-	c := d.r
-	if err := c.operation("InitProcessGroup"); err != nil {
+func InitProcessGroup(r *torch.Rank, backend string, opts ...GroupOption) error {
+	d := of(r)
+	if err := d.s.Begin("InitProcessGroup"); err != nil {
 		return err
 	}
 	switch {
 	case backend != Backend:
 		return fmt.Errorf("InitProcessGroup: no backend %q: there is %q", backend, Backend)
-	case d.IsInitialized():
+	case len(d.joined) > 0:
 		return fmt.Errorf("InitProcessGroup: called twice: DestroyProcessGroup comes first")
 	}
-	settings, err := c.CCL().Named("")
+	settings, err := d.CCL().Named("")
 	if err != nil {
 		return err
 	}
@@ -120,25 +109,22 @@ func (d *Distributed) InitProcessGroup(backend string, opts ...GroupOption) erro
 	for _, change := range opts {
 		change(&o)
 	}
-	n := len(c.workers)
-	if !c.spawned() {
-		if n = cmp.Or(o.WorldSize, c.NumPEs()); n > c.NumPEs() {
-			return fmt.Errorf("InitProcessGroup: a world of %d ranks on a system of %d PEs: lower world_size", n, c.NumPEs())
+	n := len(d.w.s.Ranks())
+	if !d.w.spawned {
+		if n = cmp.Or(o.WorldSize, d.NumPEs()); n > d.NumPEs() {
+			return fmt.Errorf("InitProcessGroup: a world of %d ranks on a system of %d PEs: lower world_size", n, d.NumPEs())
 		}
 	}
-	c.before = c.made
-	_, err = c.join("InitProcessGroup", nil, count(0, n), o)
+	d.before = d.made
+	_, err = d.join("InitProcessGroup", nil, upTo(n), o)
 	return err
 }
 
-// spawned reports whether ranks are workers of Spawn, and not PEs.
-func (c *Context) spawned() bool { return len(c.workers) > 0 }
-
 // join makes the next group of the calling rank, which other ranks may have made before:
 // of a parent, or of the world if that is nil.
-func (w *Rank) join(op string, parent *Group, members []int, o GroupOptions) (*Group, error) {
-	all, made, name := &w.groups, &w.made, "the default group"
-	if n := w.made - w.before; n > 0 {
+func (d *state) join(op string, parent *Group, members []int, o GroupOptions) (*Group, error) {
+	all, made, name := &d.w.groups, &d.made, "the default group"
+	if n := d.made - d.before; n > 0 {
 		name = fmt.Sprintf("group %d", n)
 	}
 	if parent != nil {
@@ -146,39 +132,38 @@ func (w *Rank) join(op string, parent *Group, members []int, o GroupOptions) (*G
 	}
 	o.KeepOrder = false // the members are in their order
 	if *made == len(*all) || (*all)[*made].options != o {
-		if err := w.checkSettings(members, o.Settings); err != nil {
+		if err := d.w.checkSettings(members, o.Settings); err != nil {
 			return nil, fmt.Errorf("%s: %w", op, err)
 		}
 	}
 	if *made == len(*all) {
 		g := &groupState{
-			name: name, ranks: slices.Clone(members), forming: map[int]*call{}, calls: stream{calls: true}, options: o,
+			name: name, ranks: slices.Clone(members), forming: map[int]*call{}, calls: stream.NewCalls(), options: o,
 			posted: map[int]map[int][][]byte{}, sent: map[[2]int][][][]byte{},
 		}
-		g.calls.init()
 		*all = append(*all, g)
 	}
 	s := (*all)[*made]
 	if slices.Equal(s.ranks, members) && s.options != o {
 		return nil, fmt.Errorf("%s: rank %d makes %s with other settings than %s: all ranks make the same groups in the same order",
-			op, w.rank, s, rankList(s.made))
+			op, d.s.Number, s, stream.RankList(s.made))
 	}
 	if !slices.Equal(s.ranks, members) {
 		return nil, fmt.Errorf("%s: rank %d makes %s of ranks %v, %s made it of %v: all ranks make the same groups in the same order",
-			op, w.rank, s, members, rankList(s.made), s.ranks)
+			op, d.s.Number, s, members, stream.RankList(s.made), s.ranks)
 	}
-	s.made = append(s.made, w.rank)
+	s.made = append(s.made, d.s.Number)
 	*made++
-	g := &Group{shared: s, rank: slices.Index(members, w.rank)}
-	if !w.spawned() {
+	g := &Group{shared: s, rank: slices.Index(members, d.s.Number)}
+	if !d.w.spawned {
 		g.rank = 0
 	}
-	w.joined = append(w.joined, g)
+	d.joined = append(d.joined, g)
 	return g, nil
 }
 
 // checkSettings returns an error if a group of some ranks cannot do its collectives so.
-func (c *Context) checkSettings(members []int, settings ccl.Settings) error {
+func (c *world) checkSettings(members []int, settings ccl.Settings) error {
 	if names := append(ccl.Names(), ccl.Auto); !slices.Contains(names, settings.Algorithm) {
 		return fmt.Errorf("no algorithm %q: there are %s", settings.Algorithm, strings.Join(names, ", "))
 	}
@@ -194,8 +179,8 @@ func (c *Context) checkSettings(members []int, settings ccl.Settings) error {
 
 // places returns the PEs that ranks are, or, under Spawn, one of each rank's device: tensors
 // say later which PEs hold them.
-func (c *Context) places(ranks []int) []int {
-	if !c.spawned() {
+func (c *world) places(ranks []int) []int {
+	if !c.spawned {
 		return ranks
 	}
 	var pes []int
@@ -207,13 +192,13 @@ func (c *Context) places(ranks []int) []int {
 
 // NewGroup makes a group of some ranks of the world, sorted unless KeepOrder is given. All
 // ranks call it, members or not, in the same order.
-func (d *Distributed) NewGroup(ranks []int, opts ...GroupOption) (*Group, error) {
-	return d.subgroup("NewGroup", nil, ranks, opts)
+func NewGroup(r *torch.Rank, ranks []int, opts ...GroupOption) (*Group, error) {
+	return of(r).subgroup("NewGroup", nil, ranks, opts)
 }
 
 // subgroup makes a group of some ranks of the default group, or of a parent by their ranks
 // there.
-func (d *Distributed) subgroup(op string, parent *Group, ranks []int, opts []GroupOption) (*Group, error) {
+func (d *state) subgroup(op string, parent *Group, ranks []int, opts []GroupOption) (*Group, error) {
 	of, err := d.group(op, []*Group{parent})
 	if err != nil {
 		return nil, err
@@ -231,33 +216,34 @@ func (d *Distributed) subgroup(op string, parent *Group, ranks []int, opts []Gro
 	if o.KeepOrder {
 		sorted = ranks
 	}
-	return d.r.join(op, parent, pick(of.shared.ranks, sorted), o)
+	return d.join(op, parent, pick(of.shared.ranks, sorted), o)
 }
 
 // DestroyProcessGroup waits for what the rank has asked for and forgets its groups.
-func (d *Distributed) DestroyProcessGroup() error {
+func DestroyProcessGroup(r *torch.Rank) error {
+	d := of(r)
 	if _, err := d.group("DestroyProcessGroup", nil); err != nil {
 		return err
 	}
-	refuse(d.r.coalescing != nil, "DestroyProcessGroup", "called within Coalescing, whose collectives need their group: do it after")
-	err := d.r.Synchronize()
-	d.r.joined = nil
+	refuse(d.coalescing != nil, "DestroyProcessGroup", "called within Coalescing, whose collectives need their group: do it after")
+	err := d.Synchronize()
+	d.joined = nil
 	return err
 }
 
 // IsInitialized reports whether the calling rank has a default group.
-func (d *Distributed) IsInitialized() bool {
-	return len(d.r.joined) > 0
+func IsInitialized(r *torch.Rank) bool {
+	return len(of(r).joined) > 0
 }
 
 // GetRank returns the rank of the caller in a group, the default one if none is given, and
 // -1 if it is not a member. A program without Spawn drives all ranks and is rank 0.
-func (d *Distributed) GetRank(group ...*Group) int { return d.must("GetRank", group).rank }
+func GetRank(r *torch.Rank, group ...*Group) int { return of(r).must("GetRank", group).rank }
 
 // GetWorldSize returns the number of ranks of a group, and -1 if the caller is not a
 // member.
-func (d *Distributed) GetWorldSize(group ...*Group) int {
-	g := d.must("GetWorldSize", group)
+func GetWorldSize(r *torch.Rank, group ...*Group) int {
+	g := of(r).must("GetWorldSize", group)
 	if g.rank < 0 {
 		return -1
 	}
@@ -265,35 +251,35 @@ func (d *Distributed) GetWorldSize(group ...*Group) int {
 }
 
 // GetBackend returns the backend of a group.
-func (d *Distributed) GetBackend(group ...*Group) string {
-	d.must("GetBackend", group)
+func GetBackend(r *torch.Rank, group ...*Group) string {
+	of(r).must("GetBackend", group)
 	return Backend
 }
 
 // PEs returns the PEs of a group of a program without Spawn, by rank: where its tensors
 // lie, with On.
-func (d *Distributed) PEs(group ...*Group) []int {
+func PEs(r *torch.Rank, group ...*Group) []int {
+	d := of(r)
 	g := d.must("PEs", group)
-	refuse(d.r.spawned(), "PEs", "a rank is a SIP under Spawn: lay tensors out with a DPPolicy")
+	refuse(d.w.spawned, "PEs", "a rank is a SIP under Spawn: lay tensors out with a DPPolicy")
 	return slices.Clone(g.shared.ranks)
 }
 
 // group returns the group that a call names.
-func (d *Distributed) group(op string, group []*Group) (*Group, error) {
-	if err := d.r.operation(op); err != nil {
+func (d *state) group(op string, group []*Group) (*Group, error) {
+	if err := d.s.Begin(op); err != nil {
 		return nil, err
 	}
 	return d.must(op, group), nil
 }
 
-func (d *Distributed) must(op string, group []*Group) *Group {
-	w := d.r
+func (d *state) must(op string, group []*Group) *Group {
 	refuse(len(group) > 1, op, "%d groups: give one", len(group))
-	refuse(w.current == nil, op, "called from a kernel")
-	refuse(len(w.joined) == 0, op, "there is no process group: call InitProcessGroup first")
+	refuse(d.s.Current() == nil, op, "called from a kernel")
+	refuse(len(d.joined) == 0, op, "there is no process group: call InitProcessGroup first")
 	if len(group) == 0 || group[0] == nil {
-		return w.joined[0]
+		return d.joined[0]
 	}
-	refuse(!slices.Contains(w.joined, group[0]), op, "the group is not one that this rank has made")
+	refuse(!slices.Contains(d.joined, group[0]), op, "the group is not one that this rank has made")
 	return group[0]
 }

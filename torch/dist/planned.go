@@ -1,4 +1,4 @@
-package torch
+package dist
 
 import (
 	"errors"
@@ -6,11 +6,14 @@ import (
 	"slices"
 
 	"github.com/kernbench/kernbench/ccl"
+	"github.com/kernbench/kernbench/internal/hosted"
 	"github.com/kernbench/kernbench/internal/machine"
 	"github.com/kernbench/kernbench/internal/memory"
+	"github.com/kernbench/kernbench/internal/stream"
 	"github.com/kernbench/kernbench/oplog"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/topology"
+	"github.com/kernbench/kernbench/torch"
 )
 
 // planned is a collective as a program: one launch over all ranks and lanes.
@@ -22,14 +25,14 @@ type planned struct {
 	args      []*ccl.Args  // by rank of the launch
 	members   []int        // the rank in the world of each target
 	inboxes   int          // elements of memory for messages of each, if they do not go through queues
-	work      *Tensor      // that memory
+	work      *scratch     // that memory
 	staged    [][]block    // by rank of the launch: what is sent, where the same memory is received into
-	stage     *Tensor      // copies of those
+	stage     *scratch     // copies of those
 	room      memory.Bytes // of TCM that is for others
 }
 
 // plan makes programs of a collective: one, unless it is several that were called together.
-func (c *Context) plan(k *call, members []member) ([]*planned, error) {
+func (c *world) plan(k *call, members []member) ([]*planned, error) {
 	switch r := members[0].request; {
 	case r.making != nil:
 		return c.planMaking(k, members)
@@ -42,7 +45,7 @@ func (c *Context) plan(k *call, members []member) ([]*planned, error) {
 
 // planOne makes a program of a collective by an algorithm, which leaves some room in TCM,
 // and if it is to be chosen does with queues alone if that is wanted.
-func (c *Context) planOne(k *call, members []member, algorithm string, room memory.Bytes, alone bool) (*planned, error) {
+func (c *world) planOne(k *call, members []member, algorithm string, room memory.Bytes, alone bool) (*planned, error) {
 	r, settings := members[0].request, k.group.options.Settings
 	lanes, holders, err := cut(members)
 	if err == nil {
@@ -57,7 +60,7 @@ func (c *Context) planOne(k *call, members []member, algorithm string, room memo
 		l := &lanes[j]
 		plans[j] = &ccl.Plan{
 			Collective: r.collective, Ranks: len(l.pes), Root: r.root, Reduction: r.reduction.kind, Factor: r.reduction.factor, DType: r.dtype(),
-			Divisor: len(members), Layout: ccl.NewLayout(c.Topology(), peNumbers(l.pes)), RootCube: settings.RootCube,
+			Divisor: len(members), Layout: ccl.NewLayout(c.Topology(), machine.Numbers(l.pes)), RootCube: settings.RootCube,
 		}
 		if plans[j].Counts, err = l.counts(r.collective, members); err != nil {
 			return nil, err
@@ -97,7 +100,7 @@ func (c *Context) planOne(k *call, members []member, algorithm string, room memo
 			}
 		}
 	}
-	if err := c.usePEs(p.program.Name, p.program.Targets); err != nil {
+	if err := hosted.UsePEs(c.Context, p.program.Name, p.program.Targets); err != nil {
 		return nil, err
 	}
 	if p.inboxes == 0 {
@@ -107,17 +110,17 @@ func (c *Context) planOne(k *call, members []member, algorithm string, room memo
 }
 
 // crowded returns the error of a lane whose rank i is on the PE of another rank.
-func (l *lane) crowded(c *Context, i int) error {
+func (l *lane) crowded(c *world, i int) error {
 	pe := c.m.PE(l.pes[i])
 	for _, b := range slices.Concat(l.in[i], l.out[i]) {
-		if first, last := b.x.sips(); first != last {
-			return fmt.Errorf("two ranks are on %v, since %s lies over SIPs %d to %d: under Spawn a rank is a SIP: lay the tensor out on the device of its rank, or call the collective in a program without Spawn", pe, b.x.name, first, last)
+		if first, last := b.x.sips(c.m); first != last {
+			return fmt.Errorf("two ranks are on %v, since %s lies over SIPs %d to %d: under Spawn a rank is a SIP: lay the tensor out on the device of its rank, or call the collective in a program without Spawn", pe, b.x.info.Name, first, last)
 		}
 	}
 	return fmt.Errorf("two ranks are on %v: give each a device of its own with SetDevice", pe)
 }
 
-func (c *Context) newPlanned(a *ccl.Algorithm, does ccl.Collective, settings ccl.Settings) *planned {
+func (c *world) newPlanned(a *ccl.Algorithm, does ccl.Collective, settings ccl.Settings) *planned {
 	p := &planned{algorithm: a, lanes: 1}
 	p.program = machine.Program{Name: fmt.Sprintf("%v(%s)", does, a.Name), Queues: c.m.Queues(settings.Queues())}
 	p.program.Body = func(t *tl.PE) {
@@ -146,11 +149,11 @@ func (p *planned) fit(plan *ccl.Plan, tcm memory.Bytes) memory.Bytes {
 }
 
 // dtype returns that of the request's tensors.
-func (r *request) dtype() DType {
+func (r *request) dtype() torch.DType {
 	for _, s := range r.spans() {
 		return s.x.dtype
 	}
-	return U8 // there are none
+	return torch.U8 // there are none
 }
 
 // connect makes the neighbour table of each lane.
@@ -167,10 +170,10 @@ func (p *planned) connect() {
 }
 
 // pointers returns the pointer to each block, by its number.
-func pointers(blocks []block, d DType) func(int) tl.Ptr {
+func pointers(blocks []block, d torch.DType) func(int) tl.Ptr {
 	shards := make([]tl.Shard, len(blocks))
 	for i, b := range blocks {
-		shards[i] = tl.Shard{Tensor: b.x.name, Part: ofCollective("a block"), Addr: int64(b.va), Bytes: int64(b.elems) * int64(b.x.dtype.Size())}
+		shards[i] = tl.Shard{Tensor: b.x.info.Name, Part: ofCollective("a block"), Addr: int64(b.va), Bytes: int64(b.elems) * int64(b.x.dtype.Size())}
 	}
 	return func(i int) tl.Ptr {
 		if i < 0 || i >= len(blocks) {
@@ -181,7 +184,7 @@ func pointers(blocks []block, d DType) func(int) tl.Ptr {
 }
 
 // vector returns a pointer to a shard as elements one after the other.
-func vector(s *tl.Shard, d DType) tl.Ptr {
+func vector(s *tl.Shard, d torch.DType) tl.Ptr {
 	return tl.Ptr{Addr: s.Addr, DType: d, Rank: 1, Stride: [oplog.MaxRank]int64{1}, Shard: s}
 }
 
@@ -192,18 +195,18 @@ func (s ofCollective) String() string { return string(s) }
 
 // allocate gives the program memory for messages, and for copies of what it sends, if it
 // needs any.
-func (p *planned) allocate(c *Context, op *operation) (err error) {
+func (p *planned) allocate(c *world, op *stream.Operation) (err error) {
 	if p.inboxes > 0 {
-		if p.work, err = p.scratch(c, "messages of "+op.name, slices.Repeat([]int{p.inboxes}, len(p.args))); err != nil {
+		if p.work, err = p.scratch(c, op, "messages of "+op.Name, slices.Repeat([]int{p.inboxes}, len(p.args)), false); err != nil {
 			return err
 		}
 		var window []memory.Part
-		for i, s := range p.work.shards {
-			window = append(window, memory.Part{VA: s.va, Bytes: s.bytes})
-			p.args[i].Work = p.scratchPtr(p.work, i)
+		for i, va := range p.work.at {
+			window = append(window, memory.Part{VA: va, Bytes: p.work.bytes[i]})
+			p.args[i].Work = p.work.ptr(i)
 			p.args[i].Work.Window = 1
 		}
-		op.run.Program.Windows = [][]memory.Part{window}
+		op.Run.Program.Windows = [][]memory.Part{window}
 	}
 	elems := make([]int, len(p.args))
 	for i, blocks := range p.staged {
@@ -211,36 +214,41 @@ func (p *planned) allocate(c *Context, op *operation) (err error) {
 			elems[i] += b.elems
 		}
 	}
-	if !slices.ContainsFunc(elems, func(n int) bool { return n > 0 }) {
-		return nil
+	if slices.ContainsFunc(elems, func(n int) bool { return n > 0 }) {
+		p.stage, err = p.scratch(c, op, "copies of what "+op.Name+" sends", elems, true)
 	}
-	if p.stage, err = p.scratch(c, "copies of what "+op.name+" sends", elems); err != nil {
-		return err
-	}
-	return c.hold(op.name, onceWritten, p.stage)
+	return err
 }
 
-// scratch allocates memory on the PEs of the program, until its end.
-func (p *planned) scratch(c *Context, name string, elems []int) (*Tensor, error) {
-	dtype := p.args[0].DType
-	x := &Tensor{storage: &storage{}, rank: c.driver, name: name, dtype: dtype}
-	for i, pe := range p.program.Targets {
-		x.shards = append(x.shards, shard{at: pe, elems: elems[i], bytes: memory.Bytes(elems[i]) * memory.Bytes(dtype.Size())})
-	}
-	return x, x.mapped()
+// scratch is memory of a program on its PEs, until its end.
+type scratch struct {
+	name  string
+	dtype torch.DType
+	at    []memory.VA // by rank of the launch
+	bytes []memory.Bytes
+	free  func() error
 }
 
-// scratchPtr returns a pointer to the part of scratch memory that a rank of the launch has.
-func (p *planned) scratchPtr(x *Tensor, rank int) tl.Ptr {
-	s := x.shards[rank]
-	return vector(&tl.Shard{Tensor: x.name, Part: ofCollective("this PE's part"), Addr: int64(s.va), Bytes: int64(s.bytes)}, x.dtype)
+// scratch allocates memory for some elements on each PE of the program.
+func (p *planned) scratch(c *world, op *stream.Operation, name string, elems []int, written bool) (x *scratch, err error) {
+	x = &scratch{name: name, dtype: p.args[0].DType}
+	for _, n := range elems {
+		x.bytes = append(x.bytes, memory.Bytes(n)*memory.Bytes(x.dtype.Size()))
+	}
+	x.at, x.free, err = hosted.Scratch(c.Context, op.Name, name, p.program.Targets, x.bytes, written)
+	return x, err
+}
+
+// ptr returns a pointer to the part that a rank of the launch has.
+func (x *scratch) ptr(rank int) tl.Ptr {
+	return vector(&tl.Shard{Tensor: x.name, Part: ofCollective("this PE's part"), Addr: int64(x.at[rank]), Bytes: int64(x.bytes[rank])}, x.dtype)
 }
 
 // free gives that memory back.
 func (p *planned) free() (err error) {
-	for _, x := range []*Tensor{p.work, p.stage} {
+	for _, x := range []*scratch{p.work, p.stage} {
 		if x != nil {
-			err = errors.Join(err, x.unmap())
+			err = errors.Join(err, x.free())
 		}
 	}
 	return err

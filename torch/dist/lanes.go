@@ -1,4 +1,4 @@
-package torch
+package dist
 
 import (
 	"fmt"
@@ -19,7 +19,7 @@ type lane struct {
 
 // block is some elements at consecutive addresses.
 type block struct {
-	x     *Tensor
+	x     *tensor
 	va    memory.VA
 	elems int
 }
@@ -90,14 +90,14 @@ func addends(members []member) ([]member, error) {
 
 // shardLanes returns a lane for each shard, nil if some tensor is not cut alike.
 func shardLanes(members []member) []lane {
-	var first *Tensor
+	var first *tensor
 	n, alike := 1, true // without tensors there is one lane
 	for _, m := range members {
 		for _, s := range m.spans() {
 			if first == nil {
 				first, n = s.x, len(m.shards(s))
 			}
-			alike = alike && len(m.shards(s)) == n && (m.part || s.x.cuts == first.cuts)
+			alike = alike && len(m.shards(s)) == n && (m.part || s.x.info.Cuts == first.info.Cuts)
 		}
 	}
 	if !alike {
@@ -131,8 +131,8 @@ func (s span) of(held shard, elems int) (block, bool) {
 	case held.elems == elems:
 		return block{s.x, held.va + memory.VA(s.from)*size, s.count}, true
 	}
-	rows := axes(s.x.shape)[0]
-	if held.box.extent[0] != rows || rows == 0 || s.from%(elems/rows) != 0 || s.count%(elems/rows) != 0 {
+	rows := s.x.axes[0]
+	if held.extent[0] != rows || rows == 0 || s.from%(elems/rows) != 0 || s.count%(elems/rows) != 0 {
 		return block{}, false
 	}
 	width := elems / rows
@@ -148,12 +148,12 @@ func rowLanes(members []member) ([]lane, error) {
 	first := -1
 	for _, m := range members {
 		for _, s := range m.spans() {
-			if !rowMajor(m.shards(s), s.x.shape) {
-				return nil, fmt.Errorf("rank %d: a part of %s does not lie in one piece: cut it by columns, or by rows without copies, or give it to one PE, and cut all tensors of a collective alike", m.rank, s.x.name)
+			if !rowMajor(m.shards(s), s.x.axes) {
+				return nil, fmt.Errorf("rank %d: a part of %s does not lie in one piece: cut it by columns, or by rows without copies, or give it to one PE, and cut all tensors of a collective alike", m.rank, s.x.info.Name)
 			}
 			n := m.count(s)
 			uniform = uniform && (first < 0 || n == first)
-			sliced = sliced || s.x.irregular()
+			sliced = sliced || s.x.info.Irregular
 			first = n
 		}
 	}
@@ -222,7 +222,7 @@ func rowLane(members []member, entire [][]shard, j, from, elems int) (l lane) {
 			if n < 0 {
 				n = m.count(s)
 			}
-			blocks = append(blocks, block{s.x, s.x.base + memory.VA((s.from+from)*s.x.dtype.Size()), n})
+			blocks = append(blocks, block{s.x, s.x.info.Base + memory.VA((s.from+from)*s.x.dtype.Size()), n})
 		}
 		l.add(at, blocks, len(m.in))
 	}
@@ -231,18 +231,18 @@ func rowLane(members []member, entire [][]shard, j, from, elems int) (l lane) {
 
 // rowMajor reports whether shards without gaps, one after the other in their addresses, are
 // the whole tensor in row-major order.
-func rowMajor(shards []shard, shape Shape) bool {
+func rowMajor(shards []shard, axes []int) bool {
 	at, next := 0, memory.VA(0)
 	for _, s := range shards {
-		if s.copy > 0 || s.addend > 0 || !s.box.contiguous(shape) {
+		if s.copy > 0 || s.addend > 0 || !s.contiguous(axes) {
 			return false
 		}
 		if s.elems == 0 {
 			continue
 		}
 		start := 0
-		for axis, n := range axes(shape) {
-			start = start*n + s.box.start[axis]
+		for axis, n := range axes {
+			start = start*n + s.start[axis]
 		}
 		if start != at || at > 0 && s.va != next {
 			return false
@@ -250,5 +250,22 @@ func rowMajor(shards []shard, shape Shape) bool {
 		at += s.elems
 		next = s.va + memory.VA(s.bytes)
 	}
-	return at == elems(shape)
+	whole := 1
+	for _, n := range axes {
+		whole *= n
+	}
+	return at == whole
+}
+
+// contiguous reports whether the elements of the shard follow each other in the row-major
+// tensor, or there are none.
+func (s *shard) contiguous(axes []int) bool {
+	stride, n := 1, 1
+	for axis := len(axes) - 1; axis >= 0 && s.elems > 0; axis-- {
+		if stride != n && s.extent[axis] != 1 {
+			return false
+		}
+		stride, n = stride*axes[axis], n*s.extent[axis]
+	}
+	return true
 }

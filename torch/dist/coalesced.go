@@ -1,4 +1,4 @@
-package torch
+package dist
 
 import (
 	"cmp"
@@ -7,59 +7,62 @@ import (
 	"strings"
 
 	"github.com/kernbench/kernbench/ccl"
+	"github.com/kernbench/kernbench/internal/hosted"
 	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/internal/stream"
+	"github.com/kernbench/kernbench/torch"
 )
 
 // AllReduceCoalesced reduces several tensors as AllReduce does, in one collective. They may
 // differ in shape, dtype and layout.
-func (d *Distributed) AllReduceCoalesced(list []*Tensor, op ReduceOp, group ...*Group) error {
-	return inOrder(d.AllReduceCoalescedAsync(list, op, group...))
+func AllReduceCoalesced(r *torch.Rank, list []*torch.Tensor, op ReduceOp, group ...*Group) error {
+	return inOrder(AllReduceCoalescedAsync(r, list, op, group...))
 }
 
 // AllReduceCoalescedAsync starts AllReduceCoalesced, which goes on until Wait.
-func (d *Distributed) AllReduceCoalescedAsync(list []*Tensor, op ReduceOp, group ...*Group) (*Work, error) {
-	return d.coalesced(ccl.AllReduce, len(list), 0, func(i int) error { return d.AllReduce(list[i], op, group...) })
+func AllReduceCoalescedAsync(r *torch.Rank, list []*torch.Tensor, op ReduceOp, group ...*Group) (*Work, error) {
+	return coalesced(r, ccl.AllReduce, len(list), 0, func(i int) error { return AllReduce(r, list[i], op, group...) })
 }
 
 // AllGatherCoalesced gathers several tensors as AllGather does, in one collective: lists[i]
 // receives the i-th tensor of every rank.
-func (d *Distributed) AllGatherCoalesced(lists [][]*Tensor, in []*Tensor, group ...*Group) error {
-	return inOrder(d.AllGatherCoalescedAsync(lists, in, group...))
+func AllGatherCoalesced(r *torch.Rank, lists [][]*torch.Tensor, in []*torch.Tensor, group ...*Group) error {
+	return inOrder(AllGatherCoalescedAsync(r, lists, in, group...))
 }
 
 // AllGatherCoalescedAsync starts AllGatherCoalesced, which goes on until Wait.
-func (d *Distributed) AllGatherCoalescedAsync(lists [][]*Tensor, in []*Tensor, group ...*Group) (*Work, error) {
-	return d.coalesced(ccl.AllGather, len(in), len(lists)-len(in), func(i int) error { return d.AllGather(lists[i], in[i], group...) })
+func AllGatherCoalescedAsync(r *torch.Rank, lists [][]*torch.Tensor, in []*torch.Tensor, group ...*Group) (*Work, error) {
+	return coalesced(r, ccl.AllGather, len(in), len(lists)-len(in), func(i int) error { return AllGather(r, lists[i], in[i], group...) })
 }
 
 // AllGatherIntoTensorCoalesced gathers several tensors as AllGatherIntoTensor does, in one
 // collective.
-func (d *Distributed) AllGatherIntoTensorCoalesced(out, in []*Tensor, group ...*Group) error {
-	return inOrder(d.AllGatherIntoTensorCoalescedAsync(out, in, group...))
+func AllGatherIntoTensorCoalesced(r *torch.Rank, out, in []*torch.Tensor, group ...*Group) error {
+	return inOrder(AllGatherIntoTensorCoalescedAsync(r, out, in, group...))
 }
 
 // AllGatherIntoTensorCoalescedAsync starts AllGatherIntoTensorCoalesced, which goes on until Wait.
-func (d *Distributed) AllGatherIntoTensorCoalescedAsync(out, in []*Tensor, group ...*Group) (*Work, error) {
-	return d.coalesced(ccl.AllGather, len(in), len(out)-len(in), func(i int) error { return d.AllGatherIntoTensor(out[i], in[i], group...) })
+func AllGatherIntoTensorCoalescedAsync(r *torch.Rank, out, in []*torch.Tensor, group ...*Group) (*Work, error) {
+	return coalesced(r, ccl.AllGather, len(in), len(out)-len(in), func(i int) error { return AllGatherIntoTensor(r, out[i], in[i], group...) })
 }
 
 // ReduceScatterTensorCoalesced reduces several tensors as ReduceScatterTensor does, in one
 // collective.
-func (d *Distributed) ReduceScatterTensorCoalesced(out, in []*Tensor, op ReduceOp, group ...*Group) error {
-	return inOrder(d.ReduceScatterTensorCoalescedAsync(out, in, op, group...))
+func ReduceScatterTensorCoalesced(r *torch.Rank, out, in []*torch.Tensor, op ReduceOp, group ...*Group) error {
+	return inOrder(ReduceScatterTensorCoalescedAsync(r, out, in, op, group...))
 }
 
 // ReduceScatterTensorCoalescedAsync starts ReduceScatterTensorCoalesced, which goes on until Wait.
-func (d *Distributed) ReduceScatterTensorCoalescedAsync(out, in []*Tensor, op ReduceOp, group ...*Group) (*Work, error) {
-	return d.coalesced(ccl.ReduceScatter, len(in), len(out)-len(in), func(i int) error { return d.ReduceScatterTensor(out[i], in[i], op, group...) })
+func ReduceScatterTensorCoalescedAsync(r *torch.Rank, out, in []*torch.Tensor, op ReduceOp, group ...*Group) (*Work, error) {
+	return coalesced(r, ccl.ReduceScatter, len(in), len(out)-len(in), func(i int) error { return ReduceScatterTensor(r, out[i], in[i], op, group...) })
 }
 
 // coalesced makes one collective of n calls. The difference is by how many the tensors to
 // receive are more than those to send.
-func (d *Distributed) coalesced(c ccl.Collective, n, difference int, do func(i int) error) (*Work, error) {
+func coalesced(r *torch.Rank, c ccl.Collective, n, difference int, do func(i int) error) (*Work, error) {
 	refuse(n == 0 && difference == 0, c.String(), "a list of no tensors: give at least one")
 	refuse(difference != 0, c.String(), "%d tensors to send and %d to receive: give as many", n, n+difference)
-	return d.CoalescingAsync(func() error {
+	return CoalescingAsync(r, func() error {
 		for i := range n {
 			if err := do(i); err != nil {
 				return err
@@ -72,32 +75,34 @@ func (d *Distributed) coalesced(c ccl.Collective, n, difference int, do func(i i
 // Coalescing makes one collective of those that a function calls: they are started together,
 // and run in one program where they can. All are of one group, and all ranks call the same.
 // The function calls nothing else that takes simulated time.
-func (d *Distributed) Coalescing(calls func() error) error {
-	return inOrder(d.CoalescingAsync(calls))
+func Coalescing(r *torch.Rank, calls func() error) error {
+	return inOrder(CoalescingAsync(r, calls))
 }
 
 // CoalescingAsync starts Coalescing, which goes on until Wait. The Work is nil if the function
 // calls no collective, and so is that of each call in it.
-func (d *Distributed) CoalescingAsync(calls func() error) (*Work, error) {
-	if err := d.r.operation("Coalescing"); err != nil {
+func CoalescingAsync(r *torch.Rank, calls func() error) (*Work, error) {
+	d := of(r)
+	if err := d.s.Begin("Coalescing"); err != nil {
 		return nil, err
 	}
-	w := d.r
-	refuse(w.coalescing != nil, "Coalescing", "called within another")
+	refuse(d.coalescing != nil, "Coalescing", "called within another")
 	b := &coalescing{}
-	w.coalescing = b
-	defer func() { w.coalescing = nil }()
+	d.coalescing = b
+	d.s.Refuse = func(name string) { panic(misuse("Coalescing", "%s is not a collective: do it before or after", name)) }
+	end := func() { d.coalescing, d.s.Refuse = nil, nil }
+	defer end()
 	if err := calls(); err != nil {
 		return nil, err
 	}
-	w.coalescing = nil
+	end()
 	if len(b.pieces) == 0 {
 		return nil, nil
 	}
 	work, err := d.call(b.group, b.request())
-	for _, r := range b.pieces {
-		if err == nil && r.collective == ccl.AllReduce {
-			r.out[0].x.replicate()
+	for _, q := range b.pieces {
+		if err == nil && q.collective == ccl.AllReduce {
+			hosted.Replicate(q.out[0].x.Tensor)
 		}
 	}
 	return work, err
@@ -120,7 +125,7 @@ func (b *coalescing) add(g *Group, r *request) {
 		for _, pair := range [][2][]span{{r.out, earlier.in}, {r.out, earlier.out}, {r.in, earlier.out}} {
 			for _, s := range pair[0] {
 				if slices.ContainsFunc(pair[1], func(t span) bool { return t.x.overlaps(s.x) }) {
-					panic(misuse(r.collective.String(), "%s is used by an earlier collective of the same Coalescing, and these have no order", s.x.name))
+					panic(misuse(r.collective.String(), "%s is used by an earlier collective of the same Coalescing, and these have no order", s.x.info.Name))
 				}
 			}
 		}
@@ -146,7 +151,7 @@ func (b *coalescing) request() *request {
 
 // planCoalesced makes programs of collectives that were called together: one for those that
 // come after each other, use the same queues and need no memory of their own.
-func (c *Context) planCoalesced(k *call, members []member) (programs []*planned, err error) {
+func (c *world) planCoalesced(k *call, members []member) (programs []*planned, err error) {
 	for i := range members[0].pieces {
 		p, err := c.planOne(k, piecesOf(members, i), k.group.options.Algorithm, 0, false)
 		if err != nil {
@@ -178,39 +183,36 @@ func piecesOf(members []member, i int) []member {
 	return of
 }
 
-// collectives makes an operation of programs, which are sent and started together. Where
-// they have PEs in common one comes after the other.
-func (c *Context) collectives(op *operation, programs []*planned) {
+// collectives makes the operation of a call of programs, which are sent and started together.
+// Where they have PEs in common one comes after the other.
+func (c *world) collectives(k *call, programs []*planned) {
+	op := k.op
 	if len(programs) == 1 {
-		c.collective(op, programs[0], nil)
+		c.collective(op, programs[0], func(s Stats) { k.stats = s })
 		return
 	}
-	parts := make([]*operation, len(programs))
+	parts := make([]*stream.Operation, len(programs))
 	for i, p := range programs {
-		parts[i] = &operation{name: fmt.Sprintf("%s, program %d of %d", op.name, i+1, len(programs)), of: op}
-		c.collective(parts[i], p, func() { c.operations.Handle(evEnd, uint64(op.number)) })
+		parts[i] = stream.NewPart(fmt.Sprintf("%s, program %d of %d", op.Name, i+1, len(programs)), op)
+		c.collective(parts[i], p, func(s Stats) {
+			k.stats.add(s)
+			c.s.Ended(op)
+		})
 	}
-	op.send = func(sim.Event) (err error) {
+	op.Send = func(sim.Event) (err error) {
 		for _, part := range parts {
-			part.streams = slices.Clone(op.streams)
+			part.Follow(op)
 			if err == nil {
-				err = c.sendPart(part)
+				err = c.s.SendPart(part)
 			}
 		}
 		return err
 	}
-	op.begin = func(sim.Event) error {
+	op.Begin = func(sim.Event) error {
 		for _, part := range parts {
-			op.left++
-			c.start(part)
+			op.Expect()
+			c.s.Start(part)
 		}
 		return nil
 	}
-}
-
-// sendPart sends an operation that is part of others, and in no stream of its own.
-func (c *Context) sendPart(op *operation) error {
-	op.number = c.operations.add(op)
-	op.state = sent
-	return op.send(c.operations.event(op))
 }

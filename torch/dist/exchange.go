@@ -1,20 +1,20 @@
-package torch
+package dist
 
 import (
 	"cmp"
 	"fmt"
-	"slices"
 
 	"github.com/kernbench/kernbench/ccl"
 	"github.com/kernbench/kernbench/internal/machine"
 	"github.com/kernbench/kernbench/internal/sim"
-	"github.com/kernbench/kernbench/simtime"
+	"github.com/kernbench/kernbench/internal/stream"
+	"github.com/kernbench/kernbench/torch"
 )
 
 // formMessage makes a message of a call that both its ends have made. It does not
 // become a program of its own: a PE runs one at a time, and messages that begin at one
 // instant would wait for each other.
-func (c *Context) formMessage(k *call, members []member) error {
+func (c *world) formMessage(k *call, members []member) error {
 	lanes, _, err := cut(members)
 	for i := range lanes {
 		l := &lanes[i]
@@ -27,14 +27,14 @@ func (c *Context) formMessage(k *call, members []member) error {
 	if err != nil {
 		return err
 	}
-	op := k.op
-	op.lanes, op.settings, op.members = lanes, k.group.options.Settings, []int{members[0].rank, members[1].rank}
-	op.begin = func(done sim.Event) error {
-		op.left++
+	k.lanes = lanes
+	k.op.Begin = func(sim.Event) error {
+		k.op.Expect()
 		if len(c.outbox) == 0 { // others may begin at this instant
-			c.m.Engine.Post(c.Now(), sim.Event{Target: done.Target, Kind: evMessages})
+			c.s.Later(c.exchange)
 		}
-		c.outbox, op.boxed = append(c.outbox, op), true
+		c.outbox = append(c.outbox, k)
+		k.op.Box()
 		return nil
 	}
 	return nil
@@ -46,7 +46,7 @@ func toItself(lanes []lane, of int) error {
 	in := lanes[of].in[0][0]
 	for i := range lanes {
 		if out := lanes[i].out[1][0]; in.overlaps(out) && !(i == of && in.va == out.va) {
-			return fmt.Errorf("%s is sent and %s received into, which share memory: receive into memory of its own", in.x.name, out.x.name)
+			return fmt.Errorf("%s is sent and %s received into, which share memory: receive into memory of its own", in.x.info.Name, out.x.info.Name)
 		}
 	}
 	return nil
@@ -54,7 +54,7 @@ func toItself(lanes []lane, of int) error {
 
 // exchange begins the messages of the present instant: those that have PEs in common,
 // directly or by way of others, in one program.
-func (c *Context) exchange() {
+func (c *world) exchange() {
 	messages := c.outbox
 	c.outbox = nil
 	type place struct {
@@ -73,7 +73,7 @@ func (c *Context) exchange() {
 		with[i] = i
 		for _, l := range m.lanes {
 			for _, pe := range l.pes {
-				at := place{pe, m.settings}
+				at := place{pe, m.group.options.Settings}
 				if j, taken := on[at]; taken {
 					a, b := first(i), first(j)
 					with[max(a, b)] = min(a, b)
@@ -82,7 +82,7 @@ func (c *Context) exchange() {
 			}
 		}
 	}
-	programs := make([][]*operation, len(messages))
+	programs := make([][]*call, len(messages))
 	for i, m := range messages {
 		programs[first(i)] = append(programs[first(i)], m)
 	}
@@ -94,20 +94,18 @@ func (c *Context) exchange() {
 }
 
 // launchMessages runs messages as one program.
-func (c *Context) launchMessages(list []*operation) {
-	op := &operation{name: list[0].name, entered: map[*stream]simtime.Time{}}
+func (c *world) launchMessages(list []*call) {
+	name, settings, ops := list[0].op.Name, list[0].group.options.Settings, make([]*stream.Operation, len(list))
 	if len(list) > 1 {
-		op.name = fmt.Sprintf("%s and %d more", op.name, len(list)-1)
+		name = fmt.Sprintf("%s and %d more", name, len(list)-1)
 	}
-	for _, m := range list {
-		for _, s := range m.parties() {
-			if !slices.Contains(op.streams, s) {
-				op.streams = append(op.streams, s)
-			}
-		}
+	for i, m := range list {
+		ops[i] = m.op
 	}
-	p := c.newPlanned(ccl.Direct, ccl.SendRecv, list[0].settings)
-	plan := &ccl.Plan{Collective: ccl.SendRecv, DType: U8} // of any dtype
+	op := stream.NewPart(name, nil)
+	op.Follow(ops...)
+	p := c.newPlanned(ccl.Direct, ccl.SendRecv, settings)
+	plan := &ccl.Plan{Collective: ccl.SendRecv, DType: torch.U8} // of any dtype
 	ranks := map[machine.PEID]int{}
 	rank := func(pe machine.PEID, member int) int {
 		if _, known := ranks[pe]; !known {
@@ -119,43 +117,30 @@ func (c *Context) launchMessages(list []*operation) {
 	var in, out []block
 	for _, m := range list {
 		for _, l := range m.lanes {
-			plan.Messages = append(plan.Messages, ccl.Message{From: rank(l.pes[0], m.members[0]), To: rank(l.pes[1], m.members[1]), Count: l.in[0][0].elems * m.tensors[0].dtype.Size()})
-			in, out = append(in, l.in[0][0]), append(out, l.out[1][0])
+			from, to := l.in[0][0], l.out[1][0]
+			plan.Messages = append(plan.Messages, ccl.Message{From: rank(l.pes[0], m.group.ranks[0]), To: rank(l.pes[1], m.group.ranks[1]), Count: from.elems * from.x.dtype.Size()})
+			in, out = append(in, from), append(out, to)
 		}
 	}
 	plan.Ranks = len(ranks)
-	list[0].settings.Size(plan, p.program.Queues)
+	settings.Size(plan, p.program.Queues)
 	p.fit(plan, c.Topology().Spec().PE.TCM.Size)
-	from, to := pointers(in, U8), pointers(out, U8)
+	from, to := pointers(in, torch.U8), pointers(out, torch.U8)
 	for i := range plan.Ranks {
 		p.args = append(p.args, &ccl.Args{Plan: plan, Rank: i, In: from, Out: to})
 	}
 	if p.inboxes == 0 {
 		p.connect()
 	}
-	c.collective(op, p, func() {
+	c.collective(op, p, func(s Stats) {
 		for _, m := range list {
-			m.stats = op.stats
-			c.operations.Handle(evEnd, uint64(m.number))
+			m.stats = s
+			c.s.Ended(m.op)
 		}
 	})
-	c.failed(op, c.sendPart(op))
-	c.start(op)
+	c.s.Failed(op, c.s.SendPart(op))
+	c.s.Start(op)
 	for _, m := range list {
-		for _, end := range []*operation{m, m.carries} {
-			if end != nil {
-				end.boxed = false
-				c.passed(end)
-				c.advance(end) // what is behind it may be sent now
-			}
-		}
+		c.s.Unbox(m.op) // what is behind it may be sent now
 	}
-}
-
-// parties returns the streams of the ranks that call an operation.
-func (op *operation) parties() []*stream {
-	if op.carries == nil {
-		return op.streams
-	}
-	return slices.Concat(op.streams, op.carries.streams)
 }

@@ -1,45 +1,49 @@
-package torch
+package dist
 
 import (
 	"fmt"
 	"slices"
 
 	"github.com/kernbench/kernbench/ccl"
+	"github.com/kernbench/kernbench/internal/hosted"
 	"github.com/kernbench/kernbench/numeric"
+	"github.com/kernbench/kernbench/torch"
 )
 
 // objects is the encoded objects of one call of a rank, and the tensors that it makes for
-// them. Its methods panic with the *Failure of Must and OK.
+// them. Its methods panic with the *torch.Failure of torch.Must and torch.OK.
 type objects struct {
-	d    *Distributed
+	d    *state
 	op   string
 	g    *Group
 	own  [][]byte
-	made []*Tensor
+	made []*torch.Tensor
 }
 
 // tensor notes a tensor that has been made, to free it.
-func (o *objects) tensor(x *Tensor, err error) *Tensor {
-	OK(err)
+func (o *objects) tensor(x *torch.Tensor, err error) *torch.Tensor {
+	if err != nil {
+		torch.OK(fmt.Errorf("%s: %w", o.op, err))
+	}
 	o.made = append(o.made, x)
 	return x
 }
 
 // empty makes a tensor to receive into.
-func (o *objects) empty(dtype DType, n int) *Tensor {
-	return o.tensor(o.d.r.allocate(o.op, dtype, Shape{n}, nil))
+func (o *objects) empty(dtype torch.DType, n int) *torch.Tensor {
+	return o.tensor(o.d.Empty(dtype, torch.Shape{n}))
 }
 
 // bytes makes a tensor of bytes, with zeros behind them if they are fewer than n.
-func (o *objects) bytes(n int, data ...[]byte) *Tensor {
+func (o *objects) bytes(n int, data ...[]byte) *torch.Tensor {
 	all := slices.Concat(data...)
 	all = append(all, make([]byte, max(0, n-len(all)))...)
-	return o.tensor(o.d.r.from(o.op, U8, Shape{len(all)}, nil, func() []byte { return all }))
+	return o.tensor(o.d.FromNumpy(&torch.Array{Shape: torch.Shape{len(all)}, DType: torch.U8, Bytes: all}))
 }
 
 // sizes makes a tensor of the sizes of objects.
-func (o *objects) sizes(list ...[]byte) *Tensor {
-	return o.tensor(o.d.r.from(o.op, I64, Shape{len(list)}, nil, func() []byte { return encode(lengths(list), I64) }))
+func (o *objects) sizes(list ...[]byte) *torch.Tensor {
+	return o.tensor(o.d.FromSlice(lengths(list), torch.I64, torch.Shape{len(list)}))
 }
 
 func lengths(list [][]byte) []int {
@@ -52,19 +56,22 @@ func lengths(list [][]byte) []int {
 
 // read waits for a tensor and copies it to the host. A run without values takes the time, and
 // has what was posted instead.
-func (o *objects) read(x *Tensor, posted func() []byte) []byte {
-	a := Must(x.read(o.d.r, "CopyFrom"))
-	if !o.d.r.HasData() {
+func (o *objects) read(x *torch.Tensor, posted func() []byte) []byte {
+	data := torch.Must(hosted.Read(o.d.Rank, x))
+	if !o.d.HasData() {
 		return posted()
 	}
-	return a.Bytes
+	return data
 }
 
 // readSizes reads the sizes of objects.
-func (o *objects) readSizes(x *Tensor, posted func() [][]byte) (sizes []int) {
-	data := o.read(x, func() []byte { return encode(lengths(posted()), I64) })
-	for i := range len(data) / I64.Size() {
-		sizes = append(sizes, int(numeric.GetInt(I64, data, i)))
+func (o *objects) readSizes(x *torch.Tensor, posted func() [][]byte) (sizes []int) {
+	data := torch.Must(hosted.Read(o.d.Rank, x))
+	if !o.d.HasData() {
+		return lengths(posted())
+	}
+	for i := range len(data) / torch.I64.Size() {
+		sizes = append(sizes, int(numeric.GetInt(torch.I64, data, i)))
 	}
 	return sizes
 }
@@ -87,8 +94,8 @@ func (o *objects) post() map[int][][]byte {
 
 // gatherSizes gives every rank the size of the object of each.
 func (o *objects) gatherSizes(posted map[int][][]byte) []int {
-	all, own := o.empty(I64, len(o.g.shared.ranks)), o.sizes(o.own...)
-	OK(o.d.AllGatherIntoTensor(all, own, o.g))
+	all, own := o.empty(torch.I64, len(o.g.shared.ranks)), o.sizes(o.own...)
+	torch.OK(AllGatherIntoTensor(o.d.Rank, all, own, o.g))
 	return o.readSizes(all, func() (list [][]byte) {
 		for rank := range o.g.shared.ranks {
 			list = append(list, posted[rank]...)
@@ -102,8 +109,8 @@ func (o *objects) allGather() (list []parcel) {
 	posted := o.post()
 	sizes := o.gatherSizes(posted)
 	n, most := len(sizes), slices.Max(sizes)
-	all, own := o.empty(U8, n*most), o.bytes(most, o.own...)
-	OK(o.d.AllGatherIntoTensor(all, own, o.g))
+	all, own := o.empty(torch.U8, n*most), o.bytes(most, o.own...)
+	torch.OK(AllGatherIntoTensor(o.d.Rank, all, own, o.g))
 	data := o.read(all, func() (padded []byte) {
 		for rank, size := range sizes {
 			padded = append(append(padded, posted[rank][0]...), make([]byte, most-size)...)
@@ -120,14 +127,14 @@ func (o *objects) allGather() (list []parcel) {
 func (o *objects) gather(dst int) (list []parcel) {
 	posted := o.post()
 	sizes := o.gatherSizes(posted)
-	var blocks []*Tensor
+	var blocks []*torch.Tensor
 	if o.g.shared.ranks[o.g.rank] == dst {
 		for range sizes {
-			blocks = append(blocks, o.empty(U8, slices.Max(sizes)))
+			blocks = append(blocks, o.empty(torch.U8, slices.Max(sizes)))
 		}
 	}
 	own := o.bytes(slices.Max(sizes), o.own...)
-	OK(o.d.Gather(own, blocks, dst, o.g))
+	torch.OK(Gather(o.d.Rank, own, blocks, dst, o.g))
 	for rank, x := range blocks {
 		data := o.read(x, func() []byte { return posted[rank][0] })
 		list = append(list, parcel{o.g.shared.ranks[rank], data[:sizes[rank]]})
@@ -141,13 +148,13 @@ func (o *objects) broadcast(n, src int) []parcel {
 	posted := o.post()
 	if o.g.shared.ranks[o.g.rank] == src {
 		sizes, all := o.sizes(o.own...), o.bytes(0, o.own...)
-		OK(o.d.Broadcast(sizes, src, o.g))
-		OK(o.d.Broadcast(all, src, o.g))
+		torch.OK(Broadcast(o.d.Rank, sizes, src, o.g))
+		torch.OK(Broadcast(o.d.Rank, all, src, o.g))
 		return nil
 	}
-	sizes := o.empty(I64, n)
-	OK(o.d.Broadcast(sizes, src, o.g))
-	return o.unpack(sizes, src, func() [][]byte { return posted[o.d.root(ccl.Broadcast, o.g, src)] }, func(all *Tensor) error { return o.d.Broadcast(all, src, o.g) })
+	sizes := o.empty(torch.I64, n)
+	torch.OK(Broadcast(o.d.Rank, sizes, src, o.g))
+	return o.unpack(sizes, src, func() [][]byte { return posted[o.d.root(ccl.Broadcast, o.g, src)] }, func(all *torch.Tensor) error { return Broadcast(o.d.Rank, all, src, o.g) })
 }
 
 // nonempty checks that a list has objects.
@@ -156,14 +163,14 @@ func (o *objects) nonempty(n int) {
 }
 
 // unpack reads sizes that have come, receives bytes, and cuts them into objects.
-func (o *objects) unpack(sizes *Tensor, src int, posted func() [][]byte, receive func(all *Tensor) error) (list []parcel) {
+func (o *objects) unpack(sizes *torch.Tensor, src int, posted func() [][]byte, receive func(all *torch.Tensor) error) (list []parcel) {
 	lens := o.readSizes(sizes, posted)
 	sum := 0
 	for _, n := range lens {
 		sum += n
 	}
-	all := o.empty(U8, sum)
-	OK(receive(all))
+	all := o.empty(torch.U8, sum)
+	torch.OK(receive(all))
 	data := o.read(all, func() []byte { return slices.Concat(posted()...) })
 	for _, n := range lens {
 		list = append(list, parcel{src, data[:n]})
@@ -181,8 +188,8 @@ func (o *objects) scatter(src int) []parcel {
 	}
 	refuse(len(o.own) != want, o.op, "%d objects to send, want %d: %s", len(o.own), want, reason)
 	posted := o.post()
-	most, size := o.empty(I64, 1), o.empty(I64, 1)
-	var blocks, sizes []*Tensor
+	most, size := o.empty(torch.I64, 1), o.empty(torch.I64, 1)
+	var blocks, sizes []*torch.Tensor
 	if root == o.g.rank {
 		largest := slices.MaxFunc(o.own, shorter)
 		most = o.sizes(largest)
@@ -190,13 +197,13 @@ func (o *objects) scatter(src int) []parcel {
 			blocks, sizes = append(blocks, o.bytes(len(largest), b)), append(sizes, o.sizes(b))
 		}
 	}
-	OK(o.d.Broadcast(most, src, o.g))
+	torch.OK(Broadcast(o.d.Rank, most, src, o.g))
 	room := o.readSizes(most, func() [][]byte {
 		return [][]byte{slices.MaxFunc(posted[root], shorter)}
 	})
-	own := o.empty(U8, room[0])
-	OK(o.d.Scatter(own, blocks, src, o.g))
-	OK(o.d.Scatter(size, sizes, src, o.g))
+	own := o.empty(torch.U8, room[0])
+	torch.OK(Scatter(o.d.Rank, own, blocks, src, o.g))
+	torch.OK(Scatter(o.d.Rank, size, sizes, src, o.g))
 	mine := func() []byte { return posted[root][o.g.rank] }
 	used := o.readSizes(size, func() [][]byte { return [][]byte{mine()} })
 	data := o.read(own, mine)
@@ -210,8 +217,8 @@ func shorter(a, b []byte) int { return len(a) - len(b) }
 func (o *objects) send(dst int) []parcel {
 	o.nonempty(len(o.own))
 	sizes, all := o.sizes(o.own...), o.bytes(0, o.own...)
-	OK(o.d.Send(sizes, dst, 0, o.g))
-	OK(o.d.Send(all, dst, 0, o.g))
+	torch.OK(Send(o.d.Rank, sizes, dst, 0, o.g))
+	torch.OK(Send(o.d.Rank, all, dst, 0, o.g))
 	g, key := o.g.shared, [2]int{o.g.shared.ranks[o.g.rank], dst}
 	g.sent[key] = append(g.sent[key], o.own)
 	return nil
@@ -220,16 +227,16 @@ func (o *objects) send(dst int) []parcel {
 // receive receives n objects of a rank, and returns the rank too.
 func (o *objects) receive(n, src int) (list []parcel, source int) {
 	o.nonempty(n)
-	sizes := o.empty(I64, n)
-	w := Must(o.d.IRecv(sizes, src, 0, o.g))
-	OK(w.Wait())
+	sizes := o.empty(torch.I64, n)
+	w := torch.Must(IRecv(o.d.Rank, sizes, src, 0, o.g))
+	torch.OK(w.Wait())
 	source = w.Source()
 	key := [2]int{source, o.g.shared.ranks[o.g.rank]}
 	queue := o.g.shared.sent[key]
 	if len(queue) == 0 {
-		OK(fmt.Errorf("%s: rank %d has sent a tensor: send objects with SendObjectList", o.op, source))
+		torch.OK(fmt.Errorf("%s: rank %d has sent a tensor: send objects with SendObjectList", o.op, source))
 	}
 	o.g.shared.sent[key] = queue[1:]
-	list = o.unpack(sizes, source, func() [][]byte { return queue[0] }, func(all *Tensor) error { return o.d.Recv(all, source, 0, o.g) })
+	list = o.unpack(sizes, source, func() [][]byte { return queue[0] }, func(all *torch.Tensor) error { return Recv(o.d.Rank, all, source, 0, o.g) })
 	return list, source
 }

@@ -1,4 +1,4 @@
-package torch
+package stream
 
 import (
 	"context"
@@ -14,40 +14,20 @@ import (
 	"github.com/kernbench/kernbench/internal/stack"
 )
 
-// Stalled is the end of a run whose kernel computed too long without an operation
-// of the tile language, or a worker of Spawn without one of this package: most likely
-// it never ends.
-type Stalled struct {
-	After  time.Duration
-	Worker bool
-	At     string // the line of its code, if it could be found
-}
-
-func (s *Stalled) Error() string {
-	where, what, without := "", "kernel", "the tile language"
-	if s.Worker {
-		what, without = "worker", "the host API"
-	}
-	if s.At != "" {
-		where = " at " + s.At
-	}
-	return fmt.Sprintf("a %s has run for %v%s without an operation of %s: an endless loop, or raise the limit (--stall, Options.Stall)", what, s.After, where, without)
-}
-
 // guarded runs the machine and gives up when it gets stuck in a kernel, when it is asked
 // to end and does not, or when it is about to use up the memory of this computer. A loop
 // of Go code cannot be stopped from outside: its goroutine is left behind, and the machine
 // is not used again.
-func (c *Context) guarded() error {
-	ctx, cancel := context.WithCancelCause(c.ctx)
+func (s *Scheduler) guarded() error {
+	ctx, cancel := context.WithCancelCause(s.Context)
 	defer cancel(nil)
 	done := make(chan error, 1)
 	go func() {
 		err := errors.New("a kernel or a worker ended its goroutine: return instead")
 		defer func() { done <- err }()
-		err = c.m.Engine.Run(ctx)
+		err = s.Machine.Engine.Run(ctx)
 	}()
-	ticker := time.NewTicker(max(1, c.options.Stall/stallLooks))
+	ticker := time.NewTicker(max(1, s.Stall/stallLooks))
 	defer ticker.Stop()
 	memory := time.NewTicker(memoryLooks)
 	defer memory.Stop()
@@ -61,19 +41,19 @@ func (c *Context) guarded() error {
 		case <-asked:
 			asked, patience = nil, time.After(endWithin)
 		case <-patience:
-			return c.abandon(context.Cause(ctx))
+			return s.abandon(context.Cause(ctx))
 		case <-memory.C:
 			if err := host.Exhausted(); err != nil {
 				cancel(fmt.Errorf("the simulation was stopped: %w: take a smaller system, shorter programs, or no op log", err))
 			}
 		case <-ticker.C:
-			now := c.m.Engine.Beats()
+			now := s.Machine.Engine.Beats()
 			if now != last {
 				last, still = now, 0
 				continue
 			}
 			if still++; still >= stallLooks {
-				return c.abandon(&Stalled{c.options.Stall, c.working.Load() != nil, stalledLine()})
+				return s.abandon(s.Stalled(s.working.Load() != nil, stalledLine()))
 			}
 		}
 	}
@@ -82,12 +62,12 @@ func (c *Context) guarded() error {
 // lost is the end of a machine whose code has not come back. It may do so later: nothing
 // of the machine is looked at or changed after that.
 type lost struct {
-	err    error
-	worker *Rank // whose code it is, if it is not a kernel's
+	err  error
+	rank *Rank // whose code it is, if it is not a kernel's
 }
 
-func (c *Context) abandon(err error) error {
-	c.lost.Store(&lost{err, c.working.Load()})
+func (s *Scheduler) abandon(err error) error {
+	s.lost.Store(&lost{err, s.working.Load()})
 	return err
 }
 
@@ -105,7 +85,7 @@ func stalledLine() string {
 	buf := make([]byte, 1<<20)
 	buf = buf[:runtime.Stack(buf, true)]
 	for _, text := range strings.Split(string(buf), "\n\n") {
-		code := strings.Contains(text, "torch.(*Rank).work(") || strings.Contains(text, "cpu.(*Core).Run(")
+		code := strings.Contains(text, "stream.(*Rank).work(") || strings.Contains(text, "cpu.(*Core).Run(")
 		if code && !strings.Contains(text, "[coroutine") {
 			return stack.Loop(text)
 		}
@@ -113,9 +93,9 @@ func stalledLine() string {
 	return ""
 }
 
-// hostLine returns the line of host code that called into this package: the innermost
-// frame outside of it and of internal packages, as "train.go:41".
-func hostLine() string {
+// HostLine returns the line of host code that called into packages torch and dist: the
+// innermost frame outside of them and of internal packages, as "train.go:41".
+func HostLine() string {
 	pcs := make([]uintptr, 64)
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs)])
 	inside := false
@@ -133,28 +113,3 @@ func hostLine() string {
 		}
 	}
 }
-
-// Must returns the value of a call that may fail. A failure ends the worker or the bench
-// that calls it, as if it had returned the error:
-//
-//	x := torch.Must(ctx.Zeros(torch.F16, torch.Shape{1024}))
-func Must[T any](value T, err error) T {
-	OK(err)
-	return value
-}
-
-// OK is Must of a call without a value: torch.OK(dist.AllReduce(x, torch.SUM)).
-func OK(err error) {
-	if err != nil {
-		panic(&Failure{err})
-	}
-}
-
-// Failure is what Must and OK panic with. Spawn and the runner of benches make its
-// error that of the worker or bench.
-type Failure struct{ Err error }
-
-func (f *Failure) Error() string { return f.Err.Error() }
-
-// Unwrap returns the error.
-func (f *Failure) Unwrap() error { return f.Err }

@@ -1,4 +1,4 @@
-package torch
+package dist
 
 import (
 	"bytes"
@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+
+	"github.com/kernbench/kernbench/torch"
 )
 
 // AllGatherObject gives every rank a copy of the object of each, by rank of the group.
@@ -16,25 +18,25 @@ import (
 // gob.Register. An object that is a nil pointer, or refers to itself, is an error. Like those
 // of PyTorch, which are pickled, they are encoded, and the bytes travel in U8 tensors between
 // the devices, after their sizes. Receivers wait for them.
-func AllGatherObject[T any](d *Distributed, object T, group ...*Group) ([]T, error) {
-	return transfer(d, "all_gather_object", group, []T{object}, func(o *objects) []parcel { return o.allGather() })
+func AllGatherObject[T any](r *torch.Rank, object T, group ...*Group) ([]T, error) {
+	return transfer(r, "all_gather_object", group, []T{object}, func(o *objects) []parcel { return o.allGather() })
 }
 
 // GatherObject gives rank dst of the world a copy of the object of each rank, by rank of the
 // group. The other ranks get none. Objects are as for AllGatherObject.
-func GatherObject[T any](d *Distributed, object T, dst int, group ...*Group) ([]T, error) {
-	return transfer(d, "gather_object", group, []T{object}, func(o *objects) []parcel { return o.gather(dst) })
+func GatherObject[T any](r *torch.Rank, object T, dst int, group ...*Group) ([]T, error) {
+	return transfer(r, "gather_object", group, []T{object}, func(o *objects) []parcel { return o.gather(dst) })
 }
 
 // BroadcastObjectList gives every rank copies of the objects in the list of rank src of the
 // world. The other ranks' lists are as long, and are written over. Objects are as for
 // AllGatherObject.
-func BroadcastObjectList[T any](d *Distributed, list []T, src int, group ...*Group) error {
+func BroadcastObjectList[T any](r *torch.Rank, list []T, src int, group ...*Group) error {
 	var own []T
-	if d.r.rank == src {
+	if r.Rank() == src {
 		own = list
 	}
-	got, err := transfer(d, "broadcast_object_list", group, own, func(o *objects) []parcel { return o.broadcast(len(list), src) })
+	got, err := transfer(r, "broadcast_object_list", group, own, func(o *objects) []parcel { return o.broadcast(len(list), src) })
 	copy(list, got)
 	return err
 }
@@ -42,8 +44,8 @@ func BroadcastObjectList[T any](d *Distributed, list []T, src int, group ...*Gro
 // ScatterObjectList gives every rank a copy of its object in the list of rank src of the
 // world, which has one for each rank of the group. The other ranks give no list. Objects are
 // as for AllGatherObject.
-func ScatterObjectList[T any](d *Distributed, list []T, src int, group ...*Group) (object T, err error) {
-	got, err := transfer(d, "scatter_object_list", group, list, func(o *objects) []parcel { return o.scatter(src) })
+func ScatterObjectList[T any](r *torch.Rank, list []T, src int, group ...*Group) (object T, err error) {
+	got, err := transfer(r, "scatter_object_list", group, list, func(o *objects) []parcel { return o.scatter(src) })
 	if err != nil {
 		return object, err
 	}
@@ -52,15 +54,15 @@ func ScatterObjectList[T any](d *Distributed, list []T, src int, group ...*Group
 
 // SendObjectList sends copies of objects to rank dst of the world, as two messages with tag
 // 0. Objects are as for AllGatherObject.
-func SendObjectList[T any](d *Distributed, list []T, dst int, group ...*Group) error {
-	_, err := transfer(d, "send_object_list", group, list, func(o *objects) []parcel { return o.send(dst) })
+func SendObjectList[T any](r *torch.Rank, list []T, dst int, group ...*Group) error {
+	_, err := transfer(r, "send_object_list", group, list, func(o *objects) []parcel { return o.send(dst) })
 	return err
 }
 
 // RecvObjectList receives as many objects as the list has from rank src of the world, or from
 // AnySource, into the list. It returns the rank of the world that sent them.
-func RecvObjectList[T any](d *Distributed, list []T, src int, group ...*Group) (source int, err error) {
-	got, err := transfer[T](d, "recv_object_list", group, nil, func(o *objects) (all []parcel) {
+func RecvObjectList[T any](r *torch.Rank, list []T, src int, group ...*Group) (source int, err error) {
+	got, err := transfer[T](r, "recv_object_list", group, nil, func(o *objects) (all []parcel) {
 		all, source = o.receive(len(list), src)
 		return all
 	})
@@ -78,7 +80,7 @@ type parcel struct {
 func (o *objects) exchanged(exchange func(*objects) []parcel) (list []parcel, err error) {
 	defer func() {
 		reason := recover()
-		if failure, ok := reason.(*Failure); ok {
+		if failure, ok := reason.(*torch.Failure); ok {
 			err = failure.Err
 		} else if reason != nil {
 			panic(reason)
@@ -86,21 +88,22 @@ func (o *objects) exchanged(exchange func(*objects) []parcel) (list []parcel, er
 	}()
 	list = exchange(o)
 	for _, x := range o.made {
-		OK(x.Free())
+		torch.OK(x.Free())
 	}
 	return list, nil
 }
 
 // transfer encodes a rank's objects, has them exchanged, and decodes what comes.
-func transfer[T any](d *Distributed, op string, group []*Group, own []T, exchange func(*objects) []parcel) (list []T, err error) {
+func transfer[T any](r *torch.Rank, op string, group []*Group, own []T, exchange func(*objects) []parcel) (list []T, err error) {
+	d := of(r)
 	g, err := d.group(op, group)
 	if err != nil {
 		return nil, err
 	}
-	refuse(!d.r.spawned(), op, "objects are those of workers of Spawn")
-	refuse(d.r.coalescing != nil, op, "it waits, and is not coalesced with collectives")
+	refuse(!d.w.spawned, op, "objects are those of workers of Spawn")
+	refuse(d.coalescing != nil, op, "it waits, and is not coalesced with collectives")
 	if g.rank < 0 {
-		return nil, fmt.Errorf("%s: rank %d is not in %s: call it on these alone", op, d.r.rank, g.described())
+		return nil, fmt.Errorf("%s: rank %d is not in %s: call it on these alone", op, d.s.Number, g.described())
 	}
 	o := &objects{d: d, op: op, g: g}
 	for i := range own {

@@ -1,4 +1,4 @@
-package torch
+package dist
 
 import (
 	"cmp"
@@ -9,9 +9,10 @@ import (
 	"strings"
 
 	"github.com/kernbench/kernbench/ccl"
+	"github.com/kernbench/kernbench/internal/hosted"
 	"github.com/kernbench/kernbench/internal/machine"
-	"github.com/kernbench/kernbench/internal/sim"
-	"github.com/kernbench/kernbench/simtime"
+	"github.com/kernbench/kernbench/internal/stream"
+	"github.com/kernbench/kernbench/torch"
 )
 
 // request is what one rank brings to a collective.
@@ -34,15 +35,14 @@ func (r *request) name() string { return cmp.Or(r.label, r.collective.String()) 
 // span is some elements of a tensor: of the whole, in a program without Spawn of each
 // rank's part.
 type span struct {
-	x           *Tensor
-	from, count int     // -1 for all of them
-	shards      []shard // of the tensor at the time of the call
+	x           *tensor
+	from, count int // -1 for all of them
 }
 
 // wholes returns tensors as spans of all their elements.
-func wholes(list ...*Tensor) (spans []span) {
+func wholes(list ...*tensor) (spans []span) {
 	for _, x := range list {
-		spans = append(spans, span{x: x, count: -1, shards: x.shards})
+		spans = append(spans, span{x: x, count: -1})
 	}
 	return spans
 }
@@ -52,148 +52,124 @@ func (r *request) spans() []span { return slices.Concat(r.in, r.out) }
 
 // call is a collective that its ranks call one by one.
 type call struct {
-	op       *operation
+	op       *stream.Operation
 	group    *groupState
 	places   []int            // of the ranks in a program's tensors, if these are not all of a group
 	requests map[int]*request // by rank of the group
 	lines    map[int]string   // where it was called
-	number   int              // of the end of a message that was asked for first, among all ends
-	at       simtime.Time     // when it was
+	stats    Stats            // when it has ended
+
+	// Of a message: its number, that of the end that was asked for first, among all ends, and
+	// when that was; the rank of the world that sends it; its lanes.
+	number int
+	at     torch.Time
+	source int
+	lanes  []lane
 }
 
 // newCall returns a call of an operation of a group that no rank has made.
-func newCall(g *groupState, op *operation) *call {
-	op.partial, op.entered, op.places = true, map[*stream]simtime.Time{}, map[*stream]place{}
+func newCall(g *groupState, op *stream.Operation) *call {
 	return &call{group: g, requests: map[int]*request{}, lines: map[int]string{}, op: op}
 }
 
 // call brings a request to the rank's next collective of a group.
-func (d *Distributed) call(g *Group, r *request) (*Work, error) {
-	c := d.r
+func (d *state) call(g *Group, r *request) (*Work, error) {
 	if g.rank < 0 {
-		return nil, fmt.Errorf("%v: rank %d is not in %s: call it on these alone", r.name(), c.rank, g.described())
+		return nil, fmt.Errorf("%v: rank %d is not in %s: call it on these alone", r.name(), d.s.Number, g.described())
 	}
 	for _, s := range r.spans() {
-		s.x.usable(r.collective.String())
-		if r.making == nil || !slices.Contains(r.making.Using, s.x) {
+		if r.making == nil || !slices.Contains(r.making.Using, s.x.Tensor) {
 			s.x.packed(r.collective.String())
 		}
-		if !c.spawned() {
+		if !d.w.spawned {
 			d.overRanks(g, s.x)
 		}
 	}
-	if b := c.coalescing; b != nil {
+	if b := d.coalescing; b != nil {
 		b.add(g, r)
 		return nil, nil
 	}
 	number := g.next
 	g.next++
-	name := fmt.Sprintf("%v %d of %s", r.name(), number+1, g.shared)
-	r.device = c.device
+	r.device = d.Device()
 	k := g.shared.forming[number]
 	if k == nil {
-		k = newCall(g.shared, &operation{name: name})
-		if c.spawned() {
+		name := fmt.Sprintf("%v %d of %s", r.name(), number+1, g.shared)
+		if !d.w.spawned {
+			k = newCall(g.shared, stream.NewShared(name, nil, 0))
+		} else {
+			k = newCall(g.shared, stream.NewShared(name, g.shared.calls, number))
+			k.op.Forming = pick(d.w.s.Ranks(), g.shared.ranks)
 			g.shared.forming[number] = k
-			k.op.calls = &g.shared.calls
-			k.op.places[k.op.calls] = place{number: number}
-			k.op.forming = pick(c.workers, g.shared.ranks)
 		}
 	}
-	return c.arrive(k, g.rank, r, number)
+	return d.arrive(k, g.rank, r, number)
 }
 
 // arrive adds the calling rank to a call, which is complete with the last of them. A
 // program without Spawn is all ranks at once, but for messages.
-func (w *Rank) arrive(k *call, rank int, r *request, number int) (*Work, error) {
-	op := k.op
+func (d *state) arrive(k *call, rank int, r *request, number int) (*Work, error) {
+	c, op := d.w, k.op
+	var uses []*stream.Region
 	for _, s := range r.spans() {
-		if err := w.hold(r.collective.String(), onceWritten, s.x); err != nil {
+		if err := hosted.Hold(d.Context, r.collective.String(), s.x.Tensor); err != nil {
 			return nil, err
 		}
+		uses = append(uses, s.x.info.Region)
 	}
-	if op.failure != nil { // the others have given up
-		return nil, op.failure
+	if op.Failure() != nil { // the others have given up
+		return nil, op.Failure()
 	}
-	work := &Work{rank: w, op: op}
-	if w.stopping { // it never begins
+	wrote := func() *Work {
+		work := &Work{d: d, call: k, handle: d.s.NewHandle(op)}
 		for _, s := range r.out {
-			s.x.wrote(op, work)
+			s.x.info.Region.Wrote(op, work.handle)
 		}
-		return work, nil
+		return work
 	}
-	k.requests[rank], k.lines[rank] = r, hostLine()
-	if i := slices.Index(op.forming, w); i >= 0 { // twice there for a message to itself
-		op.forming = slices.Delete(op.forming, i, i+1)
+	if c.s.Stopping() { // it never begins
+		return wrote(), nil
 	}
-	complete := len(op.forming) == 0
-	if !w.spawned() {
-		if complete = !op.message || len(k.requests) == 2; complete {
-			if _, err := w.form(k); err != nil { // the program goes on without it
-				w.cancel(op)
+	k.requests[rank], k.lines[rank] = r, stream.HostLine()
+	if i := slices.Index(op.Forming, d.s); i >= 0 { // twice there for a message to itself
+		op.Forming = slices.Delete(op.Forming, i, i+1)
+	}
+	complete := len(op.Forming) == 0
+	if !c.spawned {
+		if complete = !op.Message || len(k.requests) == 2; complete {
+			if _, err := c.form(k); err != nil { // the program goes on without it
+				c.s.Void(op)
 				return nil, err
 			}
 		}
 	}
-	if !slices.Contains(op.streams, &w.stream) {
-		op.streams = append(op.streams, &w.stream)
-		w.place(op, &w.stream)
-	}
-	w.enter(&w.stream)
-	if w.works = append(w.works, work); len(w.works)%1024 == 0 {
-		w.works = slices.DeleteFunc(w.works, func(w *Work) bool { return w.waited })
-	}
-	part := allParts
+	part := stream.AllParts
 	if k.places != nil {
 		part = k.places[rank]
 	}
-	for _, s := range r.spans() {
-		s.x.uses++
-		op.tensors = append(op.tensors, s.x)
-		if op.message {
-			op.touches = append(op.touches, touch{s.x, part})
-		} else {
-			s.x.users.add(op)
-		}
-	}
-	for _, t := range op.touches {
-		t.x.users.addMessage(op, t)
-	}
-	for _, s := range r.out {
-		s.x.wrote(op, work)
-	}
-	if !r.monitored && (w.spawned() || complete) {
-		w.limit(op, k.group.options.Timeout)
+	d.s.Join(op, uses, part)
+	work := wrote()
+	if after := k.group.options.Timeout; !r.monitored && (c.spawned || complete) {
+		c.s.Limit(op, after, func() error { return late(op, after) })
 	}
 	if !complete {
 		return work, nil
 	}
-	op.partial = false
-	w.wake(op)
-	if w.spawned() {
+	c.s.Complete(op)
+	if c.spawned {
 		delete(k.group.forming, number)
-		if guilty, err := w.form(k); err != nil {
-			w.condemn(k, guilty, err)
-			w.proc.Cancel() // does not return
+		if guilty, err := c.form(k); err != nil {
+			c.condemn(k, guilty, err)
+			d.s.Cancel() // does not return
 		}
 	}
-	w.advance(op)
+	c.s.Advance(op)
 	return work, nil
-}
-
-// cancel makes nothing of an operation that may be in a stream.
-func (c *Context) cancel(op *operation) {
-	op.partial = false
-	op.begin = func(sim.Event) error { return nil }
-	if len(op.streams) > 0 {
-		c.wake(op)
-		c.advance(op)
-	}
 }
 
 // form makes a program of a call that everyone has made. An error is that of the guilty ranks
 // of the group.
-func (c *Context) form(k *call) (guilty []int, err error) {
+func (c *world) form(k *call) (guilty []int, err error) {
 	if guilty, err = k.disagreement(); err != nil {
 		return guilty, err
 	}
@@ -201,60 +177,54 @@ func (c *Context) form(k *call) (guilty []int, err error) {
 	if members[0].collective == ccl.SendRecv {
 		err = c.formMessage(k, members)
 	} else if programs, err = c.plan(k, members); err == nil {
-		c.collectives(k.op, programs)
+		c.collectives(k, programs)
 	}
 	if err != nil {
-		err = fmt.Errorf("%s: %w", k.op.name, err)
+		err = fmt.Errorf("%s: %w", k.op.Name, err)
 	}
 	return slices.Sorted(maps.Keys(k.requests)), err
 }
 
-// collective makes an operation of a plan; ended is called at its end, if it is wanted.
-func (c *Context) collective(op *operation, p *planned, ended func()) {
-	op.members = p.members
-	c.runs(op, &p.program, func() error { return p.allocate(c, op) }, func(run *machine.Run) {
-		times := rankTimes(run, p.members)
+// collective makes an operation of a plan. ended is called at its end, with what the program
+// took.
+func (c *world) collective(op *stream.Operation, p *planned, ended func(Stats)) {
+	hosted.Runs(c.Context, op, &p.program, p.members, func() error { return p.allocate(c, op) }, func(run *machine.Run) {
 		s := Stats{
-			Algorithm: p.algorithm.Name, Start: run.Start, Crit: run.Critical(), Spread: op.whole().spread(), Lanes: p.lanes,
-			Buffer: string(p.program.Queues.BufferKind), Ranks: times.Ranks, Exec: times.Exec,
+			Name: op.Name, Algorithm: p.algorithm.Name, Start: run.Start, Crit: run.Critical(), Spread: op.Whole().Spread(), Lanes: p.lanes,
+			Buffer: string(p.program.Queues.BufferKind),
 		}
 		if p.inboxes > 0 {
 			s.Buffer = "inbox"
 		}
-		op.whole().stats.add(s)
+		s.Ranks, s.Exec = run.ByRank(p.members)
 		c.finished++
 		c.last = s
-		c.last.Name = op.name
-		c.failed(op, p.free())
-		if ended != nil {
-			ended()
-		}
+		c.s.Failed(op, p.free())
+		ended(s)
 	})
 }
-
-// Collectives returns how many programs of collectives have ended.
-func (c *Context) Collectives() int { return c.finished }
 
 // Stats is what a collective took.
 type Stats struct {
 	Name      string
 	Algorithm string
-	Start     Time
-	Crit      Time // the longest that it ran on a PE
-	Spread    Time // how far apart its ranks came to it
-	Lanes     int  // that ran side by side
+	Start     torch.Time
+	Crit      torch.Time // the longest that it ran on a PE
+	Spread    torch.Time // how far apart its ranks came to it
+	Lanes     int        // that ran side by side
 	// Buffer is the memory of queue slots, or "inbox" if messages went to inboxes in HBM.
 	Buffer string
 	Ranks  []int // that took part, by their numbers in the world, ascending
 	// Exec is how long it ran on each of Ranks: the longest of the rank's PEs. The
 	// longest of all is Crit.
-	Exec []Time
+	Exec []torch.Time
 }
 
 // add adds another program of the same ranks: one that runs beside those before it, or after.
 func (s *Stats) add(p Stats) {
 	if s.Algorithm == "" {
 		*s = p
+		s.Exec = slices.Clone(p.Exec)
 		return
 	}
 	start := min(s.Start, p.Start)
@@ -276,13 +246,13 @@ type member struct {
 
 // members returns the ranks of a call: the workers, or, where the program drives all of
 // them, the PEs.
-func (k *call) members(c *Context) []member {
+func (k *call) members(c *world) []member {
 	var list []member
 	for i, rank := range k.group.ranks {
-		if r := k.requests[i]; c.spawned() {
+		if r := k.requests[i]; c.spawned {
 			list = append(list, member{
 				request: r, rank: rank, single: c.m.ID(r.device, 0, 0),
-				shards: func(s span) []shard { return s.shards },
+				shards: func(s span) []shard { return s.x.shards },
 				elems:  func(s span) int { return s.x.Numel() },
 			})
 			continue
@@ -294,11 +264,11 @@ func (k *call) members(c *Context) []member {
 		list = append(list, member{
 			request: r, rank: rank, single: machine.PEID(rank), part: true,
 			shards: func(s span) []shard {
-				held := s.shards[place]
-				held.part, held.copy, held.addend = 0, 0, 0
+				held := s.x.shards[place]
+				held.copy, held.addend = 0, 0
 				return []shard{held}
 			},
-			elems: func(s span) int { return s.shards[place].elems },
+			elems: func(s span) int { return s.x.shards[place].elems },
 		})
 	}
 	return list
@@ -313,7 +283,7 @@ func (k *call) disagreement() (guilty []int, err error) {
 	groups := map[string][]int{}
 	sliced := false // views of ranks need not be cut alike
 	for _, r := range k.requests {
-		sliced = sliced || slices.ContainsFunc(r.spans(), func(s span) bool { return s.x.of != nil })
+		sliced = sliced || slices.ContainsFunc(r.spans(), func(s span) bool { return s.x.info.Of != "" })
 	}
 	for rank, r := range k.requests {
 		what := r.what
@@ -340,15 +310,12 @@ func (k *call) disagreement() (guilty []int, err error) {
 		if i >= agree {
 			guilty = append(guilty, list...)
 		}
-		parts = append(parts, fmt.Sprintf("%s: %s (%s)", rankList(pick(k.group.ranks, list)), text, k.lines[list[0]]))
+		parts = append(parts, fmt.Sprintf("%s: %s (%s)", stream.RankList(pick(k.group.ranks, list)), text, k.lines[list[0]]))
 	}
-	return guilty, fmt.Errorf("%s: the ranks do not agree: %s", k.op.name, strings.Join(parts, "; "))
+	return guilty, fmt.Errorf("%s: the ranks do not agree: %s", k.op.Name, strings.Join(parts, "; "))
 }
 
 // condemn ends all workers, other than the one that runs, on account of some ranks of a call.
-func (c *Context) condemn(k *call, guilty []int, err error) {
-	for _, rank := range pick(k.group.ranks, guilty) {
-		c.workers[rank].fault = err
-	}
-	c.abort()
+func (c *world) condemn(k *call, guilty []int, err error) {
+	c.s.Condemn(pick(k.group.ranks, guilty), err)
 }

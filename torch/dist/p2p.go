@@ -1,16 +1,17 @@
-package torch
+package dist
 
 import (
 	"fmt"
 	"slices"
 
 	"github.com/kernbench/kernbench/ccl"
+	"github.com/kernbench/kernbench/torch"
 )
 
 // P2POp is one end of a message between two ranks, for BatchISendIRecv.
 type P2POp struct {
 	Kind   P2PKind
-	Tensor *Tensor
+	Tensor *torch.Tensor
 	Peer   int // rank of the world, or AnySource for a receive
 	Tag    int
 	Group  *Group // nil is the default group
@@ -41,29 +42,30 @@ type message struct {
 // 0 that sends, or receives: see P2POp for the others.) Messages between two ranks with one
 // tag arrive in order. Like other collectives it is in the stream of both ranks, but
 // does not wait for other messages, unless they have a tensor in common.
-func (d *Distributed) Send(x *Tensor, dst, tag int, group ...*Group) error {
-	return inOrder(d.ISend(x, dst, tag, group...))
+func Send(r *torch.Rank, x *torch.Tensor, dst, tag int, group ...*Group) error {
+	return inOrder(ISend(r, x, dst, tag, group...))
 }
 
 // Recv receives a tensor from rank src of the world, or from AnySource: see RecvAny.
-func (d *Distributed) Recv(x *Tensor, src, tag int, group ...*Group) error {
-	return inOrder(d.IRecv(x, src, tag, group...))
+func Recv(r *torch.Rank, x *torch.Tensor, src, tag int, group ...*Group) error {
+	return inOrder(IRecv(r, x, src, tag, group...))
 }
 
 // ISend starts Send, which goes on until Wait.
-func (d *Distributed) ISend(x *Tensor, dst, tag int, group ...*Group) (*Work, error) {
-	return d.message(P2POp{Kind: Sends, Tensor: x, Peer: dst, Tag: tag}, group, false)
+func ISend(r *torch.Rank, x *torch.Tensor, dst, tag int, group ...*Group) (*Work, error) {
+	return of(r).message(P2POp{Kind: Sends, Tensor: x, Peer: dst, Tag: tag}, group, false)
 }
 
 // IRecv starts Recv, which goes on until Wait.
-func (d *Distributed) IRecv(x *Tensor, src, tag int, group ...*Group) (*Work, error) {
-	return d.message(P2POp{Kind: Recvs, Tensor: x, Peer: src, Tag: tag}, group, false)
+func IRecv(r *torch.Rank, x *torch.Tensor, src, tag int, group ...*Group) (*Work, error) {
+	return of(r).message(P2POp{Kind: Recvs, Tensor: x, Peer: src, Tag: tag}, group, false)
 }
 
 // BatchISendIRecv asks for several messages. Like all messages that begin at one
 // instant they go on side by side. A rank may send to itself if it receives that in the same
 // batch.
-func (d *Distributed) BatchISendIRecv(ops []P2POp) (works []*Work, err error) {
+func BatchISendIRecv(r *torch.Rank, ops []P2POp) (works []*Work, err error) {
+	d := of(r)
 	d.pairSelf(ops)
 	for _, op := range ops {
 		w, err := d.message(op, []*Group{op.Group}, true)
@@ -77,7 +79,7 @@ func (d *Distributed) BatchISendIRecv(ops []P2POp) (works []*Work, err error) {
 
 // pairSelf checks that a batch has both ends of each message of a rank to itself. These could
 // not be ordered with what the rank asks for between two batches.
-func (d *Distributed) pairSelf(ops []P2POp) {
+func (d *state) pairSelf(ops []P2POp) {
 	type pair struct {
 		group     *Group
 		rank, tag int
@@ -99,39 +101,38 @@ func (d *Distributed) pairSelf(ops []P2POp) {
 }
 
 // rankOf returns the rank of the world whose end of a message an operation is.
-func (d *Distributed) rankOf(op P2POp) int {
-	if w := d.r; w != nil && d.r.spawned() {
-		return w.rank
+func (d *state) rankOf(op P2POp) int {
+	if d.w.spawned {
+		return d.s.Number
 	}
 	return op.Rank
 }
 
 // message asks for one end of a message, and starts it if the other end is there. A rank's
 // messages to itself are in batches only.
-func (d *Distributed) message(op P2POp, group []*Group, batch bool) (*Work, error) {
-	c, x := d.r, op.Tensor
-	refuse(op.Kind > Recvs, "BatchISendIRecv", "no kind %d of message: use torch.Sends or torch.Recvs", op.Kind)
+func (d *state) message(op P2POp, group []*Group, batch bool) (*Work, error) {
+	refuse(op.Kind > Recvs, "BatchISendIRecv", "no kind %d of message: use dist.Sends or dist.Recvs", op.Kind)
 	what := [...]string{"Send", "Recv"}[op.Kind]
-	refuse(c.coalescing != nil, what, "a message is not coalesced with collectives: use BatchISendIRecv")
+	refuse(d.coalescing != nil, what, "a message is not coalesced with collectives: use BatchISendIRecv")
 	g, err := d.group(what, group)
 	if err != nil {
 		return nil, err
 	}
-	x.usable(what)
+	x := d.w.tensorOf(op.Tensor, what)
 	x.packed(what)
 	self := g.rank
-	if !c.spawned() {
+	if !d.w.spawned {
 		self = slices.Index(g.shared.ranks, op.Rank)
 		d.overRanks(g, x)
 	}
 	if self < 0 {
-		return nil, fmt.Errorf("%s: rank %d is not in %s: call it on these alone", what, max(c.rank, op.Rank), g.described())
+		return nil, fmt.Errorf("%s: rank %d is not in %s: call it on these alone", what, max(d.s.Number, op.Rank), g.described())
 	}
-	r := &request{collective: ccl.SendRecv, in: wholes(x), what: "a message of " + d.describePart(g, x, self), device: c.device}
+	r := &request{collective: ccl.SendRecv, in: wholes(x), what: "a message of " + d.describePart(g, x, self), device: d.Device()}
 	if op.Kind == Recvs {
 		r.in, r.out = nil, wholes(x)
 		if op.Peer == AnySource {
-			return c.receiveAny(g.shared, self, op, r)
+			return d.receiveAny(g.shared, self, op, r)
 		}
 	}
 	other := slices.Index(g.shared.ranks, op.Peer)
@@ -145,30 +146,30 @@ func (d *Distributed) message(op P2POp, group []*Group, batch bool) (*Work, erro
 	if op.Kind == Recvs {
 		from, to = to, from
 	}
-	return c.arrive(c.matched(g.shared, from, to, op), int(op.Kind), r, -1)
+	return d.arrive(d.w.matched(g.shared, from, to, op), int(op.Kind), r, -1)
 }
 
 // matched returns the call of a message, whose other end may have been asked for.
-func (c *Context) matched(g *groupState, from, to int, op P2POp) *call {
+func (c *world) matched(g *groupState, from, to int, op P2POp) *call {
 	other := message{g, from, to, op.Tag, Sends + Recvs - op.Kind}
 	first := 0
 	if from != to { // a message to oneself is for no other receive
 		first = c.waitsForAny(mailbox{g, to, op.Tag})
 	}
-	if first == 0 || op.Kind == Sends && len(c.messages[other]) > 0 && c.messages[other][0].number < first {
+	if first == 0 || op.Kind == Sends && len(c.letters[other]) > 0 && c.letters[other][0].number < first {
 		if k := c.take(other); k != nil {
 			return k
 		}
 	}
 	ranks := []int{g.ranks[from], g.ranks[to]}
 	k := c.newMessage(g, ranks, fmt.Sprintf("rank %d", ranks[0]), op.Tag)
-	if c.spawned() {
-		k.op.forming = pick(c.workers, ranks)
+	if c.spawned {
+		k.op.Forming = pick(c.s.Ranks(), ranks)
 	} else {
 		k.places = []int{from, to}
 	}
 	own := message{g, from, to, op.Tag, op.Kind}
-	c.messages[own] = append(c.messages[own], k)
+	c.letters[own] = append(c.letters[own], k)
 	if first > 0 {
 		c.matchLater()
 	}

@@ -1,14 +1,16 @@
-package torch
+package dist
 
 import (
 	"fmt"
 	"slices"
 
 	"github.com/kernbench/kernbench/ccl"
+	"github.com/kernbench/kernbench/internal/hosted"
 	"github.com/kernbench/kernbench/internal/machine"
 	"github.com/kernbench/kernbench/internal/memory"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/topology"
+	"github.com/kernbench/kernbench/torch"
 )
 
 // Making is a tensor that kernels make piece by piece on the PEs that hold it, where
@@ -16,7 +18,7 @@ import (
 // tensors of their own, laid out alike: each PE makes what it holds of them.
 type Making struct {
 	Name  string
-	Using []*Tensor // that Make and Use read and write besides
+	Using []*torch.Tensor // that Make and Use read and write besides
 	// Make begins with a piece on a PE. It is the function that issues the next step
 	// of the work, and reports whether there was one: the shorter steps are, the less
 	// they hold up messages. It may be called again when there is none.
@@ -33,10 +35,10 @@ type Making struct {
 
 // AllReduceMaking is AllReduce of several tensors one after the other, in one program
 // that also makes them.
-func (d *Distributed) AllReduceMaking(m Making, pieces []*Tensor, op ReduceOp, group ...*Group) error {
+func AllReduceMaking(r *torch.Rank, m Making, pieces []*torch.Tensor, op ReduceOp, group ...*Group) error {
+	d := of(r)
 	var list []*request
-	for _, x := range pieces {
-		x.usable("all_reduce")
+	for _, x := range d.w.tensorsOf(pieces, "all_reduce") {
 		op.check("all_reduce", x)
 		list = append(list, &request{collective: ccl.AllReduce, reduction: op, in: wholes(x), out: wholes(x)})
 	}
@@ -44,60 +46,60 @@ func (d *Distributed) AllReduceMaking(m Making, pieces []*Tensor, op ReduceOp, g
 		return err
 	}
 	for _, x := range pieces {
-		x.replicate()
+		hosted.Replicate(x)
 	}
 	return nil
 }
 
 // ReduceScatterMaking is ReduceScatter of several lists one after the other, in one
 // program that also makes them: in[i][r] is what rank r of the group gets in out[i].
-func (d *Distributed) ReduceScatterMaking(m Making, out []*Tensor, in [][]*Tensor, op ReduceOp, group ...*Group) error {
+func ReduceScatterMaking(r *torch.Rank, m Making, out []*torch.Tensor, in [][]*torch.Tensor, op ReduceOp, group ...*Group) error {
 	refuse(len(in) != len(out), "reduce_scatter", "%d pieces to receive and %d to send", len(out), len(in))
+	d := of(r)
 	g, err := d.group("reduce_scatter", group)
 	if err != nil {
 		return err
 	}
 	var list []*request
-	for i, x := range out {
-		dtypeOf(ccl.ReduceScatter, append(slices.Clone(in[i]), x))
-		op.check("reduce_scatter", x)
-		n := len(g.shared.ranks)
-		refuse(len(in[i]) != n, "reduce_scatter", "%d tensors to send, want %d: one for each rank", len(in[i]), n)
-		list = append(list, &request{collective: ccl.ReduceScatter, reduction: op, in: wholes(in[i]...), out: wholes(x)})
+	for i := range out {
+		all := d.w.tensorsOf(append(slices.Clone(in[i]), out[i]), "reduce_scatter")
+		dtypeOf(ccl.ReduceScatter, all)
+		n := len(in[i])
+		op.check("reduce_scatter", all[n])
+		refuse(n != g.Size(), "reduce_scatter", "%d tensors to send, want %d: one for each rank", n, g.Size())
+		list = append(list, &request{collective: ccl.ReduceScatter, reduction: op, in: wholes(all[:n]...), out: wholes(all[n])})
 	}
 	return d.making(m, list, group)
 }
 
 // making is a call of all the pieces.
-func (d *Distributed) making(m Making, pieces []*request, group []*Group) error {
+func (d *state) making(m Making, pieces []*request, group []*Group) error {
 	refuse(len(pieces) == 0 || m.Make == nil, "Making", "%s has no pieces, or no Make", m.Name)
 	first := pieces[0]
 	g, err := d.group(first.collective.String(), group)
 	if err != nil {
 		return err
 	}
-	refuse(!d.r.spawned(), "Making", "%s: a rank has to be a worker of Spawn", m.Name)
-	tcm := int(d.r.Topology().Spec().PE.TCM.Size)
+	refuse(!d.w.spawned, "Making", "%s: a rank has to be a worker of Spawn", m.Name)
+	tcm := int(d.Topology().Spec().PE.TCM.Size)
 	refuse(m.Room < 0 || m.Room > tcm, "Making", "%s: room of %d bytes, and a TCM has %d", m.Name, m.Room, tcm)
 	all := &request{collective: first.collective, reduction: first.reduction, making: &m, pieces: pieces}
 	all.what = fmt.Sprintf("%v of %d pieces beside %s, %v", first.collective, len(pieces), m.Name, first.reduction)
 	for _, r := range pieces {
 		for _, s := range all.out {
-			refuse(s.x.overlaps(r.out[0].x), "Making", "%s: %s is two pieces: make each a tensor of its own", m.Name, s.x.name)
+			refuse(s.x.overlaps(r.out[0].x), "Making", "%s: %s is two pieces: make each a tensor of its own", m.Name, s.x.info.Name)
 		}
 		all.what += ", " + d.describe(g, r.out[0].x)
 		all.in, all.out = append(all.in, r.in...), append(all.out, r.out...)
 	}
-	for _, x := range m.Using {
-		x.usable(m.Name)
-	}
-	all.out = append(all.out, wholes(m.Using...)...) // it may write them
+	all.out = append(all.out, wholes(d.w.tensorsOf(m.Using, m.Name)...)...) // it may write them
 	return inOrder(d.call(g, all))
 }
 
 // CheckMaking returns an error if a group cannot do a collective beside a Making because its
 // algorithm needs inboxes. Programs may ask before they compute anything.
-func (d *Distributed) CheckMaking(does ccl.Collective, group ...*Group) error {
+func CheckMaking(r *torch.Rank, does ccl.Collective, group ...*Group) error {
+	d := of(r)
 	g, err := d.group("CheckMaking", group)
 	if err != nil {
 		return err
@@ -106,12 +108,12 @@ func (d *Distributed) CheckMaking(does ccl.Collective, group ...*Group) error {
 	if settings.Algorithm == ccl.Auto {
 		return nil // it chooses among those with queues
 	}
-	a, err := d.r.algorithm(settings.Algorithm, &ccl.Plan{Collective: does}, nil, topology.IPCQ{}, 0, true)
+	a, err := d.w.algorithm(settings.Algorithm, &ccl.Plan{Collective: does}, nil, topology.IPCQ{}, 0, true)
 	if err != nil {
 		return err
 	}
-	queues, pes := d.r.m.Queues(settings.Queues()), d.r.places(g.shared.ranks)
-	plan := &ccl.Plan{Collective: does, Ranks: len(pes), DType: U8, Counts: []int{1}, Layout: ccl.NewLayout(d.r.Topology(), pes), RootCube: settings.RootCube}
+	queues, pes := d.w.m.Queues(settings.Queues()), d.w.places(g.shared.ranks)
+	plan := &ccl.Plan{Collective: does, Ranks: len(pes), DType: torch.U8, Counts: []int{1}, Layout: ccl.NewLayout(d.Topology(), pes), RootCube: settings.RootCube}
 	settings.Size(plan, queues)
 	if a.Ports(plan) > queues.MaxPorts {
 		return onlyQueues(a, plan, queues)
@@ -134,7 +136,7 @@ type made struct {
 }
 
 // planMaking makes one program of the collectives of all pieces and of what makes them.
-func (c *Context) planMaking(k *call, members []member) ([]*planned, error) {
+func (c *world) planMaking(k *call, members []member) ([]*planned, error) {
 	var p made
 	var err error
 	if p.pieces, err = c.planPieces(k, members); err != nil {
@@ -160,7 +162,7 @@ func (c *Context) planMaking(k *call, members []member) ([]*planned, error) {
 }
 
 // planPieces makes a program of each piece.
-func (c *Context) planPieces(k *call, members []member) (pieces []*planned, err error) {
+func (c *world) planPieces(k *call, members []member) (pieces []*planned, err error) {
 	room := 0
 	for _, m := range members {
 		room = max(room, m.making.Room)
