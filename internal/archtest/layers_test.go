@@ -20,7 +20,7 @@ var layers = []struct {
 		"comm", "comm/commtest", "comm/inproc", "comm/shm", "comm/launch", "internal/procpe", "internal/taskrank",
 	}},
 	{"collectives", []string{"ccl", "comm/coll"}},
-	{"host API", []string{"internal/stream", "internal/hosted", "torch", "torch/dist", "tp", "attention", "task", "scenario"}},
+	{"host API", []string{"internal/stream", "internal/hosted", "torch", "torch/dist", "internal/hosted/lab", "tp", "attention", "task", "scenario"}},
 	{"evaluation", []string{"table", "internal/page", "internal/describe", "scenario/runner", "internal/experiment", "internal/draw", "internal/probe", "internal/collperf", "internal/trace/analysis", "internal/compare", "internal/plot", "task/chart"}},
 	{"benches", []string{"bench", "bench/builtin", "scenario/builtin"}},
 	{"command", []string{

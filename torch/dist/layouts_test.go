@@ -1,10 +1,11 @@
-package torch_test
+package dist_test
 
 import (
 	"errors"
 	"fmt"
 	"testing"
 
+	"github.com/kernbench/kernbench/internal/hosted/lab"
 	"github.com/kernbench/kernbench/torch"
 	"github.com/kernbench/kernbench/torch/dist"
 )
@@ -25,29 +26,29 @@ func TestLayoutsThatDoNotFit(t *testing.T) {
 			torch.DPPolicy{Cube: torch.ColumnWise, PE: torch.RowWise, NumCubes: 2, NumPEs: 2},
 		}, func(r *torch.Rank, x *torch.Tensor) (*torch.Tensor, error) {
 			return x, dist.Broadcast(r, x, 0)
-		}, count(0, 16)},
+		}, lab.Count(0, 16)},
 		{"copies of parts, parts of copies", [2]torch.Placement{
 			torch.DPPolicy{Cube: torch.Replicate, PE: torch.RowWise, NumCubes: 2, NumPEs: 2},
 			torch.DPPolicy{Cube: torch.RowWise, PE: torch.Replicate, NumCubes: 2, NumPEs: 2},
 		}, func(r *torch.Rank, x *torch.Tensor) (*torch.Tensor, error) {
 			return x, dist.Broadcast(r, x, 0)
-		}, count(0, 16)},
+		}, lab.Count(0, 16)},
 		{"rows into columns, of lists", [2]torch.Placement{rows, rows}, func(r *torch.Rank, x *torch.Tensor) (*torch.Tensor, error) {
 			a, err := r.Zeros(torch.I32, square, columns)
 			b, berr := r.Zeros(torch.I32, square, columns)
 			return a, errors.Join(err, berr, dist.AllGather(r, []*torch.Tensor{a, b}, x))
-		}, count(0, 16)},
+		}, lab.Count(0, 16)},
 		{"rows into columns, of one tensor", [2]torch.Placement{rows, rows}, func(r *torch.Rank, x *torch.Tensor) (*torch.Tensor, error) {
 			y, err := r.Zeros(torch.I32, torch.Shape{8, 4}, columns)
 			return y, errors.Join(err, dist.AllGatherIntoTensor(r, y, x))
-		}, append(count(0, 16), count(0, 16)...)},
+		}, append(lab.Count(0, 16), lab.Count(0, 16)...)},
 		{"columns of another shape", [2]torch.Placement{columns, columns}, func(r *torch.Rank, x *torch.Tensor) (*torch.Tensor, error) {
 			y, err := r.Zeros(torch.I32, torch.Shape{16, 2}, columns)
 			return y, errors.Join(err, dist.AllGatherIntoTensor(r, y, x))
-		}, append(count(0, 16), count(0, 16)...)},
+		}, append(lab.Count(0, 16), lab.Count(0, 16)...)},
 	} {
-		l, err := spawn(t, 2, func(r *torch.Rank) error {
-			x, err := r.FromSlice(count(0, 16), torch.I32, square, c.own[r.Rank()])
+		l, err := lab.Spawn(t, 2, func(r *torch.Rank) error {
+			x, err := r.FromSlice(lab.Count(0, 16), torch.I32, square, c.own[r.Rank()])
 			if err != nil {
 				return err
 			}
@@ -62,9 +63,9 @@ func TestLayoutsThatDoNotFit(t *testing.T) {
 
 // Tensors of a collective may lie on other PEs than each other.
 func TestListsOnOtherPEs(t *testing.T) {
-	l, err := spawn(t, 2, func(r *torch.Rank) error {
+	l, err := lab.Spawn(t, 2, func(r *torch.Rank) error {
 		rank := r.Rank()
-		x, err := r.FromSlice(count(10*rank, 3+rank), torch.I32, torch.Shape{3 + rank})
+		x, err := r.FromSlice(lab.Count(10*rank, 3+rank), torch.I32, torch.Shape{3 + rank})
 		if err != nil {
 			return err
 		}
@@ -76,7 +77,7 @@ func TestListsOnOtherPEs(t *testing.T) {
 			}
 			list = append(list, y)
 		}
-		return errors.Join(dist.AllGather(r, list, x), r.Check("of rank 0", list[0], count(0, 3)), r.Check("of rank 1", list[1], count(10, 4)))
+		return errors.Join(dist.AllGather(r, list, x), r.Check("of rank 0", list[0], lab.Count(0, 3)), r.Check("of rank 1", list[1], lab.Count(10, 4)))
 	})
 	if err != nil || !l.Checks().OK() {
 		t.Errorf("error %v, checks %+v", err, l.Checks())
@@ -85,7 +86,7 @@ func TestListsOnOtherPEs(t *testing.T) {
 
 // A rank is where its tensors are.
 func TestRanksOnOtherDevices(t *testing.T) {
-	l := newLab(t, torch.Options{Topology: system(t, "ring6")})
+	l := lab.New(t, torch.Options{Topology: lab.System(t, "ring6")})
 	for _, c := range []struct {
 		devices [2]int
 		want    string
@@ -98,16 +99,16 @@ func TestRanksOnOtherDevices(t *testing.T) {
 			rank := r.Rank()
 			r.SetDevice(c.devices[rank])
 			err := dist.InitProcessGroup(r, "ahbm")
-			x := full(r, rank+1, 3)
+			x := lab.Full(r, rank+1, 3)
 			if got := x.Shards()[0].SIP; got != c.devices[rank] {
 				t.Errorf("rank %d is on SIP %d, want %d", rank, got, c.devices[rank])
 			}
-			return errors.Join(err, dist.AllReduce(r, x, dist.SUM), dist.Barrier(r), r.Check("x", x, fill(3, 3)))
+			return errors.Join(err, dist.AllReduce(r, x, dist.SUM), dist.Barrier(r), r.Check("x", x, lab.Fill(3, 3)))
 		}, 2)
 		if c.want == "" && (err != nil || !l.Checks().OK()) {
 			t.Errorf("devices %v: error %v, checks %+v", c.devices, err, l.Checks())
 		} else if c.want != "" {
-			says(t, fmt.Sprint("devices ", c.devices), err, "ranks 0, 1: "+c.want)
+			lab.Says(t, fmt.Sprint("devices ", c.devices), err, "ranks 0, 1: "+c.want)
 		}
 	}
 }

@@ -1,10 +1,11 @@
-package torch_test
+package dist_test
 
 import (
 	"errors"
 	"regexp"
 	"testing"
 
+	"github.com/kernbench/kernbench/internal/hosted/lab"
 	"github.com/kernbench/kernbench/torch"
 	"github.com/kernbench/kernbench/torch/dist"
 )
@@ -87,7 +88,7 @@ func TestMisuseOfGroupsByWorkers(t *testing.T) {
 		}, "torch: Recv: the peer, rank 7, is not in the default group, which has ranks 0-2: give a rank of the world, such as GetGlobalRank returns"},
 		{"a message from oneself without its other end", func(r *torch.Rank) error {
 			ops := []dist.P2POp{{Kind: dist.Sends, Tensor: zeros(r, 4), Peer: 1, Tag: 3}, {Kind: dist.Recvs, Tensor: zeros(r, 4), Peer: 1, Tag: 4}}
-			return second(dist.BatchISendIRecv(r, ops))
+			return lab.Second(dist.BatchISendIRecv(r, ops))
 		}, "torch: BatchISendIRecv: rank 1 sends itself 1 messages with tag 3 and receives 0: put both ends of each into one batch"},
 		{"no tensor", func(r *torch.Rank) error {
 			return dist.AllReduce(r, nil, dist.SUM)
@@ -150,10 +151,10 @@ func TestMisuseOfGroupsByWorkers(t *testing.T) {
 		}, "torch: NewSubgroupsByEnumeration: rank 1 is in lists 0 and 1, [0 1] and [1 2]: a rank is in one group"},
 		{"a split by another rank than the members", func(r *torch.Rank) error {
 			g, err := dist.NewGroup(r, []int{0, 2})
-			return errors.Join(err, second(dist.SplitGroup(r, g, [][]int{{0, 2}})))
+			return errors.Join(err, lab.Second(dist.SplitGroup(r, g, [][]int{{0, 2}})))
 		}, "SplitGroup: rank 1 is not in group 1, which has ranks 0, 2: call it on these alone"},
 		{"a split by another list", func(r *torch.Rank) error {
-			return second(dist.SplitGroup(r, nil, [][]int{{0}, {1, 2}}))
+			return lab.Second(dist.SplitGroup(r, nil, [][]int{{0}, {1, 2}}))
 		}, "SplitGroup: rank 1 makes group 1 of ranks [0], rank 0 made it of [0 2]: all ranks make the same groups in the same order"},
 		{"a rank that a group lacks", func(r *torch.Rank) error {
 			g, err := dist.NewGroup(r, []int{0, 2})
@@ -174,14 +175,14 @@ func TestMisuseOfGroupsByWorkers(t *testing.T) {
 		}, "torch: Spawn: called by a worker: only the program itself spawns workers"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, err := spawn(t, 3, func(r *torch.Rank) error {
+			_, err := lab.Spawn(t, 3, func(r *torch.Rank) error {
 				if r.Rank() == 1 {
 					return c.do(r)
 				}
 				g, err := dist.NewGroup(r, []int{0, 2})
-				return errors.Join(err, dist.AllReduce(r, full(r, 1, 4), dist.SUM, g))
+				return errors.Join(err, dist.AllReduce(r, lab.Full(r, 1, 4), dist.SUM, g))
 			})
-			blames(t, err, []int{1})
+			lab.Blames(t, err, []int{1})
 			if text := ownLine.ReplaceAllString(err.Error(), ""); text != "rank 1: "+c.want {
 				t.Errorf("error:\ngot  %v\nwant rank 1: %s", err, c.want)
 			}
@@ -194,11 +195,11 @@ var ownLine = regexp.MustCompile(`at groups_misuse_test\.go:\d+: `)
 
 // So is what a program that drives all PEs does wrong.
 func TestMisuseOfGroupsOfPEs(t *testing.T) {
-	l := pes(t, 4)
-	x := l.zeros(torch.F32, torch.On(0, 1, 2, 3), 8)
-	order := l.zeros(torch.F32, torch.On(0, 1, 3, 2), 8)
-	few := l.zeros(torch.F32, torch.On(0, 1), 8)
-	ragged := l.zeros(torch.F32, torch.On(0, 1, 2, 3), 9)
+	l := lab.PEs(t, 4)
+	x := l.MustZeros(torch.F32, torch.On(0, 1, 2, 3), 8)
+	order := l.MustZeros(torch.F32, torch.On(0, 1, 3, 2), 8)
+	few := l.MustZeros(torch.F32, torch.On(0, 1), 8)
+	ragged := l.MustZeros(torch.F32, torch.On(0, 1, 2, 3), 9)
 	for want, f := range map[string]func(){
 		"torch: Send: the peer, rank 0, is the caller: put both ends of the message into one BatchISendIRecv": func() { dist.Send(l.Rank, x, 0, 0) },
 		"torch: dist: tensor 2 [8] f32 does not lie over the 4 PEs of the default group: make it with torch.On(dist.PEs(r)...)": func() {
@@ -211,15 +212,15 @@ func TestMisuseOfGroupsOfPEs(t *testing.T) {
 			dist.AllReduce(l.Rank, ragged, dist.SUM)
 		},
 	} {
-		says(t, "misuse", misuse(f), want)
+		lab.Says(t, "misuse", lab.Misuse(f), want)
 	}
-	l = newLab(t, machines(t)(trial{}))
-	says(t, "too large", dist.InitProcessGroup(l.Rank, "ahbm", func(o *dist.GroupOptions) { o.WorldSize = 25 }),
+	l = lab.New(t, machines(t)(trial{}))
+	lab.Says(t, "too large", dist.InitProcessGroup(l.Rank, "ahbm", func(o *dist.GroupOptions) { o.WorldSize = 25 }),
 		"InitProcessGroup: a world of 25 ranks on a system of 24 PEs: lower world_size")
 }
 
 func TestSpawnOfTooManyWorkers(t *testing.T) {
-	l := newLab(t, machines(t)(trial{}))
+	l := lab.New(t, machines(t)(trial{}))
 	for want, f := range map[string]func(){
 		"torch: Spawn: 4 workers for a system of 3 SIPs: there is one for each rank, and a rank is a SIP": func() {
 			l.Spawn(func(*torch.Rank) error { return nil }, 4)
@@ -229,6 +230,6 @@ func TestSpawnOfTooManyWorkers(t *testing.T) {
 		},
 		"torch: Spawn: the worker is nil": func() { l.Spawn(nil, 1) },
 	} {
-		says(t, "misuse", misuse(f), want)
+		lab.Says(t, "misuse", lab.Misuse(f), want)
 	}
 }

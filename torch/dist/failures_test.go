@@ -1,4 +1,4 @@
-package torch_test
+package dist_test
 
 import (
 	"errors"
@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"testing"
 
+	"github.com/kernbench/kernbench/internal/hosted/lab"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/torch"
 	"github.com/kernbench/kernbench/torch/dist"
@@ -25,7 +26,7 @@ func TestAllWorkersThatFailAreNamed(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		n     int
-		do    worker
+		do    lab.Worker
 		ranks []int
 		want  string  // all of the error, but for lines of this file
 		is    []error // that errors.Is finds
@@ -38,7 +39,7 @@ func TestAllWorkersThatFailAreNamed(t *testing.T) {
 		}, []int{1, 3}, "rank 1: failure of rank 1\nrank 3: failure of rank 3", []error{errs[1], errs[3]}},
 		{"panics", 7, func(r *torch.Rank) error {
 			panic(fmt.Sprint("odd: ", r.Rank()%2))
-		}, count(0, 7), "ranks 0, 2, 4, 6: panic at LINE: odd: 0\nranks 1, 3, 5: panic at LINE: odd: 1", nil},
+		}, lab.Count(0, 7), "ranks 0, 2, 4, 6: panic at LINE: odd: 0\nranks 1, 3, 5: panic at LINE: odd: 1", nil},
 		{"an error, a panic, Must and misuse", 5, func(r *torch.Rank) error {
 			switch r.Rank() {
 			case 0:
@@ -55,7 +56,7 @@ func TestAllWorkersThatFailAreNamed(t *testing.T) {
 			[]error{errs[0], errs[4]}},
 		{"the same text", 3, func(r *torch.Rank) error {
 			return same[r.Rank()]
-		}, count(0, 3), "ranks 0-2: no data", same},
+		}, lab.Count(0, 3), "ranks 0-2: no data", same},
 		{"at one later instant", 5, func(r *torch.Rank) error {
 			barrier(r)
 			if r.Rank()%3 == 1 {
@@ -69,7 +70,7 @@ func TestAllWorkersThatFailAreNamed(t *testing.T) {
 				torch.OK(r.Synchronize())
 				return errs[2]
 			}
-			torch.Must(full(r, 1, 1).Numpy())
+			torch.Must(lab.Full(r, 1, 1).Numpy())
 			return errs[r.Rank()]
 		}, []int{2}, "rank 2: failure of rank 2", []error{errs[2]}},
 		{"one whose calls come after another's failure", 5, func(r *torch.Rank) error {
@@ -77,7 +78,7 @@ func TestAllWorkersThatFailAreNamed(t *testing.T) {
 			if rank == 0 {
 				return errs[0]
 			}
-			x := full(r, rank, 5)
+			x := lab.Full(r, rank, 5)
 			torch.Must(r.Launch("bad", bad, x)) // never begins
 			torch.OK(dist.AllReduce(r, x, dist.SUM))
 			torch.OK(dist.Send(r, x, (rank+1)%5, 0))
@@ -109,8 +110,8 @@ func TestAllWorkersThatFailAreNamed(t *testing.T) {
 			"rank 4: launch bad: kernel bad on sip4.cube0.pe1: panic at LINE: rank 4", nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			l, err := spawn(t, c.n, c.do)
-			blames(t, err, c.ranks)
+			l, err := lab.Spawn(t, c.n, c.do)
+			lab.Blames(t, err, c.ranks)
 			if got := testLine.ReplaceAllString(err.Error(), "LINE"); got != c.want {
 				t.Errorf("error:\ngot  %s\nwant %s", got, c.want)
 			}
@@ -123,7 +124,7 @@ func TestAllWorkersThatFailAreNamed(t *testing.T) {
 				return // the machine has ended, with a kernel
 			}
 			torch.OK(l.Spawn(func(r *torch.Rank) error {
-				return r.Check("x", full(r, 7, 3), fill(7, 3))
+				return r.Check("x", lab.Full(r, 7, 3), lab.Fill(7, 3))
 			}, c.n))
 			if !l.Checks().OK() || len(l.Checks()) != c.n {
 				t.Errorf("checks after it %+v", l.Checks())
@@ -134,13 +135,13 @@ func TestAllWorkersThatFailAreNamed(t *testing.T) {
 
 // The error of each rank is found by its type, also where others say the same.
 func TestErrorsOfEachRankByType(t *testing.T) {
-	_, err := spawn(t, 3, func(r *torch.Rank) error {
+	_, err := lab.Spawn(t, 3, func(r *torch.Rank) error {
 		if r.Rank() == 2 {
 			return &fs.PathError{Op: "open", Path: "x", Err: fs.ErrNotExist}
 		}
 		return errors.New("open x: file does not exist")
 	})
-	says(t, "error", err, "ranks 0-2: open x: file does not exist")
+	lab.Says(t, "error", err, "ranks 0-2: open x: file does not exist")
 	var path *fs.PathError
 	if !errors.As(err, &path) || !errors.Is(err, fs.ErrNotExist) {
 		t.Error("errors.As and errors.Is do not find the error of rank 2")

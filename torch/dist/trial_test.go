@@ -1,4 +1,4 @@
-package torch_test
+package dist_test
 
 import (
 	"context"
@@ -87,10 +87,6 @@ func (r reduction) serves(d torch.DType) bool {
 func (r reduction) sums() bool {
 	text := r.op.String()
 	return text == "sum" || text == "avg" || strings.HasPrefix(text, "premul_sum")
-}
-
-var dtypes = []torch.DType{
-	torch.F16, torch.BF16, torch.F32, torch.F64, torch.I8, torch.I16, torch.I32, torch.I64, torch.U8, torch.U16, torch.U32, torch.U64,
 }
 
 // layout is how workers lay their tensors out.

@@ -1,4 +1,4 @@
-package torch_test
+package dist_test
 
 import (
 	"errors"
@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/kernbench/kernbench/ccl"
+	"github.com/kernbench/kernbench/internal/hosted/lab"
 	"github.com/kernbench/kernbench/topology"
 	"github.com/kernbench/kernbench/torch"
 	"github.com/kernbench/kernbench/torch/dist"
@@ -285,7 +286,7 @@ func machines(t testing.TB) func(tr trial) torch.Options {
 			sips = tr.world
 		}
 		if known[sips] == nil {
-			known[sips] = system(t, "ring6", fmt.Sprintf("system.sips.count=%d", sips),
+			known[sips] = lab.System(t, "ring6", fmt.Sprintf("system.sips.count=%d", sips),
 				"sip.cube_mesh.w=2", "sip.cube_mesh.h=1", "cube.pe_layout.pe_per_corner=1")
 		}
 		return torch.Options{Topology: known[sips], Threads: 1, CCL: config}
@@ -295,7 +296,7 @@ func machines(t testing.TB) func(tr trial) torch.Options {
 // usual is a trial to begin with.
 func usual(collective string, spawned bool, world int) trial {
 	return trial{
-		spawned: spawned, collective: collective, algorithm: "ring", world: world, group: count(0, world), dtype: torch.I32, reduction: reductions[0],
+		spawned: spawned, collective: collective, algorithm: "ring", world: world, group: lab.Count(0, world), dtype: torch.I32, reduction: reductions[0],
 		root: world / 2, rows: []int{5}, layout: layouts[0],
 	}
 }
@@ -359,7 +360,7 @@ func TestEveryCollectiveOnEveryWorld(t *testing.T) {
 func TestEveryReductionOfEveryDType(t *testing.T) {
 	options := machines(t)
 	for _, r := range reductions {
-		for i, dtype := range dtypes {
+		for i, dtype := range lab.DTypes {
 			for j, name := range []string{"all_reduce", "reduce", "reduce_scatter_tensor"} {
 				tr := usual(name, (i+j)%2 == 0, 5)
 				tr.reduction, tr.dtype, tr.algorithm = r, dtype, algorithms(name)[i%len(algorithms(name))]
@@ -509,16 +510,16 @@ func TestCollectivesInPlace(t *testing.T) {
 	for _, name := range []string{"all_gather", "reduce_scatter"} {
 		t.Run(name, func(t *testing.T) {
 			for _, algorithm := range algorithms(name) {
-				l, err := spawn(t, 3, func(r *torch.Rank) error {
+				l, err := lab.Spawn(t, 3, func(r *torch.Rank) error {
 					rank := r.Rank()
-					g, err := dist.NewGroup(r, count(0, 3), dist.Algorithm(algorithm), func(o *dist.GroupOptions) { o.ChunkBytes = 32 })
+					g, err := dist.NewGroup(r, lab.Count(0, 3), dist.Algorithm(algorithm), func(o *dist.GroupOptions) { o.ChunkBytes = 32 })
 					if err != nil {
 						return err
 					}
 					var x []*torch.Tensor
 					var want []int
 					for i := range 3 {
-						x = append(x, full(r, 10*rank+i, 90))
+						x = append(x, lab.Full(r, 10*rank+i, 90))
 					}
 					switch name {
 					case "all_gather":
@@ -528,7 +529,7 @@ func TestCollectivesInPlace(t *testing.T) {
 						want[rank] = 30 + 3*rank
 					}
 					for i := range 3 {
-						err = errors.Join(err, r.Check(fmt.Sprintf("%s(%s), tensor %d of rank %d", name, algorithm, i, rank), x[i], fill(want[i], 90)))
+						err = errors.Join(err, r.Check(fmt.Sprintf("%s(%s), tensor %d of rank %d", name, algorithm, i, rank), x[i], lab.Fill(want[i], 90)))
 					}
 					return err
 				})

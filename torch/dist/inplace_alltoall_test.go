@@ -1,8 +1,9 @@
-package torch_test
+package dist_test
 
 import (
 	"testing"
 
+	"github.com/kernbench/kernbench/internal/hosted/lab"
 	"github.com/kernbench/kernbench/torch"
 	"github.com/kernbench/kernbench/torch/dist"
 )
@@ -10,7 +11,7 @@ import (
 // In place, an all-to-all takes the time of copying what is sent to other ranks besides.
 func TestTheTimeOfAnAllToAllInPlace(t *testing.T) {
 	took := func(inPlace bool) torch.Time {
-		l, err := spawn(t, 3, func(r *torch.Rank) error {
+		l, err := lab.Spawn(t, 3, func(r *torch.Rank) error {
 			x := torch.Must(r.Zeros(torch.F32, torch.Shape{3 * 1029}))
 			y := x
 			if !inPlace {
@@ -31,12 +32,12 @@ func TestTheTimeOfAnAllToAllInPlace(t *testing.T) {
 // Lists of different views of the same memory, in one order, are in place too, and take no
 // longer than the tensor does.
 func TestAnAllToAllOfTheSameViews(t *testing.T) {
-	l, err := spawn(t, 3, func(r *torch.Rank) error {
-		x := torch.Must(r.FromSlice(count(3*1029*r.Rank(), 3*1029), torch.F32, torch.Shape{3 * 1029}))
+	l, err := lab.Spawn(t, 3, func(r *torch.Rank) error {
+		x := torch.Must(r.FromSlice(lab.Count(3*1029*r.Rank(), 3*1029), torch.F32, torch.Shape{3 * 1029}))
 		torch.OK(dist.AllToAll(r, x.Chunk(3, 0), x.Chunk(3, 0)))
 		var want []int
 		for source := range 3 {
-			want = append(want, count(3*1029*source+1029*r.Rank(), 1029)...)
+			want = append(want, lab.Count(3*1029*source+1029*r.Rank(), 1029)...)
 		}
 		return r.Check("x", x, want)
 	})
@@ -50,7 +51,7 @@ func TestAnAllToAllOfTheSameViews(t *testing.T) {
 
 // The copies take device memory, until the end of the collective.
 func TestTheMemoryOfAnAllToAllInPlace(t *testing.T) {
-	l := newLab(t, torch.Options{Topology: system(t, "ring6", "system.sips.count=3", "cube.hbm.slice_size=32KiB")})
+	l := lab.New(t, torch.Options{Topology: lab.System(t, "ring6", "system.sips.count=3", "cube.hbm.slice_size=32KiB")})
 	run := func(rows int) error {
 		return l.Spawn(func(r *torch.Rank) error {
 			torch.OK(dist.InitProcessGroup(r, "ahbm"))
@@ -59,7 +60,7 @@ func TestTheMemoryOfAnAllToAllInPlace(t *testing.T) {
 				torch.OK(dist.AllToAllSingle(r, x, x, nil, nil))
 			}
 			torch.OK(r.Synchronize())
-			want := count(0, rows)
+			want := lab.Count(0, rows)
 			for i := range want {
 				want[i] /= rows / 3
 			}
@@ -71,13 +72,13 @@ func TestTheMemoryOfAnAllToAllInPlace(t *testing.T) {
 	if !l.Checks().OK() || len(l.Checks()) != 3 {
 		t.Errorf("checks %+v", l.Checks())
 	}
-	blames(t, run(3*2000), []int{0, 1, 2}, "all_to_all 1 of the default group: copies of what all_to_all 1 of the default group sends: sip0.cube0.hbm0: out of memory: asked 16000B")
+	lab.Blames(t, run(3*2000), []int{0, 1, 2}, "all_to_all 1 of the default group: copies of what all_to_all 1 of the default group sends: sip0.cube0.hbm0: out of memory: asked 16000B")
 }
 
 func TestAnAllToAllOfListsThatOverlap(t *testing.T) {
-	_, err := spawn(t, 3, func(r *torch.Rank) error {
-		x := []*torch.Tensor{full(r, 0, 1), full(r, 1, 1), full(r, 2, 1), full(r, 3, 1)}
+	_, err := lab.Spawn(t, 3, func(r *torch.Rank) error {
+		x := []*torch.Tensor{lab.Full(r, 0, 1), lab.Full(r, 1, 1), lab.Full(r, 2, 1), lab.Full(r, 3, 1)}
 		return dist.AllToAll(r, x[1:], x[:3])
 	})
-	blames(t, err, []int{0, 1, 2}, "torch: all_to_all: tensor 2 [1] f32 is to be sent and received into, and the lists differ: receive into the tensors that are sent, in their order, or into others")
+	lab.Blames(t, err, []int{0, 1, 2}, "torch: all_to_all: tensor 2 [1] f32 is to be sent and received into, and the lists differ: receive into the tensors that are sent, in their order, or into others")
 }

@@ -1,4 +1,4 @@
-package torch_test
+package dist_test
 
 import (
 	"errors"
@@ -8,6 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/kernbench/kernbench/internal/hosted/lab"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/torch"
 	"github.com/kernbench/kernbench/torch/dist"
@@ -171,12 +172,12 @@ func (p *player) do(a act, before, s *state) (err error) {
 	var w *dist.Work
 	switch {
 	case a.what == "send" && p.rank == a.rank:
-		return second(dist.ISend(p.Rank, x, a.peer, a.value)) // its tensor is not written
+		return lab.Second(dist.ISend(p.Rank, x, a.peer, a.value)) // its tensor is not written
 	case a.what == "send" && p.rank == a.peer:
 		w, err = dist.IRecv(p.Rank, y, a.rank, a.value)
 		written = a.y
 	case a.what == "any" && p.rank == a.rank:
-		return second(dist.ISend(p.Rank, x, a.peer, 100+a.number))
+		return lab.Second(dist.ISend(p.Rank, x, a.peer, 100+a.number))
 	case a.what == "any" && p.rank == a.peer:
 		w, err = dist.IRecv(p.Rank, y, dist.AnySource, 100+a.number)
 		written = a.y
@@ -207,7 +208,7 @@ func (p *player) do(a act, before, s *state) (err error) {
 		}, x)
 		return err
 	case a.what == "fill":
-		return x.CopyFrom(count(a.value, actElems))
+		return x.CopyFrom(lab.Count(a.value, actElems))
 	case a.what == "copy":
 		return errors.Join(p.holds(a.x, before.of(p.rank, a.x)), y.CopyFrom(x))
 	case a.what == "read":

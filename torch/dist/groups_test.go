@@ -1,4 +1,4 @@
-package torch_test
+package dist_test
 
 import (
 	"errors"
@@ -8,32 +8,14 @@ import (
 	"testing"
 
 	"github.com/kernbench/kernbench/ccl"
+	"github.com/kernbench/kernbench/internal/hosted/lab"
 	"github.com/kernbench/kernbench/torch"
 	"github.com/kernbench/kernbench/torch/dist"
 )
 
-// pes makes the default group of a program that drives some PEs.
-func pes(t *testing.T, world int, opts ...dist.GroupOption) *lab {
-	t.Helper()
-	l := newLab(t, machines(t)(trial{}))
-	opts = append([]dist.GroupOption{func(o *dist.GroupOptions) { o.WorldSize = world }}, opts...)
-	if err := dist.InitProcessGroup(l.Rank, "ahbm", opts...); err != nil {
-		t.Fatal(err)
-	}
-	return l
-}
-
-// says checks the whole text of an error.
-func says(t *testing.T, what string, err error, want string) {
-	t.Helper()
-	if err == nil || err.Error() != want {
-		t.Errorf("%s:\ngot  %v\nwant %s", what, err, want)
-	}
-}
-
 func TestRanksOfGroups(t *testing.T) {
 	var got [4]string
-	_, err := spawn(t, 4, func(r *torch.Rank) error {
+	_, err := lab.Spawn(t, 4, func(r *torch.Rank) error {
 		text := fmt.Sprintf("%d/%d %s %v", dist.GetRank(r), dist.GetWorldSize(r), dist.GetBackend(r), dist.IsInitialized(r))
 		for _, members := range [][]int{{3, 1}, {2}} {
 			g, err := dist.NewGroup(r, members, dist.KeepOrder())
@@ -58,7 +40,7 @@ func TestRanksOfGroups(t *testing.T) {
 		t.Errorf("error %v\ngot  %q\nwant %q", err, got, want)
 	}
 
-	l := pes(t, 7)
+	l := lab.PEs(t, 7)
 	g, err := dist.NewGroup(l.Rank, []int{5, 2})
 	if err != nil {
 		t.Fatal(err)
@@ -71,11 +53,11 @@ func TestRanksOfGroups(t *testing.T) {
 
 // Without a world size, the ranks are all PEs.
 func TestTheWorldIsAllPEs(t *testing.T) {
-	l := newLab(t, machines(t)(trial{}))
+	l := lab.New(t, machines(t)(trial{}))
 	if err := dist.InitProcessGroup(l.Rank, "ahbm"); err != nil {
 		t.Fatal(err)
 	}
-	x := l.tensor(count(0, 48), torch.I32, torch.On(dist.PEs(l.Rank)...))
+	x := l.Ints(lab.Count(0, 48), torch.I32, torch.On(dist.PEs(l.Rank)...))
 	if err := dist.AllReduce(l.Rank, x, dist.SUM); err != nil {
 		t.Fatal(err)
 	}
@@ -83,13 +65,13 @@ func TestTheWorldIsAllPEs(t *testing.T) {
 	for range 24 {
 		want = append(want, 23*24, 24*24)
 	}
-	l.holds("x", x, want)
+	l.Holds("x", x, want)
 }
 
 // Ranks are in several groups at once, whose collectives are under way side by side.
 func TestOverlappingGroups(t *testing.T) {
 	groups := [][]int{{0, 1, 2}, {2, 3}, {4, 3, 1}, {0, 4}, {1, 2, 3, 4, 0}}
-	l, err := spawn(t, 5, func(self *torch.Rank) error {
+	l, err := lab.Spawn(t, 5, func(self *torch.Rank) error {
 		var works []*dist.Work
 		var sums []*torch.Tensor
 		var want []int
@@ -102,7 +84,7 @@ func TestOverlappingGroups(t *testing.T) {
 				if dist.GetRank(self, g) < 0 {
 					continue
 				}
-				x := full(self, 10*i+self.Rank()+round, 6)
+				x := lab.Full(self, 10*i+self.Rank()+round, 6)
 				w, err := dist.AllReduceAsync(self, x, dist.SUM, g)
 				if err != nil {
 					return err
@@ -118,7 +100,7 @@ func TestOverlappingGroups(t *testing.T) {
 			if err := w.Wait(); err != nil {
 				return err
 			}
-			if err := self.Check(w.String(), sums[i], fill(want[i], 6)); err != nil {
+			if err := self.Check(w.String(), sums[i], lab.Fill(want[i], 6)); err != nil {
 				return err
 			}
 		}
@@ -132,7 +114,7 @@ func TestOverlappingGroups(t *testing.T) {
 // Groups that have no rank in common do not wait for each other.
 func TestGroupsApartRunSideBySide(t *testing.T) {
 	took := func(groups ...[]int) torch.Time {
-		l, err := spawn(t, 4, func(r *torch.Rank) error {
+		l, err := lab.Spawn(t, 4, func(r *torch.Rank) error {
 			x, err := r.Zeros(torch.F32, torch.Shape{1000})
 			if err != nil {
 				return err
@@ -163,11 +145,11 @@ func TestGroupsApartRunSideBySide(t *testing.T) {
 
 // A tensor may be given away as soon as it is in a collective, though that has not begun.
 func TestFreeOfWhatIsInACollective(t *testing.T) {
-	l, err := spawn(t, 3, func(r *torch.Rank) error {
-		x, y := full(r, r.Rank(), 8), full(r, 0, 24)
+	l, err := lab.Spawn(t, 3, func(r *torch.Rank) error {
+		x, y := lab.Full(r, r.Rank(), 8), lab.Full(r, 0, 24)
 		err := errors.Join(dist.AllGatherIntoTensor(r, y, x), x.Free())
-		z := full(r, 99, 8)
-		return errors.Join(err, r.Check("y", y, slices.Concat(fill(0, 8), fill(1, 8), fill(2, 8))), r.Check("z", z, fill(99, 8)))
+		z := lab.Full(r, 99, 8)
+		return errors.Join(err, r.Check("y", y, slices.Concat(lab.Fill(0, 8), lab.Fill(1, 8), lab.Fill(2, 8))), r.Check("z", z, lab.Fill(99, 8)))
 	})
 	if err != nil || !l.Checks().OK() || len(l.Checks()) != 6 {
 		t.Errorf("error %v, checks %+v", err, l.Checks())
@@ -177,11 +159,11 @@ func TestFreeOfWhatIsInACollective(t *testing.T) {
 // A worker may clean up after itself however it ends: also the one that is running when
 // its call is found not to agree with the others'.
 func TestADeferredDestroyProcessGroup(t *testing.T) {
-	l, err := spawn(t, 3, func(r *torch.Rank) error {
+	l, err := lab.Spawn(t, 3, func(r *torch.Rank) error {
 		defer dist.DestroyProcessGroup(r)
-		return dist.AllReduce(r, full(r, 1, 4+r.Rank()/2), dist.SUM)
+		return dist.AllReduce(r, lab.Full(r, 1, 4+r.Rank()/2), dist.SUM)
 	})
-	blames(t, err, []int{2}, "the ranks do not agree")
+	lab.Blames(t, err, []int{2}, "the ranks do not agree")
 	if l.Err() != nil {
 		t.Errorf("the machine has ended: %v", l.Err())
 	}
@@ -189,7 +171,7 @@ func TestADeferredDestroyProcessGroup(t *testing.T) {
 
 // After DestroyProcessGroup on all ranks, everything is as before InitProcessGroup.
 func TestGroupsMadeAnew(t *testing.T) {
-	l, err := spawn(t, 3, func(r *torch.Rank) error {
+	l, err := lab.Spawn(t, 3, func(r *torch.Rank) error {
 		_, err := dist.NewGroup(r, []int{0, 1})
 		err = errors.Join(err, dist.DestroyProcessGroup(r), dist.InitProcessGroup(r, "ahbm", dist.Algorithm("tree")))
 		if err != nil {
@@ -199,8 +181,8 @@ func TestGroupsMadeAnew(t *testing.T) {
 		if err != nil || dist.GetRank(r, g) < 0 {
 			return err
 		}
-		x := full(r, r.Rank(), 4)
-		return errors.Join(dist.AllReduce(r, x, dist.SUM, g), r.Check("x", x, fill(3, 4)))
+		x := lab.Full(r, r.Rank(), 4)
+		return errors.Join(dist.AllReduce(r, x, dist.SUM, g), r.Check("x", x, lab.Fill(3, 4)))
 	})
 	if err != nil || !l.Checks().OK() || len(l.Checks()) != 2 {
 		t.Errorf("error %v, checks %+v", err, l.Checks())
@@ -209,10 +191,10 @@ func TestGroupsMadeAnew(t *testing.T) {
 
 // The groups of a program are there again after a Spawn, which has its own.
 func TestGroupsBesideThoseOfWorkers(t *testing.T) {
-	l := pes(t, 4)
+	l := lab.PEs(t, 4)
 	err := l.Spawn(func(r *torch.Rank) error {
 		err := dist.InitProcessGroup(r, "ahbm")
-		return errors.Join(err, dist.Barrier(r), second(dist.NewGroup(r, []int{1})))
+		return errors.Join(err, dist.Barrier(r), lab.Second(dist.NewGroup(r, []int{1})))
 	}, 2)
 	if err != nil {
 		t.Fatal(err)
@@ -221,39 +203,39 @@ func TestGroupsBesideThoseOfWorkers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x, y := l.tensor(count(0, 4), torch.I32, torch.On(0, 1, 2, 3)), l.tensor(count(1, 4), torch.I32, torch.On(2, 1))
+	x, y := l.Ints(lab.Count(0, 4), torch.I32, torch.On(0, 1, 2, 3)), l.Ints(lab.Count(1, 4), torch.I32, torch.On(2, 1))
 	if err := errors.Join(dist.AllReduce(l.Rank, x, dist.SUM), dist.AllReduce(l.Rank, y, dist.SUM, g)); err != nil {
 		t.Fatal(err)
 	}
-	l.holds("x", x, fill(6, 4))
-	l.holds("y", y, []int{4, 6, 4, 6})
+	l.Holds("x", x, lab.Fill(6, 4))
+	l.Holds("y", y, []int{4, 6, 4, 6})
 }
 
 // A collective that cannot be done is an error, and all else goes on without it.
 func TestAfterACollectiveThatCannotBeDone(t *testing.T) {
-	l := pes(t, 2)
-	x, y := l.tensor(count(0, 4), torch.I32, torch.On(0, 1)), l.zeros(torch.I32, torch.On(0, 1), 4)
-	says(t, "blocks of other sizes", dist.AllToAllSingle(l.Rank, y, x, []int{2, 0}, []int{1, 1}),
+	l := lab.PEs(t, 2)
+	x, y := l.Ints(lab.Count(0, 4), torch.I32, torch.On(0, 1)), l.MustZeros(torch.I32, torch.On(0, 1), 4)
+	lab.Says(t, "blocks of other sizes", dist.AllToAllSingle(l.Rank, y, x, []int{2, 0}, []int{1, 1}),
 		"all_to_all 1 of the default group: rank 0 has room for 2 elements of rank 0's, and they are 1")
-	l.holds("x", x, count(0, 4))
-	l.launch("nothing", nothing, x)
-	l.holds("x after a launch", x, count(0, 4))
+	l.Holds("x", x, lab.Count(0, 4))
+	l.MustLaunch("nothing", lab.Nothing, x)
+	l.Holds("x after a launch", x, lab.Count(0, 4))
 }
 
 func TestUnknownAlgorithm(t *testing.T) {
-	l := newLab(t, torch.Options{})
-	says(t, "error", dist.InitProcessGroup(l.Rank, "ahbm", dist.Algorithm("rign")),
+	l := lab.New(t, torch.Options{})
+	lab.Says(t, "error", dist.InitProcessGroup(l.Rank, "ahbm", dist.Algorithm("rign")),
 		`InitProcessGroup: no algorithm "rign": there are `+strings.Join(ccl.Names(), ", ")+", auto")
 }
 
 // A root cube that no SIP has is refused when the group is made.
 func TestRootCubeOfNoSIP(t *testing.T) {
-	l := newLab(t, torch.Options{})
+	l := lab.New(t, torch.Options{})
 	s, err := l.CCL().Named("center_root_allreduce")
 	if err != nil {
 		t.Fatal(err)
 	}
 	s.RootCube = 17
-	says(t, "error", dist.InitProcessGroup(l.Rank, "ahbm", dist.Settings(s)),
+	lab.Says(t, "error", dist.InitProcessGroup(l.Rank, "ahbm", dist.Settings(s)),
 		`InitProcessGroup: root_cube 16: the last cube of a SIP is 15`)
 }

@@ -1,4 +1,4 @@
-package torch_test
+package dist_test
 
 import (
 	"errors"
@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/kernbench/kernbench/ccl"
+	"github.com/kernbench/kernbench/internal/hosted/lab"
 	"github.com/kernbench/kernbench/topology"
 	"github.com/kernbench/kernbench/torch"
 	"github.com/kernbench/kernbench/torch/dist"
@@ -21,10 +22,10 @@ func TestCollectivesTakeTheSameTimeWithoutValues(t *testing.T) {
 	for _, without := range []bool{false, true} {
 		o := machines(t)(trial{})
 		o.NoData = without
-		l := newLab(t, o)
+		l := lab.New(t, o)
 		err := l.Spawn(func(r *torch.Rank) error {
 			err := dist.InitProcessGroup(r, "ahbm")
-			x := full(r, r.Rank(), 5000)
+			x := lab.Full(r, r.Rank(), 5000)
 			return errors.Join(err, dist.AllReduce(r, x, dist.SUM), x.CopyFrom(make([]float64, 5000)), dist.Broadcast(r, x, 2))
 		}, 3)
 		if err != nil {
@@ -75,13 +76,13 @@ func TestAnyCollective(t *testing.T) {
 			collective: rapid.SampledFrom(names()).Draw(t, "collective"),
 			algorithm:  rapid.SampledFrom(ccl.Names()).Draw(t, "algorithm"),
 			world:      rapid.IntRange(1, 7).Draw(t, "world"),
-			dtype:      rapid.SampledFrom(dtypes).Draw(t, "dtype"),
+			dtype:      rapid.SampledFrom(lab.DTypes).Draw(t, "dtype"),
 			rows:       rapid.SliceOfN(rapid.SampledFrom([]int{0, 1, 2, 3, 5, 8, 13, 100}), 1, 5).Draw(t, "rows"),
 			width:      rapid.IntRange(0, 4).Draw(t, "width"),
 			async:      rapid.Bool().Draw(t, "async"),
 			chunk:      rapid.SampledFrom([]topology.Bytes{0, 16, 64}).Draw(t, "chunk"),
 		}
-		tr.group = rapid.Permutation(count(0, tr.world)).Draw(t, "ranks")[:rapid.IntRange(1, tr.world).Draw(t, "members")]
+		tr.group = rapid.Permutation(lab.Count(0, tr.world)).Draw(t, "ranks")[:rapid.IntRange(1, tr.world).Draw(t, "members")]
 		tr.root = rapid.IntRange(0, len(tr.group)-1).Draw(t, "root")
 		tr.reduction = rapid.SampledFrom(slices.DeleteFunc(slices.Clone(reductions), func(r reduction) bool { return !r.serves(tr.dtype) })).Draw(t, "reduction")
 		tr.layout = layouts[0]

@@ -1,10 +1,11 @@
-package torch_test
+package dist_test
 
 import (
 	"fmt"
 	"slices"
 	"testing"
 
+	"github.com/kernbench/kernbench/internal/hosted/lab"
 	"github.com/kernbench/kernbench/simtime"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/torch"
@@ -13,9 +14,9 @@ import (
 
 // alphaBeta spawns n ranks on the machine whose links alone take time, 150 ns and 10 ns a
 // KB, and has them do collectives by an algorithm.
-func alphaBeta(t *testing.T, n int, algorithm string, run worker) *lab {
+func alphaBeta(t *testing.T, n int, algorithm string, run lab.Worker) *lab.Lab {
 	t.Helper()
-	l := newLab(t, torch.Options{Topology: system(t, "alpha_beta", fmt.Sprintf("system.sips.count=%d", n)), NoData: true, PerRank: true})
+	l := lab.New(t, torch.Options{Topology: lab.System(t, "alpha_beta", fmt.Sprintf("system.sips.count=%d", n)), NoData: true, PerRank: true})
 	err := l.Spawn(func(r *torch.Rank) error {
 		if err := dist.InitProcessGroup(r, "ahbm", func(o *dist.GroupOptions) { o.Algorithm = algorithm }); err != nil {
 			return err
@@ -33,10 +34,10 @@ func alphaBeta(t *testing.T, n int, algorithm string, run worker) *lab {
 func TestRanksOfARingTakeTheSameTime(t *testing.T) {
 	for _, n := range []int{2, 3, 5, 7} {
 		l := alphaBeta(t, n, "ring", func(r *torch.Rank) error {
-			return dist.AllReduce(r, full(r, r.Rank(), n*250), dist.SUM)
+			return dist.AllReduce(r, lab.Full(r, r.Rank(), n*250), dist.SUM)
 		})
 		want := slices.Repeat([]torch.Time{torch.Time(2*(n-1)) * 160 * simtime.Nanosecond}, n)
-		if got := dist.Last(l.Context); !slices.Equal(got.Ranks, count(0, n)) || !slices.Equal(got.Exec, want) || got.Crit != want[0] {
+		if got := dist.Last(l.Context); !slices.Equal(got.Ranks, lab.Count(0, n)) || !slices.Equal(got.Exec, want) || got.Crit != want[0] {
 			t.Errorf("%d ranks: %v take %v, the longest %v; want each %v", n, got.Ranks, got.Exec, got.Crit, want[0])
 		}
 	}
@@ -47,7 +48,7 @@ func TestRanksOfARingTakeTheSameTime(t *testing.T) {
 // rank ends when its message is there, the root with the last of them.
 func TestRanksOfABroadcastEndOneAfterAnother(t *testing.T) {
 	l := alphaBeta(t, 7, "direct", func(r *torch.Rank) error {
-		return dist.Broadcast(r, full(r, r.Rank(), 25), 3)
+		return dist.Broadcast(r, lab.Full(r, r.Rank(), 25), 3)
 	})
 	var want []torch.Time
 	for _, ns := range []torch.Time{3 * 151, 2*151 + 1, 151 + 2, 3*151 + 2, 151, 2*151 + 1, 3*151 + 2} {
@@ -66,7 +67,7 @@ func TestRankTimesOfASubgroup(t *testing.T) {
 		if err != nil || rank%2 == 0 && rank != 4 {
 			return err
 		}
-		return dist.AllReduce(r, full(r, rank, 300), dist.SUM, g)
+		return dist.AllReduce(r, lab.Full(r, rank, 300), dist.SUM, g)
 	})
 	if got := dist.Last(l.Context); !slices.Equal(got.Ranks, []int{1, 3, 4}) || len(got.Exec) != 3 || slices.Max(got.Exec) != got.Crit {
 		t.Errorf("ranks %v take %v, the longest %v; want 1, 3 and 4", got.Ranks, got.Exec, got.Crit)
@@ -75,7 +76,7 @@ func TestRankTimesOfASubgroup(t *testing.T) {
 
 // A rank with tensors on several PEs takes as long as the last of them.
 func TestRankTimesOfLanes(t *testing.T) {
-	l, err := spawn(t, 3, func(r *torch.Rank) error {
+	l, err := lab.Spawn(t, 3, func(r *torch.Rank) error {
 		rank := r.Rank()
 		x, err := r.Zeros(torch.F32, torch.Shape{3000}, torch.On(rank*128, rank*128+1, rank*128+9))
 		if err == nil {
@@ -87,7 +88,7 @@ func TestRankTimesOfLanes(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := dist.Last(l.Context)
-	if got.Lanes != 3 || !slices.Equal(got.Ranks, count(0, 3)) || len(got.Exec) != 3 || slices.Max(got.Exec) != got.Crit {
+	if got.Lanes != 3 || !slices.Equal(got.Ranks, lab.Count(0, 3)) || len(got.Exec) != 3 || slices.Max(got.Exec) != got.Crit {
 		t.Errorf("%d lanes of ranks %v take %v, the longest %v; want 3 lanes of 3 ranks", got.Lanes, got.Ranks, got.Exec, got.Crit)
 	}
 }
@@ -97,9 +98,9 @@ func TestRankTimesOfMessages(t *testing.T) {
 	l := alphaBeta(t, 5, "direct", func(r *torch.Rank) error {
 		switch r.Rank() {
 		case 1:
-			return dist.Send(r, full(r, 1, 250), 4, 0)
+			return dist.Send(r, lab.Full(r, 1, 250), 4, 0)
 		case 4:
-			return dist.Recv(r, full(r, 0, 250), 1, 0)
+			return dist.Recv(r, lab.Full(r, 0, 250), 1, 0)
 		}
 		return nil
 	})
@@ -114,10 +115,10 @@ func TestRankTimesOfMessages(t *testing.T) {
 // their ends: those of Exec.
 func TestReportOfRankTimes(t *testing.T) {
 	for _, wanted := range []bool{false, true} {
-		l := newLab(t, torch.Options{NoData: true, PerRank: wanted})
+		l := lab.New(t, torch.Options{NoData: true, PerRank: wanted})
 		pes := []int{9, 2, 4} // rank 0 is on PE 9
-		x := l.zeros(torch.F32, torch.On(pes...), 192)
-		k := l.launch("uneven", func(t *tl.PE, x tl.Ptr) {
+		x := l.MustZeros(torch.F32, torch.On(pes...), 192)
+		k := l.MustLaunch("uneven", func(t *tl.PE, x tl.Ptr) {
 			for range t.Rank() + 1 {
 				t.Store(x, t.Load(x, tl.Shape{64}, tl.F32))
 			}
@@ -132,7 +133,7 @@ func TestReportOfRankTimes(t *testing.T) {
 			t.Fatalf("the report has %d launches, want 1", len(l.Launches()))
 		}
 		got, exec := l.Launches()[0], k.Exec()
-		if got.Name != "uneven" || got.Start != k.Start() || got.Crit != k.Crit() || !slices.Equal(got.Ranks, count(0, 3)) || !slices.Equal(got.Exec, exec) {
+		if got.Name != "uneven" || got.Start != k.Start() || got.Crit != k.Crit() || !slices.Equal(got.Ranks, lab.Count(0, 3)) || !slices.Equal(got.Exec, exec) {
 			t.Errorf("the report has %+v, want %v from %v on", got, exec, k.Start())
 		}
 		if !slices.IsSorted(exec) || exec[0] == exec[2] {
@@ -143,15 +144,15 @@ func TestReportOfRankTimes(t *testing.T) {
 
 // PEs that only make some of what is reduced count as PEs of their rank.
 func TestRankTimesOfMakers(t *testing.T) {
-	l, err := spawn(t, 3, func(r *torch.Rank) error {
+	l, err := lab.Spawn(t, 3, func(r *torch.Rank) error {
 		m := dist.Making{Name: "two", Make: func(*tl.PE, int, int) func() bool { return func() bool { return false } },
 			Together: func(pe int) []int { return []int{pe / 2 * 2, pe/2*2 + 1} }}
-		return dist.AllReduceMaking(r, m, []*torch.Tensor{full(r, r.Rank(), 64)}, dist.SUM)
+		return dist.AllReduceMaking(r, m, []*torch.Tensor{lab.Full(r, r.Rank(), 64)}, dist.SUM)
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := dist.Last(l.Context); !slices.Equal(got.Ranks, count(0, 3)) || len(got.Exec) != 3 || slices.Max(got.Exec) != got.Crit {
+	if got := dist.Last(l.Context); !slices.Equal(got.Ranks, lab.Count(0, 3)) || len(got.Exec) != 3 || slices.Max(got.Exec) != got.Crit {
 		t.Errorf("ranks %v take %v, the longest %v", got.Ranks, got.Exec, got.Crit)
 	}
 }

@@ -1,4 +1,4 @@
-package torch_test
+package dist_test
 
 import (
 	"bytes"

@@ -1,4 +1,4 @@
-package torch_test
+package dist_test
 
 import (
 	"errors"
@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/kernbench/kernbench/internal/hosted/lab"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/torch"
 	"github.com/kernbench/kernbench/torch/dist"
@@ -29,7 +30,7 @@ func bounds(list []int) (start, extent int) {
 // All splits of three levels, of a matrix that none of them divides evenly: the boxes are
 // those that cutting lists of rows and columns gives, and all values come back.
 func TestEveryTripleOfSplits(t *testing.T) {
-	l := newLab(t, torch.Options{Topology: system(t, "ring6", "system.sips.count=3", "sip.cube_mesh.w=2", "sip.cube_mesh.h=1", "cube.pe_layout.pe_per_corner=1"), Threads: 1})
+	l := lab.New(t, torch.Options{Topology: lab.System(t, "ring6", "system.sips.count=3", "sip.cube_mesh.w=2", "sip.cube_mesh.h=1", "cube.pe_layout.pe_per_corner=1"), Threads: 1})
 	const height, width = 7, 11
 	splits := []torch.Split{torch.Replicate, torch.ColumnWise, torch.RowWise, torch.Partial}
 	var few []torch.DPPolicy
@@ -41,13 +42,13 @@ func TestEveryTripleOfSplits(t *testing.T) {
 		}
 	}
 	for _, p := range few {
-		x := l.tensor(count(0, height*width), torch.I16, p, height, width)
+		x := l.Ints(lab.Count(0, height*width), torch.I16, p, height, width)
 		shards := x.Shards()
 		if len(shards) != 2*2*3 {
 			t.Fatalf("%v: %d shards, want 12", p, len(shards))
 		}
 		for i, s := range shards {
-			rows, cols, copies, addends := count(0, height), count(0, width), 0, 0
+			rows, cols, copies, addends := lab.Count(0, height), lab.Count(0, width), 0, 0
 			place := [3]int{i / 6, i / 3 % 2, i % 3}
 			for level, split := range []torch.Split{p.SIP, p.Cube, p.PE} {
 				n := [3]int{2, 2, 3}[level]
@@ -69,7 +70,7 @@ func TestEveryTripleOfSplits(t *testing.T) {
 				t.Errorf("%v: shard %d is %+v, want rows %v and columns %v, copy %d, addend %d of %v", p, i, s, rows, cols, copies, addends, place)
 			}
 		}
-		if err := l.Check(p.String(), x, count(0, height*width)); err != nil {
+		if err := l.Check(p.String(), x, lab.Count(0, height*width)); err != nil {
 			t.Fatal(err)
 		}
 		if err := x.Free(); err != nil {
@@ -83,7 +84,7 @@ func TestEveryTripleOfSplits(t *testing.T) {
 
 // The zero value of SIP and NumSIPs is the device of the rank, as it was without them.
 func TestSIPsOfAPolicy(t *testing.T) {
-	l := newLab(t, torch.Options{Topology: system(t, "ring6", "system.sips.count=3")})
+	l := lab.New(t, torch.Options{Topology: lab.System(t, "ring6", "system.sips.count=3")})
 	l.SetDevice(2)
 	for _, c := range []struct {
 		p    torch.DPPolicy
@@ -96,7 +97,7 @@ func TestSIPsOfAPolicy(t *testing.T) {
 		{torch.DPPolicy{SIP: torch.Partial, NumSIPs: 1, NumCubes: 1, NumPEs: 1}, []int{0}, "sip=partial(1) cube=replicate(1) pe=replicate(1)"},
 		{torch.DPPolicy{NumSIPs: 3, NumCubes: 1, NumPEs: 1}, []int{0, 1, 2}, "sip=replicate(3) cube=replicate(1) pe=replicate(1)"},
 	} {
-		x := l.tensor(count(0, 5), torch.F32, c.p)
+		x := l.Ints(lab.Count(0, 5), torch.F32, c.p)
 		var sips []int
 		for _, s := range x.Shards() {
 			sips = append(sips, s.SIP)
@@ -120,7 +121,7 @@ func TestSIPsOfAPolicy(t *testing.T) {
 		{torch.DPPolicy{NumSIPs: -1}, "torch: DPPolicy: sip=replicate(-1) cube=replicate(all) pe=replicate(all): -1 SIPs, and a system has 3: use 1 to 3, or 0 for all"},
 		{torch.DPPolicy{SIP: 7}, "torch: DPPolicy: sip=Split(7)(all) cube=replicate(all) pe=replicate(all): SIP is not a split: use torch.Replicate, ColumnWise, RowWise or Partial"},
 	} {
-		err := misuse(func() { l.Zeros(torch.F32, torch.Shape{4}, c.p) })
+		err := lab.Misuse(func() { l.Zeros(torch.F32, torch.Shape{4}, c.p) })
 		if err == nil || err.Error() != c.want {
 			t.Errorf("got  %v\nwant %s", err, c.want)
 		}
@@ -128,8 +129,8 @@ func TestSIPsOfAPolicy(t *testing.T) {
 }
 
 // over is a tensor over ranks whose part i is column block i of each row.
-func (l *lab) over(p torch.DPPolicy, rows, cols int, value func(rank, row, col int) int) *torch.Tensor {
-	l.t.Helper()
+func over(l *lab.Lab, p torch.DPPolicy, rows, cols int, value func(rank, row, col int) int) *torch.Tensor {
+	l.T.Helper()
 	ranks := len(l.Layout(torch.Shape{1}, p))
 	data := make([]int, 0, rows*ranks*cols)
 	for row := range rows {
@@ -137,18 +138,18 @@ func (l *lab) over(p torch.DPPolicy, rows, cols int, value func(rank, row, col i
 			data = append(data, value(i/cols, row, i%cols))
 		}
 	}
-	return l.tensor(data, torch.I32, p, rows, ranks*cols)
+	return l.Ints(data, torch.I32, p, rows, ranks*cols)
 }
 
 // holdsOver checks each rank's part of such a tensor.
-func (l *lab) holdsOver(what string, x *torch.Tensor, want func(rank, row, col int) int) {
-	l.t.Helper()
+func holdsOver(l *lab.Lab, what string, x *torch.Tensor, want func(rank, row, col int) int) {
+	l.T.Helper()
 	a := torch.Must(x.Numpy())
 	cols := x.Shape()[1] / len(x.Shards())
 	for i := range a.Len() {
 		row, col := i/x.Shape()[1], i%x.Shape()[1]
 		if w := want(col/cols, row, col%cols); a.At(i) != float64(w) {
-			l.t.Errorf("%s: row %d, column %d of rank %d is %v, want %d", what, row, col%cols, col/cols, a.At(i), w)
+			l.T.Errorf("%s: row %d, column %d of rank %d is %v, want %d", what, row, col%cols, col/cols, a.At(i), w)
 			return
 		}
 	}
@@ -166,7 +167,7 @@ func TestCollectivesOverSIPs(t *testing.T) {
 		sips int
 		p    torch.DPPolicy
 	}{{"all PEs of 2 SIPs", 2, columns}, {"3 PEs of each of 3 SIPs", 3, some}} {
-		l := newLab(t, torch.Options{Topology: system(t, "ring6", fmt.Sprintf("system.sips.count=%d", c.sips), "sip.cube_mesh.w=2", "sip.cube_mesh.h=1", "cube.pe_layout.pe_per_corner=1"), Threads: 1})
+		l := lab.New(t, torch.Options{Topology: lab.System(t, "ring6", fmt.Sprintf("system.sips.count=%d", c.sips), "sip.cube_mesh.w=2", "sip.cube_mesh.h=1", "cube.pe_layout.pe_per_corner=1"), Threads: 1})
 		torch.OK(dist.InitProcessGroup(l.Rank, "ahbm"))
 		var ranks []int
 		for _, s := range l.Layout(torch.Shape{1}, c.p) {
@@ -178,67 +179,67 @@ func TestCollectivesOverSIPs(t *testing.T) {
 		sum := func(row, col int) int { return 100*ws*(ws-1)/2 + ws*(10*row+col) }
 		list := func(value func(block, rank, row, col int) int) (tensors []*torch.Tensor) {
 			for block := range ws {
-				tensors = append(tensors, l.over(c.p, 1, n, func(rank, row, col int) int { return value(block, rank, row, col) }))
+				tensors = append(tensors, over(l, c.p, 1, n, func(rank, row, col int) int { return value(block, rank, row, col) }))
 			}
 			return tensors
 		}
 		blank := func(int, int, int, int) int { return -1 }
 		root := ws - 1
 
-		x := l.over(c.p, 1, n, own)
+		x := over(l, c.p, 1, n, own)
 		torch.OK(dist.AllReduce(l.Rank, x, dist.SUM, g))
-		l.holdsOver(c.name+": all_reduce", x, func(_, row, col int) int { return sum(row, col) })
+		holdsOver(l, c.name+": all_reduce", x, func(_, row, col int) int { return sum(row, col) })
 
-		x = l.over(c.p, 3, n, own)
+		x = over(l, c.p, 3, n, own)
 		torch.OK(dist.AllReduce(l.Rank, x, dist.MAX, g))
-		l.holdsOver(c.name+": all_reduce of 3 rows", x, func(_, row, col int) int { return own(ws-1, row, col) })
+		holdsOver(l, c.name+": all_reduce of 3 rows", x, func(_, row, col int) int { return own(ws-1, row, col) })
 
-		x = l.over(c.p, 1, n, own)
+		x = over(l, c.p, 1, n, own)
 		torch.OK(dist.Reduce(l.Rank, x, ranks[root], dist.SUM, g))
-		l.holdsOver(c.name+": reduce", x, func(rank, row, col int) int {
+		holdsOver(l, c.name+": reduce", x, func(rank, row, col int) int {
 			if rank == root {
 				return sum(row, col)
 			}
 			return own(rank, row, col)
 		})
 
-		x = l.over(c.p, 1, n, own)
+		x = over(l, c.p, 1, n, own)
 		torch.OK(dist.Broadcast(l.Rank, x, ranks[root], g))
-		l.holdsOver(c.name+": broadcast", x, func(_, row, col int) int { return own(root, row, col) })
+		holdsOver(l, c.name+": broadcast", x, func(_, row, col int) int { return own(root, row, col) })
 
-		x = l.over(c.p, 1, n, own)
+		x = over(l, c.p, 1, n, own)
 		out := list(blank)
 		torch.OK(dist.AllGather(l.Rank, out, x, g))
 		for block, y := range out {
-			l.holdsOver(c.name+": all_gather", y, func(_, row, col int) int { return own(block, row, col) })
+			holdsOver(l, c.name+": all_gather", y, func(_, row, col int) int { return own(block, row, col) })
 		}
 
-		y := l.over(c.p, 1, ws*n, func(int, int, int) int { return -1 })
+		y := over(l, c.p, 1, ws*n, func(int, int, int) int { return -1 })
 		torch.OK(dist.AllGatherIntoTensor(l.Rank, y, x, g))
-		l.holdsOver(c.name+": all_gather_into_tensor", y, func(_, _, col int) int { return own(col/n, 0, col%n) })
+		holdsOver(l, c.name+": all_gather_into_tensor", y, func(_, _, col int) int { return own(col/n, 0, col%n) })
 
-		y = l.over(c.p, 1, ws*n, own)
+		y = over(l, c.p, 1, ws*n, own)
 		torch.OK(dist.ReduceScatterTensor(l.Rank, x, y, dist.SUM, g))
-		l.holdsOver(c.name+": reduce_scatter_tensor", x, func(rank, row, col int) int { return sum(row, rank*n+col) })
+		holdsOver(l, c.name+": reduce_scatter_tensor", x, func(rank, row, col int) int { return sum(row, rank*n+col) })
 
 		in := list(func(block, rank, _, col int) int { return own(rank, block, col) })
 		torch.OK(dist.ReduceScatter(l.Rank, x, in, dist.SUM, g))
-		l.holdsOver(c.name+": reduce_scatter", x, func(rank, _, col int) int { return sum(rank, col) })
+		holdsOver(l, c.name+": reduce_scatter", x, func(rank, _, col int) int { return sum(rank, col) })
 
 		out = list(blank)
 		torch.OK(dist.AllToAll(l.Rank, out, in, g))
 		for block, y := range out {
-			l.holdsOver(c.name+": all_to_all", y, func(rank, _, col int) int { return own(block, rank, col) })
+			holdsOver(l, c.name+": all_to_all", y, func(rank, _, col int) int { return own(block, rank, col) })
 		}
 
-		x, y = l.over(c.p, ws, n, own), l.over(c.p, ws, n, func(int, int, int) int { return -1 })
+		x, y = over(l, c.p, ws, n, own), over(l, c.p, ws, n, func(int, int, int) int { return -1 })
 		torch.OK(dist.AllToAllSingle(l.Rank, y, x, nil, nil, g))
-		l.holdsOver(c.name+": all_to_all_single", y, func(rank, row, col int) int { return own(row, rank, col) })
+		holdsOver(l, c.name+": all_to_all_single", y, func(rank, row, col int) int { return own(row, rank, col) })
 
-		x, out = l.over(c.p, 1, n, own), list(blank)
+		x, out = over(l, c.p, 1, n, own), list(blank)
 		torch.OK(dist.Gather(l.Rank, x, out, ranks[root], g))
 		for block, y := range out {
-			l.holdsOver(c.name+": gather", y, func(rank, row, col int) int {
+			holdsOver(l, c.name+": gather", y, func(rank, row, col int) int {
 				if rank == root {
 					return own(block, row, col)
 				}
@@ -246,15 +247,15 @@ func TestCollectivesOverSIPs(t *testing.T) {
 			})
 		}
 		torch.OK(dist.Scatter(l.Rank, x, in, ranks[root], g))
-		l.holdsOver(c.name+": scatter", x, func(rank, _, col int) int { return own(root, rank, col) })
+		holdsOver(l, c.name+": scatter", x, func(rank, _, col int) int { return own(root, rank, col) })
 
-		x, y = l.over(c.p, 1, n, own), l.over(c.p, 1, n, func(int, int, int) int { return -1 })
+		x, y = over(l, c.p, 1, n, own), over(l, c.p, 1, n, func(int, int, int) int { return -1 })
 		works := torch.Must(dist.BatchISendIRecv(l.Rank, []dist.P2POp{
 			{Kind: dist.Sends, Tensor: x, Rank: ranks[0], Peer: ranks[root], Group: g},
 			{Kind: dist.Recvs, Tensor: y, Rank: ranks[root], Peer: ranks[0], Group: g},
 		}))
 		torch.OK(errors.Join(works[0].Wait(), works[1].Wait()))
-		l.holdsOver(c.name+": a message", y, func(rank, row, col int) int {
+		holdsOver(l, c.name+": a message", y, func(rank, row, col int) int {
 			if rank == root {
 				return own(0, row, col)
 			}
@@ -265,17 +266,17 @@ func TestCollectivesOverSIPs(t *testing.T) {
 
 // The addends of all SIPs are summed, and are copies afterwards.
 func TestAllReduceOfAddendsOverSIPs(t *testing.T) {
-	l := newLab(t, torch.Options{Topology: system(t, "ring6", "system.sips.count=2", "sip.cube_mesh.w=2", "sip.cube_mesh.h=1", "cube.pe_layout.pe_per_corner=1"), Threads: 1})
+	l := lab.New(t, torch.Options{Topology: lab.System(t, "ring6", "system.sips.count=2", "sip.cube_mesh.w=2", "sip.cube_mesh.h=1", "cube.pe_layout.pe_per_corner=1"), Threads: 1})
 	torch.OK(dist.InitProcessGroup(l.Rank, "ahbm"))
-	x := l.tensor(count(0, 7), torch.F32, torch.DPPolicy{SIP: torch.Partial, Cube: torch.Partial, PE: torch.Partial})
-	l.launch("add", func(t *tl.PE, x tl.Ptr) {
+	x := l.Ints(lab.Count(0, 7), torch.F32, torch.DPPolicy{SIP: torch.Partial, Cube: torch.Partial, PE: torch.Partial})
+	l.MustLaunch("add", func(t *tl.PE, x tl.Ptr) {
 		t.Store(x, t.Load(x, tl.Shape{7}, tl.F32).Add(float64(t.Rank())))
 	}, x)
 	want := make([]int, 7)
 	for i := range want {
 		want[i] = i + 16*15/2
 	}
-	l.holds("addends", x, want)
+	l.Holds("addends", x, want)
 	torch.OK(dist.AllReduce(l.Rank, x, dist.SUM))
 	torch.OK(l.Check("copies", x, want))
 	if !l.Checks().OK() || l.Checks()[0].Elems != 16*7 {
@@ -285,9 +286,9 @@ func TestAllReduceOfAddendsOverSIPs(t *testing.T) {
 
 // A kernel runs on the PEs of all SIPs, each with its own box.
 func TestKernelsOverSIPs(t *testing.T) {
-	l := newLab(t, torch.Options{Topology: system(t, "ring6", "system.sips.count=3"), Threads: 1})
-	x := l.tensor(count(0, 5*14), torch.I32, torch.DPPolicy{SIP: torch.RowWise, Cube: torch.ColumnWise, PE: torch.ColumnWise, NumSIPs: 3, NumCubes: 2, NumPEs: 2}, 5, 14)
-	l.launch("own", func(t *tl.PE, x tl.Ptr) {
+	l := lab.New(t, torch.Options{Topology: lab.System(t, "ring6", "system.sips.count=3"), Threads: 1})
+	x := l.Ints(lab.Count(0, 5*14), torch.I32, torch.DPPolicy{SIP: torch.RowWise, Cube: torch.ColumnWise, PE: torch.ColumnWise, NumSIPs: 3, NumCubes: 2, NumPEs: 2}, 5, 14)
+	l.MustLaunch("own", func(t *tl.PE, x tl.Ptr) {
 		if s := (tl.Shape{x.Dim(0), x.Dim(1)}); s[0]*s[1] > 0 {
 			t.Store(x, t.Full(s, tl.I32, float64(t.Rank())))
 		}
@@ -299,16 +300,16 @@ func TestKernelsOverSIPs(t *testing.T) {
 		pe := (col % 7) / 4
 		want[i] = row/2*4 + cube*2 + pe
 	}
-	l.holds("x", x, want)
+	l.Holds("x", x, want)
 }
 
 // Under Spawn a rank is a SIP, and two ranks cannot both bring all SIPs.
 func TestTensorsOverSIPsUnderSpawn(t *testing.T) {
 	for _, on := range []torch.Placement{torch.On(0, 128), torch.DPPolicy{SIP: torch.RowWise, NumCubes: 1, NumPEs: 1}} {
-		_, err := spawn(t, 2, func(r *torch.Rank) error {
+		_, err := lab.Spawn(t, 2, func(r *torch.Rank) error {
 			x := torch.Must(r.Zeros(torch.F32, torch.Shape{4}, on))
-			return errors.Join(r.Check("x", x, fill(0, 4)), dist.AllReduce(r, x, dist.SUM))
+			return errors.Join(r.Check("x", x, lab.Fill(0, 4)), dist.AllReduce(r, x, dist.SUM))
 		})
-		says(t, fmt.Sprint(on), err, "ranks 0, 1: all_reduce 1 of the default group: two ranks are on sip0.cube0.pe0, since tensor 2 [4] f32 lies over SIPs 0 to 1: under Spawn a rank is a SIP: lay the tensor out on the device of its rank, or call the collective in a program without Spawn")
+		lab.Says(t, fmt.Sprint(on), err, "ranks 0, 1: all_reduce 1 of the default group: two ranks are on sip0.cube0.pe0, since tensor 2 [4] f32 lies over SIPs 0 to 1: under Spawn a rank is a SIP: lay the tensor out on the device of its rank, or call the collective in a program without Spawn")
 	}
 }
