@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kernbench/kernbench"
+	"github.com/kernbench/kernbench/internal/printable"
 	"github.com/kernbench/kernbench/task"
 	"github.com/kernbench/kernbench/torch"
 	"github.com/kernbench/kernbench/torch/dist"
@@ -69,7 +70,7 @@ func TestDocFigures(t *testing.T) {
 	for _, name := range []string{"task_chain", "task_fanout", "task_stencil", "treduce_tasks"} {
 		pictures[name] = chart(t, name)
 	}
-	for _, name := range task.RuntimeNames() { // the one program, for each
+	for _, name := range printable.Words(task.Runtimes) { // the one program, for each
 		pictures["task_"+name] = chart(t, "task_fanout", "--count", "8", "--tile", "16384", "--runtime", name)
 	}
 	for name, got := range pictures {

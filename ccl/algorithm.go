@@ -8,26 +8,27 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// Algorithm is a way to do a collective, or several.
+// Algorithm is an implementation of a collective, or of several.
 type Algorithm struct {
 	Name        string // "ring"
 	Summary     string // one line
 	Collectives []Collective
-	// Neighbors is whom a rank exchanges messages with, and over which ports: each
-	// neighbour names the rank back.
+	// Neighbors returns the ranks that a rank exchanges messages with, and over which ports. Each
+	// neighbour names the rank in return.
 	Neighbors func(p *Plan, rank int) []Neighbor
-	// Inbox is the most elements that a rank receives from one neighbour, which is
-	// what it has to have memory for where there are too few ports for queues. Without it
-	// the algorithm has queues alone, and a group with too many neighbours is refused.
+	// Inbox returns the most elements that a rank receives from one neighbour. Where there are
+	// too few ports for queues, a rank needs memory for them. Without Inbox the algorithm uses
+	// queues alone, and a group with too many neighbours is refused.
 	Inbox func(p *Plan) int
-	// Tiles is how many tiles, each as large as a message, the kernel has to have room for
-	// in TCM; 0 is topology.LeastTiles.
+	// Tiles is the number of tiles, each as large as a message, that the kernel needs room for in
+	// TCM; 0 is topology.LeastTiles.
 	Tiles int
-	// Kernel does the collective on one rank.
+	// Kernel runs the collective on one rank.
 	Kernel func(t *tl.PE, a *Args)
-	// Cost is how long it takes, as far as a formula can say. Without one the algorithm
-	// is never picked by auto.
-	Cost func(p *Plan, n *Network) Time
+	// Schedule describes the messages of the kernel, from which package ccl/cost computes its
+	// time. An algorithm without a schedule may register a formula there. Auto never picks an
+	// algorithm with neither.
+	Schedule func(p *Plan) Schedule
 }
 
 // Neighbor is the other end of one of a rank's ports.
@@ -35,11 +36,11 @@ type Neighbor struct {
 	Port     tl.Port
 	Rank     int
 	PeerPort tl.Port
-	Inbox    int // which of the neighbour's own Neighbors, counted from 0, this rank is
+	Inbox    int // the place of this rank among the neighbour's own Neighbors, counted from 0
 }
 
-// withInboxes returns a rank's neighbours in a list that every rank has, each with the number
-// that this rank has among its own.
+// withInboxes returns the neighbours of a rank, with Inbox set. The function of returns those of
+// each rank.
 func withInboxes(rank int, of func(rank int) []Neighbor) []Neighbor {
 	list := of(rank)
 	for i := range list {
@@ -48,6 +49,9 @@ func withInboxes(rank int, of func(rank int) []Neighbor) []Neighbor {
 	}
 	return list
 }
+
+// Auto is the name by which a group asks for the algorithm that costs least.
+const Auto = "auto"
 
 var algorithms []*Algorithm
 
@@ -65,7 +69,7 @@ func Register(a *Algorithm) *Algorithm {
 	return a
 }
 
-// builtin registers an algorithm whose kernel is run by the members of a group of several
+// builtin registers an algorithm whose kernel is a function of a member of a group of several
 // ranks.
 func builtin(a *Algorithm, run func(m *member)) *Algorithm {
 	a.Kernel = func(t *tl.PE, args *Args) {

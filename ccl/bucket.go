@@ -1,59 +1,69 @@
 package ccl
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/kernbench/kernbench/tl"
 )
 
-// bucket is a rank at work on a path: an all-reduce, or the half of it that is a
-// reduce-scatter or an all-gather. Each rank has a block of the data, and along a
-// dimension those of the ranks with the same coordinate travel together, round the ring:
-// in step s of a reduce-scatter a place sends what is for place-1-s and receives what is
-// for place-2-s, and the steps of an all-gather continue that. So what becomes of a block
-// for place b is what places b+1, b+2, ... and lastly b have, combined in this order.
-//
-// Between dimensions what has come waits in TCM.
-type bucket struct {
-	*member
-	path
-	block    func(rank int) block // the path's share of it
-	largest  int                  // elements of one
-	segments int
-	pieces   int // of a segment of a block
-	phases   []phase
-	count    int // of steps
-	held     map[holding]tl.Tile
-	// joined, if blocks that travel together are as one and meet in the output's memory
-	// between dimensions, is how many messages they are, by dimension: for little data.
-	joined []int
+// bucketAlgorithm registers an algorithm whose data takes some paths: the bucket algorithm.
+func bucketAlgorithm(name, summary string, neighbors func(*Plan, int) []Neighbor, paths func(*Plan, int) []path, also ...Collective) *Algorithm {
+	return builtin(&Algorithm{
+		Name: name, Summary: summary, Collectives: append([]Collective{AllReduce, AllGather, ReduceScatter}, also...),
+		Neighbors: neighbors, Inbox: bucketInbox, Tiles: 3,
+		Schedule: func(p *Plan) Schedule {
+			if p.Collective == AllToAll {
+				return newExchange(p, Exchange{Ring: true}, p.Largest())
+			}
+			return newPipelineSchedule(p, func(rank int) *pipeline { return newBucketPipeline(p.withoutPE(rank), paths(p, rank)) })
+		},
+	}, func(m *member) {
+		if m.Collective == AllToAll {
+			m.ringAllToAll()
+		} else {
+			newBucketPipeline(m, paths(m.Plan, m.Rank)).run()
+		}
+	})
 }
 
-// phase is the steps along a dimension.
-type phase struct {
+// bucketInbox returns the elements that come from a neighbour: in each half of an all-reduce no
+// element comes twice.
+func bucketInbox(p *Plan) int {
+	switch p.Collective {
+	case AllReduce:
+		return 2 * p.Count(0)
+	case AllToAll:
+		return ringAllToAllInbox(p)
+	}
+	return p.total()
+}
+
+// bucket is the steps of a rank on a path. Each rank has a block of the data. Along a dimension
+// the blocks of ranks with the same coordinate travel together, round the ring: in step s of a
+// reduce-scatter a place sends the blocks for place-1-s and receives those for place-2-s, and
+// the steps of an all-gather continue that. So the result of a block for place b combines the
+// elements of places b+1, b+2, ... and lastly b, in this order.
+type bucket struct {
+	path
+	list  []dimSteps
+	count int // of steps
+}
+
+// dimSteps is the steps of a bucket along a dimension.
+type dimSteps struct {
 	k       int // the dimension
 	gathers bool
 	first   int // step
 }
 
-// holding is elements on their way from one dimension to the next.
-type holding struct{ segment, rank, piece int }
-
-func newBucket(m *member, p path) *bucket {
-	b := &bucket{member: m, path: p}
-	if len(p.dims) > 1 {
-		b.held = map[holding]tl.Tile{}
-	}
-	whole := m.blocks()
-	b.block = func(rank int) block {
-		x := whole(rank)
-		return x.slice(p.share(x.n))
-	}
-	if m.Collective == AllReduce { // a block is part of the share
-		b.block = func(rank int) block { return b.run(b.number(rank), 1) }
-	}
+// newBucketFlow returns the flow of a path.
+func newBucketFlow(m *member, p path) *blockFlow {
+	b := &bucket{path: p}
+	f := &blockFlow{member: m, blockSteps: b}
 	add := func(k int, gathers bool) {
-		b.phases = append(b.phases, phase{k, gathers, b.count})
+		b.list = append(b.list, dimSteps{k, gathers, b.count})
+		f.last = b.count
 		b.count += p.dims[k].size() - 1
 	}
 	for k := range p.dims {
@@ -61,219 +71,171 @@ func newBucket(m *member, p path) *bucket {
 			add(k, false)
 		}
 	}
+	f.reduces = b.count
 	for k := range slices.Backward(p.dims) {
 		if m.Collective != ReduceScatter {
 			add(k, true)
 		}
 	}
-	return b
+	for _, n := range m.Counts { // each size once
+		_, n = p.share(n)
+		f.largest = max(f.largest, n)
+	}
+	whole := m.blocks()
+	f.block = func(rank int) block {
+		x := whole(rank)
+		return x.slice(p.share(x.n))
+	}
+	if m.Collective == AllReduce { // a block is part of the share
+		f.largest = tl.CDiv(f.largest, m.Ranks)
+		f.block = func(rank int) block { return b.adjacent(m, rank, 1) }
+	}
+	return f
 }
 
-// number is which block of an all-reduce a rank has: those that travel together follow
-// each other.
-func (b *bucket) number(rank int) (n int) {
+// adjacent returns a number of blocks of an all-reduce, from that of a rank on. Blocks that
+// travel together are adjacent.
+func (b *bucket) adjacent(m *member, rank, count int) block {
+	first := 0
 	for k := range b.dims {
 		d := &b.dims[k]
-		n = n*d.size() + rank/d.stride%d.size()
+		first = first*d.size() + rank/d.stride%d.size()
 	}
-	return n
+	at, n := b.share(m.Count(0))
+	from, _ := part(n, first, m.Ranks)
+	to, last := part(n, first+count-1, m.Ranks)
+	return block{m.In(0).Add(at + from), m.Out(0).Add(at + from), to + last - from}
 }
 
-// run is so many blocks of an all-reduce from one on.
-func (b *bucket) run(first, count int) block {
-	at, n := b.share(b.Count(0))
-	from, _ := part(n, first, b.Ranks)
-	to, last := part(n, first+count-1, b.Ranks)
-	return block{b.In(0).Add(at + from), b.Out(0).Add(at + from), to + last - from}
+// join makes the blocks of a step one, in as few messages as possible.
+func (b *bucket) join(f *blockFlow) {
+	f.joinedFrom = b.dims[0].size() - 1
+	f.joined = func(step, rank int) (block, int) {
+		n := b.blocks(step)
+		return b.adjacent(f.member, rank, n), max(1, tl.CDiv(n*f.largest, f.Chunk))
+	}
 }
 
 func (b *bucket) steps() int { return b.count }
 
-// phase returns which dimension a step is in, how many of its steps came before, and
-// whether it gathers.
-func (b *bucket) phase(step int) (k, s int, gathers bool) {
-	i := len(b.phases) - 1
-	for b.phases[i].first > step {
+// at returns the dimension of a step, and how many steps along it came before.
+func (b *bucket) at(step int) (d *dimSteps, s int) {
+	i := len(b.list) - 1
+	for b.list[i].first > step {
 		i--
 	}
-	p := b.phases[i]
-	return p.k, step - p.first, p.gathers
+	return &b.list[i], step - b.list[i].first
 }
 
-func (b *bucket) legs() (list []leg) {
-	for _, p := range b.phases {
-		d := &b.dims[p.k]
-		next := b.Rank + (d.cycle[(d.place+1)%d.size()]-d.cycle[d.place])*d.stride
-		l := leg{next, int(d.next), d.size() - 1, b.together(p.k) * b.pieces, tl.CDiv(b.largest, b.segments*b.pieces), !p.gathers}
-		if b.joined != nil {
-			l.messages, l.elems = b.joined[p.k], tl.CDiv(b.together(p.k)*b.largest, b.joined[p.k])
+func (b *bucket) ports(step int) (to, from tl.Port) {
+	d, _ := b.at(step)
+	return b.dims[d.k].next, b.dims[d.k].previous
+}
+
+func (b *bucket) blocks(step int) int {
+	d, _ := b.at(step)
+	return b.together(d.k)
+}
+
+func (b *bucket) sent(step, i int) int { return b.owner(step, 0, i) }
+
+func (b *bucket) received(step, i int) int { return b.owner(step, 1, i) }
+
+// owner returns the rank of block i of those at a place that a step sends, or of those at places
+// before it.
+func (b *bucket) owner(step, before, i int) (rank int) {
+	at, s := b.at(step)
+	before += s
+	if !at.gathers {
+		before++
+	}
+	for l := range b.dims {
+		d := &b.dims[l]
+		switch {
+		case l < at.k:
+			rank += d.cycle[d.place] * d.stride
+		case l == at.k:
+			rank += d.cycle[(d.place-before+2*d.size())%d.size()] * d.stride
+		default:
+			rank += i % d.size() * d.stride
+			i /= d.size()
 		}
-		list = append(list, l)
+	}
+	return rank
+}
+
+func (b *bucket) needsAll(step int) bool {
+	if step == 0 {
+		return false
+	}
+	d, _ := b.at(step)
+	before, _ := b.at(step - 1)
+	return d.k != before.k
+}
+
+func (b *bucket) resends(int, int) bool { return true }
+
+func (b *bucket) phases(f *blockFlow) (list []Phase) {
+	for i := range b.list {
+		at := &b.list[i]
+		d := &b.dims[at.k]
+		next := f.Rank + (d.cycle[(d.place+1)%d.size()]-d.cycle[d.place])*d.stride
+		p := Phase{0, next, int(d.next), d.size() - 1, f.messages(at.first), tl.CDiv(f.largest, f.segments*f.pieces), !at.gathers}
+		if f.joined != nil {
+			p.Elems = tl.CDiv(b.together(at.k)*f.largest, p.Messages)
+		}
+		list = append(list, p)
 	}
 	return list
 }
 
-func (b *bucket) messages(step int) int {
-	k, _, _ := b.phase(step)
-	if b.joined != nil {
-		return b.joined[k]
-	}
-	return b.together(k) * b.pieces
-}
-
-// together is how many blocks travel together along a dimension: those that differ in
-// the dimensions behind it.
-func (b *bucket) together(k int) int {
-	n := 1
-	for l := k + 1; l < len(b.dims); l++ {
-		n *= b.dims[l].size()
-	}
-	return n
-}
-
-func (b *bucket) way(step int) int {
-	k, _, _ := b.phase(step)
-	return int(b.dims[k].next)
-}
-
-func (b *bucket) turns(step int) bool {
-	if step == 0 {
-		return false
-	}
-	k, _, _ := b.phase(step)
-	before, _, _ := b.phase(step - 1)
-	return k != before
-}
-
-// message is an item's elements of the blocks for a place.
-func (b *bucket) message(at item, k, place int) (block, holding) {
-	d := &b.dims[k]
-	h := holding{at.segment, d.cycle[(place+2*d.size())%d.size()] * d.stride, at.message % b.pieces}
-	for l := range k {
-		h.rank += b.dims[l].cycle[b.dims[l].place] * b.dims[l].stride
-	}
-	if b.joined != nil {
-		x := b.run(b.number(h.rank), b.together(k))
-		return x.slice(part(x.n, at.message, b.joined[k])), h
-	}
-	which := at.message / b.pieces
-	for l := k + 1; l < len(b.dims); l++ {
-		h.rank += which % b.dims[l].size() * b.dims[l].stride
-		which /= b.dims[l].size()
-	}
-	x := b.block(h.rank)
-	return x.slice(part(x.n, h.segment*b.pieces+h.piece, b.segments*b.pieces)), h
-}
-
-// release is what was held, and is not any more.
-func (b *bucket) release(h holding) tl.Tile {
-	x := b.held[h]
-	delete(b.held, h)
-	return x
-}
-
-func (b *bucket) take(at item) tl.Tile {
-	k, s, gathers := b.phase(at.step)
-	d := &b.dims[k]
-	if gathers {
-		x, _ := b.message(at, k, d.place-1-s)
-		if x.n == 0 {
-			return tl.Tile{}
+// newBucketPipeline returns the flows of some paths, cut into segments and messages.
+func newBucketPipeline(m *member, list []path) *pipeline {
+	l := &pipeline{member: m, abreast: 1, spacing: 1}
+	largest, together, held := 0, 0, 0 // elements of a block; blocks between dimensions, of the first path and of all
+	var all []*blockFlow
+	for _, p := range list {
+		f := newBucketFlow(m, p)
+		largest = max(largest, f.largest)
+		if p.back && len(p.dims) == 1 {
+			l.abreast = 2
 		}
-		return b.Recv(d.previous, x.n)
-	}
-	x, h := b.message(at, k, d.place-2-s)
-	if x.n == 0 {
-		return tl.Tile{}
-	}
-	var own tl.Tile // on its way while the message is
-	switch {
-	case k == 0:
-		own = b.addend(x.in, x.n)
-	case b.joined != nil:
-		own = b.load(x.out, x.n)
-	default:
-		own = b.release(h)
-		defer b.spend(own)
-	}
-	sum := b.Combine(b.Recv(d.previous, x.n), own)
-	if k == len(b.dims)-1 && s == d.size()-2 {
-		sum = b.Result(sum)
-	}
-	return sum
-}
-
-// awaits is the port that an item comes from, if it is not empty.
-func (b *bucket) awaits(at item) (port tl.Port, waits bool) {
-	k, s, gathers := b.phase(at.step)
-	d := &b.dims[k]
-	place := d.place - 1 - s
-	if !gathers {
-		place--
-	}
-	x, _ := b.message(at, k, place)
-	return d.previous, x.n > 0
-}
-
-func (b *bucket) pass(at item, tile tl.Tile) {
-	k, s, gathers := b.phase(at.step)
-	d := &b.dims[k]
-	place := d.place - s
-	if !gathers {
-		place--
-	}
-	x, h := b.message(at, k, place)
-	switch {
-	case x.n == 0:
-	case b.turns(at.step) && b.joined != nil:
-		b.Send(d.next, b.load(x.out, x.n))
-	case b.turns(at.step):
-		tile = b.release(h)
-		b.Send(d.next, tile)
-		b.spend(tile)
-	case at.step > 0:
-		b.Send(d.next, tile)
-	case gathers:
-		tile = b.load(x.in, x.n)
-		b.Send(d.next, tile)
-		b.stay(x, tile)
-		b.hold(k, h, tile)
-	default:
-		b.Send(d.next, b.addend(x.in, x.n))
-	}
-}
-
-func (b *bucket) keep(at item, tile tl.Tile) (held bool) {
-	k, s, gathers := b.phase(at.step)
-	d := &b.dims[k]
-	if gathers {
-		x, h := b.message(at, k, d.place-1-s)
-		if x.n == 0 {
-			return false
+		if p.hi > p.lo {
+			all, l.flows = append(all, f), append(l.flows, f)
+			together = cmp.Or(together, p.together(0))
+			held += p.together(0)
 		}
-		b.t.Store(x.out, tile)
-		return b.hold(k, h, tile)
 	}
-	if s < d.size()-2 { // it goes on along this dimension
-		return false
+	if largest == 0 {
+		l.flows = nil
+		return l
 	}
-	x, h := b.message(at, k, d.place)
-	switch {
-	case x.n == 0:
-		return false
-	case k < len(b.dims)-1 && b.joined == nil:
-		b.held[h] = tile.Pin()
-		return true
+	// Between dimensions the blocks of a segment are in TCM: if there is little room, less of
+	// each.
+	several := len(list[0].dims) > 1
+	room, chunk := max(1, m.tiles()/2), m.Chunk
+	if several {
+		chunk = max(1, min(chunk, chunk*room/held))
 	}
-	b.t.Store(x.out, tile)
-	return b.Collective == AllReduce && b.hold(k, h, tile)
+	messages := tl.CDiv(largest, chunk)
+	steps, pieces := all[0].steps(), m.Ahead()
+	if several { // the links of other dimensions are to be busy, too
+		pieces = max(1, min(messages/(16*steps), maxPieces, room/held, m.Ahead()/together))
+	}
+	l.segments = tl.CDiv(messages, pieces)
+	pieces = tl.CDiv(messages, l.segments)
+	for _, f := range all {
+		f.segments, f.pieces = l.segments, pieces
+		if several && m.Collective == AllReduce && messages == 1 {
+			f.blockSteps.(*bucket).join(f)
+		}
+	}
+	l.spacing = steps
+	if several && l.segments > 1 {
+		l.spacing = l.space(steps, m.Ahead(), tl.CDiv(steps*held*pieces, room))
+	}
+	return l
 }
 
-// hold keeps what is complete, and is to be gathered along another dimension than k.
-func (b *bucket) hold(k int, h holding, tile tl.Tile) bool {
-	if k == 0 || b.joined != nil {
-		return false
-	}
-	b.held[h] = tile.Pin()
-	return true
-}
+// maxPieces is the most messages of a segment where several segments are in flight.
+const maxPieces = 4

@@ -7,7 +7,7 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// CenterRoot follows the machine: within a device over the mesh of its cubes, between
+// CenterRoot is a hierarchical all-reduce: within a device over the mesh of its cubes, between
 // devices over their fabric.
 var CenterRoot = builtin(&Algorithm{
 	Name:        "center_root",
@@ -16,11 +16,11 @@ var CenterRoot = builtin(&Algorithm{
 	Collectives: []Collective{AllReduce},
 	Neighbors:   centerRootNeighbors,
 	Inbox:       func(p *Plan) int { return 2 * p.Count(0) },
-	Cost:        centerRootCost,
+	Schedule:    centerRootSchedule,
 }, (*member).centerRoot)
 
-// hierarchy is the layout of a plan's ranks, if it is known, and else one device with all
-// of them.
+// hierarchy returns the layout of a plan's ranks, if it is known, and else one device with all of
+// them.
 func (p *Plan) hierarchy() Layout {
 	if p.Layout.known(p.Ranks) {
 		return p.Layout
@@ -29,26 +29,26 @@ func (p *Plan) hierarchy() Layout {
 	return Layout{W: 1, H: 1, CubeW: g.w, CubeH: g.h}
 }
 
-// trades reports whether the roots of devices trade blocks round rings. If rows and
-// columns of devices do not wrap, or if there is little data, of which it is hops that take
-// the time, the tree goes on there.
-func (p *Plan) trades() bool {
+// rootRings reports whether the roots of devices exchange blocks round rings. If rows and columns of
+// devices do not wrap, or if there is little data, whose time is that of hops, the tree
+// continues between devices.
+func (p *Plan) rootRings() bool {
 	const little = 16 << 10 // bytes
 	l := p.hierarchy()
 	return l.W*l.H > 1 && l.wraps() && p.Count(0)*p.DType.Size() > little
 }
 
-// middle is the tree over a grid with the root somewhere: along rows to the root's column,
-// and along that to the root.
-type middle struct {
+// gridTree is a tree over a grid with the root at a place: along rows to the root's column, and
+// along that to the root.
+type gridTree struct {
 	w, h, root int
 	devices    bool // the grid is one of devices, not of cubes
 }
 
-// add adds the edges of a place to those of a rank; rank is who is at a place.
-func (t middle) add(b *branch, at int, rank func(at int) int) {
+// add adds the edges of a place to those of a rank. The function rank returns the rank at a place.
+func (t gridTree) add(n *TreeNode, at int, rank func(at int) int) {
 	x, y, rx, ry := at%t.w, at/t.w, t.root%t.w, t.root/t.w
-	b.root = at == t.root
+	n.Root = at == t.root
 	for _, e := range []struct {
 		to            int // a place
 		port, peer    tl.Port
@@ -60,46 +60,46 @@ func (t middle) add(b *branch, at int, rank func(at int) int) {
 		{at + t.w, tl.South, tl.North, x == rx && y < ry, x == rx && y >= ry && y < t.h-1},
 	} {
 		if t.devices {
-			e.port, e.peer = abroad[e.port], abroad[e.peer]
+			e.port, e.peer = globalPort[e.port], globalPort[e.peer]
 		}
-		n := Neighbor{Port: e.port, Rank: rank(e.to), PeerPort: e.peer}
+		to := Neighbor{Port: e.port, Rank: rank(e.to), PeerPort: e.peer}
 		switch {
 		case e.parent:
-			b.parent = n
+			n.Parent = to
 		case e.child:
-			b.children = append(b.children, n)
+			n.Children = append(n.Children, to)
 		}
 	}
 }
 
-// centerTree is a rank's edges in the tree, and its device, if it is the root there.
-func centerTree(p *Plan, rank int) (b branch, device int) {
-	l := p.hierarchy()
-	n := l.cubes()
-	device = rank / n
-	root := cmp.Or(p.RootCube, middleOf(l.CubeW, l.CubeH)+1) - 1
-	if root >= n {
-		root = middleOf(l.CubeW, l.CubeH)
+// rootCube returns the cube of each device that is its root.
+func (p *Plan) rootCube(l Layout) int {
+	if p.RootCube == 0 || p.RootCube > l.cubes() {
+		return middleOf(l.CubeW, l.CubeH)
 	}
-	middle{l.CubeW, l.CubeH, root, false}.add(&b, rank%n, func(at int) int { return device*n + at })
-	if !b.root {
-		return b, none
-	}
-	if l.W*l.H > 1 && !p.trades() {
-		middle{l.W, l.H, middleOf(l.W, l.H), true}.add(&b, device, func(at int) int { return at*n + root })
-	}
-	return b, device
+	return p.RootCube - 1
 }
 
-// middleOf is the place in the middle of a grid.
+// centerTree returns a rank's place in the tree.
+func centerTree(p *Plan, rank int) (b TreeNode) {
+	l := p.hierarchy()
+	n, root := l.cubes(), p.rootCube(l)
+	gridTree{l.CubeW, l.CubeH, root, false}.add(&b, rank%n, func(at int) int { return rank/n*n + at })
+	if b.Root && l.W*l.H > 1 && !p.rootRings() {
+		gridTree{l.W, l.H, middleOf(l.W, l.H), true}.add(&b, rank/n, func(at int) int { return at*n + root })
+	}
+	return b
+}
+
+// middleOf returns the place in the middle of a grid.
 func middleOf(w, h int) int { return h/2*w + w/2 }
 
-// roots is the plan of what the devices' roots do among themselves: each has the sum
+// roots returns the plan of the all-reduce between the roots of devices, each of which has the sum
 // of its own ranks.
 func (p *Plan) roots() *Plan {
 	l := p.hierarchy()
 	q := *p
-	q.ring, q.places = nil, nil
+	q.ringOrder, q.ringPlaces = nil, nil
 	q.Ranks, q.Divisor = l.W*l.H, cmp.Or(p.Divisor, p.Ranks)
 	q.Layout.CubeW, q.Layout.CubeH = 1, 1
 	if p.Reduction == PremulSum && l.cubes() > 1 {
@@ -108,44 +108,42 @@ func (p *Plan) roots() *Plan {
 	return &q
 }
 
-// rootPaths is the paths of what the roots trade: round a ring, or round rows and columns
-// of a torus, in both directions at once, unless there is so little data that messages of
-// several paths take more of a root's time.
+// rootPaths returns the paths between the roots: round a ring, or round rows and columns of a
+// torus, in both directions at once, unless there is so little data that messages of several
+// paths take more of a root's time.
 func rootPaths(p *Plan, device int) []path {
-	list := bothWays(paths(round(p, device)))
+	list := bothDirections(onePath(p.ring(device)))
 	if p.Layout.Fabric == topology.Torus2D {
-		list = bothWays(p.split(p.alongs(device), 2))
+		list = bothDirections(p.split(p.rowAndColumn(device), 2))
 		if p.Count(0) < 64*p.Ranks {
-			list = paths(p.alongs(device)...)
+			list = onePath(p.rowAndColumn(device)...)
 		}
 	}
 	for _, path := range list {
 		for k := range path.dims {
 			d := &path.dims[k]
-			d.next, d.previous = abroad[d.next], abroad[d.previous]
+			d.next, d.previous = globalPort[d.next], globalPort[d.previous]
 		}
 	}
 	return list
 }
 
-// abroad is the ports between devices by those within.
-var abroad = map[tl.Port]tl.Port{tl.West: tl.GlobalWest, tl.East: tl.GlobalEast, tl.North: tl.GlobalNorth, tl.South: tl.GlobalSouth}
+// globalPort is the port between devices for each port within a device.
+var globalPort = map[tl.Port]tl.Port{tl.West: tl.GlobalWest, tl.East: tl.GlobalEast, tl.North: tl.GlobalNorth, tl.South: tl.GlobalSouth}
 
 func centerRootNeighbors(p *Plan, rank int) []Neighbor {
 	return withInboxes(rank, func(rank int) []Neighbor {
-		b, device := centerTree(p, rank)
-		list := b.neighbors()
-		l := p.hierarchy()
-		if device == none || !p.trades() {
+		list, l := centerTree(p, rank).neighbors(), p.hierarchy()
+		device, cube := rank/l.cubes(), rank%l.cubes()
+		if cube != p.rootCube(l) || !p.rootRings() {
 			return list
 		}
-		near := oneRing
+		near := ringNeighbors
 		if l.Fabric == topology.Torus2D {
-			near = rowsAndColumns
+			near = meshNeighbors
 		}
-		own := rank - device*l.cubes() // the same cube in each device
 		for _, n := range near(p.roots(), device) {
-			list = append(list, Neighbor{Port: abroad[n.Port], Rank: n.Rank*l.cubes() + own, PeerPort: abroad[n.PeerPort]})
+			list = append(list, Neighbor{Port: globalPort[n.Port], Rank: n.Rank*l.cubes() + cube, PeerPort: globalPort[n.PeerPort]})
 		}
 		return list
 	})
@@ -153,61 +151,39 @@ func centerRootNeighbors(p *Plan, rank int) []Neighbor {
 
 func (m *member) centerRoot() {
 	l := m.hierarchy()
-	b, device := centerTree(m.Plan, m.Rank)
-	c := newClimber(m, b)
-	if !m.trades() {
-		m.play(c.allReduce(m.linear(m.Count(0)))...)
+	c := newTreeMember(m, centerTree)
+	if !m.rootRings() {
+		m.runTransfers(c.allReduce(m.treeChunks(0, m.Count(0)))...)
 		return
 	}
 	sub := *m.Args
-	sub.Plan, sub.Rank = m.roots(), device
+	sub.Plan, sub.Rank = m.roots(), m.Rank/l.cubes()
 	if l.cubes() > 1 {
 		sub.In = m.Out // sums of the device
 	}
-	x := newRootExchange(&member{Args: &sub, Transport: m.Transport}, rootPaths(sub.Plan, max(0, device)))
+	x := newRootPipeline(&member{Args: &sub, Transport: m.Transport}, rootPaths(sub.Plan, sub.Rank))
 	switch {
 	case l.cubes() == 1:
-		x.weave.run()
-	case device == none:
-		m.play(c.downwards(x.chunks), c.upwards(x.chunks, func(_ int, y tl.Tile) { c.Send(c.up, y) }, c.up))
+		x.run()
+	case !c.root:
+		m.runTransfers(c.allReduce(x.chunks)...)
 	default:
-		x.between(c)
+		x.runRoot(c)
 	}
 }
 
-// centerRootCost is that of the tree, or of what the roots trade and of the way up to them
-// and down: before the first segment and behind the last, if there are several, and else
-// of all chunks.
-func centerRootCost(p *Plan, n *Network) Time {
-	l := p.hierarchy()
-	if !p.trades() {
-		return n.climbed(p, func(rank int) branch { b, _ := centerTree(p, rank); return b })
-	}
-	q := p.roots()
-	var roots []int
-	for rank := range p.Ranks {
-		if _, device := centerTree(p, rank); device != none {
-			roots = append(roots, rank)
+// centerRootSchedule returns the tree, and the pipeline between the roots.
+func centerRootSchedule(p *Plan) (s Schedule) {
+	if p.rootRings() {
+		q := p.roots()
+		s = newPipelineSchedule(q, func(device int) *pipeline { return newBucketPipeline(q.withoutPE(device), rootPaths(q, device)) })
+		if q.Ranks == p.Ranks {
+			return s
+		}
+		for root := p.rootCube(p.hierarchy()); root < p.Ranks; root += p.Ranks / q.Ranks {
+			s.Roots = append(s.Roots, root)
 		}
 	}
-	between := n.among(roots)
-	of := func(device int) *weave { return newWeave(q.formula(device), rootPaths(q, device)) }
-	t := between.woven(q, of)
-	if l.cubes() == 1 {
-		return t
-	}
-	// A root has its part in all three; sums and results pass through its memory.
-	one := *p
-	one.Ranks = l.cubes()
-	ways := func(count int) (t Time) {
-		one.Counts = []int{count}
-		for _, way := range []Collective{Reduce, Broadcast} {
-			one.Collective = way
-			t += n.climbed(&one, func(rank int) branch { b, _ := centerTree(p, rank); return b })
-		}
-		return t
-	}
-	segment := tl.CDiv(p.Count(0), max(1, of(0).segments))
-	memory := 4 * (n.burst() + n.g.Spec().PE.DMA.Setup)
-	return ways(segment) + max(t, ways(p.Count(0))) + memory
+	s.Trees = treeShape(centerTree).schedule(p).Trees
+	return s
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// Config is how collectives are done, as defaults and under names: ccl.yaml, after
-// extends and --set.
+// Config is the contents of ccl.yaml, after extends and --set: settings of collectives, as
+// defaults and under names.
 type Config struct {
 	Defaults   Defaults         `yaml:"defaults,omitempty"`   // what holds where an entry says nothing
 	Algorithms map[string]Entry `yaml:"algorithms,omitempty"` // ways to do a collective, by name
@@ -20,7 +20,7 @@ type Config struct {
 	origin *config.Doc // where each value was written; nil for a config made in Go
 }
 
-// Defaults is the settings of an entry that does not give them itself. Each key is optional.
+// Defaults is the settings of entries that do not give their own. Each key is optional.
 type Defaults struct {
 	Algorithm AlgorithmOrEntry `yaml:"algorithm,omitempty"` // an algorithm of the library, auto, or an entry of algorithms, whose settings then are the defaults; ring if not given
 	Tuning
@@ -42,7 +42,7 @@ type Tuning struct {
 	RootCube     *int                  `yaml:"root_cube,omitempty" range:"0..65535"` // of center_root: the cube of each SIP at which sums are formed; the middle one if not given
 }
 
-// Entry is a way to do a collective, where it differs from the defaults.
+// Entry is settings under a name, where they differ from the defaults.
 type Entry struct {
 	Algorithm string `yaml:"algorithm,omitempty"` // an algorithm of the library, or auto; that of the defaults if not given
 	Tuning
@@ -100,7 +100,7 @@ func (c *Config) DefaultEntry() string {
 	return name
 }
 
-// Names is the names of all entries, in alphabetical order.
+// Names returns the names of all entries, in alphabetical order.
 func (c *Config) Names() []string { return slices.Sorted(maps.Keys(c.Algorithms)) }
 
 func (c *Config) settings(e Entry) Settings {
@@ -172,8 +172,8 @@ func (s Settings) fits() bool {
 	return (s.ChunkBytes+s.SlotSize-1)/s.SlotSize <= topology.Bytes(s.NSlots)
 }
 
-// latest is the one of the values about queues and chunks that was most likely just
-// changed: of those written at the same place, one of the entry's own.
+// latest returns the path of the value about queues and chunks that was most likely changed last:
+// of those written at the same place, one of the entry's own.
 func (c *Config) latest(path string, e Entry) string {
 	var own, inherited []string
 	for _, v := range []struct {

@@ -1,11 +1,9 @@
 package ccl
 
-import (
-	"github.com/kernbench/kernbench/tl"
-)
+import "github.com/kernbench/kernbench/tl"
 
-// Direct is for fabrics on which everyone is near to everyone: each message takes one
-// step.
+// Direct sends each message straight to its receiver. It is for fabrics on which all ranks are near
+// to each other.
 var Direct = builtin(&Algorithm{
 	Name:    "direct",
 	Tiles:   4,
@@ -15,10 +13,10 @@ var Direct = builtin(&Algorithm{
 	},
 	Neighbors: directNeighbors,
 	Inbox:     directInbox,
-	Cost:      directCost,
+	Schedule:  directSchedule,
 }, (*member).direct)
 
-// directNeighbors returns all others: the rank k places on is at port k.
+// directNeighbors returns all other ranks: the rank k places on is at port k.
 func directNeighbors(p *Plan, rank int) (list []Neighbor) {
 	switch {
 	case p.Collective.Rooted():
@@ -33,27 +31,61 @@ func directNeighbors(p *Plan, rank int) (list []Neighbor) {
 	return list
 }
 
-func directInbox(p *Plan) int {
-	switch p.Collective {
-	case AllReduce:
-		return 2 * tl.CDiv(p.Count(0), p.Ranks)
-	case Reduce, Broadcast:
-		return p.Count(0)
+// directLargest returns the elements of the largest block.
+func directLargest(p *Plan) int {
+	if p.Collective == AllReduce {
+		return tl.CDiv(p.Count(0), p.Ranks)
 	}
 	return p.Largest()
 }
 
-func (m *member) direct() {
+// directInbox returns the elements that come from another rank, in all steps.
+func directInbox(p *Plan) int { return directExchange(p).Steps * directLargest(p) }
+
+// directExchange returns how many steps the collective has, and how many of them combine.
+func directExchange(p *Plan) Exchange {
 	switch {
-	case m.Collective.Rooted():
-		m.climb(star(m.Plan, m.Rank))
-	case m.Collective == AllToAll:
-		m.swap()
-	case m.Collective == SendRecv:
-		m.exchange()
-	default:
-		d := newDirect(m, m.Collective, m.blocks())
+	case p.Collective == AllReduce:
+		return Exchange{Steps: 2, Combines: 1}
+	case p.Collective == ReduceScatter:
+		return Exchange{Steps: 1, Combines: 1}
+	}
+	return Exchange{Steps: 1}
+}
+
+// star returns a rank's place in a tree with all ranks below the root, with the ports of direct.
+func star(p *Plan, rank int) (n TreeNode) {
+	v := (rank - p.Root + p.Ranks) % p.Ranks
+	if n.Root = v == 0; !n.Root {
+		n.Parent = Neighbor{Port: tl.Numbered(p.Ranks - v), Rank: p.Root, PeerPort: tl.Numbered(v), Inbox: v - 1}
+	}
+	for k := 1; n.Root && k < p.Ranks; k++ {
+		n.Children = append(n.Children, Neighbor{Port: tl.Numbered(k), Rank: (p.Root + k) % p.Ranks, PeerPort: tl.Numbered(p.Ranks - k)})
+	}
+	return n
+}
+
+// directSchedule returns a tree for rooted collectives, and else an exchange.
+func directSchedule(p *Plan) Schedule {
+	if p.Collective.Rooted() {
+		return treeShape(star).schedule(p)
+	}
+	return newExchange(p, directExchange(p), directLargest(p))
+}
+
+func (m *member) direct() {
+	switch m.Collective {
+	case AllReduce, ReduceScatter, AllGather, AllToAll:
+		d := newDirect(m, directLargest(m.Plan), m.blocks())
+		if d.steps = directExchange(m.Plan).Steps; m.Collective == AllToAll {
+			d.to = func(rank int) block { return block{in: m.In(rank), n: m.Between(m.Rank, rank)} }
+			d.from = func(rank int) block { return block{out: m.Out(rank), n: m.Between(rank, m.Rank)} }
+		}
 		d.run(&d)
+	case SendRecv:
+		m.sendRecv()
+	default:
+		m.runTree(star)
 	}
 }
 
@@ -62,82 +94,65 @@ func (m *member) port(rank int) tl.Port {
 	return tl.Numbered((rank - m.Rank + m.Ranks) % m.Ranks)
 }
 
-// following is all other ranks, in the order in which a rank sends to them: everyone
-// begins with the next one, so that not all send to the same.
+// following yields all other ranks, in the order in which a rank sends to them: each rank begins
+// with the next one, so that not all send to the same.
 func (m *member) following(yield func(rank int) bool) {
 	for k := 1; k < m.Ranks && yield((m.Rank+k)%m.Ranks); k++ {
 	}
 }
 
-// preceding is all other ranks, in the order in which their messages come.
+// preceding yields all other ranks, in the order in which their messages come.
 func (m *member) preceding(yield func(rank int) bool) {
 	for k := 1; k < m.Ranks && yield((m.Rank-k+m.Ranks)%m.Ranks); k++ {
 	}
 }
 
-// direct is a rank that trades with all others: a reduce-scatter, after which each rank has
-// its own block reduced, an all-gather, which begins with each rank's own block and ends with
-// all blocks everywhere, or an all-reduce, which is one after the other. Each of them is one
-// step, in which an item is a message to each of the others. Blocks are combined in the order
-// of the ranks, from 0.
+// direct exchanges messages with all other ranks: in a reduce-scatter, after which each rank has
+// its own block reduced, an all-gather, an all-reduce, which is one after the other, or an
+// all-to-all. Each of them is one step, in which an item is a message to each of the others.
+// Blocks are combined in the order of the ranks, from 0.
 type direct struct {
 	*member
-	does  Collective
-	block func(rank int) block
-	cut   cut
+	to, from func(rank int) block // the block that a rank gets, and the one that comes from it
+	cut      cut
+	steps    int
 }
 
-func newDirect(m *member, does Collective, block func(int) block) direct {
-	largest := 0
-	for b := range m.Ranks {
-		largest = max(largest, block(b).n)
-	}
-	return direct{m, does, block, newCut(m.Plan, largest)}
+// newDirect returns an exchange of blocks, each of which belongs to a rank.
+func newDirect(m *member, largest int, block func(rank int) block) direct {
+	return direct{m, block, block, newCut(m.Plan, largest), 1}
 }
 
 // run does all steps for all pieces.
-func (d *direct) run(with exchange) {
-	steps := 1
-	if d.does == AllReduce {
-		steps = 2
-	}
-	schedule{with, d.cut.segments, steps, d.cut.pieces}.run(d.member)
+func (d *direct) run(with exchanger) {
+	oneFlow{with, d.cut.segments, d.steps, d.cut.pieces}.run(d.member)
 }
 
-// gathers reports whether an item belongs to the all-gather.
-func (d *direct) gathers(at item) bool { return d.does == AllGather || at.step == 1 }
+// gathers reports whether an item belongs to an all-gather.
+func (d *direct) gathers(at item) bool { return d.Collective == AllGather || at.step == 1 }
 
-// piece returns an item's elements of a rank's block.
-func (d *direct) piece(at item, rank int) block {
-	b := d.block(rank)
+// piece returns an item's elements of a block.
+func (d *direct) piece(at item, b block) block {
 	return b.slice(d.cut.piece(b.n, at.segment, at.message))
 }
 
-// first returns what a rank sends in the first step: a piece that it has.
-func (d *direct) first(b block) tl.Tile {
-	if d.does == AllGather {
-		return d.load(b.in, b.n)
-	}
-	return d.addend(b.in, b.n)
-}
-
-func (d *direct) take(at item) (x tl.Tile) {
-	if d.gathers(at) {
+func (d *direct) receive(at item) (x tl.Tile) {
+	if d.Collective == AllToAll || d.gathers(at) {
 		for rank := range d.preceding {
-			if b := d.piece(at, rank); b.n > 0 {
+			if b := d.piece(at, d.from(rank)); b.n > 0 {
 				d.t.Store(b.out, d.Recv(d.port(rank), b.n))
 			}
 		}
 		return x
 	}
-	b := d.piece(at, d.Rank)
+	b := d.piece(at, d.to(d.Rank))
 	if b.n == 0 {
 		return x
 	}
 	var own tl.Tile
 	for rank := range d.Ranks {
 		if rank == max(0, d.Rank-1) {
-			own = d.addend(b.in, b.n) // on its way while a message is
+			own = d.addend(b.in, b.n) // loaded while a message is in flight
 		}
 		y := own
 		if rank != d.Rank {
@@ -149,70 +164,50 @@ func (d *direct) take(at item) (x tl.Tile) {
 		x = y
 	}
 	x = d.Result(x)
-	if d.does == ReduceScatter {
-		d.t.Store(b.out, x) // before many others come, if it is not passed on
+	if d.steps == 1 {
+		d.t.Store(b.out, x) // before many others come, as it is not sent on
 	}
 	return x
 }
 
-func (d *direct) pass(at item, x tl.Tile) {
+func (d *direct) send(at item, x tl.Tile) {
 	if !d.gathers(at) {
 		for rank := range d.following {
-			if b := d.piece(at, rank); b.n > 0 {
-				d.Send(d.port(rank), d.first(b))
+			if b := d.piece(at, d.to(rank)); b.n > 0 {
+				x = d.load(b.in, b.n)
+				if d.Collective != AllToAll {
+					x = d.Addend(x)
+				}
+				d.Send(d.port(rank), x)
 			}
 		}
 		return
 	}
-	b := d.piece(at, d.Rank)
+	b := d.piece(at, d.to(d.Rank))
 	if b.n == 0 {
 		return
 	}
-	if d.does == AllGather {
-		x = d.first(b)
+	if d.Collective == AllGather {
+		x = d.load(b.in, b.n)
 	}
+	d.sendAll(x)
+	if d.Collective == AllGather {
+		d.storeOwn(b, x)
+	}
+}
+
+// sendAll sends a tile to all other ranks.
+func (d *direct) sendAll(x tl.Tile) {
 	for rank := range d.following {
 		d.Send(d.port(rank), x)
 	}
-	if d.does == AllGather {
-		d.stay(b, x)
-	}
 }
 
-func (d *direct) keep(at item, x tl.Tile) bool {
-	if b := d.piece(at, d.Rank); b.n > 0 && !d.gathers(at) && d.does == AllReduce {
+func (d *direct) store(at item, x tl.Tile) bool {
+	if d.Collective == AllToAll {
+		d.copyPiece(d.cut, at)
+	} else if b := d.piece(at, d.to(d.Rank)); b.n > 0 && d.steps == 2 && at.step == 0 {
 		d.t.Store(b.out, x)
 	}
 	return false
-}
-
-// DirectOnePhase is for tiny messages: nothing is quicker than one step. Each rank sends
-// and receives N-1 times all elements, Direct 2(N-1)/N times.
-var DirectOnePhase = builtin(&Algorithm{
-	Name:        "direct_one_phase",
-	Tiles:       4,
-	Summary:     "everything straight from each rank to each other in one step, added up by everyone",
-	Collectives: []Collective{AllReduce},
-	Neighbors:   directNeighbors,
-	Inbox:       func(p *Plan) int { return p.Count(0) },
-	Cost:        func(p *Plan, n *Network) Time { return n.straight(p, 1, 1, p.Count(0)) },
-}, func(m *member) {
-	all := block{m.In(0), m.Out(0), m.Count(0)}
-	x := onePhase{newDirect(m, ReduceScatter, func(int) block { return all })}
-	x.run(&x)
-})
-
-// onePhase is a direct reduce-scatter in which the block of every rank is all elements.
-// Everyone combines them in the order of the ranks, and gets the same bits.
-type onePhase struct{ direct }
-
-func (x *onePhase) pass(at item, _ tl.Tile) {
-	b := x.piece(at, x.Rank)
-	if b.n == 0 {
-		return
-	}
-	tile := x.first(b)
-	for rank := range x.following {
-		x.Send(x.port(rank), tile)
-	}
 }

@@ -1,26 +1,30 @@
-// Package ccl is the library of collectives: what a group of ranks does together,
-// and the algorithms that do it.
+// Package ccl is the library of collectives: the contract between those who call a collective and
+// those who write algorithms, and the algorithms.
 //
-// A [Collective] says what is wanted, such as an all-reduce. An [Algorithm] is a
-// way to do one: which ranks have queues between them, the kernel that every rank
-// runs, in the tile language, and a formula for what that costs. A [Plan] is one call:
-// so many ranks, elements of this dtype, this reduction, and a [Layout], where the ranks
-// lie. Algorithms know of ranks alone, from 0 to Plan.Ranks-1, and move contiguous blocks
-// of elements: where these are in memory, and which PE a rank is, is the caller's affair
-// (package torch). Adding an algorithm is one file and one registration.
+// A [Collective] says what is wanted, such as an all-reduce. An [Algorithm] does it: it names the
+// ranks that have queues between them, has the kernel that every rank runs, in the tile
+// language, and describes its messages as a [Schedule]. A [Plan] is one call: the number of ranks,
+// the elements, dtype and reduction, and a [Layout], where the ranks lie. Algorithms know of ranks
+// alone, from 0 to Plan.Ranks-1, and move contiguous blocks of elements. The caller (package
+// torch) decides where these are in memory, and which PE a rank is. Adding an algorithm is one
+// file and one registration. A [Config] is what ccl.yaml says.
 //
-// Kernels exchange messages over ports: queues, or inboxes where there are too few
-// ports for that. A [Transport] is either, for kernels of authors too. Those that trade blocks, round rings, in pairs or with
-// everyone, are strands: what happens to a message, while a weave says which is next, in
-// one order for all ranks (weave.go, bucket.go, halving.go, direct.go). Those over trees
-// are streams up and down, each of which goes on when it can (stream.go, treeallreduce.go).
+// Each algorithm is in the file of its name: ring.go (also bidirectional_ring), mesh.go (also
+// dual_mesh), torus.go, halvingdoubling.go, tree.go, chain.go, doubletree.go, direct.go,
+// directonephase.go, centerroot.go. Both forms of all-to-all are in alltoall.go and direct.go,
+// single messages in sendrecv.go.
 //
-// Costs (wovencost.go, treeallreduce.go, directcost.go, over the routes of network.go) and
-// bounds (bound.go, need.go, region.go) are closed forms of topologies and plans, in files
-// that simulate nothing; [Pick] is the algorithm that costs least. A [Config] is what ccl.yaml
-// says.
+// Kernels send messages over ports through a [Transport]: queues, or inboxes where a PE has too
+// few ports. Underneath there are two kinds of kernels:
 //
-// The package imports tl and topology, internal/config for its file, internal/sim and
-// oplog for their types, and of internal/fabric and internal/pe the closed forms;
-// its tests run kernels on internal/machine.
+//   - Pipelines (pipeline.go) move blocks in a fixed order of receives and sends, the same for all
+//     ranks: rings, grids and halving (blockflow.go, with the steps of bucket.go and
+//     halvingdoubling.go), direct and all-to-all.
+//   - Transfers (transfer.go, treekernel.go) move chunks up and down trees. Each goes on when it can.
+//
+// Package ccl/cost predicts times from schedules and picks the algorithm that takes least. Package
+// ccl/bound computes a lower bound. Both import this package, which imports neither.
+//
+// The package imports tl and topology, internal/config for its file, and oplog for the rank of a
+// pointer. Its tests run kernels on internal/machine.
 package ccl

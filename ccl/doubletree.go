@@ -6,8 +6,8 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// DoubleTree is Tree for large messages, too: who has children in one tree has none in
-// the other, so that nobody sends the data more than twice.
+// DoubleTree is Tree for large messages, too: a rank with children in one tree has none in the
+// other, so that no rank sends the data more than twice.
 var DoubleTree = builtin(&Algorithm{
 	Name:        "double_tree",
 	Tiles:       5,
@@ -15,90 +15,91 @@ var DoubleTree = builtin(&Algorithm{
 	Collectives: []Collective{AllReduce},
 	Neighbors:   doubleTreeNeighbors,
 	Inbox:       treeInbox,
-	Cost: func(p *Plan, n *Network) Time {
-		half := *p
-		half.Counts = []int{tl.CDiv(p.Count(0), 2)}
-		return n.climbed(&half,
-			func(rank int) branch { return twins[0].branch(p.Ranks, rank) },
-			func(rank int) branch { return twins[1].branch(p.Ranks, rank) })
+	Schedule: func(p *Plan) (s Schedule) {
+		for _, tree := range halfTrees {
+			s.Trees = append(s.Trees, treeShape(tree.node).schedule(p).Trees...)
+		}
+		return s
 	},
 }, func(m *member) {
-	var down, up []*stream
-	for i := range twins {
-		from, n := part(m.Count(0), i, len(twins))
-		s := newClimber(m, twins[i].branch(m.Ranks, m.Rank)).allReduce(m.linear(n).from(from))
+	var down, up []*transfer
+	for i, tree := range halfTrees {
+		from, n := part(m.Count(0), i, len(halfTrees))
+		s := newTreeMember(m, tree.node).allReduce(m.treeChunks(from, n))
 		last := len(s) - 1
 		down, up = append(down, s[:last]...), append(up, s[last])
 	}
-	m.play(append(down, up...)...)
+	m.runTransfers(append(down, up...)...)
 })
 
-// twin is one of the two trees: its ports, and whether it is the second.
-type twin struct {
+// halfTree is one of the two trees: its ports, and whether it is the second.
+type halfTree struct {
 	parent   tl.Port
 	children [2]tl.Port
 	second   bool
 }
 
-var twins = [2]twin{
+var halfTrees = [2]halfTree{
 	{tl.Parent, [2]tl.Port{tl.Child(0), tl.Child(1)}, false},
 	{tl.Numbered(0), [2]tl.Port{tl.Numbered(1), tl.Numbered(2)}, true},
 }
 
 func doubleTreeNeighbors(p *Plan, rank int) []Neighbor {
 	return withInboxes(rank, func(rank int) (list []Neighbor) {
-		for i := range twins {
-			list = append(list, twins[i].branch(p.Ranks, rank).neighbors()...)
+		for _, tree := range halfTrees {
+			list = append(list, tree.node(p, rank).neighbors()...)
 		}
 		return list
 	})
 }
 
-// branch returns a rank's parent and its children.
+// node returns a rank's place in the tree.
 //
-// Vertex 0 is the root, and the vertex below it the middle; from there on each level
-// halves what is left. So the parent of a vertex has its lowest bit cleared and the next
-// one set, or, if there is no such vertex, just the first; and odd ones are leaves. The
-// second tree has the vertices in the other order, or, if that would have odd ranks as
-// leaves again, one rank further on.
-func (t *twin) branch(ranks, rank int) (b branch) {
-	place := func(v int) int { // and its own inverse, but for the sign of the shift
+// Vertex 0 is the root, and the vertex below it the middle. From there on each level halves what
+// is left. So the parent of a vertex has its lowest bit cleared and the next one set, or, if
+// there is no such vertex, just the first. Odd vertices are leaves. The second tree has the
+// vertices in reverse order, or, if that would have odd ranks as leaves again, one rank
+// further on.
+func (t halfTree) node(p *Plan, rank int) (n TreeNode) {
+	ranks := p.Ranks
+	place := func(v, shift int) int { // its own inverse, but for the sign of the shift
 		switch {
 		case !t.second:
 			return v
 		case ranks%2 == 0:
 			return ranks - 1 - v
 		}
-		return (v + 1) % ranks
+		return (v + shift + ranks) % ranks
 	}
-	v := place(rank)
-	if t.second && ranks%2 == 1 {
-		v = (rank + ranks - 1) % ranks
-	}
-	if b.root = v == 0; !b.root {
+	v := place(rank, -1)
+	if n.Root = v == 0; !n.Root {
 		parent := inOrderParent(ranks, v)
 		which := 0
 		if parent < v && parent != 0 {
 			which = 1
 		}
-		b.parent = Neighbor{Port: t.parent, Rank: place(parent), PeerPort: t.children[which]}
+		n.Parent = Neighbor{Port: t.parent, Rank: place(parent, 1), PeerPort: t.children[which]}
 	}
 	below := 1 << bits.Len(uint(ranks-1)) // the least power of two that is not below ranks
 	if v > 0 {
 		below = v & -v
 	}
-	for i, step := range [2]int{-1, 1} {
-		if v == 0 { // it has one child
-			step = 1 - 2*i
-		}
-		for d := below / 2; d > 0; d /= 2 {
-			if child := v + step*d; child > 0 && child < ranks && inOrderParent(ranks, child) == v {
-				b.children = append(b.children, Neighbor{Port: t.children[i], Rank: place(child), PeerPort: t.parent})
-				break
-			}
+	add := func(i, child int) {
+		n.Children = append(n.Children, Neighbor{Port: t.children[i], Rank: place(child, 1), PeerPort: t.parent})
+	}
+	switch {
+	case v == 0 && ranks > 1:
+		add(0, below/2)
+	case below > 1:
+		add(0, v-below/2)
+	}
+	for d := below / 2; v > 0 && d > 0; d /= 2 {
+		if v+d < ranks {
+			add(1, v+d)
+			break
 		}
 	}
-	return b
+	return n
 }
 
 // inOrderParent returns the parent of a vertex other than 0.

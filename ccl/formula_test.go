@@ -40,16 +40,6 @@ func (f fabricOf) experiment(a *Algorithm, c Collective, bytes int) experiment {
 	return e
 }
 
-// network is what the experiment's ranks send over.
-func (e *experiment) network(t tester) *Network {
-	g := graph(t, e.preset, e.sets...)
-	var pes []int
-	for rank := range e.Ranks {
-		pes = append(pes, int(e.pe(rank)))
-	}
-	return NewNetwork(g, pes, g.Spec().PE.IPCQ)
-}
-
 // On the machine of textbooks an all-reduce takes steps·α + factor·M/b: tiny ones the
 // first term, large ones both, within 2 %.
 func TestAllReduceTakesItsFormula(t *testing.T) {
@@ -85,73 +75,6 @@ func TestAllReduceTakesItsFormula(t *testing.T) {
 			formula := float64(c.steps)*alpha + c.factor*bytes/bandwidth
 			within(t, large.String(), large.run(t, nil).time.NS(), formula, 0.98, 1.02)
 		}
-	}
-}
-
-// What auto picks for large messages is near the exact optimum of each fabric (in units
-// of M/b, see bound_test.go). A ring through all SIPs is what equal shares can do on a
-// mesh.
-func TestAutoIsNearTheOptimum(t *testing.T) {
-	for _, c := range []struct {
-		on      fabricOf
-		optimum float64
-		most    float64 // of it
-	}{
-		{fabricOf{"alpha_beta", topology.Ring1D, 6, 1}, 0.833, 1.10},
-		{fabricOf{"alpha_beta", topology.Torus2D, 2, 3}, 0.556, 1.10},
-		{fabricOf{"alpha_beta", topology.Torus2D, 4, 4}, 0.469, 1.10},
-		{fabricOf{"alpha_beta", topology.Mesh2DNoWrap, 2, 3}, 0.714, 1.25},
-		{fabricOf{"alpha_beta", topology.Mesh2DNoWrap, 4, 4}, 0.625, 1.55},
-		{fabricOf{"alpha_beta", topology.Line, 4, 1}, 1, 1.10},
-	} {
-		const bytes = 16 << 20
-		e := c.on.experiment(nil, AllReduce, bytes)
-		e.algorithm, _ = Pick(&e.Plan, e.network(t))
-		got := e.run(t, nil).time.NS() / (bytes / 100)
-		if ratio := got / c.optimum; ratio > c.most {
-			t.Errorf("%v: auto picks %s, which takes %.3f M/b, %.3f of the optimum, want %v at most", c.on, e.algorithm.Name, got, ratio, c.most)
-		}
-	}
-}
-
-// fabrics is what auto is tried on.
-var fabrics = []fabricOf{
-	{"alpha_beta", topology.Ring1D, 6, 1}, {"alpha_beta", topology.Torus2D, 2, 3}, {"alpha_beta", topology.Mesh2DNoWrap, 3, 2},
-	{"alpha_beta", topology.Mesh2DNoWrap, 4, 4}, {"alpha_beta", topology.Torus2D, 4, 4}, {"alpha_beta", topology.Line, 5, 1},
-	{"alpha_beta", topology.FullyConnected, 8, 1}, {"alpha_beta", topology.Switch, 7, 1},
-	{"default", topology.Ring1D, 6, 1}, {"default", topology.Torus2D, 2, 3}, {"default", topology.Mesh2DNoWrap, 2, 3}, {"default", topology.Ring1D, 2, 1},
-}
-
-// What auto picks is at most a tenth slower than the best there is.
-func TestAutoIsNearTheBest(t *testing.T) {
-	for _, on := range fabrics {
-		for _, bytes := range []int{64, 4 << 10, 32 << 10, 256 << 10} {
-			compare(t, on.experiment(nil, AllReduce, bytes))
-		}
-	}
-	for _, bytes := range []int{64, 64 << 10} { // addends on all cubes
-		e := fabricOf{"default", topology.Torus2D, 2, 3}.experiment(nil, AllReduce, bytes)
-		e.Ranks, e.stride, e.Layout.CubeW, e.Layout.CubeH = 96, 8, 4, 4
-		compare(t, e)
-	}
-}
-
-// compare checks what auto picks for an experiment against all algorithms.
-func compare(t *testing.T, e experiment) {
-	t.Helper()
-	var best string
-	least := simtime.Never
-	times := map[string]simtime.Time{}
-	for _, e.algorithm = range Algorithms(AllReduce) {
-		name := e.algorithm.Name
-		times[name] = e.run(t, nil).time
-		if times[name] < least {
-			best, least = name, times[name]
-		}
-	}
-	picked, cost := Pick(&e.Plan, e.network(t))
-	if got := times[picked.Name]; got > least+least/10 {
-		t.Errorf("%v: auto picks %s for %v, which takes %v, and %s takes %v", &e, picked.Name, cost, got, best, least)
 	}
 }
 

@@ -11,7 +11,7 @@ type Layout struct {
 	CubeW, CubeH int // cubes of each that have a rank
 }
 
-// NewLayout is the layout of ranks on some PEs of a system, if they are on all SIPs in
+// NewLayout returns the layout of ranks on some PEs of a system, if they are on all SIPs in
 // order, and on the same PE of the same cubes each: one, or all of them.
 func NewLayout(g *topology.Graph, pes []int) (l Layout) {
 	s := g.Spec()
@@ -35,10 +35,10 @@ func NewLayout(g *topology.Graph, pes []int) (l Layout) {
 	return l
 }
 
-// cubes is how many ranks a device has.
+// cubes returns how many ranks a device has.
 func (l *Layout) cubes() int { return l.CubeW * l.CubeH }
 
-// known reports whether the layout says where so many ranks are.
+// known reports whether the layout says where a number of ranks are.
 func (l *Layout) known(ranks int) bool {
 	return l.W > 0 && l.H > 0 && l.cubes() > 0 && l.W*l.H*l.cubes() == ranks
 }
@@ -50,7 +50,7 @@ type grid struct {
 	wrap bool
 }
 
-// grid is the grid that the ranks lie on: that of the devices, if each has one rank. If
+// grid returns the grid that the ranks lie on: that of the devices, if each has one rank. If
 // that is not known it is the most square one, at least as wide as high; of a prime number
 // of ranks that is one row.
 func (p *Plan) grid() grid {
@@ -65,7 +65,7 @@ func (l *Layout) wraps() bool {
 	return l.Fabric != topology.Line && l.Fabric != topology.Mesh2DNoWrap
 }
 
-// square is the most square grid of so many ranks.
+// square returns the most square grid of a number of ranks.
 func square(ranks int) grid {
 	w, h := ranks, 1
 	for rows := 1; rows*rows <= ranks; rows++ {
@@ -76,40 +76,32 @@ func square(ranks int) grid {
 	return grid{w, h, true}
 }
 
-// around is a cycle through so many places in a row that do not wrap, with no hop longer
-// than two: out over the even ones and back over the odd ones. It is the place of each
-// position in the cycle.
-func around(n int) []int {
-	order := make([]int, 0, n)
-	for at := 0; at < n; at += 2 {
-		order = append(order, at)
-	}
-	for at := n - 1 - n%2; at > 0; at -= 2 {
-		order = append(order, at)
-	}
-	return order
-}
-
-// cycle is the places of a row of n in the order of a ring through all of them.
-func (g grid) cycle(n int) []int {
-	if !g.wrap && n > 2 {
-		return around(n)
-	}
+// line returns the places of a row of n in the order of a ring through all of them. If the row
+// does not wrap, the ring is folded: out over the even places and back over the odd ones, so
+// that no hop is longer than two.
+func (g grid) line(n int) []int {
 	order := make([]int, n)
 	for i := range order {
-		order[i] = i
+		switch {
+		case g.wrap || n <= 2:
+			order[i] = i
+		case 2*i < n:
+			order[i] = 2 * i
+		default:
+			order[i] = 2*(n-i) - 1
+		}
 	}
 	return order
 }
 
-// loop is a ring through all ranks of the grid, each next to the one before where that
-// is possible: along a row or a column of a grid that is one, and else to and fro over all
-// rows but for the first column, which is the way back. It needs an even number of rows,
-// or of columns; without either, one hop is long.
-func (g grid) loop() []int {
+// ring returns a ring through all ranks of the grid, each next to the one before where that
+// is possible: along a row or a column of a grid that is one, and else in alternating
+// directions over all rows but for the first column, which leads back. It needs an even number
+// of rows, or of columns; without either, one hop is long.
+func (g grid) ring() []int {
 	switch {
 	case g.w == 1 || g.h == 1:
-		return g.cycle(g.w * g.h)
+		return g.line(g.w * g.h)
 	case g.h%2 == 1:
 		order := grid{g.h, g.w, g.wrap}.snake()
 		for i, at := range order { // of the transposed grid
@@ -120,6 +112,7 @@ func (g grid) loop() []int {
 	return g.snake()
 }
 
+// snake returns the ring of a grid with an even number of rows.
 func (g grid) snake() (order []int) {
 	order = append(order, 0)
 	for row := range g.h {

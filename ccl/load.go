@@ -19,7 +19,7 @@ const File = "ccl.yaml"
 //go:embed ccl.yaml
 var defaultFile []byte
 
-var file = config.File[*Config]{Presets: config.Presets{Default: defaultFile}, Usual: File, Decode: decode}
+var file = config.File[*Config]{Presets: config.Presets{"default": defaultFile}, Usual: File, Decode: decode}
 
 // Load reads a configuration: a file of that name, or the preset default. With an
 // empty name it is ./ccl.yaml if there is one, else the preset; [Config.Source] says
@@ -95,6 +95,6 @@ func (c *Config) Hash() string {
 //go:embed ccl.schema.json
 var schema []byte
 
-// Schema is the JSON Schema of ccl.yaml, for editors. It does not know the algorithms,
+// Schema returns the JSON Schema of ccl.yaml, for editors. It does not know the algorithms,
 // since a program may add its own, nor rules between several values.
 func Schema() []byte { return slices.Clone(schema) }

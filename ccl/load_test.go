@@ -27,7 +27,7 @@ func TestLoadFindsWhatWasAskedFor(t *testing.T) {
 			t.Fatal(err)
 		}
 		if c.Source() != wantSource || len(c.Names()) != wantNames {
-			t.Errorf("Load(t.Context(), %q) is %s with %d names, want %s with %d", name, c.Source(), len(c.Names()), wantSource, wantNames)
+			t.Errorf("Load(%q) is %s with %d names, want %s with %d", name, c.Source(), len(c.Names()), wantSource, wantNames)
 		}
 	}
 	check("", "preset default", 17)

@@ -1,6 +1,8 @@
 package ccl
 
 import (
+	"cmp"
+
 	"github.com/kernbench/kernbench/tl"
 )
 
@@ -22,13 +24,13 @@ type Plan struct {
 	RootCube int       // of CenterRoot, counted from 1; 0 is the one in the middle
 	Chunk    int       // elements of the largest message
 	Slots    int       // messages of that size that a queue holds
-	Tiles    int       // messages of that size that TCM has room for beside queues; 0 is plenty
+	Tiles    int       // messages of that size that TCM has room for in addition to queues; 0 is plenty
 
-	ring   []int // ranks in the order of a ring through all, once somebody wants to know
-	places []int // of the ranks in it
+	ringOrder  []int // ranks in the order of a ring through all, once asked for
+	ringPlaces []int // of the ranks in it
 }
 
-// Message is elements that one rank has for another, or copies for itself.
+// Message is elements that one rank sends to another, or copies if both are the same.
 type Message struct{ From, To, Count int }
 
 // Count returns how many elements block i has: of AllReduce, Reduce and Broadcast block 0, of
@@ -82,13 +84,8 @@ func (p *Plan) Largest() (n int) {
 	return n
 }
 
-// tiles is how many messages may wait in TCM.
-func (p *Plan) tiles() int {
-	if p.Tiles == 0 {
-		return 256
-	}
-	return p.Tiles
-}
+// tiles returns how many messages may wait in TCM.
+func (p *Plan) tiles() int { return cmp.Or(p.Tiles, 256) }
 
 // Args is a plan as the kernel of one rank sees it.
 //

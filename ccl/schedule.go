@@ -1,148 +1,104 @@
 package ccl
 
 import (
-	"iter"
+	"cmp"
 
 	"github.com/kernbench/kernbench/tl"
 )
 
-// part is the elements of part i of n that are cut into so many parts, as equal as
-// they can be.
-func part(n, i, parts int) (from, count int) {
-	from = i * n / parts
-	return from, (i+1)*n/parts - from
+// Schedule describes the messages that an algorithm sends under a plan, as far as the time of
+// the collective depends on them. Package ccl/cost computes that time. Under a schedule without
+// fields an algorithm sends nothing, or, of SendRecv, the messages of the plan.
+type Schedule struct {
+	// Trees is trees over all ranks, each with an equal share of the data, chunk by chunk. The
+	// collective determines the direction: to the root, from the root, or both.
+	Trees []func(rank int) TreeNode
+	// Pipeline is blocks that ranks exchange in steps.
+	Pipeline *Pipeline
+	// Exchange is blocks that each rank has for each other.
+	Exchange *Exchange
+	// Roots is the ranks between which Pipeline runs, where each has first reduced the data of
+	// a device over Trees, and hands it back over Trees in the end. Nil is all ranks.
+	Roots []int
 }
 
-// messages cuts n elements into messages: where each begins, and its length.
-func (p *Plan) messages(n int) iter.Seq2[int, int] {
-	return parts(n, tl.CDiv(n, p.Chunk))
+// TreeNode is a rank's edges in a tree.
+type TreeNode struct {
+	Root     bool // there is no parent
+	Parent   Neighbor
+	Children []Neighbor
 }
 
-// parts cuts n elements into so many parts: where each begins, and its length.
-func parts(n, parts int) iter.Seq2[int, int] {
-	return func(yield func(from, count int) bool) {
-		for i := range parts {
-			if !yield(part(n, i, parts)) {
-				return
+// neighbors returns the parent, if there is one, and the children.
+func (n TreeNode) neighbors() []Neighbor {
+	if n.Root {
+		return n.Children
+	}
+	return append([]Neighbor{n.Parent}, n.Children...)
+}
+
+// Pipeline describes data that goes from rank to rank in segments. Each segment takes the same
+// steps, one after the other.
+type Pipeline struct {
+	Ranks    int
+	Busy     int // ranks that send in every step: the first ones
+	Steps    int // of a segment
+	Segments int
+	Spacing  int // steps from the start of a segment to the start of the next
+	// Phases returns the steps of a segment that a rank sends in, flow by flow. All ranks have as
+	// many.
+	Phases func(rank int) []Phase
+}
+
+// Phase is a number of steps that are alike: messages to one rank.
+type Phase struct {
+	Flow     int // from 0: each flow is a share of the data, and all flows move at the same time
+	To       int // rank
+	Channel  int // messages of one channel go through one queue
+	Steps    int
+	Messages int // in each step
+	Elems    int // of each message, at most
+	Combines bool
+}
+
+// Exchange describes blocks that each rank sends to each other rank, in segments of several
+// messages.
+type Exchange struct {
+	Steps    int // in each of which all ranks send to all others
+	Combines int // steps whose messages the receiver combines
+	Segments int
+	Pieces   int // messages of a segment
+	Elems    int // of each message, at most
+	// Ring says that messages go round a ring of all ranks, through those between.
+	Ring bool
+}
+
+// newExchange returns the schedule of blocks of at most some elements.
+func newExchange(p *Plan, e Exchange, largest int) Schedule {
+	c := newCut(p, largest)
+	if c.pieces == 0 {
+		return Schedule{}
+	}
+	e.Segments, e.Pieces, e.Elems = c.segments, c.pieces, tl.CDiv(largest, c.segments*c.pieces)
+	return Schedule{Exchange: &e}
+}
+
+// newPipelineSchedule returns the schedule of the pipeline of each rank.
+func newPipelineSchedule(p *Plan, of func(rank int) *pipeline) Schedule {
+	l := of(0)
+	if len(l.flows) == 0 {
+		return Schedule{}
+	}
+	return Schedule{Pipeline: &Pipeline{
+		Ranks: p.Ranks, Busy: cmp.Or(l.busy, p.Ranks), Steps: l.flows[0].steps(), Segments: l.segments, Spacing: l.spacing,
+		Phases: func(rank int) (list []Phase) {
+			for i, f := range of(rank).flows {
+				for _, p := range f.(*blockFlow).phases(f.(*blockFlow)) {
+					p.Flow = i
+					list = append(list, p)
+				}
 			}
-		}
-	}
-}
-
-// cut is how all blocks of a collective are cut into messages: each one into the same
-// number of segments, and these into the same number of pieces.
-type cut struct{ segments, pieces int }
-
-// newCut finds the fewest segments that have no more pieces than may be sent ahead.
-func newCut(p *Plan, largest int) cut {
-	messages := tl.CDiv(largest, p.Chunk)
-	if messages == 0 {
-		return cut{}
-	}
-	segments := tl.CDiv(messages, p.ahead())
-	return cut{segments, tl.CDiv(messages, segments)}
-}
-
-// ahead is how many messages a rank sends ahead of those that it receives. A queue may
-// hold more: with w of Slots sent ahead, a hop takes w messages in the time of a message,
-// and Slots-w+1 in that of a credit on its way back, because whoever waits for a credit
-// returns none. A message takes longer, say twice as long.
-func (p *Plan) ahead() int { return max(1, 2*(p.Slots+1)/3) }
-
-// piece is the elements of one piece of a block of n.
-func (c cut) piece(n, segment, piece int) (from, count int) {
-	return part(n, segment*c.pieces+piece, c.segments*c.pieces)
-}
-
-// exchange is what a rank does with the messages of a schedule, see strand.
-type exchange interface {
-	take(item) tl.Tile
-	pass(item, tl.Tile)
-	keep(item, tl.Tile) (held bool)
-}
-
-// schedule is a strand alone, with the same number of messages in each step, all of them
-// over one way, or over ways of their own.
-type schedule struct {
-	exchange
-	segments, count, pieces int
-}
-
-func (s *schedule) steps() int       { return s.count }
-func (s *schedule) messages(int) int { return s.pieces }
-func (s *schedule) way(int) int      { return 0 }
-func (s *schedule) turns(int) bool   { return false }
-
-// run goes through a schedule, one segment after the other.
-func (s schedule) run(m *member) {
-	if s.segments > 0 {
-		(&weave{member: m, strands: []strand{&s}, abreast: 1, segments: s.segments, spacing: s.count}).run()
-	}
-}
-
-// messageNeighbors has a port for each message that a rank sends or receives, in the
-// order of the messages. A message of a rank to itself needs none.
-func messageNeighbors(p *Plan, rank int) (list []Neighbor) {
-	ports := make(map[int]int, 2) // so far, by rank
-	for _, m := range p.Messages {
-		if m.From == m.To {
-			continue
-		}
-		from, to := ports[m.From], ports[m.To]
-		ports[m.From]++
-		ports[m.To]++
-		switch rank {
-		case m.From:
-			list = append(list, Neighbor{Port: tl.Numbered(from), Rank: m.To, PeerPort: tl.Numbered(to), Inbox: to})
-		case m.To:
-			list = append(list, Neighbor{Port: tl.Numbered(to), Rank: m.From, PeerPort: tl.Numbered(from), Inbox: from})
-		}
-	}
-	return list
-}
-
-// exchange sends and receives the rank's messages side by side: a chunk of each that it
-// sends, then a chunk of each that it receives. Nobody waits forever: whoever has come
-// least far waits for chunks that others have sent, and they for room that is there. A chunk
-// of a message to itself is copied when it would be sent.
-func (m *member) exchange() {
-	rounds, port := 0, 0
-	ports := make([]tl.Port, len(m.Messages))
-	for i, msg := range m.Messages {
-		if msg.From != m.Rank && msg.To != m.Rank {
-			continue
-		}
-		rounds = max(rounds, tl.CDiv(msg.Count, m.Chunk))
-		if msg.From != msg.To {
-			ports[i] = tl.Numbered(port)
-			port++
-		}
-	}
-	for round := range rounds {
-		for i, msg := range m.Messages {
-			at, n := m.chunk(msg, round)
-			if n == 0 || msg.From != m.Rank {
-				continue
-			}
-			if x := m.load(m.In(i).Add(at), n); msg.From == msg.To {
-				m.t.Store(m.Out(i).Add(at), x)
-			} else {
-				m.Send(ports[i], x)
-			}
-		}
-		for i, msg := range m.Messages {
-			if at, n := m.chunk(msg, round); n > 0 && msg.To == m.Rank && msg.From != msg.To {
-				m.t.Store(m.Out(i).Add(at), m.Recv(ports[i], n))
-			}
-		}
-	}
-}
-
-// chunk is the elements of a message that travel in a round.
-func (p *Plan) chunk(m Message, round int) (at, n int) {
-	rounds := tl.CDiv(m.Count, p.Chunk)
-	if round >= rounds {
-		return 0, 0
-	}
-	return part(m.Count, round, rounds)
+			return list
+		},
+	}}
 }

@@ -3,34 +3,31 @@ package ccl
 import (
 	"cmp"
 	"fmt"
-	"math/bits"
 
-	"github.com/kernbench/kernbench/simtime"
-	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/topology"
 )
 
-// Queues is what the settings say about queues; the rest is zero.
+// Queues returns the settings of queues; the rest is zero.
 func (s Settings) Queues() topology.IPCQ {
 	return topology.IPCQ{
 		BufferKind: s.BufferKind, Backpressure: s.Backpressure, NSlots: s.NSlots, SlotSize: s.SlotSize, CreditBytes: s.CreditBytes,
 	}
 }
 
-// Chunk is the largest message where queues are so: at most what one holds, or ranks
-// that send to each other could both wait for room.
+// Chunk returns the size of the largest message through such queues: at most what a queue holds, or
+// ranks that send to each other could both wait for room.
 func (s Settings) Chunk(q topology.IPCQ) topology.Bytes {
 	return min(cmp.Or(s.ChunkBytes, q.SlotSize), topology.Bytes(q.NSlots)*q.SlotSize)
 }
 
-// Size says how large the messages of a plan are, where queues are so.
+// Size sets the size of the messages of a plan through such queues.
 func (s Settings) Size(p *Plan, q topology.IPCQ) {
 	chunk := s.Chunk(q)
 	p.Chunk = max(1, int(chunk)/p.DType.Size())
 	p.Slots = max(1, q.NSlots/int((chunk+q.SlotSize-1)/q.SlotSize))
 }
 
-// Check reports what about the settings cannot be on a system.
+// Check returns an error if the settings do not suit a system.
 func (s Settings) Check(spec *topology.Spec) error {
 	if cubes := spec.CubesPerSIP(); s.RootCube > cubes {
 		return fmt.Errorf("root_cube %d: the last cube of a SIP is %d", s.RootCube-1, cubes-1)
@@ -38,40 +35,7 @@ func (s Settings) Check(spec *topology.Spec) error {
 	return nil
 }
 
-// Fit returns an error unless the algorithm of the settings fits on PEs, one for each rank,
-// that have queues such as q: the least messages of one of its collectives have to. For auto
-// one of all algorithms has to fit. The plans of later collectives may need more.
-func (s Settings) Fit(g *topology.Graph, pes []int, q topology.IPCQ) error {
-	n := &Network{g: g, pes: pes, queues: q, Lanes: 1}
-	layout := NewLayout(g, pes)
-	var unfit error
-	for _, a := range algorithms {
-		if a.Name != s.Algorithm && (s.Algorithm != Auto || a.Cost == nil) {
-			continue // auto never picks what has no formula
-		}
-		for _, c := range a.Collectives {
-			if c == SendRecv {
-				continue // who has messages for whom is not known
-			}
-			p := &Plan{Collective: c, Ranks: len(pes), DType: tl.U8, Counts: []int{1}, Layout: layout, RootCube: s.RootCube}
-			s.Size(p, q)
-			err := n.Fits(a, p)
-			if err == nil {
-				return nil
-			}
-			if unfit == nil || a.Name == Usual(AllReduce) && c == AllReduce {
-				unfit = err
-			}
-		}
-	}
-	if unfit != nil && s.Algorithm == Auto {
-		return fmt.Errorf("auto finds no algorithm for %v that fits: %w", AllReduce, unfit)
-	}
-	return unfit
-}
-
-// Usual is the algorithm of a collective that is used where the one asked for does not
-// do it.
+// Usual returns the algorithm that does a collective where the one asked for does not.
 func Usual(c Collective) string {
 	switch c {
 	case AllReduce, AllGather, ReduceScatter:
@@ -81,56 +45,3 @@ func Usual(c Collective) string {
 	}
 	return "tree"
 }
-
-// capacity is what a set of links carries, in bytes a second, and how many of them are
-// unlimited.
-type capacity struct {
-	high, low uint64
-	unlimited int
-}
-
-// newCapacity is what a link carries. Flits take a whole number of femtoseconds each,
-// so that it can be a little more than its bandwidth. (A message's last, short flit is
-// rounded too, by half a femtosecond, which its latency outweighs.)
-func newCapacity(bw topology.BytesPerSec, flit topology.Bytes) capacity {
-	high, low := bits.Mul64(uint64(flit), uint64(simtime.Second))
-	each := uint64(bw.Serialize(flit))
-	if each <= high { // none, or more than 64 bits can say
-		return capacity{unlimited: 1}
-	}
-	rate, rest := bits.Div64(high, low, each)
-	if rest > 0 {
-		rate++
-	}
-	return capacity{low: max(rate, uint64(bw))}
-}
-
-func (c *capacity) add(d capacity) {
-	var carry uint64
-	c.low, carry = bits.Add64(c.low, d.low, 0)
-	c.high += d.high + carry
-	c.unlimited += d.unlimited
-}
-
-func (c *capacity) sub(d capacity) {
-	var borrow uint64
-	c.low, borrow = bits.Sub64(c.low, d.low, 0)
-	c.high -= d.high + borrow
-	c.unlimited -= d.unlimited
-}
-
-// carry is the time that bytes take, rounded down; 0 if that is not known.
-func (c capacity) carry(bytes uint64) simtime.Time {
-	if c.unlimited > 0 || c.high > 0 || c.low == 0 {
-		return 0
-	}
-	high, low := bits.Mul64(bytes, uint64(simtime.Second))
-	if high >= c.low {
-		return simtime.Never
-	}
-	time, _ := bits.Div64(high, low, c.low)
-	return simtime.Time(min(time, uint64(simtime.Never)))
-}
-
-// String is the capacity in GB/s.
-func (c capacity) String() string { return fmt.Sprintf("%.6g GB/s", float64(c.low)/1e9) }

@@ -14,6 +14,9 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
+// none is the time of an event that has not happened, and the place of elements that are in no block.
+const none = -1
+
 // event is a message that came, or elements that are sent on unasked, and what the rank
 // does with them.
 type event struct {

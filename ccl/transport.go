@@ -1,8 +1,6 @@
 package ccl
 
-import (
-	"github.com/kernbench/kernbench/tl"
-)
+import "github.com/kernbench/kernbench/tl"
 
 // Transport carries messages between a rank and its neighbours, by port, and never an empty
 // one. Where every rank has a port for each neighbour, a message goes through a queue. Where
@@ -16,12 +14,12 @@ type Transport struct {
 	lines map[tl.Port]*line // nil if there are queues
 }
 
-// line is the way to a neighbour and back where there are no queues.
+// line is the connection to a neighbour where there are no queues.
 type line struct {
 	peer     int    // rank in the launch
 	signal   int    // of the peer
 	out      tl.Ptr // where the next message goes, in the peer's inbox
-	room     int    // elements that are left there
+	room     int    // elements that fit there
 	in       tl.Ptr // where the next message from there will be
 	inbox    int    // whose signal counts them
 	received int    // messages so far
@@ -44,7 +42,7 @@ func (a *Args) Connect(t *tl.PE, neighbors func(*Plan, int) []Neighbor, inbox fu
 	return c
 }
 
-// line returns the way to the neighbour at a port.
+// line returns the connection to the neighbour at a port.
 func (c *Transport) line(port tl.Port) *line {
 	l := c.lines[port]
 	if l == nil {
@@ -98,57 +96,4 @@ func (c *Transport) CanSend(cases []tl.Case, port tl.Port, n int) []tl.Case {
 		return cases
 	}
 	return append(cases, tl.CanSend(port, tl.Shape{n}, c.dtype))
-}
-
-// member is a rank at work: its arguments, and the ways to its neighbours.
-type member struct {
-	*Args
-	Transport
-	spent []tl.Tile
-
-	waits   []tl.Case // of play
-	waiting []int
-}
-
-// spend gives a pinned tile back, but not at once: its room would be the next that is
-// needed, and it may be on its way to somebody.
-func (m *member) spend(x tl.Tile) {
-	if m.spent = append(m.spent, x); len(m.spent) > min(m.tiles()/8, 64) {
-		m.spent[0].Free()
-		m.spent = m.spent[1:]
-	}
-}
-
-// load brings n elements into TCM.
-func (m *member) load(p tl.Ptr, n int) tl.Tile { return m.t.Load(p, tl.Shape{n}, m.DType) }
-
-// addend brings n elements that are to be combined with those of other ranks.
-func (m *member) addend(p tl.Ptr, n int) tl.Tile { return m.Addend(m.load(p, n)) }
-
-// copy copies n elements that stay with their rank.
-func (m *member) copy(to, from tl.Ptr, n int) {
-	if to.Addr == from.Addr {
-		return
-	}
-	for at, n := range m.messages(n) {
-		m.t.Store(to.Add(at), m.load(from.Add(at), n))
-	}
-}
-
-// alone does a collective of one rank, and reports whether it is one.
-func (m *member) alone() bool {
-	if m.Ranks > 1 || m.Collective == SendRecv {
-		return false
-	}
-	switch {
-	case m.Collective == Barrier || m.Count(0) == 0:
-	case m.Collective.Reduces() && (m.Reduction == PremulSum || m.Reduction == Avg && m.Divisor > 1):
-		for at, n := range m.messages(m.Count(0)) {
-			x := m.addend(m.In(0).Add(at), n)
-			m.t.Store(m.Out(0).Add(at), m.Result(x))
-		}
-	default:
-		m.copy(m.Out(0), m.In(0), m.Count(0))
-	}
-	return true
 }

@@ -2,119 +2,54 @@ package ccl
 
 import "github.com/kernbench/kernbench/tl"
 
-// The algorithms that go over trees.
-var (
-	// Tree is for small messages to and from everyone: as many hops as a binary tree is
-	// high.
-	Tree = treeAlgorithm("tree", "over a binary tree: up to the root, down from it, or both, chunk by chunk",
-		4, binary, AllReduce, Reduce, Broadcast, Gather, Scatter, Barrier)
+// Tree is for small messages to and from all ranks: as many hops as a binary tree is high.
+var Tree = treeAlgorithm("tree", "over a binary tree: up to the root, down from it, or both, chunk by chunk",
+	4, binaryTree, AllReduce, Reduce, Broadcast, Gather, Scatter, Barrier)
 
-	// Chain is for large messages: nobody sends anything twice.
-	Chain = treeAlgorithm("chain", "over a line from the root on, chunk by chunk",
-		3, chain, Reduce, Broadcast, Gather, Scatter)
-)
-
-// treeAlgorithm registers an algorithm over trees of a form.
-func treeAlgorithm(name, summary string, tiles int, form func(*Plan, int) tree, collectives ...Collective) *Algorithm {
+// treeAlgorithm registers an algorithm over trees of a shape.
+func treeAlgorithm(name, summary string, tiles int, shape treeShape, collectives ...Collective) *Algorithm {
 	return builtin(&Algorithm{
 		Name: name, Summary: summary, Tiles: tiles, Collectives: collectives,
-		Neighbors: func(p *Plan, rank int) []Neighbor { return form(p, rank).neighbors() },
+		Neighbors: func(p *Plan, rank int) []Neighbor { return shape(p, rank).neighbors() },
 		Inbox:     treeInbox,
-		Cost: func(p *Plan, n *Network) Time {
-			return n.climbed(p, func(rank int) branch { return form(p, rank).branch() })
-		},
-	}, func(m *member) { m.climb(form(m.Plan, m.Rank)) })
+		Schedule:  shape.schedule,
+	}, func(m *member) { m.runTree(shape) })
 }
 
-// tree is a vertex of a tree of ranks. Vertices are numbered from the root, 0, level by
-// level: vertex v is rank root+v.
-type tree struct {
-	ranks, root int
-	vertex      int
-	arity       int
-	// star is a tree of one level, whose ports are those of algorithm direct.
-	star bool
+// treeShape returns a rank's place in a tree of all ranks.
+type treeShape func(p *Plan, rank int) TreeNode
+
+// schedule returns the schedule of a tree.
+func (s treeShape) schedule(p *Plan) Schedule {
+	return Schedule{Trees: []func(int) TreeNode{func(rank int) TreeNode { return s(p, rank) }}}
 }
 
-// The forms of trees: two children each, one each, or all below the root.
-func binary(p *Plan, rank int) tree { return newTree(p, rank, tree{arity: 2}) }
-func chain(p *Plan, rank int) tree  { return newTree(p, rank, tree{arity: 1}) }
-func star(p *Plan, rank int) tree {
-	return newTree(p, rank, tree{arity: max(1, p.Ranks-1), star: true})
-}
+// binaryTree returns a rank's place in a tree with two children for each rank.
+func binaryTree(p *Plan, rank int) TreeNode { return newTreeNode(p, rank, 2) }
 
-// newTree places a rank of a plan in a tree of some form.
-func newTree(p *Plan, rank int, t tree) tree {
+// newTreeNode returns a rank's place in a tree with a number of children for each rank. Vertices
+// are numbered from the root, 0, level by level: vertex v is rank root+v.
+func newTreeNode(p *Plan, rank, children int) (n TreeNode) {
+	root := 0
 	if p.Collective.Rooted() {
-		t.root = p.Root
+		root = p.Root
 	}
-	t.ranks = p.Ranks
-	t.vertex = (rank - t.root + t.ranks) % t.ranks
-	return t
-}
-
-func (t tree) isRoot() bool { return t.vertex == 0 }
-
-// rank returns who a vertex is.
-func (t tree) rank(vertex int) int { return (t.root + vertex) % t.ranks }
-
-// childrenOf returns the first child of a vertex, and the vertex behind its last.
-func (t tree) childrenOf(vertex int) (first, end int) {
-	first = min(t.arity*vertex+1, t.ranks)
-	return first, min(first+t.arity, t.ranks)
-}
-
-// down returns the port to the i-th child of any vertex.
-func (t tree) down(i int) tl.Port {
-	if t.star {
-		return tl.Numbered(1 + i)
-	}
-	return tl.Child(i)
-}
-
-// up returns the port to the parent of a vertex.
-func (t tree) up(vertex int) tl.Port {
-	if t.star {
-		return tl.Numbered(t.ranks - vertex)
-	}
-	return tl.Parent
-}
-
-// subtree appends a vertex and all below it, each before its children.
-func (t tree) subtree(list []int, vertex int) []int {
-	list = append(list, vertex)
-	for child, end := t.childrenOf(vertex); child < end; child++ {
-		list = t.subtree(list, child)
-	}
-	return list
-}
-
-// branch returns the edges of the vertex.
-func (t tree) branch() branch {
-	list := t.neighbors()
-	if t.isRoot() {
-		return branch{root: true, children: list}
-	}
-	return branch{parent: list[0], children: list[1:]}
-}
-
-// neighbors returns the parent, if there is one, and the children.
-func (t tree) neighbors() (list []Neighbor) {
-	if !t.isRoot() {
-		parent, i := (t.vertex-1)/t.arity, (t.vertex-1)%t.arity
-		inbox := i
+	at := func(vertex int) int { return (root + vertex) % p.Ranks }
+	v := (rank - root + p.Ranks) % p.Ranks
+	if n.Root = v == 0; !n.Root {
+		parent, i := (v-1)/children, (v-1)%children
+		n.Parent = Neighbor{Port: tl.Parent, Rank: at(parent), PeerPort: tl.Child(i), Inbox: i}
 		if parent > 0 {
-			inbox++ // behind the parent's own parent
+			n.Parent.Inbox++ // behind the parent's own parent
 		}
-		list = append(list, Neighbor{Port: t.up(t.vertex), Rank: t.rank(parent), PeerPort: t.down(i), Inbox: inbox})
 	}
-	first, end := t.childrenOf(t.vertex)
-	for child := first; child < end; child++ {
-		list = append(list, Neighbor{Port: t.down(child - first), Rank: t.rank(child), PeerPort: t.up(child)})
+	for i := 0; i < children && children*v+1+i < p.Ranks; i++ {
+		n.Children = append(n.Children, Neighbor{Port: tl.Child(i), Rank: at(children*v + 1 + i), PeerPort: tl.Parent})
 	}
-	return list
+	return n
 }
 
+// treeInbox returns the elements that a rank receives from its parent or a child.
 func treeInbox(p *Plan) int {
 	switch p.Collective {
 	case Gather, Scatter:

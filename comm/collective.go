@@ -34,14 +34,10 @@ func (w *Window) Note(signal int) (n Note) {
 	return n
 }
 
-// Await is WaitSignal for a signal that a peer is to raise to at least v, in a phase of
-// an operation: errors name them.
+// Await waits, as WaitSignal does, for a signal that a peer raises to at least v in a phase
+// of an operation. Errors name peer, phase and operation.
 func (w *Window) Await(op, phase string, peer, signal int, v int64) error {
-	p := place{op: op, phase: phase, peer: w.comm.ranks[peer], signal: signal}
-	if err := w.checkWait(p, GE); err != nil {
-		return err
-	}
-	return w.comm.await(word(w.local, w.at(signal)), GE, v, p)
+	return w.wait(place{op: op, phase: phase, peer: w.comm.ranks[peer], signal: signal}, GE, v)
 }
 
 // Fail poisons the communicator because ranks do not agree, or a collective cannot go

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kernbench/kernbench/internal/ints"
 	"github.com/kernbench/kernbench/tl"
 )
 
@@ -87,7 +88,7 @@ func Open(ctx context.Context, rank, nranks int, rendezvous string, o Options) (
 		return nil, refuse(err)
 	}
 	w := &world{ctx: ctx, link: link, rank: rank, size: nranks, timeout: o.Timeout, crowded: crowded(nranks)}
-	c := &Comm{world: w, rank: rank, size: nranks, ranks: upTo(nranks)}
+	c := &Comm{world: w, rank: rank, size: nranks, ranks: ints.Count(0, nranks)}
 	if err := c.attach(0); err != nil {
 		return nil, errors.Join(refuse(err), link.Close())
 	}
@@ -130,18 +131,9 @@ func (c *Comm) attach(handle uint64) error {
 	if err != nil {
 		return err
 	}
-	c.ctrl = &control{Segment: seg, me: c.rank, local: seg.Bytes(c.rank)}
+	c.ctrl = &control{Segment: seg, local: seg.Bytes(c.rank)}
 	c.said, c.heard = make([]uint64, c.size), make([]uint64, c.size)
 	return nil
-}
-
-// upTo returns 0, 1, ... n-1.
-func upTo(n int) []int {
-	list := make([]int, n)
-	for i := range list {
-		list[i] = i
-	}
-	return list
 }
 
 // others iterates over all of so many ranks but one.

@@ -23,7 +23,6 @@ import (
 // different ranks write do not share one.
 type control struct {
 	Segment
-	me    int
 	local []byte
 }
 

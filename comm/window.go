@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync/atomic"
 
+	"github.com/kernbench/kernbench/internal/ints"
 	"github.com/kernbench/kernbench/numeric"
 )
 
@@ -35,7 +36,7 @@ func (c *Comm) AllocWindow(bytes int64, signals int) (*Window, error) {
 	}
 	layout := WindowLayout(bytes, signals)
 	m := message{what: newWindow, values: [3]uint64{uint64(bytes), uint64(signals)}}
-	handle, err := c.reserve(p, upTo(c.size), m, layout.Bytes, func(theirs message) error {
+	handle, err := c.reserve(p, ints.Count(0, c.size), m, layout.Bytes, func(theirs message) error {
 		return fmt.Errorf("%w: rank %d makes a window of %d bytes and %d signals, rank %d one of %d bytes and %d signals",
 			ErrMismatch, c.world.rank, bytes, signals, c.ranks[0], theirs.values[0], theirs.values[1])
 	})
@@ -166,11 +167,15 @@ func (w *Window) Notify(peer, signal int, op SignalOp, v int64) error {
 
 // WaitSignal waits until a signal of this rank compares true with v.
 func (w *Window) WaitSignal(signal int, cmp Cmp, v int64) error {
-	p := place{op: "wait", peer: -1, signal: signal}
+	return w.wait(place{op: "wait", peer: -1, signal: signal}, cmp, v)
+}
+
+// wait waits until the signal of a place compares true with v.
+func (w *Window) wait(p place, cmp Cmp, v int64) error {
 	if err := w.checkWait(p, cmp); err != nil {
 		return err
 	}
-	return w.comm.await(word(w.local, w.at(signal)), cmp, v, p)
+	return w.comm.await(word(w.local, w.at(p.signal)), cmp, v, p)
 }
 
 // Condition is a comparison of a signal.

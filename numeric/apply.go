@@ -35,12 +35,8 @@ func checkApply(op Op, d DType, dst []byte, args [][]byte) {
 		panic(fmt.Sprintf("numeric: Apply of %v: %d bytes are no whole number of %v", op, len(dst), op.Result(d)))
 	}
 	for i, arg := range args {
-		of := d
-		if op == Where && i == 0 {
-			of = U8
-		}
-		if len(arg) != n*of.Size() {
-			panic(fmt.Sprintf("numeric: Apply of %v on %v: argument %d has %d bytes, the destination's %d elements want %d", op, d, i, len(arg), n, n*of.Size()))
+		if want := n * op.Operand(i, d).Size(); len(arg) != want {
+			panic(fmt.Sprintf("numeric: Apply of %v on %v: argument %d has %d bytes, the destination's %d elements want %d", op, d, i, len(arg), n, want))
 		}
 	}
 }

@@ -30,20 +30,17 @@ var multipliers = [...]func(p product){
 	F32: multiplier[float32](), F64: multiplier[float64](), I32: multiplier[int32](), I64: multiplier[int64](),
 }
 
-// DotType is the dtype of a matrix product of operands of dtype d: F32 for f16,
+// DotType returns the dtype of a matrix product of operands of dtype d: F32 for f16,
 // bf16 and f32, F64 for f64, and for integers, signed or not, I64 if they have 64
 // bits, I32 otherwise.
 func DotType(d DType) DType {
 	switch {
-	case d == F64:
-		return F64
 	case d.IsFloat():
-		return F32
+		return max(d, F32) // F64 comes after it
 	case d.Size() == 8:
 		return I64
-	default:
-		return I32
 	}
+	return I32
 }
 
 // Dot adds to acc, m×n elements of dtype DotType(d), the matrix product of a, m×k,

@@ -2,7 +2,10 @@ package numeric
 
 import (
 	"fmt"
+	"slices"
 	"strings"
+
+	"github.com/kernbench/kernbench/internal/printable"
 )
 
 // DType is the type of an element. Its numbers go into logs: they never change.
@@ -56,20 +59,13 @@ func (d DType) IsFloat() bool { return F16 <= d && d <= F64 }
 // IsSigned says whether elements can be negative.
 func (d DType) IsSigned() bool { return F16 <= d && d <= I64 }
 
-// String is the name: "f16", "bf16", ...
-func (d DType) String() string {
-	if !d.Valid() {
-		return fmt.Sprintf("DType(%d)", uint8(d))
-	}
-	return dtypeNames[d]
-}
+// String returns the name: "f16", "bf16", ...
+func (d DType) String() string { return printable.Name("DType", d, dtypeNames[:]) }
 
-// ParseDType is the dtype that a name says.
+// ParseDType returns the dtype of a name.
 func ParseDType(name string) (DType, error) {
-	for _, d := range DTypes {
-		if dtypeNames[d] == name {
-			return d, nil
-		}
+	if i := slices.Index(dtypeNames[:], name); i > 0 {
+		return DType(i), nil
 	}
 	return 0, fmt.Errorf("unknown dtype %q: use one of %s", name, dtypeList())
 }

@@ -1,6 +1,6 @@
 package numeric
 
-import "fmt"
+import "github.com/kernbench/kernbench/internal/printable"
 
 // Op is an operation on values. Its numbers go into logs: they never change.
 type Op uint8
@@ -59,13 +59,8 @@ var opNames = [...]string{
 // Valid says whether op is an operation.
 func (op Op) Valid() bool { return Add <= op && op <= BitXor }
 
-// String is the name: "add", "sub", ...
-func (op Op) String() string {
-	if !op.Valid() {
-		return fmt.Sprintf("Op(%d)", uint8(op))
-	}
-	return opNames[op]
-}
+// String returns the name: "add", "sub", ...
+func (op Op) String() string { return printable.Name("Op", op, opNames[:]) }
 
 // IsElementwise says whether op is one of [Apply].
 func (op Op) IsElementwise() bool { return Add <= op && op <= Where || op.isBitwise() }
@@ -93,6 +88,15 @@ func (op Op) Arity() int {
 // Result is the dtype that op writes when its operands are of dtype d.
 func (op Op) Result(d DType) DType {
 	if op.IsComparison() {
+		return U8
+	}
+	return d
+}
+
+// Operand returns the dtype of operand i of an operation on dtype d: d, but U8 for the
+// condition of [Where].
+func (op Op) Operand(i int, d DType) DType {
+	if op == Where && i == 0 {
 		return U8
 	}
 	return d

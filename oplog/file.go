@@ -68,11 +68,9 @@ func Encode(w io.Writer, h Header, l *Log) error {
 	c.blob(&text)
 	c.log(l)
 	c.flush()
+	c.write(binary.LittleEndian.AppendUint32(nil, c.sum))
 	if c.err != nil {
 		return fmt.Errorf("op log: write: %w", c.err)
-	}
-	if _, err := w.Write(binary.LittleEndian.AppendUint32(nil, c.sum)); err != nil {
-		return fmt.Errorf("op log: write: %w", err)
 	}
 	return nil
 }

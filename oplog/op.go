@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/kernbench/kernbench/internal/printable"
 	"github.com/kernbench/kernbench/numeric"
 	"github.com/kernbench/kernbench/simtime"
 )
@@ -233,13 +234,8 @@ var kindNames = [NumKinds]string{
 	TaskBegin: "TaskBegin", TaskEnd: "TaskEnd", ReducePeers: "ReducePeers",
 }
 
-// String is the name of the kind: "Load".
-func (k Kind) String() string {
-	if k == 0 || k >= NumKinds {
-		return fmt.Sprintf("Kind(%d)", uint8(k))
-	}
-	return kindNames[k]
-}
+// String returns the name of the kind: "Load".
+func (k Kind) String() string { return printable.Name("Kind", k, kindNames[:]) }
 
 // String is "read" or "write".
 func (p Phase) String() string {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/kernbench/kernbench/internal/config"
+	"github.com/kernbench/kernbench/internal/ints"
 )
 
 // Choice is what a run wants otherwise than the file says. The zero value is nothing.
@@ -101,9 +102,7 @@ func (pl *Plan) chooseDevices(c Choice, p *problems) {
 	}
 	switch {
 	case text == "" && (given == nil || p.known("devices")):
-		for rank := range pl.Ranks {
-			pl.Devices = append(pl.Devices, rank)
-		}
+		pl.Devices = ints.Count(0, pl.Ranks)
 		return
 	case text == "":
 		text = string(*given)

@@ -149,9 +149,6 @@ func (pl *Plan) fitWindow(p *problems) {
 	m.Bytes = max(m.Bytes, n)
 }
 
-// ErrNotMember is the error of asking a domain for a rank that is no member.
-var ErrNotMember = comm.ErrNotMember
-
 // Domain is some of the ranks, as one of all ranks sees them.
 type Domain struct {
 	Name  string
@@ -165,12 +162,13 @@ func (d Domain) at(rank int) Domain {
 	return d
 }
 
-// Lookup is the rank in the domain of a rank of the run: an error if it is no member.
+// Lookup returns the rank in the domain of a rank of the run. The error is comm.ErrNotMember if
+// it is no member.
 func (d Domain) Lookup(rank int) (int, error) {
 	if i := slices.Index(d.Ranks, rank); i >= 0 {
 		return i, nil
 	}
-	return 0, fmt.Errorf("rank %d: %w %s %v", rank, ErrNotMember, d.Name, d.Ranks)
+	return 0, fmt.Errorf("rank %d: %w %s %v", rank, comm.ErrNotMember, d.Name, d.Ranks)
 }
 
 // Matrix is signals of which each rank has one for each rank that notifies it, so that the

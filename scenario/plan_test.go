@@ -280,7 +280,7 @@ func TestLookup(t *testing.T) {
 		t.Errorf("rank 0: got %d, %v, want 1", got, err)
 	}
 	_, err := d.Lookup(1)
-	if want := "rank 1: not a member of the domain even [2 0]"; !errors.Is(err, ErrNotMember) || err.Error() != want {
+	if want := "rank 1: not a member of the domain even [2 0]"; !errors.Is(err, comm.ErrNotMember) || err.Error() != want {
 		t.Errorf("rank 1: got %v, want %s", err, want)
 	}
 }

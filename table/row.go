@@ -59,13 +59,9 @@ func ColumnsOf(row any) (columns []Column) {
 // Cells returns the cells of a row, by column of [ColumnsOf]. The error names a column that
 // has no place in a table, such as a number that is not finite.
 func Cells(row any) ([]any, error) {
-	return cellsOf(row, fieldsOf(reflect.TypeOf(row)))
-}
-
-// cellsOf returns the cells of a row whose type has the fields.
-func cellsOf(row any, fields []field) (cells []any, err error) {
 	v := reflect.ValueOf(row)
-	for _, f := range fields {
+	var cells []any
+	for _, f := range fieldsOf(v.Type()) {
 		c, err := cellOf(v.FieldByIndex(f.index))
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", f.Name, err)
@@ -77,13 +73,10 @@ func cellsOf(row any, fields []field) (cells []any, err error) {
 
 // From returns the table of some rows.
 func From[R any](rows []R) (*Table, error) {
-	fields := fieldsOf(reflect.TypeFor[R]())
-	t := &Table{}
-	for _, f := range fields {
-		t.Columns = append(t.Columns, f.Column)
-	}
+	var zero R
+	t := &Table{Columns: ColumnsOf(zero)}
 	for i, r := range rows {
-		cells, err := cellsOf(r, fields)
+		cells, err := Cells(r)
 		if err != nil {
 			return nil, fmt.Errorf("row %d: %w", i+1, err)
 		}

@@ -198,6 +198,15 @@ func (t *Table) Show(row, col int) string {
 	return strconv.FormatFloat(x, 'g', 6, 64)
 }
 
+// WriteList writes a table with a row of cells for each element of a list.
+func WriteList[E any](w io.Writer, header []string, list []E, cells func(E) []string) error {
+	var rows [][]string
+	for _, e := range list {
+		rows = append(rows, cells(e))
+	}
+	return WriteTable(w, header, rows)
+}
+
 // WriteTable writes rows under a header in aligned columns, two spaces apart.
 // Columns of numbers are aligned on the right, others on the left. Every row
 // has as many cells as the header. Cells are escaped: each stays in its line.

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/kernbench/kernbench/internal/config"
+	"github.com/kernbench/kernbench/internal/printable"
 	"github.com/kernbench/kernbench/topology"
 )
 
@@ -30,17 +31,9 @@ var Runtimes = []Runtime{HostBuildGraph, AICPUBuildGraph, TensorMapAndRingBuffer
 // ParseRuntime returns the runtime of a name.
 func ParseRuntime(name string) (Runtime, error) {
 	if !slices.Contains(Runtimes, Runtime(name)) {
-		return "", fmt.Errorf("no runtime %.60q: write one of %s", name, strings.Join(RuntimeNames(), ", "))
+		return "", fmt.Errorf("no runtime %.60q: write one of %s", name, strings.Join(printable.Words(Runtimes), ", "))
 	}
 	return Runtime(name), nil
-}
-
-// RuntimeNames returns the names of the runtimes.
-func RuntimeNames() (names []string) {
-	for _, r := range Runtimes {
-		names = append(names, string(r))
-	}
-	return names
 }
 
 // infers reports whether the runtime finds dependencies by tensor regions.
@@ -112,7 +105,7 @@ const File = "tasks.yaml"
 //go:embed tasks.yaml
 var defaultFile []byte
 
-var file = config.File[*Config]{Presets: config.Presets{Default: defaultFile}, Usual: File, Decode: decode}
+var file = config.File[*Config]{Presets: config.Presets{"default": defaultFile}, Usual: File, Decode: decode}
 
 // Load reads a configuration: a file of that name, or the preset default. With an empty
 // name it is ./tasks.yaml if there is one, else the preset; [Config.Source] says which it

@@ -64,7 +64,7 @@ func TestLoadFindsWhatWasAskedFor(t *testing.T) {
 		want.Control.RegisterRead = wantRead
 		sameConfig(t, wantSource, c, want)
 		if c.Source() != wantSource {
-			t.Errorf("Load(t.Context(), %q) is %s, want %s", name, c.Source(), wantSource)
+			t.Errorf("Load(%q) is %s, want %s", name, c.Source(), wantSource)
 		}
 	}
 	check("", "preset default", 100*ns)

@@ -28,10 +28,10 @@ func TestKernelsStayInTheirRegions(t *testing.T) {
 		}, ""},
 		{"a row too many", func(x, y *Tensor) Args { return Args{In("x", inner(x))} }, func(t *tl.PE, x p) {
 			t.Load(x, tl.Shape{5, 5}, tl.I32)
-		}, "Load(t.Context(), [5 5] i32) at L: a block [5 5] that begins at element [2 3] of tensor0 is " + reads + "x tensor0[2:6, 3:8]" + give},
+		}, "Load([5 5] i32) at L: a block [5 5] that begins at element [2 3] of tensor0 is " + reads + "x tensor0[2:6, 3:8]" + give},
 		{"a column too many", func(x, y *Tensor) Args { return Args{In("x", inner(x))} }, func(t *tl.PE, x p) {
 			t.Load(x, tl.Shape{4, 6}, tl.I32)
-		}, "Load(t.Context(), [4 6] i32) at L: a block [4 6] that begins at element [2 3] of tensor0 is " + reads + "x tensor0[2:6, 3:8]" + give},
+		}, "Load([4 6] i32) at L: a block [4 6] that begins at element [2 3] of tensor0 is " + reads + "x tensor0[2:6, 3:8]" + give},
 		{"an element before", func(x, y *Tensor) Args { return Args{Out("x", inner(x))} }, func(t *tl.PE, x p) {
 			t.Store(x.Add(-1), t.Zeros(one, tl.I32))
 		}, "Store([1 1] i32) at L: a block [1 1] that begins at element [2 2] of tensor0 is " + writes + "x tensor0[2:6, 3:8]" + give},
@@ -52,38 +52,38 @@ func TestKernelsStayInTheirRegions(t *testing.T) {
 		}, ""},
 		{"a longer column", func(x, y *Tensor) Args { return Args{In("x", inner(x))} }, func(t *tl.PE, x p) {
 			t.Load(x.Strided(10), tl.Shape{5}, tl.I32)
-		}, "Load(t.Context(), [5] i32) at L: a block [5] that begins at element [2 3] of tensor0 is " + reads + "x tensor0[2:6, 3:8]" + give},
+		}, "Load([5] i32) at L: a block [5] that begins at element [2 3] of tensor0 is " + reads + "x tensor0[2:6, 3:8]" + give},
 		{"strides across rows", func(x, y *Tensor) Args { return Args{In("x", inner(x))} }, func(t *tl.PE, x p) {
 			t.Load(x.Strided(5, 1), tl.Shape{2, 5}, tl.I32)
-		}, "Load(t.Context(), [2 5] i32) at L: a block [2 5] that begins at element [2 3] of tensor0 is " + reads + "x tensor0[2:6, 3:8]" + give},
+		}, "Load([2 5] i32) at L: a block [2 5] that begins at element [2 3] of tensor0 is " + reads + "x tensor0[2:6, 3:8]" + give},
 		{"halves of elements", func(x, y *Tensor) Args { return Args{In("x", inner(x))} }, func(t *tl.PE, x p) {
 			t.Load(x.As(tl.I16), tl.Shape{4, 10}, tl.I16)
 		}, ""},
 		{"half an element too many", func(x, y *Tensor) Args { return Args{In("x", inner(x))} }, func(t *tl.PE, x p) {
 			t.Load(x.As(tl.I16), tl.Shape{4, 11}, tl.I16)
-		}, "Load(t.Context(), [4 11] i16) at L: a block [4 11] that begins at element [2 3] of tensor0 is " + reads + "x tensor0[2:6, 3:8]" + give},
+		}, "Load([4 11] i16) at L: a block [4 11] that begins at element [2 3] of tensor0 is " + reads + "x tensor0[2:6, 3:8]" + give},
 		{"a write of what is read", func(x, y *Tensor) Args { return Args{In("x", x), Out("y", y.Rows(0, 1))} }, func(t *tl.PE, x, y p) {
 			t.Store(x, t.Load(x, one, tl.I32))
 		}, "Store([1 1] i32) at L: a block [1 1] that begins at element [0 0] of tensor0 is " + writes + "y tensor1[0:1, 0:10]" + give},
 		{"a read of what is written", func(x, y *Tensor) Args { return Args{Out("x", x)} }, func(t *tl.PE, x p) {
 			t.Load(x, one, tl.I32)
-		}, "Load(t.Context(), [1 1] i32) at L: a block [1 1] that begins at element [0 0] of tensor0 is " + reads + "none" + give},
+		}, "Load([1 1] i32) at L: a block [1 1] that begins at element [0 0] of tensor0 is " + reads + "none" + give},
 		{"two regions side by side", func(x, y *Tensor) Args { return Args{In("x", x.Rows(0, 2)), In("y", x.Rows(2, 2))} }, func(t *tl.PE, x, y p) {
 			t.Load(x.At(1), tl.Shape{2, 10}, tl.I32)
-		}, "Load(t.Context(), [2 10] i32) at L: a block [2 10] that begins at element [1 0] of tensor0 is " + reads + "x tensor0[0:2, 0:10], y tensor0[2:4, 0:10]" + give},
+		}, "Load([2 10] i32) at L: a block [2 10] that begins at element [1 0] of tensor0 is " + reads + "x tensor0[0:2, 0:10], y tensor0[2:4, 0:10]" + give},
 		{"another tensor", func(x, y *Tensor) Args { return Args{In("x", x)} }, func(t *tl.PE, x p) {
 			t.Load(x.At(-1), one, tl.I32)
-		}, "Load(t.Context(), [1 1] i32) at L: memory that is of none of the task's tensors: give the task a region of what it needs; it reads x tensor0[0:8, 0:10]"},
+		}, "Load([1 1] i32) at L: memory that is of none of the task's tensors: give the task a region of what it needs; it reads x tensor0[0:8, 0:10]"},
 		{"a part of a peer alone", func(x, y *Tensor) Args { return Args{AtPeers("x", x)} }, func(t *tl.PE, x p) {
 			t.Load(x, one, tl.I32)
-		}, "Load(t.Context(), [1 1] i32) at L: a block [1 1] that begins at element [0 0] of tensor0 is " + reads + "none" + give},
+		}, "Load([1 1] i32) at L: a block [1 1] that begins at element [0 0] of tensor0 is " + reads + "none" + give},
 		{"scratch", func(x, y *Tensor) Args { return nil }, func(t *tl.PE) {
 			s := t.Scratch(tl.Shape{4}, tl.I32)
 			t.Store(s, t.Load(s.At(1), tl.Shape{3}, tl.I32))
 		}, ""},
 		{"behind scratch", func(x, y *Tensor) Args { return nil }, func(t *tl.PE) {
 			t.Load(t.Scratch(tl.Shape{4}, tl.I32), tl.Shape{5}, tl.I32)
-		}, "Load(t.Context(), [5] i32) at L: memory that is of none of the task's tensors: give the task a region of what it needs; it reads none"},
+		}, "Load([5] i32) at L: memory that is of none of the task's tensors: give the task a region of what it needs; it reads none"},
 		{"a composite", func(x, y *Tensor) Args { return Args{In("x", inner(x)), Out("y", inner(y))} }, func(t *tl.PE, x, y p) {
 			s := tl.Shape{4, 5}
 			t.Wait(t.Composite(tl.Stream(tl.OpAdd, y, t.Ref(x, s, tl.I32), t.Ref(x, s, tl.I32))))

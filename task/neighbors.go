@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kernbench/kernbench/internal/ints"
 	"github.com/kernbench/kernbench/internal/machine"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/topology"
@@ -30,10 +31,7 @@ func (t *Task) join() error {
 	if t.Members > maxNeighbors {
 		return fmt.Errorf("a group of %d with a neighbour table: at most %d members can have one", t.Members, maxNeighbors)
 	}
-	members := make([]int, t.Members)
-	for i := range members {
-		members[i] = i
-	}
+	members := ints.Count(0, t.Members)
 	for _, table := range t.tables {
 		if table == nil {
 			return errors.New("a nil neighbour table: give Group a function such as torch.Ring")

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/kernbench/kernbench/internal/hosted"
+	"github.com/kernbench/kernbench/internal/ints"
 	"github.com/kernbench/kernbench/internal/machine"
 	vm "github.com/kernbench/kernbench/internal/memory"
 	"github.com/kernbench/kernbench/internal/sim"
@@ -193,9 +194,7 @@ func newSimulation(r *torch.Rank, o *Options) (*simulation, error) {
 	}
 	spec := r.Topology().Spec()
 	if o.Devices == nil {
-		for sip := range spec.System.SIPs.Count {
-			o.Devices = append(o.Devices, sip)
-		}
+		o.Devices = ints.Count(0, spec.System.SIPs.Count)
 	}
 	for i, sip := range o.Devices {
 		if sip < 0 || sip >= spec.System.SIPs.Count || slices.Contains(o.Devices[:i], sip) {

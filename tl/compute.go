@@ -294,6 +294,12 @@ func (t *PE) Sub(x, y any) Tile { return t.math(numeric.Sub, x, y) }
 // Div is x / y, where x may be the number: t.Div(1, y).
 func (t *PE) Div(x, y any) Tile { return t.math(numeric.Div, x, y) }
 
+// FMA returns x × y + z, rounded once, where x may be the number: t.FMA(2, y, z).
+func (t *PE) FMA(x, y, z any) Tile { return t.math(numeric.FMA, x, y, z) }
+
+// Clamp returns x, but at least lo and at most hi, where x may be the number: t.Clamp(1, lo, hi).
+func (t *PE) Clamp(x, lo, hi any) Tile { return t.math(numeric.Clamp, x, lo, hi) }
+
 // Where is x where cond, in u8, is not 0, and y elsewhere. At least one of x and y
 // is a tile.
 func (t *PE) Where(cond Tile, x, y any) Tile { return t.math(numeric.Where, cond, x, y) }

@@ -3,6 +3,7 @@ package tl
 import (
 	"fmt"
 
+	"github.com/kernbench/kernbench/internal/printable"
 	"github.com/kernbench/kernbench/numeric"
 	"github.com/kernbench/kernbench/oplog"
 	"github.com/kernbench/kernbench/simtime"
@@ -169,12 +170,9 @@ const (
 	LE
 )
 
-// String is the comparison as kernels write it.
+// String returns the comparison as kernels write it.
 func (c Cmp) String() string {
-	if c > LE {
-		return fmt.Sprintf("Cmp(%d)", uint8(c))
-	}
-	return [...]string{"EQ", "NE", "GT", "GE", "LT", "LE"}[c]
+	return printable.Name("Cmp", c, []string{"EQ", "NE", "GT", "GE", "LT", "LE"})
 }
 
 // Holds reports whether a compares with b so.

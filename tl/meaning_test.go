@@ -22,7 +22,7 @@ func TestMeaning(t *testing.T) {
 		{"Sub", func(t *tl.PE, x tl.Tile) tl.Tile { return x.Sub(1) }, []float64{0, -3, 2, -5, 4, -7}},
 		{"number first", func(t *tl.PE, x tl.Tile) tl.Tile { return t.Sub(1, x) }, []float64{0, 3, -2, 5, -4, 7}},
 		{"Div", func(t *tl.PE, x tl.Tile) tl.Tile { return t.Div(60, x) }, []float64{60, -30, 20, -15, 12, -10}},
-		{"FMA", func(t *tl.PE, x tl.Tile) tl.Tile { return x.FMA(2, 1) }, []float64{3, -3, 7, -7, 11, -11}},
+		{"FMA", func(t *tl.PE, x tl.Tile) tl.Tile { return t.FMA(2, x, 1) }, []float64{3, -3, 7, -7, 11, -11}},
 		{"Clamp", func(t *tl.PE, x tl.Tile) tl.Tile { return x.Clamp(-3, 4) }, []float64{1, -2, 3, -3, 4, -3}},
 		{"Where", func(t *tl.PE, x tl.Tile) tl.Tile { return t.Where(x.Gt(0), x, 7) }, []float64{1, 7, 3, 7, 5, 7}},
 		{"Where of a row", func(t *tl.PE, x tl.Tile) tl.Tile { return t.Where(t.Arange(3, tl.F32).Eq(1), 0, x) },

@@ -93,6 +93,8 @@ func TestMisuse(t *testing.T) {
 			at + "Sub(1, 2.5) AT: the operands are numbers only: make one a tile with Full, which says of what dtype"},
 		{func(t *tl.PE, o operands) { o.v.Add("1") },
 			at + "Add([64] f16, string) AT: operand of type string: give a Tile or a Go number, integers below 2^53"},
+		{func(t *tl.PE, o operands) { o.v.Add(tl.F16) },
+			at + "Add([64] f16, numeric.DType) AT: operand of type numeric.DType: give a Tile or a Go number, integers below 2^53"},
 		{func(t *tl.PE, o operands) { o.v.Add(nil) },
 			at + "Add([64] f16, nil) AT: operand of type nil: give a Tile or a Go number, integers below 2^53"},
 		{func(t *tl.PE, o operands) { o.v.Add(1 << 53) },

@@ -30,33 +30,18 @@ func (t *PE) argument(a *Arg, x any, refs bool) error {
 	return nil
 }
 
-// number is a Go number as a float64, if it is one and exact.
+// number returns a Go number as a float64, if it is one and exact. A value of a type with a
+// name of its own, such as a DType, is none.
 func number(x any) (f float64, ok bool) {
-	switch x := x.(type) {
-	case float64:
-		return x, true
-	case float32:
-		return float64(x), true
-	case int:
-		f = float64(x)
-	case int8:
-		f = float64(x)
-	case int16:
-		f = float64(x)
-	case int32:
-		f = float64(x)
-	case int64:
-		f = float64(x)
-	case uint:
-		f = float64(x)
-	case uint8:
-		f = float64(x)
-	case uint16:
-		f = float64(x)
-	case uint32:
-		f = float64(x)
-	case uint64:
-		f = float64(x)
+	switch v := reflect.ValueOf(x); {
+	case !v.IsValid() || v.Type().PkgPath() != "":
+		return 0, false
+	case v.CanFloat():
+		return v.Float(), true
+	case v.CanInt():
+		f = float64(v.Int())
+	case v.CanUint():
+		f = float64(v.Uint())
 	default:
 		return 0, false
 	}

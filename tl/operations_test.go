@@ -140,8 +140,11 @@ func TestOperations(t *testing.T) {
 		{"number first", func(t *tl.PE, o operands) {
 			t.Sub(1, o.v)
 			t.Div(1, o.v)
+			t.FMA(2, o.v, o.v)
+			t.Clamp(1, o.v, o.m)
 			t.Where(o.cond, 1, o.m)
-		}, []string{"#8 [64] f16 = sub (1, #1)", "#9 [64] f16 = div (1, #1)", "#10 [32 64] f16 = where (#6, 1, #2)"}},
+		}, []string{"#8 [64] f16 = sub (1, #1)", "#9 [64] f16 = div (1, #1)", "#10 [64] f16 = fma (2, #1, #1)",
+			"#11 [32 64] f16 = clamp (1, #1, #2)", "#12 [32 64] f16 = where (#6, 1, #2)"}},
 
 		{"Gemm", func(t *tl.PE, o operands) {
 			t.Wait(t.Composite(tl.Gemm(t.Ref(matrix, tl.Shape{70, 64}, tl.F16), o.k, vector), tl.Do(tl.OpAdd, o.acc.Sum(0)), tl.Do(tl.OpMaximum, 0)))

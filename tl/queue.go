@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/kernbench/kernbench/internal/ints"
 	"github.com/kernbench/kernbench/oplog"
 )
 
@@ -217,7 +218,7 @@ func (b *Barrier) enter(rank, n int, ranks []int) error {
 func members(rank, n int, ranks []int) ([]int, error) {
 	list := slices.Clone(ranks)
 	if ranks == nil {
-		list = allRanks(n)
+		list = ints.Count(0, n)
 	}
 	if !slices.Contains(list, rank) {
 		return nil, fmt.Errorf("rank %d calls a barrier of ranks %v: only those that are in the list may call it", rank, list)
@@ -230,15 +231,6 @@ func members(rank, n int, ranks []int) ([]int, error) {
 		return nil, fmt.Errorf("a barrier of ranks %v: name each rank once", list)
 	}
 	return list, nil
-}
-
-// allRanks returns 0, 1, ... n-1.
-func allRanks(n int) []int {
-	list := make([]int, n)
-	for i := range list {
-		list[i] = i
-	}
-	return list
 }
 
 func sorted(ranks []int) []int { return slices.Sorted(slices.Values(ranks)) }

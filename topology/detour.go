@@ -59,7 +59,7 @@ func (p *path) detour(l level, to NodeID) bool {
 	g := p.g
 	cameFrom := map[NodeID]NodeID{p.at: p.at}
 	for queue := []NodeID{p.at}; len(queue) > 0; queue = queue[1:] {
-		for _, link := range g.links[g.first[queue[0]]:g.first[queue[0]+1]] {
+		for _, link := range g.Out(queue[0]) {
 			if _, seen := cameFrom[link.To]; seen || link.To != to && !l.carries(g.Node(link.To)) {
 				continue
 			}
@@ -114,7 +114,7 @@ func (g *Graph) terminals(l level) []NodeID {
 
 // hasEndpoint reports whether anything but routers hangs on a router.
 func (g *Graph) hasEndpoint(router NodeID) bool {
-	return slices.ContainsFunc(g.links[g.first[router]:g.first[router+1]], func(l Link) bool {
+	return slices.ContainsFunc(g.Out(router), func(l Link) bool {
 		return g.Node(l.To).Kind != KindRouter
 	})
 }

@@ -120,6 +120,9 @@ func (g *Graph) Link(id LinkID) Link { return g.links[id] }
 // Links is all links, indexed by LinkID; read only.
 func (g *Graph) Links() []Link { return g.links }
 
+// Out returns the links out of a component, in the order of their ids; read only.
+func (g *Graph) Out(id NodeID) []Link { return g.links[g.first[id]:g.first[id+1]] }
+
 // LinkBetween is the link from a component straight to another, the first
 // where there are parallel ones.
 func (g *Graph) LinkBetween(from, to NodeID) (LinkID, bool) {
@@ -127,9 +130,9 @@ func (g *Graph) LinkBetween(from, to NodeID) (LinkID, bool) {
 	return first, n > 0
 }
 
-// between is the first of the n parallel links from a node to another.
+// between returns the first of the n parallel links from a node to another.
 func (g *Graph) between(from, to NodeID) (first LinkID, n int) {
-	out := g.links[g.first[from]:g.first[from+1]]
+	out := g.Out(from)
 	i, _ := slices.BinarySearchFunc(out, to, func(l Link, to NodeID) int { return int(l.To - to) })
 	for i+n < len(out) && out[i+n].To == to {
 		n++

@@ -121,7 +121,7 @@ func half(n, which int) (from, to int) {
 	return mid, n
 }
 
-// Half is the half of its cube that a PE is in, by router columns: 0 is the
+// Half returns the half of its cube that a PE is in, by router columns: 0 is the
 // left one, 1 the right one.
 func (g *Graph) Half(pe int) int {
 	col, _ := g.noc.at(g.sites[pe])

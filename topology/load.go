@@ -4,11 +4,10 @@ import (
 	"context"
 	"crypto/sha256"
 	"embed"
-	_ "embed"
 	"encoding/hex"
 	"fmt"
-	"io/fs"
 	"slices"
+	"strings"
 
 	"github.com/kernbench/kernbench/internal/config"
 )
@@ -20,11 +19,17 @@ const File = "topology.yaml"
 var presetFiles embed.FS
 
 var file = func() config.File[*Spec] {
-	dir, err := fs.Sub(presetFiles, "presets")
-	if err != nil {
-		panic(err) // only for an invalid path, and this one is a constant
+	presets := config.Presets{}
+	files, err := presetFiles.ReadDir("presets")
+	for _, f := range files {
+		if presets[strings.TrimSuffix(f.Name(), ".yaml")], err = presetFiles.ReadFile("presets/" + f.Name()); err != nil {
+			break
+		}
 	}
-	return config.File[*Spec]{Presets: config.Presets{FS: dir}, Usual: File, Decode: decode}
+	if err != nil {
+		panic(err) // the files are part of the program
+	}
+	return config.File[*Spec]{Presets: presets, Usual: File, Decode: decode}
 }()
 
 // Load reads a system: a file of that name if there is one, else the preset.

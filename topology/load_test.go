@@ -71,7 +71,7 @@ func TestLoadFindsWhatWasAskedFor(t *testing.T) {
 	check := func(name, wantSource string, wantSIPs int) {
 		t.Helper()
 		if source, sips := load(name); source != wantSource || sips != wantSIPs {
-			t.Errorf("Load(t.Context(), %q) is %s with %d SIPs, want %s with %d", name, source, sips, wantSource, wantSIPs)
+			t.Errorf("Load(%q) is %s with %d SIPs, want %s with %d", name, source, sips, wantSource, wantSIPs)
 		}
 	}
 	check("", "preset default", 2)
@@ -89,7 +89,7 @@ func TestLoadFindsWhatWasAskedFor(t *testing.T) {
 		{"machines/none.yaml", `no file machines/none.yaml and no preset "machines/none.yaml"; presets: alpha_beta, blackhole, default, mesh2x3, ring6, torus2x3`},
 	} {
 		if _, err := Load(t.Context(), c.name); err == nil || err.Error() != c.want {
-			t.Errorf("Load(t.Context(), %q): got %v, want %s", c.name, err, c.want)
+			t.Errorf("Load(%q): got %v, want %s", c.name, err, c.want)
 		}
 	}
 }

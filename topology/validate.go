@@ -55,14 +55,11 @@ type checker struct {
 
 // ok reports whether the values at all the paths could be read.
 func (c *checker) ok(paths ...string) bool {
-	for _, p := range paths {
-		for _, b := range c.bad {
-			if b == "" || strings.HasPrefix(p+".", b+".") || strings.HasPrefix(b, p+".") || strings.HasPrefix(b, p+"[") {
-				return false
-			}
-		}
-	}
-	return true
+	return !slices.ContainsFunc(paths, func(p string) bool {
+		return slices.ContainsFunc(c.bad, func(b string) bool {
+			return b == "" || strings.HasPrefix(p+".", b+".") || strings.HasPrefix(b, p+".") || strings.HasPrefix(b, p+"[")
+		})
+	})
 }
 
 func (c *checker) fail(path, format string, args ...any) {
@@ -225,6 +222,8 @@ func (c *checker) overrides() {
 		if !c.ok(path) {
 			continue
 		}
+		// An unknown key or the like may have been meant to be the one that is not there.
+		slipped := func(e *config.Error) bool { return strings.HasPrefix(e.Path, path+".") }
 		link := strings.ReplaceAll(o.Link, " ", "")
 		before, again := first[link]
 		switch {
@@ -235,19 +234,13 @@ func (c *checker) overrides() {
 			c.fail(path+".link", "overrides[%d] is about the same link: say everything in one", before)
 		case o.Absent && (o.Bandwidth != nil || o.Latency != nil):
 			c.fail(path+".absent", "an absent link has no bandwidth or latency: delete either")
-		case !o.Absent && o.Bandwidth == nil && o.Latency == nil && !c.slipped(path):
+		case !o.Absent && o.Bandwidth == nil && o.Latency == nil && !slices.ContainsFunc(c.errs, slipped):
 			c.fail(path, "changes nothing: give a bandwidth, a latency, or absent: true")
 		}
 		if !again {
 			first[link] = i
 		}
 	}
-}
-
-// slipped reports whether there is an unknown key or the like in the value at a
-// path, which may have been meant to be the one that is not there.
-func (c *checker) slipped(path string) bool {
-	return slices.ContainsFunc(c.errs, func(e *config.Error) bool { return strings.HasPrefix(e.Path, path+".") })
 }
 
 // links checks that the links of overrides exist and may be absent, in a system

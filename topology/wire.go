@@ -18,13 +18,10 @@ type wiring struct {
 }
 
 func (w *wiring) link(from, to NodeID, bw BytesPerSec, latency *Time) {
-	l := Link{From: from, To: to, Bandwidth: bw}
-	if latency != nil {
-		l.Latency = *latency
-	} else {
-		l.Latency = w.g.spec.System.WireDelay.Over(wireLength(w.g.Node(from).Pos, w.g.Node(to).Pos))
+	if latency == nil {
+		latency = new(w.g.spec.System.WireDelay.Over(wireLength(w.g.Node(from).Pos, w.g.Node(to).Pos)))
 	}
-	w.links = append(w.links, l)
+	w.links = append(w.links, Link{From: from, To: to, Bandwidth: bw, Latency: *latency})
 }
 
 // duplex joins two components, each direction its own link.

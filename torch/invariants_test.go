@@ -7,6 +7,7 @@ import (
 
 	"github.com/kernbench/kernbench/internal/exec"
 	"github.com/kernbench/kernbench/internal/hosted/lab"
+	"github.com/kernbench/kernbench/internal/ints"
 	"github.com/kernbench/kernbench/oplog"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/topology"
@@ -38,7 +39,7 @@ func TestASendCarriesWhatItsSourceHeldAtIssue(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			l := lab.New(t, torch.Options{})
-			x := l.Ints(lab.Count(0, 3*c.n), torch.I32, torch.On(0, 9, 100))
+			x := l.Ints(ints.Count(0, 3*c.n), torch.I32, torch.On(0, 9, 100))
 			y := l.MustZeros(torch.I32, torch.On(9), c.n)
 			l.MustLaunch("snapshot", func(t *tl.PE, x, y tl.Ptr) {
 				switch t.Rank() {
@@ -72,8 +73,8 @@ func TestASendCarriesWhatItsSourceHeldAtIssue(t *testing.T) {
 					}
 				}
 			}, x, y, torch.PEs(0, 9, 100), torch.Neighbors(torch.Line(0, 9)))
-			l.Holds("received", y, lab.Count(0, c.n))
-			l.Holds("left at the source", x, append(lab.Fill(-1, c.n), lab.Count(c.n, 2*c.n)...))
+			l.Holds("received", y, ints.Count(0, c.n))
+			l.Holds("left at the source", x, append(lab.Fill(-1, c.n), ints.Count(c.n, 2*c.n)...))
 		})
 	}
 }
@@ -197,8 +198,8 @@ func TestZerosReadAsZeroWithoutACopy(t *testing.T) {
 	l := lab.New(t, torch.Options{})
 	const n = 10 << 10 // whole pages of the byte stores
 	pes := []int{0, 9, 100}
-	old := l.Ints(lab.Count(1, 3*n), torch.I32, torch.On(pes...))
-	l.Holds("before", old, lab.Count(1, 3*n))
+	old := l.Ints(ints.Count(1, 3*n), torch.I32, torch.On(pes...))
+	l.Holds("before", old, ints.Count(1, 3*n))
 	if err := old.Free(); err != nil {
 		t.Fatal(err)
 	}
@@ -290,11 +291,11 @@ func TestBufferKindsGiveTheSameValues(t *testing.T) {
 	for _, kind := range topology.BufferKinds {
 		l := lab.New(t, torch.Options{})
 		pes := []int{0, 9, 130}
-		x := l.Ints(lab.Count(0, 3*3000), torch.I32, torch.On(pes...))
+		x := l.Ints(ints.Count(0, 3*3000), torch.I32, torch.On(pes...))
 		l.MustLaunch("rotate", func(t *tl.PE, x tl.Ptr) {
 			t.Send(tl.East, t.Load(x, tl.Shape{3000}, tl.I32))
 			t.RecvInto(tl.West, x, tl.Shape{3000}, tl.I32)
 		}, x, torch.Neighbors(torch.Ring(pes...)), torch.Buffers(kind))
-		l.Holds(string(kind), x, append(lab.Count(6000, 3000), lab.Count(0, 6000)...))
+		l.Holds(string(kind), x, append(ints.Count(6000, 3000), ints.Count(0, 6000)...))
 	}
 }

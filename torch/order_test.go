@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/kernbench/kernbench/internal/hosted/lab"
+	"github.com/kernbench/kernbench/internal/ints"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/torch"
 )
@@ -41,7 +42,7 @@ func TestLargeMessagesToAndFromMemoryKeepProgramOrder(t *testing.T) {
 	bothFidelities(t, func(t *testing.T, o torch.Options) {
 		const n = 3000
 		l := lab.New(t, o)
-		x := l.Ints(append(lab.Count(0, n), lab.Count(n, n)...), torch.F32, torch.On(0, 1), 2*n)
+		x := l.Ints(append(ints.Count(0, n), ints.Count(n, n)...), torch.F32, torch.On(0, 1), 2*n)
 		first := l.Ints(lab.Fill(0, 200), torch.F32, torch.On(0, 1), 200)
 		l.MustLaunch("exchange", func(t *tl.PE, x, first tl.Ptr) {
 			if t.Rank() == 0 {
@@ -53,10 +54,10 @@ func TestLargeMessagesToAndFromMemoryKeepProgramOrder(t *testing.T) {
 				t.Store(x.At(n-1), t.Load(x.At(n-2), tl.Shape{1}, tl.F32))
 			}
 		}, x, first, torch.Neighbors(torch.Line(0, 1)))
-		want := append(lab.Fill(-1, n), lab.Count(0, n)...)
+		want := append(lab.Fill(-1, n), ints.Count(0, n)...)
 		want[2*n-1] = n - 2
 		l.Holds("x", x, want)
-		l.Holds("first", first, append(lab.Fill(0, 100), lab.Count(0, 100)...))
+		l.Holds("first", first, append(lab.Fill(0, 100), ints.Count(0, 100)...))
 	})
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/kernbench/kernbench/bench"
 	"github.com/kernbench/kernbench/ccl"
+	"github.com/kernbench/kernbench/ccl/bound"
 	"github.com/kernbench/kernbench/internal/compare"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/topology"
@@ -170,5 +171,5 @@ func centerRootBound(c *torch.Context, elems int) torch.Time {
 		}
 	}
 	plan := ccl.Plan{Collective: ccl.AllReduce, Ranks: len(pes), DType: torch.F16, Counts: []int{elems}}
-	return ccl.Bound(c.Topology(), pes, &plan).Time
+	return bound.Compute(c.Topology(), pes, &plan).Time
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/kernbench/kernbench/bench"
 	"github.com/kernbench/kernbench/internal/draw"
 	"github.com/kernbench/kernbench/internal/file"
+	"github.com/kernbench/kernbench/internal/printable"
 	"github.com/kernbench/kernbench/task"
 	"github.com/kernbench/kernbench/task/chart"
 	"github.com/kernbench/kernbench/torch"
@@ -16,7 +17,7 @@ import (
 // taskParams is the parameters of benches of tasks: how many, and what all have.
 func taskParams(count string) []bench.Param {
 	return []bench.Param{
-		{Name: "runtime", Usage: "who schedules the tasks", Default: "all", Values: append([]string{"all"}, task.RuntimeNames()...)},
+		{Name: "runtime", Usage: "who schedules the tasks", Default: "all", Values: append([]string{"all"}, printable.Words(task.Runtimes)...)},
 		{Name: "count", Usage: "how many tasks, or tiles", Default: count},
 		{Name: "tile", Usage: "elements that a task works on", Default: "1024"},
 		{Name: "gantt-svg", Usage: "draw who did what when to this file, which ends in .svg or .png", Output: true},

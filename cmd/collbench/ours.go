@@ -12,6 +12,7 @@ import (
 	"github.com/kernbench/kernbench/comm"
 	"github.com/kernbench/kernbench/comm/coll"
 	"github.com/kernbench/kernbench/comm/launch"
+	"github.com/kernbench/kernbench/internal/ints"
 )
 
 // measurement is a case and how long it took: medians over the iterations.
@@ -154,12 +155,9 @@ func median(list []float64) float64 {
 }
 
 // cores binds each rank to a core of its own, as MPI does, if there are as many.
-func cores(ranks int) (list []int) {
+func cores(ranks int) []int {
 	if ranks > runtime.NumCPU() {
 		return nil
 	}
-	for rank := range ranks {
-		list = append(list, rank)
-	}
-	return list
+	return ints.Count(0, ranks)
 }

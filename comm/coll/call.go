@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/kernbench/kernbench/comm"
+	"github.com/kernbench/kernbench/internal/printable"
 	"github.com/kernbench/kernbench/numeric"
 )
 
@@ -25,15 +26,7 @@ const (
 var kindNames = [...]string{"all_reduce", "reduce", "broadcast", "all_gather", "reduce_scatter", "all_to_all", "gather", "scatter"}
 
 // String is the name: "all_reduce".
-func (k Kind) String() string { return nameOf("Kind", k, kindNames[:]) }
-
-// nameOf returns the name of a value, or its type and number if it has none: "Kind(9)".
-func nameOf[T ~uint8](what string, v T, names []string) string {
-	if int(v) >= len(names) {
-		return fmt.Sprintf("%s(%d)", what, uint8(v))
-	}
-	return names[v]
-}
+func (k Kind) String() string { return printable.Name("Kind", k, kindNames[:]) }
 
 // Rooted reports whether one rank has a part of its own in it.
 func (k Kind) Rooted() bool {
@@ -137,7 +130,7 @@ const (
 
 var opNames = [...]string{"sum", "prod", "min", "max", "avg"}
 
-func (o Op) String() string { return nameOf("Op", o, opNames[:]) }
+func (o Op) String() string { return printable.Name("Op", o, opNames[:]) }
 
 // numeric is the operation of two operands.
 func (o Op) numeric() numeric.Op {
@@ -158,4 +151,4 @@ const (
 
 var algorithmNames = [...]string{"auto", "direct_one_phase", "direct"}
 
-func (a Algorithm) String() string { return nameOf("Algorithm", a, algorithmNames[:]) }
+func (a Algorithm) String() string { return printable.Name("Algorithm", a, algorithmNames[:]) }

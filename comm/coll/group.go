@@ -1,6 +1,7 @@
 package coll
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -63,10 +64,7 @@ func New(c *comm.Comm, o Options) (*Group, error) {
 	if c == nil {
 		return nil, errors.New("no communicator: give one that comm.Open or Domain returned")
 	}
-	g := &Group{comm: c, rank: c.Rank(), n: c.Size(), options: o, slot: o.SlotBytes}
-	if g.slot == 0 {
-		g.slot = defaultSlot(g.n)
-	}
+	g := &Group{comm: c, rank: c.Rank(), n: c.Size(), options: o, slot: cmp.Or(o.SlotBytes, defaultSlot(c.Size()))}
 	if g.slot < 64*g.n {
 		return nil, fmt.Errorf("slots of %d bytes: %d ranks need at least %d", g.slot, g.n, 64*g.n)
 	}

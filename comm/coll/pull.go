@@ -57,14 +57,10 @@ func (g *Group) pull(c *call) error {
 		if !isTaker {
 			continue
 		}
-		if err := g.awaitData(c, p, s); err != nil {
-			return err
-		}
-		if err := g.take(c, p, s); err != nil {
-			return err
-		}
-		if err := g.acknowledge(c, p, s); err != nil {
-			return err
+		for _, do := range [...]func(*Group, *call, pattern, step) error{(*Group).awaitData, (*Group).take, (*Group).acknowledge} {
+			if err := do(g, c, p, s); err != nil {
+				return err
+			}
 		}
 	}
 	if isSource && c.at[g.rank].window != 0 {

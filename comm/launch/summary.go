@@ -57,7 +57,7 @@ func summarise(failures []failure, stopped bool) (errs []error) {
 	return slices.Concat(errs, tell(slow), tell(left))
 }
 
-// tell is errors, one of those that are alike.
+// tell returns one error for each group of errors that are alike.
 func tell(list []*RankError) (errs []error) {
 	groups := map[string]*alike{}
 	var more []*RankError

@@ -63,10 +63,8 @@ func lockWaiting(f *os.File, at int64) error {
 	return nil
 }
 
-func unlock(f *os.File, at int64) error {
-	_, err := flock(f, unix.F_OFD_SETLK, unix.F_UNLCK, at, 1)
-	return err
-}
+// unlock gives a lock back. A lock that it cannot give back ends with the file.
+func unlock(f *os.File, at int64) { flock(f, unix.F_OFD_SETLK, unix.F_UNLCK, at, 1) }
 
 // locked reports whether another open file holds a lock on some of n bytes.
 func locked(f *os.File, from, n int64) (bool, error) {

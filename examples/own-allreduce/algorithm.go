@@ -13,7 +13,6 @@ var thereAndBack = ccl.Register(&ccl.Algorithm{
 	Collectives: []ccl.Collective{ccl.AllReduce},
 	Neighbors:   neighbors,
 	Kernel:      kernel,
-	Cost:        cost,
 })
 
 // neighbors is the rank before and the rank behind, as far as there are these.

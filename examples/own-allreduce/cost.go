@@ -2,19 +2,23 @@ package main
 
 import (
 	"github.com/kernbench/kernbench/ccl"
+	"github.com/kernbench/kernbench/ccl/cost"
+	"github.com/kernbench/kernbench/simtime"
 	"github.com/kernbench/kernbench/tl"
 )
 
-// cost is a message for each hop there and back, and then the other chunks, as fast as the
-// busiest link carries them, or as many as are sent ahead in the time that the slowest hop
-// takes there and back.
-func cost(p *ccl.Plan, n *ccl.Network) ccl.Time {
+func init() { cost.Register(thereAndBack, predict) }
+
+// predict returns the time of a message for each hop there and back, and then of the other
+// chunks: as fast as the busiest link carries them, or as many as are sent ahead in the time
+// that the slowest hop takes there and back.
+func predict(p *ccl.Plan, n *cost.Network) simtime.Time {
 	chunks := tl.CDiv(p.Count(0), p.Chunk)
 	if chunks == 0 {
 		return 0
 	}
 	bytes := int64(tl.CDiv(p.Count(0), chunks) * p.DType.Size())
-	var first, slowest ccl.Time
+	var first, slowest simtime.Time
 	for rank := range p.Ranks - 1 {
 		hop := n.Alpha(rank, rank+1, bytes) + n.Alpha(rank+1, rank, bytes)
 		first += hop
@@ -26,5 +30,5 @@ func cost(p *ccl.Plan, n *ccl.Network) ccl.Time {
 			add(rank+1, rank, bytes)
 		}
 	})
-	return first + ccl.Time(chunks-1)*max(link, slowest/ccl.Time(ahead(p)))
+	return first + simtime.Time(chunks-1)*max(link, slowest/simtime.Time(ahead(p)))
 }

@@ -37,6 +37,8 @@ func TestCheck(t *testing.T) {
 				"internal/memory/memory.go": "package memory\nimport \"github.com/kernbench/kernbench/topology\"\n",
 				"cmd/kernbench/main.go":     "package main\nimport \"github.com/kernbench/kernbench\"\n",
 				"bench/builtin/gemm.go":     "package builtin\nimport \"github.com/kernbench/kernbench/bench\"\n",
+				"internal/plot/figure.go":   "package plot\nimport \"github.com/kernbench/kernbench/internal/draw\"\n",
+				"bench/example_test.go":     "package bench_test\nimport \"github.com/kernbench/kernbench/bench\"\n",
 			},
 		},
 		{
@@ -47,12 +49,25 @@ func TestCheck(t *testing.T) {
 		{
 			name:  "import of the root",
 			files: map[string]string{"torch/torch.go": "package torch\nimport \"github.com/kernbench/kernbench\"\n"},
-			want:  []string{"torch/torch.go:2: torch (layer host API) imports . (layer command), which lies below it"},
+			want:  []string{"torch/torch.go:2: torch (layer host API) imports . (layer command: entry), which lies below it"},
 		},
 		{
 			name:  "import of a lower layer by an external test",
 			files: map[string]string{"ccl/ring_test.go": "package ccl_test\nimport \"github.com/kernbench/kernbench/torch\"\n"},
 			want:  []string{"ccl/ring_test.go:2: ccl (layer collectives) imports torch (layer host API), which lies below it"},
+		},
+		{
+			name:  "import of a lower row of evaluation",
+			files: map[string]string{"internal/draw/figure.go": "package draw\nimport \"github.com/kernbench/kernbench/internal/plot\"\n"},
+			want:  []string{"internal/draw/figure.go:2: internal/draw (layer evaluation: views) imports internal/plot (layer evaluation: figures), which lies below it"},
+		},
+		{
+			name: "imports within a row",
+			files: map[string]string{
+				"internal/draw/figure.go": "package draw\nimport \"github.com/kernbench/kernbench/internal/page\"\n",
+				"torch/torch.go":          "package torch\nimport \"github.com/kernbench/kernbench/tp\"\n",
+			},
+			want: []string{"internal/draw/figure.go:2: internal/draw imports internal/page of its own layer, evaluation: views, whose packages are apart"},
 		},
 		{
 			name: "package in no layer, one whose name merely begins like one, and folders the go command skips",
@@ -166,6 +181,49 @@ func TestLayersAreDisjoint(t *testing.T) {
 			}
 			seen[p] = l.name
 		}
+	}
+}
+
+// TestDocumented wants the layers of docs/architecture.md to be those of the table, in its
+// order. The helpers of tests and this package are not documented there.
+func TestDocumented(t *testing.T) {
+	page, err := os.ReadFile("../../docs/architecture.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got, want [][]string
+	for line := range strings.Lines(string(page)) {
+		cells := strings.Split(line, "|")
+		if len(cells) != 5 || !strings.Contains(cells[2], "`") {
+			continue
+		}
+		name, row := strings.TrimSpace(cells[1]), []string{}
+		for i, word := range strings.Split(cells[2], "`") {
+			if i%2 == 1 {
+				row = append(row, word)
+			}
+		}
+		slices.Sort(row)
+		if name == "" { // more of the layer above
+			last := &got[len(got)-1]
+			*last = append(*last, row...)
+			slices.Sort((*last)[1:])
+			continue
+		}
+		got = append(got, append([]string{name}, row...))
+		if name == "programs" {
+			break
+		}
+	}
+	for _, l := range layers {
+		row := slices.DeleteFunc(slices.Clone(l.packages), func(p string) bool {
+			return strings.HasSuffix(p, "test") && p != "comm/commtest" && p != "internal/rapidtest"
+		})
+		slices.Sort(row)
+		want = append(want, append([]string{l.name}, row...))
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("layers of docs/architecture.md (-want +got):\n%s", diff)
 	}
 }
 

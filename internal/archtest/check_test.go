@@ -102,8 +102,12 @@ func (p *pass) imports() {
 			}
 			dep, ours := inModule(imported)
 			// A package that is in no layer is reported where it is.
-			if depLayer := layerOf(dep); ours && layer >= 0 && depLayer > layer {
+			switch depLayer := layerOf(dep); {
+			case !ours || layer < 0:
+			case depLayer > layer:
 				p.report(spec.Pos(), "%s (layer %s) imports %s (layer %s), which lies below it", p.dir, layers[layer].name, dep, layers[depLayer].name)
+			case depLayer == layer && layers[layer].apart && dep != p.dir:
+				p.report(spec.Pos(), "%s imports %s of its own layer, %s, whose packages are apart", p.dir, dep, layers[layer].name)
 			}
 		}
 	}

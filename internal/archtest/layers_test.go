@@ -5,28 +5,39 @@ import "strings"
 // module is the path of this module; the packages below are relative to it.
 const module = "github.com/kernbench/kernbench"
 
-// layers is the order of the module: a package imports from its own layer and
-// from those above it. A new package goes where its first importer needs it and
-// no lower. "..." at the end stands for all packages below.
+// layers is the order of the module: a package imports from its own row and from those
+// above it, or from those above it alone where the packages of its row are apart. A new
+// package goes where its first importer needs it and no lower. "..." at the end stands for
+// all packages below.
 var layers = []struct {
 	name     string
 	packages []string
+	apart    bool
 }{
-	{"foundation", []string{"simtime", "internal/sim", "topology", "internal/printable", "internal/config", "internal/config/configtest", "internal/file", "internal/rapidtest", "internal/host", "internal/host/hosttest", "internal/stack", "internal/version"}},
-	{"values", []string{"numeric", "oplog", "internal/npy", "internal/dense", "internal/trace"}},
-	{"kernels", []string{"tl"}},
-	{"machines", []string{
+	{name: "foundation", packages: []string{
+		"simtime", "internal/sim", "topology", "internal/printable", "internal/ints", "internal/config", "internal/config/configtest", "internal/file", "internal/rapidtest",
+		"internal/host", "internal/host/hosttest", "internal/stack", "internal/version",
+	}},
+	{name: "values", packages: []string{"numeric", "oplog", "internal/npy", "internal/dense", "internal/trace"}},
+	{name: "kernels", packages: []string{"tl"}},
+	{name: "machines", packages: []string{
 		"internal/fabric", "internal/memory", "internal/pe", "internal/ipcq", "internal/cpu", "internal/machine", "internal/exec",
 		"comm", "comm/commtest", "comm/inproc", "comm/shm", "comm/launch", "internal/procpe", "internal/taskrank",
 	}},
-	{"collectives", []string{"ccl", "comm/coll"}},
-	{"host API", []string{"internal/stream", "internal/hosted", "torch", "torch/dist", "internal/hosted/lab", "tp", "attention", "task", "scenario"}},
-	{"evaluation", []string{"table", "internal/page", "internal/describe", "scenario/runner", "internal/experiment", "internal/draw", "internal/probe", "internal/collperf", "internal/trace/analysis", "internal/compare", "internal/plot", "task/chart"}},
-	{"benches", []string{"bench", "bench/builtin", "scenario/builtin"}},
-	{"command", []string{
-		"internal/cli", ".", "cmd/kernbench", "cmd/collbench", "examples/...",
-		"internal/archtest", // the repository's own tests
-	}},
+	{name: "collectives", packages: []string{"ccl", "ccl/bound", "ccl/cost", "comm/coll"}},
+	{name: "host API", packages: []string{"internal/stream", "internal/hosted", "torch", "torch/dist", "internal/hosted/lab", "tp", "attention", "task", "scenario"}},
+	{name: "evaluation: tables", apart: true, packages: []string{"table"}},
+	{name: "evaluation: views", apart: true, packages: []string{"internal/page", "internal/draw", "internal/describe", "internal/trace/analysis"}},
+	{name: "evaluation: experiments", apart: true, packages: []string{"internal/experiment"}},
+	{name: "evaluation: figures", apart: true, packages: []string{"internal/plot", "task/chart", "internal/progress"}},
+	{name: "evaluation: measurements", apart: true, packages: []string{"internal/probe", "internal/collperf", "scenario/runner"}},
+	{name: "evaluation: comparisons", apart: true, packages: []string{"internal/compare"}},
+	{name: "benches: contract", apart: true, packages: []string{"bench"}},
+	{name: "benches: uses", apart: true, packages: []string{"bench/builtin", "scenario/builtin", "internal/setup", "internal/replay"}},
+	{name: "sweeps", apart: true, packages: []string{"internal/sweep"}},
+	{name: "command", apart: true, packages: []string{"internal/cli"}},
+	{name: "command: entry", apart: true, packages: []string{"."}},
+	{name: "programs", apart: true, packages: []string{"cmd/kernbench", "cmd/collbench", "examples/...", "internal/archtest"}}, // the last: tests of the repository
 }
 
 // printers is where fmt.Print may appear.

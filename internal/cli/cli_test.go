@@ -21,6 +21,7 @@ import (
 
 	"github.com/kernbench/kernbench/comm/launch"
 	"github.com/kernbench/kernbench/internal/describe"
+	"github.com/kernbench/kernbench/internal/draw"
 	"github.com/kernbench/kernbench/internal/host"
 	"github.com/kernbench/kernbench/internal/host/hosttest"
 	"github.com/kernbench/kernbench/internal/version"
@@ -156,10 +157,10 @@ func TestJSON(t *testing.T) {
 	if s := list.Systems; list.Version != version.Version || len(s) != 2 || !s[0].OK || s[0].PEs != 256 || s[1].PEs != 768 {
 		t.Errorf("validate: got %+v", list)
 	}
-	if d := decode[drawing](t, run(t, "topology", "diagram", "--format", "json")); d.Version != version.Version || len(d.Blocks) != 3 {
+	if d := decode[draw.Data](t, run(t, "topology", "diagram", "--format", "json")); d.Version != version.Version || len(d.Blocks) != 3 {
 		t.Errorf("diagram: got version %q and %d blocks, want %q and 3", d.Version, len(d.Blocks), version.Version)
 	}
-	if ps := decode[[]preset](t, run(t, "topology", "presets", "--format", "json")); len(ps) != 6 {
+	if ps := decode[describe.Presets](t, run(t, "topology", "presets", "--format", "json")); len(ps) != 6 {
 		t.Errorf("presets: got %+v, want 6", ps)
 	}
 	if b := decode[version.Build](t, run(t, "version", "--format", "json")); b.Version != version.Version {

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"context"
 	"fmt"
 	"strings"
 
@@ -10,6 +9,8 @@ import (
 	"github.com/kernbench/kernbench/ccl"
 	"github.com/kernbench/kernbench/internal/collperf"
 	"github.com/kernbench/kernbench/internal/config"
+	"github.com/kernbench/kernbench/internal/file"
+	"github.com/kernbench/kernbench/internal/setup"
 )
 
 func collCmd() *cobra.Command {
@@ -93,7 +94,7 @@ for each rank, with the columns rank and pe_exec_ns.`,
 		ValidArgsFunction: cobra.FixedCompletions(collectiveNames(), cobra.ShellCompDirectiveNoFileComp),
 		Args:              oneArg("COLLECTIVE", "no collective: name one of "+strings.Join(collectiveNames(), ", ")),
 	}
-	system := addConfigFlags(cmd, topologyKind, cclKind)
+	system := addConfigFlags(cmd, setup.Topology, setup.CCL)
 	format := formatFlag(cmd, "csv")
 	flags := addCollFlags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -115,12 +116,12 @@ for each rank, with the columns rank and pe_exec_ns.`,
 		if err != nil {
 			return err
 		}
-		o, err := flags.simulated(c, on.system, on.ccl)
+		o, err := flags.simulated(c, on.System, on.CCL)
 		if err != nil {
 			return badInput(err)
 		}
-		use := new(files).readsConfigs(on).writes("--trace", o.Trace).writes("--out", o.Experiment.File).writes("--report", *flags.points.report)
-		if err := use.check(); err != nil {
+		use := on.AddTo(new(file.Uses)).Writes("--trace", o.Trace).Writes("--out", o.Experiment.File).Writes("--report", *flags.points.report)
+		if err := use.Check(); err != nil {
 			return err
 		}
 		return measure(cmd, o, *flags.points.report, *format)
@@ -132,40 +133,29 @@ func collectiveNames() []string { return wordsOf(ccl.Collectives(), ccl.Collecti
 
 // measure runs a measurement and prints it, rows of text and CSV as they come.
 func measure(cmd *cobra.Command, o collperf.Options, report, format string) error {
-	ranks, err := o.Ranks()
-	if err != nil {
-		return badInput(err)
-	}
 	p, err := runPoints(cmd, o.Collective.String(), &o.Experiment)
 	if err != nil {
 		return err
 	}
-	defer p.stop()
-	result := collResult{Options: o, w: p.beside(cmd.OutOrStdout()), format: format, ranks: ranks}
-	if o.Experiment.Begin = result.head; o.Real() { // which has no file that may be refused
-		if err := result.head(); err != nil {
-			return err
-		}
-	}
-	ctx, cancel := context.WithCancelCause(cmd.Context())
-	defer cancel(nil)
-	result.rows, result.sum, err = collperf.Run(ctx, o, func(r collperf.Row) {
-		if err := result.row(r); err != nil {
-			cancel(err) // the other rows would not be seen
-		}
-	})
+	defer p.Stop()
+	printer := collperf.Printer{Options: o, W: p.Beside(cmd.OutOrStdout()), Format: format}
+	sum, err := printer.Run(cmd.Context())
 	if err := endPoints(p, o.Experiment, err); err != nil {
 		return err
 	}
-	if err := result.foot(); err != nil {
+	if err := printer.Foot(); err != nil {
 		return err
 	}
-	if err := result.writeReport(cmd, report); err != nil {
+	about, t, err := printer.Page()
+	if err == nil {
+		err = writeReport(cmd, report, about, t)
+	}
+	if err != nil {
 		return err
 	}
 	var wrong []error
-	if n := result.sum.Wrong; n > 0 {
-		wrong = []error{fmt.Errorf("%d wrong values", n)}
+	if sum.Wrong > 0 {
+		wrong = []error{fmt.Errorf("%d wrong values", sum.Wrong)}
 	}
-	return badPoints(o.Experiment, result.sum.Failed, wrong == nil, wrong)
+	return badPoints(o.Experiment, sum.Failed, wrong == nil, wrong)
 }

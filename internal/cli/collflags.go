@@ -1,134 +1,85 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
-	"time"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/kernbench/kernbench/ccl"
 	"github.com/kernbench/kernbench/internal/collperf"
-	"github.com/kernbench/kernbench/numeric"
+	"github.com/kernbench/kernbench/internal/file"
+	"github.com/kernbench/kernbench/internal/printable"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/topology"
 )
 
-// dtypeNames are the names of dtypes in nccl-tests.
-var dtypeNames = map[string]tl.DType{
-	"half": tl.F16, "float16": tl.F16, "bfloat16": tl.BF16, "float": tl.F32, "float32": tl.F32, "double": tl.F64, "float64": tl.F64,
-	"int8": tl.I8, "int16": tl.I16, "int32": tl.I32, "int64": tl.I64,
-	"uint8": tl.U8, "uint16": tl.U16, "uint32": tl.U32, "uint64": tl.U64,
-}
-
-// dtypes is the value of a flag that is a dtype, or all of them.
-type dtypes []tl.DType
-
-func (d *dtypes) String() string {
-	if len(*d) == 1 {
-		return (*d)[0].String()
-	}
-	return all
-}
-func (d *dtypes) Type() string { return "dtype" }
-func (d *dtypes) Set(word string) error {
-	one, err := numeric.ParseDType(word)
-	alias, known := dtypeNames[word]
-	switch {
-	case word == all:
-		*d = numeric.DTypes
-	case known:
-		*d = dtypes{alias}
-	case err != nil:
-		return fmt.Errorf("%w, or all", err)
-	default:
-		*d = dtypes{one}
-	}
-	return nil
-}
-
 // all is the word for everything that a flag could be.
 const all = "all"
 
-// collFlags are the flags of a measurement.
+// collFlags are the flags of a measurement. Most are options as they are.
 type collFlags struct {
-	cmd *cobra.Command
-	on  *string // what ranks are
-
-	least, most, step               collperf.Size
-	factor, iters                   int
-	op, root, check, values, buffer *string
-	algorithm                       *string
-	types                           dtypes
-	timeout                         *timeoutValue
-	perRank                         *bool
-
-	// Of simulated ranks.
-	world               int
-	per, data, fidelity *string
-	partial             *bool
-	trace               *string
-	threads             func() (int, error)
-	points              *pointFlags
-
-	// Of real ones.
-	nranks, warmups int
+	collperf.Options
+	cmd                                                      *cobra.Command
+	on, op, root, check, values, buffer, per, data, fidelity *string
+	threads                                                  func() (int, error)
+	points                                                   *pointFlags
 }
 
 // addCollFlags gives a command the flags of a measurement.
 func addCollFlags(cmd *cobra.Command) *collFlags {
-	f := &collFlags{cmd: cmd, least: 8, most: 1 << 20, factor: 2, iters: 1, types: dtypes{tl.F16}, warmups: 5}
+	f := &collFlags{cmd: cmd, Options: collperf.Options{Min: 8, Max: 1 << 20, StepFactor: 2, Iters: 1, DTypes: []tl.DType{tl.F16}, Warmups: 5}}
 	flags := cmd.Flags()
 	f.on = choiceFlag(cmd, "on", "what ranks are: parts of a simulated machine, processes (shm) or goroutines (inproc)", onSim, onShm, onInproc)
-	flags.VarP(&f.least, "minbytes", "b", "smallest `SIZE`: 8, 4K, 1M, 1G")
-	flags.VarP(&f.most, "maxbytes", "e", "largest `SIZE`")
-	flags.VarP((*wholeNumber)(&f.factor), "stepfactor", "f", "each size is the one before times `N`")
-	flags.VarP(&f.step, "stepbytes", "i", "each size is the one before and `SIZE` more, instead of --stepfactor")
-	f.op = wordFlag(cmd, "op", "o", "reduction", "sum", reductionWords())
-	flags.VarP(&f.types, "datatype", "d", "`DTYPE` of the elements, also as half, float, bfloat16, int32 and so on, or all")
+	flags.VarP((*collperf.Size)(&f.Min), "minbytes", "b", "smallest `SIZE`: 8, 4K, 1M, 1G")
+	flags.VarP((*collperf.Size)(&f.Max), "maxbytes", "e", "largest `SIZE`")
+	flags.VarP((*wholeNumber)(&f.StepFactor), "stepfactor", "f", "each size is the one before times `N`")
+	flags.VarP((*collperf.Size)(&f.StepBytes), "stepbytes", "i", "each size is the one before and `SIZE` more, instead of --stepfactor")
+	f.op = wordFlag(cmd, "op", "o", "reduction", "sum", append(wordsOf(collperf.Reductions(), ccl.Reduction.String), all))
+	flags.VarP((*collperf.DTypes)(&f.DTypes), "datatype", "d", "`DTYPE` of the elements, also as half, float, bfloat16, int32 and so on, or all")
 	f.root = wordFlag(cmd, "root", "r", "`RANK` that is the root, or all", "0", nil)
-	flags.VarP((*wholeNumber)(&f.iters), "iters", "n", "iterations, whose times are averaged; of real ranks 20 unless given")
+	flags.VarP((*wholeNumber)(&f.Iters), "iters", "n", "iterations, whose times are averaged; of real ranks 20 unless given")
 	f.check = wordFlag(cmd, "check", "c", "compare the values of every rank", "1", []string{"0", "1"})
 	f.values = choiceFlag(cmd, "values", "what tensors hold", "integers", "reals")
-	f.perRank = flags.Bool("per-rank", false, "also print how long every rank took")
-	f.timeout = timeoutFlag(cmd)
-	f.algorithm = flags.String("algo", "", "`NAME` of the algorithm, auto, or all to compare them (default as ccl.yaml says; auto of real ranks)")
+	flags.BoolVar(&f.PerRank, "per-rank", false, "also print how long every rank took")
+	timeoutFlag(cmd, &f.Timeout)
+	flags.StringVar(&f.Algorithm, "algo", "", "`NAME` of the algorithm, auto, or all to compare them (default as ccl.yaml says; auto of real ranks)")
 	complete(cmd, "algo", append(ccl.Names(), collperf.Auto, collperf.AllAlgorithms), cobra.ShellCompDirectiveNoFileComp)
 	f.per = wordFlag(cmd, "ranks-per", "", "what a rank is (default sip if there are several)", "", []string{"pe", "sip"})
-	intFlag(cmd, &f.world, "world", 0, "`N` ranks, the first there are; 0 for all (default as ccl.yaml says where a rank is a PE)")
-	f.partial = flags.Bool("partial", false, "all_reduce of SIPs' tensors that have an addend on each cube")
+	intFlag(cmd, &f.World, "world", 0, "`N` ranks, the first there are; 0 for all (default as ccl.yaml says where a rank is a PE)")
+	flags.BoolVar(&f.Partial, "partial", false, "all_reduce of SIPs' tensors that have an addend on each cube")
 	f.buffer = wordFlag(cmd, "buffer", "", "memory of queue slots (default as ccl.yaml and the topology say); of real ranks private or window, where buffers are (default private)", "",
 		append(bufferWords(), realBuffers...))
 	f.data = choiceFlag(cmd, "data", "compute values and check them, or times only", "on", "off")
 	f.fidelity = fidelityFlag(cmd)
 	f.threads = threadsFlag(cmd)
-	f.trace = traceFlag(cmd)
+	traceFlag(cmd, &f.Trace)
 	f.points = addPointFlags(cmd, "rows are not kept")
-	intFlag(cmd, &f.nranks, "nranks", 2, "`N` real ranks")
-	flags.VarP((*wholeNumber)(&f.warmups), "warmup-iters", "w", "iterations of real ranks before those that are measured")
+	intFlag(cmd, &f.NRanks, "nranks", 2, "`N` real ranks")
+	flags.VarP((*wholeNumber)(&f.Warmups), "warmup-iters", "w", "iterations of real ranks before those that are measured")
 	return f
 }
 
-// common returns the options of simulated and real ranks.
+// common completes the options of simulated and real ranks.
 func (f *collFlags) common(c ccl.Collective) (o collperf.Options, err error) {
-	o = collperf.Options{
-		Backend: collperf.Backend(*f.on), Collective: c, Algorithm: *f.algorithm,
-		Min: topology.Bytes(f.least), Max: topology.Bytes(f.most), StepFactor: f.factor, StepBytes: topology.Bytes(f.step),
-		Iters: f.iters, Timeout: time.Duration(*f.timeout), Values: collperf.Values(*f.values), NoCheck: *f.check == "0", PerRank: *f.perRank,
-	}
+	f.Backend, f.Collective, f.Values, f.NoCheck = collperf.Backend(*f.on), c, collperf.Values(*f.values), *f.check == "0"
 	err = refuse(f.cmd,
-		misuse{"algo", *f.algorithm == "", `"": write the name of an algorithm, auto or all`},
+		misuse{"algo", f.Algorithm == "", `"": write the name of an algorithm, auto or all`},
 		misuse{"stepbytes", f.cmd.Flags().Changed("stepfactor"), "and --stepfactor: give one"},
-		misuse{"stepbytes", f.step == 0, "0: write 1 or more"},
-		misuse{"stepfactor", f.factor < 2, fmt.Sprintf("%d: write 2 or more", f.factor)},
-		misuse{"iters", f.iters < 1, fmt.Sprintf("%d: write 1 or more", f.iters)})
+		misuse{"stepbytes", f.StepBytes == 0, "0: write 1 or more"},
+		misuse{"stepfactor", f.StepFactor < 2, fmt.Sprintf("%d: write 2 or more", f.StepFactor)},
+		misuse{"iters", f.Iters < 1, fmt.Sprintf("%d: write 1 or more", f.Iters)})
 	if err != nil {
 		return o, err
 	}
-	o.Reductions, o.DTypes = chosenReductions(*f.op), f.types
-	o.Root, err = parseRoot(*f.root)
-	return o, err
+	if f.Reductions = collperf.Reductions(); *f.op != all {
+		f.Reductions = slices.DeleteFunc(f.Reductions, func(r ccl.Reduction) bool { return r.String() != *f.op })
+	}
+	f.Root, err = parseRoot(*f.root)
+	return f.Options, err
 }
 
 // simulated returns the options of ranks on a simulated system.
@@ -137,17 +88,15 @@ func (f *collFlags) simulated(c ccl.Collective, g *topology.Graph, how *ccl.Conf
 	if err != nil {
 		return o, err
 	}
-	o.Topology, o.CCL, o.World, o.Partial = g, how, f.world, *f.partial
 	defaults, err := how.Named("")
 	if err != nil {
 		return o, err
 	}
-	o.Buffer, o.Flit, o.Trace = topology.BufferKind(*f.buffer), *f.fidelity == "flit", *f.trace
+	o.Topology, o.CCL, o.Buffer, o.Flit = g, how, topology.BufferKind(*f.buffer), *f.fidelity == "flit"
 	o.NoCheck = o.NoCheck || *f.data == "off"
-	o.RanksPer = collperf.RanksPer(*f.per)
-	if *f.per == "" {
+	if o.RanksPer = collperf.RanksPer(*f.per); *f.per == "" {
 		o.RanksPer = collperf.PerPE
-		if g.Spec().System.SIPs.Count > 1 || *f.partial {
+		if g.Spec().System.SIPs.Count > 1 || o.Partial {
 			o.RanksPer = collperf.PerSIP
 		}
 	}
@@ -157,7 +106,7 @@ func (f *collFlags) simulated(c ccl.Collective, g *topology.Graph, how *ccl.Conf
 	if o.Threads, err = f.threads(); err != nil {
 		return o, err
 	}
-	if err := folderOf("trace", o.Trace); err != nil {
+	if err := file.CheckNew("--trace", o.Trace); err != nil {
 		return o, err
 	}
 	if o.Experiment, err = f.points.options(); err != nil {
@@ -185,18 +134,82 @@ func parseRoot(text string) (int, error) {
 	return root, nil
 }
 
-func reductionWords() []string {
-	return append(wordsOf(collperf.Reductions(), ccl.Reduction.String), all)
+func bufferWords() []string { return printable.Words(topology.BufferKinds) }
+
+// The words of --on.
+const (
+	onSim    = string(collperf.Sim)
+	onShm    = string(collperf.Processes)
+	onInproc = string(collperf.Goroutines)
+)
+
+// realBuffers are the places where buffers of real ranks can be.
+var realBuffers = []string{collperf.PrivateBuffer, collperf.WindowBuffer}
+
+// realIters is how many iterations real ranks do unless told otherwise: their times vary.
+const realIters = 20
+
+// notKept is why the rows of real ranks have no file.
+const notKept = "times are measured anew in every run, and not kept: print them with --format csv or json"
+
+// simulatedOnly are the flags that mean nothing to real ranks, and what does instead.
+var simulatedOnly = []struct{ flag, instead string }{
+	{"topology", ""}, {"ccl", ""}, {"set", ""}, {"partial", ""}, {"ranks-per", ""}, {"fidelity", ""}, {"threads", ""}, {"trace", ""},
+	{"world", "--nranks says how many there are"}, {"data", "--check 0 compares no values"},
+	{"out", notKept}, {"resume", notKept}, {"replace", notKept}, {"strict", notKept}, {"shard", notKept},
 }
 
-func chosenReductions(word string) []ccl.Reduction {
-	list := collperf.Reductions()
-	if word == all {
-		return list
+// collUses are the flags that not every collective uses.
+var collUses = []struct {
+	flags []string
+	by    func(ccl.Collective) bool
+	why   string // a collective has no use for them
+}{
+	{[]string{"minbytes", "maxbytes", "stepfactor", "stepbytes", "datatype", "check", "values", "data"}, func(c ccl.Collective) bool { return c != ccl.Barrier }, "moves no data"},
+	{[]string{"op"}, ccl.Collective.Reduces, "reduces nothing"},
+	{[]string{"root"}, ccl.Collective.Rooted, "has no root"},
+}
+
+// checkEffect refuses flags that the ranks of --on, the collective or other flags make useless.
+func (f *collFlags) checkEffect(c ccl.Collective) error {
+	real, word := *f.on != onSim, *f.buffer
+	ofReal := slices.Contains(realBuffers, word)
+	list := []misuse{
+		{"nranks", !real, "is for --on shm and inproc: with --on sim, --world says how many ranks there are"},
+		{"warmup-iters", !real, "is for --on shm and inproc: simulated time needs no warming up"},
+		{"buffer", !real && ofReal, fmt.Sprintf("%s is for --on shm and inproc: with --on sim write one of %s", word, strings.Join(bufferWords(), ", "))},
 	}
-	return slices.DeleteFunc(list, func(r ccl.Reduction) bool { return r.String() != word })
+	for _, only := range simulatedOnly {
+		list = append(list, misuse{only.flag, real, fmt.Sprintf("is for --on sim: with --on %s, %s", *f.on, cmp.Or(only.instead, "leave it out"))})
+	}
+	list = append(list, misuse{"buffer", real && !ofReal, fmt.Sprintf("%s is for --on sim: with --on %s write one of %s", word, *f.on, strings.Join(realBuffers, ", "))})
+	for _, use := range collUses {
+		var others []string
+		for _, other := range ccl.Collectives() {
+			if use.by(other) {
+				others = append(others, other.String())
+			}
+		}
+		for _, flag := range use.flags {
+			list = append(list, misuse{flag, !use.by(c), fmt.Sprintf("has no effect: %v %s: leave it out; it is for %s", c, use.why, strings.Join(others, ", "))})
+		}
+	}
+	return refuse(f.cmd, append(list,
+		misuse{"buffer", real && c == ccl.Barrier, fmt.Sprintf("has no effect: %v moves no data: leave it out", c)},
+		misuse{"check", !real && *f.check == "1" && *f.data == "off", "1 has no effect: --data off computes no values to compare: delete one of them"},
+		misuse{"values", !real && *f.data == "off", "has no effect: --data off computes no values: delete one of them"},
+		misuse{"values", !real && *f.check == "0", "has no effect: --check 0 computes no values: delete one of them"})...)
 }
 
-func bufferWords() []string {
-	return wordsOf(topology.BufferKinds, func(kind topology.BufferKind) string { return string(kind) })
+// real returns the options of ranks that are processes or goroutines.
+func (f *collFlags) real(c ccl.Collective) (collperf.Options, error) {
+	o, err := f.common(c)
+	if err != nil {
+		return o, err
+	}
+	if !f.cmd.Flags().Changed("iters") {
+		o.Iters = realIters
+	}
+	o.Window, o.Output = *f.buffer == collperf.WindowBuffer, f.cmd.ErrOrStderr()
+	return o, o.Validate()
 }

@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/kernbench/kernbench/internal/collperf"
 	"github.com/kernbench/kernbench/internal/version"
 )
 
@@ -96,7 +97,7 @@ func TestUnusedCollFlags(t *testing.T) {
 // TestRealJSON: what was measured, but for the time.
 func TestRealJSON(t *testing.T) {
 	text := run(t, "coll", "reduce_scatter", "--on", "shm", "--nranks", "3", "-b", "120", "-e", "240", "-n", "2", "-w", "0", "-o", "max", "-d", "int32", "--buffer", "window", "--format", "json")
-	m := decode[measured](t, text)
+	m := decode[collperf.Output](t, text)
 	c := m.Config
 	if m.Collective != "reduce_scatter" || m.Ranks != 3 || m.RanksPer != "" || len(m.Rows) != 2 || m.Wrong == nil || *m.Wrong != 0 || m.AvgBusBW == nil {
 		t.Errorf("got %+v, want two rows of reduce_scatter between 3 ranks, nothing wrong", m)

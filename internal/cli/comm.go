@@ -5,11 +5,14 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/kernbench/kernbench/internal/file"
+	"github.com/kernbench/kernbench/internal/progress"
 	"github.com/kernbench/kernbench/scenario"
 	_ "github.com/kernbench/kernbench/scenario/builtin" // registers the built-in ones
 	"github.com/kernbench/kernbench/scenario/runner"
@@ -176,11 +179,10 @@ Parameters are those of comm prepare; --set changes what tasks cost, tasks.KEY=V
 		}
 		forPeople(cmd, true)
 		return tasks.report(r, "text", func() error {
-			_, err := cmd.OutOrStdout().Write([]byte(executedText(args[0], r)))
-			if err != nil || len(r.Races) == 0 {
+			if err := r.WriteExecuted(cmd.OutOrStdout(), args[0]); err != nil || len(r.Races) == 0 {
 				return err
 			}
-			return wrongRun(r)
+			return wrong(r.Mistakes()...)
 		})
 	}
 	return cmd
@@ -203,14 +205,25 @@ values there, and reports as comm run does.`,
 	return cmd
 }
 
+// reportRun prints what came of a run.
+func reportRun(cmd *cobra.Command, r *runner.Result, err error, format string) error {
+	if err != nil {
+		return failed(err)
+	}
+	if err := printResult(cmd, format, r); err != nil || r.OK {
+		return err
+	}
+	return wrong(r.Mistakes()...)
+}
+
 // watch has what is printed during a run go to standard error, until stop: what kernels
 // print with Printf, and what they print with fmt as well. Standard output is for results.
 func watch(cmd *cobra.Command, name string, o *runner.Options) (stop func()) {
-	p, stdout := startProgress(cmd.ErrOrStderr(), name), os.Stdout
+	p, stdout := progress.Start(cmd.ErrOrStderr(), name), os.Stdout
 	o.Print, os.Stdout = p, os.Stderr
 	return func() {
 		os.Stdout = stdout
-		p.stop()
+		p.Stop()
 	}
 }
 
@@ -225,6 +238,15 @@ func failed(err error) error {
 
 func oneScenario(cmd *cobra.Command, args []string) error {
 	return oneArg("SCENARIO", "no scenario: name a file or one of "+strings.Join(scenario.Names(), ", "))(cmd, args)
+}
+
+// readsScenario declares the file of a scenario, if it is not one of the registered ones.
+func readsScenario(name string) *file.Uses {
+	u := new(file.Uses)
+	if name != "" && !slices.Contains(scenario.Names(), name) {
+		u.Reads("scenario", name)
+	}
+	return u
 }
 
 // exactly wants an argument for each of some names.

@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/kernbench/kernbench/internal/describe"
 	"github.com/kernbench/kernbench/scenario"
 	"github.com/kernbench/kernbench/scenario/runner"
 	"github.com/kernbench/kernbench/tl"
@@ -89,8 +90,8 @@ func TestListBroken(t *testing.T) {
 		t.Errorf("exit status %d and\n%swant %d and %s", code, stderr, exitUsage, want)
 	}
 	code, stdout, _ = command(t.Context(), "comm", "list", "--format", "json")
-	var list []listedScenario
-	if err := json.Unmarshal([]byte(stdout), &list); err != nil || code != exitUsage || list[0] != (listedScenario{Name: "a_broken_one", Broken: why}) {
+	var list describe.ScenarioList
+	if err := json.Unmarshal([]byte(stdout), &list); err != nil || code != exitUsage || list[0] != (describe.ListedScenario{Name: "a_broken_one", Broken: why}) {
 		t.Errorf("got status %d, %v, %+v", code, err, list)
 	}
 }

@@ -3,13 +3,21 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"os"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/kernbench/kernbench/internal/draw"
+	"github.com/kernbench/kernbench/internal/file"
+	"github.com/kernbench/kernbench/internal/printable"
+	"github.com/kernbench/kernbench/internal/setup"
 	"github.com/kernbench/kernbench/scenario/runner"
+	"github.com/kernbench/kernbench/task"
+	taskchart "github.com/kernbench/kernbench/task/chart"
+	"github.com/kernbench/kernbench/topology"
 )
 
 // addScenarioFlags gives a command the flags that choose a scenario's ranks and
@@ -60,7 +68,8 @@ func addBackendFlags(cmd *cobra.Command) func(*runner.Options) error {
 	backend := choiceFlag(cmd, "backend", "what ranks are: processes, goroutines, or SIPs of a simulated machine", runner.Backends...)
 	preset := cmd.Flags().StringP("preset", "p", "", "`NAME` or file of the simulated system, of --backend sim (default: default), or a2a3sim or a5sim")
 	check := choiceFlag(cmd, "check", "look for accesses that nothing orders, on --backend sim", "none", "race")
-	seed, timeout := seedValue(1), timeoutFlag(cmd)
+	seed, timeout := seedValue(1), time.Duration(0)
+	timeoutFlag(cmd, &timeout)
 	cmd.Flags().Var(&seed, "seed", "`NUMBER` that the random delays of --rounds begin with")
 	return func(o *runner.Options) error {
 		if err := refuse(cmd, misuse{"preset", *preset == "", "is empty: write a preset, a file, a2a3sim or a5sim, or delete it"}); err != nil {
@@ -73,7 +82,7 @@ func addBackendFlags(cmd *cobra.Command) func(*runner.Options) error {
 		if err := o.ResolvePlatform(); err != nil {
 			return err
 		}
-		o.Timeout = time.Duration(*timeout)
+		o.Timeout = timeout
 		if cmd.Flags().Changed("seed") {
 			o.Seed = (*uint64)(&seed)
 		}
@@ -96,10 +105,8 @@ func (s *seedValue) Set(text string) error {
 }
 
 // timeoutFlag gives a command --timeout.
-func timeoutFlag(cmd *cobra.Command) *timeoutValue {
-	var timeout timeoutValue
-	cmd.Flags().Var(&timeout, "timeout", "wall-clock `TIME` after which the run is given up (default: none)")
-	return &timeout
+func timeoutFlag(cmd *cobra.Command, p *time.Duration) {
+	cmd.Flags().Var((*timeoutValue)(p), "timeout", "wall-clock `TIME` after which the run is given up (default: none)")
 }
 
 // timeoutValue is the value of --timeout; 0 is none.
@@ -120,3 +127,133 @@ func (t *timeoutValue) Set(text string) error {
 	*t = timeoutValue(d)
 	return nil
 }
+
+// taskFlags is how the tasks of a scenario are scheduled, and what is shown of it.
+type taskFlags struct {
+	configFlags // of tasks.yaml; of --set, those that are for it
+	cmd         *cobra.Command
+	runtime     *string
+	gantt       bool
+	svg         string // file of the picture
+	skip        bool   // building, in both
+}
+
+// addTaskFlags gives a command the flags of task runtimes.
+func addTaskFlags(cmd *cobra.Command) *taskFlags {
+	f := &taskFlags{cmd: cmd, configFlags: configFlags{setup.Choice{Kinds: []*setup.Kind{setup.Tasks}}}}
+	f.runtime = wordFlag(cmd, "runtime", "", "run the scenario as tasks, scheduled by this (default: its kernel, on each rank)", "", printable.Words(task.Runtimes))
+	f.addFiles(cmd)
+	cmd.Flags().BoolVar(&f.gantt, "gantt", false, "with --runtime on --backend sim: show who did what when; in json, as spans")
+	cmd.Flags().StringVar(&f.svg, "gantt-svg", "", "the same as a picture, to `FILE`, which ends in .svg or .png")
+	cmd.Flags().BoolVar(&f.skip, "gantt-skip-building", false, "begin both charts at the first dispatch and leave out the building before it")
+	return f
+}
+
+// take keeps one of --set if it is for tasks.yaml.
+func (f *taskFlags) take(set string) bool {
+	if !strings.HasPrefix(set, setup.Tasks.Prefix) {
+		return false
+	}
+	f.Sets = append(f.Sets, set)
+	return true
+}
+
+// onlyTasks refuses what is not for tasks.yaml.
+func (f *taskFlags) onlyTasks() error {
+	for _, set := range f.Sets {
+		if !strings.HasPrefix(set, setup.Tasks.Prefix) {
+			return fmt.Errorf("--set %s: parameters are those that the folder was prepared with: set them in comm prepare, and here %sKEY=VALUE alone", set, setup.Tasks.Prefix)
+		}
+	}
+	return nil
+}
+
+// read reads the flags of a run, those of its backend first, and checks its files.
+func (f *taskFlags) read(o *runner.Options, backend func(*runner.Options) error, folder string) error {
+	err := backend(o)
+	if err == nil {
+		err = f.readTasks(o)
+	}
+	if err != nil {
+		return badInput(err)
+	}
+	return f.checkFiles(o, folder)
+}
+
+// readTasks checks the flags of tasks.
+func (f *taskFlags) readTasks(o *runner.Options) error {
+	if *f.runtime == "" {
+		why := "is for runs of tasks: add --runtime " + strings.Join(printable.Words(task.Runtimes), "|")
+		if err := refuseAll(f.cmd, why, "tasks", "gantt", "gantt-svg", "gantt-skip-building"); err != nil || len(f.Sets) == 0 {
+			return err
+		}
+		return fmt.Errorf("--set %s %s", f.Sets[0], why)
+	}
+	if err := refuse(f.cmd,
+		misuse{"gantt-svg", f.svg == "", "is empty: write the name of a file, or delete it"},
+		misuse{"gantt-skip-building", f.skip && !f.gantt && f.svg == "", "changes charts: add --gantt or --gantt-svg FILE, or drop it"},
+	); err != nil {
+		return err
+	}
+	if err := draw.CheckName(f.svg); f.svg != "" && err != nil {
+		return fmt.Errorf("--gantt-svg %w", err)
+	}
+	o.Runtime = task.Runtime(*f.runtime)
+	if (f.gantt || f.svg != "") && o.Backend != runner.Sim {
+		return errors.New("--gantt and --gantt-svg show simulated time: add --backend sim")
+	}
+	c, err := f.load(f.cmd.Context())
+	if err == nil {
+		o.Tasks = c.Tasks.(*task.Config)
+	}
+	return err
+}
+
+// checkFiles checks the files of a run: its scenario, "" for that of the folder; its
+// configurations; the folder of its values, "" if it has none; and the picture of its tasks.
+func (f *taskFlags) checkFiles(o *runner.Options, folder string) error {
+	use := readsScenario(o.Scenario).WritesIn("the folder", folder, runner.FolderFiles...).Writes("--gantt-svg", f.svg)
+	// A pipe can be read once only, by the run. The run also reports errors.
+	if info, err := os.Stat(o.Preset); err == nil && info.Mode().IsRegular() {
+		if spec, err := topology.Load(f.cmd.Context(), o.Preset); err == nil {
+			use.ReadsConfig("topology", spec)
+		}
+	}
+	if o.Tasks != nil {
+		use.ReadsConfig("tasks", o.Tasks)
+	}
+	return use.Check()
+}
+
+// report has a result told, with the charts that are wanted.
+func (f *taskFlags) report(r *runner.Result, format string, tell func() error) error {
+	if r == nil || r.Tasks == nil {
+		return tell()
+	}
+	chart := taskchart.Gantt{
+		Title: r.Scenario, Subtitle: fmt.Sprintf("%s on %s", printable.Count(r.Tasks.Tasks, "task"), printable.Count(r.Tasks.Ranks, "rank")),
+		Runs: []*task.Result{r.Tasks}, SkipBuilding: f.skip,
+	}
+	if f.svg != "" {
+		picture, err := chart.Encode(f.svg)
+		if err == nil {
+			err = file.Write(f.svg, picture)
+		}
+		if err != nil {
+			return badInput(fmt.Errorf("--gantt-svg: %w", err))
+		}
+	}
+	if !f.gantt {
+		r.Tasks.Spans, r.Tasks.Control = nil, nil
+	}
+	told := tell()
+	if !f.gantt || format == "json" {
+		return told
+	}
+	out := f.cmd.OutOrStdout()
+	fmt.Fprintln(out)
+	return errors.Join(told, chart.Text(out, ganttColumns))
+}
+
+// ganttColumns is how wide a chart is.
+const ganttColumns = 100

@@ -13,12 +13,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/kernbench/kernbench/ccl"
+	"github.com/kernbench/kernbench/ccl/cost"
 	"github.com/kernbench/kernbench/internal/config"
 	"github.com/kernbench/kernbench/internal/file"
 	"github.com/kernbench/kernbench/internal/host"
 	"github.com/kernbench/kernbench/internal/memory"
 	"github.com/kernbench/kernbench/internal/printable"
+	"github.com/kernbench/kernbench/table"
 )
 
 // The exit statuses. The help of kernbench explains them, and docs/commands.md has that.
@@ -50,7 +51,13 @@ func (e *exitError) Error() string {
 	return e.err.Error()
 }
 
-func (e *exitError) Unwrap() error { return e.err }
+// Unwrap returns the error as one of a list: its messages are printed apart.
+func (e *exitError) Unwrap() []error {
+	if e.err == nil {
+		return nil
+	}
+	return []error{e.err}
+}
 
 // badInput marks err as a mistake in what the user gave.
 func badInput(err error) error { return &exitError{exitUsage, err} }
@@ -91,7 +98,7 @@ func status(ctx context.Context, err error) int {
 		return exitFailed
 	case errors.As(err, &exit):
 		return exit.code
-	case errors.As(err, new(*memory.OutOfMemory)), errors.As(err, new(*host.MemoryError)), errors.As(err, new(*ccl.FitError)), ofName(err):
+	case errors.As(err, new(*memory.OutOfMemory)), errors.As(err, new(*host.MemoryError)), errors.As(err, new(*cost.FitError)), ofName(err):
 		return exitUsage
 	}
 	return exitFailed
@@ -107,7 +114,7 @@ func ofName(err error) bool {
 // nothing twice: a bad --set is one mistake, however many systems it is tried on.
 func complain(w io.Writer, err error) {
 	said := map[string]bool{}
-	for _, e := range flatten(err) {
+	for _, e := range config.Flatten(err) {
 		if said[e.Error()] {
 			continue
 		}
@@ -124,25 +131,6 @@ func complain(w io.Writer, err error) {
 
 // warn prints a warning: the command goes on.
 func warn(w io.Writer, text string) { fmt.Fprintf(w, "kernbench: warning: %s\n", text) }
-
-// flatten is the errors that err joins, at any depth, in order.
-func flatten(err error) []error {
-	if exit, ok := err.(*exitError); ok {
-		err = exit.err
-	}
-	if err == nil {
-		return nil
-	}
-	joined, ok := err.(interface{ Unwrap() []error })
-	if !ok {
-		return []error{err}
-	}
-	var all []error
-	for _, e := range joined.Unwrap() {
-		all = append(all, flatten(e)...)
-	}
-	return all
-}
 
 // output is a writer that remembers its first error, so that commands need not
 // look at every line they write. It escapes text for people.
@@ -176,4 +164,20 @@ func forPeople(cmd *cobra.Command, people bool) {
 	default:
 		o.to = o.w
 	}
+}
+
+// result is what a command prints: an object of JSON, text for people, and for commands with
+// --format csv a table.
+type result interface{ WriteText(io.Writer) error }
+
+// printResult prints a result in a format.
+func printResult(cmd *cobra.Command, format string, r result) error {
+	w := cmd.OutOrStdout()
+	switch format {
+	case "json":
+		return table.WriteJSON(w, r)
+	case "csv":
+		return r.(interface{ WriteCSV(io.Writer) error }).WriteCSV(w)
+	}
+	return r.WriteText(w)
 }

@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -10,6 +12,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kernbench/kernbench/internal/config"
+	"github.com/kernbench/kernbench/internal/file"
+	"github.com/kernbench/kernbench/internal/setup"
+	"github.com/kernbench/kernbench/topology"
 )
 
 // wholeNumber is the value of a flag that counts.
@@ -44,21 +49,13 @@ type choice struct {
 }
 
 func (c *choice) String() string { return c.value }
-func (c *choice) Type() string   { return wordText(c.allowed) }
+func (c *choice) Type() string   { return cmp.Or(strings.Join(c.allowed, "|"), "text") }
 func (c *choice) Set(word string) error {
 	if len(c.allowed) > 0 && !slices.Contains(c.allowed, word) {
 		return fmt.Errorf("write one of %s%s", strings.Join(c.allowed, ", "), config.DidYouMean(word, c.allowed))
 	}
 	c.value = word
 	return nil
-}
-
-// wordText is a few words to choose from, or that any text will do.
-func wordText(allowed []string) string {
-	if len(allowed) == 0 {
-		return "text"
-	}
-	return strings.Join(allowed, "|")
 }
 
 // choiceFlag gives a command a flag that allows a few words, the first of them
@@ -126,4 +123,69 @@ func complete(cmd *cobra.Command, flag string, words []string, then cobra.ShellC
 	if err != nil {
 		panic(err) // no such flag, or completed twice
 	}
+}
+
+// configFlags chooses the configurations that a command works on.
+type configFlags struct{ setup.Choice }
+
+// systemName is a file or preset; empty only where none was given.
+type systemName string
+
+func (n *systemName) String() string { return string(*n) }
+func (n *systemName) Type() string   { return "name" }
+func (n *systemName) Set(word string) error {
+	if word == "" {
+		return fmt.Errorf("empty: write a file or a preset (%s)", strings.Join(topology.Presets(), ", "))
+	}
+	*n = systemName(word)
+	return nil
+}
+
+// addConfigFlags gives a command a flag for each kind of configuration, and one --set.
+func addConfigFlags(cmd *cobra.Command, kinds ...*setup.Kind) *configFlags {
+	f := &configFlags{setup.Choice{Kinds: kinds}}
+	f.addFiles(cmd)
+	f.addSet(cmd)
+	return f
+}
+
+// addFiles gives a command the flags that name files.
+func (f *configFlags) addFiles(cmd *cobra.Command) {
+	for _, k := range f.Kinds {
+		if k == setup.Topology {
+			cmd.Flags().VarP((*systemName)(&f.Topology), k.Name, "t", "file or preset `NAME` of the system (default ./topology.yaml, else the preset default)")
+			complete(cmd, k.Name, topology.Presets(), cobra.ShellCompDirectiveDefault)
+			continue
+		}
+		cmd.Flags().StringVar(f.File(k), k.Name, "", fmt.Sprintf("`FILE` that says %s (default ./%s.yaml, else the embedded one)", k.Says, k.Name))
+	}
+}
+
+// addSet gives a command --set, with examples and the beginnings of all keys.
+func (f *configFlags) addSet(cmd *cobra.Command) {
+	var examples, keys []string
+	for _, k := range f.Kinds {
+		examples, keys = append(examples, k.Example), append(keys, k.Keys()...)
+	}
+	// An array, not a slice: a value may hold commas.
+	cmd.Flags().StringArrayVar(&f.Sets, "set", nil, "change one value, as `KEY=VALUE` (repeatable): "+strings.Join(examples, ", "))
+	complete(cmd, "set", keys, cobra.ShellCompDirectiveNoSpace|cobra.ShellCompDirectiveNoFileComp)
+}
+
+// load reads the configurations.
+func (f *configFlags) load(ctx context.Context) (*setup.Loaded, error) {
+	l, err := f.Load(ctx)
+	if err != nil {
+		return nil, badInput(err)
+	}
+	return l, nil
+}
+
+// loadAlone is load for a command that has no other files and prints to standard output.
+func (f *configFlags) loadAlone(ctx context.Context) (*setup.Loaded, error) {
+	l, err := f.load(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return l, l.AddTo(new(file.Uses)).Check()
 }

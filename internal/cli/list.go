@@ -3,24 +3,15 @@ package cli
 import (
 	"cmp"
 	"fmt"
-	"io"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/kernbench/kernbench/bench"
-	"github.com/kernbench/kernbench/internal/config"
-	"github.com/kernbench/kernbench/table"
+	"github.com/kernbench/kernbench/internal/setup"
 )
-
-// listed is an element of `kernbench list --format json`.
-type listed struct {
-	Name    string        `json:"name"`
-	Summary string        `json:"summary"`
-	Doc     string        `json:"doc"`
-	Params  []bench.Param `json:"params,omitempty"`
-	Schema  table.Schema  `json:"schema,omitempty"` // columns of rows and metrics
-}
 
 func listCmd() *cobra.Command {
 	cmd := &cobra.Command{
@@ -40,62 +31,53 @@ of name, usage, default and values, and schema with the columns of rows and metr
 	}
 	format := formatFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		benches := bench.All()
-		if len(args) > 0 {
-			benches = nil
+		list, err := setup.ListBenches(args...)
+		if err != nil {
+			return badInput(err)
 		}
-		for _, name := range args {
-			b, err := findBench(name)
-			if err != nil {
-				return err
-			}
-			benches = append(benches, b)
-		}
-		out := cmd.OutOrStdout()
-		switch {
-		case *format == "json":
-			list := []listed{}
-			for _, b := range benches {
-				list = append(list, listed{b.Name, b.Summary, b.Doc, b.Params, b.Schema()})
-			}
-			return table.WriteJSON(out, list)
-		case len(args) > 0:
-			for i, b := range benches {
-				if i > 0 {
-					fmt.Fprintln(out)
-				}
-				fmt.Fprintln(out, strings.TrimSpace(b.Name+": "+b.Summary+"\n\n"+b.Doc)+paramText(b))
-				writeColumns(out, b.Schema())
-			}
-			return nil
-		}
-		return writeRows(out, []string{"bench", "summary"}, benches, func(b bench.Bench) []string { return []string{b.Name, b.Summary} })
+		return printResult(cmd, *format, list)
 	}
 	return cmd
 }
 
-// writeColumns writes the columns of rows and metrics.
-func writeColumns(w io.Writer, s table.Schema) {
-	better := map[table.Role]string{table.Lower: "lower is better", table.Higher: "higher is better"}
-	for _, of := range []struct{ member, thing string }{{"rows", "column"}, {"metrics", "metric"}} {
-		writeSome(w, []string{of.thing, "unit", "role", "label"}, s[of.member], func(c table.Column) []string {
-			return []string{c.Name, string(c.Unit), cmp.Or(better[c.Role], string(c.Role)), c.Label}
-		})
-	}
-}
-
-// findBench is a registered bench, or an error that helps to find it.
-func findBench(name string) (bench.Bench, error) {
-	if b, ok := bench.Find(name); ok {
-		return b, nil
-	}
-	return bench.Bench{}, badInput(fmt.Errorf("no bench %q; benches: %s%s", name, strings.Join(benchNames(), ", "), config.DidYouMean(name, benchNames())))
-}
-
-func benchNames() []string { return wordsOf(bench.All(), func(b bench.Bench) string { return b.Name }) }
-
 // completeBench teaches the shell the benches. It asks when the shell does: a
 // program may register benches until Main.
 func completeBench(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	return benchNames(), cobra.ShellCompDirectiveNoFileComp
+	return setup.BenchNames(), cobra.ShellCompDirectiveNoFileComp
+}
+
+// addParamFlags gives a command a flag for each parameter that any bench has, and is
+// how to read those of one bench.
+func addParamFlags(cmd *cobra.Command) func(b bench.Bench) (map[string]string, error) {
+	values := map[string]*string{}
+	for _, b := range bench.All() {
+		for _, p := range b.Params {
+			if values[p.Name] != nil {
+				f := cmd.Flags().Lookup(p.Name)
+				f.Usage += ", " + b.Name
+				if f.DefValue != p.Default {
+					f.DefValue = "" // each has its own
+				}
+				continue
+			}
+			if cmd.Flags().Lookup(p.Name) != nil {
+				panic(fmt.Sprintf("bench: parameter %s of %s is a flag of kernbench %s: rename it", p.Name, b.Name, cmd.Name()))
+			}
+			values[p.Name] = wordFlag(cmd, p.Name, "", p.Usage+"; for "+b.Name, p.Default, p.Values)
+		}
+	}
+	return func(b bench.Bench) (map[string]string, error) {
+		given, names := map[string]string{}, wordsOf(b.Params, func(p bench.Param) string { return "--" + p.Name })
+		for _, p := range b.Params {
+			if cmd.Flags().Changed(p.Name) {
+				given[p.Name] = *values[p.Name]
+			}
+		}
+		for _, name := range slices.Sorted(maps.Keys(values)) {
+			if cmd.Flags().Changed(name) && !slices.Contains(names, "--"+name) {
+				return nil, fmt.Errorf("--%s is no parameter of %s, which has %s", name, b.Name, cmp.Or(strings.Join(names, ", "), "none"))
+			}
+		}
+		return given, nil
+	}
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -14,23 +13,7 @@ import (
 	"github.com/kernbench/kernbench/internal/file"
 	"github.com/kernbench/kernbench/internal/plot"
 	"github.com/kernbench/kernbench/internal/printable"
-	"github.com/kernbench/kernbench/internal/version"
-	"github.com/kernbench/kernbench/table"
 )
-
-// plotted is the output of `kernbench plot --format json`.
-type plotted struct {
-	Version string        `json:"version"` // of kernbench
-	File    string        `json:"file"`
-	Kind    string        `json:"kind"`
-	X       string        `json:"x"`
-	Y       []string      `json:"y"`
-	By      []string      `json:"by,omitempty"`
-	Log     string        `json:"log"` // the logarithmic axes, or none
-	Out     string        `json:"out"`
-	NotOK   int           `json:"not_ok"` // points of rows whose checks failed
-	Series  []plot.Series `json:"series"`
-}
 
 func plotCmd() *cobra.Command {
 	cmd := &cobra.Command{
@@ -100,7 +83,7 @@ being the colours.
 		if err := draw.CheckName(*out); err != nil {
 			return badInput(fmt.Errorf("-o %w", err))
 		}
-		if err := new(files).reads("results", args[0]).writes("--out", *out).check(); err != nil {
+		if err := new(file.Uses).Reads("results", args[0]).Writes("--out", *out).Check(); err != nil {
 			return err
 		}
 		tables, missing, err := experiment.ReadFile(cmd.Context(), args[0])
@@ -123,19 +106,7 @@ being the colours.
 		if f.NotOK > 0 {
 			fmt.Fprintf(cmd.ErrOrStderr(), "kernbench: %s drawn of rows whose checks failed: their values are wrong\n", printable.Count(f.NotOK, "point"))
 		}
-		w := cmd.OutOrStdout()
-		if *format == "json" {
-			return table.WriteJSON(w, plotted{version.Version, args[0], f.Kind, f.X, f.Y, f.By, f.Log, *out, f.NotOK, f.Series})
-		}
-		points := 0
-		for _, s := range f.Series {
-			points += len(s.Points)
-		}
-		fmt.Fprintf(w, "%s: %d series, %d points\n", *out, len(f.Series), points)
-		if len(f.Chosen) > 0 {
-			fmt.Fprintf(w, "chosen: %s\n", strings.Join(f.Chosen, " "))
-		}
-		return nil
+		return printResult(cmd, *format, f.Summary(args[0], *out))
 	}
 	return cmd
 }

@@ -1,8 +1,6 @@
 package cli
 
 import (
-	"bytes"
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -12,40 +10,40 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/kernbench/kernbench/internal/draw"
 	"github.com/kernbench/kernbench/internal/experiment"
 	"github.com/kernbench/kernbench/internal/file"
 	"github.com/kernbench/kernbench/internal/page"
 	"github.com/kernbench/kernbench/internal/plot"
 	"github.com/kernbench/kernbench/internal/printable"
+	"github.com/kernbench/kernbench/internal/progress"
 	"github.com/kernbench/kernbench/internal/version"
 	"github.com/kernbench/kernbench/table"
 )
 
 // pointFlags are the flags of a command that runs the points of an experiment.
 type pointFlags struct {
-	cmd                     *cobra.Command
-	out, part, report       *string
-	resume, replace, strict *bool
+	experiment.Options
+	cmd          *cobra.Command
+	part, report *string
+	strict       *bool
 }
 
 // addPointFlags gives a command the flags; which says what --out is by default.
 func addPointFlags(cmd *cobra.Command, which string) *pointFlags {
-	flags := cmd.Flags()
-	return &pointFlags{
-		cmd:     cmd,
-		out:     flags.String("out", "", "`FILE` for the results, lines of JSON (default: "+which+")"),
-		resume:  flags.Bool("resume", false, "take over the points that --out has already"),
-		replace: flags.Bool("replace", false, "begin anew where --out has points"),
-		strict:  strictFlag(cmd),
-		report:  addReport(cmd),
-		part:    flags.String("shard", "", "run a part of the points, as `I/N`: 2/4 is the second of four"),
-	}
+	flags, f := cmd.Flags(), &pointFlags{cmd: cmd}
+	flags.StringVar(&f.File, "out", "", "`FILE` for the results, lines of JSON (default: "+which+")")
+	flags.BoolVar(&f.Resume, "resume", false, "take over the points that --out has already")
+	flags.BoolVar(&f.Replace, "replace", false, "begin anew where --out has points")
+	f.strict = strictFlag(cmd)
+	f.report = addReport(cmd)
+	f.part = flags.String("shard", "", "run a part of the points, as `I/N`: 2/4 is the second of four")
+	return f
 }
 
 // options returns what the flags choose, the file as it was given.
 func (f *pointFlags) options() (o experiment.Options, err error) {
-	o = experiment.Options{File: *f.out, Resume: *f.resume, Replace: *f.replace, Strict: *f.strict}
+	o = f.Options
+	o.Strict = *f.strict
 	if o.Shard, err = experiment.ParseShard(*f.part); err != nil {
 		return o, fmt.Errorf("--shard: %w", err)
 	}
@@ -63,12 +61,12 @@ func (f *pointFlags) options() (o experiment.Options, err error) {
 }
 
 // runPoints begins to show the progress of points, and names the program that runs them.
-func runPoints(cmd *cobra.Command, name string, o *experiment.Options) (p *progress, err error) {
+func runPoints(cmd *cobra.Command, name string, o *experiment.Options) (p *progress.Display, err error) {
 	if o.Program, err = version.Program(); err != nil {
 		return nil, fmt.Errorf("find out which program this is: %w", err)
 	}
-	p = startProgress(cmd.ErrOrStderr(), name)
-	o.Progress, o.Warn = p.tell, func(text string) { warn(p, text) }
+	p = progress.Start(cmd.ErrOrStderr(), name)
+	o.Progress, o.Warn = p.Tell, func(text string) { warn(p, text) }
 	return p, nil
 }
 
@@ -132,28 +130,17 @@ func checkReport(name string) error {
 	return nil
 }
 
-// writeReport adds a table of results, figures of it and the command line to a page, and
-// writes the page. Nothing is written if there is no name.
+// writeReport writes a page with a table of results, figures of it and the command line. Nothing
+// is written if there is no name.
 func writeReport(cmd *cobra.Command, name string, p page.Page, t *table.Table) error {
 	if name == "" {
 		return nil
 	}
-	results := page.Section{Heading: "Results", Tables: []page.Table{{Caption: "All rows. A click on a name sorts by that column.", Table: t}}}
-	for _, f := range plot.Figures(t, plot.Request{About: cmp.Or(p.Lead, p.Title)}) {
-		svg, err := draw.SVG(f)
-		if err != nil {
-			return err
-		}
-		results.Figures = append(results.Figures, page.Figure{Caption: f.Title, SVG: svg})
-	}
-	p.Sections = append(p.Sections, results)
-	p.Facts = append([][2]string{{"kernbench", version.Version}, {"rows", fmt.Sprint(len(t.Rows))}}, p.Facts...)
-	p.Reproduce = []string{commandLine(cmd)}
-	var b bytes.Buffer
-	if err := p.WriteHTML(&b); err != nil {
+	html, err := plot.Results(p, t, commandLine(cmd))
+	if err != nil {
 		return err
 	}
-	if err := file.Write(name, b.Bytes()); err != nil {
+	if err := file.Write(name, html); err != nil {
 		return badInput(fmt.Errorf("--report: %w", err))
 	}
 	return nil

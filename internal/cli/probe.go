@@ -1,17 +1,11 @@
 package cli
 
 import (
-	"errors"
-	"fmt"
-	"reflect"
-	"strings"
-
 	"github.com/spf13/cobra"
 
-	"github.com/kernbench/kernbench/internal/config"
 	"github.com/kernbench/kernbench/internal/fabric"
 	"github.com/kernbench/kernbench/internal/probe"
-	"github.com/kernbench/kernbench/topology"
+	"github.com/kernbench/kernbench/internal/setup"
 )
 
 func probeCmd() *cobra.Command {
@@ -34,7 +28,7 @@ The exit status is 1 if a simulated time differs from its formula.`,
   kernbench probe --fidelity flit`,
 		Args: noArgs,
 	}
-	system := addConfigFlags(cmd, topologyKind)
+	system := addConfigFlags(cmd, setup.Topology)
 	format := formatFlag(cmd)
 	fidelity := fidelityFlag(cmd)
 	sizes := cmd.Flags().StringSlice("sizes", []string{"4KiB", "16KiB", "64KiB", "256KiB", "1MiB"}, "transfer `SIZES`")
@@ -44,35 +38,18 @@ The exit status is 1 if a simulated time differs from its formula.`,
 		if err != nil {
 			return err
 		}
-		if o.Sizes, err = parseSizes(*sizes); err != nil {
+		if o.Sizes, err = probe.ParseSizes(*sizes); err != nil {
 			return badInput(err)
 		}
-		r, err := probe.Run(cmd.Context(), c.system, o)
+		r, err := probe.Run(cmd.Context(), c.System, o)
 		if err != nil {
 			return err
 		}
-		err = printResult(cmd, *format, r, r.WriteText)
+		err = printResult(cmd, *format, r)
 		if err == nil && !r.OK {
 			err = wrong("a simulated time differs from its formula")
 		}
 		return err
 	}
 	return cmd
-}
-
-// parseSizes reads amounts of data, written as in topology.yaml.
-func parseSizes(texts []string) (sizes []topology.Bytes, err error) {
-	var errs []error
-	for _, text := range texts {
-		v, err := config.Quantities[reflect.TypeFor[topology.Bytes]()].Parse(strings.TrimSpace(text))
-		if err != nil {
-			errs = append(errs, badInput(fmt.Errorf("--sizes: %w", err)))
-			continue
-		}
-		sizes = append(sizes, v.(topology.Bytes))
-	}
-	if len(texts) == 0 {
-		errs = append(errs, errors.New("--sizes: none given: write some, such as 4KiB,1MiB"))
-	}
-	return sizes, errors.Join(errs...)
 }

@@ -13,7 +13,6 @@ import (
 
 	"github.com/kernbench/kernbench/internal/config"
 	"github.com/kernbench/kernbench/internal/version"
-	"github.com/kernbench/kernbench/table"
 )
 
 // commands is what kernbench can do.
@@ -263,19 +262,7 @@ repository where the build recorded one.`,
 	}
 	format := formatFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		b, out := version.ReadBuild(), cmd.OutOrStdout()
-		if *format == "json" {
-			return table.WriteJSON(out, b)
-		}
-		fmt.Fprintf(out, "kernbench %s\nmodule    %s %s\nprogram   %s\ngo        %s\n", b.Version, b.Module, b.Resolved, b.Program, b.Go)
-		if b.Revision != "" {
-			modified := ""
-			if b.Modified {
-				modified = " (modified)"
-			}
-			fmt.Fprintf(out, "revision  %s%s\n", b.Revision, modified)
-		}
-		return nil
+		return printResult(cmd, *format, version.ReadBuild())
 	}
 	return cmd
 }

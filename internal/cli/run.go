@@ -4,9 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -14,6 +12,9 @@ import (
 
 	"github.com/kernbench/kernbench/bench"
 	_ "github.com/kernbench/kernbench/bench/builtin" // registers the built-in ones
+	"github.com/kernbench/kernbench/internal/file"
+	"github.com/kernbench/kernbench/internal/progress"
+	"github.com/kernbench/kernbench/internal/setup"
 	"github.com/kernbench/kernbench/simtime"
 	"github.com/kernbench/kernbench/task"
 	"github.com/kernbench/kernbench/torch"
@@ -67,7 +68,7 @@ launches, each with name, start_ns, crit_ns, ranks and pe_exec_ns, by rank.`,
 	if err := cmd.RegisterFlagCompletionFunc("bench", completeBench); err != nil {
 		panic(err) // no such flag
 	}
-	config := addConfigFlags(cmd, programKinds...)
+	config := addConfigFlags(cmd, setup.Program...)
 	format := formatFlag(cmd)
 	options := addRunFlags(cmd)
 	params := addParamFlags(cmd)
@@ -83,26 +84,26 @@ launches, each with name, start_ns, crit_ns, ranks and pe_exec_ns, by rank.`,
 		if o.Params, err = params(b); err != nil {
 			return badInput(err)
 		}
-		if err := config.checkEffect(b); err != nil {
+		if err := config.CheckEffect(b); err != nil {
 			return badInput(err)
 		}
 		on, err := config.load(cmd.Context())
 		if err != nil {
 			return err
 		}
-		use := new(files).readsConfigs(on).writes("--log", o.Log).writes("--trace", o.Trace)
+		use := on.AddTo(new(file.Uses)).Writes("--log", o.Log).Writes("--trace", o.Trace)
 		for _, p := range b.Params {
 			if p.Output {
-				use.writes("--"+p.Name, cmp.Or(o.Params[p.Name], p.Default))
+				use.Writes("--"+p.Name, cmp.Or(o.Params[p.Name], p.Default))
 			}
 		}
 		if b.Folder != "" {
-			use.writesIn("--out", cmp.Or(o.Folder, b.Folder), b.Files...)
+			use.WritesIn("--out", cmp.Or(o.Folder, b.Folder), b.Files...)
 		}
-		if err := use.check(); err != nil {
+		if err := use.Check(); err != nil {
 			return err
 		}
-		o.Topology, o.CCL, o.Settings = on.system, on.ccl, []any{on.tasks}
+		o.Topology, o.CCL, o.Settings = on.System, on.CCL, []any{on.Tasks}
 		o.Resume = o.Resume || b.Folder != "" && !slices.Contains([]string{"", "0", "false"}, os.Getenv("MILESTONE_FAST"))
 		if o.Strict && !o.Resume {
 			return badInput(errors.New("--strict is for --resume: add it"))
@@ -118,9 +119,11 @@ launches, each with name, start_ns, crit_ns, ranks and pe_exec_ns, by rank.`,
 			return err
 		}
 		if b.Uses == 0 {
-			config.tellEffect(cmd.ErrOrStderr(), r)
+			for _, text := range config.Ineffective(r) {
+				fmt.Fprintf(cmd.ErrOrStderr(), "kernbench: %s\n", text)
+			}
 		}
-		err = printResult(cmd, *format, r, r.WriteText)
+		err = printResult(cmd, *format, r)
 		if err == nil && !r.OK {
 			err = wrong(append(r.Wrong(), r.Races...)...)
 		}
@@ -131,10 +134,10 @@ launches, each with name, start_ns, crit_ns, ranks and pe_exec_ns, by rank.`,
 
 // executed runs a bench and shows how far it is.
 func executed(cmd *cobra.Command, b bench.Bench, o bench.Options) (*bench.Result, error) {
-	running := startProgress(cmd.ErrOrStderr(), b.Name)
-	defer running.stop()
+	running := progress.Start(cmd.ErrOrStderr(), b.Name)
+	defer running.Stop()
 	o.Output = running
-	o.Progress, o.Warn = running.tell, func(text string) { warn(running, text) }
+	o.Progress, o.Warn = running.Tell, func(text string) { warn(running, text) }
 	return b.Execute(cmd.Context(), o)
 }
 
@@ -148,38 +151,40 @@ func chosenBench(flag string, args []string) (bench.Bench, error) {
 	case flag == "":
 		return bench.Bench{}, badInput(errors.New("no bench: name one, such as kernbench run hello_send; kernbench list shows them"))
 	}
-	return findBench(flag)
+	b, err := setup.FindBench(flag)
+	if err != nil {
+		return b, badInput(err)
+	}
+	return b, nil
 }
 
 // addRunFlags gives a command the flags that say how a bench is run, and is how to
 // read them.
 func addRunFlags(cmd *cobra.Command) func() (bench.Options, error) {
+	var o bench.Options
+	flags := cmd.Flags()
 	data := choiceFlag(cmd, "data", "compute values and check them, or times only", "on", "off")
 	check := choiceFlag(cmd, "check", "look for races between PEs", "none", "race")
 	fidelity := fidelityFlag(cmd)
 	threads := threadsFlag(cmd)
-	log := cmd.Flags().String("log", "", "save the op log to `FILE`")
-	traces := traceFlag(cmd)
-	out := cmd.Flags().String("out", "", "`FOLDER` for the files of a bench that writes some, instead of its own")
-	resume := cmd.Flags().Bool("resume", false, "take over results that lie in the folder already; also MILESTONE_FAST=1")
+	flags.StringVar(&o.Log, "log", "", "save the op log to `FILE`")
+	traceFlag(cmd, &o.Trace)
+	flags.StringVar(&o.Folder, "out", "", "`FOLDER` for the files of a bench that writes some, instead of its own")
+	flags.BoolVar(&o.Resume, "resume", false, "take over results that lie in the folder already; also MILESTONE_FAST=1")
 	strict := strictFlag(cmd)
-	perRank := cmd.Flags().Bool("per-rank", false, "also print how long every launch and collective ran on each rank")
-	limit := cmd.Flags().Duration("limit", 10*time.Second, "simulated `TIME` after which a run is given up")
-	stall := cmd.Flags().Duration("stall", 10*time.Second, "wall-clock `TIME` that a kernel may go on without calling the tile language")
-	return func() (o bench.Options, err error) {
-		o.Log, o.Folder, o.Resume, o.Strict = *log, *out, *resume, *strict
-		o.Options = torch.Options{
-			NoData: *data == "off", Race: *check == "race", Flit: *fidelity == "flit", Stall: *stall,
-			Trace: *traces, PerRank: *perRank,
-		}
+	flags.BoolVar(&o.PerRank, "per-rank", false, "also print how long every launch and collective ran on each rank")
+	limit := flags.Duration("limit", 10*time.Second, "simulated `TIME` after which a run is given up")
+	flags.DurationVar(&o.Stall, "stall", 10*time.Second, "wall-clock `TIME` that a kernel may go on without calling the tile language")
+	return func() (_ bench.Options, err error) {
+		o.Strict, o.NoData, o.Race, o.Flit = *strict, *data == "off", *check == "race", *fidelity == "flit"
 		if o.Threads, err = threads(); err != nil {
 			return o, err
 		}
-		if err := errors.Join(folderOf("log", o.Log), folderOf("trace", o.Trace)); err != nil {
+		if err := errors.Join(file.CheckNew("--log", o.Log), file.CheckNew("--trace", o.Trace)); err != nil {
 			return o, err
 		}
-		if *stall < time.Millisecond {
-			return o, fmt.Errorf("--stall %v is too short: write at least 1ms", *stall)
+		if o.Stall < time.Millisecond {
+			return o, fmt.Errorf("--stall %v is too short: write at least 1ms", o.Stall)
 		}
 		if *limit <= 0 || *limit > longestRun {
 			return o, fmt.Errorf("--limit %v is not from 1ns to %v", *limit, longestRun)
@@ -190,29 +195,8 @@ func addRunFlags(cmd *cobra.Command) func() (bench.Options, error) {
 }
 
 // traceFlag gives a command --trace.
-func traceFlag(cmd *cobra.Command) *string {
-	return cmd.Flags().String("trace", "", "record what the machine does to `FILE`, for kernbench trace and Perfetto; compressed if it ends in .gz")
-}
-
-// folderOf refuses a file of a flag that cannot be made, since its folder is missing or it
-// is a folder itself, before anything runs.
-func folderOf(flag, file string) error {
-	if file == "" {
-		return nil
-	}
-	dir := filepath.Dir(file)
-	switch info, err := os.Stat(dir); {
-	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("--%s %s: there is no folder %s: create it first", flag, file, dir)
-	case err != nil:
-		return fmt.Errorf("--%s %s: %w", flag, file, err)
-	case !info.IsDir():
-		return fmt.Errorf("--%s %s: %s is no folder: name another", flag, file, dir)
-	}
-	if info, err := os.Stat(file); err == nil && info.IsDir() {
-		return fmt.Errorf("--%s %s: it is a folder: name a file in it", flag, file)
-	}
-	return nil
+func traceFlag(cmd *cobra.Command, name *string) {
+	cmd.Flags().StringVar(name, "trace", "", "record what the machine does to `FILE`, for kernbench trace and Perfetto; compressed if it ends in .gz")
 }
 
 // longestRun is within what the simulated clock can count.

@@ -157,24 +157,6 @@ func TestSweepInterrupted(t *testing.T) {
 	}
 }
 
-// TestSweepCosts: points have the costs that the bench declares, whatever their order, and
-// all the same if it declares none.
-func TestSweepCosts(t *testing.T) {
-	t.Chdir(t.TempDir())
-	for text, want := range map[string][]float64{
-		"bench: gpt3_qkv\nparams: {tp: \"1,2\", tokens: 1024}\ngrid:\n  - {key: params.divide, values: [4, 8]}\n  - {key: topology, values: [default, ring6]}\n": {51, 51, 15, 15},
-		"bench: hello_send\ngrid:\n  - {key: topology, values: [default, ring6]}\n":                                                                              {1, 1},
-	} {
-		if err := os.WriteFile("x.yaml", []byte(text), 0o666); err != nil {
-			t.Fatal(err)
-		}
-		p, err := planSweep(t.Context(), "x.yaml", configFlags{kinds: programKinds})
-		if err != nil || !slices.Equal(p.costs, want) {
-			t.Errorf("%s: got %v, %v, want %v", text, p.costs, err, want)
-		}
-	}
-}
-
 // TestSweepPage: the page shows the files that its commands and other tests run.
 func TestSweepPage(t *testing.T) {
 	const page = "../../docs/sweeps.md"

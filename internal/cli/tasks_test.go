@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kernbench/kernbench/bench"
+	"github.com/kernbench/kernbench/internal/setup"
 	"github.com/kernbench/kernbench/task"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/torch"
@@ -71,8 +72,8 @@ func TestRunTasks(t *testing.T) {
 // TestSetKeysOfTasks wants the shell to know the keys of tasks.yaml.
 func TestSetKeysOfTasks(t *testing.T) {
 	var got []string
-	for line := range strings.Lines(run(t, "__complete", "run", "--set", tasksPrefix)) {
-		if key, ok := strings.CutPrefix(line, tasksPrefix); ok {
+	for line := range strings.Lines(run(t, "__complete", "run", "--set", setup.Tasks.Prefix)) {
+		if key, ok := strings.CutPrefix(line, setup.Tasks.Prefix); ok {
 			got = append(got, strings.TrimSuffix(key, "=\n"))
 		}
 	}

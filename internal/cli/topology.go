@@ -1,20 +1,16 @@
 package cli
 
 import (
-	"bytes"
-	"cmp"
 	"fmt"
-	"io"
-	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/kernbench/kernbench/internal/describe"
 	"github.com/kernbench/kernbench/internal/draw"
 	"github.com/kernbench/kernbench/internal/file"
-	"github.com/kernbench/kernbench/internal/version"
+	"github.com/kernbench/kernbench/internal/printable"
+	"github.com/kernbench/kernbench/internal/setup"
 	"github.com/kernbench/kernbench/table"
 	"github.com/kernbench/kernbench/topology"
 )
@@ -36,17 +32,7 @@ description comes to, before anything runs on it.`,
 }
 
 var topologyValidator = validator{
-	configKind: topologyKind, files: "topology files", usual: "the preset default", presets: topology.Presets(), list: "systems", member: ", pes",
-	size: func(c configs, v *validation) string {
-		v.PEs = describe.Describe(c.system).Totals.PEs
-		return fmt.Sprintf("%d PEs", v.PEs)
-	},
-}
-
-// preset is a row of `kernbench topology presets`.
-type preset struct {
-	Name        string `json:"name"`
-	Description string `json:"description"`
+	Kind: setup.Topology, files: "topology files", usual: "the preset default", presets: topology.Presets(), list: "systems", member: ", pes",
 }
 
 func presetsCmd() *cobra.Command {
@@ -61,44 +47,17 @@ and a file of your own may say "extends: NAME" and give only what differs.`,
 	}
 	format := formatFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		var list []preset
-		for _, name := range topology.Presets() {
-			src, err := topology.PresetSource(name)
-			if err != nil {
-				return fmt.Errorf("list presets: %w", err)
-			}
-			list = append(list, preset{name, firstSentence(string(src))})
+		list, err := describe.ListPresets()
+		if err != nil {
+			return fmt.Errorf("list presets: %w", err)
 		}
-		return printResult(cmd, *format, list, func(w io.Writer) error {
-			return writeRows(w, []string{"preset", "description"}, list, func(p preset) []string { return []string{p.Name, p.Description} })
-		})
+		return printResult(cmd, *format, list)
 	}
 	return cmd
 }
 
-// firstSentence is that of the comment a file begins with.
-func firstSentence(src string) string {
-	var words []string
-	for line := range strings.Lines(src) {
-		comment, ok := strings.CutPrefix(line, "#")
-		if !ok {
-			break
-		}
-		words = append(words, strings.Fields(comment)...)
-	}
-	sentence, _, _ := strings.Cut(strings.Join(words, " ")+" ", ". ")
-	return strings.TrimSpace(sentence)
-}
-
-// drawing is the output of `kernbench topology diagram --format json`.
-type drawing struct {
-	Version  string          `json:"version"` // of kernbench
-	Topology topology.Origin `json:"topology"`
-	draw.Data
-}
-
 func diagramCmd() *cobra.Command {
-	views := wordsOf(draw.Views, func(v draw.View) string { return string(v) })
+	views := printable.Words(draw.Views)
 	cmd := &cobra.Command{
 		Use:   "diagram",
 		Short: "Draw a system, a SIP, a cube or a PE",
@@ -122,9 +81,9 @@ one_way, and a state that is usual, changed, one_way or absent.`,
   kernbench topology diagram --view sip --format dot | dot -Tpdf -o sip.pdf`,
 		Args: noArgs,
 	}
-	system := addConfigFlags(cmd, topologyKind)
+	system := addConfigFlags(cmd, setup.Topology)
 	view := choiceFlag(cmd, "view", "what to draw", views...)
-	given := wordFlag(cmd, "format", "", "picture, Graphviz file, or blocks and wires as data (default: by the ending of --out, else svg)", "", diagramFormats)
+	given := wordFlag(cmd, "format", "", "picture, Graphviz file, or blocks and wires as data (default: by the ending of --out, else svg)", "", draw.DiagramFormats)
 	var at draw.Place
 	intFlag(cmd, &at.SIP, "sip", 0, "which SIP, for all views but system")
 	intFlag(cmd, &at.Cube, "cube", 0, "which cube, for the views cube and pe")
@@ -137,7 +96,7 @@ one_way, and a state that is usual, changed, one_way or absent.`,
 				return badInput(fmt.Errorf("--%s says nothing to the view %s: drop it or draw one of %v", flag, *view, needed))
 			}
 		}
-		format, err := formatOf(out, *given)
+		format, err := draw.DiagramFormat(out, *given)
 		if err != nil {
 			return badInput(err)
 		}
@@ -145,18 +104,18 @@ one_way, and a state that is usual, changed, one_way or absent.`,
 		if err != nil {
 			return err
 		}
-		use := new(files).readsConfigs(c)
+		use := c.AddTo(new(file.Uses))
 		if out != "-" {
-			use.writes("--out", out)
+			use.Writes("--out", out)
 		}
-		if err := use.check(); err != nil {
+		if err := use.Check(); err != nil {
 			return err
 		}
-		d, err := draw.Topology(c.system, draw.View(*view), at)
+		d, err := draw.Topology(c.System, draw.View(*view), at)
 		if err != nil {
 			return badInput(err)
 		}
-		picture, err := encodeDiagram(d, format, c.system.Spec())
+		picture, err := d.Encode(format)
 		if err != nil {
 			return badInput(err)
 		}
@@ -172,40 +131,64 @@ one_way, and a state that is usual, changed, one_way or absent.`,
 	return cmd
 }
 
-// diagramFormats are the values of --format. They are endings of file names too, and .gv is dot.
-var diagramFormats = []string{"svg", "png", "dot", "json"}
+func showCmd() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "show",
+		Short: "Print a system and its numbers",
+		Long: `Show prints a system as a tree: the SIPs and their links, a SIP, a cube, a PE with
+its engines and their peaks, and the totals. What is alike is told once, and
+overridden links are listed. The first line says which configuration was used.
 
-// formatOf returns the format that is given, or else the one that the ending of a file name
-// selects: svg if there is none. It returns an error for an ending that selects none, and if the
-// two differ.
-func formatOf(out, given string) (string, error) {
-	ending := strings.ToLower(strings.TrimPrefix(filepath.Ext(out), "."))
-	if ending == "" {
-		return cmp.Or(given, "svg"), nil
-	}
-	if ending == "gv" {
-		ending = "dot"
-	}
-	switch known := slices.Contains(diagramFormats, ending); {
-	case known && given != "" && given != ending:
-		return "", fmt.Errorf("--out %s is a name for %s and --format says %s: drop --format, or change the name", out, ending, given)
-	case known:
-		return ending, nil
-	case given == "":
-		return "", fmt.Errorf("--out %s: the ending selects no format: write .svg, .png, .dot, .gv or .json, or add --format", out)
-	}
-	return given, nil
-}
+--links lists every directed link with its bandwidth, its latency on the wire
+and the overhead of the node it enters; an override names links as shown there.
+--format yaml prints the effective configuration, which loads back.
 
-// encodeDiagram returns a diagram in a format.
-func encodeDiagram(d *draw.Diagram, format string, spec *topology.Spec) ([]byte, error) {
-	switch format {
-	case "dot":
-		return d.DOT(), nil
-	case "json":
-		var b bytes.Buffer
-		err := table.WriteJSON(&b, drawing{version.Version, topology.OriginOf(spec), d.Data()})
-		return b.Bytes(), err
+--format json has the keys of the YAML, nested alike, with exact numbers whose
+unit ends the key: bandwidth_gbs (null: unlimited), latency_ns, size_bytes,
+clock_ghz, pitch_mm. Beside the configuration stand corners (the PEs and their
+routers), per_pe, per_sip and totals (gemm_tflops, null when it takes no time;
+hbm_bytes, hbm_gbs), and with --links a list links of name, bandwidth_gbs,
+latency_ns and overhead_ns.`,
+		Example: `  kernbench topology show --depth 2
+  kernbench topology show --topology torus2x3 --links | grep io.switch
+  kernbench topology show --set sip.ucie.bandwidth=256GB/s --format yaml > topology.yaml`,
+		Args: noArgs,
 	}
-	return draw.Encode("."+format, d)
+	system := addConfigFlags(cmd, setup.Topology)
+	format := formatFlag(cmd, "yaml")
+	links := cmd.Flags().Bool("links", false, "list every directed link")
+	var depth int
+	intFlag(cmd, &depth, "depth", describe.DepthPE, "how far down the tree goes: 1 system, 2 SIP, 3 cube, 4 PE")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if err := refuse(cmd,
+			misuse{"depth", depth < describe.DepthSystem || depth > describe.DepthPE, fmt.Sprintf("%d: write 1 (system), 2 (SIP), 3 (cube) or 4 (PE)", depth)},
+			misuse{"depth", *format != "text", fmt.Sprintf("is for --format text: %s always has everything", *format)},
+			misuse{"links", *links && *format == "yaml", "is for --format text and json: the configuration does not list links"},
+		); err != nil {
+			return badInput(err)
+		}
+		c, err := system.loadAlone(cmd.Context())
+		if err != nil {
+			return err
+		}
+		g, ctx, out := c.System, cmd.Context(), cmd.OutOrStdout()
+		if *format == "yaml" {
+			_, err := out.Write(g.Spec().YAML())
+			return err
+		}
+		m := describe.Describe(g)
+		switch {
+		case *format == "json" && *links:
+			return describe.WriteMachine(ctx, out, m, g)
+		case *format == "json":
+			return table.WriteJSON(out, m)
+		}
+		fmt.Fprint(out, m.Tree(depth))
+		if *links {
+			fmt.Fprintln(out)
+			return describe.WriteLinks(ctx, out, g)
+		}
+		return nil
+	}
+	return cmd
 }

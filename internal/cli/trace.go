@@ -6,10 +6,13 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/kernbench/kernbench/internal/config"
+	"github.com/kernbench/kernbench/internal/file"
 	"github.com/kernbench/kernbench/internal/printable"
 	"github.com/kernbench/kernbench/internal/trace/analysis"
 	"github.com/kernbench/kernbench/internal/version"
@@ -22,7 +25,11 @@ type traced struct {
 	Version string `json:"version"` // of kernbench, now
 	File    string `json:"file"`
 	*analysis.Report
+	all bool // the whole path is shown
 }
+
+// WriteText writes the report in tables.
+func (r *traced) WriteText(w io.Writer) error { return writeTrace(w, r, r.all) }
 
 func traceCmd() *cobra.Command {
 	cmd := &cobra.Command{
@@ -59,18 +66,18 @@ topology), events, launches, longest, launch, path (kinds, segments, visits), sl
 		if top < 0 {
 			return badInput(fmt.Errorf("--top %d: write how many to list", top))
 		}
-		if err := new(files).reads("trace", args[0]).check(); err != nil {
+		if err := new(file.Uses).Reads("trace", args[0]).Check(); err != nil {
 			return err
 		}
 		t, err := analysis.Open(cmd.Context(), args[0])
 		if err == nil {
-			r := traced{Version: version.Version, File: args[0]}
+			r := &traced{Version: version.Version, File: args[0], all: *all}
 			if r.Report, err = t.Analyse(int64(launch), top); err == nil {
-				return printResult(cmd, *format, r, func(w io.Writer) error { return writeTrace(w, &r, *all) })
+				return printResult(cmd, *format, r)
 			}
 		}
 		var list []error
-		for _, e := range flatten(err) {
+		for _, e := range config.Flatten(err) {
 			list = append(list, fmt.Errorf("trace %s: %w", args[0], e))
 		}
 		return badInput(errors.Join(list...))
@@ -101,7 +108,7 @@ func writeTrace(w io.Writer, r *traced, all bool) error {
 	fmt.Fprintf(w, "# crit_ns: %s\n", exactNS(l.Critical))
 	if r.Launches > 1 {
 		fmt.Fprint(w, "\nlongest launches\n")
-		writeRows(w, []string{"launch", "name", "pes", "start_ns", "crit_ns"}, r.Longest, func(l analysis.Launch) []string {
+		table.WriteList(w, []string{"launch", "name", "pes", "start_ns", "crit_ns"}, r.Longest, func(l analysis.Launch) []string {
 			return []string{fmt.Sprint(l.Number), l.Name, numberOrDash(int(l.PEs)), exactNS(l.Start), exactNS(l.Critical)}
 		})
 	}
@@ -110,7 +117,7 @@ func writeTrace(w io.Writer, r *traced, all bool) error {
 		writeSlowest(w, r.Slowest)
 	}
 	fmt.Fprint(w, "\nengines, as shares of the launch\n")
-	writeRows(w, []string{"engine", "mean", "max", "on"}, r.Engines, func(e analysis.EngineUse) []string {
+	table.WriteList(w, []string{"engine", "mean", "max", "on"}, r.Engines, func(e analysis.EngineUse) []string {
 		return []string{e.Engine.String(), percent(e.Mean), percent(e.Max), e.Most}
 	})
 	writeTraceLinks(w, &r.Links)
@@ -120,7 +127,7 @@ func writeTrace(w io.Writer, r *traced, all bool) error {
 func writePath(w io.Writer, p *analysis.Path, all bool) {
 	pes := slices.Compact(slices.Sorted(slices.Values(p.Visits)))
 	fmt.Fprintf(w, "\ncritical path: %s on %s\n", printable.Count(len(p.Segments), "segment"), printable.Count(len(pes), "PE"))
-	writeRows(w, []string{"kind", "ns", "share", "activities", "queued_ns"}, p.Kinds, func(k analysis.KindSum) []string {
+	table.WriteList(w, []string{"kind", "ns", "share", "activities", "queued_ns"}, p.Kinds, func(k analysis.KindSum) []string {
 		return []string{k.Kind, decimalNS(k.Time), percent(k.Share), numberOrDash(k.Activities), orDash(k.Queued, decimalNS(k.Queued))}
 	})
 
@@ -165,7 +172,7 @@ func writeSlowest(w io.Writer, s *analysis.Slowest) {
 	for i := range spent {
 		spent[i].What = "cpu " + spent[i].What
 	}
-	writeRows(w, []string{"what", "ns", "share", "median PE ns"}, append(spent, s.Engines...), func(c analysis.Spent) []string {
+	table.WriteList(w, []string{"what", "ns", "share", "median PE ns"}, append(spent, s.Engines...), func(c analysis.Spent) []string {
 		return []string{c.What, decimalNS(c.Time), percent(c.Share), decimalNS(c.Median)}
 	})
 	writeSome(w, []string{"waited for", "of", "ns"}, s.From, func(f analysis.Source) []string { return []string{f.Wait, f.PE, decimalNS(f.Time)} })
@@ -177,7 +184,7 @@ func writeTraceLinks(w io.Writer, l *analysis.Links) {
 		return
 	}
 	fmt.Fprintf(w, "\nlinks, as shares of %s\n", l.Time.Rounded())
-	writeRows(w, []string{"kind", "links", "bytes", "mean", "max", "on", "queued_ns"}, l.Kinds, func(k analysis.LinkKind) []string {
+	table.WriteList(w, []string{"kind", "links", "bytes", "mean", "max", "on", "queued_ns"}, l.Kinds, func(k analysis.LinkKind) []string {
 		return []string{k.Kind, numberOrDash(k.Links), fmt.Sprint(k.Bytes), percent(k.Mean), percent(k.Max), k.Most, decimalNS(k.Queued)}
 	})
 	writeSome(w, []string{"busiest", "kind", "bytes", "busy_ns", "share", "whole trace"}, l.Busiest, func(k analysis.Link) []string {
@@ -193,3 +200,21 @@ func exactNS(t simtime.Time) string { return strings.TrimSuffix(t.String(), "ns"
 func decimalNS(t simtime.Time) string { return fmt.Sprintf("%.3f", t.NS()) }
 
 func percent(share float64) string { return fmt.Sprintf("%.1f%%", 100*share) }
+
+// writeSome writes a table after an empty line, or nothing if the list is empty.
+func writeSome[E any](w io.Writer, header []string, list []E, cells func(E) []string) {
+	if len(list) > 0 {
+		fmt.Fprintln(w)
+		table.WriteList(w, header, list, cells)
+	}
+}
+
+// orDash returns a text, or a dash if the value that it tells of is zero.
+func orDash[T comparable](value T, text string) string {
+	if value == *new(T) {
+		return "-"
+	}
+	return text
+}
+
+func numberOrDash(n int) string { return orDash(n, strconv.Itoa(n)) }

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/kernbench/kernbench/ccl"
+	"github.com/kernbench/kernbench/internal/ints"
 	"github.com/kernbench/kernbench/simtime"
 	"github.com/kernbench/kernbench/torch"
 	"github.com/kernbench/kernbench/torch/dist"
@@ -39,18 +40,12 @@ func (p *problem) execute(r *torch.Rank, s ccl.Settings, per RanksPer) (*outcome
 	o := &outcome{start: simtime.Never, ends: make([]simtime.Time, p.ranks), outputs: make([][]byte, p.holders())}
 	if per == PerSIP {
 		return o, r.Spawn(func(r *torch.Rank) error {
-			a := &party{problem: p, rank: r}
-			for i := range p.addends {
-				a.mine = append(a.mine, r.Rank()*p.addends+i)
-			}
+			a := &party{problem: p, rank: r, mine: ints.Count(r.Rank()*p.addends, p.addends)}
 			return a.takePart(s, o)
 		}, p.ranks)
 	}
 	s.WorldSize = p.ranks
-	a := &party{problem: p, rank: r, on: []torch.TensorOption{torch.On(r.AllPEs()[:p.ranks]...)}}
-	for rank := range p.ranks {
-		a.mine = append(a.mine, rank)
-	}
+	a := &party{problem: p, rank: r, mine: ints.Count(0, p.ranks), on: []torch.TensorOption{torch.On(r.AllPEs()[:p.ranks]...)}}
 	return o, a.takePart(s, o)
 }
 

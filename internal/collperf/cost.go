@@ -2,6 +2,7 @@ package collperf
 
 import (
 	"github.com/kernbench/kernbench/ccl"
+	"github.com/kernbench/kernbench/ccl/cost"
 	"github.com/kernbench/kernbench/internal/host"
 	"github.com/kernbench/kernbench/simtime"
 )
@@ -17,10 +18,10 @@ func (o *Options) slowness(p *problem) (map[string]float64, error) {
 	plan.Reduction, plan.Divisor, plan.Layout, plan.RootCube = p.reduction, p.ranks, ccl.NewLayout(o.Topology, pes), s.RootCube
 	queues := o.Topology.Spec().PE.IPCQ.Override(s.Queues())
 	s.Size(plan, queues)
-	network := ccl.NewNetwork(o.Topology, pes, queues)
+	network := cost.NewNetwork(o.Topology, pes, queues)
 	times, least := map[string]float64{}, float64(simtime.Never)
 	for _, a := range ccl.Algorithms(p.collective) {
-		if t, ok := ccl.Cost(a, plan, network); ok && t > 0 {
+		if t, ok := cost.Cost(a, plan, network); ok && t > 0 {
 			times[a.Name] = float64(t)
 			least = min(least, float64(t))
 		}

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/kernbench/kernbench/ccl"
+	"github.com/kernbench/kernbench/ccl/bound"
 	"github.com/kernbench/kernbench/numeric"
 	"github.com/kernbench/kernbench/tl"
 )
@@ -15,9 +16,9 @@ func TestPartial(t *testing.T) {
 		o := Options{Topology: system(t, name), RanksPer: PerSIP, World: 6, Partial: true, Min: 2048, Max: 2048}
 		rows := measure(t, o)
 		right(t, o, rows)
-		bound := ccl.Bound(o.Topology, o.pes(6), &ccl.Plan{Collective: ccl.AllReduce, DType: tl.U8, Counts: []int{2048}})
-		if got := rows[0]; got.BoundUS != microseconds(bound.Time) || got.Bound != bound.Why {
-			t.Errorf("%s: bound %v us, %s, want %+v", name, got.BoundUS, got.Bound, bound)
+		limit := bound.Compute(o.Topology, o.pes(6), &ccl.Plan{Collective: ccl.AllReduce, DType: tl.U8, Counts: []int{2048}})
+		if got := rows[0]; got.BoundUS != microseconds(limit.Time) || got.Bound != limit.Why {
+			t.Errorf("%s: bound %v us, %s, want %+v", name, got.BoundUS, got.Bound, limit)
 		}
 	}
 }

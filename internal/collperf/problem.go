@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/kernbench/kernbench/ccl"
+	"github.com/kernbench/kernbench/ccl/bound"
 	"github.com/kernbench/kernbench/numeric"
 	"github.com/kernbench/kernbench/topology"
 )
@@ -24,7 +25,7 @@ type problem struct {
 	err    error
 	inputs [][]byte // by holder; nil for those that have nothing the others get
 	result *reference
-	bound  ccl.Limit
+	bound  bound.Limit
 	slow   map[string]float64 // of a comparison, what algorithms take by formula, by the least
 }
 
@@ -40,7 +41,7 @@ func (p *problem) holders() int { return p.ranks * p.addends }
 // prepare finds out the bound, and costs and values if they are wanted.
 func (p *problem) prepare(ctx context.Context, o *Options) error {
 	p.once.Do(func() {
-		p.bound = ccl.Bound(o.Topology, o.pes(p.ranks), p.plan())
+		p.bound = bound.Compute(o.Topology, o.pes(p.ranks), p.plan())
 		if o.Algorithm == AllAlgorithms {
 			p.slow, p.err = o.slowness(p)
 		}

@@ -23,6 +23,12 @@ const (
 	Goroutines Backend = "inproc" // goroutines of this process
 )
 
+// Where the buffers of real ranks are.
+const (
+	PrivateBuffer = "private" // other ranks cannot reach them
+	WindowBuffer  = "window"
+)
+
 // Real reports whether ranks are those of this computer, and times measured.
 func (o *Options) Real() bool { return o.Backend != "" && o.Backend != Sim }
 

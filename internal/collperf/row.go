@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/kernbench/kernbench/ccl"
+	"github.com/kernbench/kernbench/ccl/cost"
 	"github.com/kernbench/kernbench/internal/memory"
 	"github.com/kernbench/kernbench/internal/pe"
 	"github.com/kernbench/kernbench/simtime"
@@ -224,7 +225,7 @@ func skipped(err error) string {
 	if over, ok := errors.AsType[*pe.Overflow](err); ok && !over.Freed {
 		return fmt.Sprintf("does not fit: TCM has %v free of %v, asked %v", over.Free, over.Size, over.Asked)
 	}
-	if fit, ok := errors.AsType[*ccl.FitError](err); ok {
+	if fit, ok := errors.AsType[*cost.FitError](err); ok {
 		return "does not fit: " + fit.Reason
 	}
 	return ""

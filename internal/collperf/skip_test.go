@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/kernbench/kernbench/ccl"
+	"github.com/kernbench/kernbench/ccl/cost"
 	"github.com/kernbench/kernbench/internal/memory"
 	"github.com/kernbench/kernbench/internal/pe"
 	"github.com/kernbench/kernbench/torch"
@@ -21,7 +22,7 @@ func TestSkipped(t *testing.T) {
 		{nil, ""},
 		{errors.New("other"), ""},
 		{&pe.Overflow{Freed: true}, ""},
-		{fmt.Errorf("InitProcessGroup: %w", &ccl.FitError{Algorithm: "ring", Reason: "needs 9 ports"}), "does not fit: needs 9 ports"},
+		{fmt.Errorf("InitProcessGroup: %w", &cost.FitError{Algorithm: "ring", Reason: "needs 9 ports"}), "does not fit: needs 9 ports"},
 		{&hopelessError{31.2}, "not measured: by its formula 31 times as long as the best"},
 		{&pe.Overflow{Asked: 256, Size: 2 << 20}, "does not fit: TCM has 0B free of 2MiB, asked 256B"},
 		{&torch.SpawnError{Ranks: []torch.RankError{{Rank: 0, Err: &memory.OutOfMemory{Free: 1024, Size: 2048, Asked: 4096}}}},

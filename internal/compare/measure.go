@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"math"
 	"slices"
 	"strconv"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/kernbench/kernbench/ccl"
 	"github.com/kernbench/kernbench/internal/collperf"
+	"github.com/kernbench/kernbench/internal/version"
 	"github.com/kernbench/kernbench/simtime"
 	"github.com/kernbench/kernbench/table"
 	"github.com/kernbench/kernbench/topology"
@@ -22,7 +24,8 @@ type Measured struct {
 	Systems    []string     `json:"systems"`    // that ours were measured on: "preset ring6 (hash 88275a90ffa3)"
 	Difference string       `json:"difference"` // in a line
 	Schema     table.Schema `json:"schema"`
-	Rows       *table.Table `json:"rows"` // theirs and ours
+	Rows       *table.Table `json:"rows"`    // theirs and ours
+	Version    string       `json:"version"` // of kernbench
 }
 
 // nearest is how ours are measured for each reference, and what is different about them.
@@ -47,7 +50,23 @@ func Measure(ctx context.Context, name string) (*Measured, error) {
 	if err != nil {
 		return nil, fmt.Errorf("ours beside %s: %w", name, err)
 	}
-	return &Measured{r, l.systems, nearest[name].difference, table.Schema{"rows": t.Columns}, t}, nil
+	return &Measured{r, l.systems, nearest[name].difference, table.Schema{"rows": t.Columns}, t, version.Version}, nil
+}
+
+// WriteCSV writes the rows.
+func (m *Measured) WriteCSV(w io.Writer) error { return m.Rows.WriteCSV(w) }
+
+// WriteText writes what is known of the reference, the rows, and what is different about ours.
+func (m *Measured) WriteText(w io.Writer) error {
+	fmt.Fprintf(w, "# reference: %s, %s\n", m.Name, m.Title)
+	m.writeKnown(w, "# ")
+	writeLines(w, "# ours on", m.Systems)
+	fmt.Fprintln(w)
+	if err := m.Rows.WriteText(w); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(w, "\ndifferent: %s\n", m.Difference)
+	return err
 }
 
 // lab measures on systems, and remembers which.

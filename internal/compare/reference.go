@@ -6,6 +6,7 @@ import (
 	"embed"
 	"encoding/json"
 	"fmt"
+	"io"
 	"path"
 	"slices"
 	"strconv"
@@ -112,4 +113,67 @@ func (r *Reference) Number(row int, column string) float64 {
 // digits returns a cell that is a number as it is written.
 func (r *Reference) digits(row int, column string) json.Number {
 	return json.Number(r.Text(row, column))
+}
+
+// writeKnown writes what is known of a reference, and what is not.
+func (r *Reference) writeKnown(w io.Writer, indent string) {
+	writeLines(w, indent+"source", r.Source)
+	writeLines(w, indent+"date", []string{r.Date})
+	writeLines(w, indent+"about", r.About)
+	writeLines(w, indent+"not known", r.Unknown)
+}
+
+func writeLines(w io.Writer, word string, lines []string) {
+	for _, line := range lines {
+		fmt.Fprintf(w, "%s: %s\n", word, line)
+	}
+}
+
+// List is all references.
+type List struct {
+	References []*Reference `json:"references"`
+}
+
+// ListReferences reads all references.
+func ListReferences() (*List, error) {
+	l := &List{}
+	for _, name := range References() {
+		r, err := GetReference(name)
+		if err != nil {
+			return nil, err
+		}
+		l.References = append(l.References, r)
+	}
+	return l, nil
+}
+
+// WriteText writes what is known of each reference.
+func (l *List) WriteText(w io.Writer) error {
+	for i, r := range l.References {
+		if i > 0 {
+			fmt.Fprintln(w)
+		}
+		fmt.Fprintf(w, "%s: %s\n", r.Name, r.Title)
+		r.writeKnown(w, "  ")
+	}
+	return nil
+}
+
+// WriteCSV writes a line for each reference.
+func (l *List) WriteCSV(w io.Writer) error {
+	type row struct {
+		Name   string `json:"reference" table:",setting"`
+		Title  string `json:"title" table:",result"`
+		Date   string `json:"date" table:",result"`
+		Source string `json:"source" table:",result"`
+	}
+	var rows []row
+	for _, r := range l.References {
+		rows = append(rows, row{r.Name, r.Title, r.Date, strings.Join(r.Source, "; ")})
+	}
+	t, err := table.From(rows)
+	if err != nil {
+		return err
+	}
+	return t.WriteCSV(w)
 }

@@ -12,6 +12,9 @@ import (
 
 // Sum is what became of all tables of a file or a folder.
 type Sum struct {
+	A       string   `json:"a"` // what the tables are called
+	B       string   `json:"b"`
+	OK      bool     `json:"ok"` // rows were compared, and none is bad
 	Tables  []Named  `json:"tables"`
 	Missing []string `json:"missing_files"` // that only the folder A has
 	Added   []string `json:"new_files"`     // that only the folder B has
@@ -44,7 +47,7 @@ func All(a, b []table.Named, o Options) (*Sum, error) {
 	if err := o.check(slices.Concat(a, b)); err != nil {
 		return nil, err
 	}
-	s := &Sum{Missing: []string{}, Added: []string{}}
+	s := &Sum{A: o.A, B: o.B, Missing: []string{}, Added: []string{}}
 	var passed error
 	for _, of := range a {
 		other := find(b, of.Name)
@@ -76,6 +79,7 @@ func All(a, b []table.Named, o Options) (*Sum, error) {
 	}
 	switch {
 	case len(s.Tables) > 0:
+		s.OK = s.Matched() > 0 && !s.Bad()
 		return s, nil
 	case passed != nil:
 		return nil, passed

@@ -83,22 +83,23 @@ func (d decoder) value(v reflect.Value, f *field, path string, tag reflect.Struc
 	}
 }
 
+// written says how values are written: as which kind of node, and as a scalar with which
+// tag. The zero value stands for a scalar with any tag.
+var written = map[reflect.Kind]struct {
+	kind kind
+	tag  string
+}{
+	reflect.Struct: {mapping, ""}, reflect.Map: {mapping, ""}, reflect.Slice: {list, ""},
+	reflect.Bool: {scalar, "!!bool"}, reflect.String: {scalar, "!!str"},
+}
+
 // refuse reports a value of the wrong kind.
 func (d decoder) refuse(v reflect.Value, n *node, path string, tag reflect.StructTag) bool {
-	kind, tags := scalar, []string(nil)
-	_, special := d.scalars[v.Type()]
-	switch {
-	case special:
-	case v.Kind() == reflect.Struct, v.Kind() == reflect.Map:
-		kind = mapping
-	case v.Kind() == reflect.Slice:
-		kind = list
-	case v.Kind() == reflect.Bool:
-		tags = []string{"!!bool"}
-	case v.Kind() == reflect.String:
-		tags = []string{"!!str"}
+	as := written[v.Kind()]
+	if _, special := d.scalars[v.Type()]; special {
+		as = written[reflect.Invalid]
 	}
-	if n.kind == kind && (tags == nil || slices.Contains(tags, n.tag)) {
+	if n.kind == as.kind && (as.tag == "" || as.tag == n.tag) {
 		return false
 	}
 	d.fail(n.at, path, "expected %s, got %s", d.want(v.Type(), tag), n.describe())

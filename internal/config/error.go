@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/kernbench/kernbench/internal/ints"
 	"github.com/kernbench/kernbench/internal/printable"
 )
 
@@ -83,6 +84,21 @@ func (es Errors) Err() error {
 	return es
 }
 
+// Flatten returns the errors that err joins, at any depth, in order.
+func Flatten(err error) (all []error) {
+	if err == nil {
+		return nil
+	}
+	joined, ok := err.(interface{ Unwrap() []error })
+	if !ok {
+		return []error{err}
+	}
+	for _, e := range joined.Unwrap() {
+		all = append(all, Flatten(e)...)
+	}
+	return all
+}
+
 // excerptWidth is how much of a long line is shown on either side of the caret.
 const excerptWidth = 60
 
@@ -151,10 +167,7 @@ func DidYouMean(word string, known []string) string {
 func distance(a, b string) int {
 	// Rows of the usual table: d[j] is the distance of a[:i] and b[:j].
 	var before []int
-	prev := make([]int, len(b)+1)
-	for j := range prev {
-		prev[j] = j
-	}
+	prev := ints.Count(0, len(b)+1)
 	for i := 1; i <= len(a); i++ {
 		row := make([]int, len(b)+1)
 		row[0] = i

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,40 +14,19 @@ import (
 	"github.com/kernbench/kernbench/internal/file"
 )
 
-// Presets is the configurations that a program carries: the NAME.yaml files of
-// a file system, one of them called "default", or the text of that one alone.
-type Presets struct {
-	FS      fs.FS
-	Default []byte // where there is no FS
-}
+// Presets is the configurations that a program carries, by name. One is called "default".
+type Presets map[string][]byte
 
 // maxChain is how many files may extend one another.
 const maxChain = 16
 
 // Names lists the presets in alphabetical order.
-func (p Presets) Names() []string {
-	if p.FS == nil {
-		return []string{"default"}
-	}
-	files, err := fs.Glob(p.FS, "*.yaml")
-	if err != nil {
-		panic(fmt.Sprintf("config: presets: %v", err)) // only a bad pattern
-	}
-	for i, f := range files {
-		files[i] = strings.TrimSuffix(f, ".yaml")
-	}
-	return files
-}
+func (p Presets) Names() []string { return slices.Sorted(maps.Keys(p)) }
 
-// Source is the text of a preset.
+// Source returns the text of a preset.
 func (p Presets) Source(name string) ([]byte, error) {
-	if p.FS == nil && name == "default" {
-		return p.Default, nil
-	}
-	if p.FS != nil {
-		if text, err := fs.ReadFile(p.FS, name+".yaml"); err == nil {
-			return text, nil
-		}
+	if text, ok := p[name]; ok {
+		return slices.Clone(text), nil
 	}
 	names := p.Names()
 	return nil, fmt.Errorf("no preset %s; presets: %s%s", quote(name), strings.Join(names, ", "), DidYouMean(name, names))
@@ -69,7 +49,7 @@ func (p Presets) Load(ctx context.Context, name, usual string, sets ...string) (
 	}
 	info, err := os.Lstat(name)
 	switch missing := errors.Is(err, fs.ErrNotExist); {
-	case slices.Contains(p.Names(), name) && (missing || err == nil && info.IsDir()):
+	case p[name] != nil && (missing || err == nil && info.IsDir()):
 		return p.preset(name, sets)
 	case missing:
 		_, err := p.Source(name)

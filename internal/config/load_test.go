@@ -5,7 +5,6 @@ import (
 	"os"
 	"strings"
 	"testing"
-	"testing/fstest"
 )
 
 func TestExtends(t *testing.T) {
@@ -37,7 +36,7 @@ func TestExtends(t *testing.T) {
 	}
 	link(t, "nothing.yaml", "astray.yaml")
 	link(t, "round.yaml", "round.yaml")
-	p := Presets{FS: fstest.MapFS{"default.yaml": {Data: []byte(good)}}}
+	p := Presets{"default": []byte(good)}
 	for _, c := range []struct{ name, want string }{
 		{"./loop_a.yaml", "loop_b.yaml:1:10: extends: a cycle: loop_a.yaml extends loop_b.yaml extends loop_a.yaml"},
 		{"default", ""},
@@ -76,7 +75,7 @@ func link(t *testing.T, target, name string) {
 
 // The usual file is passed over only when there is none.
 func TestUsualFile(t *testing.T) {
-	p := Presets{FS: fstest.MapFS{"default.yaml": {Data: []byte(good)}}}
+	p := Presets{"default": []byte(good)}
 	write := func(name string) func(*testing.T) {
 		return func(t *testing.T) {
 			if err := os.WriteFile(name, []byte(good), 0o644); err != nil {
@@ -121,7 +120,7 @@ func TestUsualFile(t *testing.T) {
 }
 
 func TestName(t *testing.T) {
-	p := Presets{FS: fstest.MapFS{"default.yaml": {Data: []byte(good)}}}
+	p := Presets{"default": []byte(good)}
 	d, err := p.Parse("child.yaml", []byte("extends: default\n"), "cores=4", "links=[a,\nb]")
 	if err != nil {
 		t.Fatal(err)
@@ -139,7 +138,7 @@ func TestFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	p := Presets{FS: fstest.MapFS{"default.yaml": {Data: []byte(good)}}}
+	p := Presets{"default": []byte(good)}
 	for name, want := range map[string]string{"./top.yaml": "[./top.yaml base.yaml]", "base.yaml": "[base.yaml]", "default": "[]", "": "[]"} {
 		d, err := p.Load(t.Context(), name, "usual.yaml", "a=1")
 		if err != nil {

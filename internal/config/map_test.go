@@ -95,7 +95,7 @@ func TestDecodeMapErrors(t *testing.T) {
 // Presets may be a single text.
 func TestOnePreset(t *testing.T) {
 	t.Chdir(t.TempDir())
-	p := Presets{Default: []byte("ages: {rex: 3}\n")}
+	p := Presets{"default": []byte("ages: {rex: 3}\n")}
 	d, err := p.Load(t.Context(), "", "zoo.yaml", "ages.ida=4")
 	if err != nil {
 		t.Fatal(err)

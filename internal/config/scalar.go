@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v4"
+
+	"github.com/kernbench/kernbench/internal/printable"
 )
 
 // Scalar is how the values of a type are written as one YAML value.
@@ -36,10 +38,7 @@ func Define[T any](s Scalars, want string, parse func(string) (T, error), format
 
 // DefineWords adds a type whose values are a few words.
 func DefineWords[T ~string](s Scalars, words []T) {
-	names := make([]string, len(words))
-	for i, w := range words {
-		names[i] = string(w)
-	}
+	names := printable.Words(words)
 	want := "one of " + strings.Join(names, ", ")
 	Define(s, want, func(text string) (T, error) {
 		if !slices.Contains(names, text) {
@@ -124,37 +123,35 @@ func encode(v reflect.Value, scalars Scalars) *yaml.Node {
 	if s, ok := scalars[v.Type()]; ok {
 		return text(s.Format(v.Interface()))
 	}
+	n := &yaml.Node{Kind: yaml.MappingNode}
 	switch v.Kind() {
 	case reflect.Struct:
-		n := &yaml.Node{Kind: yaml.MappingNode}
 		for _, k := range Keys(v.Type()) {
 			if f := v.FieldByIndex(k.Index); k.Required || !f.IsZero() {
 				n.Content = append(n.Content, text(k.Name), encode(f, scalars))
 			}
 		}
-		return n
 	case reflect.Map:
-		n := &yaml.Node{Kind: yaml.MappingNode}
 		names := v.MapKeys()
 		slices.SortFunc(names, func(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) })
 		for _, name := range names {
 			n.Content = append(n.Content, text(name.String()), encode(v.MapIndex(name), scalars))
 		}
-		return n
 	case reflect.Slice:
-		n := &yaml.Node{Kind: yaml.SequenceNode}
+		n.Kind = yaml.SequenceNode
 		for i := range v.Len() {
 			n.Content = append(n.Content, encode(v.Index(i), scalars))
 		}
-		return n
 	case reflect.Int:
 		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!int", Value: strconv.FormatInt(v.Int(), 10)}
 	case reflect.Bool:
 		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!bool", Value: strconv.FormatBool(v.Bool())}
 	case reflect.String:
 		return text(v.String())
+	default:
+		panic(fmt.Sprintf("config: no way to encode a %s", v.Type()))
 	}
-	panic(fmt.Sprintf("config: no way to encode a %s", v.Type()))
+	return n
 }
 
 func text(s string) *yaml.Node { return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: s} }

@@ -31,10 +31,7 @@ func (c *Core) read(v *tl.Value, from *tl.Block, kind oplog.Kind, peer int) erro
 	if err := c.find(from); err != nil {
 		return err
 	}
-	var err error
-	if c.requests, err = c.transfers(c.requests[:0], c.pieces, memory.Read); err != nil {
-		return err
-	}
+	c.requests = c.transfers(c.requests[:0], c.pieces, memory.Read)
 	if err := c.newTile(v, len(c.requests)); err != nil {
 		return err
 	}
@@ -78,10 +75,7 @@ func (c *Core) write(v *tl.Value, to *tl.Block, kind oplog.Kind, peer int) error
 	if len(c.pieces) == 0 {
 		return nil // all of it is masked
 	}
-	var err error
-	if c.requests, err = c.transfers(c.requests[:0], c.pieces, memory.Write); err != nil {
-		return err
-	}
+	c.requests = c.transfers(c.requests[:0], c.pieces, memory.Write)
 	var id oplog.ID
 	if c.m.Log != nil {
 		op := c.access(kind, to, peer)
@@ -95,23 +89,19 @@ func (c *Core) write(v *tl.Value, to *tl.Block, kind oplog.Kind, peer int) error
 	return nil
 }
 
-// class is the priority of an access: between PEs it is communication.
-func class(kind oplog.Kind) fabric.Class {
-	if kind == oplog.Put || kind == oplog.Get {
-		return fabric.Comm
-	}
-	return fabric.Compute
+// accessKinds is the priority of each kind of access, and its name in traces. Between PEs it is
+// communication.
+var accessKinds = [oplog.NumKinds]struct {
+	class   fabric.Class
+	purpose pe.Purpose
+}{
+	oplog.Load: {fabric.Compute, pe.Load}, oplog.Store: {fabric.Compute, pe.Store},
+	oplog.Get: {fabric.Comm, pe.Get}, oplog.Put: {fabric.Comm, pe.Put},
 }
-
-// purposes is what traces call accesses.
-var purposes = [oplog.NumKinds]pe.Purpose{oplog.Load: pe.Load, oplog.Store: pe.Store, oplog.Get: pe.Get, oplog.Put: pe.Put}
 
 // atPeer moves a block to the same place in the part of its window that a peer
 // holds.
 func (c *Core) atPeer(b *tl.Block, peer int) error {
-	if err := c.checkPeer(peer); err != nil {
-		return err
-	}
 	w := int(b.Ptr.Window) - 1
 	if w < 0 || w >= len(c.launch.Windows) {
 		return fmt.Errorf("the pointer is not into a window: pass a tensor argument of the launch, not scratch")
@@ -129,14 +119,6 @@ func (c *Core) atPeer(b *tl.Block, peer int) error {
 	return nil
 }
 
-// checkPeer refuses a peer that is no rank of the launch.
-func (c *Core) checkPeer(peer int) error {
-	if peer < 0 || peer >= len(c.launch.Ranks) {
-		return fmt.Errorf("no peer %d: the launch has ranks 0 to %d", peer, len(c.launch.Ranks)-1)
-	}
-	return nil
-}
-
 // shardOf is a rank whose shard an error names.
 type shardOf int
 
@@ -144,22 +126,19 @@ func (rank shardOf) String() string { return fmt.Sprintf("the shard of rank %d",
 
 // submit hands the core's requests to the DMA engine as one operation.
 func (c *Core) submit(id oplog.ID, kind oplog.Kind) {
-	n, class, purpose := len(c.requests), class(kind), purposes[kind]
-	if id == 0 && n == 1 {
-		r := &c.requests[0]
-		r.Class, r.At, r.Purpose = class, c.arrival(), purpose
-		c.pe.DMA.Submit(r)
-		return
-	}
+	n := len(c.requests)
 	t := transfer{id: id, core: c, begins: n, ends: n}
 	if n > 1 {
 		t.order = c.hold(id, c.requests[0].Op)
 	}
-	begun, ended := c.m.transfers.add(t)
+	var begun, ended sim.Event
+	if id != 0 || n != 1 {
+		begun, ended = c.m.transfer(t)
+	}
 	for i := range c.requests {
 		r := &c.requests[i]
-		r.ID, r.Class, r.At, r.Order, r.Purpose = id, class, c.arrival(), t.order, purpose
-		r.Begun, r.Done = begun, ended
+		r.ID, r.At, r.Order, r.Begun, r.Done = id, c.arrival(), t.order, begun, ended
+		r.Class, r.Purpose = accessKinds[kind].class, accessKinds[kind].purpose
 		c.pe.DMA.Submit(r)
 	}
 	if n == 0 {
@@ -190,63 +169,36 @@ type transfer struct {
 	done         sim.Event // of a host's copy
 }
 
-// transfers records the beginnings and ends of operations in the op log.
-type transfers struct {
-	m      *System
-	target sim.Target
-	pool   sim.Pool[transfer]
-}
-
-const (
-	evBegun sim.Kind = iota
-	evEnded
-)
-
-// add adds a transfer and returns the events of its beginnings and ends.
-func (ts *transfers) add(t transfer) (begun, ended sim.Event) {
-	return beginAndEnd(ts.target, uint64(ts.pool.Add(t)))
+// transfer adds a transfer and returns the events of its beginnings and ends.
+func (m *System) transfer(t transfer) (begun, ended sim.Event) {
+	n := uint64(m.transfers.Add(t))
+	return m.event(evBegun, n), m.event(evEnded, n)
 }
 
 // Copy returns the events by which a copy of the host reports the beginnings and the ends of
 // its parts. With the last end it calls done.
 func (m *System) Copy(id oplog.ID, parts int, done sim.Event) (begun, ended sim.Event) {
-	return m.transfers.add(transfer{id: id, begins: parts, ends: parts, done: done})
+	return m.transfer(transfer{id: id, begins: parts, ends: parts, done: done})
 }
 
-// beginAndEnd returns the events of the beginning and of the end of something.
-func beginAndEnd(target sim.Target, arg uint64) (begun, ended sim.Event) {
-	return sim.Event{Target: target, Kind: evBegun, Arg: arg}, sim.Event{Target: target, Kind: evEnded, Arg: arg}
-}
-
-// Handle counts a beginning or an end, and records the first and the last of them.
-func (ts *transfers) Handle(kind sim.Kind, arg uint64) {
-	t := ts.pool.At(int32(arg))
-	if kind == evBegun {
-		if t.begins--; t.begins <= 0 {
-			ts.m.begun(t.id)
-		}
-		return
-	}
-	if t.ends--; t.ends > 0 {
-		return
-	}
-	ts.m.ended(t.id)
-	done := ts.pool.Take(int32(arg))
-	if done.composite != nil && done.id != 0 {
-		op := ts.m.Log.Op(done.id)
-		op.Start = done.composite.Started()
+// transferred ends a transfer.
+func (m *System) transferred(t transfer) {
+	m.ended(t.id)
+	if t.composite != nil && t.id != 0 {
+		op := m.Log.Op(t.id)
+		op.Start = t.composite.Started()
 		if op.Cause == 0 {
-			ts.m.causedByOperand(op)
+			m.causedByOperand(op)
 		}
 	}
-	if done.order != 0 {
-		done.core.pe.DMA.Release(done.order)
+	if t.order != 0 {
+		t.core.pe.DMA.Release(t.order)
 	}
-	if done.reserved > 0 {
-		done.core.pe.Tiles.Release(done.reserved)
+	if t.reserved > 0 {
+		t.core.pe.Tiles.Release(t.reserved)
 	}
-	if done.core == nil && ts.m.Copied != nil {
-		ts.m.Copied()
+	if t.core == nil && m.Copied != nil {
+		m.Copied()
 	}
-	ts.m.Engine.Call(done.done)
+	m.Engine.Call(t.done)
 }

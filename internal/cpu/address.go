@@ -67,7 +67,7 @@ func (c *Core) find(b *tl.Block) (err error) {
 
 // transfers turns pieces into requests that bring them into the PE's TCM, or take them from
 // there.
-func (c *Core) transfers(to []pe.Request, pieces []pe.Access, op memory.Op) ([]pe.Request, error) {
+func (c *Core) transfers(to []pe.Request, pieces []pe.Access, op memory.Op) []pe.Request {
 	tcm := c.pe.Memory(topology.KindTCM)
 	for _, p := range pieces {
 		n := len(to)
@@ -83,12 +83,9 @@ func (c *Core) transfers(to []pe.Request, pieces []pe.Access, op memory.Op) ([]p
 			from, dest, end = tcm, p.Memory, &to[n].To
 		}
 		*end = p
-		var err error
-		if to[n].Path, err = c.m.Route(path, from, dest); err != nil {
-			return nil, err
-		}
+		to[n].Path = c.m.Route(path, from, dest)
 	}
-	return to, nil
+	return to
 }
 
 // Accesses returns parts of memory as the op log has them.

@@ -3,6 +3,7 @@ package cpu
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/kernbench/kernbench/internal/fabric"
 	"github.com/kernbench/kernbench/internal/memory"
@@ -36,8 +37,8 @@ func (c *Core) Composite(cmd *tl.Composite) (tl.Handle, error) {
 	}
 	comp := &pe.Composite{ID: t.id, At: c.arrival(), Args: b.tiles, Order: c.pe.DMA.Hold(t.id, b.reads, b.writes, true)}
 	t.composite = comp
-	comp.Begun, comp.Ended = c.m.transfers.add(t)
-	h := c.handles.add(pending{composite: comp, id: t.id})
+	comp.Begun, comp.Ended = c.m.transfer(t)
+	h := c.later(pending{composite: comp, id: t.id})
 	c.pe.Pipeline.PushComposite(comp, plan, deep)
 	return h, nil
 }
@@ -102,13 +103,11 @@ func (b *builder) plan(cmd *tl.Composite) (pe.Plan, error) {
 	}
 	rows, cols := matrixSize(out.Shape)
 	result := pe.Result{Out: to, Epilogue: epilogue, Costs: c.m.costs}
-	stream := pe.StreamPlan{Result: result, Rows: rows, Cols: cols, Chunk: pe.StreamChunk, Args: args}
 	switch cmd.Kind {
 	case oplog.Stream:
-		return &stream, nil
+		return &pe.StreamPlan{Result: result, Rows: rows, Cols: cols, Chunk: pe.StreamChunk, Args: args}, nil
 	case oplog.ReducePeers:
-		stream.Chunk = pe.ReduceChunk
-		return &pe.ReducePlan{StreamPlan: stream, Math: cmd.Math}, nil
+		return &pe.StreamPlan{Result: result, Rows: rows, Cols: cols, Chunk: pe.ReduceChunk, Args: args, Reduces: true, Math: cmd.Math}, nil
 	}
 	_, k := matrixSize(cmd.Args[0].Value.Shape)
 	for i := range args {
@@ -190,13 +189,10 @@ func (b *builder) matrix(v *tl.Value, op memory.Op, class fabric.Class) (pe.Matr
 	return pe.Matrix{ElemBytes: x.elem, Requests: func(to []pe.Request, row, col, rows, cols int) []pe.Request {
 		first := len(to)
 		va := x.va + memory.VA(row)*memory.VA(stride) + memory.VA(col)*memory.VA(x.elem)
-		pieces, err = c.m.Find(pieces[:0], va, int64(rows), memory.Bytes(cols)*x.elem, stride)
-		if err == nil {
-			to, err = c.transfers(to, pieces, op)
-		}
-		if err != nil {
+		if pieces, err = c.m.Find(pieces[:0], va, int64(rows), memory.Bytes(cols)*x.elem, stride); err != nil {
 			panic(err) // the whole of it was found above
 		}
+		to = c.transfers(to, pieces, op)
 		for i := range to[first:] {
 			to[first+i].Class = class
 		}
@@ -257,52 +253,20 @@ func (b *builder) operands(list []tl.Arg, d numeric.DType) []oplog.Operand {
 	return out
 }
 
-// pending is what a Handle stands for.
+// pending is an operation that a Handle stands for.
 type pending struct {
+	handle    tl.Handle
 	composite *pe.Composite
 	receive   *receive
 	id        oplog.ID
 }
 
-// handles is the pending operations of a kernel. A Handle is an index and a turn,
-// so that waiting twice for one thing is waiting once.
-type handles struct {
-	all    []pending
-	turns  []uint32
-	unused []uint32
-}
-
-func (hs *handles) add(p pending) tl.Handle {
-	if n := len(hs.unused); n > 0 {
-		i := hs.unused[n-1]
-		hs.unused = hs.unused[:n-1]
-		hs.all[i] = p
-		return tl.Handle{N: uint64(hs.turns[i])<<32 | uint64(i)}
-	}
-	hs.all, hs.turns = append(hs.all, p), append(hs.turns, 1)
-	return tl.Handle{N: 1<<32 | uint64(len(hs.all)-1)}
-}
-
-// take ends a handle and is what it stood for, if it has not ended before.
-func (hs *handles) take(h tl.Handle) (pending, bool) {
-	i := uint32(h.N)
-	if h.N == 0 || int(i) >= len(hs.all) || hs.turns[i] != uint32(h.N>>32) {
-		return pending{}, false
-	}
-	hs.turns[i]++
-	hs.unused = append(hs.unused, i)
-	p := hs.all[i]
-	hs.all[i] = pending{}
-	return p, true
-}
-
-// clear ends all handles.
-func (hs *handles) clear() {
-	for i := range hs.all {
-		if hs.all[i] != (pending{}) {
-			hs.take(tl.Handle{N: uint64(hs.turns[i])<<32 | uint64(i)})
-		}
-	}
+// later returns the handle of an operation that the kernel may wait for.
+func (c *Core) later(p pending) tl.Handle {
+	c.handles++
+	p.handle.N = c.handles
+	c.pending = append(c.pending, p)
+	return p.handle
 }
 
 // Wait waits for a composite or a receive.
@@ -310,10 +274,12 @@ func (c *Core) Wait(h tl.Handle) error {
 	if err := c.tick(); err != nil {
 		return err
 	}
-	p, ok := c.handles.take(h)
-	if !ok {
-		return nil
+	i := slices.IndexFunc(c.pending, func(p pending) bool { return p.handle == h })
+	if i < 0 {
+		return nil // the kernel has waited for it before
 	}
+	p := c.pending[i]
+	c.pending = slices.Delete(c.pending, i, i+1)
 	if p.receive != nil {
 		if err := c.await(p.receive); err != nil {
 			return err

@@ -44,7 +44,8 @@ type Core struct {
 	ports   []port // by tl.Port
 	turn    int    // port that RecvAny looks at first
 	scratch []memory.VA
-	handles handles
+	handles uint64 // given out so far
+	pending []pending
 	awaits  awaited // what it waits for in WaitSignal
 	selects selection
 
@@ -238,21 +239,19 @@ func (c *Core) use(v *tl.Value) error {
 }
 
 // Pin keeps a tile in TCM.
-func (c *Core) Pin(v tl.Value) error {
-	if err := c.use(&v); err != nil {
-		return err
+func (c *Core) Pin(v tl.Value) (err error) {
+	if err = c.use(&v); err == nil {
+		c.pe.Tiles.Pin(v.Slot)
 	}
-	c.pe.Tiles.Pin(v.Slot)
-	return nil
+	return err
 }
 
 // Free ends a tile.
-func (c *Core) Free(v tl.Value) error {
-	if err := c.use(&v); err != nil {
-		return err
+func (c *Core) Free(v tl.Value) (err error) {
+	if err = c.use(&v); err == nil {
+		c.pe.Tiles.Free(v.Slot)
 	}
-	c.pe.Tiles.Free(v.Slot)
-	return nil
+	return err
 }
 
 // Scratch allocates scratch memory and maps it into the virtual addresses.
@@ -324,7 +323,7 @@ func (c *Core) end() {
 	began := c.now
 	c.pe.Pipeline.Drain(c.proc)
 	c.drained(began)
-	for _, p := range c.handles.all {
+	for _, p := range c.pending {
 		if p.receive != nil {
 			panic(&tl.Error{
 				Kernel: c.name, PE: c.pe.String(), Op: "RecvAsync", Shapes: p.receive.port.String(),
@@ -332,7 +331,8 @@ func (c *Core) end() {
 			})
 		}
 	}
-	c.handles.clear()
+	clear(c.pending)
+	c.pending = c.pending[:0]
 	c.pe.Tiles.Clear()
 	c.pe.Tiles.Forget = nil
 	for _, va := range c.scratch {

@@ -109,7 +109,7 @@ func (c *Core) sendMemory(ring *ipcq.Ring, msg *ipcq.Message) error {
 	if len(c.pieces) > 0 {
 		t.order = c.hold(msg.ID, memory.Read)
 	}
-	begun, ended := c.m.transfers.add(t)
+	begun, ended := c.m.transfer(t)
 	for i := range n {
 		c.credit(ring)
 		r := pe.Request{ID: msg.ID, At: c.arrival(), Begun: begun, Done: ended, Order: t.order}
@@ -120,10 +120,7 @@ func (c *Core) sendMemory(ring *ipcq.Ring, msg *ipcq.Message) error {
 			if r.From.Region, ok = slice(whole, off, min(ring.SlotSize, msg.Bytes-off)); !ok {
 				return fmt.Errorf("rows of %v do not fill slots of %v evenly: Load it first", whole.RowBytes, ring.SlotSize)
 			}
-			var err error
-			if r.Path, err = c.m.Route(nil, r.From.Memory, ring.Memory); err != nil {
-				return err
-			}
+			r.Path = c.m.Route(nil, r.From.Memory, ring.Memory)
 		}
 		ring.Put(msg, i, &r)
 	}
@@ -212,11 +209,12 @@ func (c *Core) Recv(name tl.Port, v *tl.Value, into *tl.Block, wait bool) (tl.Ha
 			c.made(v)
 		}
 		rc.ID = v.ID
-		rc.Begun, rc.Done = c.m.receives.events(rc)
+		c.m.receives[rc.ID] = rc
+		rc.Begun, rc.Done = c.m.event(evMatched, uint64(rc.ID)), c.m.event(evReceived, uint64(rc.ID))
 	}
 	if into != nil {
 		t := transfer{id: rc.ID, core: c, ends: 1, order: c.hold(rc.ID, memory.Write)}
-		_, rc.Done = c.m.transfers.add(t)
+		_, rc.Done = c.m.transfer(t)
 		rc.Order = t.order
 	}
 	rc.At = c.arrival() // newTile may have taken time
@@ -224,7 +222,7 @@ func (c *Core) Recv(name tl.Port, v *tl.Value, into *tl.Block, wait bool) (tl.Ha
 	if wait {
 		return tl.Handle{}, name, c.await(rc)
 	}
-	return c.handles.add(pending{receive: rc, id: v.ID}), name, nil
+	return c.later(pending{receive: rc, id: v.ID}), name, nil
 }
 
 // await waits for a receive.
@@ -307,10 +305,7 @@ func (c *Core) into(to *tl.Block, ring *ipcq.Ring) (func([]pe.Request, memory.By
 	pieces := slices.Clone(c.pieces)
 	paths := make([][]topology.LinkID, len(pieces))
 	for i, p := range pieces {
-		var err error
-		if paths[i], err = c.m.Route(nil, ring.Memory, p.Memory); err != nil {
-			return nil, err
-		}
+		paths[i] = c.m.Route(nil, ring.Memory, p.Memory)
 	}
 	return func(out []pe.Request, off, n memory.Bytes) []pe.Request {
 		for i, p := range pieces {
@@ -343,32 +338,19 @@ func (m *System) Seen(id oplog.ID) {
 	}
 }
 
-// receives records receives in the op log.
-type receives struct {
-	m      *System
-	target sim.Target
-	all    map[oplog.ID]*receive
-}
-
-// events returns the events that a receive calls when its message is known, and when the
-// message is in memory.
-func (rs *receives) events(rc *receive) (begun, done sim.Event) {
-	rs.all[rc.ID] = rc
-	return beginAndEnd(rs.target, uint64(rc.ID))
-}
-
-// Handle records the start and the end of a receive.
-func (rs *receives) Handle(kind sim.Kind, arg uint64) {
-	id := oplog.ID(arg)
-	op, rc := rs.m.Log.Op(id), rs.all[id]
-	if kind == evBegun {
-		if len(op.Mem) > 0 {
-			delete(rs.all, id) // its end is that of a transfer
-		}
-		op.Args[0] = oplog.Operand{From: rc.Send, Shape: rc.Shape, DType: rc.DType}
-		op.Start, op.Cause = max(rs.m.Engine.Now(), rc.At), rc.Send
-		return
+// matched records that a receive knows its message.
+func (m *System) matched(id oplog.ID) {
+	op, rc := m.Log.Op(id), m.receives[id]
+	if len(op.Mem) > 0 {
+		delete(m.receives, id) // its end is that of a transfer
 	}
-	delete(rs.all, id)
-	op.End = max(rc.End, op.Start)
+	op.Args[0] = oplog.Operand{From: rc.Send, Shape: rc.Shape, DType: rc.DType}
+	op.Start, op.Cause = max(m.Engine.Now(), rc.At), rc.Send
+}
+
+// received records the end of a receive into a tile.
+func (m *System) received(id oplog.ID) {
+	op := m.Log.Op(id)
+	op.End = max(m.receives[id].End, op.Start)
+	delete(m.receives, id)
 }

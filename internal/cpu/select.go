@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/kernbench/kernbench/internal/ipcq"
 	"github.com/kernbench/kernbench/internal/memory"
 	"github.com/kernbench/kernbench/internal/sim"
 	"github.com/kernbench/kernbench/simtime"
@@ -138,26 +137,26 @@ func (s *selection) polled(waited simtime.Time) {
 	}
 }
 
-// String is all of the cases.
-func (s *selection) String() string {
-	return s.text(func(r *ipcq.Ring, before string) string { return before + r.String() })
-}
+// String returns all cases, with their queues.
+func (s *selection) String() string { return s.text(true) }
 
 // Kind returns the names of all cases, without their queues.
-func (s *selection) Kind() string {
-	return s.text(func(*ipcq.Ring, string) string { return "" })
-}
+func (s *selection) Kind() string { return s.text(false) }
 
-func (s *selection) text(queue func(r *ipcq.Ring, before string) string) string {
+func (s *selection) text(queues bool) string {
 	texts := make([]string, len(s.cases))
 	for i, x := range s.cases {
+		queue := ""
 		switch x.Kind {
 		case tl.RecvCase:
-			texts[i] = "a message" + queue(s.core.ports[x.Port].in, " on ")
+			texts[i], queue = "a message", fmt.Sprint(" on ", s.core.ports[x.Port].in)
 		case tl.SendCase:
-			texts[i] = fmt.Sprintf("room for %v", memory.Bytes(x.Bytes)) + queue(s.core.ports[x.Port].out, " in ")
+			texts[i], queue = fmt.Sprintf("room for %v", memory.Bytes(x.Bytes)), fmt.Sprint(" in ", s.core.ports[x.Port].out)
 		case tl.SignalCase:
 			texts[i] = (&awaited{x.Signal, x.Cmp, x.Value}).String()
+		}
+		if queues {
+			texts[i] += queue
 		}
 	}
 	return strings.Join(texts, ", or ")
@@ -169,15 +168,12 @@ func (s *selection) text(queue func(r *ipcq.Ring, before string) string) string 
 func (s *selection) HeldBy() (ended *sim.Proc) {
 	signal := false
 	for i := range s.cases {
-		x := &s.cases[i]
-		if x.Kind == tl.SignalCase {
+		if x := &s.cases[i]; x.Kind == tl.SignalCase {
 			signal = true
-			continue
-		}
-		if p := s.core.ports[x.Port].out.To.Proc; p != nil && !p.Done() {
-			return p
-		} else if p != nil {
-			ended = p
+		} else if p := s.core.ports[x.Port].out.To.Proc; p != nil {
+			if ended = p; !p.Done() {
+				return p
+			}
 		}
 	}
 	if signal {

@@ -35,47 +35,26 @@ type notification struct {
 	order  pe.Order
 }
 
-// notifications carries them.
-type notifications struct {
-	m      *System
-	target sim.Target
-	pool   sim.Pool[notification]
-}
-
-const (
-	evNotified sim.Kind = iota // it is there
-	evApplied                  // and what its sender did before it is done
-)
-
 // Notify changes a signal of a peer.
 func (c *Core) Notify(peer, number int, op tl.SignalOp, value int64) error {
 	if err := c.tick(); err != nil {
-		return err
-	}
-	if err := c.checkPeer(peer); err != nil {
 		return err
 	}
 	if err := checkSignal(number); err != nil {
 		return err
 	}
 	to := c.launch.Home(peer)
-	path, err := c.m.Route(c.path[:0], c.pe.Memory(topology.KindTCM), to.Memory(topology.KindTCM))
-	if err != nil {
-		return err
-	}
-	c.path = path
+	c.path = c.m.Route(c.path[:0], c.pe.Memory(topology.KindTCM), to.Memory(topology.KindTCM))
 	n := notification{from: c.pe, to: to, signal: number, op: op, value: value, order: c.pe.DMA.Mark()}
 	if c.m.Log != nil {
 		rec := c.op(oplog.Notify)
 		rec.Peer, rec.Signal = int32(to.ID), int32(number)
 		n.id = c.m.Log.Add(rec)
 	}
-	ns := &c.m.notifications
-	k := ns.pool.Add(n)
 	c.pe.DMA.Submit(&pe.Request{
-		Op: memory.Write, Class: fabric.Comm, Path: path, Bytes: c.m.Graph.Spec().PE.IPCQ.CreditBytes, Loose: true,
+		Op: memory.Write, Class: fabric.Comm, Path: c.path, Bytes: c.m.Graph.Spec().PE.IPCQ.CreditBytes, Loose: true,
 		At: c.arrival(), Purpose: pe.Notify,
-		Done: sim.Event{Target: ns.target, Kind: evNotified, Arg: uint64(k)},
+		Done: c.m.event(evNotified, uint64(c.m.notifications.Add(n))),
 	})
 	return nil
 }
@@ -87,14 +66,8 @@ func checkSignal(number int) error {
 	return nil
 }
 
-// Handle brings a notification to its PE, after what was put before it.
-func (ns *notifications) Handle(kind sim.Kind, arg uint64) {
-	if kind == evNotified {
-		n := ns.pool.At(int32(arg))
-		n.from.DMA.After(n.order, sim.Event{Target: ns.target, Kind: evApplied, Arg: arg})
-		return
-	}
-	n := ns.pool.Take(int32(arg))
+// notify changes the signal of a notification, and wakes what waits for it.
+func (m *System) notify(n notification) {
 	s := n.to.signal(n.signal)
 	if n.op == tl.Add {
 		s.value += n.value
@@ -102,11 +75,11 @@ func (ns *notifications) Handle(kind sim.Kind, arg uint64) {
 		s.value = n.value
 	}
 	if n.id != 0 {
-		op := ns.m.Log.Op(n.id)
+		op := m.Log.Op(n.id)
 		// Those of one PE come in the order of its program: the last stands for all.
-		s.from = slices.DeleteFunc(s.from, func(o oplog.Operand) bool { return ns.m.Log.Op(o.From).PE == op.PE })
+		s.from = slices.DeleteFunc(s.from, func(o oplog.Operand) bool { return m.Log.Op(o.From).PE == op.PE })
 		s.from = append(s.from, oplog.Operand{From: n.id})
-		op.Start, op.End = ns.m.Engine.Now(), ns.m.Engine.Now()
+		op.Start, op.End = m.Engine.Now(), m.Engine.Now()
 	}
 	for _, p := range n.to.listeners {
 		p.Wake()

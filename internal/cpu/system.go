@@ -33,7 +33,7 @@ type System struct {
 	// order: one if the range is in one shard.
 	Find func(to []pe.Access, va memory.VA, rows int64, rowBytes, stride memory.Bytes) ([]pe.Access, error)
 	// Route appends the links of a transfer between two memories, which may be the same.
-	Route func(to []topology.LinkID, from, dest memory.ID) ([]topology.LinkID, error)
+	Route func(to []topology.LinkID, from, dest memory.ID) []topology.LinkID
 	// Reserve allocates scratch memory in a PE's TCM and maps it. Release frees it.
 	Reserve func(p *Element, n memory.Bytes) (memory.VA, pe.Access, error)
 	Release func(p *Element, va memory.VA)
@@ -42,10 +42,21 @@ type System struct {
 
 	callers       tl.Callers
 	costs         pe.Costs
-	transfers     transfers
-	receives      receives
-	notifications notifications
+	target        sim.Target
+	transfers     sim.Pool[transfer]
+	receives      map[oplog.ID]*receive // of the op log, under way
+	notifications sim.Pool[notification]
 }
+
+// The events of a System, whose arguments are numbers in its pools, or operations of the log.
+const (
+	evBegun    sim.Kind = iota // a part of a transfer begins to be read
+	evEnded                    // a part of a transfer is written
+	evMatched                  // a receive knows its message
+	evReceived                 // a receive has its message in TCM
+	evNotified                 // a notification is at its PE
+	evApplied                  // and what its sender did before it is done
+)
 
 // Data computes values for kernels that ask for them.
 type Data interface {
@@ -60,15 +71,40 @@ type Data interface {
 // ErrNoValues is the error of reading a value in a run without values.
 var ErrNoValues = errors.New("values are not computed in this run: leave out --data=off, or do not branch on them")
 
-// Init registers the handlers of the system with its engine.
+// Init registers the system with its engine.
 func (m *System) Init() {
 	m.costs = pe.NewCosts(&m.Graph.Spec().PE)
-	m.transfers.m = m
-	m.transfers.target = m.Engine.Register(&m.transfers)
-	m.receives = receives{m: m, all: map[oplog.ID]*receive{}}
-	m.receives.target = m.Engine.Register(&m.receives)
-	m.notifications.m = m
-	m.notifications.target = m.Engine.Register(&m.notifications)
+	m.target = m.Engine.Register(m)
+	m.receives = map[oplog.ID]*receive{}
+}
+
+func (m *System) event(kind sim.Kind, arg uint64) sim.Event {
+	return sim.Event{Target: m.target, Kind: kind, Arg: arg}
+}
+
+// Handle handles the events of transfers, receives and notifications.
+func (m *System) Handle(kind sim.Kind, arg uint64) {
+	switch kind {
+	case evBegun:
+		t := m.transfers.At(int32(arg))
+		if t.begins--; t.begins <= 0 {
+			m.begun(t.id)
+		}
+	case evEnded:
+		t := m.transfers.At(int32(arg))
+		if t.ends--; t.ends <= 0 {
+			m.transferred(m.transfers.Take(int32(arg)))
+		}
+	case evMatched:
+		m.matched(oplog.ID(arg))
+	case evReceived:
+		m.received(oplog.ID(arg))
+	case evNotified:
+		n := m.notifications.At(int32(arg))
+		n.from.DMA.After(n.order, m.event(evApplied, arg))
+	case evApplied:
+		m.notify(m.notifications.Take(int32(arg)))
+	}
 }
 
 // ID is the number of a PE in its machine: cube by cube, SIP by SIP.

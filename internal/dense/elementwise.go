@@ -1,7 +1,6 @@
 package dense
 
 import (
-	"fmt"
 	"math"
 
 	"github.com/kernbench/kernbench/numeric"
@@ -98,15 +97,9 @@ type rounding struct {
 }
 
 func roundingTo(d numeric.DType) rounding {
-	switch d {
-	case numeric.F16:
-		return rounding{0x1p-11, 0x1p-25}
-	case numeric.BF16:
-		return rounding{0x1p-8, 0x1p-134}
-	case numeric.F32:
-		return rounding{0x1p-24, 0x1p-150}
-	}
-	panic(fmt.Sprintf("dense: no reference for %v: use f16, bf16 or f32", d))
+	r, ok := map[numeric.DType]rounding{numeric.F16: {0x1p-11, 0x1p-25}, numeric.BF16: {0x1p-8, 0x1p-134}, numeric.F32: {0x1p-24, 0x1p-150}}[d]
+	require(ok, "no reference for %v: use f16, bf16 or f32", d)
+	return r
 }
 
 // variance is that of the error of rounding z.

@@ -41,7 +41,7 @@ func Describe(g *topology.Graph) Machine {
 // cornerNames is what the blocks of PEs are called, by how many there are.
 var cornerNames = map[int][]string{1: {"all"}, 2: {"W", "E"}, 4: {"NW", "NE", "SW", "SE"}}
 
-// corners is the blocks of PEs with the routers that the compiled system put
+// corners returns the blocks of PEs with the routers that the compiled system put
 // them on.
 func corners(g *topology.Graph) []Corner {
 	layout := g.Spec().Cube.PELayout
@@ -59,8 +59,8 @@ func corners(g *topology.Graph) []Corner {
 	return blocks
 }
 
-// hbmBandwidth is what the slices of n PEs deliver together in GB/s: the channels
-// or the link to the router, whichever is narrower. It is nil when unlimited.
+// hbmBandwidth returns what the slices of n PEs deliver together in GB/s: the channels
+// or the link to the router, whichever is narrower; nil if that is unlimited.
 func hbmBandwidth(h topology.HBM, n int64) *json.Number {
 	slice, channels := h.Bandwidth, h.ChannelBandwidth*topology.BytesPerSec(h.Channels)
 	if slice == topology.Unlimited || channels != topology.Unlimited && channels < slice {
@@ -72,8 +72,8 @@ func hbmBandwidth(h topology.HBM, n int64) *json.Number {
 	return new(decimal(product(int64(slice), n), 9))
 }
 
-// gemmPeak is that of n matrix engines in TFLOP/s, nil when they take no time. It
-// is exact, as GEMM.Peak of many engines need not be.
+// gemmPeak returns the peak of n matrix engines in TFLOP/s, nil when they take no time. The
+// number is exact, as GEMM.Peak of many engines need not be.
 func gemmPeak(e topology.GEMM, n int64) *json.Number {
 	if _, ok := e.Peak(); !ok {
 		return nil
@@ -81,7 +81,7 @@ func gemmPeak(e topology.GEMM, n int64) *json.Number {
 	return new(decimal(product(n, 2, int64(e.Array.M), int64(e.Array.K), int64(e.Array.N), int64(e.Clock)), 12))
 }
 
-// mathPeak is the simple operations of a vector engine in Gop/s, nil when they
+// mathPeak returns the simple operations of a vector engine in Gop/s, nil when they
 // take no time.
 func mathPeak(e topology.Math) *json.Number {
 	if _, ok := e.Peak(); !ok {

@@ -1,10 +1,13 @@
-// Package describe tells a compiled system in numbers: as a tree of text, as JSON and as
-// a list of links. `kernbench topology show` prints these.
+// Package describe tells configurations and scenarios as text and as JSON, for the commands that
+// show and list them.
 //
-// A [Machine] is the contract of the JSON of that command. A key ends in the unit of its
-// number: _ns for times, exact to the femtosecond, _bytes for sizes, _gbs for bandwidths
-// (10⁹ bytes a second, null for unlimited), _ghz for clocks. The rest of the key is that
-// of topology.yaml ([Section]).
+// A [Machine] is a compiled system: a tree of text, JSON, and a list of links, as `kernbench
+// topology show` prints it. A key of its JSON ends in the unit of the number: _ns for times,
+// exact to the femtosecond, _bytes for sizes, _gbs for bandwidths (10⁹ bytes a second, null for
+// unlimited), _ghz for clocks. The rest of the key is that of topology.yaml ([Section]).
 //
-// The package imports topology and the layers above it, never a machine.
+// [Collectives] are the entries of a ccl.yaml, [Scheduling] the numbers of a tasks.yaml,
+// [Scenario] is a scenario for a number of ranks, with the bytes of its windows.
+//
+// The package imports the packages that own the configurations, never a machine.
 package describe

@@ -26,12 +26,11 @@ func (p *plan) cube() *Diagram {
 	noc := s.Cube.NoC
 	name := fmt.Sprintf("sip%d.cube%d", p.at.SIP, p.at.Cube)
 	d := &Diagram{name: "cube", prefix: name + ".", title: fmt.Sprintf("Cube: %s, %s on a NoC of %d×%d", name, printable.Count(s.PEsPerCube(), "PE"), noc.W, noc.H)}
-	w, h := area()
 	edgeX := edgeX
 	if max(noc.W, noc.H) > narrow {
 		edgeX = 84
 	}
-	cells := rect{beyondX + edgeX, beyondY + edgeY + dieText, w - 2*(beyondX+edgeX), h - 2*(beyondY+edgeY) - dieText}
+	cells := rect{beyondX + edgeX, beyondY + edgeY + dieText, areaW - 2*(beyondX+edgeX), areaH - 2*(beyondY+edgeY) - dieText}
 	cells.w, cells.h = max(cells.w, float64(noc.W)*minNoCCell), max(cells.h, float64(noc.H)*minNoCCell)
 	d.w, d.h = cells.w+2*(beyondX+edgeX), cells.h+2*(beyondY+edgeY)+dieText
 
@@ -169,7 +168,7 @@ func (p *plan) ports(d *Diagram, in int, routers []int) {
 			continue
 		}
 		var router, facing topology.NodeID
-		for _, l := range p.out(id) {
+		for _, l := range p.Out(id) {
 			if p.Node(l.To).Kind == topology.KindRouter {
 				router = l.To
 			} else {

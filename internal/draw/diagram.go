@@ -144,8 +144,8 @@ func (d *Diagram) addFrame(f frame) int {
 	return len(d.frames) - 1
 }
 
-// area returns the size of the area that a view may use on a page.
-func area() (w, h float64) { return pageW - legendW - 3*pageMargin, pageH - pageHead - pageMargin }
+// areaW and areaH are the size of the area that a view may use on a page.
+const areaW, areaH = pageW - legendW - 3*pageMargin, pageH - pageHead - pageMargin
 
 // draw draws the page: heading, picture, and legend to the right. The page has 1600×900
 // pixels unless the view needs more.

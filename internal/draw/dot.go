@@ -2,11 +2,17 @@ package draw
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"math"
+	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/kernbench/kernbench/internal/printable"
+	"github.com/kernbench/kernbench/internal/version"
+	"github.com/kernbench/kernbench/table"
+	"github.com/kernbench/kernbench/topology"
 )
 
 // DOT returns the diagram as a Graphviz file: frames are clusters, and a wire in both directions
@@ -43,11 +49,7 @@ func (d *Diagram) cluster(b *bytes.Buffer, in int, indent string) {
 			continue
 		}
 		p := roles[bl.role]
-		text := strings.Join(bl.lines, "\n")
-		if text == "" {
-			text = lastName(bl.name)
-		}
-		c := bl.centre()
+		c, text := bl.centre(), cmp.Or(strings.Join(bl.lines, "\n"), lastName(bl.name))
 		fmt.Fprintf(b, "%s%s [label=%s, color=\"%v\", fillcolor=\"%v\", pos=\"%d,%d\"];\n", indent, quote(bl.name), quote(text), p.line, p.fill, pixels(c.x), pixels(d.h-c.y))
 	}
 }
@@ -77,12 +79,14 @@ func quote(s string) string {
 
 // Data is a diagram as data, as `kernbench topology diagram --format json` prints it.
 type Data struct {
-	Title    string  `json:"title"`
-	Subtitle string  `json:"subtitle"`
-	Width    int     `json:"width"` // area of the blocks
-	Height   int     `json:"height"`
-	Blocks   []Block `json:"blocks"`
-	Wires    []Wire  `json:"wires"`
+	Version  string          `json:"version"` // of kernbench
+	Topology topology.Origin `json:"topology"`
+	Title    string          `json:"title"`
+	Subtitle string          `json:"subtitle"`
+	Width    int             `json:"width"` // area of the blocks
+	Height   int             `json:"height"`
+	Blocks   []Block         `json:"blocks"`
+	Wires    []Wire          `json:"wires"`
 }
 
 // Block is a component, or several drawn as one, and its place.
@@ -106,7 +110,7 @@ type Wire struct {
 
 // Data returns the blocks and wires of the diagram.
 func (d *Diagram) Data() Data {
-	data := Data{Title: d.title, Subtitle: d.subtitle(math.Inf(1)), Width: pixels(d.w), Height: pixels(d.h), Blocks: []Block{}, Wires: []Wire{}}
+	data := Data{Version: version.Version, Topology: topology.Origin{Source: d.source, Hash: d.hash}, Title: d.title, Subtitle: d.subtitle(math.Inf(1)), Width: pixels(d.w), Height: pixels(d.h), Blocks: []Block{}, Wires: []Wire{}}
 	for _, b := range d.blocks {
 		data.Blocks = append(data.Blocks, Block{b.name, b.lines, pixels(b.x), pixels(b.y), pixels(b.w), pixels(b.h)})
 	}
@@ -124,3 +128,41 @@ func (d *Diagram) Data() Data {
 }
 
 func pixels(v float64) int { return int(math.Round(v)) }
+
+// DiagramFormats are the formats of diagrams. They are endings of file names too, and .gv is dot.
+var DiagramFormats = []string{"svg", "png", "dot", "json"}
+
+// DiagramFormat returns the format that is given, or else the one that the ending of a file name
+// selects: svg if there is none. It returns an error for an ending that selects none, and if the
+// two differ.
+func DiagramFormat(out, given string) (string, error) {
+	ending := strings.ToLower(strings.TrimPrefix(filepath.Ext(out), "."))
+	if ending == "" {
+		return cmp.Or(given, "svg"), nil
+	}
+	if ending == "gv" {
+		ending = "dot"
+	}
+	switch known := slices.Contains(DiagramFormats, ending); {
+	case known && given != "" && given != ending:
+		return "", fmt.Errorf("--out %s is a name for %s and --format says %s: drop --format, or change the name", out, ending, given)
+	case known:
+		return ending, nil
+	case given == "":
+		return "", fmt.Errorf("--out %s: the ending selects no format: write .svg, .png, .dot, .gv or .json, or add --format", out)
+	}
+	return given, nil
+}
+
+// Encode returns the diagram in one of DiagramFormats.
+func (d *Diagram) Encode(format string) ([]byte, error) {
+	switch format {
+	case "dot":
+		return d.DOT(), nil
+	case "json":
+		var b bytes.Buffer
+		err := table.WriteJSON(&b, d.Data())
+		return b.Bytes(), err
+	}
+	return Encode("."+format, d)
+}

@@ -75,13 +75,9 @@ func (d *Diagram) placeLabel(w *wire, with colour, sizes []float64) bool {
 // text.
 func (d *Diagram) free(r rect, own *wire) bool {
 	r = r.inset(-2, 0, -2, 0)
-	if !(rect{0, 0, d.w, d.h}).holds(r) {
+	across := func(f frame) bool { return f.overlaps(r) && !f.inset(2, 2, 2, 2).holds(r) }
+	if !(rect{0, 0, d.w, d.h}).holds(r) || slices.ContainsFunc(d.frames, across) {
 		return false
-	}
-	for _, f := range d.frames {
-		if f.overlaps(r) && !f.inset(2, 2, 2, 2).holds(r) {
-			return false
-		}
 	}
 	for i := range d.wires {
 		w, off := &d.wires[i], 18.0

@@ -45,8 +45,7 @@ func peUnits(pe topology.PE) []peUnit {
 func (p *plan) pe() *Diagram {
 	s, at := p.Spec(), p.at
 	name := fmt.Sprintf("sip%d.cube%d.pe%d", at.SIP, at.Cube, at.PE)
-	d := &Diagram{name: "pe", prefix: fmt.Sprintf("sip%d.cube%d.", at.SIP, at.Cube), title: "PE: " + name}
-	d.w, d.h = area()
+	d := &Diagram{name: "pe", prefix: fmt.Sprintf("sip%d.cube%d.", at.SIP, at.Cube), title: "PE: " + name, w: areaW, h: areaH}
 	in := d.addFrame(frame{rect: rect{216, 0, d.w - 216, d.h}, name: name, text: name, in: -1})
 	unit := map[topology.Kind]int{}
 	for _, u := range peUnits(s.PE) {

@@ -1,7 +1,6 @@
 package draw
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -157,15 +156,6 @@ func (p *plan) joinNamed(d *Diagram, w wire) {
 	a, _ := p.Lookup(d.blocks[w.from].name)
 	b, _ := p.Lookup(d.blocks[w.to].name)
 	p.join(d, w, endpoints{a, b})
-}
-
-// out returns the links out of a component.
-func (p *plan) out(id topology.NodeID) []topology.Link {
-	links := p.Links()
-	byFrom := func(l topology.Link, from topology.NodeID) int { return cmp.Compare(l.From, from) }
-	first, _ := slices.BinarySearchFunc(links, id, byFrom)
-	end, _ := slices.BinarySearchFunc(links, id+1, byFrom)
-	return links[first:end]
 }
 
 // bandwidth returns a bandwidth as the legend writes it.

@@ -29,13 +29,12 @@ func (p *plan) sip() *Diagram {
 	name := fmt.Sprintf("sip%d", p.at.SIP)
 	d := &Diagram{name: "sip", prefix: name + "."}
 	d.title = fmt.Sprintf("SIP: %s, %s, %s", name, printable.Count(s.CubesPerSIP(), "cube"), printable.Count(s.CubesPerSIP()*s.PEsPerCube(), "PE"))
-	w, h := area()
 	inset := sipInset
-	if cols*minDie > w/2 {
+	if cols*minDie > areaW/2 {
 		inset = endInset
 	}
-	d.w = max(w, cols*minDie+2*inset)
-	dies := rect{inset, ioTop + ioH + 8, d.w - 2*inset, h - ioTop - ioH - 16}
+	d.w = max(areaW, cols*minDie+2*inset)
+	dies := rect{inset, ioTop + ioH + 8, d.w - 2*inset, areaH - ioTop - ioH - 16}
 	dies.h = max(dies.h, rows*minDie)
 	d.h = dies.bottom() + 8
 
@@ -158,7 +157,7 @@ func (p *plan) beyond(d *Diagram, pcie, hub int) {
 	}
 	p.joinStraight(d, pcie, above(pcie, "host", "host"), outside, s.Host.PCIe.Bandwidth)
 	var links []endpoints
-	for _, l := range p.out(p.IOSwitch(p.at.SIP)) {
+	for _, l := range p.Out(p.IOSwitch(p.at.SIP)) {
 		if int(p.Node(l.To).SIP) != p.at.SIP {
 			if q := (endpoints{l.From, l.To}); len(links) == 0 || links[len(links)-1] != q {
 				links = append(links, q)

@@ -17,9 +17,8 @@ func (p *plan) system() *Diagram {
 		w, h := p.SIPGrid()
 		d.title += fmt.Sprintf(" %d×%d", w, h)
 	}
-	w, h := area()
 	const hostH, top = 52, 104
-	in := rect{24, top + 32, w - 48, h - top - 48}
+	in := rect{24, top + 32, areaW - 48, areaH - top - 48}
 	boxes, _ := p.arrange(&rect{w: in.w, h: in.h})
 	if lines, _ := (block{rect: boxes[0], lines: []string{fmt.Sprintf("sip%d", sips.Count-1)}}).fit(); lines == 0 {
 		in = in.inset(60, 0, 60, 0) // names go next to the boxes

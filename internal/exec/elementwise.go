@@ -43,15 +43,11 @@ func (s *scratch) elementwise(math numeric.Op, d numeric.DType, dst []byte, shap
 		n := min(block, to-at)
 		out := dst[(at-from)*size:][:n*size]
 		for i := range args {
-			of := d
-			if math == numeric.Where && i == 0 {
-				of = numeric.U8
-			}
 			if args[i].Operand == nil {
 				s.in[i] = out
 				continue
 			}
-			s.take(i, &args[i], of, shape, elems, at, n)
+			s.take(i, &args[i], math.Operand(i, d), shape, elems, at, n)
 		}
 		numeric.Apply(math, d, out, s.in[:len(args)]...)
 	}

@@ -16,7 +16,7 @@ type node struct {
 	held    bool  // by a kernel, a queue or a host: there may be uses to come
 	done    bool  // value is there, or was
 
-	hasRead, hasWritten bool
+	touched [oplog.Write + 1]bool // memory, by phase
 }
 
 // edge leads from an operation to one that waits for its value.
@@ -254,8 +254,8 @@ func (e *Executor) drop(id oplog.ID) {
 	n.value = nil
 }
 
-// unavailable is the error of asking for a value that does not exist yet: it names
-// the operation that has to happen first.
+// unavailable returns the error of asking for a value that does not exist yet. The error
+// names the operation that has to happen first.
 func (e *Executor) unavailable(id oplog.ID) error {
 	const wait = "let the simulation go on until it has"
 	at, steps := id, 0

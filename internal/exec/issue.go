@@ -189,14 +189,10 @@ func (e *Executor) apply(effect oplog.Effect) error {
 		return e.fail(id, "an effect names it; the log is damaged")
 	}
 	n := e.node(id)
-	again := &n.hasRead
-	if effect.Phase == oplog.Write {
-		again = &n.hasWritten
-	}
-	if *again {
+	if n.touched[effect.Phase] {
 		return e.fail(id, "its %v is in the log twice; an operation touches memory once", effect.Phase)
 	}
-	*again = true
+	n.touched[effect.Phase] = true
 	if effect.Phase == oplog.Read {
 		return e.read(e.log.Op(id))
 	}

@@ -82,7 +82,8 @@ type order struct {
 	began      oplog.ID
 	components int32
 	stamps     map[oplog.ID]stamp
-	accesses
+	all        []access // where memory was touched
+	pages      map[pageKey]*page
 
 	unsent   map[oplog.ID][]*task // receives to memory, by the send that is to come
 	reported map[[2]int32]bool
@@ -147,7 +148,7 @@ func (o *order) barrier() {
 	o.pages = map[pageKey]*page{}
 }
 
-// thread is a PE, at the beginning of the round if this is its first sign of life.
+// thread returns a PE, at the beginning of the round if the PE has done nothing in it.
 func (o *order) thread(pe int32) *thread {
 	t := o.threads[pe]
 	if t == nil {

@@ -63,12 +63,6 @@ type pageKey struct {
 	page  int64
 }
 
-// accesses is where memory was touched.
-type accesses struct {
-	all   []access
-	pages map[pageKey]*page
-}
-
 // access is what an operation reads or writes in one memory.
 type access struct {
 	id    oplog.ID

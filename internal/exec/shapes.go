@@ -12,48 +12,37 @@ func checkShapes(op *oplog.Op) error {
 	if len(op.Epilogue) > 0 && !op.Kind.IsComposite() {
 		return fmt.Errorf("a %v has no epilogue", op.Kind)
 	}
-	want := 1
+	want, check := 1, checkOne
 	switch op.Kind {
 	case oplog.Load, oplog.Get, oplog.Full, oplog.Arange:
-		want = 0
+		want, check = 0, func(*oplog.Op) error { return nil }
 	case oplog.Gemm:
-		want = 2
+		want, check = 2, checkProduct
 	case oplog.Dot:
-		want = max(2, min(3, len(op.Args)))
+		want, check = max(2, min(3, len(op.Args))), checkProduct
 	case oplog.Math, oplog.Stream:
 		if !op.Math.IsElementwise() {
 			return fmt.Errorf("%v is no elementwise operation", op.Math)
 		}
-		want = op.Math.Arity()
+		want, check = op.Math.Arity(), checkElementwise
 	case oplog.ReducePeers:
-		want = max(1, len(op.Args))
+		want, check = max(1, len(op.Args)), checkPeers
 	}
 	if len(op.Args) != want {
 		return fmt.Errorf("it has %d operands, wants %d", len(op.Args), want)
 	}
-	switch op.Kind {
-	case oplog.Load, oplog.Get, oplog.Full, oplog.Arange:
-		return nil
-	case oplog.Math:
-		return checkElementwise(op, op.DType)
-	case oplog.ReducePeers:
-		return checkComposite(op, checkPeers(op))
-	case oplog.Stream:
-		return checkComposite(op, checkElementwise(op, 0))
-	case oplog.Gemm:
-		return checkComposite(op, checkProduct(op, 0))
-	case oplog.Dot:
-		return checkProduct(op, op.DType)
+	if err := check(op); err != nil {
+		return err
 	}
-	if isNumber(&op.Args[0]) && op.Kind != oplog.Recv {
-		return fmt.Errorf("its operand is a number, wants a tile")
-	}
-	return checkOne(op)
+	return checkEpilogue(op)
 }
 
 // checkOne checks an operation on one tile.
 func checkOne(op *oplog.Op) error {
 	arg := &op.Args[0]
+	if isNumber(arg) && op.Kind != oplog.Recv {
+		return fmt.Errorf("its operand is a number, wants a tile")
+	}
 	ok := false
 	switch op.Kind {
 	case oplog.Send, oplog.Recv:
@@ -87,12 +76,12 @@ func checkOne(op *oplog.Op) error {
 
 // checkProduct checks the operands of a matrix product; of a composite the result
 // may have any dtype.
-func checkProduct(op *oplog.Op, result numeric.DType) error {
+func checkProduct(op *oplog.Op) error {
 	a, b := &op.Args[0], &op.Args[1]
 	if isNumber(a) || isNumber(b) || a.DType != b.DType ||
 		a.Shape.Rank != 2 || b.Shape.Rank != 2 || op.Shape.Rank != 2 ||
 		a.Shape.Dim[1] != b.Shape.Dim[0] || a.Shape.Dim[0] != op.Shape.Dim[0] || b.Shape.Dim[1] != op.Shape.Dim[1] ||
-		result != 0 && result != numeric.DotType(a.DType) {
+		op.Kind == oplog.Dot && op.DType != numeric.DotType(a.DType) {
 		return fmt.Errorf("%v %v times %v %v is not %v %v", a.Shape, a.DType, b.Shape, b.DType, op.Shape, op.DType)
 	}
 	if len(op.Args) == 3 && (isNumber(&op.Args[2]) || op.Args[2].Shape != op.Shape || op.Args[2].DType != op.DType) {
@@ -101,22 +90,16 @@ func checkProduct(op *oplog.Op, result numeric.DType) error {
 	return nil
 }
 
-// checkElementwise checks the operands of an elementwise operation.
-func checkElementwise(op *oplog.Op, result numeric.DType) error {
+// checkElementwise checks the operands of an elementwise operation; of a composite the
+// result may have any dtype.
+func checkElementwise(op *oplog.Op) error {
 	d := mathType(op)
-	if !numeric.Supports(op.Math, d) || result != 0 && result != op.Math.Result(d) {
+	if !numeric.Supports(op.Math, d) || op.Kind == oplog.Math && op.DType != op.Math.Result(d) {
 		return fmt.Errorf("%v of %v does not give %v", op.Math, d, op.DType)
 	}
 	for i := range op.Args {
-		arg := &op.Args[i]
-		want := d
-		if op.Math == numeric.Where && i == 0 {
-			want = numeric.U8
-		}
-		if isNumber(arg) {
-			continue
-		}
-		if arg.DType != want || !broadcasts(arg.Shape, op.Shape) {
+		arg, want := &op.Args[i], op.Math.Operand(i, d)
+		if !isNumber(arg) && (arg.DType != want || !broadcasts(arg.Shape, op.Shape)) {
 			return fmt.Errorf("operand %d is %v %v, wants what broadcasts to %v %v", i, arg.Shape, arg.DType, op.Shape, want)
 		}
 	}
@@ -138,14 +121,10 @@ func checkPeers(op *oplog.Op) error {
 	return nil
 }
 
-// checkComposite checks the epilogue, if all was right before it.
-func checkComposite(op *oplog.Op, err error) error {
-	if err != nil {
-		return err
-	}
-	d := accType(op)
+// checkEpilogue checks the steps of a composite, whose operands have been checked.
+func checkEpilogue(op *oplog.Op) error {
 	for i := range op.Epilogue {
-		step := &op.Epilogue[i]
+		step, d := &op.Epilogue[i], accType(op)
 		if !step.Math.IsElementwise() || step.Math.IsComparison() || step.Math == numeric.Where || !numeric.Supports(step.Math, d) {
 			return fmt.Errorf("step %d of its epilogue is %v, which it cannot do on %v", i, step.Math, d)
 		}

@@ -118,8 +118,8 @@ func box(op *oplog.Op) oplog.Shape {
 	return op.Shape
 }
 
-// runs are the bytes of a value that lie in the box, in order, in pieces as long as
-// they come.
+// runs iterates over the bytes of a value that lie in the box, in order, in pieces that are
+// as long as possible.
 func runs(op *oplog.Op, value []byte) func(yield func([]byte) bool) {
 	return func(yield func([]byte) bool) {
 		if !masked(op) {

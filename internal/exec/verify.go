@@ -150,13 +150,9 @@ func (e *Executor) sent(op *oplog.Op) (int, error) {
 	return sizeOf(op.Shape, op.DType)
 }
 
-// isTile says which operations make tiles.
+// isTile reports whether an operation makes a tile.
 func isTile(k oplog.Kind) bool {
-	switch k {
-	case oplog.Send, oplog.HostRead, oplog.Gemm, oplog.Stream, oplog.ReducePeers:
-		return false
-	}
-	return hasValue[k]
+	return hasValue[k] && k != oplog.Send && k != oplog.HostRead && !k.IsComposite()
 }
 
 // checkMemory checks that an operation has as much memory as it writes or reads.

@@ -111,16 +111,13 @@ func (e *Executor) await(id oplog.ID) error {
 // drain works until nothing is ready, or lets go of it after an error.
 func (e *Executor) drain() {
 	for len(e.ready) > 0 || e.workers > 0 {
-		switch {
-		case e.err != nil:
+		if e.err != nil {
 			e.ready = e.ready[:0]
-			fallthrough
-		case len(e.ready) == 0:
-			if e.workers > 0 {
-				e.stepped.Wait()
-			}
-		default:
+		}
+		if len(e.ready) > 0 {
 			e.step(&e.own)
+		} else if e.workers > 0 {
+			e.stepped.Wait()
 		}
 	}
 }

@@ -1,6 +1,6 @@
 // Package experiment runs independent points in parallel and keeps their rows durably.
 //
-// A [Point] is one configuration of a grid ([Sweep]). [Run] calls a function for each point, on all
+// A [Point] is one configuration of a grid ([Product]). [Run] calls a function for each point, on all
 // cores, and returns their rows in the order of the points, whatever order they ended in.
 // Rows are values of the caller's type; JSON is for the file alone. The costs of points,
 // where the caller knows them, give the time left ([Progress]).

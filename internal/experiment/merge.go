@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"slices"
@@ -13,11 +14,22 @@ import (
 	"github.com/kernbench/kernbench/internal/printable"
 )
 
-// Merged is what a merge has put together.
+// Merged is what a merge has put together. Its JSON is what `kernbench merge --format json` prints.
 type Merged struct {
-	Points   int      // of the whole sweep
-	Missing  []int    // indices of those that no file has
-	Programs []string // builds of the program that have run points
+	File     string   `json:"file"`
+	Points   int      `json:"points"`  // of the whole sweep
+	Missing  []int    `json:"missing"` // indices of those that no file has
+	Programs []string `json:"-"`       // builds of the program that have run points
+}
+
+// WriteText writes what is in the file, and what to do if points are missing.
+func (m Merged) WriteText(w io.Writer) error {
+	text := fmt.Sprintf("written: %s, %d of %s", m.File, m.Points-len(m.Missing), printable.Count(m.Points, "point"))
+	if len(m.Missing) > 0 {
+		text += fmt.Sprintf("\nrun the others: the same command with --resume --out %s", m.File)
+	}
+	_, err := fmt.Fprintln(w, text)
+	return err
 }
 
 // MergeOptions choose what a merge accepts.
@@ -36,7 +48,7 @@ func Merge(ctx context.Context, out string, o MergeOptions, files ...string) (m 
 		return m, err
 	}
 	h := g.header
-	m.Points, m.Programs = h.Points, h.Programs
+	m = Merged{File: out, Points: h.Points, Missing: []int{}, Programs: h.Programs}
 	var there []record
 	for i := range h.Points {
 		if r, ok := g.records[i]; ok {

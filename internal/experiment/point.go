@@ -67,10 +67,10 @@ type Dimension struct {
 	At     []string
 }
 
-// product returns all combinations of groups of settings, the last group changing fastest.
+// Product returns all combinations of groups of settings, the last group changing fastest.
 // The settings of a group change together and have equally many values. Without groups it
 // returns one point that has no settings.
-func product(groups [][]Dimension) []Point {
+func Product(groups [][]Dimension) []Point {
 	points := []Point{{}}
 	for _, dims := range groups {
 		var wider []Point

@@ -20,7 +20,7 @@ func grid(dims ...Dimension) []Point {
 	for i, d := range dims {
 		groups[i] = []Dimension{d}
 	}
-	return product(groups)
+	return Product(groups)
 }
 
 func TestGrid(t *testing.T) {

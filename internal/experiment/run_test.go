@@ -137,12 +137,12 @@ func TestFailed(t *testing.T) {
 	if !errors.As(err, &failed) || len(failed.Points) != 3 || failed.Total != 6 {
 		t.Fatalf("got %v, want three points that failed", err)
 	}
-	for i, want := range []string{"point 1 (kind=a n=2): thrown", "point 3 (kind=b n=1): no luck", "point 5 (kind=b n=3): panic at run_test.go:131: runtime error: index out of range [2] with length 0"} {
+	for i, want := range []string{"point 1 (kind=a n=2): thrown", "point 3 (kind=b n=1): no luck", "point 5 (kind=b n=3): panic at run_test.go:132: runtime error: index out of range [2] with length 0"} {
 		if got := failed.Points[i].Error(); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}
-	if got, want := err.Error(), "3 of 6 points failed\npoint 1 (kind=a n=2): thrown\npoint 3 (kind=b n=1): no luck\npoint 5 (kind=b n=3): panic at run_test.go:131: runtime error: index out of range [2] with length 0"; got != want || !errors.Is(err, thrown) {
+	if got, want := err.Error(), "3 of 6 points failed\npoint 1 (kind=a n=2): thrown\npoint 3 (kind=b n=1): no luck\npoint 5 (kind=b n=3): panic at run_test.go:132: runtime error: index out of range [2] with length 0"; got != want || !errors.Is(err, thrown) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	if want := []row{{"kind=a n=1", 2}, {}, {"kind=a n=3", 2}, {}, {"kind=b n=2", 2}, {}}; !cmp.Equal(rows, want) {

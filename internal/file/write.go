@@ -182,11 +182,16 @@ func (w *Writer) place() error {
 		}
 		w.temp = temp
 	}
-	if err := os.Rename(w.temp, w.path); err != nil {
-		return err
+	return w.rename(w.path)
+}
+
+// rename replaces the name of the temporary file.
+func (w *Writer) rename(name string) error {
+	err := os.Rename(w.temp, name)
+	if err == nil {
+		w.temp = ""
 	}
-	w.temp = ""
-	return nil
+	return err
 }
 
 // same reports whether a file is the one it was, and has the same content as far
@@ -222,11 +227,7 @@ func (w *Writer) link(name string) error {
 	case errors.Is(err, fs.ErrExist):
 		return err
 	}
-	if err := os.Rename(w.temp, name); err != nil { // not every file system has links
-		return err
-	}
-	w.temp = ""
-	return nil
+	return w.rename(name) // not every file system has links
 }
 
 // removeTemp removes the name of the temporary file, if it has one.

@@ -144,43 +144,33 @@ func (r *Ring) take(rc *Receive, f *fragment, slot uint64) {
 		r.returnCredits(end, mark)
 		return
 	}
-	req := pe.Request{
-		Op: memory.Read, Class: fabric.Comm, Bytes: f.bytes, From: r.slotAccess(slot, f.bytes), Tail: r.Access,
-		At:      rc.At,
-		Done:    sim.Event{Target: r.queues.target, Kind: evCopied, Arg: uint64(r.number)<<32 | slot},
-		Purpose: pe.Receive, By: by, Receives: write,
-	}
-	if rc.Into != nil || rc.ID != 0 { // somebody wants to know its end
+	if rc.Into != nil || rc.ID != 0 { // its end is of interest
 		f.receive = rc
 	}
 	if rc.Into == nil {
-		req.Path, req.Fixed, req.Target, req.Loose = r.Out, true, rc.Tile, true
-		rc.taken += f.bytes
-		f.parts = 1
-		rc.copying++
-		r.To.DMA.Submit(&req)
-		return
+		r.requests = append(r.requests[:0], pe.Request{Op: memory.Read, Bytes: f.bytes, Path: r.Out, Fixed: true, Target: rc.Tile, Loose: true})
+	} else {
+		r.requests = rc.Into(r.requests[:0], rc.taken, f.bytes)
 	}
-	r.requests = rc.Into(r.requests[:0], rc.taken, f.bytes)
 	rc.taken += f.bytes
 	f.parts = len(r.requests)
-	var off memory.Bytes
-	for k := range r.requests {
-		piece := &r.requests[k]
-		n := piece.To.Region.Bytes()
-		piece.Class, piece.At, piece.Done, piece.Tail, piece.Order = req.Class, req.At, req.Done, req.Tail, rc.Order
-		piece.Purpose, piece.By = req.Purpose, req.By
-		if k == 0 {
-			piece.Receives = req.Receives
-		}
-		if req.From.Slice != 0 {
-			piece.From = req.From
-			piece.From.Region = memory.Contiguous(req.From.Region.Addr+memory.Addr(off), n)
-		}
-		off += n
-		r.To.DMA.Submit(piece)
-	}
 	rc.copying += f.parts
+	from := r.slotAccess(slot, f.bytes)
+	for k := range r.requests {
+		q := &r.requests[k]
+		q.Class, q.At, q.Tail, q.Order, q.Purpose, q.By = fabric.Comm, rc.At, r.Access, rc.Order, pe.Receive, by
+		q.Done = sim.Event{Target: r.queues.target, Kind: evCopied, Arg: uint64(r.number)<<32 | slot}
+		if k == 0 {
+			q.Receives = write
+		}
+		if from.Slice != 0 {
+			n := max(q.Bytes, q.To.Region.Bytes())
+			q.From = from
+			q.From.Region = memory.Contiguous(from.Region.Addr, n)
+			from.Region.Addr += memory.Addr(n)
+		}
+		r.To.DMA.Submit(q)
+	}
 	if f.parts == 0 { // no bytes: the slot is free as soon as the receiver's clock is there
 		at := max(rc.At, now)
 		rc.copied(at)

@@ -1,8 +1,10 @@
 package machine
 
 import (
+	"github.com/kernbench/kernbench/internal/fabric"
 	"github.com/kernbench/kernbench/internal/memory"
 	"github.com/kernbench/kernbench/internal/pe"
+	"github.com/kernbench/kernbench/simtime"
 	"github.com/kernbench/kernbench/topology"
 )
 
@@ -38,25 +40,58 @@ func (m *Machine) find(to []pe.Access, va memory.VA, rows int64, rowBytes, strid
 	return to, nil
 }
 
+// path appends the links from a component to another. There is always a path: Compile refuses
+// systems in which a component is cut off.
+func (m *Machine) path(to []topology.LinkID, from, dest topology.NodeID) []topology.LinkID {
+	to, err := m.Graph.Route(to, from, dest)
+	if err != nil {
+		panic("machine: " + err.Error())
+	}
+	return to
+}
+
 // findRoute appends the path of a transfer between two memories. Within one memory it is
 // over what that hangs on; within a TCM over its read port, since the write port,
 // which is another, keeps pace.
-func (m *Machine) findRoute(to []topology.LinkID, from, dest memory.ID) ([]topology.LinkID, error) {
+func (m *Machine) findRoute(to []topology.LinkID, from, dest memory.ID) []topology.LinkID {
 	a, b := m.Node(from), m.Node(dest)
 	if a != b {
-		return m.Graph.Route(to, a, b)
+		return m.path(to, a, b)
 	}
 	sip, cube, pe := int(from.SIP), int(from.Cube), int(from.PE)
 	via := m.Graph.PERouter(sip, cube, pe)
 	switch from.Kind {
 	case topology.KindTCM:
 		port, _ := m.Graph.LinkBetween(a, m.Graph.PENode(sip, cube, pe, topology.KindDMA))
-		return append(to, port), nil
+		return append(to, port)
 	case topology.KindSRAM:
 		at := m.Graph.Spec().Cube.SRAM.At
 		via = m.Graph.Router(sip, cube, at.Row, at.Col)
 	}
 	out, _ := m.Graph.LinkBetween(a, via) // every memory has one each way
 	in, _ := m.Graph.LinkBetween(via, b)
-	return append(to, out, in), nil
+	return append(to, out, in)
+}
+
+// Request returns the request by which the PE reads a region of any memory into its TCM, or
+// writes it from there.
+func (p *PE) Request(op memory.Op, at memory.ID, r memory.Region, tcm memory.Addr) pe.Request {
+	m := p.machine
+	from, to := m.Access(at, r), m.Access(p.Memory(topology.KindTCM), memory.Contiguous(tcm, r.Bytes()))
+	if op == memory.Write {
+		from, to = to, from
+	}
+	return pe.Request{Op: op, Class: fabric.Compute, Path: m.findRoute(nil, from.Memory, to.Memory), From: from, To: to}
+}
+
+// DMABusy returns how long a channel of the PE's DMA engine has carried data: the beats
+// on its port, not the waiting.
+func (p *PE) DMABusy(op memory.Op) simtime.Time {
+	g := p.machine.Graph
+	from, to := g.PERouter(p.SIP, p.Cube, p.PE), g.PENode(p.SIP, p.Cube, p.PE, topology.KindDMA)
+	if op == memory.Write {
+		from, to = to, from
+	}
+	port, _ := g.LinkBetween(from, to) // every PE has one
+	return p.machine.Fabric.Stats(port).Busy
 }

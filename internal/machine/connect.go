@@ -64,20 +64,13 @@ func (n *neighbors) connect(table []Connection) error {
 		return err
 	}
 	var buf []topology.LinkID
-	way := func(a, b *PE) (path []topology.LinkID, err error) { // as long as it is: there are very many
-		buf, err = m.findRoute(buf[:0], a.Memory(topology.KindTCM), b.Memory(topology.KindTCM))
-		return slices.Clone(buf), err
+	way := func(a, b *PE) []topology.LinkID { // as long as it is: there are very many
+		buf = m.findRoute(buf[:0], a.Memory(topology.KindTCM), b.Memory(topology.KindTCM))
+		return slices.Clone(buf)
 	}
 	for _, l := range table {
 		a, b := n.end(l.A, l.APort), n.end(l.B, l.BPort)
-		there, err := way(a.pe, b.pe)
-		if err != nil {
-			return err
-		}
-		back, err := way(b.pe, a.pe)
-		if err != nil {
-			return err
-		}
+		there, back := way(a.pe, b.pe), way(b.pe, a.pe)
 		ab, err := n.ring(&a, &b, there, back)
 		if err != nil {
 			return err
@@ -118,16 +111,12 @@ func (n *neighbors) ring(from, to *queueEnd, there, back []topology.LinkID) (*ip
 		return nil, fmt.Errorf("slots of the queue %s -> %s: %w", from.name, to.name, err)
 	}
 	n.blocks = append(n.blocks, slots)
-	cfg.At = m.Access(cfg.Memory, memory.Contiguous(slots.addr, size))
+	cfg.At = m.Access(cfg.Memory, memory.Contiguous(slots.Addr, size))
 	cfg.Path = there
 	if kind != topology.BufferTCM {
-		if cfg.Path, err = m.findRoute(nil, from.pe.Memory(topology.KindTCM), cfg.Memory); err != nil {
-			return nil, err
-		}
+		cfg.Path = m.findRoute(nil, from.pe.Memory(topology.KindTCM), cfg.Memory)
 	}
-	if cfg.Out, err = m.findRoute(nil, cfg.Memory, b.Memory(topology.KindTCM)); err != nil {
-		return nil, err
-	}
+	cfg.Out = m.findRoute(nil, cfg.Memory, b.Memory(topology.KindTCM))
 	cfg.CreditTime = m.Graph.Latency(back) + m.Graph.Bottleneck(back).Serialize(q.CreditBytes)
 	ring := m.queues.Add(
 		ipcq.End{Name: from.name, DMA: &from.pe.DMA}, ipcq.End{Name: to.name, DMA: &b.DMA}, cfg)
@@ -164,10 +153,8 @@ func (n *neighbors) disconnect() {
 
 // block is memory for the slots of a queue to a PE, or for scratch memory of a PE.
 type block struct {
-	pe     *PE
-	memory memory.ID
-	addr   memory.Addr
-	bytes  memory.Bytes
+	pe *PE
+	memory.Segment
 }
 
 // newBlock allocates memory on behalf of a PE, in whose TCM it takes the place of tiles.
@@ -176,15 +163,15 @@ func newBlock(p *PE, id memory.ID, n memory.Bytes) (block, error) {
 	if err == nil && id.Kind == topology.KindTCM {
 		p.Tiles.Reserve(n)
 	}
-	return block{p, id, addr, n}, err
+	return block{p, memory.Segment{Memory: id, Addr: addr, Bytes: n}}, err
 }
 
 // free gives the memory back.
 func (b *block) free() {
-	if b.memory.Kind == topology.KindTCM {
-		b.pe.Tiles.Release(b.bytes)
+	if b.Memory.Kind == topology.KindTCM {
+		b.pe.Tiles.Release(b.Bytes)
 	}
-	if err := b.pe.machine.Memory(b.memory).Allocator.Free(b.addr); err != nil {
+	if err := b.pe.machine.Memory(b.Memory).Allocator.Free(b.Addr); err != nil {
 		panic(err) // newBlock has allocated it
 	}
 }

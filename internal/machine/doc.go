@@ -8,13 +8,12 @@
 // language, or workers that run many: on each PE a core of internal/cpu runs it.
 //
 //	machine.go  the machine, its PEs and memories, Options
-//	address.go  virtual addresses as parts of memory, and paths between memories
+//	address.go  virtual addresses as parts of memory, paths between memories, single requests
 //	launch.go   launches, and queues between workers that run a kernel together
 //	program.go  kernels of the tile language on PEs
 //	worker.go   PEs that run kernel after kernel within one launch
 //	connect.go  the queues of a neighbour table
 //	host.go     copies of the host
-//	request.go  single DMA requests, for probes
 //	trace.go    launches, links and copies in the trace
 //	usage.go    what the PEs of a run spent their time on
 //

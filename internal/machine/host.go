@@ -76,7 +76,8 @@ func (m *Machine) HostPeek(va memory.VA, n memory.Bytes, done sim.Event) error {
 	if len(pieces) != 1 {
 		return fmt.Errorf("%d bytes at %v are not in one memory", n, va)
 	}
-	return m.HostRead(pieces[0].Memory, pieces[0].Region, done)
+	m.HostCopy(memory.Read, pieces[0].Memory, pieces[0].Region, done)
+	return nil
 }
 
 func (m *Machine) hostOp(kind oplog.Kind, va memory.VA, n memory.Bytes, data []byte, done sim.Event) (oplog.ID, error) {
@@ -97,14 +98,7 @@ func (m *Machine) hostOp(kind oplog.Kind, va memory.VA, n memory.Bytes, data []b
 		m.Engine.Call(ended)
 	}
 	for _, p := range pieces {
-		if kind == oplog.HostRead {
-			err = m.HostRead(p.Memory, p.Region, ended)
-		} else {
-			err = m.HostWrite(p.Memory, p.Region, ended)
-		}
-		if err != nil {
-			return 0, err
-		}
+		m.HostCopy(kind == oplog.HostWrite, p.Memory, p.Region, ended)
 		m.Engine.Call(begun)
 	}
 	return id, nil
@@ -129,36 +123,21 @@ func (m *Machine) Boundary() {
 	}
 }
 
-// HostWrite copies from the host into a region of a device's memory.
-func (m *Machine) HostWrite(to memory.ID, r memory.Region, done sim.Event) error {
-	return m.hostCopy(m.Graph.Host(), m.Node(to), pe.Access{}, m.Access(to, r), r.Bytes(), done)
-}
-
-// HostRead copies a region of a device's memory to the host.
-func (m *Machine) HostRead(from memory.ID, r memory.Region, done sim.Event) error {
-	return m.hostCopy(m.Node(from), m.Graph.Host(), m.Access(from, r), pe.Access{}, r.Bytes(), done)
-}
-
-func (m *Machine) hostCopy(from, to topology.NodeID, src, dst pe.Access, n memory.Bytes, done sim.Event) error {
-	path, err := m.Graph.Route(nil, from, to)
-	if err != nil {
-		return err
+// HostCopy copies a region of a device's memory to the host, or writes it from there.
+func (m *Machine) HostCopy(op memory.Op, at memory.ID, r memory.Region, done sim.Event) {
+	t := fabric.Transfer{Bytes: r.Bytes(), Class: fabric.Compute, Done: done}
+	if op == memory.Read {
+		t.Path, t.Read = m.path(nil, m.Node(at), m.Graph.Host()), m.Access(at, r).Bank()
+	} else {
+		t.Path, t.Write = m.path(nil, m.Graph.Host(), m.Node(at)), m.Access(at, r).Bank()
 	}
-	m.Fabric.Send(&fabric.Transfer{
-		Path: path, Bytes: n, Class: fabric.Compute,
-		Read: src.Bank(), Write: dst.Bank(), Done: done,
-	})
-	return nil
+	m.Fabric.Send(&t)
 }
 
 // Message sends a message of a signal's size from one PE's TCM to that of another, over
 // the fabric but without a DMA engine: those who schedule kernels tell each other what
 // has happened. done is called when it is there.
-func (m *Machine) Message(from, to PEID, done sim.Event) error {
-	path, err := m.findRoute(nil, m.PE(from).Memory(topology.KindTCM), m.PE(to).Memory(topology.KindTCM))
-	if err != nil {
-		return err
-	}
+func (m *Machine) Message(from, to PEID, done sim.Event) {
+	path := m.findRoute(nil, m.PE(from).Memory(topology.KindTCM), m.PE(to).Memory(topology.KindTCM))
 	m.Fabric.Send(&fabric.Transfer{Path: path, Bytes: m.Graph.Spec().PE.IPCQ.CreditBytes, Class: fabric.Comm, Done: done})
-	return nil
 }

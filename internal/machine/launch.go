@@ -97,16 +97,11 @@ func (lr *launcher) send(l *Launch) {
 }
 
 // command sends a launch's packet to the next CPU, on behalf of the targets from
-// number `at` on. There is always a way: Compile refuses systems in which some
-// component is cut off.
+// number `at` on.
 func (lr *launcher) command(from, to topology.NodeID, kind sim.Kind, l *Launch, at int) {
 	m := lr.machine
-	path, err := m.Graph.Route(nil, from, to)
-	if err != nil {
-		panic(fmt.Sprintf("machine: launch %s: %v", l.Name, err))
-	}
 	m.Fabric.Send(&fabric.Transfer{
-		Path: path, Bytes: m.Graph.Spec().Host.LaunchBytes, Class: fabric.Comm,
+		Path: m.path(nil, from, to), Bytes: m.Graph.Spec().Host.LaunchBytes, Class: fabric.Comm,
 		Done: sim.Event{Target: lr.target, Kind: kind, Arg: uint64(l.number)<<32 | uint64(at)},
 	})
 }

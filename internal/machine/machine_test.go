@@ -57,10 +57,7 @@ func stream(t testing.TB, o Options, n int) float64 {
 	m := build(t, o, "default")
 	for id := range PEID(n) {
 		p := m.PE(id)
-		r, err := p.Load(p.Memory(topology.KindHBM), memory.Contiguous(0, size), 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := p.Request(memory.Read, p.Memory(topology.KindHBM), memory.Contiguous(0, size), 0)
 		p.DMA.Submit(&r)
 	}
 	m.mustRun(t)
@@ -85,16 +82,10 @@ func TestDMABusyIsDataBeats(t *testing.T) {
 	m := build(t, Options{}, "default")
 	p, far := m.PE(0), m.PE(m.ID(1, 9, 3)).Memory(topology.KindHBM)
 	for i := range memory.Addr(2) {
-		r, err := p.Load(far, memory.Contiguous(i<<16, 1<<16), i<<16)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := p.Request(memory.Read, far, memory.Contiguous(i<<16, 1<<16), i<<16)
 		p.DMA.Submit(&r)
 	}
-	r, err := p.Store(1<<20, far, memory.Contiguous(1<<20, 4096))
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := p.Request(memory.Write, far, memory.Contiguous(1<<20, 4096), 1<<20)
 	p.DMA.Submit(&r)
 	m.mustRun(t)
 	for op, want := range map[memory.Op]simtime.Time{memory.Read: 512 * ns, memory.Write: 16 * ns} {
@@ -110,10 +101,7 @@ func TestTileRowsUseManyChannels(t *testing.T) {
 	m := build(t, Options{}, "default")
 	p := m.PE(0)
 	tile := memory.Region{Rows: 32, RowBytes: 128, Stride: 3072 * 2}
-	r, err := p.Load(p.Memory(topology.KindHBM), tile, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := p.Request(memory.Read, p.Memory(topology.KindHBM), tile, 0)
 	p.DMA.Submit(&r)
 	m.mustRun(t)
 	if now := m.Engine.Now(); now > 100*ns {
@@ -192,50 +180,13 @@ func TestLaunchStartsEverywhereAtOnce(t *testing.T) {
 	}
 }
 
-// Launches on the same PEs run in order; one that shares a single PE with a
-// running kernel waits with all of its PEs.
-func TestLaunchWaitsForEarlierWork(t *testing.T) {
-	m := build(t, Options{}, "default")
-	var log []string
-	kernel := func(name string, d simtime.Time) Kernel {
-		return func(p *sim.Proc, pe *PE) {
-			log = append(log, fmt.Sprint(name, pe.ID))
-			p.Sleep(d)
-		}
-	}
-	launch := func(name string, d simtime.Time, ids ...PEID) *Launch {
-		l, err := m.Launch(name, ids, kernel(name, d), sim.Event{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return l
-	}
-	a := launch("a", 10_000*ns, 0, 1)
-	b := launch("b", 1*ns, 200, 1)
-	c := launch("c", 1*ns, 200)
-	d := launch("d", 1*ns, 2)
-	m.mustRun(t)
-	if want := "[a0 a1 d2 b1 b200 c200]"; fmt.Sprint(log) != want {
-		t.Errorf("order %v, want %s", log, want)
-	}
-	if b.Start != a.Start+10_000*ns || c.Start != b.Start+1*ns || d.Start > a.Start+10*ns {
-		t.Errorf("starts a %v b %v c %v d %v", a.Start, b.Start, c.Start, d.Start)
-	}
-	if b.Spread() < 9_000*ns {
-		t.Errorf("b's PEs were ready %v apart, want about 10 µs", b.Spread())
-	}
-}
-
 // A kernel that returns while a transfer is under way ends with the transfer, and
 // so does what waits for its PE.
 func TestLaunchEndsWithItsTransfers(t *testing.T) {
 	m := build(t, Options{}, "default")
 	var arrived simtime.Time
 	a, err := m.Launch("a", []PEID{0}, func(p *sim.Proc, pe *PE) {
-		r, err := pe.Load(pe.Memory(topology.KindHBM), memory.Contiguous(0, 1<<20), 0)
-		if err != nil {
-			t.Error(err)
-		}
+		r := pe.Request(memory.Read, pe.Memory(topology.KindHBM), memory.Contiguous(0, 1<<20), 0)
 		pe.DMA.Submit(&r)
 	}, sim.Event{})
 	if err != nil {
@@ -255,9 +206,7 @@ func TestLaunchEndsWithItsTransfers(t *testing.T) {
 func TestLaunchGoesBeforeBulk(t *testing.T) {
 	quiet, busy := build(t, Options{}, "default"), build(t, Options{}, "default")
 	hbm := busy.PE(0).Memory(topology.KindHBM)
-	if err := busy.HostWrite(hbm, memory.Contiguous(0, 16<<20), sim.Event{}); err != nil {
-		t.Fatal(err)
-	}
+	busy.HostCopy(memory.Write, hbm, memory.Contiguous(0, 16<<20), sim.Event{})
 	var start [2]simtime.Time
 	for i, m := range []*Machine{quiet, busy} {
 		if err := m.Engine.RunUntil(context.Background(), 10_000*ns); err != nil {
@@ -289,13 +238,7 @@ func TestEveryMemoryEqualsItsFormula(t *testing.T) {
 				for _, op := range []memory.Op{memory.Read, memory.Write} {
 					m := build(t, Options{Fidelity: fid}, "default")
 					p, id, region := m.PE(0), m.PE(far).Memory(kind), memory.Contiguous(0, n)
-					r, err := p.Load(id, region, 0)
-					if op == memory.Write {
-						r, err = p.Store(0, id, region)
-					}
-					if err != nil {
-						t.Fatal(err)
-					}
+					r := p.Request(op, id, region, 0)
 					p.DMA.Submit(&r)
 					m.mustRun(t)
 					want := fabric.Uncontended(m.Hops(r.Path), n, spec.System.Flit)
@@ -307,20 +250,6 @@ func TestEveryMemoryEqualsItsFormula(t *testing.T) {
 					}
 				}
 			}
-		}
-	}
-}
-
-func TestLaunchRefusesBadTargets(t *testing.T) {
-	m := build(t, Options{}, "alpha_beta")
-	for want, ids := range map[string][]PEID{
-		"launch k: no PEs: name at least one":                {},
-		"launch k: a PE is named twice":                      {1, 1},
-		"launch k: PEs 0 to 99 of a machine that has 0 to 3": {0, 99},
-		"launch k: PEs -1 to 0 of a machine that has 0 to 3": {0, -1},
-	} {
-		if _, err := m.Launch("k", ids, nil, sim.Event{}); err == nil || err.Error() != want {
-			t.Errorf("%v: %v, want %s", ids, err, want)
 		}
 	}
 }
@@ -343,33 +272,13 @@ func TestEndlessKernelsAreStopped(t *testing.T) {
 	}
 }
 
-func TestPanicInKernelNamesThePE(t *testing.T) {
-	m := build(t, Options{}, "default")
-	if _, err := m.Launch("bad", everyPE(m), func(p *sim.Proc, pe *PE) {
-		p.Sleep(ns)
-		if pe.ID == 77 {
-			panic("oops")
-		}
-		p.Sleep(ns)
-	}, sim.Event{}); err != nil {
-		t.Fatal(err)
-	}
-	var pe *sim.PanicError
-	if err := m.Engine.Run(context.Background()); !errors.As(err, &pe) || pe.Proc != "bad@sip0.cube9.pe5" {
-		t.Errorf("Run = %v", err)
-	}
-}
-
-// transcript is everything a busy run of the machine shows.
-func transcript(t testing.TB) string {
+// fingerprint is everything a busy run of the machine shows.
+func fingerprint(t testing.TB) string {
 	m := build(t, Options{}, "default")
 	if _, err := m.Launch("k", everyPE(m), func(p *sim.Proc, pe *PE) {
 		for i := range 3 {
 			from := m.PE((pe.ID*7 + PEID(i)*31) % PEID(m.NumPEs())).Memory(topology.KindHBM)
-			r, err := pe.Load(from, memory.Contiguous(memory.Addr(i)<<12, 10_000), 0)
-			if err != nil {
-				t.Error(err)
-			}
+			r := pe.Request(memory.Read, from, memory.Contiguous(memory.Addr(i)<<12, 10_000), 0)
 			pe.DMA.Submit(&r)
 			pe.DMA.Drain(p)
 		}
@@ -385,10 +294,10 @@ func transcript(t testing.TB) string {
 }
 
 func TestRunsAreIdentical(t *testing.T) {
-	want := transcript(t)
+	want := fingerprint(t)
 	for _, procs := range []int{1, 2} {
 		old := runtime.GOMAXPROCS(procs)
-		got := transcript(t)
+		got := fingerprint(t)
 		runtime.GOMAXPROCS(old)
 		if got != want {
 			t.Errorf("GOMAXPROCS=%d gives another run", procs)
@@ -402,7 +311,7 @@ func TestMachinesRunInParallel(t *testing.T) {
 	got := make([]string, n)
 	var all sync.WaitGroup
 	for i := range n {
-		all.Go(func() { got[i] = transcript(t) }) // a failure ends its goroutine, and the test
+		all.Go(func() { got[i] = fingerprint(t) }) // a failure ends its goroutine, and the test
 	}
 	all.Wait()
 	if len(slices.Compact(got)) != 1 {

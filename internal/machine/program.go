@@ -219,16 +219,16 @@ func (m *Machine) reserveTCM(e *cpu.Element, n memory.Bytes) (memory.VA, pe.Acce
 	if err != nil {
 		return 0, pe.Access{}, err
 	}
-	va, err := m.Space.Map("scratch of "+p.String(), []memory.Segment{{Memory: b.memory, Addr: b.addr, Bytes: n}})
+	va, err := m.Space.Map("scratch of "+p.String(), []memory.Segment{b.Segment})
 	if err != nil {
 		b.free()
 		return 0, pe.Access{}, err
 	}
-	region := memory.Contiguous(b.addr, n)
+	region := memory.Contiguous(b.Addr, n)
 	if n == 0 {
 		region = memory.Region{}
 	}
-	return va, pe.Access{Memory: b.memory, Region: region}, nil
+	return va, pe.Access{Memory: b.Memory, Region: region}, nil
 }
 
 // releaseTCM frees scratch memory of a PE.
@@ -238,7 +238,7 @@ func (m *Machine) releaseTCM(e *cpu.Element, va memory.VA) {
 		panic(err) // it was mapped by reserveTCM
 	}
 	for _, s := range segs {
-		(&block{m.PE(e.ID), s.Memory, s.Addr, s.Bytes}).free()
+		(&block{m.PE(e.ID), s}).free()
 	}
 }
 

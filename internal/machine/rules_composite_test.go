@@ -222,13 +222,7 @@ func (p *multiplied) inSeries() simtime.Time {
 	l, err := r.Launch("series", []PEID{0}, func(proc *sim.Proc, at *PE) {
 		do := func(op memory.Op, list []memory.Region) {
 			for _, region := range list {
-				req, err := at.Load(r.hbm(0), region, 0)
-				if op == memory.Write {
-					req, err = at.Store(0, r.hbm(0), region)
-				}
-				if err != nil {
-					panic(err)
-				}
+				req := at.Request(op, r.hbm(0), region, 0)
 				at.DMA.Submit(&req)
 				at.DMA.Drain(proc)
 			}

@@ -146,16 +146,6 @@ func TestWaitsThatNobodyEndsAreDeadlocks(t *testing.T) {
 	}
 }
 
-// Two PEs that each wait for the other's message: a cycle of two.
-func TestTwoReceiversAreADeadlock(t *testing.T) {
-	r := newRig(t, Options{})
-	d := r.deadlock(Program{Targets: []PEID{0, 1}, Links: pair(0, 1), Body: by(
-		func(t *tl.PE) { t.Recv(tl.East, tl.Shape{64}, tl.F16) },
-		func(t *tl.PE) { t.Recv(tl.West, tl.Shape{64}, tl.F16) },
-	)})
-	same(t, "cycle", fmt.Sprint(d.Cycle), "[k@sip0.cube0.pe0 k@sip0.cube0.pe1]")
-}
-
 // Room that is taken by a tile which never comes: the report says what the kernel
 // waits for.
 func TestRoomThatNeverComesIsADeadlock(t *testing.T) {

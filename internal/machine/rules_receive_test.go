@@ -86,27 +86,6 @@ func TestRecvAnyStarvesNobody(t *testing.T) {
 	}
 }
 
-// RecvAny on idle ports goes on when the first message is there.
-func TestRecvAnyWaitsForTheFirst(t *testing.T) {
-	r := newRig(t, Options{})
-	var port tl.Port
-	var at simtime.Time
-	idle := r.passFor(r.scheduler + r.full(64, 2))
-	run := r.on(Program{
-		Targets: []PEID{0, 9, 2}, Links: []Connection{{0, tl.North, 9, tl.Parent}, {0, tl.West, 2, tl.Parent}},
-		Body: by(func(t *tl.PE) {
-			_, port = t.RecvAny(tl.Shape{64}, tl.F16)
-			at = r.clock(t)
-		}, func(*tl.PE) {}, func(t *tl.PE) {
-			x := t.Zeros(tl.Shape{64}, tl.F16)
-			pass(t, idle)
-			t.Send(tl.Parent, x)
-		}),
-	})
-	same(t, "the message is from", port, tl.West)
-	same(t, "it is taken at", at-run.Start, r.calls(1+idle+1)+r.put(topology.BufferTCM, 2, 0, 128))
-}
-
 // A receive that was asked for before copies its message when that comes, while the
 // kernel does something else: the tile is there when Wait returns. One that is asked
 // for late is copied late.
@@ -227,49 +206,6 @@ func TestMessagesOfNoBytesTakeSlots(t *testing.T) {
 		_, after, credit := x.run(t)
 		same(t, string(kind)+": the fifth send goes on at", after[4], credit)
 	}
-}
-
-// Unknown ports, and messages that nobody takes, are errors.
-func TestQueueMisuseIsAnError(t *testing.T) {
-	tile := func(t *tl.PE) tl.Tile { return t.Zeros(tl.Shape{64}, tl.F16) }
-	nothing := func(*tl.PE) {}
-	for _, c := range []struct {
-		name string
-		a, b func(t *tl.PE)
-		want string
-	}{
-		{"unknown port", func(t *tl.PE) { t.Send(tl.North, tile(t)) }, nothing, "no port north: this PE has east"},
-		{"unknown port to receive from", nothing, func(t *tl.PE) { t.Recv(tl.East, tl.Shape{1}, tl.F16) }, "no port east: this PE has west"},
-		{
-			"leftover", func(t *tl.PE) { t.Send(tl.East, tile(t)); t.Send(tl.East, tile(t)) }, func(t *tl.PE) { t.Recv(tl.West, tl.Shape{64}, tl.F16) },
-			"kernel k: ended with 1 slots in use of the queue sip0.cube0.pe0 east -> sip0.cube0.pe1 west, by messages that nobody received",
-		},
-		{
-			"leftover of no bytes", nothing, func(t *tl.PE) { t.Send(tl.West, t.Zeros(tl.Shape{0}, tl.F16)) },
-			"kernel k: ended with 1 slots in use of the queue sip0.cube0.pe1 west -> sip0.cube0.pe0 east, by messages that nobody received",
-		},
-		{
-			"receive not waited for", nothing, func(t *tl.PE) { t.RecvAsync(tl.West, tl.Shape{64}, tl.F16) },
-			"the kernel ended without having waited for the message",
-		},
-		{
-			"receive not waited for, though its message came", func(t *tl.PE) { t.Send(tl.East, tile(t)) }, func(t *tl.PE) {
-				t.RecvAsync(tl.West, tl.Shape{64}, tl.F16)
-				pass(t, 1000)
-			},
-			"the kernel ended without having waited for the message",
-		},
-	} {
-		r := newRig(t, Options{})
-		_, err := r.try(Program{Targets: []PEID{0, 1}, Links: pair(0, 1), Body: by(c.a, c.b)})
-		for u := err; u != nil; u = errors.Unwrap(u) {
-			err = u
-		}
-		same(t, c.name, errText(err), c.want)
-	}
-	r := newRig(t, Options{})
-	e := r.failure(Program{Targets: []PEID{0}, Body: func(t *tl.PE) { t.Send(tl.East, tile(t)) }})
-	same(t, "no neighbour table", e.Err.Error(), "no port east: the launch has no neighbour table, or this PE is not in it")
 }
 
 // The only reason to wait is the queue itself: what is left of a launch does not

@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"github.com/kernbench/kernbench/internal/memory"
-	"github.com/kernbench/kernbench/internal/sim"
 	"github.com/kernbench/kernbench/oplog"
 	"github.com/kernbench/kernbench/simtime"
 	"github.com/kernbench/kernbench/tl"
@@ -56,34 +55,6 @@ func TestNotifyTakesItsFormula(t *testing.T) {
 	same(t, "who notifies itself goes on at", at-run.Start, r.dispatch+r.notice(0, 0))
 }
 
-// Set replaces a signal, Add adds to it, each in the order of arrival; signals are apart
-// from each other.
-func TestSetAndAdd(t *testing.T) {
-	r := newRig(t, Options{})
-	holds := map[string]bool{}
-	r.on(Program{Targets: []PEID{0, 1}, Body: by(func(t *tl.PE) {
-		t.Notify(1, 0, tl.Set, 40)
-		t.Notify(1, 0, tl.Add, 5)
-		t.Notify(1, 0, tl.Add, -3)
-		t.Notify(1, 1, tl.Add, 7)
-		t.Notify(1, 2, tl.Add, 9)
-		t.Notify(1, 2, tl.Set, 1)
-		t.Notify(1, 65535, tl.Set, 1)
-	}, func(t *tl.PE) {
-		t.WaitSignal(65535, tl.EQ, 1) // the last: what was sent before has come before
-		holds["set 40, add 5, add -3 is 42"] = t.Test(0, tl.EQ, 42)
-		holds["add 7 is 7"] = t.Test(1, tl.EQ, 7)
-		holds["add 9, set 1 is 1"] = t.Test(2, tl.EQ, 1)
-		holds["nobody changed it: 0"] = t.Test(3, tl.EQ, 0)
-	})})
-	for what, ok := range holds {
-		if !ok {
-			t.Errorf("not so: %s", what)
-		}
-	}
-	same(t, "tests", len(holds), 4)
-}
-
 // Each comparison, below, at and above the value.
 func TestEveryComparison(t *testing.T) {
 	for _, c := range []struct {
@@ -129,47 +100,6 @@ func TestTestDoesNotWait(t *testing.T) {
 	arrives := run.Start + r.dispatch + r.notice(0, 1)
 	if !(last < arrives && arrives <= first && first == last+r.dispatch) {
 		t.Errorf("the last look in vain is at %v, the next at %v, want %v between them, %v apart", last, first, arrives, r.dispatch)
-	}
-}
-
-// Signals are zero at the start of every launch.
-func TestSignalsAreZeroAtTheStartOfALaunch(t *testing.T) {
-	r := newRig(t, Options{})
-	for i := range 3 {
-		zero := false
-		_, err := r.Start(Program{Name: "k", Targets: []PEID{0, 1}, Body: by(func(t *tl.PE) {
-			t.Notify(1, 0, tl.Add, 1)
-		}, func(t *tl.PE) {
-			zero = t.Test(0, tl.EQ, 0)
-			t.WaitSignal(0, tl.EQ, 1)
-		})}, sim.Event{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		r.mustRun(t)
-		if !zero {
-			t.Errorf("launch %d begins with another launch's signal", i)
-		}
-	}
-}
-
-// A notification arrives when everything put before it has: small ones do not overtake.
-func TestNotifyComesAfterWhatWasPut(t *testing.T) {
-	r := newRig(t, Options{Log: true})
-	x, windows := r.window(65536, 0, 100)
-	var at simtime.Time
-	run := r.on(Program{Targets: []PEID{0, 100}, Windows: windows, Body: by(func(t *tl.PE) {
-		t.Put(1, x[0], t.Zeros(tl.Shape{65536}, tl.F16))
-		t.Notify(1, 0, tl.Set, 1)
-		t.Put(1, x[0], t.Zeros(tl.Shape{65536}, tl.F16)) // not before it
-	}, func(t *tl.PE) {
-		t.WaitSignal(0, tl.EQ, 1)
-		at = r.clock(t)
-	})})
-	puts := r.ops(oplog.Put)
-	same(t, "the waiter goes on at", at, puts[0].End)
-	if puts[1].End <= at || run.exec(0) < puts[1].End-run.Start {
-		t.Errorf("the second put ends at %v, want after %v and before its kernel's end", puts[1].End, at)
 	}
 }
 

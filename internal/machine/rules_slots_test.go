@@ -215,35 +215,6 @@ func TestSlotsAreAllocatedAndRunOut(t *testing.T) {
 	}
 }
 
-// A neighbour table is checked before anything runs.
-func TestNeighbourTablesAreChecked(t *testing.T) {
-	many := func(n int) (links []Connection) {
-		for i := range n {
-			links = append(links, Connection{0, tl.Numbered(i), PEID(i + 1), tl.North})
-		}
-		return links
-	}
-	ids := []PEID{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}
-	for _, c := range []struct {
-		name  string
-		links []Connection
-		want  string
-	}{
-		{"as many as there are", many(8), ""},
-		{"too many ports", many(9), "launch k: the neighbour table gives sip0.cube0.pe0 more than 8 ports: use Put and Notify instead, or raise pe.ipcq.max_ports"},
-		{"a port twice", []Connection{{0, tl.East, 1, tl.West}, {0, tl.East, 2, tl.West}}, "launch k: the neighbour table gives sip0.cube0.pe0 the port east twice"},
-		{"a port to itself", []Connection{{0, tl.East, 0, tl.East}}, "launch k: the neighbour table gives sip0.cube0.pe0 the port east twice"},
-		{"any port", []Connection{{0, tl.AnyPort, 1, tl.West}}, "launch k: the neighbour table gives sip0.cube0.pe0 the port any, which is none"},
-		{"a PE that is not there", []Connection{{0, tl.East, 77, tl.West}}, "launch k: the neighbour table names PE 77, which the launch does not run on"},
-	} {
-		r := newRig(t, Options{})
-		_, err := r.try(Program{Targets: ids, Links: c.links, Body: func(*tl.PE) {}})
-		if got := errText(err); got != c.want {
-			t.Errorf("%s: %q, want %q", c.name, got, c.want)
-		}
-	}
-}
-
 func errText(err error) string {
 	if err == nil {
 		return ""

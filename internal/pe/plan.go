@@ -60,19 +60,16 @@ func (ms Matrices) boxes(to []Request, row, col, rows, cols int) []Request {
 }
 
 // bytes returns the size of a box of all operands.
-func (ms Matrices) bytes(rows, cols int) (size memory.Bytes) {
-	for i := range ms {
-		size += ms[i].bytes(rows, cols)
-	}
-	return size
-}
+func (ms Matrices) bytes(rows, cols int) memory.Bytes { return ms.sum((*Matrix).bytes, rows, cols) }
 
 // buffer returns the TCM for a box of the operands that are read.
-func (ms Matrices) buffer(rows, cols int) (size memory.Bytes) {
+func (ms Matrices) buffer(rows, cols int) memory.Bytes { return ms.sum((*Matrix).buffer, rows, cols) }
+
+func (ms Matrices) sum(size func(m *Matrix, rows, cols int) memory.Bytes, rows, cols int) (sum memory.Bytes) {
 	for i := range ms {
-		size += ms[i].buffer(rows, cols)
+		sum += size(&ms[i], rows, cols)
 	}
-	return size
+	return sum
 }
 
 // Epilogue is what is done to a tile of the result before it is stored.
@@ -169,15 +166,19 @@ const (
 	ReduceChunk memory.Bytes = 16 << 10
 )
 
-// StreamPlan is an elementwise operation on large operands, chunk by chunk.
+// StreamPlan is an elementwise operation on large operands, chunk by chunk. A step is a chunk of
+// all operands. In a reduction a step is a chunk of one operand, the operands in order, and what
+// is combined so far stays in the registers of the MATH engine.
 type StreamPlan struct {
-	Result     // in whose Epilogue the operation itself comes first
+	Result     // in whose Epilogue the operation itself comes first, unless it is a reduction
 	Rows, Cols int
 	Chunk      memory.Bytes // of each operand, that a step works on
 	Args       Matrices
+	Reduces    bool
+	Math       numeric.Op // of a reduction
 }
 
-// size is the rows and columns of a chunk: rows as a whole, if one fits.
+// size returns the rows and columns of a chunk: rows as a whole, if one fits.
 func (p *StreamPlan) size() (rows, cols int) {
 	elems := int(p.Chunk / max(1, p.Out.ElemBytes))
 	for i := range p.Args {
@@ -187,88 +188,63 @@ func (p *StreamPlan) size() (rows, cols int) {
 	return max(1, min(p.Rows, elems/cols)), cols
 }
 
-// Steps is the number of chunks.
+// perChunk returns the number of steps for a chunk of the result.
+func (p *StreamPlan) perChunk() int {
+	if p.Reduces {
+		return len(p.Args)
+	}
+	return 1
+}
+
+// Steps returns the number of steps.
 func (p *StreamPlan) Steps() int {
 	rows, cols := p.size()
-	return ceilDiv(p.Rows, rows) * ceilDiv(p.Cols, cols)
+	return ceilDiv(p.Rows, rows) * ceilDiv(p.Cols, cols) * p.perChunk()
 }
 
-// Buffer is the TCM for the operands of a chunk.
+// Buffer returns the TCM for the operands of a step, and for those of the epilogue, which are read
+// with the last step of a chunk.
 func (p *StreamPlan) Buffer() memory.Bytes {
 	rows, cols := p.size()
-	return p.Args.buffer(rows, cols) + p.Epilogue.Args.buffer(rows, cols)
+	return p.Args[:len(p.Args)/p.perChunk()].buffer(rows, cols) + p.Epilogue.Args.buffer(rows, cols)
 }
 
-// Output is the TCM for the result of a chunk.
+// Output returns the TCM for the result of a chunk.
 func (p *StreamPlan) Output() memory.Bytes {
 	rows, cols := p.size()
 	return p.Out.bytes(rows, cols)
 }
 
-// at is the box of step i.
-func (p *StreamPlan) at(i int) (row, col, rows, cols int) {
+// at returns the box of step i, its operands, and whether they are the first and the last of the
+// box.
+func (p *StreamPlan) at(i int) (row, col, rows, cols int, args Matrices, first, last bool) {
+	per := p.perChunk()
+	i, k, n := i/per, i%per, len(p.Args)/per
 	rows, cols = p.size()
 	across := ceilDiv(p.Cols, cols)
 	row, col = i/across*rows, i%across*cols
-	return row, col, min(rows, p.Rows-row), min(cols, p.Cols-col)
+	return row, col, min(rows, p.Rows-row), min(cols, p.Cols-col), p.Args[k*n : (k+1)*n], k == 0, k == per-1
 }
 
-// Reads is the operands of a chunk.
+// Reads returns the operands of a step, and those of the epilogue with the last of a chunk.
 func (p *StreamPlan) Reads(i int) []Request {
-	row, col, rows, cols := p.at(i)
-	p.reads = p.Args.boxes(p.reads[:0], row, col, rows, cols)
-	p.reads = p.Epilogue.Args.boxes(p.reads, row, col, rows, cols)
-	return p.reads
-}
-
-// Step is one chunk.
-func (p *StreamPlan) Step(i int) Step {
-	row, col, rows, cols := p.at(i)
-	var s Step
-	s.Fetch = p.Costs.Fetch(p.Args.bytes(rows, cols) + p.finish(&s, row, col, rows, cols))
-	return s
-}
-
-// ReducePlan is an operation of two operands that combines several, chunk by chunk: for
-// each chunk of the result the operands in order, a step each. What is combined so far
-// stays in the registers of the MATH engine.
-type ReducePlan struct {
-	StreamPlan // whose Epilogue is only what comes after the last operand
-	Math       numeric.Op
-}
-
-// Steps is the number of chunks of all operands.
-func (p *ReducePlan) Steps() int { return p.StreamPlan.Steps() * len(p.Args) }
-
-// Buffer is the TCM for a chunk of one operand, and for those of the epilogue, which are
-// read with the last one.
-func (p *ReducePlan) Buffer() memory.Bytes {
-	rows, cols := p.size()
-	return p.Args[0].bytes(rows, cols) + p.Epilogue.Args.buffer(rows, cols)
-}
-
-// Reads is a chunk of one operand, and those of the epilogue's with the last.
-func (p *ReducePlan) Reads(i int) []Request {
-	row, col, rows, cols := p.at(i / len(p.Args))
-	p.reads = p.Args[i%len(p.Args)].box(p.reads[:0], row, col, rows, cols)
-	if p.last(i) {
+	row, col, rows, cols, args, _, last := p.at(i)
+	p.reads = args.boxes(p.reads[:0], row, col, rows, cols)
+	if last {
 		p.reads = p.Epilogue.Args.boxes(p.reads, row, col, rows, cols)
 	}
 	return p.reads
 }
 
-// last reports whether a step is that of the last operand.
-func (p *ReducePlan) last(i int) bool { return i%len(p.Args) == len(p.Args)-1 }
-
-// Step is one chunk of one operand: the first is only fetched.
-func (p *ReducePlan) Step(i int) Step {
-	row, col, rows, cols := p.at(i / len(p.Args))
-	fetched := p.Args[0].bytes(rows, cols)
+// Step returns the work on a chunk. The first operand of a reduction is only fetched.
+func (p *StreamPlan) Step(i int) Step {
+	row, col, rows, cols, args, first, last := p.at(i)
+	fetched := args.bytes(rows, cols)
 	var s Step
-	if i%len(p.Args) > 0 {
+	if !first {
 		s.Run[MATH] = p.Costs.Math(p.Math, rows*cols)
 	}
-	if p.last(i) {
+	if last {
 		fetched += p.finish(&s, row, col, rows, cols)
 	}
 	s.Fetch = p.Costs.Fetch(fetched)

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/kernbench/kernbench/internal/draw"
+	"github.com/kernbench/kernbench/internal/ints"
 	"github.com/kernbench/kernbench/internal/printable"
 	"github.com/kernbench/kernbench/table"
 )
@@ -148,10 +149,9 @@ func (s Series) at(xs []any, factor float64) []float64 {
 	}
 	values := make([]float64, len(xs))
 	for i, x := range xs {
+		values[i] = math.NaN()
 		if y, ok := byX[x]; ok {
 			values[i] = y * s.factor * factor
-		} else {
-			values[i] = math.NaN()
 		}
 	}
 	return values
@@ -179,10 +179,7 @@ const mostFigures = 3
 // which less or more is better whose values differ, with its bounds, at most mostFigures. The
 // request says which rows, and what is above and below the figures.
 func Figures(t *table.Table, r Request) (figures []*Figure) {
-	all := &data{Table: t}
-	for i := range t.Rows {
-		all.rows = append(all.rows, i)
-	}
+	all := &data{Table: t, rows: ints.Count(0, len(t.Rows))}
 	for _, y := range all.measured() {
 		r.Y = all.NamesOf(all.withBounds(y))
 		f, err := Draw(t, r)

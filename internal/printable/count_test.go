@@ -13,3 +13,11 @@ func TestCount(t *testing.T) {
 		}
 	}
 }
+
+func TestName(t *testing.T) {
+	for v, want := range []string{"Kind(0)", "load", "Kind(2)", "store", "Kind(4)"} {
+		if got := Name("Kind", uint8(v), []string{"", "load", 3: "store"}); got != want {
+			t.Errorf("%d: got %q, want %q", v, got, want)
+		}
+	}
+}

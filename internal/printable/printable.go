@@ -131,3 +131,21 @@ func ShellWord(text string) string {
 	}
 	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }
+
+// Name returns the name of a value of an enumeration, or its type and number if it has none:
+// "Kind(9)".
+func Name[T ~uint8](enumeration string, v T, names []string) string {
+	if int(v) >= len(names) || names[v] == "" {
+		return fmt.Sprintf("%s(%d)", enumeration, uint8(v))
+	}
+	return names[v]
+}
+
+// Words returns the texts of words.
+func Words[T ~string](words []T) []string {
+	texts := make([]string, len(words))
+	for i, w := range words {
+		texts[i] = string(w)
+	}
+	return texts
+}

@@ -75,7 +75,7 @@ type transfer struct {
 	path     []topology.LinkID
 	op       memory.Op    // on HBM
 	setup    simtime.Time // charged by the engine that moves the data
-	begin    func(done sim.Event) error
+	begin    func(done sim.Event)
 }
 
 // prepare lays the case out for n bytes. ok is false where the machine has no
@@ -94,11 +94,10 @@ func (c probeCase) prepare(m *machine.Machine, n memory.Bytes) (t transfer, ok b
 	t.op = c.op
 	if c.host {
 		t.from, t.to = m.Node(slice), m.Graph.Host()
-		t.begin = func(done sim.Event) error { return m.HostRead(slice, region, done) }
 		if c.op == memory.Write {
 			t.from, t.to = t.to, t.from
-			t.begin = func(done sim.Event) error { return m.HostWrite(slice, region, done) }
 		}
+		t.begin = func(done sim.Event) { m.HostCopy(c.op, slice, region, done) }
 	} else {
 		if err := c.prepareLoad(m, &t, slice, region); err != nil {
 			return t, true, err
@@ -120,20 +119,16 @@ func (c probeCase) prepareLoad(m *machine.Machine, t *transfer, slice memory.ID,
 	if c.all {
 		readers = m.Graph.Spec().PEsPerCube()
 	}
-	t.begin = func(done sim.Event) error {
+	t.begin = func(done sim.Event) {
 		for id := range machine.PEID(readers) {
 			reader, from := m.PE(id), slice
 			if c.all {
 				from = reader.Memory(topology.KindHBM)
 			}
-			r, err := reader.Load(from, region, to)
-			if err != nil {
-				return err
-			}
+			r := reader.Request(memory.Read, from, region, to)
 			r.Done = done
 			reader.DMA.Submit(&r)
 		}
-		return nil
 	}
 	return nil
 }

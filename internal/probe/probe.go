@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
+	"strings"
 
+	"github.com/kernbench/kernbench/internal/config"
 	"github.com/kernbench/kernbench/internal/fabric"
 	"github.com/kernbench/kernbench/internal/host"
 	"github.com/kernbench/kernbench/internal/machine"
@@ -176,9 +179,7 @@ func (c probeCase) measure(ctx context.Context, g *topology.Graph, o Options, n 
 		seen[p.Link] = p
 	})
 	watch := &stopwatch{eng: m.Engine}
-	if err := t.begin(sim.Event{Target: m.Engine.Register(watch)}); err != nil {
-		return row, true, err
-	}
+	t.begin(sim.Event{Target: m.Engine.Register(watch)})
 	if err := m.Engine.Run(ctx); err != nil {
 		return row, true, err
 	}
@@ -238,4 +239,21 @@ func gbs(bw topology.BytesPerSec) *float64 {
 	}
 	v := float64(bw) / float64(topology.GBps)
 	return &v
+}
+
+// ParseSizes reads amounts of data, written as in topology.yaml.
+func ParseSizes(texts []string) (sizes []topology.Bytes, err error) {
+	var errs []error
+	for _, text := range texts {
+		v, err := config.Quantities[reflect.TypeFor[topology.Bytes]()].Parse(strings.TrimSpace(text))
+		if err != nil {
+			errs = append(errs, fmt.Errorf("--sizes: %w", err))
+			continue
+		}
+		sizes = append(sizes, v.(topology.Bytes))
+	}
+	if len(texts) == 0 {
+		errs = append(errs, errors.New("--sizes: none given: write some, such as 4KiB,1MiB"))
+	}
+	return sizes, errors.Join(errs...)
 }

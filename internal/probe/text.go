@@ -16,15 +16,13 @@ func (r *Report) WriteText(w io.Writer) error {
 	fmt.Fprintf(w, "# topology: %v\n", r.Topology)
 	fmt.Fprintf(w, "# fidelity: %s\n", r.Fidelity)
 	fmt.Fprintf(w, "# launch: %d PEs start together at %v; they were ready within %v\n\n", r.Launch.PEs, r.Launch.StartNS, r.Launch.Spread)
-	var rows [][]string
-	for _, row := range r.Rows {
-		rows = append(rows, []string{
+	header := []string{"case", "size", "formula ns", "simulated ns", "equal", "bottleneck GB/s", "GB/s", "used"}
+	if err := table.WriteList(w, header, r.Rows, func(row Row) []string {
+		return []string{
 			row.Case, row.Bytes.String(), optional(row.FormulaNS, decimal), decimal(row.SimulatedNS), optional(row.Match, verdict),
 			optional(row.Bottleneck, fixed(1)), optional(row.Bandwidth, fixed(2)), optional(row.Utilization, percent),
-		})
-	}
-	header := []string{"case", "size", "formula ns", "simulated ns", "equal", "bottleneck GB/s", "GB/s", "used"}
-	if err := table.WriteTable(w, header, rows); err != nil {
+		}
+	}); err != nil {
 		return err
 	}
 	fmt.Fprintf(w, "\n%d of %d transfers have a formula", r.Compared, len(r.Rows))
@@ -71,13 +69,11 @@ func (r *Report) reasons() (whys []string) {
 
 func (r *Row) writeHops(w io.Writer) error {
 	fmt.Fprintf(w, "\n%s, %v: %s to %s, %d hops\n", r.Case, r.Bytes, r.From, r.To, len(r.Hops))
-	var rows [][]string
-	for _, h := range r.Hops {
-		rows = append(rows, []string{
+	return table.WriteList(w, []string{"head ns", "tail ns", "busy ns", "queued ns", "GB/s", "flit ns", "wire ns", "node ns", "link"}, r.Hops, func(h Hop) []string {
+		return []string{
 			decimal(h.HeadNS), decimal(h.TailNS), decimal(h.BusyNS), decimal(h.QueuedNS), optional(h.Bandwidth, fixed(1)), decimal(h.FlitNS), decimal(h.LatencyNS), decimal(h.OverheadNS), h.Link,
-		})
-	}
-	return table.WriteTable(w, []string{"head ns", "tail ns", "busy ns", "queued ns", "GB/s", "flit ns", "wire ns", "node ns", "link"}, rows)
+		}
+	})
 }
 
 // decimal is a time in ns, to the last digit.

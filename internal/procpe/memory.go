@@ -77,7 +77,7 @@ func (c *core) write(to *tl.Block, tile []byte) error {
 	})
 }
 
-// memory is the bytes of a Ref: where they are if they lie in one piece, else a copy.
+// memory returns the bytes of a Ref: in place if they lie in one piece, else a copy.
 func (c *core) memory(v *tl.Value) ([]byte, error) {
 	b := v.Block()
 	r, x, err := c.locate(&b)

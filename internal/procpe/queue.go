@@ -220,20 +220,15 @@ func (c *core) Select(cases []tl.Case) (int, error) {
 		return found, err
 	}
 	// The first of the list counts, and so do cases before the one that was found.
-	signals, queues := 0, 0
 	for i := range cases {
 		holds := false
-		if cases[i].Kind == tl.SignalCase {
-			at, err := c.test(conditions[signals : signals+1])
-			if err != nil {
-				return 0, err
-			}
-			holds, signals = at == 0, signals+1
+		if s := &cases[i]; s.Kind == tl.SignalCase {
+			holds, err = c.signals.TestSignal(s.Signal, s.Cmp, s.Value)
 		} else {
-			holds, queues = locals[queues].holds(), queues+1
+			holds, locals = locals[0].holds(), locals[1:]
 		}
-		if holds {
-			return i, nil
+		if holds || err != nil {
+			return i, err
 		}
 	}
 	return c.Select(cases) // another rank has changed the signal again

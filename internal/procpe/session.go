@@ -1,6 +1,7 @@
 package procpe
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -101,11 +102,7 @@ func (s *Session) Wait(workers []*Worker, also ...comm.Condition) error {
 		return errors.New("no worker waits for anything: Start a kernel instead")
 	}
 	if err != nil {
-		where := waiting(workers)
-		if where == "" {
-			where = "no kernel runs"
-		}
-		return fmt.Errorf("%s on %s, where %s: %w", s.name, s.rank.name(), where, err)
+		return fmt.Errorf("%s on %s, where %s: %w", s.name, s.rank.name(), cmp.Or(waiting(workers), "no kernel runs"), err)
 	}
 	return nil
 }

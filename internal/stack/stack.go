@@ -2,6 +2,7 @@ package stack
 
 import (
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -71,10 +72,5 @@ func folder(lines []string) string {
 }
 
 func in(function string, packages []string) bool {
-	for _, p := range packages {
-		if strings.HasPrefix(function, p) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(packages, func(p string) bool { return strings.HasPrefix(function, p) })
 }

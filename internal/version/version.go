@@ -4,6 +4,7 @@ package version
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"io"
 	"os"
 	"runtime/debug"
@@ -50,6 +51,19 @@ func ReadBuild() Build {
 		}
 	}
 	return b
+}
+
+// WriteText writes the build, a line for each part.
+func (b Build) WriteText(w io.Writer) error {
+	_, err := fmt.Fprintf(w, "kernbench %s\nmodule    %s %s\nprogram   %s\ngo        %s\n", b.Version, b.Module, b.Resolved, b.Program, b.Go)
+	if b.Revision != "" {
+		modified := ""
+		if b.Modified {
+			modified = " (modified)"
+		}
+		_, err = fmt.Fprintf(w, "revision  %s%s\n", b.Revision, modified)
+	}
+	return err
 }
 
 // Program returns the version and a hash of the running binary. The version alone does not

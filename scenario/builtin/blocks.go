@@ -34,12 +34,3 @@ func chunk(n, parts, c int) (from, elems int) {
 	from = n * c / parts
 	return from, n*(c+1)/parts - from
 }
-
-// upTo returns 0, 1, ... n-1.
-func upTo(n int) []int {
-	list := make([]int, n)
-	for i := range list {
-		list[i] = i
-	}
-	return list
-}

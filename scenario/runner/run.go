@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kernbench/kernbench/internal/printable"
 	"github.com/kernbench/kernbench/internal/sim"
 	"github.com/kernbench/kernbench/scenario"
 	"github.com/kernbench/kernbench/task"
@@ -131,7 +132,7 @@ func (o *Options) runs(pl *scenario.Plan) error {
 		return fmt.Errorf("--seed %d: there are random delays with several rounds (--rounds) alone, and this is one: delete it", *o.Seed)
 	}
 	if pl.Func == nil && o.Runtime == "" {
-		return fmt.Errorf("the scenario %s has tasks and no kernel: add --runtime %s", pl.Name, strings.Join(task.RuntimeNames(), "|"))
+		return fmt.Errorf("the scenario %s has tasks and no kernel: add --runtime %s", pl.Name, strings.Join(printable.Words(task.Runtimes), "|"))
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/kernbench/kernbench/ccl"
 	"github.com/kernbench/kernbench/internal/hosted/lab"
+	"github.com/kernbench/kernbench/internal/ints"
 	"github.com/kernbench/kernbench/topology"
 	"github.com/kernbench/kernbench/torch"
 	"github.com/kernbench/kernbench/torch/dist"
@@ -296,7 +297,7 @@ func machines(t testing.TB) func(tr trial) torch.Options {
 // usual is a trial to begin with.
 func usual(collective string, spawned bool, world int) trial {
 	return trial{
-		spawned: spawned, collective: collective, algorithm: "ring", world: world, group: lab.Count(0, world), dtype: torch.I32, reduction: reductions[0],
+		spawned: spawned, collective: collective, algorithm: "ring", world: world, group: ints.Count(0, world), dtype: torch.I32, reduction: reductions[0],
 		root: world / 2, rows: []int{5}, layout: layouts[0],
 	}
 }
@@ -512,7 +513,7 @@ func TestCollectivesInPlace(t *testing.T) {
 			for _, algorithm := range algorithms(name) {
 				l, err := lab.Spawn(t, 3, func(r *torch.Rank) error {
 					rank := r.Rank()
-					g, err := dist.NewGroup(r, lab.Count(0, 3), dist.Algorithm(algorithm), func(o *dist.GroupOptions) { o.ChunkBytes = 32 })
+					g, err := dist.NewGroup(r, ints.Count(0, 3), dist.Algorithm(algorithm), func(o *dist.GroupOptions) { o.ChunkBytes = 32 })
 					if err != nil {
 						return err
 					}

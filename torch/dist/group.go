@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/kernbench/kernbench/ccl"
+	"github.com/kernbench/kernbench/ccl/cost"
+	"github.com/kernbench/kernbench/internal/ints"
 	"github.com/kernbench/kernbench/internal/stream"
 	"github.com/kernbench/kernbench/topology"
 	"github.com/kernbench/kernbench/torch"
@@ -116,7 +118,7 @@ func InitProcessGroup(r *torch.Rank, backend string, opts ...GroupOption) error 
 		}
 	}
 	d.before = d.made
-	_, err = d.join("InitProcessGroup", nil, upTo(n), o)
+	_, err = d.join("InitProcessGroup", nil, ints.Count(0, n), o)
 	return err
 }
 
@@ -174,7 +176,7 @@ func (c *world) checkSettings(members []int, settings ccl.Settings) error {
 	if room := topology.Bytes(queues.NSlots) * queues.SlotSize; settings.ChunkBytes > room {
 		return fmt.Errorf("chunks of %v, and a queue has %d slots of %v: lower ccl's chunk_bytes to %v", settings.ChunkBytes, queues.NSlots, queues.SlotSize, room)
 	}
-	return settings.Fit(c.Topology(), c.places(members), queues)
+	return cost.CheckSettings(settings, c.Topology(), c.places(members), queues)
 }
 
 // places returns the PEs that ranks are, or, under Spawn, one of each rank's device: tensors

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/kernbench/kernbench/ccl"
+	"github.com/kernbench/kernbench/ccl/cost"
 	"github.com/kernbench/kernbench/internal/hosted"
 	"github.com/kernbench/kernbench/internal/machine"
 	"github.com/kernbench/kernbench/internal/memory"
@@ -123,7 +124,7 @@ func CheckMaking(r *torch.Rank, does ccl.Collective, group ...*Group) error {
 
 // onlyQueues returns the error of an algorithm that needs inboxes beside a Making.
 func onlyQueues(a *ccl.Algorithm, p *ccl.Plan, queues topology.IPCQ) error {
-	return fmt.Errorf("messages that overlap with a kernel go through queues: %w", ccl.TooManyPorts(a, p, queues.MaxPorts))
+	return fmt.Errorf("messages that overlap with a kernel go through queues: %w", cost.TooManyPorts(a, p, queues.MaxPorts))
 }
 
 // made is a program that makes pieces and reduces them.

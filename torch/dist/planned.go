@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/kernbench/kernbench/ccl"
+	"github.com/kernbench/kernbench/ccl/cost"
 	"github.com/kernbench/kernbench/internal/hosted"
 	"github.com/kernbench/kernbench/internal/machine"
 	"github.com/kernbench/kernbench/internal/memory"
@@ -77,7 +78,7 @@ func (c *world) planOne(k *call, members []member, algorithm string, room memory
 	for j, plan := range plans {
 		l := &lanes[j]
 		if ports := queues.MaxPorts; a.Inbox == nil && a.Ports(plan) > ports {
-			return nil, ccl.TooManyPorts(a, plan, ports)
+			return nil, cost.TooManyPorts(a, plan, ports)
 		}
 		if tcm := c.Topology().Spec().PE.TCM.Size; p.fit(plan, tcm) < 0 && room > 0 {
 			return nil, fmt.Errorf("%s has queues of %d slots of %v in TCM, which has %v, beside %v of the kernel that it overlaps with: use fewer or smaller slots (n_slots, slot_size), or another memory for them (buffer_kind)",

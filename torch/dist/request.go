@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/kernbench/kernbench/ccl"
+	"github.com/kernbench/kernbench/ccl/cost"
 	"github.com/kernbench/kernbench/internal/machine"
 	"github.com/kernbench/kernbench/internal/memory"
 	"github.com/kernbench/kernbench/topology"
@@ -252,9 +253,9 @@ func (c *world) cheapest(plan *ccl.Plan, lanes []lane, queues topology.IPCQ, roo
 	if a := c.choices[key]; a != nil && len(plan.Counts) == 1 {
 		return a, nil
 	}
-	network := ccl.NewNetwork(c.Topology(), places, queues)
+	network := cost.NewNetwork(c.Topology(), places, queues)
 	network.Lanes, network.Beat, network.QueuesAlone, network.Room = len(lanes), c.m.Engine.Beat, alone, room
-	a, _ := ccl.Pick(plan, network)
+	a, _ := cost.Pick(plan, network)
 	if a == nil {
 		usual, err := ccl.Find(ccl.Usual(plan.Collective), plan.Collective)
 		if err != nil {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/kernbench/kernbench/internal/hosted/lab"
+	"github.com/kernbench/kernbench/internal/ints"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/torch"
 	"github.com/kernbench/kernbench/torch/dist"
@@ -252,7 +253,7 @@ func TestChunksLargerThanAQueueAreRefused(t *testing.T) {
 
 func TestCheckAgainstAnArray(t *testing.T) {
 	l := lab.New(t, torch.Options{})
-	x := l.Ints(lab.Count(0, 4), torch.I32, torch.On(0, 1))
+	x := l.Ints(ints.Count(0, 4), torch.I32, torch.On(0, 1))
 	a := torch.Must(x.Numpy())
 	torch.OK(l.Check("same", x, a))
 	a.Bytes[4]++

@@ -179,12 +179,3 @@ func pick[T any](list []T, indices []int) []T {
 	}
 	return picked
 }
-
-// upTo returns the numbers from 0 up to n.
-func upTo(n int) []int {
-	list := make([]int, n)
-	for i := range list {
-		list[i] = i
-	}
-	return list
-}

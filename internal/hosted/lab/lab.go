@@ -134,15 +134,6 @@ func (l *Lab) Resident(pes ...int) (n memory.Bytes) {
 	return n
 }
 
-// Count returns n numbers from first on.
-func Count(first, n int) []int {
-	list := make([]int, n)
-	for i := range list {
-		list[i] = first + i
-	}
-	return list
-}
-
 // Fill returns n times the same number.
 func Fill(v, n int) []int { return slices.Repeat([]int{v}, n) }
 

@@ -1,0 +1,135 @@
+package bound
+
+import (
+	"fmt"
+
+	"github.com/kernbench/kernbench/ccl"
+	"github.com/kernbench/kernbench/simtime"
+	"github.com/kernbench/kernbench/topology"
+)
+
+// Limit is a lower bound, and what determines it.
+type Limit struct {
+	Time simtime.Time
+	Kind Kind
+	Why  string // a sentence, the same for all sizes that the same links bound
+}
+
+// Kind is the kind of term that determines a limit.
+type Kind uint8
+
+// The kinds of limits.
+const (
+	None    Kind = iota // nothing that has to move takes time
+	Cut                 // the links at the edge of a region
+	Volume              // the links into all regions of a kind
+	Latency             // the path from one rank to another
+)
+
+var kindNames = [...]string{"none", "cut", "volume", "latency"}
+
+// String returns the name: "cut".
+func (k Kind) String() string { return kindNames[k] }
+
+// Compute returns a time that no implementation of a plan can beat, whatever its algorithm.
+// Rank i is PE pes[i] of the system, counted cube by cube, SIP by SIP, with its data in its own
+// TCM or HBM slice. Of the plan the collective, root, dtype, counts and messages matter. The
+// bound is the largest of these terms:
+//
+//   - Cuts. What a region that holds some of the ranks has to send and to receive passes the
+//     links at its edge. Regions are PEs with their HBM slice, cubes, SIPs, and contiguous rows
+//     and columns of either.
+//   - Volume. What all regions of a kind, which do not overlap, have to receive together
+//     passes the links into them. (They may send less: several regions can read what one
+//     region leaves in memory elsewhere.)
+//   - Latency. The data of a rank has to reach the ranks that need it.
+//
+// Links that take no time bound nothing. Links of commands carry no data, and data never
+// passes through the host.
+func Compute(g *topology.Graph, pes []int, p *ccl.Plan) Limit {
+	b := search{g: g, demand: newDemand(p, len(pes)), why: func() string { return "nothing that has to move takes time" }}
+	if len(pes) < 2 || b.unit == 0 && p.Collective != ccl.Barrier {
+		return Limit{Why: "nothing has to move"}
+	}
+	s := g.Spec()
+	perCube, cubes := s.PEsPerCube(), s.CubesPerSIP()
+	for _, pe := range pes {
+		sip, cube, pe := pe/perCube/cubes, pe/perCube%cubes, pe%perCube
+		b.sites = append(b.sites, site{sip, cube, pe, g.PENode(sip, cube, pe, topology.KindTCM), g.HBM(sip, cube, pe)})
+	}
+	if p.Collective != ccl.Barrier { // which moves no data
+		for _, p := range b.partitions() {
+			b.cuts(p)
+		}
+	}
+	b.latency()
+	return Limit{b.time, b.kind, b.why()}
+}
+
+// search is a search for the largest term.
+type search struct {
+	*demand
+	g     *topology.Graph
+	sites []site // by rank
+	time  simtime.Time
+	kind  Kind
+	why   func() string
+}
+
+// site is a rank's PE and its memories.
+type site struct {
+	sip, cube, pe int
+	tcm, hbm      topology.NodeID
+}
+
+func (s site) String() string { return fmt.Sprintf("sip%d.cube%d.pe%d", s.sip, s.cube, s.pe) }
+
+// raise records a term if it is larger than those before.
+func (b *search) raise(time simtime.Time, kind Kind, why func() string) {
+	if time > b.time {
+		b.time, b.kind, b.why = time, kind, why
+	}
+}
+
+// cuts adds the terms of a partition: of every run of its regions, and of all regions
+// that hold ranks together.
+func (b *search) cuts(p *partition) {
+	var all capacity // into regions with ranks
+	regions := 0
+	for first := range p.regions {
+		var run region
+		for last := first; last < (first/p.line+1)*p.line; last++ {
+			p.extend(&run, first, last)
+			if run.ranks == b.ranks {
+				break // no rank is outside
+			}
+			if run.ranks > 0 {
+				out, in := b.crossing(run.share)
+				b.cut(p, first, last, out, run.out, "send")
+				b.cut(p, first, last, in, run.in, "receive")
+			}
+			if last == first && run.ranks > 0 {
+				regions++
+				all.add(run.in)
+			}
+		}
+	}
+	if regions < 2 {
+		return
+	}
+	units := b.together(regions)
+	b.raise(all.serialize(multiply(b.unit, units)), Volume, func() string {
+		return fmt.Sprintf("%d %ss receive %s over their links, %v together", regions, p.noun, b.amount(units), all)
+	})
+}
+
+// cut adds the term of units that cross the edge of a run of regions in one direction.
+func (b *search) cut(p *partition, first, last int, units uint64, c capacity, verb string) {
+	b.raise(c.serialize(multiply(b.unit, units)), Cut, func() string {
+		whose := "their"
+		if first == last {
+			verb, whose = verb+"s", "its"
+		}
+		return fmt.Sprintf("%s %s %s over %s links, %v", p.name(first, last), verb, b.amount(units), whose, c)
+	})
+}

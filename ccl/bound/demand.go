@@ -1,0 +1,217 @@
+package bound
+
+import (
+	"fmt"
+	"math"
+	"math/bits"
+	"slices"
+
+	"github.com/kernbench/kernbench/ccl"
+)
+
+// demand is what a collective has to move between ranks, in units: whole tensors, or blocks
+// if all are of one size, else elements.
+type demand struct {
+	collective ccl.Collective
+	ranks      int
+	root       int
+	unit       uint64 // bytes
+	noun       string
+	weight     func(rank int) uint64 // units of a rank's block
+	total      uint64                // units of all blocks
+	pairs      []pair                // where pairs have units for each other, and not all the same
+}
+
+// pair is two ranks, and the units that one has for the other.
+type pair struct {
+	from, to int
+	units    uint64
+}
+
+// newDemand returns the demand of a plan on some ranks.
+func newDemand(p *ccl.Plan, ranks int) *demand {
+	d := &demand{collective: p.Collective, ranks: ranks, root: p.Root, unit: 1, noun: "block", total: uint64(ranks)}
+	d.weight = func(int) uint64 { return 1 }
+	size := uint64(p.DType.Size())
+	switch {
+	case p.Collective == ccl.Barrier:
+		return d
+	case p.Collective != ccl.SendRecv && len(p.Counts) <= 1:
+		d.unit = multiply(uint64(p.Count(0)), size)
+		if d.whole() {
+			d.noun = ""
+		}
+		return d
+	}
+	d.unit, d.noun = size, "element"
+	switch p.Collective {
+	case ccl.SendRecv:
+		for _, m := range p.Messages {
+			d.pairs = append(d.pairs, pair{m.From, m.To, uint64(m.Count)})
+		}
+		d.countMessages()
+	case ccl.AllToAll:
+		for i := range ranks * ranks {
+			d.pairs = append(d.pairs, pair{i / ranks, i % ranks, uint64(p.Between(i/ranks, i%ranks))})
+		}
+	default:
+		d.weight = func(rank int) uint64 { return uint64(p.Count(rank)) }
+		d.total = 0
+		for rank := range ranks {
+			d.total += d.weight(rank)
+		}
+	}
+	return d
+}
+
+// countMessages makes messages the units, if all are of one size.
+func (d *demand) countMessages() {
+	if len(d.pairs) == 0 {
+		d.unit = 0
+		return
+	}
+	size := d.pairs[0].units
+	if slices.ContainsFunc(d.pairs, func(p pair) bool { return p.units != size }) {
+		return
+	}
+	for i := range d.pairs {
+		d.pairs[i].units = 1
+	}
+	d.unit, d.noun = multiply(d.unit, size), "message"
+}
+
+// whole reports whether the data of a rank is not made of blocks.
+func (d *demand) whole() bool {
+	return d.collective == ccl.AllReduce || d.collective == ccl.Reduce || d.collective == ccl.Broadcast
+}
+
+// share is the part of a collective that lies in a region.
+type share struct {
+	ranks          int
+	weight         uint64 // of their blocks
+	root           bool
+	sent, received uint64 // of pairs, across the edge
+}
+
+// add adds the part of another region.
+func (s *share) add(o share) {
+	s.ranks += o.ranks
+	s.weight += o.weight
+	s.root = s.root || o.root
+	s.sent += o.sent
+	s.received += o.received
+}
+
+// crossing returns the units that a region has to send and to receive, if ranks are inside
+// and outside.
+func (d *demand) crossing(s share) (out, in uint64) {
+	inside, outside := s.weight, d.total-s.weight
+	switch d.collective {
+	case ccl.AllReduce: // the sum of each side has to reach the other
+		return 1, 1
+	case ccl.AllGather: // every block goes to the side that does not have it, once
+		return inside, outside
+	case ccl.ReduceScatter: // of every block the sum of a side goes to where the block belongs
+		return outside, inside
+	case ccl.Reduce, ccl.Broadcast, ccl.Gather, ccl.Scatter:
+		// Between the root and the side without it: one sum or one copy for all of
+		// them, or the block of each.
+		units := inside
+		if s.root {
+			units = outside
+		}
+		if d.whole() {
+			units = 1
+		}
+		if d.toRoot() == s.root {
+			return 0, units
+		}
+		return units, 0
+	case ccl.AllToAll:
+		if d.pairs == nil { // each rank inside has a block for each outside
+			both := multiply(uint64(s.ranks), uint64(d.ranks-s.ranks))
+			return both, both
+		}
+	}
+	return s.sent, s.received // messages have their pairs, a barrier has none
+}
+
+// toRoot reports whether data goes to the root.
+func (d *demand) toRoot() bool { return d.collective == ccl.Reduce || d.collective == ccl.Gather }
+
+// together returns the units that k regions, which hold all ranks, have to receive together,
+// where that is more than the sum of what each has to: where ranks form sums of what they received.
+// Only ranks add, and all are in the regions. (The sum over all bounds no more than the
+// worst of the cuts.)
+func (d *demand) together(k int) uint64 {
+	others := uint64(k - 1)
+	switch d.collective {
+	case ccl.AllReduce: // it takes 2(k-1) messages until each of k has the sum of all
+		return 2 * others
+	case ccl.Reduce: // the data of all but one is received, alone or in a sum
+		return others
+	case ccl.ReduceScatter: // the same for every block
+		return multiply(others, d.total)
+	}
+	return 0
+}
+
+// sources returns ranks at which the paths of data begin, or, for Reduce and Gather, end.
+func (d *demand) sources() (ranks []int) {
+	if d.collective.Rooted() {
+		return []int{d.root}
+	}
+	sends := make([]bool, d.ranks)
+	for _, p := range d.pairs {
+		sends[p.from] = sends[p.from] || p.units > 0 && p.from != p.to
+	}
+	for rank := range d.ranks {
+		if d.pairs == nil || sends[rank] {
+			ranks = append(ranks, rank)
+		}
+	}
+	return ranks
+}
+
+// partners returns a function that reports which ranks need the data of a source, or, for
+// Reduce and Gather, have data that the source needs.
+func (d *demand) partners(source int) func(rank int) bool {
+	if d.pairs != nil {
+		named := make([]bool, d.ranks)
+		for _, p := range d.pairs {
+			if p.from == source && p.units > 0 {
+				named[p.to] = true
+			}
+		}
+		return func(rank int) bool { return named[rank] }
+	}
+	switch d.collective {
+	case ccl.AllGather:
+		return func(int) bool { return d.weight(source) > 0 }
+	case ccl.ReduceScatter, ccl.Gather, ccl.Scatter:
+		return func(rank int) bool { return d.weight(rank) > 0 }
+	}
+	return func(int) bool { return true }
+}
+
+// amount returns units in words.
+func (d *demand) amount(units uint64) string {
+	switch {
+	case d.noun == "" && units == 1:
+		return "everything"
+	case d.noun == "":
+		return fmt.Sprintf("%d times the data", units)
+	case units == 1:
+		return "1 " + d.noun
+	}
+	return fmt.Sprintf("%d %ss", units, d.noun)
+}
+
+// multiply returns a product, or the largest number if the product is larger.
+func multiply(a, b uint64) uint64 {
+	high, low := bits.Mul64(a, b)
+	if high > 0 {
+		return math.MaxUint64
+	}
+	return low
+}

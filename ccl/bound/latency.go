@@ -1,0 +1,91 @@
+package bound
+
+import (
+	"fmt"
+
+	"github.com/kernbench/kernbench/simtime"
+	"github.com/kernbench/kernbench/topology"
+)
+
+// latency adds the term of the longest path between two ranks, one of which has what the
+// other needs. Ranks may relay messages of others, so the paths are the fastest of the graph,
+// not the routes of the machine.
+func (b *search) latency() {
+	// From all ranks if that is quick, else from the first and the last.
+	const quick = 1 << 18 // components visited: 87 ranks in the default system
+	reverse := b.toRoot()
+	sources := b.sources()
+	if n := len(sources); n*b.g.NumNodes() > quick && n > 2 {
+		sources = []int{sources[0], sources[n-1]}
+	}
+	d := newDistances(b.g, reverse)
+	for _, source := range sources {
+		at, isPartner := d.from(b.sites[source].tcm, b.sites[source].hbm), b.partners(source)
+		for rank, s := range b.sites {
+			time := min(at[s.tcm], at[s.hbm])
+			if time <= b.time || !isPartner(rank) {
+				continue
+			}
+			b.raise(time, Latency, func() string {
+				from, to := b.sites[source], s
+				if reverse {
+					from, to = to, from
+				}
+				return fmt.Sprintf("the way from %v to %v takes %v", from, to, time)
+			})
+		}
+	}
+}
+
+// distances holds the links that carry data, by the component at which each begins.
+type distances [][]hop
+
+// hop is a link, and the component at its end.
+type hop struct {
+	to   topology.NodeID
+	time simtime.Time
+}
+
+// newDistances returns the links of a system, or, reversed, against their direction.
+func newDistances(g *topology.Graph, reverse bool) distances {
+	d := make(distances, g.NumNodes())
+	for _, l := range g.Links() {
+		from, to := g.Node(l.From), g.Node(l.To)
+		if !carriesData(from.Kind) || !carriesData(to.Kind) {
+			continue
+		}
+		start, end := l.From, l.To
+		if reverse {
+			start, end = end, start
+		}
+		d[start] = append(d[start], hop{end, l.Latency + to.Overhead})
+	}
+	return d
+}
+
+// from returns the latency to each component from the nearest of some. Latencies are lowered
+// until none changes, which is quick where paths of few hops are the short ones.
+func (d distances) from(nodes ...topology.NodeID) []simtime.Time {
+	at := make([]simtime.Time, len(d))
+	for n := range at {
+		at[n] = simtime.Never
+	}
+	for _, n := range nodes {
+		at[n] = 0
+	}
+	waiting := make([]bool, len(at))
+	for queue := nodes; len(queue) > 0; queue = queue[1:] {
+		n := queue[0]
+		waiting[n] = false
+		for _, h := range d[n] {
+			if time := at[n] + h.time; time < at[h.to] {
+				at[h.to] = time
+				if !waiting[h.to] {
+					waiting[h.to] = true
+					queue = append(queue, h.to)
+				}
+			}
+		}
+	}
+	return at
+}

@@ -1,0 +1,93 @@
+package ccl
+
+import (
+	"iter"
+	"slices"
+
+	"github.com/kernbench/kernbench/tl"
+)
+
+// rootPipeline is the pipeline between the roots of devices, and the order of chunks in which the
+// sums of a device have to reach its root for it: a segment is elements of all blocks.
+type rootPipeline struct {
+	*pipeline
+	chunks   chunks
+	segment  func(chunk int) int // that a chunk is part of
+	complete []int               // segments of each flow that have come back
+}
+
+func newRootPipeline(m *member, list []path) *rootPipeline {
+	l := newBucketPipeline(m, list)
+	x := &rootPipeline{pipeline: l, chunks: m.treeChunks(0, m.Count(0)), segment: func(int) int { return 0 }}
+	x.complete = make([]int, len(l.flows))
+	if l.segments < 2 {
+		return x
+	}
+	pieces := l.flows[0].(*blockFlow).pieces
+	each := len(l.flows) * m.Ranks * pieces // chunks of a segment
+	x.segment = func(chunk int) int { return chunk / each }
+	x.chunks = func(i int) (at, n int, more bool) {
+		b := l.flows[i%each/(m.Ranks*pieces)].(*blockFlow).blockSteps.(*bucket)
+		at, n = b.share(m.Count(0))
+		for _, p := range [2][2]int{{i / pieces % m.Ranks, m.Ranks}, {i/each*pieces + i%pieces, l.segments * pieces}} {
+			from, count := part(n, p[0], p[1])
+			at, n = at+from, count
+		}
+		return at, n, i < each*l.segments
+	}
+	return x
+}
+
+// runRoot runs the root of a device: sums come up, go through the pipeline between the roots, and
+// go down. They are kept in the output's memory between these.
+func (x *rootPipeline) runRoot(c *treeMember) {
+	next, stop := iter.Pull(x.actions)
+	defer stop()
+	var a action
+	var need [1]tl.Case
+	up := c.upward(x.chunks, func(at int, y tl.Tile) { c.t.Store(c.Out(0).Add(at), y) })
+	between := &transfer{
+		needs: func(int) (cases []tl.Case, more bool) {
+			a, more = next()
+			if port, waits := x.awaits(a); more && waits {
+				need[0] = c.CanRecv(port)
+				cases = need[:]
+			}
+			return cases, more
+		},
+		gate: func(int) bool { return x.summed(up.next, a) },
+		do: func(int) {
+			x.do(a)
+			if a.last {
+				x.complete[a.flow]++
+			}
+		},
+	}
+	down := c.downward(x.chunks, c.Out)
+	down.gate = func(i int) bool {
+		return !slices.ContainsFunc(x.complete, func(n int) bool { return n <= x.segment(i) })
+	}
+	c.runTransfers(down, between, up)
+}
+
+// awaits returns the port at which an action waits for a message, if it does.
+func (x *rootPipeline) awaits(a action) (port tl.Port, waits bool) {
+	if _, early := x.held[flowItem{a.flow, a.ends}]; early || !a.receives {
+		return 0, false
+	}
+	f := x.flows[a.flow].(*blockFlow)
+	b, _ := f.incoming(a.ends)
+	_, port = f.ports(a.ends.step)
+	return port, b.n > 0
+}
+
+// summed reports whether the device has the sums that an action uses, given how many chunks have
+// come up.
+func (x *rootPipeline) summed(came int, a action) bool {
+	segment := a.ends.segment
+	if a.sends {
+		segment = max(segment, a.begins.segment)
+	}
+	_, _, more := x.chunks(came)
+	return !more || x.segment(came) > segment
+}

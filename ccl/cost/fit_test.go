@@ -1,0 +1,109 @@
+package cost
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/kernbench/kernbench/ccl"
+	"github.com/kernbench/kernbench/tl"
+	"github.com/kernbench/kernbench/topology"
+)
+
+// graph returns the compiled graph of the default system.
+func graph(t *testing.T) *topology.Graph {
+	t.Helper()
+	spec, err := topology.Load(t.Context(), "default")
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := topology.Compile(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+// TestSettingsFit: settings are refused whose queues, with the tiles of the least messages, are
+// more than the memory that they are in.
+func TestSettingsFit(t *testing.T) {
+	g := graph(t) // 2 SIPs of 16 cubes of 8 PEs
+	some := func(ranks, apart int) (pes []int) {
+		for rank := range ranks {
+			pes = append(pes, rank*apart)
+		}
+		return pes
+	}
+	const slots = "; use fewer or smaller slots (n_slots, slot_size), another memory for them (buffer_kind), or smaller messages (chunk_bytes)"
+	for _, tt := range []struct {
+		s    ccl.Settings
+		pes  []int
+		want string
+	}{
+		{ccl.Settings{Algorithm: "ring"}, some(256, 1), ""},
+		{ccl.Settings{Algorithm: "ring", NSlots: 255}, some(7, 1), ""},
+		{ccl.Settings{Algorithm: "ring", NSlots: 256}, some(1, 1), ""}, // it sends nothing
+		{ccl.Settings{Algorithm: "ring", NSlots: 256}, some(7, 1),
+			"ring needs 3 × 256B of tiles and 2 ports × 256 slots × 4KiB of queues in tcm, 2097920B of TCM, and pe.tcm.size is 2MiB" + slots},
+		{ccl.Settings{Algorithm: "mesh", NSlots: 200}, some(7, 1), ""}, // one row
+		{ccl.Settings{Algorithm: "mesh", NSlots: 200}, some(12, 1),
+			"mesh needs 3 × 256B of tiles and 4 ports × 200 slots × 4KiB of queues in tcm, 3277568B of TCM, and pe.tcm.size is 2MiB" + slots},
+		// Up to 9 ranks have a queue each, and more than that inboxes.
+		{ccl.Settings{Algorithm: "direct", NSlots: 100}, some(7, 1),
+			"direct needs 4 × 256B of tiles and 6 ports × 100 slots × 4KiB of queues in tcm, 2401KiB of TCM, and pe.tcm.size is 2MiB" + slots},
+		{ccl.Settings{Algorithm: "direct", NSlots: 100}, some(12, 1), ""},
+		// PEs of a cube share its SRAM.
+		{ccl.Settings{Algorithm: "ring", NSlots: 512, BufferKind: topology.BufferSRAM}, some(12, 1), ""},
+		{ccl.Settings{Algorithm: "ring", NSlots: 513, BufferKind: topology.BufferSRAM}, some(12, 1),
+			"ring needs 3 × 256B of tiles and 2 ports × 513 slots × 4KiB of queues in sram, 32832KiB for the PEs of a cube, and cube.sram.size is 32MiB" + slots},
+		{ccl.Settings{Algorithm: "ring", NSlots: 513, BufferKind: topology.BufferSRAM}, some(7, 1), ""},
+		{ccl.Settings{Algorithm: "ring", NSlots: 513, BufferKind: topology.BufferSRAM}, some(12, 8), ""},
+		{ccl.Settings{Algorithm: "tree", NSlots: 65536, SlotSize: 64 * topology.KiB, BufferKind: topology.BufferHBM}, some(7, 1),
+			"tree needs 4 × 256B of tiles and 3 ports × 65536 slots × 64KiB of queues in hbm, 12GiB, and cube.hbm.slice_size is 6GiB" + slots},
+		// For auto, one algorithm has to fit.
+		{ccl.Settings{Algorithm: ccl.Auto, NSlots: 255}, some(7, 1), ""},
+		{ccl.Settings{Algorithm: ccl.Auto, NSlots: 256}, some(7, 1),
+			"auto finds no algorithm for all_reduce that fits: ring needs 3 × 256B of tiles and 2 ports × 256 slots × 4KiB of queues in tcm, 2097920B of TCM, and pe.tcm.size is 2MiB" + slots},
+		{ccl.Settings{Algorithm: ccl.Auto, NSlots: 256}, some(12, 1), ""}, // direct has inboxes
+	} {
+		q := g.Spec().PE.IPCQ
+		over := tt.s.Queues()
+		if over.NSlots != 0 {
+			q.NSlots = over.NSlots
+		}
+		if over.SlotSize != 0 {
+			q.SlotSize = over.SlotSize
+		}
+		if over.BufferKind != "" {
+			q.BufferKind = over.BufferKind
+		}
+		err, got := CheckSettings(tt.s, g, tt.pes, q), ""
+		if err != nil {
+			got = err.Error()
+		}
+		var unfit *FitError
+		if got != tt.want || errors.As(err, &unfit) != (err != nil) {
+			t.Errorf("%+v on %d ranks:\ngot  %s\nwant %s", tt.s, len(tt.pes), got, tt.want)
+		}
+	}
+}
+
+// TestQueuesAlone: an algorithm without inboxes is refused where a rank has more neighbours
+// than a PE has ports, with those that are not.
+func TestQueuesAlone(t *testing.T) {
+	g := graph(t)
+	a := *ccl.Direct
+	a.Name, a.Inbox = "near", nil
+	for ranks, want := range map[int]string{
+		9: "", 13: "near needs 12 ports, and pe.ipcq.max_ports is 8; use fewer ranks, or raise pe.ipcq.max_ports, or choose an algorithm for all_reduce that needs no more: " +
+			"bidirectional_ring, center_root, double_tree, dual_mesh, halving_doubling, mesh, ring, torus, tree",
+	} {
+		p := &ccl.Plan{Collective: ccl.AllReduce, Ranks: ranks, DType: tl.F16, Counts: []int{100}, Chunk: 2048, Slots: 4}
+		err, got := NewNetwork(g, make([]int, ranks), g.Spec().PE.IPCQ).Fits(&a, p), ""
+		if err != nil {
+			got = err.Error()
+		}
+		if got != want {
+			t.Errorf("%d ranks:\ngot  %s\nwant %s", ranks, got, want)
+		}
+	}
+}

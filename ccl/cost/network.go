@@ -1,0 +1,198 @@
+package cost
+
+import (
+	"fmt"
+
+	"github.com/kernbench/kernbench/internal/fabric"
+	"github.com/kernbench/kernbench/internal/pe"
+	"github.com/kernbench/kernbench/simtime"
+	"github.com/kernbench/kernbench/tl"
+	"github.com/kernbench/kernbench/topology"
+)
+
+// Network is the connections between the ranks of a group, from which the costs of messages
+// follow. Nothing is simulated for it.
+type Network struct {
+	g      *topology.Graph
+	pes    []int // of the ranks
+	queues topology.IPCQ
+	inbox  bool // messages go to inboxes
+	// Lanes is the number of collectives of the same kind that run at the same time, on other
+	// PEs of the same devices, and share the links between the devices.
+	Lanes int
+	// QueuesAlone excludes inboxes: algorithms with more neighbours than a PE has ports are
+	// not picked.
+	QueuesAlone bool
+	// Room is the bytes of TCM that another kernel needs at the same time.
+	Room topology.Bytes
+	// Beat, if not nil, is called for each cost, which takes long for very many ranks.
+	Beat func()
+
+	path []topology.LinkID
+	load []int64 // of each link, of Busiest
+	used []topology.LinkID
+}
+
+// NewNetwork returns the network of ranks on some PEs of a system, numbered cube by cube, SIP
+// by SIP, with queues between them.
+func NewNetwork(g *topology.Graph, pes []int, queues topology.IPCQ) *Network {
+	return &Network{g: g, pes: pes, queues: queues, Lanes: 1, load: make([]int64, len(g.Links()))}
+}
+
+// among returns the network of some of the ranks.
+func (n *Network) among(ranks []int) *Network {
+	m := *n
+	m.pes = make([]int, len(ranks))
+	for i, rank := range ranks {
+		m.pes[i] = n.pes[rank]
+	}
+	return &m
+}
+
+// node returns a part of a rank's PE, or its memory.
+func (n *Network) node(rank int, kind topology.Kind) topology.NodeID {
+	s := n.g.Spec()
+	each, cubes := s.PEsPerCube(), s.CubesPerSIP()
+	id := n.pes[rank]
+	sip, cube, i := id/each/cubes, id/each%cubes, id%each
+	switch kind {
+	case topology.KindHBM:
+		return n.g.HBM(sip, cube, i)
+	case topology.KindSRAM:
+		return n.g.SRAM(sip, cube)
+	}
+	return n.g.PENode(sip, cube, i, kind)
+}
+
+// along returns how long bytes take from one node to another.
+func (n *Network) along(from, to topology.NodeID, bytes int64) simtime.Time {
+	n.route(from, to)
+	hops := make([]fabric.Hop, 0, 16)
+	links := n.g.Links()
+	for _, id := range n.path {
+		l := &links[id]
+		hops = append(hops, fabric.Hop{Bandwidth: l.Bandwidth, Latency: l.Latency + n.g.Node(l.To).Overhead})
+	}
+	return fabric.Uncontended(hops, topology.Bytes(bytes), n.g.Spec().System.Flit)
+}
+
+// route sets path to the links between two nodes.
+func (n *Network) route(from, to topology.NodeID) {
+	path, err := n.g.Route(n.path[:0], from, to)
+	if err != nil {
+		panic(fmt.Sprintf("cost: %v", err)) // the system was compiled: all PEs are reachable
+	}
+	n.path = path
+}
+
+// slots returns where a message waits for its receiver.
+func (n *Network) slots() topology.Kind {
+	switch {
+	case n.inbox || n.queues.BufferKind == topology.BufferHBM:
+		return topology.KindHBM
+	case n.queues.BufferKind == topology.BufferSRAM:
+		return topology.KindSRAM
+	}
+	return topology.KindTCM
+}
+
+// Alpha returns how long a message takes between two ranks if no other message is in flight:
+// from the call of Send, or of Put and Notify, to where the receiver can use it.
+func (n *Network) Alpha(from, to int, bytes int64) simtime.Time {
+	s := &n.g.Spec().PE
+	kind := n.slots()
+	t := n.dispatch() + s.Scheduler.Overhead + s.DMA.Setup
+	t += n.along(n.node(from, topology.KindTCM), n.node(to, kind), bytes) // to the slot
+	t += s.DMA.Setup
+	if kind == topology.KindTCM {
+		return t + s.TCM.Overhead + max(s.TCM.ReadBandwidth.Serialize(topology.Bytes(bytes)), s.TCM.WriteBandwidth.Serialize(topology.Bytes(bytes)))
+	}
+	t += n.along(n.node(to, kind), n.node(to, topology.KindTCM), bytes)
+	switch {
+	case n.inbox:
+		t += 2*n.burst() + 2*n.dispatch() + s.Scheduler.Overhead
+	case kind == topology.KindHBM:
+		t += 2*n.burst() + 2*n.queues.HBMOverhead
+	}
+	return t
+}
+
+// burst returns how long HBM takes for its first bytes.
+func (n *Network) burst() simtime.Time {
+	h := &n.g.Spec().Cube.HBM
+	return h.ChannelBandwidth.Serialize(h.Burst)
+}
+
+// dispatch returns how long the CPU of a PE takes to issue an operation.
+func (n *Network) dispatch() simtime.Time {
+	c := &n.g.Spec().PE.CPU
+	return simtime.MulDiv(uint64(c.DispatchCycles), uint64(simtime.Second), uint64(c.Clock))
+}
+
+// roundTrip returns how long a message occupies a slot: until its credit is back.
+func (n *Network) roundTrip(from, to int, bytes int64) simtime.Time {
+	t := n.Alpha(from, to, bytes)
+	n.route(n.node(to, topology.KindTCM), n.node(from, topology.KindTCM))
+	return t + n.g.Latency(n.path) + n.g.Bottleneck(n.path).Serialize(n.queues.CreditBytes)
+}
+
+// flight returns the share of a DMA engine's time that a message takes, of which several may be
+// in flight at once. Into an inbox a notification follows it.
+func (n *Network) flight(from, to int, bytes int64) simtime.Time {
+	t := n.along(n.node(from, topology.KindTCM), n.node(to, n.slots()), bytes)
+	if n.inbox {
+		t += n.burst() + n.along(n.node(from, topology.KindTCM), n.node(to, topology.KindTCM), 1)
+	}
+	return t / simtime.Time(n.g.Spec().PE.DMA.Outstanding)
+}
+
+// Busiest returns how long the busiest link carries all messages that traffic calls add for.
+func (n *Network) Busiest(traffic func(add func(from, to int, bytes int64))) (most simtime.Time) {
+	kind := n.slots()
+	traffic(func(from, to int, bytes int64) {
+		n.route(n.node(from, topology.KindTCM), n.node(to, kind))
+		for _, id := range n.path {
+			if n.load[id] == 0 {
+				n.used = append(n.used, id)
+			}
+			n.load[id] += bytes
+		}
+	})
+	links := n.g.Links()
+	for _, id := range n.used {
+		l := &links[id]
+		if n.g.Node(l.From).SIP != n.g.Node(l.To).SIP {
+			n.load[id] *= int64(n.Lanes)
+		}
+		most = max(most, l.Bandwidth.Serialize(topology.Bytes(n.load[id])))
+		n.load[id] = 0
+	}
+	n.used = n.used[:0]
+	return most
+}
+
+// slowestLink returns how long bytes are on the slowest link between two devices, or two ranks
+// of one device.
+func (n *Network) slowestLink(bytes int64) simtime.Time {
+	n.route(n.node(0, topology.KindTCM), n.node(len(n.pes)-1, topology.KindTCM))
+	return n.g.Bottleneck(n.path).Serialize(topology.Bytes(bytes))
+}
+
+// combining returns how long it takes to combine two tiles, and how long the busiest engine of a
+// PE works on it.
+func (n *Network) combining(elems int, d tl.DType) (alone, busy simtime.Time) {
+	s := &n.g.Spec().PE
+	bytes := topology.Bytes(elems * d.Size())
+	run := pe.MathTime(s.Math, s.Math.Cycles.Simple, elems)
+	alone = n.dispatch() + s.Scheduler.Overhead + pe.CommandTime(*s, 2*bytes, run, bytes)
+	fetch := pe.CommandTime(*s, 2*bytes, 0, 0)
+	return alone, max(run, fetch)
+}
+
+// handling returns how long a rank is busy with a message that it reads from its memory, or
+// stores there.
+func (n *Network) handling(bytes int64) simtime.Time {
+	s := n.g.Spec()
+	hbm := max(n.burst(), s.Cube.HBM.Bandwidth.Serialize(topology.Bytes(bytes)))
+	return 5*n.dispatch() + s.PE.DMA.Setup + hbm
+}

@@ -1,0 +1,131 @@
+package cost
+
+import (
+	"github.com/kernbench/kernbench/ccl"
+	"github.com/kernbench/kernbench/simtime"
+)
+
+// pipeline returns the cost of a pipeline.
+//
+// Until the first segment has ended, every step takes as long as a message, and the other
+// messages of the step come behind it. From then on a segment takes the longest of: its steps
+// one after the other, or those until the next one begins; the messages on the busiest link;
+// and what the rank has to do for them. The whole takes at least as long as the slots of a
+// queue are in use by their messages, one after the other.
+func (n *Network) pipeline(p *ccl.Plan, s *ccl.Pipeline) simtime.Time {
+	c := pipeline{Network: n, Plan: p, Pipeline: s, phases: s.Phases(0)}
+	c.flows = c.phases[len(c.phases)-1].Flow + 1
+	first, slowest, slots, waits, flights := c.steps()
+	link, work, each := c.busiest(), simtime.Time(0), simtime.Time(0)
+	sent, most := map[int]int{}, 0 // messages of a segment by channel, and over the busiest
+	behind := make([]int, c.flows)
+	after := 0 // messages of a segment behind the first of their step
+	for _, f := range c.phases {
+		each = n.handling(c.bytes(f))
+		if _, busy := n.combining(f.Elems, p.DType); f.Combines {
+			each = max(each, busy)
+		}
+		work += count(f) * each
+		sent[f.Channel] += f.Steps * f.Messages
+		most = max(most, sent[f.Channel])
+		behind[f.Flow] += f.Messages - 1
+		after = max(after, behind[f.Flow])
+	}
+	steps, segments, room := simtime.Time(s.Steps), simtime.Time(s.Segments), simtime.Time(p.Slots)
+	period := simtime.Time(s.Spacing) * slowest
+	if s.Spacing == s.Steps {
+		period = first
+	}
+	first += simtime.Time(after) * max(link/simtime.Time(most), each)
+	first += simtime.Time(c.flows-1) * steps * each // messages of other flows
+	if s.Segments == 1 && c.flows == 1 {            // a rank waits while others of its messages are in flight
+		waits = waits * 3 / 4
+		if len(sent) > 2 {
+			waits /= 2
+		}
+	}
+	total := max(first, link+slowest) + (segments-1)*max(period, link, work)
+	return max(total, segments*slots/room-slots/simtime.Time(most), segments*flights, first+segments*waits/room)
+}
+
+// pipeline is a pipeline on a network.
+type pipeline struct {
+	*Network
+	*ccl.Plan
+	*ccl.Pipeline
+	phases []ccl.Phase // of rank 0, which stand for those of all ranks
+	flows  int
+}
+
+// bytes returns the bytes of a message.
+func (c *pipeline) bytes(f ccl.Phase) int64 { return int64(f.Elems * c.DType.Size()) }
+
+// count returns the messages of a phase.
+func count(f ccl.Phase) simtime.Time { return simtime.Time(f.Steps * f.Messages) }
+
+// steps returns how long a segment takes alone, with one message in each step; how long a
+// message takes at most, behind all that go to the same rank in a step; how long the slots of
+// the busiest queue are in use for a segment, or those of all queues, if some step has more
+// messages than may be sent ahead, so that a rank waits and delays everything else; and how
+// long the DMA engine is.
+//
+// A block takes its turn over slow links and fast ones, so that a step takes the mean of all
+// ranks. But where there are several flows, a rank that waits for one of them delays the
+// others: then a step is nearer to the slowest, and slots are in use for longer.
+func (c *pipeline) steps() (first, slowest, slots, waits, flights simtime.Time) {
+	mean, worst := make([]simtime.Time, len(c.phases)), make([]simtime.Time, len(c.phases))
+	ranks := simtime.Time(0)
+	for rank := range sample(c.Busy) {
+		ranks++
+		burst, use := map[int]simtime.Time{}, map[int]simtime.Time{} // by rank and by channel
+		var flown, all simtime.Time
+		crowded := false
+		for k, f := range c.Phases(rank) {
+			bytes := c.bytes(f)
+			step := c.Alpha(rank, f.To, bytes)
+			if f.Combines {
+				alone, _ := c.combining(f.Elems, c.DType)
+				step += alone
+			}
+			mean[k], worst[k] = mean[k]+step, max(worst[k], step)
+			own, trips := c.slowestLink(bytes), count(f)*c.roundTrip(rank, f.To, bytes)
+			burst[f.To] += simtime.Time(f.Messages) * own
+			slowest = max(slowest, burst[f.To]-own)
+			use[f.Channel] += trips
+			slots = max(slots, use[f.Channel])
+			all += trips
+			crowded = crowded || f.Messages > c.Ahead()
+			flown += count(f) * c.flight(rank, f.To, bytes)
+		}
+		flights = max(flights, flown)
+		if crowded {
+			waits = max(waits, all)
+		}
+	}
+	through := make([]simtime.Time, c.flows)
+	var longest simtime.Time
+	for k, f := range c.phases {
+		step := mean[k] / ranks
+		if c.flows > 1 {
+			step = (step + worst[k]) / 2
+		}
+		through[f.Flow] += simtime.Time(f.Steps) * step
+		first, longest = max(first, through[f.Flow]), max(longest, step)
+	}
+	slots += slots * simtime.Time(c.flows-1) / 4
+	if c.inbox {
+		slots, waits = 0, 0
+	}
+	return first, slowest + longest, slots, waits, flights
+}
+
+// busiest returns how long the busiest link carries the messages of a segment.
+func (c *pipeline) busiest() simtime.Time {
+	return c.Network.Busiest(func(add func(from, to int, bytes int64)) {
+		for rank := range c.Pipeline.Ranks {
+			for _, f := range c.Phases(rank) {
+				add(rank, f.To, int64(count(f))*c.bytes(f))
+			}
+		}
+	})
+}

@@ -1,0 +1,148 @@
+package cost
+
+import (
+	"github.com/kernbench/kernbench/ccl"
+	"github.com/kernbench/kernbench/simtime"
+	"github.com/kernbench/kernbench/tl"
+)
+
+// tree is a tree of ranks on a network.
+type tree struct {
+	*Network
+	*ccl.Plan
+	node    func(rank int) ccl.TreeNode
+	bytes   int64        // of a chunk
+	combine simtime.Time // of two chunks
+}
+
+// trees returns the cost of a collective over one or more trees at once, each with an equal
+// share of the data.
+//
+// The first chunk takes a message for each hop, up, down or both, and the time to combine it in
+// each rank. From then on a chunk takes the longest of: its messages on the busiest link; the time
+// until a credit is back, divided by the slots; and what the busiest rank has to do for it. In
+// a gather or scatter, blocks follow each other.
+func (n *Network) trees(p *ccl.Plan, nodes ...func(rank int) ccl.TreeNode) simtime.Time {
+	count := tl.CDiv(p.Count(0), len(nodes))
+	chunks := tl.CDiv(count, p.Chunk)
+	gathers := p.Collective == ccl.Gather || p.Collective == ccl.Scatter
+	if !gathers {
+		chunks = p.TreeChunks(count)
+	}
+	elems := tl.CDiv(count, max(1, chunks))
+	if p.Collective == ccl.Barrier {
+		chunks, elems = 1, 1
+	}
+	bytes := int64(elems * p.DType.Size())
+	each := n.handling(bytes)
+	combine, _ := n.combining(elems, p.DType)
+	ups, downs := p.Collective != ccl.Broadcast && p.Collective != ccl.Scatter, p.Collective != ccl.Reduce && p.Collective != ccl.Gather
+	var all []tree
+	var first, slot, work, flights simtime.Time
+	for _, node := range nodes {
+		t := tree{n, p, node, bytes, combine}
+		all = append(all, t)
+		root := 0
+		for !node(root).Root {
+			root++
+		}
+		var through simtime.Time
+		if ups {
+			through = t.up(root)
+		}
+		if downs {
+			through = t.down(root, through)
+		}
+		first = max(first, through)
+	}
+	link := n.Busiest(func(add func(from, to int, bytes int64)) {
+		for _, t := range all {
+			for rank := range p.Ranks {
+				v := t.node(rank)
+				if ups && !v.Root {
+					add(rank, v.Parent.Rank, t.carried(rank))
+				}
+				if downs && !v.Root {
+					add(v.Parent.Rank, rank, t.carried(rank))
+				}
+			}
+		}
+	})
+	for rank := range p.Ranks {
+		var does, flown simtime.Time
+		for _, t := range all {
+			v := t.node(rank)
+			if ups && !v.Root {
+				flown += t.messages(rank) * n.flight(rank, v.Parent.Rank, bytes)
+			}
+			for _, child := range v.Children {
+				trip := max(n.roundTrip(rank, child.Rank, bytes), n.roundTrip(child.Rank, rank, bytes))
+				slot = max(slot, trip)
+				if downs {
+					flown += t.messages(child.Rank) * n.flight(rank, child.Rank, bytes)
+				}
+				if gathers && !n.inbox { // one child after the other
+					does += max(0, t.messages(child.Rank)-simtime.Time(p.Slots/2)) * trip / simtime.Time(p.Slots)
+				}
+			}
+			if ups && !gathers {
+				does += simtime.Time(len(v.Children)) * max(combine, each) // each sum waits for the one before
+			}
+			if downs && !gathers {
+				does += each
+			}
+		}
+		work, flights = max(work, does), max(flights, flown)
+	}
+	if gathers {
+		return first + max(link, simtime.Time(p.Ranks)*each, work, flights)
+	}
+	own, last := n.slowestLink(bytes), simtime.Time(max(0, chunks-1))
+	behind := last*max(link, work, flights) + max(0, link-own, flights)
+	if v := nodes[0](p.Root); !downs && len(v.Children) == p.Ranks-1 { // a star: messages of others are in flight meanwhile
+		near := n.Alpha(v.Children[0].Rank, p.Root, bytes)
+		behind = max(last*max(own, work, flights), near+simtime.Time(chunks)*link-first)
+	}
+	if n.inbox {
+		slot = 0
+	}
+	waits := simtime.Time(max(0, chunks-p.Slots)) * (slot + max(0, link-own)) / simtime.Time(p.Slots)
+	return first + max(behind, waits)
+}
+
+// up returns when a rank has the first chunk of all ranks below it.
+func (t *tree) up(rank int) (at simtime.Time) {
+	for _, child := range t.node(rank).Children {
+		at = max(at, t.up(child.Rank)+t.Alpha(child.Rank, rank, t.bytes))
+		if t.Collective.Reduces() {
+			at += t.combine
+		}
+	}
+	return at
+}
+
+// down returns when all ranks below a rank have a chunk that the rank has at some time.
+func (t *tree) down(rank int, at simtime.Time) (last simtime.Time) {
+	last = at
+	for i, child := range t.node(rank).Children {
+		last = max(last, t.down(child.Rank, at+simtime.Time(i)*t.dispatch()+t.Alpha(rank, child.Rank, t.bytes)))
+	}
+	return last
+}
+
+// carried returns the bytes on the edge above a rank: a chunk, or the blocks of all ranks below.
+func (t *tree) carried(rank int) int64 {
+	if t.Collective != ccl.Gather && t.Collective != ccl.Scatter {
+		return t.bytes
+	}
+	n := int64(t.Count(rank) * t.DType.Size())
+	for _, child := range t.node(rank).Children {
+		n += t.carried(child.Rank)
+	}
+	return n
+}
+
+// messages returns the number of messages on the edge above a rank.
+func (t *tree) messages(rank int) simtime.Time {
+	return simtime.Time(t.carried(rank) / max(1, t.bytes))
+}

@@ -1,0 +1,30 @@
+package ccl
+
+import "github.com/kernbench/kernbench/tl"
+
+// DirectOnePhase sends all elements of each rank to each other in one step. It is for tiny messages:
+// no algorithm has fewer steps. Each rank sends and receives N-1 times all elements, with Direct
+// 2(N-1)/N times.
+var DirectOnePhase = builtin(&Algorithm{
+	Name:        "direct_one_phase",
+	Tiles:       4,
+	Summary:     "everything straight from each rank to each other in one step, added up by everyone",
+	Collectives: []Collective{AllReduce},
+	Neighbors:   directNeighbors,
+	Inbox:       func(p *Plan) int { return p.Count(0) },
+	Schedule:    func(p *Plan) Schedule { return newExchange(p, Exchange{Steps: 1, Combines: 1}, p.Count(0)) },
+}, func(m *member) {
+	all := block{m.In(0), m.Out(0), m.Count(0)}
+	x := onePhase{newDirect(m, all.n, func(int) block { return all })}
+	x.run(&x)
+})
+
+// onePhase is a direct reduce-scatter in which the block of every rank is all elements. All ranks
+// combine them in the order of the ranks, and get the same bits.
+type onePhase struct{ direct }
+
+func (x *onePhase) send(at item, _ tl.Tile) {
+	if b := x.piece(at, x.to(x.Rank)); b.n > 0 {
+		x.sendAll(x.addend(b.in, b.n))
+	}
+}

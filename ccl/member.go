@@ -1,0 +1,73 @@
+package ccl
+
+import (
+	"github.com/kernbench/kernbench/oplog"
+	"github.com/kernbench/kernbench/tl"
+)
+
+// member is a rank that runs a kernel: its arguments, and the transport to its neighbours.
+type member struct {
+	*Args
+	Transport
+	freed []tl.Tile // see freeLater
+
+	waits   []tl.Case // of runTransfers
+	waiting []int
+}
+
+// freeLater frees a pinned tile, but not at once: its room would be the next that is used, and
+// the tile may still be in flight.
+func (m *member) freeLater(x tl.Tile) {
+	if m.freed = append(m.freed, x); len(m.freed) > min(m.tiles()/8, 64) {
+		m.freed[0].Free()
+		m.freed = m.freed[1:]
+	}
+}
+
+// load loads n elements into TCM.
+func (m *member) load(p tl.Ptr, n int) tl.Tile { return m.t.Load(p, tl.Shape{n}, m.DType) }
+
+// addend loads n elements that are to be combined with those of other ranks.
+func (m *member) addend(p tl.Ptr, n int) tl.Tile { return m.Addend(m.load(p, n)) }
+
+// copy copies n elements that stay with their rank.
+func (m *member) copy(to, from tl.Ptr, n int) {
+	if to.Addr == from.Addr {
+		return
+	}
+	for at, n := range m.messages(n) {
+		m.t.Store(to.Add(at), m.load(from.Add(at), n))
+	}
+}
+
+// alone runs the collective of a group of one rank, and reports whether the group is one.
+func (m *member) alone() bool {
+	if m.Ranks > 1 || m.Collective == SendRecv {
+		return false
+	}
+	switch {
+	case m.Collective == Barrier || m.Count(0) == 0:
+	case m.Collective.Reduces() && (m.Reduction == PremulSum || m.Reduction == Avg && m.Divisor > 1):
+		for at, n := range m.messages(m.Count(0)) {
+			x := m.addend(m.In(0).Add(at), n)
+			m.t.Store(m.Out(0).Add(at), m.Result(x))
+		}
+	default:
+		m.copy(m.Out(0), m.In(0), m.Count(0))
+	}
+	return true
+}
+
+// storeOwn stores a piece of the own block, which an all-gather has only sent, unless the block
+// is already in place.
+func (m *member) storeOwn(b block, tile tl.Tile) {
+	if b.in.Addr != b.out.Addr {
+		m.t.Store(b.out, tile)
+	}
+}
+
+// withoutPE returns the member that a rank is, without a PE to run it on: for schedules.
+func (p *Plan) withoutPE(rank int) *member {
+	nowhere := func(int) tl.Ptr { return tl.Ptr{DType: p.DType, Rank: 1, Stride: [oplog.MaxRank]int64{1}} }
+	return &member{Args: &Args{Plan: p, Rank: rank, In: nowhere, Out: nowhere}}
+}

@@ -1,0 +1,112 @@
+package ccl
+
+import (
+	"fmt"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/kernbench/kernbench/tl"
+)
+
+// tape records what a flow is asked for.
+type tape struct{ text string }
+
+func (x *tape) receive(at item) (none tl.Tile) {
+	x.text += fmt.Sprintf(" receive%v", at)
+	return none
+}
+func (x *tape) send(at item, _ tl.Tile) { x.text += fmt.Sprintf(" send%v", at) }
+func (x *tape) store(at item, _ tl.Tile) bool {
+	x.text += fmt.Sprintf(" store%v", at)
+	return false
+}
+
+func TestFlowSendsOneStepAhead(t *testing.T) {
+	for _, c := range []struct {
+		segments, steps, pieces int
+		want                    string // segment, step, piece
+	}{
+		{0, 3, 0, ""},
+		{1, 2, 1, " send{0 0 0} receive{0 0 0} send{0 1 0} store{0 0 0} receive{0 1 0} store{0 1 0}"},
+		{2, 1, 1, " send{0 0 0} receive{0 0 0} send{1 0 0} store{0 0 0} receive{1 0 0} store{1 0 0}"},
+		{1, 2, 2, " send{0 0 0} send{0 0 1}" +
+			" receive{0 0 0} send{0 1 0} store{0 0 0} receive{0 0 1} send{0 1 1} store{0 0 1}" +
+			" receive{0 1 0} store{0 1 0} receive{0 1 1} store{0 1 1}"},
+	} {
+		var x tape
+		oneFlow{&x, c.segments, c.steps, c.pieces}.run(&member{Args: &Args{Plan: &Plan{Slots: 2}}})
+		if x.text != c.want {
+			t.Errorf("%d segments, %d steps, %d pieces: %s, want %s", c.segments, c.steps, c.pieces, x.text, c.want)
+		}
+	}
+}
+
+func TestCut(t *testing.T) {
+	for _, c := range []struct {
+		largest, chunk, slots int
+		want                  cut
+	}{
+		{0, 8, 4, cut{}},
+		{1, 8, 4, cut{1, 1}},
+		{24, 8, 4, cut{1, 3}},
+		{25, 8, 4, cut{2, 2}}, // of 4 slots 3 are used ahead
+		{1 << 20, 1024, 256, cut{6, 171}},
+		{100, 8, 1, cut{13, 1}},
+	} {
+		if got := newCut(&Plan{Chunk: c.chunk, Slots: c.slots}, c.largest); got != c.want {
+			t.Errorf("%d elements in messages of %d, %d slots: %v, want %v", c.largest, c.chunk, c.slots, got, c.want)
+		}
+	}
+}
+
+// The pieces of a block follow each other, none is larger than a message, and together
+// they are the block.
+func TestPiecesMakeTheBlock(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p := Plan{Chunk: rapid.IntRange(1, 100).Draw(t, "chunk"), Slots: rapid.IntRange(1, 20).Draw(t, "slots")}
+		largest := rapid.IntRange(0, 5000).Draw(t, "largest")
+		n := rapid.IntRange(0, largest).Draw(t, "n")
+		c, at := newCut(&p, largest), 0
+		if c.pieces > p.Slots {
+			t.Fatalf("%d pieces, of which a queue holds %d", c.pieces, p.Slots)
+		}
+		for segment := range c.segments {
+			for piece := range c.pieces {
+				from, count := c.piece(n, segment, piece)
+				if from != at || count > p.Chunk {
+					t.Fatalf("segment %d, piece %d is %d elements from %d, want at most %d from %d", segment, piece, count, from, p.Chunk, at)
+				}
+				at += count
+			}
+		}
+		if at != n {
+			t.Fatalf("the pieces are %d elements, want %d", at, n)
+		}
+	})
+}
+
+func TestGridIsSquare(t *testing.T) {
+	for ranks, want := range map[int][2]int{1: {1, 1}, 2: {2, 1}, 6: {3, 2}, 7: {7, 1}, 12: {4, 3}, 16: {4, 4}, 200: {20, 10}} {
+		if g := (&Plan{Ranks: ranks}).grid(); [2]int{g.w, g.h} != want {
+			t.Errorf("%d ranks are %d wide and %d high, want %v", ranks, g.w, g.h, want)
+		}
+	}
+}
+
+// The busiest link of an all-to-all round a ring carries, of equal blocks, half of the pairs.
+func TestRingAllToAllInbox(t *testing.T) {
+	for _, c := range []struct {
+		ranks  int
+		counts []int
+		want   int
+	}{
+		{2, []int{5}, 5},
+		{4, []int{3}, 18},
+		{3, []int{0, 7, 0, 0, 0, 0, 0, 2, 0}, 9}, // 0 to 1, and 2 to 1 by way of 0
+	} {
+		if got := ringAllToAllInbox(&Plan{Collective: AllToAll, Ranks: c.ranks, Counts: c.counts}); got != c.want {
+			t.Errorf("%d ranks, counts %v: %d elements, want %d", c.ranks, c.counts, got, c.want)
+		}
+	}
+}

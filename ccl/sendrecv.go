@@ -1,0 +1,70 @@
+package ccl
+
+import "github.com/kernbench/kernbench/tl"
+
+// messageNeighbors returns a port for each message that a rank sends or receives, in the order of
+// the messages. A message of a rank to itself needs none.
+func messageNeighbors(p *Plan, rank int) (list []Neighbor) {
+	ports := make(map[int]int, 2) // so far, by rank
+	for _, m := range p.Messages {
+		if m.From == m.To {
+			continue
+		}
+		from, to := ports[m.From], ports[m.To]
+		ports[m.From]++
+		ports[m.To]++
+		switch rank {
+		case m.From:
+			list = append(list, Neighbor{Port: tl.Numbered(from), Rank: m.To, PeerPort: tl.Numbered(to), Inbox: to})
+		case m.To:
+			list = append(list, Neighbor{Port: tl.Numbered(to), Rank: m.From, PeerPort: tl.Numbered(from), Inbox: from})
+		}
+	}
+	return list
+}
+
+// sendRecv sends and receives the rank's messages in turn: a chunk of each that it sends, then a
+// chunk of each that it receives. There is no deadlock: the rank that is furthest behind waits
+// for chunks that others have sent, and for room that is there. A chunk of a message of a rank
+// to itself is copied when it would be sent.
+func (m *member) sendRecv() {
+	rounds, port := 0, 0
+	ports := make([]tl.Port, len(m.Messages))
+	for i, msg := range m.Messages {
+		if msg.From != m.Rank && msg.To != m.Rank {
+			continue
+		}
+		rounds = max(rounds, tl.CDiv(msg.Count, m.Chunk))
+		if msg.From != msg.To {
+			ports[i] = tl.Numbered(port)
+			port++
+		}
+	}
+	for round := range rounds {
+		for i, msg := range m.Messages {
+			at, n := m.chunk(msg, round)
+			if n == 0 || msg.From != m.Rank {
+				continue
+			}
+			if x := m.load(m.In(i).Add(at), n); msg.From == msg.To {
+				m.t.Store(m.Out(i).Add(at), x)
+			} else {
+				m.Send(ports[i], x)
+			}
+		}
+		for i, msg := range m.Messages {
+			if at, n := m.chunk(msg, round); n > 0 && msg.To == m.Rank && msg.From != msg.To {
+				m.t.Store(m.Out(i).Add(at), m.Recv(ports[i], n))
+			}
+		}
+	}
+}
+
+// chunk returns the elements of a message that travel in a round.
+func (p *Plan) chunk(m Message, round int) (at, n int) {
+	rounds := tl.CDiv(m.Count, p.Chunk)
+	if round >= rounds {
+		return 0, 0
+	}
+	return part(m.Count, round, rounds)
+}

@@ -1,0 +1,196 @@
+package ccl
+
+import (
+	"slices"
+
+	"github.com/kernbench/kernbench/tl"
+)
+
+// treeMember is a member at its place in a tree. What it receives from one side it sends to the
+// other message by message, as the same tile: it holds as many tiles as it combines.
+type treeMember struct {
+	*member
+	shape treeShape
+	root  bool // there is no parent
+	up    tl.Port
+	down  []tl.Port
+}
+
+func newTreeMember(m *member, shape treeShape) *treeMember {
+	n := shape(m.Plan, m.Rank)
+	c := &treeMember{member: m, shape: shape, root: n.Root, up: n.Parent.Port}
+	for _, child := range n.Children {
+		c.down = append(c.down, child.Port)
+	}
+	return c
+}
+
+// runTree runs a collective over a tree.
+func (m *member) runTree(shape treeShape) {
+	c := newTreeMember(m, shape)
+	switch m.Collective {
+	case AllReduce:
+		m.runTransfers(c.allReduce(m.treeChunks(0, m.Count(0)))...)
+	case Reduce:
+		m.runTransfers(c.upward(m.treeChunks(0, m.Count(0)), func(at int, x tl.Tile) {
+			if c.root {
+				c.t.Store(c.Out(0).Add(at), c.Result(x))
+			} else {
+				c.Send(c.up, x)
+			}
+		}))
+	case Broadcast:
+		m.runTransfers(c.downward(m.treeChunks(0, m.Count(0)), m.In))
+	case Gather:
+		c.gather()
+	case Scatter:
+		c.scatter()
+	case Barrier:
+		c.barrier()
+	}
+}
+
+// allReduce returns the transfers of chunks that go up a tree and, once they are complete, down
+// again. The two go on independently, so that there is no deadlock: what goes up waits for what
+// is below, what goes down for what is above, and the root for what is below and for room
+// there, which waits for nothing but going down.
+func (c *treeMember) allReduce(list chunks) []*transfer {
+	if c.root {
+		return []*transfer{c.upward(list, func(at int, x tl.Tile) {
+			x = c.Result(x)
+			c.sendDown(x)
+			c.t.Store(c.Out(0).Add(at), x)
+		}, c.down...)}
+	}
+	up := c.upward(list, func(_ int, x tl.Tile) { c.Send(c.up, x) }, c.up)
+	return []*transfer{c.downward(list, nil), up}
+}
+
+// upward returns the transfer of chunks that are combined with those of all children, first the
+// own one and then each child's in order, and handed on, which sends them to some ports.
+func (c *treeMember) upward(list chunks, handOn func(at int, x tl.Tile), to ...tl.Port) *transfer {
+	var own tl.Tile
+	return list.transfer(func(cases []tl.Case, at, n int) []tl.Case {
+		own = c.addend(c.In(0).Add(at), n).Pin() // loaded while messages are in flight
+		for _, child := range c.down {
+			cases = append(cases, c.CanRecv(child))
+		}
+		return c.canSend(cases, n, to)
+	}, func(at, n int) {
+		x := own
+		for _, child := range c.down {
+			x = c.Combine(x, c.Recv(child, n))
+		}
+		handOn(at, x)
+		c.freeLater(own)
+	})
+}
+
+// downward returns the transfer of chunks that go to all children. The root has them in a block,
+// the others receive them from their parent.
+func (c *treeMember) downward(list chunks, in func(block int) tl.Ptr) *transfer {
+	return list.transfer(func(cases []tl.Case, _, n int) []tl.Case {
+		if !c.root {
+			cases = append(cases, c.CanRecv(c.up))
+		}
+		return c.canSend(cases, n, c.down)
+	}, func(at, n int) {
+		var x tl.Tile
+		if c.root {
+			x = c.load(in(0).Add(at), n)
+		} else {
+			x = c.Recv(c.up, n)
+		}
+		c.sendDown(x)
+		if !c.root || in(0).Addr != c.Out(0).Addr {
+			c.t.Store(c.Out(0).Add(at), x)
+		}
+	})
+}
+
+// canSend appends to cases that there is room for n elements to some ports.
+func (c *treeMember) canSend(cases []tl.Case, n int, to []tl.Port) []tl.Case {
+	for _, port := range to {
+		cases = c.CanSend(cases, port, n)
+	}
+	return cases
+}
+
+// sendDown sends a tile to all children.
+func (c *treeMember) sendDown(x tl.Tile) {
+	for _, child := range c.down {
+		c.Send(child, x)
+	}
+}
+
+// gather sends up the rank's own block, and then those below it, a rank before its children: the
+// nearest first, so that the link up is never idle.
+func (c *treeMember) gather() {
+	for _, from := range c.subtree(nil, c.Rank, 0) {
+		if from.rank == c.Rank && c.root {
+			c.copy(c.Out(c.Rank), c.In(0), c.Count(c.Rank))
+			continue
+		}
+		for at, n := range c.messages(c.Count(from.rank)) {
+			switch {
+			case from.rank == c.Rank:
+				c.Send(c.up, c.load(c.In(0).Add(at), n))
+			case c.root:
+				c.t.Store(c.Out(from.rank).Add(at), c.Recv(from.port, n))
+			default:
+				c.Send(c.up, c.Recv(from.port, n))
+			}
+		}
+	}
+}
+
+// scatter is gather in reverse: the farthest block goes first, the own one comes last.
+func (c *treeMember) scatter() {
+	for _, to := range slices.Backward(c.subtree(nil, c.Rank, 0)) {
+		if to.rank == c.Rank && c.root {
+			c.copy(c.Out(0), c.In(c.Rank), c.Count(c.Rank))
+			continue
+		}
+		for at, n := range c.messages(c.Count(to.rank)) {
+			switch {
+			case to.rank == c.Rank:
+				c.t.Store(c.Out(0).Add(at), c.Recv(c.up, n))
+			case c.root:
+				c.Send(to.port, c.load(c.In(to.rank).Add(at), n))
+			default:
+				c.Send(to.port, c.Recv(c.up, n))
+			}
+		}
+	}
+}
+
+// descendant is a rank of a subtree, and the port towards it.
+type descendant struct {
+	rank int
+	port tl.Port
+}
+
+// subtree appends a rank and all ranks below it, child by child, each before its own children.
+func (c *treeMember) subtree(list []descendant, rank int, port tl.Port) []descendant {
+	list = append(list, descendant{rank, port})
+	for _, child := range c.shape(c.Plan, rank).Children {
+		if rank == c.Rank {
+			port = child.Port
+		}
+		list = c.subtree(list, child.Rank, port)
+	}
+	return list
+}
+
+// barrier sends a message of one element from every rank to the root, and one back.
+func (c *treeMember) barrier() {
+	x := c.t.Zeros(tl.Shape{1}, c.DType)
+	for _, child := range c.down {
+		c.Recv(child, 1)
+	}
+	if !c.root {
+		c.Send(c.up, x)
+		c.Recv(c.up, 1)
+	}
+	c.sendDown(x)
+}

@@ -1,0 +1,205 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kernbench/kernbench/ccl"
+	"github.com/kernbench/kernbench/internal/describe"
+	"github.com/kernbench/kernbench/internal/setup"
+	"github.com/kernbench/kernbench/internal/version"
+	"github.com/kernbench/kernbench/table"
+	"github.com/kernbench/kernbench/task"
+)
+
+func cclCmd() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "ccl",
+		Short: "Show and check how collectives are done",
+		Long: `How collectives are done is in ccl.yaml: defaults, and entries that have a name, each
+with an algorithm, queues and a number of ranks. kernbench run and coll read it from
+--ccl FILE, else ./ccl.yaml, else it is the embedded one.`,
+		Example: `  kernbench ccl show
+  kernbench ccl show --format yaml > ccl.yaml
+  kernbench ccl validate ccl.yaml`,
+	}
+	group(cmd)
+	cmd.AddCommand(cclShowCmd(), cclValidator.command(), schemaCommand("ccl", "a ccl.yaml", ccl.Schema))
+	return cmd
+}
+
+var cclValidator = validator{
+	Kind: setup.CCL, files: "files of how collectives are done", usual: "the embedded one", presets: []string{"default"},
+	list: "configs", member: ", algorithms (names of entries)",
+}
+
+func cclShowCmd() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "show",
+		Short: "Print how collectives are done",
+		Long: `Show prints the entries of ccl.yaml with the defaults filled in; a dash is what the
+topology says, of root_cube the cube in the middle, of world_size all PEs. The first line
+says which configuration was used. Where defaults.algorithm names an entry, the row
+(defaults: NAME) has the settings of that entry. --format yaml prints a complete file,
+which loads back.
+
+--format json has version, ccl (source and hash), default (the entry that the defaults
+name, if they do) and entries, the defaults first and without a name, with the keys of
+the file; sizes are in bytes.`,
+		Example: `  kernbench ccl show
+  kernbench ccl show --set ccl.defaults.buffer_kind=hbm --format yaml > ccl.yaml`,
+	}
+	return showCommand(setup.CCL, cmd, func(c *setup.Loaded) (result, error) { return describe.DescribeCollectives(c.CCL) })
+}
+
+func tasksCmd() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "tasks",
+		Short: "Show and check what scheduling tasks costs",
+		Long: `What scheduling the tasks of a program costs, and how many there is room for, is in
+tasks.yaml: what the runtimes have in common, and the numbers of each. kernbench run and
+comm run read it from --tasks FILE, else ./tasks.yaml, else it is the embedded one.`,
+		Example: `  kernbench tasks show
+  kernbench tasks show --format yaml > tasks.yaml
+  kernbench tasks validate tasks.yaml`,
+	}
+	group(cmd)
+	cmd.AddCommand(tasksShowCmd(), tasksValidator.command(), schemaCommand("tasks", "a tasks.yaml", task.Schema))
+	return cmd
+}
+
+var tasksValidator = validator{
+	Kind: setup.Tasks, files: "files of what scheduling tasks costs", usual: "the embedded one", presets: []string{"default"}, list: "configs",
+}
+
+func tasksShowCmd() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "show",
+		Short: "Print what scheduling tasks costs",
+		Long: `Show prints the numbers of tasks.yaml: those that the runtimes have in common, and a line
+for each runtime; a dash is what it does not have. The first line says which configuration
+was used. --format yaml prints a complete file, which loads back.
+
+--format json has version, tasks (source and hash), control and runtimes, each with its
+name, with the keys of the file; times are in ns, and their names end in _ns.`,
+		Example: `  kernbench tasks show
+  kernbench tasks show --set tasks.control.register_read=50ns --format yaml > tasks.yaml`,
+	}
+	return showCommand(setup.Tasks, cmd, func(c *setup.Loaded) (result, error) { return describe.DescribeTasks(c.Tasks.(*task.Config)), nil })
+}
+
+// validations is what `kernbench topology validate --format json` prints, and those of
+// ccl and tasks: what was checked, in the order of the arguments.
+type validations struct {
+	Version string             `json:"version"` // of kernbench
+	Systems []setup.Validation `json:"systems,omitempty"`
+	Configs []setup.Validation `json:"configs,omitempty"`
+}
+
+// validator says how configurations of a kind are checked.
+type validator struct {
+	*setup.Kind
+	files   string // "topology files"
+	usual   string // configuration that is used where there is no file
+	presets []string
+	list    string // of JSON
+	member  string // of the list, besides those that all kinds have
+}
+
+// command returns the command that checks the configurations that its arguments name.
+func (k validator) command() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "validate [FILE|PRESET]...",
+		Short: "Check " + k.files,
+		Long: fmt.Sprintf(`Validate checks files and presets, or without arguments the one that other commands
+would use: ./%s.yaml, else %s. It reports every mistake at once
+with file, line, column and what to write instead, and then ends with exit status 2.
+
+--format json has a list %s of name, ok, source, hash%s and errors,
+each of file, line, column, path and message.`, k.Name, k.usual, k.list, k.member),
+		Example:           fmt.Sprintf("  kernbench %s validate\n  kernbench %[1]s validate my-%[1]s.yaml --format json", k.Name),
+		ValidArgsFunction: cobra.FixedCompletions(k.presets, cobra.ShellCompDirectiveDefault),
+	}
+	flags := configFlags{setup.Choice{Kinds: []*setup.Kind{k.Kind}}}
+	flags.addSet(cmd)
+	format := formatFlag(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if slices.Contains(args, "") {
+			return badInput(fmt.Errorf("argument \"\" is empty: write a file or a preset (%s)", strings.Join(k.presets, ", ")))
+		}
+		if len(args) == 0 {
+			args = []string{""}
+		}
+		all := validations{Version: version.Version}
+		list := map[string]*[]setup.Validation{"systems": &all.Systems, "configs": &all.Configs}[k.list]
+		var bad []error
+		for _, name := range args {
+			*flags.File(k.Kind) = name
+			v := flags.Validate(cmd.Context(), k.Kind)
+			if !v.OK {
+				bad = append(bad, v.Err)
+			} else if *format == "text" {
+				fmt.Fprintln(cmd.OutOrStdout(), v.Text)
+			}
+			*list = append(*list, v)
+		}
+		if *format == "json" {
+			if err := table.WriteJSON(cmd.OutOrStdout(), all); err != nil {
+				return err
+			}
+			if len(bad) > 0 {
+				return badInput(nil) // the list says it all
+			}
+		}
+		if len(bad) > 0 {
+			return badInput(errors.Join(bad...))
+		}
+		return nil
+	}
+	return cmd
+}
+
+// schemaCommand prints the JSON Schema of a kind of file, for the command above it.
+func schemaCommand(of, file string, schema func() []byte) *cobra.Command {
+	return &cobra.Command{
+		Use:   "schema",
+		Short: "Print the JSON Schema of " + file,
+		Long: fmt.Sprintf(`Schema prints the JSON Schema of %s, with which editors complete keys
+and mark mistakes as you type. Name it in the first line of your file:
+
+  # yaml-language-server: $schema=%s.schema.json`, file, of),
+		Example: fmt.Sprintf("  kernbench %s schema > %[1]s.schema.json", of),
+		Args:    noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			_, err := cmd.OutOrStdout().Write(schema())
+			return err
+		},
+	}
+}
+
+// showCommand makes a command print a configuration of a kind: as show returns it, or as YAML.
+func showCommand(k *setup.Kind, cmd *cobra.Command, show func(*setup.Loaded) (result, error)) *cobra.Command {
+	cmd.Args = noArgs
+	flags := addConfigFlags(cmd, k)
+	format := formatFlag(cmd, "yaml")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		c, err := flags.loadAlone(cmd.Context())
+		if err != nil {
+			return err
+		}
+		if *format == "yaml" {
+			_, err := cmd.OutOrStdout().Write(c.Config().YAML())
+			return err
+		}
+		shown, err := show(c)
+		if err != nil {
+			return err
+		}
+		return printResult(cmd, *format, shown)
+	}
+	return cmd
+}

@@ -1,8 +1,0 @@
-//go:build !unix
-
-package cli
-
-import "io"
-
-// terminalWidth returns the width of a terminal, 0 if it is not known.
-func terminalWidth(io.Writer) int { return 0 }

@@ -1,0 +1,178 @@
+package describe
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/kernbench/kernbench/ccl"
+	"github.com/kernbench/kernbench/internal/config"
+	"github.com/kernbench/kernbench/internal/version"
+	"github.com/kernbench/kernbench/table"
+	"github.com/kernbench/kernbench/task"
+	"github.com/kernbench/kernbench/topology"
+)
+
+// Collectives is how collectives are done. Its JSON is what `kernbench ccl show --format json`
+// prints.
+type Collectives struct {
+	Version string          `json:"version"` // of kernbench
+	CCL     topology.Origin `json:"ccl"`
+	Default string          `json:"default,omitempty"` // the entry that the defaults name
+	Entries []table.Record  `json:"entries"`           // the defaults first, without a name
+}
+
+// DescribeCollectives returns a configuration with the defaults filled in.
+func DescribeCollectives(c *ccl.Config) (*Collectives, error) {
+	all := &Collectives{Version: version.Version, CCL: topology.OriginOf(c), Default: c.DefaultEntry()}
+	for _, name := range append([]string{""}, c.Names()...) {
+		s, err := c.Named(name)
+		if err != nil {
+			return nil, err
+		}
+		all.Entries = append(all.Entries, slices.DeleteFunc(table.Record{
+			{Name: "name", Value: name}, {Name: "algorithm", Value: s.Algorithm}, {Name: "buffer_kind", Value: string(s.BufferKind)},
+			{Name: "backpressure", Value: string(s.Backpressure)}, {Name: "n_slots", Value: s.NSlots}, {Name: "slot_size_bytes", Value: int(s.SlotSize)},
+			{Name: "credit_bytes", Value: int(s.CreditBytes)}, {Name: "chunk_bytes", Value: int(s.ChunkBytes)}, {Name: "root_cube", Value: s.RootCube - 1},
+			{Name: "n_elem", Value: s.NElem}, {Name: "world_size", Value: s.WorldSize},
+		}, unsaid))
+	}
+	return all, nil
+}
+
+// unsaid reports whether an entry leaves a setting to the topology: of root_cube to the cube in the
+// middle, of chunks to a slot, of the world to all PEs.
+func unsaid(m table.Member) bool {
+	switch m.Name {
+	case "name", "algorithm", "n_elem":
+		return false
+	case "root_cube":
+		return m.Value == -1
+	}
+	return m.Value == "" || m.Value == 0
+}
+
+// WriteText writes the entries as a table.
+func (c *Collectives) WriteText(w io.Writer) error {
+	fmt.Fprintf(w, "# ccl: %v\n\n", c.CCL)
+	columns := []string{"algorithm", "buffer_kind", "backpressure", "n_slots", "slot_size_bytes", "credit_bytes", "chunk_bytes", "root_cube", "n_elem", "world_size"}
+	header := append([]string{"entry"}, columns...)
+	header[5] = "slot_size"
+	return table.WriteList(w, header, c.Entries, func(e table.Record) []string {
+		name, defaults := table.Text(e.Get("name")), "(defaults)"
+		if c.Default != "" {
+			defaults = fmt.Sprintf("(defaults: %s)", c.Default)
+		}
+		row := []string{cmp.Or(name, defaults)}
+		for _, column := range columns {
+			cell := "-"
+			if v := e.Get(column); v != nil {
+				cell = fmt.Sprint(v)
+			}
+			row = append(row, cell)
+		}
+		return row
+	})
+}
+
+// Scheduling is what scheduling tasks costs. Its JSON is what `kernbench tasks show --format json`
+// prints. Times are in ns, and their names end so.
+type Scheduling struct {
+	Version  string          `json:"version"` // of kernbench
+	Tasks    topology.Origin `json:"tasks"`
+	Control  table.Record    `json:"control"`  // what the runtimes have in common
+	Runtimes []table.Record  `json:"runtimes"` // the name first, then its own keys
+}
+
+// DescribeTasks returns the numbers of a configuration.
+func DescribeTasks(c *task.Config) *Scheduling {
+	s := &Scheduling{
+		Version: version.Version, Tasks: topology.OriginOf(c), Control: numbers(c.Control),
+	}
+	parts := reflect.ValueOf(*c)
+	for _, k := range config.Keys(parts.Type()) {
+		if slices.Contains(task.Runtimes, task.Runtime(k.Name)) {
+			name := table.Member{Name: "name", Value: k.Name}
+			s.Runtimes = append(s.Runtimes, append(table.Record{name}, numbers(parts.FieldByIndex(k.Index).Interface())...))
+		}
+	}
+	return s
+}
+
+// numbers returns a part of the configuration by its keys.
+func numbers(part any) (list table.Record) {
+	v := reflect.ValueOf(part)
+	for _, k := range config.Keys(v.Type()) {
+		name, value := k.Name, v.FieldByIndex(k.Index).Interface()
+		if _, ok := value.(topology.Time); ok {
+			name += "_ns"
+		}
+		list = append(list, table.Member{Name: name, Value: value})
+	}
+	return list
+}
+
+// WriteText writes the numbers in two tables.
+func (s *Scheduling) WriteText(w io.Writer) error {
+	text := func(v table.Member) string { return strings.TrimSuffix(fmt.Sprint(v.Value), "ns") }
+	var columns []string // in the order in which they come up
+	for _, v := range slices.Concat(s.Runtimes...) {
+		if !slices.Contains(columns, v.Name) {
+			columns = append(columns, v.Name)
+		}
+	}
+	fmt.Fprintf(w, "# tasks: %v\n\n", s.Tasks)
+	table.WriteList(w, []string{"control", "value"}, s.Control, func(v table.Member) []string { return []string{v.Name, text(v)} })
+	fmt.Fprintln(w)
+	return table.WriteList(w, append([]string{"runtime"}, columns[1:]...), s.Runtimes, func(r table.Record) []string {
+		row := slices.Repeat([]string{"-"}, len(columns))
+		for _, v := range r {
+			row[slices.Index(columns, v.Name)] = text(v)
+		}
+		return row
+	})
+}
+
+// Presets is the systems that come with the program. Its JSON is what `kernbench topology presets
+// --format json` prints.
+type Presets []Preset
+
+// Preset is one of the systems.
+type Preset struct {
+	Name        string `json:"name"`
+	Description string `json:"description"`
+}
+
+// ListPresets returns all presets.
+func ListPresets() (list Presets, err error) {
+	for _, name := range topology.Presets() {
+		src, err := topology.PresetSource(name)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, Preset{name, firstSentence(string(src))})
+	}
+	return list, nil
+}
+
+// WriteText writes the presets as a table.
+func (l Presets) WriteText(w io.Writer) error {
+	return table.WriteList(w, []string{"preset", "description"}, l, func(p Preset) []string { return []string{p.Name, p.Description} })
+}
+
+// firstSentence returns the first sentence of the comment that a file begins with.
+func firstSentence(src string) string {
+	var words []string
+	for line := range strings.Lines(src) {
+		comment, ok := strings.CutPrefix(line, "#")
+		if !ok {
+			break
+		}
+		words = append(words, strings.Fields(comment)...)
+	}
+	sentence, _, _ := strings.Cut(strings.Join(words, " ")+" ", ". ")
+	return strings.TrimSpace(sentence)
+}

@@ -1,0 +1,196 @@
+package file
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Uses is the list of files that a command reads and writes. A command declares all of its
+// files before it runs anything, and calls Check once.
+type Uses struct {
+	read    []input
+	written []target
+}
+
+// Config is a configuration that was read from files.
+type Config interface {
+	Files() []string // that it was read from
+	YAML() []byte    // the whole of it, as a file that loads back
+}
+
+// input is a file that a command reads.
+type input struct {
+	what, path string // "topology", "t.yaml"
+	config     Config // nil for other kinds of files
+}
+
+// target is a file that a command writes, or some files of a folder.
+type target struct {
+	what, path string   // "--trace", "t.json"
+	names      []string // for a folder: patterns of the names that are written there, as of filepath.Match
+	updated    bool     // the command reads the file itself, and keeps what the file has
+}
+
+// Reads declares files that the command reads.
+func (u *Uses) Reads(what string, paths ...string) *Uses {
+	for _, path := range paths {
+		u.read = append(u.read, input{what: what, path: path})
+	}
+	return u
+}
+
+// ReadsConfig declares the files that a configuration was read from.
+func (u *Uses) ReadsConfig(what string, c Config) *Uses {
+	for _, path := range c.Files() {
+		if !slices.ContainsFunc(u.read, func(in input) bool { return in.path == path }) {
+			u.read = append(u.read, input{what, path, c})
+		}
+	}
+	return u
+}
+
+// Writes declares a file that the command writes. An empty name is no file.
+func (u *Uses) Writes(what, path string) *Uses {
+	if path != "" {
+		u.written = append(u.written, target{what: what, path: path})
+	}
+	return u
+}
+
+// Updates declares a file that the command reads and replaces on purpose.
+func (u *Uses) Updates(what, path string) *Uses {
+	u.written = append(u.written, target{what: what, path: path, updated: true})
+	return u
+}
+
+// WritesIn declares files in a folder, by patterns of their names.
+func (u *Uses) WritesIn(what, folder string, names ...string) *Uses {
+	if folder != "" {
+		u.written = append(u.written, target{what: what, path: folder, names: names})
+	}
+	return u
+}
+
+// Check refuses to overwrite a file that the command reads, and to write one file twice.
+// Standard output is one of the files that are written if it goes to a regular file.
+func (u *Uses) Check() error {
+	stdout, err := os.Stdout.Stat()
+	toFile := err == nil && stdout.Mode().IsRegular()
+	isStdout := func(path string) bool {
+		info, err := os.Stat(path)
+		return err == nil && toFile && os.SameFile(info, stdout)
+	}
+	for _, in := range u.read {
+		if isStdout(in.path) {
+			return refuse("standard output goes to %s, which is read (%s): send it to another file", in.path, in.what)
+		}
+	}
+	for i, out := range u.written {
+		for _, in := range u.read {
+			if out.hits(in.path) && !out.updated && !out.restores(in) {
+				return refuse("%s %s would overwrite %s, which is read (%s): choose another name", out.what, out.path, in.path, in.what)
+			}
+		}
+		for _, other := range u.written[:i] {
+			if out.hits(other.path) || other.hits(out.path) {
+				return refuse("%s %s and %s %s are one file: give each a file of its own", other.what, other.path, out.what, out.path)
+			}
+		}
+		if isStdout(out.path) && !strings.HasPrefix(out.path, "/dev/") {
+			return refuse("%s %s and standard output are one file: give each a file of its own", out.what, out.path)
+		}
+	}
+	return nil
+}
+
+// hits reports whether a path is the file that is written, or one of those in the folder.
+func (o *target) hits(path string) bool {
+	if o.names == nil {
+		return sameFile(o.path, path)
+	}
+	rel, err := filepath.Rel(resolved(o.path), resolved(path))
+	return err == nil && slices.ContainsFunc(o.names, func(name string) bool {
+		if match, err := filepath.Match(name, rel); err == nil && match {
+			return true
+		}
+		there, err := fs.Glob(os.DirFS(o.path), name)
+		return err == nil && slices.ContainsFunc(there, func(old string) bool { return sameFile(filepath.Join(o.path, old), path) })
+	})
+}
+
+// restores reports whether writing leaves an input as it is: a bench writes the whole
+// configuration to its folder, and may have read the configuration from there.
+func (o *target) restores(in input) bool {
+	info, err := os.Stat(in.path)
+	if o.names == nil || in.config == nil || err != nil || !info.Mode().IsRegular() {
+		return false
+	}
+	want := in.config.YAML()
+	text, err := Read(context.Background(), in.path, int64(len(want))) // a longer one is another
+	return err == nil && bytes.Equal(text, want)
+}
+
+// sameFile reports whether two paths lead to one regular file, or to one that does not
+// exist yet.
+func sameFile(a, b string) bool {
+	infoA, errA := os.Stat(a)
+	infoB, errB := os.Stat(b)
+	switch {
+	case errA == nil && errB == nil:
+		return infoA.Mode().IsRegular() && os.SameFile(infoA, infoB)
+	case errors.Is(errA, fs.ErrNotExist) && errors.Is(errB, fs.ErrNotExist):
+		return resolved(a) == resolved(b)
+	}
+	return false
+}
+
+// resolved returns the absolute path that a path leads to, over links. The file and its
+// folder need not exist.
+func resolved(path string) string {
+	const maxLinks = 40 // as many as Linux follows
+	for range maxLinks {
+		if dir, err := filepath.EvalSymlinks(filepath.Dir(path)); err == nil {
+			path = filepath.Join(dir, filepath.Base(path))
+		}
+		link, err := os.Readlink(path)
+		if err != nil {
+			break
+		}
+		if !filepath.IsAbs(link) {
+			link = filepath.Join(filepath.Dir(path), link)
+		}
+		path = link
+	}
+	if abs, err := filepath.Abs(path); err == nil {
+		return abs
+	}
+	return filepath.Clean(path) // the current folder is not known
+}
+
+// CheckNew refuses the name of a file that cannot be made, since its folder is missing or it is a
+// folder itself. A command calls it before anything runs. what is the flag that names the file.
+func CheckNew(what, name string) error {
+	if name == "" {
+		return nil
+	}
+	dir := filepath.Dir(name)
+	switch info, err := os.Stat(dir); {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("%s %s: there is no folder %s: create it first", what, name, dir)
+	case err != nil:
+		return fmt.Errorf("%s %s: %w", what, name, err)
+	case !info.IsDir():
+		return fmt.Errorf("%s %s: %s is no folder: name another", what, name, dir)
+	}
+	if info, err := os.Stat(name); err == nil && info.IsDir() {
+		return fmt.Errorf("%s %s: it is a folder: name a file in it", what, name)
+	}
+	return nil
+}

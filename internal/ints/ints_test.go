@@ -1,0 +1,15 @@
+package ints
+
+import (
+	"slices"
+	"testing"
+)
+
+func TestCount(t *testing.T) {
+	if got, want := Count(3, 4), []int{3, 4, 5, 6}; !slices.Equal(got, want) {
+		t.Errorf("4 numbers from 3 on: got %v, want %v", got, want)
+	}
+	if got := Count(0, 0); len(got) != 0 {
+		t.Errorf("no numbers: got %v", got)
+	}
+}

@@ -1,0 +1,64 @@
+package progress
+
+import (
+	"bytes"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// TestRun: the line is gone when kernels print and when the run ends, and there
+// is none off a terminal.
+func TestRun(t *testing.T) {
+	for terminal, want := range map[bool]string{
+		true:  "slow: running for 1 s\r\x1b[Kslow: running for 2 s\r\x1b[K[sip0.cube0.pe0 5ns] hello\nslow: running for 2 s\r\x1b[Kslow: running for 3 s\r\x1b[K",
+		false: "[sip0.cube0.pe0 5ns] hello\n",
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			var out, results bytes.Buffer
+			p := start(&out, "slow", terminal)
+			time.Sleep(2100 * time.Millisecond)
+			if _, err := p.Write([]byte("[sip0.cube0.pe0 5ns] hello\n")); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(time.Second)
+			if _, err := p.Beside(&results).Write([]byte("a row\n")); err != nil {
+				t.Fatal(err)
+			}
+			p.Stop()
+			if out.String() != want || results.String() != "a row\n" {
+				t.Errorf("terminal %v: got %q and %q, want %q", terminal, out.String(), results.String(), want)
+			}
+		})
+	}
+}
+
+// TestPoints: the time left counts down from what was told last. Off a terminal
+// there is a line after 2 seconds, then after another 4, 8, and every 10.
+func TestPoints(t *testing.T) {
+	for terminal, want := range map[bool]string{
+		true: "sweep: 50 of 200 points, running for 0 s\r\x1b[Ksweep: 52 of 200 points, about 16s left\r\x1b[Ksweep: 52 of 200 points, about 15s left\r\x1b[K",
+		false: "sweep: 52 of 200 points, about 15s left\nsweep: 60 of 200 points, about 30s left\nsweep: 60 of 200 points, about 22s left\n" +
+			"sweep: 60 of 200 points, about 12s left\nsweep: 60 of 200 points, about 2s left\nsweep: 60 of 200 points, about 1s left\nsweep: 60 of 200 points, about 1s left\nsweep: 200 of 200 points, running for 64 s\n",
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			var out bytes.Buffer
+			p := start(&out, "sweep", terminal)
+			p.Tell(50, 200, -1)
+			time.Sleep(900 * time.Millisecond)
+			p.Tell(52, 200, 16*time.Second)
+			time.Sleep(1500 * time.Millisecond)
+			if !terminal {
+				time.Sleep(3500 * time.Millisecond)
+				p.Tell(60, 200, 30*time.Second)
+				time.Sleep(55 * time.Second)
+				p.Tell(200, 200, 0)
+				time.Sleep(10 * time.Second)
+			}
+			p.Stop()
+			if out.String() != want {
+				t.Errorf("terminal %v: got\n%q, want\n%q", terminal, out.String(), want)
+			}
+		})
+	}
+}

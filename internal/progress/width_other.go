@@ -1,0 +1,8 @@
+//go:build !unix
+
+package progress
+
+import "io"
+
+// terminalWidth returns the width of a terminal, 0 if it is not known.
+func terminalWidth(io.Writer) int { return 0 }

@@ -1,0 +1,87 @@
+// Package replay computes the values of a saved op log again, and compares what the host then reads
+// with what it read in the run.
+package replay
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"runtime"
+
+	"github.com/kernbench/kernbench/bench"
+	"github.com/kernbench/kernbench/internal/exec"
+	"github.com/kernbench/kernbench/internal/version"
+	"github.com/kernbench/kernbench/oplog"
+)
+
+// Result is what replaying a log found. Its JSON is what `kernbench replay --format json` prints.
+type Result struct {
+	Version  string       `json:"version"` // of kernbench, now
+	File     string       `json:"file"`
+	Recorded oplog.Header `json:"recorded"`
+	OK       bool         `json:"ok"`
+	Ops      int          `json:"operations"`
+	Launches int          `json:"launches"`
+	Reads    int          `json:"host_reads"`
+	Compared int          `json:"reads_compared"`
+	Bytes    int64        `json:"bytes_compared"`
+	Digest   string       `json:"digest"` // of those bytes
+
+	log        *oplog.Log
+	mismatched []oplog.ID
+}
+
+// File reads a log and computes its values, on all cores if threads is 0, until ctx ends.
+func File(ctx context.Context, name string, threads int) (*Result, error) {
+	h, log, err := oplog.Open(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	if threads == 0 {
+		threads = runtime.GOMAXPROCS(0)
+	}
+	found, err := exec.Replay(ctx, log, threads)
+	if err != nil {
+		return nil, err
+	}
+	reads := bench.ReadsOf(log)
+	return &Result{
+		Version: version.Version, File: name, Recorded: h, OK: len(found.Mismatched) == 0,
+		Ops: len(log.Ops), Launches: len(log.Launches),
+		Reads: reads.Reads, Compared: reads.Known, Bytes: reads.Bytes, Digest: reads.Digest,
+		log: log, mismatched: found.Mismatched,
+	}, nil
+}
+
+// WriteText writes the counts and the verdict.
+func (r *Result) WriteText(w io.Writer) error {
+	fmt.Fprintf(w, "# op log: %s, recorded by kernbench %s, topology hash %s\n", r.File, r.Recorded.Tool, r.Recorded.Config)
+	if b := r.Recorded.Notes["bench"]; b != "" {
+		fmt.Fprintf(w, "# bench: %s\n", b)
+	}
+	verdict := "no values: the run computed none"
+	switch {
+	case !r.OK:
+		verdict = "values DIFFER from those of the run"
+	case r.Compared > 0:
+		verdict = "values ok: the same as in the run"
+	}
+	_, err := fmt.Fprintf(w, "\noperations: %d\nlaunches: %d\nhost reads: %d, of which %d compared\nbytes compared: %d\ndigest: %s\n%s\n",
+		r.Ops, r.Launches, r.Reads, r.Compared, r.Bytes, cmp.Or(r.Digest, "-"), verdict)
+	return err
+}
+
+// shownMismatches bounds the list of reads that differ: the first tells most.
+const shownMismatches = 5
+
+// Mistakes returns a message for each of the first reads that differ.
+func (r *Result) Mistakes() (all []string) {
+	for _, id := range r.mismatched[:min(len(r.mismatched), shownMismatches)] {
+		all = append(all, r.log.Describe(id)+" read other bytes than in the run")
+	}
+	if more := len(r.mismatched) - shownMismatches; more > 0 {
+		all = append(all, fmt.Sprintf("and %d more host reads differ", more))
+	}
+	return all
+}

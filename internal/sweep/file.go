@@ -1,0 +1,222 @@
+package sweep
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/kernbench/kernbench/internal/config"
+	"github.com/kernbench/kernbench/internal/experiment"
+)
+
+// sweepText is a sweep as it is written.
+type sweepText struct {
+	Bench    string               `yaml:"bench" want:"the name of a bench, such as hello_send"`
+	Topology string               `yaml:"topology,omitempty" want:"a file or a preset"`
+	CCL      string               `yaml:"ccl,omitempty" want:"a file"`
+	Tasks    string               `yaml:"tasks,omitempty" want:"a file"`
+	Set      []string             `yaml:"set,omitempty" want:"a list of settings such as [sip.ucie.bandwidth=256GB/s]"`
+	Params   map[string]valueText `yaml:"params,omitempty" want:"a mapping of parameters of the bench"`
+	Data     dataWord             `yaml:"data,omitempty"`
+	Check    checkWord            `yaml:"check,omitempty"`
+	Fidelity fidelityWord         `yaml:"fidelity,omitempty"`
+	Grid     []dimensionText      `yaml:"grid,omitempty" want:"a list of dimensions such as {key: topology, values: [ring6, torus2x3]}"`
+}
+
+// dimensionText is a setting that changes, or several that change together.
+type dimensionText struct {
+	Key    string          `yaml:"key,omitempty" want:"topology, params.NAME, or a key of --set"`
+	Values []valueText     `yaml:"values,omitempty" want:"a list of values"`
+	From   *int            `yaml:"from,omitempty"`
+	To     *int            `yaml:"to,omitempty"`
+	Times  *int            `yaml:"times,omitempty" range:"2..1000000"`
+	Step   *int            `yaml:"step,omitempty" range:"1..1000000000"`
+	Zip    []dimensionText `yaml:"zip,omitempty" want:"a list of dimensions that change together"`
+}
+
+type (
+	valueText    string // as it is written
+	dataWord     string
+	checkWord    string
+	fidelityWord string
+)
+
+func sweepScalars() config.Scalars {
+	s := config.Scalars{}
+	config.Define(s, "a single value", func(text string) (valueText, error) { return valueText(text), nil }, func(v valueText) string { return string(v) })
+	config.DefineWords(s, []dataWord{"on", "off"})
+	config.DefineWords(s, []checkWord{"none", "race"})
+	config.DefineWords(s, []fidelityWord{"train", "flit"})
+	return s
+}
+
+// source is the file of a sweep, and what is wrong with it.
+type source struct {
+	sweepText
+	name   string
+	text   string                   // that the file has
+	axes   [][]experiment.Dimension // of each dimension of the grid, the settings that change together
+	errors config.Errors
+	doc    *config.Doc
+}
+
+// readSource reads a file. It finds mistakes of form. What the settings mean is checked by the plan.
+func readSource(ctx context.Context, name string) (*source, error) {
+	text, err := config.ReadFile(ctx, name)
+	if err != nil {
+		return nil, fmt.Errorf("read a sweep: %w", err)
+	}
+	f := &source{name: name, text: string(text)}
+	if f.doc, err = config.ParseAlone(name, text); err != nil {
+		return nil, err
+	}
+	if err := f.doc.Decode(&f.sweepText, sweepScalars()); err != nil {
+		return nil, err
+	}
+	for i, set := range f.Set {
+		if key, _, ok := strings.Cut(set, "="); !ok || key == "" {
+			f.fail(fmt.Sprintf("set[%d]", i), "%s sets nothing: write key=value, such as %s", set, "sip.ucie.bandwidth=256GB/s")
+		}
+	}
+	seen := map[string]string{}
+	points := 1
+	for i, d := range f.Grid {
+		path := fmt.Sprintf("grid[%d]", i)
+		columns := f.dimension(path, d)
+		for _, c := range columns {
+			if first, twice := seen[c.Name]; twice {
+				f.fail(c.NameAt, "%s has a dimension already, %s: delete one", c.Name, first)
+			}
+			seen[c.Name] = path
+		}
+		if len(columns) > 0 {
+			f.axes = append(f.axes, columns)
+			points = min(points*len(columns[0].Values), experiment.MaxPoints+1)
+		}
+	}
+	if points > experiment.MaxPoints {
+		f.fail("grid", "more than %d points: make lists or ranges shorter", experiment.MaxPoints)
+	}
+	return f, f.errors.Err()
+}
+
+// fail adds a mistake at a path of the file.
+func (f *source) fail(path, format string, args ...any) {
+	if len(f.errors) < config.MaxErrors {
+		f.errors = append(f.errors, f.doc.Errorf(path, format, args...))
+	}
+}
+
+// dimension returns the settings of a dimension.
+func (f *source) dimension(path string, d dimensionText) (columns []experiment.Dimension) {
+	if d.Zip == nil {
+		columns = f.column(path, d)
+		if !d.ranged() { // a range has no value twice
+			f.checkTwice(columns)
+		}
+		return columns
+	}
+	if d.Key != "" || d.Values != nil || d.ranged() {
+		f.fail(path, "zip stands alone: its dimensions have the keys and values")
+	}
+	for i, z := range d.Zip {
+		at := fmt.Sprintf("%s.zip[%d]", path, i)
+		if z.Zip != nil {
+			f.fail(at, "zip within zip: one list is enough")
+			continue
+		}
+		columns = append(columns, f.column(at, z)...)
+	}
+	for i, c := range columns {
+		if n := len(columns[0].Values); i > 0 && len(c.Values) != n {
+			f.fail(c.NameAt, "%d values, and %s has %d: what changes together has as many", len(c.Values), columns[0].Name, n)
+			return columns
+		}
+	}
+	f.checkTwice(columns)
+	return columns
+}
+
+// checkTwice refuses values that are given twice. Of several settings that change together,
+// their values at one place count as one.
+func (f *source) checkTwice(columns []experiment.Dimension) {
+	if len(columns) == 0 {
+		return
+	}
+	seen := map[string]bool{}
+	for i, at := range columns[0].At {
+		var values []string
+		for _, c := range columns {
+			values = append(values, c.Values[i])
+		}
+		id := fmt.Sprintf("%q", values)
+		if seen[id] {
+			f.fail(at, "%s is given twice: delete one", strings.Join(values, ", "))
+		}
+		seen[id] = true
+	}
+}
+
+func (d dimensionText) ranged() bool {
+	return d.From != nil || d.To != nil || d.Times != nil || d.Step != nil
+}
+
+// column returns the one setting of a dimension, none if it has mistakes.
+func (f *source) column(path string, d dimensionText) []experiment.Dimension {
+	c := experiment.Dimension{Name: d.Key, NameAt: path + ".key"}
+	switch {
+	case d.Key == "":
+		f.fail(path, "no key: add one, such as key: topology")
+		return nil
+	case d.Values != nil && d.ranged():
+		f.fail(path, "values and a range: delete one of them")
+		return nil
+	case d.ranged():
+		if c.Values = f.numbers(path, d); c.Values == nil {
+			return nil
+		}
+	default:
+		for i, v := range d.Values {
+			c.Values, c.At = append(c.Values, string(v)), append(c.At, fmt.Sprintf("%s.values[%d]", path, i))
+		}
+	}
+	if len(c.Values) == 0 {
+		f.fail(path, "no values: add values: [...], or a range such as from: 8, to: 1024, times: 2")
+		return nil
+	}
+	for len(c.At) < len(c.Values) {
+		c.At = append(c.At, path+".from")
+	}
+	return []experiment.Dimension{c}
+}
+
+// numbers returns the values of a range, up to its end and including it if a step meets it.
+// A range with mistakes has none.
+func (f *source) numbers(path string, d dimensionText) (values []string) {
+	switch {
+	case d.From == nil || d.To == nil || (d.Times == nil) == (d.Step == nil):
+		f.fail(path, "a range has from, to, and one of times and step")
+		return nil
+	case d.Times != nil && *d.From < 1:
+		f.fail(path+".from", "%d times something gets nowhere: begin with 1 or more", *d.From)
+		return nil
+	case *d.From > *d.To:
+		f.fail(path+".to", "the range ends before it begins, with %d", *d.From)
+		return nil
+	case d.Step != nil && (uint64(*d.To)-uint64(*d.From))/uint64(*d.Step) >= experiment.MaxPoints:
+		f.fail(path, "more than %d values: take larger steps, or an end that is nearer", experiment.MaxPoints)
+		return nil
+	}
+	for n := *d.From; ; {
+		values = append(values, strconv.Itoa(n))
+		switch { // compared before it grows, lest it overflow
+		case d.Step != nil && n <= *d.To-*d.Step:
+			n += *d.Step
+		case d.Times != nil && n <= *d.To / *d.Times:
+			n *= *d.Times
+		default:
+			return values
+		}
+	}
+}

@@ -1,0 +1,224 @@
+package sweep
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/kernbench/kernbench/bench"
+	"github.com/kernbench/kernbench/internal/config"
+	"github.com/kernbench/kernbench/internal/experiment"
+	"github.com/kernbench/kernbench/internal/file"
+	"github.com/kernbench/kernbench/internal/printable"
+	"github.com/kernbench/kernbench/internal/setup"
+)
+
+// paramPrefix is what begins the keys of a grid that are parameters of the bench.
+const paramPrefix = "params."
+
+// Plan is a sweep whose settings all mean something.
+type Plan struct {
+	Uses file.Uses // files that the sweep reads
+
+	*source
+	bench     bench.Bench
+	base      setup.Choice // of the command line
+	points    []experiment.Point
+	places    map[[2]string]place // of values of the grid, by key and value
+	ready     map[string]loaded   // some configurations, by their key
+	hashes    map[string]string   // of all of them
+	costs     []float64           // of the points
+	elsewhere []error             // mistakes that are not in the file of the sweep
+}
+
+// place is where a setting is written, as paths of the file; "" on the command line.
+type place struct{ key, value string }
+
+// New reads the file of a sweep and checks all its points. The choice of the command line goes
+// before what the file says, and the grid before both. A large grid takes a while, which ctx can
+// end.
+func New(ctx context.Context, name string, base setup.Choice) (*Plan, error) {
+	f, err := readSource(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	p := &Plan{source: f, base: base, points: experiment.Product(f.axes), places: map[[2]string]place{}, ready: map[string]loaded{}, hashes: map[string]string{}}
+	for _, c := range slices.Concat(f.axes...) {
+		for i, v := range c.Values {
+			p.places[[2]string{c.Name, v}] = place{c.NameAt, c.At[i]}
+		}
+	}
+	p.Uses.Reads("sweep", name)
+	p.checkBench()
+	p.checkEffect()
+	p.checkClashes()
+	if err := p.checkPoints(ctx); err != nil {
+		return nil, err
+	}
+	return p, errors.Join(append(p.elsewhere, p.errors.Err())...)
+}
+
+// checkBench checks the bench and the values of its parameters.
+func (p *Plan) checkBench() {
+	var err error
+	if p.bench, err = setup.FindBench(p.Bench); err != nil {
+		p.fail("bench", "%v", err)
+		return
+	}
+	if p.bench.Folder != "" {
+		p.fail("bench", "%s writes files and has a sweep of its own: run it with kernbench run %s", p.Bench, p.Bench)
+	}
+	for name, value := range p.Params {
+		path := paramPrefix + name
+		p.checkParam(name, string(value), place{path, path})
+	}
+	for _, c := range slices.Concat(p.axes...) {
+		if name, ok := strings.CutPrefix(c.Name, paramPrefix); ok {
+			for i, v := range c.Values {
+				if !p.checkParam(name, v, place{c.NameAt, c.At[i]}) {
+					break
+				}
+			}
+		}
+	}
+}
+
+// checkParam checks a value of a parameter, and reports whether there is such a parameter.
+func (p *Plan) checkParam(name, value string, at place) bool {
+	i := slices.IndexFunc(p.bench.Params, func(q bench.Param) bool { return q.Name == name })
+	if i < 0 {
+		var names []string
+		for _, q := range p.bench.Params {
+			names = append(names, q.Name)
+		}
+		p.fail(at.key, "%s is no parameter of %s, which has %s%s", name, p.Bench, cmp.Or(strings.Join(names, ", "), "none"), config.DidYouMean(name, names))
+		return false
+	}
+	if p.bench.Params[i].Output {
+		p.fail(at.key, "%s is a file that each point would write: delete it, and draw single points with kernbench run %s", name, p.Bench)
+	}
+	if allowed := p.bench.Params[i].Values; len(allowed) > 0 && !slices.Contains(allowed, value) {
+		p.fail(at.value, "%q: write one of %s%s", value, strings.Join(allowed, ", "), config.DidYouMean(value, allowed))
+	}
+	return true
+}
+
+// checkEffect refuses settings that the bench ignores: of flags, and of the file.
+func (p *Plan) checkEffect() {
+	if err := p.base.CheckEffect(p.bench); err != nil {
+		p.elsewhere = append(p.elsewhere, err)
+	}
+	for _, k := range p.base.Kinds {
+		refuse := func(path, text string, given bool) {
+			if err := k.NoEffect(p.bench, text); err != nil && given {
+				p.fail(path, "%v", err)
+			}
+		}
+		name := map[*setup.Kind]string{setup.CCL: p.CCL, setup.Tasks: p.Tasks}[k]
+		refuse(k.Name, name, name != "")
+		for i, set := range p.Set {
+			refuse(fmt.Sprintf("set[%d]", i), set, strings.HasPrefix(set, k.Prefix))
+		}
+		for _, c := range slices.Concat(p.axes...) {
+			refuse(c.NameAt, c.Name, strings.HasPrefix(c.Name, k.Prefix))
+		}
+	}
+}
+
+// checkClashes refuses to say twice what something is.
+func (p *Plan) checkClashes() {
+	fixed := map[string]string{}
+	if p.Topology != "" {
+		fixed["topology"] = "topology"
+	}
+	if p.base.Topology != "" {
+		fixed["topology"] = "--topology"
+	}
+	for name := range p.Params {
+		fixed[paramPrefix+name] = "params"
+	}
+	for i, set := range slices.Concat(p.Set, p.base.Sets) {
+		key, _, _ := strings.Cut(set, "=")
+		if fixed[key] = "set"; i >= len(p.Set) {
+			fixed[key] = "--set"
+		}
+	}
+	for _, c := range slices.Concat(p.axes...) {
+		if by := fixed[c.Name]; by != "" {
+			p.fail(c.NameAt, "%s is fixed by %s: delete one of them", c.Name, by)
+		}
+	}
+}
+
+// checkPoints loads the configuration of every point, each kind once, and finds the costs of
+// its points.
+func (p *Plan) checkPoints(ctx context.Context) error {
+	var kinds []choice
+	alike := map[string][]int{} // points by the key of their choice
+	for i, point := range p.points {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		s := p.choice(point)
+		if alike[s.key()] == nil {
+			kinds = append(kinds, s)
+		}
+		alike[s.key()] = append(alike[s.key()], i)
+	}
+	p.costs = make([]float64, len(p.points))
+	for _, s := range kinds {
+		if len(p.errors)+len(p.elsewhere) >= config.MaxErrors {
+			return nil
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		l, err := s.loaded(ctx)
+		if err != nil {
+			p.mistakes(ctx, s)
+			continue
+		}
+		l.AddTo(&p.Uses)
+		if len(p.ready) < maxReady {
+			p.ready[s.key()] = l
+		}
+		p.hashes[s.key()] = l.hashes
+		for _, i := range alike[s.key()] {
+			p.costs[i] = p.bench.CostOf(p.with(l, p.choice(p.points[i])))
+		}
+	}
+	return nil
+}
+
+// identity returns a text of all that rows depend on beside their point and the program:
+// how benches are run, and the configurations and parameters of all points.
+func (p *Plan) identity() string {
+	sum := sha256.New()
+	for _, point := range p.points {
+		s := p.choice(point)
+		fmt.Fprintf(sum, "%v %s", point, p.hashes[s.key()])
+		for _, name := range slices.Sorted(maps.Keys(s.params)) {
+			fmt.Fprintf(sum, " %q=%q", name, s.params[name])
+		}
+		fmt.Fprintln(sum)
+	}
+	return fmt.Sprintf("bench %s, data %s, check %s, fidelity %s, configuration %s", p.Bench,
+		cmp.Or(p.Data, "on"), cmp.Or(p.Check, "none"), cmp.Or(p.Fidelity, "train"), hex.EncodeToString(sum.Sum(nil)[:6]))
+}
+
+// DefaultOut returns the file that results go to, one for each shard. It is named after the
+// file of the sweep.
+func DefaultOut(name string, shard experiment.Shard) string {
+	base := printable.Line(strings.TrimSuffix(filepath.Base(name), filepath.Ext(name)))
+	if shard.N > 0 {
+		base += fmt.Sprintf(".%d-of-%d", shard.I, shard.N)
+	}
+	return base + ".jsonl"
+}
