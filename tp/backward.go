@@ -16,24 +16,23 @@ import (
 // SequenceParallel it is the rank's rows of that sum. With GatherOutput dy has all columns,
 // of which the rank uses its own.
 func (l *ColumnParallelLinear) Backward(x, dy *torch.Tensor) (dx *torch.Tensor, err error) {
-	s := l.state()
 	mine := l.OutFeaturesPerPartition()
 	if err := l.check(x, l.in); err != nil {
 		return nil, err
 	}
-	want, first := l.resultShape(s, x), 0
+	want, first := l.resultShape(x), 0
 	if l.o.GatherOutput {
-		want[len(want)-1], first = l.out, s.tensorRank()*mine
+		want[len(want)-1], first = l.out, l.group.Rank()*mine
 	}
 	if err := l.checkGradient(dy, want); err != nil {
 		return nil, err
 	}
-	in, err := l.gathered(s, x)
+	in, err := l.gathered(x)
 	if err != nil {
 		return result(l.Name, nil, err)
 	}
 	grad := columnsOf(dy, first, mine)
-	dx, err = l.sum(s, x.Shape(), gridOf(l.o.weight()), l.o.SequenceParallel, func(addend stack) error { return l.inputGradient(grad, addend) })
+	dx, err = l.sum(x.Shape(), gridOf(l.o.weight()), l.o.SequenceParallel, func(addend stack) error { return l.inputGradient(grad, addend) })
 	if err == nil {
 		err = l.accumulate(in.blocks(), grad)
 	}
@@ -49,8 +48,7 @@ func (l *ColumnParallelLinear) Backward(x, dy *torch.Tensor) (dx *torch.Tensor, 
 // ranks gather first. The gradient of the bias is the sum over the rows of all ranks then:
 // Megatron's ranks add up their own, and all-reduce the sums when the step ends.
 func (l *RowParallelLinear) Backward(x, dy *torch.Tensor) (dx *torch.Tensor, err error) {
-	s := l.state()
-	whole, want, err := l.accept(s, x)
+	whole, want, err := l.accept(x)
 	if err != nil {
 		return nil, err
 	}
@@ -61,7 +59,7 @@ func (l *RowParallelLinear) Backward(x, dy *torch.Tensor) (dx *torch.Tensor, err
 	if err := l.checkGradient(dy, want); err != nil {
 		return nil, err
 	}
-	grad, err := l.gathered(s, dy)
+	grad, err := l.gathered(dy)
 	if err != nil {
 		return result(l.Name, nil, err)
 	}
@@ -71,7 +69,7 @@ func (l *RowParallelLinear) Backward(x, dy *torch.Tensor) (dx *torch.Tensor, err
 	}
 	if err == nil && whole {
 		part := dx
-		p := &peers{r: l.rank, who: l.Name + " features", group: s.tensor, size: s.tensorSize(), on: gridOf(l.o.weight())}
+		p := &peers{r: l.rank, who: l.Name + " features", group: l.group, on: gridOf(l.o.weight())}
 		dx, err = p.run(gather(features), part)
 		err = errors.Join(err, part.Free())
 	}

@@ -13,11 +13,10 @@ import (
 
 // peers is a group as one of its ranks sees it, for a mapping under way.
 type peers struct {
-	r          *torch.Rank
-	who        string // name of the launches
-	group      *dist.Group
-	rank, size int
-	on         torch.DPPolicy // layout of new tensors
+	r     *torch.Rank
+	who   string // name of the launches
+	group *dist.Group
+	on    torch.DPPolicy // layout of new tensors
 
 	temporaries stack // that the mapping frees when it is done
 }
@@ -49,11 +48,11 @@ func split(a axis) step {
 		if err != nil {
 			return nil, err
 		}
-		out, err := p.empty(x, a, parts[p.rank])
+		out, err := p.empty(x, a, parts[p.group.Rank()])
 		if err != nil {
 			return nil, err
 		}
-		return out, copyBoxes(p.r, p.who, []move{a.move(x, p.rank*parts[0], out, 0, out.Shape())})
+		return out, copyBoxes(p.r, p.who, []move{a.move(x, p.group.Rank()*parts[0], out, 0, out.Shape())})
 	}
 }
 
@@ -61,7 +60,7 @@ func split(a axis) step {
 func gather(a axis) step {
 	return func(p *peers, x *torch.Tensor) (*torch.Tensor, error) {
 		extent, in := a.extent(x), stack{x}
-		list, err := p.empties(x, a, slices.Repeat([]int{extent}, p.size))
+		list, err := p.empties(x, a, slices.Repeat([]int{extent}, p.group.Size()))
 		if err == nil && !reflect.DeepEqual(x.Shards(), list[0].Shards()) { // a collective's tensors are laid out alike
 			in, err = p.cut(a, x, []int{extent})
 		}
@@ -86,7 +85,7 @@ func reduceScatter(a axis) step {
 		if err != nil {
 			return nil, err
 		}
-		out, err := p.empty(x, a, parts[p.rank])
+		out, err := p.empty(x, a, parts[p.group.Rank()])
 		if err != nil {
 			return nil, err
 		}

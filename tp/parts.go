@@ -46,10 +46,10 @@ func (a axis) move(from *torch.Tensor, source int, to *torch.Tensor, target int,
 // even returns the sizes of each rank's part of a tensor along an axis.
 func (p *peers) even(a axis, x *torch.Tensor) ([]int, error) {
 	n := a.extent(x)
-	if n%p.size != 0 {
-		return nil, fmt.Errorf("the %v dimension of %v, %d, does not divide by the world size of %d", a, x.Shape(), n, p.size)
+	if n%p.group.Size() != 0 {
+		return nil, fmt.Errorf("the %v dimension of %v, %d, does not divide by the world size of %d", a, x.Shape(), n, p.group.Size())
 	}
-	return slices.Repeat([]int{n / p.size}, p.size), nil
+	return slices.Repeat([]int{n / p.group.Size()}, p.group.Size()), nil
 }
 
 // splits returns the sizes of the parts that are sent and received along an axis, even if they
@@ -63,8 +63,8 @@ func (p *peers) splits(a axis, x *torch.Tensor, in, out []int) (send, receive []
 	for _, k := range in {
 		sum += k
 	}
-	if len(in) != p.size || len(out) != p.size || slices.Min(in) < 0 || slices.Min(out) < 0 || sum != a.extent(x) {
-		return nil, nil, fmt.Errorf("splits %v to send and %v to receive: give one for each of %d ranks, of which those to send add up to the %v dimension, %d", in, out, p.size, a, a.extent(x))
+	if len(in) != p.group.Size() || len(out) != p.group.Size() || slices.Min(in) < 0 || slices.Min(out) < 0 || sum != a.extent(x) {
+		return nil, nil, fmt.Errorf("splits %v to send and %v to receive: give one for each of %d ranks, of which those to send add up to the %v dimension, %d", in, out, p.group.Size(), a, a.extent(x))
 	}
 	return in, out, nil
 }
@@ -125,12 +125,12 @@ func (p *peers) join(a axis, list stack) (*torch.Tensor, error) {
 // addUp has a function fill the rank's addend of all rows, and adds up those of the
 // tensor parallel group in y: all of it, or with scatter the rank's rows. The addend is
 // then a tensor like y for each rank, one below the other.
-func addUp(r *torch.Rank, s *state, y *torch.Tensor, scatter bool, fill func(addend stack) error) error {
-	size := s.tensorSize()
+func addUp(r *torch.Rank, g *dist.Group, y *torch.Tensor, scatter bool, fill func(addend stack) error) error {
+	size := g.Size()
 	if !scatter || size == 1 {
 		err := fill(stack{y})
 		if err == nil && size > 1 {
-			err = dist.AllReduce(r, y, dist.SUM, s.tensor)
+			err = dist.AllReduce(r, y, dist.SUM, g)
 		}
 		return err
 	}
@@ -139,18 +139,18 @@ func addUp(r *torch.Rank, s *state, y *torch.Tensor, scatter bool, fill func(add
 		return err
 	}
 	if err = fill(addend); err == nil {
-		err = dist.ReduceScatter(r, y, addend, dist.SUM, s.tensor)
+		err = dist.ReduceScatter(r, y, addend, dist.SUM, g)
 	}
 	return errors.Join(err, addend.free())
 }
 
 // gatheredRows returns the tensors x of all ranks of the tensor parallel group.
-func gatheredRows(r *torch.Rank, s *state, x *torch.Tensor) (stack, error) {
-	all, err := alike(r, x, s.tensorSize())
+func gatheredRows(r *torch.Rank, g *dist.Group, x *torch.Tensor) (stack, error) {
+	all, err := alike(r, x, g.Size())
 	if err != nil {
 		return nil, err
 	}
-	if err := dist.AllGather(r, all, x, s.tensor); err != nil {
+	if err := dist.AllGather(r, all, x, g); err != nil {
 		return nil, errors.Join(err, all.free())
 	}
 	return all, nil
