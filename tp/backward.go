@@ -119,11 +119,7 @@ func (l *Linear) nearbyWeight() (weight blockMatrix, copied stack, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	var moves []move
-	for _, s := range weight {
-		moves = append(moves, move{s.from, corner{near, s.row, s.col}, s.rows, s.cols})
-	}
-	if near, err = orFree(near, copyBoxes(l.rank, l.Name+" weight", moves)); err != nil {
+	if near, err = orFree(near, copyMatrix(l.rank, l.Name+" weight", weight, stack{near}.blocks())); err != nil {
 		return nil, nil, err
 	}
 	return stack{near}.blocks(), stack{near}, nil

@@ -181,7 +181,7 @@ func (l *Linear) gathered(x *torch.Tensor) (stack, error) {
 	}
 	whole, err := l.empty(all.shape(), grid)
 	if err == nil {
-		err = copyBoxes(l.rank, l.Name+" tokens", all.restack(stack{whole}))
+		err = copyMatrix(l.rank, l.Name+" tokens", all.blocks(), stack{whole}.blocks())
 	}
 	whole, err = orFree(whole, errors.Join(err, all.free()))
 	return stack{whole}, err
@@ -205,7 +205,7 @@ func (l *Linear) sum(shape torch.Shape, on torch.DPPolicy, scatter bool, fill fu
 		return orFree(y, err)
 	}
 	if err = addUp(l.rank, l.group, matrix, false, fill); err == nil {
-		err = copyBoxes(l.rank, l.Name+" rows", stack{matrix}.restack(stack{y}))
+		err = copyMatrix(l.rank, l.Name+" rows", stack{matrix}.blocks(), stack{y}.blocks())
 	}
 	return orFree(y, errors.Join(err, matrix.Free()))
 }
@@ -225,7 +225,7 @@ func (l *Linear) multiply(name string, p product, addend stack) error {
 	}
 	p.y = stack{whole}.blocks()
 	if err = p.launch(l.rank, name, l.o.weight()); err == nil {
-		err = copyBoxes(l.rank, l.Name+" tokens", stack{whole}.restack(addend))
+		err = copyMatrix(l.rank, l.Name+" tokens", p.y, addend.blocks())
 	}
 	return errors.Join(err, whole.Free())
 }

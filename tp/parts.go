@@ -30,17 +30,28 @@ func (a axis) of(shape torch.Shape) int {
 // extent returns the extent of a tensor along the axis.
 func (a axis) extent(x *torch.Tensor) int { return x.Shape()[a.of(x.Shape())] }
 
-// move returns the move of a box of a shape between places along an axis. Tensors are seen as
-// matrices: a place along the first of three axes is as many rows as the second has.
-func (a axis) move(from *torch.Tensor, source int, to *torch.Tensor, target int, shape torch.Shape) move {
-	last := len(shape) - 1
-	at := func(x *torch.Tensor, place int) corner {
-		if a == tokens {
-			return corner{x, place * elems(shape[1:last]), 0}
-		}
-		return corner{x, 0, place}
+// part returns n places of a tensor along the axis as a matrix. A place along the first of
+// three axes is as many rows as the second has.
+func (a axis) part(x *torch.Tensor, first, n int) blockMatrix {
+	if a == features {
+		return columnsOf(x, first, n)
 	}
-	return move{at(from, source), at(to, target), elems(shape[:last]), shape[last]}
+	each := rowsOf(x) / max(1, x.Shape()[0])
+	return blockMatrix{{corner{x, first * each, 0}, 0, 0, n * each, colsOf(x)}}
+}
+
+// join returns the matrix of tensors one after the other along the axis.
+func (a axis) join(list stack) (m blockMatrix) {
+	row, col := 0, 0
+	for _, x := range list {
+		m = append(m, submatrix{corner{x, 0, 0}, row, col, rowsOf(x), colsOf(x)})
+		if a == tokens {
+			row += rowsOf(x)
+		} else {
+			col += colsOf(x)
+		}
+	}
+	return m
 }
 
 // even returns the sizes of each rank's part of a tensor along an axis.
@@ -94,13 +105,7 @@ func (p *peers) cut(a axis, x *torch.Tensor, extents []int) (stack, error) {
 	if err != nil {
 		return nil, err
 	}
-	var moves []move
-	at := 0
-	for i, y := range list {
-		moves = append(moves, a.move(x, at, y, 0, y.Shape()))
-		at += extents[i]
-	}
-	return list, copyBoxes(p.r, p.who, moves)
+	return list, copyMatrix(p.r, p.who, stack{x}.blocks(), a.join(list))
 }
 
 // join puts tensors together along an axis.
@@ -113,13 +118,7 @@ func (p *peers) join(a axis, list stack) (*torch.Tensor, error) {
 	if err != nil {
 		return nil, err
 	}
-	var moves []move
-	at := 0
-	for _, x := range list {
-		moves = append(moves, a.move(x, 0, y, at, x.Shape()))
-		at += a.extent(x)
-	}
-	return y, copyBoxes(p.r, p.who, moves)
+	return y, copyMatrix(p.r, p.who, a.join(list), stack{y}.blocks())
 }
 
 // addUp has a function fill the rank's addend of all rows, and adds up those of the

@@ -20,14 +20,7 @@ func present(list ...*torch.Tensor) stack {
 func (s stack) shape() torch.Shape { return torch.Shape{s.blocks().rows(), colsOf(s[0])} }
 
 // blocks returns the stack as a block matrix.
-func (s stack) blocks() (m blockMatrix) {
-	top := 0
-	for _, x := range s {
-		m = append(m, submatrix{corner{x, 0, 0}, top, 0, rowsOf(x), colsOf(x)})
-		top += rowsOf(x)
-	}
-	return m
-}
+func (s stack) blocks() blockMatrix { return tokens.join(s) }
 
 // rowsOf returns the rows of a tensor seen as a matrix: s·b of [s, b, h].
 func rowsOf(x *torch.Tensor) int { return elems(x.Shape()[:len(x.Shape())-1]) }
