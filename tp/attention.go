@@ -45,19 +45,17 @@ func DotProductAttention(r *torch.Rank, name string, qkv *torch.Tensor, h attent
 	}
 	rows := qkv.Shape()[0]
 	byToken, everyCube := torch.DPPolicy{Cube: torch.RowWise, PE: torch.RowWise}, torch.DPPolicy{PE: torch.RowWise}
-	var local stack
-	for i, heads := range []int{h.Query, h.KV, h.KV, h.Query} { // the last is the result
-		on := byToken
+	local, err := newStack(4, func(i int) (*torch.Tensor, error) { // the last is the result
+		heads, on := h.Query, byToken
 		if i == 1 || i == 2 {
-			on = everyCube
+			heads, on = h.KV, everyCube
 		}
-		x, err := r.Empty(qkv.DType(), torch.Shape{rows, heads * h.Dim}, on)
-		if err != nil {
-			return nil, errors.Join(fmt.Errorf("%s: %w", name, err), local.free())
-		}
-		local = append(local, x)
+		return r.Empty(qkv.DType(), torch.Shape{rows, heads * h.Dim}, on)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	err := copyMatrix(r, name+" queries, keys, values", stack{qkv}.blocks(), features.join(local[:3]))
+	err = copyMatrix(r, name+" queries, keys, values", stack{qkv}.blocks(), features.join(local[:3]))
 	if err == nil {
 		err = attend(r, name, h, local[0], local[1], local[2], local[3])
 	}

@@ -32,7 +32,7 @@ func (l *ColumnParallelLinear) Backward(x, dy *torch.Tensor) (dx *torch.Tensor, 
 		return result(l.Name, nil, err)
 	}
 	grad := columnsOf(dy, first, mine)
-	dx, err = l.sum(x.Shape(), gridOf(l.o.weight()), l.o.SequenceParallel, func(addend stack) error { return l.inputGradient(grad, addend) })
+	dx, err = l.sum(x.Shape(), l.o.grid(), l.o.SequenceParallel, func(addend stack) error { return l.inputGradient(grad, addend) })
 	if err == nil {
 		err = l.accumulate(in.blocks(), grad)
 	}
@@ -63,13 +63,13 @@ func (l *RowParallelLinear) Backward(x, dy *torch.Tensor) (dx *torch.Tensor, err
 	if err != nil {
 		return result(l.Name, nil, err)
 	}
-	dx, err = l.empty(resized(x.Shape(), x.Shape()[0], mine), gridOf(l.o.weight()))
+	dx, err = l.empty(resized(x.Shape(), x.Shape()[0], mine), l.o.grid())
 	if err == nil {
 		err = l.inputGradient(grad.blocks(), stack{dx})
 	}
 	if err == nil && whole {
 		part := dx
-		p := &peers{r: l.rank, who: l.Name + " features", group: l.group, on: gridOf(l.o.weight())}
+		p := &peers{r: l.rank, who: l.Name + " features", group: l.group, on: l.o.grid()}
 		dx, err = p.run(gather(features), part)
 		err = errors.Join(err, part.Free())
 	}
@@ -110,7 +110,7 @@ func (l *Linear) inputGradient(dy blockMatrix, to stack) error {
 // same rows of the weight, which lie in all cubes: these rows are copied to the cube.
 func (l *Linear) nearbyWeight() (weight blockMatrix, copied stack, err error) {
 	weight = l.whole(l.Weight)
-	on := gridOf(l.o.weight())
+	on := l.o.grid()
 	if on.Cube != torch.ColumnWise || on.PE != torch.RowWise {
 		return weight, nil, nil
 	}
@@ -132,7 +132,7 @@ func (l *Linear) accumulate(x, dy blockMatrix) (err error) {
 	columns := l.o.weight() // of the one row of a bias all PEs have some
 	columns.Cube, columns.PE = torch.ColumnWise, torch.ColumnWise
 	if !add {
-		if l.WeightGrad, l.BiasGrad, err = l.parameters(l.o.gradDType(), gridOf(l.o.weight()), columns); err != nil {
+		if l.WeightGrad, l.BiasGrad, err = l.parameters(l.o.gradDType(), l.o.grid(), columns); err != nil {
 			return err
 		}
 	}

@@ -123,18 +123,12 @@ func columnsOf(x *torch.Tensor, first, n int) blockMatrix {
 	return blockMatrix{{corner{x, 0, first}, 0, 0, rowsOf(x), n}}
 }
 
-func (m blockMatrix) rows() (n int) {
+// extents returns the rows and columns of the matrix.
+func (m blockMatrix) extents() (rows, cols int) {
 	for _, s := range m {
-		n = max(n, s.row+s.rows)
+		rows, cols = max(rows, s.row+s.rows), max(cols, s.col+s.cols)
 	}
-	return n
-}
-
-func (m blockMatrix) cols() (n int) {
-	for _, s := range m {
-		n = max(n, s.col+s.cols)
-	}
-	return n
+	return rows, cols
 }
 
 // tensors returns the tensors of the matrix, each once.
@@ -168,10 +162,7 @@ func (m blockMatrix) each(row, col, rows, cols int, of func(x *torch.Tensor, row
 			continue
 		}
 		down, right := s.row-s.from.row, s.col-s.from.col
-		for _, p := range of(s.from.x, top-down, left-right, h, w) {
-			p.Row, p.Col = p.Row+down, p.Col+right
-			list = append(list, p)
-		}
+		list = append(list, shifted(of(s.from.x, top-down, left-right, h, w), -down, -right)...)
 	}
 	return list
 }

@@ -132,7 +132,8 @@ func (e *VocabParallelEmbedding) lookUp(parts stack, ids []int) error {
 			}
 			own := y.Pieces(b.row, b.col, b.rows, b.cols, b.pe)[0].Ptr
 			table := e.Weight.Pieces(0, b.col, rowsOf(e.Weight), b.cols, b.pe)
-			for _, n := range ranges(append(firstCols(table), b.col, b.col+b.cols), room) {
+			_, cols := starts(table)
+			for _, n := range ranges(append(cols, b.col, b.col+b.cols), room) {
 				l := &lookup{cols: n.n}
 				for k := range b.rows {
 					var from *tl.Ptr
@@ -178,7 +179,7 @@ func (e *VocabParallelEmbedding) Backward(ids []int, dy *torch.Tensor) error {
 		all, err = gatheredRows(e.rank, e.group, dy)
 	}
 	if err == nil && e.WeightGrad == nil {
-		e.WeightGrad, err = e.rank.Zeros(e.o.gradDType(), e.Weight.Shape(), gridOf(e.o.weight()))
+		e.WeightGrad, err = e.rank.Zeros(e.o.gradDType(), e.Weight.Shape(), e.o.grid())
 	}
 	if err == nil {
 		err = e.accumulate(all, ids)
@@ -219,7 +220,8 @@ func (e *VocabParallelEmbedding) accumulate(dy stack, ids []int) error {
 		}
 		own := e.WeightGrad.Pieces(b.row, b.col, b.rows, b.cols, b.pe)[0].Ptr
 		from := dy.blocks().pieces(0, b.col, len(ids), b.cols, b.pe)
-		for _, n := range ranges(append(firstCols(from), b.col, b.col+b.cols), room) {
+		_, cols := starts(from)
+		for _, n := range ranges(append(cols, b.col, b.col+b.cols), room) {
 			for row := range b.rows {
 				sum := &rowSum{cols: n.n, to: own.At(row, n.from-b.col)}
 				for _, i := range positions[b.row+row] {

@@ -50,15 +50,11 @@ func newLinear(r *torch.Rank, g *dist.Group, name string, o Options, rows int, c
 // parameters makes tensors of zeros of the shapes of the weight and the bias, of which
 // there is none without Bias.
 func (l *Linear) parameters(dtype torch.DType, onWeight, onBias torch.DPPolicy) (weight []*torch.Tensor, bias *torch.Tensor, err error) {
-	for _, list := range l.columns {
-		w, err := l.rank.Zeros(dtype, torch.Shape{l.rows, len(list)}, onWeight)
-		if err != nil {
-			return nil, nil, errors.Join(err, stack(weight).free())
-		}
-		weight = append(weight, w)
-	}
-	if !l.o.Bias {
-		return weight, nil, nil
+	weight, err = newStack(len(l.columns), func(i int) (*torch.Tensor, error) {
+		return l.rank.Zeros(dtype, torch.Shape{l.rows, len(l.columns[i])}, onWeight)
+	})
+	if err != nil || !l.o.Bias {
+		return weight, nil, err
 	}
 	if bias, err = l.rank.Zeros(dtype, torch.Shape{len(l.biased)}, onBias); err != nil {
 		return nil, nil, errors.Join(err, stack(weight).free())
@@ -175,7 +171,7 @@ func (l *Linear) gathered(x *torch.Tensor) (stack, error) {
 		return stack{x}, nil
 	}
 	all, err := gatheredRows(l.rank, l.group, x)
-	grid := gridOf(l.o.weight())
+	grid := l.o.grid()
 	if err != nil || grid.Cube != torch.RowWise {
 		return all, err
 	}
@@ -214,7 +210,7 @@ func (l *Linear) sum(shape torch.Shape, on torch.DPPolicy, scatter bool, fill fu
 // of a rank are a few of many cubes: a product that was cut so would be one of few rows at
 // a time.
 func (l *Linear) multiply(name string, p product, addend stack) error {
-	grid := gridOf(l.o.weight())
+	grid := l.o.grid()
 	if len(addend) == 1 || grid.Cube != torch.RowWise {
 		p.y = addend.blocks()
 		return p.launch(l.rank, name, l.o.weight())

@@ -142,10 +142,6 @@ var Spread = torch.DPPolicy{Cube: torch.ColumnWise, PE: torch.RowWise}
 // cube to cube then, at the price of memory.
 var ByTokens = torch.DPPolicy{Cube: torch.Replicate, PE: torch.ColumnWise}
 
-// Activations returns where the results of a layer lie, and where its input is best, given
-// the placement of its weight.
-func Activations(weight torch.DPPolicy) torch.DPPolicy { return gridOf(weight) }
-
 // corner is an element of a matrix, the first of a box.
 type corner struct {
 	x        *torch.Tensor

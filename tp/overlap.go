@@ -70,14 +70,13 @@ func (o *overlap) piece(x, w *torch.Tensor, cols interval) error {
 	if l.o.SequenceParallel {
 		n = l.group.Size() + 1 // an addend for each, and the sum
 	}
-	var made stack
-	for range n {
-		x, err := l.empty(torch.Shape{rowsOf(o.y), colsOf(w)}, gridOf(l.o.weight()))
-		if err != nil {
-			return err
-		}
-		made, o.temporaries = append(made, x), append(o.temporaries, x)
+	made, err := newStack(n, func(int) (*torch.Tensor, error) {
+		return l.empty(torch.Shape{rowsOf(o.y), colsOf(w)}, l.o.grid())
+	})
+	if err != nil {
+		return err
 	}
+	o.temporaries = append(o.temporaries, made...)
 	sum, addends := made[n-1], made[:max(1, n-1)]
 	o.addends, o.sums = append(o.addends, addends), append(o.sums, sum)
 	work := boxes(r, l.o.weight(), rowsOf(x), colsOf(w))

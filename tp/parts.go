@@ -89,14 +89,9 @@ func (p *peers) empty(x *torch.Tensor, a axis, extent int) (*torch.Tensor, error
 
 // empties returns temporaries like x of other extents along an axis.
 func (p *peers) empties(x *torch.Tensor, a axis, extents []int) (list stack, err error) {
-	for _, n := range extents {
-		y, err := p.empty(x, a, n)
-		if err != nil {
-			return nil, err
-		}
-		list, p.temporaries = append(list, y), append(p.temporaries, y)
-	}
-	return list, nil
+	list, err = newStack(len(extents), func(i int) (*torch.Tensor, error) { return p.empty(x, a, extents[i]) })
+	p.temporaries = append(p.temporaries, list...)
+	return list, err
 }
 
 // cut copies parts of a tensor along an axis to temporaries of their own.
@@ -133,7 +128,7 @@ func addUp(r *torch.Rank, g *dist.Group, y *torch.Tensor, scatter bool, fill fun
 		}
 		return err
 	}
-	addend, err := alike(r, y, size)
+	addend, err := newStack(size, func(int) (*torch.Tensor, error) { return r.EmptyLike(y) })
 	if err != nil {
 		return err
 	}
@@ -145,7 +140,7 @@ func addUp(r *torch.Rank, g *dist.Group, y *torch.Tensor, scatter bool, fill fun
 
 // gatheredRows returns the tensors x of all ranks of the tensor parallel group.
 func gatheredRows(r *torch.Rank, g *dist.Group, x *torch.Tensor) (stack, error) {
-	all, err := alike(r, x, g.Size())
+	all, err := newStack(g.Size(), func(int) (*torch.Tensor, error) { return r.EmptyLike(x) })
 	if err != nil {
 		return nil, err
 	}
@@ -153,18 +148,6 @@ func gatheredRows(r *torch.Rank, g *dist.Group, x *torch.Tensor) (stack, error) 
 		return nil, errors.Join(err, all.free())
 	}
 	return all, nil
-}
-
-// alike returns n tensors like x.
-func alike(r *torch.Rank, x *torch.Tensor, n int) (list stack, err error) {
-	for range n {
-		y, err := r.EmptyLike(x)
-		if err != nil {
-			return nil, errors.Join(err, list.free())
-		}
-		list = append(list, y)
-	}
-	return list, nil
 }
 
 // cuts is where a product is cut because of where its operands and its result lie, along
@@ -213,22 +196,20 @@ func (c *cuts) kept(s blockSize, elem int) (bytes int) {
 	return bytes
 }
 
-// firstRows returns the first row of each piece.
-func firstRows(list []torch.Piece) []int {
-	rows := make([]int, len(list))
-	for i, p := range list {
-		rows[i] = p.Row
+// starts returns the first row and the first column of each piece.
+func starts(list []torch.Piece) (rows, cols []int) {
+	for _, p := range list {
+		rows, cols = append(rows, p.Row), append(cols, p.Col)
 	}
-	return rows
+	return rows, cols
 }
 
-// firstCols returns the first column of each piece.
-func firstCols(list []torch.Piece) []int {
-	cols := make([]int, len(list))
-	for i, p := range list {
-		cols[i] = p.Col
+// shifted returns pieces in coordinates that begin at another row and column.
+func shifted(list []torch.Piece, row, col int) []torch.Piece {
+	for i := range list {
+		list[i].Row, list[i].Col = list[i].Row-row, list[i].Col-col
 	}
-	return cols
+	return list
 }
 
 // interval is n places from one on.

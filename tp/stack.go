@@ -1,6 +1,7 @@
 package tp
 
 import (
+	"errors"
 	"slices"
 
 	"github.com/kernbench/kernbench/tl"
@@ -11,13 +12,28 @@ import (
 // each other's rows, or are to be given of them.
 type stack []*torch.Tensor
 
+// newStack makes n tensors. If one cannot be made, those before it are freed.
+func newStack(n int, make func(i int) (*torch.Tensor, error)) (s stack, err error) {
+	for i := range n {
+		x, err := make(i)
+		if err != nil {
+			return nil, errors.Join(err, s.free())
+		}
+		s = append(s, x)
+	}
+	return s, nil
+}
+
 // present returns those of some tensors that are not nil.
 func present(list ...*torch.Tensor) stack {
 	return slices.DeleteFunc(list, func(x *torch.Tensor) bool { return x == nil })
 }
 
 // shape returns the shape of the matrix.
-func (s stack) shape() torch.Shape { return torch.Shape{s.blocks().rows(), colsOf(s[0])} }
+func (s stack) shape() torch.Shape {
+	rows, cols := s.blocks().extents()
+	return torch.Shape{rows, cols}
+}
 
 // blocks returns the stack as a block matrix.
 func (s stack) blocks() blockMatrix { return tokens.join(s) }

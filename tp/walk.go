@@ -26,18 +26,14 @@ func newWalk(h *share, x tl.Ptr, use besides, most int) *walk {
 	c := cuts{rows: []int{0, h.rows}, cols: []int{0, h.cols}}
 	var vectors, columns [][]torch.Piece // from the first row and column of the share
 	for _, v := range use.vectors {
-		list := v.Pieces(0, h.col, 1, h.cols, h.pe)
-		for i := range list {
-			list[i].Col -= h.col
-		}
-		vectors, c.cols = append(vectors, list), append(c.cols, firstCols(list)...)
+		list := shifted(v.Pieces(0, h.col, 1, h.cols, h.pe), 0, h.col)
+		_, cols := starts(list)
+		vectors, c.cols = append(vectors, list), append(c.cols, cols...)
 	}
 	for _, v := range use.columns {
-		list := v.Pieces(h.row, 0, h.rows, 1, h.pe)
-		for i := range list {
-			list[i].Row -= h.row
-		}
-		columns, c.rows = append(columns, list), append(c.rows, firstRows(list)...)
+		list := shifted(v.Pieces(h.row, 0, h.rows, 1, h.pe), h.row, 0)
+		rows, _ := starts(list)
+		columns, c.rows = append(columns, list), append(c.rows, rows...)
 	}
 	elems, width := most/torch.F32.Size(), widest(c.cols)
 	if use.partials {
