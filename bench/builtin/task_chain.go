@@ -1,6 +1,8 @@
 package builtin
 
 import (
+	"slices"
+
 	"github.com/kernbench/kernbench/bench"
 	"github.com/kernbench/kernbench/task"
 	"github.com/kernbench/kernbench/task/chart"
@@ -52,7 +54,7 @@ func runTaskChain(b *bench.B) error {
 				last = []task.ID{id}
 			}
 		}))
-		torch.OK(b.Check("x under "+string(r), x, repeated(float32(n), elems)))
+		torch.OK(b.Check("x under "+string(r), x, slices.Repeat([]float32{float32(n)}, elems)))
 		return result
 	}, func(r *task.Result) any {
 		row := chainRow{Row: chart.NewRow(r), Kernel: r.Compute / torch.Time(n)}
@@ -72,13 +74,4 @@ func places(c *task.Config, r task.Runtime) int {
 		return c.AICPU.Tasks
 	}
 	return c.TensorMap.Slots
-}
-
-// repeated is n elements of one value.
-func repeated(v float32, n int) []float32 {
-	list := make([]float32, n)
-	for i := range list {
-		list[i] = v
-	}
-	return list
 }
