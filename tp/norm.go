@@ -15,10 +15,11 @@ type Norm struct {
 	Weight *torch.Tensor // the gain of each column
 	Bias   *torch.Tensor // of each column; nil if there is none
 
-	rank   *torch.Rank
-	o      Options
-	hidden int
-	eps    float64
+	rank    *torch.Rank
+	o       Options
+	hidden  int
+	eps     float64
+	squares int // kind of the partials that are squares: 1 of a LayerNorm, whose sums come before
 }
 
 // RMSNorm divides each row of a matrix by the root of its mean square plus eps, and
@@ -50,6 +51,7 @@ func NewLayerNorm(r *torch.Rank, name string, hidden int, eps float64, o Options
 	if n.Bias, err = r.Zeros(o.dtype(), torch.Shape{hidden}, beside(o.output())); err != nil {
 		return nil, errors.Join(fmt.Errorf("%s: %w", n.Name, err), n.Weight.Free())
 	}
+	n.squares = 1
 	return &LayerNorm{n}, nil
 }
 
@@ -114,16 +116,15 @@ func (n *Norm) Forward(x *torch.Tensor) (*torch.Tensor, error) {
 		return result(n.Name, y, err)
 	}
 	r := newRowwise(n.rank, n.Name, x)
-	squares := len(present(n.Bias)) // the kind of partials, after the sums of a LayerNorm
-	p, err := r.partials(squares + 1)
+	p, err := r.partials(n.squares + 1)
 	if err == nil {
-		err = errors.Join(n.run(r, p, squares, y), p.Free())
+		err = errors.Join(n.run(r, p, y), p.Free())
 	}
 	return result(n.Name, y, err)
 }
 
-// run makes y out of the sums of the rows, if there are means to subtract, and of the squares.
-func (n *Norm) run(r *rowwise, p *partials, squares int, y *torch.Tensor) error {
+// run computes y. A LayerNorm adds up the rows first, subtracts their means, and adds a bias.
+func (n *Norm) run(r *rowwise, p *partials, y *torch.Tensor) error {
 	const sums = 0
 	use, step := besides{others: []*torch.Tensor{p.Tensor}}, "squares"
 	add := func(b *band, kind int, f func(x tl.Tile) tl.Tile) {
@@ -131,11 +132,12 @@ func (n *Norm) run(r *rowwise, p *partials, squares int, y *torch.Tensor) error 
 	}
 	same := func(x tl.Tile) tl.Tile { return x }
 	centered := func(*band) func(x tl.Tile) tl.Tile { return same }
-	if n.Bias != nil {
+	vectors := []*torch.Tensor{n.Weight}
+	if n.squares > 0 {
 		if err := r.launch("mean", use, func(b *band) { add(b, sums, same) }); err != nil {
 			return err
 		}
-		step = "variance"
+		step, vectors = "variance", append(vectors, n.Bias)
 		centered = func(b *band) func(x tl.Tile) tl.Tile {
 			mean := b.keep(b.total(p, sums, adding).Div(n.hidden))
 			return func(x tl.Tile) tl.Tile { return x.Sub(mean) }
@@ -143,7 +145,7 @@ func (n *Norm) run(r *rowwise, p *partials, squares int, y *torch.Tensor) error 
 	}
 	err := r.launch(step, use, func(b *band) {
 		center := centered(b)
-		add(b, squares, func(x tl.Tile) tl.Tile {
+		add(b, n.squares, func(x tl.Tile) tl.Tile {
 			x = center(x)
 			return x.Mul(x)
 		})
@@ -152,14 +154,14 @@ func (n *Norm) run(r *rowwise, p *partials, squares int, y *torch.Tensor) error 
 		return err
 	}
 	to := r.owned(y)
-	use = besides{vectors: present(n.Weight, n.Bias), others: []*torch.Tensor{p.Tensor, y}}
+	use = besides{vectors: vectors, others: []*torch.Tensor{p.Tensor, y}}
 	return r.launch("scale", use, func(b *band) {
 		center := centered(b)
-		scale := b.keep(b.total(p, squares, adding).Div(n.hidden).Add(n.eps).Rsqrt())
+		scale := b.keep(b.total(p, n.squares, adding).Div(n.hidden).Add(n.eps).Rsqrt())
 		for x := range b.tiles() {
 			z := center(x.Tile).Mul(scale).Mul(x.vectors[0])
-			if n.Bias != nil {
-				z = z.Add(x.vectors[1])
+			for _, bias := range x.vectors[1:] {
+				z = z.Add(bias)
 			}
 			b.write(to, x, z)
 		}
