@@ -225,16 +225,3 @@ func (l *Linear) multiply(name string, p product, addend stack) error {
 	}
 	return errors.Join(err, whole.Free())
 }
-
-// freeBut frees all of them but x.
-func (s stack) freeBut(x *torch.Tensor) error {
-	return slices.DeleteFunc(s, func(y *torch.Tensor) bool { return y == x }).free()
-}
-
-// free frees all of them.
-func (s stack) free() (err error) {
-	for _, x := range s {
-		err = errors.Join(err, x.Free())
-	}
-	return err
-}
