@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"slices"
 
+	"github.com/kernbench/kernbench/internal/hosted"
 	"github.com/kernbench/kernbench/table"
 	"github.com/kernbench/kernbench/topology"
 	"github.com/kernbench/kernbench/torch"
@@ -140,7 +141,7 @@ func (b *B) finish() error {
 	if dist.Collectives(b.Context) > 0 {
 		r.Config.CCL = new(topology.OriginOf(b.CCL()))
 	}
-	for _, used := range b.Context.Machine().Configs {
+	for _, used := range hosted.Scheduler(b.Context).Machine.Configs {
 		switch {
 		case r.Config.Tasks == nil:
 			r.Config.Tasks = &used

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/kernbench/kernbench/internal/file"
+	"github.com/kernbench/kernbench/internal/hosted"
 	"github.com/kernbench/kernbench/internal/printable"
 	"github.com/kernbench/kernbench/internal/sim"
 	"github.com/kernbench/kernbench/internal/trace"
@@ -65,14 +66,14 @@ func (b Bench) Execute(ctx context.Context, o Options) (*Result, error) {
 		defer c.Close()
 	}
 	if err != nil {
-		return nil, errors.Join(explain(err, c.Err()), c.DropTrace())
+		return nil, errors.Join(explain(err, c.Err()), hosted.DropTrace(c))
 	}
 	r.OK = r.Checks.OK() && len(r.Races) == 0
 	if o.Log != "" {
 		err = r.save(c, o.Log)
 	}
 	if err == nil && o.Trace != "" {
-		err = c.SaveTrace(trace.About{Version: version.Version, Program: b.Name})
+		err = hosted.SaveTrace(c, trace.About{Version: version.Version, Program: b.Name})
 		r.Artifacts = append(r.Artifacts, o.Trace)
 	}
 	return r, err

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/kernbench/kernbench/internal/hosted"
 	"github.com/kernbench/kernbench/table"
 	"github.com/kernbench/kernbench/task"
 	"github.com/kernbench/kernbench/tl"
@@ -32,7 +33,7 @@ func TestUsedTasks(t *testing.T) {
 					b.Submit("nothing", func(*tl.PE) {}, nil)
 				}))
 			}
-			if got := len(b.Context.Machine().Configs); got != len(list) {
+			if got := len(hosted.Scheduler(b.Context).Machine.Configs); got != len(list) {
 				t.Errorf("the machine has %d configurations, want %d", got, len(list))
 			}
 			return nil

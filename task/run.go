@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kernbench/kernbench/internal/hosted"
 	"github.com/kernbench/kernbench/internal/ints"
 	"github.com/kernbench/kernbench/internal/machine"
 	vm "github.com/kernbench/kernbench/internal/memory"
@@ -61,9 +62,9 @@ func Run(r *torch.Rank, o Options, orchestrate func(b *Builder)) (_ *Result, err
 	if err != nil {
 		return nil, err
 	}
-	launched, err := r.RunProgram(&l.Program, l.tensors...)
+	wait, err := hosted.RunProgram(r, &l.Program, l.tensors)
 	if err == nil {
-		err = launched.Wait()
+		err = wait()
 	}
 	failed = err != nil
 	if _, ok := errors.AsType[*sim.Deadlock](err); ok {
@@ -102,7 +103,7 @@ func (s *simulation) build(r *torch.Rank, orchestrate func(b *Builder)) (builder
 			b.noValues = errors.New("values are not computed in this run: leave out --data=off, or submit tasks that do not depend on them")
 		}
 		builders = append(builders, b)
-		r.Closed(func() { err = b.build(orchestrate) })
+		hosted.Scheduler(r.Context).Closed(func() { err = b.build(orchestrate) })
 		host := &hostBuilder{}
 		for _, p := range programs {
 			if err == nil {
@@ -205,8 +206,9 @@ func newSimulation(r *torch.Rank, o *Options) (*simulation, error) {
 	if cores > all {
 		return nil, &Refused{fmt.Errorf("tasks.control.compute_cores is %d, and a SIP has %d PEs: write 1 to %[2]d, or 0 for all", cores, all)}
 	}
+	m := hosted.Scheduler(r.Context).Machine
 	s := &simulation{
-		engine: r.Machine().Engine, machine: r.Machine(), options: o, cores: cores,
+		engine: m.Engine, machine: m, options: o, cores: cores,
 		result: &Result{Runtime: o.Runtime, Config: o.Config, Ranks: len(o.Devices), Cores: cores, single: o.Single},
 	}
 	s.target = s.engine.Register(s)

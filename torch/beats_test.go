@@ -3,6 +3,7 @@ package torch_test
 import (
 	"testing"
 
+	"github.com/kernbench/kernbench/internal/hosted"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/torch"
 )
@@ -12,7 +13,7 @@ import (
 func TestLaunchBeats(t *testing.T) {
 	r := torch.Must(torch.New(t.Context(), torch.Options{NoData: true})).Main()
 	defer r.Close()
-	engine, pes := r.Machine().Engine, r.AllPEs()
+	engine, pes := hosted.Scheduler(r.Context).Machine.Engine, r.AllPEs()
 	x := torch.Must(r.Zeros(torch.F16, torch.Shape{len(pes)}, torch.On(pes...)))
 	torch.OK(r.Synchronize())
 	beats, events := engine.Beats(), engine.Events()

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/kernbench/kernbench/internal/hosted/lab"
+	"github.com/kernbench/kernbench/internal/ints"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/torch"
 )
@@ -37,7 +39,7 @@ func TestEpiloguesTakeEveryKindOfOperand(t *testing.T) {
 		}, func(sum, i, j int) int { return max(10*j-sum, i-j) }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			l := newLab(t, torch.Options{})
+			l := lab.New(t, torch.Options{})
 			at := func(rows, cols int, v func(i, j int) int) []int {
 				list := make([]int, 0, rows*cols)
 				for i := range rows {
@@ -49,15 +51,15 @@ func TestEpiloguesTakeEveryKindOfOperand(t *testing.T) {
 			}
 			a, b := func(i, p int) int { return (i+2*p)%5 - 2 }, func(p, j int) int { return (3*p+j)%7 - 3 }
 			on := torch.On(0)
-			x, y := l.tensor(at(m, k, a), torch.F16, on, m, k), l.tensor(at(k, n, b), torch.F16, on, k, n)
-			z := l.tensor(at(m, n, func(i, j int) int { return i - j }), torch.F32, on, m, n)
-			row := l.tensor(at(1, n, func(_, j int) int { return 10 * j }), torch.F32, on, n)
-			col := l.tensor(at(m, 1, func(i, _ int) int { return 100 * i }), torch.F32, on, m, 1)
-			out := l.zeros(torch.F32, on, m, n)
-			l.launch("gemm", func(t *tl.PE, x, y, z, row, col, out tl.Ptr) {
+			x, y := l.Ints(at(m, k, a), torch.F16, on, m, k), l.Ints(at(k, n, b), torch.F16, on, k, n)
+			z := l.Ints(at(m, n, func(i, j int) int { return i - j }), torch.F32, on, m, n)
+			row := l.Ints(at(1, n, func(_, j int) int { return 10 * j }), torch.F32, on, n)
+			col := l.Ints(at(m, 1, func(i, _ int) int { return 100 * i }), torch.F32, on, m, 1)
+			out := l.MustZeros(torch.F32, on, m, n)
+			l.MustLaunch("gemm", func(t *tl.PE, x, y, z, row, col, out tl.Ptr) {
 				t.Wait(t.Composite(tl.Gemm(t.Ref(x, tl.Shape{m, k}, tl.F16), t.Ref(y, tl.Shape{k, n}, tl.F16), out), c.epilogue(t, z, row, col)...))
 			}, x, y, z, row, col, out)
-			l.holds("result", out, at(m, n, func(i, j int) int {
+			l.Holds("result", out, at(m, n, func(i, j int) int {
 				sum := 0
 				for p := range k {
 					sum += a(i, p) * b(p, j)
@@ -71,12 +73,12 @@ func TestEpiloguesTakeEveryKindOfOperand(t *testing.T) {
 // Program order holds for composites too: what one writes is what a load, a store or a
 // composite behind it finds, without a Wait.
 func TestCompositesKeepProgramOrder(t *testing.T) {
-	l := newLab(t, torch.Options{})
+	l := lab.New(t, torch.Options{})
 	const n = 3000
-	x := l.tensor(count(0, n), torch.I32, torch.On(0))
-	y := l.zeros(torch.I32, torch.On(0), 4, n)
+	x := l.Ints(ints.Count(0, n), torch.I32, torch.On(0))
+	y := l.MustZeros(torch.I32, torch.On(0), 4, n)
 	vec := tl.Shape{n}
-	l.launch("order", func(t *tl.PE, x, y tl.Ptr) {
+	l.MustLaunch("order", func(t *tl.PE, x, y tl.Ptr) {
 		t.Composite(tl.Stream(tl.OpAdd, y, t.Ref(x, vec, tl.I32), 1))
 		t.Store(y.At(1), t.Load(y, vec, tl.I32))                            // x+1
 		t.Composite(tl.Stream(tl.OpMul, y.At(2), t.Ref(y, vec, tl.I32), 2)) // 2(x+1)
@@ -92,8 +94,8 @@ func TestCompositesKeepProgramOrder(t *testing.T) {
 			want = append(want, f(v))
 		}
 	}
-	l.holds("y", y, want)
-	l.holds("x", x, fill(7, n))
+	l.Holds("y", y, want)
+	l.Holds("x", x, lab.Fill(7, n))
 }
 
 // A tile may lie in the memories of several PEs: each part is read and written where it
@@ -101,11 +103,11 @@ func TestCompositesKeepProgramOrder(t *testing.T) {
 func TestTilesAcrossShardsKeepProgramOrder(t *testing.T) {
 	const rows, cols = 30, 20
 	for _, width := range []int{cols, 13} {
-		l := newLab(t, torch.Options{})
-		x := l.tensor(count(0, rows*cols), torch.I32, torch.On(0, 1, 9), rows, cols)
-		want := count(0, rows*cols)
+		l := lab.New(t, torch.Options{})
+		x := l.Ints(ints.Count(0, rows*cols), torch.I32, torch.On(0, 1, 9), rows, cols)
+		want := ints.Count(0, rows*cols)
 		shape := tl.Shape{14, width}
-		l.launch("shards", func(t *tl.PE, x tl.Ptr) {
+		l.MustLaunch("shards", func(t *tl.PE, x tl.Ptr) {
 			x = x.Whole()
 			for i := range 12 {
 				t.Store(x.At(i+3, 2), t.Load(x.At(i, 1), shape, tl.I32, tl.Mask(14, width-3)), tl.Mask(14, width-3))
@@ -128,7 +130,7 @@ func TestTilesAcrossShardsKeepProgramOrder(t *testing.T) {
 				want[(i+1+j/width)*cols+j%width] = v + 1
 			}
 		}
-		l.holds("matrix", x, want)
+		l.Holds("matrix", x, want)
 	}
 }
 
@@ -155,16 +157,16 @@ func TestStreamsOfMoreThanTwoAxes(t *testing.T) {
 		}
 		var took [2]torch.Time
 		for i, of := range [...][3]tl.Shape{{shape, line, column}, {{rows, cols}, {cols}, {rows, 1}}} {
-			l := newLab(t, torch.Options{})
+			l := lab.New(t, torch.Options{})
 			n, on := rows*cols, torch.On(0)
-			x := l.tensor(list(n, func(i int) int { return i }), torch.I32, on, of[0]...)
-			y := l.tensor(list(cols, func(i int) int { return 3 * i }), torch.I32, on, of[1]...)
-			z := l.tensor(list(rows, func(i int) int { return 7 * i }), torch.I32, on, of[2]...)
-			out := l.tensor(list(n, func(i int) int { return -1 }), torch.I32, on, of[0]...)
-			took[i] = l.launch("stream", func(t *tl.PE, x, y, z, out tl.Ptr) {
+			x := l.Ints(list(n, func(i int) int { return i }), torch.I32, on, of[0]...)
+			y := l.Ints(list(cols, func(i int) int { return 3 * i }), torch.I32, on, of[1]...)
+			z := l.Ints(list(rows, func(i int) int { return 7 * i }), torch.I32, on, of[2]...)
+			out := l.Ints(list(n, func(i int) int { return -1 }), torch.I32, on, of[0]...)
+			took[i] = l.MustLaunch("stream", func(t *tl.PE, x, y, z, out tl.Ptr) {
 				t.Wait(t.Composite(tl.Stream(tl.OpAdd, out, t.Ref(x, of[0], tl.I32), t.Ref(y, of[1], tl.I32)), tl.Do(tl.OpSub, t.Ref(z, of[2], tl.I32))))
 			}, x, y, z, out).Crit()
-			l.holds(fmt.Sprint("result ", of[0]), out, list(n, func(i int) int { return i + 3*(i%cols) - 7*(i/cols) }))
+			l.Holds(fmt.Sprint("result ", of[0]), out, list(n, func(i int) int { return i + 3*(i%cols) - 7*(i/cols) }))
 		}
 		if took[0] != took[1] {
 			t.Errorf("%v takes %v, and the same as a matrix %v", shape, took[0], took[1])
@@ -187,9 +189,9 @@ func TestStreamsOfUnevenRows(t *testing.T) {
 			t.Composite(tl.Stream(tl.OpAdd, out, t.Ref(x, shape, tl.I32), t.Ref(x, tl.Shape{3, 5}, tl.I32)))
 		},
 	} {
-		l := newLab(t, torch.Options{})
-		x, out := l.zeros(torch.I32, torch.On(0), 4, 3, 5), l.zeros(torch.I32, torch.On(0), 4, 3, 5)
-		err := l.try("stream", kernel, x, out)
+		l := lab.New(t, torch.Options{})
+		x, out := l.MustZeros(torch.I32, torch.On(0), 4, 3, 5), l.MustZeros(torch.I32, torch.On(0), 4, 3, 5)
+		err := l.Try("stream", kernel, x, out)
 		said := ""
 		if err != nil {
 			said = regexp.MustCompile(` at composite_test.go:\d+`).ReplaceAllString(err.Error(), "")
@@ -198,17 +200,17 @@ func TestStreamsOfUnevenRows(t *testing.T) {
 			t.Errorf("error %q, want %q", said, want)
 		}
 	}
-	l := newLab(t, torch.Options{})
+	l := lab.New(t, torch.Options{})
 	data := make([]int, 30)
 	for i := range data {
 		data[i] = i
 	}
-	x := l.tensor(data, torch.I32, torch.On(0), shape...)
-	l.launch("stream", func(t *tl.PE, x tl.Ptr) {
+	x := l.Ints(data, torch.I32, torch.On(0), shape...)
+	l.MustLaunch("stream", func(t *tl.PE, x tl.Ptr) {
 		t.Wait(t.Composite(tl.Stream(tl.OpAdd, x, t.Ref(x, shape, tl.I32), t.Load(x, tl.Shape{3, 5}, tl.I32))))
 	}, x)
 	for i := range data {
 		data[i] += i % 15
 	}
-	l.holds("with a tile", x, data)
+	l.Holds("with a tile", x, data)
 }

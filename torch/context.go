@@ -6,15 +6,13 @@ import (
 	"io"
 	"runtime"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"github.com/kernbench/kernbench/ccl"
 	"github.com/kernbench/kernbench/internal/exec"
 	"github.com/kernbench/kernbench/internal/fabric"
 	"github.com/kernbench/kernbench/internal/machine"
-	"github.com/kernbench/kernbench/internal/memory"
-	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/internal/stream"
 	"github.com/kernbench/kernbench/internal/trace"
 	"github.com/kernbench/kernbench/oplog"
 	"github.com/kernbench/kernbench/simtime"
@@ -46,18 +44,17 @@ type Options struct {
 	Settings []any
 }
 
-// Context is a machine with its tensors.
+// Context is a machine with its tensors, and the results of a program that uses it. The
+// program uses it through a [Rank].
 type Context struct {
 	ctx     context.Context
 	options Options
+	s       *stream.Scheduler
 	m       *machine.Machine
-	data    *exec.Executor
 	trace   *trace.File // that it is recorded to; nil is none
 	tensors int         // made so far
 
 	crit     Time        // the longest critical path of a launch
-	makespan Time        // the end of the last operation
-	ended    sim.Mark    // what ended it, in traces
 	checks   Checks      // so far
 	launches []RankTimes // of all launches, if the options ask for that
 
@@ -65,33 +62,8 @@ type Context struct {
 	usedPEs  int                   // how many
 	reserved map[*storage][]func() // takes back reservations of this computer's memory for values, and others
 
-	driver     *Rank   // the program itself
-	workers    []*Rank // of Spawn, by rank
-	current    *Rank   // whose code runs; nil while the machine does
-	stopping   bool    // a worker has failed, and the others are stopped where they wait
-	operations operations
-	inFlight   int           // operations that have started on the machine
-	lastUse    map[use]int32 // the last launch of the log, if others may be under way
-	awaited    *operation    // by the program itself
-	placed     int           // operations in streams so far
-	looks      int           // at operations, to find out which can go on: the cost of scheduling
-	culprit    *operation    // could not begin
-
-	groups   []*groupState       // process groups, by number
-	messages map[message][]*call // that have one end only so far
-	outbox   []*operation        // messages that begin at the present instant
-	ends     int                 // of messages that were asked for first, so far
-	matching bool                // ends are matched after what happens at the present instant
-	timed    int                 // waits with a timeout that are under way
-
-	anyReceives []anyReceive              // that have no message yet, in the order in which they were asked for
-	choices     map[choice]*ccl.Algorithm // by algorithm auto
-	finished    int                       // programs of collectives that have ended
-	last        Stats                     // of them
-
-	working atomic.Pointer[Rank] // whose code runs, for the guard
-	lost    atomic.Pointer[lost] // if some code has not come back
-	err     error
+	main  *Rank   // the program itself
+	ranks []*Rank // of Spawn, by number
 }
 
 // New makes a Context for a system. It ends with ctx.
@@ -115,10 +87,7 @@ func New(ctx context.Context, o Options) (*Context, error) {
 	if o.Flit {
 		fidelity = fabric.Flit
 	}
-	c := &Context{
-		ctx: ctx, options: o, reserved: map[*storage][]func(){}, lastUse: map[use]int32{},
-		messages: map[message][]*call{}, choices: map[choice]*ccl.Algorithm{},
-	}
+	c := &Context{ctx: ctx, options: o, reserved: map[*storage][]func(){}}
 	how := machine.Options{
 		Fidelity: fidelity, Limit: o.Limit, Log: !o.NoData || o.Race || o.KeepLog,
 		NoLines: !c.KeepsLog(), // nobody but the data phase reads it
@@ -132,61 +101,17 @@ func New(ctx context.Context, o Options) (*Context, error) {
 	}
 	c.m = machine.New(o.Topology, how)
 	c.used = make([]bool, c.NumPEs())
-	c.driver = c.newRank(0)
-	c.current = c.driver
-	c.operations.ctx = c
-	c.operations.target = c.m.Engine.Register(&c.operations)
+	c.s = stream.New(stream.Options{
+		Context: ctx, Machine: c.m, Data: !o.NoData, Threads: o.Threads, KeepsLog: c.KeepsLog(), Stall: o.Stall,
+		Misuse:    func(op, text string) error { return misuse(op, "%s", text) },
+		Recovered: Recovered,
+		Stalled:   func(rank bool, line string) error { return &Stalled{o.Stall, rank, line} },
+	})
+	c.main = c.newRank(c.s.Main())
 	if o.Output != nil {
 		c.m.Print = func(text string) { fmt.Fprintln(o.Output, text) }
 	}
-	if !o.NoData {
-		c.compute()
-	}
 	return c, nil
-}
-
-// compute has the values of the op log computed, from its start.
-func (c *Context) compute() {
-	c.data = exec.New(c.m.Log, func(s oplog.Space) *memory.Store {
-		return &c.m.Memory(memory.OfSpace(s)).Store
-	}, c.options.Threads)
-	c.data.Poll = func() error { // it may take long, inside a kernel that asks for a value
-		c.m.Engine.Beat()
-		return context.Cause(c.ctx)
-	}
-	c.m.Data = c.data
-}
-
-// longLog is how many operations the op log may have before one that nobody wants
-// to see is begun anew, so that a long program needs no more memory than a short
-// one.
-const longLog = 1 << 16
-
-// operation begins an operation of the host.
-func (r *Rank) operation(name string) error {
-	if l := r.lost.Load(); l != nil {
-		return fmt.Errorf("%s: the machine has ended before: %w", name, l.err)
-	}
-	switch w := r.current; {
-	case w == nil:
-		panic(misuse(name, "called from a kernel, an orchestration, or a goroutine beside a worker: a kernel has its tl.PE, an orchestration its Builder, and the context belongs to one goroutine at a time"))
-	case w != r:
-		panic(misuse(name, "called by the code of %v for %v: use the *torch.Rank that this code was given, and its own tensors", w, r))
-	case r.err != nil:
-		return fmt.Errorf("%s: the machine has ended before: %w", name, unwrap(r.err))
-	case w.proc != nil && w.proc.Cancelled():
-		return fmt.Errorf("%s: %w", name, errStopped)
-	}
-	r.m.Engine.Beat()
-	return nil
-}
-
-// Closed calls a function that must not use the context for operations of the host: they
-// panic in it.
-func (c *Context) Closed(f func()) {
-	defer func(w *Rank) { c.current = w }(c.current)
-	c.current = nil
-	f()
 }
 
 // Close ends what still runs. A kernel in an endless loop of Go code cannot be ended.
@@ -194,27 +119,25 @@ func (c *Context) Close() {
 	for of := range c.reserved {
 		c.unreserve(of)
 	}
-	if c.lost.Load() == nil {
-		c.m.Close()
-	}
+	c.s.Close()
 }
 
-// SaveTrace ends the recording and gives its file its name, if there is one; only what
+// saveTrace ends the recording and gives its file its name, if there is one; only what
 // the context cannot know of the program has to be said. Close without it drops the file.
-func (c *Context) SaveTrace(about trace.About) error {
+func (c *Context) saveTrace(about trace.About) error {
 	if c.trace == nil {
 		return nil
 	}
 	about.Tool = "kernbench"
-	c.m.TraceProgram(c.makespan, c.ended)
+	c.m.TraceProgram(c.s.Makespan())
 	about.Topology, about.Links = c.Topology().Spec().Hash(), c.m.TraceLinks()
 	err := c.trace.Close(about)
 	c.trace = nil
 	return err
 }
 
-// DropTrace gives the recording up, if there is one.
-func (c *Context) DropTrace() error {
+// dropTrace gives the recording up, if there is one.
+func (c *Context) dropTrace() error {
 	if c.trace == nil {
 		return nil
 	}
@@ -223,21 +146,11 @@ func (c *Context) DropTrace() error {
 	return err
 }
 
-// SetDevice chooses the SIP that tensors of this rank are made on. A worker of Spawn
-// has that of its rank, other programs the first.
-func (r *Rank) SetDevice(sip int) {
-	n := r.Topology().Spec().System.SIPs.Count
-	refuse(sip < 0 || sip >= n, "SetDevice", "no SIP %d: the system has 0 to %d", sip, n-1)
-	if err := r.operation("SetDevice"); err == nil {
-		r.device = sip
-	}
-}
-
 // Topology returns the system.
 func (c *Context) Topology() *topology.Graph { return c.options.Topology }
 
 // HasData reports whether values are computed, so that they can be checked.
-func (c *Context) HasData() bool { return c.data != nil }
+func (c *Context) HasData() bool { return c.s.Values != nil }
 
 // NumPEs returns the number of PEs of the system.
 func (c *Context) NumPEs() int { return c.m.NumPEs() }
@@ -263,7 +176,7 @@ func (c *Context) LooksForRaces() bool { return c.options.Race }
 // which accesses of which kernels nothing orders, and where they are.
 func (c *Context) Races() ([]string, error) {
 	refuse(!c.options.Race, "Races", "the context was made without Race")
-	if err := c.driver.Synchronize(); err != nil {
+	if err := c.main.Synchronize(); err != nil {
 		return nil, err
 	}
 	races, err := exec.Races(c.m.Log)
@@ -293,7 +206,10 @@ func (c *Context) Crit() Time { return c.crit }
 
 // Makespan returns the simulated time from the first command of the host, with which the
 // clock starts, to the last end so far of a launch, a collective or a copy.
-func (c *Context) Makespan() Time { return c.makespan }
+func (c *Context) Makespan() Time {
+	end, _ := c.s.Makespan()
+	return end
+}
 
 // Launches returns the times of all launches and collectives on every rank, in the order
 // of their ends, of a Context made with PerRank.
@@ -308,33 +224,10 @@ func (c *Context) KeepsLog() bool { return c.options.Race || c.options.KeepLog }
 // Log returns the op log, nil if none is kept.
 func (c *Context) Log() *oplog.Log { return c.m.Log }
 
-// Machine returns the simulated machine, for benches that look at its engines.
-func (c *Context) Machine() *machine.Machine { return c.m }
-
-// run lets the machine work until it has nothing left to do, or what the program
-// awaits has ended.
-func (c *Context) run() error {
-	c.current = nil
-	err := c.guarded()
-	if c.lost.Load() != nil {
-		return err
-	}
-	c.current = c.driver
-	if err != nil && c.err == nil {
-		c.err = err
-	}
-	return c.err
-}
-
 // Err returns the error that ended the machine, nil while it can be used: a deadlock, a
 // limit, a panic of a kernel with its stack, or that of the context.Context. After
 // it nothing can be launched.
-func (c *Context) Err() error {
-	if l := c.lost.Load(); l != nil {
-		return l.err
-	}
-	return c.err
-}
+func (c *Context) Err() error { return c.s.Err() }
 
 // The dtypes, as in package tl.
 const (

@@ -56,7 +56,7 @@ func (r *Rank) Full(v float64, dtype DType, shape Shape, options ...TensorOption
 			t.Store(ptr.Add(at), t.Full(tl.Shape{n}, dtype, value))
 		}
 	}
-	r.enqueue(r.program(&p, []*Tensor{x}, nil))
+	r.s.Enqueue(r.program(&p, []*Tensor{x}, nil))
 	return x, nil
 }
 
@@ -132,7 +132,7 @@ func (r *Rank) FromNumpy(src any, options ...TensorOption) (*Tensor, error) {
 // error, since it may be a file's.
 func (x *Tensor) CopyFrom(src any) error {
 	x.usable("CopyFrom")
-	if err := x.Rank().operation("CopyFrom"); err != nil {
+	if err := x.Rank().s.Begin("CopyFrom"); err != nil {
 		return err
 	}
 	same := func(shape Shape, d DType) *Error {
@@ -198,15 +198,15 @@ func (x *Tensor) copyIn(values []byte) error {
 			}
 		}
 	}
-	op := r.newOperation("copy to "+x.name, x)
-	op.track = "copies"
-	op.begin = func(done sim.Event) error {
+	op := r.s.NewOperation("copy to "+x.name, x.region)
+	op.Track = "copies"
+	op.Begin = func(done sim.Event) error {
 		for i, p := range x.pieces(x.shards) {
 			var data []byte
 			if held[i] != nil {
 				data = held[i][p.off : p.off+p.bytes]
 			}
-			op.left++
+			op.Expect()
 			if err := r.m.CopyIn(p.va, p.bytes, data, done); err != nil {
 				return err
 			}
@@ -214,8 +214,8 @@ func (x *Tensor) copyIn(values []byte) error {
 		held = nil
 		return nil
 	}
-	x.wrote(op, nil)
-	r.enqueue(op)
+	x.region.Wrote(op, nil)
+	r.s.Enqueue(op)
 	return nil
 }
 
@@ -258,7 +258,7 @@ func (x *Tensor) linear(va memory.VA) tl.Ptr {
 // options are a DType, if it is not to be that of x, and a name, Named.
 func (r *Rank) EmptyLike(x *Tensor, options ...any) (*Tensor, error) {
 	x.usable("EmptyLike")
-	if err := r.operation("EmptyLike"); err != nil {
+	if err := r.s.Begin("EmptyLike"); err != nil {
 		return nil, err
 	}
 	d, name := x.dtype, Named("")

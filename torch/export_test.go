@@ -1,7 +1,8 @@
 package torch
 
-// Looks returns how often operations were looked at to find out which can go on.
-func (c *Context) Looks() int { return c.looks }
+import "github.com/kernbench/kernbench/internal/machine"
 
-// Last returns what the last program of a collective took.
-func (c *Context) Last() Stats { return c.last }
+// RunProgram runs a program of the machine, as hosted.RunProgram does.
+func (r *Rank) RunProgram(p *machine.Program, tensors ...*Tensor) (*Launched, error) {
+	return r.runProgram(p, tensors)
+}

@@ -73,7 +73,7 @@ func (c *Context) perPE() uint64 {
 
 // hasValues reports whether the values of tensors are kept: to compute with them, or in an
 // op log that is saved.
-func (c *Context) hasValues() bool { return c.data != nil || c.options.KeepLog }
+func (c *Context) hasValues() bool { return c.HasData() || c.options.KeepLog }
 
 // How often the values of a tensor are held: in the memory of the machine once an operation
 // may have written them, and when they come from the host, as a whole and in the op log too.

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/kernbench/kernbench/internal/exec"
+	"github.com/kernbench/kernbench/internal/hosted/lab"
+	"github.com/kernbench/kernbench/internal/ints"
 	"github.com/kernbench/kernbench/oplog"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/topology"
@@ -36,10 +38,10 @@ func TestASendCarriesWhatItsSourceHeldAtIssue(t *testing.T) {
 		{"Ref of four slots, overwritten by another PE", 8192, 0, true, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			l := newLab(t, torch.Options{})
-			x := l.tensor(count(0, 3*c.n), torch.I32, torch.On(0, 9, 100))
-			y := l.zeros(torch.I32, torch.On(9), c.n)
-			l.launch("snapshot", func(t *tl.PE, x, y tl.Ptr) {
+			l := lab.New(t, torch.Options{})
+			x := l.Ints(ints.Count(0, 3*c.n), torch.I32, torch.On(0, 9, 100))
+			y := l.MustZeros(torch.I32, torch.On(9), c.n)
+			l.MustLaunch("snapshot", func(t *tl.PE, x, y tl.Ptr) {
 				switch t.Rank() {
 				case 0:
 					for range c.before {
@@ -71,8 +73,8 @@ func TestASendCarriesWhatItsSourceHeldAtIssue(t *testing.T) {
 					}
 				}
 			}, x, y, torch.PEs(0, 9, 100), torch.Neighbors(torch.Line(0, 9)))
-			l.holds("received", y, count(0, c.n))
-			l.holds("left at the source", x, append(fill(-1, c.n), count(c.n, 2*c.n)...))
+			l.Holds("received", y, ints.Count(0, c.n))
+			l.Holds("left at the source", x, append(lab.Fill(-1, c.n), ints.Count(c.n, 2*c.n)...))
 		})
 	}
 }
@@ -80,24 +82,24 @@ func TestASendCarriesWhatItsSourceHeldAtIssue(t *testing.T) {
 // Scratch that a later kernel gets reads as zero, though it lies where an earlier one
 // left its own.
 func TestScratchNeverLeaksStaleBytes(t *testing.T) {
-	l := newLab(t, torch.Options{})
+	l := lab.New(t, torch.Options{})
 	const n = 1000
-	y := l.zeros(torch.I32, torch.On(0), 3, n)
-	l.launch("leave", func(t *tl.PE, y tl.Ptr) {
+	y := l.MustZeros(torch.I32, torch.On(0), 3, n)
+	l.MustLaunch("leave", func(t *tl.PE, y tl.Ptr) {
 		s := t.Scratch(tl.Shape{n}, tl.I32)
 		t.Store(s, t.Full(tl.Shape{n}, tl.I32, 7))
 		t.Store(y, t.Load(s, tl.Shape{n}, tl.I32))
 	}, y)
-	l.launch("find", func(t *tl.PE, y tl.Ptr) {
+	l.MustLaunch("find", func(t *tl.PE, y tl.Ptr) {
 		small, large := t.Scratch(tl.Shape{10}, tl.I32), t.Scratch(tl.Shape{n}, tl.I32)
 		t.Store(y.At(1), t.Load(large, tl.Shape{n}, tl.I32))
 		t.Store(large, t.Full(tl.Shape{n}, tl.I32, 8))
 		t.Store(y.At(2), t.Load(large, tl.Shape{n}, tl.I32))
 		t.Store(y.At(2), t.Load(small, tl.Shape{10}, tl.I32))
 	}, y)
-	want := append(fill(7, n), fill(0, n)...)
-	want = append(want, append(fill(0, 10), fill(8, n-10)...)...)
-	l.holds("scratch", y, want)
+	want := append(lab.Fill(7, n), lab.Fill(0, n)...)
+	want = append(want, append(lab.Fill(0, 10), lab.Fill(8, n-10)...)...)
+	l.Holds("scratch", y, want)
 }
 
 // everything is a kernel that uses memory in every way.
@@ -123,18 +125,18 @@ func everything(t *tl.PE, x, y tl.Ptr, n int) {
 }
 
 // runEverything runs it on four PEs.
-func runEverything(t *testing.T, o torch.Options) (*lab, *torch.Tensor) {
+func runEverything(t *testing.T, o torch.Options) (*lab.Lab, *torch.Tensor) {
 	t.Helper()
 	const n = 48
-	l := newLab(t, o)
+	l := lab.New(t, o)
 	data := make([]int, 4*n*n)
 	for i := range data {
 		data[i] = i*7919%13 - 6
 	}
 	pes := []int{0, 1, 9, 130}
-	x := l.tensor(data, torch.F16, torch.On(pes...), 4*n, n)
-	y := l.zeros(torch.F16, torch.On(pes...), 4*n, n)
-	l.launch("everything", everything, x, y, n, torch.Neighbors(torch.Ring(pes...)))
+	x := l.Ints(data, torch.F16, torch.On(pes...), 4*n, n)
+	y := l.MustZeros(torch.F16, torch.On(pes...), 4*n, n)
+	l.MustLaunch("everything", everything, x, y, n, torch.Neighbors(torch.Ring(pes...)))
 	return l, y
 }
 
@@ -142,7 +144,7 @@ func runEverything(t *testing.T, o torch.Options) (*lab, *torch.Tensor) {
 func TestTimingWritesNoTensorBytes(t *testing.T) {
 	for _, keep := range []bool{false, true} {
 		l, y := runEverything(t, torch.Options{NoData: true, KeepLog: keep})
-		if got := l.resident(l.AllPEs()...); got != 0 {
+		if got := l.Resident(l.AllPEs()...); got != 0 {
 			t.Errorf("%v of values are held, want none (op log: %v)", got, keep)
 		}
 		if a, err := y.Numpy(); err == nil {
@@ -163,13 +165,13 @@ func TestTimeIsTheSameWithoutValues(t *testing.T) {
 // Memory that stands for an operand is read where it is: neither a tile that was loaded
 // from there before, nor what lies at the same address of the TCM, stands in for it.
 func TestAnHBMOperandIsNeverReadFromTCM(t *testing.T) {
-	l := newLab(t, torch.Options{})
+	l := lab.New(t, torch.Options{})
 	const n = 64
-	x := l.tensor(fill(1, n), torch.F32, torch.On(0)) // at address 0 of its memory
-	y := l.zeros(torch.F32, torch.On(0), 4, n)
-	z := l.zeros(torch.F32, torch.On(1), n)
+	x := l.Ints(lab.Fill(1, n), torch.F32, torch.On(0)) // at address 0 of its memory
+	y := l.MustZeros(torch.F32, torch.On(0), 4, n)
+	z := l.MustZeros(torch.F32, torch.On(1), n)
 	vec := tl.Shape{n}
-	l.launch("refs", func(t *tl.PE, x, y, z tl.Ptr) {
+	l.MustLaunch("refs", func(t *tl.PE, x, y, z tl.Ptr) {
 		if t.Rank() == 1 {
 			t.RecvInto(tl.West, z, vec, tl.F32)
 			return
@@ -184,25 +186,25 @@ func TestAnHBMOperandIsNeverReadFromTCM(t *testing.T) {
 		t.Store(y.At(3), t.Load(x, vec, tl.F32))
 		t.Send(tl.East, t.Ref(x, vec, tl.F32))
 	}, x, y, z, torch.Neighbors(torch.Line(0, 1)))
-	want := append(fill(-2, n), fill(-9, n)...)
-	want = append(want, append(fill(3, n), fill(2, n)...)...)
-	l.holds("refs", y, want)
-	l.holds("sent from memory", z, fill(2, n))
+	want := append(lab.Fill(-2, n), lab.Fill(-9, n)...)
+	want = append(want, append(lab.Fill(3, n), lab.Fill(2, n)...)...)
+	l.Holds("refs", y, want)
+	l.Holds("sent from memory", z, lab.Fill(2, n))
 }
 
 // Tensors from Zeros read as zero, take no time and no bytes to make, and need no copy
 // even where memory held something else.
 func TestZerosReadAsZeroWithoutACopy(t *testing.T) {
-	l := newLab(t, torch.Options{})
+	l := lab.New(t, torch.Options{})
 	const n = 10 << 10 // whole pages of the byte stores
 	pes := []int{0, 9, 100}
-	old := l.tensor(count(1, 3*n), torch.I32, torch.On(pes...))
-	l.holds("before", old, count(1, 3*n))
+	old := l.Ints(ints.Count(1, 3*n), torch.I32, torch.On(pes...))
+	l.Holds("before", old, ints.Count(1, 3*n))
 	if err := old.Free(); err != nil {
 		t.Fatal(err)
 	}
 	began, ops := l.Now(), len(l.Log().Ops)
-	x := l.zeros(torch.I32, torch.On(pes...), 3*n) // where the old one was
+	x := l.MustZeros(torch.I32, torch.On(pes...), 3*n) // where the old one was
 	if took := l.Now() - began; took != 0 {
 		t.Errorf("Zeros takes %v, want nothing", took)
 	}
@@ -211,17 +213,17 @@ func TestZerosReadAsZeroWithoutACopy(t *testing.T) {
 			t.Errorf("Zeros makes a %v of %d bytes, want only Zero", op.Kind, len(op.Data))
 		}
 	}
-	y := l.zeros(torch.I32, torch.On(pes...), 3*n)
-	l.launch("copy", func(t *tl.PE, x, y tl.Ptr) {
+	y := l.MustZeros(torch.I32, torch.On(pes...), 3*n)
+	l.MustLaunch("copy", func(t *tl.PE, x, y tl.Ptr) {
 		t.Store(y, t.Load(x, tl.Shape{n}, tl.I32).Add(5))
 	}, x, y)
-	l.holds("read by kernels", y, fill(5, 3*n))
-	l.holds("read by the host", x, fill(0, 3*n))
+	l.Holds("read by kernels", y, lab.Fill(5, 3*n))
+	l.Holds("read by the host", x, lab.Fill(0, 3*n))
 	if err := y.Free(); err != nil {
 		t.Fatal(err)
 	}
-	l.holds("again", l.zeros(torch.I32, torch.On(pes...), 3*n), fill(0, 3*n))
-	if got := l.resident(l.AllPEs()...); got != 0 {
+	l.Holds("again", l.MustZeros(torch.I32, torch.On(pes...), 3*n), lab.Fill(0, 3*n))
+	if got := l.Resident(l.AllPEs()...); got != 0 {
 		t.Errorf("%v are held for tensors of zeros, want none", got)
 	}
 }
@@ -230,7 +232,7 @@ func TestZerosReadAsZeroWithoutACopy(t *testing.T) {
 // GOMAXPROCS.
 func TestValuesAreTheSameWithManyThreads(t *testing.T) {
 	l, y := runEverything(t, torch.Options{Threads: 1})
-	want, crit := l.bytes(y), l.Crit()
+	want, crit := l.Bytes(y), l.Crit()
 	if bytes.Count(want, []byte{0}) == len(want) {
 		t.Fatal("all values are zero: that would show no difference")
 	}
@@ -238,7 +240,7 @@ func TestValuesAreTheSameWithManyThreads(t *testing.T) {
 		for _, threads := range []int{1, 2, 3, 16} {
 			old := runtime.GOMAXPROCS(procs)
 			l, y := runEverything(t, torch.Options{Threads: threads})
-			got := l.bytes(y)
+			got := l.Bytes(y)
 			runtime.GOMAXPROCS(old)
 			if !bytes.Equal(got, want) || l.Crit() != crit {
 				t.Errorf("%d threads, GOMAXPROCS=%d: other values, or %v instead of %v", threads, procs, l.Crit(), crit)
@@ -251,7 +253,7 @@ func TestValuesAreTheSameWithManyThreads(t *testing.T) {
 // number of threads, and is the same file again.
 func TestAReplayedLogGivesTheSameBytes(t *testing.T) {
 	l, y := runEverything(t, torch.Options{KeepLog: true})
-	l.bytes(y)
+	l.Bytes(y)
 	var file bytes.Buffer
 	if err := oplog.Encode(&file, oplog.Header{Tool: "test"}, l.Log()); err != nil {
 		t.Fatal(err)
@@ -287,13 +289,13 @@ func TestAReplayedLogGivesTheSameBytes(t *testing.T) {
 // The memory of the slots makes no difference to the values.
 func TestBufferKindsGiveTheSameValues(t *testing.T) {
 	for _, kind := range topology.BufferKinds {
-		l := newLab(t, torch.Options{})
+		l := lab.New(t, torch.Options{})
 		pes := []int{0, 9, 130}
-		x := l.tensor(count(0, 3*3000), torch.I32, torch.On(pes...))
-		l.launch("rotate", func(t *tl.PE, x tl.Ptr) {
+		x := l.Ints(ints.Count(0, 3*3000), torch.I32, torch.On(pes...))
+		l.MustLaunch("rotate", func(t *tl.PE, x tl.Ptr) {
 			t.Send(tl.East, t.Load(x, tl.Shape{3000}, tl.I32))
 			t.RecvInto(tl.West, x, tl.Shape{3000}, tl.I32)
 		}, x, torch.Neighbors(torch.Ring(pes...)), torch.Buffers(kind))
-		l.holds(string(kind), x, append(count(6000, 3000), count(0, 6000)...))
+		l.Holds(string(kind), x, append(ints.Count(6000, 3000), ints.Count(0, 6000)...))
 	}
 }

@@ -1,13 +1,13 @@
 package torch
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/kernbench/kernbench/internal/machine"
 	"github.com/kernbench/kernbench/internal/memory"
+	"github.com/kernbench/kernbench/internal/stream"
 	"github.com/kernbench/kernbench/oplog"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/topology"
@@ -88,17 +88,17 @@ func AllPairs(pes ...int) []Connection {
 type Launched struct {
 	Name  string
 	rank  *Rank
-	op    *operation
+	op    *stream.Operation
 	ranks int // number of them
 	run   *machine.Run
 }
 
 // Wait waits for the end of the kernel on all its PEs.
 func (l *Launched) Wait() error {
-	if err := l.rank.acting().operation("Wait"); err != nil {
+	if err := l.rank.acting().s.Begin("Wait"); err != nil {
 		return err
 	}
-	return l.rank.acting().await(l.op)
+	return l.rank.acting().s.Await(l.op)
 }
 
 // Start returns the one instant at which all PEs began.
@@ -150,7 +150,7 @@ func (r *Rank) Launch(name string, kernel any, args ...any) (*Launched, error) {
 	refuse(len(o.pes) == 0, "Launch", "%s has no tensor to say where it runs: add torch.PEs", name)
 	bound, tensors, err := tl.Bind[*Tensor](name, kernel, args)
 	refuse(err != nil, "Launch", "%w", err)
-	if err := r.operation("Launch"); err != nil {
+	if err := r.s.Begin("Launch"); err != nil {
 		return nil, err
 	}
 	p := &machine.Program{Name: name, Queues: o.queues}
@@ -198,16 +198,7 @@ func (r *Rank) launched(op string, p *machine.Program, pes []int) (*Launched, er
 // enqueue asks for a launch.
 func (l *Launched) enqueue(p *machine.Program, tensors []*Tensor) {
 	l.op = l.rank.program(p, tensors, func(run *machine.Run) { l.run = run })
-	l.rank.enqueue(l.op)
-}
-
-// unwrap returns the error that a kernel was stopped with, without the stack, if it says
-// itself where that was.
-func unwrap(err error) error {
-	if wrong, ok := errors.AsType[*tl.Error](err); ok {
-		return wrong
-	}
-	return err
+	l.rank.s.Enqueue(l.op)
 }
 
 // holders returns the PEs that hold any of the tensors, in the order in which the tensors

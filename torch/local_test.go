@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/kernbench/kernbench/internal/hosted/lab"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/torch"
 )
@@ -13,7 +14,7 @@ import (
 // its own.
 func TestLocalIsOfItsRank(t *testing.T) {
 	type other int
-	l := newLab(t, machines(t)(trial{}))
+	l := lab.New(t, lab.Options(t, 3))
 	*torch.Local[int](l.Rank) = 100
 	for round := range 2 {
 		err := l.Spawn(func(r *torch.Rank) error {
@@ -22,7 +23,7 @@ func TestLocalIsOfItsRank(t *testing.T) {
 				return fmt.Errorf("round %d: rank %d has %d before it has set anything", round, rank, got)
 			}
 			*torch.Local[int](r), *torch.Local[other](r) = rank+1, other(-rank)
-			full(r, 1, 4)
+			lab.Full(r, 1, 4)
 			if err := r.Synchronize(); err != nil { // the others get on meanwhile
 				return err
 			}
@@ -42,12 +43,12 @@ func TestLocalIsOfItsRank(t *testing.T) {
 
 // What depends on whose code runs is not for kernels.
 func TestLocalIsNotForKernels(t *testing.T) {
-	for want, f := range map[string]func(l *lab){
-		"torch: Local: called from a kernel":  func(l *lab) { torch.Local[int](l.Rank) },
-		"torch: Layout: called from a kernel": func(l *lab) { l.Layout(torch.Shape{4}, torch.DPPolicy{}) },
+	for want, f := range map[string]func(l *lab.Lab){
+		"torch: Local: called from a kernel":  func(l *lab.Lab) { torch.Local[int](l.Rank) },
+		"torch: Layout: called from a kernel": func(l *lab.Lab) { l.Layout(torch.Shape{4}, torch.DPPolicy{}) },
 	} {
-		l := newLab(t, machines(t)(trial{}))
-		err := l.try("k", func(*tl.PE) { f(l) }, torch.PEs(0))
+		l := lab.New(t, lab.Options(t, 3))
+		err := l.Try("k", func(*tl.PE) { f(l) }, torch.PEs(0))
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one with %q", err, want)
 		}

@@ -3,32 +3,18 @@ package torch_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"testing"
 
+	"github.com/kernbench/kernbench/internal/hosted/lab"
+	"github.com/kernbench/kernbench/internal/ints"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/torch"
 )
 
-// misuse is the *torch.Error that a function panics with.
-func misuse(f func()) (err *torch.Error) {
-	defer func() {
-		if v := recover(); v != nil {
-			if !errors.As(fmt.Errorf("%w", v.(error)), &err) {
-				panic(v)
-			}
-		}
-	}()
-	f()
-	return nil
-}
-
-func nothing(*tl.PE, tl.Ptr) {}
-
 func TestMisuseSaysWhatIsWrong(t *testing.T) {
-	l := newLab(t, torch.Options{})
-	x := l.zeros(torch.F32, torch.On(0), 4)
+	l := lab.New(t, torch.Options{})
+	x := l.MustZeros(torch.F32, torch.On(0), 4)
 	for want, f := range map[string]func(){
 		"torch: Zeros: PE 0 holds the tensor twice":                                                          func() { l.Zeros(torch.F32, torch.Shape{4}, torch.On(0, 0)) },
 		"torch: Zeros: shape [4294967296 4294967296] has more than 2^48 elements":                            func() { l.Zeros(torch.F32, torch.Shape{1 << 32, 1 << 32}) },
@@ -39,9 +25,9 @@ func TestMisuseSaysWhatIsWrong(t *testing.T) {
 		"torch: Launch: k: the kernel is nil":                                                                func() { l.Launch("k", nil, x) },
 		"torch: Shape: a nil tensor":                                                                         func() { (*torch.Tensor)(nil).Shape() },
 		"torch: DType: a nil tensor":                                                                         func() { (*torch.Tensor)(nil).DType() },
-		"torch: Launch: argument 1 of k is a nil tensor":                                                     func() { l.Launch("k", nothing, (*torch.Tensor)(nil)) },
+		"torch: Launch: argument 1 of k is a nil tensor":                                                     func() { l.Launch("k", lab.Nothing, (*torch.Tensor)(nil)) },
 		"torch: Launch: argument 2 of k is a uint, and -1, a int, is given":                                  func() { l.Launch("k", func(*tl.PE, tl.Ptr, uint) {}, x, -1) },
-		"torch: Launch: k takes 1 arguments after the PE, and 2 are given":                                   func() { l.Launch("k", nothing, x, 2) },
+		"torch: Launch: k takes 1 arguments after the PE, and 2 are given":                                   func() { l.Launch("k", lab.Nothing, x, 2) },
 		"torch: Check: 3 elements for tensor 1 [4] f32, which has 4":                                         func() { l.Check("x", x, []int{1, 2, 3}) },
 		"torch: Races: the context was made without Race":                                                    func() { l.Races() },
 		"torch: FromSlice: string is not a slice of numbers: write the elements in one slice, row after row": func() { l.FromSlice("abc", torch.F32, torch.Shape{3}) },
@@ -50,7 +36,7 @@ func TestMisuseSaysWhatIsWrong(t *testing.T) {
 		"torch: FromSlice: 2 elements for shape [3], which has 3":                                            func() { l.FromSlice([]int{1, 2}, torch.F32, torch.Shape{3}) },
 		"torch: Launch: argument 1 of k is a int, and a tensor is given, which is a tl.Ptr":                  func() { l.Launch("k", func(*tl.PE, int) {}, x) },
 	} {
-		if err := misuse(f); err == nil || err.Error() != want {
+		if err := lab.Misuse(f); err == nil || err.Error() != want {
 			t.Errorf("got  %v\nwant %s", err, want)
 		}
 	}
@@ -58,13 +44,13 @@ func TestMisuseSaysWhatIsWrong(t *testing.T) {
 
 // The host's functions are not for kernels.
 func TestTheHostIsNotForKernels(t *testing.T) {
-	l := newLab(t, torch.Options{})
-	x := l.zeros(torch.F32, torch.On(0), 4)
-	err := l.try("nested", func(*tl.PE, tl.Ptr) { l.Launch("inner", nothing, x) }, x)
+	l := lab.New(t, torch.Options{})
+	x := l.MustZeros(torch.F32, torch.On(0), 4)
+	err := l.Try("nested", func(*tl.PE, tl.Ptr) { l.Launch("inner", lab.Nothing, x) }, x)
 	if want := "torch: Launch: called from a kernel"; err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("error %v, want one with %q", err, want)
 	}
-	err = l.try("after", nothing, x)
+	err = l.Try("after", lab.Nothing, x)
 	if want := "the machine has ended before"; err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("error %v, want one with %q", err, want)
 	}
@@ -72,24 +58,24 @@ func TestTheHostIsNotForKernels(t *testing.T) {
 
 // Rank i holds part i, in whatever order a placement names the PEs.
 func TestRanksFollowThePlacement(t *testing.T) {
-	l := newLab(t, torch.Options{})
-	x := l.tensor(count(0, 6), torch.I32, torch.On(5, 3, 0))
-	l.launch("mark", func(t *tl.PE, x tl.Ptr) {
+	l := lab.New(t, torch.Options{})
+	x := l.Ints(ints.Count(0, 6), torch.I32, torch.On(5, 3, 0))
+	l.MustLaunch("mark", func(t *tl.PE, x tl.Ptr) {
 		t.Store(x, t.Load(x, tl.Shape{2}, tl.I32).Add(10*t.Rank()))
 	}, x)
-	l.holds("x", x, []int{0, 1, 12, 13, 24, 25})
+	l.Holds("x", x, []int{0, 1, 12, 13, 24, 25})
 }
 
 // A check of a replicated tensor looks at every copy.
 func TestCheckLooksAtEveryCopy(t *testing.T) {
-	l := newLab(t, torch.Options{})
-	x := l.tensor(count(0, 4), torch.I32, torch.OnEach(0, 1, 2))
-	l.launch("spoil", func(t *tl.PE, x tl.Ptr) {
+	l := lab.New(t, torch.Options{})
+	x := l.Ints(ints.Count(0, 4), torch.I32, torch.OnEach(0, 1, 2))
+	l.MustLaunch("spoil", func(t *tl.PE, x tl.Ptr) {
 		if t.Rank() == 1 {
 			t.Store(x.At(2), t.Full(tl.Shape{1}, tl.I32, 99))
 		}
 	}, x)
-	if err := l.Check("x", x, count(0, 4)); err != nil {
+	if err := l.Check("x", x, ints.Count(0, 4)); err != nil {
 		t.Fatal(err)
 	}
 	want := torch.Check{Name: "x", Elems: 12, Wrong: "element 2 of the copy on PE 1 is 99, want 2"}
@@ -100,15 +86,15 @@ func TestCheckLooksAtEveryCopy(t *testing.T) {
 
 // What a failed allocation had taken is given back.
 func TestFailedAllocationTakesNothing(t *testing.T) {
-	l := newLab(t, torch.Options{NoData: true})
+	l := lab.New(t, torch.Options{NoData: true})
 	const gib = 1 << 30
-	l.zeros(torch.U8, torch.On(1), 5*gib)
+	l.MustZeros(torch.U8, torch.On(1), 5*gib)
 	for range 10 {
 		if _, err := l.Zeros(torch.U8, torch.Shape{8 * gib}, torch.On(0, 1)); err == nil {
 			t.Fatal("4 GiB fit into 1")
 		}
 	}
-	l.zeros(torch.U8, torch.On(0), 6*gib)
+	l.MustZeros(torch.U8, torch.On(0), 6*gib)
 }
 
 // A run ends soon after its context, also in the data phase.
@@ -142,11 +128,11 @@ func TestTheDataPhaseEndsWithItsContext(t *testing.T) {
 
 // A PE that is kept is of no use after its kernel.
 func TestAPEIsForItsKernel(t *testing.T) {
-	l := newLab(t, torch.Options{})
-	x := l.zeros(torch.F32, torch.On(0), 4)
+	l := lab.New(t, torch.Options{})
+	x := l.MustZeros(torch.F32, torch.On(0), 4)
 	var kept *tl.PE
-	l.launch("keep", func(t *tl.PE, x tl.Ptr) { kept = t }, x)
-	err := l.try("use", func(t *tl.PE, x tl.Ptr) { kept.Load(x, tl.Shape{4}, tl.F32) }, x)
+	l.MustLaunch("keep", func(t *tl.PE, x tl.Ptr) { kept = t }, x)
+	err := l.Try("use", func(t *tl.PE, x tl.Ptr) { kept.Load(x, tl.Shape{4}, tl.F32) }, x)
 	if err == nil || !strings.Contains(err.Error(), "its kernel has ended") {
 		t.Errorf("error %v, want one that says that the kernel has ended", err)
 	}

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/kernbench/kernbench/internal/hosted/lab"
+	"github.com/kernbench/kernbench/internal/ints"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/torch"
 	"github.com/kernbench/kernbench/torch/dist"
@@ -14,14 +16,14 @@ import (
 
 // FromNumpy takes an array as it takes a file, and the tensor does not change with it.
 func TestFromNumpyOfAnArray(t *testing.T) {
-	l := newLab(t, machines(t)(trial{}))
-	a := torch.Must(l.tensor(count(-3, 15), torch.I16, torch.On(0), 5, 3).Numpy())
+	l := lab.New(t, lab.Options(t, 3))
+	a := torch.Must(l.Ints(ints.Count(-3, 15), torch.I16, torch.On(0), 5, 3).Numpy())
 	x := torch.Must(l.FromNumpy(a, torch.DPPolicy{PE: torch.ColumnWise}, torch.Named("table")))
 	clear(a.Bytes)
 	if x.Shape().String() != "[5 3]" || x.DType() != torch.I16 || x.Name() != "table" || len(x.Shards()) != 8 {
 		t.Errorf("%s %v %v in %d shards", x.Name(), x.Shape(), x.DType(), len(x.Shards()))
 	}
-	l.holds("x", x, count(-3, 15))
+	l.Holds("x", x, ints.Count(-3, 15))
 	for what, src := range map[string]any{
 		"torch: FromNumpy: int is no *torch.Array, and no name of a file: for a slice there is FromSlice":       3,
 		"torch: FromNumpy: []float32 is no *torch.Array, and no name of a file: for a slice there is FromSlice": []float32{1},
@@ -30,18 +32,18 @@ func TestFromNumpyOfAnArray(t *testing.T) {
 		"torch: FromNumpy: an array [3] f32 of 8 bytes, want 12":      &torch.Array{Shape: torch.Shape{3}, DType: torch.F32, Bytes: make([]byte, 8)},
 		"torch: FromNumpy: no such dtype: use torch.F16 to torch.U64": &torch.Array{Shape: torch.Shape{3}},
 	} {
-		err := misuse(func() { l.FromNumpy(src) })
+		err := lab.Misuse(func() { l.FromNumpy(src) })
 		if err == nil || err.Error() != what {
 			t.Errorf("got  %v\nwant %s", err, what)
 		}
 	}
 	_, err := l.FromNumpy(&torch.Array{Shape: torch.Shape{-1}, DType: torch.F32})
-	says(t, "negative", err, "FromNumpy: shape [-1] has a negative extent")
+	lab.Says(t, "negative", err, "FromNumpy: shape [-1] has a negative extent")
 }
 
 // Without values only the shape and the dtype of an array matter.
 func TestFromNumpyWithoutValues(t *testing.T) {
-	l := newLab(t, torch.Options{NoData: true})
+	l := lab.New(t, torch.Options{NoData: true})
 	x := torch.Must(l.FromNumpy(&torch.Array{Shape: torch.Shape{3, 5}, DType: torch.F16}))
 	if got, want := x.String(), "tensor(shape=[3 5], dtype=f16, device=sip0)"; got != want {
 		t.Errorf("got %s, want %s", got, want)
@@ -50,11 +52,11 @@ func TestFromNumpyWithoutValues(t *testing.T) {
 
 // A mask goes from a file to the device and back to a file of bools.
 func TestBoolArrays(t *testing.T) {
-	l := newLab(t, machines(t)(trial{}))
+	l := lab.New(t, lab.Options(t, 3))
 	name := filepath.Join(t.TempDir(), "mask.npy")
 	mask := []bool{true, false, false, true, true, false, true}
 	x := torch.Must(l.FromSlice(mask, torch.U8, torch.Shape{7}, torch.On(0, 1, 2)))
-	l.holds("bools", x, []int{1, 0, 0, 1, 1, 0, 1})
+	l.Holds("bools", x, []int{1, 0, 0, 1, 1, 0, 1})
 	a := torch.Must(x.Numpy())
 	if got, want := a.String(), "[1, 0, 0, 1, 1, 0, 1]"; a.Bool || got != want {
 		t.Errorf("u8 array: got %s, bools %v, want %s", got, a.Bool, want)
@@ -76,23 +78,23 @@ func TestBoolArrays(t *testing.T) {
 	if !l.Checks().OK() {
 		t.Errorf("checks %+v", l.Checks())
 	}
-	l.launch("two", func(t *tl.PE, x tl.Ptr) { t.Store(x.Add(2), t.Full(tl.Shape{1}, tl.U8, 2)) }, y)
+	l.MustLaunch("two", func(t *tl.PE, x tl.Ptr) { t.Store(x.Add(2), t.Full(tl.Shape{1}, tl.U8, 2)) }, y)
 	c := torch.Must(y.Numpy())
 	c.Bool = true
-	says(t, "two", c.Save(name), name+": npy: element 2 of an array of bools is 2: set it to 0 or 1")
+	lab.Says(t, "two", c.Save(name), name+": npy: element 2 of an array of bools is 2: set it to 0 or 1")
 }
 
 // Tensors have up to eight axes, laid out like others.
 func TestTensorsOfManyAxes(t *testing.T) {
-	l := newLab(t, machines(t)(trial{}))
+	l := lab.New(t, lab.Options(t, 3))
 	for _, shape := range []torch.Shape{{2, 3, 1, 2, 5}, {3, 1, 2, 2, 1, 3}, {2, 1, 2, 1, 2, 1, 2, 3}, {1, 0, 2, 3, 4}} {
 		n := elems(shape)
 		for _, on := range []torch.Placement{
 			torch.On(2), torch.On(0, 1, 2), torch.OnEach(1, 5), torch.DPPolicy{Cube: torch.RowWise, PE: torch.ColumnWise, NumPEs: 2},
 			torch.DPPolicy{Cube: torch.Partial, PE: torch.ColumnWise, NumPEs: 3}, torch.DPPolicy{SIP: torch.RowWise, PE: torch.ColumnWise},
 		} {
-			x := l.tensor(count(0, n), torch.I32, on, shape...)
-			torch.OK(l.Check(fmt.Sprint(shape, on), x, count(0, n)))
+			x := l.Ints(ints.Count(0, n), torch.I32, on, shape...)
+			torch.OK(l.Check(fmt.Sprint(shape, on), x, ints.Count(0, n)))
 			if n == 0 {
 				continue
 			}
@@ -106,7 +108,7 @@ func TestTensorsOfManyAxes(t *testing.T) {
 			name := filepath.Join(t.TempDir(), "x.npy")
 			torch.OK(torch.Must(x.Numpy()).Save(name))
 			y := torch.Must(l.FromNumpy(name, on))
-			torch.OK(errors.Join(l.Check("from the file", y, count(0, n)), x.CopyFrom(count(7, n)), y.CopyFrom(x), l.Check("copied", y, count(7, n))))
+			torch.OK(errors.Join(l.Check("from the file", y, ints.Count(0, n)), x.CopyFrom(ints.Count(7, n)), y.CopyFrom(x), l.Check("copied", y, ints.Count(7, n))))
 			if !slices.Equal(y.Shape(), shape) {
 				t.Errorf("from the file: %v, want %v", y.Shape(), shape)
 			}
@@ -115,20 +117,20 @@ func TestTensorsOfManyAxes(t *testing.T) {
 	if !l.Checks().OK() {
 		t.Errorf("checks %+v", l.Checks())
 	}
-	x := l.tensor(count(0, 8), torch.I32, torch.On(0, 1), 2, 1, 2, 1, 2)
+	x := l.Ints(ints.Count(0, 8), torch.I32, torch.On(0, 1), 2, 1, 2, 1, 2)
 	if got, want := x.String(), "tensor([[[[[0, 1]], [[2, 3]]]], [[[[4, 5]], [[6, 7]]]]], dtype=i32, device=sip0)"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
-	err := misuse(func() { l.Zeros(torch.F32, torch.Shape{1, 1, 1, 1, 1, 1, 1, 1, 1}) })
-	says(t, "nine", err, "torch: Zeros: shape [1 1 1 1 1 1 1 1 1] has 9 axes, and a tensor has at most 8: merge some of them")
+	err := lab.Misuse(func() { l.Zeros(torch.F32, torch.Shape{1, 1, 1, 1, 1, 1, 1, 1, 1}) })
+	lab.Says(t, "nine", err, "torch: Zeros: shape [1 1 1 1 1 1 1 1 1] has 9 axes, and a tensor has at most 8: merge some of them")
 }
 
 // The leading axes of such a tensor are one axis for a kernel.
 func TestPointersToManyAxes(t *testing.T) {
-	l := newLab(t, machines(t)(trial{}))
-	x := l.tensor(count(0, 2*3*2*2*5), torch.I32, torch.DPPolicy{PE: torch.ColumnWise, NumCubes: 1, NumPEs: 2}, 2, 3, 2, 2, 5)
+	l := lab.New(t, lab.Options(t, 3))
+	x := l.Ints(ints.Count(0, 2*3*2*2*5), torch.I32, torch.DPPolicy{PE: torch.ColumnWise, NumCubes: 1, NumPEs: 2}, 2, 3, 2, 2, 5)
 	var dims [2][4]int
-	l.launch("minus", func(t *tl.PE, x tl.Ptr) {
+	l.MustLaunch("minus", func(t *tl.PE, x tl.Ptr) {
 		for axis := range 4 {
 			dims[t.Rank()][axis] = x.Dim(axis)
 		}
@@ -147,21 +149,21 @@ func TestPointersToManyAxes(t *testing.T) {
 	}
 	row := (((1*3+2)*2 + 1) * 2) * 5
 	want[row], want[row+3] = 1000, 1000
-	l.holds("x", x, want)
+	l.Holds("x", x, want)
 }
 
 // Ranks reduce and gather tensors of many axes like others.
 func TestCollectivesOfManyAxes(t *testing.T) {
 	shape := torch.Shape{3, 1, 2, 1, 5}
-	l, err := spawn(t, 3, func(r *torch.Rank) error {
+	l, err := lab.Spawn(t, 3, func(r *torch.Rank) error {
 		for _, on := range []torch.Placement{torch.On(r.PE(r.Rank(), 0, 1)), torch.DPPolicy{PE: torch.RowWise, NumCubes: 1, NumPEs: 2}, torch.DPPolicy{Cube: torch.ColumnWise, NumCubes: 2, NumPEs: 1}} {
-			x := torch.Must(r.FromSlice(count(r.Rank(), 30), torch.I32, shape, on))
+			x := torch.Must(r.FromSlice(ints.Count(r.Rank(), 30), torch.I32, shape, on))
 			y := torch.Must(r.Zeros(torch.I32, torch.Shape{9, 1, 2, 1, 5}, on))
 			want := make([]int, 30)
 			for i := range want {
 				want[i] = 3*i + 3
 			}
-			torch.OK(errors.Join(dist.AllGatherIntoTensor(r, y, x), r.Check("gathered", y, slices.Concat(count(0, 30), count(1, 30), count(2, 30)))))
+			torch.OK(errors.Join(dist.AllGatherIntoTensor(r, y, x), r.Check("gathered", y, slices.Concat(ints.Count(0, 30), ints.Count(1, 30), ints.Count(2, 30)))))
 			torch.OK(errors.Join(dist.AllReduce(r, x, dist.SUM), r.Check("sum", x, want)))
 		}
 		return nil

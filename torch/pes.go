@@ -51,24 +51,6 @@ func (c *Context) peIDs(op, before string, numbers []int, after string) []machin
 	return ids
 }
 
-// pick returns the elements of a list that have some indices, in their order.
-func pick[T any](list []T, indices []int) []T {
-	picked := make([]T, len(indices))
-	for i, at := range indices {
-		picked[i] = list[at]
-	}
-	return picked
-}
-
-// peNumbers returns the numbers of PEs.
-func peNumbers(pes []machine.PEID) []int {
-	list := make([]int, len(pes))
-	for i, pe := range pes {
-		list[i] = int(pe)
-	}
-	return list
-}
-
 // Engines is how long each engine of a PE has worked so far. Of the DMA's channels
 // that is the time in which data passed, not the waiting.
 type Engines struct {

@@ -84,7 +84,7 @@ func joined(list []Piece) (out []Piece) {
 
 // Layout returns who would hold what of a tensor: its shards, without addresses.
 func (r *Rank) Layout(shape Shape, on Placement) (list []Shard) {
-	refuse(r.current == nil, "Layout", "called from a kernel, which has no device of its own")
+	refuse(r.s.Current() == nil, "Layout", "called from a kernel, which has no device of its own")
 	for _, s := range on.place(r, "Layout", shape) {
 		list = append(list, r.shard(&s))
 	}

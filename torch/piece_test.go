@@ -7,6 +7,8 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/kernbench/kernbench/internal/hosted/lab"
+	"github.com/kernbench/kernbench/internal/ints"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/torch"
 )
@@ -38,10 +40,10 @@ var anyPieced = rapid.Custom(func(t *rapid.T) (p pieced) {
 	p.device, p.pe = rapid.IntRange(0, 2).Draw(t, "device"), rapid.IntRange(0, 23).Draw(t, "PE")
 	switch rapid.IntRange(0, 4).Draw(t, "placement") {
 	case 0:
-		list := rapid.Permutation(count(0, 24)).Draw(t, "PEs")[:rapid.IntRange(1, 5).Draw(t, "parts")]
+		list := rapid.Permutation(ints.Count(0, 24)).Draw(t, "PEs")[:rapid.IntRange(1, 5).Draw(t, "parts")]
 		p.on, p.copies, p.description = torch.On(list...), 1, fmt.Sprint("On", list)
 	case 1:
-		list := rapid.Permutation(count(0, 24)).Draw(t, "PEs")[:rapid.IntRange(1, 3).Draw(t, "copies")]
+		list := rapid.Permutation(ints.Count(0, 24)).Draw(t, "PEs")[:rapid.IntRange(1, 3).Draw(t, "copies")]
 		p.on, p.copies, p.description = torch.OnEach(list...), len(list), fmt.Sprint("OnEach", list)
 	default:
 		split := rapid.SampledFrom([]torch.Split{torch.Replicate, torch.ColumnWise, torch.RowWise})
@@ -90,7 +92,7 @@ func (p pieced) covers(t *rapid.T, list []torch.Piece, times int) {
 }
 
 // distance is how far a PE is from where it reads.
-func (l *lab) distance(from, to int) int {
+func distance(l *lab.Lab, from, to int) int {
 	sip, cube, _ := l.Place(from)
 	otherSIP, otherCube, _ := l.Place(to)
 	switch {
@@ -105,7 +107,7 @@ func (l *lab) distance(from, to int) int {
 }
 
 // holderOf is the PE whose part of a tensor an address is in.
-func (l *lab) holderOf(x *torch.Tensor, base, addr int64) int {
+func holderOf(l *lab.Lab, x *torch.Tensor, base, addr int64) int {
 	for _, s := range x.Shards() {
 		if off := addr - base; off >= s.Offset && off < s.Offset+s.Bytes {
 			return l.PE(s.SIP, s.Cube, s.PE)
@@ -118,15 +120,15 @@ func (l *lab) holderOf(x *torch.Tensor, base, addr int64) int {
 // it. What a kernel reads through their pointers is the elements that are there, and what
 // it writes is where it belongs.
 func TestPiecesAreTheirBox(t *testing.T) {
-	options := machines(t)(trial{})
+	options := lab.Options(t, 3)
 	several := 0 // pieces over more than one shard
 	rapid.Check(t, func(rt *rapid.T) {
 		p := anyPieced.Draw(rt, "box")
-		l := newLab(t, options)
+		l := lab.New(t, options)
 		defer l.Close()
 		l.SetDevice(p.device)
 		n := p.height * p.width
-		x := l.tensor(count(0, n), torch.I32, p.on, p.shape...)
+		x := l.Ints(ints.Count(0, n), torch.I32, p.on, p.shape...)
 		list, copies := x.Pieces(p.row, p.col, p.rows, p.cols, p.pe), x.Copies(p.row, p.col, p.rows, p.cols)
 		p.covers(rt, list, 1)
 		p.covers(rt, copies, p.copies)
@@ -135,25 +137,25 @@ func TestPiecesAreTheirBox(t *testing.T) {
 		for _, piece := range list {
 			for i := range piece.Rows {
 				for j := range piece.Cols {
-					holder := l.holderOf(x, base, piece.Ptr.At(i, j).Addr)
+					holder := holderOf(l, x, base, piece.Ptr.At(i, j).Addr)
 					nearest := 4
 					for _, s := range x.Shards() {
 						if has(s, piece.Row+i, piece.Col+j) {
-							nearest = min(nearest, l.distance(p.pe, l.PE(s.SIP, s.Cube, s.PE)))
+							nearest = min(nearest, distance(l, p.pe, l.PE(s.SIP, s.Cube, s.PE)))
 						}
 					}
-					if got := l.distance(p.pe, holder); got != nearest {
+					if got := distance(l, p.pe, holder); got != nearest {
 						rt.Fatalf("%v: (%d, %d) is read from PE %d, at distance %d, and there is one at %d", p, piece.Row+i, piece.Col+j, holder, got, nearest)
 					}
 				}
 			}
 			first, last := piece.Ptr.Addr, piece.Ptr.At(piece.Rows-1, piece.Cols-1).Addr
-			if l.holderOf(x, base, first) != l.holderOf(x, base, last) {
+			if holderOf(l, x, base, first) != holderOf(l, x, base, last) {
 				several++
 			}
 		}
-		y := l.tensor(fill(-1, n), torch.I32, torch.On(p.pe), p.height, p.width)
-		l.launch("read and write", func(t *tl.PE, y tl.Ptr) {
+		y := l.Ints(lab.Fill(-1, n), torch.I32, torch.On(p.pe), p.height, p.width)
+		l.MustLaunch("read and write", func(t *tl.PE, y tl.Ptr) {
 			for _, piece := range list {
 				t.Store(y.At(piece.Row, piece.Col), t.Load(piece.Ptr, tl.Shape{piece.Rows, piece.Cols}, tl.I32))
 			}
@@ -161,14 +163,14 @@ func TestPiecesAreTheirBox(t *testing.T) {
 				t.Store(piece.Ptr, t.Load(y.At(piece.Row, piece.Col), tl.Shape{piece.Rows, piece.Cols}, tl.I32).Add(1000))
 			}
 		}, y, torch.Using(x))
-		read, written := fill(-1, n), count(0, n)
+		read, written := lab.Fill(-1, n), ints.Count(0, n)
 		for i := p.row; i < p.row+p.rows; i++ {
 			for j := p.col; j < p.col+p.cols; j++ {
 				read[i*p.width+j] = i*p.width + j
 				written[i*p.width+j] += 1000
 			}
 		}
-		l.holds(p.String(), y, read)
+		l.Holds(p.String(), y, read)
 		if err := l.Check(p.String(), x, written); err != nil || !l.Checks().OK() {
 			rt.Fatalf("%v: error %v, checks %+v", p, err, l.Checks())
 		}
@@ -197,7 +199,7 @@ func has(s torch.Shard, row, col int) bool {
 // Parts one below the other in one memory after the other are one piece; beside each
 // other they are as many as there are parts, but in a single row.
 func TestPiecesAreAsFewAsTheyCanBe(t *testing.T) {
-	l := newLab(t, machines(t)(trial{}))
+	l := lab.New(t, lab.Options(t, 3))
 	rows := torch.DPPolicy{PE: torch.RowWise, NumCubes: 1, NumPEs: 4}
 	columns := torch.DPPolicy{PE: torch.ColumnWise, NumCubes: 1, NumPEs: 4}
 	for _, c := range []struct {
@@ -218,13 +220,13 @@ func TestPiecesAreAsFewAsTheyCanBe(t *testing.T) {
 		{"nothing", []int{8, 8}, rows, [4]int{3, 3, 0, 2}, 0, 0},
 		{"no elements", []int{0, 8}, rows, [4]int{0, 0, 0, 8}, 0, 0},
 	} {
-		x := l.zeros(torch.I32, c.on, c.shape...)
+		x := l.MustZeros(torch.I32, c.on, c.shape...)
 		got, each := x.Pieces(c.box[0], c.box[1], c.box[2], c.box[3], 0), x.Copies(c.box[0], c.box[1], c.box[2], c.box[3])
 		if len(got) != c.want || len(each) != c.each {
 			t.Errorf("%s: pieces %+v and copies %+v, want %d and %d", c.name, got, each, c.want, c.each)
 		}
 	}
-	scalar := l.tensor([]int{7}, torch.I32, torch.OnEach(0, 1), []int{}...)
+	scalar := l.Ints([]int{7}, torch.I32, torch.OnEach(0, 1), []int{}...)
 	if got := scalar.Pieces(0, 0, 1, 1, 1); len(got) != 1 || got[0].Rows != 1 || got[0].Cols != 1 {
 		t.Errorf("of a number: pieces %+v, want one", got)
 	}
@@ -232,11 +234,11 @@ func TestPiecesAreAsFewAsTheyCanBe(t *testing.T) {
 
 // Layout is where a tensor would lie.
 func TestLayoutIsWhereATensorLies(t *testing.T) {
-	l := newLab(t, machines(t)(trial{}))
+	l := lab.New(t, lab.Options(t, 3))
 	for i, on := range policies() {
 		l.SetDevice(i % 3)
 		for _, shape := range shapes {
-			want := l.zeros(torch.I8, on, append([]int{}, shape...)...).Shards()
+			want := l.MustZeros(torch.I8, on, append([]int{}, shape...)...).Shards()
 			for i := range want {
 				want[i].Offset, want[i].Bytes = 0, 0
 			}
@@ -248,7 +250,7 @@ func TestLayoutIsWhereATensorLies(t *testing.T) {
 }
 
 func TestPlaceIsTheReverseOfPE(t *testing.T) {
-	l := newLab(t, machines(t)(trial{}))
+	l := lab.New(t, lab.Options(t, 3))
 	for pe := range l.NumPEs() {
 		if got := l.PE(l.Place(pe)); got != pe {
 			t.Errorf("PE %d is at the place of PE %d", pe, got)
@@ -257,11 +259,11 @@ func TestPlaceIsTheReverseOfPE(t *testing.T) {
 }
 
 func TestPiecesMisuse(t *testing.T) {
-	l := newLab(t, machines(t)(trial{}))
-	x := l.zeros(torch.F32, torch.On(0), 4, 6)
-	cube := l.zeros(torch.F32, torch.On(0), 2, 3, 2)
-	partial := l.zeros(torch.F32, torch.DPPolicy{Cube: torch.Partial, NumCubes: 2, NumPEs: 1}, 4, 6)
-	gone := l.zeros(torch.F32, torch.On(0), 4, 6)
+	l := lab.New(t, lab.Options(t, 3))
+	x := l.MustZeros(torch.F32, torch.On(0), 4, 6)
+	cube := l.MustZeros(torch.F32, torch.On(0), 2, 3, 2)
+	partial := l.MustZeros(torch.F32, torch.DPPolicy{Cube: torch.Partial, NumCubes: 2, NumPEs: 1}, 4, 6)
+	gone := l.MustZeros(torch.F32, torch.On(0), 4, 6)
 	if err := gone.Free(); err != nil {
 		t.Fatal(err)
 	}
@@ -282,7 +284,7 @@ func TestPiecesMisuse(t *testing.T) {
 			l.Layout(torch.Shape{4}, torch.DPPolicy{NumCubes: 9})
 		},
 	} {
-		if err := misuse(f); err == nil || err.Error() != want {
+		if err := lab.Misuse(f); err == nil || err.Error() != want {
 			t.Errorf("got  %v\nwant %s", err, want)
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"iter"
-	"reflect"
 	"slices"
 )
 
@@ -235,26 +234,4 @@ func runs(first int, extent, stride []int) (n, count int, starts iter.Seq[int]) 
 			}
 		}
 	}
-}
-
-// Local returns the value of type T of a rank, which is zero until it is set. Packages that
-// build on this one keep there what they know of a rank. It ends with the rank.
-func Local[T any](r *Rank) *T {
-	refuse(r.current == nil, "Local", "called from a kernel")
-	kind := reflect.TypeFor[T]()
-	if r.locals[kind] == nil {
-		r.locals[kind] = new(T)
-	}
-	return r.locals[kind].(*T)
-}
-
-// Setting returns the value of type T among the Settings that the context was made with.
-// Packages that build on this one find there what a user has chosen for them.
-func Setting[T any](c *Context) (value T, ok bool) {
-	for _, s := range c.options.Settings {
-		if value, ok = s.(T); ok {
-			return value, true
-		}
-	}
-	return value, false
 }

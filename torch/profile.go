@@ -1,16 +1,41 @@
 package torch
 
 import (
-	"maps"
+	"fmt"
 	"slices"
 
 	"github.com/kernbench/kernbench/internal/machine"
+	"github.com/kernbench/kernbench/internal/stream"
 )
 
 // Breakdown is where some time went: every instant is in one of Compute, Memory, Comm
-// and Idle, and OverlappedMemory and OverlappedComm say how much of Compute had memory or
-// communication going on beside it.
-type Breakdown = machine.Breakdown
+// and Idle.
+type Breakdown struct {
+	Compute Time // an engine was at work, from the fetch of operands to the store of results
+	Memory  Time // none was: data moved between memories and TCM
+	Comm    Time // none was: messages moved, or the CPU waited for another PE
+	Idle    Time // none of these
+
+	OverlappedMemory Time // data moved under Compute
+	OverlappedComm   Time // messages moved, or the CPU waited, under Compute
+}
+
+// Total returns the whole time.
+func (b Breakdown) Total() Time { return b.Compute + b.Memory + b.Comm + b.Idle }
+
+// Add returns the sum of breakdowns of times one after another.
+func (b Breakdown) Add(other Breakdown) Breakdown {
+	return Breakdown{
+		Compute: b.Compute + other.Compute, Memory: b.Memory + other.Memory, Comm: b.Comm + other.Comm, Idle: b.Idle + other.Idle,
+		OverlappedMemory: b.OverlappedMemory + other.OverlappedMemory, OverlappedComm: b.OverlappedComm + other.OverlappedComm,
+	}
+}
+
+// String returns all of it in words.
+func (b Breakdown) String() string {
+	return fmt.Sprintf("compute %v, exposed memory %v, exposed communication %v, idle %v; under compute: memory %v, communication %v",
+		b.Compute, b.Memory, b.Comm, b.Idle, b.OverlappedMemory, b.OverlappedComm)
+}
 
 // Phase is a program that a rank took part in: a launch, by its name, or a collective and
 // its algorithm, as "all_reduce(ring)". It begins with the end of the one before it, the
@@ -45,7 +70,7 @@ func (r *Rank) Profile() (*Profile, error) {
 
 // measure has PEs note what they do while somebody wants to know.
 func (c *Context) measure() {
-	c.m.Measuring = c.driver.profile != nil || slices.ContainsFunc(c.workers, func(w *Rank) bool { return w.profile != nil })
+	c.m.Measuring = c.main.profile != nil || slices.ContainsFunc(c.ranks, func(r *Rank) bool { return r != nil && r.profile != nil })
 }
 
 // Stop waits for what the rank has asked for and is the phases, whose times add up to
@@ -59,41 +84,29 @@ func (p *Profile) Stop() ([]Phase, error) {
 }
 
 // profiled adds an operation that has ended to the profiles of its ranks.
-func (c *Context) profiled(op *operation) {
-	c.driver.profiled(op)
-	for _, w := range c.workers {
-		w.profiled(op)
+func (c *Context) profiled(op *stream.Operation) {
+	for _, r := range append([]*Rank{c.main}, c.ranks...) {
+		if r != nil && r.profile != nil && op.In(r.s) {
+			r.profile.add(op)
+		}
 	}
 }
 
-func (w *Rank) profiled(op *operation) {
-	p := w.profile
-	if p == nil || !slices.Contains(op.streams, &w.stream) {
-		return
-	}
-	start, end := max(op.run.Start, p.last), op.run.Start+op.run.Critical() // an asynchronous one may overlap those before it
-	b, ok := op.run.Breakdown(func(pe machine.PEID) bool {
-		return w.proc == nil || w.m.PE(pe).SIP == w.device
+// add adds an operation of the rank.
+func (p *Profile) add(op *stream.Operation) {
+	r := p.rank
+	start, end := max(op.Run.Start, p.last), op.Run.Start+op.Run.Critical() // an asynchronous one may overlap those before it
+	b, ok := op.Run.Breakdown(func(pe machine.PEID) bool {
+		return !r.s.Spawned() || r.m.PE(pe).SIP == r.device
 	}, start)
 	if !ok || end < p.last {
 		return
 	}
-	waited := min(op.whole().waited(&w.stream, p.last), start-p.last)
+	waited := min(op.Whole().Waited(r.s, p.last), start-p.last)
 	b.Comm += waited
 	b.Idle += start - p.last - waited
-	p.phases = append(p.phases, Phase{Name: op.run.Name, Start: p.last, End: end, Breakdown: b})
+	p.phases = append(p.phases, Phase{Name: op.Run.Name, Start: p.last, End: end, Breakdown: Breakdown(b)})
 	p.last = end
-}
-
-// waited returns how long a rank that had come to a collective, and had ended what was before,
-// waited for the last of the others to come.
-func (op *operation) waited(s *stream, since Time) Time {
-	own, ok := op.entered[s]
-	if !ok {
-		return 0
-	}
-	last := slices.Max(slices.Collect(maps.Values(op.entered)))
-	return max(0, last-max(own, since))
 }
 
 // RankTimes is how long a launch or a collective ran on each of its ranks.
@@ -111,17 +124,6 @@ type RankTimes struct {
 // the order of the program's targets; nil if each PE is a rank.
 func rankTimes(run *machine.Run, members []int) RankTimes {
 	t := RankTimes{Name: run.Name, Start: run.Start, Crit: run.Critical()}
-	longest := map[int]Time{}
-	for i, pe := range run.Program.Targets {
-		rank := i
-		if members != nil {
-			rank = members[i]
-		}
-		longest[rank] = max(longest[rank], run.ExecOf(pe))
-	}
-	t.Ranks = slices.Sorted(maps.Keys(longest))
-	for _, rank := range t.Ranks {
-		t.Exec = append(t.Exec, longest[rank])
-	}
+	t.Ranks, t.Exec = run.ByRank(members)
 	return t
 }

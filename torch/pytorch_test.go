@@ -12,6 +12,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/kernbench/kernbench/internal/hosted/lab"
+	"github.com/kernbench/kernbench/internal/ints"
 	"github.com/kernbench/kernbench/torch"
 	"github.com/kernbench/kernbench/torch/dist"
 )
@@ -97,8 +99,8 @@ func readRecorded(t *testing.T) (r recorded) {
 // they are contiguous.
 func TestViewsLikePyTorch(t *testing.T) {
 	for _, c := range readRecorded(t).Views {
-		l := newLab(t, torch.Options{})
-		x := l.tensor(count(0, elements(c.Shape)), torch.I32, nil, c.Shape...)
+		l := lab.New(t, torch.Options{})
+		x := l.Ints(ints.Count(0, elements(c.Shape)), torch.I32, nil, c.Shape...)
 		var parts []*torch.Tensor
 		one := func(y *torch.Tensor) { parts = []*torch.Tensor{y} }
 		switch c.Op {
@@ -124,7 +126,7 @@ func TestViewsLikePyTorch(t *testing.T) {
 				t.Errorf("%s%v of %v: part %d has shape %v, want %v", c.Op, c.Args, c.Shape, i, got, want)
 				continue
 			}
-			l.holds(c.Op, y, c.Parts[i].Values)
+			l.Holds(c.Op, y, c.Parts[i].Values)
 			if got := y.IsContiguous(); got != c.Contiguous[i] {
 				t.Errorf("%s%v of %v: part %d is contiguous: %v, want %v", c.Op, c.Args, c.Shape, i, got, c.Contiguous[i])
 			}
@@ -147,7 +149,7 @@ func TestFilesLikePyTorch(t *testing.T) {
 		if err := os.WriteFile(name, c.NPY, 0o666); err != nil {
 			t.Fatal(err)
 		}
-		l := newLab(t, torch.Options{})
+		l := lab.New(t, torch.Options{})
 		array, err := torch.LoadNumpy(name)
 		if err != nil {
 			t.Fatal(err)
@@ -181,7 +183,7 @@ func TestFilesLikePyTorch(t *testing.T) {
 func TestWorldsLikePyTorch(t *testing.T) {
 	for _, world := range readRecorded(t).Worlds {
 		n := len(world.Ranks)
-		_, err := spawn(t, n, func(r *torch.Rank) error {
+		_, err := lab.Spawn(t, n, func(r *torch.Rank) error {
 			likePyTorch(t, r.Rank(), n, r, world.Ranks[r.Rank()])
 			return nil
 		})
@@ -219,7 +221,7 @@ func likePyTorch(t *testing.T, rank, n int, self *torch.Rank, want recordedRank)
 	own, _, err := dist.NewSubgroups(self, want.NewSubgroups.Size)
 	torch.OK(err)
 	same("NewSubgroups", own.Ranks(), want.NewSubgroups.Mine)
-	same("NewSubgroups that leave a rest", misuse(func() { _, _, _ = dist.NewSubgroups(self, n-1) }) != nil, want.NewSubgroupsRefused)
+	same("NewSubgroups that leave a rest", lab.Misuse(func() { _, _, _ = dist.NewSubgroups(self, n-1) }) != nil, want.NewSubgroupsRefused)
 	own, _, err = dist.NewSubgroupsByEnumeration(self, want.ByEnumeration.Lists)
 	torch.OK(err)
 	same("NewSubgroupsByEnumeration", own.Ranks(), want.ByEnumeration.Mine)
@@ -244,11 +246,11 @@ func likePyTorch(t *testing.T, rank, n int, self *torch.Rank, want recordedRank)
 		slices.SortFunc(got, func(a, b [2]int) int { return a[0] - b[0] })
 		same("RecvAny", got, want.AnySource)
 	}
-	same("Send to the rank itself is refused", misuse(func() { _ = dist.Send(self, tensor([]int{0}), rank, 0) }) != nil, want.SendToSelf != "")
+	same("Send to the rank itself is refused", lab.Misuse(func() { _ = dist.Send(self, tensor([]int{0}), rank, 0) }) != nil, want.SendToSelf != "")
 
 	var list []*torch.Tensor
 	for _, k := range []int{3, 1, 5} {
-		list = append(list, tensor(count(rank, k)))
+		list = append(list, tensor(ints.Count(rank, k)))
 	}
 	torch.OK(dist.AllReduceCoalesced(self, list, dist.SUM))
 	for i, x := range list {
@@ -257,7 +259,7 @@ func likePyTorch(t *testing.T, rank, n int, self *torch.Rank, want recordedRank)
 
 	objects := []recordedObject{{}}
 	if rank == 1 {
-		objects[0] = recordedObject{rank, count(0, rank)}
+		objects[0] = recordedObject{rank, ints.Count(0, rank)}
 	}
 	torch.OK(dist.BroadcastObjectList(self, objects, 1))
 	same("BroadcastObjectList", objects, want.BroadcastObjectList)

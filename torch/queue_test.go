@@ -5,6 +5,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/kernbench/kernbench/internal/hosted/lab"
+	"github.com/kernbench/kernbench/internal/ints"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/torch"
 )
@@ -12,12 +14,12 @@ import (
 // Two ranks in a ring are each other's east and west: messages each way and round stay
 // apart.
 func TestEastAndWestMayBeTheSamePeer(t *testing.T) {
-	l := newLab(t, torch.Options{})
+	l := lab.New(t, torch.Options{})
 	const n, rounds = 64, 10
-	x := l.tensor(count(0, 2*n), torch.I32, torch.On(0, 9))
-	y := l.zeros(torch.I32, torch.On(0, 9), 2*rounds, 2, n)
+	x := l.Ints(ints.Count(0, 2*n), torch.I32, torch.On(0, 9))
+	y := l.MustZeros(torch.I32, torch.On(0, 9), 2*rounds, 2, n)
 	vec := tl.Shape{n}
-	l.launch("both ways", func(t *tl.PE, x, y tl.Ptr) {
+	l.MustLaunch("both ways", func(t *tl.PE, x, y tl.Ptr) {
 		v := t.Load(x, vec, tl.I32)
 		for i := range rounds {
 			t.Send(tl.East, v.Add(1000*i))
@@ -29,11 +31,11 @@ func TestEastAndWestMayBeTheSamePeer(t *testing.T) {
 	var want []int
 	for rank := range 2 {
 		for i := range rounds {
-			want = append(want, count((1-rank)*n+1000*i, n)...)
-			want = append(want, count((1-rank)*n+1000*i+500, n)...)
+			want = append(want, ints.Count((1-rank)*n+1000*i, n)...)
+			want = append(want, ints.Count((1-rank)*n+1000*i+500, n)...)
 		}
 	}
-	l.holds("received", y, want)
+	l.Holds("received", y, want)
 }
 
 // A message of any size and dtype arrives as it was sent: of no bytes, odd, of several
@@ -41,14 +43,14 @@ func TestEastAndWestMayBeTheSamePeer(t *testing.T) {
 func TestMessagesOfAnySizeArrive(t *testing.T) {
 	for _, dtype := range []torch.DType{torch.I8, torch.F16, torch.I32, torch.F64} {
 		for _, n := range []int{0, 1, 3, 511, 2049, 5000, 20_001} {
-			l := newLab(t, torch.Options{})
+			l := lab.New(t, torch.Options{})
 			var data []int
 			for i := range n {
 				data = append(data, i%97)
 			}
-			x := l.tensor(data, dtype, torch.On(0))
-			y := l.zeros(dtype, torch.On(100), max(1, n))
-			l.launch("send", func(t *tl.PE, x, y tl.Ptr) {
+			x := l.Ints(data, dtype, torch.On(0))
+			y := l.MustZeros(dtype, torch.On(100), max(1, n))
+			l.MustLaunch("send", func(t *tl.PE, x, y tl.Ptr) {
 				if t.Rank() == 0 {
 					t.Send(tl.East, t.Load(x, tl.Shape{n}, dtype))
 					t.Send(tl.East, t.Zeros(tl.Shape{0}, dtype))
@@ -58,7 +60,7 @@ func TestMessagesOfAnySizeArrive(t *testing.T) {
 				}
 			}, x, y, torch.PEs(0, 100), torch.Neighbors(torch.Line(0, 100)))
 			if n > 0 {
-				l.holds(fmt.Sprintf("%d elements of %v", n, dtype), y, data)
+				l.Holds(fmt.Sprintf("%d elements of %v", n, dtype), y, data)
 			}
 		}
 	}
@@ -70,37 +72,37 @@ func TestRecvIntoWritesRowsWhereTheyBelong(t *testing.T) {
 	for _, c := range []struct{ row, col, rows, cols int }{
 		{0, 0, 40, 60}, {3, 0, 5, 60}, {0, 7, 40, 50}, {1, 59, 39, 1}, {5, 5, 1, 1}, {2, 3, 0, 4},
 	} {
-		l := newLab(t, torch.Options{})
-		x := l.tensor(count(1, c.rows*c.cols), torch.F32, torch.On(0), c.rows, c.cols)
-		y := l.tensor(fill(-1, 40*60), torch.F32, torch.On(1), 40, 60)
+		l := lab.New(t, torch.Options{})
+		x := l.Ints(ints.Count(1, c.rows*c.cols), torch.F32, torch.On(0), c.rows, c.cols)
+		y := l.Ints(lab.Fill(-1, 40*60), torch.F32, torch.On(1), 40, 60)
 		shape := tl.Shape{c.rows, c.cols}
-		l.launch("into", func(t *tl.PE, x, y tl.Ptr) {
+		l.MustLaunch("into", func(t *tl.PE, x, y tl.Ptr) {
 			if t.Rank() == 0 {
 				t.Send(tl.East, t.Load(x, shape, tl.F32))
 			} else {
 				t.RecvInto(tl.West, y.At(c.row, c.col), shape, tl.F32)
 			}
 		}, x, y, torch.PEs(0, 1), torch.Neighbors(torch.Line(0, 1)))
-		want := fill(-1, 40*60)
+		want := lab.Fill(-1, 40*60)
 		for i := range c.rows {
-			copy(want[(c.row+i)*60+c.col:], count(1+i*c.cols, c.cols))
+			copy(want[(c.row+i)*60+c.col:], ints.Count(1+i*c.cols, c.cols))
 		}
-		l.holds(fmt.Sprintf("%+v", c), y, want)
+		l.Holds(fmt.Sprintf("%+v", c), y, want)
 	}
 }
 
 // RecvAny says which port a message came from, and gives that port's message.
 func TestRecvAnyGivesThePortsMessage(t *testing.T) {
-	l := newLab(t, torch.Options{})
+	l := lab.New(t, torch.Options{})
 	const n, each = 16, 7
 	ports := []tl.Port{tl.North, tl.South, tl.East}
-	x := l.zeros(torch.I32, torch.On(0), 3*each, n)
+	x := l.MustZeros(torch.I32, torch.On(0), 3*each, n)
 	var table []torch.Connection
 	for i, p := range ports {
 		table = append(table, torch.Connection{A: 0, APort: p, B: 10 * (i + 1), BPort: tl.Parent})
 	}
 	var taken []tl.Port
-	l.launch("gather", func(t *tl.PE, x tl.Ptr) {
+	l.MustLaunch("gather", func(t *tl.PE, x tl.Ptr) {
 		if t.Rank() > 0 {
 			for i := range each {
 				t.Send(tl.Parent, t.Full(tl.Shape{n}, tl.I32, float64(100*t.Rank()+i)))
@@ -116,21 +118,21 @@ func TestRecvAnyGivesThePortsMessage(t *testing.T) {
 	var want []int
 	next := map[tl.Port]int{}
 	for _, p := range taken {
-		want = append(want, fill(100*(1+slices.Index(ports, p))+next[p], n)...)
+		want = append(want, lab.Fill(100*(1+slices.Index(ports, p))+next[p], n)...)
 		next[p]++
 	}
-	l.holds("taken", x, want)
+	l.Holds("taken", x, want)
 }
 
 // A queue orders memory: what its sender stored before is what a receiver finds there
 // after, in its own memory or the sender's.
 func TestAReceiverSeesWhatWasStoredBefore(t *testing.T) {
-	l := newLab(t, torch.Options{Race: true})
+	l := lab.New(t, torch.Options{Race: true})
 	const n, rounds = 5000, 8
-	x := l.zeros(torch.I32, torch.OnEach(0, 100), n)
-	y := l.zeros(torch.I32, torch.On(100), 2*rounds, n)
+	x := l.MustZeros(torch.I32, torch.OnEach(0, 100), n)
+	y := l.MustZeros(torch.I32, torch.On(100), 2*rounds, n)
 	vec := tl.Shape{n}
-	l.launch("publish", func(t *tl.PE, x, y tl.Ptr) {
+	l.MustLaunch("publish", func(t *tl.PE, x, y tl.Ptr) {
 		for i := range rounds {
 			if t.Rank() == 0 {
 				t.Store(x, t.Full(vec, tl.I32, float64(i)))
@@ -147,20 +149,20 @@ func TestAReceiverSeesWhatWasStoredBefore(t *testing.T) {
 	}, x, y, torch.PEs(0, 100), torch.Neighbors(torch.Line(0, 100)))
 	var want []int
 	for i := range rounds {
-		want = append(append(want, fill(i, n)...), fill(-i, n)...)
+		want = append(append(want, lab.Fill(i, n)...), lab.Fill(-i, n)...)
 	}
-	l.holds("seen", y, want)
+	l.Holds("seen", y, want)
 }
 
 // So does a signal: what was put before a notification is there for whoever waited.
 func TestAWaiterSeesWhatWasPutBefore(t *testing.T) {
-	l := newLab(t, torch.Options{Race: true})
+	l := lab.New(t, torch.Options{Race: true})
 	const n, rounds = 5000, 8
 	pes := []int{0, 9, 100, 130}
-	x := l.zeros(torch.I32, torch.On(pes...), 4*n)
-	y := l.zeros(torch.I32, torch.On(pes...), 4*rounds, n)
+	x := l.MustZeros(torch.I32, torch.On(pes...), 4*n)
+	y := l.MustZeros(torch.I32, torch.On(pes...), 4*rounds, n)
 	vec := tl.Shape{n}
-	l.launch("rounds", func(t *tl.PE, x, y tl.Ptr) {
+	l.MustLaunch("rounds", func(t *tl.PE, x, y tl.Ptr) {
 		right, left := (t.Rank()+1)%4, (t.Rank()+3)%4
 		for i := range rounds {
 			t.Put(right, x, t.Full(vec, tl.I32, float64(100*i+t.Rank())))
@@ -174,17 +176,17 @@ func TestAWaiterSeesWhatWasPutBefore(t *testing.T) {
 	var want []int
 	for rank := range 4 {
 		for i := range rounds {
-			want = append(want, fill(100*i+(rank+3)%4, n)...)
+			want = append(want, lab.Fill(100*i+(rank+3)%4, n)...)
 		}
 	}
-	l.holds("seen", y, want)
+	l.Holds("seen", y, want)
 }
 
 // A neighbour table names PEs of the system. A number that is that of a PE but for its upper
 // bits is none of them.
 func TestNeighborsAreOfTheSystem(t *testing.T) {
 	for _, pe := range []int{-1, 256, 1<<32 + 1, -1 << 32} {
-		l := newLab(t, torch.Options{})
+		l := lab.New(t, torch.Options{})
 		want := fmt.Sprintf("torch: Launch: the neighbour table of k names PE %d of a system that has 0 to 255", pe)
 		for _, link := range []torch.Connection{{0, tl.East, pe, tl.West}, {pe, tl.East, 0, tl.West}} {
 			func() {
@@ -193,7 +195,7 @@ func TestNeighborsAreOfTheSystem(t *testing.T) {
 						t.Errorf("%v: panic with %v, want %s", link, err, want)
 					}
 				}()
-				l.try("k", func(*tl.PE) {}, torch.PEs(0, 1), torch.Neighbors([]torch.Connection{link}))
+				l.Try("k", func(*tl.PE) {}, torch.PEs(0, 1), torch.Neighbors([]torch.Connection{link}))
 			}()
 		}
 	}

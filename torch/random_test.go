@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/kernbench/kernbench/internal/hosted/lab"
+	"github.com/kernbench/kernbench/internal/ints"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/topology"
 	"github.com/kernbench/kernbench/torch"
@@ -219,13 +221,13 @@ func TestRandomProgramsKeepProgramOrder(t *testing.T) {
 		program := anyProgram(r, 1+r.IntN(40))
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			const size = matrixRows * matrixCols
-			l := newLab(t, torch.Options{Flit: seed%4 == 3})
-			x := l.tensor(count(0, n*size), torch.I32, torch.On(pes[:n]...), n*matrixRows, matrixCols)
-			l.launch("random", kernel(program), x, torch.Neighbors(torch.Ring(pes[:n]...)), torch.Buffers(kind))
+			l := lab.New(t, torch.Options{Flit: seed%4 == 3})
+			x := l.Ints(ints.Count(0, n*size), torch.I32, torch.On(pes[:n]...), n*matrixRows, matrixCols)
+			l.MustLaunch("random", kernel(program), x, torch.Neighbors(torch.Ring(pes[:n]...)), torch.Buffers(kind))
 
 			g := grid{queue: make([][][]int, n), kept: make([][][]int, n), sizes: make([][]rect, n)}
 			for pe := range n {
-				g.x = append(g.x, count(pe*size, size))
+				g.x = append(g.x, ints.Count(pe*size, size))
 			}
 			at := make([]int, n)
 			for moved := true; moved; {
@@ -243,7 +245,7 @@ func TestRandomProgramsKeepProgramOrder(t *testing.T) {
 					want = append(want, int(int32(v)))
 				}
 			}
-			l.holds(fmt.Sprintf("%s %+v", kind, program), x, want)
+			l.Holds(fmt.Sprintf("%s %+v", kind, program), x, want)
 		})
 	}
 }

@@ -7,9 +7,9 @@ import (
 	"runtime/debug"
 	"slices"
 
-	"github.com/kernbench/kernbench/internal/machine"
 	"github.com/kernbench/kernbench/internal/sim"
 	"github.com/kernbench/kernbench/internal/stack"
+	"github.com/kernbench/kernbench/internal/stream"
 	"github.com/kernbench/kernbench/tl"
 )
 
@@ -18,52 +18,47 @@ import (
 type Rank struct {
 	*Context // the machine that all ranks share
 
-	rank   int
-	device int
-	stream stream
-	proc   *sim.Proc // nil for the program itself
-	waits  *operation
-
-	works    []*Work  // that it may not have waited for
-	joined   []*Group // in the order in which it made them; the first is the default one
-	made     int      // groups of the world, with those that it has destroyed
-	before   int      // those of them that it made before the default one
-	begun    bool
-	returned bool
-	over     bool  // its Spawn has returned
-	fault    error // of its own account
-	locals   map[reflect.Type]any
-
-	coalescing *coalescing // while it calls collectives that become one
-	profile    *Profile    // that it keeps now
+	s       *stream.Rank
+	device  int
+	locals  map[reflect.Type]any
+	profile *Profile // that it keeps now
 }
 
 // newRank returns a rank on the device of its number.
-func (c *Context) newRank(rank int) *Rank {
-	r := &Rank{Context: c, rank: rank, device: rank, locals: map[reflect.Type]any{}}
-	r.stream.init()
-	return r
+func (c *Context) newRank(s *stream.Rank) *Rank {
+	return &Rank{Context: c, s: s, device: s.Number, locals: map[reflect.Type]any{}}
 }
 
 // Main returns the rank of the program itself, which is rank 0 on the first device.
-func (c *Context) Main() *Rank { return c.driver }
+func (c *Context) Main() *Rank { return c.main }
 
 // Rank returns the number of the rank, from 0.
-func (r *Rank) Rank() int { return r.rank }
+func (r *Rank) Rank() int { return r.s.Number }
 
 // String names the rank: "rank 3", or "the program" outside of Spawn.
-func (r *Rank) String() string {
-	if r.proc == nil {
-		return "the program"
+func (r *Rank) String() string { return r.s.String() }
+
+// SetDevice chooses the SIP that tensors of this rank are made on. A worker of Spawn
+// has that of its rank, other programs the first.
+func (r *Rank) SetDevice(sip int) {
+	n := r.Topology().Spec().System.SIPs.Count
+	refuse(sip < 0 || sip >= n, "SetDevice", "no SIP %d: the system has 0 to %d", sip, n-1)
+	if err := r.s.Begin("SetDevice"); err == nil {
+		r.device = sip
 	}
-	return fmt.Sprintf("rank %d", r.rank)
 }
+
+// Device returns the SIP that tensors of this rank are made on.
+func (r *Rank) Device() int { return r.device }
+
+// Synchronize waits for everything that this rank has asked for.
+func (r *Rank) Synchronize() error { return r.s.Synchronize() }
 
 // acting returns the rank that acts for what belongs to this one: itself, or after Spawn the
 // program.
 func (r *Rank) acting() *Rank {
-	if r.over {
-		return r.driver
+	if r.s.Over() {
+		return r.main
 	}
 	return r
 }
@@ -78,148 +73,35 @@ func (r *Rank) acting() *Rank {
 // where they next wait if they can go on at that instant: their own errors until then count
 // too. The error is a *SpawnError with the errors of all ranks that failed by themselves.
 func (c *Context) Spawn(run func(r *Rank) error, nprocs int) error {
-	refuse(c.current != nil && c.current.proc != nil, "Spawn", "called by a worker: only the program itself spawns workers")
-	if err := c.driver.operation("Spawn"); err != nil {
+	current := c.s.Current()
+	refuse(current != nil && current.Spawned(), "Spawn", "called by a worker: only the program itself spawns workers")
+	if err := c.main.s.Begin("Spawn"); err != nil {
 		return err
 	}
 	sips := c.Topology().Spec().System.SIPs.Count
 	refuse(run == nil, "Spawn", "the worker is nil")
 	refuse(nprocs < 1 || nprocs > sips, "Spawn", "%d workers for a system of %d SIPs: there is one for each rank, and a rank is a SIP", nprocs, sips)
-	if err := c.driver.Synchronize(); err != nil {
+	if err := c.main.Synchronize(); err != nil {
 		return err
 	}
-	own := c.groups // of the program itself
-	c.workers, c.groups, c.messages = nil, nil, map[message][]*call{}
-	for rank := range nprocs {
-		r := c.newRank(rank)
-		r.proc = c.m.Engine.Go(fmt.Sprintf("rank %d", rank), func(p *sim.Proc) { r.work(p, run) })
-		c.workers = append(c.workers, r)
+	c.ranks = make([]*Rank, nprocs)
+	faults, err := c.s.Spawn(nprocs, func(s *stream.Rank) error {
+		r := c.newRank(s)
+		c.ranks[s.Number] = r
+		return run(r)
+	})
+	if !c.s.Lost() {
+		c.ranks = nil
+		c.measure() // a rank may not have stopped its profile
 	}
-	err := c.run()
-	c.m.Did(machine.Host, "waits", "Spawn", c.makespan, c.ended)
-	if l := c.lost.Load(); l != nil {
-		if l.worker != nil {
-			err = &SpawnError{[]RankError{{l.worker.rank, err}}}
-		}
+	if len(faults) == 0 {
 		return err
 	}
-	if err == nil && c.data != nil {
-		err = c.flush()
+	e := &SpawnError{}
+	for _, f := range faults {
+		e.Ranks = append(e.Ranks, RankError{f.Rank, f.Err})
 	}
-	err = c.verdict(err)
-	c.withdraw(begun)
-	for _, r := range c.workers {
-		r.over = true
-	}
-	c.stopping, c.anyReceives = false, nil
-	c.workers, c.groups, c.messages = nil, own, map[message][]*call{}
-	c.measure() // a rank may not have stopped its profile
-	return err
-}
-
-// work runs the code of a rank. Its failure stops the others.
-func (r *Rank) work(p *sim.Proc, run func(*Rank) error) {
-	p.Where = hostLine
-	r.begun = true
-	r.traceResume(p)
-	r.resume(r)
-	defer func() {
-		r.resume(nil)
-		if p.Cancelled() { // what its deferred calls make of that does not matter
-			recover()
-			return
-		}
-		if r.returned {
-			return
-		}
-		r.fault = Recovered(recover())
-		if r.fault == nil {
-			r.fault = errors.New("the worker ended its goroutine")
-		}
-		r.abort()
-	}()
-	err := run(r)
-	if p.Cancelled() { // something has caught the panic that stops a rank
-		return
-	}
-	if r.fault, r.returned = err, true; err != nil {
-		r.abort()
-	}
-}
-
-// resume notes whose code runs from now on: that of a rank, or of the machine.
-func (c *Context) resume(r *Rank) {
-	c.current = r
-	c.working.Store(r)
-}
-
-// park lets the others go on until an operation has ended. It does not return if another
-// rank has failed.
-func (r *Rank) park(op *operation) {
-	if r.stopping {
-		r.proc.Cancel()
-	}
-	r.waits = op
-	r.resume(nil)
-	defer r.resume(r) // also to be stopped there
-	r.proc.Park((*opWait)(op))
-	r.traceResume(r.proc)
-	r.waits = nil
-}
-
-// opWait is what a worker waits for, in reports of deadlocks.
-type opWait operation
-
-func (o *opWait) String() string {
-	if len(o.forming) == 0 {
-		return o.name
-	}
-	return fmt.Sprintf("%s, which %s not called", o.name, ranksDo((*operation)(o).missing(), "has", "have"))
-}
-
-// HeldBy returns a worker that has to do something first.
-func (o *opWait) HeldBy() *sim.Proc {
-	for _, w := range o.forming {
-		if !w.returned {
-			return w.proc
-		}
-	}
-	return nil
-}
-
-// abort stops all workers that wait and takes back what has not begun. Workers that can go
-// on at the present instant are stopped when they next wait.
-func (c *Context) abort() {
-	running := c.current
-	c.stopping = true
-	for _, w := range c.workers {
-		if w != running && w.proc != nil && !w.proc.Done() && !w.proc.Running() && !w.runnable() {
-			w.proc.Cancel()
-		}
-	}
-	c.resume(running) // while the others were unwound, it was theirs
-	c.withdraw(queued)
-}
-
-// runnable reports whether a worker that is not running can go on at the present instant: it
-// has yet to begin, or what it waited for has ended or failed.
-func (w *Rank) runnable() bool {
-	return !w.begun || w.waits != nil && (w.waits.state == ended || w.waits.failure != nil)
-}
-
-// withdraw takes operations that have come no further than a state out of the
-// workers' streams.
-func (c *Context) withdraw(state opState) {
-	for _, w := range c.workers {
-		for _, op := range slices.Clone(w.stream.ops.ops) {
-			if op.state <= state {
-				op.timer.Stop()
-				c.release(op)
-				c.leave(op)
-				op.streams = nil // it is never tried again
-			}
-		}
-	}
+	return e
 }
 
 // SpawnError is the failure of some workers. Those that were stopped because of it
@@ -259,7 +141,9 @@ type sameReason struct {
 	errs  []error
 }
 
-func (r *sameReason) Error() string { return fmt.Sprintf("%s: %v", rankList(r.ranks), r.errs[0]) }
+func (r *sameReason) Error() string {
+	return fmt.Sprintf("%s: %v", stream.RankList(r.ranks), r.errs[0])
+}
 
 // Unwrap returns the error of the first of them. With all of them the error would be a list,
 // which is shown without the ranks.
@@ -317,30 +201,24 @@ func (p *HostPanic) Unwrap() error {
 	return err
 }
 
-// verdict returns the error of a Spawn: who failed and whose kernels did, or else who returned
-// while others wait for it, or who wait for each other.
-func (c *Context) verdict(end error) error {
-	e := &SpawnError{}
-	blame := func(w *Rank, err error) { e.Ranks = append(e.Ranks, RankError{w.rank, err}) }
-	for _, w := range c.workers {
-		err := w.fault
-		if err == nil && end != nil {
-			err = c.kernelError(w)
+// Local returns the value of type T of a rank, which is zero until it is set. Packages that
+// build on this one keep there what they know of a rank. It ends with the rank.
+func Local[T any](r *Rank) *T {
+	refuse(r.s.Current() == nil, "Local", "called from a kernel")
+	kind := reflect.TypeFor[T]()
+	if r.locals[kind] == nil {
+		r.locals[kind] = new(T)
+	}
+	return r.locals[kind].(*T)
+}
+
+// Setting returns the value of type T among the Settings that the context was made with.
+// Packages that build on this one find there what a user has chosen for them.
+func Setting[T any](c *Context) (value T, ok bool) {
+	for _, s := range c.options.Settings {
+		if value, ok = s.(T); ok {
+			return value, true
 		}
-		if err != nil {
-			blame(w, err)
-		}
 	}
-	if len(e.Ranks) > 0 {
-		return e
-	}
-	stuck, ok := errors.AsType[*sim.Deadlock](end)
-	if end != nil && !ok {
-		return end
-	}
-	if c.stuck(blame, stuck); len(e.Ranks) == 0 {
-		return nil
-	}
-	slices.SortFunc(e.Ranks, func(a, b RankError) int { return a.Rank - b.Rank })
-	return e
+	return value, false
 }

@@ -6,8 +6,10 @@ import (
 	"strings"
 
 	"github.com/kernbench/kernbench/internal/host"
+	"github.com/kernbench/kernbench/internal/machine"
 	"github.com/kernbench/kernbench/internal/memory"
 	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/internal/stream"
 	"github.com/kernbench/kernbench/numeric"
 	"github.com/kernbench/kernbench/oplog"
 )
@@ -78,24 +80,22 @@ func (x *Tensor) copyOf(r *Rank, op string, k int) (*Array, error) {
 // fetch copies shards to the host for a rank, in a run without values only for the time.
 func (x *Tensor) fetch(r *Rank, op string, list []shard) ([][]byte, error) {
 	x.usable(op)
-	if err := r.operation(op); err != nil {
+	if err := r.s.Begin(op); err != nil {
 		return nil, err
 	}
-	if r.data == nil && op != "CopyFrom" {
+	if !r.HasData() && op != "CopyFrom" {
 		return nil, fmt.Errorf("%s has no values: this run was made without data", x.name)
 	}
-	written := slices.DeleteFunc(slices.Clone(x.writes), func(w write) bool { return !w.pending() || !w.x.overlaps(x) })
-	for _, w := range written {
-		if w.work != nil && !w.work.waited {
-			return nil, fmt.Errorf("%s of %s: %s, which writes it, has not been waited for: call Wait of its Work first", op, x.name, w.work.op.name)
-		}
+	writing, unwaited := x.region.Writing()
+	if unwaited != nil {
+		return nil, fmt.Errorf("%s of %s: %s, which writes it, has not been waited for: call Wait of its Work first", op, x.name, unwaited.Name)
 	}
-	for _, w := range written {
-		if err := r.await(w.op); err != nil {
+	for _, w := range writing {
+		if err := r.s.Await(w); err != nil {
 			return nil, err
 		}
 	}
-	if r.data != nil {
+	if r.HasData() {
 		n := memory.Bytes(0)
 		for i := range list {
 			n += list[i].bytes
@@ -108,10 +108,11 @@ func (x *Tensor) fetch(r *Rank, op string, list []shard) ([][]byte, error) {
 	out := make([][]byte, len(list))
 	var reads []oplog.ID
 	var of []int
-	read := &operation{name: "read of " + x.name, tensors: []*Tensor{x}, activity: activity{track: "copies"}}
-	read.begin = func(done sim.Event) error {
+	read := stream.NewRead("read of "+x.name, x.region)
+	read.Track = "copies"
+	read.Begin = func(done sim.Event) error {
 		for i, p := range x.pieces(list) {
-			read.left++
+			read.Expect()
 			id, err := r.m.CopyOut(p.va, p.bytes, done)
 			if err != nil {
 				return err
@@ -120,21 +121,21 @@ func (x *Tensor) fetch(r *Rank, op string, list []shard) ([][]byte, error) {
 		}
 		return nil
 	}
-	read.finish = func() {
-		if r.data == nil || r.flush() != nil {
+	read.Finish = func() {
+		if !r.HasData() || r.s.Flush() != nil {
 			return
 		}
 		for k, id := range reads {
-			out[of[k]] = append(out[of[k]], r.data.Result(id)...)
-			r.data.Forget(id)
+			out[of[k]] = append(out[of[k]], r.s.Values.Result(id)...)
+			r.s.Values.Forget(id)
 		}
 	}
-	r.enqueue(read)
-	if err := r.await(read); err != nil {
+	r.s.Enqueue(read)
+	if err := r.s.Await(read); err != nil {
 		return nil, err
 	}
-	if r.err != nil { // the values could not be computed
-		return nil, r.reason()
+	if r.Err() != nil { // the values could not be computed
+		return nil, r.s.Reason()
 	}
 	return out, nil
 }
@@ -195,13 +196,13 @@ func (x *Tensor) String() string {
 // numpy is Numpy for package fmt, which makes text of panics: misuse is returned as an
 // error, and a worker that is stopped meanwhile goes on until its next operation.
 func (x *Tensor) numpy() (a *Array, err error) {
-	w := x.rank.current
+	current := x.rank.s.Current()
 	defer func() {
 		reason := recover()
 		misused, ok := reason.(*Error)
 		switch {
-		case w != nil && w.proc != nil && w.proc.Cancelled():
-			err = errStopped
+		case current != nil && current.Stopped():
+			err = stream.ErrStopped
 		case ok:
 			err = misused
 		case reason != nil:
@@ -222,7 +223,7 @@ func (x *Tensor) device() string {
 
 // sips returns the first and the last SIP that the tensor is on.
 func (x *Tensor) sips() (first, last int) {
-	pes := peNumbers(pesOf(x.shards))
+	pes := machine.Numbers(pesOf(x.shards))
 	_, cubes, perCube := x.rank.counts()
 	return slices.Min(pes) / (cubes * perCube), slices.Max(pes) / (cubes * perCube)
 }

@@ -4,6 +4,8 @@ import (
 	"regexp"
 	"testing"
 
+	"github.com/kernbench/kernbench/internal/hosted/lab"
+	"github.com/kernbench/kernbench/internal/ints"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/torch"
 )
@@ -54,10 +56,10 @@ func TestBeyondTheShard(t *testing.T) {
 		{"beyond the whole tensor", func(t *tl.PE, x, m tl.Ptr) { t.Load(x.Whole().At(200), vector, tl.F32) },
 			"Load([64] f32) at LINE: elements 200 to 263 are not all in tensor 1 [254] f32, which has 254" + beyond},
 	} {
-		l := newLab(t, torch.Options{})
-		x := l.tensor(count(0, 254), torch.F32, torch.On(0, 1, 2, 3)) // 64, 64, 64 and 62
-		m := l.tensor(count(0, 64), torch.F32, torch.On(0, 1, 2, 3), 8, 8)
-		err := l.try("k", func(t *tl.PE, x, m tl.Ptr) {
+		l := lab.New(t, torch.Options{})
+		x := l.Ints(ints.Count(0, 254), torch.F32, torch.On(0, 1, 2, 3)) // 64, 64, 64 and 62
+		m := l.Ints(ints.Count(0, 64), torch.F32, torch.On(0, 1, 2, 3), 8, 8)
+		err := l.Try("k", func(t *tl.PE, x, m tl.Ptr) {
 			if t.Rank() == 1 {
 				c.kernel(t, x, m)
 			}
@@ -75,10 +77,10 @@ func TestBeyondTheShard(t *testing.T) {
 // TestWithinTheShard: accesses up to the ends of the shard, masked ones beyond, and those
 // through Whole are none of the above. A PE that holds nothing has the whole tensor.
 func TestWithinTheShard(t *testing.T) {
-	l := newLab(t, torch.Options{})
-	x := l.tensor(count(0, 254), torch.I32, torch.On(0, 1, 2, 3))
-	sums := l.zeros(torch.I32, torch.On(0, 1, 2, 3, 9), 5, 2)
-	l.launch("k", func(t *tl.PE, x, sums tl.Ptr) {
+	l := lab.New(t, torch.Options{})
+	x := l.Ints(ints.Count(0, 254), torch.I32, torch.On(0, 1, 2, 3))
+	sums := l.MustZeros(torch.I32, torch.On(0, 1, 2, 3, 9), 5, 2)
+	l.MustLaunch("k", func(t *tl.PE, x, sums tl.Ptr) {
 		whole := x.At(7).Whole() // from the start, wherever x is
 		t.Store(sums, t.Load(whole, tl.Shape{254}, tl.I32).Sum(0))
 		own := t.Load(x, tl.Shape{64}, tl.I32, tl.Mask(x.Dim(0))) // 62 of them in the last
@@ -92,5 +94,5 @@ func TestWithinTheShard(t *testing.T) {
 	for _, n := range [][2]int{{0, 64}, {64, 128}, {128, 192}, {192, 254}, {64, 254}} {
 		want = append(want, 254*253/2, (n[1]-n[0])*(n[0]+n[1]-1)/2)
 	}
-	l.holds("sums of all and of the PE's own", sums, want)
+	l.Holds("sums of all and of the PE's own", sums, want)
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/kernbench/kernbench/internal/machine"
 	"github.com/kernbench/kernbench/internal/memory"
+	"github.com/kernbench/kernbench/internal/stream"
 	"github.com/kernbench/kernbench/topology"
 )
 
@@ -24,7 +25,7 @@ type Tensor struct {
 	levels []level   // how its storage was cut
 	cuts   string    // tensors with the same have corresponding shards
 	of     *Tensor   // that it is a view of; nil if it is none
-	entire bool      // it has all elements of its storage
+	region *stream.Region
 }
 
 // shard is what one PE holds of a tensor: a box of it, row-major.
@@ -184,7 +185,7 @@ func elems(shape []int) int {
 }
 
 func (r *Rank) allocate(op string, dtype DType, shape Shape, options []TensorOption) (*Tensor, error) {
-	if err := r.operation(op); err != nil {
+	if err := r.s.Begin(op); err != nil {
 		return nil, err
 	}
 	err := checkShape(shape)
@@ -226,7 +227,7 @@ func (r *Rank) newTensor(op, name string, dtype DType, shape Shape, shards []sha
 	r.tensors++
 	x := &Tensor{
 		storage: &storage{}, rank: r, label: fmt.Sprintf("tensor %d", r.tensors),
-		shape: slices.Clone(shape), dtype: dtype, shards: shards, levels: levels, cuts: cuts, entire: true,
+		shape: slices.Clone(shape), dtype: dtype, shards: shards, levels: levels, cuts: cuts,
 	}
 	x.SetName(name)
 	x.settle()
@@ -260,6 +261,8 @@ func (x *Tensor) mapped() error {
 		base += memory.VA(x.shards[i].bytes)
 		x.size += x.shards[i].bytes
 	}
+	x.order = stream.NewStorage(x.unmap)
+	x.region = x.newRegion(true)
 	return nil
 }
 
@@ -269,16 +272,13 @@ func (x *Tensor) Free() error {
 	switch {
 	case x.of != nil:
 		return fmt.Errorf("%s is a view: free %s", x.name, x.of.name)
-	case x.freed:
+	case x.order.Freed():
 		return fmt.Errorf("%s: freed twice", x.name)
 	}
-	x.freed = true
-	if x.uses > 0 {
-		return nil
-	}
-	return x.unmap()
+	return x.order.Free()
 }
 
+// unmap gives the tensor's memory back.
 func (x *Tensor) unmap() error {
 	x.rank.unreserve(x.storage)
 	segments, err := x.rank.m.Space.Unmap(x.storage.va)
@@ -361,9 +361,9 @@ func (x *Tensor) exists(op string) {
 func (x *Tensor) usable(op string) {
 	x.exists(op)
 	switch {
-	case x.freed && x.of != nil:
+	case x.order.Freed() && x.of != nil:
 		panic(misuse(op, "%s is a view of %s, which has been freed", x.name, x.of.name))
-	case x.freed:
+	case x.order.Freed():
 		panic(misuse(op, "%s has been freed", x.name))
 	}
 }

@@ -9,6 +9,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/kernbench/kernbench/internal/hosted"
+	"github.com/kernbench/kernbench/internal/hosted/lab"
+	"github.com/kernbench/kernbench/internal/ints"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/topology"
 	"github.com/kernbench/kernbench/torch"
@@ -40,7 +43,7 @@ func elems(shape torch.Shape) int {
 
 // Whatever a tensor is made from, and wherever it lies, it is what it was made from.
 func TestTensorsOnEveryPlacement(t *testing.T) {
-	l := newLab(t, machines(t)(trial{}))
+	l := lab.New(t, lab.Options(t, 3))
 	made := func(x *torch.Tensor, err error) *torch.Tensor {
 		t.Helper()
 		if err != nil {
@@ -52,24 +55,24 @@ func TestTensorsOnEveryPlacement(t *testing.T) {
 	for i, p := range all {
 		for j, shape := range shapes {
 			l.SetDevice(j % 3)
-			n, dtype := elems(shape), dtypes[(i+j)%len(dtypes)]
+			n, dtype := elems(shape), lab.DTypes[(i+j)%len(lab.DTypes)]
 			what := fmt.Sprintf("%v of %v %v", p, dtype, shape)
 			zeros := made(l.Zeros(dtype, shape, p))
-			l.holds(what+": Zeros", zeros, fill(0, n))
-			l.holds(what+": Full", made(l.Full(3, dtype, shape, p)), fill(3, n))
-			x := made(l.FromSlice(count(1, n), dtype, shape, p))
-			l.holds(what+": FromSlice", x, count(1, n))
-			if err := zeros.CopyFrom(count(2, n)); err != nil {
+			l.Holds(what+": Zeros", zeros, lab.Fill(0, n))
+			l.Holds(what+": Full", made(l.Full(3, dtype, shape, p)), lab.Fill(3, n))
+			x := made(l.FromSlice(ints.Count(1, n), dtype, shape, p))
+			l.Holds(what+": FromSlice", x, ints.Count(1, n))
+			if err := zeros.CopyFrom(ints.Count(2, n)); err != nil {
 				t.Fatal(err)
 			}
-			l.holds(what+": CopyFrom a slice", zeros, count(2, n))
+			l.Holds(what+": CopyFrom a slice", zeros, ints.Count(2, n))
 
 			l.SetDevice((j + 1) % 3)
 			other := made(l.Empty(dtype, shape, all[(3*i+j)%len(all)]))
 			if err := other.CopyFrom(x); err != nil {
 				t.Fatal(err)
 			}
-			l.holds(what+": CopyFrom a tensor", other, count(1, n))
+			l.Holds(what+": CopyFrom a tensor", other, ints.Count(1, n))
 			a, err := other.Numpy()
 			if err != nil || fmt.Sprint(a.Shape) != fmt.Sprint(shape) || a.DType != dtype {
 				t.Fatalf("%s: Numpy gives %v %v, %v", what, a.DType, a.Shape, err)
@@ -78,7 +81,7 @@ func TestTensorsOnEveryPlacement(t *testing.T) {
 				t.Fatal(err)
 			}
 			clear(a.Bytes) // the array is the caller's again
-			l.holds(what+": CopyFrom an array", zeros, count(1, n))
+			l.Holds(what+": CopyFrom an array", zeros, ints.Count(1, n))
 
 			index := make([]int, len(shape))
 			for k := range n {
@@ -101,7 +104,7 @@ func TestTensorsOnEveryPlacement(t *testing.T) {
 }
 
 func TestShards(t *testing.T) {
-	l := newLab(t, machines(t)(trial{}))
+	l := lab.New(t, lab.Options(t, 3))
 	l.SetDevice(1)
 	for _, c := range []struct {
 		shape torch.Shape
@@ -133,7 +136,7 @@ func TestShards(t *testing.T) {
 			{SIP: 1, PE: 1, Start: []int{4}, Extent: []int{0}, Offset: 16},
 		}},
 	} {
-		x := l.zeros(torch.F32, c.on, c.shape...)
+		x := l.MustZeros(torch.F32, c.on, c.shape...)
 		if got := x.Shards(); !reflect.DeepEqual(got, c.want) {
 			t.Errorf("%v on %v:\ngot  %+v\nwant %+v", c.shape, c.on, got, c.want)
 		}
@@ -143,12 +146,12 @@ func TestShards(t *testing.T) {
 // A value that is put into a partial tensor is its first addend; what is read is the
 // sum of the addends, in the dtype.
 func TestPartialTensors(t *testing.T) {
-	l := newLab(t, machines(t)(trial{}))
+	l := lab.New(t, lab.Options(t, 3))
 	for _, p := range policies() {
 		if p.Cube != torch.Partial && p.PE != torch.Partial {
 			continue
 		}
-		x := l.tensor(count(0, 28), torch.I8, p, 7, 4)
+		x := l.Ints(ints.Count(0, 28), torch.I8, p, 7, 4)
 		y, err := l.Full(1, torch.I8, torch.Shape{7, 4}, p)
 		if err != nil {
 			t.Fatal(err)
@@ -158,7 +161,7 @@ func TestPartialTensors(t *testing.T) {
 		for _, s := range shards {
 			addends = max(addends, s.Addend+1)
 		}
-		l.launch("add", func(t *tl.PE, x, y tl.Ptr) {
+		l.MustLaunch("add", func(t *tl.PE, x, y tl.Ptr) {
 			s := shards[t.Rank()]
 			if s.Bytes == 0 {
 				return
@@ -168,21 +171,21 @@ func TestPartialTensors(t *testing.T) {
 			}
 		}, x, y)
 		more := 40*addends + 10*addends*(addends-1)/2 // wraps around
-		l.holds(fmt.Sprintf("%v: FromSlice", p), x, count(more, 28))
-		l.holds(fmt.Sprintf("%v: Full", p), y, fill(1+more, 28))
+		l.Holds(fmt.Sprintf("%v: FromSlice", p), x, ints.Count(more, 28))
+		l.Holds(fmt.Sprintf("%v: Full", p), y, lab.Fill(1+more, 28))
 		if got, err := x.At(6, 3); err != nil || got != float64(int8(27+more)) {
 			t.Errorf("%v: At(6, 3) is %v, %v, want %v", p, got, err, int8(27+more))
 		}
-		if err := x.CopyFrom(fill(5, 28)); err != nil { // the other addends are zero again
+		if err := x.CopyFrom(lab.Fill(5, 28)); err != nil { // the other addends are zero again
 			t.Fatal(err)
 		}
-		l.holds(fmt.Sprintf("%v: CopyFrom", p), x, fill(5, 28))
+		l.Holds(fmt.Sprintf("%v: CopyFrom", p), x, lab.Fill(5, 28))
 	}
 }
 
 // Addends are what they are when they are asked for, whatever is asked for after.
 func TestFullOfAPartialTensorThatIsReduced(t *testing.T) {
-	l := pes(t, 4)
+	l := lab.PEs(t, 4)
 	x, err := l.Full(3, torch.F32, torch.Shape{4}, torch.DPPolicy{PE: torch.Partial, NumCubes: 1, NumPEs: 4})
 	if err != nil {
 		t.Fatal(err)
@@ -190,17 +193,17 @@ func TestFullOfAPartialTensorThatIsReduced(t *testing.T) {
 	if err := dist.AllReduce(l.Rank, x, dist.SUM); err != nil {
 		t.Fatal(err)
 	}
-	l.holds("x", x, fill(3, 4))
+	l.Holds("x", x, lab.Fill(3, 4))
 }
 
 // A kernel sees its shard: its own extents are the strides.
 func TestKernelsSeeTheirShards(t *testing.T) {
-	l := newLab(t, machines(t)(trial{}))
+	l := lab.New(t, lab.Options(t, 3))
 	for _, p := range policies() {
 		for _, shape := range []torch.Shape{{4, 6}, {5, 3}, {5, 2, 3}, {3, 2, 2, 7}} {
-			x := l.zeros(torch.I32, p, shape...)
+			x := l.MustZeros(torch.I32, p, shape...)
 			shards := x.Shards()
-			l.launch("number", func(t *tl.PE, x tl.Ptr) {
+			l.MustLaunch("number", func(t *tl.PE, x tl.Ptr) {
 				s := shards[t.Rank()]
 				if s.Addend > 0 {
 					return
@@ -217,7 +220,7 @@ func TestKernelsSeeTheirShards(t *testing.T) {
 					t.Store(x.At(index...), t.Full(tl.Shape{1, 1, 1, 1}[:len(shape)], tl.I32, float64(at)))
 				}
 			}, x)
-			if err := l.Check(fmt.Sprint(p, shape), x, count(0, elems(shape))); err != nil {
+			if err := l.Check(fmt.Sprint(p, shape), x, ints.Count(0, elems(shape))); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -230,7 +233,7 @@ func TestKernelsSeeTheirShards(t *testing.T) {
 // Numbers are rounded to the dtype once, and integers are exact to the last bit; a file
 // has them as they are.
 func TestValuesOfEveryDType(t *testing.T) {
-	l := newLab(t, machines(t)(trial{}))
+	l := lab.New(t, lab.Options(t, 3))
 	for _, c := range []struct {
 		dtype torch.DType
 		data  any
@@ -276,7 +279,7 @@ func TestValuesOfEveryDType(t *testing.T) {
 }
 
 func TestStringsOfTensors(t *testing.T) {
-	l := newLab(t, machines(t)(trial{}))
+	l := lab.New(t, lab.Options(t, 3))
 	var rows []string
 	for _, i := range []int{0, 1, 2, 97, 98, 99} {
 		n := 20 * i
@@ -295,50 +298,50 @@ func TestStringsOfTensors(t *testing.T) {
 		{torch.Shape{1001}, "[0, 1, 2, ..., 998, 999, 1000]"},
 		{torch.Shape{100, 20}, "[" + strings.Join(rows[:3], ", ") + ", ..., " + strings.Join(rows[3:], ", ") + "]"},
 	} {
-		x := l.zeros(torch.I32, torch.DPPolicy{Cube: torch.ColumnWise, PE: torch.RowWise}, c.shape...)
-		if err := x.CopyFrom(count(0, elems(c.shape))); err != nil {
+		x := l.MustZeros(torch.I32, torch.DPPolicy{Cube: torch.ColumnWise, PE: torch.RowWise}, c.shape...)
+		if err := x.CopyFrom(ints.Count(0, elems(c.shape))); err != nil {
 			t.Fatal(err)
 		}
 		if got, want := x.String(), "tensor("+c.want+", dtype=i32, device=sip0)"; got != want {
 			t.Errorf("%v:\ngot  %s\nwant %s", c.shape, got, want)
 		}
 	}
-	o := machines(t)(trial{})
+	o := lab.Options(t, 3)
 	o.NoData = true
-	l = newLab(t, o)
-	x := l.zeros(torch.F16, torch.On(0, 1), 4)
+	l = lab.New(t, o)
+	x := l.MustZeros(torch.F16, torch.On(0, 1), 4)
 	if got, want := x.String(), "tensor(shape=[4], dtype=f16, device=sip0)"; got != want {
 		t.Errorf("without values: got %s, want %s", got, want)
 	}
 	_, err := x.Numpy()
-	says(t, "Numpy without values", err, "tensor 1 [4] f16 has no values: this run was made without data")
+	lab.Says(t, "Numpy without values", err, "tensor 1 [4] f16 has no values: this run was made without data")
 }
 
 // Out of memory names the device, the tensor and what is free.
 func TestOutOfMemory(t *testing.T) {
-	l := newLab(t, torch.Options{Topology: system(t, "default", "cube.hbm.slice_size=1MiB")})
+	l := lab.New(t, torch.Options{Topology: lab.System(t, "default", "cube.hbm.slice_size=1MiB")})
 	l.SetDevice(1)
-	x := l.zeros(torch.F32, torch.DPPolicy{NumCubes: 1, NumPEs: 2}, 1<<17)
+	x := l.MustZeros(torch.F32, torch.DPPolicy{NumCubes: 1, NumPEs: 2}, 1<<17)
 	_, err := l.FromSlice(make([]float32, 3<<17), torch.F32, torch.Shape{3 << 7, 1 << 10}, torch.DPPolicy{PE: torch.RowWise, NumCubes: 1, NumPEs: 2})
 	want := "FromSlice: tensor 2 [384 1024] f32: sip1.cube0.hbm0: out of memory: asked 768KiB aligned to 256B, free 512KiB of 1MiB, largest block 512KiB; " +
 		"free something, ask for less, or raise cube.hbm.slice_size in the topology"
-	says(t, "error", err, want)
+	lab.Says(t, "error", err, want)
 	if err := x.Free(); err != nil {
 		t.Fatal(err)
 	}
-	l.tensor(make([]int, 3<<17), torch.F32, torch.DPPolicy{PE: torch.RowWise, NumCubes: 1, NumPEs: 2}, 3<<7, 1<<10)
+	l.Ints(make([]int, 3<<17), torch.F32, torch.DPPolicy{PE: torch.RowWise, NumCubes: 1, NumPEs: 2}, 3<<7, 1<<10)
 	err = l.Spawn(func(r *torch.Rank) error {
 		_, err := r.Full(1, torch.U8, torch.Shape{1<<20 + r.Rank()})
 		return err
 	}, 2)
-	says(t, "of a worker", err, "rank 1: Full: tensor 5 [1048577] u8: sip1.cube0.hbm0: out of memory: asked 1048577B aligned to 256B, free 256KiB of 1MiB, largest block 256KiB; "+
+	lab.Says(t, "of a worker", err, "rank 1: Full: tensor 5 [1048577] u8: sip1.cube0.hbm0: out of memory: asked 1048577B aligned to 256B, free 256KiB of 1MiB, largest block 256KiB; "+
 		"free something, ask for less, or raise cube.hbm.slice_size in the topology")
 }
 
 // A tensor that is freed stays until the last operation on it has ended.
 func TestFreeWhileInUse(t *testing.T) {
-	l := newLab(t, machines(t)(trial{}))
-	x, y := l.tensor(count(0, 100), torch.I32, torch.On(0)), l.zeros(torch.I32, torch.On(0), 100)
+	l := lab.New(t, lab.Options(t, 3))
+	x, y := l.Ints(ints.Count(0, 100), torch.I32, torch.On(0)), l.MustZeros(torch.I32, torch.On(0), 100)
 	if _, err := l.Launch("copy", func(t *tl.PE, x, y tl.Ptr) {
 		t.Store(y, t.Load(x, tl.Shape{100}, tl.I32).Add(1))
 	}, x, y); err != nil {
@@ -347,22 +350,22 @@ func TestFreeWhileInUse(t *testing.T) {
 	if err := x.Free(); err != nil {
 		t.Fatal(err)
 	}
-	z := l.tensor(fill(7, 100), torch.I32, torch.On(0)) // not where x is
-	used := l.Machine().Memory(l.Machine().PE(0).Memory(topology.KindHBM)).Allocator.Used
+	z := l.Ints(lab.Fill(7, 100), torch.I32, torch.On(0)) // not where x is
+	used := hosted.Scheduler(l.Context).Machine.Memory(hosted.Scheduler(l.Context).Machine.PE(0).Memory(topology.KindHBM)).Allocator.Used
 	if got := used(); got != 1200 {
 		t.Errorf("%v are in use before the launch, want 1200 B", got)
 	}
-	l.holds("y", y, count(1, 100))
-	l.holds("z", z, fill(7, 100))
+	l.Holds("y", y, ints.Count(1, 100))
+	l.Holds("z", z, lab.Fill(7, 100))
 	if got := used(); got != 800 {
 		t.Errorf("%v are in use after it, want 800 B", got)
 	}
-	says(t, "freed twice", x.Free(), "tensor 1 [100] i32: freed twice")
+	lab.Says(t, "freed twice", x.Free(), "tensor 1 [100] i32: freed twice")
 	for want, f := range map[string]func(){
 		"torch: Numpy: tensor 1 [100] i32 has been freed":                                                          func() { x.Numpy() },
 		"torch: At: tensor 1 [100] i32 has been freed":                                                             func() { x.At(1) },
 		"torch: CopyFrom: tensor 1 [100] i32 has been freed":                                                       func() { y.CopyFrom(x) },
-		"torch: Launch: tensor 1 [100] i32 has been freed":                                                         func() { l.Launch("k", nothing, x) },
+		"torch: Launch: tensor 1 [100] i32 has been freed":                                                         func() { l.Launch("k", lab.Nothing, x) },
 		"torch: At: index [100] of tensor 2 [100] i32: axis 0 has 0 to 99":                                         func() { y.At(100) },
 		"torch: At: index [-101] of tensor 2 [100] i32: axis 0 has 0 to 99":                                        func() { y.At(-101) },
 		"torch: At: 2 indices for tensor 2 [100] i32: write one for each of its 1 axes":                            func() { y.At(0, 0) },
@@ -375,14 +378,14 @@ func TestFreeWhileInUse(t *testing.T) {
 		"torch: Zeros: shape [-1] has a negative extent":                                                           func() { l.Zeros(torch.F32, torch.Shape{-1}) },
 		"torch: DPPolicy: cube=replicate(3) pe=replicate(all): 3 cubes, and a SIP has 2: use 1 to 2, or 0 for all": func() { l.Zeros(torch.F32, nil, torch.DPPolicy{NumCubes: 3}) },
 	} {
-		says(t, "misuse", misuse(f), want)
+		lab.Says(t, "misuse", lab.Misuse(f), want)
 	}
 }
 
 // What files hold is no mistake of the program: it gets errors, not panics.
 func TestArraysOfFilesThatDoNotFit(t *testing.T) {
-	l := newLab(t, torch.Options{})
-	x := l.zeros(torch.I32, torch.On(0), 6)
+	l := lab.New(t, torch.Options{})
+	x := l.MustZeros(torch.I32, torch.On(0), 6)
 	for name, tt := range map[string]struct {
 		shape torch.Shape
 		want  string
@@ -399,15 +402,15 @@ func TestArraysOfFilesThatDoNotFit(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err := l.FromNumpy(file)
-		says(t, name, err, file+tt.want)
+		lab.Says(t, name, err, file+tt.want)
 		a, err := torch.LoadNumpy(file)
 		if err != nil {
 			t.Fatal(err)
 		}
-		says(t, name, x.CopyFrom(a), fmt.Sprintf("torch: CopyFrom: %v i32 into tensor 1 [6] i32: shape and dtype must be the same", tt.shape))
-		says(t, name, l.Check("x", x, a), fmt.Sprintf("torch: Check: x: %v i32 is wanted of tensor 1 [6] i32: shape and dtype must be the same", tt.shape))
+		lab.Says(t, name, x.CopyFrom(a), fmt.Sprintf("torch: CopyFrom: %v i32 into tensor 1 [6] i32: shape and dtype must be the same", tt.shape))
+		lab.Says(t, name, l.Check("x", x, a), fmt.Sprintf("torch: Check: x: %v i32 is wanted of tensor 1 [6] i32: shape and dtype must be the same", tt.shape))
 	}
-	says(t, "dtype", x.CopyFrom(&torch.Array{Shape: torch.Shape{6}, DType: torch.F32}), "torch: CopyFrom: [6] f32 into tensor 1 [6] i32: shape and dtype must be the same")
+	lab.Says(t, "dtype", x.CopyFrom(&torch.Array{Shape: torch.Shape{6}, DType: torch.F32}), "torch: CopyFrom: [6] f32 into tensor 1 [6] i32: shape and dtype must be the same")
 }
 
 // A kernel knows how much of a tensor its PE holds.
@@ -422,14 +425,14 @@ func TestKernelsKnowTheirShards(t *testing.T) {
 		{torch.Shape{3, 7}, torch.DPPolicy{PE: torch.ColumnWise, NumCubes: 1, NumPEs: 2}, "[[3 4] [3 3]]"},
 		{torch.Shape{3, 7}, torch.OnEach(5, 2), "[[3 7] [3 7]]"},
 	} {
-		l := newLab(t, torch.Options{})
-		x := l.zeros(torch.F32, c.on, c.shape...)
+		l := lab.New(t, torch.Options{})
+		x := l.MustZeros(torch.F32, c.on, c.shape...)
 		got := make([][2]int, len(x.Shards()))
-		l.launch("dims", func(t *tl.PE, x tl.Ptr) { got[t.Rank()] = [2]int{x.Dim(0), x.At(0, 0).Dim(-1)} }, x)
+		l.MustLaunch("dims", func(t *tl.PE, x tl.Ptr) { got[t.Rank()] = [2]int{x.Dim(0), x.At(0, 0).Dim(-1)} }, x)
 		if fmt.Sprint(got) != c.want {
 			t.Errorf("%v: parts %v, want %v", c.shape, got, c.want)
 		}
-		l.launch("none", func(t *tl.PE, x tl.Ptr) {
+		l.MustLaunch("none", func(t *tl.PE, x tl.Ptr) {
 			if x.Dim(0) != 0 {
 				t.Assert(false, "a PE that holds nothing sees %d rows", x.Dim(0))
 			}

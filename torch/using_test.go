@@ -3,6 +3,8 @@ package torch_test
 import (
 	"testing"
 
+	"github.com/kernbench/kernbench/internal/hosted/lab"
+	"github.com/kernbench/kernbench/internal/ints"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/torch"
 )
@@ -23,15 +25,15 @@ func sets(x *torch.Tensor, v float64) func(t *tl.PE) {
 
 // A read waits for the launch that uses the tensor, and so does the next launch.
 func TestReadsWaitForWhatUsesATensor(t *testing.T) {
-	l := newLab(t, machines(t)(trial{}))
-	x := l.tensor(count(0, 8), torch.F32, torch.OnEach(5, 9))
+	l := lab.New(t, lab.Options(t, 3))
+	x := l.Ints(ints.Count(0, 8), torch.F32, torch.OnEach(5, 9))
 	before := l.Now()
 	k := torch.Must(l.Launch("set", sets(x, 7), torch.PEs(0), torch.Using(x)))
-	l.holds("x", x, fill(7, 8))
+	l.Holds("x", x, lab.Fill(7, 8))
 	if end := k.Start() + k.Crit(); l.Now() < end || end <= before {
 		t.Errorf("the read ends at %v, want at %v or later", l.Now(), end)
 	}
-	if err := l.Check("x", x, fill(7, 8)); err != nil || !l.Checks().OK() {
+	if err := l.Check("x", x, lab.Fill(7, 8)); err != nil || !l.Checks().OK() {
 		t.Errorf("error %v, checks %+v", err, l.Checks())
 	}
 }
@@ -39,29 +41,29 @@ func TestReadsWaitForWhatUsesATensor(t *testing.T) {
 // A tensor that is freed while a launch uses it stays until that has ended, and what is
 // made meanwhile lies elsewhere.
 func TestATensorStaysWhileItIsUsed(t *testing.T) {
-	l := newLab(t, machines(t)(trial{}))
-	x := l.tensor(count(0, 8), torch.F32, torch.On(5))
+	l := lab.New(t, lab.Options(t, 3))
+	x := l.Ints(ints.Count(0, 8), torch.F32, torch.On(5))
 	at := x.Copies(0, 0, 1, 8)[0].Ptr.Addr
 	torch.Must(l.Launch("set", sets(x, 7), torch.PEs(0), torch.Using(x)))
 	if err := x.Free(); err != nil {
 		t.Fatal(err)
 	}
-	y := l.zeros(torch.F32, torch.On(5), 8)
+	y := l.MustZeros(torch.F32, torch.On(5), 8)
 	if err := l.Synchronize(); err != nil {
 		t.Fatal(err)
 	}
-	l.holds("y", y, fill(0, 8))
+	l.Holds("y", y, lab.Fill(0, 8))
 	for what, using := range map[string]*torch.Tensor{
 		"torch: Launch: tensor 1 [8] f32 has been freed": x,
 		"torch: Launch: a nil tensor":                    nil,
 	} {
-		err := misuse(func() { l.Launch("gone", func(*tl.PE) {}, torch.PEs(0), torch.Using(using)) })
+		err := lab.Misuse(func() { l.Launch("gone", func(*tl.PE) {}, torch.PEs(0), torch.Using(using)) })
 		if err == nil || err.Error() != what {
 			t.Errorf("got  %v\nwant %s", err, what)
 		}
 	}
 	late := func(t *tl.PE) { t.Load(tl.Ptr{Addr: at, DType: tl.F32, Rank: 1}, tl.Shape{1}, tl.F32) }
-	if err := l.try("late", late, torch.PEs(0)); err == nil {
+	if err := l.Try("late", late, torch.PEs(0)); err == nil {
 		t.Error("what was freed can still be read after the end of the launch")
 	}
 }

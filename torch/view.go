@@ -145,8 +145,8 @@ func (x *Tensor) view(index string, shape Shape, change func(*shard)) *Tensor {
 			y.cuts += " " + y.shards[i].box.ranges()
 		}
 	}
-	y.entire = x.entire && y.Numel() == x.Numel()
 	y.base = y.first().va
+	y.region = y.newRegion(x.region.Entire && y.Numel() == x.Numel())
 	return y
 }
 

@@ -7,6 +7,8 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/kernbench/kernbench/internal/hosted/lab"
+	"github.com/kernbench/kernbench/internal/ints"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/torch"
 )
@@ -75,7 +77,7 @@ func (v seen) slice(t *rapid.T) seen {
 		if left != 1 {
 			w.shape = append(w.shape, left)
 		}
-		text := misuse(func() { w.Tensor = v.View(w.shape...) })
+		text := lab.Misuse(func() { w.Tensor = v.View(w.shape...) })
 		if text != nil { // the shards do not fit, which other tests look at
 			return v
 		}
@@ -111,7 +113,7 @@ func tens(t *tl.PE, x tl.Ptr, axes int) {
 }
 
 // pieces has a kernel read a box of a view of up to two axes from wherever it lies.
-func (v seen) pieces(r *rapid.T, l *lab, values []int) {
+func (v seen) pieces(r *rapid.T, l *lab.Lab, values []int) {
 	height, width := 1, v.shape[len(v.shape)-1]
 	if len(v.shape) == 2 {
 		height = v.shape[0]
@@ -119,7 +121,7 @@ func (v seen) pieces(r *rapid.T, l *lab, values []int) {
 	row, col := rapid.IntRange(0, height).Draw(r, "row"), rapid.IntRange(0, width).Draw(r, "column")
 	rows, cols := rapid.IntRange(0, height-row).Draw(r, "rows"), rapid.IntRange(0, width-col).Draw(r, "columns")
 	pe := rapid.IntRange(0, 23).Draw(r, "PE")
-	out := l.zeros(torch.I32, torch.On(pe), max(rows, 1), max(cols, 1))
+	out := l.MustZeros(torch.I32, torch.On(pe), max(rows, 1), max(cols, 1))
 	torch.Must(l.Launch("read", func(t *tl.PE, out tl.Ptr) {
 		for _, p := range v.Pieces(row, col, rows, cols, pe) {
 			t.Store(out.At(p.Row-row, p.Col-col), t.Load(p.Ptr, tl.Shape{p.Rows, p.Cols}, tl.I32))
@@ -139,10 +141,10 @@ func (v seen) pieces(r *rapid.T, l *lab, values []int) {
 // Views of views of a tensor, however it is laid out, have the elements that NumPy's have:
 // through all of them the same memory is read and written, by the host and by kernels.
 func TestAnyView(t *testing.T) {
-	options := machines(t)(trial{})
+	options := lab.Options(t, 3)
 	split := rapid.SampledFrom([]torch.Split{torch.Replicate, torch.ColumnWise, torch.RowWise})
 	rapid.Check(t, func(r *rapid.T) {
-		l := newLab(t, options)
+		l := lab.New(t, options)
 		defer l.Close()
 		shape := make(torch.Shape, rapid.IntRange(1, 5).Draw(r, "axes"))
 		for axis := range shape {
@@ -153,9 +155,9 @@ func TestAnyView(t *testing.T) {
 			SIP: split.Draw(r, "SIP"), NumSIPs: rapid.IntRange(0, 2).Draw(r, "NumSIPs"),
 			Cube: split.Draw(r, "Cube"), PE: split.Draw(r, "PE"), NumCubes: rapid.IntRange(1, 2).Draw(r, "NumCubes"), NumPEs: rapid.IntRange(1, 3).Draw(r, "NumPEs"),
 		}
-		base := l.tensor(count(0, n), torch.I32, on, shape...)
-		values := count(0, n)
-		views := []seen{{base, count(0, n), shape}}
+		base := l.Ints(ints.Count(0, n), torch.I32, on, shape...)
+		values := ints.Count(0, n)
+		views := []seen{{base, ints.Count(0, n), shape}}
 		for range rapid.IntRange(1, 5).Draw(r, "views") {
 			views = append(views, rapid.SampledFrom(views).Draw(r, "of").slice(r))
 		}
@@ -173,7 +175,7 @@ func TestAnyView(t *testing.T) {
 			v := rapid.SampledFrom(views).Draw(r, "view")
 			switch kind := rapid.SampledFrom([]string{"copy", "kernel", "clone", "at"}).Draw(r, "operation"); {
 			case kind == "copy":
-				torch.OK(v.CopyFrom(count(1000*i, len(v.of))))
+				torch.OK(v.CopyFrom(ints.Count(1000*i, len(v.of))))
 				for j, e := range v.of {
 					values[e] = 1000*i + j
 				}

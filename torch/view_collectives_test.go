@@ -6,6 +6,8 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/kernbench/kernbench/internal/hosted/lab"
+	"github.com/kernbench/kernbench/internal/ints"
 	"github.com/kernbench/kernbench/torch"
 	"github.com/kernbench/kernbench/torch/dist"
 )
@@ -13,11 +15,11 @@ import (
 // Any view without gaps is reduced, and nothing else of the tensor changes.
 func TestAllReduceOfAnyView(t *testing.T) {
 	const ranks = 3
-	options := machines(t)(trial{spawned: true, world: ranks})
+	options := lab.Options(t, ranks)
 	split := rapid.SampledFrom([]torch.Split{torch.Replicate, torch.ColumnWise, torch.RowWise})
 	reduced := 0
 	rapid.Check(t, func(r *rapid.T) {
-		l := newLab(t, options)
+		l := lab.New(t, options)
 		defer l.Close()
 		shape := make(torch.Shape, rapid.IntRange(1, 3).Draw(r, "axes"))
 		for axis := range shape {
@@ -28,19 +30,19 @@ func TestAllReduceOfAnyView(t *testing.T) {
 		dim := rapid.IntRange(0, len(shape)-1).Draw(r, "dim")
 		start := rapid.IntRange(0, shape[dim]).Draw(r, "start")
 		length := rapid.IntRange(0, shape[dim]-start).Draw(r, "length")
-		whole := seen{of: count(0, n), shape: shape}
+		whole := seen{of: ints.Count(0, n), shape: shape}
 		part := whole.along(dim, start, length)
 		err := l.Spawn(func(r *torch.Rank) error {
 			rank := r.Rank()
 			torch.OK(dist.InitProcessGroup(r, "ahbm"))
-			x := torch.Must(r.FromSlice(count(1000*rank, n), torch.I32, shape, on))
+			x := torch.Must(r.FromSlice(ints.Count(1000*rank, n), torch.I32, shape, on))
 			y := x.Narrow(dim, start, length)
 			if !y.IsContiguous() {
 				return nil
 			}
 			reduced++
 			torch.OK(dist.AllReduce(r, y, dist.SUM))
-			want := count(1000*rank, n)
+			want := ints.Count(1000*rank, n)
 			for _, e := range part {
 				want[e] = 1000*ranks*(ranks-1)/2 + ranks*e
 			}

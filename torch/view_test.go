@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/kernbench/kernbench/internal/hosted/lab"
+	"github.com/kernbench/kernbench/internal/ints"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/torch"
 	"github.com/kernbench/kernbench/torch/dist"
@@ -15,8 +17,8 @@ import (
 
 // The shapes and elements that PyTorch's views of arange(24).view(4, 6) have.
 func TestViewsAsInPyTorch(t *testing.T) {
-	l := newLab(t, machines(t)(trial{}))
-	x := l.tensor(count(0, 24), torch.I32, torch.On(1), 4, 6)
+	l := lab.New(t, lab.Options(t, 3))
+	x := l.Ints(ints.Count(0, 24), torch.I32, torch.On(1), 4, 6)
 	sizes := func(list []*torch.Tensor) (text string) {
 		for _, y := range list {
 			text += y.Shape().String()
@@ -42,7 +44,7 @@ func TestViewsAsInPyTorch(t *testing.T) {
 		{x.Chunk(5, 1)[2], "[4 2]", "[[4, 5], [10, 11], [16, 17], [22, 23]]"},
 	} {
 		a := torch.Must(c.y.Numpy())
-		if got := c.y.Shape().String(); got != c.shape || c.want != "" && a.String() != c.want || c.want == "" && a.Wrong(count(0, 24)) >= 0 {
+		if got := c.y.Shape().String(); got != c.shape || c.want != "" && a.String() != c.want || c.want == "" && a.Wrong(ints.Count(0, 24)) >= 0 {
 			t.Errorf("got %s %v, want %s %s", got, a, c.shape, c.want)
 		}
 	}
@@ -57,7 +59,7 @@ func TestViewsAsInPyTorch(t *testing.T) {
 		{sizes(x.Narrow(0, 0, 0).Split(0, 0)), "[0 6]"},
 		{x.Narrow(1, 2, 3).String(), "tensor([[2, 3, 4], [8, 9, 10], [14, 15, 16], [20, 21, 22]], dtype=i32, device=sip0)"},
 		{fmt.Sprint(x.IsContiguous(), x.Narrow(0, 1, 2).IsContiguous(), x.Narrow(1, 0, 2).IsContiguous(), x.Select(1, 0).IsContiguous(), x.Narrow(0, 1, 1).Narrow(1, 0, 2).IsContiguous()), "true true false false true"},
-		{fmt.Sprint(x.SharesMemory(x), x.SharesMemory(x.Narrow(0, 1, 1)), x.Narrow(0, 1, 2).SharesMemory(x.Narrow(0, 2, 2)), x.Narrow(0, 0, 2).SharesMemory(x.Narrow(0, 2, 2)), x.SharesMemory(l.zeros(torch.I32, nil, 1))), "true true true false false"},
+		{fmt.Sprint(x.SharesMemory(x), x.SharesMemory(x.Narrow(0, 1, 1)), x.Narrow(0, 1, 2).SharesMemory(x.Narrow(0, 2, 2)), x.Narrow(0, 0, 2).SharesMemory(x.Narrow(0, 2, 2)), x.SharesMemory(l.MustZeros(torch.I32, nil, 1))), "true true true false false"},
 	} {
 		if c.got != c.want {
 			t.Errorf("got  %s\nwant %s", c.got, c.want)
@@ -67,8 +69,8 @@ func TestViewsAsInPyTorch(t *testing.T) {
 
 // Negative indices of At count from the end, wherever the element lies.
 func TestAtCountsFromTheEnd(t *testing.T) {
-	l := newLab(t, machines(t)(trial{}))
-	x := l.tensor(count(0, 15), torch.I32, torch.On(0, 1), 5, 3)
+	l := lab.New(t, lab.Options(t, 3))
+	x := l.Ints(ints.Count(0, 15), torch.I32, torch.On(0, 1), 5, 3)
 	for _, i := range [][2]int{{-1, -1}, {-5, 0}, {3, -2}, {-2, 1}} {
 		if got, want := torch.Must(x.At(i[0], i[1])), float64((i[0]+5)%5*3+(i[1]+3)%3); got != want {
 			t.Errorf("element %v is %v, want %v", i, got, want)
@@ -78,15 +80,15 @@ func TestAtCountsFromTheEnd(t *testing.T) {
 
 // A view of a tensor over PEs has what its PEs have, which may be nothing.
 func TestShardsOfViews(t *testing.T) {
-	l := newLab(t, machines(t)(trial{}))
+	l := lab.New(t, lab.Options(t, 3))
 	boxes := func(x *torch.Tensor) (text string) {
 		for _, s := range x.Shards() {
 			text += fmt.Sprintf("%v+%v@%d ", s.Start, s.Extent, s.Offset)
 		}
 		return text
 	}
-	rows := l.tensor(count(0, 24), torch.U8, torch.On(0, 1, 2, 3), 8, 3)
-	cols := l.tensor(count(0, 24), torch.U8, torch.DPPolicy{PE: torch.ColumnWise, NumCubes: 1, NumPEs: 3}, 4, 6)
+	rows := l.Ints(ints.Count(0, 24), torch.U8, torch.On(0, 1, 2, 3), 8, 3)
+	cols := l.Ints(ints.Count(0, 24), torch.U8, torch.DPPolicy{PE: torch.ColumnWise, NumCubes: 1, NumPEs: 3}, 4, 6)
 	for _, c := range []struct{ got, want string }{
 		{boxes(rows.Narrow(0, 3, 4)), "[0 0]+[0 3]@0 [0 0]+[1 3]@0 [1 0]+[2 3]@3 [3 0]+[1 3]@9 "},
 		{boxes(rows.Select(0, 4)), "[0]+[0]@0 [0]+[0]@0 [0]+[3]@0 [0]+[0]@0 "},
@@ -106,11 +108,11 @@ func TestShardsOfViews(t *testing.T) {
 }
 
 func TestViewMisuse(t *testing.T) {
-	l := newLab(t, machines(t)(trial{}))
+	l := lab.New(t, lab.Options(t, 3))
 	x := torch.Must(l.Zeros(torch.F32, torch.Shape{4, 6}, torch.Named("w")))
-	rows := l.zeros(torch.F32, torch.On(0, 1, 2), 8)
-	cols := l.zeros(torch.F32, torch.DPPolicy{PE: torch.ColumnWise, NumCubes: 1, NumPEs: 2}, 4, 6)
-	gone := l.zeros(torch.F32, nil, 8)
+	rows := l.MustZeros(torch.F32, torch.On(0, 1, 2), 8)
+	cols := l.MustZeros(torch.F32, torch.DPPolicy{PE: torch.ColumnWise, NumCubes: 1, NumPEs: 2}, 4, 6)
+	gone := l.MustZeros(torch.F32, nil, 8)
 	slice := gone.Narrow(0, 2, 3)
 	torch.OK(gone.Free())
 	for _, c := range []struct {
@@ -138,20 +140,20 @@ func TestViewMisuse(t *testing.T) {
 		{func() { x.Select(0, 1).Narrow(0, 2, 3).At(3) }, "torch: At: index [3] of w (tensor 1)[1][2:5] [3] f32: axis 0 has 0 to 2"},
 		{func() { slice.Numpy() }, "torch: Numpy: tensor 4[2:5] [3] f32 is a view of tensor 4 [8] f32, which has been freed"},
 		{func() { slice.Narrow(0, 0, 1) }, "torch: Narrow: tensor 4[2:5] [3] f32 is a view of tensor 4 [8] f32, which has been freed"},
-		{func() { l.Launch("k", nothing, slice) }, "torch: Launch: tensor 4[2:5] [3] f32 is a view of tensor 4 [8] f32, which has been freed"},
-		{func() { l.Launch("k", nothing, x.View(2, 2, 1, 2, 3).Narrow(1, 0, 1)) }, ""},
-		{func() { l.Launch("k", nothing, x.View(4, 1, 2, 1, 3).Narrow(2, 0, 1).View(2, 2, 1, 1, 3)) }, ""},
-		{func() { l.Launch("k", nothing, x.View(2, 2, 1, 2, 3).Narrow(1, 0, 1).View(2, 1, 1, 2, 3)) }, ""},
-		{func() { l.Launch("k", nothing, l.zeros(torch.F32, nil, 2, 3, 2, 1, 1).Narrow(1, 0, 2)) }, "torch: Launch: k: tensor 5[:, 0:2] [2 2 2 1 1] f32 is not contiguous, and its first 2 axes cannot be one axis of a pointer: give a View with fewer axes, or what Contiguous returns"},
+		{func() { l.Launch("k", lab.Nothing, slice) }, "torch: Launch: tensor 4[2:5] [3] f32 is a view of tensor 4 [8] f32, which has been freed"},
+		{func() { l.Launch("k", lab.Nothing, x.View(2, 2, 1, 2, 3).Narrow(1, 0, 1)) }, ""},
+		{func() { l.Launch("k", lab.Nothing, x.View(4, 1, 2, 1, 3).Narrow(2, 0, 1).View(2, 2, 1, 1, 3)) }, ""},
+		{func() { l.Launch("k", lab.Nothing, x.View(2, 2, 1, 2, 3).Narrow(1, 0, 1).View(2, 1, 1, 2, 3)) }, ""},
+		{func() { l.Launch("k", lab.Nothing, l.MustZeros(torch.F32, nil, 2, 3, 2, 1, 1).Narrow(1, 0, 2)) }, "torch: Launch: k: tensor 5[:, 0:2] [2 2 2 1 1] f32 is not contiguous, and its first 2 axes cannot be one axis of a pointer: give a View with fewer axes, or what Contiguous returns"},
 	} {
-		if err := misuse(c.f); c.want == "" && err != nil || c.want != "" && (err == nil || err.Error() != c.want) {
+		if err := lab.Misuse(c.f); c.want == "" && err != nil || c.want != "" && (err == nil || err.Error() != c.want) {
 			t.Errorf("got  %v\nwant %s", err, c.want)
 		}
 	}
-	says(t, "free", x.Narrow(0, 0, 1).Free(), "w (tensor 1)[0:1] [1 6] f32 is a view: free w (tensor 1) [4 6] f32")
+	lab.Says(t, "free", x.Narrow(0, 0, 1).Free(), "w (tensor 1)[0:1] [1 6] f32 is a view: free w (tensor 1) [4 6] f32")
 	y := x.View(24).Narrow(0, 3, 2)
 	y.SetName("bias")
-	says(t, "free", y.Free(), "bias (w (tensor 1)[3:5]) [2] f32 is a view: free w (tensor 1) [4 6] f32")
+	lab.Says(t, "free", y.Free(), "bias (w (tensor 1)[3:5]) [2] f32 is a view: free w (tensor 1) [4 6] f32")
 }
 
 // A kernel that leaves its box of a view is stopped, also where the tensor goes on.
@@ -176,9 +178,9 @@ func TestKernelsStayInViews(t *testing.T) {
 		{"as if it had no gaps", func(t *tl.PE, x tl.Ptr) { t.Load(x.Strided(1), tl.Shape{12}, tl.F32) }, "elements 0 to 11 are not all in this PE's shard"},
 		{"one more row", read(5, 3, 0, 0), "elements 0 to 34 are not all in this PE's shard"},
 	} {
-		l := newLab(t, machines(t)(trial{}))
-		x := l.zeros(torch.F32, nil, 4, 8).Narrow(1, 2, 3)
-		err := l.try(c.name, c.kernel, x)
+		l := lab.New(t, lab.Options(t, 3))
+		x := l.MustZeros(torch.F32, nil, 4, 8).Narrow(1, 2, 3)
+		err := l.Try(c.name, c.kernel, x)
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%s: got %v, want %q", c.name, err, c.want)
 		}
@@ -191,12 +193,12 @@ func TestPutIntoViews(t *testing.T) {
 		row := tl.Shape{1, x.Dim(1)}
 		t.Put(1-t.Rank(), x.At(1), t.Load(x, row, tl.I32))
 	}
-	l := newLab(t, machines(t)(trial{}))
-	x := l.tensor(count(0, 24), torch.I32, torch.On(0, 1), 4, 6)
-	l.launch("put", put, x.Narrow(1, 1, 4))
-	l.holds("x", x, []int{0, 1, 2, 3, 4, 5, 6, 13, 14, 15, 16, 11, 12, 13, 14, 15, 16, 17, 18, 1, 2, 3, 4, 23})
-	y := l.tensor(count(0, 24), torch.I32, torch.DPPolicy{PE: torch.ColumnWise, NumCubes: 1, NumPEs: 2}, 4, 6)
-	err := l.try("put", put, y.Narrow(1, 1, 5))
+	l := lab.New(t, lab.Options(t, 3))
+	x := l.Ints(ints.Count(0, 24), torch.I32, torch.On(0, 1), 4, 6)
+	l.MustLaunch("put", put, x.Narrow(1, 1, 4))
+	l.Holds("x", x, []int{0, 1, 2, 3, 4, 5, 6, 13, 14, 15, 16, 11, 12, 13, 14, 15, 16, 17, 18, 1, 2, 3, 4, 23})
+	y := l.Ints(ints.Count(0, 24), torch.I32, torch.DPPolicy{PE: torch.ColumnWise, NumCubes: 1, NumPEs: 2}, 4, 6)
+	err := l.Try("put", put, y.Narrow(1, 1, 5))
 	if err == nil || !strings.Contains(err.Error(), "elements 3 to 4 are not all in the shard of rank 1 of tensor 2[:, 1:6] [4 5] i32, which has 0") {
 		t.Errorf("got %v", err)
 	}
@@ -212,25 +214,25 @@ func TestCollectivesOnViews(t *testing.T) {
 		},
 		"copies": func(*torch.Rank, int) torch.Placement { return torch.DPPolicy{NumCubes: 1, NumPEs: 2} },
 	} {
-		l, err := spawn(t, ranks, func(self *torch.Rank) error {
+		l, err := lab.Spawn(t, ranks, func(self *torch.Rank) error {
 			rank := self.Rank()
 			bucket := func(length int) *torch.Tensor {
-				return torch.Must(self.FromSlice(count(100*rank, length), torch.I32, torch.Shape{length}, on(self, rank)))
+				return torch.Must(self.FromSlice(ints.Count(100*rank, length), torch.I32, torch.Shape{length}, on(self, rank)))
 			}
 			// Reduce the middle of a bucket; the rest stays.
 			x := bucket(17)
 			torch.OK(dist.AllReduce(self, x.Narrow(0, 4, 9), dist.SUM))
-			want := count(100*rank, 17)
+			want := ints.Count(100*rank, 17)
 			for i := 4; i < 13; i++ {
 				want[i] = 300 + 3*i
 			}
 			torch.OK(self.Check(name+": all_reduce", x, want))
 			torch.OK(dist.Broadcast(self, x.Narrow(0, 0, 4), 2))
-			copy(want, count(200, 4))
+			copy(want, ints.Count(200, 4))
 			torch.OK(self.Check(name+": broadcast", x, want))
 			torch.OK(dist.Reduce(self, x.Narrow(0, 13, 4), 1, dist.MAX))
 			if rank == 1 {
-				copy(want[13:], count(213, 4))
+				copy(want[13:], ints.Count(213, 4))
 			}
 			torch.OK(self.Check(name+": reduce", x, want))
 
@@ -240,26 +242,26 @@ func TestCollectivesOnViews(t *testing.T) {
 			// Gather into the chunks of one tensor.
 			y := bucket(ranks * n)
 			torch.OK(dist.AllGather(self, y.Chunk(ranks, 0), bucket(n)))
-			all := slices.Concat(count(0, n), count(100, n), count(200, n))
+			all := slices.Concat(ints.Count(0, n), ints.Count(100, n), ints.Count(200, n))
 			torch.OK(self.Check(name+": all_gather", y, all))
 			// In place, as NCCL has it: the input is the rank's own chunk of the output. The
 			// chunks of ranks lie on other PEs of their devices, of which some have more.
 			z := bucket(ranks * n)
 			torch.OK(dist.AllGatherIntoTensor(self, z, z.Chunk(ranks, 0)[rank]))
 			for r := range ranks {
-				copy(all[r*n:], count(100*r+r*n, n))
+				copy(all[r*n:], ints.Count(100*r+r*n, n))
 			}
 			torch.OK(self.Check(name+": all_gather_into_tensor", z, all))
 			u := bucket(ranks * 8)
 			torch.OK(dist.ReduceScatterTensor(self, u.Chunk(ranks, 0)[rank], u, dist.SUM))
-			want = count(100*rank, ranks*8)
+			want = ints.Count(100*rank, ranks*8)
 			for i := rank * 8; i < rank*8+8; i++ {
 				want[i] = 300 + 3*i
 			}
 			torch.OK(self.Check(name+": reduce_scatter_tensor", u, want))
 			v := bucket(n + 2)
 			torch.OK(dist.ReduceScatter(self, v.Narrow(0, 1, n), bucket(ranks*n).Chunk(ranks, 0), dist.SUM))
-			want = count(100*rank, n+2)
+			want = ints.Count(100*rank, n+2)
 			for i := range n {
 				want[1+i] = 300 + 3*(rank*n+i)
 			}
@@ -267,7 +269,7 @@ func TestCollectivesOnViews(t *testing.T) {
 			to := bucket(ranks * n)
 			torch.OK(dist.AllToAll(self, to.Chunk(ranks, 0), bucket(ranks*n).Chunk(ranks, 0)))
 			for r := range ranks {
-				copy(all[r*n:], count(100*r+rank*n, n))
+				copy(all[r*n:], ints.Count(100*r+rank*n, n))
 			}
 			torch.OK(self.Check(name+": all_to_all", to, all))
 			return nil
@@ -280,7 +282,7 @@ func TestCollectivesOnViews(t *testing.T) {
 
 // Pieces that are made and reduced may be chunks of one tensor.
 func TestMakingOfChunks(t *testing.T) {
-	l, err := spawn(t, 2, func(r *torch.Rank) error {
+	l, err := lab.Spawn(t, 2, func(r *torch.Rank) error {
 		x := torch.Must(r.Zeros(torch.I32, torch.Shape{7, 3}))
 		pieces := x.Chunk(3, 0)
 		torch.OK(dist.AllReduceMaking(r, dist.Making{Name: "fill", Room: 1024, Make: func(t *tl.PE, pe, piece int) func() bool {
@@ -296,60 +298,22 @@ func TestMakingOfChunks(t *testing.T) {
 				return true
 			}
 		}}, pieces, dist.SUM))
-		overlap := misuse(func() {
+		overlap := lab.Misuse(func() {
 			dist.AllReduceMaking(r, dist.Making{Name: "fill", Make: func(*tl.PE, int, int) func() bool { return nil }}, []*torch.Tensor{pieces[0], x.Narrow(0, 2, 2)}, dist.SUM)
 		})
-		says(t, "overlap", overlap, fmt.Sprintf("torch: Making: fill: tensor %d[0:3] [3 3] i32 is two pieces: make each a tensor of its own", r.Rank()+1))
-		return r.Check("", x, slices.Concat(fill(1, 9), fill(21, 9), fill(41, 3)))
+		lab.Says(t, "overlap", overlap, fmt.Sprintf("torch: Making: fill: tensor %d[0:3] [3 3] i32 is two pieces: make each a tensor of its own", r.Rank()+1))
+		return r.Check("", x, slices.Concat(lab.Fill(1, 9), lab.Fill(21, 9), lab.Fill(41, 3)))
 	})
 	if err != nil || !l.Checks().OK() {
 		t.Errorf("error %v, checks %+v", err, l.Checks())
 	}
 }
 
-// In a program without Spawn, columns of a tensor of a row for each rank are a slice of each
-// rank's vector.
-func TestViewsOfPrograms(t *testing.T) {
-	l := newLab(t, machines(t)(trial{}))
-	torch.OK(dist.InitProcessGroup(l.Rank, "ahbm"))
-	ws := dist.GetWorldSize(l.Rank)
-	x := l.tensor(count(0, ws*7), torch.I32, torch.On(dist.PEs(l.Rank)...), ws, 7)
-	torch.OK(dist.AllReduce(l.Rank, x.Narrow(1, 2, 4), dist.SUM))
-	want := count(0, ws*7)
-	for i := range want {
-		if col := i % 7; col >= 2 && col < 6 {
-			want[i] = 7*ws*(ws-1)/2 + ws*col
-		}
-	}
-	l.holds("all_reduce", x, want)
-	torch.OK(dist.Broadcast(l.Rank, x.Select(1, 0).View(ws, 1), 3))
-	for rank := range ws {
-		want[rank*7] = 21
-	}
-	l.holds("broadcast", x, want)
-	// Two ends of a message on slices of one tensor do not wait for each other.
-	works := torch.Must(dist.BatchISendIRecv(l.Rank, []dist.P2POp{
-		{Kind: dist.Sends, Tensor: x.Narrow(1, 0, 2), Rank: 4, Peer: 9},
-		{Kind: dist.Recvs, Tensor: x.Narrow(1, 5, 2), Rank: 4, Peer: 9},
-		{Kind: dist.Sends, Tensor: x.Narrow(1, 0, 2), Rank: 9, Peer: 4},
-		{Kind: dist.Recvs, Tensor: x.Narrow(1, 5, 2), Rank: 9, Peer: 4},
-	}))
-	for _, w := range works {
-		torch.OK(w.Wait())
-	}
-	if got, want := l.Last().Name, "message from rank 9 to rank 4 and 1 more"; got != want {
-		t.Errorf("the last program is %q, want %q", got, want)
-	}
-	copy(want[4*7+5:], []int{want[9*7], want[9*7+1]})
-	copy(want[9*7+5:], []int{want[4*7], want[4*7+1]})
-	l.holds("messages", x, want)
-}
-
 // A halo exchange sends and receives slices of one tensor on every rank.
 func TestMessagesOnViews(t *testing.T) {
-	l, err := spawn(t, 3, func(r *torch.Rank) error {
+	l, err := lab.Spawn(t, 3, func(r *torch.Rank) error {
 		rank := r.Rank()
-		x := torch.Must(r.FromSlice(count(100*rank, 6*5), torch.I32, torch.Shape{6, 5}))
+		x := torch.Must(r.FromSlice(ints.Count(100*rank, 6*5), torch.I32, torch.Shape{6, 5}))
 		next, last := (rank+1)%3, (rank+2)%3
 		works := torch.Must(dist.BatchISendIRecv(r, []dist.P2POp{
 			{Kind: dist.Sends, Tensor: x.Narrow(0, 4, 1), Peer: next, Tag: 1},
@@ -361,13 +325,13 @@ func TestMessagesOnViews(t *testing.T) {
 			return err
 		}
 		_, err := x.Numpy()
-		says(t, "rows", err, fmt.Sprintf("Numpy of tensor %d [6 5] i32: message from rank %d to rank %d with tag 1, which writes it, has not been waited for: call Wait of its Work first", rank+1, last, rank))
+		lab.Says(t, "rows", err, fmt.Sprintf("Numpy of tensor %d [6 5] i32: message from rank %d to rank %d with tag 1, which writes it, has not been waited for: call Wait of its Work first", rank+1, last, rank))
 		for _, w := range works {
 			torch.OK(w.Wait())
 		}
-		want := count(100*rank, 30)
-		copy(want, count(100*last+20, 5))
-		copy(want[25:], count(100*next+5, 5))
+		want := ints.Count(100*rank, 30)
+		copy(want, ints.Count(100*last+20, 5))
+		copy(want[25:], ints.Count(100*next+5, 5))
 		return r.Check("halo", x, want)
 	})
 	if err != nil || !l.Checks().OK() {
@@ -377,9 +341,9 @@ func TestMessagesOnViews(t *testing.T) {
 
 // The rows that ranks exchange lie on the last PE of one device and the first of another.
 func TestMessagesOnRowsOfPEs(t *testing.T) {
-	l, err := spawn(t, 3, func(r *torch.Rank) error {
+	l, err := lab.Spawn(t, 3, func(r *torch.Rank) error {
 		rank := r.Rank()
-		x := torch.Must(r.FromSlice(count(100*rank, 8*5), torch.I32, torch.Shape{8, 5}, torch.DPPolicy{PE: torch.RowWise, NumCubes: 1, NumPEs: 3}))
+		x := torch.Must(r.FromSlice(ints.Count(100*rank, 8*5), torch.I32, torch.Shape{8, 5}, torch.DPPolicy{PE: torch.RowWise, NumCubes: 1, NumPEs: 3}))
 		next, last := (rank+1)%3, (rank+2)%3
 		for _, w := range torch.Must(dist.BatchISendIRecv(r, []dist.P2POp{
 			{Kind: dist.Sends, Tensor: x.Narrow(0, 6, 1), Peer: next},
@@ -389,9 +353,9 @@ func TestMessagesOnRowsOfPEs(t *testing.T) {
 		}
 		// Two rows here, on one PE, are two rows there, on two.
 		torch.OK(errors.Join(dist.Send(r, x.Narrow(0, 3, 2), next, 1), dist.Recv(r, x.Narrow(0, 5, 2), last, 1)))
-		want := count(100*rank, 40)
-		copy(want, count(100*last+30, 5))
-		copy(want[25:], count(100*last+15, 10))
+		want := ints.Count(100*rank, 40)
+		copy(want, ints.Count(100*last+30, 5))
+		copy(want[25:], ints.Count(100*last+15, 10))
 		return r.Check("rows", x, want)
 	})
 	if err != nil || !l.Checks().OK() {
@@ -402,20 +366,20 @@ func TestMessagesOnRowsOfPEs(t *testing.T) {
 // Both ranks receive into a slice and send the same: a dependence, and they wait for each
 // other, as they would with the tensor.
 func TestMessagesOnOneViewDepend(t *testing.T) {
-	_, err := spawn(t, 2, func(r *torch.Rank) error {
+	_, err := lab.Spawn(t, 2, func(r *torch.Rank) error {
 		x := torch.Must(r.Zeros(torch.I32, torch.Shape{8}))
 		return errors.Join(dist.Recv(r, x.Narrow(0, 0, 4), 1-r.Rank(), 0), dist.Send(r, x.Narrow(0, 3, 4), 1-r.Rank(), 0), r.Synchronize())
 	})
-	blames(t, err, []int{0, 1}, "the ranks wait for each other", "the ranks wait for each other")
+	lab.Blames(t, err, []int{0, 1}, "the ranks wait for each other", "the ranks wait for each other")
 }
 
 // What writes a view is waited for by reads of the tensor, and by launches on it; what
 // writes the tensor by reads of a view. Reads of another part do not wait.
 func TestOrderThroughViews(t *testing.T) {
-	o := machines(t)(trial{})
+	o := lab.Options(t, 3)
 	o.Race = true
-	l := newLab(t, o)
-	x := l.tensor(count(0, 12), torch.F32, torch.On(0), 12)
+	l := lab.New(t, o)
+	x := l.Ints(ints.Count(0, 12), torch.F32, torch.On(0), 12)
 	slow := func(t *tl.PE, x tl.Ptr, v float64) {
 		for range 100 {
 			t.Full(tl.Shape{64, 64}, tl.F32, 0)
@@ -427,11 +391,11 @@ func TestOrderThroughViews(t *testing.T) {
 		t.Store(x, t.Load(x, n, tl.F32).Mul(2))
 	}
 	k := torch.Must(l.Launch("slow", slow, x.Narrow(0, 2, 4), 50.0))
-	l.holds("another part", x.Narrow(0, 6, 6), count(6, 6))
+	l.Holds("another part", x.Narrow(0, 6, 6), ints.Count(6, 6))
 	if early := l.Now(); early >= k.Start()+k.Crit() {
 		t.Errorf("a read of another part, until %v, waits for the launch", early)
 	}
-	l.holds("the tensor", x, []int{0, 1, 50, 50, 50, 50, 6, 7, 8, 9, 10, 11})
+	l.Holds("the tensor", x, []int{0, 1, 50, 50, 50, 50, 6, 7, 8, 9, 10, 11})
 	if end := k.Start() + k.Crit(); l.Now() < end {
 		t.Errorf("read at %v, before the end of the launch at %v", l.Now(), end)
 	}
@@ -439,7 +403,7 @@ func TestOrderThroughViews(t *testing.T) {
 	torch.Must(l.Launch("double", double, x))
 	torch.Must(l.Launch("slow", slow, x.Narrow(0, 10, 2), 3.0))
 	torch.Must(l.Launch("double", double, x.Narrow(0, 9, 2)))
-	l.holds("a view", x.View(3, 4), []int{14, 14, 14, 100, 100, 100, 12, 14, 16, 36, 6, 3})
+	l.Holds("a view", x.View(3, 4), []int{14, 14, 14, 100, 100, 100, 12, 14, 16, 36, 6, 3})
 	if races := torch.Must(l.Races()); len(races) > 0 {
 		t.Errorf("races %v", races)
 	}
@@ -447,25 +411,25 @@ func TestOrderThroughViews(t *testing.T) {
 
 // Reads of what an asynchronous collective writes are refused through all views of it.
 func TestAsyncWorkOnViews(t *testing.T) {
-	l, err := spawn(t, 2, func(r *torch.Rank) error {
+	l, err := lab.Spawn(t, 2, func(r *torch.Rank) error {
 		rank := r.Rank()
-		x := torch.Must(r.FromSlice(count(rank, 12), torch.I32, torch.Shape{12}))
+		x := torch.Must(r.FromSlice(ints.Count(rank, 12), torch.I32, torch.Shape{12}))
 		a := torch.Must(dist.AllReduceAsync(r, x.Narrow(0, 0, 4), dist.SUM))
 		b := torch.Must(dist.AllReduceAsync(r, x.Narrow(0, 4, 4), dist.SUM))
 		refused := func(y *torch.Tensor, what, by string) {
 			_, err := y.Numpy()
-			says(t, "async", err, fmt.Sprintf("Numpy of tensor %d%s i32: %s of the default group, which writes it, has not been waited for: call Wait of its Work first", rank+1, what, by))
+			lab.Says(t, "async", err, fmt.Sprintf("Numpy of tensor %d%s i32: %s of the default group, which writes it, has not been waited for: call Wait of its Work first", rank+1, what, by))
 		}
 		refused(x, " [12]", "all_reduce 1")
 		refused(x.View(3, 4), " [3 4]", "all_reduce 1")
 		refused(x.Narrow(0, 3, 1), "[3:4] [1]", "all_reduce 1")
 		refused(x.Narrow(0, 7, 5), "[7:12] [5]", "all_reduce 2")
-		torch.OK(r.Check("the rest", x.Narrow(0, 8, 4), count(rank+8, 4)))
+		torch.OK(r.Check("the rest", x.Narrow(0, 8, 4), ints.Count(rank+8, 4)))
 		torch.OK(a.Wait())
 		torch.OK(r.Check("the first", x.Narrow(0, 0, 4), []int{1, 3, 5, 7}))
 		refused(x, " [12]", "all_reduce 2")
 		torch.OK(b.Wait())
-		return r.Check("all", x, slices.Concat([]int{1, 3, 5, 7, 9, 11, 13, 15}, count(rank+8, 4)))
+		return r.Check("all", x, slices.Concat([]int{1, 3, 5, 7, 9, 11, 13, 15}, ints.Count(rank+8, 4)))
 	})
 	if err != nil || !l.Checks().OK() {
 		t.Errorf("error %v, checks %+v", err, l.Checks())
@@ -475,14 +439,14 @@ func TestAsyncWorkOnViews(t *testing.T) {
 // A launch on a tensor comes after an asynchronous collective on a slice of it, and a
 // collective on another slice after the launch.
 func TestLaunchesAfterWorkOnViews(t *testing.T) {
-	o := machines(t)(trial{spawned: true, world: 3})
+	o := lab.Options(t, 3)
 	o.Race = true
-	l := newLab(t, o)
+	l := lab.New(t, o)
 	err := l.Spawn(func(r *torch.Rank) error {
 		rank := r.Rank()
 		torch.OK(dist.InitProcessGroup(r, "ahbm"))
 		g := torch.Must(dist.NewGroup(r, []int{0, 1}))
-		x := torch.Must(r.FromSlice(count(rank, 8), torch.I32, torch.Shape{8}))
+		x := torch.Must(r.FromSlice(ints.Count(rank, 8), torch.I32, torch.Shape{8}))
 		if rank == 2 { // goes on all the time, so that the machine is never at rest
 			torch.Must(r.Launch("long", func(t *tl.PE, x tl.Ptr) {
 				for range 1000 {
@@ -510,18 +474,18 @@ func TestLaunchesAfterWorkOnViews(t *testing.T) {
 
 // One row of columns lies on several PEs, with other rows between its parts.
 func TestRowsOfColumnsAreApart(t *testing.T) {
-	_, err := spawn(t, 2, func(r *torch.Rank) error {
-		x := torch.Must(r.FromSlice(count(0, 24), torch.I32, torch.Shape{4, 6}, torch.DPPolicy{PE: torch.ColumnWise, NumCubes: 1, NumPEs: 2}))
+	_, err := lab.Spawn(t, 2, func(r *torch.Rank) error {
+		x := torch.Must(r.FromSlice(ints.Count(0, 24), torch.I32, torch.Shape{4, 6}, torch.DPPolicy{PE: torch.ColumnWise, NumCubes: 1, NumPEs: 2}))
 		return dist.AllGatherIntoTensor(r, torch.Must(r.Zeros(torch.I32, torch.Shape{12})), x.Narrow(0, 1, 1))
 	})
-	says(t, "one row", err, "ranks 0, 1: all_gather 1 of the default group: rank 0: a part of tensor 1[1:2] [1 6] i32 does not lie in one piece: cut it by columns, or by rows without copies, or give it to one PE, and cut all tensors of a collective alike")
+	lab.Says(t, "one row", err, "ranks 0, 1: all_gather 1 of the default group: rank 0: a part of tensor 1[1:2] [1 6] i32 does not lie in one piece: cut it by columns, or by rows without copies, or give it to one PE, and cut all tensors of a collective alike")
 }
 
 // Collectives and messages refuse slices with gaps, and take what Contiguous makes of them.
 func TestCollectivesNeedContiguousTensors(t *testing.T) {
-	l, err := spawn(t, 2, func(r *torch.Rank) error {
+	l, err := lab.Spawn(t, 2, func(r *torch.Rank) error {
 		rank := r.Rank()
-		x := torch.Must(r.FromSlice(count(10*rank, 12), torch.I32, torch.Shape{3, 4}))
+		x := torch.Must(r.FromSlice(ints.Count(10*rank, 12), torch.I32, torch.Shape{3, 4}))
 		cols := x.Narrow(1, 1, 2)
 		torch.OK(r.Synchronize()) // both ranks have made their tensors then
 		name := fmt.Sprintf("tensor %d[:, 1:3] [3 2] i32 is not contiguous: give the tensor that Contiguous returns", rank+1)
@@ -532,7 +496,7 @@ func TestCollectivesNeedContiguousTensors(t *testing.T) {
 			"Send":       func() { dist.Send(r, cols, 1-rank, 0) },
 			"Recv":       func() { dist.Recv(r, cols, 1-rank, 0) },
 		} {
-			says(t, what, misuse(f), "torch: "+what+": "+name)
+			lab.Says(t, what, lab.Misuse(f), "torch: "+what+": "+name)
 		}
 		if y := torch.Must(x.Contiguous()); y != x {
 			t.Error("Contiguous of a contiguous tensor is another")
@@ -541,7 +505,7 @@ func TestCollectivesNeedContiguousTensors(t *testing.T) {
 		torch.OK(dist.AllReduce(r, y, dist.SUM))
 		torch.OK(r.Check("sum", y, []int{12, 14, 20, 22, 28, 30}))
 		torch.OK(cols.CopyFrom(y))
-		want := count(10*rank, 12)
+		want := ints.Count(10*rank, 12)
 		want[1], want[2], want[5], want[6], want[9], want[10] = 12, 14, 20, 22, 28, 30
 		return errors.Join(r.Check("copied back", x, want), y.Free())
 	})
@@ -552,38 +516,38 @@ func TestCollectivesNeedContiguousTensors(t *testing.T) {
 
 // Views of a partial tensor sum its addends, and become copies with it.
 func TestViewsOfPartialTensors(t *testing.T) {
-	l := newLab(t, machines(t)(trial{}))
+	l := lab.New(t, lab.Options(t, 3))
 	torch.OK(dist.InitProcessGroup(l.Rank, "ahbm"))
-	x := l.tensor(count(0, 10), torch.F32, torch.DPPolicy{SIP: torch.Partial, Cube: torch.Partial, PE: torch.Partial})
-	l.launch("own", func(t *tl.PE, x tl.Ptr) {
+	x := l.Ints(ints.Count(0, 10), torch.F32, torch.DPPolicy{SIP: torch.Partial, Cube: torch.Partial, PE: torch.Partial})
+	l.MustLaunch("own", func(t *tl.PE, x tl.Ptr) {
 		t.Store(x, t.Load(x, tl.Shape{10}, tl.F32).Add(float64(t.Rank())))
 	}, x)
 	part, rows := x.Narrow(0, 2, 3), x.View(2, 5)
 	n := 24 * 23 / 2
-	l.holds("part", part, []int{n + 2, n + 3, n + 4})
-	says(t, "part", misuse(func() { dist.AllReduce(l.Rank, part, dist.SUM) }),
+	l.Holds("part", part, []int{n + 2, n + 3, n + 4})
+	lab.Says(t, "part", lab.Misuse(func() { dist.AllReduce(l.Rank, part, dist.SUM) }),
 		"torch: all_reduce: tensor 1[2:5] [3] f32 is a part of a partial tensor, whose other elements would still have addends: reduce tensor 1 [10] f32")
 	torch.OK(dist.AllReduce(l.Rank, rows, dist.SUM))
-	torch.OK(errors.Join(l.Check("x", x, count(n, 10)), l.Check("part", part, count(n+2, 3)), l.Check("rows", rows, count(n, 10))))
+	torch.OK(errors.Join(l.Check("x", x, ints.Count(n, 10)), l.Check("part", part, ints.Count(n+2, 3)), l.Check("rows", rows, ints.Count(n, 10))))
 	if !l.Checks().OK() || l.Checks()[0].Elems != 24*10 {
 		t.Errorf("checks %+v", l.Checks())
 	}
 	torch.OK(dist.AllReduce(l.Rank, part, dist.SUM)) // of 24 copies
-	l.holds("x", x.Narrow(0, 1, 5), []int{n + 1, 24 * (n + 2), 24 * (n + 3), 24 * (n + 4), n + 5})
+	l.Holds("x", x.Narrow(0, 1, 5), []int{n + 1, 24 * (n + 2), 24 * (n + 3), 24 * (n + 4), n + 5})
 }
 
 // Views take as long without values as with them.
 func TestViewsWithoutValues(t *testing.T) {
 	var took [2]torch.Time
 	for i, off := range []bool{false, true} {
-		o := machines(t)(trial{spawned: true, world: 2})
+		o := lab.Options(t, 2)
 		o.NoData = off
-		l := newLab(t, o)
+		l := lab.New(t, o)
 		torch.OK(l.Spawn(func(r *torch.Rank) error {
 			torch.OK(dist.InitProcessGroup(r, "ahbm"))
-			x := torch.Must(r.FromSlice(count(0, 60), torch.I32, torch.Shape{6, 10}, torch.DPPolicy{PE: torch.RowWise, NumCubes: 1, NumPEs: 2}))
+			x := torch.Must(r.FromSlice(ints.Count(0, 60), torch.I32, torch.Shape{6, 10}, torch.DPPolicy{PE: torch.RowWise, NumCubes: 1, NumPEs: 2}))
 			cols := x.Narrow(1, 2, 5)
-			torch.OK(cols.CopyFrom(count(0, 30)))
+			torch.OK(cols.CopyFrom(ints.Count(0, 30)))
 			torch.Must(r.Launch("tens", tens, cols, 2))
 			y := torch.Must(cols.Contiguous())
 			torch.OK(dist.AllReduce(r, y, dist.SUM))
@@ -603,15 +567,15 @@ func TestViewsWithoutValues(t *testing.T) {
 // Clone takes the time of its launch, which reads rows of a slice with gaps between them.
 func TestCloneTakesTime(t *testing.T) {
 	var took [2]torch.Time
-	for i, f := range []func(l *lab, x *torch.Tensor){
-		func(l *lab, x *torch.Tensor) { torch.Must(x.Clone()) },
-		func(l *lab, x *torch.Tensor) {
-			y := l.zeros(torch.F32, torch.On(0, 1), 64, 50)
+	for i, f := range []func(l *lab.Lab, x *torch.Tensor){
+		func(l *lab.Lab, x *torch.Tensor) { torch.Must(x.Clone()) },
+		func(l *lab.Lab, x *torch.Tensor) {
+			y := l.MustZeros(torch.F32, torch.On(0, 1), 64, 50)
 			torch.Must(l.Launch("copy", func(t *tl.PE, y, x tl.Ptr) { t.Store(y, t.Load(x, tl.Shape{32, 50}, tl.F32)) }, y, x))
 		},
 	} {
-		l := newLab(t, machines(t)(trial{}))
-		x := l.zeros(torch.F32, torch.On(0, 1), 64, 100)
+		l := lab.New(t, lab.Options(t, 3))
+		x := l.MustZeros(torch.F32, torch.On(0, 1), 64, 100)
 		f(l, x.Narrow(1, 10, 50))
 		torch.OK(l.Synchronize())
 		took[i] = l.Now()
@@ -623,8 +587,8 @@ func TestCloneTakesTime(t *testing.T) {
 
 // A view without elements shares no memory, wherever in a tensor it is.
 func TestEmptyViewsShareNoMemory(t *testing.T) {
-	l := newLab(t, machines(t)(trial{}))
-	x := l.tensor(count(0, 21), torch.F32, torch.On(0, 1, 2), 7, 3)
+	l := lab.New(t, lab.Options(t, 3))
+	x := l.Ints(ints.Count(0, 21), torch.F32, torch.On(0, 1, 2), 7, 3)
 	for name, empty := range map[string]*torch.Tensor{"rows": x.Narrow(0, 4, 0), "columns": x.Narrow(1, 1, 0), "of rows": x.Narrow(0, 1, 5).Narrow(0, 2, 0)} {
 		if empty.SharesMemory(x) || x.SharesMemory(empty) {
 			t.Errorf("no %s share memory with the tensor", name)

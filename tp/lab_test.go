@@ -8,6 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/kernbench/kernbench/internal/hosted"
 	"github.com/kernbench/kernbench/internal/machine"
 	"github.com/kernbench/kernbench/internal/memory"
 	"github.com/kernbench/kernbench/internal/rapidtest"
@@ -57,8 +58,8 @@ func laboratory(t rapid.TB, sips int, sets []string) *torch.Rank {
 // used is how many bytes of HBM tensors take.
 func used(r *torch.Rank) (n memory.Bytes) {
 	for _, pe := range r.AllPEs() {
-		p := r.Machine().PE(machine.PEID(pe))
-		n += r.Machine().Memory(p.Memory(topology.KindHBM)).Allocator.Used()
+		p := hosted.Scheduler(r.Context).Machine.PE(machine.PEID(pe))
+		n += hosted.Scheduler(r.Context).Machine.Memory(p.Memory(topology.KindHBM)).Allocator.Used()
 	}
 	return n
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/kernbench/kernbench/internal/hosted"
 	"github.com/kernbench/kernbench/internal/machine"
 	"github.com/kernbench/kernbench/internal/memory"
 	"github.com/kernbench/kernbench/topology"
@@ -31,8 +32,8 @@ func TestNoLeak(t *testing.T) {
 		r := systemOf(t, 2, small...)
 		failures := [2]int{}
 		spawned(t, r, 2, 2, func(r *torch.Rank) error {
-			pe := r.Machine().PE(machine.PEID(r.PE(r.Rank(), 0, 0)))
-			hbm := &r.Machine().Memory(pe.Memory(topology.KindHBM)).Allocator // no other PE has more in use
+			pe := hosted.Scheduler(r.Context).Machine.PE(machine.PEID(r.PE(r.Rank(), 0, 0)))
+			hbm := &hosted.Scheduler(r.Context).Machine.Memory(pe.Memory(topology.KindHBM)).Allocator // no other PE has more in use
 			bytes := func() memory.Bytes {
 				torch.OK(r.Synchronize())
 				return hbm.Used()

@@ -7,6 +7,7 @@ import (
 
 	"github.com/kernbench/kernbench/ccl"
 	"github.com/kernbench/kernbench/internal/experiment"
+	"github.com/kernbench/kernbench/internal/hosted"
 	"github.com/kernbench/kernbench/internal/trace"
 	"github.com/kernbench/kernbench/internal/version"
 	"github.com/kernbench/kernbench/simtime"
@@ -116,13 +117,13 @@ func (o *Options) measure(ctx context.Context, p *problem, algorithm string) (ro
 	defer c.Close()
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, c.DropTrace())
+			err = errors.Join(err, hosted.DropTrace(c))
 		}
 	}()
 	if row, err = o.measureOn(c.Main(), p, algorithm); err != nil {
 		return row, err
 	}
-	return row, c.SaveTrace(trace.About{Version: version.Version, Program: o.Collective.String()})
+	return row, hosted.SaveTrace(c, trace.About{Version: version.Version, Program: o.Collective.String()})
 }
 
 // MeasureOn measures the one case of the options by one algorithm, on a machine that was made

@@ -36,6 +36,15 @@ type Machine struct {
 // PEID is the number of a PE.
 type PEID = cpu.ID
 
+// Numbers returns the numbers of PEs.
+func Numbers(pes []PEID) []int {
+	list := make([]int, len(pes))
+	for i, pe := range pes {
+		list[i] = int(pe)
+	}
+	return list
+}
+
 // PE is a processing element of a machine.
 type PE struct {
 	cpu.Element

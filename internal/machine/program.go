@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/kernbench/kernbench/internal/cpu"
@@ -11,6 +12,7 @@ import (
 	"github.com/kernbench/kernbench/internal/pe"
 	"github.com/kernbench/kernbench/internal/sim"
 	"github.com/kernbench/kernbench/oplog"
+	"github.com/kernbench/kernbench/simtime"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/topology"
 )
@@ -240,4 +242,22 @@ func (m *Machine) releaseTCM(e *cpu.Element, va memory.VA) {
 	for _, s := range segs {
 		(&block{m.PE(e.ID), s}).free()
 	}
+}
+
+// ByRank returns ranks, ascending, and for each how long the kernel ran on the last of its PEs.
+// members is the rank of each target; nil if each is a rank.
+func (r *Run) ByRank(members []int) (ranks []int, exec []simtime.Time) {
+	longest := map[int]simtime.Time{}
+	for i, pe := range r.Program.Targets {
+		rank := i
+		if members != nil {
+			rank = members[i]
+		}
+		longest[rank] = max(longest[rank], r.ExecOf(pe))
+	}
+	ranks = slices.Sorted(maps.Keys(longest))
+	for _, rank := range ranks {
+		exec = append(exec, longest[rank])
+	}
+	return ranks, exec
 }

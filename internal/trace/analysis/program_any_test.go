@@ -10,6 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/kernbench/kernbench/internal/hosted"
 	"github.com/kernbench/kernbench/internal/trace"
 	"github.com/kernbench/kernbench/internal/trace/analysis"
 	"github.com/kernbench/kernbench/simtime"
@@ -59,7 +60,7 @@ type host struct {
 	*torch.Rank
 	pes   int
 	x     *torch.Tensor
-	works []*torch.Work
+	works []*dist.Work
 }
 
 func newHost(r *torch.Rank) *host {
@@ -76,7 +77,7 @@ func (h *host) tensor(elems int) *torch.Tensor {
 // do does a deed.
 func (h *host) do(d deed) {
 	own, mine := d.Rank == h.Rank.Rank(), h.tensor(d.Elems)
-	later := func(w *torch.Work, err error) {
+	later := func(w *dist.Work, err error) {
 		torch.OK(err)
 		h.works = append(h.works, w)
 	}
@@ -118,7 +119,7 @@ func (h *host) do(d deed) {
 	case "barrier":
 		torch.OK(dist.Barrier(h.Rank))
 	case "monitored barrier":
-		if err := dist.MonitoredBarrier(h.Rank, d.After, false); err != nil && !errors.As(err, new(*torch.TimeoutError)) {
+		if err := dist.MonitoredBarrier(h.Rank, d.After, false); err != nil && !errors.As(err, new(*dist.TimeoutError)) {
 			torch.OK(err)
 		}
 	case "message", "message from any":
@@ -140,7 +141,7 @@ func (h *host) do(d deed) {
 		}
 	case "timeout":
 		if len(h.works) > 0 {
-			if err := h.works[len(h.works)-1].WaitTimeout(d.After); err != nil && !errors.As(err, new(*torch.TimeoutError)) {
+			if err := h.works[len(h.works)-1].WaitTimeout(d.After); err != nil && !errors.As(err, new(*dist.TimeoutError)) {
 				torch.OK(err)
 			}
 		}
@@ -181,7 +182,7 @@ func (p *program) run(t *rapid.T, g *topology.Graph, file string) torch.Time {
 	}
 	if len(p.Ranks) > 0 {
 		if err := c.Spawn(func(r *torch.Rank) error {
-			torch.OK(dist.InitProcessGroup(r, torch.Backend))
+			torch.OK(dist.InitProcessGroup(r, dist.Backend))
 			h := newHost(r)
 			for _, d := range p.Ranks {
 				h.do(d)
@@ -196,7 +197,7 @@ func (p *program) run(t *rapid.T, g *topology.Graph, file string) torch.Time {
 		main.do(d)
 	}
 	torch.OK(c.Main().Synchronize())
-	torch.OK(c.SaveTrace(trace.About{}))
+	torch.OK(hosted.SaveTrace(c, trace.About{}))
 	return c.Makespan()
 }
 

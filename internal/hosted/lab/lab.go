@@ -1,0 +1,257 @@
+// Package lab is what the tests of packages torch and torch/dist share: programs on machines of
+// their own, and comparisons of what comes of them.
+package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/kernbench/kernbench/internal/hosted"
+	"github.com/kernbench/kernbench/internal/machine"
+	"github.com/kernbench/kernbench/internal/memory"
+	"github.com/kernbench/kernbench/tl"
+	"github.com/kernbench/kernbench/topology"
+	"github.com/kernbench/kernbench/torch"
+	"github.com/kernbench/kernbench/torch/dist"
+)
+
+// Pause lets simulated time pass for the calling worker alone.
+func Pause(r *torch.Rank, times int) {
+	x := torch.Must(r.Zeros(torch.F32, torch.Shape{1}))
+	for range times {
+		torch.Must(x.Numpy())
+	}
+	torch.OK(x.Free())
+}
+
+// Second returns the second of two results.
+func Second[T any](_ T, err error) error { return err }
+
+// Says checks the whole text of an error.
+func Says(t *testing.T, what string, err error, want string) {
+	t.Helper()
+	if err == nil || err.Error() != want {
+		t.Errorf("%s:\ngot  %v\nwant %s", what, err, want)
+	}
+}
+
+// Lab is the program of one experiment: what goes wrong ends the test.
+type Lab struct {
+	*torch.Rank
+	T *testing.T
+}
+
+// New returns a program on a machine of its own.
+func New(t *testing.T, o torch.Options) *Lab {
+	t.Helper()
+	ctx, err := torch.New(context.Background(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(ctx.Close)
+	return &Lab{ctx.Main(), t}
+}
+
+// Ints returns a tensor of numbers.
+func (l *Lab) Ints(data []int, dtype torch.DType, on torch.Placement, shape ...int) *torch.Tensor {
+	l.T.Helper()
+	if shape == nil {
+		shape = []int{len(data)}
+	}
+	x, err := l.FromSlice(data, dtype, shape, on)
+	if err != nil {
+		l.T.Fatal(err)
+	}
+	return x
+}
+
+// MustZeros returns a tensor of zeros.
+func (l *Lab) MustZeros(dtype torch.DType, on torch.Placement, shape ...int) *torch.Tensor {
+	l.T.Helper()
+	x, err := l.Zeros(dtype, shape, on)
+	if err != nil {
+		l.T.Fatal(err)
+	}
+	return x
+}
+
+// Try launches a kernel and waits for it.
+func (l *Lab) Try(name string, kernel any, args ...any) error {
+	r, err := l.Launch(name, kernel, args...)
+	if err != nil {
+		return err
+	}
+	return r.Wait()
+}
+
+// MustLaunch launches a kernel and waits for it.
+func (l *Lab) MustLaunch(name string, kernel any, args ...any) *torch.Launched {
+	l.T.Helper()
+	r, err := l.Launch(name, kernel, args...)
+	if err == nil {
+		err = r.Wait()
+	}
+	if err != nil {
+		l.T.Fatal(err)
+	}
+	return r
+}
+
+// Holds checks the values of a tensor.
+func (l *Lab) Holds(what string, x *torch.Tensor, want []int) {
+	l.T.Helper()
+	a, err := x.Numpy()
+	if err != nil {
+		l.T.Fatal(err)
+	}
+	if i := a.Wrong(want); i >= 0 {
+		l.T.Errorf("%s: element %d of %v is %v, want %v", what, i, a.Shape, a.At(i), want[i])
+	}
+}
+
+// Bytes returns the values of a tensor.
+func (l *Lab) Bytes(x *torch.Tensor) []byte {
+	l.T.Helper()
+	a, err := x.Numpy()
+	if err != nil {
+		l.T.Fatal(err)
+	}
+	return a.Bytes
+}
+
+// Resident returns how many bytes of values the memories of some PEs hold.
+func (l *Lab) Resident(pes ...int) (n memory.Bytes) {
+	for _, pe := range pes {
+		p := hosted.Scheduler(l.Context).Machine.PE(machine.PEID(pe))
+		for _, kind := range []topology.Kind{topology.KindHBM, topology.KindSRAM, topology.KindTCM} {
+			n += hosted.Scheduler(l.Context).Machine.Memory(p.Memory(kind)).Store.Resident()
+		}
+	}
+	return n
+}
+
+// Fill returns n times the same number.
+func Fill(v, n int) []int { return slices.Repeat([]int{v}, n) }
+
+// Elapsed returns how long the calling rank takes for what a function asks for.
+func Elapsed(r *torch.Rank, do func() error) torch.Time {
+	torch.OK(r.Synchronize())
+	start := r.Now()
+	torch.OK(do())
+	torch.OK(r.Synchronize())
+	return r.Now() - start
+}
+
+// Misuse returns the *torch.Error that a function panics with.
+func Misuse(f func()) (err *torch.Error) {
+	defer func() {
+		if v := recover(); v != nil {
+			if !errors.As(fmt.Errorf("%w", v.(error)), &err) {
+				panic(v)
+			}
+		}
+	}()
+	f()
+	return nil
+}
+
+// Nothing is a kernel that does nothing.
+func Nothing(*tl.PE, tl.Ptr) {}
+
+// System returns a topology by name, with changes.
+func System(t testing.TB, name string, sets ...string) *topology.Graph {
+	t.Helper()
+	spec, err := topology.Load(t.Context(), name, sets...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := topology.Compile(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+// Worker is what Spawn runs, with the default group made.
+type Worker func(r *torch.Rank) error
+
+// Spawn runs workers on a machine of as many SIPs.
+func Spawn(t *testing.T, n int, run Worker) (*Lab, error) {
+	t.Helper()
+	l := New(t, torch.Options{Topology: System(t, "ring6", fmt.Sprintf("system.sips.count=%d", n))})
+	return l, l.Spawn(func(r *torch.Rank) error {
+		if err := dist.InitProcessGroup(r, "ahbm"); err != nil {
+			return err
+		}
+		return run(r)
+	}, n)
+}
+
+// Full returns a tensor of n times v on one PE of the rank's device.
+func Full(r *torch.Rank, v, n int) *torch.Tensor {
+	x, err := r.Full(float64(v), torch.F32, torch.Shape{n})
+	if err != nil {
+		panic(err)
+	}
+	return x
+}
+
+// Blames checks that an error is a SpawnError of these ranks, and what it says.
+func Blames(t *testing.T, err error, ranks []int, texts ...string) {
+	t.Helper()
+	var failed *torch.SpawnError
+	if !errors.As(err, &failed) {
+		t.Fatalf("error %v, want a *SpawnError", err)
+	}
+	var got []int
+	for _, r := range failed.Ranks {
+		got = append(got, r.Rank)
+	}
+	if fmt.Sprint(got) != fmt.Sprint(ranks) {
+		t.Errorf("the error names ranks %v, want %v: %v", got, ranks, err)
+	}
+	for _, text := range texts {
+		if !strings.Contains(err.Error(), text) {
+			t.Errorf("error %q, want one with %q", err, text)
+		}
+	}
+}
+
+// Is reports whether an error is, or wraps, a T.
+func Is[T error](err error) bool {
+	var e T
+	return errors.As(err, &e)
+}
+
+// Far returns the options of a system on which the host is far away.
+func Far(t *testing.T, sips int) torch.Options {
+	t.Helper()
+	return torch.Options{Topology: System(t, "ring6", fmt.Sprintf("system.sips.count=%d", sips), "host.pcie.latency=10us")}
+}
+
+// DTypes is all dtypes.
+var DTypes = []torch.DType{
+	torch.F16, torch.BF16, torch.F32, torch.F64, torch.I8, torch.I16, torch.I32, torch.I64, torch.U8, torch.U16, torch.U32, torch.U64,
+}
+
+// Options returns the options of a system of some SIPs of two cubes of four PEs each.
+func Options(t testing.TB, sips int) torch.Options {
+	t.Helper()
+	return torch.Options{Topology: System(t, "ring6", fmt.Sprintf("system.sips.count=%d", sips),
+		"sip.cube_mesh.w=2", "sip.cube_mesh.h=1", "cube.pe_layout.pe_per_corner=1"), Threads: 1}
+}
+
+// PEs returns a program with the default group of the first PEs, as ranks.
+func PEs(t *testing.T, world int, opts ...dist.GroupOption) *Lab {
+	t.Helper()
+	l := New(t, Options(t, 3))
+	opts = append([]dist.GroupOption{func(o *dist.GroupOptions) { o.WorldSize = world }}, opts...)
+	if err := dist.InitProcessGroup(l.Rank, "ahbm", opts...); err != nil {
+		t.Fatal(err)
+	}
+	return l
+}

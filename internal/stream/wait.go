@@ -1,0 +1,230 @@
+package stream
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/kernbench/kernbench/internal/machine"
+	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/simtime"
+)
+
+// Handle is an operation that a rank may wait for while it does something else.
+type Handle struct {
+	Op     *Operation
+	Waited bool // the rank has, or need not
+}
+
+// NewHandle returns the handle of a rank for an operation. Synchronize waits for it too.
+func (r *Rank) NewHandle(op *Operation) *Handle {
+	h := &Handle{Op: op}
+	if r.stopping { // it never begins
+		return h
+	}
+	if r.handles = append(r.handles, h); len(r.handles)%1024 == 0 {
+		r.handles = slices.DeleteFunc(r.handles, func(h *Handle) bool { return h.Waited })
+	}
+	return h
+}
+
+// Await waits for an operation: a rank of Spawn lets others go on meanwhile, the program
+// drives the machine.
+func (r *Rank) Await(op *Operation) error {
+	return r.awaitUnless(op, func() bool { return false })
+}
+
+// awaitUnless waits for an operation, or until a condition holds. What makes it hold wakes
+// the rank, or interrupts the machine.
+func (r *Rank) awaitUnless(op *Operation, done func() bool) error {
+	for op.state != ended && op.failure == nil && r.err == nil && !done() {
+		if r.proc != nil {
+			op.waiters = append(op.waiters, r.proc)
+			r.park(op)
+			continue
+		}
+		r.awaited = op
+		err := r.run()
+		if r.Lost() {
+			return err
+		}
+		if err == nil && op.state != ended && r.awaited == op && !done() {
+			text := "nothing is left that could end it"
+			if op.Message {
+				text += ": a program without Spawn gives both ends of a message, with P2POp.Rank in BatchISendIRecv"
+			}
+			r.err = r.Misuse(op.Name, text)
+		}
+		r.awaited = nil
+	}
+	if op.state == ended || op.failure != nil || r.err == nil { // or the condition holds
+		return op.failure
+	}
+	return r.Reason()
+}
+
+// AwaitFor waits for an operation, and at most for a time. It reports whether it has ended.
+func (r *Rank) AwaitFor(op *Operation, after simtime.Time) (bool, error) {
+	expired := false
+	if op.state == ended {
+		return true, nil
+	}
+	since, by := r.Now(), r.Machine.Engine.By
+	timer := r.Machine.Engine.AfterFunc(after, func() {
+		r.Machine.Did(machine.Host, "waits", "timeout of "+op.Name, since, by)
+		if expired = true; r.proc != nil {
+			r.proc.Wake()
+		} else {
+			r.Machine.Engine.Pause()
+		}
+	})
+	r.timed++
+	defer func() {
+		r.timed--
+		timer.Stop()
+	}()
+	err := r.awaitUnless(op, func() bool { return expired })
+	return op.state == ended, err
+}
+
+// Sleep lets simulated time pass for the rank.
+func (r *Rank) Sleep(name string, d simtime.Time) error {
+	pause := NewRead(name)
+	pause.Track = "waits"
+	pause.Begin = func(done sim.Event) error {
+		pause.left++
+		r.Machine.Engine.Post(r.Now()+d, done)
+		return nil
+	}
+	r.Enqueue(pause)
+	return r.Await(pause)
+}
+
+// Synchronize waits for everything that the rank has asked for.
+func (r *Rank) Synchronize() error {
+	if err := r.Begin("Synchronize"); err != nil {
+		return err
+	}
+	pending := &r.stream.ops
+	for len(pending.ops) > 0 {
+		if err := r.Await(pending.ops[len(pending.ops)-1]); err != nil {
+			return err
+		}
+	}
+	for _, h := range r.handles {
+		h.Waited = true
+	}
+	r.handles = nil
+	if r.Values != nil {
+		return r.Flush()
+	}
+	return r.err
+}
+
+// Reason returns why the machine has ended, for ranks that wait for it.
+func (s *Scheduler) Reason() error {
+	// The error of a timeout names its operation.
+	if op := s.guilty(); op != nil && (s.late == nil || !errors.Is(s.err, s.late)) {
+		return fmt.Errorf("%s: %w", op.Name, unwrap(s.err))
+	}
+	return unwrap(s.err)
+}
+
+// kernelError returns the error of a kernel that a rank has launched, or that is part of a
+// collective of it, if one has failed.
+func (s *Scheduler) kernelError(r *Rank) error {
+	if op := s.guilty(); op != nil && op.In(r) {
+		return s.Reason()
+	}
+	for _, op := range s.operations.all { // at the instant of the first
+		if op != nil && op.Run != nil && op.Run.Err() != nil && op.In(r) {
+			return fmt.Errorf("%s: %w", op.Name, unwrap(op.Run.Err()))
+		}
+	}
+	return nil
+}
+
+// guilty returns the operation that ended the machine, if one did: it failed, or nothing
+// else was under way.
+func (s *Scheduler) guilty() *Operation {
+	if s.culprit != nil {
+		return s.culprit
+	}
+	var under []*Operation
+	for _, op := range s.operations.all {
+		if op == nil || op.state != begun {
+			continue
+		}
+		if op.Run != nil && op.Run.Failed() && (op.Run.Err() == nil || op.Run.Err() == s.err) {
+			return op
+		}
+		under = append(under, op)
+	}
+	if len(under) == 1 && under[0].Run != nil && s.Context.Err() == nil {
+		return under[0]
+	}
+	return nil
+}
+
+// Missing returns the numbers of the ranks that have not called an operation.
+func (op *Operation) Missing() (ranks []int) {
+	for _, r := range op.Forming {
+		ranks = append(ranks, r.Number)
+	}
+	slices.Sort(ranks)
+	return ranks
+}
+
+// Limit has an operation fail if it has not ended when a time has passed. The function
+// returns the error.
+func (s *Scheduler) Limit(op *Operation, after simtime.Time, late func() error) {
+	if after == 0 || op.timer != nil {
+		return
+	}
+	op.timer = s.Machine.Engine.AfterFunc(after, func() {
+		if s.stopping {
+			return
+		}
+		err := late()
+		deadlock := s.Machine.Engine.Idle() && s.timed == 0 // of kernels, if ranks are not to blame: the machine reports it
+		if len(s.ranks) == 0 {
+			if !deadlock {
+				s.late = err
+				s.Machine.Engine.Stop(err)
+			}
+			return
+		}
+		found := false // ranks for which there is no use in waiting
+		s.stuck(func(r *Rank, err error) { found, r.fault = true, err }, nil)
+		if !found && deadlock && slices.ContainsFunc(s.ranks, (*Rank).busy) {
+			return
+		}
+		for _, r := range s.ranks {
+			if !found && slices.Contains(op.parties(), &r.stream) {
+				r.fault = err
+			}
+		}
+		s.abort()
+	})
+}
+
+// GiveUp ends an operation that some rank has not called, with an error for all others that
+// call it or have called it.
+func (s *Scheduler) GiveUp(op *Operation, err error) {
+	op.failure = err
+	behind := op.behind
+	s.leave(op)
+	op.streams = nil // it is never tried again
+	for _, next := range behind {
+		s.Advance(next)
+	}
+	for _, p := range op.waiters {
+		p.Wake()
+	}
+}
+
+// Simulated returns a duration as simulated time.
+func Simulated(d time.Duration) simtime.Time {
+	return simtime.Time(d.Nanoseconds()) * simtime.Nanosecond
+}

@@ -1,0 +1,242 @@
+package dist_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/kernbench/kernbench/ccl"
+	"github.com/kernbench/kernbench/internal/hosted/lab"
+	"github.com/kernbench/kernbench/internal/ints"
+	"github.com/kernbench/kernbench/torch"
+	"github.com/kernbench/kernbench/torch/dist"
+)
+
+func TestRanksOfGroups(t *testing.T) {
+	var got [4]string
+	_, err := lab.Spawn(t, 4, func(r *torch.Rank) error {
+		text := fmt.Sprintf("%d/%d %s %v", dist.GetRank(r), dist.GetWorldSize(r), dist.GetBackend(r), dist.IsInitialized(r))
+		for _, members := range [][]int{{3, 1}, {2}} {
+			g, err := dist.NewGroup(r, members, dist.KeepOrder())
+			if err != nil {
+				return err
+			}
+			text += fmt.Sprintf(", %d/%d", dist.GetRank(r, g), dist.GetWorldSize(r, g))
+		}
+		if err := dist.DestroyProcessGroup(r); err != nil {
+			return err
+		}
+		got[r.Rank()] = fmt.Sprintf("%s, %v", text, dist.IsInitialized(r))
+		return nil
+	})
+	want := [4]string{
+		"0/4 ahbm true, -1/-1, -1/-1, false",
+		"1/4 ahbm true, 1/2, -1/-1, false",
+		"2/4 ahbm true, -1/-1, 0/1, false",
+		"3/4 ahbm true, 0/2, -1/-1, false",
+	}
+	if err != nil || got != want {
+		t.Errorf("error %v\ngot  %q\nwant %q", err, got, want)
+	}
+
+	l := lab.PEs(t, 7)
+	g, err := dist.NewGroup(l.Rank, []int{5, 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := fmt.Sprint(dist.GetRank(l.Rank), dist.GetWorldSize(l.Rank), dist.PEs(l.Rank), dist.GetRank(l.Rank, g), dist.GetWorldSize(l.Rank, g), dist.PEs(l.Rank, g))
+	if want := "0 7 [0 1 2 3 4 5 6] 0 2 [2 5]"; text != want {
+		t.Errorf("without Spawn: got %s, want %s", text, want)
+	}
+}
+
+// Without a world size, the ranks are all PEs.
+func TestTheWorldIsAllPEs(t *testing.T) {
+	l := lab.New(t, machines(t)(trial{}))
+	if err := dist.InitProcessGroup(l.Rank, "ahbm"); err != nil {
+		t.Fatal(err)
+	}
+	x := l.Ints(ints.Count(0, 48), torch.I32, torch.On(dist.PEs(l.Rank)...))
+	if err := dist.AllReduce(l.Rank, x, dist.SUM); err != nil {
+		t.Fatal(err)
+	}
+	var want []int
+	for range 24 {
+		want = append(want, 23*24, 24*24)
+	}
+	l.Holds("x", x, want)
+}
+
+// Ranks are in several groups at once, whose collectives are under way side by side.
+func TestOverlappingGroups(t *testing.T) {
+	groups := [][]int{{0, 1, 2}, {2, 3}, {4, 3, 1}, {0, 4}, {1, 2, 3, 4, 0}}
+	l, err := lab.Spawn(t, 5, func(self *torch.Rank) error {
+		var works []*dist.Work
+		var sums []*torch.Tensor
+		var want []int
+		for round := range 3 {
+			for i, members := range groups {
+				g, err := dist.NewGroup(self, members, dist.KeepOrder(), dist.Algorithm([]string{"ring", "direct", "tree"}[(round+i)%3]))
+				if err != nil {
+					return err
+				}
+				if dist.GetRank(self, g) < 0 {
+					continue
+				}
+				x := lab.Full(self, 10*i+self.Rank()+round, 6)
+				w, err := dist.AllReduceAsync(self, x, dist.SUM, g)
+				if err != nil {
+					return err
+				}
+				sum := 0
+				for _, r := range members {
+					sum += 10*i + r + round
+				}
+				works, sums, want = append(works, w), append(sums, x), append(want, sum)
+			}
+		}
+		for i, w := range slices.Backward(works) {
+			if err := w.Wait(); err != nil {
+				return err
+			}
+			if err := self.Check(w.String(), sums[i], lab.Fill(want[i], 6)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil || !l.Checks().OK() || len(l.Checks()) != 3*15 {
+		t.Errorf("error %v, %d checks, want 45 right ones: %+v", err, len(l.Checks()), l.Checks())
+	}
+}
+
+// Groups that have no rank in common do not wait for each other.
+func TestGroupsApartRunSideBySide(t *testing.T) {
+	took := func(groups ...[]int) torch.Time {
+		l, err := lab.Spawn(t, 4, func(r *torch.Rank) error {
+			x, err := r.Zeros(torch.F32, torch.Shape{1000})
+			if err != nil {
+				return err
+			}
+			for _, members := range groups {
+				g, err := dist.NewGroup(r, members, dist.KeepOrder(), dist.Algorithm("direct"))
+				if err != nil {
+					return err
+				}
+				if dist.GetRank(r, g) >= 0 {
+					if err := dist.AllReduce(r, x, dist.SUM, g); err != nil {
+						return err
+					}
+				}
+			}
+			return r.Synchronize()
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return l.Now()
+	}
+	alone, apart, common := took([]int{0, 1}), took([]int{0, 1}, []int{2, 3}), took([]int{0, 1}, []int{1, 2})
+	if apart != alone || common <= alone {
+		t.Errorf("one group takes %v, two apart %v, want the same; two with a common rank %v, want more", alone, apart, common)
+	}
+}
+
+// A tensor may be given away as soon as it is in a collective, though that has not begun.
+func TestFreeOfWhatIsInACollective(t *testing.T) {
+	l, err := lab.Spawn(t, 3, func(r *torch.Rank) error {
+		x, y := lab.Full(r, r.Rank(), 8), lab.Full(r, 0, 24)
+		err := errors.Join(dist.AllGatherIntoTensor(r, y, x), x.Free())
+		z := lab.Full(r, 99, 8)
+		return errors.Join(err, r.Check("y", y, slices.Concat(lab.Fill(0, 8), lab.Fill(1, 8), lab.Fill(2, 8))), r.Check("z", z, lab.Fill(99, 8)))
+	})
+	if err != nil || !l.Checks().OK() || len(l.Checks()) != 6 {
+		t.Errorf("error %v, checks %+v", err, l.Checks())
+	}
+}
+
+// A worker may clean up after itself however it ends: also the one that is running when
+// its call is found not to agree with the others'.
+func TestADeferredDestroyProcessGroup(t *testing.T) {
+	l, err := lab.Spawn(t, 3, func(r *torch.Rank) error {
+		defer dist.DestroyProcessGroup(r)
+		return dist.AllReduce(r, lab.Full(r, 1, 4+r.Rank()/2), dist.SUM)
+	})
+	lab.Blames(t, err, []int{2}, "the ranks do not agree")
+	if l.Err() != nil {
+		t.Errorf("the machine has ended: %v", l.Err())
+	}
+}
+
+// After DestroyProcessGroup on all ranks, everything is as before InitProcessGroup.
+func TestGroupsMadeAnew(t *testing.T) {
+	l, err := lab.Spawn(t, 3, func(r *torch.Rank) error {
+		_, err := dist.NewGroup(r, []int{0, 1})
+		err = errors.Join(err, dist.DestroyProcessGroup(r), dist.InitProcessGroup(r, "ahbm", dist.Algorithm("tree")))
+		if err != nil {
+			return err
+		}
+		g, err := dist.NewGroup(r, []int{2, 1}, dist.KeepOrder())
+		if err != nil || dist.GetRank(r, g) < 0 {
+			return err
+		}
+		x := lab.Full(r, r.Rank(), 4)
+		return errors.Join(dist.AllReduce(r, x, dist.SUM, g), r.Check("x", x, lab.Fill(3, 4)))
+	})
+	if err != nil || !l.Checks().OK() || len(l.Checks()) != 2 {
+		t.Errorf("error %v, checks %+v", err, l.Checks())
+	}
+}
+
+// The groups of a program are there again after a Spawn, which has its own.
+func TestGroupsBesideThoseOfWorkers(t *testing.T) {
+	l := lab.PEs(t, 4)
+	err := l.Spawn(func(r *torch.Rank) error {
+		err := dist.InitProcessGroup(r, "ahbm")
+		return errors.Join(err, dist.Barrier(r), lab.Second(dist.NewGroup(r, []int{1})))
+	}, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := dist.NewGroup(l.Rank, []int{2, 1}, dist.KeepOrder())
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, y := l.Ints(ints.Count(0, 4), torch.I32, torch.On(0, 1, 2, 3)), l.Ints(ints.Count(1, 4), torch.I32, torch.On(2, 1))
+	if err := errors.Join(dist.AllReduce(l.Rank, x, dist.SUM), dist.AllReduce(l.Rank, y, dist.SUM, g)); err != nil {
+		t.Fatal(err)
+	}
+	l.Holds("x", x, lab.Fill(6, 4))
+	l.Holds("y", y, []int{4, 6, 4, 6})
+}
+
+// A collective that cannot be done is an error, and all else goes on without it.
+func TestAfterACollectiveThatCannotBeDone(t *testing.T) {
+	l := lab.PEs(t, 2)
+	x, y := l.Ints(ints.Count(0, 4), torch.I32, torch.On(0, 1)), l.MustZeros(torch.I32, torch.On(0, 1), 4)
+	lab.Says(t, "blocks of other sizes", dist.AllToAllSingle(l.Rank, y, x, []int{2, 0}, []int{1, 1}),
+		"all_to_all 1 of the default group: rank 0 has room for 2 elements of rank 0's, and they are 1")
+	l.Holds("x", x, ints.Count(0, 4))
+	l.MustLaunch("nothing", lab.Nothing, x)
+	l.Holds("x after a launch", x, ints.Count(0, 4))
+}
+
+func TestUnknownAlgorithm(t *testing.T) {
+	l := lab.New(t, torch.Options{})
+	lab.Says(t, "error", dist.InitProcessGroup(l.Rank, "ahbm", dist.Algorithm("rign")),
+		`InitProcessGroup: no algorithm "rign": there are `+strings.Join(ccl.Names(), ", ")+", auto")
+}
+
+// A root cube that no SIP has is refused when the group is made.
+func TestRootCubeOfNoSIP(t *testing.T) {
+	l := lab.New(t, torch.Options{})
+	s, err := l.CCL().Named("center_root_allreduce")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.RootCube = 17
+	lab.Says(t, "error", dist.InitProcessGroup(l.Rank, "ahbm", dist.Settings(s)),
+		`InitProcessGroup: root_cube 16: the last cube of a SIP is 15`)
+}

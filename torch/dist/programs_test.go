@@ -1,0 +1,278 @@
+package dist_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/kernbench/kernbench/internal/hosted/lab"
+	"github.com/kernbench/kernbench/internal/ints"
+	"github.com/kernbench/kernbench/tl"
+	"github.com/kernbench/kernbench/torch"
+	"github.com/kernbench/kernbench/torch/dist"
+)
+
+// act is a step of a program that all ranks are in, in the same order. Programs are
+// data, so that workers and a plain interpreter can run the same one.
+type act struct {
+	what   string
+	rank   int // whose step it is, or the root, or the sender
+	peer   int // the receiver
+	x, y   int // numbers of tensors
+	value  int
+	group  int
+	asynch bool
+	number int // of the step
+}
+
+const actTensors, actElems = 3, 6
+
+var actGroups = [][]int{{0, 1, 2, 3}, {2, 0}, {3, 1, 2}}
+
+// slicing is where the tensors of a rank begin, in elements, and whether the first two are
+// slices of one tensor. They overlap if they are closer than they are long.
+type slicing struct {
+	at     [actTensors]int
+	sliced bool
+}
+
+var slicings = []slicing{{[...]int{0, 6, 12}, false}, {[...]int{0, 6, 12}, true}, {[...]int{0, 4, 12}, true}, {[...]int{3, 1, 12}, true}}
+
+// state is the memory of each rank.
+type state struct {
+	slicing
+	ranks [4][3 * actElems]int32
+}
+
+// of returns a tensor of a rank.
+func (s *state) of(rank, tensor int) []int32 {
+	return s.ranks[rank][s.at[tensor]:][:actElems]
+}
+
+// overlap reports whether two tensors have memory in common.
+func (s slicing) overlap(x, y int) bool {
+	return x == y || x < 2 && y < 2 && s.sliced && max(s.at[x], s.at[y])-min(s.at[x], s.at[y]) < actElems
+}
+
+// run is what an act does.
+func (a act) run(s *state) {
+	members := actGroups[a.group]
+	switch x := s.of(a.rank, a.x); a.what {
+	case "launch":
+		for i := range x {
+			x[i] = x[i]*3 + int32(a.value)
+		}
+	case "fill":
+		for i := range x {
+			x[i] = int32(a.value + i)
+		}
+	case "copy":
+		copy(s.of(a.rank, a.y), x)
+	case "self":
+		if !s.overlap(a.x, a.y) {
+			copy(s.of(a.rank, a.y), x)
+		}
+	case "send", "any":
+		copy(s.of(a.peer, a.y), x)
+	case "broadcast":
+		from := s.of(members[a.value%len(members)], a.x)
+		for _, r := range members {
+			copy(s.of(r, a.x), from)
+		}
+	case "turn":
+		members = actGroups[2]
+		before := *s
+		for i, r := range members {
+			for j, from := range members {
+				copy(s.of(r, a.x)[j*2:j*2+2], before.of(from, a.x)[i*2:i*2+2])
+			}
+		}
+	case "sum", "sums":
+		tensors := []int{a.x}
+		if a.what == "sums" && !s.overlap(a.x, a.y) {
+			tensors = append(tensors, a.y)
+		}
+		for _, x := range tensors {
+			var sum [actElems]int32
+			for _, r := range members {
+				for i := range sum {
+					sum[i] += s.of(r, x)[i]
+				}
+			}
+			for _, r := range members {
+				copy(s.of(r, x), sum[:])
+			}
+		}
+	}
+}
+
+// player is a worker that runs a program.
+type player struct {
+	*torch.Rank
+	groups []*dist.Group
+	rank   int
+	x      [actTensors]*torch.Tensor
+	works  [actTensors]*dist.Work // not waited for, by what they write
+}
+
+func (p *player) start(slices slicing) (err error) {
+	if err := dist.InitProcessGroup(p.Rank, "ahbm"); err != nil {
+		return err
+	}
+	p.groups = []*dist.Group{nil}
+	for _, members := range actGroups[1:] {
+		g, err := dist.NewGroup(p.Rank, members, dist.KeepOrder())
+		if err != nil {
+			return err
+		}
+		p.groups = append(p.groups, g)
+	}
+	for k := range p.x { // the first two on one PE
+		if p.x[k], err = p.Zeros(torch.I32, torch.Shape{actElems}, torch.On(p.PE(p.rank, 0, k/2))); err != nil {
+			return err
+		}
+	}
+	if slices.sliced {
+		base, err := p.Zeros(torch.I32, torch.Shape{2 * actElems}, torch.On(p.PE(p.rank, 0, 0)))
+		if err != nil {
+			return err
+		}
+		p.x[0], p.x[1] = base.Narrow(0, slices.at[0], actElems), base.Narrow(0, slices.at[1], actElems)
+	}
+	return nil
+}
+
+// holds waits for what writes a tensor, and compares it.
+func (p *player) holds(k int, want []int32) error {
+	for i, w := range p.works {
+		if w == nil || !p.x[i].SharesMemory(p.x[k]) {
+			continue
+		}
+		p.works[i] = nil
+		if err := w.Wait(); err != nil {
+			return err
+		}
+	}
+	a, err := p.x[k].Numpy()
+	if err != nil {
+		return err
+	}
+	if a.Wrong(want) >= 0 {
+		return fmt.Errorf("tensor %d is %v, want %v", k, a, want)
+	}
+	return nil
+}
+
+// do does the rank's part of an act. before is what there is before it, and s after it.
+func (p *player) do(a act, before, s *state) (err error) {
+	x, y := p.x[a.x], p.x[a.y]
+	written := a.x
+	var w *dist.Work
+	switch {
+	case a.what == "send" && p.rank == a.rank:
+		return lab.Second(dist.ISend(p.Rank, x, a.peer, a.value)) // its tensor is not written
+	case a.what == "send" && p.rank == a.peer:
+		w, err = dist.IRecv(p.Rank, y, a.rank, a.value)
+		written = a.y
+	case a.what == "any" && p.rank == a.rank:
+		return lab.Second(dist.ISend(p.Rank, x, a.peer, 100+a.number))
+	case a.what == "any" && p.rank == a.peer:
+		w, err = dist.IRecv(p.Rank, y, dist.AnySource, 100+a.number)
+		written = a.y
+	case a.what == "self" && p.rank == a.rank && !s.overlap(a.x, a.y):
+		works, err := dist.BatchISendIRecv(p.Rank, []dist.P2POp{{Kind: dist.Recvs, Tensor: y, Peer: p.rank}, {Kind: dist.Sends, Tensor: x, Peer: p.rank}})
+		if err != nil {
+			return err
+		}
+		w, written = works[0], a.y
+	case a.what == "turn" && slices.Contains(actGroups[2], p.rank):
+		w, err = dist.AllToAllSingleAsync(p.Rank, x, x, nil, nil, p.groups[2])
+	case a.what == "sums" && slices.Contains(actGroups[a.group], p.rank) && !s.overlap(a.x, a.y):
+		if w, err = dist.AllReduceCoalescedAsync(p.Rank, []*torch.Tensor{x, y}, dist.SUM, p.groups[a.group]); err == nil {
+			p.works[a.y] = w
+		}
+	case a.what == "sums" && slices.Contains(actGroups[a.group], p.rank):
+		w, err = dist.AllReduceAsync(p.Rank, x, dist.SUM, p.groups[a.group])
+	case a.what == "sum" && slices.Contains(actGroups[a.group], p.rank):
+		w, err = dist.AllReduceAsync(p.Rank, x, dist.SUM, p.groups[a.group])
+	case a.what == "broadcast" && slices.Contains(actGroups[a.group], p.rank):
+		members := actGroups[a.group]
+		w, err = dist.BroadcastAsync(p.Rank, x, members[a.value%len(members)], p.groups[a.group])
+	case p.rank != a.rank:
+		return nil
+	case a.what == "launch":
+		_, err = p.Launch("act", func(t *tl.PE, x tl.Ptr) {
+			t.Store(x, t.Load(x, tl.Shape{actElems}, tl.I32).Mul(3).Add(a.value))
+		}, x)
+		return err
+	case a.what == "fill":
+		return x.CopyFrom(ints.Count(a.value, actElems))
+	case a.what == "copy":
+		return errors.Join(p.holds(a.x, before.of(p.rank, a.x)), y.CopyFrom(x))
+	case a.what == "read":
+		return p.holds(a.x, s.of(p.rank, a.x))
+	}
+	if w == nil || err != nil {
+		return err
+	}
+	p.works[written] = w
+	if !a.asynch {
+		return p.holds(written, s.of(p.rank, written))
+	}
+	return nil
+}
+
+// Streams of launches, copies, collectives of several groups and messages give what
+// their program says, whoever is ahead of whom, also where tensors are slices of one.
+func TestAnyProgramOfWorkers(t *testing.T) {
+	options := machines(t)(trial{spawned: true, world: 4})
+	rapid.Check(t, func(t *rapid.T) {
+		program := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) act {
+			a := act{
+				what: rapid.SampledFrom([]string{"launch", "fill", "copy", "send", "broadcast", "sum", "read", "any", "self", "turn", "sums"}).Draw(t, "what"),
+				rank: rapid.IntRange(0, 3).Draw(t, "rank"), x: rapid.IntRange(0, actTensors-1).Draw(t, "x"), y: rapid.IntRange(0, actTensors-1).Draw(t, "y"),
+				value: rapid.IntRange(0, 9).Draw(t, "value"), group: rapid.IntRange(0, len(actGroups)-1).Draw(t, "group"), asynch: rapid.Bool().Draw(t, "async"),
+			}
+			a.peer = (a.rank + rapid.IntRange(1, 3).Draw(t, "peer")) % 4
+			return a
+		}), 1, 40).Draw(t, "program")
+		after := make([]state, len(program)+1)
+		for i := range program {
+			program[i].number = i
+		}
+		after[0].slicing = rapid.SampledFrom(slicings).Draw(t, "slices")
+		for i, a := range program {
+			after[i+1] = after[i]
+			a.run(&after[i+1])
+		}
+		c, err := torch.New(t.Context(), options)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := c.Main()
+		defer r.Close()
+		err = r.Spawn(func(r *torch.Rank) error {
+			p := &player{Rank: r, rank: r.Rank()}
+			if err := p.start(after[0].slicing); err != nil {
+				return err
+			}
+			for i, a := range program {
+				if err := p.do(a, &after[i], &after[i+1]); err != nil {
+					return fmt.Errorf("act %d, %+v: %w", i, a, err)
+				}
+			}
+			for k := range p.x {
+				if err := p.holds(k, after[len(program)].of(r.Rank(), k)); err != nil {
+					return fmt.Errorf("at the end: %w", err)
+				}
+			}
+			return nil
+		}, 4)
+		if err != nil {
+			t.Fatal(err)
+		}
+	})
+}

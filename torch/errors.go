@@ -1,0 +1,51 @@
+package torch
+
+import (
+	"fmt"
+	"time"
+)
+
+// Stalled is the end of a run whose kernel computed too long without an operation
+// of the tile language, or a worker of Spawn without one of this package: most likely
+// it never ends.
+type Stalled struct {
+	After  time.Duration
+	Worker bool
+	At     string // the line of its code, if it could be found
+}
+
+func (s *Stalled) Error() string {
+	where, what, without := "", "kernel", "the tile language"
+	if s.Worker {
+		what, without = "worker", "the host API"
+	}
+	if s.At != "" {
+		where = " at " + s.At
+	}
+	return fmt.Sprintf("a %s has run for %v%s without an operation of %s: an endless loop, or raise the limit (--stall, Options.Stall)", what, s.After, where, without)
+}
+
+// Must returns the value of a call that may fail. A failure ends the worker or the bench
+// that calls it, as if it had returned the error:
+//
+//	x := torch.Must(ctx.Zeros(torch.F16, torch.Shape{1024}))
+func Must[T any](value T, err error) T {
+	OK(err)
+	return value
+}
+
+// OK is Must of a call without a value: torch.OK(dist.AllReduce(x, torch.SUM)).
+func OK(err error) {
+	if err != nil {
+		panic(&Failure{err})
+	}
+}
+
+// Failure is what Must and OK panic with. Spawn and the runner of benches make its
+// error that of the worker or bench.
+type Failure struct{ Err error }
+
+func (f *Failure) Error() string { return f.Err.Error() }
+
+// Unwrap returns the error.
+func (f *Failure) Unwrap() error { return f.Err }
