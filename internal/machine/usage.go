@@ -1,8 +1,6 @@
 package machine
 
 import (
-	"fmt"
-
 	"github.com/kernbench/kernbench/internal/fabric"
 	"github.com/kernbench/kernbench/internal/pe"
 	"github.com/kernbench/kernbench/simtime"
@@ -22,20 +20,6 @@ type Breakdown struct {
 
 // Total is the whole time.
 func (b Breakdown) Total() simtime.Time { return b.Compute + b.Memory + b.Comm + b.Idle }
-
-// Add adds up breakdowns of times one after another.
-func (b Breakdown) Add(other Breakdown) Breakdown {
-	return Breakdown{
-		Compute: b.Compute + other.Compute, Memory: b.Memory + other.Memory, Comm: b.Comm + other.Comm, Idle: b.Idle + other.Idle,
-		OverlappedMemory: b.OverlappedMemory + other.OverlappedMemory, OverlappedComm: b.OverlappedComm + other.OverlappedComm,
-	}
-}
-
-// String is all of it in words.
-func (b Breakdown) String() string {
-	return fmt.Sprintf("compute %v, exposed memory %v, exposed communication %v, idle %v; under compute: memory %v, communication %v",
-		b.Compute, b.Memory, b.Comm, b.Idle, b.OverlappedMemory, b.OverlappedComm)
-}
 
 // Measure has programs that start from now on note what their PEs do, or no more.
 func (m *Machine) Measure(on bool) { m.Measuring = on }
