@@ -171,12 +171,7 @@ func (f *blockFlow) store(at item, tile tl.Tile) (held bool) {
 	if complete || f.joined != nil && !forwards {
 		f.t.Store(x.out, tile)
 	}
-	switch {
-	case next == f.steps() || f.joined != nil:
-		return false
-	case complete && !f.resends(at.step, i):
-		return false
-	case forwards && (!complete || next >= f.last):
+	if next == f.steps() || f.joined != nil || complete && !f.resends(at.step, i) || forwards && (!complete || next >= f.last) {
 		return false
 	}
 	f.hold(key, tile)

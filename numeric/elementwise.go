@@ -165,18 +165,23 @@ func Get(d DType, buf []byte, i int) float64 {
 // Set makes element i of buf v, converted as [Cast] does from F64.
 func Set(d DType, buf []byte, i int, v float64) {
 	b := element(d, buf, i)
-	if v != v {
-		v = nan
-	}
 	switch d {
 	case F16:
 		binary.LittleEndian.PutUint16(b, F64ToF16(v))
 	case BF16:
 		binary.LittleEndian.PutUint16(b, F64ToBF16(v))
 	case F32:
-		binary.LittleEndian.PutUint32(b, math.Float32bits(float32(v)))
+		bits := math.Float32bits(float32(v))
+		if v != v {
+			bits = nanF32
+		}
+		binary.LittleEndian.PutUint32(b, bits)
 	case F64:
-		binary.LittleEndian.PutUint64(b, math.Float64bits(v))
+		bits := math.Float64bits(v)
+		if v != v {
+			bits = nanF64
+		}
+		binary.LittleEndian.PutUint64(b, bits)
 	default:
 		SetInt(d, buf, i, truncate(d, v))
 	}

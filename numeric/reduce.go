@@ -16,7 +16,9 @@ func Reduce(op Op, d DType, dst, src []byte, outer, n, inner int) {
 	checkShape("Reduce to", d, dst, outer, 1, inner)
 	checkShape("Reduce of", d, src, outer, n, inner)
 	if n == 0 {
-		reduceNothing(op, d, dst)
+		for i := range len(dst) / d.Size() {
+			Set(d, dst, i, [...]float64{Sum: 0, Max: math.Inf(-1), Min: math.Inf(1)}[op])
+		}
 		return
 	}
 	kernels[d].reduce(op, d, dst, src, outer, n, inner)
@@ -26,13 +28,6 @@ func Reduce(op Op, d DType, dst, src []byte, outer, n, inner int) {
 func checkShape(what string, d DType, buf []byte, outer, n, inner int) {
 	if min(outer, n, inner) < 0 || outer*n*inner*d.Size() != len(buf) {
 		panic(fmt.Sprintf("numeric: %s %d bytes, want %d×%d×%d elements of %v", what, len(buf), outer, n, inner, d))
-	}
-}
-
-func reduceNothing(op Op, d DType, dst []byte) {
-	v := [...]float64{Sum: 0, Max: math.Inf(-1), Min: math.Inf(1)}[op]
-	for i := range len(dst) / d.Size() {
-		Set(d, dst, i, v)
 	}
 }
 

@@ -88,8 +88,10 @@ func Cast(to DType, dst []byte, from DType, src []byte) {
 	}
 	for i := castVector(to, dst, from, src); i < n; i++ {
 		switch {
-		case from.IsFloat() || to == F64: // of an integer Get has rounded
+		case from.IsFloat():
 			Set(to, dst, i, Get(from, src, i))
+		case to == F64:
+			Set(to, dst, i, Get(from, src, i)) // Get has rounded
 		case to.IsFloat():
 			Set(to, dst, i, oddInt(from, GetInt(from, src, i)))
 		default:

@@ -13,8 +13,7 @@ import (
 func (b *search) latency() {
 	// From all ranks if that is quick, else from the first and the last.
 	const quick = 1 << 18 // components visited: 87 ranks in the default system
-	reverse := b.toRoot()
-	sources := b.sources()
+	reverse, sources := b.toRoot(), b.sources()
 	if n := len(sources); n*b.g.NumNodes() > quick && n > 2 {
 		sources = []int{sources[0], sources[n-1]}
 	}

@@ -51,6 +51,24 @@ func TestCosts(t *testing.T) {
 	}
 }
 
+// TestScheduleOfAnAuthor: a schedule without messages costs nothing, and a tree without a root is an
+// error.
+func TestScheduleOfAnAuthor(t *testing.T) {
+	p, n := plan(t, ccl.AllReduce, 7)
+	for _, s := range []ccl.Schedule{{}, {Pipeline: &ccl.Pipeline{Ranks: 7, Phases: func(int) []ccl.Phase { return nil }}}} {
+		if got := n.schedule(p, s); got != 0 {
+			t.Errorf("%+v costs %v, want 0", s, got)
+		}
+	}
+	defer func() {
+		const want = "cost: a tree of the schedule has no root: set Root of one TreeNode"
+		if got := recover(); got != want {
+			t.Errorf("a tree without a root: %v, want %s", got, want)
+		}
+	}()
+	n.schedule(p, ccl.Schedule{Trees: []func(int) ccl.TreeNode{func(int) ccl.TreeNode { return ccl.TreeNode{} }}})
+}
+
 // TestRegister: a formula counts instead of the schedule, and an algorithm with neither has no cost
 // and is never picked.
 func TestRegister(t *testing.T) {

@@ -14,12 +14,14 @@ import (
 // queue are in use by their messages, one after the other.
 func (n *Network) pipeline(p *ccl.Plan, s *ccl.Pipeline) simtime.Time {
 	c := pipeline{Network: n, Plan: p, Pipeline: s, phases: s.Phases(0)}
+	if len(c.phases) == 0 {
+		return 0
+	}
 	c.flows = c.phases[len(c.phases)-1].Flow + 1
 	first, slowest, slots, waits, flights := c.steps()
 	link, work, each := c.busiest(), simtime.Time(0), simtime.Time(0)
-	sent, most := map[int]int{}, 0 // messages of a segment by channel, and over the busiest
-	behind := make([]int, c.flows)
-	after := 0 // messages of a segment behind the first of their step
+	sent, most := map[int]int{}, 0           // messages of a segment by channel, and over the busiest
+	behind, after := make([]int, c.flows), 0 // messages of a segment behind the first of their step, by flow and at most
 	for _, f := range c.phases {
 		each = n.handling(c.bytes(f))
 		if _, busy := n.combining(f.Elems, p.DType); f.Combines {

@@ -43,8 +43,10 @@ func (n *Network) trees(p *ccl.Plan, nodes ...func(rank int) ccl.TreeNode) simti
 		t := tree{n, p, node, bytes, combine}
 		all = append(all, t)
 		root := 0
-		for !node(root).Root {
-			root++
+		for ; !node(root).Root; root++ {
+			if root == p.Ranks-1 {
+				panic("cost: a tree of the schedule has no root: set Root of one TreeNode")
+			}
 		}
 		var through simtime.Time
 		if ups {

@@ -38,9 +38,9 @@ func buildMPI(ctx context.Context, folder string) (*mpi, error) {
 	return m, nil
 }
 
-// tuned keeps malloc from giving memory back to the system, which is half of the time
+// keepMemory keeps malloc from giving memory back to the system, which is half of the time
 // that large messages take with MPI.
-var tuned = []string{"MALLOC_MMAP_THRESHOLD_=4294967296", "MALLOC_TRIM_THRESHOLD_=4294967296", "MALLOC_TOP_PAD_=268435456"}
+var keepMemory = []string{"MALLOC_MMAP_THRESHOLD_=4294967296", "MALLOC_TRIM_THRESHOLD_=4294967296", "MALLOC_TOP_PAD_=268435456"}
 
 // measure measures those of the cases that MPI can, with private buffers.
 func (m *mpi) measure(ctx context.Context, ranks int, cases []Case, env ...string) (map[Case]float64, error) {

@@ -17,31 +17,9 @@ import (
 )
 
 func cclCmd() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "ccl",
-		Short: "Show and check how collectives are done",
-		Long: `How collectives are done is in ccl.yaml: defaults, and entries that have a name, each
+	return configCommand(setup.CCL, `How collectives are done is in ccl.yaml: defaults, and entries that have a name, each
 with an algorithm, queues and a number of ranks. kernbench run and coll read it from
---ccl FILE, else ./ccl.yaml, else it is the embedded one.`,
-		Example: `  kernbench ccl show
-  kernbench ccl show --format yaml > ccl.yaml
-  kernbench ccl validate ccl.yaml`,
-	}
-	group(cmd)
-	cmd.AddCommand(cclShowCmd(), cclValidator.command(), schemaCommand("ccl", "a ccl.yaml", ccl.Schema))
-	return cmd
-}
-
-var cclValidator = validator{
-	Kind: setup.CCL, files: "files of how collectives are done", usual: "the embedded one", presets: []string{"default"},
-	list: "configs", member: ", algorithms (names of entries)",
-}
-
-func cclShowCmd() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "show",
-		Short: "Print how collectives are done",
-		Long: `Show prints the entries of ccl.yaml with the defaults filled in; a dash is what the
+--ccl FILE, else ./ccl.yaml, else it is the embedded one.`, `Show prints the entries of ccl.yaml with the defaults filled in; a dash is what the
 topology says, of root_cube the cube in the middle, of world_size all PEs. The first line
 says which configuration was used. Where defaults.algorithm names an entry, the row
 (defaults: NAME) has the settings of that entry. --format yaml prints a complete file,
@@ -50,46 +28,56 @@ which loads back.
 --format json has version, ccl (source and hash), default (the entry that the defaults
 name, if they do) and entries, the defaults first and without a name, with the keys of
 the file; sizes are in bytes.`,
-		Example: `  kernbench ccl show
-  kernbench ccl show --set ccl.defaults.buffer_kind=hbm --format yaml > ccl.yaml`,
-	}
-	return showCommand(setup.CCL, cmd, func(c *setup.Loaded) (result, error) { return describe.DescribeCollectives(c.CCL) })
+		", algorithms (names of entries)", ccl.Schema,
+		func(c *setup.Loaded) (result, error) { return describe.DescribeCollectives(c.CCL) })
 }
 
 func tasksCmd() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "tasks",
-		Short: "Show and check what scheduling tasks costs",
-		Long: `What scheduling the tasks of a program costs, and how many there is room for, is in
+	return configCommand(setup.Tasks, `What scheduling the tasks of a program costs, and how many there is room for, is in
 tasks.yaml: what the runtimes have in common, and the numbers of each. kernbench run and
-comm run read it from --tasks FILE, else ./tasks.yaml, else it is the embedded one.`,
-		Example: `  kernbench tasks show
-  kernbench tasks show --format yaml > tasks.yaml
-  kernbench tasks validate tasks.yaml`,
-	}
-	group(cmd)
-	cmd.AddCommand(tasksShowCmd(), tasksValidator.command(), schemaCommand("tasks", "a tasks.yaml", task.Schema))
-	return cmd
-}
-
-var tasksValidator = validator{
-	Kind: setup.Tasks, files: "files of what scheduling tasks costs", usual: "the embedded one", presets: []string{"default"}, list: "configs",
-}
-
-func tasksShowCmd() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "show",
-		Short: "Print what scheduling tasks costs",
-		Long: `Show prints the numbers of tasks.yaml: those that the runtimes have in common, and a line
+comm run read it from --tasks FILE, else ./tasks.yaml, else it is the embedded one.`, `Show prints the numbers of tasks.yaml: those that the runtimes have in common, and a line
 for each runtime; a dash is what it does not have. The first line says which configuration
 was used. --format yaml prints a complete file, which loads back.
 
 --format json has version, tasks (source and hash), control and runtimes, each with its
 name, with the keys of the file; times are in ns, and their names end in _ns.`,
-		Example: `  kernbench tasks show
-  kernbench tasks show --set tasks.control.register_read=50ns --format yaml > tasks.yaml`,
+		"", task.Schema,
+		func(c *setup.Loaded) (result, error) { return describe.DescribeTasks(c.Tasks.(*task.Config)), nil })
+}
+
+// configCommand returns the commands of a kind of configuration: show, which prints what describe
+// returns, or YAML, with the help shown; validate, whose JSON has a member besides those of all
+// kinds; and schema.
+func configCommand(k *setup.Kind, long, shown, member string, schema func() []byte, describe func(*setup.Loaded) (result, error)) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: k.Name, Short: "Show and check " + k.Says, Long: long,
+		Example: fmt.Sprintf("  kernbench %[1]s show\n  kernbench %[1]s show --format yaml > %[1]s.yaml\n  kernbench %[1]s validate %[1]s.yaml", k.Name),
 	}
-	return showCommand(setup.Tasks, cmd, func(c *setup.Loaded) (result, error) { return describe.DescribeTasks(c.Tasks.(*task.Config)), nil })
+	group(cmd)
+	show := &cobra.Command{
+		Use: "show", Short: "Print " + k.Says, Long: shown, Args: noArgs,
+		Example: fmt.Sprintf("  kernbench %[1]s show\n  kernbench %[1]s show --set %[2]s --format yaml > %[1]s.yaml", k.Name, k.Example),
+	}
+	flags := addConfigFlags(show, k)
+	format := formatFlag(show, "yaml")
+	show.RunE = func(cmd *cobra.Command, _ []string) error {
+		c, err := flags.loadAlone(cmd.Context())
+		if err != nil {
+			return err
+		}
+		if *format == "yaml" {
+			_, err := cmd.OutOrStdout().Write(c.Config().YAML())
+			return err
+		}
+		r, err := describe(c)
+		if err != nil {
+			return err
+		}
+		return printResult(cmd, *format, r)
+	}
+	checks := validator{Kind: k, files: "files of " + k.Says, usual: "the embedded one", presets: []string{"default"}, list: "configs", member: member}
+	cmd.AddCommand(show, checks.command(), schemaCommand(k.Name, "a "+k.Name+".yaml", schema))
+	return cmd
 }
 
 // validations is what `kernbench topology validate --format json` prints, and those of
@@ -179,27 +167,4 @@ and mark mistakes as you type. Name it in the first line of your file:
 			return err
 		},
 	}
-}
-
-// showCommand makes a command print a configuration of a kind: as show returns it, or as YAML.
-func showCommand(k *setup.Kind, cmd *cobra.Command, show func(*setup.Loaded) (result, error)) *cobra.Command {
-	cmd.Args = noArgs
-	flags := addConfigFlags(cmd, k)
-	format := formatFlag(cmd, "yaml")
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		c, err := flags.loadAlone(cmd.Context())
-		if err != nil {
-			return err
-		}
-		if *format == "yaml" {
-			_, err := cmd.OutOrStdout().Write(c.Config().YAML())
-			return err
-		}
-		shown, err := show(c)
-		if err != nil {
-			return err
-		}
-		return printResult(cmd, *format, shown)
-	}
-	return cmd
 }

@@ -82,14 +82,6 @@ func formatFlag(cmd *cobra.Command, more ...string) *string {
 	return choiceFlag(cmd, "format", "how to print", append([]string{"text", "json"}, more...)...)
 }
 
-// wordsOf returns a word for each element of a list.
-func wordsOf[E any](list []E, word func(E) string) (words []string) {
-	for _, e := range list {
-		words = append(words, word(e))
-	}
-	return words
-}
-
 // misuse is a flag that means nothing where it is given, or whose value does not.
 type misuse struct {
 	flag string

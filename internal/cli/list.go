@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kernbench/kernbench/bench"
+	"github.com/kernbench/kernbench/internal/printable"
 	"github.com/kernbench/kernbench/internal/setup"
 )
 
@@ -67,7 +68,7 @@ func addParamFlags(cmd *cobra.Command) func(b bench.Bench) (map[string]string, e
 		}
 	}
 	return func(b bench.Bench) (map[string]string, error) {
-		given, names := map[string]string{}, wordsOf(b.Params, func(p bench.Param) string { return "--" + p.Name })
+		given, names := map[string]string{}, printable.WordsOf(b.Params, func(p bench.Param) string { return "--" + p.Name })
 		for _, p := range b.Params {
 			if cmd.Flags().Changed(p.Name) {
 				given[p.Name] = *values[p.Name]

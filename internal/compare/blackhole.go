@@ -10,6 +10,7 @@ import (
 	"github.com/kernbench/kernbench/table"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/topology"
+	"github.com/kernbench/kernbench/torch"
 )
 
 const (
@@ -49,7 +50,7 @@ type blackholeRow struct {
 // runBlackhole runs each collective with the algorithm that auto picks, with the fastest,
 // and with the one that is most like theirs. call_us is what theirs took longer than that at
 // the smallest size of the series: a guess of what a call costs at any size.
-func runBlackhole(l *lab, r *Reference) (*table.Table, error) {
+func runBlackhole(l *lab, r *Reference) *table.Table {
 	var rows []blackholeRow
 	var (
 		series  string
@@ -58,36 +59,20 @@ func runBlackhole(l *lab, r *Reference) (*table.Table, error) {
 	)
 	for i := range r.Table.Rows {
 		op, fabric, size, theirs := r.Text(i, "op"), r.Text(i, "topology"), topology.Bytes(r.Number(i, "size_bytes")), r.Number(i, "time_us")
-		o, err := blackholeOptions(l, op, fabric, r.Text(i, "devices"), size)
-		if err != nil {
-			return nil, err
-		}
+		o := blackholeOptions(l, op, fabric, r.Text(i, "devices"), size)
 		var measured []collperf.Row // each algorithm once
-		measure := func(algorithm string) (collperf.Row, error) {
-			if i := slices.IndexFunc(measured, func(r collperf.Row) bool { return r.Algorithm == algorithm }); i >= 0 {
-				return measured[i], nil
+		measure := func(algorithm string) collperf.Row {
+			i := slices.IndexFunc(measured, func(r collperf.Row) bool { return r.Algorithm == algorithm })
+			if i < 0 {
+				o.Algorithm, i = algorithm, len(measured)
+				measured = append(measured, l.measure(fmt.Sprintf("%s of %d bytes on a %s", op, size, fabric), o, size))
 			}
-			o.Algorithm = algorithm
-			row, err := l.one(o, size)
-			measured = append(measured, row)
-			return row, err
+			return measured[i]
 		}
 		if size <= manyTried {
-			best, err := l.best(o, size)
-			if err != nil {
-				return nil, err
-			}
-			fastest = best.Algorithm
-			measured = append(measured, best)
+			fastest = measure(collperf.AllAlgorithms).Algorithm
 		}
-		auto, errAuto := measure(collperf.Auto)
-		best, errBest := measure(fastest)
-		same, errLike := measure(like[op+" "+fabric])
-		for _, err := range []error{errAuto, errBest, errLike} {
-			if err != nil {
-				return nil, fmt.Errorf("%s of %d bytes on a %s: %w", op, size, fabric, err)
-			}
-		}
+		auto, best, same := measure(collperf.Auto), measure(fastest), measure(like[op+" "+fabric])
 		if op+" "+fabric != series {
 			series, call = op+" "+fabric, theirs-*same.TimeUS
 		}
@@ -98,11 +83,11 @@ func runBlackhole(l *lab, r *Reference) (*table.Table, error) {
 			fixed(call, 2), ratio(*same.TimeUS+call, theirs),
 		})
 	}
-	return table.From(rows)
+	return torch.Must(table.From(rows))
 }
 
 // blackholeOptions returns the options of a collective on the preset.
-func blackholeOptions(l *lab, op, fabric, devices string, size topology.Bytes) (collperf.Options, error) {
+func blackholeOptions(l *lab, op, fabric, devices string, size topology.Bytes) collperf.Options {
 	var sets []string
 	if fabric == "line" {
 		sets = []string{"system.sips.topology=line", "system.sips.count=" + devices}
@@ -110,10 +95,5 @@ func blackholeOptions(l *lab, op, fabric, devices string, size topology.Bytes) (
 	if size >= coarse {
 		sets = append(sets, "system.flit=64KiB", "pe.ipcq.slot_size=64KiB")
 	}
-	g, err := l.system("blackhole", sets...)
-	if err != nil {
-		return collperf.Options{}, err
-	}
-	c, err := ccl.ParseCollective(op)
-	return collperf.Options{Topology: g, Collective: c, DTypes: []tl.DType{tl.BF16}}, err
+	return collperf.Options{Topology: l.system("blackhole", sets...), Collective: torch.Must(ccl.ParseCollective(op)), DTypes: []tl.DType{tl.BF16}}
 }

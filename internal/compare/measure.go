@@ -16,6 +16,7 @@ import (
 	"github.com/kernbench/kernbench/simtime"
 	"github.com/kernbench/kernbench/table"
 	"github.com/kernbench/kernbench/topology"
+	"github.com/kernbench/kernbench/torch"
 )
 
 // Measured is a reference with our own numbers.
@@ -30,7 +31,7 @@ type Measured struct {
 
 // nearest is how ours are measured for each reference, and what is different about them.
 var nearest = map[string]struct {
-	run        func(*lab, *Reference) (*table.Table, error)
+	run        func(*lab, *Reference) *table.Table
 	difference string
 }{
 	"allreduce_lower_bounds": {runBounds, "theirs is the optimum of any algorithm; bound is ours, which is never weaker on these six but for their rounding, and takes is the fastest algorithm here at 16 MiB"},
@@ -40,16 +41,18 @@ var nearest = map[string]struct {
 }
 
 // Measure measures what comes nearest to a reference on our machines.
-func Measure(ctx context.Context, name string) (*Measured, error) {
+func Measure(ctx context.Context, name string) (m *Measured, err error) {
 	r, err := GetReference(name)
 	if err != nil {
 		return nil, err
 	}
+	defer func() {
+		if failed := torch.Recovered(recover()); failed != nil {
+			m, err = nil, fmt.Errorf("ours beside %s: %w", name, failed)
+		}
+	}()
 	l := &lab{ctx: ctx}
-	t, err := nearest[name].run(l, r)
-	if err != nil {
-		return nil, fmt.Errorf("ours beside %s: %w", name, err)
-	}
+	t := nearest[name].run(l, r)
 	return &Measured{r, l.systems, nearest[name].difference, table.Schema{"rows": t.Columns}, t, version.Version}, nil
 }
 
@@ -69,57 +72,38 @@ func (m *Measured) WriteText(w io.Writer) error {
 	return err
 }
 
-// lab measures on systems, and remembers which.
+// lab measures on systems, and remembers which. Its methods panic with errors, which Measure
+// returns.
 type lab struct {
 	ctx     context.Context
 	systems []string
 }
 
 // system compiles a preset with some values changed, whatever files there are.
-func (l *lab) system(preset string, sets ...string) (*topology.Graph, error) {
-	src, err := topology.PresetSource(preset)
-	if err != nil {
-		return nil, err
-	}
-	spec, err := topology.Parse("preset "+preset, src, sets...)
-	if err != nil {
-		return nil, err
-	}
+func (l *lab) system(preset string, sets ...string) *topology.Graph {
+	spec := torch.Must(topology.Parse("preset "+preset, torch.Must(topology.PresetSource(preset)), sets...))
 	if name := topology.OriginOf(spec).String(); !slices.Contains(l.systems, name) {
 		l.systems = append(l.systems, name)
 	}
-	return topology.Compile(spec)
+	return torch.Must(topology.Compile(spec))
 }
 
-// measure returns the rows of a collective at one size: of one algorithm, or of all. Ranks
-// are SIPs; values are not computed.
-func (l *lab) measure(o collperf.Options, size topology.Bytes) ([]collperf.Row, error) {
+// measure returns the row of a collective at one size by one algorithm, or by the fastest of all,
+// the first of several. Ranks are SIPs; values are not computed. Errors begin with what is
+// measured.
+func (l *lab) measure(what string, o collperf.Options, size topology.Bytes) collperf.Row {
 	o.Min, o.Max, o.RanksPer, o.NoCheck = size, size, collperf.PerSIP, true
 	rows, _, err := collperf.Run(l.ctx, o, nil)
-	return rows, err
-}
-
-// one returns the row of one algorithm.
-func (l *lab) one(o collperf.Options, size topology.Bytes) (collperf.Row, error) {
-	rows, err := l.measure(o, size)
+	best := 0
+	if err == nil && o.Algorithm == collperf.AllAlgorithms {
+		if best = slices.IndexFunc(rows, func(r collperf.Row) bool { return r.Best != nil && *r.Best }); best < 0 {
+			err = fmt.Errorf("no algorithm for %v of %d bytes: %s", o.Collective, size, *rows[0].Error)
+		}
+	}
 	if err != nil {
-		return collperf.Row{}, err
+		torch.OK(fmt.Errorf("%s: %w", what, err))
 	}
-	return rows[0], nil
-}
-
-// best returns the row of the fastest algorithm at a size, the first of several.
-func (l *lab) best(o collperf.Options, size topology.Bytes) (collperf.Row, error) {
-	o.Algorithm = collperf.AllAlgorithms
-	rows, err := l.measure(o, size)
-	if err != nil {
-		return collperf.Row{}, err
-	}
-	i := slices.IndexFunc(rows, func(r collperf.Row) bool { return r.Best != nil && *r.Best })
-	if i < 0 {
-		return collperf.Row{}, fmt.Errorf("no algorithm for %v of %d bytes: %s", o.Collective, size, *rows[0].Error)
-	}
-	return rows[i], nil
+	return rows[best]
 }
 
 // fixed returns a number with some places behind the point.
@@ -140,26 +124,19 @@ type fsimRow struct {
 }
 
 // runFSIM measures the all-reduce of milestone-1h-ccl, since nothing is known to be alike.
-func runFSIM(l *lab, r *Reference) (*table.Table, error) {
+func runFSIM(l *lab, r *Reference) *table.Table {
 	var rows []fsimRow
 	for _, preset := range []string{"ring6", "torus2x3", "mesh2x3"} {
-		g, err := l.system(preset)
-		if err != nil {
-			return nil, err
-		}
+		g := l.system(preset)
 		for _, elems := range []int{128, 32768} {
 			const f16 = 2 // bytes
-			row, err := l.one(collperf.Options{
+			ours := *l.measure(preset, collperf.Options{
 				Topology: g, Collective: ccl.AllReduce, Algorithm: ccl.CenterRoot.Name, Partial: true,
-			}, topology.Bytes(elems*f16))
-			if err != nil {
-				return nil, err
-			}
-			theirs := r.Number(0, "latency_us")
-			rows = append(rows, fsimRow{preset, elems, elems * f16, r.digits(0, "latency_us"), fixed(*row.TimeUS, 3), ratio(*row.TimeUS, theirs)})
+			}, topology.Bytes(elems*f16)).TimeUS
+			rows = append(rows, fsimRow{preset, elems, elems * f16, r.digits(0, "latency_us"), fixed(ours, 3), ratio(ours, r.Number(0, "latency_us"))})
 		}
 	}
-	return table.From(rows)
+	return torch.Must(table.From(rows))
 }
 
 type torus6Row struct {
@@ -172,26 +149,20 @@ type torus6Row struct {
 }
 
 // runTorus6 does what the bench center_root_buffers does.
-func runTorus6(l *lab, r *Reference) (*table.Table, error) {
-	g, err := l.system("torus2x3", "system.sips.w=3", "system.sips.h=2")
-	if err != nil {
-		return nil, err
-	}
+func runTorus6(l *lab, r *Reference) *table.Table {
+	g := l.system("torus2x3", "system.sips.w=3", "system.sips.h=2")
 	var rows []torus6Row
 	for i := range r.Table.Rows {
 		kind, size := r.Text(i, "buffer_kind"), r.Number(i, "bytes_per_pe")
-		row, err := l.one(collperf.Options{
+		ours := *l.measure(fmt.Sprintf("slots in %s, %v bytes", kind, size), collperf.Options{
 			Topology: g, Collective: ccl.AllReduce, Algorithm: ccl.CenterRoot.Name, Partial: true, Buffer: topology.BufferKind(kind),
-		}, topology.Bytes(size))
-		if err != nil {
-			return nil, fmt.Errorf("slots in %s, %v bytes: %w", kind, size, err)
-		}
+		}, topology.Bytes(size)).TimeUS
 		rows = append(rows, torus6Row{
 			kind, r.digits(i, "n_elem"), r.digits(i, "bytes_per_pe"), r.digits(i, "latency_ns"),
-			simtime.Time(math.Round(*row.TimeUS * 1e9)), ratio(*row.TimeUS*1000, r.Number(i, "latency_ns")),
+			simtime.Time(math.Round(ours * 1e9)), ratio(ours*1000, r.Number(i, "latency_ns")),
 		})
 	}
-	return table.From(rows)
+	return torch.Must(table.From(rows))
 }
 
 const (
@@ -214,24 +185,14 @@ type boundsRow struct {
 
 // runBounds measures our bound and the fastest algorithm on each fabric. All algorithms are
 // tried at 1 MiB, and the fastest is measured at 16 MiB.
-func runBounds(l *lab, r *Reference) (*table.Table, error) {
+func runBounds(l *lab, r *Reference) *table.Table {
 	var rows []boundsRow
 	for i := range r.Table.Rows {
 		fabric, optimum := r.Text(i, "topology"), r.Number(i, "optimum")
-		g, err := l.system("alpha_beta", fabricSets(fabric, r.Text(i, "nodes"))...)
-		if err != nil {
-			return nil, err
-		}
-		o := collperf.Options{Topology: g, Collective: ccl.AllReduce}
-		best, err := l.best(o, tried)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", fabric, err)
-		}
-		o.Algorithm = best.Algorithm
-		row, err := l.one(o, large)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", fabric, err)
-		}
+		g := l.system("alpha_beta", fabricSets(fabric, r.Text(i, "nodes"))...)
+		o := collperf.Options{Topology: g, Collective: ccl.AllReduce, Algorithm: collperf.AllAlgorithms}
+		o.Algorithm = l.measure(fabric, o, tried).Algorithm
+		row := l.measure(fabric, o, large)
 		unit := large / float64(g.Spec().System.SIPs.Link.Bandwidth) * 1e6 // M/b in µs
 		rows = append(rows, boundsRow{
 			fabric, r.digits(i, "nodes"), r.digits(i, "optimum"), r.digits(i, "equal_shard"),
@@ -239,7 +200,7 @@ func runBounds(l *lab, r *Reference) (*table.Table, error) {
 			row.Algorithm, fixed(*row.TimeUS/unit, 3), ratio(*row.TimeUS/unit, optimum),
 		})
 	}
-	return table.From(rows)
+	return torch.Must(table.From(rows))
 }
 
 // fabricSets returns a fabric, "torus_2d 2x3", as changes of a preset.

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/kernbench/kernbench/internal/printable"
 )
 
 // Decode fills the struct that dst points to. The error, if any, is always the
@@ -215,11 +217,7 @@ func Keys(t reflect.Type) []Key {
 }
 
 func keyNames(keys []Key) []string {
-	names := make([]string, len(keys))
-	for i, k := range keys {
-		names[i] = k.Name
-	}
-	return names
+	return printable.WordsOf(keys, func(k Key) string { return k.Name })
 }
 
 func join(path, key string) string {

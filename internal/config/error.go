@@ -54,10 +54,7 @@ const MaxErrors = 100
 
 // Error is the mistakes one after the other.
 func (es Errors) Error() string {
-	texts := make([]string, len(es))
-	for i, e := range es {
-		texts[i] = e.Error()
-	}
+	texts := printable.WordsOf(es, (*Error).Error)
 	if len(es) >= MaxErrors {
 		texts = append(texts, fmt.Sprintf("there may be more than these %d", len(es)))
 	}

@@ -16,7 +16,7 @@ func (c *Core) Load(v *tl.Value, from tl.Block) error {
 	return c.read(v, &from, oplog.Load, -1)
 }
 
-// Get is Load from the part of a window that a peer holds.
+// Get loads a block of the part of a window that a peer holds.
 func (c *Core) Get(peer int, v *tl.Value, from tl.Block) error {
 	if err := c.atPeer(&from, peer); err != nil {
 		return err
@@ -31,7 +31,7 @@ func (c *Core) read(v *tl.Value, from *tl.Block, kind oplog.Kind, peer int) erro
 	if err := c.find(from); err != nil {
 		return err
 	}
-	c.requests = c.transfers(c.requests[:0], c.pieces, memory.Read)
+	c.requests = c.transfers(c.requests[:0], c.pieces, memory.Read, accessKinds[kind].class)
 	if err := c.newTile(v, len(c.requests)); err != nil {
 		return err
 	}
@@ -54,7 +54,7 @@ func (c *Core) Store(v tl.Value, to tl.Block) error {
 	return c.write(&v, &to, oplog.Store, -1)
 }
 
-// Put is Store to the part of a window that a peer holds.
+// Put writes a tile to the part of a window that a peer holds.
 func (c *Core) Put(peer int, v tl.Value, to tl.Block) error {
 	if err := c.atPeer(&to, peer); err != nil {
 		return err
@@ -75,7 +75,7 @@ func (c *Core) write(v *tl.Value, to *tl.Block, kind oplog.Kind, peer int) error
 	if len(c.pieces) == 0 {
 		return nil // all of it is masked
 	}
-	c.requests = c.transfers(c.requests[:0], c.pieces, memory.Write)
+	c.requests = c.transfers(c.requests[:0], c.pieces, memory.Write, accessKinds[kind].class)
 	var id oplog.ID
 	if c.m.Log != nil {
 		op := c.access(kind, to, peer)
@@ -137,15 +137,15 @@ func (c *Core) submit(id oplog.ID, kind oplog.Kind) {
 	}
 	for i := range c.requests {
 		r := &c.requests[i]
-		r.ID, r.At, r.Order, r.Begun, r.Done = id, c.arrival(), t.order, begun, ended
-		r.Class, r.Purpose = accessKinds[kind].class, accessKinds[kind].purpose
+		r.ID, r.At, r.Order, r.Begun, r.Done, r.Purpose = id, c.arrival(), t.order, begun, ended, accessKinds[kind].purpose
 		c.pe.DMA.Submit(r)
 	}
 	if n == 0 {
 		c.eng.Call(begun)
 		c.eng.Call(ended)
 		if id != 0 {
-			c.m.settled(id, c.arrival(), c.arrival())
+			op := c.m.Log.Op(id)
+			op.Start, op.End = c.arrival(), c.arrival()
 		}
 	}
 }
@@ -183,12 +183,13 @@ func (m *System) Copy(id oplog.ID, parts int, done sim.Event) (begun, ended sim.
 
 // transferred ends a transfer.
 func (m *System) transferred(t transfer) {
-	m.ended(t.id)
-	if t.composite != nil && t.id != 0 {
-		op := m.Log.Op(t.id)
-		op.Start = t.composite.Started()
-		if op.Cause == 0 {
-			m.causedByOperand(op)
+	if t.id != 0 {
+		m.ended(t.id)
+		if op := m.Log.Op(t.id); t.composite != nil {
+			op.Start = t.composite.Started()
+			if op.Cause == 0 {
+				m.causedByOperand(op)
+			}
 		}
 	}
 	if t.order != 0 {

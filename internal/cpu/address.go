@@ -67,7 +67,7 @@ func (c *Core) find(b *tl.Block) (err error) {
 
 // transfers turns pieces into requests that bring them into the PE's TCM, or take them from
 // there.
-func (c *Core) transfers(to []pe.Request, pieces []pe.Access, op memory.Op) []pe.Request {
+func (c *Core) transfers(to []pe.Request, pieces []pe.Access, op memory.Op, class fabric.Class) []pe.Request {
 	tcm := c.pe.Memory(topology.KindTCM)
 	for _, p := range pieces {
 		n := len(to)
@@ -77,7 +77,7 @@ func (c *Core) transfers(to []pe.Request, pieces []pe.Access, op memory.Op) []pe
 			to = append(to, pe.Request{})
 		}
 		path := to[n].Path[:0] // of an earlier request
-		to[n] = pe.Request{Op: op, Class: fabric.Compute}
+		to[n] = pe.Request{Op: op, Class: class}
 		from, dest, end := p.Memory, tcm, &to[n].From
 		if op == memory.Write {
 			from, dest, end = tcm, p.Memory, &to[n].To

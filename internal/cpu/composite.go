@@ -18,9 +18,6 @@ func (c *Core) Composite(cmd *tl.Composite) (tl.Handle, error) {
 	if err := c.tick(); err != nil {
 		return tl.Handle{}, err
 	}
-	if err := c.toPeers(cmd.Args); err != nil {
-		return tl.Handle{}, err
-	}
 	b := builder{core: c}
 	plan, err := b.plan(cmd)
 	if err != nil {
@@ -43,22 +40,6 @@ func (c *Core) Composite(cmd *tl.Composite) (tl.Handle, error) {
 	return h, nil
 }
 
-// toPeers moves operands that are at peers to where these have them.
-func (c *Core) toPeers(args []tl.Arg) error {
-	for i := range args {
-		a := &args[i]
-		if !a.AtPeer {
-			continue
-		}
-		b := a.Value.Block()
-		if err := c.atPeer(&b, a.Peer); err != nil {
-			return err
-		}
-		a.Value.Ptr = &b.Ptr
-	}
-	return nil
-}
-
 // builder turns a composite into a plan.
 type builder struct {
 	core          *Core
@@ -69,15 +50,16 @@ type builder struct {
 func (b *builder) plan(cmd *tl.Composite) (pe.Plan, error) {
 	c := b.core
 	out := tl.Value{Shape: cmd.Out.Shape, DType: cmd.Out.DType, InMem: true, Ptr: &cmd.Out.Ptr}
-	to, err := b.matrix(&out, memory.Write, fabric.Compute)
-	if err != nil {
-		return nil, err
-	}
+	var err error
 	args := make([]pe.Matrix, len(cmd.Args))
 	for i := range cmd.Args {
 		if args[i], err = b.operand(&cmd.Args[i], &out); err != nil {
 			return nil, err
 		}
+	}
+	to, err := b.matrix(&out, memory.Write, fabric.Compute)
+	if err != nil {
+		return nil, err
 	}
 	var epilogue pe.Epilogue
 	if cmd.Kind == oplog.Stream {
@@ -129,8 +111,8 @@ func matrixSize(s oplog.Shape) (rows, cols int) {
 	return rows, cols
 }
 
-// operand is an operand of a plan: nothing to move for a number, already there for
-// a tile.
+// operand returns an operand of a plan: nothing to move for a number, already there for
+// a tile. An operand at a peer points to where the peer has it from then on.
 func (b *builder) operand(a *tl.Arg, out *tl.Value) (pe.Matrix, error) {
 	if a.IsScalar {
 		return pe.Matrix{}, nil
@@ -142,11 +124,15 @@ func (b *builder) operand(a *tl.Arg, out *tl.Value) (pe.Matrix, error) {
 		if repeats := rows != 1 && rows != outRows; repeats && out.Shape.Rank > 2 && out.Shape.Elems() > 0 {
 			return m, fmt.Errorf("%v is repeated along some of the leading axes of the result's %s and not along the others: do its matrices one by one, or load it", a.Value, out.Shape.String())
 		}
-		var err error
 		class := fabric.Compute
 		if a.AtPeer {
-			class = fabric.Comm
+			at := a.Value.Block()
+			if err := b.core.atPeer(&at, a.Peer); err != nil {
+				return m, err
+			}
+			a.Value.Ptr, class = &at.Ptr, fabric.Comm
 		}
+		var err error
 		if m, err = b.matrix(&a.Value, memory.Read, class); err != nil {
 			return m, err
 		}
@@ -160,7 +146,7 @@ func (b *builder) operand(a *tl.Arg, out *tl.Value) (pe.Matrix, error) {
 	return m, nil
 }
 
-// matrix is memory as an operand or the result of a plan, whose transfers have a class.
+// matrix returns memory as an operand or the result of a plan. Its transfers have a class.
 func (b *builder) matrix(v *tl.Value, op memory.Op, class fabric.Class) (pe.Matrix, error) {
 	c := b.core
 	rows, cols := matrixSize(v.Shape)
@@ -187,16 +173,11 @@ func (b *builder) matrix(v *tl.Value, op memory.Op, class fabric.Class) (pe.Matr
 	}
 	var pieces []pe.Access
 	return pe.Matrix{ElemBytes: x.elem, Requests: func(to []pe.Request, row, col, rows, cols int) []pe.Request {
-		first := len(to)
 		va := x.va + memory.VA(row)*memory.VA(stride) + memory.VA(col)*memory.VA(x.elem)
 		if pieces, err = c.m.Find(pieces[:0], va, int64(rows), memory.Bytes(cols)*x.elem, stride); err != nil {
 			panic(err) // the whole of it was found above
 		}
-		to = c.transfers(to, pieces, op)
-		for i := range to[first:] {
-			to[first+i].Class = class
-		}
-		return to
+		return c.transfers(to, pieces, op, class)
 	}}, nil
 }
 
@@ -219,7 +200,7 @@ func (x *box) rows() (stride memory.Bytes, err error) {
 	return stride, nil
 }
 
-// record is the composite for the log.
+// record returns the record of the composite in the op log.
 func (b *builder) record(cmd *tl.Composite, tiles int) oplog.Op {
 	op := b.core.op(cmd.Kind)
 	op.Math, op.Shape, op.DType, op.Tiles = cmd.Math, cmd.Out.Shape, cmd.Out.DType, int32(tiles)

@@ -58,7 +58,7 @@ func (c *Core) Compute(v *tl.Value, cmd *tl.Compute) error {
 	return nil
 }
 
-// mathOp is the operation that a command costs as much as. Those that only move
+// mathOp returns the operation whose cost a command has. Commands that only move
 // elements, such as a transposition, cost as much as an addition.
 func mathOp(cmd *tl.Compute) numeric.Op {
 	switch cmd.Kind {
@@ -70,7 +70,7 @@ func mathOp(cmd *tl.Compute) numeric.Op {
 	return numeric.Add
 }
 
-// computed is the record of a command.
+// computed returns the record of a command.
 func (c *Core) computed(v *tl.Value, cmd *tl.Compute) oplog.Op {
 	op := c.op(cmd.Kind)
 	op.Math, op.Axis, op.Fill = cmd.Math, int8(cmd.Axis), cmd.Fill
@@ -80,8 +80,8 @@ func (c *Core) computed(v *tl.Value, cmd *tl.Compute) oplog.Op {
 	return op
 }
 
-// args is operands for the log. Numbers have the dtype of the tiles beside them, or
-// that of the result so far if they are alone.
+// args returns operands for the log. Numbers have the dtype of the tiles among them, or
+// dtype d if there is no tile.
 func args(list []tl.Arg, d numeric.DType) []oplog.Operand {
 	if len(list) == 0 {
 		return nil

@@ -102,7 +102,8 @@ const ahead = 4096
 // mostIdle is how many calls may take no time on a machine on which calls take none.
 const mostIdle = 1 << 24
 
-// beatEvery is how many calls a kernel may make before whoever watches sees it.
+// beatEvery is how many calls a kernel may make before the engine counts a beat, by which a
+// guard sees that the kernel gets on.
 const beatEvery = 64
 
 // tick charges a dispatch cycle.
@@ -140,10 +141,10 @@ func (c *Core) idles() error {
 	return nil
 }
 
-// arrival is when a command that is dispatched now reaches the engines.
+// arrival returns when a command that is dispatched now reaches the engines.
 func (c *Core) arrival() simtime.Time { return c.now + c.scheduler }
 
-// sync lets everybody else catch up with the CPU's clock.
+// sync waits until the engine's clock has reached the CPU's.
 func (c *Core) sync() {
 	c.calls = 0
 	if c.now > c.eng.Now() {
@@ -157,7 +158,7 @@ func (c *Core) caughtUp() {
 	c.calls = 0
 }
 
-// Place is where the kernel runs.
+// Place returns where the kernel runs.
 func (c *Core) Place() tl.Place {
 	s := c.m.Graph.Spec()
 	return tl.Place{
@@ -167,7 +168,7 @@ func (c *Core) Place() tl.Place {
 	}
 }
 
-// Now is the CPU's clock.
+// Now returns the CPU's clock.
 func (c *Core) Now() simtime.Time { return c.now }
 
 // Print shows a line to the user.
@@ -177,7 +178,7 @@ func (c *Core) Print(text string) {
 	}
 }
 
-// room makes room in TCM beside some tiles, waiting for others that have to go.
+// room makes room for n bytes in TCM, waiting for tiles that have to go. The tiles to keep stay.
 func (c *Core) room(n memory.Bytes, keep ...int32) error {
 	for {
 		at, ok, err := c.pe.Tiles.Room(n, keep...)
@@ -197,8 +198,8 @@ func (c *Core) room(n memory.Bytes, keep ...int32) error {
 	}
 }
 
-// newTile puts a new tile into TCM, beside some that stay, which is there after so
-// many transfers.
+// newTile puts a new tile into TCM, which is there after a number of transfers. The tiles to
+// keep stay.
 func (c *Core) newTile(v *tl.Value, parts int, keep ...int32) error {
 	n := memory.Bytes(v.Bytes())
 	if err := c.room(n, keep...); err != nil {
@@ -208,7 +209,7 @@ func (c *Core) newTile(v *tl.Value, parts int, keep ...int32) error {
 	return nil
 }
 
-// made notes which operation made a tile, so that its value can be forgotten when
+// made records which operation made a tile, so that its value can be forgotten when
 // the tile goes.
 func (c *Core) made(v *tl.Value) {
 	if c.m.Data == nil {
@@ -228,12 +229,11 @@ func (c *Core) forget(slot int32) {
 	c.tiles[slot] = c.tiles[slot][:0]
 }
 
-// use notes the use of a tile.
+// use marks a tile as used last, or returns the error that it is gone.
 func (c *Core) use(v *tl.Value) error {
-	if !c.pe.Tiles.Use(v.Slot, v.Turn) {
-		return &pe.Overflow{
-			Asked: memory.Bytes(v.Bytes()), Size: c.pe.Tiles.Size, Gone: true, Freed: c.pe.Tiles.Freed(v.Slot, v.Turn),
-		}
+	if gone := c.pe.Tiles.Use(v.Slot, v.Turn); gone != nil {
+		gone.Asked = memory.Bytes(v.Bytes())
+		return gone
 	}
 	return nil
 }

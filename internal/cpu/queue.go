@@ -117,7 +117,7 @@ func (c *Core) sendMemory(ring *ipcq.Ring, msg *ipcq.Message) error {
 			r.From = c.pieces[0]
 			whole, off := r.From.Region, memory.Bytes(i)*ring.SlotSize
 			var ok bool
-			if r.From.Region, ok = slice(whole, off, min(ring.SlotSize, msg.Bytes-off)); !ok {
+			if r.From.Region, ok = whole.Part(off, min(ring.SlotSize, msg.Bytes-off)); !ok {
 				return fmt.Errorf("rows of %v do not fill slots of %v evenly: Load it first", whole.RowBytes, ring.SlotSize)
 			}
 			r.Path = c.m.Route(nil, r.From.Memory, ring.Memory)
@@ -125,20 +125,6 @@ func (c *Core) sendMemory(ring *ipcq.Ring, msg *ipcq.Message) error {
 		ring.Put(msg, i, &r)
 	}
 	return nil
-}
-
-// slice is bytes off to off+n of a region, in row-major order. ok is false if that
-// is not a region.
-func slice(r memory.Region, off, n memory.Bytes) (memory.Region, bool) {
-	row, col := off/r.RowBytes, off%r.RowBytes
-	at := r.Addr + memory.Addr(row*r.Stride+col)
-	switch {
-	case col+n <= r.RowBytes:
-		return memory.Contiguous(at, n), true
-	case col == 0 && n%r.RowBytes == 0:
-		return memory.Region{Addr: at, Rows: int64(n / r.RowBytes), RowBytes: r.RowBytes, Stride: r.Stride}, true
-	}
-	return memory.Region{}, false
 }
 
 // credit takes a credit, waiting for one to come back if all are out: asleep, or
@@ -231,7 +217,7 @@ func (c *Core) await(rc *receive) error {
 	err := rc.Await(c.proc, c.now)
 	c.caughtUp()
 	c.waited("message", began, c.proc.Woken)
-	if rc.Into == nil && rc.ID == 0 { // nobody is interested in its end
+	if rc.Into == nil && rc.ID == 0 { // nothing refers to it any more
 		c.unusedReceives = append(c.unusedReceives, rc)
 	}
 	return err
@@ -246,7 +232,7 @@ func (c *Core) newReceive() *receive {
 	return &receive{}
 }
 
-// anyPort is the port whose turn it is among those with a message, waiting for one.
+// anyPort waits for a message on any port, and returns the port whose turn it is.
 func (c *Core) anyPort() (tl.Port, error) {
 	if len(c.ports) == 0 {
 		_, err := c.port(tl.AnyPort)
@@ -270,7 +256,7 @@ func (c *Core) anyPort() (tl.Port, error) {
 	}
 }
 
-// listen has the arrival of any message wake the kernel, or no more.
+// listen switches on or off that the arrival of any message wakes the kernel.
 func (c *Core) listen(on bool) {
 	for i := range c.ports {
 		if in := c.ports[i].in; in != nil {
@@ -297,7 +283,7 @@ func (m anyMessage) HeldBy() (ended *sim.Proc) {
 	return ended
 }
 
-// into is how a message gets to memory.
+// into returns the function that appends the transfers of a message to memory.
 func (c *Core) into(to *tl.Block, ring *ipcq.Ring) (func([]pe.Request, memory.Bytes, memory.Bytes) []pe.Request, error) {
 	if err := c.find(to); err != nil {
 		return nil, err
@@ -314,11 +300,11 @@ func (c *Core) into(to *tl.Block, ring *ipcq.Ring) (func([]pe.Request, memory.By
 			for off < size && n > 0 {
 				take := min(n, size-off)
 				var ok bool
-				if p.Region, ok = slice(whole, off, take); !ok { // to the end of a row, or whole rows
+				if p.Region, ok = whole.Part(off, take); !ok { // to the end of a row, or whole rows
 					if take = whole.RowBytes - off%whole.RowBytes; take == whole.RowBytes {
 						take = min(n, size-off) / take * take
 					}
-					p.Region, _ = slice(whole, off, take)
+					p.Region, _ = whole.Part(off, take)
 				}
 				out = append(out, pe.Request{Op: memory.Write, Path: paths[i], To: p})
 				off, n = off+take, n-take

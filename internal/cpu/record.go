@@ -17,7 +17,7 @@ func (c *Core) op(kind oplog.Kind) oplog.Op {
 	return op
 }
 
-// access is the record of a read or a write of the core's pieces.
+// access returns the record of a read or a write of the core's pieces.
 func (c *Core) access(kind oplog.Kind, b *tl.Block, peer int) oplog.Op {
 	op := c.op(kind)
 	op.Shape, op.DType, op.Fill = b.Shape, b.DType, b.Fill
@@ -31,65 +31,43 @@ func (c *Core) access(kind oplog.Kind, b *tl.Block, peer int) oplog.Op {
 	return op
 }
 
-// operand is a tile as an operand of another operation.
+// operand returns a tile as an operand of another operation.
 func operand(v *tl.Value) oplog.Operand {
 	return oplog.Operand{From: v.ID, Shape: v.Shape, DType: v.DType}
 }
 
-// begun notes that an operation starts to read memory, ended that it has written
-// it.
+// begun records that an operation starts to read memory.
 func (m *System) begun(id oplog.ID) {
-	if id == 0 {
-		return
-	}
 	op := m.Log.Op(id)
 	op.Start = m.Engine.Now()
 	m.causedByOperand(op)
-	if reads[op.Kind] {
+	switch op.Kind {
+	case oplog.Load, oplog.Get, oplog.HostRead, oplog.Send:
 		m.Log.Effect(id, oplog.Read)
 	}
 }
 
+// ended records that an operation has written memory.
 func (m *System) ended(id oplog.ID) {
-	if id == 0 {
-		return
-	}
 	op := m.Log.Op(id)
 	op.End = m.Engine.Now()
-	switch {
-	case op.Kind.IsComposite():
+	switch k := op.Kind; {
+	case k.IsComposite():
 		// It reads its operands tile by tile, each when what came before that is
 		// done. What comes after waits for its end: then it has read them all.
 		m.Log.Effect(id, oplog.Read)
 		m.Log.Effect(id, oplog.Write)
-	case writes[op.Kind] || op.Kind == oplog.Recv && len(op.Mem) > 0:
+	case k == oplog.Store || k == oplog.Put || k == oplog.HostWrite || k == oplog.Recv && len(op.Mem) > 0:
 		m.Log.Effect(id, oplog.Write)
 	}
 }
 
-var (
-	reads = [oplog.NumKinds]bool{
-		oplog.Load: true, oplog.Get: true, oplog.HostRead: true, oplog.Send: true,
-	}
-	writes = [oplog.NumKinds]bool{
-		oplog.Store: true, oplog.Put: true, oplog.HostWrite: true,
-	}
-)
-
-// settled notes the times of a command.
-func (m *System) settled(id oplog.ID, start, end simtime.Time) {
-	if id != 0 {
-		op := m.Log.Op(id)
-		op.Start, op.End = start, end
-	}
-}
-
-// command notes the times of a command of a PE's engines. If it starts later than it
+// command records the times of a command of a PE's engines. If it starts later than it
 // came and its operands were there, it is the command before it that it waited for.
 func (p *Element) command(id oplog.ID, start, end simtime.Time) {
 	m := p.system
-	m.settled(id, start, end)
 	op := m.Log.Op(id)
+	op.Start, op.End = start, end
 	if !(m.causedByOperand(op) && m.Log.Op(op.Cause).End == start) {
 		op.Cause = 0
 		if start > m.arrival(op) {
@@ -99,16 +77,15 @@ func (p *Element) command(id oplog.ID, start, end simtime.Time) {
 	p.lastCommand = id
 }
 
-// arrival is when an operation could have started, had it waited for nothing.
+// arrival returns when an operation could have started, had it waited for nothing.
 func (m *System) arrival(op *oplog.Op) simtime.Time {
 	return op.Issue + m.Graph.Spec().PE.Scheduler.Overhead
 }
 
-// causedByOperand notes the operand whose end released an operation, if one did: the
+// causedByOperand records the operand whose end released an operation, if one did: the
 // latest of them, if it was not there when the operation came.
 func (m *System) causedByOperand(op *oplog.Op) bool {
-	latest := m.arrival(op)
-	waited := false
+	latest, waited := m.arrival(op), false
 	for i := range op.Args {
 		if from := op.Args[i].From; from != 0 && m.Log.Op(from).End > latest {
 			latest, op.Cause, waited = m.Log.Op(from).End, from, true
@@ -117,7 +94,7 @@ func (m *System) causedByOperand(op *oplog.Op) bool {
 	return waited
 }
 
-// followed notes that an operation had to wait for another to be done with the same
+// followed records that an operation had to wait for another to be done with the same
 // memory.
 func (m *System) followed(id, other oplog.ID) {
 	if id != 0 {

@@ -66,8 +66,8 @@ func (c *Core) checkCase(x *tl.Case) error {
 	return err
 }
 
-// ready is when a case is so, as far as is known: not after the present if it is now,
-// never if somebody has to do something first. A CPU that polls sees credits only
+// ready returns when a case is ready, as far as is known: not after the present if it is ready
+// now, never if another PE has to act first. A CPU that polls sees credits only
 // when it looks for them, counting from when it began to.
 func (s *selection) ready(i int, began simtime.Time) simtime.Time {
 	c, x := s.core, &s.cases[i]
@@ -92,7 +92,7 @@ func (s *selection) ready(i int, began simtime.Time) simtime.Time {
 	return simtime.Never
 }
 
-// releasedBy is the activity that made a case ready.
+// releasedBy returns the activity that made a case ready.
 func (s *selection) releasedBy(i int) sim.Mark {
 	if x := &s.cases[i]; x.Kind == tl.SendCase {
 		return s.core.ports[x.Port].out.RoomBy(memory.Bytes(x.Bytes))
@@ -100,7 +100,7 @@ func (s *selection) releasedBy(i int) sim.Mark {
 	return s.core.proc.Woken
 }
 
-// listen has whatever may make a case ready wake the kernel.
+// listen asks to be woken by everything that may make a case ready.
 func (s *selection) listen() {
 	c := s.core
 	for i := range s.cases {

@@ -86,7 +86,7 @@ func (m *System) notify(n notification) {
 	}
 }
 
-// signal is one of the PE's signals, 0 until somebody changes it.
+// signal returns one of the PE's signals, 0 until it is changed.
 func (p *Element) signal(number int) *signal {
 	if p.signals == nil {
 		p.signals = map[int]*signal{}
@@ -97,7 +97,7 @@ func (p *Element) signal(number int) *signal {
 	return p.signals[number]
 }
 
-// listen has changes of a PE's signals wake a process, unlisten no more.
+// listen lets changes of the PE's signals wake a process, until unlisten.
 func (p *Element) listen(proc *sim.Proc) {
 	if !slices.Contains(p.listeners, proc) {
 		p.listeners = append(p.listeners, proc)
@@ -151,15 +151,15 @@ func (c *Core) TestSignal(number int, cmp tl.Cmp, value int64) (bool, error) {
 	}
 	c.meet()
 	s := c.home.signal(number)
-	if !cmp.Holds(s.value, value) {
-		return false, nil
+	holds := cmp.Holds(s.value, value)
+	if holds {
+		c.noticed(number, s)
 	}
-	c.noticed(number, s)
-	return true, nil
+	return holds, nil
 }
 
-// meet has everybody else catch up before the CPU looks at what they did, in a call
-// that may be repeated without end.
+// meet waits until the engine's clock has reached the CPU's before the CPU looks at what others
+// did, in a call that may be repeated without end.
 func (c *Core) meet() {
 	c.eng.Beat()
 	c.sync()

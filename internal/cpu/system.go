@@ -87,7 +87,7 @@ func (m *System) Handle(kind sim.Kind, arg uint64) {
 	switch kind {
 	case evBegun:
 		t := m.transfers.At(int32(arg))
-		if t.begins--; t.begins <= 0 {
+		if t.begins--; t.begins <= 0 && t.id != 0 {
 			m.begun(t.id)
 		}
 	case evEnded:

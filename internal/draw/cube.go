@@ -152,11 +152,9 @@ func several(what string, numbers []int) string {
 
 // several returns the full names of numbered components of the cube.
 func (p *plan) several(what string, numbers []int) string {
-	var names []string
-	for _, n := range numbers {
-		names = append(names, fmt.Sprintf("sip%d.cube%d.%s%d", p.at.SIP, p.at.Cube, what, n))
-	}
-	return strings.Join(names, " ")
+	return strings.Join(printable.WordsOf(numbers, func(n int) string {
+		return fmt.Sprintf("sip%d.cube%d.%s%d", p.at.SIP, p.at.Cube, what, n)
+	}), " ")
 }
 
 // ports adds the UCIe ports at the edges and the neighbours that they lead to.

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"github.com/kernbench/kernbench/internal/printable"
 )
 
 // HeatMap is a table of coloured cells that carry their value.
@@ -134,11 +136,7 @@ func (h HeatMap) cells(c *canvas, plot rect, share scale) {
 
 // textSize returns the largest size that the values fit into cells with, or 0.
 func (h HeatMap) textSize(w, ht float64) float64 {
-	var texts []string
-	for _, v := range slices.Concat(h.Values...) {
-		texts = append(texts, h.text(v))
-	}
-	widest := style{size: 1}.widest(texts...)
+	widest := style{size: 1}.widest(printable.WordsOf(slices.Concat(h.Values...), h.text)...)
 	for size := float64(sizeLabel); size >= sizeSmall; size-- {
 		if size+4 <= ht && size*widest <= w-6 {
 			return size

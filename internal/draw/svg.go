@@ -98,11 +98,8 @@ func (s shape) svg(w *svgWriter) {
 	if s.line != 0 {
 		line, width = s.line.String(), number(s.width)
 	}
-	var dashes []string
-	for _, d := range s.dashes {
-		dashes = append(dashes, number(d))
-	}
-	w.tag("path", "d", s.path.data(), "fill", fill, "stroke", line, "stroke-width", width, "stroke-dasharray", strings.Join(dashes, " "))
+	w.tag("path", "d", s.path.data(), "fill", fill, "stroke", line, "stroke-width", width,
+		"stroke-dasharray", strings.Join(printable.WordsOf(s.dashes, number), " "))
 	w.WriteString("/>\n")
 }
 

@@ -50,8 +50,7 @@ func (s *scratch) compute(op *oplog.Op, from, to int) {
 	d := op.DType
 	switch op.Kind {
 	case oplog.Full:
-		numeric.Set(d, s.first(d), 0, op.Fill)
-		fill(s.dst, s.first(d))
+		fillWith(s.dst, d, op.Fill)
 	case oplog.Arange:
 		for i := range op.Shape.Elems() {
 			numeric.Set(d, s.dst, i, float64(i))
@@ -82,12 +81,6 @@ func (s *scratch) compute(op *oplog.Op, from, to int) {
 	case oplog.Gemm, oplog.Stream, oplog.ReducePeers:
 		s.composite(op, from, to)
 	}
-}
-
-// first is room for one element.
-func (s *scratch) first(d numeric.DType) []byte {
-	s.acc = grown(s.acc, d.Size())
-	return s.acc
 }
 
 // around is the number of elements before an axis, along it and behind it. What has

@@ -91,6 +91,12 @@ func (s *scratch) constant(i int, arg *source, d numeric.DType, n int) {
 	fill(s.cast[i], one)
 }
 
+// fillWith makes all elements of dst, of which there is at least one, v.
+func fillWith(dst []byte, d numeric.DType, v float64) {
+	numeric.Set(d, dst, 0, v)
+	fill(dst, dst[:d.Size()])
+}
+
 // fill repeats an element, which may be the first of dst.
 func fill(dst, element []byte) {
 	n := copy(dst, element)

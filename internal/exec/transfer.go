@@ -4,7 +4,6 @@ import (
 	"math/bits"
 
 	"github.com/kernbench/kernbench/internal/memory"
-	"github.com/kernbench/kernbench/numeric"
 	"github.com/kernbench/kernbench/oplog"
 )
 
@@ -13,11 +12,8 @@ import (
 
 // load fills a value: the box from memory, the rest with Fill.
 func (e *Executor) load(op *oplog.Op, dst []byte) error {
-	if masked(op) {
-		var element [8]byte
-		size := op.DType.Size()
-		numeric.Set(op.DType, element[:size], 0, op.Fill)
-		fill(dst, element[:size])
+	if masked(op) && len(dst) > 0 {
+		fillWith(dst, op.DType, op.Fill)
 	}
 	return e.moveBox(op, dst, (*memory.Store).Read)
 }

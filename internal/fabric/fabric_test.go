@@ -80,6 +80,13 @@ func (w *world) Handle(kind sim.Kind, arg uint64) {
 // run runs flows to their end.
 func run(t tester, net Network, cfg Config, flows ...flow) *world {
 	t.Helper()
+	w := newWorld(net, cfg, flows...)
+	w.run(t)
+	return w
+}
+
+// newWorld returns a fabric in which flows are about to run.
+func newWorld(net Network, cfg Config, flows ...flow) *world {
 	if cfg.Flit == 0 {
 		cfg.Flit = flitSize
 	}
@@ -91,18 +98,23 @@ func run(t tester, net Network, cfg Config, flows ...flow) *world {
 		flows[i].Done = sim.Event{Target: target, Kind: worldDone, Arg: uint64(i)}
 		eng.At(flows[i].at, target, worldStart, uint64(i))
 	}
-	if err := eng.Run(context.Background()); err != nil {
+	return w
+}
+
+// run runs the flows to their end.
+func (w *world) run(t tester) {
+	t.Helper()
+	if err := w.eng.Run(context.Background()); err != nil {
 		t.Fatal(err)
 	}
 	for i, at := range w.done {
 		if at < 0 {
-			t.Fatalf("%v: flow %d of %v never arrived", cfg.Fidelity, i, flows[i].Bytes)
+			t.Fatalf("%v: flow %d of %v never arrived", w.cfg.Fidelity, i, w.flows[i].Bytes)
 		}
 	}
 	if len(w.free) != len(w.messages) {
-		t.Fatalf("%v: %d of %d messages not returned", cfg.Fidelity, len(w.messages)-len(w.free), len(w.messages))
+		t.Fatalf("%v: %d of %d messages not returned", w.cfg.Fidelity, len(w.messages)-len(w.free), len(w.messages))
 	}
-	return w
 }
 
 func (w *world) makespan() (last Time) {

@@ -81,11 +81,9 @@ func (u *Uses) WritesIn(what, folder string, names ...string) *Uses {
 // Check refuses to overwrite a file that the command reads, and to write one file twice.
 // Standard output is one of the files that are written if it goes to a regular file.
 func (u *Uses) Check() error {
-	stdout, err := os.Stdout.Stat()
-	toFile := err == nil && stdout.Mode().IsRegular()
 	isStdout := func(path string) bool {
 		info, err := os.Stat(path)
-		return err == nil && toFile && os.SameFile(info, stdout)
+		return err == nil && info.Mode().IsRegular() && IsStdout(info)
 	}
 	for _, in := range u.read {
 		if isStdout(in.path) {

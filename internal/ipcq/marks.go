@@ -23,13 +23,6 @@ type slotMarks struct {
 	freed sim.Mark // gave back its credit
 }
 
-// traced gives a ring marks, if its receiver is traced.
-func (r *Ring) traced() {
-	if r.To.DMA.Trace != nil {
-		r.marks = &marks{slots: make([]slotMarks, r.Slots)}
-	}
-}
-
 // mark is the activities of fragment n; nil if nobody traces.
 func (r *Ring) mark(n uint64) *slotMarks {
 	if r.marks == nil {

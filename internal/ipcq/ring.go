@@ -104,7 +104,9 @@ func (q *Queues) Add(from, to End, cfg Config) *Ring {
 	r := &Ring{Config: cfg, From: from, To: to, queues: q}
 	r.slots, r.credits = r.first[:0], r.firsts[:0]
 	r.number = q.rings.Add(r)
-	r.traced()
+	if to.DMA.Trace != nil {
+		r.marks = &marks{slots: make([]slotMarks, r.Slots)}
+	}
 	return r
 }
 

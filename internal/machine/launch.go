@@ -176,7 +176,7 @@ func (lr *launcher) ended(l *Launch, i int, pe *PE) {
 	pe.launches = pe.launches[1:]
 	if len(pe.launches) > 0 {
 		next := pe.launches[0]
-		at, _ := slices.BinarySearch(next.Targets, pe.ID)
+		at := next.target(pe.ID)
 		next.ready[at] = max(next.ready[at], now)
 		lr.release(next)
 	}
@@ -254,10 +254,6 @@ func (g *Group) Leave(w *Worker) (last bool) {
 	if g.running--; g.running > 0 {
 		return false
 	}
-	if err := g.queues.left(g.name); err != nil {
-		w.run.failed = true
-		w.run.machine.Engine.Stop(err)
-	}
-	g.queues.disconnect()
+	w.run.finish(&g.queues, g.name)
 	return true
 }

@@ -84,8 +84,7 @@ func New(g *topology.Graph, o Options) *Machine {
 	m.Find, m.Route, m.Reserve, m.Release = m.find, m.findRoute, m.reserveTCM, m.releaseTCM
 	m.queues = ipcq.New(m.Engine)
 	m.queues.Seen = m.Seen
-	m.launcher.machine = m
-	m.launcher.target = m.Engine.Register(&m.launcher)
+	m.launcher = launcher{machine: m, target: m.Engine.Register(&m.launcher)}
 	m.Init()
 	if o.Trace != nil {
 		m.trace(o.Trace)

@@ -66,7 +66,7 @@ func (r *Run) Failed() bool { return r.failed }
 // Err returns the error of the first kernel of this program that has panicked.
 func (r *Run) Err() error { return r.err }
 
-// LogID is the number of the launch in the op log.
+// LogID returns the number of the launch in the op log.
 func (r *Run) LogID() int32 { return r.cpus.Log }
 
 // Start launches a program. done is posted when it has ended everywhere.
@@ -199,17 +199,18 @@ func (r *Run) serve(proc *sim.Proc, pe *PE) {
 		r.last[r.target(pe.ID)] = c.Last()
 	}
 	if r.left--; r.left == 0 {
-		r.machine.finish(r)
+		r.finish(&r.queues, r.Name)
 	}
 }
 
-// finish ends a run: no kernel will receive what is left in its queues.
-func (m *Machine) finish(r *Run) {
-	if err := r.queues.left(r.Name); err != nil {
+// finish takes down the queues of a kernel that has ended. If they have messages that no PE
+// received, the run ends with an error.
+func (r *Run) finish(q *neighbors, kernel string) {
+	if err := q.left(kernel); err != nil {
 		r.failed = true
-		m.Engine.Stop(err)
+		r.machine.Engine.Stop(err)
 	}
-	r.queues.disconnect()
+	q.disconnect()
 }
 
 // reserveTCM allocates scratch memory of a PE.

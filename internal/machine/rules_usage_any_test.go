@@ -121,7 +121,7 @@ func (k kernel) run(t tester, measure bool, rec ...*trace.Recorder) (*rig, *Run)
 		o.Trace = rec[0]
 	}
 	r := newRig(t, o)
-	r.Measure(measure)
+	r.Measuring = measure
 	return r, r.on(k.program(r))
 }
 
@@ -240,7 +240,7 @@ func BenchmarkMeasured(b *testing.B) {
 		b.Run(map[bool]string{false: "off", true: "on"}[on], func(b *testing.B) {
 			for b.Loop() {
 				m := build(b, Options{}, "default")
-				m.Measure(on)
+				m.Measuring = on
 				if _, err := m.Start(ringOf(everyPE(m), 100), sim.Event{}); err != nil {
 					b.Fatal(err)
 				}

@@ -14,7 +14,7 @@ import (
 // measured is what a PE did while a program ran, which is the one that is looked at.
 func (r *rig) measured(id PEID, p Program) (b Breakdown, run *Run) {
 	r.Helper()
-	r.Measure(true)
+	r.Measuring = true
 	run = r.on(p)
 	b, ok := run.Breakdown(func(pe PEID) bool { return pe == id }, run.Start)
 	if !ok {
@@ -263,7 +263,7 @@ func TestNothingIsMeasuredUnlessWanted(t *testing.T) {
 	p := Program{Name: "k", Targets: []PEID{0}, Body: func(t *tl.PE) { t.Load(x, tl.Shape{64, 64}, tl.F16).Neg() }}
 	every := func(PEID) bool { return true }
 	for _, on := range []bool{false, true, false} {
-		r.Measure(on)
+		r.Measuring = on
 		run, err := r.Start(p, sim.Event{})
 		if err != nil {
 			t.Fatal(err)

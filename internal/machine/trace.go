@@ -121,12 +121,7 @@ func (t *tracer) launched(l *Launch) {
 	if t == nil {
 		return
 	}
-	last := 0
-	for i := range l.end {
-		if l.end[i] > l.end[last] {
-			last = i
-		}
-	}
+	last := slices.Index(l.end, slices.Max(l.end))
 	p := t.m.PE(l.Targets[last])
 	t.launches.Slice(l.lane, trace.Slice{
 		Name: l.Name, Start: l.Start, End: l.end[last], After: l.last[last],

@@ -18,15 +18,12 @@ type Breakdown struct {
 	OverlappedComm   simtime.Time // messages moved, or the CPU waited, under Compute
 }
 
-// Total is the whole time.
+// Total returns the whole time.
 func (b Breakdown) Total() simtime.Time { return b.Compute + b.Memory + b.Comm + b.Idle }
 
-// Measure has programs that start from now on note what their PEs do, or no more.
-func (m *Machine) Measure(on bool) { m.Measuring = on }
-
-// Breakdown is what the PE that ended last, of some of a run's, did from an instant on
-// to the end of all: after its own end it waited for the others. It is for when the run
-// has ended; ok is false if it was not measured.
+// Breakdown returns what the PE that ended last, of some of a run's PEs, did from an instant on
+// to the end of all: after its own end it waited for the others. The run has to have ended. ok
+// is false if it was not measured.
 func (r *Run) Breakdown(of func(PEID) bool, from simtime.Time) (b Breakdown, ok bool) {
 	last := -1
 	for i, id := range r.Targets {

@@ -24,13 +24,13 @@ type Worker struct {
 	waits bool // in Wait, and not woken yet
 }
 
-// Rank is the worker's among the targets of the launch.
+// Rank returns the worker's rank among the targets of the launch.
 func (w *Worker) Rank() int { return w.rank }
 
-// PE is where it runs kernels.
+// PE returns the PE that runs its kernels.
 func (w *Worker) PE() *PE { return w.pe }
 
-// Now is the present instant.
+// Now returns the present instant.
 func (w *Worker) Now() simtime.Time { return w.proc.Now() }
 
 // Wait waits for Wake. on says what for, if nothing else could explain why the run
@@ -63,7 +63,7 @@ func (w *Worker) Run(name string, body func(m tl.Machine)) {
 	w.core.Run(name, body)
 }
 
-// as is what reports call the worker: its kernel and where it is.
+// as returns the name of the worker in reports: its kernel and its PE.
 func (w *Worker) as() string { return w.name + "@" + w.pe.String() }
 
 // Begin notes in the op log, if one is kept, that a task begins: which one of its rank,
@@ -82,14 +82,13 @@ func (w *Worker) Begin(name string, number int, after []oplog.Operand, cause opl
 // End notes that the task which Begin has noted last has ended, with all that its
 // kernels started.
 func (w *Worker) End(number int) oplog.ID {
-	log := w.run.machine.Log
-	if log == nil {
+	if w.run.machine.Log == nil {
 		return 0
 	}
-	return log.Add(w.task(oplog.TaskEnd, number))
+	return w.run.machine.Log.Add(w.task(oplog.TaskEnd, number))
 }
 
-// task is the record of a task's beginning or end.
+// task returns the record of a task's beginning or end.
 func (w *Worker) task(kind oplog.Kind, number int) oplog.Op {
 	now := w.Now()
 	return oplog.Op{

@@ -81,6 +81,15 @@ func (r Region) addr(off Bytes) (a Addr, left Bytes) {
 	return r.Addr + Addr(row*r.Stride+col), r.RowBytes - col
 }
 
+// Part returns bytes off to off+n of the region. ok is false if they are not a region.
+func (r Region) Part(off, n Bytes) (part Region, ok bool) {
+	a, left := r.addr(off)
+	if n <= left {
+		return Contiguous(a, n), true
+	}
+	return Region{Addr: a, Rows: int64(n / r.RowBytes), RowBytes: r.RowBytes, Stride: r.Stride}, left == r.RowBytes && n%r.RowBytes == 0
+}
+
 // HBM is how an HBM slice is built: pseudo-channels that serve bursts.
 type HBM struct {
 	Channels   int

@@ -224,3 +224,26 @@ func TestTranslateAllocatesNothing(t *testing.T) {
 		t.Errorf("the segments add up to %v, want %v", total, want)
 	}
 }
+
+// A part of a region is a region if it is within a row, or whole rows.
+func TestPartOfARegion(t *testing.T) {
+	r := Region{Addr: 100, Rows: 4, RowBytes: 8, Stride: 32}
+	for _, c := range []struct {
+		off, n Bytes
+		want   Region
+		ok     bool
+	}{
+		{0, 8, Contiguous(100, 8), true},
+		{3, 5, Contiguous(103, 5), true},
+		{10, 2, Contiguous(134, 2), true},
+		{8, 24, Region{Addr: 132, Rows: 3, RowBytes: 8, Stride: 32}, true},
+		{0, 32, r, true},
+		{3, 6, Region{}, false},
+		{8, 12, Region{}, false},
+		{12, 8, Region{}, false},
+	} {
+		if got, ok := r.Part(c.off, c.n); ok != c.ok || ok && got != c.want {
+			t.Errorf("bytes %d to %d: %+v, %v, want %+v, %v", c.off, c.off+c.n, got, ok, c.want, c.ok)
+		}
+	}
+}

@@ -149,21 +149,18 @@ func (m *Tiles) New(n memory.Bytes, parts int) (int32, uint32) {
 	return i, s.turn
 }
 
-// Use is a use of a tile by the kernel: it makes it the newest. It reports whether
-// the tile is still there.
-func (m *Tiles) Use(i int32, turn uint32) bool {
+// Use makes a tile the newest, which the kernel uses. It returns an error, without the size of
+// the tile, if that is gone.
+func (m *Tiles) Use(i int32, turn uint32) *Overflow {
 	if s := &m.slots[i]; s.turn != turn || s.freed {
-		return false
+		return &Overflow{Size: m.Size, Gone: true, Freed: s.turn == turn}
 	}
 	if m.newest() != i {
 		m.unlink(i)
 		m.link(i, m.newest(), 0)
 	}
-	return true
+	return nil
 }
-
-// Freed reports whether the kernel itself ended a tile that is gone.
-func (m *Tiles) Freed(i int32, turn uint32) bool { return m.slots[i].turn == turn }
 
 // Pin keeps a tile until it is freed.
 func (m *Tiles) Pin(i int32) {

@@ -209,10 +209,9 @@ func (d *data) ambiguous(clashes [][]int) error {
 	if len(tell) == 0 {
 		return fmt.Errorf("%s, alike in all columns that could tell them apart: leave one of them out of the file", message)
 	}
-	var values []string
-	for _, c := range tell {
-		values = append(values, "--where "+printable.ShellWord(d.Columns[c].Name+"="+d.Text(first[0], c)))
-	}
+	values := printable.WordsOf(tell, func(c int) string {
+		return "--where " + printable.ShellWord(d.Columns[c].Name+"="+d.Text(first[0], c))
+	})
 	by := strings.Join(d.NamesOf(slices.Concat(d.by, tell)), ",")
 	return fmt.Errorf("%s: tell them apart with --by %s, or draw some with %s", message, printable.ShellWord(by), strings.Join(values, " "))
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/kernbench/kernbench/internal/config"
+	"github.com/kernbench/kernbench/internal/printable"
 	"github.com/kernbench/kernbench/table"
 )
 
@@ -262,15 +263,12 @@ func (d *data) xOf(row int) any {
 // byText names the values of --by of a row: words as they are, and, unless the values are to
 // be exact, numbers with what they count.
 func (d *data) byText(row int, exact bool) string {
-	var parts []string
-	for _, c := range d.by {
-		part := d.Text(row, c)
-		if !exact {
-			part = d.tell(row, c, !d.bare)
+	return strings.Join(printable.WordsOf(d.by, func(c int) string {
+		if exact {
+			return d.Text(row, c)
 		}
-		parts = append(parts, part)
-	}
-	return strings.Join(parts, ", ")
+		return d.tell(row, c, !d.bare)
+	}), ", ")
 }
 
 // tell returns a cell for people: a number with its unit, and with the words of its column if

@@ -27,11 +27,7 @@ func (d *data) title() string {
 
 // words returns the names of columns in words: "a, b and c".
 func (d *data) words(columns []int) string {
-	var words []string
-	for _, c := range columns {
-		words = append(words, d.Columns[c].Words())
-	}
-	return printable.List(words)
+	return printable.List(printable.WordsOf(columns, func(c int) string { return d.Columns[c].Words() }))
 }
 
 // measures returns the columns y that are no bounds of others.
@@ -135,10 +131,7 @@ func (d *data) over() (xs []any, names []string) {
 	if d.numeric(d.x) {
 		slices.SortFunc(xs, func(a, b any) int { return cmp.Compare(a.(float64), b.(float64)) })
 	}
-	for _, x := range xs {
-		names = append(names, name[x])
-	}
-	return xs, names
+	return xs, printable.WordsOf(xs, func(x any) string { return name[x] })
 }
 
 // at returns the values of a series at each x, NaN where it has none.

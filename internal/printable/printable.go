@@ -112,6 +112,15 @@ func Runs(list []int, least int) (words []string) {
 	return words
 }
 
+// WordsOf returns a word for each element of a list.
+func WordsOf[E any](list []E, word func(E) string) []string {
+	words := make([]string, len(list))
+	for i, e := range list {
+		words[i] = word(e)
+	}
+	return words
+}
+
 // List returns words as a sentence has them: "a, b and c".
 func List(words []string) string {
 	last := len(words) - 1
@@ -143,9 +152,5 @@ func Name[T ~uint8](enumeration string, v T, names []string) string {
 
 // Words returns the texts of words.
 func Words[T ~string](words []T) []string {
-	texts := make([]string, len(words))
-	for i, w := range words {
-		texts[i] = string(w)
-	}
-	return texts
+	return WordsOf(words, func(w T) string { return string(w) })
 }

@@ -43,5 +43,5 @@
 // never part of a deadlock: if nobody does what it asks for, only a limit ends it.
 //
 // Neither how memory is shared nor how ranks wait is known here: that is comm's. The
-// package imports comm, tl, internal/exec, oplog and internal/sim.
+// package imports comm, tl, internal/exec, internal/printable, oplog and simtime.
 package procpe

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/kernbench/kernbench/comm"
+	"github.com/kernbench/kernbench/internal/printable"
 	"github.com/kernbench/kernbench/tl"
 )
 
@@ -114,13 +115,8 @@ func waiting(workers []*Worker) string {
 		if !w.running {
 			continue
 		}
-		var what []string
-		for _, c := range w.waits {
-			what = append(what, fmt.Sprintf("signal %d %v %d", c.Signal, c.Cmp, c.Value))
-		}
-		for _, l := range w.locals {
-			what = append(what, l.String())
-		}
+		signals := printable.WordsOf(w.waits, func(c comm.Condition) string { return fmt.Sprintf("signal %d %v %d", c.Signal, c.Cmp, c.Value) })
+		what := append(signals, printable.WordsOf(w.locals, local.String)...)
 		list = append(list, w.core.kernel+" waits for "+strings.Join(what, " or "))
 	}
 	return strings.Join(list, ", ")

@@ -228,7 +228,7 @@ func (s *simulation) stage(r *Result) error {
 			if err != nil {
 				return err
 			}
-			*r.Staging += nanoseconds(l.Crit())
+			*r.Staging += l.Crit().NS()
 		}
 	}
 	return nil

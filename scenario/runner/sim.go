@@ -100,7 +100,7 @@ func (s *simulation) rounds(r *Result) (err error) {
 		if err != nil {
 			return err
 		}
-		r.TimeNS += nanoseconds(took)
+		r.TimeNS += took.NS()
 		if err := s.collect(round); err != nil {
 			return err
 		}

@@ -9,7 +9,6 @@ import (
 
 	"github.com/kernbench/kernbench/comm"
 	"github.com/kernbench/kernbench/scenario"
-	"github.com/kernbench/kernbench/simtime"
 	"github.com/kernbench/kernbench/task"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/torch"
@@ -121,6 +120,3 @@ func (s *simulation) launchTasks(round int, r *Result) (torch.Time, error) {
 	r.Tasks = found
 	return found.Makespan, nil
 }
-
-// nanoseconds is a simulated time in a Result.
-func nanoseconds(t torch.Time) float64 { return float64(t) / float64(simtime.Nanosecond) }

@@ -23,7 +23,7 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// TestStories tells what happens in a collective of each algorithm, message by message.
+// TestTranscripts shows what happens in a collective of each algorithm, message by message.
 //
 //	all_reduce sips=4 elements=5 hops=6 bytes=48
 //
@@ -33,23 +33,23 @@ import (
 // cube_hops and bytes are a formula: so often the latency of a link, and so many bytes of
 // its bandwidth. element=2 tells of that one alone, rank=0 of what happens there.
 // Run with -rewrite to write the files anew.
-func TestStories(t *testing.T) {
-	const folder, suffix = "testdata/story_", ".txt"
+func TestTranscripts(t *testing.T) {
+	const folder, suffix = "testdata/", ".txt"
 	for _, name := range Names() {
 		t.Run(name, func(t *testing.T) {
 			datadriven.RunTest(t, folder+name+suffix, func(t *testing.T, d *datadriven.TestData) string {
-				return newStory(t, name, d).tell(t)
+				return newTranscript(t, name, d).tell(t)
 			})
 		})
 	}
 	files, err := filepath.Glob(folder + "*" + suffix)
 	if err != nil || len(files) != len(Names()) {
-		t.Errorf("there are the stories %v, %v, want one for each of %v", files, err, Names())
+		t.Errorf("there are the transcripts %v, %v, want one for each of %v", files, err, Names())
 	}
 }
 
-// story is an experiment that is told.
-type story struct {
+// transcript is an experiment whose messages are written down.
+type transcript struct {
 	experiment
 	sides                 [][2]*side // by rank: In and Out
 	log                   *oplog.Log
@@ -69,17 +69,17 @@ type keeper struct{ *exec.Executor }
 
 func (keeper) Forget(oplog.ID) {}
 
-// What links take in a story: those of SIPs as the preset says, those of cubes less.
+// What links take in a transcript: those of SIPs as the preset says, those of cubes less.
 const (
 	linkLatency = 150 * simtime.Nanosecond
 	cubeLatency = 10 * simtime.Nanosecond
 	bytePeriod  = simtime.Nanosecond / 100
 )
 
-// newStory reads a command.
-func newStory(t *testing.T, name string, d *datadriven.TestData) *story {
+// newTranscript reads a command.
+func newTranscript(t *testing.T, name string, d *datadriven.TestData) *transcript {
 	t.Helper()
-	s := &story{onlyElement: none, onlyRank: none, byTile: map[oplog.ID]*event{}, own: map[oplog.ID]bool{}}
+	s := &transcript{onlyElement: none, onlyRank: none, byTile: map[oplog.ID]*event{}, own: map[oplog.ID]bool{}}
 	c, err := ParseCollective(d.Cmd)
 	if err != nil {
 		d.Fatalf(t, "%v", err)
@@ -120,7 +120,7 @@ func newStory(t *testing.T, name string, d *datadriven.TestData) *story {
 }
 
 // tell runs the collective and says what happened.
-func (s *story) tell(t *testing.T) string {
+func (s *transcript) tell(t *testing.T) string {
 	m := machine.New(graph(t, s.preset, s.sets...), machine.Options{Log: true})
 	defer m.Close()
 	s.log = m.Log
@@ -147,8 +147,8 @@ func (s *story) tell(t *testing.T) string {
 	return out.String()
 }
 
-// perform runs the collective, without its story.
-func (s *story) perform(t *testing.T, m *machine.Machine) *machine.Run {
+// perform runs the collective, without its transcript.
+func (s *transcript) perform(t *testing.T, m *machine.Machine) *machine.Run {
 	program := machine.Program{Name: s.algorithm.Name, Queues: s.queues, Links: s.links()}
 	args := make([]Args, s.Ranks)
 	for rank := range args {

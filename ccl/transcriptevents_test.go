@@ -36,7 +36,7 @@ func noticed(op *oplog.Op) simtime.Time {
 }
 
 // see adds an operation to the event that it belongs to.
-func (s *story) see(t *testing.T, op *oplog.Op) {
+func (s *transcript) see(t *testing.T, op *oplog.Op) {
 	rank := int(op.PE)
 	switch op.Kind {
 	case oplog.Load:
@@ -60,12 +60,12 @@ func (s *story) see(t *testing.T, op *oplog.Op) {
 	case oplog.Store:
 		s.handOn(t, op).text.WriteString(" -> out")
 	default:
-		t.Fatalf("stories know of no %v", op.Kind)
+		t.Fatalf("transcripts know of no %v", op.Kind)
 	}
 }
 
 // combine belongs to the message that came last of those that are combined.
-func (s *story) combine(t *testing.T, op *oplog.Op) {
+func (s *transcript) combine(t *testing.T, op *oplog.Op) {
 	other, last := op.Args[0].From, op.Args[1].From
 	if a, b := s.byTile[other].time, s.byTile[last].time; a > b || a == b && other > last {
 		other, last = last, other
@@ -80,7 +80,7 @@ func (s *story) combine(t *testing.T, op *oplog.Op) {
 
 // handOn is the event in which a tile is sent or stored at some time: the one that it
 // comes from, or, if it was loaded or has waited, one of its own.
-func (s *story) handOn(t *testing.T, op *oplog.Op) *event {
+func (s *transcript) handOn(t *testing.T, op *oplog.Op) *event {
 	tile := op.Args[0].From
 	e := s.byTile[tile]
 	if op.Kind == oplog.Store && e.time != none || e.time == op.Start {
@@ -94,13 +94,13 @@ func (s *story) handOn(t *testing.T, op *oplog.Op) *event {
 }
 
 // peer is the rank at the other end of a port.
-func (s *story) peer(rank int, port tl.Port) int {
+func (s *transcript) peer(rank int, port tl.Port) int {
 	all := s.algorithm.Neighbors(&s.Plan, rank)
 	return all[slices.IndexFunc(all, func(n Neighbor) bool { return n.Port == port })].Rank
 }
 
 // value is the elements of a tile.
-func (s *story) value(t *testing.T, id oplog.ID) numbers {
+func (s *transcript) value(t *testing.T, id oplog.ID) numbers {
 	t.Helper()
 	data, err := s.data.Value(id)
 	if err != nil {
@@ -131,7 +131,7 @@ func integers(data []byte, at, n int) numbers {
 // locate is which elements are loaded, from and up to, and whether from In: a partial
 // sum may have been stored in Out. Blocks count one after the other, and the block that a
 // rank has for a gather is the one of its number.
-func (s *story) locate(t *testing.T, op *oplog.Op) (elements [2]int, own bool) {
+func (s *transcript) locate(t *testing.T, op *oplog.Op) (elements [2]int, own bool) {
 	t.Helper()
 	rank := int(op.PE)
 	in, out := s.counts(rank)
@@ -154,7 +154,7 @@ func (s *story) locate(t *testing.T, op *oplog.Op) (elements [2]int, own bool) {
 }
 
 // list writes the events in order, each time once.
-func (s *story) list(out *strings.Builder) {
+func (s *transcript) list(out *strings.Builder) {
 	s.events = slices.DeleteFunc(s.events, func(e *event) bool {
 		return s.onlyRank != none && e.rank != s.onlyRank ||
 			s.onlyElement != none && (s.onlyElement < e.elements[0] || s.onlyElement >= e.elements[1])
@@ -178,7 +178,7 @@ func (s *story) list(out *strings.Builder) {
 }
 
 // have writes what the ranks have in In or Out.
-func (s *story) have(t *testing.T, out *strings.Builder, m *machine.Machine, which int) {
+func (s *transcript) have(t *testing.T, out *strings.Builder, m *machine.Machine, which int) {
 	t.Helper()
 	var lists []string
 	for rank, sides := range s.sides {
