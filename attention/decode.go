@@ -25,26 +25,17 @@ type Decode struct {
 // [Context KV·Dim] as Heads.Spread has it for the lanes, placed as Mesh.Rows says. out is
 // on the roots, lane by lane: [lanes·Tokens Query·Dim/lanes] on torch.On(Mesh.Roots()...).
 func (d Decode) Launch(r *torch.Rank, q, k, v, out *torch.Tensor) (*torch.Launched, error) {
-	l, err := d.launch(r, q.DType())
-	if err == nil {
-		err = l.inputs(q, k, v)
-	}
-	if err == nil {
-		err = l.result(out)
-	}
+	l, err := d.launch(r, []*torch.Tensor{q, k, v}, out)
 	if err != nil {
 		return nil, err
 	}
 	return r.Launch("attention_decode", l.kernel, q, k, v, out, torch.PEs(d.Mesh.PEs()...), torch.Neighbors(d.Mesh.Connections()))
 }
 
-// LaunchLocal runs the first half of Launch, for whoever wants to see the halves apart. It
-// writes states, a vector of f32 over Mesh.PEs with StateElems for each.
+// LaunchLocal runs the first half of Launch, to measure it apart from the second. It writes
+// states, a vector of f32 over Mesh.PEs with StateElems for each.
 func (d Decode) LaunchLocal(r *torch.Rank, q, k, v, states *torch.Tensor) (*torch.Launched, error) {
-	l, err := d.launch(r, q.DType())
-	if err == nil {
-		err = l.inputs(q, k, v)
-	}
+	l, err := d.launch(r, []*torch.Tensor{q, k, v}, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -53,10 +44,7 @@ func (d Decode) LaunchLocal(r *torch.Rank, q, k, v, states *torch.Tensor) (*torc
 
 // LaunchMerge runs the second half, and computes out from states.
 func (d Decode) LaunchMerge(r *torch.Rank, states, out *torch.Tensor) (*torch.Launched, error) {
-	l, err := d.launch(r, out.DType())
-	if err == nil {
-		err = l.result(out)
-	}
+	l, err := d.launch(r, nil, out)
 	if err != nil {
 		return nil, err
 	}
@@ -68,30 +56,33 @@ func (d Decode) StateElems() int {
 	return d.Heads.Query / len(d.Mesh.Lanes) * d.Tokens * (d.Heads.Dim + 2)
 }
 
-func (d Decode) launch(r *torch.Rank, dtype tl.DType) (*decode, error) {
-	l, err := newLayer(r, d.Mesh, d.Heads, d.Context, dtype)
+// launch returns a launch with q, k and v, or with a result, or with both, and checks where
+// these lie.
+func (d Decode) launch(r *torch.Rank, in []*torch.Tensor, out *torch.Tensor) (*decode, error) {
+	layer, err := newLayer(r, d.Mesh, d.Heads, d.Context, append(in, out)[0].DType())
 	if err != nil {
 		return nil, err
 	}
 	if d.Tokens < 1 || d.Tokens > d.Context {
 		return nil, fmt.Errorf("attention: %d new tokens in a context of %d: it has them as well", d.Tokens, d.Context)
 	}
-	launch := &decode{layer: l, queries: d.Tokens}
-	return launch, launch.size()
+	l := &decode{layer: layer, queries: d.Tokens}
+	if err = l.size(); err == nil && in != nil {
+		err = l.cache(in[1], in[2])
+	}
+	if err == nil && in != nil {
+		err = l.laid("queries", in[0], l.queries, l.queryCols(), false)
+	}
+	if err == nil && out != nil {
+		err = l.result(out)
+	}
+	return l, err
 }
 
 // decode is a launch.
 type decode struct {
 	layer
 	queries int // tokens with queries
-}
-
-// inputs checks where the inputs lie.
-func (d *decode) inputs(q, k, v *torch.Tensor) error {
-	if err := d.cache(k, v); err != nil {
-		return err
-	}
-	return d.laid("queries", q, d.queries, d.queryCols(), false)
 }
 
 // result checks where the result goes: to the root of each lane.

@@ -110,22 +110,19 @@ func (m Mesh) Connections() (table []torch.Connection) {
 
 // Rows places a matrix whose rows are cut over the holders and whose columns are cut over
 // the lanes. Several lanes have to be the PEs of all cubes of the current device.
-func (m Mesh) Rows() torch.Placement {
-	m.must("Rows")
-	if len(m.Lanes) == 1 {
-		return torch.On(m.Lanes[0]...)
-	}
-	return torch.DPPolicy{Cube: torch.RowWise, PE: torch.ColumnWise, NumPEs: len(m.Lanes)}
-}
+func (m Mesh) Rows() torch.Placement { return m.place("Rows", torch.On, torch.RowWise) }
 
 // Copies places a matrix of which every holder has a copy, with its columns cut over the
 // lanes as Rows does.
-func (m Mesh) Copies() torch.Placement {
-	m.must("Copies")
+func (m Mesh) Copies() torch.Placement { return m.place("Copies", torch.OnEach, torch.Replicate) }
+
+// place returns the placement on the PEs of one lane, or on the cubes that have several.
+func (m Mesh) place(op string, lane func(pes ...int) torch.Placement, cubes torch.Split) torch.Placement {
+	m.must(op)
 	if len(m.Lanes) == 1 {
-		return torch.OnEach(m.Lanes[0]...)
+		return lane(m.Lanes[0]...)
 	}
-	return torch.DPPolicy{Cube: torch.Replicate, PE: torch.ColumnWise, NumPEs: len(m.Lanes)}
+	return torch.DPPolicy{Cube: cubes, PE: torch.ColumnWise, NumPEs: len(m.Lanes)}
 }
 
 func (m Mesh) grid() grid { return grid{m.W, m.H} }

@@ -43,27 +43,19 @@ func DotProductAttention(r *torch.Rank, name string, qkv *torch.Tensor, h attent
 	if shape := qkv.Shape(); len(shape) != 2 || shape[1] != (h.Query+2*h.KV)*h.Dim {
 		return nil, fmt.Errorf("%s: input %v: want [tokens %d] of %d query heads, %d key heads and as many of values, of %d elements", name, shape, (h.Query+2*h.KV)*h.Dim, h.Query, h.KV, h.Dim)
 	}
-	tokens := qkv.Shape()[0]
+	rows := qkv.Shape()[0]
 	byToken, everyCube := torch.DPPolicy{Cube: torch.RowWise, PE: torch.RowWise}, torch.DPPolicy{PE: torch.RowWise}
-	var local stack
-	var moves []move
-	col := 0
-	for i, heads := range []int{h.Query, h.KV, h.KV, h.Query} { // the last is the result
-		on := byToken
+	local, err := newStack(4, func(i int) (*torch.Tensor, error) { // the last is the result
+		heads, on := h.Query, byToken
 		if i == 1 || i == 2 {
-			on = everyCube
+			heads, on = h.KV, everyCube
 		}
-		x, err := r.Empty(qkv.DType(), torch.Shape{tokens, heads * h.Dim}, on)
-		if err != nil {
-			return nil, errors.Join(fmt.Errorf("%s: %w", name, err), local.free())
-		}
-		local = append(local, x)
-		if i < 3 {
-			moves = append(moves, move{from: corner{qkv, 0, col}, to: corner{x: x}, rows: tokens, cols: heads * h.Dim})
-		}
-		col += heads * h.Dim
+		return r.Empty(qkv.DType(), torch.Shape{rows, heads * h.Dim}, on)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	err := copyBoxes(r, name+" queries, keys, values", moves)
+	err = copyMatrix(r, name+" queries, keys, values", stack{qkv}.blocks(), features.join(local[:3]))
 	if err == nil {
 		err = attend(r, name, h, local[0], local[1], local[2], local[3])
 	}

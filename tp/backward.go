@@ -16,24 +16,23 @@ import (
 // SequenceParallel it is the rank's rows of that sum. With GatherOutput dy has all columns,
 // of which the rank uses its own.
 func (l *ColumnParallelLinear) Backward(x, dy *torch.Tensor) (dx *torch.Tensor, err error) {
-	s := l.state()
 	mine := l.OutFeaturesPerPartition()
 	if err := l.check(x, l.in); err != nil {
 		return nil, err
 	}
-	want, first := l.resultShape(s, x), 0
+	want, first := l.resultShape(x), 0
 	if l.o.GatherOutput {
-		want[len(want)-1], first = l.out, s.tensorRank()*mine
+		want[len(want)-1], first = l.out, l.group.Rank()*mine
 	}
 	if err := l.checkGradient(dy, want); err != nil {
 		return nil, err
 	}
-	in, err := l.gathered(s, x)
+	in, err := l.gathered(x)
 	if err != nil {
 		return result(l.Name, nil, err)
 	}
 	grad := columnsOf(dy, first, mine)
-	dx, err = l.sum(s, x.Shape(), gridOf(l.o.weight()), l.o.SequenceParallel, func(addend stack) error { return l.inputGradient(grad, addend) })
+	dx, err = l.sum(x.Shape(), l.o.grid(), l.o.SequenceParallel, func(addend stack) error { return l.inputGradient(grad, addend) })
 	if err == nil {
 		err = l.accumulate(in.blocks(), grad)
 	}
@@ -49,8 +48,7 @@ func (l *ColumnParallelLinear) Backward(x, dy *torch.Tensor) (dx *torch.Tensor, 
 // ranks gather first. The gradient of the bias is the sum over the rows of all ranks then:
 // Megatron's ranks add up their own, and all-reduce the sums when the step ends.
 func (l *RowParallelLinear) Backward(x, dy *torch.Tensor) (dx *torch.Tensor, err error) {
-	s := l.state()
-	whole, want, err := l.accept(s, x)
+	whole, want, err := l.accept(x)
 	if err != nil {
 		return nil, err
 	}
@@ -61,17 +59,17 @@ func (l *RowParallelLinear) Backward(x, dy *torch.Tensor) (dx *torch.Tensor, err
 	if err := l.checkGradient(dy, want); err != nil {
 		return nil, err
 	}
-	grad, err := l.gathered(s, dy)
+	grad, err := l.gathered(dy)
 	if err != nil {
 		return result(l.Name, nil, err)
 	}
-	dx, err = l.empty(resized(x.Shape(), x.Shape()[0], mine), gridOf(l.o.weight()))
+	dx, err = l.empty(resized(x.Shape(), x.Shape()[0], mine), l.o.grid())
 	if err == nil {
 		err = l.inputGradient(grad.blocks(), stack{dx})
 	}
 	if err == nil && whole {
 		part := dx
-		p := &peers{r: l.rank, who: l.Name + " features", group: s.tensor, size: s.tensorSize(), on: gridOf(l.o.weight())}
+		p := &peers{r: l.rank, who: l.Name + " features", group: l.group, on: l.o.grid()}
 		dx, err = p.run(gather(features), part)
 		err = errors.Join(err, part.Free())
 	}
@@ -112,7 +110,7 @@ func (l *Linear) inputGradient(dy blockMatrix, to stack) error {
 // same rows of the weight, which lie in all cubes: these rows are copied to the cube.
 func (l *Linear) nearbyWeight() (weight blockMatrix, copied stack, err error) {
 	weight = l.whole(l.Weight)
-	on := gridOf(l.o.weight())
+	on := l.o.grid()
 	if on.Cube != torch.ColumnWise || on.PE != torch.RowWise {
 		return weight, nil, nil
 	}
@@ -121,11 +119,7 @@ func (l *Linear) nearbyWeight() (weight blockMatrix, copied stack, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	var moves []move
-	for _, s := range weight {
-		moves = append(moves, move{s.from, corner{near, s.row, s.col}, s.rows, s.cols})
-	}
-	if near, err = orFree(near, copyBoxes(l.rank, l.Name+" weight", moves)); err != nil {
+	if near, err = orFree(near, copyMatrix(l.rank, l.Name+" weight", weight, stack{near}.blocks())); err != nil {
 		return nil, nil, err
 	}
 	return stack{near}.blocks(), stack{near}, nil
@@ -138,7 +132,7 @@ func (l *Linear) accumulate(x, dy blockMatrix) (err error) {
 	columns := l.o.weight() // of the one row of a bias all PEs have some
 	columns.Cube, columns.PE = torch.ColumnWise, torch.ColumnWise
 	if !add {
-		if l.WeightGrad, l.BiasGrad, err = l.parameters(l.o.gradDType(), gridOf(l.o.weight()), columns); err != nil {
+		if l.WeightGrad, l.BiasGrad, err = l.parameters(l.o.gradDType(), l.o.grid(), columns); err != nil {
 			return err
 		}
 	}

@@ -15,7 +15,7 @@ type ColumnParallelLinear struct{ Linear }
 // features, all zero: in × out/tp of the weight, out/tp of the bias.
 func NewColumnParallelLinear(r *torch.Rank, name string, in, out int, o Options) (*ColumnParallelLinear, error) {
 	who := "ColumnParallelLinear " + name
-	s := of(r, who)
+	g := groupFor(who, r, Tensor)
 	switch {
 	case o.GatherOutput && o.SequenceParallel:
 		return nil, fmt.Errorf("%s: GatherOutput with SequenceParallel: outside of the layers ranks have rows, not all columns: choose one", who)
@@ -32,18 +32,18 @@ func NewColumnParallelLinear(r *torch.Rank, name string, in, out int, o Options)
 	if o.Gated {
 		what = out / 2
 	}
-	mine, err := divide(who, "output features", what, s.tensorSize())
+	mine, err := divide(who, "output features", what, g.Size())
 	if err != nil {
 		return nil, err
 	}
-	columns := count(s.tensorRank()*mine, mine)
+	columns := count(g.Rank()*mine, mine)
 	if o.Gated {
 		if parts := len(across(r, o.weight(), mine)); mine%parts != 0 {
 			return nil, fmt.Errorf("%s: %d gated features of a rank do not divide by the %d parts that cubes and PEs have of them: choose a multiple, or another placement of the weight", who, mine, parts)
 		}
-		columns = gated(r, o.weight(), s.tensorRank()*mine, mine, out)
+		columns = gated(r, o.weight(), g.Rank()*mine, mine, out)
 	}
-	l, err := newLinear(r, who, o, in, [][]int{columns}, columns)
+	l, err := newLinear(r, g, who, o, in, [][]int{columns}, columns)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", who, err)
 	}
@@ -55,20 +55,19 @@ func NewColumnParallelLinear(r *torch.Rank, name string, in, out int, o Options)
 // all of them. With SequenceParallel x is the rank's rows. The second result is the bias
 // with SkipBiasAdd, and nil otherwise.
 func (l *ColumnParallelLinear) Forward(x *torch.Tensor) (y, bias *torch.Tensor, err error) {
-	s := l.state()
 	if err := l.check(x, l.in); err != nil {
 		return nil, nil, err
 	}
-	in, err := l.gathered(s, x)
+	in, err := l.gathered(x)
 	if err != nil {
 		return l.forwarded(nil, err)
 	}
-	if y, err = l.empty(l.resultShape(s, x), l.o.output()); err == nil {
+	if y, err = l.empty(l.resultShape(x), l.o.output()); err == nil {
 		p := product{x: in.blocks().factor(), w: stack(l.Weight).blocks().factor(), bias: l.added(), y: stack{y}.blocks()}
 		err = p.launch(l.rank, l.Name, l.o.weight())
 	}
 	err = errors.Join(err, in.freeBut(x))
-	if err == nil && l.o.GatherOutput && s.tensorSize() > 1 {
+	if err == nil && l.o.GatherOutput && l.group.Size() > 1 {
 		part := y
 		y, err = GatherFromTensorModelParallelRegion.Forward(l.rank, part)
 		err = errors.Join(err, part.Free())
@@ -77,10 +76,10 @@ func (l *ColumnParallelLinear) Forward(x *torch.Tensor) (y, bias *torch.Tensor, 
 }
 
 // resultShape returns the shape of what the rank makes of x.
-func (l *ColumnParallelLinear) resultShape(s *state, x *torch.Tensor) torch.Shape {
+func (l *ColumnParallelLinear) resultShape(x *torch.Tensor) torch.Shape {
 	shape := resized(x.Shape(), x.Shape()[0], l.OutFeaturesPerPartition())
 	if l.o.SequenceParallel {
-		shape[0] *= s.tensorSize()
+		shape[0] *= l.group.Size()
 	}
 	return shape
 }

@@ -25,23 +25,25 @@ func TestCopyOfBoxes(t *testing.T) {
 		for i := range want {
 			want[i] = make([]int, cols*sources)
 		}
-		var moves []move
+		var source, target blockMatrix
 		for k := range sources { // each into columns of its own, since PEs do not wait for each other
 			values := matrixOf(k+1, n("source rows", 1, 9), n("source cols", 1, 9))
 			from := torch.Must(r.FromSlice(values.flat(), torch.F32, torch.Shape{len(values), len(values[0])}, layout("from")))
-			m := move{rows: n("box rows", 0, min(rows, len(values))), cols: n("box cols", 0, min(cols, len(values[0])))}
+			m := submatrix{col: k * cols, rows: n("box rows", 0, min(rows, len(values))), cols: n("box cols", 0, min(cols, len(values[0])))}
 			m.from = corner{from, n("from row", 0, len(values)-m.rows), n("from col", 0, len(values[0])-m.cols)}
-			m.to = corner{to, n("to row", 0, rows-m.rows), k*cols + n("to col", 0, cols-m.cols)}
+			source = append(source, m)
+			toRow, toCol := n("to row", 0, rows-m.rows), k*cols+n("to col", 0, cols-m.cols)
 			for i := range m.rows {
-				copy(want[m.to.row+i][m.to.col:], values[m.from.row+i][m.from.col:m.from.col+m.cols])
+				copy(want[toRow+i][toCol:], values[m.from.row+i][m.from.col:m.from.col+m.cols])
 			}
-			moves = append(moves, m)
+			m.from = corner{to, toRow, toCol}
+			target = append(target, m)
 		}
-		torch.OK(copyBoxes(r, "copy", moves))
+		torch.OK(copyMatrix(r, "copy", source, target))
 		if got := torch.Must(to.Numpy()); got.Wrong(want.flat()) >= 0 {
 			t.Errorf("got  %v\nwant %v", got, want)
 		}
-		for _, m := range moves {
+		for _, m := range source {
 			torch.OK(m.from.x.Free())
 		}
 		torch.OK(to.Free())
@@ -62,7 +64,7 @@ func TestCopyOfMoreThanTCM(t *testing.T) {
 		if held, tcm := y.Shards()[0].Bytes, int64(r.Topology().Spec().PE.TCM.Size); held <= tcm {
 			t.Fatalf("a part of %d bytes, want more than the %d of TCM", held, tcm)
 		}
-		torch.OK(copyBoxes(r, "copy", []move{{corner{x, 0, 0}, corner{y, 0, 0}, shape[0], shape[1]}}))
+		torch.OK(copyMatrix(r, "copy", stack{x}.blocks(), stack{y}.blocks()))
 		if i := torch.Must(y.Numpy()).Wrong(values); i >= 0 {
 			t.Errorf("%v: element %d is wrong", shape, i)
 		}

@@ -14,6 +14,7 @@ import (
 type CrossEntropy struct {
 	Loss *torch.Tensor // tokens × 1 in f32, the same on all ranks of the group
 
+	group     *dist.Group
 	rows      *rowwise
 	kept      *partials // by row: the largest logit, and one over the sum of exponentials
 	targets   []int     // of the rows
@@ -45,12 +46,12 @@ const (
 // to free.
 func VocabParallelCrossEntropy(r *torch.Rank, logits *torch.Tensor, targets []int, labelSmoothing float64) (*CrossEntropy, error) {
 	const who = "VocabParallelCrossEntropy"
-	s := of(r, who)
+	g := groupFor(who, r, Tensor)
 	shape := logits.Shape()
 	if len(shape) < 2 || rowsOf(logits) != len(targets) || len(targets)*colsOf(logits) == 0 {
 		return nil, fmt.Errorf("%s: logits of shape %v for %d targets: want [tokens vocab/tp], with a target for each token", who, shape, len(targets))
 	}
-	vocab := colsOf(logits) * s.tensorSize()
+	vocab := colsOf(logits) * g.Size()
 	if !(labelSmoothing >= 0 && labelSmoothing < 1) || labelSmoothing > 0 && vocab == 1 {
 		return nil, fmt.Errorf("%s: label smoothing of %v with a vocabulary of %d: want 0 to less than 1, and a second token to smooth to", who, labelSmoothing, vocab)
 	}
@@ -59,11 +60,11 @@ func VocabParallelCrossEntropy(r *torch.Rank, logits *torch.Tensor, targets []in
 			return nil, fmt.Errorf("%s: target %d at position %d: the vocabulary has 0 to %d", who, id, i, vocab-1)
 		}
 	}
-	c := &CrossEntropy{rows: newRowwise(r, who, logits), targets: slices.Clone(targets), first: s.tensorRank() * colsOf(logits), vocab: vocab}
+	c := &CrossEntropy{group: g, rows: newRowwise(r, who, logits), targets: slices.Clone(targets), first: g.Rank() * colsOf(logits), vocab: vocab}
 	if labelSmoothing > 0 {
 		c.smoothing = labelSmoothing * float64(vocab) / float64(vocab-1)
 	}
-	if err := c.forward(s); err != nil {
+	if err := c.forward(); err != nil {
 		return nil, fmt.Errorf("%s: %w", who, err)
 	}
 	return c, nil
@@ -71,7 +72,7 @@ func VocabParallelCrossEntropy(r *torch.Rank, logits *torch.Tensor, targets []in
 
 // forward makes the loss. Ranks reduce partials, share by share, before these are taken
 // together: many PEs then have a little to send, and not a few of them all of it.
-func (c *CrossEntropy) forward(s *state) (err error) {
+func (c *CrossEntropy) forward() (err error) {
 	var made [3]*partials // what is kept, the maxima, the sums
 	var tensors stack
 	kinds := [...]int{2, 1, 2}
@@ -89,9 +90,9 @@ func (c *CrossEntropy) forward(s *state) (err error) {
 	}
 	c.kept = made[0]
 	maxima, sums := made[1], made[2]
-	err = c.maximum(s, maxima)
+	err = c.maximum(maxima)
 	if err == nil {
-		err = c.sum(s, maxima, sums)
+		err = c.sum(maxima, sums)
 	}
 	if err == nil {
 		err = c.lose(maxima, sums)
@@ -103,20 +104,17 @@ func (c *CrossEntropy) forward(s *state) (err error) {
 }
 
 // maximum finds the largest logit of each row.
-func (c *CrossEntropy) maximum(s *state, maxima *partials) error {
+func (c *CrossEntropy) maximum(maxima *partials) error {
 	err := c.rows.launch("max", besides{others: []*torch.Tensor{maxima.Tensor}}, func(b *band) {
 		b.t.Store(b.own(maxima, 0), b.fold(largest, func(x tl.Tile) []tl.Tile { return []tl.Tile{x} })[0])
 	})
-	if err != nil || s.tensorSize() == 1 {
-		return err
-	}
-	return dist.AllReduce(c.rows.rank, maxima.Tensor, dist.MAX, s.tensor)
+	return c.reduce(maxima, dist.MAX, err)
 }
 
 // sum adds up the exponentials of each row, after the maximum was subtracted, and with
 // smoothing what they are of. The logit of the target, which one share alone has, is the
 // sum of what all have, zero for the others.
-func (c *CrossEntropy) sum(s *state, maxima, sums *partials) error {
+func (c *CrossEntropy) sum(maxima, sums *partials) error {
 	err := c.rows.launch("sum", besides{others: []*torch.Tensor{maxima.Tensor, sums.Tensor}}, func(b *band) {
 		most := b.keep(b.total(maxima, 0, largest))
 		all := b.fold(adding, func(x tl.Tile) []tl.Tile {
@@ -135,10 +133,15 @@ func (c *CrossEntropy) sum(s *state, maxima, sums *partials) error {
 			b.round(b.own(sums, sumTargets).At(0, e.row-b.from), b.element(b.x.At(e.row, e.col)))
 		}
 	})
-	if err != nil || s.tensorSize() == 1 {
+	return c.reduce(sums, dist.SUM, err)
+}
+
+// reduce reduces partials over the ranks, unless there was an error.
+func (c *CrossEntropy) reduce(p *partials, op dist.ReduceOp, err error) error {
+	if err != nil || c.group.Size() == 1 {
 		return err
 	}
-	return dist.AllReduce(c.rows.rank, sums.Tensor, dist.SUM, s.tensor)
+	return dist.AllReduce(c.rows.rank, p.Tensor, op, c.group)
 }
 
 // lose makes the loss out of them, and what is kept for the gradient.

@@ -7,10 +7,9 @@
 //		...
 //		y, err := tp.ReduceFromTensorModelParallelRegion.Forward(r, x)
 //
-// Every rank is in one group of each kind (groups.go), along dimensions of parallelism
-// whose order says which ranks are next to each other (walk.go). InitializeModelParallel
-// makes the groups and keeps them with the rank (groups.go), getters tell of them
-// (getters.go).
+// Every rank has one group of each kind (groups.go), along dimensions of parallelism whose
+// order says which ranks are next to each other (order.go). InitializeModelParallel makes the
+// groups, and Group(r, tp.Data) returns one of them.
 //
 // Tensors are matrices of tokens by features, or [s, b, h], which is seen as a matrix of s·b
 // rows. What this package makes is laid out as Spread says. A mapping (mappings.go) is a

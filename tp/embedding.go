@@ -34,18 +34,18 @@ type VocabParallelEmbedding struct {
 // DType, GradDType, SequenceParallel, Weight and Output.
 func NewVocabParallelEmbedding(r *torch.Rank, name string, vocab, hidden int, o Options) (*VocabParallelEmbedding, error) {
 	who := "VocabParallelEmbedding " + name
-	s := of(r, who)
+	g := groupFor(who, r, Tensor)
 	if err := o.checkOther(); err != nil {
 		return nil, fmt.Errorf("%s: %w", who, err)
 	}
 	if hidden < 1 {
 		return nil, fmt.Errorf("%s: %d hidden features: there has to be one", who, hidden)
 	}
-	mine, err := divide(who, "tokens of the vocabulary", vocab, s.tensorSize())
+	mine, err := divide(who, "tokens of the vocabulary", vocab, g.Size())
 	if err != nil {
 		return nil, err
 	}
-	e := &VocabParallelEmbedding{Name: who, rank: r, group: s.tensor, o: o, vocab: vocab, hidden: hidden, first: s.tensorRank() * mine}
+	e := &VocabParallelEmbedding{Name: who, rank: r, group: g, o: o, vocab: vocab, hidden: hidden, first: g.Rank() * mine}
 	if e.Weight, err = r.Zeros(o.dtype(), torch.Shape{mine, hidden}, o.weight()); err != nil {
 		return nil, fmt.Errorf("%s: %w", who, err)
 	}
@@ -86,28 +86,28 @@ func (e *VocabParallelEmbedding) Free() error { return errors.Join(e.Weight.Free
 // The rows are the table's, bit for bit. A rank that does not have a token adds -0, and
 // not 0, which would make 0 of a -0 in the table.
 func (e *VocabParallelEmbedding) Forward(ids []int) (*torch.Tensor, error) {
-	s := sameGroups(e.rank, e.Name, e.group)
-	rows, err := e.rows(s, ids)
+	rows, err := e.rows(ids)
 	if err != nil {
 		return nil, err
 	}
 	y, err := e.rank.Empty(e.o.dtype(), torch.Shape{rows, e.hidden}, e.o.output())
 	if err == nil {
-		err = addUp(e.rank, s, y, e.o.SequenceParallel, func(addend stack) error { return e.lookUp(addend, ids) })
+		err = addUp(e.rank, e.group, y, e.o.SequenceParallel, func(addend stack) error { return e.lookUp(addend, ids) })
 	}
 	return result(e.Name, y, err)
 }
 
 // rows returns how many rows of the result the rank has. It refuses ids that are not in the
 // vocabulary.
-func (e *VocabParallelEmbedding) rows(s *state, ids []int) (int, error) {
+func (e *VocabParallelEmbedding) rows(ids []int) (int, error) {
+	sameGroup(e.Name, e.rank, e.group)
 	for i, id := range ids {
 		if id < 0 || id >= e.vocab {
 			return 0, fmt.Errorf("%s: id %d at position %d: the vocabulary has 0 to %d", e.Name, id, i, e.vocab-1)
 		}
 	}
-	if e.o.SequenceParallel && s.tensorSize() > 1 {
-		return divide(e.Name, "tokens", len(ids), s.tensorSize())
+	if e.o.SequenceParallel && e.group.Size() > 1 {
+		return divide(e.Name, "tokens", len(ids), e.group.Size())
 	}
 	return len(ids), nil
 }
@@ -132,7 +132,8 @@ func (e *VocabParallelEmbedding) lookUp(parts stack, ids []int) error {
 			}
 			own := y.Pieces(b.row, b.col, b.rows, b.cols, b.pe)[0].Ptr
 			table := e.Weight.Pieces(0, b.col, rowsOf(e.Weight), b.cols, b.pe)
-			for _, n := range ranges(append(firstCols(table), b.col, b.col+b.cols), room) {
+			_, cols := starts(table)
+			for _, n := range ranges(append(cols, b.col, b.col+b.cols), room) {
 				l := &lookup{cols: n.n}
 				for k := range b.rows {
 					var from *tl.Ptr
@@ -166,8 +167,7 @@ func (l *lookup) run(t *tl.PE) {
 // the positions of its id, in f32 and rounded once. Rows of other tokens get nothing. With
 // SequenceParallel dy is the rank's rows, which the ranks gather first.
 func (e *VocabParallelEmbedding) Backward(ids []int, dy *torch.Tensor) error {
-	s := sameGroups(e.rank, e.Name, e.group)
-	rows, err := e.rows(s, ids)
+	rows, err := e.rows(ids)
 	if err != nil {
 		return err
 	}
@@ -175,11 +175,11 @@ func (e *VocabParallelEmbedding) Backward(ids []int, dy *torch.Tensor) error {
 		return fmt.Errorf("%s: gradient %v %v: want that of the result, [%d %d] %v", e.Name, dy.DType(), dy.Shape(), rows, e.hidden, e.o.dtype())
 	}
 	all := stack{dy}
-	if e.o.SequenceParallel && s.tensorSize() > 1 {
-		all, err = gatheredRows(e.rank, s, dy)
+	if e.o.SequenceParallel && e.group.Size() > 1 {
+		all, err = gatheredRows(e.rank, e.group, dy)
 	}
 	if err == nil && e.WeightGrad == nil {
-		e.WeightGrad, err = e.rank.Zeros(e.o.gradDType(), e.Weight.Shape(), gridOf(e.o.weight()))
+		e.WeightGrad, err = e.rank.Zeros(e.o.gradDType(), e.Weight.Shape(), e.o.grid())
 	}
 	if err == nil {
 		err = e.accumulate(all, ids)
@@ -220,7 +220,8 @@ func (e *VocabParallelEmbedding) accumulate(dy stack, ids []int) error {
 		}
 		own := e.WeightGrad.Pieces(b.row, b.col, b.rows, b.cols, b.pe)[0].Ptr
 		from := dy.blocks().pieces(0, b.col, len(ids), b.cols, b.pe)
-		for _, n := range ranges(append(firstCols(from), b.col, b.col+b.cols), room) {
+		_, cols := starts(from)
+		for _, n := range ranges(append(cols, b.col, b.col+b.cols), room) {
 			for row := range b.rows {
 				sum := &rowSum{cols: n.n, to: own.At(row, n.from-b.col)}
 				for _, i := range positions[b.row+row] {

@@ -37,7 +37,7 @@ func mlp(r *torch.Rank) error {
 	g := torch.Must(tp.GELU(r, "gelu", h))
 	y, _, err := fc2.Forward(g)
 	torch.OK(err)
-	fmt.Printf("rank %d of %d: y[0, 1] is %.4f\n", tp.GetTensorModelParallelRank(r), ranks, torch.Must(y.At(0, 1)))
+	fmt.Printf("rank %d of %d: y[0, 1] is %.4f\n", tp.Group(r, tp.Tensor).Rank(), ranks, torch.Must(y.At(0, 1)))
 	tp.DestroyModelParallel(r)
 	return dist.DestroyProcessGroup(r)
 }

@@ -39,6 +39,15 @@ func (m blockMatrix) factor() factor { return factor{m, false} }
 // transpose returns the transpose of the matrix as an operand.
 func (m blockMatrix) transpose() factor { return factor{m, true} }
 
+// extents returns the rows and columns of the operand.
+func (f factor) extents() (rows, cols int) {
+	rows, cols = f.blockMatrix.extents()
+	if f.transposed {
+		return cols, rows
+	}
+	return rows, cols
+}
+
 // pieces returns where a kernel on a PE reads a box, in coordinates of the operand. Strides
 // of a transposed one are exchanged, so that pointers move in these coordinates too.
 func (f factor) pieces(row, col, rows, cols, pe int) []torch.Piece {
@@ -74,18 +83,10 @@ func (f factor) tiles() int {
 
 // extents returns the rows and columns of y, and how many terms its sums have.
 func (p *product) extents() (rows, cols, k int) {
-	k, cols = p.w.rows(), p.w.cols()
-	if p.w.transposed {
-		k, cols = cols, k
-	}
-	switch {
-	case p.x.blockMatrix == nil:
+	if rows, _ = p.x.extents(); p.x.blockMatrix == nil {
 		rows = 1
-	case p.x.transposed:
-		rows = p.x.cols()
-	default:
-		rows = p.x.rows()
 	}
+	k, cols = p.w.extents()
 	return rows, cols, k
 }
 
@@ -122,7 +123,7 @@ func (p *product) again(r *torch.Rank, grid torch.DPPolicy, work []box, room int
 	if p.keep = most <= room/2; p.keep {
 		return nil
 	}
-	p.own, err = r.Empty(p.dtype(), torch.Shape{rows, k}, replaced(gridOf(grid), torch.ColumnWise, torch.Replicate))
+	p.own, err = r.Empty(p.dtype(), torch.Shape{rows, k}, replaced(Activations(grid), torch.ColumnWise, torch.Replicate))
 	return err
 }
 

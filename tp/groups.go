@@ -4,61 +4,64 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 
 	"github.com/kernbench/kernbench/torch"
 	"github.com/kernbench/kernbench/torch/dist"
 )
 
-// kind is what the ranks of a group share the work of.
-type kind int
+// Kind is a kind of process groups. Ranks of a group differ in their places along the
+// dimensions of the kind alone.
+type Kind int
 
-// The kinds of groups, by the dimensions in which their ranks differ.
+// The kinds of groups, with their dimensions. Ranks of experts are divided in another way
+// than those of the other layers.
 const (
-	byTP kind = iota
-	byPP
-	byDP
-	byCP
-	byDPCP
-	byTPPP
-	byTPDP
-	byTPCP
-	byTPDPCP
-	byEmbedding
-	byPositionEmbedding
-	byEP
-	byExpertTP
-	byExpertDP
-	byExpertTPEP
-	byExpertTPEPPP
+	Tensor                    Kind = iota // tp: ranks with parts of the same layers
+	Pipeline                              // pp: the stages of a model, in order
+	Data                                  // dp: ranks with the same part of the model
+	Context                               // cp: ranks with parts of the same sequences
+	DataContext                           // dp-cp
+	Model                                 // tp-pp: ranks that have one model together
+	TensorData                            // tp-dp
+	TensorContext                         // tp-cp
+	TensorDataContext                     // tp-dp-cp
+	Embedding                             // pp, first and last stage: ranks with the word embedding
+	PositionEmbedding                     // pp, first stage: the rank with the position embedding
+	Expert                                // ep, of experts: ranks with different experts
+	ExpertTensor                          // tp, of experts: ranks with parts of the same experts
+	ExpertData                            // dp, of experts: ranks with the same parts of the same experts
+	ExpertTensorModel                     // tp-ep, of experts: ranks that have the experts of a layer together
+	ExpertTensorModelPipeline             // tp-ep-pp, of experts: ranks that have all experts together
 	numKinds
 )
 
-// kinds is what Megatron calls each kind of group, and along which dimensions it is: of
-// the layers that all ranks have, or of experts, whose ranks are divided in another way.
-// Some have only a few ranks of each such group.
+// kinds has the name and the dimensions of each kind, whether it is of experts, and of the
+// kinds that have some ranks along a dimension alone a function that returns them.
 var kinds = [numKinds]struct {
 	name, dims string
-	expert     bool
-	of         func(ranks []int) []int
+	experts    bool
+	members    func(ranks []int) []int
 }{
-	byTP:                {name: "TensorModelParallel", dims: "tp"},
-	byPP:                {name: "PipelineModelParallel", dims: "pp"},
-	byDP:                {name: "DataParallel", dims: "dp"},
-	byCP:                {name: "ContextParallel", dims: "cp"},
-	byDPCP:              {name: "DataAndContextParallel", dims: "dp-cp"},
-	byTPPP:              {name: "ModelParallel", dims: "tp-pp"},
-	byTPDP:              {name: "TensorAndDataParallel", dims: "tp-dp"},
-	byTPCP:              {name: "TensorAndContextParallel", dims: "tp-cp"},
-	byTPDPCP:            {name: "TensorAndDataAndContextParallel", dims: "tp-dp-cp"},
-	byEmbedding:         {name: "Embedding", dims: "pp", of: firstAndLast},
-	byPositionEmbedding: {name: "PositionEmbedding", dims: "pp", of: first},
-	byEP:                {name: "ExpertModelParallel", dims: "ep", expert: true},
-	byExpertTP:          {name: "ExpertTensorParallel", dims: "tp", expert: true},
-	byExpertDP:          {name: "ExpertDataParallel", dims: "dp", expert: true},
-	byExpertTPEP:        {name: "ExpertTensorAndModelParallel", dims: "tp-ep", expert: true},
-	byExpertTPEPPP:      {name: "ExpertTensorModelPipelineParallel", dims: "tp-ep-pp", expert: true},
+	Tensor:                    {name: "Tensor", dims: "tp"},
+	Pipeline:                  {name: "Pipeline", dims: "pp"},
+	Data:                      {name: "Data", dims: "dp"},
+	Context:                   {name: "Context", dims: "cp"},
+	DataContext:               {name: "DataContext", dims: "dp-cp"},
+	Model:                     {name: "Model", dims: "tp-pp"},
+	TensorData:                {name: "TensorData", dims: "tp-dp"},
+	TensorContext:             {name: "TensorContext", dims: "tp-cp"},
+	TensorDataContext:         {name: "TensorDataContext", dims: "tp-dp-cp"},
+	Embedding:                 {name: "Embedding", dims: "pp", members: firstAndLast},
+	PositionEmbedding:         {name: "PositionEmbedding", dims: "pp", members: first},
+	Expert:                    {name: "Expert", dims: "ep", experts: true},
+	ExpertTensor:              {name: "ExpertTensor", dims: "tp", experts: true},
+	ExpertData:                {name: "ExpertData", dims: "dp", experts: true},
+	ExpertTensorModel:         {name: "ExpertTensorModel", dims: "tp-ep", experts: true},
+	ExpertTensorModelPipeline: {name: "ExpertTensorModelPipeline", dims: "tp-ep-pp", experts: true},
 }
+
+// String returns the name of the constant: "TensorData".
+func (k Kind) String() string { return kinds[k].name }
 
 // first returns the first stage of a pipeline, which has the position embedding.
 func first(stages []int) []int { return stages[:1] }
@@ -69,172 +72,146 @@ func firstAndLast(stages []int) []int {
 	return slices.Compact([]int{stages[0], stages[len(stages)-1]})
 }
 
-// division is how a world is divided: what InitializeModelParallel is given.
+// division is how a world is divided: the arguments of InitializeModelParallel.
 type division struct {
 	world, tensor, pipeline, context, expert int
 	order                                    string
 }
 
-// grouping is the groups of a division: each once, since kinds may have the same
-// ranks, and for each kind which of them a rank is in, -1 if in none.
+// grouping is the groups of a division. Kinds may have the same groups.
 type grouping struct {
-	distinct [][]int
-	of       [numKinds][]int
+	distinct [][]int         // the ranks of each group
+	of       [numKinds][]int // by rank of the world: the index in distinct of the rank's group
 }
 
-// divisions is those that have been made: every rank of a world asks for the same.
-var divisions sync.Map
-
-// divided returns the groups of a division.
-func divided(d division) (*grouping, error) {
-	if known, ok := divisions.Load(d); ok {
-		return known.(*grouping), nil
-	}
-	all, err := allGroups(d.world, d.tensor, d.pipeline, d.context, d.expert, d.order)
-	if err != nil {
-		return nil, err
-	}
-	m := &grouping{}
-	known := map[string]int{}
-	for k, list := range all {
-		m.of[k] = slices.Repeat([]int{-1}, d.world)
-		for _, ranks := range list {
-			key := fmt.Sprint(ranks)
-			if _, ok := known[key]; !ok {
-				known[key] = len(m.distinct)
-				m.distinct = append(m.distinct, ranks)
-			}
-			for _, rank := range ranks {
-				m.of[k][rank] = known[key]
-			}
-		}
-	}
-	divisions.Store(d, m)
-	return m, nil
-}
-
-// allGroups returns the ranks of every group of each kind. Sizes of 0 are 1.
-func allGroups(world, tensor, pipeline, context, expert int, order string) (all [numKinds][][]int, err error) {
-	for _, n := range []*int{&tensor, &pipeline, &context, &expert} {
+// groups returns the groups of a division. Sizes of 0 are 1.
+func (d division) groups() (*grouping, error) {
+	for _, n := range []*int{&d.tensor, &d.pipeline, &d.context, &d.expert} {
 		if *n < 0 {
-			return all, fmt.Errorf("tensor %d, pipeline %d, context %d, expert %d: sizes are at least 1, or 0 for 1", tensor, pipeline, context, expert)
+			return nil, fmt.Errorf("tensor %d, pipeline %d, context %d, expert %d: sizes are at least 1, or 0 for 1", d.tensor, d.pipeline, d.context, d.expert)
 		}
 		*n = max(*n, 1)
 	}
-	if world%(tensor*pipeline*context) != 0 {
-		return all, fmt.Errorf("tensor %d × pipeline %d × context %d = %d ranks do not divide the world of %d", tensor, pipeline, context, tensor*pipeline*context, world)
+	if n := d.tensor * d.pipeline * d.context; d.world%n != 0 {
+		return nil, fmt.Errorf("tensor %d × pipeline %d × context %d = %d ranks do not divide the world of %d", d.tensor, d.pipeline, d.context, n, d.world)
 	}
-	if world%(tensor*expert*pipeline) != 0 {
-		return all, fmt.Errorf("tensor %d × expert %d × pipeline %d = %d ranks do not divide the world of %d", tensor, expert, pipeline, tensor*expert*pipeline, world)
+	if n := d.tensor * d.expert * d.pipeline; d.world%n != 0 {
+		return nil, fmt.Errorf("tensor %d × expert %d × pipeline %d = %d ranks do not divide the world of %d", d.tensor, d.expert, d.pipeline, n, d.world)
 	}
-	dense := sizes{"tp": tensor, "cp": context, "ep": 1, "dp": world / (tensor * pipeline * context), "pp": pipeline}
-	experts := sizes{"tp": tensor, "cp": 1, "ep": expert, "dp": world / (tensor * expert * pipeline), "pp": pipeline}
-	denseOrder, err := dense.ordered(order)
+	dense := sizes{"tp": d.tensor, "cp": d.context, "ep": 1, "dp": d.world / (d.tensor * d.pipeline * d.context), "pp": d.pipeline}
+	experts := sizes{"tp": d.tensor, "cp": 1, "ep": d.expert, "dp": d.world / (d.tensor * d.expert * d.pipeline), "pp": d.pipeline}
+	denseOrder, err := dense.ordered(d.order)
 	if err != nil {
-		return all, err
+		return nil, err
 	}
-	expertOrder, err := experts.ordered(order)
+	expertOrder, err := experts.ordered(d.order)
 	if err != nil {
-		return all, err
+		return nil, err
 	}
-	for k, of := range kinds {
-		all[k] = groups(dense, denseOrder, of.dims)
-		if of.expert {
-			all[k] = groups(experts, expertOrder, of.dims)
+	if !slices.EqualFunc(groups(dense, denseOrder, "pp"), groups(experts, expertOrder, "pp"), slices.Equal) {
+		return nil, fmt.Errorf("order %q has the pipelines of experts on other ranks than those of the other layers: write an order that ends with pp", d.order)
+	}
+	g := &grouping{}
+	known := map[string]int{} // index in distinct, by ranks
+	for k, kind := range kinds {
+		g.of[k] = make([]int, d.world)
+		list := groups(dense, denseOrder, kind.dims)
+		if kind.experts {
+			list = groups(experts, expertOrder, kind.dims)
 		}
-		if of.of != nil {
-			for i, ranks := range all[k] {
-				all[k][i] = of.of(ranks)
+		for _, ranks := range list {
+			members := ranks
+			if kind.members != nil {
+				members = kind.members(ranks)
+			}
+			key := fmt.Sprint(members)
+			if _, ok := known[key]; !ok {
+				known[key] = len(g.distinct)
+				g.distinct = append(g.distinct, members)
+			}
+			for _, rank := range ranks {
+				g.of[k][rank] = known[key]
 			}
 		}
 	}
-	if !slices.EqualFunc(all[byPP], groups(experts, expertOrder, "pp"), slices.Equal) {
-		return all, fmt.Errorf("order %q has the pipelines of experts on other ranks than those of the other layers: write an order that ends with pp", order)
-	}
-	return all, nil
+	return g, nil
 }
 
-// state is the groups of a rank. It is zero before InitializeModelParallel.
-type state struct {
-	rank   int         // of the world
-	tensor *dist.Group // that of own[byTP]
-	own    [numKinds]membership
+// divided is the division that a rank of a context asked for last, with its groups: every
+// rank asks for the same one.
+type divided struct {
+	division
+	*grouping
 }
 
-// membership is a rank's group of a kind. It is zero if the rank is in none.
-type membership struct {
-	ranks []int // of the world, by rank of the group
-	at    int   // the rank in the group
-	group *dist.Group
-}
+// state is the groups of a rank by kind. All are nil before InitializeModelParallel.
+type state [numKinds]*dist.Group
 
 // InitializeModelParallel divides the world into groups: each worker of Spawn calls it,
 // with the same arguments, after InitProcessGroup. The sizes are the ranks of a group of
 // each kind, 0 for 1, and what is left of the world is data parallel. The order says along
 // which dimension ranks count first, in upper or lower case, and is "tp-cp-ep-dp-pp" if it
-// is empty. Experts have
-// the tensor parallel size of the other layers and no context parallelism, so that their
-// data parallel size may be another. The options are for all groups.
+// is empty. Experts have the tensor parallel size of the other layers and no context
+// parallelism, so that their data parallel size may be another. The options are for all
+// groups.
 func InitializeModelParallel(r *torch.Rank, tensor, pipeline, context, expert int, order string, opts ...dist.GroupOption) error {
 	const who = "InitializeModelParallel"
-	s := torch.Local[state](r)
 	if !dist.IsInitialized(r) {
 		return fmt.Errorf("%s: there is no process group: call InitProcessGroup first", who)
 	}
-	if s.tensor != nil {
+	if ModelParallelIsInitialized(r) {
 		return fmt.Errorf("%s: called twice: DestroyModelParallel comes first", who)
 	}
-	d, err := divided(division{dist.GetWorldSize(r), tensor, pipeline, context, expert, order})
-	if err != nil {
-		return fmt.Errorf("%s: %w", who, err)
-	}
-	groups := make([]*dist.Group, len(d.distinct))
-	for i, ranks := range d.distinct {
-		if groups[i], err = dist.NewGroup(r, ranks, opts...); err != nil {
+	d, last := division{dist.GetWorldSize(r), tensor, pipeline, context, expert, order}, torch.Local[divided](r.Main())
+	if last.grouping == nil || last.division != d {
+		g, err := d.groups()
+		if err != nil {
 			return fmt.Errorf("%s: %w", who, err)
 		}
+		*last = divided{d, g}
 	}
-	made := state{rank: dist.GetRank(r)}
-	for k := range made.own {
-		if i := d.of[k][made.rank]; i >= 0 {
-			ranks := d.distinct[i]
-			made.own[k] = membership{ranks, slices.Index(ranks, made.rank), groups[i]}
+	var list []*dist.Group
+	for _, ranks := range last.distinct {
+		g, err := dist.NewGroup(r, ranks, opts...)
+		if err != nil {
+			return fmt.Errorf("%s: %w", who, err)
 		}
+		list = append(list, g)
 	}
-	made.tensor = made.own[byTP].group
-	*s = made
+	for k, of := range last.of {
+		torch.Local[state](r)[k] = list[of[dist.GetRank(r)]]
+	}
 	return nil
 }
 
 // ModelParallelIsInitialized reports whether the calling rank has its groups.
 func ModelParallelIsInitialized(r *torch.Rank) bool {
-	return torch.Local[state](r).tensor != nil
+	return torch.Local[state](r)[Tensor] != nil
 }
 
 // DestroyModelParallel forgets the groups of the calling rank.
 func DestroyModelParallel(r *torch.Rank) { *torch.Local[state](r) = state{} }
 
-// of returns the groups of the calling rank. Who needs them is for the panic if it has none.
-func of(r *torch.Rank, who string) *state {
-	s := torch.Local[state](r)
-	if s.tensor == nil {
+// Group returns the rank's group of a kind. Every rank has one. A rank of a stage between the
+// first and the last gets the Embedding group of its pipeline, and one of a stage after the
+// first its PositionEmbedding group, without being a member: the group's Rank is -1, and
+// collectives of the group refuse the rank. Group panics with a *torch.Error before
+// InitializeModelParallel.
+func Group(r *torch.Rank, k Kind) *dist.Group { return groupFor("Group", r, k) }
+
+// groupFor returns what Group does. It panics with the name of a function that needs the group.
+func groupFor(who string, r *torch.Rank, k Kind) *dist.Group {
+	g := torch.Local[state](r)[k]
+	if g == nil {
 		panic(&torch.Error{Op: who, Err: errors.New("model parallel is not initialised: call tp.InitializeModelParallel first")})
 	}
-	return s
+	return g
 }
 
-// sameGroups is of for a layer that was made when the tensor parallel group was this one:
-// it has its part of the weights for no other.
-func sameGroups(r *torch.Rank, who string, group *dist.Group) *state {
-	s := of(r, who)
-	if s.tensor != group {
+// sameGroup panics unless g, for which a layer was made, is still the tensor parallel group
+// of its rank: the layer has its part of the weights for no other.
+func sameGroup(who string, r *torch.Rank, g *dist.Group) {
+	if groupFor(who, r, Tensor) != g {
 		panic(&torch.Error{Op: who, Err: errors.New("it was made for groups that are no more: make it anew after InitializeModelParallel")})
 	}
-	return s
 }
-
-// tensorRank returns the rank in the tensor parallel group.
-func (s *state) tensorRank() int { return s.own[byTP].at }
-
-// tensorSize returns the number of ranks of the tensor parallel group.
-func (s *state) tensorSize() int { return len(s.own[byTP].ranks) }

@@ -2,47 +2,61 @@ package tp
 
 import (
 	"fmt"
+	"os"
 	"slices"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
 )
 
+// groups returns the groups of a kind in the order of their first ranks.
+func (g *grouping) groups(k Kind) (list [][]int) {
+	known := map[int]bool{}
+	for _, i := range g.of[k] {
+		if !known[i] {
+			list = append(list, g.distinct[i])
+		}
+		known[i] = true
+	}
+	return list
+}
+
 func TestGroupsOfEachKind(t *testing.T) {
-	type want map[kind]string
+	type want map[Kind]string
 	for _, c := range []struct {
 		name                                     string
 		world, tensor, pipeline, context, expert int
 		want                                     want
 	}{
 		{"pipeline", 16, 2, 4, 0, 0, want{
-			byTP: "[[0 1] [2 3] [4 5] [6 7] [8 9] [10 11] [12 13] [14 15]]", byPP: "[[0 4 8 12] [1 5 9 13] [2 6 10 14] [3 7 11 15]]",
-			byDP: "[[0 2] [1 3] [4 6] [5 7] [8 10] [9 11] [12 14] [13 15]]", byTPPP: "[[0 1 4 5 8 9 12 13] [2 3 6 7 10 11 14 15]]",
-			byEmbedding: "[[0 12] [1 13] [2 14] [3 15]]", byPositionEmbedding: "[[0] [1] [2] [3]]",
-			byTPDP: "[[0 1 2 3] [4 5 6 7] [8 9 10 11] [12 13 14 15]]",
+			Tensor: "[[0 1] [2 3] [4 5] [6 7] [8 9] [10 11] [12 13] [14 15]]", Pipeline: "[[0 4 8 12] [1 5 9 13] [2 6 10 14] [3 7 11 15]]",
+			Data: "[[0 2] [1 3] [4 6] [5 7] [8 10] [9 11] [12 14] [13 15]]", Model: "[[0 1 4 5 8 9 12 13] [2 3 6 7 10 11 14 15]]",
+			Embedding: "[[0 12] [1 13] [2 14] [3 15]]", PositionEmbedding: "[[0] [1] [2] [3]]",
+			TensorData: "[[0 1 2 3] [4 5 6 7] [8 9 10 11] [12 13 14 15]]",
 		}},
 		{"context", 8, 2, 1, 2, 0, want{
-			byCP: "[[0 2] [1 3] [4 6] [5 7]]", byDP: "[[0 4] [1 5] [2 6] [3 7]]", byDPCP: "[[0 2 4 6] [1 3 5 7]]",
-			byTPCP: "[[0 1 2 3] [4 5 6 7]]", byTPDP: "[[0 1 4 5] [2 3 6 7]]", byTPDPCP: "[[0 1 2 3 4 5 6 7]]",
-			byExpertDP: "[[0 2 4 6] [1 3 5 7]]", byEmbedding: "[[0] [1] [2] [3] [4] [5] [6] [7]]",
+			Context: "[[0 2] [1 3] [4 6] [5 7]]", Data: "[[0 4] [1 5] [2 6] [3 7]]", DataContext: "[[0 2 4 6] [1 3 5 7]]",
+			TensorContext: "[[0 1 2 3] [4 5 6 7]]", TensorData: "[[0 1 4 5] [2 3 6 7]]", TensorDataContext: "[[0 1 2 3 4 5 6 7]]",
+			ExpertData: "[[0 2 4 6] [1 3 5 7]]", Embedding: "[[0] [1] [2] [3] [4] [5] [6] [7]]",
 		}},
 		{"experts", 8, 2, 1, 1, 2, want{
-			byEP: "[[0 2] [1 3] [4 6] [5 7]]", byExpertTP: "[[0 1] [2 3] [4 5] [6 7]]", byExpertDP: "[[0 4] [1 5] [2 6] [3 7]]",
-			byExpertTPEP: "[[0 1 2 3] [4 5 6 7]]", byExpertTPEPPP: "[[0 1 2 3] [4 5 6 7]]", byDP: "[[0 2 4 6] [1 3 5 7]]",
+			Expert: "[[0 2] [1 3] [4 6] [5 7]]", ExpertTensor: "[[0 1] [2 3] [4 5] [6 7]]", ExpertData: "[[0 4] [1 5] [2 6] [3 7]]",
+			ExpertTensorModel: "[[0 1 2 3] [4 5 6 7]]", ExpertTensorModelPipeline: "[[0 1 2 3] [4 5 6 7]]", Data: "[[0 2 4 6] [1 3 5 7]]",
 		}},
 		{"experts of two stages beside context", 8, 1, 2, 2, 2, want{
-			byEP: "[[0 1] [2 3] [4 5] [6 7]]", byExpertDP: "[[0 2] [1 3] [4 6] [5 7]]", byCP: "[[0 1] [2 3] [4 5] [6 7]]",
-			byExpertTPEPPP: "[[0 1 4 5] [2 3 6 7]]", byPP: "[[0 4] [1 5] [2 6] [3 7]]",
+			Expert: "[[0 1] [2 3] [4 5] [6 7]]", ExpertData: "[[0 2] [1 3] [4 6] [5 7]]", Context: "[[0 1] [2 3] [4 5] [6 7]]",
+			ExpertTensorModelPipeline: "[[0 1 4 5] [2 3 6 7]]", Pipeline: "[[0 4] [1 5] [2 6] [3 7]]",
 		}},
 	} {
-		all, err := allGroups(c.world, c.tensor, c.pipeline, c.context, c.expert, "")
+		all, err := division{c.world, c.tensor, c.pipeline, c.context, c.expert, ""}.groups()
 		if err != nil {
 			t.Errorf("%s: %v", c.name, err)
 			continue
 		}
 		for k, want := range c.want {
-			if got := fmt.Sprint(all[k]); got != want {
-				t.Errorf("%s: %s:\ngot  %s\nwant %s", c.name, kinds[k].name, got, want)
+			if got := fmt.Sprint(all.groups(k)); got != want {
+				t.Errorf("%s: %v:\ngot  %s\nwant %s", c.name, k, got, want)
 			}
 		}
 	}
@@ -54,16 +68,17 @@ func TestEveryRankIsInOneGroupOfEachKind(t *testing.T) {
 		n := func(name string) int { return rapid.IntRange(1, 3).Draw(t, name) }
 		tensor, pipeline, context, expert := n("tensor"), n("pipeline"), n("context"), n("expert")
 		world := tensor * pipeline * context * expert * n("data")
-		all, err := allGroups(world, tensor, pipeline, context, expert, "")
+		all, err := division{world, tensor, pipeline, context, expert, ""}.groups()
 		if err != nil {
 			t.Fatal(err)
 		}
-		for k, list := range all {
+		for k := range numKinds {
+			list := all.groups(k)
 			found := slices.Concat(list...)
 			slices.Sort(found)
 			once := slices.Compact(slices.Clone(found))
-			if some := k == int(byEmbedding) || k == int(byPositionEmbedding); len(once) != len(found) || !some && len(once) != world {
-				t.Errorf("%s: groups %v have ranks twice, or not all of %d", kinds[k].name, list, world)
+			if some := k == Embedding || k == PositionEmbedding; len(once) != len(found) || !some && len(once) != world {
+				t.Errorf("%v: groups %v have ranks twice, or not all of %d", k, list, world)
 			}
 		}
 	})
@@ -82,11 +97,24 @@ func TestSizesThatAreRefused(t *testing.T) {
 		{1, 2, 1, 2, "ep-pp-dp", `order "ep-pp-dp" has the pipelines of experts on other ranks than those of the other layers: write an order that ends with pp`},
 	} {
 		got := ""
-		if _, err := allGroups(8, c.tensor, c.pipeline, c.context, c.expert, c.order); err != nil {
+		if _, err := (division{8, c.tensor, c.pipeline, c.context, c.expert, c.order}).groups(); err != nil {
 			got = err.Error()
 		}
 		if got != c.want {
 			t.Errorf("%+v:\ngot  %s\nwant %s", c, got, c.want)
+		}
+	}
+}
+
+// The documentation has an expression for each kind.
+func TestKindsAreDocumented(t *testing.T) {
+	page, err := os.ReadFile("../docs/tp.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for k := range numKinds {
+		if want := fmt.Sprintf("`tp.Group(r, tp.%v)`", k); !strings.Contains(string(page), want) {
+			t.Errorf("docs/tp.md lacks %s", want)
 		}
 	}
 }

@@ -37,8 +37,8 @@ type Linear struct {
 
 // newLinear makes the tensors of a rank's part of a layer: so many rows of the weight,
 // for each tensor these columns, and these of the bias.
-func newLinear(r *torch.Rank, name string, o Options, rows int, columns [][]int, biased []int) (l Linear, err error) {
-	l = Linear{Name: name, rank: r, group: of(r, name).tensor, o: o, rows: rows, columns: columns, biased: biased}
+func newLinear(r *torch.Rank, g *dist.Group, name string, o Options, rows int, columns [][]int, biased []int) (l Linear, err error) {
+	l = Linear{Name: name, rank: r, group: g, o: o, rows: rows, columns: columns, biased: biased}
 	if err := o.check(); err != nil {
 		return l, err
 	}
@@ -50,15 +50,11 @@ func newLinear(r *torch.Rank, name string, o Options, rows int, columns [][]int,
 // parameters makes tensors of zeros of the shapes of the weight and the bias, of which
 // there is none without Bias.
 func (l *Linear) parameters(dtype torch.DType, onWeight, onBias torch.DPPolicy) (weight []*torch.Tensor, bias *torch.Tensor, err error) {
-	for _, list := range l.columns {
-		w, err := l.rank.Zeros(dtype, torch.Shape{l.rows, len(list)}, onWeight)
-		if err != nil {
-			return nil, nil, errors.Join(err, stack(weight).free())
-		}
-		weight = append(weight, w)
-	}
-	if !l.o.Bias {
-		return weight, nil, nil
+	weight, err = newStack(len(l.columns), func(i int) (*torch.Tensor, error) {
+		return l.rank.Zeros(dtype, torch.Shape{l.rows, len(l.columns[i])}, onWeight)
+	})
+	if err != nil || !l.o.Bias {
+		return weight, nil, err
 	}
 	if bias, err = l.rank.Zeros(dtype, torch.Shape{len(l.biased)}, onBias); err != nil {
 		return nil, nil, errors.Join(err, stack(weight).free())
@@ -125,12 +121,10 @@ func (l *Linear) Free() error {
 	return errors.Join(stack(l.Weight).free(), l.ZeroGrad(), present(l.Bias).free())
 }
 
-// state returns the groups of the calling rank, which have to be those that the layer was made
-// for.
-func (l *Linear) state() *state { return sameGroups(l.rank, l.Name, l.group) }
-
-// check looks at an input, which has to have so many columns.
+// check refuses an input that does not have so many columns, and panics if the layer was made
+// for other groups.
 func (l *Linear) check(x *torch.Tensor, cols int) error {
+	sameGroup(l.Name, l.rank, l.group)
 	shape := x.Shape()
 	if len(shape) < 2 || shape[len(shape)-1] != cols || x.DType() != l.o.dtype() {
 		return fmt.Errorf("%s: input %v %v: want [tokens %d] or [s b %[4]d], %[5]v", l.Name, x.DType(), shape, cols, l.o.dtype())
@@ -172,18 +166,18 @@ func (l *Linear) empty(shape torch.Shape, on torch.DPPolicy) (*torch.Tensor, err
 // gathered returns x, or with SequenceParallel the rows of all ranks, each laid out as those
 // of the rank. Where cubes have tokens of their own, they then move to the cubes that work
 // on them: all PEs of a cube read them.
-func (l *Linear) gathered(s *state, x *torch.Tensor) (stack, error) {
-	if !l.o.SequenceParallel || s.tensorSize() == 1 {
+func (l *Linear) gathered(x *torch.Tensor) (stack, error) {
+	if !l.o.SequenceParallel || l.group.Size() == 1 {
 		return stack{x}, nil
 	}
-	all, err := gatheredRows(l.rank, s, x)
-	grid := gridOf(l.o.weight())
+	all, err := gatheredRows(l.rank, l.group, x)
+	grid := l.o.grid()
 	if err != nil || grid.Cube != torch.RowWise {
 		return all, err
 	}
 	whole, err := l.empty(all.shape(), grid)
 	if err == nil {
-		err = copyBoxes(l.rank, l.Name+" tokens", all.restack(stack{whole}))
+		err = copyMatrix(l.rank, l.Name+" tokens", all.blocks(), stack{whole}.blocks())
 	}
 	whole, err = orFree(whole, errors.Join(err, all.free()))
 	return stack{whole}, err
@@ -193,21 +187,21 @@ func (l *Linear) gathered(s *state, x *torch.Tensor) (stack, error) {
 // it. In which order an all-reduce adds may depend on where an element lies. Where a tensor
 // of three axes lies otherwise than the matrix of its rows, that matrix is reduced, and
 // copied: the bits are the same whatever the number of axes.
-func (l *Linear) sum(s *state, shape torch.Shape, on torch.DPPolicy, scatter bool, fill func(addend stack) error) (*torch.Tensor, error) {
+func (l *Linear) sum(shape torch.Shape, on torch.DPPolicy, scatter bool, fill func(addend stack) error) (*torch.Tensor, error) {
 	y, err := l.empty(shape, on)
 	if err != nil {
 		return nil, err
 	}
 	rows := torch.Shape{rowsOf(y), colsOf(y)}
-	if scatter || s.tensorSize() == 1 || slices.Equal(layout(l.rank, shape, on), layout(l.rank, rows, on)) {
-		return orFree(y, addUp(l.rank, s, y, scatter, fill))
+	if scatter || l.group.Size() == 1 || slices.Equal(layout(l.rank, shape, on), layout(l.rank, rows, on)) {
+		return orFree(y, addUp(l.rank, l.group, y, scatter, fill))
 	}
 	matrix, err := l.empty(rows, on)
 	if err != nil {
 		return orFree(y, err)
 	}
-	if err = addUp(l.rank, s, matrix, false, fill); err == nil {
-		err = copyBoxes(l.rank, l.Name+" rows", stack{matrix}.restack(stack{y}))
+	if err = addUp(l.rank, l.group, matrix, false, fill); err == nil {
+		err = copyMatrix(l.rank, l.Name+" rows", stack{matrix}.blocks(), stack{y}.blocks())
 	}
 	return orFree(y, errors.Join(err, matrix.Free()))
 }
@@ -216,7 +210,7 @@ func (l *Linear) sum(s *state, shape torch.Shape, on torch.DPPolicy, scatter boo
 // of a rank are a few of many cubes: a product that was cut so would be one of few rows at
 // a time.
 func (l *Linear) multiply(name string, p product, addend stack) error {
-	grid := gridOf(l.o.weight())
+	grid := l.o.grid()
 	if len(addend) == 1 || grid.Cube != torch.RowWise {
 		p.y = addend.blocks()
 		return p.launch(l.rank, name, l.o.weight())
@@ -227,20 +221,7 @@ func (l *Linear) multiply(name string, p product, addend stack) error {
 	}
 	p.y = stack{whole}.blocks()
 	if err = p.launch(l.rank, name, l.o.weight()); err == nil {
-		err = copyBoxes(l.rank, l.Name+" tokens", stack{whole}.restack(addend))
+		err = copyMatrix(l.rank, l.Name+" tokens", p.y, addend.blocks())
 	}
 	return errors.Join(err, whole.Free())
-}
-
-// freeBut frees all of them but x.
-func (s stack) freeBut(x *torch.Tensor) error {
-	return slices.DeleteFunc(s, func(y *torch.Tensor) bool { return y == x }).free()
-}
-
-// free frees all of them.
-func (s stack) free() (err error) {
-	for _, x := range s {
-		err = errors.Join(err, x.Free())
-	}
-	return err
 }

@@ -1,6 +1,7 @@
 package tp
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -99,18 +100,14 @@ func (m Mapping) Backward(r *torch.Rank, x *torch.Tensor) (*torch.Tensor, error)
 }
 
 func (m Mapping) run(r *torch.Rank, who string, do step, x *torch.Tensor) (*torch.Tensor, error) {
-	s := of(r, who)
+	p := &peers{r: r, who: who, group: cmp.Or(m.group, groupFor(who, r, Tensor)), on: Spread}
 	switch {
 	case do == nil:
 		panic(&torch.Error{Op: "Mapping", Err: errors.New("the zero Mapping maps nothing: use one of the package's")})
 	case x == nil:
 		panic(&torch.Error{Op: who, Err: errors.New("a nil tensor")})
 	}
-	p := &peers{r: r, who: who, group: s.tensor, rank: s.tensorRank(), size: s.tensorSize(), on: Spread}
-	if m.group != nil {
-		p.group, p.rank, p.size = m.group, dist.GetRank(r, m.group), dist.GetWorldSize(r, m.group)
-	}
-	if p.size == 1 {
+	if dist.GetWorldSize(r, p.group) == 1 {
 		return x, nil
 	}
 	if len(x.Shape()) < 2 {

@@ -175,7 +175,7 @@ func TestWhatIsInPlace(t *testing.T) {
 			for _, m := range []Mapping{
 				CopyToTensorModelParallelRegion, ReduceFromTensorModelParallelRegion, ScatterToTensorModelParallelRegion,
 				GatherFromTensorModelParallelRegion, ScatterToSequenceParallelRegion, GatherFromSequenceParallelRegion,
-				ReduceScatterToSequenceParallelRegion, AllToAll(GetTensorModelParallelGroup(r), nil, nil), AllToAllSP2HP,
+				ReduceScatterToSequenceParallelRegion, AllToAll(Group(r, Tensor), nil, nil), AllToAllSP2HP,
 			} {
 				x := torch.Must(r.Zeros(torch.F32, torch.Shape{4, 4}, Spread))
 				want := n == 1 || slices.Contains(inPlace, m.Name)
@@ -217,7 +217,7 @@ func TestUnevenAllToAll(t *testing.T) {
 			return n
 		}
 		x := matrixOf(rank, total(in), cols).flat()
-		m := AllToAll(GetExpertModelParallelGroup(self), out, in)
+		m := AllToAll(Group(self, Expert), out, in)
 		y := torch.Must(m.Forward(self, torch.Must(self.FromSlice(x, torch.F32, torch.Shape{total(in), cols}, Spread))))
 		torch.OK(self.Check(fmt.Sprintf("rank %d", rank), y, want))
 		back := torch.Must(m.Backward(self, y))

@@ -13,11 +13,10 @@ import (
 
 // peers is a group as one of its ranks sees it, for a mapping under way.
 type peers struct {
-	r          *torch.Rank
-	who        string // name of the launches
-	group      *dist.Group
-	rank, size int
-	on         torch.DPPolicy // layout of new tensors
+	r     *torch.Rank
+	who   string // name of the launches
+	group *dist.Group
+	on    torch.DPPolicy // layout of new tensors
 
 	temporaries stack // that the mapping frees when it is done
 }
@@ -49,11 +48,11 @@ func split(a axis) step {
 		if err != nil {
 			return nil, err
 		}
-		out, err := p.empty(x, a, parts[p.rank])
+		out, err := p.empty(x, a, parts[p.group.Rank()])
 		if err != nil {
 			return nil, err
 		}
-		return out, copyBoxes(p.r, p.who, []move{a.move(x, p.rank*parts[0], out, 0, out.Shape())})
+		return out, copyMatrix(p.r, p.who, a.part(x, p.group.Rank()*parts[0], parts[0]), stack{out}.blocks())
 	}
 }
 
@@ -61,7 +60,7 @@ func split(a axis) step {
 func gather(a axis) step {
 	return func(p *peers, x *torch.Tensor) (*torch.Tensor, error) {
 		extent, in := a.extent(x), stack{x}
-		list, err := p.empties(x, a, slices.Repeat([]int{extent}, p.size))
+		list, err := p.empties(x, a, slices.Repeat([]int{extent}, p.group.Size()))
 		if err == nil && !reflect.DeepEqual(x.Shards(), list[0].Shards()) { // a collective's tensors are laid out alike
 			in, err = p.cut(a, x, []int{extent})
 		}
@@ -86,7 +85,7 @@ func reduceScatter(a axis) step {
 		if err != nil {
 			return nil, err
 		}
-		out, err := p.empty(x, a, parts[p.rank])
+		out, err := p.empty(x, a, parts[p.group.Rank()])
 		if err != nil {
 			return nil, err
 		}
@@ -143,23 +142,13 @@ var Spread = torch.DPPolicy{Cube: torch.ColumnWise, PE: torch.RowWise}
 // cube to cube then, at the price of memory.
 var ByTokens = torch.DPPolicy{Cube: torch.Replicate, PE: torch.ColumnWise}
 
-// Activations returns where the results of a layer lie, and where its input is best, given
-// the placement of its weight.
-func Activations(weight torch.DPPolicy) torch.DPPolicy { return gridOf(weight) }
-
 // corner is an element of a matrix, the first of a box.
 type corner struct {
 	x        *torch.Tensor
 	row, col int
 }
 
-// move is a box of a matrix that is copied to a place in another.
-type move struct {
-	from, to   corner
-	rows, cols int
-}
-
-// copied is a tile of a move, as a kernel copies it.
+// copied is a tile that a kernel copies.
 type copied struct {
 	from, to tl.Ptr
 	shape    tl.Shape
@@ -171,31 +160,23 @@ func (c copied) run(t *tl.PE) { t.Store(c.to, t.Load(c.from, c.shape, c.from.DTy
 // once, since a load does not wait for the stores before it.
 const tilesOfTCM = 64
 
-// copyBoxes copies boxes between matrices, in one launch: each PE reads what it holds of
-// the destinations. All matrices have one dtype.
-func copyBoxes(r *torch.Rank, name string, moves []move) error {
+// copyMatrix copies a matrix to another of the same extents and dtype, in one launch: each PE
+// reads what it holds of the destination.
+func copyMatrix(r *torch.Rank, name string, from, to blockMatrix) error {
 	room := tcm(r) / tilesOfTCM
-	var tensors []*torch.Tensor
 	var tiles jobs[copied]
-	for _, m := range moves {
-		tensors = append(tensors, m.from.x, m.to.x)
-		for _, s := range m.to.x.Shards() {
+	for _, part := range to {
+		for _, s := range part.from.x.Shards() {
 			b := boxOf(r, s)
-			row, col := max(m.to.row, b.row), max(m.to.col, b.col)
-			rows := min(m.to.row+m.rows, b.row+b.rows) - row
-			cols := min(m.to.col+m.cols, b.col+b.cols) - col
-			if rows <= 0 || cols <= 0 {
-				continue
-			}
-			own := m.to.x.Pieces(row, col, rows, cols, b.pe)[0]
-			row, col = row-m.to.row+m.from.row, col-m.to.col+m.from.col
-			for _, p := range m.from.x.Pieces(row, col, rows, cols, b.pe) {
-				to := own.Ptr.At(p.Row-row, p.Col-col)
-				tiles.add(b.pe, tilesOf(p, to, room/m.to.x.DType().Size())...)
+			for _, own := range (blockMatrix{part}).pieces(b.row+part.row-part.from.row, b.col+part.col-part.from.col, b.rows, b.cols, b.pe) {
+				for _, p := range from.pieces(own.Row, own.Col, own.Rows, own.Cols, b.pe) {
+					to := own.Ptr.At(p.Row-own.Row, p.Col-own.Col)
+					tiles.add(b.pe, tilesOf(p, to, room/p.Ptr.DType.Size())...)
+				}
 			}
 		}
 	}
-	return tiles.launch(r, name, tensors...)
+	return tiles.launch(r, name, slices.Concat(from, to).tensors()...)
 }
 
 // tilesOf cuts the copy of a piece into tiles of so many elements at most: of whole rows,
@@ -210,16 +191,4 @@ func tilesOf(p torch.Piece, to tl.Ptr, elems int) (list []copied) {
 		}
 	}
 	return list
-}
-
-// restack returns the moves of all rows of a stack to another of as many.
-func (s stack) restack(to stack) (moves []move) {
-	for _, x := range s.blocks() {
-		for _, y := range to.blocks() {
-			if from, end := max(x.row, y.row), min(x.row+x.rows, y.row+y.rows); from < end {
-				moves = append(moves, move{corner{x.from.x, from - x.row, 0}, corner{y.from.x, from - y.row, 0}, end - from, x.cols})
-			}
-		}
-	}
-	return moves
 }

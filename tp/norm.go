@@ -15,10 +15,11 @@ type Norm struct {
 	Weight *torch.Tensor // the gain of each column
 	Bias   *torch.Tensor // of each column; nil if there is none
 
-	rank   *torch.Rank
-	o      Options
-	hidden int
-	eps    float64
+	rank    *torch.Rank
+	o       Options
+	hidden  int
+	eps     float64
+	squares int // kind of the partials that are squares: 1 of a LayerNorm, whose sums come before
 }
 
 // RMSNorm divides each row of a matrix by the root of its mean square plus eps, and
@@ -50,6 +51,7 @@ func NewLayerNorm(r *torch.Rank, name string, hidden int, eps float64, o Options
 	if n.Bias, err = r.Zeros(o.dtype(), torch.Shape{hidden}, beside(o.output())); err != nil {
 		return nil, errors.Join(fmt.Errorf("%s: %w", n.Name, err), n.Weight.Free())
 	}
+	n.squares = 1
 	return &LayerNorm{n}, nil
 }
 
@@ -103,62 +105,9 @@ func (n *Norm) Free() error {
 }
 
 // Forward returns the norm of the rows of x: a new tensor, laid out as x is. It is computed in
-// f32 and rounded once.
-func (n *RMSNorm) Forward(x *torch.Tensor) (*torch.Tensor, error) {
-	return n.forward(x, 1, func(r *rowwise, p *partials, y *torch.Tensor) error {
-		err := r.launch("squares", besides{others: []*torch.Tensor{p.Tensor}}, func(b *band) {
-			b.t.Store(b.own(p, 0), b.fold(adding, func(x tl.Tile) []tl.Tile { return []tl.Tile{x.Mul(x)} })[0])
-		})
-		if err != nil {
-			return err
-		}
-		to := r.owned(y)
-		return r.launch("scale", besides{vectors: []*torch.Tensor{n.Weight}, others: []*torch.Tensor{p.Tensor, y}}, func(b *band) {
-			scale := b.keep(n.inverse(b, p, 0))
-			for x := range b.tiles() {
-				b.write(to, x, x.Mul(scale).Mul(x.vectors[0]))
-			}
-		})
-	})
-}
-
-// Forward returns the norm of the rows of x: a new tensor, laid out as x is. It is computed in
-// f32 and rounded once. The mean square is that of what is left when the mean has been
-// subtracted.
-func (n *LayerNorm) Forward(x *torch.Tensor) (*torch.Tensor, error) {
-	const sums, squares = 0, 1
-	return n.forward(x, 2, func(r *rowwise, p *partials, y *torch.Tensor) error {
-		use := besides{others: []*torch.Tensor{p.Tensor}}
-		err := r.launch("mean", use, func(b *band) {
-			b.t.Store(b.own(p, sums), b.fold(adding, func(x tl.Tile) []tl.Tile { return []tl.Tile{x} })[0])
-		})
-		if err != nil {
-			return err
-		}
-		mean := func(b *band) tl.Tile { return b.keep(b.total(p, sums, adding).Div(n.hidden)) }
-		err = r.launch("variance", use, func(b *band) {
-			m := mean(b)
-			b.t.Store(b.own(p, squares), b.fold(adding, func(x tl.Tile) []tl.Tile {
-				c := x.Sub(m)
-				return []tl.Tile{c.Mul(c)}
-			})[0])
-		})
-		if err != nil {
-			return err
-		}
-		to := r.owned(y)
-		use = besides{vectors: []*torch.Tensor{n.Weight, n.Bias}, others: []*torch.Tensor{p.Tensor, y}}
-		return r.launch("scale", use, func(b *band) {
-			m, scale := mean(b), b.keep(n.inverse(b, p, squares))
-			for x := range b.tiles() {
-				b.write(to, x, x.Sub(m).Mul(scale).Mul(x.vectors[0]).Add(x.vectors[1]))
-			}
-		})
-	})
-}
-
-// forward makes the result, with partials of so many kinds.
-func (n *Norm) forward(x *torch.Tensor, kinds int, do func(r *rowwise, p *partials, y *torch.Tensor) error) (*torch.Tensor, error) {
+// f32 and rounded once. The mean square of a LayerNorm is that of what is left when the mean
+// has been subtracted.
+func (n *Norm) Forward(x *torch.Tensor) (*torch.Tensor, error) {
 	if shape := x.Shape(); len(shape) < 2 || colsOf(x) != n.hidden || x.DType() != n.o.dtype() {
 		return nil, fmt.Errorf("%s: input %v %v: want [tokens %d] or [s b %[4]d], %[5]v", n.Name, x.DType(), shape, n.hidden, n.o.dtype())
 	}
@@ -167,14 +116,54 @@ func (n *Norm) forward(x *torch.Tensor, kinds int, do func(r *rowwise, p *partia
 		return result(n.Name, y, err)
 	}
 	r := newRowwise(n.rank, n.Name, x)
-	p, err := r.partials(kinds)
+	p, err := r.partials(n.squares + 1)
 	if err == nil {
-		err = errors.Join(do(r, p, y), p.Free())
+		err = errors.Join(n.run(r, p, y), p.Free())
 	}
 	return result(n.Name, y, err)
 }
 
-// inverse returns one over the root of the mean square plus eps, of each row of a band.
-func (n *Norm) inverse(b *band, p *partials, squares int) tl.Tile {
-	return b.total(p, squares, adding).Div(n.hidden).Add(n.eps).Rsqrt()
+// run computes y. A LayerNorm adds up the rows first, subtracts their means, and adds a bias.
+func (n *Norm) run(r *rowwise, p *partials, y *torch.Tensor) error {
+	const sums = 0
+	use, step := besides{others: []*torch.Tensor{p.Tensor}}, "squares"
+	add := func(b *band, kind int, f func(x tl.Tile) tl.Tile) {
+		b.t.Store(b.own(p, kind), b.fold(adding, func(x tl.Tile) []tl.Tile { return []tl.Tile{f(x)} })[0])
+	}
+	same := func(x tl.Tile) tl.Tile { return x }
+	centered := func(*band) func(x tl.Tile) tl.Tile { return same }
+	vectors := []*torch.Tensor{n.Weight}
+	if n.squares > 0 {
+		if err := r.launch("mean", use, func(b *band) { add(b, sums, same) }); err != nil {
+			return err
+		}
+		step, vectors = "variance", append(vectors, n.Bias)
+		centered = func(b *band) func(x tl.Tile) tl.Tile {
+			mean := b.keep(b.total(p, sums, adding).Div(n.hidden))
+			return func(x tl.Tile) tl.Tile { return x.Sub(mean) }
+		}
+	}
+	err := r.launch(step, use, func(b *band) {
+		center := centered(b)
+		add(b, n.squares, func(x tl.Tile) tl.Tile {
+			x = center(x)
+			return x.Mul(x)
+		})
+	})
+	if err != nil {
+		return err
+	}
+	to := r.owned(y)
+	use = besides{vectors: vectors, others: []*torch.Tensor{p.Tensor, y}}
+	return r.launch("scale", use, func(b *band) {
+		center := centered(b)
+		scale := b.keep(b.total(p, n.squares, adding).Div(n.hidden).Add(n.eps).Rsqrt())
+		for x := range b.tiles() {
+			z := center(x.Tile).Mul(scale).Mul(x.vectors[0])
+			for _, bias := range x.vectors[1:] {
+				z = z.Add(bias)
+			}
+			b.write(to, x, z)
+		}
+	})
 }

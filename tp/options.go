@@ -53,8 +53,11 @@ func (o *Options) gradDType() torch.DType { return cmp.Or(o.GradDType, o.dtype()
 // weight returns where the weight lies.
 func (o *Options) weight() torch.DPPolicy { return *cmp.Or(o.Weight, &Spread) }
 
+// grid returns where the result is made.
+func (o *Options) grid() torch.DPPolicy { return Activations(o.weight()) }
+
 // output returns where the result lies.
-func (o *Options) output() torch.DPPolicy { return *cmp.Or(o.Output, new(gridOf(o.weight()))) }
+func (o *Options) output() torch.DPPolicy { return *cmp.Or(o.Output, new(o.grid())) }
 
 // check refuses what no layer can be made of.
 func (o *Options) check() error {

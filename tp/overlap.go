@@ -53,31 +53,30 @@ func parts(row []box, pieces int) []interval {
 }
 
 // overlapped computes and reduces the product into y, piece by piece.
-func (l *RowParallelLinear) overlapped(s *state, x, y *torch.Tensor) error {
+func (l *RowParallelLinear) overlapped(x, y *torch.Tensor) error {
 	o := &overlap{l: l, y: y, plans: map[int][]*plan{}, copies: map[int][]*pass{}, column: map[int][]int{}}
 	for i, part := range parts(across(l.rank, l.o.weight(), l.out), l.o.Overlap) {
-		if err := o.piece(s, x, l.Weight[i], part); err != nil {
+		if err := o.piece(x, l.Weight[i], part); err != nil {
 			return errors.Join(err, o.temporaries.free())
 		}
 	}
-	return errors.Join(o.run(s, x), o.temporaries.free())
+	return errors.Join(o.run(x), o.temporaries.free())
 }
 
 // piece adds a piece: some columns of each PE's box.
-func (o *overlap) piece(s *state, x, w *torch.Tensor, cols interval) error {
+func (o *overlap) piece(x, w *torch.Tensor, cols interval) error {
 	l, r := o.l, o.l.rank
 	n := 1
 	if l.o.SequenceParallel {
-		n = s.tensorSize() + 1 // an addend for each, and the sum
+		n = l.group.Size() + 1 // an addend for each, and the sum
 	}
-	var made stack
-	for range n {
-		x, err := l.empty(torch.Shape{rowsOf(o.y), colsOf(w)}, gridOf(l.o.weight()))
-		if err != nil {
-			return err
-		}
-		made, o.temporaries = append(made, x), append(o.temporaries, x)
+	made, err := newStack(n, func(int) (*torch.Tensor, error) {
+		return l.empty(torch.Shape{rowsOf(o.y), colsOf(w)}, l.o.grid())
+	})
+	if err != nil {
+		return err
 	}
+	o.temporaries = append(o.temporaries, made...)
 	sum, addends := made[n-1], made[:max(1, n-1)]
 	o.addends, o.sums = append(o.addends, addends), append(o.sums, sum)
 	work := boxes(r, l.o.weight(), rowsOf(x), colsOf(w))
@@ -124,7 +123,7 @@ func (o *overlap) copy(sum *torch.Tensor, from, to box, cols interval) *pass {
 }
 
 // run runs it all in one program.
-func (o *overlap) run(s *state, x *torch.Tensor) error {
+func (o *overlap) run(x *torch.Tensor) error {
 	l := o.l
 	kept := map[int]map[tl.Ptr]tl.Tile{} // by PE: all pieces need the same rows of x
 	m := dist.Making{
@@ -139,10 +138,10 @@ func (o *overlap) run(s *state, x *torch.Tensor) error {
 	}
 	m.Using = append(m.Using, present(l.added(), o.own)...)
 	if !l.o.SequenceParallel {
-		return dist.AllReduceMaking(o.l.rank, m, o.sums, dist.SUM, s.tensor)
+		return dist.AllReduceMaking(o.l.rank, m, o.sums, dist.SUM, l.group)
 	}
 	m.Together = o.together
-	return dist.ReduceScatterMaking(o.l.rank, m, o.sums, o.addends, dist.SUM, s.tensor)
+	return dist.ReduceScatterMaking(o.l.rank, m, o.sums, o.addends, dist.SUM, l.group)
 }
 
 // together returns the PEs that make rows of each other's: those of a column of boxes.

@@ -30,26 +30,37 @@ func (a axis) of(shape torch.Shape) int {
 // extent returns the extent of a tensor along the axis.
 func (a axis) extent(x *torch.Tensor) int { return x.Shape()[a.of(x.Shape())] }
 
-// move returns the move of a box of a shape between places along an axis. Tensors are seen as
-// matrices: a place along the first of three axes is as many rows as the second has.
-func (a axis) move(from *torch.Tensor, source int, to *torch.Tensor, target int, shape torch.Shape) move {
-	last := len(shape) - 1
-	at := func(x *torch.Tensor, place int) corner {
-		if a == tokens {
-			return corner{x, place * elems(shape[1:last]), 0}
-		}
-		return corner{x, 0, place}
+// part returns n places of a tensor along the axis as a matrix. A place along the first of
+// three axes is as many rows as the second has.
+func (a axis) part(x *torch.Tensor, first, n int) blockMatrix {
+	if a == features {
+		return columnsOf(x, first, n)
 	}
-	return move{at(from, source), at(to, target), elems(shape[:last]), shape[last]}
+	each := rowsOf(x) / max(1, x.Shape()[0])
+	return blockMatrix{{corner{x, first * each, 0}, 0, 0, n * each, colsOf(x)}}
+}
+
+// join returns the matrix of tensors one after the other along the axis.
+func (a axis) join(list stack) (m blockMatrix) {
+	row, col := 0, 0
+	for _, x := range list {
+		m = append(m, submatrix{corner{x, 0, 0}, row, col, rowsOf(x), colsOf(x)})
+		if a == tokens {
+			row += rowsOf(x)
+		} else {
+			col += colsOf(x)
+		}
+	}
+	return m
 }
 
 // even returns the sizes of each rank's part of a tensor along an axis.
 func (p *peers) even(a axis, x *torch.Tensor) ([]int, error) {
 	n := a.extent(x)
-	if n%p.size != 0 {
-		return nil, fmt.Errorf("the %v dimension of %v, %d, does not divide by the world size of %d", a, x.Shape(), n, p.size)
+	if n%p.group.Size() != 0 {
+		return nil, fmt.Errorf("the %v dimension of %v, %d, does not divide by the world size of %d", a, x.Shape(), n, p.group.Size())
 	}
-	return slices.Repeat([]int{n / p.size}, p.size), nil
+	return slices.Repeat([]int{n / p.group.Size()}, p.group.Size()), nil
 }
 
 // splits returns the sizes of the parts that are sent and received along an axis, even if they
@@ -63,8 +74,8 @@ func (p *peers) splits(a axis, x *torch.Tensor, in, out []int) (send, receive []
 	for _, k := range in {
 		sum += k
 	}
-	if len(in) != p.size || len(out) != p.size || slices.Min(in) < 0 || slices.Min(out) < 0 || sum != a.extent(x) {
-		return nil, nil, fmt.Errorf("splits %v to send and %v to receive: give one for each of %d ranks, of which those to send add up to the %v dimension, %d", in, out, p.size, a, a.extent(x))
+	if len(in) != p.group.Size() || len(out) != p.group.Size() || slices.Min(in) < 0 || slices.Min(out) < 0 || sum != a.extent(x) {
+		return nil, nil, fmt.Errorf("splits %v to send and %v to receive: give one for each of %d ranks, of which those to send add up to the %v dimension, %d", in, out, p.group.Size(), a, a.extent(x))
 	}
 	return in, out, nil
 }
@@ -78,14 +89,9 @@ func (p *peers) empty(x *torch.Tensor, a axis, extent int) (*torch.Tensor, error
 
 // empties returns temporaries like x of other extents along an axis.
 func (p *peers) empties(x *torch.Tensor, a axis, extents []int) (list stack, err error) {
-	for _, n := range extents {
-		y, err := p.empty(x, a, n)
-		if err != nil {
-			return nil, err
-		}
-		list, p.temporaries = append(list, y), append(p.temporaries, y)
-	}
-	return list, nil
+	list, err = newStack(len(extents), func(i int) (*torch.Tensor, error) { return p.empty(x, a, extents[i]) })
+	p.temporaries = append(p.temporaries, list...)
+	return list, err
 }
 
 // cut copies parts of a tensor along an axis to temporaries of their own.
@@ -94,13 +100,7 @@ func (p *peers) cut(a axis, x *torch.Tensor, extents []int) (stack, error) {
 	if err != nil {
 		return nil, err
 	}
-	var moves []move
-	at := 0
-	for i, y := range list {
-		moves = append(moves, a.move(x, at, y, 0, y.Shape()))
-		at += extents[i]
-	}
-	return list, copyBoxes(p.r, p.who, moves)
+	return list, copyMatrix(p.r, p.who, stack{x}.blocks(), a.join(list))
 }
 
 // join puts tensors together along an axis.
@@ -113,59 +113,41 @@ func (p *peers) join(a axis, list stack) (*torch.Tensor, error) {
 	if err != nil {
 		return nil, err
 	}
-	var moves []move
-	at := 0
-	for _, x := range list {
-		moves = append(moves, a.move(x, 0, y, at, x.Shape()))
-		at += a.extent(x)
-	}
-	return y, copyBoxes(p.r, p.who, moves)
+	return y, copyMatrix(p.r, p.who, a.join(list), stack{y}.blocks())
 }
 
 // addUp has a function fill the rank's addend of all rows, and adds up those of the
 // tensor parallel group in y: all of it, or with scatter the rank's rows. The addend is
 // then a tensor like y for each rank, one below the other.
-func addUp(r *torch.Rank, s *state, y *torch.Tensor, scatter bool, fill func(addend stack) error) error {
-	size := s.tensorSize()
+func addUp(r *torch.Rank, g *dist.Group, y *torch.Tensor, scatter bool, fill func(addend stack) error) error {
+	size := g.Size()
 	if !scatter || size == 1 {
 		err := fill(stack{y})
 		if err == nil && size > 1 {
-			err = dist.AllReduce(r, y, dist.SUM, s.tensor)
+			err = dist.AllReduce(r, y, dist.SUM, g)
 		}
 		return err
 	}
-	addend, err := alike(r, y, size)
+	addend, err := newStack(size, func(int) (*torch.Tensor, error) { return r.EmptyLike(y) })
 	if err != nil {
 		return err
 	}
 	if err = fill(addend); err == nil {
-		err = dist.ReduceScatter(r, y, addend, dist.SUM, s.tensor)
+		err = dist.ReduceScatter(r, y, addend, dist.SUM, g)
 	}
 	return errors.Join(err, addend.free())
 }
 
 // gatheredRows returns the tensors x of all ranks of the tensor parallel group.
-func gatheredRows(r *torch.Rank, s *state, x *torch.Tensor) (stack, error) {
-	all, err := alike(r, x, s.tensorSize())
+func gatheredRows(r *torch.Rank, g *dist.Group, x *torch.Tensor) (stack, error) {
+	all, err := newStack(g.Size(), func(int) (*torch.Tensor, error) { return r.EmptyLike(x) })
 	if err != nil {
 		return nil, err
 	}
-	if err := dist.AllGather(r, all, x, s.tensor); err != nil {
+	if err := dist.AllGather(r, all, x, g); err != nil {
 		return nil, errors.Join(err, all.free())
 	}
 	return all, nil
-}
-
-// alike returns n tensors like x.
-func alike(r *torch.Rank, x *torch.Tensor, n int) (list stack, err error) {
-	for range n {
-		y, err := r.EmptyLike(x)
-		if err != nil {
-			return nil, errors.Join(err, list.free())
-		}
-		list = append(list, y)
-	}
-	return list, nil
 }
 
 // cuts is where a product is cut because of where its operands and its result lie, along
@@ -214,22 +196,20 @@ func (c *cuts) kept(s blockSize, elem int) (bytes int) {
 	return bytes
 }
 
-// firstRows returns the first row of each piece.
-func firstRows(list []torch.Piece) []int {
-	rows := make([]int, len(list))
-	for i, p := range list {
-		rows[i] = p.Row
+// starts returns the first row and the first column of each piece.
+func starts(list []torch.Piece) (rows, cols []int) {
+	for _, p := range list {
+		rows, cols = append(rows, p.Row), append(cols, p.Col)
 	}
-	return rows
+	return rows, cols
 }
 
-// firstCols returns the first column of each piece.
-func firstCols(list []torch.Piece) []int {
-	cols := make([]int, len(list))
-	for i, p := range list {
-		cols[i] = p.Col
+// shifted returns pieces in coordinates that begin at another row and column.
+func shifted(list []torch.Piece, row, col int) []torch.Piece {
+	for i := range list {
+		list[i].Row, list[i].Col = list[i].Row-row, list[i].Col-col
 	}
-	return cols
+	return list
 }
 
 // interval is n places from one on.

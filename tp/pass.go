@@ -34,11 +34,7 @@ func (o operand) pieces(b box, of func(row, col, rows, cols int) []torch.Piece) 
 	if o.vector {
 		row, rows = 0, 1
 	}
-	list := of(row, b.col+o.shift, rows, b.cols)
-	for i := range list {
-		list[i].Col -= o.shift
-	}
-	return list
+	return shifted(of(row, b.col+o.shift, rows, b.cols), 0, o.shift)
 }
 
 // newPass plans a pass over a box, with tiles of so many bytes at most.
@@ -54,11 +50,13 @@ func newPass(b box, out operand, in []operand, f func([]tl.Tile) tl.Tile, most i
 	for i, o := range in {
 		size = max(size, o.x.DType().Size())
 		from[i] = o.pieces(b, func(row, col, rows, cols int) []torch.Piece { return o.x.Pieces(row, col, rows, cols, b.pe) })
-		if c.cols = append(c.cols, firstCols(from[i])...); !o.vector {
-			c.rows = append(c.rows, firstRows(from[i])...)
+		rows, cols := starts(from[i])
+		if c.cols = append(c.cols, cols...); !o.vector {
+			c.rows = append(c.rows, rows...)
 		}
 	}
-	c.rows, c.cols = append(c.rows, firstRows(to)...), append(c.cols, firstCols(to)...)
+	toRows, toCols := starts(to)
+	c.rows, c.cols = append(c.rows, toRows...), append(c.cols, toCols...)
 	cols := max(1, min(widest(c.cols), most/size))
 	for _, r := range ranges(c.rows, max(1, most/size/cols)) {
 		for _, n := range ranges(c.cols, cols) {

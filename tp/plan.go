@@ -39,10 +39,10 @@ type box struct {
 	row, col, rows, cols int
 }
 
-// gridOf returns how the result of a product is cut over the PEs that hold the weight: they
-// make columns of the result as they have columns of the weight, and where they share
-// columns, having rows or copies, rows of the result.
-func gridOf(weight torch.DPPolicy) torch.DPPolicy {
+// Activations returns where the results of a layer lie, and where its input is best, given
+// the placement of its weight. PEs make columns of the result as they have columns of the
+// weight, and where they share columns, having rows or copies, rows of the result.
+func Activations(weight torch.DPPolicy) torch.DPPolicy {
 	for _, level := range []*torch.Split{&weight.Cube, &weight.PE} {
 		if *level != torch.ColumnWise {
 			*level = torch.RowWise
@@ -68,7 +68,7 @@ func across(r *torch.Rank, weight torch.DPPolicy, cols int) []box {
 
 // boxes returns what each PE makes of a result of so many rows and columns.
 func boxes(r *torch.Rank, weight torch.DPPolicy, rows, cols int) []box {
-	return layout(r, torch.Shape{rows, cols}, gridOf(weight))
+	return layout(r, torch.Shape{rows, cols}, Activations(weight))
 }
 
 // layout returns what each PE would have of a tensor seen as a matrix.
@@ -107,11 +107,16 @@ func (p *product) plan(self *torch.Rank, b box, room int) *plan {
 		addend = p.bias.Pieces(0, b.col, 1, b.cols, b.pe)
 	} else if p.add {
 		addend = p.y.pieces(b.row, b.col, b.rows, b.cols, b.pe)
-		c.rows = append(c.rows, firstRows(addend)...)
+		rows, _ := starts(addend)
+		c.rows = append(c.rows, rows...)
 	}
-	c.rows = slices.Concat(c.rows, firstRows(x), firstRows(to))
-	c.k = slices.Concat(c.k, firstCols(x), firstRows(w))
-	c.cols = slices.Concat(c.cols, firstCols(w), firstCols(to), firstCols(addend))
+	xRows, xCols := starts(x)
+	wRows, wCols := starts(w)
+	toRows, toCols := starts(to)
+	_, addendCols := starts(addend)
+	c.rows = slices.Concat(c.rows, xRows, toRows)
+	c.k = slices.Concat(c.k, xCols, wRows)
+	c.cols = slices.Concat(c.cols, wCols, toCols, addendCols)
 	var own []torch.Piece
 	if p.own != nil {
 		own = p.own.Pieces(b.row, 0, b.rows, k, b.pe)

@@ -17,7 +17,7 @@ type RowParallelLinear struct{ Linear }
 // all zero: in/tp × out of the weight, and all of the bias.
 func NewRowParallelLinear(r *torch.Rank, name string, in, out int, o Options) (*RowParallelLinear, error) {
 	who := "RowParallelLinear " + name
-	s := of(r, who)
+	g := groupFor(who, r, Tensor)
 	switch {
 	case o.GatherOutput || o.Gated:
 		return nil, fmt.Errorf("%s: GatherOutput and Gated are for a ColumnParallelLinear", who)
@@ -28,28 +28,28 @@ func NewRowParallelLinear(r *torch.Rank, name string, in, out int, o Options) (*
 	case o.Overlap < 0 || o.Overlap > out:
 		return nil, fmt.Errorf("%s: Overlap %d: the result has %d columns to cut into pieces", who, o.Overlap, out)
 	}
-	mine, err := divide(who, "input features", in, s.tensorSize())
+	mine, err := divide(who, "input features", in, g.Size())
 	if err != nil {
 		return nil, err
 	}
 	columns := [][]int{count(0, out)}
-	if o.Overlap > 1 && s.tensorSize() > 1 {
+	if o.Overlap > 1 && g.Size() > 1 {
 		if list := pieces(r, o, out); len(list) > 1 { // one piece, of a column on each PE, is all of it
 			columns = list
 			does := ccl.AllReduce
 			if o.SequenceParallel {
 				does = ccl.ReduceScatter
 			}
-			if err := dist.CheckMaking(r, does, s.tensor); err != nil {
+			if err := dist.CheckMaking(r, does, g); err != nil {
 				return nil, fmt.Errorf("%s: Overlap: %w", who, err)
 			}
 		}
 	}
-	l, err := newLinear(r, who, o, mine, columns, count(0, out))
+	l, err := newLinear(r, g, who, o, mine, columns, count(0, out))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", who, err)
 	}
-	l.in, l.out, l.row = in, out, s.tensorRank()*mine
+	l.in, l.out, l.row = in, out, g.Rank()*mine
 	return &RowParallelLinear{l}, nil
 }
 
@@ -58,8 +58,7 @@ func NewRowParallelLinear(r *torch.Rank, name string, in, out int, o Options) (*
 // InputIsParallel, and otherwise all of them. The second result is the bias with
 // SkipBiasAdd, and nil otherwise.
 func (l *RowParallelLinear) Forward(x *torch.Tensor) (y, bias *torch.Tensor, err error) {
-	s := l.state()
-	scatter, shape, err := l.accept(s, x)
+	scatter, shape, err := l.accept(x)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -68,7 +67,7 @@ func (l *RowParallelLinear) Forward(x *torch.Tensor) (y, bias *torch.Tensor, err
 			return l.forwarded(nil, err)
 		}
 	}
-	y, err = l.reduced(s, x, shape)
+	y, err = l.reduced(x, shape)
 	if scatter {
 		err = errors.Join(err, x.Free())
 	}
@@ -96,9 +95,9 @@ func (l *RowParallelLinear) checkInput(x *torch.Tensor, cols int) error {
 
 // accept checks an input. It returns whether the input has the columns of all ranks, and the
 // shape of what the rank gets of the result.
-func (l *RowParallelLinear) accept(s *state, x *torch.Tensor) (whole bool, shape torch.Shape, err error) {
+func (l *RowParallelLinear) accept(x *torch.Tensor) (whole bool, shape torch.Shape, err error) {
 	cols := l.InFeaturesPerPartition()
-	if whole = !l.o.InputIsParallel && s.tensorSize() > 1; whole {
+	if whole = !l.o.InputIsParallel && l.group.Size() > 1; whole {
 		cols = l.in
 	}
 	if err := l.checkInput(x, cols); err != nil {
@@ -106,22 +105,22 @@ func (l *RowParallelLinear) accept(s *state, x *torch.Tensor) (whole bool, shape
 	}
 	shape = resized(x.Shape(), x.Shape()[0], l.out)
 	if l.o.SequenceParallel {
-		shape[0], err = divide(l.Name, "tokens", shape[0], s.tensorSize())
+		shape[0], err = divide(l.Name, "tokens", shape[0], l.group.Size())
 	}
 	return whole, shape, err
 }
 
 // reduced returns the sum of the ranks' products, of which the rank has a part of a shape,
 // with the bias.
-func (l *RowParallelLinear) reduced(s *state, x *torch.Tensor, shape torch.Shape) (*torch.Tensor, error) {
+func (l *RowParallelLinear) reduced(x *torch.Tensor, shape torch.Shape) (*torch.Tensor, error) {
 	if len(l.Weight) > 1 {
 		y, err := l.empty(shape, l.o.output())
 		if err != nil {
 			return nil, err
 		}
-		return orFree(y, l.overlapped(s, x, y))
+		return orFree(y, l.overlapped(x, y))
 	}
-	y, err := l.sum(s, shape, l.o.output(), l.o.SequenceParallel, func(addend stack) error {
+	y, err := l.sum(shape, l.o.output(), l.o.SequenceParallel, func(addend stack) error {
 		return l.multiply(l.Name, product{x: stack{x}.blocks().factor(), w: stack(l.Weight).blocks().factor()}, addend)
 	})
 	if b := l.added(); b != nil && err == nil {

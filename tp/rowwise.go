@@ -124,7 +124,7 @@ func SwiGLU(name string, layer *ColumnParallelLinear, x *torch.Tensor) (*torch.T
 		return nil, fmt.Errorf("%s: input %v of %s, Gated %t: want what a layer with Gated has made of some tokens, [tokens %d]", name, shape, layer.Name, layer.o.Gated, layer.OutFeaturesPerPartition())
 	}
 	shape[len(shape)-1] /= 2
-	out, err := r.Empty(x.DType(), shape, gridOf(weight))
+	out, err := r.Empty(x.DType(), shape, Activations(weight))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}

@@ -1,6 +1,7 @@
 package tp
 
 import (
+	"errors"
 	"slices"
 
 	"github.com/kernbench/kernbench/tl"
@@ -11,22 +12,101 @@ import (
 // each other's rows, or are to be given of them.
 type stack []*torch.Tensor
 
+// newStack makes n tensors. If one cannot be made, those before it are freed.
+func newStack(n int, make func(i int) (*torch.Tensor, error)) (s stack, err error) {
+	for i := range n {
+		x, err := make(i)
+		if err != nil {
+			return nil, errors.Join(err, s.free())
+		}
+		s = append(s, x)
+	}
+	return s, nil
+}
+
 // present returns those of some tensors that are not nil.
 func present(list ...*torch.Tensor) stack {
 	return slices.DeleteFunc(list, func(x *torch.Tensor) bool { return x == nil })
 }
 
 // shape returns the shape of the matrix.
-func (s stack) shape() torch.Shape { return torch.Shape{s.blocks().rows(), colsOf(s[0])} }
+func (s stack) shape() torch.Shape {
+	rows, cols := s.blocks().extents()
+	return torch.Shape{rows, cols}
+}
 
 // blocks returns the stack as a block matrix.
-func (s stack) blocks() (m blockMatrix) {
-	top := 0
+func (s stack) blocks() blockMatrix { return tokens.join(s) }
+
+// freeBut frees all of them but x.
+func (s stack) freeBut(x *torch.Tensor) error {
+	return slices.DeleteFunc(s, func(y *torch.Tensor) bool { return y == x }).free()
+}
+
+// free frees all of them.
+func (s stack) free() (err error) {
 	for _, x := range s {
-		m = append(m, submatrix{corner{x, 0, 0}, top, 0, rowsOf(x), colsOf(x)})
-		top += rowsOf(x)
+		err = errors.Join(err, x.Free())
 	}
-	return m
+	return err
+}
+
+// blockMatrix is a matrix that is made of boxes of tensors.
+type blockMatrix []submatrix
+
+// submatrix is a box of a tensor at a place in a block matrix.
+type submatrix struct {
+	from                 corner
+	row, col, rows, cols int
+}
+
+// columnsOf returns some columns of a tensor as a block matrix.
+func columnsOf(x *torch.Tensor, first, n int) blockMatrix {
+	return blockMatrix{{corner{x, 0, first}, 0, 0, rowsOf(x), n}}
+}
+
+// extents returns the rows and columns of the matrix.
+func (m blockMatrix) extents() (rows, cols int) {
+	for _, s := range m {
+		rows, cols = max(rows, s.row+s.rows), max(cols, s.col+s.cols)
+	}
+	return rows, cols
+}
+
+// tensors returns the tensors of the matrix, each once.
+func (m blockMatrix) tensors() (list []*torch.Tensor) {
+	for _, s := range m {
+		if !slices.Contains(list, s.from.x) {
+			list = append(list, s.from.x)
+		}
+	}
+	return list
+}
+
+// pieces returns where a kernel on a PE reads a box.
+func (m blockMatrix) pieces(row, col, rows, cols, pe int) []torch.Piece {
+	return m.each(row, col, rows, cols, func(x *torch.Tensor, row, col, rows, cols int) []torch.Piece {
+		return x.Pieces(row, col, rows, cols, pe)
+	})
+}
+
+// copies returns where a kernel writes a box.
+func (m blockMatrix) copies(row, col, rows, cols int) []torch.Piece {
+	return m.each(row, col, rows, cols, (*torch.Tensor).Copies)
+}
+
+// each returns the pieces of a box, tensor by tensor.
+func (m blockMatrix) each(row, col, rows, cols int, of func(x *torch.Tensor, row, col, rows, cols int) []torch.Piece) (list []torch.Piece) {
+	for _, s := range m {
+		top, left := max(row, s.row), max(col, s.col)
+		h, w := min(row+rows, s.row+s.rows)-top, min(col+cols, s.col+s.cols)-left
+		if h <= 0 || w <= 0 {
+			continue
+		}
+		down, right := s.row-s.from.row, s.col-s.from.col
+		list = append(list, shifted(of(s.from.x, top-down, left-right, h, w), -down, -right)...)
+	}
+	return list
 }
 
 // rowsOf returns the rows of a tensor seen as a matrix: s·b of [s, b, h].

@@ -2,15 +2,18 @@ package tp
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/kernbench/kernbench/torch"
 	"github.com/kernbench/kernbench/torch/dist"
 )
 
 // Each rank of 24, with [tensor, data, pipeline] = [2, 3, 4], finds its place.
-func TestGettersOnEveryRank(t *testing.T) {
+func TestGroupsOnEveryRank(t *testing.T) {
 	const world = 24
 	r := systemOf(t, world, "sip.cube_mesh.w=1", "sip.cube_mesh.h=1", "cube.pe_layout.corners=1", "cube.pe_layout.pe_per_corner=1")
 	err := r.Spawn(func(r *torch.Rank) error {
@@ -22,37 +25,37 @@ func TestGettersOnEveryRank(t *testing.T) {
 			name      string
 			got, want any
 		}{
-			{"TensorModelParallelRank", GetTensorModelParallelRank(r), tensor},
-			{"TensorModelParallelWorldSize", GetTensorModelParallelWorldSize(r), 2},
-			{"TensorModelParallelSrcRank", GetTensorModelParallelSrcRank(r), rank - tensor},
-			{"DataParallelRank", GetDataParallelRank(r), data},
-			{"DataParallelWorldSize", GetDataParallelWorldSize(r), 3},
-			{"DataParallelSrcRank", GetDataParallelSrcRank(r), rank - 2*data},
-			{"DataAndContextParallelRank", GetDataAndContextParallelRank(r), data},
-			{"DataAndContextParallelWorldSize", GetDataAndContextParallelWorldSize(r), 3},
-			{"PipelineModelParallelRank", GetPipelineModelParallelRank(r), stage},
-			{"PipelineModelParallelWorldSize", GetPipelineModelParallelWorldSize(r), 4},
-			{"PipelineModelParallelFirstRank", GetPipelineModelParallelFirstRank(r), rank % 6},
-			{"PipelineModelParallelLastRank", GetPipelineModelParallelLastRank(r), rank%6 + 18},
-			{"PipelineModelParallelNextRank", GetPipelineModelParallelNextRank(r), (rank + 6) % world},
-			{"PipelineModelParallelPrevRank", GetPipelineModelParallelPrevRank(r), (rank + 18) % world},
-			{"IsPipelineFirstStage", IsPipelineFirstStage(r), stage == 0},
-			{"IsPipelineLastStage", IsPipelineLastStage(r), stage == 3},
-			{"IsRankInEmbeddingGroup", IsRankInEmbeddingGroup(r), stage == 0 || stage == 3},
-			{"IsRankInPositionEmbeddingGroup", IsRankInPositionEmbeddingGroup(r), stage == 0},
-			{"one group for data and for data and context", GetDataParallelGroup(r) == GetDataAndContextParallelGroup(r), true},
-			{"ContextParallelRank", GetContextParallelRank(r), 0},
-			{"ContextParallelWorldSize", GetContextParallelWorldSize(r), 1},
-			{"TensorAndContextParallelRank", GetTensorAndContextParallelRank(r), tensor},
-			{"TensorAndContextParallelWorldSize", GetTensorAndContextParallelWorldSize(r), 2},
-			{"ExpertModelParallelRank", GetExpertModelParallelRank(r), 0},
-			{"ExpertModelParallelWorldSize", GetExpertModelParallelWorldSize(r), 1},
-			{"ExpertTensorParallelRank", GetExpertTensorParallelRank(r), tensor},
-			{"ExpertTensorParallelWorldSize", GetExpertTensorParallelWorldSize(r), 2},
-			{"ExpertDataParallelRank", GetExpertDataParallelRank(r), data},
-			{"ExpertDataParallelWorldSize", GetExpertDataParallelWorldSize(r), 3},
-			{"ExpertTensorAndModelParallelRank", GetExpertTensorAndModelParallelRank(r), tensor},
-			{"ExpertTensorAndModelParallelWorldSize", GetExpertTensorAndModelParallelWorldSize(r), 2},
+			{"TensorModelParallelRank", Group(r, Tensor).Rank(), tensor},
+			{"TensorModelParallelWorldSize", Group(r, Tensor).Size(), 2},
+			{"TensorModelParallelSrcRank", Group(r, Tensor).Ranks()[0], rank - tensor},
+			{"DataParallelRank", Group(r, Data).Rank(), data},
+			{"DataParallelWorldSize", Group(r, Data).Size(), 3},
+			{"DataParallelSrcRank", Group(r, Data).Ranks()[0], rank - 2*data},
+			{"DataAndContextParallelRank", Group(r, DataContext).Rank(), data},
+			{"DataAndContextParallelWorldSize", Group(r, DataContext).Size(), 3},
+			{"PipelineModelParallelRank", Group(r, Pipeline).Rank(), stage},
+			{"PipelineModelParallelWorldSize", Group(r, Pipeline).Size(), 4},
+			{"PipelineModelParallelFirstRank", Group(r, Pipeline).Ranks()[0], rank % 6},
+			{"PipelineModelParallelLastRank", Group(r, Pipeline).Ranks()[Group(r, Pipeline).Size()-1], rank%6 + 18},
+			{"PipelineModelParallelNextRank", Group(r, Pipeline).Next(), (rank + 6) % world},
+			{"PipelineModelParallelPrevRank", Group(r, Pipeline).Prev(), (rank + 18) % world},
+			{"IsPipelineFirstStage", Group(r, Pipeline).Rank() == 0, stage == 0},
+			{"IsPipelineLastStage", Group(r, Pipeline).Rank() == Group(r, Pipeline).Size()-1, stage == 3},
+			{"IsRankInEmbeddingGroup", Group(r, Embedding).Rank() >= 0, stage == 0 || stage == 3},
+			{"IsRankInPositionEmbeddingGroup", Group(r, PositionEmbedding).Rank() >= 0, stage == 0},
+			{"one group for data and for data and context", Group(r, Data) == Group(r, DataContext), true},
+			{"ContextParallelRank", Group(r, Context).Rank(), 0},
+			{"ContextParallelWorldSize", Group(r, Context).Size(), 1},
+			{"TensorAndContextParallelRank", Group(r, TensorContext).Rank(), tensor},
+			{"TensorAndContextParallelWorldSize", Group(r, TensorContext).Size(), 2},
+			{"ExpertModelParallelRank", Group(r, Expert).Rank(), 0},
+			{"ExpertModelParallelWorldSize", Group(r, Expert).Size(), 1},
+			{"ExpertTensorParallelRank", Group(r, ExpertTensor).Rank(), tensor},
+			{"ExpertTensorParallelWorldSize", Group(r, ExpertTensor).Size(), 2},
+			{"ExpertDataParallelRank", Group(r, ExpertData).Rank(), data},
+			{"ExpertDataParallelWorldSize", Group(r, ExpertData).Size(), 3},
+			{"ExpertTensorAndModelParallelRank", Group(r, ExpertTensorModel).Rank(), tensor},
+			{"ExpertTensorAndModelParallelWorldSize", Group(r, ExpertTensorModel).Size(), 2},
 		} {
 			if c.got != c.want {
 				t.Errorf("rank %d: %s is %v, want %v", rank, c.name, c.got, c.want)
@@ -66,44 +69,94 @@ func TestGettersOnEveryRank(t *testing.T) {
 	}
 }
 
-// checkGroups has a collective of each of the rank's groups: the sum of its ranks tells
-// which they are.
+// checkGroups runs a collective of each of the rank's groups: the sum of its ranks tells which
+// they are. A rank that is not a member is refused.
 func checkGroups(t *testing.T, rank int, self *torch.Rank) {
-	all, err := allGroups(dist.GetWorldSize(self), 2, 4, 1, 1, "tp-dp-pp")
+	all, err := division{world: dist.GetWorldSize(self), tensor: 2, pipeline: 4, order: "tp-dp-pp"}.groups()
 	torch.OK(err)
-	for k, get := range [numKinds]func(*torch.Rank) *dist.Group{
-		byTP: GetTensorModelParallelGroup, byPP: GetPipelineModelParallelGroup, byDP: GetDataParallelGroup,
-		byCP: GetContextParallelGroup, byDPCP: GetDataAndContextParallelGroup, byTPPP: GetModelParallelGroup,
-		byTPDP: GetTensorAndDataParallelGroup, byTPCP: GetTensorAndContextParallelGroup,
-		byTPDPCP: GetTensorAndDataAndContextParallelGroup, byEmbedding: GetEmbeddingGroup,
-		byPositionEmbedding: GetPositionEmbeddingGroup, byEP: GetExpertModelParallelGroup, byExpertTP: GetExpertTensorParallelGroup,
-		byExpertDP: GetExpertDataParallelGroup, byExpertTPEP: GetExpertTensorAndModelParallelGroup,
-		byExpertTPEPPP: GetExpertTensorModelPipelineParallelGroup,
-	} {
-		sum, found := 0, false
-		for _, ranks := range all[k] {
-			for _, r := range ranks {
-				found = found || r == rank
-			}
-			if found {
-				for _, r := range ranks {
-					sum += r
-				}
-				break
-			}
+	for k := range numKinds {
+		g, want := Group(self, k), all.distinct[all.of[k][rank]]
+		sum := 0
+		for _, r := range want {
+			sum += r
 		}
-		if !found {
-			want := fmt.Sprintf("torch: Get%sGroup: rank %d is in no such group: ask IsRankIn%[1]sGroup first", kinds[k].name, rank)
-			if got := misuse(func() { get(self) }); got == nil || got.Error() != want {
-				t.Errorf("rank %d: %s: got %v, want %s", rank, kinds[k].name, got, want)
+		if !slices.Equal(g.Ranks(), want) || g.Size() != len(want) || g.Rank() != slices.Index(want, rank) {
+			t.Errorf("rank %d: rank %d of %d of %v is of ranks %v, want %v", rank, g.Rank(), g.Size(), k, g.Ranks(), want)
+		}
+		x := torch.Must(self.Full(float64(rank), torch.F32, torch.Shape{1}))
+		err := dist.AllReduce(self, x, dist.SUM, g)
+		if g.Rank() < 0 {
+			if refused := fmt.Sprintf("all_reduce: rank %d is not in group", rank); err == nil || !strings.HasPrefix(err.Error(), refused) {
+				t.Errorf("rank %d: %v: got %v, want %s …", rank, k, err, refused)
+			}
+			name, _, _ := strings.Cut(g.String(), " of ranks")
+			want := fmt.Sprintf("torch: Next: the caller is not in %s of ranks %v: call it on these ranks alone", name, want)
+			if got := misuse(func() { g.Next() }); got == nil || got.Error() != want {
+				t.Errorf("rank %d: %v: got %v, want %s", rank, k, got, want)
 			}
 			continue
 		}
-		x := torch.Must(self.Full(float64(rank), torch.F32, torch.Shape{1}))
-		torch.OK(dist.AllReduce(self, x, dist.SUM, get(self)))
+		torch.OK(err)
 		if got := torch.Must(x.At(0)); got != float64(sum) {
-			t.Errorf("rank %d: the ranks of %s add up to %v, want %d", rank, kinds[k].name, got, sum)
+			t.Errorf("rank %d: the ranks of %v add up to %v, want %d", rank, k, got, sum)
 		}
+	}
+}
+
+// The groups of one rank: with [tensor, context, data, pipeline] = [2, 2, 3, 3], and for experts
+// [tensor, expert, data, pipeline] = [2, 3, 2, 3], rank 17 is at [1, 0, 1, 1] and at [1, 2, 0, 1].
+func TestKinds(t *testing.T) {
+	const world = 36
+	r := systemOf(t, world, "sip.cube_mesh.w=1", "sip.cube_mesh.h=1", "cube.pe_layout.corners=1", "cube.pe_layout.pe_per_corner=1")
+	got := map[string]string{}
+	err := r.Spawn(func(r *torch.Rank) error {
+		torch.OK(dist.InitProcessGroup(r, "ahbm"))
+		torch.OK(InitializeModelParallel(r, 2, 3, 2, 3, ""))
+		for k := range numKinds {
+			if g := Group(r, k); r.Rank() == 17 {
+				got[k.String()] = fmt.Sprintf("%d of %v", g.Rank(), g.Ranks())
+			}
+		}
+		return nil
+	}, world)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{
+		"Tensor": "1 of [16 17]", "Pipeline": "1 of [5 17 29]", "Data": "1 of [13 17 21]", "Context": "0 of [17 19]",
+		"DataContext": "2 of [13 15 17 19 21 23]", "Model": "3 of [4 5 16 17 28 29]", "TensorData": "3 of [12 13 16 17 20 21]",
+		"TensorContext": "1 of [16 17 18 19]", "TensorDataContext": "5 of [12 13 14 15 16 17 18 19 20 21 22 23]",
+		"Embedding": "-1 of [5 29]", "PositionEmbedding": "-1 of [5]",
+		"Expert": "2 of [13 15 17]", "ExpertTensor": "1 of [16 17]", "ExpertData": "0 of [17 23]",
+		"ExpertTensorModel": "5 of [12 13 14 15 16 17]", "ExpertTensorModelPipeline": "11 of [0 1 2 3 4 5 12 13 14 15 16 17 24 25 26 27 28 29]",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("groups of rank 17 (-want +got):\n%s", diff)
+	}
+}
+
+// All ranks of a context share the groups of its division, which are computed once. Another
+// context has its own.
+func TestDivisionOfContext(t *testing.T) {
+	var found [2]*grouping
+	for i := range found {
+		r := systemOf(t, 4)
+		spawned(t, r, 4, 2, func(r *torch.Rank) error {
+			g := torch.Local[divided](r.Main()).grouping
+			if found[i] == nil {
+				found[i] = g
+			}
+			if g != found[i] {
+				t.Errorf("context %d: rank %d computed the groups again", i, r.Rank())
+			}
+			return nil
+		})
+	}
+	if found[0] == found[1] || &found[0].distinct[0][0] == &found[1].distinct[0][0] {
+		t.Error("two contexts share the groups of their divisions")
+	}
+	if diff := cmp.Diff(found[0].distinct, found[1].distinct); diff != "" {
+		t.Errorf("contexts with the same division (-first +second):\n%s", diff)
 	}
 }
 
@@ -133,8 +186,8 @@ func TestBeforeInitialisation(t *testing.T) {
 		const first = ": model parallel is not initialised: call tp.InitializeModelParallel first"
 		says("no process group", InitializeModelParallel(r, 1, 1, 1, 1, ""), "InitializeModelParallel: there is no process group: call InitProcessGroup first")
 		torch.OK(dist.InitProcessGroup(r, "ahbm"))
-		says("getter", misuse(func() { GetTensorModelParallelRank(r) }), "torch: GetTensorModelParallelRank"+first)
-		says("stage", misuse(func() { IsPipelineLastStage(r) }), "torch: IsPipelineLastStage"+first)
+		says("group", misuse(func() { Group(r, Tensor) }), "torch: Group"+first)
+		says("stage", misuse(func() { Group(r, Pipeline) }), "torch: Group"+first)
 		x := torch.Must(r.Zeros(torch.F32, torch.Shape{2, 2}, Spread))
 		says("mapping", misuse(func() { CopyToTensorModelParallelRegion.Backward(r, x) }), "torch: CopyToTensorModelParallelRegion backward"+first)
 		says("sizes", InitializeModelParallel(r, 3, 1, 1, 1, ""), "InitializeModelParallel: tensor 3 × pipeline 1 × context 1 = 3 ranks do not divide the world of 2")
@@ -146,9 +199,9 @@ func TestBeforeInitialisation(t *testing.T) {
 		torch.OK(InitializeModelParallel(r, 2, 1, 1, 1, ""))
 		says("twice", InitializeModelParallel(r, 2, 1, 1, 1, ""), "InitializeModelParallel: called twice: DestroyModelParallel comes first")
 		DestroyModelParallel(r)
-		says("destroyed", misuse(func() { GetTensorModelParallelWorldSize(r) }), "torch: GetTensorModelParallelWorldSize"+first)
+		says("destroyed", misuse(func() { Group(r, Tensor) }), "torch: Group"+first)
 		torch.OK(InitializeModelParallel(r, 1, 2, 0, 0, ""))
-		if got := GetPipelineModelParallelRank(r); got != rank || !ModelParallelIsInitialized(r) {
+		if got := Group(r, Pipeline).Rank(); got != rank || !ModelParallelIsInitialized(r) {
 			t.Errorf("anew: stage %d, want %d", got, rank)
 		}
 		return nil

@@ -1,10 +1,6 @@
 package tp
 
 import (
-	"fmt"
-	"slices"
-	"strings"
-
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/torch"
 )
@@ -30,18 +26,14 @@ func newWalk(h *share, x tl.Ptr, use besides, most int) *walk {
 	c := cuts{rows: []int{0, h.rows}, cols: []int{0, h.cols}}
 	var vectors, columns [][]torch.Piece // from the first row and column of the share
 	for _, v := range use.vectors {
-		list := v.Pieces(0, h.col, 1, h.cols, h.pe)
-		for i := range list {
-			list[i].Col -= h.col
-		}
-		vectors, c.cols = append(vectors, list), append(c.cols, firstCols(list)...)
+		list := shifted(v.Pieces(0, h.col, 1, h.cols, h.pe), 0, h.col)
+		_, cols := starts(list)
+		vectors, c.cols = append(vectors, list), append(c.cols, cols...)
 	}
 	for _, v := range use.columns {
-		list := v.Pieces(h.row, 0, h.rows, 1, h.pe)
-		for i := range list {
-			list[i].Row -= h.row
-		}
-		columns, c.rows = append(columns, list), append(c.rows, firstRows(list)...)
+		list := shifted(v.Pieces(h.row, 0, h.rows, 1, h.pe), h.row, 0)
+		rows, _ := starts(list)
+		columns, c.rows = append(columns, list), append(c.rows, rows...)
 	}
 	elems, width := most/torch.F32.Size(), widest(c.cols)
 	if use.partials {
@@ -90,68 +82,6 @@ func (w *walk) load(t *tl.PE, i int) (list []tl.Tile) {
 	list = append(list, t.Load(w.x.At(rows.from, cols.from), tl.Shape{rows.n, cols.n}, w.x.DType).Pin())
 	for _, from := range w.vectors[i%len(w.cols)] {
 		list = append(list, t.Load(from, tl.Shape{1, cols.n}, from.DType).Pin())
-	}
-	return list
-}
-
-// defaultOrder is what an empty order stands for, and every dimension of parallelism
-// that there is: tensor, context, expert, data, pipeline.
-const defaultOrder = "tp-cp-ep-dp-pp"
-
-// sizes is the number of ranks along each dimension.
-type sizes map[string]int
-
-// ordered returns the dimensions that an order names, in upper or lower case, followed by
-// those it leaves out, of which there is one rank each.
-func (s sizes) ordered(order string) ([]string, error) {
-	known := strings.Split(defaultOrder, "-")
-	if order == "" {
-		return known, nil
-	}
-	list := strings.Split(strings.ToLower(order), "-")
-	for i, d := range list {
-		if !slices.Contains(known, d) {
-			return nil, fmt.Errorf("order %q: there is no dimension %q: write some order of %s", order, d, defaultOrder)
-		}
-		if slices.Contains(list[:i], d) {
-			return nil, fmt.Errorf("order %q has %s twice: write it once", order, d)
-		}
-	}
-	for _, d := range known {
-		if slices.Contains(list, d) {
-			continue
-		}
-		if s[d] > 1 {
-			return nil, fmt.Errorf("order %q leaves out %s, which has %d ranks: add it, as in %q", order, d, s[d], order+"-"+d)
-		}
-		list = append(list, d)
-	}
-	return list, nil
-}
-
-// groups cuts the ranks of a world into groups along some dimensions, "tp-pp": ranks of a
-// group differ in their places along these alone. Ranks count through the first dimension
-// of the order fastest; groups are in the order of their first ranks.
-func groups(s sizes, order []string, dims string) [][]int {
-	world, count := 1, 1
-	along := strings.Split(dims, "-")
-	for _, d := range order {
-		world *= s[d]
-		if !slices.Contains(along, d) {
-			count *= s[d]
-		}
-	}
-	list := make([][]int, count)
-	for rank := range world {
-		rest, at, stride := rank, 0, 1
-		for _, d := range order {
-			if !slices.Contains(along, d) {
-				at += rest % s[d] * stride
-				stride *= s[d]
-			}
-			rest /= s[d]
-		}
-		list[at] = append(list[at], rank)
 	}
 	return list
 }

@@ -63,7 +63,7 @@ func runCenterRoot(b *bench.B) error {
 			latency, reference := torch.Must(centerRootAllReduce(on.Context, kind, elems)), torch.Time(math.Round(published.Number(i, "latency_ns")*1e6))
 			on.Row(centerRootRow{
 				BufferKind: kind, Elems: elems, Bytes: elems * torch.F16.Size(),
-				Latency: latency, Reference: reference, Ratio: math.Round(1000*float64(latency)/float64(reference)) / 1000,
+				Latency: latency, Reference: reference, Ratio: rounded(float64(latency)/float64(reference), 3),
 				Bound: centerRootBound(on.Context, elems),
 			})
 		}

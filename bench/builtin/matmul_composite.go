@@ -78,10 +78,8 @@ func matmulVariant(on *bench.B, v operands) {
 	e := on.Engines(0)
 	gemm := e.GEMM - before.GEMM
 	row := compositeRow{Operands: v.name, Crit: l.Crit(), DMARead: e.DMARead - before.DMARead, GEMM: gemm, Utilization: share(gemm, l.Crit())}
-	if all := on.Composites(); len(all) > 0 {
-		last := all[len(all)-1]
-		row.Window, row.Count = new(last.End-last.Start), &last.Tiles
-	}
+	all := on.Composites()
+	row.Window, row.Count = window(all[max(0, len(all)-1):])
 	on.Row(row)
 	torch.OK(on.Check(v.name, c, matmul(x, y, m, k, n)))
 	free(a, b, c)

@@ -56,6 +56,7 @@ var (
 	bufferElems  = []int{128, 1024, 8192, 32768}
 
 	latencySystems = []arrangement{{topology.Ring1D, 6, 1}, {topology.Torus2D, 2, 3}, {topology.Mesh2DNoWrap, 2, 3}}
+	allSystems     = slices.Concat(latencySystems, []arrangement{torus3x2})
 )
 
 // cclPoint is an all-reduce to measure.
@@ -121,20 +122,10 @@ func newCCLMilestone(e *bench.E) (*cclMilestone, error) {
 	for _, kind := range topology.BufferKinds {
 		add(bufferSweep, torus3x2, kind, bufferElems)
 	}
-	for _, at := range m.arrangements() {
+	for _, at := range allSystems {
 		m.systems[at] = torch.Must(arranged(e.Topology, at))
 	}
 	return m, nil
-}
-
-// arrangements returns those of all points, each once.
-func (m *cclMilestone) arrangements() (list []arrangement) {
-	for _, p := range m.points {
-		if !slices.Contains(list, p.at) {
-			list = append(list, p.at)
-		}
-	}
-	return list
 }
 
 // Points returns the points of both sweeps.
@@ -183,7 +174,7 @@ func (m *cclMilestone) Report(e *bench.E, points []cclPoint, rows []cclRow) erro
 		found = append(found, cclFound{p, rows[i]})
 		e.Found(rows[i].Crit, rows[i].Races)
 	}
-	for _, a := range m.arrangements() {
+	for _, a := range allSystems {
 		e.Notef("%v with 4×4 cubes each (hash %s)", a, m.systems[a].Spec().Hash())
 	}
 	for _, c := range found.checks() {

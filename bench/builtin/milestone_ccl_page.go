@@ -48,7 +48,7 @@ func latencySection(p *bench.Page, systems [][]cclFound, t *table.Table) {
 
 func (m *cclMilestone) systemSection(p *bench.Page) {
 	t := &table.Table{Columns: []table.Column{{Name: "sweep"}, {Name: "system"}, {Name: "cubes of a SIP"}, {Name: "hash"}}}
-	for _, at := range m.arrangements() {
+	for _, at := range allSystems {
 		name := latencySweep
 		if at == torus3x2 {
 			name = bufferSweep

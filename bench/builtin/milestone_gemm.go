@@ -83,7 +83,7 @@ func newGemmMilestone(e *bench.E) (*gemmMilestone, error) {
 }
 
 func newGemmSweeps(s *topology.Spec, grids []gemmGrid) *gemmMilestone {
-	m := &gemmMilestone{system: s, references: gemmReferences{made: map[topology.Dims3]func() []float32{}}}
+	m := &gemmMilestone{system: s}
 	for _, g := range grids {
 		m.sweeps = append(m.sweeps, gemmSweep{gemmGrid: g, roofline: newRoofline(s, g.pes(s)), tooLarge: map[string]int{}})
 	}

@@ -81,27 +81,20 @@ func (s *gemmSweep) drawTimes() draw.Figure {
 		X:        draw.Axis{Label: s.along, Log: true, Format: whole},
 		Y:        draw.Axis{Label: "time", Log: true, Format: table.Unit("ns").Format},
 	}
-	for _, theory := range []bool{false, true} {
-		for _, o := range operandVariants {
-			series := draw.Series{Name: o.name, Bound: theory}
-			for _, m := range s.m {
-				row := s.row(o, s.curve(m))
-				if row == nil {
-					continue
-				}
-				series.X = append(series.X, float64(m))
-				if theory {
-					series.Name = o.name + " (theory)"
-					series.Y = append(series.Y, row.Roofline.NS())
-				} else {
-					series.Y = append(series.Y, row.Crit.NS())
-				}
-			}
-			if len(series.X) > 0 {
-				f.Series = append(f.Series, series)
+	var bounds []draw.Series
+	for _, o := range operandVariants {
+		line, bound := draw.Series{Name: o.name}, draw.Series{Name: o.name + " (theory)", Bound: true}
+		for _, m := range s.m {
+			if row := s.row(o, s.curve(m)); row != nil {
+				line.X, line.Y = append(line.X, float64(m)), append(line.Y, row.Crit.NS())
+				bound.X, bound.Y = append(bound.X, float64(m)), append(bound.Y, row.Roofline.NS())
 			}
 		}
+		if len(line.X) > 0 {
+			f.Series, bounds = append(f.Series, line), append(bounds, bound)
+		}
 	}
+	f.Series = append(f.Series, bounds...)
 	return f
 }
 
@@ -144,19 +137,8 @@ func (s *gemmSweep) drawStages() draw.Figure {
 		X:        s.along + ", by how operands are given",
 		Y:        draw.Axis{Label: "busy", Unit: "% of the time"},
 	}
-	stages := []struct {
-		name string
-		of   func(*gemmFound) torch.Time
-	}{
-		{"DMA read", func(r *gemmFound) torch.Time { return r.DMARead }},
-		{"fetch", func(r *gemmFound) torch.Time { return r.Fetch }},
-		{"GEMM", func(r *gemmFound) torch.Time { return r.GEMM }},
-		{"math", func(r *gemmFound) torch.Time { return r.Math }},
-		{"store", func(r *gemmFound) torch.Time { return r.Store }},
-		{"DMA write", func(r *gemmFound) torch.Time { return r.DMAWrite }},
-	}
-	for _, stage := range stages {
-		f.Series = append(f.Series, draw.BarSeries{Name: stage.name})
+	for _, stage := range []string{"DMA read", "fetch", "GEMM", "math", "store", "DMA write"} {
+		f.Series = append(f.Series, draw.BarSeries{Name: stage})
 	}
 	is, _, _ := strings.Cut(s.along, ",")
 	for _, m := range s.stages {
@@ -166,8 +148,8 @@ func (s *gemmSweep) drawStages() draw.Figure {
 				continue
 			}
 			f.Groups = append(f.Groups, fmt.Sprintf("%s = %d %s", is, m, o.name))
-			for i, stage := range stages {
-				f.Series[i].Values = append(f.Series[i].Values, 100*float64(stage.of(row))/float64(row.Crit))
+			for i, busy := range []torch.Time{row.DMARead, row.Fetch, row.GEMM, row.Math, row.Store, row.DMAWrite} {
+				f.Series[i].Values = append(f.Series[i].Values, 100*float64(busy)/float64(row.Crit))
 			}
 		}
 	}

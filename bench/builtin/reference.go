@@ -13,18 +13,39 @@ func values(n, step int) []float32 {
 // valueAt returns number i of those of values.
 func valueAt(i, step int) float64 { return float64(i*step%2039-1019) / 1024 }
 
-// matmul is the product of a, m × k, and b, k × n, as Dot adds it up: in f32, in
-// ascending k, each product rounded before it is added.
+// matmul returns the product of a, m × k, and b, k × n, as Dot adds it up: in f32, in
+// ascending k, each product rounded before it is added. Four rows of b at a time are added to
+// a row of the result.
 func matmul(a, b []float32, m, k, n int) []float32 {
 	c := make([]float32, m*n)
-	for i := range m {
-		for j := range n {
-			var sum float32
-			for l := range k {
-				sum += float32(a[i*k+l] * b[l*n+j])
-			}
-			c[i*n+j] = sum
+	for from := 0; from < k; from += blockRows { // of b: so few that they stay in the cache
+		to := min(k, from+blockRows)
+		for i := range m {
+			addProducts(c[i*n:][:n], a[i*k+from:i*k+to], b[from*n:to*n])
 		}
 	}
 	return c
+}
+
+const blockRows = 64
+
+// addProducts adds to a row of the result the rows of b, each times an element of x.
+func addProducts(row, x, b []float32) {
+	n := len(row)
+	for ; len(x) >= 4; x, b = x[4:], b[4*n:] {
+		x0, x1, x2, x3 := x[0], x[1], x[2], x[3]
+		b0, b1, b2, b3 := b[:n], b[n:][:n], b[2*n:][:n], b[3*n:][:n]
+		for j, sum := range row {
+			sum += float32(x0 * b0[j])
+			sum += float32(x1 * b1[j])
+			sum += float32(x2 * b2[j])
+			sum += float32(x3 * b3[j])
+			row[j] = sum
+		}
+	}
+	for l, v := range x {
+		for j, w := range b[l*n:][:n] {
+			row[j] += float32(v * w)
+		}
+	}
 }

@@ -34,6 +34,20 @@ func (g *Group) Size() int { return len(g.shared.ranks) }
 // Ranks returns the ranks of the world that are in the group, by their rank in it.
 func (g *Group) Ranks() []int { return slices.Clone(g.shared.ranks) }
 
+// Next returns the rank of the world that comes after the caller in the group: after the last
+// rank the first. It panics if the caller is not a member.
+func (g *Group) Next() int { return g.at("Next", g.rank+1) }
+
+// Prev returns the rank of the world that comes before the caller in the group: before the
+// first rank the last. It panics if the caller is not a member.
+func (g *Group) Prev() int { return g.at("Prev", g.rank+g.Size()-1) }
+
+// at returns the rank of the world of rank i of the group, counted around it.
+func (g *Group) at(op string, i int) int {
+	refuse(g.rank < 0, op, "the caller is not in %v: call it on these ranks alone", g)
+	return g.shared.ranks[i%g.Size()]
+}
+
 // String names the group and its ranks: "group 1 of ranks [0 1]".
 func (g *Group) String() string { return fmt.Sprintf("%v of ranks %v", g.shared, g.shared.ranks) }
 
