@@ -191,7 +191,7 @@ func TestStreamsOfUnevenRows(t *testing.T) {
 	} {
 		l := lab.New(t, torch.Options{})
 		x, out := l.MustZeros(torch.I32, torch.On(0), 4, 3, 5), l.MustZeros(torch.I32, torch.On(0), 4, 3, 5)
-		err := l.Try("stream", kernel, x, out)
+		err := try(l, "stream", kernel, x, out)
 		said := ""
 		if err != nil {
 			said = regexp.MustCompile(` at composite_test.go:\d+`).ReplaceAllString(err.Error(), "")

@@ -16,11 +16,6 @@ func (x *Tensor) IsContiguous() bool {
 	return !slices.ContainsFunc(x.shards, func(s shard) bool { return s.stride != nil })
 }
 
-// packed panics if the tensor is not contiguous and an operation needs that.
-func (x *Tensor) packed(op string) {
-	refuse(!x.IsContiguous(), op, "%s is not contiguous: give the tensor that Contiguous returns", x.name)
-}
-
 // Contiguous returns the tensor if it is contiguous, and otherwise a Clone.
 func (x *Tensor) Contiguous() (*Tensor, error) {
 	x.usable("Contiguous")

@@ -195,7 +195,7 @@ func TestCodeThatEndsItsGoroutine(t *testing.T) {
 	lab.Blames(t, err, []int{1})
 	lab.Says(t, "a worker", err, "rank 1: the worker ended its goroutine")
 	l := lab.New(t, torch.Options{})
-	err = l.Try("exit", func(*tl.PE, tl.Ptr) { runtime.Goexit() }, l.MustZeros(torch.F32, torch.On(0), 1))
+	err = try(l, "exit", func(*tl.PE, tl.Ptr) { runtime.Goexit() }, l.MustZeros(torch.F32, torch.On(0), 1))
 	lab.Says(t, "a kernel", err, "launch exit: a kernel or a worker ended its goroutine: return instead")
 }
 

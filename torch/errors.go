@@ -28,13 +28,13 @@ func (s *Stalled) Error() string {
 // Must returns the value of a call that may fail. A failure ends the worker or the bench
 // that calls it, as if it had returned the error:
 //
-//	x := torch.Must(ctx.Zeros(torch.F16, torch.Shape{1024}))
+//	x := torch.Must(r.Zeros(torch.F16, torch.Shape{1024}))
 func Must[T any](value T, err error) T {
 	OK(err)
 	return value
 }
 
-// OK is Must of a call without a value: torch.OK(dist.AllReduce(x, torch.SUM)).
+// OK is Must of a call without a value: torch.OK(dist.AllReduce(r, x, dist.SUM)).
 func OK(err error) {
 	if err != nil {
 		panic(&Failure{err})

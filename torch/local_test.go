@@ -48,7 +48,7 @@ func TestLocalIsNotForKernels(t *testing.T) {
 		"torch: Layout: called from a kernel": func(l *lab.Lab) { l.Layout(torch.Shape{4}, torch.DPPolicy{}) },
 	} {
 		l := lab.New(t, lab.Options(t, 3))
-		err := l.Try("k", func(*tl.PE) { f(l) }, torch.PEs(0))
+		err := try(l, "k", func(*tl.PE) { f(l) }, torch.PEs(0))
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one with %q", err, want)
 		}

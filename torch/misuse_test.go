@@ -46,11 +46,11 @@ func TestMisuseSaysWhatIsWrong(t *testing.T) {
 func TestTheHostIsNotForKernels(t *testing.T) {
 	l := lab.New(t, torch.Options{})
 	x := l.MustZeros(torch.F32, torch.On(0), 4)
-	err := l.Try("nested", func(*tl.PE, tl.Ptr) { l.Launch("inner", lab.Nothing, x) }, x)
+	err := try(l, "nested", func(*tl.PE, tl.Ptr) { l.Launch("inner", lab.Nothing, x) }, x)
 	if want := "torch: Launch: called from a kernel"; err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("error %v, want one with %q", err, want)
 	}
-	err = l.Try("after", lab.Nothing, x)
+	err = try(l, "after", lab.Nothing, x)
 	if want := "the machine has ended before"; err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("error %v, want one with %q", err, want)
 	}
@@ -132,8 +132,17 @@ func TestAPEIsForItsKernel(t *testing.T) {
 	x := l.MustZeros(torch.F32, torch.On(0), 4)
 	var kept *tl.PE
 	l.MustLaunch("keep", func(t *tl.PE, x tl.Ptr) { kept = t }, x)
-	err := l.Try("use", func(t *tl.PE, x tl.Ptr) { kept.Load(x, tl.Shape{4}, tl.F32) }, x)
+	err := try(l, "use", func(t *tl.PE, x tl.Ptr) { kept.Load(x, tl.Shape{4}, tl.F32) }, x)
 	if err == nil || !strings.Contains(err.Error(), "its kernel has ended") {
 		t.Errorf("error %v, want one that says that the kernel has ended", err)
 	}
+}
+
+// try launches a kernel and waits for it.
+func try(l *lab.Lab, name string, kernel any, args ...any) error {
+	r, err := l.Launch(name, kernel, args...)
+	if err != nil {
+		return err
+	}
+	return r.Wait()
 }

@@ -56,7 +56,7 @@ func TestNamesInErrors(t *testing.T) {
 		lab.Says(t, "named", c.got(), c.want)
 	}
 	w := torch.Must(l.Zeros(torch.F32, torch.Shape{8}, torch.Named("w")))
-	if err := l.Try("beyond", beyond, w); err == nil || !strings.Contains(err.Error(), "elements 1 to 8 are not all in this PE's shard [0:8] of w (tensor 8) [8] f32, which has 8") {
+	if err := try(l, "beyond", beyond, w); err == nil || !strings.Contains(err.Error(), "elements 1 to 8 are not all in this PE's shard [0:8] of w (tensor 8) [8] f32, which has 8") {
 		t.Errorf("got %v", err)
 	}
 }

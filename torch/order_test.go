@@ -70,7 +70,7 @@ func TestACompositeOverItsOwnOperandsIsRefused(t *testing.T) {
 		t.Wait(t.Composite(tl.Stream(tl.OpAdd, x, t.Ref(x, tl.Shape{64, 64}, tl.F32), 1)))
 	}, x)
 	l.Holds("x", x, lab.Fill(2, 64*64))
-	err := l.Try("square", func(t *tl.PE, x tl.Ptr) {
+	err := try(l, "square", func(t *tl.PE, x tl.Ptr) {
 		r := t.Ref(x, tl.Shape{64, 64}, tl.F32)
 		t.Composite(tl.Gemm(r, r, x))
 	}, x)

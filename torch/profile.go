@@ -55,7 +55,7 @@ type Profile struct {
 	phases []Phase
 }
 
-// Profile begins to note what the calling rank's programs do, once all that it asked for
+// Profile begins to note what the rank's programs do, once all that it asked for
 // before has ended. Copies between host and device count as Idle. A rank keeps one
 // profile at a time.
 func (r *Rank) Profile() (*Profile, error) {

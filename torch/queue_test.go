@@ -195,7 +195,7 @@ func TestNeighborsAreOfTheSystem(t *testing.T) {
 						t.Errorf("%v: panic with %v, want %s", link, err, want)
 					}
 				}()
-				l.Try("k", func(*tl.PE) {}, torch.PEs(0, 1), torch.Neighbors([]torch.Connection{link}))
+				try(l, "k", func(*tl.PE) {}, torch.PEs(0, 1), torch.Neighbors([]torch.Connection{link}))
 			}()
 		}
 	}

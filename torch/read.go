@@ -196,12 +196,12 @@ func (x *Tensor) String() string {
 // numpy is Numpy for package fmt, which makes text of panics: misuse is returned as an
 // error, and a worker that is stopped meanwhile goes on until its next operation.
 func (x *Tensor) numpy() (a *Array, err error) {
-	current := x.rank.s.Current()
+	s := x.Rank().s
 	defer func() {
 		reason := recover()
 		misused, ok := reason.(*Error)
 		switch {
-		case current != nil && current.Stopped():
+		case s.Stopped():
 			err = stream.ErrStopped
 		case ok:
 			err = misused

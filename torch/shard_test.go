@@ -59,7 +59,7 @@ func TestBeyondTheShard(t *testing.T) {
 		l := lab.New(t, torch.Options{})
 		x := l.Ints(ints.Count(0, 254), torch.F32, torch.On(0, 1, 2, 3)) // 64, 64, 64 and 62
 		m := l.Ints(ints.Count(0, 64), torch.F32, torch.On(0, 1, 2, 3), 8, 8)
-		err := l.Try("k", func(t *tl.PE, x, m tl.Ptr) {
+		err := try(l, "k", func(t *tl.PE, x, m tl.Ptr) {
 			if t.Rank() == 1 {
 				c.kernel(t, x, m)
 			}

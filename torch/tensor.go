@@ -59,7 +59,7 @@ func (x *Tensor) numbers() (parts, copies, addends int) {
 // what it is called.
 type TensorOption interface{ tensorOption() }
 
-// Named is the name of a tensor: ctx.Zeros(torch.F32, shape, torch.Named("weights")).
+// Named is the name of a tensor: r.Zeros(torch.F32, shape, torch.Named("weights")).
 // Errors then say "weights (tensor 3) [8] f32" for "tensor 3 [8] f32".
 type Named string
 

@@ -63,7 +63,7 @@ func TestATensorStaysWhileItIsUsed(t *testing.T) {
 		}
 	}
 	late := func(t *tl.PE) { t.Load(tl.Ptr{Addr: at, DType: tl.F32, Rank: 1}, tl.Shape{1}, tl.F32) }
-	if err := l.Try("late", late, torch.PEs(0)); err == nil {
+	if err := try(l, "late", late, torch.PEs(0)); err == nil {
 		t.Error("what was freed can still be read after the end of the launch")
 	}
 }

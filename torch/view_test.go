@@ -180,7 +180,7 @@ func TestKernelsStayInViews(t *testing.T) {
 	} {
 		l := lab.New(t, lab.Options(t, 3))
 		x := l.MustZeros(torch.F32, nil, 4, 8).Narrow(1, 2, 3)
-		err := l.Try(c.name, c.kernel, x)
+		err := try(l, c.name, c.kernel, x)
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%s: got %v, want %q", c.name, err, c.want)
 		}
@@ -198,7 +198,7 @@ func TestPutIntoViews(t *testing.T) {
 	l.MustLaunch("put", put, x.Narrow(1, 1, 4))
 	l.Holds("x", x, []int{0, 1, 2, 3, 4, 5, 6, 13, 14, 15, 16, 11, 12, 13, 14, 15, 16, 17, 18, 1, 2, 3, 4, 23})
 	y := l.Ints(ints.Count(0, 24), torch.I32, torch.DPPolicy{PE: torch.ColumnWise, NumCubes: 1, NumPEs: 2}, 4, 6)
-	err := l.Try("put", put, y.Narrow(1, 1, 5))
+	err := try(l, "put", put, y.Narrow(1, 1, 5))
 	if err == nil || !strings.Contains(err.Error(), "elements 3 to 4 are not all in the shard of rank 1 of tensor 2[:, 1:6] [4 5] i32, which has 0") {
 		t.Errorf("got %v", err)
 	}

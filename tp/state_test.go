@@ -89,6 +89,11 @@ func checkGroups(t *testing.T, rank int, self *torch.Rank) {
 			if refused := fmt.Sprintf("all_reduce: rank %d is not in group", rank); err == nil || !strings.HasPrefix(err.Error(), refused) {
 				t.Errorf("rank %d: %v: got %v, want %s …", rank, k, err, refused)
 			}
+			matrix := torch.Must(self.Zeros(torch.F32, torch.Shape{2, 2}))
+			_, err := AllToAll(g, nil, nil).Forward(self, matrix)
+			if refused := fmt.Sprintf("AllToAll: all_to_all: rank %d is not in group", rank); err == nil || !strings.HasPrefix(err.Error(), refused) {
+				t.Errorf("rank %d: %v: got %v, want %s …", rank, k, err, refused)
+			}
 			name, _, _ := strings.Cut(g.String(), " of ranks")
 			want := fmt.Sprintf("torch: Next: the caller is not in %s of ranks %v: call it on these ranks alone", name, want)
 			if got := misuse(func() { g.Next() }); got == nil || got.Error() != want {

@@ -1,8 +1,6 @@
 package machine
 
 import (
-	"fmt"
-
 	"github.com/kernbench/kernbench/internal/fabric"
 	"github.com/kernbench/kernbench/internal/pe"
 	"github.com/kernbench/kernbench/simtime"
@@ -22,20 +20,6 @@ type Breakdown struct {
 
 // Total returns the whole time.
 func (b Breakdown) Total() simtime.Time { return b.Compute + b.Memory + b.Comm + b.Idle }
-
-// Add adds up breakdowns of times one after another.
-func (b Breakdown) Add(other Breakdown) Breakdown {
-	return Breakdown{
-		Compute: b.Compute + other.Compute, Memory: b.Memory + other.Memory, Comm: b.Comm + other.Comm, Idle: b.Idle + other.Idle,
-		OverlappedMemory: b.OverlappedMemory + other.OverlappedMemory, OverlappedComm: b.OverlappedComm + other.OverlappedComm,
-	}
-}
-
-// String returns the breakdown in words.
-func (b Breakdown) String() string {
-	return fmt.Sprintf("compute %v, exposed memory %v, exposed communication %v, idle %v; under compute: memory %v, communication %v",
-		b.Compute, b.Memory, b.Comm, b.Idle, b.OverlappedMemory, b.OverlappedComm)
-}
 
 // Breakdown returns what the PE that ended last, of some of a run's PEs, did from an instant on
 // to the end of all: after its own end it waited for the others. The run has to have ended. ok

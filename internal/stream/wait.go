@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/kernbench/kernbench/internal/machine"
 	"github.com/kernbench/kernbench/internal/sim"
@@ -222,9 +221,4 @@ func (s *Scheduler) GiveUp(op *Operation, err error) {
 	for _, p := range op.waiters {
 		p.Wake()
 	}
-}
-
-// Simulated returns a duration as simulated time.
-func Simulated(d time.Duration) simtime.Time {
-	return simtime.Time(d.Nanoseconds()) * simtime.Nanosecond
 }

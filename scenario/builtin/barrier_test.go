@@ -114,7 +114,7 @@ func TestBarrierTwiceAtOnce(t *testing.T) {
 	o.Runtime, o.Tasks = task.AICPUBuildGraph, cores(t, "2")
 	for _, o.Backend = range []string{runner.InProc, runner.Sim} {
 		_, err := runner.Run(t.Context(), o)
-		const want = "Barrier(signal 0) at tasks.go:14: another task of this rank waits at the barrier on this signal: order the two tasks, or give each a signal of its own"
+		const want = "Barrier(signal 0) at tasks.go:11: another task of this rank waits at the barrier on this signal: order the two tasks, or give each a signal of its own"
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want %q", o.Backend, err, want)
 		}

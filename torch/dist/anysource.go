@@ -170,11 +170,11 @@ func (c *world) joinEnds(receive, send *call) {
 	stream.Match(send.op, receive.op)
 	send.requests[int(Recvs)], send.lines[int(Recvs)] = receive.requests[int(Recvs)], receive.lines[int(Recvs)]
 	if guilty, err := c.form(send); err != nil {
-		if !c.spawned {
+		if c.spawned {
+			c.s.Condemn(pick(send.group.ranks, guilty), err)
+		} else {
 			c.s.Failed(send.op, err)
-			return
 		}
-		c.condemn(send, guilty, err)
 		return
 	}
 	c.s.Carry(send.op, receive.op, func() { receive.stats = send.stats })

@@ -159,7 +159,7 @@ func (d *state) arrive(k *call, rank int, r *request, number int) (*Work, error)
 	if c.spawned {
 		delete(k.group.forming, number)
 		if guilty, err := c.form(k); err != nil {
-			c.condemn(k, guilty, err)
+			c.s.Condemn(pick(k.group.ranks, guilty), err)
 			d.s.Cancel() // does not return
 		}
 	}
@@ -313,9 +313,4 @@ func (k *call) disagreement() (guilty []int, err error) {
 		parts = append(parts, fmt.Sprintf("%s: %s (%s)", stream.RankList(pick(k.group.ranks, list)), text, k.lines[list[0]]))
 	}
 	return guilty, fmt.Errorf("%s: the ranks do not agree: %s", k.op.Name, strings.Join(parts, "; "))
-}
-
-// condemn ends all workers, other than the one that runs, on account of some ranks of a call.
-func (c *world) condemn(k *call, guilty []int, err error) {
-	c.s.Condemn(pick(k.group.ranks, guilty), err)
 }

@@ -27,7 +27,7 @@ func TestAllWorkersThatFailAreNamed(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		n     int
-		do    lab.Worker
+		do    worker
 		ranks []int
 		want  string  // all of the error, but for lines of this file
 		is    []error // that errors.Is finds

@@ -247,7 +247,7 @@ func DestroyProcessGroup(r *torch.Rank) error {
 	return err
 }
 
-// IsInitialized reports whether the calling rank has a default group.
+// IsInitialized reports whether the rank has a default group.
 func IsInitialized(r *torch.Rank) bool {
 	return len(of(r).joined) > 0
 }

@@ -40,7 +40,7 @@ func TestMakingErrors(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		ranks []int // to blame
-		run   lab.Worker
+		run   worker
 		texts []string
 	}{
 		{"other PEs", []int{0, 1}, func(r *torch.Rank) error {

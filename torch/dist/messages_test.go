@@ -163,7 +163,7 @@ func TestTheTimeOfAMessageToOneself(t *testing.T) {
 	took := func(do func(r *torch.Rank, x, y *torch.Tensor) error) (time torch.Time) {
 		_, err := lab.Spawn(t, 3, func(r *torch.Rank) error {
 			x, y := torch.Must(r.Zeros(torch.F32, torch.Shape{1024})), torch.Must(r.Zeros(torch.F32, torch.Shape{1024}))
-			time = lab.Elapsed(r, func() error { return do(r, x, y) })
+			time = elapsed(r, func() error { return do(r, x, y) })
 			return nil
 		})
 		if err != nil {

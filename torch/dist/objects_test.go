@@ -32,7 +32,7 @@ func checkpointOf(rank int) checkpoint {
 
 // onWorlds runs workers on odd worlds, with values and without, and checks that these take
 // the same time.
-func onWorlds(t *testing.T, run lab.Worker) {
+func onWorlds(t *testing.T, run worker) {
 	t.Helper()
 	for _, n := range []int{1, 3, 5, 7} {
 		var times [2]torch.Time
@@ -204,7 +204,7 @@ func TestTheTimeOfObjects(t *testing.T) {
 func TestMisuseOfObjects(t *testing.T) {
 	for _, c := range []struct {
 		ranks []int
-		do    lab.Worker
+		do    worker
 		want  string
 	}{
 		{[]int{0, 1, 2}, func(r *torch.Rank) error {

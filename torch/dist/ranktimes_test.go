@@ -15,7 +15,7 @@ import (
 
 // alphaBeta spawns n ranks on the machine whose links alone take time, 150 ns and 10 ns a
 // KB, and has them do collectives by an algorithm.
-func alphaBeta(t *testing.T, n int, algorithm string, run lab.Worker) *lab.Lab {
+func alphaBeta(t *testing.T, n int, algorithm string, run worker) *lab.Lab {
 	t.Helper()
 	l := lab.New(t, torch.Options{Topology: lab.System(t, "alpha_beta", fmt.Sprintf("system.sips.count=%d", n)), NoData: true, PerRank: true})
 	err := l.Spawn(func(r *torch.Rank) error {

@@ -262,3 +262,6 @@ func TestCheckAgainstAnArray(t *testing.T) {
 		t.Errorf("checks %v, want %v", got, want)
 	}
 }
+
+// worker is what Spawn runs, with the default group made.
+type worker func(r *torch.Rank) error

@@ -46,7 +46,7 @@ type host struct {
 	m        *machine.Machine
 	choices  map[choice]*ccl.Algorithm // by algorithm auto
 	finished int                       // programs of collectives that have ended
-	last     Stats                     // of them
+	last     Stats                     // of them, for tests
 }
 
 // of returns the state of a rank.

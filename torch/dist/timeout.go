@@ -7,6 +7,7 @@ import (
 
 	"github.com/kernbench/kernbench/ccl"
 	"github.com/kernbench/kernbench/internal/stream"
+	"github.com/kernbench/kernbench/simtime"
 	"github.com/kernbench/kernbench/torch"
 )
 
@@ -20,7 +21,7 @@ func Timeout(d time.Duration) GroupOption {
 // simulated returns a duration as simulated time.
 func simulated(op string, d time.Duration) torch.Time {
 	refuse(d < 0 || d > time.Hour, op, "a timeout of %v: give one from 0 to an hour of simulated time", d)
-	return stream.Simulated(d)
+	return torch.Time(d.Nanoseconds()) * simtime.Nanosecond
 }
 
 // TimeoutError reports a collective or a message that did not end in the simulated time that

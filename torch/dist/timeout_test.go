@@ -18,7 +18,7 @@ import (
 )
 
 // withTimeout runs workers whose default group has a timeout.
-func withTimeout(t *testing.T, n int, timeout time.Duration, run lab.Worker) (*lab.Lab, error) {
+func withTimeout(t *testing.T, n int, timeout time.Duration, run worker) (*lab.Lab, error) {
 	return lab.Spawn(t, n, func(r *torch.Rank) error {
 		torch.OK(dist.DestroyProcessGroup(r))
 		torch.OK(dist.InitProcessGroup(r, "ahbm", dist.Timeout(timeout)))
@@ -29,7 +29,7 @@ func withTimeout(t *testing.T, n int, timeout time.Duration, run lab.Worker) (*l
 // A collective or a message that does not end in time ends the workers at that instant, with
 // the ranks that have not called it.
 func TestTimeoutOfAGroup(t *testing.T) {
-	reduce := func(n int) lab.Worker {
+	reduce := func(n int) worker {
 		return func(r *torch.Rank) error {
 			x := torch.Must(r.Zeros(torch.F32, torch.Shape{n}))
 			if r.Rank()%3 == 1 {
@@ -41,7 +41,7 @@ func TestTimeoutOfAGroup(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		n       int
-		do      lab.Worker
+		do      worker
 		ranks   []int
 		missing string
 		want    string
@@ -120,7 +120,7 @@ func TestTimeoutsThatAreNotNeeded(t *testing.T) {
 
 // Ranks that can never come are reported as without a timeout.
 func TestTimeoutsOfRanksThatNeverCome(t *testing.T) {
-	for want, do := range map[string]lab.Worker{
+	for want, do := range map[string]worker{
 		"rank 3: returned without all_reduce 1 of the default group, for which ranks 0-2 wait": func(r *torch.Rank) error {
 			if r.Rank() == 3 {
 				return nil

@@ -10,9 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/kernbench/kernbench/internal/hosted"
-	"github.com/kernbench/kernbench/internal/machine"
-	"github.com/kernbench/kernbench/internal/memory"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/topology"
 	"github.com/kernbench/kernbench/torch"
@@ -79,15 +76,6 @@ func (l *Lab) MustZeros(dtype torch.DType, on torch.Placement, shape ...int) *to
 	return x
 }
 
-// Try launches a kernel and waits for it.
-func (l *Lab) Try(name string, kernel any, args ...any) error {
-	r, err := l.Launch(name, kernel, args...)
-	if err != nil {
-		return err
-	}
-	return r.Wait()
-}
-
 // MustLaunch launches a kernel and waits for it.
 func (l *Lab) MustLaunch(name string, kernel any, args ...any) *torch.Launched {
 	l.T.Helper()
@@ -113,38 +101,8 @@ func (l *Lab) Holds(what string, x *torch.Tensor, want []int) {
 	}
 }
 
-// Bytes returns the values of a tensor.
-func (l *Lab) Bytes(x *torch.Tensor) []byte {
-	l.T.Helper()
-	a, err := x.Numpy()
-	if err != nil {
-		l.T.Fatal(err)
-	}
-	return a.Bytes
-}
-
-// Resident returns how many bytes of values the memories of some PEs hold.
-func (l *Lab) Resident(pes ...int) (n memory.Bytes) {
-	for _, pe := range pes {
-		p := hosted.Scheduler(l.Context).Machine.PE(machine.PEID(pe))
-		for _, kind := range []topology.Kind{topology.KindHBM, topology.KindSRAM, topology.KindTCM} {
-			n += hosted.Scheduler(l.Context).Machine.Memory(p.Memory(kind)).Store.Resident()
-		}
-	}
-	return n
-}
-
 // Fill returns n times the same number.
 func Fill(v, n int) []int { return slices.Repeat([]int{v}, n) }
-
-// Elapsed returns how long the calling rank takes for what a function asks for.
-func Elapsed(r *torch.Rank, do func() error) torch.Time {
-	torch.OK(r.Synchronize())
-	start := r.Now()
-	torch.OK(do())
-	torch.OK(r.Synchronize())
-	return r.Now() - start
-}
 
 // Misuse returns the *torch.Error that a function panics with.
 func Misuse(f func()) (err *torch.Error) {
@@ -176,11 +134,8 @@ func System(t testing.TB, name string, sets ...string) *topology.Graph {
 	return g
 }
 
-// Worker is what Spawn runs, with the default group made.
-type Worker func(r *torch.Rank) error
-
-// Spawn runs workers on a machine of as many SIPs.
-func Spawn(t *testing.T, n int, run Worker) (*Lab, error) {
+// Spawn runs workers on a machine of as many SIPs, with the default group made.
+func Spawn(t *testing.T, n int, run func(r *torch.Rank) error) (*Lab, error) {
 	t.Helper()
 	l := New(t, torch.Options{Topology: System(t, "ring6", fmt.Sprintf("system.sips.count=%d", n))})
 	return l, l.Spawn(func(r *torch.Rank) error {
@@ -219,12 +174,6 @@ func Blames(t *testing.T, err error, ranks []int, texts ...string) {
 			t.Errorf("error %q, want one with %q", err, text)
 		}
 	}
-}
-
-// Is reports whether an error is, or wraps, a T.
-func Is[T error](err error) bool {
-	var e T
-	return errors.As(err, &e)
 }
 
 // Far returns the options of a system on which the host is far away.

@@ -1,0 +1,203 @@
+package stream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/kernbench/kernbench/internal/machine"
+	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/simtime"
+	"github.com/kernbench/kernbench/topology"
+)
+
+// clock is a scheduler whose operations let time pass, and note when they begin.
+type clock struct {
+	*Scheduler
+	began map[string]simtime.Time
+}
+
+func newClock(t *testing.T) *clock {
+	t.Helper()
+	spec, err := topology.Preset("default")
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := topology.Compile(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := New(Options{
+		Context: context.Background(), Machine: machine.New(g, machine.Options{}), Stall: time.Minute,
+		Misuse:    func(op, text string) error { return fmt.Errorf("misuse: %s: %s", op, text) },
+		Recovered: func(value any) error { return fmt.Errorf("panic: %v", value) },
+	})
+	t.Cleanup(s.Close)
+	return &clock{s, map[string]simtime.Time{}}
+}
+
+// passes has an operation take some nanoseconds.
+func (c *clock) passes(op *Operation, ns simtime.Time) *Operation {
+	op.Begin = func(done sim.Event) error {
+		c.began[op.Name] = c.Now()
+		op.Expect()
+		c.Machine.Engine.Post(c.Now()+ns*simtime.Nanosecond, done)
+		return nil
+	}
+	return op
+}
+
+// asks puts an operation into the stream of a rank.
+func (c *clock) asks(r *Rank, name string, ns simtime.Time, regions ...*Region) *Operation {
+	op := c.passes(r.NewOperation(name, regions...), ns)
+	r.Enqueue(op)
+	return op
+}
+
+// joins adds a rank to an operation that others call too; the last of them completes it.
+func (c *clock) joins(r *Rank, op *Operation, regions ...*Region) *Handle {
+	op.Forming = slices.DeleteFunc(op.Forming, func(other *Rank) bool { return other == r })
+	r.Join(op, regions, AllParts)
+	h := r.NewHandle(op)
+	if len(op.Forming) == 0 {
+		c.Complete(op)
+		c.Advance(op)
+	}
+	return h
+}
+
+// at compares when operations began, in nanoseconds.
+func (c *clock) at(t *testing.T, want map[string]simtime.Time) {
+	t.Helper()
+	for name, ns := range want {
+		if got := c.began[name]; got != ns*simtime.Nanosecond {
+			t.Errorf("%s began at %v, want %dns", name, got, ns)
+		}
+	}
+}
+
+func region(parts ...Range) *Region {
+	return &Region{Storage: NewStorage(func() error { return nil }), Parts: parts, Entire: true}
+}
+
+// TestStreams has ranks ask for operations of their own and for one of both, which is
+// asynchronous: those behind it wait for it if they use its storage.
+func TestStreams(t *testing.T) {
+	c := newClock(t)
+	x, y := region(Range{0, 8}), region(Range{8, 16})
+	both := c.passes(NewShared("both", NewCalls(), 0), 7)
+	faults, err := c.Spawn(2, func(r *Rank) error {
+		if r.Number == 0 { // it is the first to run
+			both.Forming = slices.Clone(c.Ranks())
+		}
+		if r.Number == 1 {
+			c.asks(r, "other", 20)
+			c.joins(r, both, y)
+			c.asks(r, "apart", 1)
+			return r.Synchronize()
+		}
+		c.asks(r, "first", 5, x)
+		c.asks(r, "second", 6)
+		h := c.joins(r, both, x)
+		c.asks(r, "beside", 2)
+		c.asks(r, "after", 3, x)
+		if err := r.Await(h.Op); err != nil {
+			return err
+		}
+		if now := c.Now(); now != 27*simtime.Nanosecond {
+			return fmt.Errorf("awaited until %v", now)
+		}
+		return nil
+	})
+	if err != nil || len(faults) > 0 {
+		t.Fatal(err, faults)
+	}
+	c.at(t, map[string]simtime.Time{"first": 0, "second": 5, "other": 0, "both": 20, "beside": 11, "apart": 20, "after": 27})
+}
+
+// TestBlame has a rank return without an operation that another one waits for, and ranks
+// wait for each other.
+func TestBlame(t *testing.T) {
+	for name, tt := range map[string]struct {
+		run  func(c *clock, r *Rank, a, b *Operation) error
+		want string
+	}{
+		"returns": {func(c *clock, r *Rank, a, b *Operation) error {
+			if r.Number == 1 {
+				return nil
+			}
+			return r.Await(c.joins(r, a).Op)
+		}, "[{1 returned without a, for which rank 0 waits}]"},
+		"in another order": {func(c *clock, r *Rank, a, b *Operation) error {
+			if r.Number == 1 {
+				a, b = b, a
+			}
+			for _, op := range []*Operation{a, b} {
+				if err := r.Await(c.joins(r, op).Op); err != nil {
+					return err
+				}
+			}
+			return nil
+		}, "[{0 waits for a, which rank 1 has not called; the ranks wait for each other: call collectives in the same order on all of them} " +
+			"{1 waits for b, which rank 0 has not called; the ranks wait for each other: call collectives in the same order on all of them}]"},
+		"late": {func(c *clock, r *Rank, a, b *Operation) error {
+			if r.Number == 0 {
+				h := c.joins(r, a)
+				c.Limit(a, 30*simtime.Nanosecond, func() error { return errors.New("late") })
+				return r.Await(h.Op)
+			}
+			return r.Sleep("sleep", 50*simtime.Nanosecond)
+		}, "[{0 late}]"},
+	} {
+		c := newClock(t)
+		a, b := c.passes(NewShared("a", nil, 0), 1), c.passes(NewShared("b", nil, 0), 1)
+		faults, _ := c.Spawn(2, func(r *Rank) error {
+			if r.Number == 0 {
+				a.Forming, b.Forming = slices.Clone(c.Ranks()), slices.Clone(c.Ranks())
+			}
+			return tt.run(c, r, a, b)
+		})
+		if got := fmt.Sprint(faults); got != tt.want {
+			t.Errorf("%s: got %s, want %s", name, got, tt.want)
+		}
+	}
+}
+
+// TestRegions compares regions of one storage, and what a read of them waits for.
+func TestRegions(t *testing.T) {
+	whole := region(Range{0, 8}, Range{8, 16})
+	part := func(parts ...Range) *Region { return &Region{Storage: whole.Storage, Parts: parts} }
+	left, right, empty := part(Range{0, 4}, Range{8, 12}), part(Range{4, 8}, Range{12, 16}), part(Range{2, 2}, Range{})
+	for i, tt := range []struct {
+		x, y *Region
+		want bool
+	}{{whole, left, true}, {left, right, false}, {left, empty, false}, {empty, empty, true}, {left, region(Range{0, 4}), false}} {
+		if got := tt.x.Overlaps(tt.y); got != tt.want {
+			t.Errorf("%d: %v, want %v", i, got, tt.want)
+		}
+	}
+	a, b, d := NewRead("a"), NewRead("b"), NewRead("d")
+	unwaited := &Handle{Op: b}
+	left.Wrote(a, nil)
+	right.Wrote(b, unwaited)
+	for _, tt := range []struct {
+		x        *Region
+		want     []*Operation
+		unwaited *Operation
+	}{{left, []*Operation{a}, nil}, {right, []*Operation{b}, b}, {whole, []*Operation{a, b}, b}} {
+		if got, waits := tt.x.Writing(); !slices.Equal(got, tt.want) || waits != tt.unwaited {
+			t.Errorf("got %v and %v, want %v and %v", got, waits, tt.want, tt.unwaited)
+		}
+	}
+	whole.Wrote(d, nil) // supersedes both, but b has not been waited for
+	if got, waits := left.Writing(); !slices.Equal(got, []*Operation{d}) || waits != b {
+		t.Errorf("after a write of all: got %v and %v", got, waits)
+	}
+	unwaited.Waited = true
+	if _, waits := left.Writing(); waits != nil {
+		t.Errorf("after b was waited for: %v", waits)
+	}
+}
