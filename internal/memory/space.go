@@ -182,52 +182,18 @@ func (e *Unmapped) Error() string {
 // Bytes is an amount of data or a size of memory.
 type Bytes = topology.Bytes
 
-// ID is the structural name of one memory of the machine.
-type ID struct {
-	Kind topology.Kind // KindHBM, KindSRAM or KindTCM
-	SIP  int32
-	Cube int32 // in its SIP
-	PE   int32 // in its cube; 0 for the SRAM, which the PEs of a cube share
-}
+// ID names a memory. PE is 0 for the SRAM, which the PEs of a cube share.
+type ID = oplog.Space
 
-// String is the memory's name in the topology: "sip0.cube5.hbm3".
-func (id ID) String() string {
+// Kinds has the kind of memory that a component is.
+var Kinds = [...]oplog.SpaceKind{topology.KindHBM: oplog.HBM, topology.KindSRAM: oplog.SRAM, topology.KindTCM: oplog.TCM}
+
+// sizeKey returns the field of topology.yaml that says how large the memory is.
+func sizeKey(id ID) string {
 	switch id.Kind {
-	case topology.KindHBM:
-		return fmt.Sprintf("sip%d.cube%d.hbm%d", id.SIP, id.Cube, id.PE)
-	case topology.KindSRAM:
-		return fmt.Sprintf("sip%d.cube%d.sram", id.SIP, id.Cube)
-	case topology.KindTCM:
-		return fmt.Sprintf("sip%d.cube%d.pe%d.tcm", id.SIP, id.Cube, id.PE)
-	}
-	return fmt.Sprintf("sip%d.cube%d.pe%d: component kind %d, which is no memory", id.SIP, id.Cube, id.PE, id.Kind)
-}
-
-var spaceKinds = map[topology.Kind]oplog.SpaceKind{
-	topology.KindHBM: oplog.HBM, topology.KindSRAM: oplog.SRAM, topology.KindTCM: oplog.TCM,
-}
-
-// Space returns the memory's name in the op log.
-func (id ID) Space() oplog.Space {
-	return oplog.Space{Kind: spaceKinds[id.Kind], SIP: id.SIP, Cube: id.Cube, PE: id.PE}
-}
-
-// OfSpace returns the memory that the op log names s.
-func OfSpace(s oplog.Space) ID {
-	for kind, k := range spaceKinds {
-		if k == s.Kind {
-			return ID{Kind: kind, SIP: s.SIP, Cube: s.Cube, PE: s.PE}
-		}
-	}
-	return ID{}
-}
-
-// sizeKey is the field of topology.yaml that says how large the memory is.
-func (id ID) sizeKey() string {
-	switch id.Kind {
-	case topology.KindHBM:
+	case oplog.HBM:
 		return "cube.hbm.slice_size"
-	case topology.KindSRAM:
+	case oplog.SRAM:
 		return "cube.sram.size"
 	}
 	return "pe.tcm.size"

@@ -9,10 +9,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"github.com/kernbench/kernbench/topology"
+	"github.com/kernbench/kernbench/oplog"
 )
 
-func hbmOf(pe int32) ID { return ID{Kind: topology.KindHBM, PE: pe} }
+func hbmOf(pe int32) ID { return ID{Kind: oplog.HBM, PE: pe} }
 
 func mustMap(t *testing.T, s *Space, name string, shards ...Segment) VA {
 	t.Helper()

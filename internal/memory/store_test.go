@@ -8,10 +8,10 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/kernbench/kernbench/topology"
+	"github.com/kernbench/kernbench/oplog"
 )
 
-var hbm = ID{Kind: topology.KindHBM, SIP: 0, Cube: 5, PE: 3}
+var hbm = ID{Kind: oplog.HBM, SIP: 0, Cube: 5, PE: 3}
 
 // TestStoreAgainstBytes compares a store with a plain slice.
 func TestStoreAgainstBytes(t *testing.T) {
