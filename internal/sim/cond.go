@@ -2,6 +2,7 @@ package sim
 
 import (
 	"slices"
+	"sort"
 )
 
 // Cond is a condition that processes wait for. The zero value is ready; it must
@@ -74,12 +75,7 @@ type Timer struct {
 // AfterFunc calls a function when d has passed, after the events of that instant.
 func (e *Engine) AfterFunc(d Time, fire func()) *Timer {
 	t := &Timer{eng: e, at: e.now + d, fire: fire}
-	later, _ := slices.BinarySearchFunc(e.timers, t.at, func(other *Timer, at Time) int {
-		if other.at <= at {
-			return -1
-		}
-		return 1
-	})
+	later := sort.Search(len(e.timers), func(i int) bool { return e.timers[i].at > t.at })
 	e.timers = slices.Insert(e.timers, later, t)
 	return t
 }

@@ -112,7 +112,7 @@ func (p *Proc) Sleep(d Time) { p.SleepUntil(p.eng.now + d) }
 
 // SleepUntil waits for the instant t.
 func (p *Proc) SleepUntil(t Time) {
-	p.wakeAt(t)
+	p.eng.At(t, 0, 0, uint64(p.wakes)<<32|uint64(p.id))
 	p.Park(nil)
 }
 
@@ -164,10 +164,6 @@ func (p *Proc) Cancel() {
 		p.state = ended // also of one that never began
 		p.eng.procs.remove(p)
 	}
-}
-
-func (p *Proc) wakeAt(t Time) {
-	p.eng.At(t, 0, 0, uint64(p.wakes)<<32|uint64(p.id))
 }
 
 // Handle resumes the process that an event is for.
