@@ -86,7 +86,7 @@ func (s *Space) search(va VA) (int, bool) {
 }
 
 // Translate finds the tensor that holds all n bytes from va on. An access that
-// leaves a tensor, or is in none, is an *Unmapped. An access of no bytes may
+// leaves a tensor, or is in none, is an error. An access of no bytes may
 // also stand just behind the last byte of a tensor. Translate costs the
 // logarithm of the number of tensors and allocates nothing.
 func (s *Space) Translate(va VA, n Bytes) (Access, error) {
@@ -106,10 +106,10 @@ func (s *Space) Translate(va VA, n Bytes) (Access, error) {
 	return Access{}, s.unmapped(va, n, i)
 }
 
-// unmapped describes a failed access to va, where tensor i is the first to
-// start behind it.
-func (s *Space) unmapped(va VA, n Bytes, i int) *Unmapped {
-	e := &Unmapped{VA: va, Bytes: n}
+// unmapped returns the error of an access to va, where tensor i is the first to start behind
+// it. The error names the nearest tensor.
+func (s *Space) unmapped(va VA, n Bytes, i int) error {
+	access := fmt.Sprintf("access of %v at %v", n, va)
 	var near *tensor
 	if i > 0 {
 		near = s.tensors[i-1]
@@ -117,10 +117,17 @@ func (s *Space) unmapped(va VA, n Bytes, i int) *Unmapped {
 	if i < len(s.tensors) && (near == nil || s.tensors[i].base-va < va-near.end()) {
 		near = s.tensors[i]
 	}
-	if near != nil {
-		e.Tensor, e.Base, e.Size = near.name, near.base, near.size
+	if near == nil {
+		return fmt.Errorf("%s: no tensor is mapped", access)
 	}
-	return e
+	tensor := fmt.Sprintf("tensor %q (%v at %v)", near.name, near.size, near.base)
+	switch {
+	case va < near.base:
+		return fmt.Errorf("%s starts %v before %s; check the address arithmetic, and that the tensor meant was not freed", access, Bytes(near.base-va), tensor)
+	case va > near.end():
+		return fmt.Errorf("%s starts %v past the end of %s; check the address arithmetic, and that the tensor meant was not freed", access, Bytes(va-near.end()), tensor)
+	}
+	return fmt.Errorf("%s runs %v past the end of %s; mask the ragged edge or shorten the access", access, n-Bytes(near.end()-va), tensor)
 }
 
 // Access is a run of bytes within one tensor.
@@ -150,33 +157,6 @@ func (a Access) Segments(yield func(Segment) bool) {
 		}
 		n -= seg.Bytes
 	}
-}
-
-// Unmapped is the error of an access to virtual addresses that no tensor, or
-// no single tensor, has.
-type Unmapped struct {
-	VA     VA
-	Bytes  Bytes
-	Tensor string // the nearest
-	Base   VA     // where it starts; 0 if nothing is mapped
-	Size   Bytes
-}
-
-// Error names the access, the nearest tensor and by how much it misses.
-func (e *Unmapped) Error() string {
-	access := fmt.Sprintf("access of %v at %v", e.Bytes, e.VA)
-	if e.Base == 0 {
-		return access + ": no tensor is mapped"
-	}
-	tensor := fmt.Sprintf("tensor %q (%v at %v)", e.Tensor, e.Size, e.Base)
-	end := e.Base + VA(e.Size)
-	switch {
-	case e.VA < e.Base:
-		return fmt.Sprintf("%s starts %v before %s; check the address arithmetic, and that the tensor meant was not freed", access, Bytes(e.Base-e.VA), tensor)
-	case e.VA > end:
-		return fmt.Sprintf("%s starts %v past the end of %s; check the address arithmetic, and that the tensor meant was not freed", access, Bytes(e.VA-end), tensor)
-	}
-	return fmt.Sprintf("%s runs %v past the end of %s; mask the ragged edge or shorten the access", access, e.Bytes-Bytes(end-e.VA), tensor)
 }
 
 // Bytes is an amount of data or a size of memory.
