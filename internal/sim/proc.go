@@ -156,8 +156,8 @@ func (p *Proc) Cancel() {
 		p.state = cancelled
 		panic(cancelSignal{})
 	case waiting:
-		if c, ok := p.on.(*Cond); ok && !c.remove(p) {
-			c.Signal() // it was signalled already: pass that on
+		if c, ok := p.on.(*Cond); ok {
+			c.remove(p)
 		}
 		p.state = cancelled
 		p.stop()
