@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kernbench/kernbench/internal/printable"
 	"github.com/kernbench/kernbench/tl"
 )
 
@@ -87,11 +88,8 @@ func Algorithms(c Collective) []*Algorithm {
 }
 
 // Names returns the names of all algorithms.
-func Names() (names []string) {
-	for _, a := range algorithms {
-		names = append(names, a.Name)
-	}
-	return names
+func Names() []string {
+	return printable.WordsOf(algorithms, func(a *Algorithm) string { return a.Name })
 }
 
 // Find returns the algorithm of a name that does a collective.

@@ -165,7 +165,7 @@ func (m *member) centerRoot() {
 	switch {
 	case l.cubes() == 1:
 		x.run()
-	case !c.root:
+	case !c.node.Root:
 		m.runTransfers(c.allReduce(x.chunks)...)
 	default:
 		x.runRoot(c)

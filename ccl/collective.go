@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/kernbench/kernbench/internal/printable"
 )
 
 // Collective is an operation that a group of ranks does together.
@@ -29,12 +31,7 @@ var collectiveNames = [numCollectives]string{
 }
 
 // String returns the name: "all_reduce".
-func (c Collective) String() string {
-	if c >= numCollectives {
-		return fmt.Sprintf("Collective(%d)", uint8(c))
-	}
-	return collectiveNames[c]
-}
+func (c Collective) String() string { return printable.Name("Collective", c, collectiveNames[:]) }
 
 // Collectives returns all collectives.
 func Collectives() []Collective { return below(numCollectives) }

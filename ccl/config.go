@@ -166,10 +166,7 @@ func (c *Config) check(errs config.Errors) error {
 
 // fits reports whether a chunk fits into a queue, as far as the file says.
 func (s Settings) fits() bool {
-	if s.ChunkBytes == 0 || s.NSlots == 0 || s.SlotSize == 0 {
-		return true
-	}
-	return (s.ChunkBytes+s.SlotSize-1)/s.SlotSize <= topology.Bytes(s.NSlots)
+	return s.NSlots == 0 || s.SlotSize == 0 || (s.ChunkBytes+s.SlotSize-1)/s.SlotSize <= topology.Bytes(s.NSlots)
 }
 
 // latest returns the path of the value about queues and chunks that was most likely changed last:

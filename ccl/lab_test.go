@@ -170,7 +170,7 @@ func (e *experiment) run(t tester, in func(rank int, s *side)) (o outcome) {
 	defer m.Close()
 	var data *exec.Executor
 	if !e.timing {
-		data = exec.New(m.Log, func(s oplog.Space) *memory.Store { return &m.Memory(memory.OfSpace(s)).Store }, 1)
+		data = exec.New(m.Log, func(s oplog.Space) *memory.Store { return &m.Memory(s).Store }, 1)
 		m.Data = data
 	}
 	program := machine.Program{Name: e.algorithm.Name, Queues: e.queues}

@@ -67,12 +67,7 @@ func (l *Layout) wraps() bool {
 
 // square returns the most square grid of a number of ranks.
 func square(ranks int) grid {
-	w, h := ranks, 1
-	for rows := 1; rows*rows <= ranks; rows++ {
-		if ranks%rows == 0 {
-			w, h = ranks/rows, rows
-		}
-	}
+	w, h := topology.MostSquare(ranks)
 	return grid{w, h, true}
 }
 

@@ -1,6 +1,10 @@
 package ccl
 
-import "github.com/kernbench/kernbench/tl"
+import (
+	"slices"
+
+	"github.com/kernbench/kernbench/tl"
+)
 
 // dim is a dimension of a grid as a rank sees it: a ring of ranks in which each sends to the
 // next.
@@ -16,12 +20,8 @@ func (d *dim) size() int { return len(d.cycle) }
 
 // reversed returns the same ring in the other direction.
 func (d dim) reversed() dim {
-	n := d.size()
-	cycle := make([]int, n)
-	for i, at := range d.cycle {
-		cycle[n-1-i] = at
-	}
-	d.cycle, d.place = cycle, n-1-d.place
+	d.cycle, d.place = slices.Clone(d.cycle), d.size()-1-d.place
+	slices.Reverse(d.cycle)
 	d.next, d.previous = d.previous, d.next
 	return d
 }

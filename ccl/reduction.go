@@ -2,8 +2,8 @@ package ccl
 
 import (
 	"cmp"
-	"fmt"
 
+	"github.com/kernbench/kernbench/internal/printable"
 	"github.com/kernbench/kernbench/tl"
 )
 
@@ -29,12 +29,7 @@ const (
 var reductionNames = [numReductions]string{"sum", "avg", "prod", "min", "max", "band", "bor", "bxor", "premul_sum"}
 
 // String returns the name: "sum".
-func (r Reduction) String() string {
-	if r >= numReductions {
-		return fmt.Sprintf("Reduction(%d)", uint8(r))
-	}
-	return reductionNames[r]
-}
+func (r Reduction) String() string { return printable.Name("Reduction", r, reductionNames[:]) }
 
 // Reductions returns all reductions.
 func Reductions() []Reduction { return below(numReductions) }

@@ -124,7 +124,7 @@ func (s *transcript) tell(t *testing.T) string {
 	m := machine.New(graph(t, s.preset, s.sets...), machine.Options{Log: true})
 	defer m.Close()
 	s.log = m.Log
-	s.data = keeper{exec.New(m.Log, func(at oplog.Space) *memory.Store { return &m.Memory(memory.OfSpace(at)).Store }, 1)}
+	s.data = keeper{exec.New(m.Log, func(at oplog.Space) *memory.Store { return &m.Memory(at).Store }, 1)}
 	m.Data = s.data
 	run := s.perform(t, m)
 	s.start = run.Start

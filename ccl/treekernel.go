@@ -11,18 +11,11 @@ import (
 type treeMember struct {
 	*member
 	shape treeShape
-	root  bool // there is no parent
-	up    tl.Port
-	down  []tl.Port
+	node  TreeNode
 }
 
 func newTreeMember(m *member, shape treeShape) *treeMember {
-	n := shape(m.Plan, m.Rank)
-	c := &treeMember{member: m, shape: shape, root: n.Root, up: n.Parent.Port}
-	for _, child := range n.Children {
-		c.down = append(c.down, child.Port)
-	}
-	return c
+	return &treeMember{m, shape, shape(m.Plan, m.Rank)}
 }
 
 // runTree runs a collective over a tree.
@@ -33,10 +26,10 @@ func (m *member) runTree(shape treeShape) {
 		m.runTransfers(c.allReduce(m.treeChunks(0, m.Count(0)))...)
 	case Reduce:
 		m.runTransfers(c.upward(m.treeChunks(0, m.Count(0)), func(at int, x tl.Tile) {
-			if c.root {
+			if c.node.Root {
 				c.t.Store(c.Out(0).Add(at), c.Result(x))
 			} else {
-				c.Send(c.up, x)
+				c.Send(c.node.Parent.Port, x)
 			}
 		}))
 	case Broadcast:
@@ -55,31 +48,31 @@ func (m *member) runTree(shape treeShape) {
 // is below, what goes down for what is above, and the root for what is below and for room
 // there, which waits for nothing but going down.
 func (c *treeMember) allReduce(list chunks) []*transfer {
-	if c.root {
+	if c.node.Root {
 		return []*transfer{c.upward(list, func(at int, x tl.Tile) {
 			x = c.Result(x)
 			c.sendDown(x)
 			c.t.Store(c.Out(0).Add(at), x)
-		}, c.down...)}
+		}, c.node.Children...)}
 	}
-	up := c.upward(list, func(_ int, x tl.Tile) { c.Send(c.up, x) }, c.up)
+	up := c.upward(list, func(_ int, x tl.Tile) { c.Send(c.node.Parent.Port, x) }, c.node.Parent)
 	return []*transfer{c.downward(list, nil), up}
 }
 
 // upward returns the transfer of chunks that are combined with those of all children, first the
-// own one and then each child's in order, and handed on, which sends them to some ports.
-func (c *treeMember) upward(list chunks, handOn func(at int, x tl.Tile), to ...tl.Port) *transfer {
+// own one and then each child's in order, and handed on, which sends them to some neighbours.
+func (c *treeMember) upward(list chunks, handOn func(at int, x tl.Tile), to ...Neighbor) *transfer {
 	var own tl.Tile
 	return list.transfer(func(cases []tl.Case, at, n int) []tl.Case {
 		own = c.addend(c.In(0).Add(at), n).Pin() // loaded while messages are in flight
-		for _, child := range c.down {
-			cases = append(cases, c.CanRecv(child))
+		for _, child := range c.node.Children {
+			cases = append(cases, c.CanRecv(child.Port))
 		}
 		return c.canSend(cases, n, to)
 	}, func(at, n int) {
 		x := own
-		for _, child := range c.down {
-			x = c.Combine(x, c.Recv(child, n))
+		for _, child := range c.node.Children {
+			x = c.Combine(x, c.Recv(child.Port, n))
 		}
 		handOn(at, x)
 		c.freeLater(own)
@@ -90,36 +83,36 @@ func (c *treeMember) upward(list chunks, handOn func(at int, x tl.Tile), to ...t
 // the others receive them from their parent.
 func (c *treeMember) downward(list chunks, in func(block int) tl.Ptr) *transfer {
 	return list.transfer(func(cases []tl.Case, _, n int) []tl.Case {
-		if !c.root {
-			cases = append(cases, c.CanRecv(c.up))
+		if !c.node.Root {
+			cases = append(cases, c.CanRecv(c.node.Parent.Port))
 		}
-		return c.canSend(cases, n, c.down)
+		return c.canSend(cases, n, c.node.Children)
 	}, func(at, n int) {
 		var x tl.Tile
-		if c.root {
+		if c.node.Root {
 			x = c.load(in(0).Add(at), n)
 		} else {
-			x = c.Recv(c.up, n)
+			x = c.Recv(c.node.Parent.Port, n)
 		}
 		c.sendDown(x)
-		if !c.root || in(0).Addr != c.Out(0).Addr {
+		if !c.node.Root || in(0).Addr != c.Out(0).Addr {
 			c.t.Store(c.Out(0).Add(at), x)
 		}
 	})
 }
 
-// canSend appends to cases that there is room for n elements to some ports.
-func (c *treeMember) canSend(cases []tl.Case, n int, to []tl.Port) []tl.Case {
-	for _, port := range to {
-		cases = c.CanSend(cases, port, n)
+// canSend appends to cases that there is room for n elements to some neighbours.
+func (c *treeMember) canSend(cases []tl.Case, n int, to []Neighbor) []tl.Case {
+	for _, neighbor := range to {
+		cases = c.CanSend(cases, neighbor.Port, n)
 	}
 	return cases
 }
 
 // sendDown sends a tile to all children.
 func (c *treeMember) sendDown(x tl.Tile) {
-	for _, child := range c.down {
-		c.Send(child, x)
+	for _, child := range c.node.Children {
+		c.Send(child.Port, x)
 	}
 }
 
@@ -127,18 +120,18 @@ func (c *treeMember) sendDown(x tl.Tile) {
 // nearest first, so that the link up is never idle.
 func (c *treeMember) gather() {
 	for _, from := range c.subtree(nil, c.Rank, 0) {
-		if from.rank == c.Rank && c.root {
+		if from.rank == c.Rank && c.node.Root {
 			c.copy(c.Out(c.Rank), c.In(0), c.Count(c.Rank))
 			continue
 		}
 		for at, n := range c.messages(c.Count(from.rank)) {
 			switch {
 			case from.rank == c.Rank:
-				c.Send(c.up, c.load(c.In(0).Add(at), n))
-			case c.root:
+				c.Send(c.node.Parent.Port, c.load(c.In(0).Add(at), n))
+			case c.node.Root:
 				c.t.Store(c.Out(from.rank).Add(at), c.Recv(from.port, n))
 			default:
-				c.Send(c.up, c.Recv(from.port, n))
+				c.Send(c.node.Parent.Port, c.Recv(from.port, n))
 			}
 		}
 	}
@@ -147,18 +140,18 @@ func (c *treeMember) gather() {
 // scatter is gather in reverse: the farthest block goes first, the own one comes last.
 func (c *treeMember) scatter() {
 	for _, to := range slices.Backward(c.subtree(nil, c.Rank, 0)) {
-		if to.rank == c.Rank && c.root {
+		if to.rank == c.Rank && c.node.Root {
 			c.copy(c.Out(0), c.In(c.Rank), c.Count(c.Rank))
 			continue
 		}
 		for at, n := range c.messages(c.Count(to.rank)) {
 			switch {
 			case to.rank == c.Rank:
-				c.t.Store(c.Out(0).Add(at), c.Recv(c.up, n))
-			case c.root:
+				c.t.Store(c.Out(0).Add(at), c.Recv(c.node.Parent.Port, n))
+			case c.node.Root:
 				c.Send(to.port, c.load(c.In(to.rank).Add(at), n))
 			default:
-				c.Send(to.port, c.Recv(c.up, n))
+				c.Send(to.port, c.Recv(c.node.Parent.Port, n))
 			}
 		}
 	}
@@ -185,12 +178,12 @@ func (c *treeMember) subtree(list []descendant, rank int, port tl.Port) []descen
 // barrier sends a message of one element from every rank to the root, and one back.
 func (c *treeMember) barrier() {
 	x := c.t.Zeros(tl.Shape{1}, c.DType)
-	for _, child := range c.down {
-		c.Recv(child, 1)
+	for _, child := range c.node.Children {
+		c.Recv(child.Port, 1)
 	}
-	if !c.root {
-		c.Send(c.up, x)
-		c.Recv(c.up, 1)
+	if !c.node.Root {
+		c.Send(c.node.Parent.Port, x)
+		c.Recv(c.node.Parent.Port, 1)
 	}
 	c.sendDown(x)
 }

@@ -88,10 +88,8 @@ func Cast(to DType, dst []byte, from DType, src []byte) {
 	}
 	for i := castVector(to, dst, from, src); i < n; i++ {
 		switch {
-		case from.IsFloat():
+		case from.IsFloat() || to == F64: // to which Get has rounded
 			Set(to, dst, i, Get(from, src, i))
-		case to == F64:
-			Set(to, dst, i, Get(from, src, i)) // Get has rounded
 		case to.IsFloat():
 			Set(to, dst, i, oddInt(from, GetInt(from, src, i)))
 		default:

@@ -1,6 +1,7 @@
 package oplog
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/binary"
@@ -170,32 +171,27 @@ func Open(ctx context.Context, name string) (h Header, l *Log, err error) {
 
 // verify reads a log and compares its checksum.
 func verify(r io.Reader) error {
-	start := make([]byte, len(magic))
-	if _, err := io.ReadFull(r, start); err != nil && err != io.EOF && err != io.ErrUnexpectedEOF {
+	in := bufio.NewReaderSize(r, 1<<16)
+	start, err := in.Peek(len(magic))
+	if err != nil && err != io.EOF {
 		return err
 	}
-	if !bytes.Equal(start, []byte(magic)) {
+	if string(start) != magic {
 		return errors.New(noLog)
 	}
-	// The last bytes read so far may be the checksum, which it does not cover.
 	sum := crc32.Checksum(start, castagnoli)
-	buf := make([]byte, 1<<16+checksumBytes)
-	held := 0
-	for {
-		n, err := r.Read(buf[held:])
-		if n += held; n > checksumBytes {
-			sum = crc32.Update(sum, castagnoli, buf[:n-checksumBytes])
-			held = copy(buf, buf[n-checksumBytes:n])
-		} else {
-			held = n
-		}
-		switch {
-		case err == io.EOF && held < checksumBytes:
-			return fmt.Errorf("the file ends in the middle; %s", again)
-		case err == io.EOF:
-			return checkSum(binary.LittleEndian.Uint32(buf[:held]), sum)
-		case err != nil:
+	for done := len(magic); ; {
+		in.Discard(done) // what has been looked at
+		buf, err := in.Peek(in.Size())
+		if err != nil && err != io.EOF {
 			return err
+		}
+		if done = len(buf) - checksumBytes; done < 0 {
+			return fmt.Errorf("the file ends in the middle; %s", again)
+		}
+		sum = crc32.Update(sum, castagnoli, buf[:done])
+		if err == io.EOF {
+			return checkSum(binary.LittleEndian.Uint32(buf[done:]), sum)
 		}
 	}
 }

@@ -237,13 +237,8 @@ var kindNames = [NumKinds]string{
 // String returns the name of the kind: "Load".
 func (k Kind) String() string { return printable.Name("Kind", k, kindNames[:]) }
 
-// String is "read" or "write".
-func (p Phase) String() string {
-	if p == Read {
-		return "read"
-	}
-	return "write"
-}
+// String returns "read" or "write".
+func (p Phase) String() string { return printable.Name("Phase", p, []string{"read", "write"}) }
 
 // String is the shape in brackets: "[32 64]".
 func (s Shape) String() string { return fmt.Sprint(s.Dim[:s.Rank]) }

@@ -55,8 +55,8 @@ func (g *Graph) place() {
 	add := func(k Kind, cube, index int, p Point) {
 		g.sip = append(g.sip, Node{Kind: k, Cube: int32(cube), Index: int32(index), Pos: p, Overhead: overheads[k]})
 	}
-	add(KindPCIe, -1, 0, at.pcie())
-	add(KindIOCPU, -1, 0, at.ioCPU())
+	add(KindPCIe, -1, 0, at.off(at.ioSwitch(), 0, -4))
+	add(KindIOCPU, -1, 0, at.off(at.ioSwitch(), -4, 0))
 	add(KindIOSwitch, -1, 0, at.ioSwitch())
 	for col := range g.mesh.w {
 		add(KindUCIe, -1, col, at.ioUCIe(col))
@@ -66,14 +66,14 @@ func (g *Graph) place() {
 		for r := range g.noc.size() {
 			add(KindRouter, cube, r, at.router(cube, r))
 		}
-		add(KindCubeCPU, cube, 0, at.cubeCPU(cube, g.siteRouter(s.Cube.CPU.At)))
-		add(KindSRAM, cube, 0, at.sram(cube, g.siteRouter(s.Cube.SRAM.At)))
+		add(KindCubeCPU, cube, 0, at.on(cube, g.siteRouter(s.Cube.CPU.At), KindCubeCPU))
+		add(KindSRAM, cube, 0, at.on(cube, g.siteRouter(s.Cube.SRAM.At), KindSRAM))
 		for pe, r := range g.sites {
-			add(KindHBM, cube, pe, at.hbm(cube, r))
+			add(KindHBM, cube, pe, at.on(cube, r, KindHBM))
 		}
 		for pe, r := range g.sites {
 			for unit := KindPECPU; unit <= KindIPCQ; unit++ {
-				add(unit, cube, pe, at.unit(cube, r, unit))
+				add(unit, cube, pe, at.on(cube, r, unit))
 			}
 		}
 		for d := North; d < numDirections; d++ {

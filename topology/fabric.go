@@ -23,6 +23,18 @@ func (s *Spec) sipGrid() (grid, error) {
 	return grid{w: w, h: h, wrap: sips.Topology == Torus2D}, nil
 }
 
+// MostSquare returns the columns and rows of the most square grid of n, with at least as many
+// columns as rows.
+func MostSquare(n int) (w, h int) {
+	w, h = n, 1
+	for rows := 2; rows*rows <= n; rows++ {
+		if n%rows == 0 {
+			w, h = n/rows, rows
+		}
+	}
+	return w, h
+}
+
 // SIPGrid is the number of columns and rows of SIPs: count and 1 unless the
 // fabric has two dimensions.
 func (g *Graph) SIPGrid() (w, h int) { return g.fabric.w, g.fabric.h }

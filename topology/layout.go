@@ -10,17 +10,13 @@ type layout struct {
 	noc, mesh  grid
 }
 
-// unitOffsets places the units of a PE, in sixteenths of the pitch from its
-// router: DMA and CPU nearest to it, each unit beside those it feeds.
-var unitOffsets = [unitsPerPE]struct{ x, y int }{
-	0:                          {-1, -4}, // the CPU
-	KindDMA - KindPECPU:        {0, -4},
-	KindIPCQ - KindPECPU:       {1, -4},
-	KindTCM - KindPECPU:        {0, -5},
-	KindScheduler - KindPECPU:  {-1, -5},
-	KindFetchStore - KindPECPU: {1, -5},
-	KindGEMM - KindPECPU:       {0, -6},
-	KindMath - KindPECPU:       {1, -6},
+// offsets places what hangs on a router, in sixteenths of the pitch from it. Of the units of
+// a PE the DMA and the CPU are nearest to the router, each unit beside those it feeds.
+var offsets = [...]struct{ x, y int }{
+	KindCubeCPU: {4, 0}, KindSRAM: {-4, 0}, KindHBM: {0, 4},
+	KindPECPU: {-1, -4}, KindDMA: {0, -4}, KindIPCQ: {1, -4},
+	KindScheduler: {-1, -5}, KindTCM: {0, -5}, KindFetchStore: {1, -5},
+	KindGEMM: {0, -6}, KindMath: {1, -6},
 }
 
 // off is the point a number of sixteenths of the pitch from p.
@@ -42,13 +38,9 @@ func (l layout) router(cube, index int) Point {
 	return l.off(l.die(cube), 16*x+8, 16*y+8)
 }
 
-func (l layout) hbm(cube, router int) Point     { return l.off(l.router(cube, router), 0, 4) }
-func (l layout) sram(cube, router int) Point    { return l.off(l.router(cube, router), -4, 0) }
-func (l layout) cubeCPU(cube, router int) Point { return l.off(l.router(cube, router), 4, 0) }
-
-func (l layout) unit(cube, router int, unit Kind) Point {
-	o := unitOffsets[unit-KindPECPU]
-	return l.off(l.router(cube, router), o.x, o.y)
+// on returns the place of a component that hangs on a router.
+func (l layout) on(cube, router int, kind Kind) Point {
+	return l.off(l.router(cube, router), offsets[kind].x, offsets[kind].y)
 }
 
 // port is at the die edge, half a pitch from its router.
@@ -62,17 +54,8 @@ func (l layout) ioSwitch() Point {
 	return l.off(Point{X: (last.X + Micrometres(l.noc.w)*l.pitch) / 2}, 0, 8)
 }
 
-func (l layout) pcie() Point  { return l.off(l.ioSwitch(), 0, -4) }
-func (l layout) ioCPU() Point { return l.off(l.ioSwitch(), -4, 0) }
-
 // ioUCIe faces the north port of the cube below it.
 func (l layout) ioUCIe(col int) Point { return Point{l.port(col, North).X, l.pitch} }
-
-// wireLength is the length of a wire between two points. Wires run along rows
-// and columns, so it is the Manhattan distance.
-func wireLength(a, b Point) Micrometres {
-	return max(a.X-b.X, b.X-a.X) + max(a.Y-b.Y, b.Y-a.Y)
-}
 
 // portRouter returns the router that the UCIe port of a side hangs on, in the
 // middle of its edge: as far from the middle of the NoC as a row or column goes.

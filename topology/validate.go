@@ -2,7 +2,6 @@ package topology
 
 import (
 	"fmt"
-	"math"
 	"math/bits"
 	"slices"
 	"strings"
@@ -77,36 +76,25 @@ func (c *checker) sips() {
 	}
 	g := &c.System.SIPs
 	changed := c.origin.Latest(count, "system.sips.topology", w, h)
-	side := int(math.Round(math.Sqrt(float64(g.Count))))
+	cols, rows := MostSquare(g.Count)
 	switch {
 	case !g.Topology.Grid() && g.W != 0:
 		c.fail(w, "a %s has no grid: delete w and h, or use topology: %s or %s", g.Topology, Torus2D, Mesh2DNoWrap)
 	case !g.Topology.Grid() && g.H != 0:
 		c.fail(h, "a %s has no grid: delete h, or use topology: %s or %s", g.Topology, Torus2D, Mesh2DNoWrap)
 	case !g.Topology.Grid():
-	case g.W == 0 && g.H == 0 && side*side == g.Count:
-		g.W, g.H = side, side
+	case g.W == 0 && g.H == 0 && cols == rows:
+		g.W, g.H = cols, rows
 	case g.W == 0 && g.H == 0:
-		fit := fitting(g.Count)
-		c.fail(changed, "%d SIPs are not a square: set w and h with w·h = %d, such as w: %d, h: %d", g.Count, g.Count, fit, g.Count/fit)
+		c.fail(changed, "%d SIPs are not a square: set w and h with w·h = %d, such as w: %d, h: %d", g.Count, g.Count, cols, rows)
 	case g.H == 0:
 		c.fail(w, "w without h: set both, with w·h = %d", g.Count)
 	case g.W == 0:
 		c.fail(h, "h without w: set both, with w·h = %d", g.Count)
 	case g.W*g.H != g.Count:
-		fit := fitting(g.Count)
 		c.fail(changed, "%d SIPs do not fill a grid of w·h = %d·%d = %d: set count: %d, or for %d SIPs w: %d, h: %d",
-			g.Count, g.W, g.H, g.W*g.H, g.W*g.H, g.Count, fit, g.Count/fit)
+			g.Count, g.W, g.H, g.W*g.H, g.W*g.H, g.Count, cols, rows)
 	}
-}
-
-// fitting is the width of the most square grid of n, columns before rows.
-func fitting(n int) int {
-	w := int(math.Ceil(math.Sqrt(float64(n))))
-	for n%w != 0 {
-		w++
-	}
-	return w
 }
 
 // corners checks that each has routers of its own.

@@ -19,7 +19,8 @@ type wiring struct {
 
 func (w *wiring) link(from, to NodeID, bw BytesPerSec, latency *Time) {
 	if latency == nil {
-		latency = new(w.g.spec.System.WireDelay.Over(wireLength(w.g.Node(from).Pos, w.g.Node(to).Pos)))
+		a, b := w.g.Node(from).Pos, w.g.Node(to).Pos // between which wires run along rows and columns
+		latency = new(w.g.spec.System.WireDelay.Over(max(a.X-b.X, b.X-a.X) + max(a.Y-b.Y, b.Y-a.Y)))
 	}
 	w.links = append(w.links, Link{From: from, To: to, Bandwidth: bw, Latency: *latency})
 }

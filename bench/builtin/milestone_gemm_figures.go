@@ -66,7 +66,7 @@ func (s *gemmSweep) drawRoofline() draw.Figure {
 		f.Series = append(f.Series, series)
 	}
 	f.Series = append(f.Series,
-		draw.Series{Name: "roofline (theory)", Bound: true, X: []float64{low, r.ridge(), high}, Y: []float64{r.ceiling(low) / 1e12, r.flops / 1e12, r.flops / 1e12}},
+		draw.Series{Name: "roofline (theory)", Bound: true, X: []float64{low, r.ridge(), high}, Y: []float64{min(r.flops, low*r.bandwidth()) / 1e12, r.flops / 1e12, r.flops / 1e12}},
 		draw.Series{Name: "with the filling of the array (theory)", Bound: true, X: []float64{r.filled / r.bandwidth(), high}, Y: []float64{r.filled / 1e12, r.filled / 1e12}},
 	)
 	return f
@@ -206,9 +206,6 @@ func (r roofline) finite() bool { return !math.IsInf(r.flops, 1) && !math.IsInf(
 
 // ridge is the operations a byte from which on arithmetic is the limit.
 func (r roofline) ridge() float64 { return r.flops / r.bandwidth() }
-
-// ceiling is the operations a second that so many operations a byte allow.
-func (r roofline) ceiling(intensity float64) float64 { return min(r.flops, intensity*r.bandwidth()) }
 
 // least is the least time of a product: that of its operations on the arrays, or of its
 // bytes between memory and TCM, whichever is longer.

@@ -114,13 +114,7 @@ func withSIPs(b *bench.B, sips int) (*topology.Graph, error) {
 	s := &spec.System.SIPs
 	s.Count = sips
 	if s.Topology.Grid() {
-		s.H = 1
-		for h := 2; h*h <= sips; h++ {
-			if sips%h == 0 {
-				s.H = h
-			}
-		}
-		s.W = sips / s.H
+		s.W, s.H = topology.MostSquare(sips)
 	}
 	g, err := topology.Compile(&spec)
 	if err != nil {

@@ -17,12 +17,7 @@ func hello(t *tl.PE, x tl.Ptr, n int) {
 
 func runHello(b *bench.B) error {
 	pes := b.CubePEs(0, 0)[:2]
-	x, err := b.FromSlice([]int{1, 2, 3, 4, 0, 0, 0, 0}, torch.I32, torch.Shape{8}, torch.On(pes...))
-	if err != nil {
-		return err
-	}
-	if _, err := b.Launch("hello", hello, x, 4, torch.Neighbors(torch.Line(pes...))); err != nil {
-		return err
-	}
+	x := torch.Must(b.FromSlice([]int{1, 2, 3, 4, 0, 0, 0, 0}, torch.I32, torch.Shape{8}, torch.On(pes...)))
+	torch.Must(b.Launch("hello", hello, x, 4, torch.Neighbors(torch.Line(pes...))))
 	return b.Check("x", x, []int{1, 2, 3, 4, 1, 2, 3, 4})
 }

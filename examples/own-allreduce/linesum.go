@@ -29,12 +29,7 @@ func runLineSum(b *bench.B) error {
 			sums[i] += sums[i-n]
 		}
 	}
-	x, err := b.FromSlice(data, torch.I32, torch.Shape{len(data)}, torch.On(pes...))
-	if err != nil {
-		return err
-	}
-	if _, err := b.Launch("line_sum", lineSum, x, n, torch.Neighbors(torch.Line(pes...))); err != nil {
-		return err
-	}
+	x := torch.Must(b.FromSlice(data, torch.I32, torch.Shape{len(data)}, torch.On(pes...)))
+	torch.Must(b.Launch("line_sum", lineSum, x, n, torch.Neighbors(torch.Line(pes...))))
 	return b.Check("x", x, sums)
 }

@@ -53,14 +53,8 @@ func runRingSum(b *bench.B) error {
 		data[i] = i * i
 		sums[i%n] += data[i]
 	}
-	x, err := b.FromSlice(data, torch.I32, torch.Shape{len(data)}, torch.On(pes...))
-	if err != nil {
-		return err
-	}
-	l, err := b.Launch("ring_sum", ringSum, x, n, torch.Neighbors(torch.Ring(pes...)))
-	if err != nil {
-		return err
-	}
+	x := torch.Must(b.FromSlice(data, torch.I32, torch.Shape{len(data)}, torch.On(pes...)))
+	l := torch.Must(b.Launch("ring_sum", ringSum, x, n, torch.Neighbors(torch.Ring(pes...))))
 	b.Metrics(metrics{PEs: len(pes), Step: l.Crit() / torch.Time(len(pes)-1)})
 	var want []int
 	for range pes {

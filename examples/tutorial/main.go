@@ -27,17 +27,9 @@ func runAxpy(b *bench.B) error {
 		xs[i], ys[i] = float32(i), 1
 		want[i] = float32(2*xs[i]) + ys[i]
 	}
-	x, err := b.FromSlice(xs, torch.F32, torch.Shape{len(xs)}, torch.On(pes...))
-	if err != nil {
-		return err
-	}
-	y, err := b.FromSlice(ys, torch.F32, torch.Shape{len(ys)}, torch.On(pes...))
-	if err != nil {
-		return err
-	}
-	if _, err := b.Launch("axpy", axpy, x, y, 2.0, n); err != nil {
-		return err
-	}
+	x := torch.Must(b.FromSlice(xs, torch.F32, torch.Shape{len(xs)}, torch.On(pes...)))
+	y := torch.Must(b.FromSlice(ys, torch.F32, torch.Shape{len(ys)}, torch.On(pes...)))
+	torch.Must(b.Launch("axpy", axpy, x, y, 2.0, n))
 	b.Metrics(metrics{PEs: len(pes)})
 	return b.Check("y", y, want)
 }

@@ -94,7 +94,7 @@ func Accesses(pieces []pe.Access) []oplog.Access {
 	for i, p := range pieces {
 		r := p.Region
 		list[i] = oplog.Access{
-			Space: p.Memory.Space(), Addr: int64(r.Addr),
+			Space: p.Memory, Addr: int64(r.Addr),
 			Rows: int64(r.Rows), RowBytes: int64(r.RowBytes), Stride: int64(r.Stride),
 		}
 	}

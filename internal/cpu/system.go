@@ -143,7 +143,7 @@ func (p *Element) Init(m *System, t *pe.Trace) {
 // Memory returns the name of one of the PE's memories: its HBM slice, its TCM, or the SRAM of
 // its cube.
 func (p *Element) Memory(kind topology.Kind) memory.ID {
-	id := memory.ID{Kind: kind, SIP: int32(p.SIP), Cube: int32(p.Cube), PE: int32(p.PE)}
+	id := memory.ID{Kind: memory.Kinds[kind], SIP: int32(p.SIP), Cube: int32(p.Cube), PE: int32(p.PE)}
 	if kind == topology.KindSRAM {
 		id.PE = 0
 	}

@@ -14,5 +14,5 @@
 // single operations, without a log, for machines that have values at once.
 //
 // Times are not looked at here, and arithmetic is numeric's. The package
-// imports numeric, oplog, internal/memory and topology.
+// imports numeric, oplog and internal/memory.
 package exec

@@ -124,7 +124,7 @@ func TestErrors(t *testing.T) {
 			} else {
 				b.Ops = b.Ops[:3]
 			}
-			store := &memory.Store{Memory: memory.ID{Kind: kinds[oplog.HBM]}, Size: 1024}
+			store := &memory.Store{Memory: memory.ID{Kind: oplog.HBM}, Size: 1024}
 			mem := func(s oplog.Space) *memory.Store {
 				if s != hbm {
 					return nil

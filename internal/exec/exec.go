@@ -77,13 +77,10 @@ func (e *Executor) Flush() error {
 // effectsPerPoll is how many effects are applied between calls of Poll.
 const effectsPerPoll = 1 << 10
 
-// poll calls Poll and keeps its error.
+// poll calls Poll and keeps its error, unless there is one.
 func (e *Executor) poll() {
-	if e.Poll == nil {
-		return
-	}
-	if err := e.Poll(); err != nil && e.err == nil {
-		e.err = err
+	if e.Poll != nil && e.err == nil {
+		e.err = e.Poll()
 	}
 }
 

@@ -203,7 +203,10 @@ func (e *Executor) read(op *oplog.Op) error {
 	switch op.Kind {
 	case oplog.Load, oplog.Get:
 		v := e.pool.take(e.bytes(op))
-		if err := e.load(op, v.bytes); err != nil {
+		if masked(op) && len(v.bytes) > 0 { // the box is from memory, the rest is Fill
+			fillWith(v.bytes, op.DType, op.Fill)
+		}
+		if err := e.moveBox(op, v.bytes, (*memory.Store).Read); err != nil {
 			return err
 		}
 		e.finish(op.ID, v)

@@ -10,14 +10,6 @@ import (
 // The functions here move bytes between values and memory. They give up the lock
 // meanwhile.
 
-// load fills a value: the box from memory, the rest with Fill.
-func (e *Executor) load(op *oplog.Op, dst []byte) error {
-	if masked(op) && len(dst) > 0 {
-		fillWith(dst, op.DType, op.Fill)
-	}
-	return e.moveBox(op, dst, (*memory.Store).Read)
-}
-
 // moveBox moves the box of a value from or to the memory of its operation.
 func (e *Executor) moveBox(op *oplog.Op, value []byte, do accessFunc) error {
 	e.mu.Unlock()

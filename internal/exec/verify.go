@@ -10,7 +10,6 @@ import (
 	"github.com/kernbench/kernbench/internal/memory"
 	"github.com/kernbench/kernbench/numeric"
 	"github.com/kernbench/kernbench/oplog"
-	"github.com/kernbench/kernbench/topology"
 )
 
 // maxBytes is the size of the largest value. It is far more than any tile, and
@@ -200,12 +199,7 @@ func Replay(ctx context.Context, log *oplog.Log, threads int) (Replayed, error) 
 	var r Replayed
 	e := New(log, memories(), threads)
 	e.keep = false
-	e.Poll = func() error {
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		return nil
-	}
+	e.Poll = func() error { return context.Cause(ctx) }
 	e.onRead = func(op *oplog.Op, digest uint64) {
 		r.Reads++
 		switch op.Digest {
@@ -226,15 +220,10 @@ func memories() func(oplog.Space) *memory.Store {
 	all := map[oplog.Space]*memory.Store{}
 	return func(s oplog.Space) *memory.Store {
 		if all[s] == nil {
-			id := memory.ID{Kind: kinds[s.Kind], SIP: s.SIP, Cube: s.Cube, PE: s.PE}
-			all[s] = &memory.Store{Memory: id, Size: math.MaxInt64}
+			all[s] = &memory.Store{Memory: s, Size: math.MaxInt64}
 		}
 		return all[s]
 	}
-}
-
-var kinds = map[oplog.SpaceKind]topology.Kind{
-	oplog.HBM: topology.KindHBM, oplog.SRAM: topology.KindSRAM, oplog.TCM: topology.KindTCM,
 }
 
 // digest is the FNV-1a hash by which logs know what a host has read.

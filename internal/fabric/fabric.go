@@ -279,11 +279,3 @@ func (b *banks) at(st int) (memory.Op, memory.Region) {
 	}
 	return memory.Write, b.Write.Region
 }
-
-// flitBytes is the size of flit k of m.
-func (f *Fabric) flitBytes(m *message, k int64) Bytes {
-	if m.isShort(k, f.cfg.Flit) {
-		return m.short(f.cfg.Flit)
-	}
-	return f.cfg.Flit
-}

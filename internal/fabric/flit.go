@@ -169,7 +169,7 @@ func (m *flits) serve(s *flitServer, i int32) {
 		m.serveBurst(s, i)
 		return
 	}
-	n := m.flitBytes(msg, fl.index)
+	n := min(m.cfg.Flit, msg.Bytes-Bytes(fl.index)*m.cfg.Flit)
 	ser := s.hop.Bandwidth.Serialize(n)
 	s.free = now + ser
 	s.bytes += n

@@ -12,10 +12,13 @@ import "github.com/kernbench/kernbench/internal/memory"
 // leaves when both it and the way are there.
 func Uncontended(path []Hop, n, flit Bytes) Time {
 	whole, short := int64(n/flit), n%flit
-	if whole == 0 {
-		return pathTime(path, n)
-	}
 	var latency, sum, slowest, last Time
+	if whole == 0 {
+		for _, hop := range path {
+			last += hop.Latency + hop.Bandwidth.Serialize(n)
+		}
+		return last
+	}
 	for _, hop := range path {
 		ser := hop.Bandwidth.Serialize(flit)
 		sum += ser
@@ -29,14 +32,6 @@ func Uncontended(path []Hop, n, flit Bytes) Time {
 		last += hop.Latency
 	}
 	return last
-}
-
-// pathTime is the time of a single flit.
-func pathTime(path []Hop, n Bytes) (t Time) {
-	for _, hop := range path {
-		t += hop.Latency + hop.Bandwidth.Serialize(n)
-	}
-	return t
 }
 
 // UncontendedHBM is the time of a transfer from or to an HBM slice, alone and in

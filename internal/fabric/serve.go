@@ -87,7 +87,8 @@ func (m *trains) interrupt(s *server, i int32) {
 		return // it ends by then, or nearly
 	}
 	rest := cur.behind(k)
-	s.free = min(s.free, s.since+s.span(k))
+	work := Time(k) * s.perFlit // of what has begun by then, with what goes on in the background
+	s.free = min(s.free, s.since+work+s.background(s.since, work, cur.class))
 	back := s.lent / Time(cur.flits) * Time(cur.flits-k)
 	s.owed, s.lent = s.owed-back, s.lent-back
 	m.cutShort(s, &rest, k)
@@ -142,9 +143,11 @@ func (m *trains) cutShort(s *server, rest *train, k int64) {
 	}
 }
 
-// requeue puts the rest of a split train back, ahead of what arrived with it.
+// requeue puts the rest of a split train back, ahead of what arrived at the same time, which
+// may be the train behind it.
 func (m *trains) requeue(s *server, rest train) {
-	s.queues[rest.class].pushRest(m.all, m.add(rest))
+	i := m.add(rest)
+	s.queues[rest.class].insert(m.all, i, func(other *train) bool { return other.head >= rest.head })
 }
 
 // pass commits the server to all of train i and sends it on its way.
@@ -158,12 +161,9 @@ func (m *trains) pass(s *server, i int32) {
 	s.owed, s.lent = max(0, s.ready(Compute)-start), 0 // what was idle since has paid for it
 	s.serving, s.since, s.free = *t, start, start+Time(t.flits)*perFlit
 	s.count(m.Fabric, t, 1)
-	switch {
-	case t.ghost:
-		m.passGhost(s, i)
-	case s.slice != nil:
-		m.passMemory(s, i)
-	default:
+	if t.ghost || s.slice != nil {
+		m.passNoLink(s, i)
+	} else {
 		m.passLink(s, i, perFlit, waits)
 	}
 }
@@ -190,25 +190,19 @@ func (m *trains) begin(s *server, t *train) (start, waits Time) {
 	return start, waits
 }
 
-// passGhost only occupies the server.
-func (m *trains) passGhost(s *server, i int32) {
-	t := &m.all[i]
-	if s.slice != nil {
-		s.slice.Occupy(s.since, Bytes(t.flits)*m.cfg.Flit)
-	} else {
+// passNoLink lets a ghost occupy the server, or takes train i through the channels of an HBM
+// slice. Accesses overlap: channels that are free serve the next train, which is asked for
+// already.
+func (m *trains) passNoLink(s *server, i int32) {
+	switch t := &m.all[i]; {
+	case s.slice == nil:
 		s.makeWay(t)
+	case t.ghost:
+		s.slice.Occupy(s.since, Bytes(t.flits)*m.cfg.Flit)
+	default:
+		s.free = min(s.free, m.throughMemory(s, i))
 	}
-	if t.refill {
-		m.refill(t.msg, s.free)
-	}
-	m.drop(i)
-}
-
-// passMemory takes train i through the channels of an HBM slice. Accesses overlap:
-// channels that are free serve the next train, which is asked for already.
-func (m *trains) passMemory(s *server, i int32) {
-	s.free = min(s.free, m.throughMemory(s, i))
-	if t := &m.all[i]; t.refill {
+	if t := &m.all[i]; t.refill { // throughMemory may have moved it
 		m.refill(t.msg, s.free)
 	}
 	m.drop(i)

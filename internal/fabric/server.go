@@ -134,13 +134,6 @@ func (s *server) begun(now Time) int64 {
 	return int64((max(spent, 0) + s.perFlit - 1) / s.perFlit)
 }
 
-// span is how long k flits of the train in service take, trickles beside them
-// included.
-func (s *server) span(k int64) Time {
-	work := Time(k) * s.perFlit
-	return work + s.background(s.since, work, s.serving.class)
-}
-
 // ready is when it can take a train of a class.
 func (s *server) ready(class Class) Time {
 	if class == Compute {

@@ -221,12 +221,6 @@ func (q *trainQueue) push(all []train, i int32) {
 	q.last = i
 }
 
-// pushRest puts back the rest of a train, ahead of what arrived at the same time,
-// which may be the train behind it.
-func (q *trainQueue) pushRest(all []train, i int32) {
-	q.insert(all, i, func(other *train) bool { return other.head >= all[i].head })
-}
-
 func (q *trainQueue) insert(all []train, i int32, after func(*train) bool) {
 	at := &q.first
 	for *at != 0 && !after(&all[*at]) {

@@ -141,7 +141,7 @@ func (b *bench) queue(t *testing.T, d *datadriven.TestData) string {
 	d.MaybeScanArgs(t, "memory", &kind)
 	d.MaybeScanArgs(t, "poll", &poll)
 	link := topology.LinkID(2 * len(b.rings))
-	kinds := map[string]topology.Kind{"tcm": topology.KindTCM, "sram": topology.KindSRAM}
+	kinds := map[string]oplog.SpaceKind{"tcm": oplog.TCM, "sram": oplog.SRAM}
 	r := b.queues.Add(End{Name: from, DMA: &b.element(from).dma}, End{Name: to, DMA: &b.element(to).dma}, Config{
 		Slots: slots, SlotSize: memory.Bytes(size), Local: kind == "tcm", Memory: memory.ID{Kind: kinds[kind]},
 		Path: []topology.LinkID{link}, Out: []topology.LinkID{link + 1}, CreditTime: 10 * simtime.Nanosecond,
@@ -309,7 +309,7 @@ func (b *bench) receive(e *element, r *Ring, n memory.Bytes, into bool) {
 	rc.ID = 1
 	if into {
 		rc.Into = func(to []pe.Request, off, n memory.Bytes) []pe.Request {
-			far := memory.ID{Kind: topology.KindHBM}
+			far := memory.ID{Kind: oplog.HBM}
 			return append(to, pe.Request{Op: memory.Write, Path: r.Out, To: pe.Access{Memory: far, Region: memory.Contiguous(memory.Addr(off), n)}})
 		}
 	} else {

@@ -4,6 +4,7 @@ import (
 	"github.com/kernbench/kernbench/internal/fabric"
 	"github.com/kernbench/kernbench/internal/memory"
 	"github.com/kernbench/kernbench/internal/pe"
+	"github.com/kernbench/kernbench/oplog"
 	"github.com/kernbench/kernbench/simtime"
 	"github.com/kernbench/kernbench/topology"
 )
@@ -61,10 +62,10 @@ func (m *Machine) findRoute(to []topology.LinkID, from, dest memory.ID) []topolo
 	sip, cube, pe := int(from.SIP), int(from.Cube), int(from.PE)
 	via := m.Graph.PERouter(sip, cube, pe)
 	switch from.Kind {
-	case topology.KindTCM:
+	case oplog.TCM:
 		port, _ := m.Graph.LinkBetween(a, m.Graph.PENode(sip, cube, pe, topology.KindDMA))
 		return append(to, port)
-	case topology.KindSRAM:
+	case oplog.SRAM:
 		at := m.Graph.Spec().Cube.SRAM.At
 		via = m.Graph.Router(sip, cube, at.Row, at.Col)
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/kernbench/kernbench/internal/cpu"
 	"github.com/kernbench/kernbench/internal/ipcq"
 	"github.com/kernbench/kernbench/internal/memory"
+	"github.com/kernbench/kernbench/oplog"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/topology"
 )
@@ -160,7 +161,7 @@ type block struct {
 // newBlock allocates memory on behalf of a PE, in whose TCM it takes the place of tiles.
 func newBlock(p *PE, id memory.ID, n memory.Bytes) (block, error) {
 	addr, err := p.machine.Memory(id).Allocator.Alloc(n, 256)
-	if err == nil && id.Kind == topology.KindTCM {
+	if err == nil && id.Kind == oplog.TCM {
 		p.Tiles.Reserve(n)
 	}
 	return block{p, memory.Segment{Memory: id, Addr: addr, Bytes: n}}, err
@@ -168,7 +169,7 @@ func newBlock(p *PE, id memory.ID, n memory.Bytes) (block, error) {
 
 // free gives the memory back.
 func (b *block) free() {
-	if b.Memory.Kind == topology.KindTCM {
+	if b.Memory.Kind == oplog.TCM {
 		b.pe.Tiles.Release(b.Bytes)
 	}
 	if err := b.pe.machine.Memory(b.Memory).Allocator.Free(b.Addr); err != nil {

@@ -156,11 +156,11 @@ func (m *Machine) PE(id PEID) *PE {
 func (m *Machine) Node(id memory.ID) topology.NodeID {
 	sip, cube, pe := int(id.SIP), int(id.Cube), int(id.PE)
 	switch id.Kind {
-	case topology.KindHBM:
+	case oplog.HBM:
 		return m.Graph.HBM(sip, cube, pe)
-	case topology.KindSRAM:
+	case oplog.SRAM:
 		return m.Graph.SRAM(sip, cube)
-	case topology.KindTCM:
+	case oplog.TCM:
 		return m.Graph.PENode(sip, cube, pe, topology.KindTCM)
 	}
 	panic(fmt.Sprintf("machine: %v is no memory", id))
@@ -169,7 +169,7 @@ func (m *Machine) Node(id memory.ID) topology.NodeID {
 // Access is the end of a transfer at a region of a memory.
 func (m *Machine) Access(id memory.ID, r memory.Region) pe.Access {
 	a := pe.Access{Memory: id, Region: r}
-	if id.Kind == topology.KindHBM {
+	if id.Kind == oplog.HBM {
 		a.Slice = fabric.SliceID(m.ID(int(id.SIP), int(id.Cube), int(id.PE)) + 1)
 	}
 	return a
@@ -194,9 +194,9 @@ func (m *Machine) Memory(id memory.ID) *Memory {
 func (m *Machine) size(id memory.ID) memory.Bytes {
 	s := m.Graph.Spec()
 	switch id.Kind {
-	case topology.KindHBM:
+	case oplog.HBM:
 		return s.Cube.HBM.SliceSize
-	case topology.KindSRAM:
+	case oplog.SRAM:
 		return s.Cube.SRAM.Size
 	}
 	return s.PE.TCM.Size

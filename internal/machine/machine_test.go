@@ -209,9 +209,8 @@ func TestLaunchGoesBeforeBulk(t *testing.T) {
 	busy.HostCopy(memory.Write, hbm, memory.Contiguous(0, 16<<20), sim.Event{})
 	var start [2]simtime.Time
 	for i, m := range []*Machine{quiet, busy} {
-		if err := m.Engine.RunUntil(context.Background(), 10_000*ns); err != nil {
-			t.Fatal(err)
-		}
+		m.Engine.AfterFunc(10_000*ns, m.Engine.Pause)
+		m.mustRun(t)
 		l, err := m.Launch("k", []PEID{0}, func(*sim.Proc, *PE) {}, sim.Event{})
 		if err != nil {
 			t.Fatal(err)

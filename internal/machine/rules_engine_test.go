@@ -7,6 +7,7 @@ import (
 
 	"github.com/kernbench/kernbench/internal/memory"
 	"github.com/kernbench/kernbench/internal/pe"
+	"github.com/kernbench/kernbench/oplog"
 	"github.com/kernbench/kernbench/simtime"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/topology"
@@ -178,12 +179,12 @@ func TestReshapeTakesADispatchCycle(t *testing.T) {
 // anyMemory is the HBM of some PE, the SRAM of its cube, or the TCM of PE 0.
 var anyMemory = rapid.Custom(func(t *rapid.T) memory.ID {
 	id := anyPE.Draw(t, "of")
-	p := memory.ID{Kind: topology.KindHBM, SIP: int32(id / 128), Cube: int32(id / 8 % 16), PE: int32(id % 8)}
+	p := memory.ID{Kind: oplog.HBM, SIP: int32(id / 128), Cube: int32(id / 8 % 16), PE: int32(id % 8)}
 	switch rapid.IntRange(0, 2).Draw(t, "memory") {
 	case 1:
-		p.Kind, p.PE = topology.KindSRAM, 0
+		p.Kind, p.PE = oplog.SRAM, 0
 	case 2:
-		p = memory.ID{Kind: topology.KindTCM}
+		p = memory.ID{Kind: oplog.TCM}
 	}
 	return p
 })

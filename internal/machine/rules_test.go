@@ -203,7 +203,7 @@ func (r *rig) moves(from, to memory.ID, n memory.Bytes) simtime.Time {
 	r.Helper()
 	path, flit := r.path(from, to), r.spec.System.Flit
 	for op, id := range map[memory.Op]memory.ID{memory.Read: from, memory.Write: to} {
-		if id.Kind != topology.KindHBM {
+		if id.Kind != oplog.HBM {
 			continue
 		}
 		took, ok := fabric.UncontendedHBM(path, memory.NewHBM(r.spec.Cube.HBM), op, n, flit)

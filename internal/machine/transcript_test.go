@@ -91,7 +91,7 @@ func (s *transcript) system(t *testing.T, d *datadriven.TestData) (string, error
 	s.close()
 	*s = transcript{Machine: build(t, Options{Log: true, NoLines: true}, d.CmdArgs[0].Key, strings.FieldsFunc(d.Input, func(r rune) bool { return r == '\n' })...)}
 	s.tensors, s.reads = map[string]*parts{}, map[oplog.ID]string{}
-	s.Data = exec.New(s.Log, func(at oplog.Space) *memory.Store { return &s.Memory(memory.OfSpace(at)).Store }, 1)
+	s.Data = exec.New(s.Log, func(at oplog.Space) *memory.Store { return &s.Memory(at).Store }, 1)
 	s.Print = func(text string) { s.printed = append(s.printed, text) }
 	return fmt.Sprintf("%d PEs\n", s.NumPEs()), nil
 }

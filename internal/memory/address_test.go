@@ -3,6 +3,7 @@ package memory
 import (
 	"testing"
 
+	"github.com/kernbench/kernbench/oplog"
 	"github.com/kernbench/kernbench/topology"
 )
 
@@ -10,8 +11,8 @@ func TestNames(t *testing.T) {
 	tests := []struct{ got, want string }{
 		{tcm.String(), "sip1.cube5.pe3.tcm"},
 		{hbm.String(), "sip0.cube5.hbm3"},
-		{ID{Kind: topology.KindSRAM, SIP: 2, Cube: 9}.String(), "sip2.cube9.sram"},
-		{ID{Kind: topology.KindRouter}.String(), "sip0.cube0.pe0: component kind 6, which is no memory"},
+		{ID{Kind: oplog.SRAM, SIP: 2, Cube: 9}.String(), "sip2.cube9.sram"},
+		{ID{}.String(), "sip0.cube0.pe0: memory kind 0, of which there is none"},
 		{Segment{hbm, 0x100, 0x80}.String(), "sip0.cube5.hbm3[0x100:0x180]"},
 		{None.String(), "none"},
 		{VA(0x10000).String(), "0x10000"},
@@ -40,7 +41,7 @@ func TestNamesAreThoseOfTheTopology(t *testing.T) {
 		switch n.Kind {
 		case topology.KindHBM, topology.KindSRAM, topology.KindTCM:
 			memories++
-			if got, want := (ID{n.Kind, n.SIP, n.Cube, n.Index}).String(), g.Name(id); got != want {
+			if got, want := (ID{Kind: Kinds[n.Kind], SIP: n.SIP, Cube: n.Cube, PE: n.Index}).String(), g.Name(id); got != want {
 				t.Errorf("memory %d is called %s, in the topology %s", id, got, want)
 			}
 		}

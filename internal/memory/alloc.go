@@ -101,5 +101,5 @@ type OutOfMemory struct {
 // Error names the memory, what was asked, what there is, and what to change.
 func (e *OutOfMemory) Error() string {
 	return fmt.Sprintf("%v: out of memory: asked %v aligned to %v, free %v of %v, largest block %v; free something, ask for less, or raise %s in the topology",
-		e.Memory, e.Asked, e.Align, e.Free, e.Size, e.Largest, e.Memory.sizeKey())
+		e.Memory, e.Asked, e.Align, e.Free, e.Size, e.Largest, sizeKey(e.Memory))
 }

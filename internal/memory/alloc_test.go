@@ -9,10 +9,10 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/kernbench/kernbench/topology"
+	"github.com/kernbench/kernbench/oplog"
 )
 
-var tcm = ID{Kind: topology.KindTCM, SIP: 1, Cube: 5, PE: 3}
+var tcm = ID{Kind: oplog.TCM, SIP: 1, Cube: 5, PE: 3}
 
 func mustAlloc(t *testing.T, a *Allocator, size, align Bytes) Addr {
 	t.Helper()
@@ -64,8 +64,8 @@ func TestAllocErrors(t *testing.T) {
 		want        string
 	}{
 		{"too large", tcm, 4096, 256, "sip1.cube5.pe3.tcm: out of memory: asked 4KiB aligned to 256B, free 768B of 1KiB, largest block 512B; free something, ask for less, or raise pe.tcm.size in the topology"},
-		{"fragmented", ID{Kind: topology.KindHBM, PE: 7}, 600, 1, "sip0.cube0.hbm7: out of memory: asked 600B aligned to 1B, free 768B of 1KiB, largest block 512B; free something, ask for less, or raise cube.hbm.slice_size in the topology"},
-		{"misaligned", ID{Kind: topology.KindSRAM, Cube: 2}, 400, 768, "sip0.cube2.sram: out of memory: asked 400B aligned to 768B, free 768B of 1KiB, largest block 256B; free something, ask for less, or raise cube.sram.size in the topology"},
+		{"fragmented", ID{Kind: oplog.HBM, PE: 7}, 600, 1, "sip0.cube0.hbm7: out of memory: asked 600B aligned to 1B, free 768B of 1KiB, largest block 512B; free something, ask for less, or raise cube.hbm.slice_size in the topology"},
+		{"misaligned", ID{Kind: oplog.SRAM, Cube: 2}, 400, 768, "sip0.cube2.sram: out of memory: asked 400B aligned to 768B, free 768B of 1KiB, largest block 256B; free something, ask for less, or raise cube.sram.size in the topology"},
 		{"enormous", tcm, math.MaxInt64, math.MaxInt64, "sip1.cube5.pe3.tcm: out of memory: asked 9223372036854775807B aligned to 9223372036854775807B, free 768B of 1KiB, largest block 256B; free something, ask for less, or raise pe.tcm.size in the topology"},
 		{"negative", tcm, -1, 1, "sip1.cube5.pe3.tcm: cannot allocate -1 bytes aligned to 1" + bad},
 		{"no alignment", tcm, 1, 0, "sip1.cube5.pe3.tcm: cannot allocate 1 bytes aligned to 0" + bad},

@@ -86,7 +86,7 @@ func (s *Space) search(va VA) (int, bool) {
 }
 
 // Translate finds the tensor that holds all n bytes from va on. An access that
-// leaves a tensor, or is in none, is an *Unmapped. An access of no bytes may
+// leaves a tensor, or is in none, is an error. An access of no bytes may
 // also stand just behind the last byte of a tensor. Translate costs the
 // logarithm of the number of tensors and allocates nothing.
 func (s *Space) Translate(va VA, n Bytes) (Access, error) {
@@ -106,10 +106,10 @@ func (s *Space) Translate(va VA, n Bytes) (Access, error) {
 	return Access{}, s.unmapped(va, n, i)
 }
 
-// unmapped describes a failed access to va, where tensor i is the first to
-// start behind it.
-func (s *Space) unmapped(va VA, n Bytes, i int) *Unmapped {
-	e := &Unmapped{VA: va, Bytes: n}
+// unmapped returns the error of an access to va, where tensor i is the first to start behind
+// it. The error names the nearest tensor.
+func (s *Space) unmapped(va VA, n Bytes, i int) error {
+	access := fmt.Sprintf("access of %v at %v", n, va)
 	var near *tensor
 	if i > 0 {
 		near = s.tensors[i-1]
@@ -117,10 +117,17 @@ func (s *Space) unmapped(va VA, n Bytes, i int) *Unmapped {
 	if i < len(s.tensors) && (near == nil || s.tensors[i].base-va < va-near.end()) {
 		near = s.tensors[i]
 	}
-	if near != nil {
-		e.Tensor, e.Base, e.Size = near.name, near.base, near.size
+	if near == nil {
+		return fmt.Errorf("%s: no tensor is mapped", access)
 	}
-	return e
+	tensor := fmt.Sprintf("tensor %q (%v at %v)", near.name, near.size, near.base)
+	switch {
+	case va < near.base:
+		return fmt.Errorf("%s starts %v before %s; check the address arithmetic, and that the tensor meant was not freed", access, Bytes(near.base-va), tensor)
+	case va > near.end():
+		return fmt.Errorf("%s starts %v past the end of %s; check the address arithmetic, and that the tensor meant was not freed", access, Bytes(va-near.end()), tensor)
+	}
+	return fmt.Errorf("%s runs %v past the end of %s; mask the ragged edge or shorten the access", access, n-Bytes(near.end()-va), tensor)
 }
 
 // Access is a run of bytes within one tensor.
@@ -152,82 +159,21 @@ func (a Access) Segments(yield func(Segment) bool) {
 	}
 }
 
-// Unmapped is the error of an access to virtual addresses that no tensor, or
-// no single tensor, has.
-type Unmapped struct {
-	VA     VA
-	Bytes  Bytes
-	Tensor string // the nearest
-	Base   VA     // where it starts; 0 if nothing is mapped
-	Size   Bytes
-}
-
-// Error names the access, the nearest tensor and by how much it misses.
-func (e *Unmapped) Error() string {
-	access := fmt.Sprintf("access of %v at %v", e.Bytes, e.VA)
-	if e.Base == 0 {
-		return access + ": no tensor is mapped"
-	}
-	tensor := fmt.Sprintf("tensor %q (%v at %v)", e.Tensor, e.Size, e.Base)
-	end := e.Base + VA(e.Size)
-	switch {
-	case e.VA < e.Base:
-		return fmt.Sprintf("%s starts %v before %s; check the address arithmetic, and that the tensor meant was not freed", access, Bytes(e.Base-e.VA), tensor)
-	case e.VA > end:
-		return fmt.Sprintf("%s starts %v past the end of %s; check the address arithmetic, and that the tensor meant was not freed", access, Bytes(e.VA-end), tensor)
-	}
-	return fmt.Sprintf("%s runs %v past the end of %s; mask the ragged edge or shorten the access", access, e.Bytes-Bytes(end-e.VA), tensor)
-}
-
 // Bytes is an amount of data or a size of memory.
 type Bytes = topology.Bytes
 
-// ID is the structural name of one memory of the machine.
-type ID struct {
-	Kind topology.Kind // KindHBM, KindSRAM or KindTCM
-	SIP  int32
-	Cube int32 // in its SIP
-	PE   int32 // in its cube; 0 for the SRAM, which the PEs of a cube share
-}
+// ID names a memory. PE is 0 for the SRAM, which the PEs of a cube share.
+type ID = oplog.Space
 
-// String is the memory's name in the topology: "sip0.cube5.hbm3".
-func (id ID) String() string {
+// Kinds has the kind of memory that a component is.
+var Kinds = [...]oplog.SpaceKind{topology.KindHBM: oplog.HBM, topology.KindSRAM: oplog.SRAM, topology.KindTCM: oplog.TCM}
+
+// sizeKey returns the field of topology.yaml that says how large the memory is.
+func sizeKey(id ID) string {
 	switch id.Kind {
-	case topology.KindHBM:
-		return fmt.Sprintf("sip%d.cube%d.hbm%d", id.SIP, id.Cube, id.PE)
-	case topology.KindSRAM:
-		return fmt.Sprintf("sip%d.cube%d.sram", id.SIP, id.Cube)
-	case topology.KindTCM:
-		return fmt.Sprintf("sip%d.cube%d.pe%d.tcm", id.SIP, id.Cube, id.PE)
-	}
-	return fmt.Sprintf("sip%d.cube%d.pe%d: component kind %d, which is no memory", id.SIP, id.Cube, id.PE, id.Kind)
-}
-
-var spaceKinds = map[topology.Kind]oplog.SpaceKind{
-	topology.KindHBM: oplog.HBM, topology.KindSRAM: oplog.SRAM, topology.KindTCM: oplog.TCM,
-}
-
-// Space returns the memory's name in the op log.
-func (id ID) Space() oplog.Space {
-	return oplog.Space{Kind: spaceKinds[id.Kind], SIP: id.SIP, Cube: id.Cube, PE: id.PE}
-}
-
-// OfSpace returns the memory that the op log names s.
-func OfSpace(s oplog.Space) ID {
-	for kind, k := range spaceKinds {
-		if k == s.Kind {
-			return ID{Kind: kind, SIP: s.SIP, Cube: s.Cube, PE: s.PE}
-		}
-	}
-	return ID{}
-}
-
-// sizeKey is the field of topology.yaml that says how large the memory is.
-func (id ID) sizeKey() string {
-	switch id.Kind {
-	case topology.KindHBM:
+	case oplog.HBM:
 		return "cube.hbm.slice_size"
-	case topology.KindSRAM:
+	case oplog.SRAM:
 		return "cube.sram.size"
 	}
 	return "pe.tcm.size"

@@ -105,20 +105,5 @@ func (s *Store) check(op string, addr Addr, n Bytes) error {
 	if addr >= 0 && n >= 0 && n <= s.Size && Bytes(addr) <= s.Size-n {
 		return nil
 	}
-	return &OutOfBounds{Memory: s.Memory, Size: s.Size, Op: op, Addr: addr, Bytes: n}
-}
-
-// OutOfBounds is the error of an access to addresses a memory does not have.
-// Nothing was read or written.
-type OutOfBounds struct {
-	Memory ID
-	Size   Bytes
-	Op     string // "read", "write" or "zero"
-	Addr   Addr
-	Bytes  Bytes
-}
-
-// Error names the memory, its size and the access.
-func (e *OutOfBounds) Error() string {
-	return fmt.Sprintf("%v: %s of %v at %v is outside the memory, which has %v; check the address against the allocation it belongs to", e.Memory, e.Op, e.Bytes, e.Addr, e.Size)
+	return fmt.Errorf("%v: %s of %v at %v is outside the memory, which has %v; check the address against the allocation it belongs to", s.Memory, op, n, addr, s.Size)
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/kernbench/kernbench/internal/fabric"
 	"github.com/kernbench/kernbench/internal/memory"
 	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/oplog"
 	"github.com/kernbench/kernbench/simtime"
 	"github.com/kernbench/kernbench/topology"
 )
@@ -38,8 +39,8 @@ func newBench(outstanding int) *bench {
 }
 
 var (
-	far = memory.ID{Kind: topology.KindSRAM}
-	tcm = memory.ID{Kind: topology.KindTCM}
+	far = memory.ID{Kind: oplog.SRAM}
+	tcm = memory.ID{Kind: oplog.TCM}
 )
 
 // load and store move n bytes between far address a and TCM address t.

@@ -163,7 +163,7 @@ func simulated(t testing.TB, ranks, times int, kernel any, args ...any) contents
 	}
 	m := machine.New(graph(), machine.Options{Log: true})
 	defer m.Close()
-	data := exec.New(m.Log, func(s oplog.Space) *memory.Store { return &m.Memory(memory.OfSpace(s)).Store }, 1)
+	data := exec.New(m.Log, func(s oplog.Space) *memory.Store { return &m.Memory(s).Store }, 1)
 	m.Data = data
 	p := machine.Program{Name: "k"}
 	for rank := range ranks {

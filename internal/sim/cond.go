@@ -2,13 +2,13 @@ package sim
 
 import (
 	"slices"
+	"sort"
 )
 
 // Cond is a condition that processes wait for. The zero value is ready; it must
 // not be copied once in use.
 type Cond struct {
-	What   string // for the deadlock report: "a free slot on port 3"
-	Holder *Proc  // the process expected to bring the condition about, if one is known
+	What string // for the deadlock report: "a free slot on port 3"
 
 	waiting []*Proc // in the order in which they came
 }
@@ -20,28 +20,16 @@ func (c *Cond) String() string {
 	return c.What
 }
 
-// HeldBy is the holder.
-func (c *Cond) HeldBy() *Proc { return c.Holder }
-
-// Wait waits until c is signalled.
+// Wait waits until the next Broadcast of c.
 func (p *Proc) Wait(c *Cond) {
 	c.waiting = append(c.waiting, p)
 	p.Park(c)
 }
 
-// WaitFor waits until holds is true, testing it now and whenever c is signalled.
+// WaitFor waits until holds is true, testing it now and at every Broadcast of c.
 func (p *Proc) WaitFor(c *Cond, holds func() bool) {
 	for !holds() {
 		p.Wait(c)
-	}
-}
-
-// Signal wakes the process that has waited longest, if any.
-func (c *Cond) Signal() {
-	if len(c.waiting) > 0 {
-		p := c.waiting[0]
-		c.waiting = slices.Delete(c.waiting, 0, 1)
-		p.wakeNow()
 	}
 }
 
@@ -54,13 +42,9 @@ func (c *Cond) Broadcast() {
 	c.waiting = c.waiting[:0]
 }
 
-// remove takes p out of the queue, and reports whether it was there.
-func (c *Cond) remove(p *Proc) bool {
-	i := slices.Index(c.waiting, p)
-	if i >= 0 {
-		c.waiting = slices.Delete(c.waiting, i, i+1)
-	}
-	return i >= 0
+// remove takes p out of the queue.
+func (c *Cond) remove(p *Proc) {
+	c.waiting = slices.DeleteFunc(c.waiting, func(other *Proc) bool { return other == p })
 }
 
 // Timer is a call at an instant to come that can be taken back. Unlike an event, a timer that
@@ -74,12 +58,7 @@ type Timer struct {
 // AfterFunc calls a function when d has passed, after the events of that instant.
 func (e *Engine) AfterFunc(d Time, fire func()) *Timer {
 	t := &Timer{eng: e, at: e.now + d, fire: fire}
-	later, _ := slices.BinarySearchFunc(e.timers, t.at, func(other *Timer, at Time) int {
-		if other.at <= at {
-			return -1
-		}
-		return 1
-	})
+	later := sort.Search(len(e.timers), func(i int) bool { return e.timers[i].at > t.at })
 	e.timers = slices.Insert(e.timers, later, t)
 	return t
 }

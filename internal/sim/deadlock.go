@@ -101,7 +101,7 @@ func (ps *procs) unwind() (list []Blocked, cycle []string) {
 	for _, slot := range ps.slots {
 		if p := slot.Proc; p != nil {
 			all = append(all, p)
-			if !p.isIdle() {
+			if idler, ok := p.on.(Idler); !ok || !idler.Idle() {
 				busy = append(busy, p)
 			}
 		}
@@ -141,11 +141,6 @@ func (ps *procs) unwind() (list []Blocked, cycle []string) {
 // blame if the run ends in a deadlock.
 type Idler interface {
 	Idle() bool
-}
-
-func (p *Proc) isIdle() bool {
-	idler, ok := p.on.(Idler)
-	return ok && idler.Idle()
 }
 
 // Held is what a process can wait for that another process has to bring about.

@@ -180,17 +180,6 @@ func (e *Engine) Run(ctx context.Context) error {
 	return nil
 }
 
-// RunUntil runs the events up to and including t and leaves the clock at t, unless
-// Pause interrupts it.
-// Processes may still be waiting: the next run goes on with them.
-func (e *Engine) RunUntil(ctx context.Context, t Time) error {
-	if paused, err := e.run(ctx, t); paused || err != nil {
-		return err
-	}
-	e.now = max(e.now, t)
-	return nil
-}
-
 // beatEvery is how many events may run between two beats, and before a cancelled
 // context is noticed.
 const beatEvery = 64

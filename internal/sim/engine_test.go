@@ -46,6 +46,16 @@ func TestEventsRunInOrder(t *testing.T) {
 	}
 }
 
+// RunUntil runs the events up to and including at and leaves the clock there, unless Pause
+// interrupts it. Processes may still be waiting: the next run goes on with them.
+func (e *Engine) RunUntil(ctx context.Context, at Time) error {
+	if paused, err := e.run(ctx, at); paused || err != nil {
+		return err
+	}
+	e.now = max(e.now, at)
+	return nil
+}
+
 func TestRunUntilLeavesTheClockThere(t *testing.T) {
 	eng := New()
 	j := &journal{eng: eng}

@@ -112,7 +112,7 @@ func (p *Proc) Sleep(d Time) { p.SleepUntil(p.eng.now + d) }
 
 // SleepUntil waits for the instant t.
 func (p *Proc) SleepUntil(t Time) {
-	p.wakeAt(t)
+	p.eng.At(t, 0, 0, uint64(p.wakes)<<32|uint64(p.id))
 	p.Park(nil)
 }
 
@@ -156,18 +156,14 @@ func (p *Proc) Cancel() {
 		p.state = cancelled
 		panic(cancelSignal{})
 	case waiting:
-		if c, ok := p.on.(*Cond); ok && !c.remove(p) {
-			c.Signal() // it was signalled already: pass that on
+		if c, ok := p.on.(*Cond); ok {
+			c.remove(p)
 		}
 		p.state = cancelled
 		p.stop()
 		p.state = ended // also of one that never began
 		p.eng.procs.remove(p)
 	}
-}
-
-func (p *Proc) wakeAt(t Time) {
-	p.eng.At(t, 0, 0, uint64(p.wakes)<<32|uint64(p.id))
 }
 
 // Handle resumes the process that an event is for.

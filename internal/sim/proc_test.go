@@ -57,17 +57,17 @@ func TestProcessesInterleave(t *testing.T) {
 	}
 }
 
-func TestSignalWakesInOrderOfArrival(t *testing.T) {
+func TestBroadcastWakesInOrderOfArrival(t *testing.T) {
 	eng := New()
 	var c Cond
 	var got []string
 	for _, name := range []string{"a", "b", "c"} {
 		eng.Go(name, func(p *Proc) { p.Wait(&c); got = append(got, p.Name()) })
 	}
-	eng.Go("signaller", func(p *Proc) {
-		for range 4 { // one more than waits
+	eng.Go("waker", func(p *Proc) {
+		for range 2 { // once more than anybody waits
 			p.Sleep(1)
-			c.Signal()
+			c.Broadcast()
 		}
 	})
 	if err := eng.Run(context.Background()); err != nil || fmt.Sprint(got) != "[a b c]" {
@@ -101,7 +101,7 @@ func TestWakeTakesOutOfCond(t *testing.T) {
 	var got []string
 	a := eng.Go("a", func(p *Proc) { p.Wait(&c); got = append(got, "a"); p.Sleep(10); got = append(got, "a2") })
 	eng.Go("b", func(p *Proc) { p.Wait(&c); got = append(got, "b") })
-	eng.Go("waker", func(p *Proc) { p.Sleep(1); a.Wake(); p.Sleep(1); c.Signal() })
+	eng.Go("waker", func(p *Proc) { p.Sleep(1); a.Wake(); p.Sleep(1); c.Broadcast() })
 	if err := eng.Run(context.Background()); err != nil || fmt.Sprint(got) != "[a b a2]" {
 		t.Errorf("order %v, err %v", got, err)
 	}
@@ -150,7 +150,7 @@ func TestCancel(t *testing.T) {
 	eng.Go("self", func(p *Proc) { defer func() { log = append(log, "self unwound") }(); p.Cancel() })
 	eng.Go("main", func(p *Proc) {
 		p.Sleep(1)
-		c.Signal() // meant for a, who is cancelled before it runs
+		c.Broadcast() // also meant for a, which is cancelled before it runs
 		a.Cancel()
 		a.Cancel()
 	})
@@ -199,14 +199,22 @@ func TestCloseUnwindsLiveProcesses(t *testing.T) {
 	}
 }
 
+// held is what a process waits for that another process has to bring about.
+type held struct {
+	Cond
+	by *Proc
+}
+
+func (h *held) HeldBy() *Proc { return h.by }
+
 func TestDeadlockNamesWhoWaitsForWhat(t *testing.T) {
 	leakCheck(t)
 	eng := New()
-	ab, ba := &Cond{What: "a reply from b"}, &Cond{What: "a request from a"}
-	a := eng.Go("a", func(p *Proc) { p.Sleep(2 * simtime.Nanosecond); p.Wait(ab) })
-	b := eng.Go("b", func(p *Proc) { p.Wait(ba) })
-	eng.Go("c", func(p *Proc) { p.Wait(ab) })
-	ab.Holder, ba.Holder = b, a
+	ab, ba := &held{Cond: Cond{What: "a reply from b"}}, &held{Cond: Cond{What: "a request from a"}}
+	a := eng.Go("a", func(p *Proc) { p.Sleep(2 * simtime.Nanosecond); p.Park(ab) })
+	b := eng.Go("b", func(p *Proc) { p.Park(ba) })
+	eng.Go("c", func(p *Proc) { p.Park(ab) })
+	ab.by, ba.by = b, a
 	err := eng.Run(context.Background())
 	want := `deadlock at 2ns: 3 processes wait and nothing can wake them
   a waits for a reply from b since 2ns

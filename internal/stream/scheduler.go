@@ -83,7 +83,7 @@ func New(o Options) *Scheduler {
 func (s *Scheduler) compute() {
 	m := s.Machine
 	s.Values = exec.New(m.Log, func(space oplog.Space) *memory.Store {
-		return &m.Memory(memory.OfSpace(space)).Store
+		return &m.Memory(space).Store
 	}, s.Threads)
 	s.Values.Poll = func() error { // it may take long, inside a kernel that asks for a value
 		m.Engine.Beat()
