@@ -9,6 +9,7 @@ import (
 
 	"github.com/kernbench/kernbench/internal/ints"
 	"github.com/kernbench/kernbench/internal/machine"
+	"github.com/kernbench/kernbench/internal/printable"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/topology"
 )
@@ -107,11 +108,7 @@ func (g *guard) Port(p tl.Port) error {
 	case len(g.ports) == 0:
 		return fmt.Errorf("no port %v: the neighbour table does not name member %d", p, g.place.PE)
 	case p != tl.AnyPort && !slices.Contains(g.ports, p):
-		names := make([]string, len(g.ports))
-		for i, has := range g.ports {
-			names[i] = has.String()
-		}
-		return fmt.Errorf("no port %v: member %d has %s", p, g.place.PE, strings.Join(names, ", "))
+		return fmt.Errorf("no port %v: member %d has %s", p, g.place.PE, strings.Join(printable.WordsOf(g.ports, tl.Port.String), ", "))
 	}
 	return nil
 }
@@ -193,13 +190,14 @@ func (s *schedule) asked() (*pause, bool) {
 	return p, int(p.task.Rank) == s.Rank && s.ended[p.task.Task]
 }
 
-// waitsFor says which value the orchestration waits for, if it does for one.
-func (s *schedule) waitsFor() string {
+// waitsFor returns which value the orchestration waits for, behind a separator, if it does for
+// one.
+func (s *schedule) waitsFor(separator string) string {
 	if !s.waits(s.passed) {
 		return ""
 	}
 	p := &s.by.pauses[s.passed]
-	return fmt.Sprintf("the orchestration waits for a value of %s, at %s", s.by.task(p.task).title(), p.line)
+	return fmt.Sprintf("%sthe orchestration waits for a value of %s, at %s", separator, s.by.task(p.task).title(), p.line)
 }
 
 // task returns a task of the builder's programs.

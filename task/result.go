@@ -143,22 +143,17 @@ type Critical struct {
 	Communicate Time `json:"communicate_ns"` // in those that reach or wait for others, and in messages between ranks
 }
 
-// spanKey identifies a task in the results.
-type spanKey struct {
-	rank int
-	id   ID
-}
-
-func (r *Result) key(rank int, id ID) spanKey {
+// key returns what identifies a task in the results.
+func (r *Result) key(rank int, id ID) Ref {
 	if r.single {
 		rank = 0
 	}
-	return spanKey{rank, id}
+	return Ref{int32(rank), id}
 }
 
 // critical follows the tasks that the makespan is made of.
 func (r *Result) critical() (c Critical) {
-	last := make(map[spanKey]*Span, len(r.Spans)) // the member of each task that was noticed last
+	last := make(map[Ref]*Span, len(r.Spans)) // the member of each task that was noticed last
 	builds := r.builds()
 	var at *Span
 	for i := range r.Spans {
