@@ -202,10 +202,15 @@ func (s *schedule) waitsFor(separator string) string {
 
 // task returns a task of the builder's programs.
 func (b *Builder) task(r Ref) *Task {
-	if !b.single {
-		return &b.program.Tasks[r.Task]
+	return &b.program.at(r).Tasks[r.Task]
+}
+
+// at returns the program that has a task, of those that its builder makes.
+func (p *Program) at(r Ref) *Program {
+	if p.by == nil || !p.by.single {
+		return p
 	}
-	return &b.programs[r.Rank].Tasks[r.Task]
+	return p.by.programs[r.Rank]
 }
 
 // postValue adds a message about the value of a pause for each other rank of the
