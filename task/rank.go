@@ -145,11 +145,7 @@ func (w *workers) start(id ID) {
 	}
 	var group *procpe.Group
 	if len(t.Neighbors) > 0 {
-		table := make([]procpe.Connection, len(t.Neighbors))
-		for i, n := range t.Neighbors {
-			table[i] = procpe.Connection(n)
-		}
-		group = w.session.Join(t.title(), members, table)
+		group = w.session.Join(t.title(), members, t.Neighbors)
 	}
 	for member, k := range w.running[first:] {
 		k.id, k.group = id, group
@@ -231,9 +227,6 @@ type Ref struct {
 	Rank int32
 	Task ID
 }
-
-// edges returns the number of explicit edges to the task.
-func (t *Task) edges() int { return len(t.After) + len(t.Across) }
 
 // title returns the name and the number of the task, for messages.
 func (t *Task) title() string { return t.Name + " (task " + strconv.Itoa(int(t.ID)) + ")" }

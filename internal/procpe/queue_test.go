@@ -12,7 +12,7 @@ import (
 // members are two workers with queues between them, east to west.
 func members(s *Session) (a, b *Worker, g *Group) {
 	a, b = s.Worker(), s.Worker()
-	return a, b, s.Join("k", []*Worker{a, b}, []Connection{{0, tl.East, 1, tl.West}})
+	return a, b, s.Join("k", []*Worker{a, b}, []tl.Connection{{A: 0, APort: tl.East, B: 1, BPort: tl.West}})
 }
 
 // tile is n elements of 8 bytes, all of them a number.
@@ -145,7 +145,7 @@ func TestGroupsFollowEachOther(t *testing.T) {
 	alone(t, setup{}, func(s *Session) {
 		a, b := s.Worker(), s.Worker()
 		for round := range 2 {
-			g := s.Join("k", []*Worker{a, b}, []Connection{{0, tl.East, 1, tl.West}, {0, tl.West, 1, tl.East}, {0, tl.North, 1, tl.North}})
+			g := s.Join("k", []*Worker{a, b}, []tl.Connection{{A: 0, APort: tl.East, B: 1, BPort: tl.West}, {A: 0, APort: tl.West, B: 1, BPort: tl.East}, {A: 0, APort: tl.North, B: 1, BPort: tl.North}})
 			var got []tl.Port
 			start(a, "a", func(t *tl.PE, _ tl.Ptr) {
 				for _, port := range []tl.Port{tl.West, tl.North, tl.East} {

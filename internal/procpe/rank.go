@@ -116,15 +116,6 @@ func (r *Rank) test(conditions []comm.Condition) (int, error) {
 	return -1, nil
 }
 
-// Connection joins a port of one member of a group with a port of another, both ways. A
-// and B count members from 0.
-type Connection struct {
-	A     int
-	APort tl.Port
-	B     int
-	BPort tl.Port
-}
-
 // Group is workers of a session that run one kernel together, with queues between them.
 type Group struct {
 	session *Session
@@ -136,7 +127,7 @@ type Group struct {
 // Join builds the queues of a neighbour table between workers that run no kernel, which are
 // the members of the group in that order. kernel is the name of their kernel in errors. The
 // caller has checked the table.
-func (s *Session) Join(kernel string, members []*Worker, table []Connection) *Group {
+func (s *Session) Join(kernel string, members []*Worker, table []tl.Connection) *Group {
 	s.mustGoOn()
 	g := &Group{session: s, kernel: kernel, running: len(members)}
 	for _, c := range table {
