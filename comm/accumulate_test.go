@@ -8,10 +8,11 @@ import (
 
 	"github.com/kernbench/kernbench/comm"
 	"github.com/kernbench/kernbench/numeric"
+	"github.com/kernbench/kernbench/tl"
 )
 
 // elements are small integers as elements of a dtype.
-func elements(d comm.DType, values ...int64) []byte {
+func elements(d numeric.DType, values ...int64) []byte {
 	wide := make([]byte, 0, 8*len(values))
 	for _, v := range values {
 		wide = binary.LittleEndian.AppendUint64(wide, uint64(v))
@@ -53,7 +54,7 @@ func TestAccumulate(t *testing.T) {
 			if got, want := w.Local(), elements(d, sums...); !bytes.Equal(got, want) {
 				return fmt.Errorf("%v:\n got %v\nwant %v", d, got, want)
 			}
-			if zero, err := w.TestSignal(0, comm.EQ, 0); err != nil || !zero {
+			if zero, err := w.TestSignal(0, tl.EQ, 0); err != nil || !zero {
 				return fmt.Errorf("%v: the signal beside the elements is zero: got %v, %v, want true", d, zero, err)
 			}
 			if err := w.Close(); err != nil {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/kernbench/kernbench/comm"
 	"github.com/kernbench/kernbench/comm/commtest"
+	"github.com/kernbench/kernbench/tl"
 )
 
 // between measures what two ranks do together.
@@ -47,18 +48,18 @@ func BenchmarkPutNotifyWait(b *testing.B) {
 		data := make([]byte, 8)
 		for i := range rounds {
 			if peer == 0 {
-				if err := w.WaitSignal(0, comm.GE, int64(i)+1); err != nil {
+				if err := w.WaitSignal(0, tl.GE, int64(i)+1); err != nil {
 					return err
 				}
 			}
 			if err := w.Put(peer, 0, data); err != nil {
 				return err
 			}
-			if err := w.Notify(peer, 0, comm.Add, 1); err != nil {
+			if err := w.Notify(peer, 0, tl.Add, 1); err != nil {
 				return err
 			}
 			if peer == 1 {
-				if err := w.WaitSignal(0, comm.GE, int64(i)+1); err != nil {
+				if err := w.WaitSignal(0, tl.GE, int64(i)+1); err != nil {
 					return err
 				}
 			}

@@ -2,6 +2,8 @@ package comm
 
 import (
 	"unsafe"
+
+	"github.com/kernbench/kernbench/tl"
 )
 
 // What is in this file is for those who write collectives: waits that know whom they
@@ -37,7 +39,7 @@ func (w *Window) Note(signal int) (n Note) {
 // Await waits, as WaitSignal does, for a signal that a peer raises to at least v in a phase
 // of an operation. Errors name peer, phase and operation.
 func (w *Window) Await(op, phase string, peer, signal int, v int64) error {
-	return w.wait(place{op: op, phase: phase, peer: w.comm.ranks[peer], signal: signal}, GE, v)
+	return w.wait(place{op: op, phase: phase, peer: w.comm.ranks[peer], signal: signal}, tl.GE, v)
 }
 
 // Fail poisons the communicator because ranks do not agree, or a collective cannot go
@@ -101,7 +103,7 @@ func (c *Comm) barrier(p place) error {
 		if err := c.sent(p.with(c.ranks[to]), c.ctrl.Store(to, flag, c.generation)); err != nil {
 			return err
 		}
-		if err := c.await(word(c.ctrl.local, flag), GE, int64(c.generation), p.with(c.ranks[from])); err != nil {
+		if err := c.await(word(c.ctrl.local, flag), tl.GE, int64(c.generation), p.with(c.ranks[from])); err != nil {
 			return err
 		}
 	}

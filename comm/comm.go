@@ -12,26 +12,6 @@ import (
 	"time"
 
 	"github.com/kernbench/kernbench/internal/ints"
-	"github.com/kernbench/kernbench/tl"
-)
-
-// Words that windows share with kernels.
-type (
-	SignalOp = tl.SignalOp
-	Cmp      = tl.Cmp
-)
-
-// How signals are changed and compared.
-const (
-	Set = tl.Set
-	Add = tl.Add
-
-	EQ = tl.EQ
-	NE = tl.NE
-	GT = tl.GT
-	GE = tl.GE
-	LT = tl.LT
-	LE = tl.LE
 )
 
 // Options change how a rank is opened. The zero value is what most want.

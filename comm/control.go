@@ -6,6 +6,8 @@ import (
 	"math/bits"
 	"sync/atomic"
 	"unsafe"
+
+	"github.com/kernbench/kernbench/tl"
 )
 
 // control is the memory that the ranks of a communicator use to talk about it. Each
@@ -82,7 +84,7 @@ func (c *control) closedBy(peer, size int) (barriers uint64, closed bool) {
 func (c *Comm) say(p place, peer int, m message) error {
 	p.peer = c.ranks[peer]
 	mine, theirs := c.box(peer), c.box(c.rank)
-	if err := c.await(word(c.ctrl.local, mine+boxAck), GE, int64(c.said[peer]), p); err != nil {
+	if err := c.await(word(c.ctrl.local, mine+boxAck), tl.GE, int64(c.said[peer]), p); err != nil {
 		return err
 	}
 	c.said[peer]++
@@ -98,7 +100,7 @@ func (c *Comm) hear(p place, peer int, what uint64) (m message, err error) {
 	p.peer = c.ranks[peer]
 	mine := c.box(peer)
 	c.heard[peer]++
-	if err := c.await(word(c.ctrl.local, mine+boxSeq), GE, int64(c.heard[peer]), p); err != nil {
+	if err := c.await(word(c.ctrl.local, mine+boxSeq), tl.GE, int64(c.heard[peer]), p); err != nil {
 		return m, err
 	}
 	copy(bytesOf(&m), c.ctrl.local[mine+boxWhat:])

@@ -5,8 +5,8 @@
 //	...
 //	w, err := c.AllocWindow(1<<20, 1)    // at every rank: 1 MiB and a signal
 //	w.Put((rank+1)%nranks, 0, data)      // into the next rank's part
-//	w.Notify((rank+1)%nranks, 0, comm.Add, 1)
-//	w.WaitSignal(0, comm.GE, 1)          // the previous rank has put its data
+//	w.Notify((rank+1)%nranks, 0, tl.Add, 1)
+//	w.WaitSignal(0, tl.GE, 1)            // the previous rank has put its data
 //	use(w.Local())
 //
 // # Windows and signals

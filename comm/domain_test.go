@@ -11,6 +11,7 @@ import (
 	"github.com/kernbench/kernbench/comm"
 	"github.com/kernbench/kernbench/comm/commtest"
 	"github.com/kernbench/kernbench/numeric"
+	"github.com/kernbench/kernbench/tl"
 )
 
 const domainCount = 256
@@ -116,14 +117,14 @@ func TestDomainsAtOnce(t *testing.T) {
 				peer := 1 - w.Comm().Rank()
 				if err := inOrder(
 					func() error { return w.Put(peer, 0, []byte{byte(c.Rank()), byte(round)}) },
-					func() error { return w.Notify(peer, 0, comm.Add, 1) },
+					func() error { return w.Notify(peer, 0, tl.Add, 1) },
 				); err != nil {
 					return err
 				}
 			}
 			for _, w := range slices.Backward(windows) {
 				peer := w.Comm().Ranks()[1-w.Comm().Rank()]
-				if err := w.WaitSignal(0, comm.EQ, round+1); err != nil {
+				if err := w.WaitSignal(0, tl.EQ, round+1); err != nil {
 					return err
 				}
 				if got, want := [2]byte(w.Local()), [2]byte{byte(peer), byte(round)}; got != want {
@@ -233,10 +234,10 @@ func operations(c *comm.Comm, w *comm.Window) map[string]func() error {
 		"put":              func() error { return w.Put(0, 0, nil) },
 		"get":              func() error { return w.Get(0, 0, nil) },
 		"accumulate":       func() error { return w.Accumulate(0, 0, numeric.I8, nil) },
-		"notify, signal 0": func() error { return w.Notify(0, 0, comm.Set, 1) },
-		"wait, signal 0":   func() error { return w.WaitSignal(0, comm.GE, 0) },
+		"notify, signal 0": func() error { return w.Notify(0, 0, tl.Set, 1) },
+		"wait, signal 0":   func() error { return w.WaitSignal(0, tl.GE, 0) },
 		"test, signal 0": func() error {
-			_, err := w.TestSignal(0, comm.GE, 0)
+			_, err := w.TestSignal(0, tl.GE, 0)
 			return err
 		},
 		"barrier": c.Barrier,

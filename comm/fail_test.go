@@ -9,6 +9,7 @@ import (
 
 	"github.com/kernbench/kernbench/comm"
 	"github.com/kernbench/kernbench/comm/commtest"
+	"github.com/kernbench/kernbench/tl"
 )
 
 // told is what a rank says of another's failure.
@@ -132,7 +133,7 @@ func TestTimeout(t *testing.T) {
 	}{
 		{"barrier", 0, func(c *comm.Comm, w *comm.Window) error { return c.Barrier() },
 			comm.Error{Rank: 0, Peer: 1, Op: "barrier", Signal: -1}},
-		{"signal", 1, func(c *comm.Comm, w *comm.Window) error { return w.WaitSignal(1, comm.NE, 0) },
+		{"signal", 1, func(c *comm.Comm, w *comm.Window) error { return w.WaitSignal(1, tl.NE, 0) },
 			comm.Error{Rank: 1, Peer: -1, Op: "wait", Signal: 1}},
 		{"window of the first", 0, func(c *comm.Comm, w *comm.Window) error { _, err := c.AllocWindow(8, 1); return err },
 			comm.Error{Rank: 0, Peer: 1, Op: "window", Phase: "all have it", Signal: -1}},
@@ -220,7 +221,7 @@ func TestCancel(t *testing.T) {
 				if rank == 1 {
 					cancel(errors.New("enough"))
 				}
-				return w.WaitSignal(0, comm.EQ, 1)
+				return w.WaitSignal(0, tl.EQ, 1)
 			})
 			const why = "rank 0: wait, signal 0: enough"
 			for rank, want := range []string{why, told("rank 1: wait, signal 0, rank 0", why)} {

@@ -9,6 +9,7 @@ import (
 	"github.com/kernbench/kernbench/comm"
 	"github.com/kernbench/kernbench/comm/commtest"
 	"github.com/kernbench/kernbench/numeric"
+	"github.com/kernbench/kernbench/tl"
 )
 
 // TestMistakes makes every mistake that concerns nobody else: each is refused, and the
@@ -47,24 +48,24 @@ func TestMistakes(t *testing.T) {
 			return w.Accumulate(0, 16, numeric.F64, make([]byte, 8))
 		}, comm.ErrRange,
 			"accumulate, rank 0: out of range: bytes 16 to 24 of a window of 20"},
-		{func(c *comm.Comm, w, _ *comm.Window) error { return w.Notify(0, 2, comm.Set, 1) }, comm.ErrRange,
+		{func(c *comm.Comm, w, _ *comm.Window) error { return w.Notify(0, 2, tl.Set, 1) }, comm.ErrRange,
 			"notify, signal 2, rank 0: out of range: the window has 2 signals, from 0"},
-		{func(c *comm.Comm, w, _ *comm.Window) error { return w.Notify(0, -1, comm.Set, 1) }, comm.ErrRange,
+		{func(c *comm.Comm, w, _ *comm.Window) error { return w.Notify(0, -1, tl.Set, 1) }, comm.ErrRange,
 			"notify, rank 0: out of range: the window has 2 signals, from 0"},
-		{func(c *comm.Comm, w, _ *comm.Window) error { return w.Notify(3, 0, comm.Set, 1) }, comm.ErrRange,
+		{func(c *comm.Comm, w, _ *comm.Window) error { return w.Notify(3, 0, tl.Set, 1) }, comm.ErrRange,
 			"notify, signal 0: out of range: no rank 3: there are 0 to 1"},
 		{func(c *comm.Comm, w, _ *comm.Window) error { return w.Notify(0, 0, 9, 1) }, comm.ErrRange,
 			"notify, signal 0, rank 0: out of range: no operation 9: use Set or Add"},
-		{func(c *comm.Comm, w, _ *comm.Window) error { return w.WaitSignal(2, comm.EQ, 0) }, comm.ErrRange,
+		{func(c *comm.Comm, w, _ *comm.Window) error { return w.WaitSignal(2, tl.EQ, 0) }, comm.ErrRange,
 			"wait, signal 2: out of range: the window has 2 signals, from 0"},
 		{func(c *comm.Comm, w, _ *comm.Window) error { return w.WaitSignal(0, 6, 0) }, comm.ErrRange,
 			"wait, signal 0: out of range: no comparison 6"},
-		{func(c *comm.Comm, w, _ *comm.Window) error { return second(w.TestSignal(2, comm.EQ, 0)) }, comm.ErrRange,
+		{func(c *comm.Comm, w, _ *comm.Window) error { return second(w.TestSignal(2, tl.EQ, 0)) }, comm.ErrRange,
 			"test, signal 2: out of range: the window has 2 signals, from 0"},
 		{func(c *comm.Comm, _, w *comm.Window) error { return w.Put(0, 0, nil) }, comm.ErrClosed, "put: it has been closed"},
-		{func(c *comm.Comm, _, w *comm.Window) error { return w.Notify(0, 0, comm.Set, 1) }, comm.ErrClosed,
+		{func(c *comm.Comm, _, w *comm.Window) error { return w.Notify(0, 0, tl.Set, 1) }, comm.ErrClosed,
 			"notify, signal 0: it has been closed"},
-		{func(c *comm.Comm, _, w *comm.Window) error { return w.WaitSignal(0, comm.EQ, 0) }, comm.ErrClosed,
+		{func(c *comm.Comm, _, w *comm.Window) error { return w.WaitSignal(0, tl.EQ, 0) }, comm.ErrClosed,
 			"wait, signal 0: it has been closed"},
 		{func(c *comm.Comm, w, _ *comm.Window) error { return second(c.AllocWindow(-1, 0)) }, comm.ErrRange,
 			"window, alloc: out of range: a window of -1 bytes and 0 signals"},
@@ -112,7 +113,7 @@ func TestNoSignals(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		return commtest.Says(w.Notify(0, 0, comm.Set, 1), "rank 0: notify, signal 0, rank 0: out of range: the window has 0 signals, from 0")
+		return commtest.Says(w.Notify(0, 0, tl.Set, 1), "rank 0: notify, signal 0, rank 0: out of range: the window has 0 signals, from 0")
 	})
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/kernbench/kernbench/comm"
 	"github.com/kernbench/kernbench/comm/commtest"
+	"github.com/kernbench/kernbench/tl"
 )
 
 // TestAbort has one rank abort while one waits in a barrier, one for a signal, and one
@@ -36,7 +37,7 @@ func TestAbort(t *testing.T) {
 					ready.Wait()
 					err = c.Abort(errors.New("boom"))
 				case 2:
-					err = w.WaitSignal(0, comm.EQ, 1)
+					err = w.WaitSignal(0, tl.EQ, 1)
 				case 3:
 					for err == nil {
 						err = w.Put(0, 0, nil)
@@ -98,7 +99,7 @@ func TestClosedEarly(t *testing.T) {
 	}{
 		{"barrier", func(c *comm.Comm, w *comm.Window) error { return c.Barrier() },
 			"rank 0: barrier, rank 1: it has been closed by that rank"},
-		{"signal", func(c *comm.Comm, w *comm.Window) error { return w.WaitSignal(0, comm.GT, 0) },
+		{"signal", func(c *comm.Comm, w *comm.Window) error { return w.WaitSignal(0, tl.GT, 0) },
 			"rank 0: wait, signal 0: it has been closed by all other ranks, or they have ended: there is nobody to wait for"},
 		{"phase of a collective", func(c *comm.Comm, w *comm.Window) error { return w.Await("allreduce", "gather", 1, 0, 1) },
 			"rank 0: allreduce, gather, signal 0, rank 1: it has been closed by that rank"},
@@ -157,15 +158,15 @@ func TestClosedAfterItsPart(t *testing.T) {
 					}
 					if c.Rank() == 2 {
 						return inOrder(
-							func() error { return w.Notify(0, 0, comm.Set, 1) },
-							func() error { return w.Notify(1, 0, comm.Set, 1) },
+							func() error { return w.Notify(0, 0, tl.Set, 1) },
+							func() error { return w.Notify(1, 0, tl.Set, 1) },
 						)
 					}
 					for g := range int64(20) {
 						if err := inOrder(
-							func() error { return w.WaitSignal(0, comm.EQ, 1) },
-							func() error { return w.Notify(1-c.Rank(), 1, comm.Add, 1) },
-							func() error { return w.WaitSignal(1, comm.GT, g) },
+							func() error { return w.WaitSignal(0, tl.EQ, 1) },
+							func() error { return w.Notify(1-c.Rank(), 1, tl.Add, 1) },
+							func() error { return w.WaitSignal(1, tl.GT, g) },
 						); err != nil {
 							return err
 						}
@@ -211,7 +212,7 @@ func TestBarrierWithoutOne(t *testing.T) {
 					return err
 				}
 				if c.Rank() == 3 {
-					return w.WaitSignal(0, comm.NE, 0)
+					return w.WaitSignal(0, tl.NE, 0)
 				}
 				return c.Barrier()
 			})

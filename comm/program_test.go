@@ -12,6 +12,7 @@ import (
 	"github.com/kernbench/kernbench/comm"
 	"github.com/kernbench/kernbench/comm/commtest"
 	"github.com/kernbench/kernbench/numeric"
+	"github.com/kernbench/kernbench/tl"
 )
 
 // step is something that some ranks of a communicator do together.
@@ -31,7 +32,7 @@ func (s step) do(c *comm.Comm, w *comm.Window, round int64) error {
 	case "ring":
 		return inOrder(
 			func() error { return w.Put(next, 0, []byte{byte(round)}) },
-			func() error { return w.Notify(next, 0, comm.Set, round) },
+			func() error { return w.Notify(next, 0, tl.Set, round) },
 			func() error { return w.Await("ring", "", (c.Rank()+c.Size()-1)%c.Size(), 0, round) },
 		)
 	case "sum":
@@ -67,7 +68,7 @@ var failures = map[string]func(c *comm.Comm, w *comm.Window, cancel func()) erro
 	},
 	"cancel": func(_ *comm.Comm, w *comm.Window, cancel func()) error {
 		cancel()
-		return w.WaitSignal(1, comm.NE, 0) // which nobody changes
+		return w.WaitSignal(1, tl.NE, 0) // which nobody changes
 	},
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/kernbench/kernbench/comm"
 	"github.com/kernbench/kernbench/comm/commtest"
+	"github.com/kernbench/kernbench/tl"
 )
 
 // TestNotify sets and adds, at once from all ranks, and negative numbers too.
@@ -18,28 +19,28 @@ func TestNotify(t *testing.T) {
 		n := int64(c.Size())
 		for peer := range c.Size() {
 			for range 50 {
-				if err := w.Notify(peer, 1, comm.Add, int64(c.Rank())-1); err != nil {
+				if err := w.Notify(peer, 1, tl.Add, int64(c.Rank())-1); err != nil {
 					return err
 				}
 			}
 		}
 		return inOrder(
-			func() error { return w.Notify((c.Rank()+1)%c.Size(), 0, comm.Set, -7) },
-			func() error { return w.WaitSignal(0, comm.EQ, -7) },
+			func() error { return w.Notify((c.Rank()+1)%c.Size(), 0, tl.Set, -7) },
+			func() error { return w.WaitSignal(0, tl.EQ, -7) },
 			c.Barrier,
-			func() error { return w.WaitSignal(1, comm.EQ, 50*(n*(n-1)/2-n)) },
-			func() error { return w.WaitSignal(0, comm.EQ, -7) },
+			func() error { return w.WaitSignal(1, tl.EQ, 50*(n*(n-1)/2-n)) },
+			func() error { return w.WaitSignal(0, tl.EQ, -7) },
 		)
 	})
 }
 
-var holds = map[comm.Cmp]func(a, b int64) bool{
-	comm.EQ: func(a, b int64) bool { return a == b },
-	comm.NE: func(a, b int64) bool { return a != b },
-	comm.GT: func(a, b int64) bool { return a > b },
-	comm.GE: func(a, b int64) bool { return a >= b },
-	comm.LT: func(a, b int64) bool { return a < b },
-	comm.LE: func(a, b int64) bool { return a <= b },
+var holds = map[tl.Cmp]func(a, b int64) bool{
+	tl.EQ: func(a, b int64) bool { return a == b },
+	tl.NE: func(a, b int64) bool { return a != b },
+	tl.GT: func(a, b int64) bool { return a > b },
+	tl.GE: func(a, b int64) bool { return a >= b },
+	tl.LT: func(a, b int64) bool { return a < b },
+	tl.LE: func(a, b int64) bool { return a <= b },
 }
 
 // TestCompare tries all comparisons of small, negative and extreme numbers.
@@ -51,7 +52,7 @@ func TestCompare(t *testing.T) {
 			return err
 		}
 		for _, a := range numbers {
-			if err := w.Notify(0, 0, comm.Set, a); err != nil {
+			if err := w.Notify(0, 0, tl.Set, a); err != nil {
 				return err
 			}
 			for _, b := range numbers {
@@ -77,16 +78,16 @@ func TestCompare(t *testing.T) {
 // after others that do not fulfil it.
 func TestWaitThrough(t *testing.T) {
 	tests := []struct {
-		cmp  comm.Cmp
+		cmp  tl.Cmp
 		v    int64
 		sets []int64 // the last one fulfils it
 	}{
-		{comm.EQ, 5, []int64{4, 6, 5}},
-		{comm.NE, 0, []int64{0, 0, 1}},
-		{comm.GT, 5, []int64{4, 5, 6}},
-		{comm.GE, 5, []int64{-5, 4, 5}},
-		{comm.LT, 0, []int64{1, 0, -1}},
-		{comm.LE, -1, []int64{1, 0, -1}},
+		{tl.EQ, 5, []int64{4, 6, 5}},
+		{tl.NE, 0, []int64{0, 0, 1}},
+		{tl.GT, 5, []int64{4, 5, 6}},
+		{tl.GE, 5, []int64{-5, 4, 5}},
+		{tl.LT, 0, []int64{1, 0, -1}},
+		{tl.LE, -1, []int64{1, 0, -1}},
 	}
 	everywhere(t, 2, func(c *comm.Comm) error {
 		for _, test := range tests {
@@ -97,7 +98,7 @@ func TestWaitThrough(t *testing.T) {
 			last := test.sets[len(test.sets)-1]
 			if c.Rank() == 0 {
 				for _, v := range test.sets {
-					if err := w.Notify(1, 0, comm.Set, v); err != nil {
+					if err := w.Notify(1, 0, tl.Set, v); err != nil {
 						return err
 					}
 				}
@@ -106,7 +107,7 @@ func TestWaitThrough(t *testing.T) {
 			if err := w.WaitSignal(0, test.cmp, test.v); err != nil {
 				return err
 			}
-			if there, err := w.TestSignal(0, comm.EQ, last); err != nil || !there {
+			if there, err := w.TestSignal(0, tl.EQ, last); err != nil || !there {
 				return fmt.Errorf("%v %d: the signal is %d after the wait: got %v, %v, want true", test.cmp, test.v, last, there, err)
 			}
 		}
@@ -154,20 +155,20 @@ func TestBank(t *testing.T) {
 			if err := w.Bank(turn % 2 * 2); err != nil {
 				return err
 			}
-			if err := w.Notify(1-c.Rank(), 1, comm.Add, 1); err != nil {
+			if err := w.Notify(1-c.Rank(), 1, tl.Add, 1); err != nil {
 				return err
 			}
-			if err := w.WaitSignal(1, comm.EQ, int64(turn/2)+1); err != nil {
+			if err := w.WaitSignal(1, tl.EQ, int64(turn/2)+1); err != nil {
 				return err
 			}
 		}
 		if err := w.Bank(3); err != nil {
 			return err
 		}
-		if there, err := w.TestSignal(0, comm.EQ, 2); err != nil || !there {
+		if there, err := w.TestSignal(0, tl.EQ, 2); err != nil || !there {
 			return fmt.Errorf("signal 3 as 0: is 2: %v, %v", there, err)
 		}
-		if err := commtest.Says(w.Notify(0, 1, comm.Set, 1), fmt.Sprintf("rank %d: notify, signal 1, rank 0: out of range: the window has 1 signals, from 0", c.Rank())); err != nil {
+		if err := commtest.Says(w.Notify(0, 1, tl.Set, 1), fmt.Sprintf("rank %d: notify, signal 1, rank 0: out of range: the window has 1 signals, from 0", c.Rank())); err != nil {
 			return err
 		}
 		return commtest.Says(w.Bank(5), fmt.Sprintf("rank %d: bank, signal 5: out of range: the window has 4 signals", c.Rank()))
@@ -191,11 +192,11 @@ func TestWaitAnyOfWindows(t *testing.T) {
 				w, signal = b, 2
 			}
 			if c.Rank() == 0 {
-				if err := w.Notify(1, signal, comm.Add, 1); err != nil {
+				if err := w.Notify(1, signal, tl.Add, 1); err != nil {
 					return err
 				}
 			} else {
-				got, err := a.WaitAny([]comm.Condition{{Signal: 0, Cmp: comm.GT, Value: (round + 1) / 2}, {Window: b, Signal: 2, Cmp: comm.GT, Value: round / 2}})
+				got, err := a.WaitAny([]comm.Condition{{Signal: 0, Cmp: tl.GT, Value: (round + 1) / 2}, {Window: b, Signal: 2, Cmp: tl.GT, Value: round / 2}})
 				if want := int(round % 2); err != nil || got != want {
 					return fmt.Errorf("round %d: condition %d, %v, want %d", round, got, err, want)
 				}

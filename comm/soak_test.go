@@ -12,6 +12,7 @@ import (
 
 	"github.com/kernbench/kernbench/comm"
 	"github.com/kernbench/kernbench/comm/commtest"
+	"github.com/kernbench/kernbench/tl"
 )
 
 var soak = flag.Bool("soak", false, "run a million generations of barriers and signals")
@@ -101,10 +102,10 @@ func TestSignalSoak(t *testing.T) {
 					d.dawdle()
 					err := l.cross(c.Rank(), []int{peer}, g, func() error {
 						return inOrder(
-							func() error { return w.Notify(peer, int(g%2), comm.Set, g) },
-							func() error { return w.Notify(peer, 2, comm.Add, 1) },
-							func() error { return w.WaitSignal(2, comm.GE, g) },
-							func() error { return w.WaitSignal(int(g%2), comm.EQ, g) },
+							func() error { return w.Notify(peer, int(g%2), tl.Set, g) },
+							func() error { return w.Notify(peer, 2, tl.Add, 1) },
+							func() error { return w.WaitSignal(2, tl.GE, g) },
+							func() error { return w.WaitSignal(int(g%2), tl.EQ, g) },
 						)
 					})
 					if err != nil {
@@ -137,11 +138,11 @@ func TestSoakCatches(t *testing.T) {
 							if peer == c.Rank() {
 								continue
 							}
-							if err := w.Notify(peer, 0, comm.Add, 1); err != nil {
+							if err := w.Notify(peer, 0, tl.Add, 1); err != nil {
 								return err
 							}
 						}
-						return w.WaitSignal(0, comm.GE, 1)
+						return w.WaitSignal(0, tl.GE, 1)
 					})
 					if err != nil {
 						return err

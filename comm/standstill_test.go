@@ -8,6 +8,7 @@ import (
 
 	"github.com/kernbench/kernbench/comm"
 	"github.com/kernbench/kernbench/comm/commtest"
+	"github.com/kernbench/kernbench/tl"
 )
 
 // TestDeadlock: ranks that all wait for something that nobody will do are told so, with
@@ -19,11 +20,11 @@ func TestDeadlock(t *testing.T) {
 		body   func(c *comm.Comm, w *comm.Window) error
 		want   string
 	}{
-		{"signals", 3, func(c *comm.Comm, w *comm.Window) error { return w.WaitSignal(c.Rank(), comm.GE, 1) },
+		{"signals", 3, func(c *comm.Comm, w *comm.Window) error { return w.WaitSignal(c.Rank(), tl.GE, 1) },
 			"a deadlock, every rank waits: rank 0: wait, signal 0 GE 1; rank 1: wait, signal 1 GE 1; rank 2: wait, signal 2 GE 1"},
 		{"barrier and signal", 2, func(c *comm.Comm, w *comm.Window) error {
 			if c.Rank() == 1 {
-				return w.WaitSignal(1, comm.NE, 0)
+				return w.WaitSignal(1, tl.NE, 0)
 			}
 			return c.Barrier()
 		}, "a deadlock, every rank waits: rank 0: barrier, rank 1; rank 1: wait, signal 1 NE 0"},
@@ -35,14 +36,14 @@ func TestDeadlock(t *testing.T) {
 			return d.Barrier()
 		}, "a deadlock, every rank waits: rank 0: barrier, rank 1; rank 1: barrier, rank 0"},
 		{"any of two", 2, func(c *comm.Comm, w *comm.Window) error {
-			_, err := w.WaitAny([]comm.Condition{{Signal: 0, Cmp: comm.GT, Value: 4}, {Signal: 1, Cmp: comm.LT, Value: 0}})
+			_, err := w.WaitAny([]comm.Condition{{Signal: 0, Cmp: tl.GT, Value: 4}, {Signal: 1, Cmp: tl.LT, Value: 0}})
 			return err
 		}, "a deadlock, every rank waits: rank 0: wait, any of 2 signals; rank 1: wait, any of 2 signals"},
 		{"one has closed", 3, func(c *comm.Comm, w *comm.Window) error {
 			if c.Rank() == 1 {
 				return nil
 			}
-			return w.WaitSignal(0, comm.GE, 1)
+			return w.WaitSignal(0, tl.GE, 1)
 		}, "a deadlock, every rank waits: rank 0: wait, signal 0 GE 1; rank 1: has closed; rank 2: wait, signal 0 GE 1"},
 	} {
 		for _, b := range backends {
@@ -85,11 +86,11 @@ func TestNoDeadlock(t *testing.T) {
 			if c.Rank() == 3 {
 				time.Sleep(200 * time.Millisecond) // the others sleep by now, and look several times
 				for peer := range 3 {
-					if err := w.Notify(peer, 0, comm.Set, round+1); err != nil {
+					if err := w.Notify(peer, 0, tl.Set, round+1); err != nil {
 						return err
 					}
 				}
-			} else if err := w.WaitSignal(0, comm.GE, round+1); err != nil {
+			} else if err := w.WaitSignal(0, tl.GE, round+1); err != nil {
 				return err
 			}
 		}

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"github.com/kernbench/kernbench/tl"
 )
 
 // How a rank waits: it looks at a word again and again for a while, which is fastest,
@@ -23,7 +25,7 @@ const (
 )
 
 // await waits until a word of this rank's own memory compares true with v.
-func (c *Comm) await(w *uint64, cmp Cmp, v int64, p place) error {
+func (c *Comm) await(w *uint64, cmp tl.Cmp, v int64, p place) error {
 	if cmp.Holds(int64(atomic.LoadUint64(w)), v) {
 		return nil
 	}
@@ -42,13 +44,13 @@ func (c *Comm) await(w *uint64, cmp Cmp, v int64, p place) error {
 // allocate nothing.
 type look struct {
 	word *uint64
-	cmp  Cmp
+	cmp  tl.Cmp
 	v    int64
 
 	holds func() bool
 }
 
-func (l *look) at(w *uint64, cmp Cmp, v int64) func() bool {
+func (l *look) at(w *uint64, cmp tl.Cmp, v int64) func() bool {
 	l.word, l.cmp, l.v = w, cmp, v
 	if l.holds == nil {
 		l.holds = func() bool { return l.cmp.Holds(int64(atomic.LoadUint64(l.word)), l.v) }

@@ -9,10 +9,11 @@ import (
 
 	"github.com/kernbench/kernbench/internal/ints"
 	"github.com/kernbench/kernbench/numeric"
+	"github.com/kernbench/kernbench/tl"
 )
 
 // Window is memory that each rank of a communicator has and all can reach: signals,
-// then bytes. [WindowLayout] says where they lie.
+// then bytes. [WindowBytes] is the size of both.
 type Window struct {
 	comm    *Comm
 	id      int // among those of the communicator, the same at all ranks
@@ -34,16 +35,15 @@ func (c *Comm) AllocWindow(bytes int64, signals int) (*Window, error) {
 	if bytes < 0 || signals < 0 || bytes > 1<<46 || signals > 1<<30 {
 		return nil, c.errorAt(p, fmt.Errorf("%w: a window of %d bytes and %d signals", ErrRange, bytes, signals))
 	}
-	layout := WindowLayout(bytes, signals)
 	m := message{what: newWindow, values: [3]uint64{uint64(bytes), uint64(signals)}}
-	handle, err := c.reserve(p, ints.Count(0, c.size), m, layout.Bytes, func(theirs message) error {
+	handle, err := c.reserve(p, ints.Count(0, c.size), m, WindowBytes(bytes, signals), func(theirs message) error {
 		return fmt.Errorf("%w: rank %d makes a window of %d bytes and %d signals, rank %d one of %d bytes and %d signals",
 			ErrMismatch, c.world.rank, bytes, signals, c.ranks[0], theirs.values[0], theirs.values[1])
 	})
 	if err != nil {
 		return nil, err
 	}
-	seg, err := c.world.link.Map(handle, c.ranks, layout.Bytes)
+	seg, err := c.world.link.Map(handle, c.ranks, WindowBytes(bytes, signals))
 	if err != nil {
 		return nil, c.fail(p, err)
 	}
@@ -89,7 +89,7 @@ func (w *Window) Peer(rank int) []byte {
 	if b == nil {
 		return nil
 	}
-	from, to := signalBytes(w.signals), signalBytes(w.signals)+w.bytes
+	from, to := signalAt(w.signals), signalAt(w.signals)+w.bytes
 	return b[from:to:to]
 }
 
@@ -140,7 +140,7 @@ func (w *Window) copy(p place, do func(s Segment, member int, off int64, b []byt
 	if err := w.check(&p, peer, off, int64(len(b))); err != nil {
 		return err
 	}
-	if err := do(w.seg, peer, signalBytes(w.signals)+off, b); err != nil {
+	if err := do(w.seg, peer, signalAt(w.signals)+off, b); err != nil {
 		return w.comm.fail(p, err)
 	}
 	return nil
@@ -148,16 +148,16 @@ func (w *Window) copy(p place, do func(s Segment, member int, off int64, b []byt
 
 // Notify changes a signal of a rank. What this rank has written before, in whatever
 // window, is seen by whoever has waited for the change.
-func (w *Window) Notify(peer, signal int, op SignalOp, v int64) error {
+func (w *Window) Notify(peer, signal int, op tl.SignalOp, v int64) error {
 	p := place{op: "notify", peer: -1, signal: signal}
 	err := w.checkSignal(&p, peer)
 	if err != nil {
 		return err
 	}
 	switch op {
-	case Set:
+	case tl.Set:
 		err = w.seg.Store(peer, w.at(signal), uint64(v))
-	case Add:
+	case tl.Add:
 		err = w.seg.Add(peer, w.at(signal), uint64(v))
 	default:
 		return w.comm.errorAt(p, fmt.Errorf("%w: no operation %d: use Set or Add", ErrRange, op))
@@ -166,12 +166,12 @@ func (w *Window) Notify(peer, signal int, op SignalOp, v int64) error {
 }
 
 // WaitSignal waits until a signal of this rank compares true with v.
-func (w *Window) WaitSignal(signal int, cmp Cmp, v int64) error {
+func (w *Window) WaitSignal(signal int, cmp tl.Cmp, v int64) error {
 	return w.wait(place{op: "wait", peer: -1, signal: signal}, cmp, v)
 }
 
 // wait waits until the signal of a place compares true with v.
-func (w *Window) wait(p place, cmp Cmp, v int64) error {
+func (w *Window) wait(p place, cmp tl.Cmp, v int64) error {
 	if err := w.checkWait(p, cmp); err != nil {
 		return err
 	}
@@ -181,7 +181,7 @@ func (w *Window) wait(p place, cmp Cmp, v int64) error {
 // Condition is a comparison of a signal.
 type Condition struct {
 	Signal int
-	Cmp    Cmp
+	Cmp    tl.Cmp
 	Value  int64
 	Window *Window // that has the signal, of the same world; nil is the window that is asked
 }
@@ -190,7 +190,7 @@ type Condition struct {
 func (c *Condition) of(w *Window) *Window { return cmp.Or(c.Window, w) }
 
 // holds reports whether a signal of this rank compares true with v now.
-func (w *Window) holds(signal int, cmp Cmp, v int64) bool {
+func (w *Window) holds(signal int, cmp tl.Cmp, v int64) bool {
 	return cmp.Holds(int64(atomic.LoadUint64(word(w.local, w.at(signal)))), v)
 }
 
@@ -211,7 +211,7 @@ func (w *Window) WaitAny(conditions []Condition) (int, error) {
 }
 
 // TestSignal reports whether a signal of this rank compares true with v now.
-func (w *Window) TestSignal(signal int, cmp Cmp, v int64) (bool, error) {
+func (w *Window) TestSignal(signal int, cmp tl.Cmp, v int64) (bool, error) {
 	p := place{op: "test", peer: -1, signal: signal}
 	if err := w.checkWait(p, cmp); err != nil {
 		return false, err
@@ -219,11 +219,11 @@ func (w *Window) TestSignal(signal int, cmp Cmp, v int64) (bool, error) {
 	return w.holds(signal, cmp, v), nil
 }
 
-func (w *Window) checkWait(p place, cmp Cmp) error {
+func (w *Window) checkWait(p place, cmp tl.Cmp) error {
 	if err := w.usable(p); err != nil {
 		return err
 	}
-	if cmp > LE {
+	if cmp > tl.LE {
 		return w.comm.errorAt(p, fmt.Errorf("%w: no comparison %d", ErrRange, cmp))
 	}
 	return w.isSignal(p)
@@ -250,13 +250,10 @@ func (w *Window) free() error {
 	return w.seg.Free()
 }
 
-// DType is the type of elements.
-type DType = numeric.DType
-
 // Accumulate adds elements to those of a rank's part of the window, each at once: sums
 // of several ranks into the same elements lose nothing, in whatever order they come.
 // The offset is a multiple of the element's size.
-func (w *Window) Accumulate(peer int, off int64, d DType, src []byte) error {
+func (w *Window) Accumulate(peer int, off int64, d numeric.DType, src []byte) error {
 	p := at("accumulate", "")
 	if err := w.check(&p, peer, off, int64(len(src))); err != nil {
 		return err
@@ -266,7 +263,7 @@ func (w *Window) Accumulate(peer int, off int64, d DType, src []byte) error {
 	}
 	for len(src) > 0 {
 		n := min(8-int(off%8), len(src))
-		if err := w.addWord(peer, signalBytes(w.signals)+off-off%8, int(off%8), d, src[:n]); err != nil {
+		if err := w.addWord(peer, signalAt(w.signals)+off-off%8, int(off%8), d, src[:n]); err != nil {
 			return w.comm.fail(p, err)
 		}
 		off += int64(n)
@@ -277,7 +274,7 @@ func (w *Window) Accumulate(peer int, off int64, d DType, src []byte) error {
 }
 
 // addWord adds elements to those from byte at of a word.
-func (w *Window) addWord(peer int, off int64, at int, d DType, src []byte) error {
+func (w *Window) addWord(peer int, off int64, at int, d numeric.DType, src []byte) error {
 	for {
 		old, err := load(w.seg, peer, off)
 		if err != nil {

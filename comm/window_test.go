@@ -9,6 +9,7 @@ import (
 
 	"github.com/kernbench/kernbench/comm"
 	"github.com/kernbench/kernbench/comm/commtest"
+	"github.com/kernbench/kernbench/tl"
 )
 
 // TestPutGet puts pieces of any length at any offset and compares all of every rank's
@@ -85,8 +86,8 @@ func TestPutNotifyWait(t *testing.T) {
 			other.Peer(next)[2] = byte(round + c.Rank())
 			err := inOrder(
 				func() error { return w.Put(next, 8, []byte{byte(c.Rank()), byte(round)}) },
-				func() error { return w.Notify(next, 0, comm.Add, 1) },
-				func() error { return w.WaitSignal(0, comm.GE, int64(round)+1) },
+				func() error { return w.Notify(next, 0, tl.Add, 1) },
+				func() error { return w.WaitSignal(0, tl.GE, int64(round)+1) },
 			)
 			if err != nil {
 				return err
@@ -130,7 +131,7 @@ func TestWindowsAreApart(t *testing.T) {
 					return fmt.Errorf("round %d, window %d is not zero: %v", round, i, got)
 				}
 				for s := range w.Signals() {
-					if zero, err := w.TestSignal(s, comm.EQ, 0); err != nil || !zero {
+					if zero, err := w.TestSignal(s, tl.EQ, 0); err != nil || !zero {
 						return fmt.Errorf("round %d, window %d, signal %d is zero: got %v, %v, want true", round, i, s, zero, err)
 					}
 				}
@@ -141,7 +142,7 @@ func TestWindowsAreApart(t *testing.T) {
 			for i, w := range windows {
 				copy(w.Local(), bytes.Repeat([]byte{mark(c.Rank(), i)}, len(w.Local())))
 				for s := range w.Signals() {
-					if err := w.Notify((c.Rank()+1)%c.Size(), s, comm.Set, int64(100*i+s+1)); err != nil {
+					if err := w.Notify((c.Rank()+1)%c.Size(), s, tl.Set, int64(100*i+s+1)); err != nil {
 						return err
 					}
 				}
@@ -156,7 +157,7 @@ func TestWindowsAreApart(t *testing.T) {
 					}
 				}
 				for s := range w.Signals() {
-					if err := w.WaitSignal(s, comm.EQ, int64(100*i+s+1)); err != nil {
+					if err := w.WaitSignal(s, tl.EQ, int64(100*i+s+1)); err != nil {
 						return err
 					}
 				}

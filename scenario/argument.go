@@ -101,7 +101,7 @@ func (pl *Plan) arg(a argument, rank, round int, ctx comm.Context) (any, error) 
 	case a.value != nil:
 		return a.value(pl, rank, ctx), nil
 	case a.expr != nil:
-		x, err := a.expr.eval(pl.at(rank, round))
+		x, err := a.expr.root.eval(pl.at(rank, round))
 		return x.value(), err
 	}
 	return nil, nil

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/kernbench/kernbench/internal/config"
+	"github.com/kernbench/kernbench/internal/printable"
 	"github.com/kernbench/kernbench/oplog"
 )
 
@@ -165,9 +166,6 @@ func (s *Scenario) compileOutput(p *problems, i int) {
 // buffer is the index of a buffer, or -1.
 func (s *Scenario) buffer(name string) int { return slices.Index(s.bufferNames(), name) }
 
-func (s *Scenario) bufferNames() (names []string) {
-	for _, b := range s.file.Buffers {
-		names = append(names, b.Name)
-	}
-	return names
+func (s *Scenario) bufferNames() []string {
+	return printable.WordsOf(s.file.Buffers, func(b bufferText) string { return b.Name })
 }

@@ -170,10 +170,7 @@ func (x *expr) variable(t *term, name string, s scope) error {
 	return nil
 }
 
-// eval computes the expression for the values of the names in its scope. The error is
-// an *exprError.
-func (x *expr) eval(values []number) (number, error) { return x.root.eval(values) }
-
+// eval computes the term for the values of the names in its scope. The error is an *exprError.
 func (t *term) eval(values []number) (number, error) {
 	switch t.op {
 	case "":

@@ -19,7 +19,7 @@ func compute(text string) (string, int, error) {
 	x, err := parseExpr("p", text, names)
 	var v number
 	if err == nil {
-		v, err = x.eval(values)
+		v, err = x.root.eval(values)
 	}
 	var e *exprError
 	if errors.As(err, &e) {
@@ -170,7 +170,7 @@ func FuzzExpr(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		x, err := parseExpr("p", text, names)
 		if err == nil {
-			_, err = x.eval(values)
+			_, err = x.root.eval(values)
 		}
 		var e *exprError
 		if err != nil && (!errors.As(err, &e) || e.at < 0 || e.at > len(text)) {
@@ -186,7 +186,7 @@ func BenchmarkExpr(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := x.eval(values); err != nil {
+		if _, err := x.root.eval(values); err != nil {
 			b.Fatal(err)
 		}
 	}

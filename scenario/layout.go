@@ -20,7 +20,7 @@ func (pl *Plan) size(p *problems, x *expr, what string, most int64) int64 {
 	if x == nil {
 		return -1
 	}
-	n, err := x.eval(pl.values)
+	n, err := x.root.eval(pl.values)
 	switch {
 	case err != nil:
 	case n.fraction:

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/kernbench/kernbench/internal/config"
+	"github.com/kernbench/kernbench/internal/printable"
 )
 
 // problems is the mistakes found in a scenario so far.
@@ -125,9 +126,7 @@ func (s *Scenario) unused(p *problems) {
 		if c == nil {
 			continue
 		}
-		for _, a := range c.Args {
-			args = append(args, string(a))
-		}
+		args = append(args, printable.Words(c.Args)...)
 		_, inName, _ := strings.Cut(c.Name, "$")
 		texts = append(texts, inName)
 	}

@@ -90,7 +90,7 @@ func (pl *Plan) evaluate(x *expr, b *Buffer, rank, round int, out []byte, from, 
 			return context.Cause(pl.ctx)
 		}
 		values[slotI] = whole(i)
-		v, err := x.eval(values)
+		v, err := x.root.eval(values)
 		if err == nil {
 			err = store(b.DType, out, i-from, v)
 		}

@@ -297,10 +297,7 @@ func (b *Builder) Scope(name string, body func()) {
 // ends first it does not wait for the orchestration, which cannot be stopped.
 func Build(ctx context.Context, rank, ranks int, orchestrate func(b *Builder)) (*Program, error) {
 	b := newBuilder(ctx, &Program{Rank: rank, Ranks: ranks})
-	if err := b.build(orchestrate); err != nil {
-		return nil, err
-	}
-	return b.program, nil
+	return b.program, b.build(orchestrate)
 }
 
 // BuildAll is like Build for one orchestration that submits the tasks of all ranks, and
@@ -308,10 +305,7 @@ func Build(ctx context.Context, rank, ranks int, orchestrate func(b *Builder)) (
 func BuildAll(ctx context.Context, ranks int, orchestrate func(b *Builder)) ([]*Program, error) {
 	b := newBuilder(ctx, newPrograms(ranks)...)
 	b.single = true
-	if err := b.build(orchestrate); err != nil {
-		return nil, err
-	}
-	return b.programs, nil
+	return b.programs, b.build(orchestrate)
 }
 
 // newPrograms makes an empty program for each rank.
@@ -325,7 +319,7 @@ func newPrograms(ranks int) (list []*Program) {
 // newBuilder makes the builder of programs: of a rank, or of all.
 func newBuilder(ctx context.Context, programs ...*Program) *Builder {
 	b := &Builder{program: programs[0], programs: programs, posted: map[outwardKey]bool{}, conflicts: conflicts{maps: map[*Tensor]*tensorMap{}}, sources: map[sourceKey]*Tensor{}, done: ctx}
-	b.start()
+	b.moved, b.values = make(chan step, 1), make(chan float64)
 	for i, p := range programs {
 		p.by, p.index = b, i
 	}

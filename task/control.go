@@ -48,7 +48,7 @@ func (d *device) work(core int) bool {
 // build starts to submit the next task or, where the orchestration waits for it, to read a
 // value. It reports whether there was either.
 func (d *device) build(core int) bool {
-	if d.builds() {
+	if !d.submitted() && d.room() {
 		d.occupy(core, Building, d.Tasks[d.next].ID, d.buildTime(), evSubmitted, 0)
 		return true
 	}
@@ -60,9 +60,6 @@ func (d *device) build(core int) bool {
 	return false
 }
 
-// builds reports whether there is a task to submit, and room for it.
-func (d *device) builds() bool { return !d.submitted() && d.room() }
-
 // buildTime returns how long a control core takes to submit the next task.
 func (d *device) buildTime() Time {
 	t := &d.Tasks[d.next]
@@ -72,7 +69,7 @@ func (d *device) buildTime() Time {
 			tensors++
 		}
 	}
-	return d.config.submit(d.runtime, t.edges(), tensors)
+	return d.config.submit(d.runtime, len(t.After)+len(t.Across), tensors)
 }
 
 // occupy has a control core work for a while.

@@ -20,13 +20,9 @@ type Domain struct {
 
 // domainTensor is a tensor of a domain.
 type domainTensor struct {
-	name  string
-	dtype tl.DType
-	shape tl.Shape
-	parts map[int]*Tensor // by rank: those of the builder's programs
+	Tensor                 // by its name in the domain
+	parts  map[int]*Tensor // by rank: those of the builder's programs
 }
-
-func (x *domainTensor) String() string { return fmt.Sprintf("%s %v %v", x.name, x.shape, x.dtype) }
 
 // Domain makes a domain of some ranks, which become its members 0, 1, ... in the order
 // given; of all ranks if none is given. In an orchestration of one rank every member makes
@@ -115,10 +111,10 @@ func (d *Domain) Tensors(name string, dtype tl.DType, shape tl.Shape) (parts []*
 // add makes a tensor, and its parts at the members that are ranks of the builder.
 func (d *Domain) add(op, name string, dtype tl.DType, shape tl.Shape) map[int]*Tensor {
 	d.builder.goesOn(op)
-	x := domainTensor{name: name, dtype: dtype, shape: slices.Clone(shape), parts: map[int]*Tensor{}}
+	x := domainTensor{Tensor{Name: name, DType: dtype, Shape: slices.Clone(shape)}, map[int]*Tensor{}}
 	for _, p := range d.builder.programs {
 		if d.RankOf(p.Rank) >= 0 {
-			part := d.builder.declare(op, p, Tensor{Name: d.name + "." + name, DType: dtype, Shape: x.shape, Window: true})
+			part := d.builder.declare(op, p, Tensor{Name: d.name + "." + name, DType: dtype, Shape: x.Shape, Window: true})
 			if part.tooLarge() {
 				panic(misuse(op, "%v: a tensor of a domain has at most %d bytes at each rank", part, int64(maxBytes)))
 			}

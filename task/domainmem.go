@@ -71,7 +71,7 @@ func (m *domainMemory) add(c *comm.Comm, rank int, d *Domain) error {
 	for i := range d.tensors {
 		x := &d.tensors[i]
 		part := x.parts[rank]
-		m.tensors[part] = procpe.Tensor{Name: part.Name, DType: x.dtype, Shape: x.shape, Window: w, Offset: offsets[i]}
+		m.tensors[part] = procpe.Tensor{Name: part.Name, DType: x.DType, Shape: x.Shape, Window: w, Offset: offsets[i]}
 	}
 	return nil
 }
@@ -115,11 +115,11 @@ func (l *launch) allocateDomain(r *torch.Rank, programs []*Program, first *Progr
 	}
 	for i := range d.tensors {
 		x := &d.tensors[i]
-		elems := x.parts[first.Rank].bytes() / int64(x.dtype.Size())
+		elems := x.parts[first.Rank].bytes() / int64(x.DType.Size())
 		if elems == 0 {
 			continue
 		}
-		memory, err := r.Zeros(x.dtype, torch.Shape{int(elems) * len(pes)}, torch.On(pes...))
+		memory, err := r.Zeros(x.DType, torch.Shape{int(elems) * len(pes)}, torch.On(pes...))
 		if err != nil {
 			return err
 		}

@@ -70,7 +70,7 @@ func (g *guard) Access(b *tl.Block, use tl.Use) error {
 		if err := g.member(b); err != nil {
 			return err
 		}
-		return g.inside(b, func(*Arg) bool { return true }, "reaches at peers")
+		return g.inside(b, 0, "reaches at peers")
 	}
 	first, end := b.Span()
 	for _, s := range g.scratch {
@@ -79,9 +79,9 @@ func (g *guard) Access(b *tl.Block, use tl.Use) error {
 		}
 	}
 	if use == tl.Writes {
-		return g.inside(b, func(a *Arg) bool { return a.Access&Writes != 0 }, "writes")
+		return g.inside(b, Writes, "writes")
 	}
-	return g.inside(b, func(a *Arg) bool { return a.Access&Reads != 0 }, "reads")
+	return g.inside(b, Reads, "reads")
 }
 
 // member checks that the rank which a kernel reaches for has a part of the block, if that
@@ -125,15 +125,16 @@ func (g *guard) Signal(n int, changes bool) error {
 	return nil
 }
 
-// inside checks that a block lies within one of the task's regions.
-func (g *guard) inside(b *tl.Block, allowed func(*Arg) bool, what string) error {
+// inside checks that a block lies within one of the task's regions that have an access, any if
+// that is 0.
+func (g *guard) inside(b *tl.Block, access Access, what string) error {
 	if b.Valid.Elems() == 0 {
 		return nil
 	}
 	var there []string
 	for i := range g.task.Args {
 		a := &g.task.Args[i]
-		if a.Region.Tensor == nil || !allowed(a) {
+		if a.Region.Tensor == nil || a.Access&access != access {
 			continue
 		}
 		if a.Region.holds(b, g.memory[a.Region.Tensor.number].addr) {

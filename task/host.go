@@ -102,12 +102,11 @@ func (d *device) value() {
 
 // grow adds the tasks that the orchestration has recorded since, if there is room for them.
 func (d *device) grow() error {
-	if err := d.fitting.extend(d.Program); err != nil {
-		return err
+	err := d.schedule.grow()
+	if err == nil {
+		d.enlarge()
 	}
-	d.schedule.grow()
-	d.enlarge()
-	return nil
+	return err
 }
 
 // enlarge makes room for what is kept of each task.

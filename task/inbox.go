@@ -146,7 +146,7 @@ func (w *workers) readValues() (moved bool, err error) {
 		moved = true
 		err := w.by.resume(v)
 		if err == nil {
-			err = w.fitting.extend(w.Program)
+			err = w.grow()
 		}
 		if err != nil && w.by.done.Err() == nil {
 			err = &Refused{err}
@@ -154,7 +154,6 @@ func (w *workers) readValues() (moved bool, err error) {
 		if err != nil {
 			return false, err
 		}
-		w.grow()
 		w.pass()
 		if !received {
 			w.postValue(number)

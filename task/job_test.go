@@ -1,6 +1,7 @@
 package task
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"fmt"
@@ -216,12 +217,16 @@ func (j *job) actualOn(backend string, o Options) (contents, []error) {
 	return got, errs
 }
 
+// maxSignals is how many signals kernels have where the options do not say.
+const maxSignals = 64
+
 // rank runs the job as one rank.
 func (j *job) rank(c *comm.Comm, o Options, got contents) error {
-	r, err := procpe.New(c, procpe.Options{Signals: o.Signals})
+	signals, err := c.AllocWindow(0, procpe.Banks*cmp.Or(o.Signals, maxSignals))
 	if err != nil {
 		return err
 	}
+	r := procpe.New(signals, procpe.Options{})
 	var tensors []procpe.Tensor
 	for i := range j.arrays {
 		a := &j.arrays[i]

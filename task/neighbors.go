@@ -9,6 +9,7 @@ import (
 
 	"github.com/kernbench/kernbench/internal/ints"
 	"github.com/kernbench/kernbench/internal/machine"
+	"github.com/kernbench/kernbench/internal/printable"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/topology"
 )
@@ -107,11 +108,7 @@ func (g *guard) Port(p tl.Port) error {
 	case len(g.ports) == 0:
 		return fmt.Errorf("no port %v: the neighbour table does not name member %d", p, g.place.PE)
 	case p != tl.AnyPort && !slices.Contains(g.ports, p):
-		names := make([]string, len(g.ports))
-		for i, has := range g.ports {
-			names[i] = has.String()
-		}
-		return fmt.Errorf("no port %v: member %d has %s", p, g.place.PE, strings.Join(names, ", "))
+		return fmt.Errorf("no port %v: member %d has %s", p, g.place.PE, strings.Join(printable.WordsOf(g.ports, tl.Port.String), ", "))
 	}
 	return nil
 }
@@ -193,21 +190,27 @@ func (s *schedule) asked() (*pause, bool) {
 	return p, int(p.task.Rank) == s.Rank && s.ended[p.task.Task]
 }
 
-// waitsFor says which value the orchestration waits for, if it does for one.
-func (s *schedule) waitsFor() string {
+// waitsFor returns which value the orchestration waits for, behind a separator, if it does for
+// one.
+func (s *schedule) waitsFor(separator string) string {
 	if !s.waits(s.passed) {
 		return ""
 	}
 	p := &s.by.pauses[s.passed]
-	return fmt.Sprintf("the orchestration waits for a value of %s, at %s", s.by.task(p.task).title(), p.line)
+	return fmt.Sprintf("%sthe orchestration waits for a value of %s, at %s", separator, s.by.task(p.task).title(), p.line)
 }
 
 // task returns a task of the builder's programs.
 func (b *Builder) task(r Ref) *Task {
-	if !b.single {
-		return &b.program.Tasks[r.Task]
+	return &b.program.at(r).Tasks[r.Task]
+}
+
+// at returns the program that has a task, of those that its builder makes.
+func (p *Program) at(r Ref) *Program {
+	if p.by == nil || !p.by.single {
+		return p
 	}
-	return &b.programs[r.Rank].Tasks[r.Task]
+	return p.by.programs[r.Rank]
 }
 
 // postValue adds a message about the value of a pause for each other rank of the

@@ -29,14 +29,12 @@ func runOn(r *procpe.Rank, p *Program, o Options, tensor func(x any) procpe.Tens
 	if err := o.settle(); err != nil {
 		return err
 	}
-	cores := o.cores()
-	fitting := newFitting(o.Runtime, o.Config, cores)
+	fitting := newFitting(o.Runtime, o.Config, o.cores())
 	if err := fitting.extend(p); err != nil {
 		return &Refused{err}
 	}
 	w := &workers{
-		schedule: newSchedule(p, o.Runtime, o.Config, cores), fitting: fitting, signals: o.Signals, free: newFreeCores(cores),
-		value: map[int]float64{},
+		schedule: newSchedule(p, fitting), signals: o.Signals, free: newFreeCores(fitting.cores), value: map[int]float64{},
 	}
 	w.list()
 	shared, err := newDomainMemory(r.Comm(), p)
@@ -76,7 +74,6 @@ func (o *Options) cores() int { return cmp.Or(o.Config.Control.ComputeCores, Def
 // workers is a real rank at work.
 type workers struct {
 	*schedule
-	fitting *fitting
 	session *procpe.Session
 	inboxes *inboxes // nil if the program is of one rank alone
 	signals int      // as in Options
@@ -148,11 +145,7 @@ func (w *workers) start(id ID) {
 	}
 	var group *procpe.Group
 	if len(t.Neighbors) > 0 {
-		table := make([]procpe.Connection, len(t.Neighbors))
-		for i, n := range t.Neighbors {
-			table[i] = procpe.Connection(n)
-		}
-		group = w.session.Join(t.title(), members, table)
+		group = w.session.Join(t.title(), members, t.Neighbors)
 	}
 	for member, k := range w.running[first:] {
 		k.id, k.group = id, group
@@ -196,11 +189,7 @@ func (w *workers) wait() error {
 		waiting[i] = k.Worker
 	}
 	if err := w.session.Wait(waiting, w.inboxes.conditions()...); err != nil {
-		text := w.waitsFor()
-		if text != "" {
-			text = ", " + text
-		}
-		return fmt.Errorf("%d of %d tasks have ended, %d are ready%s: %w", w.done, len(w.Tasks), w.readyNow(), text, err)
+		return fmt.Errorf("%d of %d tasks have ended, %d are ready%s: %w", w.done, len(w.Tasks), w.readyNow(), w.waitsFor(", "), err)
 	}
 	return nil
 }
@@ -238,9 +227,6 @@ type Ref struct {
 	Rank int32
 	Task ID
 }
-
-// edges returns the number of explicit edges to the task.
-func (t *Task) edges() int { return len(t.After) + len(t.Across) }
 
 // title returns the name and the number of the task, for messages.
 func (t *Task) title() string { return t.Name + " (task " + strconv.Itoa(int(t.ID)) + ")" }

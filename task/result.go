@@ -60,6 +60,16 @@ type Span struct {
 	Noticed    Time `json:"noticed_ns"` // a control core knew of the end
 }
 
+// add adds the time of the kernel to one of the first two sums, and the time around it to the last.
+func (s *Span) add(compute, communicate, schedule *Time) {
+	kernel := compute
+	if s.Peers {
+		kernel = communicate
+	}
+	*kernel += s.End - s.Begin
+	*schedule += s.Begin - s.Dispatched + s.Noticed - s.End
+}
+
 // Work is something that a control core, or the host, did for a task.
 type Work struct {
 	Rank int      `json:"rank"`
@@ -104,12 +114,7 @@ func (r *Result) sum() {
 	})
 	for i := range r.Spans {
 		s := &r.Spans[i]
-		if s.Peers {
-			r.Communicate += s.End - s.Begin
-		} else {
-			r.Compute += s.End - s.Begin
-		}
-		r.Schedule += s.Begin - s.Dispatched + s.Noticed - s.End
+		s.add(&r.Compute, &r.Communicate, &r.Schedule)
 	}
 	r.Idle = r.idle()
 	r.Critical = r.critical()
@@ -143,22 +148,17 @@ type Critical struct {
 	Communicate Time `json:"communicate_ns"` // in those that reach or wait for others, and in messages between ranks
 }
 
-// spanKey identifies a task in the results.
-type spanKey struct {
-	rank int
-	id   ID
-}
-
-func (r *Result) key(rank int, id ID) spanKey {
+// key returns what identifies a task in the results.
+func (r *Result) key(rank int, id ID) Ref {
 	if r.single {
 		rank = 0
 	}
-	return spanKey{rank, id}
+	return Ref{int32(rank), id}
 }
 
 // critical follows the tasks that the makespan is made of.
 func (r *Result) critical() (c Critical) {
-	last := make(map[spanKey]*Span, len(r.Spans)) // the member of each task that was noticed last
+	last := make(map[Ref]*Span, len(r.Spans)) // the member of each task that was noticed last
 	builds := r.builds()
 	var at *Span
 	for i := range r.Spans {
@@ -175,12 +175,7 @@ func (r *Result) critical() (c Critical) {
 	}
 	for at != nil {
 		c.Tasks++
-		if at.Peers {
-			c.Communicate += at.End - at.Begin
-		} else {
-			c.Compute += at.End - at.Begin
-		}
-		c.Schedule += at.Begin - at.Dispatched + at.Noticed - at.End
+		at.add(&c.Compute, &c.Communicate, &c.Schedule)
 		c.Wait += at.Dispatched - at.Ready
 		if at.Released >= 0 {
 			from := last[r.key(at.Rank, at.Released)]

@@ -11,6 +11,7 @@ import (
 	"github.com/kernbench/kernbench/internal/ints"
 	"github.com/kernbench/kernbench/internal/machine"
 	vm "github.com/kernbench/kernbench/internal/memory"
+	"github.com/kernbench/kernbench/internal/printable"
 	"github.com/kernbench/kernbench/internal/sim"
 	"github.com/kernbench/kernbench/oplog"
 	"github.com/kernbench/kernbench/topology"
@@ -68,11 +69,7 @@ func Run(r *torch.Rank, o Options, orchestrate func(b *Builder)) (_ *Result, err
 	}
 	failed = err != nil
 	if _, ok := errors.AsType[*sim.Deadlock](err); ok {
-		var text []string
-		for _, d := range s.devices {
-			text = append(text, d.standing())
-		}
-		err = fmt.Errorf("%w\n%s", err, strings.Join(text, "\n"))
+		err = fmt.Errorf("%w\n%s", err, strings.Join(printable.WordsOf(s.devices, (*device).standing), "\n"))
 	}
 	if s.failed != nil && r.GoContext().Err() == nil {
 		err = &Refused{s.failed}
@@ -252,7 +249,7 @@ func (s *simulation) add(p *Program, at *hostBuilder, logged bool) error {
 	}
 	control := o.Config.schedulers(o.Runtime)
 	d := &device{
-		simulation: s, schedule: newSchedule(p, o.Runtime, o.Config, s.cores), host: at, fitting: fitting,
+		simulation: s, schedule: newSchedule(p, fitting), host: at,
 		rank: len(s.devices), workers: make([]*machine.Worker, s.cores),
 		free: newFreeCores(s.cores), busy: make([]bool, control), posting: make([]message, control), causes: make([]cause, control+1), turning: map[ID]sim.Mark{},
 		current: make([]running, s.cores), nextCore: make([]int32, s.cores),

@@ -10,9 +10,7 @@ import (
 // and the real ranks both go by it.
 type schedule struct {
 	*Program
-	runtime Runtime
-	config  *Config
-	cores   int // compute cores
+	*fitting
 	dependencies
 	behind [][]ID // by task: those that wait for it
 
@@ -31,21 +29,30 @@ type schedule struct {
 	across
 }
 
-// newSchedule begins a program that fits on so many compute cores.
-func newSchedule(p *Program, r Runtime, c *Config, cores int) *schedule {
+// newSchedule begins a program that fits.
+func newSchedule(p *Program, f *fitting) *schedule {
 	s := &schedule{
-		Program: p, runtime: r, config: c, cores: cores, dependencies: newDependencies(r.infers()),
-		rings:  make([]queue[ID], c.TensorMap.Rings),
+		Program: p, fitting: f, dependencies: newDependencies(f.runtime.infers()),
+		rings:  make([]queue[ID], f.config.TensorMap.Rings),
 		across: across{known: map[Ref]bool{}, waiting: map[Ref][]ID{}, outward: map[ID][]int{}, gates: map[int]bool{}},
 	}
-	s.grow()
+	s.add()
 	return s
 }
 
-// grow takes the tasks into account that the orchestration has recorded since.
-func (s *schedule) grow() {
+// grow adds the tasks that the orchestration has recorded since, if there is room for them.
+func (s *schedule) grow() error {
+	err := s.fitting.extend(s.Program)
+	if err == nil {
+		s.add()
+	}
+	return err
+}
+
+// add takes the tasks into account that the orchestration has recorded since.
+func (s *schedule) add() {
 	old, n := len(s.left), len(s.Tasks)
-	s.extend(s.Program)
+	s.dependencies.extend(s.Program)
 	s.behind = append(s.behind, make([][]ID, n-old)...)
 	s.left, s.active = append(s.left, make([]int32, n-old)...), append(s.active, make([]int32, n-old)...)
 	s.cause = append(s.cause, slices.Repeat([]Ref{{Rank: -1}}, n-old)...)

@@ -28,7 +28,6 @@ type device struct {
 	*simulation
 	*schedule
 	host    *hostBuilder
-	fitting *fitting
 	rank    int
 	home    machine.PEID // where messages of other ranks arrive
 	memory  []memory     // of the tensors of its program
@@ -249,9 +248,6 @@ func (d *device) causeOp(id ID) oplog.ID {
 
 // standing returns how far the rank had come when it stopped moving.
 func (d *device) standing() string {
-	text := fmt.Sprintf("rank %d: of %d tasks %d have been submitted, %d are ready and %d have ended", d.rank, len(d.Tasks), d.next, d.readyNow(), d.done)
-	if waits := d.waitsFor(); waits != "" {
-		text += "; " + waits
-	}
-	return text
+	return fmt.Sprintf("rank %d: of %d tasks %d have been submitted, %d are ready and %d have ended%s",
+		d.rank, len(d.Tasks), d.next, d.readyNow(), d.done, d.waitsFor("; "))
 }

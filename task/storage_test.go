@@ -188,7 +188,7 @@ func TestScopesNeedAsManySlotsAsTheirTasks(t *testing.T) {
 			}
 			c.TensorMap.Slots = slots
 			err := newFitting(TensorMapAndRingBuffer, c, s.cores).extend(p)
-			if ended := newSchedule(p, TensorMapAndRingBuffer, c, s.cores).play(r, s.cores); ended != (err == nil) {
+			if ended := newSchedule(p, newFitting(TensorMapAndRingBuffer, c, s.cores)).play(r, s.cores); ended != (err == nil) {
 				t.Fatalf("%d tasks, %d rings of %d slots, where %d are needed: came to an end: %v, and %v", tasks, c.TensorMap.Rings, slots, need, ended, err)
 			}
 			var scope *ScopeError

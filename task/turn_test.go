@@ -5,7 +5,6 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/kernbench/kernbench/internal/procpe"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/torch"
 )
@@ -27,7 +26,7 @@ type turnOf struct {
 
 func drawConversation(t *rapid.T) (c conversation, most int) {
 	n, r := drawTasks(t, 60)
-	n = min(n, procpe.DefaultSignals)
+	n = min(n, maxSignals)
 	c.ranks = from(r, 2, 3)
 	count := make([]ID, c.ranks)
 	var told [][2]int // signal and rank that was told, and nobody waits for yet

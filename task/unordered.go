@@ -44,11 +44,11 @@ func (p *Program) Unordered() (list []Unordered) {
 		}
 		first := t.ID
 		for _, b := range all {
-			first = min(first, w.at(b).Tasks[b.Task].ID)
+			first = min(first, w.program.at(b).Tasks[b.Task].ID)
 		}
 		w.back(ID(i), first)
 		for _, b := range all {
-			if q := w.at(b); w.seen[q.index][b.Task] != t.ID {
+			if q := w.program.at(b); w.seen[q.index][b.Task] != t.ID {
 				list = append(list, Unordered{b.Task, ID(i), t.conflict(&q.Tasks[b.Task]), p, q})
 			}
 		}
@@ -84,20 +84,19 @@ func (t *Task) conflict(earlier *Task) Region {
 
 // walk finds the tasks from which there is a path of edges to another.
 type walk struct {
-	program  *Program
-	programs []*Program // that edges may lead over: all of its builder's
-	seen     [][]ID     // by program and task: the last walk that came by, by where it began
-	open     []Ref
-	from     ID
-	first    ID
+	program *Program
+	seen    [][]ID // by program and task: the last walk that came by, by where it began
+	open    []Ref
+	from    ID
+	first   ID
 }
 
 func newWalk(p *Program) *walk {
-	w := &walk{program: p, programs: []*Program{p}}
+	w, programs := &walk{program: p}, []*Program{p}
 	if p.by != nil {
-		w.programs = p.by.programs
+		programs = p.by.programs
 	}
-	for _, q := range w.programs {
+	for _, q := range programs {
 		w.seen = append(w.seen, make([]ID, len(q.Tasks)))
 	}
 	return w
@@ -111,7 +110,7 @@ func (w *walk) back(from, first ID) {
 	for len(w.open) > 0 {
 		at := w.open[len(w.open)-1]
 		w.open = w.open[:len(w.open)-1]
-		t := &w.at(at).Tasks[at.Task]
+		t := &w.program.at(at).Tasks[at.Task]
 		for _, b := range t.After {
 			w.visit(Ref{at.Rank, b})
 		}
@@ -121,16 +120,8 @@ func (w *walk) back(from, first ID) {
 	}
 }
 
-// at returns the program of a task.
-func (w *walk) at(r Ref) *Program {
-	if len(w.programs) == 1 {
-		return w.programs[0]
-	}
-	return w.programs[r.Rank]
-}
-
 func (w *walk) visit(r Ref) {
-	p := w.at(r)
+	p := w.program.at(r)
 	if seen := &w.seen[p.index][r.Task]; p.Tasks[r.Task].ID >= w.first && *seen != w.from {
 		*seen = w.from
 		w.open = append(w.open, r)

@@ -46,8 +46,6 @@ type step struct {
 
 // start makes the channels. An orchestration that has been abandoned can still report its
 // end.
-func (c *recording) start() { c.moved, c.values = make(chan step, 1), make(chan float64) }
-
 // Value waits for the end of a task and returns an element, as a float64, of a tensor that
 // the task reads or writes: what is submitted next may depend on it. The task must be the last
 // one so far that writes the element.

@@ -321,10 +321,11 @@ func TestDiscard(t *testing.T) {
 func TestContextEndsBeforeAValue(t *testing.T) {
 	for _, r := range Runtimes {
 		errs := commtest.World(comm.Options{Backend: inproc.Name, Timeout: commtest.Patience}, 1, func(c *comm.Comm) error {
-			rank, err := procpe.New(c, procpe.Options{})
+			signals, err := c.AllocWindow(0, 0)
 			if err != nil {
 				return err
 			}
+			rank := procpe.New(signals, procpe.Options{})
 			ctx, cancel := context.WithCancelCause(t.Context())
 			defer cancel(nil)
 			gone := make(chan bool)

@@ -100,6 +100,15 @@ func (t *PE) post(op string, port Port, s oplog.Shape, d DType, into *Block, wai
 
 func portText(p Port, v Value) string { return p.String() + ", " + v.String() }
 
+// Connection joins a port of A with a port of B, both ways. A and B are the numbers of PEs, or
+// of members of a group.
+type Connection struct {
+	A     int
+	APort Port
+	B     int
+	BPort Port
+}
+
 // Port names one of a PE's queues. What it is connected to is in the neighbour
 // table of the launch.
 type Port int16

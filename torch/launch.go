@@ -47,19 +47,14 @@ func Buffers(kind topology.BufferKind) Option {
 }
 
 // Connection joins a port of PE A with a port of PE B, both ways.
-type Connection struct {
-	A     int
-	APort tl.Port
-	B     int
-	BPort tl.Port
-}
+type Connection = tl.Connection
 
 // Ring joins the east port of each PE with the west port of the next, and that of
 // the last with the first.
 func Ring(pes ...int) []Connection {
 	var table []Connection
 	for i, pe := range pes {
-		table = append(table, Connection{pe, tl.East, pes[(i+1)%len(pes)], tl.West})
+		table = append(table, Connection{A: pe, APort: tl.East, B: pes[(i+1)%len(pes)], BPort: tl.West})
 	}
 	return table
 }
@@ -77,7 +72,7 @@ func AllPairs(pes ...int) []Connection {
 	var table []Connection
 	for i, a := range pes {
 		for j := i + 1; j < len(pes); j++ {
-			table = append(table, Connection{a, tl.Numbered(j), pes[j], tl.Numbered(i)})
+			table = append(table, Connection{A: a, APort: tl.Numbered(j), B: pes[j], BPort: tl.Numbered(i)})
 		}
 	}
 	return table

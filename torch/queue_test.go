@@ -188,7 +188,7 @@ func TestNeighborsAreOfTheSystem(t *testing.T) {
 	for _, pe := range []int{-1, 256, 1<<32 + 1, -1 << 32} {
 		l := lab.New(t, torch.Options{})
 		want := fmt.Sprintf("torch: Launch: the neighbour table of k names PE %d of a system that has 0 to 255", pe)
-		for _, link := range []torch.Connection{{0, tl.East, pe, tl.West}, {pe, tl.East, 0, tl.West}} {
+		for _, link := range []torch.Connection{{A: 0, APort: tl.East, B: pe, BPort: tl.West}, {A: pe, APort: tl.East, B: 0, BPort: tl.West}} {
 			func() {
 				defer func() {
 					if err, _ := recover().(error); err == nil || err.Error() != want {

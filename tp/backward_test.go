@@ -51,9 +51,9 @@ func (g *gradients) reference(ranks int) {
 	}
 	tokens := g.tokens * max(1, g.batch)
 	x, w, dy := of(tokens, g.in, g.x), of(g.in, g.out, g.w), of(tokens, g.out, g.dy)
-	g.dx, _, _ = dense.LinearBackward(x, w, dy, parts, d)
-	_, g.dw, g.dbias = dense.LinearBackward(x, w, dy, parts, g.o.gradDType())
-	_, dw, dbias := dense.LinearBackward(x, w, dy, parts, torch.F32)
+	g.dx, _, _ = linearBackward(x, w, dy, parts, d)
+	_, g.dw, g.dbias = linearBackward(x, w, dy, parts, g.o.gradDType())
+	_, dw, dbias := linearBackward(x, w, dy, parts, torch.F32)
 	for range g.times - 1 { // each call adds in f32
 		g.dw = dense.Add(g.dw, dw, torch.F32).Round(g.o.gradDType())
 		g.dbias = dense.Add(g.dbias, dbias, torch.F32).Round(g.o.gradDType())

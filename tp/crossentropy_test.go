@@ -17,7 +17,7 @@ import (
 // a row's tokens should be, element by element; tolerances are those without smoothing,
 // and more where the mean is taken.
 func smoothed(logits *dense.Matrix, targets []int, labelSmoothing float64) (loss, gradient *dense.Matrix) {
-	loss = dense.CrossEntropy(logits, targets, torch.F32)
+	loss = crossEntropy(logits, targets, torch.F32)
 	gradient = dense.Softmax(logits, dense.NoMask, torch.F32)
 	k := float64(logits.Cols)
 	s := labelSmoothing * k / (k - 1)

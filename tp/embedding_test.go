@@ -88,7 +88,7 @@ func TestEmbeddingBackward(t *testing.T) {
 					first = at * rows
 				}
 				dy := torch.Must(r.FromSlice(values[first*hidden:][:rows*hidden], c.dtype(), torch.Shape{rows, hidden}, layouts[(i+1)%len(layouts)]))
-				want := dense.EmbeddingBackward(dense.New(len(ids), hidden, values, c.dtype()), local, vocab/tp, c.gradDType())
+				want := embeddingBackward(dense.New(len(ids), hidden, values, c.dtype()), local, vocab/tp, c.gradDType())
 				for _, times := range []string{"once", "twice"} {
 					torch.OK(e.Backward(ids, dy))
 					name := fmt.Sprintf("%+v over %d, rank %d, %s", c, tp, r.Rank(), times)
@@ -116,7 +116,7 @@ func TestEmbeddingBackward(t *testing.T) {
 func TestEmbeddingBackwardFoundWrong(t *testing.T) {
 	const vocab, hidden = 8, 13
 	ids, values := []int{5, 0, 3, 5, 7, 5}, random(6*hidden, 3)
-	want := dense.EmbeddingBackward(dense.New(len(ids), hidden, values, torch.BF16), ids, vocab, torch.BF16)
+	want := embeddingBackward(dense.New(len(ids), hidden, values, torch.BF16), ids, vocab, torch.BF16)
 	for what, factor := range map[string]float32{"missing": 0, "twice": 2} {
 		r := systemOf(t, 1)
 		spawned(t, r, 1, 1, func(r *torch.Rank) error {

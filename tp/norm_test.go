@@ -36,7 +36,7 @@ func TestNorms(t *testing.T) {
 				values, gain, bias := normal(rows*cols, uint64(self.Rank()), 1000), normal(cols, 2, 0), normal(cols, 3, 0)
 				of := func(rows int, values []float32) *dense.Matrix { return dense.New(rows, cols, values, dtype) }
 				rms := dense.RMSNorm(of(rows, values), of(1, gain), eps, torch.F32).Round(dtype)
-				layer := dense.LayerNorm(of(rows, values), of(1, gain), of(1, bias), eps, torch.F32).Round(dtype)
+				layer := layerNorm(of(rows, values), of(1, gain), of(1, bias), eps, torch.F32).Round(dtype)
 				for _, on := range layouts {
 					x := torch.Must(self.FromSlice(values, dtype, shape, on))
 					r := torch.Must(NewRMSNorm(self, "r", cols, eps, Options{DType: dtype, Output: &on}))

@@ -39,7 +39,7 @@ func (k Kind) Reduces() bool { return k == KindAllReduce || k == KindReduce || k
 // call is one collective as a rank asks for it.
 type call struct {
 	kind      Kind
-	dtype     DType
+	dtype     numeric.DType
 	op        Op
 	algorithm Algorithm
 	root      int
@@ -112,7 +112,7 @@ func (g *Group) agree(peer int, theirs *comm.Note) error {
 
 // saidIn is the call that a note tells of.
 func saidIn(n *comm.Note) call {
-	return call{kind: Kind(n[0]), dtype: DType(n[0] >> 8), op: Op(n[0] >> 16), algorithm: Algorithm(n[0] >> 24), root: int(n[0] >> 32), count: int(n[1])}
+	return call{kind: Kind(n[0]), dtype: numeric.DType(n[0] >> 8), op: Op(n[0] >> 16), algorithm: Algorithm(n[0] >> 24), root: int(n[0] >> 32), count: int(n[1])}
 }
 
 // Op is how elements are combined.

@@ -21,11 +21,11 @@ type Element interface {
 }
 
 // dtypes holds the dtype of each element type, by its zero.
-var dtypes = map[any]DType{
+var dtypes = map[any]numeric.DType{
 	F16(0): numeric.F16, BF16(0): numeric.BF16, float32(0): numeric.F32, float64(0): numeric.F64, int32(0): numeric.I32, int64(0): numeric.I64,
 }
 
-func dtypeOf[T Element]() DType { return dtypes[T(0)] }
+func dtypeOf[T Element]() numeric.DType { return dtypes[T(0)] }
 
 func bytesOf[T Element](x []T) []byte {
 	if len(x) == 0 {
@@ -107,7 +107,7 @@ func (g *Group) Barrier() error {
 
 // Do does a collective on the bytes of elements: what the functions above do for
 // slices of a type. Operation and root are only looked at where there is one.
-func (g *Group) Do(kind Kind, d DType, op Op, root int, dst, src []byte) error {
+func (g *Group) Do(kind Kind, d numeric.DType, op Op, root int, dst, src []byte) error {
 	c := call{kind: kind, dtype: d, dst: dst, src: src, at: g.call.at, into: g.call.into}
 	if kind.Reduces() {
 		c.op = op

@@ -137,7 +137,7 @@ func (g *Group) combine(c *call, sources []source, n int, stream bool, dst ...[]
 }
 
 // ranks is the number of ranks as n bytes of elements.
-func (g *Group) ranks(d DType, n int) []byte {
+func (g *Group) ranks(d numeric.DType, n int) []byte {
 	if g.manyOf != d || len(g.many) < n {
 		g.manyOf, g.many = d, make([]byte, block)
 		for i := range block / d.Size() {

@@ -7,10 +7,8 @@ import (
 	"strings"
 
 	"github.com/kernbench/kernbench/comm"
+	"github.com/kernbench/kernbench/numeric"
 )
-
-// DType is the type of elements.
-type DType = comm.DType
 
 // Options change how a group works. The zero value is what most want.
 type Options struct {
@@ -32,10 +30,10 @@ type Group struct {
 	used    [2]use // of the slots of staged data, by parity of the step
 	call    call   // in progress
 
-	acc, sum []byte    // blocks of sums
-	many     []byte    // the number of ranks, for averages,
-	manyOf   DType     // in this dtype
-	room     [2][]byte // for data that cannot be addressed
+	acc, sum []byte        // blocks of sums
+	many     []byte        // the number of ranks, for averages,
+	manyOf   numeric.DType // in this dtype
+	room     [2][]byte     // for data that cannot be addressed
 	sources  []source
 	blocks   []source
 	copied   int64
@@ -90,7 +88,7 @@ func defaultSlot(ranks int) int { return max(64<<10, (2<<20)/ranks) }
 
 // GroupBytes returns how much memory a group of default options takes at each rank.
 func GroupBytes(ranks int) uint64 {
-	return uint64(comm.WindowLayout(int64(slots*defaultSlot(ranks)), signalKinds*ranks).Bytes + 2*block)
+	return uint64(comm.WindowBytes(int64(slots*defaultSlot(ranks)), signalKinds*ranks) + 2*block)
 }
 
 // Close frees what the group has at this rank.

@@ -15,7 +15,7 @@ import (
 
 var (
 	kinds  = []coll.Kind{coll.KindAllReduce, coll.KindReduce, coll.KindBroadcast, coll.KindAllGather, coll.KindReduceScatter, coll.KindAllToAll, coll.KindGather, coll.KindScatter}
-	dtypes = []coll.DType{numeric.F16, numeric.BF16, numeric.F32, numeric.F64, numeric.I32, numeric.I64}
+	dtypes = []numeric.DType{numeric.F16, numeric.BF16, numeric.F32, numeric.F64, numeric.I32, numeric.I64}
 	ops    = []coll.Op{coll.Sum, coll.Prod, coll.Min, coll.Max, coll.Avg}
 )
 
@@ -25,7 +25,7 @@ type choose func(what string, n int) int
 // job is a collective with its inputs and what must come out.
 type job struct {
 	kind        coll.Kind
-	dtype       coll.DType
+	dtype       numeric.DType
 	op          coll.Op
 	root, count int
 	ranks       []part
@@ -176,7 +176,7 @@ func (j *job) fill(r *rand.Rand, n int) {
 }
 
 // reduced is what operands come to in the order of ranks.
-func reduced(d coll.DType, op coll.Op, operands [][]byte) []byte {
+func reduced(d numeric.DType, op coll.Op, operands [][]byte) []byte {
 	acc := slices.Clone(operands[0])
 	do := map[coll.Op]numeric.Op{coll.Sum: numeric.Add, coll.Avg: numeric.Add, coll.Prod: numeric.Mul, coll.Min: numeric.Minimum, coll.Max: numeric.Maximum}[op]
 	for _, x := range operands[1:] {
@@ -193,7 +193,7 @@ func reduced(d coll.DType, op coll.Op, operands [][]byte) []byte {
 }
 
 // values are numbers of all sizes, with some that are none.
-func values(r *rand.Rand, d coll.DType, n int) []byte {
+func values(r *rand.Rand, d numeric.DType, n int) []byte {
 	b := make([]byte, n*d.Size())
 	special := []float64{0, math.Copysign(0, -1), math.Inf(1), math.Inf(-1), math.NaN(), 1e-7, 6e4}
 	for i := range n {

@@ -10,6 +10,7 @@ import (
 	"github.com/kernbench/kernbench/comm/commtest"
 	"github.com/kernbench/kernbench/comm/inproc"
 	"github.com/kernbench/kernbench/numeric"
+	"github.com/kernbench/kernbench/tl"
 )
 
 // remote is a backend whose ranks cannot address one another's memory, as those of a
@@ -69,10 +70,10 @@ func TestRemote(t *testing.T) {
 		var got [1]byte
 		for _, step := range []func() error{
 			func() error { return w.Put(next, 0, []byte{byte(10 + c.Rank())}) },
-			func() error { return w.Notify(next, 0, comm.Set, 7) },
-			func() error { return w.WaitSignal(0, comm.EQ, 7) },
+			func() error { return w.Notify(next, 0, tl.Set, 7) },
+			func() error { return w.WaitSignal(0, tl.EQ, 7) },
 			func() error { return w.Accumulate(0, 8, numeric.U32, one) },
-			func() error { return w.Notify(0, 1, comm.Add, 2) },
+			func() error { return w.Notify(0, 1, tl.Add, 2) },
 			func() error { return w.Get(c.Rank(), 0, got[:]) },
 			c.Barrier,
 		} {
@@ -95,6 +96,6 @@ func TestRemote(t *testing.T) {
 		if sum := binary.LittleEndian.Uint32(w.Local()[8:]); sum != n {
 			return fmt.Errorf("sum of ones of %d ranks: got %d", n, sum)
 		}
-		return w.WaitSignal(1, comm.EQ, 2*n)
+		return w.WaitSignal(1, tl.EQ, 2*n)
 	}))
 }

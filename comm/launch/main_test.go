@@ -22,6 +22,7 @@ import (
 	"github.com/kernbench/kernbench/comm"
 	"github.com/kernbench/kernbench/internal/host/hosttest"
 	"github.com/kernbench/kernbench/internal/rapidtest"
+	"github.com/kernbench/kernbench/tl"
 )
 
 // Variables that make this program something else than a test.
@@ -230,7 +231,7 @@ func fault(ctx context.Context, c *comm.Comm, arg []byte) ([]byte, error) {
 			return nil, err
 		}
 		fmt.Println("begun")
-		return nil, w.WaitSignal(0, comm.GE, 1)
+		return nil, w.WaitSignal(0, tl.GE, 1)
 	case "spin":
 		for spinning.Load() {
 		}

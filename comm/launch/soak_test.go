@@ -13,6 +13,7 @@ import (
 	"unsafe"
 
 	"github.com/kernbench/kernbench/comm"
+	"github.com/kernbench/kernbench/tl"
 )
 
 var soak = flag.Bool("soak", false, "run a million generations of barriers and signals between processes")
@@ -64,11 +65,11 @@ func greetAll(c *comm.Comm, w *comm.Window, times int64) error {
 		if rank == c.Rank() {
 			continue
 		}
-		if err := w.Notify(rank, 0, comm.Add, 1); err != nil {
+		if err := w.Notify(rank, 0, tl.Add, 1); err != nil {
 			return err
 		}
 	}
-	return w.WaitSignal(0, comm.GE, times*int64(c.Size()-1))
+	return w.WaitSignal(0, tl.GE, times*int64(c.Size()-1))
 }
 
 // TestSoak: neither barriers nor signals of processes let go early, or not at all.

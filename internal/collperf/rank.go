@@ -12,6 +12,7 @@ import (
 	"github.com/kernbench/kernbench/comm"
 	"github.com/kernbench/kernbench/comm/coll"
 	"github.com/kernbench/kernbench/comm/launch"
+	"github.com/kernbench/kernbench/numeric"
 )
 
 // rankJob is what real ranks do.
@@ -24,7 +25,7 @@ func init() {
 }
 
 // doer does a collective, as [coll.Group.Do] does.
-type doer func(g *coll.Group, k coll.Kind, d coll.DType, op coll.Op, root int, dst, src []byte) error
+type doer func(g *coll.Group, k coll.Kind, d numeric.DType, op coll.Op, root int, dst, src []byte) error
 
 // found is what a rank found out about a row.
 type found struct {

@@ -29,21 +29,21 @@ const (
 )
 
 func init() {
-	launch.Register(planted, broken(func(g *coll.Group, d coll.DType, dst []byte) {
+	launch.Register(planted, broken(func(g *coll.Group, d numeric.DType, dst []byte) {
 		if len(dst) > 0 {
 			numeric.Set(d, dst, len(dst)/d.Size()-1, 99)
 		}
 	}))
-	launch.Register(flipped, broken(func(g *coll.Group, d coll.DType, dst []byte) { dst[len(dst)-d.Size()] ^= 1 }))
-	launch.Register(killed, broken(func(*coll.Group, coll.DType, []byte) {
+	launch.Register(flipped, broken(func(g *coll.Group, d numeric.DType, dst []byte) { dst[len(dst)-d.Size()] ^= 1 }))
+	launch.Register(killed, broken(func(*coll.Group, numeric.DType, []byte) {
 		syscall.Kill(syscall.Getpid(), syscall.SIGKILL)
 	}))
 }
 
 // broken is the job of ranks of which rank 1 does something after each collective.
-func broken(how func(g *coll.Group, d coll.DType, dst []byte)) launch.Job {
+func broken(how func(g *coll.Group, d numeric.DType, dst []byte)) launch.Job {
 	return func(ctx context.Context, c *comm.Comm, arg []byte) ([]byte, error) {
-		return measureRank(ctx, c, arg, func(g *coll.Group, k coll.Kind, d coll.DType, op coll.Op, root int, dst, src []byte) error {
+		return measureRank(ctx, c, arg, func(g *coll.Group, k coll.Kind, d numeric.DType, op coll.Op, root int, dst, src []byte) error {
 			err := g.Do(k, d, op, root, dst, src)
 			if c.Rank() == 1 {
 				how(g, d, dst)

@@ -59,18 +59,6 @@ func TestCalibration(t *testing.T) {
 		{"rmsnorm", rmsNorm, f32, f16, 0.74, 1.7},
 		{"rmsnorm", rmsNorm, f16, f16, 0.72, 2.3},
 		{"rmsnorm", rmsNorm, f32, f32, 0.61, 2.3},
-		{"layernorm", layerNorm, f32, f16, 0.73, 1.7},
-		{"layernorm", layerNorm, f16, f16, 0.87, 2.6},
-		{"layernorm", layerNorm, f32, f32, 0.75, 2.6},
-		{"cross entropy", crossEntropy, f32, f16, 0.72, 1.5},
-		{"cross entropy", crossEntropy, f16, f16, 0.81, 2.2},
-		{"cross entropy", crossEntropy, f32, f32, 0.78, 2.4},
-		{"input gradient in 8 parts", inputGradient, f32, f16, 0.77, 2.7},
-		{"input gradient in 8 parts", inputGradient, f32, f32, 0.76, 3.2},
-		{"weight gradient", weightGradient, f32, bf16, 0.74, 1.7},
-		{"weight gradient", weightGradient, f32, f32, 0.76, 3.1},
-		{"bias gradient", biasGradient, f32, f16, 0.71, 1.7},
-		{"bias gradient", biasGradient, f32, f32, 0.68, 1.7},
 		{"4 layers", layers, f32, f16, 0.75, 2.9},
 		{"4 layers", layers, f32, bf16, 0.79, 3.0},
 		{"4 layers", layers, f32, f32, 0.71, 2.5},
@@ -161,47 +149,6 @@ func attention(offset int) chain {
 func rmsNorm(r *rand.Rand, work, d numeric.DType) (*Matrix, tile) {
 	x, gain := normal(r, 64, 96, 1, d), normal(r, 1, 96, 1, d)
 	return stored(RMSNorm(x, gain, 1e-5, work), tileOf(x, d).to(work).rmsNorm(tileOf(gain, d).to(work), 1e-5), work, d)
-}
-
-func layerNorm(r *rand.Rand, work, d numeric.DType) (*Matrix, tile) {
-	x, gain, bias := normal(r, 64, 96, 1, d), normal(r, 1, 96, 1, d), normal(r, 1, 96, 1, d)
-	for i := range x.V {
-		x.V[i] = rounded(x.V[i]+3, d)
-	}
-	machine := tileOf(x, d).to(work).layerNorm(tileOf(gain, d).to(work), tileOf(bias, d).to(work), 1e-5)
-	return stored(LayerNorm(x, gain, bias, 1e-5, work), machine, work, d)
-}
-
-func crossEntropy(r *rand.Rand, work, d numeric.DType) (*Matrix, tile) {
-	x, targets := normal(r, 256, 128, 1, d), make([]int, 256)
-	for i := range targets {
-		targets[i] = r.IntN(128)
-	}
-	return stored(CrossEntropy(x, targets, work), tileOf(x, d).to(work).crossEntropy(targets), work, d)
-}
-
-// linear returns the operands of the gradients of a layer, and what the machine has of them.
-func linear(r *rand.Rand, d numeric.DType) (x, w, dy *Matrix, tx, tw, tdy tile) {
-	x, w, dy = normal(r, 63, 48, 1, d), weights(r, 48, 96, d), normal(r, 63, 96, 1, d)
-	return x, w, dy, tileOf(x, d), tileOf(w, d), tileOf(dy, d)
-}
-
-func inputGradient(r *rand.Rand, _, d numeric.DType) (*Matrix, tile) {
-	x, w, dy, _, tw, tdy := linear(r, d)
-	dx, _, _ := LinearBackward(x, w, dy, 8, d)
-	return dx, tdy.matmul(tw.transpose(), 8, d)
-}
-
-func weightGradient(r *rand.Rand, _, d numeric.DType) (*Matrix, tile) {
-	x, w, dy, tx, _, tdy := linear(r, d)
-	_, dw, _ := LinearBackward(x, w, dy, 1, d)
-	return dw, tx.transpose().matmul(tdy, 1, d)
-}
-
-func biasGradient(r *rand.Rand, _, d numeric.DType) (*Matrix, tile) {
-	x, w, dy, _, _, tdy := linear(r, d)
-	_, _, dbias := LinearBackward(x, w, dy, 1, d)
-	return dbias, filled(newTile(1, dy.Rows, d), 1).matmul(tdy, 1, d)
 }
 
 // layers is a transformer: norm, attention and perceptron with residuals, four times.

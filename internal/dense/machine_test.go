@@ -158,21 +158,6 @@ func (t tile) rmsNorm(gain tile, eps float64) tile {
 	return t.apply(numeric.Mul, mean.plus(eps).apply(numeric.Rsqrt)).apply(numeric.Mul, gain)
 }
 
-func (t tile) layerNorm(gain, bias tile, eps float64) tile {
-	mean := t.reduce(numeric.Sum).scale(1 / float64(t.cols))
-	return t.apply(numeric.Sub, mean).rmsNorm(gain, eps).apply(numeric.Add, bias)
-}
-
-func (t tile) crossEntropy(targets []int) tile {
-	shifted := t.apply(numeric.Sub, t.reduce(numeric.Max))
-	logs := shifted.apply(numeric.Exp).reduce(numeric.Sum).apply(numeric.Log)
-	own := newTile(t.rows, 1, t.d)
-	for i, target := range targets {
-		numeric.Set(t.d, own.bytes, i, shifted.at(i*t.cols+target))
-	}
-	return logs.apply(numeric.Sub, own)
-}
-
 // against compares with a reference: how many elements are beyond their tolerance, and
 // the root mean square and the greatest of error over standard deviation, of those that
 // have one.

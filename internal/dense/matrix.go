@@ -98,16 +98,6 @@ func Beside(ms ...*Matrix) *Matrix {
 	return out
 }
 
-// Embedding is the rows of table that ids name.
-func Embedding(table *Matrix, ids []int) *Matrix {
-	out := zeros(len(ids), table.Cols)
-	for i, id := range ids {
-		require(0 <= id && id < table.Rows, "Embedding of id %d in %v", id, table)
-		out.put(i, 0, table, id, 0, table.Cols)
-	}
-	return out
-}
-
 // put copies cols elements of from, at (fromRow, fromCol), to (row, col).
 func (m *Matrix) put(row, col int, from *Matrix, fromRow, fromCol, cols int) {
 	to, at := row*m.Cols+col, fromRow*from.Cols+fromCol

@@ -34,41 +34,19 @@ func Softmax(x *Matrix, offset int, d numeric.DType) *Matrix {
 	return out
 }
 
-// CrossEntropy is log Σ exp(x) - x[target] of each row of logits, in one column. Each step
-// rounds to d.
-func CrossEntropy(logits *Matrix, targets []int, d numeric.DType) *Matrix {
-	require(len(targets) == logits.Rows, "CrossEntropy of %v with %d targets", logits, len(targets))
-	step := roundingTo(d)
-	out := zeros(logits.Rows, 1)
-	for i, target := range targets {
-		require(0 <= target && target < logits.Cols, "CrossEntropy of %v with target %d", logits, target)
-		v, variance := logits.row(i)
-		e := exponentials(v, variance, step)
-		log, shifted := math.Log(e.sum), v[target]-e.greatest
-		out.V[i] = log - shifted
-		// ∂/∂x is p, but p - 1 at the target, whose error is in both terms. Only the rounding
-		// of its exponential is not.
-		p := e.v[target] / e.sum
-		own := (1 - p) * (1 - p) * (variance[target] + step.variance(shifted))
-		others := e.variances - e.variance[target] + step.variance(e.v[target]) + e.sumVar
-		out.Var[i] = own + others/(e.sum*e.sum) + step.variance(log) + step.variance(out.V[i])
-	}
-	return out
-}
-
 // exponents is exp(x - max(x)) of a row. The maximum is the same number wherever it is
 // subtracted, so its error is of no consequence.
 type exponents struct {
 	v, variance []float64
-	greatest    float64 // max(x)
 	variances   float64 // sum of variance
 	sum, sumVar float64 // sumVar is from roundings of the sum alone
 }
 
 func exponentials(x, xVar []float64, step rounding) exponents {
-	e := exponents{v: make([]float64, len(x)), variance: make([]float64, len(x)), greatest: slices.Max(x)}
+	e := exponents{v: make([]float64, len(x)), variance: make([]float64, len(x))}
+	greatest := slices.Max(x)
 	for j := range x {
-		shifted := x[j] - e.greatest
+		shifted := x[j] - greatest
 		e.v[j] = math.Exp(shifted)
 		e.variance[j] = e.v[j]*e.v[j]*(xVar[j]+step.variance(shifted)) + step.variance(e.v[j])
 		e.variances += e.variance[j]
@@ -97,54 +75,22 @@ func RMSNorm(x, gain *Matrix, eps float64, d numeric.DType) *Matrix {
 	require(gain.Rows == 1 && gain.Cols == x.Cols, "RMSNorm of %v with gain of %v", x, gain)
 	out := zeros(x.Rows, x.Cols)
 	for i := range x.Rows {
-		n := centred{c: x.V[i*x.Cols:][:x.Cols], variance: x.Var[i*x.Cols:][:x.Cols]}
-		n.normalise(out, i, gain, rounded(eps, d), roundingTo(d))
+		x.normalise(out, i, gain, rounded(eps, d), roundingTo(d))
 	}
 	return out
 }
 
-// LayerNorm subtracts from each row its mean, then divides it by the root of its mean square
-// plus eps, multiplies it by gain and adds bias, one row each. Each step rounds to d. A
-// machine that takes the mean square before it subtracts the mean has larger errors.
-func LayerNorm(x, gain, bias *Matrix, eps float64, d numeric.DType) *Matrix {
-	require(gain.Rows == 1 && gain.Cols == x.Cols, "LayerNorm of %v with gain of %v", x, gain)
-	step := roundingTo(d)
-	out := zeros(x.Rows, x.Cols)
-	n := centred{c: make([]float64, x.Cols), variance: make([]float64, x.Cols), perElement: 1 / float64(x.Cols)}
-	for i := range x.Rows {
-		v, variance := x.row(i)
-		total, totalVar := sum(v)
-		mean := total * n.perElement
-		// The sum rounds when it is stored, and so does the mean.
-		n.meanVar = totalVar*n.perElement*n.perElement + 2*step.variance(mean)
-		for j := range v {
-			n.c[j] = v[j] - mean
-			n.variance[j] = variance[j] + step.variance(n.c[j])
-		}
-		n.normalise(out, i, gain, rounded(eps, d), step)
-	}
-	return Add(out, bias, d)
-}
-
-// centred is a row from which its mean was subtracted, or which is taken as it is.
-type centred struct {
-	c, variance []float64
-	perElement  float64 // what an element contributes to the mean: 1/n, or 0 if none was subtracted
-	meanVar     float64 // of the error made in computing the mean
-}
-
-// normalise makes row i of out c·gain/√(mean(c²) + eps).
-func (n *centred) normalise(out *Matrix, i int, gain *Matrix, eps float64, step rounding) {
-	count := float64(len(n.c))
-	squares := make([]float64, len(n.c))
+// normalise makes row i of out x·gain/√(mean(x²) + eps).
+func (m *Matrix) normalise(out *Matrix, i int, gain *Matrix, eps float64, step rounding) {
+	x, xVar := m.row(i)
+	count := float64(len(x))
+	squares := make([]float64, len(x))
 	squaresVar := 0.0
-	var w, cw, c2w float64 // sums of the variances, weighted with the powers of c
-	for j, c := range n.c {
-		squares[j] = c * c
-		squaresVar += step.variance(c * c)
-		w += n.variance[j]
-		cw += n.variance[j] * c
-		c2w += n.variance[j] * c * c
+	weighted := 0.0 // sum of the variances times x²
+	for j, v := range x {
+		squares[j] = v * v
+		squaresVar += step.variance(v * v)
+		weighted += xVar[j] * v * v
 	}
 	total, totalVar := sum(squares)
 	meanSquare := total/count + eps
@@ -157,14 +103,13 @@ func (n *centred) normalise(out *Matrix, i int, gain *Matrix, eps float64, step 
 	v, variance := out.row(i)
 	gains, gainsVar := gain.row(0)
 	pull := inverse * inverse / count
-	for j, c := range n.c {
-		// ∂/∂x of c/√… is inverse·(1 at j, - perElement - c[j]·c·pull), whose squares, times
-		// the variances, sum up to this.
-		fromX := n.variance[j]*(1-2*n.perElement-2*c*c*pull) +
-			n.perElement*n.perElement*w + 2*n.perElement*pull*c*cw + c*c*pull*pull*c2w
+	for j, c := range x {
+		// ∂/∂x of x/√… is inverse·(1 at j, - x[j]·x·pull), whose squares, times the
+		// variances, sum up to this.
+		fromX := xVar[j]*(1-2*c*c*pull) + c*c*pull*pull*weighted
 		y := c * inverse
 		v[j] = y * gains[j]
-		variance[j] = gains[j]*gains[j]*(inverse*inverse*(max(fromX, 0)+n.meanVar)+c*c*inverseVar+step.variance(y)) +
+		variance[j] = gains[j]*gains[j]*(inverse*inverse*max(fromX, 0)+c*c*inverseVar+step.variance(y)) +
 			y*y*gainsVar[j] + step.variance(v[j])
 	}
 }

@@ -11,7 +11,7 @@ import (
 // onOne runs a kernel on one rank that has x, of n floats, in a window.
 func onOne(b *testing.B, n int, kernel func(t *tl.PE, x tl.Ptr)) {
 	b.Helper()
-	errs := onRanks(b, 1, Options{}, func(c *comm.Comm, r *Rank) error {
+	errs := onRanks(b, 1, setup{}, func(c *comm.Comm, r *Rank) error {
 		w, err := c.AllocWindow(int64(4*n), 0)
 		if err != nil {
 			return err
@@ -62,7 +62,7 @@ func BenchmarkPut(b *testing.B) {
 // BenchmarkPingPong is a put and a notification there and one back, between two
 // goroutines.
 func BenchmarkPingPong(b *testing.B) {
-	errs := onRanks(b, 2, Options{}, func(c *comm.Comm, r *Rank) error {
+	errs := onRanks(b, 2, setup{}, func(c *comm.Comm, r *Rank) error {
 		w, err := c.AllocWindow(64, 0)
 		if err != nil {
 			return err
@@ -95,7 +95,7 @@ func BenchmarkLaunch(b *testing.B) {
 	for _, ranks := range []int{1, 2} {
 		b.Run(fmt.Sprint(ranks), func(b *testing.B) {
 			b.ReportAllocs()
-			errs := onRanks(b, ranks, Options{}, func(_ *comm.Comm, r *Rank) error {
+			errs := onRanks(b, ranks, setup{}, func(_ *comm.Comm, r *Rank) error {
 				for range b.N {
 					if err := r.Launch("empty", func(*tl.PE) {}); err != nil {
 						return err
@@ -215,7 +215,7 @@ func BenchmarkPingPongOfWorkers(b *testing.B) {
 // inBench runs f in a session of each rank.
 func inBench(b *testing.B, ranks int, f func(c *comm.Comm, s *Session) error) {
 	b.Helper()
-	errs := onRanks(b, ranks, Options{}, func(c *comm.Comm, r *Rank) error {
+	errs := onRanks(b, ranks, setup{}, func(c *comm.Comm, r *Rank) error {
 		s, err := r.Begin("bench")
 		if err != nil {
 			return err

@@ -1,8 +1,9 @@
 // Package procpe runs kernels of the tile language on real ranks, which are processes
 // or goroutines that share windows of memory: a tl.Machine over package comm.
 //
-//	r, err := procpe.New(c, procpe.Options{Signals: 8})
+//	signals, err := c.AllocWindow(0, procpe.Banks*8)
 //	...
+//	r := procpe.New(signals, procpe.Options{})
 //	err = r.Launch("ring", ring, procpe.Tensor{Name: "x", DType: tl.F32, Shape: tl.Shape{n}, Window: w}, n)
 //
 // Every rank of the communicator makes a [Rank] and launches the same kernels in the

@@ -119,7 +119,7 @@ func TestKernels(t *testing.T) {
 			}
 		}, []any{&array{dtype: tl.F32, shape: tl.Shape{16}, init: waves}, &array{dtype: tl.F32, shape: tl.Shape{16}}}},
 	} {
-		t.Run(c.name, func(t *testing.T) { same(t, 1, 1, Options{}, c.kernel, c.args...) })
+		t.Run(c.name, func(t *testing.T) { same(t, 1, 1, setup{}, c.kernel, c.args...) })
 	}
 }
 
@@ -150,14 +150,14 @@ func TestRandomExpressions(t *testing.T) {
 		shape := tl.Shape{n, n}
 		drawn++
 		t.Run(fmt.Sprint(drawn), func(t *testing.T) {
-			same(t, 1, 1, Options{}, kernel, &array{dtype: d, shape: shape, init: small}, &array{dtype: d, shape: shape, own: true})
+			same(t, 1, 1, setup{}, kernel, &array{dtype: d, shape: shape, init: small}, &array{dtype: d, shape: shape, own: true})
 		})
 	})
 }
 
 // TestEndOfLaunch checks that a launch keeps nothing: neither tiles nor scratch.
 func TestEndOfLaunch(t *testing.T) {
-	out := actual(t, 1, 3, Options{}, func(t *tl.PE, x tl.Ptr) {
+	out := actual(t, 1, 3, setup{}, func(t *tl.PE, x tl.Ptr) {
 		p := t.Scratch(tl.Shape{4}, tl.I32)
 		t.Store(x, t.Load(x, tl.Shape{4}, tl.I32).Add(t.Load(p, tl.Shape{4}, tl.I32)).Add(1))
 		t.Store(p, t.Full(tl.Shape{4}, tl.I32, 1000))

@@ -2,8 +2,10 @@ package procpe
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
+	"io"
 	"os"
 	"sync"
 	"testing"
@@ -48,8 +50,25 @@ func (a *array) bytes(rank int) []byte {
 // contents is what arrays hold, by array and rank.
 type contents [][][]byte
 
+// setup is the options of a rank, and how many signals its kernels have, 64 if 0.
+type setup struct {
+	Signals   int
+	TileBytes int64
+	Print     io.Writer
+	Delay     func()
+}
+
+// rank makes a rank of a communicator, with a window for its signals.
+func (o setup) rank(c *comm.Comm) (*Rank, error) {
+	w, err := c.AllocWindow(0, Banks*cmp.Or(o.Signals, 64))
+	if err != nil {
+		return nil, err
+	}
+	return New(w, Options{o.TileBytes, o.Print, o.Delay}), nil
+}
+
 // onRanks runs f as each rank of a communicator, on goroutines.
-func onRanks(t testing.TB, ranks int, o Options, f func(c *comm.Comm, r *Rank) error) []error {
+func onRanks(t testing.TB, ranks int, o setup, f func(c *comm.Comm, r *Rank) error) []error {
 	t.Helper()
 	errs := make([]error, ranks)
 	var wg sync.WaitGroup
@@ -60,7 +79,7 @@ func onRanks(t testing.TB, ranks int, o Options, f func(c *comm.Comm, r *Rank) e
 				if err != nil {
 					return err
 				}
-				r, err := New(c, o)
+				r, err := o.rank(c)
 				if err == nil {
 					err = f(c, r)
 				}
@@ -68,7 +87,7 @@ func onRanks(t testing.TB, ranks int, o Options, f func(c *comm.Comm, r *Rank) e
 					c.Abort(err)
 					return err
 				}
-				return errors.Join(c.Barrier(), r.Close(), c.Close())
+				return errors.Join(c.Barrier(), c.Close())
 			}()
 		})
 	}
@@ -95,7 +114,7 @@ func (a *array) tensor(c *comm.Comm) (Tensor, error) {
 }
 
 // actual runs a kernel on ranks that are goroutines, several times.
-func actual(t testing.TB, ranks, times int, o Options, kernel any, args ...any) contents {
+func actual(t testing.TB, ranks, times int, o setup, kernel any, args ...any) contents {
 	t.Helper()
 	_, arrays, err := tl.Bind[*array]("k", kernel, args)
 	if err != nil {
@@ -224,7 +243,7 @@ func simulated(t testing.TB, ranks, times int, kernel any, args ...any) contents
 
 // same checks that a kernel leaves the same bits on ranks as on the simulated machine,
 // and returns them.
-func same(t testing.TB, ranks, times int, o Options, kernel any, args ...any) contents {
+func same(t testing.TB, ranks, times int, o setup, kernel any, args ...any) contents {
 	t.Helper()
 	want := simulated(t, ranks, times, kernel, args...)
 	got := actual(t, ranks, times, o, kernel, args...)

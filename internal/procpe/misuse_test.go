@@ -70,7 +70,7 @@ func TestMisuse(t *testing.T) {
 		{func(t *tl.PE, x, own tl.Ptr) { panic("no way") }, "panic at LINE: no way", here(0)},
 	} {
 		t.Run(c.line, func(t *testing.T) {
-			onRanks(t, 1, Options{Signals: 8, TileBytes: 4096}, func(comm *comm.Comm, r *Rank) error {
+			onRanks(t, 1, setup{Signals: 8, TileBytes: 4096}, func(comm *comm.Comm, r *Rank) error {
 				w, err := comm.AllocWindow(72, 0)
 				if err != nil {
 					return err
@@ -96,7 +96,7 @@ func TestMisuse(t *testing.T) {
 func TestNotAMember(t *testing.T) {
 	const want = "kernel stray on rank 0: Put(rank 1, [1] u8) at LINE: rank 1 of the world has no part of x [2] u8, whose window is shared by [2 0]: use a window that the peer is a member of"
 	var line string
-	errs := onRanks(t, 3, Options{}, func(c *comm.Comm, r *Rank) error {
+	errs := onRanks(t, 3, setup{}, func(c *comm.Comm, r *Rank) error {
 		x := Tensor{Name: "x", DType: tl.U8, Shape: tl.Shape{2}, Memory: make([]byte, 2)}
 		if c.Rank() != 1 {
 			d, err := c.Domain(2, 0)
@@ -143,7 +143,7 @@ func TestLaunchErrors(t *testing.T) {
 	deep.Shape = tl.Shape{1, 1, 1, 1, 1}
 	huge := x
 	huge.Shape = tl.Shape{1 << 20, 1 << 20}
-	errs := onRanks(t, 1, Options{}, func(c *comm.Comm, r *Rank) error {
+	errs := onRanks(t, 1, setup{}, func(c *comm.Comm, r *Rank) error {
 		both := fits
 		var err error
 		if both.Window, err = c.AllocWindow(24, 0); err != nil {

@@ -54,7 +54,7 @@ func TestPolling(t *testing.T) {
 
 // TestPollersTakeTurns has kernels of one rank ask in vain: each time the others go on.
 func TestPollersTakeTurns(t *testing.T) {
-	alone(t, Options{Signals: 8}, func(s *Session) {
+	alone(t, setup{Signals: 8}, func(s *Session) {
 		var turns []int
 		var workers []*Worker
 		for i := range 3 {
@@ -99,7 +99,7 @@ func TestPollingIsNoDeadlock(t *testing.T) {
 
 // TestAbortReachesPollers has a rank give up while the other one asks.
 func TestAbortReachesPollers(t *testing.T) {
-	errs := inSession(t, inproc.Name, 2, Options{}, func(c *comm.Comm, s *Session) error {
+	errs := inSession(t, inproc.Name, 2, setup{}, func(c *comm.Comm, s *Session) error {
 		if c.Rank() == 1 {
 			err := errors.New("no more")
 			c.Abort(err)

@@ -16,7 +16,7 @@ func (w *writes) Write(b []byte) (int, error) { *w = append(*w, string(b)); retu
 
 func TestPrint(t *testing.T) {
 	var out writes
-	errs := onRanks(t, 2, Options{}, func(c *comm.Comm, r *Rank) error {
+	errs := onRanks(t, 2, setup{}, func(c *comm.Comm, r *Rank) error {
 		if c.Rank() == 1 {
 			r.options.Print = &out
 		}

@@ -12,7 +12,7 @@ import (
 // members are two workers with queues between them, east to west.
 func members(s *Session) (a, b *Worker, g *Group) {
 	a, b = s.Worker(), s.Worker()
-	return a, b, s.Join("k", []*Worker{a, b}, []Connection{{0, tl.East, 1, tl.West}})
+	return a, b, s.Join("k", []*Worker{a, b}, []tl.Connection{{A: 0, APort: tl.East, B: 1, BPort: tl.West}})
 }
 
 // tile is n elements of 8 bytes, all of them a number.
@@ -25,7 +25,7 @@ func first(x tl.Tile) int { return int(x.Values()[0]) }
 // one that is larger than the queue when its receive has been asked for. Messages come in
 // order, those of several receives in the order of these.
 func TestQueuesHaveSlots(t *testing.T) {
-	alone(t, Options{}, func(s *Session) {
+	alone(t, setup{}, func(s *Session) {
 		a, b, g := members(s)
 		var log []string
 		note := func(format string, args ...any) { log = append(log, fmt.Sprintf(format, args...)) }
@@ -86,7 +86,7 @@ func TestSelectOfPorts(t *testing.T) {
 		}, 1},
 		{func(t *tl.PE) { t.Notify(0, 3, tl.Set, 1); t.Send(tl.East, tile(t, 1, 1)) }, 0},
 	} {
-		alone(t, Options{Signals: 8}, func(s *Session) {
+		alone(t, setup{Signals: 8}, func(s *Session) {
 			a, b, _ := members(s)
 			got := -1
 			start(b, "b", func(t *tl.PE, _ tl.Ptr) {
@@ -112,7 +112,7 @@ func TestSelectOfPorts(t *testing.T) {
 // TestReceiveKeepsItsTile has other tiles take all the room while a message is awaited, and
 // then as many messages as there would be room for if none of them went.
 func TestReceiveKeepsItsTile(t *testing.T) {
-	alone(t, Options{TileBytes: 8 << 10}, func(s *Session) {
+	alone(t, setup{TileBytes: 8 << 10}, func(s *Session) {
 		a, b, _ := members(s)
 		start(b, "b", func(t *tl.PE, x tl.Ptr) {
 			r := t.RecvAsync(tl.West, tl.Shape{3}, tl.I64)
@@ -142,10 +142,10 @@ func TestReceiveKeepsItsTile(t *testing.T) {
 // TestGroupsFollowEachOther has the same workers in two groups. RecvAny begins with the first
 // port in both, and a worker that has left a group has no queues.
 func TestGroupsFollowEachOther(t *testing.T) {
-	alone(t, Options{}, func(s *Session) {
+	alone(t, setup{}, func(s *Session) {
 		a, b := s.Worker(), s.Worker()
 		for round := range 2 {
-			g := s.Join("k", []*Worker{a, b}, []Connection{{0, tl.East, 1, tl.West}, {0, tl.West, 1, tl.East}, {0, tl.North, 1, tl.North}})
+			g := s.Join("k", []*Worker{a, b}, []tl.Connection{{A: 0, APort: tl.East, B: 1, BPort: tl.West}, {A: 0, APort: tl.West, B: 1, BPort: tl.East}, {A: 0, APort: tl.North, B: 1, BPort: tl.North}})
 			var got []tl.Port
 			start(a, "a", func(t *tl.PE, _ tl.Ptr) {
 				for _, port := range []tl.Port{tl.West, tl.North, tl.East} {

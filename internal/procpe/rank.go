@@ -13,11 +13,8 @@ import (
 
 // Options change how a rank runs kernels. The zero value is what most want.
 type Options struct {
-	Signals   int       // that a kernel has; DefaultSignals if 0, or half of the Window's
 	TileBytes int64     // of tiles that exist at a time; DefaultTileBytes if 0
 	Print     io.Writer // for what kernels print, each time in one Write; nil drops it
-	// Window is where the signals are, Banks times as many; nil makes one for them.
-	Window *comm.Window
 	// Delay is called before operations that others can see or that wait for them. Tests
 	// use it to shake the order.
 	Delay func()
@@ -26,11 +23,8 @@ type Options struct {
 // Banks is how many sets of signals there are: launches use them by turns.
 const Banks = 2
 
-// What Options have by default. Tiles get eight times the TCM of the simulated machine.
-const (
-	DefaultSignals   = 64
-	DefaultTileBytes = 16 << 20
-)
+// DefaultTileBytes is eight times the TCM of the simulated machine.
+const DefaultTileBytes = 16 << 20
 
 // Rank is one rank that runs kernels, on one goroutine at a time.
 type Rank struct {
@@ -41,33 +35,18 @@ type Rank struct {
 	// its barrier, and so has everybody ended the one before it: the bank of the last but
 	// one is quiet when a launch begins, and its owner can clear it before the barrier.
 	signals  *comm.Window
+	bank     int                 // signals of a launch
 	barriers map[int]*tl.Barrier // of the launch, by signal
 	launches int
 	open     *Session // nil if there is none
 }
 
-// New makes a rank of a communicator run kernels. Every rank of it calls New, with as
-// many signals.
-func New(c *comm.Comm, o Options) (*Rank, error) {
+// New makes a rank run kernels. The window has the signals of kernels, Banks times. Every rank
+// of its communicator calls New.
+func New(signals *comm.Window, o Options) *Rank {
 	o.TileBytes = cmp.Or(o.TileBytes, DefaultTileBytes)
-	if o.Window != nil {
-		o.Signals = o.Window.Signals() / Banks
-		return &Rank{comm: c, options: o, world: c.Ranks(), signals: o.Window}, nil
-	}
-	o.Signals = cmp.Or(o.Signals, DefaultSignals)
-	w, err := c.AllocWindow(0, Banks*o.Signals)
-	if err != nil {
-		return nil, fmt.Errorf("signals of kernels: %w", err)
-	}
-	return &Rank{comm: c, options: o, world: c.Ranks(), signals: w}, nil
-}
-
-// Close gives signals back that were made for them.
-func (r *Rank) Close() error {
-	if r.options.Window != nil {
-		return nil
-	}
-	return r.signals.Close()
+	c := signals.Comm()
+	return &Rank{comm: c, options: o, world: c.Ranks(), signals: signals, bank: signals.Signals() / Banks}
 }
 
 // Launch runs a kernel, a function of a *tl.PE and arguments, once all ranks have
@@ -101,12 +80,12 @@ func (r *Rank) name() string { return "rank " + strconv.Itoa(r.comm.Rank()) }
 
 // meet waits for the other ranks, with signals that are 0.
 func (r *Rank) meet() error {
-	if err := r.signals.Bank(r.launches % Banks * r.options.Signals); err != nil {
+	if err := r.signals.Bank(r.launches % Banks * r.bank); err != nil {
 		return err
 	}
 	r.launches++
 	r.barriers = map[int]*tl.Barrier{}
-	for i := range r.options.Signals {
+	for i := range r.bank {
 		zero, err := r.signals.TestSignal(i, tl.EQ, 0)
 		if err == nil && !zero {
 			err = r.signals.Notify(r.comm.Rank(), i, tl.Set, 0)
@@ -137,15 +116,6 @@ func (r *Rank) test(conditions []comm.Condition) (int, error) {
 	return -1, nil
 }
 
-// Connection joins a port of one member of a group with a port of another, both ways. A
-// and B count members from 0.
-type Connection struct {
-	A     int
-	APort tl.Port
-	B     int
-	BPort tl.Port
-}
-
 // Group is workers of a session that run one kernel together, with queues between them.
 type Group struct {
 	session *Session
@@ -157,7 +127,7 @@ type Group struct {
 // Join builds the queues of a neighbour table between workers that run no kernel, which are
 // the members of the group in that order. kernel is the name of their kernel in errors. The
 // caller has checked the table.
-func (s *Session) Join(kernel string, members []*Worker, table []Connection) *Group {
+func (s *Session) Join(kernel string, members []*Worker, table []tl.Connection) *Group {
 	s.mustGoOn()
 	g := &Group{session: s, kernel: kernel, running: len(members)}
 	for _, c := range table {

@@ -19,11 +19,11 @@ import (
 
 // inSession runs f in a session of each rank, with x, of 8 numbers in a window, on ranks
 // that are goroutines, and wants no coroutine to be left.
-func inSession(t *testing.T, backend string, ranks int, o Options, f func(c *comm.Comm, s *Session) error) []error {
+func inSession(t *testing.T, backend string, ranks int, o setup, f func(c *comm.Comm, s *Session) error) []error {
 	t.Helper()
 	before := coroutines()
 	errs := commtest.World(comm.Options{Backend: backend, Timeout: commtest.Patience}, ranks, func(c *comm.Comm) error {
-		r, err := New(c, o)
+		r, err := o.rank(c)
 		if err != nil {
 			return err
 		}
@@ -60,7 +60,7 @@ func coroutines() int {
 func bothBackends(t *testing.T, f func(t *testing.T, c *comm.Comm, s *Session) error) {
 	for _, backend := range []string{inproc.Name, shm.Name} {
 		t.Run(backend, func(t *testing.T) {
-			o := Options{Signals: 8, Delay: shake()}
+			o := setup{Signals: 8, Delay: shake()}
 			commtest.Succeed(t, inSession(t, backend, 2, o, func(c *comm.Comm, s *Session) error { return f(t, c, s) }))
 		})
 	}
@@ -211,7 +211,7 @@ func TestSelectInWorkers(t *testing.T) {
 func TestStandstill(t *testing.T) {
 	var line string
 	const said = "a deadlock, every rank waits: rank 0: wait, any of 3 signals; rank 1: wait, signal 1 GE 5"
-	errs := inSession(t, inproc.Name, 2, Options{Signals: 8}, func(c *comm.Comm, s *Session) error {
+	errs := inSession(t, inproc.Name, 2, setup{Signals: 8}, func(c *comm.Comm, s *Session) error {
 		a, b := s.Worker(), s.Worker()
 		start(a, "a", func(t *tl.PE, _ tl.Ptr) {
 			if c.Rank() == 0 {
@@ -251,7 +251,7 @@ func TestStandstill(t *testing.T) {
 
 // TestAbortOfAPeer has a rank give up while workers of the other wait.
 func TestAbortOfAPeer(t *testing.T) {
-	errs := inSession(t, inproc.Name, 2, Options{}, func(c *comm.Comm, s *Session) error {
+	errs := inSession(t, inproc.Name, 2, setup{}, func(c *comm.Comm, s *Session) error {
 		if c.Rank() == 1 {
 			err := errors.New("no more")
 			c.Abort(err)

@@ -50,7 +50,7 @@ func TestRandomTasks(t *testing.T) {
 				t.Notify(peer, i, tl.Add, 1)
 			}
 		}
-		errs := inSession(t, inproc.Name, ranks, Options{Signals: len(tasks), Delay: shake()}, func(c *comm.Comm, s *Session) error {
+		errs := inSession(t, inproc.Name, ranks, setup{Signals: len(tasks), Delay: shake()}, func(c *comm.Comm, s *Session) error {
 			var list []*Worker
 			var waiting [][]int // tasks of each worker
 			for k := range workers {

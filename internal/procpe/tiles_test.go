@@ -99,7 +99,7 @@ func TestTilesGoByLastUse(t *testing.T) {
 // keeps one all the while.
 func TestManyTiles(t *testing.T) {
 	const n, rounds = 1024, 1000
-	same(t, 1, 1, Options{TileBytes: 64 << 10}, func(t *tl.PE, x tl.Ptr) {
+	same(t, 1, 1, setup{TileBytes: 64 << 10}, func(t *tl.PE, x tl.Ptr) {
 		step := t.Full(tl.Shape{1}, tl.F32, 0.125).Pin()
 		for range rounds {
 			t.Store(x, t.Load(x, tl.Shape{n}, tl.F32).Add(step))
@@ -109,7 +109,7 @@ func TestManyTiles(t *testing.T) {
 
 // TestOperationsAllocateNothing holds operations to buffers that are there already.
 func TestOperationsAllocateNothing(t *testing.T) {
-	actual(t, 1, 1, Options{TileBytes: 4096, Delay: func() {}}, func(pe *tl.PE, x tl.Ptr) {
+	actual(t, 1, 1, setup{TileBytes: 4096, Delay: func() {}}, func(pe *tl.PE, x tl.Ptr) {
 		s := tl.Shape{64}
 		step := func() {
 			a := pe.Load(x, s, tl.F32, tl.Mask(60))

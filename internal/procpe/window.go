@@ -104,8 +104,8 @@ func NoSignal(n, signals int) error {
 }
 
 func (c *core) isSignal(n int) error {
-	if n < 0 || n >= c.options.Signals {
-		return NoSignal(n, c.options.Signals)
+	if n < 0 || n >= c.bank {
+		return NoSignal(n, c.bank)
 	}
 	return nil
 }

@@ -126,7 +126,7 @@ func TestWindows(t *testing.T) {
 				&array{dtype: tl.I64, shape: tl.Shape{1}, init: func(rank, _ int) float64 { return float64(rank + 1) }, own: true}, &array{dtype: tl.I64, shape: tl.Shape{2}}}},
 		} {
 			t.Run(fmt.Sprintf("%s on %d", c.name, ranks), func(t *testing.T) {
-				same(t, ranks, 5, Options{Signals: 8, Delay: shake()}, c.kernel, c.args...)
+				same(t, ranks, 5, setup{Signals: 8, Delay: shake()}, c.kernel, c.args...)
 			})
 		}
 	}
@@ -137,7 +137,7 @@ func TestWindows(t *testing.T) {
 func TestLaunchesBackToBack(t *testing.T) {
 	const ranks, launches, n = 4, 100, 8
 	var begun [ranks]int // launches of each rank
-	got := actual(t, ranks, launches, Options{Signals: ranks + 2, Delay: shake()}, func(t *tl.PE, x, box tl.Ptr) {
+	got := actual(t, ranks, launches, setup{Signals: ranks + 2, Delay: shake()}, func(t *tl.PE, x, box tl.Ptr) {
 		const late = ranks + 1
 		me := t.Rank()
 		begun[me]++
@@ -172,7 +172,7 @@ func TestDomain(t *testing.T) {
 	const ranks = 3
 	members := []int{2, 0}
 	var got [ranks][]byte
-	errs := onRanks(t, ranks, Options{}, func(c *comm.Comm, r *Rank) error {
+	errs := onRanks(t, ranks, setup{}, func(c *comm.Comm, r *Rank) error {
 		x := Tensor{Name: "x", DType: tl.U8, Shape: tl.Shape{2}, Memory: make([]byte, 2)}
 		if slices.Contains(members, c.Rank()) {
 			d, err := c.Domain(members...)

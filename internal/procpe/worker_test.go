@@ -12,7 +12,7 @@ import (
 )
 
 // alone runs f in a session of one rank, which may not fail.
-func alone(t *testing.T, o Options, f func(s *Session)) {
+func alone(t *testing.T, o setup, f func(s *Session)) {
 	t.Helper()
 	commtest.Succeed(t, inSession(t, inproc.Name, 1, o, func(_ *comm.Comm, s *Session) error { f(s); return nil }))
 }
@@ -35,7 +35,7 @@ func TestErrorsInWorkers(t *testing.T) {
 		{func(t *tl.PE, x tl.Ptr) { t.Put(0, t.Scratch(tl.Shape{1}, tl.I64), t.Zeros(tl.Shape{1}, tl.I64)) },
 			"Put(rank 0, [1] i64) at " + here(-1) + ": the pointer is into no window: only tensor arguments of the launch are windows"},
 	} {
-		alone(t, Options{Signals: 8}, func(s *Session) {
+		alone(t, setup{Signals: 8}, func(s *Session) {
 			patient, wrong := s.Worker(), s.Worker()
 			start(patient, "patient", func(t *tl.PE, _ tl.Ptr) { t.WaitSignal(0, tl.EQ, 1) })
 			start(wrong, "wrong", c.kernel)
@@ -54,7 +54,7 @@ func TestErrorsInWorkers(t *testing.T) {
 // TestEnd ends a session whose kernels wait, or ask in a loop: their deferred calls run,
 // and wait no more.
 func TestEnd(t *testing.T) {
-	alone(t, Options{Signals: 8}, func(s *Session) {
+	alone(t, setup{Signals: 8}, func(s *Session) {
 		var log []string
 		s.Worker() // for nothing
 		done, stuck, twice, asks := s.Worker(), s.Worker(), s.Worker(), s.Worker()
@@ -123,7 +123,7 @@ func TestMisuseOfSessions(t *testing.T) {
 		f()
 		return nil
 	}
-	alone(t, Options{Signals: 8}, func(s *Session) {
+	alone(t, setup{Signals: 8}, func(s *Session) {
 		w := s.Worker()
 		start(w, "a", func(t *tl.PE, _ tl.Ptr) { t.WaitSignal(0, tl.EQ, 1) })
 		empty := func(tl.Machine) {}
@@ -149,7 +149,7 @@ func TestMisuseOfSessions(t *testing.T) {
 
 // TestPointer compares the pointers of a session with those of a launch.
 func TestPointer(t *testing.T) {
-	errs := onRanks(t, 1, Options{}, func(c *comm.Comm, r *Rank) error {
+	errs := onRanks(t, 1, setup{}, func(c *comm.Comm, r *Rank) error {
 		w, err := c.AllocWindow(64, 0)
 		if err != nil {
 			return err
@@ -176,7 +176,7 @@ func TestPointer(t *testing.T) {
 // TestNotAMemberInSession puts to a rank that has no part of the window.
 func TestNotAMemberInSession(t *testing.T) {
 	const want = "rank 1 of the world has no part of x [2] u8, whose window is shared by [0]: use a window that the peer is a member of"
-	commtest.Succeed(t, onRanks(t, 2, Options{}, func(c *comm.Comm, r *Rank) error {
+	commtest.Succeed(t, onRanks(t, 2, setup{}, func(c *comm.Comm, r *Rank) error {
 		x := Tensor{Name: "x", DType: tl.U8, Shape: tl.Shape{0}}
 		if c.Rank() == 0 {
 			d, err := c.Domain(0)
@@ -208,7 +208,7 @@ func TestNotAMemberInSession(t *testing.T) {
 // TestManyKernels runs so many kernels on a worker that anything they left would show.
 func TestManyKernels(t *testing.T) {
 	const kernels = 100_000
-	alone(t, Options{}, func(s *Session) {
+	alone(t, setup{}, func(s *Session) {
 		w := s.Worker()
 		var last tl.Ptr
 		for i := range kernels {
@@ -243,7 +243,7 @@ func TestManyKernels(t *testing.T) {
 
 // TestTilesOfWorkers has a worker fill its tiles while another one's stay.
 func TestTilesOfWorkers(t *testing.T) {
-	alone(t, Options{TileBytes: 4096}, func(s *Session) {
+	alone(t, setup{TileBytes: 4096}, func(s *Session) {
 		keeper, filler := s.Worker(), s.Worker()
 		got := 0.0
 		start(keeper, "keeper", func(t *tl.PE, _ tl.Ptr) {
@@ -266,7 +266,7 @@ func TestTilesOfWorkers(t *testing.T) {
 // TestKernelsAllocateNothing holds kernels to what their worker has already, whether
 // they wait, ask or do neither.
 func TestKernelsAllocateNothing(t *testing.T) {
-	alone(t, Options{}, func(s *Session) {
+	alone(t, setup{}, func(s *Session) {
 		w := s.Worker()
 		empty := func(tl.Machine) {}
 		if n := testing.AllocsPerRun(100, func() { w.Start("empty", empty) }); n != 0 {

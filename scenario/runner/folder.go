@@ -212,7 +212,7 @@ const stagingBytes = 256 << 10
 // stage copies the staged buffers into the windows of their ranks, and adds the time. Blocks
 // are launches of their own, so that a block is read when the block before is written, and
 // the time is the sum of the times of blocks alone.
-func (s *simulation) stage(r *Result) error {
+func (s *simulation) stage(_ int, r *Result) error {
 	spec := s.Topology().Spec()
 	for _, t := range s.tensors {
 		if !t.Staged {
@@ -221,14 +221,9 @@ func (s *simulation) stage(r *Result) error {
 		elems := t.Elems()
 		block := int(min(stagingBytes, int64(spec.PE.TCM.Size)/4)) / t.Buffer.DType.Size()
 		for at := 0; at < elems; at += block {
-			l, err := s.Launch("staging", copyBlock, torch.PEs(s.pesOf(t)...), t.own, t.Tensor, at, min(block, elems-at))
-			if err == nil {
-				err = l.Wait()
-			}
-			if err != nil {
+			if err := s.timed(r.Staging, "staging", copyBlock, torch.PEs(s.pesOf(t)...), t.own, t.Tensor, at, min(block, elems-at)); err != nil {
 				return err
 			}
-			*r.Staging += l.Crit().NS()
 		}
 	}
 	return nil

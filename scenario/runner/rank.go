@@ -100,16 +100,15 @@ func (r *rank) prepare() error {
 		}
 	}
 	r.delays = rand.New(rand.NewPCG(r.Seed, uint64(r.comm.Rank())))
-	o := procpe.Options{Window: r.windows[0]}
+	var o procpe.Options
 	if r.plan.Rounds > 1 {
 		o.Delay = r.hesitate
 	}
 	if r.Print > 0 {
 		o.Print = printerOf(r.Print)
 	}
-	var err error
-	r.pe, err = procpe.New(r.comm, o)
-	return err
+	r.pe = procpe.New(r.windows[0], o)
+	return nil
 }
 
 // makeWindows makes the windows that the rank is a member of. All ranks take them in

@@ -90,19 +90,10 @@ func (s *simulation) rounds(r *Result) (err error) {
 		}
 	}
 	for round := range s.plan.Rounds {
-		if err := s.write(round); err != nil {
-			return err
-		}
-		if err := s.stage(r); err != nil {
-			return err
-		}
-		took, err := s.launch(round, r)
-		if err != nil {
-			return err
-		}
-		r.TimeNS += took.NS()
-		if err := s.collect(round); err != nil {
-			return err
+		for _, step := range []func(round int, r *Result) error{s.write, s.stage, s.launch, s.collect} {
+			if err := step(round, r); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -132,7 +123,7 @@ func (s *simulation) pesOf(t *tensor) (pes []int) {
 }
 
 // write writes the inputs of a round.
-func (s *simulation) write(round int) error {
+func (s *simulation) write(round int, _ *Result) error {
 	for _, b := range s.plan.Inputs() {
 		t := s.tensorOf(b)
 		a := &torch.Array{Shape: t.Tensor.Shape(), DType: t.Buffer.DType}
@@ -155,7 +146,7 @@ func (s *simulation) write(round int) error {
 }
 
 // collect takes the outputs of a round.
-func (s *simulation) collect(round int) error {
+func (s *simulation) collect(round int, _ *Result) error {
 	for _, o := range s.plan.Outputs {
 		t := s.tensorOf(o.Buffer)
 		all, err := t.Numpy()
@@ -183,7 +174,7 @@ func (s *simulation) tensorOf(b *scenario.Buffer) *tensor {
 // launch runs the kernel on all ranks. What it is given differs by rank, so that what
 // the machine runs is a kernel of all buffers, which calls the scenario's with what its
 // rank gets.
-func (s *simulation) launch(round int, r *Result) (torch.Time, error) {
+func (s *simulation) launch(round int, r *Result) error {
 	if s.Runtime != "" {
 		return s.launchTasks(round, r)
 	}
@@ -195,7 +186,7 @@ func (s *simulation) launch(round int, r *Result) (torch.Time, error) {
 			bound[rank], given[rank], err = tl.Bind[*scenario.Buffer](s.plan.Kernel, s.plan.Func, args)
 		}
 		if err != nil {
-			return 0, &InputError{err}
+			return &InputError{err}
 		}
 	}
 	in := []reflect.Type{reflect.TypeFor[*tl.PE]()}
@@ -221,14 +212,19 @@ func (s *simulation) launch(round int, r *Result) (torch.Time, error) {
 		bound[t.Rank()].Call(t.Through(func(m tl.Machine) tl.Machine { return tl.Guarded(m, t.Rank(), c) }), ptrs...)
 		return nil
 	})
-	l, err := s.Launch(s.plan.Kernel, kernel.Interface(), args...)
+	return s.timed(&r.TimeNS, s.plan.Kernel, kernel.Interface(), args...)
+}
+
+// timed runs a kernel, and adds the time that it takes.
+func (s *simulation) timed(ns *float64, name string, kernel any, args ...any) error {
+	l, err := s.Launch(name, kernel, args...)
 	if err == nil {
 		err = l.Wait()
 	}
-	if err != nil {
-		return 0, err
+	if err == nil {
+		*ns += l.Crit().NS()
 	}
-	return l.Crit(), nil
+	return err
 }
 
 // deviceContext is what a rank knows of its window, but for addresses, which simulated

@@ -11,7 +11,6 @@ import (
 	"github.com/kernbench/kernbench/scenario"
 	"github.com/kernbench/kernbench/task"
 	"github.com/kernbench/kernbench/tl"
-	"github.com/kernbench/kernbench/torch"
 )
 
 // orchestrate submits the tasks of a rank, which are given args: those of the scenario, or
@@ -51,11 +50,10 @@ func build(ctx context.Context, pl *scenario.Plan, rank, round int, device comm.
 // oneTask is the arguments of a kernel as those of a task that may do anything to them.
 func oneTask(args []any, tensors map[*scenario.Buffer]*task.Tensor) (list task.Args) {
 	for i, a := range args {
-		name := fmt.Sprintf("argument %d", i+1)
 		if buffer, ok := a.(*scenario.Buffer); ok {
 			list = append(list, task.InOut(buffer.Name, tensors[buffer]))
 		} else {
-			list = append(list, task.Scalar(name, a))
+			list = append(list, task.Scalar(fmt.Sprintf("argument %d", i+1), a))
 		}
 	}
 	return list
@@ -101,22 +99,23 @@ func (j *job) checkTasks(ctx context.Context, cores int) error {
 }
 
 // launchTasks runs the tasks of a round on the simulated machine.
-func (s *simulation) launchTasks(round int, r *Result) (torch.Time, error) {
+func (s *simulation) launchTasks(round int, r *Result) error {
 	args := make([][]any, s.plan.Ranks)
 	for rank := range args {
 		var err error
 		if args[rank], err = s.plan.TaskArgs(rank, round, s.deviceContext(rank)); err != nil {
-			return 0, &InputError{err}
+			return &InputError{err}
 		}
 	}
 	place := func(buffer *scenario.Buffer) any { return s.tensorOf(buffer).Tensor }
 	found, err := task.Run(s.Rank, s.taskOptions(s.plan), func(b *task.Builder) { orchestrate(b, s.plan, args[b.Rank()], place) })
 	if refused, ok := errors.AsType[*task.Refused](err); ok {
-		return 0, &InputError{refused}
+		return &InputError{refused}
 	}
 	if err != nil {
-		return 0, err
+		return err
 	}
 	r.Tasks = found
-	return found.Makespan, nil
+	r.TimeNS += found.Makespan.NS()
+	return nil
 }
