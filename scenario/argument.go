@@ -47,7 +47,7 @@ func (s *Scenario) compileArg(p *problems, path, text string) argument {
 	case buffer >= 0:
 		a.value = func(pl *Plan, _ int, _ comm.Context) any { return pl.Buffers[buffer] }
 	case isParam && param.Words != nil:
-		a.value = func(pl *Plan, _ int, _ comm.Context) any { return pl.params[text].word }
+		a.value = func(pl *Plan, _ int, _ comm.Context) any { return pl.params[text].Words[0] }
 	case text == contextArg:
 		a.value = func(_ *Plan, _ int, ctx comm.Context) any { return ctx }
 	case isName(text) && !slices.Contains(s.names, text):

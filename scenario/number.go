@@ -137,7 +137,8 @@ func floor(x number) (number, error) {
 	return number{n: int64(f)}, nil
 }
 
-// Param is a parameter of a scenario: a number, or some words of which one is chosen.
+// Param is a parameter of a scenario, a number or some words of which one is chosen, or the value
+// that it has in a plan.
 type Param struct {
 	Words []string // the first is the default; nil of a number
 
@@ -183,38 +184,20 @@ func (p Param) String() string {
 	return strings.Join(p.Words, "|")
 }
 
-// choose is the value that a text says, or the default for "".
-func (p Param) choose(text string) (setting, error) {
-	switch {
-	case p.Words != nil && text == "":
-		return setting{word: p.Words[0]}, nil
-	case p.Words != nil:
-		if !slices.Contains(p.Words, text) {
-			return setting{}, fmt.Errorf("write one of %s%s", strings.Join(p.Words, ", "), config.DidYouMean(text, p.Words))
-		}
-		return setting{word: text}, nil
-	case text == "":
-		return setting{number: p.number}, nil
-	}
+// choose returns the parameter with one value, that of a text, or the default for "".
+func (p Param) choose(text string) (Param, error) {
 	x, err := parseNumber(text)
 	switch {
+	case text == "":
+		return Param{p.Words[:min(1, len(p.Words))], p.number}, nil
+	case slices.Contains(p.Words, text):
+		return Param{Words: []string{text}}, nil
+	case p.Words != nil:
+		return Param{}, fmt.Errorf("write one of %s%s", strings.Join(p.Words, ", "), config.DidYouMean(text, p.Words))
 	case err != nil:
-		return setting{}, fmt.Errorf("write a number such as %v", p.number)
+		return Param{}, fmt.Errorf("write a number such as %v", p.number)
 	case x.fraction && !p.number.fraction:
-		return setting{}, fmt.Errorf("write a whole number such as %v", p.number)
+		return Param{}, fmt.Errorf("write a whole number such as %v", p.number)
 	}
-	return setting{number: x}, nil
-}
-
-// setting is the value of a parameter.
-type setting struct {
-	word   string // if it is one
-	number number
-}
-
-func (s setting) String() string {
-	if s.word != "" {
-		return s.word
-	}
-	return s.number.String()
+	return Param{number: x}, nil
 }

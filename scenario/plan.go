@@ -27,7 +27,7 @@ type Plan struct {
 
 	ctx      context.Context // values are made until it ends
 	scenario *Scenario
-	params   map[string]setting
+	params   map[string]Param
 	values   []number // of the names in expressions, but for i, rank, round and device
 }
 
@@ -120,7 +120,7 @@ func (s *Scenario) Plan(ctx context.Context, c Choice) (*Plan, error) {
 
 func (s *Scenario) plan(c Choice, p *problems) *Plan {
 	before := len(p.errs)
-	pl := &Plan{Name: s.Name, scenario: s, params: map[string]setting{}, Rounds: max(c.Rounds, 1)}
+	pl := &Plan{Name: s.Name, scenario: s, params: map[string]Param{}, Rounds: max(c.Rounds, 1)}
 	if pl.Rounds > mostRounds {
 		p.chosen(c, "rounds", "--rounds", fmt.Sprintf("%d: write 1 to %d", pl.Rounds, mostRounds))
 	}

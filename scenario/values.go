@@ -205,14 +205,14 @@ type Env struct {
 	Rank, Ranks, Root, Round, Device int
 	Shape                            []int // of the buffer
 
-	params map[string]setting
+	params map[string]Param
 }
 
 // Int is a whole number among the parameters. If the file has no such parameter the
 // function ends here, and the file is refused.
 func (e Env) Int(param string) int {
 	s, ok := e.params[param]
-	if !ok || s.word != "" || s.number.fraction {
+	if !ok || s.Words != nil || s.number.fraction {
 		panic(missingParam(param))
 	}
 	return int(s.number.n)
