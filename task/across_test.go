@@ -95,9 +95,9 @@ func TestFormulasAcrossRanks(t *testing.T) {
 							want    Time
 							tasks   int
 						}{
-							{"chain", chainAcross(n, operations[i]), Time((n+1)/2-1)*b(1) <= flight && Time(n/2)*b(1) <= arrives, c.chainAcrossTime(r, n, 0, d, m), n},
-							{"fan-out", fanOutAcross(n, operations[i], false), fans, c.fanOutAcrossTime(r, n, 0, d, m), n + 1},
-							{"diamond", fanOutAcross(n, operations[i], true), fans && b(n) <= flight, c.diamondAcrossTime(r, n, 0, d, m, gap), n + 2},
+							{"chain", chainAcross(n, operations[i]), Time((n+1)/2-1)*b(1) <= flight && Time(n/2)*b(1) <= arrives, c.ChainAcrossTime(r, n, 0, d, m), n},
+							{"fan-out", fanOutAcross(n, operations[i], false), fans, c.FanOutAcrossTime(r, n, 0, d, m), n + 1},
+							{"diamond", fanOutAcross(n, operations[i], true), fans && b(n) <= flight, c.DiamondAcrossTime(r, n, 0, d, m, gap), n + 2},
 						} {
 							if !p.holds {
 								continue

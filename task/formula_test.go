@@ -47,11 +47,11 @@ var (
 		"chain", chain, (*Config).ChainTime, func(n int) int { return n }, nil,
 	}
 	fannedOut = shape{
-		"fan-out", func(n, ops int) func(*Builder) { return fanOut(n, ops, false) }, (*Config).fanOutTime, func(n int) int { return n + 1 },
+		"fan-out", func(n, ops int) func(*Builder) { return fanOut(n, ops, false) }, (*Config).FanOutTime, func(n int) int { return n + 1 },
 		func(c *Config, r Runtime, n int) Time { return Time(n) * c.submit(r, 1, 0) },
 	}
 	diamond = shape{
-		"diamond", func(n, ops int) func(*Builder) { return fanOut(n, ops, true) }, (*Config).diamondTime, func(n int) int { return n + 2 },
+		"diamond", func(n, ops int) func(*Builder) { return fanOut(n, ops, true) }, (*Config).DiamondTime, func(n int) int { return n + 2 },
 		func(c *Config, r Runtime, n int) Time { return Time(n)*c.submit(r, 1, 0) + c.submit(r, n, 0) },
 	}
 )
@@ -187,78 +187,4 @@ func TestBuildingOverlaps(t *testing.T) {
 			t.Errorf("%s built for %v while it scheduled", r, scheduling)
 		}
 	}
-}
-
-// fanOutTime returns how long n tasks take that all wait for one before them, by an explicit
-// edge, if there is a compute core for each, every kernel takes d, all tasks are submitted
-// when the first ends (n·b ≤ F), and all of the n are dispatched when one of them ends
-// (n·w ≤ w + F):
-//
-//	the first + F + max(w + q·R, q·w + R), q = ⌈n / schedulers⌉
-//
-// With R > w the control cores that read the ends one after the other are what takes the
-// time.
-func (c *Config) fanOutTime(r Runtime, n, tensors int, d topology.Time) topology.Time {
-	return c.head(r, n+1, tensors, d) + c.burst(r, n, d)
-}
-
-// diamondTime returns how long it takes with one more task that waits for all of the n, and is
-// submitted when the first ends as well: n·b + bₗ ≤ F, where bₗ is that of a task with n
-// edges.
-func (c *Config) diamondTime(r Runtime, n, tensors int, d topology.Time) topology.Time {
-	return c.head(r, n+2, tensors, d) + c.burst(r, n, d) + c.Control.handling(d)
-}
-
-// burst returns the time from when n tasks are ready to when the end of the last is known.
-func (c *Config) burst(r Runtime, n int, d topology.Time) topology.Time {
-	s := c.schedulers(r)
-	q := topology.Time((n + s - 1) / s)
-	w, read := c.Control.PostedWrite, c.Control.RegisterRead
-	return c.Control.flight(d) + max(w+q*read, q*w+read)
-}
-
-// The same programs across two ranks of one orchestration (Options.Single). m is how long a
-// message takes from one to the other: what the fabric takes for credit_bytes from the TCM
-// of the first PE of one SIP to that of the other.
-
-// edge returns the time from when the end of a task is known at its rank to when it is known
-// at the other: w + m + R.
-func (c *Control) edge(m topology.Time) topology.Time { return c.PostedWrite + m + c.RegisterRead }
-
-// chainAcrossTime returns how long n tasks take of which each waits for the one before, on the
-// other rank:
-//
-//	the first + (n-1)·(w + m + R + w + F + R)
-//
-// The tasks of the first rank are submitted when the first of them ends,
-// (⌈n/2⌉-1)·b ≤ F, and those of the second when the first message arrives there,
-// ⌊n/2⌋·b ≤ b₀ + w + F + R + w + m.
-func (c *Config) chainAcrossTime(r Runtime, n, tensors int, d, m topology.Time) topology.Time {
-	return c.head(r, n, tensors, d) + topology.Time(n-1)*(c.Control.edge(m)+c.Control.handling(d))
-}
-
-// fanOutAcrossTime returns how long n tasks of a rank take that all wait for one of the other
-// rank: one message, after which they are ready at once. The conditions are those of
-// fanOutTime, but the n need not be submitted before the message arrives:
-// n·b ≤ b₀ + w + F + R + w + m.
-//
-//	the first + w + m + R + F + max(w + q·R, q·w + R), q = ⌈n / schedulers⌉
-func (c *Config) fanOutAcrossTime(r Runtime, n, tensors int, d, m topology.Time) topology.Time {
-	return c.head(r, n+1, tensors, d) + c.Control.edge(m) + c.burst(r, n, d)
-}
-
-// diamondAcrossTime returns how long it takes with one more task on the rank of the first, which
-// waits for all of the n: for n messages. Control cores read an end and then post a message
-// of it, so that every R + w as many messages leave as there are control cores. Those that
-// leave at one instant arrive gap apart: what the narrowest link of their way takes for a
-// message. The last task is submitted when the first ends, bₗ ≤ F.
-//
-//	the first + w + m + R + F + w + q·(R + w) + m + ((n-1) mod schedulers)·gap + R + (w + F + R)
-func (c *Config) diamondAcrossTime(r Runtime, n, tensors int, d, m, gap topology.Time) topology.Time {
-	control := &c.Control
-	s := c.schedulers(r)
-	q := topology.Time((n + s - 1) / s)
-	leaves := control.flight(d) + control.PostedWrite + q*(control.RegisterRead+control.PostedWrite)
-	last := m + topology.Time((n-1)%s)*gap + control.RegisterRead
-	return c.head(r, n+2, tensors, d) + control.edge(m) + leaves + last + control.handling(d)
 }
