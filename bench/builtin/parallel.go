@@ -98,10 +98,7 @@ func sequences(b *bench.B) []bool {
 
 // weightPlacement returns where the weights of layers lie, by the parameter.
 func weightPlacement(b *bench.B) torch.DPPolicy {
-	if b.Param("placement") == "tokens" {
-		return tp.ByTokens
-	}
-	return tp.Spread
+	return map[string]torch.DPPolicy{"columns": tp.Spread, "tokens": tp.ByTokens}[b.Param("placement")]
 }
 
 // withSIPs returns the system of the bench if it has that number of SIPs, else one like it

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/kernbench/kernbench/ccl"
+	"github.com/kernbench/kernbench/internal/host"
 	"github.com/kernbench/kernbench/simtime"
 	"github.com/kernbench/kernbench/topology"
 )
@@ -118,14 +119,14 @@ func (b *search) cuts(p *partition) {
 		return
 	}
 	units := b.together(regions)
-	b.raise(all.serialize(multiply(b.unit, units)), Volume, func() string {
+	b.raise(all.serialize(host.Product(b.unit, units)), Volume, func() string {
 		return fmt.Sprintf("%d %ss receive %s over their links, %v together", regions, p.noun, b.amount(units), all)
 	})
 }
 
 // cut adds the term of units that cross the edge of a run of regions in one direction.
 func (b *search) cut(p *partition, first, last int, units uint64, c capacity, verb string) {
-	b.raise(c.serialize(multiply(b.unit, units)), Cut, func() string {
+	b.raise(c.serialize(host.Product(b.unit, units)), Cut, func() string {
 		whose := "their"
 		if first == last {
 			verb, whose = verb+"s", "its"

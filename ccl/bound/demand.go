@@ -2,11 +2,10 @@ package bound
 
 import (
 	"fmt"
-	"math"
-	"math/bits"
 	"slices"
 
 	"github.com/kernbench/kernbench/ccl"
+	"github.com/kernbench/kernbench/internal/host"
 )
 
 // demand is what a collective has to move between ranks, in units: whole tensors, or blocks
@@ -37,7 +36,7 @@ func newDemand(p *ccl.Plan, ranks int) *demand {
 	case p.Collective == ccl.Barrier:
 		return d
 	case p.Collective != ccl.SendRecv && len(p.Counts) <= 1:
-		d.unit = multiply(uint64(p.Count(0)), size)
+		d.unit = host.Product(uint64(p.Count(0)), size)
 		if d.whole() {
 			d.noun = ""
 		}
@@ -77,7 +76,7 @@ func (d *demand) countMessages() {
 	for i := range d.pairs {
 		d.pairs[i].units = 1
 	}
-	d.unit, d.noun = multiply(d.unit, size), "message"
+	d.unit, d.noun = host.Product(d.unit, size), "message"
 }
 
 // whole reports whether the data of a rank is not made of blocks.
@@ -129,7 +128,7 @@ func (d *demand) crossing(s share) (out, in uint64) {
 		return units, 0
 	case ccl.AllToAll:
 		if d.pairs == nil { // each rank inside has a block for each outside
-			both := multiply(uint64(s.ranks), uint64(d.ranks-s.ranks))
+			both := host.Product(uint64(s.ranks), uint64(d.ranks-s.ranks))
 			return both, both
 		}
 	}
@@ -151,7 +150,7 @@ func (d *demand) together(k int) uint64 {
 	case ccl.Reduce: // the data of all but one is received, alone or in a sum
 		return others
 	case ccl.ReduceScatter: // the same for every block
-		return multiply(others, d.total)
+		return host.Product(others, d.total)
 	}
 	return 0
 }
@@ -205,13 +204,4 @@ func (d *demand) amount(units uint64) string {
 		return "1 " + d.noun
 	}
 	return fmt.Sprintf("%d %ss", units, d.noun)
-}
-
-// multiply returns a product, or the largest number if the product is larger.
-func multiply(a, b uint64) uint64 {
-	high, low := bits.Mul64(a, b)
-	if high > 0 {
-		return math.MaxUint64
-	}
-	return low
 }

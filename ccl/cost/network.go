@@ -125,8 +125,7 @@ func (n *Network) burst() simtime.Time {
 
 // dispatch returns how long the CPU of a PE takes to issue an operation.
 func (n *Network) dispatch() simtime.Time {
-	c := &n.g.Spec().PE.CPU
-	return simtime.MulDiv(uint64(c.DispatchCycles), uint64(simtime.Second), uint64(c.Clock))
+	return n.g.Spec().PE.CPU.Clock.Cycles(n.g.Spec().PE.CPU.DispatchCycles)
 }
 
 // roundTrip returns how long a message occupies a slot: until its credit is back.

@@ -17,11 +17,14 @@ func (m *trains) throughMemory(s *server, i int32) Time {
 		}
 		return *left
 	}
-	out := m.newRuns(msg, &t)
+	out := runs{trains: m, link: msg.stages[1], perFlit: m.server(msg.stages[1]).perFlit, run: t.before(0)}
+	out.run.stage, out.run.asServed = 1, false
 	floor := max(*left, m.eng.Now())
 	*left = m.access(s, &t, nil, func(_ int64, through Time) { out.add(max(through, floor)) })
 	*left = max(*left, floor)
-	out.end(t.last)
+	out.send(&out.even)
+	out.run.last = t.last
+	out.send(&out.run)
 	return *left
 }
 
@@ -39,13 +42,6 @@ type runs struct {
 	each    int64 // flits in each of them
 	period  Time  // from one to the next; 0 while there is only one
 	latest  Time  // head of the last of them
-}
-
-func (m *trains) newRuns(msg *message, t *train) runs {
-	run := t.before(0)
-	run.stage, run.asServed = 1, false
-	link := msg.stages[1]
-	return runs{trains: m, link: link, perFlit: m.server(link).perFlit, run: run}
 }
 
 // add takes the next flit, which is there at an instant.
@@ -75,13 +71,6 @@ func (r *runs) close() {
 	r.latest = r.run.head
 	r.run.first += r.run.flits
 	r.run.flits = 0
-}
-
-// end sends what is left.
-func (r *runs) end(last bool) {
-	r.send(&r.even)
-	r.run.last = last
-	r.send(&r.run)
 }
 
 func (r *runs) send(t *train) {
