@@ -127,13 +127,13 @@ func ReadJSON(o Record, schema Schema) ([]Named, error) {
 		}
 		tables = append(tables, t)
 	}
-	if len(tables) == 0 && o.Get("rows") == nil {
+	switch {
+	case len(tables) > 0:
+		return tables, nil
+	case o.Get("rows") == nil:
 		return nil, errors.New(`no "rows": it is not what run, coll, sweep or probe print with --format json`)
 	}
-	if len(tables) == 0 {
-		return nil, errors.New("no rows in it")
-	}
-	return tables, nil
+	return nil, errors.New("no rows in it")
 }
 
 // Member is a name and a value of a JSON object.
@@ -231,6 +231,7 @@ func Decode(r io.Reader) (Record, error) {
 // deepest bounds how deep values may lie within others. No result comes near.
 const deepest = 100
 
+// decodeValue reads a value. The names and the values of an object are read as a list is.
 func decodeValue(d *json.Decoder, deeper int) (any, error) {
 	if deeper == 0 {
 		return nil, fmt.Errorf("values within values, more than %d deep", deepest)
@@ -239,47 +240,33 @@ func decodeValue(d *json.Decoder, deeper int) (any, error) {
 	if err != nil {
 		return nil, broken(err)
 	}
-	switch token {
-	case json.Delim('{'):
-		o := Record{}
-		for d.More() {
-			name, err := decodeValue(d, deeper-1)
-			if err != nil {
-				return nil, err
-			}
-			value, err := decodeValue(d, deeper-1)
-			if err != nil {
-				return nil, err
-			}
-			o = append(o, Member{name.(string), value})
-		}
-		return o, closing(d)
-	case json.Delim('['):
-		list := []any{}
-		for d.More() {
-			value, err := decodeValue(d, deeper-1)
-			if err != nil {
-				return nil, err
-			}
-			list = append(list, value)
-		}
-		return list, closing(d)
+	if _, opens := token.(json.Delim); !opens {
+		return token, nil
 	}
-	return token, nil
-}
-
-// closing reads the end of an object or a list.
-func closing(d *json.Decoder) error {
-	_, err := d.Token()
-	return broken(err)
+	list := []any{}
+	for d.More() {
+		value, err := decodeValue(d, deeper-1)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, value)
+	}
+	if _, err := d.Token(); err != nil { // the closing bracket
+		return nil, broken(err)
+	}
+	if token == json.Delim('[') {
+		return list, nil
+	}
+	o := make(Record, len(list)/2)
+	for i := range o {
+		o[i] = Member{list[2*i].(string), list[2*i+1]}
+	}
+	return o, nil
 }
 
 // broken returns an error of a decoder for people.
 func broken(err error) error {
-	switch {
-	case err == nil:
-		return nil
-	case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return errors.New("the JSON ends in the middle: the file was cut off")
 	}
 	return fmt.Errorf("no JSON: %w", err)
