@@ -85,10 +85,7 @@ func (t Named) writeText(w io.Writer) error {
 	if t.Matched == 0 {
 		fmt.Fprintln(w, "no row of A is in B: say with --key what to match them by")
 	}
-	var counts []string
-	for _, v := range []Verdict{Worse, Better, Changed, Equal} {
-		counts = append(counts, fmt.Sprintf("%d %s", t.Count[v], v))
-	}
+	counts := printable.WordsOf([]Verdict{Worse, Better, Changed, Equal}, func(v Verdict) string { return fmt.Sprintf("%d %s", t.Count[v], v) })
 	by := ""
 	if len(t.Keys) > 0 {
 		by = " by " + strings.Join(t.Keys, ", ")
