@@ -186,13 +186,8 @@ func ranksTable(w io.Writer, rows []Row) {
 
 // winsText returns at how many sizes each algorithm was best, without those that never were.
 func winsText(wins []Win) string {
-	var list []string
-	for _, w := range wins {
-		if w.Sizes > 0 {
-			list = append(list, fmt.Sprintf("%s %d", w.Algorithm, w.Sizes))
-		}
-	}
-	return strings.Join(list, ", ")
+	won := slices.DeleteFunc(slices.Clone(wins), func(w Win) bool { return w.Sizes == 0 })
+	return strings.Join(printable.WordsOf(won, func(w Win) string { return fmt.Sprintf("%s %d", w.Algorithm, w.Sizes) }), ", ")
 }
 
 // bounds returns a row for each sentence about bounds.

@@ -126,15 +126,13 @@ func (p *problem) draw(ctx context.Context) error {
 // that what lies a block, a chunk or a row away is something else.
 const period = 65_537
 
-// repeat is bytes over and over, n in all; nil of none.
+// repeat returns bytes over and over, n in all; nil of none.
 func repeat(of []byte, n int) []byte {
 	if len(of) == 0 || len(of) == n {
 		return of
 	}
-	all := make([]byte, 0, n)
-	for len(all) < n {
-		all = append(all, of[:min(len(of), n-len(all))]...)
-	}
+	all := make([]byte, n)
+	again(all, of)
 	return all
 }
 

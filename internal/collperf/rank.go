@@ -128,13 +128,11 @@ func (m *member) measure(p *problem, g *coll.Group) (f found, err error) {
 	if inPlace(p.collective) {
 		dst, result = src, src
 	}
-	if p.collective.Rooted() && p.root != m.comm.Rank() {
-		switch p.collective {
-		case ccl.Gather:
-			dst = nil
-		case ccl.Scatter:
-			src = nil
-		}
+	switch away := p.root != m.comm.Rank(); {
+	case away && p.collective == ccl.Gather:
+		dst = nil
+	case away && p.collective == ccl.Scatter:
+		src = nil
 	}
 	for i := -m.Warmups; i < m.iters(); i++ {
 		clear(result)

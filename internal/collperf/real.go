@@ -10,6 +10,7 @@ import (
 	"github.com/kernbench/kernbench/comm/coll"
 	"github.com/kernbench/kernbench/comm/launch"
 	"github.com/kernbench/kernbench/internal/host"
+	"github.com/kernbench/kernbench/internal/printable"
 	"github.com/kernbench/kernbench/tl"
 )
 
@@ -58,14 +59,11 @@ func realCollectives() (names []string) {
 
 // servedReal is the names of algorithms that do the collective between real ranks. In
 // windows everything is combined where it is, in one way.
-func (o *Options) servedReal() (names []string) {
+func (o *Options) servedReal() []string {
 	if o.Window || o.Collective != ccl.AllReduce && o.Collective != ccl.Reduce {
 		return []string{coll.Direct.String()}
 	}
-	for _, a := range collAlgorithms {
-		names = append(names, a.String())
-	}
-	return names
+	return printable.WordsOf(collAlgorithms, coll.Algorithm.String)
 }
 
 // hasReal reports whether real ranks do the reduction of the dtype.

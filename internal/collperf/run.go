@@ -1,6 +1,7 @@
 package collperf
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -29,11 +30,8 @@ type Summary struct {
 // all algorithms at a size together: as soon as they are done, of simulated ranks,
 // several of which are measured at a time; after all are, of others.
 func Run(ctx context.Context, o Options, onRow func(Row)) ([]Row, Summary, error) {
-	if err := o.Validate(); err != nil {
-		return nil, Summary{}, err
-	}
 	n, err := o.Ranks()
-	if err != nil {
+	if err := cmp.Or(err, o.Validate()); err != nil {
 		return nil, Summary{}, err
 	}
 	if o.Timeout > 0 {
@@ -131,11 +129,8 @@ func (o *Options) measure(ctx context.Context, p *problem, algorithm string) (ro
 // unless they are not compared. It also returns how many elements were compared. It panics as
 // package torch does.
 func MeasureOn(r *torch.Rank, o Options) (row Row, compared int, err error) {
-	if err := o.Validate(); err != nil {
-		return row, 0, err
-	}
 	n, err := o.Ranks()
-	if err != nil {
+	if err := cmp.Or(err, o.Validate()); err != nil {
 		return row, 0, err
 	}
 	p := o.problems(n)[0]

@@ -62,15 +62,6 @@ func (o *Options) rows() int64 {
 	return int64(host.Product(o.numSizes(), int64(len(o.series())), int64(len(o.algorithms()))))
 }
 
-// validateRows refuses more rows than can be measured, or kept.
-func (o *Options) validateRows() error {
-	if rows := o.rows(); rows < 0 || rows > mostRows {
-		return mistake("size", "%d sizes make %d rows, and there are at most %d: take larger steps (-i or -f), or fewer sizes, types, reductions and roots",
-			o.numSizes(), rows, mostRows)
-	}
-	return nil
-}
-
 // blocks is how many blocks of one size a rank sends and receives. Collectives with one
 // of each are in place, but for sendrecv.
 func blocks(c ccl.Collective, ranks int) (in, out int) {
