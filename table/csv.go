@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/kernbench/kernbench/internal/ints"
 	"github.com/kernbench/kernbench/internal/printable"
 )
 
@@ -113,11 +114,7 @@ func ReadCSV(in io.Reader) (*Table, error) {
 		return nil, err
 	}
 	for _, record := range records {
-		row := make([]any, len(record))
-		for i, text := range record {
-			row[i] = parseCell(text)
-		}
-		t.Rows = append(t.Rows, row)
+		t.Rows = append(t.Rows, ints.Make(len(record), func(i int) any { return parseCell(record[i]) }))
 	}
 	t.adoptUnits()
 	return t, nil

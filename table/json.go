@@ -8,6 +8,7 @@ import (
 	"io"
 
 	"github.com/kernbench/kernbench/internal/file"
+	"github.com/kernbench/kernbench/internal/ints"
 )
 
 // Schema is the columns of the tables in a JSON object, by the member that holds a table: a
@@ -28,20 +29,12 @@ func WriteJSON(w io.Writer, v any) error {
 // MarshalJSON writes the rows as a list of objects, whose members are in the order of the
 // columns.
 func (t *Table) MarshalJSON() ([]byte, error) {
-	list := make([]json.Marshaler, len(t.Rows))
-	for i := range t.Rows {
-		list[i] = t.Record(i)
-	}
-	return json.Marshal(list)
+	return json.Marshal(ints.Make(len(t.Rows), t.Record))
 }
 
 // Record returns a row as an object.
 func (t *Table) Record(row int) Record {
-	r := make(Record, len(t.Columns))
-	for i, c := range t.Columns {
-		r[i] = Member{c.Name, t.Rows[row][i]}
-	}
-	return r
+	return ints.Make(len(t.Columns), func(i int) Member { return Member{t.Columns[i].Name, t.Rows[row][i]} })
 }
 
 // FromRecords returns the table of some objects: the columns of the schema, then those that
@@ -257,11 +250,7 @@ func decodeValue(d *json.Decoder, deeper int) (any, error) {
 	if token == json.Delim('[') {
 		return list, nil
 	}
-	o := make(Record, len(list)/2)
-	for i := range o {
-		o[i] = Member{list[2*i].(string), list[2*i+1]}
-	}
-	return o, nil
+	return Record(ints.Make(len(list)/2, func(i int) Member { return Member{list[2*i].(string), list[2*i+1]} })), nil
 }
 
 // broken returns an error of a decoder for people.

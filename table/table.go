@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/kernbench/kernbench/internal/config"
+	"github.com/kernbench/kernbench/internal/ints"
 	"github.com/kernbench/kernbench/internal/printable"
 )
 
@@ -168,13 +169,9 @@ func (t *Table) adoptUnits() {
 // WriteText writes the table for people: times, whole numbers and numbers of up to six
 // digits as they are, other fractions to six digits, and - for nothing.
 func (t *Table) WriteText(w io.Writer) error {
-	rows := make([][]string, len(t.Rows))
-	for i := range t.Rows {
-		for c := range t.Columns {
-			rows[i] = append(rows[i], t.Show(i, c))
-		}
-	}
-	return WriteTable(w, t.Names(), rows)
+	return WriteTable(w, t.Names(), ints.Make(len(t.Rows), func(row int) []string {
+		return ints.Make(len(t.Columns), func(col int) string { return t.Show(row, col) })
+	}))
 }
 
 // Show returns a cell as people read it.
@@ -194,11 +191,7 @@ func (t *Table) Show(row, col int) string {
 
 // WriteList writes a table with a row of cells for each element of a list.
 func WriteList[E any](w io.Writer, header []string, list []E, cells func(E) []string) error {
-	var rows [][]string
-	for _, e := range list {
-		rows = append(rows, cells(e))
-	}
-	return WriteTable(w, header, rows)
+	return WriteTable(w, header, ints.Make(len(list), func(i int) []string { return cells(list[i]) }))
 }
 
 // WriteTable writes rows under a header in aligned columns, two spaces apart.

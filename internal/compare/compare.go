@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/kernbench/kernbench/internal/experiment"
+	"github.com/kernbench/kernbench/internal/ints"
 	"github.com/kernbench/kernbench/internal/printable"
 	"github.com/kernbench/kernbench/table"
 )
@@ -196,11 +197,9 @@ func (c *Comparison) settings(t *table.Table) []string {
 	return slices.DeleteFunc(t.Names(), func(name string) bool { return c.roles[name] != table.Setting })
 }
 
-func columnsOf(t *table.Table, names []string) (list []int) {
-	for _, name := range names {
-		list = append(list, t.Index(name))
-	}
-	return list
+// columnsOf returns the indices of columns of a table by their names.
+func columnsOf(t *table.Table, names []string) []int {
+	return ints.Make(len(names), func(i int) int { return t.Index(names[i]) })
 }
 
 // identity returns the keys of a row as one text, or its number if there are no keys.

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"github.com/kernbench/kernbench/internal/ints"
 )
 
 // BarSeries is the bars of one colour, or a bound.
@@ -85,10 +87,7 @@ func (b Bars) layout() []bar {
 
 // ruler returns the y axis, with some room above the highest bar for its value.
 func (b Bars) ruler(bars []bar) ruler {
-	var values []float64
-	for _, b := range bars {
-		values = append(values, b.value)
-	}
+	values := ints.Make(len(bars), func(i int) float64 { return bars[i].value })
 	if !b.Y.Log {
 		return newRuler(b.Y, append(values, slices.Max(values)*1.04), true)
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/kernbench/kernbench/internal/ints"
 	"github.com/kernbench/kernbench/internal/printable"
 	"github.com/kernbench/kernbench/topology"
 )
@@ -128,12 +129,8 @@ func (p *plan) hang(d *Diagram, in, r int, cw, ch float64, q perch) {
 		path[0].y, path[1].y = router.bottom(), q.y
 	}
 	b := d.addBlock(q.block)
-	var links []endpoints
 	id, _ := p.Lookup(d.blocks[r].name)
-	for _, n := range q.nodes {
-		links = append(links, endpoints{id, n})
-	}
-	p.join(d, wire{from: r, to: b, role: q.role, path: path}, links...)
+	p.join(d, wire{from: r, to: b, role: q.role, path: path}, ints.Make(len(q.nodes), func(i int) endpoints { return endpoints{id, q.nodes[i]} })...)
 }
 
 // cornerOf returns the corner of the NoC that a PE belongs to.

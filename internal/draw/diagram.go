@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/kernbench/kernbench/internal/ints"
 )
 
 // Diagram is a laid-out view of a system: blocks in frames, joined by wires.
@@ -219,10 +221,7 @@ func (b block) draw(c *canvas, at point) {
 }
 
 func (w wire) draw(c *canvas, at point) {
-	points := make([]point, len(w.path))
-	for i, p := range w.path {
-		points[i] = p.add(at)
-	}
+	points := ints.Make(len(w.path), func(i int) point { return w.path[i].add(at) })
 	if w.sharp {
 		c.shape(line(points...), w.paint())
 		return

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/kernbench/kernbench/internal/ints"
 	"github.com/kernbench/kernbench/internal/printable"
 	"github.com/kernbench/kernbench/simtime"
 )
@@ -187,10 +188,7 @@ func (c *ganttText) axis() {
 
 // legend explains the characters, in as many lines as needed.
 func (c *ganttText) legend() {
-	entries := make([]string, 0, NumActivities+1)
-	for _, a := range activities {
-		entries = append(entries, fmt.Sprintf("%c %s", a.mark, a.word))
-	}
+	entries := ints.Make(int(NumActivities), func(a int) string { return fmt.Sprintf("%c %s", activities[a].mark, activities[a].word) })
 	entries = append(entries, fmt.Sprintf("%c mostly idle", mostlyIdle))
 	line := entries[0]
 	for _, e := range entries[1:] {

@@ -4,6 +4,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/kernbench/kernbench/internal/printable"
 )
 
 // mostLabelled is up to how many wires of a role each have a label. Of more, one has.
@@ -194,9 +196,7 @@ func wrapLegend(lines []string) []string {
 			if s.width(part) > most {
 				part = strings.ReplaceAll(part, "->", "-> ")
 			}
-			for _, l := range s.wrap(part, most, false) {
-				out = append(out, s.cut(l, most))
-			}
+			out = append(out, printable.WordsOf(s.wrap(part, most, false), func(l string) string { return s.cut(l, most) })...)
 		}
 	}
 	return out

@@ -3,6 +3,8 @@ package draw
 import (
 	"cmp"
 	"slices"
+
+	"github.com/kernbench/kernbench/internal/ints"
 )
 
 const (
@@ -59,10 +61,7 @@ func (l Lines) names(c *canvas, plot rect, x, y scale, named []bool) {
 		}
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(ends[a].y, ends[b].y) })
-	ys := make([]float64, len(order))
-	for k, i := range order {
-		ys[k] = ends[i].y
-	}
+	ys := ints.Make(len(order), func(k int) float64 { return ends[order[k]].y })
 	text, looks := style{size: sizeLegend}, l.looks(l.Series)
 	spread(ys, text.lineHeight(), plot.y, plot.bottom())
 	for k, i := range order {

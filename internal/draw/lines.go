@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/kernbench/kernbench/internal/ints"
 )
 
 // Series is one line of a [Lines].
@@ -123,11 +125,7 @@ func (l Lines) series(c *canvas, x, y scale, s Series, k look) {
 
 // place returns where the points of a series are.
 func place(s Series, x, y scale) []point {
-	points := make([]point, len(s.X))
-	for i := range s.X {
-		points[i] = point{x.at(s.X[i]), y.at(s.Y[i])}
-	}
-	return points
+	return ints.Make(len(s.X), func(i int) point { return point{x.at(s.X[i]), y.at(s.Y[i])} })
 }
 
 // tip joins the lines of a tooltip.

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"image/color"
 	"math"
+
+	"github.com/kernbench/kernbench/internal/ints"
 )
 
 // Sizes of text in pixels.
@@ -124,12 +126,10 @@ var marks = []path{
 
 // regular returns a polygon with n corners, which are by turns at the distances r and s.
 func regular(n int, start, r, s float64) path {
-	points := make([]point, n)
-	for i := range points {
+	return polygon(ints.Make(n, func(i int) point {
 		sin, cos := math.Sincos(start + 2*math.Pi*float64(i)/float64(n))
-		points[i] = point{cos, sin}.scale([]float64{r, s}[i%2])
-	}
-	return polygon(points...)
+		return point{cos, sin}.scale([]float64{r, s}[i%2])
+	})...)
 }
 
 // mark draws the mark of a series, with a light edge that tells it from others below.
