@@ -99,7 +99,7 @@ func (a *party) partial() (x, host *torch.Tensor) {
 	}
 	shards := x.Shards()
 	a.on = []torch.TensorOption{torch.On(ints.Make(len(shards), func(i int) int { return a.rank.PE(shards[i].SIP, shards[i].Cube, shards[i].PE) })...)}
-	host = a.tensor(1, a.input)
+	host = a.tensor(1, 0)
 	a.copy(x, host)
 	return x, host
 }

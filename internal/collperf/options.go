@@ -10,6 +10,7 @@ import (
 	"github.com/kernbench/kernbench/ccl"
 	"github.com/kernbench/kernbench/internal/config"
 	"github.com/kernbench/kernbench/internal/experiment"
+	"github.com/kernbench/kernbench/internal/ints"
 	"github.com/kernbench/kernbench/internal/printable"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/topology"
@@ -262,18 +263,13 @@ func (o *Options) Ranks() (int, error) {
 // iters is how often each row is measured.
 func (o *Options) iters() int { return max(1, o.Iters) }
 
-// pes is the PEs that hold the ranks' tensors, or their addends.
-func (o *Options) pes(ranks int) (list []int) {
-	each, s := 1, o.Topology.Spec()
+// pes returns the PEs that hold the ranks' tensors, or their addends.
+func (o *Options) pes(ranks int) []int {
+	each, addends, s := 1, o.addends(), o.Topology.Spec()
 	if o.RanksPer == PerSIP {
 		each = s.CubesPerSIP() * s.PEsPerCube()
 	}
-	for rank := range ranks {
-		for cube := range o.addends() {
-			list = append(list, rank*each+cube*s.PEsPerCube())
-		}
-	}
-	return list
+	return ints.Make(ranks*addends, func(i int) int { return i/addends*each + i%addends*s.PEsPerCube() })
 }
 
 func (o *Options) reductions() []ccl.Reduction {

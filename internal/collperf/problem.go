@@ -24,7 +24,7 @@ type problem struct {
 
 	once   sync.Once // for all algorithms
 	err    error
-	inputs [][]byte // by holder; nil for those that have nothing the others get
+	inputs [][]byte // first elements by holder, as many as come over and over; nil for those that have nothing the others get
 	result *reference
 	bound  bound.Limit
 	slow   map[string]float64 // of a comparison, what algorithms take by formula, by the least
@@ -47,7 +47,7 @@ func (p *problem) prepare(ctx context.Context, o *Options) error {
 			p.slow, p.err = o.slowness(p)
 		}
 		if o.checks() && p.err == nil {
-			p.err = p.fill(ctx)
+			p.err = p.draw(ctx)
 		}
 	})
 	return p.err
@@ -71,29 +71,13 @@ func (p *problem) bytes() float64 {
 // mostValues bounds the bytes of all ranks' values, which this computer has to hold.
 const mostValues = 8 << 30
 
-// fill makes the whole inputs of all ranks and the reference.
-func (p *problem) fill(ctx context.Context) error {
-	if err := p.draw(ctx); err != nil {
-		return err
-	}
-	for rank, in := range p.inputs {
-		p.inputs[rank] = repeat(in, p.elements()*p.dtype.Size())
-	}
-	return context.Cause(ctx)
-}
-
-// elements is how many a rank's input has.
-func (p *problem) elements() int {
-	blocks, _ := blocks(p.collective, p.ranks)
-	return blocks * p.count
-}
-
 // draw makes the elements that come over and over in the inputs and, of collectives
 // that reduce, in the reference.
 func (p *problem) draw(ctx context.Context) error {
 	p.inputs = make([][]byte, p.holders())
 	var total, absolute []float64
-	row := make([]float64, min(p.elements(), period))
+	blocks, _ := blocks(p.collective, p.ranks)
+	row := make([]float64, min(blocks*p.count, period))
 	for rank := range p.holders() {
 		if (p.collective == ccl.Scatter || p.collective == ccl.Broadcast) && rank != p.root {
 			continue
@@ -124,16 +108,6 @@ func (p *problem) draw(ctx context.Context) error {
 // period is how many elements follow each other before the same come again: a prime, so
 // that what lies a block, a chunk or a row away is something else.
 const period = 65_537
-
-// repeat returns bytes over and over, n in all; nil of none.
-func repeat(of []byte, n int) []byte {
-	if len(of) == 0 || len(of) == n {
-		return of
-	}
-	all := make([]byte, n)
-	again(all, of)
-	return all
-}
 
 // generate is the first elements of a rank, as numbers in row and as bits.
 func (p *problem) generate(rank int, row []float64) []byte {

@@ -136,7 +136,7 @@ func (m *member) measure(p *problem, g *coll.Group) (f found, err error) {
 	}
 	for i := -m.Warmups; i < m.iters(); i++ {
 		clear(result)
-		again(src, p.inputs[m.comm.Rank()])
+		again(src, p.inputs[m.comm.Rank()], 0)
 		if err := m.comm.Barrier(); err != nil {
 			return f, err
 		}
@@ -165,10 +165,11 @@ func (m *member) measure(p *problem, g *coll.Group) (f found, err error) {
 	return f, nil
 }
 
-// again fills a buffer with bytes over and over; none leave it as it is.
-func again(buffer, bytes []byte) {
+// again fills a buffer with bytes over and over, from one on; none leave it as it is.
+func again(buffer, bytes []byte, from int) {
 	for len(bytes) > 0 && len(buffer) > 0 {
-		buffer = buffer[copy(buffer, bytes):]
+		n := copy(buffer, bytes[from%len(bytes):])
+		buffer, from = buffer[n:], from+n
 	}
 }
 
