@@ -214,7 +214,8 @@ func (b block) draw(c *canvas, at point) {
 	c.group(strings.Join(append([]string{b.name}, b.lines...), "\n"), func() {
 		with := roles[b.role]
 		c.shape(box(b.moved(at), min(6, b.w/4, b.h/4)), paint{fill: with.fill, line: with.line, width: line})
-		for _, l := range b.texts() {
+		texts, _ := b.set(b.shown, b.size)
+		for _, l := range texts {
 			c.text(l.style, l.at.add(at), l.text)
 		}
 	})
@@ -287,12 +288,6 @@ func (b block) fit() (lines int, size float64) {
 		}
 	}
 	return 0, 0
-}
-
-// texts returns the text of a block.
-func (b block) texts() []words {
-	ws, _ := b.set(b.shown, b.size)
-	return ws
 }
 
 // set centres the first lines in the block, those after the first in smaller text, and reports

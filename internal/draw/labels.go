@@ -115,7 +115,7 @@ func crosses(a, b point, r rect) bool {
 func (d *Diagram) nameEnds() {
 	for _, i := range d.ends {
 		b := d.blocks[i]
-		if b.texts() != nil {
+		if b.shown > 0 {
 			continue
 		}
 		l := words{style: style{size: sizeMore}, text: b.lines[0]}

@@ -74,10 +74,8 @@ func (l Lines) names(c *canvas, plot rect, x, y scale, named []bool) {
 
 // spread moves sorted places apart by at least a distance, within two ends if there is room.
 func spread(at []float64, apart, lo, hi float64) {
-	for i := range at {
-		if i > 0 {
-			at[i] = max(at[i], at[i-1]+apart)
-		}
+	for i := 1; i < len(at); i++ {
+		at[i] = max(at[i], at[i-1]+apart)
 	}
 	for i := len(at) - 1; i >= 0; i-- {
 		at[i] = min(at[i], hi)

@@ -144,13 +144,8 @@ type look struct {
 
 // split returns the lines and the bounds among the series, and whether each line has a bound.
 func (l Lines) split() (lines, bounds []Series, paired bool) {
-	for _, s := range l.Series {
-		if s.Bound {
-			bounds = append(bounds, s)
-		} else {
-			lines = append(lines, s)
-		}
-	}
+	lines = slices.DeleteFunc(slices.Clone(l.Series), func(s Series) bool { return s.Bound })
+	bounds = slices.DeleteFunc(slices.Clone(l.Series), func(s Series) bool { return !s.Bound })
 	return lines, bounds, len(lines) == len(bounds)
 }
 

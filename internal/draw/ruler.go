@@ -1,6 +1,10 @@
 package draw
 
-import "math"
+import (
+	"math"
+
+	"github.com/kernbench/kernbench/internal/printable"
+)
 
 // ruler is an axis with its place on the canvas.
 type ruler struct {
@@ -36,11 +40,7 @@ func labelRoom(label string, space float64) float64 {
 
 // tickWidth returns the room left of the plot for the tick labels.
 func (r ruler) tickWidth() float64 {
-	widest := 0.0
-	for _, t := range r.ticks {
-		widest = max(widest, tickText.width(t.label))
-	}
-	return widest + tickMajor + gap/2
+	return tickText.widest(printable.WordsOf(r.ticks, func(t tick) string { return t.label })...) + tickMajor + gap/2
 }
 
 // leftWidth returns the room left of the plot.

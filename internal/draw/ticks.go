@@ -133,12 +133,10 @@ func niceStep(lo, hi float64, most int) float64 {
 func roundOut(lo, hi float64) (below, above float64) {
 	power := func(v float64) float64 { return math.Pow10(int(math.Floor(math.Log10(v) + 1e-9))) }
 	below, above = power(lo), 10*power(hi)
-	for _, m := range []float64{2, 5} {
-		if v := m * power(lo); v <= lo*(1+1e-9) {
-			below = v
-		}
-	}
 	for _, m := range []float64{5, 2, 1} {
+		if v := m * power(lo); v <= lo*(1+1e-9) {
+			below = max(below, v)
+		}
 		if v := m * power(hi); v >= hi*(1-1e-9) {
 			above = v
 		}
