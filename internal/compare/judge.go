@@ -50,17 +50,12 @@ func judge(role table.Role, a, b any, threshold *big.Rat) Cell {
 		return c
 	}
 	x, y := number(a), number(b)
-	switch {
-	case x != nil && y != nil:
-	case neutral:
+	if x == nil || y == nil {
 		c.Verdict = Changed
-		return c
-	case x != nil, // what was measured no longer is
-		role == table.Check && (y == nil || (y.Sign() == 0) == right): // no check before, and none now that says that values are right
-		c.Verdict = Worse
-		return c
-	default:
-		c.Verdict = Changed
+		unchecked := role == table.Check && (y == nil || (y.Sign() == 0) == right) // no check before, and none now that says that values are right
+		if !neutral && (x != nil || unchecked) {                                   // what was measured no longer is
+			c.Verdict = Worse
+		}
 		return c
 	}
 	more, size := new(big.Rat).Sub(y, x), new(big.Rat).Abs(x)
