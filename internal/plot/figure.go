@@ -140,14 +140,12 @@ func (s Series) at(xs []any, factor float64) []float64 {
 	for _, p := range s.Points {
 		byX[p.X] = p.Y
 	}
-	values := make([]float64, len(xs))
-	for i, x := range xs {
-		values[i] = math.NaN()
-		if y, ok := byX[x]; ok {
-			values[i] = y * s.factor * factor
+	return ints.Make(len(xs), func(i int) float64 {
+		if y, ok := byX[xs[i]]; ok {
+			return y * s.factor * factor
 		}
-	}
-	return values
+		return math.NaN()
+	})
 }
 
 // all returns the numbers of all series, in the unit of the first measured column.
