@@ -68,13 +68,8 @@ func (t *Table) Find(name string) (int, error) {
 }
 
 // With returns the columns of a role, by index.
-func (t *Table) With(roles ...Role) (columns []int) {
-	for i, c := range t.Columns {
-		if slices.Contains(roles, c.Role) {
-			columns = append(columns, i)
-		}
-	}
-	return columns
+func (t *Table) With(roles ...Role) []int {
+	return slices.DeleteFunc(ints.Count(0, len(t.Columns)), func(c int) bool { return !slices.Contains(roles, t.Columns[c].Role) })
 }
 
 // Select returns the table with the columns of some names, in that order. It panics if one
