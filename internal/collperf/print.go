@@ -154,8 +154,8 @@ func (p *Printer) Foot() (err error) {
 	if p.Algorithm != AllAlgorithms {
 		line("Avg bus bandwidth", fmt.Sprintf("%.2f", p.sum.AvgBusBW))
 	}
-	if wins := winsText(p.sum.Wins); wins != "" {
-		line("Sizes won (*)", wins)
+	if won := slices.DeleteFunc(slices.Clone(p.sum.Wins), func(w Win) bool { return w.Sizes == 0 }); len(won) > 0 {
+		line("Sizes won (*)", strings.Join(printable.WordsOf(won, func(w Win) string { return fmt.Sprintf("%s %d", w.Algorithm, w.Sizes) }), ", "))
 	}
 	for _, b := range bounds(p.rows) {
 		line("Bound by "+b.BoundKind, b.Bound)
@@ -182,12 +182,6 @@ func ranksTable(w io.Writer, rows []Row) {
 		}
 	}
 	fmt.Fprintln(w, "#")
-}
-
-// winsText returns at how many sizes each algorithm was best, without those that never were.
-func winsText(wins []Win) string {
-	won := slices.DeleteFunc(slices.Clone(wins), func(w Win) bool { return w.Sizes == 0 })
-	return strings.Join(printable.WordsOf(won, func(w Win) string { return fmt.Sprintf("%s %d", w.Algorithm, w.Sizes) }), ", ")
 }
 
 // bounds returns a row for each sentence about bounds.

@@ -156,33 +156,26 @@ func (p *problem) refer(total, absolute []float64) *reference {
 	return &reference{bits: bits}
 }
 
-// want is block j of what a rank is to have in the end, nil if that is its own affair.
+// want returns block j of what a rank is to have in the end, nil if that is its own affair.
 func (p *problem) want(rank, j int) *reference {
-	switch p.collective {
-	case ccl.AllReduce:
+	input := func(of, block int) *reference { return &reference{bits: p.inputs[of], from: block * p.count} }
+	switch c := p.collective; {
+	case c == ccl.AllReduce || c == ccl.Reduce && rank == p.root:
 		return p.result
-	case ccl.Reduce:
-		if rank == p.root {
-			return p.result
-		}
-		return &reference{bits: p.inputs[rank]}
-	case ccl.Broadcast:
-		return &reference{bits: p.inputs[p.root]}
-	case ccl.AllGather:
-		return &reference{bits: p.inputs[j]}
-	case ccl.Gather:
-		if rank != p.root {
-			return nil
-		}
-		return &reference{bits: p.inputs[j]}
-	case ccl.ReduceScatter:
-		return p.result.block(p, rank)
-	case ccl.AllToAll:
-		return (&reference{bits: p.inputs[j]}).block(p, rank)
-	case ccl.Scatter:
-		return (&reference{bits: p.inputs[p.root]}).block(p, rank)
-	case ccl.SendRecv:
-		return &reference{bits: p.inputs[(rank+p.ranks-1)%p.ranks]}
+	case c == ccl.Reduce:
+		return input(rank, 0)
+	case c == ccl.Broadcast:
+		return input(p.root, 0)
+	case c == ccl.AllGather || c == ccl.Gather && rank == p.root:
+		return input(j, 0)
+	case c == ccl.ReduceScatter:
+		return &reference{p.result.bits, p.result.values, p.result.within, rank * p.count}
+	case c == ccl.AllToAll:
+		return input(j, rank)
+	case c == ccl.Scatter:
+		return input(p.root, rank)
+	case c == ccl.SendRecv:
+		return input((rank+p.ranks-1)%p.ranks, 0)
 	}
-	return nil // of a barrier
+	return nil // of a barrier, and of a gather but at the root
 }

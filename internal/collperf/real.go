@@ -47,14 +47,12 @@ var (
 	realDTypes     = []tl.DType{tl.F16, tl.BF16, tl.F32, tl.F64, tl.I32, tl.I64}
 )
 
-// realCollectives is those that real ranks do.
-func realCollectives() (names []string) {
-	for _, c := range ccl.Collectives() {
-		if _, ok := kinds[c]; ok || c == ccl.Barrier {
-			names = append(names, c.String())
-		}
-	}
-	return names
+// realCollectives returns the names of those that real ranks do.
+func realCollectives() []string {
+	return printable.WordsOf(slices.DeleteFunc(ccl.Collectives(), func(c ccl.Collective) bool {
+		_, ok := kinds[c]
+		return !ok && c != ccl.Barrier
+	}), ccl.Collective.String)
 }
 
 // servedReal is the names of algorithms that do the collective between real ranks. In
