@@ -91,19 +91,17 @@ func (c probeCase) prepare(m *machine.Machine, n memory.Bytes) (t transfer, ok b
 		return t, true, err
 	}
 	region := memory.Contiguous(addr, n)
-	t.op = c.op
-	if c.host {
-		t.from, t.to = m.Node(slice), m.Graph.Host()
-		if c.op == memory.Write {
-			t.from, t.to = t.to, t.from
-		}
-		t.begin = func(done sim.Event) { m.HostCopy(c.op, slice, region, done) }
-	} else {
-		if err := c.prepareLoad(m, &t, slice, region); err != nil {
-			return t, true, err
-		}
+	t.op, t.from, t.to = c.op, m.Node(slice), m.Graph.Host()
+	if c.op == memory.Write {
+		t.from, t.to = t.to, t.from
 	}
-	t.path, err = m.Graph.Route(nil, t.from, t.to)
+	t.begin = func(done sim.Event) { m.HostCopy(c.op, slice, region, done) }
+	if !c.host {
+		err = c.prepareLoad(m, &t, slice, region)
+	}
+	if err == nil {
+		t.path, err = m.Graph.Route(nil, t.from, t.to)
+	}
 	return t, true, err
 }
 
@@ -114,7 +112,7 @@ func (c probeCase) prepareLoad(m *machine.Machine, t *transfer, slice memory.ID,
 	if err != nil {
 		return err
 	}
-	t.from, t.to, t.setup = m.Node(slice), m.Node(tcm), m.Graph.Spec().PE.DMA.Setup
+	t.to, t.setup = m.Node(tcm), m.Graph.Spec().PE.DMA.Setup
 	readers := 1
 	if c.all {
 		readers = m.Graph.Spec().PEsPerCube()

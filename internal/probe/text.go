@@ -81,12 +81,7 @@ func optional[T any](v *T, text func(T) string) string {
 	return text(*v)
 }
 
-func verdict(match bool) string {
-	if match {
-		return "yes"
-	}
-	return "NO"
-}
+func verdict(match bool) string { return map[bool]string{true: "yes", false: "NO"}[match] }
 
 // fixed writes numbers with some digits behind the point.
 func fixed(digits int) func(float64) string {
