@@ -74,9 +74,9 @@ func (f *Figure) bars(d *data) {
 	y, factor := d.axis(d.measures(), d.all(), f.Log == "y")
 	xs, names := d.over()
 	b := draw.Bars{Title: f.Title, Subtitle: d.subtitle(f.About), Note: f.Note, X: d.Columns[d.x].Words(), Y: y, Groups: names}
-	for _, s := range d.series {
-		b.Series = append(b.Series, draw.BarSeries{Name: s.Name, Values: s.at(xs, factor), Bound: s.bound})
-	}
+	b.Series = ints.Make(len(d.series), func(i int) draw.BarSeries {
+		return draw.BarSeries{Name: d.series[i].Name, Values: d.series[i].at(xs, factor), Bound: d.series[i].bound}
+	})
 	f.Figure, f.Log = b, axesText(false, y.Log)
 }
 
