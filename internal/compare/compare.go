@@ -174,11 +174,7 @@ func (c *Comparison) choose(a, b *table.Table, o Options) error {
 			gone = gone || list == &c.Values
 		}
 	}
-	for _, name := range b.Names() {
-		if a.Index(name) < 0 {
-			c.New = append(c.New, name)
-		}
-	}
+	c.New = slices.DeleteFunc(b.Names(), func(name string) bool { return a.Index(name) >= 0 })
 	if len(c.Values) == 0 && !gone {
 		return errors.New("no column that both have is measured: name those to compare with --value")
 	}

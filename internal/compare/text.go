@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/kernbench/kernbench/internal/ints"
 	"github.com/kernbench/kernbench/internal/printable"
 	"github.com/kernbench/kernbench/table"
 )
@@ -104,10 +105,8 @@ func changeText(percent *float64) string {
 
 // WriteCSV writes what changed, and rows, columns and files that only one side has.
 func (s *Sum) WriteCSV(w io.Writer) error {
-	t := &table.Table{}
-	for _, name := range []string{"table", "row", "column", "a", "b", "change_percent", "verdict"} {
-		t.Columns = append(t.Columns, table.Column{Name: name})
-	}
+	names := []string{"table", "row", "column", "a", "b", "change_percent", "verdict"}
+	t := &table.Table{Columns: ints.Make(len(names), func(i int) table.Column { return table.Column{Name: names[i]} })}
 	alone := func(verdict string, at func(name string) []any, names []string) {
 		for _, name := range names {
 			t.Rows = append(t.Rows, append(at(name), nil, nil, nil, verdict))
