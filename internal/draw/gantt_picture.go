@@ -3,6 +3,7 @@ package draw
 import (
 	"math"
 
+	"github.com/kernbench/kernbench/internal/ints"
 	"github.com/kernbench/kernbench/simtime"
 )
 
@@ -204,8 +205,8 @@ func timeTicks(end simtime.Time, most int) (ticks []timeTick, unit string) {
 			step *= 2
 		}
 	}
-	for n := range end/step + 1 {
-		ticks = append(ticks, timeTick{n * step, u.Number(n * step)})
-	}
-	return ticks, u.Name
+	return ints.Make(int(end/step)+1, func(n int) timeTick {
+		at := simtime.Time(n) * step
+		return timeTick{at, u.Number(at)}
+	}), u.Name
 }

@@ -95,7 +95,8 @@ func (l Lines) rulers() (x, y ruler) {
 // are.
 func (l Lines) plot(c *canvas, plot rect, x, y ruler, series []Series, xNumbers, yNumbers bool) (xAt, yAt scale) {
 	y.fitUp(plot, mostSteps)
-	x.fitAcross(plot.x+inset, plot.right()-inset)
+	x.from, x.to = plot.x+inset, plot.right()-inset
+	x.fit(16, func(t tick) float64 { return tickText.width(t.label) + 12 })
 	c.left(y, plot, yNumbers)
 	c.bottom(x, plot, xNumbers)
 	for i, k := range l.looks(series) {
@@ -157,7 +158,8 @@ func (l Lines) looks(series []Series) []look {
 	for i, s := range series {
 		switch {
 		case !s.Bound:
-			looks[i] = look{mark: measured, colour: seriesColour(measured), dashes: seriesDashes(measured), scatter: s.Scatter || !oneWay(s.X)}
+			dashes := seriesDashes[measured/len(palette)%len(seriesDashes)]
+			looks[i] = look{mark: measured, colour: seriesColour(measured), dashes: dashes, scatter: s.Scatter || !oneWay(s.X)}
 			measured++
 		case paired:
 			looks[i] = look{colour: seriesColour(bound), dashes: boundDashes[0], bound: true}

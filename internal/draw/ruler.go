@@ -46,12 +46,6 @@ func (r ruler) tickWidth() float64 {
 // leftWidth returns the room left of the plot.
 func (r ruler) leftWidth() float64 { return r.tickWidth() + labelRoom(r.axis.text(), gap) }
 
-// fitAcross places the ruler between two x, with as many labels as do not touch.
-func (r *ruler) fitAcross(from, to float64) {
-	r.from, r.to = from, to
-	r.fit(16, func(t tick) float64 { return tickText.width(t.label) + 12 })
-}
-
 // fitUp places the ruler along a side of a plot, with as many labels as do not touch.
 func (r *ruler) fitUp(plot rect, most int) {
 	r.from, r.to = plot.bottom(), plot.y

@@ -146,10 +146,8 @@ func (c *canvas) mark(series int, with colour, at point) {
 	c.shape(marks[kind].moved(func(p point) point { return p.scale(markSize).add(at) }), look)
 }
 
-// seriesDashes returns the dashes of a measured line: none until colours repeat.
-func seriesDashes(i int) []float64 {
-	return [][]float64{nil, {11, 3}, {7, 2, 2, 2}}[i/len(palette)%3]
-}
+// seriesDashes are the dashes of measured lines: none until colours repeat.
+var seriesDashes = [][]float64{nil, {11, 3}, {7, 2, 2, 2}}
 
 // boundDashes tell bounds of one colour apart.
 var boundDashes = [][]float64{{9, 5}, {3, 4}, {14, 4, 3, 4}, {14, 4, 3, 4, 3, 4}}
