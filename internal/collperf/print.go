@@ -275,10 +275,7 @@ func (p *Printer) writeJSON() error {
 
 // realText describes real ranks: "2 processes (shm) on 4 cores, each bound to one".
 func (o *Options) realText() string {
-	rank := "process"
-	if o.Backend == Goroutines {
-		rank = "goroutine"
-	}
+	rank := map[Backend]string{Processes: "process", Goroutines: "goroutine"}[o.Backend]
 	text := fmt.Sprintf("%s (%s) on %s", printable.Count(o.NRanks, rank), o.Backend, printable.Count(runtime.NumCPU(), "core"))
 	if o.CPUs() != nil {
 		text += ", each bound to one"
@@ -288,8 +285,5 @@ func (o *Options) realText() string {
 
 // realBuffer returns where the buffers of real ranks are.
 func (o *Options) realBuffer() string {
-	if o.Window {
-		return WindowBuffer
-	}
-	return PrivateBuffer
+	return map[bool]string{false: PrivateBuffer, true: WindowBuffer}[o.Window]
 }

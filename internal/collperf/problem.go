@@ -32,7 +32,8 @@ type problem struct {
 
 func newProblem(o *Options, s series, ranks int, size topology.Bytes) *problem {
 	p := &problem{series: s, collective: o.Collective, ranks: ranks, addends: o.addends(), size: size, values: o.Values}
-	p.count, _ = round(p.collective, ranks, p.dtype, size)
+	in, out := blocks(p.collective, ranks)
+	p.count = int(size) / (max(in, out) * p.dtype.Size())
 	return p
 }
 
@@ -76,6 +77,7 @@ const mostValues = 8 << 30
 func (p *problem) draw(ctx context.Context) error {
 	p.inputs = make([][]byte, p.holders())
 	var total, absolute []float64
+	reduce := combine[p.reduction]
 	blocks, _ := blocks(p.collective, p.ranks)
 	row := make([]float64, min(blocks*p.count, period))
 	for rank := range p.holders() {
@@ -94,7 +96,7 @@ func (p *problem) draw(ctx context.Context) error {
 		}
 		for i, x := range row {
 			if rank > 0 {
-				total[i] = combine(p.reduction, total[i], x)
+				total[i] = reduce(total[i], x)
 			}
 			absolute[i] += math.Abs(x)
 		}

@@ -74,9 +74,8 @@ func measureRank(ctx context.Context, c *comm.Comm, arg []byte, do doer) ([]byte
 // their memory is there when it is used.
 func (m *member) allocate(problems []*problem) error {
 	for _, name := range m.algorithms() {
-		i := slices.IndexFunc(collAlgorithms, func(a coll.Algorithm) bool { return a.String() == name })
 		o := coll.Options{}
-		if i >= 0 {
+		if i := slices.IndexFunc(collAlgorithms, func(a coll.Algorithm) bool { return a.String() == name }); i >= 0 {
 			o.Algorithm = collAlgorithms[i]
 		}
 		g, err := coll.New(m.comm, o)

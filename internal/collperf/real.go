@@ -76,10 +76,7 @@ func (o *Options) validateReal(ranks int) error {
 		return fmt.Errorf("there is no %v between real ranks: use one of %s", o.Collective, strings.Join(names, ", "))
 	}
 	if words := append(o.servedReal(), Auto, AllAlgorithms); o.Algorithm != "" && !slices.Contains(words, o.Algorithm) {
-		where := "between real ranks"
-		if o.Window {
-			where = "in windows"
-		}
+		where := map[bool]string{false: "between real ranks", true: "in windows"}[o.Window]
 		text := fmt.Sprintf("no algorithm %q: of %v %s there are %s", o.Algorithm, o.Collective, where, strings.Join(words, ", "))
 		onReal := slices.ContainsFunc(collAlgorithms, func(a coll.Algorithm) bool { return a.String() == o.Algorithm })
 		if slices.Contains(ccl.Names(), o.Algorithm) && !onReal {

@@ -76,14 +76,6 @@ func blocks(c ccl.Collective, ranks int) (in, out int) {
 	return 1, 1
 }
 
-// round is how many elements a block has where the larger of what a rank sends and
-// receives is to be of some size, and the size that it then is.
-func round(c ccl.Collective, ranks int, d tl.DType, size topology.Bytes) (count int, rounded topology.Bytes) {
-	in, out := blocks(c, ranks)
-	each := topology.Bytes(max(in, out) * d.Size())
-	return int(size / each), size / each * each
-}
-
 // busFactor is what the bandwidth of a rank is multiplied by to be that of its link, if
 // the algorithm makes the best of it.
 func busFactor(c ccl.Collective, ranks int) float64 {
