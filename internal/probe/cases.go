@@ -75,6 +75,7 @@ type transfer struct {
 	path     []topology.LinkID
 	op       memory.Op    // on HBM
 	setup    simtime.Time // charged by the engine that moves the data
+	streams  int          // transfers at once
 	begin    func(done sim.Event)
 }
 
@@ -91,7 +92,7 @@ func (c probeCase) prepare(m *machine.Machine, n memory.Bytes) (t transfer, ok b
 		return t, true, err
 	}
 	region := memory.Contiguous(addr, n)
-	t.op, t.from, t.to = c.op, m.Node(slice), m.Graph.Host()
+	t.op, t.from, t.to, t.streams = c.op, m.Node(slice), m.Graph.Host(), 1
 	if c.op == memory.Write {
 		t.from, t.to = t.to, t.from
 	}
@@ -113,12 +114,11 @@ func (c probeCase) prepareLoad(m *machine.Machine, t *transfer, slice memory.ID,
 		return err
 	}
 	t.to, t.setup = m.Node(tcm), m.Graph.Spec().PE.DMA.Setup
-	readers := 1
 	if c.all {
-		readers = m.Graph.Spec().PEsPerCube()
+		t.streams = m.Graph.Spec().PEsPerCube()
 	}
 	t.begin = func(done sim.Event) {
-		for id := range machine.PEID(readers) {
+		for id := range machine.PEID(t.streams) {
 			reader, from := m.PE(id), slice
 			if c.all {
 				from = reader.Memory(topology.KindHBM)

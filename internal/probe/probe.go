@@ -181,10 +181,7 @@ func (c probeCase) measure(ctx context.Context, g *topology.Graph, o Options, n 
 	if err := m.Engine.Run(ctx); err != nil {
 		return row, true, err
 	}
-	row = Row{Case: c.name, From: g.Name(t.from), To: g.Name(t.to), Bytes: n, Streams: 1, SimulatedNS: watch.end}
-	if c.all {
-		row.Streams = g.Spec().PEsPerCube()
-	}
+	row = Row{Case: c.name, From: g.Name(t.from), To: g.Name(t.to), Bytes: n, Streams: t.streams, SimulatedNS: watch.end}
 	row.compare(m, t)
 	for _, id := range t.path {
 		l, p, stats := g.Link(id), seen[id], m.Fabric.Stats(id)
