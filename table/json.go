@@ -2,6 +2,7 @@ package table
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -173,12 +174,9 @@ func (r Record) MarshalJSON() ([]byte, error) {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		name, err := Marshal(m.Name)
-		if err != nil {
-			return nil, err
-		}
-		value, err := Marshal(m.Value)
-		if err != nil {
+		name, nameErr := Marshal(m.Name)
+		value, valueErr := Marshal(m.Value)
+		if err := cmp.Or(nameErr, valueErr); err != nil {
 			return nil, fmt.Errorf("%s: %w", m.Name, err)
 		}
 		b = append(append(append(b, name...), ':'), value...)
