@@ -117,10 +117,7 @@ func (d *data) read(kind string) error {
 			return fmt.Errorf("-y: %s and %s have different units: draw a picture of each", a.Name, b.Name)
 		}
 	}
-	if err := d.fits(); err != nil {
-		return err
-	}
-	if err := d.cut(); err != nil {
+	if err := cmp.Or(d.fits(), d.cut()); err != nil {
 		return err
 	}
 	if n := len(d.series); n > maxSeries && kind != Heat {

@@ -85,10 +85,8 @@ func (f *Figure) heat(d *data) {
 	xs, names := d.over()
 	h := draw.HeatMap{Title: f.Title, Subtitle: d.subtitle(f.About), Note: f.Note, X: d.Columns[d.x].Words(), Y: d.words(d.by), Columns: names, Unit: y.Unit}
 	h.Log = f.Log == "y" || f.Log == "" && farApart(d.all())
-	for _, s := range d.series {
-		h.Rows = append(h.Rows, s.Name)
-		h.Values = append(h.Values, s.at(xs, factor))
-	}
+	h.Rows = printable.WordsOf(d.series, func(s Series) string { return s.Name })
+	h.Values = ints.Make(len(d.series), func(i int) []float64 { return d.series[i].at(xs, factor) })
 	f.Figure, f.Log = h, axesText(false, h.Log)
 }
 
