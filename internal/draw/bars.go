@@ -135,15 +135,12 @@ func (b Bars) legend() []entry {
 	if len(b.Series) == 1 && !b.Series[0].Bound {
 		return nil
 	}
-	var legend []entry
-	for i, s := range b.Series {
-		if s.Bound {
-			legend = append(legend, entry{s.Name, 30, b.look(i).sample})
-			continue
+	return ints.Make(len(b.Series), func(i int) entry {
+		if b.Series[i].Bound {
+			return entry{b.Series[i].Name, 30, b.look(i).sample}
 		}
-		legend = append(legend, entry{s.Name, 1.6 * sampleH, func(c *canvas, in rect) { c.shape(box(in, 0), b.paint(i)) }})
-	}
-	return legend
+		return entry{b.Series[i].Name, 1.6 * sampleH, func(c *canvas, in rect) { c.shape(box(in, 0), b.paint(i)) }}
+	})
 }
 
 // paint returns the look of the bars of a series: series of bars are counted without bounds.

@@ -19,8 +19,8 @@ type Diagram struct {
 	w, h         float64 // area of the blocks, with its origin at the top left
 
 	frames []frame
-	blocks []block
-	wires  []wire
+	blocks []*block
+	wires  []*wire
 	notes  []words // text that belongs to no block
 	ends   []int   // blocks whose names are next to them, if blocks are too small for text
 	legend []legendEntry
@@ -136,7 +136,7 @@ var states = [...]struct{ data, legend, dot string }{
 
 // addBlock adds a block and returns its index.
 func (d *Diagram) addBlock(b block) int {
-	d.blocks = append(d.blocks, b)
+	d.blocks = append(d.blocks, &b)
 	return len(d.blocks) - 1
 }
 
@@ -152,8 +152,11 @@ const areaW, areaH = pageW - legendW - 3*pageMargin, pageH - pageHead - pageMarg
 // draw draws the page: heading, picture, and legend to the right. The page has 1600×900
 // pixels unless the view needs more.
 func (d *Diagram) draw(c *canvas) error {
-	w := max(pageW, d.w+legendW+3*pageMargin)
-	h := max(pageH, d.h+pageHead+pageMargin, d.legendHeight()+pageHead+pageMargin)
+	legend := 0.0 // its height
+	for _, e := range d.legend {
+		legend += e.height()
+	}
+	w, h := max(pageW, d.w+legendW+3*pageMargin), max(pageH, max(d.h, legend)+pageHead+pageMargin)
 	c.heading(w, h, d.title, d.subtitle(w-2*pageMargin))
 	c.desc = d.subtitle(math.Inf(1))
 	d.paint(c, point{pageMargin, pageHead})
@@ -262,14 +265,12 @@ func (d *Diagram) fitTexts() {
 		lines int
 	}
 	least := map[kind]float64{}
-	for i := range d.blocks {
-		b := &d.blocks[i]
+	for _, b := range d.blocks {
 		b.shown, b.size = b.fit()
 		k := kind{b.role, b.w, b.h, b.shown}
 		least[k] = min(b.size, cmp.Or(least[k], b.size))
 	}
-	for i := range d.blocks {
-		b := &d.blocks[i]
+	for _, b := range d.blocks {
 		b.size = least[kind{b.role, b.w, b.h, b.shown}]
 	}
 }

@@ -85,11 +85,7 @@ func newGanttText(g *Gantt, columns int) *ganttText {
 func (c *ganttText) scale(end simtime.Time) {
 	n := min(c.columns-c.label-2, int(end))
 	c.bins = make([]bin, n)
-	c.edges = make([]simtime.Time, n+1)
-	for i := range c.edges[:n] {
-		c.edges[i] = simtime.MulDiv(uint64(end), uint64(i), uint64(n))
-	}
-	c.edges[n] = end
+	c.edges = ints.Make(n+1, func(i int) simtime.Time { return simtime.MulDiv(uint64(end), uint64(i), uint64(max(n, 1))) })
 }
 
 // line writes a line of text, cut to the columns, unless it is empty.

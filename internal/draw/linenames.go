@@ -16,9 +16,8 @@ const (
 // named returns which series have their name at the end of their line: all, only the bounds, or
 // none. A name there has to be short, and its line to end near the right of the plot.
 func (l Lines) named() []bool {
-	named := make([]bool, len(l.Series))
 	if len(l.Series) == 1 && !l.Series[0].Bound {
-		return named
+		return make([]bool, 1)
 	}
 	x, y := l.rulers()
 	x.to, y.to = 1, 1
@@ -31,10 +30,7 @@ func (l Lines) named() []bool {
 		all = all && ends(s)
 		bounds = bounds && (!s.Bound || ends(s))
 	}
-	for i, s := range l.Series {
-		named[i] = len(l.Series) <= 16 && (all || bounds && s.Bound)
-	}
-	return named
+	return ints.Make(len(l.Series), func(i int) bool { return len(l.Series) <= 16 && (all || bounds && l.Series[i].Bound) })
 }
 
 // end returns the rightmost point of the line of a series, if it has a line.

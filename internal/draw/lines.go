@@ -235,9 +235,8 @@ func (l Lines) multiples(c *canvas, panels [][]Series) {
 	w := (slideW - 2*margin - left + between) / float64(columns)
 	legends, heights := make([][]entry, len(panels)), make([]float64, len(panels))
 	for i, series := range panels {
-		for k, look := range l.looks(series) {
-			legends[i] = append(legends[i], entry{series[k].Name, nameSample, look.sample})
-		}
+		looks := l.looks(series)
+		legends[i] = ints.Make(len(series), func(k int) entry { return entry{series[k].Name, nameSample, looks[k].sample} })
 		heights[i] = (&canvas{}).legend(legends[i], rect{w: w - between})
 	}
 	most := slices.Max(heights)
