@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/kernbench/kernbench/internal/config"
+	"github.com/kernbench/kernbench/internal/ints"
 	"github.com/kernbench/kernbench/table"
 )
 
@@ -32,15 +33,12 @@ type Reference struct {
 var data embed.FS
 
 // References returns the names of all references.
-func References() (names []string) {
+func References() []string {
 	entries, err := data.ReadDir("data")
 	if err != nil {
 		panic(err) // it is part of the program
 	}
-	for _, e := range entries {
-		names = append(names, strings.TrimSuffix(e.Name(), ".csv"))
-	}
-	return names
+	return ints.Make(len(entries), func(i int) string { return strings.TrimSuffix(entries[i].Name(), ".csv") })
 }
 
 // GetReference returns a reference.
