@@ -10,6 +10,9 @@ import (
 	"io"
 	"regexp"
 	"strings"
+
+	"github.com/kernbench/kernbench/internal/ints"
+	"github.com/kernbench/kernbench/internal/printable"
 )
 
 // annotations are the comments before the header of a CSV file that say what columns are: the
@@ -28,10 +31,7 @@ var annotations = []struct {
 func (t *Table) WriteCSV(w io.Writer) error {
 	var b bytes.Buffer
 	for _, a := range annotations {
-		var texts []string
-		for _, c := range t.Columns {
-			texts = append(texts, *a.of(&c))
-		}
+		texts := printable.WordsOf(t.Columns, func(c Column) string { return *a.of(&c) })
 		if strings.Join(texts, "") != "" {
 			b.WriteString(a.word)
 			writeRecord(&b, texts)
@@ -48,12 +48,8 @@ func (t *Table) WriteCSV(w io.Writer) error {
 // before them: rows can be added to a file as they are ready.
 func (t *Table) WriteCSVRows(w io.Writer) error {
 	var b bytes.Buffer
-	for i := range t.Rows {
-		var record []string
-		for c := range t.Columns {
-			record = append(record, t.Text(i, c))
-		}
-		writeRecord(&b, record)
+	for _, row := range t.Rows {
+		writeRecord(&b, printable.WordsOf(row, Text))
 	}
 	_, err := w.Write(b.Bytes())
 	return err
@@ -118,11 +114,7 @@ func ReadCSV(in io.Reader) (*Table, error) {
 		return nil, err
 	}
 	for _, record := range records {
-		row := make([]any, len(record))
-		for i, text := range record {
-			row[i] = parseCell(text)
-		}
-		t.Rows = append(t.Rows, row)
+		t.Rows = append(t.Rows, ints.Make(len(record), func(i int) any { return parseCell(record[i]) }))
 	}
 	t.adoptUnits()
 	return t, nil

@@ -2,12 +2,14 @@ package table
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 
 	"github.com/kernbench/kernbench/internal/file"
+	"github.com/kernbench/kernbench/internal/ints"
 )
 
 // Schema is the columns of the tables in a JSON object, by the member that holds a table: a
@@ -28,20 +30,12 @@ func WriteJSON(w io.Writer, v any) error {
 // MarshalJSON writes the rows as a list of objects, whose members are in the order of the
 // columns.
 func (t *Table) MarshalJSON() ([]byte, error) {
-	list := make([]json.Marshaler, len(t.Rows))
-	for i := range t.Rows {
-		list[i] = t.Record(i)
-	}
-	return json.Marshal(list)
+	return json.Marshal(ints.Make(len(t.Rows), t.Record))
 }
 
 // Record returns a row as an object.
 func (t *Table) Record(row int) Record {
-	r := make(Record, len(t.Columns))
-	for i, c := range t.Columns {
-		r[i] = Member{c.Name, t.Rows[row][i]}
-	}
-	return r
+	return ints.Make(len(t.Columns), func(i int) Member { return Member{t.Columns[i].Name, t.Rows[row][i]} })
 }
 
 // FromRecords returns the table of some objects: the columns of the schema, then those that
@@ -127,13 +121,13 @@ func ReadJSON(o Record, schema Schema) ([]Named, error) {
 		}
 		tables = append(tables, t)
 	}
-	if len(tables) == 0 && o.Get("rows") == nil {
+	switch {
+	case len(tables) > 0:
+		return tables, nil
+	case o.Get("rows") == nil:
 		return nil, errors.New(`no "rows": it is not what run, coll, sweep or probe print with --format json`)
 	}
-	if len(tables) == 0 {
-		return nil, errors.New("no rows in it")
-	}
-	return tables, nil
+	return nil, errors.New("no rows in it")
 }
 
 // Member is a name and a value of a JSON object.
@@ -180,12 +174,9 @@ func (r Record) MarshalJSON() ([]byte, error) {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		name, err := Marshal(m.Name)
-		if err != nil {
-			return nil, err
-		}
-		value, err := Marshal(m.Value)
-		if err != nil {
+		name, nameErr := Marshal(m.Name)
+		value, valueErr := Marshal(m.Value)
+		if err := cmp.Or(nameErr, valueErr); err != nil {
 			return nil, fmt.Errorf("%s: %w", m.Name, err)
 		}
 		b = append(append(append(b, name...), ':'), value...)
@@ -231,6 +222,7 @@ func Decode(r io.Reader) (Record, error) {
 // deepest bounds how deep values may lie within others. No result comes near.
 const deepest = 100
 
+// decodeValue reads a value. The names and the values of an object are read as a list is.
 func decodeValue(d *json.Decoder, deeper int) (any, error) {
 	if deeper == 0 {
 		return nil, fmt.Errorf("values within values, more than %d deep", deepest)
@@ -239,47 +231,29 @@ func decodeValue(d *json.Decoder, deeper int) (any, error) {
 	if err != nil {
 		return nil, broken(err)
 	}
-	switch token {
-	case json.Delim('{'):
-		o := Record{}
-		for d.More() {
-			name, err := decodeValue(d, deeper-1)
-			if err != nil {
-				return nil, err
-			}
-			value, err := decodeValue(d, deeper-1)
-			if err != nil {
-				return nil, err
-			}
-			o = append(o, Member{name.(string), value})
-		}
-		return o, closing(d)
-	case json.Delim('['):
-		list := []any{}
-		for d.More() {
-			value, err := decodeValue(d, deeper-1)
-			if err != nil {
-				return nil, err
-			}
-			list = append(list, value)
-		}
-		return list, closing(d)
+	if _, opens := token.(json.Delim); !opens {
+		return token, nil
 	}
-	return token, nil
-}
-
-// closing reads the end of an object or a list.
-func closing(d *json.Decoder) error {
-	_, err := d.Token()
-	return broken(err)
+	list := []any{}
+	for d.More() {
+		value, err := decodeValue(d, deeper-1)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, value)
+	}
+	if _, err := d.Token(); err != nil { // the closing bracket
+		return nil, broken(err)
+	}
+	if token == json.Delim('[') {
+		return list, nil
+	}
+	return Record(ints.Make(len(list)/2, func(i int) Member { return Member{list[2*i].(string), list[2*i+1]} })), nil
 }
 
 // broken returns an error of a decoder for people.
 func broken(err error) error {
-	switch {
-	case err == nil:
-		return nil
-	case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return errors.New("the JSON ends in the middle: the file was cut off")
 	}
 	return fmt.Errorf("no JSON: %w", err)

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/kernbench/kernbench/internal/ints"
 	"github.com/kernbench/kernbench/simtime"
 )
 
@@ -46,14 +47,12 @@ func fieldsOf(t reflect.Type) []field {
 }
 
 // ColumnsOf returns the columns of a row type, of which any value is given; nil has none.
-func ColumnsOf(row any) (columns []Column) {
+func ColumnsOf(row any) []Column {
 	if row == nil {
 		return nil
 	}
-	for _, f := range fieldsOf(reflect.TypeOf(row)) {
-		columns = append(columns, f.Column)
-	}
-	return columns
+	fields := fieldsOf(reflect.TypeOf(row))
+	return ints.Make(len(fields), func(i int) Column { return fields[i].Column })
 }
 
 // Cells returns the cells of a row, by column of [ColumnsOf]. The error names a column that

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/kernbench/kernbench/internal/config"
+	"github.com/kernbench/kernbench/internal/ints"
 	"github.com/kernbench/kernbench/internal/printable"
 )
 
@@ -31,11 +32,8 @@ type Named struct {
 }
 
 // Names returns the names of the columns.
-func (t *Table) Names() (names []string) {
-	for _, c := range t.Columns {
-		names = append(names, c.Name)
-	}
-	return names
+func (t *Table) Names() []string {
+	return printable.WordsOf(t.Columns, func(c Column) string { return c.Name })
 }
 
 // FindAll returns the indices of columns as [Table.Find] does.
@@ -51,11 +49,8 @@ func (t *Table) FindAll(names []string) (columns []int, err error) {
 }
 
 // NamesOf returns the names of some columns.
-func (t *Table) NamesOf(columns []int) (names []string) {
-	for _, c := range columns {
-		names = append(names, t.Columns[c].Name)
-	}
-	return names
+func (t *Table) NamesOf(columns []int) []string {
+	return printable.WordsOf(columns, func(c int) string { return t.Columns[c].Name })
 }
 
 // Index returns the index of a column, -1 if there is none of that name.
@@ -73,13 +68,8 @@ func (t *Table) Find(name string) (int, error) {
 }
 
 // With returns the columns of a role, by index.
-func (t *Table) With(roles ...Role) (columns []int) {
-	for i, c := range t.Columns {
-		if slices.Contains(roles, c.Role) {
-			columns = append(columns, i)
-		}
-	}
-	return columns
+func (t *Table) With(roles ...Role) []int {
+	return slices.DeleteFunc(ints.Count(0, len(t.Columns)), func(c int) bool { return !slices.Contains(roles, t.Columns[c].Role) })
 }
 
 // Select returns the table with the columns of some names, in that order. It panics if one
@@ -174,13 +164,9 @@ func (t *Table) adoptUnits() {
 // WriteText writes the table for people: times, whole numbers and numbers of up to six
 // digits as they are, other fractions to six digits, and - for nothing.
 func (t *Table) WriteText(w io.Writer) error {
-	rows := make([][]string, len(t.Rows))
-	for i := range t.Rows {
-		for c := range t.Columns {
-			rows[i] = append(rows[i], t.Show(i, c))
-		}
-	}
-	return WriteTable(w, t.Names(), rows)
+	return WriteTable(w, t.Names(), ints.Make(len(t.Rows), func(row int) []string {
+		return ints.Make(len(t.Columns), func(col int) string { return t.Show(row, col) })
+	}))
 }
 
 // Show returns a cell as people read it.
@@ -200,11 +186,7 @@ func (t *Table) Show(row, col int) string {
 
 // WriteList writes a table with a row of cells for each element of a list.
 func WriteList[E any](w io.Writer, header []string, list []E, cells func(E) []string) error {
-	var rows [][]string
-	for _, e := range list {
-		rows = append(rows, cells(e))
-	}
-	return WriteTable(w, header, rows)
+	return WriteTable(w, header, ints.Make(len(list), func(i int) []string { return cells(list[i]) }))
 }
 
 // WriteTable writes rows under a header in aligned columns, two spaces apart.
@@ -213,33 +195,24 @@ func WriteList[E any](w io.Writer, header []string, list []E, cells func(E) []st
 func WriteTable(w io.Writer, header []string, rows [][]string) error {
 	lines := make([][]string, 0, 1+len(rows))
 	for _, row := range append([][]string{header}, rows...) {
-		line := make([]string, len(row))
-		for i, cell := range row {
-			line[i] = printable.Line(cell)
+		lines = append(lines, printable.WordsOf(row, printable.Line))
+	}
+	width := make([]int, len(header)) // of columns; negative: aligned on the left
+	for i := range header {
+		numeric := len(rows) > 0
+		for r, line := range lines {
+			width[i] = max(width[i], utf8.RuneCountInString(line[i]))
+			numeric = numeric && (r == 0 || strings.Trim(line[i], "-+.0123456789eE%") == "")
 		}
-		lines = append(lines, line)
-	}
-	header, rows = lines[0], lines[1:]
-	width, numeric := make([]int, len(header)), make([]bool, len(header))
-	for i, h := range header {
-		width[i], numeric[i] = utf8.RuneCountInString(h), len(rows) > 0
-	}
-	for _, row := range rows {
-		for i, cell := range row {
-			width[i] = max(width[i], utf8.RuneCountInString(cell))
-			numeric[i] = numeric[i] && strings.Trim(cell, "-+.0123456789eE%") == ""
+		if !numeric {
+			width[i] = -width[i]
 		}
 	}
 	var b strings.Builder
 	for _, row := range lines {
 		var line strings.Builder
 		for i, cell := range row {
-			pad := strings.Repeat(" ", width[i]-utf8.RuneCountInString(cell))
-			if numeric[i] {
-				line.WriteString(pad + cell + "  ")
-			} else {
-				line.WriteString(cell + pad + "  ")
-			}
+			fmt.Fprintf(&line, "%*s  ", width[i], cell)
 		}
 		b.WriteString(strings.TrimRight(line.String(), " ") + "\n")
 	}

@@ -91,22 +91,22 @@ func (a *party) call() (works []*dist.Work, out []*torch.Tensor) {
 			}
 			return one(dist.AllReduceAsync(a.rank, x, op)), out
 		}
-		x := a.tensor(1, a.input)
+		x := a.tensor(1, 0)
 		return one(dist.AllReduceAsync(a.rank, x, op)), []*torch.Tensor{x}
 	case ccl.Reduce:
-		x := a.tensor(1, a.input)
+		x := a.tensor(1, 0)
 		return one(dist.ReduceAsync(a.rank, x, a.root, op)), []*torch.Tensor{x}
 	case ccl.Broadcast:
-		x := a.tensor(1, a.input)
+		x := a.tensor(1, 0)
 		return one(dist.BroadcastAsync(a.rank, x, a.root)), []*torch.Tensor{x}
 	case ccl.Gather:
-		list := a.list(nil)
-		return one(dist.GatherAsync(a.rank, a.tensor(1, a.input), list, a.root)), list
+		list := a.list(func(int) int { return zeros })
+		return one(dist.GatherAsync(a.rank, a.tensor(1, 0), list, a.root)), list
 	case ccl.Scatter:
-		x := a.tensor(1, nil)
-		return one(dist.ScatterAsync(a.rank, x, a.list(a.input), a.root)), []*torch.Tensor{x}
+		x := a.tensor(1, zeros)
+		return one(dist.ScatterAsync(a.rank, x, a.list(func(j int) int { return j }), a.root)), []*torch.Tensor{x}
 	}
-	x, y := a.tensor(in, a.input), a.tensor(blocks, nil)
+	x, y := a.tensor(in, 0), a.tensor(blocks, zeros)
 	switch a.collective {
 	case ccl.AllGather:
 		works = one(dist.AllGatherIntoTensorAsync(a.rank, y, x))
@@ -128,40 +128,32 @@ func (a *party) call() (works []*dist.Work, out []*torch.Tensor) {
 
 func one(w *dist.Work, err error) []*dist.Work { return []*dist.Work{torch.Must(w, err)} }
 
-// list is a tensor for each block of the root's, with the elements that row says.
-// Workers that are not the root have none.
-func (a *party) list(row func(rank int) []byte) (list []*torch.Tensor) {
+// list returns a tensor for each block of the root, with the block of inputs that a function
+// selects. Workers that are not the root have none.
+func (a *party) list(first func(j int) int) []*torch.Tensor {
 	if !slices.Contains(a.mine, a.root) {
 		return nil
 	}
-	size := a.count * a.dtype.Size()
-	for j := range a.ranks {
-		list = append(list, a.tensor(1, func(rank int) []byte {
-			if row == nil || row(rank) == nil {
-				return nil
-			}
-			return row(rank)[j*size : (j+1)*size]
-		}))
-	}
-	return list
+	return ints.Make(a.ranks, func(j int) *torch.Tensor { return a.tensor(1, first(j)) })
 }
 
-// input is what a rank has, nil if that does not matter.
-func (a *party) input(rank int) []byte { return a.inputs[rank] }
+// zeros selects no block of inputs.
+const zeros = -1
 
-// tensor is a tensor of some blocks for each rank, with the elements that row says, or
-// zeros.
-func (a *party) tensor(blocks int, row func(rank int) []byte) *torch.Tensor {
+// tensor returns a tensor of some blocks for each rank: those of the rank's input from the
+// first on, or zeros. A rank without an input has zeros too.
+func (a *party) tensor(blocks, first int) *torch.Tensor {
 	shape := torch.Shape{len(a.mine) * blocks * a.count}
 	x := torch.Must(a.rank.Zeros(a.dtype, shape, a.on...))
 	a.tensors = append(a.tensors, x)
-	if row == nil || a.inputs == nil {
+	if first == zeros || a.inputs == nil {
 		return x
 	}
-	size := blocks * a.count * a.dtype.Size()
+	block := a.count * a.dtype.Size()
+	size := blocks * block
 	all := make([]byte, len(a.mine)*size)
 	for i, rank := range a.mine {
-		copy(all[i*size:], row(rank))
+		again(all[i*size:(i+1)*size], a.inputs[rank], first*block)
 	}
 	torch.OK(x.CopyFrom(&torch.Array{Shape: shape, DType: a.dtype, Bytes: all}))
 	return x

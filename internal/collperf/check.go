@@ -79,13 +79,6 @@ type reference struct {
 	from   int       // element that it begins with
 }
 
-// block is the reference from block i on.
-func (r *reference) block(p *problem, i int) *reference {
-	b := *r
-	b.from = i * p.count
-	return &b
-}
-
 // run returns where up to n elements from one on lie that lie together.
 func (r *reference) run(d tl.DType, at, n int) (from, to int) {
 	period := len(r.values) // elements before the same come again

@@ -76,7 +76,7 @@ func TestRanksDiffer(t *testing.T) {
 
 // fill makes the values of a problem.
 func fill(p *problem) {
-	if err := p.fill(context.Background()); err != nil {
+	if err := p.draw(context.Background()); err != nil {
 		panic(err)
 	}
 }

@@ -1,9 +1,13 @@
 package collperf
 
 import (
+	"cmp"
+	"slices"
+
 	"github.com/kernbench/kernbench/ccl"
 	"github.com/kernbench/kernbench/ccl/cost"
 	"github.com/kernbench/kernbench/internal/host"
+	"github.com/kernbench/kernbench/internal/ints"
 	"github.com/kernbench/kernbench/simtime"
 )
 
@@ -77,12 +81,9 @@ func (o *Options) memory(p *problem) int64 {
 // validateValues refuses rows that this computer has no room for, or that have too many
 // values for it to compute.
 func (o *Options) validateValues(ranks int) error {
-	var largest *problem
-	for _, s := range o.series() {
-		if p := newProblem(o, s, ranks, o.Max); largest == nil || p.bytes() > largest.bytes() {
-			largest = p
-		}
-	}
+	all := o.series()
+	problems := ints.Make(len(all), func(i int) *problem { return newProblem(o, all[i], ranks, o.Max) })
+	largest := slices.MaxFunc(problems, func(a, b *problem) int { return cmp.Compare(a.bytes(), b.bytes()) })
 	if bytes := largest.bytes(); o.checks() && bytes > mostValues {
 		return mistake("size", "%v of %d bytes: the values of all ranks are %s, too many to compute here: add --data off, or take smaller sizes", o.Collective, largest.size, host.GB(bytes))
 	}

@@ -1,6 +1,7 @@
 package collperf
 
 import (
+	"cmp"
 	"math"
 	"math/rand/v2"
 
@@ -12,7 +13,10 @@ import (
 // whole numbers such that whatever is combined of them, in any order, is a number that
 // the dtype holds exactly.
 func integers(r ccl.Reduction, d tl.DType, ranks, rank int) func(i int) float64 {
-	few := func(i int) bool { return isFew(ranks, rank, i) }
+	few := func(i int) bool { // at most six of the ranks, others for each element
+		noise := mix(-1, i)
+		return (uint64(rank)+noise>>8)%uint64(ranks) < noise%7
+	}
 	small := func(i int) float64 { return float64(1 + mix(rank, i)%50) }
 	width := min(8*d.Size()-1, 48) // bits that a float64 has room for, too
 	mask := uint64(1)<<width - 1
@@ -57,26 +61,11 @@ func either(which func(int) bool, x, y func(int) float64) func(int) float64 {
 	}
 }
 
-// exact is a number up to which the dtype holds every whole number.
-func exact(d tl.DType) int {
-	switch d {
-	case tl.F16:
-		return 1 << 11
-	case tl.BF16:
-		return 1 << 8
-	case tl.I8, tl.U8:
-		return 1<<7 - 1
-	case tl.I16, tl.U16:
-		return 1<<15 - 1
-	}
-	return 1 << 24
-}
+// narrow holds numbers up to which small dtypes hold every whole number.
+var narrow = map[tl.DType]int{tl.F16: 1 << 11, tl.BF16: 1 << 8, tl.I8: 1<<7 - 1, tl.U8: 1<<7 - 1, tl.I16: 1<<15 - 1, tl.U16: 1<<15 - 1}
 
-// isFew picks at most six of the ranks, others for each element.
-func isFew(ranks, rank, i int) bool {
-	noise := mix(-1, i)
-	return (uint64(rank)+noise>>8)%uint64(ranks) < noise%7
-}
+// exact returns a number up to which the dtype holds every whole number.
+func exact(d tl.DType) int { return cmp.Or(narrow[d], 1<<24) }
 
 // mix is a number that looks random and is always the same for a rank and an element.
 func mix(rank, i int) uint64 {
@@ -88,23 +77,18 @@ func mix(rank, i int) uint64 {
 	return z ^ z>>32
 }
 
-// combine is the reduction of two numbers, but for the division of Avg.
-func combine(r ccl.Reduction, x, y float64) float64 {
-	switch r {
-	case ccl.Product:
-		return x * y
-	case ccl.Min:
-		return min(x, y)
-	case ccl.Max:
-		return max(x, y)
-	case ccl.BAnd:
-		return float64(int64(x) & int64(y))
-	case ccl.BOr:
-		return float64(int64(x) | int64(y))
-	case ccl.BXor:
-		return float64(int64(x) ^ int64(y))
-	}
-	return x + y
+// combine holds the reductions of two numbers, but for the division of Avg and the factor of
+// PremulSum.
+var combine = map[ccl.Reduction]func(x, y float64) float64{
+	ccl.Sum:       func(x, y float64) float64 { return x + y },
+	ccl.Avg:       func(x, y float64) float64 { return x + y },
+	ccl.PremulSum: func(x, y float64) float64 { return x + y },
+	ccl.Product:   func(x, y float64) float64 { return x * y },
+	ccl.Min:       func(x, y float64) float64 { return min(x, y) },
+	ccl.Max:       func(x, y float64) float64 { return max(x, y) },
+	ccl.BAnd:      func(x, y float64) float64 { return float64(int64(x) & int64(y)) },
+	ccl.BOr:       func(x, y float64) float64 { return float64(int64(x) | int64(y)) },
+	ccl.BXor:      func(x, y float64) float64 { return float64(int64(x) ^ int64(y)) },
 }
 
 // reals is the elements of a rank, of so many whose elements are reduced together:

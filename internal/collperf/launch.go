@@ -8,6 +8,7 @@ import (
 	"github.com/kernbench/kernbench/comm/coll"
 	"github.com/kernbench/kernbench/comm/launch"
 	"github.com/kernbench/kernbench/internal/host"
+	"github.com/kernbench/kernbench/internal/ints"
 	"github.com/kernbench/kernbench/simtime"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/torch"
@@ -96,12 +97,9 @@ func (a *party) partial() (x, host *torch.Tensor) {
 	if a.inputs == nil {
 		return x, nil
 	}
-	var pes []int
-	for _, s := range x.Shards() {
-		pes = append(pes, a.rank.PE(s.SIP, s.Cube, s.PE))
-	}
-	a.on = []torch.TensorOption{torch.On(pes...)}
-	host = a.tensor(1, a.input)
+	shards := x.Shards()
+	a.on = []torch.TensorOption{torch.On(ints.Make(len(shards), func(i int) int { return a.rank.PE(shards[i].SIP, shards[i].Cube, shards[i].PE) })...)}
+	host = a.tensor(1, 0)
 	a.copy(x, host)
 	return x, host
 }

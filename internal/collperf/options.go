@@ -10,6 +10,8 @@ import (
 	"github.com/kernbench/kernbench/ccl"
 	"github.com/kernbench/kernbench/internal/config"
 	"github.com/kernbench/kernbench/internal/experiment"
+	"github.com/kernbench/kernbench/internal/ints"
+	"github.com/kernbench/kernbench/internal/printable"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/topology"
 )
@@ -136,8 +138,9 @@ func (o *Options) Validate() error {
 	case c == ccl.SendRecv && ranks < 2:
 		return mistake("world", "sendrecv needs two ranks: take a larger system")
 	}
-	if err := o.validateRows(); err != nil {
-		return err
+	if rows := o.rows(); rows < 0 || rows > mostRows {
+		return mistake("size", "%d sizes make %d rows, and there are at most %d: take larger steps (-i or -f), or fewer sizes, types, reductions and roots",
+			o.numSizes(), rows, mostRows)
 	}
 	if o.Real() {
 		return o.validateReal(ranks)
@@ -181,10 +184,9 @@ func (o *Options) validateAlgorithm() error {
 
 // validatePartial reports what is wrong with partial tensors.
 func (o *Options) validatePartial() error {
-	if !o.Partial {
-		return nil
-	}
 	switch {
+	case !o.Partial:
+		return nil
 	case o.Collective != ccl.AllReduce:
 		return mistake("partial", "%v of partial tensors: only all_reduce makes sense of addends", o.Collective)
 	case o.RanksPer != PerSIP:
@@ -215,14 +217,11 @@ func (o *Options) algorithms() []string {
 }
 
 // served is the names of those that do the collective.
-func (o *Options) served() (names []string) {
+func (o *Options) served() []string {
 	if o.Real() {
 		return o.servedReal()
 	}
-	for _, a := range ccl.Algorithms(o.Collective) {
-		names = append(names, a.Name)
-	}
-	return names
+	return printable.WordsOf(ccl.Algorithms(o.Collective), func(a *ccl.Algorithm) string { return a.Name })
 }
 
 // configuration returns the configuration of collectives.
@@ -264,18 +263,13 @@ func (o *Options) Ranks() (int, error) {
 // iters is how often each row is measured.
 func (o *Options) iters() int { return max(1, o.Iters) }
 
-// pes is the PEs that hold the ranks' tensors, or their addends.
-func (o *Options) pes(ranks int) (list []int) {
-	each, s := 1, o.Topology.Spec()
+// pes returns the PEs that hold the ranks' tensors, or their addends.
+func (o *Options) pes(ranks int) []int {
+	each, addends, s := 1, o.addends(), o.Topology.Spec()
 	if o.RanksPer == PerSIP {
 		each = s.CubesPerSIP() * s.PEsPerCube()
 	}
-	for rank := range ranks {
-		for cube := range o.addends() {
-			list = append(list, rank*each+cube*s.PEsPerCube())
-		}
-	}
-	return list
+	return ints.Make(ranks*addends, func(i int) int { return i/addends*each + i%addends*s.PEsPerCube() })
 }
 
 func (o *Options) reductions() []ccl.Reduction {

@@ -154,8 +154,8 @@ func (p *Printer) Foot() (err error) {
 	if p.Algorithm != AllAlgorithms {
 		line("Avg bus bandwidth", fmt.Sprintf("%.2f", p.sum.AvgBusBW))
 	}
-	if wins := winsText(p.sum.Wins); wins != "" {
-		line("Sizes won (*)", wins)
+	if won := slices.DeleteFunc(slices.Clone(p.sum.Wins), func(w Win) bool { return w.Sizes == 0 }); len(won) > 0 {
+		line("Sizes won (*)", strings.Join(printable.WordsOf(won, func(w Win) string { return fmt.Sprintf("%s %d", w.Algorithm, w.Sizes) }), ", "))
 	}
 	for _, b := range bounds(p.rows) {
 		line("Bound by "+b.BoundKind, b.Bound)
@@ -182,17 +182,6 @@ func ranksTable(w io.Writer, rows []Row) {
 		}
 	}
 	fmt.Fprintln(w, "#")
-}
-
-// winsText returns at how many sizes each algorithm was best, without those that never were.
-func winsText(wins []Win) string {
-	var list []string
-	for _, w := range wins {
-		if w.Sizes > 0 {
-			list = append(list, fmt.Sprintf("%s %d", w.Algorithm, w.Sizes))
-		}
-	}
-	return strings.Join(list, ", ")
 }
 
 // bounds returns a row for each sentence about bounds.
@@ -286,10 +275,7 @@ func (p *Printer) writeJSON() error {
 
 // realText describes real ranks: "2 processes (shm) on 4 cores, each bound to one".
 func (o *Options) realText() string {
-	rank := "process"
-	if o.Backend == Goroutines {
-		rank = "goroutine"
-	}
+	rank := map[Backend]string{Processes: "process", Goroutines: "goroutine"}[o.Backend]
 	text := fmt.Sprintf("%s (%s) on %s", printable.Count(o.NRanks, rank), o.Backend, printable.Count(runtime.NumCPU(), "core"))
 	if o.CPUs() != nil {
 		text += ", each bound to one"
@@ -299,8 +285,5 @@ func (o *Options) realText() string {
 
 // realBuffer returns where the buffers of real ranks are.
 func (o *Options) realBuffer() string {
-	if o.Window {
-		return WindowBuffer
-	}
-	return PrivateBuffer
+	return map[bool]string{false: PrivateBuffer, true: WindowBuffer}[o.Window]
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/kernbench/kernbench/ccl"
 	"github.com/kernbench/kernbench/ccl/bound"
+	"github.com/kernbench/kernbench/internal/ints"
 	"github.com/kernbench/kernbench/numeric"
 	"github.com/kernbench/kernbench/topology"
 )
@@ -23,7 +24,7 @@ type problem struct {
 
 	once   sync.Once // for all algorithms
 	err    error
-	inputs [][]byte // by holder; nil for those that have nothing the others get
+	inputs [][]byte // first elements by holder, as many as come over and over; nil for those that have nothing the others get
 	result *reference
 	bound  bound.Limit
 	slow   map[string]float64 // of a comparison, what algorithms take by formula, by the least
@@ -31,7 +32,8 @@ type problem struct {
 
 func newProblem(o *Options, s series, ranks int, size topology.Bytes) *problem {
 	p := &problem{series: s, collective: o.Collective, ranks: ranks, addends: o.addends(), size: size, values: o.Values}
-	p.count, _ = round(p.collective, ranks, p.dtype, size)
+	in, out := blocks(p.collective, ranks)
+	p.count = int(size) / (max(in, out) * p.dtype.Size())
 	return p
 }
 
@@ -46,7 +48,7 @@ func (p *problem) prepare(ctx context.Context, o *Options) error {
 			p.slow, p.err = o.slowness(p)
 		}
 		if o.checks() && p.err == nil {
-			p.err = p.fill(ctx)
+			p.err = p.draw(ctx)
 		}
 	})
 	return p.err
@@ -56,9 +58,7 @@ func (p *problem) prepare(ctx context.Context, o *Options) error {
 func (p *problem) plan() *ccl.Plan {
 	plan := &ccl.Plan{Collective: p.collective, Ranks: p.holders(), Root: p.root, DType: p.dtype, Counts: []int{p.count}}
 	if p.collective == ccl.SendRecv {
-		for rank := range p.ranks {
-			plan.Messages = append(plan.Messages, ccl.Message{From: rank, To: (rank + 1) % p.ranks, Count: p.count})
-		}
+		plan.Messages = ints.Make(p.ranks, func(rank int) ccl.Message { return ccl.Message{From: rank, To: (rank + 1) % p.ranks, Count: p.count} })
 	}
 	return plan
 }
@@ -72,29 +72,14 @@ func (p *problem) bytes() float64 {
 // mostValues bounds the bytes of all ranks' values, which this computer has to hold.
 const mostValues = 8 << 30
 
-// fill makes the whole inputs of all ranks and the reference.
-func (p *problem) fill(ctx context.Context) error {
-	if err := p.draw(ctx); err != nil {
-		return err
-	}
-	for rank, in := range p.inputs {
-		p.inputs[rank] = repeat(in, p.elements()*p.dtype.Size())
-	}
-	return context.Cause(ctx)
-}
-
-// elements is how many a rank's input has.
-func (p *problem) elements() int {
-	blocks, _ := blocks(p.collective, p.ranks)
-	return blocks * p.count
-}
-
 // draw makes the elements that come over and over in the inputs and, of collectives
 // that reduce, in the reference.
 func (p *problem) draw(ctx context.Context) error {
 	p.inputs = make([][]byte, p.holders())
 	var total, absolute []float64
-	row := make([]float64, min(p.elements(), period))
+	reduce := combine[p.reduction]
+	blocks, _ := blocks(p.collective, p.ranks)
+	row := make([]float64, min(blocks*p.count, period))
 	for rank := range p.holders() {
 		if (p.collective == ccl.Scatter || p.collective == ccl.Broadcast) && rank != p.root {
 			continue
@@ -111,7 +96,7 @@ func (p *problem) draw(ctx context.Context) error {
 		}
 		for i, x := range row {
 			if rank > 0 {
-				total[i] = combine(p.reduction, total[i], x)
+				total[i] = reduce(total[i], x)
 			}
 			absolute[i] += math.Abs(x)
 		}
@@ -125,18 +110,6 @@ func (p *problem) draw(ctx context.Context) error {
 // period is how many elements follow each other before the same come again: a prime, so
 // that what lies a block, a chunk or a row away is something else.
 const period = 65_537
-
-// repeat is bytes over and over, n in all; nil of none.
-func repeat(of []byte, n int) []byte {
-	if len(of) == 0 || len(of) == n {
-		return of
-	}
-	all := make([]byte, 0, n)
-	for len(all) < n {
-		all = append(all, of[:min(len(of), n-len(all))]...)
-	}
-	return all
-}
 
 // generate is the first elements of a rank, as numbers in row and as bits.
 func (p *problem) generate(rank int, row []float64) []byte {
@@ -185,33 +158,26 @@ func (p *problem) refer(total, absolute []float64) *reference {
 	return &reference{bits: bits}
 }
 
-// want is block j of what a rank is to have in the end, nil if that is its own affair.
+// want returns block j of what a rank is to have in the end, nil if that is its own affair.
 func (p *problem) want(rank, j int) *reference {
-	switch p.collective {
-	case ccl.AllReduce:
+	input := func(of, block int) *reference { return &reference{bits: p.inputs[of], from: block * p.count} }
+	switch c := p.collective; {
+	case c == ccl.AllReduce || c == ccl.Reduce && rank == p.root:
 		return p.result
-	case ccl.Reduce:
-		if rank == p.root {
-			return p.result
-		}
-		return &reference{bits: p.inputs[rank]}
-	case ccl.Broadcast:
-		return &reference{bits: p.inputs[p.root]}
-	case ccl.AllGather:
-		return &reference{bits: p.inputs[j]}
-	case ccl.Gather:
-		if rank != p.root {
-			return nil
-		}
-		return &reference{bits: p.inputs[j]}
-	case ccl.ReduceScatter:
-		return p.result.block(p, rank)
-	case ccl.AllToAll:
-		return (&reference{bits: p.inputs[j]}).block(p, rank)
-	case ccl.Scatter:
-		return (&reference{bits: p.inputs[p.root]}).block(p, rank)
-	case ccl.SendRecv:
-		return &reference{bits: p.inputs[(rank+p.ranks-1)%p.ranks]}
+	case c == ccl.Reduce:
+		return input(rank, 0)
+	case c == ccl.Broadcast:
+		return input(p.root, 0)
+	case c == ccl.AllGather || c == ccl.Gather && rank == p.root:
+		return input(j, 0)
+	case c == ccl.ReduceScatter:
+		return &reference{p.result.bits, p.result.values, p.result.within, rank * p.count}
+	case c == ccl.AllToAll:
+		return input(j, rank)
+	case c == ccl.Scatter:
+		return input(p.root, rank)
+	case c == ccl.SendRecv:
+		return input((rank+p.ranks-1)%p.ranks, 0)
 	}
-	return nil // of a barrier
+	return nil // of a barrier, and of a gather but at the root
 }

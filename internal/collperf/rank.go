@@ -75,9 +75,8 @@ func measureRank(ctx context.Context, c *comm.Comm, arg []byte, do doer) ([]byte
 // their memory is there when it is used.
 func (m *member) allocate(problems []*problem) error {
 	for _, name := range m.algorithms() {
-		i := slices.IndexFunc(collAlgorithms, func(a coll.Algorithm) bool { return a.String() == name })
 		o := coll.Options{}
-		if i >= 0 {
+		if i := slices.IndexFunc(collAlgorithms, func(a coll.Algorithm) bool { return a.String() == name }); i >= 0 {
 			o.Algorithm = collAlgorithms[i]
 		}
 		g, err := coll.New(m.comm, o)
@@ -129,17 +128,15 @@ func (m *member) measure(p *problem, g *coll.Group) (f found, err error) {
 	if inPlace(p.collective) {
 		dst, result = src, src
 	}
-	if p.collective.Rooted() && p.root != m.comm.Rank() {
-		switch p.collective {
-		case ccl.Gather:
-			dst = nil
-		case ccl.Scatter:
-			src = nil
-		}
+	switch away := p.root != m.comm.Rank(); {
+	case away && p.collective == ccl.Gather:
+		dst = nil
+	case away && p.collective == ccl.Scatter:
+		src = nil
 	}
 	for i := -m.Warmups; i < m.iters(); i++ {
 		clear(result)
-		again(src, p.inputs[m.comm.Rank()])
+		again(src, p.inputs[m.comm.Rank()], 0)
 		if err := m.comm.Barrier(); err != nil {
 			return f, err
 		}
@@ -168,10 +165,11 @@ func (m *member) measure(p *problem, g *coll.Group) (f found, err error) {
 	return f, nil
 }
 
-// again fills a buffer with bytes over and over; none leave it as it is.
-func again(buffer, bytes []byte) {
+// again fills a buffer with bytes over and over, from one on; none leave it as it is.
+func again(buffer, bytes []byte, from int) {
 	for len(bytes) > 0 && len(buffer) > 0 {
-		buffer = buffer[copy(buffer, bytes):]
+		n := copy(buffer, bytes[from%len(bytes):])
+		buffer, from = buffer[n:], from+n
 	}
 }
 

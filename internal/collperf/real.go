@@ -10,6 +10,7 @@ import (
 	"github.com/kernbench/kernbench/comm/coll"
 	"github.com/kernbench/kernbench/comm/launch"
 	"github.com/kernbench/kernbench/internal/host"
+	"github.com/kernbench/kernbench/internal/printable"
 	"github.com/kernbench/kernbench/tl"
 )
 
@@ -46,26 +47,21 @@ var (
 	realDTypes     = []tl.DType{tl.F16, tl.BF16, tl.F32, tl.F64, tl.I32, tl.I64}
 )
 
-// realCollectives is those that real ranks do.
-func realCollectives() (names []string) {
-	for _, c := range ccl.Collectives() {
-		if _, ok := kinds[c]; ok || c == ccl.Barrier {
-			names = append(names, c.String())
-		}
-	}
-	return names
+// realCollectives returns the names of those that real ranks do.
+func realCollectives() []string {
+	return printable.WordsOf(slices.DeleteFunc(ccl.Collectives(), func(c ccl.Collective) bool {
+		_, ok := kinds[c]
+		return !ok && c != ccl.Barrier
+	}), ccl.Collective.String)
 }
 
 // servedReal is the names of algorithms that do the collective between real ranks. In
 // windows everything is combined where it is, in one way.
-func (o *Options) servedReal() (names []string) {
+func (o *Options) servedReal() []string {
 	if o.Window || o.Collective != ccl.AllReduce && o.Collective != ccl.Reduce {
 		return []string{coll.Direct.String()}
 	}
-	for _, a := range collAlgorithms {
-		names = append(names, a.String())
-	}
-	return names
+	return printable.WordsOf(collAlgorithms, coll.Algorithm.String)
 }
 
 // hasReal reports whether real ranks do the reduction of the dtype.
@@ -80,10 +76,7 @@ func (o *Options) validateReal(ranks int) error {
 		return fmt.Errorf("there is no %v between real ranks: use one of %s", o.Collective, strings.Join(names, ", "))
 	}
 	if words := append(o.servedReal(), Auto, AllAlgorithms); o.Algorithm != "" && !slices.Contains(words, o.Algorithm) {
-		where := "between real ranks"
-		if o.Window {
-			where = "in windows"
-		}
+		where := map[bool]string{false: "between real ranks", true: "in windows"}[o.Window]
 		text := fmt.Sprintf("no algorithm %q: of %v %s there are %s", o.Algorithm, o.Collective, where, strings.Join(words, ", "))
 		onReal := slices.ContainsFunc(collAlgorithms, func(a coll.Algorithm) bool { return a.String() == o.Algorithm })
 		if slices.Contains(ccl.Names(), o.Algorithm) && !onReal {

@@ -1,6 +1,7 @@
 package collperf
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"github.com/kernbench/kernbench/ccl"
 	"github.com/kernbench/kernbench/internal/experiment"
 	"github.com/kernbench/kernbench/internal/hosted"
+	"github.com/kernbench/kernbench/internal/ints"
 	"github.com/kernbench/kernbench/internal/trace"
 	"github.com/kernbench/kernbench/internal/version"
 	"github.com/kernbench/kernbench/simtime"
@@ -29,11 +31,8 @@ type Summary struct {
 // all algorithms at a size together: as soon as they are done, of simulated ranks,
 // several of which are measured at a time; after all are, of others.
 func Run(ctx context.Context, o Options, onRow func(Row)) ([]Row, Summary, error) {
-	if err := o.Validate(); err != nil {
-		return nil, Summary{}, err
-	}
 	n, err := o.Ranks()
-	if err != nil {
+	if err := cmp.Or(err, o.Validate()); err != nil {
 		return nil, Summary{}, err
 	}
 	if o.Timeout > 0 {
@@ -131,11 +130,8 @@ func (o *Options) measure(ctx context.Context, p *problem, algorithm string) (ro
 // unless they are not compared. It also returns how many elements were compared. It panics as
 // package torch does.
 func MeasureOn(r *torch.Rank, o Options) (row Row, compared int, err error) {
-	if err := o.Validate(); err != nil {
-		return row, 0, err
-	}
 	n, err := o.Ranks()
-	if err != nil {
+	if err := cmp.Or(err, o.Validate()); err != nil {
 		return row, 0, err
 	}
 	p := o.problems(n)[0]
@@ -181,9 +177,7 @@ func (o *Options) row(p *problem, algorithm string, total simtime.Time, ranks []
 	r := p.row(total / iters)
 	r.Algorithm = algorithm
 	if o.PerRank {
-		for _, sum := range ranks {
-			r.PEExec = append(r.PEExec, sum/iters)
-		}
+		r.PEExec = ints.Make(len(ranks), func(rank int) simtime.Time { return ranks[rank] / iters })
 	}
 	if o.checks() {
 		r.Wrong = &wrong

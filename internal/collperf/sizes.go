@@ -62,15 +62,6 @@ func (o *Options) rows() int64 {
 	return int64(host.Product(o.numSizes(), int64(len(o.series())), int64(len(o.algorithms()))))
 }
 
-// validateRows refuses more rows than can be measured, or kept.
-func (o *Options) validateRows() error {
-	if rows := o.rows(); rows < 0 || rows > mostRows {
-		return mistake("size", "%d sizes make %d rows, and there are at most %d: take larger steps (-i or -f), or fewer sizes, types, reductions and roots",
-			o.numSizes(), rows, mostRows)
-	}
-	return nil
-}
-
 // blocks is how many blocks of one size a rank sends and receives. Collectives with one
 // of each are in place, but for sendrecv.
 func blocks(c ccl.Collective, ranks int) (in, out int) {
@@ -83,14 +74,6 @@ func blocks(c ccl.Collective, ranks int) (in, out int) {
 		return ranks, ranks
 	}
 	return 1, 1
-}
-
-// round is how many elements a block has where the larger of what a rank sends and
-// receives is to be of some size, and the size that it then is.
-func round(c ccl.Collective, ranks int, d tl.DType, size topology.Bytes) (count int, rounded topology.Bytes) {
-	in, out := blocks(c, ranks)
-	each := topology.Bytes(max(in, out) * d.Size())
-	return int(size / each), size / each * each
 }
 
 // busFactor is what the bandwidth of a rank is multiplied by to be that of its link, if

@@ -54,7 +54,8 @@ func TestRound(t *testing.T) {
 		{ccl.Gather, 8, tl.F16, 64, 4, 64},
 		{ccl.Scatter, 8, tl.F16, 15, 0, 0},
 	} {
-		count, rounded := round(tt.collective, tt.ranks, tt.dtype, tt.size)
+		p := newProblem(&Options{Collective: tt.collective}, series{dtype: tt.dtype}, tt.ranks, tt.size)
+		count, rounded := p.count, topology.Bytes(p.about().Size)
 		if count != tt.count || rounded != tt.rounded {
 			t.Errorf("%v of %d bytes of %v, %d ranks: got %d elements, %d bytes, want %d, %d",
 				tt.collective, tt.size, tt.dtype, tt.ranks, count, rounded, tt.count, tt.rounded)

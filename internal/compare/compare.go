@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/kernbench/kernbench/internal/experiment"
+	"github.com/kernbench/kernbench/internal/ints"
+	"github.com/kernbench/kernbench/internal/printable"
 	"github.com/kernbench/kernbench/table"
 )
 
@@ -77,12 +79,9 @@ func Tables(a, b *table.Table, o Options) (*Comparison, error) {
 		return nil, err
 	}
 	c.shown = telling(c.Keys, a, b)
-	rowsA, err := c.distinct(a, b, o.A, o.B)
-	if err != nil {
-		return nil, err
-	}
-	rowsB, err := c.distinct(b, a, o.B, o.A)
-	if err != nil {
+	rowsA, errA := c.distinct(a, b, o.A, o.B)
+	rowsB, errB := c.distinct(b, a, o.B, o.A)
+	if err := cmp.Or(errA, errB); err != nil {
 		return nil, err
 	}
 	keysA, keysB := columnsOf(a, c.Keys), columnsOf(b, c.Keys)
@@ -175,11 +174,7 @@ func (c *Comparison) choose(a, b *table.Table, o Options) error {
 			gone = gone || list == &c.Values
 		}
 	}
-	for _, name := range b.Names() {
-		if a.Index(name) < 0 {
-			c.New = append(c.New, name)
-		}
-	}
+	c.New = slices.DeleteFunc(b.Names(), func(name string) bool { return a.Index(name) >= 0 })
 	if len(c.Values) == 0 && !gone {
 		return errors.New("no column that both have is measured: name those to compare with --value")
 	}
@@ -194,20 +189,13 @@ func (c *Comparison) choose(a, b *table.Table, o Options) error {
 type unmatchable struct{ error }
 
 // settings returns the names of the columns of a table that are settings.
-func (c *Comparison) settings(t *table.Table) (names []string) {
-	for _, name := range t.Names() {
-		if c.roles[name] == table.Setting {
-			names = append(names, name)
-		}
-	}
-	return names
+func (c *Comparison) settings(t *table.Table) []string {
+	return slices.DeleteFunc(t.Names(), func(name string) bool { return c.roles[name] != table.Setting })
 }
 
-func columnsOf(t *table.Table, names []string) (list []int) {
-	for _, name := range names {
-		list = append(list, t.Index(name))
-	}
-	return list
+// columnsOf returns the indices of columns of a table by their names.
+func columnsOf(t *table.Table, names []string) []int {
+	return ints.Make(len(names), func(i int) int { return t.Index(names[i]) })
 }
 
 // identity returns the keys of a row as one text, or its number if there are no keys.
@@ -239,9 +227,7 @@ func telling(keys []string, tables ...*table.Table) []bool {
 	columns := make([][]string, len(keys)) // cells of all rows
 	for _, t := range tables {
 		for i, col := range columnsOf(t, keys) {
-			for row := range t.Rows {
-				columns[i] = append(columns[i], t.Text(row, col))
-			}
+			columns[i] = append(columns[i], printable.WordsOf(t.Rows, func(row []any) string { return table.Text(row[col]) })...)
 		}
 	}
 	varied := slices.ContainsFunc(columns, varies)

@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -49,17 +50,12 @@ func judge(role table.Role, a, b any, threshold *big.Rat) Cell {
 		return c
 	}
 	x, y := number(a), number(b)
-	switch {
-	case x != nil && y != nil:
-	case neutral:
+	if x == nil || y == nil {
 		c.Verdict = Changed
-		return c
-	case x != nil, // what was measured no longer is
-		role == table.Check && (y == nil || (y.Sign() == 0) == right): // no check before, and none now that says that values are right
-		c.Verdict = Worse
-		return c
-	default:
-		c.Verdict = Changed
+		unchecked := role == table.Check && (y == nil || (y.Sign() == 0) == right) // no check before, and none now that says that values are right
+		if !neutral && (x != nil || unchecked) {                                   // what was measured no longer is
+			c.Verdict = Worse
+		}
 		return c
 	}
 	more, size := new(big.Rat).Sub(y, x), new(big.Rat).Abs(x)
@@ -81,10 +77,7 @@ func judge(role table.Role, a, b any, threshold *big.Rat) Cell {
 
 // Thresholds says by how much a value may change and still count as equal, as a share of
 // what it was. The zero value allows nothing.
-type Thresholds struct {
-	all    *big.Rat
-	column map[string]*big.Rat
-}
+type Thresholds map[string]*big.Rat // by column; "" is all others
 
 // Set reads a threshold: "2%" for all columns, or "latency_ns=0.5%" for one.
 func (t *Thresholds) Set(text string) error {
@@ -98,24 +91,12 @@ func (t *Thresholds) Set(text string) error {
 		return fmt.Errorf("threshold %q: write a share such as 2%% or 0, or one of a column, latency_ns=2%%", text)
 	}
 	limit.Quo(limit, big.NewRat(100, 1))
-	if !single {
-		t.all = limit
-		return nil
+	if *t == nil {
+		*t = Thresholds{}
 	}
-	if t.column == nil {
-		t.column = map[string]*big.Rat{}
-	}
-	t.column[column] = limit
+	(*t)[column] = limit
 	return nil
 }
 
 // of returns the threshold of a column.
-func (t *Thresholds) of(column string) *big.Rat {
-	if limit := t.column[column]; limit != nil {
-		return limit
-	}
-	if t.all != nil {
-		return t.all
-	}
-	return new(big.Rat)
-}
+func (t Thresholds) of(column string) *big.Rat { return cmp.Or(t[column], t[""], new(big.Rat)) }

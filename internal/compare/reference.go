@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/kernbench/kernbench/internal/config"
+	"github.com/kernbench/kernbench/internal/ints"
 	"github.com/kernbench/kernbench/table"
 )
 
@@ -32,15 +33,12 @@ type Reference struct {
 var data embed.FS
 
 // References returns the names of all references.
-func References() (names []string) {
+func References() []string {
 	entries, err := data.ReadDir("data")
 	if err != nil {
 		panic(err) // it is part of the program
 	}
-	for _, e := range entries {
-		names = append(names, strings.TrimSuffix(e.Name(), ".csv"))
-	}
-	return names
+	return ints.Make(len(entries), func(i int) string { return strings.TrimSuffix(entries[i].Name(), ".csv") })
 }
 
 // GetReference returns a reference.
@@ -63,6 +61,8 @@ func GetReference(name string) (*Reference, error) {
 // parse reads a file: lines "# key: value" tell of it, the rest is the table.
 func parse(text []byte) (*Reference, error) {
 	r := &Reference{Columns: map[string]string{}}
+	texts := map[string]*string{"title": &r.Title, "date": &r.Date}
+	lists := map[string]*[]string{"source": &r.Source, "about": &r.About, "unknown": &r.Unknown}
 	for lines := bufio.NewScanner(bytes.NewReader(text)); lines.Scan(); {
 		comment, is := strings.CutPrefix(lines.Text(), "# ")
 		if !is {
@@ -70,19 +70,13 @@ func parse(text []byte) (*Reference, error) {
 		}
 		key, value, _ := strings.Cut(comment, ": ")
 		column, ofColumn := strings.CutPrefix(key, "column ")
-		switch {
+		switch text, list := texts[key], lists[key]; {
 		case ofColumn:
 			r.Columns[column] = value
-		case key == "title":
-			r.Title = value
-		case key == "date":
-			r.Date = value
-		case key == "source":
-			r.Source = append(r.Source, value)
-		case key == "about":
-			r.About = append(r.About, value)
-		case key == "unknown":
-			r.Unknown = append(r.Unknown, value)
+		case text != nil:
+			*text = value
+		case list != nil:
+			*list = append(*list, value)
 		default:
 			return nil, fmt.Errorf("what is %q? write title, source, date, about, column NAME or unknown", key)
 		}

@@ -102,28 +102,25 @@ func find(tables []table.Named, name string) *table.Table {
 // check refuses thresholds and directions of columns that no table has, and columns that are
 // said to be two things.
 func (o *Options) check(tables []table.Named) error {
-	said := map[string]string{}
-	for _, list := range []struct {
-		flag    string
-		columns []string
-	}{{"--key", o.Keys}, {"--lower", o.Lower}, {"--higher", o.Higher}} {
-		for _, name := range list.columns {
-			if before := said[name]; before != "" && before != list.flag {
-				return fmt.Errorf("column %q is named by %s and %s: leave out one of them", name, before, list.flag)
-			}
-			said[name] = list.flag
-		}
-	}
-	for _, list := range []struct {
+	type list struct {
 		what    string
 		columns []string
-	}{{"threshold", slices.Sorted(maps.Keys(o.Thresholds.column))}, {"--lower", o.Lower}, {"--higher", o.Higher}} {
-		for _, name := range list.columns {
-			if slices.ContainsFunc(tables, func(t table.Named) bool { return t.Index(name) >= 0 }) {
-				continue
+	}
+	said, lower, higher := map[string]string{}, list{"--lower", o.Lower}, list{"--higher", o.Higher}
+	for _, of := range []list{{"--key", o.Keys}, lower, higher} {
+		for _, name := range of.columns {
+			if before := said[name]; before != "" && before != of.what {
+				return fmt.Errorf("column %q is named by %s and %s: leave out one of them", name, before, of.what)
 			}
-			_, err := tables[0].Find(name)
-			return fmt.Errorf("%s: %w", list.what, err)
+			said[name] = of.what
+		}
+	}
+	for _, of := range []list{{"threshold", slices.Sorted(maps.Keys(o.Thresholds))}, lower, higher} {
+		for _, name := range of.columns {
+			has := func(t table.Named) bool { return name == "" || t.Index(name) >= 0 } // "" is the threshold of all columns
+			if _, err := tables[0].Find(name); !slices.ContainsFunc(tables, has) {
+				return fmt.Errorf("%s: %w", of.what, err)
+			}
 		}
 	}
 	return nil

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/kernbench/kernbench/internal/ints"
 	"github.com/kernbench/kernbench/internal/printable"
 	"github.com/kernbench/kernbench/table"
 )
@@ -85,10 +86,7 @@ func (t Named) writeText(w io.Writer) error {
 	if t.Matched == 0 {
 		fmt.Fprintln(w, "no row of A is in B: say with --key what to match them by")
 	}
-	var counts []string
-	for _, v := range []Verdict{Worse, Better, Changed, Equal} {
-		counts = append(counts, fmt.Sprintf("%d %s", t.Count[v], v))
-	}
+	counts := printable.WordsOf([]Verdict{Worse, Better, Changed, Equal}, func(v Verdict) string { return fmt.Sprintf("%d %s", t.Count[v], v) })
 	by := ""
 	if len(t.Keys) > 0 {
 		by = " by " + strings.Join(t.Keys, ", ")
@@ -107,10 +105,8 @@ func changeText(percent *float64) string {
 
 // WriteCSV writes what changed, and rows, columns and files that only one side has.
 func (s *Sum) WriteCSV(w io.Writer) error {
-	t := &table.Table{}
-	for _, name := range []string{"table", "row", "column", "a", "b", "change_percent", "verdict"} {
-		t.Columns = append(t.Columns, table.Column{Name: name})
-	}
+	names := []string{"table", "row", "column", "a", "b", "change_percent", "verdict"}
+	t := &table.Table{Columns: ints.Make(len(names), func(i int) table.Column { return table.Column{Name: names[i]} })}
 	alone := func(verdict string, at func(name string) []any, names []string) {
 		for _, name := range names {
 			t.Rows = append(t.Rows, append(at(name), nil, nil, nil, verdict))

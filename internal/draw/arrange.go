@@ -3,6 +3,7 @@ package draw
 import (
 	"math"
 
+	"github.com/kernbench/kernbench/internal/ints"
 	"github.com/kernbench/kernbench/topology"
 )
 
@@ -63,11 +64,7 @@ func (p *plan) arrange(in *rect) ([]rect, routes) {
 }
 
 func rowMajor(n, cols int) []gridCell {
-	cells := make([]gridCell, n)
-	for i := range cells {
-		cells[i] = gridCell{i % cols, i / cols}
-	}
-	return cells
+	return ints.Make(n, func(i int) gridCell { return gridCell{i % cols, i / cols} })
 }
 
 // snake lays a line in rows that run to and fro.
@@ -131,11 +128,9 @@ func grid(in *rect, cells []gridCell, cols, rows int) []rect {
 	if n := len(cells); n > racetrack {
 		w, h = min(w, h*2), min(h, w) // squarer
 	}
-	boxes := make([]rect, len(cells))
-	for i, c := range cells {
-		boxes[i] = rect{in.x + float64(c.col)*cw + math.Floor((cw-w)/2), in.y + float64(c.row)*ch + math.Floor((ch-h)/2), w, h}
-	}
-	return boxes
+	return ints.Make(len(cells), func(i int) rect {
+		return rect{in.x + float64(cells[i].col)*cw + math.Floor((cw-w)/2), in.y + float64(cells[i].row)*ch + math.Floor((ch-h)/2), w, h}
+	})
 }
 
 // straight returns the line between the facing sides of two boxes.
@@ -168,10 +163,7 @@ func around(first, last, in rect, cols, rows int) []point {
 func flip(r rect) rect { return rect{r.y, r.x, r.h, r.w} }
 
 func transpose(path []point) []point {
-	for i, q := range path {
-		path[i] = point{q.y, q.x}
-	}
-	return path
+	return ints.Make(len(path), func(i int) point { return point{path[i].y, path[i].x} })
 }
 
 // ellipse places boxes around an ellipse, beyond its tangents. Links run straight from box to

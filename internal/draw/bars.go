@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"github.com/kernbench/kernbench/internal/ints"
 )
 
 // BarSeries is the bars of one colour, or a bound.
@@ -85,10 +87,7 @@ func (b Bars) layout() []bar {
 
 // ruler returns the y axis, with some room above the highest bar for its value.
 func (b Bars) ruler(bars []bar) ruler {
-	var values []float64
-	for _, b := range bars {
-		values = append(values, b.value)
-	}
+	values := ints.Make(len(bars), func(i int) float64 { return bars[i].value })
 	if !b.Y.Log {
 		return newRuler(b.Y, append(values, slices.Max(values)*1.04), true)
 	}
@@ -136,15 +135,12 @@ func (b Bars) legend() []entry {
 	if len(b.Series) == 1 && !b.Series[0].Bound {
 		return nil
 	}
-	var legend []entry
-	for i, s := range b.Series {
-		if s.Bound {
-			legend = append(legend, entry{s.Name, 30, b.look(i).sample})
-			continue
+	return ints.Make(len(b.Series), func(i int) entry {
+		if b.Series[i].Bound {
+			return entry{b.Series[i].Name, 30, b.look(i).sample}
 		}
-		legend = append(legend, entry{s.Name, 1.6 * sampleH, func(c *canvas, in rect) { c.shape(box(in, 0), b.paint(i)) }})
-	}
-	return legend
+		return entry{b.Series[i].Name, 1.6 * sampleH, func(c *canvas, in rect) { c.shape(box(in, 0), b.paint(i)) }}
+	})
 }
 
 // paint returns the look of the bars of a series: series of bars are counted without bounds.

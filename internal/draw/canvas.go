@@ -30,11 +30,7 @@ func PNG(f Figure) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	png, err := c.png()
-	if err != nil {
-		return nil, fmt.Errorf("figure %q: %w", c.title, err)
-	}
-	return png, nil
+	return c.png()
 }
 
 // CheckName returns an error if a file name does not end in .svg or .png.

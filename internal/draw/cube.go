@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/kernbench/kernbench/internal/ints"
 	"github.com/kernbench/kernbench/internal/printable"
 	"github.com/kernbench/kernbench/topology"
 )
@@ -80,7 +81,7 @@ func (p *plan) attach(d *Diagram, in int, routers []int, cw, ch float64) {
 				units.nodes = append(units.nodes, p.PENode(at.SIP, at.Cube, pe, topology.KindDMA), p.PENode(at.SIP, at.Cube, pe, topology.KindPECPU))
 				slices.nodes = append(slices.nodes, p.HBM(at.SIP, at.Cube, pe))
 			}
-			units.name, units.lines = p.several("pe", pes[i]), []string{several("pe", pes[i]), cornerOf(s.Cube.PELayout, pes[i][0])}
+			units.name, units.lines = p.several("pe", pes[i]), []string{several("pe", pes[i]), corners[s.Cube.PELayout.Corners][pes[i][0]/s.Cube.PELayout.PEPerCorner]}
 			size := topology.Format(s.Cube.HBM.SliceSize)
 			if len(pes[i]) > 1 {
 				size += " each"
@@ -128,19 +129,12 @@ func (p *plan) hang(d *Diagram, in, r int, cw, ch float64, q perch) {
 		path[0].y, path[1].y = router.bottom(), q.y
 	}
 	b := d.addBlock(q.block)
-	var links []endpoints
 	id, _ := p.Lookup(d.blocks[r].name)
-	for _, n := range q.nodes {
-		links = append(links, endpoints{id, n})
-	}
-	p.join(d, wire{from: r, to: b, role: q.role, path: path}, links...)
+	p.join(d, wire{from: r, to: b, role: q.role, path: path}, ints.Make(len(q.nodes), func(i int) endpoints { return endpoints{id, q.nodes[i]} })...)
 }
 
-// cornerOf returns the corner of the NoC that a PE belongs to.
-func cornerOf(layout topology.PELayout, pe int) string {
-	name := map[int][]string{1: {""}, 2: {"W half", "E half"}, 4: {"NW corner", "NE corner", "SW corner", "SE corner"}}
-	return name[layout.Corners][pe/layout.PEPerCorner]
-}
+// corners holds the names of the corners of the NoC that PEs belong to, by their number.
+var corners = map[int][]string{1: {""}, 2: {"W half", "E half"}, 4: {"NW corner", "NE corner", "SW corner", "SE corner"}}
 
 // several returns a short name of numbered components.
 func several(what string, numbers []int) string {

@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/kernbench/kernbench/internal/ints"
 )
 
 // Diagram is a laid-out view of a system: blocks in frames, joined by wires.
@@ -17,8 +19,8 @@ type Diagram struct {
 	w, h         float64 // area of the blocks, with its origin at the top left
 
 	frames []frame
-	blocks []block
-	wires  []wire
+	blocks []*block
+	wires  []*wire
 	notes  []words // text that belongs to no block
 	ends   []int   // blocks whose names are next to them, if blocks are too small for text
 	legend []legendEntry
@@ -134,7 +136,7 @@ var states = [...]struct{ data, legend, dot string }{
 
 // addBlock adds a block and returns its index.
 func (d *Diagram) addBlock(b block) int {
-	d.blocks = append(d.blocks, b)
+	d.blocks = append(d.blocks, &b)
 	return len(d.blocks) - 1
 }
 
@@ -150,8 +152,11 @@ const areaW, areaH = pageW - legendW - 3*pageMargin, pageH - pageHead - pageMarg
 // draw draws the page: heading, picture, and legend to the right. The page has 1600×900
 // pixels unless the view needs more.
 func (d *Diagram) draw(c *canvas) error {
-	w := max(pageW, d.w+legendW+3*pageMargin)
-	h := max(pageH, d.h+pageHead+pageMargin, d.legendHeight()+pageHead+pageMargin)
+	legend := 0.0 // its height
+	for _, e := range d.legend {
+		legend += e.height()
+	}
+	w, h := max(pageW, d.w+legendW+3*pageMargin), max(pageH, max(d.h, legend)+pageHead+pageMargin)
 	c.heading(w, h, d.title, d.subtitle(w-2*pageMargin))
 	c.desc = d.subtitle(math.Inf(1))
 	d.paint(c, point{pageMargin, pageHead})
@@ -212,17 +217,15 @@ func (b block) draw(c *canvas, at point) {
 	c.group(strings.Join(append([]string{b.name}, b.lines...), "\n"), func() {
 		with := roles[b.role]
 		c.shape(box(b.moved(at), min(6, b.w/4, b.h/4)), paint{fill: with.fill, line: with.line, width: line})
-		for _, l := range b.texts() {
+		texts, _ := b.set(b.shown, b.size)
+		for _, l := range texts {
 			c.text(l.style, l.at.add(at), l.text)
 		}
 	})
 }
 
 func (w wire) draw(c *canvas, at point) {
-	points := make([]point, len(w.path))
-	for i, p := range w.path {
-		points[i] = p.add(at)
-	}
+	points := ints.Make(len(w.path), func(i int) point { return w.path[i].add(at) })
 	if w.sharp {
 		c.shape(line(points...), w.paint())
 		return
@@ -262,14 +265,12 @@ func (d *Diagram) fitTexts() {
 		lines int
 	}
 	least := map[kind]float64{}
-	for i := range d.blocks {
-		b := &d.blocks[i]
+	for _, b := range d.blocks {
 		b.shown, b.size = b.fit()
 		k := kind{b.role, b.w, b.h, b.shown}
 		least[k] = min(b.size, cmp.Or(least[k], b.size))
 	}
-	for i := range d.blocks {
-		b := &d.blocks[i]
+	for _, b := range d.blocks {
 		b.size = least[kind{b.role, b.w, b.h, b.shown}]
 	}
 }
@@ -288,12 +289,6 @@ func (b block) fit() (lines int, size float64) {
 		}
 	}
 	return 0, 0
-}
-
-// texts returns the text of a block.
-func (b block) texts() []words {
-	ws, _ := b.set(b.shown, b.size)
-	return ws
 }
 
 // set centres the first lines in the block, those after the first in smaller text, and reports

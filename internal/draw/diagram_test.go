@@ -592,3 +592,9 @@ func TestTextSizes(t *testing.T) {
 		t.Errorf("sizes of the names of cubes: got %v, want %v", sizes, want)
 	}
 }
+
+// texts returns the text of a block.
+func (b block) texts() []words {
+	ws, _ := b.set(b.shown, b.size)
+	return ws
+}

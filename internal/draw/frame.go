@@ -1,6 +1,10 @@
 package draw
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/kernbench/kernbench/internal/printable"
+)
 
 // entry is a line of the legend.
 type entry struct {
@@ -42,10 +46,7 @@ func (s style) fold(text string, width float64, most int) []string {
 		lines = lines[:most]
 		lines[most-1] += " …"
 	}
-	for i, line := range lines {
-		lines[i] = s.cut(line, width)
-	}
-	return lines
+	return printable.WordsOf(lines, func(line string) string { return s.cut(line, width) })
 }
 
 const (

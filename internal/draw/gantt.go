@@ -95,19 +95,12 @@ func (p *GanttPanel) Span() simtime.Time {
 // Fold returns the first rows that have bars, and lines that count the busy and the
 // idle rows left out.
 func (p *GanttPanel) Fold(most int) (shown []GanttRow, rest []string) {
-	busy := 0
-	for _, r := range p.Rows {
-		if len(r.Bars) == 0 {
-			continue
-		}
-		if busy++; busy <= most {
-			shown = append(shown, r)
-		}
-	}
-	if more := busy - len(shown); more > 0 {
+	busy := slices.DeleteFunc(slices.Clone(p.Rows), func(r GanttRow) bool { return len(r.Bars) == 0 })
+	shown = busy[:min(most, len(busy))]
+	if more := len(busy) - len(shown); more > 0 {
 		rest = append(rest, fmt.Sprintf("… %d more", more))
 	}
-	if idle := len(p.Rows) - busy; idle > 0 {
+	if idle := len(p.Rows) - len(busy); idle > 0 {
 		rest = append(rest, fmt.Sprintf("… %d idle", idle))
 	}
 	return shown, rest

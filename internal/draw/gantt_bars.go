@@ -23,8 +23,7 @@ const ownBytes, stripBytes, allBytes = 200, 10, 800_000
 // a browser can show the file.
 func (s *ganttSheet) leastOwn() tenths {
 	var widths []tenths
-	for i := range s.axes {
-		a := &s.axes[i]
+	for _, a := range s.axes {
 		for _, p := range a.panels {
 			for _, r := range p.rows {
 				for _, b := range r.Bars {

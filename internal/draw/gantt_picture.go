@@ -3,6 +3,7 @@ package draw
 import (
 	"math"
 
+	"github.com/kernbench/kernbench/internal/ints"
 	"github.com/kernbench/kernbench/simtime"
 )
 
@@ -33,8 +34,7 @@ func (g *Gantt) draw(c *canvas) error {
 	s := newGanttSheet(g)
 	c.heading(pageW, s.h, g.Title, g.Subtitle)
 	s.legend(c, g.Apart)
-	for i := range s.axes {
-		a := &s.axes[i]
+	for _, a := range s.axes {
 		for _, p := range a.panels {
 			s.drawPanel(c, a, p)
 		}
@@ -45,7 +45,7 @@ func (g *Gantt) draw(c *canvas) error {
 
 // ganttSheet is a laid-out Gantt chart.
 type ganttSheet struct {
-	axes  []placedAxis
+	axes  []*placedAxis
 	x, h  float64 // left end of the axes, and height of the picture
 	row   float64 // height of a row
 	least tenths  // width of bars that are drawn one by one
@@ -53,7 +53,7 @@ type ganttSheet struct {
 
 // placedAxis is a laid-out axis of time, below the panels that share it.
 type placedAxis struct {
-	panels []placedPanel
+	panels []*placedPanel
 	span   simtime.Time
 	ticks  []timeTick
 	unit   string // of the ticks
@@ -72,9 +72,9 @@ func newGanttSheet(g *Gantt) *ganttSheet {
 	s := &ganttSheet{}
 	rows, rest, labels := 0, 0, 0.0
 	for _, shared := range g.Axes() {
-		a := placedAxis{span: shared.Span()}
+		a := &placedAxis{span: shared.Span()}
 		for i := range shared {
-			p := placedPanel{GanttPanel: &shared[i]}
+			p := &placedPanel{GanttPanel: &shared[i]}
 			p.rows, p.rest = p.Fold(max(ganttRows/len(g.Panels), 1))
 			rows, rest = rows+len(p.rows), rest+len(p.rest)
 			for _, r := range p.rows {
@@ -89,8 +89,8 @@ func newGanttSheet(g *Gantt) *ganttSheet {
 	fixed := pageHead + legendRow + float64(len(g.Panels))*(panelHead+panelGap) + float64(rest)*restRow + float64(len(s.axes))*axisRow
 	s.row = min(max(math.Floor((pageH-fixed)/float64(max(rows, 1))), rowLow), rowHigh)
 	s.h = pageHead + legendRow
-	for i := range s.axes {
-		s.place(&s.axes[i])
+	for _, a := range s.axes {
+		s.place(a)
 	}
 	s.least = s.leastOwn()
 	return s
@@ -100,8 +100,7 @@ func newGanttSheet(g *Gantt) *ganttSheet {
 func (s *ganttSheet) place(a *placedAxis) {
 	a.x = s.x
 	a.ticks, a.unit = timeTicks(a.span, int((ganttRight-a.x)/tickGap))
-	for i := range a.panels {
-		p := &a.panels[i]
+	for _, p := range a.panels {
 		p.y = s.h + panelHead
 		p.end = p.y + float64(len(p.rows))*s.row
 		s.h = p.end + float64(len(p.rest))*restRow + panelGap
@@ -148,7 +147,7 @@ func (s *ganttSheet) legend(c *canvas, apart bool) {
 
 // drawPanel draws the heading of a panel, a band for each row as long as the schedule, the
 // grid over the bands, and the bars over the grid.
-func (s *ganttSheet) drawPanel(c *canvas, a *placedAxis, p placedPanel) {
+func (s *ganttSheet) drawPanel(c *canvas, a *placedAxis, p *placedPanel) {
 	mid, note, title := p.y-panelHead/2, style{size: sizeText, anchor: atEnd}, style{size: sizeHead, bold: true}
 	said := note.cut(p.Note, (ganttRight-s.x)/2)
 	c.text(note, point{ganttRight, mid}, said)
@@ -206,8 +205,8 @@ func timeTicks(end simtime.Time, most int) (ticks []timeTick, unit string) {
 			step *= 2
 		}
 	}
-	for n := range end/step + 1 {
-		ticks = append(ticks, timeTick{n * step, u.Number(n * step)})
-	}
-	return ticks, u.Name
+	return ints.Make(int(end/step)+1, func(n int) timeTick {
+		at := simtime.Time(n) * step
+		return timeTick{at, u.Number(at)}
+	}), u.Name
 }

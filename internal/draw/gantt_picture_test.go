@@ -144,7 +144,7 @@ func TestGanttNarrow(t *testing.T) {
 			s := newGanttSheet(&Gantt{Panels: []GanttPanel{{Rows: rows, End: 14780 * simtime.Nanosecond}}})
 			s.least = 100
 			c := &canvas{}
-			s.drawRow(c, &s.axes[0], rows[0], -s.bar()/2)
+			s.drawRow(c, s.axes[0], rows[0], -s.bar()/2)
 			var got []string
 			walk(c.items, "", func(it item, tip string) {
 				line := it.(shape)

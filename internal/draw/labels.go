@@ -4,6 +4,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/kernbench/kernbench/internal/printable"
 )
 
 // mostLabelled is up to how many wires of a role each have a label. Of more, one has.
@@ -20,16 +22,14 @@ func (d *Diagram) placeTexts(sizes ...float64) {
 // room for: of overridden wires first, and of the others as far as [mostLabelled] allows.
 func (d *Diagram) placeLabels(sizes []float64) {
 	var many, done [numRoles]int
-	for i := range d.wires {
-		w := &d.wires[i]
+	for _, w := range d.wires {
 		if w.state != asKind {
 			d.placeLabel(w, alarm, sizes)
 		} else if w.path != nil && w.text != "" {
 			many[w.role]++
 		}
 	}
-	for i := range d.wires {
-		w := &d.wires[i]
+	for _, w := range d.wires {
 		if w.state == asKind && (many[w.role] <= mostLabelled || done[w.role] == 0) && d.placeLabel(w, ink, sizes) {
 			done[w.role]++
 		}
@@ -79,8 +79,8 @@ func (d *Diagram) free(r rect, own *wire) bool {
 	if !(rect{0, 0, d.w, d.h}).holds(r) || slices.ContainsFunc(d.frames, across) {
 		return false
 	}
-	for i := range d.wires {
-		w, off := &d.wires[i], 18.0
+	for _, w := range d.wires {
+		off := 18.0
 		switch {
 		case w == own:
 			off = 3
@@ -93,7 +93,7 @@ func (d *Diagram) free(r rect, own *wire) bool {
 			}
 		}
 	}
-	return !slices.ContainsFunc(d.blocks, func(b block) bool { return b.overlaps(r) }) &&
+	return !slices.ContainsFunc(d.blocks, func(b *block) bool { return b.overlaps(r) }) &&
 		!slices.ContainsFunc(d.labels(), func(l words) bool { return l.bounds().inset(-4, -8, -4, -8).overlaps(r) })
 }
 
@@ -113,13 +113,13 @@ func crosses(a, b point, r rect) bool {
 func (d *Diagram) nameEnds() {
 	for _, i := range d.ends {
 		b := d.blocks[i]
-		if b.texts() != nil {
+		if b.shown > 0 {
 			continue
 		}
 		l := words{style: style{size: sizeMore}, text: b.lines[0]}
 		for _, x := range []float64{b.x - l.width(l.text) - 12, b.right() + 12} {
 			l.at = point{x, b.centre().y}
-			if (rect{0, 0, d.w, d.h}).holds(l.bounds()) && !slices.ContainsFunc(d.blocks, func(o block) bool { return o.overlaps(l.bounds()) }) {
+			if (rect{0, 0, d.w, d.h}).holds(l.bounds()) && !slices.ContainsFunc(d.blocks, func(o *block) bool { return o.overlaps(l.bounds()) }) {
 				d.notes = append(d.notes, l)
 				break
 			}
@@ -142,14 +142,6 @@ type legendEntry struct {
 	state state
 	text  string
 	more  []string // numbers
-}
-
-func (d *Diagram) legendHeight() float64 {
-	h := 0.0
-	for _, e := range d.legend {
-		h += e.height()
-	}
-	return h
 }
 
 func (e legendEntry) height() float64 { return float64(1+len(e.more))*legendLine + legendGap }
@@ -194,9 +186,7 @@ func wrapLegend(lines []string) []string {
 			if s.width(part) > most {
 				part = strings.ReplaceAll(part, "->", "-> ")
 			}
-			for _, l := range s.wrap(part, most, false) {
-				out = append(out, s.cut(l, most))
-			}
+			out = append(out, printable.WordsOf(s.wrap(part, most, false), func(l string) string { return s.cut(l, most) })...)
 		}
 	}
 	return out

@@ -3,6 +3,8 @@ package draw
 import (
 	"cmp"
 	"slices"
+
+	"github.com/kernbench/kernbench/internal/ints"
 )
 
 const (
@@ -14,9 +16,8 @@ const (
 // named returns which series have their name at the end of their line: all, only the bounds, or
 // none. A name there has to be short, and its line to end near the right of the plot.
 func (l Lines) named() []bool {
-	named := make([]bool, len(l.Series))
 	if len(l.Series) == 1 && !l.Series[0].Bound {
-		return named
+		return make([]bool, 1)
 	}
 	x, y := l.rulers()
 	x.to, y.to = 1, 1
@@ -29,10 +30,7 @@ func (l Lines) named() []bool {
 		all = all && ends(s)
 		bounds = bounds && (!s.Bound || ends(s))
 	}
-	for i, s := range l.Series {
-		named[i] = len(l.Series) <= 16 && (all || bounds && s.Bound)
-	}
-	return named
+	return ints.Make(len(l.Series), func(i int) bool { return len(l.Series) <= 16 && (all || bounds && l.Series[i].Bound) })
 }
 
 // end returns the rightmost point of the line of a series, if it has a line.
@@ -59,10 +57,7 @@ func (l Lines) names(c *canvas, plot rect, x, y scale, named []bool) {
 		}
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(ends[a].y, ends[b].y) })
-	ys := make([]float64, len(order))
-	for k, i := range order {
-		ys[k] = ends[i].y
-	}
+	ys := ints.Make(len(order), func(k int) float64 { return ends[order[k]].y })
 	text, looks := style{size: sizeLegend}, l.looks(l.Series)
 	spread(ys, text.lineHeight(), plot.y, plot.bottom())
 	for k, i := range order {
@@ -75,10 +70,8 @@ func (l Lines) names(c *canvas, plot rect, x, y scale, named []bool) {
 
 // spread moves sorted places apart by at least a distance, within two ends if there is room.
 func spread(at []float64, apart, lo, hi float64) {
-	for i := range at {
-		if i > 0 {
-			at[i] = max(at[i], at[i-1]+apart)
-		}
+	for i := 1; i < len(at); i++ {
+		at[i] = max(at[i], at[i-1]+apart)
 	}
 	for i := len(at) - 1; i >= 0; i-- {
 		at[i] = min(at[i], hi)

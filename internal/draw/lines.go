@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/kernbench/kernbench/internal/ints"
 )
 
 // Series is one line of a [Lines].
@@ -93,7 +95,8 @@ func (l Lines) rulers() (x, y ruler) {
 // are.
 func (l Lines) plot(c *canvas, plot rect, x, y ruler, series []Series, xNumbers, yNumbers bool) (xAt, yAt scale) {
 	y.fitUp(plot, mostSteps)
-	x.fitAcross(plot.x+inset, plot.right()-inset)
+	x.from, x.to = plot.x+inset, plot.right()-inset
+	x.fit(16, func(t tick) float64 { return tickText.width(t.label) + 12 })
 	c.left(y, plot, yNumbers)
 	c.bottom(x, plot, xNumbers)
 	for i, k := range l.looks(series) {
@@ -123,11 +126,7 @@ func (l Lines) series(c *canvas, x, y scale, s Series, k look) {
 
 // place returns where the points of a series are.
 func place(s Series, x, y scale) []point {
-	points := make([]point, len(s.X))
-	for i := range s.X {
-		points[i] = point{x.at(s.X[i]), y.at(s.Y[i])}
-	}
-	return points
+	return ints.Make(len(s.X), func(i int) point { return point{x.at(s.X[i]), y.at(s.Y[i])} })
 }
 
 // tip joins the lines of a tooltip.
@@ -146,13 +145,8 @@ type look struct {
 
 // split returns the lines and the bounds among the series, and whether each line has a bound.
 func (l Lines) split() (lines, bounds []Series, paired bool) {
-	for _, s := range l.Series {
-		if s.Bound {
-			bounds = append(bounds, s)
-		} else {
-			lines = append(lines, s)
-		}
-	}
+	lines = slices.DeleteFunc(slices.Clone(l.Series), func(s Series) bool { return s.Bound })
+	bounds = slices.DeleteFunc(slices.Clone(l.Series), func(s Series) bool { return !s.Bound })
 	return lines, bounds, len(lines) == len(bounds)
 }
 
@@ -164,7 +158,8 @@ func (l Lines) looks(series []Series) []look {
 	for i, s := range series {
 		switch {
 		case !s.Bound:
-			looks[i] = look{mark: measured, colour: seriesColour(measured), dashes: seriesDashes(measured), scatter: s.Scatter || !oneWay(s.X)}
+			dashes := seriesDashes[measured/len(palette)%len(seriesDashes)]
+			looks[i] = look{mark: measured, colour: seriesColour(measured), dashes: dashes, scatter: s.Scatter || !oneWay(s.X)}
 			measured++
 		case paired:
 			looks[i] = look{colour: seriesColour(bound), dashes: boundDashes[0], bound: true}
@@ -240,9 +235,8 @@ func (l Lines) multiples(c *canvas, panels [][]Series) {
 	w := (slideW - 2*margin - left + between) / float64(columns)
 	legends, heights := make([][]entry, len(panels)), make([]float64, len(panels))
 	for i, series := range panels {
-		for k, look := range l.looks(series) {
-			legends[i] = append(legends[i], entry{series[k].Name, nameSample, look.sample})
-		}
+		looks := l.looks(series)
+		legends[i] = ints.Make(len(series), func(k int) entry { return entry{series[k].Name, nameSample, looks[k].sample} })
 		heights[i] = (&canvas{}).legend(legends[i], rect{w: w - between})
 	}
 	most := slices.Max(heights)

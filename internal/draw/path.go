@@ -3,6 +3,8 @@ package draw
 import (
 	"math"
 	"slices"
+
+	"github.com/kernbench/kernbench/internal/ints"
 )
 
 // point is a place in pixels, y growing down.
@@ -71,22 +73,14 @@ func (p *path) close()             { *p = append(*p, segment{verb: closing}) }
 
 // moved returns the path with all its points moved.
 func (p path) moved(to func(point) point) path {
-	moved := make(path, len(p))
-	for i, s := range p {
-		moved[i] = segment{s.verb, [2]point{to(s.at[0]), to(s.at[1])}}
-	}
-	return moved
+	return ints.Make(len(p), func(i int) segment { return segment{p[i].verb, [2]point{to(p[i].at[0]), to(p[i].at[1])}} })
 }
 
 // line returns an open path through points.
 func line(points ...point) path {
-	var p path
-	for i, at := range points {
-		if i == 0 {
-			p.move(at)
-			continue
-		}
-		p.line(at)
+	p := ints.Make(len(points), func(i int) segment { return segment{lineTo, [2]point{points[i]}} })
+	if len(p) > 0 {
+		p[0].verb = moveTo
 	}
 	return p
 }

@@ -103,13 +103,10 @@ func (p *plan) dataPath(d *Diagram, unit map[topology.Kind]int, router, hbm int)
 	}
 	link(dma, tcm, narrow)
 	from := box(fetch)
-	for _, e := range []struct {
-		engine int
-		y      float64
-	}{{gemm, from.y + from.h/4}, {math, from.bottom() - from.h/4}} {
-		to := box(e.engine)
+	for i, engine := range []int{gemm, math} {
+		to, y := box(engine), from.y+from.h*(0.25+0.5*float64(i))
 		mid := (from.right() + to.x) / 2
-		link(fetch, e.engine, topology.Unlimited, point{from.right(), e.y}, point{mid, e.y}, point{mid, to.centre().y}, point{to.x, to.centre().y})
+		link(fetch, engine, topology.Unlimited, point{from.right(), y}, point{mid, y}, point{mid, to.centre().y}, point{to.x, to.centre().y})
 	}
 	r, c := box(router), box(cpu)
 	p.joinNamed(d, wire{from: router, to: cpu, role: control,

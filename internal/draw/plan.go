@@ -128,7 +128,7 @@ func (p *plan) join(d *Diagram, w wire, links ...endpoints) {
 		}
 		w.name += "\n" + w.text
 	}
-	d.wires = append(d.wires, w)
+	d.wires = append(d.wires, &w)
 }
 
 // arrow returns an arrow along the wire, or against it.

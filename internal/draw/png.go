@@ -31,13 +31,13 @@ func (c *canvas) png() ([]byte, error) {
 	scale := max(1, pngWidth/c.w)
 	w, h := math.Ceil(c.w*scale), math.Ceil(c.h*scale)
 	if !(w*h <= maxPixels) {
-		return nil, fmt.Errorf("%s by %s pixels are too many for a PNG: write a file that ends in .svg", number(w), number(h))
+		return nil, fmt.Errorf("figure %q: %s by %s pixels are too many for a PNG: write a file that ends in .svg", c.title, number(w), number(h))
 	}
 	r := &raster{img: image.NewRGBA(image.Rect(0, 0, int(w), int(h))), scale: scale}
 	group{items: c.items}.png(r)
 	var b bytes.Buffer
 	if err := (&png.Encoder{CompressionLevel: png.BestSpeed}).Encode(&b, r.img); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("figure %q: %w", c.title, err)
 	}
 	return b.Bytes(), nil
 }

@@ -1,6 +1,10 @@
 package draw
 
-import "math"
+import (
+	"math"
+
+	"github.com/kernbench/kernbench/internal/printable"
+)
 
 // ruler is an axis with its place on the canvas.
 type ruler struct {
@@ -36,21 +40,11 @@ func labelRoom(label string, space float64) float64 {
 
 // tickWidth returns the room left of the plot for the tick labels.
 func (r ruler) tickWidth() float64 {
-	widest := 0.0
-	for _, t := range r.ticks {
-		widest = max(widest, tickText.width(t.label))
-	}
-	return widest + tickMajor + gap/2
+	return tickText.widest(printable.WordsOf(r.ticks, func(t tick) string { return t.label })...) + tickMajor + gap/2
 }
 
 // leftWidth returns the room left of the plot.
 func (r ruler) leftWidth() float64 { return r.tickWidth() + labelRoom(r.axis.text(), gap) }
-
-// fitAcross places the ruler between two x, with as many labels as do not touch.
-func (r *ruler) fitAcross(from, to float64) {
-	r.from, r.to = from, to
-	r.fit(16, func(t tick) float64 { return tickText.width(t.label) + 12 })
-}
 
 // fitUp places the ruler along a side of a plot, with as many labels as do not touch.
 func (r *ruler) fitUp(plot rect, most int) {

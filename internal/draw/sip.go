@@ -3,6 +3,7 @@ package draw
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/kernbench/kernbench/internal/printable"
 	"github.com/kernbench/kernbench/topology"
@@ -159,12 +160,10 @@ func (p *plan) beyond(d *Diagram, pcie, hub int) {
 	var links []endpoints
 	for _, l := range p.Out(p.IOSwitch(p.at.SIP)) {
 		if int(p.Node(l.To).SIP) != p.at.SIP {
-			if q := (endpoints{l.From, l.To}); len(links) == 0 || links[len(links)-1] != q {
-				links = append(links, q)
-			}
+			links = append(links, endpoints{l.From, l.To})
 		}
 	}
-	if len(links) == 0 {
+	if links = slices.Compact(links); len(links) == 0 {
 		return
 	}
 	others := above(hub, "fabric", "SIP fabric: "+printable.Count(len(links), "neighbour"))

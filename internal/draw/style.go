@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"image/color"
 	"math"
+
+	"github.com/kernbench/kernbench/internal/ints"
 )
 
 // Sizes of text in pixels.
@@ -124,12 +126,10 @@ var marks = []path{
 
 // regular returns a polygon with n corners, which are by turns at the distances r and s.
 func regular(n int, start, r, s float64) path {
-	points := make([]point, n)
-	for i := range points {
+	return polygon(ints.Make(n, func(i int) point {
 		sin, cos := math.Sincos(start + 2*math.Pi*float64(i)/float64(n))
-		points[i] = point{cos, sin}.scale([]float64{r, s}[i%2])
-	}
-	return polygon(points...)
+		return point{cos, sin}.scale([]float64{r, s}[i%2])
+	})...)
 }
 
 // mark draws the mark of a series, with a light edge that tells it from others below.
@@ -146,10 +146,8 @@ func (c *canvas) mark(series int, with colour, at point) {
 	c.shape(marks[kind].moved(func(p point) point { return p.scale(markSize).add(at) }), look)
 }
 
-// seriesDashes returns the dashes of a measured line: none until colours repeat.
-func seriesDashes(i int) []float64 {
-	return [][]float64{nil, {11, 3}, {7, 2, 2, 2}}[i/len(palette)%3]
-}
+// seriesDashes are the dashes of measured lines: none until colours repeat.
+var seriesDashes = [][]float64{nil, {11, 3}, {7, 2, 2, 2}}
 
 // boundDashes tell bounds of one colour apart.
 var boundDashes = [][]float64{{9, 5}, {3, 4}, {14, 4, 3, 4}, {14, 4, 3, 4, 3, 4}}

@@ -104,17 +104,15 @@ func (s shape) svg(w *svgWriter) {
 }
 
 func (t words) svg(w *svgWriter) {
-	weight, turn := "", ""
-	if t.bold {
-		weight = "bold"
-	}
+	turn := ""
 	at := t.at.add(point{0, t.size * capHeight / 2})
 	if t.turn != 0 {
 		at = point{0, t.size * capHeight / 2}
 		turn = fmt.Sprintf("translate(%s %s) rotate(%s)", number(t.at.x), number(t.at.y), number(t.turn))
 	}
 	w.leaf("text", printable.Line(t.text), "x", number(at.x), "y", number(at.y), "transform", turn, "font-size", number(t.size),
-		"font-weight", weight, "text-anchor", [...]string{atStart: "", atMiddle: "middle", atEnd: "end"}[t.anchor], "fill", t.colour.String())
+		"font-weight", map[bool]string{true: "bold"}[t.bold],
+		"text-anchor", [...]string{atStart: "", atMiddle: "middle", atEnd: "end"}[t.anchor], "fill", t.colour.String())
 }
 
 func (g group) svg(w *svgWriter) {

@@ -71,7 +71,7 @@ func (p *plan) hostLinks(d *Diagram, host int, sips []int, top, hostH float64) {
 		p.join(d, wire{from: host, to: b, role: outside}, endpoints{p.Host(), p.PCIe(sip)})
 		state = max(state, min(d.wires[len(d.wires)-1].state, changed))
 	}
-	d.wires = append(d.wires, wire{from: -1, path: []point{{x, hostH}, {x, top}}, role: outside, name: "PCIe", state: state})
+	d.wires = append(d.wires, &wire{from: -1, path: []point{{x, hostH}, {x, top}}, role: outside, name: "PCIe", state: state})
 	d.notes = append(d.notes, words{style{size: sizeText}, point{x + 16, (hostH + top) / 2}, "PCIe to every SIP: " + bandwidth(pcie.Bandwidth) + ", " + topology.Format(pcie.Latency)})
 }
 
@@ -115,10 +115,7 @@ func (p *plan) explainSystem(d *Diagram) {
 	d.explain(compute, "SIP", printable.Count(s.CubesPerSIP(), "cube")+" × "+printable.Count(s.PEsPerCube(), "PE"),
 		fmt.Sprintf("fabric switch %s", topology.Format(s.SIP.IO.Switch.Overhead)))
 	if sips.Count > 1 {
-		per := "neighbour pair"
-		if sips.Topology == topology.Switch {
-			per = "SIP"
-		}
+		per := map[bool]string{false: "neighbour pair", true: "SIP"}[sips.Topology == topology.Switch]
 		d.explainWire(fabric, "SIP link", bandwidth(link.Bandwidth), topology.Format(link.Latency), fmt.Sprintf("%s per %s", printable.Count(link.Links, "link"), per))
 	}
 	if sips.Topology == topology.Switch {

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/kernbench/kernbench/internal/ints"
 )
 
 // tick is a mark on an axis.
@@ -78,11 +80,7 @@ func doubling(values []float64) bool {
 func powersOfTwo(lo, hi float64, most int) []tick {
 	first, last := int(math.Ceil(math.Log2(lo)-1e-9)), int(math.Floor(math.Log2(hi)+1e-9))
 	every := (last-first)/most + 1
-	var ts []tick
-	for e := first; e <= last; e++ {
-		ts = append(ts, tick{at: math.Ldexp(1, e), major: e%every == 0})
-	}
-	return ts
+	return ints.Make(max(0, last-first+1), func(i int) tick { return tick{at: math.Ldexp(1, first+i), major: (first+i)%every == 0} })
 }
 
 // decades returns ticks at 1 to 9 times powers of ten. It labels the powers, or 1, 2 and 5 times
@@ -133,12 +131,10 @@ func niceStep(lo, hi float64, most int) float64 {
 func roundOut(lo, hi float64) (below, above float64) {
 	power := func(v float64) float64 { return math.Pow10(int(math.Floor(math.Log10(v) + 1e-9))) }
 	below, above = power(lo), 10*power(hi)
-	for _, m := range []float64{2, 5} {
-		if v := m * power(lo); v <= lo*(1+1e-9) {
-			below = v
-		}
-	}
 	for _, m := range []float64{5, 2, 1} {
+		if v := m * power(lo); v <= lo*(1+1e-9) {
+			below = max(below, v)
+		}
 		if v := m * power(hi); v >= hi*(1-1e-9) {
 			above = v
 		}

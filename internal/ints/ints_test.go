@@ -13,3 +13,9 @@ func TestCount(t *testing.T) {
 		t.Errorf("no numbers: got %v", got)
 	}
 }
+
+func TestMake(t *testing.T) {
+	if got, want := Make(3, func(i int) string { return "abc"[:i] }), []string{"", "a", "ab"}; !slices.Equal(got, want) {
+		t.Errorf("Make(3, ...) = %q, want %q", got, want)
+	}
+}

@@ -126,13 +126,9 @@ func (d *data) measured() []int {
 
 // withBounds returns a column and the bounds that have its unit.
 func (d *data) withBounds(y int) []int {
-	columns := []int{y}
-	for _, c := range d.With(table.Bound) {
-		if d.Columns[c].Unit.Same(d.Columns[y].Unit) && !experiment.RepeatsRow(d.Table, d.Columns[c].Name) {
-			columns = append(columns, c)
-		}
-	}
-	return columns
+	return append([]int{y}, slices.DeleteFunc(d.With(table.Bound), func(c int) bool {
+		return !d.Columns[c].Unit.Same(d.Columns[y].Unit) || experiment.RepeatsRow(d.Table, d.Columns[c].Name)
+	})...)
 }
 
 // widest returns the setting with the most values, of numbers if one has several, -1 if none
@@ -167,14 +163,15 @@ func (d *data) numeric(column int) bool {
 
 // settings returns the columns that could tell rows apart and are not drawn: settings, and
 // words that nothing says the role of.
-func (d *data) settings() (columns []int) {
-	for c, column := range d.Columns {
-		used := c == d.x || slices.Contains(d.ys, c) || slices.Contains(d.by, c)
-		if !used && (column.Role == table.Setting || column.Role == "" && !d.numeric(c)) {
-			columns = append(columns, c)
-		}
-	}
-	return columns
+func (d *data) settings() []int {
+	return slices.DeleteFunc(d.With(table.Setting, ""), func(c int) bool {
+		return d.drawn(c) || d.Columns[c].Role == "" && d.numeric(c)
+	})
+}
+
+// drawn reports whether a column is drawn.
+func (d *data) drawn(c int) bool {
+	return c == d.x || slices.Contains(d.ys, c) || slices.Contains(d.by, c)
 }
 
 // clashes returns the groups of rows that are drawn at the same place in a column y.
@@ -199,13 +196,9 @@ func (d *data) ambiguous(clashes [][]int) error {
 		where += " of " + by
 	}
 	message := fmt.Sprintf("%d rows for %s (rows %d and %d)", len(first), where, first[0]+1, first[1]+1)
-	candidates := d.settings()
-	for c, column := range d.Columns { // numbers that nothing says the role of may tell as well
-		if column.Role == "" && c != d.x && !slices.Contains(d.ys, c) && !slices.Contains(d.by, c) && !slices.Contains(candidates, c) {
-			candidates = append(candidates, c)
-		}
-	}
-	tell := d.TellApart(clashes, candidates)
+	// Numbers that nothing says the role of may tell as well.
+	numbers := slices.DeleteFunc(d.With(""), func(c int) bool { return d.drawn(c) || !d.numeric(c) })
+	tell := d.TellApart(clashes, append(d.settings(), numbers...))
 	if len(tell) == 0 {
 		return fmt.Errorf("%s, alike in all columns that could tell them apart: leave one of them out of the file", message)
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/kernbench/kernbench/internal/config"
+	"github.com/kernbench/kernbench/internal/ints"
 	"github.com/kernbench/kernbench/internal/printable"
 	"github.com/kernbench/kernbench/table"
 )
@@ -57,15 +58,9 @@ func (d *data) matching(conditions []string) ([]int, error) {
 		}
 		allowed[column] = append(allowed[column], value)
 	}
-	var rows []int
-	for i := range d.Rows {
-		fits := true
-		for column, values := range allowed {
-			fits = fits && slices.Contains(values, d.Text(i, column))
-		}
-		if fits {
-			rows = append(rows, i)
-		}
+	rows := ints.Count(0, len(d.Rows))
+	for column, values := range allowed {
+		rows = slices.DeleteFunc(rows, func(row int) bool { return !slices.Contains(values, d.Text(row, column)) })
 	}
 	if len(rows) == 0 {
 		return nil, errors.New("no row has all of these values: drop one")
@@ -122,10 +117,7 @@ func (d *data) read(kind string) error {
 			return fmt.Errorf("-y: %s and %s have different units: draw a picture of each", a.Name, b.Name)
 		}
 	}
-	if err := d.fits(); err != nil {
-		return err
-	}
-	if err := d.cut(); err != nil {
+	if err := cmp.Or(d.fits(), d.cut()); err != nil {
 		return err
 	}
 	if n := len(d.series); n > maxSeries && kind != Heat {

@@ -74,9 +74,9 @@ func (f *Figure) bars(d *data) {
 	y, factor := d.axis(d.measures(), d.all(), f.Log == "y")
 	xs, names := d.over()
 	b := draw.Bars{Title: f.Title, Subtitle: d.subtitle(f.About), Note: f.Note, X: d.Columns[d.x].Words(), Y: y, Groups: names}
-	for _, s := range d.series {
-		b.Series = append(b.Series, draw.BarSeries{Name: s.Name, Values: s.at(xs, factor), Bound: s.bound})
-	}
+	b.Series = ints.Make(len(d.series), func(i int) draw.BarSeries {
+		return draw.BarSeries{Name: d.series[i].Name, Values: d.series[i].at(xs, factor), Bound: d.series[i].bound}
+	})
 	f.Figure, f.Log = b, axesText(false, y.Log)
 }
 
@@ -85,10 +85,8 @@ func (f *Figure) heat(d *data) {
 	xs, names := d.over()
 	h := draw.HeatMap{Title: f.Title, Subtitle: d.subtitle(f.About), Note: f.Note, X: d.Columns[d.x].Words(), Y: d.words(d.by), Columns: names, Unit: y.Unit}
 	h.Log = f.Log == "y" || f.Log == "" && farApart(d.all())
-	for _, s := range d.series {
-		h.Rows = append(h.Rows, s.Name)
-		h.Values = append(h.Values, s.at(xs, factor))
-	}
+	h.Rows = printable.WordsOf(d.series, func(s Series) string { return s.Name })
+	h.Values = ints.Make(len(d.series), func(i int) []float64 { return d.series[i].at(xs, factor) })
 	f.Figure, f.Log = h, axesText(false, h.Log)
 }
 
@@ -140,14 +138,12 @@ func (s Series) at(xs []any, factor float64) []float64 {
 	for _, p := range s.Points {
 		byX[p.X] = p.Y
 	}
-	values := make([]float64, len(xs))
-	for i, x := range xs {
-		values[i] = math.NaN()
-		if y, ok := byX[x]; ok {
-			values[i] = y * s.factor * factor
+	return ints.Make(len(xs), func(i int) float64 {
+		if y, ok := byX[xs[i]]; ok {
+			return y * s.factor * factor
 		}
-	}
-	return values
+		return math.NaN()
+	})
 }
 
 // all returns the numbers of all series, in the unit of the first measured column.

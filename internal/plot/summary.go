@@ -35,11 +35,8 @@ func (f *Figure) Summary(file, out string) *Summary {
 
 // WriteText writes how much was drawn, and the flags that give what was chosen.
 func (s *Summary) WriteText(w io.Writer) error {
-	points := 0
-	for _, line := range s.Series {
-		points += len(line.Points)
-	}
-	_, err := fmt.Fprintf(w, "%s: %d series, %d points\n", s.Out, len(s.Series), points)
+	points := collect(s.Series, func(_ Series, p Point) float64 { return p.Y })
+	_, err := fmt.Fprintf(w, "%s: %d series, %d points\n", s.Out, len(s.Series), len(points))
 	if len(s.chosen) > 0 {
 		_, err = fmt.Fprintf(w, "chosen: %s\n", strings.Join(s.chosen, " "))
 	}

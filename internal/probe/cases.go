@@ -75,6 +75,7 @@ type transfer struct {
 	path     []topology.LinkID
 	op       memory.Op    // on HBM
 	setup    simtime.Time // charged by the engine that moves the data
+	streams  int          // transfers at once
 	begin    func(done sim.Event)
 }
 
@@ -91,19 +92,17 @@ func (c probeCase) prepare(m *machine.Machine, n memory.Bytes) (t transfer, ok b
 		return t, true, err
 	}
 	region := memory.Contiguous(addr, n)
-	t.op = c.op
-	if c.host {
-		t.from, t.to = m.Node(slice), m.Graph.Host()
-		if c.op == memory.Write {
-			t.from, t.to = t.to, t.from
-		}
-		t.begin = func(done sim.Event) { m.HostCopy(c.op, slice, region, done) }
-	} else {
-		if err := c.prepareLoad(m, &t, slice, region); err != nil {
-			return t, true, err
-		}
+	t.op, t.from, t.to, t.streams = c.op, m.Node(slice), m.Graph.Host(), 1
+	if c.op == memory.Write {
+		t.from, t.to = t.to, t.from
 	}
-	t.path, err = m.Graph.Route(nil, t.from, t.to)
+	t.begin = func(done sim.Event) { m.HostCopy(c.op, slice, region, done) }
+	if !c.host {
+		err = c.prepareLoad(m, &t, slice, region)
+	}
+	if err == nil {
+		t.path, err = m.Graph.Route(nil, t.from, t.to)
+	}
 	return t, true, err
 }
 
@@ -114,13 +113,12 @@ func (c probeCase) prepareLoad(m *machine.Machine, t *transfer, slice memory.ID,
 	if err != nil {
 		return err
 	}
-	t.from, t.to, t.setup = m.Node(slice), m.Node(tcm), m.Graph.Spec().PE.DMA.Setup
-	readers := 1
+	t.to, t.setup = m.Node(tcm), m.Graph.Spec().PE.DMA.Setup
 	if c.all {
-		readers = m.Graph.Spec().PEsPerCube()
+		t.streams = m.Graph.Spec().PEsPerCube()
 	}
 	t.begin = func(done sim.Event) {
-		for id := range machine.PEID(readers) {
+		for id := range machine.PEID(t.streams) {
 			reader, from := m.PE(id), slice
 			if c.all {
 				from = reader.Memory(topology.KindHBM)

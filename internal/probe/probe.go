@@ -11,6 +11,7 @@ import (
 	"github.com/kernbench/kernbench/internal/config"
 	"github.com/kernbench/kernbench/internal/fabric"
 	"github.com/kernbench/kernbench/internal/host"
+	"github.com/kernbench/kernbench/internal/ints"
 	"github.com/kernbench/kernbench/internal/machine"
 	"github.com/kernbench/kernbench/internal/memory"
 	"github.com/kernbench/kernbench/internal/sim"
@@ -142,10 +143,7 @@ func affordable(g *topology.Graph, o Options) error {
 func measureLaunch(ctx context.Context, g *topology.Graph, o Options) (Launch, error) {
 	m := machine.New(g, machine.Options{Fidelity: o.Fidelity})
 	defer m.Close()
-	all := make([]machine.PEID, m.NumPEs())
-	for i := range all {
-		all[i] = machine.PEID(i)
-	}
+	all := ints.Make(m.NumPEs(), func(i int) machine.PEID { return machine.PEID(i) })
 	l, err := m.Launch("probe", all, func(*sim.Proc, *machine.PE) {}, sim.Event{})
 	if err != nil {
 		return Launch{}, err
@@ -183,12 +181,7 @@ func (c probeCase) measure(ctx context.Context, g *topology.Graph, o Options, n 
 	if err := m.Engine.Run(ctx); err != nil {
 		return row, true, err
 	}
-	row = Row{
-		Case: c.name, From: g.Name(t.from), To: g.Name(t.to), Bytes: n, Streams: 1, SimulatedNS: watch.end,
-	}
-	if c.all {
-		row.Streams = g.Spec().PEsPerCube()
-	}
+	row = Row{Case: c.name, From: g.Name(t.from), To: g.Name(t.to), Bytes: n, Streams: t.streams, SimulatedNS: watch.end}
 	row.compare(m, t)
 	for _, id := range t.path {
 		l, p, stats := g.Link(id), seen[id], m.Fabric.Stats(id)

@@ -34,8 +34,12 @@ func (r *Report) WriteText(w io.Writer) error {
 	default:
 		fmt.Fprintln(w)
 	}
-	for _, why := range r.reasons() {
-		fmt.Fprintf(w, "no formula: %s\n", why)
+	var whys []string
+	for _, row := range r.Rows {
+		if why := row.NoFormula; why != "" && !slices.Contains(whys, why) {
+			whys = append(whys, why)
+			fmt.Fprintf(w, "no formula: %s\n", why)
+		}
 	}
 	for _, s := range r.Skipped {
 		size := ""
@@ -55,16 +59,6 @@ func (r *Report) WriteText(w io.Writer) error {
 		}
 	}
 	return nil
-}
-
-// reasons is why rows have no formula, each once.
-func (r *Report) reasons() (whys []string) {
-	for _, row := range r.Rows {
-		if row.NoFormula != "" && !slices.Contains(whys, row.NoFormula) {
-			whys = append(whys, row.NoFormula)
-		}
-	}
-	return whys
 }
 
 func (r *Row) writeHops(w io.Writer) error {
@@ -87,12 +81,7 @@ func optional[T any](v *T, text func(T) string) string {
 	return text(*v)
 }
 
-func verdict(match bool) string {
-	if match {
-		return "yes"
-	}
-	return "NO"
-}
+func verdict(match bool) string { return map[bool]string{true: "yes", false: "NO"}[match] }
 
 // fixed writes numbers with some digits behind the point.
 func fixed(digits int) func(float64) string {
