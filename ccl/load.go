@@ -2,9 +2,7 @@ package ccl
 
 import (
 	"context"
-	"crypto/sha256"
 	_ "embed"
-	"encoding/hex"
 	"fmt"
 	"maps"
 	"slices"
@@ -81,12 +79,12 @@ func (c *Config) YAML() []byte { return config.Encode(c, scalars()) }
 // Hash identifies what the configuration says: those that give every name the same
 // settings have the same hash, whatever files and arguments they came from.
 func (c *Config) Hash() string {
-	h := sha256.New()
+	var text []byte
 	for _, name := range append(c.Names(), "") {
 		e, _ := c.entry(name)
-		fmt.Fprintf(h, "%s %+v\n", name, c.settings(e))
+		text = fmt.Appendf(text, "%s %+v\n", name, c.settings(e))
 	}
-	return hex.EncodeToString(h.Sum(nil)[:6])
+	return config.Digest(text)
 }
 
 // schema is generated from the types of config.go by the tests of this package, which

@@ -2,9 +2,7 @@ package task
 
 import (
 	"context"
-	"crypto/sha256"
 	_ "embed"
-	"encoding/hex"
 	"fmt"
 	"slices"
 	"strings"
@@ -144,10 +142,7 @@ func (c *Config) Files() []string { return c.origin.Files() }
 func (c *Config) YAML() []byte { return config.Encode(c, config.Quantities) }
 
 // Hash identifies what the configuration says, whatever files and arguments it came from.
-func (c *Config) Hash() string {
-	sum := sha256.Sum256(c.YAML())
-	return hex.EncodeToString(sum[:6])
-}
+func (c *Config) Hash() string { return config.Digest(c.YAML()) }
 
 // schema is generated from the types of config.go by the tests of this package, which
 // also hold it against the loader: go test ./task -update rewrites it.

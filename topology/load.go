@@ -2,9 +2,7 @@ package topology
 
 import (
 	"context"
-	"crypto/sha256"
 	"embed"
-	"encoding/hex"
 	"fmt"
 	"slices"
 	"strings"
@@ -70,15 +68,6 @@ func decode(d *config.Doc) (*Spec, error) {
 // spec made in Go.
 func (s *Spec) Source() string { return s.origin.Name() }
 
-// errorAt reports a mistake in the value at a path such as
-// "overrides[2].link", where it was written if the spec came from a file.
-func (s *Spec) errorAt(path, format string, args ...any) *config.Error {
-	if s.origin == nil {
-		return &config.Error{Path: path, Msg: fmt.Sprintf(format, args...)}
-	}
-	return s.origin.Errorf(path, format, args...)
-}
-
 // Origin says which configuration a result was made with.
 type Origin struct {
 	Source string `json:"source"` // a path or "preset NAME", and what --set changed
@@ -105,10 +94,7 @@ func (s *Spec) YAML() []byte { return config.Encode(s, config.Quantities) }
 
 // Hash identifies the system: specs that describe the same one have the same
 // hash, whatever files and arguments they came from.
-func (s *Spec) Hash() string {
-	sum := sha256.Sum256(s.YAML())
-	return hex.EncodeToString(sum[:6])
-}
+func (s *Spec) Hash() string { return config.Digest(s.YAML()) }
 
 // Validate checks a spec made or changed in Go as if it were a file, and fills
 // in the sides of a SIP grid as Load does. Errors show the lines of [Spec.YAML].

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -100,10 +101,7 @@ builds before), staging_ns (copying staged buffers into windows), compared, wron
 	format := formatFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		o := runner.Options{Scenario: args[0], Keep: *keep}
-		if err := options(&o); err != nil {
-			return badInput(err)
-		}
-		if err := refuse(cmd, misuse{"keep", *keep == "", "is empty: write the name of a folder, or delete it"}); err != nil {
+		if err := cmp.Or(options(&o), refuse(cmd, misuse{"keep", *keep == "", "is empty: write the name of a folder, or delete it"})); err != nil {
 			return badInput(err)
 		}
 		if err := tasks.read(&o, run, o.Keep); err != nil {
@@ -179,10 +177,7 @@ Parameters are those of comm prepare; --set changes what tasks cost, tasks.KEY=V
 		}
 		forPeople(cmd, true)
 		return tasks.report(r, "text", func() error {
-			if err := r.WriteExecuted(cmd.OutOrStdout(), args[0]); err != nil || len(r.Races) == 0 {
-				return err
-			}
-			return wrong(r.Mistakes()...)
+			return errors.Join(r.WriteExecuted(cmd.OutOrStdout(), args[0]), wrong(r.Mistakes()...))
 		})
 	}
 	return cmd
@@ -210,10 +205,7 @@ func reportRun(cmd *cobra.Command, r *runner.Result, err error, format string) e
 	if err != nil {
 		return failed(err)
 	}
-	if err := printResult(cmd, format, r); err != nil || r.OK {
-		return err
-	}
-	return wrong(r.Mistakes()...)
+	return printResult(cmd, format, r)
 }
 
 // watch has what is printed during a run go to standard error, until stop: what kernels

@@ -80,14 +80,6 @@ func configCommand(k *setup.Kind, long, shown, member string, schema func() []by
 	return cmd
 }
 
-// validations is what `kernbench topology validate --format json` prints, and those of
-// ccl and tasks: what was checked, in the order of the arguments.
-type validations struct {
-	Version string             `json:"version"` // of kernbench
-	Systems []setup.Validation `json:"systems,omitempty"`
-	Configs []setup.Validation `json:"configs,omitempty"`
-}
-
 // validator says how configurations of a kind are checked.
 type validator struct {
 	*setup.Kind
@@ -122,31 +114,24 @@ each of file, line, column, path and message.`, k.Name, k.usual, k.list, k.membe
 		if len(args) == 0 {
 			args = []string{""}
 		}
-		all := validations{Version: version.Version}
-		list := map[string]*[]setup.Validation{"systems": &all.Systems, "configs": &all.Configs}[k.list]
-		var bad []error
+		var all []setup.Validation
+		var bad error
 		for _, name := range args {
 			*flags.File(k.Kind) = name
 			v := flags.Validate(cmd.Context(), k.Kind)
-			if !v.OK {
-				bad = append(bad, v.Err)
-			} else if *format == "text" {
+			if v.OK && *format == "text" {
 				fmt.Fprintln(cmd.OutOrStdout(), v.Text)
 			}
-			*list = append(*list, v)
+			all, bad = append(all, v), errors.Join(bad, v.Err)
 		}
-		if *format == "json" {
-			if err := table.WriteJSON(cmd.OutOrStdout(), all); err != nil {
-				return err
-			}
-			if len(bad) > 0 {
-				return badInput(nil) // the list says it all
-			}
+		if *format == "text" {
+			return badInput(bad)
 		}
-		if len(bad) > 0 {
-			return badInput(errors.Join(bad...))
+		err := table.WriteJSON(cmd.OutOrStdout(), table.Record{{Name: "version", Value: version.Version}, {Name: k.list, Value: all}})
+		if err == nil && bad != nil {
+			err = &exitError{code: exitUsage} // the list says it all
 		}
-		return nil
+		return err
 	}
 	return cmd
 }

@@ -167,10 +167,7 @@ func (f *configFlags) addSet(cmd *cobra.Command) {
 // load reads the configurations.
 func (f *configFlags) load(ctx context.Context) (*setup.Loaded, error) {
 	l, err := f.Load(ctx)
-	if err != nil {
-		return nil, badInput(err)
-	}
-	return l, nil
+	return l, badInput(err)
 }
 
 // loadAlone is load for a command that has no other files and prints to standard output.

@@ -76,9 +76,7 @@ func endPoints(w io.Writer, o experiment.Options, err error) error {
 	switch {
 	case err == nil, errors.As(err, new(*experiment.Failed)):
 		return nil
-	case errors.As(err, new(*experiment.FileError)):
-		return badInput(err)
-	case o.File != "" && !errors.As(err, new(*experiment.ReplacedError)):
+	case o.File != "" && !errors.As(err, new(*experiment.FileError)) && !errors.As(err, new(*experiment.ReplacedError)):
 		fmt.Fprintf(w, "kernbench: points that have ended are in %s: go on with --resume\n", printable.Line(o.File))
 	}
 	return err

@@ -123,11 +123,7 @@ launches, each with name, start_ns, crit_ns, ranks and pe_exec_ns, by rank.`,
 				fmt.Fprintf(cmd.ErrOrStderr(), "kernbench: %s\n", text)
 			}
 		}
-		err = printResult(cmd, *format, r)
-		if err == nil && !r.OK {
-			err = wrong(append(r.Wrong(), r.Races...)...)
-		}
-		return err
+		return printResult(cmd, *format, r)
 	}
 	return cmd
 }
@@ -152,10 +148,7 @@ func chosenBench(flag string, args []string) (bench.Bench, error) {
 		return bench.Bench{}, badInput(errors.New("no bench: name one, such as kernbench run hello_send; kernbench list shows them"))
 	}
 	b, err := setup.FindBench(flag)
-	if err != nil {
-		return b, badInput(err)
-	}
-	return b, nil
+	return b, badInput(err)
 }
 
 // addRunFlags gives a command the flags that say how a bench is run, and is how to

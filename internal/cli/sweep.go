@@ -2,7 +2,6 @@ package cli
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -120,27 +119,17 @@ points left out).`,
 	}
 	partial := cmd.Flags().Bool("partial", false, "points may be missing")
 	strict := strictFlag(cmd)
-	format := formatFlag(cmd)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+	return prints(cmd, func(cmd *cobra.Command, args []string) (result, error) {
 		if err := wantJSONL("OUT", args[0]); err != nil {
-			return badInput(err)
+			return nil, badInput(err)
 		}
 		if err := new(file.Uses).Reads("shard", args[1:]...).Updates("OUT", args[0]).Check(); err != nil {
-			return err
+			return nil, err
 		}
 		m, err := experiment.Merge(cmd.Context(), args[0], experiment.MergeOptions{Partial: *partial, Strict: *strict}, args[1:]...)
-		switch {
-		case errors.As(err, new(*experiment.WriteError)):
-			return err
-		case err != nil && len(m.Missing) > 0 && !*partial:
-			return badInput(fmt.Errorf("%w; run those, or merge with --partial", err))
-		case err != nil:
-			return badInput(err)
-		}
-		if len(m.Programs) > 1 {
+		if err == nil && len(m.Programs) > 1 {
 			warn(cmd.ErrOrStderr(), fmt.Sprintf("the points are of different builds of the program (%s): --strict refuses them", strings.Join(m.Programs, ", ")))
 		}
-		return printResult(cmd, *format, m)
-	}
-	return cmd
+		return m, err
+	})
 }

@@ -36,7 +36,7 @@ var topologyValidator = validator{
 }
 
 func presetsCmd() *cobra.Command {
-	cmd := &cobra.Command{
+	return prints(&cobra.Command{
 		Use:   "presets",
 		Short: "List the systems that come with kernbench",
 		Long: `Presets lists the systems that come with kernbench. Any of them is a --topology,
@@ -44,16 +44,7 @@ and a file of your own may say "extends: NAME" and give only what differs.`,
 		Example: `  kernbench topology presets
   kernbench topology show --topology ring6 --format yaml > my-system.yaml`,
 		Args: noArgs,
-	}
-	format := formatFlag(cmd)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		list, err := describe.ListPresets()
-		if err != nil {
-			return fmt.Errorf("list presets: %w", err)
-		}
-		return printResult(cmd, *format, list)
-	}
-	return cmd
+	}, func(*cobra.Command, []string) (result, error) { return describe.ListPresets() })
 }
 
 func diagramCmd() *cobra.Command {
@@ -123,10 +114,7 @@ one_way, and a state that is usual, changed, one_way or absent.`,
 			_, err := cmd.OutOrStdout().Write(picture)
 			return err
 		}
-		if err := file.Write(out, picture); err != nil {
-			return badInput(err)
-		}
-		return nil
+		return badInput(file.Write(out, picture))
 	}
 	return cmd
 }

@@ -3,8 +3,6 @@ package sweep
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"maps"
@@ -94,10 +92,7 @@ func (p *Plan) checkBench() {
 func (p *Plan) checkParam(name, value string, at place) bool {
 	i := slices.IndexFunc(p.bench.Params, func(q bench.Param) bool { return q.Name == name })
 	if i < 0 {
-		var names []string
-		for _, q := range p.bench.Params {
-			names = append(names, q.Name)
-		}
+		names := printable.WordsOf(p.bench.Params, func(q bench.Param) string { return q.Name })
 		p.fail(at.key, "%s is no parameter of %s, which has %s%s", name, p.Bench, cmp.Or(strings.Join(names, ", "), "none"), config.DidYouMean(name, names))
 		return false
 	}
@@ -200,17 +195,17 @@ func (p *Plan) checkPoints(ctx context.Context) error {
 // identity returns a text of all that rows depend on beside their point and the program:
 // how benches are run, and the configurations and parameters of all points.
 func (p *Plan) identity() string {
-	sum := sha256.New()
+	var text []byte
 	for _, point := range p.points {
 		s := p.choice(point)
-		fmt.Fprintf(sum, "%v %s", point, p.hashes[s.key()])
+		text = fmt.Appendf(text, "%v %s", point, p.hashes[s.key()])
 		for _, name := range slices.Sorted(maps.Keys(s.params)) {
-			fmt.Fprintf(sum, " %q=%q", name, s.params[name])
+			text = fmt.Appendf(text, " %q=%q", name, s.params[name])
 		}
-		fmt.Fprintln(sum)
+		text = append(text, '\n')
 	}
 	return fmt.Sprintf("bench %s, data %s, check %s, fidelity %s, configuration %s", p.Bench,
-		cmp.Or(p.Data, "on"), cmp.Or(p.Check, "none"), cmp.Or(p.Fidelity, "train"), hex.EncodeToString(sum.Sum(nil)[:6]))
+		cmp.Or(p.Data, "on"), cmp.Or(p.Check, "none"), cmp.Or(p.Fidelity, "train"), config.Digest(text))
 }
 
 // DefaultOut returns the file that results go to, one for each shard. It is named after the
