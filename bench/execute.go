@@ -61,7 +61,7 @@ func (b Bench) Execute(ctx context.Context, o Options) (*Result, error) {
 		return nil, err
 	}
 	r := b.newResult(c.Topology(), o)
-	err = guard(func() error { return b.run(&B{Rank: c.Main(), report: report{o, &b, r}}) })
+	err = guard(func() error { return (&B{Rank: c.Main(), report: report{o, &b, r}}).do(b.Run) })
 	if !errors.As(err, new(*torch.Stalled)) { // a machine in an endless loop cannot be ended
 		defer c.Close()
 	}
@@ -106,14 +106,6 @@ func (b Bench) folder(o *Options) error {
 		return &ParamError{"resume", fmt.Errorf("bench %s keeps no results to go on from", b.Name)}
 	}
 	return nil
-}
-
-// run calls the bench's Run and waits for the machine.
-func (b Bench) run(on *B) error {
-	if err := b.Run(on); err != nil {
-		return err
-	}
-	return on.finish()
 }
 
 // guard returns the error of a call. Panics, also those of [torch.Must] and [torch.OK],

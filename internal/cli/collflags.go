@@ -36,12 +36,12 @@ func addCollFlags(cmd *cobra.Command) *collFlags {
 	f.on = choiceFlag(cmd, "on", "what ranks are: parts of a simulated machine, processes (shm) or goroutines (inproc)", onSim, onShm, onInproc)
 	flags.VarP((*collperf.Size)(&f.Min), "minbytes", "b", "smallest `SIZE`: 8, 4K, 1M, 1G")
 	flags.VarP((*collperf.Size)(&f.Max), "maxbytes", "e", "largest `SIZE`")
-	flags.VarP((*wholeNumber)(&f.StepFactor), "stepfactor", "f", "each size is the one before times `N`")
+	flags.VarP(number(&f.StepFactor), "stepfactor", "f", "each size is the one before times `N`")
 	flags.VarP((*collperf.Size)(&f.StepBytes), "stepbytes", "i", "each size is the one before and `SIZE` more, instead of --stepfactor")
 	f.op = wordFlag(cmd, "op", "o", "reduction", "sum", append(printable.WordsOf(collperf.Reductions(), ccl.Reduction.String), all))
 	flags.VarP((*collperf.DTypes)(&f.DTypes), "datatype", "d", "`DTYPE` of the elements, also as half, float, bfloat16, int32 and so on, or all")
 	f.root = wordFlag(cmd, "root", "r", "`RANK` that is the root, or all", "0", nil)
-	flags.VarP((*wholeNumber)(&f.Iters), "iters", "n", "iterations, whose times are averaged; of real ranks 20 unless given")
+	flags.VarP(number(&f.Iters), "iters", "n", "iterations, whose times are averaged; of real ranks 20 unless given")
 	f.check = wordFlag(cmd, "check", "c", "compare the values of every rank", "1", []string{"0", "1"})
 	f.values = choiceFlag(cmd, "values", "what tensors hold", "integers", "reals")
 	flags.BoolVar(&f.PerRank, "per-rank", false, "also print how long every rank took")
@@ -59,7 +59,7 @@ func addCollFlags(cmd *cobra.Command) *collFlags {
 	traceFlag(cmd, &f.Trace)
 	f.points = addPointFlags(cmd, "rows are not kept")
 	intFlag(cmd, &f.NRanks, "nranks", 2, "`N` real ranks")
-	flags.VarP((*wholeNumber)(&f.Warmups), "warmup-iters", "w", "iterations of real ranks before those that are measured")
+	flags.VarP(number(&f.Warmups), "warmup-iters", "w", "iterations of real ranks before those that are measured")
 	return f
 }
 

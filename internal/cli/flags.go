@@ -17,24 +17,33 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// wholeNumber is the value of a flag that counts.
-type wholeNumber int
+// value is the value of a flag.
+type value[T any] struct {
+	p     *T
+	kind  string // for the help
+	parse func(text string) (T, error)
+	want  string // what to write, for texts that parse refuses
+}
 
-func (n *wholeNumber) String() string { return strconv.Itoa(int(*n)) }
-func (n *wholeNumber) Type() string   { return "int" }
-func (n *wholeNumber) Set(text string) error {
-	v, err := strconv.Atoi(text)
+func (v value[T]) String() string { return fmt.Sprint(*v.p) }
+func (v value[T]) Type() string   { return v.kind }
+
+func (v value[T]) Set(text string) error {
+	read, err := v.parse(text)
 	if err != nil {
-		return errors.New("write a whole number")
+		return errors.New(v.want)
 	}
-	*n = wholeNumber(v)
+	*v.p = read
 	return nil
 }
+
+// number returns the value of a flag that counts.
+func number(p *int) value[int] { return value[int]{p, "int", strconv.Atoi, "write a whole number"} }
 
 // intFlag gives a command a flag that counts.
 func intFlag(cmd *cobra.Command, p *int, name string, value int, usage string) {
 	*p = value
-	cmd.Flags().Var((*wholeNumber)(p), name, usage)
+	cmd.Flags().Var(number(p), name, usage)
 }
 
 // strictFlag gives a command --strict.
@@ -120,17 +129,12 @@ func complete(cmd *cobra.Command, flag string, words []string, then cobra.ShellC
 // configFlags chooses the configurations that a command works on.
 type configFlags struct{ setup.Choice }
 
-// systemName is a file or preset; empty only where none was given.
-type systemName string
-
-func (n *systemName) String() string { return string(*n) }
-func (n *systemName) Type() string   { return "name" }
-func (n *systemName) Set(word string) error {
+// notEmpty returns a word, or an error for none.
+func notEmpty(word string) (string, error) {
 	if word == "" {
-		return fmt.Errorf("empty: write a file or a preset (%s)", strings.Join(topology.Presets(), ", "))
+		return "", errors.New("empty")
 	}
-	*n = systemName(word)
-	return nil
+	return word, nil
 }
 
 // addConfigFlags gives a command a flag for each kind of configuration, and one --set.
@@ -145,7 +149,8 @@ func addConfigFlags(cmd *cobra.Command, kinds ...*setup.Kind) *configFlags {
 func (f *configFlags) addFiles(cmd *cobra.Command) {
 	for _, k := range f.Kinds {
 		if k == setup.Topology {
-			cmd.Flags().VarP((*systemName)(&f.Topology), k.Name, "t", "file or preset `NAME` of the system (default ./topology.yaml, else the preset default)")
+			want := fmt.Sprintf("empty: write a file or a preset (%s)", strings.Join(topology.Presets(), ", "))
+			cmd.Flags().VarP(value[string]{&f.Topology, "name", notEmpty, want}, k.Name, "t", "file or preset `NAME` of the system (default ./topology.yaml, else the preset default)")
 			complete(cmd, k.Name, topology.Presets(), cobra.ShellCompDirectiveDefault)
 			continue
 		}

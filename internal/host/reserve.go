@@ -9,10 +9,8 @@ import (
 
 // MemoryError reports that more memory is needed than there is.
 type MemoryError struct {
-	Need  uint64
-	Free  uint64 // what is left of Total beside other reservations
-	Total uint64
-	Where string // as in Memory
+	Need   uint64
+	Memory // Free is what is left beside other reservations
 }
 
 // Error returns a text such as "34.4 GB of memory are needed, and 0.9 GB are free of the 1.07 GB that
@@ -27,7 +25,7 @@ func (m Memory) Check(bytes uint64) error {
 	if m.Total == 0 || bytes <= m.Free {
 		return nil
 	}
-	return &MemoryError{bytes, m.Free, m.Total, m.Where}
+	return &MemoryError{bytes, m}
 }
 
 // ledger is what this process has reserved.
