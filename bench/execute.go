@@ -165,12 +165,12 @@ func explain(err, ended error) error {
 	return err
 }
 
-// Reads is what the host read in a run.
+// Reads is what the host read in a run. Its JSON is part of what `kernbench replay --format json` prints.
 type Reads struct {
-	Reads  int
-	Known  int    // of which the op log has a digest
-	Bytes  int64  // that these read
-	Digest string // of all of them, in order; "" if there are none
+	Reads  int    `json:"host_reads"`
+	Known  int    `json:"reads_compared"` // of which the op log has a digest
+	Bytes  int64  `json:"bytes_compared"` // that these read
+	Digest string `json:"digest"`         // of all of them, in order; "" if there are none
 }
 
 // ReadsOf is what the host read in the run of an op log. The digest is the 64-bit

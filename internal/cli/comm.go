@@ -110,7 +110,10 @@ builds before), staging_ns (copying staged buffers into windows), compared, wron
 		stop := watch(cmd, args[0], &o)
 		r, err := runner.Run(cmd.Context(), o)
 		stop()
-		return tasks.report(r, *format, func() error { return reportRun(cmd, r, err, *format) })
+		if err != nil {
+			return failed(err)
+		}
+		return tasks.report(r, *format, func() error { return printResult(cmd, *format, r) })
 	}
 	return cmd
 }
@@ -184,28 +187,17 @@ Parameters are those of comm prepare; --set changes what tasks cost, tasks.KEY=V
 }
 
 func commVerifyCmd() *cobra.Command {
-	cmd := &cobra.Command{
+	return prints(&cobra.Command{
 		Use:   "verify DIR",
 		Short: "Compare the outputs in a folder with their golden values",
 		Long: `Verify compares the outputs that comm execute has left in a folder with the golden
 values there, and reports as comm run does.`,
 		Example: `  kernbench comm verify out --format json`,
 		Args:    exactly("DIR"),
-	}
-	format := formatFlag(cmd)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+	}, func(cmd *cobra.Command, args []string) (result, error) {
 		r, err := runner.Verify(cmd.Context(), args[0])
-		return reportRun(cmd, r, err, *format)
-	}
-	return cmd
-}
-
-// reportRun prints what came of a run.
-func reportRun(cmd *cobra.Command, r *runner.Result, err error, format string) error {
-	if err != nil {
-		return failed(err)
-	}
-	return printResult(cmd, format, r)
+		return r, failed(err)
+	})
 }
 
 // watch has what is printed during a run go to standard error, until stop: what kernels

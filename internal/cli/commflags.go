@@ -203,7 +203,7 @@ func (f *taskFlags) checkFiles(o *runner.Options, folder string) error {
 
 // report has a result told, with the charts that are wanted.
 func (f *taskFlags) report(r *runner.Result, format string, tell func() error) error {
-	if r == nil || r.Tasks == nil {
+	if r.Tasks == nil {
 		return tell()
 	}
 	chart := taskchart.Gantt{

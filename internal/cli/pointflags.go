@@ -35,7 +35,7 @@ func addPointFlags(cmd *cobra.Command, which string) *pointFlags {
 	flags.BoolVar(&f.Resume, "resume", false, "take over the points that --out has already")
 	flags.BoolVar(&f.Replace, "replace", false, "begin anew where --out has points")
 	f.strict = strictFlag(cmd)
-	f.report = addReport(cmd)
+	f.report = flags.String("report", "", "`FILE` for a page with a table to sort, figures, the configuration and how to reproduce it; ends in .html")
 	f.part = flags.String("shard", "", "run a part of the points, as `I/N`: 2/4 is the second of four")
 	return f
 }
@@ -51,8 +51,8 @@ func (f *pointFlags) options() (o experiment.Options, err error) {
 		misuse{"shard", o.Shard.N == 0, `"": write I/N, such as 2/4`},
 		misuse{"resume", o.Resume && o.Replace, "and --replace: give one"},
 		misuse{"strict", o.Strict && !o.Resume, "is for --resume: add it"})
-	if err == nil {
-		err = checkReport(*f.report)
+	if ext := filepath.Ext(*f.report); err == nil && *f.report != "" && ext != ".html" && ext != ".htm" {
+		err = fmt.Errorf("--report %s: the report is a page: write a name that ends in .html", *f.report)
 	}
 	if err == nil && f.cmd.Flags().Changed("out") {
 		err = wantJSONL("--out", o.File)
@@ -115,19 +115,6 @@ func wantJSONL(what, name string) error {
 	return nil
 }
 
-// addReport gives a command --report.
-func addReport(cmd *cobra.Command) *string {
-	return cmd.Flags().String("report", "", "`FILE` for a page with a table to sort, figures, the configuration and how to reproduce it; ends in .html")
-}
-
-// checkReport refuses names that no browser would open as a page.
-func checkReport(name string) error {
-	if ext := filepath.Ext(name); name != "" && ext != ".html" && ext != ".htm" {
-		return fmt.Errorf("--report %s: the report is a page: write a name that ends in .html", name)
-	}
-	return nil
-}
-
 // writeReport writes a page with a table of results, figures of it and the command line. Nothing
 // is written if there is no name.
 func writeReport(cmd *cobra.Command, name string, p page.Page, t *table.Table) error {
@@ -138,10 +125,10 @@ func writeReport(cmd *cobra.Command, name string, p page.Page, t *table.Table) e
 	if err != nil {
 		return err
 	}
-	if err := file.Write(name, html); err != nil {
-		return badInput(fmt.Errorf("--report: %w", err))
+	if err = file.Write(name, html); err != nil {
+		err = badInput(fmt.Errorf("--report: %w", err))
 	}
-	return nil
+	return err
 }
 
 // commandLine returns the command with its arguments and the flags that were given.

@@ -27,12 +27,9 @@ description comes to, before anything runs on it.`,
   kernbench topology schema > topology.schema.json`,
 	}
 	group(cmd)
-	cmd.AddCommand(showCmd(), topologyValidator.command(), diagramCmd(), schemaCommand("topology", "a topology file", topology.Schema), presetsCmd())
+	checks := validator{Kind: setup.Topology, files: "topology files", usual: "the preset default", presets: topology.Presets(), list: "systems", member: ", pes"}
+	cmd.AddCommand(showCmd(), checks.command(), diagramCmd(), schemaCommand("topology", "a topology file", topology.Schema), presetsCmd())
 	return cmd
-}
-
-var topologyValidator = validator{
-	Kind: setup.Topology, files: "topology files", usual: "the preset default", presets: topology.Presets(), list: "systems", member: ", pes",
 }
 
 func presetsCmd() *cobra.Command {

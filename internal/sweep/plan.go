@@ -29,11 +29,11 @@ type Plan struct {
 	bench     bench.Bench
 	base      setup.Choice // of the command line
 	points    []experiment.Point
-	places    map[[2]string]place // of values of the grid, by key and value
-	ready     map[string]loaded   // some configurations, by their key
-	hashes    map[string]string   // of all of them
-	costs     []float64           // of the points
-	elsewhere []error             // mistakes that are not in the file of the sweep
+	places    map[[2]string]place      // of values of the grid, by key and value
+	ready     map[string]*setup.Loaded // some configurations, by their key
+	hashes    map[string]string        // of all of them
+	costs     []float64                // of the points
+	elsewhere []error                  // mistakes that are not in the file of the sweep
 }
 
 // place is where a setting is written, as paths of the file; "" on the command line.
@@ -47,7 +47,7 @@ func New(ctx context.Context, name string, base setup.Choice) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Plan{source: f, base: base, points: experiment.Product(f.axes), places: map[[2]string]place{}, ready: map[string]loaded{}, hashes: map[string]string{}}
+	p := &Plan{source: f, base: base, points: experiment.Product(f.axes), places: map[[2]string]place{}, ready: map[string]*setup.Loaded{}, hashes: map[string]string{}}
 	for _, c := range slices.Concat(f.axes...) {
 		for i, v := range c.Values {
 			p.places[[2]string{c.Name, v}] = place{c.NameAt, c.At[i]}
@@ -175,7 +175,7 @@ func (p *Plan) checkPoints(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		l, err := s.loaded(ctx)
+		l, err := s.Load(ctx)
 		if err != nil {
 			p.mistakes(ctx, s)
 			continue
@@ -184,7 +184,7 @@ func (p *Plan) checkPoints(ctx context.Context) error {
 		if len(p.ready) < maxReady {
 			p.ready[s.key()] = l
 		}
-		p.hashes[s.key()] = l.hashes
+		p.hashes[s.key()] = hashes(l)
 		for _, i := range alike[s.key()] {
 			p.costs[i] = p.bench.CostOf(p.with(l, p.choice(p.points[i])))
 		}
