@@ -121,18 +121,14 @@ func guard(call func() error) (err error) {
 
 // newResult returns the result of a run that has not begun.
 func (b Bench) newResult(g *topology.Graph, o Options) *Result {
-	choose := func(set bool, yes, no string) string {
-		if set {
-			return yes
-		}
-		return no
-	}
 	s := b.Schema()
 	r := &Result{
 		Bench: b.Name, Rows: &table.Table{Columns: s["rows"]}, Artifacts: []string{}, Schema: s,
 		Config: Config{
 			Version: version.Version, Topology: topology.OriginOf(g.Spec()), Params: o.Params,
-			Fidelity: choose(o.Flit, "flit", "train"), Data: choose(o.NoData, "off", "on"), Check: choose(o.Race, "race", "none"),
+			Fidelity: map[bool]string{true: "flit", false: "train"}[o.Flit],
+			Data:     map[bool]string{true: "off", false: "on"}[o.NoData],
+			Check:    map[bool]string{true: "race", false: "none"}[o.Race],
 		},
 	}
 	if o.PerRank {

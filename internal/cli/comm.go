@@ -111,7 +111,7 @@ builds before), staging_ns (copying staged buffers into windows), compared, wron
 		r, err := runner.Run(cmd.Context(), o)
 		stop()
 		if err != nil {
-			return failed(err)
+			return err
 		}
 		return tasks.report(r, *format, func() error { return printResult(cmd, *format, r) })
 	}
@@ -138,7 +138,7 @@ may be changed before comm execute; comm verify compares.`,
 			return badInput(err)
 		}
 		if err := runner.Prepare(cmd.Context(), o, args[1]); err != nil {
-			return failed(err)
+			return err
 		}
 		forPeople(cmd, true)
 		_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s has the inputs and golden values of %s; next: kernbench comm execute %[1]s\n", args[1], args[0])
@@ -176,7 +176,7 @@ Parameters are those of comm prepare; --set changes what tasks cost, tasks.KEY=V
 		r, err := runner.Execute(cmd.Context(), args[0], o)
 		stop()
 		if err != nil {
-			return failed(err)
+			return err
 		}
 		forPeople(cmd, true)
 		return tasks.report(r, "text", func() error {
@@ -194,10 +194,7 @@ func commVerifyCmd() *cobra.Command {
 values there, and reports as comm run does.`,
 		Example: `  kernbench comm verify out --format json`,
 		Args:    exactly("DIR"),
-	}, func(cmd *cobra.Command, args []string) (result, error) {
-		r, err := runner.Verify(cmd.Context(), args[0])
-		return r, failed(err)
-	})
+	}, func(cmd *cobra.Command, args []string) (result, error) { return runner.Verify(cmd.Context(), args[0]) })
 }
 
 // watch has what is printed during a run go to standard error, until stop: what kernels
@@ -209,15 +206,6 @@ func watch(cmd *cobra.Command, name string, o *runner.Options) (stop func()) {
 		os.Stdout = stdout
 		p.Stop()
 	}
-}
-
-// failed gives an error of the runner its exit status.
-func failed(err error) error {
-	var input *runner.InputError
-	if errors.As(err, &input) {
-		return badInput(input.Err)
-	}
-	return err
 }
 
 func oneScenario(cmd *cobra.Command, args []string) error {

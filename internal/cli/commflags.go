@@ -43,7 +43,8 @@ func addScenarioFlags(cmd *cobra.Command, tasks *taskFlags) func(*runner.Options
 		}
 		o.Params = map[string]string{}
 		for _, set := range *sets {
-			if tasks != nil && tasks.take(set) {
+			if tasks != nil && strings.HasPrefix(set, setup.Tasks.Prefix) {
+				tasks.Sets = append(tasks.Sets, set)
 				continue
 			}
 			name, value, ok := strings.Cut(set, "=")
@@ -125,15 +126,6 @@ func addTaskFlags(cmd *cobra.Command) *taskFlags {
 	return f
 }
 
-// take keeps one of --set if it is for tasks.yaml.
-func (f *taskFlags) take(set string) bool {
-	if !strings.HasPrefix(set, setup.Tasks.Prefix) {
-		return false
-	}
-	f.Sets = append(f.Sets, set)
-	return true
-}
-
 // onlyTasks refuses what is not for tasks.yaml.
 func (f *taskFlags) onlyTasks() error {
 	for _, set := range f.Sets {
@@ -178,7 +170,7 @@ func (f *taskFlags) readTasks(o *runner.Options) error {
 	if (f.gantt || f.svg != "") && o.Backend != runner.Sim {
 		return errors.New("--gantt and --gantt-svg show simulated time: add --backend sim")
 	}
-	c, err := f.load(f.cmd.Context())
+	c, err := f.Load(f.cmd.Context())
 	if err == nil {
 		o.Tasks = c.Tasks.(*task.Config)
 	}

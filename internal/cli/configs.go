@@ -10,6 +10,7 @@ import (
 
 	"github.com/kernbench/kernbench/ccl"
 	"github.com/kernbench/kernbench/internal/describe"
+	"github.com/kernbench/kernbench/internal/file"
 	"github.com/kernbench/kernbench/internal/setup"
 	"github.com/kernbench/kernbench/internal/version"
 	"github.com/kernbench/kernbench/table"
@@ -61,7 +62,7 @@ func configCommand(k *setup.Kind, long, shown, member string, schema func() []by
 	flags := addConfigFlags(show, k)
 	format := formatFlag(show, "yaml")
 	show.RunE = func(cmd *cobra.Command, _ []string) error {
-		c, err := flags.loadAlone(cmd.Context())
+		c, err := flags.load(cmd.Context(), new(file.Uses))
 		if err != nil {
 			return err
 		}

@@ -20,7 +20,9 @@ import (
 	"github.com/kernbench/kernbench/internal/host"
 	"github.com/kernbench/kernbench/internal/memory"
 	"github.com/kernbench/kernbench/internal/printable"
+	"github.com/kernbench/kernbench/scenario/runner"
 	"github.com/kernbench/kernbench/table"
+	"github.com/kernbench/kernbench/task"
 )
 
 // The exit statuses. The help of kernbench explains them, and docs/commands.md has that.
@@ -107,7 +109,8 @@ func status(ctx context.Context, err error) int {
 		return exitFailed
 	case errors.As(err, &exit):
 		return exit.code
-	case errors.As(err, new(*memory.OutOfMemory)), errors.As(err, new(*host.MemoryError)), errors.As(err, new(*cost.FitError)), errors.As(err, new(*experiment.FileError)), ofName(err):
+	case errors.As(err, new(*memory.OutOfMemory)), errors.As(err, new(*host.MemoryError)), errors.As(err, new(*cost.FitError)),
+		errors.As(err, new(*experiment.FileError)), errors.As(err, new(*runner.InputError)), errors.As(err, new(*task.Refused)), ofName(err):
 		return exitUsage
 	}
 	return exitFailed

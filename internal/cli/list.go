@@ -63,14 +63,12 @@ func addParamFlags(cmd *cobra.Command) func(b bench.Bench) (map[string]string, e
 	}
 	return func(b bench.Bench) (map[string]string, error) {
 		given, names := map[string]string{}, printable.WordsOf(b.Params, func(p bench.Param) string { return "--" + p.Name })
-		for _, p := range b.Params {
-			if cmd.Flags().Changed(p.Name) {
-				given[p.Name] = *values[p.Name]
-			}
-		}
 		for _, name := range slices.Sorted(maps.Keys(values)) {
-			if cmd.Flags().Changed(name) && !slices.Contains(names, "--"+name) {
+			switch changed := cmd.Flags().Changed(name); {
+			case changed && !slices.Contains(names, "--"+name):
 				return nil, fmt.Errorf("--%s is no parameter of %s, which has %s", name, b.Name, cmp.Or(strings.Join(names, ", "), "none"))
+			case changed:
+				given[name] = *values[name]
 			}
 		}
 		return given, nil

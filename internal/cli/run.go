@@ -16,7 +16,6 @@ import (
 	"github.com/kernbench/kernbench/internal/progress"
 	"github.com/kernbench/kernbench/internal/setup"
 	"github.com/kernbench/kernbench/simtime"
-	"github.com/kernbench/kernbench/task"
 	"github.com/kernbench/kernbench/torch"
 )
 
@@ -75,7 +74,7 @@ launches, each with name, start_ns, crit_ns, ranks and pe_exec_ns, by rank.`,
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		b, err := chosenBench(*name, args)
 		if err != nil {
-			return err
+			return badInput(err)
 		}
 		o, err := options()
 		if err != nil {
@@ -87,11 +86,7 @@ launches, each with name, start_ns, crit_ns, ranks and pe_exec_ns, by rank.`,
 		if err := config.CheckEffect(b); err != nil {
 			return badInput(err)
 		}
-		on, err := config.load(cmd.Context())
-		if err != nil {
-			return err
-		}
-		use := on.AddTo(new(file.Uses)).Writes("--log", o.Log).Writes("--trace", o.Trace)
+		use := new(file.Uses).Writes("--log", o.Log).Writes("--trace", o.Trace)
 		for _, p := range b.Params {
 			if p.Output {
 				use.Writes("--"+p.Name, cmp.Or(o.Params[p.Name], p.Default))
@@ -100,7 +95,8 @@ launches, each with name, start_ns, crit_ns, ranks and pe_exec_ns, by rank.`,
 		if b.Folder != "" {
 			use.WritesIn("--out", cmp.Or(o.Folder, b.Folder), b.Files...)
 		}
-		if err := use.Check(); err != nil {
+		on, err := config.load(cmd.Context(), use)
+		if err != nil {
 			return err
 		}
 		o.Topology, o.CCL, o.Settings = on.System, on.CCL, []any{on.Tasks}
@@ -109,13 +105,9 @@ launches, each with name, start_ns, crit_ns, ranks and pe_exec_ns, by rank.`,
 			return badInput(errors.New("--strict is for --resume: add it"))
 		}
 		r, err := executed(cmd, b, o)
-		var param *bench.ParamError
-		switch {
-		case errors.As(err, &param):
+		if param, ok := errors.AsType[*bench.ParamError](err); ok {
 			return badInput(param)
-		case errors.As(err, new(*task.Refused)):
-			return badInput(err)
-		case err != nil:
+		} else if err != nil {
 			return err
 		}
 		if b.Uses == 0 {
@@ -141,14 +133,13 @@ func executed(cmd *cobra.Command, b bench.Bench, o bench.Options) (*bench.Result
 func chosenBench(flag string, args []string) (bench.Bench, error) {
 	switch {
 	case len(args) == 1 && flag != "":
-		return bench.Bench{}, badInput(fmt.Errorf("two benches, %s and %s: name one", args[0], flag))
+		return bench.Bench{}, fmt.Errorf("two benches, %s and %s: name one", args[0], flag)
 	case len(args) == 1:
 		flag = args[0]
 	case flag == "":
-		return bench.Bench{}, badInput(errors.New("no bench: name one, such as kernbench run hello_send; kernbench list shows them"))
+		return bench.Bench{}, errors.New("no bench: name one, such as kernbench run hello_send; kernbench list shows them")
 	}
-	b, err := setup.FindBench(flag)
-	return b, badInput(err)
+	return setup.FindBench(flag)
 }
 
 // addRunFlags gives a command the flags that say how a bench is run, and is how to
@@ -164,26 +155,17 @@ func addRunFlags(cmd *cobra.Command) func() (bench.Options, error) {
 	traceFlag(cmd, &o.Trace)
 	flags.StringVar(&o.Folder, "out", "", "`FOLDER` for the files of a bench that writes some, instead of its own")
 	flags.BoolVar(&o.Resume, "resume", false, "take over results that lie in the folder already; also MILESTONE_FAST=1")
-	strict := strictFlag(cmd)
+	strictFlag(cmd, &o.Strict)
 	flags.BoolVar(&o.PerRank, "per-rank", false, "also print how long every launch and collective ran on each rank")
 	limit := flags.Duration("limit", 10*time.Second, "simulated `TIME` after which a run is given up")
 	flags.DurationVar(&o.Stall, "stall", 10*time.Second, "wall-clock `TIME` that a kernel may go on without calling the tile language")
 	return func() (_ bench.Options, err error) {
-		o.Strict, o.NoData, o.Race, o.Flit = *strict, *data == "off", *check == "race", *fidelity == "flit"
-		if o.Threads, err = threads(); err != nil {
-			return o, err
-		}
-		if err := errors.Join(file.CheckNew("--log", o.Log), file.CheckNew("--trace", o.Trace)); err != nil {
-			return o, err
-		}
-		if o.Stall < time.Millisecond {
-			return o, fmt.Errorf("--stall %v is too short: write at least 1ms", o.Stall)
-		}
-		if *limit <= 0 || *limit > longestRun {
-			return o, fmt.Errorf("--limit %v is not from 1ns to %v", *limit, longestRun)
-		}
+		o.NoData, o.Race, o.Flit = *data == "off", *check == "race", *fidelity == "flit"
 		o.Limit = torch.Time(limit.Nanoseconds()) * simtime.Nanosecond
-		return o, nil
+		o.Threads, err = threads()
+		return o, cmp.Or(err, errors.Join(file.CheckNew("--log", o.Log), file.CheckNew("--trace", o.Trace)), refuse(cmd,
+			misuse{"stall", o.Stall < time.Millisecond, fmt.Sprintf("%v is too short: write at least 1ms", o.Stall)},
+			misuse{"limit", *limit <= 0 || *limit > longestRun, fmt.Sprintf("%v is not from 1ns to %v", *limit, longestRun)}))
 	}
 }
 

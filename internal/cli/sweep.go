@@ -2,7 +2,9 @@ package cli
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -117,16 +119,17 @@ points left out).`,
 			return nil
 		},
 	}
-	partial := cmd.Flags().Bool("partial", false, "points may be missing")
-	strict := strictFlag(cmd)
+	var o experiment.MergeOptions
+	cmd.Flags().BoolVar(&o.Partial, "partial", false, "points may be missing")
+	strictFlag(cmd, &o.Strict)
 	return prints(cmd, func(cmd *cobra.Command, args []string) (result, error) {
-		if err := wantJSONL("OUT", args[0]); err != nil {
-			return nil, badInput(err)
+		if filepath.Ext(args[0]) != ".jsonl" {
+			return nil, badInput(errors.New("OUT " + args[0] + wantJSONL))
 		}
 		if err := new(file.Uses).Reads("shard", args[1:]...).Updates("OUT", args[0]).Check(); err != nil {
 			return nil, err
 		}
-		m, err := experiment.Merge(cmd.Context(), args[0], experiment.MergeOptions{Partial: *partial, Strict: *strict}, args[1:]...)
+		m, err := experiment.Merge(cmd.Context(), args[0], o, args[1:]...)
 		if err == nil && len(m.Programs) > 1 {
 			warn(cmd.ErrOrStderr(), fmt.Sprintf("the points are of different builds of the program (%s): --strict refuses them", strings.Join(m.Programs, ", ")))
 		}

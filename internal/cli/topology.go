@@ -88,15 +88,12 @@ one_way, and a state that is usual, changed, one_way or absent.`,
 		if err != nil {
 			return badInput(err)
 		}
-		c, err := system.load(cmd.Context())
-		if err != nil {
-			return err
-		}
-		use := c.AddTo(new(file.Uses))
+		use := new(file.Uses)
 		if out != "-" {
 			use.Writes("--out", out)
 		}
-		if err := use.Check(); err != nil {
+		c, err := system.load(cmd.Context(), use)
+		if err != nil {
 			return err
 		}
 		d, err := draw.Topology(c.System, draw.View(*view), at)
@@ -152,7 +149,7 @@ latency_ns and overhead_ns.`,
 		); err != nil {
 			return badInput(err)
 		}
-		c, err := system.loadAlone(cmd.Context())
+		c, err := system.load(cmd.Context(), new(file.Uses))
 		if err != nil {
 			return err
 		}

@@ -35,10 +35,7 @@ func File(ctx context.Context, name string, threads int) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	if threads == 0 {
-		threads = runtime.GOMAXPROCS(0)
-	}
-	found, err := exec.Replay(ctx, log, threads)
+	found, err := exec.Replay(ctx, log, cmp.Or(threads, runtime.GOMAXPROCS(0)))
 	if err != nil {
 		return nil, err
 	}

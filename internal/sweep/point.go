@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/kernbench/kernbench/bench"
@@ -27,13 +28,11 @@ type choice struct {
 // choice returns what a point runs on.
 func (p *Plan) choice(point experiment.Point) choice {
 	s := choice{Choice: p.base, params: map[string]string{}}
-	s.Sets = nil
-	for i, set := range p.Set {
+	s.Sets = slices.Concat(p.Set, p.base.Sets)
+	s.at = make([]place, len(s.Sets))
+	for i := range p.Set {
 		at := fmt.Sprintf("set[%d]", i)
-		s.Sets, s.at = append(s.Sets, set), append(s.at, place{at, at})
-	}
-	for _, set := range p.base.Sets {
-		s.Sets, s.at = append(s.Sets, set), append(s.at, place{})
+		s.at[i] = place{at, at}
 	}
 	if s.Topology == "" && p.Topology != "" {
 		s.Topology, s.system = p.beside(p.Topology), place{"topology", "topology"}
