@@ -17,7 +17,7 @@ const File = "ccl.yaml"
 //go:embed ccl.yaml
 var defaultFile []byte
 
-var file = config.File[*Config]{Presets: config.Presets{"default": defaultFile}, Usual: File, Decode: decode}
+var file = config.File[Config]{Presets: config.Presets{"default": defaultFile}, Usual: File, New: func(d *config.Doc) *Config { return &Config{origin: d} }, Scalars: scalars, Check: (*Config).check}
 
 // Load reads a configuration: a file of that name, or the preset default. With an
 // empty name it is ./ccl.yaml if there is one, else the preset; [Config.Source] says
@@ -34,16 +34,7 @@ func Parse(name string, src []byte, sets ...string) (*Config, error) {
 }
 
 // Default returns the configuration that comes with the package.
-func Default() *Config { return file.MustPreset("default") }
-
-func decode(d *config.Doc) (*Config, error) {
-	c := &Config{origin: d}
-	errs, _ := d.Decode(c, scalars()).(config.Errors)
-	if err := c.check(errs); err != nil {
-		return nil, err
-	}
-	return c, nil
-}
+func Default() *Config { return file.Default() }
 
 // scalars returns the syntax of values: that of the topology, and the names of the
 // algorithms that are registered by now, or auto, which are the only texts. The name in

@@ -16,7 +16,7 @@ const File = "topology.yaml"
 //go:embed presets/*.yaml
 var presetFiles embed.FS
 
-var file = func() config.File[*Spec] {
+var file = func() config.File[Spec] {
 	presets := config.Presets{}
 	files, err := presetFiles.ReadDir("presets")
 	for _, f := range files {
@@ -27,7 +27,7 @@ var file = func() config.File[*Spec] {
 	if err != nil {
 		panic(err) // the files are part of the program
 	}
-	return config.File[*Spec]{Presets: presets, Usual: File, Decode: decode}
+	return config.File[Spec]{Presets: presets, Usual: File, New: func(d *config.Doc) *Spec { return &Spec{origin: d} }, Check: (*Spec).check}
 }()
 
 // Load reads a system: a file of that name if there is one, else the preset.
@@ -53,15 +53,6 @@ func Presets() []string { return file.Names() }
 
 // PresetSource returns the text of a preset, with the reasons for its numbers.
 func PresetSource(name string) ([]byte, error) { return file.Source(name) }
-
-func decode(d *config.Doc) (*Spec, error) {
-	s := &Spec{origin: d}
-	errs, _ := d.Decode(s, config.Quantities).(config.Errors)
-	if err := s.check(errs); err != nil {
-		return nil, err
-	}
-	return s, nil
-}
 
 // Source returns where the spec was loaded from: a path or "preset NAME", and each
 // --set argument, as in "preset default, --set cube.hbm.channels=16"; "" for a

@@ -77,15 +77,11 @@ launches, each with name, start_ns, crit_ns, ranks and pe_exec_ns, by rank.`,
 			return badInput(err)
 		}
 		o, err := options()
-		if err != nil {
+		given, unknown := params(b)
+		if err := cmp.Or(err, unknown, config.CheckEffect(b)); err != nil {
 			return badInput(err)
 		}
-		if o.Params, err = params(b); err != nil {
-			return badInput(err)
-		}
-		if err := config.CheckEffect(b); err != nil {
-			return badInput(err)
-		}
+		o.Params = given
 		use := new(file.Uses).Writes("--log", o.Log).Writes("--trace", o.Trace)
 		for _, p := range b.Params {
 			if p.Output {
