@@ -54,6 +54,9 @@ const mostMemory = 4 << 30
 // those before it, for any number of workers. When ctx ends, the points that have ended are
 // kept, and the error is the cause.
 func Run[R any](ctx context.Context, o Options, points []Point, run func(ctx context.Context, index int, p Point) (R, error), each func(index int, row R)) ([]R, error) {
+	if o.Warn == nil {
+		o.Warn = func(string) {}
+	}
 	s := &state[R]{Options: o, points: points, run: run, each: each}
 	err := s.all(ctx)
 	var failed *Failed
