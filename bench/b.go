@@ -115,11 +115,7 @@ func (b *B) Machine(g *topology.Graph, run func(on *B) error) error {
 		return err
 	}
 	defer c.Close()
-	on := &B{Rank: c.Main(), report: report{o, b.bench, b.result}}
-	if err := run(on); err != nil {
-		return err
-	}
-	return on.finish()
+	return (&B{Rank: c.Main(), report: report{o, b.bench, b.result}}).do(run)
 }
 
 // collect adds what the machine has found out since the last call to the result.
@@ -131,8 +127,11 @@ func (b *B) collect() {
 	b.checked, b.launched = len(checks), len(launches)
 }
 
-// finish waits for the machine and adds all that it has found out to the result.
-func (b *B) finish() error {
+// do calls a part of the bench, waits for the machine and adds all that it has found out to the result.
+func (b *B) do(run func(on *B) error) error {
+	if err := run(b); err != nil {
+		return err
+	}
 	if err := b.Synchronize(); err != nil { // what the bench has not waited for, or errors it overlooked
 		return err
 	}

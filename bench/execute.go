@@ -61,7 +61,7 @@ func (b Bench) Execute(ctx context.Context, o Options) (*Result, error) {
 		return nil, err
 	}
 	r := b.newResult(c.Topology(), o)
-	err = guard(func() error { return b.run(&B{Rank: c.Main(), report: report{o, &b, r}}) })
+	err = guard(func() error { return (&B{Rank: c.Main(), report: report{o, &b, r}}).do(b.Run) })
 	if !errors.As(err, new(*torch.Stalled)) { // a machine in an endless loop cannot be ended
 		defer c.Close()
 	}
@@ -108,14 +108,6 @@ func (b Bench) folder(o *Options) error {
 	return nil
 }
 
-// run calls the bench's Run and waits for the machine.
-func (b Bench) run(on *B) error {
-	if err := b.Run(on); err != nil {
-		return err
-	}
-	return on.finish()
-}
-
 // guard returns the error of a call. Panics, also those of [torch.Must] and [torch.OK],
 // become errors.
 func guard(call func() error) (err error) {
@@ -129,18 +121,14 @@ func guard(call func() error) (err error) {
 
 // newResult returns the result of a run that has not begun.
 func (b Bench) newResult(g *topology.Graph, o Options) *Result {
-	choose := func(set bool, yes, no string) string {
-		if set {
-			return yes
-		}
-		return no
-	}
 	s := b.Schema()
 	r := &Result{
 		Bench: b.Name, Rows: &table.Table{Columns: s["rows"]}, Artifacts: []string{}, Schema: s,
 		Config: Config{
 			Version: version.Version, Topology: topology.OriginOf(g.Spec()), Params: o.Params,
-			Fidelity: choose(o.Flit, "flit", "train"), Data: choose(o.NoData, "off", "on"), Check: choose(o.Race, "race", "none"),
+			Fidelity: map[bool]string{true: "flit", false: "train"}[o.Flit],
+			Data:     map[bool]string{true: "off", false: "on"}[o.NoData],
+			Check:    map[bool]string{true: "race", false: "none"}[o.Race],
 		},
 	}
 	if o.PerRank {
@@ -173,12 +161,12 @@ func explain(err, ended error) error {
 	return err
 }
 
-// Reads is what the host read in a run.
+// Reads is what the host read in a run. Its JSON is part of what `kernbench replay --format json` prints.
 type Reads struct {
-	Reads  int
-	Known  int    // of which the op log has a digest
-	Bytes  int64  // that these read
-	Digest string // of all of them, in order; "" if there are none
+	Reads  int    `json:"host_reads"`
+	Known  int    `json:"reads_compared"` // of which the op log has a digest
+	Bytes  int64  `json:"bytes_compared"` // that these read
+	Digest string `json:"digest"`         // of all of them, in order; "" if there are none
 }
 
 // ReadsOf is what the host read in the run of an op log. The digest is the 64-bit

@@ -170,6 +170,9 @@ func Verdict(computed bool, checks []torch.Check) string {
 	return text
 }
 
+// Mistakes returns a sentence for each check that failed and each race.
+func (r *Result) Mistakes() []string { return append(r.Wrong(), r.Races...) }
+
 // Wrong returns a sentence for each check that failed.
 func (r *Result) Wrong() (list []string) {
 	for _, c := range r.Checks {

@@ -2,9 +2,7 @@ package ccl
 
 import (
 	"context"
-	"crypto/sha256"
 	_ "embed"
-	"encoding/hex"
 	"fmt"
 	"maps"
 	"slices"
@@ -19,7 +17,7 @@ const File = "ccl.yaml"
 //go:embed ccl.yaml
 var defaultFile []byte
 
-var file = config.File[*Config]{Presets: config.Presets{"default": defaultFile}, Usual: File, Decode: decode}
+var file = config.File[Config]{Presets: config.Presets{"default": defaultFile}, Usual: File, New: func(d *config.Doc) *Config { return &Config{origin: d} }, Scalars: scalars, Check: (*Config).check}
 
 // Load reads a configuration: a file of that name, or the preset default. With an
 // empty name it is ./ccl.yaml if there is one, else the preset; [Config.Source] says
@@ -36,16 +34,7 @@ func Parse(name string, src []byte, sets ...string) (*Config, error) {
 }
 
 // Default returns the configuration that comes with the package.
-func Default() *Config { return file.MustPreset("default") }
-
-func decode(d *config.Doc) (*Config, error) {
-	c := &Config{origin: d}
-	errs, _ := d.Decode(c, scalars()).(config.Errors)
-	if err := c.check(errs); err != nil {
-		return nil, err
-	}
-	return c, nil
-}
+func Default() *Config { return file.Default() }
 
 // scalars returns the syntax of values: that of the topology, and the names of the
 // algorithms that are registered by now, or auto, which are the only texts. The name in
@@ -81,12 +70,12 @@ func (c *Config) YAML() []byte { return config.Encode(c, scalars()) }
 // Hash identifies what the configuration says: those that give every name the same
 // settings have the same hash, whatever files and arguments they came from.
 func (c *Config) Hash() string {
-	h := sha256.New()
+	var text []byte
 	for _, name := range append(c.Names(), "") {
 		e, _ := c.entry(name)
-		fmt.Fprintf(h, "%s %+v\n", name, c.settings(e))
+		text = fmt.Appendf(text, "%s %+v\n", name, c.settings(e))
 	}
-	return hex.EncodeToString(h.Sum(nil)[:6])
+	return config.Digest(text)
 }
 
 // schema is generated from the types of config.go by the tests of this package, which

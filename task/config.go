@@ -2,9 +2,7 @@ package task
 
 import (
 	"context"
-	"crypto/sha256"
 	_ "embed"
-	"encoding/hex"
 	"fmt"
 	"slices"
 	"strings"
@@ -105,7 +103,7 @@ const File = "tasks.yaml"
 //go:embed tasks.yaml
 var defaultFile []byte
 
-var file = config.File[*Config]{Presets: config.Presets{"default": defaultFile}, Usual: File, Decode: decode}
+var file = config.File[Config]{Presets: config.Presets{"default": defaultFile}, Usual: File, New: func(d *config.Doc) *Config { return &Config{origin: d} }}
 
 // Load reads a configuration: a file of that name, or the preset default. With an empty
 // name it is ./tasks.yaml if there is one, else the preset; [Config.Source] says which it
@@ -122,15 +120,7 @@ func Parse(name string, src []byte, sets ...string) (*Config, error) {
 }
 
 // Default returns the configuration that comes with the package.
-func Default() *Config { return file.MustPreset("default") }
-
-func decode(d *config.Doc) (*Config, error) {
-	c := &Config{origin: d}
-	if err := d.Decode(c, config.Quantities); err != nil {
-		return nil, err
-	}
-	return c, nil
-}
+func Default() *Config { return file.Default() }
 
 // Source returns where the configuration was loaded from: a path or "preset default", and
 // each --set argument; "" for one made in Go.
@@ -144,10 +134,7 @@ func (c *Config) Files() []string { return c.origin.Files() }
 func (c *Config) YAML() []byte { return config.Encode(c, config.Quantities) }
 
 // Hash identifies what the configuration says, whatever files and arguments it came from.
-func (c *Config) Hash() string {
-	sum := sha256.Sum256(c.YAML())
-	return hex.EncodeToString(sum[:6])
-}
+func (c *Config) Hash() string { return config.Digest(c.YAML()) }
 
 // schema is generated from the types of config.go by the tests of this package, which
 // also hold it against the loader: go test ./task -update rewrites it.

@@ -18,7 +18,7 @@ func (s *Spec) sipGrid() (grid, error) {
 		h = w
 	}
 	if w*h != sips.Count {
-		return grid{}, s.errorAt("system.sips.count", "%d SIPs do not fill a grid of %d×%d: set w and h with w·h = %d", sips.Count, w, h, sips.Count)
+		return grid{}, s.origin.Errorf("system.sips.count", "%d SIPs do not fill a grid of %d×%d: set w and h with w·h = %d", sips.Count, w, h, sips.Count)
 	}
 	return grid{w: w, h: h, wrap: sips.Topology == Torus2D}, nil
 }

@@ -2,9 +2,7 @@ package topology
 
 import (
 	"context"
-	"crypto/sha256"
 	"embed"
-	"encoding/hex"
 	"fmt"
 	"slices"
 	"strings"
@@ -18,7 +16,7 @@ const File = "topology.yaml"
 //go:embed presets/*.yaml
 var presetFiles embed.FS
 
-var file = func() config.File[*Spec] {
+var file = func() config.File[Spec] {
 	presets := config.Presets{}
 	files, err := presetFiles.ReadDir("presets")
 	for _, f := range files {
@@ -29,7 +27,7 @@ var file = func() config.File[*Spec] {
 	if err != nil {
 		panic(err) // the files are part of the program
 	}
-	return config.File[*Spec]{Presets: presets, Usual: File, Decode: decode}
+	return config.File[Spec]{Presets: presets, Usual: File, New: func(d *config.Doc) *Spec { return &Spec{origin: d} }, Check: (*Spec).check}
 }()
 
 // Load reads a system: a file of that name if there is one, else the preset.
@@ -56,28 +54,10 @@ func Presets() []string { return file.Names() }
 // PresetSource returns the text of a preset, with the reasons for its numbers.
 func PresetSource(name string) ([]byte, error) { return file.Source(name) }
 
-func decode(d *config.Doc) (*Spec, error) {
-	s := &Spec{origin: d}
-	errs, _ := d.Decode(s, config.Quantities).(config.Errors)
-	if err := s.check(errs); err != nil {
-		return nil, err
-	}
-	return s, nil
-}
-
 // Source returns where the spec was loaded from: a path or "preset NAME", and each
 // --set argument, as in "preset default, --set cube.hbm.channels=16"; "" for a
 // spec made in Go.
 func (s *Spec) Source() string { return s.origin.Name() }
-
-// errorAt reports a mistake in the value at a path such as
-// "overrides[2].link", where it was written if the spec came from a file.
-func (s *Spec) errorAt(path, format string, args ...any) *config.Error {
-	if s.origin == nil {
-		return &config.Error{Path: path, Msg: fmt.Sprintf(format, args...)}
-	}
-	return s.origin.Errorf(path, format, args...)
-}
 
 // Origin says which configuration a result was made with.
 type Origin struct {
@@ -105,10 +85,7 @@ func (s *Spec) YAML() []byte { return config.Encode(s, config.Quantities) }
 
 // Hash identifies the system: specs that describe the same one have the same
 // hash, whatever files and arguments they came from.
-func (s *Spec) Hash() string {
-	sum := sha256.Sum256(s.YAML())
-	return hex.EncodeToString(sum[:6])
-}
+func (s *Spec) Hash() string { return config.Digest(s.YAML()) }
 
 // Validate checks a spec made or changed in Go as if it were a file, and fills
 // in the sides of a SIP grid as Load does. Errors show the lines of [Spec.YAML].

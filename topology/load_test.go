@@ -193,7 +193,7 @@ func TestValidate(t *testing.T) {
 
 func TestErrorAt(t *testing.T) {
 	made := &Spec{}
-	if got, want := made.errorAt("overrides[2].link", "no link %s", "x").Error(), "overrides[2].link: no link x"; got != want {
+	if got, want := made.origin.Errorf("overrides[2].link", "no link %s", "x").Error(), "overrides[2].link: no link x"; got != want {
 		t.Errorf("a spec made in Go: got %q, want %q", got, want)
 	}
 	read, err := Parse("t.yaml", []byte("extends: default\nhost:\n  launch_bytes: 8 B\n"))
@@ -201,7 +201,7 @@ func TestErrorAt(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := "t.yaml:3:17: host.launch_bytes: too few: 8\n    3 |   launch_bytes: 8 B\n      |                 ^"
-	if got := read.errorAt("host.launch_bytes", "too few: %d", 8).Error(); got != want {
+	if got := read.origin.Errorf("host.launch_bytes", "too few: %d", 8).Error(); got != want {
 		t.Errorf("a spec that was read: got\n%s\nwant\n%s", got, want)
 	}
 }

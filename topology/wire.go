@@ -129,7 +129,7 @@ func (g *Graph) override() config.Errors {
 		at := fmt.Sprintf("overrides[%d].link", i)
 		ids, ok := g.LookupLink(o.Link)
 		if !ok {
-			errs = append(errs, g.spec.errorAt(at, "no link %q: %s", o.Link, g.whyNoLink(o.Link)))
+			errs = append(errs, g.spec.origin.Errorf(at, "no link %q: %s", o.Link, g.whyNoLink(o.Link)))
 			continue
 		}
 		for _, id := range ids {
@@ -145,7 +145,7 @@ func (g *Graph) override() config.Errors {
 			}
 			lev, ok := levelOf(g.Node(l.From), g.Node(l.To))
 			if !ok {
-				errs = append(errs, g.spec.errorAt(at, "%s is the only way from %s to %s: it cannot be absent", g.LinkName(id), g.Name(l.From), g.Name(l.To)))
+				errs = append(errs, g.spec.origin.Errorf(at, "%s is the only way from %s to %s: it cannot be absent", g.LinkName(id), g.Name(l.From), g.Name(l.To)))
 				continue
 			}
 			gone[id] = true
@@ -156,7 +156,7 @@ func (g *Graph) override() config.Errors {
 	inOrder := func(a, b level) int { return cmp.Or(cmp.Compare(a.sip, b.sip), cmp.Compare(a.cube, b.cube)) }
 	for _, lev := range slices.SortedFunc(maps.Keys(cut), inOrder) {
 		if from, to, found := g.severed(lev); found {
-			errs = append(errs, g.spec.errorAt(fmt.Sprintf("overrides[%d].link", cut[lev]),
+			errs = append(errs, g.spec.origin.Errorf(fmt.Sprintf("overrides[%d].link", cut[lev]),
 				"the absent links leave no way from %s to %s in %s: keep one", g.Name(from), g.Name(to), lev))
 		}
 	}

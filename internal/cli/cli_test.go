@@ -24,6 +24,7 @@ import (
 	"github.com/kernbench/kernbench/internal/draw"
 	"github.com/kernbench/kernbench/internal/host"
 	"github.com/kernbench/kernbench/internal/host/hosttest"
+	"github.com/kernbench/kernbench/internal/setup"
 	"github.com/kernbench/kernbench/internal/version"
 	"github.com/kernbench/kernbench/table"
 	"github.com/kernbench/kernbench/topology"
@@ -153,7 +154,10 @@ func TestJSON(t *testing.T) {
 	if diff := cmp.Diff(wantLink, m.Links[0]); diff != "" {
 		t.Errorf("first link (-want +got):\n%s", diff)
 	}
-	list := decode[validations](t, run(t, "topology", "validate", "--format", "json", "default", "ring6"))
+	list := decode[struct {
+		Version string             `json:"version"`
+		Systems []setup.Validation `json:"systems"`
+	}](t, run(t, "topology", "validate", "--format", "json", "default", "ring6"))
 	if s := list.Systems; list.Version != version.Version || len(s) != 2 || !s[0].OK || s[0].PEs != 256 || s[1].PEs != 768 {
 		t.Errorf("validate: got %+v", list)
 	}

@@ -113,9 +113,9 @@ for each rank, with the columns rank and pe_exec_ns.`,
 			}
 			return measure(cmd, o, *flags.points.report, *format)
 		}
-		on, err := system.load(cmd.Context())
+		on, err := system.Load(cmd.Context())
 		if err != nil {
-			return err
+			return badInput(err)
 		}
 		o, err := flags.simulated(c, on.System, on.CCL)
 		if err != nil {

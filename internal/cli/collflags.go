@@ -33,15 +33,15 @@ type collFlags struct {
 func addCollFlags(cmd *cobra.Command) *collFlags {
 	f := &collFlags{cmd: cmd, Options: collperf.Options{Min: 8, Max: 1 << 20, StepFactor: 2, Iters: 1, DTypes: []tl.DType{tl.F16}, Warmups: 5}}
 	flags := cmd.Flags()
-	f.on = choiceFlag(cmd, "on", "what ranks are: parts of a simulated machine, processes (shm) or goroutines (inproc)", onSim, onShm, onInproc)
+	f.on = choiceFlag(cmd, "on", "what ranks are: parts of a simulated machine, processes (shm) or goroutines (inproc)", onSim, string(collperf.Processes), string(collperf.Goroutines))
 	flags.VarP((*collperf.Size)(&f.Min), "minbytes", "b", "smallest `SIZE`: 8, 4K, 1M, 1G")
 	flags.VarP((*collperf.Size)(&f.Max), "maxbytes", "e", "largest `SIZE`")
-	flags.VarP((*wholeNumber)(&f.StepFactor), "stepfactor", "f", "each size is the one before times `N`")
+	flags.VarP(number(&f.StepFactor), "stepfactor", "f", "each size is the one before times `N`")
 	flags.VarP((*collperf.Size)(&f.StepBytes), "stepbytes", "i", "each size is the one before and `SIZE` more, instead of --stepfactor")
 	f.op = wordFlag(cmd, "op", "o", "reduction", "sum", append(printable.WordsOf(collperf.Reductions(), ccl.Reduction.String), all))
 	flags.VarP((*collperf.DTypes)(&f.DTypes), "datatype", "d", "`DTYPE` of the elements, also as half, float, bfloat16, int32 and so on, or all")
 	f.root = wordFlag(cmd, "root", "r", "`RANK` that is the root, or all", "0", nil)
-	flags.VarP((*wholeNumber)(&f.Iters), "iters", "n", "iterations, whose times are averaged; of real ranks 20 unless given")
+	flags.VarP(number(&f.Iters), "iters", "n", "iterations, whose times are averaged; of real ranks 20 unless given")
 	f.check = wordFlag(cmd, "check", "c", "compare the values of every rank", "1", []string{"0", "1"})
 	f.values = choiceFlag(cmd, "values", "what tensors hold", "integers", "reals")
 	flags.BoolVar(&f.PerRank, "per-rank", false, "also print how long every rank took")
@@ -59,7 +59,7 @@ func addCollFlags(cmd *cobra.Command) *collFlags {
 	traceFlag(cmd, &f.Trace)
 	f.points = addPointFlags(cmd, "rows are not kept")
 	intFlag(cmd, &f.NRanks, "nranks", 2, "`N` real ranks")
-	flags.VarP((*wholeNumber)(&f.Warmups), "warmup-iters", "w", "iterations of real ranks before those that are measured")
+	flags.VarP(number(&f.Warmups), "warmup-iters", "w", "iterations of real ranks before those that are measured")
 	return f
 }
 
@@ -103,21 +103,14 @@ func (f *collFlags) simulated(c ccl.Collective, g *topology.Graph, how *ccl.Conf
 	if !f.cmd.Flags().Changed("world") && o.RanksPer == collperf.PerPE {
 		o.World = defaults.WorldSize
 	}
-	if o.Threads, err = f.threads(); err != nil {
-		return o, err
-	}
-	if err := file.CheckNew("--trace", o.Trace); err != nil {
-		return o, err
-	}
-	if o.Experiment, err = f.points.options(); err != nil {
-		return o, err
-	}
-	x, withoutFile := o.Experiment, "is for --out: add the file that has points"
-	err = refuse(f.cmd,
+	const withoutFile = "is for --out: add the file that has points"
+	x, pointsErr := f.points.options()
+	o.Experiment = x
+	o.Threads, err = f.threads()
+	if err := cmp.Or(err, file.CheckNew("--trace", o.Trace), pointsErr, refuse(f.cmd,
 		misuse{"resume", x.Resume && x.File == "", withoutFile},
 		misuse{"replace", x.Replace && x.File == "", withoutFile},
-		misuse{"resume", x.Resume && o.Trace != "", "and --trace: a row that is taken over has no trace: leave out one of them"})
-	if err != nil {
+		misuse{"resume", x.Resume && o.Trace != "", "and --trace: a row that is taken over has no trace: leave out one of them"})); err != nil {
 		return o, err
 	}
 	return o, o.Validate()
@@ -136,12 +129,8 @@ func parseRoot(text string) (int, error) {
 
 func bufferWords() []string { return printable.Words(topology.BufferKinds) }
 
-// The words of --on.
-const (
-	onSim    = string(collperf.Sim)
-	onShm    = string(collperf.Processes)
-	onInproc = string(collperf.Goroutines)
-)
+// onSim is the word of --on for simulated ranks.
+const onSim = string(collperf.Sim)
 
 // realBuffers are the places where buffers of real ranks can be.
 var realBuffers = []string{collperf.PrivateBuffer, collperf.WindowBuffer}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -100,10 +101,7 @@ builds before), staging_ns (copying staged buffers into windows), compared, wron
 	format := formatFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		o := runner.Options{Scenario: args[0], Keep: *keep}
-		if err := options(&o); err != nil {
-			return badInput(err)
-		}
-		if err := refuse(cmd, misuse{"keep", *keep == "", "is empty: write the name of a folder, or delete it"}); err != nil {
+		if err := cmp.Or(options(&o), refuse(cmd, misuse{"keep", *keep == "", "is empty: write the name of a folder, or delete it"})); err != nil {
 			return badInput(err)
 		}
 		if err := tasks.read(&o, run, o.Keep); err != nil {
@@ -112,7 +110,10 @@ builds before), staging_ns (copying staged buffers into windows), compared, wron
 		stop := watch(cmd, args[0], &o)
 		r, err := runner.Run(cmd.Context(), o)
 		stop()
-		return tasks.report(r, *format, func() error { return reportRun(cmd, r, err, *format) })
+		if err != nil {
+			return err
+		}
+		return tasks.report(r, *format, func() error { return printResult(cmd, *format, r) })
 	}
 	return cmd
 }
@@ -137,7 +138,7 @@ may be changed before comm execute; comm verify compares.`,
 			return badInput(err)
 		}
 		if err := runner.Prepare(cmd.Context(), o, args[1]); err != nil {
-			return failed(err)
+			return err
 		}
 		forPeople(cmd, true)
 		_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s has the inputs and golden values of %s; next: kernbench comm execute %[1]s\n", args[1], args[0])
@@ -175,45 +176,25 @@ Parameters are those of comm prepare; --set changes what tasks cost, tasks.KEY=V
 		r, err := runner.Execute(cmd.Context(), args[0], o)
 		stop()
 		if err != nil {
-			return failed(err)
+			return err
 		}
 		forPeople(cmd, true)
 		return tasks.report(r, "text", func() error {
-			if err := r.WriteExecuted(cmd.OutOrStdout(), args[0]); err != nil || len(r.Races) == 0 {
-				return err
-			}
-			return wrong(r.Mistakes()...)
+			return errors.Join(r.WriteExecuted(cmd.OutOrStdout(), args[0]), wrong(r.Mistakes()...))
 		})
 	}
 	return cmd
 }
 
 func commVerifyCmd() *cobra.Command {
-	cmd := &cobra.Command{
+	return prints(&cobra.Command{
 		Use:   "verify DIR",
 		Short: "Compare the outputs in a folder with their golden values",
 		Long: `Verify compares the outputs that comm execute has left in a folder with the golden
 values there, and reports as comm run does.`,
 		Example: `  kernbench comm verify out --format json`,
 		Args:    exactly("DIR"),
-	}
-	format := formatFlag(cmd)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		r, err := runner.Verify(cmd.Context(), args[0])
-		return reportRun(cmd, r, err, *format)
-	}
-	return cmd
-}
-
-// reportRun prints what came of a run.
-func reportRun(cmd *cobra.Command, r *runner.Result, err error, format string) error {
-	if err != nil {
-		return failed(err)
-	}
-	if err := printResult(cmd, format, r); err != nil || r.OK {
-		return err
-	}
-	return wrong(r.Mistakes()...)
+	}, func(cmd *cobra.Command, args []string) (result, error) { return runner.Verify(cmd.Context(), args[0]) })
 }
 
 // watch has what is printed during a run go to standard error, until stop: what kernels
@@ -225,15 +206,6 @@ func watch(cmd *cobra.Command, name string, o *runner.Options) (stop func()) {
 		os.Stdout = stdout
 		p.Stop()
 	}
-}
-
-// failed gives an error of the runner its exit status.
-func failed(err error) error {
-	var input *runner.InputError
-	if errors.As(err, &input) {
-		return badInput(input.Err)
-	}
-	return err
 }
 
 func oneScenario(cmd *cobra.Command, args []string) error {

@@ -43,7 +43,8 @@ func addScenarioFlags(cmd *cobra.Command, tasks *taskFlags) func(*runner.Options
 		}
 		o.Params = map[string]string{}
 		for _, set := range *sets {
-			if tasks != nil && tasks.take(set) {
+			if tasks != nil && strings.HasPrefix(set, setup.Tasks.Prefix) {
+				tasks.Sets = append(tasks.Sets, set)
 				continue
 			}
 			name, value, ok := strings.Cut(set, "=")
@@ -68,9 +69,10 @@ func addBackendFlags(cmd *cobra.Command) func(*runner.Options) error {
 	backend := choiceFlag(cmd, "backend", "what ranks are: processes, goroutines, or SIPs of a simulated machine", runner.Backends...)
 	preset := cmd.Flags().StringP("preset", "p", "", "`NAME` or file of the simulated system, of --backend sim (default: default), or a2a3sim or a5sim")
 	check := choiceFlag(cmd, "check", "look for accesses that nothing orders, on --backend sim", "none", "race")
-	seed, timeout := seedValue(1), time.Duration(0)
+	seed, timeout := uint64(1), time.Duration(0)
+	parseSeed := func(text string) (uint64, error) { return strconv.ParseUint(text, 10, 64) }
 	timeoutFlag(cmd, &timeout)
-	cmd.Flags().Var(&seed, "seed", "`NUMBER` that the random delays of --rounds begin with")
+	cmd.Flags().Var(value[uint64]{&seed, "int", parseSeed, "write a whole number, 0 or more"}, "seed", "`NUMBER` that the random delays of --rounds begin with")
 	return func(o *runner.Options) error {
 		if err := refuse(cmd, misuse{"preset", *preset == "", "is empty: write a preset, a file, a2a3sim or a5sim, or delete it"}); err != nil {
 			return err
@@ -84,48 +86,23 @@ func addBackendFlags(cmd *cobra.Command) func(*runner.Options) error {
 		}
 		o.Timeout = timeout
 		if cmd.Flags().Changed("seed") {
-			o.Seed = (*uint64)(&seed)
+			o.Seed = &seed
 		}
 		return nil
 	}
 }
 
-// seedValue is the value of --seed.
-type seedValue uint64
-
-func (s *seedValue) String() string { return strconv.FormatUint(uint64(*s), 10) }
-func (s *seedValue) Type() string   { return "int" }
-func (s *seedValue) Set(text string) error {
-	n, err := strconv.ParseUint(text, 10, 64)
-	if err != nil {
-		return errors.New("write a whole number, 0 or more")
-	}
-	*s = seedValue(n)
-	return nil
-}
-
-// timeoutFlag gives a command --timeout.
+// timeoutFlag gives a command --timeout; 0 is none.
 func timeoutFlag(cmd *cobra.Command, p *time.Duration) {
-	cmd.Flags().Var((*timeoutValue)(p), "timeout", "wall-clock `TIME` after which the run is given up (default: none)")
-}
-
-// timeoutValue is the value of --timeout; 0 is none.
-type timeoutValue time.Duration
-
-func (t *timeoutValue) String() string {
-	if *t == 0 {
-		return "" // the usage says what the default is
+	parse := func(text string) (time.Duration, error) {
+		d, err := time.ParseDuration(text)
+		if d < 0 {
+			err = errors.New("negative")
+		}
+		return d, err
 	}
-	return time.Duration(*t).String()
-}
-func (t *timeoutValue) Type() string { return "duration" }
-func (t *timeoutValue) Set(text string) error {
-	d, err := time.ParseDuration(text)
-	if err != nil || d < 0 {
-		return errors.New("write a time such as 30s")
-	}
-	*t = timeoutValue(d)
-	return nil
+	cmd.Flags().Var(value[time.Duration]{p, "duration", parse, "write a time such as 30s"}, "timeout", "wall-clock `TIME` after which the run is given up (default: none)")
+	cmd.Flags().Lookup("timeout").DefValue = "" // the usage says what the default is
 }
 
 // taskFlags is how the tasks of a scenario are scheduled, and what is shown of it.
@@ -147,15 +124,6 @@ func addTaskFlags(cmd *cobra.Command) *taskFlags {
 	cmd.Flags().StringVar(&f.svg, "gantt-svg", "", "the same as a picture, to `FILE`, which ends in .svg or .png")
 	cmd.Flags().BoolVar(&f.skip, "gantt-skip-building", false, "begin both charts at the first dispatch and leave out the building before it")
 	return f
-}
-
-// take keeps one of --set if it is for tasks.yaml.
-func (f *taskFlags) take(set string) bool {
-	if !strings.HasPrefix(set, setup.Tasks.Prefix) {
-		return false
-	}
-	f.Sets = append(f.Sets, set)
-	return true
 }
 
 // onlyTasks refuses what is not for tasks.yaml.
@@ -202,7 +170,7 @@ func (f *taskFlags) readTasks(o *runner.Options) error {
 	if (f.gantt || f.svg != "") && o.Backend != runner.Sim {
 		return errors.New("--gantt and --gantt-svg show simulated time: add --backend sim")
 	}
-	c, err := f.load(f.cmd.Context())
+	c, err := f.Load(f.cmd.Context())
 	if err == nil {
 		o.Tasks = c.Tasks.(*task.Config)
 	}
@@ -227,7 +195,7 @@ func (f *taskFlags) checkFiles(o *runner.Options, folder string) error {
 
 // report has a result told, with the charts that are wanted.
 func (f *taskFlags) report(r *runner.Result, format string, tell func() error) error {
-	if r == nil || r.Tasks == nil {
+	if r.Tasks == nil {
 		return tell()
 	}
 	chart := taskchart.Gantt{

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -28,10 +29,7 @@ those that have one.`,
 	format := formatFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		list, broken := describe.ListScenarios(cmd.Context())
-		if err := printResult(cmd, *format, list); err != nil || broken == nil {
-			return err
-		}
-		return badInput(broken)
+		return errors.Join(printResult(cmd, *format, list), badInput(broken))
 	}
 	return cmd
 }

@@ -80,7 +80,11 @@ source, date, about, unknown, columns (of theirs), systems, difference, schema a
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if *ours {
-			return compareReference(cmd, strings.Join(args, ""), *format)
+			r, err := reference(cmd, strings.Join(args, ""))
+			if err != nil {
+				return err
+			}
+			return printResult(cmd, *format, r)
 		}
 		o := compare.Options{A: args[0], B: args[1], Keys: *keys, Values: *values, Lower: *lower, Higher: *higher}
 		for _, text := range *limits {
@@ -129,23 +133,15 @@ func compareFiles(cmd *cobra.Command, o compare.Options, format string, all bool
 	return nil
 }
 
-// compareReference prints a reference with our own numbers, or the list of references.
-func compareReference(cmd *cobra.Command, name, format string) error {
+// reference returns a reference with our own numbers, or the list of references if there is no name.
+func reference(cmd *cobra.Command, name string) (result, error) {
 	if name == "" {
-		list, err := compare.ListReferences()
-		if err != nil {
-			return err
-		}
-		return printResult(cmd, format, list)
+		return compare.ListReferences()
 	}
 	if _, err := compare.GetReference(name); err != nil {
-		return badInput(err)
+		return nil, badInput(err)
 	}
 	p := progress.Start(cmd.ErrOrStderr(), name)
-	m, err := compare.Measure(cmd.Context(), name)
-	p.Stop()
-	if err != nil {
-		return err
-	}
-	return printResult(cmd, format, m)
+	defer p.Stop()
+	return compare.Measure(cmd.Context(), name)
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/kernbench/kernbench/ccl"
 	"github.com/kernbench/kernbench/internal/describe"
+	"github.com/kernbench/kernbench/internal/file"
 	"github.com/kernbench/kernbench/internal/setup"
 	"github.com/kernbench/kernbench/internal/version"
 	"github.com/kernbench/kernbench/table"
@@ -61,7 +62,7 @@ func configCommand(k *setup.Kind, long, shown, member string, schema func() []by
 	flags := addConfigFlags(show, k)
 	format := formatFlag(show, "yaml")
 	show.RunE = func(cmd *cobra.Command, _ []string) error {
-		c, err := flags.loadAlone(cmd.Context())
+		c, err := flags.load(cmd.Context(), new(file.Uses))
 		if err != nil {
 			return err
 		}
@@ -78,14 +79,6 @@ func configCommand(k *setup.Kind, long, shown, member string, schema func() []by
 	checks := validator{Kind: k, files: "files of " + k.Says, usual: "the embedded one", presets: []string{"default"}, list: "configs", member: member}
 	cmd.AddCommand(show, checks.command(), schemaCommand(k.Name, "a "+k.Name+".yaml", schema))
 	return cmd
-}
-
-// validations is what `kernbench topology validate --format json` prints, and those of
-// ccl and tasks: what was checked, in the order of the arguments.
-type validations struct {
-	Version string             `json:"version"` // of kernbench
-	Systems []setup.Validation `json:"systems,omitempty"`
-	Configs []setup.Validation `json:"configs,omitempty"`
 }
 
 // validator says how configurations of a kind are checked.
@@ -122,31 +115,24 @@ each of file, line, column, path and message.`, k.Name, k.usual, k.list, k.membe
 		if len(args) == 0 {
 			args = []string{""}
 		}
-		all := validations{Version: version.Version}
-		list := map[string]*[]setup.Validation{"systems": &all.Systems, "configs": &all.Configs}[k.list]
-		var bad []error
+		var all []setup.Validation
+		var bad error
 		for _, name := range args {
 			*flags.File(k.Kind) = name
 			v := flags.Validate(cmd.Context(), k.Kind)
-			if !v.OK {
-				bad = append(bad, v.Err)
-			} else if *format == "text" {
+			if v.OK && *format == "text" {
 				fmt.Fprintln(cmd.OutOrStdout(), v.Text)
 			}
-			*list = append(*list, v)
+			all, bad = append(all, v), errors.Join(bad, v.Err)
 		}
-		if *format == "json" {
-			if err := table.WriteJSON(cmd.OutOrStdout(), all); err != nil {
-				return err
-			}
-			if len(bad) > 0 {
-				return badInput(nil) // the list says it all
-			}
+		if *format == "text" {
+			return badInput(bad)
 		}
-		if len(bad) > 0 {
-			return badInput(errors.Join(bad...))
+		err := table.WriteJSON(cmd.OutOrStdout(), table.Record{{Name: "version", Value: version.Version}, {Name: k.list, Value: all}})
+		if err == nil && bad != nil {
+			err = &exitError{code: exitUsage} // the list says it all
 		}
-		return nil
+		return err
 	}
 	return cmd
 }

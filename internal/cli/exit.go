@@ -15,11 +15,14 @@ import (
 
 	"github.com/kernbench/kernbench/ccl/cost"
 	"github.com/kernbench/kernbench/internal/config"
+	"github.com/kernbench/kernbench/internal/experiment"
 	"github.com/kernbench/kernbench/internal/file"
 	"github.com/kernbench/kernbench/internal/host"
 	"github.com/kernbench/kernbench/internal/memory"
 	"github.com/kernbench/kernbench/internal/printable"
+	"github.com/kernbench/kernbench/scenario/runner"
 	"github.com/kernbench/kernbench/table"
+	"github.com/kernbench/kernbench/task"
 )
 
 // The exit statuses. The help of kernbench explains them, and docs/commands.md has that.
@@ -59,11 +62,19 @@ func (e *exitError) Unwrap() []error {
 	return []error{e.err}
 }
 
-// badInput marks err as a mistake in what the user gave.
-func badInput(err error) error { return &exitError{exitUsage, err} }
+// badInput marks err, if there is one, as a mistake in what the user gave.
+func badInput(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &exitError{exitUsage, err}
+}
 
-// wrong returns the error of wrong values, accesses or times, a message for each.
+// wrong returns the error of wrong values, accesses or times, a message for each, and nil if there are none.
 func wrong(texts ...string) error {
+	if len(texts) == 0 {
+		return nil
+	}
 	var all []error
 	for _, text := range texts {
 		all = append(all, errors.New(text))
@@ -98,7 +109,8 @@ func status(ctx context.Context, err error) int {
 		return exitFailed
 	case errors.As(err, &exit):
 		return exit.code
-	case errors.As(err, new(*memory.OutOfMemory)), errors.As(err, new(*host.MemoryError)), errors.As(err, new(*cost.FitError)), ofName(err):
+	case errors.As(err, new(*memory.OutOfMemory)), errors.As(err, new(*host.MemoryError)), errors.As(err, new(*cost.FitError)),
+		errors.As(err, new(*experiment.FileError)), errors.As(err, new(*runner.InputError)), errors.As(err, new(*task.Refused)), ofName(err):
 		return exitUsage
 	}
 	return exitFailed
@@ -170,14 +182,34 @@ func forPeople(cmd *cobra.Command, people bool) {
 // --format csv a table.
 type result interface{ WriteText(io.Writer) error }
 
-// printResult prints a result in a format.
-func printResult(cmd *cobra.Command, format string, r result) error {
+// printResult prints a result in a format. It returns the error of the mistakes that the result has
+// found, if it can have some.
+func printResult(cmd *cobra.Command, format string, r result) (err error) {
 	w := cmd.OutOrStdout()
 	switch format {
 	case "json":
-		return table.WriteJSON(w, r)
+		err = table.WriteJSON(w, r)
 	case "csv":
-		return r.(interface{ WriteCSV(io.Writer) error }).WriteCSV(w)
+		err = r.(interface{ WriteCSV(io.Writer) error }).WriteCSV(w)
+	default:
+		err = r.WriteText(w)
 	}
-	return r.WriteText(w)
+	if m, ok := r.(interface{ Mistakes() []string }); ok && err == nil {
+		err = wrong(m.Mistakes()...)
+	}
+	return err
+}
+
+// prints gives a command --format, text and json unless it has more, and has it print the result
+// that run returns.
+func prints(cmd *cobra.Command, run func(cmd *cobra.Command, args []string) (result, error), more ...string) *cobra.Command {
+	format := formatFlag(cmd, more...)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		r, err := run(cmd, args)
+		if err != nil {
+			return err
+		}
+		return printResult(cmd, *format, r)
+	}
+	return cmd
 }

@@ -17,45 +17,39 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// wholeNumber is the value of a flag that counts.
-type wholeNumber int
-
-func (n *wholeNumber) String() string { return strconv.Itoa(int(*n)) }
-func (n *wholeNumber) Type() string   { return "int" }
-func (n *wholeNumber) Set(text string) error {
-	v, err := strconv.Atoi(text)
-	if err != nil {
-		return errors.New("write a whole number")
-	}
-	*n = wholeNumber(v)
-	return nil
+// value is the value of a flag.
+type value[T any] struct {
+	p     *T
+	kind  string // for the help
+	parse func(text string) (T, error)
+	want  string // what to write, for texts that parse refuses; "": the error of parse says it
 }
+
+func (v value[T]) String() string { return fmt.Sprint(*v.p) }
+func (v value[T]) Type() string   { return v.kind }
+
+func (v value[T]) Set(text string) error {
+	read, err := v.parse(text)
+	if err == nil {
+		*v.p = read
+	} else if v.want != "" {
+		err = errors.New(v.want)
+	}
+	return err
+}
+
+// number returns the value of a flag that counts.
+func number(p *int) value[int] { return value[int]{p, "int", strconv.Atoi, "write a whole number"} }
 
 // intFlag gives a command a flag that counts.
 func intFlag(cmd *cobra.Command, p *int, name string, value int, usage string) {
 	*p = value
-	cmd.Flags().Var((*wholeNumber)(p), name, usage)
+	cmd.Flags().Var(number(p), name, usage)
 }
 
 // strictFlag gives a command --strict.
-func strictFlag(cmd *cobra.Command) *bool {
-	return cmd.Flags().Bool("strict", false, "refuse kept points that another build of the program has run, instead of warning")
-}
-
-// choice is the value of a flag that allows a few words, or any text if there are none.
-type choice struct {
-	value   string
-	allowed []string
-}
-
-func (c *choice) String() string { return c.value }
-func (c *choice) Type() string   { return cmp.Or(strings.Join(c.allowed, "|"), "text") }
-func (c *choice) Set(word string) error {
-	if len(c.allowed) > 0 && !slices.Contains(c.allowed, word) {
-		return fmt.Errorf("write one of %s%s", strings.Join(c.allowed, ", "), config.DidYouMean(word, c.allowed))
-	}
-	c.value = word
-	return nil
+func strictFlag(cmd *cobra.Command, p *bool) {
+	cmd.Flags().BoolVar(p, "strict", false, "refuse kept points that another build of the program has run, instead of warning")
 }
 
 // choiceFlag gives a command a flag that allows a few words, the first of them
@@ -64,12 +58,17 @@ func choiceFlag(cmd *cobra.Command, name, usage string, allowed ...string) *stri
 	return wordFlag(cmd, name, "", usage, allowed[0], allowed)
 }
 
-// wordFlag is choiceFlag with a letter for short and any word as the default.
-func wordFlag(cmd *cobra.Command, name, letter, usage, value string, allowed []string) *string {
-	c := &choice{value, allowed}
-	cmd.Flags().VarP(c, name, letter, usage)
+// wordFlag is choiceFlag with a letter for short and any word as the default. It allows any text if
+// there are no words.
+func wordFlag(cmd *cobra.Command, name, letter, usage, chosen string, allowed []string) *string {
+	cmd.Flags().VarP(value[string]{&chosen, cmp.Or(strings.Join(allowed, "|"), "text"), func(word string) (string, error) {
+		if len(allowed) > 0 && !slices.Contains(allowed, word) {
+			return "", fmt.Errorf("write one of %s%s", strings.Join(allowed, ", "), config.DidYouMean(word, allowed))
+		}
+		return word, nil
+	}, ""}, name, letter, usage)
 	complete(cmd, name, allowed, cobra.ShellCompDirectiveNoFileComp)
-	return &c.value
+	return &chosen
 }
 
 // fidelityFlag is --fidelity.
@@ -120,17 +119,12 @@ func complete(cmd *cobra.Command, flag string, words []string, then cobra.ShellC
 // configFlags chooses the configurations that a command works on.
 type configFlags struct{ setup.Choice }
 
-// systemName is a file or preset; empty only where none was given.
-type systemName string
-
-func (n *systemName) String() string { return string(*n) }
-func (n *systemName) Type() string   { return "name" }
-func (n *systemName) Set(word string) error {
+// notEmpty returns a word, or an error for none.
+func notEmpty(word string) (string, error) {
 	if word == "" {
-		return fmt.Errorf("empty: write a file or a preset (%s)", strings.Join(topology.Presets(), ", "))
+		return "", errors.New("empty")
 	}
-	*n = systemName(word)
-	return nil
+	return word, nil
 }
 
 // addConfigFlags gives a command a flag for each kind of configuration, and one --set.
@@ -145,7 +139,8 @@ func addConfigFlags(cmd *cobra.Command, kinds ...*setup.Kind) *configFlags {
 func (f *configFlags) addFiles(cmd *cobra.Command) {
 	for _, k := range f.Kinds {
 		if k == setup.Topology {
-			cmd.Flags().VarP((*systemName)(&f.Topology), k.Name, "t", "file or preset `NAME` of the system (default ./topology.yaml, else the preset default)")
+			want := fmt.Sprintf("empty: write a file or a preset (%s)", strings.Join(topology.Presets(), ", "))
+			cmd.Flags().VarP(value[string]{&f.Topology, "name", notEmpty, want}, k.Name, "t", "file or preset `NAME` of the system (default ./topology.yaml, else the preset default)")
 			complete(cmd, k.Name, topology.Presets(), cobra.ShellCompDirectiveDefault)
 			continue
 		}
@@ -164,20 +159,11 @@ func (f *configFlags) addSet(cmd *cobra.Command) {
 	complete(cmd, "set", keys, cobra.ShellCompDirectiveNoSpace|cobra.ShellCompDirectiveNoFileComp)
 }
 
-// load reads the configurations.
-func (f *configFlags) load(ctx context.Context) (*setup.Loaded, error) {
+// load reads the configurations, and checks them with the other files that a command uses.
+func (f *configFlags) load(ctx context.Context, use *file.Uses) (*setup.Loaded, error) {
 	l, err := f.Load(ctx)
 	if err != nil {
 		return nil, badInput(err)
 	}
-	return l, nil
-}
-
-// loadAlone is load for a command that has no other files and prints to standard output.
-func (f *configFlags) loadAlone(ctx context.Context) (*setup.Loaded, error) {
-	l, err := f.load(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return l, l.AddTo(new(file.Uses)).Check()
+	return l, l.AddTo(use).Check()
 }

@@ -15,7 +15,7 @@ import (
 )
 
 func listCmd() *cobra.Command {
-	cmd := &cobra.Command{
+	return prints(&cobra.Command{
 		Use:   "list [BENCH]...",
 		Short: "List the benches, or tell more of some",
 		Long: `List shows the benches that kernbench run can run: those that come with kernbench
@@ -29,16 +29,10 @@ of name, usage, default and values, and schema with the columns of rows and metr
   kernbench list pe2pe
   kernbench list --format json`,
 		ValidArgsFunction: completeBench,
-	}
-	format := formatFlag(cmd)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+	}, func(_ *cobra.Command, args []string) (result, error) {
 		list, err := setup.ListBenches(args...)
-		if err != nil {
-			return badInput(err)
-		}
-		return printResult(cmd, *format, list)
-	}
-	return cmd
+		return list, badInput(err)
+	})
 }
 
 // completeBench teaches the shell the benches. It asks when the shell does: a
@@ -69,14 +63,12 @@ func addParamFlags(cmd *cobra.Command) func(b bench.Bench) (map[string]string, e
 	}
 	return func(b bench.Bench) (map[string]string, error) {
 		given, names := map[string]string{}, printable.WordsOf(b.Params, func(p bench.Param) string { return "--" + p.Name })
-		for _, p := range b.Params {
-			if cmd.Flags().Changed(p.Name) {
-				given[p.Name] = *values[p.Name]
-			}
-		}
 		for _, name := range slices.Sorted(maps.Keys(values)) {
-			if cmd.Flags().Changed(name) && !slices.Contains(names, "--"+name) {
+			switch changed := cmd.Flags().Changed(name); {
+			case changed && !slices.Contains(names, "--"+name):
 				return nil, fmt.Errorf("--%s is no parameter of %s, which has %s", name, b.Name, cmp.Or(strings.Join(names, ", "), "none"))
+			case changed:
+				given[name] = *values[name]
 			}
 		}
 		return given, nil

@@ -73,42 +73,40 @@ being the colours.
 	out := flags.StringP("out", "o", "", "`FILE` to write, .svg or .png")
 	log := wordFlag(cmd, "log", "", "logarithmic axes (default: as sizes suggest)", "", []string{"x", "y", "xy", "none"})
 	kind := wordFlag(cmd, "kind", "", "kind of picture (default: lines over numbers, bars over words)", "", []string{plot.Lines, plot.Bars, plot.Heat})
-	format := formatFlag(cmd)
 	completeColumns(cmd, "x", "y", "by", "where")
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+	return prints(cmd, func(cmd *cobra.Command, args []string) (result, error) {
 		r.Log, r.Kind, r.Note = *log, *kind, filepath.Base(args[0])
 		if *out == "" {
-			return badInput(errors.New("say where to draw: -o FIG.svg or FIG.png"))
+			return nil, badInput(errors.New("say where to draw: -o FIG.svg or FIG.png"))
 		}
 		if err := draw.CheckName(*out); err != nil {
-			return badInput(fmt.Errorf("-o %w", err))
+			return nil, badInput(fmt.Errorf("-o %w", err))
 		}
 		if err := new(file.Uses).Reads("results", args[0]).Writes("--out", *out).Check(); err != nil {
-			return err
+			return nil, err
 		}
 		tables, missing, err := experiment.ReadFile(cmd.Context(), args[0])
 		if err != nil {
-			return badInput(err)
+			return nil, badInput(err)
 		}
 		warnMissing(cmd, args[0], missing)
 		r.About = tables[0].About
 		f, err := plot.Draw(tables[0].Table, r)
 		if err != nil {
-			return badInput(fmt.Errorf("%s: %w", args[0], err))
+			return nil, badInput(fmt.Errorf("%s: %w", args[0], err))
 		}
 		picture, err := draw.Encode(*out, f)
 		if err != nil {
-			return badInput(err)
+			return nil, badInput(err)
 		}
 		if err := file.Write(*out, picture); err != nil {
-			return badInput(err)
+			return nil, badInput(err)
 		}
 		if f.NotOK > 0 {
 			fmt.Fprintf(cmd.ErrOrStderr(), "kernbench: %s drawn of rows whose checks failed: their values are wrong\n", printable.Count(f.NotOK, "point"))
 		}
-		return printResult(cmd, *format, f.Summary(args[0], *out))
-	}
-	return cmd
+		return f.Summary(args[0], *out), nil
+	})
 }
 
 // warnMissing warns of the points that a sweep has no rows of.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -25,7 +26,6 @@ type pointFlags struct {
 	experiment.Options
 	cmd          *cobra.Command
 	part, report *string
-	strict       *bool
 }
 
 // addPointFlags gives a command the flags; which says what --out is by default.
@@ -34,8 +34,8 @@ func addPointFlags(cmd *cobra.Command, which string) *pointFlags {
 	flags.StringVar(&f.File, "out", "", "`FILE` for the results, lines of JSON (default: "+which+")")
 	flags.BoolVar(&f.Resume, "resume", false, "take over the points that --out has already")
 	flags.BoolVar(&f.Replace, "replace", false, "begin anew where --out has points")
-	f.strict = strictFlag(cmd)
-	f.report = addReport(cmd)
+	strictFlag(cmd, &f.Strict)
+	f.report = flags.String("report", "", "`FILE` for a page with a table to sort, figures, the configuration and how to reproduce it; ends in .html")
 	f.part = flags.String("shard", "", "run a part of the points, as `I/N`: 2/4 is the second of four")
 	return f
 }
@@ -43,21 +43,16 @@ func addPointFlags(cmd *cobra.Command, which string) *pointFlags {
 // options returns what the flags choose, the file as it was given.
 func (f *pointFlags) options() (o experiment.Options, err error) {
 	o = f.Options
-	o.Strict = *f.strict
 	if o.Shard, err = experiment.ParseShard(*f.part); err != nil {
 		return o, fmt.Errorf("--shard: %w", err)
 	}
-	err = refuse(f.cmd,
+	noPage := !slices.Contains([]string{".html", ".htm"}, filepath.Ext(*f.report))
+	return o, refuse(f.cmd,
 		misuse{"shard", o.Shard.N == 0, `"": write I/N, such as 2/4`},
 		misuse{"resume", o.Resume && o.Replace, "and --replace: give one"},
-		misuse{"strict", o.Strict && !o.Resume, "is for --resume: add it"})
-	if err == nil {
-		err = checkReport(*f.report)
-	}
-	if err == nil && f.cmd.Flags().Changed("out") {
-		err = wantJSONL("--out", o.File)
-	}
-	return o, err
+		misuse{"strict", o.Strict && !o.Resume, "is for --resume: add it"},
+		misuse{"report", *f.report != "" && noPage, *f.report + ": the report is a page: write a name that ends in .html"},
+		misuse{"out", filepath.Ext(o.File) != ".jsonl", o.File + wantJSONL})
 }
 
 // runPoints begins to show the progress of points, and names the program that runs them.
@@ -76,9 +71,7 @@ func endPoints(w io.Writer, o experiment.Options, err error) error {
 	switch {
 	case err == nil, errors.As(err, new(*experiment.Failed)):
 		return nil
-	case errors.As(err, new(*experiment.FileError)):
-		return badInput(err)
-	case o.File != "" && !errors.As(err, new(*experiment.ReplacedError)):
+	case o.File != "" && !errors.As(err, new(*experiment.FileError)) && !errors.As(err, new(*experiment.ReplacedError)):
 		fmt.Fprintf(w, "kernbench: points that have ended are in %s: go on with --resume\n", printable.Line(o.File))
 	}
 	return err
@@ -109,26 +102,8 @@ func few(errs []error) []error {
 	return append(errs[:most:most], fmt.Errorf("and %d more", len(errs)-most))
 }
 
-// wantJSONL refuses names of results that no other command would read.
-func wantJSONL(what, name string) error {
-	if filepath.Ext(name) != ".jsonl" {
-		return fmt.Errorf("%s %s: the results are lines of JSON: write a name that ends in .jsonl", what, name)
-	}
-	return nil
-}
-
-// addReport gives a command --report.
-func addReport(cmd *cobra.Command) *string {
-	return cmd.Flags().String("report", "", "`FILE` for a page with a table to sort, figures, the configuration and how to reproduce it; ends in .html")
-}
-
-// checkReport refuses names that no browser would open as a page.
-func checkReport(name string) error {
-	if ext := filepath.Ext(name); name != "" && ext != ".html" && ext != ".htm" {
-		return fmt.Errorf("--report %s: the report is a page: write a name that ends in .html", name)
-	}
-	return nil
-}
+// wantJSONL follows names of results that no other command would read.
+const wantJSONL = ": the results are lines of JSON: write a name that ends in .jsonl"
 
 // writeReport writes a page with a table of results, figures of it and the command line. Nothing
 // is written if there is no name.
@@ -140,10 +115,10 @@ func writeReport(cmd *cobra.Command, name string, p page.Page, t *table.Table) e
 	if err != nil {
 		return err
 	}
-	if err := file.Write(name, html); err != nil {
-		return badInput(fmt.Errorf("--report: %w", err))
+	if err = file.Write(name, html); err != nil {
+		err = badInput(fmt.Errorf("--report: %w", err))
 	}
-	return nil
+	return err
 }
 
 // commandLine returns the command with its arguments and the flags that were given.

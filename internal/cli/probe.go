@@ -4,6 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kernbench/kernbench/internal/fabric"
+	"github.com/kernbench/kernbench/internal/file"
 	"github.com/kernbench/kernbench/internal/probe"
 	"github.com/kernbench/kernbench/internal/setup"
 )
@@ -34,7 +35,7 @@ The exit status is 1 if a simulated time differs from its formula.`,
 	sizes := cmd.Flags().StringSlice("sizes", []string{"4KiB", "16KiB", "64KiB", "256KiB", "1MiB"}, "transfer `SIZES`")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		o := probe.Options{Fidelity: map[string]fabric.Fidelity{"train": fabric.Train, "flit": fabric.Flit}[*fidelity]}
-		c, err := system.loadAlone(cmd.Context())
+		c, err := system.load(cmd.Context(), new(file.Uses))
 		if err != nil {
 			return err
 		}

@@ -27,25 +27,19 @@ operations, launches, host_reads, reads_compared, bytes_compared and digest.`,
   kernbench replay qkv.oplog --threads 1 --format json`,
 		Args: oneArg("FILE", "no file: name an op log, as kernbench run --log saves it"),
 	}
-	format := formatFlag(cmd)
 	threads := threadsFlag(cmd)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+	return prints(cmd, func(cmd *cobra.Command, args []string) (result, error) {
 		n, err := threads()
 		if err != nil {
-			return badInput(err)
+			return nil, badInput(err)
 		}
 		if err := new(file.Uses).Reads("op log", args[0]).Check(); err != nil {
-			return err
+			return nil, err
 		}
 		r, err := replay.File(cmd.Context(), args[0], n)
 		if err != nil {
-			return badInput(fmt.Errorf("replay %s: %w", args[0], err))
+			return nil, badInput(fmt.Errorf("replay %s: %w", args[0], err))
 		}
-		err = printResult(cmd, *format, r)
-		if err == nil && !r.OK {
-			err = wrong(r.Mistakes()...)
-		}
-		return err
-	}
-	return cmd
+		return r, nil
+	})
 }

@@ -15,25 +15,6 @@ import (
 	"github.com/kernbench/kernbench/internal/version"
 )
 
-// commands is what kernbench can do.
-var commands = []func() *cobra.Command{
-	cclCmd,
-	collCmd,
-	commCmd,
-	compareCmd,
-	listCmd,
-	mergeCmd,
-	plotCmd,
-	probeCmd,
-	replayCmd,
-	runCmd,
-	sweepCmd,
-	tasksCmd,
-	topologyCmd,
-	traceCmd,
-	versionCmd,
-}
-
 // Run runs kernbench with arguments, without the program's name, and is the exit
 // status. It returns soon after ctx is done.
 func Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
@@ -118,9 +99,8 @@ Exit status, of all commands:
 	group(root)
 	root.SetFlagErrorFunc(flagError)
 	addVersionFlag(root)
-	for _, c := range commands {
-		root.AddCommand(c())
-	}
+	root.AddCommand(cclCmd(), collCmd(), commCmd(), compareCmd(), listCmd(), mergeCmd(), plotCmd(), probeCmd(),
+		replayCmd(), runCmd(), sweepCmd(), tasksCmd(), topologyCmd(), traceCmd(), versionCmd())
 	return root, started
 }
 
@@ -173,11 +153,11 @@ func addBuiltins(root *cobra.Command) {
 		case "help":
 			c.Run, c.RunE = nil, func(_ *cobra.Command, args []string) error {
 				cmd, rest, err := root.Find(args)
-				if err == nil && len(rest) > 0 {
-					return unknownCommand(cmd, rest[0])
-				}
 				if err != nil {
 					return badInput(err)
+				}
+				if len(rest) > 0 {
+					return unknownCommand(cmd, rest[0])
 				}
 				cmd.InitDefaultHelpFlag()
 				return cmd.Help()
@@ -250,7 +230,7 @@ func seeHelp(cmd *cobra.Command) string {
 }
 
 func versionCmd() *cobra.Command {
-	cmd := &cobra.Command{
+	return prints(&cobra.Command{
 		Use:   "version",
 		Short: "Print the version and what it was built from",
 		Long: `Version prints the version of kernbench that results carry, the module as the
@@ -259,10 +239,5 @@ repository where the build recorded one.`,
 		Example: `  kernbench version
   kernbench version --format json`,
 		Args: noArgs,
-	}
-	format := formatFlag(cmd)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return printResult(cmd, *format, version.ReadBuild())
-	}
-	return cmd
+	}, func(*cobra.Command, []string) (result, error) { return version.ReadBuild(), nil })
 }

@@ -16,7 +16,6 @@ import (
 	"github.com/kernbench/kernbench/internal/progress"
 	"github.com/kernbench/kernbench/internal/setup"
 	"github.com/kernbench/kernbench/simtime"
-	"github.com/kernbench/kernbench/task"
 	"github.com/kernbench/kernbench/torch"
 )
 
@@ -76,23 +75,15 @@ artifacts (files written), config and schema (the columns of metrics and rows); 
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		b, err := chosenBench(*name, args)
 		if err != nil {
-			return err
+			return badInput(err)
 		}
 		o, err := options()
-		if err != nil {
+		given, unknown := params(b)
+		if err := cmp.Or(err, unknown, config.CheckEffect(b)); err != nil {
 			return badInput(err)
 		}
-		if o.Params, err = params(b); err != nil {
-			return badInput(err)
-		}
-		if err := config.CheckEffect(b); err != nil {
-			return badInput(err)
-		}
-		on, err := config.load(cmd.Context())
-		if err != nil {
-			return err
-		}
-		use := on.AddTo(new(file.Uses)).Writes("--log", o.Log).Writes("--trace", o.Trace)
+		o.Params = given
+		use := new(file.Uses).Writes("--log", o.Log).Writes("--trace", o.Trace)
 		for _, p := range b.Params {
 			if p.Output {
 				use.Writes("--"+p.Name, cmp.Or(o.Params[p.Name], p.Default))
@@ -101,7 +92,8 @@ artifacts (files written), config and schema (the columns of metrics and rows); 
 		if b.Folder != "" {
 			use.WritesIn("--out", cmp.Or(o.Folder, b.Folder), b.Files...)
 		}
-		if err := use.Check(); err != nil {
+		on, err := config.load(cmd.Context(), use)
+		if err != nil {
 			return err
 		}
 		o.Topology, o.CCL, o.Settings = on.System, on.CCL, []any{on.Tasks}
@@ -110,13 +102,9 @@ artifacts (files written), config and schema (the columns of metrics and rows); 
 			return badInput(errors.New("--strict is for --resume: add it"))
 		}
 		r, err := executed(cmd, b, o)
-		var param *bench.ParamError
-		switch {
-		case errors.As(err, &param):
+		if param, ok := errors.AsType[*bench.ParamError](err); ok {
 			return badInput(param)
-		case errors.As(err, new(*task.Refused)):
-			return badInput(err)
-		case err != nil:
+		} else if err != nil {
 			return err
 		}
 		if b.Uses == 0 {
@@ -124,11 +112,7 @@ artifacts (files written), config and schema (the columns of metrics and rows); 
 				fmt.Fprintf(cmd.ErrOrStderr(), "kernbench: %s\n", text)
 			}
 		}
-		err = printResult(cmd, *format, r)
-		if err == nil && !r.OK {
-			err = wrong(append(r.Wrong(), r.Races...)...)
-		}
-		return err
+		return printResult(cmd, *format, r)
 	}
 	return cmd
 }
@@ -146,17 +130,13 @@ func executed(cmd *cobra.Command, b bench.Bench, o bench.Options) (*bench.Result
 func chosenBench(flag string, args []string) (bench.Bench, error) {
 	switch {
 	case len(args) == 1 && flag != "":
-		return bench.Bench{}, badInput(fmt.Errorf("two benches, %s and %s: name one", args[0], flag))
+		return bench.Bench{}, fmt.Errorf("two benches, %s and %s: name one", args[0], flag)
 	case len(args) == 1:
 		flag = args[0]
 	case flag == "":
-		return bench.Bench{}, badInput(errors.New("no bench: name one, such as kernbench run hello_send; kernbench list shows them"))
+		return bench.Bench{}, errors.New("no bench: name one, such as kernbench run hello_send; kernbench list shows them")
 	}
-	b, err := setup.FindBench(flag)
-	if err != nil {
-		return b, badInput(err)
-	}
-	return b, nil
+	return setup.FindBench(flag)
 }
 
 // addRunFlags gives a command the flags that say how a bench is run, and is how to
@@ -172,26 +152,17 @@ func addRunFlags(cmd *cobra.Command) func() (bench.Options, error) {
 	traceFlag(cmd, &o.Trace)
 	flags.StringVar(&o.Folder, "out", "", "`FOLDER` for the files of a bench that writes some, instead of its own")
 	flags.BoolVar(&o.Resume, "resume", false, "take over results that lie in the folder already; also MILESTONE_FAST=1")
-	strict := strictFlag(cmd)
+	strictFlag(cmd, &o.Strict)
 	flags.BoolVar(&o.PerRank, "per-rank", false, "also print how long every launch and collective ran on each rank")
 	limit := flags.Duration("limit", 10*time.Second, "simulated `TIME` after which a run is given up")
 	flags.DurationVar(&o.Stall, "stall", 10*time.Second, "wall-clock `TIME` that a kernel may go on without calling the tile language")
 	return func() (_ bench.Options, err error) {
-		o.Strict, o.NoData, o.Race, o.Flit = *strict, *data == "off", *check == "race", *fidelity == "flit"
-		if o.Threads, err = threads(); err != nil {
-			return o, err
-		}
-		if err := errors.Join(file.CheckNew("--log", o.Log), file.CheckNew("--trace", o.Trace)); err != nil {
-			return o, err
-		}
-		if o.Stall < time.Millisecond {
-			return o, fmt.Errorf("--stall %v is too short: write at least 1ms", o.Stall)
-		}
-		if *limit <= 0 || *limit > longestRun {
-			return o, fmt.Errorf("--limit %v is not from 1ns to %v", *limit, longestRun)
-		}
+		o.NoData, o.Race, o.Flit = *data == "off", *check == "race", *fidelity == "flit"
 		o.Limit = torch.Time(limit.Nanoseconds()) * simtime.Nanosecond
-		return o, nil
+		o.Threads, err = threads()
+		return o, cmp.Or(err, errors.Join(file.CheckNew("--log", o.Log), file.CheckNew("--trace", o.Trace)), refuse(cmd,
+			misuse{"stall", o.Stall < time.Millisecond, fmt.Sprintf("%v is too short: write at least 1ms", o.Stall)},
+			misuse{"limit", *limit <= 0 || *limit > longestRun, fmt.Sprintf("%v is not from 1ns to %v", *limit, longestRun)}))
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -118,29 +119,20 @@ points left out).`,
 			return nil
 		},
 	}
-	partial := cmd.Flags().Bool("partial", false, "points may be missing")
-	strict := strictFlag(cmd)
-	format := formatFlag(cmd)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if err := wantJSONL("OUT", args[0]); err != nil {
-			return badInput(err)
+	var o experiment.MergeOptions
+	cmd.Flags().BoolVar(&o.Partial, "partial", false, "points may be missing")
+	strictFlag(cmd, &o.Strict)
+	return prints(cmd, func(cmd *cobra.Command, args []string) (result, error) {
+		if filepath.Ext(args[0]) != ".jsonl" {
+			return nil, badInput(errors.New("OUT " + args[0] + wantJSONL))
 		}
 		if err := new(file.Uses).Reads("shard", args[1:]...).Updates("OUT", args[0]).Check(); err != nil {
-			return err
+			return nil, err
 		}
-		m, err := experiment.Merge(cmd.Context(), args[0], experiment.MergeOptions{Partial: *partial, Strict: *strict}, args[1:]...)
-		switch {
-		case errors.As(err, new(*experiment.WriteError)):
-			return err
-		case err != nil && len(m.Missing) > 0 && !*partial:
-			return badInput(fmt.Errorf("%w; run those, or merge with --partial", err))
-		case err != nil:
-			return badInput(err)
-		}
-		if len(m.Programs) > 1 {
+		m, err := experiment.Merge(cmd.Context(), args[0], o, args[1:]...)
+		if err == nil && len(m.Programs) > 1 {
 			warn(cmd.ErrOrStderr(), fmt.Sprintf("the points are of different builds of the program (%s): --strict refuses them", strings.Join(m.Programs, ", ")))
 		}
-		return printResult(cmd, *format, m)
-	}
-	return cmd
+		return m, err
+	})
 }

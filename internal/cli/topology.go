@@ -27,16 +27,13 @@ description comes to, before anything runs on it.`,
   kernbench topology schema > topology.schema.json`,
 	}
 	group(cmd)
-	cmd.AddCommand(showCmd(), topologyValidator.command(), diagramCmd(), schemaCommand("topology", "a topology file", topology.Schema), presetsCmd())
+	checks := validator{Kind: setup.Topology, files: "topology files", usual: "the preset default", presets: topology.Presets(), list: "systems", member: ", pes"}
+	cmd.AddCommand(showCmd(), checks.command(), diagramCmd(), schemaCommand("topology", "a topology file", topology.Schema), presetsCmd())
 	return cmd
 }
 
-var topologyValidator = validator{
-	Kind: setup.Topology, files: "topology files", usual: "the preset default", presets: topology.Presets(), list: "systems", member: ", pes",
-}
-
 func presetsCmd() *cobra.Command {
-	cmd := &cobra.Command{
+	return prints(&cobra.Command{
 		Use:   "presets",
 		Short: "List the systems that come with kernbench",
 		Long: `Presets lists the systems that come with kernbench. Any of them is a --topology,
@@ -44,16 +41,7 @@ and a file of your own may say "extends: NAME" and give only what differs.`,
 		Example: `  kernbench topology presets
   kernbench topology show --topology ring6 --format yaml > my-system.yaml`,
 		Args: noArgs,
-	}
-	format := formatFlag(cmd)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		list, err := describe.ListPresets()
-		if err != nil {
-			return fmt.Errorf("list presets: %w", err)
-		}
-		return printResult(cmd, *format, list)
-	}
-	return cmd
+	}, func(*cobra.Command, []string) (result, error) { return describe.ListPresets() })
 }
 
 func diagramCmd() *cobra.Command {
@@ -100,15 +88,12 @@ one_way, and a state that is usual, changed, one_way or absent.`,
 		if err != nil {
 			return badInput(err)
 		}
-		c, err := system.load(cmd.Context())
-		if err != nil {
-			return err
-		}
-		use := c.AddTo(new(file.Uses))
+		use := new(file.Uses)
 		if out != "-" {
 			use.Writes("--out", out)
 		}
-		if err := use.Check(); err != nil {
+		c, err := system.load(cmd.Context(), use)
+		if err != nil {
 			return err
 		}
 		d, err := draw.Topology(c.System, draw.View(*view), at)
@@ -123,10 +108,7 @@ one_way, and a state that is usual, changed, one_way or absent.`,
 			_, err := cmd.OutOrStdout().Write(picture)
 			return err
 		}
-		if err := file.Write(out, picture); err != nil {
-			return badInput(err)
-		}
-		return nil
+		return badInput(file.Write(out, picture))
 	}
 	return cmd
 }
@@ -167,7 +149,7 @@ latency_ns and overhead_ns.`,
 		); err != nil {
 			return badInput(err)
 		}
-		c, err := system.loadAlone(cmd.Context())
+		c, err := system.load(cmd.Context(), new(file.Uses))
 		if err != nil {
 			return err
 		}

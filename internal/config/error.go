@@ -11,15 +11,16 @@ import (
 	"github.com/kernbench/kernbench/internal/printable"
 )
 
-// Error is one mistake in a configuration, at the place where it can be mended.
+// Error is one mistake in a configuration, at the place where it can be mended. Its JSON is an
+// element of the errors of `kernbench topology validate --format json`.
 type Error struct {
-	File    string // "" when the value came from no file
-	Line    int    // from 1; 0 where the source has no lines, as in --set
-	Column  int    // from 1, in characters
-	Path    string // the value, as "cube.hbm.channels"; "" for the whole file
-	Msg     string
-	Excerpt string // the line with a caret under the column; "" when there is none
-	Kept    bool   // the value at Path was read all the same, as beside an unknown key
+	File    string `json:"file"`   // "--set" for an argument; "" when the value came from no file
+	Line    int    `json:"line"`   // from 1; 0 where the source has no lines, as in --set
+	Column  int    `json:"column"` // from 1, in characters
+	Path    string `json:"path"`   // the value, as "cube.hbm.channels"; "" for the whole file
+	Msg     string `json:"message"`
+	Excerpt string `json:"-"` // the line with a caret under the column; "" when there is none
+	Kept    bool   `json:"-"` // the value at Path was read all the same, as beside an unknown key
 
 	src  *source
 	rank int // of the source among those of the document

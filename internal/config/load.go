@@ -2,6 +2,8 @@ package config
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -184,6 +186,12 @@ func isPath(name string) bool {
 	return strings.ContainsAny(name, `/\`) || strings.HasSuffix(name, ".yaml") || strings.HasSuffix(name, ".yml")
 }
 
+// Digest identifies a text by twelve hexadecimal digits.
+func Digest(text []byte) string {
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:6])
+}
+
 func presetFile(name string) string { return "preset " + name }
 
 // ReadFile reads a file for Parse, of at most maxSize bytes. The error for a file that does
@@ -217,35 +225,51 @@ func (e noFile) Is(target error) bool { return target == fs.ErrNotExist }
 // named, and how a T is made of what was read.
 type File[T any] struct {
 	Presets
-	Usual  string // "topology.yaml"
-	Decode func(*Doc) (T, error)
+	Usual   string         // "topology.yaml"
+	New     func(*Doc) *T  // an empty one, which keeps where its values come from
+	Scalars func() Scalars // nil: Quantities
+	// Check, if set, checks what was read together with its mistakes so far, and returns all of them.
+	Check func(*T, Errors) error
 }
 
 // Load reads what the user asked for, until ctx ends; see Presets.
-func (f File[T]) Load(ctx context.Context, name string, sets ...string) (T, error) {
+func (f File[T]) Load(ctx context.Context, name string, sets ...string) (*T, error) {
 	return f.decode(f.Presets.Load(ctx, name, f.Usual, sets...))
 }
 
 // Parse is like Load for a text in memory, which may extend presets only.
-func (f File[T]) Parse(file string, text []byte, sets ...string) (T, error) {
+func (f File[T]) Parse(file string, text []byte, sets ...string) (*T, error) {
 	return f.decode(f.Presets.Parse(file, text, sets...))
 }
 
 // Preset reads a preset.
-func (f File[T]) Preset(name string) (T, error) { return f.decode(f.preset(name, nil)) }
+func (f File[T]) Preset(name string) (*T, error) { return f.decode(f.preset(name, nil)) }
 
-// MustPreset reads a preset that is known to be there and right, being part of the program.
-func (f File[T]) MustPreset(name string) T {
-	t, err := f.Preset(name)
+// Default reads the preset default, which is known to be there and right, being part of the program.
+func (f File[T]) Default() *T {
+	t, err := f.Preset("default")
 	if err != nil {
-		panic(fmt.Sprintf("config: preset %s: %v", name, err))
+		panic(fmt.Sprintf("config: preset default: %v", err))
 	}
 	return t
 }
 
-func (f File[T]) decode(d *Doc, err error) (T, error) {
+// decode makes a T of what was read.
+func (f File[T]) decode(d *Doc, err error) (*T, error) {
 	if err != nil {
-		return *new(T), err
+		return nil, err
 	}
-	return f.Decode(d)
+	t, scalars := f.New(d), Quantities
+	if f.Scalars != nil {
+		scalars = f.Scalars()
+	}
+	err = d.Decode(t, scalars)
+	if f.Check != nil {
+		errs, _ := err.(Errors)
+		err = f.Check(t, errs)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return t, nil
 }

@@ -118,9 +118,13 @@ func (d *Doc) Files() (names []string) {
 	return names
 }
 
-// Errorf is an error in the value at a path such as "overrides[2].link", placed
-// where that value was written, or else the innermost value around it.
+// Errorf returns an error in the value at a path such as "overrides[2].link", placed
+// where that value was written, or else the innermost value around it. In a nil document,
+// that of a configuration made in Go, it has no place.
 func (d *Doc) Errorf(path, format string, args ...any) *Error {
+	if d == nil {
+		return &Error{Path: path, Msg: fmt.Sprintf(format, args...)}
+	}
 	return d.errorAt(d.find(path), path, format, args...)
 }
 

@@ -10,32 +10,25 @@ import (
 // Describe is a compiled system in numbers, without its links.
 func Describe(g *topology.Graph) Machine {
 	s := g.Spec()
-	m := Machine{
+	pes, sips := int64(s.CubesPerSIP()*s.PEsPerCube()), int64(s.System.SIPs.Count)
+	return Machine{
 		Version: version.Version, Topology: topology.OriginOf(s),
 		System: Section{s.System}, SIP: Section{s.SIP}, Cube: Section{s.Cube}, PE: Section{s.PE}, Host: Section{s.Host},
 		Overrides: Section{s.Overrides},
 		Corners:   corners(g),
-		spec:      s,
+		PerPE:     PerPE{GEMM: gemmPeak(s.PE.GEMM, 1), Math: mathPeak(s.PE.Math), Rings: json.Number(product(int64(s.PE.IPCQ.RingBytes())))},
+		PerSIP:    PerSIP{PEs: int(pes), HBM: json.Number(product(pes, int64(s.Cube.HBM.SliceSize))), HBMBandwidth: hbmBandwidth(s.Cube.HBM, pes)},
+		Totals: Totals{
+			Cubes:        s.System.SIPs.Count * s.CubesPerSIP(),
+			PEs:          int(sips * pes),
+			GEMM:         gemmPeak(s.PE.GEMM, sips*pes),
+			HBM:          json.Number(product(sips, pes, int64(s.Cube.HBM.SliceSize))),
+			HBMBandwidth: hbmBandwidth(s.Cube.HBM, sips*pes),
+			SRAM:         json.Number(product(sips, int64(s.CubesPerSIP()), int64(s.Cube.SRAM.Size))),
+			Nodes:        g.NumNodes(), Links: g.NumLinks(),
+		},
+		spec: s,
 	}
-	pes, sips := int64(s.CubesPerSIP()*s.PEsPerCube()), int64(s.System.SIPs.Count)
-	ipcq := s.PE.IPCQ
-	m.PerPE = PerPE{
-		GEMM: gemmPeak(s.PE.GEMM, 1), Math: mathPeak(s.PE.Math),
-		Rings: json.Number(product(int64(ipcq.RingBytes()))),
-	}
-	m.PerSIP = PerSIP{
-		PEs: int(pes), HBM: json.Number(product(pes, int64(s.Cube.HBM.SliceSize))), HBMBandwidth: hbmBandwidth(s.Cube.HBM, pes),
-	}
-	m.Totals = Totals{
-		Cubes:        s.System.SIPs.Count * s.CubesPerSIP(),
-		PEs:          int(sips * pes),
-		GEMM:         gemmPeak(s.PE.GEMM, sips*pes),
-		HBM:          json.Number(product(sips, pes, int64(s.Cube.HBM.SliceSize))),
-		HBMBandwidth: hbmBandwidth(s.Cube.HBM, sips*pes),
-		SRAM:         json.Number(product(sips, int64(s.CubesPerSIP()), int64(s.Cube.SRAM.Size))),
-		Nodes:        g.NumNodes(), Links: g.NumLinks(),
-	}
-	return m
 }
 
 // cornerNames is what the blocks of PEs are called, by how many there are.

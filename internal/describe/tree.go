@@ -28,11 +28,18 @@ func (m Machine) Tree(depth int) string {
 	if overrides := m.spec.Overrides; len(overrides) > 0 {
 		o := branch{text: "overrides"}
 		for _, v := range overrides {
-			o.sub = append(o.sub, overrideBranch(v))
+			facts := v.Numbers()
+			if v.Absent {
+				facts = append(facts, "absent")
+			}
+			o.sub = append(o.sub, leaf(v.Link, facts...))
 		}
 		o.write(&b, "", "")
 	}
-	m.Totals.branch().write(&b, "", "")
+	t := m.Totals
+	leaf("total", printable.Count(t.PEs, "PE")+" in "+printable.Count(t.Cubes, "cube"), "GEMM "+rate(t.GEMM, 1e12, "FLOP/s"),
+		hbm(t.HBM, t.HBMBandwidth), "SRAM "+binary.scale(t.SRAM, 1, "B"),
+		printable.Count(t.Nodes, "node"), printable.Count(t.Links, "directed link")).write(&b, "", "")
 	return b.String()
 }
 
@@ -124,20 +131,6 @@ func (m Machine) pe(n int) branch {
 			"rings of "+binary.scale(m.PerPE.Rings, 1, "B")+" in "+string(p.IPCQ.BufferKind), "credits of "+topology.Format(p.IPCQ.CreditBytes),
 			"hbm slots "+topology.Format(p.IPCQ.HBMOverhead)),
 	}}
-}
-
-func overrideBranch(o topology.Override) branch {
-	facts := o.Numbers()
-	if o.Absent {
-		facts = append(facts, "absent")
-	}
-	return leaf(o.Link, facts...)
-}
-
-func (t Totals) branch() branch {
-	return leaf("total", printable.Count(t.PEs, "PE")+" in "+printable.Count(t.Cubes, "cube"), "GEMM "+rate(t.GEMM, 1e12, "FLOP/s"),
-		hbm(t.HBM, t.HBMBandwidth), "SRAM "+binary.scale(t.SRAM, 1, "B"),
-		printable.Count(t.Nodes, "node"), printable.Count(t.Links, "directed link"))
 }
 
 // class is the numbers that links of a kind share; without a latency, the wire

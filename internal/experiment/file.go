@@ -130,15 +130,9 @@ func (o Options) accept(ctx context.Context, f *os.File, name string, h header) 
 		if o.Strict {
 			return nil, fmt.Errorf("%s: leave out --strict to keep them, or --resume to begin the file anew", text)
 		}
-		o.warn("%s: they are kept, since the points and their configuration are the same; --strict refuses them", text)
+		o.Warn(text + ": they are kept, since the points and their configuration are the same; --strict refuses them")
 	}
 	return c, nil
-}
-
-func (o Options) warn(format string, args ...any) {
-	if o.Warn != nil {
-		o.Warn(fmt.Sprintf(format, args...))
-	}
 }
 
 // begun makes the file end with its last whole line, the header if it has no other.
@@ -155,13 +149,7 @@ func begun(f *os.File, name string, c *contents, h header) error {
 	}
 	c.header = h
 	_, err = f.Write(append(h.line(), '\n'))
-	if err == nil {
-		err = f.Sync()
-	}
-	if err == nil {
-		err = file.SyncFolder(name)
-	}
-	if err != nil {
+	if err = errors.Join(err, f.Sync(), file.SyncFolder(name)); err != nil {
 		return fmt.Errorf("begin %s: %w", name, err)
 	}
 	return nil

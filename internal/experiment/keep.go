@@ -76,7 +76,7 @@ func (s *state[R]) secure() error {
 	if err := file.Write(s.out.name, s.text()); err != nil {
 		return err
 	}
-	s.warn("%s was removed, and has been written again with %d points", s.out.name, len(s.kept))
+	s.Warn(fmt.Sprintf("%s was removed, and has been written again with %d points", s.out.name, len(s.kept)))
 	f, name, err := openLocked(s.out.name)
 	if err != nil {
 		return err

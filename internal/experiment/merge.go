@@ -41,11 +41,11 @@ type MergeOptions struct {
 // Merge writes the results of shards, or of parts of a sweep, to one file: byte for byte
 // what the whole sweep would have written. The files may be those of running sweeps. A
 // file under the name out is replaced only if it is a sweep's, undamaged, and all its points
-// are in the files.
+// are in the files. The error is a [*FileError] unless out could not be written.
 func Merge(ctx context.Context, out string, o MergeOptions, files ...string) (m Merged, err error) {
 	g, err := gather(ctx, files)
 	if err != nil {
-		return m, err
+		return m, &FileError{err}
 	}
 	h := g.header
 	m = Merged{File: out, Points: h.Points, Missing: []int{}, Programs: h.Programs}
@@ -59,33 +59,23 @@ func Merge(ctx context.Context, out string, o MergeOptions, files ...string) (m 
 	}
 	switch {
 	case len(m.Missing) > 0 && !o.Partial:
-		return m, fmt.Errorf("%d of %d points are in none of the files: %s%s", len(m.Missing), m.Points, ranges(m.Missing), homes(m.Missing, g.shards))
+		return m, &FileError{fmt.Errorf("%d of %d points are in none of the files: %s%s; run those, or merge with --partial",
+			len(m.Missing), m.Points, ranges(m.Missing), homes(m.Missing, g.shards))}
 	case o.Strict && len(h.Programs) > 1:
-		return m, fmt.Errorf("the points are of different builds of the program (%s): leave out --strict to put them together", strings.Join(h.Programs, ", "))
+		return m, &FileError{fmt.Errorf("the points are of different builds of the program (%s): leave out --strict to put them together", strings.Join(h.Programs, ", "))}
 	}
 	if _, missing := os.Lstat(out); !errors.Is(missing, fs.ErrNotExist) {
 		var f *os.File
 		if f, out, err = openLocked(out); err != nil {
-			return m, err
+			return m, &FileError{err}
 		}
 		defer func() { err = errors.Join(err, f.Close()) }()
 		if err := mayReplace(ctx, f, out, g); err != nil {
-			return m, err
+			return m, &FileError{err}
 		}
 	}
-	if err := file.Write(out, lines(h, there)); err != nil {
-		return m, &WriteError{err}
-	}
-	return m, nil
+	return m, file.Write(out, lines(h, there))
 }
-
-// WriteError is why a file could not be written, although it might have been.
-type WriteError struct{ Err error }
-
-func (e *WriteError) Error() string { return e.Err.Error() }
-
-// Unwrap returns the cause.
-func (e *WriteError) Unwrap() error { return e.Err }
 
 // mayReplace returns why a file must not be replaced by points: it would lose some, or
 // may have some that cannot be read.

@@ -1,13 +1,13 @@
 package experiment
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"regexp"
 	"strconv"
 	"strings"
 
+	"github.com/kernbench/kernbench/internal/config"
+	"github.com/kernbench/kernbench/internal/printable"
 	"github.com/kernbench/kernbench/table"
 )
 
@@ -42,11 +42,7 @@ func (p Point) Get(name string) string {
 
 // String returns "topology=ring_1d n_elem=8".
 func (p Point) String() string {
-	words := make([]string, len(p))
-	for i, s := range p {
-		words[i] = s.Name + "=" + s.Value
-	}
-	return strings.Join(words, " ")
+	return strings.Join(printable.WordsOf(p, func(s Setting) string { return s.Name + "=" + s.Value }), " ")
 }
 
 // Record returns the settings as an object, in order.
@@ -90,14 +86,14 @@ func Product(groups [][]Dimension) []Point {
 
 // digest identifies points and their order.
 func digest(points []Point) string {
-	sum := sha256.New()
+	var text []byte
 	for _, p := range points {
 		for _, s := range p {
-			fmt.Fprintf(sum, "%q=%q ", s.Name, s.Value)
+			text = fmt.Appendf(text, "%q=%q ", s.Name, s.Value)
 		}
-		fmt.Fprintln(sum)
+		text = append(text, '\n')
 	}
-	return hex.EncodeToString(sum.Sum(nil)[:6])
+	return config.Digest(text)
 }
 
 // Shard is a part of the points, for one of N machines: those whose index, modulo N, is
@@ -207,15 +203,11 @@ const shownAlso = 8
 // for the same reason.
 func (e *PointError) Error() string {
 	text := fmt.Sprintf("%s: %v", e.name(), e.Err)
-	for i, p := range e.Also {
-		switch {
-		case i == 0:
-			text += "\n  likewise " + p.name()
-		case i == shownAlso:
-			return text + fmt.Sprintf(" and %d more", len(e.Also)-i)
-		default:
-			text += ", " + p.name()
-		}
+	if len(e.Also) > 0 {
+		text += "\n  likewise " + strings.Join(printable.WordsOf(e.Also[:min(len(e.Also), shownAlso)], (*PointError).name), ", ")
+	}
+	if more := len(e.Also) - shownAlso; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
 	}
 	return text
 }
@@ -242,8 +234,8 @@ func (e *ReplacedError) Error() string {
 	return fmt.Sprintf("another process has replaced %s: that file is left as it is, and the %d points of this sweep are in %s; go on with --resume --out %s", e.Name, e.Points, e.Kept, e.Kept)
 }
 
-// FileError is why a file of results cannot be used, before any point has been run: it is
-// another sweep's, damaged, being written by another process, or out of reach.
+// FileError is why files of results cannot be used, before any point has been run or any file has been
+// written: one is another sweep's, damaged, being written by another process, or out of reach.
 type FileError struct{ Err error }
 
 func (e *FileError) Error() string { return e.Err.Error() }

@@ -18,12 +18,6 @@ type pace struct {
 // estimateEvery bounds the time that estimates take if there are many points.
 const estimateEvery = time.Second
 
-// ended adds a point and how long it took.
-func (p *pace) ended(index int, took time.Duration) {
-	p.cost += p.costs[index]
-	p.took += took
-}
-
 // left returns the time until the last point has ended, if the points to do begin in order,
 // each as soon as one before it ends.
 func (p *pace) left(now map[int]*running, todo []int) time.Duration {

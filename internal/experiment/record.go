@@ -129,7 +129,7 @@ func unseal(line []byte, seed uint32) (plain []byte, sealed bool, err error) {
 	}
 	again := seal(append(bytes.Clone(line[:start]), '}'), seed)
 	if !bytes.Equal(again, line) {
-		return nil, true, errors.New("damaged: its checksum is wrong")
+		return nil, true, errors.New("its checksum is wrong")
 	}
 	return append(again[:start], '}'), true, nil
 }
@@ -159,6 +159,9 @@ func lines(h header, records []record) []byte {
 // errForeign is the cause of errors about files that no sweep has written.
 var errForeign = errors.New("was not written by a sweep")
 
+// errNotOurs is the error of a line that a sweep would write otherwise.
+var errNotOurs = errors.New("not as a sweep writes it")
+
 // parse reads a file. Without a whole first line the file has no contents.
 func parse(name string, r io.Reader) (*contents, error) {
 	first := make([]byte, len(begin))
@@ -183,11 +186,13 @@ func parse(name string, r io.Reader) (*contents, error) {
 			return c, nil
 		case in.Line() == 1:
 			if err := c.parseHeader(line); err != nil {
-				return nil, fmt.Errorf("%s:1: %w: begin the file anew", name, err)
+				return nil, fmt.Errorf("%s:1: damaged: %w: begin the file anew", name, err)
 			}
 		default:
 			r, err := c.parseRecord(line)
-			if err == nil && seen[r.Point] > 0 {
+			if err != nil {
+				err = fmt.Errorf("damaged: %w", err)
+			} else if seen[r.Point] > 0 {
 				err = fmt.Errorf("point %d again, which line %d has", r.Point, seen[r.Point])
 			}
 			if err != nil {
@@ -202,22 +207,21 @@ func parse(name string, r io.Reader) (*contents, error) {
 
 func (c *contents) parseHeader(line []byte) (err error) {
 	plain, sealed, err := unseal(line, 0)
-	if err != nil {
-		return err
-	}
 	var whole struct{ Sweep header }
-	if err := json.Unmarshal(plain, &whole); err != nil {
-		return fmt.Errorf("damaged: %w", err)
+	if err == nil {
+		err = json.Unmarshal(plain, &whole)
 	}
 	c.header, c.sealed = whole.Sweep, sealed
-	if c.shard, err = ParseShard(c.header.Shard); err != nil {
-		return fmt.Errorf("damaged: %w", err)
+	if err == nil {
+		c.shard, err = ParseShard(c.header.Shard)
 	}
-	if c.header.Points < 0 || c.header.Points > MaxPoints {
-		return fmt.Errorf("damaged: %d points, and a sweep has at most %d", c.header.Points, MaxPoints)
-	}
-	if !bytes.Equal(c.header.plain(), plain) {
-		return errors.New("damaged: not as a sweep writes it")
+	switch {
+	case err != nil:
+		return err
+	case c.header.Points < 0 || c.header.Points > MaxPoints:
+		return fmt.Errorf("%d points, and a sweep has at most %d", c.header.Points, MaxPoints)
+	case !bytes.Equal(c.header.plain(), plain):
+		return errNotOurs
 	}
 	if !sealed {
 		c.header.fromEarly()
@@ -240,20 +244,18 @@ func (h *header) fromEarly() {
 
 func (c *contents) parseRecord(line []byte) (r record, err error) {
 	plain, sealed, err := unseal(line, c.seed)
+	if err == nil && sealed != c.sealed {
+		return r, errNotOurs
+	} else if err == nil {
+		err = json.Unmarshal(plain, &r)
+	}
 	switch {
 	case err != nil:
 		return r, err
-	case sealed != c.sealed:
-		return r, errors.New("damaged: not as a sweep writes it")
-	}
-	if err := json.Unmarshal(plain, &r); err != nil {
-		return r, fmt.Errorf("damaged: %w", err)
-	}
-	if !bytes.Equal(r.plain(), plain) {
-		return r, errors.New("damaged: not as a sweep writes it")
-	}
-	if r.Point < 0 || r.Point >= c.header.Points || !c.shard.has(r.Point) {
-		return r, fmt.Errorf("damaged: point %d is none of the %d of %s", r.Point, c.header.Points, c.shard.name())
+	case !bytes.Equal(r.plain(), plain):
+		return r, errNotOurs
+	case r.Point < 0 || r.Point >= c.header.Points || !c.shard.has(r.Point):
+		return r, fmt.Errorf("point %d is none of the %d of %s", r.Point, c.header.Points, c.shard.name())
 	}
 	return r, nil
 }

@@ -54,6 +54,9 @@ const mostMemory = 4 << 30
 // those before it, for any number of workers. When ctx ends, the points that have ended are
 // kept, and the error is the cause.
 func Run[R any](ctx context.Context, o Options, points []Point, run func(ctx context.Context, index int, p Point) (R, error), each func(index int, row R)) ([]R, error) {
+	if o.Warn == nil {
+		o.Warn = func(string) {}
+	}
 	s := &state[R]{Options: o, points: points, run: run, each: each}
 	err := s.all(ctx)
 	var failed *Failed
@@ -122,15 +125,16 @@ func (s *state[R]) all(ctx context.Context) (err error) {
 		if err := s.openFile(ctx); err != nil {
 			return err
 		}
-		defer func() {
-			if closed := s.out.close(); closed != nil {
-				err = errors.Join(err, closed)
-			}
-		}()
+		defer func() { err = errors.Join(err, s.out.close()) }()
 	}
+	s.pace.costs = make([]float64, len(s.points))
 	for _, i := range s.mine {
-		if _, ok := s.rows[i]; !ok {
-			s.todo = append(s.todo, i)
+		if _, ok := s.rows[i]; ok {
+			continue
+		}
+		s.todo = append(s.todo, i)
+		if s.pace.costs[i] = 1; s.Cost != nil {
+			s.pace.costs[i] = max(0, s.Cost(i))
 		}
 	}
 	if s.Begin != nil {
@@ -182,7 +186,6 @@ func (s *state[R]) work(ctx context.Context) {
 		s.free = int64(min(m.Free, mostMemory))
 	}
 	s.running, s.outcomes = map[int]*running{}, make(chan outcome[R])
-	s.pace.costs = s.costs()
 	for {
 		for ctx.Err() == nil && s.admits() {
 			s.start(ctx)
@@ -249,7 +252,7 @@ func recovered(value any) error {
 	return errors.New(sim.Panicked(value, string(debug.Stack())))
 }
 
-// end keeps the outcome of a point.
+// end keeps the outcome of a point. With Stop a failure cancels the points behind it.
 func (s *state[R]) end(o outcome[R]) {
 	r := s.running[o.index]
 	delete(s.running, o.index)
@@ -261,27 +264,21 @@ func (s *state[R]) end(o outcome[R]) {
 		return
 	case o.err != nil:
 		s.failed[o.index] = o.err
-		if s.Stop {
-			s.cancelBehind(o.index)
+		for behind, r := range s.running {
+			if s.Stop && behind > o.index {
+				r.cancel()
+			}
 		}
 	default:
 		s.rows[o.index] = o.row
-		s.pace.ended(o.index, time.Since(r.begun))
+		s.pace.cost += s.pace.costs[o.index]
+		s.pace.took += time.Since(r.begun)
 		if s.out != nil {
 			s.broken = s.keep(o.index, o.raw)
 		}
 	}
 	if s.broken == nil {
 		s.deliver()
-	}
-}
-
-// cancelBehind cancels the running points behind one that has failed.
-func (s *state[R]) cancelBehind(index int) {
-	for i, r := range s.running {
-		if i > index {
-			r.cancel()
-		}
 	}
 }
 
@@ -299,16 +296,4 @@ func (s *state[R]) deliver() {
 			return
 		}
 	}
-}
-
-// costs returns the costs of the points to do, by index.
-func (s *state[R]) costs() []float64 {
-	costs := make([]float64, len(s.points))
-	for _, index := range s.todo {
-		costs[index] = 1
-		if s.Cost != nil {
-			costs[index] = max(0, s.Cost(index))
-		}
-	}
-	return costs
 }

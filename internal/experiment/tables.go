@@ -69,15 +69,11 @@ const (
 // rows has its metrics alone. missing is the number of points of the experiment, or of its
 // shard, that the file does not have.
 func ReadFile(ctx context.Context, path string) (tables []table.Named, missing int, err error) {
-	var read func(io.Reader) ([]table.Named, error)
-	switch strings.ToLower(filepath.Ext(path)) {
-	case ".csv":
-		read = readCSV
-	case ".json":
-		read = readJSON
-	case ".jsonl":
+	ext := strings.ToLower(filepath.Ext(path))
+	read := map[string]func(io.Reader) ([]table.Named, error){".csv": readCSV, ".json": readJSON}[ext]
+	if ext == ".jsonl" {
 		return readLines(ctx, path)
-	default:
+	} else if read == nil {
 		return nil, 0, fmt.Errorf("%s: results are in files that end in .csv, .json or .jsonl", path)
 	}
 	r, err := file.Open(ctx, path, maxTableBytes)

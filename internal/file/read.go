@@ -153,19 +153,19 @@ func Read(ctx context.Context, name string, limit int64) (text []byte, err error
 
 // WithContext returns a reader of r that ends when ctx does, for streams that are
 // made of a file, such as its decompressed content.
-func WithContext(ctx context.Context, r io.Reader) io.Reader { return &interruptible{ctx, r} }
-
-type interruptible struct {
-	ctx context.Context
-	r   io.Reader
+func WithContext(ctx context.Context, r io.Reader) io.Reader {
+	return readFunc(func(p []byte) (int, error) {
+		if ctx.Err() != nil {
+			return 0, context.Cause(ctx)
+		}
+		return r.Read(p[:min(len(p), maxRead)])
+	})
 }
 
-func (i *interruptible) Read(p []byte) (int, error) {
-	if i.ctx.Err() != nil {
-		return 0, context.Cause(i.ctx)
-	}
-	return i.r.Read(p[:min(len(p), maxRead)])
-}
+// readFunc is a reader that is a function.
+type readFunc func(p []byte) (int, error)
+
+func (f readFunc) Read(p []byte) (int, error) { return f(p) }
 
 // Lines reads a stream line by line in time linear in its length.
 type Lines struct {
@@ -185,26 +185,21 @@ var ErrLineTooLong = errors.New("the line is too long")
 
 // LimitLines returns a reader of r that refuses lines of more than max bytes, for parsers
 // that would keep a line of any length.
-func LimitLines(r io.Reader, max int) io.Reader { return &lineGuard{r, max, 0} }
-
-type lineGuard struct {
-	r   io.Reader
-	max int
-	n   int // bytes of the line so far
-}
-
-func (g *lineGuard) Read(p []byte) (int, error) {
-	n, err := g.r.Read(p)
-	for rest := p[:n]; ; {
-		line, after, ended := bytes.Cut(rest, []byte("\n"))
-		if g.n += len(line); g.n > g.max {
-			return 0, fmt.Errorf("%w: it has more than %d bytes", ErrLineTooLong, g.max)
+func LimitLines(r io.Reader, max int) io.Reader {
+	length := 0 // of the line so far
+	return readFunc(func(p []byte) (int, error) {
+		n, err := r.Read(p)
+		for rest := p[:n]; ; {
+			line, after, ended := bytes.Cut(rest, []byte("\n"))
+			if length += len(line); length > max {
+				return 0, fmt.Errorf("%w: it has more than %d bytes", ErrLineTooLong, max)
+			}
+			if !ended {
+				return n, err
+			}
+			length, rest = 0, after
 		}
-		if !ended {
-			return n, err
-		}
-		g.n, rest = 0, after
-	}
+	})
 }
 
 // Next returns the next line without its newline. The line is valid until the
@@ -255,24 +250,17 @@ const maxBlanks = 1 << 16
 // NewDecoder returns a decoder of JSON whose time is linear in the length of the text. The
 // decoder of the standard library goes over blanks again whenever it reads more text, so
 // that long rows of blanks take quadratic time: these are refused.
-func NewDecoder(r io.Reader) *json.Decoder { return json.NewDecoder(&blankGuard{r: r}) }
-
-type blankGuard struct {
-	r      io.Reader
-	blanks int // in a row, at the end of what was read
-}
-
-func (g *blankGuard) Read(p []byte) (int, error) {
-	n, err := g.r.Read(p)
-	for _, b := range p[:n] {
-		switch b {
-		case ' ', '\t', '\n', '\r':
-			if g.blanks++; g.blanks > maxBlanks {
+func NewDecoder(r io.Reader) *json.Decoder {
+	blanks := 0 // in a row, at the end of what was read
+	return json.NewDecoder(readFunc(func(p []byte) (int, error) {
+		n, err := r.Read(p)
+		for _, b := range p[:n] {
+			if b != ' ' && b != '\t' && b != '\n' && b != '\r' {
+				blanks = 0
+			} else if blanks++; blanks > maxBlanks {
 				return 0, errors.New("this is no JSON: it has more than 65536 blanks in a row")
 			}
-		default:
-			g.blanks = 0
 		}
-	}
-	return n, err
+		return n, err
+	}))
 }

@@ -9,10 +9,8 @@ import (
 
 // MemoryError reports that more memory is needed than there is.
 type MemoryError struct {
-	Need  uint64
-	Free  uint64 // what is left of Total beside other reservations
-	Total uint64
-	Where string // as in Memory
+	Need   uint64
+	Memory // Free is what is left beside other reservations
 }
 
 // Error returns a text such as "34.4 GB of memory are needed, and 0.9 GB are free of the 1.07 GB that
@@ -27,19 +25,15 @@ func (m Memory) Check(bytes uint64) error {
 	if m.Total == 0 || bytes <= m.Free {
 		return nil
 	}
-	return &MemoryError{bytes, m.Free, m.Total, m.Where}
+	return &MemoryError{bytes, m}
 }
 
 // ledger is what this process has reserved.
-var ledger book
+var ledger = &book{}
 
+// book is a sum of reservations, and what there was before the first that matters.
 type book struct {
-	mu sync.Mutex
-	account
-}
-
-// account is a sum of reservations, and what there was before the first that matters.
-type account struct {
+	mu       sync.Mutex
 	capacity Memory
 	measured bool // capacity is known
 	reserved uint64
@@ -52,22 +46,20 @@ type account struct {
 // What a reservation holds is not measured again, so that memory which is reserved and
 // not yet written counts as used.
 func Reserve(bytes uint64) (release func(), err error) {
-	ledger.mu.Lock()
-	defer ledger.mu.Unlock()
-	if err := ledger.check(bytes); err != nil {
+	b := ledger
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if err := b.check(bytes); err != nil {
 		return nil, err
 	}
-	bytes = min(bytes, math.MaxUint64-ledger.reserved) // if nothing is known
-	ledger.reserved += bytes
-	var once sync.Once
-	return func() {
-		once.Do(func() {
-			ledger.mu.Lock()
-			defer ledger.mu.Unlock()
-			ledger.reserved -= min(bytes, ledger.reserved) // a test may have swapped the account
-			ledger.measured = ledger.measured && ledger.reserved > 0
-		})
-	}, nil
+	bytes = min(bytes, math.MaxUint64-b.reserved) // if nothing is known
+	b.reserved += bytes
+	return sync.OnceFunc(func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.reserved -= bytes
+		b.measured = b.measured && b.reserved > 0
+	}), nil
 }
 
 // Check returns the error that Reserve would return, and reserves nothing: for memory that
@@ -86,33 +78,25 @@ const negligible = 16 << 20
 // check reports whether there is room for bytes more. It looks at the computer with the
 // first reservation that matters, and before one that would be refused because of memory
 // that earlier work has left to the garbage collector.
-func (a *account) check(bytes uint64) error {
-	if bytes <= negligible && a.reserved <= negligible-bytes {
+func (b *book) check(bytes uint64) error {
+	if bytes <= negligible && b.reserved <= negligible-bytes {
 		return nil
 	}
 	fits := func() error {
-		left := a.capacity
-		left.Free -= min(left.Free, a.reserved)
+		left := b.capacity
+		left.Free -= min(left.Free, b.reserved)
 		return left.Check(bytes)
 	}
-	first := !a.measured
+	first := !b.measured
 	if first {
-		a.capacity, a.measured = Available(), true
+		b.capacity, b.measured = Available(), true
 	}
 	err := fits()
 	if err != nil && first {
 		debug.FreeOSMemory()
-		a.capacity = Available()
+		b.capacity = Available()
 		err = fits()
 	}
-	a.measured = err == nil || a.reserved > 0
+	b.measured = err == nil || b.reserved > 0
 	return err
-}
-
-// swap puts another account in the place of this one, which it returns.
-func (b *book) swap(a account) account {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	a, b.account = b.account, a
-	return a
 }

@@ -23,10 +23,7 @@ type Result struct {
 	OK       bool         `json:"ok"`
 	Ops      int          `json:"operations"`
 	Launches int          `json:"launches"`
-	Reads    int          `json:"host_reads"`
-	Compared int          `json:"reads_compared"`
-	Bytes    int64        `json:"bytes_compared"`
-	Digest   string       `json:"digest"` // of those bytes
+	bench.Reads
 
 	log        *oplog.Log
 	mismatched []oplog.ID
@@ -38,18 +35,13 @@ func File(ctx context.Context, name string, threads int) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	if threads == 0 {
-		threads = runtime.GOMAXPROCS(0)
-	}
-	found, err := exec.Replay(ctx, log, threads)
+	found, err := exec.Replay(ctx, log, cmp.Or(threads, runtime.GOMAXPROCS(0)))
 	if err != nil {
 		return nil, err
 	}
-	reads := bench.ReadsOf(log)
 	return &Result{
 		Version: version.Version, File: name, Recorded: h, OK: len(found.Mismatched) == 0,
-		Ops: len(log.Ops), Launches: len(log.Launches),
-		Reads: reads.Reads, Compared: reads.Known, Bytes: reads.Bytes, Digest: reads.Digest,
+		Ops: len(log.Ops), Launches: len(log.Launches), Reads: bench.ReadsOf(log),
 		log: log, mismatched: found.Mismatched,
 	}, nil
 }
@@ -64,11 +56,11 @@ func (r *Result) WriteText(w io.Writer) error {
 	switch {
 	case !r.OK:
 		verdict = "values DIFFER from those of the run"
-	case r.Compared > 0:
+	case r.Known > 0:
 		verdict = "values ok: the same as in the run"
 	}
 	_, err := fmt.Fprintf(w, "\noperations: %d\nlaunches: %d\nhost reads: %d, of which %d compared\nbytes compared: %d\ndigest: %s\n%s\n",
-		r.Ops, r.Launches, r.Reads, r.Compared, r.Bytes, cmp.Or(r.Digest, "-"), verdict)
+		r.Ops, r.Launches, r.Reads.Reads, r.Known, r.Bytes, cmp.Or(r.Digest, "-"), verdict)
 	return err
 }
 

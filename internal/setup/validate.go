@@ -11,26 +11,16 @@ import (
 
 // Validation is a configuration that was checked.
 type Validation struct {
-	Name       string    `json:"name"` // as it was given
-	OK         bool      `json:"ok"`
-	Source     string    `json:"source,omitempty"` // of a good one
-	Hash       string    `json:"hash,omitempty"`
-	PEs        int       `json:"pes,omitempty"`        // of a system
-	Algorithms []string  `json:"algorithms,omitempty"` // that a ccl.yaml names
-	Errors     []Mistake `json:"errors"`
+	Name       string          `json:"name"` // as it was given
+	OK         bool            `json:"ok"`
+	Source     string          `json:"source,omitempty"` // of a good one
+	Hash       string          `json:"hash,omitempty"`
+	PEs        int             `json:"pes,omitempty"`        // of a system
+	Algorithms []string        `json:"algorithms,omitempty"` // that a ccl.yaml names
+	Errors     []*config.Error `json:"errors"`
 
 	Err  error  `json:"-"` // all mistakes
 	Text string `json:"-"` // a line about a good one
-}
-
-// Mistake is an error in a description. File is "--set" for an argument; line
-// and column are 0 where there is no place to point at.
-type Mistake struct {
-	File    string `json:"file"`
-	Line    int    `json:"line"`
-	Column  int    `json:"column"`
-	Path    string `json:"path"`
-	Message string `json:"message"`
 }
 
 // Validate checks the configuration of a kind that a choice names, alone.
@@ -40,14 +30,11 @@ func (c *Choice) Validate(ctx context.Context, k *Kind) Validation {
 	if err == nil {
 		err = l.AddTo(new(file.Uses)).Check()
 	}
-	v := Validation{Name: name, OK: err == nil, Errors: []Mistake{}, Err: err}
+	v := Validation{Name: name, OK: err == nil, Errors: []*config.Error{}, Err: err}
 	for _, e := range config.Flatten(err) {
-		var at *config.Error
-		if errors.As(e, &at) {
-			v.Errors = append(v.Errors, Mistake{at.File, at.Line, at.Column, at.Path, at.Msg})
-		} else {
-			v.Errors = append(v.Errors, Mistake{File: name, Message: e.Error()})
-		}
+		at := &config.Error{File: name, Msg: e.Error()}
+		errors.As(e, &at)
+		v.Errors = append(v.Errors, at)
 	}
 	if v.OK {
 		v.Source, v.Hash = l.Config().Source(), l.Config().Hash()

@@ -3,8 +3,6 @@ package sweep
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"maps"
@@ -31,11 +29,11 @@ type Plan struct {
 	bench     bench.Bench
 	base      setup.Choice // of the command line
 	points    []experiment.Point
-	places    map[[2]string]place // of values of the grid, by key and value
-	ready     map[string]loaded   // some configurations, by their key
-	hashes    map[string]string   // of all of them
-	costs     []float64           // of the points
-	elsewhere []error             // mistakes that are not in the file of the sweep
+	places    map[[2]string]place      // of values of the grid, by key and value
+	ready     map[string]*setup.Loaded // some configurations, by their key
+	hashes    map[string]string        // of all of them
+	costs     []float64                // of the points
+	elsewhere []error                  // mistakes that are not in the file of the sweep
 }
 
 // place is where a setting is written, as paths of the file; "" on the command line.
@@ -49,7 +47,7 @@ func New(ctx context.Context, name string, base setup.Choice) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Plan{source: f, base: base, points: experiment.Product(f.axes), places: map[[2]string]place{}, ready: map[string]loaded{}, hashes: map[string]string{}}
+	p := &Plan{source: f, base: base, points: experiment.Product(f.axes), places: map[[2]string]place{}, ready: map[string]*setup.Loaded{}, hashes: map[string]string{}}
 	for _, c := range slices.Concat(f.axes...) {
 		for i, v := range c.Values {
 			p.places[[2]string{c.Name, v}] = place{c.NameAt, c.At[i]}
@@ -94,10 +92,7 @@ func (p *Plan) checkBench() {
 func (p *Plan) checkParam(name, value string, at place) bool {
 	i := slices.IndexFunc(p.bench.Params, func(q bench.Param) bool { return q.Name == name })
 	if i < 0 {
-		var names []string
-		for _, q := range p.bench.Params {
-			names = append(names, q.Name)
-		}
+		names := printable.WordsOf(p.bench.Params, func(q bench.Param) string { return q.Name })
 		p.fail(at.key, "%s is no parameter of %s, which has %s%s", name, p.Bench, cmp.Or(strings.Join(names, ", "), "none"), config.DidYouMean(name, names))
 		return false
 	}
@@ -180,7 +175,7 @@ func (p *Plan) checkPoints(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		l, err := s.loaded(ctx)
+		l, err := s.Load(ctx)
 		if err != nil {
 			p.mistakes(ctx, s)
 			continue
@@ -189,7 +184,7 @@ func (p *Plan) checkPoints(ctx context.Context) error {
 		if len(p.ready) < maxReady {
 			p.ready[s.key()] = l
 		}
-		p.hashes[s.key()] = l.hashes
+		p.hashes[s.key()] = hashes(l)
 		for _, i := range alike[s.key()] {
 			p.costs[i] = p.bench.CostOf(p.with(l, p.choice(p.points[i])))
 		}
@@ -200,17 +195,17 @@ func (p *Plan) checkPoints(ctx context.Context) error {
 // identity returns a text of all that rows depend on beside their point and the program:
 // how benches are run, and the configurations and parameters of all points.
 func (p *Plan) identity() string {
-	sum := sha256.New()
+	var text []byte
 	for _, point := range p.points {
 		s := p.choice(point)
-		fmt.Fprintf(sum, "%v %s", point, p.hashes[s.key()])
+		text = fmt.Appendf(text, "%v %s", point, p.hashes[s.key()])
 		for _, name := range slices.Sorted(maps.Keys(s.params)) {
-			fmt.Fprintf(sum, " %q=%q", name, s.params[name])
+			text = fmt.Appendf(text, " %q=%q", name, s.params[name])
 		}
-		fmt.Fprintln(sum)
+		text = append(text, '\n')
 	}
 	return fmt.Sprintf("bench %s, data %s, check %s, fidelity %s, configuration %s", p.Bench,
-		cmp.Or(p.Data, "on"), cmp.Or(p.Check, "none"), cmp.Or(p.Fidelity, "train"), hex.EncodeToString(sum.Sum(nil)[:6]))
+		cmp.Or(p.Data, "on"), cmp.Or(p.Check, "none"), cmp.Or(p.Fidelity, "train"), config.Digest(text))
 }
 
 // DefaultOut returns the file that results go to, one for each shard. It is named after the

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/kernbench/kernbench/bench"
@@ -27,13 +28,11 @@ type choice struct {
 // choice returns what a point runs on.
 func (p *Plan) choice(point experiment.Point) choice {
 	s := choice{Choice: p.base, params: map[string]string{}}
-	s.Sets = nil
-	for i, set := range p.Set {
+	s.Sets = slices.Concat(p.Set, p.base.Sets)
+	s.at = make([]place, len(s.Sets))
+	for i := range p.Set {
 		at := fmt.Sprintf("set[%d]", i)
-		s.Sets, s.at = append(s.Sets, set), append(s.at, place{at, at})
-	}
-	for _, set := range p.base.Sets {
-		s.Sets, s.at = append(s.Sets, set), append(s.at, place{})
+		s.at[i] = place{at, at}
 	}
 	if s.Topology == "" && p.Topology != "" {
 		s.Topology, s.system = p.beside(p.Topology), place{"topology", "topology"}
@@ -67,12 +66,6 @@ func (p *Plan) beside(name string) string {
 	return filepath.Join(filepath.Dir(p.name), name)
 }
 
-// loaded is the configurations of a choice, which points may share.
-type loaded struct {
-	*setup.Loaded
-	hashes string // of the three
-}
-
 // maxReady is how many configurations are kept for when their points run. Others are read
 // again: large systems take memory, and a grid may have any number of them.
 const maxReady = 16
@@ -80,16 +73,13 @@ const maxReady = 16
 // key returns the same text for choices of the same configurations.
 func (s choice) key() string { return fmt.Sprintf("%q %q", s.Topology, s.Sets) }
 
-func (s choice) loaded(ctx context.Context) (l loaded, err error) {
-	if l.Loaded, err = s.Load(ctx); err != nil {
-		return l, err
-	}
+// hashes returns those of the three configurations.
+func hashes(l *setup.Loaded) string {
 	tasks := "refused"
 	if c, ok := l.Tasks.(*task.Config); ok {
 		tasks = c.Hash()
 	}
-	l.hashes = strings.Join([]string{l.System.Spec().Hash(), l.CCL.Hash(), tasks}, " ")
-	return l, nil
+	return strings.Join([]string{l.System.Spec().Hash(), l.CCL.Hash(), tasks}, " ")
 }
 
 // mistakes adds what is wrong with a choice that cannot be loaded.
@@ -152,10 +142,10 @@ func (s choice) setAt(e *config.Error) string {
 func (p *Plan) options(ctx context.Context, s choice) (o bench.Options, err error) {
 	l, ok := p.ready[s.key()]
 	if !ok {
-		if l, err = s.loaded(ctx); err != nil {
+		if l, err = s.Load(ctx); err != nil {
 			return o, err
 		}
-		if l.hashes != p.hashes[s.key()] {
+		if hashes(l) != p.hashes[s.key()] {
 			return o, errors.New("its configuration was changed while the sweep ran: begin the sweep anew")
 		}
 	}
@@ -163,7 +153,7 @@ func (p *Plan) options(ctx context.Context, s choice) (o bench.Options, err erro
 }
 
 // with returns how a point runs with its configurations.
-func (p *Plan) with(l loaded, s choice) bench.Options {
+func (p *Plan) with(l *setup.Loaded, s choice) bench.Options {
 	return bench.Options{Params: s.params, Options: torch.Options{
 		Topology: l.System, CCL: l.CCL, Settings: []any{l.Tasks}, Threads: 1,
 		NoData: p.Data == "off", Race: p.Check == "race", Flit: p.Fidelity == "flit",

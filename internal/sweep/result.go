@@ -59,7 +59,7 @@ func sweepRow(r *bench.Result) (table.Record, error) {
 	}
 	add("metrics", r.Metrics)
 	add("rows", rows)
-	for _, text := range append(r.Wrong(), r.Races...) {
+	for _, text := range r.Mistakes() {
 		wrong = append(wrong, text)
 	}
 	if len(wrong) > 0 {

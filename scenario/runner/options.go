@@ -94,8 +94,8 @@ type InputError struct{ Err error }
 
 func (e *InputError) Error() string { return e.Err.Error() }
 
-// Unwrap gives the reason.
-func (e *InputError) Unwrap() error { return e.Err }
+// Unwrap returns the reason as one of a list, since it may join several.
+func (e *InputError) Unwrap() []error { return []error{e.Err} }
 
 // RankError is a rank that failed. The reason names it.
 type RankError struct {

@@ -61,15 +61,14 @@ func Group(t testing.TB, bytes int64) string {
 			t.Error(err)
 		})
 		file := filepath.Join(group, kind.limit)
-		if _, err := os.Stat(file); err != nil { // no controller: MkdirTemp made a plain folder, or it is not enabled
-			why = append(why, err)
-			continue
+		_, err = os.Stat(file) // no controller: MkdirTemp made a plain folder, or it is not enabled
+		if err == nil {
+			err = os.WriteFile(file, fmt.Append(nil, bytes), 0)
 		}
-		if err := os.WriteFile(file, fmt.Append(nil, bytes), 0); err != nil {
-			why = append(why, err)
-			continue
+		if err == nil {
+			return group
 		}
-		return group
+		why = append(why, err)
 	}
 	t.Skip("cannot make a control group with a limit of memory:", errors.Join(why...))
 	return ""
