@@ -1,6 +1,6 @@
-// Package lab is what the tests of packages torch and torch/dist share: programs on machines of
+// Package hostedtest is what the tests of packages torch and torch/dist share: programs on machines of
 // their own, and comparisons of what comes of them.
-package lab
+package hostedtest
 
 import (
 	"context"
