@@ -12,6 +12,7 @@ import (
 	"github.com/kernbench/kernbench/internal/hosted"
 	"github.com/kernbench/kernbench/internal/hosted/hostedtest"
 	"github.com/kernbench/kernbench/internal/ints"
+	"github.com/kernbench/kernbench/numeric"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/topology"
 	"github.com/kernbench/kernbench/torch"
@@ -55,7 +56,7 @@ func TestTensorsOnEveryPlacement(t *testing.T) {
 	for i, p := range all {
 		for j, shape := range shapes {
 			l.SetDevice(j % 3)
-			n, dtype := elems(shape), hostedtest.DTypes[(i+j)%len(hostedtest.DTypes)]
+			n, dtype := elems(shape), numeric.DTypes[(i+j)%len(numeric.DTypes)]
 			what := fmt.Sprintf("%v of %v %v", p, dtype, shape)
 			zeros := made(l.Zeros(dtype, shape, p))
 			l.Holds(what+": Zeros", zeros, hostedtest.Fill(0, n))

@@ -23,11 +23,11 @@ func TestReceiveFromAnySource(t *testing.T) {
 			rank := r.Rank()
 			g := torch.Must(dist.NewGroup(r, []int{6, 2, 3, 5, 4, 0, 1}, dist.KeepOrder()))
 			if rank != 3 {
-				hostedtest.Pause(r, []int{2, 1, 0, 0, 1, 2, 0}[rank])
+				pause(r, []int{2, 1, 0, 0, 1, 2, 0}[rank])
 				return dist.Send(r, hostedtest.Full(r, rank, 5), 3, 4, g)
 			}
 			if late {
-				hostedtest.Pause(r, 9)
+				pause(r, 9)
 			}
 			x := hostedtest.Full(r, 99, 5)
 			for range 6 {
@@ -54,7 +54,7 @@ func TestAnySourceAmongOtherReceives(t *testing.T) {
 		rank := r.Rank()
 		g := torch.Must(dist.NewGroup(r, []int{0, 1, 2}))
 		if rank > 0 {
-			hostedtest.Pause(r, 3-rank) // rank 2 sends first
+			pause(r, 3-rank) // rank 2 sends first
 			works := torch.Must(dist.BatchISendIRecv(r, []dist.P2POp{
 				{Kind: dist.Sends, Tensor: hostedtest.Full(r, 10*rank, 3), Peer: 0},
 				{Kind: dist.Sends, Tensor: hostedtest.Full(r, 10*rank+1, 3), Peer: 0},
@@ -119,7 +119,7 @@ func TestAnySourceKeepsTheOrderOfTensors(t *testing.T) {
 			torch.OK(dist.Recv(r, x, dist.AnySource, 0))
 			torch.OK(dist.Send(r, x, 2, 0))
 		case 1:
-			hostedtest.Pause(r, 3)
+			pause(r, 3)
 			torch.OK(dist.Send(r, x, 0, 0))
 			torch.OK(dist.Recv(r, x, dist.AnySource, 0))
 		case 2:
@@ -155,7 +155,7 @@ func TestALaunchBehindAnySource(t *testing.T) {
 		}
 		if rank == 2 {
 			torch.OK(dist.Recv(r, x, dist.AnySource, 0))
-			hostedtest.Pause(r, 1) // the message is known by then
+			pause(r, 1) // the message is known by then
 			torch.Must(r.Launch("behind", add, x, 1))
 		}
 		torch.OK(r.Synchronize())
@@ -190,7 +190,7 @@ func TestAnySourceThatNeverComes(t *testing.T) {
 			return hostedtest.Second(dist.RecvAny(r, hostedtest.Full(r, 0, 4), 0))
 		}
 		if rank == 2 {
-			hostedtest.Pause(r, 1)
+			pause(r, 1)
 		}
 		return dist.Send(r, hostedtest.Full(r, 0, 3+rank), 1, 0)
 	})
@@ -250,13 +250,13 @@ func TestAnyMessagesFromAnySource(t *testing.T) {
 				if r.Rank() > 0 {
 					for i, s := range sends {
 						if s.from == r.Rank() {
-							hostedtest.Pause(r, s.pause)
+							pause(r, s.pause)
 							torch.OK(dist.Send(r, hostedtest.Full(r, i, 1), 0, 0))
 						}
 					}
 					return nil
 				}
-				hostedtest.Pause(r, wait)
+				pause(r, wait)
 				last := make([]int, world)
 				var works []*dist.Work
 				var x []*torch.Tensor

@@ -12,6 +12,7 @@ import (
 	"github.com/kernbench/kernbench/ccl"
 	"github.com/kernbench/kernbench/internal/hosted/hostedtest"
 	"github.com/kernbench/kernbench/internal/ints"
+	"github.com/kernbench/kernbench/numeric"
 	"github.com/kernbench/kernbench/topology"
 	"github.com/kernbench/kernbench/torch"
 	"github.com/kernbench/kernbench/torch/dist"
@@ -77,7 +78,7 @@ func TestAnyCollective(t *testing.T) {
 			collective: rapid.SampledFrom(names()).Draw(t, "collective"),
 			algorithm:  rapid.SampledFrom(ccl.Names()).Draw(t, "algorithm"),
 			world:      rapid.IntRange(1, 7).Draw(t, "world"),
-			dtype:      rapid.SampledFrom(hostedtest.DTypes).Draw(t, "dtype"),
+			dtype:      rapid.SampledFrom(numeric.DTypes).Draw(t, "dtype"),
 			rows:       rapid.SliceOfN(rapid.SampledFrom([]int{0, 1, 2, 3, 5, 8, 13, 100}), 1, 5).Draw(t, "rows"),
 			width:      rapid.IntRange(0, 4).Draw(t, "width"),
 			async:      rapid.Bool().Draw(t, "async"),

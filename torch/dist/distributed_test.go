@@ -11,6 +11,7 @@ import (
 	"github.com/kernbench/kernbench/ccl"
 	"github.com/kernbench/kernbench/internal/hosted/hostedtest"
 	"github.com/kernbench/kernbench/internal/ints"
+	"github.com/kernbench/kernbench/numeric"
 	"github.com/kernbench/kernbench/topology"
 	"github.com/kernbench/kernbench/torch"
 	"github.com/kernbench/kernbench/torch/dist"
@@ -361,7 +362,7 @@ func TestEveryCollectiveOnEveryWorld(t *testing.T) {
 func TestEveryReductionOfEveryDType(t *testing.T) {
 	options := machines(t)
 	for _, r := range reductions {
-		for i, dtype := range hostedtest.DTypes {
+		for i, dtype := range numeric.DTypes {
 			for j, name := range []string{"all_reduce", "reduce", "reduce_scatter_tensor"} {
 				tr := usual(name, (i+j)%2 == 0, 5)
 				tr.reduction, tr.dtype, tr.algorithm = r, dtype, algorithms(name)[i%len(algorithms(name))]

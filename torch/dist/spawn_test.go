@@ -265,3 +265,12 @@ func TestCheckAgainstAnArray(t *testing.T) {
 
 // worker is what Spawn runs, with the default group made.
 type worker func(r *torch.Rank) error
+
+// pause lets simulated time pass for the calling worker alone.
+func pause(r *torch.Rank, times int) {
+	x := torch.Must(r.Zeros(torch.F32, torch.Shape{1}))
+	for range times {
+		torch.Must(x.Numpy())
+	}
+	torch.OK(x.Free())
+}

@@ -33,7 +33,7 @@ func TestTimeoutOfAGroup(t *testing.T) {
 		return func(r *torch.Rank) error {
 			x := torch.Must(r.Zeros(torch.F32, torch.Shape{n}))
 			if r.Rank()%3 == 1 {
-				hostedtest.Pause(r, 40)
+				pause(r, 40)
 			}
 			return dist.AllReduce(r, x, dist.SUM)
 		}
@@ -57,21 +57,21 @@ func TestTimeoutOfAGroup(t *testing.T) {
 			if r.Rank() == 2 {
 				return dist.Barrier(r, g)
 			}
-			hostedtest.Pause(r, 40)
+			pause(r, 40)
 			return nil
 		}, []int{2}, "[1]", "rank 2: barrier 1 of group 1: not ended within 5000ns: rank 1 has not called it"},
 		{"a message", 3, func(r *torch.Rank) error {
 			if r.Rank() == 0 {
 				return dist.Send(r, torch.Must(r.Zeros(torch.F32, torch.Shape{3})), 2, 7)
 			}
-			hostedtest.Pause(r, 40)
+			pause(r, 40)
 			return nil
 		}, []int{0}, "[2]", "rank 0: message from rank 0 to rank 2 with tag 7: not ended within 5000ns: rank 2 has not called it"},
 		{"any source", 3, func(r *torch.Rank) error {
 			if r.Rank() == 0 {
 				return dist.Recv(r, torch.Must(r.Zeros(torch.F32, torch.Shape{3})), dist.AnySource, 0)
 			}
-			hostedtest.Pause(r, 40)
+			pause(r, 40)
 			return nil
 		}, []int{0}, "[1 2]", "rank 0: message from any rank to rank 0: not ended within 5000ns: ranks 1, 2 have not called it"},
 	} {
@@ -203,9 +203,9 @@ func TestTimeoutsAreInherited(t *testing.T) {
 			torch.OK(torch.Must(dist.BarrierAsync(r, h)).Wait())
 		}
 		if r.Rank() == 1 {
-			hostedtest.Pause(r, 9)
+			pause(r, 9)
 			torch.OK(torch.Must(dist.BarrierAsync(r, g)).Wait())
-			hostedtest.Pause(r, 9)
+			pause(r, 9)
 		}
 		return nil
 	})
@@ -225,7 +225,7 @@ func TestWaitTimeout(t *testing.T) {
 		x := hostedtest.Full(r, rank, 7)
 		torch.OK(r.Synchronize())
 		if rank == 2 {
-			hostedtest.Pause(r, 9)
+			pause(r, 9)
 		}
 		w := torch.Must(dist.AllReduceAsync(r, x, dist.SUM))
 		if rank == 0 {
@@ -287,7 +287,7 @@ func TestMonitoredBarrier(t *testing.T) {
 				return nil
 			}
 			if slices.Contains(c.late, rank) {
-				hostedtest.Pause(r, 40)
+				pause(r, 40)
 			}
 			if err := dist.MonitoredBarrier(r, time.Microsecond, c.all, g); err != nil {
 				got[rank] = err.Error()
@@ -307,7 +307,7 @@ func TestMonitoredBarrier(t *testing.T) {
 	}
 	_, err := hostedtest.Spawn(t, 3, func(r *torch.Rank) error {
 		if r.Rank() == 0 {
-			hostedtest.Pause(r, 40)
+			pause(r, 40)
 			return nil
 		}
 		return dist.MonitoredBarrier(r, time.Microsecond, true)
