@@ -148,7 +148,7 @@ func rowLanes(members []member) ([]lane, error) {
 	first := -1
 	for _, m := range members {
 		for _, s := range m.spans() {
-			if !rowMajor(m.shards(s), s.x.info.Axes) {
+			if !rowMajor(m.shards(s), s.x) {
 				return nil, fmt.Errorf("rank %d: a part of %s does not lie in one piece: cut it by columns, or by rows without copies, or give it to one PE, and cut all tensors of a collective alike", m.rank, s.x.info.Name)
 			}
 			n := m.count(s)
@@ -231,8 +231,8 @@ func rowLane(members []member, entire [][]shard, j, from, elems int) (l lane) {
 
 // rowMajor reports whether shards without gaps, one after the other in their addresses, are
 // the whole tensor in row-major order.
-func rowMajor(shards []shard, axes []int) bool {
-	at, next := 0, memory.VA(0)
+func rowMajor(shards []shard, x *tensor) bool {
+	at, next, axes := 0, memory.VA(0), x.info.Axes
 	for _, s := range shards {
 		if s.Copy > 0 || s.Addend > 0 || !contiguous(&s, axes) {
 			return false
@@ -250,11 +250,7 @@ func rowMajor(shards []shard, axes []int) bool {
 		at += s.Elems
 		next = s.VA + memory.VA(s.Bytes)
 	}
-	whole := 1
-	for _, n := range axes {
-		whole *= n
-	}
-	return at == whole
+	return at == x.Numel()
 }
 
 // contiguous reports whether the elements of the shard follow each other in the row-major

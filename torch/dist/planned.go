@@ -114,7 +114,11 @@ func (c *world) planOne(k *call, members []member, algorithm string, room memory
 func (l *lane) crowded(c *world, i int) error {
 	pe := c.m.PE(l.pes[i])
 	for _, b := range slices.Concat(l.in[i], l.out[i]) {
-		if first, last := b.x.sips(c.m); first != last {
+		var sips []int
+		for _, s := range b.x.info.Shards {
+			sips = append(sips, c.m.PE(s.At).SIP)
+		}
+		if first, last := slices.Min(sips), slices.Max(sips); first != last {
 			return fmt.Errorf("two ranks are on %v, since %s lies over SIPs %d to %d: under Spawn a rank is a SIP: lay the tensor out on the device of its rank, or call the collective in a program without Spawn", pe, b.x.info.Name, first, last)
 		}
 	}

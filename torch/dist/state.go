@@ -54,10 +54,10 @@ func of(r *torch.Rank) *state {
 	if d, ok := s.State.(*state); ok {
 		return d
 	}
-	w, ok := s.World.State.(*world)
+	w, ok := s.World.(*world)
 	if !ok {
 		w = &world{host: hostOf(r.Context), spawned: s.Spawned(), letters: map[message][]*call{}}
-		s.World.State = w
+		s.World = w
 	}
 	d := &state{Rank: r, s: s, w: w}
 	s.State = d
@@ -111,15 +111,6 @@ func (x *tensor) numbers() (parts, copies, addends int) {
 		copies, addends = max(copies, s.Copy+1), max(addends, s.Addend+1)
 	}
 	return len(x.info.Shards) / (copies * addends), copies, addends
-}
-
-// sips returns the first and the last SIP that the tensor is on.
-func (x *tensor) sips(m *machine.Machine) (first, last int) {
-	sips := make([]int, len(x.info.Shards))
-	for i, s := range x.info.Shards {
-		sips[i] = m.PE(s.At).SIP
-	}
-	return slices.Min(sips), slices.Max(sips)
 }
 
 // overlaps reports whether two tensors may have memory in common.

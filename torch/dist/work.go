@@ -17,7 +17,7 @@ type Work struct {
 // acting returns the rank that waits: the one that called the collective, or after Spawn the
 // program.
 func (w *Work) acting() *stream.Rank {
-	if w.d.s.Over() {
+	if w.d.s.Over {
 		return w.d.s.Main()
 	}
 	return w.d.s
