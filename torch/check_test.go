@@ -4,7 +4,7 @@ import (
 	"math"
 	"testing"
 
-	"github.com/kernbench/kernbench/internal/hosted/lab"
+	"github.com/kernbench/kernbench/internal/hosted/hostedtest"
 	"github.com/kernbench/kernbench/internal/ints"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/torch"
@@ -35,7 +35,7 @@ func TestCheckWithin(t *testing.T) {
 		{"a tolerance that is NaN", 1, 2, nan, "element 1 is 1, want 2 ± NaN"},
 		{"right without a tolerance", 2, 2, nan, ""},
 	} {
-		l := lab.New(t, lab.Options(t, 3))
+		l := hostedtest.New(t, hostedtest.Options(t, 3))
 		x, err := l.FromSlice([]float64{0, c.got, 0}, torch.F64, torch.Shape{3})
 		if err != nil {
 			t.Fatal(err)
@@ -52,7 +52,7 @@ func TestCheckWithin(t *testing.T) {
 
 // Every copy is looked at, and the first that is off is named.
 func TestCheckWithinLooksAtEveryCopy(t *testing.T) {
-	l := lab.New(t, lab.Options(t, 3))
+	l := hostedtest.New(t, hostedtest.Options(t, 3))
 	x := l.Ints(ints.Count(0, 4), torch.F32, torch.OnEach(0, 1, 2))
 	l.MustLaunch("spoil", func(t *tl.PE, x tl.Ptr) {
 		t.Store(x.At(2), t.Full(tl.Shape{1}, tl.F32, 2+0.25*float64(t.Rank())))
@@ -71,9 +71,9 @@ func TestCheckWithinLooksAtEveryCopy(t *testing.T) {
 
 // Without values there is nothing to check, not even the size of what is wanted.
 func TestCheckWithinWithoutValues(t *testing.T) {
-	o := lab.Options(t, 3)
+	o := hostedtest.Options(t, 3)
 	o.NoData = true
-	l := lab.New(t, o)
+	l := hostedtest.New(t, o)
 	x := l.MustZeros(torch.F32, torch.On(0), 4)
 	if err := l.CheckWithin("x", x, []float64{1}, nil); err != nil || len(l.Checks()) != 0 {
 		t.Errorf("error %v, checks %+v, want none", err, l.Checks())
@@ -81,11 +81,11 @@ func TestCheckWithinWithoutValues(t *testing.T) {
 }
 
 func TestCheckWithinMisuse(t *testing.T) {
-	l := lab.New(t, lab.Options(t, 3))
+	l := hostedtest.New(t, hostedtest.Options(t, 3))
 	x := l.MustZeros(torch.F32, torch.On(0), 4)
 	four, three := make([]float64, 4), make([]float64, 3)
 	for _, f := range []func(){func() { l.CheckWithin("x", x, three, four) }, func() { l.CheckWithin("x", x, four, three) }} {
-		if err, want := lab.Misuse(f), "torch: CheckWithin: 3 elements for tensor 1 [4] f32, which has 4"; err == nil || err.Error() != want {
+		if err, want := hostedtest.Misuse(f), "torch: CheckWithin: 3 elements for tensor 1 [4] f32, which has 4"; err == nil || err.Error() != want {
 			t.Errorf("got  %v\nwant %s", err, want)
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/kernbench/kernbench/internal/hosted/lab"
+	"github.com/kernbench/kernbench/internal/hosted/hostedtest"
 	"github.com/kernbench/kernbench/internal/ints"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/torch"
@@ -39,7 +39,7 @@ func TestEpiloguesTakeEveryKindOfOperand(t *testing.T) {
 		}, func(sum, i, j int) int { return max(10*j-sum, i-j) }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			l := lab.New(t, torch.Options{})
+			l := hostedtest.New(t, torch.Options{})
 			at := func(rows, cols int, v func(i, j int) int) []int {
 				list := make([]int, 0, rows*cols)
 				for i := range rows {
@@ -73,7 +73,7 @@ func TestEpiloguesTakeEveryKindOfOperand(t *testing.T) {
 // Program order holds for composites too: what one writes is what a load, a store or a
 // composite behind it finds, without a Wait.
 func TestCompositesKeepProgramOrder(t *testing.T) {
-	l := lab.New(t, torch.Options{})
+	l := hostedtest.New(t, torch.Options{})
 	const n = 3000
 	x := l.Ints(ints.Count(0, n), torch.I32, torch.On(0))
 	y := l.MustZeros(torch.I32, torch.On(0), 4, n)
@@ -95,7 +95,7 @@ func TestCompositesKeepProgramOrder(t *testing.T) {
 		}
 	}
 	l.Holds("y", y, want)
-	l.Holds("x", x, lab.Fill(7, n))
+	l.Holds("x", x, hostedtest.Fill(7, n))
 }
 
 // A tile may lie in the memories of several PEs: each part is read and written where it
@@ -103,7 +103,7 @@ func TestCompositesKeepProgramOrder(t *testing.T) {
 func TestTilesAcrossShardsKeepProgramOrder(t *testing.T) {
 	const rows, cols = 30, 20
 	for _, width := range []int{cols, 13} {
-		l := lab.New(t, torch.Options{})
+		l := hostedtest.New(t, torch.Options{})
 		x := l.Ints(ints.Count(0, rows*cols), torch.I32, torch.On(0, 1, 9), rows, cols)
 		want := ints.Count(0, rows*cols)
 		shape := tl.Shape{14, width}
@@ -157,7 +157,7 @@ func TestStreamsOfMoreThanTwoAxes(t *testing.T) {
 		}
 		var took [2]torch.Time
 		for i, of := range [...][3]tl.Shape{{shape, line, column}, {{rows, cols}, {cols}, {rows, 1}}} {
-			l := lab.New(t, torch.Options{})
+			l := hostedtest.New(t, torch.Options{})
 			n, on := rows*cols, torch.On(0)
 			x := l.Ints(list(n, func(i int) int { return i }), torch.I32, on, of[0]...)
 			y := l.Ints(list(cols, func(i int) int { return 3 * i }), torch.I32, on, of[1]...)
@@ -189,7 +189,7 @@ func TestStreamsOfUnevenRows(t *testing.T) {
 			t.Composite(tl.Stream(tl.OpAdd, out, t.Ref(x, shape, tl.I32), t.Ref(x, tl.Shape{3, 5}, tl.I32)))
 		},
 	} {
-		l := lab.New(t, torch.Options{})
+		l := hostedtest.New(t, torch.Options{})
 		x, out := l.MustZeros(torch.I32, torch.On(0), 4, 3, 5), l.MustZeros(torch.I32, torch.On(0), 4, 3, 5)
 		err := try(l, "stream", kernel, x, out)
 		said := ""
@@ -200,7 +200,7 @@ func TestStreamsOfUnevenRows(t *testing.T) {
 			t.Errorf("error %q, want %q", said, want)
 		}
 	}
-	l := lab.New(t, torch.Options{})
+	l := hostedtest.New(t, torch.Options{})
 	data := make([]int, 30)
 	for i := range data {
 		data[i] = i

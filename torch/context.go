@@ -1,6 +1,7 @@
 package torch
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -77,9 +78,7 @@ func New(ctx context.Context, o Options) (*Context, error) {
 			return nil, err
 		}
 	}
-	if o.Threads == 0 {
-		o.Threads = runtime.GOMAXPROCS(0)
-	}
+	o.Threads = cmp.Or(o.Threads, runtime.GOMAXPROCS(0))
 	if o.Stall <= 0 {
 		o.Stall = 10 * time.Second
 	}

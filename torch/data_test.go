@@ -3,7 +3,7 @@ package torch_test
 import (
 	"testing"
 
-	"github.com/kernbench/kernbench/internal/hosted/lab"
+	"github.com/kernbench/kernbench/internal/hosted/hostedtest"
 	"github.com/kernbench/kernbench/internal/ints"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/torch"
@@ -12,7 +12,7 @@ import (
 
 // Data is what the PE of a shard holds: nothing is gathered and no addends are summed.
 func TestDataOfShards(t *testing.T) {
-	l := lab.New(t, lab.Options(t, 3))
+	l := hostedtest.New(t, hostedtest.Options(t, 3))
 	x := l.Ints(ints.Count(0, 15), torch.I32, torch.DPPolicy{Cube: torch.Partial, PE: torch.ColumnWise, NumPEs: 2}, 3, 5)
 	l.MustLaunch("own", func(t *tl.PE, x tl.Ptr) {
 		if t.Rank() >= 2 { // of the second addend
@@ -25,8 +25,8 @@ func TestDataOfShards(t *testing.T) {
 	}{
 		{"[3 3]", []int{0, 1, 2, 5, 6, 7, 10, 11, 12}},
 		{"[3 2]", []int{3, 4, 8, 9, 13, 14}},
-		{"[3 3]", lab.Fill(2, 9)},
-		{"[3 2]", lab.Fill(3, 6)},
+		{"[3 3]", hostedtest.Fill(2, 9)},
+		{"[3 2]", hostedtest.Fill(3, 6)},
 	} {
 		a := torch.Must(x.Data(i))
 		if a.Shape.String() != want.shape || a.DType != torch.I32 || a.Wrong(want.values) >= 0 {
@@ -42,19 +42,19 @@ func TestDataOfShards(t *testing.T) {
 	if a := torch.Must(scalar.Data(1)); a.Shape.String() != "[]" || a.At(0) != 6 {
 		t.Errorf("a scalar is %v %v", a.Shape, a)
 	}
-	lab.Says(t, "no shard", lab.Misuse(func() { x.Data(4) }), "torch: Data: no shard 4: tensor 1 [3 5] i32 has 0 to 3")
-	lab.Says(t, "no shard", lab.Misuse(func() { x.Data(-1) }), "torch: Data: no shard -1: tensor 1 [3 5] i32 has 0 to 3")
+	hostedtest.Says(t, "no shard", hostedtest.Misuse(func() { x.Data(4) }), "torch: Data: no shard 4: tensor 1 [3 5] i32 has 0 to 3")
+	hostedtest.Says(t, "no shard", hostedtest.Misuse(func() { x.Data(-1) }), "torch: Data: no shard -1: tensor 1 [3 5] i32 has 0 to 3")
 	torch.OK(ragged.Free())
-	lab.Says(t, "freed", lab.Misuse(func() { ragged.Data(0) }), "torch: Data: tensor 2 [5] f32 has been freed")
+	hostedtest.Says(t, "freed", hostedtest.Misuse(func() { ragged.Data(0) }), "torch: Data: tensor 2 [5] f32 has been freed")
 }
 
 // Data waits for the last write, takes the time of its copy, and is refused where Numpy is.
 func TestDataWaits(t *testing.T) {
-	l := lab.New(t, lab.Options(t, 3))
+	l := hostedtest.New(t, hostedtest.Options(t, 3))
 	x := l.Ints(ints.Count(0, 8), torch.F32, torch.OnEach(5, 9))
 	k := torch.Must(l.Launch("set", sets(x, 7), torch.PEs(0), torch.Using(x)))
 	a := torch.Must(x.Data(1))
-	if a.Wrong(lab.Fill(7, 8)) >= 0 || l.Now() <= k.Start()+k.Crit() {
+	if a.Wrong(hostedtest.Fill(7, 8)) >= 0 || l.Now() <= k.Start()+k.Crit() {
 		t.Errorf("%v at %v, and the launch ends at %v", a, l.Now(), k.Start()+k.Crit())
 	}
 	before := l.Now()
@@ -68,11 +68,11 @@ func TestDataWaits(t *testing.T) {
 	y := l.MustZeros(torch.F32, torch.On(dist.PEs(l.Rank)...), 24)
 	w := torch.Must(dist.AllReduceAsync(l.Rank, y, dist.SUM))
 	_, err := y.Data(3)
-	lab.Says(t, "async", err, "Data of tensor 2 [24] f32: all_reduce 1 of the default group, which writes it, has not been waited for: call Wait of its Work first")
+	hostedtest.Says(t, "async", err, "Data of tensor 2 [24] f32: all_reduce 1 of the default group, which writes it, has not been waited for: call Wait of its Work first")
 	torch.OK(w.Wait())
 	torch.Must(y.Data(3))
 
-	off := lab.New(t, torch.Options{NoData: true})
+	off := hostedtest.New(t, torch.Options{NoData: true})
 	_, err = off.MustZeros(torch.F32, nil, 3).Data(0)
-	lab.Says(t, "without values", err, "tensor 1 [3] f32 has no values: this run was made without data")
+	hostedtest.Says(t, "without values", err, "tensor 1 [3] f32 has no values: this run was made without data")
 }

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/kernbench/kernbench/internal/hosted/lab"
+	"github.com/kernbench/kernbench/internal/hosted/hostedtest"
 	"github.com/kernbench/kernbench/internal/ints"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/torch"
@@ -20,13 +20,13 @@ import (
 
 // After an error everything says so, without the stack of the kernel.
 func TestOperationsAfterAnError(t *testing.T) {
-	l := lab.PEs(t, 2)
+	l := hostedtest.PEs(t, 2)
 	x := l.MustZeros(torch.F32, torch.On(0, 1), 16)
 	bad, err := l.Launch("bad", func(t *tl.PE, x tl.Ptr) { t.Load(x, tl.Shape{99}, tl.F32) }, x)
 	if err != nil {
 		t.Fatal(err)
 	}
-	behind, err := l.Launch("behind", lab.Nothing, x)
+	behind, err := l.Launch("behind", hostedtest.Nothing, x)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,14 +44,14 @@ func TestOperationsAfterAnError(t *testing.T) {
 		{"all_reduce", dist.AllReduce(l.Rank, x, dist.SUM)},
 		{"CopyFrom", x.CopyFrom(ints.Count(0, 16))},
 		{"Spawn", l.Spawn(func(*torch.Rank) error { return nil }, 1)},
-		{"Zeros", lab.Second(l.Zeros(torch.F32, nil))},
-		{"Full", lab.Second(l.Full(1, torch.F32, nil))},
-		{"FromSlice", lab.Second(l.FromSlice([]int{1}, torch.F32, torch.Shape{1}))},
-		{"Numpy", lab.Second(x.Numpy())},
-		{"At", lab.Second(x.At(0))},
-		{"Launch", lab.Second(l.Launch("again", lab.Nothing, x))},
+		{"Zeros", hostedtest.Second(l.Zeros(torch.F32, nil))},
+		{"Full", hostedtest.Second(l.Full(1, torch.F32, nil))},
+		{"FromSlice", hostedtest.Second(l.FromSlice([]int{1}, torch.F32, torch.Shape{1}))},
+		{"Numpy", hostedtest.Second(x.Numpy())},
+		{"At", hostedtest.Second(x.At(0))},
+		{"Launch", hostedtest.Second(l.Launch("again", hostedtest.Nothing, x))},
 	} {
-		lab.Says(t, c.op, c.err, c.op+": the machine has ended before: "+reason)
+		hostedtest.Says(t, c.op, c.err, c.op+": the machine has ended before: "+reason)
 	}
 	if err := x.Free(); err != nil {
 		t.Errorf("Free: %v", err)
@@ -61,17 +61,17 @@ func TestOperationsAfterAnError(t *testing.T) {
 // A worker that is stopped may still run its deferred calls, but not the machine.
 func TestAStoppedWorkerCannotGoOn(t *testing.T) {
 	var got [3]error
-	_, err := lab.Spawn(t, 3, func(r *torch.Rank) error {
-		x := lab.Full(r, 1, 4)
-		defer func() { got[r.Rank()] = lab.Second(x.Numpy()) }()
+	_, err := hostedtest.Spawn(t, 3, func(r *torch.Rank) error {
+		x := hostedtest.Full(r, 1, 4)
+		defer func() { got[r.Rank()] = hostedtest.Second(x.Numpy()) }()
 		if r.Rank() == 2 {
 			return errors.New("boom")
 		}
 		return errors.Join(dist.AllReduce(r, x, dist.SUM), r.Synchronize())
 	})
-	lab.Blames(t, err, []int{2}, "rank 2: boom")
+	hostedtest.Blames(t, err, []int{2}, "rank 2: boom")
 	for rank, err := range got[:2] {
-		lab.Says(t, fmt.Sprint("rank ", rank), err, "Numpy: this rank has been stopped")
+		hostedtest.Says(t, fmt.Sprint("rank ", rank), err, "Numpy: this rank has been stopped")
 	}
 	if got[2] != nil {
 		t.Errorf("the one that failed reads its tensor: %v", got[2])
@@ -83,7 +83,7 @@ func TestAStoppedWorkerCannotGoOn(t *testing.T) {
 func TestDeadlockedKernelsNameTheirRanks(t *testing.T) {
 	for _, waits := range []bool{false, true} {
 		for _, stuck := range [][]int{{1}, {0, 2}, {0, 1, 2}} {
-			_, err := lab.Spawn(t, 3, func(r *torch.Rank) error {
+			_, err := hostedtest.Spawn(t, 3, func(r *torch.Rank) error {
 				rank := r.Rank()
 				x, err := r.Zeros(torch.F32, torch.Shape{8}, torch.DPPolicy{PE: torch.RowWise, NumCubes: 1, NumPEs: 2})
 				if err != nil {
@@ -106,7 +106,7 @@ func TestDeadlockedKernelsNameTheirRanks(t *testing.T) {
 			for _, rank := range stuck {
 				texts = append(texts, fmt.Sprintf("mute@sip%d.cube0.pe0 waits for a message [4] f32 on the queue sip%[1]d.cube0.pe1 east -> sip%[1]d.cube0.pe0 west", rank))
 			}
-			lab.Blames(t, err, stuck, append(texts, "deadlock at", "ends_test.go:")...)
+			hostedtest.Blames(t, err, stuck, append(texts, "deadlock at", "ends_test.go:")...)
 		}
 	}
 }
@@ -115,7 +115,7 @@ func TestDeadlockedKernelsNameTheirRanks(t *testing.T) {
 func TestAnEndlessWorker(t *testing.T) {
 	var release atomic.Bool
 	t.Cleanup(func() { release.Store(true) })
-	l := lab.New(t, torch.Options{Topology: lab.System(t, "ring6"), Stall: 300 * time.Millisecond})
+	l := hostedtest.New(t, torch.Options{Topology: hostedtest.System(t, "ring6"), Stall: 300 * time.Millisecond})
 	err := l.Spawn(func(r *torch.Rank) error {
 		for r.Rank() == 1 && !release.Load() {
 		}
@@ -126,22 +126,22 @@ func TestAnEndlessWorker(t *testing.T) {
 		t.Fatalf("error %v, want a *Stalled with its line", err)
 	}
 	want := "a worker has run for 300ms at " + stalled.At + " without an operation of the host API: an endless loop, or raise the limit (--stall, Options.Stall)"
-	lab.Says(t, "error", err, "rank 1: "+want)
-	lab.Says(t, "after it", l.Synchronize(), "Synchronize: the machine has ended before: "+want)
+	hostedtest.Says(t, "error", err, "rank 1: "+want)
+	hostedtest.Says(t, "after it", l.Synchronize(), "Synchronize: the machine has ended before: "+want)
 }
 
 // It is the rank of the loop that is blamed, whatever others do.
 func TestAnEndlessWorkerBesideALaunch(t *testing.T) {
 	var release atomic.Bool
 	t.Cleanup(func() { release.Store(true) })
-	l := lab.New(t, torch.Options{Topology: lab.System(t, "ring6"), Stall: 300 * time.Millisecond})
+	l := hostedtest.New(t, torch.Options{Topology: hostedtest.System(t, "ring6"), Stall: 300 * time.Millisecond})
 	err := l.Spawn(func(r *torch.Rank) error {
-		lab.Full(r, 1, 8)
+		hostedtest.Full(r, 1, 8)
 		for r.Rank() == 1 && !release.Load() {
 		}
 		return nil
 	}, 2)
-	lab.Blames(t, err, []int{1}, "a worker has run for 300ms at ends_test.go:")
+	hostedtest.Blames(t, err, []int{1}, "a worker has run for 300ms at ends_test.go:")
 }
 
 // A run that is cancelled ends at once with the reason, its workers unwound.
@@ -156,7 +156,7 @@ func TestSpawnEndsWithItsContext(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			enough := errors.New("enough")
 			ctx, cancel := context.WithCancelCause(context.Background())
-			l, err := torch.New(ctx, lab.Far(t, 4))
+			l, err := torch.New(ctx, hostedtest.Far(t, 4))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -164,7 +164,7 @@ func TestSpawnEndsWithItsContext(t *testing.T) {
 			unwound := 0
 			err = l.Spawn(func(r *torch.Rank) error {
 				defer func() { unwound++ }()
-				x := lab.Full(r, 1, 4)
+				x := hostedtest.Full(r, 1, 4)
 				if r.Rank() == 2 {
 					if _, err := r.Launch("endless", func(t *tl.PE, x tl.Ptr) {
 						for cancel(enough); ; {
@@ -179,30 +179,30 @@ func TestSpawnEndsWithItsContext(t *testing.T) {
 			if !errors.Is(err, enough) || unwound != 4 {
 				t.Errorf("error %v with %d of 4 workers unwound, want %v", err, unwound, enough)
 			}
-			lab.Says(t, "after it", l.Main().Synchronize(), "Synchronize: the machine has ended before: enough")
+			hostedtest.Says(t, "after it", l.Main().Synchronize(), "Synchronize: the machine has ended before: enough")
 		})
 	}
 }
 
 // Code that ends its goroutine, as t.FailNow does, ends the run and not only itself.
 func TestCodeThatEndsItsGoroutine(t *testing.T) {
-	_, err := lab.Spawn(t, 3, func(r *torch.Rank) error {
+	_, err := hostedtest.Spawn(t, 3, func(r *torch.Rank) error {
 		if r.Rank() == 1 {
 			runtime.Goexit()
 		}
 		return dist.Barrier(r)
 	})
-	lab.Blames(t, err, []int{1})
-	lab.Says(t, "a worker", err, "rank 1: the worker ended its goroutine")
-	l := lab.New(t, torch.Options{})
+	hostedtest.Blames(t, err, []int{1})
+	hostedtest.Says(t, "a worker", err, "rank 1: the worker ended its goroutine")
+	l := hostedtest.New(t, torch.Options{})
 	err = try(l, "exit", func(*tl.PE, tl.Ptr) { runtime.Goexit() }, l.MustZeros(torch.F32, torch.On(0), 1))
-	lab.Says(t, "a kernel", err, "launch exit: a kernel or a worker ended its goroutine: return instead")
+	hostedtest.Says(t, "a kernel", err, "launch exit: a kernel or a worker ended its goroutine: return instead")
 }
 
 // However a program ends, no goroutine of it is left after Close.
 func TestNoGoroutineIsLeft(t *testing.T) {
 	before := runtime.NumGoroutine()
-	o := lab.Options(t, 3)
+	o := hostedtest.Options(t, 3)
 	for _, fails := range []string{"", "error", "panic", "kernel", "mismatch", "early", "exit"} {
 		c, err := torch.New(context.Background(), o)
 		if err != nil {
@@ -214,7 +214,7 @@ func TestNoGoroutineIsLeft(t *testing.T) {
 			if err := dist.InitProcessGroup(r, "ahbm"); err != nil {
 				return err
 			}
-			x := lab.Full(r, rank, 4)
+			x := hostedtest.Full(r, rank, 4)
 			if rank == 1 {
 				switch fails {
 				case "error":
@@ -224,7 +224,7 @@ func TestNoGoroutineIsLeft(t *testing.T) {
 				case "kernel":
 					r.Launch("kernel", func(*tl.PE, tl.Ptr) { panic("kernel") }, x)
 				case "mismatch":
-					x = lab.Full(r, rank, 5)
+					x = hostedtest.Full(r, rank, 5)
 				case "early":
 					return nil
 				case "exit":

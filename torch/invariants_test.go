@@ -7,7 +7,7 @@ import (
 
 	"github.com/kernbench/kernbench/internal/exec"
 	"github.com/kernbench/kernbench/internal/hosted"
-	"github.com/kernbench/kernbench/internal/hosted/lab"
+	"github.com/kernbench/kernbench/internal/hosted/hostedtest"
 	"github.com/kernbench/kernbench/internal/ints"
 	"github.com/kernbench/kernbench/internal/machine"
 	"github.com/kernbench/kernbench/internal/memory"
@@ -41,7 +41,7 @@ func TestASendCarriesWhatItsSourceHeldAtIssue(t *testing.T) {
 		{"Ref of four slots, overwritten by another PE", 8192, 0, true, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			l := lab.New(t, torch.Options{})
+			l := hostedtest.New(t, torch.Options{})
 			x := l.Ints(ints.Count(0, 3*c.n), torch.I32, torch.On(0, 9, 100))
 			y := l.MustZeros(torch.I32, torch.On(9), c.n)
 			l.MustLaunch("snapshot", func(t *tl.PE, x, y tl.Ptr) {
@@ -77,7 +77,7 @@ func TestASendCarriesWhatItsSourceHeldAtIssue(t *testing.T) {
 				}
 			}, x, y, torch.PEs(0, 9, 100), torch.Neighbors(torch.Line(0, 9)))
 			l.Holds("received", y, ints.Count(0, c.n))
-			l.Holds("left at the source", x, append(lab.Fill(-1, c.n), ints.Count(c.n, 2*c.n)...))
+			l.Holds("left at the source", x, append(hostedtest.Fill(-1, c.n), ints.Count(c.n, 2*c.n)...))
 		})
 	}
 }
@@ -85,7 +85,7 @@ func TestASendCarriesWhatItsSourceHeldAtIssue(t *testing.T) {
 // Scratch that a later kernel gets reads as zero, though it lies where an earlier one
 // left its own.
 func TestScratchNeverLeaksStaleBytes(t *testing.T) {
-	l := lab.New(t, torch.Options{})
+	l := hostedtest.New(t, torch.Options{})
 	const n = 1000
 	y := l.MustZeros(torch.I32, torch.On(0), 3, n)
 	l.MustLaunch("leave", func(t *tl.PE, y tl.Ptr) {
@@ -100,8 +100,8 @@ func TestScratchNeverLeaksStaleBytes(t *testing.T) {
 		t.Store(y.At(2), t.Load(large, tl.Shape{n}, tl.I32))
 		t.Store(y.At(2), t.Load(small, tl.Shape{10}, tl.I32))
 	}, y)
-	want := append(lab.Fill(7, n), lab.Fill(0, n)...)
-	want = append(want, append(lab.Fill(0, 10), lab.Fill(8, n-10)...)...)
+	want := append(hostedtest.Fill(7, n), hostedtest.Fill(0, n)...)
+	want = append(want, append(hostedtest.Fill(0, 10), hostedtest.Fill(8, n-10)...)...)
 	l.Holds("scratch", y, want)
 }
 
@@ -128,10 +128,10 @@ func everything(t *tl.PE, x, y tl.Ptr, n int) {
 }
 
 // runEverything runs it on four PEs.
-func runEverything(t *testing.T, o torch.Options) (*lab.Lab, *torch.Tensor) {
+func runEverything(t *testing.T, o torch.Options) (*hostedtest.Lab, *torch.Tensor) {
 	t.Helper()
 	const n = 48
-	l := lab.New(t, o)
+	l := hostedtest.New(t, o)
 	data := make([]int, 4*n*n)
 	for i := range data {
 		data[i] = i*7919%13 - 6
@@ -168,9 +168,9 @@ func TestTimeIsTheSameWithoutValues(t *testing.T) {
 // Memory that stands for an operand is read where it is: neither a tile that was loaded
 // from there before, nor what lies at the same address of the TCM, stands in for it.
 func TestAnHBMOperandIsNeverReadFromTCM(t *testing.T) {
-	l := lab.New(t, torch.Options{})
+	l := hostedtest.New(t, torch.Options{})
 	const n = 64
-	x := l.Ints(lab.Fill(1, n), torch.F32, torch.On(0)) // at address 0 of its memory
+	x := l.Ints(hostedtest.Fill(1, n), torch.F32, torch.On(0)) // at address 0 of its memory
 	y := l.MustZeros(torch.F32, torch.On(0), 4, n)
 	z := l.MustZeros(torch.F32, torch.On(1), n)
 	vec := tl.Shape{n}
@@ -189,16 +189,16 @@ func TestAnHBMOperandIsNeverReadFromTCM(t *testing.T) {
 		t.Store(y.At(3), t.Load(x, vec, tl.F32))
 		t.Send(tl.East, t.Ref(x, vec, tl.F32))
 	}, x, y, z, torch.Neighbors(torch.Line(0, 1)))
-	want := append(lab.Fill(-2, n), lab.Fill(-9, n)...)
-	want = append(want, append(lab.Fill(3, n), lab.Fill(2, n)...)...)
+	want := append(hostedtest.Fill(-2, n), hostedtest.Fill(-9, n)...)
+	want = append(want, append(hostedtest.Fill(3, n), hostedtest.Fill(2, n)...)...)
 	l.Holds("refs", y, want)
-	l.Holds("sent from memory", z, lab.Fill(2, n))
+	l.Holds("sent from memory", z, hostedtest.Fill(2, n))
 }
 
 // Tensors from Zeros read as zero, take no time and no bytes to make, and need no copy
 // even where memory held something else.
 func TestZerosReadAsZeroWithoutACopy(t *testing.T) {
-	l := lab.New(t, torch.Options{})
+	l := hostedtest.New(t, torch.Options{})
 	const n = 10 << 10 // whole pages of the byte stores
 	pes := []int{0, 9, 100}
 	old := l.Ints(ints.Count(1, 3*n), torch.I32, torch.On(pes...))
@@ -220,12 +220,12 @@ func TestZerosReadAsZeroWithoutACopy(t *testing.T) {
 	l.MustLaunch("copy", func(t *tl.PE, x, y tl.Ptr) {
 		t.Store(y, t.Load(x, tl.Shape{n}, tl.I32).Add(5))
 	}, x, y)
-	l.Holds("read by kernels", y, lab.Fill(5, 3*n))
-	l.Holds("read by the host", x, lab.Fill(0, 3*n))
+	l.Holds("read by kernels", y, hostedtest.Fill(5, 3*n))
+	l.Holds("read by the host", x, hostedtest.Fill(0, 3*n))
 	if err := y.Free(); err != nil {
 		t.Fatal(err)
 	}
-	l.Holds("again", l.MustZeros(torch.I32, torch.On(pes...), 3*n), lab.Fill(0, 3*n))
+	l.Holds("again", l.MustZeros(torch.I32, torch.On(pes...), 3*n), hostedtest.Fill(0, 3*n))
 	if got := resident(l, l.AllPEs()...); got != 0 {
 		t.Errorf("%v are held for tensors of zeros, want none", got)
 	}
@@ -292,7 +292,7 @@ func TestAReplayedLogGivesTheSameBytes(t *testing.T) {
 // The memory of the slots makes no difference to the values.
 func TestBufferKindsGiveTheSameValues(t *testing.T) {
 	for _, kind := range topology.BufferKinds {
-		l := lab.New(t, torch.Options{})
+		l := hostedtest.New(t, torch.Options{})
 		pes := []int{0, 9, 130}
 		x := l.Ints(ints.Count(0, 3*3000), torch.I32, torch.On(pes...))
 		l.MustLaunch("rotate", func(t *tl.PE, x tl.Ptr) {
@@ -304,7 +304,7 @@ func TestBufferKindsGiveTheSameValues(t *testing.T) {
 }
 
 // bytesOf returns the values of a tensor.
-func bytesOf(l *lab.Lab, x *torch.Tensor) []byte {
+func bytesOf(l *hostedtest.Lab, x *torch.Tensor) []byte {
 	l.T.Helper()
 	a, err := x.Numpy()
 	if err != nil {
@@ -314,7 +314,7 @@ func bytesOf(l *lab.Lab, x *torch.Tensor) []byte {
 }
 
 // resident returns how many bytes of values the memories of some PEs hold.
-func resident(l *lab.Lab, pes ...int) (n memory.Bytes) {
+func resident(l *hostedtest.Lab, pes ...int) (n memory.Bytes) {
 	for _, pe := range pes {
 		p := hosted.Scheduler(l.Context).Machine.PE(machine.PEID(pe))
 		for _, kind := range []topology.Kind{topology.KindHBM, topology.KindSRAM, topology.KindTCM} {

@@ -306,9 +306,8 @@ func (x *Tensor) addressable(kernel string) {
 	}
 	for i := range x.shards {
 		s := &x.shards[i]
-		if _, even := distance(s.box.extent[:merged+1], s.strides()[:merged+1]); !even {
-			panic(misuse("Launch", "%s: %s is not contiguous, and its first %d axes cannot be one axis of a pointer: give a View with fewer axes, or what Contiguous returns", kernel, x.name, merged+1))
-		}
+		_, even := distance(s.box.extent[:merged+1], s.strides()[:merged+1])
+		refuse(!even, "Launch", "%s: %s is not contiguous, and its first %d axes cannot be one axis of a pointer: give a View with fewer axes, or what Contiguous returns", kernel, x.name, merged+1)
 	}
 }
 

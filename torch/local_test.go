@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/kernbench/kernbench/internal/hosted/lab"
+	"github.com/kernbench/kernbench/internal/hosted/hostedtest"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/torch"
 )
@@ -14,7 +14,7 @@ import (
 // its own.
 func TestLocalIsOfItsRank(t *testing.T) {
 	type other int
-	l := lab.New(t, lab.Options(t, 3))
+	l := hostedtest.New(t, hostedtest.Options(t, 3))
 	*torch.Local[int](l.Rank) = 100
 	for round := range 2 {
 		err := l.Spawn(func(r *torch.Rank) error {
@@ -23,7 +23,7 @@ func TestLocalIsOfItsRank(t *testing.T) {
 				return fmt.Errorf("round %d: rank %d has %d before it has set anything", round, rank, got)
 			}
 			*torch.Local[int](r), *torch.Local[other](r) = rank+1, other(-rank)
-			lab.Full(r, 1, 4)
+			hostedtest.Full(r, 1, 4)
 			if err := r.Synchronize(); err != nil { // the others get on meanwhile
 				return err
 			}
@@ -43,11 +43,11 @@ func TestLocalIsOfItsRank(t *testing.T) {
 
 // What depends on whose code runs is not for kernels.
 func TestLocalIsNotForKernels(t *testing.T) {
-	for want, f := range map[string]func(l *lab.Lab){
-		"torch: Local: called from a kernel":  func(l *lab.Lab) { torch.Local[int](l.Rank) },
-		"torch: Layout: called from a kernel": func(l *lab.Lab) { l.Layout(torch.Shape{4}, torch.DPPolicy{}) },
+	for want, f := range map[string]func(l *hostedtest.Lab){
+		"torch: Local: called from a kernel":  func(l *hostedtest.Lab) { torch.Local[int](l.Rank) },
+		"torch: Layout: called from a kernel": func(l *hostedtest.Lab) { l.Layout(torch.Shape{4}, torch.DPPolicy{}) },
 	} {
-		l := lab.New(t, lab.Options(t, 3))
+		l := hostedtest.New(t, hostedtest.Options(t, 3))
 		err := try(l, "k", func(*tl.PE) { f(l) }, torch.PEs(0))
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one with %q", err, want)

@@ -6,14 +6,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/kernbench/kernbench/internal/hosted/lab"
+	"github.com/kernbench/kernbench/internal/hosted/hostedtest"
 	"github.com/kernbench/kernbench/internal/ints"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/torch"
 )
 
 func TestMisuseSaysWhatIsWrong(t *testing.T) {
-	l := lab.New(t, torch.Options{})
+	l := hostedtest.New(t, torch.Options{})
 	x := l.MustZeros(torch.F32, torch.On(0), 4)
 	for want, f := range map[string]func(){
 		"torch: Zeros: PE 0 holds the tensor twice":                                                          func() { l.Zeros(torch.F32, torch.Shape{4}, torch.On(0, 0)) },
@@ -25,9 +25,9 @@ func TestMisuseSaysWhatIsWrong(t *testing.T) {
 		"torch: Launch: k: the kernel is nil":                                                                func() { l.Launch("k", nil, x) },
 		"torch: Shape: a nil tensor":                                                                         func() { (*torch.Tensor)(nil).Shape() },
 		"torch: DType: a nil tensor":                                                                         func() { (*torch.Tensor)(nil).DType() },
-		"torch: Launch: argument 1 of k is a nil tensor":                                                     func() { l.Launch("k", lab.Nothing, (*torch.Tensor)(nil)) },
+		"torch: Launch: argument 1 of k is a nil tensor":                                                     func() { l.Launch("k", hostedtest.Nothing, (*torch.Tensor)(nil)) },
 		"torch: Launch: argument 2 of k is a uint, and -1, a int, is given":                                  func() { l.Launch("k", func(*tl.PE, tl.Ptr, uint) {}, x, -1) },
-		"torch: Launch: k takes 1 arguments after the PE, and 2 are given":                                   func() { l.Launch("k", lab.Nothing, x, 2) },
+		"torch: Launch: k takes 1 arguments after the PE, and 2 are given":                                   func() { l.Launch("k", hostedtest.Nothing, x, 2) },
 		"torch: Check: 3 elements for tensor 1 [4] f32, which has 4":                                         func() { l.Check("x", x, []int{1, 2, 3}) },
 		"torch: Races: the context was made without Race":                                                    func() { l.Races() },
 		"torch: FromSlice: string is not a slice of numbers: write the elements in one slice, row after row": func() { l.FromSlice("abc", torch.F32, torch.Shape{3}) },
@@ -36,7 +36,7 @@ func TestMisuseSaysWhatIsWrong(t *testing.T) {
 		"torch: FromSlice: 2 elements for shape [3], which has 3":                                            func() { l.FromSlice([]int{1, 2}, torch.F32, torch.Shape{3}) },
 		"torch: Launch: argument 1 of k is a int, and a tensor is given, which is a tl.Ptr":                  func() { l.Launch("k", func(*tl.PE, int) {}, x) },
 	} {
-		if err := lab.Misuse(f); err == nil || err.Error() != want {
+		if err := hostedtest.Misuse(f); err == nil || err.Error() != want {
 			t.Errorf("got  %v\nwant %s", err, want)
 		}
 	}
@@ -44,13 +44,13 @@ func TestMisuseSaysWhatIsWrong(t *testing.T) {
 
 // The host's functions are not for kernels.
 func TestTheHostIsNotForKernels(t *testing.T) {
-	l := lab.New(t, torch.Options{})
+	l := hostedtest.New(t, torch.Options{})
 	x := l.MustZeros(torch.F32, torch.On(0), 4)
-	err := try(l, "nested", func(*tl.PE, tl.Ptr) { l.Launch("inner", lab.Nothing, x) }, x)
+	err := try(l, "nested", func(*tl.PE, tl.Ptr) { l.Launch("inner", hostedtest.Nothing, x) }, x)
 	if want := "torch: Launch: called from a kernel"; err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("error %v, want one with %q", err, want)
 	}
-	err = try(l, "after", lab.Nothing, x)
+	err = try(l, "after", hostedtest.Nothing, x)
 	if want := "the machine has ended before"; err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("error %v, want one with %q", err, want)
 	}
@@ -58,7 +58,7 @@ func TestTheHostIsNotForKernels(t *testing.T) {
 
 // Rank i holds part i, in whatever order a placement names the PEs.
 func TestRanksFollowThePlacement(t *testing.T) {
-	l := lab.New(t, torch.Options{})
+	l := hostedtest.New(t, torch.Options{})
 	x := l.Ints(ints.Count(0, 6), torch.I32, torch.On(5, 3, 0))
 	l.MustLaunch("mark", func(t *tl.PE, x tl.Ptr) {
 		t.Store(x, t.Load(x, tl.Shape{2}, tl.I32).Add(10*t.Rank()))
@@ -68,7 +68,7 @@ func TestRanksFollowThePlacement(t *testing.T) {
 
 // A check of a replicated tensor looks at every copy.
 func TestCheckLooksAtEveryCopy(t *testing.T) {
-	l := lab.New(t, torch.Options{})
+	l := hostedtest.New(t, torch.Options{})
 	x := l.Ints(ints.Count(0, 4), torch.I32, torch.OnEach(0, 1, 2))
 	l.MustLaunch("spoil", func(t *tl.PE, x tl.Ptr) {
 		if t.Rank() == 1 {
@@ -86,7 +86,7 @@ func TestCheckLooksAtEveryCopy(t *testing.T) {
 
 // What a failed allocation had taken is given back.
 func TestFailedAllocationTakesNothing(t *testing.T) {
-	l := lab.New(t, torch.Options{NoData: true})
+	l := hostedtest.New(t, torch.Options{NoData: true})
 	const gib = 1 << 30
 	l.MustZeros(torch.U8, torch.On(1), 5*gib)
 	for range 10 {
@@ -128,7 +128,7 @@ func TestTheDataPhaseEndsWithItsContext(t *testing.T) {
 
 // A PE that is kept is of no use after its kernel.
 func TestAPEIsForItsKernel(t *testing.T) {
-	l := lab.New(t, torch.Options{})
+	l := hostedtest.New(t, torch.Options{})
 	x := l.MustZeros(torch.F32, torch.On(0), 4)
 	var kept *tl.PE
 	l.MustLaunch("keep", func(t *tl.PE, x tl.Ptr) { kept = t }, x)
@@ -139,7 +139,7 @@ func TestAPEIsForItsKernel(t *testing.T) {
 }
 
 // try launches a kernel and waits for it.
-func try(l *lab.Lab, name string, kernel any, args ...any) error {
+func try(l *hostedtest.Lab, name string, kernel any, args ...any) error {
 	r, err := l.Launch(name, kernel, args...)
 	if err != nil {
 		return err

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/kernbench/kernbench/internal/hosted/lab"
+	"github.com/kernbench/kernbench/internal/hosted/hostedtest"
 	"github.com/kernbench/kernbench/internal/ints"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/torch"
@@ -16,7 +16,7 @@ import (
 
 // FromNumpy takes an array as it takes a file, and the tensor does not change with it.
 func TestFromNumpyOfAnArray(t *testing.T) {
-	l := lab.New(t, lab.Options(t, 3))
+	l := hostedtest.New(t, hostedtest.Options(t, 3))
 	a := torch.Must(l.Ints(ints.Count(-3, 15), torch.I16, torch.On(0), 5, 3).Numpy())
 	x := torch.Must(l.FromNumpy(a, torch.DPPolicy{PE: torch.ColumnWise}, torch.Named("table")))
 	clear(a.Bytes)
@@ -32,18 +32,18 @@ func TestFromNumpyOfAnArray(t *testing.T) {
 		"torch: FromNumpy: an array [3] f32 of 8 bytes, want 12":      &torch.Array{Shape: torch.Shape{3}, DType: torch.F32, Bytes: make([]byte, 8)},
 		"torch: FromNumpy: no such dtype: use torch.F16 to torch.U64": &torch.Array{Shape: torch.Shape{3}},
 	} {
-		err := lab.Misuse(func() { l.FromNumpy(src) })
+		err := hostedtest.Misuse(func() { l.FromNumpy(src) })
 		if err == nil || err.Error() != what {
 			t.Errorf("got  %v\nwant %s", err, what)
 		}
 	}
 	_, err := l.FromNumpy(&torch.Array{Shape: torch.Shape{-1}, DType: torch.F32})
-	lab.Says(t, "negative", err, "FromNumpy: shape [-1] has a negative extent")
+	hostedtest.Says(t, "negative", err, "FromNumpy: shape [-1] has a negative extent")
 }
 
 // Without values only the shape and the dtype of an array matter.
 func TestFromNumpyWithoutValues(t *testing.T) {
-	l := lab.New(t, torch.Options{NoData: true})
+	l := hostedtest.New(t, torch.Options{NoData: true})
 	x := torch.Must(l.FromNumpy(&torch.Array{Shape: torch.Shape{3, 5}, DType: torch.F16}))
 	if got, want := x.String(), "tensor(shape=[3 5], dtype=f16, device=sip0)"; got != want {
 		t.Errorf("got %s, want %s", got, want)
@@ -52,7 +52,7 @@ func TestFromNumpyWithoutValues(t *testing.T) {
 
 // A mask goes from a file to the device and back to a file of bools.
 func TestBoolArrays(t *testing.T) {
-	l := lab.New(t, lab.Options(t, 3))
+	l := hostedtest.New(t, hostedtest.Options(t, 3))
 	name := filepath.Join(t.TempDir(), "mask.npy")
 	mask := []bool{true, false, false, true, true, false, true}
 	x := torch.Must(l.FromSlice(mask, torch.U8, torch.Shape{7}, torch.On(0, 1, 2)))
@@ -81,12 +81,12 @@ func TestBoolArrays(t *testing.T) {
 	l.MustLaunch("two", func(t *tl.PE, x tl.Ptr) { t.Store(x.Add(2), t.Full(tl.Shape{1}, tl.U8, 2)) }, y)
 	c := torch.Must(y.Numpy())
 	c.Bool = true
-	lab.Says(t, "two", c.Save(name), name+": npy: element 2 of an array of bools is 2: set it to 0 or 1")
+	hostedtest.Says(t, "two", c.Save(name), name+": npy: element 2 of an array of bools is 2: set it to 0 or 1")
 }
 
 // Tensors have up to eight axes, laid out like others.
 func TestTensorsOfManyAxes(t *testing.T) {
-	l := lab.New(t, lab.Options(t, 3))
+	l := hostedtest.New(t, hostedtest.Options(t, 3))
 	for _, shape := range []torch.Shape{{2, 3, 1, 2, 5}, {3, 1, 2, 2, 1, 3}, {2, 1, 2, 1, 2, 1, 2, 3}, {1, 0, 2, 3, 4}} {
 		n := elems(shape)
 		for _, on := range []torch.Placement{
@@ -121,13 +121,13 @@ func TestTensorsOfManyAxes(t *testing.T) {
 	if got, want := x.String(), "tensor([[[[[0, 1]], [[2, 3]]]], [[[[4, 5]], [[6, 7]]]]], dtype=i32, device=sip0)"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
-	err := lab.Misuse(func() { l.Zeros(torch.F32, torch.Shape{1, 1, 1, 1, 1, 1, 1, 1, 1}) })
-	lab.Says(t, "nine", err, "torch: Zeros: shape [1 1 1 1 1 1 1 1 1] has 9 axes, and a tensor has at most 8: merge some of them")
+	err := hostedtest.Misuse(func() { l.Zeros(torch.F32, torch.Shape{1, 1, 1, 1, 1, 1, 1, 1, 1}) })
+	hostedtest.Says(t, "nine", err, "torch: Zeros: shape [1 1 1 1 1 1 1 1 1] has 9 axes, and a tensor has at most 8: merge some of them")
 }
 
 // The leading axes of such a tensor are one axis for a kernel.
 func TestPointersToManyAxes(t *testing.T) {
-	l := lab.New(t, lab.Options(t, 3))
+	l := hostedtest.New(t, hostedtest.Options(t, 3))
 	x := l.Ints(ints.Count(0, 2*3*2*2*5), torch.I32, torch.DPPolicy{PE: torch.ColumnWise, NumCubes: 1, NumPEs: 2}, 2, 3, 2, 2, 5)
 	var dims [2][4]int
 	l.MustLaunch("minus", func(t *tl.PE, x tl.Ptr) {
@@ -155,7 +155,7 @@ func TestPointersToManyAxes(t *testing.T) {
 // Ranks reduce and gather tensors of many axes like others.
 func TestCollectivesOfManyAxes(t *testing.T) {
 	shape := torch.Shape{3, 1, 2, 1, 5}
-	l, err := lab.Spawn(t, 3, func(r *torch.Rank) error {
+	l, err := hostedtest.Spawn(t, 3, func(r *torch.Rank) error {
 		for _, on := range []torch.Placement{torch.On(r.PE(r.Rank(), 0, 1)), torch.DPPolicy{PE: torch.RowWise, NumCubes: 1, NumPEs: 2}, torch.DPPolicy{Cube: torch.ColumnWise, NumCubes: 2, NumPEs: 1}} {
 			x := torch.Must(r.FromSlice(ints.Count(r.Rank(), 30), torch.I32, shape, on))
 			y := torch.Must(r.Zeros(torch.I32, torch.Shape{9, 1, 2, 1, 5}, on))

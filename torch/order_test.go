@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/kernbench/kernbench/internal/hosted/lab"
+	"github.com/kernbench/kernbench/internal/hosted/hostedtest"
 	"github.com/kernbench/kernbench/internal/ints"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/torch"
@@ -21,10 +21,10 @@ func bothFidelities(t *testing.T, test func(t *testing.T, o torch.Options)) {
 func TestACompositeSeesEarlierStoresToAllOfItsOperands(t *testing.T) {
 	bothFidelities(t, func(t *testing.T, o torch.Options) {
 		const n = 128
-		l := lab.New(t, o)
-		x := l.Ints(lab.Fill(2, n*n), torch.F32, torch.On(0), n, n)
-		b := l.Ints(lab.Fill(0, n*n), torch.F32, torch.On(0), n, n)
-		z := l.Ints(lab.Fill(0, n*n), torch.F32, torch.On(0), n, n)
+		l := hostedtest.New(t, o)
+		x := l.Ints(hostedtest.Fill(2, n*n), torch.F32, torch.On(0), n, n)
+		b := l.Ints(hostedtest.Fill(0, n*n), torch.F32, torch.On(0), n, n)
+		z := l.Ints(hostedtest.Fill(0, n*n), torch.F32, torch.On(0), n, n)
 		l.MustLaunch("product", func(t *tl.PE, x, b, z tl.Ptr) {
 			for i := 0; i < n; i += 32 {
 				t.Store(b.At(i, 0), t.Load(x.At(i, 0), tl.Shape{32, n}, tl.F32).Add(1))
@@ -32,7 +32,7 @@ func TestACompositeSeesEarlierStoresToAllOfItsOperands(t *testing.T) {
 			all := tl.Shape{n, n}
 			t.Wait(t.Composite(tl.Gemm(t.Ref(x, all, tl.F32), t.Ref(b, all, tl.F32), z)))
 		}, x, b, z)
-		l.Holds("z", z, lab.Fill(2*3*n, n*n))
+		l.Holds("z", z, hostedtest.Fill(2*3*n, n*n))
 	})
 }
 
@@ -41,9 +41,9 @@ func TestACompositeSeesEarlierStoresToAllOfItsOperands(t *testing.T) {
 func TestLargeMessagesToAndFromMemoryKeepProgramOrder(t *testing.T) {
 	bothFidelities(t, func(t *testing.T, o torch.Options) {
 		const n = 3000
-		l := lab.New(t, o)
+		l := hostedtest.New(t, o)
 		x := l.Ints(append(ints.Count(0, n), ints.Count(n, n)...), torch.F32, torch.On(0, 1), 2*n)
-		first := l.Ints(lab.Fill(0, 200), torch.F32, torch.On(0, 1), 200)
+		first := l.Ints(hostedtest.Fill(0, 200), torch.F32, torch.On(0, 1), 200)
 		l.MustLaunch("exchange", func(t *tl.PE, x, first tl.Ptr) {
 			if t.Rank() == 0 {
 				t.Send(tl.East, t.Ref(x, tl.Shape{n}, tl.F32))
@@ -54,22 +54,22 @@ func TestLargeMessagesToAndFromMemoryKeepProgramOrder(t *testing.T) {
 				t.Store(x.At(n-1), t.Load(x.At(n-2), tl.Shape{1}, tl.F32))
 			}
 		}, x, first, torch.Neighbors(torch.Line(0, 1)))
-		want := append(lab.Fill(-1, n), ints.Count(0, n)...)
+		want := append(hostedtest.Fill(-1, n), ints.Count(0, n)...)
 		want[2*n-1] = n - 2
 		l.Holds("x", x, want)
-		l.Holds("first", first, append(lab.Fill(0, 100), ints.Count(0, 100)...))
+		l.Holds("first", first, append(hostedtest.Fill(0, 100), ints.Count(0, 100)...))
 	})
 }
 
 // A composite may work in place, element by element, and in no other way on memory
 // that it reads.
 func TestACompositeOverItsOwnOperandsIsRefused(t *testing.T) {
-	l := lab.New(t, torch.Options{})
-	x := l.Ints(lab.Fill(1, 64*64), torch.F32, torch.On(0), 64, 64)
+	l := hostedtest.New(t, torch.Options{})
+	x := l.Ints(hostedtest.Fill(1, 64*64), torch.F32, torch.On(0), 64, 64)
 	l.MustLaunch("in place", func(t *tl.PE, x tl.Ptr) {
 		t.Wait(t.Composite(tl.Stream(tl.OpAdd, x, t.Ref(x, tl.Shape{64, 64}, tl.F32), 1)))
 	}, x)
-	l.Holds("x", x, lab.Fill(2, 64*64))
+	l.Holds("x", x, hostedtest.Fill(2, 64*64))
 	err := try(l, "square", func(t *tl.PE, x tl.Ptr) {
 		r := t.Ref(x, tl.Shape{64, 64}, tl.F32)
 		t.Composite(tl.Gemm(r, r, x))

@@ -1,25 +1,18 @@
 package torch
 
 import (
+	"github.com/kernbench/kernbench/internal/ints"
 	"github.com/kernbench/kernbench/internal/machine"
 	"github.com/kernbench/kernbench/internal/memory"
 	"github.com/kernbench/kernbench/internal/pe"
 )
 
 // AllPEs returns the PEs of the system, in order.
-func (c *Context) AllPEs() []int { return count(0, c.NumPEs()) }
+func (c *Context) AllPEs() []int { return ints.Count(0, c.NumPEs()) }
 
 // CubePEs returns the PEs of a cube, in order.
 func (c *Context) CubePEs(sip, cube int) []int {
-	return count(c.PE(sip, cube, 0), c.Topology().Spec().PEsPerCube())
-}
-
-func count(first, n int) []int {
-	list := make([]int, n)
-	for i := range list {
-		list[i] = first + i
-	}
-	return list
+	return ints.Count(c.PE(sip, cube, 0), c.Topology().Spec().PEsPerCube())
 }
 
 // Place returns where a PE is: its SIP, its cube in that, and its place in the cube.

@@ -7,7 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/kernbench/kernbench/internal/hosted/lab"
+	"github.com/kernbench/kernbench/internal/hosted/hostedtest"
 	"github.com/kernbench/kernbench/internal/ints"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/torch"
@@ -92,7 +92,7 @@ func (p pieced) covers(t *rapid.T, list []torch.Piece, times int) {
 }
 
 // distance is how far a PE is from where it reads.
-func distance(l *lab.Lab, from, to int) int {
+func distance(l *hostedtest.Lab, from, to int) int {
 	sip, cube, _ := l.Place(from)
 	otherSIP, otherCube, _ := l.Place(to)
 	switch {
@@ -107,7 +107,7 @@ func distance(l *lab.Lab, from, to int) int {
 }
 
 // holderOf is the PE whose part of a tensor an address is in.
-func holderOf(l *lab.Lab, x *torch.Tensor, base, addr int64) int {
+func holderOf(l *hostedtest.Lab, x *torch.Tensor, base, addr int64) int {
 	for _, s := range x.Shards() {
 		if off := addr - base; off >= s.Offset && off < s.Offset+s.Bytes {
 			return l.PE(s.SIP, s.Cube, s.PE)
@@ -120,11 +120,11 @@ func holderOf(l *lab.Lab, x *torch.Tensor, base, addr int64) int {
 // it. What a kernel reads through their pointers is the elements that are there, and what
 // it writes is where it belongs.
 func TestPiecesAreTheirBox(t *testing.T) {
-	options := lab.Options(t, 3)
+	options := hostedtest.Options(t, 3)
 	several := 0 // pieces over more than one shard
 	rapid.Check(t, func(rt *rapid.T) {
 		p := anyPieced.Draw(rt, "box")
-		l := lab.New(t, options)
+		l := hostedtest.New(t, options)
 		defer l.Close()
 		l.SetDevice(p.device)
 		n := p.height * p.width
@@ -154,7 +154,7 @@ func TestPiecesAreTheirBox(t *testing.T) {
 				several++
 			}
 		}
-		y := l.Ints(lab.Fill(-1, n), torch.I32, torch.On(p.pe), p.height, p.width)
+		y := l.Ints(hostedtest.Fill(-1, n), torch.I32, torch.On(p.pe), p.height, p.width)
 		l.MustLaunch("read and write", func(t *tl.PE, y tl.Ptr) {
 			for _, piece := range list {
 				t.Store(y.At(piece.Row, piece.Col), t.Load(piece.Ptr, tl.Shape{piece.Rows, piece.Cols}, tl.I32))
@@ -163,7 +163,7 @@ func TestPiecesAreTheirBox(t *testing.T) {
 				t.Store(piece.Ptr, t.Load(y.At(piece.Row, piece.Col), tl.Shape{piece.Rows, piece.Cols}, tl.I32).Add(1000))
 			}
 		}, y, torch.Using(x))
-		read, written := lab.Fill(-1, n), ints.Count(0, n)
+		read, written := hostedtest.Fill(-1, n), ints.Count(0, n)
 		for i := p.row; i < p.row+p.rows; i++ {
 			for j := p.col; j < p.col+p.cols; j++ {
 				read[i*p.width+j] = i*p.width + j
@@ -199,7 +199,7 @@ func has(s torch.Shard, row, col int) bool {
 // Parts one below the other in one memory after the other are one piece; beside each
 // other they are as many as there are parts, but in a single row.
 func TestPiecesAreAsFewAsTheyCanBe(t *testing.T) {
-	l := lab.New(t, lab.Options(t, 3))
+	l := hostedtest.New(t, hostedtest.Options(t, 3))
 	rows := torch.DPPolicy{PE: torch.RowWise, NumCubes: 1, NumPEs: 4}
 	columns := torch.DPPolicy{PE: torch.ColumnWise, NumCubes: 1, NumPEs: 4}
 	for _, c := range []struct {
@@ -234,7 +234,7 @@ func TestPiecesAreAsFewAsTheyCanBe(t *testing.T) {
 
 // Layout is where a tensor would lie.
 func TestLayoutIsWhereATensorLies(t *testing.T) {
-	l := lab.New(t, lab.Options(t, 3))
+	l := hostedtest.New(t, hostedtest.Options(t, 3))
 	for i, on := range policies() {
 		l.SetDevice(i % 3)
 		for _, shape := range shapes {
@@ -250,7 +250,7 @@ func TestLayoutIsWhereATensorLies(t *testing.T) {
 }
 
 func TestPlaceIsTheReverseOfPE(t *testing.T) {
-	l := lab.New(t, lab.Options(t, 3))
+	l := hostedtest.New(t, hostedtest.Options(t, 3))
 	for pe := range l.NumPEs() {
 		if got := l.PE(l.Place(pe)); got != pe {
 			t.Errorf("PE %d is at the place of PE %d", pe, got)
@@ -259,7 +259,7 @@ func TestPlaceIsTheReverseOfPE(t *testing.T) {
 }
 
 func TestPiecesMisuse(t *testing.T) {
-	l := lab.New(t, lab.Options(t, 3))
+	l := hostedtest.New(t, hostedtest.Options(t, 3))
 	x := l.MustZeros(torch.F32, torch.On(0), 4, 6)
 	cube := l.MustZeros(torch.F32, torch.On(0), 2, 3, 2)
 	partial := l.MustZeros(torch.F32, torch.DPPolicy{Cube: torch.Partial, NumCubes: 2, NumPEs: 1}, 4, 6)
@@ -284,7 +284,7 @@ func TestPiecesMisuse(t *testing.T) {
 			l.Layout(torch.Shape{4}, torch.DPPolicy{NumCubes: 9})
 		},
 	} {
-		if err := lab.Misuse(f); err == nil || err.Error() != want {
+		if err := hostedtest.Misuse(f); err == nil || err.Error() != want {
 			t.Errorf("got  %v\nwant %s", err, want)
 		}
 	}

@@ -175,12 +175,6 @@ func (b box) insert(whole, src []byte, shape Shape, elem int) {
 	}
 }
 
-// contiguous reports whether the box is one run of the row-major whole, or empty.
-func (b box) contiguous(shape Shape) bool {
-	_, count, _ := b.runs(shape)
-	return count <= 1
-}
-
 // runs returns the box as runs of n elements of the row-major whole: how many there are and
 // where each starts, in order. They are as long as whole inner axes make them.
 func (b box) runs(shape Shape) (n, count int, starts iter.Seq[int]) {

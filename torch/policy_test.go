@@ -176,6 +176,12 @@ func TestContiguous(t *testing.T) {
 	}
 }
 
+// contiguous reports whether the box is one run of the row-major whole, or empty.
+func (b box) contiguous(shape Shape) bool {
+	_, count, _ := b.runs(shape)
+	return count <= 1
+}
+
 // places is the row-major index of each element of the box, in order: what runs must
 // amount to, one element at a time.
 func (b box) places(shape Shape) []int {

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/kernbench/kernbench/internal/hosted/lab"
+	"github.com/kernbench/kernbench/internal/hosted/hostedtest"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/torch"
 	"github.com/kernbench/kernbench/torch/dist"
@@ -49,7 +49,7 @@ func triple(t *tl.PE, x tl.Ptr, n int) { t.Store(x, t.Load(x, tl.Shape{n}, tl.F3
 // the host, is Idle of the second; all else is the same.
 func TestProfileWithoutSpawn(t *testing.T) {
 	const n = 1000
-	l := lab.New(t, lab.Options(t, 3))
+	l := hostedtest.New(t, hostedtest.Options(t, 3))
 	x, y := l.MustZeros(torch.F32, torch.On(0, 1, 9), 3*n), l.MustZeros(torch.F32, torch.On(0), 10*n)
 	l.MustLaunch("before", triple, x, n)
 	began := l.Now()
@@ -61,7 +61,7 @@ func TestProfileWithoutSpawn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := y.CopyFrom(lab.Fill(1, 10*n)); err != nil {
+	if err := y.CopyFrom(hostedtest.Fill(1, 10*n)); err != nil {
 		t.Fatal(err)
 	}
 	second, err := l.Launch("second", triple, x, n)
@@ -99,9 +99,9 @@ func TestProfileOfRanks(t *testing.T) {
 		{"triple", "all_reduce(ring)", "triple", "barrier(tree)", "sendrecv(direct)"},
 		{"triple", "all_reduce(ring)", "barrier(tree)", "sendrecv(direct)"},
 	}
-	_, err := lab.Spawn(t, 2, func(r *torch.Rank) error {
+	_, err := hostedtest.Spawn(t, 2, func(r *torch.Rank) error {
 		rank := r.Rank()
-		x := lab.Full(r, 1, n)
+		x := hostedtest.Full(r, 1, n)
 		p, err := r.Profile()
 		if err != nil {
 			return err
@@ -143,9 +143,9 @@ func TestProfileOfRanks(t *testing.T) {
 // it had; one that has ended before what is noted already has none.
 func TestProfileOfAsyncCollectives(t *testing.T) {
 	const n = 20000
-	_, err := lab.Spawn(t, 2, func(r *torch.Rank) error {
+	_, err := hostedtest.Spawn(t, 2, func(r *torch.Rank) error {
 		rank := r.Rank()
-		x := lab.Full(r, 1, n)
+		x := hostedtest.Full(r, 1, n)
 		y, err := r.Full(1, torch.F32, torch.Shape{n}, torch.On(r.PE(rank, 0, 3)))
 		if err != nil {
 			return err
@@ -184,9 +184,9 @@ func TestProfileOfAsyncCollectives(t *testing.T) {
 // profile of another begins when it asks for it.
 func TestAProfileIsOfItsRank(t *testing.T) {
 	const n = 1000
-	_, err := lab.Spawn(t, 3, func(r *torch.Rank) error {
+	_, err := hostedtest.Spawn(t, 3, func(r *torch.Rank) error {
 		rank := r.Rank()
-		x := lab.Full(r, 1, n)
+		x := hostedtest.Full(r, 1, n)
 		for turn := range 3 {
 			var p *torch.Profile
 			var began torch.Time
@@ -228,8 +228,8 @@ func TestAProfileTakesNoTime(t *testing.T) {
 	const n = 1000
 	var ends [2]torch.Time
 	for i, profile := range []bool{false, true} {
-		l, err := lab.Spawn(t, 2, func(r *torch.Rank) error {
-			x := lab.Full(r, 1, n)
+		l, err := hostedtest.Spawn(t, 2, func(r *torch.Rank) error {
+			x := hostedtest.Full(r, 1, n)
 			if err := r.Synchronize(); err != nil {
 				return err
 			}
@@ -260,7 +260,7 @@ func TestAProfileTakesNoTime(t *testing.T) {
 }
 
 func TestProfileMisuse(t *testing.T) {
-	l := lab.New(t, lab.Options(t, 3))
+	l := hostedtest.New(t, hostedtest.Options(t, 3))
 	p := torch.Must(l.Profile())
 	stop := func() { p.Stop() }
 	again := func() { l.Profile() }
@@ -274,7 +274,7 @@ func TestProfileMisuse(t *testing.T) {
 		{"another profile", "", again},
 		{"Stop of the first", "torch: Stop: the profile was stopped before", stop},
 	} {
-		err := lab.Misuse(c.f)
+		err := hostedtest.Misuse(c.f)
 		if got := fmt.Sprint(err); c.want == "" && err != nil || c.want != "" && got != c.want {
 			t.Errorf("%s: %s, want %q", c.name, got, c.want)
 		}
@@ -304,7 +304,7 @@ func TestProfileOfALateRank(t *testing.T) {
 		}
 		return nil
 	}
-	if _, err := lab.Spawn(t, 2, spawned); err != nil {
+	if _, err := hostedtest.Spawn(t, 2, spawned); err != nil {
 		t.Error(err)
 	}
 }
@@ -312,7 +312,7 @@ func TestProfileOfALateRank(t *testing.T) {
 // So it is if the collective is coalesced, in one program or, on PEs of their own, in two.
 func TestProfileOfALateRankToCoalescedCollectives(t *testing.T) {
 	for _, second := range []int{0, 1} {
-		_, err := lab.Spawn(t, 3, func(r *torch.Rank) error {
+		_, err := hostedtest.Spawn(t, 3, func(r *torch.Rank) error {
 			rank := r.Rank()
 			var list []*torch.Tensor
 			for _, pe := range []int{0, second} {
@@ -320,7 +320,9 @@ func TestProfileOfALateRankToCoalescedCollectives(t *testing.T) {
 			}
 			p, began := torch.Must(r.Profile()), r.Now()
 			if rank == 1 {
-				lab.Pause(r, 40)
+				for range 40 {
+					torch.Must(list[0].Numpy())
+				}
 			}
 			late := r.Now() - began // of rank 1
 			torch.OK(dist.AllReduceCoalesced(r, list, dist.SUM))

@@ -13,12 +13,12 @@ import (
 func init() {
 	hosted.Scheduler = func(c any) *stream.Scheduler { return c.(*Context).s }
 	hosted.Rank = func(r any) *stream.Rank { return r.(*Rank).s }
-	hosted.TensorOf = func(x any, op string) hosted.Tensor { return x.(*Tensor).hosted(op) }
+	hosted.TensorOf = func(x any, op string) *hosted.Tensor { return x.(*Tensor).hosted(op) }
 	hosted.Replicate = func(x any) { x.(*Tensor).replicate() }
 	hosted.Hold = func(c any, op string, x any) error { return c.(*Context).hold(op, onceWritten, x.(*Tensor)) }
 	hosted.UsePEs = func(c any, op string, pes []machine.PEID) error { return c.(*Context).usePEs(op, pes) }
-	hosted.Scratch = func(c any, op, name string, pes []machine.PEID, bytes []memory.Bytes, written bool) ([]memory.VA, func() error, error) {
-		return c.(*Context).scratch(op, name, pes, bytes, written)
+	hosted.Scratch = func(c any, op, name string, dtype DType, pes []machine.PEID, elems []int, written bool) (*hosted.Tensor, func() error, error) {
+		return c.(*Context).scratch(op, name, dtype, pes, elems, written)
 	}
 	hosted.Runs = func(c any, op *stream.Operation, p *machine.Program, members []int, prepare func() error, ended func(*machine.Run)) {
 		c.(*Context).runs(op, p, members, prepare, ended)
@@ -42,9 +42,16 @@ func init() {
 }
 
 // hosted returns what collectives need to know of the tensor.
-func (x *Tensor) hosted(op string) hosted.Tensor {
+func (x *Tensor) hosted(op string) *hosted.Tensor {
 	x.usable(op)
-	t := hosted.Tensor{Region: x.region, Base: x.base, Name: x.name, Cuts: x.cuts, Irregular: x.irregular(), Partial: len(x.partial) > 0}
+	t := &hosted.Tensor{
+		Region: x.region, DType: x.dtype, Shape: x.shape, Axes: axes(x.shape), Shards: make([]hosted.Shard, len(x.shards)),
+		Base: x.base, Name: x.name, Cuts: x.cuts, Irregular: x.irregular(), Partial: len(x.partial) > 0,
+	}
+	for i := range x.shards {
+		s := &x.shards[i]
+		t.Shards[i] = hosted.Shard{At: s.at, VA: s.va, Elems: s.elems, Bytes: s.bytes, Start: s.box.start, Extent: s.box.extent, Copy: s.copy, Addend: s.addend}
+	}
 	if x.of != nil {
 		t.Of = x.of.name
 	}
@@ -52,21 +59,18 @@ func (x *Tensor) hosted(op string) hosted.Tensor {
 }
 
 // scratch allocates memory on PEs, which the function that it returns frees.
-func (c *Context) scratch(op, name string, pes []machine.PEID, bytes []memory.Bytes, written bool) (at []memory.VA, free func() error, err error) {
-	x := &Tensor{storage: &storage{}, rank: c.main, name: name, dtype: U8}
+func (c *Context) scratch(op, name string, dtype DType, pes []machine.PEID, elems []int, written bool) (_ *hosted.Tensor, free func() error, err error) {
+	x := &Tensor{storage: &storage{}, rank: c.main, name: name, dtype: dtype}
 	for i, pe := range pes {
-		x.shards = append(x.shards, shard{at: pe, elems: int(bytes[i]), bytes: bytes[i]})
+		x.shards = append(x.shards, shard{at: pe, elems: elems[i], bytes: memory.Bytes(elems[i]) * memory.Bytes(dtype.Size())})
 	}
 	if err := x.mapped(); err != nil {
 		return nil, nil, err
 	}
-	for _, s := range x.shards {
-		at = append(at, s.va)
-	}
 	if written {
 		err = c.hold(op, onceWritten, x)
 	}
-	return at, x.unmap, err
+	return x.hosted(op), x.unmap, err
 }
 
 // runProgram runs a program of the machine as Launch runs a kernel: when everything

@@ -12,7 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/kernbench/kernbench/internal/hosted/lab"
+	"github.com/kernbench/kernbench/internal/hosted/hostedtest"
 	"github.com/kernbench/kernbench/internal/ints"
 	"github.com/kernbench/kernbench/torch"
 	"github.com/kernbench/kernbench/torch/dist"
@@ -99,7 +99,7 @@ func readRecorded(t *testing.T) (r recorded) {
 // they are contiguous.
 func TestViewsLikePyTorch(t *testing.T) {
 	for _, c := range readRecorded(t).Views {
-		l := lab.New(t, torch.Options{})
+		l := hostedtest.New(t, torch.Options{})
 		x := l.Ints(ints.Count(0, elements(c.Shape)), torch.I32, nil, c.Shape...)
 		var parts []*torch.Tensor
 		one := func(y *torch.Tensor) { parts = []*torch.Tensor{y} }
@@ -149,7 +149,7 @@ func TestFilesLikePyTorch(t *testing.T) {
 		if err := os.WriteFile(name, c.NPY, 0o666); err != nil {
 			t.Fatal(err)
 		}
-		l := lab.New(t, torch.Options{})
+		l := hostedtest.New(t, torch.Options{})
 		array, err := torch.LoadNumpy(name)
 		if err != nil {
 			t.Fatal(err)
@@ -183,7 +183,7 @@ func TestFilesLikePyTorch(t *testing.T) {
 func TestWorldsLikePyTorch(t *testing.T) {
 	for _, world := range readRecorded(t).Worlds {
 		n := len(world.Ranks)
-		_, err := lab.Spawn(t, n, func(r *torch.Rank) error {
+		_, err := hostedtest.Spawn(t, n, func(r *torch.Rank) error {
 			likePyTorch(t, r.Rank(), n, r, world.Ranks[r.Rank()])
 			return nil
 		})
@@ -221,7 +221,7 @@ func likePyTorch(t *testing.T, rank, n int, self *torch.Rank, want recordedRank)
 	own, _, err := dist.NewSubgroups(self, want.NewSubgroups.Size)
 	torch.OK(err)
 	same("NewSubgroups", own.Ranks(), want.NewSubgroups.Mine)
-	same("NewSubgroups that leave a rest", lab.Misuse(func() { _, _, _ = dist.NewSubgroups(self, n-1) }) != nil, want.NewSubgroupsRefused)
+	same("NewSubgroups that leave a rest", hostedtest.Misuse(func() { _, _, _ = dist.NewSubgroups(self, n-1) }) != nil, want.NewSubgroupsRefused)
 	own, _, err = dist.NewSubgroupsByEnumeration(self, want.ByEnumeration.Lists)
 	torch.OK(err)
 	same("NewSubgroupsByEnumeration", own.Ranks(), want.ByEnumeration.Mine)
@@ -246,7 +246,7 @@ func likePyTorch(t *testing.T, rank, n int, self *torch.Rank, want recordedRank)
 		slices.SortFunc(got, func(a, b [2]int) int { return a[0] - b[0] })
 		same("RecvAny", got, want.AnySource)
 	}
-	same("Send to the rank itself is refused", lab.Misuse(func() { _ = dist.Send(self, tensor([]int{0}), rank, 0) }) != nil, want.SendToSelf != "")
+	same("Send to the rank itself is refused", hostedtest.Misuse(func() { _ = dist.Send(self, tensor([]int{0}), rank, 0) }) != nil, want.SendToSelf != "")
 
 	var list []*torch.Tensor
 	for _, k := range []int{3, 1, 5} {

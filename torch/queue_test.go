@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/kernbench/kernbench/internal/hosted/lab"
+	"github.com/kernbench/kernbench/internal/hosted/hostedtest"
 	"github.com/kernbench/kernbench/internal/ints"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/torch"
@@ -14,7 +14,7 @@ import (
 // Two ranks in a ring are each other's east and west: messages each way and round stay
 // apart.
 func TestEastAndWestMayBeTheSamePeer(t *testing.T) {
-	l := lab.New(t, torch.Options{})
+	l := hostedtest.New(t, torch.Options{})
 	const n, rounds = 64, 10
 	x := l.Ints(ints.Count(0, 2*n), torch.I32, torch.On(0, 9))
 	y := l.MustZeros(torch.I32, torch.On(0, 9), 2*rounds, 2, n)
@@ -43,7 +43,7 @@ func TestEastAndWestMayBeTheSamePeer(t *testing.T) {
 func TestMessagesOfAnySizeArrive(t *testing.T) {
 	for _, dtype := range []torch.DType{torch.I8, torch.F16, torch.I32, torch.F64} {
 		for _, n := range []int{0, 1, 3, 511, 2049, 5000, 20_001} {
-			l := lab.New(t, torch.Options{})
+			l := hostedtest.New(t, torch.Options{})
 			var data []int
 			for i := range n {
 				data = append(data, i%97)
@@ -72,9 +72,9 @@ func TestRecvIntoWritesRowsWhereTheyBelong(t *testing.T) {
 	for _, c := range []struct{ row, col, rows, cols int }{
 		{0, 0, 40, 60}, {3, 0, 5, 60}, {0, 7, 40, 50}, {1, 59, 39, 1}, {5, 5, 1, 1}, {2, 3, 0, 4},
 	} {
-		l := lab.New(t, torch.Options{})
+		l := hostedtest.New(t, torch.Options{})
 		x := l.Ints(ints.Count(1, c.rows*c.cols), torch.F32, torch.On(0), c.rows, c.cols)
-		y := l.Ints(lab.Fill(-1, 40*60), torch.F32, torch.On(1), 40, 60)
+		y := l.Ints(hostedtest.Fill(-1, 40*60), torch.F32, torch.On(1), 40, 60)
 		shape := tl.Shape{c.rows, c.cols}
 		l.MustLaunch("into", func(t *tl.PE, x, y tl.Ptr) {
 			if t.Rank() == 0 {
@@ -83,7 +83,7 @@ func TestRecvIntoWritesRowsWhereTheyBelong(t *testing.T) {
 				t.RecvInto(tl.West, y.At(c.row, c.col), shape, tl.F32)
 			}
 		}, x, y, torch.PEs(0, 1), torch.Neighbors(torch.Line(0, 1)))
-		want := lab.Fill(-1, 40*60)
+		want := hostedtest.Fill(-1, 40*60)
 		for i := range c.rows {
 			copy(want[(c.row+i)*60+c.col:], ints.Count(1+i*c.cols, c.cols))
 		}
@@ -93,7 +93,7 @@ func TestRecvIntoWritesRowsWhereTheyBelong(t *testing.T) {
 
 // RecvAny says which port a message came from, and gives that port's message.
 func TestRecvAnyGivesThePortsMessage(t *testing.T) {
-	l := lab.New(t, torch.Options{})
+	l := hostedtest.New(t, torch.Options{})
 	const n, each = 16, 7
 	ports := []tl.Port{tl.North, tl.South, tl.East}
 	x := l.MustZeros(torch.I32, torch.On(0), 3*each, n)
@@ -118,7 +118,7 @@ func TestRecvAnyGivesThePortsMessage(t *testing.T) {
 	var want []int
 	next := map[tl.Port]int{}
 	for _, p := range taken {
-		want = append(want, lab.Fill(100*(1+slices.Index(ports, p))+next[p], n)...)
+		want = append(want, hostedtest.Fill(100*(1+slices.Index(ports, p))+next[p], n)...)
 		next[p]++
 	}
 	l.Holds("taken", x, want)
@@ -127,7 +127,7 @@ func TestRecvAnyGivesThePortsMessage(t *testing.T) {
 // A queue orders memory: what its sender stored before is what a receiver finds there
 // after, in its own memory or the sender's.
 func TestAReceiverSeesWhatWasStoredBefore(t *testing.T) {
-	l := lab.New(t, torch.Options{Race: true})
+	l := hostedtest.New(t, torch.Options{Race: true})
 	const n, rounds = 5000, 8
 	x := l.MustZeros(torch.I32, torch.OnEach(0, 100), n)
 	y := l.MustZeros(torch.I32, torch.On(100), 2*rounds, n)
@@ -149,14 +149,14 @@ func TestAReceiverSeesWhatWasStoredBefore(t *testing.T) {
 	}, x, y, torch.PEs(0, 100), torch.Neighbors(torch.Line(0, 100)))
 	var want []int
 	for i := range rounds {
-		want = append(append(want, lab.Fill(i, n)...), lab.Fill(-i, n)...)
+		want = append(append(want, hostedtest.Fill(i, n)...), hostedtest.Fill(-i, n)...)
 	}
 	l.Holds("seen", y, want)
 }
 
 // So does a signal: what was put before a notification is there for whoever waited.
 func TestAWaiterSeesWhatWasPutBefore(t *testing.T) {
-	l := lab.New(t, torch.Options{Race: true})
+	l := hostedtest.New(t, torch.Options{Race: true})
 	const n, rounds = 5000, 8
 	pes := []int{0, 9, 100, 130}
 	x := l.MustZeros(torch.I32, torch.On(pes...), 4*n)
@@ -176,7 +176,7 @@ func TestAWaiterSeesWhatWasPutBefore(t *testing.T) {
 	var want []int
 	for rank := range 4 {
 		for i := range rounds {
-			want = append(want, lab.Fill(100*i+(rank+3)%4, n)...)
+			want = append(want, hostedtest.Fill(100*i+(rank+3)%4, n)...)
 		}
 	}
 	l.Holds("seen", y, want)
@@ -186,7 +186,7 @@ func TestAWaiterSeesWhatWasPutBefore(t *testing.T) {
 // bits is none of them.
 func TestNeighborsAreOfTheSystem(t *testing.T) {
 	for _, pe := range []int{-1, 256, 1<<32 + 1, -1 << 32} {
-		l := lab.New(t, torch.Options{})
+		l := hostedtest.New(t, torch.Options{})
 		want := fmt.Sprintf("torch: Launch: the neighbour table of k names PE %d of a system that has 0 to 255", pe)
 		for _, link := range []torch.Connection{{A: 0, APort: tl.East, B: pe, BPort: tl.West}, {A: pe, APort: tl.East, B: 0, BPort: tl.West}} {
 			func() {

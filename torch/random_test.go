@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/kernbench/kernbench/internal/hosted/lab"
+	"github.com/kernbench/kernbench/internal/hosted/hostedtest"
 	"github.com/kernbench/kernbench/internal/ints"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/topology"
@@ -221,7 +221,7 @@ func TestRandomProgramsKeepProgramOrder(t *testing.T) {
 		program := anyProgram(r, 1+r.IntN(40))
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			const size = matrixRows * matrixCols
-			l := lab.New(t, torch.Options{Flit: seed%4 == 3})
+			l := hostedtest.New(t, torch.Options{Flit: seed%4 == 3})
 			x := l.Ints(ints.Count(0, n*size), torch.I32, torch.On(pes[:n]...), n*matrixRows, matrixCols)
 			l.MustLaunch("random", kernel(program), x, torch.Neighbors(torch.Ring(pes[:n]...)), torch.Buffers(kind))
 

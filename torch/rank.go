@@ -57,7 +57,7 @@ func (r *Rank) Synchronize() error { return r.s.Synchronize() }
 // acting returns the rank that acts for what belongs to this one: itself, or after Spawn the
 // program.
 func (r *Rank) acting() *Rank {
-	if r.s.Over() {
+	if r.s.Over {
 		return r.main
 	}
 	return r

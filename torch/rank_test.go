@@ -4,7 +4,7 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/kernbench/kernbench/internal/hosted/lab"
+	"github.com/kernbench/kernbench/internal/hosted/hostedtest"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/torch"
 	"github.com/kernbench/kernbench/torch/dist"
@@ -12,8 +12,8 @@ import (
 
 // TestARankIsForItsOwnCode has ranks use what belongs to others.
 func TestARankIsForItsOwnCode(t *testing.T) {
-	l := lab.New(t, torch.Options{Topology: lab.System(t, "ring6", "system.sips.count=2")})
-	own := lab.Full(l.Rank, 7, 1)
+	l := hostedtest.New(t, torch.Options{Topology: hostedtest.System(t, "ring6", "system.sips.count=2")})
+	own := hostedtest.Full(l.Rank, 7, 1)
 	var first *torch.Rank
 	var x *torch.Tensor
 	const fix = ": use the *torch.Rank that this code was given, and its own tensors"
@@ -26,7 +26,7 @@ func TestARankIsForItsOwnCode(t *testing.T) {
 	} {
 		err := l.Spawn(func(r *torch.Rank) error {
 			if r.Rank() == 0 {
-				first, x = r, lab.Full(r, 3, 1)
+				first, x = r, hostedtest.Full(r, 3, 1)
 				return r.Synchronize()
 			}
 			misused(r)
@@ -41,12 +41,12 @@ func TestARankIsForItsOwnCode(t *testing.T) {
 // TestTensorsOfOtherRanks has a rank launch on, and check, tensors of another rank and of the
 // program, which has the tensors of its ranks after Spawn.
 func TestTensorsOfOtherRanks(t *testing.T) {
-	l := lab.New(t, torch.Options{Topology: lab.System(t, "ring6", "system.sips.count=2")})
-	own := lab.Full(l.Rank, 7, 1)
+	l := hostedtest.New(t, torch.Options{Topology: hostedtest.System(t, "ring6", "system.sips.count=2")})
+	own := hostedtest.Full(l.Rank, 7, 1)
 	var x *torch.Tensor
 	err := l.Spawn(func(r *torch.Rank) error {
 		if r.Rank() == 0 {
-			x = lab.Full(r, 3, 1)
+			x = hostedtest.Full(r, 3, 1)
 			return r.Synchronize()
 		}
 		torch.Must(r.Launch("double", func(t *tl.PE, x tl.Ptr) {

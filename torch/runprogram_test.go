@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/kernbench/kernbench/internal/exec"
-	"github.com/kernbench/kernbench/internal/hosted/lab"
+	"github.com/kernbench/kernbench/internal/hosted/hostedtest"
 	"github.com/kernbench/kernbench/internal/machine"
 	"github.com/kernbench/kernbench/oplog"
 	"github.com/kernbench/kernbench/tl"
@@ -15,7 +15,7 @@ import (
 )
 
 // part is a tensor's part on a SIP as a kernel sees it.
-func part(l *lab.Lab, x *torch.Tensor, sip int) tl.Ptr {
+func part(l *hostedtest.Lab, x *torch.Tensor, sip int) tl.Ptr {
 	l.T.Helper()
 	va, _, shape, ok := x.PartOn(sip)
 	if !ok {
@@ -31,7 +31,7 @@ func part(l *lab.Lab, x *torch.Tensor, sip int) tl.Ptr {
 }
 
 // run runs a program to its end.
-func run(l *lab.Lab, p *machine.Program, tensors ...*torch.Tensor) *torch.Launched {
+func run(l *hostedtest.Lab, p *machine.Program, tensors ...*torch.Tensor) *torch.Launched {
 	l.T.Helper()
 	r, err := l.RunProgram(p, tensors...)
 	if err == nil {
@@ -58,7 +58,7 @@ func operands(ids []oplog.ID) (list []oplog.Operand) {
 
 // relay is a program of two workers: a task of the first writes y = x + 1, a task of
 // the second, after it, z = 2 y. The log says so if edge is set.
-func relay(l *lab.Lab, x, y, z *torch.Tensor, edge bool) *machine.Program {
+func relay(l *hostedtest.Lab, x, y, z *torch.Tensor, edge bool) *machine.Program {
 	px, py, pz := part(l, x, 0), part(l, y, 0), part(l, z, 0)
 	var workers [2]*machine.Worker
 	var ended []oplog.ID
@@ -85,8 +85,8 @@ func relay(l *lab.Lab, x, y, z *torch.Tensor, edge bool) *machine.Program {
 // A program of workers is an operation of the stream: it sees what came before, and
 // what comes after sees it.
 func TestRunProgram(t *testing.T) {
-	l := lab.New(t, torch.Options{})
-	x, y, z := l.Ints(lab.Fill(0, 64), torch.I32, torch.On(0)), l.MustZeros(torch.I32, torch.On(1), 64), l.MustZeros(torch.I32, torch.On(2), 64)
+	l := hostedtest.New(t, torch.Options{})
+	x, y, z := l.Ints(hostedtest.Fill(0, 64), torch.I32, torch.On(0)), l.MustZeros(torch.I32, torch.On(1), 64), l.MustZeros(torch.I32, torch.On(2), 64)
 	add := func(t *tl.PE, x tl.Ptr) { t.Store(x, t.Load(x, tl.Shape{64}, tl.I32).Add(20)) }
 	if _, err := l.Launch("before", add, x); err != nil {
 		t.Fatal(err)
@@ -99,7 +99,7 @@ func TestRunProgram(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l.Holds("z", z, lab.Fill(62, 64))
+	l.Holds("z", z, hostedtest.Fill(62, 64))
 	first, second := r.Exec()[0], r.Exec()[1]
 	if !(0 < first && first < second) || r.Crit() != second || after.Start() < r.Start()+second {
 		t.Errorf("the workers end after %v and %v, the whole after %v, and what follows begins at %v; want the second last, and that before what follows", first, second, r.Crit(), after.Start()-r.Start())
@@ -113,10 +113,10 @@ func TestRunProgram(t *testing.T) {
 // said; the log can be saved and replayed.
 func TestTasksAreOrderedByTheirEnds(t *testing.T) {
 	for _, edge := range []bool{false, true} {
-		l := lab.New(t, torch.Options{Race: true, KeepLog: true})
-		x, y, z := l.Ints(lab.Fill(4, 64), torch.I32, torch.On(0)), l.MustZeros(torch.I32, torch.On(1), 64), l.MustZeros(torch.I32, torch.On(2), 64)
+		l := hostedtest.New(t, torch.Options{Race: true, KeepLog: true})
+		x, y, z := l.Ints(hostedtest.Fill(4, 64), torch.I32, torch.On(0)), l.MustZeros(torch.I32, torch.On(1), 64), l.MustZeros(torch.I32, torch.On(2), 64)
 		run(l, relay(l, x, y, z, edge), x, y, z)
-		l.Holds("z", z, lab.Fill(10, 64))
+		l.Holds("z", z, hostedtest.Fill(10, 64))
 		races, err := l.Races()
 		if err != nil {
 			t.Fatal(err)
@@ -158,8 +158,8 @@ func TestTasksAreOrderedByTheirEnds(t *testing.T) {
 
 // A log that is begun anew between programs, being long, does not hurt those to come.
 func TestTasksAfterALongLog(t *testing.T) {
-	l := lab.New(t, torch.Options{})
-	x, y, z := l.Ints(lab.Fill(4, 64), torch.I32, torch.On(0)), l.MustZeros(torch.I32, torch.On(1), 64), l.MustZeros(torch.I32, torch.On(2), 64)
+	l := hostedtest.New(t, torch.Options{})
+	x, y, z := l.Ints(hostedtest.Fill(4, 64), torch.I32, torch.On(0)), l.MustZeros(torch.I32, torch.On(1), 64), l.MustZeros(torch.I32, torch.On(2), 64)
 	for range 2 {
 		run(l, relay(l, x, y, z, true), x, y, z)
 		run(l, &machine.Program{Name: "long", Targets: []machine.PEID{0}, Serve: func(w *machine.Worker) {
@@ -178,7 +178,7 @@ func TestTasksAfterALongLog(t *testing.T) {
 		}}, z)
 	}
 	run(l, relay(l, x, y, z, true), x, y, z)
-	l.Holds("z", z, lab.Fill(10, 64))
+	l.Holds("z", z, hostedtest.Fill(10, 64))
 	if n := len(l.Log().Ops); n > 70_000 {
 		t.Errorf("the log has %d operations, want it begun anew", n)
 	}
@@ -187,7 +187,7 @@ func TestTasksAfterALongLog(t *testing.T) {
 // What a program does wrong is said when it is waited for, and a program that cannot
 // be asked for panics.
 func TestRunProgramMisuse(t *testing.T) {
-	l := lab.New(t, torch.Options{})
+	l := hostedtest.New(t, torch.Options{})
 	serve := func(*machine.Worker) {}
 	freed := l.MustZeros(torch.I32, torch.On(0), 64)
 	if err := freed.Free(); err != nil {
@@ -204,7 +204,7 @@ func TestRunProgramMisuse(t *testing.T) {
 		"torch: PartOn: tensor 1 [64] i32 has been freed":     func() { freed.PartOn(0) },
 		"torch: RunProgram: tensor 1 [64] i32 has been freed": func() { l.RunProgram(&machine.Program{}, freed) },
 	} {
-		if err := lab.Misuse(f); err == nil || err.Error() != want {
+		if err := hostedtest.Misuse(f); err == nil || err.Error() != want {
 			t.Errorf("panic with %v, want %s", err, want)
 		}
 	}
@@ -222,7 +222,7 @@ func TestRunProgramMisuse(t *testing.T) {
 }
 
 func TestPartOn(t *testing.T) {
-	l := lab.New(t, torch.Options{})
+	l := hostedtest.New(t, torch.Options{})
 	far := l.PE(1, 0, 0)
 	for _, c := range []struct {
 		name  string

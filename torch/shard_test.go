@@ -4,7 +4,7 @@ import (
 	"regexp"
 	"testing"
 
-	"github.com/kernbench/kernbench/internal/hosted/lab"
+	"github.com/kernbench/kernbench/internal/hosted/hostedtest"
 	"github.com/kernbench/kernbench/internal/ints"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/torch"
@@ -56,7 +56,7 @@ func TestBeyondTheShard(t *testing.T) {
 		{"beyond the whole tensor", func(t *tl.PE, x, m tl.Ptr) { t.Load(x.Whole().At(200), vector, tl.F32) },
 			"Load([64] f32) at LINE: elements 200 to 263 are not all in tensor 1 [254] f32, which has 254" + beyond},
 	} {
-		l := lab.New(t, torch.Options{})
+		l := hostedtest.New(t, torch.Options{})
 		x := l.Ints(ints.Count(0, 254), torch.F32, torch.On(0, 1, 2, 3)) // 64, 64, 64 and 62
 		m := l.Ints(ints.Count(0, 64), torch.F32, torch.On(0, 1, 2, 3), 8, 8)
 		err := try(l, "k", func(t *tl.PE, x, m tl.Ptr) {
@@ -77,7 +77,7 @@ func TestBeyondTheShard(t *testing.T) {
 // TestWithinTheShard: accesses up to the ends of the shard, masked ones beyond, and those
 // through Whole are none of the above. A PE that holds nothing has the whole tensor.
 func TestWithinTheShard(t *testing.T) {
-	l := lab.New(t, torch.Options{})
+	l := hostedtest.New(t, torch.Options{})
 	x := l.Ints(ints.Count(0, 254), torch.I32, torch.On(0, 1, 2, 3))
 	sums := l.MustZeros(torch.I32, torch.On(0, 1, 2, 3, 9), 5, 2)
 	l.MustLaunch("k", func(t *tl.PE, x, sums tl.Ptr) {

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/kernbench/kernbench/internal/hosted/lab"
+	"github.com/kernbench/kernbench/internal/hosted/hostedtest"
 	"github.com/kernbench/kernbench/internal/ipcq"
 	"github.com/kernbench/kernbench/internal/pe"
 	"github.com/kernbench/kernbench/internal/sim"
@@ -67,7 +67,7 @@ func TestBadKernelsStopWithOneError(t *testing.T) {
 		}, is[*torch.Stalled], []string{"stop_test.go:", "100ms"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			l := lab.New(t, torch.Options{Limit: 20 * simtime.Microsecond, Stall: 100 * time.Millisecond})
+			l := hostedtest.New(t, torch.Options{Limit: 20 * simtime.Microsecond, Stall: 100 * time.Millisecond})
 			x := l.MustZeros(torch.F16, torch.On(0, 1), 128)
 			err := try(l, "bad", c.kernel, x, torch.Neighbors(torch.Ring(0, 1)))
 			if err == nil || !c.kind(err) {

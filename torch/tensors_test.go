@@ -10,8 +10,9 @@ import (
 	"testing"
 
 	"github.com/kernbench/kernbench/internal/hosted"
-	"github.com/kernbench/kernbench/internal/hosted/lab"
+	"github.com/kernbench/kernbench/internal/hosted/hostedtest"
 	"github.com/kernbench/kernbench/internal/ints"
+	"github.com/kernbench/kernbench/numeric"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/topology"
 	"github.com/kernbench/kernbench/torch"
@@ -43,7 +44,7 @@ func elems(shape torch.Shape) int {
 
 // Whatever a tensor is made from, and wherever it lies, it is what it was made from.
 func TestTensorsOnEveryPlacement(t *testing.T) {
-	l := lab.New(t, lab.Options(t, 3))
+	l := hostedtest.New(t, hostedtest.Options(t, 3))
 	made := func(x *torch.Tensor, err error) *torch.Tensor {
 		t.Helper()
 		if err != nil {
@@ -55,11 +56,11 @@ func TestTensorsOnEveryPlacement(t *testing.T) {
 	for i, p := range all {
 		for j, shape := range shapes {
 			l.SetDevice(j % 3)
-			n, dtype := elems(shape), lab.DTypes[(i+j)%len(lab.DTypes)]
+			n, dtype := elems(shape), numeric.DTypes[(i+j)%len(numeric.DTypes)]
 			what := fmt.Sprintf("%v of %v %v", p, dtype, shape)
 			zeros := made(l.Zeros(dtype, shape, p))
-			l.Holds(what+": Zeros", zeros, lab.Fill(0, n))
-			l.Holds(what+": Full", made(l.Full(3, dtype, shape, p)), lab.Fill(3, n))
+			l.Holds(what+": Zeros", zeros, hostedtest.Fill(0, n))
+			l.Holds(what+": Full", made(l.Full(3, dtype, shape, p)), hostedtest.Fill(3, n))
 			x := made(l.FromSlice(ints.Count(1, n), dtype, shape, p))
 			l.Holds(what+": FromSlice", x, ints.Count(1, n))
 			if err := zeros.CopyFrom(ints.Count(2, n)); err != nil {
@@ -104,7 +105,7 @@ func TestTensorsOnEveryPlacement(t *testing.T) {
 }
 
 func TestShards(t *testing.T) {
-	l := lab.New(t, lab.Options(t, 3))
+	l := hostedtest.New(t, hostedtest.Options(t, 3))
 	l.SetDevice(1)
 	for _, c := range []struct {
 		shape torch.Shape
@@ -146,7 +147,7 @@ func TestShards(t *testing.T) {
 // A value that is put into a partial tensor is its first addend; what is read is the
 // sum of the addends, in the dtype.
 func TestPartialTensors(t *testing.T) {
-	l := lab.New(t, lab.Options(t, 3))
+	l := hostedtest.New(t, hostedtest.Options(t, 3))
 	for _, p := range policies() {
 		if p.Cube != torch.Partial && p.PE != torch.Partial {
 			continue
@@ -172,20 +173,20 @@ func TestPartialTensors(t *testing.T) {
 		}, x, y)
 		more := 40*addends + 10*addends*(addends-1)/2 // wraps around
 		l.Holds(fmt.Sprintf("%v: FromSlice", p), x, ints.Count(more, 28))
-		l.Holds(fmt.Sprintf("%v: Full", p), y, lab.Fill(1+more, 28))
+		l.Holds(fmt.Sprintf("%v: Full", p), y, hostedtest.Fill(1+more, 28))
 		if got, err := x.At(6, 3); err != nil || got != float64(int8(27+more)) {
 			t.Errorf("%v: At(6, 3) is %v, %v, want %v", p, got, err, int8(27+more))
 		}
-		if err := x.CopyFrom(lab.Fill(5, 28)); err != nil { // the other addends are zero again
+		if err := x.CopyFrom(hostedtest.Fill(5, 28)); err != nil { // the other addends are zero again
 			t.Fatal(err)
 		}
-		l.Holds(fmt.Sprintf("%v: CopyFrom", p), x, lab.Fill(5, 28))
+		l.Holds(fmt.Sprintf("%v: CopyFrom", p), x, hostedtest.Fill(5, 28))
 	}
 }
 
 // Addends are what they are when they are asked for, whatever is asked for after.
 func TestFullOfAPartialTensorThatIsReduced(t *testing.T) {
-	l := lab.PEs(t, 4)
+	l := hostedtest.PEs(t, 4)
 	x, err := l.Full(3, torch.F32, torch.Shape{4}, torch.DPPolicy{PE: torch.Partial, NumCubes: 1, NumPEs: 4})
 	if err != nil {
 		t.Fatal(err)
@@ -193,12 +194,12 @@ func TestFullOfAPartialTensorThatIsReduced(t *testing.T) {
 	if err := dist.AllReduce(l.Rank, x, dist.SUM); err != nil {
 		t.Fatal(err)
 	}
-	l.Holds("x", x, lab.Fill(3, 4))
+	l.Holds("x", x, hostedtest.Fill(3, 4))
 }
 
 // A kernel sees its shard: its own extents are the strides.
 func TestKernelsSeeTheirShards(t *testing.T) {
-	l := lab.New(t, lab.Options(t, 3))
+	l := hostedtest.New(t, hostedtest.Options(t, 3))
 	for _, p := range policies() {
 		for _, shape := range []torch.Shape{{4, 6}, {5, 3}, {5, 2, 3}, {3, 2, 2, 7}} {
 			x := l.MustZeros(torch.I32, p, shape...)
@@ -233,7 +234,7 @@ func TestKernelsSeeTheirShards(t *testing.T) {
 // Numbers are rounded to the dtype once, and integers are exact to the last bit; a file
 // has them as they are.
 func TestValuesOfEveryDType(t *testing.T) {
-	l := lab.New(t, lab.Options(t, 3))
+	l := hostedtest.New(t, hostedtest.Options(t, 3))
 	for _, c := range []struct {
 		dtype torch.DType
 		data  any
@@ -279,7 +280,7 @@ func TestValuesOfEveryDType(t *testing.T) {
 }
 
 func TestStringsOfTensors(t *testing.T) {
-	l := lab.New(t, lab.Options(t, 3))
+	l := hostedtest.New(t, hostedtest.Options(t, 3))
 	var rows []string
 	for _, i := range []int{0, 1, 2, 97, 98, 99} {
 		n := 20 * i
@@ -306,26 +307,26 @@ func TestStringsOfTensors(t *testing.T) {
 			t.Errorf("%v:\ngot  %s\nwant %s", c.shape, got, want)
 		}
 	}
-	o := lab.Options(t, 3)
+	o := hostedtest.Options(t, 3)
 	o.NoData = true
-	l = lab.New(t, o)
+	l = hostedtest.New(t, o)
 	x := l.MustZeros(torch.F16, torch.On(0, 1), 4)
 	if got, want := x.String(), "tensor(shape=[4], dtype=f16, device=sip0)"; got != want {
 		t.Errorf("without values: got %s, want %s", got, want)
 	}
 	_, err := x.Numpy()
-	lab.Says(t, "Numpy without values", err, "tensor 1 [4] f16 has no values: this run was made without data")
+	hostedtest.Says(t, "Numpy without values", err, "tensor 1 [4] f16 has no values: this run was made without data")
 }
 
 // Out of memory names the device, the tensor and what is free.
 func TestOutOfMemory(t *testing.T) {
-	l := lab.New(t, torch.Options{Topology: lab.System(t, "default", "cube.hbm.slice_size=1MiB")})
+	l := hostedtest.New(t, torch.Options{Topology: hostedtest.System(t, "default", "cube.hbm.slice_size=1MiB")})
 	l.SetDevice(1)
 	x := l.MustZeros(torch.F32, torch.DPPolicy{NumCubes: 1, NumPEs: 2}, 1<<17)
 	_, err := l.FromSlice(make([]float32, 3<<17), torch.F32, torch.Shape{3 << 7, 1 << 10}, torch.DPPolicy{PE: torch.RowWise, NumCubes: 1, NumPEs: 2})
 	want := "FromSlice: tensor 2 [384 1024] f32: sip1.cube0.hbm0: out of memory: asked 768KiB aligned to 256B, free 512KiB of 1MiB, largest block 512KiB; " +
 		"free something, ask for less, or raise cube.hbm.slice_size in the topology"
-	lab.Says(t, "error", err, want)
+	hostedtest.Says(t, "error", err, want)
 	if err := x.Free(); err != nil {
 		t.Fatal(err)
 	}
@@ -334,13 +335,13 @@ func TestOutOfMemory(t *testing.T) {
 		_, err := r.Full(1, torch.U8, torch.Shape{1<<20 + r.Rank()})
 		return err
 	}, 2)
-	lab.Says(t, "of a worker", err, "rank 1: Full: tensor 5 [1048577] u8: sip1.cube0.hbm0: out of memory: asked 1048577B aligned to 256B, free 256KiB of 1MiB, largest block 256KiB; "+
+	hostedtest.Says(t, "of a worker", err, "rank 1: Full: tensor 5 [1048577] u8: sip1.cube0.hbm0: out of memory: asked 1048577B aligned to 256B, free 256KiB of 1MiB, largest block 256KiB; "+
 		"free something, ask for less, or raise cube.hbm.slice_size in the topology")
 }
 
 // A tensor that is freed stays until the last operation on it has ended.
 func TestFreeWhileInUse(t *testing.T) {
-	l := lab.New(t, lab.Options(t, 3))
+	l := hostedtest.New(t, hostedtest.Options(t, 3))
 	x, y := l.Ints(ints.Count(0, 100), torch.I32, torch.On(0)), l.MustZeros(torch.I32, torch.On(0), 100)
 	if _, err := l.Launch("copy", func(t *tl.PE, x, y tl.Ptr) {
 		t.Store(y, t.Load(x, tl.Shape{100}, tl.I32).Add(1))
@@ -350,22 +351,22 @@ func TestFreeWhileInUse(t *testing.T) {
 	if err := x.Free(); err != nil {
 		t.Fatal(err)
 	}
-	z := l.Ints(lab.Fill(7, 100), torch.I32, torch.On(0)) // not where x is
+	z := l.Ints(hostedtest.Fill(7, 100), torch.I32, torch.On(0)) // not where x is
 	used := hosted.Scheduler(l.Context).Machine.Memory(hosted.Scheduler(l.Context).Machine.PE(0).Memory(topology.KindHBM)).Allocator.Used
 	if got := used(); got != 1200 {
 		t.Errorf("%v are in use before the launch, want 1200 B", got)
 	}
 	l.Holds("y", y, ints.Count(1, 100))
-	l.Holds("z", z, lab.Fill(7, 100))
+	l.Holds("z", z, hostedtest.Fill(7, 100))
 	if got := used(); got != 800 {
 		t.Errorf("%v are in use after it, want 800 B", got)
 	}
-	lab.Says(t, "freed twice", x.Free(), "tensor 1 [100] i32: freed twice")
+	hostedtest.Says(t, "freed twice", x.Free(), "tensor 1 [100] i32: freed twice")
 	for want, f := range map[string]func(){
 		"torch: Numpy: tensor 1 [100] i32 has been freed":                                                          func() { x.Numpy() },
 		"torch: At: tensor 1 [100] i32 has been freed":                                                             func() { x.At(1) },
 		"torch: CopyFrom: tensor 1 [100] i32 has been freed":                                                       func() { y.CopyFrom(x) },
-		"torch: Launch: tensor 1 [100] i32 has been freed":                                                         func() { l.Launch("k", lab.Nothing, x) },
+		"torch: Launch: tensor 1 [100] i32 has been freed":                                                         func() { l.Launch("k", hostedtest.Nothing, x) },
 		"torch: At: index [100] of tensor 2 [100] i32: axis 0 has 0 to 99":                                         func() { y.At(100) },
 		"torch: At: index [-101] of tensor 2 [100] i32: axis 0 has 0 to 99":                                        func() { y.At(-101) },
 		"torch: At: 2 indices for tensor 2 [100] i32: write one for each of its 1 axes":                            func() { y.At(0, 0) },
@@ -378,13 +379,13 @@ func TestFreeWhileInUse(t *testing.T) {
 		"torch: Zeros: shape [-1] has a negative extent":                                                           func() { l.Zeros(torch.F32, torch.Shape{-1}) },
 		"torch: DPPolicy: cube=replicate(3) pe=replicate(all): 3 cubes, and a SIP has 2: use 1 to 2, or 0 for all": func() { l.Zeros(torch.F32, nil, torch.DPPolicy{NumCubes: 3}) },
 	} {
-		lab.Says(t, "misuse", lab.Misuse(f), want)
+		hostedtest.Says(t, "misuse", hostedtest.Misuse(f), want)
 	}
 }
 
 // What files hold is no mistake of the program: it gets errors, not panics.
 func TestArraysOfFilesThatDoNotFit(t *testing.T) {
-	l := lab.New(t, torch.Options{})
+	l := hostedtest.New(t, torch.Options{})
 	x := l.MustZeros(torch.I32, torch.On(0), 6)
 	for name, tt := range map[string]struct {
 		shape torch.Shape
@@ -402,15 +403,15 @@ func TestArraysOfFilesThatDoNotFit(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err := l.FromNumpy(file)
-		lab.Says(t, name, err, file+tt.want)
+		hostedtest.Says(t, name, err, file+tt.want)
 		a, err := torch.LoadNumpy(file)
 		if err != nil {
 			t.Fatal(err)
 		}
-		lab.Says(t, name, x.CopyFrom(a), fmt.Sprintf("torch: CopyFrom: %v i32 into tensor 1 [6] i32: shape and dtype must be the same", tt.shape))
-		lab.Says(t, name, l.Check("x", x, a), fmt.Sprintf("torch: Check: x: %v i32 is wanted of tensor 1 [6] i32: shape and dtype must be the same", tt.shape))
+		hostedtest.Says(t, name, x.CopyFrom(a), fmt.Sprintf("torch: CopyFrom: %v i32 into tensor 1 [6] i32: shape and dtype must be the same", tt.shape))
+		hostedtest.Says(t, name, l.Check("x", x, a), fmt.Sprintf("torch: Check: x: %v i32 is wanted of tensor 1 [6] i32: shape and dtype must be the same", tt.shape))
 	}
-	lab.Says(t, "dtype", x.CopyFrom(&torch.Array{Shape: torch.Shape{6}, DType: torch.F32}), "torch: CopyFrom: [6] f32 into tensor 1 [6] i32: shape and dtype must be the same")
+	hostedtest.Says(t, "dtype", x.CopyFrom(&torch.Array{Shape: torch.Shape{6}, DType: torch.F32}), "torch: CopyFrom: [6] f32 into tensor 1 [6] i32: shape and dtype must be the same")
 }
 
 // A kernel knows how much of a tensor its PE holds.
@@ -425,7 +426,7 @@ func TestKernelsKnowTheirShards(t *testing.T) {
 		{torch.Shape{3, 7}, torch.DPPolicy{PE: torch.ColumnWise, NumCubes: 1, NumPEs: 2}, "[[3 4] [3 3]]"},
 		{torch.Shape{3, 7}, torch.OnEach(5, 2), "[[3 7] [3 7]]"},
 	} {
-		l := lab.New(t, torch.Options{})
+		l := hostedtest.New(t, torch.Options{})
 		x := l.MustZeros(torch.F32, c.on, c.shape...)
 		got := make([][2]int, len(x.Shards()))
 		l.MustLaunch("dims", func(t *tl.PE, x tl.Ptr) { got[t.Rank()] = [2]int{x.Dim(0), x.At(0, 0).Dim(-1)} }, x)

@@ -3,7 +3,7 @@ package torch_test
 import (
 	"testing"
 
-	"github.com/kernbench/kernbench/internal/hosted/lab"
+	"github.com/kernbench/kernbench/internal/hosted/hostedtest"
 	"github.com/kernbench/kernbench/internal/ints"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/torch"
@@ -25,15 +25,15 @@ func sets(x *torch.Tensor, v float64) func(t *tl.PE) {
 
 // A read waits for the launch that uses the tensor, and so does the next launch.
 func TestReadsWaitForWhatUsesATensor(t *testing.T) {
-	l := lab.New(t, lab.Options(t, 3))
+	l := hostedtest.New(t, hostedtest.Options(t, 3))
 	x := l.Ints(ints.Count(0, 8), torch.F32, torch.OnEach(5, 9))
 	before := l.Now()
 	k := torch.Must(l.Launch("set", sets(x, 7), torch.PEs(0), torch.Using(x)))
-	l.Holds("x", x, lab.Fill(7, 8))
+	l.Holds("x", x, hostedtest.Fill(7, 8))
 	if end := k.Start() + k.Crit(); l.Now() < end || end <= before {
 		t.Errorf("the read ends at %v, want at %v or later", l.Now(), end)
 	}
-	if err := l.Check("x", x, lab.Fill(7, 8)); err != nil || !l.Checks().OK() {
+	if err := l.Check("x", x, hostedtest.Fill(7, 8)); err != nil || !l.Checks().OK() {
 		t.Errorf("error %v, checks %+v", err, l.Checks())
 	}
 }
@@ -41,7 +41,7 @@ func TestReadsWaitForWhatUsesATensor(t *testing.T) {
 // A tensor that is freed while a launch uses it stays until that has ended, and what is
 // made meanwhile lies elsewhere.
 func TestATensorStaysWhileItIsUsed(t *testing.T) {
-	l := lab.New(t, lab.Options(t, 3))
+	l := hostedtest.New(t, hostedtest.Options(t, 3))
 	x := l.Ints(ints.Count(0, 8), torch.F32, torch.On(5))
 	at := x.Copies(0, 0, 1, 8)[0].Ptr.Addr
 	torch.Must(l.Launch("set", sets(x, 7), torch.PEs(0), torch.Using(x)))
@@ -52,12 +52,12 @@ func TestATensorStaysWhileItIsUsed(t *testing.T) {
 	if err := l.Synchronize(); err != nil {
 		t.Fatal(err)
 	}
-	l.Holds("y", y, lab.Fill(0, 8))
+	l.Holds("y", y, hostedtest.Fill(0, 8))
 	for what, using := range map[string]*torch.Tensor{
 		"torch: Launch: tensor 1 [8] f32 has been freed": x,
 		"torch: Launch: a nil tensor":                    nil,
 	} {
-		err := lab.Misuse(func() { l.Launch("gone", func(*tl.PE) {}, torch.PEs(0), torch.Using(using)) })
+		err := hostedtest.Misuse(func() { l.Launch("gone", func(*tl.PE) {}, torch.PEs(0), torch.Using(using)) })
 		if err == nil || err.Error() != what {
 			t.Errorf("got  %v\nwant %s", err, what)
 		}

@@ -18,9 +18,7 @@ func (x *Tensor) View(shape ...int) *Tensor {
 	to := inferred(x, shape)
 	err := checkShape(to)
 	refuse(err != nil, "View", "%w", err)
-	if elems(to) != x.Numel() {
-		panic(misuse("View", "%s as %v, which has %d elements, not %d", x.name, to, elems(to), x.Numel()))
-	}
+	refuse(elems(to) != x.Numel(), "View", "%s as %v, which has %d elements, not %d", x.name, to, elems(to), x.Numel())
 	return x.view("", to, func(s *shard) {
 		if !s.reshape(x.shape, to) {
 			panic(misuse("View", "%s as %v: what PE %d holds, %s, is no box of that shape: keep the axes that are cut, or place the tensor on one PE; if it is a slice, call Contiguous first",

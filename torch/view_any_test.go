@@ -7,7 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/kernbench/kernbench/internal/hosted/lab"
+	"github.com/kernbench/kernbench/internal/hosted/hostedtest"
 	"github.com/kernbench/kernbench/internal/ints"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/torch"
@@ -77,7 +77,7 @@ func (v seen) slice(t *rapid.T) seen {
 		if left != 1 {
 			w.shape = append(w.shape, left)
 		}
-		text := lab.Misuse(func() { w.Tensor = v.View(w.shape...) })
+		text := hostedtest.Misuse(func() { w.Tensor = v.View(w.shape...) })
 		if text != nil { // the shards do not fit, which other tests look at
 			return v
 		}
@@ -113,7 +113,7 @@ func tens(t *tl.PE, x tl.Ptr, axes int) {
 }
 
 // pieces has a kernel read a box of a view of up to two axes from wherever it lies.
-func (v seen) pieces(r *rapid.T, l *lab.Lab, values []int) {
+func (v seen) pieces(r *rapid.T, l *hostedtest.Lab, values []int) {
 	height, width := 1, v.shape[len(v.shape)-1]
 	if len(v.shape) == 2 {
 		height = v.shape[0]
@@ -141,10 +141,10 @@ func (v seen) pieces(r *rapid.T, l *lab.Lab, values []int) {
 // Views of views of a tensor, however it is laid out, have the elements that NumPy's have:
 // through all of them the same memory is read and written, by the host and by kernels.
 func TestAnyView(t *testing.T) {
-	options := lab.Options(t, 3)
+	options := hostedtest.Options(t, 3)
 	split := rapid.SampledFrom([]torch.Split{torch.Replicate, torch.ColumnWise, torch.RowWise})
 	rapid.Check(t, func(r *rapid.T) {
-		l := lab.New(t, options)
+		l := hostedtest.New(t, options)
 		defer l.Close()
 		shape := make(torch.Shape, rapid.IntRange(1, 5).Draw(r, "axes"))
 		for axis := range shape {

@@ -6,7 +6,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/kernbench/kernbench/internal/hosted/lab"
+	"github.com/kernbench/kernbench/internal/hosted/hostedtest"
 	"github.com/kernbench/kernbench/internal/ints"
 	"github.com/kernbench/kernbench/torch"
 	"github.com/kernbench/kernbench/torch/dist"
@@ -15,11 +15,11 @@ import (
 // Any view without gaps is reduced, and nothing else of the tensor changes.
 func TestAllReduceOfAnyView(t *testing.T) {
 	const ranks = 3
-	options := lab.Options(t, ranks)
+	options := hostedtest.Options(t, ranks)
 	split := rapid.SampledFrom([]torch.Split{torch.Replicate, torch.ColumnWise, torch.RowWise})
 	reduced := 0
 	rapid.Check(t, func(r *rapid.T) {
-		l := lab.New(t, options)
+		l := hostedtest.New(t, options)
 		defer l.Close()
 		shape := make(torch.Shape, rapid.IntRange(1, 3).Draw(r, "axes"))
 		for axis := range shape {

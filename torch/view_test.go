@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/kernbench/kernbench/internal/hosted/lab"
+	"github.com/kernbench/kernbench/internal/hosted/hostedtest"
 	"github.com/kernbench/kernbench/internal/ints"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/torch"
@@ -17,7 +17,7 @@ import (
 
 // The shapes and elements that PyTorch's views of arange(24).view(4, 6) have.
 func TestViewsAsInPyTorch(t *testing.T) {
-	l := lab.New(t, lab.Options(t, 3))
+	l := hostedtest.New(t, hostedtest.Options(t, 3))
 	x := l.Ints(ints.Count(0, 24), torch.I32, torch.On(1), 4, 6)
 	sizes := func(list []*torch.Tensor) (text string) {
 		for _, y := range list {
@@ -69,7 +69,7 @@ func TestViewsAsInPyTorch(t *testing.T) {
 
 // Negative indices of At count from the end, wherever the element lies.
 func TestAtCountsFromTheEnd(t *testing.T) {
-	l := lab.New(t, lab.Options(t, 3))
+	l := hostedtest.New(t, hostedtest.Options(t, 3))
 	x := l.Ints(ints.Count(0, 15), torch.I32, torch.On(0, 1), 5, 3)
 	for _, i := range [][2]int{{-1, -1}, {-5, 0}, {3, -2}, {-2, 1}} {
 		if got, want := torch.Must(x.At(i[0], i[1])), float64((i[0]+5)%5*3+(i[1]+3)%3); got != want {
@@ -80,7 +80,7 @@ func TestAtCountsFromTheEnd(t *testing.T) {
 
 // A view of a tensor over PEs has what its PEs have, which may be nothing.
 func TestShardsOfViews(t *testing.T) {
-	l := lab.New(t, lab.Options(t, 3))
+	l := hostedtest.New(t, hostedtest.Options(t, 3))
 	boxes := func(x *torch.Tensor) (text string) {
 		for _, s := range x.Shards() {
 			text += fmt.Sprintf("%v+%v@%d ", s.Start, s.Extent, s.Offset)
@@ -108,7 +108,7 @@ func TestShardsOfViews(t *testing.T) {
 }
 
 func TestViewMisuse(t *testing.T) {
-	l := lab.New(t, lab.Options(t, 3))
+	l := hostedtest.New(t, hostedtest.Options(t, 3))
 	x := torch.Must(l.Zeros(torch.F32, torch.Shape{4, 6}, torch.Named("w")))
 	rows := l.MustZeros(torch.F32, torch.On(0, 1, 2), 8)
 	cols := l.MustZeros(torch.F32, torch.DPPolicy{PE: torch.ColumnWise, NumCubes: 1, NumPEs: 2}, 4, 6)
@@ -140,20 +140,20 @@ func TestViewMisuse(t *testing.T) {
 		{func() { x.Select(0, 1).Narrow(0, 2, 3).At(3) }, "torch: At: index [3] of w (tensor 1)[1][2:5] [3] f32: axis 0 has 0 to 2"},
 		{func() { slice.Numpy() }, "torch: Numpy: tensor 4[2:5] [3] f32 is a view of tensor 4 [8] f32, which has been freed"},
 		{func() { slice.Narrow(0, 0, 1) }, "torch: Narrow: tensor 4[2:5] [3] f32 is a view of tensor 4 [8] f32, which has been freed"},
-		{func() { l.Launch("k", lab.Nothing, slice) }, "torch: Launch: tensor 4[2:5] [3] f32 is a view of tensor 4 [8] f32, which has been freed"},
-		{func() { l.Launch("k", lab.Nothing, x.View(2, 2, 1, 2, 3).Narrow(1, 0, 1)) }, ""},
-		{func() { l.Launch("k", lab.Nothing, x.View(4, 1, 2, 1, 3).Narrow(2, 0, 1).View(2, 2, 1, 1, 3)) }, ""},
-		{func() { l.Launch("k", lab.Nothing, x.View(2, 2, 1, 2, 3).Narrow(1, 0, 1).View(2, 1, 1, 2, 3)) }, ""},
-		{func() { l.Launch("k", lab.Nothing, l.MustZeros(torch.F32, nil, 2, 3, 2, 1, 1).Narrow(1, 0, 2)) }, "torch: Launch: k: tensor 5[:, 0:2] [2 2 2 1 1] f32 is not contiguous, and its first 2 axes cannot be one axis of a pointer: give a View with fewer axes, or what Contiguous returns"},
+		{func() { l.Launch("k", hostedtest.Nothing, slice) }, "torch: Launch: tensor 4[2:5] [3] f32 is a view of tensor 4 [8] f32, which has been freed"},
+		{func() { l.Launch("k", hostedtest.Nothing, x.View(2, 2, 1, 2, 3).Narrow(1, 0, 1)) }, ""},
+		{func() { l.Launch("k", hostedtest.Nothing, x.View(4, 1, 2, 1, 3).Narrow(2, 0, 1).View(2, 2, 1, 1, 3)) }, ""},
+		{func() { l.Launch("k", hostedtest.Nothing, x.View(2, 2, 1, 2, 3).Narrow(1, 0, 1).View(2, 1, 1, 2, 3)) }, ""},
+		{func() { l.Launch("k", hostedtest.Nothing, l.MustZeros(torch.F32, nil, 2, 3, 2, 1, 1).Narrow(1, 0, 2)) }, "torch: Launch: k: tensor 5[:, 0:2] [2 2 2 1 1] f32 is not contiguous, and its first 2 axes cannot be one axis of a pointer: give a View with fewer axes, or what Contiguous returns"},
 	} {
-		if err := lab.Misuse(c.f); c.want == "" && err != nil || c.want != "" && (err == nil || err.Error() != c.want) {
+		if err := hostedtest.Misuse(c.f); c.want == "" && err != nil || c.want != "" && (err == nil || err.Error() != c.want) {
 			t.Errorf("got  %v\nwant %s", err, c.want)
 		}
 	}
-	lab.Says(t, "free", x.Narrow(0, 0, 1).Free(), "w (tensor 1)[0:1] [1 6] f32 is a view: free w (tensor 1) [4 6] f32")
+	hostedtest.Says(t, "free", x.Narrow(0, 0, 1).Free(), "w (tensor 1)[0:1] [1 6] f32 is a view: free w (tensor 1) [4 6] f32")
 	y := x.View(24).Narrow(0, 3, 2)
 	y.SetName("bias")
-	lab.Says(t, "free", y.Free(), "bias (w (tensor 1)[3:5]) [2] f32 is a view: free w (tensor 1) [4 6] f32")
+	hostedtest.Says(t, "free", y.Free(), "bias (w (tensor 1)[3:5]) [2] f32 is a view: free w (tensor 1) [4 6] f32")
 }
 
 // A kernel that leaves its box of a view is stopped, also where the tensor goes on.
@@ -178,7 +178,7 @@ func TestKernelsStayInViews(t *testing.T) {
 		{"as if it had no gaps", func(t *tl.PE, x tl.Ptr) { t.Load(x.Strided(1), tl.Shape{12}, tl.F32) }, "elements 0 to 11 are not all in this PE's shard"},
 		{"one more row", read(5, 3, 0, 0), "elements 0 to 34 are not all in this PE's shard"},
 	} {
-		l := lab.New(t, lab.Options(t, 3))
+		l := hostedtest.New(t, hostedtest.Options(t, 3))
 		x := l.MustZeros(torch.F32, nil, 4, 8).Narrow(1, 2, 3)
 		err := try(l, c.name, c.kernel, x)
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
@@ -193,7 +193,7 @@ func TestPutIntoViews(t *testing.T) {
 		row := tl.Shape{1, x.Dim(1)}
 		t.Put(1-t.Rank(), x.At(1), t.Load(x, row, tl.I32))
 	}
-	l := lab.New(t, lab.Options(t, 3))
+	l := hostedtest.New(t, hostedtest.Options(t, 3))
 	x := l.Ints(ints.Count(0, 24), torch.I32, torch.On(0, 1), 4, 6)
 	l.MustLaunch("put", put, x.Narrow(1, 1, 4))
 	l.Holds("x", x, []int{0, 1, 2, 3, 4, 5, 6, 13, 14, 15, 16, 11, 12, 13, 14, 15, 16, 17, 18, 1, 2, 3, 4, 23})
@@ -214,7 +214,7 @@ func TestCollectivesOnViews(t *testing.T) {
 		},
 		"copies": func(*torch.Rank, int) torch.Placement { return torch.DPPolicy{NumCubes: 1, NumPEs: 2} },
 	} {
-		l, err := lab.Spawn(t, ranks, func(self *torch.Rank) error {
+		l, err := hostedtest.Spawn(t, ranks, func(self *torch.Rank) error {
 			rank := self.Rank()
 			bucket := func(length int) *torch.Tensor {
 				return torch.Must(self.FromSlice(ints.Count(100*rank, length), torch.I32, torch.Shape{length}, on(self, rank)))
@@ -282,7 +282,7 @@ func TestCollectivesOnViews(t *testing.T) {
 
 // Pieces that are made and reduced may be chunks of one tensor.
 func TestMakingOfChunks(t *testing.T) {
-	l, err := lab.Spawn(t, 2, func(r *torch.Rank) error {
+	l, err := hostedtest.Spawn(t, 2, func(r *torch.Rank) error {
 		x := torch.Must(r.Zeros(torch.I32, torch.Shape{7, 3}))
 		pieces := x.Chunk(3, 0)
 		torch.OK(dist.AllReduceMaking(r, dist.Making{Name: "fill", Room: 1024, Make: func(t *tl.PE, pe, piece int) func() bool {
@@ -298,11 +298,11 @@ func TestMakingOfChunks(t *testing.T) {
 				return true
 			}
 		}}, pieces, dist.SUM))
-		overlap := lab.Misuse(func() {
+		overlap := hostedtest.Misuse(func() {
 			dist.AllReduceMaking(r, dist.Making{Name: "fill", Make: func(*tl.PE, int, int) func() bool { return nil }}, []*torch.Tensor{pieces[0], x.Narrow(0, 2, 2)}, dist.SUM)
 		})
-		lab.Says(t, "overlap", overlap, fmt.Sprintf("torch: Making: fill: tensor %d[0:3] [3 3] i32 is two pieces: make each a tensor of its own", r.Rank()+1))
-		return r.Check("", x, slices.Concat(lab.Fill(1, 9), lab.Fill(21, 9), lab.Fill(41, 3)))
+		hostedtest.Says(t, "overlap", overlap, fmt.Sprintf("torch: Making: fill: tensor %d[0:3] [3 3] i32 is two pieces: make each a tensor of its own", r.Rank()+1))
+		return r.Check("", x, slices.Concat(hostedtest.Fill(1, 9), hostedtest.Fill(21, 9), hostedtest.Fill(41, 3)))
 	})
 	if err != nil || !l.Checks().OK() {
 		t.Errorf("error %v, checks %+v", err, l.Checks())
@@ -311,7 +311,7 @@ func TestMakingOfChunks(t *testing.T) {
 
 // A halo exchange sends and receives slices of one tensor on every rank.
 func TestMessagesOnViews(t *testing.T) {
-	l, err := lab.Spawn(t, 3, func(r *torch.Rank) error {
+	l, err := hostedtest.Spawn(t, 3, func(r *torch.Rank) error {
 		rank := r.Rank()
 		x := torch.Must(r.FromSlice(ints.Count(100*rank, 6*5), torch.I32, torch.Shape{6, 5}))
 		next, last := (rank+1)%3, (rank+2)%3
@@ -325,7 +325,7 @@ func TestMessagesOnViews(t *testing.T) {
 			return err
 		}
 		_, err := x.Numpy()
-		lab.Says(t, "rows", err, fmt.Sprintf("Numpy of tensor %d [6 5] i32: message from rank %d to rank %d with tag 1, which writes it, has not been waited for: call Wait of its Work first", rank+1, last, rank))
+		hostedtest.Says(t, "rows", err, fmt.Sprintf("Numpy of tensor %d [6 5] i32: message from rank %d to rank %d with tag 1, which writes it, has not been waited for: call Wait of its Work first", rank+1, last, rank))
 		for _, w := range works {
 			torch.OK(w.Wait())
 		}
@@ -341,7 +341,7 @@ func TestMessagesOnViews(t *testing.T) {
 
 // The rows that ranks exchange lie on the last PE of one device and the first of another.
 func TestMessagesOnRowsOfPEs(t *testing.T) {
-	l, err := lab.Spawn(t, 3, func(r *torch.Rank) error {
+	l, err := hostedtest.Spawn(t, 3, func(r *torch.Rank) error {
 		rank := r.Rank()
 		x := torch.Must(r.FromSlice(ints.Count(100*rank, 8*5), torch.I32, torch.Shape{8, 5}, torch.DPPolicy{PE: torch.RowWise, NumCubes: 1, NumPEs: 3}))
 		next, last := (rank+1)%3, (rank+2)%3
@@ -366,19 +366,19 @@ func TestMessagesOnRowsOfPEs(t *testing.T) {
 // Both ranks receive into a slice and send the same: a dependence, and they wait for each
 // other, as they would with the tensor.
 func TestMessagesOnOneViewDepend(t *testing.T) {
-	_, err := lab.Spawn(t, 2, func(r *torch.Rank) error {
+	_, err := hostedtest.Spawn(t, 2, func(r *torch.Rank) error {
 		x := torch.Must(r.Zeros(torch.I32, torch.Shape{8}))
 		return errors.Join(dist.Recv(r, x.Narrow(0, 0, 4), 1-r.Rank(), 0), dist.Send(r, x.Narrow(0, 3, 4), 1-r.Rank(), 0), r.Synchronize())
 	})
-	lab.Blames(t, err, []int{0, 1}, "the ranks wait for each other", "the ranks wait for each other")
+	hostedtest.Blames(t, err, []int{0, 1}, "the ranks wait for each other", "the ranks wait for each other")
 }
 
 // What writes a view is waited for by reads of the tensor, and by launches on it; what
 // writes the tensor by reads of a view. Reads of another part do not wait.
 func TestOrderThroughViews(t *testing.T) {
-	o := lab.Options(t, 3)
+	o := hostedtest.Options(t, 3)
 	o.Race = true
-	l := lab.New(t, o)
+	l := hostedtest.New(t, o)
 	x := l.Ints(ints.Count(0, 12), torch.F32, torch.On(0), 12)
 	slow := func(t *tl.PE, x tl.Ptr, v float64) {
 		for range 100 {
@@ -411,14 +411,14 @@ func TestOrderThroughViews(t *testing.T) {
 
 // Reads of what an asynchronous collective writes are refused through all views of it.
 func TestAsyncWorkOnViews(t *testing.T) {
-	l, err := lab.Spawn(t, 2, func(r *torch.Rank) error {
+	l, err := hostedtest.Spawn(t, 2, func(r *torch.Rank) error {
 		rank := r.Rank()
 		x := torch.Must(r.FromSlice(ints.Count(rank, 12), torch.I32, torch.Shape{12}))
 		a := torch.Must(dist.AllReduceAsync(r, x.Narrow(0, 0, 4), dist.SUM))
 		b := torch.Must(dist.AllReduceAsync(r, x.Narrow(0, 4, 4), dist.SUM))
 		refused := func(y *torch.Tensor, what, by string) {
 			_, err := y.Numpy()
-			lab.Says(t, "async", err, fmt.Sprintf("Numpy of tensor %d%s i32: %s of the default group, which writes it, has not been waited for: call Wait of its Work first", rank+1, what, by))
+			hostedtest.Says(t, "async", err, fmt.Sprintf("Numpy of tensor %d%s i32: %s of the default group, which writes it, has not been waited for: call Wait of its Work first", rank+1, what, by))
 		}
 		refused(x, " [12]", "all_reduce 1")
 		refused(x.View(3, 4), " [3 4]", "all_reduce 1")
@@ -439,9 +439,9 @@ func TestAsyncWorkOnViews(t *testing.T) {
 // A launch on a tensor comes after an asynchronous collective on a slice of it, and a
 // collective on another slice after the launch.
 func TestLaunchesAfterWorkOnViews(t *testing.T) {
-	o := lab.Options(t, 3)
+	o := hostedtest.Options(t, 3)
 	o.Race = true
-	l := lab.New(t, o)
+	l := hostedtest.New(t, o)
 	err := l.Spawn(func(r *torch.Rank) error {
 		rank := r.Rank()
 		torch.OK(dist.InitProcessGroup(r, "ahbm"))
@@ -474,16 +474,16 @@ func TestLaunchesAfterWorkOnViews(t *testing.T) {
 
 // One row of columns lies on several PEs, with other rows between its parts.
 func TestRowsOfColumnsAreApart(t *testing.T) {
-	_, err := lab.Spawn(t, 2, func(r *torch.Rank) error {
+	_, err := hostedtest.Spawn(t, 2, func(r *torch.Rank) error {
 		x := torch.Must(r.FromSlice(ints.Count(0, 24), torch.I32, torch.Shape{4, 6}, torch.DPPolicy{PE: torch.ColumnWise, NumCubes: 1, NumPEs: 2}))
 		return dist.AllGatherIntoTensor(r, torch.Must(r.Zeros(torch.I32, torch.Shape{12})), x.Narrow(0, 1, 1))
 	})
-	lab.Says(t, "one row", err, "ranks 0, 1: all_gather 1 of the default group: rank 0: a part of tensor 1[1:2] [1 6] i32 does not lie in one piece: cut it by columns, or by rows without copies, or give it to one PE, and cut all tensors of a collective alike")
+	hostedtest.Says(t, "one row", err, "ranks 0, 1: all_gather 1 of the default group: rank 0: a part of tensor 1[1:2] [1 6] i32 does not lie in one piece: cut it by columns, or by rows without copies, or give it to one PE, and cut all tensors of a collective alike")
 }
 
 // Collectives and messages refuse slices with gaps, and take what Contiguous makes of them.
 func TestCollectivesNeedContiguousTensors(t *testing.T) {
-	l, err := lab.Spawn(t, 2, func(r *torch.Rank) error {
+	l, err := hostedtest.Spawn(t, 2, func(r *torch.Rank) error {
 		rank := r.Rank()
 		x := torch.Must(r.FromSlice(ints.Count(10*rank, 12), torch.I32, torch.Shape{3, 4}))
 		cols := x.Narrow(1, 1, 2)
@@ -496,7 +496,7 @@ func TestCollectivesNeedContiguousTensors(t *testing.T) {
 			"Send":       func() { dist.Send(r, cols, 1-rank, 0) },
 			"Recv":       func() { dist.Recv(r, cols, 1-rank, 0) },
 		} {
-			lab.Says(t, what, lab.Misuse(f), "torch: "+what+": "+name)
+			hostedtest.Says(t, what, hostedtest.Misuse(f), "torch: "+what+": "+name)
 		}
 		if y := torch.Must(x.Contiguous()); y != x {
 			t.Error("Contiguous of a contiguous tensor is another")
@@ -516,7 +516,7 @@ func TestCollectivesNeedContiguousTensors(t *testing.T) {
 
 // Views of a partial tensor sum its addends, and become copies with it.
 func TestViewsOfPartialTensors(t *testing.T) {
-	l := lab.New(t, lab.Options(t, 3))
+	l := hostedtest.New(t, hostedtest.Options(t, 3))
 	torch.OK(dist.InitProcessGroup(l.Rank, "ahbm"))
 	x := l.Ints(ints.Count(0, 10), torch.F32, torch.DPPolicy{SIP: torch.Partial, Cube: torch.Partial, PE: torch.Partial})
 	l.MustLaunch("own", func(t *tl.PE, x tl.Ptr) {
@@ -525,7 +525,7 @@ func TestViewsOfPartialTensors(t *testing.T) {
 	part, rows := x.Narrow(0, 2, 3), x.View(2, 5)
 	n := 24 * 23 / 2
 	l.Holds("part", part, []int{n + 2, n + 3, n + 4})
-	lab.Says(t, "part", lab.Misuse(func() { dist.AllReduce(l.Rank, part, dist.SUM) }),
+	hostedtest.Says(t, "part", hostedtest.Misuse(func() { dist.AllReduce(l.Rank, part, dist.SUM) }),
 		"torch: all_reduce: tensor 1[2:5] [3] f32 is a part of a partial tensor, whose other elements would still have addends: reduce tensor 1 [10] f32")
 	torch.OK(dist.AllReduce(l.Rank, rows, dist.SUM))
 	torch.OK(errors.Join(l.Check("x", x, ints.Count(n, 10)), l.Check("part", part, ints.Count(n+2, 3)), l.Check("rows", rows, ints.Count(n, 10))))
@@ -540,9 +540,9 @@ func TestViewsOfPartialTensors(t *testing.T) {
 func TestViewsWithoutValues(t *testing.T) {
 	var took [2]torch.Time
 	for i, off := range []bool{false, true} {
-		o := lab.Options(t, 2)
+		o := hostedtest.Options(t, 2)
 		o.NoData = off
-		l := lab.New(t, o)
+		l := hostedtest.New(t, o)
 		torch.OK(l.Spawn(func(r *torch.Rank) error {
 			torch.OK(dist.InitProcessGroup(r, "ahbm"))
 			x := torch.Must(r.FromSlice(ints.Count(0, 60), torch.I32, torch.Shape{6, 10}, torch.DPPolicy{PE: torch.RowWise, NumCubes: 1, NumPEs: 2}))
@@ -567,14 +567,14 @@ func TestViewsWithoutValues(t *testing.T) {
 // Clone takes the time of its launch, which reads rows of a slice with gaps between them.
 func TestCloneTakesTime(t *testing.T) {
 	var took [2]torch.Time
-	for i, f := range []func(l *lab.Lab, x *torch.Tensor){
-		func(l *lab.Lab, x *torch.Tensor) { torch.Must(x.Clone()) },
-		func(l *lab.Lab, x *torch.Tensor) {
+	for i, f := range []func(l *hostedtest.Lab, x *torch.Tensor){
+		func(l *hostedtest.Lab, x *torch.Tensor) { torch.Must(x.Clone()) },
+		func(l *hostedtest.Lab, x *torch.Tensor) {
 			y := l.MustZeros(torch.F32, torch.On(0, 1), 64, 50)
 			torch.Must(l.Launch("copy", func(t *tl.PE, y, x tl.Ptr) { t.Store(y, t.Load(x, tl.Shape{32, 50}, tl.F32)) }, y, x))
 		},
 	} {
-		l := lab.New(t, lab.Options(t, 3))
+		l := hostedtest.New(t, hostedtest.Options(t, 3))
 		x := l.MustZeros(torch.F32, torch.On(0, 1), 64, 100)
 		f(l, x.Narrow(1, 10, 50))
 		torch.OK(l.Synchronize())
@@ -587,7 +587,7 @@ func TestCloneTakesTime(t *testing.T) {
 
 // A view without elements shares no memory, wherever in a tensor it is.
 func TestEmptyViewsShareNoMemory(t *testing.T) {
-	l := lab.New(t, lab.Options(t, 3))
+	l := hostedtest.New(t, hostedtest.Options(t, 3))
 	x := l.Ints(ints.Count(0, 21), torch.F32, torch.On(0, 1, 2), 7, 3)
 	for name, empty := range map[string]*torch.Tensor{"rows": x.Narrow(0, 4, 0), "columns": x.Narrow(1, 1, 0), "of rows": x.Narrow(0, 1, 5).Narrow(0, 2, 0)} {
 		if empty.SharesMemory(x) || x.SharesMemory(empty) {

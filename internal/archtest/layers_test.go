@@ -25,7 +25,7 @@ var layers = []struct {
 		"comm", "comm/commtest", "comm/inproc", "comm/shm", "comm/launch", "internal/procpe", "internal/taskrank",
 	}},
 	{name: "collectives", packages: []string{"ccl", "ccl/bound", "ccl/cost", "comm/coll"}},
-	{name: "host API", packages: []string{"internal/stream", "internal/hosted", "torch", "torch/dist", "internal/hosted/lab", "tp", "attention", "task", "scenario"}},
+	{name: "host API", packages: []string{"internal/stream", "internal/hosted", "torch", "torch/dist", "internal/hosted/hostedtest", "tp", "attention", "task", "scenario"}},
 	{name: "evaluation: tables", apart: true, packages: []string{"table"}},
 	{name: "evaluation: views", apart: true, packages: []string{"internal/page", "internal/draw", "internal/describe", "internal/trace/analysis"}},
 	{name: "evaluation: experiments", apart: true, packages: []string{"internal/experiment"}},

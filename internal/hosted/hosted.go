@@ -9,6 +9,7 @@ import (
 	"github.com/kernbench/kernbench/internal/memory"
 	"github.com/kernbench/kernbench/internal/stream"
 	"github.com/kernbench/kernbench/internal/trace"
+	"github.com/kernbench/kernbench/tl"
 )
 
 // Scheduler returns the scheduler of a context, with its machine.
@@ -20,6 +21,10 @@ var Rank func(rank any) *stream.Rank
 // Tensor is what collectives need to know of a tensor.
 type Tensor struct {
 	Region    *stream.Region
+	DType     tl.DType
+	Shape     tl.Shape
+	Axes      tl.Shape  // the shape, or {1} of a tensor without axes
+	Shards    []Shard   // in the order of their addresses
 	Base      memory.VA // of its range of addresses
 	Name      string    // as errors have it: "weights (tensor 3) [8] f32"
 	Cuts      string    // tensors with the same have corresponding shards
@@ -28,9 +33,19 @@ type Tensor struct {
 	Partial   bool      // it, or what it is a view of, has addends
 }
 
+// Shard is what one PE holds of a tensor: a box of it, row-major.
+type Shard struct {
+	At            machine.PEID
+	VA            memory.VA
+	Elems         int
+	Bytes         memory.Bytes // of these elements
+	Start, Extent []int        // the box; not to be changed
+	Copy, Addend  int
+}
+
 // TensorOf returns what collectives need to know of a tensor, for an operation. It panics with
 // a *torch.Error if the tensor is nil or has been freed.
-var TensorOf func(tensor any, op string) Tensor
+var TensorOf func(tensor any, op string) *Tensor
 
 // Replicate makes copies of the addends of a tensor and its views, which have all become their
 // sum.
@@ -42,10 +57,10 @@ var Hold func(context any, op string, tensor any) error
 // UsePEs reserves memory of this computer for PEs that an operation runs on.
 var UsePEs func(context any, op string, pes []machine.PEID) error
 
-// Scratch allocates memory in the HBM of PEs, for an operation, and reserves memory of this
-// computer for its values if these are written. It returns the addresses, and the function
-// that frees the memory.
-var Scratch func(context any, op, name string, pes []machine.PEID, bytes []memory.Bytes, written bool) (at []memory.VA, free func() error, err error)
+// Scratch allocates memory for some elements in the HBM of each of some PEs, for an operation,
+// and reserves memory of this computer for their values if these are written. It returns the
+// memory as a tensor, and the function that frees it.
+var Scratch func(context any, op, name string, dtype tl.DType, pes []machine.PEID, elems []int, written bool) (x *Tensor, free func() error, err error)
 
 // Runs makes an operation run a program. The rank of each target in the world is its member;
 // without members each target is a rank. prepare is called when the program starts and ended

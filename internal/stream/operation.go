@@ -294,7 +294,7 @@ func (s *Scheduler) Advance(op *Operation) {
 
 // step takes an operation as far as it may go now.
 func (s *Scheduler) step(op *Operation) {
-	s.looks++
+	s.Looks++
 	if s.err != nil || op.partial {
 		return
 	}

@@ -16,7 +16,8 @@ type Rank struct {
 	// Refuse, if it is set, is called before the rank asks for an operation of a name, and
 	// panics if it may not.
 	Refuse func(name string)
-	State  any // that package dist keeps of the rank
+	State  any  // that package dist keeps of the rank
+	Over   bool // its Spawn has returned
 
 	stream   Stream
 	proc     *sim.Proc // nil for the program itself
@@ -24,7 +25,6 @@ type Rank struct {
 	handles  []*Handle // that it may not have waited for
 	begun    bool
 	returned bool
-	over     bool  // its Spawn has returned
 	fault    error // of its own account
 }
 
@@ -46,9 +46,6 @@ func (r *Rank) String() string {
 // Spawned reports whether the rank is one of Spawn.
 func (r *Rank) Spawned() bool { return r.proc != nil }
 
-// Over reports whether the Spawn of the rank has returned.
-func (r *Rank) Over() bool { return r.over }
-
 // Stopped reports whether the rank was stopped because another one has failed.
 func (r *Rank) Stopped() bool { return r.proc != nil && r.proc.Cancelled() }
 
@@ -63,7 +60,7 @@ type Fault struct {
 // otherwise the error that ended the machine.
 func (s *Scheduler) Spawn(n int, run func(r *Rank) error) (faults []Fault, err error) {
 	own := s.World // of the program itself
-	s.World, s.ranks = &World{}, nil
+	s.World, s.ranks = nil, nil
 	for number := range n {
 		r := s.newRank(number)
 		r.proc = s.Machine.Engine.Go(fmt.Sprintf("rank %d", number), func(p *sim.Proc) { r.work(p, run) })
@@ -83,7 +80,7 @@ func (s *Scheduler) Spawn(n int, run func(r *Rank) error) (faults []Fault, err e
 	faults, err = s.verdict(err)
 	s.withdraw(begun)
 	for _, r := range s.ranks {
-		r.over = true
+		r.Over = true
 	}
 	s.stopping, s.World, s.ranks = false, own, nil
 	return faults, err

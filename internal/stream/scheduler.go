@@ -37,8 +37,9 @@ type Options struct {
 type Scheduler struct {
 	Options
 	Values *exec.Executor // of the op log; nil if no values are computed
-	World  *World         // of the ranks
+	World  any            // that package dist keeps of the ranks that know each other: the program alone, or those of a Spawn
 	State  any            // that package dist keeps of the machine
+	Looks  int            // at operations, to find out which can go on: the cost of scheduling
 
 	main       *Rank   // the program itself
 	ranks      []*Rank // of Spawn, by number
@@ -49,7 +50,6 @@ type Scheduler struct {
 	lastUse    map[use]int32 // the last launch of the log, if others may be under way
 	awaited    *Operation    // by the program itself
 	placed     int           // operations in streams so far
-	looks      int           // at operations, to find out which can go on: the cost of scheduling
 	culprit    *Operation    // could not begin
 	timed      int           // waits with a timeout that are under way
 	makespan   simtime.Time  // the end of the last operation
@@ -61,14 +61,9 @@ type Scheduler struct {
 	err     error
 }
 
-// World is a set of ranks that know each other: the program alone, or the ranks of a Spawn.
-type World struct {
-	State any // that package dist keeps of it
-}
-
 // New returns the scheduler of a machine that nothing has been asked of.
 func New(o Options) *Scheduler {
-	s := &Scheduler{Options: o, World: &World{}, lastUse: map[use]int32{}}
+	s := &Scheduler{Options: o, lastUse: map[use]int32{}}
 	s.main = s.newRank(0)
 	s.current = s.main
 	s.operations.s = s
@@ -110,9 +105,6 @@ func (s *Scheduler) Stopping() bool { return s.stopping }
 
 // Lost reports whether code of the machine has not come back.
 func (s *Scheduler) Lost() bool { return s.lost.Load() != nil }
-
-// Looks returns how often operations were looked at to find out which can go on.
-func (s *Scheduler) Looks() int { return s.looks }
 
 // Now returns the simulated time.
 func (s *Scheduler) Now() simtime.Time { return s.Machine.Engine.Now() }

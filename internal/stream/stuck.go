@@ -180,7 +180,7 @@ func (s *Scheduler) after(op *Operation, state opState) bool {
 func (s *Scheduler) obstacle(op *Operation, state opState) *Operation {
 	last := func(q *sequence) *Operation {
 		for i := q.before(op) - 1; i >= 0; i-- {
-			s.looks++
+			s.Looks++
 			if first := q.ops[i]; first.state < state || first.boxed {
 				return first
 			}

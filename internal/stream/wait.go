@@ -63,13 +63,14 @@ func (r *Rank) awaitUnless(op *Operation, done func() bool) error {
 	return r.Reason()
 }
 
-// AwaitFor waits for an operation, and at most for a time. It reports whether it has ended.
+// AwaitFor waits for an operation, and at most for a time, which is 0 if there is no limit. It
+// reports whether the operation has ended.
 func (r *Rank) AwaitFor(op *Operation, after simtime.Time) (bool, error) {
-	expired := false
-	if op.state == ended {
-		return true, nil
+	if op.state == ended || after == 0 {
+		return true, r.Await(op)
 	}
 	since, by := r.Now(), r.Machine.Engine.By
+	expired := false
 	timer := r.Machine.Engine.AfterFunc(after, func() {
 		r.Machine.Did(machine.Host, "waits", "timeout of "+op.Name, since, by)
 		if expired = true; r.proc != nil {

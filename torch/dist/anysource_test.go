@@ -7,7 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/kernbench/kernbench/internal/hosted/lab"
+	"github.com/kernbench/kernbench/internal/hosted/hostedtest"
 	"github.com/kernbench/kernbench/internal/ints"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/torch"
@@ -19,24 +19,24 @@ import (
 func TestReceiveFromAnySource(t *testing.T) {
 	for _, late := range []bool{false, true} {
 		var got []int
-		l, err := lab.Spawn(t, 7, func(r *torch.Rank) error {
+		l, err := hostedtest.Spawn(t, 7, func(r *torch.Rank) error {
 			rank := r.Rank()
 			g := torch.Must(dist.NewGroup(r, []int{6, 2, 3, 5, 4, 0, 1}, dist.KeepOrder()))
 			if rank != 3 {
-				lab.Pause(r, []int{2, 1, 0, 0, 1, 2, 0}[rank])
-				return dist.Send(r, lab.Full(r, rank, 5), 3, 4, g)
+				pause(r, []int{2, 1, 0, 0, 1, 2, 0}[rank])
+				return dist.Send(r, hostedtest.Full(r, rank, 5), 3, 4, g)
 			}
 			if late {
-				lab.Pause(r, 9)
+				pause(r, 9)
 			}
-			x := lab.Full(r, 99, 5)
+			x := hostedtest.Full(r, 99, 5)
 			for range 6 {
 				source, err := dist.RecvAny(r, x, 4, g)
 				if err != nil {
 					return err
 				}
 				got = append(got, source)
-				torch.OK(r.Check("x", x, lab.Fill(source, 5)))
+				torch.OK(r.Check("x", x, hostedtest.Fill(source, 5)))
 			}
 			return nil
 		})
@@ -50,16 +50,16 @@ func TestReceiveFromAnySource(t *testing.T) {
 // before later ones from one source, and only with their group and tag.
 func TestAnySourceAmongOtherReceives(t *testing.T) {
 	var got [4]int
-	l, err := lab.Spawn(t, 3, func(r *torch.Rank) error {
+	l, err := hostedtest.Spawn(t, 3, func(r *torch.Rank) error {
 		rank := r.Rank()
 		g := torch.Must(dist.NewGroup(r, []int{0, 1, 2}))
 		if rank > 0 {
-			lab.Pause(r, 3-rank) // rank 2 sends first
+			pause(r, 3-rank) // rank 2 sends first
 			works := torch.Must(dist.BatchISendIRecv(r, []dist.P2POp{
-				{Kind: dist.Sends, Tensor: lab.Full(r, 10*rank, 3), Peer: 0},
-				{Kind: dist.Sends, Tensor: lab.Full(r, 10*rank+1, 3), Peer: 0},
-				{Kind: dist.Sends, Tensor: lab.Full(r, 10*rank+2, 3), Peer: 0, Tag: 1},
-				{Kind: dist.Sends, Tensor: lab.Full(r, 10*rank+3, 3), Peer: 0, Group: g},
+				{Kind: dist.Sends, Tensor: hostedtest.Full(r, 10*rank, 3), Peer: 0},
+				{Kind: dist.Sends, Tensor: hostedtest.Full(r, 10*rank+1, 3), Peer: 0},
+				{Kind: dist.Sends, Tensor: hostedtest.Full(r, 10*rank+2, 3), Peer: 0, Tag: 1},
+				{Kind: dist.Sends, Tensor: hostedtest.Full(r, 10*rank+3, 3), Peer: 0, Group: g},
 			}))
 			for _, w := range works {
 				torch.OK(w.Wait())
@@ -68,7 +68,7 @@ func TestAnySourceAmongOtherReceives(t *testing.T) {
 		}
 		var x [8]*torch.Tensor
 		for i := range x {
-			x[i] = lab.Full(r, 99, 3)
+			x[i] = hostedtest.Full(r, 99, 3)
 		}
 		works := torch.Must(dist.BatchISendIRecv(r, []dist.P2POp{
 			{Kind: dist.Recvs, Tensor: x[0], Peer: 2},
@@ -82,7 +82,7 @@ func TestAnySourceAmongOtherReceives(t *testing.T) {
 		}))
 		for i, want := range []int{20, 21, 10, 11, 23, 22, 12, 13} {
 			torch.OK(works[i].Wait())
-			torch.OK(r.Check(fmt.Sprint("x", i), x[i], lab.Fill(want, 3)))
+			torch.OK(r.Check(fmt.Sprint("x", i), x[i], hostedtest.Fill(want, 3)))
 		}
 		got = [4]int{works[1].Source(), works[2].Source(), works[4].Source(), works[5].Source()}
 		return nil
@@ -94,7 +94,7 @@ func TestAnySourceAmongOtherReceives(t *testing.T) {
 
 // A program that drives all PEs receives from any of them.
 func TestAnySourceWithoutSpawn(t *testing.T) {
-	l := lab.PEs(t, 5)
+	l := hostedtest.PEs(t, 5)
 	x, y := l.Ints(ints.Count(0, 10), torch.I32, torch.On(dist.PEs(l.Rank)...)), l.MustZeros(torch.I32, torch.On(dist.PEs(l.Rank)...), 10)
 	works := torch.Must(dist.BatchISendIRecv(l.Rank, []dist.P2POp{
 		{Kind: dist.Recvs, Tensor: y, Peer: dist.AnySource, Rank: 1},
@@ -111,15 +111,15 @@ func TestAnySourceWithoutSpawn(t *testing.T) {
 
 // What comes after a receive from any source on its tensor waits for it.
 func TestAnySourceKeepsTheOrderOfTensors(t *testing.T) {
-	l, err := lab.Spawn(t, 3, func(r *torch.Rank) error {
+	l, err := hostedtest.Spawn(t, 3, func(r *torch.Rank) error {
 		rank := r.Rank()
-		x := lab.Full(r, rank, 5)
+		x := hostedtest.Full(r, rank, 5)
 		switch rank {
 		case 0: // from 1, on to 2
 			torch.OK(dist.Recv(r, x, dist.AnySource, 0))
 			torch.OK(dist.Send(r, x, 2, 0))
 		case 1:
-			lab.Pause(r, 3)
+			pause(r, 3)
 			torch.OK(dist.Send(r, x, 0, 0))
 			torch.OK(dist.Recv(r, x, dist.AnySource, 0))
 		case 2:
@@ -131,7 +131,7 @@ func TestAnySourceKeepsTheOrderOfTensors(t *testing.T) {
 			torch.Must(dist.SplitGroup(r, nil, [][]int{{2}}))
 		}
 		torch.OK(r.Synchronize())
-		return r.Check("x", x, lab.Fill(1, 5))
+		return r.Check("x", x, hostedtest.Fill(1, 5))
 	})
 	if err != nil || !l.Checks().OK() || len(l.Checks()) != 3 {
 		t.Errorf("error %v, checks %+v", err, l.Checks())
@@ -141,7 +141,7 @@ func TestAnySourceKeepsTheOrderOfTensors(t *testing.T) {
 // What comes after a receive from any source is not sent ahead of a message whose sender is
 // busy: it would take the PE that the message needs.
 func TestALaunchBehindAnySource(t *testing.T) {
-	l, err := lab.Spawn(t, 3, func(r *torch.Rank) error {
+	l, err := hostedtest.Spawn(t, 3, func(r *torch.Rank) error {
 		rank := r.Rank()
 		x := torch.Must(r.Zeros(torch.F32, torch.Shape{3000}))
 		add := func(t *tl.PE, x tl.Ptr, n int) {
@@ -155,11 +155,11 @@ func TestALaunchBehindAnySource(t *testing.T) {
 		}
 		if rank == 2 {
 			torch.OK(dist.Recv(r, x, dist.AnySource, 0))
-			lab.Pause(r, 1) // the message is known by then
+			pause(r, 1) // the message is known by then
 			torch.Must(r.Launch("behind", add, x, 1))
 		}
 		torch.OK(r.Synchronize())
-		return r.Check("x", x, lab.Fill([]int{0, 9, 10}[rank], 3000))
+		return r.Check("x", x, hostedtest.Fill([]int{0, 9, 10}[rank], 3000))
 	})
 	if err != nil || !l.Checks().OK() || len(l.Checks()) != 3 {
 		t.Errorf("error %v, checks %+v", err, l.Checks())
@@ -168,39 +168,39 @@ func TestALaunchBehindAnySource(t *testing.T) {
 
 // A receive from any source that no rank sends to names the ranks that could have sent.
 func TestAnySourceThatNeverComes(t *testing.T) {
-	_, err := lab.Spawn(t, 5, func(r *torch.Rank) error {
+	_, err := hostedtest.Spawn(t, 5, func(r *torch.Rank) error {
 		if r.Rank() == 2 {
-			return lab.Second(dist.RecvAny(r, lab.Full(r, 0, 3), 7))
+			return hostedtest.Second(dist.RecvAny(r, hostedtest.Full(r, 0, 3), 7))
 		}
 		return nil
 	})
-	lab.Blames(t, err, []int{0, 1, 3, 4}, "ranks 0, 1, 3, 4: returned without message from any rank to rank 2 with tag 7, for which rank 2 waits")
+	hostedtest.Blames(t, err, []int{0, 1, 3, 4}, "ranks 0, 1, 3, 4: returned without message from any rank to rank 2 with tag 7, for which rank 2 waits")
 
-	_, err = lab.Spawn(t, 3, func(r *torch.Rank) error {
+	_, err = hostedtest.Spawn(t, 3, func(r *torch.Rank) error {
 		if r.Rank() == 0 {
 			return nil
 		}
-		return lab.Second(dist.RecvAny(r, lab.Full(r, 0, 3), 0)) // both wait, one of them for the other
+		return hostedtest.Second(dist.RecvAny(r, hostedtest.Full(r, 0, 3), 0)) // both wait, one of them for the other
 	})
-	lab.Blames(t, err, []int{1, 2}, "rank 1: waits for message from any rank to rank 1, which ranks 0, 2 have not called; the ranks wait for each other")
+	hostedtest.Blames(t, err, []int{1, 2}, "rank 1: waits for message from any rank to rank 1, which ranks 0, 2 have not called; the ranks wait for each other")
 
-	_, err = lab.Spawn(t, 3, func(r *torch.Rank) error {
+	_, err = hostedtest.Spawn(t, 3, func(r *torch.Rank) error {
 		rank := r.Rank()
 		if rank == 1 {
-			return lab.Second(dist.RecvAny(r, lab.Full(r, 0, 4), 0))
+			return hostedtest.Second(dist.RecvAny(r, hostedtest.Full(r, 0, 4), 0))
 		}
 		if rank == 2 {
-			lab.Pause(r, 1)
+			pause(r, 1)
 		}
-		return dist.Send(r, lab.Full(r, 0, 3+rank), 1, 0)
+		return dist.Send(r, hostedtest.Full(r, 0, 3+rank), 1, 0)
 	})
-	lab.Blames(t, err, []int{0, 1}, "message from rank 0 to rank 1: the ranks do not agree: rank 0: a message of f32 [3]", "rank 1: a message of f32 [4]")
+	hostedtest.Blames(t, err, []int{0, 1}, "message from rank 0 to rank 1: the ranks do not agree: rank 0: a message of f32 [3]", "rank 1: a message of f32 [4]")
 }
 
 func TestMisuseOfSources(t *testing.T) {
-	_, err := lab.Spawn(t, 3, func(r *torch.Rank) error {
+	_, err := hostedtest.Spawn(t, 3, func(r *torch.Rank) error {
 		rank := r.Rank()
-		x := lab.Full(r, rank, 1)
+		x := hostedtest.Full(r, rank, 1)
 		alone := torch.Must(dist.SplitGroup(r, nil, [][]int{{0}, {1}, {2}}))
 		for _, c := range []struct {
 			do   func()
@@ -211,11 +211,11 @@ func TestMisuseOfSources(t *testing.T) {
 			{func() { dist.RecvAny(r, x, 0, alone) }, fmt.Sprintf("torch: Recv: group %d has no other rank to receive from", rank+1)},
 			{func() { dist.Send(r, x, dist.AnySource, 0) }, "torch: Send: the peer, rank -1, is not in the default group, which has ranks 0-2: give a rank of the world, such as GetGlobalRank returns"},
 		} {
-			if err := lab.Misuse(c.do); fmt.Sprint(err) != c.want {
+			if err := hostedtest.Misuse(c.do); fmt.Sprint(err) != c.want {
 				return fmt.Errorf("got %v, want %s", err, c.want)
 			}
 		}
-		return dist.Send(r, lab.Full(r, rank, 1), (rank+1)%3, 0)
+		return dist.Send(r, hostedtest.Full(r, rank, 1), (rank+1)%3, 0)
 	})
 	if err != nil {
 		t.Error(err)
@@ -250,18 +250,18 @@ func TestAnyMessagesFromAnySource(t *testing.T) {
 				if r.Rank() > 0 {
 					for i, s := range sends {
 						if s.from == r.Rank() {
-							lab.Pause(r, s.pause)
-							torch.OK(dist.Send(r, lab.Full(r, i, 1), 0, 0))
+							pause(r, s.pause)
+							torch.OK(dist.Send(r, hostedtest.Full(r, i, 1), 0, 0))
 						}
 					}
 					return nil
 				}
-				lab.Pause(r, wait)
+				pause(r, wait)
 				last := make([]int, world)
 				var works []*dist.Work
 				var x []*torch.Tensor
 				for _, source := range sources {
-					x = append(x, lab.Full(r, -1, 1))
+					x = append(x, hostedtest.Full(r, -1, 1))
 					works = append(works, torch.Must(dist.IRecv(r, x[len(x)-1], source, 0)))
 				}
 				for i, w := range works {

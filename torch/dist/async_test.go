@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/kernbench/kernbench/internal/hosted/lab"
+	"github.com/kernbench/kernbench/internal/hosted/hostedtest"
 	"github.com/kernbench/kernbench/internal/ints"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/torch"
@@ -15,11 +15,11 @@ import (
 
 func TestAThousandAllReducesInFlight(t *testing.T) {
 	const ranks, works = 4, 1000
-	l, err := lab.Spawn(t, ranks, func(r *torch.Rank) error {
+	l, err := hostedtest.Spawn(t, ranks, func(r *torch.Rank) error {
 		var tensors []*torch.Tensor
 		var pending []*dist.Work
 		for i := range works {
-			x := lab.Full(r, r.Rank()+i%7, 5)
+			x := hostedtest.Full(r, r.Rank()+i%7, 5)
 			w, err := dist.AllReduceAsync(r, x, dist.SUM)
 			if err != nil {
 				return err
@@ -35,7 +35,7 @@ func TestAThousandAllReducesInFlight(t *testing.T) {
 			}
 		}
 		for i, x := range tensors {
-			if err := r.Check(fmt.Sprintf("rank %d, work %d", r.Rank(), i), x, lab.Fill(6+4*(i%7), 5)); err != nil {
+			if err := r.Check(fmt.Sprintf("rank %d, work %d", r.Rank(), i), x, hostedtest.Fill(6+4*(i%7), 5)); err != nil {
 				return err
 			}
 		}
@@ -49,9 +49,9 @@ func TestAThousandAllReducesInFlight(t *testing.T) {
 // Ranks that read their tensors in different orders, some before the others have even
 // called what they wait for, all get on.
 func TestReadsInAnyOrder(t *testing.T) {
-	l, err := lab.Spawn(t, 2, func(r *torch.Rank) error {
-		a, b, c := lab.Full(r, 1, 4), lab.Full(r, 2, 4), lab.Full(r, 3, 4)
-		read := func(x *torch.Tensor, want int) error { return r.Check("read", x, lab.Fill(want, 4)) }
+	l, err := hostedtest.Spawn(t, 2, func(r *torch.Rank) error {
+		a, b, c := hostedtest.Full(r, 1, 4), hostedtest.Full(r, 2, 4), hostedtest.Full(r, 3, 4)
+		read := func(x *torch.Tensor, want int) error { return r.Check("read", x, hostedtest.Fill(want, 4)) }
 		if r.Rank() == 0 {
 			// c is not in any collective: its read waits for nothing of rank 1's.
 			if err := dist.AllReduce(r, a, dist.SUM); err != nil {
@@ -88,8 +88,8 @@ func TestReadsInAnyOrder(t *testing.T) {
 }
 
 func TestReadingWhatAnUnawaitedWorkWritesIsAnError(t *testing.T) {
-	_, err := lab.Spawn(t, 2, func(r *torch.Rank) error {
-		x, y := lab.Full(r, 1, 4), lab.Full(r, 1, 4)
+	_, err := hostedtest.Spawn(t, 2, func(r *torch.Rank) error {
+		x, y := hostedtest.Full(r, 1, 4), hostedtest.Full(r, 1, 4)
 		w, err := dist.AllReduceAsync(r, x, dist.SUM)
 		if err != nil {
 			return err
@@ -119,35 +119,35 @@ func TestReadingWhatAnUnawaitedWorkWritesIsAnError(t *testing.T) {
 
 // Messages do not wait for each other, unless they have a tensor in common.
 func TestMessagesCross(t *testing.T) {
-	l, err := lab.Spawn(t, 2, func(r *torch.Rank) error {
+	l, err := hostedtest.Spawn(t, 2, func(r *torch.Rank) error {
 		rank := r.Rank()
-		x, y := lab.Full(r, rank+1, 3), lab.Full(r, 0, 3)
+		x, y := hostedtest.Full(r, rank+1, 3), hostedtest.Full(r, 0, 3)
 		if err := dist.Send(r, x, 1-rank, 0); err != nil {
 			return err
 		}
 		if err := dist.Recv(r, y, 1-rank, 0); err != nil {
 			return err
 		}
-		return r.Check("message", y, lab.Fill(2-rank, 3))
+		return r.Check("message", y, hostedtest.Fill(2-rank, 3))
 	})
 	if err != nil || !l.Checks().OK() {
 		t.Errorf("error %v, checks %+v", err, l.Checks())
 	}
-	_, err = lab.Spawn(t, 2, func(r *torch.Rank) error {
+	_, err = hostedtest.Spawn(t, 2, func(r *torch.Rank) error {
 		rank := r.Rank()
-		x := lab.Full(r, rank, 3)
+		x := hostedtest.Full(r, rank, 3)
 		if err := dist.Recv(r, x, 1-rank, 0); err != nil {
 			return err
 		}
 		return dist.Send(r, x, 1-rank, 0)
 	})
-	lab.Blames(t, err, []int{0, 1}, "the ranks wait for each other")
+	hostedtest.Blames(t, err, []int{0, 1}, "the ranks wait for each other")
 }
 
 func TestARelay(t *testing.T) {
-	l, err := lab.Spawn(t, 4, func(r *torch.Rank) error {
+	l, err := hostedtest.Spawn(t, 4, func(r *torch.Rank) error {
 		rank := r.Rank()
-		x := lab.Full(r, 7*(1-min(rank, 1)), 3)
+		x := hostedtest.Full(r, 7*(1-min(rank, 1)), 3)
 		if rank > 0 {
 			if err := dist.Recv(r, x, rank-1, 5); err != nil {
 				return err
@@ -158,7 +158,7 @@ func TestARelay(t *testing.T) {
 				return err
 			}
 		}
-		return r.Check("relayed", x, lab.Fill(7, 3))
+		return r.Check("relayed", x, hostedtest.Fill(7, 3))
 	})
 	if err != nil || !l.Checks().OK() {
 		t.Errorf("error %v, checks %+v", err, l.Checks())
@@ -172,7 +172,7 @@ func TestSpawnIsDeterministic(t *testing.T) {
 	for procs := 1; procs <= 4; procs++ {
 		runtime.GOMAXPROCS(procs)
 		var got strings.Builder
-		l, err := lab.Spawn(t, 3, func(r *torch.Rank) error {
+		l, err := hostedtest.Spawn(t, 3, func(r *torch.Rank) error {
 			data := make([]float64, 1000)
 			for i := range data {
 				data[i] = 1 / float64(3*i+r.Rank()+1)
@@ -203,7 +203,7 @@ func TestSpawnIsDeterministic(t *testing.T) {
 
 // A program without Spawn has both ends of a message.
 func TestMessagesOfPEs(t *testing.T) {
-	l := lab.New(t, torch.Options{})
+	l := hostedtest.New(t, torch.Options{})
 	torch.OK(dist.InitProcessGroup(l.Rank, "ahbm", func(o *dist.GroupOptions) { o.WorldSize = 4 }))
 	x := l.Ints(ints.Count(0, 8), torch.I32, torch.On(dist.PEs(l.Rank)...))
 	y := l.MustZeros(torch.I32, torch.On(dist.PEs(l.Rank)...), 8)
@@ -241,16 +241,16 @@ func TestMessagesOfPEs(t *testing.T) {
 // What comes after an asynchronous operation does not wait for it, unless they have a
 // tensor in common: a message may be asked for long before its other end is.
 func TestAsyncHoldsNothingUp(t *testing.T) {
-	l, err := lab.Spawn(t, 2, func(r *torch.Rank) error {
-		x, y := lab.Full(r, r.Rank(), 3), lab.Full(r, 0, 3)
+	l, err := hostedtest.Spawn(t, 2, func(r *torch.Rank) error {
+		x, y := hostedtest.Full(r, r.Rank(), 3), hostedtest.Full(r, 0, 3)
 		if r.Rank() == 0 { // asks for what rank 1 has only when it has got y
 			w := torch.Must(dist.IRecv(r, x, 1, 0))
-			sum := torch.Must(dist.AllReduceAsync(r, lab.Full(r, 1, 3), dist.SUM))
+			sum := torch.Must(dist.AllReduceAsync(r, hostedtest.Full(r, 1, 3), dist.SUM))
 			torch.Must(r.Launch("five", func(t *tl.PE, y tl.Ptr) { t.Store(y, t.Full(tl.Shape{3}, tl.F32, 5)) }, y))
 			torch.OK(dist.Send(r, y, 1, 0))
 			torch.OK(w.Wait())
 			torch.OK(sum.Wait())
-			return r.Check("x", x, lab.Fill(6, 3))
+			return r.Check("x", x, hostedtest.Fill(6, 3))
 		}
 		torch.OK(dist.Recv(r, y, 0, 0))
 		torch.Must(r.Launch("add", func(t *tl.PE, x, y tl.Ptr) {
@@ -266,8 +266,8 @@ func TestAsyncHoldsNothingUp(t *testing.T) {
 
 // A loop until a Work is complete comes to an end.
 func TestPollingAWork(t *testing.T) {
-	_, err := lab.Spawn(t, 2, func(r *torch.Rank) error {
-		w := torch.Must(dist.AllReduceAsync(r, lab.Full(r, 1, 3), dist.SUM))
+	_, err := hostedtest.Spawn(t, 2, func(r *torch.Rank) error {
+		w := torch.Must(dist.AllReduceAsync(r, hostedtest.Full(r, 1, 3), dist.SUM))
 		looks := 0
 		for !w.IsCompleted() {
 			looks++

@@ -252,7 +252,7 @@ func (k *call) members(c *world) []member {
 		if r := k.requests[i]; c.spawned {
 			list = append(list, member{
 				request: r, rank: rank, single: c.m.ID(r.device, 0, 0),
-				shards: func(s span) []shard { return s.x.shards },
+				shards: func(s span) []shard { return s.x.info.Shards },
 				elems:  func(s span) int { return s.x.Numel() },
 			})
 			continue
@@ -264,11 +264,11 @@ func (k *call) members(c *world) []member {
 		list = append(list, member{
 			request: r, rank: rank, single: machine.PEID(rank), part: true,
 			shards: func(s span) []shard {
-				held := s.x.shards[place]
-				held.copy, held.addend = 0, 0
+				held := s.x.info.Shards[place]
+				held.Copy, held.Addend = 0, 0
 				return []shard{held}
 			},
-			elems: func(s span) int { return s.x.shards[place].elems },
+			elems: func(s span) int { return s.x.info.Shards[place].Elems },
 		})
 	}
 	return list

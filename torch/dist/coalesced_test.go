@@ -7,7 +7,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/kernbench/kernbench/internal/hosted/lab"
+	"github.com/kernbench/kernbench/internal/hosted/hostedtest"
 	"github.com/kernbench/kernbench/internal/ints"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/torch"
@@ -26,7 +26,7 @@ func waves(r *torch.Rank, rank int, on ...torch.TensorOption) (list []*torch.Ten
 // on 5 ranks.
 func TestCoalescedAllReduce(t *testing.T) {
 	run := func(how func(r *torch.Rank, list []*torch.Tensor) error) (values string, time torch.Time, name string) {
-		l, err := lab.Spawn(t, 5, func(r *torch.Rank) error {
+		l, err := hostedtest.Spawn(t, 5, func(r *torch.Rank) error {
 			list := waves(r, r.Rank())
 			torch.OK(r.Synchronize())
 			torch.OK(torch.Must(dist.BarrierAsync(r)).Wait())
@@ -64,7 +64,7 @@ func TestCoalescingTakesNoLonger(t *testing.T) {
 	for _, algorithm := range append(algorithms("all_reduce"), "auto") {
 		for _, n := range []int{3, 5} {
 			var each, together torch.Time
-			_, err := lab.Spawn(t, n, func(r *torch.Rank) error {
+			_, err := hostedtest.Spawn(t, n, func(r *torch.Rank) error {
 				rank := r.Rank()
 				g := torch.Must(dist.NewGroup(r, ints.Count(0, n), dist.Algorithm(algorithm)))
 				list := append(waves(r, rank), waves(r, rank, torch.On(r.PE(rank, 0, 1)))...)
@@ -91,7 +91,7 @@ func TestCoalescingTakesNoLonger(t *testing.T) {
 // takes no more time than alone.
 func TestCoalescedOnOtherPEs(t *testing.T) {
 	run := func(numbers ...int) (time torch.Time) {
-		_, err := lab.Spawn(t, 3, func(r *torch.Rank) error {
+		_, err := hostedtest.Spawn(t, 3, func(r *torch.Rank) error {
 			var list []*torch.Tensor
 			for _, i := range numbers {
 				list = append(list, torch.Must(r.Zeros(torch.F32, torch.Shape{1000 >> (6 * i)}, torch.On(r.PE(r.Rank(), i, 0)))))
@@ -111,14 +111,14 @@ func TestCoalescedOnOtherPEs(t *testing.T) {
 
 // Any collectives of a group are coalesced, each with its own root and reduction.
 func TestCoalescing(t *testing.T) {
-	l, err := lab.Spawn(t, 5, func(r *torch.Rank) error {
+	l, err := hostedtest.Spawn(t, 5, func(r *torch.Rank) error {
 		rank := r.Rank()
 		g := torch.Must(dist.NewGroup(r, []int{4, 2, 0}))
 		if dist.GetRank(r, g) < 0 {
 			return nil
 		}
-		a, b, c, d := lab.Full(r, rank, 7), lab.Full(r, rank, 5), lab.Full(r, rank, 3), lab.Full(r, rank, 3)
-		all, turned := lab.Full(r, 99, 9), torch.Must(r.FromSlice(ints.Count(10*rank, 3), torch.I32, torch.Shape{3}))
+		a, b, c, d := hostedtest.Full(r, rank, 7), hostedtest.Full(r, rank, 5), hostedtest.Full(r, rank, 3), hostedtest.Full(r, rank, 3)
+		all, turned := hostedtest.Full(r, 99, 9), torch.Must(r.FromSlice(ints.Count(10*rank, 3), torch.I32, torch.Shape{3}))
 		w, err := dist.CoalescingAsync(r, func() error {
 			return errors.Join(
 				dist.AllReduce(r, a, dist.SUM, g), dist.Broadcast(r, b, 2, g), dist.Reduce(r, c, 4, dist.MAX, g),
@@ -133,8 +133,8 @@ func TestCoalescing(t *testing.T) {
 		torch.OK(w.Wait())
 		i := dist.GetRank(r, g)
 		return errors.Join(
-			r.Check("a", a, lab.Fill(6, 7)), r.Check("b", b, lab.Fill(2, 5)), r.Check("c", c, lab.Fill(rank, 3)),
-			r.Check("all", all, slices.Concat(lab.Fill(0, 3), lab.Fill(2, 3), lab.Fill(4, 3))), r.Check("turned", turned, []int{i, 20 + i, 40 + i}))
+			r.Check("a", a, hostedtest.Fill(6, 7)), r.Check("b", b, hostedtest.Fill(2, 5)), r.Check("c", c, hostedtest.Fill(rank, 3)),
+			r.Check("all", all, slices.Concat(hostedtest.Fill(0, 3), hostedtest.Fill(2, 3), hostedtest.Fill(4, 3))), r.Check("turned", turned, []int{i, 20 + i, 40 + i}))
 	})
 	if err != nil || !l.Checks().OK() || len(l.Checks()) != 15 {
 		t.Errorf("error %v, checks %+v", err, l.Checks())
@@ -144,8 +144,8 @@ func TestCoalescing(t *testing.T) {
 // A block without collectives is nothing, and one that fails calls nothing.
 func TestCoalescingOfNothing(t *testing.T) {
 	boom := errors.New("boom")
-	_, err := lab.Spawn(t, 3, func(r *torch.Rank) error {
-		x := lab.Full(r, 1, 4)
+	_, err := hostedtest.Spawn(t, 3, func(r *torch.Rank) error {
+		x := hostedtest.Full(r, 1, 4)
 		torch.OK(dist.Coalescing(r, func() error { return nil }))
 		err := dist.Coalescing(r, func() error { return errors.Join(dist.AllReduce(r, x, dist.SUM), boom) })
 		if !errors.Is(err, boom) {
@@ -163,9 +163,9 @@ func TestCoalescingOfNothing(t *testing.T) {
 }
 
 func TestMisuseOfCoalescing(t *testing.T) {
-	_, err := lab.Spawn(t, 3, func(r *torch.Rank) error {
+	_, err := hostedtest.Spawn(t, 3, func(r *torch.Rank) error {
 		rank := r.Rank()
-		x, y := lab.Full(r, 1, 4), lab.Full(r, 1, 12)
+		x, y := hostedtest.Full(r, 1, 4), hostedtest.Full(r, 1, 12)
 		g := torch.Must(dist.NewGroup(r, []int{0, 1, 2}))
 		for want, do := range map[string]func(){
 			"torch: all_reduce: a list of no tensors: give at least one":              func() { dist.AllReduceCoalesced(r, nil, dist.SUM) },
@@ -182,7 +182,7 @@ func TestMisuseOfCoalescing(t *testing.T) {
 				dist.Coalescing(r, func() error { return dist.Send(r, x, 0, 0) })
 			},
 			"torch: Coalescing: launch nothing is not a collective: do it before or after": func() {
-				dist.Coalescing(r, func() error { return lab.Second(r.Launch("nothing", lab.Nothing, x)) })
+				dist.Coalescing(r, func() error { return hostedtest.Second(r.Launch("nothing", hostedtest.Nothing, x)) })
 			},
 			"torch: Wait: the Work is nil: a call within Coalescing returns none, and neither does a Coalescing without calls: use the Work of CoalescingAsync": func() {
 				dist.Coalescing(r, func() error { return torch.Must(dist.AllReduceAsync(r, x, dist.SUM)).Wait() })
@@ -197,7 +197,7 @@ func TestMisuseOfCoalescing(t *testing.T) {
 				dist.Coalescing(r, func() error { return dist.AllReduceCoalesced(r, []*torch.Tensor{x}, dist.SUM) })
 			},
 		} {
-			if err := lab.Misuse(do); fmt.Sprint(err) != want {
+			if err := hostedtest.Misuse(do); fmt.Sprint(err) != want {
 				return fmt.Errorf("got %v, want %s", err, want)
 			}
 		}
@@ -213,18 +213,18 @@ func TestMisuseOfCoalescing(t *testing.T) {
 	if err != nil {
 		t.Error(err)
 	}
-	_, err = lab.Spawn(t, 3, func(r *torch.Rank) error {
-		list := []*torch.Tensor{lab.Full(r, 1, 4), lab.Full(r, 1, 5), lab.Full(r, 1, 6)}
+	_, err = hostedtest.Spawn(t, 3, func(r *torch.Rank) error {
+		list := []*torch.Tensor{hostedtest.Full(r, 1, 4), hostedtest.Full(r, 1, 5), hostedtest.Full(r, 1, 6)}
 		return dist.AllReduceCoalesced(r, list[:2+r.Rank()/2], dist.SUM)
 	})
-	lab.Blames(t, err, []int{2}, "all_reduce_coalesced 1 of the default group: the ranks do not agree: ranks 0, 1: all_reduce_coalesced: all_reduce of f32 [4], sum; all_reduce of f32 [5], sum (coalesced_test.go:",
+	hostedtest.Blames(t, err, []int{2}, "all_reduce_coalesced 1 of the default group: the ranks do not agree: ranks 0, 1: all_reduce_coalesced: all_reduce of f32 [4], sum; all_reduce of f32 [5], sum (coalesced_test.go:",
 		"rank 2: all_reduce_coalesced: all_reduce of f32 [4], sum; all_reduce of f32 [5], sum; all_reduce of f32 [6], sum")
 }
 
 // What comes after coalesced collectives of several launches is sent ahead, and waits for
 // them on its PEs.
 func TestALaunchBehindCoalescedCollectives(t *testing.T) {
-	l, err := lab.Spawn(t, 3, func(r *torch.Rank) error {
+	l, err := hostedtest.Spawn(t, 3, func(r *torch.Rank) error {
 		x := torch.Must(r.Full(1, torch.F32, torch.Shape{5}, torch.On(r.PE(r.Rank(), 0, 0))))
 		y := torch.Must(r.Full(2, torch.F32, torch.Shape{5}, torch.On(r.PE(r.Rank(), 0, 1))))
 		for range 3 {
@@ -235,7 +235,7 @@ func TestALaunchBehindCoalescedCollectives(t *testing.T) {
 				}, z))
 			}
 		}
-		return errors.Join(r.Check("x", x, lab.Fill(14, 5)), r.Check("y", y, lab.Fill(41, 5)))
+		return errors.Join(r.Check("x", x, hostedtest.Fill(14, 5)), r.Check("y", y, hostedtest.Fill(41, 5)))
 	})
 	if err != nil || !l.Checks().OK() || len(l.Checks()) != 6 {
 		t.Errorf("error %v, checks %+v", err, l.Checks())
@@ -244,7 +244,7 @@ func TestALaunchBehindCoalescedCollectives(t *testing.T) {
 
 // A partial tensor keeps its addends if the function that was to reduce it fails.
 func TestCoalescingThatFailsReducesNothing(t *testing.T) {
-	_, err := lab.Spawn(t, 3, func(r *torch.Rank) error {
+	_, err := hostedtest.Spawn(t, 3, func(r *torch.Rank) error {
 		x := torch.Must(r.FromSlice(ints.Count(1, 5), torch.F32, torch.Shape{5}, torch.DPPolicy{PE: torch.Partial, NumCubes: 1, NumPEs: 3}))
 		torch.Must(r.Launch("own", func(t *tl.PE, x tl.Ptr) {
 			t.Store(x, t.Load(x, tl.Shape{5}, tl.F32).Add(float64(t.Rank())))
@@ -271,12 +271,12 @@ func TestCoalescingThatFailsReducesNothing(t *testing.T) {
 
 // What is made beside a collective is not coalesced with others: it would not be made.
 func TestMakingIsNotCoalesced(t *testing.T) {
-	_, err := lab.Spawn(t, 3, func(r *torch.Rank) error {
-		x := lab.Full(r, r.Rank(), 7)
+	_, err := hostedtest.Spawn(t, 3, func(r *torch.Rank) error {
+		x := hostedtest.Full(r, r.Rank(), 7)
 		m := dist.Making{Name: "a product", Make: func(*tl.PE, int, int) func() bool { return func() bool { return false } }}
 		return dist.Coalescing(r, func() error { return dist.AllReduceMaking(r, m, []*torch.Tensor{x}, dist.SUM) })
 	})
-	lab.Blames(t, err, []int{0, 1, 2}, "torch: Making: a product runs beside a collective of its own: do it before or after Coalescing")
+	hostedtest.Blames(t, err, []int{0, 1, 2}, "torch: Making: a product runs beside a collective of its own: do it before or after Coalescing")
 }
 
 // elapsed returns how long the calling rank takes for what a function asks for.

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/kernbench/kernbench/ccl"
-	"github.com/kernbench/kernbench/internal/hosted/lab"
+	"github.com/kernbench/kernbench/internal/hosted/hostedtest"
 	"github.com/kernbench/kernbench/internal/ints"
 	"github.com/kernbench/kernbench/torch"
 	"github.com/kernbench/kernbench/torch/dist"
@@ -34,7 +34,7 @@ func TestInitFollowsDefaults(t *testing.T) {
 		{"defaults: {algorithm: plain, world_size: 12, buffer_kind: hbm}\n" + pair, 12, "ring", "hbm"},
 		{"defaults: {algorithm: direct, world_size: 5}\n" + pair, 5, "direct", "tcm"},
 	} {
-		l := lab.New(t, torch.Options{CCL: collectivesAre(t, tt.config)})
+		l := hostedtest.New(t, torch.Options{CCL: collectivesAre(t, tt.config)})
 		torch.OK(dist.InitProcessGroup(l.Rank, "ahbm"))
 		if got := dist.GetWorldSize(l.Rank); got != tt.world || len(dist.PEs(l.Rank)) != got {
 			t.Errorf("%s: a world of %d ranks on %d PEs, want %d", tt.config, got, len(dist.PEs(l.Rank)), tt.world)
@@ -56,12 +56,12 @@ func TestInitFollowsDefaults(t *testing.T) {
 
 // TestGroupsFollowDefaults: groups of an odd world have its settings, whatever their order.
 func TestGroupsFollowDefaults(t *testing.T) {
-	l := lab.New(t, torch.Options{CCL: collectivesAre(t, "defaults: {algorithm: few, world_size: 12}\nalgorithms: {few: {algorithm: mesh, buffer_kind: hbm}}\n")})
+	l := hostedtest.New(t, torch.Options{CCL: collectivesAre(t, "defaults: {algorithm: few, world_size: 12}\nalgorithms: {few: {algorithm: mesh, buffer_kind: hbm}}\n")})
 	torch.OK(dist.InitProcessGroup(l.Rank, "ahbm"))
 	g := torch.Must(dist.NewGroup(l.Rank, []int{11, 3, 5, 7, 1}))
 	x := l.Ints(ints.Count(0, 5), torch.I32, torch.On(dist.PEs(l.Rank, g)...))
 	torch.OK(dist.AllReduce(l.Rank, x, dist.MAX, g))
-	l.Holds("a group of five", x, lab.Fill(4, 5))
+	l.Holds("a group of five", x, hostedtest.Fill(4, 5))
 	if got := dist.Last(l.Context); got.Algorithm != "mesh" || got.Buffer != "hbm" {
 		t.Errorf("%s with slots in %s, want mesh in hbm", got.Algorithm, got.Buffer)
 	}
@@ -71,7 +71,7 @@ func TestGroupsFollowDefaults(t *testing.T) {
 // apply; the rest of the default entry does.
 func TestSpawnCountsWorkers(t *testing.T) {
 	config := collectivesAre(t, "defaults: {algorithm: pair, world_size: 12}\nalgorithms: {pair: {algorithm: tree, buffer_kind: hbm, world_size: 7}}\n")
-	l := lab.New(t, torch.Options{Topology: lab.System(t, "default", "system.sips.count=3"), CCL: config})
+	l := hostedtest.New(t, torch.Options{Topology: hostedtest.System(t, "default", "system.sips.count=3"), CCL: config})
 	torch.OK(l.Spawn(func(r *torch.Rank) error {
 		torch.OK(dist.InitProcessGroup(r, "ahbm"))
 		x := torch.Must(r.FromSlice([]int{r.Rank()}, torch.I32, torch.Shape{1}))
@@ -92,23 +92,23 @@ func TestSpawnCountsWorkers(t *testing.T) {
 func TestQueuesAreCheckedAtTheStart(t *testing.T) {
 	const full = ", and pe.tcm.size is 2MiB; use fewer or smaller slots (n_slots, slot_size), another memory for them (buffer_kind), or smaller messages (chunk_bytes)"
 	for _, world := range []int{7, 12} {
-		l := lab.New(t, torch.Options{CCL: collectivesAre(t, "defaults: {n_slots: 256}\n")})
+		l := hostedtest.New(t, torch.Options{CCL: collectivesAre(t, "defaults: {n_slots: 256}\n")})
 		size := func(o *dist.GroupOptions) { o.WorldSize = world }
-		lab.Says(t, "the world", dist.InitProcessGroup(l.Rank, "ahbm", size),
+		hostedtest.Says(t, "the world", dist.InitProcessGroup(l.Rank, "ahbm", size),
 			"InitProcessGroup: ring needs 3 × 256B of tiles and 2 ports × 256 slots × 4KiB of queues in tcm, 2097920B of TCM"+full)
 		if dist.IsInitialized(l.Rank) {
 			t.Error("there is a group")
 		}
 		torch.OK(dist.InitProcessGroup(l.Rank, "ahbm", size, func(o *dist.GroupOptions) { o.NSlots = 100 }))
 		_, err := dist.NewGroup(l.Rank, []int{6, 2, 4, 0, 5, 1, 3}, dist.Algorithm("direct"))
-		lab.Says(t, "a group", err, "NewGroup: direct needs 4 × 256B of tiles and 6 ports × 100 slots × 4KiB of queues in tcm, 2401KiB of TCM"+full)
+		hostedtest.Says(t, "a group", err, "NewGroup: direct needs 4 × 256B of tiles and 6 ports × 100 slots × 4KiB of queues in tcm, 2401KiB of TCM"+full)
 		g := torch.Must(dist.NewGroup(l.Rank, []int{6, 2, 4}, dist.Algorithm("direct")))
 		x := l.Ints(ints.Count(0, 3), torch.I32, torch.On(dist.PEs(l.Rank, g)...))
 		torch.OK(dist.AllReduce(l.Rank, x, dist.SUM, g))
-		l.Holds("a smaller group", x, lab.Fill(3, 3))
+		l.Holds("a smaller group", x, hostedtest.Fill(3, 3))
 	}
-	l := lab.New(t, torch.Options{Topology: lab.System(t, "default", "system.sips.count=3"), CCL: collectivesAre(t, "defaults: {n_slots: 256, algorithm: auto}\n")})
+	l := hostedtest.New(t, torch.Options{Topology: hostedtest.System(t, "default", "system.sips.count=3"), CCL: collectivesAre(t, "defaults: {n_slots: 256, algorithm: auto}\n")})
 	err := l.Spawn(func(r *torch.Rank) error { return dist.InitProcessGroup(r, "ahbm") }, 3)
-	lab.Says(t, "workers", err, "ranks 0-2: InitProcessGroup: auto finds no algorithm for all_reduce that fits: "+
+	hostedtest.Says(t, "workers", err, "ranks 0-2: InitProcessGroup: auto finds no algorithm for all_reduce that fits: "+
 		"ring needs 3 × 256B of tiles and 2 ports × 256 slots × 4KiB of queues in tcm, 2097920B of TCM"+full)
 }

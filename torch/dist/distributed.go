@@ -50,7 +50,7 @@ func (d *state) oneTensor(c ccl.Collective, x *torch.Tensor, root int, op Reduce
 	if err != nil {
 		return nil, err
 	}
-	own := d.w.tensorOf(x, c.String())
+	own := tensorOf(x, c.String())
 	if c.Reduces() {
 		op.check(c.String(), own)
 	}
@@ -174,7 +174,7 @@ func AllToAllSingleAsync(r *torch.Rank, out, in *torch.Tensor, outSplits, inSpli
 	if err != nil {
 		return nil, err
 	}
-	list := d.w.tensorsOf([]*torch.Tensor{in, out}, ccl.AllToAll.String())
+	list := tensorsOf([]*torch.Tensor{in, out}, ccl.AllToAll.String())
 	dtype := dtypeOf(ccl.AllToAll, list)
 	all.in = d.split(g, "send", list[0], inSplits)
 	all.out = d.split(g, "receive", list[1], outSplits)
@@ -214,12 +214,10 @@ func (op ReduceOp) String() string {
 // formed, because its value is the sum of what it has.
 func (op ReduceOp) check(what string, x *tensor) {
 	sums := op.kind == ccl.Sum || op.kind == ccl.Avg || op.kind == ccl.PremulSum
-	partial := slices.ContainsFunc(x.shards, func(s shard) bool { return s.addend > 0 })
+	partial := slices.ContainsFunc(x.info.Shards, func(s shard) bool { return s.Addend > 0 })
 	refuse(!sums && partial, what, "%v of a partial tensor, which is the sum of its addends: form that first, by an all-reduce in a group of the rank alone", op)
-	if x.info.Partial && !x.info.Region.Entire {
-		panic(misuse(what, "%s is a part of a partial tensor, whose other elements would still have addends: reduce %s", x.info.Name, x.info.Of))
-	}
-	refuse(!op.kind.Serves(x.dtype), what, "there is no %v of %v: avg and premul_sum are for floats, band, bor and bxor for integers", op, x.dtype)
+	refuse(x.info.Partial && !x.info.Region.Entire, what, "%s is a part of a partial tensor, whose other elements would still have addends: reduce %s", x.info.Name, x.info.Of)
+	refuse(!op.kind.Serves(x.info.DType), what, "there is no %v of %v: avg and premul_sum are for floats, band, bor and bxor for integers", op, x.info.DType)
 }
 
 // NewSubgroups divides the world into groups of consecutive ranks, size in each, and returns

@@ -10,8 +10,9 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/kernbench/kernbench/ccl"
-	"github.com/kernbench/kernbench/internal/hosted/lab"
+	"github.com/kernbench/kernbench/internal/hosted/hostedtest"
 	"github.com/kernbench/kernbench/internal/ints"
+	"github.com/kernbench/kernbench/numeric"
 	"github.com/kernbench/kernbench/topology"
 	"github.com/kernbench/kernbench/torch"
 	"github.com/kernbench/kernbench/torch/dist"
@@ -23,10 +24,10 @@ func TestCollectivesTakeTheSameTimeWithoutValues(t *testing.T) {
 	for _, without := range []bool{false, true} {
 		o := machines(t)(trial{})
 		o.NoData = without
-		l := lab.New(t, o)
+		l := hostedtest.New(t, o)
 		err := l.Spawn(func(r *torch.Rank) error {
 			err := dist.InitProcessGroup(r, "ahbm")
-			x := lab.Full(r, r.Rank(), 5000)
+			x := hostedtest.Full(r, r.Rank(), 5000)
 			return errors.Join(err, dist.AllReduce(r, x, dist.SUM), x.CopyFrom(make([]float64, 5000)), dist.Broadcast(r, x, 2))
 		}, 3)
 		if err != nil {
@@ -77,7 +78,7 @@ func TestAnyCollective(t *testing.T) {
 			collective: rapid.SampledFrom(names()).Draw(t, "collective"),
 			algorithm:  rapid.SampledFrom(ccl.Names()).Draw(t, "algorithm"),
 			world:      rapid.IntRange(1, 7).Draw(t, "world"),
-			dtype:      rapid.SampledFrom(lab.DTypes).Draw(t, "dtype"),
+			dtype:      rapid.SampledFrom(numeric.DTypes).Draw(t, "dtype"),
 			rows:       rapid.SliceOfN(rapid.SampledFrom([]int{0, 1, 2, 3, 5, 8, 13, 100}), 1, 5).Draw(t, "rows"),
 			width:      rapid.IntRange(0, 4).Draw(t, "width"),
 			async:      rapid.Bool().Draw(t, "async"),

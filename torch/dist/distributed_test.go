@@ -9,8 +9,9 @@ import (
 	"testing"
 
 	"github.com/kernbench/kernbench/ccl"
-	"github.com/kernbench/kernbench/internal/hosted/lab"
+	"github.com/kernbench/kernbench/internal/hosted/hostedtest"
 	"github.com/kernbench/kernbench/internal/ints"
+	"github.com/kernbench/kernbench/numeric"
 	"github.com/kernbench/kernbench/topology"
 	"github.com/kernbench/kernbench/torch"
 	"github.com/kernbench/kernbench/torch/dist"
@@ -287,7 +288,7 @@ func machines(t testing.TB) func(tr trial) torch.Options {
 			sips = tr.world
 		}
 		if known[sips] == nil {
-			known[sips] = lab.System(t, "ring6", fmt.Sprintf("system.sips.count=%d", sips),
+			known[sips] = hostedtest.System(t, "ring6", fmt.Sprintf("system.sips.count=%d", sips),
 				"sip.cube_mesh.w=2", "sip.cube_mesh.h=1", "cube.pe_layout.pe_per_corner=1")
 		}
 		return torch.Options{Topology: known[sips], Threads: 1, CCL: config}
@@ -361,7 +362,7 @@ func TestEveryCollectiveOnEveryWorld(t *testing.T) {
 func TestEveryReductionOfEveryDType(t *testing.T) {
 	options := machines(t)
 	for _, r := range reductions {
-		for i, dtype := range lab.DTypes {
+		for i, dtype := range numeric.DTypes {
 			for j, name := range []string{"all_reduce", "reduce", "reduce_scatter_tensor"} {
 				tr := usual(name, (i+j)%2 == 0, 5)
 				tr.reduction, tr.dtype, tr.algorithm = r, dtype, algorithms(name)[i%len(algorithms(name))]
@@ -511,7 +512,7 @@ func TestCollectivesInPlace(t *testing.T) {
 	for _, name := range []string{"all_gather", "reduce_scatter"} {
 		t.Run(name, func(t *testing.T) {
 			for _, algorithm := range algorithms(name) {
-				l, err := lab.Spawn(t, 3, func(r *torch.Rank) error {
+				l, err := hostedtest.Spawn(t, 3, func(r *torch.Rank) error {
 					rank := r.Rank()
 					g, err := dist.NewGroup(r, ints.Count(0, 3), dist.Algorithm(algorithm), func(o *dist.GroupOptions) { o.ChunkBytes = 32 })
 					if err != nil {
@@ -520,7 +521,7 @@ func TestCollectivesInPlace(t *testing.T) {
 					var x []*torch.Tensor
 					var want []int
 					for i := range 3 {
-						x = append(x, lab.Full(r, 10*rank+i, 90))
+						x = append(x, hostedtest.Full(r, 10*rank+i, 90))
 					}
 					switch name {
 					case "all_gather":
@@ -530,7 +531,7 @@ func TestCollectivesInPlace(t *testing.T) {
 						want[rank] = 30 + 3*rank
 					}
 					for i := range 3 {
-						err = errors.Join(err, r.Check(fmt.Sprintf("%s(%s), tensor %d of rank %d", name, algorithm, i, rank), x[i], lab.Fill(want[i], 90)))
+						err = errors.Join(err, r.Check(fmt.Sprintf("%s(%s), tensor %d of rank %d", name, algorithm, i, rank), x[i], hostedtest.Fill(want[i], 90)))
 					}
 					return err
 				})

@@ -118,7 +118,7 @@ func (c *world) launchMessages(list []*call) {
 	for _, m := range list {
 		for _, l := range m.lanes {
 			from, to := l.in[0][0], l.out[1][0]
-			plan.Messages = append(plan.Messages, ccl.Message{From: rank(l.pes[0], m.group.ranks[0]), To: rank(l.pes[1], m.group.ranks[1]), Count: from.elems * from.x.dtype.Size()})
+			plan.Messages = append(plan.Messages, ccl.Message{From: rank(l.pes[0], m.group.ranks[0]), To: rank(l.pes[1], m.group.ranks[1]), Count: from.elems * from.x.info.DType.Size()})
 			in, out = append(in, from), append(out, to)
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"regexp"
 	"testing"
 
-	"github.com/kernbench/kernbench/internal/hosted/lab"
+	"github.com/kernbench/kernbench/internal/hosted/hostedtest"
 	"github.com/kernbench/kernbench/internal/ints"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/torch"
@@ -71,7 +71,7 @@ func TestAllWorkersThatFailAreNamed(t *testing.T) {
 				torch.OK(r.Synchronize())
 				return errs[2]
 			}
-			torch.Must(lab.Full(r, 1, 1).Numpy())
+			torch.Must(hostedtest.Full(r, 1, 1).Numpy())
 			return errs[r.Rank()]
 		}, []int{2}, "rank 2: failure of rank 2", []error{errs[2]}},
 		{"one whose calls come after another's failure", 5, func(r *torch.Rank) error {
@@ -79,7 +79,7 @@ func TestAllWorkersThatFailAreNamed(t *testing.T) {
 			if rank == 0 {
 				return errs[0]
 			}
-			x := lab.Full(r, rank, 5)
+			x := hostedtest.Full(r, rank, 5)
 			torch.Must(r.Launch("bad", bad, x)) // never begins
 			torch.OK(dist.AllReduce(r, x, dist.SUM))
 			torch.OK(dist.Send(r, x, (rank+1)%5, 0))
@@ -111,8 +111,8 @@ func TestAllWorkersThatFailAreNamed(t *testing.T) {
 			"rank 4: launch bad: kernel bad on sip4.cube0.pe1: panic at LINE: rank 4", nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			l, err := lab.Spawn(t, c.n, c.do)
-			lab.Blames(t, err, c.ranks)
+			l, err := hostedtest.Spawn(t, c.n, c.do)
+			hostedtest.Blames(t, err, c.ranks)
 			if got := testLine.ReplaceAllString(err.Error(), "LINE"); got != c.want {
 				t.Errorf("error:\ngot  %s\nwant %s", got, c.want)
 			}
@@ -125,7 +125,7 @@ func TestAllWorkersThatFailAreNamed(t *testing.T) {
 				return // the machine has ended, with a kernel
 			}
 			torch.OK(l.Spawn(func(r *torch.Rank) error {
-				return r.Check("x", lab.Full(r, 7, 3), lab.Fill(7, 3))
+				return r.Check("x", hostedtest.Full(r, 7, 3), hostedtest.Fill(7, 3))
 			}, c.n))
 			if !l.Checks().OK() || len(l.Checks()) != c.n {
 				t.Errorf("checks after it %+v", l.Checks())
@@ -136,13 +136,13 @@ func TestAllWorkersThatFailAreNamed(t *testing.T) {
 
 // The error of each rank is found by its type, also where others say the same.
 func TestErrorsOfEachRankByType(t *testing.T) {
-	_, err := lab.Spawn(t, 3, func(r *torch.Rank) error {
+	_, err := hostedtest.Spawn(t, 3, func(r *torch.Rank) error {
 		if r.Rank() == 2 {
 			return &fs.PathError{Op: "open", Path: "x", Err: fs.ErrNotExist}
 		}
 		return errors.New("open x: file does not exist")
 	})
-	lab.Says(t, "error", err, "ranks 0-2: open x: file does not exist")
+	hostedtest.Says(t, "error", err, "ranks 0-2: open x: file does not exist")
 	var path *fs.PathError
 	if !errors.As(err, &path) || !errors.Is(err, fs.ErrNotExist) {
 		t.Error("errors.As and errors.Is do not find the error of rank 2")

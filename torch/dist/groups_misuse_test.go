@@ -5,7 +5,7 @@ import (
 	"regexp"
 	"testing"
 
-	"github.com/kernbench/kernbench/internal/hosted/lab"
+	"github.com/kernbench/kernbench/internal/hosted/hostedtest"
 	"github.com/kernbench/kernbench/torch"
 	"github.com/kernbench/kernbench/torch/dist"
 )
@@ -88,7 +88,7 @@ func TestMisuseOfGroupsByWorkers(t *testing.T) {
 		}, "torch: Recv: the peer, rank 7, is not in the default group, which has ranks 0-2: give a rank of the world, such as GetGlobalRank returns"},
 		{"a message from oneself without its other end", func(r *torch.Rank) error {
 			ops := []dist.P2POp{{Kind: dist.Sends, Tensor: zeros(r, 4), Peer: 1, Tag: 3}, {Kind: dist.Recvs, Tensor: zeros(r, 4), Peer: 1, Tag: 4}}
-			return lab.Second(dist.BatchISendIRecv(r, ops))
+			return hostedtest.Second(dist.BatchISendIRecv(r, ops))
 		}, "torch: BatchISendIRecv: rank 1 sends itself 1 messages with tag 3 and receives 0: put both ends of each into one batch"},
 		{"no tensor", func(r *torch.Rank) error {
 			return dist.AllReduce(r, nil, dist.SUM)
@@ -151,10 +151,10 @@ func TestMisuseOfGroupsByWorkers(t *testing.T) {
 		}, "torch: NewSubgroupsByEnumeration: rank 1 is in lists 0 and 1, [0 1] and [1 2]: a rank is in one group"},
 		{"a split by another rank than the members", func(r *torch.Rank) error {
 			g, err := dist.NewGroup(r, []int{0, 2})
-			return errors.Join(err, lab.Second(dist.SplitGroup(r, g, [][]int{{0, 2}})))
+			return errors.Join(err, hostedtest.Second(dist.SplitGroup(r, g, [][]int{{0, 2}})))
 		}, "SplitGroup: rank 1 is not in group 1, which has ranks 0, 2: call it on these alone"},
 		{"a split by another list", func(r *torch.Rank) error {
-			return lab.Second(dist.SplitGroup(r, nil, [][]int{{0}, {1, 2}}))
+			return hostedtest.Second(dist.SplitGroup(r, nil, [][]int{{0}, {1, 2}}))
 		}, "SplitGroup: rank 1 makes group 1 of ranks [0], rank 0 made it of [0 2]: all ranks make the same groups in the same order"},
 		{"a rank that a group lacks", func(r *torch.Rank) error {
 			g, err := dist.NewGroup(r, []int{0, 2})
@@ -175,14 +175,14 @@ func TestMisuseOfGroupsByWorkers(t *testing.T) {
 		}, "torch: Spawn: called by a worker: only the program itself spawns workers"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, err := lab.Spawn(t, 3, func(r *torch.Rank) error {
+			_, err := hostedtest.Spawn(t, 3, func(r *torch.Rank) error {
 				if r.Rank() == 1 {
 					return c.do(r)
 				}
 				g, err := dist.NewGroup(r, []int{0, 2})
-				return errors.Join(err, dist.AllReduce(r, lab.Full(r, 1, 4), dist.SUM, g))
+				return errors.Join(err, dist.AllReduce(r, hostedtest.Full(r, 1, 4), dist.SUM, g))
 			})
-			lab.Blames(t, err, []int{1})
+			hostedtest.Blames(t, err, []int{1})
 			if text := ownLine.ReplaceAllString(err.Error(), ""); text != "rank 1: "+c.want {
 				t.Errorf("error:\ngot  %v\nwant rank 1: %s", err, c.want)
 			}
@@ -195,7 +195,7 @@ var ownLine = regexp.MustCompile(`at groups_misuse_test\.go:\d+: `)
 
 // So is what a program that drives all PEs does wrong.
 func TestMisuseOfGroupsOfPEs(t *testing.T) {
-	l := lab.PEs(t, 4)
+	l := hostedtest.PEs(t, 4)
 	x := l.MustZeros(torch.F32, torch.On(0, 1, 2, 3), 8)
 	order := l.MustZeros(torch.F32, torch.On(0, 1, 3, 2), 8)
 	few := l.MustZeros(torch.F32, torch.On(0, 1), 8)
@@ -212,15 +212,15 @@ func TestMisuseOfGroupsOfPEs(t *testing.T) {
 			dist.AllReduce(l.Rank, ragged, dist.SUM)
 		},
 	} {
-		lab.Says(t, "misuse", lab.Misuse(f), want)
+		hostedtest.Says(t, "misuse", hostedtest.Misuse(f), want)
 	}
-	l = lab.New(t, machines(t)(trial{}))
-	lab.Says(t, "too large", dist.InitProcessGroup(l.Rank, "ahbm", func(o *dist.GroupOptions) { o.WorldSize = 25 }),
+	l = hostedtest.New(t, machines(t)(trial{}))
+	hostedtest.Says(t, "too large", dist.InitProcessGroup(l.Rank, "ahbm", func(o *dist.GroupOptions) { o.WorldSize = 25 }),
 		"InitProcessGroup: a world of 25 ranks on a system of 24 PEs: lower world_size")
 }
 
 func TestSpawnOfTooManyWorkers(t *testing.T) {
-	l := lab.New(t, machines(t)(trial{}))
+	l := hostedtest.New(t, machines(t)(trial{}))
 	for want, f := range map[string]func(){
 		"torch: Spawn: 4 workers for a system of 3 SIPs: there is one for each rank, and a rank is a SIP": func() {
 			l.Spawn(func(*torch.Rank) error { return nil }, 4)
@@ -230,6 +230,6 @@ func TestSpawnOfTooManyWorkers(t *testing.T) {
 		},
 		"torch: Spawn: the worker is nil": func() { l.Spawn(nil, 1) },
 	} {
-		lab.Says(t, "misuse", lab.Misuse(f), want)
+		hostedtest.Says(t, "misuse", hostedtest.Misuse(f), want)
 	}
 }

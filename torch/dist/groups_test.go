@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/kernbench/kernbench/ccl"
-	"github.com/kernbench/kernbench/internal/hosted/lab"
+	"github.com/kernbench/kernbench/internal/hosted/hostedtest"
 	"github.com/kernbench/kernbench/internal/ints"
 	"github.com/kernbench/kernbench/torch"
 	"github.com/kernbench/kernbench/torch/dist"
@@ -16,7 +16,7 @@ import (
 
 func TestRanksOfGroups(t *testing.T) {
 	var got [4]string
-	_, err := lab.Spawn(t, 4, func(r *torch.Rank) error {
+	_, err := hostedtest.Spawn(t, 4, func(r *torch.Rank) error {
 		text := fmt.Sprintf("%d/%d %s %v", dist.GetRank(r), dist.GetWorldSize(r), dist.GetBackend(r), dist.IsInitialized(r))
 		for _, members := range [][]int{{3, 1}, {2}} {
 			g, err := dist.NewGroup(r, members, dist.KeepOrder())
@@ -41,7 +41,7 @@ func TestRanksOfGroups(t *testing.T) {
 		t.Errorf("error %v\ngot  %q\nwant %q", err, got, want)
 	}
 
-	l := lab.PEs(t, 7)
+	l := hostedtest.PEs(t, 7)
 	g, err := dist.NewGroup(l.Rank, []int{5, 2})
 	if err != nil {
 		t.Fatal(err)
@@ -54,7 +54,7 @@ func TestRanksOfGroups(t *testing.T) {
 
 // Without a world size, the ranks are all PEs.
 func TestTheWorldIsAllPEs(t *testing.T) {
-	l := lab.New(t, machines(t)(trial{}))
+	l := hostedtest.New(t, machines(t)(trial{}))
 	if err := dist.InitProcessGroup(l.Rank, "ahbm"); err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +72,7 @@ func TestTheWorldIsAllPEs(t *testing.T) {
 // Ranks are in several groups at once, whose collectives are under way side by side.
 func TestOverlappingGroups(t *testing.T) {
 	groups := [][]int{{0, 1, 2}, {2, 3}, {4, 3, 1}, {0, 4}, {1, 2, 3, 4, 0}}
-	l, err := lab.Spawn(t, 5, func(self *torch.Rank) error {
+	l, err := hostedtest.Spawn(t, 5, func(self *torch.Rank) error {
 		var works []*dist.Work
 		var sums []*torch.Tensor
 		var want []int
@@ -85,7 +85,7 @@ func TestOverlappingGroups(t *testing.T) {
 				if dist.GetRank(self, g) < 0 {
 					continue
 				}
-				x := lab.Full(self, 10*i+self.Rank()+round, 6)
+				x := hostedtest.Full(self, 10*i+self.Rank()+round, 6)
 				w, err := dist.AllReduceAsync(self, x, dist.SUM, g)
 				if err != nil {
 					return err
@@ -101,7 +101,7 @@ func TestOverlappingGroups(t *testing.T) {
 			if err := w.Wait(); err != nil {
 				return err
 			}
-			if err := self.Check(w.String(), sums[i], lab.Fill(want[i], 6)); err != nil {
+			if err := self.Check(w.String(), sums[i], hostedtest.Fill(want[i], 6)); err != nil {
 				return err
 			}
 		}
@@ -115,7 +115,7 @@ func TestOverlappingGroups(t *testing.T) {
 // Groups that have no rank in common do not wait for each other.
 func TestGroupsApartRunSideBySide(t *testing.T) {
 	took := func(groups ...[]int) torch.Time {
-		l, err := lab.Spawn(t, 4, func(r *torch.Rank) error {
+		l, err := hostedtest.Spawn(t, 4, func(r *torch.Rank) error {
 			x, err := r.Zeros(torch.F32, torch.Shape{1000})
 			if err != nil {
 				return err
@@ -146,11 +146,11 @@ func TestGroupsApartRunSideBySide(t *testing.T) {
 
 // A tensor may be given away as soon as it is in a collective, though that has not begun.
 func TestFreeOfWhatIsInACollective(t *testing.T) {
-	l, err := lab.Spawn(t, 3, func(r *torch.Rank) error {
-		x, y := lab.Full(r, r.Rank(), 8), lab.Full(r, 0, 24)
+	l, err := hostedtest.Spawn(t, 3, func(r *torch.Rank) error {
+		x, y := hostedtest.Full(r, r.Rank(), 8), hostedtest.Full(r, 0, 24)
 		err := errors.Join(dist.AllGatherIntoTensor(r, y, x), x.Free())
-		z := lab.Full(r, 99, 8)
-		return errors.Join(err, r.Check("y", y, slices.Concat(lab.Fill(0, 8), lab.Fill(1, 8), lab.Fill(2, 8))), r.Check("z", z, lab.Fill(99, 8)))
+		z := hostedtest.Full(r, 99, 8)
+		return errors.Join(err, r.Check("y", y, slices.Concat(hostedtest.Fill(0, 8), hostedtest.Fill(1, 8), hostedtest.Fill(2, 8))), r.Check("z", z, hostedtest.Fill(99, 8)))
 	})
 	if err != nil || !l.Checks().OK() || len(l.Checks()) != 6 {
 		t.Errorf("error %v, checks %+v", err, l.Checks())
@@ -160,11 +160,11 @@ func TestFreeOfWhatIsInACollective(t *testing.T) {
 // A worker may clean up after itself however it ends: also the one that is running when
 // its call is found not to agree with the others'.
 func TestADeferredDestroyProcessGroup(t *testing.T) {
-	l, err := lab.Spawn(t, 3, func(r *torch.Rank) error {
+	l, err := hostedtest.Spawn(t, 3, func(r *torch.Rank) error {
 		defer dist.DestroyProcessGroup(r)
-		return dist.AllReduce(r, lab.Full(r, 1, 4+r.Rank()/2), dist.SUM)
+		return dist.AllReduce(r, hostedtest.Full(r, 1, 4+r.Rank()/2), dist.SUM)
 	})
-	lab.Blames(t, err, []int{2}, "the ranks do not agree")
+	hostedtest.Blames(t, err, []int{2}, "the ranks do not agree")
 	if l.Err() != nil {
 		t.Errorf("the machine has ended: %v", l.Err())
 	}
@@ -172,7 +172,7 @@ func TestADeferredDestroyProcessGroup(t *testing.T) {
 
 // After DestroyProcessGroup on all ranks, everything is as before InitProcessGroup.
 func TestGroupsMadeAnew(t *testing.T) {
-	l, err := lab.Spawn(t, 3, func(r *torch.Rank) error {
+	l, err := hostedtest.Spawn(t, 3, func(r *torch.Rank) error {
 		_, err := dist.NewGroup(r, []int{0, 1})
 		err = errors.Join(err, dist.DestroyProcessGroup(r), dist.InitProcessGroup(r, "ahbm", dist.Algorithm("tree")))
 		if err != nil {
@@ -182,8 +182,8 @@ func TestGroupsMadeAnew(t *testing.T) {
 		if err != nil || dist.GetRank(r, g) < 0 {
 			return err
 		}
-		x := lab.Full(r, r.Rank(), 4)
-		return errors.Join(dist.AllReduce(r, x, dist.SUM, g), r.Check("x", x, lab.Fill(3, 4)))
+		x := hostedtest.Full(r, r.Rank(), 4)
+		return errors.Join(dist.AllReduce(r, x, dist.SUM, g), r.Check("x", x, hostedtest.Fill(3, 4)))
 	})
 	if err != nil || !l.Checks().OK() || len(l.Checks()) != 2 {
 		t.Errorf("error %v, checks %+v", err, l.Checks())
@@ -192,10 +192,10 @@ func TestGroupsMadeAnew(t *testing.T) {
 
 // The groups of a program are there again after a Spawn, which has its own.
 func TestGroupsBesideThoseOfWorkers(t *testing.T) {
-	l := lab.PEs(t, 4)
+	l := hostedtest.PEs(t, 4)
 	err := l.Spawn(func(r *torch.Rank) error {
 		err := dist.InitProcessGroup(r, "ahbm")
-		return errors.Join(err, dist.Barrier(r), lab.Second(dist.NewGroup(r, []int{1})))
+		return errors.Join(err, dist.Barrier(r), hostedtest.Second(dist.NewGroup(r, []int{1})))
 	}, 2)
 	if err != nil {
 		t.Fatal(err)
@@ -208,35 +208,35 @@ func TestGroupsBesideThoseOfWorkers(t *testing.T) {
 	if err := errors.Join(dist.AllReduce(l.Rank, x, dist.SUM), dist.AllReduce(l.Rank, y, dist.SUM, g)); err != nil {
 		t.Fatal(err)
 	}
-	l.Holds("x", x, lab.Fill(6, 4))
+	l.Holds("x", x, hostedtest.Fill(6, 4))
 	l.Holds("y", y, []int{4, 6, 4, 6})
 }
 
 // A collective that cannot be done is an error, and all else goes on without it.
 func TestAfterACollectiveThatCannotBeDone(t *testing.T) {
-	l := lab.PEs(t, 2)
+	l := hostedtest.PEs(t, 2)
 	x, y := l.Ints(ints.Count(0, 4), torch.I32, torch.On(0, 1)), l.MustZeros(torch.I32, torch.On(0, 1), 4)
-	lab.Says(t, "blocks of other sizes", dist.AllToAllSingle(l.Rank, y, x, []int{2, 0}, []int{1, 1}),
+	hostedtest.Says(t, "blocks of other sizes", dist.AllToAllSingle(l.Rank, y, x, []int{2, 0}, []int{1, 1}),
 		"all_to_all 1 of the default group: rank 0 has room for 2 elements of rank 0's, and they are 1")
 	l.Holds("x", x, ints.Count(0, 4))
-	l.MustLaunch("nothing", lab.Nothing, x)
+	l.MustLaunch("nothing", hostedtest.Nothing, x)
 	l.Holds("x after a launch", x, ints.Count(0, 4))
 }
 
 func TestUnknownAlgorithm(t *testing.T) {
-	l := lab.New(t, torch.Options{})
-	lab.Says(t, "error", dist.InitProcessGroup(l.Rank, "ahbm", dist.Algorithm("rign")),
+	l := hostedtest.New(t, torch.Options{})
+	hostedtest.Says(t, "error", dist.InitProcessGroup(l.Rank, "ahbm", dist.Algorithm("rign")),
 		`InitProcessGroup: no algorithm "rign": there are `+strings.Join(ccl.Names(), ", ")+", auto")
 }
 
 // A root cube that no SIP has is refused when the group is made.
 func TestRootCubeOfNoSIP(t *testing.T) {
-	l := lab.New(t, torch.Options{})
+	l := hostedtest.New(t, torch.Options{})
 	s, err := l.CCL().Named("center_root_allreduce")
 	if err != nil {
 		t.Fatal(err)
 	}
 	s.RootCube = 17
-	lab.Says(t, "error", dist.InitProcessGroup(l.Rank, "ahbm", dist.Settings(s)),
+	hostedtest.Says(t, "error", dist.InitProcessGroup(l.Rank, "ahbm", dist.Settings(s)),
 		`InitProcessGroup: root_cube 16: the last cube of a SIP is 15`)
 }

@@ -56,7 +56,7 @@ func overwritten(in, out []block, rank int) []block {
 
 // overlaps reports whether two blocks have memory in common.
 func (b block) overlaps(o block) bool {
-	end := func(b block) memory.VA { return b.va + memory.VA(b.elems*b.x.dtype.Size()) }
+	end := func(b block) memory.VA { return b.va + memory.VA(b.elems*b.x.info.DType.Size()) }
 	return b.elems > 0 && o.elems > 0 && b.va < end(o) && o.va < end(b)
 }
 

@@ -3,7 +3,7 @@ package dist_test
 import (
 	"testing"
 
-	"github.com/kernbench/kernbench/internal/hosted/lab"
+	"github.com/kernbench/kernbench/internal/hosted/hostedtest"
 	"github.com/kernbench/kernbench/internal/ints"
 	"github.com/kernbench/kernbench/torch"
 	"github.com/kernbench/kernbench/torch/dist"
@@ -12,7 +12,7 @@ import (
 // In place, an all-to-all takes the time of copying what is sent to other ranks besides.
 func TestTheTimeOfAnAllToAllInPlace(t *testing.T) {
 	took := func(inPlace bool) torch.Time {
-		l, err := lab.Spawn(t, 3, func(r *torch.Rank) error {
+		l, err := hostedtest.Spawn(t, 3, func(r *torch.Rank) error {
 			x := torch.Must(r.Zeros(torch.F32, torch.Shape{3 * 1029}))
 			y := x
 			if !inPlace {
@@ -33,7 +33,7 @@ func TestTheTimeOfAnAllToAllInPlace(t *testing.T) {
 // Lists of different views of the same memory, in one order, are in place too, and take no
 // longer than the tensor does.
 func TestAnAllToAllOfTheSameViews(t *testing.T) {
-	l, err := lab.Spawn(t, 3, func(r *torch.Rank) error {
+	l, err := hostedtest.Spawn(t, 3, func(r *torch.Rank) error {
 		x := torch.Must(r.FromSlice(ints.Count(3*1029*r.Rank(), 3*1029), torch.F32, torch.Shape{3 * 1029}))
 		torch.OK(dist.AllToAll(r, x.Chunk(3, 0), x.Chunk(3, 0)))
 		var want []int
@@ -52,7 +52,7 @@ func TestAnAllToAllOfTheSameViews(t *testing.T) {
 
 // The copies take device memory, until the end of the collective.
 func TestTheMemoryOfAnAllToAllInPlace(t *testing.T) {
-	l := lab.New(t, torch.Options{Topology: lab.System(t, "ring6", "system.sips.count=3", "cube.hbm.slice_size=32KiB")})
+	l := hostedtest.New(t, torch.Options{Topology: hostedtest.System(t, "ring6", "system.sips.count=3", "cube.hbm.slice_size=32KiB")})
 	run := func(rows int) error {
 		return l.Spawn(func(r *torch.Rank) error {
 			torch.OK(dist.InitProcessGroup(r, "ahbm"))
@@ -73,13 +73,13 @@ func TestTheMemoryOfAnAllToAllInPlace(t *testing.T) {
 	if !l.Checks().OK() || len(l.Checks()) != 3 {
 		t.Errorf("checks %+v", l.Checks())
 	}
-	lab.Blames(t, run(3*2000), []int{0, 1, 2}, "all_to_all 1 of the default group: copies of what all_to_all 1 of the default group sends: sip0.cube0.hbm0: out of memory: asked 16000B")
+	hostedtest.Blames(t, run(3*2000), []int{0, 1, 2}, "all_to_all 1 of the default group: copies of what all_to_all 1 of the default group sends: sip0.cube0.hbm0: out of memory: asked 16000B")
 }
 
 func TestAnAllToAllOfListsThatOverlap(t *testing.T) {
-	_, err := lab.Spawn(t, 3, func(r *torch.Rank) error {
-		x := []*torch.Tensor{lab.Full(r, 0, 1), lab.Full(r, 1, 1), lab.Full(r, 2, 1), lab.Full(r, 3, 1)}
+	_, err := hostedtest.Spawn(t, 3, func(r *torch.Rank) error {
+		x := []*torch.Tensor{hostedtest.Full(r, 0, 1), hostedtest.Full(r, 1, 1), hostedtest.Full(r, 2, 1), hostedtest.Full(r, 3, 1)}
 		return dist.AllToAll(r, x[1:], x[:3])
 	})
-	lab.Blames(t, err, []int{0, 1, 2}, "torch: all_to_all: tensor 2 [1] f32 is to be sent and received into, and the lists differ: receive into the tensors that are sent, in their order, or into others")
+	hostedtest.Blames(t, err, []int{0, 1, 2}, "torch: all_to_all: tensor 2 [1] f32 is to be sent and received into, and the lists differ: receive into the tensors that are sent, in their order, or into others")
 }

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/kernbench/kernbench/ccl"
-	"github.com/kernbench/kernbench/internal/hosted/lab"
+	"github.com/kernbench/kernbench/internal/hosted/hostedtest"
 	"github.com/kernbench/kernbench/internal/ints"
 	"github.com/kernbench/kernbench/torch"
 	"github.com/kernbench/kernbench/torch/dist"
@@ -19,7 +19,7 @@ func TestChunksInPlace(t *testing.T) {
 		options := machines(t)(trial{spawned: true, world: ranks})
 		for _, c := range []ccl.Collective{ccl.AllGather, ccl.ReduceScatter, ccl.Gather, ccl.Scatter} {
 			for _, a := range ccl.Algorithms(c) {
-				l := lab.New(t, options)
+				l := hostedtest.New(t, options)
 				err := l.Spawn(func(self *torch.Rank) (err error) {
 					rank := self.Rank()
 					torch.OK(dist.InitProcessGroup(self, "ahbm"))
@@ -66,7 +66,7 @@ func TestChunksInPlace(t *testing.T) {
 // each is a lane.
 func TestLanesOfChunks(t *testing.T) {
 	for _, c := range []struct{ elems, lanes int }{{16, 2}, {14, 1}, {2, 1}} {
-		l, err := lab.Spawn(t, 2, func(r *torch.Rank) error {
+		l, err := hostedtest.Spawn(t, 2, func(r *torch.Rank) error {
 			rank := r.Rank()
 			x := torch.Must(r.FromSlice(ints.Count(100*rank, c.elems), torch.I32, torch.Shape{c.elems}, torch.DPPolicy{PE: torch.RowWise, NumCubes: 1, NumPEs: 4}))
 			half := c.elems / 2
@@ -103,7 +103,7 @@ func TestBlocksThatOverlap(t *testing.T) {
 			return dist.AllGatherIntoTensor(r, x, x.Narrow(0, 4, 8))
 		}, "sends tensor 1[4:12] [8] i32 and receives into tensor 1 [16] i32"},
 	} {
-		_, err := lab.Spawn(t, 2, func(r *torch.Rank) error {
+		_, err := hostedtest.Spawn(t, 2, func(r *torch.Rank) error {
 			return c.do(r, torch.Must(r.FromSlice(ints.Count(100*r.Rank(), 16), torch.I32, torch.Shape{16}, c.on)), r.Rank())
 		})
 		if err == nil {
@@ -111,6 +111,6 @@ func TestBlocksThatOverlap(t *testing.T) {
 			continue
 		}
 		collective := map[bool]string{true: "reduce_scatter", false: "all_gather"}[c.name == "parts of two blocks"]
-		lab.Says(t, c.name, err, "ranks 0, 1: "+collective+" 1 of the default group: rank 0 "+c.want+", which share memory: they may do so where the block of the rank is, and nowhere else")
+		hostedtest.Says(t, c.name, err, "ranks 0, 1: "+collective+" 1 of the default group: rank 0 "+c.want+", which share memory: they may do so where the block of the rank is, and nowhere else")
 	}
 }

@@ -67,7 +67,7 @@ func addends(members []member) ([]member, error) {
 		n := 1
 		for _, s := range m.spans() {
 			for _, held := range m.shards(s) {
-				n = max(n, held.addend+1)
+				n = max(n, held.Addend+1)
 			}
 		}
 		if n > 1 && m.collective != ccl.AllReduce {
@@ -80,7 +80,7 @@ func addends(members []member) ([]member, error) {
 		shards := m.shards
 		for i := range n {
 			m.shards = func(of span) []shard {
-				return slices.DeleteFunc(slices.Clone(shards(of)), func(s shard) bool { return s.addend != i })
+				return slices.DeleteFunc(slices.Clone(shards(of)), func(s shard) bool { return s.Addend != i })
 			}
 			all = append(all, m)
 		}
@@ -110,10 +110,10 @@ func shardLanes(members []member) []lane {
 			for i, s := range m.spans() {
 				held := m.shards(s)[j]
 				b, ok := s.of(held, m.elems(s))
-				if !ok || i > 0 && held.at != at {
+				if !ok || i > 0 && held.At != at {
 					return nil
 				}
-				at, blocks = held.at, append(blocks, b)
+				at, blocks = held.At, append(blocks, b)
 			}
 			lanes[j].add(at, blocks, len(m.in))
 		}
@@ -124,20 +124,20 @@ func shardLanes(members []member) []lane {
 // of returns the span's elements in a shard of a tensor that has so many, if these are
 // consecutive there and the shard has its share of every row.
 func (s span) of(held shard, elems int) (block, bool) {
-	size := memory.VA(s.x.dtype.Size())
+	size := memory.VA(s.x.info.DType.Size())
 	switch {
 	case s.count < 0 || s.count == elems:
-		return block{s.x, held.va, held.elems}, true
-	case held.elems == elems:
-		return block{s.x, held.va + memory.VA(s.from)*size, s.count}, true
+		return block{s.x, held.VA, held.Elems}, true
+	case held.Elems == elems:
+		return block{s.x, held.VA + memory.VA(s.from)*size, s.count}, true
 	}
-	rows := s.x.axes[0]
-	if held.extent[0] != rows || rows == 0 || s.from%(elems/rows) != 0 || s.count%(elems/rows) != 0 {
+	rows := s.x.info.Axes[0]
+	if held.Extent[0] != rows || rows == 0 || s.from%(elems/rows) != 0 || s.count%(elems/rows) != 0 {
 		return block{}, false
 	}
 	width := elems / rows
-	mine := held.elems / rows
-	return block{s.x, held.va + memory.VA(s.from/width*mine)*size, s.count / width * mine}, true
+	mine := held.Elems / rows
+	return block{s.x, held.VA + memory.VA(s.from/width*mine)*size, s.count / width * mine}, true
 }
 
 // rowLanes returns a lane for each shard of the tensor that a rank brings whole, if there is
@@ -148,7 +148,7 @@ func rowLanes(members []member) ([]lane, error) {
 	first := -1
 	for _, m := range members {
 		for _, s := range m.spans() {
-			if !rowMajor(m.shards(s), s.x.axes) {
+			if !rowMajor(m.shards(s), s.x) {
 				return nil, fmt.Errorf("rank %d: a part of %s does not lie in one piece: cut it by columns, or by rows without copies, or give it to one PE, and cut all tensors of a collective alike", m.rank, s.x.info.Name)
 			}
 			n := m.count(s)
@@ -170,7 +170,7 @@ func rowLanes(members []member) ([]lane, error) {
 	for j, held := range pattern {
 		for i, m := range members {
 			mine := entire[i]
-			if len(mine) == len(pattern) && mine[j].elems == held.elems {
+			if len(mine) == len(pattern) && mine[j].Elems == held.Elems {
 				continue
 			}
 			if sliced {
@@ -178,8 +178,8 @@ func rowLanes(members []member) ([]lane, error) {
 			}
 			return nil, fmt.Errorf("ranks %d and %d bring tensors that are cut differently: lay them out alike", members[0].rank, m.rank)
 		}
-		lanes = append(lanes, rowLane(members, entire, j, from, held.elems))
-		from += held.elems
+		lanes = append(lanes, rowLane(members, entire, j, from, held.Elems))
+		from += held.Elems
 	}
 	return lanes, nil
 }
@@ -190,7 +190,7 @@ func (m *member) entire() []shard {
 	for _, s := range m.spans() {
 		if m.count(s) == m.elems(s) {
 			all := m.shards(s)
-			used := slices.DeleteFunc(slices.Clone(all), func(s shard) bool { return s.elems == 0 })
+			used := slices.DeleteFunc(slices.Clone(all), func(s shard) bool { return s.Elems == 0 })
 			if len(used) == 0 {
 				used = all
 			}
@@ -214,7 +214,7 @@ func rowLane(members []member, entire [][]shard, j, from, elems int) (l lane) {
 	for i, m := range members {
 		at := m.single
 		if entire[i] != nil {
-			at = entire[i][j].at
+			at = entire[i][j].At
 		}
 		var blocks []block
 		for _, s := range m.spans() {
@@ -222,7 +222,7 @@ func rowLane(members []member, entire [][]shard, j, from, elems int) (l lane) {
 			if n < 0 {
 				n = m.count(s)
 			}
-			blocks = append(blocks, block{s.x, s.x.info.Base + memory.VA((s.from+from)*s.x.dtype.Size()), n})
+			blocks = append(blocks, block{s.x, s.x.info.Base + memory.VA((s.from+from)*s.x.info.DType.Size()), n})
 		}
 		l.add(at, blocks, len(m.in))
 	}
@@ -231,41 +231,37 @@ func rowLane(members []member, entire [][]shard, j, from, elems int) (l lane) {
 
 // rowMajor reports whether shards without gaps, one after the other in their addresses, are
 // the whole tensor in row-major order.
-func rowMajor(shards []shard, axes []int) bool {
-	at, next := 0, memory.VA(0)
+func rowMajor(shards []shard, x *tensor) bool {
+	at, next, axes := 0, memory.VA(0), x.info.Axes
 	for _, s := range shards {
-		if s.copy > 0 || s.addend > 0 || !s.contiguous(axes) {
+		if s.Copy > 0 || s.Addend > 0 || !contiguous(&s, axes) {
 			return false
 		}
-		if s.elems == 0 {
+		if s.Elems == 0 {
 			continue
 		}
 		start := 0
 		for axis, n := range axes {
-			start = start*n + s.start[axis]
+			start = start*n + s.Start[axis]
 		}
-		if start != at || at > 0 && s.va != next {
+		if start != at || at > 0 && s.VA != next {
 			return false
 		}
-		at += s.elems
-		next = s.va + memory.VA(s.bytes)
+		at += s.Elems
+		next = s.VA + memory.VA(s.Bytes)
 	}
-	whole := 1
-	for _, n := range axes {
-		whole *= n
-	}
-	return at == whole
+	return at == x.Numel()
 }
 
 // contiguous reports whether the elements of the shard follow each other in the row-major
 // tensor, or there are none.
-func (s *shard) contiguous(axes []int) bool {
+func contiguous(s *shard, axes []int) bool {
 	stride, n := 1, 1
-	for axis := len(axes) - 1; axis >= 0 && s.elems > 0; axis-- {
-		if stride != n && s.extent[axis] != 1 {
+	for axis := len(axes) - 1; axis >= 0 && s.Elems > 0; axis-- {
+		if stride != n && s.Extent[axis] != 1 {
 			return false
 		}
-		stride, n = stride*axes[axis], n*s.extent[axis]
+		stride, n = stride*axes[axis], n*s.Extent[axis]
 	}
 	return true
 }

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/kernbench/kernbench/internal/hosted/lab"
+	"github.com/kernbench/kernbench/internal/hosted/hostedtest"
 	"github.com/kernbench/kernbench/internal/ints"
 	"github.com/kernbench/kernbench/torch"
 	"github.com/kernbench/kernbench/torch/dist"
@@ -48,7 +48,7 @@ func TestLayoutsThatDoNotFit(t *testing.T) {
 			return y, errors.Join(err, dist.AllGatherIntoTensor(r, y, x))
 		}, append(ints.Count(0, 16), ints.Count(0, 16)...)},
 	} {
-		l, err := lab.Spawn(t, 2, func(r *torch.Rank) error {
+		l, err := hostedtest.Spawn(t, 2, func(r *torch.Rank) error {
 			x, err := r.FromSlice(ints.Count(0, 16), torch.I32, square, c.own[r.Rank()])
 			if err != nil {
 				return err
@@ -64,7 +64,7 @@ func TestLayoutsThatDoNotFit(t *testing.T) {
 
 // Tensors of a collective may lie on other PEs than each other.
 func TestListsOnOtherPEs(t *testing.T) {
-	l, err := lab.Spawn(t, 2, func(r *torch.Rank) error {
+	l, err := hostedtest.Spawn(t, 2, func(r *torch.Rank) error {
 		rank := r.Rank()
 		x, err := r.FromSlice(ints.Count(10*rank, 3+rank), torch.I32, torch.Shape{3 + rank})
 		if err != nil {
@@ -87,7 +87,7 @@ func TestListsOnOtherPEs(t *testing.T) {
 
 // A rank is where its tensors are.
 func TestRanksOnOtherDevices(t *testing.T) {
-	l := lab.New(t, torch.Options{Topology: lab.System(t, "ring6")})
+	l := hostedtest.New(t, torch.Options{Topology: hostedtest.System(t, "ring6")})
 	for _, c := range []struct {
 		devices [2]int
 		want    string
@@ -100,16 +100,16 @@ func TestRanksOnOtherDevices(t *testing.T) {
 			rank := r.Rank()
 			r.SetDevice(c.devices[rank])
 			err := dist.InitProcessGroup(r, "ahbm")
-			x := lab.Full(r, rank+1, 3)
+			x := hostedtest.Full(r, rank+1, 3)
 			if got := x.Shards()[0].SIP; got != c.devices[rank] {
 				t.Errorf("rank %d is on SIP %d, want %d", rank, got, c.devices[rank])
 			}
-			return errors.Join(err, dist.AllReduce(r, x, dist.SUM), dist.Barrier(r), r.Check("x", x, lab.Fill(3, 3)))
+			return errors.Join(err, dist.AllReduce(r, x, dist.SUM), dist.Barrier(r), r.Check("x", x, hostedtest.Fill(3, 3)))
 		}, 2)
 		if c.want == "" && (err != nil || !l.Checks().OK()) {
 			t.Errorf("devices %v: error %v, checks %+v", c.devices, err, l.Checks())
 		} else if c.want != "" {
-			lab.Says(t, fmt.Sprint("devices ", c.devices), err, "ranks 0, 1: "+c.want)
+			hostedtest.Says(t, fmt.Sprint("devices ", c.devices), err, "ranks 0, 1: "+c.want)
 		}
 	}
 }

@@ -39,7 +39,7 @@ type Making struct {
 func AllReduceMaking(r *torch.Rank, m Making, pieces []*torch.Tensor, op ReduceOp, group ...*Group) error {
 	d := of(r)
 	var list []*request
-	for _, x := range d.w.tensorsOf(pieces, "all_reduce") {
+	for _, x := range tensorsOf(pieces, "all_reduce") {
 		op.check("all_reduce", x)
 		list = append(list, &request{collective: ccl.AllReduce, reduction: op, in: wholes(x), out: wholes(x)})
 	}
@@ -63,7 +63,7 @@ func ReduceScatterMaking(r *torch.Rank, m Making, out []*torch.Tensor, in [][]*t
 	}
 	var list []*request
 	for i := range out {
-		all := d.w.tensorsOf(append(slices.Clone(in[i]), out[i]), "reduce_scatter")
+		all := tensorsOf(append(slices.Clone(in[i]), out[i]), "reduce_scatter")
 		dtypeOf(ccl.ReduceScatter, all)
 		n := len(in[i])
 		op.check("reduce_scatter", all[n])
@@ -93,7 +93,7 @@ func (d *state) making(m Making, pieces []*request, group []*Group) error {
 		all.what += ", " + d.describe(g, r.out[0].x)
 		all.in, all.out = append(all.in, r.in...), append(all.out, r.out...)
 	}
-	all.out = append(all.out, wholes(d.w.tensorsOf(m.Using, m.Name)...)...) // it may write them
+	all.out = append(all.out, wholes(tensorsOf(m.Using, m.Name)...)...) // it may write them
 	return inOrder(d.call(g, all))
 }
 

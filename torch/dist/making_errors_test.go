@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/kernbench/kernbench/internal/hosted/lab"
+	"github.com/kernbench/kernbench/internal/hosted/hostedtest"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/torch"
 	"github.com/kernbench/kernbench/torch/dist"
@@ -17,14 +17,14 @@ func idle(*tl.PE, int, int) func() bool { return func() bool { return false } }
 
 // Of a partial tensor the addends are reduced as well, as all_reduce does.
 func TestMakingReducesAddends(t *testing.T) {
-	l, err := lab.Spawn(t, 2, func(r *torch.Rank) error {
+	l, err := hostedtest.Spawn(t, 2, func(r *torch.Rank) error {
 		on := torch.DPPolicy{Cube: torch.Partial, NumCubes: 2, NumPEs: 1}
 		x, err := r.Full(float64(r.Rank()+1), torch.F32, torch.Shape{8}, on)
 		if err != nil {
 			return err
 		}
 		err = dist.AllReduceMaking(r, dist.Making{Name: "nothing", Make: idle}, []*torch.Tensor{x}, dist.SUM)
-		return errors.Join(err, r.Check("x", x, lab.Fill(3, 8)))
+		return errors.Join(err, r.Check("x", x, hostedtest.Fill(3, 8)))
 	})
 	if err != nil || !l.Checks().OK() {
 		t.Errorf("error %v, checks %+v", err, l.Checks())
@@ -106,28 +106,28 @@ func TestMakingErrors(t *testing.T) {
 		}, []string{"has been freed"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, err := lab.Spawn(t, 2, c.run)
-			lab.Blames(t, err, c.ranks, c.texts...)
+			_, err := hostedtest.Spawn(t, 2, c.run)
+			hostedtest.Blames(t, err, c.ranks, c.texts...)
 		})
 	}
 }
 
 // Messages that go to inboxes serve one piece alone.
 func TestMakingNeedsQueues(t *testing.T) {
-	l := lab.New(t, torch.Options{Topology: lab.System(t, "ring6", "pe.ipcq.max_ports=2")})
+	l := hostedtest.New(t, torch.Options{Topology: hostedtest.System(t, "ring6", "pe.ipcq.max_ports=2")})
 	err := l.Spawn(func(r *torch.Rank) error {
 		torch.OK(dist.InitProcessGroup(r, "ahbm", dist.Algorithm("direct")))
-		return dist.AllReduceMaking(r, dist.Making{Name: "nothing", Make: idle}, []*torch.Tensor{lab.Full(r, 1, 8)}, dist.SUM)
+		return dist.AllReduceMaking(r, dist.Making{Name: "nothing", Make: idle}, []*torch.Tensor{hostedtest.Full(r, 1, 8)}, dist.SUM)
 	}, 6)
-	lab.Blames(t, err, []int{0, 1, 2, 3, 4, 5}, "messages that overlap with a kernel go through queues: direct needs 5 ports, and pe.ipcq.max_ports is 2; use fewer ranks, or raise pe.ipcq.max_ports, or choose an algorithm for all_reduce that needs no more: bidirectional_ring, center_root, dual_mesh, mesh, ring, torus")
+	hostedtest.Blames(t, err, []int{0, 1, 2, 3, 4, 5}, "messages that overlap with a kernel go through queues: direct needs 5 ports, and pe.ipcq.max_ports is 2; use fewer ranks, or raise pe.ipcq.max_ports, or choose an algorithm for all_reduce that needs no more: bidirectional_ring, center_root, dual_mesh, mesh, ring, torus")
 }
 
 // A rank that is a PE makes nothing beside a collective.
 func TestMakingNeedsSpawn(t *testing.T) {
-	l := lab.New(t, machines(t)(trial{}))
+	l := hostedtest.New(t, machines(t)(trial{}))
 	torch.OK(dist.InitProcessGroup(l.Rank, "ahbm"))
 	x := l.MustZeros(torch.F32, torch.On(dist.PEs(l.Rank)...), 24)
-	err := lab.Misuse(func() {
+	err := hostedtest.Misuse(func() {
 		torch.OK(dist.AllReduceMaking(l.Rank, dist.Making{Name: "nothing", Make: idle}, []*torch.Tensor{x}, dist.SUM))
 	})
 	if want := "torch: Making: nothing: a rank has to be a worker of Spawn"; err == nil || err.Error() != want {
@@ -138,11 +138,11 @@ func TestMakingNeedsSpawn(t *testing.T) {
 // The algorithm that costs least is chosen from those that need no inboxes: alone, six
 // ranks would exchange so little with everyone at once.
 func TestMakingChoosesQueues(t *testing.T) {
-	l := lab.New(t, torch.Options{Topology: lab.System(t, "ring6", "pe.ipcq.max_ports=2")})
+	l := hostedtest.New(t, torch.Options{Topology: hostedtest.System(t, "ring6", "pe.ipcq.max_ports=2")})
 	var alone, beside string
 	err := l.Spawn(func(r *torch.Rank) error {
 		torch.OK(dist.InitProcessGroup(r, "ahbm", dist.Algorithm("auto")))
-		x := lab.Full(r, r.Rank(), 8)
+		x := hostedtest.Full(r, r.Rank(), 8)
 		torch.OK(dist.AllReduce(r, x, dist.SUM))
 		torch.OK(r.Synchronize())
 		alone = dist.Last(r.Context).Algorithm

@@ -3,7 +3,7 @@ package dist_test
 import (
 	"testing"
 
-	"github.com/kernbench/kernbench/internal/hosted/lab"
+	"github.com/kernbench/kernbench/internal/hosted/hostedtest"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/torch"
 	"github.com/kernbench/kernbench/torch/dist"
@@ -14,7 +14,7 @@ import (
 func TestMakingOverlaps(t *testing.T) {
 	const ranks, pieces, n = 4, 8, 16384
 	took := func(run func(r *torch.Rank, list []*torch.Tensor, make func(t *tl.PE, pe, piece int) func() bool) error) (total torch.Time) {
-		_, err := lab.Spawn(t, ranks, func(r *torch.Rank) error {
+		_, err := hostedtest.Spawn(t, ranks, func(r *torch.Rank) error {
 			var list []*torch.Tensor
 			for range pieces {
 				list = append(list, torch.Must(r.Zeros(torch.F32, torch.Shape{n})))

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/kernbench/kernbench/internal/hosted/lab"
+	"github.com/kernbench/kernbench/internal/hosted/hostedtest"
 	"github.com/kernbench/kernbench/internal/ints"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/torch"
@@ -14,7 +14,7 @@ import (
 // Messages in a ring, to both sides at once and with tags that cross.
 func TestBatchedMessages(t *testing.T) {
 	const n = 5
-	l, err := lab.Spawn(t, n, func(r *torch.Rank) error {
+	l, err := hostedtest.Spawn(t, n, func(r *torch.Rank) error {
 		rank := r.Rank()
 		g, err := dist.NewGroup(r, []int{4, 2, 0, 1, 3}, dist.KeepOrder())
 		if err != nil {
@@ -23,15 +23,15 @@ func TestBatchedMessages(t *testing.T) {
 		next, prev := (rank+1)%n, (rank+n-1)%n
 		var got [4]*torch.Tensor
 		for i := range got {
-			got[i] = lab.Full(r, 0, 7)
+			got[i] = hostedtest.Full(r, 0, 7)
 		}
 		works, err := dist.BatchISendIRecv(r, []dist.P2POp{
 			{Kind: dist.Recvs, Tensor: got[0], Peer: prev, Tag: 2},
 			{Kind: dist.Recvs, Tensor: got[1], Peer: prev, Tag: 1},
-			{Kind: dist.Sends, Tensor: lab.Full(r, 10*rank+1, 7), Peer: next, Tag: 1},
-			{Kind: dist.Sends, Tensor: lab.Full(r, 10*rank+2, 7), Peer: next, Tag: 2},
-			{Kind: dist.Sends, Tensor: lab.Full(r, 10*rank+3, 7), Peer: prev, Group: g},
-			{Kind: dist.Sends, Tensor: lab.Full(r, 10*rank+4, 7), Peer: prev},
+			{Kind: dist.Sends, Tensor: hostedtest.Full(r, 10*rank+1, 7), Peer: next, Tag: 1},
+			{Kind: dist.Sends, Tensor: hostedtest.Full(r, 10*rank+2, 7), Peer: next, Tag: 2},
+			{Kind: dist.Sends, Tensor: hostedtest.Full(r, 10*rank+3, 7), Peer: prev, Group: g},
+			{Kind: dist.Sends, Tensor: hostedtest.Full(r, 10*rank+4, 7), Peer: prev},
 			{Kind: dist.Recvs, Tensor: got[2], Peer: next},
 			{Kind: dist.Recvs, Tensor: got[3], Peer: next, Group: g},
 		})
@@ -44,7 +44,7 @@ func TestBatchedMessages(t *testing.T) {
 			}
 		}
 		for i, want := range []int{10*prev + 2, 10*prev + 1, 10*next + 4, 10*next + 3} {
-			if err := r.Check(fmt.Sprintf("message %d to rank %d", i, rank), got[i], lab.Fill(want, 7)); err != nil {
+			if err := r.Check(fmt.Sprintf("message %d to rank %d", i, rank), got[i], hostedtest.Fill(want, 7)); err != nil {
 				return err
 			}
 		}
@@ -57,10 +57,10 @@ func TestBatchedMessages(t *testing.T) {
 
 // Messages between two ranks with one tag arrive in the order in which they are sent.
 func TestMessagesKeepTheirOrder(t *testing.T) {
-	l, err := lab.Spawn(t, 2, func(r *torch.Rank) error {
+	l, err := hostedtest.Spawn(t, 2, func(r *torch.Rank) error {
 		var all []*torch.Tensor
 		for i := range 20 {
-			x := lab.Full(r, (1-r.Rank())*(i+1), 1+i%3)
+			x := hostedtest.Full(r, (1-r.Rank())*(i+1), 1+i%3)
 			var err error
 			if r.Rank() == 0 {
 				err = dist.Send(r, x, 1, 0)
@@ -73,7 +73,7 @@ func TestMessagesKeepTheirOrder(t *testing.T) {
 			all = append(all, x)
 		}
 		for i, x := range all {
-			if err := r.Check(fmt.Sprint("message ", i), x, lab.Fill(i+1, 1+i%3)); err != nil {
+			if err := r.Check(fmt.Sprint("message ", i), x, hostedtest.Fill(i+1, 1+i%3)); err != nil {
 				return err
 			}
 		}
@@ -87,12 +87,12 @@ func TestMessagesKeepTheirOrder(t *testing.T) {
 // Any number of messages may be waited for, in any order.
 func TestManyMessagesInAnyOrder(t *testing.T) {
 	const n = 100
-	_, err := lab.Spawn(t, 2, func(r *torch.Rank) error {
+	_, err := hostedtest.Spawn(t, 2, func(r *torch.Rank) error {
 		var works []*dist.Work
 		for i := range n {
 			var w *dist.Work
 			var err error
-			if x := lab.Full(r, i, 2); r.Rank() == 0 {
+			if x := hostedtest.Full(r, i, 2); r.Rank() == 0 {
 				w, err = dist.IRecv(r, x, 1, i)
 			} else if w, err = dist.ISend(r, x, 0, n-1-i); err == nil {
 				err = w.Wait()
@@ -118,7 +118,7 @@ func TestManyMessagesInAnyOrder(t *testing.T) {
 // layouts, beside messages to others, and with tags that cross.
 func TestMessagesToOneself(t *testing.T) {
 	const n = 5
-	l, err := lab.Spawn(t, n, func(r *torch.Rank) error {
+	l, err := hostedtest.Spawn(t, n, func(r *torch.Rank) error {
 		rank := r.Rank()
 		next, prev := (rank+1)%n, (rank+n-1)%n
 		rows := torch.DPPolicy{PE: torch.RowWise, NumCubes: 1, NumPEs: 3}
@@ -141,7 +141,7 @@ func TestMessagesToOneself(t *testing.T) {
 			torch.OK(w.Wait())
 		}
 		for i, want := range []int{10*rank + 2, 10*rank + 1, 10*rank + 3, 10*prev + 4} {
-			torch.OK(r.Check(fmt.Sprintf("message %d to rank %d", i, rank), got[i], lab.Fill(want, 1029)))
+			torch.OK(r.Check(fmt.Sprintf("message %d to rank %d", i, rank), got[i], hostedtest.Fill(want, 1029)))
 		}
 		return nil
 	})
@@ -149,7 +149,7 @@ func TestMessagesToOneself(t *testing.T) {
 		t.Errorf("error %v, checks %+v", err, l.Checks())
 	}
 	// Without Spawn, of the PEs 1 and 2 alone.
-	l = lab.PEs(t, 3)
+	l = hostedtest.PEs(t, 3)
 	x, y := l.Ints(ints.Count(0, 9), torch.I32, torch.On(dist.PEs(l.Rank)...)), l.MustZeros(torch.I32, torch.On(dist.PEs(l.Rank)...), 9)
 	for rank := 1; rank < 3; rank++ {
 		torch.Must(dist.BatchISendIRecv(l.Rank, []dist.P2POp{{Kind: dist.Sends, Tensor: x, Peer: rank, Rank: rank}, {Kind: dist.Recvs, Tensor: y, Peer: rank, Rank: rank}}))
@@ -161,7 +161,7 @@ func TestMessagesToOneself(t *testing.T) {
 // A message to oneself takes the time of a program that copies it: here 4 KiB, in one chunk.
 func TestTheTimeOfAMessageToOneself(t *testing.T) {
 	took := func(do func(r *torch.Rank, x, y *torch.Tensor) error) (time torch.Time) {
-		_, err := lab.Spawn(t, 3, func(r *torch.Rank) error {
+		_, err := hostedtest.Spawn(t, 3, func(r *torch.Rank) error {
 			x, y := torch.Must(r.Zeros(torch.F32, torch.Shape{1024})), torch.Must(r.Zeros(torch.F32, torch.Shape{1024}))
 			time = elapsed(r, func() error { return do(r, x, y) })
 			return nil
@@ -173,10 +173,10 @@ func TestTheTimeOfAMessageToOneself(t *testing.T) {
 	}
 	self := took(func(r *torch.Rank, x, y *torch.Tensor) error {
 		rank := dist.GetRank(r)
-		return lab.Second(dist.BatchISendIRecv(r, []dist.P2POp{{Kind: dist.Sends, Tensor: x, Peer: rank}, {Kind: dist.Recvs, Tensor: y, Peer: rank}}))
+		return hostedtest.Second(dist.BatchISendIRecv(r, []dist.P2POp{{Kind: dist.Sends, Tensor: x, Peer: rank}, {Kind: dist.Recvs, Tensor: y, Peer: rank}}))
 	})
 	copied := took(func(r *torch.Rank, x, y *torch.Tensor) error {
-		return lab.Second(r.Launch("copy", func(t *tl.PE, x, y tl.Ptr) { t.Store(y, t.Load(x, tl.Shape{1024}, tl.F32)) }, x, y))
+		return hostedtest.Second(r.Launch("copy", func(t *tl.PE, x, y tl.Ptr) { t.Store(y, t.Load(x, tl.Shape{1024}, tl.F32)) }, x, y))
 	})
 	if self != copied || self == 0 {
 		t.Errorf("a message to oneself takes %v, a kernel that copies it %v: want the same", self, copied)

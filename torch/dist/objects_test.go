@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/kernbench/kernbench/internal/hosted/lab"
+	"github.com/kernbench/kernbench/internal/hosted/hostedtest"
 	"github.com/kernbench/kernbench/torch"
 	"github.com/kernbench/kernbench/torch/dist"
 )
@@ -39,7 +39,7 @@ func onWorlds(t *testing.T, run worker) {
 		for i, without := range []bool{false, true} {
 			o := machines(t)(trial{spawned: true, world: n})
 			o.NoData = without
-			l := lab.New(t, o)
+			l := hostedtest.New(t, o)
 			err := l.Spawn(func(r *torch.Rank) error {
 				torch.OK(dist.InitProcessGroup(r, "ahbm"))
 				return run(r)
@@ -147,7 +147,7 @@ func TestSendObjectList(t *testing.T) {
 
 // Objects of a group: roots are ranks of the world, and lists are by rank of the group.
 func TestObjectsOfAGroup(t *testing.T) {
-	_, err := lab.Spawn(t, 5, func(r *torch.Rank) error {
+	_, err := hostedtest.Spawn(t, 5, func(r *torch.Rank) error {
 		rank := r.Rank()
 		g := torch.Must(dist.NewGroup(r, []int{4, 0, 3}, dist.KeepOrder()))
 		if dist.GetRank(r, g) < 0 {
@@ -179,20 +179,20 @@ func TestTheTimeOfObjects(t *testing.T) {
 	var longest bytes.Buffer
 	torch.OK(gob.NewEncoder(&longest).Encode(strings.Repeat("x", 992)))
 	n := longest.Len()
-	_, err := lab.Spawn(t, 3, func(r *torch.Rank) error {
+	_, err := hostedtest.Spawn(t, 3, func(r *torch.Rank) error {
 		took := func(i int, do func() error) {
 			torch.OK(torch.Must(dist.BarrierAsync(r)).Wait())
 			start := r.Now()
 			torch.OK(do())
 			times[i] = r.Now() - start
 		}
-		took(0, func() error { return lab.Second(dist.AllGatherObject(r, strings.Repeat("x", 990+r.Rank()))) })
+		took(0, func() error { return hostedtest.Second(dist.AllGatherObject(r, strings.Repeat("x", 990+r.Rank()))) })
 		took(1, func() error {
 			sizes, all := torch.Must(r.Empty(torch.I64, torch.Shape{3})), torch.Must(r.Empty(torch.U8, torch.Shape{3 * n}))
 			torch.OK(dist.AllGatherIntoTensor(r, sizes, torch.Must(r.FromSlice([]int{0}, torch.I64, torch.Shape{1}))))
 			torch.Must(sizes.Numpy())
 			torch.OK(dist.AllGatherIntoTensor(r, all, torch.Must(r.FromSlice(make([]uint8, n), torch.U8, torch.Shape{n}))))
-			return lab.Second(all.Numpy())
+			return hostedtest.Second(all.Numpy())
 		})
 		return nil
 	})
@@ -208,18 +208,18 @@ func TestMisuseOfObjects(t *testing.T) {
 		want  string
 	}{
 		{[]int{0, 1, 2}, func(r *torch.Rank) error {
-			return lab.Second(dist.AllGatherObject(r, func() {}))
+			return hostedtest.Second(dist.AllGatherObject(r, func() {}))
 		}, "all_gather_object: object 0 of type func() cannot be encoded: gob NewTypeObject can't handle type: func(): use types that encoding/gob takes"},
 		{[]int{2}, func(r *torch.Rank) error {
 			own := []*checkpoint{{}, {}, nil}[r.Rank()]
-			return lab.Second(dist.AllGatherObject(r, own))
+			return hostedtest.Second(dist.AllGatherObject(r, own))
 		}, "all_gather_object: object 0 of type *dist_test.checkpoint cannot be encoded: it is a nil pointer: use types that encoding/gob takes"},
 		{[]int{0}, func(r *torch.Rank) error {
 			own := checkpointOf(r.Rank())
 			if r.Rank() == 0 {
 				own.Next = &own
 			}
-			return lab.Second(dist.AllGatherObject(r, own))
+			return hostedtest.Second(dist.AllGatherObject(r, own))
 		}, "all_gather_object: object 0 of type dist_test.checkpoint cannot be encoded: it refers to itself, or is nested more than 200000 deep: use types that encoding/gob takes"},
 		{[]int{0, 1, 2}, func(r *torch.Rank) error {
 			list := make([]any, 3)
@@ -239,14 +239,14 @@ func TestMisuseOfObjects(t *testing.T) {
 			return dist.BroadcastObjectList[int](r, nil, 0)
 		}, "torch: broadcast_object_list: a list of no objects"},
 		{[]int{0, 1, 2}, func(r *torch.Rank) error {
-			return lab.Second(dist.ScatterObjectList(r, []int{1, 2}, 0))
+			return hostedtest.Second(dist.ScatterObjectList(r, []int{1, 2}, 0))
 		}, "torch: scatter_object_list: 2 objects to send, want 3: one for each rank"},
 		{[]int{0, 1, 2}, func(r *torch.Rank) error {
-			return lab.Second(dist.ScatterObjectList(r, []int{1, 2}, 0))
+			return hostedtest.Second(dist.ScatterObjectList(r, []int{1, 2}, 0))
 		}, "torch: scatter_object_list: 2 objects to send, want 0: the root alone gives a list"},
 		{[]int{1}, func(r *torch.Rank) error {
 			if r.Rank() == 1 {
-				return lab.Second(dist.RecvObjectList(r, make([]int, 1), 0))
+				return hostedtest.Second(dist.RecvObjectList(r, make([]int, 1), 0))
 			}
 			if r.Rank() == 0 {
 				return dist.Send(r, torch.Must(r.Zeros(torch.I64, torch.Shape{1})), 1, 0)
@@ -255,20 +255,20 @@ func TestMisuseOfObjects(t *testing.T) {
 		}, "recv_object_list: rank 0 has sent a tensor: send objects with SendObjectList"},
 		{[]int{2}, func(r *torch.Rank) error {
 			g := torch.Must(dist.NewGroup(r, []int{0, 1}))
-			return lab.Second(dist.AllGatherObject(r, 1, g))
+			return hostedtest.Second(dist.AllGatherObject(r, 1, g))
 		}, "all_gather_object: rank 2 is not in group 1"},
 		{[]int{1}, func(r *torch.Rank) error {
 			if r.Rank() == 1 {
 				return nil
 			}
-			return lab.Second(dist.AllGatherObject(r, 1))
+			return hostedtest.Second(dist.AllGatherObject(r, 1))
 		}, "rank 1: returned without all_gather 1 of the default group, for which ranks 0, 2 wait"},
 	} {
-		_, err := lab.Spawn(t, 3, c.do)
-		lab.Blames(t, err, c.ranks, c.want)
+		_, err := hostedtest.Spawn(t, 3, c.do)
+		hostedtest.Blames(t, err, c.ranks, c.want)
 	}
-	l := lab.PEs(t, 3)
-	lab.Says(t, "without Spawn", lab.Misuse(func() { dist.AllGatherObject(l.Rank, 1) }), "torch: all_gather_object: objects are those of workers of Spawn")
+	l := hostedtest.PEs(t, 3)
+	hostedtest.Says(t, "without Spawn", hostedtest.Misuse(func() { dist.AllGatherObject(l.Rank, 1) }), "torch: all_gather_object: objects are those of workers of Spawn")
 }
 
 // clock is an object that encodes itself, and refers to itself where package gob does not look.

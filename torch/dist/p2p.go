@@ -118,7 +118,7 @@ func (d *state) message(op P2POp, group []*Group, batch bool) (*Work, error) {
 	if err != nil {
 		return nil, err
 	}
-	x := d.w.tensorOf(op.Tensor, what)
+	x := tensorOf(op.Tensor, what)
 	x.packed(what)
 	self := g.rank
 	if !d.w.spawned {

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/kernbench/kernbench/internal/hosted"
-	"github.com/kernbench/kernbench/internal/hosted/lab"
+	"github.com/kernbench/kernbench/internal/hosted/hostedtest"
 	"github.com/kernbench/kernbench/torch"
 	"github.com/kernbench/kernbench/torch/dist"
 )
@@ -14,7 +14,7 @@ import (
 // pend has each of four workers ask for n operations before it waits for any of them.
 func pend(tb testing.TB, kind string, n int) *torch.Rank {
 	tb.Helper()
-	c, err := torch.New(context.Background(), torch.Options{NoData: true, Topology: lab.System(tb, "ring6", "system.sips.count=4")})
+	c, err := torch.New(context.Background(), torch.Options{NoData: true, Topology: hostedtest.System(tb, "ring6", "system.sips.count=4")})
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -24,10 +24,10 @@ func pend(tb testing.TB, kind string, n int) *torch.Rank {
 		if err := dist.InitProcessGroup(r, dist.Backend); err != nil {
 			return err
 		}
-		x := lab.Full(r, rank, 1)
+		x := hostedtest.Full(r, rank, 1)
 		for i := range n {
 			if kind != "one tensor" {
-				x = lab.Full(r, rank, 1)
+				x = hostedtest.Full(r, rank, 1)
 			}
 			var err error
 			switch {
@@ -74,7 +74,7 @@ func TestPendingOperationsCostLinearTime(t *testing.T) {
 	const n, most = 1000, 600
 	for _, kind := range []string{"all-reduces", "one tensor", "messages"} {
 		r := pend(t, kind, n)
-		if got := hosted.Scheduler(r.Context).Looks(); got > most*n {
+		if got := hosted.Scheduler(r.Context).Looks; got > most*n {
 			t.Errorf("%d %s: %d looks at operations, want at most %d for each", n, kind, got, most)
 		}
 		r.Close()

@@ -114,7 +114,11 @@ func (c *world) planOne(k *call, members []member, algorithm string, room memory
 func (l *lane) crowded(c *world, i int) error {
 	pe := c.m.PE(l.pes[i])
 	for _, b := range slices.Concat(l.in[i], l.out[i]) {
-		if first, last := b.x.sips(c.m); first != last {
+		var sips []int
+		for _, s := range b.x.info.Shards {
+			sips = append(sips, c.m.PE(s.At).SIP)
+		}
+		if first, last := slices.Min(sips), slices.Max(sips); first != last {
 			return fmt.Errorf("two ranks are on %v, since %s lies over SIPs %d to %d: under Spawn a rank is a SIP: lay the tensor out on the device of its rank, or call the collective in a program without Spawn", pe, b.x.info.Name, first, last)
 		}
 	}
@@ -152,7 +156,7 @@ func (p *planned) fit(plan *ccl.Plan, tcm memory.Bytes) memory.Bytes {
 // dtype returns that of the request's tensors.
 func (r *request) dtype() torch.DType {
 	for _, s := range r.spans() {
-		return s.x.dtype
+		return s.x.info.DType
 	}
 	return torch.U8 // there are none
 }
@@ -174,7 +178,7 @@ func (p *planned) connect() {
 func pointers(blocks []block, d torch.DType) func(int) tl.Ptr {
 	shards := make([]tl.Shard, len(blocks))
 	for i, b := range blocks {
-		shards[i] = tl.Shard{Tensor: b.x.info.Name, Part: ofCollective("a block"), Addr: int64(b.va), Bytes: int64(b.elems) * int64(b.x.dtype.Size())}
+		shards[i] = tl.Shard{Tensor: b.x.info.Name, Part: ofCollective("a block"), Addr: int64(b.va), Bytes: int64(b.elems) * int64(b.x.info.DType.Size())}
 	}
 	return func(i int) tl.Ptr {
 		if i < 0 || i >= len(blocks) {
@@ -202,8 +206,8 @@ func (p *planned) allocate(c *world, op *stream.Operation) (err error) {
 			return err
 		}
 		var window []memory.Part
-		for i, va := range p.work.at {
-			window = append(window, memory.Part{VA: va, Bytes: p.work.bytes[i]})
+		for i, s := range p.work.Shards {
+			window = append(window, memory.Part{VA: s.VA, Bytes: s.Bytes})
 			p.args[i].Work = p.work.ptr(i)
 			p.args[i].Work.Window = 1
 		}
@@ -221,28 +225,23 @@ func (p *planned) allocate(c *world, op *stream.Operation) (err error) {
 	return err
 }
 
-// scratch is memory of a program on its PEs, until its end.
+// scratch is memory of a program on its PEs, with a shard for each rank of the launch, until
+// its end.
 type scratch struct {
-	name  string
-	dtype torch.DType
-	at    []memory.VA // by rank of the launch
-	bytes []memory.Bytes
-	free  func() error
+	*hosted.Tensor
+	free func() error
 }
 
 // scratch allocates memory for some elements on each PE of the program.
-func (p *planned) scratch(c *world, op *stream.Operation, name string, elems []int, written bool) (x *scratch, err error) {
-	x = &scratch{name: name, dtype: p.args[0].DType}
-	for _, n := range elems {
-		x.bytes = append(x.bytes, memory.Bytes(n)*memory.Bytes(x.dtype.Size()))
-	}
-	x.at, x.free, err = hosted.Scratch(c.Context, op.Name, name, p.program.Targets, x.bytes, written)
-	return x, err
+func (p *planned) scratch(c *world, op *stream.Operation, name string, elems []int, written bool) (*scratch, error) {
+	x, free, err := hosted.Scratch(c.Context, op.Name, name, p.args[0].DType, p.program.Targets, elems, written)
+	return &scratch{x, free}, err
 }
 
 // ptr returns a pointer to the part that a rank of the launch has.
 func (x *scratch) ptr(rank int) tl.Ptr {
-	return vector(&tl.Shard{Tensor: x.name, Part: ofCollective("this PE's part"), Addr: int64(x.at[rank]), Bytes: int64(x.bytes[rank])}, x.dtype)
+	s := &x.Shards[rank]
+	return vector(&tl.Shard{Tensor: x.Name, Part: ofCollective("this PE's part"), Addr: int64(s.VA), Bytes: int64(s.Bytes)}, x.DType)
 }
 
 // free gives that memory back.

@@ -8,7 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/kernbench/kernbench/internal/hosted/lab"
+	"github.com/kernbench/kernbench/internal/hosted/hostedtest"
 	"github.com/kernbench/kernbench/internal/ints"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/torch"
@@ -173,12 +173,12 @@ func (p *player) do(a act, before, s *state) (err error) {
 	var w *dist.Work
 	switch {
 	case a.what == "send" && p.rank == a.rank:
-		return lab.Second(dist.ISend(p.Rank, x, a.peer, a.value)) // its tensor is not written
+		return hostedtest.Second(dist.ISend(p.Rank, x, a.peer, a.value)) // its tensor is not written
 	case a.what == "send" && p.rank == a.peer:
 		w, err = dist.IRecv(p.Rank, y, a.rank, a.value)
 		written = a.y
 	case a.what == "any" && p.rank == a.rank:
-		return lab.Second(dist.ISend(p.Rank, x, a.peer, 100+a.number))
+		return hostedtest.Second(dist.ISend(p.Rank, x, a.peer, 100+a.number))
 	case a.what == "any" && p.rank == a.peer:
 		w, err = dist.IRecv(p.Rank, y, dist.AnySource, 100+a.number)
 		written = a.y

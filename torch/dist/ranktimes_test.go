@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/kernbench/kernbench/internal/hosted/lab"
+	"github.com/kernbench/kernbench/internal/hosted/hostedtest"
 	"github.com/kernbench/kernbench/internal/ints"
 	"github.com/kernbench/kernbench/simtime"
 	"github.com/kernbench/kernbench/tl"
@@ -15,9 +15,9 @@ import (
 
 // alphaBeta spawns n ranks on the machine whose links alone take time, 150 ns and 10 ns a
 // KB, and has them do collectives by an algorithm.
-func alphaBeta(t *testing.T, n int, algorithm string, run worker) *lab.Lab {
+func alphaBeta(t *testing.T, n int, algorithm string, run worker) *hostedtest.Lab {
 	t.Helper()
-	l := lab.New(t, torch.Options{Topology: lab.System(t, "alpha_beta", fmt.Sprintf("system.sips.count=%d", n)), NoData: true, PerRank: true})
+	l := hostedtest.New(t, torch.Options{Topology: hostedtest.System(t, "alpha_beta", fmt.Sprintf("system.sips.count=%d", n)), NoData: true, PerRank: true})
 	err := l.Spawn(func(r *torch.Rank) error {
 		if err := dist.InitProcessGroup(r, "ahbm", func(o *dist.GroupOptions) { o.Algorithm = algorithm }); err != nil {
 			return err
@@ -35,7 +35,7 @@ func alphaBeta(t *testing.T, n int, algorithm string, run worker) *lab.Lab {
 func TestRanksOfARingTakeTheSameTime(t *testing.T) {
 	for _, n := range []int{2, 3, 5, 7} {
 		l := alphaBeta(t, n, "ring", func(r *torch.Rank) error {
-			return dist.AllReduce(r, lab.Full(r, r.Rank(), n*250), dist.SUM)
+			return dist.AllReduce(r, hostedtest.Full(r, r.Rank(), n*250), dist.SUM)
 		})
 		want := slices.Repeat([]torch.Time{torch.Time(2*(n-1)) * 160 * simtime.Nanosecond}, n)
 		if got := dist.Last(l.Context); !slices.Equal(got.Ranks, ints.Count(0, n)) || !slices.Equal(got.Exec, want) || got.Crit != want[0] {
@@ -49,7 +49,7 @@ func TestRanksOfARingTakeTheSameTime(t *testing.T) {
 // rank ends when its message is there, the root with the last of them.
 func TestRanksOfABroadcastEndOneAfterAnother(t *testing.T) {
 	l := alphaBeta(t, 7, "direct", func(r *torch.Rank) error {
-		return dist.Broadcast(r, lab.Full(r, r.Rank(), 25), 3)
+		return dist.Broadcast(r, hostedtest.Full(r, r.Rank(), 25), 3)
 	})
 	var want []torch.Time
 	for _, ns := range []torch.Time{3 * 151, 2*151 + 1, 151 + 2, 3*151 + 2, 151, 2*151 + 1, 3*151 + 2} {
@@ -68,7 +68,7 @@ func TestRankTimesOfASubgroup(t *testing.T) {
 		if err != nil || rank%2 == 0 && rank != 4 {
 			return err
 		}
-		return dist.AllReduce(r, lab.Full(r, rank, 300), dist.SUM, g)
+		return dist.AllReduce(r, hostedtest.Full(r, rank, 300), dist.SUM, g)
 	})
 	if got := dist.Last(l.Context); !slices.Equal(got.Ranks, []int{1, 3, 4}) || len(got.Exec) != 3 || slices.Max(got.Exec) != got.Crit {
 		t.Errorf("ranks %v take %v, the longest %v; want 1, 3 and 4", got.Ranks, got.Exec, got.Crit)
@@ -77,7 +77,7 @@ func TestRankTimesOfASubgroup(t *testing.T) {
 
 // A rank with tensors on several PEs takes as long as the last of them.
 func TestRankTimesOfLanes(t *testing.T) {
-	l, err := lab.Spawn(t, 3, func(r *torch.Rank) error {
+	l, err := hostedtest.Spawn(t, 3, func(r *torch.Rank) error {
 		rank := r.Rank()
 		x, err := r.Zeros(torch.F32, torch.Shape{3000}, torch.On(rank*128, rank*128+1, rank*128+9))
 		if err == nil {
@@ -99,9 +99,9 @@ func TestRankTimesOfMessages(t *testing.T) {
 	l := alphaBeta(t, 5, "direct", func(r *torch.Rank) error {
 		switch r.Rank() {
 		case 1:
-			return dist.Send(r, lab.Full(r, 1, 250), 4, 0)
+			return dist.Send(r, hostedtest.Full(r, 1, 250), 4, 0)
 		case 4:
-			return dist.Recv(r, lab.Full(r, 0, 250), 1, 0)
+			return dist.Recv(r, hostedtest.Full(r, 0, 250), 1, 0)
 		}
 		return nil
 	})
@@ -116,7 +116,7 @@ func TestRankTimesOfMessages(t *testing.T) {
 // their ends: those of Exec.
 func TestReportOfRankTimes(t *testing.T) {
 	for _, wanted := range []bool{false, true} {
-		l := lab.New(t, torch.Options{NoData: true, PerRank: wanted})
+		l := hostedtest.New(t, torch.Options{NoData: true, PerRank: wanted})
 		pes := []int{9, 2, 4} // rank 0 is on PE 9
 		x := l.MustZeros(torch.F32, torch.On(pes...), 192)
 		k := l.MustLaunch("uneven", func(t *tl.PE, x tl.Ptr) {
@@ -145,10 +145,10 @@ func TestReportOfRankTimes(t *testing.T) {
 
 // PEs that only make some of what is reduced count as PEs of their rank.
 func TestRankTimesOfMakers(t *testing.T) {
-	l, err := lab.Spawn(t, 3, func(r *torch.Rank) error {
+	l, err := hostedtest.Spawn(t, 3, func(r *torch.Rank) error {
 		m := dist.Making{Name: "two", Make: func(*tl.PE, int, int) func() bool { return func() bool { return false } },
 			Together: func(pe int) []int { return []int{pe / 2 * 2, pe/2*2 + 1} }}
-		return dist.AllReduceMaking(r, m, []*torch.Tensor{lab.Full(r, r.Rank(), 64)}, dist.SUM)
+		return dist.AllReduceMaking(r, m, []*torch.Tensor{hostedtest.Full(r, r.Rank(), 64)}, dist.SUM)
 	})
 	if err != nil {
 		t.Fatal(err)

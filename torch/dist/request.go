@@ -58,7 +58,7 @@ func (d *state) lists(c ccl.Collective, out, in []*torch.Tensor, root int, op Re
 	if c == ccl.ReduceScatter || c == ccl.Scatter || c == ccl.AllToAll {
 		check("send", in)
 	}
-	all := d.w.tensorsOf(slices.Concat(in, out), c.String())
+	all := tensorsOf(slices.Concat(in, out), c.String())
 	dtype := dtypeOf(c, all)
 	from, to := all[:len(in)], all[len(in):]
 	if c == ccl.AllToAll {
@@ -82,15 +82,15 @@ func (d *state) tensors(c ccl.Collective, outTensor, inTensor *torch.Tensor, op 
 		return nil, err
 	}
 	n := len(g.shared.ranks)
-	in, out := d.w.tensorOf(inTensor, c.String()), d.w.tensorOf(outTensor, c.String())
+	in, out := tensorOf(inTensor, c.String()), tensorOf(outTensor, c.String())
 	large, small, names := out, in, [2]string{"out", "in"}
 	if c == ccl.ReduceScatter {
 		op.check(c.String(), out)
 		large, small, names = in, out, [2]string{"in", "out"}
 	}
-	refuse(large.Numel() != n*small.Numel() || large.dtype != small.dtype,
+	refuse(large.Numel() != n*small.Numel() || large.info.DType != small.info.DType,
 		c.String(), "%s is %v %v, %s %v %v: %[1]s needs %[7]d times the elements of %[4]s, a block for each rank, and the same dtype",
-		names[0], large.dtype, large.shape, names[1], small.dtype, small.shape, n)
+		names[0], large.info.DType, large.info.Shape, names[1], small.info.DType, small.info.Shape, n)
 	each := d.local(g, small)
 	var blocks []span
 	for i := range n {
@@ -117,9 +117,9 @@ func apart(in, out []*tensor) {
 func (d *state) split(g *Group, what string, x *tensor, splits []int) (list []span) {
 	n := len(g.shared.ranks)
 	total := d.local(g, x)
-	rows := x.axes[0]
+	rows := x.info.Axes[0]
 	if !d.w.spawned {
-		rows = x.shards[0].extent[0] // of each rank's part
+		rows = x.info.Shards[0].Extent[0] // of each rank's part
 	}
 	if len(splits) == 0 {
 		refuse(rows%n != 0, "all_to_all", "%d rows to %s do not divide by %d ranks: give splits", rows, what, n)
@@ -148,7 +148,7 @@ func (d *state) local(g *Group, x *tensor) int {
 		return x.Numel()
 	}
 	d.alike(g, x)
-	return x.shards[0].elems
+	return x.info.Shards[0].Elems
 }
 
 // root returns a rank of the world as one of the group.
@@ -163,9 +163,9 @@ func (d *state) root(c ccl.Collective, g *Group, rank int) int {
 func dtypeOf(c ccl.Collective, list []*tensor) torch.DType {
 	for _, x := range list {
 		x.packed(c.String())
-		refuse(x.dtype != list[0].dtype, c.String(), "tensors of %v and of %v: all have one dtype", list[0].dtype, x.dtype)
+		refuse(x.info.DType != list[0].info.DType, c.String(), "tensors of %v and of %v: all have one dtype", list[0].info.DType, x.info.DType)
 	}
-	return list[0].dtype
+	return list[0].info.DType
 }
 
 // describePart returns what one rank has of a tensor.
@@ -173,7 +173,7 @@ func (d *state) describePart(g *Group, x *tensor, rank int) string {
 	if d.w.spawned {
 		return d.describe(g, x)
 	}
-	return fmt.Sprintf("%v %v", x.dtype, x.shards[rank].extent)
+	return fmt.Sprintf("%v %v", x.info.DType, x.info.Shards[rank].Extent)
 }
 
 // describe returns a tensor as ranks have to agree on it. In a program without Spawn it
@@ -181,12 +181,12 @@ func (d *state) describePart(g *Group, x *tensor, rank int) string {
 func (d *state) describe(g *Group, x *tensor) string {
 	if !d.w.spawned {
 		d.alike(g, x)
-		return fmt.Sprintf("%v %v", x.dtype, x.shards[0].extent)
+		return fmt.Sprintf("%v %v", x.info.DType, x.info.Shards[0].Extent)
 	}
 	parts, copies, addends := x.numbers()
-	text := fmt.Sprintf("%v %v", x.dtype, x.shape)
+	text := fmt.Sprintf("%v %v", x.info.DType, x.info.Shape)
 	if parts > 1 {
-		text += fmt.Sprintf(" in %d parts of %v", parts, x.shards[0].extent)
+		text += fmt.Sprintf(" in %d parts of %v", parts, x.info.Shards[0].Extent)
 	}
 	if copies > 1 {
 		text += fmt.Sprintf(" in %d copies", copies)
@@ -200,20 +200,20 @@ func (d *state) describe(g *Group, x *tensor) string {
 // overRanks checks that a tensor of a program without Spawn lies over the PEs of the
 // group in order.
 func (d *state) overRanks(g *Group, x *tensor) {
-	over := slices.EqualFunc(x.shards, g.shared.ranks, func(s shard, rank int) bool { return int(s.at) == rank })
+	over := slices.EqualFunc(x.info.Shards, g.shared.ranks, func(s shard, rank int) bool { return int(s.At) == rank })
 	refuse(!over, "dist", "%s does not lie over the %d PEs of %s: make it with torch.On(dist.PEs(r)...)", x.info.Name, len(g.shared.ranks), g.shared)
 }
 
 // alike checks that each rank has as much of such a tensor.
 func (d *state) alike(g *Group, x *tensor) {
 	d.overRanks(g, x)
-	for _, s := range x.shards {
-		if s.elems != x.shards[0].elems {
+	for _, s := range x.info.Shards {
+		if s.Elems != x.info.Shards[0].Elems {
 			what := "rows"
-			if len(x.shape) > 1 && x.shards[0].extent[0] == x.shape[0] {
+			if len(x.info.Shape) > 1 && x.info.Shards[0].Extent[0] == x.info.Shape[0] {
 				what = "columns"
 			}
-			panic(misuse("dist", "%s is cut into parts of %d and of %d elements: its %s have to be a multiple of the %d ranks", x.info.Name, x.shards[0].elems, s.elems, what, len(g.shared.ranks)))
+			panic(misuse("dist", "%s is cut into parts of %d and of %d elements: its %s have to be a multiple of the %d ranks", x.info.Name, x.info.Shards[0].Elems, s.Elems, what, len(g.shared.ranks)))
 		}
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/kernbench/kernbench/internal/hosted/lab"
+	"github.com/kernbench/kernbench/internal/hosted/hostedtest"
 	"github.com/kernbench/kernbench/internal/ints"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/torch"
@@ -31,7 +31,7 @@ func bounds(list []int) (start, extent int) {
 // All splits of three levels, of a matrix that none of them divides evenly: the boxes are
 // those that cutting lists of rows and columns gives, and all values come back.
 func TestEveryTripleOfSplits(t *testing.T) {
-	l := lab.New(t, torch.Options{Topology: lab.System(t, "ring6", "system.sips.count=3", "sip.cube_mesh.w=2", "sip.cube_mesh.h=1", "cube.pe_layout.pe_per_corner=1"), Threads: 1})
+	l := hostedtest.New(t, torch.Options{Topology: hostedtest.System(t, "ring6", "system.sips.count=3", "sip.cube_mesh.w=2", "sip.cube_mesh.h=1", "cube.pe_layout.pe_per_corner=1"), Threads: 1})
 	const height, width = 7, 11
 	splits := []torch.Split{torch.Replicate, torch.ColumnWise, torch.RowWise, torch.Partial}
 	var few []torch.DPPolicy
@@ -85,7 +85,7 @@ func TestEveryTripleOfSplits(t *testing.T) {
 
 // The zero value of SIP and NumSIPs is the device of the rank, as it was without them.
 func TestSIPsOfAPolicy(t *testing.T) {
-	l := lab.New(t, torch.Options{Topology: lab.System(t, "ring6", "system.sips.count=3")})
+	l := hostedtest.New(t, torch.Options{Topology: hostedtest.System(t, "ring6", "system.sips.count=3")})
 	l.SetDevice(2)
 	for _, c := range []struct {
 		p    torch.DPPolicy
@@ -122,7 +122,7 @@ func TestSIPsOfAPolicy(t *testing.T) {
 		{torch.DPPolicy{NumSIPs: -1}, "torch: DPPolicy: sip=replicate(-1) cube=replicate(all) pe=replicate(all): -1 SIPs, and a system has 3: use 1 to 3, or 0 for all"},
 		{torch.DPPolicy{SIP: 7}, "torch: DPPolicy: sip=Split(7)(all) cube=replicate(all) pe=replicate(all): SIP is not a split: use torch.Replicate, ColumnWise, RowWise or Partial"},
 	} {
-		err := lab.Misuse(func() { l.Zeros(torch.F32, torch.Shape{4}, c.p) })
+		err := hostedtest.Misuse(func() { l.Zeros(torch.F32, torch.Shape{4}, c.p) })
 		if err == nil || err.Error() != c.want {
 			t.Errorf("got  %v\nwant %s", err, c.want)
 		}
@@ -130,7 +130,7 @@ func TestSIPsOfAPolicy(t *testing.T) {
 }
 
 // over is a tensor over ranks whose part i is column block i of each row.
-func over(l *lab.Lab, p torch.DPPolicy, rows, cols int, value func(rank, row, col int) int) *torch.Tensor {
+func over(l *hostedtest.Lab, p torch.DPPolicy, rows, cols int, value func(rank, row, col int) int) *torch.Tensor {
 	l.T.Helper()
 	ranks := len(l.Layout(torch.Shape{1}, p))
 	data := make([]int, 0, rows*ranks*cols)
@@ -143,7 +143,7 @@ func over(l *lab.Lab, p torch.DPPolicy, rows, cols int, value func(rank, row, co
 }
 
 // holdsOver checks each rank's part of such a tensor.
-func holdsOver(l *lab.Lab, what string, x *torch.Tensor, want func(rank, row, col int) int) {
+func holdsOver(l *hostedtest.Lab, what string, x *torch.Tensor, want func(rank, row, col int) int) {
 	l.T.Helper()
 	a := torch.Must(x.Numpy())
 	cols := x.Shape()[1] / len(x.Shards())
@@ -168,7 +168,7 @@ func TestCollectivesOverSIPs(t *testing.T) {
 		sips int
 		p    torch.DPPolicy
 	}{{"all PEs of 2 SIPs", 2, columns}, {"3 PEs of each of 3 SIPs", 3, some}} {
-		l := lab.New(t, torch.Options{Topology: lab.System(t, "ring6", fmt.Sprintf("system.sips.count=%d", c.sips), "sip.cube_mesh.w=2", "sip.cube_mesh.h=1", "cube.pe_layout.pe_per_corner=1"), Threads: 1})
+		l := hostedtest.New(t, torch.Options{Topology: hostedtest.System(t, "ring6", fmt.Sprintf("system.sips.count=%d", c.sips), "sip.cube_mesh.w=2", "sip.cube_mesh.h=1", "cube.pe_layout.pe_per_corner=1"), Threads: 1})
 		torch.OK(dist.InitProcessGroup(l.Rank, "ahbm"))
 		var ranks []int
 		for _, s := range l.Layout(torch.Shape{1}, c.p) {
@@ -267,7 +267,7 @@ func TestCollectivesOverSIPs(t *testing.T) {
 
 // The addends of all SIPs are summed, and are copies afterwards.
 func TestAllReduceOfAddendsOverSIPs(t *testing.T) {
-	l := lab.New(t, torch.Options{Topology: lab.System(t, "ring6", "system.sips.count=2", "sip.cube_mesh.w=2", "sip.cube_mesh.h=1", "cube.pe_layout.pe_per_corner=1"), Threads: 1})
+	l := hostedtest.New(t, torch.Options{Topology: hostedtest.System(t, "ring6", "system.sips.count=2", "sip.cube_mesh.w=2", "sip.cube_mesh.h=1", "cube.pe_layout.pe_per_corner=1"), Threads: 1})
 	torch.OK(dist.InitProcessGroup(l.Rank, "ahbm"))
 	x := l.Ints(ints.Count(0, 7), torch.F32, torch.DPPolicy{SIP: torch.Partial, Cube: torch.Partial, PE: torch.Partial})
 	l.MustLaunch("add", func(t *tl.PE, x tl.Ptr) {
@@ -287,7 +287,7 @@ func TestAllReduceOfAddendsOverSIPs(t *testing.T) {
 
 // A kernel runs on the PEs of all SIPs, each with its own box.
 func TestKernelsOverSIPs(t *testing.T) {
-	l := lab.New(t, torch.Options{Topology: lab.System(t, "ring6", "system.sips.count=3"), Threads: 1})
+	l := hostedtest.New(t, torch.Options{Topology: hostedtest.System(t, "ring6", "system.sips.count=3"), Threads: 1})
 	x := l.Ints(ints.Count(0, 5*14), torch.I32, torch.DPPolicy{SIP: torch.RowWise, Cube: torch.ColumnWise, PE: torch.ColumnWise, NumSIPs: 3, NumCubes: 2, NumPEs: 2}, 5, 14)
 	l.MustLaunch("own", func(t *tl.PE, x tl.Ptr) {
 		if s := (tl.Shape{x.Dim(0), x.Dim(1)}); s[0]*s[1] > 0 {
@@ -307,10 +307,10 @@ func TestKernelsOverSIPs(t *testing.T) {
 // Under Spawn a rank is a SIP, and two ranks cannot both bring all SIPs.
 func TestTensorsOverSIPsUnderSpawn(t *testing.T) {
 	for _, on := range []torch.Placement{torch.On(0, 128), torch.DPPolicy{SIP: torch.RowWise, NumCubes: 1, NumPEs: 1}} {
-		_, err := lab.Spawn(t, 2, func(r *torch.Rank) error {
+		_, err := hostedtest.Spawn(t, 2, func(r *torch.Rank) error {
 			x := torch.Must(r.Zeros(torch.F32, torch.Shape{4}, on))
-			return errors.Join(r.Check("x", x, lab.Fill(0, 4)), dist.AllReduce(r, x, dist.SUM))
+			return errors.Join(r.Check("x", x, hostedtest.Fill(0, 4)), dist.AllReduce(r, x, dist.SUM))
 		})
-		lab.Says(t, fmt.Sprint(on), err, "ranks 0, 1: all_reduce 1 of the default group: two ranks are on sip0.cube0.pe0, since tensor 2 [4] f32 lies over SIPs 0 to 1: under Spawn a rank is a SIP: lay the tensor out on the device of its rank, or call the collective in a program without Spawn")
+		hostedtest.Says(t, fmt.Sprint(on), err, "ranks 0, 1: all_reduce 1 of the default group: two ranks are on sip0.cube0.pe0, since tensor 2 [4] f32 lies over SIPs 0 to 1: under Spawn a rank is a SIP: lay the tensor out on the device of its rank, or call the collective in a program without Spawn")
 	}
 }

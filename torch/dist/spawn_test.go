@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/kernbench/kernbench/internal/hosted/lab"
+	"github.com/kernbench/kernbench/internal/hosted/hostedtest"
 	"github.com/kernbench/kernbench/internal/ints"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/torch"
@@ -16,32 +16,32 @@ import (
 func TestAWorkerThatFailsIsTheOnlyOneNamed(t *testing.T) {
 	boom := errors.New("boom")
 	stopped := 0
-	_, err := lab.Spawn(t, 4, func(r *torch.Rank) error {
+	_, err := hostedtest.Spawn(t, 4, func(r *torch.Rank) error {
 		defer func() { stopped++ }()
 		if r.Rank() == 2 {
 			return boom
 		}
-		x := lab.Full(r, 1, 8)
+		x := hostedtest.Full(r, 1, 8)
 		if err := dist.AllReduce(r, x, dist.SUM); err != nil {
 			return err
 		}
 		_, err := x.Numpy()
 		return err
 	})
-	lab.Blames(t, err, []int{2}, "rank 2: boom")
+	hostedtest.Blames(t, err, []int{2}, "rank 2: boom")
 	if !errors.Is(err, boom) || stopped != 4 { // rank 3 had not begun
 		t.Errorf("errors.Is is %v, and %d of 4 workers were unwound", errors.Is(err, boom), stopped)
 	}
 }
 
 func TestAWorkerThatPanicsIsTheOnlyOneNamed(t *testing.T) {
-	_, err := lab.Spawn(t, 3, func(r *torch.Rank) error {
+	_, err := hostedtest.Spawn(t, 3, func(r *torch.Rank) error {
 		if r.Rank() == 1 {
 			panic("out of ideas")
 		}
 		return dist.Barrier(r)
 	})
-	lab.Blames(t, err, []int{1}, "out of ideas")
+	hostedtest.Blames(t, err, []int{1}, "out of ideas")
 	var panicked *torch.HostPanic
 	if !errors.As(err, &panicked) || !strings.Contains(string(panicked.Stack), "spawn_test.go") {
 		t.Errorf("error %v has no stack", err)
@@ -50,8 +50,8 @@ func TestAWorkerThatPanicsIsTheOnlyOneNamed(t *testing.T) {
 
 func TestAWorkerThatReturnsEarlyIsTheOnlyOneNamed(t *testing.T) {
 	for _, waits := range []bool{false, true} {
-		_, err := lab.Spawn(t, 4, func(r *torch.Rank) error {
-			x := lab.Full(r, 1, 8)
+		_, err := hostedtest.Spawn(t, 4, func(r *torch.Rank) error {
+			x := hostedtest.Full(r, 1, 8)
 			if r.Rank() == 3 {
 				return nil
 			}
@@ -61,13 +61,13 @@ func TestAWorkerThatReturnsEarlyIsTheOnlyOneNamed(t *testing.T) {
 			_, err := x.Numpy()
 			return err
 		})
-		lab.Blames(t, err, []int{3}, "rank 3: returned without all_reduce 1 of the default group, for which ranks 0-2 wait")
+		hostedtest.Blames(t, err, []int{3}, "rank 3: returned without all_reduce 1 of the default group, for which ranks 0-2 wait")
 	}
 }
 
 func TestAKernelThatFailsNamesItsRank(t *testing.T) {
-	_, err := lab.Spawn(t, 3, func(r *torch.Rank) error {
-		x := lab.Full(r, 1, 8)
+	_, err := hostedtest.Spawn(t, 3, func(r *torch.Rank) error {
+		x := hostedtest.Full(r, 1, 8)
 		_, err := r.Launch("half", func(t *tl.PE, x tl.Ptr, rank int) {
 			if rank == 1 {
 				t.Load(x, tl.Shape{1 << 30}, tl.F32)
@@ -78,11 +78,11 @@ func TestAKernelThatFailsNamesItsRank(t *testing.T) {
 		}
 		return dist.AllReduce(r, x, dist.SUM)
 	})
-	lab.Blames(t, err, []int{1}, "launch half: ", "spawn_test.go")
+	hostedtest.Blames(t, err, []int{1}, "launch half: ", "spawn_test.go")
 }
 
 func TestRanksThatWaitForEachOtherAreNamed(t *testing.T) {
-	_, err := lab.Spawn(t, 3, func(r *torch.Rank) error {
+	_, err := hostedtest.Spawn(t, 3, func(r *torch.Rank) error {
 		a, err := dist.NewGroup(r, []int{0, 1})
 		if err != nil {
 			return err
@@ -94,7 +94,7 @@ func TestRanksThatWaitForEachOtherAreNamed(t *testing.T) {
 		if r.Rank() == 2 {
 			return nil
 		}
-		x := lab.Full(r, 1, 8)
+		x := hostedtest.Full(r, 1, 8)
 		first, second := a, b
 		if r.Rank() == 1 {
 			first, second = b, a
@@ -107,7 +107,7 @@ func TestRanksThatWaitForEachOtherAreNamed(t *testing.T) {
 		_, err = x.Numpy()
 		return err
 	})
-	lab.Blames(t, err, []int{0, 1}, "rank 0: waits for all_reduce 1 of group 1, which rank 1 has behind all_reduce 1 of group 2",
+	hostedtest.Blames(t, err, []int{0, 1}, "rank 0: waits for all_reduce 1 of group 1, which rank 1 has behind all_reduce 1 of group 2",
 		"rank 1: waits for all_reduce 1 of group 2, which rank 0 has behind all_reduce 1 of group 1", "the ranks wait for each other")
 }
 
@@ -118,7 +118,7 @@ func TestMismatchedCallsNameTheRanks(t *testing.T) {
 		texts []string
 	}{
 		{"size", func(r *torch.Rank, _ *torch.Tensor) error {
-			return dist.AllReduce(r, lab.Full(r, 1, 9), dist.SUM)
+			return dist.AllReduce(r, hostedtest.Full(r, 1, 9), dist.SUM)
 		}, []string{"rank 2: all_reduce of f32 [9], sum (spawn_test.go:"}},
 		{"dtype", func(r *torch.Rank, _ *torch.Tensor) error {
 			x, err := r.Zeros(torch.F16, torch.Shape{8})
@@ -143,8 +143,8 @@ func TestMismatchedCallsNameTheRanks(t *testing.T) {
 	}
 	for _, c := range tests {
 		t.Run(c.name, func(t *testing.T) {
-			_, err := lab.Spawn(t, 4, func(r *torch.Rank) error {
-				x := lab.Full(r, 1, 8)
+			_, err := hostedtest.Spawn(t, 4, func(r *torch.Rank) error {
+				x := hostedtest.Full(r, 1, 8)
 				if r.Rank() == 2 {
 					torch.OK(c.odd(r, x))
 				} else {
@@ -153,15 +153,15 @@ func TestMismatchedCallsNameTheRanks(t *testing.T) {
 				_, err := x.Numpy()
 				return err
 			})
-			lab.Blames(t, err, []int{2}, append(c.texts, "the ranks do not agree: ranks 0, 1, 3: all_reduce of f32 [8], sum (spawn_test.go:")...)
+			hostedtest.Blames(t, err, []int{2}, append(c.texts, "the ranks do not agree: ranks 0, 1, 3: all_reduce of f32 [8], sum (spawn_test.go:")...)
 		})
 	}
 }
 
 func TestWorkersShareOneClock(t *testing.T) {
 	var times [2]torch.Time
-	_, err := lab.Spawn(t, 2, func(r *torch.Rank) error {
-		x := lab.Full(r, 1, 8)
+	_, err := hostedtest.Spawn(t, 2, func(r *torch.Rank) error {
+		x := hostedtest.Full(r, 1, 8)
 		if r.Rank() == 0 { // alone
 			for range 3 {
 				if _, err := x.Numpy(); err != nil {
@@ -185,22 +185,22 @@ func TestWorkersShareOneClock(t *testing.T) {
 }
 
 func TestSpawnAgainAfterAFailure(t *testing.T) {
-	l, err := lab.Spawn(t, 2, func(r *torch.Rank) error {
+	l, err := hostedtest.Spawn(t, 2, func(r *torch.Rank) error {
 		if r.Rank() == 0 {
 			return errors.New("first")
 		}
-		return dist.AllReduce(r, lab.Full(r, 1, 8), dist.SUM)
+		return dist.AllReduce(r, hostedtest.Full(r, 1, 8), dist.SUM)
 	})
-	lab.Blames(t, err, []int{0})
+	hostedtest.Blames(t, err, []int{0})
 	err = l.Spawn(func(r *torch.Rank) error {
 		if err := dist.InitProcessGroup(r, "ahbm"); err != nil {
 			return err
 		}
-		x := lab.Full(r, r.Rank()+1, 8)
+		x := hostedtest.Full(r, r.Rank()+1, 8)
 		if err := dist.AllReduce(r, x, dist.SUM); err != nil {
 			return err
 		}
-		return r.Check("sum", x, lab.Fill(3, 8))
+		return r.Check("sum", x, hostedtest.Fill(3, 8))
 	}, 2)
 	if err != nil || !l.Checks().OK() || len(l.Checks()) != 2 {
 		t.Errorf("error %v, checks %+v", err, l.Checks())
@@ -211,17 +211,17 @@ func TestSpawnAgainAfterAFailure(t *testing.T) {
 // the rank that failed is the one that counts, whatever the others do after it.
 func TestAWorkerThatIsStoppedWhilePrinting(t *testing.T) {
 	texts := make([]string, 3)
-	_, err := lab.Spawn(t, 3, func(r *torch.Rank) error {
+	_, err := hostedtest.Spawn(t, 3, func(r *torch.Rank) error {
 		if r.Rank() == 2 {
 			return errors.New("no data")
 		}
-		x := lab.Full(r, 1, 4)
+		x := hostedtest.Full(r, 1, 4)
 		torch.OK(dist.AllReduce(r, x, dist.SUM))
 		texts[r.Rank()] = fmt.Sprint(x)
 		torch.Must(r.Full(1, torch.F32, torch.Shape{4}))
 		return nil
 	})
-	lab.Blames(t, err, []int{2}, "rank 2: no data")
+	hostedtest.Blames(t, err, []int{2}, "rank 2: no data")
 	for _, text := range texts[:2] {
 		if !strings.HasSuffix(text, ": this rank has been stopped)") {
 			t.Errorf("a tensor of a stopped rank is %q", text)
@@ -233,7 +233,7 @@ func TestAWorkerThatIsStoppedWhilePrinting(t *testing.T) {
 func TestGridOfSIPs(t *testing.T) {
 	times := map[string]torch.Time{}
 	for name, sets := range map[string][]string{"2x3": nil, "3x2": {"system.sips.w=3", "system.sips.h=2"}} {
-		l := lab.New(t, torch.Options{Topology: lab.System(t, "torus2x3", sets...), NoData: true})
+		l := hostedtest.New(t, torch.Options{Topology: hostedtest.System(t, "torus2x3", sets...), NoData: true})
 		torch.OK(l.Spawn(func(r *torch.Rank) error {
 			torch.OK(dist.InitProcessGroup(r, "ahbm", dist.Algorithm("torus")))
 			return dist.AllReduce(r, torch.Must(r.Zeros(torch.F16, torch.Shape{1 << 16})), dist.SUM)
@@ -246,13 +246,13 @@ func TestGridOfSIPs(t *testing.T) {
 }
 
 func TestChunksLargerThanAQueueAreRefused(t *testing.T) {
-	l := lab.New(t, torch.Options{})
+	l := hostedtest.New(t, torch.Options{})
 	err := dist.InitProcessGroup(l.Rank, "ahbm", func(o *dist.GroupOptions) { o.ChunkBytes = 64 << 10 })
-	lab.Says(t, "error", err, "InitProcessGroup: chunks of 64KiB, and a queue has 4 slots of 4KiB: lower ccl's chunk_bytes to 16KiB")
+	hostedtest.Says(t, "error", err, "InitProcessGroup: chunks of 64KiB, and a queue has 4 slots of 4KiB: lower ccl's chunk_bytes to 16KiB")
 }
 
 func TestCheckAgainstAnArray(t *testing.T) {
-	l := lab.New(t, torch.Options{})
+	l := hostedtest.New(t, torch.Options{})
 	x := l.Ints(ints.Count(0, 4), torch.I32, torch.On(0, 1))
 	a := torch.Must(x.Numpy())
 	torch.OK(l.Check("same", x, a))
@@ -265,3 +265,12 @@ func TestCheckAgainstAnArray(t *testing.T) {
 
 // worker is what Spawn runs, with the default group made.
 type worker func(r *torch.Rank) error
+
+// pause lets simulated time pass for the calling worker alone.
+func pause(r *torch.Rank, times int) {
+	x := torch.Must(r.Zeros(torch.F32, torch.Shape{1}))
+	for range times {
+		torch.Must(x.Numpy())
+	}
+	torch.OK(x.Free())
+}

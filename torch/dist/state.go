@@ -7,7 +7,6 @@ import (
 	"github.com/kernbench/kernbench/ccl"
 	"github.com/kernbench/kernbench/internal/hosted"
 	"github.com/kernbench/kernbench/internal/machine"
-	"github.com/kernbench/kernbench/internal/memory"
 	"github.com/kernbench/kernbench/internal/stream"
 	"github.com/kernbench/kernbench/torch"
 )
@@ -55,10 +54,10 @@ func of(r *torch.Rank) *state {
 	if d, ok := s.State.(*state); ok {
 		return d
 	}
-	w, ok := s.World.State.(*world)
+	w, ok := s.World.(*world)
 	if !ok {
 		w = &world{host: hostOf(r.Context), spawned: s.Spawned(), letters: map[message][]*call{}}
-		s.World.State = w
+		s.World = w
 	}
 	d := &state{Rank: r, s: s, w: w}
 	s.State = d
@@ -82,45 +81,21 @@ func Collectives(c *torch.Context) int { return hostOf(c).finished }
 // tensor is a tensor at the time of a call. Later calls may make copies of its addends.
 type tensor struct {
 	*torch.Tensor
-	info   hosted.Tensor
-	shape  torch.Shape
-	axes   torch.Shape // the shape, or {1} of a tensor without axes
-	dtype  torch.DType
-	shards []shard // in the order of their addresses
+	info *hosted.Tensor
 }
 
-// shard is what one PE holds of a tensor: a box of it, row-major.
-type shard struct {
-	at            machine.PEID
-	va            memory.VA
-	elems         int
-	bytes         memory.Bytes // of these elements
-	start, extent []int        // the box
-	copy, addend  int
-}
+// shard is what one PE holds of a tensor.
+type shard = hosted.Shard
 
 // tensorOf returns a tensor as a call of an operation uses it. It panics with a *torch.Error
 // if that cannot be used.
-func (w *world) tensorOf(x *torch.Tensor, op string) *tensor {
-	t := &tensor{Tensor: x, info: hosted.TensorOf(x, op)}
-	t.shape, t.dtype = x.Shape(), x.DType()
-	if t.axes = t.shape; len(t.axes) == 0 {
-		t.axes = torch.Shape{1}
-	}
-	for _, s := range x.Shards() {
-		t.shards = append(t.shards, shard{
-			at: w.m.ID(s.SIP, s.Cube, s.PE), va: t.info.Base + memory.VA(s.Offset), elems: int(s.Bytes) / t.dtype.Size(), bytes: memory.Bytes(s.Bytes),
-			start: s.Start, extent: s.Extent, copy: s.Copy, addend: s.Addend,
-		})
-	}
-	return t
-}
+func tensorOf(x *torch.Tensor, op string) *tensor { return &tensor{x, hosted.TensorOf(x, op)} }
 
 // tensorsOf returns tensors as a call uses them.
-func (w *world) tensorsOf(list []*torch.Tensor, op string) []*tensor {
+func tensorsOf(list []*torch.Tensor, op string) []*tensor {
 	all := make([]*tensor, len(list))
 	for i, x := range list {
-		all[i] = w.tensorOf(x, op)
+		all[i] = tensorOf(x, op)
 	}
 	return all
 }
@@ -132,20 +107,10 @@ func (x *tensor) packed(op string) {
 
 // numbers returns how many parts a tensor has, copies of each, and addends.
 func (x *tensor) numbers() (parts, copies, addends int) {
-	for _, s := range x.shards {
-		copies, addends = max(copies, s.copy+1), max(addends, s.addend+1)
+	for _, s := range x.info.Shards {
+		copies, addends = max(copies, s.Copy+1), max(addends, s.Addend+1)
 	}
-	return len(x.shards) / (copies * addends), copies, addends
-}
-
-// sips returns the first and the last SIP that the tensor is on.
-func (x *tensor) sips(m *machine.Machine) (first, last int) {
-	sip := func(s shard) int { return m.PE(s.at).SIP }
-	first, last = sip(x.shards[0]), sip(x.shards[0])
-	for _, s := range x.shards {
-		first, last = min(first, sip(s)), max(last, sip(s))
-	}
-	return first, last
+	return len(x.info.Shards) / (copies * addends), copies, addends
 }
 
 // overlaps reports whether two tensors may have memory in common.
@@ -153,9 +118,9 @@ func (x *tensor) overlaps(y *tensor) bool { return x.info.Region.Overlaps(y.info
 
 // coincides reports whether two tensors are the same elements of one storage.
 func (x *tensor) coincides(y *tensor) bool {
-	return x.Tensor == y.Tensor || x.info.Region.Storage == y.info.Region.Storage && slices.Equal(x.shape, y.shape) &&
-		slices.EqualFunc(x.shards, y.shards, func(s, t shard) bool {
-			return s.va == t.va && slices.Equal(s.start, t.start) && slices.Equal(s.extent, t.extent)
+	return x.Tensor == y.Tensor || x.info.Region.Storage == y.info.Region.Storage && slices.Equal(x.info.Shape, y.info.Shape) &&
+		slices.EqualFunc(x.info.Shards, y.info.Shards, func(s, t shard) bool {
+			return s.VA == t.VA && slices.Equal(s.Start, t.Start) && slices.Equal(s.Extent, t.Extent)
 		})
 }
 

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/kernbench/kernbench/internal/exec"
-	"github.com/kernbench/kernbench/internal/hosted/lab"
+	"github.com/kernbench/kernbench/internal/hosted/hostedtest"
 	"github.com/kernbench/kernbench/internal/ints"
 	"github.com/kernbench/kernbench/simtime"
 	"github.com/kernbench/kernbench/tl"
@@ -25,31 +25,31 @@ func steps(t *tl.PE, x tl.Ptr, n, times, factor, addend int) {
 // Nothing is waited for, and in any other order the numbers would be others.
 func TestAStreamKeepsItsOrder(t *testing.T) {
 	const n, ranks = 40, 3
-	l, err := lab.Spawn(t, ranks, func(r *torch.Rank) error {
+	l, err := hostedtest.Spawn(t, ranks, func(r *torch.Rank) error {
 		rank := r.Rank()
-		x, y := lab.Full(r, rank, n), lab.Full(r, 0, n)
+		x, y := hostedtest.Full(r, rank, n), hostedtest.Full(r, 0, n)
 		launch := func(x *torch.Tensor, factor, addend int) error {
 			_, err := r.Launch("steps", steps, x, n, 1, factor, addend)
 			return err
 		}
 		err := errors.Join(
-			launch(x, 2, 1),                    // 2r+1: 1, 3, 5
-			dist.AllReduce(r, x, dist.SUM),     // 9
-			launch(x, 3, rank),                 // 27+r
-			dist.Broadcast(r, x, 1),            // 28
-			launch(x, 1, rank),                 // 28+r
-			dist.Reduce(r, x, 2, dist.SUM),     // 28, 29, 87
-			y.CopyFrom(lab.Fill(rank+1, n)),    // 1, 2, 3
-			launch(y, 5, 0),                    // 5, 10, 15
-			dist.AllReduce(r, y, dist.PRODUCT), // 750
-			launch(y, 1, rank),                 // 750+r
+			launch(x, 2, 1),                        // 2r+1: 1, 3, 5
+			dist.AllReduce(r, x, dist.SUM),         // 9
+			launch(x, 3, rank),                     // 27+r
+			dist.Broadcast(r, x, 1),                // 28
+			launch(x, 1, rank),                     // 28+r
+			dist.Reduce(r, x, 2, dist.SUM),         // 28, 29, 87
+			y.CopyFrom(hostedtest.Fill(rank+1, n)), // 1, 2, 3
+			launch(y, 5, 0),                        // 5, 10, 15
+			dist.AllReduce(r, y, dist.PRODUCT),     // 750
+			launch(y, 1, rank),                     // 750+r
 		)
 		if err != nil {
 			return err
 		}
 		z, err := r.Zeros(torch.F32, torch.Shape{n}, torch.On(r.PE(rank, 0, 5)))
 		return errors.Join(err, z.CopyFrom(y), launch(y, 0, 0), launch(z, 1, 1),
-			r.Check("x", x, lab.Fill([]int{28, 29, 87}[rank], n)), r.Check("y", y, lab.Fill(0, n)), r.Check("z", z, lab.Fill(751+rank, n)))
+			r.Check("x", x, hostedtest.Fill([]int{28, 29, 87}[rank], n)), r.Check("y", y, hostedtest.Fill(0, n)), r.Check("z", z, hostedtest.Fill(751+rank, n)))
 	})
 	if err != nil || !l.Checks().OK() || len(l.Checks()) != 3*ranks {
 		t.Errorf("error %v, checks %+v", err, l.Checks())
@@ -58,7 +58,7 @@ func TestAStreamKeepsItsOrder(t *testing.T) {
 
 // Copies take what the slice holds when they are asked for.
 func TestACopyOutlivesItsSource(t *testing.T) {
-	l := lab.New(t, lab.Far(t, 1))
+	l := hostedtest.New(t, hostedtest.Far(t, 1))
 	data := ints.Count(0, 5)
 	x := l.Ints(data, torch.I32, torch.On(0, 1))
 	y := l.MustZeros(torch.I32, torch.On(0), 5)
@@ -73,7 +73,7 @@ func TestACopyOutlivesItsSource(t *testing.T) {
 // Launches are sent ahead of their turn: the next one begins at the instant at which the
 // one before it ends, however far the host is, on the same PEs and on others.
 func TestLaunchesFollowEachOther(t *testing.T) {
-	l := lab.New(t, lab.Far(t, 1))
+	l := hostedtest.New(t, hostedtest.Far(t, 1))
 	var all []*torch.Launched
 	x, y := l.MustZeros(torch.F32, torch.On(0), 8), l.MustZeros(torch.F32, torch.On(1, 9, 100), 24)
 	for _, z := range []*torch.Tensor{x, x, y, x, y, y} {
@@ -105,13 +105,13 @@ func TestLaunchesFollowEachOther(t *testing.T) {
 func TestCollectivesFollowLaunches(t *testing.T) {
 	var before, after [2]*torch.Launched
 	var ended [2]torch.Time
-	l := lab.New(t, lab.Far(t, 2))
+	l := hostedtest.New(t, hostedtest.Far(t, 2))
 	err := l.Spawn(func(r *torch.Rank) (err error) {
 		rank := r.Rank()
 		if err := dist.InitProcessGroup(r, "ahbm"); err != nil {
 			return err
 		}
-		x := lab.Full(r, rank, 8)
+		x := hostedtest.Full(r, rank, 8)
 		if before[rank], err = r.Launch("before", steps, x, 8, 1+9*rank, 1, 0); err != nil {
 			return err
 		}
@@ -123,7 +123,7 @@ func TestCollectivesFollowLaunches(t *testing.T) {
 		}
 		err = r.Synchronize()
 		ended[rank] = r.Now()
-		return errors.Join(err, r.Check("x", x, lab.Fill(2, 8)))
+		return errors.Join(err, r.Check("x", x, hostedtest.Fill(2, 8)))
 	}, 2)
 	if err != nil || !l.Checks().OK() {
 		t.Fatalf("error %v, checks %+v", err, l.Checks())
@@ -144,12 +144,12 @@ func TestCollectivesFollowLaunches(t *testing.T) {
 
 // A read waits for what writes its tensor and for nothing else.
 func TestAReadDoesNotWaitForOtherWork(t *testing.T) {
-	l := lab.New(t, torch.Options{})
+	l := hostedtest.New(t, torch.Options{})
 	x, y := l.MustZeros(torch.F32, torch.On(0), 8), l.Ints(ints.Count(0, 8), torch.F32, torch.On(1))
 	idle := l.MustZeros(torch.F32, torch.On(1), 8)
 	l.Holds("y", y, ints.Count(0, 8))
 	began := l.Now()
-	l.Holds("idle", idle, lab.Fill(0, 8))
+	l.Holds("idle", idle, hostedtest.Fill(0, 8))
 	alone := l.Now() - began
 
 	long, err := l.Launch("long", steps, x, 8, 1000, 1, 1)
@@ -161,7 +161,7 @@ func TestAReadDoesNotWaitForOtherWork(t *testing.T) {
 		t.Fatal(err)
 	}
 	began = l.Now()
-	l.Holds("idle", idle, lab.Fill(0, 8))
+	l.Holds("idle", idle, hostedtest.Fill(0, 8))
 	if took := l.Now() - began; took != alone {
 		t.Errorf("a read of another tensor takes %v, want %v as when nothing else is under way", took, alone)
 	}
@@ -169,12 +169,12 @@ func TestAReadDoesNotWaitForOtherWork(t *testing.T) {
 	if end := after.Start() + after.Crit(); l.Now() < end || after.Start() != long.Start()+long.Crit() {
 		t.Errorf("y is read at %v, want after %v", l.Now(), end)
 	}
-	l.Holds("x", x, lab.Fill(1000, 8))
+	l.Holds("x", x, hostedtest.Fill(1000, 8))
 }
 
 func TestSynchronize(t *testing.T) {
-	l, err := lab.Spawn(t, 2, func(r *torch.Rank) error {
-		x := lab.Full(r, r.Rank(), 8)
+	l, err := hostedtest.Spawn(t, 2, func(r *torch.Rank) error {
+		x := hostedtest.Full(r, r.Rank(), 8)
 		w, err := dist.AllReduceAsync(r, x, dist.SUM)
 		if err != nil {
 			return err
@@ -186,7 +186,7 @@ func TestSynchronize(t *testing.T) {
 		if err := errors.Join(r.Synchronize(), w.Wait(), r.Synchronize()); err != nil || r.Now() != began {
 			return fmt.Errorf("there was nothing to wait for: %v after %v", err, r.Now()-began)
 		}
-		return r.Check("x", x, lab.Fill(1, 8))
+		return r.Check("x", x, hostedtest.Fill(1, 8))
 	})
 	if err != nil || !l.Checks().OK() {
 		t.Errorf("error %v, checks %+v", err, l.Checks())
@@ -198,7 +198,7 @@ func TestRacesBetweenRanks(t *testing.T) {
 	for _, ordered := range []bool{false, true} {
 		o := machines(t)(trial{})
 		o.Race = true
-		l := lab.New(t, o)
+		l := hostedtest.New(t, o)
 		x := l.MustZeros(torch.F32, torch.On(0), 8)
 		err := l.Spawn(func(r *torch.Rank) error {
 			rank := r.Rank()
@@ -227,7 +227,7 @@ func TestRacesBetweenRanks(t *testing.T) {
 			t.Errorf("races %q, want one between the kernels of ranks 0 and 1", races)
 		}
 		if ordered {
-			l.Holds("x", x, lab.Fill(2, 8))
+			l.Holds("x", x, hostedtest.Fill(2, 8))
 		}
 	}
 }
@@ -237,7 +237,7 @@ func TestRacesBetweenRanks(t *testing.T) {
 func TestAReplayOfWorkersGivesTheSameBytes(t *testing.T) {
 	o := machines(t)(trial{})
 	o.KeepLog = true
-	l := lab.New(t, o)
+	l := hostedtest.New(t, o)
 	err := l.Spawn(func(r *torch.Rank) error {
 		if err := dist.InitProcessGroup(r, "ahbm"); err != nil {
 			return err
@@ -247,9 +247,9 @@ func TestAReplayOfWorkersGivesTheSameBytes(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			x := lab.Full(r, r.Rank()+i, 50)
+			x := hostedtest.Full(r, r.Rank()+i, 50)
 			_, err = r.Launch("steps", steps, x, 50, 2, 2, r.Rank())
-			if err := errors.Join(err, dist.AllReduce(r, x, dist.SUM, g), lab.Second(x.Numpy())); err != nil {
+			if err := errors.Join(err, dist.AllReduce(r, x, dist.SUM, g), hostedtest.Second(x.Numpy())); err != nil {
 				return err
 			}
 		}
@@ -271,11 +271,11 @@ func TestAReplayOfWorkersGivesTheSameBytes(t *testing.T) {
 func TestReplayOfCollectivesCalledTogether(t *testing.T) {
 	o := machines(t)(trial{spawned: true, world: 3})
 	o.KeepLog, o.Race = true, true
-	l := lab.New(t, o)
+	l := hostedtest.New(t, o)
 	err := l.Spawn(func(r *torch.Rank) error {
 		rank := r.Rank()
 		torch.OK(dist.InitProcessGroup(r, "ahbm"))
-		x, y := lab.Full(r, rank, 51), torch.Must(r.Full(float64(rank+1), torch.F32, torch.Shape{51}, torch.On(r.PE(rank, 1, 1))))
+		x, y := hostedtest.Full(r, rank, 51), torch.Must(r.Full(float64(rank+1), torch.F32, torch.Shape{51}, torch.On(r.PE(rank, 1, 1))))
 		for i := range 3 {
 			for _, z := range []*torch.Tensor{x, y} {
 				torch.Must(r.Launch("steps", steps, z, 51, 2, 2, rank+i))
@@ -292,7 +292,7 @@ func TestReplayOfCollectivesCalledTogether(t *testing.T) {
 			torch.Must(r.Launch("steps", steps, x, 51, 2, 2, rank))
 		}
 		torch.OK(r.Synchronize())
-		return errors.Join(lab.Second(x.Numpy()), lab.Second(y.Numpy()))
+		return errors.Join(hostedtest.Second(x.Numpy()), hostedtest.Second(y.Numpy()))
 	}, 3)
 	if err != nil {
 		t.Fatal(err)

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/kernbench/kernbench/internal/hosted/lab"
+	"github.com/kernbench/kernbench/internal/hosted/hostedtest"
 	"github.com/kernbench/kernbench/torch"
 	"github.com/kernbench/kernbench/torch/dist"
 )
@@ -21,7 +21,7 @@ func TestOrderOfAGroup(t *testing.T) {
 		{[]dist.GroupOption{dist.KeepOrder()}, []int{4, 0, 6, 3, 2}},
 	} {
 		ranks := []int{4, 0, 6, 3, 2}
-		l, err := lab.Spawn(t, 7, func(self *torch.Rank) error {
+		l, err := hostedtest.Spawn(t, 7, func(self *torch.Rank) error {
 			g, err := dist.NewGroup(self, ranks, c.opts...)
 			if err != nil {
 				return err
@@ -32,8 +32,8 @@ func TestOrderOfAGroup(t *testing.T) {
 			if dist.GetRank(self, g) < 0 {
 				return nil
 			}
-			y := lab.Full(self, 0, 15)
-			err = dist.AllGatherIntoTensor(self, y, lab.Full(self, self.Rank(), 3), g)
+			y := hostedtest.Full(self, 0, 15)
+			err = dist.AllGatherIntoTensor(self, y, hostedtest.Full(self, self.Rank(), 3), g)
 			var want []int
 			for _, r := range c.want {
 				want = append(want, r, r, r)
@@ -51,7 +51,7 @@ func TestOrderOfAGroup(t *testing.T) {
 
 // A group made of a group whose order is kept is sorted all the same.
 func TestKeepOrderIsNotInherited(t *testing.T) {
-	_, err := lab.Spawn(t, 3, func(r *torch.Rank) error {
+	_, err := hostedtest.Spawn(t, 3, func(r *torch.Rank) error {
 		torch.OK(dist.DestroyProcessGroup(r))
 		torch.OK(dist.InitProcessGroup(r, "ahbm", dist.KeepOrder()))
 		g, err := dist.NewGroup(r, []int{2, 0})
@@ -66,7 +66,7 @@ func TestKeepOrderIsNotInherited(t *testing.T) {
 }
 
 func TestNewSubgroups(t *testing.T) {
-	l, err := lab.Spawn(t, 6, func(r *torch.Rank) error {
+	l, err := hostedtest.Spawn(t, 6, func(r *torch.Rank) error {
 		rank := r.Rank()
 		own, all, err := dist.NewSubgroups(r, 3)
 		if err != nil {
@@ -75,9 +75,9 @@ func TestNewSubgroups(t *testing.T) {
 		if got, want := fmt.Sprint(all, own == all[rank/3], dist.GetRank(r, own)), fmt.Sprint("[group 1 of ranks [0 1 2] group 2 of ranks [3 4 5]] true ", rank%3); got != want {
 			return fmt.Errorf("got %s, want %s", got, want)
 		}
-		x := lab.Full(r, rank, 5)
+		x := hostedtest.Full(r, rank, 5)
 		err = dist.AllReduce(r, x, dist.SUM, own)
-		return errors.Join(err, r.Check("x", x, lab.Fill(3+rank/3*9, 5)))
+		return errors.Join(err, r.Check("x", x, hostedtest.Fill(3+rank/3*9, 5)))
 	})
 	if err != nil || !l.Checks().OK() || len(l.Checks()) != 6 {
 		t.Errorf("error %v, checks %+v", err, l.Checks())
@@ -87,7 +87,7 @@ func TestNewSubgroups(t *testing.T) {
 // Ranks in no list get no group, and those of a list get the one of theirs.
 func TestNewSubgroupsByEnumeration(t *testing.T) {
 	var got [5]string
-	_, err := lab.Spawn(t, 5, func(r *torch.Rank) error {
+	_, err := hostedtest.Spawn(t, 5, func(r *torch.Rank) error {
 		own, all, err := dist.NewSubgroupsByEnumeration(r, [][]int{{4, 1}, {2}})
 		got[r.Rank()] = fmt.Sprint(own != nil, len(all))
 		if own != nil {
@@ -104,7 +104,7 @@ func TestNewSubgroupsByEnumeration(t *testing.T) {
 // The members of a group split it without the others, by their ranks in it.
 func TestSplitGroup(t *testing.T) {
 	var got [7]string
-	l, err := lab.Spawn(t, 7, func(r *torch.Rank) error {
+	l, err := hostedtest.Spawn(t, 7, func(r *torch.Rank) error {
 		rank := r.Rank()
 		parent, err := dist.NewGroup(r, []int{6, 1, 5, 3, 2}, dist.Algorithm("tree"))
 		if err != nil || dist.GetRank(r, parent) < 0 {
@@ -118,8 +118,8 @@ func TestSplitGroup(t *testing.T) {
 			if got[rank] = fmt.Sprint(g); g == nil { // rank 3 is in neither
 				continue
 			}
-			x := lab.Full(r, rank, 5)
-			err = errors.Join(dist.AllReduce(r, x, dist.SUM, g), r.Check("x", x, lab.Fill(7, 5)))
+			x := hostedtest.Full(r, rank, 5)
+			err = errors.Join(dist.AllReduce(r, x, dist.SUM, g), r.Check("x", x, hostedtest.Fill(7, 5)))
 			if err != nil || dist.Last(r.Context).Algorithm != "tree" {
 				return fmt.Errorf("%w, by %s", err, dist.Last(r.Context).Algorithm)
 			}
@@ -139,7 +139,7 @@ func TestSplitGroup(t *testing.T) {
 }
 
 func TestRanksOfAGroupAndOfTheWorld(t *testing.T) {
-	_, err := lab.Spawn(t, 5, func(self *torch.Rank) error {
+	_, err := hostedtest.Spawn(t, 5, func(self *torch.Rank) error {
 		g := torch.Must(dist.NewGroup(self, []int{4, 0, 3}, dist.KeepOrder()))
 		text := fmt.Sprint(dist.GetProcessGroupRanks(self), dist.GetProcessGroupRanks(self, g), dist.GetGroupRank(self, nil, 3), dist.GetGlobalRank(self, nil, 3))
 		for i, r := range []int{4, 0, 3} {

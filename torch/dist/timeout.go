@@ -53,27 +53,6 @@ func (e *TimeoutError) Error() string {
 	return fmt.Sprintf("%s: not ended within %v: %s not called it", e.Name, e.After, stream.RanksDo(e.Missing, "has", "have"))
 }
 
-// WaitTimeout waits for the end, but no longer than a simulated time. If that passes it
-// returns a *TimeoutError. The collective goes on, and can be waited for again. A timeout of
-// 0 is none.
-func (w *Work) WaitTimeout(d time.Duration) error {
-	w.exists("WaitTimeout")
-	if w.handle.Waited || d == 0 {
-		return w.Wait()
-	}
-	r := w.acting()
-	if err := r.Begin("WaitTimeout"); err != nil {
-		return err
-	}
-	after := simulated("WaitTimeout", d)
-	ended, err := r.AwaitFor(w.handle.Op, after)
-	if err == nil && !ended {
-		return late(w.handle.Op, after)
-	}
-	w.handle.Waited = err == nil
-	return err
-}
-
 // MonitoredBarrier waits until all ranks of a group have called it, in contrast to Barrier
 // also on the host. Rank 0 of the group gives up when a simulated time has passed since it
 // came: its error names the lowest rank that has not come, or with waitAllRanks all of them,
@@ -97,9 +76,6 @@ func MonitoredBarrier(r *torch.Rank, timeout time.Duration, waitAllRanks bool, g
 	}
 	w.handle.Waited = true // here
 	op := w.handle.Op
-	if after == 0 {
-		return d.s.Await(op)
-	}
 	ended, err := d.s.AwaitFor(op, after)
 	if err != nil || ended {
 		return err

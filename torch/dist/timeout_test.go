@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/kernbench/kernbench/internal/hosted/lab"
+	"github.com/kernbench/kernbench/internal/hosted/hostedtest"
 	"github.com/kernbench/kernbench/internal/ints"
 	"github.com/kernbench/kernbench/simtime"
 	"github.com/kernbench/kernbench/tl"
@@ -18,8 +18,8 @@ import (
 )
 
 // withTimeout runs workers whose default group has a timeout.
-func withTimeout(t *testing.T, n int, timeout time.Duration, run worker) (*lab.Lab, error) {
-	return lab.Spawn(t, n, func(r *torch.Rank) error {
+func withTimeout(t *testing.T, n int, timeout time.Duration, run worker) (*hostedtest.Lab, error) {
+	return hostedtest.Spawn(t, n, func(r *torch.Rank) error {
 		torch.OK(dist.DestroyProcessGroup(r))
 		torch.OK(dist.InitProcessGroup(r, "ahbm", dist.Timeout(timeout)))
 		return run(r)
@@ -33,7 +33,7 @@ func TestTimeoutOfAGroup(t *testing.T) {
 		return func(r *torch.Rank) error {
 			x := torch.Must(r.Zeros(torch.F32, torch.Shape{n}))
 			if r.Rank()%3 == 1 {
-				lab.Pause(r, 40)
+				pause(r, 40)
 			}
 			return dist.AllReduce(r, x, dist.SUM)
 		}
@@ -57,21 +57,21 @@ func TestTimeoutOfAGroup(t *testing.T) {
 			if r.Rank() == 2 {
 				return dist.Barrier(r, g)
 			}
-			lab.Pause(r, 40)
+			pause(r, 40)
 			return nil
 		}, []int{2}, "[1]", "rank 2: barrier 1 of group 1: not ended within 5000ns: rank 1 has not called it"},
 		{"a message", 3, func(r *torch.Rank) error {
 			if r.Rank() == 0 {
 				return dist.Send(r, torch.Must(r.Zeros(torch.F32, torch.Shape{3})), 2, 7)
 			}
-			lab.Pause(r, 40)
+			pause(r, 40)
 			return nil
 		}, []int{0}, "[2]", "rank 0: message from rank 0 to rank 2 with tag 7: not ended within 5000ns: rank 2 has not called it"},
 		{"any source", 3, func(r *torch.Rank) error {
 			if r.Rank() == 0 {
 				return dist.Recv(r, torch.Must(r.Zeros(torch.F32, torch.Shape{3})), dist.AnySource, 0)
 			}
-			lab.Pause(r, 40)
+			pause(r, 40)
 			return nil
 		}, []int{0}, "[1 2]", "rank 0: message from any rank to rank 0: not ended within 5000ns: ranks 1, 2 have not called it"},
 	} {
@@ -81,8 +81,8 @@ func TestTimeoutOfAGroup(t *testing.T) {
 				defer func() { last = max(last, r.Now()) }()
 				return c.do(r)
 			})
-			lab.Blames(t, err, c.ranks)
-			lab.Says(t, "error", err, c.want)
+			hostedtest.Blames(t, err, c.ranks)
+			hostedtest.Says(t, "error", err, c.want)
 			var late *dist.TimeoutError
 			if !errors.As(err, &late) || fmt.Sprint(late.Missing) != c.missing || late.After != 5*simtime.Microsecond {
 				t.Errorf("the error is %+v", late)
@@ -98,12 +98,12 @@ func TestTimeoutOfAGroup(t *testing.T) {
 func TestTimeoutsThatAreNotNeeded(t *testing.T) {
 	run := func(timeout time.Duration) (torch.Time, dist.Stats) {
 		l, err := withTimeout(t, 3, timeout, func(r *torch.Rank) error {
-			x := lab.Full(r, r.Rank(), 1029)
+			x := hostedtest.Full(r, r.Rank(), 1029)
 			torch.OK(dist.AllReduce(r, x, dist.SUM))
 			w := torch.Must(dist.BroadcastAsync(r, x, 1))
 			torch.OK(w.WaitTimeout(timeout))
 			torch.OK(dist.MonitoredBarrier(r, timeout, true))
-			return r.Check("x", x, lab.Fill(3, 1029))
+			return r.Check("x", x, hostedtest.Fill(3, 1029))
 		})
 		if err != nil || !l.Checks().OK() || len(l.Checks()) != 3 {
 			t.Errorf("timeout %v: error %v, checks %+v", timeout, err, l.Checks())
@@ -141,7 +141,7 @@ func TestTimeoutsOfRanksThatNeverCome(t *testing.T) {
 	} {
 		for _, timeout := range []time.Duration{0, time.Microsecond, time.Hour} { // the last is behind the limit of the run
 			_, err := withTimeout(t, 4, timeout, do)
-			lab.Says(t, fmt.Sprint("timeout ", timeout), err, want)
+			hostedtest.Says(t, fmt.Sprint("timeout ", timeout), err, want)
 		}
 	}
 }
@@ -165,8 +165,8 @@ func TestTimeoutsOfKernelsThatNeverEnd(t *testing.T) {
 			}
 			return errors.Join(dist.AllReduce(r, x, dist.SUM), dist.AllReduce(r, x, dist.SUM), r.Synchronize())
 		})
-		lab.Blames(t, err, []int{1}, "rank 1: launch stuck: "+at, "stuck@sip1.cube0.pe0 waits for a message [3] f32")
-		l := lab.PEs(t, 3, dist.Timeout(timeout))
+		hostedtest.Blames(t, err, []int{1}, "rank 1: launch stuck: "+at, "stuck@sip1.cube0.pe0 waits for a message [3] f32")
+		l := hostedtest.PEs(t, 3, dist.Timeout(timeout))
 		x := l.MustZeros(torch.F32, torch.On(dist.PEs(l.Rank)...), 9)
 		torch.Must(l.Launch("stuck", stuck, x, torch.Neighbors(torch.Line(0, 1))))
 		torch.OK(dist.AllReduce(l.Rank, x, dist.SUM))
@@ -178,12 +178,12 @@ func TestTimeoutsOfKernelsThatNeverEnd(t *testing.T) {
 
 // A program without Spawn can ask for the other end of a message after a timeout.
 func TestTimeoutOfHalfAMessage(t *testing.T) {
-	l := lab.PEs(t, 3)
+	l := hostedtest.PEs(t, 3)
 	x, y := l.Ints(ints.Count(0, 9), torch.I32, torch.On(dist.PEs(l.Rank)...)), l.MustZeros(torch.I32, torch.On(dist.PEs(l.Rank)...), 9)
 	for i, source := range []int{1, dist.AnySource} {
 		w := torch.Must(dist.BatchISendIRecv(l.Rank, []dist.P2POp{{Kind: dist.Recvs, Tensor: y, Peer: source, Rank: 2 * i}}))[0]
 		from := []string{"rank 1", "any rank"}[i]
-		lab.Says(t, "half a message", w.WaitTimeout(time.Microsecond), fmt.Sprintf("message from %s to rank %d: not ended within 1000ns: its other end has not been asked for", from, 2*i))
+		hostedtest.Says(t, "half a message", w.WaitTimeout(time.Microsecond), fmt.Sprintf("message from %s to rank %d: not ended within 1000ns: its other end has not been asked for", from, 2*i))
 		torch.Must(dist.BatchISendIRecv(l.Rank, []dist.P2POp{{Kind: dist.Sends, Tensor: x, Peer: 2 * i, Rank: 1}}))
 		if err := w.WaitTimeout(time.Millisecond); err != nil || w.Source() != 1 {
 			t.Errorf("the message from rank %d ends with %v", w.Source(), err)
@@ -203,29 +203,29 @@ func TestTimeoutsAreInherited(t *testing.T) {
 			torch.OK(torch.Must(dist.BarrierAsync(r, h)).Wait())
 		}
 		if r.Rank() == 1 {
-			lab.Pause(r, 9)
+			pause(r, 9)
 			torch.OK(torch.Must(dist.BarrierAsync(r, g)).Wait())
-			lab.Pause(r, 9)
+			pause(r, 9)
 		}
 		return nil
 	})
-	lab.Says(t, "error", err, "rank 0: barrier 1 of group 2: not ended within 1000ns: rank 1 has not called it")
+	hostedtest.Says(t, "error", err, "rank 0: barrier 1 of group 2: not ended within 1000ns: rank 1 has not called it")
 	_, err = withTimeout(t, 3, 0, func(r *torch.Rank) error {
-		return lab.Second(dist.NewGroup(r, []int{0, 1}, dist.Timeout(time.Duration(r.Rank()/2))))
+		return hostedtest.Second(dist.NewGroup(r, []int{0, 1}, dist.Timeout(time.Duration(r.Rank()/2))))
 	})
-	lab.Says(t, "error", err, "rank 2: NewGroup: rank 2 makes group 1 with other settings than ranks 0, 1: all ranks make the same groups in the same order")
-	lab.Says(t, "misuse", lab.Misuse(func() { dist.Timeout(-1)(&dist.GroupOptions{}) }), "torch: Timeout: a timeout of -1ns: give one from 0 to an hour of simulated time")
+	hostedtest.Says(t, "error", err, "rank 2: NewGroup: rank 2 makes group 1 with other settings than ranks 0, 1: all ranks make the same groups in the same order")
+	hostedtest.Says(t, "misuse", hostedtest.Misuse(func() { dist.Timeout(-1)(&dist.GroupOptions{}) }), "torch: Timeout: a timeout of -1ns: give one from 0 to an hour of simulated time")
 }
 
 // WaitTimeout gives up at that instant, and the collective goes on.
 func TestWaitTimeout(t *testing.T) {
 	var took torch.Time
-	l, err := lab.Spawn(t, 3, func(r *torch.Rank) error {
+	l, err := hostedtest.Spawn(t, 3, func(r *torch.Rank) error {
 		rank := r.Rank()
-		x := lab.Full(r, rank, 7)
+		x := hostedtest.Full(r, rank, 7)
 		torch.OK(r.Synchronize())
 		if rank == 2 {
-			lab.Pause(r, 9)
+			pause(r, 9)
 		}
 		w := torch.Must(dist.AllReduceAsync(r, x, dist.SUM))
 		if rank == 0 {
@@ -242,7 +242,7 @@ func TestWaitTimeout(t *testing.T) {
 		}
 		torch.OK(w.WaitTimeout(time.Second))
 		torch.OK(w.WaitTimeout(time.Nanosecond)) // has ended
-		return r.Check("x", x, lab.Fill(3, 7))
+		return r.Check("x", x, hostedtest.Fill(3, 7))
 	})
 	if err != nil || took != 123*simtime.Nanosecond || !l.Checks().OK() || len(l.Checks()) != 3 {
 		t.Errorf("error %v after %v, checks %+v", err, took, l.Checks())
@@ -251,19 +251,19 @@ func TestWaitTimeout(t *testing.T) {
 
 // A program that drives all PEs has timeouts as well.
 func TestTimeoutsWithoutSpawn(t *testing.T) {
-	l := lab.PEs(t, 5)
+	l := hostedtest.PEs(t, 5)
 	x := l.MustZeros(torch.F32, torch.On(dist.PEs(l.Rank)...), 5*300)
 	w := torch.Must(dist.AllReduceAsync(l.Rank, x, dist.SUM))
-	lab.Says(t, "WaitTimeout", w.WaitTimeout(300*time.Nanosecond), "all_reduce 1 of the default group: not ended within 300ns, though all its ranks have called it: raise the timeout")
+	hostedtest.Says(t, "WaitTimeout", w.WaitTimeout(300*time.Nanosecond), "all_reduce 1 of the default group: not ended within 300ns, though all its ranks have called it: raise the timeout")
 	if l.Now() != 300*simtime.Nanosecond {
 		t.Errorf("it is %v", l.Now())
 	}
 	torch.OK(w.Wait())
 	torch.OK(dist.MonitoredBarrier(l.Rank, time.Microsecond, false))
-	l = lab.PEs(t, 5, dist.Timeout(300*time.Nanosecond))
+	l = hostedtest.PEs(t, 5, dist.Timeout(300*time.Nanosecond))
 	x = l.MustZeros(torch.F32, torch.On(dist.PEs(l.Rank)...), 5*300)
 	torch.OK(dist.AllReduce(l.Rank, x, dist.SUM))
-	lab.Says(t, "Synchronize", l.Synchronize(), "all_reduce 1 of the default group: not ended within 300ns, though all its ranks have called it: raise the timeout")
+	hostedtest.Says(t, "Synchronize", l.Synchronize(), "all_reduce 1 of the default group: not ended within 300ns, though all its ranks have called it: raise the timeout")
 }
 
 // Rank 0 of a monitored barrier names the first rank that has not come, or all of them. The
@@ -280,22 +280,22 @@ func TestMonitoredBarrier(t *testing.T) {
 		{true, nil, ""},
 	} {
 		var got [5]string
-		l, err := lab.Spawn(t, 5, func(r *torch.Rank) error {
+		l, err := hostedtest.Spawn(t, 5, func(r *torch.Rank) error {
 			rank := r.Rank()
 			g := torch.Must(dist.NewGroup(r, []int{4, 3, 1, 0}, dist.Timeout(time.Hour)))
 			if rank == 2 {
 				return nil
 			}
 			if slices.Contains(c.late, rank) {
-				lab.Pause(r, 40)
+				pause(r, 40)
 			}
 			if err := dist.MonitoredBarrier(r, time.Microsecond, c.all, g); err != nil {
 				got[rank] = err.Error()
 			}
-			x := lab.Full(r, rank, 3)
+			x := hostedtest.Full(r, rank, 3)
 			torch.OK(dist.AllReduce(r, x, dist.SUM, g))
 			torch.OK(dist.MonitoredBarrier(r, 0, c.all, g)) // with the timeout of the group
-			return r.Check("x", x, lab.Fill(8, 3))
+			return r.Check("x", x, hostedtest.Fill(8, 3))
 		})
 		want := [5]string{c.want, "rank 0 gave up: " + c.want, "", "rank 0 gave up: " + c.want, "rank 0 gave up: " + c.want}
 		if c.want == "" {
@@ -305,20 +305,20 @@ func TestMonitoredBarrier(t *testing.T) {
 			t.Errorf("error %v, checks %+v\ngot  %q\nwant %q", err, l.Checks(), got, want)
 		}
 	}
-	_, err := lab.Spawn(t, 3, func(r *torch.Rank) error {
+	_, err := hostedtest.Spawn(t, 3, func(r *torch.Rank) error {
 		if r.Rank() == 0 {
-			lab.Pause(r, 40)
+			pause(r, 40)
 			return nil
 		}
 		return dist.MonitoredBarrier(r, time.Microsecond, true)
 	})
-	lab.Blames(t, err, []int{1, 2}, "rank 1: monitored_barrier 1 of the default group: rank 0 has not arrived within 1000ns",
+	hostedtest.Blames(t, err, []int{1, 2}, "rank 1: monitored_barrier 1 of the default group: rank 0 has not arrived within 1000ns",
 		"rank 2: rank 1 gave up: monitored_barrier 1 of the default group: rank 0 has not arrived within 1000ns")
-	_, err = lab.Spawn(t, 3, func(r *torch.Rank) error {
+	_, err = hostedtest.Spawn(t, 3, func(r *torch.Rank) error {
 		if r.Rank() == 1 {
 			return nil
 		}
 		return dist.MonitoredBarrier(r, 0, true)
 	})
-	lab.Says(t, "without a timeout", err, "rank 1: returned without monitored_barrier 1 of the default group, for which ranks 0, 2 wait")
+	hostedtest.Says(t, "without a timeout", err, "rank 1: returned without monitored_barrier 1 of the default group, for which ranks 0, 2 wait")
 }

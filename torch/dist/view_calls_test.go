@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/kernbench/kernbench/internal/hosted/lab"
+	"github.com/kernbench/kernbench/internal/hosted/hostedtest"
 	"github.com/kernbench/kernbench/internal/ints"
 	"github.com/kernbench/kernbench/torch"
 	"github.com/kernbench/kernbench/torch/dist"
@@ -16,7 +16,7 @@ import (
 // TestPiecesOfViewsWithThreeAxes reads boxes of [s, b, h] views, seen as matrices of s·b
 // rows, by the addresses of their pieces.
 func TestPiecesOfViewsWithThreeAxes(t *testing.T) {
-	l := lab.New(t, torch.Options{})
+	l := hostedtest.New(t, torch.Options{})
 	x := l.Ints(ints.Count(0, 60), torch.I32, torch.On(0, 1), 5, 3, 4) // s 0-2 on PE 0, 3 and 4 on PE 1
 	base := x.Pieces(0, 0, 15, 4, 0)[0].Ptr.Addr
 	for _, c := range []struct {
@@ -41,8 +41,8 @@ func TestPiecesOfViewsWithThreeAxes(t *testing.T) {
 			t.Errorf("%s: got %s, want %s", c.name, text, c.want)
 		}
 	}
-	err := lab.Misuse(func() { x.Narrow(1, 0, 2).Pieces(0, 0, 10, 4, 0) })
-	lab.Says(t, "rows at two distances", err, "torch: Pieces: tensor 1[:, 0:2] [5 2 4] i32: what PE 0 holds, [0:3, 0:2, 0:4], is not a block of rows: place the tensor so that only its first and its last axis are cut")
+	err := hostedtest.Misuse(func() { x.Narrow(1, 0, 2).Pieces(0, 0, 10, 4, 0) })
+	hostedtest.Says(t, "rows at two distances", err, "torch: Pieces: tensor 1[:, 0:2] [5 2 4] i32: what PE 0 holds, [0:3, 0:2, 0:4], is not a block of rows: place the tensor so that only its first and its last axis are cut")
 }
 
 // TestViewsThatOverlapInOneCall refuses views that share memory where a call has no order for
@@ -58,11 +58,11 @@ func TestViewsThatOverlapInOneCall(t *testing.T) {
 		}, "is used by an earlier collective of the same Coalescing, and these have no order"},
 		{"to itself", func(r *torch.Rank, a, b *torch.Tensor) error {
 			rank := dist.GetRank(r)
-			return lab.Second(dist.BatchISendIRecv(r, []dist.P2POp{{Kind: dist.Sends, Tensor: a, Peer: rank}, {Kind: dist.Recvs, Tensor: b, Peer: rank}}))
+			return hostedtest.Second(dist.BatchISendIRecv(r, []dist.P2POp{{Kind: dist.Sends, Tensor: a, Peer: rank}, {Kind: dist.Recvs, Tensor: b, Peer: rank}}))
 		}, "which share memory: receive into memory of its own"},
 	} {
 		for shift, refused := range map[int]bool{3: true, 6: false} {
-			_, err := lab.Spawn(t, 3, func(r *torch.Rank) error {
+			_, err := hostedtest.Spawn(t, 3, func(r *torch.Rank) error {
 				x := torch.Must(r.FromSlice(ints.Count(0, 12), torch.I32, torch.Shape{12}))
 				return c.call(r, x.Narrow(0, 0, 6), x.Narrow(0, shift, 6))
 			})
@@ -77,7 +77,7 @@ func TestViewsThatOverlapInOneCall(t *testing.T) {
 // received: they are copied first.
 func TestAllToAllOfViewsThatOverlap(t *testing.T) {
 	for shift := range 7 {
-		l, err := lab.Spawn(t, 3, func(r *torch.Rank) error {
+		l, err := hostedtest.Spawn(t, 3, func(r *torch.Rank) error {
 			rank := r.Rank()
 			x := torch.Must(r.FromSlice(ints.Count(100*rank, 12), torch.I32, torch.Shape{12}))
 			torch.OK(dist.AllToAllSingle(r, x.Narrow(0, 0, 6), x.Narrow(0, shift, 6), nil, nil))
@@ -103,20 +103,20 @@ func TestOverlapsBetweenLanes(t *testing.T) {
 		want string
 	}{
 		{"to itself", func(r *torch.Rank, a, b *torch.Tensor) error {
-			return lab.Second(dist.BatchISendIRecv(r, []dist.P2POp{{Kind: dist.Sends, Tensor: a}, {Kind: dist.Recvs, Tensor: b}}))
+			return hostedtest.Second(dist.BatchISendIRecv(r, []dist.P2POp{{Kind: dist.Sends, Tensor: a}, {Kind: dist.Recvs, Tensor: b}}))
 		}, "rank 0: message from rank 0 to rank 0: tensor 1[%d:%d] [40] i32 is sent and tensor 1[%d:%d] [40] i32 received into, which share memory: receive into memory of its own"},
 		{"all to all", func(r *torch.Rank, a, b *torch.Tensor) error {
 			return dist.AllToAllSingle(r, b, a, nil, nil)
 		}, "rank 0: all_to_all 1 of the default group: rank 0 sends tensor 1[%d:%d] [40] i32 and receives into tensor 1[%d:%d] [40] i32, which share memory: they may do so where the block of the rank is, and nowhere else"},
 	} {
 		for _, from := range [][2]int{{n / 2, 3 * n / 2}, {3 * n / 2, n / 2}, {0, n}} {
-			_, err := lab.Spawn(t, 1, func(r *torch.Rank) error {
+			_, err := hostedtest.Spawn(t, 1, func(r *torch.Rank) error {
 				x := torch.Must(r.FromSlice(ints.Count(0, 4*n), torch.I32, torch.Shape{4 * n}, torch.DPPolicy{PE: torch.RowWise, NumCubes: 1, NumPEs: 4}))
 				return c.call(r, x.Narrow(0, from[0], 2*n), x.Narrow(0, from[1], 2*n))
 			})
-			lab.Says(t, c.name, err, fmt.Sprintf(c.want, from[0], from[0]+2*n, from[1], from[1]+2*n))
+			hostedtest.Says(t, c.name, err, fmt.Sprintf(c.want, from[0], from[0]+2*n, from[1], from[1]+2*n))
 		}
-		l, err := lab.Spawn(t, 1, func(r *torch.Rank) error {
+		l, err := hostedtest.Spawn(t, 1, func(r *torch.Rank) error {
 			x := torch.Must(r.FromSlice(ints.Count(0, 4*n), torch.I32, torch.Shape{4 * n}, torch.DPPolicy{PE: torch.RowWise, NumCubes: 1, NumPEs: 4}))
 			torch.OK(errors.Join(c.call(r, x.Narrow(0, 0, n), x.Narrow(0, n, n)), c.call(r, x.Narrow(0, 5, n), x.Narrow(0, 5, n)), c.call(r, x, x), r.Synchronize()))
 			return r.Check("", x, slices.Concat(ints.Count(0, n), ints.Count(0, n), ints.Count(2*n, 2*n)))
@@ -130,7 +130,7 @@ func TestOverlapsBetweenLanes(t *testing.T) {
 // In a program without Spawn, columns of a tensor of a row for each rank are a slice of each
 // rank's vector.
 func TestViewsOfPrograms(t *testing.T) {
-	l := lab.New(t, lab.Options(t, 3))
+	l := hostedtest.New(t, hostedtest.Options(t, 3))
 	torch.OK(dist.InitProcessGroup(l.Rank, "ahbm"))
 	ws := dist.GetWorldSize(l.Rank)
 	x := l.Ints(ints.Count(0, ws*7), torch.I32, torch.On(dist.PEs(l.Rank)...), ws, 7)

@@ -1,6 +1,8 @@
 package dist
 
 import (
+	"time"
+
 	"github.com/kernbench/kernbench/internal/stream"
 	"github.com/kernbench/kernbench/simtime"
 )
@@ -15,7 +17,7 @@ type Work struct {
 // acting returns the rank that waits: the one that called the collective, or after Spawn the
 // program.
 func (w *Work) acting() *stream.Rank {
-	if w.d.s.Over() {
+	if w.d.s.Over {
 		return w.d.s.Main()
 	}
 	return w.d.s
@@ -23,20 +25,30 @@ func (w *Work) acting() *stream.Rank {
 
 // Wait waits for the end. What the collective writes may be read after it. A second
 // Wait does nothing.
-func (w *Work) Wait() error {
-	w.exists("Wait")
+func (w *Work) Wait() error { return w.await("Wait", 0) }
+
+// WaitTimeout waits for the end, but no longer than a simulated time. If that passes it
+// returns a *TimeoutError. The collective goes on, and can be waited for again. A timeout of
+// 0 is none.
+func (w *Work) WaitTimeout(d time.Duration) error { return w.await("WaitTimeout", d) }
+
+// await waits for the end, or until a simulated time has passed if that is not 0.
+func (w *Work) await(op string, d time.Duration) error {
+	w.exists(op)
 	if w.handle.Waited {
 		return nil
 	}
 	r := w.acting()
-	if err := r.Begin("Wait"); err != nil {
+	if err := r.Begin(op); err != nil {
 		return err
 	}
-	if err := r.Await(w.handle.Op); err != nil {
-		return err
+	after := simulated(op, d)
+	ended, err := r.AwaitFor(w.handle.Op, after)
+	if err == nil && !ended {
+		return late(w.handle.Op, after)
 	}
-	w.handle.Waited = true
-	return nil
+	w.handle.Waited = err == nil
+	return err
 }
 
 // exists checks that there is a Work.

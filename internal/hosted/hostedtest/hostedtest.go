@@ -1,6 +1,6 @@
-// Package lab is what the tests of packages torch and torch/dist share: programs on machines of
+// Package hostedtest is what the tests of packages torch and torch/dist share: programs on machines of
 // their own, and comparisons of what comes of them.
-package lab
+package hostedtest
 
 import (
 	"context"
@@ -16,15 +16,6 @@ import (
 	"github.com/kernbench/kernbench/torch/dist"
 )
 
-// Pause lets simulated time pass for the calling worker alone.
-func Pause(r *torch.Rank, times int) {
-	x := torch.Must(r.Zeros(torch.F32, torch.Shape{1}))
-	for range times {
-		torch.Must(x.Numpy())
-	}
-	torch.OK(x.Free())
-}
-
 // Second returns the second of two results.
 func Second[T any](_ T, err error) error { return err }
 
@@ -33,6 +24,14 @@ func Says(t *testing.T, what string, err error, want string) {
 	t.Helper()
 	if err == nil || err.Error() != want {
 		t.Errorf("%s:\ngot  %v\nwant %s", what, err, want)
+	}
+}
+
+// ok ends the test if there is an error.
+func ok(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -46,9 +45,7 @@ type Lab struct {
 func New(t *testing.T, o torch.Options) *Lab {
 	t.Helper()
 	ctx, err := torch.New(context.Background(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ok(t, err)
 	t.Cleanup(ctx.Close)
 	return &Lab{ctx.Main(), t}
 }
@@ -60,9 +57,7 @@ func (l *Lab) Ints(data []int, dtype torch.DType, on torch.Placement, shape ...i
 		shape = []int{len(data)}
 	}
 	x, err := l.FromSlice(data, dtype, shape, on)
-	if err != nil {
-		l.T.Fatal(err)
-	}
+	ok(l.T, err)
 	return x
 }
 
@@ -70,9 +65,7 @@ func (l *Lab) Ints(data []int, dtype torch.DType, on torch.Placement, shape ...i
 func (l *Lab) MustZeros(dtype torch.DType, on torch.Placement, shape ...int) *torch.Tensor {
 	l.T.Helper()
 	x, err := l.Zeros(dtype, shape, on)
-	if err != nil {
-		l.T.Fatal(err)
-	}
+	ok(l.T, err)
 	return x
 }
 
@@ -83,9 +76,7 @@ func (l *Lab) MustLaunch(name string, kernel any, args ...any) *torch.Launched {
 	if err == nil {
 		err = r.Wait()
 	}
-	if err != nil {
-		l.T.Fatal(err)
-	}
+	ok(l.T, err)
 	return r
 }
 
@@ -93,9 +84,7 @@ func (l *Lab) MustLaunch(name string, kernel any, args ...any) *torch.Launched {
 func (l *Lab) Holds(what string, x *torch.Tensor, want []int) {
 	l.T.Helper()
 	a, err := x.Numpy()
-	if err != nil {
-		l.T.Fatal(err)
-	}
+	ok(l.T, err)
 	if i := a.Wrong(want); i >= 0 {
 		l.T.Errorf("%s: element %d of %v is %v, want %v", what, i, a.Shape, a.At(i), want[i])
 	}
@@ -107,10 +96,8 @@ func Fill(v, n int) []int { return slices.Repeat([]int{v}, n) }
 // Misuse returns the *torch.Error that a function panics with.
 func Misuse(f func()) (err *torch.Error) {
 	defer func() {
-		if v := recover(); v != nil {
-			if !errors.As(fmt.Errorf("%w", v.(error)), &err) {
-				panic(v)
-			}
+		if v := recover(); v != nil && !errors.As(v.(error), &err) {
+			panic(v)
 		}
 	}()
 	f()
@@ -124,13 +111,9 @@ func Nothing(*tl.PE, tl.Ptr) {}
 func System(t testing.TB, name string, sets ...string) *topology.Graph {
 	t.Helper()
 	spec, err := topology.Load(t.Context(), name, sets...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ok(t, err)
 	g, err := topology.Compile(spec)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ok(t, err)
 	return g
 }
 
@@ -139,20 +122,14 @@ func Spawn(t *testing.T, n int, run func(r *torch.Rank) error) (*Lab, error) {
 	t.Helper()
 	l := New(t, torch.Options{Topology: System(t, "ring6", fmt.Sprintf("system.sips.count=%d", n))})
 	return l, l.Spawn(func(r *torch.Rank) error {
-		if err := dist.InitProcessGroup(r, "ahbm"); err != nil {
-			return err
-		}
+		torch.OK(dist.InitProcessGroup(r, "ahbm"))
 		return run(r)
 	}, n)
 }
 
 // Full returns a tensor of n times v on one PE of the rank's device.
 func Full(r *torch.Rank, v, n int) *torch.Tensor {
-	x, err := r.Full(float64(v), torch.F32, torch.Shape{n})
-	if err != nil {
-		panic(err)
-	}
-	return x
+	return torch.Must(r.Full(float64(v), torch.F32, torch.Shape{n}))
 }
 
 // Blames checks that an error is a SpawnError of these ranks, and what it says.
@@ -182,11 +159,6 @@ func Far(t *testing.T, sips int) torch.Options {
 	return torch.Options{Topology: System(t, "ring6", fmt.Sprintf("system.sips.count=%d", sips), "host.pcie.latency=10us")}
 }
 
-// DTypes is all dtypes.
-var DTypes = []torch.DType{
-	torch.F16, torch.BF16, torch.F32, torch.F64, torch.I8, torch.I16, torch.I32, torch.I64, torch.U8, torch.U16, torch.U32, torch.U64,
-}
-
 // Options returns the options of a system of some SIPs of two cubes of four PEs each.
 func Options(t testing.TB, sips int) torch.Options {
 	t.Helper()
@@ -199,8 +171,6 @@ func PEs(t *testing.T, world int, opts ...dist.GroupOption) *Lab {
 	t.Helper()
 	l := New(t, Options(t, 3))
 	opts = append([]dist.GroupOption{func(o *dist.GroupOptions) { o.WorldSize = world }}, opts...)
-	if err := dist.InitProcessGroup(l.Rank, "ahbm", opts...); err != nil {
-		t.Fatal(err)
-	}
+	ok(t, dist.InitProcessGroup(l.Rank, "ahbm", opts...))
 	return l
 }
