@@ -46,7 +46,7 @@ func (x *Tensor) hosted(op string) *hosted.Tensor {
 	x.usable(op)
 	t := &hosted.Tensor{
 		Region: x.region, DType: x.dtype, Shape: x.shape, Axes: axes(x.shape), Shards: make([]hosted.Shard, len(x.shards)),
-		Base: x.base, Name: x.name, Cuts: x.cuts, Irregular: x.irregular(), Partial: len(x.partial) > 0,
+		Base: x.base, Name: x.name, Cuts: x.cuts, Irregular: x.irregular, Partial: len(x.partial) > 0,
 	}
 	for i := range x.shards {
 		s := &x.shards[i]

@@ -23,14 +23,14 @@ type Tensor struct {
 	Region    *stream.Region
 	DType     tl.DType
 	Shape     tl.Shape
-	Axes      tl.Shape  // the shape, or {1} of a tensor without axes
-	Shards    []Shard   // in the order of their addresses
-	Base      memory.VA // of its range of addresses
-	Name      string    // as errors have it: "weights (tensor 3) [8] f32"
-	Cuts      string    // tensors with the same have corresponding shards
-	Irregular bool      // not laid out as its placement cuts a tensor of its shape
-	Of        string    // the name of the tensor that it is a view of; "" if it is none
-	Partial   bool      // it, or what it is a view of, has addends
+	Axes      tl.Shape    // the shape, or {1} of a tensor without axes
+	Shards    []Shard     // in the order of their addresses
+	Base      memory.VA   // of its range of addresses
+	Name      string      // as errors have it: "weights (tensor 3) [8] f32"
+	Cuts      string      // tensors with the same have corresponding shards
+	Irregular func() bool // reports whether it is not laid out as its placement cuts a tensor of its shape
+	Of        string      // the name of the tensor that it is a view of; "" if it is none
+	Partial   bool        // it, or what it is a view of, has addends
 }
 
 // Shard is what one PE holds of a tensor: a box of it, row-major.

@@ -153,7 +153,7 @@ func rowLanes(members []member) ([]lane, error) {
 			}
 			n := m.count(s)
 			uniform = uniform && (first < 0 || n == first)
-			sliced = sliced || s.x.info.Irregular
+			sliced = sliced || s.x.info.Irregular()
 			first = n
 		}
 	}
