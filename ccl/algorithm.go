@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/kernbench/kernbench/internal/printable"
+	"github.com/kernbench/kernbench/internal/lists"
 	"github.com/kernbench/kernbench/tl"
 )
 
@@ -89,7 +89,7 @@ func Algorithms(c Collective) []*Algorithm {
 
 // Names returns the names of all algorithms.
 func Names() []string {
-	return printable.WordsOf(algorithms, func(a *Algorithm) string { return a.Name })
+	return lists.Map(algorithms, func(a *Algorithm) string { return a.Name })
 }
 
 // Find returns the algorithm of a name that does a collective.

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/kernbench/kernbench/internal/ints"
+	"github.com/kernbench/kernbench/internal/lists"
 )
 
 // Options change how a rank is opened. The zero value is what most want.
@@ -68,7 +68,7 @@ func Open(ctx context.Context, rank, nranks int, rendezvous string, o Options) (
 		return nil, refuse(err)
 	}
 	w := &world{ctx: ctx, link: link, rank: rank, size: nranks, timeout: o.Timeout, crowded: crowded(nranks)}
-	c := &Comm{world: w, rank: rank, size: nranks, ranks: ints.Count(0, nranks)}
+	c := &Comm{world: w, rank: rank, size: nranks, ranks: lists.Count(0, nranks)}
 	if err := c.attach(0); err != nil {
 		return nil, errors.Join(refuse(err), link.Close())
 	}

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"sync/atomic"
 
-	"github.com/kernbench/kernbench/internal/ints"
+	"github.com/kernbench/kernbench/internal/lists"
 	"github.com/kernbench/kernbench/numeric"
 	"github.com/kernbench/kernbench/tl"
 )
@@ -36,7 +36,7 @@ func (c *Comm) AllocWindow(bytes int64, signals int) (*Window, error) {
 		return nil, c.errorAt(p, fmt.Errorf("%w: a window of %d bytes and %d signals", ErrRange, bytes, signals))
 	}
 	m := message{what: newWindow, values: [3]uint64{uint64(bytes), uint64(signals)}}
-	handle, err := c.reserve(p, ints.Count(0, c.size), m, WindowBytes(bytes, signals), func(theirs message) error {
+	handle, err := c.reserve(p, lists.Count(0, c.size), m, WindowBytes(bytes, signals), func(theirs message) error {
 		return fmt.Errorf("%w: rank %d makes a window of %d bytes and %d signals, rank %d one of %d bytes and %d signals",
 			ErrMismatch, c.world.rank, bytes, signals, c.ranks[0], theirs.values[0], theirs.values[1])
 	})

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/kernbench/kernbench/internal/config"
-	"github.com/kernbench/kernbench/internal/ints"
+	"github.com/kernbench/kernbench/internal/lists"
 )
 
 // Choice is what a run wants otherwise than the file says. The zero value is nothing.
@@ -102,7 +102,7 @@ func (pl *Plan) chooseDevices(c Choice, p *problems) {
 	}
 	switch {
 	case text == "" && (given == nil || p.known("devices")):
-		pl.Devices = ints.Count(0, pl.Ranks)
+		pl.Devices = lists.Count(0, pl.Ranks)
 		return
 	case text == "":
 		text = string(*given)

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/kernbench/kernbench/internal/config"
-	"github.com/kernbench/kernbench/internal/printable"
+	"github.com/kernbench/kernbench/internal/lists"
 	"github.com/kernbench/kernbench/oplog"
 )
 
@@ -167,5 +167,5 @@ func (s *Scenario) compileOutput(p *problems, i int) {
 func (s *Scenario) buffer(name string) int { return slices.Index(s.bufferNames(), name) }
 
 func (s *Scenario) bufferNames() []string {
-	return printable.WordsOf(s.file.Buffers, func(b bufferText) string { return b.Name })
+	return lists.Map(s.file.Buffers, func(b bufferText) string { return b.Name })
 }

@@ -11,8 +11,7 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/kernbench/kernbench/internal/ints"
-	"github.com/kernbench/kernbench/internal/printable"
+	"github.com/kernbench/kernbench/internal/lists"
 )
 
 // annotations are the comments before the header of a CSV file that say what columns are: the
@@ -31,7 +30,7 @@ var annotations = []struct {
 func (t *Table) WriteCSV(w io.Writer) error {
 	var b bytes.Buffer
 	for _, a := range annotations {
-		texts := printable.WordsOf(t.Columns, func(c Column) string { return *a.of(&c) })
+		texts := lists.Map(t.Columns, func(c Column) string { return *a.of(&c) })
 		if strings.Join(texts, "") != "" {
 			b.WriteString(a.word)
 			writeRecord(&b, texts)
@@ -49,7 +48,7 @@ func (t *Table) WriteCSV(w io.Writer) error {
 func (t *Table) WriteCSVRows(w io.Writer) error {
 	var b bytes.Buffer
 	for _, row := range t.Rows {
-		writeRecord(&b, printable.WordsOf(row, Text))
+		writeRecord(&b, lists.Map(row, Text))
 	}
 	_, err := w.Write(b.Bytes())
 	return err
@@ -114,7 +113,7 @@ func ReadCSV(in io.Reader) (*Table, error) {
 		return nil, err
 	}
 	for _, record := range records {
-		t.Rows = append(t.Rows, ints.Make(len(record), func(i int) any { return parseCell(record[i]) }))
+		t.Rows = append(t.Rows, lists.Make(len(record), func(i int) any { return parseCell(record[i]) }))
 	}
 	t.adoptUnits()
 	return t, nil

@@ -9,7 +9,7 @@ import (
 	"io"
 
 	"github.com/kernbench/kernbench/internal/file"
-	"github.com/kernbench/kernbench/internal/ints"
+	"github.com/kernbench/kernbench/internal/lists"
 )
 
 // Schema is the columns of the tables in a JSON object, by the member that holds a table: a
@@ -30,12 +30,12 @@ func WriteJSON(w io.Writer, v any) error {
 // MarshalJSON writes the rows as a list of objects, whose members are in the order of the
 // columns.
 func (t *Table) MarshalJSON() ([]byte, error) {
-	return json.Marshal(ints.Make(len(t.Rows), t.Record))
+	return json.Marshal(lists.Make(len(t.Rows), t.Record))
 }
 
 // Record returns a row as an object.
 func (t *Table) Record(row int) Record {
-	return ints.Make(len(t.Columns), func(i int) Member { return Member{t.Columns[i].Name, t.Rows[row][i]} })
+	return lists.Make(len(t.Columns), func(i int) Member { return Member{t.Columns[i].Name, t.Rows[row][i]} })
 }
 
 // FromRecords returns the table of some objects: the columns of the schema, then those that
@@ -248,7 +248,7 @@ func decodeValue(d *json.Decoder, deeper int) (any, error) {
 	if token == json.Delim('[') {
 		return list, nil
 	}
-	return Record(ints.Make(len(list)/2, func(i int) Member { return Member{list[2*i].(string), list[2*i+1]} })), nil
+	return Record(lists.Make(len(list)/2, func(i int) Member { return Member{list[2*i].(string), list[2*i+1]} })), nil
 }
 
 // broken returns an error of a decoder for people.

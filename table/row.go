@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/kernbench/kernbench/internal/ints"
+	"github.com/kernbench/kernbench/internal/lists"
 	"github.com/kernbench/kernbench/simtime"
 )
 
@@ -52,7 +52,7 @@ func ColumnsOf(row any) []Column {
 		return nil
 	}
 	fields := fieldsOf(reflect.TypeOf(row))
-	return ints.Make(len(fields), func(i int) Column { return fields[i].Column })
+	return lists.Make(len(fields), func(i int) Column { return fields[i].Column })
 }
 
 // Cells returns the cells of a row, by column of [ColumnsOf]. The error names a column that

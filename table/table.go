@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/kernbench/kernbench/internal/config"
-	"github.com/kernbench/kernbench/internal/ints"
+	"github.com/kernbench/kernbench/internal/lists"
 	"github.com/kernbench/kernbench/internal/printable"
 )
 
@@ -33,7 +33,7 @@ type Named struct {
 
 // Names returns the names of the columns.
 func (t *Table) Names() []string {
-	return printable.WordsOf(t.Columns, func(c Column) string { return c.Name })
+	return lists.Map(t.Columns, func(c Column) string { return c.Name })
 }
 
 // FindAll returns the indices of columns as [Table.Find] does.
@@ -50,7 +50,7 @@ func (t *Table) FindAll(names []string) (columns []int, err error) {
 
 // NamesOf returns the names of some columns.
 func (t *Table) NamesOf(columns []int) []string {
-	return printable.WordsOf(columns, func(c int) string { return t.Columns[c].Name })
+	return lists.Map(columns, func(c int) string { return t.Columns[c].Name })
 }
 
 // Index returns the index of a column, -1 if there is none of that name.
@@ -69,7 +69,7 @@ func (t *Table) Find(name string) (int, error) {
 
 // With returns the columns of a role, by index.
 func (t *Table) With(roles ...Role) []int {
-	return slices.DeleteFunc(ints.Count(0, len(t.Columns)), func(c int) bool { return !slices.Contains(roles, t.Columns[c].Role) })
+	return slices.DeleteFunc(lists.Count(0, len(t.Columns)), func(c int) bool { return !slices.Contains(roles, t.Columns[c].Role) })
 }
 
 // Select returns the table with the columns of some names, in that order. It panics if one
@@ -164,8 +164,8 @@ func (t *Table) adoptUnits() {
 // WriteText writes the table for people: times, whole numbers and numbers of up to six
 // digits as they are, other fractions to six digits, and - for nothing.
 func (t *Table) WriteText(w io.Writer) error {
-	return WriteTable(w, t.Names(), ints.Make(len(t.Rows), func(row int) []string {
-		return ints.Make(len(t.Columns), func(col int) string { return t.Show(row, col) })
+	return WriteTable(w, t.Names(), lists.Make(len(t.Rows), func(row int) []string {
+		return lists.Make(len(t.Columns), func(col int) string { return t.Show(row, col) })
 	}))
 }
 
@@ -186,7 +186,7 @@ func (t *Table) Show(row, col int) string {
 
 // WriteList writes a table with a row of cells for each element of a list.
 func WriteList[E any](w io.Writer, header []string, list []E, cells func(E) []string) error {
-	return WriteTable(w, header, ints.Make(len(list), func(i int) []string { return cells(list[i]) }))
+	return WriteTable(w, header, lists.Make(len(list), func(i int) []string { return cells(list[i]) }))
 }
 
 // WriteTable writes rows under a header in aligned columns, two spaces apart.
@@ -195,7 +195,7 @@ func WriteList[E any](w io.Writer, header []string, list []E, cells func(E) []st
 func WriteTable(w io.Writer, header []string, rows [][]string) error {
 	lines := make([][]string, 0, 1+len(rows))
 	for _, row := range append([][]string{header}, rows...) {
-		lines = append(lines, printable.WordsOf(row, printable.Line))
+		lines = append(lines, lists.Map(row, printable.Line))
 	}
 	width := make([]int, len(header)) // of columns; negative: aligned on the left
 	for i := range header {

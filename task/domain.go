@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/kernbench/kernbench/internal/ints"
+	"github.com/kernbench/kernbench/internal/lists"
 	"github.com/kernbench/kernbench/tl"
 )
 
@@ -34,7 +34,7 @@ func (b *Builder) Domain(name string, ranks ...int) *Domain {
 		panic(misuse("Domain", "domain %s: %s", name, fmt.Sprintf(format, args...)))
 	}
 	if len(ranks) == 0 {
-		ranks = ints.Count(0, b.NumRanks())
+		ranks = lists.Count(0, b.NumRanks())
 	}
 	for i, rank := range ranks {
 		if rank < 0 || rank >= b.NumRanks() {

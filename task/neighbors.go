@@ -7,9 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/kernbench/kernbench/internal/ints"
+	"github.com/kernbench/kernbench/internal/lists"
 	"github.com/kernbench/kernbench/internal/machine"
-	"github.com/kernbench/kernbench/internal/printable"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/topology"
 )
@@ -32,7 +31,7 @@ func (t *Task) join() error {
 	if t.Members > maxNeighbors {
 		return fmt.Errorf("a group of %d with a neighbour table: at most %d members can have one", t.Members, maxNeighbors)
 	}
-	members := ints.Count(0, t.Members)
+	members := lists.Count(0, t.Members)
 	for _, table := range t.tables {
 		if table == nil {
 			return errors.New("a nil neighbour table: give Group a function such as torch.Ring")
@@ -108,7 +107,7 @@ func (g *guard) Port(p tl.Port) error {
 	case len(g.ports) == 0:
 		return fmt.Errorf("no port %v: the neighbour table does not name member %d", p, g.place.PE)
 	case p != tl.AnyPort && !slices.Contains(g.ports, p):
-		return fmt.Errorf("no port %v: member %d has %s", p, g.place.PE, strings.Join(printable.WordsOf(g.ports, tl.Port.String), ", "))
+		return fmt.Errorf("no port %v: member %d has %s", p, g.place.PE, strings.Join(lists.Map(g.ports, tl.Port.String), ", "))
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/kernbench/kernbench/internal/lists"
 	"github.com/kernbench/kernbench/internal/procpe"
 	"github.com/kernbench/kernbench/internal/taskrank"
 	"github.com/kernbench/kernbench/tl"
@@ -184,10 +185,7 @@ func (w *workers) reap() (moved bool, err error) {
 
 // wait waits until some task can go on, or another rank tells something.
 func (w *workers) wait() error {
-	waiting := make([]*procpe.Worker, len(w.running))
-	for i, k := range w.running {
-		waiting[i] = k.Worker
-	}
+	waiting := lists.Map(w.running, func(k *worker) *procpe.Worker { return k.Worker })
 	if err := w.session.Wait(waiting, w.inboxes.conditions()...); err != nil {
 		return fmt.Errorf("%d of %d tasks have ended, %d are ready%s: %w", w.done, len(w.Tasks), w.readyNow(), w.waitsFor(", "), err)
 	}

@@ -8,10 +8,9 @@ import (
 	"strings"
 
 	"github.com/kernbench/kernbench/internal/hosted"
-	"github.com/kernbench/kernbench/internal/ints"
+	"github.com/kernbench/kernbench/internal/lists"
 	"github.com/kernbench/kernbench/internal/machine"
 	vm "github.com/kernbench/kernbench/internal/memory"
-	"github.com/kernbench/kernbench/internal/printable"
 	"github.com/kernbench/kernbench/internal/sim"
 	"github.com/kernbench/kernbench/oplog"
 	"github.com/kernbench/kernbench/topology"
@@ -69,7 +68,7 @@ func Run(r *torch.Rank, o Options, orchestrate func(b *Builder)) (_ *Result, err
 	}
 	failed = err != nil
 	if _, ok := errors.AsType[*sim.Deadlock](err); ok {
-		err = fmt.Errorf("%w\n%s", err, strings.Join(printable.WordsOf(s.devices, (*device).standing), "\n"))
+		err = fmt.Errorf("%w\n%s", err, strings.Join(lists.Map(s.devices, (*device).standing), "\n"))
 	}
 	if s.failed != nil && r.GoContext().Err() == nil {
 		err = &Refused{s.failed}
@@ -191,7 +190,7 @@ func newSimulation(r *torch.Rank, o *Options) (*simulation, error) {
 	}
 	spec := r.Topology().Spec()
 	if o.Devices == nil {
-		o.Devices = ints.Count(0, spec.System.SIPs.Count)
+		o.Devices = lists.Count(0, spec.System.SIPs.Count)
 	}
 	for i, sip := range o.Devices {
 		if sip < 0 || sip >= spec.System.SIPs.Count || slices.Contains(o.Devices[:i], sip) {

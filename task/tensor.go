@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/kernbench/kernbench/internal/lists"
 	"github.com/kernbench/kernbench/oplog"
 	"github.com/kernbench/kernbench/tl"
 )
@@ -109,10 +110,7 @@ func (r Region) Overlaps(s Region) bool { return r.Tensor == s.Tensor && r.overl
 
 // String returns the region as x[0:4, 8:16].
 func (r Region) String() string {
-	axes := make([]string, len(r.Tensor.Shape))
-	for i := range axes {
-		axes[i] = fmt.Sprintf("%d:%d", r.from[i], r.to[i])
-	}
+	axes := lists.Make(len(r.Tensor.Shape), func(i int) string { return fmt.Sprintf("%d:%d", r.from[i], r.to[i]) })
 	return r.Tensor.Name + "[" + strings.Join(axes, ", ") + "]"
 }
 

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/kernbench/kernbench/internal/ints"
+	"github.com/kernbench/kernbench/internal/lists"
 	"github.com/kernbench/kernbench/oplog"
 )
 
@@ -227,7 +227,7 @@ func (b *Barrier) enter(rank, n int, ranks []int) error {
 func members(rank, n int, ranks []int) ([]int, error) {
 	list := slices.Clone(ranks)
 	if ranks == nil {
-		list = ints.Count(0, n)
+		list = lists.Count(0, n)
 	}
 	if !slices.Contains(list, rank) {
 		return nil, fmt.Errorf("rank %d calls a barrier of ranks %v: only those that are in the list may call it", rank, list)

@@ -6,7 +6,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/kernbench/kernbench/internal/ints"
+	"github.com/kernbench/kernbench/internal/lists"
 	"github.com/kernbench/kernbench/numeric"
 	"github.com/kernbench/kernbench/oplog"
 )
@@ -77,7 +77,7 @@ func (t *PE) reducePeers(c *Composite, cmd *Command) error {
 // refuses an empty list, ranks that do not exist and a rank that is given twice.
 func (t *PE) distinctPeers(peers []int) ([]int, error) {
 	if peers == nil {
-		return ints.Count(0, t.place.Ranks), nil
+		return lists.Count(0, t.place.Ranks), nil
 	}
 	if len(peers) == 0 {
 		return nil, errors.New("an empty list of peers: name one at least, or leave the list out for all ranks")

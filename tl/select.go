@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/kernbench/kernbench/internal/lists"
 )
 
 // Case is something that a kernel can wait for in [PE.Select]. The fields are for
@@ -100,9 +102,6 @@ func (c Case) String() string {
 }
 
 func casesText(cases []Case) string {
-	texts := make([]string, len(cases))
-	for i, c := range cases {
-		texts[i] = c.String()
-	}
+	texts := lists.Map(cases, Case.String)
 	return strings.Join(texts, ", ")
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/kernbench/kernbench/internal/lists"
 	"github.com/kernbench/kernbench/numeric"
 )
 
@@ -48,11 +49,7 @@ func (x Tile) Item() float64 {
 // [Tile.Item], and integers beyond 2^53 are rounded.
 func (x Tile) Values() []float64 {
 	data := x.bytes("Values")
-	values := make([]float64, x.v.Shape.Elems())
-	for i := range values {
-		values[i] = numeric.Get(x.v.DType, data, i)
-	}
-	return values
+	return lists.Make(x.v.Shape.Elems(), func(i int) float64 { return numeric.Get(x.v.DType, data, i) })
 }
 
 func (x Tile) bytes(op string) []byte {

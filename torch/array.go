@@ -7,6 +7,7 @@ import (
 	"reflect"
 
 	"github.com/kernbench/kernbench/internal/file"
+	"github.com/kernbench/kernbench/internal/lists"
 	"github.com/kernbench/kernbench/internal/npy"
 	"github.com/kernbench/kernbench/numeric"
 )
@@ -60,11 +61,7 @@ func (a *Array) At(i int) float64 { return numeric.Get(a.DType, a.Bytes, i) }
 
 // Float64s is all elements.
 func (a *Array) Float64s() []float64 {
-	out := make([]float64, a.Len())
-	for i := range out {
-		out[i] = a.At(i)
-	}
-	return out
+	return lists.Make(a.Len(), a.At)
 }
 
 // Wrong returns the index of the first element that is not what a slice of numbers,

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/kernbench/kernbench/internal/hosted/hostedtest"
-	"github.com/kernbench/kernbench/internal/ints"
+	"github.com/kernbench/kernbench/internal/lists"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/torch"
 )
@@ -53,7 +53,7 @@ func TestCheckWithin(t *testing.T) {
 // Every copy is looked at, and the first that is off is named.
 func TestCheckWithinLooksAtEveryCopy(t *testing.T) {
 	l := hostedtest.New(t, hostedtest.Options(t, 3))
-	x := l.Ints(ints.Count(0, 4), torch.F32, torch.OnEach(0, 1, 2))
+	x := l.Ints(lists.Count(0, 4), torch.F32, torch.OnEach(0, 1, 2))
 	l.MustLaunch("spoil", func(t *tl.PE, x tl.Ptr) {
 		t.Store(x.At(2), t.Full(tl.Shape{1}, tl.F32, 2+0.25*float64(t.Rank())))
 	}, x)

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/kernbench/kernbench/internal/hosted/hostedtest"
-	"github.com/kernbench/kernbench/internal/ints"
+	"github.com/kernbench/kernbench/internal/lists"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/torch"
 )
@@ -75,7 +75,7 @@ func TestEpiloguesTakeEveryKindOfOperand(t *testing.T) {
 func TestCompositesKeepProgramOrder(t *testing.T) {
 	l := hostedtest.New(t, torch.Options{})
 	const n = 3000
-	x := l.Ints(ints.Count(0, n), torch.I32, torch.On(0))
+	x := l.Ints(lists.Count(0, n), torch.I32, torch.On(0))
 	y := l.MustZeros(torch.I32, torch.On(0), 4, n)
 	vec := tl.Shape{n}
 	l.MustLaunch("order", func(t *tl.PE, x, y tl.Ptr) {
@@ -104,8 +104,8 @@ func TestTilesAcrossShardsKeepProgramOrder(t *testing.T) {
 	const rows, cols = 30, 20
 	for _, width := range []int{cols, 13} {
 		l := hostedtest.New(t, torch.Options{})
-		x := l.Ints(ints.Count(0, rows*cols), torch.I32, torch.On(0, 1, 9), rows, cols)
-		want := ints.Count(0, rows*cols)
+		x := l.Ints(lists.Count(0, rows*cols), torch.I32, torch.On(0, 1, 9), rows, cols)
+		want := lists.Count(0, rows*cols)
 		shape := tl.Shape{14, width}
 		l.MustLaunch("shards", func(t *tl.PE, x tl.Ptr) {
 			x = x.Whole()

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/kernbench/kernbench/internal/hosted/hostedtest"
-	"github.com/kernbench/kernbench/internal/ints"
+	"github.com/kernbench/kernbench/internal/lists"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/torch"
 	"github.com/kernbench/kernbench/torch/dist"
@@ -13,7 +13,7 @@ import (
 // Data is what the PE of a shard holds: nothing is gathered and no addends are summed.
 func TestDataOfShards(t *testing.T) {
 	l := hostedtest.New(t, hostedtest.Options(t, 3))
-	x := l.Ints(ints.Count(0, 15), torch.I32, torch.DPPolicy{Cube: torch.Partial, PE: torch.ColumnWise, NumPEs: 2}, 3, 5)
+	x := l.Ints(lists.Count(0, 15), torch.I32, torch.DPPolicy{Cube: torch.Partial, PE: torch.ColumnWise, NumPEs: 2}, 3, 5)
 	l.MustLaunch("own", func(t *tl.PE, x tl.Ptr) {
 		if t.Rank() >= 2 { // of the second addend
 			t.Store(x, t.Full(tl.Shape{3, x.Dim(1)}, tl.I32, float64(t.Rank())))
@@ -33,7 +33,7 @@ func TestDataOfShards(t *testing.T) {
 			t.Errorf("shard %d is %v %v, want %s %v", i, a.Shape, a, want.shape, want.values)
 		}
 	}
-	ragged := l.Ints(ints.Count(0, 5), torch.F32, torch.On(0, 1, 2, 3))
+	ragged := l.Ints(lists.Count(0, 5), torch.F32, torch.On(0, 1, 2, 3))
 	if a := torch.Must(ragged.Data(3)); a.Shape.String() != "[0]" || a.Len() != 0 {
 		t.Errorf("an empty shard is %v %v", a.Shape, a)
 	}
@@ -51,7 +51,7 @@ func TestDataOfShards(t *testing.T) {
 // Data waits for the last write, takes the time of its copy, and is refused where Numpy is.
 func TestDataWaits(t *testing.T) {
 	l := hostedtest.New(t, hostedtest.Options(t, 3))
-	x := l.Ints(ints.Count(0, 8), torch.F32, torch.OnEach(5, 9))
+	x := l.Ints(lists.Count(0, 8), torch.F32, torch.OnEach(5, 9))
 	k := torch.Must(l.Launch("set", sets(x, 7), torch.PEs(0), torch.Using(x)))
 	a := torch.Must(x.Data(1))
 	if a.Wrong(hostedtest.Fill(7, 8)) >= 0 || l.Now() <= k.Start()+k.Crit() {

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/kernbench/kernbench/internal/hosted/hostedtest"
-	"github.com/kernbench/kernbench/internal/ints"
+	"github.com/kernbench/kernbench/internal/lists"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/torch"
 	"github.com/kernbench/kernbench/torch/dist"
@@ -42,7 +42,7 @@ func TestOperationsAfterAnError(t *testing.T) {
 		{"Wait", behind.Wait()},
 		{"Synchronize", l.Synchronize()},
 		{"all_reduce", dist.AllReduce(l.Rank, x, dist.SUM)},
-		{"CopyFrom", x.CopyFrom(ints.Count(0, 16))},
+		{"CopyFrom", x.CopyFrom(lists.Count(0, 16))},
 		{"Spawn", l.Spawn(func(*torch.Rank) error { return nil }, 1)},
 		{"Zeros", hostedtest.Second(l.Zeros(torch.F32, nil))},
 		{"Full", hostedtest.Second(l.Full(1, torch.F32, nil))},

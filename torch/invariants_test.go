@@ -8,7 +8,7 @@ import (
 	"github.com/kernbench/kernbench/internal/exec"
 	"github.com/kernbench/kernbench/internal/hosted"
 	"github.com/kernbench/kernbench/internal/hosted/hostedtest"
-	"github.com/kernbench/kernbench/internal/ints"
+	"github.com/kernbench/kernbench/internal/lists"
 	"github.com/kernbench/kernbench/internal/machine"
 	"github.com/kernbench/kernbench/internal/memory"
 	"github.com/kernbench/kernbench/oplog"
@@ -42,7 +42,7 @@ func TestASendCarriesWhatItsSourceHeldAtIssue(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			l := hostedtest.New(t, torch.Options{})
-			x := l.Ints(ints.Count(0, 3*c.n), torch.I32, torch.On(0, 9, 100))
+			x := l.Ints(lists.Count(0, 3*c.n), torch.I32, torch.On(0, 9, 100))
 			y := l.MustZeros(torch.I32, torch.On(9), c.n)
 			l.MustLaunch("snapshot", func(t *tl.PE, x, y tl.Ptr) {
 				switch t.Rank() {
@@ -76,8 +76,8 @@ func TestASendCarriesWhatItsSourceHeldAtIssue(t *testing.T) {
 					}
 				}
 			}, x, y, torch.PEs(0, 9, 100), torch.Neighbors(torch.Line(0, 9)))
-			l.Holds("received", y, ints.Count(0, c.n))
-			l.Holds("left at the source", x, append(hostedtest.Fill(-1, c.n), ints.Count(c.n, 2*c.n)...))
+			l.Holds("received", y, lists.Count(0, c.n))
+			l.Holds("left at the source", x, append(hostedtest.Fill(-1, c.n), lists.Count(c.n, 2*c.n)...))
 		})
 	}
 }
@@ -201,8 +201,8 @@ func TestZerosReadAsZeroWithoutACopy(t *testing.T) {
 	l := hostedtest.New(t, torch.Options{})
 	const n = 10 << 10 // whole pages of the byte stores
 	pes := []int{0, 9, 100}
-	old := l.Ints(ints.Count(1, 3*n), torch.I32, torch.On(pes...))
-	l.Holds("before", old, ints.Count(1, 3*n))
+	old := l.Ints(lists.Count(1, 3*n), torch.I32, torch.On(pes...))
+	l.Holds("before", old, lists.Count(1, 3*n))
 	if err := old.Free(); err != nil {
 		t.Fatal(err)
 	}
@@ -294,12 +294,12 @@ func TestBufferKindsGiveTheSameValues(t *testing.T) {
 	for _, kind := range topology.BufferKinds {
 		l := hostedtest.New(t, torch.Options{})
 		pes := []int{0, 9, 130}
-		x := l.Ints(ints.Count(0, 3*3000), torch.I32, torch.On(pes...))
+		x := l.Ints(lists.Count(0, 3*3000), torch.I32, torch.On(pes...))
 		l.MustLaunch("rotate", func(t *tl.PE, x tl.Ptr) {
 			t.Send(tl.East, t.Load(x, tl.Shape{3000}, tl.I32))
 			t.RecvInto(tl.West, x, tl.Shape{3000}, tl.I32)
 		}, x, torch.Neighbors(torch.Ring(pes...)), torch.Buffers(kind))
-		l.Holds(string(kind), x, append(ints.Count(6000, 3000), ints.Count(0, 6000)...))
+		l.Holds(string(kind), x, append(lists.Count(6000, 3000), lists.Count(0, 6000)...))
 	}
 }
 

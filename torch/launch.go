@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kernbench/kernbench/internal/lists"
 	"github.com/kernbench/kernbench/internal/machine"
 	"github.com/kernbench/kernbench/internal/memory"
 	"github.com/kernbench/kernbench/internal/stream"
@@ -219,11 +220,7 @@ func (x *Tensor) on(pes []machine.PEID) []*shard {
 	for i := range x.shards {
 		held[x.shards[i].at] = &x.shards[i]
 	}
-	list := make([]*shard, len(pes))
-	for i, pe := range pes {
-		list[i] = held[pe]
-	}
-	return list
+	return lists.Map(pes, func(pe machine.PEID) *shard { return held[pe] })
 }
 
 // parts returns the memory of some shards that Put and Get reach: nothing for those that are

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/kernbench/kernbench/internal/hosted/hostedtest"
-	"github.com/kernbench/kernbench/internal/ints"
+	"github.com/kernbench/kernbench/internal/lists"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/torch"
 )
@@ -59,7 +59,7 @@ func TestTheHostIsNotForKernels(t *testing.T) {
 // Rank i holds part i, in whatever order a placement names the PEs.
 func TestRanksFollowThePlacement(t *testing.T) {
 	l := hostedtest.New(t, torch.Options{})
-	x := l.Ints(ints.Count(0, 6), torch.I32, torch.On(5, 3, 0))
+	x := l.Ints(lists.Count(0, 6), torch.I32, torch.On(5, 3, 0))
 	l.MustLaunch("mark", func(t *tl.PE, x tl.Ptr) {
 		t.Store(x, t.Load(x, tl.Shape{2}, tl.I32).Add(10*t.Rank()))
 	}, x)
@@ -69,13 +69,13 @@ func TestRanksFollowThePlacement(t *testing.T) {
 // A check of a replicated tensor looks at every copy.
 func TestCheckLooksAtEveryCopy(t *testing.T) {
 	l := hostedtest.New(t, torch.Options{})
-	x := l.Ints(ints.Count(0, 4), torch.I32, torch.OnEach(0, 1, 2))
+	x := l.Ints(lists.Count(0, 4), torch.I32, torch.OnEach(0, 1, 2))
 	l.MustLaunch("spoil", func(t *tl.PE, x tl.Ptr) {
 		if t.Rank() == 1 {
 			t.Store(x.At(2), t.Full(tl.Shape{1}, tl.I32, 99))
 		}
 	}, x)
-	if err := l.Check("x", x, ints.Count(0, 4)); err != nil {
+	if err := l.Check("x", x, lists.Count(0, 4)); err != nil {
 		t.Fatal(err)
 	}
 	want := torch.Check{Name: "x", Elems: 12, Wrong: "element 2 of the copy on PE 1 is 99, want 2"}

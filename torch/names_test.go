@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/kernbench/kernbench/internal/hosted/hostedtest"
-	"github.com/kernbench/kernbench/internal/ints"
+	"github.com/kernbench/kernbench/internal/lists"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/torch"
 )
@@ -19,7 +19,7 @@ func TestNamesInErrors(t *testing.T) {
 	}
 	// Options stand in any order; of a list of names the last holds.
 	a := torch.Must(l.Zeros(torch.F32, torch.Shape{8}, torch.Named("w"), torch.On(5)))
-	b := torch.Must(l.FromSlice(ints.Count(0, 8), torch.F32, torch.Shape{8}, torch.On(5), torch.Named("v"), torch.Named("w")))
+	b := torch.Must(l.FromSlice(lists.Count(0, 8), torch.F32, torch.Shape{8}, torch.On(5), torch.Named("v"), torch.Named("w")))
 	plain := torch.Must(l.Full(1, torch.F32, torch.Shape{8}, nil, torch.Named("")))
 	if a.Name() != "w" || b.Name() != "w" || plain.Name() != "" || a.Shards()[0].PE != 1 || a.Shards()[0].Cube != 1 {
 		t.Errorf("names %q, %q and %q, %+v", a.Name(), b.Name(), plain.Name(), a.Shards())

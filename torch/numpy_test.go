@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/kernbench/kernbench/internal/hosted/hostedtest"
-	"github.com/kernbench/kernbench/internal/ints"
+	"github.com/kernbench/kernbench/internal/lists"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/torch"
 	"github.com/kernbench/kernbench/torch/dist"
@@ -17,13 +17,13 @@ import (
 // FromNumpy takes an array as it takes a file, and the tensor does not change with it.
 func TestFromNumpyOfAnArray(t *testing.T) {
 	l := hostedtest.New(t, hostedtest.Options(t, 3))
-	a := torch.Must(l.Ints(ints.Count(-3, 15), torch.I16, torch.On(0), 5, 3).Numpy())
+	a := torch.Must(l.Ints(lists.Count(-3, 15), torch.I16, torch.On(0), 5, 3).Numpy())
 	x := torch.Must(l.FromNumpy(a, torch.DPPolicy{PE: torch.ColumnWise}, torch.Named("table")))
 	clear(a.Bytes)
 	if x.Shape().String() != "[5 3]" || x.DType() != torch.I16 || x.Name() != "table" || len(x.Shards()) != 8 {
 		t.Errorf("%s %v %v in %d shards", x.Name(), x.Shape(), x.DType(), len(x.Shards()))
 	}
-	l.Holds("x", x, ints.Count(-3, 15))
+	l.Holds("x", x, lists.Count(-3, 15))
 	for what, src := range map[string]any{
 		"torch: FromNumpy: int is no *torch.Array, and no name of a file: for a slice there is FromSlice":       3,
 		"torch: FromNumpy: []float32 is no *torch.Array, and no name of a file: for a slice there is FromSlice": []float32{1},
@@ -93,8 +93,8 @@ func TestTensorsOfManyAxes(t *testing.T) {
 			torch.On(2), torch.On(0, 1, 2), torch.OnEach(1, 5), torch.DPPolicy{Cube: torch.RowWise, PE: torch.ColumnWise, NumPEs: 2},
 			torch.DPPolicy{Cube: torch.Partial, PE: torch.ColumnWise, NumPEs: 3}, torch.DPPolicy{SIP: torch.RowWise, PE: torch.ColumnWise},
 		} {
-			x := l.Ints(ints.Count(0, n), torch.I32, on, shape...)
-			torch.OK(l.Check(fmt.Sprint(shape, on), x, ints.Count(0, n)))
+			x := l.Ints(lists.Count(0, n), torch.I32, on, shape...)
+			torch.OK(l.Check(fmt.Sprint(shape, on), x, lists.Count(0, n)))
 			if n == 0 {
 				continue
 			}
@@ -108,7 +108,7 @@ func TestTensorsOfManyAxes(t *testing.T) {
 			name := filepath.Join(t.TempDir(), "x.npy")
 			torch.OK(torch.Must(x.Numpy()).Save(name))
 			y := torch.Must(l.FromNumpy(name, on))
-			torch.OK(errors.Join(l.Check("from the file", y, ints.Count(0, n)), x.CopyFrom(ints.Count(7, n)), y.CopyFrom(x), l.Check("copied", y, ints.Count(7, n))))
+			torch.OK(errors.Join(l.Check("from the file", y, lists.Count(0, n)), x.CopyFrom(lists.Count(7, n)), y.CopyFrom(x), l.Check("copied", y, lists.Count(7, n))))
 			if !slices.Equal(y.Shape(), shape) {
 				t.Errorf("from the file: %v, want %v", y.Shape(), shape)
 			}
@@ -117,7 +117,7 @@ func TestTensorsOfManyAxes(t *testing.T) {
 	if !l.Checks().OK() {
 		t.Errorf("checks %+v", l.Checks())
 	}
-	x := l.Ints(ints.Count(0, 8), torch.I32, torch.On(0, 1), 2, 1, 2, 1, 2)
+	x := l.Ints(lists.Count(0, 8), torch.I32, torch.On(0, 1), 2, 1, 2, 1, 2)
 	if got, want := x.String(), "tensor([[[[[0, 1]], [[2, 3]]]], [[[[4, 5]], [[6, 7]]]]], dtype=i32, device=sip0)"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
@@ -128,7 +128,7 @@ func TestTensorsOfManyAxes(t *testing.T) {
 // The leading axes of such a tensor are one axis for a kernel.
 func TestPointersToManyAxes(t *testing.T) {
 	l := hostedtest.New(t, hostedtest.Options(t, 3))
-	x := l.Ints(ints.Count(0, 2*3*2*2*5), torch.I32, torch.DPPolicy{PE: torch.ColumnWise, NumCubes: 1, NumPEs: 2}, 2, 3, 2, 2, 5)
+	x := l.Ints(lists.Count(0, 2*3*2*2*5), torch.I32, torch.DPPolicy{PE: torch.ColumnWise, NumCubes: 1, NumPEs: 2}, 2, 3, 2, 2, 5)
 	var dims [2][4]int
 	l.MustLaunch("minus", func(t *tl.PE, x tl.Ptr) {
 		for axis := range 4 {
@@ -157,13 +157,13 @@ func TestCollectivesOfManyAxes(t *testing.T) {
 	shape := torch.Shape{3, 1, 2, 1, 5}
 	l, err := hostedtest.Spawn(t, 3, func(r *torch.Rank) error {
 		for _, on := range []torch.Placement{torch.On(r.PE(r.Rank(), 0, 1)), torch.DPPolicy{PE: torch.RowWise, NumCubes: 1, NumPEs: 2}, torch.DPPolicy{Cube: torch.ColumnWise, NumCubes: 2, NumPEs: 1}} {
-			x := torch.Must(r.FromSlice(ints.Count(r.Rank(), 30), torch.I32, shape, on))
+			x := torch.Must(r.FromSlice(lists.Count(r.Rank(), 30), torch.I32, shape, on))
 			y := torch.Must(r.Zeros(torch.I32, torch.Shape{9, 1, 2, 1, 5}, on))
 			want := make([]int, 30)
 			for i := range want {
 				want[i] = 3*i + 3
 			}
-			torch.OK(errors.Join(dist.AllGatherIntoTensor(r, y, x), r.Check("gathered", y, slices.Concat(ints.Count(0, 30), ints.Count(1, 30), ints.Count(2, 30)))))
+			torch.OK(errors.Join(dist.AllGatherIntoTensor(r, y, x), r.Check("gathered", y, slices.Concat(lists.Count(0, 30), lists.Count(1, 30), lists.Count(2, 30)))))
 			torch.OK(errors.Join(dist.AllReduce(r, x, dist.SUM), r.Check("sum", x, want)))
 		}
 		return nil

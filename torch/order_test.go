@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/kernbench/kernbench/internal/hosted/hostedtest"
-	"github.com/kernbench/kernbench/internal/ints"
+	"github.com/kernbench/kernbench/internal/lists"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/torch"
 )
@@ -42,7 +42,7 @@ func TestLargeMessagesToAndFromMemoryKeepProgramOrder(t *testing.T) {
 	bothFidelities(t, func(t *testing.T, o torch.Options) {
 		const n = 3000
 		l := hostedtest.New(t, o)
-		x := l.Ints(append(ints.Count(0, n), ints.Count(n, n)...), torch.F32, torch.On(0, 1), 2*n)
+		x := l.Ints(append(lists.Count(0, n), lists.Count(n, n)...), torch.F32, torch.On(0, 1), 2*n)
 		first := l.Ints(hostedtest.Fill(0, 200), torch.F32, torch.On(0, 1), 200)
 		l.MustLaunch("exchange", func(t *tl.PE, x, first tl.Ptr) {
 			if t.Rank() == 0 {
@@ -54,10 +54,10 @@ func TestLargeMessagesToAndFromMemoryKeepProgramOrder(t *testing.T) {
 				t.Store(x.At(n-1), t.Load(x.At(n-2), tl.Shape{1}, tl.F32))
 			}
 		}, x, first, torch.Neighbors(torch.Line(0, 1)))
-		want := append(hostedtest.Fill(-1, n), ints.Count(0, n)...)
+		want := append(hostedtest.Fill(-1, n), lists.Count(0, n)...)
 		want[2*n-1] = n - 2
 		l.Holds("x", x, want)
-		l.Holds("first", first, append(hostedtest.Fill(0, 100), ints.Count(0, 100)...))
+		l.Holds("first", first, append(hostedtest.Fill(0, 100), lists.Count(0, 100)...))
 	})
 }
 

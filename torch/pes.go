@@ -1,18 +1,18 @@
 package torch
 
 import (
-	"github.com/kernbench/kernbench/internal/ints"
+	"github.com/kernbench/kernbench/internal/lists"
 	"github.com/kernbench/kernbench/internal/machine"
 	"github.com/kernbench/kernbench/internal/memory"
 	"github.com/kernbench/kernbench/internal/pe"
 )
 
 // AllPEs returns the PEs of the system, in order.
-func (c *Context) AllPEs() []int { return ints.Count(0, c.NumPEs()) }
+func (c *Context) AllPEs() []int { return lists.Count(0, c.NumPEs()) }
 
 // CubePEs returns the PEs of a cube, in order.
 func (c *Context) CubePEs(sip, cube int) []int {
-	return ints.Count(c.PE(sip, cube, 0), c.Topology().Spec().PEsPerCube())
+	return lists.Count(c.PE(sip, cube, 0), c.Topology().Spec().PEsPerCube())
 }
 
 // Place returns where a PE is: its SIP, its cube in that, and its place in the cube.

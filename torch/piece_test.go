@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/kernbench/kernbench/internal/hosted/hostedtest"
-	"github.com/kernbench/kernbench/internal/ints"
+	"github.com/kernbench/kernbench/internal/lists"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/torch"
 )
@@ -40,10 +40,10 @@ var anyPieced = rapid.Custom(func(t *rapid.T) (p pieced) {
 	p.device, p.pe = rapid.IntRange(0, 2).Draw(t, "device"), rapid.IntRange(0, 23).Draw(t, "PE")
 	switch rapid.IntRange(0, 4).Draw(t, "placement") {
 	case 0:
-		list := rapid.Permutation(ints.Count(0, 24)).Draw(t, "PEs")[:rapid.IntRange(1, 5).Draw(t, "parts")]
+		list := rapid.Permutation(lists.Count(0, 24)).Draw(t, "PEs")[:rapid.IntRange(1, 5).Draw(t, "parts")]
 		p.on, p.copies, p.description = torch.On(list...), 1, fmt.Sprint("On", list)
 	case 1:
-		list := rapid.Permutation(ints.Count(0, 24)).Draw(t, "PEs")[:rapid.IntRange(1, 3).Draw(t, "copies")]
+		list := rapid.Permutation(lists.Count(0, 24)).Draw(t, "PEs")[:rapid.IntRange(1, 3).Draw(t, "copies")]
 		p.on, p.copies, p.description = torch.OnEach(list...), len(list), fmt.Sprint("OnEach", list)
 	default:
 		split := rapid.SampledFrom([]torch.Split{torch.Replicate, torch.ColumnWise, torch.RowWise})
@@ -128,7 +128,7 @@ func TestPiecesAreTheirBox(t *testing.T) {
 		defer l.Close()
 		l.SetDevice(p.device)
 		n := p.height * p.width
-		x := l.Ints(ints.Count(0, n), torch.I32, p.on, p.shape...)
+		x := l.Ints(lists.Count(0, n), torch.I32, p.on, p.shape...)
 		list, copies := x.Pieces(p.row, p.col, p.rows, p.cols, p.pe), x.Copies(p.row, p.col, p.rows, p.cols)
 		p.covers(rt, list, 1)
 		p.covers(rt, copies, p.copies)
@@ -163,7 +163,7 @@ func TestPiecesAreTheirBox(t *testing.T) {
 				t.Store(piece.Ptr, t.Load(y.At(piece.Row, piece.Col), tl.Shape{piece.Rows, piece.Cols}, tl.I32).Add(1000))
 			}
 		}, y, torch.Using(x))
-		read, written := hostedtest.Fill(-1, n), ints.Count(0, n)
+		read, written := hostedtest.Fill(-1, n), lists.Count(0, n)
 		for i := p.row; i < p.row+p.rows; i++ {
 			for j := p.col; j < p.col+p.cols; j++ {
 				read[i*p.width+j] = i*p.width + j

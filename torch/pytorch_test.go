@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kernbench/kernbench/internal/hosted/hostedtest"
-	"github.com/kernbench/kernbench/internal/ints"
+	"github.com/kernbench/kernbench/internal/lists"
 	"github.com/kernbench/kernbench/torch"
 	"github.com/kernbench/kernbench/torch/dist"
 )
@@ -100,7 +100,7 @@ func readRecorded(t *testing.T) (r recorded) {
 func TestViewsLikePyTorch(t *testing.T) {
 	for _, c := range readRecorded(t).Views {
 		l := hostedtest.New(t, torch.Options{})
-		x := l.Ints(ints.Count(0, elements(c.Shape)), torch.I32, nil, c.Shape...)
+		x := l.Ints(lists.Count(0, elements(c.Shape)), torch.I32, nil, c.Shape...)
 		var parts []*torch.Tensor
 		one := func(y *torch.Tensor) { parts = []*torch.Tensor{y} }
 		switch c.Op {
@@ -250,7 +250,7 @@ func likePyTorch(t *testing.T, rank, n int, self *torch.Rank, want recordedRank)
 
 	var list []*torch.Tensor
 	for _, k := range []int{3, 1, 5} {
-		list = append(list, tensor(ints.Count(rank, k)))
+		list = append(list, tensor(lists.Count(rank, k)))
 	}
 	torch.OK(dist.AllReduceCoalesced(self, list, dist.SUM))
 	for i, x := range list {
@@ -259,7 +259,7 @@ func likePyTorch(t *testing.T, rank, n int, self *torch.Rank, want recordedRank)
 
 	objects := []recordedObject{{}}
 	if rank == 1 {
-		objects[0] = recordedObject{rank, ints.Count(0, rank)}
+		objects[0] = recordedObject{rank, lists.Count(0, rank)}
 	}
 	torch.OK(dist.BroadcastObjectList(self, objects, 1))
 	same("BroadcastObjectList", objects, want.BroadcastObjectList)

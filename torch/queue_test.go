@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/kernbench/kernbench/internal/hosted/hostedtest"
-	"github.com/kernbench/kernbench/internal/ints"
+	"github.com/kernbench/kernbench/internal/lists"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/torch"
 )
@@ -16,7 +16,7 @@ import (
 func TestEastAndWestMayBeTheSamePeer(t *testing.T) {
 	l := hostedtest.New(t, torch.Options{})
 	const n, rounds = 64, 10
-	x := l.Ints(ints.Count(0, 2*n), torch.I32, torch.On(0, 9))
+	x := l.Ints(lists.Count(0, 2*n), torch.I32, torch.On(0, 9))
 	y := l.MustZeros(torch.I32, torch.On(0, 9), 2*rounds, 2, n)
 	vec := tl.Shape{n}
 	l.MustLaunch("both ways", func(t *tl.PE, x, y tl.Ptr) {
@@ -31,8 +31,8 @@ func TestEastAndWestMayBeTheSamePeer(t *testing.T) {
 	var want []int
 	for rank := range 2 {
 		for i := range rounds {
-			want = append(want, ints.Count((1-rank)*n+1000*i, n)...)
-			want = append(want, ints.Count((1-rank)*n+1000*i+500, n)...)
+			want = append(want, lists.Count((1-rank)*n+1000*i, n)...)
+			want = append(want, lists.Count((1-rank)*n+1000*i+500, n)...)
 		}
 	}
 	l.Holds("received", y, want)
@@ -73,7 +73,7 @@ func TestRecvIntoWritesRowsWhereTheyBelong(t *testing.T) {
 		{0, 0, 40, 60}, {3, 0, 5, 60}, {0, 7, 40, 50}, {1, 59, 39, 1}, {5, 5, 1, 1}, {2, 3, 0, 4},
 	} {
 		l := hostedtest.New(t, torch.Options{})
-		x := l.Ints(ints.Count(1, c.rows*c.cols), torch.F32, torch.On(0), c.rows, c.cols)
+		x := l.Ints(lists.Count(1, c.rows*c.cols), torch.F32, torch.On(0), c.rows, c.cols)
 		y := l.Ints(hostedtest.Fill(-1, 40*60), torch.F32, torch.On(1), 40, 60)
 		shape := tl.Shape{c.rows, c.cols}
 		l.MustLaunch("into", func(t *tl.PE, x, y tl.Ptr) {
@@ -85,7 +85,7 @@ func TestRecvIntoWritesRowsWhereTheyBelong(t *testing.T) {
 		}, x, y, torch.PEs(0, 1), torch.Neighbors(torch.Line(0, 1)))
 		want := hostedtest.Fill(-1, 40*60)
 		for i := range c.rows {
-			copy(want[(c.row+i)*60+c.col:], ints.Count(1+i*c.cols, c.cols))
+			copy(want[(c.row+i)*60+c.col:], lists.Count(1+i*c.cols, c.cols))
 		}
 		l.Holds(fmt.Sprintf("%+v", c), y, want)
 	}

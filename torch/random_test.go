@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/kernbench/kernbench/internal/hosted/hostedtest"
-	"github.com/kernbench/kernbench/internal/ints"
+	"github.com/kernbench/kernbench/internal/lists"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/topology"
 	"github.com/kernbench/kernbench/torch"
@@ -222,12 +222,12 @@ func TestRandomProgramsKeepProgramOrder(t *testing.T) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			const size = matrixRows * matrixCols
 			l := hostedtest.New(t, torch.Options{Flit: seed%4 == 3})
-			x := l.Ints(ints.Count(0, n*size), torch.I32, torch.On(pes[:n]...), n*matrixRows, matrixCols)
+			x := l.Ints(lists.Count(0, n*size), torch.I32, torch.On(pes[:n]...), n*matrixRows, matrixCols)
 			l.MustLaunch("random", kernel(program), x, torch.Neighbors(torch.Ring(pes[:n]...)), torch.Buffers(kind))
 
 			g := grid{queue: make([][][]int, n), kept: make([][][]int, n), sizes: make([][]rect, n)}
 			for pe := range n {
-				g.x = append(g.x, ints.Count(pe*size, size))
+				g.x = append(g.x, lists.Count(pe*size, size))
 			}
 			at := make([]int, n)
 			for moved := true; moved; {

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/kernbench/kernbench/internal/hosted/hostedtest"
-	"github.com/kernbench/kernbench/internal/ints"
+	"github.com/kernbench/kernbench/internal/lists"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/torch"
 )
@@ -57,8 +57,8 @@ func TestBeyondTheShard(t *testing.T) {
 			"Load([64] f32) at LINE: elements 200 to 263 are not all in tensor 1 [254] f32, which has 254" + beyond},
 	} {
 		l := hostedtest.New(t, torch.Options{})
-		x := l.Ints(ints.Count(0, 254), torch.F32, torch.On(0, 1, 2, 3)) // 64, 64, 64 and 62
-		m := l.Ints(ints.Count(0, 64), torch.F32, torch.On(0, 1, 2, 3), 8, 8)
+		x := l.Ints(lists.Count(0, 254), torch.F32, torch.On(0, 1, 2, 3)) // 64, 64, 64 and 62
+		m := l.Ints(lists.Count(0, 64), torch.F32, torch.On(0, 1, 2, 3), 8, 8)
 		err := try(l, "k", func(t *tl.PE, x, m tl.Ptr) {
 			if t.Rank() == 1 {
 				c.kernel(t, x, m)
@@ -78,7 +78,7 @@ func TestBeyondTheShard(t *testing.T) {
 // through Whole are none of the above. A PE that holds nothing has the whole tensor.
 func TestWithinTheShard(t *testing.T) {
 	l := hostedtest.New(t, torch.Options{})
-	x := l.Ints(ints.Count(0, 254), torch.I32, torch.On(0, 1, 2, 3))
+	x := l.Ints(lists.Count(0, 254), torch.I32, torch.On(0, 1, 2, 3))
 	sums := l.MustZeros(torch.I32, torch.On(0, 1, 2, 3, 9), 5, 2)
 	l.MustLaunch("k", func(t *tl.PE, x, sums tl.Ptr) {
 		whole := x.At(7).Whole() // from the start, wherever x is

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/kernbench/kernbench/internal/lists"
 	"github.com/kernbench/kernbench/internal/machine"
 	"github.com/kernbench/kernbench/internal/memory"
 	"github.com/kernbench/kernbench/internal/stream"
@@ -40,11 +41,7 @@ type shard struct {
 
 // pesOf returns the PEs that hold shards.
 func pesOf(shards []shard) []machine.PEID {
-	pes := make([]machine.PEID, len(shards))
-	for i := range shards {
-		pes[i] = shards[i].at
-	}
-	return pes
+	return lists.Make(len(shards), func(i int) machine.PEID { return shards[i].at })
 }
 
 // numbers returns how many parts a tensor has, copies of each, and addends.

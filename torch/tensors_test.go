@@ -11,7 +11,7 @@ import (
 
 	"github.com/kernbench/kernbench/internal/hosted"
 	"github.com/kernbench/kernbench/internal/hosted/hostedtest"
-	"github.com/kernbench/kernbench/internal/ints"
+	"github.com/kernbench/kernbench/internal/lists"
 	"github.com/kernbench/kernbench/numeric"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/topology"
@@ -61,19 +61,19 @@ func TestTensorsOnEveryPlacement(t *testing.T) {
 			zeros := made(l.Zeros(dtype, shape, p))
 			l.Holds(what+": Zeros", zeros, hostedtest.Fill(0, n))
 			l.Holds(what+": Full", made(l.Full(3, dtype, shape, p)), hostedtest.Fill(3, n))
-			x := made(l.FromSlice(ints.Count(1, n), dtype, shape, p))
-			l.Holds(what+": FromSlice", x, ints.Count(1, n))
-			if err := zeros.CopyFrom(ints.Count(2, n)); err != nil {
+			x := made(l.FromSlice(lists.Count(1, n), dtype, shape, p))
+			l.Holds(what+": FromSlice", x, lists.Count(1, n))
+			if err := zeros.CopyFrom(lists.Count(2, n)); err != nil {
 				t.Fatal(err)
 			}
-			l.Holds(what+": CopyFrom a slice", zeros, ints.Count(2, n))
+			l.Holds(what+": CopyFrom a slice", zeros, lists.Count(2, n))
 
 			l.SetDevice((j + 1) % 3)
 			other := made(l.Empty(dtype, shape, all[(3*i+j)%len(all)]))
 			if err := other.CopyFrom(x); err != nil {
 				t.Fatal(err)
 			}
-			l.Holds(what+": CopyFrom a tensor", other, ints.Count(1, n))
+			l.Holds(what+": CopyFrom a tensor", other, lists.Count(1, n))
 			a, err := other.Numpy()
 			if err != nil || fmt.Sprint(a.Shape) != fmt.Sprint(shape) || a.DType != dtype {
 				t.Fatalf("%s: Numpy gives %v %v, %v", what, a.DType, a.Shape, err)
@@ -82,7 +82,7 @@ func TestTensorsOnEveryPlacement(t *testing.T) {
 				t.Fatal(err)
 			}
 			clear(a.Bytes) // the array is the caller's again
-			l.Holds(what+": CopyFrom an array", zeros, ints.Count(1, n))
+			l.Holds(what+": CopyFrom an array", zeros, lists.Count(1, n))
 
 			index := make([]int, len(shape))
 			for k := range n {
@@ -152,7 +152,7 @@ func TestPartialTensors(t *testing.T) {
 		if p.Cube != torch.Partial && p.PE != torch.Partial {
 			continue
 		}
-		x := l.Ints(ints.Count(0, 28), torch.I8, p, 7, 4)
+		x := l.Ints(lists.Count(0, 28), torch.I8, p, 7, 4)
 		y, err := l.Full(1, torch.I8, torch.Shape{7, 4}, p)
 		if err != nil {
 			t.Fatal(err)
@@ -172,7 +172,7 @@ func TestPartialTensors(t *testing.T) {
 			}
 		}, x, y)
 		more := 40*addends + 10*addends*(addends-1)/2 // wraps around
-		l.Holds(fmt.Sprintf("%v: FromSlice", p), x, ints.Count(more, 28))
+		l.Holds(fmt.Sprintf("%v: FromSlice", p), x, lists.Count(more, 28))
 		l.Holds(fmt.Sprintf("%v: Full", p), y, hostedtest.Fill(1+more, 28))
 		if got, err := x.At(6, 3); err != nil || got != float64(int8(27+more)) {
 			t.Errorf("%v: At(6, 3) is %v, %v, want %v", p, got, err, int8(27+more))
@@ -221,7 +221,7 @@ func TestKernelsSeeTheirShards(t *testing.T) {
 					t.Store(x.At(index...), t.Full(tl.Shape{1, 1, 1, 1}[:len(shape)], tl.I32, float64(at)))
 				}
 			}, x)
-			if err := l.Check(fmt.Sprint(p, shape), x, ints.Count(0, elems(shape))); err != nil {
+			if err := l.Check(fmt.Sprint(p, shape), x, lists.Count(0, elems(shape))); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -300,7 +300,7 @@ func TestStringsOfTensors(t *testing.T) {
 		{torch.Shape{100, 20}, "[" + strings.Join(rows[:3], ", ") + ", ..., " + strings.Join(rows[3:], ", ") + "]"},
 	} {
 		x := l.MustZeros(torch.I32, torch.DPPolicy{Cube: torch.ColumnWise, PE: torch.RowWise}, c.shape...)
-		if err := x.CopyFrom(ints.Count(0, elems(c.shape))); err != nil {
+		if err := x.CopyFrom(lists.Count(0, elems(c.shape))); err != nil {
 			t.Fatal(err)
 		}
 		if got, want := x.String(), "tensor("+c.want+", dtype=i32, device=sip0)"; got != want {
@@ -342,7 +342,7 @@ func TestOutOfMemory(t *testing.T) {
 // A tensor that is freed stays until the last operation on it has ended.
 func TestFreeWhileInUse(t *testing.T) {
 	l := hostedtest.New(t, hostedtest.Options(t, 3))
-	x, y := l.Ints(ints.Count(0, 100), torch.I32, torch.On(0)), l.MustZeros(torch.I32, torch.On(0), 100)
+	x, y := l.Ints(lists.Count(0, 100), torch.I32, torch.On(0)), l.MustZeros(torch.I32, torch.On(0), 100)
 	if _, err := l.Launch("copy", func(t *tl.PE, x, y tl.Ptr) {
 		t.Store(y, t.Load(x, tl.Shape{100}, tl.I32).Add(1))
 	}, x, y); err != nil {
@@ -356,7 +356,7 @@ func TestFreeWhileInUse(t *testing.T) {
 	if got := used(); got != 1200 {
 		t.Errorf("%v are in use before the launch, want 1200 B", got)
 	}
-	l.Holds("y", y, ints.Count(1, 100))
+	l.Holds("y", y, lists.Count(1, 100))
 	l.Holds("z", z, hostedtest.Fill(7, 100))
 	if got := used(); got != 800 {
 		t.Errorf("%v are in use after it, want 800 B", got)

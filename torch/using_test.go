@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/kernbench/kernbench/internal/hosted/hostedtest"
-	"github.com/kernbench/kernbench/internal/ints"
+	"github.com/kernbench/kernbench/internal/lists"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/torch"
 )
@@ -26,7 +26,7 @@ func sets(x *torch.Tensor, v float64) func(t *tl.PE) {
 // A read waits for the launch that uses the tensor, and so does the next launch.
 func TestReadsWaitForWhatUsesATensor(t *testing.T) {
 	l := hostedtest.New(t, hostedtest.Options(t, 3))
-	x := l.Ints(ints.Count(0, 8), torch.F32, torch.OnEach(5, 9))
+	x := l.Ints(lists.Count(0, 8), torch.F32, torch.OnEach(5, 9))
 	before := l.Now()
 	k := torch.Must(l.Launch("set", sets(x, 7), torch.PEs(0), torch.Using(x)))
 	l.Holds("x", x, hostedtest.Fill(7, 8))
@@ -42,7 +42,7 @@ func TestReadsWaitForWhatUsesATensor(t *testing.T) {
 // made meanwhile lies elsewhere.
 func TestATensorStaysWhileItIsUsed(t *testing.T) {
 	l := hostedtest.New(t, hostedtest.Options(t, 3))
-	x := l.Ints(ints.Count(0, 8), torch.F32, torch.On(5))
+	x := l.Ints(lists.Count(0, 8), torch.F32, torch.On(5))
 	at := x.Copies(0, 0, 1, 8)[0].Ptr.Addr
 	torch.Must(l.Launch("set", sets(x, 7), torch.PEs(0), torch.Using(x)))
 	if err := x.Free(); err != nil {

@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/kernbench/kernbench/internal/hosted/hostedtest"
-	"github.com/kernbench/kernbench/internal/ints"
+	"github.com/kernbench/kernbench/internal/lists"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/torch"
 )
@@ -155,9 +155,9 @@ func TestAnyView(t *testing.T) {
 			SIP: split.Draw(r, "SIP"), NumSIPs: rapid.IntRange(0, 2).Draw(r, "NumSIPs"),
 			Cube: split.Draw(r, "Cube"), PE: split.Draw(r, "PE"), NumCubes: rapid.IntRange(1, 2).Draw(r, "NumCubes"), NumPEs: rapid.IntRange(1, 3).Draw(r, "NumPEs"),
 		}
-		base := l.Ints(ints.Count(0, n), torch.I32, on, shape...)
-		values := ints.Count(0, n)
-		views := []seen{{base, ints.Count(0, n), shape}}
+		base := l.Ints(lists.Count(0, n), torch.I32, on, shape...)
+		values := lists.Count(0, n)
+		views := []seen{{base, lists.Count(0, n), shape}}
 		for range rapid.IntRange(1, 5).Draw(r, "views") {
 			views = append(views, rapid.SampledFrom(views).Draw(r, "of").slice(r))
 		}
@@ -175,7 +175,7 @@ func TestAnyView(t *testing.T) {
 			v := rapid.SampledFrom(views).Draw(r, "view")
 			switch kind := rapid.SampledFrom([]string{"copy", "kernel", "clone", "at"}).Draw(r, "operation"); {
 			case kind == "copy":
-				torch.OK(v.CopyFrom(ints.Count(1000*i, len(v.of))))
+				torch.OK(v.CopyFrom(lists.Count(1000*i, len(v.of))))
 				for j, e := range v.of {
 					values[e] = 1000*i + j
 				}

@@ -7,7 +7,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/kernbench/kernbench/internal/hosted/hostedtest"
-	"github.com/kernbench/kernbench/internal/ints"
+	"github.com/kernbench/kernbench/internal/lists"
 	"github.com/kernbench/kernbench/torch"
 	"github.com/kernbench/kernbench/torch/dist"
 )
@@ -30,19 +30,19 @@ func TestAllReduceOfAnyView(t *testing.T) {
 		dim := rapid.IntRange(0, len(shape)-1).Draw(r, "dim")
 		start := rapid.IntRange(0, shape[dim]).Draw(r, "start")
 		length := rapid.IntRange(0, shape[dim]-start).Draw(r, "length")
-		whole := seen{of: ints.Count(0, n), shape: shape}
+		whole := seen{of: lists.Count(0, n), shape: shape}
 		part := whole.along(dim, start, length)
 		err := l.Spawn(func(r *torch.Rank) error {
 			rank := r.Rank()
 			torch.OK(dist.InitProcessGroup(r, "ahbm"))
-			x := torch.Must(r.FromSlice(ints.Count(1000*rank, n), torch.I32, shape, on))
+			x := torch.Must(r.FromSlice(lists.Count(1000*rank, n), torch.I32, shape, on))
 			y := x.Narrow(dim, start, length)
 			if !y.IsContiguous() {
 				return nil
 			}
 			reduced++
 			torch.OK(dist.AllReduce(r, y, dist.SUM))
-			want := ints.Count(1000*rank, n)
+			want := lists.Count(1000*rank, n)
 			for _, e := range part {
 				want[e] = 1000*ranks*(ranks-1)/2 + ranks*e
 			}

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/kernbench/kernbench/internal/hosted/hostedtest"
-	"github.com/kernbench/kernbench/internal/ints"
+	"github.com/kernbench/kernbench/internal/lists"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/torch"
 	"github.com/kernbench/kernbench/torch/dist"
@@ -18,7 +18,7 @@ import (
 // The shapes and elements that PyTorch's views of arange(24).view(4, 6) have.
 func TestViewsAsInPyTorch(t *testing.T) {
 	l := hostedtest.New(t, hostedtest.Options(t, 3))
-	x := l.Ints(ints.Count(0, 24), torch.I32, torch.On(1), 4, 6)
+	x := l.Ints(lists.Count(0, 24), torch.I32, torch.On(1), 4, 6)
 	sizes := func(list []*torch.Tensor) (text string) {
 		for _, y := range list {
 			text += y.Shape().String()
@@ -44,7 +44,7 @@ func TestViewsAsInPyTorch(t *testing.T) {
 		{x.Chunk(5, 1)[2], "[4 2]", "[[4, 5], [10, 11], [16, 17], [22, 23]]"},
 	} {
 		a := torch.Must(c.y.Numpy())
-		if got := c.y.Shape().String(); got != c.shape || c.want != "" && a.String() != c.want || c.want == "" && a.Wrong(ints.Count(0, 24)) >= 0 {
+		if got := c.y.Shape().String(); got != c.shape || c.want != "" && a.String() != c.want || c.want == "" && a.Wrong(lists.Count(0, 24)) >= 0 {
 			t.Errorf("got %s %v, want %s %s", got, a, c.shape, c.want)
 		}
 	}
@@ -70,7 +70,7 @@ func TestViewsAsInPyTorch(t *testing.T) {
 // Negative indices of At count from the end, wherever the element lies.
 func TestAtCountsFromTheEnd(t *testing.T) {
 	l := hostedtest.New(t, hostedtest.Options(t, 3))
-	x := l.Ints(ints.Count(0, 15), torch.I32, torch.On(0, 1), 5, 3)
+	x := l.Ints(lists.Count(0, 15), torch.I32, torch.On(0, 1), 5, 3)
 	for _, i := range [][2]int{{-1, -1}, {-5, 0}, {3, -2}, {-2, 1}} {
 		if got, want := torch.Must(x.At(i[0], i[1])), float64((i[0]+5)%5*3+(i[1]+3)%3); got != want {
 			t.Errorf("element %v is %v, want %v", i, got, want)
@@ -87,8 +87,8 @@ func TestShardsOfViews(t *testing.T) {
 		}
 		return text
 	}
-	rows := l.Ints(ints.Count(0, 24), torch.U8, torch.On(0, 1, 2, 3), 8, 3)
-	cols := l.Ints(ints.Count(0, 24), torch.U8, torch.DPPolicy{PE: torch.ColumnWise, NumCubes: 1, NumPEs: 3}, 4, 6)
+	rows := l.Ints(lists.Count(0, 24), torch.U8, torch.On(0, 1, 2, 3), 8, 3)
+	cols := l.Ints(lists.Count(0, 24), torch.U8, torch.DPPolicy{PE: torch.ColumnWise, NumCubes: 1, NumPEs: 3}, 4, 6)
 	for _, c := range []struct{ got, want string }{
 		{boxes(rows.Narrow(0, 3, 4)), "[0 0]+[0 3]@0 [0 0]+[1 3]@0 [1 0]+[2 3]@3 [3 0]+[1 3]@9 "},
 		{boxes(rows.Select(0, 4)), "[0]+[0]@0 [0]+[0]@0 [0]+[3]@0 [0]+[0]@0 "},
@@ -194,10 +194,10 @@ func TestPutIntoViews(t *testing.T) {
 		t.Put(1-t.Rank(), x.At(1), t.Load(x, row, tl.I32))
 	}
 	l := hostedtest.New(t, hostedtest.Options(t, 3))
-	x := l.Ints(ints.Count(0, 24), torch.I32, torch.On(0, 1), 4, 6)
+	x := l.Ints(lists.Count(0, 24), torch.I32, torch.On(0, 1), 4, 6)
 	l.MustLaunch("put", put, x.Narrow(1, 1, 4))
 	l.Holds("x", x, []int{0, 1, 2, 3, 4, 5, 6, 13, 14, 15, 16, 11, 12, 13, 14, 15, 16, 17, 18, 1, 2, 3, 4, 23})
-	y := l.Ints(ints.Count(0, 24), torch.I32, torch.DPPolicy{PE: torch.ColumnWise, NumCubes: 1, NumPEs: 2}, 4, 6)
+	y := l.Ints(lists.Count(0, 24), torch.I32, torch.DPPolicy{PE: torch.ColumnWise, NumCubes: 1, NumPEs: 2}, 4, 6)
 	err := try(l, "put", put, y.Narrow(1, 1, 5))
 	if err == nil || !strings.Contains(err.Error(), "elements 3 to 4 are not all in the shard of rank 1 of tensor 2[:, 1:6] [4 5] i32, which has 0") {
 		t.Errorf("got %v", err)
@@ -217,22 +217,22 @@ func TestCollectivesOnViews(t *testing.T) {
 		l, err := hostedtest.Spawn(t, ranks, func(self *torch.Rank) error {
 			rank := self.Rank()
 			bucket := func(length int) *torch.Tensor {
-				return torch.Must(self.FromSlice(ints.Count(100*rank, length), torch.I32, torch.Shape{length}, on(self, rank)))
+				return torch.Must(self.FromSlice(lists.Count(100*rank, length), torch.I32, torch.Shape{length}, on(self, rank)))
 			}
 			// Reduce the middle of a bucket; the rest stays.
 			x := bucket(17)
 			torch.OK(dist.AllReduce(self, x.Narrow(0, 4, 9), dist.SUM))
-			want := ints.Count(100*rank, 17)
+			want := lists.Count(100*rank, 17)
 			for i := 4; i < 13; i++ {
 				want[i] = 300 + 3*i
 			}
 			torch.OK(self.Check(name+": all_reduce", x, want))
 			torch.OK(dist.Broadcast(self, x.Narrow(0, 0, 4), 2))
-			copy(want, ints.Count(200, 4))
+			copy(want, lists.Count(200, 4))
 			torch.OK(self.Check(name+": broadcast", x, want))
 			torch.OK(dist.Reduce(self, x.Narrow(0, 13, 4), 1, dist.MAX))
 			if rank == 1 {
-				copy(want[13:], ints.Count(213, 4))
+				copy(want[13:], lists.Count(213, 4))
 			}
 			torch.OK(self.Check(name+": reduce", x, want))
 
@@ -242,26 +242,26 @@ func TestCollectivesOnViews(t *testing.T) {
 			// Gather into the chunks of one tensor.
 			y := bucket(ranks * n)
 			torch.OK(dist.AllGather(self, y.Chunk(ranks, 0), bucket(n)))
-			all := slices.Concat(ints.Count(0, n), ints.Count(100, n), ints.Count(200, n))
+			all := slices.Concat(lists.Count(0, n), lists.Count(100, n), lists.Count(200, n))
 			torch.OK(self.Check(name+": all_gather", y, all))
 			// In place, as NCCL has it: the input is the rank's own chunk of the output. The
 			// chunks of ranks lie on other PEs of their devices, of which some have more.
 			z := bucket(ranks * n)
 			torch.OK(dist.AllGatherIntoTensor(self, z, z.Chunk(ranks, 0)[rank]))
 			for r := range ranks {
-				copy(all[r*n:], ints.Count(100*r+r*n, n))
+				copy(all[r*n:], lists.Count(100*r+r*n, n))
 			}
 			torch.OK(self.Check(name+": all_gather_into_tensor", z, all))
 			u := bucket(ranks * 8)
 			torch.OK(dist.ReduceScatterTensor(self, u.Chunk(ranks, 0)[rank], u, dist.SUM))
-			want = ints.Count(100*rank, ranks*8)
+			want = lists.Count(100*rank, ranks*8)
 			for i := rank * 8; i < rank*8+8; i++ {
 				want[i] = 300 + 3*i
 			}
 			torch.OK(self.Check(name+": reduce_scatter_tensor", u, want))
 			v := bucket(n + 2)
 			torch.OK(dist.ReduceScatter(self, v.Narrow(0, 1, n), bucket(ranks*n).Chunk(ranks, 0), dist.SUM))
-			want = ints.Count(100*rank, n+2)
+			want = lists.Count(100*rank, n+2)
 			for i := range n {
 				want[1+i] = 300 + 3*(rank*n+i)
 			}
@@ -269,7 +269,7 @@ func TestCollectivesOnViews(t *testing.T) {
 			to := bucket(ranks * n)
 			torch.OK(dist.AllToAll(self, to.Chunk(ranks, 0), bucket(ranks*n).Chunk(ranks, 0)))
 			for r := range ranks {
-				copy(all[r*n:], ints.Count(100*r+rank*n, n))
+				copy(all[r*n:], lists.Count(100*r+rank*n, n))
 			}
 			torch.OK(self.Check(name+": all_to_all", to, all))
 			return nil
@@ -313,7 +313,7 @@ func TestMakingOfChunks(t *testing.T) {
 func TestMessagesOnViews(t *testing.T) {
 	l, err := hostedtest.Spawn(t, 3, func(r *torch.Rank) error {
 		rank := r.Rank()
-		x := torch.Must(r.FromSlice(ints.Count(100*rank, 6*5), torch.I32, torch.Shape{6, 5}))
+		x := torch.Must(r.FromSlice(lists.Count(100*rank, 6*5), torch.I32, torch.Shape{6, 5}))
 		next, last := (rank+1)%3, (rank+2)%3
 		works := torch.Must(dist.BatchISendIRecv(r, []dist.P2POp{
 			{Kind: dist.Sends, Tensor: x.Narrow(0, 4, 1), Peer: next, Tag: 1},
@@ -329,9 +329,9 @@ func TestMessagesOnViews(t *testing.T) {
 		for _, w := range works {
 			torch.OK(w.Wait())
 		}
-		want := ints.Count(100*rank, 30)
-		copy(want, ints.Count(100*last+20, 5))
-		copy(want[25:], ints.Count(100*next+5, 5))
+		want := lists.Count(100*rank, 30)
+		copy(want, lists.Count(100*last+20, 5))
+		copy(want[25:], lists.Count(100*next+5, 5))
 		return r.Check("halo", x, want)
 	})
 	if err != nil || !l.Checks().OK() {
@@ -343,7 +343,7 @@ func TestMessagesOnViews(t *testing.T) {
 func TestMessagesOnRowsOfPEs(t *testing.T) {
 	l, err := hostedtest.Spawn(t, 3, func(r *torch.Rank) error {
 		rank := r.Rank()
-		x := torch.Must(r.FromSlice(ints.Count(100*rank, 8*5), torch.I32, torch.Shape{8, 5}, torch.DPPolicy{PE: torch.RowWise, NumCubes: 1, NumPEs: 3}))
+		x := torch.Must(r.FromSlice(lists.Count(100*rank, 8*5), torch.I32, torch.Shape{8, 5}, torch.DPPolicy{PE: torch.RowWise, NumCubes: 1, NumPEs: 3}))
 		next, last := (rank+1)%3, (rank+2)%3
 		for _, w := range torch.Must(dist.BatchISendIRecv(r, []dist.P2POp{
 			{Kind: dist.Sends, Tensor: x.Narrow(0, 6, 1), Peer: next},
@@ -353,9 +353,9 @@ func TestMessagesOnRowsOfPEs(t *testing.T) {
 		}
 		// Two rows here, on one PE, are two rows there, on two.
 		torch.OK(errors.Join(dist.Send(r, x.Narrow(0, 3, 2), next, 1), dist.Recv(r, x.Narrow(0, 5, 2), last, 1)))
-		want := ints.Count(100*rank, 40)
-		copy(want, ints.Count(100*last+30, 5))
-		copy(want[25:], ints.Count(100*last+15, 10))
+		want := lists.Count(100*rank, 40)
+		copy(want, lists.Count(100*last+30, 5))
+		copy(want[25:], lists.Count(100*last+15, 10))
 		return r.Check("rows", x, want)
 	})
 	if err != nil || !l.Checks().OK() {
@@ -379,7 +379,7 @@ func TestOrderThroughViews(t *testing.T) {
 	o := hostedtest.Options(t, 3)
 	o.Race = true
 	l := hostedtest.New(t, o)
-	x := l.Ints(ints.Count(0, 12), torch.F32, torch.On(0), 12)
+	x := l.Ints(lists.Count(0, 12), torch.F32, torch.On(0), 12)
 	slow := func(t *tl.PE, x tl.Ptr, v float64) {
 		for range 100 {
 			t.Full(tl.Shape{64, 64}, tl.F32, 0)
@@ -391,7 +391,7 @@ func TestOrderThroughViews(t *testing.T) {
 		t.Store(x, t.Load(x, n, tl.F32).Mul(2))
 	}
 	k := torch.Must(l.Launch("slow", slow, x.Narrow(0, 2, 4), 50.0))
-	l.Holds("another part", x.Narrow(0, 6, 6), ints.Count(6, 6))
+	l.Holds("another part", x.Narrow(0, 6, 6), lists.Count(6, 6))
 	if early := l.Now(); early >= k.Start()+k.Crit() {
 		t.Errorf("a read of another part, until %v, waits for the launch", early)
 	}
@@ -413,7 +413,7 @@ func TestOrderThroughViews(t *testing.T) {
 func TestAsyncWorkOnViews(t *testing.T) {
 	l, err := hostedtest.Spawn(t, 2, func(r *torch.Rank) error {
 		rank := r.Rank()
-		x := torch.Must(r.FromSlice(ints.Count(rank, 12), torch.I32, torch.Shape{12}))
+		x := torch.Must(r.FromSlice(lists.Count(rank, 12), torch.I32, torch.Shape{12}))
 		a := torch.Must(dist.AllReduceAsync(r, x.Narrow(0, 0, 4), dist.SUM))
 		b := torch.Must(dist.AllReduceAsync(r, x.Narrow(0, 4, 4), dist.SUM))
 		refused := func(y *torch.Tensor, what, by string) {
@@ -424,12 +424,12 @@ func TestAsyncWorkOnViews(t *testing.T) {
 		refused(x.View(3, 4), " [3 4]", "all_reduce 1")
 		refused(x.Narrow(0, 3, 1), "[3:4] [1]", "all_reduce 1")
 		refused(x.Narrow(0, 7, 5), "[7:12] [5]", "all_reduce 2")
-		torch.OK(r.Check("the rest", x.Narrow(0, 8, 4), ints.Count(rank+8, 4)))
+		torch.OK(r.Check("the rest", x.Narrow(0, 8, 4), lists.Count(rank+8, 4)))
 		torch.OK(a.Wait())
 		torch.OK(r.Check("the first", x.Narrow(0, 0, 4), []int{1, 3, 5, 7}))
 		refused(x, " [12]", "all_reduce 2")
 		torch.OK(b.Wait())
-		return r.Check("all", x, slices.Concat([]int{1, 3, 5, 7, 9, 11, 13, 15}, ints.Count(rank+8, 4)))
+		return r.Check("all", x, slices.Concat([]int{1, 3, 5, 7, 9, 11, 13, 15}, lists.Count(rank+8, 4)))
 	})
 	if err != nil || !l.Checks().OK() {
 		t.Errorf("error %v, checks %+v", err, l.Checks())
@@ -446,7 +446,7 @@ func TestLaunchesAfterWorkOnViews(t *testing.T) {
 		rank := r.Rank()
 		torch.OK(dist.InitProcessGroup(r, "ahbm"))
 		g := torch.Must(dist.NewGroup(r, []int{0, 1}))
-		x := torch.Must(r.FromSlice(ints.Count(rank, 8), torch.I32, torch.Shape{8}))
+		x := torch.Must(r.FromSlice(lists.Count(rank, 8), torch.I32, torch.Shape{8}))
 		if rank == 2 { // goes on all the time, so that the machine is never at rest
 			torch.Must(r.Launch("long", func(t *tl.PE, x tl.Ptr) {
 				for range 1000 {
@@ -475,7 +475,7 @@ func TestLaunchesAfterWorkOnViews(t *testing.T) {
 // One row of columns lies on several PEs, with other rows between its parts.
 func TestRowsOfColumnsAreApart(t *testing.T) {
 	_, err := hostedtest.Spawn(t, 2, func(r *torch.Rank) error {
-		x := torch.Must(r.FromSlice(ints.Count(0, 24), torch.I32, torch.Shape{4, 6}, torch.DPPolicy{PE: torch.ColumnWise, NumCubes: 1, NumPEs: 2}))
+		x := torch.Must(r.FromSlice(lists.Count(0, 24), torch.I32, torch.Shape{4, 6}, torch.DPPolicy{PE: torch.ColumnWise, NumCubes: 1, NumPEs: 2}))
 		return dist.AllGatherIntoTensor(r, torch.Must(r.Zeros(torch.I32, torch.Shape{12})), x.Narrow(0, 1, 1))
 	})
 	hostedtest.Says(t, "one row", err, "ranks 0, 1: all_gather 1 of the default group: rank 0: a part of tensor 1[1:2] [1 6] i32 does not lie in one piece: cut it by columns, or by rows without copies, or give it to one PE, and cut all tensors of a collective alike")
@@ -485,7 +485,7 @@ func TestRowsOfColumnsAreApart(t *testing.T) {
 func TestCollectivesNeedContiguousTensors(t *testing.T) {
 	l, err := hostedtest.Spawn(t, 2, func(r *torch.Rank) error {
 		rank := r.Rank()
-		x := torch.Must(r.FromSlice(ints.Count(10*rank, 12), torch.I32, torch.Shape{3, 4}))
+		x := torch.Must(r.FromSlice(lists.Count(10*rank, 12), torch.I32, torch.Shape{3, 4}))
 		cols := x.Narrow(1, 1, 2)
 		torch.OK(r.Synchronize()) // both ranks have made their tensors then
 		name := fmt.Sprintf("tensor %d[:, 1:3] [3 2] i32 is not contiguous: give the tensor that Contiguous returns", rank+1)
@@ -505,7 +505,7 @@ func TestCollectivesNeedContiguousTensors(t *testing.T) {
 		torch.OK(dist.AllReduce(r, y, dist.SUM))
 		torch.OK(r.Check("sum", y, []int{12, 14, 20, 22, 28, 30}))
 		torch.OK(cols.CopyFrom(y))
-		want := ints.Count(10*rank, 12)
+		want := lists.Count(10*rank, 12)
 		want[1], want[2], want[5], want[6], want[9], want[10] = 12, 14, 20, 22, 28, 30
 		return errors.Join(r.Check("copied back", x, want), y.Free())
 	})
@@ -518,7 +518,7 @@ func TestCollectivesNeedContiguousTensors(t *testing.T) {
 func TestViewsOfPartialTensors(t *testing.T) {
 	l := hostedtest.New(t, hostedtest.Options(t, 3))
 	torch.OK(dist.InitProcessGroup(l.Rank, "ahbm"))
-	x := l.Ints(ints.Count(0, 10), torch.F32, torch.DPPolicy{SIP: torch.Partial, Cube: torch.Partial, PE: torch.Partial})
+	x := l.Ints(lists.Count(0, 10), torch.F32, torch.DPPolicy{SIP: torch.Partial, Cube: torch.Partial, PE: torch.Partial})
 	l.MustLaunch("own", func(t *tl.PE, x tl.Ptr) {
 		t.Store(x, t.Load(x, tl.Shape{10}, tl.F32).Add(float64(t.Rank())))
 	}, x)
@@ -528,7 +528,7 @@ func TestViewsOfPartialTensors(t *testing.T) {
 	hostedtest.Says(t, "part", hostedtest.Misuse(func() { dist.AllReduce(l.Rank, part, dist.SUM) }),
 		"torch: all_reduce: tensor 1[2:5] [3] f32 is a part of a partial tensor, whose other elements would still have addends: reduce tensor 1 [10] f32")
 	torch.OK(dist.AllReduce(l.Rank, rows, dist.SUM))
-	torch.OK(errors.Join(l.Check("x", x, ints.Count(n, 10)), l.Check("part", part, ints.Count(n+2, 3)), l.Check("rows", rows, ints.Count(n, 10))))
+	torch.OK(errors.Join(l.Check("x", x, lists.Count(n, 10)), l.Check("part", part, lists.Count(n+2, 3)), l.Check("rows", rows, lists.Count(n, 10))))
 	if !l.Checks().OK() || l.Checks()[0].Elems != 24*10 {
 		t.Errorf("checks %+v", l.Checks())
 	}
@@ -545,9 +545,9 @@ func TestViewsWithoutValues(t *testing.T) {
 		l := hostedtest.New(t, o)
 		torch.OK(l.Spawn(func(r *torch.Rank) error {
 			torch.OK(dist.InitProcessGroup(r, "ahbm"))
-			x := torch.Must(r.FromSlice(ints.Count(0, 60), torch.I32, torch.Shape{6, 10}, torch.DPPolicy{PE: torch.RowWise, NumCubes: 1, NumPEs: 2}))
+			x := torch.Must(r.FromSlice(lists.Count(0, 60), torch.I32, torch.Shape{6, 10}, torch.DPPolicy{PE: torch.RowWise, NumCubes: 1, NumPEs: 2}))
 			cols := x.Narrow(1, 2, 5)
-			torch.OK(cols.CopyFrom(ints.Count(0, 30)))
+			torch.OK(cols.CopyFrom(lists.Count(0, 30)))
 			torch.Must(r.Launch("tens", tens, cols, 2))
 			y := torch.Must(cols.Contiguous())
 			torch.OK(dist.AllReduce(r, y, dist.SUM))
@@ -588,7 +588,7 @@ func TestCloneTakesTime(t *testing.T) {
 // A view without elements shares no memory, wherever in a tensor it is.
 func TestEmptyViewsShareNoMemory(t *testing.T) {
 	l := hostedtest.New(t, hostedtest.Options(t, 3))
-	x := l.Ints(ints.Count(0, 21), torch.F32, torch.On(0, 1, 2), 7, 3)
+	x := l.Ints(lists.Count(0, 21), torch.F32, torch.On(0, 1, 2), 7, 3)
 	for name, empty := range map[string]*torch.Tensor{"rows": x.Narrow(0, 4, 0), "columns": x.Narrow(1, 1, 0), "of rows": x.Narrow(0, 1, 5).Narrow(0, 2, 0)} {
 		if empty.SharesMemory(x) || x.SharesMemory(empty) {
 			t.Errorf("no %s share memory with the tensor", name)

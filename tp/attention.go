@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/kernbench/kernbench/attention"
+	"github.com/kernbench/kernbench/internal/lists"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/torch"
 )
@@ -74,7 +75,7 @@ func attend(self *torch.Rank, name string, h attention.Heads, q, k, v, out *torc
 	spec := self.Topology().Spec()
 	n := spec.CubesPerSIP() * spec.PEsPerCube()
 	units := make([][]unit, n)
-	pes := count(self.PE(q.Shards()[0].SIP, 0, 0), n)
+	pes := lists.Count(self.PE(q.Shards()[0].SIP, 0, 0), n)
 	group, next := h.Query/h.KV, 0
 	most, keyBlock := attentionBlock(self, h, max(1, tl.CDiv(q.Shape()[0]*h.KV, n)), q.DType().Size())
 	for head := range h.KV {

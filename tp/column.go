@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/kernbench/kernbench/internal/lists"
 	"github.com/kernbench/kernbench/torch"
 )
 
@@ -36,7 +37,7 @@ func NewColumnParallelLinear(r *torch.Rank, name string, in, out int, o Options)
 	if err != nil {
 		return nil, err
 	}
-	columns := count(g.Rank()*mine, mine)
+	columns := lists.Count(g.Rank()*mine, mine)
 	if o.Gated {
 		if parts := len(across(r, o.weight(), mine)); mine%parts != 0 {
 			return nil, fmt.Errorf("%s: %d gated features of a rank do not divide by the %d parts that cubes and PEs have of them: choose a multiple, or another placement of the weight", who, mine, parts)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/kernbench/kernbench/internal/lists"
 	"github.com/kernbench/kernbench/torch"
 	"github.com/kernbench/kernbench/torch/dist"
 )
@@ -91,10 +92,7 @@ func (l *Linear) Load(weight, bias []float32) error {
 	if l.Bias == nil {
 		return nil
 	}
-	part := make([]float32, len(l.biased))
-	for i, col := range l.biased {
-		part[i] = bias[col]
-	}
+	part := lists.Map(l.biased, func(col int) float32 { return bias[col] })
 	return l.Bias.CopyFrom(part)
 }
 
@@ -147,15 +145,6 @@ func (l *Linear) added() *torch.Tensor {
 		return nil
 	}
 	return l.Bias
-}
-
-// count returns n numbers from one on.
-func count(first, n int) []int {
-	list := make([]int, n)
-	for i := range list {
-		list[i] = first + i
-	}
-	return list
 }
 
 // empty makes a tensor of the layer's dtype.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/kernbench/kernbench/ccl"
+	"github.com/kernbench/kernbench/internal/lists"
 	"github.com/kernbench/kernbench/torch"
 	"github.com/kernbench/kernbench/torch/dist"
 )
@@ -32,7 +33,7 @@ func NewRowParallelLinear(r *torch.Rank, name string, in, out int, o Options) (*
 	if err != nil {
 		return nil, err
 	}
-	columns := [][]int{count(0, out)}
+	columns := [][]int{lists.Count(0, out)}
 	if o.Overlap > 1 && g.Size() > 1 {
 		if list := pieces(r, o, out); len(list) > 1 { // one piece, of a column on each PE, is all of it
 			columns = list
@@ -45,7 +46,7 @@ func NewRowParallelLinear(r *torch.Rank, name string, in, out int, o Options) (*
 			}
 		}
 	}
-	l, err := newLinear(r, g, who, o, mine, columns, count(0, out))
+	l, err := newLinear(r, g, who, o, mine, columns, lists.Count(0, out))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", who, err)
 	}

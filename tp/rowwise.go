@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/kernbench/kernbench/internal/lists"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/torch"
 )
@@ -140,8 +141,8 @@ func SwiGLU(name string, layer *ColumnParallelLinear, x *torch.Tensor) (*torch.T
 // gates, and then what they gate, each of half columns from one on.
 func gated(r *torch.Rank, weight torch.DPPolicy, first, half, out int) (columns []int) {
 	for _, b := range across(r, weight, half) {
-		columns = append(columns, count(first+b.col, b.cols)...)
-		columns = append(columns, count(out/2+first+b.col, b.cols)...)
+		columns = append(columns, lists.Count(first+b.col, b.cols)...)
+		columns = append(columns, lists.Count(out/2+first+b.col, b.cols)...)
 	}
 	return columns
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/kernbench/kernbench/bench"
 	"github.com/kernbench/kernbench/ccl"
 	"github.com/kernbench/kernbench/internal/collperf"
-	"github.com/kernbench/kernbench/internal/printable"
+	"github.com/kernbench/kernbench/internal/lists"
 	"github.com/kernbench/kernbench/numeric"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/topology"
@@ -28,11 +28,11 @@ algorithm that did it, the least possible time and what sets it. kernbench coll 
 many sizes and algorithms of one system at once; kernbench sweep of this bench takes any
 settings of the system as well.`,
 		Params: []bench.Param{
-			{Name: "collective", Usage: "what is measured", Default: ccl.AllReduce.String(), Values: printable.WordsOf(ccl.Collectives(), ccl.Collective.String)},
+			{Name: "collective", Usage: "what is measured", Default: ccl.AllReduce.String(), Values: lists.Map(ccl.Collectives(), ccl.Collective.String)},
 			{Name: "algo", Usage: "name of the algorithm, or auto; not given, as ccl.yaml says"},
 			{Name: "size", Usage: "the larger of what a rank sends and receives: 8, 4K, 1M", Default: "64K"},
-			{Name: "datatype", Usage: "dtype of the elements", Default: tl.F16.String(), Values: printable.WordsOf(numeric.DTypes, numeric.DType.String)},
-			{Name: "op", Usage: "reduction", Default: ccl.Sum.String(), Values: printable.WordsOf(collperf.Reductions(), ccl.Reduction.String)},
+			{Name: "datatype", Usage: "dtype of the elements", Default: tl.F16.String(), Values: lists.Map(numeric.DTypes, numeric.DType.String)},
+			{Name: "op", Usage: "reduction", Default: ccl.Sum.String(), Values: lists.Map(collperf.Reductions(), ccl.Reduction.String)},
 			{Name: "root", Usage: "rank that is the root", Default: "0"},
 			{Name: "ranks-per", Usage: "what a rank is", Default: string(collperf.PerSIP), Values: []string{"pe", "sip"}},
 			{Name: "world", Usage: "ranks, the first there are; 0 for all, or as ccl.yaml says where a rank is a PE", Default: "0"},

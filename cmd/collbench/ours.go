@@ -12,7 +12,7 @@ import (
 	"github.com/kernbench/kernbench/comm"
 	"github.com/kernbench/kernbench/comm/coll"
 	"github.com/kernbench/kernbench/comm/launch"
-	"github.com/kernbench/kernbench/internal/ints"
+	"github.com/kernbench/kernbench/internal/lists"
 )
 
 // measurement is a case and how long it took: medians over the iterations.
@@ -159,5 +159,5 @@ func cores(ranks int) []int {
 	if ranks > runtime.NumCPU() {
 		return nil
 	}
-	return ints.Count(0, ranks)
+	return lists.Count(0, ranks)
 }

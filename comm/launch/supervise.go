@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/kernbench/kernbench/internal/host"
+	"github.com/kernbench/kernbench/internal/lists"
 )
 
 // runner is a started rank, as the launcher controls it. No call waits.
@@ -227,11 +228,7 @@ func (s *supervisor) results() [][]byte {
 	if s.done < len(s.ranks) {
 		return nil
 	}
-	results := make([][]byte, len(s.ranks))
-	for i := range s.ranks {
-		results[i] = s.ranks[i].result
-	}
-	return results
+	return lists.Make(len(s.ranks), func(i int) []byte { return s.ranks[i].result })
 }
 
 // verdict is nil if all ranks did their job.

@@ -15,7 +15,7 @@ var layers = []struct {
 	apart    bool
 }{
 	{name: "foundation", packages: []string{
-		"simtime", "internal/sim", "topology", "internal/printable", "internal/ints", "internal/config", "internal/config/configtest", "internal/file", "internal/rapidtest",
+		"simtime", "internal/sim", "topology", "internal/printable", "internal/lists", "internal/config", "internal/config/configtest", "internal/file", "internal/rapidtest",
 		"internal/host", "internal/host/hosttest", "internal/stack", "internal/version",
 	}},
 	{name: "values", packages: []string{"numeric", "oplog", "internal/npy", "internal/dense", "internal/trace"}},

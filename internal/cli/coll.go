@@ -10,7 +10,7 @@ import (
 	"github.com/kernbench/kernbench/internal/collperf"
 	"github.com/kernbench/kernbench/internal/config"
 	"github.com/kernbench/kernbench/internal/file"
-	"github.com/kernbench/kernbench/internal/printable"
+	"github.com/kernbench/kernbench/internal/lists"
 	"github.com/kernbench/kernbench/internal/setup"
 )
 
@@ -130,7 +130,7 @@ for each rank, with the columns rank and pe_exec_ns.`,
 	return cmd
 }
 
-func collectiveNames() []string { return printable.WordsOf(ccl.Collectives(), ccl.Collective.String) }
+func collectiveNames() []string { return lists.Map(ccl.Collectives(), ccl.Collective.String) }
 
 // measure runs a measurement and prints it, rows of text and CSV as they come.
 func measure(cmd *cobra.Command, o collperf.Options, report, format string) error {

@@ -12,6 +12,7 @@ import (
 	"github.com/kernbench/kernbench/ccl"
 	"github.com/kernbench/kernbench/internal/collperf"
 	"github.com/kernbench/kernbench/internal/file"
+	"github.com/kernbench/kernbench/internal/lists"
 	"github.com/kernbench/kernbench/internal/printable"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/topology"
@@ -38,7 +39,7 @@ func addCollFlags(cmd *cobra.Command) *collFlags {
 	flags.VarP((*collperf.Size)(&f.Max), "maxbytes", "e", "largest `SIZE`")
 	flags.VarP(number(&f.StepFactor), "stepfactor", "f", "each size is the one before times `N`")
 	flags.VarP((*collperf.Size)(&f.StepBytes), "stepbytes", "i", "each size is the one before and `SIZE` more, instead of --stepfactor")
-	f.op = wordFlag(cmd, "op", "o", "reduction", "sum", append(printable.WordsOf(collperf.Reductions(), ccl.Reduction.String), all))
+	f.op = wordFlag(cmd, "op", "o", "reduction", "sum", append(lists.Map(collperf.Reductions(), ccl.Reduction.String), all))
 	flags.VarP((*collperf.DTypes)(&f.DTypes), "datatype", "d", "`DTYPE` of the elements, also as half, float, bfloat16, int32 and so on, or all")
 	f.root = wordFlag(cmd, "root", "r", "`RANK` that is the root, or all", "0", nil)
 	flags.VarP(number(&f.Iters), "iters", "n", "iterations, whose times are averaged; of real ranks 20 unless given")

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kernbench/kernbench/bench"
-	"github.com/kernbench/kernbench/internal/printable"
+	"github.com/kernbench/kernbench/internal/lists"
 	"github.com/kernbench/kernbench/internal/setup"
 )
 
@@ -62,7 +62,7 @@ func addParamFlags(cmd *cobra.Command) func(b bench.Bench) (map[string]string, e
 		}
 	}
 	return func(b bench.Bench) (map[string]string, error) {
-		given, names := map[string]string{}, printable.WordsOf(b.Params, func(p bench.Param) string { return "--" + p.Name })
+		given, names := map[string]string{}, lists.Map(b.Params, func(p bench.Param) string { return "--" + p.Name })
 		for _, name := range slices.Sorted(maps.Keys(values)) {
 			switch changed := cmd.Flags().Changed(name); {
 			case changed && !slices.Contains(names, "--"+name):

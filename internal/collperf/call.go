@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/kernbench/kernbench/ccl"
-	"github.com/kernbench/kernbench/internal/ints"
+	"github.com/kernbench/kernbench/internal/lists"
 	"github.com/kernbench/kernbench/simtime"
 	"github.com/kernbench/kernbench/torch"
 	"github.com/kernbench/kernbench/torch/dist"
@@ -40,12 +40,12 @@ func (p *problem) execute(r *torch.Rank, s ccl.Settings, per RanksPer) (*outcome
 	o := &outcome{start: simtime.Never, ends: make([]simtime.Time, p.ranks), outputs: make([][]byte, p.holders())}
 	if per == PerSIP {
 		return o, r.Spawn(func(r *torch.Rank) error {
-			a := &party{problem: p, rank: r, mine: ints.Count(r.Rank()*p.addends, p.addends)}
+			a := &party{problem: p, rank: r, mine: lists.Count(r.Rank()*p.addends, p.addends)}
 			return a.takePart(s, o)
 		}, p.ranks)
 	}
 	s.WorldSize = p.ranks
-	a := &party{problem: p, rank: r, mine: ints.Count(0, p.ranks), on: []torch.TensorOption{torch.On(r.AllPEs()[:p.ranks]...)}}
+	a := &party{problem: p, rank: r, mine: lists.Count(0, p.ranks), on: []torch.TensorOption{torch.On(r.AllPEs()[:p.ranks]...)}}
 	return o, a.takePart(s, o)
 }
 
@@ -134,7 +134,7 @@ func (a *party) list(first func(j int) int) []*torch.Tensor {
 	if !slices.Contains(a.mine, a.root) {
 		return nil
 	}
-	return ints.Make(a.ranks, func(j int) *torch.Tensor { return a.tensor(1, first(j)) })
+	return lists.Make(a.ranks, func(j int) *torch.Tensor { return a.tensor(1, first(j)) })
 }
 
 // zeros selects no block of inputs.

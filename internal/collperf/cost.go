@@ -7,7 +7,7 @@ import (
 	"github.com/kernbench/kernbench/ccl"
 	"github.com/kernbench/kernbench/ccl/cost"
 	"github.com/kernbench/kernbench/internal/host"
-	"github.com/kernbench/kernbench/internal/ints"
+	"github.com/kernbench/kernbench/internal/lists"
 	"github.com/kernbench/kernbench/simtime"
 )
 
@@ -82,7 +82,7 @@ func (o *Options) memory(p *problem) int64 {
 // values for it to compute.
 func (o *Options) validateValues(ranks int) error {
 	all := o.series()
-	problems := ints.Make(len(all), func(i int) *problem { return newProblem(o, all[i], ranks, o.Max) })
+	problems := lists.Make(len(all), func(i int) *problem { return newProblem(o, all[i], ranks, o.Max) })
 	largest := slices.MaxFunc(problems, func(a, b *problem) int { return cmp.Compare(a.bytes(), b.bytes()) })
 	if bytes := largest.bytes(); o.checks() && bytes > mostValues {
 		return mistake("size", "%v of %d bytes: the values of all ranks are %s, too many to compute here: add --data off, or take smaller sizes", o.Collective, largest.size, host.GB(bytes))

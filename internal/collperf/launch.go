@@ -8,7 +8,7 @@ import (
 	"github.com/kernbench/kernbench/comm/coll"
 	"github.com/kernbench/kernbench/comm/launch"
 	"github.com/kernbench/kernbench/internal/host"
-	"github.com/kernbench/kernbench/internal/ints"
+	"github.com/kernbench/kernbench/internal/lists"
 	"github.com/kernbench/kernbench/simtime"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/torch"
@@ -98,7 +98,7 @@ func (a *party) partial() (x, host *torch.Tensor) {
 		return x, nil
 	}
 	shards := x.Shards()
-	a.on = []torch.TensorOption{torch.On(ints.Make(len(shards), func(i int) int { return a.rank.PE(shards[i].SIP, shards[i].Cube, shards[i].PE) })...)}
+	a.on = []torch.TensorOption{torch.On(lists.Make(len(shards), func(i int) int { return a.rank.PE(shards[i].SIP, shards[i].Cube, shards[i].PE) })...)}
 	host = a.tensor(1, 0)
 	a.copy(x, host)
 	return x, host

@@ -10,8 +10,7 @@ import (
 	"github.com/kernbench/kernbench/ccl"
 	"github.com/kernbench/kernbench/internal/config"
 	"github.com/kernbench/kernbench/internal/experiment"
-	"github.com/kernbench/kernbench/internal/ints"
-	"github.com/kernbench/kernbench/internal/printable"
+	"github.com/kernbench/kernbench/internal/lists"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/topology"
 )
@@ -221,7 +220,7 @@ func (o *Options) served() []string {
 	if o.Real() {
 		return o.servedReal()
 	}
-	return printable.WordsOf(ccl.Algorithms(o.Collective), func(a *ccl.Algorithm) string { return a.Name })
+	return lists.Map(ccl.Algorithms(o.Collective), func(a *ccl.Algorithm) string { return a.Name })
 }
 
 // configuration returns the configuration of collectives.
@@ -269,7 +268,7 @@ func (o *Options) pes(ranks int) []int {
 	if o.RanksPer == PerSIP {
 		each = s.CubesPerSIP() * s.PEsPerCube()
 	}
-	return ints.Make(ranks*addends, func(i int) int { return i/addends*each + i%addends*s.PEsPerCube() })
+	return lists.Make(ranks*addends, func(i int) int { return i/addends*each + i%addends*s.PEsPerCube() })
 }
 
 func (o *Options) reductions() []ccl.Reduction {

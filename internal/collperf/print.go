@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/kernbench/kernbench/internal/lists"
 	"github.com/kernbench/kernbench/internal/page"
 	"github.com/kernbench/kernbench/internal/printable"
 	"github.com/kernbench/kernbench/internal/version"
@@ -155,7 +156,7 @@ func (p *Printer) Foot() (err error) {
 		line("Avg bus bandwidth", fmt.Sprintf("%.2f", p.sum.AvgBusBW))
 	}
 	if won := slices.DeleteFunc(slices.Clone(p.sum.Wins), func(w Win) bool { return w.Sizes == 0 }); len(won) > 0 {
-		line("Sizes won (*)", strings.Join(printable.WordsOf(won, func(w Win) string { return fmt.Sprintf("%s %d", w.Algorithm, w.Sizes) }), ", "))
+		line("Sizes won (*)", strings.Join(lists.Map(won, func(w Win) string { return fmt.Sprintf("%s %d", w.Algorithm, w.Sizes) }), ", "))
 	}
 	for _, b := range bounds(p.rows) {
 		line("Bound by "+b.BoundKind, b.Bound)

@@ -7,7 +7,7 @@ import (
 
 	"github.com/kernbench/kernbench/ccl"
 	"github.com/kernbench/kernbench/ccl/bound"
-	"github.com/kernbench/kernbench/internal/ints"
+	"github.com/kernbench/kernbench/internal/lists"
 	"github.com/kernbench/kernbench/numeric"
 	"github.com/kernbench/kernbench/topology"
 )
@@ -58,7 +58,7 @@ func (p *problem) prepare(ctx context.Context, o *Options) error {
 func (p *problem) plan() *ccl.Plan {
 	plan := &ccl.Plan{Collective: p.collective, Ranks: p.holders(), Root: p.root, DType: p.dtype, Counts: []int{p.count}}
 	if p.collective == ccl.SendRecv {
-		plan.Messages = ints.Make(p.ranks, func(rank int) ccl.Message { return ccl.Message{From: rank, To: (rank + 1) % p.ranks, Count: p.count} })
+		plan.Messages = lists.Make(p.ranks, func(rank int) ccl.Message { return ccl.Message{From: rank, To: (rank + 1) % p.ranks, Count: p.count} })
 	}
 	return plan
 }

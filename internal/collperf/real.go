@@ -10,7 +10,7 @@ import (
 	"github.com/kernbench/kernbench/comm/coll"
 	"github.com/kernbench/kernbench/comm/launch"
 	"github.com/kernbench/kernbench/internal/host"
-	"github.com/kernbench/kernbench/internal/printable"
+	"github.com/kernbench/kernbench/internal/lists"
 	"github.com/kernbench/kernbench/tl"
 )
 
@@ -49,7 +49,7 @@ var (
 
 // realCollectives returns the names of those that real ranks do.
 func realCollectives() []string {
-	return printable.WordsOf(slices.DeleteFunc(ccl.Collectives(), func(c ccl.Collective) bool {
+	return lists.Map(slices.DeleteFunc(ccl.Collectives(), func(c ccl.Collective) bool {
 		_, ok := kinds[c]
 		return !ok && c != ccl.Barrier
 	}), ccl.Collective.String)
@@ -61,7 +61,7 @@ func (o *Options) servedReal() []string {
 	if o.Window || o.Collective != ccl.AllReduce && o.Collective != ccl.Reduce {
 		return []string{coll.Direct.String()}
 	}
-	return printable.WordsOf(collAlgorithms, coll.Algorithm.String)
+	return lists.Map(collAlgorithms, coll.Algorithm.String)
 }
 
 // hasReal reports whether real ranks do the reduction of the dtype.

@@ -9,7 +9,7 @@ import (
 	"github.com/kernbench/kernbench/ccl"
 	"github.com/kernbench/kernbench/internal/experiment"
 	"github.com/kernbench/kernbench/internal/hosted"
-	"github.com/kernbench/kernbench/internal/ints"
+	"github.com/kernbench/kernbench/internal/lists"
 	"github.com/kernbench/kernbench/internal/trace"
 	"github.com/kernbench/kernbench/internal/version"
 	"github.com/kernbench/kernbench/simtime"
@@ -177,7 +177,7 @@ func (o *Options) row(p *problem, algorithm string, total simtime.Time, ranks []
 	r := p.row(total / iters)
 	r.Algorithm = algorithm
 	if o.PerRank {
-		r.PEExec = ints.Make(len(ranks), func(rank int) simtime.Time { return ranks[rank] / iters })
+		r.PEExec = lists.Make(len(ranks), func(rank int) simtime.Time { return ranks[rank] / iters })
 	}
 	if o.checks() {
 		r.Wrong = &wrong

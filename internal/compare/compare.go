@@ -10,8 +10,7 @@ import (
 	"strings"
 
 	"github.com/kernbench/kernbench/internal/experiment"
-	"github.com/kernbench/kernbench/internal/ints"
-	"github.com/kernbench/kernbench/internal/printable"
+	"github.com/kernbench/kernbench/internal/lists"
 	"github.com/kernbench/kernbench/table"
 )
 
@@ -195,7 +194,7 @@ func (c *Comparison) settings(t *table.Table) []string {
 
 // columnsOf returns the indices of columns of a table by their names.
 func columnsOf(t *table.Table, names []string) []int {
-	return ints.Make(len(names), func(i int) int { return t.Index(names[i]) })
+	return lists.Make(len(names), func(i int) int { return t.Index(names[i]) })
 }
 
 // identity returns the keys of a row as one text, or its number if there are no keys.
@@ -227,7 +226,7 @@ func telling(keys []string, tables ...*table.Table) []bool {
 	columns := make([][]string, len(keys)) // cells of all rows
 	for _, t := range tables {
 		for i, col := range columnsOf(t, keys) {
-			columns[i] = append(columns[i], printable.WordsOf(t.Rows, func(row []any) string { return table.Text(row[col]) })...)
+			columns[i] = append(columns[i], lists.Map(t.Rows, func(row []any) string { return table.Text(row[col]) })...)
 		}
 	}
 	varied := slices.ContainsFunc(columns, varies)

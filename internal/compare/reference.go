@@ -13,7 +13,7 @@ import (
 	"strings"
 
 	"github.com/kernbench/kernbench/internal/config"
-	"github.com/kernbench/kernbench/internal/ints"
+	"github.com/kernbench/kernbench/internal/lists"
 	"github.com/kernbench/kernbench/table"
 )
 
@@ -38,7 +38,7 @@ func References() []string {
 	if err != nil {
 		panic(err) // it is part of the program
 	}
-	return ints.Make(len(entries), func(i int) string { return strings.TrimSuffix(entries[i].Name(), ".csv") })
+	return lists.Make(len(entries), func(i int) string { return strings.TrimSuffix(entries[i].Name(), ".csv") })
 }
 
 // GetReference returns a reference.

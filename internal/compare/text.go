@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/kernbench/kernbench/internal/ints"
+	"github.com/kernbench/kernbench/internal/lists"
 	"github.com/kernbench/kernbench/internal/printable"
 	"github.com/kernbench/kernbench/table"
 )
@@ -86,7 +86,7 @@ func (t Named) writeText(w io.Writer) error {
 	if t.Matched == 0 {
 		fmt.Fprintln(w, "no row of A is in B: say with --key what to match them by")
 	}
-	counts := printable.WordsOf([]Verdict{Worse, Better, Changed, Equal}, func(v Verdict) string { return fmt.Sprintf("%d %s", t.Count[v], v) })
+	counts := lists.Map([]Verdict{Worse, Better, Changed, Equal}, func(v Verdict) string { return fmt.Sprintf("%d %s", t.Count[v], v) })
 	by := ""
 	if len(t.Keys) > 0 {
 		by = " by " + strings.Join(t.Keys, ", ")
@@ -106,7 +106,7 @@ func changeText(percent *float64) string {
 // WriteCSV writes what changed, and rows, columns and files that only one side has.
 func (s *Sum) WriteCSV(w io.Writer) error {
 	names := []string{"table", "row", "column", "a", "b", "change_percent", "verdict"}
-	t := &table.Table{Columns: ints.Make(len(names), func(i int) table.Column { return table.Column{Name: names[i]} })}
+	t := &table.Table{Columns: lists.Make(len(names), func(i int) table.Column { return table.Column{Name: names[i]} })}
 	alone := func(verdict string, at func(name string) []any, names []string) {
 		for _, name := range names {
 			t.Rows = append(t.Rows, append(at(name), nil, nil, nil, verdict))

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/kernbench/kernbench/internal/printable"
+	"github.com/kernbench/kernbench/internal/lists"
 )
 
 // Decode fills the struct that dst points to. The error, if any, is always the
@@ -217,7 +217,7 @@ func Keys(t reflect.Type) []Key {
 }
 
 func keyNames(keys []Key) []string {
-	return printable.WordsOf(keys, func(k Key) string { return k.Name })
+	return lists.Map(keys, func(k Key) string { return k.Name })
 }
 
 func join(path, key string) string {

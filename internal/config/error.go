@@ -7,7 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/kernbench/kernbench/internal/ints"
+	"github.com/kernbench/kernbench/internal/lists"
 	"github.com/kernbench/kernbench/internal/printable"
 )
 
@@ -55,7 +55,7 @@ const MaxErrors = 100
 
 // Error is the mistakes one after the other.
 func (es Errors) Error() string {
-	texts := printable.WordsOf(es, (*Error).Error)
+	texts := lists.Map(es, (*Error).Error)
 	if len(es) >= MaxErrors {
 		texts = append(texts, fmt.Sprintf("there may be more than these %d", len(es)))
 	}
@@ -64,11 +64,7 @@ func (es Errors) Error() string {
 
 // Unwrap gives the single mistakes to errors.As.
 func (es Errors) Unwrap() []error {
-	errs := make([]error, len(es))
-	for i, e := range es {
-		errs[i] = e
-	}
-	return errs
+	return lists.Map(es, func(e *Error) error { return e })
 }
 
 // Err is the errors in order, or nil when there are none.
@@ -165,7 +161,7 @@ func DidYouMean(word string, known []string) string {
 func distance(a, b string) int {
 	// Rows of the usual table: d[j] is the distance of a[:i] and b[:j].
 	var before []int
-	prev := ints.Count(0, len(b)+1)
+	prev := lists.Count(0, len(b)+1)
 	for i := 1; i <= len(a); i++ {
 		row := make([]int, len(b)+1)
 		row[0] = i

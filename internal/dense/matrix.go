@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/kernbench/kernbench/internal/lists"
 	"github.com/kernbench/kernbench/numeric"
 )
 
@@ -39,11 +40,7 @@ func zeros(rows, cols int) *Matrix {
 
 // Tolerances is how far each element of a right result may be from V.
 func (m *Matrix) Tolerances() []float64 {
-	t := make([]float64, len(m.Var))
-	for i, v := range m.Var {
-		t[i] = Sigmas*math.Sqrt(v) + floor
-	}
-	return t
+	return lists.Map(m.Var, func(v float64) float64 { return Sigmas*math.Sqrt(v) + floor })
 }
 
 // Round is m stored in d. The values stay: only their variances grow by the rounding.

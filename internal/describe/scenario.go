@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/kernbench/kernbench/comm"
-	"github.com/kernbench/kernbench/internal/ints"
+	"github.com/kernbench/kernbench/internal/lists"
 	"github.com/kernbench/kernbench/internal/printable"
 	"github.com/kernbench/kernbench/scenario"
 	"github.com/kernbench/kernbench/table"
@@ -73,7 +73,7 @@ func DescribeScenario(s *scenario.Scenario, plan *scenario.Plan) *Scenario {
 		shown.Root = plan.Root
 	}
 	for _, w := range plan.Windows {
-		m := Window{Ranks: ints.Count(0, plan.Ranks), Bytes: w.Bytes, Signals: w.Signals, SignalBanks: scenario.SignalBanks, SignalBytes: scenario.SignalBytes}
+		m := Window{Ranks: lists.Count(0, plan.Ranks), Bytes: w.Bytes, Signals: w.Signals, SignalBanks: scenario.SignalBanks, SignalBytes: scenario.SignalBytes}
 		if w.Domain != nil {
 			m.Domain, m.Ranks = w.Domain.Name, w.Domain.Ranks
 		}

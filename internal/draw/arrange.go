@@ -3,7 +3,7 @@ package draw
 import (
 	"math"
 
-	"github.com/kernbench/kernbench/internal/ints"
+	"github.com/kernbench/kernbench/internal/lists"
 	"github.com/kernbench/kernbench/topology"
 )
 
@@ -64,7 +64,7 @@ func (p *plan) arrange(in *rect) ([]rect, routes) {
 }
 
 func rowMajor(n, cols int) []gridCell {
-	return ints.Make(n, func(i int) gridCell { return gridCell{i % cols, i / cols} })
+	return lists.Make(n, func(i int) gridCell { return gridCell{i % cols, i / cols} })
 }
 
 // snake lays a line in rows that run to and fro.
@@ -128,7 +128,7 @@ func grid(in *rect, cells []gridCell, cols, rows int) []rect {
 	if n := len(cells); n > racetrack {
 		w, h = min(w, h*2), min(h, w) // squarer
 	}
-	return ints.Make(len(cells), func(i int) rect {
+	return lists.Make(len(cells), func(i int) rect {
 		return rect{in.x + float64(cells[i].col)*cw + math.Floor((cw-w)/2), in.y + float64(cells[i].row)*ch + math.Floor((ch-h)/2), w, h}
 	})
 }
@@ -163,7 +163,7 @@ func around(first, last, in rect, cols, rows int) []point {
 func flip(r rect) rect { return rect{r.y, r.x, r.h, r.w} }
 
 func transpose(path []point) []point {
-	return ints.Make(len(path), func(i int) point { return point{path[i].y, path[i].x} })
+	return lists.Make(len(path), func(i int) point { return point{path[i].y, path[i].x} })
 }
 
 // ellipse places boxes around an ellipse, beyond its tangents. Links run straight from box to

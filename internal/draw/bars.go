@@ -6,7 +6,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/kernbench/kernbench/internal/ints"
+	"github.com/kernbench/kernbench/internal/lists"
 )
 
 // BarSeries is the bars of one colour, or a bound.
@@ -87,7 +87,7 @@ func (b Bars) layout() []bar {
 
 // ruler returns the y axis, with some room above the highest bar for its value.
 func (b Bars) ruler(bars []bar) ruler {
-	values := ints.Make(len(bars), func(i int) float64 { return bars[i].value })
+	values := lists.Make(len(bars), func(i int) float64 { return bars[i].value })
 	if !b.Y.Log {
 		return newRuler(b.Y, append(values, slices.Max(values)*1.04), true)
 	}
@@ -135,7 +135,7 @@ func (b Bars) legend() []entry {
 	if len(b.Series) == 1 && !b.Series[0].Bound {
 		return nil
 	}
-	return ints.Make(len(b.Series), func(i int) entry {
+	return lists.Make(len(b.Series), func(i int) entry {
 		if b.Series[i].Bound {
 			return entry{b.Series[i].Name, 30, b.look(i).sample}
 		}

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/kernbench/kernbench/internal/ints"
+	"github.com/kernbench/kernbench/internal/lists"
 	"github.com/kernbench/kernbench/internal/printable"
 	"github.com/kernbench/kernbench/topology"
 )
@@ -130,7 +130,7 @@ func (p *plan) hang(d *Diagram, in, r int, cw, ch float64, q perch) {
 	}
 	b := d.addBlock(q.block)
 	id, _ := p.Lookup(d.blocks[r].name)
-	p.join(d, wire{from: r, to: b, role: q.role, path: path}, ints.Make(len(q.nodes), func(i int) endpoints { return endpoints{id, q.nodes[i]} })...)
+	p.join(d, wire{from: r, to: b, role: q.role, path: path}, lists.Make(len(q.nodes), func(i int) endpoints { return endpoints{id, q.nodes[i]} })...)
 }
 
 // corners holds the names of the corners of the NoC that PEs belong to, by their number.
@@ -146,7 +146,7 @@ func several(what string, numbers []int) string {
 
 // several returns the full names of numbered components of the cube.
 func (p *plan) several(what string, numbers []int) string {
-	return strings.Join(printable.WordsOf(numbers, func(n int) string {
+	return strings.Join(lists.Map(numbers, func(n int) string {
 		return fmt.Sprintf("sip%d.cube%d.%s%d", p.at.SIP, p.at.Cube, what, n)
 	}), " ")
 }

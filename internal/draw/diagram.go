@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/kernbench/kernbench/internal/ints"
+	"github.com/kernbench/kernbench/internal/lists"
 )
 
 // Diagram is a laid-out view of a system: blocks in frames, joined by wires.
@@ -225,7 +225,7 @@ func (b block) draw(c *canvas, at point) {
 }
 
 func (w wire) draw(c *canvas, at point) {
-	points := ints.Make(len(w.path), func(i int) point { return w.path[i].add(at) })
+	points := lists.Make(len(w.path), func(i int) point { return w.path[i].add(at) })
 	if w.sharp {
 		c.shape(line(points...), w.paint())
 		return

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/kernbench/kernbench/internal/ints"
+	"github.com/kernbench/kernbench/internal/lists"
 	"github.com/kernbench/kernbench/internal/printable"
 	"github.com/kernbench/kernbench/internal/version"
 	"github.com/kernbench/kernbench/table"
@@ -113,7 +113,7 @@ type Wire struct {
 func (d *Diagram) Data() Data {
 	data := Data{
 		Version: version.Version, Topology: topology.Origin{Source: d.source, Hash: d.hash}, Title: d.title, Subtitle: d.subtitle(math.Inf(1)),
-		Width: pixels(d.w), Height: pixels(d.h), Wires: []Wire{}, Blocks: ints.Make(len(d.blocks), func(i int) Block {
+		Width: pixels(d.w), Height: pixels(d.h), Wires: []Wire{}, Blocks: lists.Make(len(d.blocks), func(i int) Block {
 			b := d.blocks[i]
 			return Block{b.name, b.lines, pixels(b.x), pixels(b.y), pixels(b.w), pixels(b.h)}
 		}),

@@ -3,7 +3,7 @@ package draw
 import (
 	"slices"
 
-	"github.com/kernbench/kernbench/internal/printable"
+	"github.com/kernbench/kernbench/internal/lists"
 )
 
 // entry is a line of the legend.
@@ -46,7 +46,7 @@ func (s style) fold(text string, width float64, most int) []string {
 		lines = lines[:most]
 		lines[most-1] += " …"
 	}
-	return printable.WordsOf(lines, func(line string) string { return s.cut(line, width) })
+	return lists.Map(lines, func(line string) string { return s.cut(line, width) })
 }
 
 const (

@@ -3,7 +3,7 @@ package draw
 import (
 	"math"
 
-	"github.com/kernbench/kernbench/internal/ints"
+	"github.com/kernbench/kernbench/internal/lists"
 	"github.com/kernbench/kernbench/simtime"
 )
 
@@ -205,7 +205,7 @@ func timeTicks(end simtime.Time, most int) (ticks []timeTick, unit string) {
 			step *= 2
 		}
 	}
-	return ints.Make(int(end/step)+1, func(n int) timeTick {
+	return lists.Make(int(end/step)+1, func(n int) timeTick {
 		at := simtime.Time(n) * step
 		return timeTick{at, u.Number(at)}
 	}), u.Name

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/kernbench/kernbench/internal/ints"
+	"github.com/kernbench/kernbench/internal/lists"
 	"github.com/kernbench/kernbench/internal/printable"
 	"github.com/kernbench/kernbench/simtime"
 )
@@ -85,7 +85,7 @@ func newGanttText(g *Gantt, columns int) *ganttText {
 func (c *ganttText) scale(end simtime.Time) {
 	n := min(c.columns-c.label-2, int(end))
 	c.bins = make([]bin, n)
-	c.edges = ints.Make(n+1, func(i int) simtime.Time { return simtime.MulDiv(uint64(end), uint64(i), uint64(max(n, 1))) })
+	c.edges = lists.Make(n+1, func(i int) simtime.Time { return simtime.MulDiv(uint64(end), uint64(i), uint64(max(n, 1))) })
 }
 
 // line writes a line of text, cut to the columns, unless it is empty.
@@ -184,7 +184,7 @@ func (c *ganttText) axis() {
 
 // legend explains the characters, in as many lines as needed.
 func (c *ganttText) legend() {
-	entries := ints.Make(int(NumActivities), func(a int) string { return fmt.Sprintf("%c %s", activities[a].mark, activities[a].word) })
+	entries := lists.Make(int(NumActivities), func(a int) string { return fmt.Sprintf("%c %s", activities[a].mark, activities[a].word) })
 	entries = append(entries, fmt.Sprintf("%c mostly idle", mostlyIdle))
 	line := entries[0]
 	for _, e := range entries[1:] {

@@ -7,7 +7,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/kernbench/kernbench/internal/printable"
+	"github.com/kernbench/kernbench/internal/lists"
 )
 
 // HeatMap is a table of coloured cells that carry their value.
@@ -136,7 +136,7 @@ func (h HeatMap) cells(c *canvas, plot rect, share scale) {
 
 // textSize returns the largest size that the values fit into cells with, or 0.
 func (h HeatMap) textSize(w, ht float64) float64 {
-	widest := style{size: 1}.widest(printable.WordsOf(slices.Concat(h.Values...), h.text)...)
+	widest := style{size: 1}.widest(lists.Map(slices.Concat(h.Values...), h.text)...)
 	for size := float64(sizeLabel); size >= sizeSmall; size-- {
 		if size+4 <= ht && size*widest <= w-6 {
 			return size

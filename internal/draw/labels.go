@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/kernbench/kernbench/internal/printable"
+	"github.com/kernbench/kernbench/internal/lists"
 )
 
 // mostLabelled is up to how many wires of a role each have a label. Of more, one has.
@@ -186,7 +186,7 @@ func wrapLegend(lines []string) []string {
 			if s.width(part) > most {
 				part = strings.ReplaceAll(part, "->", "-> ")
 			}
-			out = append(out, printable.WordsOf(s.wrap(part, most, false), func(l string) string { return s.cut(l, most) })...)
+			out = append(out, lists.Map(s.wrap(part, most, false), func(l string) string { return s.cut(l, most) })...)
 		}
 	}
 	return out

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/kernbench/kernbench/internal/ints"
+	"github.com/kernbench/kernbench/internal/lists"
 )
 
 const (
@@ -30,7 +30,7 @@ func (l Lines) named() []bool {
 		all = all && ends(s)
 		bounds = bounds && (!s.Bound || ends(s))
 	}
-	return ints.Make(len(l.Series), func(i int) bool { return len(l.Series) <= 16 && (all || bounds && l.Series[i].Bound) })
+	return lists.Make(len(l.Series), func(i int) bool { return len(l.Series) <= 16 && (all || bounds && l.Series[i].Bound) })
 }
 
 // end returns the rightmost point of the line of a series, if it has a line.
@@ -57,7 +57,7 @@ func (l Lines) names(c *canvas, plot rect, x, y scale, named []bool) {
 		}
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(ends[a].y, ends[b].y) })
-	ys := ints.Make(len(order), func(k int) float64 { return ends[order[k]].y })
+	ys := lists.Make(len(order), func(k int) float64 { return ends[order[k]].y })
 	text, looks := style{size: sizeLegend}, l.looks(l.Series)
 	spread(ys, text.lineHeight(), plot.y, plot.bottom())
 	for k, i := range order {

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/kernbench/kernbench/internal/ints"
+	"github.com/kernbench/kernbench/internal/lists"
 )
 
 // Series is one line of a [Lines].
@@ -126,7 +126,7 @@ func (l Lines) series(c *canvas, x, y scale, s Series, k look) {
 
 // place returns where the points of a series are.
 func place(s Series, x, y scale) []point {
-	return ints.Make(len(s.X), func(i int) point { return point{x.at(s.X[i]), y.at(s.Y[i])} })
+	return lists.Make(len(s.X), func(i int) point { return point{x.at(s.X[i]), y.at(s.Y[i])} })
 }
 
 // tip joins the lines of a tooltip.
@@ -236,7 +236,7 @@ func (l Lines) multiples(c *canvas, panels [][]Series) {
 	legends, heights := make([][]entry, len(panels)), make([]float64, len(panels))
 	for i, series := range panels {
 		looks := l.looks(series)
-		legends[i] = ints.Make(len(series), func(k int) entry { return entry{series[k].Name, nameSample, looks[k].sample} })
+		legends[i] = lists.Make(len(series), func(k int) entry { return entry{series[k].Name, nameSample, looks[k].sample} })
 		heights[i] = (&canvas{}).legend(legends[i], rect{w: w - between})
 	}
 	most := slices.Max(heights)

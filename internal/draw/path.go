@@ -4,7 +4,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/kernbench/kernbench/internal/ints"
+	"github.com/kernbench/kernbench/internal/lists"
 )
 
 // point is a place in pixels, y growing down.
@@ -73,12 +73,12 @@ func (p *path) close()             { *p = append(*p, segment{verb: closing}) }
 
 // moved returns the path with all its points moved.
 func (p path) moved(to func(point) point) path {
-	return ints.Make(len(p), func(i int) segment { return segment{p[i].verb, [2]point{to(p[i].at[0]), to(p[i].at[1])}} })
+	return lists.Make(len(p), func(i int) segment { return segment{p[i].verb, [2]point{to(p[i].at[0]), to(p[i].at[1])}} })
 }
 
 // line returns an open path through points.
 func line(points ...point) path {
-	p := ints.Make(len(points), func(i int) segment { return segment{lineTo, [2]point{points[i]}} })
+	p := lists.Make(len(points), func(i int) segment { return segment{lineTo, [2]point{points[i]}} })
 	if len(p) > 0 {
 		p[0].verb = moveTo
 	}

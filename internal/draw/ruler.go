@@ -3,7 +3,7 @@ package draw
 import (
 	"math"
 
-	"github.com/kernbench/kernbench/internal/printable"
+	"github.com/kernbench/kernbench/internal/lists"
 )
 
 // ruler is an axis with its place on the canvas.
@@ -40,7 +40,7 @@ func labelRoom(label string, space float64) float64 {
 
 // tickWidth returns the room left of the plot for the tick labels.
 func (r ruler) tickWidth() float64 {
-	return tickText.widest(printable.WordsOf(r.ticks, func(t tick) string { return t.label })...) + tickMajor + gap/2
+	return tickText.widest(lists.Map(r.ticks, func(t tick) string { return t.label })...) + tickMajor + gap/2
 }
 
 // leftWidth returns the room left of the plot.

@@ -5,7 +5,7 @@ import (
 	"image/color"
 	"math"
 
-	"github.com/kernbench/kernbench/internal/ints"
+	"github.com/kernbench/kernbench/internal/lists"
 )
 
 // Sizes of text in pixels.
@@ -126,7 +126,7 @@ var marks = []path{
 
 // regular returns a polygon with n corners, which are by turns at the distances r and s.
 func regular(n int, start, r, s float64) path {
-	return polygon(ints.Make(n, func(i int) point {
+	return polygon(lists.Make(n, func(i int) point {
 		sin, cos := math.Sincos(start + 2*math.Pi*float64(i)/float64(n))
 		return point{cos, sin}.scale([]float64{r, s}[i%2])
 	})...)

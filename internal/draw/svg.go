@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/kernbench/kernbench/internal/lists"
 	"github.com/kernbench/kernbench/internal/printable"
 )
 
@@ -99,7 +100,7 @@ func (s shape) svg(w *svgWriter) {
 		line, width = s.line.String(), number(s.width)
 	}
 	w.tag("path", "d", s.path.data(), "fill", fill, "stroke", line, "stroke-width", width,
-		"stroke-dasharray", strings.Join(printable.WordsOf(s.dashes, number), " "))
+		"stroke-dasharray", strings.Join(lists.Map(s.dashes, number), " "))
 	w.WriteString("/>\n")
 }
 

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/kernbench/kernbench/internal/ints"
+	"github.com/kernbench/kernbench/internal/lists"
 )
 
 // tick is a mark on an axis.
@@ -80,7 +80,7 @@ func doubling(values []float64) bool {
 func powersOfTwo(lo, hi float64, most int) []tick {
 	first, last := int(math.Ceil(math.Log2(lo)-1e-9)), int(math.Floor(math.Log2(hi)+1e-9))
 	every := (last-first)/most + 1
-	return ints.Make(max(0, last-first+1), func(i int) tick { return tick{at: math.Ldexp(1, first+i), major: (first+i)%every == 0} })
+	return lists.Make(max(0, last-first+1), func(i int) tick { return tick{at: math.Ldexp(1, first+i), major: (first+i)%every == 0} })
 }
 
 // decades returns ticks at 1 to 9 times powers of ten. It labels the powers, or 1, 2 and 5 times

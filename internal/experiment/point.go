@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/kernbench/kernbench/internal/config"
-	"github.com/kernbench/kernbench/internal/printable"
+	"github.com/kernbench/kernbench/internal/lists"
 	"github.com/kernbench/kernbench/table"
 )
 
@@ -42,7 +42,7 @@ func (p Point) Get(name string) string {
 
 // String returns "topology=ring_1d n_elem=8".
 func (p Point) String() string {
-	return strings.Join(printable.WordsOf(p, func(s Setting) string { return s.Name + "=" + s.Value }), " ")
+	return strings.Join(lists.Map(p, func(s Setting) string { return s.Name + "=" + s.Value }), " ")
 }
 
 // Record returns the settings as an object, in order.
@@ -204,7 +204,7 @@ const shownAlso = 8
 func (e *PointError) Error() string {
 	text := fmt.Sprintf("%s: %v", e.name(), e.Err)
 	if len(e.Also) > 0 {
-		text += "\n  likewise " + strings.Join(printable.WordsOf(e.Also[:min(len(e.Also), shownAlso)], (*PointError).name), ", ")
+		text += "\n  likewise " + strings.Join(lists.Map(e.Also[:min(len(e.Also), shownAlso)], (*PointError).name), ", ")
 	}
 	if more := len(e.Also) - shownAlso; more > 0 {
 		text += fmt.Sprintf(" and %d more", more)

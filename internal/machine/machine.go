@@ -7,6 +7,7 @@ import (
 	"github.com/kernbench/kernbench/internal/cpu"
 	"github.com/kernbench/kernbench/internal/fabric"
 	"github.com/kernbench/kernbench/internal/ipcq"
+	"github.com/kernbench/kernbench/internal/lists"
 	"github.com/kernbench/kernbench/internal/memory"
 	"github.com/kernbench/kernbench/internal/pe"
 	"github.com/kernbench/kernbench/internal/sim"
@@ -38,11 +39,7 @@ type PEID = cpu.ID
 
 // Numbers returns the numbers of PEs.
 func Numbers(pes []PEID) []int {
-	list := make([]int, len(pes))
-	for i, pe := range pes {
-		list[i] = int(pe)
-	}
-	return list
+	return lists.Map(pes, func(pe PEID) int { return int(pe) })
 }
 
 // PE is a processing element of a machine.
@@ -123,11 +120,7 @@ func (n network) FedBy(id topology.LinkID) topology.LinkID {
 
 // Hops is what each link of a path costs, for closed forms.
 func (m *Machine) Hops(path []topology.LinkID) []fabric.Hop {
-	hops := make([]fabric.Hop, len(path))
-	for i, id := range path {
-		hops[i] = network{m.Graph}.Hop(id)
-	}
-	return hops
+	return lists.Map(path, network{m.Graph}.Hop)
 }
 
 // NumPEs is the number of PEs in the system.

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/kernbench/kernbench/internal/cpu"
+	"github.com/kernbench/kernbench/internal/lists"
 	"github.com/kernbench/kernbench/internal/memory"
 	"github.com/kernbench/kernbench/internal/pe"
 	"github.com/kernbench/kernbench/internal/sim"
@@ -164,10 +165,7 @@ func (r *Run) prepare() (err error) {
 		order.Issue, order.Start, order.End = m.Engine.Now(), m.Engine.Now(), m.Engine.Now()
 		m.Log.Add(order)
 	}
-	pes := make([]int32, len(r.cpus.Ranks))
-	for i, id := range r.cpus.Ranks {
-		pes[i] = int32(id)
-	}
+	pes := lists.Map(r.cpus.Ranks, func(id PEID) int32 { return int32(id) })
 	m.Log.Launches = append(m.Log.Launches, oplog.Launch{Name: r.Name, PEs: pes})
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/kernbench/kernbench/internal/experiment"
+	"github.com/kernbench/kernbench/internal/lists"
 	"github.com/kernbench/kernbench/internal/printable"
 	"github.com/kernbench/kernbench/table"
 )
@@ -202,7 +203,7 @@ func (d *data) ambiguous(clashes [][]int) error {
 	if len(tell) == 0 {
 		return fmt.Errorf("%s, alike in all columns that could tell them apart: leave one of them out of the file", message)
 	}
-	values := printable.WordsOf(tell, func(c int) string {
+	values := lists.Map(tell, func(c int) string {
 		return "--where " + printable.ShellWord(d.Columns[c].Name+"="+d.Text(first[0], c))
 	})
 	by := strings.Join(d.NamesOf(slices.Concat(d.by, tell)), ",")

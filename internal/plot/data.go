@@ -10,8 +10,7 @@ import (
 	"strings"
 
 	"github.com/kernbench/kernbench/internal/config"
-	"github.com/kernbench/kernbench/internal/ints"
-	"github.com/kernbench/kernbench/internal/printable"
+	"github.com/kernbench/kernbench/internal/lists"
 	"github.com/kernbench/kernbench/table"
 )
 
@@ -58,7 +57,7 @@ func (d *data) matching(conditions []string) ([]int, error) {
 		}
 		allowed[column] = append(allowed[column], value)
 	}
-	rows := ints.Count(0, len(d.Rows))
+	rows := lists.Count(0, len(d.Rows))
 	for column, values := range allowed {
 		rows = slices.DeleteFunc(rows, func(row int) bool { return !slices.Contains(values, d.Text(row, column)) })
 	}
@@ -255,7 +254,7 @@ func (d *data) xOf(row int) any {
 // byText names the values of --by of a row: words as they are, and, unless the values are to
 // be exact, numbers with what they count.
 func (d *data) byText(row int, exact bool) string {
-	return strings.Join(printable.WordsOf(d.by, func(c int) string {
+	return strings.Join(lists.Map(d.by, func(c int) string {
 		if exact {
 			return d.Text(row, c)
 		}

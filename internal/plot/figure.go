@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/kernbench/kernbench/internal/draw"
-	"github.com/kernbench/kernbench/internal/ints"
+	"github.com/kernbench/kernbench/internal/lists"
 	"github.com/kernbench/kernbench/internal/printable"
 	"github.com/kernbench/kernbench/table"
 )
@@ -27,7 +27,7 @@ func (d *data) title() string {
 
 // words returns the names of columns in words: "a, b and c".
 func (d *data) words(columns []int) string {
-	return printable.List(printable.WordsOf(columns, func(c int) string { return d.Columns[c].Words() }))
+	return printable.List(lists.Map(columns, func(c int) string { return d.Columns[c].Words() }))
 }
 
 // measures returns the columns y that are no bounds of others.
@@ -74,7 +74,7 @@ func (f *Figure) bars(d *data) {
 	y, factor := d.axis(d.measures(), d.all(), f.Log == "y")
 	xs, names := d.over()
 	b := draw.Bars{Title: f.Title, Subtitle: d.subtitle(f.About), Note: f.Note, X: d.Columns[d.x].Words(), Y: y, Groups: names}
-	b.Series = ints.Make(len(d.series), func(i int) draw.BarSeries {
+	b.Series = lists.Make(len(d.series), func(i int) draw.BarSeries {
 		return draw.BarSeries{Name: d.series[i].Name, Values: d.series[i].at(xs, factor), Bound: d.series[i].bound}
 	})
 	f.Figure, f.Log = b, axesText(false, y.Log)
@@ -85,8 +85,8 @@ func (f *Figure) heat(d *data) {
 	xs, names := d.over()
 	h := draw.HeatMap{Title: f.Title, Subtitle: d.subtitle(f.About), Note: f.Note, X: d.Columns[d.x].Words(), Y: d.words(d.by), Columns: names, Unit: y.Unit}
 	h.Log = f.Log == "y" || f.Log == "" && farApart(d.all())
-	h.Rows = printable.WordsOf(d.series, func(s Series) string { return s.Name })
-	h.Values = ints.Make(len(d.series), func(i int) []float64 { return d.series[i].at(xs, factor) })
+	h.Rows = lists.Map(d.series, func(s Series) string { return s.Name })
+	h.Values = lists.Make(len(d.series), func(i int) []float64 { return d.series[i].at(xs, factor) })
 	f.Figure, f.Log = h, axesText(false, h.Log)
 }
 
@@ -129,7 +129,7 @@ func (d *data) over() (xs []any, names []string) {
 	if d.numeric(d.x) {
 		slices.SortFunc(xs, func(a, b any) int { return cmp.Compare(a.(float64), b.(float64)) })
 	}
-	return xs, printable.WordsOf(xs, func(x any) string { return name[x] })
+	return xs, lists.Map(xs, func(x any) string { return name[x] })
 }
 
 // at returns the values of a series at each x, NaN where it has none.
@@ -138,7 +138,7 @@ func (s Series) at(xs []any, factor float64) []float64 {
 	for _, p := range s.Points {
 		byX[p.X] = p.Y
 	}
-	return ints.Make(len(xs), func(i int) float64 {
+	return lists.Make(len(xs), func(i int) float64 {
 		if y, ok := byX[xs[i]]; ok {
 			return y * s.factor * factor
 		}
@@ -168,7 +168,7 @@ const mostFigures = 3
 // which less or more is better whose values differ, with its bounds, at most mostFigures. The
 // request says which rows, and what is above and below the figures.
 func Figures(t *table.Table, r Request) (figures []*Figure) {
-	all := &data{Table: t, rows: ints.Count(0, len(t.Rows))}
+	all := &data{Table: t, rows: lists.Count(0, len(t.Rows))}
 	for _, y := range all.measured() {
 		r.Y = all.NamesOf(all.withBounds(y))
 		f, err := Draw(t, r)

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/kernbench/kernbench/internal/lists"
 )
 
 // Is reports whether a character can be shown as it is: letters, marks, digits,
@@ -112,15 +114,6 @@ func Runs(list []int, least int) (words []string) {
 	return words
 }
 
-// WordsOf returns a word for each element of a list.
-func WordsOf[E any](list []E, word func(E) string) []string {
-	words := make([]string, len(list))
-	for i, e := range list {
-		words[i] = word(e)
-	}
-	return words
-}
-
 // List returns words as a sentence has them: "a, b and c".
 func List(words []string) string {
 	last := len(words) - 1
@@ -152,5 +145,5 @@ func Name[T ~uint8](enumeration string, v T, names []string) string {
 
 // Words returns the texts of words.
 func Words[T ~string](words []T) []string {
-	return WordsOf(words, func(w T) string { return string(w) })
+	return lists.Map(words, func(w T) string { return string(w) })
 }

@@ -1,7 +1,6 @@
 package printable
 
 import (
-	"strconv"
 	"strings"
 	"testing"
 )
@@ -29,11 +28,5 @@ func TestList(t *testing.T) {
 		if got := List(words); got != want {
 			t.Errorf("List(%q): got %q, want %q", words, got, want)
 		}
-	}
-}
-
-func TestWordsOf(t *testing.T) {
-	if got := strings.Join(WordsOf([]int{3, 1}, strconv.Itoa), " "); got != "3 1" {
-		t.Errorf("WordsOf(3, 1): got %q, want %q", got, "3 1")
 	}
 }

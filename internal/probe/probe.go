@@ -11,7 +11,7 @@ import (
 	"github.com/kernbench/kernbench/internal/config"
 	"github.com/kernbench/kernbench/internal/fabric"
 	"github.com/kernbench/kernbench/internal/host"
-	"github.com/kernbench/kernbench/internal/ints"
+	"github.com/kernbench/kernbench/internal/lists"
 	"github.com/kernbench/kernbench/internal/machine"
 	"github.com/kernbench/kernbench/internal/memory"
 	"github.com/kernbench/kernbench/internal/sim"
@@ -143,7 +143,7 @@ func affordable(g *topology.Graph, o Options) error {
 func measureLaunch(ctx context.Context, g *topology.Graph, o Options) (Launch, error) {
 	m := machine.New(g, machine.Options{Fidelity: o.Fidelity})
 	defer m.Close()
-	all := ints.Make(m.NumPEs(), func(i int) machine.PEID { return machine.PEID(i) })
+	all := lists.Make(m.NumPEs(), func(i int) machine.PEID { return machine.PEID(i) })
 	l, err := m.Launch("probe", all, func(*sim.Proc, *machine.PE) {}, sim.Event{})
 	if err != nil {
 		return Launch{}, err

@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/kernbench/kernbench/comm"
-	"github.com/kernbench/kernbench/internal/printable"
+	"github.com/kernbench/kernbench/internal/lists"
 	"github.com/kernbench/kernbench/tl"
 )
 
@@ -115,8 +115,8 @@ func waiting(workers []*Worker) string {
 		if !w.running {
 			continue
 		}
-		signals := printable.WordsOf(w.waits, func(c comm.Condition) string { return fmt.Sprintf("signal %d %v %d", c.Signal, c.Cmp, c.Value) })
-		what := append(signals, printable.WordsOf(w.locals, local.String)...)
+		signals := lists.Map(w.waits, func(c comm.Condition) string { return fmt.Sprintf("signal %d %v %d", c.Signal, c.Cmp, c.Value) })
+		what := append(signals, lists.Map(w.locals, local.String)...)
 		list = append(list, w.core.kernel+" waits for "+strings.Join(what, " or "))
 	}
 	return strings.Join(list, ", ")

@@ -8,7 +8,7 @@ import (
 
 	"github.com/kernbench/kernbench/bench"
 	"github.com/kernbench/kernbench/internal/config"
-	"github.com/kernbench/kernbench/internal/printable"
+	"github.com/kernbench/kernbench/internal/lists"
 	"github.com/kernbench/kernbench/table"
 )
 
@@ -23,7 +23,7 @@ func FindBench(name string) (bench.Bench, error) {
 
 // BenchNames returns the names of all registered benches.
 func BenchNames() []string {
-	return printable.WordsOf(bench.All(), func(b bench.Bench) string { return b.Name })
+	return lists.Map(bench.All(), func(b bench.Bench) string { return b.Name })
 }
 
 // Listed is a bench in a list. Its JSON is an element of `kernbench list --format json`.

@@ -14,6 +14,7 @@ import (
 	"github.com/kernbench/kernbench/internal/config"
 	"github.com/kernbench/kernbench/internal/experiment"
 	"github.com/kernbench/kernbench/internal/file"
+	"github.com/kernbench/kernbench/internal/lists"
 	"github.com/kernbench/kernbench/internal/printable"
 	"github.com/kernbench/kernbench/internal/setup"
 )
@@ -92,7 +93,7 @@ func (p *Plan) checkBench() {
 func (p *Plan) checkParam(name, value string, at place) bool {
 	i := slices.IndexFunc(p.bench.Params, func(q bench.Param) bool { return q.Name == name })
 	if i < 0 {
-		names := printable.WordsOf(p.bench.Params, func(q bench.Param) string { return q.Name })
+		names := lists.Map(p.bench.Params, func(q bench.Param) string { return q.Name })
 		p.fail(at.key, "%s is no parameter of %s, which has %s%s", name, p.Bench, cmp.Or(strings.Join(names, ", "), "none"), config.DidYouMean(name, names))
 		return false
 	}

@@ -1,14 +1,14 @@
 package builtin
 
 import (
-	"github.com/kernbench/kernbench/internal/ints"
+	"github.com/kernbench/kernbench/internal/lists"
 	"github.com/kernbench/kernbench/task"
 	"github.com/kernbench/kernbench/tl"
 )
 
 // onePhase has every rank read all windows.
 func onePhase(t *tl.PE, x, _, out tl.Ptr, n int) {
-	ranks := ints.Count(0, t.NumRanks())
+	ranks := lists.Count(0, t.NumRanks())
 	t.Barrier(0)
 	sumTile(t, ranks, x, out, n)
 	t.Barrier(1)
@@ -18,14 +18,14 @@ func onePhase(t *tl.PE, x, _, out tl.Ptr, n int) {
 func onePhaseTasks(b *task.Builder, x, _, out *task.Tensor, n int) {
 	start := meet(b, 0, nil)
 	part := func(from, elems int) task.Region { return vector(x, from, elems) }
-	sums := sumTiles(b, sumTile, ints.Count(0, b.NumRanks()), n, part, out, start)
+	sums := sumTiles(b, sumTile, lists.Count(0, b.NumRanks()), n, part, out, start)
 	meet(b, 1, nil, append(sums, start)...)
 }
 
 // twoPhase has rank r sum part r of all windows into its own, and then everyone
 // collect the parts.
 func twoPhase(t *tl.PE, x, work, out tl.Ptr, n int) {
-	ranks := ints.Count(0, t.NumRanks())
+	ranks := lists.Count(0, t.NumRanks())
 	t.Barrier(0)
 	from, elems := chunk(n, len(ranks), t.Rank())
 	sumTile(t, ranks, x.At(from), work.At(from), elems)
@@ -39,7 +39,7 @@ func twoPhase(t *tl.PE, x, work, out tl.Ptr, n int) {
 
 // twoPhaseTasks has a task for each part that is summed or collected.
 func twoPhaseTasks(b *task.Builder, x, work, out *task.Tensor, n int) {
-	ranks := ints.Count(0, b.NumRanks())
+	ranks := lists.Count(0, b.NumRanks())
 	start := meet(b, 0, nil)
 	from, elems := chunk(n, len(ranks), b.Rank())
 	own := b.Submit("sum", sumTile, task.Args{

@@ -1,7 +1,7 @@
 package builtin
 
 import (
-	"github.com/kernbench/kernbench/internal/ints"
+	"github.com/kernbench/kernbench/internal/lists"
 	"github.com/kernbench/kernbench/scenario"
 	"github.com/kernbench/kernbench/task"
 	"github.com/kernbench/kernbench/tl"
@@ -12,7 +12,7 @@ const ffnRows = 64
 
 // ffnTP leaves the sum of everybody's x·w in everybody's out.
 func ffnTP(t *tl.PE, x, w, partial, out tl.Ptr, m, k, n int) {
-	ranks := ints.Count(0, t.NumRanks())
+	ranks := lists.Count(0, t.NumRanks())
 	weights := t.Load(w, tl.Shape{k, n}, tl.F32).Pin()
 	for row := 0; row < m; row += ffnRows {
 		rows := min(ffnRows, m-row)
@@ -44,7 +44,7 @@ func ffnTasks(b *task.Builder, x, w, partial, out *task.Tensor, m, n, group int)
 		for row := 0; row < m; row += ffnTaskRows {
 			rows := min(ffnTaskRows, m-row)
 			last = append(last, b.Submit("sum", sumTile, task.Args{
-				task.Scalar("ranks", ints.Count(0, b.NumRanks())), task.In("partial", partial.Rows(row, rows)), task.Out("out", out.Rows(row, rows)), task.Scalar("n", rows*n),
+				task.Scalar("ranks", lists.Count(0, b.NumRanks())), task.In("partial", partial.Rows(row, rows)), task.Out("out", out.Rows(row, rows)), task.Scalar("n", rows*n),
 			}, task.After(start)))
 		}
 		meet(b, done, nil, last...)

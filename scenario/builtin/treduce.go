@@ -1,7 +1,7 @@
 package builtin
 
 import (
-	"github.com/kernbench/kernbench/internal/ints"
+	"github.com/kernbench/kernbench/internal/lists"
 	"github.com/kernbench/kernbench/task"
 	"github.com/kernbench/kernbench/tl"
 )
@@ -20,7 +20,7 @@ func treduceBy(reduce tileKernel) any {
 			return
 		}
 		treduceBegin(t)
-		reduce(t, ints.Count(0, t.NumRanks()), x, out, n)
+		reduce(t, lists.Count(0, t.NumRanks()), x, out, n)
 		treduceEnd(t)
 	}
 }
@@ -57,7 +57,7 @@ func treduceTasksBy(reduce tileKernel) any {
 		}
 		begin := b.Submit("begin", treduceBegin, nil)
 		part := func(from, elems int) task.Region { return vector(x, from, elems) }
-		sums := sumTiles(b, reduce, ints.Count(0, b.NumRanks()), n, part, out, begin)
+		sums := sumTiles(b, reduce, lists.Count(0, b.NumRanks()), n, part, out, begin)
 		b.Submit("end", treduceEnd, nil, task.After(append(sums, begin)...))
 	}
 }

@@ -12,7 +12,7 @@ import (
 
 	"github.com/kernbench/kernbench/comm"
 	"github.com/kernbench/kernbench/comm/launch"
-	"github.com/kernbench/kernbench/internal/ints"
+	"github.com/kernbench/kernbench/internal/lists"
 	"github.com/kernbench/kernbench/internal/procpe"
 	"github.com/kernbench/kernbench/internal/taskrank"
 	"github.com/kernbench/kernbench/scenario"
@@ -115,7 +115,7 @@ func (r *rank) prepare() error {
 // one order, that of the first members, so that each can begin.
 func (r *rank) makeWindows() (err error) {
 	r.windows = make([]*comm.Window, len(r.plan.Windows))
-	order := ints.Count(0, len(r.windows))
+	order := lists.Count(0, len(r.windows))
 	slices.SortStableFunc(order, func(a, b int) int {
 		first := func(w int) int {
 			if d := r.plan.Windows[w].Domain; d != nil {

@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/kernbench/kernbench/internal/hosted/hostedtest"
-	"github.com/kernbench/kernbench/internal/ints"
+	"github.com/kernbench/kernbench/internal/lists"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/torch"
 	"github.com/kernbench/kernbench/torch/dist"
@@ -95,7 +95,7 @@ func TestAnySourceAmongOtherReceives(t *testing.T) {
 // A program that drives all PEs receives from any of them.
 func TestAnySourceWithoutSpawn(t *testing.T) {
 	l := hostedtest.PEs(t, 5)
-	x, y := l.Ints(ints.Count(0, 10), torch.I32, torch.On(dist.PEs(l.Rank)...)), l.MustZeros(torch.I32, torch.On(dist.PEs(l.Rank)...), 10)
+	x, y := l.Ints(lists.Count(0, 10), torch.I32, torch.On(dist.PEs(l.Rank)...)), l.MustZeros(torch.I32, torch.On(dist.PEs(l.Rank)...), 10)
 	works := torch.Must(dist.BatchISendIRecv(l.Rank, []dist.P2POp{
 		{Kind: dist.Recvs, Tensor: y, Peer: dist.AnySource, Rank: 1},
 		{Kind: dist.Sends, Tensor: x, Peer: 1, Rank: 3},

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/kernbench/kernbench/internal/hosted/hostedtest"
-	"github.com/kernbench/kernbench/internal/ints"
+	"github.com/kernbench/kernbench/internal/lists"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/torch"
 	"github.com/kernbench/kernbench/torch/dist"
@@ -205,7 +205,7 @@ func TestSpawnIsDeterministic(t *testing.T) {
 func TestMessagesOfPEs(t *testing.T) {
 	l := hostedtest.New(t, torch.Options{})
 	torch.OK(dist.InitProcessGroup(l.Rank, "ahbm", func(o *dist.GroupOptions) { o.WorldSize = 4 }))
-	x := l.Ints(ints.Count(0, 8), torch.I32, torch.On(dist.PEs(l.Rank)...))
+	x := l.Ints(lists.Count(0, 8), torch.I32, torch.On(dist.PEs(l.Rank)...))
 	y := l.MustZeros(torch.I32, torch.On(dist.PEs(l.Rank)...), 8)
 	var ops []dist.P2POp
 	for rank := range 4 {
@@ -227,7 +227,7 @@ func TestMessagesOfPEs(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "message from rank 0 to rank 1: the ranks do not agree: rank 0: a message of i32 [2] (async_test.go:") {
 		t.Errorf("error %v", err)
 	}
-	l.Holds("x", x, ints.Count(0, 8))
+	l.Holds("x", x, lists.Count(0, 8))
 	if err := l.Synchronize(); err != nil {
 		t.Error(err)
 	}

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/kernbench/kernbench/internal/hosted/hostedtest"
-	"github.com/kernbench/kernbench/internal/ints"
+	"github.com/kernbench/kernbench/internal/lists"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/torch"
 	"github.com/kernbench/kernbench/torch/dist"
@@ -66,7 +66,7 @@ func TestCoalescingTakesNoLonger(t *testing.T) {
 			var each, together torch.Time
 			_, err := hostedtest.Spawn(t, n, func(r *torch.Rank) error {
 				rank := r.Rank()
-				g := torch.Must(dist.NewGroup(r, ints.Count(0, n), dist.Algorithm(algorithm)))
+				g := torch.Must(dist.NewGroup(r, lists.Count(0, n), dist.Algorithm(algorithm)))
 				list := append(waves(r, rank), waves(r, rank, torch.On(r.PE(rank, 0, 1)))...)
 				torch.OK(r.Synchronize())
 				torch.OK(torch.Must(dist.BarrierAsync(r)).Wait())
@@ -118,7 +118,7 @@ func TestCoalescing(t *testing.T) {
 			return nil
 		}
 		a, b, c, d := hostedtest.Full(r, rank, 7), hostedtest.Full(r, rank, 5), hostedtest.Full(r, rank, 3), hostedtest.Full(r, rank, 3)
-		all, turned := hostedtest.Full(r, 99, 9), torch.Must(r.FromSlice(ints.Count(10*rank, 3), torch.I32, torch.Shape{3}))
+		all, turned := hostedtest.Full(r, 99, 9), torch.Must(r.FromSlice(lists.Count(10*rank, 3), torch.I32, torch.Shape{3}))
 		w, err := dist.CoalescingAsync(r, func() error {
 			return errors.Join(
 				dist.AllReduce(r, a, dist.SUM, g), dist.Broadcast(r, b, 2, g), dist.Reduce(r, c, 4, dist.MAX, g),
@@ -245,7 +245,7 @@ func TestALaunchBehindCoalescedCollectives(t *testing.T) {
 // A partial tensor keeps its addends if the function that was to reduce it fails.
 func TestCoalescingThatFailsReducesNothing(t *testing.T) {
 	_, err := hostedtest.Spawn(t, 3, func(r *torch.Rank) error {
-		x := torch.Must(r.FromSlice(ints.Count(1, 5), torch.F32, torch.Shape{5}, torch.DPPolicy{PE: torch.Partial, NumCubes: 1, NumPEs: 3}))
+		x := torch.Must(r.FromSlice(lists.Count(1, 5), torch.F32, torch.Shape{5}, torch.DPPolicy{PE: torch.Partial, NumCubes: 1, NumPEs: 3}))
 		torch.Must(r.Launch("own", func(t *tl.PE, x tl.Ptr) {
 			t.Store(x, t.Load(x, tl.Shape{5}, tl.F32).Add(float64(t.Rank())))
 		}, x))
@@ -256,7 +256,7 @@ func TestCoalescingThatFailsReducesNothing(t *testing.T) {
 		if err := half(reason); !errors.Is(err, reason) {
 			return fmt.Errorf("Coalescing returns %v", err)
 		}
-		torch.OK(r.Check("addends", x, ints.Count(4, 5)))
+		torch.OK(r.Check("addends", x, lists.Count(4, 5)))
 		torch.OK(half(nil))
 		torch.OK(r.Check("copies", x, []int{12, 15, 18, 21, 24}))
 		if checks := r.Checks(); !r.Checks().OK() || checks[len(checks)-1].Elems != 3*5 {

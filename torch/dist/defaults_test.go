@@ -5,7 +5,7 @@ import (
 
 	"github.com/kernbench/kernbench/ccl"
 	"github.com/kernbench/kernbench/internal/hosted/hostedtest"
-	"github.com/kernbench/kernbench/internal/ints"
+	"github.com/kernbench/kernbench/internal/lists"
 	"github.com/kernbench/kernbench/torch"
 	"github.com/kernbench/kernbench/torch/dist"
 )
@@ -39,7 +39,7 @@ func TestInitFollowsDefaults(t *testing.T) {
 		if got := dist.GetWorldSize(l.Rank); got != tt.world || len(dist.PEs(l.Rank)) != got {
 			t.Errorf("%s: a world of %d ranks on %d PEs, want %d", tt.config, got, len(dist.PEs(l.Rank)), tt.world)
 		}
-		x := l.Ints(ints.Count(0, 3*tt.world), torch.I32, torch.On(dist.PEs(l.Rank)...))
+		x := l.Ints(lists.Count(0, 3*tt.world), torch.I32, torch.On(dist.PEs(l.Rank)...))
 		torch.OK(dist.AllReduce(l.Rank, x, dist.SUM))
 		var sums []int
 		for range tt.world {
@@ -59,7 +59,7 @@ func TestGroupsFollowDefaults(t *testing.T) {
 	l := hostedtest.New(t, torch.Options{CCL: collectivesAre(t, "defaults: {algorithm: few, world_size: 12}\nalgorithms: {few: {algorithm: mesh, buffer_kind: hbm}}\n")})
 	torch.OK(dist.InitProcessGroup(l.Rank, "ahbm"))
 	g := torch.Must(dist.NewGroup(l.Rank, []int{11, 3, 5, 7, 1}))
-	x := l.Ints(ints.Count(0, 5), torch.I32, torch.On(dist.PEs(l.Rank, g)...))
+	x := l.Ints(lists.Count(0, 5), torch.I32, torch.On(dist.PEs(l.Rank, g)...))
 	torch.OK(dist.AllReduce(l.Rank, x, dist.MAX, g))
 	l.Holds("a group of five", x, hostedtest.Fill(4, 5))
 	if got := dist.Last(l.Context); got.Algorithm != "mesh" || got.Buffer != "hbm" {
@@ -103,7 +103,7 @@ func TestQueuesAreCheckedAtTheStart(t *testing.T) {
 		_, err := dist.NewGroup(l.Rank, []int{6, 2, 4, 0, 5, 1, 3}, dist.Algorithm("direct"))
 		hostedtest.Says(t, "a group", err, "NewGroup: direct needs 4 × 256B of tiles and 6 ports × 100 slots × 4KiB of queues in tcm, 2401KiB of TCM"+full)
 		g := torch.Must(dist.NewGroup(l.Rank, []int{6, 2, 4}, dist.Algorithm("direct")))
-		x := l.Ints(ints.Count(0, 3), torch.I32, torch.On(dist.PEs(l.Rank, g)...))
+		x := l.Ints(lists.Count(0, 3), torch.I32, torch.On(dist.PEs(l.Rank, g)...))
 		torch.OK(dist.AllReduce(l.Rank, x, dist.SUM, g))
 		l.Holds("a smaller group", x, hostedtest.Fill(3, 3))
 	}

@@ -6,7 +6,7 @@ import (
 
 	"github.com/kernbench/kernbench/ccl"
 	"github.com/kernbench/kernbench/internal/hosted"
-	"github.com/kernbench/kernbench/internal/ints"
+	"github.com/kernbench/kernbench/internal/lists"
 	"github.com/kernbench/kernbench/torch"
 )
 
@@ -230,7 +230,7 @@ func NewSubgroups(r *torch.Rank, size int, opts ...GroupOption) (own *Group, all
 	}
 	n := len(world.shared.ranks)
 	refuse(size < 1 || n%size != 0, "NewSubgroups", "groups of %d in a world of %d ranks: the size has to divide the world", size, n)
-	return d.subgroups("NewSubgroups", nil, slices.Collect(slices.Chunk(ints.Count(0, n), size)), opts)
+	return d.subgroups("NewSubgroups", nil, slices.Collect(slices.Chunk(lists.Count(0, n), size)), opts)
 }
 
 // NewSubgroupsByEnumeration makes a group of each list of ranks of the world, and returns

@@ -11,7 +11,7 @@ import (
 
 	"github.com/kernbench/kernbench/ccl"
 	"github.com/kernbench/kernbench/internal/hosted/hostedtest"
-	"github.com/kernbench/kernbench/internal/ints"
+	"github.com/kernbench/kernbench/internal/lists"
 	"github.com/kernbench/kernbench/numeric"
 	"github.com/kernbench/kernbench/topology"
 	"github.com/kernbench/kernbench/torch"
@@ -84,7 +84,7 @@ func TestAnyCollective(t *testing.T) {
 			async:      rapid.Bool().Draw(t, "async"),
 			chunk:      rapid.SampledFrom([]topology.Bytes{0, 16, 64}).Draw(t, "chunk"),
 		}
-		tr.group = rapid.Permutation(ints.Count(0, tr.world)).Draw(t, "ranks")[:rapid.IntRange(1, tr.world).Draw(t, "members")]
+		tr.group = rapid.Permutation(lists.Count(0, tr.world)).Draw(t, "ranks")[:rapid.IntRange(1, tr.world).Draw(t, "members")]
 		tr.root = rapid.IntRange(0, len(tr.group)-1).Draw(t, "root")
 		tr.reduction = rapid.SampledFrom(slices.DeleteFunc(slices.Clone(reductions), func(r reduction) bool { return !r.serves(tr.dtype) })).Draw(t, "reduction")
 		tr.layout = layouts[0]

@@ -10,7 +10,7 @@ import (
 
 	"github.com/kernbench/kernbench/ccl"
 	"github.com/kernbench/kernbench/internal/hosted/hostedtest"
-	"github.com/kernbench/kernbench/internal/ints"
+	"github.com/kernbench/kernbench/internal/lists"
 	"github.com/kernbench/kernbench/numeric"
 	"github.com/kernbench/kernbench/topology"
 	"github.com/kernbench/kernbench/torch"
@@ -298,7 +298,7 @@ func machines(t testing.TB) func(tr trial) torch.Options {
 // usual is a trial to begin with.
 func usual(collective string, spawned bool, world int) trial {
 	return trial{
-		spawned: spawned, collective: collective, algorithm: "ring", world: world, group: ints.Count(0, world), dtype: torch.I32, reduction: reductions[0],
+		spawned: spawned, collective: collective, algorithm: "ring", world: world, group: lists.Count(0, world), dtype: torch.I32, reduction: reductions[0],
 		root: world / 2, rows: []int{5}, layout: layouts[0],
 	}
 }
@@ -514,7 +514,7 @@ func TestCollectivesInPlace(t *testing.T) {
 			for _, algorithm := range algorithms(name) {
 				l, err := hostedtest.Spawn(t, 3, func(r *torch.Rank) error {
 					rank := r.Rank()
-					g, err := dist.NewGroup(r, ints.Count(0, 3), dist.Algorithm(algorithm), func(o *dist.GroupOptions) { o.ChunkBytes = 32 })
+					g, err := dist.NewGroup(r, lists.Count(0, 3), dist.Algorithm(algorithm), func(o *dist.GroupOptions) { o.ChunkBytes = 32 })
 					if err != nil {
 						return err
 					}

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/kernbench/kernbench/internal/hosted/hostedtest"
-	"github.com/kernbench/kernbench/internal/ints"
+	"github.com/kernbench/kernbench/internal/lists"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/torch"
 	"github.com/kernbench/kernbench/torch/dist"
@@ -40,7 +40,7 @@ func TestAllWorkersThatFailAreNamed(t *testing.T) {
 		}, []int{1, 3}, "rank 1: failure of rank 1\nrank 3: failure of rank 3", []error{errs[1], errs[3]}},
 		{"panics", 7, func(r *torch.Rank) error {
 			panic(fmt.Sprint("odd: ", r.Rank()%2))
-		}, ints.Count(0, 7), "ranks 0, 2, 4, 6: panic at LINE: odd: 0\nranks 1, 3, 5: panic at LINE: odd: 1", nil},
+		}, lists.Count(0, 7), "ranks 0, 2, 4, 6: panic at LINE: odd: 0\nranks 1, 3, 5: panic at LINE: odd: 1", nil},
 		{"an error, a panic, Must and misuse", 5, func(r *torch.Rank) error {
 			switch r.Rank() {
 			case 0:
@@ -57,7 +57,7 @@ func TestAllWorkersThatFailAreNamed(t *testing.T) {
 			[]error{errs[0], errs[4]}},
 		{"the same text", 3, func(r *torch.Rank) error {
 			return same[r.Rank()]
-		}, ints.Count(0, 3), "ranks 0-2: no data", same},
+		}, lists.Count(0, 3), "ranks 0-2: no data", same},
 		{"at one later instant", 5, func(r *torch.Rank) error {
 			barrier(r)
 			if r.Rank()%3 == 1 {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/kernbench/kernbench/ccl"
 	"github.com/kernbench/kernbench/ccl/cost"
-	"github.com/kernbench/kernbench/internal/ints"
+	"github.com/kernbench/kernbench/internal/lists"
 	"github.com/kernbench/kernbench/internal/stream"
 	"github.com/kernbench/kernbench/topology"
 	"github.com/kernbench/kernbench/torch"
@@ -132,7 +132,7 @@ func InitProcessGroup(r *torch.Rank, backend string, opts ...GroupOption) error 
 		}
 	}
 	d.before = d.made
-	_, err = d.join("InitProcessGroup", nil, ints.Count(0, n), o)
+	_, err = d.join("InitProcessGroup", nil, lists.Count(0, n), o)
 	return err
 }
 

@@ -9,7 +9,7 @@ import (
 
 	"github.com/kernbench/kernbench/ccl"
 	"github.com/kernbench/kernbench/internal/hosted/hostedtest"
-	"github.com/kernbench/kernbench/internal/ints"
+	"github.com/kernbench/kernbench/internal/lists"
 	"github.com/kernbench/kernbench/torch"
 	"github.com/kernbench/kernbench/torch/dist"
 )
@@ -58,7 +58,7 @@ func TestTheWorldIsAllPEs(t *testing.T) {
 	if err := dist.InitProcessGroup(l.Rank, "ahbm"); err != nil {
 		t.Fatal(err)
 	}
-	x := l.Ints(ints.Count(0, 48), torch.I32, torch.On(dist.PEs(l.Rank)...))
+	x := l.Ints(lists.Count(0, 48), torch.I32, torch.On(dist.PEs(l.Rank)...))
 	if err := dist.AllReduce(l.Rank, x, dist.SUM); err != nil {
 		t.Fatal(err)
 	}
@@ -204,7 +204,7 @@ func TestGroupsBesideThoseOfWorkers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x, y := l.Ints(ints.Count(0, 4), torch.I32, torch.On(0, 1, 2, 3)), l.Ints(ints.Count(1, 4), torch.I32, torch.On(2, 1))
+	x, y := l.Ints(lists.Count(0, 4), torch.I32, torch.On(0, 1, 2, 3)), l.Ints(lists.Count(1, 4), torch.I32, torch.On(2, 1))
 	if err := errors.Join(dist.AllReduce(l.Rank, x, dist.SUM), dist.AllReduce(l.Rank, y, dist.SUM, g)); err != nil {
 		t.Fatal(err)
 	}
@@ -215,12 +215,12 @@ func TestGroupsBesideThoseOfWorkers(t *testing.T) {
 // A collective that cannot be done is an error, and all else goes on without it.
 func TestAfterACollectiveThatCannotBeDone(t *testing.T) {
 	l := hostedtest.PEs(t, 2)
-	x, y := l.Ints(ints.Count(0, 4), torch.I32, torch.On(0, 1)), l.MustZeros(torch.I32, torch.On(0, 1), 4)
+	x, y := l.Ints(lists.Count(0, 4), torch.I32, torch.On(0, 1)), l.MustZeros(torch.I32, torch.On(0, 1), 4)
 	hostedtest.Says(t, "blocks of other sizes", dist.AllToAllSingle(l.Rank, y, x, []int{2, 0}, []int{1, 1}),
 		"all_to_all 1 of the default group: rank 0 has room for 2 elements of rank 0's, and they are 1")
-	l.Holds("x", x, ints.Count(0, 4))
+	l.Holds("x", x, lists.Count(0, 4))
 	l.MustLaunch("nothing", hostedtest.Nothing, x)
-	l.Holds("x after a launch", x, ints.Count(0, 4))
+	l.Holds("x after a launch", x, lists.Count(0, 4))
 }
 
 func TestUnknownAlgorithm(t *testing.T) {

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/kernbench/kernbench/internal/hosted/hostedtest"
-	"github.com/kernbench/kernbench/internal/ints"
+	"github.com/kernbench/kernbench/internal/lists"
 	"github.com/kernbench/kernbench/torch"
 	"github.com/kernbench/kernbench/torch/dist"
 )
@@ -34,11 +34,11 @@ func TestTheTimeOfAnAllToAllInPlace(t *testing.T) {
 // longer than the tensor does.
 func TestAnAllToAllOfTheSameViews(t *testing.T) {
 	l, err := hostedtest.Spawn(t, 3, func(r *torch.Rank) error {
-		x := torch.Must(r.FromSlice(ints.Count(3*1029*r.Rank(), 3*1029), torch.F32, torch.Shape{3 * 1029}))
+		x := torch.Must(r.FromSlice(lists.Count(3*1029*r.Rank(), 3*1029), torch.F32, torch.Shape{3 * 1029}))
 		torch.OK(dist.AllToAll(r, x.Chunk(3, 0), x.Chunk(3, 0)))
 		var want []int
 		for source := range 3 {
-			want = append(want, ints.Count(3*1029*source+1029*r.Rank(), 1029)...)
+			want = append(want, lists.Count(3*1029*source+1029*r.Rank(), 1029)...)
 		}
 		return r.Check("x", x, want)
 	})
@@ -61,7 +61,7 @@ func TestTheMemoryOfAnAllToAllInPlace(t *testing.T) {
 				torch.OK(dist.AllToAllSingle(r, x, x, nil, nil))
 			}
 			torch.OK(r.Synchronize())
-			want := ints.Count(0, rows)
+			want := lists.Count(0, rows)
 			for i := range want {
 				want[i] /= rows / 3
 			}

@@ -6,7 +6,7 @@ import (
 
 	"github.com/kernbench/kernbench/ccl"
 	"github.com/kernbench/kernbench/internal/hosted/hostedtest"
-	"github.com/kernbench/kernbench/internal/ints"
+	"github.com/kernbench/kernbench/internal/lists"
 	"github.com/kernbench/kernbench/torch"
 	"github.com/kernbench/kernbench/torch/dist"
 )
@@ -23,14 +23,14 @@ func TestChunksInPlace(t *testing.T) {
 				err := l.Spawn(func(self *torch.Rank) (err error) {
 					rank := self.Rank()
 					torch.OK(dist.InitProcessGroup(self, "ahbm"))
-					g := torch.Must(dist.NewGroup(self, ints.Count(0, ranks), dist.Algorithm(a.Name), func(o *dist.GroupOptions) { o.ChunkBytes = 32 }))
-					x := torch.Must(self.FromSlice(ints.Count(1000*rank, ranks*n), torch.I32, torch.Shape{ranks * n}))
+					g := torch.Must(dist.NewGroup(self, lists.Count(0, ranks), dist.Algorithm(a.Name), func(o *dist.GroupOptions) { o.ChunkBytes = 32 }))
+					x := torch.Must(self.FromSlice(lists.Count(1000*rank, ranks*n), torch.I32, torch.Shape{ranks * n}))
 					list := x.Chunk(ranks, 0)
 					own := list[rank]
 					if rank != 1 {
 						list = nil
 					}
-					want := ints.Count(1000*rank, ranks*n)
+					want := lists.Count(1000*rank, ranks*n)
 					switch c {
 					case ccl.AllGather:
 						err = dist.AllGatherIntoTensor(self, x, own, g)
@@ -43,12 +43,12 @@ func TestChunksInPlace(t *testing.T) {
 						err = dist.Gather(self, own, list, 1, g)
 					case ccl.Scatter:
 						err = dist.Scatter(self, own, list, 1, g)
-						copy(want[rank*n:], ints.Count(1000+rank*n, n))
+						copy(want[rank*n:], lists.Count(1000+rank*n, n))
 					}
 					torch.OK(err)
 					for r := range ranks {
 						if c == ccl.AllGather || c == ccl.Gather && rank == 1 {
-							copy(want[r*n:], ints.Count(1000*r+r*n, n))
+							copy(want[r*n:], lists.Count(1000*r+r*n, n))
 						}
 					}
 					return self.Check(fmt.Sprint("rank ", rank), x, want)
@@ -68,10 +68,10 @@ func TestLanesOfChunks(t *testing.T) {
 	for _, c := range []struct{ elems, lanes int }{{16, 2}, {14, 1}, {2, 1}} {
 		l, err := hostedtest.Spawn(t, 2, func(r *torch.Rank) error {
 			rank := r.Rank()
-			x := torch.Must(r.FromSlice(ints.Count(100*rank, c.elems), torch.I32, torch.Shape{c.elems}, torch.DPPolicy{PE: torch.RowWise, NumCubes: 1, NumPEs: 4}))
+			x := torch.Must(r.FromSlice(lists.Count(100*rank, c.elems), torch.I32, torch.Shape{c.elems}, torch.DPPolicy{PE: torch.RowWise, NumCubes: 1, NumPEs: 4}))
 			half := c.elems / 2
 			torch.OK(dist.ReduceScatterTensor(r, x.Chunk(2, 0)[rank], x, dist.SUM))
-			want := ints.Count(100*rank, c.elems)
+			want := lists.Count(100*rank, c.elems)
 			for i := rank * half; i < (rank+1)*half; i++ {
 				want[i] = 100 + 2*i
 			}
@@ -104,7 +104,7 @@ func TestBlocksThatOverlap(t *testing.T) {
 		}, "sends tensor 1[4:12] [8] i32 and receives into tensor 1 [16] i32"},
 	} {
 		_, err := hostedtest.Spawn(t, 2, func(r *torch.Rank) error {
-			return c.do(r, torch.Must(r.FromSlice(ints.Count(100*r.Rank(), 16), torch.I32, torch.Shape{16}, c.on)), r.Rank())
+			return c.do(r, torch.Must(r.FromSlice(lists.Count(100*r.Rank(), 16), torch.I32, torch.Shape{16}, c.on)), r.Rank())
 		})
 		if err == nil {
 			t.Errorf("%s: no error", c.name)

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/kernbench/kernbench/internal/hosted/hostedtest"
-	"github.com/kernbench/kernbench/internal/ints"
+	"github.com/kernbench/kernbench/internal/lists"
 	"github.com/kernbench/kernbench/torch"
 	"github.com/kernbench/kernbench/torch/dist"
 )
@@ -27,29 +27,29 @@ func TestLayoutsThatDoNotFit(t *testing.T) {
 			torch.DPPolicy{Cube: torch.ColumnWise, PE: torch.RowWise, NumCubes: 2, NumPEs: 2},
 		}, func(r *torch.Rank, x *torch.Tensor) (*torch.Tensor, error) {
 			return x, dist.Broadcast(r, x, 0)
-		}, ints.Count(0, 16)},
+		}, lists.Count(0, 16)},
 		{"copies of parts, parts of copies", [2]torch.Placement{
 			torch.DPPolicy{Cube: torch.Replicate, PE: torch.RowWise, NumCubes: 2, NumPEs: 2},
 			torch.DPPolicy{Cube: torch.RowWise, PE: torch.Replicate, NumCubes: 2, NumPEs: 2},
 		}, func(r *torch.Rank, x *torch.Tensor) (*torch.Tensor, error) {
 			return x, dist.Broadcast(r, x, 0)
-		}, ints.Count(0, 16)},
+		}, lists.Count(0, 16)},
 		{"rows into columns, of lists", [2]torch.Placement{rows, rows}, func(r *torch.Rank, x *torch.Tensor) (*torch.Tensor, error) {
 			a, err := r.Zeros(torch.I32, square, columns)
 			b, berr := r.Zeros(torch.I32, square, columns)
 			return a, errors.Join(err, berr, dist.AllGather(r, []*torch.Tensor{a, b}, x))
-		}, ints.Count(0, 16)},
+		}, lists.Count(0, 16)},
 		{"rows into columns, of one tensor", [2]torch.Placement{rows, rows}, func(r *torch.Rank, x *torch.Tensor) (*torch.Tensor, error) {
 			y, err := r.Zeros(torch.I32, torch.Shape{8, 4}, columns)
 			return y, errors.Join(err, dist.AllGatherIntoTensor(r, y, x))
-		}, append(ints.Count(0, 16), ints.Count(0, 16)...)},
+		}, append(lists.Count(0, 16), lists.Count(0, 16)...)},
 		{"columns of another shape", [2]torch.Placement{columns, columns}, func(r *torch.Rank, x *torch.Tensor) (*torch.Tensor, error) {
 			y, err := r.Zeros(torch.I32, torch.Shape{16, 2}, columns)
 			return y, errors.Join(err, dist.AllGatherIntoTensor(r, y, x))
-		}, append(ints.Count(0, 16), ints.Count(0, 16)...)},
+		}, append(lists.Count(0, 16), lists.Count(0, 16)...)},
 	} {
 		l, err := hostedtest.Spawn(t, 2, func(r *torch.Rank) error {
-			x, err := r.FromSlice(ints.Count(0, 16), torch.I32, square, c.own[r.Rank()])
+			x, err := r.FromSlice(lists.Count(0, 16), torch.I32, square, c.own[r.Rank()])
 			if err != nil {
 				return err
 			}
@@ -66,7 +66,7 @@ func TestLayoutsThatDoNotFit(t *testing.T) {
 func TestListsOnOtherPEs(t *testing.T) {
 	l, err := hostedtest.Spawn(t, 2, func(r *torch.Rank) error {
 		rank := r.Rank()
-		x, err := r.FromSlice(ints.Count(10*rank, 3+rank), torch.I32, torch.Shape{3 + rank})
+		x, err := r.FromSlice(lists.Count(10*rank, 3+rank), torch.I32, torch.Shape{3 + rank})
 		if err != nil {
 			return err
 		}
@@ -78,7 +78,7 @@ func TestListsOnOtherPEs(t *testing.T) {
 			}
 			list = append(list, y)
 		}
-		return errors.Join(dist.AllGather(r, list, x), r.Check("of rank 0", list[0], ints.Count(0, 3)), r.Check("of rank 1", list[1], ints.Count(10, 4)))
+		return errors.Join(dist.AllGather(r, list, x), r.Check("of rank 0", list[0], lists.Count(0, 3)), r.Check("of rank 1", list[1], lists.Count(10, 4)))
 	})
 	if err != nil || !l.Checks().OK() {
 		t.Errorf("error %v, checks %+v", err, l.Checks())

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/kernbench/kernbench/internal/hosted/hostedtest"
-	"github.com/kernbench/kernbench/internal/ints"
+	"github.com/kernbench/kernbench/internal/lists"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/torch"
 	"github.com/kernbench/kernbench/torch/dist"
@@ -150,7 +150,7 @@ func TestMessagesToOneself(t *testing.T) {
 	}
 	// Without Spawn, of the PEs 1 and 2 alone.
 	l = hostedtest.PEs(t, 3)
-	x, y := l.Ints(ints.Count(0, 9), torch.I32, torch.On(dist.PEs(l.Rank)...)), l.MustZeros(torch.I32, torch.On(dist.PEs(l.Rank)...), 9)
+	x, y := l.Ints(lists.Count(0, 9), torch.I32, torch.On(dist.PEs(l.Rank)...)), l.MustZeros(torch.I32, torch.On(dist.PEs(l.Rank)...), 9)
 	for rank := 1; rank < 3; rank++ {
 		torch.Must(dist.BatchISendIRecv(l.Rank, []dist.P2POp{{Kind: dist.Sends, Tensor: x, Peer: rank, Rank: rank}, {Kind: dist.Recvs, Tensor: y, Peer: rank, Rank: rank}}))
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/kernbench/kernbench/ccl"
 	"github.com/kernbench/kernbench/internal/hosted"
+	"github.com/kernbench/kernbench/internal/lists"
 	"github.com/kernbench/kernbench/numeric"
 	"github.com/kernbench/kernbench/torch"
 )
@@ -47,11 +48,7 @@ func (o *objects) sizes(list ...[]byte) *torch.Tensor {
 }
 
 func lengths(list [][]byte) []int {
-	sizes := make([]int, len(list))
-	for i, b := range list {
-		sizes[i] = len(b)
-	}
-	return sizes
+	return lists.Map(list, func(b []byte) int { return len(b) })
 }
 
 // read waits for a tensor and copies it to the host. A run without values takes the time, and

@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/kernbench/kernbench/internal/hosted/hostedtest"
-	"github.com/kernbench/kernbench/internal/ints"
+	"github.com/kernbench/kernbench/internal/lists"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/torch"
 	"github.com/kernbench/kernbench/torch/dist"
@@ -209,7 +209,7 @@ func (p *player) do(a act, before, s *state) (err error) {
 		}, x)
 		return err
 	case a.what == "fill":
-		return x.CopyFrom(ints.Count(a.value, actElems))
+		return x.CopyFrom(lists.Count(a.value, actElems))
 	case a.what == "copy":
 		return errors.Join(p.holds(a.x, before.of(p.rank, a.x)), y.CopyFrom(x))
 	case a.what == "read":

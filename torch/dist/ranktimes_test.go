@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/kernbench/kernbench/internal/hosted/hostedtest"
-	"github.com/kernbench/kernbench/internal/ints"
+	"github.com/kernbench/kernbench/internal/lists"
 	"github.com/kernbench/kernbench/simtime"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/torch"
@@ -38,7 +38,7 @@ func TestRanksOfARingTakeTheSameTime(t *testing.T) {
 			return dist.AllReduce(r, hostedtest.Full(r, r.Rank(), n*250), dist.SUM)
 		})
 		want := slices.Repeat([]torch.Time{torch.Time(2*(n-1)) * 160 * simtime.Nanosecond}, n)
-		if got := dist.Last(l.Context); !slices.Equal(got.Ranks, ints.Count(0, n)) || !slices.Equal(got.Exec, want) || got.Crit != want[0] {
+		if got := dist.Last(l.Context); !slices.Equal(got.Ranks, lists.Count(0, n)) || !slices.Equal(got.Exec, want) || got.Crit != want[0] {
 			t.Errorf("%d ranks: %v take %v, the longest %v; want each %v", n, got.Ranks, got.Exec, got.Crit, want[0])
 		}
 	}
@@ -89,7 +89,7 @@ func TestRankTimesOfLanes(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := dist.Last(l.Context)
-	if got.Lanes != 3 || !slices.Equal(got.Ranks, ints.Count(0, 3)) || len(got.Exec) != 3 || slices.Max(got.Exec) != got.Crit {
+	if got.Lanes != 3 || !slices.Equal(got.Ranks, lists.Count(0, 3)) || len(got.Exec) != 3 || slices.Max(got.Exec) != got.Crit {
 		t.Errorf("%d lanes of ranks %v take %v, the longest %v; want 3 lanes of 3 ranks", got.Lanes, got.Ranks, got.Exec, got.Crit)
 	}
 }
@@ -134,7 +134,7 @@ func TestReportOfRankTimes(t *testing.T) {
 			t.Fatalf("the report has %d launches, want 1", len(l.Launches()))
 		}
 		got, exec := l.Launches()[0], k.Exec()
-		if got.Name != "uneven" || got.Start != k.Start() || got.Crit != k.Crit() || !slices.Equal(got.Ranks, ints.Count(0, 3)) || !slices.Equal(got.Exec, exec) {
+		if got.Name != "uneven" || got.Start != k.Start() || got.Crit != k.Crit() || !slices.Equal(got.Ranks, lists.Count(0, 3)) || !slices.Equal(got.Exec, exec) {
 			t.Errorf("the report has %+v, want %v from %v on", got, exec, k.Start())
 		}
 		if !slices.IsSorted(exec) || exec[0] == exec[2] {
@@ -153,7 +153,7 @@ func TestRankTimesOfMakers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := dist.Last(l.Context); !slices.Equal(got.Ranks, ints.Count(0, 3)) || len(got.Exec) != 3 || slices.Max(got.Exec) != got.Crit {
+	if got := dist.Last(l.Context); !slices.Equal(got.Ranks, lists.Count(0, 3)) || len(got.Exec) != 3 || slices.Max(got.Exec) != got.Crit {
 		t.Errorf("ranks %v take %v, the longest %v", got.Ranks, got.Exec, got.Crit)
 	}
 }

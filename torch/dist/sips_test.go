@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/kernbench/kernbench/internal/hosted/hostedtest"
-	"github.com/kernbench/kernbench/internal/ints"
+	"github.com/kernbench/kernbench/internal/lists"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/torch"
 	"github.com/kernbench/kernbench/torch/dist"
@@ -43,13 +43,13 @@ func TestEveryTripleOfSplits(t *testing.T) {
 		}
 	}
 	for _, p := range few {
-		x := l.Ints(ints.Count(0, height*width), torch.I16, p, height, width)
+		x := l.Ints(lists.Count(0, height*width), torch.I16, p, height, width)
 		shards := x.Shards()
 		if len(shards) != 2*2*3 {
 			t.Fatalf("%v: %d shards, want 12", p, len(shards))
 		}
 		for i, s := range shards {
-			rows, cols, copies, addends := ints.Count(0, height), ints.Count(0, width), 0, 0
+			rows, cols, copies, addends := lists.Count(0, height), lists.Count(0, width), 0, 0
 			place := [3]int{i / 6, i / 3 % 2, i % 3}
 			for level, split := range []torch.Split{p.SIP, p.Cube, p.PE} {
 				n := [3]int{2, 2, 3}[level]
@@ -71,7 +71,7 @@ func TestEveryTripleOfSplits(t *testing.T) {
 				t.Errorf("%v: shard %d is %+v, want rows %v and columns %v, copy %d, addend %d of %v", p, i, s, rows, cols, copies, addends, place)
 			}
 		}
-		if err := l.Check(p.String(), x, ints.Count(0, height*width)); err != nil {
+		if err := l.Check(p.String(), x, lists.Count(0, height*width)); err != nil {
 			t.Fatal(err)
 		}
 		if err := x.Free(); err != nil {
@@ -98,7 +98,7 @@ func TestSIPsOfAPolicy(t *testing.T) {
 		{torch.DPPolicy{SIP: torch.Partial, NumSIPs: 1, NumCubes: 1, NumPEs: 1}, []int{0}, "sip=partial(1) cube=replicate(1) pe=replicate(1)"},
 		{torch.DPPolicy{NumSIPs: 3, NumCubes: 1, NumPEs: 1}, []int{0, 1, 2}, "sip=replicate(3) cube=replicate(1) pe=replicate(1)"},
 	} {
-		x := l.Ints(ints.Count(0, 5), torch.F32, c.p)
+		x := l.Ints(lists.Count(0, 5), torch.F32, c.p)
 		var sips []int
 		for _, s := range x.Shards() {
 			sips = append(sips, s.SIP)
@@ -269,7 +269,7 @@ func TestCollectivesOverSIPs(t *testing.T) {
 func TestAllReduceOfAddendsOverSIPs(t *testing.T) {
 	l := hostedtest.New(t, torch.Options{Topology: hostedtest.System(t, "ring6", "system.sips.count=2", "sip.cube_mesh.w=2", "sip.cube_mesh.h=1", "cube.pe_layout.pe_per_corner=1"), Threads: 1})
 	torch.OK(dist.InitProcessGroup(l.Rank, "ahbm"))
-	x := l.Ints(ints.Count(0, 7), torch.F32, torch.DPPolicy{SIP: torch.Partial, Cube: torch.Partial, PE: torch.Partial})
+	x := l.Ints(lists.Count(0, 7), torch.F32, torch.DPPolicy{SIP: torch.Partial, Cube: torch.Partial, PE: torch.Partial})
 	l.MustLaunch("add", func(t *tl.PE, x tl.Ptr) {
 		t.Store(x, t.Load(x, tl.Shape{7}, tl.F32).Add(float64(t.Rank())))
 	}, x)
@@ -288,7 +288,7 @@ func TestAllReduceOfAddendsOverSIPs(t *testing.T) {
 // A kernel runs on the PEs of all SIPs, each with its own box.
 func TestKernelsOverSIPs(t *testing.T) {
 	l := hostedtest.New(t, torch.Options{Topology: hostedtest.System(t, "ring6", "system.sips.count=3"), Threads: 1})
-	x := l.Ints(ints.Count(0, 5*14), torch.I32, torch.DPPolicy{SIP: torch.RowWise, Cube: torch.ColumnWise, PE: torch.ColumnWise, NumSIPs: 3, NumCubes: 2, NumPEs: 2}, 5, 14)
+	x := l.Ints(lists.Count(0, 5*14), torch.I32, torch.DPPolicy{SIP: torch.RowWise, Cube: torch.ColumnWise, PE: torch.ColumnWise, NumSIPs: 3, NumCubes: 2, NumPEs: 2}, 5, 14)
 	l.MustLaunch("own", func(t *tl.PE, x tl.Ptr) {
 		if s := (tl.Shape{x.Dim(0), x.Dim(1)}); s[0]*s[1] > 0 {
 			t.Store(x, t.Full(s, tl.I32, float64(t.Rank())))

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/kernbench/kernbench/internal/hosted/hostedtest"
-	"github.com/kernbench/kernbench/internal/ints"
+	"github.com/kernbench/kernbench/internal/lists"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/torch"
 	"github.com/kernbench/kernbench/torch/dist"
@@ -253,7 +253,7 @@ func TestChunksLargerThanAQueueAreRefused(t *testing.T) {
 
 func TestCheckAgainstAnArray(t *testing.T) {
 	l := hostedtest.New(t, torch.Options{})
-	x := l.Ints(ints.Count(0, 4), torch.I32, torch.On(0, 1))
+	x := l.Ints(lists.Count(0, 4), torch.I32, torch.On(0, 1))
 	a := torch.Must(x.Numpy())
 	torch.OK(l.Check("same", x, a))
 	a.Bytes[4]++

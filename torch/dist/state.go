@@ -6,6 +6,7 @@ import (
 
 	"github.com/kernbench/kernbench/ccl"
 	"github.com/kernbench/kernbench/internal/hosted"
+	"github.com/kernbench/kernbench/internal/lists"
 	"github.com/kernbench/kernbench/internal/machine"
 	"github.com/kernbench/kernbench/internal/stream"
 	"github.com/kernbench/kernbench/torch"
@@ -138,9 +139,5 @@ func misuse(op, format string, args ...any) *torch.Error {
 
 // pick returns the elements of a list that have some indices, in their order.
 func pick[T any](list []T, indices []int) []T {
-	picked := make([]T, len(indices))
-	for i, at := range indices {
-		picked[i] = list[at]
-	}
-	return picked
+	return lists.Map(indices, func(i int) T { return list[i] })
 }

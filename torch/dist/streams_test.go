@@ -8,7 +8,7 @@ import (
 
 	"github.com/kernbench/kernbench/internal/exec"
 	"github.com/kernbench/kernbench/internal/hosted/hostedtest"
-	"github.com/kernbench/kernbench/internal/ints"
+	"github.com/kernbench/kernbench/internal/lists"
 	"github.com/kernbench/kernbench/simtime"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/torch"
@@ -59,15 +59,15 @@ func TestAStreamKeepsItsOrder(t *testing.T) {
 // Copies take what the slice holds when they are asked for.
 func TestACopyOutlivesItsSource(t *testing.T) {
 	l := hostedtest.New(t, hostedtest.Far(t, 1))
-	data := ints.Count(0, 5)
+	data := lists.Count(0, 5)
 	x := l.Ints(data, torch.I32, torch.On(0, 1))
 	y := l.MustZeros(torch.I32, torch.On(0), 5)
 	if err := y.CopyFrom(data); err != nil {
 		t.Fatal(err)
 	}
 	clear(data)
-	l.Holds("x", x, ints.Count(0, 5))
-	l.Holds("y", y, ints.Count(0, 5))
+	l.Holds("x", x, lists.Count(0, 5))
+	l.Holds("y", y, lists.Count(0, 5))
 }
 
 // Launches are sent ahead of their turn: the next one begins at the instant at which the
@@ -145,9 +145,9 @@ func TestCollectivesFollowLaunches(t *testing.T) {
 // A read waits for what writes its tensor and for nothing else.
 func TestAReadDoesNotWaitForOtherWork(t *testing.T) {
 	l := hostedtest.New(t, torch.Options{})
-	x, y := l.MustZeros(torch.F32, torch.On(0), 8), l.Ints(ints.Count(0, 8), torch.F32, torch.On(1))
+	x, y := l.MustZeros(torch.F32, torch.On(0), 8), l.Ints(lists.Count(0, 8), torch.F32, torch.On(1))
 	idle := l.MustZeros(torch.F32, torch.On(1), 8)
-	l.Holds("y", y, ints.Count(0, 8))
+	l.Holds("y", y, lists.Count(0, 8))
 	began := l.Now()
 	l.Holds("idle", idle, hostedtest.Fill(0, 8))
 	alone := l.Now() - began
@@ -165,7 +165,7 @@ func TestAReadDoesNotWaitForOtherWork(t *testing.T) {
 	if took := l.Now() - began; took != alone {
 		t.Errorf("a read of another tensor takes %v, want %v as when nothing else is under way", took, alone)
 	}
-	l.Holds("y", y, ints.Count(5, 8))
+	l.Holds("y", y, lists.Count(5, 8))
 	if end := after.Start() + after.Crit(); l.Now() < end || after.Start() != long.Start()+long.Crit() {
 		t.Errorf("y is read at %v, want after %v", l.Now(), end)
 	}

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/kernbench/kernbench/internal/hosted/hostedtest"
-	"github.com/kernbench/kernbench/internal/ints"
+	"github.com/kernbench/kernbench/internal/lists"
 	"github.com/kernbench/kernbench/simtime"
 	"github.com/kernbench/kernbench/tl"
 	"github.com/kernbench/kernbench/torch"
@@ -179,7 +179,7 @@ func TestTimeoutsOfKernelsThatNeverEnd(t *testing.T) {
 // A program without Spawn can ask for the other end of a message after a timeout.
 func TestTimeoutOfHalfAMessage(t *testing.T) {
 	l := hostedtest.PEs(t, 3)
-	x, y := l.Ints(ints.Count(0, 9), torch.I32, torch.On(dist.PEs(l.Rank)...)), l.MustZeros(torch.I32, torch.On(dist.PEs(l.Rank)...), 9)
+	x, y := l.Ints(lists.Count(0, 9), torch.I32, torch.On(dist.PEs(l.Rank)...)), l.MustZeros(torch.I32, torch.On(dist.PEs(l.Rank)...), 9)
 	for i, source := range []int{1, dist.AnySource} {
 		w := torch.Must(dist.BatchISendIRecv(l.Rank, []dist.P2POp{{Kind: dist.Recvs, Tensor: y, Peer: source, Rank: 2 * i}}))[0]
 		from := []string{"rank 1", "any rank"}[i]

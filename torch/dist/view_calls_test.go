@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/kernbench/kernbench/internal/hosted/hostedtest"
-	"github.com/kernbench/kernbench/internal/ints"
+	"github.com/kernbench/kernbench/internal/lists"
 	"github.com/kernbench/kernbench/torch"
 	"github.com/kernbench/kernbench/torch/dist"
 )
@@ -17,7 +17,7 @@ import (
 // rows, by the addresses of their pieces.
 func TestPiecesOfViewsWithThreeAxes(t *testing.T) {
 	l := hostedtest.New(t, torch.Options{})
-	x := l.Ints(ints.Count(0, 60), torch.I32, torch.On(0, 1), 5, 3, 4) // s 0-2 on PE 0, 3 and 4 on PE 1
+	x := l.Ints(lists.Count(0, 60), torch.I32, torch.On(0, 1), 5, 3, 4) // s 0-2 on PE 0, 3 and 4 on PE 1
 	base := x.Pieces(0, 0, 15, 4, 0)[0].Ptr.Addr
 	for _, c := range []struct {
 		name           string
@@ -63,7 +63,7 @@ func TestViewsThatOverlapInOneCall(t *testing.T) {
 	} {
 		for shift, refused := range map[int]bool{3: true, 6: false} {
 			_, err := hostedtest.Spawn(t, 3, func(r *torch.Rank) error {
-				x := torch.Must(r.FromSlice(ints.Count(0, 12), torch.I32, torch.Shape{12}))
+				x := torch.Must(r.FromSlice(lists.Count(0, 12), torch.I32, torch.Shape{12}))
 				return c.call(r, x.Narrow(0, 0, 6), x.Narrow(0, shift, 6))
 			})
 			if got := err != nil && strings.Contains(err.Error(), c.want); got != refused {
@@ -79,11 +79,11 @@ func TestAllToAllOfViewsThatOverlap(t *testing.T) {
 	for shift := range 7 {
 		l, err := hostedtest.Spawn(t, 3, func(r *torch.Rank) error {
 			rank := r.Rank()
-			x := torch.Must(r.FromSlice(ints.Count(100*rank, 12), torch.I32, torch.Shape{12}))
+			x := torch.Must(r.FromSlice(lists.Count(100*rank, 12), torch.I32, torch.Shape{12}))
 			torch.OK(dist.AllToAllSingle(r, x.Narrow(0, 0, 6), x.Narrow(0, shift, 6), nil, nil))
-			want := ints.Count(100*rank, 12)
+			want := lists.Count(100*rank, 12)
 			for from := range 3 {
-				copy(want[2*from:], ints.Count(100*from+shift+2*rank, 2))
+				copy(want[2*from:], lists.Count(100*from+shift+2*rank, 2))
 			}
 			return r.Check(fmt.Sprintf("%d elements apart, rank %d", shift, rank), x, want)
 		})
@@ -111,15 +111,15 @@ func TestOverlapsBetweenLanes(t *testing.T) {
 	} {
 		for _, from := range [][2]int{{n / 2, 3 * n / 2}, {3 * n / 2, n / 2}, {0, n}} {
 			_, err := hostedtest.Spawn(t, 1, func(r *torch.Rank) error {
-				x := torch.Must(r.FromSlice(ints.Count(0, 4*n), torch.I32, torch.Shape{4 * n}, torch.DPPolicy{PE: torch.RowWise, NumCubes: 1, NumPEs: 4}))
+				x := torch.Must(r.FromSlice(lists.Count(0, 4*n), torch.I32, torch.Shape{4 * n}, torch.DPPolicy{PE: torch.RowWise, NumCubes: 1, NumPEs: 4}))
 				return c.call(r, x.Narrow(0, from[0], 2*n), x.Narrow(0, from[1], 2*n))
 			})
 			hostedtest.Says(t, c.name, err, fmt.Sprintf(c.want, from[0], from[0]+2*n, from[1], from[1]+2*n))
 		}
 		l, err := hostedtest.Spawn(t, 1, func(r *torch.Rank) error {
-			x := torch.Must(r.FromSlice(ints.Count(0, 4*n), torch.I32, torch.Shape{4 * n}, torch.DPPolicy{PE: torch.RowWise, NumCubes: 1, NumPEs: 4}))
+			x := torch.Must(r.FromSlice(lists.Count(0, 4*n), torch.I32, torch.Shape{4 * n}, torch.DPPolicy{PE: torch.RowWise, NumCubes: 1, NumPEs: 4}))
 			torch.OK(errors.Join(c.call(r, x.Narrow(0, 0, n), x.Narrow(0, n, n)), c.call(r, x.Narrow(0, 5, n), x.Narrow(0, 5, n)), c.call(r, x, x), r.Synchronize()))
-			return r.Check("", x, slices.Concat(ints.Count(0, n), ints.Count(0, n), ints.Count(2*n, 2*n)))
+			return r.Check("", x, slices.Concat(lists.Count(0, n), lists.Count(0, n), lists.Count(2*n, 2*n)))
 		})
 		if err != nil || !l.Checks().OK() || len(l.Checks()) != 1 {
 			t.Errorf("%s of slices that do not overlap, or are the same: error %v, checks %+v", c.name, err, l.Checks())
@@ -133,9 +133,9 @@ func TestViewsOfPrograms(t *testing.T) {
 	l := hostedtest.New(t, hostedtest.Options(t, 3))
 	torch.OK(dist.InitProcessGroup(l.Rank, "ahbm"))
 	ws := dist.GetWorldSize(l.Rank)
-	x := l.Ints(ints.Count(0, ws*7), torch.I32, torch.On(dist.PEs(l.Rank)...), ws, 7)
+	x := l.Ints(lists.Count(0, ws*7), torch.I32, torch.On(dist.PEs(l.Rank)...), ws, 7)
 	torch.OK(dist.AllReduce(l.Rank, x.Narrow(1, 2, 4), dist.SUM))
-	want := ints.Count(0, ws*7)
+	want := lists.Count(0, ws*7)
 	for i := range want {
 		if col := i % 7; col >= 2 && col < 6 {
 			want[i] = 7*ws*(ws-1)/2 + ws*col

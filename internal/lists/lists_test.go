@@ -1,4 +1,4 @@
-package ints
+package lists
 
 import (
 	"slices"
@@ -17,5 +17,11 @@ func TestCount(t *testing.T) {
 func TestMake(t *testing.T) {
 	if got, want := Make(3, func(i int) string { return "abc"[:i] }), []string{"", "a", "ab"}; !slices.Equal(got, want) {
 		t.Errorf("Make(3, ...) = %q, want %q", got, want)
+	}
+}
+
+func TestMap(t *testing.T) {
+	if got, want := Map([]string{"a", "", "bcd"}, func(s string) int { return len(s) }), []int{1, 0, 3}; !slices.Equal(got, want) {
+		t.Errorf("Map of lengths: got %v, want %v", got, want)
 	}
 }
