@@ -199,7 +199,12 @@ func fault(ctx context.Context, c *comm.Comm, arg []byte) ([]byte, error) {
 		return nil, loop(c)
 	case "stop":
 		fmt.Println("pid", os.Getpid())
-		syscall.Kill(os.Getpid(), syscall.SIGSTOP)
+		// A signal to the process may reach another thread first, and this one would go on.
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		if err := unix.Tgkill(os.Getpid(), unix.Gettid(), unix.SIGSTOP); err != nil {
+			return nil, err
+		}
 		return nil, c.Barrier()
 	case "barrier":
 		return nil, c.Barrier()
