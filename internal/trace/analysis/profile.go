@@ -30,7 +30,7 @@ type Profile struct {
 
 // Work is what an operation on an engine, or a line of a kernel, took.
 type Work struct {
-	Name   string       `json:"name"`              // of the operation, or the line
+	Name   string       `json:"name"`              // of the operation, or the line; of the host and control cores the track
 	Engine string       `json:"engine,omitempty"`  // or the process of the host and of control cores
 	Count  int          `json:"count"`             // of operations; fetching operands and storing results of a command is part of it
 	Busy   simtime.Time `json:"busy_ns"`           // on all engines of the kind
@@ -60,7 +60,11 @@ func (t *Trace) Profile(by By, launch int64) (*Profile, error) {
 	}
 	for _, i := range t.activities {
 		if s := &t.slices[i]; l == nil || t.in(s, l) {
-			p.activity(t.names[s.name], t.names[s.source], t.engine(s), t.where(s), s.end-s.start)
+			name := t.names[s.name]
+			if t.engine(s) == NoEngine {
+				name = t.kind(s)
+			}
+			p.activity(name, t.names[s.source], t.engine(s), t.where(s), s.end-s.start)
 		}
 	}
 	r := &Profile{About: t.About, Launches: len(t.launches), Program: t.Program, Launch: l, By: by}
@@ -120,8 +124,11 @@ func (p *profile) activity(name, line string, e Engine, where string, took simti
 // onPath adds a part of the critical path.
 func (p *profile) onPath(s Segment) {
 	name, where := s.Name, s.Where
+	if s.Count == 0 || s.engine == NoEngine {
+		name = s.Kind
+	}
 	if s.Count == 0 {
-		name, where = s.Kind, ""
+		where = ""
 	}
 	p.row(name, s.Line, s.engine, where).Path += s.For
 }

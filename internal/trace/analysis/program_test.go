@@ -91,15 +91,14 @@ func TestProfile(t *testing.T) {
 		want   string
 	}{
 		{ByOp, Whole, `
-copy to x on host: 1, 20ns, mean 20ns, max 20ns; path 20ns 28%
+copies on host: 2, 21.000001ns, mean 10.5ns, max 20ns; path 21.000001ns 30%
 load on dma read: 2, 16ns, mean 8ns, max 10ns; path 16ns 23%
-command first on host: 1, 15ns, mean 15ns, max 15ns; path 15ns 21%
+commands on host: 1, 15ns, mean 15ns, max 15ns; path 15ns 21%
 dot 4×4×4 on fetch: 1, 4ns, mean 4ns, max 4ns; path 4ns 6%
 dot 4×4×4 on gemm: 1, 4ns, mean 4ns, max 4ns; path 4ns 6%
 dot 4×4×4 on store: 1, 4ns, mean 4ns, max 4ns; path 4ns 6%
 latency: issue on : 0, 0ns, mean 0ns, max 0ns; path 4ns 6%
 run on cpu: 2, 3ns, mean 1.5ns, max 2ns; path 3ns 4%
-read of x on host: 1, 1.000001ns, mean 1.000001ns, max 1.000001ns; path 1.000001ns 1%
 `},
 		{ByLine, Whole, `
 (host) on : 3, 36.000001ns, mean 0ns, max 0ns; path 36.000001ns 51%
