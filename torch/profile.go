@@ -44,6 +44,7 @@ func (b Breakdown) String() string {
 // collective is Comm, the rest of the way from one program to the next Idle.
 type Phase struct {
 	Name       string
+	Algorithm  string // of a collective; "" of a launch
 	Start, End Time
 	Breakdown
 }
@@ -105,7 +106,7 @@ func (p *Profile) add(op *stream.Operation) {
 	waited := min(op.Whole().Waited(r.s, p.last), start-p.last)
 	b.Comm += waited
 	b.Idle += start - p.last - waited
-	p.phases = append(p.phases, Phase{Name: op.Run.Name, Start: p.last, End: end, Breakdown: Breakdown(b)})
+	p.phases = append(p.phases, Phase{Name: op.Run.Name, Algorithm: op.Algorithm, Start: p.last, End: end, Breakdown: Breakdown(b)})
 	p.last = end
 }
 

@@ -3,7 +3,6 @@ package builtin
 import (
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/kernbench/kernbench/bench"
 	"github.com/kernbench/kernbench/internal/dense"
@@ -102,12 +101,11 @@ func (m *mlp) report(b *bench.B, r *torch.Rank, w way, phases []torch.Phase) {
 	b.Row(mlpRow{w.columns(), algorithm(phases), gemmTime(r, 0), share(t.Comm, t.Total()), newBreakdown(t)})
 }
 
-// algorithm returns the algorithm of the last collective of some phases, whose name ends as
-// "all_reduce(ring)" does.
+// algorithm returns the algorithm of the last collective of some phases, "" if there is none.
 func algorithm(phases []torch.Phase) string {
 	for _, p := range slices.Backward(phases) {
-		if _, name, ok := strings.Cut(strings.TrimSuffix(p.Name, ")"), "("); ok {
-			return name
+		if p.Algorithm != "" {
+			return p.Algorithm
 		}
 	}
 	return ""

@@ -50,13 +50,14 @@ type place struct {
 // Operation is something that takes simulated time: a launch, a copy, or a collective, which
 // is in the streams of all its ranks and begins when it is its turn in each of them.
 type Operation struct {
-	Name    string
-	Send    func(done sim.Event) error // sends its commands to the device, before its turn
-	Begin   func(done sim.Event) error // begins it
-	Finish  func()                     // is called at its end
-	Run     *machine.Run               // while it is under way, if it is a program
-	Forming []*Rank                    // that have yet to call it
-	Message bool                       // between two ranks: asynchronous, and sent with others
+	Name      string
+	Algorithm string                     // of a collective
+	Send      func(done sim.Event) error // sends its commands to the device, before its turn
+	Begin     func(done sim.Event) error // begins it
+	Finish    func()                     // is called at its end
+	Run       *machine.Run               // while it is under way, if it is a program
+	Forming   []*Rank                    // that have yet to call it
+	Message   bool                       // between two ranks: asynchronous, and sent with others
 	// AnySource marks a receive that was asked for without a source.
 	AnySource bool
 

@@ -188,9 +188,10 @@ func (c *world) form(k *call) (guilty []int, err error) {
 // collective makes an operation of a plan. ended is called at its end, with what the program
 // took.
 func (c *world) collective(op *stream.Operation, p *planned, ended func(Stats)) {
+	op.Algorithm = p.algorithm.Name
 	hosted.Runs(c.Context, op, &p.program, p.members, func() error { return p.allocate(c, op) }, func(run *machine.Run) {
 		s := Stats{
-			Name: op.Name, Algorithm: p.algorithm.Name, Start: run.Start, Crit: run.Critical(), Spread: op.Whole().Spread(), Lanes: p.lanes,
+			Name: op.Name, Algorithm: op.Algorithm, Start: run.Start, Crit: run.Critical(), Spread: op.Whole().Spread(), Lanes: p.lanes,
 			Buffer: string(p.program.Queues.BufferKind),
 		}
 		if p.inboxes > 0 {
