@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"flag"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -37,12 +38,8 @@ func run(t *testing.T, args ...string) string {
 // docs and compares what they print; a line "..." stands for all the rest. An update keeps
 // as many lines before it.
 func TestConsoleExamples(t *testing.T) {
-	pages, err := filepath.Glob("docs/*.md")
-	if err != nil {
-		t.Fatal(err)
-	}
 	examples := 0
-	for _, page := range append(pages, "README.md") {
+	for _, page := range pages(t) {
 		blocks := strings.Split(read(t, page), "```console\n$ kernbench ")
 		for _, block := range blocks[1:] {
 			block, _, _ = strings.Cut(block, "```")
@@ -103,7 +100,7 @@ func chart(t *testing.T, bench ...string) string {
 // TestTaskListing holds the programs of tasks.md against the examples of package task: the
 // first with its imports, the others without.
 func TestTaskListing(t *testing.T) {
-	const page, source = "docs/tasks.md", "task/example_test.go"
+	const page, source = "docs/write/tasks.md", "task/example_test.go"
 	var got []string
 	for _, begin := range []string{"package main\n", "// hand puts ", "// give puts ", "// halve halves ", "func main() {\n", "// ringSum makes "} {
 		got = append(got, listing(t, page, "go", begin))
@@ -118,7 +115,7 @@ func TestTaskListing(t *testing.T) {
 // TestTaskTimes runs the commands in the tables of tasks.md, and compares the makespans
 // under the three runtimes that stand behind each, in µs.
 func TestTaskTimes(t *testing.T) {
-	rows := regexp.MustCompile("(?m)^\\| `kernbench (run task_[^`]*|run treduce_[^`]*)` \\| (.*) \\|$").FindAllStringSubmatch(read(t, "docs/tasks.md"), -1)
+	rows := regexp.MustCompile("(?m)^\\| `kernbench (run task_[^`]*|run treduce_[^`]*)` \\| (.*) \\|$").FindAllStringSubmatch(read(t, "docs/write/tasks.md"), -1)
 	if len(rows) < 10 {
 		t.Errorf("found %d commands, want at least 10", len(rows))
 	}
@@ -136,18 +133,30 @@ func TestTaskTimes(t *testing.T) {
 			got = append(got, strconv.FormatFloat(r.Makespan/1000, 'f', 2, 64))
 		}
 		if got := strings.Join(got, " | "); got != row[2] {
-			t.Errorf("docs/tasks.md: kernbench %s takes %s, and the page says %s", row[1], got, row[2])
+			t.Errorf("docs/write/tasks.md: kernbench %s takes %s, and the page says %s", row[1], got, row[2])
 		}
 	}
 }
 
-// TestLinks follows the relative links of README and docs, to pages and to headings.
-func TestLinks(t *testing.T) {
-	pages, err := filepath.Glob("docs/*.md")
+// pages returns the paths of all pages of the documentation.
+func pages(t *testing.T) []string {
+	t.Helper()
+	pages := []string{"README.md", "CONTRIBUTING.md"}
+	err := filepath.WalkDir("docs", func(path string, _ fs.DirEntry, err error) error {
+		if filepath.Ext(path) == ".md" {
+			pages = append(pages, path)
+		}
+		return err
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, page := range append(pages, "README.md") {
+	return pages
+}
+
+// TestLinks follows the relative links of all pages, to pages and to headings.
+func TestLinks(t *testing.T) {
+	for _, page := range pages(t) {
 		prose := code.ReplaceAllString(read(t, page), "")
 		for _, part := range strings.Split(prose, "](")[1:] {
 			link, _, _ := strings.Cut(part, ")")
@@ -165,6 +174,27 @@ func TestLinks(t *testing.T) {
 				t.Errorf("%s: broken link: %s has no heading #%s", page, target, heading)
 			}
 		}
+	}
+}
+
+// TestGlossary checks that the glossary defines every term once and that each term has a
+// definition. TestLinks finds links to terms that are not in it.
+func TestGlossary(t *testing.T) {
+	defined := map[string]bool{}
+	terms := strings.Split(read(t, "docs/glossary.md"), "\n### ")[1:]
+	for _, entry := range terms {
+		term, definition, _ := strings.Cut(entry, "\n")
+		definition, _, _ = strings.Cut(definition, "\n## ")
+		if defined[term] {
+			t.Errorf("the glossary defines %q twice", term)
+		}
+		defined[term] = true
+		if len(strings.Fields(definition)) < 3 {
+			t.Errorf("the glossary has no definition of %q", term)
+		}
+	}
+	if len(terms) < 100 {
+		t.Errorf("the glossary has %d terms, want at least 100", len(terms))
 	}
 }
 
@@ -209,7 +239,7 @@ func listing(t *testing.T, page, language, begin string) string {
 // TestWorkerListing holds the worker of host-api.md against the bench's source, and
 // against its PyTorch original: a line for a line, but for closing braces.
 func TestWorkerListing(t *testing.T) {
-	const page, source = "docs/host-api.md", "bench/builtin/data_parallel.go"
+	const page, source = "docs/write/host-api.md", "bench/builtin/data_parallel.go"
 	ours := listing(t, page, "go", "func train(")
 	if _, rest, ok := strings.Cut(read(t, source), ours); !ok || !strings.HasSuffix(ours, "\n}\n") || !strings.HasPrefix(rest, "\n") {
 		t.Errorf("train in %s is not that of %s:\n%s", page, source, ours)
@@ -229,7 +259,7 @@ func TestWorkerListing(t *testing.T) {
 // TestHostAPIListings holds the listings of host-api.md, other than that of a bench, against
 // the examples of packages torch and dist.
 func TestHostAPIListings(t *testing.T) {
-	const page = "docs/host-api.md"
+	const page = "docs/write/host-api.md"
 	margin := regexp.MustCompile(`(?m)^\s+`)
 	examples, found := margin.ReplaceAllString(read(t, "torch/example_test.go")+read(t, "torch/dist/example_test.go"), ""), 0
 	for _, block := range strings.Split(read(t, page), "```go\n")[1:] {
@@ -250,7 +280,7 @@ func TestHostAPIListings(t *testing.T) {
 // the first against its Megatron original: a line for a line, but for closing braces and
 // errors.
 func TestParallelListing(t *testing.T) {
-	const page, source = "docs/tp.md", "tp/example_test.go"
+	const page, source = "docs/write/tp.md", "tp/example_test.go"
 	ours := listing(t, page, "go", "func mlp(")
 	if !strings.Contains(read(t, source), "\n"+ours+"\n") {
 		t.Errorf("mlp in %s is not that of %s:\n%s", page, source, ours)
@@ -272,7 +302,7 @@ func TestParallelListing(t *testing.T) {
 
 // TestParallelPageNamesEverything looks for the functions and mappings of package tp in tp.md.
 func TestParallelPageNamesEverything(t *testing.T) {
-	const page = "docs/tp.md"
+	const page = "docs/write/tp.md"
 	text := read(t, page)
 	files, err := filepath.Glob("tp/*.go")
 	if err != nil {
@@ -299,7 +329,7 @@ func TestParallelPageNamesEverything(t *testing.T) {
 // TestHostAPINamesEverything looks for the methods and functions that PyTorch's users come for
 // in host-api.md.
 func TestHostAPINamesEverything(t *testing.T) {
-	const page = "docs/host-api.md"
+	const page = "docs/write/host-api.md"
 	text := read(t, page)
 	names := map[string]bool{}
 	for _, v := range []any{&torch.Tensor{}, &dist.Work{}, &dist.Group{}, &torch.Launched{}, &torch.Array{}} {

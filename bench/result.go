@@ -16,7 +16,7 @@ import (
 )
 
 // Result is what a run of a bench has found out. Its JSON is a contract, which
-// docs/benches.md describes. Its tagged fields are columns of a row for each run.
+// docs/use/benches.md describes. Its tagged fields are columns of a row for each run.
 type Result struct {
 	Bench     string       `json:"bench"`
 	OK        bool         `json:"ok" table:",check"`                      // no wrong value and no race

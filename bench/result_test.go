@@ -64,7 +64,7 @@ func execute(t *testing.T, b Bench, o Options) *Result {
 	return r
 }
 
-// TestJSON is the contract that docs/benches.md describes.
+// TestJSON is the contract that docs/use/benches.md describes.
 func TestJSON(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "sample.oplog")
 	r := execute(t, sample, Options{Log: file})

@@ -185,7 +185,7 @@ func (c *Comm) Close() error {
 	return errors.Join(append(errs, c.world.link.Close())...)
 }
 
-// Backend is a way for ranks to reach one another's memory. docs/comm-backends.md
+// Backend is a way for ranks to reach one another's memory. docs/write/comm-backends.md
 // shows how to add one.
 type Backend interface {
 	// Join makes this rank one of the run that rendezvous names, with so many bytes of

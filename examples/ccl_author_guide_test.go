@@ -9,12 +9,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestAuthorGuide does what docs/ccl-author-guide.md says. Its go blocks are the program of
+// TestAuthorGuide does what docs/write/ccl-author-guide.md says. Its go blocks are the program of
 // the folder own-allreduce, all of it but for tests, of which it shows some; the yaml block
 // is the configuration there. A diff block changes the program for the console blocks
 // behind it, which run it and show what it prints; a line "..." stands for all the rest.
 func TestAuthorGuide(t *testing.T) {
-	const page, fence = "../../docs/ccl-author-guide.md", "```"
+	const page, fence = "../../docs/write/ccl-author-guide.md", "```"
 	t.Chdir("own-allreduce")
 	files := sources(t)
 	rest, binary, runs := sources(t), build(t, "."), 0

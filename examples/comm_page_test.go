@@ -8,10 +8,10 @@ import (
 	"testing"
 )
 
-// TestCommPage builds the programs of docs/comm.md and runs them as it says: the first
+// TestCommPage builds the programs of docs/write/comm.md and runs them as it says: the first
 // starts its ranks, the second is started once for each.
 func TestCommPage(t *testing.T) {
-	const page = "../docs/comm.md"
+	const page = "../docs/write/comm.md"
 	var programs []string
 	parts := strings.Split(read(t, page), "```")
 	for i := 1; i < len(parts); i += 2 { // every other part is a block

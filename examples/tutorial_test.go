@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestTutorial does what docs/tutorial.md says, in a folder of its own: a go or yaml block
+// TestTutorial does what docs/use/tutorial.md says, in a folder of its own: a go or yaml block
 // is the file that was named last before it, a diff block changes lines of one file, until
 // the text says to take the change back, and a console block has commands and what they
 // print, both outputs, with the exit status as `go run` tells it; "..." stands for anything.
@@ -22,7 +22,7 @@ func TestTutorial(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	page, example := filepath.Join(root, "docs/tutorial.md"), filepath.Join(root, "examples/tutorial")
+	page, example := filepath.Join(root, "docs/use/tutorial.md"), filepath.Join(root, "examples/tutorial")
 	want := files(t, example)
 	t.Chdir(t.TempDir())
 	write(t, "go.mod", strings.Replace(read(t, filepath.Join(example, "go.mod")), "=> ../..", "=> "+root, 1))
@@ -48,7 +48,7 @@ func TestTutorial(t *testing.T) {
 	if diff := cmp.Diff(want, files(t, ".")); diff != "" {
 		t.Errorf("who follows %s has other files than %s (-example +reader):\n%s", page, example, diff)
 	}
-	pictures := regexp.MustCompile(`\(img/(tutorial_(\w+\.svg))\)`).FindAllStringSubmatch(read(t, page), -1)
+	pictures := regexp.MustCompile(`\(\.\./img/(tutorial_(\w+\.svg))\)`).FindAllStringSubmatch(read(t, page), -1)
 	for _, picture := range pictures {
 		shown, got := filepath.Join(root, "docs/img", picture[1]), read(t, picture[2])
 		if *update {

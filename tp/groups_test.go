@@ -108,13 +108,13 @@ func TestSizesThatAreRefused(t *testing.T) {
 
 // The documentation has an expression for each kind.
 func TestKindsAreDocumented(t *testing.T) {
-	page, err := os.ReadFile("../docs/tp.md")
+	page, err := os.ReadFile("../docs/write/tp.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for k := range numKinds {
 		if want := fmt.Sprintf("`tp.Group(r, tp.%v)`", k); !strings.Contains(string(page), want) {
-			t.Errorf("docs/tp.md lacks %s", want)
+			t.Errorf("docs/write/tp.md lacks %s", want)
 		}
 	}
 }

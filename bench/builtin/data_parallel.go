@@ -18,7 +18,7 @@ func init() {
 each of 4 steps every rank has data of its own, computes the gradient of half the squared distance
 to it, all ranks average their gradients, and each moves its weights by half of that. The weights
 are compared with those of a plain computation, on every rank. It is the example of
-docs/host-api.md.`,
+docs/write/host-api.md.`,
 		Metrics: dataParallelMetrics{},
 		Run: func(b *bench.B) error {
 			ranks := b.Topology().Spec().System.SIPs.Count

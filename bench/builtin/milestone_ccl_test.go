@@ -105,7 +105,7 @@ hbm,128,256,2156.73862,472.325,0
 	}
 }
 
-// TestMilestoneCCLAll runs all 48 points without values: what docs/milestones.md says of
+// TestMilestoneCCLAll runs all 48 points without values: what docs/use/milestones.md says of
 // them is true, and all that holds of them with values but that they are right.
 func TestMilestoneCCLAll(t *testing.T) {
 	dir := t.TempDir()
@@ -125,12 +125,12 @@ func TestMilestoneCCLAll(t *testing.T) {
 		}
 		got.WriteByte('\n')
 	}
-	page, err := os.ReadFile("../../docs/milestones.md")
+	page, err := os.ReadFile("../../docs/use/milestones.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if !bytes.Contains(page, []byte(got.String())) {
-		t.Errorf("docs/milestones.md has another table than this:\n%s", got.String())
+		t.Errorf("docs/use/milestones.md has another table than this:\n%s", got.String())
 	}
 	checkDocFigures(t, dir, "ccl_", "latency_topologies.svg", "buffer_kind.svg", "topology.svg")
 }

@@ -81,7 +81,7 @@ func checkGemmTables(t *testing.T, folder string, want int) {
 }
 
 // TestMilestoneGEMMPage runs all products on one PE without values: what
-// docs/milestones.md says of them is true.
+// docs/use/milestones.md says of them is true.
 func TestMilestoneGEMMPage(t *testing.T) {
 	dir := t.TempDir()
 	var m *gemmMilestone
@@ -114,19 +114,19 @@ func TestMilestoneGEMMPage(t *testing.T) {
 		}
 		got.WriteByte('\n')
 	}
-	page, err := os.ReadFile("../../docs/milestones.md")
+	page, err := os.ReadFile("../../docs/use/milestones.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if !strings.Contains(string(page), got.String()) {
-		t.Errorf("docs/milestones.md has another table than this:\n%s", got.String())
+		t.Errorf("docs/use/milestones.md has another table than this:\n%s", got.String())
 	}
 	if r := one.row(operandVariants[0], topology.Dims3{M: 512, K: 64, N: 32}); r.Share != 0.9301 {
-		t.Errorf("512×64×32 ref_ref has %v of the roofline, and docs/milestones.md says 93 %%", r.Share)
+		t.Errorf("512×64×32 ref_ref has %v of the roofline, and docs/use/milestones.md says 93 %%", r.Share)
 	}
 	part := runPoint(t, newGemmPoint("pe", operandVariants[2], 128, 2048, 256))
 	if got, want := part[0].Crit.String(), "30797.03374ns"; got != want || math.Round(128*part[0].GFlops/1000) != 558 {
-		t.Errorf("the part of a PE takes %s at %v GFLOP/s, want %s, and docs/milestones.md says 30.8 µs and 558 TFLOP/s", got, part[0].GFlops, want)
+		t.Errorf("the part of a PE takes %s at %v GFLOP/s, want %s, and docs/use/milestones.md says 30.8 µs and 558 TFLOP/s", got, part[0].GFlops, want)
 	}
 	checkDocFigures(t, dir, "gemm_", "roofline_pe.svg", "time_pe.svg", "utilization_load_load_pe.svg")
 }

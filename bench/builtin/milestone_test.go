@@ -15,7 +15,7 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-var update = flag.Bool("update", false, "rewrite the figures of docs/milestones.md")
+var update = flag.Bool("update", false, "rewrite the figures of docs/use/milestones.md")
 
 func TestMain(m *testing.M) { os.Exit(rapidtest.Main(m)) }
 

@@ -21,7 +21,7 @@ the first. host_build_graph has the whole graph built before it begins. The cont
 aicpu_build_graph builds while a task runs, and sees the end of the task late if it is
 just building another. The orchestrator of tensormap_and_ringbuffer disturbs nobody.
 
-formula_ns is the closed form of docs/tasks.md for kernels that take kernel_ns, as these
+formula_ns is the closed form of docs/write/tasks.md for kernels that take kernel_ns, as these
 do, and equals makespan_ns. It knows nothing of full storage: rows with more tasks than the
 runtime has places for are without it.`,
 		Params: taskParams("16"),

@@ -24,7 +24,7 @@ SIPs as ranks.
 
 Every element on every rank is compared with a dense computation in float64; it may be
 off by 8 standard deviations of what rounding makes of it, to dtype after each step and to
-f32 in sums (docs/tp.md). After the reduction all ranks must have the same bits.
+f32 in sums (docs/write/tp.md). After the reduction all ranks must have the same bits.
 
 collective is the algorithm that reduces, gemm_ns how long the GEMM engine of rank 0 that
 worked longest did, and comm_share how much of total_ns is exposed_comm_ns.

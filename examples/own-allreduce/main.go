@@ -1,4 +1,4 @@
-// Command ownallreduce is the program of docs/ccl-author-guide.md: kernbench with an
+// Command ownallreduce is the program of docs/write/ccl-author-guide.md: kernbench with an
 // all-reduce of its own, and the two benches that lead there.
 package main
 

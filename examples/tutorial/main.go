@@ -1,4 +1,4 @@
-// Command tutorial is the program of docs/tutorial.md.
+// Command tutorial is the program of docs/use/tutorial.md.
 package main
 
 import (

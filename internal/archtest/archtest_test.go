@@ -184,10 +184,10 @@ func TestLayersAreDisjoint(t *testing.T) {
 	}
 }
 
-// TestDocumented wants the layers of docs/architecture.md to be those of the table, in its
+// TestDocumented wants the layers of docs/work/architecture.md to be those of the table, in its
 // order. The helpers of tests and this package are not documented there.
 func TestDocumented(t *testing.T) {
-	page, err := os.ReadFile("../../docs/architecture.md")
+	page, err := os.ReadFile("../../docs/work/architecture.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -223,7 +223,7 @@ func TestDocumented(t *testing.T) {
 		want = append(want, append([]string{l.name}, row...))
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("layers of docs/architecture.md (-want +got):\n%s", diff)
+		t.Errorf("layers of docs/work/architecture.md (-want +got):\n%s", diff)
 	}
 }
 

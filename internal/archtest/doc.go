@@ -7,7 +7,7 @@
 //   - Packages form layers, listed in layers_test.go. A package imports only
 //     packages of its own layer or of those listed before it, in tests too.
 //     Packages of a layer that are apart do not import each other. A package that
-//     is not listed is a violation. The table of docs/architecture.md has the same
+//     is not listed is a violation. The table of docs/work/architecture.md has the same
 //     layers.
 //   - Files named formula.go hold closed forms: costs computed without
 //     simulating. They import simtime for times and never internal/sim, the

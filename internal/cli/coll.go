@@ -38,7 +38,7 @@ func collCmd() *cobra.Command {
 
 The collectives are all_reduce, reduce, broadcast, all_gather, reduce_scatter,
 all_to_all, gather, scatter, sendrecv (every rank to the next) and barrier.
-docs/collectives.md tells more.
+docs/use/collectives.md tells more.
 
 A rank is a SIP, and the first PE of each has its tensors, if the system has several
 SIPs; else, and with --ranks-per pe, a rank is a PE. With --partial each SIP's tensor is

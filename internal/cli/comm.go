@@ -29,7 +29,7 @@ are processes (--backend shm), goroutines (inproc), or SIPs of a simulated machi
 (sim); every value is compared with a golden one.
 
 A scenario is a file. comm list shows those that come with kernbench, comm show
---source prints one to copy, and docs/scenarios.md tells how to write your own.`,
+--source prints one to copy, and docs/write/scenarios.md tells how to write your own.`,
 		Example: `  kernbench comm list
   kernbench comm run allreduce --nranks 4
   kernbench comm run my-scenario.yaml --rounds 100

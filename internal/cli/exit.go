@@ -25,7 +25,7 @@ import (
 	"github.com/kernbench/kernbench/task"
 )
 
-// The exit statuses. The help of kernbench explains them, and docs/commands.md has that.
+// The exit statuses. The help of kernbench explains them, and docs/use/commands.md has that.
 const (
 	exitOK          = 0
 	exitWrong       = 1 // wrong values or a failed check

@@ -9,9 +9,9 @@ import (
 	"github.com/spf13/cobra"
 )
 
-const referencePage = "../../docs/commands.md"
+const referencePage = "../../docs/use/commands.md"
 
-// TestReference keeps docs/commands.md the help of every command.
+// TestReference keeps docs/use/commands.md the help of every command.
 func TestReference(t *testing.T) {
 	root, _ := rootCmd()
 	var b strings.Builder

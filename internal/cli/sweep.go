@@ -30,7 +30,7 @@ or killed sweep without repeating finished points; --replace begins anew. --shar
 runs every N-th point, for several machines; kernbench merge joins their files.
 
 The file goes before ./topology.yaml, ./ccl.yaml and ./tasks.yaml, and flags go before
-the file. Files that it names are relative to it. docs/sweeps.md has all its keys.
+the file. Files that it names are relative to it. docs/use/sweeps.md has all its keys.
 
 The exit status is 1 if values are wrong and 3 if points failed; other points are kept.
 

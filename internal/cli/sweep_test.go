@@ -159,7 +159,7 @@ func TestSweepInterrupted(t *testing.T) {
 
 // TestSweepPage: the page shows the files that its commands and other tests run.
 func TestSweepPage(t *testing.T) {
-	const page = "../../docs/sweeps.md"
+	const page = "../../docs/use/sweeps.md"
 	text, err := os.ReadFile(page)
 	if err != nil {
 		t.Fatal(err)

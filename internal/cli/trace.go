@@ -58,7 +58,7 @@ next to the median PE.
 With --by it prints a profile instead: by operation and engine, or by line of the kernels,
 how often and how long, and what share of the critical path. The rows add up to the path.
 
-docs/traces.md has the format, and what the kinds of latency on the path are. A file
+docs/use/traces.md has the format, and what the kinds of latency on the path are. A file
 that breaks the rules of the format is refused, with the first mistakes. The same file
 opens in ui.perfetto.dev and in chrome://tracing.
 

@@ -165,9 +165,9 @@ func tcmOf(t *testing.T, g *topology.Graph, name string) topology.NodeID {
 	return g.PENode(sip, cube, pe, topology.KindTCM)
 }
 
-// TestTracePage keeps the examples of docs/traces.md true.
+// TestTracePage keeps the examples of docs/use/traces.md true.
 func TestTracePage(t *testing.T) {
-	page, err := filepath.Abs("../../docs/traces.md")
+	page, err := filepath.Abs("../../docs/use/traces.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -184,12 +184,12 @@ func TestTracePage(t *testing.T) {
 		command, want, _ := strings.Cut(block, "\n")
 		got := run(t, strings.Fields(command)...)
 		if got != want && !*update {
-			t.Errorf("docs/traces.md: kernbench %s prints something else: run go test ./internal/cli -update (-page +now):\n%s", command, cmp.Diff(want, got))
+			t.Errorf("docs/use/traces.md: kernbench %s prints something else: run go test ./internal/cli -update (-page +now):\n%s", command, cmp.Diff(want, got))
 		}
 		blocks[i+1] = command + "\n" + got + "```\n" + rest
 	}
 	if len(blocks) < 5 {
-		t.Errorf("docs/traces.md has %d examples, want at least 4", len(blocks)-1)
+		t.Errorf("docs/use/traces.md has %d examples, want at least 4", len(blocks)-1)
 	}
 	if *update {
 		if err := os.WriteFile(page, []byte(strings.Join(blocks, begin)), 0o644); err != nil {

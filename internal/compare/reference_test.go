@@ -89,7 +89,7 @@ func TestParse(t *testing.T) {
 }
 
 // TestMeasure: rows of the reference in order, with ours beside each, on the systems that are
-// named. The tables themselves are in docs/references.md.
+// named. The tables themselves are in docs/use/references.md.
 func TestMeasure(t *testing.T) {
 	b, err := Measure(t.Context(), "torus6_buffer_kind")
 	if err != nil {

@@ -194,11 +194,11 @@ func (f callback) Handle(Kind, uint64) { f() }
 
 // TestDocsOfBeats holds the page of the engine to the number of events between beats.
 func TestDocsOfBeats(t *testing.T) {
-	page, err := os.ReadFile("../../docs/engine.md")
+	page, err := os.ReadFile("../../docs/work/engine.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if want := fmt.Sprintf("every %d events", beatEvery); !strings.Contains(string(page), want) {
-		t.Errorf("docs/engine.md does not say %q", want)
+		t.Errorf("docs/work/engine.md does not say %q", want)
 	}
 }

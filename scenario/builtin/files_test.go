@@ -147,10 +147,10 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestPage holds the Go code of docs/scenarios.md to what the built-in scenarios and the
+// TestPage holds the Go code of docs/write/scenarios.md to what the built-in scenarios and the
 // example have.
 func TestPage(t *testing.T) {
-	page, err := os.ReadFile("../../docs/scenarios.md")
+	page, err := os.ReadFile("../../docs/write/scenarios.md")
 	if err != nil {
 		t.Fatal(err)
 	}

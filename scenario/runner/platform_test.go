@@ -17,7 +17,7 @@ func TestPlatforms(t *testing.T) {
 		chiplets = "preset default, --set system.sips.count=3"
 		links    = "preset alpha_beta, --set system.sips.count=3"
 	)
-	page, err := os.ReadFile("../../docs/scenarios.md")
+	page, err := os.ReadFile("../../docs/write/scenarios.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +66,7 @@ func TestPlatforms(t *testing.T) {
 			continue
 		}
 		if row := fmt.Sprintf("| `%s` | the preset `%s`, on `--backend sim` |", tt.preset, tt.as); !strings.Contains(string(page), row) {
-			t.Errorf("docs/scenarios.md has no line %s", row)
+			t.Errorf("docs/write/scenarios.md has no line %s", row)
 		}
 		r := right(t, o)
 		o.Backend, o.Preset = runner.Sim, tt.as

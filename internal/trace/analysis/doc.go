@@ -3,7 +3,7 @@
 // why that is so, how busy engines and links were.
 //
 // A [Trace] is read in one pass, and a file that breaks the rules of the format
-// (docs/traces.md) is refused with the line and the track of each mistake: what is
+// (docs/use/traces.md) is refused with the line and the track of each mistake: what is
 // computed from a trace that is not whole would be wrong without anybody noticing. Times
 // are read as text, exact to the femtosecond, so that the segments of a path add up to
 // the makespan, or to the length of the launch, to the last digit.
