@@ -11,54 +11,55 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// Launch is a kernel on its way to a set of PEs, running there, or ended.
+// Launch is a kernel on a set of PEs: sent, running or ended.
 //
-// The host sends a command to the IO CPU of each SIP, that one to each cube's
-// control CPU, and that one to each PE's CPU. All PEs start at one instant: the
-// latest of the arrivals and of the ends of earlier launches on those PEs.
+// The host sends a command to the IO CPU of each SIP, the IO CPU to the control CPU of
+// each cube, and the control CPU to the CPU of each PE. All PEs start at the same
+// instant: when the last command has arrived and all earlier launches on these PEs have
+// ended.
 type Launch struct {
 	Name    string
-	Targets []PEID // in order, each once
+	Targets []PEID // sorted, without duplicates
 	Start   simtime.Time
-	number  int32          // by which events know it
+	number  int32          // identifies the launch in events
 	ready   []simtime.Time // when each target could have started
 	end     []simtime.Time
 	launchTrace
-	waiting int // arrivals, ends and a Begin that are still to come
-	running int
+	waiting int // commands, ends of earlier launches and a release that are outstanding
+	running int // targets whose kernel has not ended
 	kernel  Kernel
-	begins  func() error // just before it starts, if somebody wants to know
+	onStart func() error // called just before the kernel starts, unless nil
 	done    sim.Event
 }
 
-// launchTrace is what traces know of a launch.
+// launchTrace is the part of a launch that only traces use.
 type launchTrace struct {
-	last     []sim.Mark // the last activity of each target, nil without a trace
-	trace    int64      // its number
-	released sim.Mark   // the activity that let it start
-	commands int        // on their way
+	last     []sim.Mark // the last activity of each target; nil without a trace
+	trace    int64      // the number of the launch in the trace
+	released sim.Mark   // the activity that released the launch
+	commands int        // commands in flight
 	sent     simtime.Time
 	sentBy   sim.Mark // the activity that sent the commands
 }
 
-// Kernel is what runs on each PE of a launch.
+// Kernel is a function that runs on each PE of a launch.
 type Kernel func(p *sim.Proc, pe *PE)
 
-// launcher carries commands from CPU to CPU.
+// launcher forwards commands from CPU to CPU.
 type launcher struct {
 	machine *Machine
 	target  sim.Target
-	all     sim.Pool[*Launch] // under way
+	all     sim.Pool[*Launch] // launches that have not ended
 }
 
 const (
-	evAtIOCPU   sim.Kind = iota // a command is at a SIP's IO CPU
-	evAtCubeCPU                 // at a cube's control CPU
-	evAtPE                      // at a PE's CPU
+	evAtIOCPU   sim.Kind = iota // a command arrives at the IO CPU of a SIP
+	evAtCubeCPU                 // a command arrives at the control CPU of a cube
+	evAtPE                      // a command arrives at the CPU of a PE
 )
 
-// Launch sends a kernel to the targets, from the host, at the present instant.
-// done is posted when the last of them has ended.
+// Launch sends a kernel from the host to the targets at the current time. It posts done
+// when the last target has ended.
 func (m *Machine) Launch(name string, targets []PEID, kernel Kernel, done sim.Event) (*Launch, error) {
 	l, err := m.hold(name, targets, kernel, done)
 	if err == nil {
@@ -67,7 +68,8 @@ func (m *Machine) Launch(name string, targets []PEID, kernel Kernel, done sim.Ev
 	return l, err
 }
 
-// hold is Launch of a kernel that does not start before the launcher releases it.
+// hold sends a kernel to the targets like Launch. The kernel does not start before the
+// caller releases the launch.
 func (m *Machine) hold(name string, targets []PEID, kernel Kernel, done sim.Event) (*Launch, error) {
 	l := &Launch{Name: name, Targets: slices.Clone(targets), kernel: kernel, done: done, Start: -1}
 	slices.Sort(l.Targets)
@@ -87,6 +89,7 @@ func (m *Machine) hold(name string, targets []PEID, kernel Kernel, done sim.Even
 	return l, nil
 }
 
+// send queues the launch on its PEs and sends a command to the IO CPU of each SIP.
 func (lr *launcher) send(l *Launch) {
 	l.number = lr.all.Add(l)
 	l.waiting = len(l.Targets) + 1
@@ -105,8 +108,8 @@ func (lr *launcher) send(l *Launch) {
 	}
 }
 
-// command sends a launch's packet to the next CPU, on behalf of the targets from
-// number `at` on.
+// command sends the command of a launch to the next CPU. at is the index of the first
+// target that the CPU is responsible for.
 func (lr *launcher) command(from, to topology.NodeID, kind sim.Kind, l *Launch, at int) {
 	m := lr.machine
 	m.Fabric.Send(&fabric.Transfer{
@@ -118,7 +121,7 @@ func (lr *launcher) command(from, to topology.NodeID, kind sim.Kind, l *Launch, 
 func sameSIP(a, b *PE) bool  { return a.SIP == b.SIP }
 func sameCube(a, b *PE) bool { return a.SIP == b.SIP && a.Cube == b.Cube }
 
-// groupEnd is the first target behind `at` that is not in its group.
+// groupEnd returns the index of the first target after at that is in another group.
 func (lr *launcher) groupEnd(l *Launch, at int, same func(a, b *PE) bool) int {
 	first := lr.machine.PE(l.Targets[at])
 	for at++; at < len(l.Targets) && same(first, lr.machine.PE(l.Targets[at])); at++ {
@@ -126,7 +129,8 @@ func (lr *launcher) groupEnd(l *Launch, at int, same func(a, b *PE) bool) int {
 	return at
 }
 
-// Handle is a command's arrival at a CPU, which sends it on.
+// Handle forwards a command that has arrived at a CPU to the CPUs of the next level. At a
+// PE, it counts the arrival.
 func (lr *launcher) Handle(kind sim.Kind, arg uint64) {
 	at := int(uint32(arg))
 	l, m := *lr.all.At(int32(arg >> 32)), lr.machine
@@ -149,15 +153,15 @@ func (lr *launcher) Handle(kind sim.Kind, arg uint64) {
 	}
 }
 
-// release counts one arrival, the end of earlier work, or that the launch may begin,
-// and starts it with the last of them.
+// release counts one event that the launch waits for: an arrived command, the end of an
+// earlier launch on a PE, or the caller's release. The last one starts the kernel.
 func (lr *launcher) release(l *Launch) {
 	if l.waiting--; l.waiting > 0 {
 		return
 	}
 	m := lr.machine
-	if l.begins != nil {
-		if err := l.begins(); err != nil {
+	if l.onStart != nil {
+		if err := l.onStart(); err != nil {
 			m.Engine.Stop(err)
 			return
 		}
@@ -175,12 +179,11 @@ func (lr *launcher) release(l *Launch) {
 	}
 }
 
-// ended notes the end of a launch's target i, and lets the next launch have the
-// PE.
+// ended records the end of target i of a launch and releases the next launch on the PE.
 func (lr *launcher) ended(l *Launch, i int, pe *PE) {
 	now := lr.machine.Engine.Now()
 	l.end[i] = now
-	if l.running == 1 { // the next may have its track
+	if l.running == 1 { // end its track here: the next launch may reuse it
 		lr.machine.tracer.launched(l)
 	}
 	pe.launches = pe.launches[1:]
@@ -189,7 +192,7 @@ func (lr *launcher) ended(l *Launch, i int, pe *PE) {
 			lr.machine.Engine.By = l.last[i]
 		}
 		next := pe.launches[0]
-		at := next.target(pe.ID)
+		at := next.targetIndex(pe.ID)
 		next.ready[at] = max(next.ready[at], now)
 		lr.release(next)
 	}
@@ -199,23 +202,22 @@ func (lr *launcher) ended(l *Launch, i int, pe *PE) {
 	}
 }
 
-// target is the index of a PE among the targets.
-func (l *Launch) target(id PEID) int {
+// targetIndex returns the index of a PE in Targets.
+func (l *Launch) targetIndex(id PEID) int {
 	i, _ := slices.BinarySearch(l.Targets, id)
 	return i
 }
 
-// Exec is how long the kernel ran on target i: pe_exec_ns.
+// Exec returns how long the kernel ran on target i (pe_exec_ns).
 func (l *Launch) Exec(i int) simtime.Time { return l.end[i] - l.Start }
 
-// ExecOf returns how long the kernel ran on a PE, which must be a target.
-func (l *Launch) ExecOf(id PEID) simtime.Time { return l.Exec(l.target(id)) }
+// ExecOf returns how long the kernel ran on PE id, which must be a target.
+func (l *Launch) ExecOf(id PEID) simtime.Time { return l.Exec(l.targetIndex(id)) }
 
-// Critical is the longest of them: crit_ns, the metric of a launch.
+// Critical returns the time from the start to the end of the last target (crit_ns).
 func (l *Launch) Critical() simtime.Time { return slices.Max(l.end) - l.Start }
 
-// Spread is how far apart the targets could have started, had they not waited for
-// each other.
+// Spread returns the time between the first and the last target that was ready to start.
 func (l *Launch) Spread() simtime.Time { return slices.Max(l.ready) - slices.Min(l.ready) }
 
 // Group is some workers of a launch that run one kernel together, with queues between

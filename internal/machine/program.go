@@ -98,7 +98,7 @@ func (m *Machine) Send(p Program, done sim.Event) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.begins = r.prepare
+	r.onStart = r.prepare
 	return r, nil
 }
 
@@ -195,7 +195,7 @@ func (r *Run) serve(proc *sim.Proc, pe *PE) {
 	}
 	ended = true
 	if r.last != nil {
-		r.last[r.target(pe.ID)] = c.Last()
+		r.last[r.targetIndex(pe.ID)] = c.Last()
 	}
 	if r.left--; r.left == 0 {
 		r.finish(&r.queues, r.Name)

@@ -14,28 +14,27 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// Making is a tensor that kernels make piece by piece on the PEs that hold it, where
-// pieces that are done are reduced while the next one is being made. The pieces are
-// tensors of their own, laid out alike: each PE makes what it holds of them.
+// Making is a producer: a kernel that computes tensors (pieces) one after another, while
+// a collective reduces the pieces that are complete. All pieces have the same placement.
+// Each PE computes its own shard of every piece.
 type Making struct {
 	Name  string
-	Using []*torch.Tensor // that Make and Use read and write besides
-	// Make begins with a piece on a PE. It is the function that issues the next step
-	// of the work, and reports whether there was one: the shorter steps are, the less
-	// they hold up messages. It may be called again when there is none.
+	Using []*torch.Tensor // other tensors that Make and Use read or write
+	// Make starts a piece on a PE and returns a function. Each call of that function issues
+	// the next step of the work and reports whether there was one. Short steps delay
+	// messages less. The function may be called again after it has reported false.
 	Make func(t *tl.PE, pe, piece int) (next func() bool)
-	// Together, if it is set, is the PEs of the device, itself among them, that write what
-	// a PE holds of the pieces: a piece is reduced when all of them have made it. Each of
-	// them names the same PEs.
+	// Together returns the PEs of the device that write the shards of pe, pe included. A
+	// piece is reduced when all of these PEs have computed it. Together must return the
+	// same PEs for each of them. If Together is nil, each PE writes only its own shard.
 	Together func(pe int) []int
-	// Use, if it is set, is called on each PE when a piece has been reduced.
+	// Use is called on each PE when a piece has been reduced. It may be nil.
 	Use func(t *tl.PE, pe, piece int)
-	// Room is the bytes of TCM that Make and Use take on a PE.
+	// Room is the number of bytes of TCM that Make and Use need on each PE.
 	Room int
 }
 
-// AllReduceMaking is AllReduce of several tensors one after the other, in one program
-// that also makes them.
+// AllReduceMaking runs the producer m and an all-reduce of each piece in one launch.
 func AllReduceMaking(r *torch.Rank, m Making, pieces []*torch.Tensor, op ReduceOp, group ...*Group) error {
 	d := of(r)
 	var list []*request
@@ -43,7 +42,7 @@ func AllReduceMaking(r *torch.Rank, m Making, pieces []*torch.Tensor, op ReduceO
 		op.check("all_reduce", x)
 		list = append(list, &request{collective: ccl.AllReduce, reduction: op, in: wholes(x), out: wholes(x)})
 	}
-	if err := d.making(m, list, group); err != nil {
+	if err := d.callMaking(m, list, group); err != nil {
 		return err
 	}
 	for _, x := range pieces {
@@ -52,8 +51,8 @@ func AllReduceMaking(r *torch.Rank, m Making, pieces []*torch.Tensor, op ReduceO
 	return nil
 }
 
-// ReduceScatterMaking is ReduceScatter of several lists one after the other, in one
-// program that also makes them: in[i][r] is what rank r of the group gets in out[i].
+// ReduceScatterMaking runs the producer m and a reduce-scatter of each piece in one
+// launch. Rank r of the group receives the sum of the ranks' in[i][r] in its out[i].
 func ReduceScatterMaking(r *torch.Rank, m Making, out []*torch.Tensor, in [][]*torch.Tensor, op ReduceOp, group ...*Group) error {
 	refuse(len(in) != len(out), "reduce_scatter", "%d pieces to receive and %d to send", len(out), len(in))
 	d := of(r)
@@ -70,11 +69,11 @@ func ReduceScatterMaking(r *torch.Rank, m Making, out []*torch.Tensor, in [][]*t
 		refuse(n != g.Size(), "reduce_scatter", "%d tensors to send, want %d: one for each rank", n, g.Size())
 		list = append(list, &request{collective: ccl.ReduceScatter, reduction: op, in: wholes(all[:n]...), out: wholes(all[n])})
 	}
-	return d.making(m, list, group)
+	return d.callMaking(m, list, group)
 }
 
-// making is a call of all the pieces.
-func (d *state) making(m Making, pieces []*request, group []*Group) error {
+// callMaking calls one collective over all pieces, with m as their producer.
+func (d *state) callMaking(m Making, pieces []*request, group []*Group) error {
 	refuse(len(pieces) == 0 || m.Make == nil, "Making", "%s has no pieces, or no Make", m.Name)
 	first := pieces[0]
 	g, err := d.group(first.collective.String(), group)
@@ -93,12 +92,12 @@ func (d *state) making(m Making, pieces []*request, group []*Group) error {
 		all.what += ", " + d.describe(g, r.out[0].x)
 		all.in, all.out = append(all.in, r.in...), append(all.out, r.out...)
 	}
-	all.out = append(all.out, wholes(tensorsOf(m.Using, m.Name)...)...) // it may write them
+	all.out = append(all.out, wholes(tensorsOf(m.Using, m.Name)...)...) // the producer may write them
 	return inOrder(d.call(g, all))
 }
 
-// CheckMaking returns an error if a group cannot do a collective beside a Making because its
-// algorithm needs inboxes. Programs may ask before they compute anything.
+// CheckMaking returns an error if the group's algorithm for a collective needs inboxes and
+// therefore cannot overlap with a producer. Programs can call it before they compute.
 func CheckMaking(r *torch.Rank, does ccl.Collective, group ...*Group) error {
 	d := of(r)
 	g, err := d.group("CheckMaking", group)
@@ -107,7 +106,7 @@ func CheckMaking(r *torch.Rank, does ccl.Collective, group ...*Group) error {
 	}
 	settings := g.shared.options.Settings
 	if settings.Algorithm == ccl.Auto {
-		return nil // it chooses among those with queues
+		return nil // auto chooses among the algorithms that need no inboxes
 	}
 	a, err := d.w.algorithm(settings.Algorithm, &ccl.Plan{Collective: does}, nil, topology.IPCQ{}, 0, true)
 	if err != nil {
@@ -122,28 +121,29 @@ func CheckMaking(r *torch.Rank, does ccl.Collective, group ...*Group) error {
 	return nil
 }
 
-// onlyQueues returns the error of an algorithm that needs inboxes beside a Making.
+// onlyQueues returns the error for an algorithm that needs inboxes and so cannot overlap
+// with a producer.
 func onlyQueues(a *ccl.Algorithm, p *ccl.Plan, queues topology.IPCQ) error {
 	return fmt.Errorf("messages that overlap with a kernel go through queues: %w", cost.TooManyPorts(a, p, queues.MaxPorts))
 }
 
-// made is a program that makes pieces and reduces them.
-type made struct {
-	pieces   []*planned
-	targets  []machine.PEID
-	makers   []*Making   // by rank of the launch
-	ranks    map[int]int // of the launch, by PE
-	reducing int         // ranks that hold some of the pieces; those after them only make some
+// overlap is a launch that computes pieces and reduces them.
+type overlap struct {
+	pieces    []*planned
+	targets   []machine.PEID // the PEs of the launch, by rank
+	producers []*Making      // by rank of the launch
+	ranks     map[int]int    // from PE to rank of the launch
+	reducing  int            // ranks below reducing hold shards; the others only compute
 }
 
-// planMaking makes one program of the collectives of all pieces and of what makes them.
+// planMaking combines the collectives of all pieces and their producer into one program.
 func (c *world) planMaking(k *call, members []member) ([]*planned, error) {
-	var p made
+	var p overlap
 	var err error
 	if p.pieces, err = c.planPieces(k, members); err != nil {
 		return nil, err
 	}
-	holders, err := addends(members) // as the lanes have them
+	holders, err := addends(members) // in the order of the lanes' ranks
 	if err != nil {
 		return nil, err
 	}
@@ -151,9 +151,9 @@ func (c *world) planMaking(k *call, members []member) ([]*planned, error) {
 	p.targets, p.reducing, p.ranks = whole.program.Targets, len(whole.program.Targets), map[int]int{}
 	for rank, pe := range p.targets {
 		p.ranks[int(pe)] = rank
-		p.makers = append(p.makers, holders[whole.args[rank].Rank].making)
+		p.producers = append(p.producers, holders[whole.args[rank].Rank].making)
 	}
-	if err := p.invite(); err != nil {
+	if err := p.addHelpers(); err != nil {
 		return nil, err
 	}
 	whole.program.Targets = p.targets
@@ -162,7 +162,7 @@ func (c *world) planMaking(k *call, members []member) ([]*planned, error) {
 	return []*planned{whole}, nil
 }
 
-// planPieces makes a program of each piece.
+// planPieces plans a collective for each piece, all with the same algorithm.
 func (c *world) planPieces(k *call, members []member) (pieces []*planned, err error) {
 	room := 0
 	for _, m := range members {
@@ -181,17 +181,17 @@ func (c *world) planPieces(k *call, members []member) (pieces []*planned, err er
 			return nil, fmt.Errorf("piece %d is on other PEs than the first: lay all pieces out alike", i)
 		}
 		pieces = append(pieces, p)
-		algorithm = p.algorithm.Name // one for all, since they share the queues
+		algorithm = p.algorithm.Name // one algorithm for all pieces, because they share the queues
 	}
 	return pieces, nil
 }
 
-// invite adds the PEs to the program that make some of what others hold, and hold nothing
-// themselves.
-func (p *made) invite() error {
+// addHelpers adds to the launch the PEs that hold no shard of the pieces and only compute
+// parts of the shards of other PEs.
+func (p *overlap) addHelpers() error {
 	whole := p.pieces[0]
 	for rank, pe := range p.targets[:p.reducing] {
-		m := p.makers[rank]
+		m := p.producers[rank]
 		if m.Together == nil {
 			continue
 		}
@@ -202,7 +202,7 @@ func (p *made) invite() error {
 		for _, other := range others {
 			if _, known := p.ranks[other]; !known {
 				p.ranks[other] = len(p.targets)
-				p.targets, p.makers = append(p.targets, machine.PEID(other)), append(p.makers, m)
+				p.targets, p.producers = append(p.targets, machine.PEID(other)), append(p.producers, m)
 				whole.members = append(whole.members, whole.members[rank])
 			}
 		}
@@ -210,15 +210,16 @@ func (p *made) invite() error {
 	return nil
 }
 
-// run is the program of a PE.
-func (p *made) run(t *tl.PE) {
-	m, pe := p.makers[t.Rank()], int(p.targets[t.Rank()])
+// run is the body of the launch on one PE. It computes the first piece, and then reduces
+// each piece while the next one is computed.
+func (p *overlap) run(t *tl.PE) {
+	m, pe := p.producers[t.Rank()], int(p.targets[t.Rank()])
 	next := m.begin(t, pe, 0)
 	for i, piece := range p.pieces {
 		for next() {
 		}
 		if m.Together != nil {
-			meet(t, m.Together(pe), p.ranks, i)
+			waitFor(t, m.Together(pe), p.ranks, i)
 		}
 		next = func() bool { return false }
 		if i+1 < len(p.pieces) {
@@ -227,24 +228,24 @@ func (p *made) run(t *tl.PE) {
 		if t.Rank() >= p.reducing {
 			continue
 		}
-		piece.algorithm.Kernel(t.Through(func(on tl.Machine) tl.Machine { return &beside{on, next} }), piece.args[t.Rank()])
+		piece.algorithm.Kernel(t.Through(func(on tl.Machine) tl.Machine { return &interleaved{on, next} }), piece.args[t.Rank()])
 		if m.Use != nil {
 			m.Use(t, pe, i)
 		}
 	}
 }
 
-// begin is Make, which has to be a function.
+// begin calls Make and requires that it returns a function.
 func (m *Making) begin(t *tl.PE, pe, piece int) func() bool {
 	next := m.Make(t, pe, piece)
 	t.Assert(next != nil, "%s: Make of piece %d on PE %d is nil: it has to be a function, which may report that there is nothing to do", m.Name, piece, pe)
 	return next
 }
 
-// meet waits until some PEs have all come so far, for the ith time. None can be two
-// meetings ahead of another, so that two signals tell one from the next. They are free:
-// messages go through queues.
-func meet(t *tl.PE, pes []int, ranks map[int]int, i int) {
+// waitFor waits until all of pes have computed piece i: a barrier between them. No PE can
+// be two barriers ahead of another, so two signals are enough to tell barriers apart. The
+// collective leaves these signals free, because its messages go through queues.
+func waitFor(t *tl.PE, pes []int, ranks map[int]int, i int) {
 	signal := i % 2
 	for _, pe := range pes {
 		t.Notify(ranks[pe], signal, tl.Add, 1)
@@ -252,31 +253,31 @@ func meet(t *tl.PE, pes []int, ranks map[int]int, i int) {
 	t.WaitSignal(signal, tl.GE, len(pes)*(i/2+1))
 }
 
-// beside is a machine on which, each time that a kernel is about to wait for others, a
-// step of other work is issued.
-type beside struct {
+// interleaved is a machine that issues a step of the producer each time before a kernel
+// waits for another PE.
+type interleaved struct {
 	tl.Machine
 	next func() bool
 }
 
-func (b *beside) Recv(port tl.Port, v *tl.Value, into *tl.Block, wait bool) (tl.Handle, tl.Port, error) {
+func (m *interleaved) Recv(port tl.Port, v *tl.Value, into *tl.Block, wait bool) (tl.Handle, tl.Port, error) {
 	if wait {
-		b.next()
+		m.next()
 	}
-	return b.Machine.Recv(port, v, into, wait)
+	return m.Machine.Recv(port, v, into, wait)
 }
 
-func (b *beside) Wait(h tl.Handle) error {
-	b.next()
-	return b.Machine.Wait(h)
+func (m *interleaved) Wait(h tl.Handle) error {
+	m.next()
+	return m.Machine.Wait(h)
 }
 
-func (b *beside) Select(cases []tl.Case) (int, error) {
-	b.next()
-	return b.Machine.Select(cases)
+func (m *interleaved) Select(cases []tl.Case) (int, error) {
+	m.next()
+	return m.Machine.Select(cases)
 }
 
-func (b *beside) WaitSignal(signal int, cmp tl.Cmp, value int64) error {
-	b.next()
-	return b.Machine.WaitSignal(signal, cmp, value)
+func (m *interleaved) WaitSignal(signal int, cmp tl.Cmp, value int64) error {
+	m.next()
+	return m.Machine.WaitSignal(signal, cmp, value)
 }

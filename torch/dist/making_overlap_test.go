@@ -9,11 +9,11 @@ import (
 	"github.com/kernbench/kernbench/torch/dist"
 )
 
-// Where making and reducing take about as long, doing both at once takes little more than
-// one of them.
+// TestMakingOverlaps checks that computing and reducing at the same time takes little more
+// than one of the two alone, in a case where both take about as long.
 func TestMakingOverlaps(t *testing.T) {
 	const ranks, pieces, n = 4, 8, 16384
-	took := func(run func(r *torch.Rank, list []*torch.Tensor, make func(t *tl.PE, pe, piece int) func() bool) error) (total torch.Time) {
+	measure := func(run func(r *torch.Rank, list []*torch.Tensor, make func(t *tl.PE, pe, piece int) func() bool) error) (total torch.Time) {
 		_, err := hostedtest.Spawn(t, ranks, func(r *torch.Rank) error {
 			var list []*torch.Tensor
 			for range pieces {
@@ -21,7 +21,7 @@ func TestMakingOverlaps(t *testing.T) {
 			}
 			torch.OK(dist.Barrier(r))
 			torch.OK(r.Synchronize())
-			began := r.Now()
+			start := r.Now()
 			err := run(r, list, func(t *tl.PE, pe, piece int) func() bool {
 				at, to := 0, list[piece].Pieces(0, 0, 1, n, pe)[0].Ptr
 				a, b := t.Zeros(tl.Shape{32, 64}, tl.F16).Pin(), t.Zeros(tl.Shape{64, 32}, tl.F16).Pin()
@@ -40,7 +40,7 @@ func TestMakingOverlaps(t *testing.T) {
 			})
 			torch.OK(err)
 			torch.OK(r.Synchronize())
-			total = max(total, r.Now()-began)
+			total = max(total, r.Now()-start)
 			return nil
 		})
 		if err != nil {
@@ -48,7 +48,7 @@ func TestMakingOverlaps(t *testing.T) {
 		}
 		return total
 	}
-	makeAll := func(r *torch.Rank, list []*torch.Tensor, begin func(t *tl.PE, pe, piece int) func() bool) {
+	computeAll := func(r *torch.Rank, list []*torch.Tensor, begin func(t *tl.PE, pe, piece int) func() bool) {
 		pe := r.PE(list[0].Shards()[0].SIP, 0, 0)
 		torch.Must(r.Launch("make", func(t *tl.PE) {
 			for piece := range list {
@@ -57,31 +57,31 @@ func TestMakingOverlaps(t *testing.T) {
 			}
 		}, torch.PEs(pe), torch.Using(list...)))
 	}
-	making := took(func(r *torch.Rank, list []*torch.Tensor, begin func(t *tl.PE, pe, piece int) func() bool) error {
-		makeAll(r, list, begin)
+	computing := measure(func(r *torch.Rank, list []*torch.Tensor, begin func(t *tl.PE, pe, piece int) func() bool) error {
+		computeAll(r, list, begin)
 		return nil
 	})
-	reducing := took(func(r *torch.Rank, list []*torch.Tensor, _ func(t *tl.PE, pe, piece int) func() bool) error {
+	reducing := measure(func(r *torch.Rank, list []*torch.Tensor, _ func(t *tl.PE, pe, piece int) func() bool) error {
 		for _, x := range list {
 			torch.OK(dist.AllReduce(r, x, dist.SUM))
 		}
 		return nil
 	})
-	apart := took(func(r *torch.Rank, list []*torch.Tensor, begin func(t *tl.PE, pe, piece int) func() bool) error {
-		makeAll(r, list, begin)
+	inTurn := measure(func(r *torch.Rank, list []*torch.Tensor, begin func(t *tl.PE, pe, piece int) func() bool) error {
+		computeAll(r, list, begin)
 		for _, x := range list {
 			torch.OK(dist.AllReduce(r, x, dist.SUM))
 		}
 		return nil
 	})
-	beside := took(func(r *torch.Rank, list []*torch.Tensor, begin func(t *tl.PE, pe, piece int) func() bool) error {
+	overlapped := measure(func(r *torch.Rank, list []*torch.Tensor, begin func(t *tl.PE, pe, piece int) func() bool) error {
 		return dist.AllReduceMaking(r, dist.Making{Name: "make", Make: begin, Room: 128 << 10}, list, dist.SUM)
 	})
-	t.Logf("making %v, reducing %v, one after the other %v, beside each other %v: %.2f", making, reducing, apart, beside, float64(beside)/float64(apart))
-	if ratio := making.NS() / reducing.NS(); ratio < 0.6 || ratio > 1.6 {
-		t.Errorf("making takes %v and reducing %v: choose another case", making, reducing)
+	t.Logf("computing %v, reducing %v, in turn %v, overlapped %v: %.2f", computing, reducing, inTurn, overlapped, float64(overlapped)/float64(inTurn))
+	if ratio := computing.NS() / reducing.NS(); ratio < 0.6 || ratio > 1.6 {
+		t.Errorf("computing takes %v and reducing %v: choose another case", computing, reducing)
 	}
-	if beside < max(making, reducing)/2 || beside > apart*3/4 {
-		t.Errorf("beside each other it takes %v, want at most three quarters of %v", beside, apart)
+	if overlapped < max(computing, reducing)/2 || overlapped > inTurn*3/4 {
+		t.Errorf("computing and reducing at once takes %v, want at most three quarters of %v", overlapped, inTurn)
 	}
 }
