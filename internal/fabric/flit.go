@@ -43,7 +43,7 @@ type flitServer struct {
 
 // bankRead is how far a message is in the HBM ahead of its path.
 type bankRead struct {
-	pieces  []memory.Piece
+	pieces  []memory.BurstRange
 	through []bool
 	first   int     // pieces before this one are all through
 	flits   int64   // flits handed on to the first link
@@ -52,7 +52,7 @@ type bankRead struct {
 
 // bankWrite is how far a message is in the HBM behind its path.
 type bankWrite struct {
-	pieces  []memory.Piece
+	pieces  []memory.BurstRange
 	offered int // pieces whose bytes have come
 	left    int // pieces not yet through
 }
@@ -218,9 +218,9 @@ func (m *flits) startRead(i int32) {
 }
 
 // cut is the bursts of a region, in order.
-func (m *flits) cut(r memory.Region) (pieces []memory.Piece) {
+func (m *flits) cut(r memory.Region) (pieces []memory.BurstRange) {
 	for off := Bytes(0); off < r.Bytes(); {
-		p := m.cfg.HBM.Piece(r, off)
+		p := m.cfg.HBM.BurstAt(r, off)
 		pieces = append(pieces, p)
 		off = p.End
 	}

@@ -85,13 +85,13 @@ func (m *trains) access(s *server, t *train, ends []Time, visit func(k int64, th
 	msg, b := &m.messages[t.msg], &m.banks[t.msg]
 	op, region := b.at(int(t.stage))
 	from := Bytes(t.first) * m.cfg.Flit
-	st := memory.Stream{
+	part := memory.PartialAccess{
 		Op: op, Region: region, Flit: m.cfg.Flit,
 		From: from, To: min(from+Bytes(t.flits)*m.cfg.Flit, msg.Bytes),
 		At: b.begun, // all of a read is asked for at once
 	}
 	if op == memory.Write {
-		st.At, st.Gap, st.Ends = t.head, t.gap(), ends
+		part.At, part.Gap, part.Ends = t.head, t.gap(), ends
 	}
-	return s.slice.Serve(st, visit)
+	return s.slice.Serve(part, visit)
 }
