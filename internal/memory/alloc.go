@@ -51,14 +51,14 @@ func (a *Allocator) Alloc(size, align Bytes) (Addr, error) {
 			limit = a.live[i].addr
 		}
 		pad := (align - Bytes(start)%align) % align
-		fits := Bytes(limit-start) - pad
-		if size <= fits {
+		available := Bytes(limit-start) - pad
+		if size <= available {
 			at := start + Addr(pad)
 			a.live = slices.Insert(a.live, i, block{at, size})
 			a.used += size
 			return at, nil
 		}
-		largest = max(largest, fits)
+		largest = max(largest, available)
 		if i < len(a.live) {
 			start = a.live[i].end()
 		}
