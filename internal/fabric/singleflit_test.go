@@ -9,19 +9,19 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// The links of PE i begin at peLinks·i.
+// The links of PE i start at number peLinks·i.
 const (
 	tcmToDMA = iota
 	dmaToRouter
 	routerToDMA
 	dmaToTCM
 	routerUp   // to the next router
-	routerDown // from it
+	routerDown // from the next router
 	peLinks
 )
 
-// fedPEs is a line of routers with a PE on each that knows which links feed others:
-// what leaves a PE comes over tcm->dma, what enters its TCM over router->dma.
+// fedPEs is a line of routers with a PE at each. It is a Feeder: all traffic that leaves a
+// PE comes over tcm->dma, and all traffic that enters its TCM over router->dma.
 //
 //	tcm -> dma -> router <-> router <-> ...
 //	tcm <- dma <- router
@@ -37,8 +37,8 @@ func (fedPEs) FedBy(id topology.LinkID) topology.LinkID {
 	return -1
 }
 
-// between is the way from the TCM of PE a to that of PE b.
-func between(a, b int) (p []topology.LinkID) {
+// pathBetween returns the path from the TCM of PE a to the TCM of PE b.
+func pathBetween(a, b int) (p []topology.LinkID) {
 	link := func(pe, kind int) { p = append(p, topology.LinkID(peLinks*pe+kind)) }
 	link(a, tcmToDMA)
 	link(a, dmaToRouter)
@@ -53,15 +53,15 @@ func between(a, b int) (p []topology.LinkID) {
 	return p
 }
 
-// traffic is messages between PEs on a line, some starting in their DMA engine's own
-// router, as those of other nodes do.
+// traffic is a set of messages between PEs on a line. Some of them start or end at a router
+// instead of a PE.
 type traffic struct {
 	net   hops
 	flows []flow
 }
 
-// anyTraffic draws messages of at most `most` bytes, at instants that are multiples of
-// a grain in a window.
+// anyTraffic draws messages of at most `most` bytes that start within a window, at
+// multiples of a grain.
 func anyTraffic(most Bytes, grain, window Time, classes int) *rapid.Generator[traffic] {
 	return rapid.Custom(func(t *rapid.T) traffic {
 		n := rapid.IntRange(2, 5).Draw(t, "PEs")
@@ -78,13 +78,13 @@ func anyTraffic(most Bytes, grain, window Time, classes int) *rapid.Generator[tr
 				b++
 			}
 			f := flow{at: grain * Time(rapid.Int64Range(0, int64(window/grain)).Draw(t, "at")), Transfer: Transfer{
-				Path: between(a, b), Bytes: Bytes(rapid.Int64Range(0, int64(most)).Draw(t, "bytes")),
+				Path: pathBetween(a, b), Bytes: Bytes(rapid.Int64Range(0, int64(most)).Draw(t, "bytes")),
 				Class: Class(rapid.IntRange(0, classes-1).Draw(t, "class")),
 			}}
 			switch rapid.IntRange(0, 5).Draw(t, "way") {
-			case 0: // from something else at the router
+			case 0: // from another node at the router
 				f.Path = f.Path[2:]
-			case 1: // to something else there
+			case 1: // to another node at the router
 				f.Path = f.Path[:len(f.Path)-2]
 			case 2: // within a PE
 				f.Path = f.Path[:1]
@@ -95,8 +95,8 @@ func anyTraffic(most Bytes, grain, window Time, classes int) *rapid.Generator[tr
 	})
 }
 
-// Knowing which links feed others changes no message's time: small messages, or large
-// ones among them, sparse or dense.
+// TestFedLinksChangeNothing checks that a Feeder changes no time and no counter, for small
+// and large messages, sparse or dense.
 func TestFedLinksChangeNothing(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -131,43 +131,45 @@ func TestFedLinksChangeNothing(t *testing.T) {
 	}
 }
 
-// Small messages of one class end when the referee says, though they meet: each link
-// takes them as they come.
-func TestExpressesEqualTheReferee(t *testing.T) {
+// TestSingleFlitMessagesEqualFlits checks that single-flit messages of one class end at the
+// same time in both models, also if they share links.
+func TestSingleFlitMessagesEqualFlits(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		x := anyTraffic(256, 1, 2000*ns, 1).Draw(t, "traffic")
 		fed := run(t, fedPEs{x.net}, Config{}, x.flows...)
-		referee := run(t, x.net, Config{Fidelity: Flit}, x.flows...)
+		reference := run(t, x.net, Config{Fidelity: Flit}, x.flows...)
 		for i, f := range x.flows {
-			if fed.done[i] != referee.done[i] {
-				t.Fatalf("message %d of %v over %v from %v on ends at %v, want %v by flits", i, f.Bytes, f.Path, f.at, fed.done[i], referee.done[i])
+			if fed.done[i] != reference.done[i] {
+				t.Fatalf("message %d of %v over %v from %v on ends at %v, want %v by flits", i, f.Bytes, f.Path, f.at, fed.done[i], reference.done[i])
 			}
 		}
 	})
 }
 
-// Alone on its way, a message of any size takes its formula over fed links.
+// TestFedLinksTakeTheFormula compares a message of any size over fed links, without other
+// traffic, with Uncontended.
 func TestFedLinksTakeTheFormula(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		x := anyTraffic(9000, 1, 1000*ns, 2).Draw(t, "traffic")
 		f := x.flows[0]
-		var way []Hop
+		var hops []Hop
 		for _, id := range f.Path {
-			way = append(way, x.net[id])
+			hops = append(hops, x.net[id])
 		}
-		if got, want := run(t, fedPEs{x.net}, Config{}, f).done[0], f.at+Uncontended(way, f.Bytes, flitSize); got != want {
+		if got, want := run(t, fedPEs{x.net}, Config{}, f).done[0], f.at+Uncontended(hops, f.Bytes, flitSize); got != want {
 			t.Fatalf("%v over %v ends at %v, want %v", f.Bytes, f.Path, got, want)
 		}
 	})
 }
 
-// A message that passes fed links takes one event for each pair of them.
+// TestFedLinksSaveEvents checks that a single-flit message takes one event for a link and
+// the link that it feeds.
 func TestFedLinksSaveEvents(t *testing.T) {
 	net := make(hops, 2*peLinks)
 	for i := range net {
 		net[i] = Hop{256 * topology.GBps, ns}
 	}
-	message := func() flow { return flow{ns, Transfer{Path: between(0, 1), Bytes: 128}} }
+	message := func() flow { return flow{ns, Transfer{Path: pathBetween(0, 1), Bytes: 128}} }
 	plain, fed := run(t, net, Config{}, message()), run(t, fedPEs{net}, Config{}, message())
 	// The start, tcm->dma, dma->router, router->router, router->dma, dma->tcm, the end;
 	// the first link needs no event of its own.
@@ -179,13 +181,14 @@ func TestFedLinksSaveEvents(t *testing.T) {
 	}
 }
 
-// A message does not overtake one of the same instant over a link that takes no time, as
-// most of the preset alpha_beta do.
+// TestFedLinksKeepTheOrderOfAnInstant checks that a message does not overtake another
+// message of the same instant over a link that takes no time. Most links of the preset
+// alpha_beta take no time.
 func TestFedLinksKeepTheOrderOfAnInstant(t *testing.T) {
 	net := make(hops, 2*peLinks)
 	net[dmaToRouter] = Hop{256 * topology.GBps, ns}
 	flows := func() []flow {
-		return []flow{{0, Transfer{Path: between(0, 1), Bytes: 512}}, {0, Transfer{Path: between(0, 1), Bytes: 16}}}
+		return []flow{{0, Transfer{Path: pathBetween(0, 1), Bytes: 512}}, {0, Transfer{Path: pathBetween(0, 1), Bytes: 16}}}
 	}
 	plain, fed := run(t, net, Config{}, flows()...), run(t, fedPEs{net}, Config{}, flows()...)
 	if !slices.Equal(fed.done, plain.done) {
