@@ -15,7 +15,7 @@ import (
 // TestTerminateGroup sends SIGTERM to kernbench and all its ranks, as a job scheduler does:
 // the exit status is that of the signal, whether kernbench or its ranks die first.
 func TestTerminateGroup(t *testing.T) {
-	for _, line := range []string{"comm run allreduce --rounds 1000000", "coll all_reduce --on shm --nranks 4 -n 1000000"} {
+	for _, line := range []string{"comm run all_reduce --rounds 1000000", "coll all_reduce --on shm --nranks 4 -n 1000000"} {
 		for range 5 {
 			var errs bytes.Buffer
 			cmd := exec.Command("/proc/self/exe", strings.Fields(line)...)

@@ -47,7 +47,7 @@ type Options struct {
 func (b Bench) Execute(ctx context.Context, o Options) (*Result, error) {
 	o.KeepLog = o.KeepLog || o.Log != ""
 	var err error
-	if o.Params, err = b.params(o.Params, o.CCL); err != nil {
+	if o.Params, err = b.params(ctx, o.Params, o.CCL); err != nil {
 		return nil, err
 	}
 	if err := b.folder(&o); err != nil {
@@ -81,7 +81,7 @@ func (b Bench) Execute(ctx context.Context, o Options) (*Result, error) {
 
 // CostOf returns the Cost of a run, 1 for a bench that has none and for wrong parameters.
 func (b Bench) CostOf(o Options) float64 {
-	params, err := b.params(o.Params, o.CCL)
+	params, err := b.params(context.Background(), o.Params, o.CCL)
 	if b.Cost == nil || err != nil {
 		return 1
 	}

@@ -2,6 +2,7 @@ package bench
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"maps"
 	"regexp"
@@ -9,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/kernbench/kernbench/ccl"
+	"github.com/kernbench/kernbench/internal/config"
 	"github.com/kernbench/kernbench/table"
 	"github.com/kernbench/kernbench/topology"
 )
@@ -107,7 +109,7 @@ const (
 func (b Bench) Ignores(settings Uses) bool { return b.Uses != 0 && b.Uses&settings == 0 }
 
 // Param is a parameter of a bench: a flag of kernbench run, and for the bench the
-// value of ctx.Param. Benches may share one if it means the same to them.
+// value of ctx.Param. Parameters of several benches may have the same name.
 type Param struct {
 	Name    string   `json:"name"`  // lower-case words joined by -: "ranks-per"
 	Usage   string   `json:"usage"` // one line, for the help
@@ -117,10 +119,26 @@ type Param struct {
 	// Choose, if it is set, returns the default that a configuration of collectives gives,
 	// and "" if it gives none: then Default holds.
 	Choose func(c *ccl.Config) string `json:"-"`
+	// Names, if it is set, returns the names that a configuration of collectives has for the
+	// value. A value that differs from one of them only in _, - and case means that name.
+	Names func(c *ccl.Config) []string `json:"-"`
 }
 
-// same reports whether two parameters of one name can be one flag.
-func (p Param) same(q Param) bool { return p.Usage == q.Usage && slices.Equal(p.Values, q.Values) }
+// FormerParams has the parameters of built-in benches that were renamed: the new name by the old
+// one. A bench takes the old name too if it has the new parameter and none of the old name.
+var FormerParams = map[string]string{
+	"datatype": "dtype", "precision": "dtype", "algorithm": "algo", "ccl-algorithm": "algo", "n-elem": "elems",
+}
+
+// FindParam returns the parameter of a name, or of a former name.
+func (b Bench) FindParam(name string) (p Param, ok bool) {
+	for _, name := range []string{name, FormerParams[name]} {
+		if i := slices.IndexFunc(b.Params, func(p Param) bool { return p.Name == name }); i >= 0 {
+			return b.Params[i], true
+		}
+	}
+	return p, false
+}
 
 // ParamError is a value of a parameter that a bench has no use for: a mistake of
 // whoever gave it, not of the run.
@@ -142,8 +160,7 @@ func (p Param) check(value string) error {
 	return nil
 }
 
-// checkParams panics if a bench's parameters are not complete, or one means something
-// else in another bench.
+// checkParams panics if a bench's parameters are not complete.
 func (b Bench) checkParams() {
 	for i, p := range b.Params {
 		switch {
@@ -156,20 +173,18 @@ func (b Bench) checkParams() {
 		case p.check(p.Default) != nil:
 			panic(fmt.Sprintf("bench: %s: the default of %v", b.Name, p.check(p.Default)))
 		}
-		for _, other := range All() {
-			for _, q := range other.Params {
-				if q.Name == p.Name && !q.same(p) {
-					panic(fmt.Sprintf("bench: parameter %s of %s and of %s differ in Usage or Values: they are one flag", p.Name, other.Name, b.Name))
-				}
-			}
-		}
 	}
 }
 
-// params returns the values of all parameters: those given, and the defaults.
-func (b Bench) params(given map[string]string, collectives *ccl.Config) (map[string]string, error) {
+// params returns the values of all parameters: those given, and the defaults. Old spellings of
+// names are reported to ctx.
+func (b Bench) params(ctx context.Context, given map[string]string, collectives *ccl.Config) (map[string]string, error) {
 	if len(b.Params)+len(given) == 0 {
 		return nil, nil
+	}
+	given, err := b.currentParams(ctx, given)
+	if err != nil {
+		return nil, err
 	}
 	all := map[string]string{}
 	for _, p := range b.Params {
@@ -179,6 +194,15 @@ func (b Bench) params(given map[string]string, collectives *ccl.Config) (map[str
 		}
 		if value, ok := given[p.Name]; ok {
 			all[p.Name] = value
+		}
+		if p.Names != nil {
+			known := collectives
+			if known == nil {
+				known = ccl.Default()
+			}
+			if name, ok := config.Resolve(ctx, all[p.Name], p.Names(known)); ok {
+				all[p.Name] = name
+			}
 		}
 		if err := p.check(all[p.Name]); err != nil {
 			return nil, err
@@ -190,4 +214,22 @@ func (b Bench) params(given map[string]string, collectives *ccl.Config) (map[str
 		}
 	}
 	return all, nil
+}
+
+// currentParams returns values by the names that parameters have now, and reports former names
+// to ctx.
+func (b Bench) currentParams(ctx context.Context, given map[string]string) (map[string]string, error) {
+	current := map[string]string{}
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		now := name
+		if p, ok := b.FindParam(name); ok {
+			now = p.Name
+		}
+		if _, twice := current[now]; twice || now != name && given[now] != "" {
+			return nil, &ParamError{name, fmt.Errorf("now called --%s, which is given too: give one", now)}
+		}
+		config.Renamed(ctx, "--"+name, "--"+now)
+		current[now] = given[name]
+	}
+	return current, nil
 }

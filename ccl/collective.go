@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kernbench/kernbench/internal/config"
 	"github.com/kernbench/kernbench/internal/printable"
 )
 
@@ -44,14 +45,13 @@ func below[T ~uint8](end T) (all []T) {
 	return all
 }
 
-// ParseCollective finds a collective by name, with or without underscores.
+// ParseCollective returns the collective of a name, whatever its underscores, hyphens and case.
 func ParseCollective(name string) (Collective, error) {
-	plain := func(s string) string { return strings.ReplaceAll(strings.ToLower(s), "_", "") }
-	i := slices.IndexFunc(collectiveNames[:], func(known string) bool { return plain(known) == plain(name) })
-	if i < 0 {
+	known, ok := config.Canonical(name, collectiveNames[:])
+	if !ok {
 		return 0, fmt.Errorf("no collective %q: use one of %s", name, strings.Join(collectiveNames[:], ", "))
 	}
-	return Collective(i), nil
+	return Collective(slices.Index(collectiveNames[:], known)), nil
 }
 
 // Reduces reports whether the collective combines elements with a reduction.

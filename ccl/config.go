@@ -2,6 +2,7 @@ package ccl
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -86,17 +87,21 @@ func (c *Config) entry(name string) (e Entry, ok bool) {
 	if name == "" {
 		name = c.DefaultEntry()
 	}
-	e, ok = c.Algorithms[name]
-	return e, ok || name == ""
+	if name == "" {
+		return Entry{}, true
+	}
+	name, ok = config.Canonical(name, c.Names())
+	return c.Algorithms[name], ok
 }
 
 // DefaultEntry returns the entry that defaults.algorithm names. It returns "" if that names
 // an algorithm, or is not given.
 func (c *Config) DefaultEntry() string {
 	name := string(c.Defaults.Algorithm)
-	if _, ok := c.Algorithms[name]; !ok || slices.Contains(append(Names(), Auto), name) {
+	if slices.Contains(append(Names(), Auto), name) {
 		return ""
 	}
+	name, _ = config.Canonical(name, c.Names())
 	return name
 }
 
@@ -142,7 +147,8 @@ func (c *Config) check(errs config.Errors) error {
 	if len(errs) >= config.MaxErrors {
 		return errs.Err()
 	}
-	if name, known := string(c.Defaults.Algorithm), append(append(Names(), Auto), c.Names()...); name != "" && !slices.Contains(known, name) {
+	if name := string(c.Defaults.Algorithm); name != "" && c.DefaultEntry() == "" && !slices.Contains(append(Names(), Auto), name) {
+		known := append(append(Names(), Auto), c.Names()...)
 		found = append(found, c.origin.Errorf("defaults.algorithm", "unknown word %.60q: write %s%s", name, algorithmOrEntry(), config.DidYouMean(name, known)))
 	}
 	if unread("defaults") {
@@ -162,6 +168,44 @@ func (c *Config) check(errs config.Errors) error {
 		}
 	}
 	return found.Err()
+}
+
+// update replaces old spellings of the entries of the embedded file by the names that they have
+// now, and reports them to ctx: in defaults.algorithm, and where a file that extends the embedded
+// one, or --set, changes an entry.
+func (c *Config) update(ctx context.Context) {
+	for _, name := range c.Names() {
+		now, ok := config.Canonical(name, embeddedEntries())
+		base, there := c.Algorithms[now]
+		if !ok || now == name || !there {
+			continue
+		}
+		config.Renamed(ctx, name, now)
+		c.Algorithms[now] = c.Algorithms[name].over(base)
+		delete(c.Algorithms, name)
+	}
+	if name := string(c.Defaults.Algorithm); c.DefaultEntry() != "" && c.DefaultEntry() != name {
+		config.Renamed(ctx, name, c.DefaultEntry())
+		c.Defaults.Algorithm = AlgorithmOrEntry(c.DefaultEntry())
+	}
+}
+
+// over returns the entry with the values of another one where it gives none.
+func (e Entry) over(base Entry) Entry {
+	return Entry{
+		Algorithm: cmp.Or(e.Algorithm, base.Algorithm),
+		Tuning: Tuning{
+			BufferKind:   cmp.Or(e.BufferKind, base.BufferKind),
+			Backpressure: cmp.Or(e.Backpressure, base.Backpressure),
+			NSlots:       cmp.Or(e.NSlots, base.NSlots),
+			SlotSize:     cmp.Or(e.SlotSize, base.SlotSize),
+			CreditBytes:  cmp.Or(e.CreditBytes, base.CreditBytes),
+			ChunkBytes:   cmp.Or(e.ChunkBytes, base.ChunkBytes),
+			RootCube:     cmp.Or(e.RootCube, base.RootCube),
+		},
+		NElem:     cmp.Or(e.NElem, base.NElem),
+		WorldSize: cmp.Or(e.WorldSize, base.WorldSize),
+	}
 }
 
 // fits reports whether a chunk fits into a queue, as far as the file says.

@@ -13,24 +13,24 @@ import (
 func TestDefault(t *testing.T) {
 	c := Default()
 	want := map[string]Settings{
-		"":                             {Algorithm: "ring", NElem: 32},
-		"auto_allreduce":               {Algorithm: "auto", NElem: 32},
-		"bidirectional_ring_allreduce": {Algorithm: "bidirectional_ring", NElem: 32},
-		"direct_one_phase_allreduce":   {Algorithm: "direct_one_phase", NElem: 32},
-		"halving_doubling_allreduce":   {Algorithm: "halving_doubling", NElem: 32},
-		"center_root_allreduce":        {Algorithm: "center_root", NElem: 32},
-		"corner_root_allreduce":        {Algorithm: "center_root", RootCube: 1, NElem: 32},
-		"direct_allreduce":             {Algorithm: "direct", NElem: 32},
-		"double_tree_allreduce":        {Algorithm: "double_tree", NElem: 32},
-		"dual_mesh_allreduce":          {Algorithm: "dual_mesh", NElem: 32},
-		"mesh_allreduce_4":             {Algorithm: "mesh", NElem: 32, WorldSize: 4},
-		"ring_allreduce_16":            {Algorithm: "ring", NElem: 32, WorldSize: 16},
-		"ring_allreduce_8":             {Algorithm: "ring", NElem: 32, WorldSize: 8},
-		"ring_allreduce_hbm":           {Algorithm: "ring", BufferKind: topology.BufferHBM, NElem: 32},
-		"ring_allreduce_sram":          {Algorithm: "ring", BufferKind: topology.BufferSRAM, NElem: 32},
-		"ring_allreduce_tcm":           {Algorithm: "ring", BufferKind: topology.BufferTCM, NElem: 32},
-		"torus_allreduce":              {Algorithm: "torus", NElem: 32},
-		"tree_allreduce_7":             {Algorithm: "tree", NElem: 32, WorldSize: 7},
+		"":                              {Algorithm: "ring", NElem: 32},
+		"auto_all_reduce":               {Algorithm: "auto", NElem: 32},
+		"bidirectional_ring_all_reduce": {Algorithm: "bidirectional_ring", NElem: 32},
+		"direct_one_phase_all_reduce":   {Algorithm: "direct_one_phase", NElem: 32},
+		"halving_doubling_all_reduce":   {Algorithm: "halving_doubling", NElem: 32},
+		"center_root_all_reduce":        {Algorithm: "center_root", NElem: 32},
+		"corner_root_all_reduce":        {Algorithm: "center_root", RootCube: 1, NElem: 32},
+		"direct_all_reduce":             {Algorithm: "direct", NElem: 32},
+		"double_tree_all_reduce":        {Algorithm: "double_tree", NElem: 32},
+		"dual_mesh_all_reduce":          {Algorithm: "dual_mesh", NElem: 32},
+		"mesh_all_reduce_4":             {Algorithm: "mesh", NElem: 32, WorldSize: 4},
+		"ring_all_reduce_16":            {Algorithm: "ring", NElem: 32, WorldSize: 16},
+		"ring_all_reduce_8":             {Algorithm: "ring", NElem: 32, WorldSize: 8},
+		"ring_all_reduce_hbm":           {Algorithm: "ring", BufferKind: topology.BufferHBM, NElem: 32},
+		"ring_all_reduce_sram":          {Algorithm: "ring", BufferKind: topology.BufferSRAM, NElem: 32},
+		"ring_all_reduce_tcm":           {Algorithm: "ring", BufferKind: topology.BufferTCM, NElem: 32},
+		"torus_all_reduce":              {Algorithm: "torus", NElem: 32},
+		"tree_all_reduce_7":             {Algorithm: "tree", NElem: 32, WorldSize: 7},
 	}
 	got := map[string]Settings{}
 	for _, name := range append(c.Names(), "") {
@@ -116,7 +116,7 @@ func TestNamedUnknown(t *testing.T) {
 		config     *Config
 		name, want string
 	}{
-		{Default(), "ring_allreduce_tmc", `no algorithm is named "ring_allreduce_tmc" in preset default: there are ` + all + "; did you mean ring_allreduce_tcm?"},
+		{Default(), "ring_all_reduce_tmc", `no algorithm is named "ring_all_reduce_tmc" in preset default: there are ` + all + "; did you mean ring_all_reduce_tcm?"},
 		{Default(), "butterfly", `no algorithm is named "butterfly" in preset default: there are ` + all},
 		{&Config{}, "ring", `no algorithm is named "ring" in the configuration: there are none`},
 	} {

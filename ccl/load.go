@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/kernbench/kernbench/internal/config"
 )
@@ -24,17 +25,28 @@ var file = config.File[Config]{Presets: config.Presets{"default": defaultFile}, 
 // which it was. Each of sets changes one value, as "defaults.buffer_kind=hbm". The
 // error has a line for every mistake; it is the cause of ctx if ctx ends before all is read.
 func Load(ctx context.Context, name string, sets ...string) (*Config, error) {
-	return file.Load(ctx, name, sets...)
+	c, err := file.Load(ctx, name, sets...)
+	if err == nil {
+		c.update(ctx)
+	}
+	return c, err
 }
 
 // Parse is like Load for a text in memory, which may extend the preset but no files.
 // Errors call it by the name given.
 func Parse(name string, src []byte, sets ...string) (*Config, error) {
-	return file.Parse(name, src, sets...)
+	c, err := file.Parse(name, src, sets...)
+	if err == nil {
+		c.update(context.Background())
+	}
+	return c, err
 }
 
 // Default returns the configuration that comes with the package.
 func Default() *Config { return file.Default() }
+
+// embeddedEntries returns the names of the entries of the embedded file.
+var embeddedEntries = sync.OnceValue(func() []string { return Default().Names() })
 
 // scalars returns the syntax of values: that of the topology, and the names of the
 // algorithms that are registered by now, or auto, which are the only texts. The name in

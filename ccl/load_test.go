@@ -33,7 +33,7 @@ func TestLoadFindsWhatWasAskedFor(t *testing.T) {
 	check("", "preset default", 17)
 	check("default", "preset default", 17)
 	check("", "preset default, --set algorithms.mine.world_size=3", 18, "algorithms.mine.world_size=3")
-	write("ccl.yaml", "extends: default\nalgorithms: {mine: {}, ring_allreduce_8: {n_elem: 1}}\n")
+	write("ccl.yaml", "extends: default\nalgorithms: {mine: {}, ring_all_reduce_8: {n_elem: 1}}\n")
 	check("", "ccl.yaml", 18)
 	check("default", "preset default", 17)
 	write("alone.yaml", "algorithms: {mine: {}}\n")
@@ -47,13 +47,13 @@ func TestLoadFindsWhatWasAskedFor(t *testing.T) {
 
 // A file that extends the default changes single values of its entries.
 func TestLayers(t *testing.T) {
-	c, err := Parse("mine.yaml", []byte("extends: default\nalgorithms: {tree_allreduce_7: {n_elem: 9}}\n"),
-		"algorithms.tree_allreduce_7.buffer_kind=hbm", "defaults.n_slots=2")
+	c, err := Parse("mine.yaml", []byte("extends: default\nalgorithms: {tree_all_reduce_7: {n_elem: 9}}\n"),
+		"algorithms.tree_all_reduce_7.buffer_kind=hbm", "defaults.n_slots=2")
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := Settings{Algorithm: "tree", BufferKind: "hbm", NSlots: 2, NElem: 9, WorldSize: 7}
-	if got, err := c.Named("tree_allreduce_7"); err != nil || got != want {
+	if got, err := c.Named("tree_all_reduce_7"); err != nil || got != want {
 		t.Errorf("got %+v, %v; want %+v", got, err, want)
 	}
 }
@@ -98,8 +98,8 @@ func TestBadSet(t *testing.T) {
 		{"algorithms.X={}", `--set: algorithms.X: "X" is not a name: write lower-case words joined by _ or -, such as my_name_2`},
 		{"algorithms=[]", "--set: algorithms: expected a mapping of names, each with a mapping with the keys algorithm, buffer_kind, backpressure, n_slots, slot_size, credit_bytes, chunk_bytes, root_cube, n_elem, world_size, got a list"},
 		{"defaults={n_slots: 4, slot_size: 1 KiB, chunk_bytes: 4096 B}", ""},
-		{"algorithms.ring_allreduce_8={n_slots: 1, slot_size: 1 KiB, chunk_bytes: 1025 B}",
-			"--set: algorithms.ring_allreduce_8.chunk_bytes: a chunk of 1025B is more than a queue of algorithms.ring_allreduce_8 holds, 1 × 1KiB, so that ranks could wait for each other for ever: use chunk_bytes of at most 1KiB, or more or larger slots"},
+		{"algorithms.ring_all_reduce_8={n_slots: 1, slot_size: 1 KiB, chunk_bytes: 1025 B}",
+			"--set: algorithms.ring_all_reduce_8.chunk_bytes: a chunk of 1025B is more than a queue of algorithms.ring_all_reduce_8 holds, 1 × 1KiB, so that ranks could wait for each other for ever: use chunk_bytes of at most 1KiB, or more or larger slots"},
 	} {
 		_, err := Parse("c.yaml", []byte("extends: default\n"), c.set)
 		got := ""

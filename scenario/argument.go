@@ -196,9 +196,11 @@ func (pl *Plan) settle(p *problems, c *call) (name string, f any) {
 		}
 		return "", nil
 	}
-	f = c.funcs[name]
-	if f == nil {
-		known := slices.Sorted(maps.Keys(c.funcs))
+	known := slices.Sorted(maps.Keys(c.funcs))
+	if current, ok := config.Resolve(p.ctx, name, known); ok {
+		name = current
+	}
+	if f = c.funcs[name]; f == nil {
 		p.at(at, "unknown %s %.60q; registered: %s%s", c.what, name, list(known), config.DidYouMean(name, known))
 		return "", nil
 	}

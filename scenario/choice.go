@@ -37,7 +37,7 @@ func (pl *Plan) chooseRanks(c Choice, p *problems) (ok bool) {
 		pl.Ranks, text = c.Ranks, fmt.Sprintf("%d: ", c.Ranks)
 		wrong = func(format string, args ...any) { p.chosen(c, "nranks", "--nranks", fmt.Sprintf(format, args...)) }
 	case c.Devices != "":
-		wrong = func(format string, args ...any) { p.chosen(c, "devices", "-d", fmt.Sprintf(format, args...)) }
+		wrong = func(format string, args ...any) { p.chosen(c, "devices", "--devices", fmt.Sprintf(format, args...)) }
 		devices, err := ParseDevices(c.Devices)
 		if err != nil {
 			wrong("%s: %v", c.Devices, err)
@@ -98,7 +98,7 @@ func (pl *Plan) chooseDevices(c Choice, p *problems) {
 	text, given := c.Devices, pl.scenario.file.Devices
 	pl.Bind = c.Bind || c.Mistake == nil && (text != "" || given != nil)
 	wrong := func(format string, args ...any) {
-		p.chosen(c, "devices", "-d", fmt.Sprintf("%s: %s", text, fmt.Sprintf(format, args...)))
+		p.chosen(c, "devices", "--devices", fmt.Sprintf("%s: %s", text, fmt.Sprintf(format, args...)))
 	}
 	switch {
 	case text == "" && (given == nil || p.known("devices")):

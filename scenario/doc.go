@@ -12,8 +12,8 @@
 //	buffers:
 //	  - {name: x, dtype: f32, shape: [count], placement: window, init: i + 100*rank + 10*round}
 //	  - {name: out, dtype: f32, shape: [nranks, count], placement: device}
-//	kernel: {name: allgather, args: [x, out, count]}
-//	tasks: {name: allgather, args: [x, out, count]}
+//	kernel: {name: all_gather, args: [x, out, count]}
+//	tasks: {name: all_gather, args: [x, out, count]}
 //	outputs:
 //	  - {buffer: out, golden: 100*floor(i/count) + i%count + 10*round}
 //

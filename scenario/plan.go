@@ -101,7 +101,7 @@ func (o *Output) On(rank int) bool {
 // Plan settles what a run is. The error has a line for every mistake. When ctx ends, the plan
 // makes no more values, here or later, and the error is the cause of ctx.
 func (s *Scenario) Plan(ctx context.Context, c Choice) (*Plan, error) {
-	p := &problems{doc: s.doc}
+	p := &problems{doc: s.doc, ctx: ctx}
 	pl := s.plan(c, p)
 	if len(p.errs) == 0 {
 		pl.ctx = ctx

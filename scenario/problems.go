@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"regexp"
@@ -15,6 +16,7 @@ import (
 type problems struct {
 	doc  *config.Doc
 	errs config.Errors
+	ctx  context.Context // of the caller: old spellings of names are reported to it
 
 	unread bool // some parameters have no names that can be read
 }

@@ -19,8 +19,8 @@ import (
 
 // Scenario is a file that was read and makes sense.
 type Scenario struct {
-	Name    string // "allreduce"
-	Source  string // the file, or "scenario allreduce" of a registered one
+	Name    string // "all_reduce"
+	Source  string // the file, or "scenario all_reduce" of a registered one
 	Summary string
 	Ranks   int // unless somebody says otherwise
 	Text    []byte
@@ -71,7 +71,8 @@ const (
 
 var slotNames = []string{slotI: "i", slotRank: "rank", slotRound: "round", slotDevice: "device", slotRanks: "nranks", slotRoot: "root"}
 
-// Load finds a registered scenario, or else reads a file of that name. The error has a line
+// Load finds a registered scenario, or else reads a file of that name. Without such a file it
+// finds a registered scenario whose name differs only in _, - and case. The error has a line
 // for every mistake; it is the cause of ctx if ctx ends before all is read.
 func Load(ctx context.Context, name string) (*Scenario, error) {
 	if text, ok := scenarios[name]; ok {
@@ -80,6 +81,9 @@ func Load(ctx context.Context, name string) (*Scenario, error) {
 	text, err := config.ReadFile(ctx, name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
+		if known, ok := config.Resolve(ctx, name, Names()); ok {
+			return Parse("scenario "+known, scenarios[known])
+		}
 		return nil, fmt.Errorf("no file %s and no scenario of that name; scenarios: %s%s", name, strings.Join(Names(), ", "), config.DidYouMean(name, Names()))
 	case err != nil:
 		return nil, fmt.Errorf("reading a scenario: %w", err)
@@ -95,7 +99,7 @@ func Parse(source string, text []byte) (*Scenario, error) {
 	}
 	s := &Scenario{Source: source, Text: text, doc: doc}
 	s.Name = strings.TrimSuffix(filepath.Base(strings.TrimPrefix(source, "scenario ")), filepath.Ext(source))
-	p := &problems{doc: doc}
+	p := &problems{doc: doc, ctx: context.Background()}
 	if err := doc.Decode(&s.file, scalars()); !errors.As(err, &p.errs) && err != nil {
 		return nil, err
 	}

@@ -71,7 +71,7 @@ func TestAttentionPrecisions(t *testing.T) {
 		for name, params := range map[string]map[string]string{
 			"attention_prefill": {"tokens": "72"}, "attention_decode": {"context": "200", "tokens": "2"},
 		} {
-			params["precision"] = precision
+			params["dtype"] = precision
 			if r := execute(t, name, bench.Options{Params: params}); !r.OK || len(r.Checks) != 2 {
 				t.Errorf("%s %v: ok %v after %d checks, want true after 2: %v", name, params, r.OK, len(r.Checks), r.Wrong())
 			}

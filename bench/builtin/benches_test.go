@@ -44,11 +44,11 @@ func execute(t *testing.T, name string, o bench.Options) *bench.Result {
 }
 
 // names is the built-in benches, so that one that is lost is missed.
-var names = []string{"attention_decode", "attention_prefill", "ccl_allreduce", "center_root_buffers", "coll", "data_parallel", "gemm_single_pe", "gpt3_qkv", "hello_send", "matmul_composite", "milestone-1h-ccl", "milestone-1h-gemm", "pe2pe", "qkv_gemm", "task_chain", "task_fanout", "task_stencil", "tp_mlp", "transformer_block", "treduce_tasks"}
+var names = []string{"attention_decode", "attention_prefill", "ccl_all_reduce", "center_root_buffers", "coll", "data_parallel", "gemm_single_pe", "gpt3_qkv", "hello_send", "matmul_composite", "milestone-1h-ccl", "milestone-1h-gemm", "pe2pe", "qkv_gemm", "task_chain", "task_fanout", "task_stencil", "tp_mlp", "transformer_block", "treduce_tasks"}
 
 // quick is the parameters with which a bench that takes long is run on every system.
 var quick = map[string]map[string]string{
-	"ccl_allreduce": {"ranks-per": "sip"}, "center_root_buffers": {"elems": "128"},
+	"ccl_all_reduce": {"ranks-per": "sip"}, "center_root_buffers": {"elems": "128"},
 	"gpt3_qkv": {"tp": "2", "tokens": "16", "divide": "32"}, "tp_mlp": {"tp": "2", "tokens": "16", "hidden": "64", "ffn": "128"},
 	"milestone-1h-ccl": {"max-elems": "128"}, "milestone-1h-gemm": {"sizes": "few"}, "transformer_block": {"tp": "2", "tokens": "8"},
 }

@@ -31,7 +31,7 @@ settings of the system as well.`,
 			{Name: "collective", Usage: "what is measured", Default: ccl.AllReduce.String(), Values: lists.Map(ccl.Collectives(), ccl.Collective.String)},
 			{Name: "algo", Usage: "name of the algorithm, or auto; not given, as ccl.yaml says"},
 			{Name: "size", Usage: "the larger of what a rank sends and receives: 8, 4K, 1M", Default: "64K"},
-			{Name: "datatype", Usage: "dtype of the elements", Default: tl.F16.String(), Values: lists.Map(numeric.DTypes, numeric.DType.String)},
+			{Name: "dtype", Usage: "dtype of the elements", Default: tl.F16.String(), Values: lists.Map(numeric.DTypes, numeric.DType.String)},
 			{Name: "op", Usage: "reduction", Default: ccl.Sum.String(), Values: lists.Map(collperf.Reductions(), ccl.Reduction.String)},
 			{Name: "root", Usage: "rank that is the root", Default: "0"},
 			{Name: "ranks-per", Usage: "what a rank is", Default: string(collperf.PerSIP), Values: []string{"pe", "sip"}},
@@ -91,9 +91,9 @@ func collOptions(param func(string) string, g *topology.Graph, how *ccl.Config) 
 	if o.Collective, err = ccl.ParseCollective(param("collective")); err != nil {
 		return mistake("collective", "%w", err)
 	}
-	dtype, err := numeric.ParseDType(param("datatype"))
+	dtype, err := numeric.ParseDType(param("dtype"))
 	if err != nil {
-		return mistake("datatype", "%w", err)
+		return mistake("dtype", "%w", err)
 	}
 	o.DTypes = []tl.DType{dtype}
 	for _, r := range collperf.Reductions() {

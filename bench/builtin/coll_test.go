@@ -34,7 +34,7 @@ func collParams(t *testing.T, changes map[string]string) (bench.Bench, map[strin
 func TestCollOptions(t *testing.T) {
 	g := system(t, "ring6")
 	_, params := collParams(t, map[string]string{
-		"collective": "reduce", "algo": "tree", "size": "4K", "datatype": "f32", "op": "max", "root": "2", "ranks-per": "pe", "world": "5",
+		"collective": "reduce", "algo": "tree", "size": "4K", "dtype": "f32", "op": "max", "root": "2", "ranks-per": "pe", "world": "5",
 		"buffer": "hbm", "values": "reals", "iters": "3",
 	})
 	got, err := collOptions(func(name string) string { return params[name] }, g, ccl.Default())

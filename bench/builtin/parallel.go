@@ -19,8 +19,8 @@ import (
 // Parameters of benches with tensor parallelism. Those without a default get one from
 // [defaulted].
 var (
-	precisionParam = bench.Param{Name: "precision", Usage: "floating-point type of the elements", Default: "f16", Values: []string{"f16", "bf16", "f32"}}
-	groupParam     = bench.Param{Name: "ccl-algorithm", Usage: "algorithm of collectives between ranks; auto is what costs least, ccl.yaml what that says", Default: ccl.Auto}
+	precisionParam = bench.Param{Name: "dtype", Usage: "floating-point type of the elements", Default: "f16", Values: []string{"f16", "bf16", "f32"}}
+	groupParam     = bench.Param{Name: "algo", Usage: "algorithm of collectives between ranks; auto is what costs least, ccl.yaml what that says", Default: ccl.Auto}
 	tpParam        = bench.Param{Name: "tp", Usage: "ranks of tensor parallelism, each a SIP; several with commas"}
 	tokensParam    = bench.Param{Name: "tokens", Usage: "how many tokens are computed"}
 	overlapParam   = bench.Param{Name: "overlap", Usage: "pieces in which a row-parallel result is reduced while later ones are computed; several with commas"}
@@ -47,7 +47,7 @@ func counts(b *bench.B, name string, most int) (list []int, err error) {
 }
 
 // precision returns the dtype that a parameter names.
-func precision(b *bench.B) torch.DType { return exactTypes[b.Param("precision")].dtype }
+func precision(b *bench.B) torch.DType { return exactTypes[b.Param("dtype")].dtype }
 
 // divides refuses a size that does not divide by ranks.
 func divides(param, what string, n int, ranks []int) error {
@@ -81,12 +81,12 @@ func affordable(r *torch.Rank, products, elements float64) error {
 
 // between returns the algorithm of collectives between ranks, by the parameter.
 func between(b *bench.B) ([]dist.GroupOption, error) {
-	name := b.Param("ccl-algorithm")
+	name := b.Param("algo")
 	if name == ccl.File {
 		return nil, nil
 	}
 	if names := append([]string{ccl.Auto, ccl.File}, ccl.Names()...); !slices.Contains(names, name) {
-		return nil, &bench.ParamError{Name: "ccl-algorithm", Err: fmt.Errorf("no algorithm %q: there are %s", name, strings.Join(names, ", "))}
+		return nil, &bench.ParamError{Name: "algo", Err: fmt.Errorf("no algorithm %q: there are %s", name, strings.Join(names, ", "))}
 	}
 	return []dist.GroupOption{dist.Algorithm(name)}, nil
 }

@@ -127,7 +127,7 @@ func TestParallelValues(t *testing.T) {
 			"gpt3_qkv":          {"tp": "2,4", "tokens": "10", "divide": "32"},
 			"transformer_block": {"tp": "4", "tokens": "8", "sequence-parallel": "both", "overlap": "1,2"},
 		} {
-			params["placement"], params["precision"] = way.placement, way.dtype
+			params["placement"], params["dtype"] = way.placement, way.dtype
 			// One of each rank, and one of all where they have the same: tp_mlp on 1 rank, and 2 and
 			// 4 in four ways; the block in four ways.
 			checks := map[string]int{"tp_mlp": 2 + 2*(2+1) + 2*2 + 2*(4+1) + 2*4, "gpt3_qkv": 2 + 4, "transformer_block": 2*(4+1) + 2*4}[name]
@@ -150,10 +150,10 @@ func TestParallelParams(t *testing.T) {
 		{"tp_mlp", "tp", "2,x", "", "", "--tp: " + numbers("2,x")},
 		{"tp_mlp", "overlap", "0", "", "", "--overlap: " + numbers("0")},
 		{"tp_mlp", "overlap", "1,1", "", "", "--overlap: " + numbers("1,1")},
-		{"tp_mlp", "precision", "i32", "", "", `--precision: "i32": write one of f16, bf16, f32`},
+		{"tp_mlp", "dtype", "i32", "", "", `--dtype: "i32": write one of f16, bf16, f32`},
 		{"tp_mlp", "tp", "1,3", "", "", "--tp: 2048 features of the MLP do not divide by 3 ranks"},
 		{"tp_mlp", "overlap", "513", "", "", "--overlap: 513 pieces of 512 columns"},
-		{"tp_mlp", "ccl-algorithm", "round", "", "", "--ccl-algorithm: no algorithm \"round\": there are auto, ccl.yaml, " + strings.Join(ccl.Names(), ", ")},
+		{"tp_mlp", "algo", "round", "", "", "--algo: no algorithm \"round\": there are auto, ccl.yaml, " + strings.Join(ccl.Names(), ", ")},
 		{"tp_mlp", "tokens", "0", "", "", `--tokens: "0": write a whole number from 1 to 131072`},
 		{"tp_mlp", "hidden", "-4", "", "", `--hidden: "-4": write a whole number from 1 to 131072`},
 		{"tp_mlp", "tokens", "10", "sequence-parallel", "on", "--tokens: 10 tokens do not divide by 4 ranks"},

@@ -40,7 +40,7 @@ func TestValues(t *testing.T) {
 	} {
 		run(t, sum+line)
 	}
-	run(t, "run ccl_allreduce --ranks-per sip --topology ring6 --check=race") // all entries of ccl.yaml
+	run(t, "run ccl_all_reduce --ranks-per sip --topology ring6 --check=race") // all entries of ccl.yaml
 }
 
 // measured returns how long an all-reduce of size bytes takes, in nanoseconds.

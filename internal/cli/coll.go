@@ -103,6 +103,7 @@ for each rank, with the columns rank and pe_exec_ns.`,
 		if err != nil {
 			return badInput(fmt.Errorf("%w%s", err, config.DidYouMean(args[0], collectiveNames())))
 		}
+		config.Renamed(cmd.Context(), args[0], c.String())
 		if err := flags.checkEffect(c); err != nil {
 			return badInput(err)
 		}

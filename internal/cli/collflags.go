@@ -40,7 +40,8 @@ func addCollFlags(cmd *cobra.Command) *collFlags {
 	flags.VarP(number(&f.StepFactor), "stepfactor", "f", "each size is the one before times `N`")
 	flags.VarP((*collperf.Size)(&f.StepBytes), "stepbytes", "i", "each size is the one before and `SIZE` more, instead of --stepfactor")
 	f.op = wordFlag(cmd, "op", "o", "reduction", "sum", append(lists.Map(collperf.Reductions(), ccl.Reduction.String), all))
-	flags.VarP((*collperf.DTypes)(&f.DTypes), "datatype", "d", "`DTYPE` of the elements, also as half, float, bfloat16, int32 and so on, or all")
+	flags.VarP((*collperf.DTypes)(&f.DTypes), "dtype", "d", "`DTYPE` of the elements, also as half, float, bfloat16, int32 and so on, or all")
+	oldFlag(cmd, "datatype", "dtype")
 	f.root = wordFlag(cmd, "root", "r", "`RANK` that is the root, or all", "0", nil)
 	flags.VarP(number(&f.Iters), "iters", "n", "iterations, whose times are averaged; of real ranks 20 unless given")
 	f.check = wordFlag(cmd, "check", "c", "compare the values of every rank", "1", []string{"0", "1"})
@@ -155,7 +156,7 @@ var collUses = []struct {
 	by    func(ccl.Collective) bool
 	why   string // a collective has no use for them
 }{
-	{[]string{"minbytes", "maxbytes", "stepfactor", "stepbytes", "datatype", "check", "values", "data"}, func(c ccl.Collective) bool { return c != ccl.Barrier }, "moves no data"},
+	{[]string{"minbytes", "maxbytes", "stepfactor", "stepbytes", "dtype", "check", "values", "data"}, func(c ccl.Collective) bool { return c != ccl.Barrier }, "moves no data"},
 	{[]string{"op"}, ccl.Collective.Reduces, "reduces nothing"},
 	{[]string{"root"}, ccl.Collective.Rooted, "has no root"},
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/kernbench/kernbench/internal/config"
 	"github.com/kernbench/kernbench/internal/file"
 	"github.com/kernbench/kernbench/internal/progress"
 	"github.com/kernbench/kernbench/scenario"
@@ -31,7 +32,7 @@ are processes (--backend shm), goroutines (inproc), or SIPs of a simulated machi
 A scenario is a file. comm list shows those that come with kernbench, comm show
 --source prints one to copy, and docs/write/scenarios.md tells how to write your own.`,
 		Example: `  kernbench comm list
-  kernbench comm run allreduce --nranks 4
+  kernbench comm run all_reduce --nranks 4
   kernbench comm run my-scenario.yaml --rounds 100
   kernbench comm show ep_dispatch_combine`,
 	}
@@ -52,13 +53,13 @@ With --rounds the kernel runs so many times in the same ranks, with other inputs
 time and random delays (--seed) in between, so that a kernel which does not wait where
 it should shows.
 
--d says which devices the ranks are, 0-3 or 0,2,5, and so how many there are; --nranks,
+--devices says which devices the ranks are, 0-3 or 0,2,5, and so how many there are; --nranks,
 if given, must agree. On --backend shm each rank is bound to the core with the number of
 its device if the process may use all of these cores; the output says which, or why not.
 
-On --backend sim devices are SIPs of the system that -p names, a preset or a file. The
-presets default and alpha_beta are made as large as the ranks need. -p a2a3sim is
-another name of default, and -p a5sim of alpha_beta; both choose --backend sim, and have
+On --backend sim devices are SIPs of the system that -t names, a preset or a file. The
+presets default and alpha_beta are made as large as the ranks need. -t a2a3sim is
+another name of default, and -t a5sim of alpha_beta; both choose --backend sim, and have
 no numbers of those machines.
 
 With --backend sim, --check race also looks for accesses of different PEs to the same
@@ -79,17 +80,17 @@ span, and are exit status 1. A mistake in the scenario or a flag is 2, a rank th
 failed 3.
 
 --format json has one object: ok, scenario, backend, nranks, root (-1: none), rounds,
-devices, binding (with -d: cores by rank, empty if not bound, and the allowed ones),
+devices, binding (with --devices: cores by rank, empty if not bound, and the allowed ones),
 params, system (of sim), runtime, tasks_config and, of sim, tasks (with --runtime),
 time_ns (in the kernels, of the slowest rank, with the random delays; with --runtime
 from when all ranks have begun to the end of the last task, on sim with what the host
 builds before), staging_ns (copying staged buffers into windows), compared, wrong, spans
 (how many), mismatches (the first 100 of these) and races (with --check race).`,
-		Example: `  kernbench comm run allreduce --set mode=ring --nranks 5
+		Example: `  kernbench comm run all_reduce --set mode=ring --nranks 5
   kernbench comm run treduce --root 2 --rounds 100
-  kernbench comm run ffn_tp --backend sim -p alpha_beta --format json
-  kernbench comm run my-scenario.yaml -p a2a3sim -d 0-1
-  kernbench comm run allgather --backend sim --runtime tensormap_and_ringbuffer --gantt
+  kernbench comm run ffn_tp --backend sim -t alpha_beta --format json
+  kernbench comm run my-scenario.yaml -t a2a3sim --devices 0-1
+  kernbench comm run all_gather --backend sim --runtime tensormap_and_ringbuffer --gantt
   kernbench comm run broadcast --keep out`,
 		Args:              oneScenario,
 		ValidArgsFunction: completeScenario,
@@ -100,6 +101,7 @@ builds before), staging_ns (copying staged buffers into windows), compared, wron
 	keep := cmd.Flags().String("keep", "", "leave inputs, outputs and golden values in `DIR`, which is new or empty")
 	format := formatFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		resolveScenario(cmd, args)
 		o := runner.Options{Scenario: args[0], Keep: *keep}
 		if err := cmp.Or(options(&o), refuse(cmd, misuse{"keep", *keep == "", "is empty: write the name of a folder, or delete it"})); err != nil {
 			return badInput(err)
@@ -125,7 +127,7 @@ func commPrepareCmd() *cobra.Command {
 		Long: `Prepare writes what a run of the scenario starts from and should end with to a
 folder, as .npy files by round and rank, with the scenario and its parameters. Inputs
 may be changed before comm execute; comm verify compares.`,
-		Example: `  kernbench comm prepare allreduce out --nranks 4
+		Example: `  kernbench comm prepare all_reduce out --nranks 4
   kernbench comm execute out
   kernbench comm verify out`,
 		Args:              exactly("SCENARIO", "DIR"),
@@ -133,6 +135,7 @@ may be changed before comm execute; comm verify compares.`,
 	}
 	options := addScenarioFlags(cmd, nil)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		resolveScenario(cmd, args)
 		o := runner.Options{Scenario: args[0]}
 		if err := options(&o); err != nil {
 			return badInput(err)
@@ -228,6 +231,17 @@ func exactly(names ...string) cobra.PositionalArgs {
 			return fmt.Errorf("%s wants %s, and %d are given%s", cmd.CommandPath(), strings.Join(names, " and "), len(args), seeHelp(cmd))
 		}
 		return nil
+	}
+}
+
+// resolveScenario puts the name that a built-in scenario has now in place of an old spelling, if
+// there is no file of that name.
+func resolveScenario(cmd *cobra.Command, args []string) {
+	if _, err := os.Lstat(args[0]); err == nil {
+		return
+	}
+	if name, ok := config.Resolve(cmd.Context(), args[0], scenario.Names()); ok {
+		args[0] = name
 	}
 }
 

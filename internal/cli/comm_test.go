@@ -81,7 +81,7 @@ func TestListBroken(t *testing.T) {
 	registerScenarios()
 	code, stdout, stderr := command(t.Context(), "comm", "list")
 	const why = "scenario a_broken_one:1:1: buffers: missing: add a list of buffers, each with name, dtype, shape and placement"
-	for _, want := range []string{"a_broken_one                 (broken: " + why + ")\n", "\nallreduce                 4  all-reduce"} {
+	for _, want := range []string{"a_broken_one                 (broken: " + why + ")\n", "\nall_reduce                4  all-reduce"} {
 		if !strings.Contains(stdout, want) {
 			t.Errorf("got\n%swant %s", stdout, want)
 		}
@@ -168,7 +168,7 @@ func TestNoRaces(t *testing.T) {
 // TestRoots: a root is told of scenarios that have one, and --root refused by others.
 func TestRoots(t *testing.T) {
 	registerScenarios()
-	for _, name := range []string{"all_to_all", "all_to_all_pairs", "allgather", "allreduce", "broadcast", "domain_rank_map", "dual_domain_overlap", "ep_dispatch_combine", "ffn_tp", "reduce_scatter", "treduce", "rooted_function"} {
+	for _, name := range []string{"all_to_all", "all_to_all_pairs", "all_gather", "all_reduce", "broadcast", "domain_rank_map", "dual_domain_overlap", "ep_dispatch_combine", "ffn_tp", "reduce_scatter", "treduce", "rooted_function"} {
 		root, text := -1, ""
 		switch name {
 		case "broadcast", "treduce":
@@ -194,13 +194,13 @@ func TestRoots(t *testing.T) {
 // TestCommInterrupted: every step of comm ends with the status of the signal.
 func TestCommInterrupted(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "kept")
-	run(t, "comm", "run", "allreduce", "--keep", dir, "--backend", "inproc")
+	run(t, "comm", "run", "all_reduce", "--keep", dir, "--backend", "inproc")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(Signal{syscall.SIGINT})
 	other := filepath.Join(t.TempDir(), "other")
 	for _, args := range [][]string{
-		{"run", "allreduce"}, {"run", "allreduce", "--backend", "sim"}, {"run", "allreduce", "--keep", other},
-		{"prepare", "allreduce", other}, {"execute", dir}, {"verify", dir}, {"show", "allreduce"},
+		{"run", "all_reduce"}, {"run", "all_reduce", "--backend", "sim"}, {"run", "all_reduce", "--keep", other},
+		{"prepare", "all_reduce", other}, {"execute", dir}, {"verify", dir}, {"show", "all_reduce"},
 	} {
 		if code, stdout, stderr := command(ctx, append([]string{"comm"}, args...)...); code != exitInterrupted || stdout != "" || stderr != "kernbench: interrupted\n" {
 			t.Errorf("%v: status %d, %q, %q, want 130 and kernbench: interrupted", args, code, stdout, stderr)

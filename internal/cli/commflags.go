@@ -24,10 +24,11 @@ import (
 // parameters, and is how to read them. Some of --set may be for tasks.
 func addScenarioFlags(cmd *cobra.Command, tasks *taskFlags) func(*runner.Options) error {
 	var nranks, root, rounds int
-	intFlag(cmd, &nranks, "nranks", 0, "how many ranks (default: as many as -d has, else the scenario's)")
+	intFlag(cmd, &nranks, "nranks", 0, "how many ranks (default: as many as --devices has, else the scenario's)")
 	intFlag(cmd, &root, "root", 0, "the root, of scenarios that have one (default: the scenario's)")
 	intFlag(cmd, &rounds, "rounds", 1, "how often the kernel runs, with other inputs every time")
-	devices := cmd.Flags().StringP("devices", "d", "", "`LIST` of the ranks' devices, such as 0-3 or 0,2,5 (default: from 0 on)")
+	devices := cmd.Flags().String("devices", "", "`LIST` of the ranks' devices, such as 0-3 or 0,2,5 (default: from 0 on)")
+	oldFlag(cmd, "d", "devices")
 	sets := cmd.Flags().StringArray("set", nil, "change a parameter of the scenario, `NAME=VALUE`, or with --runtime a value of tasks.yaml, tasks.KEY=VALUE; repeatable")
 	return func(o *runner.Options) error {
 		err := refuse(cmd,
@@ -67,14 +68,17 @@ func addScenarioFlags(cmd *cobra.Command, tasks *taskFlags) func(*runner.Options
 // them.
 func addBackendFlags(cmd *cobra.Command) func(*runner.Options) error {
 	backend := choiceFlag(cmd, "backend", "what ranks are: processes, goroutines, or SIPs of a simulated machine", runner.Backends...)
-	preset := cmd.Flags().StringP("preset", "p", "", "`NAME` or file of the simulated system, of --backend sim (default: default), or a2a3sim or a5sim")
+	preset := cmd.Flags().StringP("topology", "t", "", "`NAME` or file of the simulated system, of --backend sim (default: default), or a2a3sim or a5sim")
+	complete(cmd, "topology", topology.Presets(), cobra.ShellCompDirectiveDefault)
+	oldFlag(cmd, "preset", "topology")
+	oldFlag(cmd, "p", "topology")
 	check := choiceFlag(cmd, "check", "look for accesses that nothing orders, on --backend sim", "none", "race")
 	seed, timeout := uint64(1), time.Duration(0)
 	parseSeed := func(text string) (uint64, error) { return strconv.ParseUint(text, 10, 64) }
 	timeoutFlag(cmd, &timeout)
 	cmd.Flags().Var(value[uint64]{&seed, "int", parseSeed, "write a whole number, 0 or more"}, "seed", "`NUMBER` that the random delays of --rounds begin with")
 	return func(o *runner.Options) error {
-		if err := refuse(cmd, misuse{"preset", *preset == "", "is empty: write a preset, a file, a2a3sim or a5sim, or delete it"}); err != nil {
+		if err := refuse(cmd, misuse{"topology", *preset == "", "is empty: write a preset, a file, a2a3sim or a5sim, or delete it"}); err != nil {
 			return err
 		}
 		o.Preset, o.Race = *preset, *check == "race"

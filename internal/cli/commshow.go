@@ -49,8 +49,8 @@ of its own, in two banks that runs of the kernel use by turns.
 tasks, context_version, windows (domain, ranks, bytes, signals, matrices (name, first,
 signals), signal_banks, signal_bytes) and buffers (name, dtype, shape, bytes, window,
 offset, staged, domain).`,
-		Example: `  kernbench comm show allreduce --nranks 8
-  kernbench comm show allreduce --source > my-scenario.yaml`,
+		Example: `  kernbench comm show all_reduce --nranks 8
+  kernbench comm show all_reduce --source > my-scenario.yaml`,
 		Args:              oneScenario,
 		ValidArgsFunction: completeScenario,
 	}
@@ -58,6 +58,7 @@ offset, staged, domain).`,
 	source := cmd.Flags().Bool("source", false, "print the file")
 	format := formatFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		resolveScenario(cmd, args)
 		if err := readsScenario(args[0]).Check(); err != nil {
 			return err
 		}
@@ -89,7 +90,7 @@ offset, staged, domain).`,
 // alone refuses flags beside one that prints the file as it is.
 func alone(cmd *cobra.Command, flag string) (err error) {
 	cmd.Flags().Visit(func(f *pflag.Flag) {
-		if f.Name != flag && err == nil {
+		if f.Name != flag && !f.Hidden && err == nil {
 			err = fmt.Errorf("--%s prints the file as it is: delete --%s", flag, f.Name)
 		}
 	})

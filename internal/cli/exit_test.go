@@ -26,7 +26,7 @@ func exitFixtures(t *testing.T) {
 		"sweep.yaml": "bench: hello_send\ndata: off\ngrid:\n  - {key: topology, values: [default, ring6]}\n",
 		"large.yaml": "summary: \"s\"\nnranks: 2\nbuffers:\n" +
 			"  - {name: x, dtype: f32, shape: [16777216, 4096], placement: window, init: 0}\n" +
-			"kernel: {name: allreduce_onephase, args: [x, x, 1]}\noutputs:\n  - {buffer: x, golden: 0}\n",
+			"kernel: {name: all_reduce_onephase, args: [x, x, 1]}\noutputs:\n  - {buffer: x, golden: 0}\n",
 	}
 	for name, text := range files {
 		if err := os.WriteFile(name, []byte(text), 0o666); err != nil {
@@ -39,9 +39,9 @@ func exitFixtures(t *testing.T) {
 	for _, line := range []string{
 		"sweep sweep.yaml", "sweep sweep.yaml --shard 1/2", "sweep sweep.yaml --shard 2/2",
 		"run hello_send --trace hello.json --log hello.oplog",
-		"comm prepare allreduce prepared",
-		"comm run allreduce --backend inproc --keep kept",
-		"comm run allreduce --backend inproc --keep broken",
+		"comm prepare all_reduce prepared",
+		"comm run all_reduce --backend inproc --keep kept",
+		"comm run all_reduce --backend inproc --keep broken",
 	} {
 		run(t, strings.Fields(line)...)
 	}
@@ -53,7 +53,7 @@ func exitFixtures(t *testing.T) {
 // Command lines that end with status 0 after exitFixtures: one for each command.
 var (
 	longLines = []string{ // of commands that may take long, which signals end
-		"coll barrier", "coll all_reduce --on shm -e 8 -n 1 -w 0", "comm execute kept --backend inproc", "comm prepare allreduce new", "comm run allreduce --backend inproc", "comm show allreduce",
+		"coll barrier", "coll all_reduce --on shm -e 8 -n 1 -w 0", "comm execute kept --backend inproc", "comm prepare all_reduce new", "comm run all_reduce --backend inproc", "comm show all_reduce",
 		"comm verify kept", "probe", "run hello_send", "sweep sweep.yaml --replace", "topology show --links", "trace hello.json",
 	}
 	shortLines = []string{
@@ -77,18 +77,18 @@ func TestExitStatus(t *testing.T) {
 			"comm run races --backend sim --check race", "compare sweep.jsonl sweep.1-of-2.jsonl",
 		}},
 		{"a missing file", exitUsage, []string{
-			"ccl show --ccl none.yaml", "ccl validate none.yaml", "coll barrier --ccl none.yaml", "coll barrier -t none.yaml", "comm execute none", "comm run none.yaml", "comm run allreduce --backend sim -p none.yaml",
+			"ccl show --ccl none.yaml", "ccl validate none.yaml", "coll barrier --ccl none.yaml", "coll barrier -t none.yaml", "comm execute none", "comm run none.yaml", "comm run all_reduce --backend sim -t none.yaml",
 			"comm prepare none.yaml new", "comm show none.yaml", "comm verify none", "compare none.csv none.csv", "merge m.jsonl none.jsonl", "plot none.csv -x a -y b -o p.svg", "probe -t none.yaml",
 			"replay none", "run hello_send -t none.yaml", "run none.yaml", "sweep none.yaml", "tasks show --tasks none.yaml", "topology show -t none.yaml", "topology validate none.yaml", "trace none.json",
 			"comm execute broken", "comm execute broken --backend inproc", "comm execute broken --backend sim",
 		}},
 		{"a folder that is missing", exitUsage, []string{
-			"coll barrier --trace no/t.json", "comm run allreduce --backend sim --runtime host_build_graph --gantt-svg no/g.svg", "merge no/m.jsonl sweep.1-of-2.jsonl sweep.2-of-2.jsonl",
+			"coll barrier --trace no/t.json", "comm run all_reduce --backend sim --runtime host_build_graph --gantt-svg no/g.svg", "merge no/m.jsonl sweep.1-of-2.jsonl sweep.2-of-2.jsonl",
 			"plot sweep.jsonl -x topology -y crit_ns --kind bars -o no/p.svg", "run hello_send --trace no/t.json", "run hello_send --log no/l", "sweep sweep.yaml --out no/s.jsonl",
-			"topology diagram -o no/d.svg", "run milestone-1h-ccl --max-elems 128 --data=off --out /proc/no", "comm prepare allreduce /proc/no", "comm run allreduce --keep /proc/no",
+			"topology diagram -o no/d.svg", "run milestone-1h-ccl --max-elems 128 --data=off --out /proc/no", "comm prepare all_reduce /proc/no", "comm run all_reduce --keep /proc/no",
 		}},
 		{"a folder instead of a file", exitUsage, []string{
-			"coll barrier --trace folder", "run hello_send --trace folder", "run hello_send --log folder", "topology diagram -o folder", "comm run allreduce --backend sim --runtime host_build_graph --gantt-svg folder",
+			"coll barrier --trace folder", "run hello_send --trace folder", "run hello_send --log folder", "topology diagram -o folder", "comm run all_reduce --backend sim --runtime host_build_graph --gantt-svg folder",
 			"replay folder", "trace folder", "topology show -t folder",
 		}},
 		{"sizes beyond memory", exitUsage, []string{
@@ -97,11 +97,11 @@ func TestExitStatus(t *testing.T) {
 		}},
 		{"a time that has passed", exitFailed, []string{
 			"coll all_reduce --timeout 1ns", "coll all_reduce --timeout 1ns --on shm", "coll all_reduce --timeout 1ns --on inproc",
-			"comm run allreduce --timeout 1ns", "comm run allreduce --timeout 1ns --backend inproc", "comm run allreduce --timeout 1ns --backend sim", "comm execute kept --timeout 1ns",
+			"comm run all_reduce --timeout 1ns", "comm run all_reduce --timeout 1ns --backend inproc", "comm run all_reduce --timeout 1ns --backend sim", "comm execute kept --timeout 1ns",
 		}},
 		{"a link to a full device", exitFailed, []string{
 			"coll barrier --trace full", "run hello_send --trace full", "run hello_send --log full", "topology diagram -o full.svg",
-			"plot sweep.jsonl -x topology -y crit_ns --kind bars -o full.svg", "comm run allreduce --backend sim --runtime host_build_graph --gantt-svg full.svg",
+			"plot sweep.jsonl -x topology -y crit_ns --kind bars -o full.svg", "comm run all_reduce --backend sim --runtime host_build_graph --gantt-svg full.svg",
 		}},
 	} {
 		t.Run(kind.name, func(t *testing.T) {

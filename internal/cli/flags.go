@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/kernbench/kernbench/internal/config"
 	"github.com/kernbench/kernbench/internal/file"
@@ -52,6 +53,27 @@ func strictFlag(cmd *cobra.Command, p *bool) {
 	cmd.Flags().BoolVar(p, "strict", false, "refuse kept points that another build of the program has run, instead of warning")
 }
 
+// oldFlag gives a command a hidden flag that stands for another flag, which has the place of the
+// old one now. A name of one letter is that of a letter.
+func oldFlag(cmd *cobra.Command, name, now string) {
+	old, letter, current := "--"+name, "", "--"+now
+	if len(name) == 1 {
+		old, letter = "-"+name, name
+		if short := cmd.Flags().Lookup(now).Shorthand; short != "" {
+			current = "-" + short
+		}
+	}
+	cmd.Flags().VarP(value[string]{new(string), "text", func(text string) (string, error) {
+		config.Renamed(cmd.Context(), old, current)
+		err := cmd.Flags().Set(now, text)
+		if invalid, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
+			err = invalid.Unwrap() // the error of this flag says the same
+		}
+		return text, err
+	}, ""}, name, letter, "now called "+current)
+	cmd.Flags().Lookup(name).Hidden = true
+}
+
 // choiceFlag gives a command a flag that allows a few words, the first of them
 // unless told otherwise.
 func choiceFlag(cmd *cobra.Command, name, usage string, allowed ...string) *string {
@@ -62,13 +84,18 @@ func choiceFlag(cmd *cobra.Command, name, usage string, allowed ...string) *stri
 // there are no words.
 func wordFlag(cmd *cobra.Command, name, letter, usage, chosen string, allowed []string) *string {
 	cmd.Flags().VarP(value[string]{&chosen, cmp.Or(strings.Join(allowed, "|"), "text"), func(word string) (string, error) {
-		if len(allowed) > 0 && !slices.Contains(allowed, word) {
-			return "", fmt.Errorf("write one of %s%s", strings.Join(allowed, ", "), config.DidYouMean(word, allowed))
-		}
-		return word, nil
+		return word, checkWord(word, allowed)
 	}, ""}, name, letter, usage)
 	complete(cmd, name, allowed, cobra.ShellCompDirectiveNoFileComp)
 	return &chosen
+}
+
+// checkWord refuses a word that is not allowed, if some are.
+func checkWord(word string, allowed []string) error {
+	if len(allowed) > 0 && !slices.Contains(allowed, word) {
+		return fmt.Errorf("write one of %s%s", strings.Join(allowed, ", "), config.DidYouMean(word, allowed))
+	}
+	return nil
 }
 
 // fidelityFlag is --fidelity.

@@ -23,8 +23,8 @@ func TestFullDisk(t *testing.T) {
 		"coll barrier --trace FULL/t.json", "run hello_send --trace FULL/t.json", "run hello_send --log FULL/l", "run milestone-1h-ccl --max-elems 128 --data=off --out FULL/m",
 		"sweep sweep.yaml --out FULL/s.jsonl", "merge FULL/m.jsonl sweep.1-of-2.jsonl sweep.2-of-2.jsonl",
 		"plot sweep.jsonl -x topology -y crit_ns --kind bars -o FULL/p.svg", "plot sweep.jsonl -x topology -y crit_ns --kind bars -o FULL/p.png", "topology diagram -o FULL/d.svg",
-		"comm prepare allreduce FULL/k", "comm run allreduce --keep FULL/k", "comm run allreduce --keep FULL/k --backend inproc", "comm run allreduce --keep FULL/k --backend sim",
-		"comm run allreduce --backend sim --runtime host_build_graph --gantt-svg FULL/g.svg",
+		"comm prepare all_reduce FULL/k", "comm run all_reduce --keep FULL/k", "comm run all_reduce --keep FULL/k --backend inproc", "comm run all_reduce --keep FULL/k --backend sim",
+		"comm run all_reduce --backend sim --runtime host_build_graph --gantt-svg FULL/g.svg",
 	} {
 		code, stderr := onFullDisk(t, "", line)
 		if code != exitFailed || !strings.Contains(stderr, "no space left on device") {

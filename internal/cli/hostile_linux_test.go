@@ -41,9 +41,9 @@ var readers = []struct {
 	{"replay x.oplog", "x.oplog", "", false},
 	{"trace x.trace", "x.trace", "", false},
 	{"trace x.trace.gz", "x.trace.gz", "", false},
-	{"comm verify d", "d/run.json", "comm prepare allreduce d --nranks 2", false},
-	{"comm verify d", "d/scenario.yaml", "comm prepare allreduce d --nranks 2", false},
-	{"comm execute d --backend sim", "d/round0/rank0/x.in.npy", "comm prepare allreduce d --nranks 2", false},
+	{"comm verify d", "d/run.json", "comm prepare all_reduce d --nranks 2", false},
+	{"comm verify d", "d/scenario.yaml", "comm prepare all_reduce d --nranks 2", false},
+	{"comm execute d --backend sim", "d/round0/rank0/x.in.npy", "comm prepare all_reduce d --nranks 2", false},
 	{"run milestone-1h-ccl --max-elems 128 --resume --out d", "d/points.jsonl", "", true},
 }
 

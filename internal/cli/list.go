@@ -29,8 +29,8 @@ of name, usage, default and values, and schema with the columns of rows and metr
   kernbench list pe2pe
   kernbench list --format json`,
 		ValidArgsFunction: completeBench,
-	}, func(_ *cobra.Command, args []string) (result, error) {
-		list, err := setup.ListBenches(args...)
+	}, func(cmd *cobra.Command, args []string) (result, error) {
+		list, err := setup.ListBenches(cmd.Context(), args...)
 		return list, badInput(err)
 	})
 }
@@ -41,36 +41,65 @@ func completeBench(*cobra.Command, []string, string) ([]cobra.Completion, cobra.
 	return setup.BenchNames(), cobra.ShellCompDirectiveNoFileComp
 }
 
-// addParamFlags gives a command a flag for each parameter that any bench has, and is
-// how to read those of one bench.
+// addParamFlags gives a command a flag for each parameter that any bench has, and hidden ones for
+// former names. It returns the function that reads the parameters of one bench.
 func addParamFlags(cmd *cobra.Command) func(b bench.Bench) (map[string]string, error) {
 	values := map[string]*string{}
 	for _, b := range bench.All() {
 		for _, p := range b.Params {
 			if values[p.Name] != nil {
-				f := cmd.Flags().Lookup(p.Name)
-				f.Usage += ", " + b.Name
-				if f.DefValue != p.Default {
-					f.DefValue = "" // each has its own
-				}
 				continue
 			}
 			if cmd.Flags().Lookup(p.Name) != nil {
 				panic(fmt.Sprintf("bench: parameter %s of %s is a flag of kernbench %s: rename it", p.Name, b.Name, cmd.Name()))
 			}
-			values[p.Name] = wordFlag(cmd, p.Name, "", p.Usage+"; for "+b.Name, p.Default, p.Values)
+			values[p.Name] = cmd.Flags().String(p.Name, "", p.Usage)
+			if err := cmd.RegisterFlagCompletionFunc(p.Name, completeParam(p.Name)); err != nil {
+				panic(err) // completed twice
+			}
+		}
+	}
+	for name := range bench.FormerParams {
+		if cmd.Flags().Lookup(name) == nil {
+			values[name] = cmd.Flags().String(name, "", "now called --"+bench.FormerParams[name])
+			cmd.Flags().Lookup(name).Hidden = true
 		}
 	}
 	return func(b bench.Bench) (map[string]string, error) {
-		given, names := map[string]string{}, lists.Map(b.Params, func(p bench.Param) string { return "--" + p.Name })
+		given := map[string]string{}
 		for _, name := range slices.Sorted(maps.Keys(values)) {
-			switch changed := cmd.Flags().Changed(name); {
-			case changed && !slices.Contains(names, "--"+name):
-				return nil, fmt.Errorf("--%s is no parameter of %s, which has %s", name, b.Name, cmp.Or(strings.Join(names, ", "), "none"))
-			case changed:
-				given[name] = *values[name]
+			if !cmd.Flags().Changed(name) {
+				continue
 			}
+			p, ok := b.FindParam(name)
+			if !ok {
+				names := lists.Map(b.Params, func(p bench.Param) string { return "--" + p.Name })
+				return nil, fmt.Errorf("--%s is no parameter of %s, which has %s", name, b.Name, cmp.Or(strings.Join(names, ", "), "none"))
+			}
+			if err := checkWord(*values[name], p.Values); err != nil {
+				return nil, fmt.Errorf("invalid argument %q for \"--%s\" flag: %w%s", *values[name], name, err, seeHelp(cmd))
+			}
+			given[name] = *values[name]
 		}
 		return given, nil
+	}
+}
+
+// completeParam returns a function that teaches the shell the values of a parameter: of the bench
+// that the command line names, else of the first bench that has the parameter.
+func completeParam(name string) cobra.CompletionFunc {
+	return func(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		benches := bench.All()
+		for _, arg := range args {
+			if b, ok := bench.Find(arg); ok {
+				benches = []bench.Bench{b}
+			}
+		}
+		for _, b := range benches {
+			if p, ok := b.FindParam(name); ok {
+				return p.Values, cobra.ShellCompDirectiveNoFileComp
+			}
+		}
+		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 }

@@ -20,10 +20,10 @@ func TestControlGroup(t *testing.T) {
 	group := hosttest.Group(t, 256<<20)
 	free := regexp.MustCompile(`and 0\.2\d* GB are free`)
 	for command, need := range map[string]string{
-		"comm run allreduce --set count=10000000":                  "the buffers of 4 ranks: 0.817 GB of memory are needed, and FREE of the 0.268 GB that control group /GROUP allows: take fewer ranks, or smaller buffers",
-		"comm run allreduce --set count=10000000 --backend inproc": "the buffers of 4 ranks: 0.8 GB of memory are needed, and FREE of the 0.268 GB that control group /GROUP allows: take fewer ranks, or smaller buffers",
-		"coll all_reduce --on shm -b 128M -e 128M":                 "the buffers of 2 ranks: 0.285 GB of memory are needed, and FREE of the 0.268 GB that control group /GROUP allows: take smaller sizes, fewer ranks or fewer iterations",
-		"coll all_reduce --on inproc -b 128M -e 128M":              "the buffers of 2 ranks: 0.277 GB of memory are needed, and FREE of the 0.268 GB that control group /GROUP allows: take smaller sizes, fewer ranks or fewer iterations",
+		"comm run all_reduce --set count=10000000":                  "the buffers of 4 ranks: 0.817 GB of memory are needed, and FREE of the 0.268 GB that control group /GROUP allows: take fewer ranks, or smaller buffers",
+		"comm run all_reduce --set count=10000000 --backend inproc": "the buffers of 4 ranks: 0.8 GB of memory are needed, and FREE of the 0.268 GB that control group /GROUP allows: take fewer ranks, or smaller buffers",
+		"coll all_reduce --on shm -b 128M -e 128M":                  "the buffers of 2 ranks: 0.285 GB of memory are needed, and FREE of the 0.268 GB that control group /GROUP allows: take smaller sizes, fewer ranks or fewer iterations",
+		"coll all_reduce --on inproc -b 128M -e 128M":               "the buffers of 2 ranks: 0.277 GB of memory are needed, and FREE of the 0.268 GB that control group /GROUP allows: take smaller sizes, fewer ranks or fewer iterations",
 	} {
 		cmd := exec.Command(os.Args[0], strings.Fields(command)...)
 		cmd.Args[0] = "kernbench" // which is what TestMain goes by

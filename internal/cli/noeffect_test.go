@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	doCollectives = "benches that do: ccl_allreduce, center_root_buffers, coll, data_parallel, milestone-1h-ccl, tp_mlp, transformer_block"
+	doCollectives = "benches that do: ccl_all_reduce, center_root_buffers, coll, data_parallel, milestone-1h-ccl, tp_mlp, transformer_block"
 	doTasks       = "benches that do: task_chain, task_fanout, task_stencil, treduce_tasks"
 )
 
@@ -58,7 +58,7 @@ func TestUses(t *testing.T) {
 		if b.Uses == 0 {
 			t.Errorf("%s does not say what it uses", b.Name)
 		}
-		if b.Folder != "" || b.Name == "ccl_allreduce" && testing.Short() {
+		if b.Folder != "" || b.Name == "ccl_all_reduce" && testing.Short() {
 			continue // takes longer
 		}
 		o := bench.Options{}

@@ -125,6 +125,9 @@ func writeReport(cmd *cobra.Command, name string, p page.Page, t *table.Table) e
 func commandLine(cmd *cobra.Command) string {
 	words := append(strings.Fields(cmd.CommandPath()), cmd.Flags().Args()...)
 	cmd.Flags().Visit(func(f *pflag.Flag) {
+		if f.Hidden { // an old spelling: the flag that it stands for is given too
+			return
+		}
 		values := []string{f.Value.String()}
 		if list, ok := f.Value.(pflag.SliceValue); ok {
 			values = list.GetSlice()

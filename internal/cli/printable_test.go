@@ -71,7 +71,7 @@ func TestHostileNames(t *testing.T) {
 			show("topology", "show", "--set", "system.sips.count="+name)
 			show("topology", "show", "--set", "overrides=[{link: "+quoted+"}]")
 			show("comm", "run", "scenario.yaml")
-			show("comm", "run", "allreduce", "--set", "mode="+name)
+			show("comm", "run", "all_reduce", "--set", "mode="+name)
 			show("comm", "show", name)
 			show("plot", "a.csv", "-x", "n", "-y", cell, "-o", "ambiguous.svg")
 			show("plot", "a.csv", "-x", "n", "-y", cell, "--by", "kind", "-o", "lines.svg")
@@ -85,7 +85,7 @@ func TestHostileNames(t *testing.T) {
 			show("replay", "log.oplog")
 			for _, args := range [][]string{{name}, {"run", name}, {"list", name}, {"coll", name}, {"topology", name}, {"run", "--" + name}, {"plot", name + ".csv", "-x", "n", "-y", "n", "-o", "x.svg"},
 				{"topology", "show", "--format", name}, {"replay", name}, {"trace", name}, {"sweep", name}, {"merge", name, name}, {"compare", name, name + "2"},
-				{"run", "hello_send", "--trace", filepath.Join(name, "x")}, {"comm", "prepare", "allreduce", filepath.Join("a.csv", name)}} {
+				{"run", "hello_send", "--trace", filepath.Join(name, "x")}, {"comm", "prepare", "all_reduce", filepath.Join("a.csv", name)}} {
 				show(args...)
 			}
 			checkPictures(t, "lines.svg", "bars.svg", "heat.svg", "rows.svg")
@@ -102,7 +102,7 @@ func TestHostileNames(t *testing.T) {
 			show("probe", "-t", name+".yaml", "--sizes", "4KiB")
 			show("sweep", "grid_"+name+".yaml")
 			show("sweep", "grid_"+name+".yaml")
-			show("comm", "run", "allreduce", "--nranks", "2", "--backend", "sim", "-p", name+".yaml", "--runtime", "host_build_graph", "--gantt", "--gantt-svg", "gantt.svg")
+			show("comm", "run", "all_reduce", "--nranks", "2", "--backend", "sim", "-t", name+".yaml", "--runtime", "host_build_graph", "--gantt", "--gantt-svg", "gantt.svg")
 			show("topology", "diagram", "-t", name+".yaml", "-o", "system.svg")
 			checkPictures(t, "gantt.svg", "system.svg")
 			if _, err := os.Stat(printable.Line("grid_"+name) + ".jsonl"); err != nil {

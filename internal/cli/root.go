@@ -5,13 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/kernbench/kernbench/internal/config"
+	"github.com/kernbench/kernbench/internal/printable"
 	"github.com/kernbench/kernbench/internal/version"
 )
 
@@ -19,6 +22,7 @@ import (
 // status. It returns soon after ctx is done.
 func Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	out := &output{w: stdout, to: stdout}
+	ctx, hints := collectHints(ctx)
 	root, started := rootCmd()
 	root.SetOut(out)
 	root.SetErr(stderr)
@@ -32,6 +36,9 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if out.err != nil {
 		err = fmt.Errorf("write output: %w", out.err)
 	}
+	for _, hint := range hints() {
+		fmt.Fprintf(stderr, "kernbench: %s\n", hint)
+	}
 	code := status(ctx, err)
 	switch code {
 	case exitOK, exitClosedPipe:
@@ -43,6 +50,23 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		complain(stderr, err)
 	}
 	return code
+}
+
+// collectHints returns a context that collects the old spellings of names that a run is given,
+// and the function that returns a hint for each of them, in alphabetical order.
+func collectHints(ctx context.Context) (context.Context, func() []string) {
+	var mu sync.Mutex
+	seen := map[string]bool{}
+	ctx = config.WithRenamed(ctx, func(old, name string) {
+		mu.Lock()
+		defer mu.Unlock()
+		seen[printable.Line(old)+" is now called "+name] = true
+	})
+	return ctx, func() []string {
+		mu.Lock()
+		defer mu.Unlock()
+		return slices.Sorted(maps.Keys(seen))
+	}
 }
 
 // rootCmd is the command with all below it. started becomes true when one of
@@ -82,7 +106,7 @@ Exit status, of all commands:
   kernbench coll all_reduce -b 64K -e 64K --trace ring.json
   kernbench trace ring.json
   kernbench sweep sweep.yaml
-  kernbench comm run allreduce --nranks 4
+  kernbench comm run all_reduce --nranks 4
   kernbench probe
   kernbench topology show
   kernbench topology show --topology torus2x3 --set sip.ucie.bandwidth=256GB/s
@@ -185,16 +209,17 @@ func flagError(cmd *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
 	if errors.As(err, &unknown) {
 		var names []string
-		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, "--"+f.Name) })
+		cmd.Flags().VisitAll(func(f *pflag.Flag) {
+			if !f.Hidden {
+				names = append(names, "--"+f.Name)
+			}
+		})
 		name := unknown.GetSpecifiedName()
 		if unknown.GetSpecifiedShortnames() != "" {
 			name = name[:1]
 			hint = letterElsewhere(cmd, name)
 		} else {
 			hint = config.DidYouMean("--"+name, names)
-		}
-		if (name == "t" || name == "topology") && cmd.Flags().Lookup("preset") != nil {
-			hint = "; --topology (-t) names the simulated system of other commands: write -p NAME here, with --backend sim"
 		}
 	}
 	return fmt.Errorf("%w%s%s", err, hint, seeHelp(cmd))
@@ -205,7 +230,7 @@ func letterElsewhere(cmd *cobra.Command, letter string) string {
 	var flags, of []string
 	var look func(*cobra.Command)
 	look = func(c *cobra.Command) {
-		if f := c.Flags().ShorthandLookup(letter); f != nil {
+		if f := c.Flags().ShorthandLookup(letter); f != nil && !f.Hidden {
 			of = append(of, c.CommandPath())
 			if !slices.Contains(flags, "--"+f.Name) {
 				flags = append(flags, "--"+f.Name)

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -57,7 +58,7 @@ artifacts (files written), config and schema (the columns of metrics and rows); 
 		Example: `  kernbench run hello_send
   kernbench run --bench matmul_composite --format json
   kernbench run pe2pe --data=off --topology torus2x3
-  kernbench run ccl_allreduce --algorithm ring_allreduce_tcm --ranks-per sip --topology ring6 --per-rank
+  kernbench run ccl_all_reduce --algo ring_all_reduce_tcm --ranks-per sip --topology ring6 --per-rank
   kernbench run qkv_gemm --check=race --log qkv.oplog --trace qkv.json
   kernbench run transformer_block --shape llama-70b --tokens 512 --data=off
   kernbench run my-scenario.yaml --nranks 4`,
@@ -73,7 +74,7 @@ artifacts (files written), config and schema (the columns of metrics and rows); 
 	options := addRunFlags(cmd)
 	params := addParamFlags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		b, err := chosenBench(*name, args)
+		b, err := chosenBench(cmd.Context(), *name, args)
 		if err != nil {
 			return badInput(err)
 		}
@@ -127,7 +128,7 @@ func executed(cmd *cobra.Command, b bench.Bench, o bench.Options) (*bench.Result
 }
 
 // chosenBench is the bench that the argument or --bench names.
-func chosenBench(flag string, args []string) (bench.Bench, error) {
+func chosenBench(ctx context.Context, flag string, args []string) (bench.Bench, error) {
 	switch {
 	case len(args) == 1 && flag != "":
 		return bench.Bench{}, fmt.Errorf("two benches, %s and %s: name one", args[0], flag)
@@ -136,7 +137,7 @@ func chosenBench(flag string, args []string) (bench.Bench, error) {
 	case flag == "":
 		return bench.Bench{}, errors.New("no bench: name one, such as kernbench run hello_send; kernbench list shows them")
 	}
-	return setup.FindBench(flag)
+	return setup.FindBench(ctx, flag)
 }
 
 // addRunFlags gives a command the flags that say how a bench is run, and is how to

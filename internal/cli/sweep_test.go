@@ -164,7 +164,7 @@ func TestSweepPage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, file := range []string{"testdata/sweep/allreduce.yaml", "testdata/sweep/coll.yaml"} {
+	for _, file := range []string{"testdata/sweep/all_reduce.yaml", "testdata/sweep/coll.yaml"} {
 		want, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)

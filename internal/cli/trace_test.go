@@ -30,9 +30,9 @@ func TestTracesOfRuns(t *testing.T) {
 		{"run matmul_composite", nil},
 		{"run qkv_gemm", nil},
 		{"run task_chain", small},
-		{"run ccl_allreduce --algorithm=halving_doubling_allreduce", nil},
-		{"run ccl_allreduce --algorithm=ring_allreduce_tcm", small},
-		{"run ccl_allreduce --algorithm=torus_allreduce --n-elem=2048", append([]string{"pe.ipcq.n_slots=1"}, small...)}, // it waits for credits
+		{"run ccl_all_reduce --algo=halving_doubling_all_reduce", nil},
+		{"run ccl_all_reduce --algo=ring_all_reduce_tcm", small},
+		{"run ccl_all_reduce --algo=torus_all_reduce --elems=2048", append([]string{"pe.ipcq.n_slots=1"}, small...)}, // it waits for credits
 		{"run attention_decode", nil},
 		{"run transformer_block --tp=2", small},
 	}

@@ -2,6 +2,7 @@ package setup
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"io"
 	"strings"
@@ -12,12 +13,14 @@ import (
 	"github.com/kernbench/kernbench/table"
 )
 
-// FindBench returns a registered bench, or an error that helps to find it.
-func FindBench(name string) (bench.Bench, error) {
-	if b, ok := bench.Find(name); ok {
+// FindBench returns a registered bench, or an error that helps to find it. An old spelling of
+// its name is reported to ctx.
+func FindBench(ctx context.Context, name string) (bench.Bench, error) {
+	names := BenchNames()
+	if known, ok := config.Resolve(ctx, name, names); ok {
+		b, _ := bench.Find(known)
 		return b, nil
 	}
-	names := BenchNames()
 	return bench.Bench{}, fmt.Errorf("no bench %q; benches: %s%s", name, strings.Join(names, ", "), config.DidYouMean(name, names))
 }
 
@@ -42,14 +45,14 @@ type List struct {
 }
 
 // ListBenches returns the named benches, or all if there are no names.
-func ListBenches(names ...string) (l List, err error) {
+func ListBenches(ctx context.Context, names ...string) (l List, err error) {
 	l.full = len(names) > 0
 	if !l.full {
 		names = BenchNames()
 	}
 	l.benches = make([]Listed, len(names))
 	for i, name := range names {
-		b, err := FindBench(name)
+		b, err := FindBench(ctx, name)
 		if err != nil {
 			return l, err
 		}

@@ -36,7 +36,7 @@ func TestCheckEffect(t *testing.T) {
 		"plain":   "--set ccl.defaults.n_slots=4 has no effect: plain does no collectives: leave it out; benches that do: summing",
 		"summing": "<nil>",
 	} {
-		b, err := FindBench(name)
+		b, err := FindBench(t.Context(), name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -44,7 +44,7 @@ func TestCheckEffect(t *testing.T) {
 			t.Errorf("%s: got %v, want %s", name, err, want)
 		}
 	}
-	if _, err := FindBench("plane"); fmt.Sprint(err) != `no bench "plane"; benches: plain, summing; did you mean plain?` {
+	if _, err := FindBench(t.Context(), "plane"); fmt.Sprint(err) != `no bench "plane"; benches: plain, summing; did you mean plain?` {
 		t.Errorf("got %v", err)
 	}
 }

@@ -28,7 +28,8 @@ type Plan struct {
 
 	*source
 	bench     bench.Bench
-	base      setup.Choice // of the command line
+	base      setup.Choice      // of the command line
+	written   map[string]string // the names that parameters have in the file, if these are old spellings
 	points    []experiment.Point
 	places    map[[2]string]place      // of values of the grid, by key and value
 	ready     map[string]*setup.Loaded // some configurations, by their key
@@ -48,14 +49,18 @@ func New(ctx context.Context, name string, base setup.Choice) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Plan{source: f, base: base, points: experiment.Product(f.axes), places: map[[2]string]place{}, ready: map[string]*setup.Loaded{}, hashes: map[string]string{}}
+	p := &Plan{source: f, base: base, written: map[string]string{}, places: map[[2]string]place{}, ready: map[string]*setup.Loaded{}, hashes: map[string]string{}}
+	p.findBench(ctx)
+	p.points = experiment.Product(f.axes)
 	for _, c := range slices.Concat(f.axes...) {
 		for i, v := range c.Values {
 			p.places[[2]string{c.Name, v}] = place{c.NameAt, c.At[i]}
 		}
 	}
 	p.Uses.Reads("sweep", name)
-	p.checkBench()
+	if p.bench.Name != "" {
+		p.checkBench()
+	}
 	p.checkEffect()
 	p.checkClashes()
 	if err := p.checkPoints(ctx); err != nil {
@@ -64,18 +69,52 @@ func New(ctx context.Context, name string, base setup.Choice) (*Plan, error) {
 	return p, errors.Join(append(p.elsewhere, p.errors.Err())...)
 }
 
-// checkBench checks the bench and the values of its parameters.
-func (p *Plan) checkBench() {
+// findBench finds the bench, and puts the names that it and its parameters have now in place of
+// old spellings, which are reported to ctx.
+func (p *Plan) findBench(ctx context.Context) {
 	var err error
-	if p.bench, err = setup.FindBench(p.Bench); err != nil {
+	if p.bench, err = setup.FindBench(ctx, p.Bench); err != nil {
 		p.fail("bench", "%v", err)
 		return
 	}
+	p.Bench = p.bench.Name
+	rename := func(name, at string, taken func(string) bool) string {
+		param, ok := p.bench.FindParam(name)
+		if !ok || param.Name == name {
+			return name
+		}
+		if taken(param.Name) {
+			p.fail(at, "%s is now called %s, which is given too: delete one of them", name, param.Name)
+			return name
+		}
+		config.Renamed(ctx, paramPrefix+name, paramPrefix+param.Name)
+		return param.Name
+	}
+	for _, name := range slices.Sorted(maps.Keys(p.Params)) {
+		now := rename(name, paramPrefix+name, func(now string) bool { _, ok := p.Params[now]; return ok })
+		if now != name {
+			p.Params[now], p.written[now] = p.Params[name], name
+			delete(p.Params, name)
+		}
+	}
+	keys := lists.Map(slices.Concat(p.axes...), func(d experiment.Dimension) string { return d.Name })
+	for _, columns := range p.axes {
+		for i, c := range columns {
+			if name, ok := strings.CutPrefix(c.Name, paramPrefix); ok {
+				columns[i].Name = paramPrefix + rename(name, c.NameAt, func(now string) bool { return slices.Contains(keys, paramPrefix+now) })
+				keys = append(keys, columns[i].Name)
+			}
+		}
+	}
+}
+
+// checkBench checks the bench and the values of its parameters.
+func (p *Plan) checkBench() {
 	if p.bench.Folder != "" {
 		p.fail("bench", "%s writes files and has a sweep of its own: run it with kernbench run %s", p.Bench, p.Bench)
 	}
 	for name, value := range p.Params {
-		path := paramPrefix + name
+		path := paramPrefix + cmp.Or(p.written[name], name)
 		p.checkParam(name, string(value), place{path, path})
 	}
 	for _, c := range slices.Concat(p.axes...) {

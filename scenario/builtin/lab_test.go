@@ -37,8 +37,8 @@ func right(t testing.TB, o runner.Options) *runner.Result {
 
 // modes is the ways of scenarios that have several.
 var modes = map[string][]string{
-	"allreduce": {"onephase", "twophase", "ring", "bidirectional_ring"},
-	"treduce":   {"loop", "treduce"},
+	"all_reduce": {"onephase", "twophase", "ring", "bidirectional_ring"},
+	"treduce":    {"loop", "treduce"},
 }
 
 // variants is the built-in scenarios in all their ways, of a size for tests.
@@ -46,7 +46,7 @@ func variants() (list []runner.Options) {
 	for _, name := range scenario.Names() {
 		o := runner.Options{Scenario: name}
 		switch name {
-		case "allreduce", "treduce":
+		case "all_reduce", "treduce":
 			for _, mode := range modes[name] {
 				o.Params = map[string]string{"mode": mode}
 				list = append(list, o)

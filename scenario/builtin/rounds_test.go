@@ -43,7 +43,7 @@ func TestTooLarge(t *testing.T) {
 		{runner.InProc, "the buffers of 64 ranks: 1.37e+03 GB of memory are needed, and 2 GB are free of the 16 GB that this computer has: take fewer ranks, or smaller buffers"},
 		{runner.SHM, "the buffers of 64 ranks: 1.37e+03 GB of memory are needed, and 2 GB are free of the 16 GB that this computer has: take fewer ranks, or smaller buffers"},
 	} {
-		o := runner.Options{Scenario: "allreduce", Backend: tt.backend}
+		o := runner.Options{Scenario: "all_reduce", Backend: tt.backend}
 		o.Ranks, o.Params = 64, map[string]string{"count": strconv.Itoa(1 << 30)}
 		_, err := runner.Run(t.Context(), o)
 		var bad *runner.InputError

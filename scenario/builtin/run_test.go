@@ -152,7 +152,7 @@ func BenchmarkRun(b *testing.B) {
 	for _, backend := range runner.Backends {
 		b.Run(backend, func(b *testing.B) {
 			for b.Loop() {
-				right(b, runner.Options{Scenario: "allreduce", Backend: backend})
+				right(b, runner.Options{Scenario: "all_reduce", Backend: backend})
 			}
 		})
 	}

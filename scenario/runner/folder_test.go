@@ -113,9 +113,9 @@ func TestInput(t *testing.T) {
 	}{
 		{"no file probe_sun and no scenario of that name; scenarios: probe_asks, probe_beyond, ", runner.Options{Scenario: "probe_sun"}},
 		{`no backend "gpu": use one of shm, inproc, sim`, runner.Options{Scenario: "probe_sum", Backend: "gpu"}},
-		{"-p ring6: only the backend sim has a system to choose: add --backend sim, or delete it", runner.Options{Scenario: "probe_sum", Preset: "ring6"}},
+		{"-t ring6: only the backend sim has a system to choose: add --backend sim, or delete it", runner.Options{Scenario: "probe_sum", Preset: "ring6"}},
 		{"--check race: only the backend sim looks for races: add --backend sim, or delete it", runner.Options{Scenario: "probe_sum", Race: true}},
-		{"unknown device 7: the system ring6 has 0 to 5; choose others with -d, fewer with --nranks, or choose -p default, which has as many as needed", runner.Options{Scenario: "probe_sum", Backend: runner.Sim, Preset: "ring6", Choice: choose(8)}},
+		{"unknown device 7: the system ring6 has 0 to 5; choose others with --devices, fewer with --nranks, or choose -t default, which has as many as needed", runner.Options{Scenario: "probe_sum", Backend: runner.Sim, Preset: "ring6", Choice: choose(8)}},
 		{"--seed 6: the simulated machine has no random delays: delete it", runner.Options{Scenario: "probe_sum", Backend: runner.Sim, Seed: &seed}},
 		{"--seed 6: there are random delays with several rounds (--rounds) alone, and this is one: delete it", runner.Options{Scenario: "probe_sum", Seed: &seed}},
 		{"no file ring7 and no preset", runner.Options{Scenario: "probe_sum", Backend: runner.Sim, Preset: "ring7"}},

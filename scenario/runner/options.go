@@ -108,7 +108,7 @@ func (e *RankError) Error() string { return e.Err.Error() }
 // Unwrap gives the reason.
 func (e *RankError) Unwrap() error { return e.Err }
 
-// platforms is the names that -p takes besides presets and files, which are common elsewhere
+// platforms is the names that -t takes besides presets and files, which are common elsewhere
 // for kinds of machines. A sim stands for a preset, for convenience: the preset has no numbers
 // of that machine. Silicon is what kernbench does not run on.
 var platforms = []struct{ sim, silicon, preset string }{
@@ -124,10 +124,10 @@ func (o *Options) ResolvePlatform() error {
 	for _, p := range platforms {
 		switch {
 		case o.Preset == p.silicon:
-			return fmt.Errorf("-p %s: this is silicon, which kernbench does not run on: write -p %s, which stands for the preset %s of the simulated machine, or run real processes with --backend %s and without -p",
+			return fmt.Errorf("-t %s: this is silicon, which kernbench does not run on: write -t %s, which stands for the preset %s of the simulated machine, or run real processes with --backend %s and without -t",
 				p.silicon, p.sim, p.preset, SHM)
 		case o.Preset == p.sim && o.Backend != "" && o.Backend != Sim:
-			return fmt.Errorf("-p %s stands for the preset %s of the simulated machine, and --backend %s runs on this computer: write --backend %s, or delete one of the two",
+			return fmt.Errorf("-t %s stands for the preset %s of the simulated machine, and --backend %s runs on this computer: write --backend %s, or delete one of the two",
 				p.sim, p.preset, o.Backend, Sim)
 		case o.Preset == p.sim:
 			o.Preset, o.Backend = p.preset, Sim
@@ -138,7 +138,7 @@ func (o *Options) ResolvePlatform() error {
 	names := append(sims, silicon...)
 	_, err := os.Stat(o.Preset)
 	if near := config.DidYouMean(o.Preset, names); near != "" && err != nil && !slices.Contains(topology.Presets(), o.Preset) {
-		return fmt.Errorf("-p %s: no file, preset or platform; platforms: %s%s", o.Preset, strings.Join(names, ", "), near)
+		return fmt.Errorf("-t %s: no file, preset or platform; platforms: %s%s", o.Preset, strings.Join(names, ", "), near)
 	}
 	return nil
 }

@@ -22,11 +22,11 @@ func TestPlatforms(t *testing.T) {
 		t.Fatal(err)
 	}
 	silicon := func(name, sim, preset string) string {
-		return "-p " + name + ": this is silicon, which kernbench does not run on: write -p " + sim + ", which stands for the preset " + preset +
-			" of the simulated machine, or run real processes with --backend shm and without -p"
+		return "-t " + name + ": this is silicon, which kernbench does not run on: write -t " + sim + ", which stands for the preset " + preset +
+			" of the simulated machine, or run real processes with --backend shm and without -t"
 	}
 	here := func(name, preset, backend string) string {
-		return "-p " + name + " stands for the preset " + preset + " of the simulated machine, and --backend " + backend +
+		return "-t " + name + " stands for the preset " + preset + " of the simulated machine, and --backend " + backend +
 			" runs on this computer: write --backend sim, or delete one of the two"
 	}
 	for _, tt := range []struct {
@@ -51,9 +51,9 @@ func TestPlatforms(t *testing.T) {
 		{"a5", runner.Sim, "", "", silicon("a5", "a5sim", "alpha_beta")},
 		{"a5", runner.SHM, "", "", silicon("a5", "a5sim", "alpha_beta")},
 		{"a5", runner.InProc, "", "", silicon("a5", "a5sim", "alpha_beta")},
-		{"a2a3sm", "", "", "", "-p a2a3sm: no file, preset or platform; platforms: a2a3sim, a5sim, a2a3, a5; did you mean a2a3sim?"},
-		{"A5sim", runner.SHM, "", "", "-p A5sim: no file, preset or platform; platforms: a2a3sim, a5sim, a2a3, a5; did you mean a5sim?"},
-		{"default", "", "", "", "-p default: only the backend sim has a system to choose: add --backend sim, or delete it"},
+		{"a2a3sm", "", "", "", "-t a2a3sm: no file, preset or platform; platforms: a2a3sim, a5sim, a2a3, a5; did you mean a2a3sim?"},
+		{"A5sim", runner.SHM, "", "", "-t A5sim: no file, preset or platform; platforms: a2a3sim, a5sim, a2a3, a5; did you mean a5sim?"},
+		{"default", "", "", "", "-t default: only the backend sim has a system to choose: add --backend sim, or delete it"},
 	} {
 		o := runner.Options{Scenario: "probe_sum", Backend: tt.backend, Preset: tt.preset}
 		o.Devices = "0-2"
@@ -61,7 +61,7 @@ func TestPlatforms(t *testing.T) {
 			_, err := runner.Run(t.Context(), o)
 			var input *runner.InputError
 			if !errors.As(err, &input) || err.Error() != tt.wrong {
-				t.Errorf("-p %s, backend %q: got %v, want an InputError, %s", tt.preset, tt.backend, err, tt.wrong)
+				t.Errorf("-t %s, backend %q: got %v, want an InputError, %s", tt.preset, tt.backend, err, tt.wrong)
 			}
 			continue
 		}
@@ -71,7 +71,7 @@ func TestPlatforms(t *testing.T) {
 		r := right(t, o)
 		o.Backend, o.Preset = runner.Sim, tt.as
 		if want := right(t, o); r.Backend != runner.Sim || r.System != tt.system || r.TimeNS != want.TimeNS {
-			t.Errorf("-p %s, backend %q: got %s, %s, %v ns, want sim, %s, %v ns", tt.preset, tt.backend, r.Backend, r.System, r.TimeNS, tt.system, want.TimeNS)
+			t.Errorf("-t %s, backend %q: got %s, %s, %v ns, want sim, %s, %v ns", tt.preset, tt.backend, r.Backend, r.System, r.TimeNS, tt.system, want.TimeNS)
 		}
 	}
 }

@@ -94,7 +94,7 @@ func TestPreparedMistakes(t *testing.T) {
 // choice that the file of the same choice gives again.
 func FuzzPrepared(f *testing.F) {
 	f.Add(`{"scenario": "s", "nranks": 2, "rounds": 1}`)
-	f.Add("{\n  \"scenario\": \"allreduce\",\n  \"nranks\": 4,\n  \"root\": 3,\n  \"rounds\": 100,\n  \"devices\": \"0-3\",\n  \"params\": {\"mode\": \"ring\", \"count\": \"3\"}\n}\n")
+	f.Add("{\n  \"scenario\": \"all_reduce\",\n  \"nranks\": 4,\n  \"root\": 3,\n  \"rounds\": 100,\n  \"devices\": \"0-3\",\n  \"params\": {\"mode\": \"ring\", \"count\": \"3\"}\n}\n")
 	f.Add(`{"scenario": "s", "nranks": 2, "nranks": 3, "rounds": 1} {}`)
 	f.Add(`{"scenario": 1, "nranks": "2", "rounds": -1, "params": {"a": 1, "b.c": null}, "more": []}`)
 	f.Add("scenario: s\nnranks: 2\nrounds: 1\n")

@@ -147,7 +147,7 @@ func (o *Options) check() error {
 	case !slices.Contains(Backends, o.Backend):
 		return fmt.Errorf("no backend %.60q: use one of %s", o.Backend, strings.Join(Backends, ", "))
 	case o.Backend != Sim && o.Preset != "":
-		return fmt.Errorf("-p %s: only the backend sim has a system to choose: add --backend sim, or delete it", o.Preset)
+		return fmt.Errorf("-t %s: only the backend sim has a system to choose: add --backend sim, or delete it", o.Preset)
 	case o.Backend != Sim && o.Race:
 		return errors.New("--check race: only the backend sim looks for races: add --backend sim, or delete it")
 	case o.Backend == Sim && o.Seed != nil:

@@ -35,7 +35,7 @@ func (j *job) simulate(ctx context.Context, r *Result) error {
 	if err := affordable(j.plan); err != nil {
 		return err
 	}
-	others := "choose others with -d, fewer with --nranks"
+	others := "choose others with --devices, fewer with --nranks"
 	if _, ok := j.values.(folder); ok && j.Keep == "" {
 		others = "prepare another folder with other devices (-d) or fewer ranks (--nranks)"
 	}
@@ -267,7 +267,7 @@ func system(ctx context.Context, preset string, plan *scenario.Plan, others stri
 		return nil, err
 	}
 	if n := spec.System.SIPs.Count; need > n {
-		return nil, fmt.Errorf("unknown device %d: the system %s has 0 to %d; %s, or choose -p %s, which has as many as needed",
+		return nil, fmt.Errorf("unknown device %d: the system %s has 0 to %d; %s, or choose -t %s, which has as many as needed",
 			need-1, preset, n-1, others, families[0])
 	}
 	return topology.Compile(spec)

@@ -232,7 +232,7 @@ func TestUnknownAlgorithm(t *testing.T) {
 // A root cube that no SIP has is refused when the group is made.
 func TestRootCubeOfNoSIP(t *testing.T) {
 	l := hostedtest.New(t, torch.Options{})
-	s, err := l.CCL().Named("center_root_allreduce")
+	s, err := l.CCL().Named("center_root_all_reduce")
 	if err != nil {
 		t.Fatal(err)
 	}

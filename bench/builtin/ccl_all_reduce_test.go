@@ -16,25 +16,25 @@ import (
 // TestAllReduceOfPEs: every entry on all PEs of the default system, or as many as it
 // says.
 func TestAllReduceOfPEs(t *testing.T) {
-	r := execute(t, "ccl_allreduce", bench.Options{})
+	r := execute(t, "ccl_all_reduce", bench.Options{})
 	want := []string{
-		"auto_allreduce (ws=256): 256 OK",
-		"bidirectional_ring_allreduce (ws=256): 256 OK",
-		"center_root_allreduce (ws=256): 256 OK",
-		"corner_root_allreduce (ws=256): 256 OK",
-		"direct_allreduce (ws=256): 256 OK",
-		"direct_one_phase_allreduce (ws=256): 256 OK",
-		"double_tree_allreduce (ws=256): 256 OK",
-		"dual_mesh_allreduce (ws=256): 256 OK",
-		"halving_doubling_allreduce (ws=256): 256 OK",
-		"mesh_allreduce_4 (ws=4): 4 OK",
-		"ring_allreduce_16 (ws=16): 16 OK",
-		"ring_allreduce_8 (ws=8): 8 OK",
-		"ring_allreduce_hbm (ws=256): 256 OK",
-		"ring_allreduce_sram (ws=256): 256 OK",
-		"ring_allreduce_tcm (ws=256): 256 OK",
-		"torus_allreduce (ws=256): 256 OK",
-		"tree_allreduce_7 (ws=7): 7 OK",
+		"auto_all_reduce (ws=256): 256 OK",
+		"bidirectional_ring_all_reduce (ws=256): 256 OK",
+		"center_root_all_reduce (ws=256): 256 OK",
+		"corner_root_all_reduce (ws=256): 256 OK",
+		"direct_all_reduce (ws=256): 256 OK",
+		"direct_one_phase_all_reduce (ws=256): 256 OK",
+		"double_tree_all_reduce (ws=256): 256 OK",
+		"dual_mesh_all_reduce (ws=256): 256 OK",
+		"halving_doubling_all_reduce (ws=256): 256 OK",
+		"mesh_all_reduce_4 (ws=4): 4 OK",
+		"ring_all_reduce_16 (ws=16): 16 OK",
+		"ring_all_reduce_8 (ws=8): 8 OK",
+		"ring_all_reduce_hbm (ws=256): 256 OK",
+		"ring_all_reduce_sram (ws=256): 256 OK",
+		"ring_all_reduce_tcm (ws=256): 256 OK",
+		"torus_all_reduce (ws=256): 256 OK",
+		"tree_all_reduce_7 (ws=7): 7 OK",
 	}
 	if diff := cmp.Diff(want, r.Notes); diff != "" || !r.OK {
 		t.Errorf("ok %v, notes (-want +got):\n%s", r.OK, diff)
@@ -43,7 +43,7 @@ func TestAllReduceOfPEs(t *testing.T) {
 	for _, row := range rowsOf(r) {
 		time[value[string](t, row, "name")] = value[torch.Time](t, row, "crit_ns")
 	}
-	if tcm, sram, hbm := time["ring_allreduce_tcm"], time["ring_allreduce_sram"], time["ring_allreduce_hbm"]; tcm >= sram || sram >= hbm {
+	if tcm, sram, hbm := time["ring_all_reduce_tcm"], time["ring_all_reduce_sram"], time["ring_all_reduce_hbm"]; tcm >= sram || sram >= hbm {
 		t.Errorf("slots in TCM take %v, in SRAM %v, in HBM %v: want each less than the next", tcm, sram, hbm)
 	}
 }
@@ -52,8 +52,8 @@ func TestAllReduceOfPEs(t *testing.T) {
 func TestAllReduceDTypes(t *testing.T) {
 	for dtype := range exactTypes {
 		for _, per := range []string{"pe", "sip"} {
-			r := execute(t, "ccl_allreduce", bench.Options{Params: map[string]string{"dtype": dtype, "ranks-per": per, "algorithm": "ring_allreduce_tcm", "n-elem": "5"}, Options: torch.Options{Topology: system(t, "alpha_beta")}})
-			if want := []string{"ring_allreduce_tcm (ws=4): 4 OK"}; !slices.Equal(r.Notes, want) || r.Checks[0].Elems != 20 {
+			r := execute(t, "ccl_all_reduce", bench.Options{Params: map[string]string{"dtype": dtype, "ranks-per": per, "algo": "ring_all_reduce_tcm", "elems": "5"}, Options: torch.Options{Topology: system(t, "alpha_beta")}})
+			if want := []string{"ring_all_reduce_tcm (ws=4): 4 OK"}; !slices.Equal(r.Notes, want) || r.Checks[0].Elems != 20 {
 				t.Errorf("%s, ranks per %s: got %v after %d elements, want %v after 20", dtype, per, r.Notes, r.Checks[0].Elems, want)
 			}
 		}
@@ -98,7 +98,7 @@ func TestAllReduceSkips(t *testing.T) {
 	for per, want := range map[string]string{
 		"pe": "ring_16: skipped: world size 16, and there are 4 PEs", "sip": "ring_16: skipped: world size 16, and there are 4 SIPs",
 	} {
-		r := execute(t, "ccl_allreduce", bench.Options{Params: map[string]string{"ranks-per": per}, Options: torch.Options{Topology: system(t, "alpha_beta"), CCL: config}})
+		r := execute(t, "ccl_all_reduce", bench.Options{Params: map[string]string{"ranks-per": per}, Options: torch.Options{Topology: system(t, "alpha_beta"), CCL: config}})
 		if len(r.Notes) != 2 || !strings.HasPrefix(r.Notes[0], "chain_2: skipped: algorithm chain does no all_reduce") || r.Notes[1] != want || len(r.Rows.Rows) > 0 || !r.OK {
 			t.Errorf("ranks per %s: ok %v, %d rows, notes %q, want %q", per, r.OK, len(r.Rows.Rows), r.Notes, want)
 		}
@@ -138,11 +138,11 @@ func TestAllReduceFails(t *testing.T) {
 
 // TestAllReduceParams: values that make no sense are mistakes of whoever gave them.
 func TestAllReduceParams(t *testing.T) {
-	program, _ := bench.Find("ccl_allreduce")
+	program, _ := bench.Find("ccl_all_reduce")
 	for _, tt := range []struct{ name, value, want string }{
-		{"algorithm", "rng_allreduce_8", `--algorithm: no algorithm is named "rng_allreduce_8" in preset default: `},
-		{"n-elem", "many", `--n-elem: "many": write a whole number from 0 to 4294967296`},
-		{"n-elem", "-1", `--n-elem: "-1": write a whole number from 0 to 4294967296`},
+		{"algo", "rng_all_reduce_8", `--algo: no algorithm is named "rng_all_reduce_8" in preset default: `},
+		{"elems", "many", `--elems: "many": write a whole number from 0 to 4294967296`},
+		{"elems", "-1", `--elems: "-1": write a whole number from 0 to 4294967296`},
 	} {
 		_, err := program.Execute(t.Context(), bench.Options{Params: map[string]string{tt.name: tt.value}})
 		var wrong *bench.ParamError

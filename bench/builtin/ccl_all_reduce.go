@@ -13,7 +13,7 @@ import (
 
 func init() {
 	bench.Register(bench.Bench{
-		Name:    "ccl_allreduce",
+		Name:    "ccl_all_reduce",
 		Uses:    bench.UsesCollectives,
 		Summary: "all-reduce of a few elements by every entry of ccl.yaml, over PEs or SIPs",
 		Doc: `Every entry of ccl.yaml sums the ranks' elements, and every rank's result is compared
@@ -21,16 +21,16 @@ bit for bit. Rank r starts with r+1, or with smaller numbers where the dtype cou
 not hold all sums of these exactly. A rank is a PE, or with --ranks-per sip a
 device, whose first PE has its tensor; each device is then a worker of Spawn. An
 entry for more ranks than there are is skipped, and a note says so. Where
-defaults.algorithm of ccl.yaml names an entry, that entry alone runs unless --algorithm
+defaults.algorithm of ccl.yaml names an entry, that entry alone runs unless --algo
 says otherwise.
 
 crit_ns is the longest that the all-reduce ran on a PE, spread_ns how far apart its
 PEs could have started.`,
 		Params: []bench.Param{
 			{Name: "ranks-per", Usage: "what a rank is", Default: "pe", Values: []string{"pe", "sip"}},
-			{Name: "algorithm", Usage: "name of an entry of ccl.yaml, or all; not given, the entry that the defaults there name, if they name one", Default: "all", Choose: (*ccl.Config).DefaultEntry},
+			{Name: "algo", Usage: "name of an entry of ccl.yaml, or all; not given, the entry that the defaults there name, if they name one", Default: "all", Choose: (*ccl.Config).DefaultEntry, Names: (*ccl.Config).Names},
 			{Name: "dtype", Usage: "type of the elements", Default: "f16", Values: []string{"f16", "bf16", "f32", "i32"}},
-			{Name: "n-elem", Usage: "elements of each rank, instead of as many as ccl.yaml says"},
+			{Name: "elems", Usage: "elements of each rank, instead of as many as ccl.yaml says"},
 		},
 		Row: allReduceRow{},
 		Run: runAllReduce,
@@ -59,17 +59,17 @@ var exactTypes = map[string]struct {
 func runAllReduce(b *bench.B) error {
 	config := b.CCL()
 	names := config.Names()
-	if name := b.Param("algorithm"); name != "all" {
+	if name := b.Param("algo"); name != "all" {
 		names = []string{name}
 	}
 	for _, name := range names {
 		s, err := config.Named(name)
 		if err != nil {
-			return &bench.ParamError{Name: "algorithm", Err: err}
+			return &bench.ParamError{Name: "algo", Err: err}
 		}
-		if text := b.Param("n-elem"); text != "" {
+		if text := b.Param("elems"); text != "" {
 			if s.NElem, err = strconv.Atoi(text); err != nil || s.NElem < 0 || s.NElem > mostElems {
-				return &bench.ParamError{Name: "n-elem", Err: fmt.Errorf("%q: write a whole number from 0 to %d", text, mostElems)}
+				return &bench.ParamError{Name: "elems", Err: fmt.Errorf("%q: write a whole number from 0 to %d", text, mostElems)}
 			}
 		}
 		torch.OK(allReduceEntry(b, name, s))
@@ -95,8 +95,8 @@ func allReduceEntry(b *bench.B, name string, s ccl.Settings) error {
 	if ranks > there {
 		err = fmt.Errorf("world size %d, and there are %d %s", ranks, there, unit)
 	}
-	if err != nil && b.Param("algorithm") == name {
-		return &bench.ParamError{Name: "algorithm", Err: fmt.Errorf("%s: %w", name, err)}
+	if err != nil && b.Param("algo") == name {
+		return &bench.ParamError{Name: "algo", Err: fmt.Errorf("%s: %w", name, err)}
 	}
 	if err != nil {
 		b.Notef("%s: skipped: %v", name, err)

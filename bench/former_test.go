@@ -1,0 +1,42 @@
+package bench
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/kernbench/kernbench/ccl"
+	"github.com/kernbench/kernbench/internal/config"
+)
+
+// TestFormerParams checks that parameters are found by the names that they had, that these are
+// reported, and that a bench with a parameter of such a name keeps it.
+func TestFormerParams(t *testing.T) {
+	nothing := func(*B) error { return nil }
+	current := Bench{Name: "current", Run: nothing, Params: []Param{{Name: "dtype"}, {Name: "algo", Names: (*ccl.Config).Names}, {Name: "elems"}}}
+	own := Bench{Name: "own", Run: nothing, Params: []Param{{Name: "dtype"}, {Name: "precision"}}}
+	for _, tt := range []struct {
+		bench        Bench
+		given        map[string]string
+		want, report string
+	}{
+		{current, map[string]string{"datatype": "f32", "algorithm": "ring", "n-elem": "5"}, "map[algo:ring dtype:f32 elems:5]", "[--algorithm --algo --datatype --dtype --n-elem --elems]"},
+		{current, map[string]string{"precision": "f32", "ccl-algorithm": "ring"}, "map[algo:ring dtype:f32 elems:]", "[--ccl-algorithm --algo --precision --dtype]"},
+		{current, map[string]string{"algo": "ring_allreduce_8"}, "map[algo:ring_all_reduce_8 dtype: elems:]", "[ring_allreduce_8 ring_all_reduce_8]"},
+		{current, map[string]string{"dtype": "f32", "algo": "all"}, "map[algo:all dtype:f32 elems:]", "[]"},
+		{current, map[string]string{"dtype": "f32", "precision": "f16"}, "--precision: now called --dtype, which is given too: give one", "[]"},
+		{current, map[string]string{"datatype": "f32", "precision": "f16"}, "--precision: now called --dtype, which is given too: give one", "[--datatype --dtype]"},
+		{own, map[string]string{"precision": "f32"}, "map[dtype: precision:f32]", "[]"},
+		{own, map[string]string{"algorithm": "ring"}, "--algorithm: no parameter of bench own, which has [dtype precision]", "[]"},
+	} {
+		report := []string{}
+		ctx := config.WithRenamed(t.Context(), func(old, name string) { report = append(report, old, name) })
+		all, err := tt.bench.params(ctx, tt.given, nil)
+		got := fmt.Sprint(all)
+		if err != nil {
+			got = err.Error()
+		}
+		if got != tt.want || fmt.Sprint(report) != tt.report {
+			t.Errorf("%s, %v: got %s, reports %s, want %s, %s", tt.bench.Name, tt.given, got, report, tt.want, tt.report)
+		}
+	}
+}

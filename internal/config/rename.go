@@ -1,0 +1,50 @@
+package config
+
+import (
+	"context"
+	"slices"
+	"strings"
+)
+
+// Canonical returns the known name that a word spells: the word itself if it is known, else
+// the first known name that differs from it only in _, - and case. It reports whether there
+// is one.
+func Canonical(word string, known []string) (name string, ok bool) {
+	if slices.Contains(known, word) {
+		return word, true
+	}
+	i := slices.IndexFunc(known, func(k string) bool { return plain.Replace(strings.ToLower(k)) == plain.Replace(strings.ToLower(word)) })
+	if i < 0 {
+		return "", false
+	}
+	return known[i], true
+}
+
+// plain removes what Canonical ignores.
+var plain = strings.NewReplacer("_", "", "-", "")
+
+// Resolve is Canonical that also reports a word which is not spelled as the known name: see
+// [WithRenamed].
+func Resolve(ctx context.Context, word string, known []string) (name string, ok bool) {
+	if name, ok = Canonical(word, known); ok {
+		Renamed(ctx, word, name)
+	}
+	return name, ok
+}
+
+// renamedKey is the key of the function in a context that is called by [Renamed].
+type renamedKey struct{}
+
+// WithRenamed returns a context in which report is called for every old spelling of a name.
+// Several goroutines may call it, and the same spelling may be reported several times.
+func WithRenamed(ctx context.Context, report func(old, name string)) context.Context {
+	return context.WithValue(ctx, renamedKey{}, report)
+}
+
+// Renamed reports an old spelling of a name to the function of [WithRenamed], if ctx has one
+// and the two differ.
+func Renamed(ctx context.Context, old, name string) {
+	if report, ok := ctx.Value(renamedKey{}).(func(old, name string)); ok && old != name {
+		report(old, name)
+	}
+}
