@@ -61,34 +61,34 @@ func (c *world) startMessages() {
 		pe       machine.PEID
 		settings ccl.Settings // all messages of a launch use queues of the same kind
 	}
-	with := make([]int, len(messages)) // the index of an earlier message of the same launch, or the message's own
-	first := func(i int) int {
-		for with[i] != i {
-			i = with[i]
+	parent := make([]int, len(messages)) // the index of an earlier message of the same launch, or of the message itself
+	root := func(i int) int {
+		for parent[i] != i {
+			i = parent[i]
 		}
 		return i
 	}
-	on := map[place]int{}
+	lastOn := map[place]int{}
 	for i, m := range messages {
-		with[i] = i
+		parent[i] = i
 		for _, l := range m.lanes {
 			for _, pe := range l.pes {
 				at := place{pe, m.group.options.Settings}
-				if j, taken := on[at]; taken {
-					a, b := first(i), first(j)
-					with[max(a, b)] = min(a, b)
+				if j, taken := lastOn[at]; taken {
+					a, b := root(i), root(j)
+					parent[max(a, b)] = min(a, b)
 				}
-				on[at] = i
+				lastOn[at] = i
 			}
 		}
 	}
 	programs := make([][]*call, len(messages))
 	for i, m := range messages {
-		programs[first(i)] = append(programs[first(i)], m)
+		programs[root(i)] = append(programs[root(i)], m)
 	}
-	for _, together := range programs {
-		if len(together) > 0 {
-			c.launchMessages(together)
+	for _, list := range programs {
+		if len(list) > 0 {
+			c.launchMessages(list)
 		}
 	}
 }

@@ -45,8 +45,8 @@ type makingTensors struct {
 	input   *torch.Tensor
 	pieces  [][]*torch.Tensor // one tensor for each piece, or one for each piece and rank
 	reduced []*torch.Tensor   // the pieces, or the rank's share of each piece
-	used    []*torch.Tensor
-	calls   map[[2]int]int // the number of calls of Use, by PE and piece
+	used    []*torch.Tensor   // the results of Use
+	calls   map[[2]int]int    // the number of calls of Use, by PE and piece
 }
 
 // newTensors makes the tensors of a rank.

@@ -18,10 +18,10 @@ import (
 // action is a step of a program. All ranks run the actions in the same order. Programs are
 // data, so that workers and a simple interpreter can run the same program.
 type action struct {
-	what   string
-	rank   int // the rank that acts, or the sender
-	peer   int // the receiver
-	x, y   int // numbers of tensors
+	what   string // "launch", "fill", "send" and so on
+	rank   int    // the rank that acts, or the sender
+	peer   int    // the receiver
+	x, y   int    // numbers of tensors
 	value  int
 	group  int
 	async  bool
