@@ -83,10 +83,10 @@ func TestFormulasAcrossRanks(t *testing.T) {
 							if r == HostBuildGraph {
 								return 0
 							}
-							return c.submit(r, edges, 0)
+							return c.submitTime(r, edges, 0)
 						}
-						flight, w := c.Control.flight(d), c.Control.PostedWrite
-						arrives := b(0) + c.Control.handling(d) + w + m
+						flight, w := c.Control.flightTime(d), c.Control.PostedWrite
+						arrives := b(0) + c.Control.handlingTime(d) + w + m
 						fans := Time(n)*b(1) <= arrives && Time(n)*w <= w+flight
 						for _, p := range []struct {
 							name    string

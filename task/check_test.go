@@ -49,7 +49,7 @@ func (o *outcome) check(t tester) {
 
 // ref is a task of the results.
 func (o *outcome) ref(rank int, id ID) Ref {
-	if b := o.programs[rank].by; b.single {
+	if b := o.programs[rank].builder; b.single {
 		return b.tasks[id]
 	}
 	return Ref{int32(rank), id}
@@ -96,7 +96,7 @@ func (o *outcome) checkTasks(t tester, p *Program, all [][]taskTimes) {
 		if s.Released >= 0 {
 			released = o.ref(p.Rank, s.Released)
 		}
-		for _, b := range want.across(o.Runtime.infers()) {
+		for _, b := range want.remoteDependencies(o.Runtime.infers()) {
 			known := all[b.Rank][b.Task].noticed + c.Control.PostedWrite + c.Control.RegisterRead
 			if s.Ready < known {
 				t.Errorf("%s: rank %d's task %d is ready at %v, want %v or later, after %v", o.Runtime, p.Rank, i, s.Ready, known, b)
@@ -108,7 +108,7 @@ func (o *outcome) checkTasks(t tester, p *Program, all [][]taskTimes) {
 				}
 			}
 		}
-		for _, b := range want.read { // its submission came after
+		for _, b := range want.valueTasks { // its submission came after
 			known := all[b.Rank][b.Task].noticed
 			if o.Runtime != HostBuildGraph {
 				known += c.Control.RegisterRead
@@ -128,7 +128,7 @@ func (o *outcome) checkTasks(t tester, p *Program, all [][]taskTimes) {
 			if s.Ready != s.Submitted {
 				t.Errorf("%s: rank %d's task %d is ready at %v because it was submitted, and that was at %v", o.Runtime, p.Rank, i, s.Ready, s.Submitted)
 			}
-		case slices.Contains(want.across(o.Runtime.infers()), released):
+		case slices.Contains(want.remoteDependencies(o.Runtime.infers()), released):
 		case !slices.Contains(before[i], released.Task) || tasks[released.Task].noticed != s.Ready:
 			t.Errorf("%s: rank %d's task %d, after %v, is ready at %v because of task %d", o.Runtime, p.Rank, i, before[i], s.Ready, s.Released)
 		}
@@ -250,14 +250,14 @@ func (o *outcome) checkControl(t tester) {
 					tensors++
 				}
 			}
-			if want := o.config().submit(o.Runtime, len(x.After)+len(x.Across), tensors); w.To-w.From != want {
+			if want := o.config().submitTime(o.Runtime, len(x.After)+len(x.Across), tensors); w.To-w.From != want {
 				t.Errorf("%s: task %d is built for %v, want %v", o.Runtime, w.Task, w.To-w.From, want)
 			}
 		}
 		count[w.Kind]++
 		took[w.Kind] += w.To - w.From
 	}
-	b := o.programs[0].by
+	b := o.programs[0].builder
 	want := [6]int{Building: o.Tasks, Dispatching: o.Tasks, Noticing: len(o.Spans), Posting: count[Posting], Receiving: count[Posting]}
 	messages := 0
 	for _, p := range o.programs {
@@ -267,7 +267,7 @@ func (o *outcome) checkControl(t tester) {
 			messages += len(p.out[0])
 		}
 		if !b.single || p.Rank == 0 {
-			want[Reading] += len(p.by.pauses)
+			want[Reading] += len(p.builder.pauses)
 		}
 	}
 	if b.single && o.Runtime != HostBuildGraph { // each value is told to all others
@@ -288,13 +288,13 @@ func (o *outcome) checkControl(t tester) {
 // tasks are submitted.
 func (o *outcome) parts() (n int) {
 	for _, p := range o.programs {
-		if p.by.single && p.Rank > 0 {
+		if p.builder.single && p.Rank > 0 {
 			break // one host builds for all
 		}
 		last := 0
-		for i := range len(p.by.pauses) + 1 {
+		for i := range len(p.builder.pauses) + 1 {
 			tasks := 0
-			for _, q := range p.by.programs {
+			for _, q := range p.builder.programs {
 				tasks += q.recordedUntil(i).tasks
 			}
 			n += min(1, tasks-last)
@@ -335,7 +335,7 @@ func (o *outcome) checkLog(t tester, tasks [][]taskTimes) {
 				want = append(want, ends[rank][b]...)
 			}
 			about := &o.programs[rank].Tasks[id]
-			for _, b := range slices.Concat(about.across(o.Runtime.infers()), about.read) {
+			for _, b := range slices.Concat(about.remoteDependencies(o.Runtime.infers()), about.valueTasks) {
 				want = append(want, ends[b.Rank][b.Task]...)
 			}
 			if !slices.Equal(after, want) {

@@ -48,11 +48,11 @@ var (
 	}
 	fannedOut = shape{
 		"fan-out", func(n, ops int) func(*Builder) { return fanOut(n, ops, false) }, (*Config).FanOutTime, func(n int) int { return n + 1 },
-		func(c *Config, r Runtime, n int) Time { return Time(n) * c.submit(r, 1, 0) },
+		func(c *Config, r Runtime, n int) Time { return Time(n) * c.submitTime(r, 1, 0) },
 	}
 	diamond = shape{
 		"diamond", func(n, ops int) func(*Builder) { return fanOut(n, ops, true) }, (*Config).DiamondTime, func(n int) int { return n + 2 },
-		func(c *Config, r Runtime, n int) Time { return Time(n)*c.submit(r, 1, 0) + c.submit(r, n, 0) },
+		func(c *Config, r Runtime, n int) Time { return Time(n)*c.submitTime(r, 1, 0) + c.submitTime(r, n, 0) },
 	}
 )
 
@@ -61,7 +61,7 @@ func (s *shape) holds(c *Config, r Runtime, n int, d Time) bool {
 	if s.built == nil {
 		return true
 	}
-	flight, w := c.Control.flight(d), c.Control.PostedWrite
+	flight, w := c.Control.flightTime(d), c.Control.PostedWrite
 	return (r == HostBuildGraph || s.built(c, r, n) <= flight) && Time(n)*w <= w+flight
 }
 

@@ -145,16 +145,16 @@ func TestScopesAndTheirRings(t *testing.T) {
 // end.
 func (s *schedule) play(r *rand.Rand, cores int) bool {
 	var running []ID
-	for !s.over() {
+	for !s.allEnded() {
 		stuck := len(running) == 0
 		for moved := true; moved && !s.submitted(); {
-			if moved = s.room() && (stuck || r.IntN(3) > 0); moved {
+			if moved = s.hasSpace() && (stuck || r.IntN(3) > 0); moved {
 				s.submit()
 				stuck = false
 			}
 		}
 		for {
-			id, ok := s.take(cores)
+			id, ok := s.takeTask(cores)
 			if !ok {
 				break
 			}
@@ -187,8 +187,8 @@ func TestScopesNeedAsManySlotsAsTheirTasks(t *testing.T) {
 				continue
 			}
 			c.TensorMap.Slots = slots
-			err := newFitting(TensorMapAndRingBuffer, c, s.cores).extend(p)
-			if ended := newSchedule(p, newFitting(TensorMapAndRingBuffer, c, s.cores)).play(r, s.cores); ended != (err == nil) {
+			err := newLimits(TensorMapAndRingBuffer, c, s.cores).extend(p)
+			if ended := newSchedule(p, newLimits(TensorMapAndRingBuffer, c, s.cores)).play(r, s.cores); ended != (err == nil) {
 				t.Fatalf("%d tasks, %d rings of %d slots, where %d are needed: came to an end: %v, and %v", tasks, c.TensorMap.Rings, slots, need, ended, err)
 			}
 			var scope *ScopeError
@@ -222,7 +222,7 @@ func TestBackPressure(t *testing.T) {
 			for i := range tasks {
 				want := Time(0)
 				if i > 0 {
-					want = builds[i-1] + c.submit(r, 0, 0)
+					want = builds[i-1] + c.submitTime(r, 0, 0)
 				}
 				if i >= room {
 					want = max(want, noticed[i-room])
@@ -231,7 +231,7 @@ func TestBackPressure(t *testing.T) {
 					t.Errorf("%s with room for %d: task %d is built from %v on, want %v", r, room, i, builds[i], want)
 				}
 			}
-			each := c.submit(r, 0, 0) + c.Control.handling(out.Compute/tasks)
+			each := c.submitTime(r, 0, 0) + c.Control.handlingTime(out.Compute/tasks)
 			if room == 1 && out.Makespan != tasks*each {
 				t.Errorf("%s with room for one: makespan %v, want %v, one after the other", r, out.Makespan, tasks*each)
 			}

@@ -124,7 +124,7 @@ func TestMaxTree(t *testing.T) {
 			tree.clear(k)
 			want := 0
 			for i := range p.Tasks {
-				if got := tree.before(i); got != want {
+				if got := tree.maxBefore(i); got != want {
 					t.Fatalf("before task %d: %d, want %d", i, got, want)
 				}
 				if !gone[i] {

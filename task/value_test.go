@@ -67,8 +67,8 @@ func TestValueTimes(t *testing.T) {
 				t.Fatal(err)
 			}
 			c := Default()
-			R, w, handling := c.Control.RegisterRead, c.Control.PostedWrite, c.Control.handling(d)
-			first, second := c.submit(r, 0, 1), c.submit(r, 0, 0)
+			R, w, handling := c.Control.RegisterRead, c.Control.PostedWrite, c.Control.handlingTime(d)
+			first, second := c.submitTime(r, 0, 1), c.submitTime(r, 0, 0)
 			if across {
 				second = first
 			}
