@@ -197,7 +197,7 @@ func TestMistakes(t *testing.T) {
 	for _, c := range []struct {
 		name, src string
 		sets      []string
-		want      []string // without the lines shown under them
+		want      []string // without the source lines that follow each message
 	}{
 		{"unknown keys", "extends: default\ncontrol: {register_reed: 1 ns}\nring: {}\n", nil, []string{
 			"c.yaml:2:11: control.register_reed: unknown key; known here: register_read, posted_write, to_compute, core_switch, compute_cores; did you mean register_read?",

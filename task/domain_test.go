@@ -52,7 +52,7 @@ func TestDomains(t *testing.T) {
 		}
 		b.Submit("gather", gatherRows, args, After(0, ID(rows-1)))
 	}}
-	want := contents{{{20, 22, 24}, {20, 22, 24}, {20, 22, 24}}} // twice rank 1's, 0's and 2's, twice rank 1's
+	want := contents{{{20, 22, 24}, {20, 22, 24}, {20, 22, 24}}} // twice rank 1's row; the sum of rank 0's and 2's rows; twice rank 1's row
 	for _, r := range Runtimes {
 		o := Options{Runtime: r, Config: Default(), Signals: 1}
 		for range 2 {
@@ -154,7 +154,7 @@ func TestMistakesOfDomains(t *testing.T) {
 			d := b.Domain("a")
 			d.Tensor("none", tl.I32, tl.Shape{1 << 30, 1 << 30, 1 << 30, 0})
 			d.Tensor("most", tl.I32, tl.Shape{1 << 30, 1 << 14})
-			d.Tensor("x", tl.I32, tl.Shape{1 << 30, 1 << 30, 1 << 30}) // 0 bytes in 64 bits
+			d.Tensor("x", tl.I32, tl.Shape{1 << 30, 1 << 30, 1 << 30}) // the size overflows to 0 in 64 bits
 		}, "Tensor at L: a.x [1073741824 1073741824 1073741824] i32: a tensor of a domain has at most 70368744177664 bytes at each rank"},
 		{"one row too many", func(b *Builder) { b.Domain("a").Tensor("x", tl.I32, tl.Shape{1 << 30, 1<<14 + 1}) },
 			"Tensor at L: a.x [1073741824 16385] i32: a tensor of a domain has at most 70368744177664 bytes at each rank"},

@@ -15,7 +15,7 @@ import (
 func TestKernelsStayInTheirRegions(t *testing.T) {
 	type p = tl.Ptr
 	one := tl.Shape{1, 1}
-	inner := func(x *Tensor) Region { return x.Box([]int{2, 3}, []int{4, 5}) } // of [8 10]
+	inner := func(x *Tensor) Region { return x.Box([]int{2, 3}, []int{4, 5}) } // tensors are [8 10]
 	const reads, writes = "in no region that the task reads: ", "in no region that the task writes: "
 	const give = "; give the task the region it needs"
 	for i, c := range []struct {

@@ -98,8 +98,8 @@ func (m *inboxes) conditions() (list []comm.Condition) {
 	return list
 }
 
-// postAll sends all due messages. For the end of a task a message contains the number of
-// the task, for a value -1 minus the number of its pause.
+// postAll sends all due messages. A message contains the number of the task that has ended
+// or, for a value, -1 minus the number of the pause.
 func (w *workers) postAll() error {
 	for w.due.len() > 0 {
 		m := w.due.pop()
@@ -201,7 +201,7 @@ func (d *device) applyMessage(m message) {
 	d.finishIfOver()
 }
 
-// fail stops the machine if err is not nil.
+// fail stops the machine if err is not nil. It keeps the first error.
 func (s *simulation) fail(err error) {
 	if err != nil && s.failed == nil {
 		s.failed = err

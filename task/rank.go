@@ -23,8 +23,8 @@ func init() {
 
 // runOn runs the program of a real rank; see [taskrank.Run]. The tasks are kernels on
 // workers of the rank, at most one per compute core (DefaultCores unless the configuration
-// sets compute_cores). Workers take turns: a kernel runs until it waits for another one.
-// There are no times, but storage and dependencies are those of the runtime.
+// sets compute_cores). Workers take turns: a kernel runs until it waits for another task or
+// rank. There are no times, but storage and dependencies are those of the runtime.
 func runOn(r *procpe.Rank, p *Program, o Options, tensor func(x any) procpe.Tensor, began func()) (err error) {
 	defer p.Discard()
 	if err := o.settle(); err != nil {

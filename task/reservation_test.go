@@ -30,7 +30,7 @@ func drawSignalProgram(t *rapid.T) (c signalProgram, most int) {
 	n = min(n, maxSignals)
 	c.ranks = drawInt(r, 2, 3)
 	count := make([]ID, c.ranks)
-	var told [][2]int // signals that are set at a rank and no task waits for yet: signal, rank
+	var notAwaited [][2]int // signals that are set at a rank and no task waits for yet: signal, rank
 	for range n {
 		x := signalTask{rank: r.IntN(c.ranks), members: 1, signal: -1, peer: -1}
 		if r.IntN(4) == 0 {
@@ -39,12 +39,12 @@ func drawSignalProgram(t *rapid.T) (c signalProgram, most int) {
 		switch r.IntN(3) {
 		case 0:
 			x.signal, x.peer = len(c.tasks), r.IntN(c.ranks)
-			told = append(told, [2]int{x.signal, x.peer})
+			notAwaited = append(notAwaited, [2]int{x.signal, x.peer})
 		case 1:
-			if len(told) > 0 {
-				k := r.IntN(len(told))
-				x.signal, x.rank = told[k][0], told[k][1]
-				told = append(told[:k], told[k+1:]...)
+			if len(notAwaited) > 0 {
+				k := r.IntN(len(notAwaited))
+				x.signal, x.rank = notAwaited[k][0], notAwaited[k][1]
+				notAwaited = append(notAwaited[:k], notAwaited[k+1:]...)
 			}
 		}
 		for id := range count[x.rank] {

@@ -143,8 +143,8 @@ func (r *Result) idle() Time {
 // makespan.
 type Critical struct {
 	Tasks       int  `json:"tasks"`          // number of tasks on the path
-	Build       Time `json:"build_ns"`       // building, and reading values, until a task was submitted
-	Stall       Time `json:"stall_ns"`       // not building until a task was submitted: storage was full, or the control core scheduled
+	Build       Time `json:"build_ns"`       // before submissions: building, or reading values
+	Stall       Time `json:"stall_ns"`       // before submissions: not building, because storage was full or the control core scheduled
 	Wait        Time `json:"wait_ns"`        // ready tasks that waited for control cores or compute cores
 	Schedule    Time `json:"schedule_ns"`    // from a dispatch to the start of the kernel, and from its end to the completion
 	Compute     Time `json:"compute_ns"`     // in kernels that do not communicate with other ranks

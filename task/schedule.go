@@ -178,8 +178,8 @@ func (s *schedule) end(id ID) {
 
 // unblock records for each of the given successors that a task they wait for has ended.
 // Successors without other pending dependencies become ready.
-func (s *schedule) unblock(behind []ID, by Ref) {
-	for _, a := range behind {
+func (s *schedule) unblock(successors []ID, by Ref) {
+	for _, a := range successors {
 		if a >= s.next {
 			break // this task and the later ones are not submitted yet
 		}

@@ -90,7 +90,7 @@ func (c *conflicts) addTask(after []ID, args []Arg) []ID {
 // accesses that no later task needs to wait for.
 type tensorMap struct {
 	read, written boxIndex
-	lastSweep     ID // the last task whose read called dropReads and searched
+	lastSweep     ID // the last task for which dropReads searched
 }
 
 // appendConflicts appends the tasks that the access conflicts with.
@@ -103,12 +103,12 @@ func (a access) appendConflicts(to []ID) []ID {
 	return to
 }
 
-// record adds the access of task by; before is what all tasks so far wait for. Accesses
+// record adds the access of task by; predecessors is what each task waits for. Accesses
 // that a write covers become obsolete: a later task that conflicts with them also conflicts
 // with the write, which comes after them.
-func (a access) record(by ID, before [][]ID) {
+func (a access) record(by ID, predecessors [][]ID) {
 	if !a.writes {
-		a.dropReads(by, before)
+		a.dropReads(by, predecessors)
 		a.read.add(entry{task: by, box: *a.box})
 		return
 	}
@@ -121,19 +121,19 @@ func (a access) record(by ID, before [][]ID) {
 // dropReads marks earlier reads that this read covers as obsolete if the last task that the
 // reader waits for also waits for them. Without it, a program that repeatedly writes parts
 // of a tensor and then reads all of it would accumulate reads without bound. dropReads
-// searches only if that last task was submitted after the previous search.
-func (a access) dropReads(by ID, before [][]ID) {
-	if len(before[by]) == 0 {
+// searches only if that last task is not older than the task of the previous search.
+func (a access) dropReads(by ID, predecessors [][]ID) {
+	if len(predecessors[by]) == 0 {
 		return
 	}
-	last := before[by][len(before[by])-1]
+	last := predecessors[by][len(predecessors[by])-1]
 	if last < a.lastSweep {
 		return
 	}
 	a.lastSweep = by
 	a.read.forOverlapping(a.box, func(e *entry) {
 		if a.covers(&e.box) {
-			_, e.obsolete = slices.BinarySearch(before[last], e.task)
+			_, e.obsolete = slices.BinarySearch(predecessors[last], e.task)
 		}
 	})
 }

@@ -11,9 +11,9 @@ import (
 // task. Under a runtime that uses only edges nothing orders the two tasks.
 type Unordered struct {
 	Earlier, Later ID
-	Region         Region // the conflicting region of the later task
-	laterProgram   *Program
-	earlierProgram *Program // the program of the earlier one
+	Region         Region   // the conflicting region of the later task
+	laterProgram   *Program // the program of the later task
+	earlierProgram *Program // the program of the earlier task
 }
 
 func (u Unordered) String() string {

@@ -15,7 +15,7 @@ import (
 // it asks for a value, and again when it receives the value.
 type recording struct {
 	pauses     []pause
-	valueTasks []Ref        // tasks whose values have been read, without those that another task of the list follows
+	valueTasks []Ref        // tasks whose values have been read, without tasks that come before another one of the list
 	noValues   error        // why values cannot be read; nil if they can
 	built      bool         // the orchestration has ended
 	paused     atomic.Bool  // the orchestration waits for a value
@@ -38,7 +38,7 @@ type extent struct {
 	out   [2]int // lengths of Program.out
 }
 
-// step reports that an orchestration has paused or ended.
+// step is the report that an orchestration has paused or ended.
 type step struct {
 	ended bool
 	err   error
@@ -109,8 +109,9 @@ func (r *Region) offset() (n int64) {
 	return n
 }
 
-// pause stops the orchestration until it receives the value of task of.
-func (b *Builder) pause(at pause, of *Task) float64 {
+// pause stops the orchestration at a pause until it receives the value, which belongs to
+// task source.
+func (b *Builder) pause(at pause, source *Task) float64 {
 	for _, p := range b.programs {
 		at.recorded = append(at.recorded, extent{len(p.Tasks), [2]int{len(p.out[0]), len(p.out[1])}})
 	}
@@ -121,8 +122,9 @@ func (b *Builder) pause(at pause, of *Task) float64 {
 		if !ok {
 			panic(misuse("Value", "%w", errDiscarded))
 		}
-		// The values read before this task was submitted come before the task.
-		b.valueTasks = slices.DeleteFunc(slices.Clone(b.valueTasks), func(r Ref) bool { return slices.Contains(of.valueTasks, r) })
+		// The tasks whose values were read before the submission of source come before
+		// source.
+		b.valueTasks = slices.DeleteFunc(slices.Clone(b.valueTasks), func(r Ref) bool { return slices.Contains(source.valueTasks, r) })
 		if !slices.Contains(b.valueTasks, at.task) {
 			b.valueTasks = append(b.valueTasks, at.task)
 		}
