@@ -10,11 +10,11 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// TestMain draws the same cases every time, so that a change is what makes a test
-// fail. Explore others with -rapid.seed and -rapid.checks.
+// TestMain makes random tests draw the same cases in every run, so that only a change of
+// the code can make a test fail. Use -rapid.seed and -rapid.checks for other cases.
 func TestMain(m *testing.M) { os.Exit(commtest.Main(m)) }
 
-// tester is what the lab needs of a *testing.T, a *testing.B or a *rapid.T.
+// tester is the methods that helpers need of a *testing.T, a *testing.B or a *rapid.T.
 type tester interface {
 	Helper()
 	Errorf(format string, args ...any)
@@ -22,8 +22,8 @@ type tester interface {
 	Fatalf(format string, args ...any)
 }
 
-// system is a context on a preset with changes.
-func system(t testing.TB, preset string, o torch.Options, sets ...string) *torch.Rank {
+// newSystem returns a rank of a context on a preset with changes.
+func newSystem(t testing.TB, preset string, o torch.Options, sets ...string) *torch.Rank {
 	t.Helper()
 	spec, err := topology.Load(t.Context(), preset, sets...)
 	if err != nil {
@@ -41,8 +41,8 @@ func system(t testing.TB, preset string, o torch.Options, sets ...string) *torch
 	return c
 }
 
-// configured is the default configuration with changes.
-func configured(t testing.TB, sets ...string) *Config {
+// loadConfig returns the default configuration with changes.
+func loadConfig(t testing.TB, sets ...string) *Config {
 	t.Helper()
 	c, err := Load(t.Context(), "default", sets...)
 	if err != nil {
@@ -51,16 +51,15 @@ func configured(t testing.TB, sets ...string) *Config {
 	return c
 }
 
-// count is a kernel that does so many operations, each of which takes a dispatch cycle,
-// and touches no memory.
+// count is a kernel of n operations that access no memory. Each takes a dispatch cycle.
 func count(t *tl.PE, n int) {
 	for range n {
 		t.Zeros(tl.Shape{1}, tl.F32)
 	}
 }
 
-// alone is how long the kernel count takes by itself.
-func alone(t testing.TB, r *torch.Rank, n int) Time {
+// kernelTime returns how long the kernel count takes in a launch of its own.
+func kernelTime(t testing.TB, r *torch.Rank, n int) Time {
 	t.Helper()
 	l, err := r.Launch("count", count, n, torch.PEs(0))
 	if err != nil {

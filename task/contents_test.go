@@ -12,7 +12,7 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// drawConfig draws what runtimes cost and hold: little. Rings are as small as a program
+// drawConfig draws small costs and small storage. Rings are about as small as the program
 // allows.
 func drawConfig(r *rand.Rand, p *Program, cores int) *Config {
 	span := func() Time {
@@ -21,23 +21,24 @@ func drawConfig(r *rand.Rand, p *Program, cores int) *Config {
 	c := Default()
 	c.Control = Control{RegisterRead: span(), PostedWrite: span(), ToCompute: span(), CoreSwitch: span(), ComputeCores: cores}
 	c.Host = HostGraph{Fixed: span(), PerTask: span(), Tasks: max(1, len(p.Tasks))}
-	c.AICPU = AICPUGraph{PerTask: span(), PerEdge: span(), Tasks: from(r, 1, 9)}
-	rings := from(r, 1, 4)
+	c.AICPU = AICPUGraph{PerTask: span(), PerEdge: span(), Tasks: drawInt(r, 1, 9)}
+	rings := drawInt(r, 1, 4)
 	c.TensorMap = TensorMap{
 		PerTask: span(), PerEdge: span(), PerTensor: span(),
-		Rings: rings, Slots: p.slots(rings) + from(r, 0, 2), Schedulers: from(r, 1, 3),
+		Rings: rings, Slots: p.minSlots(rings) + drawInt(r, 0, 2), Schedulers: drawInt(r, 1, 3),
 	}
 	return c
 }
 
-// Whatever a runtime does, a program leaves what its tasks leave one after the other:
-// with no edge at all where they are inferred, and under all runtimes with edges that
-// cover every conflict; on the simulated machine and on a real rank.
-func TestValuesAreThoseOfTheOrderOfSubmission(t *testing.T) {
+// TestValuesEqualSubmissionOrder checks that a program computes the values of its tasks run
+// one by one in the order of submission. Runtimes that infer edges run it without any
+// edges, and all runtimes with edges that cover every conflict, on the simulated machine
+// and on a real rank.
+func TestValuesEqualSubmissionOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		tasks, r := drawTasks(t, 15)
 		s := drawSample(r, tasks)
-		want := s.run()
+		want := s.expected()
 		for _, explicit := range []bool{false, true} {
 			j := s.job(explicit)
 			c := drawConfig(r, j.program(t, 0), s.cores)
@@ -47,19 +48,20 @@ func TestValuesAreThoseOfTheOrderOfSubmission(t *testing.T) {
 				}
 				o := Options{Runtime: runtime, Config: c}
 				what := fmt.Sprintf("%d tasks under %s, explicit edges %v", len(s.tasks), runtime, explicit)
-				j.simulated(t, o, torch.Options{KeepLog: true, Threads: 1}).same(t, what, want)
-				got, errs := j.actual(o)
+				j.mustRunSimulated(t, o, torch.Options{KeepLog: true, Threads: 1}).checkEqual(t, what, want)
+				got, errs := j.runReal(o)
 				if errs[0] != nil {
 					t.Fatalf("%s, on a real rank: %v", what, errs[0])
 				}
-				got.same(t, what+", on a real rank", want)
+				got.checkEqual(t, what+", on a real rank", want)
 			}
 		}
 	})
 }
 
-// A program whose tasks are not ordered by edges runs in another order under the runtime
-// that infers none, and so leaves something else: the others are not right by luck.
+// TestWithoutEdgesNothingIsOrdered checks that a program without edges computes other
+// values under the runtime that does not infer edges. So the other runtimes are not right
+// by accident.
 func TestWithoutEdgesNothingIsOrdered(t *testing.T) {
 	j := &job{ranks: 1, arrays: []array{{shape: []int{64}}}, submit: func(b *Builder, x []*Tensor) {
 		for i := range 8 {
@@ -70,9 +72,9 @@ func TestWithoutEdgesNothingIsOrdered(t *testing.T) {
 	for i := range int32(8) {
 		want = 3*want + i
 	}
-	c := configured(t, "control.compute_cores=8", "aicpu_build_graph.per_task=1ns")
+	c := loadConfig(t, "control.compute_cores=8", "aicpu_build_graph.per_task=1ns")
 	for _, r := range Runtimes {
-		got := j.simulated(t, Options{Runtime: r, Config: c}, torch.Options{}).contents[0][0]
+		got := j.mustRunSimulated(t, Options{Runtime: r, Config: c}, torch.Options{}).contents[0][0]
 		if same := slices.Equal(got, slices.Repeat([]int32{want}, 64)); same != r.infers() {
 			t.Errorf("%s: the tasks leave %v; want %d everywhere if edges are inferred, and something else if not", r, got, want)
 		}

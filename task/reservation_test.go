@@ -9,41 +9,42 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// conversation is tasks of ranks that tell each other and wait for it, drawn one after the
-// other: nobody waits for what is told later, so that they could run one by one.
-type conversation struct {
+// signalProgram is a random program of ranks whose tasks send signals and wait for them.
+// Tasks wait only for signals of tasks drawn before them, so that all tasks could run one
+// by one.
+type signalProgram struct {
 	ranks int
-	turns []turnOf
+	tasks []signalTask
 }
 
-// turnOf is a task of a rank.
-type turnOf struct {
+// signalTask is a task of a rank.
+type signalTask struct {
 	rank, members int
-	signal        int // that it changes at the peer, or waits for; -1 for neither
-	peer          int // -1 if it waits
+	signal        int // the signal that it sets at the peer or waits for; -1 for neither
+	peer          int // the rank whose signal it sets; -1 if it waits
 	after         []ID
 }
 
-func drawConversation(t *rapid.T) (c conversation, most int) {
+func drawSignalProgram(t *rapid.T) (c signalProgram, most int) {
 	n, r := drawTasks(t, 60)
 	n = min(n, maxSignals)
-	c.ranks = from(r, 2, 3)
+	c.ranks = drawInt(r, 2, 3)
 	count := make([]ID, c.ranks)
-	var told [][2]int // signal and rank that was told, and nobody waits for yet
+	var notAwaited [][2]int // signals that are set at a rank and no task waits for yet: signal, rank
 	for range n {
-		x := turnOf{rank: r.IntN(c.ranks), members: 1, signal: -1, peer: -1}
+		x := signalTask{rank: r.IntN(c.ranks), members: 1, signal: -1, peer: -1}
 		if r.IntN(4) == 0 {
-			x.members = from(r, 1, 3)
+			x.members = drawInt(r, 1, 3)
 		}
 		switch r.IntN(3) {
 		case 0:
-			x.signal, x.peer = len(c.turns), r.IntN(c.ranks)
-			told = append(told, [2]int{x.signal, x.peer})
+			x.signal, x.peer = len(c.tasks), r.IntN(c.ranks)
+			notAwaited = append(notAwaited, [2]int{x.signal, x.peer})
 		case 1:
-			if len(told) > 0 {
-				k := r.IntN(len(told))
-				x.signal, x.rank = told[k][0], told[k][1]
-				told = append(told[:k], told[k+1:]...)
+			if len(notAwaited) > 0 {
+				k := r.IntN(len(notAwaited))
+				x.signal, x.rank = notAwaited[k][0], notAwaited[k][1]
+				notAwaited = append(notAwaited[:k], notAwaited[k+1:]...)
 			}
 		}
 		for id := range count[x.rank] {
@@ -53,13 +54,13 @@ func drawConversation(t *rapid.T) (c conversation, most int) {
 		}
 		count[x.rank]++
 		most = max(most, x.members)
-		c.turns = append(c.turns, x)
+		c.tasks = append(c.tasks, x)
 	}
 	return c, most
 }
 
-// job is the conversation as a program of each rank.
-func (c conversation) job() *job {
+// job returns the program as a job.
+func (c signalProgram) job() *job {
 	tell := func(t *tl.PE, peer, signal int) {
 		if t.ProgramID(0) == 0 {
 			t.Notify(peer, signal, tl.Set, 1)
@@ -67,7 +68,7 @@ func (c conversation) job() *job {
 	}
 	await := func(t *tl.PE, signal int) { t.WaitSignal(signal, tl.EQ, 1) }
 	return &job{ranks: c.ranks, submit: func(b *Builder, _ []*Tensor) {
-		for _, x := range c.turns {
+		for _, x := range c.tasks {
 			if x.rank != b.Rank() {
 				continue
 			}
@@ -83,19 +84,20 @@ func (c conversation) job() *job {
 	}}
 }
 
-// Programs whose tasks could run one by one come to their end under every runtime, with
-// as few compute cores as their largest group has members.
-func TestWhatRunsOneByOneRuns(t *testing.T) {
+// TestNoDeadlockForLackOfCores checks that programs whose tasks could run one by one end
+// under every runtime, even with only as many compute cores as their largest group has
+// members.
+func TestNoDeadlockForLackOfCores(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		c, most := drawConversation(t)
+		c, most := drawSignalProgram(t)
 		cores := most + rapid.IntRange(0, 3).Draw(t, "more cores")
 		_, r := drawTasks(t, 1)
 		j := c.job()
 		for _, runtime := range Runtimes {
 			o := Options{Runtime: runtime, Config: drawConfig(r, j.program(t, 0), cores)}
-			o.Config.Host.Tasks = len(c.turns)
-			j.simulated(t, o, torch.Options{NoData: true})
-			if _, errs := j.actual(o); errs != nil {
+			o.Config.Host.Tasks = len(c.tasks)
+			j.mustRunSimulated(t, o, torch.Options{NoData: true})
+			if _, errs := j.runReal(o); errs != nil {
 				for rank, err := range errs {
 					if err != nil {
 						t.Fatalf("%s, real rank %d: %v", runtime, rank, err)
@@ -106,7 +108,8 @@ func TestWhatRunsOneByOneRuns(t *testing.T) {
 	})
 }
 
-// The tree knows the largest of those that are left.
+// TestMaxTree checks that the tree returns the largest number of members of the tasks that
+// are left.
 func TestMaxTree(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := &Program{}
@@ -124,7 +127,7 @@ func TestMaxTree(t *testing.T) {
 			tree.clear(k)
 			want := 0
 			for i := range p.Tasks {
-				if got := tree.before(i); got != want {
+				if got := tree.maxBefore(i); got != want {
 					t.Fatalf("before task %d: %d, want %d", i, got, want)
 				}
 				if !gone[i] {
