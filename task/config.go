@@ -37,47 +37,48 @@ func ParseRuntime(name string) (Runtime, error) {
 // infers reports whether the runtime infers dependencies from tensor regions.
 func (r Runtime) infers() bool { return r != AICPUBuildGraph }
 
-// Config is what the runtimes cost and hold: tasks.yaml, after extends and --set.
+// Config is the costs and the storage of the runtimes: tasks.yaml, after extends and --set.
 type Config struct {
-	Control   Control    `yaml:"control"`                  // what all have in common
-	Host      HostGraph  `yaml:"host_build_graph"`         // of host_build_graph
-	AICPU     AICPUGraph `yaml:"aicpu_build_graph"`        // of aicpu_build_graph
-	TensorMap TensorMap  `yaml:"tensormap_and_ringbuffer"` // of tensormap_and_ringbuffer
+	Control   Control    `yaml:"control"`                  // costs that all runtimes have in common
+	Host      HostGraph  `yaml:"host_build_graph"`         // costs and storage of host_build_graph
+	AICPU     AICPUGraph `yaml:"aicpu_build_graph"`        // costs and storage of aicpu_build_graph
+	TensorMap TensorMap  `yaml:"tensormap_and_ringbuffer"` // costs and storage of tensormap_and_ringbuffer
 
 	origin *config.Doc // where each value was written; nil for a config made in Go
 }
 
-// Control is how control cores hand tasks to compute cores.
+// Control is the cost of handing tasks from control cores to compute cores.
 type Control struct {
-	RegisterRead topology.Time `yaml:"register_read"`                   // a look at a register of a compute core, one for each end of a kernel; also at a message of another rank, or at a value
-	PostedWrite  topology.Time `yaml:"posted_write"`                    // a write to one, one for each PE of a task; also to another rank
-	ToCompute    topology.Time `yaml:"to_compute"`                      // from such a write to when the compute core sees it
-	CoreSwitch   topology.Time `yaml:"core_switch"`                     // from there to the first instruction of the kernel
-	ComputeCores int           `yaml:"compute_cores" range:"0..131072"` // PEs of a rank that run tasks, the first of its SIP; 0: all
+	RegisterRead topology.Time `yaml:"register_read"`                   // time to read a register of a compute core: once per end of a kernel, per message of another rank and per value
+	PostedWrite  topology.Time `yaml:"posted_write"`                    // time to write a register without waiting: once per PE of a task and per message to another rank
+	ToCompute    topology.Time `yaml:"to_compute"`                      // time from the write until the compute core sees it
+	CoreSwitch   topology.Time `yaml:"core_switch"`                     // time from then to the first instruction of the kernel
+	ComputeCores int           `yaml:"compute_cores" range:"0..131072"` // number of PEs of a rank that run tasks, from the first of its SIP; 0 for all
 }
 
-// HostGraph is what building on the host costs, and how much there is room for.
+// HostGraph is the cost of building a graph on the host, and the capacity of the graph.
 type HostGraph struct {
-	Fixed   topology.Time `yaml:"fixed"`                     // for any graph
-	PerTask topology.Time `yaml:"per_task"`                  // for each task
-	Tasks   int           `yaml:"tasks" range:"1..16777216"` // that a graph may have
+	Fixed   topology.Time `yaml:"fixed"`                     // time for any graph
+	PerTask topology.Time `yaml:"per_task"`                  // time for each task
+	Tasks   int           `yaml:"tasks" range:"1..16777216"` // largest number of tasks in a graph
 }
 
-// AICPUGraph is the same of a control core.
+// AICPUGraph is the cost of building a graph on a control core, and its capacity.
 type AICPUGraph struct {
-	PerTask topology.Time `yaml:"per_task"`                  // for each task
-	PerEdge topology.Time `yaml:"per_edge"`                  // for each explicit edge
-	Tasks   int           `yaml:"tasks" range:"1..16777216"` // submitted and not ended
+	PerTask topology.Time `yaml:"per_task"`                  // time for each task
+	PerEdge topology.Time `yaml:"per_edge"`                  // time for each explicit edge
+	Tasks   int           `yaml:"tasks" range:"1..16777216"` // largest number of tasks that are submitted and not ended
 }
 
-// TensorMap is the same of the orchestrator, and how many schedulers it has beside it.
+// TensorMap is the cost of building a graph on an orchestrator, its capacity, and the number
+// of schedulers.
 type TensorMap struct {
-	PerTask    topology.Time `yaml:"per_task"`                  // for each task
-	PerEdge    topology.Time `yaml:"per_edge"`                  // for each explicit edge
-	PerTensor  topology.Time `yaml:"per_tensor"`                // for each region that it touches, of its own rank or named of another
-	Slots      int           `yaml:"slots" range:"1..16777216"` // of each ring
-	Rings      int           `yaml:"rings" range:"1..64"`       // by depth of scope; deeper scopes share the last
-	Schedulers int           `yaml:"schedulers" range:"1..64"`  // control cores beside the orchestrator
+	PerTask    topology.Time `yaml:"per_task"`                  // time for each task
+	PerEdge    topology.Time `yaml:"per_edge"`                  // time for each explicit edge
+	PerTensor  topology.Time `yaml:"per_tensor"`                // time for each region that a task touches
+	Slots      int           `yaml:"slots" range:"1..16777216"` // slots of each ring
+	Rings      int           `yaml:"rings" range:"1..64"`       // number of rings, one per depth of scope; deeper scopes share the last
+	Schedulers int           `yaml:"schedulers" range:"1..64"`  // number of control cores in addition to the orchestrator
 }
 
 // submitTime returns how long a control core takes to submit a task with a number of
