@@ -143,7 +143,7 @@ func (c *Core) credit(ring *ipcq.Ring) {
 			return
 		}
 		began := c.now
-		ring.AwaitRoom(c.proc, c.now)
+		ring.AwaitCredit(c.proc, c.now)
 		if c.poll == 0 {
 			c.caughtUp()
 		} else {

@@ -133,7 +133,7 @@ var bufferKinds = map[topology.BufferKind]topology.Kind{
 // is one.
 func (n *neighbors) left(kernel string) error {
 	for _, ring := range n.rings {
-		if k := ring.Left(); k > 0 {
+		if k := ring.Unreceived(); k > 0 {
 			return fmt.Errorf("kernel %s: ended with %d slots in use of the queue %s -> %s, by messages that nobody received", kernel, k, ring.From.Name, ring.To.Name)
 		}
 	}
