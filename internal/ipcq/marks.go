@@ -44,7 +44,7 @@ func (r *Ring) CreditBy() sim.Mark {
 func (r *Ring) recordDepth(at simtime.Time) {
 	r.marks.counted = max(r.marks.counted, at)
 	port := strings.Fields(r.To.Name)[1]
-	r.To.DMA.Trace.Depth(r.marks.counted, port, int(r.marks.seen-r.taken))
+	r.To.DMA.Trace.RecordDepth(r.marks.counted, port, int(r.marks.seen-r.taken))
 }
 
 // CreditsReady returns the time at which the sender has credits for a message of n bytes, or

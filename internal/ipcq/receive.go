@@ -152,7 +152,7 @@ func (r *Ring) startCopy(rc *Receive, f *fragment, slot uint64) {
 		f.receive = rc
 	}
 	if rc.Into == nil {
-		r.requests = append(r.requests[:0], pe.Request{Op: memory.Read, Bytes: f.bytes, Path: r.Out, Fixed: true, Target: rc.Tile, Loose: true})
+		r.requests = append(r.requests[:0], pe.Request{Op: memory.Read, Bytes: f.bytes, Path: r.Out, Fixed: true, Target: rc.Tile, Unordered: true})
 	} else {
 		r.requests = rc.Into(r.requests[:0], rc.taken, f.bytes)
 	}

@@ -41,12 +41,12 @@ func (r *Run) Breakdown(of func(PEID) bool, from simtime.Time) (b Breakdown, ok 
 	end := r.Start + r.Critical()
 	var window pe.Spans
 	window.Add(from, end)
-	compute, memory := u.Compute.Common(window), u.DMA[fabric.Compute].Common(window)
+	compute, memory := u.Compute.Intersect(window), u.DMA[fabric.Compute].Intersect(window)
 	comm := u.DMA[fabric.Comm].Union(u.Waits)
 	comm.Add(r.end[last], end)
-	comm = comm.Common(window)
+	comm = comm.Intersect(window)
 	b.Compute = compute.Total()
-	b.OverlappedComm, b.OverlappedMemory = comm.Common(compute).Total(), memory.Common(compute).Total()
+	b.OverlappedComm, b.OverlappedMemory = comm.Intersect(compute).Total(), memory.Intersect(compute).Total()
 	b.Comm = comm.Total() - b.OverlappedComm
 	b.Memory = memory.Union(comm).Union(compute).Total() - b.Compute - b.Comm
 	b.Idle = window.Total() - b.Compute - b.Comm - b.Memory

@@ -33,13 +33,13 @@ type Plan interface {
 	Output() memory.Bytes
 }
 
-// depth is how many steps may have data in TCM: those being read, one being fetched.
+// maxDepth is how many steps may have data in TCM: those being read, one being fetched.
 // Reads of several steps share the channels of an HBM slice and end close together;
 // with as many again waiting behind them the channels do not fall idle meanwhile.
-const depth = 8
+const maxDepth = 8
 
-// outputs is how many tiles of the result may be on their way out.
-const outputs = 2
+// maxOutputs is how many tiles of the result may be on their way out.
+const maxOutputs = 2
 
 // Composite is a plan under way: DMA read, fetch, GEMM, MATH, store, DMA write, all
 // at work on different tiles.
@@ -52,31 +52,31 @@ type Composite struct {
 
 	Begun, Ended sim.Event // called when its first data moves and when the last is there
 
-	marks    compositeMarks
-	pipeline *Pipeline
-	number   int32
-	plan     Plan
-	steps    int
-	deep     int // steps that may have data in TCM
-	asked    int // steps whose reads are submitted
-	next     int // the step to settle
-	out      int // tiles of the result stored
-	began    bool
-	started  simtime.Time
-	reading  [depth]int32        // transfers to come for a step
-	read     [depth]simtime.Time // when the last came
-	fetched  [depth]simtime.Time // when the step's buffer is free again
-	writing  [outputs]int32      // transfers to go of a tile of the result
-	written  [outputs]simtime.Time
-	stored   simtime.Time
+	marks     compositeMarks
+	pipeline  *Pipeline
+	number    int32
+	plan      Plan
+	steps     int
+	depth     int // steps that may have data in TCM
+	submitted int // steps whose reads are submitted
+	next      int // the step to settle
+	outputs   int // tiles of the result stored
+	began     bool
+	started   simtime.Time
+	reading   [maxDepth]int32        // transfers to come for a step
+	read      [maxDepth]simtime.Time // when the last came
+	fetched   [maxDepth]simtime.Time // when the step's buffer is free again
+	writing   [maxOutputs]int32      // transfers to go of a tile of the result
+	written   [maxOutputs]simtime.Time
+	stored    simtime.Time
 }
 
 // compositeMarks is the activities behind the times of a composite, all 0 if nobody traces.
 type compositeMarks struct {
 	by      sim.Mark // who gave it
-	read    [depth]sim.Mark
-	fetched [depth]sim.Mark
-	written [outputs]sim.Mark
+	read    [maxDepth]sim.Mark
+	fetched [maxDepth]sim.Mark
+	written [maxOutputs]sim.Mark
 }
 
 const (
@@ -88,27 +88,27 @@ const (
 // Footprint is the TCM that a plan takes, and how many steps deep it reads ahead:
 // as many as fit beside its operands and what is pinned or reserved, at least two.
 // Other tiles in the way are displaced.
-func (m *Tiles) Footprint(plan Plan, args []int32) (bytes memory.Bytes, deep int) {
-	deep = min(depth, max(2, plan.Steps()))
+func (m *Tiles) Footprint(plan Plan, args []int32) (bytes memory.Bytes, depth int) {
+	depth = min(maxDepth, max(2, plan.Steps()))
 	need := func() memory.Bytes {
-		return memory.Bytes(deep)*roundUp(plan.Buffer()) + outputs*roundUp(plan.Output())
+		return memory.Bytes(depth)*roundUp(plan.Buffer()) + maxOutputs*roundUp(plan.Output())
 	}
-	room := m.Size - m.held
+	room := m.Size - m.unevictable
 	for _, t := range args {
 		if s := &m.slots[t]; !s.pinned {
 			room -= s.bytes()
 		}
 	}
-	for deep > 2 && need() > room {
-		deep--
+	for depth > 2 && need() > room {
+		depth--
 	}
-	return need(), deep
+	return need(), depth
 }
 
 // PushComposite hands a composite to the scheduler. TCM for its Footprint is
 // reserved by the caller, and released when it has Ended.
-func (p *Pipeline) PushComposite(c *Composite, plan Plan, deep int) {
-	c.pipeline, c.plan, c.steps, c.deep = p, plan, plan.Steps(), deep
+func (p *Pipeline) PushComposite(c *Composite, plan Plan, depth int) {
+	c.pipeline, c.plan, c.steps, c.depth = p, plan, plan.Steps(), depth
 	c.number = p.composites.Add(c)
 	for _, t := range c.Args {
 		p.tiles.slots[t].uses++
@@ -118,21 +118,21 @@ func (p *Pipeline) PushComposite(c *Composite, plan Plan, deep int) {
 		c.Line = p.Trace.Line
 	}
 	p.pending.Push(queued{composite: c})
-	c.ask()
+	c.submitReads()
 	p.run()
 }
 
-// ask submits the reads of the steps for which there is room.
-func (c *Composite) ask() {
+// submitReads submits the reads of the steps for which there is room.
+func (c *Composite) submitReads() {
 	p := c.pipeline
-	for ; c.asked < c.steps && c.asked < c.next+c.deep; c.asked++ {
+	for ; c.submitted < c.steps && c.submitted < c.next+c.depth; c.submitted++ {
 		at := c.At
-		b := c.asked % c.deep
+		b := c.submitted % c.depth
 		by := c.marks.by
-		if c.asked >= c.deep && c.fetched[b] > at {
+		if c.submitted >= c.depth && c.fetched[b] > at {
 			at, by = c.fetched[b], c.marks.fetched[b]
 		}
-		reads := c.plan.Reads(c.asked)
+		reads := c.plan.Reads(c.submitted)
 		c.reading[b], c.read[b], c.marks.read[b] = int32(len(reads)), at, by
 		for k := range reads {
 			r := &reads[k]
@@ -164,12 +164,12 @@ func (c *Composite) advance() bool {
 		}
 	}
 	for c.next < c.steps {
-		b := c.next % c.deep
+		b := c.next % c.depth
 		if c.reading[b] > 0 {
 			return false
 		}
 		s := c.plan.Step(c.next)
-		o := c.out % outputs
+		o := c.outputs % maxOutputs
 		if s.Output && c.writing[o] > 0 {
 			return false
 		}
@@ -177,9 +177,9 @@ func (c *Composite) advance() bool {
 		if c.read[b] >= at {
 			last = c.marks.read[b]
 		}
-		c.settle(&s, max(at, c.read[b]), last, b, o)
+		c.schedule(&s, max(at, c.read[b]), last, b, o)
 		c.next++
-		c.ask()
+		c.submitReads()
 	}
 	for _, t := range c.Args {
 		p.tiles.slots[t].uses--
@@ -187,15 +187,15 @@ func (c *Composite) advance() bool {
 		if p.Trace != nil {
 			fetch = p.Trace.fetch.last
 		}
-		p.tiles.read(t, p.Fetch.Free(), fetch)
+		p.tiles.markBusy(t, p.Fetch.Free(), fetch)
 	}
 	c.finish() // for a plan that writes nothing, or has written all
 	return true
 }
 
-// settle works out when a step runs, whose operands are there at an instant by an
+// schedule works out when a step runs, whose operands are there at an instant by an
 // activity.
-func (c *Composite) settle(s *Step, at simtime.Time, by sim.Mark, b, o int) {
+func (c *Composite) schedule(s *Step, at simtime.Time, by sim.Mark, b, o int) {
 	p := c.pipeline
 	for unit, began := range p.began {
 		if began > at {
@@ -212,7 +212,7 @@ func (c *Composite) settle(s *Step, at simtime.Time, by sim.Mark, b, o int) {
 	}
 	c.fetched[b] = end
 	if p.Trace != nil {
-		by = p.Trace.stage(&p.Trace.fetch, c.Op, at, start, end, by, 0)
+		by = p.Trace.recordStage(&p.Trace.fetch, c.Op, at, start, end, by, 0)
 		c.marks.fetched[b] = by
 	}
 	for unit, run := range s.Run {
@@ -222,7 +222,7 @@ func (c *Composite) settle(s *Step, at simtime.Time, by sim.Mark, b, o int) {
 		fetched := end
 		p.began[unit], end = p.Units[unit].Serve(end, run)
 		if p.Trace != nil {
-			by = p.Trace.stage(&p.Trace.units[unit], c.Op, fetched, p.began[unit], end, by, 0)
+			by = p.Trace.recordStage(&p.Trace.units[unit], c.Op, fetched, p.began[unit], end, by, 0)
 		}
 	}
 	if p.Usage != nil {
@@ -237,13 +237,13 @@ func (c *Composite) settle(s *Step, at simtime.Time, by sim.Mark, b, o int) {
 	storing, stored := p.Store.Serve(end, s.Store)
 	c.stored = stored
 	if p.Trace != nil {
-		by = p.Trace.stage(&p.Trace.store, c.Op, end, storing, stored, by, 0)
+		by = p.Trace.recordStage(&p.Trace.store, c.Op, end, storing, stored, by, 0)
 		c.marks.written[o] = by
 	}
 	if p.Usage != nil {
 		p.Usage.Compute.Add(storing, stored)
 	}
-	c.out++
+	c.outputs++
 	c.writing[o], c.written[o] = int32(len(s.Writes)), c.stored
 	for k := range s.Writes {
 		r := &s.Writes[k]

@@ -27,10 +27,10 @@ type Request struct {
 	Source int32        // the tile in TCM that it reads, or 0: it waits for that to be there
 	Target int32        // the tile in TCM that it is a part of, or 0
 
-	Order Order     // of a composite: its own; 0 is the next in program order
-	Loose bool      // it touches only memory that others protect, such as queue slots
-	Begun sim.Event // called when it starts to read
-	Done  sim.Event // called when the last byte is there
+	Order     Order     // of a composite: its own; 0 is the next in program order
+	Unordered bool      // it touches only memory that others protect, such as queue slots
+	Begun     sim.Event // called when it starts to read
+	Done      sim.Event // called when the last byte is there
 
 	Purpose  Purpose  // in traces,
 	By       sim.Mark // whose doing it is, if not the present activity's,
@@ -82,17 +82,17 @@ type DMA struct {
 	Usage    *Usage // of the PE, if it is wanted
 	Trace    *Trace // likewise
 
-	inUse    inUse
+	meter    usageMeter
 	eng      *sim.Engine
 	fab      *fabric.Fabric
 	cfg      topology.DMA
 	tiles    *Tiles
 	target   sim.Target
 	pool     []request // index 0 means none
-	unused   int32
-	under    int     // requests that have not ended
-	program  []entry // ordered accesses that have not ended, in program order
-	stalled  []int32 // requests that wait for some of those
+	freeList int32
+	inFlight int             // requests that have not ended
+	program  []orderedAccess // ordered accesses that have not ended, in program order
+	stalled  []int32         // requests that wait for some of those
 	fences   []fence
 	last     Order
 	idle     sim.Cond
@@ -100,7 +100,7 @@ type DMA struct {
 	port     topology.TCM
 	local    sim.Server           // copies within the TCM
 	accesses sim.Pool[accessPair] // by request.ends; number 0 is none
-	few      [4]request           // of the pool, in the usual case all
+	inline   [4]request           // of the pool, in the usual case all
 }
 
 // accessPair is the memory at the ends of a request.
@@ -113,37 +113,37 @@ type dmaChannel struct {
 }
 
 type request struct {
-	path   []topology.LinkID
-	bytes  memory.Bytes
-	at     simtime.Time
-	tail   simtime.Time
-	begun  sim.Event
-	done   sim.Event
-	order  Order
-	source int32
-	target int32
-	next   int32 // in the list of those that wait for a tile, or of unused ones
-	ends   int32 // its accessPair
-	op     memory.Op
-	class  fabric.Class
-	loose  bool
-	id     oplog.ID
-	behind oplog.ID // what it had to wait for last
+	path      []topology.LinkID
+	bytes     memory.Bytes
+	at        simtime.Time
+	tail      simtime.Time
+	begun     sim.Event
+	done      sim.Event
+	order     Order
+	source    int32
+	target    int32
+	next      int32 // in the list of those that wait for a tile, or of unused ones
+	ends      int32 // its accessPair
+	op        memory.Op
+	class     fabric.Class
+	unordered bool
+	id        oplog.ID
+	waitedFor oplog.ID // what it had to wait for last
 
-	own []topology.LinkID // for a path that is copied
+	pathCopy []topology.LinkID // for a path that is copied
 }
 
 const (
-	evFormed  sim.Kind = iota // a request's descriptor is formed
-	evArrived                 // a request's last byte is there
-	evSettled                 // and what the far end adds is over
+	evFormed    sim.Kind = iota // a request's descriptor is formed
+	evArrived                   // a request's last byte is there
+	evTailEnded                 // and what the far end adds is over
 )
 
 // Init makes d an idle engine. Without tiles, its requests are between memories
 // only.
 func (d *DMA) Init(eng *sim.Engine, fab *fabric.Fabric, cfg topology.DMA, tcm topology.TCM, tiles *Tiles) {
 	d.eng, d.fab, d.cfg, d.port, d.tiles = eng, fab, cfg, tcm, tiles
-	d.pool = d.few[:1]
+	d.pool = d.inline[:1]
 	d.accesses.Add(accessPair{})
 	d.idle.What = "the end of its DMA transfers"
 	d.target = eng.Register(d)
@@ -155,19 +155,19 @@ func (d *DMA) Init(eng *sim.Engine, fab *fabric.Fabric, cfg topology.DMA, tcm to
 func (d *DMA) Submit(r *Request) {
 	i := d.add(r)
 	q := &d.pool[i]
-	if !q.loose && q.order == 0 {
+	if !q.unordered && q.order == 0 {
 		d.last++
 		q.order = d.last
-		d.program = append(d.program, entry{order: d.last, id: r.ID, from: r.From, to: r.To, request: i})
+		d.program = append(d.program, orderedAccess{order: d.last, id: r.ID, from: r.From, to: r.To, request: i})
 	}
-	d.under++
+	d.inFlight++
 	if d.Trace != nil {
-		d.Trace.asked(i, r, d.eng.Now(), d.eng.By)
+		d.Trace.recordSubmit(i, r, d.eng.Now(), d.eng.By)
 	}
-	if q.source != 0 && !d.tiles.wait(q.source, i) {
+	if q.source != 0 && !d.tiles.addReader(q.source, i) {
 		return // form is called when the tile is there
 	}
-	d.form(i)
+	d.formDescriptor(i)
 }
 
 // CopyLocal copies n bytes within the TCM, from `at` on: it takes the set-up and
@@ -177,7 +177,7 @@ func (d *DMA) CopyLocal(at simtime.Time, n memory.Bytes, by, message sim.Mark, l
 	at = max(at, d.eng.Now()) + d.cfg.Setup
 	start, end := d.local.Serve(at, d.port.Overhead+slower(d.port.ReadBandwidth, d.port.WriteBandwidth).Serialize(n))
 	if d.Trace != nil {
-		mark = d.Trace.stage(&d.Trace.copies, Op{Receive.String(), line}, at, start, end, by, message)
+		mark = d.Trace.recordStage(&d.Trace.copies, Op{Receive.String(), line}, at, start, end, by, message)
 	}
 	return end, mark
 }
@@ -187,39 +187,39 @@ func (d *DMA) Arrive(tile int32, at simtime.Time, by sim.Mark) { d.tiles.arrive(
 
 // Drain waits for the end of every request submitted so far.
 func (d *DMA) Drain(p *sim.Proc) {
-	p.WaitFor(&d.idle, func() bool { return d.under == 0 })
+	p.WaitFor(&d.idle, func() bool { return d.inFlight == 0 })
 }
 
-// waitFor is what a process waits for at an engine, for deadlock reports.
-type waitFor string
+// waitReason is what a process waits for at an engine, for deadlock reports.
+type waitReason string
 
-func (w waitFor) String() string { return string(w) }
+func (w waitReason) String() string { return string(w) }
 
 func (d *DMA) add(r *Request) int32 {
-	i := d.unused
+	i := d.freeList
 	if i == 0 {
 		i = int32(len(d.pool))
 		d.pool = append(d.pool, request{})
 	} else {
-		d.unused = d.pool[i].next
+		d.freeList = d.pool[i].next
 	}
 	q := &d.pool[i]
 	q.path = r.Path
 	if !r.Fixed {
-		q.own = append(q.own[:0], r.Path...)
-		q.path = q.own
+		q.pathCopy = append(q.pathCopy[:0], r.Path...)
+		q.path = q.pathCopy
 	}
-	q.id, q.behind = r.ID, 0
+	q.id, q.waitedFor = r.ID, 0
 	q.bytes, q.at, q.tail, q.begun, q.done, q.order = r.size(), r.At, r.Tail, r.Begun, r.Done, r.Order
-	q.source, q.target, q.op, q.class, q.loose, q.ends = r.Source, r.Target, r.Op, r.Class, r.Loose, 0
+	q.source, q.target, q.op, q.class, q.unordered, q.ends = r.Source, r.Target, r.Op, r.Class, r.Unordered, 0
 	if r.From.Region.Rows > 0 || r.To.Region.Rows > 0 {
 		q.ends = d.accesses.Add(accessPair{r.From, r.To})
 	}
 	return i
 }
 
-// form has the descriptor of request i formed, from when its source is there.
-func (d *DMA) form(i int32) {
+// formDescriptor has the descriptor of request i formed, from when its source is there.
+func (d *DMA) formDescriptor(i int32) {
 	q := &d.pool[i]
 	at := max(d.eng.Now(), q.at)
 	if q.source != 0 {
@@ -254,11 +254,11 @@ func channel(op memory.Op) int {
 func (d *DMA) start(ch *dmaChannel, i int32) {
 	q := &d.pool[i]
 	ch.started++
-	d.inUse.begin(q.class, d.eng.Now())
+	d.meter.begin(q.class, d.eng.Now())
 	if d.Trace != nil {
-		d.Trace.begun(i, d.eng.Now(), d.eng.By)
+		d.Trace.recordStart(i, d.eng.Now(), d.eng.By)
 	}
-	if !q.loose {
+	if !q.unordered {
 		for k := range d.program {
 			if e := &d.program[k]; e.request == i {
 				e.started = true
@@ -267,8 +267,8 @@ func (d *DMA) start(ch *dmaChannel, i int32) {
 		}
 	}
 	d.eng.Call(q.begun)
-	if q.behind != 0 && d.Followed != nil {
-		d.Followed(q.id, q.behind)
+	if q.waitedFor != 0 && d.Followed != nil {
+		d.Followed(q.id, q.waitedFor)
 	}
 	t := fabric.Transfer{
 		Path: q.path, Bytes: q.bytes, Class: q.class,
@@ -281,8 +281,8 @@ func (d *DMA) start(ch *dmaChannel, i int32) {
 	d.fab.Send(&t)
 }
 
-// next starts what waits for a channel, class comm first, and reports whether anything did.
-func (d *DMA) next(ch *dmaChannel) (started bool) {
+// startQueued starts what waits for a channel, class comm first, and reports whether anything did.
+func (d *DMA) startQueued(ch *dmaChannel) (started bool) {
 	for class := range ch.queues {
 		for len(ch.queues[class]) > 0 && ch.started < d.cfg.Outstanding {
 			first := ch.queues[class][0]
@@ -304,69 +304,69 @@ func (d *DMA) Handle(kind sim.Kind, arg uint64) {
 			return
 		}
 		d.enqueue(i)
-		d.at(i) // a read that has begun may be what a fence waits for
+		d.setCause(i) // a read that has begun may be what a fence waits for
 		d.passFences()
 	case evArrived:
-		d.at(i)
+		d.setCause(i)
 		if d.Trace != nil {
 			d.Trace.requests[i].queued = d.fab.Waited()
 		}
 		ch := &d.channels[channel(d.pool[i].op)]
 		ch.started--
 		if tail := d.pool[i].tail; tail > 0 {
-			d.eng.At(d.eng.Now()+tail, d.target, evSettled, arg)
+			d.eng.At(d.eng.Now()+tail, d.target, evTailEnded, arg)
 		} else {
-			d.end(i)
+			d.finish(i)
 		}
-		if d.next(ch) {
+		if d.startQueued(ch) {
 			d.passFences() // a read that has begun may be what one waits for
 		}
-	case evSettled:
-		d.at(i)
-		d.end(i)
+	case evTailEnded:
+		d.setCause(i)
+		d.finish(i)
 	}
 }
 
-// at notes that what happens now is the doing of request i.
-func (d *DMA) at(i int32) {
+// setCause notes that what happens now is the doing of request i.
+func (d *DMA) setCause(i int32) {
 	if d.Trace != nil {
 		d.eng.By = d.Trace.requests[i].mark
 	}
 }
 
-// end is the end of request i.
-func (d *DMA) end(i int32) {
+// finish is the finish of request i.
+func (d *DMA) finish(i int32) {
 	q := &d.pool[i]
-	d.inUse.end(q.class, d.eng.Now(), d.Usage)
+	d.meter.end(q.class, d.eng.Now(), d.Usage)
 	if d.Trace != nil {
-		d.Trace.ended(i, q.op, q.bytes, d.eng.Now())
+		d.Trace.recordEnd(i, q.op, q.bytes, d.eng.Now())
 	}
-	loose, source, target, done := q.loose, q.source, q.target, q.done
+	loose, source, target, done := q.unordered, q.source, q.target, q.done
 	if q.ends != 0 {
 		d.accesses.Take(q.ends)
 	}
-	q.next = d.unused
-	d.unused = i
-	d.under--
+	q.next = d.freeList
+	d.freeList = i
+	d.inFlight--
 	if !loose {
-		if at := slices.IndexFunc(d.program, func(e entry) bool { return e.request == i }); at >= 0 {
+		if at := slices.IndexFunc(d.program, func(e orderedAccess) bool { return e.request == i }); at >= 0 {
 			d.program = slices.Delete(d.program, at, at+1)
 		}
 	}
 	d.eng.Call(done)
 	if source != 0 {
-		d.tiles.unuse(source, d.eng.Now())
+		d.tiles.endUse(source, d.eng.Now())
 	}
 	if target != 0 {
 		d.tiles.arrive(target, d.eng.Now(), d.eng.By)
 	}
 	if !loose {
-		d.progress()
+		d.resumeStalled()
 	}
-	if d.under == 0 {
+	if d.inFlight == 0 {
 		d.idle.Broadcast()
 		if d.tiles != nil {
-			d.tiles.pipeline.progress()
+			d.tiles.pipeline.wakeWaiter()
 		}
 	}
 }

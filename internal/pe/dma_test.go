@@ -80,8 +80,8 @@ func (b *bench) run(t *testing.T, requests ...Request) string {
 	if err := b.eng.Run(context.Background()); err != nil {
 		t.Fatal(err)
 	}
-	if len(b.dma.program) != 0 || b.dma.under != 0 {
-		t.Errorf("%d requests left over, %d under way", len(b.dma.program), b.dma.under)
+	if len(b.dma.program) != 0 || b.dma.inFlight != 0 {
+		t.Errorf("%d requests left over, %d under way", len(b.dma.program), b.dma.inFlight)
 	}
 	return fmt.Sprint(b.ends)
 }

@@ -10,8 +10,8 @@ import (
 // Order is a place in the program of a PE, counted from 1.
 type Order uint64
 
-// entry is a memory access that later ones may have to wait for.
-type entry struct {
+// orderedAccess is a memory access that later ones may have to wait for.
+type orderedAccess struct {
 	order    Order
 	from, to Access
 	id       oplog.ID
@@ -33,22 +33,22 @@ type fence struct {
 func (d *DMA) Hold(id oplog.ID, reads, writes []Access, async bool) Order {
 	d.last++
 	for _, a := range reads {
-		d.program = append(d.program, entry{order: d.last, id: id, from: a, hold: true, async: async})
+		d.program = append(d.program, orderedAccess{order: d.last, id: id, from: a, hold: true, async: async})
 	}
 	for _, a := range writes {
-		d.program = append(d.program, entry{order: d.last, id: id, to: a, hold: true, async: async})
+		d.program = append(d.program, orderedAccess{order: d.last, id: id, to: a, hold: true, async: async})
 	}
 	return d.last
 }
 
 // Release ends what Hold began.
 func (d *DMA) Release(o Order) {
-	d.program = slices.DeleteFunc(d.program, func(e entry) bool { return e.hold && e.order == o })
-	d.progress()
+	d.program = slices.DeleteFunc(d.program, func(e orderedAccess) bool { return e.hold && e.order == o })
+	d.resumeStalled()
 }
 
-// Mark is the present place in the program.
-func (d *DMA) Mark() Order { return d.last }
+// LastOrder is the present place in the program.
+func (d *DMA) LastOrder() Order { return d.last }
 
 // After calls then when everything up to a place in the program, but for
 // composites, is done as far as others can tell: reads have started, writes have
@@ -79,7 +79,7 @@ func (d *DMA) Settled(o Order) bool {
 // program: it reads what that writes, or writes what that reads or writes.
 func (d *DMA) mustFollow(i int32) bool {
 	q := &d.pool[i]
-	if q.loose || len(d.program) == 0 {
+	if q.unordered || len(d.program) == 0 {
 		return false
 	}
 	mine := d.accesses.At(q.ends)
@@ -89,15 +89,15 @@ func (d *DMA) mustFollow(i int32) bool {
 			return false
 		}
 		if mine.from.Overlaps(&e.to) || mine.to.Overlaps(&e.from) || mine.to.Overlaps(&e.to) {
-			q.behind = e.id
+			q.waitedFor = e.id
 			return true
 		}
 	}
 	return false
 }
 
-// progress lets go what waited for the program to get on.
-func (d *DMA) progress() {
+// resumeStalled lets go what waited for the program to get on.
+func (d *DMA) resumeStalled() {
 	d.passFences()
 	waited := len(d.stalled)
 	for k := 0; k < len(d.stalled); {

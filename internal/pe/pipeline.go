@@ -36,11 +36,11 @@ type Command struct {
 // being one. So the time of a command follows by arithmetic as soon as the times
 // of its operands are known, and only transfers take events.
 type Pipeline struct {
-	// Settled, if set, is told when a command's operands are fetched from and when
+	// Scheduled, if set, is told when a command's operands are fetched from and when
 	// its result is there, once that is known.
-	Settled func(id oplog.ID, start, end simtime.Time)
-	Usage   *Usage // of the PE, if it is wanted
-	Trace   *Trace // likewise
+	Scheduled func(id oplog.ID, start, end simtime.Time)
+	Usage     *Usage // of the PE, if it is wanted
+	Trace     *Trace // likewise
 
 	Fetch, Store sim.Server
 	Units        [numUnits]sim.Server
@@ -79,7 +79,7 @@ func (p *Pipeline) Push(c *Command) {
 			p.tiles.slots[t].uses++
 		}
 	}
-	if p.pending.Len() == 0 && p.settle(c) {
+	if p.pending.Len() == 0 && p.schedule(c) {
 		return
 	}
 	p.pending.Push(queued{Command: *c})
@@ -87,13 +87,13 @@ func (p *Pipeline) Push(c *Command) {
 
 // Await parks a process, whose clock is at now, until something of the PE's has got
 // on. It is for conditions that the process tests again.
-func (p *Pipeline) Await(proc *sim.Proc, on waitFor, now simtime.Time) {
+func (p *Pipeline) Await(proc *sim.Proc, on waitReason, now simtime.Time) {
 	p.waiter = proc
 	proc.ParkFrom(on, now)
 	p.waiter = nil
 }
 
-func (p *Pipeline) progress() {
+func (p *Pipeline) wakeWaiter() {
 	if p.waiter != nil {
 		p.waiter.Wake()
 	}
@@ -106,16 +106,16 @@ func (p *Pipeline) run() {
 			if !q.composite.advance() {
 				break
 			}
-		} else if !p.settle(&q.Command) {
+		} else if !p.schedule(&q.Command) {
 			break
 		}
 		p.pending.Pop()
 	}
-	p.progress()
+	p.wakeWaiter()
 }
 
-// settle works out when a command runs, if its operands are known.
-func (p *Pipeline) settle(c *Command) bool {
+// schedule works out when a command runs, if its operands are known.
+func (p *Pipeline) schedule(c *Command) bool {
 	at := max(c.At, p.began[c.Unit]) // one set of registers is fetched while the other is in use
 	for _, t := range c.Args {
 		if t == 0 {
@@ -129,23 +129,23 @@ func (p *Pipeline) settle(c *Command) bool {
 	}
 	var by, fetch, store sim.Mark
 	if p.Trace != nil {
-		by = p.released(c, at)
+		by = p.releasedBy(c, at)
 	}
 	start, fetched := p.Fetch.Serve(at, c.Fetch)
 	began, done := p.Units[c.Unit].Serve(fetched, c.Run)
 	p.began[c.Unit] = began
 	storing, end := p.Store.Serve(done, c.Store)
 	if p.Trace != nil {
-		fetch, store = p.Trace.command(c, by, at, start, fetched, began, done, storing, end)
+		fetch, store = p.Trace.recordCommand(c, by, at, start, fetched, began, done, storing, end)
 	}
 	for _, t := range c.Args {
 		if t != 0 {
 			p.tiles.slots[t].uses--
-			p.tiles.read(t, fetched, fetch)
+			p.tiles.markBusy(t, fetched, fetch)
 		}
 	}
-	if p.Settled != nil {
-		p.Settled(c.ID, start, end)
+	if p.Scheduled != nil {
+		p.Scheduled(c.ID, start, end)
 	}
 	if p.Usage != nil {
 		p.Usage.Compute.Add(start, end)
@@ -156,7 +156,7 @@ func (p *Pipeline) settle(c *Command) bool {
 
 // Drain waits until all that was handed to the engines has ended.
 func (p *Pipeline) Drain(proc *sim.Proc) {
-	for p.pending.Len() > 0 || p.dma.under > 0 {
+	for p.pending.Len() > 0 || p.dma.inFlight > 0 {
 		p.Await(proc, "the end of its commands", proc.Now())
 	}
 	if end := max(p.Store.Free(), p.dma.local.Free()); end > proc.Now() {

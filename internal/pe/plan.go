@@ -87,9 +87,9 @@ type Result struct {
 	reads, writes []Request
 }
 
-// finish adds to a step what is done to a box of the result when nothing more is added to it. It
+// finishBox adds to a step what is done to a box of the result when nothing more is added to it. It
 // returns the bytes that are fetched for that.
-func (r *Result) finish(s *Step, row, col, rows, cols int) (fetched memory.Bytes) {
+func (r *Result) finishBox(s *Step, row, col, rows, cols int) (fetched memory.Bytes) {
 	for _, op := range r.Epilogue.Math {
 		s.Run[MATH] += r.Costs.Math(op, rows*cols)
 	}
@@ -124,9 +124,9 @@ func (p *GemmPlan) Output() memory.Bytes {
 	return p.Out.bytes(min(p.M, p.Tile.M), min(p.N, p.Tile.N))
 }
 
-// at is the place of step i: the box of the result, the part of K, and whether it
+// locate is the place of step i: the box of the result, the part of K, and whether it
 // is the last of that.
-func (p *GemmPlan) at(i int) (row, col, in, rows, cols, ins int, last bool) {
+func (p *GemmPlan) locate(i int) (row, col, in, rows, cols, ins int, last bool) {
 	tilesK := p.tilesK()
 	tile := i / tilesK
 	row, col, in = tile/p.tilesN()*p.Tile.M, tile%p.tilesN()*p.Tile.N, i%tilesK*p.Tile.K
@@ -137,7 +137,7 @@ func (p *GemmPlan) at(i int) (row, col, in, rows, cols, ins int, last bool) {
 // Reads is the tiles of A and B of one product, and of the epilogue's operands with
 // the last of a sum.
 func (p *GemmPlan) Reads(i int) []Request {
-	row, col, in, rows, cols, ins, last := p.at(i)
+	row, col, in, rows, cols, ins, last := p.locate(i)
 	p.reads = p.A.box(p.reads[:0], row, in, rows, ins)
 	p.reads = p.B.box(p.reads, in, col, ins, cols)
 	if last {
@@ -148,12 +148,12 @@ func (p *GemmPlan) Reads(i int) []Request {
 
 // Step is one tile product.
 func (p *GemmPlan) Step(i int) Step {
-	row, col, _, rows, cols, ins, last := p.at(i)
+	row, col, _, rows, cols, ins, last := p.locate(i)
 	fetched := p.A.bytes(rows, ins) + p.B.bytes(ins, cols)
 	var s Step
 	s.Run[GEMM] = p.Costs.Gemm(rows, ins, cols)
 	if last {
-		fetched += p.finish(&s, row, col, rows, cols)
+		fetched += p.finishBox(&s, row, col, rows, cols)
 	}
 	s.Fetch = p.Costs.Fetch(fetched)
 	return s
@@ -178,8 +178,8 @@ type StreamPlan struct {
 	Math       numeric.Op // of a reduction
 }
 
-// size returns the rows and columns of a chunk: rows as a whole, if one fits.
-func (p *StreamPlan) size() (rows, cols int) {
+// chunkSize returns the rows and columns of a chunk: rows as a whole, if one fits.
+func (p *StreamPlan) chunkSize() (rows, cols int) {
 	elems := int(p.Chunk / max(1, p.Out.ElemBytes))
 	for i := range p.Args {
 		elems = min(elems, int(p.Chunk/max(1, p.Args[i].ElemBytes))) // a number has none
@@ -198,29 +198,29 @@ func (p *StreamPlan) perChunk() int {
 
 // Steps returns the number of steps.
 func (p *StreamPlan) Steps() int {
-	rows, cols := p.size()
+	rows, cols := p.chunkSize()
 	return ceilDiv(p.Rows, rows) * ceilDiv(p.Cols, cols) * p.perChunk()
 }
 
 // Buffer returns the TCM for the operands of a step, and for those of the epilogue, which are read
 // with the last step of a chunk.
 func (p *StreamPlan) Buffer() memory.Bytes {
-	rows, cols := p.size()
+	rows, cols := p.chunkSize()
 	return p.Args[:len(p.Args)/p.perChunk()].buffer(rows, cols) + p.Epilogue.Args.buffer(rows, cols)
 }
 
 // Output returns the TCM for the result of a chunk.
 func (p *StreamPlan) Output() memory.Bytes {
-	rows, cols := p.size()
+	rows, cols := p.chunkSize()
 	return p.Out.bytes(rows, cols)
 }
 
-// at returns the box of step i, its operands, and whether they are the first and the last of the
+// locate returns the box of step i, its operands, and whether they are the first and the last of the
 // box.
-func (p *StreamPlan) at(i int) (row, col, rows, cols int, args Matrices, first, last bool) {
+func (p *StreamPlan) locate(i int) (row, col, rows, cols int, args Matrices, first, last bool) {
 	per := p.perChunk()
 	i, k, n := i/per, i%per, len(p.Args)/per
-	rows, cols = p.size()
+	rows, cols = p.chunkSize()
 	across := ceilDiv(p.Cols, cols)
 	row, col = i/across*rows, i%across*cols
 	return row, col, min(rows, p.Rows-row), min(cols, p.Cols-col), p.Args[k*n : (k+1)*n], k == 0, k == per-1
@@ -228,7 +228,7 @@ func (p *StreamPlan) at(i int) (row, col, rows, cols int, args Matrices, first, 
 
 // Reads returns the operands of a step, and those of the epilogue with the last of a chunk.
 func (p *StreamPlan) Reads(i int) []Request {
-	row, col, rows, cols, args, _, last := p.at(i)
+	row, col, rows, cols, args, _, last := p.locate(i)
 	p.reads = args.boxes(p.reads[:0], row, col, rows, cols)
 	if last {
 		p.reads = p.Epilogue.Args.boxes(p.reads, row, col, rows, cols)
@@ -238,14 +238,14 @@ func (p *StreamPlan) Reads(i int) []Request {
 
 // Step returns the work on a chunk. The first operand of a reduction is only fetched.
 func (p *StreamPlan) Step(i int) Step {
-	row, col, rows, cols, args, first, last := p.at(i)
+	row, col, rows, cols, args, first, last := p.locate(i)
 	fetched := args.bytes(rows, cols)
 	var s Step
 	if !first {
 		s.Run[MATH] = p.Costs.Math(p.Math, rows*cols)
 	}
 	if last {
-		fetched += p.finish(&s, row, col, rows, cols)
+		fetched += p.finishBox(&s, row, col, rows, cols)
 	}
 	s.Fetch = p.Costs.Fetch(fetched)
 	return s

@@ -21,15 +21,15 @@ type Tiles struct {
 	// Forget, if set, is called with the slot of a tile that goes.
 	Forget func(slot int32)
 
-	used     memory.Bytes
-	count    int          // tiles
-	held     memory.Bytes // of what is used, pinned or reserved
-	reserved memory.Bytes // of what is held
-	slots    []slot       // index 0 means none, and is in order of use between the newest and the oldest
-	unused   int32
-	freedBy  sim.Mark // what the room that was made last had waited for
-	dma      *DMA
-	pipeline *Pipeline
+	used        memory.Bytes
+	count       int          // tiles
+	unevictable memory.Bytes // of what is used, pinned or reserved
+	reserved    memory.Bytes // of what is held
+	slots       []slot       // index 0 means none, and is in order of use between the newest and the oldest
+	freeList    int32
+	freedBy     sim.Mark // what the room that was made last had waited for
+	dma         *DMA
+	pipeline    *Pipeline
 }
 
 // granule is the least that a tile takes: the width of the TCM.
@@ -45,7 +45,7 @@ type slot struct {
 	by       sim.Mark     // what made it ready, if somebody traces
 	busyBy   sim.Mark     // and what reads it until then
 	granules int32        // its size
-	turn     uint32       // tells the tile from earlier ones
+	version  uint32       // tells the tile from earlier ones
 	uses     int32        // that will read it, and are not over or not known yet
 	parts    int32        // transfers to come before it is there
 	waiting  int32        // DMA requests that wait for it
@@ -105,7 +105,7 @@ func (m *Tiles) Room(n memory.Bytes, keep ...int32) (at simtime.Time, ok bool, e
 		if s.busy > at {
 			at, m.freedBy = s.busy, s.busyBy
 		}
-		m.drop(old)
+		m.evict(old)
 	}
 	return at, true, nil
 }
@@ -125,7 +125,7 @@ func (m *Tiles) Release(n memory.Bytes) { m.reserve(-roundUp(n)) }
 
 func (m *Tiles) reserve(more memory.Bytes) {
 	m.used += more
-	m.held += more
+	m.unevictable += more
 	m.reserved += more
 }
 
@@ -134,26 +134,26 @@ func roundUp(n memory.Bytes) memory.Bytes { return (n + granule - 1) / granule *
 // New is a tile of n bytes, for which there is Room. It is there when `parts`
 // transfers have arrived, or when a command says so.
 func (m *Tiles) New(n memory.Bytes, parts int) (int32, uint32) {
-	i := m.unused
+	i := m.freeList
 	if i == 0 {
 		i = int32(len(m.slots))
 		m.slots = append(m.slots, slot{})
 	} else {
-		m.unused = m.slots[i].newer
+		m.freeList = m.slots[i].newer
 	}
 	s := &m.slots[i]
-	*s = slot{turn: s.turn + 1, granules: int32(roundUp(n) / granule), ready: simtime.Never, parts: int32(parts)}
+	*s = slot{version: s.version + 1, granules: int32(roundUp(n) / granule), ready: simtime.Never, parts: int32(parts)}
 	m.used += s.bytes()
 	m.count++
 	m.link(i, m.newest(), 0)
-	return i, s.turn
+	return i, s.version
 }
 
 // Use makes a tile the newest, which the kernel uses. It returns an error, without the size of
 // the tile, if that is gone.
 func (m *Tiles) Use(i int32, turn uint32) *Overflow {
-	if s := &m.slots[i]; s.turn != turn || s.freed {
-		return &Overflow{Size: m.Size, Gone: true, Freed: s.turn == turn}
+	if s := &m.slots[i]; s.version != turn || s.freed {
+		return &Overflow{Size: m.Size, Gone: true, Freed: s.version == turn}
 	}
 	if m.newest() != i {
 		m.unlink(i)
@@ -166,7 +166,7 @@ func (m *Tiles) Use(i int32, turn uint32) *Overflow {
 func (m *Tiles) Pin(i int32) {
 	if s := &m.slots[i]; !s.pinned {
 		s.pinned = true
-		m.held += s.bytes()
+		m.unevictable += s.bytes()
 	}
 }
 
@@ -181,21 +181,21 @@ func (m *Tiles) Free(i int32) {
 func (m *Tiles) unpin(i int32) {
 	if s := &m.slots[i]; s.pinned {
 		s.pinned = false
-		m.held -= s.bytes()
+		m.unevictable -= s.bytes()
 	}
 }
 
 // Clear ends all tiles, at the end of a kernel.
 func (m *Tiles) Clear() {
 	for m.oldest() != 0 {
-		m.drop(m.oldest())
+		m.evict(m.oldest())
 	}
 }
 
 // Ready is when a tile is there, simtime.Never if that is not known.
 func (m *Tiles) Ready(i int32) simtime.Time { return m.slots[i].ready }
 
-func (m *Tiles) drop(i int32) {
+func (m *Tiles) evict(i int32) {
 	s := &m.slots[i]
 	if m.Forget != nil {
 		m.Forget(i)
@@ -204,9 +204,9 @@ func (m *Tiles) drop(i int32) {
 	m.used -= s.bytes()
 	m.count--
 	m.unlink(i)
-	s.turn++
-	s.newer = m.unused
-	m.unused = i
+	s.version++
+	s.newer = m.freeList
+	m.freeList = i
 }
 
 func (m *Tiles) newest() int32 { return m.slots[0].older }
@@ -223,9 +223,9 @@ func (m *Tiles) unlink(i int32) {
 	m.slots[s.older].newer, m.slots[s.newer].older = s.newer, s.older
 }
 
-// wait notes that DMA request r reads tile i, and reports whether the tile's time
+// addReader notes that DMA request r reads tile i, and reports whether the tile's time
 // is known; if not, the request is formed when it is.
-func (m *Tiles) wait(i, r int32) bool {
+func (m *Tiles) addReader(i, r int32) bool {
 	s := &m.slots[i]
 	s.uses++
 	if s.ready != simtime.Never {
@@ -236,15 +236,15 @@ func (m *Tiles) wait(i, r int32) bool {
 	return false
 }
 
-// unuse ends a use of tile i at an instant.
-func (m *Tiles) unuse(i int32, at simtime.Time) {
+// endUse ends a use of tile i at an instant.
+func (m *Tiles) endUse(i int32, at simtime.Time) {
 	m.slots[i].uses--
-	m.read(i, at, m.dma.eng.By)
-	m.pipeline.progress()
+	m.markBusy(i, at, m.dma.eng.By)
+	m.pipeline.wakeWaiter()
 }
 
-// read notes that an activity reads tile i, or writes a part of it, until an instant.
-func (m *Tiles) read(i int32, at simtime.Time, by sim.Mark) {
+// markBusy notes that an activity reads tile i, or writes a part of it, until an instant.
+func (m *Tiles) markBusy(i int32, at simtime.Time, by sim.Mark) {
 	if s := &m.slots[i]; at >= s.busy {
 		s.busy, s.busyBy = at, by
 	}
@@ -253,7 +253,7 @@ func (m *Tiles) read(i int32, at simtime.Time, by sim.Mark) {
 // arrive is the arrival, at an instant and by an activity, of one of the transfers that
 // tile i waits for.
 func (m *Tiles) arrive(i int32, at simtime.Time, by sim.Mark) {
-	m.read(i, at, by)
+	m.markBusy(i, at, by)
 	s := &m.slots[i]
 	if s.parts--; s.parts == 0 {
 		m.resolve(i, s.busy, s.busyBy)
@@ -261,8 +261,8 @@ func (m *Tiles) arrive(i int32, at simtime.Time, by sim.Mark) {
 	}
 }
 
-// Settle says when tile i is there, of one that nothing is loaded into.
-func (m *Tiles) Settle(i int32, at simtime.Time) { m.resolve(i, at, m.dma.eng.By) }
+// SetReady says when tile i is there, of one that nothing is loaded into.
+func (m *Tiles) SetReady(i int32, at simtime.Time) { m.resolve(i, at, m.dma.eng.By) }
 
 // resolve settles when tile i is there, made by an activity.
 func (m *Tiles) resolve(i int32, at simtime.Time, by sim.Mark) {
@@ -277,7 +277,7 @@ func (m *Tiles) resolve(i int32, at simtime.Time, by sim.Mark) {
 	s.waiting = 0
 	for r := first; r != 0; {
 		next := m.dma.pool[r].next
-		m.dma.form(r)
+		m.dma.formDescriptor(r)
 		r = next
 	}
 }

@@ -44,23 +44,23 @@ type Trace struct {
 	process  *trace.Process
 	CPU      *trace.Track
 	Line     string // of the kernel, whose operation the CPU dispatches
-	fetch    server
-	units    [numUnits]server
-	store    server
-	copies   server
+	fetch    serverTrack
+	units    [numUnits]serverTrack
+	store    serverTrack
+	copies   serverTrack
 	channels [2]*trace.Lanes
-	requests []traced // of the DMA engine, by number
+	requests []tracedRequest // of the DMA engine, by number
 	line     [1]trace.Arg
 }
 
-// server is a track of a serial server, and its latest activity.
-type server struct {
+// serverTrack is a track of a serial serverTrack, and its latest activity.
+type serverTrack struct {
 	track *trace.Track
 	last  sim.Mark
 }
 
-// traced is a request of the DMA engine.
-type traced struct {
+// tracedRequest is a request of the DMA engine.
+type tracedRequest struct {
 	purpose  Purpose
 	line     string
 	by       sim.Mark // whose doing it is
@@ -84,9 +84,9 @@ func NewTrace(rec *trace.Recorder, name string, order int) *Trace {
 // Mark is the number of a new activity.
 func (t *Trace) Mark() sim.Mark { return t.rec.Mark() }
 
-// stage notes the work of a serial server that could have begun at an instant, released
+// recordStage notes the work of a serial server that could have begun at an instant, released
 // by an activity, and began when the server was free.
-func (t *Trace) stage(s *server, op Op, asked, start, end simtime.Time, by, receives sim.Mark) sim.Mark {
+func (t *Trace) recordStage(s *serverTrack, op Op, asked, start, end simtime.Time, by, receives sim.Mark) sim.Mark {
 	if start > asked {
 		by = s.last
 	}
@@ -96,25 +96,25 @@ func (t *Trace) stage(s *server, op Op, asked, start, end simtime.Time, by, rece
 	return s.last
 }
 
-// Depth notes how many fragments wait in a queue of the PE.
-func (t *Trace) Depth(at simtime.Time, queue string, n int) {
+// RecordDepth notes how many fragments wait in a queue of the PE.
+func (t *Trace) RecordDepth(at simtime.Time, queue string, n int) {
 	t.process.Counter(at, "queue "+queue, "slots", float64(n))
 }
 
-// asked notes a request, now and by an activity: but if it has its own time and reason to
+// recordSubmit notes a request, now and by an activity: but if it has its own time and reason to
 // come, and that is not over, it is for that.
-func (t *Trace) asked(i int32, r *Request, now simtime.Time, by sim.Mark) {
+func (t *Trace) recordSubmit(i int32, r *Request, now simtime.Time, by sim.Mark) {
 	for len(t.requests) <= int(i) {
-		t.requests = append(t.requests, traced{})
+		t.requests = append(t.requests, tracedRequest{})
 	}
 	if r.By != 0 && r.At >= now {
 		by = r.By
 	}
-	t.requests[i] = traced{purpose: r.Purpose, line: cmp.Or(r.Line, t.Line), by: by, receives: r.Receives}
+	t.requests[i] = tracedRequest{purpose: r.Purpose, line: cmp.Or(r.Line, t.Line), by: by, receives: r.Receives}
 }
 
-// begun notes that a request has started, released by an activity if it waited for one.
-func (t *Trace) begun(i int32, now simtime.Time, by sim.Mark) {
+// recordStart notes that a request has started, released by an activity if it waited for one.
+func (t *Trace) recordStart(i int32, now simtime.Time, by sim.Mark) {
 	r := &t.requests[i]
 	if by != 0 {
 		r.by = by
@@ -122,8 +122,8 @@ func (t *Trace) begun(i int32, now simtime.Time, by sim.Mark) {
 	r.mark, r.started = t.rec.Mark(), now
 }
 
-// ended notes that it has ended.
-func (t *Trace) ended(i int32, op memory.Op, n memory.Bytes, now simtime.Time) {
+// recordEnd notes that it has recordEnd.
+func (t *Trace) recordEnd(i int32, op memory.Op, n memory.Bytes, now simtime.Time) {
 	r := &t.requests[i]
 	s := trace.Slice{
 		Name: r.purpose.String(), Start: r.started, End: now, ID: r.mark, After: r.by, Receives: r.receives,
@@ -135,9 +135,9 @@ func (t *Trace) ended(i int32, op memory.Op, n memory.Bytes, now simtime.Time) {
 	t.channels[channel(op)].Slice(s)
 }
 
-// released is the activity that lets a command begin at an instant: what made its latest
+// releasedBy is the activity that lets a command begin at an instant: what made its latest
 // operand, the command before it, or whoever gave it.
-func (p *Pipeline) released(c *Command, at simtime.Time) sim.Mark {
+func (p *Pipeline) releasedBy(c *Command, at simtime.Time) sim.Mark {
 	for _, t := range c.Args {
 		if t != 0 && p.tiles.slots[t].ready == at {
 			return p.tiles.slots[t].by
@@ -149,17 +149,17 @@ func (p *Pipeline) released(c *Command, at simtime.Time) sim.Mark {
 	return c.By
 }
 
-// command notes the stages of a command that could have begun at an instant, and is the
+// recordCommand notes the stages of a recordCommand that could have begun at an instant, and is the
 // activities that fetched its operands and stored its result.
-func (t *Trace) command(c *Command, by sim.Mark, asked, start, fetched, began, done, storing, end simtime.Time) (fetch, store sim.Mark) {
-	fetch = t.stage(&t.fetch, c.Op, asked, start, fetched, by, 0)
-	run := t.stage(&t.units[c.Unit], c.Op, fetched, began, done, fetch, 0)
-	return fetch, t.stage(&t.store, c.Op, done, storing, end, run, 0)
+func (t *Trace) recordCommand(c *Command, by sim.Mark, asked, start, fetched, began, done, storing, end simtime.Time) (fetch, store sim.Mark) {
+	fetch = t.recordStage(&t.fetch, c.Op, asked, start, fetched, by, 0)
+	run := t.recordStage(&t.units[c.Unit], c.Op, fetched, began, done, fetch, 0)
+	return fetch, t.recordStage(&t.store, c.Op, done, storing, end, run, 0)
 }
 
-// LastOf is the activity that ends the work of the PE's engines, if that is what ends at
+// LastActivity is the activity that ends the work of the PE's engines, if that is what ends at
 // an instant.
-func (p *Pipeline) LastOf(now simtime.Time) sim.Mark {
+func (p *Pipeline) LastActivity(now simtime.Time) sim.Mark {
 	switch now {
 	case p.Store.Free():
 		return p.Trace.store.last
@@ -212,8 +212,8 @@ func (s Spans) Union(other Spans) (all Spans) {
 	return all
 }
 
-// Common is the time that is in both.
-func (s Spans) Common(other Spans) (both Spans) {
+// Intersect is the time that is in both.
+func (s Spans) Intersect(other Spans) (both Spans) {
 	for len(s) > 0 && len(other) > 0 {
 		both.Add(max(s[0].Start, other[0].Start), min(s[0].End, other[0].End))
 		if s[0].End < other[0].End {
@@ -233,20 +233,20 @@ func (s Spans) Total() (sum simtime.Time) {
 	return sum
 }
 
-// inUse counts the requests of a class that are under way, for Usage.
-type inUse struct {
+// usageMeter counts the requests of a class that are under way, for Usage.
+type usageMeter struct {
 	requests [2]int
 	since    [2]simtime.Time
 }
 
-func (u *inUse) begin(class fabric.Class, now simtime.Time) {
+func (u *usageMeter) begin(class fabric.Class, now simtime.Time) {
 	if u.requests[class] == 0 {
 		u.since[class] = now
 	}
 	u.requests[class]++
 }
 
-func (u *inUse) end(class fabric.Class, now simtime.Time, to *Usage) {
+func (u *usageMeter) end(class fabric.Class, now simtime.Time, to *Usage) {
 	u.requests[class]--
 	if u.requests[class] == 0 && to != nil {
 		to.DMA[class].Add(u.since[class], now)

@@ -59,8 +59,8 @@ var anySpans = rapid.SliceOfN(rapid.Custom(func(t *rapid.T) Span {
 	return Span{simtime.Time(at.Draw(t, "start")), simtime.Time(at.Draw(t, "end"))}
 }), 0, 8)
 
-// drawn is some spans both ways.
-func drawn(t *rapid.T, name string) (s Spans, set instants) {
+// drawSpans is some spans both ways.
+func drawSpans(t *rapid.T, name string) (s Spans, set instants) {
 	for _, span := range anySpans.Draw(t, name) {
 		s.Add(span.Start, span.End)
 		set.add(span)
@@ -73,8 +73,8 @@ func drawn(t *rapid.T, name string) (s Spans, set instants) {
 
 func TestSpansAreSetsOfInstants(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		a, setA := drawn(t, "a")
-		b, setB := drawn(t, "b")
+		a, setA := drawSpans(t, "a")
+		b, setB := drawSpans(t, "b")
 		union := setA.combine(&setB, func(a, b bool) bool { return a || b })
 		common := setA.combine(&setB, func(a, b bool) bool { return a && b })
 		before := fmt.Sprint(a, b)
@@ -85,8 +85,8 @@ func TestSpansAreSetsOfInstants(t *testing.T) {
 		}{
 			{"the union", a.Union(b), &union},
 			{"the union the other way", b.Union(a), &union},
-			{"what is common", a.Common(b), &common},
-			{"what is common the other way", b.Common(a), &common},
+			{"what is common", a.Intersect(b), &common},
+			{"what is common the other way", b.Intersect(a), &common},
 		} {
 			if fmt.Sprint(c.got) != fmt.Sprint(c.want.spans()) || c.got.Total() != c.want.total() {
 				t.Fatalf("%s of %v and %v is %v, together %v, want %v, %v", c.what, a, b, c.got, c.got.Total(), c.want.spans(), c.want.total())
