@@ -13,40 +13,42 @@ import (
 
 // Request is one transfer for a DMA engine.
 type Request struct {
-	ID    oplog.ID     // its operation, if there is a log
+	ID    oplog.ID     // the operation in the op log; 0 without a log
 	Op    memory.Op    // the channel: Read towards the PE, Write away from it
 	Class fabric.Class // fabric.Comm goes first
-	Fixed bool         // the path will not be changed by the caller: it need not be copied
+	Fixed bool         // the caller will not change Path, so that it need not be copied
 	Path  []topology.LinkID
-	Bytes memory.Bytes // if neither end is a region of memory
+	Bytes memory.Bytes // the size, if neither From nor To is a region of memory
 	From  Access
 	To    Access
-	Tail  simtime.Time // what the far end adds after the last byte
+	Tail  simtime.Time // the delay that the far end adds after the last byte
 
-	At     simtime.Time // when it reaches the engine, if not at once
-	Source int32        // the tile in TCM that it reads, or 0: it waits for that to be there
-	Target int32        // the tile in TCM that it is a part of, or 0
+	At     simtime.Time // when it reaches the engine; a past time means now
+	Source int32        // the tile in TCM that it reads and waits for; 0 is none
+	Target int32        // the tile in TCM that it writes a part of; 0 is none
 
-	Order     Order     // of a composite: its own; 0 is the next in program order
-	Unordered bool      // it touches only memory that others protect, such as queue slots
+	Order     Order     // the place that Hold returned; 0 takes the next place in program order
+	Unordered bool      // takes no place in program order: for queue slots and signals
 	Begun     sim.Event // called when it starts to read
-	Done      sim.Event // called when the last byte is there
+	Done      sim.Event // called when the last byte has arrived and Tail has passed
 
-	Purpose  Purpose  // in traces,
-	By       sim.Mark // whose doing it is, if not the present activity's,
-	Receives sim.Mark // which message it takes out of its slot,
-	Line     string   // and the kernel's line, if not the present one
+	// For traces:
+	Purpose  Purpose
+	By       sim.Mark // the activity that released it; 0 is the current activity
+	Receives sim.Mark // the Send whose message it takes out of a slot
+	Line     string   // the kernel's line; empty is the current line
 }
 
-// Access is one end of a request: which bytes of which memory. The zero value is
-// the PE's own tiles and registers.
+// Access is one end of a request: bytes of a memory. The zero value stands for the tiles
+// and registers of the PE.
 type Access struct {
 	Memory memory.ID
 	Region memory.Region
-	Slice  fabric.SliceID // if the memory is HBM: whose channels serve it
+	Slice  fabric.SliceID // the HBM slice; 0 if the memory is not HBM
 }
 
-// Bank is the access as the fabric serves it: that of an HBM slice, or none.
+// Bank returns the access to an HBM slice as the fabric describes it. For other memories it
+// returns the zero value.
 func (a Access) Bank() fabric.Bank {
 	if a.Slice == 0 {
 		return fabric.Bank{}
@@ -59,7 +61,7 @@ func (a *Access) Overlaps(b *Access) bool {
 	return a.Region.Rows > 0 && a.Memory == b.Memory && a.Region.Overlaps(b.Region)
 }
 
-// size is how much the request moves.
+// size returns the number of bytes that the request moves.
 func (r *Request) size() memory.Bytes {
 	switch {
 	case r.From.Region.Rows > 0:
@@ -70,17 +72,17 @@ func (r *Request) size() memory.Bytes {
 	return r.Bytes
 }
 
-// DMA is a PE's DMA engine.
+// DMA is the DMA engine of a PE.
 //
-// A request reaches it when its data is there, has its descriptor formed, waits
-// for what it must follow in the program, and queues for its channel. Descriptors
-// are formed side by side.
+// A request reaches the engine when its source is ready. The engine forms the descriptor;
+// descriptors are formed in parallel. The request then waits for earlier accesses of the
+// program to the same memory, and at last for its channel.
 type DMA struct {
-	// Followed, if set, is told of an operation that had to wait for another to be
-	// done with the same memory.
+	// Followed, unless nil, is called with an operation and the earlier operation that it
+	// waited for because both use the same memory.
 	Followed func(id, other oplog.ID)
-	Usage    *Usage // of the PE, if it is wanted
-	Trace    *Trace // likewise
+	Usage    *Usage // nil if usage is not recorded
+	Trace    *Trace // nil without a trace
 
 	meter    usageMeter
 	eng      *sim.Engine
@@ -88,30 +90,31 @@ type DMA struct {
 	cfg      topology.DMA
 	tiles    *Tiles
 	target   sim.Target
-	pool     []request // index 0 means none
-	freeList int32
+	pool     []request       // requests by number; 0 is none
+	freeList int32           // the first unused request; 0 is none
 	inFlight int             // requests that have not ended
 	program  []orderedAccess // ordered accesses that have not ended, in program order
-	stalled  []int32         // requests that wait for some of those
+	stalled  []int32         // requests that wait for some of these accesses
 	fences   []fence
-	last     Order
+	last     Order // the last place that was taken
 	idle     sim.Cond
 	channels [2]dmaChannel
 	port     topology.TCM
-	local    sim.Server           // copies within the TCM
-	accesses sim.Pool[accessPair] // by request.ends; number 0 is none
-	inline   [4]request           // of the pool, in the usual case all
+	local    sim.Server           // serves copies within the TCM
+	accesses sim.Pool[accessPair] // by request.ends; 0 is none
+	inline   [4]request           // initial storage of pool
 }
 
-// accessPair is the memory at the ends of a request.
+// accessPair holds the two ends of a request.
 type accessPair struct{ from, to Access }
 
 // dmaChannel is one direction of the engine.
 type dmaChannel struct {
-	queues  [2][]int32 // requests that could start, by class
-	started int        // requests outstanding
+	queues  [2][]int32 // requests that wait for the channel, by class
+	started int        // outstanding requests
 }
 
+// request is a Request that the engine has accepted.
 type request struct {
 	path      []topology.LinkID
 	bytes     memory.Bytes
@@ -122,25 +125,25 @@ type request struct {
 	order     Order
 	source    int32
 	target    int32
-	next      int32 // in the list of those that wait for a tile, or of unused ones
-	ends      int32 // its accessPair
+	next      int32 // the next request that waits for the same tile, or the next in freeList
+	ends      int32 // number of the accessPair; 0 is none
 	op        memory.Op
 	class     fabric.Class
 	unordered bool
 	id        oplog.ID
-	waitedFor oplog.ID // what it had to wait for last
+	waitedFor oplog.ID // the operation that it waited for last; 0 is none
 
-	pathCopy []topology.LinkID // for a path that is copied
+	pathCopy []topology.LinkID // storage for a path that is copied
 }
 
 const (
-	evFormed    sim.Kind = iota // a request's descriptor is formed
-	evArrived                   // a request's last byte is there
-	evTailEnded                 // and what the far end adds is over
+	evFormed    sim.Kind = iota // the descriptor of a request is formed
+	evArrived                   // the last byte of a request has arrived
+	evTailEnded                 // the Tail of a request has passed
 )
 
-// Init makes d an idle engine. Without tiles, its requests are between memories
-// only.
+// Init initializes d as an idle engine. tiles may be nil if no request has a Source or a
+// Target.
 func (d *DMA) Init(eng *sim.Engine, fab *fabric.Fabric, cfg topology.DMA, tcm topology.TCM, tiles *Tiles) {
 	d.eng, d.fab, d.cfg, d.port, d.tiles = eng, fab, cfg, tcm, tiles
 	d.pool = d.inline[:1]
@@ -149,9 +152,8 @@ func (d *DMA) Init(eng *sim.Engine, fab *fabric.Fabric, cfg topology.DMA, tcm to
 	d.target = eng.Register(d)
 }
 
-// Submit queues a request. It starts when fewer than the engine's outstanding
-// requests are under way on its channel, and every earlier access to the bytes it
-// touches has ended.
+// Submit queues a request. The request starts when every earlier access to the bytes that
+// it touches has ended and its channel has fewer than the maximum of outstanding requests.
 func (d *DMA) Submit(r *Request) {
 	i := d.add(r)
 	q := &d.pool[i]
@@ -165,14 +167,15 @@ func (d *DMA) Submit(r *Request) {
 		d.Trace.recordSubmit(i, r, d.eng.Now(), d.eng.By)
 	}
 	if q.source != 0 && !d.tiles.addReader(q.source, i) {
-		return // form is called when the tile is there
+		return // formDescriptor is called when the time of the tile is known
 	}
 	d.formDescriptor(i)
 }
 
-// CopyLocal copies n bytes within the TCM, from `at` on: it takes the set-up and
-// one pass through the TCM's slower port, one copy after another. In traces it is
-// released by an activity, takes a message out of its slot, and has a mark and a line.
+// CopyLocal copies n bytes within the TCM, from time at on, and returns the end of the copy
+// and its activity in the trace. A copy takes the set-up and one pass through the slower
+// port of the TCM. Copies run one after another. by is the activity that released the copy
+// and message the Send whose message it takes out of a slot; line is the kernel's line.
 func (d *DMA) CopyLocal(at simtime.Time, n memory.Bytes, by, message sim.Mark, line string) (end simtime.Time, mark sim.Mark) {
 	at = max(at, d.eng.Now()) + d.cfg.Setup
 	start, end := d.local.Serve(at, d.port.Overhead+slower(d.port.ReadBandwidth, d.port.WriteBandwidth).Serialize(n))
@@ -182,19 +185,20 @@ func (d *DMA) CopyLocal(at simtime.Time, n memory.Bytes, by, message sim.Mark, l
 	return end, mark
 }
 
-// Arrive notes the arrival of a part of a tile, at an instant to come, by an activity.
+// Arrive records that activity by brings a part of a tile into TCM at a future time.
 func (d *DMA) Arrive(tile int32, at simtime.Time, by sim.Mark) { d.tiles.arrive(tile, at, by) }
 
-// Drain waits for the end of every request submitted so far.
+// Drain waits until all submitted requests have ended.
 func (d *DMA) Drain(p *sim.Proc) {
 	p.WaitFor(&d.idle, func() bool { return d.inFlight == 0 })
 }
 
-// waitReason is what a process waits for at an engine, for deadlock reports.
+// waitReason says what a process waits for at an engine, in reports of deadlocks.
 type waitReason string
 
 func (w waitReason) String() string { return string(w) }
 
+// add copies r into the pool and returns its number.
 func (d *DMA) add(r *Request) int32 {
 	i := d.freeList
 	if i == 0 {
@@ -218,7 +222,7 @@ func (d *DMA) add(r *Request) int32 {
 	return i
 }
 
-// formDescriptor has the descriptor of request i formed, from when its source is there.
+// formDescriptor forms the descriptor of request i, as soon as its source is ready.
 func (d *DMA) formDescriptor(i int32) {
 	q := &d.pool[i]
 	at := max(d.eng.Now(), q.at)
@@ -232,7 +236,7 @@ func (d *DMA) formDescriptor(i int32) {
 	d.eng.At(at+d.cfg.Setup, d.target, evFormed, uint64(i))
 }
 
-// enqueue lets a request wait for its channel.
+// enqueue starts request i, or queues it if its channel is full.
 func (d *DMA) enqueue(i int32) {
 	q := &d.pool[i]
 	ch := &d.channels[channel(q.op)]
@@ -243,7 +247,7 @@ func (d *DMA) enqueue(i int32) {
 	ch.queues[q.class] = append(ch.queues[q.class], i)
 }
 
-// channel returns the number of the channel that an operation goes over.
+// channel returns the number of the channel for op: 0 for reads, 1 for writes.
 func channel(op memory.Op) int {
 	if op == memory.Write {
 		return 1
@@ -251,6 +255,7 @@ func channel(op memory.Op) int {
 	return 0
 }
 
+// start sends request i over the fabric.
 func (d *DMA) start(ch *dmaChannel, i int32) {
 	q := &d.pool[i]
 	ch.started++
@@ -281,7 +286,8 @@ func (d *DMA) start(ch *dmaChannel, i int32) {
 	d.fab.Send(&t)
 }
 
-// startQueued starts what waits for a channel, class comm first, and reports whether anything did.
+// startQueued starts requests that wait for a channel while it has capacity, class comm
+// first. It reports whether any request started.
 func (d *DMA) startQueued(ch *dmaChannel) (started bool) {
 	for class := range ch.queues {
 		for len(ch.queues[class]) > 0 && ch.started < d.cfg.Outstanding {
@@ -294,7 +300,8 @@ func (d *DMA) startQueued(ch *dmaChannel) (started bool) {
 	return started
 }
 
-// Handle is the engine's events.
+// Handle continues a request after its descriptor is formed, its last byte has arrived or
+// its Tail has passed.
 func (d *DMA) Handle(kind sim.Kind, arg uint64) {
 	i := int32(arg)
 	switch kind {
@@ -304,7 +311,7 @@ func (d *DMA) Handle(kind sim.Kind, arg uint64) {
 			return
 		}
 		d.enqueue(i)
-		d.setCause(i) // a read that has begun may be what a fence waits for
+		d.setCause(i) // a fence may wait for the start of this read
 		d.passFences()
 	case evArrived:
 		d.setCause(i)
@@ -319,7 +326,7 @@ func (d *DMA) Handle(kind sim.Kind, arg uint64) {
 			d.finish(i)
 		}
 		if d.startQueued(ch) {
-			d.passFences() // a read that has begun may be what one waits for
+			d.passFences() // a fence may wait for the start of a read
 		}
 	case evTailEnded:
 		d.setCause(i)
@@ -327,14 +334,14 @@ func (d *DMA) Handle(kind sim.Kind, arg uint64) {
 	}
 }
 
-// setCause notes that what happens now is the doing of request i.
+// setCause makes request i the activity that causes what happens next, in a trace.
 func (d *DMA) setCause(i int32) {
 	if d.Trace != nil {
 		d.eng.By = d.Trace.requests[i].mark
 	}
 }
 
-// finish is the finish of request i.
+// finish ends request i and resumes everything that waits for it.
 func (d *DMA) finish(i int32) {
 	q := &d.pool[i]
 	d.meter.end(q.class, d.eng.Now(), d.Usage)
