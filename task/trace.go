@@ -27,7 +27,7 @@ func (d *device) record(host bool, track string, c cause) {
 	if !host {
 		process = fmt.Sprintf("rank %d control", d.rank)
 	}
-	d.machine.Did(process, track, fmt.Sprintf("%s task %d", c.what, c.task), c.since, c.by)
+	d.machine.TraceActivity(process, track, fmt.Sprintf("%s task %d", c.what, c.task), c.since, c.by)
 }
 
 // worked records what a control core, or the builder, has done until now.

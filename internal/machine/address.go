@@ -9,9 +9,9 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// find appends the parts of memory that a box of virtual addresses is in, in
+// translate appends the parts of memory that a box of virtual addresses is in, in
 // row-major order: one where it lies in one shard.
-func (m *Machine) find(to []pe.Access, va memory.VA, rows int64, rowBytes, stride memory.Bytes) ([]pe.Access, error) {
+func (m *Machine) translate(to []pe.Access, va memory.VA, rows int64, rowBytes, stride memory.Bytes) ([]pe.Access, error) {
 	if rows == 0 || rowBytes == 0 {
 		return to, nil
 	}

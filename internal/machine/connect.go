@@ -12,15 +12,15 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// neighbors is the queues between the PEs of a launch, or between the members of a group
+// queueSet is the queues between the PEs of a launch, or between the members of a group
 // of workers.
-type neighbors struct {
-	machine *Machine
-	config  topology.IPCQ           // as the queues are built
-	core    func(id PEID) *cpu.Core // nil for a PE that is not among them
-	where   func(id PEID) string    // follows the names of PE and port in messages
-	rings   []*ipcq.Ring
-	blocks  []block
+type queueSet struct {
+	machine     *Machine
+	config      topology.IPCQ           // as the queues are built
+	core        func(id PEID) *cpu.Core // nil for a PE that is not among them
+	where       func(id PEID) string    // follows the names of PE and port in messages
+	rings       []*ipcq.Ring
+	allocations []allocation
 }
 
 // CheckNeighbors reports what is wrong with a neighbour table whose PEs have at most a
@@ -53,7 +53,7 @@ func CheckNeighbors(table []Connection, most int, name func(id PEID) (fmt.String
 }
 
 // connect builds the queues of a neighbour table.
-func (n *neighbors) connect(table []Connection) error {
+func (n *queueSet) connect(table []Connection) error {
 	m := n.machine
 	err := CheckNeighbors(table, n.config.MaxPorts, func(id PEID) (fmt.Stringer, error) {
 		if n.core(id) == nil {
@@ -65,18 +65,18 @@ func (n *neighbors) connect(table []Connection) error {
 		return err
 	}
 	var buf []topology.LinkID
-	way := func(a, b *PE) []topology.LinkID { // as long as it is: there are very many
+	route := func(a, b *PE) []topology.LinkID { // as long as it is: there are very many
 		buf = m.findRoute(buf[:0], a.Memory(topology.KindTCM), b.Memory(topology.KindTCM))
 		return slices.Clone(buf)
 	}
 	for _, l := range table {
-		a, b := n.end(l.A, l.APort), n.end(l.B, l.BPort)
-		there, back := way(a.pe, b.pe), way(b.pe, a.pe)
-		ab, err := n.ring(&a, &b, there, back)
+		a, b := n.newEnd(l.A, l.APort), n.newEnd(l.B, l.BPort)
+		there, back := route(a.pe, b.pe), route(b.pe, a.pe)
+		ab, err := n.addRing(&a, &b, there, back)
 		if err != nil {
 			return err
 		}
-		ba, err := n.ring(&b, &a, back, there)
+		ba, err := n.addRing(&b, &a, back, there)
 		if err != nil {
 			return err
 		}
@@ -93,13 +93,13 @@ type queueEnd struct {
 	name string
 }
 
-func (n *neighbors) end(id PEID, p tl.Port) queueEnd {
+func (n *queueSet) newEnd(id PEID, p tl.Port) queueEnd {
 	pe := n.machine.PE(id)
 	return queueEnd{pe, pe.String() + " " + p.String() + n.where(id)}
 }
 
-// ring builds the queue from a port to another, given the ways between their TCMs.
-func (n *neighbors) ring(from, to *queueEnd, there, back []topology.LinkID) (*ipcq.Ring, error) {
+// addRing builds the queue from a port to another, given the ways between their TCMs.
+func (n *queueSet) addRing(from, to *queueEnd, there, back []topology.LinkID) (*ipcq.Ring, error) {
 	m, q, kind, b := n.machine, &n.config, n.config.BufferKind, to.pe
 	cfg := ipcq.Config{Slots: q.NSlots, SlotSize: q.SlotSize, Memory: b.Memory(bufferKinds[kind])}
 	cfg.Local = kind == topology.BufferTCM
@@ -107,11 +107,11 @@ func (n *neighbors) ring(from, to *queueEnd, there, back []topology.LinkID) (*ip
 		cfg.Access = q.HBMOverhead
 	}
 	size := memory.Bytes(q.NSlots) * q.SlotSize
-	slots, err := newBlock(b, cfg.Memory, size)
+	slots, err := allocate(b, cfg.Memory, size)
 	if err != nil {
 		return nil, fmt.Errorf("slots of the queue %s -> %s: %w", from.name, to.name, err)
 	}
-	n.blocks = append(n.blocks, slots)
+	n.allocations = append(n.allocations, slots)
 	cfg.At = m.Access(cfg.Memory, memory.Contiguous(slots.Addr, size))
 	cfg.Path = there
 	if kind != topology.BufferTCM {
@@ -129,9 +129,9 @@ var bufferKinds = map[topology.BufferKind]topology.Kind{
 	topology.BufferTCM: topology.KindTCM, topology.BufferSRAM: topology.KindSRAM, topology.BufferHBM: topology.KindHBM,
 }
 
-// left returns an error that names a queue with messages that no kernel received, if there
+// checkReceived returns an error that names a queue with messages that no kernel received, if there
 // is one.
-func (n *neighbors) left(kernel string) error {
+func (n *queueSet) checkReceived(kernel string) error {
 	for _, ring := range n.rings {
 		if k := ring.Unreceived(); k > 0 {
 			return fmt.Errorf("kernel %s: ended with %d slots in use of the queue %s -> %s, by messages that nobody received", kernel, k, ring.From.Name, ring.To.Name)
@@ -141,34 +141,34 @@ func (n *neighbors) left(kernel string) error {
 }
 
 // disconnect takes the queues down.
-func (n *neighbors) disconnect() {
+func (n *queueSet) disconnect() {
 	for _, ring := range n.rings {
 		n.machine.queues.Remove(ring)
 	}
-	for _, b := range n.blocks {
+	for _, b := range n.allocations {
 		b.free()
 		n.machine.Engine.Beat()
 	}
-	n.rings, n.blocks = nil, nil
+	n.rings, n.allocations = nil, nil
 }
 
-// block is memory for the slots of a queue to a PE, or for scratch memory of a PE.
-type block struct {
+// allocation is memory for the slots of a queue to a PE, or for scratch memory of a PE.
+type allocation struct {
 	pe *PE
 	memory.Segment
 }
 
-// newBlock allocates memory on behalf of a PE, in whose TCM it takes the place of tiles.
-func newBlock(p *PE, id memory.ID, n memory.Bytes) (block, error) {
+// allocate allocates memory on behalf of a PE, in whose TCM it takes the place of tiles.
+func allocate(p *PE, id memory.ID, n memory.Bytes) (allocation, error) {
 	addr, err := p.machine.Memory(id).Allocator.Alloc(n, 256)
 	if err == nil && id.Kind == oplog.TCM {
 		p.Tiles.Reserve(n)
 	}
-	return block{p, memory.Segment{Memory: id, Addr: addr, Bytes: n}}, err
+	return allocation{p, memory.Segment{Memory: id, Addr: addr, Bytes: n}}, err
 }
 
 // free gives the memory back.
-func (b *block) free() {
+func (b *allocation) free() {
 	if b.Memory.Kind == oplog.TCM {
 		b.pe.Tiles.Release(b.Bytes)
 	}

@@ -16,14 +16,14 @@ import (
 // CopyIn copies bytes from the host to a range of virtual addresses, from the present
 // instant on; done is called at its end. In a run without values, data may be nil.
 func (m *Machine) CopyIn(va memory.VA, n memory.Bytes, data []byte, done sim.Event) error {
-	_, err := m.hostOp(oplog.HostWrite, va, n, data, done)
+	_, err := m.copyHost(oplog.HostWrite, va, n, data, done)
 	return err
 }
 
 // CopyOut copies a range of virtual addresses to the host. The operation's value
 // is the bytes.
 func (m *Machine) CopyOut(va memory.VA, n memory.Bytes, done sim.Event) (oplog.ID, error) {
-	return m.hostOp(oplog.HostRead, va, n, nil, done)
+	return m.copyHost(oplog.HostRead, va, n, nil, done)
 }
 
 // Clear makes a range of virtual addresses zero, as newly allocated memory is: it
@@ -32,11 +32,11 @@ func (m *Machine) Clear(va memory.VA, n memory.Bytes) error {
 	if m.Log == nil {
 		return nil
 	}
-	pieces, err := m.find(nil, va, 1, n, n)
+	pieces, err := m.translate(nil, va, 1, n, n)
 	if err != nil {
 		return err
 	}
-	op := m.hostRecord(oplog.Zero, pieces, n)
+	op := m.newHostOp(oplog.Zero, pieces, n)
 	op.Start, op.End = op.Issue, op.Issue
 	m.Log.Effect(m.Log.Add(op), oplog.Write)
 	return nil
@@ -51,7 +51,7 @@ func (m *Machine) Peek(va memory.VA, n memory.Bytes) ([]byte, error) {
 	if err := m.Data.Flush(); err != nil {
 		return nil, err
 	}
-	pieces, err := m.find(nil, va, 1, n, n)
+	pieces, err := m.translate(nil, va, 1, n, n)
 	if err != nil {
 		return nil, err
 	}
@@ -69,7 +69,7 @@ func (m *Machine) Peek(va memory.VA, n memory.Bytes) ([]byte, error) {
 // HostPeek takes the time of copying bytes to the host, from the present instant on. The op
 // log does not have it: Peek returns the bytes when done is called.
 func (m *Machine) HostPeek(va memory.VA, n memory.Bytes, done sim.Event) error {
-	pieces, err := m.find(nil, va, 1, n, n)
+	pieces, err := m.translate(nil, va, 1, n, n)
 	if err != nil {
 		return err
 	}
@@ -80,14 +80,14 @@ func (m *Machine) HostPeek(va memory.VA, n memory.Bytes, done sim.Event) error {
 	return nil
 }
 
-func (m *Machine) hostOp(kind oplog.Kind, va memory.VA, n memory.Bytes, data []byte, done sim.Event) (oplog.ID, error) {
-	pieces, err := m.find(nil, va, 1, n, n)
+func (m *Machine) copyHost(kind oplog.Kind, va memory.VA, n memory.Bytes, data []byte, done sim.Event) (oplog.ID, error) {
+	pieces, err := m.translate(nil, va, 1, n, n)
 	if err != nil {
 		return 0, err
 	}
 	var id oplog.ID
 	if m.Log != nil {
-		op := m.hostRecord(kind, pieces, n)
+		op := m.newHostOp(kind, pieces, n)
 		op.Data = data
 		id = m.Log.Add(op)
 	}
@@ -103,8 +103,8 @@ func (m *Machine) hostOp(kind oplog.Kind, va memory.VA, n memory.Bytes, data []b
 	return id, nil
 }
 
-// hostRecord begins the record of a host's operation on plain bytes.
-func (m *Machine) hostRecord(kind oplog.Kind, pieces []pe.Access, n memory.Bytes) oplog.Op {
+// newHostOp begins the record of a host's operation on plain bytes.
+func (m *Machine) newHostOp(kind oplog.Kind, pieces []pe.Access, n memory.Bytes) oplog.Op {
 	return oplog.Op{
 		Kind: kind, PE: -1, Launch: -1, Peer: -1, Port: -1, Issue: m.Engine.Now(),
 		DType: numeric.U8, Shape: oplog.Shape{Rank: 1, Dim: [oplog.MaxRank]int32{int32(n)}},
@@ -112,11 +112,11 @@ func (m *Machine) hostRecord(kind oplog.Kind, pieces []pe.Access, n memory.Bytes
 	}
 }
 
-// Boundary notes in the log that everything so far happened before everything that
+// LogBarrier notes in the log that everything so far happened before everything that
 // follows: the host waited for it.
-func (m *Machine) Boundary() {
+func (m *Machine) LogBarrier() {
 	if m.Log != nil {
-		op := m.hostRecord(oplog.Barrier, nil, 0)
+		op := m.newHostOp(oplog.Barrier, nil, 0)
 		op.Start, op.End = op.Issue, op.Issue
 		m.Log.Add(op)
 	}

@@ -78,13 +78,13 @@ func New(g *topology.Graph, o Options) *Machine {
 	if o.Log {
 		m.Log = &oplog.Log{}
 	}
-	m.Find, m.Route, m.Reserve, m.Release = m.find, m.findRoute, m.reserveTCM, m.releaseTCM
+	m.Find, m.Route, m.Reserve, m.Release = m.translate, m.findRoute, m.reserveTCM, m.releaseTCM
 	m.queues = ipcq.New(m.Engine)
 	m.queues.OnVisible = m.Seen
 	m.launcher = launcher{machine: m, target: m.Engine.Register(&m.launcher)}
 	m.Init()
 	if o.Trace != nil {
-		m.trace(o.Trace)
+		m.startTrace(o.Trace)
 	}
 	return m
 }
@@ -139,7 +139,7 @@ func (m *Machine) PE(id PEID) *PE {
 		perCube, cubes := s.PEsPerCube(), s.CubesPerSIP()
 		cube := int(id) / perCube
 		p := &PE{machine: m, Element: cpu.Element{ID: id, SIP: cube / cubes, Cube: cube % cubes, PE: int(id) % perCube}}
-		p.Init(&m.System, m.tracer.engines(&p.Element))
+		p.Init(&m.System, m.tracer.newPETrace(&p.Element))
 		m.pes[id] = p
 	}
 	return m.pes[id]

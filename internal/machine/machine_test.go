@@ -50,9 +50,9 @@ func everyPE(m *Machine) (ids []PEID) {
 
 var fidelities = map[string]fabric.Fidelity{"train": fabric.Train, "flit": fabric.Flit}
 
-// stream lets PEs 0..n-1 read 1 MiB each from their own slice and returns the
+// measureStream lets PEs 0..n-1 read 1 MiB each from their own slice and returns the
 // bandwidth of all together.
-func stream(t testing.TB, o Options, n int) float64 {
+func measureStream(t testing.TB, o Options, n int) float64 {
 	const size = 1 << 20
 	m := build(t, o, "default")
 	for id := range PEID(n) {
@@ -66,7 +66,7 @@ func stream(t testing.TB, o Options, n int) float64 {
 
 func TestHBMStreamsAtItsBandwidth(t *testing.T) {
 	for name, fid := range fidelities {
-		one, eight := stream(t, Options{Fidelity: fid}, 1), stream(t, Options{Fidelity: fid}, 8)
+		one, eight := measureStream(t, Options{Fidelity: fid}, 1), measureStream(t, Options{Fidelity: fid}, 8)
 		if one < 0.98*256e9 || one > 256e9 {
 			t.Errorf("%s: one PE streams at %.1f GB/s, want 98 %% of 256", name, one/1e9)
 		}
@@ -109,8 +109,8 @@ func TestTileRowsUseManyChannels(t *testing.T) {
 	}
 }
 
-// launchFormula is the time of a launch packet over the CPUs of its way.
-func (m *Machine) launchFormula(t testing.TB, pe *PE) (total simtime.Time) {
+// launchTime is the time of a launch packet over the CPUs of its way.
+func (m *Machine) launchTime(t testing.TB, pe *PE) (total simtime.Time) {
 	t.Helper()
 	g := m.Graph
 	cpus := []topology.NodeID{
@@ -135,7 +135,7 @@ func TestLaunchOfOnePETakesThePath(t *testing.T) {
 				t.Fatal(err)
 			}
 			m.mustRun(t)
-			if want := m.launchFormula(t, m.PE(id)); l.Start != want || l.Exec(0) != 5*ns || l.Spread() != 0 {
+			if want := m.launchTime(t, m.PE(id)); l.Start != want || l.Exec(0) != 5*ns || l.Spread() != 0 {
 				t.Errorf("%s: PE %d starts at %v, runs %v, want %v and 5ns", name, id, l.Start, l.Exec(0), want)
 			}
 		}
@@ -271,8 +271,8 @@ func TestEndlessKernelsAreStopped(t *testing.T) {
 	}
 }
 
-// fingerprint is everything a busy run of the machine shows.
-func fingerprint(t testing.TB) string {
+// runFingerprint is everything a busy run of the machine shows.
+func runFingerprint(t testing.TB) string {
 	m := build(t, Options{}, "default")
 	if _, err := m.Launch("k", everyPE(m), func(p *sim.Proc, pe *PE) {
 		for i := range 3 {
@@ -293,10 +293,10 @@ func fingerprint(t testing.TB) string {
 }
 
 func TestRunsAreIdentical(t *testing.T) {
-	want := fingerprint(t)
+	want := runFingerprint(t)
 	for _, procs := range []int{1, 2} {
 		old := runtime.GOMAXPROCS(procs)
-		got := fingerprint(t)
+		got := runFingerprint(t)
 		runtime.GOMAXPROCS(old)
 		if got != want {
 			t.Errorf("GOMAXPROCS=%d gives another run", procs)
@@ -310,7 +310,7 @@ func TestMachinesRunInParallel(t *testing.T) {
 	got := make([]string, n)
 	var all sync.WaitGroup
 	for i := range n {
-		all.Go(func() { got[i] = fingerprint(t) }) // a failure ends its goroutine, and the test
+		all.Go(func() { got[i] = runFingerprint(t) }) // a failure ends its goroutine, and the test
 	}
 	all.Wait()
 	if len(slices.Compact(got)) != 1 {

@@ -51,14 +51,14 @@ type Connection struct {
 // Run is a program that has been started.
 type Run struct {
 	*Launch
-	Program Program
-	cpus    cpu.Launch // what the cores share
-	cores   map[PEID]*cpu.Core
-	queues  neighbors
-	left    int // PEs that have not ended
-	failed  bool
-	err     error // of the first kernel that has panicked
-	machine *Machine
+	Program   Program
+	cpus      cpu.Launch // what the cores share
+	cores     map[PEID]*cpu.Core
+	queues    queueSet
+	remaining int // PEs that have not ended
+	failed    bool
+	err       error // of the first kernel that has panicked
+	machine   *Machine
 }
 
 // Failed reports whether a kernel of this program has failed, which ends the machine.
@@ -85,8 +85,8 @@ func (m *Machine) Send(p Program, done sim.Event) (*Run, error) {
 	if err := p.check(); err != nil {
 		return nil, fmt.Errorf("launch %s: %w", p.Name, err)
 	}
-	r := &Run{Program: p, cores: map[PEID]*cpu.Core{}, left: len(p.Targets), machine: m}
-	r.queues = neighbors{
+	r := &Run{Program: p, cores: map[PEID]*cpu.Core{}, remaining: len(p.Targets), machine: m}
+	r.queues = queueSet{
 		machine: m, config: m.Queues(p.Queues), core: func(id PEID) *cpu.Core { return r.cores[id] }, where: func(PEID) string { return "" },
 	}
 	r.cpus = cpu.Launch{Ranks: slices.Clone(p.Targets), Home: r.home, Log: -1}
@@ -94,7 +94,7 @@ func (m *Machine) Send(p Program, done sim.Event) (*Run, error) {
 		r.cpus.Poll = m.Graph.Spec().PE.CPU.Clock.Cycles(r.queues.config.PollCycles)
 	}
 	var err error
-	r.Launch, err = m.hold(p.Name, r.cpus.Ranks, r.serve, done)
+	r.Launch, err = m.hold(p.Name, r.cpus.Ranks, r.runPE, done)
 	if err != nil {
 		return nil, err
 	}
@@ -176,8 +176,8 @@ func (m *Machine) Queues(over topology.IPCQ) topology.IPCQ {
 	return m.Graph.Spec().PE.IPCQ.Override(over)
 }
 
-// serve runs the program on one PE.
-func (r *Run) serve(proc *sim.Proc, pe *PE) {
+// runPE runs the program on one PE.
+func (r *Run) runPE(proc *sim.Proc, pe *PE) {
 	c := r.cores[pe.ID]
 	r.cpus.Trace = r.trace
 	c.Start(proc)
@@ -186,10 +186,10 @@ func (r *Run) serve(proc *sim.Proc, pe *PE) {
 	proc.Failed = func(err *sim.PanicError) { r.err = cmp.Or[error](r.err, err) }
 	if p := &r.Program; p.Serve != nil {
 		w := &Worker{core: c, proc: proc, run: r, pe: pe, rank: c.Place().Rank, name: p.Name}
-		proc.As = w.as
+		proc.As = w.displayName
 		c.Rests()
 		p.Serve(w)
-		w.idled()
+		w.recordIdle()
 	} else {
 		c.Run(p.Name, func(m tl.Machine) { p.Body(tl.NewPE(m, p.Name)) })
 	}
@@ -197,15 +197,15 @@ func (r *Run) serve(proc *sim.Proc, pe *PE) {
 	if r.last != nil {
 		r.last[r.targetIndex(pe.ID)] = c.Last()
 	}
-	if r.left--; r.left == 0 {
+	if r.remaining--; r.remaining == 0 {
 		r.finish(&r.queues, r.Name)
 	}
 }
 
 // finish takes down the queues of a kernel that has ended. If they have messages that no PE
 // received, the run ends with an error.
-func (r *Run) finish(q *neighbors, kernel string) {
-	if err := q.left(kernel); err != nil {
+func (r *Run) finish(q *queueSet, kernel string) {
+	if err := q.checkReceived(kernel); err != nil {
 		r.failed = true
 		r.machine.Engine.Stop(err)
 	}
@@ -215,7 +215,7 @@ func (r *Run) finish(q *neighbors, kernel string) {
 // reserveTCM allocates scratch memory of a PE.
 func (m *Machine) reserveTCM(e *cpu.Element, n memory.Bytes) (memory.VA, pe.Access, error) {
 	p := m.PE(e.ID)
-	b, err := newBlock(p, p.Memory(topology.KindTCM), n)
+	b, err := allocate(p, p.Memory(topology.KindTCM), n)
 	if err != nil {
 		return 0, pe.Access{}, err
 	}
@@ -238,7 +238,7 @@ func (m *Machine) releaseTCM(e *cpu.Element, va memory.VA) {
 		panic(err) // it was mapped by reserveTCM
 	}
 	for _, s := range segs {
-		(&block{m.PE(e.ID), s}).free()
+		(&allocation{m.PE(e.ID), s}).free()
 	}
 }
 

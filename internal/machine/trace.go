@@ -32,8 +32,8 @@ const (
 	linksOrder = 1 << 24
 )
 
-// trace has the machine recorded.
-func (m *Machine) trace(rec *trace.Recorder) {
+// startTrace has the machine recorded.
+func (m *Machine) startTrace(rec *trace.Recorder) {
 	t := &tracer{m: m, rec: rec, processes: map[string]*trace.Process{}, lanes: map[[2]string]*trace.Lanes{}}
 	counts := map[string]int{}
 	for id := range m.Graph.NumLinks() {
@@ -98,7 +98,7 @@ func (m *Machine) linkProcess(id topology.LinkID) (name string, order int) {
 // TraceProgram records that the program of the host has ended at an instant, with an
 // activity. It is called once, at the end of the recording.
 func (m *Machine) TraceProgram(end simtime.Time, last sim.Mark) {
-	m.tracer.on(Host, "program").Slice(trace.Slice{
+	m.tracer.lanesOf(Host, "program").Slice(trace.Slice{
 		Name: "program", End: end, After: last, Args: []trace.Arg{trace.Nanoseconds("makespan_ns", end)},
 	})
 }
@@ -118,8 +118,8 @@ func (m *Machine) TraceLinks() []trace.LinkUse {
 	return used
 }
 
-// on returns the lanes of a track of the host, or of control cores.
-func (t *tracer) on(process, track string) *trace.Lanes {
+// lanesOf returns the lanes of a track of the host, or of control cores.
+func (t *tracer) lanesOf(process, track string) *trace.Lanes {
 	key := [2]string{process, track}
 	if t.lanes[key] == nil {
 		if t.processes[process] == nil {
@@ -130,9 +130,9 @@ func (t *tracer) on(process, track string) *trace.Lanes {
 	return t.lanes[key]
 }
 
-// Did records in a trace what the host or a control core did from an instant until now, and
+// TraceActivity records in a trace what the host or a control core did from an instant until now, and
 // the activity that released it. What happens now happens because of it.
-func (m *Machine) Did(process, track, name string, since simtime.Time, after sim.Mark) {
+func (m *Machine) TraceActivity(process, track, name string, since simtime.Time, after sim.Mark) {
 	if m.tracer == nil {
 		return
 	}
@@ -140,24 +140,24 @@ func (m *Machine) Did(process, track, name string, since simtime.Time, after sim
 		return
 	}
 	m.Engine.By = m.tracer.rec.Mark()
-	m.tracer.on(process, track).Slice(trace.Slice{Name: name, Start: since, End: m.Engine.Now(), ID: m.Engine.By, After: after})
+	m.tracer.lanesOf(process, track).Slice(trace.Slice{Name: name, Start: since, End: m.Engine.Now(), ID: m.Engine.By, After: after})
 }
 
-// sending notes that the commands of a launch leave the host.
-func (l *Launch) sending(e *sim.Engine) {
+// recordSend notes that the commands of a launch leave the host.
+func (l *Launch) recordSend(e *sim.Engine) {
 	l.commands, l.sent, l.sentBy = len(l.Targets), e.Now(), e.By
 }
 
-// arrived notes that a command of a launch has reached its PE. The last one of them releases
+// recordArrival notes that a command of a launch has reached its PE. The last one of them releases
 // what is next.
-func (l *Launch) arrived(m *Machine) {
+func (l *Launch) recordArrival(m *Machine) {
 	if l.commands--; l.commands == 0 {
-		m.Did(Host, "commands", "command "+l.Name, l.sent, l.sentBy)
+		m.TraceActivity(Host, "commands", "command "+l.Name, l.sent, l.sentBy)
 	}
 }
 
-// launching notes that a launch begins.
-func (t *tracer) launching(l *Launch) {
+// recordStart notes that a launch begins.
+func (t *tracer) recordStart(l *Launch) {
 	if t == nil {
 		return
 	}
@@ -165,14 +165,14 @@ func (t *tracer) launching(l *Launch) {
 	t.number++
 }
 
-// launched notes a launch that has ended.
-func (t *tracer) launched(l *Launch) {
+// recordEnd notes a launch that has ended.
+func (t *tracer) recordEnd(l *Launch) {
 	if t == nil {
 		return
 	}
 	last := l.lastTarget()
 	p := t.m.PE(l.Targets[last])
-	t.on(Host, "launches").Slice(trace.Slice{
+	t.lanesOf(Host, "launches").Slice(trace.Slice{
 		Name: l.Name, Start: l.Start, End: l.end[last], After: l.last[last],
 		Args: []trace.Arg{
 			trace.Number("launch", l.trace), trace.Number("released", int64(l.released)), trace.Number("pes", int64(len(l.Targets))),
@@ -192,8 +192,8 @@ func (l *Launch) Last() sim.Mark {
 	return l.last[l.lastTarget()]
 }
 
-// engines returns the tracks of a PE's engines; nil without a tracer.
-func (t *tracer) engines(p *cpu.Element) *pe.Trace {
+// newPETrace returns the tracks of a PE's newPETrace; nil without a tracer.
+func (t *tracer) newPETrace(p *cpu.Element) *pe.Trace {
 	if t == nil {
 		return nil
 	}

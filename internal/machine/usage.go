@@ -24,10 +24,10 @@ func (b Breakdown) Total() simtime.Time { return b.Compute + b.Memory + b.Comm +
 // Breakdown returns what the PE that ended last, of some of a run's PEs, did from an instant on
 // to the end of all: after its own end it waited for the others. The run has to have ended. ok
 // is false if it was not measured.
-func (r *Run) Breakdown(of func(PEID) bool, from simtime.Time) (b Breakdown, ok bool) {
+func (r *Run) Breakdown(include func(PEID) bool, from simtime.Time) (b Breakdown, ok bool) {
 	last := -1
 	for i, id := range r.Targets {
-		if of(id) && (last < 0 || r.end[i] > r.end[last]) {
+		if include(id) && (last < 0 || r.end[i] > r.end[last]) {
 			last = i
 		}
 	}
