@@ -12,20 +12,20 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// queueSet is the queues between the PEs of a launch, or between the members of a group
+// queueSet holds the queues between the PEs of a launch, or between the members of a group
 // of workers.
 type queueSet struct {
 	machine     *Machine
-	config      topology.IPCQ           // as the queues are built
-	core        func(id PEID) *cpu.Core // nil for a PE that is not among them
-	where       func(id PEID) string    // follows the names of PE and port in messages
+	config      topology.IPCQ           // how the queues are built
+	core        func(id PEID) *cpu.Core // returns the core of a PE; nil for other PEs
+	where       func(id PEID) string    // text after the names of PE and port in messages
 	rings       []*ipcq.Ring
 	allocations []allocation
 }
 
-// CheckNeighbors reports what is wrong with a neighbour table whose PEs have at most a
-// number of ports each. name returns what errors call a PE, or why the table must not name
-// that PE.
+// CheckNeighbors returns an error if a neighbour table has an invalid port, uses a port
+// twice or uses more than most ports of a PE. name returns the name of a PE for errors, or
+// an error if the table must not contain the PE.
 func CheckNeighbors(table []Connection, most int, name func(id PEID) (fmt.Stringer, error)) error {
 	ports := map[PEID][]tl.Port{}
 	for _, l := range table {
@@ -65,7 +65,7 @@ func (n *queueSet) connect(table []Connection) error {
 		return err
 	}
 	var buf []topology.LinkID
-	route := func(a, b *PE) []topology.LinkID { // as long as it is: there are very many
+	route := func(a, b *PE) []topology.LinkID { // no spare capacity: there are very many
 		buf = m.findRoute(buf[:0], a.Memory(topology.KindTCM), b.Memory(topology.KindTCM))
 		return slices.Clone(buf)
 	}
@@ -80,14 +80,14 @@ func (n *queueSet) connect(table []Connection) error {
 		if err != nil {
 			return err
 		}
-		m.Engine.Beat() // a large launch has very many
+		m.Engine.Beat() // a large launch has very many connections
 		n.core(l.A).Join(l.APort, ab, ba)
 		n.core(l.B).Join(l.BPort, ba, ab)
 	}
 	return nil
 }
 
-// queueEnd is a port of a PE, with its name.
+// queueEnd is a port of a PE and its name in messages.
 type queueEnd struct {
 	pe   *PE
 	name string
@@ -98,7 +98,8 @@ func (n *queueSet) newEnd(id PEID, p tl.Port) queueEnd {
 	return queueEnd{pe, pe.String() + " " + p.String() + n.where(id)}
 }
 
-// addRing builds the queue from a port to another, given the ways between their TCMs.
+// addRing builds the queue from one port to another. there and back are the paths between
+// their TCMs.
 func (n *queueSet) addRing(from, to *queueEnd, there, back []topology.LinkID) (*ipcq.Ring, error) {
 	m, q, kind, b := n.machine, &n.config, n.config.BufferKind, to.pe
 	cfg := ipcq.Config{Slots: q.NSlots, SlotSize: q.SlotSize, Memory: b.Memory(bufferKinds[kind])}
@@ -129,8 +130,7 @@ var bufferKinds = map[topology.BufferKind]topology.Kind{
 	topology.BufferTCM: topology.KindTCM, topology.BufferSRAM: topology.KindSRAM, topology.BufferHBM: topology.KindHBM,
 }
 
-// checkReceived returns an error that names a queue with messages that no kernel received, if there
-// is one.
+// checkReceived returns an error if a queue has messages that no kernel received.
 func (n *queueSet) checkReceived(kernel string) error {
 	for _, ring := range n.rings {
 		if k := ring.Unreceived(); k > 0 {
@@ -140,7 +140,7 @@ func (n *queueSet) checkReceived(kernel string) error {
 	return nil
 }
 
-// disconnect takes the queues down.
+// disconnect removes the queues and frees their slots.
 func (n *queueSet) disconnect() {
 	for _, ring := range n.rings {
 		n.machine.queues.Remove(ring)
@@ -152,13 +152,14 @@ func (n *queueSet) disconnect() {
 	n.rings, n.allocations = nil, nil
 }
 
-// allocation is memory for the slots of a queue to a PE, or for scratch memory of a PE.
+// allocation is memory of a PE for the slots of a queue or for scratch buffers.
 type allocation struct {
 	pe *PE
 	memory.Segment
 }
 
-// allocate allocates memory on behalf of a PE, in whose TCM it takes the place of tiles.
+// allocate allocates n bytes for a PE. If the memory is the TCM, the PE has less space for
+// tiles.
 func allocate(p *PE, id memory.ID, n memory.Bytes) (allocation, error) {
 	addr, err := p.machine.Memory(id).Allocator.Alloc(n, 256)
 	if err == nil && id.Kind == oplog.TCM {
@@ -167,12 +168,12 @@ func allocate(p *PE, id memory.ID, n memory.Bytes) (allocation, error) {
 	return allocation{p, memory.Segment{Memory: id, Addr: addr, Bytes: n}}, err
 }
 
-// free gives the memory back.
+// free frees the memory.
 func (b *allocation) free() {
 	if b.Memory.Kind == oplog.TCM {
 		b.pe.Tiles.Release(b.Bytes)
 	}
 	if err := b.pe.machine.Memory(b.Memory).Allocator.Free(b.Addr); err != nil {
-		panic(err) // newBlock has allocated it
+		panic(err) // the memory is from allocate
 	}
 }

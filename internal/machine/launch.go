@@ -228,10 +228,10 @@ type Group struct {
 	running int // members that have not left
 }
 
-// Join builds the queues of a neighbour table between workers, which run no kernel at
-// present: members of the group in that order. The table names their PEs. What is zero in
-// over is as the topology says. name is that of the kernel in errors. If Join fails, the run
-// has to end.
+// Join forms a group of workers, which must not be running a kernel, and builds the queues
+// of a neighbour table between their PEs. Members are numbered in the given order. Zero
+// fields in over keep the value of the topology. name is the name of the kernel in errors.
+// If Join fails, the run must end.
 func Join(name string, members []*Worker, table []Connection, over topology.IPCQ) (*Group, error) {
 	run := members[0].run
 	cores, number := map[PEID]*cpu.Core{}, map[PEID]int{}
@@ -254,10 +254,9 @@ func Join(name string, members []*Worker, table []Connection, over topology.IPCQ
 	return g, nil
 }
 
-// Leave ends the part of a member, whose kernel has ended: its memory for slots is free for
-// the next kernel of its worker. When the last member leaves, the queues are taken down, and
-// Leave returns true. If they have messages that no member received, the run ends with an
-// error.
+// Leave removes a member, whose kernel has ended, and frees the memory of its slots. When
+// the last member leaves, it removes the queues and returns true. If a queue then has
+// messages that no member received, the run ends with an error.
 func (g *Group) Leave(w *Worker) (last bool) {
 	w.core.Leave(sim.Ended(w.displayName()))
 	g.queues.allocations = slices.DeleteFunc(g.queues.allocations, func(b allocation) bool {
