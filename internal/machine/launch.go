@@ -254,8 +254,8 @@ func Join(name string, members []*Worker, table []Connection, over topology.IPCQ
 	return g, nil
 }
 
-// Leave removes a member, whose kernel has ended, and frees the memory of its slots. When
-// the last member leaves, it removes the queues and returns true. If a queue then has
+// Leave removes a member, whose kernel has ended, and frees the memory of its slots for the
+// next kernel. When the last member leaves, it removes the queues and returns true. If a queue then has
 // messages that no member received, the run ends with an error.
 func (g *Group) Leave(w *Worker) (last bool) {
 	w.core.Leave(sim.Ended(w.displayName()))

@@ -102,9 +102,9 @@ func (n network) Hop(id topology.LinkID) fabric.Hop {
 	return fabric.Hop{Bandwidth: l.Bandwidth, Latency: l.Latency + n.Node(l.To).Overhead}
 }
 
-// FedBy returns the only link whose traffic continues on link id, or -1. Traffic from the
-// DMA engine of a PE to its router comes from the TCM, and traffic to the TCM comes from the
-// router.
+// FedBy returns the link that all traffic on link id comes from, or -1 if there is none. All
+// traffic from the DMA engine of a PE to its router comes from the TCM, and all traffic to
+// the TCM comes from the router.
 func (n network) FedBy(id topology.LinkID) topology.LinkID {
 	l := n.Link(id)
 	from, to := n.Node(l.From), n.Node(l.To)

@@ -112,8 +112,8 @@ func TestTileRowsUseManyChannels(t *testing.T) {
 	}
 }
 
-// launchTime returns the time of the command of a launch from the host to a PE, computed by
-// the formula.
+// launchTime computes, by the formula, how long the command of a launch takes from the host
+// to a PE.
 func (m *Machine) launchTime(t testing.TB, pe *PE) (total simtime.Time) {
 	t.Helper()
 	g := m.Graph
@@ -130,8 +130,8 @@ func (m *Machine) launchTime(t testing.TB, pe *PE) (total simtime.Time) {
 	return total
 }
 
-// TestLaunchOfOnePETakesThePath checks that a launch on one PE starts after the time of its
-// commands.
+// TestLaunchOfOnePETakesThePath checks that a launch on one PE starts when its command has
+// arrived, as the formula predicts.
 func TestLaunchOfOnePETakesThePath(t *testing.T) {
 	for name, fid := range fidelities {
 		for _, id := range []PEID{0, 7, 8, 100, 255} {

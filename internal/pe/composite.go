@@ -83,9 +83,9 @@ type compositeMarks struct {
 }
 
 const (
-	evBegun sim.Kind = iota
-	evRead
-	evWritten
+	evBegun   sim.Kind = iota // the first transfer of a composite has started
+	evRead                    // a read has ended
+	evWritten                 // a write has ended
 )
 
 // Footprint returns how much TCM a plan takes and the number of steps with data in TCM. The
