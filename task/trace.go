@@ -28,7 +28,7 @@ func (d *device) recordActivity(host bool, track string, c activity) {
 	if !host {
 		process = fmt.Sprintf("rank %d control", d.rank)
 	}
-	d.machine.Did(process, track, fmt.Sprintf("%s task %d", c.what, c.task), c.since, c.releasedBy)
+	d.machine.TraceActivity(process, track, fmt.Sprintf("%s task %d", c.what, c.task), c.since, c.releasedBy)
 }
 
 // recordCoreActivity records the activity of a control core, or of the builder, that ends

@@ -43,7 +43,7 @@ func (c *Core) read(v *tl.Value, from *tl.Block, kind oplog.Kind, peer int) erro
 		c.requests[i].Target = v.Slot
 	}
 	if len(c.requests) == 0 {
-		c.pe.Tiles.Settle(v.Slot, c.arrival())
+		c.pe.Tiles.SetReady(v.Slot, c.arrival())
 	}
 	c.submit(v.ID, kind)
 	return nil

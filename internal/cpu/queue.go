@@ -78,7 +78,7 @@ func (c *Core) Send(name tl.Port, v tl.Value) error {
 		return err
 	}
 	ring := p.out
-	msg := ipcq.Message{Shape: v.Shape, DType: v.DType, Bytes: memory.Bytes(v.Bytes()), After: c.pe.DMA.Mark()}
+	msg := ipcq.Message{Shape: v.Shape, DType: v.DType, Bytes: memory.Bytes(v.Bytes()), After: c.pe.DMA.LastOrder()}
 	if c.m.Log != nil {
 		op := c.op(oplog.Send)
 		op.Shape, op.DType, op.Port, op.Args = v.Shape, v.DType, int32(name), []oplog.Operand{operand(&v)}
@@ -143,7 +143,7 @@ func (c *Core) credit(ring *ipcq.Ring) {
 			return
 		}
 		began := c.now
-		ring.AwaitRoom(c.proc, c.now)
+		ring.AwaitCredit(c.proc, c.now)
 		if c.poll == 0 {
 			c.caughtUp()
 		} else {

@@ -77,7 +77,7 @@ func (s *selection) ready(i int, began simtime.Time) simtime.Time {
 			return 0
 		}
 	case tl.SendCase:
-		at, ok := c.ports[x.Port].out.Room(memory.Bytes(x.Bytes))
+		at, ok := c.ports[x.Port].out.CreditsReady(memory.Bytes(x.Bytes))
 		if ok && c.poll > 0 && at > began {
 			at = began + (at-began+c.poll-1)/c.poll*c.poll
 		}
@@ -95,7 +95,7 @@ func (s *selection) ready(i int, began simtime.Time) simtime.Time {
 // releasedBy returns the activity that made a case ready.
 func (s *selection) releasedBy(i int) sim.Mark {
 	if x := &s.cases[i]; x.Kind == tl.SendCase {
-		return s.core.ports[x.Port].out.RoomBy(memory.Bytes(x.Bytes))
+		return s.core.ports[x.Port].out.CreditsReadyBy(memory.Bytes(x.Bytes))
 	}
 	return s.core.proc.Woken
 }
@@ -110,7 +110,7 @@ func (s *selection) listen() {
 			c.ports[x.Port].in.To.Any = true
 		case tl.SendCase:
 			out, n := c.ports[x.Port].out, memory.Bytes(x.Bytes)
-			if _, ok := out.Room(n); !ok {
+			if _, ok := out.CreditsReady(n); !ok {
 				out.Listen(n)
 			}
 		case tl.SignalCase:

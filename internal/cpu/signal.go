@@ -45,14 +45,14 @@ func (c *Core) Notify(peer, number int, op tl.SignalOp, value int64) error {
 	}
 	to := c.launch.Home(peer)
 	c.path = c.m.Route(c.path[:0], c.pe.Memory(topology.KindTCM), to.Memory(topology.KindTCM))
-	n := notification{from: c.pe, to: to, signal: number, op: op, value: value, order: c.pe.DMA.Mark()}
+	n := notification{from: c.pe, to: to, signal: number, op: op, value: value, order: c.pe.DMA.LastOrder()}
 	if c.m.Log != nil {
 		rec := c.op(oplog.Notify)
 		rec.Peer, rec.Signal = int32(to.ID), int32(number)
 		n.id = c.m.Log.Add(rec)
 	}
 	c.pe.DMA.Submit(&pe.Request{
-		Op: memory.Write, Class: fabric.Comm, Path: c.path, Bytes: c.m.Graph.Spec().PE.IPCQ.CreditBytes, Loose: true,
+		Op: memory.Write, Class: fabric.Comm, Path: c.path, Bytes: c.m.Graph.Spec().PE.IPCQ.CreditBytes, Unordered: true,
 		At: c.arrival(), Purpose: pe.Notify,
 		Done: c.m.event(evNotified, uint64(c.m.notifications.Add(n))),
 	})

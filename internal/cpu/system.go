@@ -134,7 +134,7 @@ func (p *Element) Init(m *System, t *pe.Trace) {
 	p.Pipeline.Init(m.Engine, &p.Tiles, &p.DMA)
 	p.DMA.Trace, p.Pipeline.Trace = t, t
 	if m.Log != nil {
-		p.Pipeline.Settled = p.command
+		p.Pipeline.Scheduled = p.command
 		p.DMA.Followed = m.followed
 		m.Log.NamePE(int(p.ID), p.String())
 	}

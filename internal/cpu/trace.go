@@ -65,7 +65,7 @@ func (c *Core) drained(since simtime.Time) {
 		return
 	}
 	c.trace.CPU.Slice(trace.Slice{Name: "wait: end", Start: since, End: now})
-	if c.cpu.last = c.pe.Pipeline.LastOf(now); c.cpu.last == 0 {
+	if c.cpu.last = c.pe.Pipeline.LastActivity(now); c.cpu.last == 0 {
 		c.cpu.last = c.proc.Woken
 	}
 }

@@ -1,22 +1,24 @@
-// Package ipcq is the queues between PEs: rings of slots in the memory of the
-// receiver, with credits by which a sender knows of free ones.
+// Package ipcq models the queues between PEs. A queue is a ring of slots in memory of the
+// receiver. Each free slot is a credit of the sender.
 //
-// A Ring carries messages one way; a port of a PE is a ring out and a ring in. The
-// package is control: which slot, whose turn, who waits. The bytes are moved by the
-// DMA engines of the two PEs (internal/pe), in class comm. A message larger than a
-// slot is cut into fragments that follow each other through the ring.
+// A Ring carries messages in one direction. A port of a PE has one ring for each direction.
+// The package decides which slot a message uses and when a sender or a receiver waits. The
+// DMA engines of the two PEs (internal/pe) move the bytes, in traffic class comm. A message
+// that is larger than a slot is split into fragments, which pass through the ring in order.
 //
 //	Send:  credit -> DMA write into the slot -> visible to the receiver
 //	Recv:  visible -> copy out of the slot -> credit on its way back
 //
-// A fragment is visible when all of its bytes are there and everything that the
-// sender did before is done as far as others can tell: so queues give order to
-// memory. The copy is a DMA read, but within a TCM, where its time is known when it
-// begins. So is that of a credit, which queues for nothing: neither takes an event.
+// A fragment becomes visible when all of its bytes are in the slot and the sender's earlier
+// memory accesses have taken effect. Queues therefore order accesses to memory.
 //
-// The files of testdata show queues at work, event by event.
+// The copy out of a slot is a DMA read, except within a TCM: the duration of a copy within
+// a TCM is known when the copy starts, so it needs no event. A credit needs no event
+// either, because it never waits for a link.
 //
-// Ports are in internal/cpu, neighbour tables and memory for the slots in internal/machine. The
-// package imports internal/sim, internal/pe, internal/fabric, internal/memory,
+// The files in testdata show queues event by event.
+//
+// internal/cpu has the ports; internal/machine has the neighbour tables and allocates the
+// slots. The package imports internal/sim, internal/pe, internal/fabric, internal/memory,
 // numeric, oplog and topology.
 package ipcq

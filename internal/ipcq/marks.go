@@ -8,22 +8,22 @@ import (
 	"github.com/kernbench/kernbench/simtime"
 )
 
-// marks is what somebody who traces wants to know of a ring: the activities behind its times.
+// marks holds the activities that caused the times of a ring, for traces.
 type marks struct {
 	slots   []slotMarks
-	credit  sim.Mark     // that gave back the credit which was taken last
-	seen    uint64       // fragments that became visible
-	counted simtime.Time // when it was told last how many wait
+	credit  sim.Mark     // the activity that returned the credit that was taken last
+	seen    uint64       // fragments that have become visible
+	counted simtime.Time // the time of the latest recorded depth
 }
 
-// slotMarks is the activities of a slot.
+// slotMarks holds the activities of a slot.
 type slotMarks struct {
-	write sim.Mark // brought the fragment there
-	copy  sim.Mark // copies it out, within a TCM
-	freed sim.Mark // gave back its credit
+	write sim.Mark // the transfer that wrote the fragment; 0 if it has no bytes
+	copy  sim.Mark // the copy out of the slot, if that is within a TCM
+	freed sim.Mark // the activity that returned the slot's credit
 }
 
-// mark is the activities of fragment n; nil if nobody traces.
+// mark returns the activities of the slot of fragment n, or nil without a trace.
 func (r *Ring) mark(n uint64) *slotMarks {
 	if r.marks == nil {
 		return nil
@@ -31,7 +31,8 @@ func (r *Ring) mark(n uint64) *slotMarks {
 	return &r.marks.slots[n%uint64(r.Slots)]
 }
 
-// CreditBy is the activity that gave back the credit which was taken last.
+// CreditBy returns the activity that returned the credit that was taken last, or 0 without
+// a trace.
 func (r *Ring) CreditBy() sim.Mark {
 	if r.marks == nil {
 		return 0
@@ -39,30 +40,33 @@ func (r *Ring) CreditBy() sim.Mark {
 	return r.marks.credit
 }
 
-// deep tells how many fragments are visible and not taken, from an instant on.
-func (r *Ring) deep(at simtime.Time) {
+// recordDepth records in the trace how many fragments are visible and not taken, from at on.
+func (r *Ring) recordDepth(at simtime.Time) {
 	r.marks.counted = max(r.marks.counted, at)
 	port := strings.Fields(r.To.Name)[1]
-	r.To.DMA.Trace.Depth(r.marks.counted, port, int(r.marks.seen-r.taken))
+	r.To.DMA.Trace.RecordDepth(r.marks.counted, port, int(r.marks.seen-r.taken))
 }
 
-// Room is when there are credits for a message of n bytes, or for as many fragments
-// of it as there are slots. ok is false if that is not known yet. It takes none.
-func (r *Ring) Room(n memory.Bytes) (at simtime.Time, ok bool) {
-	last := r.before(n)
+// CreditsReady returns the time at which the sender has credits for a message of n bytes, or
+// for the ring's number of slots if the message has more fragments. ok is false if the time
+// is not known yet. CreditsReady takes no credits.
+func (r *Ring) CreditsReady(n memory.Bytes) (at simtime.Time, ok bool) {
+	last := r.readsNeeded(n)
 	if last > r.read {
 		return 0, false
 	}
-	for i := r.used; i < last; i++ { // not always in their order: copies to memory and to tiles differ
+	for i := r.used; i < last; i++ {
+		// Credits may return out of order: copies to memory and to tiles take different times.
 		at = max(at, r.credits[i%uint64(r.Slots)])
 	}
 	return at, true
 }
 
-// RoomBy is the activity that gave back the credit which Room waits for longest.
-func (r *Ring) RoomBy(n memory.Bytes) (by sim.Mark) {
+// CreditsReadyBy returns the activity that returned the latest credit that CreditsReady
+// counts, or 0 without a trace.
+func (r *Ring) CreditsReadyBy(n memory.Bytes) (by sim.Mark) {
 	at := simtime.Time(-1)
-	for i := r.used; i < r.before(n) && r.marks != nil; i++ {
+	for i := r.used; i < r.readsNeeded(n) && r.marks != nil; i++ {
 		if slot := i % uint64(r.Slots); r.credits[slot] > at {
 			at, by = r.credits[slot], r.mark(i).freed
 		}
@@ -70,19 +74,20 @@ func (r *Ring) RoomBy(n memory.Bytes) (by sim.Mark) {
 	return by
 }
 
-// before is how many fragments have to be read before that message has its slots.
-func (r *Ring) before(n memory.Bytes) uint64 {
+// readsNeeded returns how many fragments the receiver must have read, since the ring was
+// made, before the slots for a message of n bytes are free.
+func (r *Ring) readsNeeded(n memory.Bytes) uint64 {
 	after, slots := r.sent+uint64(min(r.Fragments(n), r.Slots)), uint64(r.Slots)
 	return max(after, slots) - slots
 }
 
-// Listen has the sender woken as soon as Room is known, which it is not at present;
-// of several sizes, that of the first.
+// Listen requests that the sender is woken when CreditsReady(n) is known, which it must not
+// be yet. After several calls, the size that is known first wakes the sender.
 func (r *Ring) Listen(n memory.Bytes) {
-	if last := r.before(n); r.wanted == 0 || last < r.wanted {
-		r.wanted = last
+	if last := r.readsNeeded(n); r.wakeAt == 0 || last < r.wakeAt {
+		r.wakeAt = last
 	}
 }
 
-// Unlisten ends that.
-func (r *Ring) Unlisten() { r.wanted = 0 }
+// Unlisten cancels Listen.
+func (r *Ring) Unlisten() { r.wakeAt = 0 }

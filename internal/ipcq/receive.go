@@ -13,37 +13,37 @@ import (
 	"github.com/kernbench/kernbench/simtime"
 )
 
-// Receive is a message that a kernel has asked for.
+// Receive is a kernel's request for the next message of a ring.
 type Receive struct {
-	ID    oplog.ID // its Recv
+	ID    oplog.ID // the Recv in the op log; 0 without a log
 	Shape oplog.Shape
 	DType numeric.DType
 	Bytes memory.Bytes
-	At    simtime.Time // from when on it may be copied
-	By    sim.Mark     // who asked for it, if it is traced,
-	Line  string       // and the kernel's line
-	Tile  int32        // where to, a tile with a part for each fragment
-	// Into, if there is no tile, appends the transfers that move bytes off to
-	// off+n of the message to their place in memory, without a beginning. They are
-	// at one place in the program, Order.
+	At    simtime.Time // the earliest time at which a copy may start
+	By    sim.Mark     // the activity that posted the receive, in a trace
+	Line  string       // the kernel's line, in a trace
+	Tile  int32        // the destination: a tile with one part for each fragment
+	// Into is set if the destination is memory instead of a tile. It appends the transfers
+	// that move bytes off to off+n of the message to memory, without From. All of these
+	// transfers have the same place in the program, Order.
 	Into  func(to []pe.Request, off, n memory.Bytes) []pe.Request
 	Order pe.Order
 
-	Begun sim.Event // called when the message is known: Send is set
-	Done  sim.Event // called when it is known when the last byte is there: End is set
+	Begun sim.Event // called when the message is known and Send is set
+	Done  sim.Event // called when End is final
 
-	Send     oplog.ID     // its Send
-	Complete bool         // all of it is visible, or there is an error
-	Err      error        // it is not the message that was asked for
-	End      simtime.Time // when its last byte is there
-	taken    memory.Bytes
-	copying  int
-	waiting  bool
+	Send     oplog.ID     // the Send of the message in the op log
+	Complete bool         // the whole message is visible, or Err is set
+	Err      error        // a Mismatch if the message is not of the requested kind
+	End      simtime.Time // when the last byte is at the destination
+	taken    memory.Bytes // bytes whose copy has started
+	copying  int          // transfers in flight
+	waiting  bool         // the receiver is parked in Await
 	ring     *Ring
 }
 
-// Reset makes rc, which may have been complete, a receive of a message. Only what
-// may have been set is set again: it is done for every message.
+// Reset prepares rc, which may have been used before, for a message of shape s, dtype d and
+// n bytes. It resets only fields that may have been set, because it runs for every message.
 func (rc *Receive) Reset(s oplog.Shape, d numeric.DType, n memory.Bytes) {
 	rc.Shape, rc.DType, rc.Bytes = s, d, n
 	rc.Send, rc.Complete, rc.waiting, rc.taken, rc.copying, rc.End = 0, false, false, 0, 0, 0
@@ -52,7 +52,7 @@ func (rc *Receive) Reset(s oplog.Shape, d numeric.DType, n memory.Bytes) {
 	}
 }
 
-// Mismatch is the error of a Recv that meets a message of another kind.
+// Mismatch is the error of a Recv whose message has another dtype or size.
 type Mismatch struct {
 	Ring         *Ring
 	Sent, Wanted Message
@@ -60,14 +60,14 @@ type Mismatch struct {
 
 func (m *Mismatch) Error() string {
 	return fmt.Sprintf("the message from %s is %s, and %s was asked for: send and receive must agree on dtype and size",
-		m.Ring.From.Name, m.Sent.what(), m.Wanted.what())
+		m.Ring.From.Name, m.Sent.describe(), m.Wanted.describe())
 }
 
-func (m *Message) what() string {
+func (m *Message) describe() string {
 	return fmt.Sprintf("%v %v", m.Shape.Dim[:m.Shape.Rank], m.DType)
 }
 
-// Post asks for the next message that nobody has asked for yet.
+// Post requests the first message that no earlier Receive has requested.
 func (r *Ring) Post(rc *Receive) {
 	rc.ring, rc.By = r, r.queues.eng.By
 	if r.marks != nil {
@@ -77,12 +77,12 @@ func (r *Ring) Post(rc *Receive) {
 	r.match()
 }
 
-// Waiting reports whether a message is there that nobody has asked for.
+// Waiting reports whether a message is visible that no Receive has requested.
 func (r *Ring) Waiting() bool {
 	return len(r.posted) == 0 && r.taken < r.sent && r.slots[r.taken%uint64(r.Slots)].visible
 }
 
-// match copies out what is visible for those who have asked.
+// match starts to copy the visible fragments to the receives that requested them.
 func (r *Ring) match() {
 	for len(r.posted) > 0 && r.taken < r.sent {
 		rc := r.posted[0]
@@ -91,10 +91,10 @@ func (r *Ring) match() {
 		if !f.visible {
 			return
 		}
-		if f.first && !rc.meets(&f.Message) {
+		if f.first && !rc.accept(&f.Message) {
 			return
 		}
-		r.take(rc, f, slot)
+		r.startCopy(rc, f, slot)
 		if f.last {
 			r.posted = slices.Delete(r.posted, 0, 1)
 			rc.complete()
@@ -102,8 +102,9 @@ func (r *Ring) match() {
 	}
 }
 
-// meets takes up the message, if it is what was asked for.
-func (rc *Receive) meets(m *Message) bool {
+// accept assigns message m to rc. If m is not of the requested kind, it sets rc.Err and
+// returns false.
+func (rc *Receive) accept(m *Message) bool {
 	if m.Bytes != rc.Bytes || m.DType != rc.DType {
 		rc.Err = &Mismatch{rc.ring, *m, Message{Shape: rc.Shape, DType: rc.DType}}
 		rc.complete()
@@ -121,20 +122,19 @@ func (rc *Receive) complete() {
 	}
 }
 
-// take begins to copy a fragment out of its slot.
-//
-// Within a TCM the time of that is known at once, and nothing has to be waited for.
-func (r *Ring) take(rc *Receive, f *fragment, slot uint64) {
+// startCopy starts to copy fragment f out of its slot. The end of a copy within a TCM is
+// known at once, so such a copy needs no event.
+func (r *Ring) startCopy(rc *Receive, f *fragment, slot uint64) {
 	r.taken++
 	by, now := r.queues.eng.By, r.queues.eng.Now()
 	if rc.At > now {
-		by = rc.By // it is there before the receiver's clock is
+		by = rc.By // the message arrived before the receiver's clock reached the Recv
 	}
 	var write sim.Mark
 	m := r.mark(slot)
 	if m != nil {
 		write = m.write
-		r.deep(max(rc.At, now))
+		r.recordDepth(max(rc.At, now))
 	}
 	if r.Local && rc.Into == nil {
 		end, mark := r.To.DMA.CopyLocal(rc.At, f.bytes, by, write, rc.Line)
@@ -144,15 +144,15 @@ func (r *Ring) take(rc *Receive, f *fragment, slot uint64) {
 		r.To.DMA.Arrive(rc.Tile, end, mark)
 		f.parts, f.end = 0, end
 		rc.taken += f.bytes
-		rc.copied(end)
+		rc.finishCopy(end)
 		r.returnCredits(end, mark)
 		return
 	}
-	if rc.Into != nil || rc.ID != 0 { // its end is of interest
+	if rc.Into != nil || rc.ID != 0 { // the caller needs the end of the copy
 		f.receive = rc
 	}
 	if rc.Into == nil {
-		r.requests = append(r.requests[:0], pe.Request{Op: memory.Read, Bytes: f.bytes, Path: r.Out, Fixed: true, Target: rc.Tile, Loose: true})
+		r.requests = append(r.requests[:0], pe.Request{Op: memory.Read, Bytes: f.bytes, Path: r.Out, Fixed: true, Target: rc.Tile, Unordered: true})
 	} else {
 		r.requests = rc.Into(r.requests[:0], rc.taken, f.bytes)
 	}
@@ -175,22 +175,23 @@ func (r *Ring) take(rc *Receive, f *fragment, slot uint64) {
 		}
 		r.To.DMA.Submit(q)
 	}
-	if f.parts == 0 { // no bytes: the slot is free as soon as the receiver's clock is there
+	if f.parts == 0 { // no bytes: the slot is free at the time of the Recv
 		at := max(rc.At, now)
-		rc.copied(at)
+		rc.finishCopy(at)
 		r.returnCredits(at, by)
 	}
 }
 
-// copied is the end, at an instant, of all the transfers begun so far.
-func (rc *Receive) copied(at simtime.Time) {
+// finishCopy records that all transfers that have started end at the given time. It calls
+// Done if these are all bytes of the message.
+func (rc *Receive) finishCopy(at simtime.Time) {
 	rc.End = max(rc.End, at)
 	if rc.taken == rc.Bytes {
 		rc.ring.queues.eng.Call(rc.Done)
 	}
 }
 
-// message is what a receiver waits for.
+// message describes the wait for a message, in reports of deadlocks.
 type message Receive
 
 func (m *message) String() string {
@@ -205,8 +206,7 @@ func (m *message) Kind() string {
 // HeldBy returns the sender's kernel.
 func (m *message) HeldBy() *sim.Proc { return m.ring.From.Proc }
 
-// Await parks the receiver, whose clock is at now, until the message is complete, or
-// wrong.
+// Await parks the receiver, whose clock is at now, until rc is complete, and returns rc.Err.
 func (rc *Receive) Await(p *sim.Proc, now simtime.Time) error {
 	for !rc.Complete {
 		rc.waiting = true

@@ -11,17 +11,18 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// Queues is all the rings of a machine: the handler of their events.
+// Queues holds all rings of a machine and handles their events.
 type Queues struct {
 	eng    *sim.Engine
 	target sim.Target
-	// Seen is told of messages of the op log when all of them is visible.
-	Seen func(oplog.ID)
+	// OnVisible is called with the Send of each message in the op log when the whole
+	// message is visible.
+	OnVisible func(oplog.ID)
 
 	rings sim.Pool[*Ring]
 }
 
-// New returns no queues yet.
+// New returns an empty set of queues.
 func New(eng *sim.Engine) *Queues {
 	q := &Queues{eng: eng}
 	q.target = eng.Register(q)
@@ -30,79 +31,79 @@ func New(eng *sim.Engine) *Queues {
 
 // End is one end of a ring.
 type End struct {
-	Name string // of the PE and port, in words: "sip0.cube0.pe1 east", "sip0.cube0.pe1 east (member 3)"
+	Name string // the PE and port: "sip0.cube0.pe1 east", "sip0.cube0.pe1 east (member 3)"
 	DMA  *pe.DMA
-	Proc *sim.Proc // the kernel there, while it runs
-	Any  bool      // it waits for a message, here or elsewhere
+	Proc *sim.Proc // the process of the kernel, while the kernel runs
+	Any  bool      // the receiver waits for a message on any of several queues
 }
 
-// Config is how a ring is built.
+// Config describes how a ring is built.
 type Config struct {
 	Slots      int
 	Local      bool // the slots are in the receiver's TCM
 	SlotSize   memory.Bytes
 	Memory     memory.ID
-	At         pe.Access         // where the slots are in it
+	At         pe.Access         // the location of the slots in Memory
 	Path       []topology.LinkID // from the sender's TCM to the slots
 	Out        []topology.LinkID // from the slots to the receiver's TCM
-	Access     simtime.Time      // what the memory of the slots adds to a write, and to a read
-	CreditTime simtime.Time      // how long a credit takes back to the sender
+	Access     simtime.Time      // the delay that Memory adds to each write and each read
+	CreditTime simtime.Time      // how long a credit takes to return to the sender
 }
 
 // Ring carries messages from one PE to another.
 type Ring struct {
-	sent    uint64         // fragments put in
-	taken   uint64         // of which copying out has begun
-	read    uint64         // of which it has ended: their credits are on the way, or back
-	used    uint64         // credits spent beyond the first Slots
-	slots   []fragment     // number n is in slot n mod Slots
-	credits []simtime.Time // when that of fragment n comes back, at n mod Slots
-	marks   *marks         // of activities, if somebody traces
+	sent    uint64         // fragments put into the ring
+	taken   uint64         // fragments whose copy out of the slot has started
+	read    uint64         // fragments whose copy has ended; their credits have been returned
+	used    uint64         // returned credits that the sender has taken
+	slots   []fragment     // fragment n is in slot n mod Slots
+	credits []simtime.Time // when the credit of fragment n arrives, at index n mod Slots
+	marks   *marks         // nil without a trace
 	posted  []*Receive     // receives that are not complete, in order
-	number  int32
-	wanted  uint64 // how many have to be read for the sender to go on; 0 if it does not wait
+	number  int32          // identifies the ring in events
+	wakeAt  uint64         // the value of read at which the sender is woken; 0 is never
 	queues  *Queues
 	From    End
 	To      End
 	Config
 
-	requests []pe.Request
-	first    [4]fragment // of the slots, in the usual case all of them
-	firsts   [4]simtime.Time
+	requests      []pe.Request    // reused by startCopy
+	inlineSlots   [4]fragment     // initial storage of slots
+	inlineCredits [4]simtime.Time // initial storage of credits
 }
 
-// fragment is what a slot holds.
+// fragment is the content of a slot.
 type fragment struct {
 	Message
 	bytes   memory.Bytes
 	first   bool
 	last    bool
 	visible bool
-	parts   int          // transfers to come until it is copied out; -1 before that begins
-	end     simtime.Time // of a copy within a TCM, which is known when it begins
-	left    sim.Event    // called when it is in its slot
-	receive *Receive     // that copies it to memory
+	parts   int          // transfers until the fragment is copied out; -1 before the copy starts
+	end     simtime.Time // the end of a copy within a TCM, known when the copy starts
+	arrived sim.Event    // called when the fragment is in its slot
+	receive *Receive     // the receive that needs the end of the copy, or nil
 }
 
-// Message says what a message is.
+// Message describes a message.
 type Message struct {
-	ID    oplog.ID // its Send
+	ID    oplog.ID // the Send in the op log; 0 without a log
 	Shape oplog.Shape
 	DType numeric.DType
 	Bytes memory.Bytes
-	After pe.Order // the place in the sender's program of what came before it
+	After pe.Order // the last memory access before the Send in the sender's program
 }
 
 const (
 	evArrived sim.Kind = iota // a fragment's last byte is in its slot
-	evVisible                 // and what its sender did before it is done
-	evCopied                  // its last byte is read
+	evVisible                 // and the sender's earlier accesses have taken effect
+	evCopied                  // a transfer out of a slot has ended
 )
 
-// Add makes a ring.
+// Add adds a ring between two ends.
 func (q *Queues) Add(from, to End, cfg Config) *Ring {
 	r := &Ring{Config: cfg, From: from, To: to, queues: q}
-	r.slots, r.credits = r.first[:0], r.firsts[:0]
+	r.slots, r.credits = r.inlineSlots[:0], r.inlineCredits[:0]
 	r.number = q.rings.Add(r)
 	if to.DMA.Trace != nil {
 		r.marks = &marks{slots: make([]slotMarks, r.Slots)}
@@ -110,12 +111,12 @@ func (q *Queues) Add(from, to End, cfg Config) *Ring {
 	return r
 }
 
-// Remove ends a ring, which is empty.
+// Remove removes a ring, which must be empty.
 func (q *Queues) Remove(r *Ring) { q.rings.Take(r.number) }
 
-// TakeCredit takes a credit for one fragment. It is there at an instant, which may be
-// later than `now`; ok is false if that is not known yet, and then the sender has
-// to AwaitRoom.
+// TakeCredit takes a credit for one fragment and returns the time at which the sender has
+// it, now or later. ok is false if the time is not known yet; the sender must then call
+// AwaitCredit and try again.
 func (r *Ring) TakeCredit(now simtime.Time) (at simtime.Time, ok bool) {
 	if r.sent < uint64(r.Slots) {
 		return now, true
@@ -131,33 +132,33 @@ func (r *Ring) TakeCredit(now simtime.Time) (at simtime.Time, ok bool) {
 	return max(now, at), true
 }
 
-// room is what a sender without credit waits for.
-type room Ring
+// creditWait describes the wait for a credit, in reports of deadlocks.
+type creditWait Ring
 
-func (r *room) String() string { return r.Kind() + " of " + (*Ring)(r).String() }
+func (r *creditWait) String() string { return r.Kind() + " of " + (*Ring)(r).String() }
 
 // Kind describes the wait without its queue.
-func (r *room) Kind() string { return "a free slot" }
+func (r *creditWait) Kind() string { return "a free slot" }
 
 // HeldBy returns the receiver's kernel.
-func (r *room) HeldBy() *sim.Proc { return r.To.Proc }
+func (r *creditWait) HeldBy() *sim.Proc { return r.To.Proc }
 
-// AwaitRoom parks the sender, whose clock is at now, until another credit is on its
-// way.
-func (r *Ring) AwaitRoom(p *sim.Proc, now simtime.Time) {
-	r.wanted = r.used + 1
-	p.ParkFrom((*room)(r), now)
-	r.wanted = 0
+// AwaitCredit parks the sender, whose clock is at now, until the receiver returns another
+// credit.
+func (r *Ring) AwaitCredit(p *sim.Proc, now simtime.Time) {
+	r.wakeAt = r.used + 1
+	p.ParkFrom((*creditWait)(r), now)
+	r.wakeAt = 0
 }
 
-// Fragments is how many slots a message takes.
+// Fragments returns the number of slots that a message of n bytes takes.
 func (r *Ring) Fragments(n memory.Bytes) int {
 	return max(1, int((n+r.SlotSize-1)/r.SlotSize))
 }
 
-// Put sends fragment i of a message, for which there is a credit. The request says
-// where from and when; its path may be given, otherwise it is the ring's own. Done is
-// called when the fragment is in its slot.
+// Put sends fragment i of a message, for which the sender has taken a credit. req has the
+// source and the time; a nil path is replaced by the path of the ring. req.Done is called
+// when the fragment is in its slot.
 func (r *Ring) Put(m *Message, i int, req *pe.Request) {
 	bytes := min(r.SlotSize, m.Bytes-memory.Bytes(i)*r.SlotSize)
 	if len(r.slots) < r.Slots && int(r.sent) == len(r.slots) {
@@ -166,10 +167,10 @@ func (r *Ring) Put(m *Message, i int, req *pe.Request) {
 	n := r.sent
 	slot := n % uint64(r.Slots)
 	r.slots[slot] = fragment{
-		Message: *m, bytes: bytes, first: i == 0, last: memory.Bytes(i+1)*r.SlotSize >= m.Bytes, parts: -1, left: req.Done,
+		Message: *m, bytes: bytes, first: i == 0, last: memory.Bytes(i+1)*r.SlotSize >= m.Bytes, parts: -1, arrived: req.Done,
 	}
 	r.sent++
-	req.Op, req.Class, req.Loose = memory.Write, fabric.Comm, req.From.Region.Rows == 0
+	req.Op, req.Class, req.Unordered = memory.Write, fabric.Comm, req.From.Region.Rows == 0
 	if req.Path == nil {
 		req.Path, req.Fixed = r.Path, true
 	}
@@ -179,7 +180,8 @@ func (r *Ring) Put(m *Message, i int, req *pe.Request) {
 	r.From.DMA.Submit(req)
 }
 
-// slotAccess is a slot as the end of a request.
+// slotAccess returns the first n bytes of a slot as one end of a request. Only slots in HBM
+// need one: for other memories it returns the zero value.
 func (r *Ring) slotAccess(slot uint64, n memory.Bytes) pe.Access {
 	a := r.At
 	if a.Slice == 0 {
@@ -189,7 +191,7 @@ func (r *Ring) slotAccess(slot uint64, n memory.Bytes) pe.Access {
 	return a
 }
 
-// Handle is the rings' events.
+// Handle continues a ring after a fragment arrived, became visible or was copied.
 func (q *Queues) Handle(kind sim.Kind, arg uint64) {
 	r, slot := *q.rings.At(int32(arg >> 32)), uint64(uint32(arg))
 	switch kind {
@@ -197,33 +199,33 @@ func (q *Queues) Handle(kind sim.Kind, arg uint64) {
 		f := &r.slots[slot]
 		if m := r.mark(slot); m != nil {
 			m.write = 0
-			if f.bytes > 0 { // of no bytes there may be nothing that takes it out
+			if f.bytes > 0 { // a fragment without bytes may have no transfer that reads it
 				m.write = q.eng.By
 			}
 		}
-		q.eng.Call(f.left)
+		q.eng.Call(f.arrived)
 		if !r.From.DMA.Settled(f.After) {
 			r.From.DMA.After(f.After, sim.Event{Target: q.target, Kind: evVisible, Arg: arg})
 			return
 		}
-		r.see(slot)
+		r.makeVisible(slot)
 	case evVisible:
-		r.see(slot)
+		r.makeVisible(slot)
 	case evCopied:
-		r.copied(&r.slots[slot])
+		r.finishTransfer(&r.slots[slot])
 	}
 }
 
-// see makes a fragment visible to the receiver.
-func (r *Ring) see(slot uint64) {
+// makeVisible makes a fragment visible to the receiver.
+func (r *Ring) makeVisible(slot uint64) {
 	f := &r.slots[slot]
 	f.visible = true
 	if r.marks != nil {
 		r.marks.seen++
-		r.deep(r.queues.eng.Now())
+		r.recordDepth(r.queues.eng.Now())
 	}
 	if f.last && f.ID != 0 {
-		r.queues.Seen(f.ID)
+		r.queues.OnVisible(f.ID)
 	}
 	r.match()
 	if r.To.Any && r.Waiting() {
@@ -231,20 +233,20 @@ func (r *Ring) see(slot uint64) {
 	}
 }
 
-// copied is the end of a transfer out of a slot. With the last of them the slot's
-// credit goes back.
-func (r *Ring) copied(f *fragment) {
+// finishTransfer records the end of a transfer out of the slot of f. The last transfer
+// returns the credit of the slot.
+func (r *Ring) finishTransfer(f *fragment) {
 	f.parts--
 	if rc := f.receive; rc != nil {
 		if rc.copying--; rc.copying == 0 {
-			rc.copied(r.queues.eng.Now())
+			rc.finishCopy(r.queues.eng.Now())
 		}
 	}
 	r.returnCredits(r.queues.eng.Now(), r.queues.eng.By)
 }
 
-// returnCredits sends the credits of the slots that are free at an instant, and
-// were not before, by an activity.
+// returnCredits returns the credits of all slots that are free at the given time and whose
+// credits were not returned before. by is the activity that freed them.
 func (r *Ring) returnCredits(at simtime.Time, by sim.Mark) {
 	if len(r.credits) < r.Slots {
 		r.credits = append(r.credits, make([]simtime.Time, r.Slots-len(r.credits))...)
@@ -252,7 +254,7 @@ func (r *Ring) returnCredits(at simtime.Time, by sim.Mark) {
 	for r.read < r.taken && r.slots[r.read%uint64(r.Slots)].parts == 0 {
 		f := &r.slots[r.read%uint64(r.Slots)]
 		m := r.mark(r.read)
-		if f.end > at { // it waited for the one before, and that has ended sooner
+		if f.end > at { // its copy ends after the copy of the previous slot
 			at = f.end
 			if m != nil {
 				by = m.copy
@@ -264,13 +266,13 @@ func (r *Ring) returnCredits(at simtime.Time, by sim.Mark) {
 		}
 		r.read++
 	}
-	if r.wanted > 0 && r.wanted <= r.read {
+	if r.wakeAt > 0 && r.wakeAt <= r.read {
 		r.From.Proc.Wake()
 	}
 }
 
-// String names the ring by its ends.
+// String returns the names of the two ends.
 func (r *Ring) String() string { return "the queue " + r.From.Name + " -> " + r.To.Name }
 
-// Left is how many fragments nobody has received.
-func (r *Ring) Left() int { return int(r.sent - r.taken) }
+// Unreceived returns the number of fragments that no receive has taken.
+func (r *Ring) Unreceived() int { return int(r.sent - r.taken) }

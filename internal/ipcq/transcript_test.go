@@ -21,22 +21,26 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// TestTranscripts runs the files of testdata. Each is a machine of its own: PEs whose engines have
-// links of 10 ns and 64 GB/s between them, a TCM of the same bandwidth, and 1 ns of set-up for a
-// transfer. A file has the commands
+// TestTranscripts runs the commands in each file of testdata and compares their output with
+// the file. Each file has its own machine: PEs that are connected by links of 10 ns and
+// 64 GB/s, a TCM of the same bandwidth, and 1 ns of set-up for each transfer. Sizes are in
+// bytes and times in nanoseconds. -rewrite replaces the output in the files.
 //
 //	queue from=a to=b slots=2 slot=64 memory=sram poll=5
 //
-// which makes a queue, with slots in the receiver's TCM unless memory says otherwise, to which a
-// sender without credit returns every poll nanoseconds if that is given, and otherwise sleeps;
+// builds a queue. The slots are in the receiver's TCM unless memory names another memory. A
+// sender without credit looks for one every poll ns; without poll it sleeps until one
+// returns.
 //
 //	run
 //	a: send b 64; sleep 10; room b 128
 //	b: recv a 64; recv any 64; into a 64
 //
-// which runs a program on each PE, from the present instant on, and shows what happens; and state,
-// which shows the queues. Sizes are bytes and times nanoseconds. Run with -rewrite to write the
-// output anew.
+// runs a program on each PE, from the current time on, and prints what happens.
+//
+//	state
+//
+// prints the state of the queues.
 func TestTranscripts(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		b := newBench()
@@ -45,37 +49,37 @@ func TestTranscripts(t *testing.T) {
 	})
 }
 
-// bench is some PEs and the queues between them.
+// bench is a machine: PEs with queues between them.
 type bench struct {
 	eng    *sim.Engine
 	fab    *fabric.Fabric
 	queues *Queues
 	target sim.Target
-	calls  []func() // of events
+	calls  []func() // functions that events call, by Arg
 	pes    map[string]*element
 	rings  []*Ring
 	polls  map[*Ring]simtime.Time
-	lines  []line
-	sends  int
+	lines  []line // the output of run
+	sends  int    // messages sent
 }
 
-// element is a PE: its engines, and its program.
+// element is a PE: its engines and the process of its program.
 type element struct {
 	name     string
 	tiles    pe.Tiles
 	dma      pe.DMA
 	pipeline pe.Pipeline
-	turn     int // queue that recv any looks at first
+	turn     int // the queue at which "recv any" starts to look
 	proc     *sim.Proc
 }
 
-// line is something that happened.
+// line is a line of output with its time.
 type line struct {
 	at   simtime.Time
 	text string
 }
 
-// bus is the network: a link to the slots of each queue, and one out of them.
+// bus is a network with a link to the slots of each queue and a link out of the slots.
 type bus struct{}
 
 func (bus) NumLinks() int { return 64 }
@@ -87,14 +91,15 @@ func newBench() *bench {
 	b := &bench{eng: sim.New(), pes: map[string]*element{}, polls: map[*Ring]simtime.Time{}}
 	b.fab = fabric.New(b.eng, bus{}, fabric.Config{Flit: 64})
 	b.queues = New(b.eng)
-	b.queues.Seen = func(id oplog.ID) { b.note(b.eng.Now(), "message %d is visible", id) }
+	b.queues.OnVisible = func(id oplog.ID) { b.note(b.eng.Now(), "message %d is visible", id) }
 	b.target = b.eng.Register(b)
 	return b
 }
 
-// Handle calls a function that event returned an event for.
+// Handle calls the function that belongs to an event.
 func (b *bench) Handle(_ sim.Kind, arg uint64) { b.calls[arg]() }
 
+// event returns an event that calls a function.
 func (b *bench) event(call func()) sim.Event {
 	b.calls = append(b.calls, call)
 	return sim.Event{Target: b.target, Arg: uint64(len(b.calls) - 1)}
@@ -151,8 +156,8 @@ func (b *bench) queue(t *testing.T, d *datadriven.TestData) string {
 	return fmt.Sprintln(r)
 }
 
-// state shows, for each queue, how many fragments were put in and read, what the slots hold, and
-// the credits that the sender may take.
+// state prints for each queue how many fragments were sent and read, the content of the
+// slots, and the credits that the sender may take.
 func (b *bench) state() string {
 	var out strings.Builder
 	for _, r := range b.rings {
@@ -173,7 +178,7 @@ func (b *bench) state() string {
 	return out.String()
 }
 
-// run runs the programs of the PEs to their end, or to an error.
+// run runs the programs of the PEs until they end or fail, and returns the output.
 func (b *bench) run(t *testing.T, d *datadriven.TestData) string {
 	b.lines = nil
 	start := b.eng.Now()
@@ -204,7 +209,7 @@ func (b *bench) run(t *testing.T, d *datadriven.TestData) string {
 	return out.String()
 }
 
-// ring finds the queue of a PE by the name at its other end.
+// ring returns the queue between two PEs.
 func (b *bench) ring(t *testing.T, d *datadriven.TestData, from, to string) *Ring {
 	i := slices.IndexFunc(b.rings, func(r *Ring) bool { return r.From.Name == from && r.To.Name == to })
 	if i < 0 {
@@ -238,12 +243,12 @@ func (b *bench) step(t *testing.T, d *datadriven.TestData, e *element, words []s
 	}
 }
 
-// bytesOf returns n bytes as the shape of a message.
+// bytesOf returns the shape of a message of n bytes.
 func bytesOf(n memory.Bytes) oplog.Shape {
 	return oplog.Shape{Rank: 1, Dim: [oplog.MaxRank]int32{int32(n)}}
 }
 
-// send sends a message, waiting for a credit of each fragment.
+// send sends a message of n bytes. It waits for a credit for each fragment.
 func (b *bench) send(e *element, r *Ring, n memory.Bytes) {
 	b.sends++
 	m := Message{ID: oplog.ID(b.sends), Shape: bytesOf(n), DType: numeric.U8, Bytes: n}
@@ -251,7 +256,7 @@ func (b *bench) send(e *element, r *Ring, n memory.Bytes) {
 		began := e.proc.Now()
 		at, ok := r.TakeCredit(began)
 		for ; !ok; at, ok = r.TakeCredit(e.proc.Now()) {
-			r.AwaitRoom(e.proc, began)
+			r.AwaitCredit(e.proc, began)
 		}
 		if poll := b.polls[r]; poll > 0 {
 			at = began + (at-began+poll-1)/poll*poll
@@ -268,10 +273,10 @@ func (b *bench) send(e *element, r *Ring, n memory.Bytes) {
 	}
 }
 
-// room waits, as Select does, until a message could be sent without waiting.
+// room waits, as Select does, until a message of n bytes could be sent without a wait.
 func (b *bench) room(e *element, r *Ring, n memory.Bytes) {
-	at, ok := r.Room(n)
-	for ; !ok; at, ok = r.Room(n) {
+	at, ok := r.CreditsReady(n)
+	for ; !ok; at, ok = r.CreditsReady(n) {
 		r.Listen(n)
 		e.proc.Park(e)
 		r.Unlisten()
@@ -282,7 +287,7 @@ func (b *bench) room(e *element, r *Ring, n memory.Bytes) {
 
 func (e *element) String() string { return "anything" }
 
-// any waits for a message on any queue to a PE.
+// any waits for a message on any queue to a PE and returns the queue. The queues take turns.
 func (b *bench) any(e *element) *Ring {
 	for {
 		for i := range b.rings {
@@ -302,7 +307,8 @@ func (b *bench) any(e *element) *Ring {
 	}
 }
 
-// receive receives a message into a tile or into memory, and goes on when all of it is visible.
+// receive receives a message of n bytes into memory if into is set, and otherwise into a
+// tile. It waits until the whole message is visible.
 func (b *bench) receive(e *element, r *Ring, n memory.Bytes, into bool) {
 	rc := &Receive{}
 	rc.Reset(bytesOf(n), numeric.U8, n)

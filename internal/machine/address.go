@@ -9,9 +9,9 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// find appends the parts of memory that a box of virtual addresses is in, in
-// row-major order: one where it lies in one shard.
-func (m *Machine) find(to []pe.Access, va memory.VA, rows int64, rowBytes, stride memory.Bytes) ([]pe.Access, error) {
+// translate appends the parts of memory behind a box of virtual addresses, in row-major
+// order. A box within one shard is one part.
+func (m *Machine) translate(to []pe.Access, va memory.VA, rows int64, rowBytes, stride memory.Bytes) ([]pe.Access, error) {
 	if rows == 0 || rowBytes == 0 {
 		return to, nil
 	}
@@ -41,8 +41,8 @@ func (m *Machine) find(to []pe.Access, va memory.VA, rows int64, rowBytes, strid
 	return to, nil
 }
 
-// path appends the links from a component to another. There is always a path: Compile refuses
-// systems in which a component is cut off.
+// path appends the links from one node to another. There is always a path: topology.Compile
+// rejects systems with an unreachable node.
 func (m *Machine) path(to []topology.LinkID, from, dest topology.NodeID) []topology.LinkID {
 	to, err := m.Graph.Route(to, from, dest)
 	if err != nil {
@@ -51,9 +51,9 @@ func (m *Machine) path(to []topology.LinkID, from, dest topology.NodeID) []topol
 	return to
 }
 
-// findRoute appends the path of a transfer between two memories. Within one memory it is
-// over what that hangs on; within a TCM over its read port, since the write port,
-// which is another, keeps pace.
+// findRoute appends the path of a transfer between two memories. Within one HBM slice or
+// SRAM, the path leads to the router of the memory and back. Within one TCM, it is the read
+// port, since the TCM writes through another port at the same time.
 func (m *Machine) findRoute(to []topology.LinkID, from, dest memory.ID) []topology.LinkID {
 	a, b := m.Node(from), m.Node(dest)
 	if a != b {
@@ -69,13 +69,13 @@ func (m *Machine) findRoute(to []topology.LinkID, from, dest memory.ID) []topolo
 		at := m.Graph.Spec().Cube.SRAM.At
 		via = m.Graph.Router(sip, cube, at.Row, at.Col)
 	}
-	out, _ := m.Graph.LinkBetween(a, via) // every memory has one each way
+	out, _ := m.Graph.LinkBetween(a, via) // every memory has a link in each direction
 	in, _ := m.Graph.LinkBetween(via, b)
 	return append(to, out, in)
 }
 
-// Request returns the request by which the PE reads a region of any memory into its TCM, or
-// writes it from there.
+// Request returns a request that reads a region of any memory into the TCM of the PE, or
+// writes the region from the TCM.
 func (p *PE) Request(op memory.Op, at memory.ID, r memory.Region, tcm memory.Addr) pe.Request {
 	m := p.machine
 	from, to := m.Access(at, r), m.Access(p.Memory(topology.KindTCM), memory.Contiguous(tcm, r.Bytes()))
@@ -85,14 +85,14 @@ func (p *PE) Request(op memory.Op, at memory.ID, r memory.Region, tcm memory.Add
 	return pe.Request{Op: op, Class: fabric.Compute, Path: m.findRoute(nil, from.Memory, to.Memory), From: from, To: to}
 }
 
-// DMABusy returns how long a channel of the PE's DMA engine has carried data: the beats
-// on its port, not the waiting.
+// DMABusy returns how long a channel of the PE's DMA engine has carried data. Waits do not
+// count.
 func (p *PE) DMABusy(op memory.Op) simtime.Time {
 	g := p.machine.Graph
 	from, to := g.PERouter(p.SIP, p.Cube, p.PE), g.PENode(p.SIP, p.Cube, p.PE, topology.KindDMA)
 	if op == memory.Write {
 		from, to = to, from
 	}
-	port, _ := g.LinkBetween(from, to) // every PE has one
+	port, _ := g.LinkBetween(from, to) // every PE has this link
 	return p.machine.Fabric.Stats(port).Busy
 }

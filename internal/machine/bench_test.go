@@ -11,8 +11,8 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// ringOf is a program in which every PE sends a tile of 64 elements east, receives
-// one from the west and adds it, so many times.
+// ringOf returns a program in which every PE sends a tile of 64 elements east, receives a
+// tile from the west and adds it, for a number of rounds.
 func ringOf(ids []PEID, rounds int) Program {
 	p := Program{Name: "ring", Targets: ids, Body: func(t *tl.PE) {
 		acc := t.Full(tl.Shape{64}, tl.F16, 1)
@@ -27,7 +27,7 @@ func ringOf(ids []PEID, rounds int) Program {
 	return p
 }
 
-// cpuTime is what this process has spent on its CPUs.
+// cpuTime returns the CPU time of this process.
 func cpuTime() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
@@ -36,23 +36,23 @@ func cpuTime() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// idle is a handler that asks for its next event.
-type idle struct {
+// repeater is a handler that posts its next event until left is 0.
+type repeater struct {
 	eng    *sim.Engine
 	target sim.Target
 	left   int
 }
 
-func (h *idle) Handle(_ sim.Kind, arg uint64) {
+func (h *repeater) Handle(_ sim.Kind, arg uint64) {
 	if h.left--; h.left > 0 {
 		h.eng.At(h.eng.Now()+simtime.Time(1+arg%97)*ns, h.target, 0, arg*6364136223846793005+1442695040888963407)
 	}
 }
 
-// bareEvents is how many events with nothing in them the engine runs in a CPU
-// second, with so many pending.
-func bareEvents(b *testing.B, pending int) float64 {
-	h := &idle{eng: sim.New(), left: 2_000_000}
+// measureBareEvents returns how many events with no work the engine handles per CPU second,
+// with a number of events pending.
+func measureBareEvents(b *testing.B, pending int) float64 {
+	h := &repeater{eng: sim.New(), left: 2_000_000}
 	h.target = h.eng.Register(h)
 	for i := range pending {
 		h.eng.At(simtime.Time(i)*ns, h.target, 0, uint64(i))
@@ -64,8 +64,8 @@ func bareEvents(b *testing.B, pending int) float64 {
 	return float64(h.eng.Events()) / (cpuTime() - began).Seconds()
 }
 
-// BenchmarkQueueMessages is messages between PEs in a ring (send, receive, add),
-// simulated per CPU second, beside the bare rate of events in the same run.
+// BenchmarkQueueMessages measures how many messages between PEs in a ring (send, receive,
+// add) are simulated per CPU second. For comparison it reports the rate of bare events.
 func BenchmarkQueueMessages(b *testing.B) {
 	for _, c := range []struct {
 		name   string
@@ -103,22 +103,22 @@ func BenchmarkQueueMessages(b *testing.B) {
 			}
 			b.ReportMetric(float64(messages)/spent.Seconds(), "msgs/cpu-s")
 			b.ReportMetric(float64(events)/float64(messages), "events/msg")
-			b.ReportMetric(bareEvents(b, pes), "bare-events/cpu-s")
+			b.ReportMetric(measureBareEvents(b, pes), "bare-events/cpu-s")
 			b.ReportMetric(0, "ns/op")
 		})
 	}
 }
 
-// BenchmarkSelect is a Select whose first case is ready, one for which the CPU has to
-// wait for the others to catch up, and a message between two PEs without and with a
-// Select that waits for it.
+// BenchmarkSelect measures a Select whose first case is ready, a Select whose second case
+// is ready, so that the CPU must wait until the other PEs have caught up, and a message
+// between two PEs, without and with a Select that waits for it.
 func BenchmarkSelect(b *testing.B) {
-	recv, told := tl.CanRecv(tl.West), tl.CanSignal(0, tl.NE, 0)
-	room := tl.CanSend(tl.East, tl.Shape{64}, tl.F16)
-	throw := func(t *tl.PE, x tl.Tile, wait bool) {
+	recv, signal := tl.CanRecv(tl.West), tl.CanSignal(0, tl.NE, 0)
+	send := tl.CanSend(tl.East, tl.Shape{64}, tl.F16)
+	exchange := func(t *tl.PE, x tl.Tile, wait bool) {
 		t.Send(tl.East, x)
 		if wait {
-			t.Select(told, recv)
+			t.Select(signal, recv)
 		}
 		t.Recv(tl.West, tl.Shape{64}, tl.F16)
 	}
@@ -126,10 +126,10 @@ func BenchmarkSelect(b *testing.B) {
 		name  string
 		round func(t *tl.PE, x tl.Tile)
 	}{
-		{"first", func(t *tl.PE, _ tl.Tile) { t.Select(room, recv) }},
-		{"second", func(t *tl.PE, _ tl.Tile) { t.Select(told, room) }},
-		{"message", func(t *tl.PE, x tl.Tile) { throw(t, x, false) }},
-		{"message-waited-for", func(t *tl.PE, x tl.Tile) { throw(t, x, true) }},
+		{"first", func(t *tl.PE, _ tl.Tile) { t.Select(send, recv) }},
+		{"second", func(t *tl.PE, _ tl.Tile) { t.Select(signal, send) }},
+		{"message", func(t *tl.PE, x tl.Tile) { exchange(t, x, false) }},
+		{"message-waited-for", func(t *tl.PE, x tl.Tile) { exchange(t, x, true) }},
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			m := build(b, Options{}, "default")

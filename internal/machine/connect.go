@@ -12,20 +12,20 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// neighbors is the queues between the PEs of a launch, or between the members of a group
+// queueSet holds the queues between the PEs of a launch, or between the members of a group
 // of workers.
-type neighbors struct {
-	machine *Machine
-	config  topology.IPCQ           // as the queues are built
-	core    func(id PEID) *cpu.Core // nil for a PE that is not among them
-	where   func(id PEID) string    // follows the names of PE and port in messages
-	rings   []*ipcq.Ring
-	blocks  []block
+type queueSet struct {
+	machine     *Machine
+	config      topology.IPCQ           // how the queues are built
+	core        func(id PEID) *cpu.Core // returns the core of a PE; nil for other PEs
+	where       func(id PEID) string    // text after the names of PE and port in messages
+	rings       []*ipcq.Ring
+	allocations []allocation
 }
 
-// CheckNeighbors reports what is wrong with a neighbour table whose PEs have at most a
-// number of ports each. name returns what errors call a PE, or why the table must not name
-// that PE.
+// CheckNeighbors returns an error if a neighbour table has an invalid port, uses a port
+// twice or uses more than most ports of a PE. name returns the name of a PE for errors, or
+// an error if the table must not contain the PE.
 func CheckNeighbors(table []Connection, most int, name func(id PEID) (fmt.Stringer, error)) error {
 	ports := map[PEID][]tl.Port{}
 	for _, l := range table {
@@ -53,7 +53,7 @@ func CheckNeighbors(table []Connection, most int, name func(id PEID) (fmt.String
 }
 
 // connect builds the queues of a neighbour table.
-func (n *neighbors) connect(table []Connection) error {
+func (n *queueSet) connect(table []Connection) error {
 	m := n.machine
 	err := CheckNeighbors(table, n.config.MaxPorts, func(id PEID) (fmt.Stringer, error) {
 		if n.core(id) == nil {
@@ -65,41 +65,42 @@ func (n *neighbors) connect(table []Connection) error {
 		return err
 	}
 	var buf []topology.LinkID
-	way := func(a, b *PE) []topology.LinkID { // as long as it is: there are very many
+	route := func(a, b *PE) []topology.LinkID { // no spare capacity: there are very many
 		buf = m.findRoute(buf[:0], a.Memory(topology.KindTCM), b.Memory(topology.KindTCM))
 		return slices.Clone(buf)
 	}
 	for _, l := range table {
-		a, b := n.end(l.A, l.APort), n.end(l.B, l.BPort)
-		there, back := way(a.pe, b.pe), way(b.pe, a.pe)
-		ab, err := n.ring(&a, &b, there, back)
+		a, b := n.newEnd(l.A, l.APort), n.newEnd(l.B, l.BPort)
+		there, back := route(a.pe, b.pe), route(b.pe, a.pe)
+		ab, err := n.addRing(&a, &b, there, back)
 		if err != nil {
 			return err
 		}
-		ba, err := n.ring(&b, &a, back, there)
+		ba, err := n.addRing(&b, &a, back, there)
 		if err != nil {
 			return err
 		}
-		m.Engine.Beat() // a large launch has very many
+		m.Engine.Beat() // a large launch has very many connections
 		n.core(l.A).Join(l.APort, ab, ba)
 		n.core(l.B).Join(l.BPort, ba, ab)
 	}
 	return nil
 }
 
-// queueEnd is a port of a PE, with its name.
+// queueEnd is a port of a PE and its name in messages.
 type queueEnd struct {
 	pe   *PE
 	name string
 }
 
-func (n *neighbors) end(id PEID, p tl.Port) queueEnd {
+func (n *queueSet) newEnd(id PEID, p tl.Port) queueEnd {
 	pe := n.machine.PE(id)
 	return queueEnd{pe, pe.String() + " " + p.String() + n.where(id)}
 }
 
-// ring builds the queue from a port to another, given the ways between their TCMs.
-func (n *neighbors) ring(from, to *queueEnd, there, back []topology.LinkID) (*ipcq.Ring, error) {
+// addRing builds the queue from one port to another. there and back are the paths between
+// their TCMs.
+func (n *queueSet) addRing(from, to *queueEnd, there, back []topology.LinkID) (*ipcq.Ring, error) {
 	m, q, kind, b := n.machine, &n.config, n.config.BufferKind, to.pe
 	cfg := ipcq.Config{Slots: q.NSlots, SlotSize: q.SlotSize, Memory: b.Memory(bufferKinds[kind])}
 	cfg.Local = kind == topology.BufferTCM
@@ -107,11 +108,11 @@ func (n *neighbors) ring(from, to *queueEnd, there, back []topology.LinkID) (*ip
 		cfg.Access = q.HBMOverhead
 	}
 	size := memory.Bytes(q.NSlots) * q.SlotSize
-	slots, err := newBlock(b, cfg.Memory, size)
+	slots, err := allocate(b, cfg.Memory, size)
 	if err != nil {
 		return nil, fmt.Errorf("slots of the queue %s -> %s: %w", from.name, to.name, err)
 	}
-	n.blocks = append(n.blocks, slots)
+	n.allocations = append(n.allocations, slots)
 	cfg.At = m.Access(cfg.Memory, memory.Contiguous(slots.Addr, size))
 	cfg.Path = there
 	if kind != topology.BufferTCM {
@@ -129,50 +130,50 @@ var bufferKinds = map[topology.BufferKind]topology.Kind{
 	topology.BufferTCM: topology.KindTCM, topology.BufferSRAM: topology.KindSRAM, topology.BufferHBM: topology.KindHBM,
 }
 
-// left returns an error that names a queue with messages that no kernel received, if there
-// is one.
-func (n *neighbors) left(kernel string) error {
+// checkReceived returns an error if a queue has messages that no kernel received.
+func (n *queueSet) checkReceived(kernel string) error {
 	for _, ring := range n.rings {
-		if k := ring.Left(); k > 0 {
+		if k := ring.Unreceived(); k > 0 {
 			return fmt.Errorf("kernel %s: ended with %d slots in use of the queue %s -> %s, by messages that nobody received", kernel, k, ring.From.Name, ring.To.Name)
 		}
 	}
 	return nil
 }
 
-// disconnect takes the queues down.
-func (n *neighbors) disconnect() {
+// disconnect removes the queues and frees their slots.
+func (n *queueSet) disconnect() {
 	for _, ring := range n.rings {
 		n.machine.queues.Remove(ring)
 	}
-	for _, b := range n.blocks {
+	for _, b := range n.allocations {
 		b.free()
 		n.machine.Engine.Beat()
 	}
-	n.rings, n.blocks = nil, nil
+	n.rings, n.allocations = nil, nil
 }
 
-// block is memory for the slots of a queue to a PE, or for scratch memory of a PE.
-type block struct {
+// allocation is memory of a PE for the slots of a queue or for scratch buffers.
+type allocation struct {
 	pe *PE
 	memory.Segment
 }
 
-// newBlock allocates memory on behalf of a PE, in whose TCM it takes the place of tiles.
-func newBlock(p *PE, id memory.ID, n memory.Bytes) (block, error) {
+// allocate allocates n bytes for a PE. If the memory is the TCM, the PE has less space for
+// tiles.
+func allocate(p *PE, id memory.ID, n memory.Bytes) (allocation, error) {
 	addr, err := p.machine.Memory(id).Allocator.Alloc(n, 256)
 	if err == nil && id.Kind == oplog.TCM {
 		p.Tiles.Reserve(n)
 	}
-	return block{p, memory.Segment{Memory: id, Addr: addr, Bytes: n}}, err
+	return allocation{p, memory.Segment{Memory: id, Addr: addr, Bytes: n}}, err
 }
 
-// free gives the memory back.
-func (b *block) free() {
+// free frees the memory.
+func (b *allocation) free() {
 	if b.Memory.Kind == oplog.TCM {
 		b.pe.Tiles.Release(b.Bytes)
 	}
 	if err := b.pe.machine.Memory(b.Memory).Allocator.Free(b.Addr); err != nil {
-		panic(err) // newBlock has allocated it
+		panic(err) // the memory is from allocate
 	}
 }

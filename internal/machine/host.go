@@ -13,37 +13,37 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// CopyIn copies bytes from the host to a range of virtual addresses, from the present
-// instant on; done is called at its end. In a run without values, data may be nil.
+// CopyIn starts to copy n bytes from the host to virtual address va. It calls done at the
+// end of the copy. In a run without values, data may be nil.
 func (m *Machine) CopyIn(va memory.VA, n memory.Bytes, data []byte, done sim.Event) error {
-	_, err := m.hostOp(oplog.HostWrite, va, n, data, done)
+	_, err := m.copyHost(oplog.HostWrite, va, n, data, done)
 	return err
 }
 
-// CopyOut copies a range of virtual addresses to the host. The operation's value
-// is the bytes.
+// CopyOut starts to copy n bytes at virtual address va to the host. It calls done at the end
+// of the copy. The value of the returned operation is the bytes.
 func (m *Machine) CopyOut(va memory.VA, n memory.Bytes, done sim.Event) (oplog.ID, error) {
-	return m.hostOp(oplog.HostRead, va, n, nil, done)
+	return m.copyHost(oplog.HostRead, va, n, nil, done)
 }
 
-// Clear makes a range of virtual addresses zero, as newly allocated memory is: it
-// takes no time and no bytes.
+// Clear sets n bytes at virtual address va to zero, as in newly allocated memory. It takes
+// no simulated time and moves no bytes.
 func (m *Machine) Clear(va memory.VA, n memory.Bytes) error {
 	if m.Log == nil {
 		return nil
 	}
-	pieces, err := m.find(nil, va, 1, n, n)
+	pieces, err := m.translate(nil, va, 1, n, n)
 	if err != nil {
 		return err
 	}
-	op := m.hostRecord(oplog.Zero, pieces, n)
+	op := m.newHostOp(oplog.Zero, pieces, n)
 	op.Start, op.End = op.Issue, op.Issue
 	m.Log.Effect(m.Log.Add(op), oplog.Write)
 	return nil
 }
 
-// Peek returns bytes of memory as they are now: it computes what has been written so far.
-// It takes no simulated time, and the op log does not have it.
+// Peek returns the current values of n bytes at virtual address va. It computes all values
+// that have been written. It takes no simulated time and is not in the op log.
 func (m *Machine) Peek(va memory.VA, n memory.Bytes) ([]byte, error) {
 	if m.Data == nil {
 		return nil, cpu.ErrNoValues
@@ -51,7 +51,7 @@ func (m *Machine) Peek(va memory.VA, n memory.Bytes) ([]byte, error) {
 	if err := m.Data.Flush(); err != nil {
 		return nil, err
 	}
-	pieces, err := m.find(nil, va, 1, n, n)
+	pieces, err := m.translate(nil, va, 1, n, n)
 	if err != nil {
 		return nil, err
 	}
@@ -66,10 +66,10 @@ func (m *Machine) Peek(va memory.VA, n memory.Bytes) ([]byte, error) {
 	return all, nil
 }
 
-// HostPeek takes the time of copying bytes to the host, from the present instant on. The op
-// log does not have it: Peek returns the bytes when done is called.
+// HostPeek simulates the time of a copy of n bytes at virtual address va to the host, and
+// calls done at its end. It is not in the op log. The caller gets the bytes from Peek.
 func (m *Machine) HostPeek(va memory.VA, n memory.Bytes, done sim.Event) error {
-	pieces, err := m.find(nil, va, 1, n, n)
+	pieces, err := m.translate(nil, va, 1, n, n)
 	if err != nil {
 		return err
 	}
@@ -80,14 +80,15 @@ func (m *Machine) HostPeek(va memory.VA, n memory.Bytes, done sim.Event) error {
 	return nil
 }
 
-func (m *Machine) hostOp(kind oplog.Kind, va memory.VA, n memory.Bytes, data []byte, done sim.Event) (oplog.ID, error) {
-	pieces, err := m.find(nil, va, 1, n, n)
+// copyHost starts a copy between the host and memory and adds it to the op log.
+func (m *Machine) copyHost(kind oplog.Kind, va memory.VA, n memory.Bytes, data []byte, done sim.Event) (oplog.ID, error) {
+	pieces, err := m.translate(nil, va, 1, n, n)
 	if err != nil {
 		return 0, err
 	}
 	var id oplog.ID
 	if m.Log != nil {
-		op := m.hostRecord(kind, pieces, n)
+		op := m.newHostOp(kind, pieces, n)
 		op.Data = data
 		id = m.Log.Add(op)
 	}
@@ -103,8 +104,8 @@ func (m *Machine) hostOp(kind oplog.Kind, va memory.VA, n memory.Bytes, data []b
 	return id, nil
 }
 
-// hostRecord begins the record of a host's operation on plain bytes.
-func (m *Machine) hostRecord(kind oplog.Kind, pieces []pe.Access, n memory.Bytes) oplog.Op {
+// newHostOp returns an operation of the host on plain bytes, for the op log.
+func (m *Machine) newHostOp(kind oplog.Kind, pieces []pe.Access, n memory.Bytes) oplog.Op {
 	return oplog.Op{
 		Kind: kind, PE: -1, Launch: -1, Peer: -1, Port: -1, Issue: m.Engine.Now(),
 		DType: numeric.U8, Shape: oplog.Shape{Rank: 1, Dim: [oplog.MaxRank]int32{int32(n)}},
@@ -112,17 +113,18 @@ func (m *Machine) hostRecord(kind oplog.Kind, pieces []pe.Access, n memory.Bytes
 	}
 }
 
-// Boundary notes in the log that everything so far happened before everything that
-// follows: the host waited for it.
-func (m *Machine) Boundary() {
+// LogBarrier records in the op log that everything before it happened before everything
+// after it, because the host waited.
+func (m *Machine) LogBarrier() {
 	if m.Log != nil {
-		op := m.hostRecord(oplog.Barrier, nil, 0)
+		op := m.newHostOp(oplog.Barrier, nil, 0)
 		op.Start, op.End = op.Issue, op.Issue
 		m.Log.Add(op)
 	}
 }
 
-// HostCopy copies a region of a device's memory to the host, or writes it from there.
+// HostCopy copies a region of a device's memory to the host (memory.Read), or from the host
+// (memory.Write). It calls done at the end.
 func (m *Machine) HostCopy(op memory.Op, at memory.ID, r memory.Region, done sim.Event) {
 	t := fabric.Transfer{Bytes: r.Bytes(), Class: fabric.Compute, Done: done}
 	if op == memory.Read {
@@ -133,9 +135,9 @@ func (m *Machine) HostCopy(op memory.Op, at memory.ID, r memory.Region, done sim
 	m.Fabric.Send(&t)
 }
 
-// Message sends a message of a signal's size from one PE's TCM to that of another, over
-// the fabric but without a DMA engine: those who schedule kernels tell each other what
-// has happened. done is called when it is there.
+// Message sends a message of the size of a signal from the TCM of one PE to the TCM of
+// another, over the fabric but without a DMA engine. Control cores use it to report events
+// to each other. It calls done when the message has arrived.
 func (m *Machine) Message(from, to PEID, done sim.Event) {
 	path := m.findRoute(nil, m.PE(from).Memory(topology.KindTCM), m.PE(to).Memory(topology.KindTCM))
 	m.Fabric.Send(&fabric.Transfer{Path: path, Bytes: m.Graph.Spec().PE.IPCQ.CreditBytes, Class: fabric.Comm, Done: done})

@@ -93,7 +93,7 @@ func (m *Machine) hold(name string, targets []PEID, kernel Kernel, done sim.Even
 func (lr *launcher) send(l *Launch) {
 	l.number = lr.all.Add(l)
 	l.waiting = len(l.Targets) + 1
-	l.sending(lr.machine.Engine)
+	l.recordSend(lr.machine.Engine)
 	for _, id := range l.Targets {
 		pe := lr.machine.PE(id)
 		if len(pe.launches) > 0 {
@@ -148,7 +148,7 @@ func (lr *launcher) Handle(kind sim.Kind, arg uint64) {
 		}
 	case evAtPE:
 		l.ready[at] = max(l.ready[at], m.Engine.Now())
-		l.arrived(m)
+		l.recordArrival(m)
 		lr.release(l)
 	}
 }
@@ -167,24 +167,24 @@ func (lr *launcher) release(l *Launch) {
 		}
 	}
 	l.Start, l.running = m.Engine.Now(), len(l.Targets)
-	m.tracer.launching(l)
+	m.tracer.recordStart(l)
 	for i, id := range l.Targets {
 		pe := m.PE(id)
 		m.Engine.Go(l.Name+"@"+pe.String(), func(p *sim.Proc) {
 			l.kernel(p, pe)
 			pe.DMA.Drain(p) // a kernel ends with its last transfer
-			lr.ended(l, i, pe)
+			lr.endTarget(l, i, pe)
 		})
 		m.Engine.Beat()
 	}
 }
 
-// ended records the end of target i of a launch and releases the next launch on the PE.
-func (lr *launcher) ended(l *Launch, i int, pe *PE) {
+// endTarget records the end of target i of a launch and releases the next launch on the PE.
+func (lr *launcher) endTarget(l *Launch, i int, pe *PE) {
 	now := lr.machine.Engine.Now()
 	l.end[i] = now
 	if l.running == 1 { // end its track here: the next launch may reuse it
-		lr.machine.tracer.launched(l)
+		lr.machine.tracer.recordEnd(l)
 	}
 	pe.launches = pe.launches[1:]
 	if len(pe.launches) > 0 {
@@ -223,15 +223,15 @@ func (l *Launch) Spread() simtime.Time { return slices.Max(l.ready) - slices.Min
 // Group is some workers of a launch that run one kernel together, with queues between
 // them. The queues exist from Join until the last member leaves.
 type Group struct {
-	queues  neighbors
+	queues  queueSet
 	name    string
 	running int // members that have not left
 }
 
-// Join builds the queues of a neighbour table between workers, which run no kernel at
-// present: members of the group in that order. The table names their PEs. What is zero in
-// over is as the topology says. name is that of the kernel in errors. If Join fails, the run
-// has to end.
+// Join forms a group of workers, which must not be running a kernel, and builds the queues
+// of a neighbour table between their PEs. Members are numbered in the given order. Zero
+// fields in over keep the value of the topology. name is the name of the kernel in errors.
+// If Join fails, the run must end.
 func Join(name string, members []*Worker, table []Connection, over topology.IPCQ) (*Group, error) {
 	run := members[0].run
 	cores, number := map[PEID]*cpu.Core{}, map[PEID]int{}
@@ -239,7 +239,7 @@ func Join(name string, members []*Worker, table []Connection, over topology.IPCQ
 		cores[w.pe.ID], number[w.pe.ID] = w.core, i
 	}
 	g := &Group{name: name, running: len(members)}
-	g.queues = neighbors{
+	g.queues = queueSet{
 		machine: run.machine, config: run.machine.Queues(over), core: func(id PEID) *cpu.Core { return cores[id] },
 		where: func(id PEID) string { return fmt.Sprintf(" (member %d)", number[id]) },
 	}
@@ -254,13 +254,12 @@ func Join(name string, members []*Worker, table []Connection, over topology.IPCQ
 	return g, nil
 }
 
-// Leave ends the part of a member, whose kernel has ended: its memory for slots is free for
-// the next kernel of its worker. When the last member leaves, the queues are taken down, and
-// Leave returns true. If they have messages that no member received, the run ends with an
-// error.
+// Leave removes a member, whose kernel has ended, and frees the memory of its slots for the
+// next kernel. When the last member leaves, it removes the queues and returns true. If a queue then has
+// messages that no member received, the run ends with an error.
 func (g *Group) Leave(w *Worker) (last bool) {
-	w.core.Leave(sim.Ended(w.as()))
-	g.queues.blocks = slices.DeleteFunc(g.queues.blocks, func(b block) bool {
+	w.core.Leave(sim.Ended(w.displayName()))
+	g.queues.allocations = slices.DeleteFunc(g.queues.allocations, func(b allocation) bool {
 		if b.pe == w.pe {
 			b.free()
 		}

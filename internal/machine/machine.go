@@ -17,18 +17,19 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// Machine is a system at work.
+// Machine is a simulated system.
 type Machine struct {
-	cpu.System              // what the CPUs of its PEs share
+	cpu.System              // shared by the CPUs of all PEs
 	Space      memory.Space // virtual addresses of tensors
 
-	// Configs and Races are for packages that run programs of their own on the machine: the
-	// configurations of these, each once, and the races that the op log does not show.
+	// Configs and Races are filled by packages that run their own programs on the machine.
+	// Configs has the configuration of each program once; Races has the races that the op
+	// log does not show.
 	Configs []topology.Origin
 	Races   []string
 
 	tracer   *tracer
-	pes      []*PE // by PEID; nil until used
+	pes      []*PE // by PEID; nil until first used
 	memories map[memory.ID]*Memory
 	launcher launcher
 	queues   *ipcq.Queues
@@ -37,7 +38,7 @@ type Machine struct {
 // PEID is the number of a PE.
 type PEID = cpu.ID
 
-// Numbers returns the numbers of PEs.
+// Numbers converts PE numbers to ints.
 func Numbers(pes []PEID) []int {
 	return lists.Map(pes, func(pe PEID) int { return int(pe) })
 }
@@ -46,19 +47,19 @@ func Numbers(pes []PEID) []int {
 type PE struct {
 	cpu.Element
 	machine  *Machine
-	launches []*Launch // not ended, in order; the first may be running
+	launches []*Launch // launches that have not ended, in order; the first may be running
 }
 
-// Options choose how a machine is simulated.
+// Options selects how a machine is simulated.
 type Options struct {
 	Fidelity fabric.Fidelity
-	Limit    simtime.Time // of simulated time, for endless kernels; DefaultLimit if 0
+	Limit    simtime.Time // simulated time after which a run fails; 0 is DefaultLimit
 	Log      bool         // keep an op log
-	NoLines  bool         // without the lines of kernels, which are a quarter of its cost
+	NoLines  bool         // omit kernel lines from the log, which are a quarter of its cost
 	Trace    *trace.Recorder
 }
 
-// DefaultLimit is more than any kernel should take.
+// DefaultLimit is the default limit of simulated time. It stops endless kernels.
 const DefaultLimit = 10 * simtime.Second
 
 // New returns an idle machine at time 0.
@@ -78,22 +79,22 @@ func New(g *topology.Graph, o Options) *Machine {
 	if o.Log {
 		m.Log = &oplog.Log{}
 	}
-	m.Find, m.Route, m.Reserve, m.Release = m.find, m.findRoute, m.reserveTCM, m.releaseTCM
+	m.Find, m.Route, m.Reserve, m.Release = m.translate, m.findRoute, m.reserveTCM, m.releaseTCM
 	m.queues = ipcq.New(m.Engine)
-	m.queues.Seen = m.Seen
+	m.queues.OnVisible = m.Seen
 	m.launcher = launcher{machine: m, target: m.Engine.Register(&m.launcher)}
 	m.Init()
 	if o.Trace != nil {
-		m.trace(o.Trace)
+		m.startTrace(o.Trace)
 	}
 	return m
 }
 
-// Close unwinds the kernels that still run.
+// Close cancels the kernels that are still running.
 func (m *Machine) Close() { m.Engine.Close() }
 
-// network is the compiled graph as the fabric sees it: entering a node is part of
-// the hop that leads there.
+// network adapts the compiled graph to the fabric. The overhead of a node is part of each
+// hop that enters the node.
 type network struct{ *topology.Graph }
 
 func (n network) Hop(id topology.LinkID) fabric.Hop {
@@ -101,8 +102,9 @@ func (n network) Hop(id topology.LinkID) fabric.Hop {
 	return fabric.Hop{Bandwidth: l.Bandwidth, Latency: l.Latency + n.Node(l.To).Overhead}
 }
 
-// FedBy says that what leaves a PE comes from its TCM, and what enters its TCM from
-// its router.
+// FedBy returns the link that all traffic on link id comes from, or -1 if there is none. All
+// traffic from the DMA engine of a PE to its router comes from the TCM, and all traffic to
+// the TCM comes from the router.
 func (n network) FedBy(id topology.LinkID) topology.LinkID {
 	l := n.Link(id)
 	from, to := n.Node(l.From), n.Node(l.To)
@@ -114,38 +116,39 @@ func (n network) FedBy(id topology.LinkID) topology.LinkID {
 	if to.Kind == topology.KindTCM {
 		source = n.PERouter(sip, cube, pe)
 	}
-	feeder, _ := n.LinkBetween(source, l.From) // every PE has one
+	feeder, _ := n.LinkBetween(source, l.From) // every PE has this link
 	return feeder
 }
 
-// Hops is what each link of a path costs, for closed forms.
+// Hops returns the bandwidth and latency of each link of a path, for closed forms.
 func (m *Machine) Hops(path []topology.LinkID) []fabric.Hop {
 	return lists.Map(path, network{m.Graph}.Hop)
 }
 
-// NumPEs is the number of PEs in the system.
+// NumPEs returns the number of PEs in the system.
 func (m *Machine) NumPEs() int { return len(m.pes) }
 
-// ID is the number of a PE by its place.
+// ID returns the number of a PE, given its SIP, its cube in the SIP and its index in the
+// cube.
 func (m *Machine) ID(sip, cube, pe int) PEID {
 	s := m.Graph.Spec()
 	return PEID((sip*s.CubesPerSIP()+cube)*s.PEsPerCube() + pe)
 }
 
-// PE is a processing element by number.
+// PE returns the PE with a number, building it if necessary.
 func (m *Machine) PE(id PEID) *PE {
 	if m.pes[id] == nil {
 		s := m.Graph.Spec()
 		perCube, cubes := s.PEsPerCube(), s.CubesPerSIP()
 		cube := int(id) / perCube
 		p := &PE{machine: m, Element: cpu.Element{ID: id, SIP: cube / cubes, Cube: cube % cubes, PE: int(id) % perCube}}
-		p.Init(&m.System, m.tracer.engines(&p.Element))
+		p.Init(&m.System, m.tracer.newPETrace(&p.Element))
 		m.pes[id] = p
 	}
 	return m.pes[id]
 }
 
-// Node is the component that a memory is.
+// Node returns the node of a memory.
 func (m *Machine) Node(id memory.ID) topology.NodeID {
 	sip, cube, pe := int(id.SIP), int(id.Cube), int(id.PE)
 	switch id.Kind {
@@ -159,7 +162,7 @@ func (m *Machine) Node(id memory.ID) topology.NodeID {
 	panic(fmt.Sprintf("machine: %v is no memory", id))
 }
 
-// Access is the end of a transfer at a region of a memory.
+// Access returns one end of a transfer: a region of a memory.
 func (m *Machine) Access(id memory.ID, r memory.Region) pe.Access {
 	a := pe.Access{Memory: id, Region: r}
 	if id.Kind == oplog.HBM {
@@ -168,14 +171,14 @@ func (m *Machine) Access(id memory.ID, r memory.Region) pe.Access {
 	return a
 }
 
-// Memory is what a memory holds: which of its bytes are in use, and their values.
-// Both cost nothing until used.
+// Memory is the content of a memory: an allocator and the values of its bytes. Unused parts
+// take no host memory.
 type Memory struct {
 	Allocator memory.Allocator
 	Store     memory.Store
 }
 
-// Memory is the contents of a memory.
+// Memory returns the content of a memory, creating it if necessary.
 func (m *Machine) Memory(id memory.ID) *Memory {
 	if m.memories[id] == nil {
 		size := m.size(id)

@@ -50,9 +50,9 @@ func everyPE(m *Machine) (ids []PEID) {
 
 var fidelities = map[string]fabric.Fidelity{"train": fabric.Train, "flit": fabric.Flit}
 
-// stream lets PEs 0..n-1 read 1 MiB each from their own slice and returns the
-// bandwidth of all together.
-func stream(t testing.TB, o Options, n int) float64 {
+// measureStream reads 1 MiB on each of PEs 0 to n-1 from its own HBM slice, and returns the
+// total bandwidth in bytes per second.
+func measureStream(t testing.TB, o Options, n int) float64 {
 	const size = 1 << 20
 	m := build(t, o, "default")
 	for id := range PEID(n) {
@@ -64,9 +64,11 @@ func stream(t testing.TB, o Options, n int) float64 {
 	return float64(n*size) / (m.Engine.Now().NS() * 1e-9)
 }
 
+// TestHBMStreamsAtItsBandwidth checks that reads of one PE and of eight PEs reach 98 % of the
+// bandwidth of their HBM slices.
 func TestHBMStreamsAtItsBandwidth(t *testing.T) {
 	for name, fid := range fidelities {
-		one, eight := stream(t, Options{Fidelity: fid}, 1), stream(t, Options{Fidelity: fid}, 8)
+		one, eight := measureStream(t, Options{Fidelity: fid}, 1), measureStream(t, Options{Fidelity: fid}, 8)
 		if one < 0.98*256e9 || one > 256e9 {
 			t.Errorf("%s: one PE streams at %.1f GB/s, want 98 %% of 256", name, one/1e9)
 		}
@@ -76,8 +78,8 @@ func TestHBMStreamsAtItsBandwidth(t *testing.T) {
 	}
 }
 
-// Two loads and a store: each DMA channel is busy for its data beats, 1 ns a flit,
-// however long the transfers take.
+// TestDMABusyIsDataBeats checks that a DMA channel is busy for 1 ns per flit, no matter how
+// long the transfers take: two loads and a store.
 func TestDMABusyIsDataBeats(t *testing.T) {
 	m := build(t, Options{}, "default")
 	p, far := m.PE(0), m.PE(m.ID(1, 9, 3)).Memory(topology.KindHBM)
@@ -95,8 +97,9 @@ func TestDMABusyIsDataBeats(t *testing.T) {
 	}
 }
 
-// A tile of 32 rows of 128 B out of a 3072-wide f16 matrix: the channel hash
-// spreads its rows, so it takes far less than 32 bursts one after the other.
+// TestTileRowsUseManyChannels reads a tile of 32 rows of 128 B from an f16 matrix with 3072
+// columns. It checks that the channel hash distributes the rows, so that the tile takes far
+// less time than 32 bursts on one channel.
 func TestTileRowsUseManyChannels(t *testing.T) {
 	m := build(t, Options{}, "default")
 	p := m.PE(0)
@@ -109,8 +112,9 @@ func TestTileRowsUseManyChannels(t *testing.T) {
 	}
 }
 
-// launchFormula is the time of a launch packet over the CPUs of its way.
-func (m *Machine) launchFormula(t testing.TB, pe *PE) (total simtime.Time) {
+// launchTime computes, by the formula, how long the command of a launch takes from the host
+// to a PE.
+func (m *Machine) launchTime(t testing.TB, pe *PE) (total simtime.Time) {
 	t.Helper()
 	g := m.Graph
 	cpus := []topology.NodeID{
@@ -126,6 +130,8 @@ func (m *Machine) launchFormula(t testing.TB, pe *PE) (total simtime.Time) {
 	return total
 }
 
+// TestLaunchOfOnePETakesThePath checks that a launch on one PE starts when its command has
+// arrived, as the formula predicts.
 func TestLaunchOfOnePETakesThePath(t *testing.T) {
 	for name, fid := range fidelities {
 		for _, id := range []PEID{0, 7, 8, 100, 255} {
@@ -135,18 +141,20 @@ func TestLaunchOfOnePETakesThePath(t *testing.T) {
 				t.Fatal(err)
 			}
 			m.mustRun(t)
-			if want := m.launchFormula(t, m.PE(id)); l.Start != want || l.Exec(0) != 5*ns || l.Spread() != 0 {
+			if want := m.launchTime(t, m.PE(id)); l.Start != want || l.Exec(0) != 5*ns || l.Spread() != 0 {
 				t.Errorf("%s: PE %d starts at %v, runs %v, want %v and 5ns", name, id, l.Start, l.Exec(0), want)
 			}
 		}
 	}
 }
 
+// TestLaunchStartsEverywhereAtOnce checks that all PEs start at the same instant: when the
+// last command has arrived.
 func TestLaunchStartsEverywhereAtOnce(t *testing.T) {
 	for _, c := range []struct {
 		preset string
 		fid    fabric.Fidelity
-		start  simtime.Time // where pinned
+		start  simtime.Time // the expected start; 0 is not checked
 	}{
 		{"default", fabric.Train, 279_477_743 * simtime.Femtosecond},
 		{"default", fabric.Flit, 279_477_743 * simtime.Femtosecond},
@@ -180,8 +188,8 @@ func TestLaunchStartsEverywhereAtOnce(t *testing.T) {
 	}
 }
 
-// A kernel that returns while a transfer is under way ends with the transfer, and
-// so does what waits for its PE.
+// TestLaunchEndsWithItsTransfers checks that a kernel that returns while a transfer is in
+// flight ends with the transfer, and that the next launch on the PE starts then.
 func TestLaunchEndsWithItsTransfers(t *testing.T) {
 	m := build(t, Options{}, "default")
 	var arrived simtime.Time
@@ -201,8 +209,8 @@ func TestLaunchEndsWithItsTransfers(t *testing.T) {
 	}
 }
 
-// Launch packets are of class comm: bulk traffic on their way delays them by at
-// most 4 KiB on each link.
+// TestLaunchGoesBeforeBulk checks that bulk traffic delays the commands of a launch, which
+// are in class comm, by at most the time of 4 KiB on each link.
 func TestLaunchGoesBeforeBulk(t *testing.T) {
 	quiet, busy := build(t, Options{}, "default"), build(t, Options{}, "default")
 	hbm := busy.PE(0).Memory(topology.KindHBM)
@@ -218,7 +226,7 @@ func TestLaunchGoesBeforeBulk(t *testing.T) {
 		m.mustRun(t)
 		start[i] = l.Start
 	}
-	// The PCIe link, the IO chiplet's, the UCIe port's and the cube's first.
+	// The PCIe link, the links of the IO chiplet and the UCIe port, and the cube's first links.
 	most := (63 * topology.GBps).Serialize(4096) + 2*(512*topology.GBps).Serialize(4096) +
 		(128 * topology.GBps).Serialize(4096) + 3*(256*topology.GBps).Serialize(4096) + ns
 	if late := start[1] - start[0]; late <= 0 || late > most {
@@ -226,8 +234,8 @@ func TestLaunchGoesBeforeBulk(t *testing.T) {
 	}
 }
 
-// Every memory, read and written over the NoC and over UCIe, takes what its path
-// and its channels take.
+// TestEveryMemoryEqualsItsFormula checks that a read and a write of every kind of memory,
+// over the NoC and over UCIe, take the time of the closed form for path and channels.
 func TestEveryMemoryEqualsItsFormula(t *testing.T) {
 	const n = 8192
 	spec := build(t, Options{}, "default").Graph.Spec()
@@ -253,6 +261,7 @@ func TestEveryMemoryEqualsItsFormula(t *testing.T) {
 	}
 }
 
+// TestEndlessKernelsAreStopped checks that a run fails when it reaches the time limit.
 func TestEndlessKernelsAreStopped(t *testing.T) {
 	m := build(t, Options{Limit: simtime.Millisecond}, "alpha_beta")
 	if _, err := m.Launch("endless", everyPE(m), func(p *sim.Proc, _ *PE) {
@@ -271,8 +280,9 @@ func TestEndlessKernelsAreStopped(t *testing.T) {
 	}
 }
 
-// fingerprint is everything a busy run of the machine shows.
-func fingerprint(t testing.TB) string {
+// runFingerprint runs a kernel on all PEs and returns the end time, the number of events and
+// the statistics of every link.
+func runFingerprint(t testing.TB) string {
 	m := build(t, Options{}, "default")
 	if _, err := m.Launch("k", everyPE(m), func(p *sim.Proc, pe *PE) {
 		for i := range 3 {
@@ -292,25 +302,27 @@ func fingerprint(t testing.TB) string {
 	return out
 }
 
+// TestRunsAreIdentical checks that a run does not depend on GOMAXPROCS.
 func TestRunsAreIdentical(t *testing.T) {
-	want := fingerprint(t)
+	want := runFingerprint(t)
 	for _, procs := range []int{1, 2} {
 		old := runtime.GOMAXPROCS(procs)
-		got := fingerprint(t)
+		got := runFingerprint(t)
 		runtime.GOMAXPROCS(old)
 		if got != want {
-			t.Errorf("GOMAXPROCS=%d gives another run", procs)
+			t.Errorf("with GOMAXPROCS=%d the run differs", procs)
 		}
 	}
 }
 
-// Independent machines may run side by side: the race detector watches.
+// TestMachinesRunInParallel checks that independent machines can run in parallel. With the
+// race detector it also finds shared data.
 func TestMachinesRunInParallel(t *testing.T) {
 	const n = 4
 	got := make([]string, n)
 	var all sync.WaitGroup
 	for i := range n {
-		all.Go(func() { got[i] = fingerprint(t) }) // a failure ends its goroutine, and the test
+		all.Go(func() { got[i] = runFingerprint(t) }) // a failure ends the goroutine and fails the test
 	}
 	all.Wait()
 	if len(slices.Compact(got)) != 1 {
@@ -318,6 +330,7 @@ func TestMachinesRunInParallel(t *testing.T) {
 	}
 }
 
+// TestMemories checks the name, size and node of each memory of a PE.
 func TestMemories(t *testing.T) {
 	m := build(t, Options{}, "default")
 	for _, c := range []struct {
@@ -340,7 +353,8 @@ func TestMemories(t *testing.T) {
 	}
 }
 
-// A large system costs what is used of it.
+// TestLargeMachineIsLazy checks that a launch on two PEs of a system with 131,072 allocates
+// at most 1 GiB.
 func TestLargeMachineIsLazy(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds 131,072 PEs")
@@ -362,7 +376,7 @@ func TestLargeMachineIsLazy(t *testing.T) {
 	}
 }
 
-// BenchmarkLaunch131072 is a launch on every PE of 1,024 SIPs.
+// BenchmarkLaunch131072 measures a launch on every PE of 1,024 SIPs.
 func BenchmarkLaunch131072(b *testing.B) {
 	for b.Loop() {
 		m := build(b, Options{}, "default", "system.sips.count=1024", "system.sips.topology=torus_2d")

@@ -18,29 +18,29 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// Program is what a launch runs on its PEs: a kernel of the tile language, Body, or
-// Serve, which runs kernels one after another.
+// Program is the code that a launch runs on its PEs. It is either a kernel of the tile
+// language (Body) or a function that runs kernels one after another (Serve).
 type Program struct {
 	Name    string
-	Targets []PEID // by rank
+	Targets []PEID // the PE of each rank
 	Body    func(t *tl.PE)
 	Serve   func(w *Worker)
-	// Homes is, by rank, the PE of the launch at which the signals of that rank lie; nil
-	// is each at its own. Ranks with the same home have the same signals.
+	// Homes is the PE of the launch that holds the signals of each rank, by rank. nil means
+	// that each rank's own PE does. Ranks with the same home share their signals.
 	Homes []PEID
-	// Windows is, for each tensor argument, the part that each rank holds.
+	// Windows has, for each tensor argument, the part of each rank.
 	Windows [][]memory.Part
 	// Links is the neighbour table.
 	Links []Connection
-	// Queues is how the queues are built, where it differs from the topology: what is
-	// zero is as the topology says.
+	// Queues overrides how the topology builds queues. Zero fields keep the value of the
+	// topology.
 	Queues topology.IPCQ
-	// Starting, if it is set, is called just before the program starts, and is the
-	// launches of the log that are known to have ended by then.
+	// Starting, unless nil, is called just before the program starts. It returns the numbers
+	// in the op log of the launches that are known to have ended.
 	Starting func(r *Run) (after []int32, err error)
 }
 
-// Connection joins a port of one PE with a port of another, both ways.
+// Connection connects a port of one PE with a port of another, in both directions.
 type Connection struct {
 	A     PEID
 	APort tl.Port
@@ -48,29 +48,29 @@ type Connection struct {
 	BPort tl.Port
 }
 
-// Run is a program that has been started.
+// Run is a program that has been sent to its PEs.
 type Run struct {
 	*Launch
-	Program Program
-	cpus    cpu.Launch // what the cores share
-	cores   map[PEID]*cpu.Core
-	queues  neighbors
-	left    int // PEs that have not ended
-	failed  bool
-	err     error // of the first kernel that has panicked
-	machine *Machine
+	Program   Program
+	cpus      cpu.Launch // shared by the cores
+	cores     map[PEID]*cpu.Core
+	queues    queueSet
+	remaining int // PEs that have not ended
+	failed    bool
+	err       error // the error of the first kernel that panicked
+	machine   *Machine
 }
 
-// Failed reports whether a kernel of this program has failed, which ends the machine.
+// Failed reports whether the program has failed. A failure ends the run of the machine.
 func (r *Run) Failed() bool { return r.failed }
 
-// Err returns the error of the first kernel of this program that has panicked.
+// Err returns the error of the first kernel of this program that panicked, or nil.
 func (r *Run) Err() error { return r.err }
 
 // LogID returns the number of the launch in the op log.
 func (r *Run) LogID() int32 { return r.cpus.Log }
 
-// Start launches a program. done is posted when it has ended everywhere.
+// Start launches a program. It posts done when the program has ended on all PEs.
 func (m *Machine) Start(p Program, done sim.Event) (*Run, error) {
 	r, err := m.Send(p, done)
 	if err == nil {
@@ -79,14 +79,14 @@ func (m *Machine) Start(p Program, done sim.Event) (*Run, error) {
 	return r, err
 }
 
-// Send sends a program to its PEs, where it waits for Begin, and for what these were
-// sent before. done is posted when it has ended everywhere.
+// Send sends a program to its PEs. The program waits for Begin and for the end of earlier
+// launches on these PEs. Send posts done when the program has ended on all PEs.
 func (m *Machine) Send(p Program, done sim.Event) (*Run, error) {
 	if err := p.check(); err != nil {
 		return nil, fmt.Errorf("launch %s: %w", p.Name, err)
 	}
-	r := &Run{Program: p, cores: map[PEID]*cpu.Core{}, left: len(p.Targets), machine: m}
-	r.queues = neighbors{
+	r := &Run{Program: p, cores: map[PEID]*cpu.Core{}, remaining: len(p.Targets), machine: m}
+	r.queues = queueSet{
 		machine: m, config: m.Queues(p.Queues), core: func(id PEID) *cpu.Core { return r.cores[id] }, where: func(PEID) string { return "" },
 	}
 	r.cpus = cpu.Launch{Ranks: slices.Clone(p.Targets), Home: r.home, Log: -1}
@@ -94,7 +94,7 @@ func (m *Machine) Send(p Program, done sim.Event) (*Run, error) {
 		r.cpus.Poll = m.Graph.Spec().PE.CPU.Clock.Cycles(r.queues.config.PollCycles)
 	}
 	var err error
-	r.Launch, err = m.hold(p.Name, r.cpus.Ranks, r.serve, done)
+	r.Launch, err = m.hold(p.Name, r.cpus.Ranks, r.runPE, done)
 	if err != nil {
 		return nil, err
 	}
@@ -102,7 +102,7 @@ func (m *Machine) Send(p Program, done sim.Event) (*Run, error) {
 	return r, nil
 }
 
-// check looks for what is wrong with a program on every machine.
+// check returns an error if the program is invalid on every machine.
 func (p *Program) check() error {
 	if (p.Body == nil) == (p.Serve == nil) {
 		return errors.New("it has to have either a Body or a Serve")
@@ -125,7 +125,7 @@ func (p *Program) check() error {
 	return nil
 }
 
-// home returns the PE at which the signals of a rank lie.
+// home returns the PE that holds the signals of a rank.
 func (r *Run) home(rank int) *cpu.Element {
 	if r.Program.Homes == nil {
 		return &r.machine.PE(r.cpus.Ranks[rank]).Element
@@ -133,11 +133,12 @@ func (r *Run) home(rank int) *cpu.Element {
 	return &r.machine.PE(r.Program.Homes[rank]).Element
 }
 
-// Begin lets a program that was sent start, when its PEs have ended what they were sent
-// before.
+// Begin allows a program that was sent to start. It starts when all earlier launches on its
+// PEs have ended.
 func (r *Run) Begin() { r.machine.launcher.release(r.Launch) }
 
-// prepare builds what the program needs while it runs. If that fails the machine ends.
+// prepare builds the cores and queues of the program and adds the launch to the op log. If
+// it fails, the run of the machine ends.
 func (r *Run) prepare() (err error) {
 	m := r.machine
 	defer func() { r.failed = err != nil }()
@@ -170,14 +171,14 @@ func (r *Run) prepare() (err error) {
 	return nil
 }
 
-// Queues returns how queues are built: as over says, and where it is zero as the topology
-// says.
+// Queues returns how queues are built. Zero fields in over are replaced by the value of the
+// topology.
 func (m *Machine) Queues(over topology.IPCQ) topology.IPCQ {
 	return m.Graph.Spec().PE.IPCQ.Override(over)
 }
 
-// serve runs the program on one PE.
-func (r *Run) serve(proc *sim.Proc, pe *PE) {
+// runPE runs the program on one PE.
+func (r *Run) runPE(proc *sim.Proc, pe *PE) {
 	c := r.cores[pe.ID]
 	r.cpus.Trace = r.trace
 	c.Start(proc)
@@ -186,10 +187,10 @@ func (r *Run) serve(proc *sim.Proc, pe *PE) {
 	proc.Failed = func(err *sim.PanicError) { r.err = cmp.Or[error](r.err, err) }
 	if p := &r.Program; p.Serve != nil {
 		w := &Worker{core: c, proc: proc, run: r, pe: pe, rank: c.Place().Rank, name: p.Name}
-		proc.As = w.as
+		proc.As = w.displayName
 		c.Rests()
 		p.Serve(w)
-		w.idled()
+		w.recordIdle()
 	} else {
 		c.Run(p.Name, func(m tl.Machine) { p.Body(tl.NewPE(m, p.Name)) })
 	}
@@ -197,25 +198,26 @@ func (r *Run) serve(proc *sim.Proc, pe *PE) {
 	if r.last != nil {
 		r.last[r.targetIndex(pe.ID)] = c.Last()
 	}
-	if r.left--; r.left == 0 {
+	if r.remaining--; r.remaining == 0 {
 		r.finish(&r.queues, r.Name)
 	}
 }
 
-// finish takes down the queues of a kernel that has ended. If they have messages that no PE
+// finish removes the queues of a kernel that has ended. If a queue has messages that no PE
 // received, the run ends with an error.
-func (r *Run) finish(q *neighbors, kernel string) {
-	if err := q.left(kernel); err != nil {
+func (r *Run) finish(q *queueSet, kernel string) {
+	if err := q.checkReceived(kernel); err != nil {
 		r.failed = true
 		r.machine.Engine.Stop(err)
 	}
 	q.disconnect()
 }
 
-// reserveTCM allocates scratch memory of a PE.
+// reserveTCM allocates a scratch buffer of n bytes in the TCM of a PE and maps it to a
+// virtual address.
 func (m *Machine) reserveTCM(e *cpu.Element, n memory.Bytes) (memory.VA, pe.Access, error) {
 	p := m.PE(e.ID)
-	b, err := newBlock(p, p.Memory(topology.KindTCM), n)
+	b, err := allocate(p, p.Memory(topology.KindTCM), n)
 	if err != nil {
 		return 0, pe.Access{}, err
 	}
@@ -231,19 +233,20 @@ func (m *Machine) reserveTCM(e *cpu.Element, n memory.Bytes) (memory.VA, pe.Acce
 	return va, pe.Access{Memory: b.Memory, Region: region}, nil
 }
 
-// releaseTCM frees scratch memory of a PE.
+// releaseTCM frees the scratch buffer at a virtual address.
 func (m *Machine) releaseTCM(e *cpu.Element, va memory.VA) {
 	segs, err := m.Space.Unmap(va)
 	if err != nil {
-		panic(err) // it was mapped by reserveTCM
+		panic(err) // the address is from reserveTCM
 	}
 	for _, s := range segs {
-		(&block{m.PE(e.ID), s}).free()
+		(&allocation{m.PE(e.ID), s}).free()
 	}
 }
 
-// ByRank returns ranks, ascending, and for each how long the kernel ran on the last of its PEs.
-// members is the rank of each target; nil if each is a rank.
+// ByRank returns the ranks in ascending order, and for each the longest time that the kernel
+// ran on one of its PEs. members has the rank of each target; nil means that each target is
+// a rank.
 func (r *Run) ByRank(members []int) (ranks []int, exec []simtime.Time) {
 	longest := map[int]simtime.Time{}
 	for i, pe := range r.Program.Targets {

@@ -2,5 +2,5 @@
 
 package machine
 
-// raceDetector says whether it is on: it allocates on its own account.
+// raceDetector says whether the race detector is on. It allocates memory itself.
 const raceDetector = true

@@ -13,27 +13,27 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// tracer records what a machine does.
+// tracer records the activities of a machine.
 type tracer struct {
 	m         *Machine
 	rec       *trace.Recorder
-	processes map[string]*trace.Process // of the host and of control cores
-	lanes     map[[2]string]*trace.Lanes
+	processes map[string]*trace.Process  // the host and control cores, by name
+	lanes     map[[2]string]*trace.Lanes // by process and track
 	links     *trace.Links
-	number    int64 // of launches
+	number    int64 // launches that have started
 }
 
-// Host is the process of traces that has what the host does.
+// Host is the name of the process that shows the host in traces.
 const Host = "host"
 
-// Where viewers show the processes of a trace: the host and control cores, PEs, links.
+// Positions of processes in viewers: first the host and control cores, then PEs, then links.
 const (
 	hostOrder  = -1 << 24
 	linksOrder = 1 << 24
 )
 
-// trace has the machine recorded.
-func (m *Machine) trace(rec *trace.Recorder) {
+// startTrace starts to record the machine.
+func (m *Machine) startTrace(rec *trace.Recorder) {
 	t := &tracer{m: m, rec: rec, processes: map[string]*trace.Process{}, lanes: map[[2]string]*trace.Lanes{}}
 	counts := map[string]int{}
 	for id := range m.Graph.NumLinks() {
@@ -59,7 +59,7 @@ func (m *Machine) trace(rec *trace.Recorder) {
 	m.tracer = t
 }
 
-// linkKind is what a link is a part of.
+// linkKind returns the part of the system that a link belongs to.
 func (m *Machine) linkKind(id topology.LinkID) string {
 	l := m.Graph.Link(id)
 	from, to := m.Graph.Node(l.From), m.Graph.Node(l.To)
@@ -85,7 +85,7 @@ func (m *Machine) linkKind(id topology.LinkID) string {
 	return "pe"
 }
 
-// linkProcess is where the track of a link is, and where that is shown.
+// linkProcess returns the process that has the track of a link, and its position in viewers.
 func (m *Machine) linkProcess(id topology.LinkID) (name string, order int) {
 	l := m.Graph.Link(id)
 	from, to := m.Graph.Node(l.From), m.Graph.Node(l.To)
@@ -95,17 +95,17 @@ func (m *Machine) linkProcess(id topology.LinkID) (name string, order int) {
 	return "sip" + strconv.Itoa(int(from.SIP)) + " links", linksOrder + 1 + int(from.SIP)
 }
 
-// TraceProgram records that the program of the host has ended at an instant, with an
-// activity. It is called once, at the end of the recording.
+// TraceProgram records the end of the host's program and its last activity. It is called
+// once, at the end of the recording.
 func (m *Machine) TraceProgram(end simtime.Time, last sim.Mark) {
-	m.tracer.on(Host, "program").Slice(trace.Slice{
+	m.tracer.lanesOf(Host, "program").Slice(trace.Slice{
 		Name: "program", End: end, After: last, Args: []trace.Arg{trace.Nanoseconds("makespan_ns", end)},
 	})
 }
 
-// TraceLinks ends the recording of links and returns what each that carried something did.
+// TraceLinks ends the recording of links and returns the use of each link that carried data.
 func (m *Machine) TraceLinks() []trace.LinkUse {
-	used := []trace.LinkUse{} // an empty list in JSON
+	used := []trace.LinkUse{} // not nil: it must be an empty list in JSON
 	m.tracer.links.Close(linksOrder - 1)
 	for i := range m.Graph.NumLinks() {
 		id := topology.LinkID(i)
@@ -118,8 +118,8 @@ func (m *Machine) TraceLinks() []trace.LinkUse {
 	return used
 }
 
-// on returns the lanes of a track of the host, or of control cores.
-func (t *tracer) on(process, track string) *trace.Lanes {
+// lanesOf returns the subtracks of a track of the host or of a control core.
+func (t *tracer) lanesOf(process, track string) *trace.Lanes {
 	key := [2]string{process, track}
 	if t.lanes[key] == nil {
 		if t.processes[process] == nil {
@@ -130,9 +130,10 @@ func (t *tracer) on(process, track string) *trace.Lanes {
 	return t.lanes[key]
 }
 
-// Did records in a trace what the host or a control core did from an instant until now, and
-// the activity that released it. What happens now happens because of it.
-func (m *Machine) Did(process, track, name string, since simtime.Time, after sim.Mark) {
+// TraceActivity records an activity of the host or a control core, from since until now,
+// that was released by activity after. It makes the new activity the cause of what happens
+// next. If no time has passed, it records nothing and the cause is after.
+func (m *Machine) TraceActivity(process, track, name string, since simtime.Time, after sim.Mark) {
 	if m.tracer == nil {
 		return
 	}
@@ -140,24 +141,24 @@ func (m *Machine) Did(process, track, name string, since simtime.Time, after sim
 		return
 	}
 	m.Engine.By = m.tracer.rec.Mark()
-	m.tracer.on(process, track).Slice(trace.Slice{Name: name, Start: since, End: m.Engine.Now(), ID: m.Engine.By, After: after})
+	m.tracer.lanesOf(process, track).Slice(trace.Slice{Name: name, Start: since, End: m.Engine.Now(), ID: m.Engine.By, After: after})
 }
 
-// sending notes that the commands of a launch leave the host.
-func (l *Launch) sending(e *sim.Engine) {
+// recordSend records that the commands of a launch leave the host.
+func (l *Launch) recordSend(e *sim.Engine) {
 	l.commands, l.sent, l.sentBy = len(l.Targets), e.Now(), e.By
 }
 
-// arrived notes that a command of a launch has reached its PE. The last one of them releases
-// what is next.
-func (l *Launch) arrived(m *Machine) {
+// recordArrival counts a command of a launch that has reached its PE. After the last one it
+// records the time of all commands as one activity.
+func (l *Launch) recordArrival(m *Machine) {
 	if l.commands--; l.commands == 0 {
-		m.Did(Host, "commands", "command "+l.Name, l.sent, l.sentBy)
+		m.TraceActivity(Host, "commands", "command "+l.Name, l.sent, l.sentBy)
 	}
 }
 
-// launching notes that a launch begins.
-func (t *tracer) launching(l *Launch) {
+// recordStart records that a launch starts.
+func (t *tracer) recordStart(l *Launch) {
 	if t == nil {
 		return
 	}
@@ -165,14 +166,14 @@ func (t *tracer) launching(l *Launch) {
 	t.number++
 }
 
-// launched notes a launch that has ended.
-func (t *tracer) launched(l *Launch) {
+// recordEnd records that a launch has ended.
+func (t *tracer) recordEnd(l *Launch) {
 	if t == nil {
 		return
 	}
 	last := l.lastTarget()
 	p := t.m.PE(l.Targets[last])
-	t.on(Host, "launches").Slice(trace.Slice{
+	t.lanesOf(Host, "launches").Slice(trace.Slice{
 		Name: l.Name, Start: l.Start, End: l.end[last], After: l.last[last],
 		Args: []trace.Arg{
 			trace.Number("launch", l.trace), trace.Number("released", int64(l.released)), trace.Number("pes", int64(len(l.Targets))),
@@ -181,10 +182,10 @@ func (t *tracer) launched(l *Launch) {
 	})
 }
 
-// lastTarget returns the target that ended last, the first of several.
+// lastTarget returns the index of the target that ended last; the first of several.
 func (l *Launch) lastTarget() int { return slices.Index(l.end, slices.Max(l.end)) }
 
-// Last returns the activity that ended the launch, 0 if it is not traced.
+// Last returns the activity that ended the launch, or 0 without a trace.
 func (l *Launch) Last() sim.Mark {
 	if l.last == nil {
 		return 0
@@ -192,8 +193,8 @@ func (l *Launch) Last() sim.Mark {
 	return l.last[l.lastTarget()]
 }
 
-// engines returns the tracks of a PE's engines; nil without a tracer.
-func (t *tracer) engines(p *cpu.Element) *pe.Trace {
+// newPETrace returns the trace of a PE's engines; nil without a tracer.
+func (t *tracer) newPETrace(p *cpu.Element) *pe.Trace {
 	if t == nil {
 		return nil
 	}

@@ -23,21 +23,21 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// TestTranscripts runs the files of testdata, which show a machine at work. Their commands are
+// TestTranscripts runs the commands in each file of testdata and compares their output with
+// the file. -rewrite replaces the output in the files. The commands are
 //
-//	system PRESET           a new machine; the lines below it override keys of the preset
-//	tensor x n=4 pes=(0,1)  a part of n f32 on each PE, in its HBM unless memory says otherwise
-//	write x pe=0            the host copies the numbers below it, and zeros, to a part
-//	read x pe=0             the host copies a part to itself
-//	launch k pes=(0,1)      sends a kernel; links=((0,east,1,west)) joins ports, homes=(0,0) has
-//	                        signals lie elsewhere
-//	run                     runs all of that to its end, or to an error
-//	peek x                  shows the values of a tensor, without time
+//	system PRESET           builds a machine; the lines below override keys of the preset
+//	tensor x n=4 pes=(0,1)  allocates n f32 on each PE, in its HBM or in memory=KIND
+//	write x pe=0            copies the numbers below, padded with zeros, to the part of a PE
+//	read x pe=0             copies the part of a PE to the host
+//	launch k pes=(0,1)      sends a kernel; links=((0,east,1,west)) connects ports, and
+//	                        homes=(0,0) names the PE that holds the signals of each rank
+//	run                     runs the machine until everything has ended or failed
+//	peek x                  prints the values of a tensor, without simulated time
 //	races                   checks the op log for races
 //
-// A kernel has a line of steps for each rank; step lists them. What run shows are the operations
-// of the op log: when each was issued, started and ended, and which operation it waited for.
-// Run with -rewrite to write the output anew.
+// A kernel has a line of steps for each rank; see step. run prints the operations of the op
+// log: when each was issued, started and ended, and the operation that it waited for.
 func TestTranscripts(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		s := &transcript{}
@@ -46,18 +46,18 @@ func TestTranscripts(t *testing.T) {
 	})
 }
 
-// transcript is a machine that commands work on.
+// transcript is the state of a file: the machine, its tensors and output to be printed.
 type transcript struct {
 	*Machine
 	tensors map[string]*parts
-	names   []string // of tensors, in order
-	runs    []*Run
-	shown   int // operations of the log
-	reads   map[oplog.ID]string
-	printed []string
+	names   []string            // the names of the tensors, in order
+	runs    []*Run              // launches since the last run
+	shown   int                 // operations of the log that have been printed
+	reads   map[oplog.ID]string // the tensor that each copy to the host reads
+	printed []string            // output of kernels since the last run
 }
 
-// parts is a tensor of a transcript.
+// parts is a tensor: a part of n elements on each of several PEs.
 type parts struct {
 	window int16
 	n      int
@@ -96,7 +96,7 @@ func (s *transcript) system(t *testing.T, d *datadriven.TestData) (string, error
 	return fmt.Sprintf("%d PEs\n", s.NumPEs()), nil
 }
 
-// ids returns an argument as PEs.
+// ids returns the PEs that an argument lists.
 func ids(d *datadriven.TestData, key string) (list []PEID) {
 	for _, arg := range d.CmdArgs {
 		for _, v := range arg.Vals {
@@ -133,7 +133,7 @@ func (s *transcript) tensor(t *testing.T, d *datadriven.TestData) (string, error
 	return out, nil
 }
 
-// part returns where the part of a tensor is that a command names.
+// part returns the name, address and size of the part of a tensor that a command names.
 func (s *transcript) part(t *testing.T, d *datadriven.TestData) (name string, va memory.VA, n memory.Bytes) {
 	var pe int
 	d.ScanArgs(t, "pe", &pe)
@@ -162,7 +162,7 @@ func (s *transcript) read(t *testing.T, d *datadriven.TestData) (string, error) 
 	return "", err
 }
 
-// floats returns bytes as numbers.
+// floats decodes little-endian f32.
 func floats(data []byte) (list []float32) {
 	for ; len(data) >= 4; data = data[4:] {
 		list = append(list, math.Float32frombits(binary.LittleEndian.Uint32(data)))
@@ -197,7 +197,7 @@ var portNames = map[string]tl.Port{
 
 func (s *transcript) launch(t *testing.T, d *datadriven.TestData) (string, error) {
 	p := Program{Name: d.CmdArgs[0].Key, Targets: ids(d, "pes"), Homes: ids(d, "homes")}
-	for _, name := range s.names { // a window for each, where the launch has all of its parts
+	for _, name := range s.names { // each tensor is a window; ranks without a part have none
 		var window []memory.Part
 		for _, id := range p.Targets {
 			if i := slices.Index(s.tensors[name].pes, id); i >= 0 {
@@ -230,8 +230,8 @@ func (s *transcript) launch(t *testing.T, d *datadriven.TestData) (string, error
 	return "", err
 }
 
-// step runs a step of a kernel. Numbers are elements, but for idle, whose number is of calls that
-// no engine hears of.
+// step runs one step of a kernel. Sizes are in elements; idle n makes n calls that use no
+// engine. The steps are
 //
 //	a = load x 4; a = get 1 x 4; a = full 4 2.5; a = recv west 4; c = add a b; c = mul a 2
 //	store x a; put 1 x a; send east a; into west x 4
@@ -298,7 +298,7 @@ func (s *transcript) step(k *tl.PE, w []string, pe PEID, tiles map[string]tl.Til
 		k.Notify(number(1), number(2), map[string]tl.SignalOp{"set": tl.Set, "add": tl.Add}[w[3]], number(4))
 	case "wait":
 		k.WaitSignal(number(1), map[string]tl.Cmp{"=": tl.EQ, ">=": tl.GE}[w[2]], number(3))
-	case "gemm": // of square matrices
+	case "gemm": // a product of square matrices
 		n := number(4)
 		square := func(i int) tl.Ptr {
 			p := ptr(i)
@@ -318,7 +318,7 @@ func (s *transcript) step(k *tl.PE, w []string, pe PEID, tiles map[string]tl.Til
 	}
 }
 
-// run runs the machine and shows what it did.
+// run runs the machine and prints the new operations of the op log.
 func (s *transcript) run(*testing.T, *datadriven.TestData) (string, error) {
 	err := s.Engine.Run(context.Background())
 	var out strings.Builder
@@ -377,7 +377,7 @@ func (s *transcript) value(id oplog.ID) ([]byte, error) {
 	return s.Data.Value(id)
 }
 
-// describe returns an operation in words, with the operation that it waited for.
+// describe formats an operation and the operation that it waited for.
 func (s *transcript) describe(op *oplog.Op) string {
 	text := op.Kind.String()
 	if op.Kind == oplog.Math {

@@ -6,28 +6,29 @@ import (
 	"github.com/kernbench/kernbench/simtime"
 )
 
-// Breakdown is what a PE did in some time. Every instant is in one of Compute, Memory,
+// Breakdown divides the time of a PE. Every instant is in exactly one of Compute, Memory,
 // Comm and Idle.
 type Breakdown struct {
-	Compute simtime.Time // an engine was at work, from the fetch of operands to the store of results
-	Memory  simtime.Time // none was: data moved between memories and TCM
-	Comm    simtime.Time // none was: messages moved, or the CPU waited for another PE
+	Compute simtime.Time // an engine is busy, from fetching operands to storing results
+	Memory  simtime.Time // neither Compute nor Comm: data moves between memories and TCM
+	Comm    simtime.Time // not Compute: messages move, or the CPU waits for another PE
 	Idle    simtime.Time // none of these
 
-	OverlappedMemory simtime.Time // data moved under Compute
-	OverlappedComm   simtime.Time // messages moved, or the CPU waited, under Compute
+	OverlappedMemory simtime.Time // data moves during Compute
+	OverlappedComm   simtime.Time // messages move, or the CPU waits, during Compute
 }
 
-// Total returns the whole time.
+// Total returns the total time.
 func (b Breakdown) Total() simtime.Time { return b.Compute + b.Memory + b.Comm + b.Idle }
 
-// Breakdown returns what the PE that ended last, of some of a run's PEs, did from an instant on
-// to the end of all: after its own end it waited for the others. The run has to have ended. ok
-// is false if it was not measured.
-func (r *Run) Breakdown(of func(PEID) bool, from simtime.Time) (b Breakdown, ok bool) {
+// Breakdown divides the time between from and the end of the run for one PE: the PE that
+// ended last among those for which include returns true. The time after the end of this PE
+// counts as Comm, as it waits for the other PEs. The run must have ended. ok is false if the
+// run was not measured or include selects no PE.
+func (r *Run) Breakdown(include func(PEID) bool, from simtime.Time) (b Breakdown, ok bool) {
 	last := -1
 	for i, id := range r.Targets {
-		if of(id) && (last < 0 || r.end[i] > r.end[last]) {
+		if include(id) && (last < 0 || r.end[i] > r.end[last]) {
 			last = i
 		}
 	}
@@ -41,12 +42,12 @@ func (r *Run) Breakdown(of func(PEID) bool, from simtime.Time) (b Breakdown, ok 
 	end := r.Start + r.Critical()
 	var window pe.Spans
 	window.Add(from, end)
-	compute, memory := u.Compute.Common(window), u.DMA[fabric.Compute].Common(window)
+	compute, memory := u.Compute.Intersect(window), u.DMA[fabric.Compute].Intersect(window)
 	comm := u.DMA[fabric.Comm].Union(u.Waits)
 	comm.Add(r.end[last], end)
-	comm = comm.Common(window)
+	comm = comm.Intersect(window)
 	b.Compute = compute.Total()
-	b.OverlappedComm, b.OverlappedMemory = comm.Common(compute).Total(), memory.Common(compute).Total()
+	b.OverlappedComm, b.OverlappedMemory = comm.Intersect(compute).Total(), memory.Intersect(compute).Total()
 	b.Comm = comm.Total() - b.OverlappedComm
 	b.Memory = memory.Union(comm).Union(compute).Total() - b.Compute - b.Comm
 	b.Idle = window.Total() - b.Compute - b.Comm - b.Memory

@@ -10,95 +10,97 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// Worker is a PE of a launch that runs kernels one after another, and waits in between
-// for somebody to tell it which (Program.Serve). Its methods may be called only from
-// Serve, outside of kernels, except Wake, Rank and PE.
+// Worker is a PE of a launch that runs kernels one after another (Program.Serve). Between
+// kernels it waits until Wake is called. Its methods may be called only from Serve, outside
+// of kernels, except Wake, Rank and PE.
 type Worker struct {
-	core  *cpu.Core
-	proc  *sim.Proc
-	run   *Run
-	pe    *PE
-	rank  int
-	name  string // of the kernel that it runs, or has run last
-	idle  idleOn
-	woken sim.Mark // the activity that ended its wait, in a run with a trace
-	waits bool     // in Wait, and not woken yet
+	core    *cpu.Core
+	proc    *sim.Proc
+	run     *Run
+	pe      *PE
+	rank    int
+	name    string   // the current or latest kernel
+	idle    idleWait // what Wait waits for
+	woken   sim.Mark // the activity that ended its wait, in a trace
+	waiting bool     // it is in Wait and has not been woken
 }
 
 // Rank returns the worker's rank among the targets of the launch.
 func (w *Worker) Rank() int { return w.rank }
 
-// PE returns the PE that runs its kernels.
+// PE returns the PE of the worker.
 func (w *Worker) PE() *PE { return w.pe }
 
-// Now returns the present instant.
+// Now returns the current time.
 func (w *Worker) Now() simtime.Time { return w.proc.Now() }
 
-// Wait waits for Wake. on says what for, if nothing else could explain why the run
-// ends: a worker that waits is idle, and not to blame for a deadlock.
+// Wait waits for Wake. A worker in Wait is idle: a report of a deadlock leaves it out if any
+// process is not idle. on says what the worker waits for.
 func (w *Worker) Wait(on fmt.Stringer) {
-	w.idle, w.waits = idleOn{on}, true
-	for w.waits {
+	w.idle, w.waiting = idleWait{on}, true
+	for w.waiting {
 		w.proc.Park(&w.idle)
 	}
 }
 
-// Wake ends Wait, as soon as the present event is over. It does nothing to a worker
-// that does not wait.
+// Wake ends Wait, as soon as the current event has been handled. It does nothing if the
+// worker is not in Wait.
 func (w *Worker) Wake() {
-	if w.waits {
-		w.waits = false
+	if w.waiting {
+		w.waiting = false
 		w.woken = w.run.machine.Engine.By
 		w.proc.Wake()
 	}
 }
 
-// SleepUntil waits for the instant t.
+// SleepUntil waits until time t.
 func (w *Worker) SleepUntil(t simtime.Time) { w.proc.SleepUntil(t) }
 
-// Run runs a kernel, from the present instant to the end of everything that it starts.
-// It takes as long as the kernel would in a launch of its own. The machine is the
-// kernel's until it returns; name is that in its errors, and in reports of deadlocks.
+// Run runs a kernel from now until everything that it starts has ended. The kernel takes as
+// long as in a launch by itself. body may use m until it returns. name is the name of the
+// kernel in errors and in reports of deadlocks.
 func (w *Worker) Run(name string, body func(m tl.Machine)) {
 	w.name = name
-	w.idled()
+	w.recordIdle()
 	w.core.Run(name, body)
 	w.core.Rests()
 }
 
-// idled records the wait for this kernel, or for the end, and what ended it.
-func (w *Worker) idled() {
+// recordIdle records in the trace that the worker was idle until now, and the activity that
+// ended this.
+func (w *Worker) recordIdle() {
 	w.core.Idled(w.woken)
 	w.woken = 0
 }
 
-// as returns the name of the worker in reports: its kernel and its PE.
-func (w *Worker) as() string { return w.name + "@" + w.pe.String() }
+// displayName returns the name of the worker in reports: the kernel and the PE.
+func (w *Worker) displayName() string { return w.name + "@" + w.pe.String() }
 
-// Begin notes in the op log, if one is kept, that a task begins: which one of its rank,
-// and after which TaskEnds, of which cause released it. The list is the log's from then on,
-// and members of a group may share one.
+// Begin records in the op log, if there is one, that a task begins. number is the number of
+// the task at its rank. after lists the TaskEnds that precede the task, and cause is the
+// TaskEnd that released it. The log keeps after, so that the caller must not change it;
+// members of a task group may share the list.
 func (w *Worker) Begin(name string, number int, after []oplog.Operand, cause oplog.ID) oplog.ID {
 	log := w.run.machine.Log
 	if log == nil {
 		return 0
 	}
-	op := w.task(oplog.TaskBegin, number)
+	op := w.newTaskOp(oplog.TaskBegin, number)
 	op.Line, op.Cause, op.Args = log.Line(name), cause, after
 	return log.Add(op)
 }
 
-// End notes that the task which Begin has noted last has ended, with all that its
-// kernels started.
+// End records that the task of the latest Begin has ended, with everything that its kernels
+// started.
 func (w *Worker) End(number int) oplog.ID {
 	if w.run.machine.Log == nil {
 		return 0
 	}
-	return w.run.machine.Log.Add(w.task(oplog.TaskEnd, number))
+	return w.run.machine.Log.Add(w.newTaskOp(oplog.TaskEnd, number))
 }
 
-// task returns the record of a task's beginning or end.
-func (w *Worker) task(kind oplog.Kind, number int) oplog.Op {
+// newTaskOp returns the operation for the beginning or the end of a task.
+func (w *Worker) newTaskOp(kind oplog.Kind, number int) oplog.Op {
 	now := w.Now()
 	return oplog.Op{
 		Kind: kind, PE: int32(w.pe.ID), Launch: w.run.cpus.Log, Peer: int32(number), Port: -1,
@@ -106,8 +108,8 @@ func (w *Worker) task(kind oplog.Kind, number int) oplog.Op {
 	}
 }
 
-// idleOn is what a worker waits for that has nothing to do.
-type idleOn struct{ fmt.Stringer }
+// idleWait describes the wait of a worker without work, in reports of deadlocks.
+type idleWait struct{ fmt.Stringer }
 
-// Idle is true: see sim.Idler.
-func (*idleOn) Idle() bool { return true }
+// Idle returns true: see sim.Idler.
+func (*idleWait) Idle() bool { return true }

@@ -9,106 +9,109 @@ import (
 	"github.com/kernbench/kernbench/simtime"
 )
 
-// Step is one tile of a composite: how long each engine works on it, and, if it
-// completes a tile of the result, what is written.
+// Step is the work of a composite on one tile: how long each engine takes, and the writes
+// if the step completes a tile of the result.
 type Step struct {
 	Fetch  simtime.Time
 	Run    [numUnits]simtime.Time
 	Store  simtime.Time
-	Writes []Request // of the result's tile; empty if more is to be added to it
-	Output bool
+	Writes []Request // transfers of the completed tile of the result
+	Output bool      // the step completes a tile of the result
 }
 
-// Plan is the tiles of a composite in order.
+// Plan is the sequence of steps of a composite.
 type Plan interface {
-	// Steps is how many there are, at least one.
+	// Steps returns the number of steps, at least 1.
 	Steps() int
-	// Reads is what is read for a step, and Step what is done then. The slices
-	// are used before the next call.
+	// Reads returns the transfers that read the operands of step i. The slice is valid
+	// until the next call.
 	Reads(i int) []Request
+	// Step returns the work of step i. Its Writes are valid until the next call.
 	Step(i int) Step
-	// Buffer is the TCM for what is read for one step, and Output for one tile
-	// of the result.
+	// Buffer returns how much TCM the operands of one step take.
 	Buffer() memory.Bytes
+	// Output returns how much TCM one tile of the result takes.
 	Output() memory.Bytes
 }
 
-// depth is how many steps may have data in TCM: those being read, one being fetched.
-// Reads of several steps share the channels of an HBM slice and end close together;
-// with as many again waiting behind them the channels do not fall idle meanwhile.
-const depth = 8
+// maxDepth is the maximum number of steps with data in TCM: steps whose operands are being
+// read, and one whose operands are being fetched. The reads of several steps share the
+// channels of an HBM slice and end at almost the same time. The depth is large enough for
+// further reads to be queued then, so that the channels do not become idle.
+const maxDepth = 8
 
-// outputs is how many tiles of the result may be on their way out.
-const outputs = 2
+// maxOutputs is the maximum number of tiles of the result that are being written.
+const maxOutputs = 2
 
-// Composite is a plan under way: DMA read, fetch, GEMM, MATH, store, DMA write, all
-// at work on different tiles.
+// Composite is a plan that is running. Its pipeline stages, DMA read, fetch, GEMM, MATH,
+// store and DMA write, work on different tiles at the same time.
 type Composite struct {
-	Op                 // in traces
-	ID    oplog.ID     // its operation, if there is a log
-	At    simtime.Time // when it reached the scheduler
-	Args  []int32      // tiles that it uses, pinned
-	Order Order        // its place among memory accesses
+	Op                 // the name and line in traces
+	ID    oplog.ID     // the operation in the op log; 0 without a log
+	At    simtime.Time // when it reaches the scheduler
+	Args  []int32      // operands that are tiles; they stay in TCM until they are fetched
+	Order Order        // the place of its memory accesses in the program
 
-	Begun, Ended sim.Event // called when its first data moves and when the last is there
+	Begun, Ended sim.Event // called when its first data moves and when all data is written
 
-	marks    compositeMarks
-	pipeline *Pipeline
-	number   int32
-	plan     Plan
-	steps    int
-	deep     int // steps that may have data in TCM
-	asked    int // steps whose reads are submitted
-	next     int // the step to settle
-	out      int // tiles of the result stored
-	began    bool
-	started  simtime.Time
-	reading  [depth]int32        // transfers to come for a step
-	read     [depth]simtime.Time // when the last came
-	fetched  [depth]simtime.Time // when the step's buffer is free again
-	writing  [outputs]int32      // transfers to go of a tile of the result
-	written  [outputs]simtime.Time
-	stored   simtime.Time
+	marks     compositeMarks
+	pipeline  *Pipeline
+	number    int32 // identifies the composite in events
+	plan      Plan
+	steps     int
+	depth     int                      // the maximum number of steps with data in TCM
+	submitted int                      // steps whose reads have been submitted
+	next      int                      // the next step to schedule
+	outputs   int                      // tiles of the result that have been stored to TCM
+	began     bool                     // its first data moves, or is about to
+	started   simtime.Time             // when its first data moved
+	reading   [maxDepth]int32          // transfers in flight for a step, by step mod depth
+	read      [maxDepth]simtime.Time   // when the last of these transfers ended
+	fetched   [maxDepth]simtime.Time   // when the step's buffer becomes free
+	writing   [maxOutputs]int32        // transfers in flight for a tile of the result
+	written   [maxOutputs]simtime.Time // when the buffer of the tile becomes free
+	stored    simtime.Time             // when the latest tile of the result was stored to TCM
 }
 
-// compositeMarks is the activities behind the times of a composite, all 0 if nobody traces.
+// compositeMarks holds the activities that caused the times of a composite; all are 0
+// without a trace.
 type compositeMarks struct {
-	by      sim.Mark // who gave it
-	read    [depth]sim.Mark
-	fetched [depth]sim.Mark
-	written [outputs]sim.Mark
+	by      sim.Mark // the activity that pushed the composite
+	read    [maxDepth]sim.Mark
+	fetched [maxDepth]sim.Mark
+	written [maxOutputs]sim.Mark
 }
 
 const (
-	evBegun sim.Kind = iota
-	evRead
-	evWritten
+	evBegun   sim.Kind = iota // the first transfer of a composite has started
+	evRead                    // a read has ended
+	evWritten                 // a write has ended
 )
 
-// Footprint is the TCM that a plan takes, and how many steps deep it reads ahead:
-// as many as fit beside its operands and what is pinned or reserved, at least two.
-// Other tiles in the way are displaced.
-func (m *Tiles) Footprint(plan Plan, args []int32) (bytes memory.Bytes, deep int) {
-	deep = min(depth, max(2, plan.Steps()))
+// Footprint returns how much TCM a plan takes and the number of steps with data in TCM. The
+// depth is the largest that fits in addition to the operands args and all pinned tiles and
+// reserved bytes, but at least 2. Other tiles are evicted if necessary.
+func (m *Tiles) Footprint(plan Plan, args []int32) (bytes memory.Bytes, depth int) {
+	depth = min(maxDepth, max(2, plan.Steps()))
 	need := func() memory.Bytes {
-		return memory.Bytes(deep)*roundUp(plan.Buffer()) + outputs*roundUp(plan.Output())
+		return memory.Bytes(depth)*roundUp(plan.Buffer()) + maxOutputs*roundUp(plan.Output())
 	}
-	room := m.Size - m.held
+	space := m.Size - m.unevictable
 	for _, t := range args {
 		if s := &m.slots[t]; !s.pinned {
-			room -= s.bytes()
+			space -= s.bytes()
 		}
 	}
-	for deep > 2 && need() > room {
-		deep--
+	for depth > 2 && need() > space {
+		depth--
 	}
-	return need(), deep
+	return need(), depth
 }
 
-// PushComposite hands a composite to the scheduler. TCM for its Footprint is
-// reserved by the caller, and released when it has Ended.
-func (p *Pipeline) PushComposite(c *Composite, plan Plan, deep int) {
-	c.pipeline, c.plan, c.steps, c.deep = p, plan, plan.Steps(), deep
+// PushComposite passes a composite to the scheduler. The caller reserves TCM for its
+// Footprint before, and releases it when Ended is called.
+func (p *Pipeline) PushComposite(c *Composite, plan Plan, depth int) {
+	c.pipeline, c.plan, c.steps, c.depth = p, plan, plan.Steps(), depth
 	c.number = p.composites.Add(c)
 	for _, t := range c.Args {
 		p.tiles.slots[t].uses++
@@ -118,21 +121,21 @@ func (p *Pipeline) PushComposite(c *Composite, plan Plan, deep int) {
 		c.Line = p.Trace.Line
 	}
 	p.pending.Push(queued{composite: c})
-	c.ask()
+	c.submitReads()
 	p.run()
 }
 
-// ask submits the reads of the steps for which there is room.
-func (c *Composite) ask() {
+// submitReads submits the reads of all steps that have a free buffer.
+func (c *Composite) submitReads() {
 	p := c.pipeline
-	for ; c.asked < c.steps && c.asked < c.next+c.deep; c.asked++ {
+	for ; c.submitted < c.steps && c.submitted < c.next+c.depth; c.submitted++ {
 		at := c.At
-		b := c.asked % c.deep
+		b := c.submitted % c.depth
 		by := c.marks.by
-		if c.asked >= c.deep && c.fetched[b] > at {
+		if c.submitted >= c.depth && c.fetched[b] > at {
 			at, by = c.fetched[b], c.marks.fetched[b]
 		}
-		reads := c.plan.Reads(c.asked)
+		reads := c.plan.Reads(c.submitted)
 		c.reading[b], c.read[b], c.marks.read[b] = int32(len(reads)), at, by
 		for k := range reads {
 			r := &reads[k]
@@ -150,7 +153,8 @@ func (c *Composite) event(kind sim.Kind, i int) sim.Event {
 	return sim.Event{Target: c.pipeline.target, Kind: kind, Arg: uint64(c.number)<<32 | uint64(i)}
 }
 
-// advance settles the steps whose data is there, and reports whether all are.
+// advance schedules the steps whose operands are in TCM, and reports whether all steps are
+// scheduled.
 func (c *Composite) advance() bool {
 	p := c.pipeline
 	at, by := c.At, c.marks.by
@@ -164,12 +168,12 @@ func (c *Composite) advance() bool {
 		}
 	}
 	for c.next < c.steps {
-		b := c.next % c.deep
+		b := c.next % c.depth
 		if c.reading[b] > 0 {
 			return false
 		}
 		s := c.plan.Step(c.next)
-		o := c.out % outputs
+		o := c.outputs % maxOutputs
 		if s.Output && c.writing[o] > 0 {
 			return false
 		}
@@ -177,9 +181,9 @@ func (c *Composite) advance() bool {
 		if c.read[b] >= at {
 			last = c.marks.read[b]
 		}
-		c.settle(&s, max(at, c.read[b]), last, b, o)
+		c.schedule(&s, max(at, c.read[b]), last, b, o)
 		c.next++
-		c.ask()
+		c.submitReads()
 	}
 	for _, t := range c.Args {
 		p.tiles.slots[t].uses--
@@ -187,15 +191,15 @@ func (c *Composite) advance() bool {
 		if p.Trace != nil {
 			fetch = p.Trace.fetch.last
 		}
-		p.tiles.read(t, p.Fetch.Free(), fetch)
+		p.tiles.markBusy(t, p.Fetch.Free(), fetch)
 	}
-	c.finish() // for a plan that writes nothing, or has written all
+	c.finish() // in case no write is in flight
 	return true
 }
 
-// settle works out when a step runs, whose operands are there at an instant by an
-// activity.
-func (c *Composite) settle(s *Step, at simtime.Time, by sim.Mark, b, o int) {
+// schedule computes the times of step s, whose operands were brought into TCM at time at by
+// activity by. b is the step's buffer and o the buffer of the tile of the result.
+func (c *Composite) schedule(s *Step, at simtime.Time, by sim.Mark, b, o int) {
 	p := c.pipeline
 	for unit, began := range p.began {
 		if began > at {
@@ -212,7 +216,7 @@ func (c *Composite) settle(s *Step, at simtime.Time, by sim.Mark, b, o int) {
 	}
 	c.fetched[b] = end
 	if p.Trace != nil {
-		by = p.Trace.stage(&p.Trace.fetch, c.Op, at, start, end, by, 0)
+		by = p.Trace.recordStage(&p.Trace.fetch, c.Op, at, start, end, by, 0)
 		c.marks.fetched[b] = by
 	}
 	for unit, run := range s.Run {
@@ -222,7 +226,7 @@ func (c *Composite) settle(s *Step, at simtime.Time, by sim.Mark, b, o int) {
 		fetched := end
 		p.began[unit], end = p.Units[unit].Serve(end, run)
 		if p.Trace != nil {
-			by = p.Trace.stage(&p.Trace.units[unit], c.Op, fetched, p.began[unit], end, by, 0)
+			by = p.Trace.recordStage(&p.Trace.units[unit], c.Op, fetched, p.began[unit], end, by, 0)
 		}
 	}
 	if p.Usage != nil {
@@ -237,13 +241,13 @@ func (c *Composite) settle(s *Step, at simtime.Time, by sim.Mark, b, o int) {
 	storing, stored := p.Store.Serve(end, s.Store)
 	c.stored = stored
 	if p.Trace != nil {
-		by = p.Trace.stage(&p.Trace.store, c.Op, end, storing, stored, by, 0)
+		by = p.Trace.recordStage(&p.Trace.store, c.Op, end, storing, stored, by, 0)
 		c.marks.written[o] = by
 	}
 	if p.Usage != nil {
 		p.Usage.Compute.Add(storing, stored)
 	}
-	c.out++
+	c.outputs++
 	c.writing[o], c.written[o] = int32(len(s.Writes)), c.stored
 	for k := range s.Writes {
 		r := &s.Writes[k]
@@ -253,29 +257,29 @@ func (c *Composite) settle(s *Step, at simtime.Time, by sim.Mark, b, o int) {
 	}
 }
 
-// finish ends the composite if all is settled and written.
+// finish ends the composite if all steps are scheduled and all writes have ended.
 func (c *Composite) finish() {
 	if c.next < c.steps || c.Done() || slices.Max(c.writing[:]) > 0 {
 		return
 	}
 	p := c.pipeline
-	if !c.began { // nothing to do at all
+	if !c.began { // no step moved any data
 		c.started = c.At
 		p.eng.Call(c.Begun)
 	}
 	p.composites.Take(c.number)
 	c.pipeline = nil
-	p.eng.Call(c.Ended) // before what waits for it may go on
+	p.eng.Call(c.Ended) // before Release resumes requests that wait for the composite
 	p.dma.Release(c.Order)
 }
 
-// Done reports whether all of the result is written.
+// Done reports whether the composite has ended.
 func (c *Composite) Done() bool { return c.pipeline == nil }
 
-// Started is when the first data moved for it.
+// Started returns the time at which the first data of the composite moved.
 func (c *Composite) Started() simtime.Time { return c.started }
 
-// Handle is the end of a composite's transfer.
+// Handle continues a composite after one of its transfers started or ended.
 func (p *Pipeline) Handle(kind sim.Kind, arg uint64) {
 	c, i := *p.composites.At(int32(arg >> 32)), uint32(arg)
 	switch kind {

@@ -7,22 +7,22 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// Costs is how long the stages of a command take on a PE.
+// Costs computes how long the stages of a command take on a PE.
 type Costs struct {
 	pe           *topology.PE
 	fetch, store port
 }
 
-// port is a way between TCM and registers. It remembers what it was asked last: tiles
-// of a kernel are of few sizes.
+// port is the path between TCM and registers in one direction. It caches the time of the
+// latest size, because a kernel has tiles of few sizes.
 type port struct {
 	bandwidth topology.BytesPerSec
 	overhead  simtime.Time
-	bytes     memory.Bytes
-	takes     simtime.Time
+	bytes     memory.Bytes // the latest size
+	takes     simtime.Time // the time for the latest size
 }
 
-// NewCosts reads the numbers off a topology.
+// NewCosts returns the costs of a PE of a topology.
 func NewCosts(pe *topology.PE) Costs {
 	return Costs{
 		pe:    pe,
@@ -38,10 +38,10 @@ func slower(a, b topology.BytesPerSec) topology.BytesPerSec {
 	return a
 }
 
-// Fetch is the time to bring n bytes from TCM into registers.
+// Fetch returns the time to move n bytes from TCM to registers.
 func (c *Costs) Fetch(n memory.Bytes) simtime.Time { return c.fetch.time(n) }
 
-// Store is the time to bring n bytes from registers to TCM.
+// Store returns the time to move n bytes from registers to TCM.
 func (c *Costs) Store(n memory.Bytes) simtime.Time { return c.store.time(n) }
 
 func (p *port) time(n memory.Bytes) simtime.Time {
@@ -54,8 +54,8 @@ func (p *port) time(n memory.Bytes) simtime.Time {
 	return p.takes
 }
 
-// Gemm is the time of an m×k by k×n product on the MAC array: the blocks of the
-// array's size that cover it, one a cycle, and the filling of the array.
+// Gemm returns the time of an m×k by k×n product on the MAC array. The array computes one
+// block of its size per cycle, after the cycles that fill it.
 func (c *Costs) Gemm(m, k, n int) simtime.Time {
 	if m == 0 || k == 0 || n == 0 {
 		return 0
@@ -65,12 +65,13 @@ func (c *Costs) Gemm(m, k, n int) simtime.Time {
 	return g.Clock.Cycles(blocks + g.FillCycles)
 }
 
-// Math is the time of an elementwise operation, or a reduction, over n elements on
-// the MATH engine: a vector of them every few cycles.
+// Math returns the time of an elementwise operation or a reduction over n elements on the
+// MATH engine. Each vector of elements takes a number of cycles that depends on op.
 func (c *Costs) Math(op numeric.Op, n int) simtime.Time {
 	return c.pe.Math.Clock.Cycles(ceilDiv(n, c.pe.Math.VectorWidth) * c.mathCycles(op))
 }
 
+// mathCycles returns the cycles per vector.
 func (c *Costs) mathCycles(op numeric.Op) int {
 	cycles := &c.pe.Math.Cycles
 	switch op {

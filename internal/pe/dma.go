@@ -13,40 +13,42 @@ import (
 
 // Request is one transfer for a DMA engine.
 type Request struct {
-	ID    oplog.ID     // its operation, if there is a log
+	ID    oplog.ID     // the operation in the op log; 0 without a log
 	Op    memory.Op    // the channel: Read towards the PE, Write away from it
 	Class fabric.Class // fabric.Comm goes first
-	Fixed bool         // the path will not be changed by the caller: it need not be copied
+	Fixed bool         // the caller will not change Path, so that it need not be copied
 	Path  []topology.LinkID
-	Bytes memory.Bytes // if neither end is a region of memory
+	Bytes memory.Bytes // the size, if neither From nor To is a region of memory
 	From  Access
 	To    Access
-	Tail  simtime.Time // what the far end adds after the last byte
+	Tail  simtime.Time // the delay that the far end adds after the last byte
 
-	At     simtime.Time // when it reaches the engine, if not at once
-	Source int32        // the tile in TCM that it reads, or 0: it waits for that to be there
-	Target int32        // the tile in TCM that it is a part of, or 0
+	At     simtime.Time // when it reaches the engine; a past time means now
+	Source int32        // the tile in TCM that it reads and waits for; 0 is none
+	Target int32        // the tile in TCM that it writes a part of; 0 is none
 
-	Order Order     // of a composite: its own; 0 is the next in program order
-	Loose bool      // it touches only memory that others protect, such as queue slots
-	Begun sim.Event // called when it starts to read
-	Done  sim.Event // called when the last byte is there
+	Order     Order     // the place that Hold returned; 0 takes the next place in program order
+	Unordered bool      // takes no place in program order: for queue slots and signals
+	Begun     sim.Event // called when it starts to read
+	Done      sim.Event // called when the last byte has arrived and Tail has passed
 
-	Purpose  Purpose  // in traces,
-	By       sim.Mark // whose doing it is, if not the present activity's,
-	Receives sim.Mark // which message it takes out of its slot,
-	Line     string   // and the kernel's line, if not the present one
+	// For traces:
+	Purpose  Purpose
+	By       sim.Mark // the activity that released it; 0 is the current activity
+	Receives sim.Mark // the Send whose message it takes out of a slot
+	Line     string   // the kernel's line; empty is the current line
 }
 
-// Access is one end of a request: which bytes of which memory. The zero value is
-// the PE's own tiles and registers.
+// Access is one end of a request: bytes of a memory. The zero value stands for the tiles
+// and registers of the PE.
 type Access struct {
 	Memory memory.ID
 	Region memory.Region
-	Slice  fabric.SliceID // if the memory is HBM: whose channels serve it
+	Slice  fabric.SliceID // the HBM slice; 0 if the memory is not HBM
 }
 
-// Bank is the access as the fabric serves it: that of an HBM slice, or none.
+// Bank returns the access to an HBM slice as the fabric describes it. For other memories it
+// returns the zero value.
 func (a Access) Bank() fabric.Bank {
 	if a.Slice == 0 {
 		return fabric.Bank{}
@@ -59,7 +61,7 @@ func (a *Access) Overlaps(b *Access) bool {
 	return a.Region.Rows > 0 && a.Memory == b.Memory && a.Region.Overlaps(b.Region)
 }
 
-// size is how much the request moves.
+// size returns the number of bytes that the request moves.
 func (r *Request) size() memory.Bytes {
 	switch {
 	case r.From.Region.Rows > 0:
@@ -70,156 +72,158 @@ func (r *Request) size() memory.Bytes {
 	return r.Bytes
 }
 
-// DMA is a PE's DMA engine.
+// DMA is the DMA engine of a PE.
 //
-// A request reaches it when its data is there, has its descriptor formed, waits
-// for what it must follow in the program, and queues for its channel. Descriptors
-// are formed side by side.
+// A request reaches the engine when its source is ready. The engine forms the descriptor;
+// descriptors are formed in parallel. The request then waits for earlier accesses of the
+// program to the same memory, and at last for its channel.
 type DMA struct {
-	// Followed, if set, is told of an operation that had to wait for another to be
-	// done with the same memory.
+	// Followed, unless nil, is called with an operation and the earlier operation that it
+	// waited for because both use the same memory.
 	Followed func(id, other oplog.ID)
-	Usage    *Usage // of the PE, if it is wanted
-	Trace    *Trace // likewise
+	Usage    *Usage // nil if usage is not recorded
+	Trace    *Trace // nil without a trace
 
-	inUse    inUse
+	meter    usageMeter
 	eng      *sim.Engine
 	fab      *fabric.Fabric
 	cfg      topology.DMA
 	tiles    *Tiles
 	target   sim.Target
-	pool     []request // index 0 means none
-	unused   int32
-	under    int     // requests that have not ended
-	program  []entry // ordered accesses that have not ended, in program order
-	stalled  []int32 // requests that wait for some of those
+	pool     []request       // requests by number; 0 is none
+	freeList int32           // the first unused request; 0 is none
+	inFlight int             // requests that have not ended
+	program  []orderedAccess // ordered accesses that have not ended, in program order
+	stalled  []int32         // requests that wait for some of these accesses
 	fences   []fence
-	last     Order
+	last     Order // the last place that was taken
 	idle     sim.Cond
 	channels [2]dmaChannel
 	port     topology.TCM
-	local    sim.Server           // copies within the TCM
-	accesses sim.Pool[accessPair] // by request.ends; number 0 is none
-	few      [4]request           // of the pool, in the usual case all
+	local    sim.Server           // serves copies within the TCM
+	accesses sim.Pool[accessPair] // by request.ends; 0 is none
+	inline   [4]request           // initial storage of pool
 }
 
-// accessPair is the memory at the ends of a request.
+// accessPair holds the two ends of a request.
 type accessPair struct{ from, to Access }
 
 // dmaChannel is one direction of the engine.
 type dmaChannel struct {
-	queues  [2][]int32 // requests that could start, by class
-	started int        // requests outstanding
+	queues  [2][]int32 // requests that wait for the channel, by class
+	started int        // outstanding requests
 }
 
+// request is a Request that the engine has accepted.
 type request struct {
-	path   []topology.LinkID
-	bytes  memory.Bytes
-	at     simtime.Time
-	tail   simtime.Time
-	begun  sim.Event
-	done   sim.Event
-	order  Order
-	source int32
-	target int32
-	next   int32 // in the list of those that wait for a tile, or of unused ones
-	ends   int32 // its accessPair
-	op     memory.Op
-	class  fabric.Class
-	loose  bool
-	id     oplog.ID
-	behind oplog.ID // what it had to wait for last
+	path      []topology.LinkID
+	bytes     memory.Bytes
+	at        simtime.Time
+	tail      simtime.Time
+	begun     sim.Event
+	done      sim.Event
+	order     Order
+	source    int32
+	target    int32
+	next      int32 // the next request that waits for the same tile, or the next in freeList
+	ends      int32 // number of the accessPair; 0 is none
+	op        memory.Op
+	class     fabric.Class
+	unordered bool
+	id        oplog.ID
+	waitedFor oplog.ID // the operation that it waited for last; 0 is none
 
-	own []topology.LinkID // for a path that is copied
+	pathCopy []topology.LinkID // storage for a path that is copied
 }
 
 const (
-	evFormed  sim.Kind = iota // a request's descriptor is formed
-	evArrived                 // a request's last byte is there
-	evSettled                 // and what the far end adds is over
+	evFormed    sim.Kind = iota // the descriptor of a request is formed
+	evArrived                   // the last byte of a request has arrived
+	evTailEnded                 // the Tail of a request has passed
 )
 
-// Init makes d an idle engine. Without tiles, its requests are between memories
-// only.
+// Init initializes d as an idle engine. tiles may be nil if no request has a Source or a
+// Target.
 func (d *DMA) Init(eng *sim.Engine, fab *fabric.Fabric, cfg topology.DMA, tcm topology.TCM, tiles *Tiles) {
 	d.eng, d.fab, d.cfg, d.port, d.tiles = eng, fab, cfg, tcm, tiles
-	d.pool = d.few[:1]
+	d.pool = d.inline[:1]
 	d.accesses.Add(accessPair{})
 	d.idle.What = "the end of its DMA transfers"
 	d.target = eng.Register(d)
 }
 
-// Submit queues a request. It starts when fewer than the engine's outstanding
-// requests are under way on its channel, and every earlier access to the bytes it
-// touches has ended.
+// Submit queues a request. The request starts when every earlier access to the bytes that
+// it touches has ended and its channel has fewer than the maximum of outstanding requests.
 func (d *DMA) Submit(r *Request) {
 	i := d.add(r)
 	q := &d.pool[i]
-	if !q.loose && q.order == 0 {
+	if !q.unordered && q.order == 0 {
 		d.last++
 		q.order = d.last
-		d.program = append(d.program, entry{order: d.last, id: r.ID, from: r.From, to: r.To, request: i})
+		d.program = append(d.program, orderedAccess{order: d.last, id: r.ID, from: r.From, to: r.To, request: i})
 	}
-	d.under++
+	d.inFlight++
 	if d.Trace != nil {
-		d.Trace.asked(i, r, d.eng.Now(), d.eng.By)
+		d.Trace.recordSubmit(i, r, d.eng.Now(), d.eng.By)
 	}
-	if q.source != 0 && !d.tiles.wait(q.source, i) {
-		return // form is called when the tile is there
+	if q.source != 0 && !d.tiles.addReader(q.source, i) {
+		return // formDescriptor is called when the time of the tile is known
 	}
-	d.form(i)
+	d.formDescriptor(i)
 }
 
-// CopyLocal copies n bytes within the TCM, from `at` on: it takes the set-up and
-// one pass through the TCM's slower port, one copy after another. In traces it is
-// released by an activity, takes a message out of its slot, and has a mark and a line.
+// CopyLocal copies n bytes within the TCM, from time at on, and returns the end of the copy
+// and its activity in the trace. A copy takes the set-up and one pass through the slower
+// port of the TCM. Copies run one after another. by is the activity that released the copy
+// and message the Send whose message it takes out of a slot; line is the kernel's line.
 func (d *DMA) CopyLocal(at simtime.Time, n memory.Bytes, by, message sim.Mark, line string) (end simtime.Time, mark sim.Mark) {
 	at = max(at, d.eng.Now()) + d.cfg.Setup
 	start, end := d.local.Serve(at, d.port.Overhead+slower(d.port.ReadBandwidth, d.port.WriteBandwidth).Serialize(n))
 	if d.Trace != nil {
-		mark = d.Trace.stage(&d.Trace.copies, Op{Receive.String(), line}, at, start, end, by, message)
+		mark = d.Trace.recordStage(&d.Trace.copies, Op{Receive.String(), line}, at, start, end, by, message)
 	}
 	return end, mark
 }
 
-// Arrive notes the arrival of a part of a tile, at an instant to come, by an activity.
+// Arrive records that activity by brings a part of a tile into TCM at a future time.
 func (d *DMA) Arrive(tile int32, at simtime.Time, by sim.Mark) { d.tiles.arrive(tile, at, by) }
 
-// Drain waits for the end of every request submitted so far.
+// Drain waits until all submitted requests have ended.
 func (d *DMA) Drain(p *sim.Proc) {
-	p.WaitFor(&d.idle, func() bool { return d.under == 0 })
+	p.WaitFor(&d.idle, func() bool { return d.inFlight == 0 })
 }
 
-// waitFor is what a process waits for at an engine, for deadlock reports.
-type waitFor string
+// waitReason says what a process waits for at an engine, in reports of deadlocks.
+type waitReason string
 
-func (w waitFor) String() string { return string(w) }
+func (w waitReason) String() string { return string(w) }
 
+// add copies r into the pool and returns its number.
 func (d *DMA) add(r *Request) int32 {
-	i := d.unused
+	i := d.freeList
 	if i == 0 {
 		i = int32(len(d.pool))
 		d.pool = append(d.pool, request{})
 	} else {
-		d.unused = d.pool[i].next
+		d.freeList = d.pool[i].next
 	}
 	q := &d.pool[i]
 	q.path = r.Path
 	if !r.Fixed {
-		q.own = append(q.own[:0], r.Path...)
-		q.path = q.own
+		q.pathCopy = append(q.pathCopy[:0], r.Path...)
+		q.path = q.pathCopy
 	}
-	q.id, q.behind = r.ID, 0
+	q.id, q.waitedFor = r.ID, 0
 	q.bytes, q.at, q.tail, q.begun, q.done, q.order = r.size(), r.At, r.Tail, r.Begun, r.Done, r.Order
-	q.source, q.target, q.op, q.class, q.loose, q.ends = r.Source, r.Target, r.Op, r.Class, r.Loose, 0
+	q.source, q.target, q.op, q.class, q.unordered, q.ends = r.Source, r.Target, r.Op, r.Class, r.Unordered, 0
 	if r.From.Region.Rows > 0 || r.To.Region.Rows > 0 {
 		q.ends = d.accesses.Add(accessPair{r.From, r.To})
 	}
 	return i
 }
 
-// form has the descriptor of request i formed, from when its source is there.
-func (d *DMA) form(i int32) {
+// formDescriptor forms the descriptor of request i, as soon as its source is ready.
+func (d *DMA) formDescriptor(i int32) {
 	q := &d.pool[i]
 	at := max(d.eng.Now(), q.at)
 	if q.source != 0 {
@@ -232,7 +236,7 @@ func (d *DMA) form(i int32) {
 	d.eng.At(at+d.cfg.Setup, d.target, evFormed, uint64(i))
 }
 
-// enqueue lets a request wait for its channel.
+// enqueue starts request i, or queues it if its channel is full.
 func (d *DMA) enqueue(i int32) {
 	q := &d.pool[i]
 	ch := &d.channels[channel(q.op)]
@@ -243,7 +247,7 @@ func (d *DMA) enqueue(i int32) {
 	ch.queues[q.class] = append(ch.queues[q.class], i)
 }
 
-// channel returns the number of the channel that an operation goes over.
+// channel returns the number of the channel for op: 0 for reads, 1 for writes.
 func channel(op memory.Op) int {
 	if op == memory.Write {
 		return 1
@@ -251,14 +255,15 @@ func channel(op memory.Op) int {
 	return 0
 }
 
+// start sends request i over the fabric.
 func (d *DMA) start(ch *dmaChannel, i int32) {
 	q := &d.pool[i]
 	ch.started++
-	d.inUse.begin(q.class, d.eng.Now())
+	d.meter.begin(q.class, d.eng.Now())
 	if d.Trace != nil {
-		d.Trace.begun(i, d.eng.Now(), d.eng.By)
+		d.Trace.recordStart(i, d.eng.Now(), d.eng.By)
 	}
-	if !q.loose {
+	if !q.unordered {
 		for k := range d.program {
 			if e := &d.program[k]; e.request == i {
 				e.started = true
@@ -267,8 +272,8 @@ func (d *DMA) start(ch *dmaChannel, i int32) {
 		}
 	}
 	d.eng.Call(q.begun)
-	if q.behind != 0 && d.Followed != nil {
-		d.Followed(q.id, q.behind)
+	if q.waitedFor != 0 && d.Followed != nil {
+		d.Followed(q.id, q.waitedFor)
 	}
 	t := fabric.Transfer{
 		Path: q.path, Bytes: q.bytes, Class: q.class,
@@ -281,8 +286,9 @@ func (d *DMA) start(ch *dmaChannel, i int32) {
 	d.fab.Send(&t)
 }
 
-// next starts what waits for a channel, class comm first, and reports whether anything did.
-func (d *DMA) next(ch *dmaChannel) (started bool) {
+// startQueued starts requests that wait for a channel while it has capacity, class comm
+// first. It reports whether any request started.
+func (d *DMA) startQueued(ch *dmaChannel) (started bool) {
 	for class := range ch.queues {
 		for len(ch.queues[class]) > 0 && ch.started < d.cfg.Outstanding {
 			first := ch.queues[class][0]
@@ -294,7 +300,8 @@ func (d *DMA) next(ch *dmaChannel) (started bool) {
 	return started
 }
 
-// Handle is the engine's events.
+// Handle continues a request after its descriptor is formed, its last byte has arrived or
+// its Tail has passed.
 func (d *DMA) Handle(kind sim.Kind, arg uint64) {
 	i := int32(arg)
 	switch kind {
@@ -304,69 +311,69 @@ func (d *DMA) Handle(kind sim.Kind, arg uint64) {
 			return
 		}
 		d.enqueue(i)
-		d.at(i) // a read that has begun may be what a fence waits for
+		d.setCause(i) // a fence may wait for the start of this read
 		d.passFences()
 	case evArrived:
-		d.at(i)
+		d.setCause(i)
 		if d.Trace != nil {
 			d.Trace.requests[i].queued = d.fab.Waited()
 		}
 		ch := &d.channels[channel(d.pool[i].op)]
 		ch.started--
 		if tail := d.pool[i].tail; tail > 0 {
-			d.eng.At(d.eng.Now()+tail, d.target, evSettled, arg)
+			d.eng.At(d.eng.Now()+tail, d.target, evTailEnded, arg)
 		} else {
-			d.end(i)
+			d.finish(i)
 		}
-		if d.next(ch) {
-			d.passFences() // a read that has begun may be what one waits for
+		if d.startQueued(ch) {
+			d.passFences() // a fence may wait for the start of a read
 		}
-	case evSettled:
-		d.at(i)
-		d.end(i)
+	case evTailEnded:
+		d.setCause(i)
+		d.finish(i)
 	}
 }
 
-// at notes that what happens now is the doing of request i.
-func (d *DMA) at(i int32) {
+// setCause makes request i the activity that causes what happens next, in a trace.
+func (d *DMA) setCause(i int32) {
 	if d.Trace != nil {
 		d.eng.By = d.Trace.requests[i].mark
 	}
 }
 
-// end is the end of request i.
-func (d *DMA) end(i int32) {
+// finish ends request i and resumes everything that waits for it.
+func (d *DMA) finish(i int32) {
 	q := &d.pool[i]
-	d.inUse.end(q.class, d.eng.Now(), d.Usage)
+	d.meter.end(q.class, d.eng.Now(), d.Usage)
 	if d.Trace != nil {
-		d.Trace.ended(i, q.op, q.bytes, d.eng.Now())
+		d.Trace.recordEnd(i, q.op, q.bytes, d.eng.Now())
 	}
-	loose, source, target, done := q.loose, q.source, q.target, q.done
+	loose, source, target, done := q.unordered, q.source, q.target, q.done
 	if q.ends != 0 {
 		d.accesses.Take(q.ends)
 	}
-	q.next = d.unused
-	d.unused = i
-	d.under--
+	q.next = d.freeList
+	d.freeList = i
+	d.inFlight--
 	if !loose {
-		if at := slices.IndexFunc(d.program, func(e entry) bool { return e.request == i }); at >= 0 {
+		if at := slices.IndexFunc(d.program, func(e orderedAccess) bool { return e.request == i }); at >= 0 {
 			d.program = slices.Delete(d.program, at, at+1)
 		}
 	}
 	d.eng.Call(done)
 	if source != 0 {
-		d.tiles.unuse(source, d.eng.Now())
+		d.tiles.endUse(source, d.eng.Now())
 	}
 	if target != 0 {
 		d.tiles.arrive(target, d.eng.Now(), d.eng.By)
 	}
 	if !loose {
-		d.progress()
+		d.resumeStalled()
 	}
-	if d.under == 0 {
+	if d.inFlight == 0 {
 		d.idle.Broadcast()
 		if d.tiles != nil {
-			d.tiles.pipeline.progress()
+			d.tiles.pipeline.wakeWaiter()
 		}
 	}
 }

@@ -15,13 +15,13 @@ import (
 
 const ns = simtime.Nanosecond
 
-// bench is a DMA engine with a path of one link each way to a far memory: 100 ns
-// of latency, 256 B in 1 ns.
+// bench is a DMA engine with one link in each direction to a far memory. A link has a
+// latency of 100 ns and carries 256 B in 1 ns.
 type bench struct {
 	eng  *sim.Engine
 	fab  *fabric.Fabric
 	dma  DMA
-	ends []string
+	ends []string // the number and the time of each request that has ended
 }
 
 type oneLinkEachWay struct{}
@@ -43,7 +43,7 @@ var (
 	tcm = memory.ID{Kind: oplog.TCM}
 )
 
-// load and store move n bytes between far address a and TCM address t.
+// load returns a request that moves n bytes from far address a to TCM address t.
 func load(a, t memory.Addr, n memory.Bytes) Request {
 	return Request{
 		Op: memory.Read, Class: fabric.Compute, Path: []topology.LinkID{0},
@@ -51,25 +51,26 @@ func load(a, t memory.Addr, n memory.Bytes) Request {
 	}
 }
 
+// store returns a request that moves n bytes from TCM address t to far address a.
 func store(t, a memory.Addr, n memory.Bytes) Request {
 	r := load(a, t, n)
 	r.Op, r.Path, r.From, r.To = memory.Write, []topology.LinkID{1}, r.To, r.From
 	return r
 }
 
-// tile stores four rows of 256 B, 1 KiB apart, from column col on.
+// tile returns a request that stores four rows of 256 B, 1 KiB apart, from column col on.
 func tile(col memory.Addr) Request {
 	r := store(16*col, col, 1024)
 	r.To.Region = memory.Region{Addr: col, Rows: 4, RowBytes: 256, Stride: 1024}
 	return r
 }
 
-// Handle notes the end of request number arg.
+// Handle records the end of request arg.
 func (b *bench) Handle(_ sim.Kind, arg uint64) {
 	b.ends = append(b.ends, fmt.Sprintf("%d@%v", arg, b.eng.Now()))
 }
 
-// run submits requests at once and returns their ends, in order of time.
+// run submits all requests at the same time and returns when they ended, in order of time.
 func (b *bench) run(t *testing.T, requests ...Request) string {
 	t.Helper()
 	target := b.eng.Register(b)
@@ -80,14 +81,15 @@ func (b *bench) run(t *testing.T, requests ...Request) string {
 	if err := b.eng.Run(context.Background()); err != nil {
 		t.Fatal(err)
 	}
-	if len(b.dma.program) != 0 || b.dma.under != 0 {
-		t.Errorf("%d requests left over, %d under way", len(b.dma.program), b.dma.under)
+	if len(b.dma.program) != 0 || b.dma.inFlight != 0 {
+		t.Errorf("%d accesses left over, %d requests in flight", len(b.dma.program), b.dma.inFlight)
 	}
 	return fmt.Sprint(b.ends)
 }
 
 func ptr(r Request) *Request { return &r }
 
+// comm returns the request in traffic class comm.
 func comm(r Request) Request {
 	r.Class = fabric.Comm
 	return r
@@ -101,13 +103,13 @@ func TestDMA(t *testing.T) {
 		want        string
 	}{
 		{
-			// 4 ns set-up, 16 flits of 1 ns, 100 ns of wire.
+			// 4 ns of set-up, 16 flits of 1 ns, 100 ns of latency.
 			"one", 8,
 			[]Request{load(0, 0, 4096)},
 			"[0@120ns]",
 		},
 		{
-			// Set-ups are side by side; the wire is shared in time.
+			// Set-ups run in parallel; the link serves one request after the other.
 			"two overlap", 8,
 			[]Request{load(0, 0, 256), load(4096, 4096, 256)},
 			"[0@105ns 1@106ns]",
@@ -158,7 +160,7 @@ func TestDMA(t *testing.T) {
 			"[0@108ns 1@112ns]",
 		},
 		{
-			"a stalled request holds up nobody", 8,
+			"a stalled request does not delay other requests", 8,
 			[]Request{store(0, 0, 256), load(0, 4096, 256), load(8192, 8192, 256), comm(load(9000, 9000, 256))},
 			"[0@105ns 2@105ns 3@106ns 1@206ns]",
 		},
@@ -189,7 +191,8 @@ func TestDMA(t *testing.T) {
 	}
 }
 
-// Busy is data beats on the engine's port, not waiting.
+// TestBusyCountsDataBeats checks that a link is busy only while it carries data, not while
+// requests wait.
 func TestBusyCountsDataBeats(t *testing.T) {
 	b := newBench(8)
 	b.run(t, load(0, 0, 4096), load(4096, 4096, 4096), store(8192, 8192, 512))

@@ -5,11 +5,11 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// GemmTime is an m×k by k×n product on the matrix engine:
+// GemmTime returns the time of an m×k by k×n product on the GEMM engine:
 //
 //	(⌈m/array.m⌉ · ⌈k/array.k⌉ · ⌈n/array.n⌉ + fill) / clock
 //
-// and nothing if there is nothing to multiply.
+// or 0 if m, k or n is 0.
 func GemmTime(g topology.GEMM, m, k, n int) simtime.Time {
 	cycles := g.FillCycles
 	for row := 0; row < m; row += g.Array.M {
@@ -25,7 +25,8 @@ func GemmTime(g topology.GEMM, m, k, n int) simtime.Time {
 	return simtime.MulDiv(uint64(cycles), uint64(simtime.Second), uint64(g.Clock))
 }
 
-// MathTime is an operation of so many cycles a vector over n elements:
+// MathTime returns the time of an operation over n elements that takes the given cycles per
+// vector:
 //
 //	⌈n/vector_width⌉ · cycles / clock
 func MathTime(m topology.Math, cycles, n int) simtime.Time {
@@ -36,12 +37,12 @@ func MathTime(m topology.Math, cycles, n int) simtime.Time {
 	return simtime.MulDiv(uint64(vectors*cycles), uint64(simtime.Second), uint64(m.Clock))
 }
 
-// CommandTime is one command alone on its PE, from when it reaches the scheduler
-// to when its result is in TCM:
+// CommandTime returns the time of a command on an otherwise idle PE, from its arrival at
+// the scheduler until its result is in TCM:
 //
 //	fetched bytes / min(fetch_store, tcm read) + run + stored bytes / min(fetch_store, tcm write)
 //
-// and the TCM's overhead for each of the two that moves anything.
+// plus the overhead of the TCM for the fetch and for the store, if they move any bytes.
 func CommandTime(pe topology.PE, fetched topology.Bytes, run simtime.Time, stored topology.Bytes) simtime.Time {
 	total := run
 	for _, move := range []struct {

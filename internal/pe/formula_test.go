@@ -8,8 +8,9 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// The numbers of the default PE, worked out by hand: a MAC array of 16×16×16 that takes
-// 8 cycles to fill, 64 lanes, 512 GB/s each way, 1 GHz.
+// TestFormulasByHand checks the formulas against numbers computed by hand for the default
+// PE: a MAC array of 16×16×16 that takes 8 cycles to fill, vectors of 64 elements, 512 GB/s
+// in each direction, 1 GHz.
 func TestFormulasByHand(t *testing.T) {
 	spec, err := topology.Preset("default")
 	if err != nil {
@@ -36,14 +37,14 @@ func TestFormulasByHand(t *testing.T) {
 			t.Errorf("%s: %v, want %v", c.what, c.got, c.want)
 		}
 	}
-	// The slower of the unit and the TCM's port counts, and the TCM's overhead each way.
+	// The slower of fetch/store unit and TCM port counts; each direction adds the overhead.
 	pe.TCM.Overhead, pe.TCM.ReadBandwidth, pe.FetchStore.Bandwidth = 3*ns, 256*topology.GBps, 1024*topology.GBps
 	if got, want := CommandTime(pe, 8192, 0, 2048), (3+32+3+4)*ns; got != want {
 		t.Errorf("slow reads: %v, want %v", got, want)
 	}
 }
 
-// The engines' own costs are the formulas, for every operation.
+// TestCostsAreTheFormulas checks that Costs.Math equals MathTime for every operation.
 func TestCostsAreTheFormulas(t *testing.T) {
 	spec, err := topology.Load(t.Context(), "default", "pe.math.cycles.simple=2", "pe.math.cycles.div=3", "pe.math.cycles.sqrt=5", "pe.math.cycles.exp=7")
 	if err != nil {

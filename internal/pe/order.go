@@ -7,52 +7,51 @@ import (
 	"github.com/kernbench/kernbench/oplog"
 )
 
-// Order is a place in the program of a PE, counted from 1.
+// Order is the position of a memory access in the program of a PE, counted from 1.
 type Order uint64
 
-// entry is a memory access that later ones may have to wait for.
-type entry struct {
+// orderedAccess is a memory access that has not ended. Later accesses may have to wait
+// for it.
+type orderedAccess struct {
 	order    Order
 	from, to Access
 	id       oplog.ID
-	hold     bool // its requests come apart
-	async    bool
-	started  bool
-	request  int32
+	hold     bool  // added by Hold: its requests come later
+	async    bool  // part of a composite
+	started  bool  // its request has started
+	request  int32 // the number of its request; 0 with hold
 }
 
-// fence is something that happens when everything before it in the program has.
+// fence is an event to call when all accesses up to a place in the program are settled.
 type fence struct {
 	before Order
 	then   sim.Event
 }
 
-// Hold takes one place in the program for several requests, which come later under
-// that Order and touch what is given. Release ends it. An asynchronous one, of a
-// composite, is nothing that After waits for.
+// Hold takes one place in the program for several requests that are submitted later with
+// the returned Order. reads and writes are the memory that these requests touch. Release
+// ends the hold. With async, as for composites, After does not wait for it.
 func (d *DMA) Hold(id oplog.ID, reads, writes []Access, async bool) Order {
 	d.last++
 	for _, a := range reads {
-		d.program = append(d.program, entry{order: d.last, id: id, from: a, hold: true, async: async})
+		d.program = append(d.program, orderedAccess{order: d.last, id: id, from: a, hold: true, async: async})
 	}
 	for _, a := range writes {
-		d.program = append(d.program, entry{order: d.last, id: id, to: a, hold: true, async: async})
+		d.program = append(d.program, orderedAccess{order: d.last, id: id, to: a, hold: true, async: async})
 	}
 	return d.last
 }
 
-// Release ends what Hold began.
+// Release ends a Hold and resumes the requests that waited for it.
 func (d *DMA) Release(o Order) {
-	d.program = slices.DeleteFunc(d.program, func(e entry) bool { return e.hold && e.order == o })
-	d.progress()
+	d.program = slices.DeleteFunc(d.program, func(e orderedAccess) bool { return e.hold && e.order == o })
+	d.resumeStalled()
 }
 
-// Mark is the present place in the program.
-func (d *DMA) Mark() Order { return d.last }
+// LastOrder returns the place of the last access in the program.
+func (d *DMA) LastOrder() Order { return d.last }
 
-// After calls then when everything up to a place in the program, but for
-// composites, is done as far as others can tell: reads have started, writes have
-// ended.
+// After calls then as soon as Settled(o) is true.
 func (d *DMA) After(o Order, then sim.Event) {
 	if d.Settled(o) {
 		d.eng.Call(then)
@@ -61,7 +60,8 @@ func (d *DMA) After(o Order, then sim.Event) {
 	d.fences = append(d.fences, fence{o, then})
 }
 
-// Settled reports whether that is so already.
+// Settled reports whether all accesses up to place o in the program have taken effect, as
+// other PEs see it: reads have started and writes have ended. Composites do not count.
 func (d *DMA) Settled(o Order) bool {
 	for i := range d.program {
 		e := &d.program[i]
@@ -75,11 +75,12 @@ func (d *DMA) Settled(o Order) bool {
 	return true
 }
 
-// mustFollow reports whether request i has to wait for an access before it in the
-// program: it reads what that writes, or writes what that reads or writes.
+// mustFollow reports whether request i must wait for an earlier access in the program. It
+// must if it reads memory that the earlier access writes, or writes memory that the earlier
+// access reads or writes.
 func (d *DMA) mustFollow(i int32) bool {
 	q := &d.pool[i]
-	if q.loose || len(d.program) == 0 {
+	if q.unordered || len(d.program) == 0 {
 		return false
 	}
 	mine := d.accesses.At(q.ends)
@@ -89,15 +90,16 @@ func (d *DMA) mustFollow(i int32) bool {
 			return false
 		}
 		if mine.from.Overlaps(&e.to) || mine.to.Overlaps(&e.from) || mine.to.Overlaps(&e.to) {
-			q.behind = e.id
+			q.waitedFor = e.id
 			return true
 		}
 	}
 	return false
 }
 
-// progress lets go what waited for the program to get on.
-func (d *DMA) progress() {
+// resumeStalled continues the fences and stalled requests that no earlier access blocks any
+// longer.
+func (d *DMA) resumeStalled() {
 	d.passFences()
 	waited := len(d.stalled)
 	for k := 0; k < len(d.stalled); {
@@ -114,7 +116,7 @@ func (d *DMA) progress() {
 	}
 }
 
-// passFences calls what comes after accesses that are all done.
+// passFences calls and removes the fences whose accesses are settled.
 func (d *DMA) passFences() {
 	for k := 0; k < len(d.fences); {
 		f := d.fences[k]

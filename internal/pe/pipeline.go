@@ -6,24 +6,24 @@ import (
 	"github.com/kernbench/kernbench/simtime"
 )
 
-// Unit is an engine that computes.
+// Unit is a compute engine.
 type Unit uint8
 
-// The computing engines.
+// The compute engines.
 const (
 	GEMM Unit = iota
 	MATH
 	numUnits
 )
 
-// Command is one operation of a computing engine on tiles: its operands are
-// fetched from TCM into registers, it runs, and its result is stored to TCM.
+// Command is one operation of a compute engine on tiles. Its operands are fetched from TCM
+// to registers, the engine runs, and the result is stored to TCM.
 type Command struct {
-	Op     // in traces
+	Op     // the name and line in traces
 	ID     oplog.ID
 	Unit   Unit
 	At     simtime.Time // when it reaches the scheduler
-	By     sim.Mark     // who gave it, if somebody traces
+	By     sim.Mark     // the activity that pushed it, in a trace
 	Args   [3]int32     // tiles; 0 is none
 	Result int32        // a tile
 	Fetch  simtime.Time // how long each stage takes
@@ -31,16 +31,16 @@ type Command struct {
 	Store  simtime.Time
 }
 
-// Pipeline is the fetch/store unit, the GEMM and the MATH engine of a PE. Each is
-// a serial server; commands begin in program order, a composite with all its steps
-// being one. So the time of a command follows by arithmetic as soon as the times
-// of its operands are known, and only transfers take events.
+// Pipeline is the fetch/store unit and the GEMM and MATH engines of a PE. Each is a serial
+// server. Commands start in program order; a composite with all of its steps counts as one
+// command. The times of a command therefore follow by arithmetic when the times of its
+// operands are known, and only transfers need events.
 type Pipeline struct {
-	// Settled, if set, is told when a command's operands are fetched from and when
-	// its result is there, once that is known.
-	Settled func(id oplog.ID, start, end simtime.Time)
-	Usage   *Usage // of the PE, if it is wanted
-	Trace   *Trace // likewise
+	// Scheduled, unless nil, is called when the times of a command are known: start is the
+	// start of its fetch and end the end of its store.
+	Scheduled func(id oplog.ID, start, end simtime.Time)
+	Usage     *Usage // nil if usage is not recorded
+	Trace     *Trace // nil without a trace
 
 	Fetch, Store sim.Server
 	Units        [numUnits]sim.Server
@@ -50,9 +50,9 @@ type Pipeline struct {
 	tiles      *Tiles
 	dma        *DMA
 	pending    sim.FIFO[queued]
-	began      [numUnits]simtime.Time // when the unit's last command began to run
+	began      [numUnits]simtime.Time // when the last command of each unit started to run
 	composites sim.Pool[*Composite]
-	waiter     *sim.Proc
+	waiter     *sim.Proc // the process in Await; nil if there is none
 }
 
 // queued is a command or a composite that waits for its operands.
@@ -61,14 +61,14 @@ type queued struct {
 	composite *Composite
 }
 
-// Init makes p idle engines around a TCM.
+// Init initializes p as idle engines and connects them with tiles and dma.
 func (p *Pipeline) Init(eng *sim.Engine, tiles *Tiles, dma *DMA) {
 	p.eng, p.tiles, p.dma = eng, tiles, dma
 	tiles.dma, tiles.pipeline = dma, p
 	p.target = eng.Register(p)
 }
 
-// Push hands a command to the scheduler.
+// Push passes a command to the scheduler.
 func (p *Pipeline) Push(c *Command) {
 	c.By = p.eng.By
 	if p.Trace != nil {
@@ -79,44 +79,46 @@ func (p *Pipeline) Push(c *Command) {
 			p.tiles.slots[t].uses++
 		}
 	}
-	if p.pending.Len() == 0 && p.settle(c) {
+	if p.pending.Len() == 0 && p.schedule(c) {
 		return
 	}
 	p.pending.Push(queued{Command: *c})
 }
 
-// Await parks a process, whose clock is at now, until something of the PE's has got
-// on. It is for conditions that the process tests again.
-func (p *Pipeline) Await(proc *sim.Proc, on waitFor, now simtime.Time) {
+// Await parks a process, whose clock is at now, until the engines of the PE have made
+// progress. The process must then test its condition again.
+func (p *Pipeline) Await(proc *sim.Proc, on waitReason, now simtime.Time) {
 	p.waiter = proc
 	proc.ParkFrom(on, now)
 	p.waiter = nil
 }
 
-func (p *Pipeline) progress() {
+func (p *Pipeline) wakeWaiter() {
 	if p.waiter != nil {
 		p.waiter.Wake()
 	}
 }
 
-// run settles what can be settled, from the front of the queue.
+// run schedules pending commands in order, until one has operands that are not ready.
 func (p *Pipeline) run() {
 	for p.pending.Len() > 0 {
 		if q := p.pending.Front(); q.composite != nil {
 			if !q.composite.advance() {
 				break
 			}
-		} else if !p.settle(&q.Command) {
+		} else if !p.schedule(&q.Command) {
 			break
 		}
 		p.pending.Pop()
 	}
-	p.progress()
+	p.wakeWaiter()
 }
 
-// settle works out when a command runs, if its operands are known.
-func (p *Pipeline) settle(c *Command) bool {
-	at := max(c.At, p.began[c.Unit]) // one set of registers is fetched while the other is in use
+// schedule computes the times of a command. It returns false if the time of an operand is
+// not known yet.
+func (p *Pipeline) schedule(c *Command) bool {
+	// A second set of registers takes the operands while the previous command runs.
+	at := max(c.At, p.began[c.Unit])
 	for _, t := range c.Args {
 		if t == 0 {
 			continue
@@ -129,23 +131,23 @@ func (p *Pipeline) settle(c *Command) bool {
 	}
 	var by, fetch, store sim.Mark
 	if p.Trace != nil {
-		by = p.released(c, at)
+		by = p.releasedBy(c, at)
 	}
 	start, fetched := p.Fetch.Serve(at, c.Fetch)
 	began, done := p.Units[c.Unit].Serve(fetched, c.Run)
 	p.began[c.Unit] = began
 	storing, end := p.Store.Serve(done, c.Store)
 	if p.Trace != nil {
-		fetch, store = p.Trace.command(c, by, at, start, fetched, began, done, storing, end)
+		fetch, store = p.Trace.recordCommand(c, by, at, start, fetched, began, done, storing, end)
 	}
 	for _, t := range c.Args {
 		if t != 0 {
 			p.tiles.slots[t].uses--
-			p.tiles.read(t, fetched, fetch)
+			p.tiles.markBusy(t, fetched, fetch)
 		}
 	}
-	if p.Settled != nil {
-		p.Settled(c.ID, start, end)
+	if p.Scheduled != nil {
+		p.Scheduled(c.ID, start, end)
 	}
 	if p.Usage != nil {
 		p.Usage.Compute.Add(start, end)
@@ -154,9 +156,9 @@ func (p *Pipeline) settle(c *Command) bool {
 	return true
 }
 
-// Drain waits until all that was handed to the engines has ended.
+// Drain waits until all commands, requests and local copies have ended.
 func (p *Pipeline) Drain(proc *sim.Proc) {
-	for p.pending.Len() > 0 || p.dma.under > 0 {
+	for p.pending.Len() > 0 || p.dma.inFlight > 0 {
 		p.Await(proc, "the end of its commands", proc.Now())
 	}
 	if end := max(p.Store.Free(), p.dma.local.Free()); end > proc.Now() {

@@ -9,14 +9,15 @@ import (
 // Matrix is an operand or the result of a plan.
 type Matrix struct {
 	ElemBytes memory.Bytes
-	// Requests appends the transfers that move a box of the matrix. It is nil if
-	// the matrix is a tile that is in TCM already.
+	// Requests appends the transfers that move a box of the matrix. It is nil if the
+	// matrix is a tile in TCM.
 	Requests func(to []Request, row, col, rows, cols int) []Request
-	// One row or one column is repeated to the size of the result.
+	// OneRow and OneCol mean that the matrix has one row or one column, which is repeated
+	// to the size of the result.
 	OneRow, OneCol bool
 }
 
-// box appends the transfers of a box, repeated rows or columns once.
+// box appends the transfers of a box. A repeated row or column is moved once.
 func (m *Matrix) box(to []Request, row, col, rows, cols int) []Request {
 	if m.Requests == nil {
 		return to
@@ -25,6 +26,7 @@ func (m *Matrix) box(to []Request, row, col, rows, cols int) []Request {
 	return m.Requests(to, row, col, rows, cols)
 }
 
+// clip reduces a box to the row or column that is repeated.
 func (m *Matrix) clip(row, col, rows, cols int) (int, int, int, int) {
 	if m.OneRow {
 		row, rows = 0, min(rows, 1)
@@ -40,7 +42,7 @@ func (m *Matrix) bytes(rows, cols int) memory.Bytes {
 	return memory.Bytes(rows) * memory.Bytes(cols) * m.ElemBytes
 }
 
-// buffer returns the TCM for a box, if the matrix is read.
+// buffer returns how much TCM a box takes: 0 if the matrix is in TCM already.
 func (m *Matrix) buffer(rows, cols int) memory.Bytes {
 	if m.Requests == nil {
 		return 0
@@ -48,7 +50,7 @@ func (m *Matrix) buffer(rows, cols int) memory.Bytes {
 	return m.bytes(rows, cols)
 }
 
-// Matrices is operands of a plan that are read together.
+// Matrices is a list of operands that are read together.
 type Matrices []Matrix
 
 // boxes appends the transfers of a box of each operand.
@@ -62,7 +64,7 @@ func (ms Matrices) boxes(to []Request, row, col, rows, cols int) []Request {
 // bytes returns the size of a box of all operands.
 func (ms Matrices) bytes(rows, cols int) memory.Bytes { return ms.sum((*Matrix).bytes, rows, cols) }
 
-// buffer returns the TCM for a box of the operands that are read.
+// buffer returns how much TCM a box of all operands takes.
 func (ms Matrices) buffer(rows, cols int) memory.Bytes { return ms.sum((*Matrix).buffer, rows, cols) }
 
 func (ms Matrices) sum(size func(m *Matrix, rows, cols int) memory.Bytes, rows, cols int) (sum memory.Bytes) {
@@ -72,24 +74,24 @@ func (ms Matrices) sum(size func(m *Matrix, rows, cols int) memory.Bytes, rows, 
 	return sum
 }
 
-// Epilogue is what is done to a tile of the result before it is stored.
+// Epilogue is a list of operations on a tile of the result before it is stored.
 type Epilogue struct {
 	Math []numeric.Op
 	Args Matrices
 }
 
-// Result is the end of a plan: what becomes of each tile of its result.
+// Result is the part of a plan that finishes and writes each tile of the result.
 type Result struct {
 	Out      Matrix
 	Epilogue Epilogue
 	Costs    Costs
 
-	reads, writes []Request
+	reads, writes []Request // reused by Reads and Step
 }
 
-// finish adds to a step what is done to a box of the result when nothing more is added to it. It
-// returns the bytes that are fetched for that.
-func (r *Result) finish(s *Step, row, col, rows, cols int) (fetched memory.Bytes) {
+// finishBox adds the epilogue, the store and the writes of a completed box of the result to
+// step s. It returns the bytes of the epilogue's operands that the step fetches.
+func (r *Result) finishBox(s *Step, row, col, rows, cols int) (fetched memory.Bytes) {
 	for _, op := range r.Epilogue.Math {
 		s.Run[MATH] += r.Costs.Math(op, rows*cols)
 	}
@@ -98,8 +100,9 @@ func (r *Result) finish(s *Step, row, col, rows, cols int) (fetched memory.Bytes
 	return r.Epilogue.Args.bytes(rows, cols)
 }
 
-// GemmPlan is a matrix product tile by tile: for each tile of the result, along a
-// row of them first, the tiles of K in order, whose sum stays in the accumulator.
+// GemmPlan is the plan of a matrix product. It computes the tiles of the result row by row.
+// For each of them it multiplies the tiles along K in order; the sum stays in the
+// accumulator.
 type GemmPlan struct {
 	Result
 	M, K, N int
@@ -107,26 +110,27 @@ type GemmPlan struct {
 	A, B    Matrix
 }
 
+// tilesK and tilesN return the number of tiles along K and N.
 func (p *GemmPlan) tilesK() int { return max(1, ceilDiv(p.K, p.Tile.K)) }
 func (p *GemmPlan) tilesN() int { return ceilDiv(p.N, p.Tile.N) }
 
-// Steps is the number of tile products.
+// Steps returns the number of tile products.
 func (p *GemmPlan) Steps() int { return ceilDiv(p.M, p.Tile.M) * p.tilesN() * p.tilesK() }
 
-// Buffer is the TCM for the tiles of one product.
+// Buffer returns how much TCM the operands of one tile product take.
 func (p *GemmPlan) Buffer() memory.Bytes {
 	m, k, n := min(p.M, p.Tile.M), min(p.K, p.Tile.K), min(p.N, p.Tile.N)
 	return p.A.buffer(m, k) + p.B.buffer(k, n) + p.Epilogue.Args.buffer(m, n)
 }
 
-// Output is the TCM for one tile of the result.
+// Output returns how much TCM one tile of the result takes.
 func (p *GemmPlan) Output() memory.Bytes {
 	return p.Out.bytes(min(p.M, p.Tile.M), min(p.N, p.Tile.N))
 }
 
-// at is the place of step i: the box of the result, the part of K, and whether it
-// is the last of that.
-func (p *GemmPlan) at(i int) (row, col, in, rows, cols, ins int, last bool) {
+// locate returns the box of the result and the range of K that step i works on, and whether
+// this range is the last.
+func (p *GemmPlan) locate(i int) (row, col, in, rows, cols, ins int, last bool) {
 	tilesK := p.tilesK()
 	tile := i / tilesK
 	row, col, in = tile/p.tilesN()*p.Tile.M, tile%p.tilesN()*p.Tile.N, i%tilesK*p.Tile.K
@@ -134,10 +138,10 @@ func (p *GemmPlan) at(i int) (row, col, in, rows, cols, ins int, last bool) {
 	return row, col, in, rows, cols, ins, i%tilesK == tilesK-1
 }
 
-// Reads is the tiles of A and B of one product, and of the epilogue's operands with
-// the last of a sum.
+// Reads returns the transfers of the tiles of A and B for step i. The last step of a tile of
+// the result also reads the operands of the epilogue.
 func (p *GemmPlan) Reads(i int) []Request {
-	row, col, in, rows, cols, ins, last := p.at(i)
+	row, col, in, rows, cols, ins, last := p.locate(i)
 	p.reads = p.A.box(p.reads[:0], row, in, rows, ins)
 	p.reads = p.B.box(p.reads, in, col, ins, cols)
 	if last {
@@ -146,49 +150,51 @@ func (p *GemmPlan) Reads(i int) []Request {
 	return p.reads
 }
 
-// Step is one tile product.
+// Step returns the work of tile product i.
 func (p *GemmPlan) Step(i int) Step {
-	row, col, _, rows, cols, ins, last := p.at(i)
+	row, col, _, rows, cols, ins, last := p.locate(i)
 	fetched := p.A.bytes(rows, ins) + p.B.bytes(ins, cols)
 	var s Step
 	s.Run[GEMM] = p.Costs.Gemm(rows, ins, cols)
 	if last {
-		fetched += p.finish(&s, row, col, rows, cols)
+		fetched += p.finishBox(&s, row, col, rows, cols)
 	}
 	s.Fetch = p.Costs.Fetch(fetched)
 	return s
 }
 
-// The chunks of a Stream, and of a reduction over peers. The latter are larger: reads from
-// other devices take long, and eight chunks are all that is under way.
+// The chunk sizes of an elementwise composite and of a reduction over peers. Chunks of a
+// reduction are larger, because reads from other devices take long and at most maxDepth
+// chunks are in flight.
 const (
 	StreamChunk memory.Bytes = 4 << 10
 	ReduceChunk memory.Bytes = 16 << 10
 )
 
-// StreamPlan is an elementwise operation on large operands, chunk by chunk. A step is a chunk of
-// all operands. In a reduction a step is a chunk of one operand, the operands in order, and what
-// is combined so far stays in the registers of the MATH engine.
+// StreamPlan is the plan of an elementwise operation or a reduction over peers, chunk by
+// chunk. A step of an elementwise operation works on a chunk of all operands. A step of a
+// reduction combines a chunk of one operand with the partial result, which stays in the
+// registers of the MATH engine.
 type StreamPlan struct {
-	Result     // in whose Epilogue the operation itself comes first, unless it is a reduction
+	Result     // an elementwise operation is the first in its Epilogue
 	Rows, Cols int
-	Chunk      memory.Bytes // of each operand, that a step works on
+	Chunk      memory.Bytes // the maximum size of a chunk of each operand and of the result
 	Args       Matrices
-	Reduces    bool
-	Math       numeric.Op // of a reduction
+	Reduces    bool       // the plan is a reduction
+	Math       numeric.Op // the operation of a reduction
 }
 
-// size returns the rows and columns of a chunk: rows as a whole, if one fits.
-func (p *StreamPlan) size() (rows, cols int) {
+// chunkSize returns the rows and columns of a chunk. A chunk has whole rows if one fits.
+func (p *StreamPlan) chunkSize() (rows, cols int) {
 	elems := int(p.Chunk / max(1, p.Out.ElemBytes))
 	for i := range p.Args {
-		elems = min(elems, int(p.Chunk/max(1, p.Args[i].ElemBytes))) // a number has none
+		elems = min(elems, int(p.Chunk/max(1, p.Args[i].ElemBytes))) // ElemBytes of a scalar is 0
 	}
 	cols = max(1, min(p.Cols, elems))
 	return max(1, min(p.Rows, elems/cols)), cols
 }
 
-// perChunk returns the number of steps for a chunk of the result.
+// perChunk returns the number of steps for each chunk of the result.
 func (p *StreamPlan) perChunk() int {
 	if p.Reduces {
 		return len(p.Args)
@@ -198,37 +204,38 @@ func (p *StreamPlan) perChunk() int {
 
 // Steps returns the number of steps.
 func (p *StreamPlan) Steps() int {
-	rows, cols := p.size()
+	rows, cols := p.chunkSize()
 	return ceilDiv(p.Rows, rows) * ceilDiv(p.Cols, cols) * p.perChunk()
 }
 
-// Buffer returns the TCM for the operands of a step, and for those of the epilogue, which are read
-// with the last step of a chunk.
+// Buffer returns how much TCM the operands of a step take, including the operands of the
+// epilogue, which the last step of a chunk reads.
 func (p *StreamPlan) Buffer() memory.Bytes {
-	rows, cols := p.size()
+	rows, cols := p.chunkSize()
 	return p.Args[:len(p.Args)/p.perChunk()].buffer(rows, cols) + p.Epilogue.Args.buffer(rows, cols)
 }
 
-// Output returns the TCM for the result of a chunk.
+// Output returns how much TCM a chunk of the result takes.
 func (p *StreamPlan) Output() memory.Bytes {
-	rows, cols := p.size()
+	rows, cols := p.chunkSize()
 	return p.Out.bytes(rows, cols)
 }
 
-// at returns the box of step i, its operands, and whether they are the first and the last of the
-// box.
-func (p *StreamPlan) at(i int) (row, col, rows, cols int, args Matrices, first, last bool) {
+// locate returns the box and the operands of step i, and whether the step is the first and
+// the last for this box.
+func (p *StreamPlan) locate(i int) (row, col, rows, cols int, args Matrices, first, last bool) {
 	per := p.perChunk()
 	i, k, n := i/per, i%per, len(p.Args)/per
-	rows, cols = p.size()
+	rows, cols = p.chunkSize()
 	across := ceilDiv(p.Cols, cols)
 	row, col = i/across*rows, i%across*cols
 	return row, col, min(rows, p.Rows-row), min(cols, p.Cols-col), p.Args[k*n : (k+1)*n], k == 0, k == per-1
 }
 
-// Reads returns the operands of a step, and those of the epilogue with the last of a chunk.
+// Reads returns the transfers of the operands of step i. The last step of a chunk also reads
+// the operands of the epilogue.
 func (p *StreamPlan) Reads(i int) []Request {
-	row, col, rows, cols, args, _, last := p.at(i)
+	row, col, rows, cols, args, _, last := p.locate(i)
 	p.reads = args.boxes(p.reads[:0], row, col, rows, cols)
 	if last {
 		p.reads = p.Epilogue.Args.boxes(p.reads, row, col, rows, cols)
@@ -236,16 +243,16 @@ func (p *StreamPlan) Reads(i int) []Request {
 	return p.reads
 }
 
-// Step returns the work on a chunk. The first operand of a reduction is only fetched.
+// Step returns the work of step i. The first operand of a reduction is only fetched.
 func (p *StreamPlan) Step(i int) Step {
-	row, col, rows, cols, args, first, last := p.at(i)
+	row, col, rows, cols, args, first, last := p.locate(i)
 	fetched := args.bytes(rows, cols)
 	var s Step
 	if !first {
 		s.Run[MATH] = p.Costs.Math(p.Math, rows*cols)
 	}
 	if last {
-		fetched += p.finish(&s, row, col, rows, cols)
+		fetched += p.finishBox(&s, row, col, rows, cols)
 	}
 	s.Fetch = p.Costs.Fetch(fetched)
 	return s

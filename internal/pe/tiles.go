@@ -9,61 +9,60 @@ import (
 	"github.com/kernbench/kernbench/simtime"
 )
 
-// Tiles is what a PE's TCM holds: tiles, each until room is needed for another,
-// and what is reserved of it.
+// Tiles manages the TCM of a PE: its tiles, and bytes reserved for other uses.
 //
-// The tile that goes is the one that the kernel has not used for longest. Which
-// that is depends on the program alone, not on time: if it is still being read,
-// the kernel waits. A kernel whose tiles do not fit finds one gone when it wants
-// to use it.
+// To make space, it evicts the tile that the kernel has not used for the longest time. The
+// choice depends only on the order of operations in the program, not on simulated time: if
+// the tile is still being read, the kernel waits. If the tiles of a kernel do not fit, the
+// use of an evicted tile fails with Overflow.
 type Tiles struct {
 	Size memory.Bytes
-	// Forget, if set, is called with the slot of a tile that goes.
+	// Forget, unless nil, is called with the slot of a tile that is evicted.
 	Forget func(slot int32)
 
-	used     memory.Bytes
-	count    int          // tiles
-	held     memory.Bytes // of what is used, pinned or reserved
-	reserved memory.Bytes // of what is held
-	slots    []slot       // index 0 means none, and is in order of use between the newest and the oldest
-	unused   int32
-	freedBy  sim.Mark // what the room that was made last had waited for
-	dma      *DMA
-	pipeline *Pipeline
+	used        memory.Bytes // by tiles and reservations
+	count       int          // number of tiles
+	unevictable memory.Bytes // by pinned tiles and reservations
+	reserved    memory.Bytes // by reservations
+	slots       []slot       // slot 0 has no tile: it is the head of the list in order of use
+	freeList    int32        // the first free slot; 0 is none
+	freedBy     sim.Mark     // the activity that the latest call of Room waited for
+	dma         *DMA
+	pipeline    *Pipeline
 }
 
-// granule is the least that a tile takes: the width of the TCM.
+// granule is the unit of allocation: the width of the TCM.
 const granule memory.Bytes = 256
 
-// maxTiles is how many tiles there may be in TCM at a time: their descriptors.
+// maxTiles is the maximum number of tiles in TCM: the number of tile descriptors.
 const maxTiles = 1024
 
-// slot is the place of one tile.
+// slot holds the state of one tile.
 type slot struct {
-	ready    simtime.Time // when it is there; simtime.Never if that is not known yet
-	busy     simtime.Time // until when it is read, as far as known
-	by       sim.Mark     // what made it ready, if somebody traces
-	busyBy   sim.Mark     // and what reads it until then
+	ready    simtime.Time // when its data is in TCM; simtime.Never if not known yet
+	busy     simtime.Time // the end of the last known access
+	by       sim.Mark     // the activity that made it ready, in a trace
+	busyBy   sim.Mark     // the activity that accesses it until busy, in a trace
 	granules int32        // its size
-	turn     uint32       // tells the tile from earlier ones
-	uses     int32        // that will read it, and are not over or not known yet
-	parts    int32        // transfers to come before it is there
-	waiting  int32        // DMA requests that wait for it
-	older    int32        // in order of use
-	newer    int32
-	pinned   bool
-	freed    bool
+	version  uint32       // distinguishes it from earlier tiles in the slot (tl.Value.Turn)
+	uses     int32        // readers whose end is not known yet
+	parts    int32        // transfers that must arrive before it is ready
+	waiting  int32        // the first DMA request that waits for it; 0 is none
+	older    int32        // the tile that was used before it
+	newer    int32        // the tile that was used after it, or the next free slot
+	pinned   bool         // Pin was called
+	freed    bool         // Free was called
 }
 
-// Init makes m an empty TCM.
+// Init initializes m as an empty TCM.
 func (m *Tiles) Init(size memory.Bytes) { m.Size, m.slots = size, make([]slot, 1, 8) }
 
 // Overflow is the error of a kernel whose tiles do not fit into TCM.
 type Overflow struct {
 	Asked, Free, Size memory.Bytes
 	Reserved          memory.Bytes // for slots of queues, Scratch and buffers of composites
-	Gone              bool         // it is a tile used again, and not a new one
-	Freed             bool         // by the kernel itself
+	Gone              bool         // an evicted tile was used; if false, a new tile does not fit
+	Freed             bool         // with Gone: the kernel freed the tile itself
 }
 
 func (o *Overflow) Error() string {
@@ -81,10 +80,11 @@ func (o *Overflow) Error() string {
 
 func (s *slot) bytes() memory.Bytes { return memory.Bytes(s.granules) * granule }
 
-// Room makes room for n bytes, and says from when on it is there. ok is false if
-// that is not known yet: the tile to go is in use.
+// Room evicts tiles until n bytes are free, and returns the time from which they are free.
+// ok is false if the time is not known yet, because the next tile to evict is in use.
 //
-// The tiles to keep are those that the present operation uses, and has used last.
+// keep names the operands of the current operation, which are the tiles that were used last.
+// If only tiles in keep and pinned tiles are left, Room returns an *Overflow.
 func (m *Tiles) Room(n memory.Bytes, keep ...int32) (at simtime.Time, ok bool, err error) {
 	n = roundUp(n)
 	for m.used+n > m.Size || m.count >= maxTiles {
@@ -105,55 +105,55 @@ func (m *Tiles) Room(n memory.Bytes, keep ...int32) (at simtime.Time, ok bool, e
 		if s.busy > at {
 			at, m.freedBy = s.busy, s.busyBy
 		}
-		m.drop(old)
+		m.evict(old)
 	}
 	return at, true, nil
 }
 
-// FreedBy is the activity that the room which was made last had waited for.
+// FreedBy returns the activity that the latest call of Room waited for.
 func (m *Tiles) FreedBy() sim.Mark { return m.freedBy }
 
-// MadeBy is the activity that made a tile ready.
+// MadeBy returns the activity that made a tile ready.
 func (m *Tiles) MadeBy(i int32) sim.Mark { return m.slots[i].by }
 
-// Reserve takes n bytes that Room made, for something other than tiles; Release
-// gives them back.
+// Reserve takes n bytes, which Room has made free, for a use other than tiles.
 func (m *Tiles) Reserve(n memory.Bytes) { m.reserve(roundUp(n)) }
 
-// Release gives back what Reserve took.
+// Release frees n bytes that Reserve took.
 func (m *Tiles) Release(n memory.Bytes) { m.reserve(-roundUp(n)) }
 
 func (m *Tiles) reserve(more memory.Bytes) {
 	m.used += more
-	m.held += more
+	m.unevictable += more
 	m.reserved += more
 }
 
 func roundUp(n memory.Bytes) memory.Bytes { return (n + granule - 1) / granule * granule }
 
-// New is a tile of n bytes, for which there is Room. It is there when `parts`
-// transfers have arrived, or when a command says so.
+// New adds a tile of n bytes, which Room has made free, and returns its slot and version.
+// The tile is ready when the given number of parts has arrived, or when a command or
+// SetReady sets its time.
 func (m *Tiles) New(n memory.Bytes, parts int) (int32, uint32) {
-	i := m.unused
+	i := m.freeList
 	if i == 0 {
 		i = int32(len(m.slots))
 		m.slots = append(m.slots, slot{})
 	} else {
-		m.unused = m.slots[i].newer
+		m.freeList = m.slots[i].newer
 	}
 	s := &m.slots[i]
-	*s = slot{turn: s.turn + 1, granules: int32(roundUp(n) / granule), ready: simtime.Never, parts: int32(parts)}
+	*s = slot{version: s.version + 1, granules: int32(roundUp(n) / granule), ready: simtime.Never, parts: int32(parts)}
 	m.used += s.bytes()
 	m.count++
 	m.link(i, m.newest(), 0)
-	return i, s.turn
+	return i, s.version
 }
 
-// Use makes a tile the newest, which the kernel uses. It returns an error, without the size of
-// the tile, if that is gone.
-func (m *Tiles) Use(i int32, turn uint32) *Overflow {
-	if s := &m.slots[i]; s.turn != turn || s.freed {
-		return &Overflow{Size: m.Size, Gone: true, Freed: s.turn == turn}
+// Use marks a tile as the one that was used last. If the tile was evicted or freed, Use
+// returns an *Overflow without Asked: the size of the tile is no longer known.
+func (m *Tiles) Use(i int32, version uint32) *Overflow {
+	if s := &m.slots[i]; s.version != version || s.freed {
+		return &Overflow{Size: m.Size, Gone: true, Freed: s.version == version}
 	}
 	if m.newest() != i {
 		m.unlink(i)
@@ -162,15 +162,15 @@ func (m *Tiles) Use(i int32, turn uint32) *Overflow {
 	return nil
 }
 
-// Pin keeps a tile until it is freed.
+// Pin protects a tile from eviction until it is freed.
 func (m *Tiles) Pin(i int32) {
 	if s := &m.slots[i]; !s.pinned {
 		s.pinned = true
-		m.held += s.bytes()
+		m.unevictable += s.bytes()
 	}
 }
 
-// Free ends a tile: it is the next to go.
+// Free ends the life of a tile and makes it the next to be evicted.
 func (m *Tiles) Free(i int32) {
 	m.slots[i].freed = true
 	m.unpin(i)
@@ -181,21 +181,21 @@ func (m *Tiles) Free(i int32) {
 func (m *Tiles) unpin(i int32) {
 	if s := &m.slots[i]; s.pinned {
 		s.pinned = false
-		m.held -= s.bytes()
+		m.unevictable -= s.bytes()
 	}
 }
 
-// Clear ends all tiles, at the end of a kernel.
+// Clear removes all tiles, at the end of a kernel.
 func (m *Tiles) Clear() {
 	for m.oldest() != 0 {
-		m.drop(m.oldest())
+		m.evict(m.oldest())
 	}
 }
 
-// Ready is when a tile is there, simtime.Never if that is not known.
+// Ready returns the time at which a tile is ready, or simtime.Never if it is not known yet.
 func (m *Tiles) Ready(i int32) simtime.Time { return m.slots[i].ready }
 
-func (m *Tiles) drop(i int32) {
+func (m *Tiles) evict(i int32) {
 	s := &m.slots[i]
 	if m.Forget != nil {
 		m.Forget(i)
@@ -204,15 +204,16 @@ func (m *Tiles) drop(i int32) {
 	m.used -= s.bytes()
 	m.count--
 	m.unlink(i)
-	s.turn++
-	s.newer = m.unused
-	m.unused = i
+	s.version++
+	s.newer = m.freeList
+	m.freeList = i
 }
 
 func (m *Tiles) newest() int32 { return m.slots[0].older }
 func (m *Tiles) oldest() int32 { return m.slots[0].newer }
 
-// link puts tile i between two neighbours in order of use, of which 0 is the end.
+// link inserts tile i between two neighbours in the list in order of use. Neighbour 0 is
+// the end of the list.
 func (m *Tiles) link(i, older, newer int32) {
 	m.slots[i].older, m.slots[i].newer = older, newer
 	m.slots[older].newer, m.slots[newer].older = i, i
@@ -223,9 +224,9 @@ func (m *Tiles) unlink(i int32) {
 	m.slots[s.older].newer, m.slots[s.newer].older = s.newer, s.older
 }
 
-// wait notes that DMA request r reads tile i, and reports whether the tile's time
-// is known; if not, the request is formed when it is.
-func (m *Tiles) wait(i, r int32) bool {
+// addReader records that DMA request r reads tile i, and reports whether the time of the
+// tile is known. If not, resolve forms the descriptor of the request later.
+func (m *Tiles) addReader(i, r int32) bool {
 	s := &m.slots[i]
 	s.uses++
 	if s.ready != simtime.Never {
@@ -236,24 +237,24 @@ func (m *Tiles) wait(i, r int32) bool {
 	return false
 }
 
-// unuse ends a use of tile i at an instant.
-func (m *Tiles) unuse(i int32, at simtime.Time) {
+// endUse records that a reader of tile i ended at the given time.
+func (m *Tiles) endUse(i int32, at simtime.Time) {
 	m.slots[i].uses--
-	m.read(i, at, m.dma.eng.By)
-	m.pipeline.progress()
+	m.markBusy(i, at, m.dma.eng.By)
+	m.pipeline.wakeWaiter()
 }
 
-// read notes that an activity reads tile i, or writes a part of it, until an instant.
-func (m *Tiles) read(i int32, at simtime.Time, by sim.Mark) {
+// markBusy records that an activity reads tile i, or writes a part of it, until at.
+func (m *Tiles) markBusy(i int32, at simtime.Time, by sim.Mark) {
 	if s := &m.slots[i]; at >= s.busy {
 		s.busy, s.busyBy = at, by
 	}
 }
 
-// arrive is the arrival, at an instant and by an activity, of one of the transfers that
-// tile i waits for.
+// arrive records that activity by brought one part of tile i into TCM at the given time. The
+// last part makes the tile ready.
 func (m *Tiles) arrive(i int32, at simtime.Time, by sim.Mark) {
-	m.read(i, at, by)
+	m.markBusy(i, at, by)
 	s := &m.slots[i]
 	if s.parts--; s.parts == 0 {
 		m.resolve(i, s.busy, s.busyBy)
@@ -261,15 +262,16 @@ func (m *Tiles) arrive(i int32, at simtime.Time, by sim.Mark) {
 	}
 }
 
-// Settle says when tile i is there, of one that nothing is loaded into.
-func (m *Tiles) Settle(i int32, at simtime.Time) { m.resolve(i, at, m.dma.eng.By) }
+// SetReady sets the time at which tile i is ready. No transfer writes the tile.
+func (m *Tiles) SetReady(i int32, at simtime.Time) { m.resolve(i, at, m.dma.eng.By) }
 
-// resolve settles when tile i is there, made by an activity.
+// resolve sets the time at which activity by makes tile i ready, and forms the descriptors
+// of the requests that wait for the tile.
 func (m *Tiles) resolve(i int32, at simtime.Time, by sim.Mark) {
 	s := &m.slots[i]
 	s.ready, s.by = at, by
 	first := int32(0)
-	for r := s.waiting; r != 0; { // the list is in reverse
+	for r := s.waiting; r != 0; { // reverse the list, which has the latest request first
 		next := m.dma.pool[r].next
 		m.dma.pool[r].next = first
 		first, r = r, next
@@ -277,7 +279,7 @@ func (m *Tiles) resolve(i int32, at simtime.Time, by sim.Mark) {
 	s.waiting = 0
 	for r := first; r != 0; {
 		next := m.dma.pool[r].next
-		m.dma.form(r)
+		m.dma.formDescriptor(r)
 		r = next
 	}
 }

@@ -11,12 +11,12 @@ import (
 	"github.com/kernbench/kernbench/simtime"
 )
 
-// Purpose is what a request is for, as traces call it.
+// Purpose is the reason for a request, and its name in traces.
 type Purpose uint8
 
-// What requests are for.
+// The purposes of requests.
 const (
-	Transfer Purpose = iota // of nobody who said so
+	Transfer Purpose = iota // not specified
 	Load
 	Store
 	Get
@@ -31,46 +31,46 @@ var purposes = [...]string{"transfer", "load", "store", "get", "put", "send", "r
 
 func (p Purpose) String() string { return purposes[p] }
 
-// Op is an operation of a kernel as traces show it.
+// Op is the name and the source line of an operation in traces.
 type Op struct {
 	Name string // "dot 64×64×64"
-	Line string // of the kernel: "matmul.go:31"
+	Line string // the kernel's line: "matmul.go:31"
 }
 
-// Trace is where the engines of a PE note what they did, and what they had waited for, if
-// somebody wants to see it.
+// Trace records the activities of the engines of a PE, and for each the activity that
+// released it.
 type Trace struct {
 	rec      *trace.Recorder
 	process  *trace.Process
 	CPU      *trace.Track
-	Line     string // of the kernel, whose operation the CPU dispatches
-	fetch    server
-	units    [numUnits]server
-	store    server
-	copies   server
+	Line     string // the line of the operation that the CPU dispatches
+	fetch    serverTrack
+	units    [numUnits]serverTrack
+	store    serverTrack
+	copies   serverTrack // copies within the TCM
 	channels [2]*trace.Lanes
-	requests []traced // of the DMA engine, by number
-	line     [1]trace.Arg
+	requests []tracedRequest // the requests of the DMA engine, by number
+	line     [1]trace.Arg    // reused by recordStage
 }
 
-// server is a track of a serial server, and its latest activity.
-type server struct {
+// serverTrack is the track of a serial server and its latest activity.
+type serverTrack struct {
 	track *trace.Track
 	last  sim.Mark
 }
 
-// traced is a request of the DMA engine.
-type traced struct {
+// tracedRequest is what a trace shows of a DMA request.
+type tracedRequest struct {
 	purpose  Purpose
 	line     string
-	by       sim.Mark // whose doing it is
-	mark     sim.Mark // its own, once it has started
-	receives sim.Mark // the message that it takes out of its slot
+	by       sim.Mark // the activity that released it
+	mark     sim.Mark // its own activity; 0 before it starts
+	receives sim.Mark // the Send whose message it takes out of a slot
 	started  simtime.Time
-	queued   simtime.Time // its head, in front of links
+	queued   simtime.Time // how long its head waited for links
 }
 
-// NewTrace is the tracks of a PE.
+// NewTrace adds the tracks of a PE to a trace. order is the position of the PE in viewers.
 func NewTrace(rec *trace.Recorder, name string, order int) *Trace {
 	p := rec.Process(name, order)
 	t := &Trace{rec: rec, process: p, CPU: p.Track("cpu")}
@@ -81,12 +81,13 @@ func NewTrace(rec *trace.Recorder, name string, order int) *Trace {
 	return t
 }
 
-// Mark is the number of a new activity.
+// Mark returns the number of a new activity.
 func (t *Trace) Mark() sim.Mark { return t.rec.Mark() }
 
-// stage notes the work of a serial server that could have begun at an instant, released
-// by an activity, and began when the server was free.
-func (t *Trace) stage(s *server, op Op, asked, start, end simtime.Time, by, receives sim.Mark) sim.Mark {
+// recordStage records an activity of a serial server and returns its number. The activity
+// was released by activity by at time asked. If it started later, the server was busy, and
+// the server's previous activity released it.
+func (t *Trace) recordStage(s *serverTrack, op Op, asked, start, end simtime.Time, by, receives sim.Mark) sim.Mark {
 	if start > asked {
 		by = s.last
 	}
@@ -96,25 +97,26 @@ func (t *Trace) stage(s *server, op Op, asked, start, end simtime.Time, by, rece
 	return s.last
 }
 
-// Depth notes how many fragments wait in a queue of the PE.
-func (t *Trace) Depth(at simtime.Time, queue string, n int) {
+// RecordDepth records that n fragments wait in a queue of the PE.
+func (t *Trace) RecordDepth(at simtime.Time, queue string, n int) {
 	t.process.Counter(at, "queue "+queue, "slots", float64(n))
 }
 
-// asked notes a request, now and by an activity: but if it has its own time and reason to
-// come, and that is not over, it is for that.
-func (t *Trace) asked(i int32, r *Request, now simtime.Time, by sim.Mark) {
+// recordSubmit records that request i was submitted now, released by activity by. If the
+// request has its own activity, and its time is not in the past, that activity released it.
+func (t *Trace) recordSubmit(i int32, r *Request, now simtime.Time, by sim.Mark) {
 	for len(t.requests) <= int(i) {
-		t.requests = append(t.requests, traced{})
+		t.requests = append(t.requests, tracedRequest{})
 	}
 	if r.By != 0 && r.At >= now {
 		by = r.By
 	}
-	t.requests[i] = traced{purpose: r.Purpose, line: cmp.Or(r.Line, t.Line), by: by, receives: r.Receives}
+	t.requests[i] = tracedRequest{purpose: r.Purpose, line: cmp.Or(r.Line, t.Line), by: by, receives: r.Receives}
 }
 
-// begun notes that a request has started, released by an activity if it waited for one.
-func (t *Trace) begun(i int32, now simtime.Time, by sim.Mark) {
+// recordStart records that request i starts now. by is the activity that it waited for; 0 if
+// it did not wait.
+func (t *Trace) recordStart(i int32, now simtime.Time, by sim.Mark) {
 	r := &t.requests[i]
 	if by != 0 {
 		r.by = by
@@ -122,8 +124,8 @@ func (t *Trace) begun(i int32, now simtime.Time, by sim.Mark) {
 	r.mark, r.started = t.rec.Mark(), now
 }
 
-// ended notes that it has ended.
-func (t *Trace) ended(i int32, op memory.Op, n memory.Bytes, now simtime.Time) {
+// recordEnd records that request i, of n bytes, ends now.
+func (t *Trace) recordEnd(i int32, op memory.Op, n memory.Bytes, now simtime.Time) {
 	r := &t.requests[i]
 	s := trace.Slice{
 		Name: r.purpose.String(), Start: r.started, End: now, ID: r.mark, After: r.by, Receives: r.receives,
@@ -135,9 +137,10 @@ func (t *Trace) ended(i int32, op memory.Op, n memory.Bytes, now simtime.Time) {
 	t.channels[channel(op)].Slice(s)
 }
 
-// released is the activity that lets a command begin at an instant: what made its latest
-// operand, the command before it, or whoever gave it.
-func (p *Pipeline) released(c *Command, at simtime.Time) sim.Mark {
+// releasedBy returns the activity that allows command c to start at the given time: the
+// activity that made its latest operand, the previous command of the unit, or the activity
+// that pushed it.
+func (p *Pipeline) releasedBy(c *Command, at simtime.Time) sim.Mark {
 	for _, t := range c.Args {
 		if t != 0 && p.tiles.slots[t].ready == at {
 			return p.tiles.slots[t].by
@@ -149,17 +152,16 @@ func (p *Pipeline) released(c *Command, at simtime.Time) sim.Mark {
 	return c.By
 }
 
-// command notes the stages of a command that could have begun at an instant, and is the
-// activities that fetched its operands and stored its result.
-func (t *Trace) command(c *Command, by sim.Mark, asked, start, fetched, began, done, storing, end simtime.Time) (fetch, store sim.Mark) {
-	fetch = t.stage(&t.fetch, c.Op, asked, start, fetched, by, 0)
-	run := t.stage(&t.units[c.Unit], c.Op, fetched, began, done, fetch, 0)
-	return fetch, t.stage(&t.store, c.Op, done, storing, end, run, 0)
+// recordCommand records the stages of a command that was released by activity by at time
+// asked. It returns the activities that fetched the operands and stored the result.
+func (t *Trace) recordCommand(c *Command, by sim.Mark, asked, start, fetched, began, done, storing, end simtime.Time) (fetch, store sim.Mark) {
+	fetch = t.recordStage(&t.fetch, c.Op, asked, start, fetched, by, 0)
+	run := t.recordStage(&t.units[c.Unit], c.Op, fetched, began, done, fetch, 0)
+	return fetch, t.recordStage(&t.store, c.Op, done, storing, end, run, 0)
 }
 
-// LastOf is the activity that ends the work of the PE's engines, if that is what ends at
-// an instant.
-func (p *Pipeline) LastOf(now simtime.Time) sim.Mark {
+// LastActivity returns the last store or local copy if it ends now, and otherwise 0.
+func (p *Pipeline) LastActivity(now simtime.Time) sim.Mark {
 	switch now {
 	case p.Store.Free():
 		return p.Trace.store.last
@@ -169,22 +171,22 @@ func (p *Pipeline) LastOf(now simtime.Time) sim.Mark {
 	return 0
 }
 
-// Usage is when parts of a PE were at work. Those that do the work note it, if
-// somebody wants to know.
+// Usage records when the parts of a PE were busy.
 type Usage struct {
-	Compute Spans    // commands, from the fetch of their operands to the store of their results
-	DMA     [2]Spans // requests under way, by class
-	Waits   Spans    // the CPU for messages, signals or room for messages
+	Compute Spans    // commands, from the fetch of operands to the store of results
+	DMA     [2]Spans // requests in flight, by class
+	Waits   Spans    // the CPU's waits for messages, signals or credits
 }
 
-// Span is some time, from Start to End.
+// Span is an interval of time.
 type Span struct{ Start, End simtime.Time }
 
-// Spans is times that do not touch, in order.
+// Spans is a list of spans in order of time. They neither overlap nor touch.
 type Spans []Span
 
-// Add takes in a span, which begins near the end of the others: a result may be stored
-// long after the command behind it has begun.
+// Add adds a span and merges it with those that it touches. It searches from the end,
+// because spans are added almost in order. They are not exactly in order, since a result may
+// be stored long after the next command has started.
 func (s *Spans) Add(start, end simtime.Time) {
 	if end <= start {
 		return
@@ -200,7 +202,7 @@ func (s *Spans) Add(start, end simtime.Time) {
 	*s = slices.Replace(*s, from, to, Span{start, end})
 }
 
-// Union is the time that is in either.
+// Union returns the time that is in s or in other.
 func (s Spans) Union(other Spans) (all Spans) {
 	for len(s)+len(other) > 0 {
 		if len(s) == 0 || len(other) > 0 && other[0].Start < s[0].Start {
@@ -212,8 +214,8 @@ func (s Spans) Union(other Spans) (all Spans) {
 	return all
 }
 
-// Common is the time that is in both.
-func (s Spans) Common(other Spans) (both Spans) {
+// Intersect returns the time that is in both s and other.
+func (s Spans) Intersect(other Spans) (both Spans) {
 	for len(s) > 0 && len(other) > 0 {
 		both.Add(max(s[0].Start, other[0].Start), min(s[0].End, other[0].End))
 		if s[0].End < other[0].End {
@@ -225,7 +227,7 @@ func (s Spans) Common(other Spans) (both Spans) {
 	return both
 }
 
-// Total is how long it is together.
+// Total returns the sum of the lengths.
 func (s Spans) Total() (sum simtime.Time) {
 	for _, span := range s {
 		sum += span.End - span.Start
@@ -233,20 +235,20 @@ func (s Spans) Total() (sum simtime.Time) {
 	return sum
 }
 
-// inUse counts the requests of a class that are under way, for Usage.
-type inUse struct {
+// usageMeter counts the requests in flight of each class, to record DMA usage.
+type usageMeter struct {
 	requests [2]int
-	since    [2]simtime.Time
+	since    [2]simtime.Time // when the first of these requests started
 }
 
-func (u *inUse) begin(class fabric.Class, now simtime.Time) {
+func (u *usageMeter) begin(class fabric.Class, now simtime.Time) {
 	if u.requests[class] == 0 {
 		u.since[class] = now
 	}
 	u.requests[class]++
 }
 
-func (u *inUse) end(class fabric.Class, now simtime.Time, to *Usage) {
+func (u *usageMeter) end(class fabric.Class, now simtime.Time, to *Usage) {
 	u.requests[class]--
 	if u.requests[class] == 0 && to != nil {
 		to.DMA[class].Add(u.since[class], now)

@@ -14,7 +14,7 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(rapidtest.Main(m)) }
 
-// instants is times as a plain set: instant i is from i to i+1.
+// instants is a set of times: element i stands for the time from i to i+1.
 type instants [40]bool
 
 func (s *instants) add(span Span) {
@@ -23,7 +23,7 @@ func (s *instants) add(span Span) {
 	}
 }
 
-// spans is the set as spans, which do not touch.
+// spans returns the set as spans that do not touch.
 func (s *instants) spans() (list Spans) {
 	for i := 0; i < len(s); i++ {
 		start := i
@@ -53,28 +53,31 @@ func (s *instants) total() (n simtime.Time) {
 	return n
 }
 
-// anySpans is spans in any order, empty ones and such that end before they start too.
+// anySpans generates spans in any order. Some are empty or end before they start.
 var anySpans = rapid.SliceOfN(rapid.Custom(func(t *rapid.T) Span {
 	at := rapid.IntRange(0, len(instants{}))
 	return Span{simtime.Time(at.Draw(t, "start")), simtime.Time(at.Draw(t, "end"))}
 }), 0, 8)
 
-// drawn is some spans both ways.
-func drawn(t *rapid.T, name string) (s Spans, set instants) {
+// drawSpans draws spans and returns them as Spans and as a set. It checks after each span
+// that both are equal.
+func drawSpans(t *rapid.T, name string) (s Spans, set instants) {
 	for _, span := range anySpans.Draw(t, name) {
 		s.Add(span.Start, span.End)
 		set.add(span)
 		if got, want := fmt.Sprint(s), fmt.Sprint(set.spans()); got != want {
-			t.Fatalf("with %v they are %s, want %s", span, got, want)
+			t.Fatalf("after Add(%v) the spans are %s, want %s", span, got, want)
 		}
 	}
 	return s, set
 }
 
+// TestSpansAreSetsOfInstants compares Union, Intersect and Total with operations on sets. It
+// also checks that Union and Intersect do not change their operands.
 func TestSpansAreSetsOfInstants(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		a, setA := drawn(t, "a")
-		b, setB := drawn(t, "b")
+		a, setA := drawSpans(t, "a")
+		b, setB := drawSpans(t, "b")
 		union := setA.combine(&setB, func(a, b bool) bool { return a || b })
 		common := setA.combine(&setB, func(a, b bool) bool { return a && b })
 		before := fmt.Sprint(a, b)
@@ -85,32 +88,33 @@ func TestSpansAreSetsOfInstants(t *testing.T) {
 		}{
 			{"the union", a.Union(b), &union},
 			{"the union the other way", b.Union(a), &union},
-			{"what is common", a.Common(b), &common},
-			{"what is common the other way", b.Common(a), &common},
+			{"the intersection", a.Intersect(b), &common},
+			{"the intersection the other way", b.Intersect(a), &common},
 		} {
 			if fmt.Sprint(c.got) != fmt.Sprint(c.want.spans()) || c.got.Total() != c.want.total() {
-				t.Fatalf("%s of %v and %v is %v, together %v, want %v, %v", c.what, a, b, c.got, c.got.Total(), c.want.spans(), c.want.total())
+				t.Fatalf("%s of %v and %v is %v with total %v, want %v, %v", c.what, a, b, c.got, c.got.Total(), c.want.spans(), c.want.total())
 			}
 		}
 		if after := fmt.Sprint(a, b); after != before {
-			t.Fatalf("they were %s, and are %s", before, after)
+			t.Fatalf("the operands were %s, and are %s", before, after)
 		}
 	})
 }
 
-// What has been added to a union does not change what it is of.
-func TestAUnionIsItsOwn(t *testing.T) {
+// TestUnionDoesNotAlias checks that adding to a union does not change its operands.
+func TestUnionDoesNotAlias(t *testing.T) {
 	a := Spans{{0, 10}, {20, 30}}
 	both := a.Union(nil)
 	both.Add(5, 25)
 	if got, want := fmt.Sprint(a, both), fmt.Sprint(Spans{{0, 10}, {20, 30}}, Spans{{0, 30}}); got != want {
-		t.Errorf("they are %s, want %s", got, want)
+		t.Errorf("the operand and the union are %s, want %s", got, want)
 	}
 }
 
-// A class is in use while any of its requests is under way: from when the first has its
-// place at a channel, after its descriptor, to when the last has ended.
-func TestRequestsUnderWayAreInUse(t *testing.T) {
+// TestUsageCoversRequestsInFlight checks that a class is in use while any of its requests is
+// in flight: from the time when the first has a channel, after its descriptor is formed,
+// until the last has ended.
+func TestUsageCoversRequestsInFlight(t *testing.T) {
 	for _, c := range []struct {
 		name          string
 		outstanding   int
@@ -121,7 +125,7 @@ func TestRequestsUnderWayAreInUse(t *testing.T) {
 		{"two at once", 8, []Request{load(0, 0, 256), store(4096, 4096, 512)}, Spans{{4 * ns, 106 * ns}}, nil},
 		{"one behind the other", 1, []Request{load(0, 0, 256), load(256, 256, 256)}, Spans{{4 * ns, 206 * ns}}, nil},
 		{
-			// The second has no place before 105 ns.
+			// The second request has no channel before 105 ns.
 			"two classes", 1,
 			[]Request{comm(load(0, 0, 256)), load(256, 256, 256)},
 			Spans{{105 * ns, 206 * ns}}, Spans{{4 * ns, 105 * ns}},
@@ -137,7 +141,7 @@ func TestRequestsUnderWayAreInUse(t *testing.T) {
 	}
 }
 
-// BenchmarkSpansAdd adds a million spans in order, which is how most come.
+// BenchmarkSpansAdd adds a million spans in order, the usual case.
 func BenchmarkSpansAdd(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {

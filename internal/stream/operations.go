@@ -171,7 +171,7 @@ func (s *Scheduler) quiet() {
 		s.Machine.Log.Reset()
 		s.compute()
 	}
-	s.Machine.Boundary()
+	s.Machine.LogBarrier()
 	s.main.stream.last = 0
 	for _, r := range s.ranks {
 		r.stream.last = 0

@@ -67,7 +67,7 @@ func (s *Scheduler) Spawn(n int, run func(r *Rank) error) (faults []Fault, err e
 		s.ranks = append(s.ranks, r)
 	}
 	err = s.run()
-	s.Machine.Did(machine.Host, "waits", "Spawn", s.makespan, s.last)
+	s.Machine.TraceActivity(machine.Host, "waits", "Spawn", s.makespan, s.last)
 	if l := s.lost.Load(); l != nil {
 		if l.rank != nil {
 			return []Fault{{l.rank.Number, err}}, err

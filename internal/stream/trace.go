@@ -30,7 +30,7 @@ func (s *Scheduler) traceEnd(op *Operation) {
 	case op.Run != nil:
 		s.Machine.Engine.By = op.Run.Last()
 	case op.Track != "":
-		s.Machine.Did(machine.Host, op.Track, op.Name, op.since, op.by)
+		s.Machine.TraceActivity(machine.Host, op.Track, op.Name, op.since, op.by)
 	}
 	s.last, s.makespan = s.Machine.Engine.By, s.Now()
 }

@@ -72,7 +72,7 @@ func (r *Rank) AwaitFor(op *Operation, after simtime.Time) (bool, error) {
 	since, by := r.Now(), r.Machine.Engine.By
 	expired := false
 	timer := r.Machine.Engine.AfterFunc(after, func() {
-		r.Machine.Did(machine.Host, "waits", "timeout of "+op.Name, since, by)
+		r.Machine.TraceActivity(machine.Host, "waits", "timeout of "+op.Name, since, by)
 		if expired = true; r.proc != nil {
 			r.proc.Wake()
 		} else {
