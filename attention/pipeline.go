@@ -117,8 +117,8 @@ func (p *Pipeline) Flush() {
 // issued. If x is nil, add only advances the others.
 func (p *Pipeline) add(x *step) {
 	for _, stage := range []struct {
-		of *step
-		do func(*step)
+		step *step
+		do   func(*step)
 	}{
 		{p.weighted, (*step).addValues},
 		{p.scored, (*step).maximum},
@@ -129,8 +129,8 @@ func (p *Pipeline) add(x *step) {
 		{p.exponentiated, (*step).rescale},
 		{p.scored, (*step).exp},
 	} {
-		if stage.of != nil {
-			stage.do(stage.of)
+		if stage.step != nil {
+			stage.do(stage.step)
 		}
 	}
 	p.scored, p.exponentiated, p.weighted = x, p.scored, p.exponentiated

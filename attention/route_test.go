@@ -23,17 +23,17 @@ func checkRoutes(t interface{ Fatalf(string, ...any) }, g grid) {
 		have[place] = true
 		for step := range g.steps() {
 			for _, p := range ports {
-				if of := g.outgoing(place, p, step); of >= 0 {
-					if !have[of] {
-						t.Fatalf("%v: place %d sends shard %d %v at step %d, and does not have it", g, place, of, p, step)
+				if owner := g.outgoing(place, p, step); owner >= 0 {
+					if !have[owner] {
+						t.Fatalf("%v: place %d sends shard %d %v at step %d, and does not have it", g, place, owner, p, step)
 					}
-					sent[of]++
+					sent[owner]++
 				}
 			}
 			for _, p := range ports {
 				if from := g.incoming(place, p, step); from >= 0 {
 					if want := g.entryPort(place, from); want != p {
-						t.Fatalf("%v: shard %d comes to place %d through %v, want %v", g, from, place, p, want)
+						t.Fatalf("%v: shard %d arrives at place %d through %v, want %v", g, from, place, p, want)
 					}
 					received[from]++
 					have[from] = true
@@ -50,8 +50,8 @@ func checkRoutes(t interface{ Fatalf(string, ...any) }, g grid) {
 			}
 		}
 		for _, p := range ports {
-			if of := g.incoming(place, p, g.steps()); of >= 0 {
-				t.Fatalf("%v: shard %d comes to place %d after the last step", g, of, place)
+			if owner := g.incoming(place, p, g.steps()); owner >= 0 {
+				t.Fatalf("%v: shard %d arrives at place %d after the last step", g, owner, place)
 			}
 		}
 	}
