@@ -8,8 +8,8 @@ import (
 )
 
 // Decode is the attention of the last tokens of a context. The keys and values of the whole
-// context, including the last tokens, are divided over the holders of a mesh along
-// the sequence. A token sees itself and the tokens before it.
+// context, including the last tokens, are divided over the holders of a mesh along the
+// sequence. A token sees itself and the tokens before it.
 //
 // Every holder computes the state of all queries with its own keys. Then the states of each
 // row are merged from both ends to the middle column, and the states of the middle column
@@ -22,8 +22,8 @@ type Decode struct {
 }
 
 // Launch computes out from q, k and v. q is [Tokens Query·Dim] with the placement
-// Mesh.Copies. k and v are [Context KV·Dim] with the placement Mesh.Rows, and with several
-// lanes arranged by Heads.Spread. out is [lanes·Tokens Query·Dim/lanes], lane by lane, with
+// Mesh.Copies. k and v are [Context KV·Dim], rearranged by Heads.Spread for the lanes, with
+// the placement Mesh.Rows. out is [lanes·Tokens Query·Dim/lanes], lane by lane, with
 // the placement torch.On(Mesh.Roots()...).
 func (d Decode) Launch(r *torch.Rank, q, k, v, out *torch.Tensor) (*torch.Launched, error) {
 	l, err := d.launch(r, []*torch.Tensor{q, k, v}, out)

@@ -3,8 +3,8 @@ package attention
 import "github.com/kernbench/kernbench/tl"
 
 // step adds a block of keys to a state. Its methods are stages and run in the order in
-// which they are declared. Each stage updates its part of the state, so that a stage of the
-// next step of the same state may run as soon as this one has.
+// which they are declared. Each stage updates its part of the state, so that the same stage
+// of the next step of this state may follow directly.
 type step struct {
 	*Running
 	scores, v  tl.Tile // scores and values

@@ -24,7 +24,7 @@ type Prefill struct {
 }
 
 // Launch computes out from q, k and v. q and out are [Tokens Query·Dim]. k and v are
-// [Tokens KV·Dim], and with several lanes arranged by Heads.Spread. All have the placement
+// [Tokens KV·Dim], rearranged by Heads.Spread for the lanes. All have the placement
 // Mesh.Rows.
 func (p Prefill) Launch(r *torch.Rank, q, k, v, out *torch.Tensor) (*torch.Launched, error) {
 	l, err := newLayer(r, p.Mesh, p.Heads, p.Tokens, q.DType())

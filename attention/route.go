@@ -14,9 +14,9 @@ import (
 // west or east is that of the place at distance s+1. From the north, the shards of the next
 // row arrive first, nearest column first, then the shards of the row beyond it, and so on;
 // the same holds for the south. At step s a place sends the shard that its neighbour
-// expects at this step. The place has this shard since an earlier step: the k-th nearest
-// shard of its own row is at most k places away and has arrived after step k-1; a shard of
-// another row has arrived w steps earlier.
+// expects at this step. The place has received this shard at an earlier step: the k-th
+// nearest shard of its own row is at most k places away and has arrived after step k-1; a
+// shard of another row has arrived w steps earlier.
 type grid struct{ w, h int }
 
 // ports lists the ports of a place, in the order in which they are served.
@@ -147,14 +147,14 @@ func (g grid) portToMiddle(place int) tl.Port {
 // fence lets a kernel wait for its own arithmetic, which otherwise runs asynchronously. It
 // waits for a composite, because a composite starts and ends after all earlier commands.
 type fence struct {
-	scratch tl.Ptr // operand of the composite
-	made    bool   // scratch has been allocated
+	scratch   tl.Ptr // operand of the composite
+	allocated bool   // scratch has been allocated
 }
 
 // wait waits for all commands issued so far.
 func (f *fence) wait(t *tl.PE) {
-	if !f.made {
-		f.scratch, f.made = t.Scratch(tl.Shape{1}, tl.F32), true
+	if !f.allocated {
+		f.scratch, f.allocated = t.Scratch(tl.Shape{1}, tl.F32), true
 	}
 	t.Wait(t.Composite(tl.Stream(tl.OpAdd, f.scratch, t.Ref(f.scratch, tl.Shape{1}, tl.F32), 0)))
 }
