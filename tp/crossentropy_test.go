@@ -110,8 +110,9 @@ func TestCrossEntropy(t *testing.T) {
 	}
 }
 
-// TestCrossEntropyLargeLogits gives all logits of a rank the same value. It checks that the
-// loss is exact, even if the exponentials of the logits are too large for f32.
+// TestCrossEntropyLargeLogits gives all logits of a rank the same value. Logits that are
+// 1000 smaller contribute nothing to the sum. The loss must be exact, even though the
+// exponentials of the logits are too large for f32.
 func TestCrossEntropyLargeLogits(t *testing.T) {
 	const mine = 16
 	for _, c := range []struct {

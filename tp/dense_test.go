@@ -66,9 +66,8 @@ func crossEntropy(logits *dense.Matrix, targets []int, d torch.DType) *dense.Mat
 		sumVar += roundingError(sum, d)
 		log, shifted := math.Log(sum), row[target]-greatest
 		out.V[i] = log - shifted
-		// The rounding error of the target's logit is in both terms, but that of
-		// its
-		// exponential only in the sum.
+		// The rounding error of the target's logit is in both terms. The rounding
+		// error of its exponential is only in the sum.
 		p := math.Exp(shifted) / sum
 		out.Var[i] = (1-p)*(1-p)*roundingError(shifted, d) + sumVar/(sum*sum) + roundingError(log, d) + roundingError(out.V[i], d)
 	}

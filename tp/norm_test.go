@@ -93,16 +93,15 @@ func TestNormMisuse(t *testing.T) {
 	r := torch.Must(NewRMSNorm(self, "in", 8, 0, Options{}))
 	l := torch.Must(NewLayerNorm(self, "out", 8, 0, Options{DType: torch.F32}))
 	x := torch.Must(self.Zeros(torch.F16, torch.Shape{2, 8}, Spread))
-	second := func(_ any, err error) error { return err }
 	for _, c := range []struct {
 		err  error
 		want string
 	}{
-		{second(NewRMSNorm(self, "in", 0, 0, Options{})), "RMSNorm in: 0 hidden features: there has to be one"},
+		{errorOf(NewRMSNorm(self, "in", 0, 0, Options{})), "RMSNorm in: 0 hidden features: there has to be one"},
 		{r.Load(make([]float32, 7)), "RMSNorm in: a gain of 7 elements, and rows have 8"},
 		{l.Load(make([]float32, 8), nil), "LayerNorm out: a bias of 0 elements, and rows have 8"},
-		{second(l.Forward(x)), "LayerNorm out: input f16 [2 8]: want [tokens 8] or [s b 8], f32"},
-		{second(r.Forward(r.Weight)), "RMSNorm in: input f16 [8]: want [tokens 8] or [s b 8], f16"},
+		{errorOf(l.Forward(x)), "LayerNorm out: input f16 [2 8]: want [tokens 8] or [s b 8], f32"},
+		{errorOf(r.Forward(r.Weight)), "RMSNorm in: input f16 [8]: want [tokens 8] or [s b 8], f16"},
 	} {
 		if c.err == nil || c.err.Error() != c.want {
 			t.Errorf("got  %v\nwant %s", c.err, c.want)

@@ -55,8 +55,7 @@ func TestMappingsThreeAxes(t *testing.T) {
 					} {
 						name := fmt.Sprintf("%s %s over %d, %s, rank %d", c.three.Name, []string{"forward", "backward"}[way], n, algorithm, rank)
 						s := 12
-						// In a ring the order of a sum depends on where an element is
-						// stored.
+						// In a ring the order of a sum depends on the place of an element.
 						if algorithm == "auto" && (c.three.Name == "CopyToTensorModelParallelRegion" || c.three.Name == "ReduceFromTensorModelParallelRegion") {
 							s = 7 // nothing is divided
 						}
@@ -137,8 +136,8 @@ func TestLayersThreeAxes(t *testing.T) {
 	}
 }
 
-// TestOtherOperationsThreeAxes checks the same for norms, activations, sums, the gradient
-// of an embedding, and the cross entropy with its gradient.
+// TestOtherOperationsThreeAxes does the same as TestLayersThreeAxes for norms, activations,
+// sums, the gradient of an embedding, and the cross entropy with its gradient.
 func TestOtherOperationsThreeAxes(t *testing.T) {
 	const ranks, s, b, h = 2, 7, 3, 32
 	r := newSystem(t, ranks)
