@@ -7,7 +7,7 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// BenchmarkPrefill is 1,024 tokens of 8 query heads over a cube, without values.
+// BenchmarkPrefill runs 1,024 tokens of 8 query heads over a cube, without values.
 func BenchmarkPrefill(b *testing.B) {
 	r := newContext(b, torch.Options{NoData: true})
 	for b.Loop() {
@@ -15,7 +15,8 @@ func BenchmarkPrefill(b *testing.B) {
 	}
 }
 
-// BenchmarkDecode is a token of 8 query heads with a context of 8,192 over a cube.
+// BenchmarkDecode runs a token of 8 query heads with a context of 8,192 tokens over a cube,
+// without values.
 func BenchmarkDecode(b *testing.B) {
 	r := newContext(b, torch.Options{NoData: true})
 	for b.Loop() {

@@ -7,23 +7,24 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// Decode is attention of the last tokens of a context whose keys and values, theirs
-// included, are cut over the holders of a mesh along the sequence. A token sees itself and
-// those before it.
+// Decode is the attention of the last tokens of a context. The keys and values of the whole
+// context, including the last tokens, are divided over the holders of a mesh along the
+// sequence. A token sees itself and the tokens before it.
 //
-// Every holder computes the state of all queries with its own keys. States are then merged
-// along each row, from both ends towards the middle column, and along that from both ends
-// to the middle, where the root of a lane has the result.
+// Every holder computes the state of all queries with its own keys. Then the states of each
+// row are merged from both ends to the middle column, and the states of the middle column
+// from both ends to the middle place. The PE there, the root of its lane, has the result.
 type Decode struct {
 	Mesh    Mesh
 	Heads   Heads
-	Context int // tokens with keys
-	Tokens  int // of these the last, with queries
+	Context int // number of tokens with keys and values
+	Tokens  int // number of tokens with queries, the last of the context
 }
 
-// Launch computes out from q, [Tokens Query·Dim] placed as Mesh.Copies says, and k and v,
-// [Context KV·Dim] as Heads.Spread has it for the lanes, placed as Mesh.Rows says. out is
-// on the roots, lane by lane: [lanes·Tokens Query·Dim/lanes] on torch.On(Mesh.Roots()...).
+// Launch computes out from q, k and v. q is [Tokens Query·Dim] with the placement
+// Mesh.Copies. k and v are [Context KV·Dim], rearranged by Heads.Spread for the lanes, with
+// the placement Mesh.Rows. out is [lanes·Tokens Query·Dim/lanes], lane by lane, with
+// the placement torch.On(Mesh.Roots()...).
 func (d Decode) Launch(r *torch.Rank, q, k, v, out *torch.Tensor) (*torch.Launched, error) {
 	l, err := d.launch(r, []*torch.Tensor{q, k, v}, out)
 	if err != nil {
@@ -32,8 +33,8 @@ func (d Decode) Launch(r *torch.Rank, q, k, v, out *torch.Tensor) (*torch.Launch
 	return r.Launch("attention_decode", l.kernel, q, k, v, out, torch.PEs(d.Mesh.PEs()...), torch.Neighbors(d.Mesh.Connections()))
 }
 
-// LaunchLocal runs the first half of Launch, to measure it apart from the second. It writes
-// states, a vector of f32 over Mesh.PEs with StateElems for each.
+// LaunchLocal runs only the first half of Launch, so that it can be measured separately. It
+// writes states, a vector of f32 with StateElems elements on each of Mesh.PEs.
 func (d Decode) LaunchLocal(r *torch.Rank, q, k, v, states *torch.Tensor) (*torch.Launched, error) {
 	l, err := d.launch(r, []*torch.Tensor{q, k, v}, nil)
 	if err != nil {
@@ -42,7 +43,8 @@ func (d Decode) LaunchLocal(r *torch.Rank, q, k, v, states *torch.Tensor) (*torc
 	return r.Launch("attention_local", l.localKernel, q, k, v, states, torch.PEs(d.Mesh.PEs()...))
 }
 
-// LaunchMerge runs the second half, and computes out from states.
+// LaunchMerge runs the second half of Launch: it computes out from the states that
+// LaunchLocal wrote.
 func (d Decode) LaunchMerge(r *torch.Rank, states, out *torch.Tensor) (*torch.Launched, error) {
 	l, err := d.launch(r, nil, out)
 	if err != nil {
@@ -51,13 +53,13 @@ func (d Decode) LaunchMerge(r *torch.Rank, states, out *torch.Tensor) (*torch.La
 	return r.Launch("attention_merge", l.mergeKernel, states, out, torch.PEs(d.Mesh.PEs()...), torch.Neighbors(d.Mesh.Connections()))
 }
 
-// StateElems returns the elements of f32 that the states of a PE take in memory.
+// StateElems returns the number of f32 elements in the states of one PE.
 func (d Decode) StateElems() int {
 	return d.Heads.Query / len(d.Mesh.Lanes) * d.Tokens * (d.Heads.Dim + 2)
 }
 
-// launch returns a launch with q, k and v, or with a result, or with both, and checks where
-// these lie.
+// launch prepares a launch and checks the placement of its tensors. in is q, k and v, or
+// nil for LaunchMerge. out is nil for LaunchLocal.
 func (d Decode) launch(r *torch.Rank, in []*torch.Tensor, out *torch.Tensor) (*decode, error) {
 	layer, err := newLayer(r, d.Mesh, d.Heads, d.Context, append(in, out)[0].DType())
 	if err != nil {
@@ -67,26 +69,26 @@ func (d Decode) launch(r *torch.Rank, in []*torch.Tensor, out *torch.Tensor) (*d
 		return nil, fmt.Errorf("attention: %d new tokens in a context of %d: it has them as well", d.Tokens, d.Context)
 	}
 	l := &decode{layer: layer, queries: d.Tokens}
-	if err = l.size(); err == nil && in != nil {
-		err = l.cache(in[1], in[2])
+	if err = l.chooseSizes(); err == nil && in != nil {
+		err = l.checkCache(in[1], in[2])
 	}
 	if err == nil && in != nil {
-		err = l.laid("queries", in[0], l.queries, l.queryCols(), false)
+		err = l.checkPlacement("queries", in[0], l.queries, l.queryCols(), false)
 	}
 	if err == nil && out != nil {
-		err = l.result(out)
+		err = l.checkResult(out)
 	}
 	return l, err
 }
 
-// decode is a launch.
+// decode is a launch of a Decode.
 type decode struct {
 	layer
-	queries int // tokens with queries
+	queries int // number of tokens with queries
 }
 
-// result checks where the result goes: to the root of each lane.
-func (d *decode) result(out *torch.Tensor) error {
+// checkResult checks that out has a shard on the root of each lane, and no other.
+func (d *decode) checkResult(out *torch.Tensor) error {
 	roots := d.mesh.Roots()
 	want := torch.Shape{len(roots) * d.queries, d.queryCols() / len(roots)}
 	shards := out.Shards()
@@ -100,45 +102,45 @@ func (d *decode) result(out *torch.Tensor) error {
 	return nil
 }
 
-// loadAhead is how many blocks are on their way from memory, or there, before their scores
-// are asked for.
+// loadAhead is the number of blocks whose loads are issued before the scores of the current
+// block.
 const loadAhead = 1
 
-// size chooses the sizes of chunks and blocks by the room in TCM: queries and states of all
-// heads, with what comes between the load of values and their use at the end of a pipeline,
-// may take 3/4 of it.
-func (d *decode) size() error {
-	d.chunk = min(d.chunk, d.queries)
+// chooseSizes chooses the sizes of chunks and blocks so that tiles take at most 3/4 of TCM:
+// the queries and states of all heads, and the tiles of the steps between the load of a
+// block of values and its use at the end of the pipeline.
+func (d *decode) chooseSizes() error {
+	d.chunkTokens = min(d.chunkTokens, d.queries)
 	need := func() int {
-		rows := d.chunk * d.group
+		rows := d.chunkTokens * d.group
 		row := d.dim * d.dtype.Size()
-		return d.kv*(d.stateBytes(rows)+rows*row) + (loadAhead+4)*(2*d.keys*row+d.stepBytes(rows, d.keys))
+		return d.kv*(d.stateBytes(rows)+rows*row) + (loadAhead+4)*(2*d.keysPerBlock*row+d.stepBytes(rows, d.keysPerBlock))
 	}
-	if d.fit(need, d.tcm*3/4); need() > d.tcm {
+	if d.shrinkTiles(need, d.tcm*3/4); need() > d.tcm {
 		return fmt.Errorf("attention: decode of %d heads on a PE needs %d bytes of TCM for tiles, and %d are there: take more lanes, or a larger pe.tcm.size", d.kv*d.group, need(), d.tcm)
 	}
 	return nil
 }
 
-// each calls a function for chunks of the queries: n of them from the first on.
-func (d *decode) each(f func(first, n int)) {
-	for first := 0; first < d.queries; first += d.chunk {
-		f(first, min(d.chunk, d.queries-first))
+// forEachChunk calls f for each chunk of queries, with its first query and its length.
+func (d *decode) forEachChunk(f func(first, n int)) {
+	for first := 0; first < d.queries; first += d.chunkTokens {
+		f(first, min(d.chunkTokens, d.queries-first))
 	}
 }
 
-// kernel computes and merges.
+// kernel computes the states and merges them, chunk by chunk.
 func (d *decode) kernel(t *tl.PE, q, k, v, out tl.Ptr) {
-	d.each(func(first, n int) {
-		d.merge(t, d.local(t, q, k, v, first, n), out, first, n)
+	d.forEachChunk(func(first, n int) {
+		d.mergeStates(t, d.computeStates(t, q, k, v, first, n), out, first, n)
 	})
 }
 
-// localKernel computes states and stores them, chunk by chunk and head by head.
+// localKernel computes the states and stores them, chunk by chunk and head by head.
 func (d *decode) localKernel(t *tl.PE, q, k, v, states tl.Ptr) {
 	at := 0
-	d.each(func(first, n int) {
-		for _, r := range d.local(t, q, k, v, first, n) {
+	d.forEachChunk(func(first, n int) {
+		for _, r := range d.computeStates(t, q, k, v, first, n) {
 			r.Store(states.At(at))
 			at += StateElems(r.rows, r.d)
 			r.Free()
@@ -149,19 +151,19 @@ func (d *decode) localKernel(t *tl.PE, q, k, v, states tl.Ptr) {
 // mergeKernel merges the states that localKernel stored.
 func (d *decode) mergeKernel(t *tl.PE, states, out tl.Ptr) {
 	at := 0
-	d.each(func(first, n int) {
+	d.forEachChunk(func(first, n int) {
 		rs := make([]*Running, d.kv)
 		for head := range rs {
 			rs[head] = Load(t, states.At(at), n*d.group, d.dim)
 			at += StateElems(n*d.group, d.dim)
 		}
-		d.merge(t, rs, out, first, n)
+		d.mergeStates(t, rs, out, first, n)
 	})
 }
 
-// local returns the states of n queries with the keys of this holder, for each KV head. The
-// query heads of a KV head are rows of one tile.
-func (d *decode) local(t *tl.PE, q, k, v tl.Ptr, first, n int) []*Running {
+// computeStates returns the state of n queries with the keys of this holder, for each KV
+// head. The query heads of a KV head are rows of one tile.
+func (d *decode) computeStates(t *tl.PE, q, k, v tl.Ptr, first, n int) []*Running {
 	type block struct{ head, key, keys int }
 	var blocks []block
 	place := t.Rank() % d.places()
@@ -169,20 +171,20 @@ func (d *decode) local(t *tl.PE, q, k, v tl.Ptr, first, n int) []*Running {
 	for head := range states {
 		states[head] = New(t, n*d.group, d.dim)
 		tile := t.Load(q.At(first, head*d.group*d.dim), tl.Shape{n, d.group * d.dim}, d.dtype).Reshape(n*d.group, d.dim)
-		rows[head] = states[head].turned(tile).Pin()
-		for key := 0; key < d.held(place) && !d.mask(place, key, first).Hides(n*d.group); key += d.keys {
-			blocks = append(blocks, block{head, key, min(d.keys, d.held(place)-key)})
+		rows[head] = states[head].orientQueries(tile).Pin()
+		for key := 0; key < d.tokensAt(place) && !d.mask(place, key, first).Hides(n*d.group); key += d.keysPerBlock {
+			blocks = append(blocks, block{head, key, min(d.keysPerBlock, d.tokensAt(place)-key)})
 		}
 	}
 	var next Pipeline
-	var keys, values []tl.Tile // that have been asked for
+	var keys, values []tl.Tile // whose loads have been issued
 	for i, b := range blocks {
 		for _, b := range blocks[len(keys):min(i+loadAhead+1, len(blocks))] {
 			shape := tl.Shape{b.keys, d.dim}
 			keys = append(keys, t.Load(k.At(b.key, b.head*d.dim), shape, d.dtype))
 			values = append(values, t.Load(v.At(b.key, b.head*d.dim), shape, d.dtype))
 		}
-		next.add(states[b.head].step(rows[b.head], keys[i], values[i], d.scale, d.mask(place, b.key, first)))
+		next.add(states[b.head].newStep(rows[b.head], keys[i], values[i], d.scale, d.mask(place, b.key, first)))
 	}
 	next.Flush()
 	for _, x := range rows {
@@ -191,15 +193,16 @@ func (d *decode) local(t *tl.PE, q, k, v tl.Ptr, first, n int) []*Running {
 	return states
 }
 
-// mask returns which keys of a holder, from one of them on, the queries see from one of them on.
+// mask returns which keys of a holder the queries see, for a block that begins at key and
+// a chunk that begins at query first.
 func (d *decode) mask(place, key, first int) Mask {
-	return Causal(d.tokens-d.queries+first-(place*d.share+key), d.group)
+	return Causal(d.tokens-d.queries+first-(place*d.tokensPerHolder+key), d.group)
 }
 
-// merge merges the states of n queries over the mesh. The root writes what comes out.
-func (d *decode) merge(t *tl.PE, states []*Running, out tl.Ptr, first, n int) {
+// mergeStates merges the states of n queries over the mesh. The root writes the result.
+func (d *decode) mergeStates(t *tl.PE, states []*Running, out tl.Ptr, first, n int) {
 	place := t.Rank() % d.places()
-	from, to := d.merges(place)
+	from, to := d.mergePorts(place)
 	for head, r := range states {
 		for _, port := range from {
 			r.Merge(Receive(t, port, r.rows, r.d))

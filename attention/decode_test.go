@@ -22,8 +22,8 @@ func TestDecode(t *testing.T) {
 	}
 }
 
-// TestDecodeOfAnything: any mesh, context and heads, in queues as short as they come.
-func TestDecodeOfAnything(t *testing.T) {
+// TestDecodeRandom checks values for random meshes, contexts and heads, with short queues.
+func TestDecodeRandom(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		slots := rapid.SampledFrom([]string{"1", "4"}).Draw(r, "slots")
 		self := newContext(t, torch.Options{Race: true}, "pe.ipcq.n_slots="+slots, "pe.ipcq.slot_size=256 B")
@@ -45,19 +45,19 @@ func TestDecodeOverCubes(t *testing.T) {
 	}
 }
 
-// TestDecodeInLittleRoom: a shard that is larger than TCM is read block by block, and new
-// tokens whose states do not fit are computed in turn.
-func TestDecodeInLittleRoom(t *testing.T) {
+// TestDecodeSmallTCM checks a shard that is larger than TCM and is read block by block, and
+// new tokens whose states do not fit into TCM at once.
+func TestDecodeSmallTCM(t *testing.T) {
 	r := newContext(t, torch.Options{Race: true}, "pe.tcm.size=64 KiB", "pe.ipcq.slot_size=512 B") // a shard has 75 KiB
 	runDecode(t, r, Decode{Mesh: onPEs(2, 2), Heads: Heads{4, 2, 64}, Context: 600, Tokens: 10}, tl.F16)
 }
 
-// TestMerges is the way of states to the middle of a 4×3 mesh:
+// TestMergePorts checks through which port each place of a 4×3 mesh sends its state:
 //
 //	0 1  2  3     east  east  south west
 //	4 5  6  7     east  east  -     west
 //	8 9 10 11     east  east  north west
-func TestMerges(t *testing.T) {
+func TestMergePorts(t *testing.T) {
 	g := grid{4, 3}
 	if g.middle() != 6 {
 		t.Errorf("the middle is %d, want 6", g.middle())
@@ -68,18 +68,18 @@ func TestMerges(t *testing.T) {
 		tl.East, tl.East, tl.North, tl.West,
 	}
 	for place := range want {
-		if _, to := g.merges(place); to != want[place] {
+		if _, to := g.mergePorts(place); to != want[place] {
 			t.Errorf("from %d to %v, want %v", place, to, want[place])
 		}
 	}
-	if from, _ := g.merges(6); !slices.Equal(from, ports[:]) {
+	if from, _ := g.mergePorts(6); !slices.Equal(from, ports[:]) {
 		t.Errorf("to the middle from %v, want %v", from, ports)
 	}
 }
 
-func TestMeshes(t *testing.T) {
+func TestMeshShapes(t *testing.T) {
 	r := newContext(t, torch.Options{NoData: true})
-	// Corners NW, NE, SW, SE have two PEs each, the first of which is at the outer side.
+	// Corners NW, NE, SW and SE have two PEs each; the first is at the outer side.
 	cube := OfCube(r, 0, 1)
 	if want := []int{8, 9, 11, 10, 12, 13, 15, 14}; cube.W != 4 || cube.H != 2 || !slices.Equal(cube.Lanes[0], want) {
 		t.Errorf("a cube is %v of %v, want 4×2 of %v", cube, cube.Lanes, want)

@@ -1,14 +1,17 @@
-// Package attention is attention over a mesh of PEs, each of which holds a shard of the
-// keys and values: grouped-query attention, with several query heads for each KV head.
+// Package attention computes grouped-query attention over a mesh of PEs. Each PE holds a
+// shard of the keys and values. Several query heads share a KV head.
 //
-// Running (running.go) is the softmax that goes along with blocks of keys, for any kernel;
-// Pipeline keeps the engines of a PE busy with several of its steps, and Mask says which keys
-// a query sees. Prefill has the tokens of a prompt cut over the
-// holders and passes keys and values through the mesh, while every PE computes with what
-// has come. Decode has a KV cache cut over them, computes with all parts at once and merges
-// what comes out towards the middle. A Mesh (mesh.go) is which PEs these are, and the
-// connections between them; how shards pass through it is in route.go, without machines.
+// Running (running.go) is a softmax that is updated block by block, for any kernel.
+// Pipeline interleaves several updates, so that the engines of a PE stay busy. Mask says
+// which keys a query sees.
 //
-// Weights, projections and positions are not here, and neither are references to compare
-// with: these belong to whoever calls. The package imports torch, tl and topology.
+// Prefill divides the tokens of a prompt over the holders of a mesh. Keys and values pass
+// through the mesh while every PE computes with the blocks that have arrived. Decode
+// divides a KV cache over the holders. All holders compute at the same time, and their
+// states are merged towards the middle of the mesh. A Mesh (mesh.go) lists the PEs and the
+// connections between them. route.go computes which shard each place sends and receives at
+// each step; it does not depend on a machine.
+//
+// Callers provide weights, projections, positions and reference values. The package
+// imports torch, tl and topology.
 package attention

@@ -9,29 +9,29 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// layer is what the kernels of this package have in common: whose keys are where, which
-// heads a PE has, and in what blocks it works.
+// layer is the common part of the kernels of this package: which tokens each holder has,
+// which heads a PE has, and the sizes of its tiles.
 type layer struct {
 	grid
-	rank   *torch.Rank
-	mesh   Mesh
-	dtype  tl.DType
-	kv     int // KV heads of a PE
-	group  int // query heads for each of them
-	dim    int
-	scale  float64
-	tokens int // whose keys and values are cut over the holders
-	share  int // of them at a holder, fewer at the last ones
-	keys   int // in a block
-	chunk  int // tokens whose queries are one tile
-	tcm    int // bytes for tiles
+	rank            *torch.Rank
+	mesh            Mesh
+	dtype           tl.DType
+	kv              int // number of KV heads of a PE
+	group           int // number of query heads per KV head
+	dim             int
+	scale           float64
+	tokens          int // number of tokens with keys and values
+	tokensPerHolder int // tokens of a holder; the last holders may have fewer
+	keysPerBlock    int
+	chunkTokens     int // tokens whose queries are in one tile
+	tcm             int // bytes of TCM for tiles
 }
 
-// blockKeys is the keys in a block where there is room: the scores of fewer have their
-// output rescaled more often, and more do not make much of a difference.
+// blockKeys is the largest number of keys in a block. With fewer keys the output is
+// rescaled more often; more keys save little.
 const blockKeys = 128
 
-// tileRows is how many rows of queries a tile has, roughly.
+// tileRows is the approximate number of rows in a tile of queries.
 const tileRows = 64
 
 func newLayer(r *torch.Rank, m Mesh, h Heads, tokens int, dtype tl.DType) (layer, error) {
@@ -52,18 +52,19 @@ func newLayer(r *torch.Rank, m Mesh, h Heads, tokens int, dtype tl.DType) (layer
 	l := layer{grid: m.grid(), rank: r, mesh: m, dtype: dtype, dim: h.Dim, scale: h.Scale(), tokens: tokens, tcm: int(spec.TCM.Size)}
 	l.kv = max(1, h.KV/lanes)
 	l.group = h.Query / lanes / l.kv
-	l.share = tl.CDiv(tokens, m.Holders())
-	l.keys = min(blockKeys, l.share)
-	l.chunk = max(1, tileRows/l.group)
+	l.tokensPerHolder = tl.CDiv(tokens, m.Holders())
+	l.keysPerBlock = min(blockKeys, l.tokensPerHolder)
+	l.chunkTokens = max(1, tileRows/l.group)
 	if spec.IPCQ.BufferKind == topology.BufferTCM {
 		l.tcm -= len(ports) * spec.IPCQ.NSlots * int(spec.IPCQ.SlotSize)
 	}
 	return l, nil
 }
 
-// laid checks that a matrix of so many rows and columns lies on the mesh as kernels expect
-// it: rows cut over the holders, or all with each, and columns over the lanes.
-func (l *layer) laid(name string, x *torch.Tensor, rows, cols int, cut bool) error {
+// checkPlacement checks that x has the given shape and the placement that kernels expect.
+// Its columns are divided over the lanes. If cut is true, its rows are divided over the
+// holders; otherwise each holder has all rows.
+func (l *layer) checkPlacement(name string, x *torch.Tensor, rows, cols int, cut bool) error {
 	if want := (torch.Shape{rows, cols}); x.Shape().String() != want.String() || x.DType() != l.dtype {
 		return fmt.Errorf("attention: %s %v %v: want %v %v", name, x.DType(), x.Shape(), l.dtype, want)
 	}
@@ -93,16 +94,17 @@ func (l *layer) laid(name string, x *torch.Tensor, rows, cols int, cut bool) err
 	return nil
 }
 
-// cache checks keys and values: rows of tokens, columns as Heads.Spread has them.
-func (l *layer) cache(k, v *torch.Tensor) error {
+// checkCache checks the shape and placement of keys and values: one row per token, columns
+// arranged by Heads.Spread.
+func (l *layer) checkCache(k, v *torch.Tensor) error {
 	wide := len(l.mesh.Lanes) * l.kv * l.dim
-	if err := l.laid("keys, as Heads.Spread has them for the lanes,", k, l.tokens, wide, true); err != nil {
+	if err := l.checkPlacement("keys, as Heads.Spread has them for the lanes,", k, l.tokens, wide, true); err != nil {
 		return err
 	}
-	return l.laid("values, as Heads.Spread has them for the lanes,", v, l.tokens, wide, true)
+	return l.checkPlacement("values, as Heads.Spread has them for the lanes,", v, l.tokens, wide, true)
 }
 
-// store writes the attention of n tokens of a KV head, and frees its state.
+// store writes the attention of n tokens for one KV head and frees the state r.
 func (l *layer) store(to tl.Ptr, r *Running, n int) {
 	x := r.Out()
 	if l.dtype != tl.F32 {
@@ -112,42 +114,44 @@ func (l *layer) store(to tl.Ptr, r *Running, n int) {
 	r.Free()
 }
 
-// queryCols returns the columns of queries and results.
+// queryCols returns the number of columns of queries and results.
 func (l *layer) queryCols() int { return len(l.mesh.Lanes) * l.kv * l.group * l.dim }
 
-// fit makes tiles smaller, of queries or of keys, until what depends on their sizes is no
-// more than so many bytes, if it can.
-func (l *layer) fit(need func() int, bytes int) {
-	for need() > bytes && (l.chunk > 1 || l.keys > 1) {
-		if l.chunk > 1 && l.chunk*l.group >= l.keys {
-			l.chunk /= 2
+// shrinkTiles halves the tiles of queries or of keys until need returns at most the given
+// number of bytes, or until the tiles cannot be halved.
+func (l *layer) shrinkTiles(need func() int, bytes int) {
+	for need() > bytes && (l.chunkTokens > 1 || l.keysPerBlock > 1) {
+		if l.chunkTokens > 1 && l.chunkTokens*l.group >= l.keysPerBlock {
+			l.chunkTokens /= 2
 		} else {
-			l.keys /= 2
+			l.keysPerBlock /= 2
 		}
 	}
 }
 
-// held returns how many tokens a holder has.
-func (l *layer) held(place int) int { return max(0, min(l.share, l.tokens-place*l.share)) }
+// tokensAt returns the number of tokens of a holder.
+func (l *layer) tokensAt(place int) int {
+	return max(0, min(l.tokensPerHolder, l.tokens-place*l.tokensPerHolder))
+}
 
-// stateBytes returns the room that Running takes for so many rows.
+// stateBytes returns the number of bytes of TCM that a Running of the given rows takes.
 func (l *layer) stateBytes(rows int) int { return rows*4*l.dim + 2*roundUp(4*rows) }
 
-// stepBytes returns the room that a step takes in TCM, of so many rows and keys: scores, which of
-// them are seen and these, exponents, exponentials, weights; the output before and after;
-// and columns.
+// stepBytes returns the number of bytes of TCM that a step of the given rows and keys
+// takes: scores, mask, masked scores, exponents, exponentials and weights; the output
+// before and after the step; and tiles of one column.
 func (l *layer) stepBytes(rows, keys int) int {
 	return rows*(keys*(4*4+1+l.dtype.Size())+2*4*l.dim) + 12*roundUp(4*rows)
 }
 
-// roundUp returns the bytes that TCM takes for so many.
+// roundUp rounds a number of bytes up to the granularity of TCM.
 func roundUp(bytes int) int { return tl.CDiv(bytes, 256) * 256 }
 
-// Heads is the heads of an attention layer: Query of them, in groups of equal size that
-// share one of the KV heads, in order. Each has Dim elements.
+// Heads describes the heads of an attention layer. The Query heads form groups of equal
+// size, in order; each group shares one of the KV heads. A head has Dim elements.
 type Heads struct{ Query, KV, Dim int }
 
-// Check returns why there can be no such heads.
+// Check returns an error if a number is not positive, or Query is not a multiple of KV.
 func (h Heads) Check() error {
 	if h.Query < 1 || h.KV < 1 || h.Dim < 1 || h.Query%h.KV != 0 {
 		return fmt.Errorf("%d query heads and %d KV heads of %d elements: the first has to be a multiple of the second", h.Query, h.KV, h.Dim)
@@ -155,11 +159,11 @@ func (h Heads) Check() error {
 	return nil
 }
 
-// Scale returns what scores are multiplied by: 1/√Dim.
+// Scale returns the factor of the scores, 1/√Dim.
 func (h Heads) Scale() float64 { return 1 / math.Sqrt(float64(h.Dim)) }
 
-// Lanes returns how many of a holder's PEs can share the heads evenly: as many as possible, so
-// that each has whole KV heads, or a part of the query heads of one.
+// Lanes returns the largest number of a holder's PEs that can share the heads evenly: each
+// PE has whole KV heads, or a part of the query heads of one KV head.
 func (h Heads) Lanes(pes int) int {
 	for n := pes; n > 1; n-- {
 		if h.KV%n == 0 || n%h.KV == 0 && h.Query%n == 0 {
@@ -169,8 +173,8 @@ func (h Heads) Lanes(pes int) int {
 	return 1
 }
 
-// Spread returns the rows of K or V as so many lanes hold them, with a copy of a head for each
-// lane that has a part of its query heads: columns of max(KV, lanes) heads.
+// Spread arranges the rows of K or V for a number of lanes. If several lanes share a KV
+// head, each of them gets a copy of the head: a row then has max(KV, lanes) heads.
 func (h Heads) Spread(rows []float32, lanes int) []float32 {
 	copies := max(1, lanes/h.KV)
 	spread := make([]float32, 0, len(rows)*copies)
@@ -182,34 +186,34 @@ func (h Heads) Spread(rows []float32, lanes int) []float32 {
 	return spread
 }
 
-// Mask says which keys of a block the rows of a tile of queries see. The zero Mask hides
-// none.
+// Mask says which keys of a block the rows of a tile of queries see. The zero Mask hides no
+// key.
 type Mask struct {
 	causal        bool
 	offset, group int
 }
 
-// Causal returns the mask of queries that see no key of their future. Rows are query by query,
-// with group rows for each: its heads that share the keys. Row r, which is of query
-// r/group, sees key j iff j <= r/group + offset, so that offset is how much later the
-// first query is than the first key of the block.
+// Causal returns a mask that hides keys of later tokens. The tile has group rows for each
+// query: the heads that share the keys. Row r belongs to query r/group and sees key j if
+// and only if j <= r/group + offset. offset is the position of the first query minus the
+// position of the first key of the block.
 func Causal(offset, group int) Mask { return Mask{causal: true, offset: offset, group: group} }
 
-// Hides reports whether none of so many rows sees any key, so that the block need not be
-// computed with.
+// Hides reports whether the mask hides all keys from all of the given number of rows, so
+// that the block can be skipped.
 func (m Mask) Hides(rows int) bool { return m.causal && (rows-1)/m.group+m.offset < 0 }
 
-// cuts reports whether some row sees fewer than all of so many keys.
-func (m Mask) cuts(keys int) bool { return m.causal && keys-1 > m.offset }
+// hidesSome reports whether the mask hides one of the given number of keys from some row.
+func (m Mask) hidesSome(keys int) bool { return m.causal && keys-1 > m.offset }
 
-// apply returns scores with -Inf for the keys that a row does not see.
+// apply replaces the scores of hidden keys with -Inf.
 func (m Mask) apply(t *tl.PE, scores tl.Tile) tl.Tile {
 	rows, keys := scores.Dim(0), scores.Dim(1)
-	if !m.cuts(keys) {
+	if !m.hidesSome(keys) {
 		return scores
 	}
 	queries := tl.CDiv(rows, m.group)
-	last := t.Arange(queries, tl.F32).Add(m.offset).Reshape(queries, 1) // that each query sees
+	last := t.Arange(queries, tl.F32).Add(m.offset).Reshape(queries, 1) // the last key that each query sees
 	if m.group > 1 {
 		last = last.Broadcast(tl.Shape{queries, m.group}).Reshape(rows, 1)
 	}

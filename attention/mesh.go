@@ -10,15 +10,15 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// Mesh is w × h holders of shards. A holder is a PE, or several that share the heads: then
-// each of them is in a lane, a mesh with the same PE of the other holders.
+// Mesh is a grid of W×H holders of shards. A holder is one PE, or several PEs that share
+// the heads. A lane is a mesh of PEs with the same index, one of each holder.
 type Mesh struct {
 	W, H  int
-	Lanes [][]int // the PEs of each lane, row by row
+	Lanes [][]int // PEs of each lane, row by row of the mesh
 }
 
-// OfCube returns the PEs of a cube as a mesh of one lane, each of them beside those that are
-// near it on the die.
+// OfCube returns the PEs of a cube as a mesh with one lane. Neighbours in the mesh are
+// close to each other on the die.
 func OfCube(r *torch.Rank, sip, cube int) Mesh {
 	g := r.Topology()
 	pes := r.CubePEs(sip, cube)
@@ -35,13 +35,13 @@ func OfCube(r *torch.Rank, sip, cube int) Mesh {
 			rows++
 		}
 	}
-	if len(pes)%rows != 0 { // rows are of unequal lengths
+	if len(pes)%rows != 0 { // rows have different lengths
 		rows = 1
 	}
 	return Mesh{W: len(pes) / rows, H: rows, Lanes: [][]int{pes}}
 }
 
-// OfSIP returns the cubes of a SIP as a mesh, with so many PEs of each at work.
+// OfSIP returns the cubes of a SIP as a mesh that uses the first lanes PEs of each cube.
 func OfSIP(r *torch.Rank, sip, lanes int) Mesh {
 	spec := r.Topology().Spec()
 	if lanes < 1 || lanes > spec.PEsPerCube() {
@@ -60,10 +60,10 @@ func OfSIP(r *torch.Rank, sip, lanes int) Mesh {
 // PEs returns all PEs of the mesh, lane by lane.
 func (m Mesh) PEs() []int { return slices.Concat(m.Lanes...) }
 
-// Holders returns how many holders there are.
+// Holders returns the number of holders.
 func (m Mesh) Holders() int { return m.W * m.H }
 
-// check returns why a mesh is none.
+// check returns an error if the mesh is empty or a lane has the wrong number of PEs.
 func (m Mesh) check() error {
 	if m.W < 1 || m.H < 1 || len(m.Lanes) == 0 {
 		return fmt.Errorf("attention: a mesh of %v: it has to have a place and a lane", m)
@@ -76,8 +76,8 @@ func (m Mesh) check() error {
 	return nil
 }
 
-// must panics if the mesh is none.
-func (m Mesh) must(op string) {
+// mustBeValid panics if check returns an error.
+func (m Mesh) mustBeValid(op string) {
 	if err := m.check(); err != nil {
 		panic(&torch.Error{Op: op, Err: err})
 	}
@@ -85,17 +85,17 @@ func (m Mesh) must(op string) {
 
 // Roots returns the PE in the middle of each lane.
 func (m Mesh) Roots() (pes []int) {
-	m.must("Roots")
+	m.mustBeValid("Roots")
 	for _, lane := range m.Lanes {
 		pes = append(pes, lane[m.grid().middle()])
 	}
 	return pes
 }
 
-// Connections returns the neighbours of each PE in its lane, by the ports West, East, North and
-// South; row 0 is the northernmost.
+// Connections returns the neighbour table: each PE is connected with its neighbours in the
+// lane through the ports West, East, North and South. Row 0 is the northernmost.
 func (m Mesh) Connections() (table []torch.Connection) {
-	m.must("Connections")
+	m.mustBeValid("Connections")
 	for _, lane := range m.Lanes {
 		for i, pe := range lane {
 			for _, p := range []tl.Port{tl.East, tl.South} {
@@ -108,17 +108,19 @@ func (m Mesh) Connections() (table []torch.Connection) {
 	return table
 }
 
-// Rows places a matrix whose rows are cut over the holders and whose columns are cut over
-// the lanes. Several lanes have to be the PEs of all cubes of the current device.
+// Rows returns a placement that divides the rows of a matrix over the holders and its
+// columns over the lanes. If there are several lanes, they must consist of PEs of all cubes
+// of the current device.
 func (m Mesh) Rows() torch.Placement { return m.place("Rows", torch.On, torch.RowWise) }
 
-// Copies places a matrix of which every holder has a copy, with its columns cut over the
-// lanes as Rows does.
+// Copies returns a placement that gives every holder a copy of a matrix and divides the
+// columns over the lanes, as Rows does.
 func (m Mesh) Copies() torch.Placement { return m.place("Copies", torch.OnEach, torch.Replicate) }
 
-// place returns the placement on the PEs of one lane, or on the cubes that have several.
+// place returns the placement that lane builds from the PEs of the only lane. With several
+// lanes it returns a policy that divides over cubes and their PEs.
 func (m Mesh) place(op string, lane func(pes ...int) torch.Placement, cubes torch.Split) torch.Placement {
-	m.must(op)
+	m.mustBeValid(op)
 	if len(m.Lanes) == 1 {
 		return lane(m.Lanes[0]...)
 	}
@@ -127,7 +129,7 @@ func (m Mesh) place(op string, lane func(pes ...int) torch.Placement, cubes torc
 
 func (m Mesh) grid() grid { return grid{m.W, m.H} }
 
-// String returns the size: "4×2, 1 lane".
+// String returns the size, such as "4×2, 1 lane".
 func (m Mesh) String() string {
 	if len(m.Lanes) == 1 {
 		return fmt.Sprintf("%d×%d, 1 lane", m.W, m.H)

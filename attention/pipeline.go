@@ -2,32 +2,35 @@ package attention
 
 import "github.com/kernbench/kernbench/tl"
 
-// step takes a block of keys into a state. Its stages come in the order in which they stand
-// here, and each changes what it computes of the state: so that the next step of the same
-// state may follow stage by stage.
+// step adds a block of keys to a state. Its methods are stages and run in the order in
+// which they are declared. Each stage updates its part of the state, so that the same stage
+// of the next step of this state may follow directly.
 type step struct {
 	*Running
-	s, v   tl.Tile // scores and values
-	turned bool    // the scores are [keys rows]
-	scale  float64
-	mask   Mask
-	done   func() // comes after the last stage, if it is not nil
+	scores, v  tl.Tile // scores and values
+	transposed bool    // the scores are [keys rows], not [rows keys]
+	scale      float64
+	mask       Mask
+	onEnd      func() // called after the last stage; may be nil
 
-	first                             bool // of its state
-	m, base, shrink, p, weights, less tl.Tile
+	first                                            bool // this is the first step of the state
+	m, base, shrink, exponentials, weights, rescaled tl.Tile
 }
 
-func (x *step) top() {
-	if x.turned {
-		x.s = x.s.Trans()
+// maximum masks the scores and computes the maximum of each row.
+func (x *step) maximum() {
+	if x.transposed {
+		x.scores = x.scores.Trans()
 	}
-	x.s = x.mask.apply(x.t, x.s)
-	x.m = x.s.Max(1).Reshape(x.rows, 1)
+	x.scores = x.mask.apply(x.t, x.scores)
+	x.m = x.scores.Max(1).Reshape(x.rows, 1)
 }
 
-func (x *step) shift() {
+// updateMaximum updates the running maximum and computes the factor that rescales the
+// earlier sums.
+func (x *step) updateMaximum() {
 	x.t.Assert(x.scale > 0, "attention: the scale is %v: it has to be positive", x.scale)
-	x.first = !x.begun
+	x.first = !x.initialized
 	m := x.m.Mul(x.scale)
 	if !x.first {
 		m = m.Maximum(x.Running.m)
@@ -36,95 +39,104 @@ func (x *step) shift() {
 	if !x.first {
 		x.shrink = x.Running.m.Sub(x.base).Exp()
 	}
-	x.begun = true
+	x.initialized = true
 	replace(&x.Running.m, m, x.first)
 }
 
-func (x *step) exponents() { x.p = x.s.FMA(x.scale, x.base.Neg()) }
+// exponents computes the scaled scores minus the running maximum.
+func (x *step) exponents() { x.exponentials = x.scores.FMA(x.scale, x.base.Neg()) }
 
-func (x *step) exp() { x.p = x.p.Exp() }
+// exp computes the exponentials.
+func (x *step) exp() { x.exponentials = x.exponentials.Exp() }
 
-func (x *step) sum() {
-	l := x.p.Sum(1).Reshape(x.rows, 1)
+// addToSum adds the exponentials to the rescaled running sum.
+func (x *step) addToSum() {
+	l := x.exponentials.Sum(1).Reshape(x.rows, 1)
 	if !x.first {
 		l = x.l.FMA(x.shrink, l)
 	}
 	replace(&x.l, l, x.first)
 }
 
+// round converts the exponentials to the dtype of the values.
 func (x *step) round() {
-	if x.weights = x.p; x.v.DType() != tl.F32 {
-		x.weights = x.p.To(x.v.DType())
+	if x.weights = x.exponentials; x.v.DType() != tl.F32 {
+		x.weights = x.exponentials.To(x.v.DType())
 	}
 }
 
+// rescale multiplies the weighted sum of the earlier values by the factor.
 func (x *step) rescale() {
 	if !x.first {
-		x.less = x.o.Mul(x.shrink)
+		x.rescaled = x.o.Mul(x.shrink)
 	}
 }
 
-func (x *step) values() {
+// addValues adds the values, weighted with the exponentials.
+func (x *step) addValues() {
 	if x.first {
 		replace(&x.o, x.weights.Dot(x.v), true)
 	} else {
-		replace(&x.o, x.weights.Dot(x.v, x.less), false)
+		replace(&x.o, x.weights.Dot(x.v, x.rescaled), false)
 	}
-	if x.done != nil {
-		x.done()
+	if x.onEnd != nil {
+		x.onEnd()
 	}
 }
 
-// Pipeline takes blocks of keys into states, several at a time. What comes out is the same
-// as of Running.Add, to the bit.
+// Pipeline adds blocks of keys to states, several at a time. The results have the same bits
+// as those of Running.Add.
 //
-// Engines begin commands, and store results, in the order of the program; and a command that
-// needs the result of the one before waits while that is stored and fetched. So the stages of
-// two steps come in turn, and the products of others right behind the exponentials, which
-// take the MATH engine as long as the products take the GEMM engine.
+// Engines start commands and store results in program order. A command that needs the
+// result of the previous command waits until that result is stored and fetched. Therefore
+// the stages of two steps alternate, and the products of other steps follow the
+// exponentials directly: the MATH engine needs about as long for the exponentials as the
+// GEMM engine for the products.
 type Pipeline struct {
-	fresh *step // has its scores asked for
-	begun *step // has its exponentials
-	ended *step // has all but its values
+	scored        *step // its scores have been issued; nil if none
+	exponentiated *step // its exponentials have been issued; nil if none
+	weighted      *step // only addValues remains; nil if none
 }
 
-// Add is Running.Add of r, some of which is left to be done by three further calls, or by
-// Flush. Until then v is needed, and r is not to be used otherwise.
+// Add does the same as r.Add, but delays some stages until the next three calls of Add, or
+// until Flush. Until then v must stay valid and r must not be used otherwise.
 func (p *Pipeline) Add(r *Running, q, k, v tl.Tile, scale float64, mask Mask) {
 	if !mask.Hides(r.rows) {
-		p.add(r.step(r.turned(q), k, v, scale, mask))
+		p.add(r.newStep(r.orientQueries(q), k, v, scale, mask))
 	}
 }
 
-// Flush does what is left.
+// Flush runs all remaining stages.
 func (p *Pipeline) Flush() {
 	for !p.empty() {
 		p.add(nil)
 	}
 }
 
-// add does what can be done now that the scores of a step have been asked for, and keeps
-// that step; nil is none.
+// add advances the steps in the pipeline and then puts x into it. The scores of x have been
+// issued. If x is nil, add only advances the others.
 func (p *Pipeline) add(x *step) {
 	for _, stage := range []struct {
-		of *step
-		do func(*step)
+		step *step
+		do   func(*step)
 	}{
-		{p.ended, (*step).values},
-		{p.fresh, (*step).top},
-		{p.begun, (*step).sum},
-		{p.fresh, (*step).shift},
-		{p.begun, (*step).round},
-		{p.fresh, (*step).exponents},
-		{p.begun, (*step).rescale},
-		{p.fresh, (*step).exp},
+		{p.weighted, (*step).addValues},
+		{p.scored, (*step).maximum},
+		{p.exponentiated, (*step).addToSum},
+		{p.scored, (*step).updateMaximum},
+		{p.exponentiated, (*step).round},
+		{p.scored, (*step).exponents},
+		{p.exponentiated, (*step).rescale},
+		{p.scored, (*step).exp},
 	} {
-		if stage.of != nil {
-			stage.do(stage.of)
+		if stage.step != nil {
+			stage.do(stage.step)
 		}
 	}
-	p.fresh, p.begun, p.ended = x, p.fresh, p.begun
+	p.scored, p.exponentiated, p.weighted = x, p.scored, p.exponentiated
 }
 
-// empty reports whether nothing is left to do.
-func (p *Pipeline) empty() bool { return p.fresh == nil && p.begun == nil && p.ended == nil }
+// empty reports whether the pipeline holds no step.
+func (p *Pipeline) empty() bool {
+	return p.scored == nil && p.exponentiated == nil && p.weighted == nil
+}

@@ -7,38 +7,39 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// Prefill is attention of all tokens of a prompt, which are cut over the holders of a mesh
-// with their queries, keys and values.
+// Prefill is the attention of all tokens of a prompt. The tokens, with their queries, keys
+// and values, are divided over the holders of a mesh.
 //
-// Keys and values pass through the mesh block by block (route.go). Every PE computes its
-// queries with each block that comes, and passes it on before it does: so communication
-// goes on beside the arithmetic.
+// Keys and values pass through the mesh block by block (route.go). When a block arrives, a
+// PE first forwards it and then computes its queries with it, so that communication
+// overlaps with arithmetic.
 type Prefill struct {
 	Mesh   Mesh
 	Heads  Heads
 	Tokens int
-	Causal bool // a token sees itself and those before it; else all
-	// ComputeFirst has PEs compute with a block, and wait for the end of that, before they
-	// pass it on: for comparison.
+	Causal bool // a token sees only itself and earlier tokens
+	// If ComputeFirst is set, a PE computes with a block, and waits for the results, before
+	// it forwards the block. This is for comparison.
 	ComputeFirst bool
 }
 
-// Launch computes out, which is like q, from q, [Tokens Query·Dim], and k and v, [Tokens
-// KV·Dim] as Heads.Spread has it for the lanes. All are placed as Mesh.Rows says.
+// Launch computes out from q, k and v. q and out are [Tokens Query·Dim]. k and v are
+// [Tokens KV·Dim], rearranged by Heads.Spread for the lanes. All have the placement
+// Mesh.Rows.
 func (p Prefill) Launch(r *torch.Rank, q, k, v, out *torch.Tensor) (*torch.Launched, error) {
 	l, err := newLayer(r, p.Mesh, p.Heads, p.Tokens, q.DType())
 	if err != nil {
 		return nil, err
 	}
 	pass := prefill{layer: l, causal: p.Causal, computeFirst: p.ComputeFirst}
-	if err = pass.size(); err == nil {
-		err = pass.cache(k, v)
+	if err = pass.chooseSizes(); err == nil {
+		err = pass.checkCache(k, v)
 	}
 	if err == nil {
-		err = pass.laid("queries", q, p.Tokens, pass.queryCols(), true)
+		err = pass.checkPlacement("queries", q, p.Tokens, pass.queryCols(), true)
 	}
 	if err == nil {
-		err = pass.laid("the result", out, p.Tokens, pass.queryCols(), true)
+		err = pass.checkPlacement("the result", out, p.Tokens, pass.queryCols(), true)
 	}
 	if err != nil {
 		return nil, err
@@ -46,85 +47,85 @@ func (p Prefill) Launch(r *torch.Rank, q, k, v, out *torch.Tensor) (*torch.Launc
 	return r.Launch("attention_prefill", pass.kernel, q, k, v, out, torch.PEs(p.Mesh.PEs()...), torch.Neighbors(p.Mesh.Connections()))
 }
 
-// prefill is a launch.
+// prefill is a launch of a Prefill.
 type prefill struct {
 	layer
 	causal, computeFirst bool
-	chunks               int // of queries that are computed with as keys pass, at a time
-	ahead                int // units that are asked for before what comes is waited for
+	chunksAtOnce         int // chunks of queries in TCM at a time
+	maxAhead             int // largest number of units to issue before waiting for receives
 }
 
-// size chooses the sizes of blocks and tiles by the room in TCM. The blocks of all holders,
-// which may all be there at a time, and steps may take 3/8 of it each, queries with their
-// states the rest.
-func (p *prefill) size() error {
+// chooseSizes chooses the sizes of blocks and tiles so that they fit in TCM. One block of
+// each holder, all of which may be present at once, may take 3/8 of TCM; so may steps.
+// Queries and their states get the rest.
+func (p *prefill) chooseSizes() error {
 	row := p.dim * p.dtype.Size()
-	blocks := func() int { return p.places() * 2 * p.keys * row }
-	for p.keys > 1 && blocks() > p.tcm*3/8 {
-		p.keys /= 2
+	blocks := func() int { return p.places() * 2 * p.keysPerBlock * row }
+	for p.keysPerBlock > 1 && blocks() > p.tcm*3/8 {
+		p.keysPerBlock /= 2
 	}
-	p.chunk = min(p.chunk, p.share)
-	// Two steps follow each other closely, and keys are there before they are transposed.
-	steps := func() int { return 2*p.stepBytes(p.chunk*p.group, p.keys) + p.keys*row }
-	p.fit(steps, p.tcm*3/8)
-	rows := p.chunk * p.group
+	p.chunkTokens = min(p.chunkTokens, p.tokensPerHolder)
+	// Two steps are in progress at once, and keys are in TCM before they are transposed.
+	steps := func() int { return 2*p.stepBytes(p.chunkTokens*p.group, p.keysPerBlock) + p.keysPerBlock*row }
+	p.shrinkTiles(steps, p.tcm*3/8)
+	rows := p.chunkTokens * p.group
 	queries := rows*row + p.stateBytes(rows)
-	p.chunks = max(1, p.tcm/4/queries)
-	// A tile that is on its way is pinned when it has been waited for. Until then no more
-	// may be made than there is room for.
-	p.ahead = max(0, (p.tcm-blocks()-p.chunks*queries-steps())/p.stepBytes(rows, p.keys))
+	p.chunksAtOnce = max(1, p.tcm/4/queries)
+	// A tile in flight is pinned only after it has been waited for. Until then units may
+	// be issued only as far as their tiles fit.
+	p.maxAhead = max(0, (p.tcm-blocks()-p.chunksAtOnce*queries-steps())/p.stepBytes(rows, p.keysPerBlock))
 	if need := blocks() + queries + steps(); need > p.tcm {
 		return fmt.Errorf("attention: prefill over %d×%d holders needs %d bytes of TCM for tiles, and %d are there: take a smaller mesh, or a larger pe.tcm.size", p.w, p.h, need, p.tcm)
 	}
 	return nil
 }
 
-// kernel runs the prefill of a PE: head by head, and of each as many of its queries at a time
-// as there is room for, with all keys.
+// kernel runs the prefill on a PE, head by head. For each head it takes as many queries at
+// a time as fit in TCM, and computes them with all keys.
 func (p *prefill) kernel(t *tl.PE, q, k, v, out tl.Ptr) {
-	c := &passing{prefill: p, t: t, place: t.Rank() % p.places()}
+	c := &prefillPE{prefill: p, t: t, place: t.Rank() % p.places()}
 	wide := p.group * p.dim
 	for head := range p.kv {
-		for first := 0; first < p.share; first += p.chunks * p.chunk {
+		for first := 0; first < p.tokensPerHolder; first += p.chunksAtOnce * p.chunkTokens {
 			c.load(q.At(0, head*wide), first)
-			for key := 0; key < p.share; key += p.keys {
-				c.pass(k.At(0, head*p.dim), v.At(0, head*p.dim), key)
+			for key := 0; key < p.tokensPerHolder; key += p.keysPerBlock {
+				c.passBlocks(k.At(0, head*p.dim), v.At(0, head*p.dim), key)
 			}
 			c.store(out.At(0, head*wide))
 		}
 	}
 }
 
-// passing is a PE while keys and values pass it.
-type passing struct {
+// prefillPE is the state of a prefill on one PE.
+type prefillPE struct {
 	*prefill
 	t        *tl.PE
 	place    int
 	queries  []queries
-	todo     []unit // that have been found and not been asked for
+	todo     []unit // units that have not been issued
 	pipeline Pipeline
 	fence    fence
 }
 
-// queries is those of some tokens: rows of a tile.
+// queries is a chunk: the queries of some tokens in one tile, and their state.
 type queries struct {
-	first, n int // tokens of the holder
+	first, n int // first token, counted within the holder, and number of tokens
 	tile     tl.Tile
 	*Running
 }
 
-// load brings queries into TCM, from a token of the holder on.
-func (c *passing) load(q tl.Ptr, first int) {
+// load loads chunks of queries into TCM, beginning with token first of the holder.
+func (c *prefillPE) load(q tl.Ptr, first int) {
 	c.queries = c.queries[:0]
-	for end := min(first+c.chunks*c.chunk, c.held(c.place)); first < end; first += c.chunk {
-		n := min(c.chunk, end-first)
+	for end := min(first+c.chunksAtOnce*c.chunkTokens, c.tokensAt(c.place)); first < end; first += c.chunkTokens {
+		n := min(c.chunkTokens, end-first)
 		tile := c.t.Load(q.At(first), tl.Shape{n, c.group * c.dim}, c.dtype).Reshape(n*c.group, c.dim).Pin()
 		c.queries = append(c.queries, queries{first, n, tile, New(c.t, n*c.group, c.dim)})
 	}
 }
 
-// store writes what came out of the queries.
-func (c *passing) store(out tl.Ptr) {
+// store writes the results of the queries in TCM and frees the queries.
+func (c *prefillPE) store(out tl.Ptr) {
 	c.pipeline.Flush()
 	for _, q := range c.queries {
 		c.layer.store(out.At(q.first), q.Running, q.n)
@@ -132,102 +133,107 @@ func (c *passing) store(out tl.Ptr) {
 	}
 }
 
-// block is some keys, transposed, and their values, while there are uses for them.
+// block is a block of transposed keys and their values. It counts its uses: sends and
+// units.
 type block struct {
-	first int // token
+	first int // first token
 	kt, v tl.Tile
-	uses  int
+	uses  int // number of outstanding uses
 }
 
-func (b *block) used() {
+// release ends a use. The last one frees the tiles.
+func (b *block) release() {
 	if b.uses--; b.uses == 0 {
 		b.kt.Free()
 		b.v.Free()
 	}
 }
 
-// blockAt returns how many keys of a holder are in the blocks that begin at one of its keys.
-func (p *prefill) blockAt(place, key int) int { return max(0, min(p.keys, p.held(place)-key)) }
+// keysInBlock returns the number of keys in the block of a holder that begins at key.
+func (p *prefill) keysInBlock(place, key int) int {
+	return max(0, min(p.keysPerBlock, p.tokensAt(place)-key))
+}
 
-// pass has one block of each holder pass through the mesh, from some key of theirs on. At
-// every step all receives are asked for before the sends, so that these end whatever the
-// others wait for, and however little queues hold. Then comes arithmetic: at each step about
-// as much as at any other, since blocks come to some places sooner than to others and none
-// should wait for its neighbours. Some of it is asked for before what comes is waited for.
-func (c *passing) pass(k, v tl.Ptr, key int) {
+// passBlocks passes one block of each holder through the mesh: the block that begins at
+// key. At every step all receives are posted before the sends, so that the sends of all
+// PEs complete even if queues are short. Then the PE computes. It computes about the same
+// number of units at each step, because blocks reach some places sooner than others and no
+// PE should wait for its neighbours. Some units are issued before the PE waits for the
+// receives.
+func (c *prefillPE) passBlocks(k, v tl.Ptr, key int) {
 	blocks := make([]*block, c.places())
-	if n := c.blockAt(c.place, key); n > 0 {
+	if n := c.keysInBlock(c.place, key); n > 0 {
 		shape := tl.Shape{n, c.dim}
 		kt := c.t.Load(k.At(key), shape, c.dtype).Trans()
-		blocks[c.place] = c.came(c.place, key, kt, c.t.Load(v.At(key), shape, c.dtype))
+		blocks[c.place] = c.addBlock(c.place, key, kt, c.t.Load(v.At(key), shape, c.dtype))
 	}
-	left := c.seen(key)
+	left := c.countUnits(key)
 	for step := range c.steps() + 1 {
 		if c.computeFirst {
 			left -= c.compute(len(c.todo))
-			c.wait()
+			c.waitForUnits()
 		}
-		receives := c.receive(step, key)
+		receives := c.postReceives(step, key)
 		for _, port := range ports {
-			if of := c.goes(c.place, port, step); of >= 0 && blocks[of] != nil {
-				c.t.Send(port, blocks[of].kt)
-				c.t.Send(port, blocks[of].v)
-				blocks[of].used()
+			if owner := c.outgoing(c.place, port, step); owner >= 0 && blocks[owner] != nil {
+				c.t.Send(port, blocks[owner].kt)
+				c.t.Send(port, blocks[owner].v)
+				blocks[owner].release()
 			}
 		}
 		now := min(len(c.todo), tl.CDiv(left, c.steps()+1-step))
-		if now == 0 { // what waits in the pipeline would lose its room to blocks that only pass
+		if now == 0 { // blocks that are only forwarded would evict the tiles of steps in the pipeline
 			c.pipeline.Flush()
 		}
-		done := c.compute(min(now, c.ahead))
+		done := c.compute(min(now, c.maxAhead))
 		for _, r := range receives {
-			blocks[r.of] = c.came(r.of, key, r.kt.Wait(), r.v.Wait())
+			blocks[r.owner] = c.addBlock(r.owner, key, r.kt.Wait(), r.v.Wait())
 		}
 		left -= done + c.compute(now-done)
 	}
 }
 
-// receive is a block on its way.
+// receive is a posted receive of a block.
 type receive struct {
-	of    int
+	owner int // holder of the block
 	kt, v tl.Receive
 }
 
-// receive asks for the blocks that come at a step.
-func (c *passing) receive(step, key int) (list []receive) {
+// postReceives posts receives for the blocks that arrive at a step.
+func (c *prefillPE) postReceives(step, key int) (list []receive) {
 	for _, port := range ports {
-		of := c.comes(c.place, port, step)
-		if of < 0 {
+		owner := c.incoming(c.place, port, step)
+		if owner < 0 {
 			continue
 		}
-		if n := c.blockAt(of, key); n > 0 {
-			list = append(list, receive{of, c.t.RecvAsync(port, tl.Shape{c.dim, n}, c.dtype), c.t.RecvAsync(port, tl.Shape{n, c.dim}, c.dtype)})
+		if n := c.keysInBlock(owner, key); n > 0 {
+			list = append(list, receive{owner, c.t.RecvAsync(port, tl.Shape{c.dim, n}, c.dtype), c.t.RecvAsync(port, tl.Shape{n, c.dim}, c.dtype)})
 		}
 	}
 	return list
 }
 
-// unit is some queries and a block of keys that they see.
+// unit is the work for one chunk of queries and one block of keys that the queries see.
 type unit struct {
 	*queries
 	*block
 	mask Mask
 }
 
-// mask returns which keys the queries see, of those from a token on.
-func (c *passing) mask(q *queries, token int) Mask {
+// mask returns which keys of the block that begins at token the queries see.
+func (c *prefillPE) mask(q *queries, token int) Mask {
 	if !c.causal {
 		return Mask{}
 	}
-	return Causal(c.place*c.share+q.first-token, c.group)
+	return Causal(c.place*c.tokensPerHolder+q.first-token, c.group)
 }
 
-// seen returns how many units there are in the blocks that begin at a key of their holders.
-func (c *passing) seen(key int) (n int) {
-	for of := range c.places() {
+// countUnits returns the number of units in the blocks of all holders that begin at key.
+func (c *prefillPE) countUnits(key int) (n int) {
+	for owner := range c.places() {
 		for i := range c.queries {
 			q := &c.queries[i]
-			if c.blockAt(of, key) > 0 && !c.mask(q, of*c.share+key).Hides(q.rows) {
+			if c.keysInBlock(owner, key) > 0 && !c.mask(q, owner*c.tokensPerHolder+key).Hides(q.rows) {
 				n++
 			}
 		}
@@ -235,10 +241,11 @@ func (c *passing) seen(key int) (n int) {
 	return n
 }
 
-// came returns a block of a holder that is there now. It has uses for the sends that there will
-// be, and for the units that it makes: none with queries of which it is the future.
-func (c *passing) came(of, key int, kt, v tl.Tile) *block {
-	b := &block{of*c.share + key, kt.Pin(), v.Pin(), c.sends(c.place, of) + 1}
+// addBlock returns the block of a holder that has arrived, and adds its units to todo. Each
+// later send and each unit is a use of the block. Queries that see no key of the block
+// make no unit.
+func (c *prefillPE) addBlock(owner, key int, kt, v tl.Tile) *block {
+	b := &block{owner*c.tokensPerHolder + key, kt.Pin(), v.Pin(), c.countSends(c.place, owner) + 1}
 	for i := range c.queries {
 		q := &c.queries[i]
 		if mask := c.mask(q, b.first); !mask.Hides(q.rows) {
@@ -246,25 +253,25 @@ func (c *passing) came(of, key int, kt, v tl.Tile) *block {
 			b.uses++
 		}
 	}
-	b.used()
+	b.release()
 	return b
 }
 
-// compute asks for the arithmetic of the next n units, and is n.
-func (c *passing) compute(n int) int {
+// compute issues the arithmetic of the next n units and returns n.
+func (c *prefillPE) compute(n int) int {
 	for _, u := range c.todo[:n] {
 		scores := u.tile.Dot(u.kt).Pin()
-		c.pipeline.add(&step{Running: u.Running, s: scores, v: u.v, scale: c.scale, mask: u.mask, done: func() {
+		c.pipeline.add(&step{Running: u.Running, scores: scores, v: u.v, scale: c.scale, mask: u.mask, onEnd: func() {
 			scores.Free()
-			u.used()
+			u.release()
 		}})
 	}
 	c.todo = append(c.todo[:0], c.todo[n:]...)
 	return n
 }
 
-// wait waits for the arithmetic so far.
-func (c *passing) wait() {
+// waitForUnits waits until the units issued so far have been computed.
+func (c *prefillPE) waitForUnits() {
 	if !c.pipeline.empty() {
 		c.pipeline.Flush()
 		c.fence.wait(c.t)

@@ -11,7 +11,7 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// meshes is the shapes that values are compared over: columns and rows.
+// meshes lists the columns and rows of the meshes on which values are compared.
 var meshes = [][2]int{{1, 1}, {1, 4}, {4, 1}, {2, 2}, {3, 2}, {4, 4}}
 
 func TestPrefill(t *testing.T) {
@@ -26,9 +26,9 @@ func TestPrefill(t *testing.T) {
 	}
 }
 
-// TestPrefillOfAnything: any mesh, any number of tokens and heads, and queues as short as
-// they come, in which a message is many fragments: values are right and nothing is stuck.
-func TestPrefillOfAnything(t *testing.T) {
+// TestPrefillRandom checks values for random meshes, tokens and heads. Queues are so short
+// that a message has many fragments; no run may deadlock.
+func TestPrefillRandom(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		slots := rapid.SampledFrom([]string{"1", "4"}).Draw(r, "slots")
 		self := newContext(t, torch.Options{Race: true}, "pe.ipcq.n_slots="+slots, "pe.ipcq.slot_size=256 B")
@@ -43,7 +43,8 @@ func TestPrefillOfAnything(t *testing.T) {
 	})
 }
 
-// TestPrefillOverCubes: the heads are cut over the PEs of cubes, whole or by their groups.
+// TestPrefillOverCubes checks heads that are divided over the PEs of cubes: whole KV heads,
+// or parts of their groups of query heads.
 func TestPrefillOverCubes(t *testing.T) {
 	for _, h := range []Heads{{8, 1, 16}, {16, 2, 16}, {8, 8, 16}, {16, 16, 8}, {6, 3, 16}, {5, 1, 16}} {
 		r := newContext(t, torch.Options{Race: true})
@@ -51,9 +52,9 @@ func TestPrefillOverCubes(t *testing.T) {
 	}
 }
 
-// TestPrefillInLittleRoom: shards that are larger than TCM go block by block, queries chunk
-// by chunk.
-func TestPrefillInLittleRoom(t *testing.T) {
+// TestPrefillSmallTCM checks shards that are larger than TCM: they pass block by block, and
+// queries are computed chunk by chunk.
+func TestPrefillSmallTCM(t *testing.T) {
 	r := newContext(t, torch.Options{Race: true}, "pe.tcm.size=64 KiB", "pe.ipcq.slot_size=512 B")
 	p := Prefill{Mesh: onPEs(2, 1), Heads: Heads{1, 1, 128}, Tokens: 270, Causal: true}
 	if shard := p.Tokens / p.Mesh.Holders() * 2 * p.Heads.Dim * 2; shard <= 64<<10 {
@@ -62,27 +63,27 @@ func TestPrefillInLittleRoom(t *testing.T) {
 	runPrefill(t, r, p, tl.F16)
 }
 
-// TestPrefillMessages: every PE gets the keys and the values of every other once, for each
-// head, and what is in the future is passed on all the same.
+// TestPrefillMessages checks that every PE receives the keys and the values of every other
+// PE once per KV head. PEs also forward blocks that the mask hides from their queries.
 func TestPrefillMessages(t *testing.T) {
 	for _, size := range meshes {
 		r := newContext(t, torch.Options{KeepLog: true})
 		p := Prefill{Mesh: onPEs(size[0], size[1]), Heads: Heads{4, 2, 16}, Tokens: 64, Causal: true}
 		runPrefill(t, r, p, tl.F16)
-		came := map[int32]int{}
+		received := map[int32]int{}
 		sent := 0
 		for _, op := range r.Log().Ops {
 			switch op.Kind {
 			case oplog.Recv:
-				came[int32(op.PE)]++
+				received[int32(op.PE)]++
 			case oplog.Send:
 				sent++
 			}
 		}
 		n := p.Mesh.Holders()
 		for _, pe := range p.Mesh.PEs() {
-			if got, want := came[int32(pe)], 2*p.Heads.KV*(n-1); got != want {
-				t.Errorf("%v: %d messages came to PE %d, want %d", p.Mesh, got, pe, want)
+			if got, want := received[int32(pe)], 2*p.Heads.KV*(n-1); got != want {
+				t.Errorf("%v: %d messages arrived at PE %d, want %d", p.Mesh, got, pe, want)
 			}
 		}
 		if want := n * 2 * p.Heads.KV * (n - 1); sent != want {
@@ -91,18 +92,19 @@ func TestPrefillMessages(t *testing.T) {
 	}
 }
 
-// TestPassingFirst: passing keys on before computing with them is faster than after.
-func TestPassingFirst(t *testing.T) {
+// TestPassFirstIsFaster checks that it is faster to forward keys before computing with them
+// than after.
+func TestPassFirstIsFaster(t *testing.T) {
 	crit := func(computeFirst bool) torch.Time {
 		r := newContext(t, torch.Options{NoData: true})
 		return runPrefill(t, r, Prefill{Mesh: OfCube(r, 0, 0), Heads: Heads{8, 1, 128}, Tokens: 256, ComputeFirst: computeFirst}, tl.F16).Crit()
 	}
 	if first, after := crit(false), crit(true); first >= after {
-		t.Errorf("passing on first takes %v, want less than the %v of computing first", first, after)
+		t.Errorf("forwarding first takes %v, want less than the %v of computing first", first, after)
 	}
 }
 
-func TestPrefillMistakes(t *testing.T) {
+func TestPrefillErrors(t *testing.T) {
 	r := newContext(t, torch.Options{NoData: true})
 	x := torch.Must(r.Zeros(tl.F16, torch.Shape{8, 8}))
 	for _, test := range []struct {
@@ -121,8 +123,8 @@ func TestPrefillMistakes(t *testing.T) {
 	}
 }
 
-// TestPrefillByHand is one head of 16 tokens of 16 elements on one PE, each command of which
-// waits for the one before it:
+// TestPrefillByHand checks the time of one head of 16 tokens of 16 elements on one PE. Each
+// command waits for the one before it. Times are in ns, and the last column is the end:
 //
 //	load of K: dispatch 3, scheduler 1, descriptor 4, 2 flits 12.51687   20.51687
 //	Trans: fetch 1, MATH 4, store 1                                      26.51687
@@ -146,8 +148,9 @@ func TestPrefillByHand(t *testing.T) {
 	}
 }
 
-// TestLaidOut refuses tensors that do not lie on the mesh as kernels expect them.
-func TestLaidOut(t *testing.T) {
+// TestPlacementErrors checks that Launch refuses tensors with another placement than the
+// kernels expect.
+func TestPlacementErrors(t *testing.T) {
 	r := newContext(t, torch.Options{NoData: true})
 	h := Heads{Query: 8, KV: 4, Dim: 8}
 	matrix := func(on torch.Placement, cols int) *torch.Tensor {

@@ -6,30 +6,31 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// grid is a mesh of w columns and h rows, whose places are numbered row by row from the
-// north. It knows how shards pass through it: that of a place goes east and west along
-// its row, and from every place of that row north and south along the column.
+// grid is a mesh of w columns and h rows. Its places are numbered row by row from the
+// north. The shard of a place moves east and west along its row, and from every place of
+// that row north and south along the column.
 //
-// Each port carries at most one shard a step. What comes from the west or east at step s
-// is that of the place s+1 further on. From the north comes the next row, nearest column
-// first, then the row beyond it, and so on; from the south likewise. A place sends at step
-// s what its neighbour then expects, and has had it since an earlier step: of its own row
-// the k-th nearest is at most k away, and was there after step k-1; of another row it came
-// w steps before.
+// Each port carries at most one shard per step. At step s the shard that arrives from the
+// west or east is that of the place at distance s+1. From the north, the shards of the next
+// row arrive first, nearest column first, then the shards of the row beyond it, and so on;
+// the same holds for the south. At step s a place sends the shard that its neighbour
+// expects at this step. The place has received this shard at an earlier step: the k-th
+// nearest shard of its own row is at most k places away and has arrived after step k-1; a
+// shard of another row has arrived w steps earlier.
 type grid struct{ w, h int }
 
-// ports is the ports of a place, in the order in which they are served.
+// ports lists the ports of a place, in the order in which they are served.
 var ports = [...]tl.Port{tl.West, tl.East, tl.North, tl.South}
 
-// way is the direction of a port.
-type way struct{ x, y int }
+// direction is the offset from a place to its neighbour at a port.
+type direction struct{ x, y int }
 
-var ways = [...]way{tl.West: {x: -1}, tl.East: {x: 1}, tl.North: {y: -1}, tl.South: {y: 1}}
+var directions = [...]direction{tl.West: {x: -1}, tl.East: {x: 1}, tl.North: {y: -1}, tl.South: {y: 1}}
 
-// port returns the port in a direction, AnyPort for none.
-func (w way) port() tl.Port {
+// port returns the port in a direction, or AnyPort if there is none.
+func (w direction) port() tl.Port {
 	for _, p := range ports {
-		if ways[p] == w {
+		if directions[p] == w {
 			return p
 		}
 	}
@@ -37,13 +38,13 @@ func (w way) port() tl.Port {
 }
 
 // opposite returns the port at the other end of a connection.
-func opposite(p tl.Port) tl.Port { return way{-ways[p].x, -ways[p].y}.port() }
+func opposite(p tl.Port) tl.Port { return direction{-directions[p].x, -directions[p].y}.port() }
 
 func (g grid) places() int { return g.w * g.h }
 
-func (g grid) at(place int) (x, y int) { return place % g.w, place / g.w }
+func (g grid) coordinates(place int) (x, y int) { return place % g.w, place / g.w }
 
-// place returns the number of a place, -1 of one outside.
+// place returns the number of the place at column x and row y, or -1 outside of the mesh.
 func (g grid) place(x, y int) int {
 	if x < 0 || x >= g.w || y < 0 || y >= g.h {
 		return -1
@@ -51,40 +52,43 @@ func (g grid) place(x, y int) int {
 	return y*g.w + x
 }
 
-// middle returns the place that states are merged to.
+// middle returns the place at which all states are merged.
 func (g grid) middle() int { return g.place(g.w/2, g.h/2) }
 
-// neighbour returns the place at the other end of a port, or -1.
+// neighbour returns the place at the other end of a port, or -1 if there is none.
 func (g grid) neighbour(place int, p tl.Port) int {
-	x, y := g.at(place)
-	return g.place(x+ways[p].x, y+ways[p].y)
+	x, y := g.coordinates(place)
+	return g.place(x+directions[p].x, y+directions[p].y)
 }
 
-// steps returns how many steps it takes until every place has had every shard.
+// steps returns the number of steps until every place has received every shard.
 func (g grid) steps() int { return max(g.w-1, (g.h-1)*g.w) }
 
-// comes returns whose shard comes to a place through a port at a step, or -1.
-func (g grid) comes(place int, p tl.Port, step int) int {
-	x, y := g.at(place)
-	to := ways[p]
+// incoming returns the owner of the shard that arrives at a place through a port at a step,
+// or -1 if none arrives.
+func (g grid) incoming(place int, p tl.Port, step int) int {
+	x, y := g.coordinates(place)
+	to := directions[p]
 	if to.y == 0 {
 		return g.place(x+to.x*(1+step), y)
 	}
 	return g.place(g.nearest(x, step%g.w), y+to.y*(1+step/g.w))
 }
 
-// goes returns whose shard a place sends through a port at a step, or -1.
-func (g grid) goes(place int, p tl.Port, step int) int {
+// outgoing returns the owner of the shard that a place sends through a port at a step, or
+// -1 if it sends none.
+func (g grid) outgoing(place int, p tl.Port, step int) int {
 	next := g.neighbour(place, p)
 	if next < 0 {
 		return -1
 	}
-	return g.comes(next, opposite(p), step)
+	return g.incoming(next, opposite(p), step)
 }
 
-// nearest returns the k-th nearest column to x, itself first and of two the western one.
+// nearest returns the column that is k-th nearest to x, counted from 0 for x itself. Of two
+// columns at the same distance the western one comes first.
 func (g grid) nearest(x, k int) int {
-	both := 2 * min(x, g.w-1-x) // so many have another at the same distance
+	both := 2 * min(x, g.w-1-x) // number of columns that have another at the same distance
 	switch {
 	case k > both && x < g.w-1-x:
 		return k
@@ -96,58 +100,61 @@ func (g grid) nearest(x, k int) int {
 	return x + k/2
 }
 
-// sends returns how many times a place sends on the shard of another, or its own.
-func (g grid) sends(place, owner int) (n int) {
+// countSends returns how many times a place sends the shard of owner, which may be the
+// place itself.
+func (g grid) countSends(place, owner int) (n int) {
 	for _, p := range ports {
-		if next := g.neighbour(place, p); next >= 0 && g.entry(next, owner) == opposite(p) {
+		if next := g.neighbour(place, p); next >= 0 && g.entryPort(next, owner) == opposite(p) {
 			n++
 		}
 	}
 	return n
 }
 
-// entry returns the port through which the shard of another comes to a place, and AnyPort of
-// its own.
-func (g grid) entry(place, owner int) tl.Port {
-	x, y := g.at(place)
-	ox, oy := g.at(owner)
+// entryPort returns the port through which the shard of owner arrives at a place, or
+// AnyPort if the place is the owner.
+func (g grid) entryPort(place, owner int) tl.Port {
+	x, y := g.coordinates(place)
+	ox, oy := g.coordinates(owner)
 	if oy != y {
-		return way{y: cmp.Compare(oy, y)}.port()
+		return direction{y: cmp.Compare(oy, y)}.port()
 	}
-	return way{x: cmp.Compare(ox, x)}.port()
+	return direction{x: cmp.Compare(ox, x)}.port()
 }
 
-// merges returns the ports through which states come to a place on their way to the middle, in
-// order, and the one through which they go on: AnyPort in the middle.
-func (g grid) merges(place int) (from []tl.Port, to tl.Port) {
+// mergePorts returns the ports through which a place receives states, in the order in which
+// it merges them, and the port through which it sends the merged state towards the middle.
+// That port is AnyPort at the middle place.
+func (g grid) mergePorts(place int) (from []tl.Port, to tl.Port) {
 	for _, p := range ports {
-		if next := g.neighbour(place, p); next >= 0 && g.towards(next) == opposite(p) {
+		if next := g.neighbour(place, p); next >= 0 && g.portToMiddle(next) == opposite(p) {
 			from = append(from, p)
 		}
 	}
-	return from, g.towards(place)
+	return from, g.portToMiddle(place)
 }
 
-// towards returns the port of a place towards the middle, first along the row.
-func (g grid) towards(place int) tl.Port {
-	x, y := g.at(place)
+// portToMiddle returns the port of a place towards the middle: first along the row, then
+// along the middle column. It is AnyPort at the middle place.
+func (g grid) portToMiddle(place int) tl.Port {
+	x, y := g.coordinates(place)
 	if x != g.w/2 {
-		return way{x: cmp.Compare(g.w/2, x)}.port()
+		return direction{x: cmp.Compare(g.w/2, x)}.port()
 	}
-	return way{y: cmp.Compare(g.h/2, y)}.port()
+	return direction{y: cmp.Compare(g.h/2, y)}.port()
 }
 
-// fence has a kernel wait for its own arithmetic, which otherwise goes on while the kernel
-// does: a composite begins and ends after the commands before it.
+// fence lets a kernel wait for its own arithmetic, which otherwise runs asynchronously. It
+// waits for a composite, because a composite starts and ends after all earlier commands.
 type fence struct {
-	scratch tl.Ptr
-	made    bool
+	scratch   tl.Ptr // operand of the composite
+	allocated bool   // scratch has been allocated
 }
 
-// wait waits for all commands so far.
+// wait waits for all commands issued so far.
 func (f *fence) wait(t *tl.PE) {
-	if !f.made {
-		f.scratch, f.made = t.Scratch(tl.Shape{1}, tl.F32), true
+	if !f.allocated {
+		f.scratch, f.allocated = t.Scratch(tl.Shape{1}, tl.F32), true
 	}
 	t.Wait(t.Composite(tl.Stream(tl.OpAdd, f.scratch, t.Ref(f.scratch, tl.Shape{1}, tl.F32), 0)))
 }

@@ -13,28 +13,29 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(rapidtest.Main(m)) }
 
-// checkRoutes: every place gets every other's shard once, through the port that entry says,
-// sends only what came at an earlier step, and as often as sends says.
+// checkRoutes checks that every place receives every other shard once, through the port
+// that entryPort returns. A place must send only shards that it has received at an earlier
+// step or that it owns, and as often as countSends returns.
 func checkRoutes(t interface{ Fatalf(string, ...any) }, g grid) {
 	for place := range g.places() {
-		came, sent := make([]int, g.places()), make([]int, g.places())
+		received, sent := make([]int, g.places()), make([]int, g.places())
 		have := make([]bool, g.places())
 		have[place] = true
 		for step := range g.steps() {
 			for _, p := range ports {
-				if of := g.goes(place, p, step); of >= 0 {
-					if !have[of] {
-						t.Fatalf("%v: place %d sends shard %d %v at step %d, and does not have it", g, place, of, p, step)
+				if owner := g.outgoing(place, p, step); owner >= 0 {
+					if !have[owner] {
+						t.Fatalf("%v: place %d sends shard %d %v at step %d, and does not have it", g, place, owner, p, step)
 					}
-					sent[of]++
+					sent[owner]++
 				}
 			}
 			for _, p := range ports {
-				if from := g.comes(place, p, step); from >= 0 {
-					if want := g.entry(place, from); want != p {
-						t.Fatalf("%v: shard %d comes to place %d through %v, want %v", g, from, place, p, want)
+				if from := g.incoming(place, p, step); from >= 0 {
+					if want := g.entryPort(place, from); want != p {
+						t.Fatalf("%v: shard %d arrives at place %d through %v, want %v", g, from, place, p, want)
 					}
-					came[from]++
+					received[from]++
 					have[from] = true
 				}
 			}
@@ -44,13 +45,13 @@ func checkRoutes(t interface{ Fatalf(string, ...any) }, g grid) {
 			if owner == place {
 				want = 0
 			}
-			if came[owner] != want || sent[owner] != g.sends(place, owner) {
-				t.Fatalf("%v: shard %d came to place %d %d times and was sent on %d times, want %d and %d", g, owner, place, came[owner], sent[owner], want, g.sends(place, owner))
+			if received[owner] != want || sent[owner] != g.countSends(place, owner) {
+				t.Fatalf("%v: shard %d arrived at place %d %d times and was sent %d times, want %d and %d", g, owner, place, received[owner], sent[owner], want, g.countSends(place, owner))
 			}
 		}
 		for _, p := range ports {
-			if of := g.comes(place, p, g.steps()); of >= 0 {
-				t.Fatalf("%v: shard %d comes to place %d after the last step", g, of, place)
+			if owner := g.incoming(place, p, g.steps()); owner >= 0 {
+				t.Fatalf("%v: shard %d arrives at place %d after the last step", g, owner, place)
 			}
 		}
 	}
@@ -62,12 +63,13 @@ func TestRoutes(t *testing.T) {
 	})
 }
 
-// TestComes is the shards of a 4×3 mesh as they come to the place in column 1 of row 1:
+// TestIncoming checks in which order the shards of a 4×3 mesh arrive at the place in column
+// 1 of row 1:
 //
 //	0 1  2  3
 //	4 5  6  7
 //	8 9 10 11
-func TestComes(t *testing.T) {
+func TestIncoming(t *testing.T) {
 	g := grid{4, 3}
 	for _, want := range []struct {
 		port   tl.Port
@@ -75,7 +77,7 @@ func TestComes(t *testing.T) {
 	}{{tl.West, []int{4}}, {tl.East, []int{6, 7}}, {tl.North, []int{1, 0, 2, 3}}, {tl.South, []int{9, 8, 10, 11}}} {
 		var got []int
 		for step := range g.steps() {
-			if from := g.comes(5, want.port, step); from >= 0 {
+			if from := g.incoming(5, want.port, step); from >= 0 {
 				got = append(got, from)
 			}
 		}

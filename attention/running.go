@@ -6,69 +6,70 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// Running is the softmax of rows of scores, times values, over blocks of keys that come one
-// after the other. Of each row it has the largest score so far, the sum of e to the power
-// of the scores less that, and the sum of the values with those weights: all in f32 and in
-// TCM, pinned. A new one has seen no keys.
+// Running is the state of a softmax over blocks of keys that are added one after another.
+// For each row of queries it holds the largest score so far, the sum of the exponentials of
+// the scores minus the largest score, and the sum of the values weighted with these
+// exponentials. All of them are in f32 and pinned in TCM. A new Running has seen no keys.
 type Running struct {
-	t       *tl.PE
-	rows, d int
-	begun   bool    // there are tiles
-	m, l, o tl.Tile // [rows 1], [rows 1], [rows d]
+	t           *tl.PE
+	rows, d     int
+	initialized bool    // m, l and o hold tiles
+	m, l, o     tl.Tile // [rows 1], [rows 1], [rows d]
 }
 
-// New returns the state of so many rows of queries, with values of d elements.
+// New returns a state for the given rows of queries, with values of d elements.
 func New(t *tl.PE, rows, d int) *Running { return &Running{t: t, rows: rows, d: d} }
 
-// lowest stands for the maximum of a row without keys, where -Inf less -Inf would be NaN.
+// lowest replaces the maximum of a row without keys, because -Inf minus -Inf is NaN.
 const lowest = -math.MaxFloat32
 
-// Add takes in a block of keys: q is [rows d], k and v are [keys d]. Scores are q·kᵀ times
-// the scale, which is positive. A Pipeline does the same faster where blocks or states are
-// several.
+// Add adds a block of keys and values to the state. q is [rows d], k and v are [keys d].
+// The scores are q·kᵀ times scale, which must be positive. With several blocks or states, a
+// Pipeline does the same in less time.
 func (r *Running) Add(q, k, v tl.Tile, scale float64, mask Mask) {
 	var p Pipeline
 	p.Add(r, q, k, v, scale, mask)
 	p.Flush()
 }
 
-// few reports whether it is less to transpose queries and their scores than keys.
-func (r *Running) few() bool { return r.rows < r.d }
+// transposesQueries reports whether a step transposes queries and scores instead of keys.
+// This is less work if there are fewer rows than elements.
+func (r *Running) transposesQueries() bool { return r.rows < r.d }
 
-// turned returns queries as step wants them.
-func (r *Running) turned(q tl.Tile) tl.Tile {
-	if r.few() {
+// orientQueries returns q, transposed if newStep needs it.
+func (r *Running) orientQueries(q tl.Tile) tl.Tile {
+	if r.transposesQueries() {
 		return q.Trans()
 	}
 	return q
 }
 
-// step asks for the scores of queries, turned, with a block of keys.
-func (r *Running) step(q, k, v tl.Tile, scale float64, mask Mask) *step {
-	x := &step{Running: r, v: v, scale: scale, mask: mask, turned: r.few()}
-	if x.turned {
-		x.s = k.Dot(q)
+// newStep issues the scores of q, which orientQueries returned, with a block of keys.
+func (r *Running) newStep(q, k, v tl.Tile, scale float64, mask Mask) *step {
+	x := &step{Running: r, v: v, scale: scale, mask: mask, transposed: r.transposesQueries()}
+	if x.transposed {
+		x.scores = k.Dot(q)
 	} else {
-		x.s = q.Dot(k.Trans())
+		x.scores = q.Dot(k.Trans())
 	}
 	return x
 }
 
-// Step is Add of scores, [rows keys] in f32, that have been computed before, and have not
-// been multiplied by the scale.
+// Step does the same as Add for scores that the caller has computed: [rows keys] in f32,
+// not multiplied by scale.
 func (r *Running) Step(scores, v tl.Tile, scale float64, mask Mask) {
 	var p Pipeline
-	p.add(&step{Running: r, s: scores, v: v, scale: scale, mask: mask})
+	p.add(&step{Running: r, scores: scores, v: v, scale: scale, mask: mask})
 	p.Flush()
 }
 
-// Merge takes in what another state of as many rows has seen, and frees it. A state
-// without keys changes nothing, to the bit.
+// Merge adds the keys that x has seen to the state, and frees x, which must have the same
+// number of rows. Merging a state without keys changes no bit.
 func (r *Running) Merge(x *Running) {
 	switch {
-	case !x.begun:
+	case !x.initialized:
 		return
-	case !r.begun:
+	case !r.initialized:
 		*r = *x
 		return
 	}
@@ -79,23 +80,24 @@ func (r *Running) Merge(x *Running) {
 	x.Free()
 }
 
-// Out returns the attention of the rows, in f32: the weighted mean of the values, and 0 for a
-// row that has seen no key. The state is as it was.
+// Out returns the attention of the rows in f32: the weighted mean of the values, or 0 for a
+// row that has seen no key. It does not change the state.
 func (r *Running) Out() tl.Tile {
-	r.begin()
-	// The sum of a row with a key is 1 or more, but for rounding: that key's weight.
+	r.initialize()
+	// The sum of a row with keys is at least 1, apart from rounding: the key with the
+	// largest score has the weight 1.
 	return r.o.Mul(r.t.Div(1, r.l.Maximum(0.5)))
 }
 
-// Send sends the state through a port, to Receive.
+// Send sends the state through a port. The other PE calls Receive.
 func (r *Running) Send(port tl.Port) {
-	r.begin()
+	r.initialize()
 	for _, x := range []tl.Tile{r.m, r.l, r.o} {
 		r.t.Send(port, x)
 	}
 }
 
-// Receive returns a state of so many rows that comes through a port.
+// Receive receives a state of the given rows through a port.
 func Receive(t *tl.PE, port tl.Port, rows, d int) *Running {
 	r := New(t, rows, d)
 	m, l := t.Recv(port, tl.Shape{rows, 1}, tl.F32), t.Recv(port, tl.Shape{rows, 1}, tl.F32)
@@ -103,18 +105,18 @@ func Receive(t *tl.PE, port tl.Port, rows, d int) *Running {
 	return r
 }
 
-// StateElems returns the elements of memory of f32 that Store writes and Load reads.
+// StateElems returns the number of f32 elements that Store writes and Load reads.
 func StateElems(rows, d int) int { return rows * (d + 2) }
 
-// Store writes the state to memory, to a vector of StateElems.
+// Store writes the state to memory, as a vector of StateElems elements.
 func (r *Running) Store(p tl.Ptr) {
-	r.begin()
+	r.initialize()
 	r.t.Store(p, r.o)
 	r.t.Store(p.Add(r.rows*r.d), r.m)
 	r.t.Store(p.Add(r.rows*r.d+r.rows), r.l)
 }
 
-// Load returns a state of so many rows that Store has written.
+// Load loads a state of the given rows that Store has written.
 func Load(t *tl.PE, p tl.Ptr, rows, d int) *Running {
 	r := New(t, rows, d)
 	o := t.Load(p, tl.Shape{rows, d}, tl.F32)
@@ -123,32 +125,32 @@ func Load(t *tl.PE, p tl.Ptr, rows, d int) *Running {
 	return r
 }
 
-// Free gives the room of the state back. It has seen no keys then.
+// Free frees the tiles of the state. The state has then seen no keys.
 func (r *Running) Free() {
-	if r.begun {
+	if r.initialized {
 		r.m.Free()
 		r.l.Free()
 		r.o.Free()
 	}
-	r.begun = false
+	r.initialized = false
 }
 
-// begin makes the tiles of a state without keys.
-func (r *Running) begin() {
-	if r.begun {
+// initialize creates the tiles of a state that has none, for a state without keys.
+func (r *Running) initialize() {
+	if r.initialized {
 		return
 	}
 	r.set(r.t.Full(tl.Shape{r.rows, 1}, tl.F32, math.Inf(-1)), r.t.Zeros(tl.Shape{r.rows, 1}, tl.F32), r.t.Zeros(tl.Shape{r.rows, r.d}, tl.F32))
 }
 
-// set replaces the tiles.
+// set replaces all tiles of the state.
 func (r *Running) set(m, l, o tl.Tile) {
 	r.Free()
-	r.m, r.l, r.o, r.begun = m.Pin(), l.Pin(), o.Pin(), true
+	r.m, r.l, r.o, r.initialized = m.Pin(), l.Pin(), o.Pin(), true
 }
 
-// replace puts a tile in the place of one of the state's, which goes unless it is the
-// first there.
+// replace replaces a tile of the state. It frees the old tile unless first is set, which
+// means that there is none.
 func replace(at *tl.Tile, x tl.Tile, first bool) {
 	if !first {
 		at.Free()

@@ -9,8 +9,8 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// stateOf is what a kernel on one PE leaves in a state of 2 rows of 2 elements: o, m, l, and
-// then what comes out.
+// stateOf runs a kernel on one PE and returns its state of 2 rows of 2 elements: o, m and
+// l, followed by the attention.
 func stateOf(t *testing.T, kernel func(t *tl.PE, q, k, v tl.Tile) *Running) []float64 {
 	t.Helper()
 	self := newContext(t, torch.Options{})
@@ -25,12 +25,12 @@ func stateOf(t *testing.T, kernel func(t *tl.PE, q, k, v tl.Tile) *Running) []fl
 	return torch.Must(out.Numpy()).Float64s()
 }
 
-// The scores of the queries (1 0) and (0 2) with the keys (3 0) and (1 1) are 3 1 and 0 2.
-// The values are (10 20) and (30 40). Numbers are those of f32.
+// The scores of the query (1 0) with the keys (3 0) and (1 1) are 3 and 1; those of the
+// query (0 2) are 0 and 2. The values are (10 20) and (30 40). Numbers are rounded to f32.
 var (
 	e2   = float64(float32(math.Exp(-2)))
 	inf  = math.Inf(-1)
-	full = []float64{ // of both keys
+	full = []float64{ // state with both keys
 		f32(10 + f32(e2*30)), f32(20 + f32(e2*40)), f32(f32(e2*10) + 30), f32(f32(e2*20) + 40),
 		3, 2,
 		f32(1 + e2), f32(e2 + 1),
@@ -39,14 +39,15 @@ var (
 
 func f32(x float64) float64 { return float64(float32(x)) }
 
+// TestRunning checks states with no keys, hidden keys and all keys, and merged states.
 func TestRunning(t *testing.T) {
-	quotient := func(s []float64) []float64 { // o times 1/l, as Out has it
+	quotient := func(s []float64) []float64 { // appends o times 1/l, as Out computes it
 		a, b := f32(1/s[6]), f32(1/s[7])
 		return append(s, f32(s[0]*a), f32(s[1]*a), f32(s[2]*b), f32(s[3]*b))
 	}
 	whole := quotient(slices.Clone(full))
 	empty := []float64{0, 0, 0, 0, inf, inf, 0, 0, 0, 0, 0, 0}
-	second := []float64{0, 0, 10, 20, inf, 0, 0, 1, 0, 0, 10, 20} // query 1 with key 0 alone
+	second := []float64{0, 0, 10, 20, inf, 0, 0, 1, 0, 0, 10, 20} // only query 1 sees key 0
 	for _, test := range []struct {
 		name   string
 		kernel func(t *tl.PE, q, k, v tl.Tile) *Running
@@ -82,7 +83,7 @@ func TestRunning(t *testing.T) {
 		{"a state without keys merged in", func(t *tl.PE, q, k, v tl.Tile) *Running {
 			r, none := New(t, 2, 2), New(t, 2, 2)
 			r.Add(q, k, v, 1, Mask{})
-			none.begin()
+			none.initialize()
 			r.Merge(none)
 			r.Merge(New(t, 2, 2))
 			return r
@@ -90,7 +91,7 @@ func TestRunning(t *testing.T) {
 		{"merged into a state without keys", func(t *tl.PE, q, k, v tl.Tile) *Running {
 			r, none := New(t, 2, 2), New(t, 2, 2)
 			r.Add(q, k, v, 1, Mask{})
-			none.begin()
+			none.initialize()
 			none.Merge(r)
 			first := New(t, 2, 2)
 			first.Merge(none)
@@ -98,8 +99,8 @@ func TestRunning(t *testing.T) {
 		}, whole},
 		{"states without keys merged", func(t *tl.PE, q, k, v tl.Tile) *Running {
 			r, none := New(t, 2, 2), New(t, 2, 2)
-			r.begin()
-			none.begin()
+			r.initialize()
+			none.initialize()
 			r.Merge(none)
 			return r
 		}, empty},
@@ -110,7 +111,8 @@ func TestRunning(t *testing.T) {
 	}
 }
 
-// TestScale: only positive ones make the largest score stay the largest.
+// TestScale checks that a negative scale is an error: with it the largest score would not
+// stay the largest.
 func TestScale(t *testing.T) {
 	r := newContext(t, torch.Options{NoData: true})
 	x := torch.Must(r.Zeros(tl.F32, torch.Shape{2, 2}))
@@ -123,7 +125,7 @@ func TestScale(t *testing.T) {
 	}
 }
 
-// TestMask: which of 3 keys rows see, by the definition.
+// TestMask compares masks of 3 keys with the definition.
 func TestMask(t *testing.T) {
 	const keys = 3
 	for group := 1; group <= 2; group++ {
@@ -145,7 +147,7 @@ func TestMask(t *testing.T) {
 			if got := mask.Hides(rows); got != (seen == 0) {
 				t.Errorf("offset %d, group %d: hides all is %v, and %d are seen", offset, group, got, seen)
 			}
-			if got := mask.cuts(keys); got != (seen < rows*keys) {
+			if got := mask.hidesSome(keys); got != (seen < rows*keys) {
 				t.Errorf("offset %d, group %d: hides some is %v, and %d of %d are seen", offset, group, got, seen, rows*keys)
 			}
 			self := newContext(t, torch.Options{})
@@ -158,13 +160,13 @@ func TestMask(t *testing.T) {
 			}
 		}
 	}
-	if (Mask{}).Hides(1) || (Mask{}).cuts(1<<20) {
+	if (Mask{}).Hides(1) || (Mask{}).hidesSome(1<<20) {
 		t.Error("the zero mask hides something")
 	}
 }
 
-// TestPipeline: blocks that go through a pipeline, to states in turn, leave the same bits
-// there as one by one.
+// TestPipeline checks that a pipeline which adds blocks to two states in turn gives the
+// same bits as adding the blocks one by one.
 func TestPipeline(t *testing.T) {
 	const rows, d, keys, blocks = 4, 8, 5, 7
 	n := StateElems(rows, d)
@@ -175,7 +177,7 @@ func TestPipeline(t *testing.T) {
 		var p Pipeline
 		q := t.Load(x, tl.Shape{rows, d}, tl.F16)
 		load := func(i int) tl.Tile { return t.Load(x.At(i*keys), tl.Shape{keys, d}, tl.F16) }
-		var rs [4]*Running // two of each kind
+		var rs [4]*Running // two without and two with the pipeline
 		for i := range rs {
 			rs[i] = New(t, rows, d)
 		}

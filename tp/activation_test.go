@@ -11,14 +11,14 @@ import (
 
 var floatTypes = []torch.DType{torch.F16, torch.BF16, torch.F32}
 
-// GELU and sums of ragged matrices in any layout, of large and small numbers, are those of
-// the dense reference, in every copy.
+// TestElementwise compares GELU and sums of ragged matrices with the dense reference, in
+// several placements and in every copy.
 func TestElementwise(t *testing.T) {
-	r := systemOf(t, 1)
+	r := newSystem(t, 1)
 	other := torch.DPPolicy{Cube: torch.RowWise, PE: torch.ColumnWise}
 	for _, dtype := range floatTypes {
 		for _, shape := range []torch.Shape{{1, 1}, {5, 13}, {3, 70}} {
-			x, y := noise(shape[0]*shape[1], 4, 1), noise(shape[0]*shape[1], 4, 2)
+			x, y := gaussian(shape[0]*shape[1], 4, 1), gaussian(shape[0]*shape[1], 4, 2)
 			a, b := dense.New(shape[0], shape[1], x, dtype), dense.New(shape[0], shape[1], y, dtype)
 			for _, on := range []torch.DPPolicy{Spread, {}, other, {PE: torch.RowWise, NumCubes: 1}} {
 				name := fmt.Sprintf("of %v %v, %v", dtype, shape, on)
@@ -31,21 +31,22 @@ func TestElementwise(t *testing.T) {
 			}
 		}
 	}
-	right(t, r)
+	requireChecks(t, r)
 }
 
-// A gated layer and SwiGLU, however its weight is cut, are the first half of the columns as
-// gates of the second half; each rank has its part of the result in their order.
+// TestGated checks that a gated layer and SwiGLU use the first half of the columns as gates
+// of the second half, for several placements of the weight. Each rank must have its part of
+// the result in the order of the columns.
 func TestGated(t *testing.T) {
 	const rows, in, out = 10, 12, 32
-	x, w, bias := noise(rows*in, 1, 1), noise(in*2*out, 1/math.Sqrt(in), 2), noise(2*out, 1, 3)
+	x, w, bias := gaussian(rows*in, 1, 1), gaussian(in*2*out, 1/math.Sqrt(in), 2), gaussian(2*out, 1, 3)
 	for _, ranks := range []int{1, 2, 4} {
-		r := systemOf(t, ranks)
-		spawned(t, r, ranks, ranks, func(r *torch.Rank) error {
+		r := newSystem(t, ranks)
+		spawn(t, r, ranks, ranks, func(r *torch.Rank) error {
 			rank := r.Rank()
 			for _, dtype := range floatTypes {
-				of := func(rows, cols int, data []float32) *dense.Matrix { return dense.New(rows, cols, data, dtype) }
-				h := dense.Add(dense.MatMul(of(rows, in, x), of(in, 2*out, w), 1, torch.F32), of(1, 2*out, bias), torch.F32).Round(dtype)
+				toDense := func(rows, cols int, data []float32) *dense.Matrix { return dense.New(rows, cols, data, dtype) }
+				h := dense.Add(dense.MatMul(toDense(rows, in, x), toDense(in, 2*out, w), 1, torch.F32), toDense(1, 2*out, bias), torch.F32).Round(dtype)
 				gate := dense.Map(h.Slice(0, 0, rows, out), dense.SiLU, torch.F32)
 				want := dense.Mul(gate, h.Slice(0, out, rows, out), torch.F32).Round(dtype).Slice(0, rank*out/ranks, rows, out/ranks)
 				for _, on := range []torch.DPPolicy{
@@ -58,7 +59,7 @@ func TestGated(t *testing.T) {
 						}
 						o := Options{DType: dtype, Bias: true, Gated: true, SequenceParallel: sequence, Weight: &on}
 						if dtype == torch.F32 {
-							o.Output = &torch.DPPolicy{PE: torch.RowWise} // not where it is made
+							o.Output = &torch.DPPolicy{PE: torch.RowWise} // not where it is computed
 						}
 						l := torch.Must(NewColumnParallelLinear(r, "up", in, 2*out, o))
 						torch.OK(l.Load(w, bias))
@@ -76,6 +77,6 @@ func TestGated(t *testing.T) {
 			}
 			return nil
 		})
-		right(t, r)
+		requireChecks(t, r)
 	}
 }

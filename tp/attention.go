@@ -10,18 +10,18 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// attentionBlock returns how many keys are taken in at once, and by the queries of how many
-// tokens: at most so many keys, and rows of queries, one for each head of a token, and as
-// many as TCM has room for.
-func attentionBlock(r *torch.Rank, h attention.Heads, tokens, elem int) (queries, keys int) {
+// chooseAttentionBlock returns the number of tokens whose queries are computed together,
+// and the number of keys in a block: at most 256 rows of queries, one per head and token,
+// and 128 keys, and fewer if TCM is too small.
+func chooseAttentionBlock(r *torch.Rank, h attention.Heads, tokens, elem int) (queries, keys int) {
 	group := h.Query / h.KV
 	queries, keys = max(1, min(tokens, 256/group)), 128
 	for {
 		rows := queries * group
-		step := rows * (keys*(20+elem) + 8*h.Dim) // scores, exponents and weights; the output before and after
+		step := rows * (keys*(20+elem) + 8*h.Dim) // scores, exponents and weights; the output before and after the step
 		need := rows*h.Dim*(elem+4) + 4*2*keys*h.Dim*elem + 3*step + 64*256
 		switch {
-		case need <= tcm(r) || queries*keys == 1:
+		case need <= tcmBytes(r) || queries*keys == 1:
 			return queries, keys
 		case keys >= rows && keys > 1 || queries == 1:
 			keys /= 2
@@ -31,12 +31,12 @@ func attentionBlock(r *torch.Rank, h attention.Heads, tokens, elem int) (queries
 	}
 }
 
-// DotProductAttention returns the causal attention of a rank's own heads. qkv has a row for
-// each token: its queries, head by head, then its keys and its values, as one projection
-// makes them. The result is a new tensor, tokens × Query·Dim, of which each PE has some
-// tokens whole. Keys and values are first copied to every cube, and queries to the PEs
-// that work on them: each has the queries of some tokens for one KV head, or for several
-// where there are more of them than PEs.
+// DotProductAttention computes the causal attention of the rank's own heads. qkv has a row
+// for each token: its queries, head by head, then its keys and its values, as one
+// projection computes them. The result is a new tensor of tokens × Query·Dim. Each PE holds
+// whole rows of it. First, keys and values are copied to every cube, and queries are
+// divided over the PEs by tokens. A unit of work is the queries of some tokens and one KV
+// head. Units are assigned to the PEs in turn.
 func DotProductAttention(r *torch.Rank, name string, qkv *torch.Tensor, h attention.Heads) (*torch.Tensor, error) {
 	if err := h.Check(); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
@@ -46,7 +46,7 @@ func DotProductAttention(r *torch.Rank, name string, qkv *torch.Tensor, h attent
 	}
 	rows := qkv.Shape()[0]
 	byToken, everyCube := torch.DPPolicy{Cube: torch.RowWise, PE: torch.RowWise}, torch.DPPolicy{PE: torch.RowWise}
-	local, err := newStack(4, func(i int) (*torch.Tensor, error) { // the last is the result
+	local, err := newStack(4, func(i int) (*torch.Tensor, error) { // queries, keys, values and the result
 		heads, on := h.Query, byToken
 		if i == 1 || i == 2 {
 			heads, on = h.KV, everyCube
@@ -60,26 +60,26 @@ func DotProductAttention(r *torch.Rank, name string, qkv *torch.Tensor, h attent
 	if err == nil {
 		err = attend(r, name, h, local[0], local[1], local[2], local[3])
 	}
-	return result(name, local[3], errors.Join(err, local[:3].free()))
+	return wrapResult(name, local[3], errors.Join(err, local[:3].free()))
 }
 
-// unit is the queries of some tokens of one KV head.
+// unit is the work for the queries of some tokens and one KV head.
 type unit struct {
 	first, tokens int
 	q, out        tl.Ptr
-	k, v          []torch.Piece // of all keys that these see
+	k, v          []torch.Piece // all keys and values that the queries see
 }
 
-// attend runs the attention, of tensors that have whole heads on each PE.
+// attend launches the attention of q, k and v. Each PE holds whole heads of these tensors.
 func attend(self *torch.Rank, name string, h attention.Heads, q, k, v, out *torch.Tensor) error {
 	spec := self.Topology().Spec()
 	n := spec.CubesPerSIP() * spec.PEsPerCube()
 	units := make([][]unit, n)
 	pes := lists.Count(self.PE(q.Shards()[0].SIP, 0, 0), n)
 	group, next := h.Query/h.KV, 0
-	most, keyBlock := attentionBlock(self, h, max(1, tl.CDiv(q.Shape()[0]*h.KV, n)), q.DType().Size())
+	most, keyBlock := chooseAttentionBlock(self, h, max(1, tl.CDiv(q.Shape()[0]*h.KV, n)), q.DType().Size())
 	for head := range h.KV {
-		for _, r := range ranges([]int{0, q.Shape()[0]}, most) {
+		for _, r := range splitRanges([]int{0, q.Shape()[0]}, most) {
 			pe := pes[next%n]
 			keys := r.from + r.n
 			units[next%n] = append(units[next%n], unit{

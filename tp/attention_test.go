@@ -11,8 +11,8 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// noise is n numbers of a normal distribution.
-func noise(n int, scale float64, seed uint64) []float32 {
+// gaussian returns n normally distributed numbers with the given standard deviation.
+func gaussian(n int, scale float64, seed uint64) []float32 {
 	r := rand.New(rand.NewPCG(seed, 1))
 	list := make([]float32, n)
 	for i := range list {
@@ -21,8 +21,8 @@ func noise(n int, scale float64, seed uint64) []float32 {
 	return list
 }
 
-// TestDotProductAttention compares with dense attention, head by head, for layouts of
-// the inputs, ragged numbers of tokens and more or fewer heads than PEs.
+// TestDotProductAttention compares each head with dense attention, for several placements
+// of the input, ragged numbers of tokens, and more or fewer heads than PEs.
 func TestDotProductAttention(t *testing.T) {
 	for _, c := range []struct {
 		tokens int
@@ -37,23 +37,23 @@ func TestDotProductAttention(t *testing.T) {
 		{1, attention.Heads{Query: 2, KV: 1, Dim: 4}, torch.F16, Spread},
 	} {
 		t.Run(fmt.Sprint(c.tokens, c.h, c.dtype), func(t *testing.T) {
-			r := systemOf(t, 1)
-			spawned(t, r, 1, 1, func(r *torch.Rank) error {
+			r := newSystem(t, 1)
+			spawn(t, r, 1, 1, func(r *torch.Rank) error {
 				wide := (c.h.Query + 2*c.h.KV) * c.h.Dim
-				data := noise(c.tokens*wide, 1, 1)
+				data := gaussian(c.tokens*wide, 1, 1)
 				qkv := dense.New(c.tokens, wide, data, c.dtype)
 				x := torch.Must(r.FromSlice(data, c.dtype, torch.Shape{c.tokens, wide}, c.on))
 				y := torch.Must(DotProductAttention(r, "attention", x, c.h))
 				var heads []*dense.Matrix
 				for i := range c.h.Query {
 					kv := c.h.Query + i/(c.h.Query/c.h.KV)
-					of := func(head int) *dense.Matrix { return qkv.Slice(0, head*c.h.Dim, c.tokens, c.h.Dim) }
-					heads = append(heads, dense.Attention(of(i), of(kv), of(kv+c.h.KV), 1/math.Sqrt(float64(c.h.Dim)), 0, torch.F32, c.dtype))
+					headOf := func(head int) *dense.Matrix { return qkv.Slice(0, head*c.h.Dim, c.tokens, c.h.Dim) }
+					heads = append(heads, dense.Attention(headOf(i), headOf(kv), headOf(kv+c.h.KV), 1/math.Sqrt(float64(c.h.Dim)), 0, torch.F32, c.dtype))
 				}
 				want := dense.Beside(heads...)
 				return r.CheckWithin("y", y, want.V, want.Tolerances())
 			})
-			right(t, r)
+			requireChecks(t, r)
 		})
 	}
 }

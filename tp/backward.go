@@ -8,13 +8,13 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// Backward returns the gradient of x, given x and the gradient of what Forward made of it,
-// and adds the gradients of the weight and the bias to WeightGrad and BiasGrad. The result
-// is a new tensor of the shape of x, laid out as Activations says.
+// Backward returns the gradient of x, given the input x of Forward and the gradient dy of
+// its result. It adds the gradients of the weight and the bias to WeightGrad and BiasGrad.
+// The returned tensor is new and has the shape of x and the placement Activations(weight).
 //
-// The gradient of x is dy·weightᵀ, summed over the ranks of the tensor parallel group; with
-// SequenceParallel it is the rank's rows of that sum. With GatherOutput dy has all columns,
-// of which the rank uses its own.
+// The gradient of x is dy·weightᵀ, summed over the ranks of the tensor parallel group. With
+// SequenceParallel it is the rank's rows of this sum. With GatherOutput dy has all columns,
+// and the rank uses its own.
 func (l *ColumnParallelLinear) Backward(x, dy *torch.Tensor) (dx *torch.Tensor, err error) {
 	mine := l.OutFeaturesPerPartition()
 	if err := l.check(x, l.in); err != nil {
@@ -27,67 +27,68 @@ func (l *ColumnParallelLinear) Backward(x, dy *torch.Tensor) (dx *torch.Tensor, 
 	if err := l.checkGradient(dy, want); err != nil {
 		return nil, err
 	}
-	in, err := l.gathered(x)
+	in, err := l.gatherRows(x)
 	if err != nil {
-		return result(l.Name, nil, err)
+		return wrapResult(l.Name, nil, err)
 	}
 	grad := columnsOf(dy, first, mine)
-	dx, err = l.sum(x.Shape(), l.o.grid(), l.o.SequenceParallel, func(addend stack) error { return l.inputGradient(grad, addend) })
+	dx, err = l.reduceAddends(x.Shape(), l.o.grid(), l.o.SequenceParallel, func(addend stack) error { return l.inputGradient(grad, addend) })
 	if err == nil {
 		err = l.accumulate(in.blocks(), grad)
 	}
-	return result(l.Name, dx, errors.Join(err, in.freeBut(x)))
+	return wrapResult(l.Name, dx, errors.Join(err, in.freeExcept(x)))
 }
 
-// Backward returns the gradient of x, given x and the gradient of what Forward made of it,
-// and adds the gradients of the weight and the bias to WeightGrad and BiasGrad. The result
-// is a new tensor of the shape of x, laid out as Activations says.
+// Backward returns the gradient of x, given the input x of Forward and the gradient dy of
+// its result. It adds the gradients of the weight and the bias to WeightGrad and BiasGrad.
+// The returned tensor is new and has the shape of x and the placement Activations(weight).
 //
-// The gradient of x is dy·weightᵀ: the rank's columns of it with InputIsParallel, and
-// otherwise those of all ranks. With SequenceParallel dy is the rank's rows, which the
-// ranks gather first. The gradient of the bias is the sum over the rows of all ranks then:
-// Megatron's ranks add up their own, and all-reduce the sums when the step ends.
+// The gradient of x is dy·weightᵀ: the rank's columns with InputIsParallel, and otherwise
+// the columns of all ranks. With SequenceParallel dy is the rank's rows, and the ranks
+// gather all rows first. The gradient of the bias is then the sum over the rows of all
+// ranks. (In Megatron each rank sums its own rows, and the sums are all-reduced at the end
+// of the step.)
 func (l *RowParallelLinear) Backward(x, dy *torch.Tensor) (dx *torch.Tensor, err error) {
-	whole, want, err := l.accept(x)
+	whole, want, err := l.inspectInput(x)
 	if err != nil {
 		return nil, err
 	}
 	mine, first := l.InFeaturesPerPartition(), 0
 	if whole {
-		first = l.row
+		first = l.firstRow
 	}
 	if err := l.checkGradient(dy, want); err != nil {
 		return nil, err
 	}
-	grad, err := l.gathered(dy)
+	grad, err := l.gatherRows(dy)
 	if err != nil {
-		return result(l.Name, nil, err)
+		return wrapResult(l.Name, nil, err)
 	}
-	dx, err = l.empty(resized(x.Shape(), x.Shape()[0], mine), l.o.grid())
+	dx, err = l.newTensor(resize(x.Shape(), x.Shape()[0], mine), l.o.grid())
 	if err == nil {
 		err = l.inputGradient(grad.blocks(), stack{dx})
 	}
 	if err == nil && whole {
 		part := dx
-		p := &peers{r: l.rank, who: l.Name + " features", group: l.group, on: l.o.grid()}
+		p := &exchange{r: l.rank, who: l.Name + " features", group: l.group, on: l.o.grid()}
 		dx, err = p.run(gather(features), part)
 		err = errors.Join(err, part.Free())
 	}
 	if err == nil {
 		err = l.accumulate(columnsOf(x, first, mine), grad.blocks())
 	}
-	return result(l.Name, dx, errors.Join(err, grad.freeBut(dy)))
+	return wrapResult(l.Name, dx, errors.Join(err, grad.freeExcept(dy)))
 }
 
 // ZeroGrad frees the gradients: WeightGrad and BiasGrad are nil until the next Backward,
-// as PyTorch's grad is None after zero_grad.
+// as grad of PyTorch is None after zero_grad.
 func (l *Linear) ZeroGrad() error {
-	list := slices.Concat(l.WeightGrad, present(l.BiasGrad))
+	list := slices.Concat(l.WeightGrad, nonNil(l.BiasGrad))
 	l.WeightGrad, l.BiasGrad = nil, nil
 	return stack(list).free()
 }
 
-// checkGradient refuses a gradient of another shape than that of the result.
+// checkGradient returns an error unless dy has the shape and the dtype of the result.
 func (l *Linear) checkGradient(dy *torch.Tensor, want torch.Shape) error {
 	if !slices.Equal(dy.Shape(), want) || dy.DType() != l.o.dtype() {
 		return fmt.Errorf("%s: gradient %v %v: want that of the result, %v %v", l.Name, dy.DType(), dy.Shape(), want, l.o.dtype())
@@ -95,9 +96,9 @@ func (l *Linear) checkGradient(dy *torch.Tensor, want torch.Shape) error {
 	return nil
 }
 
-// inputGradient fills tensors with dy·weightᵀ.
+// inputGradient computes dy·weightᵀ into to.
 func (l *Linear) inputGradient(dy blockMatrix, to stack) error {
-	weight, copied, err := l.nearbyWeight()
+	weight, copied, err := l.localWeight()
 	if err != nil {
 		return err
 	}
@@ -105,41 +106,42 @@ func (l *Linear) inputGradient(dy blockMatrix, to stack) error {
 	return errors.Join(err, copied.free())
 }
 
-// nearbyWeight returns the weight for a product with its transpose, and what of it is a copy.
-// Where cubes make columns of that product and their PEs rows, all PEs of a cube read the
-// same rows of the weight, which lie in all cubes: these rows are copied to the cube.
-func (l *Linear) nearbyWeight() (weight blockMatrix, copied stack, err error) {
-	weight = l.whole(l.Weight)
+// localWeight returns the weight for a product with its transpose, and the copies that the
+// caller frees. If cubes compute columns of this product and their PEs compute rows, all
+// PEs of a cube read the same rows of the weight, which are spread over all cubes. In this
+// case localWeight copies these rows to the cube.
+func (l *Linear) localWeight() (weight blockMatrix, copied stack, err error) {
+	weight = l.joinColumns(l.Weight)
 	on := l.o.grid()
 	if on.Cube != torch.ColumnWise || on.PE != torch.RowWise {
 		return weight, nil, nil
 	}
 	on.Cube, on.PE = torch.RowWise, torch.ColumnWise
-	near, err := l.empty(torch.Shape{l.rows, len(l.biased)}, on)
+	near, err := l.newTensor(torch.Shape{l.rows, len(l.biasColumns)}, on)
 	if err != nil {
 		return nil, nil, err
 	}
-	if near, err = orFree(near, copyMatrix(l.rank, l.Name+" weight", weight, stack{near}.blocks())); err != nil {
+	if near, err = freeOnError(near, copyMatrix(l.rank, l.Name+" weight", weight, stack{near}.blocks())); err != nil {
 		return nil, nil, err
 	}
 	return stack{near}.blocks(), stack{near}, nil
 }
 
-// accumulate adds xᵀ·dy to the gradient of the weight, and the sums of the columns of dy to
-// that of the bias.
+// accumulate adds xᵀ·dy to WeightGrad and the column sums of dy to BiasGrad. It creates
+// these tensors if they are nil.
 func (l *Linear) accumulate(x, dy blockMatrix) (err error) {
 	add := l.WeightGrad != nil
-	columns := l.o.weight() // of the one row of a bias all PEs have some
+	columns := l.o.weight() // divides the only row of the bias over all PEs
 	columns.Cube, columns.PE = torch.ColumnWise, torch.ColumnWise
 	if !add {
-		if l.WeightGrad, l.BiasGrad, err = l.parameters(l.o.gradDType(), l.o.grid(), columns); err != nil {
+		if l.WeightGrad, l.BiasGrad, err = l.newParameters(l.o.gradDType(), l.o.grid(), columns); err != nil {
 			return err
 		}
 	}
-	p := product{x: x.transpose(), w: dy.factor(), y: l.whole(l.WeightGrad), add: add}
+	p := product{x: x.transpose(), w: dy.factor(), y: l.joinColumns(l.WeightGrad), addToY: add}
 	err = p.launch(l.rank, l.Name+" weight gradient", l.o.weight())
 	if l.Bias != nil && err == nil {
-		p := product{w: dy.factor(), y: blockMatrix{{corner{l.BiasGrad, 0, 0}, 0, 0, 1, len(l.biased)}}, add: add}
+		p := product{w: dy.factor(), y: blockMatrix{{corner{l.BiasGrad, 0, 0}, 0, 0, 1, len(l.biasColumns)}}, addToY: add}
 		err = p.launch(l.rank, l.Name+" bias gradient", columns)
 	}
 	if err != nil && !add {
@@ -148,9 +150,9 @@ func (l *Linear) accumulate(x, dy blockMatrix) (err error) {
 	return err
 }
 
-// whole returns the weight, or its gradient, as a matrix with the columns of the result:
-// with Overlap each tensor has some of them.
-func (l *Linear) whole(list []*torch.Tensor) (m blockMatrix) {
+// joinColumns returns the tensors of the weight, or of its gradient, as one matrix with the
+// columns in the order of the result. With Overlap each tensor has some of the columns.
+func (l *Linear) joinColumns(list []*torch.Tensor) (m blockMatrix) {
 	if len(list) == 1 {
 		return stack(list).blocks()
 	}

@@ -12,19 +12,19 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// loadedLayer is a linear layer of either kind, whose weight is loaded.
+// loadedLayer is a linear layer of either kind that can load its weight.
 type loadedLayer interface {
 	layer
 	Load(weight, bias []float32) error
 }
 
-// gradients is a linear layer, what goes through it both ways, and what has to come out.
+// gradients is a test case: a linear layer, its operands, and its expected gradients.
 type gradients struct {
 	rows            bool // a RowParallelLinear
 	o               Options
-	tokens, batch   int // batch is the second axis of three, 0 for matrices
+	tokens, batch   int // batch is the extent of the second of three axes, or 0 for matrices
 	in, out         int
-	times           int // that Backward is called
+	times           int // number of calls of Backward
 	x, w, bias, dy  []float32
 	dx, dw, dbias   *dense.Matrix
 	onX, onGradient torch.DPPolicy
@@ -44,13 +44,13 @@ func (g *gradients) String() string {
 // reference computes the gradients that the layer must have on a number of ranks.
 func (g *gradients) reference(ranks int) {
 	d := g.o.dtype()
-	of := func(rows, cols int, data []float32) *dense.Matrix { return dense.New(rows, cols, data, d) }
-	parts := ranks // the columns of each rank
+	toDense := func(rows, cols int, data []float32) *dense.Matrix { return dense.New(rows, cols, data, d) }
+	parts := ranks // each rank has some columns
 	if g.rows {
 		parts = 1
 	}
 	tokens := g.tokens * max(1, g.batch)
-	x, w, dy := of(tokens, g.in, g.x), of(g.in, g.out, g.w), of(tokens, g.out, g.dy)
+	x, w, dy := toDense(tokens, g.in, g.x), toDense(g.in, g.out, g.w), toDense(tokens, g.out, g.dy)
 	g.dx, _, _ = linearBackward(x, w, dy, parts, d)
 	_, g.dw, g.dbias = linearBackward(x, w, dy, parts, g.o.gradDType())
 	_, dw, dbias := linearBackward(x, w, dy, parts, torch.F32)
@@ -60,27 +60,27 @@ func (g *gradients) reference(ranks int) {
 	}
 }
 
-// tensor makes a tensor of a box of a matrix of so many columns, with an axis for the batch
-// if there is one.
+// tensor creates a tensor from a box of a matrix with width columns. If there is a batch,
+// the tensor has three axes.
 func (g *gradients) tensor(r *torch.Rank, values []float32, width, row, col, rows, cols int, on torch.DPPolicy) *torch.Tensor {
 	shape := torch.Shape{rows, cols}
 	if g.batch > 0 {
 		shape = torch.Shape{rows / g.batch, g.batch, cols}
 	}
-	return torch.Must(r.FromSlice(cutOut(values, width, row, col, rows, cols), g.o.dtype(), shape, on))
+	return torch.Must(r.FromSlice(boxElements(values, width, row, col, rows, cols), g.o.dtype(), shape, on))
 }
 
-// results is a rank's layer, its operands and what it has after Backward.
+// results holds a rank's layer, its operands, and the gradient that Backward returned.
 type results struct {
 	loadedLayer
 	x, dy, dx  *torch.Tensor
 	l          *Linear
-	row, rows  int // of the whole dx
-	col, first int // of the whole dx, and the first of the rank's features
+	row, rows  int // rows of dx in the whole gradient
+	col, first int // first column of dx in the whole gradient, and first feature of the rank
 }
 
-// made makes a rank's layer and its operands, which are those of own.
-func (g *gradients) made(self *torch.Rank, rank, ranks int, own *gradients) (r results) {
+// prepare creates a rank's layer and its operands, with the values of own.
+func (g *gradients) prepare(self *torch.Rank, rank, ranks int, own *gradients) (r results) {
 	tokens := g.tokens * max(1, g.batch)
 	xRows, xRow, xCols, xCol := tokens, 0, g.in, 0
 	yRows, yRow, yCols, yCol := tokens, 0, g.out, 0
@@ -111,7 +111,7 @@ func (g *gradients) made(self *torch.Rank, rank, ranks int, own *gradients) (r r
 	torch.OK(r.Load(own.w, own.bias))
 	r.x = g.tensor(self, own.x, g.in, xRow, xCol, xRows, xCols, g.onX)
 	r.dy = g.tensor(self, own.dy, g.out, yRow, yCol, yRows, yCols, g.onGradient)
-	if g.o.Gated { // columns as the layer has them
+	if g.o.Gated { // in the layer's order of columns
 		values := make([]float32, 0, tokens*yCols)
 		for i := range tokens {
 			for _, col := range r.l.columns[0] {
@@ -123,9 +123,9 @@ func (g *gradients) made(self *torch.Rank, rank, ranks int, own *gradients) (r r
 	return r
 }
 
-// run runs a rank's Backward, with operands of own.
+// run runs a rank's Backward with the values of own.
 func (g *gradients) run(self *torch.Rank, rank, ranks int, own *gradients) (r results, free func()) {
-	r = g.made(self, rank, ranks, own)
+	r = g.prepare(self, rank, ranks, own)
 	for i := range g.times {
 		if i > 0 {
 			torch.OK(r.dx.Free())
@@ -135,17 +135,17 @@ func (g *gradients) run(self *torch.Rank, rank, ranks int, own *gradients) (r re
 	return r, func() { torch.OK(errors.Join(r.x.Free(), r.dy.Free(), r.dx.Free(), r.Free())) }
 }
 
-// check compares what a rank has with the reference, and where it lies with what the
-// documentation says.
+// check compares a rank's gradients with the reference, and their placement with the
+// documented one.
 func (g *gradients) check(self *torch.Rank, name string, r results) {
-	lies := func(what string, x *torch.Tensor) {
+	checkLayout := func(what string, x *torch.Tensor) {
 		if got, want := layoutOf(x), self.Layout(x.Shape(), Activations(*g.o.Weight)); !reflect.DeepEqual(got, want) {
-			panic(fmt.Errorf("%s of %s lies at\n%v, want\n%v", what, name, got, want))
+			panic(fmt.Errorf("%s of %s is placed at\n%v, want\n%v", what, name, got, want))
 		}
 	}
-	lies("dx", r.dx)
+	checkLayout("dx", r.dx)
 	for _, x := range r.l.WeightGrad {
-		lies("dw", x)
+		checkLayout("dw", x)
 	}
 	within := func(what string, x *torch.Tensor, want *dense.Matrix) {
 		torch.OK(self.CheckWithin(what+" of "+name, x, want.V, want.Tolerances()))
@@ -158,36 +158,36 @@ func (g *gradients) check(self *torch.Rank, name string, r results) {
 			case col < 0:
 				list = append(list, dense.New(r.l.rows, 1, make([]float32, r.l.rows), torch.F32))
 			default:
-				list = append(list, g.dw.Slice(r.l.row, col, r.l.rows, 1))
+				list = append(list, g.dw.Slice(r.l.firstRow, col, r.l.rows, 1))
 			}
 		}
 		within("dw", r.l.WeightGrad[i], dense.Beside(list...))
 	}
 	if g.o.Bias {
 		var list []*dense.Matrix
-		for _, col := range r.l.biased {
+		for _, col := range r.l.biasColumns {
 			list = append(list, g.dbias.Slice(0, col, 1, 1))
 		}
 		within("dbias", r.l.BiasGrad, dense.Beside(list...))
 	}
 }
 
-// newGradients makes a layer whose operands a function makes, by their number and a seed.
-func newGradients(rows bool, o Options, times, tokens, batch, in, out, ranks int, of func(n, seed int) []float32) *gradients {
+// newGradients creates a test case. values returns n numbers for a seed.
+func newGradients(rows bool, o Options, times, tokens, batch, in, out, ranks int, values func(n, seed int) []float32) *gradients {
 	if o.Weight == nil {
 		o.Weight = &Spread
 	}
 	g := &gradients{rows: rows, o: o, times: times, tokens: tokens, batch: batch, in: in, out: out, onX: Activations(*o.Weight), onGradient: Activations(*o.Weight)}
 	tokens *= max(1, batch)
-	g.x, g.w, g.dy = of(tokens*in, 3), of(in*out, 5), of(tokens*out, 4)
+	g.x, g.w, g.dy = values(tokens*in, 3), values(in*out, 5), values(tokens*out, 4)
 	if o.Bias {
-		g.bias = of(out, 7)
+		g.bias = values(out, 7)
 	}
 	g.reference(ranks)
 	return g
 }
 
-// columnOptions and rowOptions are all ways of each kind of layer.
+// columnOptions and rowOptions list the options with which each kind of layer is tested.
 var (
 	columnOptions = []Options{
 		{}, {Bias: true}, {Bias: true, SkipBiasAdd: true}, {Bias: true, GatherOutput: true}, {Bias: true, SequenceParallel: true},
@@ -205,20 +205,20 @@ var (
 	}
 )
 
-// TestBackward runs both layers with every option on 4 ranks, by tp of 1, 2 and 4, twice, on
-// integers, whose gradients come out exactly, and add up.
+// TestBackward runs both layers with every option on 4 ranks, with tp of 1, 2 and 4. It
+// calls Backward twice on integers and checks that gradients are exact and accumulate.
 func TestBackward(t *testing.T) {
 	for _, tp := range []int{1, 2, 4} {
 		for _, rows := range []bool{false, true} {
 			options, out := columnOptions, 48
 			if rows {
-				options, out = rowOptions, 49 // pieces of which are ragged
+				options, out = rowOptions, 49 // so that pieces are ragged
 			}
-			self := systemOf(t, 4)
-			spawned(t, self, 4, tp, func(self *torch.Rank) error {
+			self := newSystem(t, 4)
+			spawn(t, self, 4, tp, func(self *torch.Rank) error {
 				for i, o := range options {
 					o.DType = torch.F32
-					g := newGradients(rows, o, 2, 12, 0, 20, out, tp, whole)
+					g := newGradients(rows, o, 2, 12, 0, 20, out, tp, integers)
 					g.onX, g.onGradient = layouts[i%len(layouts)], layouts[(i+1)%len(layouts)]
 					r, free := g.run(self, self.Rank()%tp, tp, g)
 					for _, m := range []*dense.Matrix{g.dx, g.dw, g.dbias} {
@@ -229,20 +229,21 @@ func TestBackward(t *testing.T) {
 				}
 				return nil
 			})
-			right(t, self)
-			if n := used(self); n > 0 {
+			requireChecks(t, self)
+			if n := usedHBM(self); n > 0 {
 				t.Errorf("%v are not freed", n)
 			}
 		}
 	}
 }
 
-// After ZeroGrad there are no gradients, and then those of the next Backward alone.
+// TestZeroGrad checks that there are no gradients after ZeroGrad, and then only the
+// gradients of the next Backward.
 func TestZeroGrad(t *testing.T) {
-	self := systemOf(t, 1)
-	spawned(t, self, 1, 1, func(self *torch.Rank) error {
-		g := newGradients(true, Options{DType: torch.F32, Bias: true}, 1, 5, 0, 6, 7, 1, whole)
-		r := g.made(self, 0, 1, g)
+	self := newSystem(t, 1)
+	spawn(t, self, 1, 1, func(self *torch.Rank) error {
+		g := newGradients(true, Options{DType: torch.F32, Bias: true}, 1, 5, 0, 6, 7, 1, integers)
+		r := g.prepare(self, 0, 1, g)
 		first := torch.Must(r.Backward(r.x, r.dy))
 		table := torch.Must(NewVocabParallelEmbedding(self, "wte", 3, 7, Options{DType: torch.F32}))
 		torch.OK(table.Backward([]int{1, 1, 0, 2, 1}, r.dy))
@@ -253,22 +254,22 @@ func TestZeroGrad(t *testing.T) {
 		torch.OK(errors.Join(r.ZeroGrad(), table.ZeroGrad())) // there is nothing to free
 		again := torch.Must(r.Backward(r.x, r.dy))
 		torch.OK(table.Backward([]int{2, 2, 2, 2, 2}, r.dy))
-		torch.OK(self.Check("dw", r.l.WeightGrad[0], times(transposed(g.x, 5, 6), g.dy, nil, 6, 5, 7)))
-		sums := times([]float32{1, 1, 1, 1, 1}, g.dy, nil, 1, 5, 7)
+		torch.OK(self.Check("dw", r.l.WeightGrad[0], multiply(transposed(g.x, 5, 6), g.dy, nil, 6, 5, 7)))
+		sums := multiply([]float32{1, 1, 1, 1, 1}, g.dy, nil, 1, 5, 7)
 		torch.OK(self.Check("dbias", r.l.BiasGrad, sums))
 		torch.OK(self.Check("table", table.WeightGrad, slices.Concat(make([]float32, 14), sums)))
 		return errors.Join(stack{first, again, r.x, r.dy}.free(), r.Free(), table.Free())
 	})
-	right(t, self)
-	if n := used(self); n > 0 {
+	requireChecks(t, self)
+	if n := usedHBM(self); n > 0 {
 		t.Errorf("%v are not freed", n)
 	}
 }
 
 // random returns normally distributed numbers.
-func random(n, seed int) []float32 { return noise(n, 1, uint64(seed)) }
+func random(n, seed int) []float32 { return gaussian(n, 1, uint64(seed)) }
 
-// TestGradients compares the gradients of both layers with dense ones.
+// TestGradients compares the gradients of both layers with a dense reference.
 func TestGradients(t *testing.T) {
 	for _, ranks := range []int{1, 2, 4, 8} {
 		var cases []*gradients
@@ -294,8 +295,8 @@ func TestGradients(t *testing.T) {
 		}
 		cases = append(cases, newGradients(true, Options{Bias: true}, 1, 7, 0, 24, 13, ranks, random),
 			newGradients(false, Options{Bias: true, GatherOutput: true}, 1, 7, 0, 13, 24, ranks, random))
-		self := systemOf(t, ranks)
-		spawned(t, self, ranks, ranks, func(self *torch.Rank) error {
+		self := newSystem(t, ranks)
+		spawn(t, self, ranks, ranks, func(self *torch.Rank) error {
 			for _, g := range cases {
 				r, free := g.run(self, self.Rank(), ranks, g)
 				g.check(self, fmt.Sprintf("%v, tp %d, rank %d", g, ranks, self.Rank()), r)
@@ -303,16 +304,16 @@ func TestGradients(t *testing.T) {
 			}
 			return nil
 		})
-		right(t, self)
-		if n := used(self); n > 0 {
+		requireChecks(t, self)
+		if n := usedHBM(self); n > 0 {
 			t.Errorf("tp %d: %v are not freed", ranks, n)
 		}
 	}
 }
 
-// Gradients that are computed from wrong operands are found wrong, by checks as in
-// TestGradients, of the dtype whose tolerance is the largest.
-func TestGradientsFoundWrong(t *testing.T) {
+// TestGradientsDetectErrors computes gradients from wrong operands and checks that the
+// checks of TestGradients detect the errors. It uses the dtype with the largest tolerance.
+func TestGradientsDetectErrors(t *testing.T) {
 	const ranks, tokens, in, out = 2, 14, 10, 14
 	for what, c := range map[string]struct {
 		wrong func(g *gradients, rank int)
@@ -332,7 +333,7 @@ func TestGradientsFoundWrong(t *testing.T) {
 		}, "dx"},
 		"a term missing on a rank": {func(g *gradients, rank int) {
 			if rank == 1 {
-				for i := range in { // of both kinds of cuts
+				for i := range in { // a column of rank 1 whether columns or rows are divided
 					g.w[i*out+11] = 0
 				}
 			}
@@ -346,8 +347,8 @@ func TestGradientsFoundWrong(t *testing.T) {
 		for _, sequence := range []bool{false, true} {
 			for _, rows := range []bool{false, true} {
 				g := newGradients(rows, Options{DType: torch.BF16, Bias: true, SequenceParallel: sequence, InputIsParallel: rows}, 1, tokens, 0, in, out, ranks, random)
-				self := systemOf(t, ranks)
-				spawned(t, self, ranks, ranks, func(self *torch.Rank) error {
+				self := newSystem(t, ranks)
+				spawn(t, self, ranks, ranks, func(self *torch.Rank) error {
 					rank := self.Rank()
 					own := *g
 					for _, list := range []*[]float32{&own.x, &own.w, &own.dy} {
@@ -362,7 +363,7 @@ func TestGradientsFoundWrong(t *testing.T) {
 				for _, kind := range []string{"dx", "dw", "dbias"} {
 					found := slices.ContainsFunc(self.Checks(), func(c torch.Check) bool { return c.Wrong != "" && strings.HasPrefix(c.Name, kind+" ") })
 					if want := slices.Contains(strings.Fields(c.found), kind); found != want {
-						t.Errorf("%s, rows %t, sequence %t: %s found wrong: %t, want %t", what, rows, sequence, kind, found, want)
+						t.Errorf("%s, rows %t, sequence %t: error of %s detected: %t, want %t", what, rows, sequence, kind, found, want)
 					}
 				}
 			}

@@ -10,8 +10,8 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// timed returns how long Forward and Backward of a layer take.
-func timed(r *torch.Rank, rows bool, o Options, tokens, in, out int) (forward, backward torch.Time) {
+// measure returns how long Forward and Backward of a layer take.
+func measure(r *torch.Rank, rows bool, o Options, tokens, in, out int) (forward, backward torch.Time) {
 	var l layer
 	if rows {
 		o.InputIsParallel = true
@@ -22,19 +22,19 @@ func timed(r *torch.Rank, rows bool, o Options, tokens, in, out int) (forward, b
 	}
 	x := torch.Must(r.Zeros(torch.F16, torch.Shape{tokens, in}, Activations(o.weight())))
 	torch.OK(r.Synchronize())
-	began := r.Now()
+	start := r.Now()
 	y, _, err := l.Forward(x)
 	torch.OK(errors.Join(err, r.Synchronize()))
 	between := r.Now()
-	dx := torch.Must(l.Backward(x, y)) // any gradient takes as long
+	dx := torch.Must(l.Backward(x, y)) // the time does not depend on the gradient
 	torch.OK(r.Synchronize())
-	forward, backward = between-began, r.Now()-between
+	forward, backward = between-start, r.Now()-between
 	torch.OK(errors.Join(x.Free(), y.Free(), dx.Free(), l.Free()))
 	return forward, backward
 }
 
-// TestBackwardTime: backward takes about twice as long as forward, and on four PEs less than
-// half of the time that it takes on one.
+// TestBackwardTime checks the times of Forward and Backward. Backward takes about twice as
+// long as Forward, and on four PEs less than half of the time on one PE.
 func TestBackwardTime(t *testing.T) {
 	for _, c := range []struct {
 		rows              bool
@@ -48,9 +48,9 @@ func TestBackwardTime(t *testing.T) {
 		{false, torch.DPPolicy{NumCubes: 1, NumPEs: 1}, 13385056483, 21486623963},
 		{true, torch.DPPolicy{NumCubes: 1, NumPEs: 1}, 13148090223, 21486623963},
 	} {
-		r := systemOf(t, 1)
-		spawned(t, r, 1, 1, func(r *torch.Rank) error {
-			forward, backward := timed(r, c.rows, Options{Weight: &c.weight, Bias: true}, 128, 256, 512)
+		r := newSystem(t, 1)
+		spawn(t, r, 1, 1, func(r *torch.Rank) error {
+			forward, backward := measure(r, c.rows, Options{Weight: &c.weight, Bias: true}, 128, 256, 512)
 			if forward != c.forward || backward != c.backward {
 				t.Errorf("rows %t, %v: forward takes %d fs and backward %d fs, want %d and %d", c.rows, c.weight, forward, backward, c.forward, c.backward)
 			}
@@ -59,8 +59,8 @@ func TestBackwardTime(t *testing.T) {
 	}
 }
 
-// BenchmarkBackward is a layer of 512 tokens from 2048 to 8192 features, cut by columns, and
-// one back to 2048, cut by rows.
+// BenchmarkBackward runs a column-parallel layer of 512 tokens from 2048 to 8192 features,
+// and a row-parallel layer from 8192 to 2048 features.
 func BenchmarkBackward(b *testing.B) {
 	for _, ranks := range []int{1, 8} {
 		for name, weight := range map[string]*torch.DPPolicy{"Spread": &Spread, "ByTokens": &ByTokens} {
@@ -72,13 +72,13 @@ func BenchmarkBackward(b *testing.B) {
 					}
 					r := torch.Must(torch.New(context.Background(), torch.Options{Topology: g, NoData: true})).Main()
 					defer r.Close()
-					spawned(b, r, ranks, ranks, func(r *torch.Rank) error {
+					spawn(b, r, ranks, ranks, func(r *torch.Rank) error {
 						in, out := 2048, 8192
 						if rows {
 							in, out = out, in
 						}
 						for range b.N {
-							forward, backward := timed(r, rows, Options{Weight: weight, Bias: true}, 512, in, out)
+							forward, backward := measure(r, rows, Options{Weight: weight, Bias: true}, 512, in, out)
 							if r.Rank() == 0 {
 								b.ReportMetric(forward.NS(), "forward-ns")
 								b.ReportMetric(backward.NS(), "backward-ns")

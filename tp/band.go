@@ -7,36 +7,35 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// band is some rows of a share, as many as there is room for, on the PE that works on
-// them.
+// band is a range of rows of a share, as many as fit in TCM, on the PE that computes them.
 type band struct {
 	t        *tl.PE
-	interval           // the rows, within the share
-	columns  []tl.Tile // what columns have for them
+	interval           // rows, counted within the share
+	columns  []tl.Tile // the elements of launchOperands.columns for these rows
 
 	*walk
-	at   int        // which band
-	next *[]tl.Tile // tile of the walk
-	kept []tl.Tile
+	bandIndex int
+	next      *[]tl.Tile // the next tile of the walk, and the vectors for its columns
+	kept      []tl.Tile  // tiles to free at the end of the band
 }
 
-// tile is a tile of a band in f32, and the elements of vectors that go with it.
+// tile is a tile of a band in f32, with the elements of the vectors for its columns.
 type tile struct {
 	tl.Tile
-	col     int // within the share
+	col     int // first column, counted within the share
 	vectors []tl.Tile
 }
 
-// tiles returns the tiles of the band. A kernel goes over them once, in every band. The next
-// tile is asked for before the arithmetic on this one.
+// tiles iterates over the tiles of the band. A kernel must do so exactly once per band. The
+// load of the next tile is issued before the arithmetic on the current tile.
 func (b *band) tiles() iter.Seq[tile] {
 	return func(yield func(tile) bool) {
-		if b.at == 0 {
+		if b.bandIndex == 0 {
 			*b.next = b.load(b.t, 0)
 		}
 		for i, n := range b.cols {
 			list := *b.next
-			*b.next = b.load(b.t, b.at*len(b.cols)+i+1)
+			*b.next = b.load(b.t, b.bandIndex*len(b.cols)+i+1)
 			for k, x := range list {
 				if x.DType() != torch.F32 {
 					list[k] = x.To(torch.F32).Pin()
@@ -51,59 +50,62 @@ func (b *band) tiles() iter.Seq[tile] {
 	}
 }
 
-// keep has a tile stay in TCM until the kernel is done with the band.
+// keep pins a tile in TCM until the end of the band.
 func (b *band) keep(x tl.Tile) tl.Tile {
 	b.kept = append(b.kept, x.Pin())
 	return x
 }
 
-// reduction is how elements are taken together: along an axis of a tile, and of two
-// tiles.
+// reduction combines elements along an axis of a tile, or the elements of a pair of tiles.
 type reduction struct {
-	along func(x tl.Tile, axis int) tl.Tile
-	two   func(x tl.Tile, y any) tl.Tile
+	axis func(x tl.Tile, axis int) tl.Tile
+	pair func(x tl.Tile, y any) tl.Tile
 }
 
 var (
-	adding  = reduction{tl.Tile.Sum, tl.Tile.Add}
-	largest = reduction{tl.Tile.Max, tl.Tile.Maximum}
+	sumReduction = reduction{tl.Tile.Sum, tl.Tile.Add}
+	maxReduction = reduction{tl.Tile.Max, tl.Tile.Maximum}
 )
 
-// fold takes the elements of each row together, of each of the tiles that f makes: from
-// left to right within a tile, and then tile by tile.
-func (b *band) fold(by reduction, f func(x tl.Tile) []tl.Tile) (all []tl.Tile) {
+// reduceRows applies f, which returns one or more tiles, to every tile of the band. It
+// reduces the rows of each tile that f returns, from left to right within a tile and then
+// tile by tile, and returns one column for each.
+func (b *band) reduceRows(by reduction, f func(x tl.Tile) []tl.Tile) (all []tl.Tile) {
 	for x := range b.tiles() {
 		for i, y := range f(x.Tile) {
-			result := by.along(y, 1)
+			result := by.axis(y, 1)
 			if x.col == 0 {
 				all = append(all, b.keep(result))
 			} else {
-				all[i] = b.keep(by.two(all[i], result))
+				all[i] = b.keep(by.pair(all[i], result))
 			}
 		}
 	}
 	return all
 }
 
-// own returns where the share has partials of the band's rows.
-func (b *band) own(p *partials, kind int) tl.Ptr {
-	return p.own[b.index].At(0, kind*p.most+b.from)
+// ownPartials returns the address of the share's own partials for the rows of the band.
+func (b *band) ownPartials(p *partials, kind int) tl.Ptr {
+	return p.own[b.index].At(0, kind*p.maxRows+b.from)
 }
 
-// total takes the partials of the band's rows together, from left to right, into a
-// column.
-func (b *band) total(p *partials, kind int, by reduction) tl.Tile {
-	from := p.across[b.index].At(0, kind*p.most+b.from)
-	return by.along(b.t.Load(from, tl.Shape{b.share.across, b.n}, torch.F32), 0).Reshape(b.n, 1)
+// reducePartials combines the partials of all shares with the rows of the band, from left
+// to right, into a column.
+func (b *band) reducePartials(p *partials, kind int, by reduction) tl.Tile {
+	from := p.rowFirst[b.index].At(0, kind*p.maxRows+b.from)
+	return by.axis(b.t.Load(from, tl.Shape{b.share.rowShares, b.n}, torch.F32), 0).Reshape(b.n, 1)
 }
 
-// write puts what was made of a tile into a matrix that is laid out as x is.
-func (b *band) write(to []tl.Ptr, x tile, y tl.Tile) {
-	b.round(to[b.index].At(b.from, x.col), y)
+// storeTile stores y, computed from tile x, into a matrix with the placement of x. to is
+// what shareStarts returns for the matrix.
+func (b *band) storeTile(to []tl.Ptr, x tile, y tl.Tile) {
+	b.storeConverted(to[b.index].At(b.from, x.col), y)
 }
 
-// round stores a tile in the dtype of the memory.
-func (b *band) round(to tl.Ptr, x tl.Tile) { b.t.Store(to, as(x, to.DType)) }
+// storeConverted stores a tile in the dtype of the memory.
+func (b *band) storeConverted(to tl.Ptr, x tl.Tile) { b.t.Store(to, convert(x, to.DType)) }
 
-// element returns an element of memory in f32.
-func (b *band) element(from tl.Ptr) tl.Tile { return wide(b.t.Load(from, tl.Shape{1, 1}, from.DType)) }
+// loadElement loads one element and converts it to f32.
+func (b *band) loadElement(from tl.Ptr) tl.Tile {
+	return toF32(b.t.Load(from, tl.Shape{1, 1}, from.DType))
+}

@@ -8,12 +8,12 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// ColumnParallelLinear is a linear layer whose weight is cut by columns: each rank of the
-// tensor parallel group makes its own columns of the result.
+// ColumnParallelLinear is a linear layer whose weight is divided by columns: each rank of
+// the tensor parallel group computes its own columns of the result.
 type ColumnParallelLinear struct{ Linear }
 
-// NewColumnParallelLinear makes the calling rank's part of a layer from in to out
-// features, all zero: in × out/tp of the weight, out/tp of the bias.
+// NewColumnParallelLinear creates the calling rank's part of a layer from in to out
+// features, with zeros: in × out/tp elements of the weight and out/tp of the bias.
 func NewColumnParallelLinear(r *torch.Rank, name string, in, out int, o Options) (*ColumnParallelLinear, error) {
 	who := "ColumnParallelLinear " + name
 	g := groupFor(who, r, Tensor)
@@ -39,10 +39,10 @@ func NewColumnParallelLinear(r *torch.Rank, name string, in, out int, o Options)
 	}
 	columns := lists.Count(g.Rank()*mine, mine)
 	if o.Gated {
-		if parts := len(across(r, o.weight(), mine)); mine%parts != 0 {
+		if parts := len(firstRowBoxes(r, o.weight(), mine)); mine%parts != 0 {
 			return nil, fmt.Errorf("%s: %d gated features of a rank do not divide by the %d parts that cubes and PEs have of them: choose a multiple, or another placement of the weight", who, mine, parts)
 		}
-		columns = gated(r, o.weight(), g.Rank()*mine, mine, out)
+		columns = gatedColumns(r, o.weight(), g.Rank()*mine, mine, out)
 	}
 	l, err := newLinear(r, g, who, o, in, [][]int{columns}, columns)
 	if err != nil {
@@ -52,33 +52,33 @@ func NewColumnParallelLinear(r *torch.Rank, name string, in, out int, o Options)
 	return &ColumnParallelLinear{l}, nil
 }
 
-// Forward returns x·weight + bias: new tensors of all rows of x, and of the rank's columns or
-// all of them. With SequenceParallel x is the rank's rows. The second result is the bias
-// with SkipBiasAdd, and nil otherwise.
+// Forward returns x·weight + bias, a new tensor. It has the rank's columns, or all columns
+// with GatherOutput. With SequenceParallel x has only the rank's rows, and the result has
+// the rows of all ranks. The second result is the bias with SkipBiasAdd, and nil otherwise.
 func (l *ColumnParallelLinear) Forward(x *torch.Tensor) (y, bias *torch.Tensor, err error) {
 	if err := l.check(x, l.in); err != nil {
 		return nil, nil, err
 	}
-	in, err := l.gathered(x)
+	in, err := l.gatherRows(x)
 	if err != nil {
-		return l.forwarded(nil, err)
+		return l.forwardResult(nil, err)
 	}
-	if y, err = l.empty(l.resultShape(x), l.o.output()); err == nil {
-		p := product{x: in.blocks().factor(), w: stack(l.Weight).blocks().factor(), bias: l.added(), y: stack{y}.blocks()}
+	if y, err = l.newTensor(l.resultShape(x), l.o.output()); err == nil {
+		p := product{x: in.blocks().factor(), w: stack(l.Weight).blocks().factor(), bias: l.biasToAdd(), y: stack{y}.blocks()}
 		err = p.launch(l.rank, l.Name, l.o.weight())
 	}
-	err = errors.Join(err, in.freeBut(x))
+	err = errors.Join(err, in.freeExcept(x))
 	if err == nil && l.o.GatherOutput && l.group.Size() > 1 {
 		part := y
 		y, err = GatherFromTensorModelParallelRegion.Forward(l.rank, part)
 		err = errors.Join(err, part.Free())
 	}
-	return l.forwarded(y, err)
+	return l.forwardResult(y, err)
 }
 
-// resultShape returns the shape of what the rank makes of x.
+// resultShape returns the shape of the rank's part of the result for an input x.
 func (l *ColumnParallelLinear) resultShape(x *torch.Tensor) torch.Shape {
-	shape := resized(x.Shape(), x.Shape()[0], l.OutFeaturesPerPartition())
+	shape := resize(x.Shape(), x.Shape()[0], l.OutFeaturesPerPartition())
 	if l.o.SequenceParallel {
 		shape[0] *= l.group.Size()
 	}

@@ -7,13 +7,14 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// With sequence parallelism ranks bring their rows in any layout, ragged ones too.
-func TestColumnsOfGatheredRows(t *testing.T) {
+// TestColumnParallelGathersRows checks sequence parallelism with inputs in several
+// placements, some of them ragged.
+func TestColumnParallelGathersRows(t *testing.T) {
 	const rows, in, out, ranks = 10, 6, 8, 2
-	x, w := whole(rows*in, 5), whole(in*out, 3)
-	want := times(x, w, nil, rows, in, out)
-	r := systemOf(t, ranks)
-	spawned(t, r, ranks, ranks, func(r *torch.Rank) error {
+	x, w := integers(rows*in, 5), integers(in*out, 3)
+	want := multiply(x, w, nil, rows, in, out)
+	r := newSystem(t, ranks)
+	spawn(t, r, ranks, ranks, func(r *torch.Rank) error {
 		rank := r.Rank()
 		l := torch.Must(NewColumnParallelLinear(r, "up", in, out, Options{DType: torch.F32, SequenceParallel: true}))
 		torch.OK(l.Load(w, nil))
@@ -23,10 +24,10 @@ func TestColumnsOfGatheredRows(t *testing.T) {
 				own := x[rank*len(x)/ranks : (rank+1)*len(x)/ranks]
 				y, _, err := l.Forward(torch.Must(r.FromSlice(own, torch.F32, torch.Shape{rows / ranks, in}, on)))
 				torch.OK(err)
-				torch.OK(r.Check(fmt.Sprintf("%v, rank %d", on, rank), y, cutOut(want, out, 0, rank*out/ranks, rows, out/ranks)))
+				torch.OK(r.Check(fmt.Sprintf("%v, rank %d", on, rank), y, boxElements(want, out, 0, rank*out/ranks, rows, out/ranks)))
 			}
 		}
 		return nil
 	})
-	right(t, r)
+	requireChecks(t, r)
 }

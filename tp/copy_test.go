@@ -11,10 +11,10 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// Boxes between matrices in any layouts arrive where they should, and nothing else
-// changes.
-func TestCopyOfBoxes(t *testing.T) {
-	r := systemOf(t, 1)
+// TestCopyBoxes copies random boxes between matrices in several placements. It checks that
+// the boxes arrive and that no other element changes.
+func TestCopyBoxes(t *testing.T) {
+	r := newSystem(t, 1)
 	layouts := []torch.Placement{Spread, torch.DPPolicy{}, torch.DPPolicy{Cube: torch.RowWise, PE: torch.ColumnWise}, torch.On(3), torch.On(2, 0, 1)}
 	rapid.Check(t, func(t *rapid.T) {
 		n := func(name string, least, most int) int { return rapid.IntRange(least, most).Draw(t, name) }
@@ -26,8 +26,8 @@ func TestCopyOfBoxes(t *testing.T) {
 			want[i] = make([]int, cols*sources)
 		}
 		var source, target blockMatrix
-		for k := range sources { // each into columns of its own, since PEs do not wait for each other
-			values := matrixOf(k+1, n("source rows", 1, 9), n("source cols", 1, 9))
+		for k := range sources { // each source has its own columns of to, because PEs do not wait for each other
+			values := numberedMatrix(k+1, n("source rows", 1, 9), n("source cols", 1, 9))
 			from := torch.Must(r.FromSlice(values.flat(), torch.F32, torch.Shape{len(values), len(values[0])}, layout("from")))
 			m := submatrix{col: k * cols, rows: n("box rows", 0, min(rows, len(values))), cols: n("box cols", 0, min(cols, len(values[0])))}
 			m.from = corner{from, n("from row", 0, len(values)-m.rows), n("from col", 0, len(values[0])-m.cols)}
@@ -50,11 +50,11 @@ func TestCopyOfBoxes(t *testing.T) {
 	})
 }
 
-// Parts that are larger than TCM, in rows that are longer than a tile or shorter, are
-// copied tile by tile.
-func TestCopyOfMoreThanTCM(t *testing.T) {
+// TestCopyLargerThanTCM checks copies of shards that are larger than TCM, with rows longer
+// and shorter than a tile.
+func TestCopyLargerThanTCM(t *testing.T) {
 	for _, shape := range []torch.Shape{{4, 600_000}, {600_000, 4}} {
-		r := systemOf(t, 1)
+		r := newSystem(t, 1)
 		values := make([]int, shape[0]*shape[1])
 		for i := range values {
 			values[i] = i
@@ -62,7 +62,7 @@ func TestCopyOfMoreThanTCM(t *testing.T) {
 		x := torch.Must(r.FromSlice(values, torch.F32, shape, Spread))
 		y := torch.Must(r.Empty(torch.F32, shape, Spread))
 		if held, tcm := y.Shards()[0].Bytes, int64(r.Topology().Spec().PE.TCM.Size); held <= tcm {
-			t.Fatalf("a part of %d bytes, want more than the %d of TCM", held, tcm)
+			t.Fatalf("a shard of %d bytes, want more than the %d of TCM", held, tcm)
 		}
 		torch.OK(copyMatrix(r, "copy", stack{x}.blocks(), stack{y}.blocks()))
 		if i := torch.Must(y.Numpy()).Wrong(values); i >= 0 {
@@ -71,7 +71,7 @@ func TestCopyOfMoreThanTCM(t *testing.T) {
 	}
 }
 
-func TestTilesOfAPiece(t *testing.T) {
+func TestSplitCopy(t *testing.T) {
 	for _, c := range []struct {
 		rows, cols, elems int
 		want              []tl.Shape
@@ -81,7 +81,7 @@ func TestTilesOfAPiece(t *testing.T) {
 		{2, 5, 3, []tl.Shape{{1, 3}, {1, 2}, {1, 3}, {1, 2}}},
 	} {
 		var got []tl.Shape
-		for _, tile := range tilesOf(torch.Piece{Rows: c.rows, Cols: c.cols, Ptr: tl.Ptr{Rank: 2, DType: tl.F16}}, tl.Ptr{Rank: 2, DType: tl.F16}, c.elems) {
+		for _, tile := range splitCopy(torch.Piece{Rows: c.rows, Cols: c.cols, Ptr: tl.Ptr{Rank: 2, DType: tl.F16}}, tl.Ptr{Rank: 2, DType: tl.F16}, c.elems) {
 			got = append(got, tile.shape)
 		}
 		if !slices.EqualFunc(got, c.want, slices.Equal) {
@@ -90,8 +90,8 @@ func TestTilesOfAPiece(t *testing.T) {
 	}
 }
 
-// BenchmarkGather is the host's work and the simulation of gathering features over the two
-// SIPs of the default system.
+// BenchmarkGather measures the host's work and the simulation of gathering features over
+// the two SIPs of the default system.
 func BenchmarkGather(b *testing.B) {
 	c, err := torch.New(context.Background(), torch.Options{NoData: true})
 	if err != nil {
@@ -99,16 +99,16 @@ func BenchmarkGather(b *testing.B) {
 	}
 	r := c.Main()
 	defer r.Close()
-	spawned(b, r, 2, 2, func(r *torch.Rank) error {
+	spawn(b, r, 2, 2, func(r *torch.Rank) error {
 		x := torch.Must(r.Zeros(torch.F16, torch.Shape{1024, 1024}, Spread))
-		began := r.Now()
+		start := r.Now()
 		for range b.N {
 			y := torch.Must(GatherFromTensorModelParallelRegion.Forward(r, x))
 			torch.OK(y.Free())
 		}
 		torch.OK(r.Synchronize())
 		if r.Rank() == 0 {
-			b.ReportMetric((r.Now()-began).NS()/float64(b.N), "simulated-ns/op")
+			b.ReportMetric((r.Now()-start).NS()/float64(b.N), "simulated-ns/op")
 		}
 		return nil
 	})

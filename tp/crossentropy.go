@@ -10,40 +10,40 @@ import (
 	"github.com/kernbench/kernbench/torch/dist"
 )
 
-// CrossEntropy is the loss of predictions of tokens, and what its gradient needs.
+// CrossEntropy holds the loss of predicted tokens, and the values that Backward needs.
 type CrossEntropy struct {
 	Loss *torch.Tensor // tokens × 1 in f32, the same on all ranks of the group
 
 	group     *dist.Group
 	rows      *rowwise
-	kept      *partials // by row: the largest logit, and one over the sum of exponentials
-	targets   []int     // of the rows
-	first     int       // token of the rank
+	saved     *partials // by row: the largest logit and the inverse of the sum of exponentials
+	targets   []int     // target token of each row
+	first     int       // first token of the rank
 	smoothing float64
 	vocab     int
 }
 
-// element is a place in a share.
+// element is the position of an element within a share.
 type element struct{ row, col int }
 
-// Kinds of partials: what ranks have added up, and what is kept of it.
+// Kinds of partials: sums over all ranks, and values saved for Backward.
 const (
 	sumExps, sumTargets, sumLogits = 0, 1, 2
-	keptMax, keptInverse           = 0, 1
+	savedMax, savedInverse         = 0, 1
 )
 
-// VocabParallelCrossEntropy computes log Σ exp(x) - x[target] of each row x of logits, of which
-// each rank of the tensor parallel group has some columns, those of its tokens of the
-// vocabulary: tokens × vocab/tp, or [s, b, vocab/tp], whose tokens are s·b. It is computed in
-// f32. Targets are the host's, the same on all ranks, as ids of an embedding are.
+// VocabParallelCrossEntropy computes log Σ exp(x) - x[target] for each row x of the logits,
+// in f32. Each rank of the tensor parallel group has the columns of its part of the
+// vocabulary: logits is tokens × vocab/tp, or [s, b, vocab/tp] with s·b tokens. The targets
+// are on the host and must be the same on all ranks, as the ids of an embedding.
 //
-// Label smoothing takes labelSmoothing of the target's probability, and gives it to all
-// other tokens alike. Megatron's code does so within each rank's part of the vocabulary,
-// so that ranks have different losses; here it is the whole vocabulary. With one rank both
-// are the same.
+// Label smoothing takes labelSmoothing of the target's probability and divides it evenly
+// among all other tokens of the vocabulary. Megatron's code divides it within each rank's
+// part of the vocabulary, so that its ranks have different losses. With one rank both give
+// the same loss.
 //
-// The logits stay as they are, and Backward reads them again. The result is the caller's
-// to free.
+// VocabParallelCrossEntropy does not change the logits; Backward reads them again. The
+// caller frees the result.
 func VocabParallelCrossEntropy(r *torch.Rank, logits *torch.Tensor, targets []int, labelSmoothing float64) (*CrossEntropy, error) {
 	const who = "VocabParallelCrossEntropy"
 	g := groupFor(who, r, Tensor)
@@ -70,32 +70,33 @@ func VocabParallelCrossEntropy(r *torch.Rank, logits *torch.Tensor, targets []in
 	return c, nil
 }
 
-// forward makes the loss. Ranks reduce partials, share by share, before these are taken
-// together: many PEs then have a little to send, and not a few of them all of it.
+// forward computes the loss. The ranks reduce the partials of each share before the shares
+// of a row are combined, so that many PEs send a little data instead of a few PEs sending
+// all.
 func (c *CrossEntropy) forward() (err error) {
-	var made [3]*partials // what is kept, the maxima, the sums
+	var all [3]*partials // saved values, maxima, sums
 	var tensors stack
 	kinds := [...]int{2, 1, 2}
 	if c.smoothing > 0 {
 		kinds[2] = 3
 	}
-	for i := range made {
-		if made[i], err = c.rows.partials(kinds[i]); err != nil {
+	for i := range all {
+		if all[i], err = c.rows.newPartials(kinds[i]); err != nil {
 			return errors.Join(err, tensors.free())
 		}
-		tensors = append(tensors, made[i].Tensor)
+		tensors = append(tensors, all[i].Tensor)
 	}
 	if c.Loss, err = c.rows.rank.Empty(torch.F32, torch.Shape{rowsOf(c.rows.x), 1}, Spread); err != nil {
 		return errors.Join(err, tensors.free())
 	}
-	c.kept = made[0]
-	maxima, sums := made[1], made[2]
-	err = c.maximum(maxima)
+	c.saved = all[0]
+	maxima, sums := all[1], all[2]
+	err = c.computeMaxima(maxima)
 	if err == nil {
-		err = c.sum(maxima, sums)
+		err = c.computeSums(maxima, sums)
 	}
 	if err == nil {
-		err = c.lose(maxima, sums)
+		err = c.computeLoss(maxima, sums)
 	}
 	if err = errors.Join(err, tensors[1:].free()); err != nil {
 		err = errors.Join(err, c.Free())
@@ -103,40 +104,40 @@ func (c *CrossEntropy) forward() (err error) {
 	return err
 }
 
-// maximum finds the largest logit of each row.
-func (c *CrossEntropy) maximum(maxima *partials) error {
-	err := c.rows.launch("max", besides{others: []*torch.Tensor{maxima.Tensor}}, func(b *band) {
-		b.t.Store(b.own(maxima, 0), b.fold(largest, func(x tl.Tile) []tl.Tile { return []tl.Tile{x} })[0])
+// computeMaxima computes the largest logit of each row.
+func (c *CrossEntropy) computeMaxima(maxima *partials) error {
+	err := c.rows.launch("max", launchOperands{others: []*torch.Tensor{maxima.Tensor}}, func(b *band) {
+		b.t.Store(b.ownPartials(maxima, 0), b.reduceRows(maxReduction, func(x tl.Tile) []tl.Tile { return []tl.Tile{x} })[0])
 	})
 	return c.reduce(maxima, dist.MAX, err)
 }
 
-// sum adds up the exponentials of each row, after the maximum was subtracted, and with
-// smoothing what they are of. The logit of the target, which one share alone has, is the
-// sum of what all have, zero for the others.
-func (c *CrossEntropy) sum(maxima, sums *partials) error {
-	err := c.rows.launch("sum", besides{others: []*torch.Tensor{maxima.Tensor, sums.Tensor}}, func(b *band) {
-		most := b.keep(b.total(maxima, 0, largest))
-		all := b.fold(adding, func(x tl.Tile) []tl.Tile {
+// computeSums subtracts the maximum of each row from its logits and sums the exponentials.
+// With smoothing it also sums the logits minus the maximum. The logit of the target is
+// computed as a sum, too: only one share has this logit, and the others add zero.
+func (c *CrossEntropy) computeSums(maxima, sums *partials) error {
+	err := c.rows.launch("sum", launchOperands{others: []*torch.Tensor{maxima.Tensor, sums.Tensor}}, func(b *band) {
+		most := b.keep(b.reducePartials(maxima, 0, maxReduction))
+		all := b.reduceRows(sumReduction, func(x tl.Tile) []tl.Tile {
 			shifted := x.Sub(most)
 			if c.smoothing == 0 {
 				return []tl.Tile{shifted.Exp()}
 			}
 			return []tl.Tile{shifted.Exp(), shifted}
 		})
-		b.t.Store(b.own(sums, sumExps), all[0])
+		b.t.Store(b.ownPartials(sums, sumExps), all[0])
 		if c.smoothing > 0 {
-			b.t.Store(b.own(sums, sumLogits), all[1])
+			b.t.Store(b.ownPartials(sums, sumLogits), all[1])
 		}
-		b.t.Store(b.own(sums, sumTargets), b.t.Zeros(tl.Shape{b.n}, torch.F32))
-		for _, e := range c.within(b) {
-			b.round(b.own(sums, sumTargets).At(0, e.row-b.from), b.element(b.x.At(e.row, e.col)))
+		b.t.Store(b.ownPartials(sums, sumTargets), b.t.Zeros(tl.Shape{b.n}, torch.F32))
+		for _, e := range c.targetsIn(b) {
+			b.storeConverted(b.ownPartials(sums, sumTargets).At(0, e.row-b.from), b.loadElement(b.x.At(e.row, e.col)))
 		}
 	})
 	return c.reduce(sums, dist.SUM, err)
 }
 
-// reduce reduces partials over the ranks, unless there was an error.
+// reduce reduces partials over the ranks. It returns err if that is not nil.
 func (c *CrossEntropy) reduce(p *partials, op dist.ReduceOp, err error) error {
 	if err != nil || c.group.Size() == 1 {
 		return err
@@ -144,36 +145,37 @@ func (c *CrossEntropy) reduce(p *partials, op dist.ReduceOp, err error) error {
 	return dist.AllReduce(c.rows.rank, p.Tensor, op, c.group)
 }
 
-// lose makes the loss out of them, and what is kept for the gradient.
-func (c *CrossEntropy) lose(maxima, sums *partials) error {
+// computeLoss computes the loss and the saved values from the maxima and sums.
+func (c *CrossEntropy) computeLoss(maxima, sums *partials) error {
 	r := c.rows
 	var loss []tl.Ptr
 	for _, h := range r.shares {
 		loss = append(loss, c.Loss.Pieces(h.row, 0, h.rows, 1, h.pe)[0].Ptr)
 	}
-	use := besides{others: []*torch.Tensor{maxima.Tensor, sums.Tensor, c.kept.Tensor, c.Loss}, partials: true}
+	use := launchOperands{others: []*torch.Tensor{maxima.Tensor, sums.Tensor, c.saved.Tensor, c.Loss}, partialsOnly: true}
 	return r.launch("loss", use, func(b *band) {
-		most, sum := b.keep(b.total(maxima, 0, largest)), b.keep(b.total(sums, sumExps, adding))
-		b.t.Store(b.own(c.kept, keptMax), most.Reshape(b.n))
-		b.t.Store(b.own(c.kept, keptInverse), b.t.Div(1, sum).Reshape(b.n))
-		if b.copy > 0 || b.index != b.first {
+		most, sum := b.keep(b.reducePartials(maxima, 0, maxReduction)), b.keep(b.reducePartials(sums, sumExps, sumReduction))
+		b.t.Store(b.ownPartials(c.saved, savedMax), most.Reshape(b.n))
+		b.t.Store(b.ownPartials(c.saved, savedInverse), b.t.Div(1, sum).Reshape(b.n))
+		if b.copy > 0 || b.index != b.rowFirst {
 			return // another share of these rows writes the loss
 		}
-		logit := b.total(sums, sumTargets, adding).Sub(most)
+		logit := b.reducePartials(sums, sumTargets, sumReduction).Sub(most)
 		if c.smoothing > 0 {
-			mean := b.total(sums, sumLogits, adding).Div(c.vocab)
+			mean := b.reducePartials(sums, sumLogits, sumReduction).Div(c.vocab)
 			logit = logit.Mul(1 - c.smoothing).Add(mean.Mul(c.smoothing))
 		}
 		b.t.Store(loss[b.index].At(b.from), sum.Log().Sub(logit))
 	})
 }
 
-// Backward returns the gradient of the rank's logits, a new tensor of their shape, dtype and
-// layout. The gradient of the loss is tokens × 1 in f32; nil is 1 for each token.
+// Backward returns the gradient of the rank's logits: a new tensor with the shape, dtype
+// and placement of the logits. gradOutput is the gradient of the loss, tokens × 1 in f32;
+// nil means 1 for each token.
 func (c *CrossEntropy) Backward(gradOutput *torch.Tensor) (*torch.Tensor, error) {
 	r := c.rows
 	who := r.name + " backward"
-	use := besides{others: []*torch.Tensor{c.kept.Tensor}}
+	use := launchOperands{others: []*torch.Tensor{c.saved.Tensor}}
 	if gradOutput != nil {
 		if shape := gradOutput.Shape(); gradOutput.DType() != torch.F32 || shape.String() != c.Loss.Shape().String() {
 			return nil, fmt.Errorf("%s: gradient %v %v of the loss: want f32 %v", who, gradOutput.DType(), shape, c.Loss.Shape())
@@ -182,35 +184,35 @@ func (c *CrossEntropy) Backward(gradOutput *torch.Tensor) (*torch.Tensor, error)
 	}
 	y, err := r.rank.EmptyLike(r.x)
 	if err != nil {
-		return result(who, nil, err)
+		return wrapResult(who, nil, err)
 	}
 	use.others = append(use.others, y)
-	to := r.owned(y)
+	to := r.shareStarts(y)
 	err = r.launch("gradient", use, func(b *band) {
 		column := func(kind int) tl.Tile {
-			return b.keep(b.t.Load(b.own(c.kept, kind), tl.Shape{b.n}, torch.F32)).Reshape(b.n, 1)
+			return b.keep(b.t.Load(b.ownPartials(c.saved, kind), tl.Shape{b.n}, torch.F32)).Reshape(b.n, 1)
 		}
-		most, over, even := column(keptMax), column(keptInverse), c.smoothing/float64(c.vocab)
+		most, inverse, even := column(savedMax), column(savedInverse), c.smoothing/float64(c.vocab)
 		for x := range b.tiles() {
-			b.write(to, x, gradient(x.Tile, most, over, b.columns, even))
+			b.storeTile(to, x, gradient(x.Tile, most, inverse, b.columns, even))
 		}
-		for _, e := range c.within(b) { // once more, since few are
+		for _, e := range c.targetsIn(b) { // compute the targets again, with their target probability
 			var loss []tl.Tile
-			for _, g := range b.walk.columns[b.at] {
-				loss = append(loss, b.element(g.At(e.row-b.from)))
+			for _, g := range b.walk.columns[b.bandIndex] {
+				loss = append(loss, b.loadElement(g.At(e.row-b.from)))
 			}
-			at := func(kind int) tl.Tile { return b.element(b.own(c.kept, kind).At(0, e.row-b.from)) }
-			b.round(to[b.index].At(e.row, e.col),
-				gradient(b.element(b.x.At(e.row, e.col)), at(keptMax), at(keptInverse), loss, even+1-c.smoothing))
+			at := func(kind int) tl.Tile { return b.loadElement(b.ownPartials(c.saved, kind).At(0, e.row-b.from)) }
+			b.storeConverted(to[b.index].At(e.row, e.col),
+				gradient(b.loadElement(b.x.At(e.row, e.col)), at(savedMax), at(savedInverse), loss, even+1-c.smoothing))
 		}
 	})
-	return result(who, y, err)
+	return wrapResult(who, y, err)
 }
 
-// gradient returns the probabilities of logits, less what they should be, times the gradient
-// of the loss if there is one.
-func gradient(x, most, over tl.Tile, loss []tl.Tile, target float64) tl.Tile {
-	g := x.Sub(most).Exp().Mul(over)
+// gradient returns the probabilities of logits x, minus the target probability, times the
+// gradient of the loss. loss has that gradient, or is empty.
+func gradient(x, most, inverse tl.Tile, loss []tl.Tile, target float64) tl.Tile {
+	g := x.Sub(most).Exp().Mul(inverse)
 	if target > 0 {
 		g = g.Sub(target)
 	}
@@ -220,8 +222,8 @@ func gradient(x, most, over tl.Tile, loss []tl.Tile, target float64) tl.Tile {
 	return g
 }
 
-// within returns the targets in a band.
-func (c *CrossEntropy) within(b *band) (list []element) {
+// targetsIn returns the positions of the targets in a band.
+func (c *CrossEntropy) targetsIn(b *band) (list []element) {
 	for row := b.from; row < b.from+b.n; row++ {
 		if col := c.targets[b.row+row] - c.first - b.col; col >= 0 && col < b.share.cols {
 			list = append(list, element{row, col})
@@ -230,5 +232,5 @@ func (c *CrossEntropy) within(b *band) (list []element) {
 	return list
 }
 
-// Free gives the memory of the loss, and of what is kept for its gradient, back.
-func (c *CrossEntropy) Free() error { return errors.Join(c.Loss.Free(), c.kept.Free()) }
+// Free frees the loss and the values saved for Backward.
+func (c *CrossEntropy) Free() error { return errors.Join(c.Loss.Free(), c.saved.Free()) }

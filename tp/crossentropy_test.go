@@ -13,10 +13,9 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// smoothed is a reference for the loss with label smoothing, and what the probabilities of
-// a row's tokens should be, element by element; tolerances are those without smoothing,
-// and more where the mean is taken.
-func smoothed(logits *dense.Matrix, targets []int, labelSmoothing float64) (loss, gradient *dense.Matrix) {
+// smoothedReference computes the loss with label smoothing and its gradient. Variances are
+// those without smoothing, plus the roundings of the target probability and of the mean.
+func smoothedReference(logits *dense.Matrix, targets []int, labelSmoothing float64) (loss, gradient *dense.Matrix) {
 	loss = crossEntropy(logits, targets, torch.F32)
 	gradient = dense.Softmax(logits, dense.NoMask, torch.F32)
 	k := float64(logits.Cols)
@@ -32,7 +31,7 @@ func smoothed(logits *dense.Matrix, targets []int, labelSmoothing float64) (loss
 				should += 1 - s
 			}
 			gradient.V[at] -= should
-			gradient.Var[at] += 2 * 0x1p-48 * should * should // it is rounded, and so is the difference
+			gradient.Var[at] += 2 * 0x1p-48 * should * should // should is rounded, and so is the difference
 		}
 		loss.V[i] += s * (row[target] - mean)
 		loss.Var[i] += 0x1p-48 * (row[target]*row[target] + mean*mean) * s * 4
@@ -40,8 +39,8 @@ func smoothed(logits *dense.Matrix, targets []int, labelSmoothing float64) (loss
 	return loss, gradient
 }
 
-// Loss and gradient are those of the dense reference, in every layout, and ranks have the
-// same bits of the loss.
+// TestCrossEntropy compares loss and gradient with the dense reference, in several
+// placements, and checks that the ranks have the same bits of the loss.
 func TestCrossEntropy(t *testing.T) {
 	type setting struct {
 		world, tp int
@@ -59,37 +58,37 @@ func TestCrossEntropy(t *testing.T) {
 	}
 	for _, s := range settings {
 		logits := dense.New(tokens, vocab, values, s.dtype)
-		loss, gradient := smoothed(logits, targets, s.smoothing)
+		loss, gradient := smoothedReference(logits, targets, s.smoothing)
 		times := make([]float32, tokens*vocab)
 		for i := range times {
 			times[i] = grads[i/vocab]
 		}
 		scaled := dense.Mul(gradient, dense.New(tokens, vocab, times, torch.F32), torch.F32).Round(s.dtype)
 		plain := gradient.Round(s.dtype)
-		tried := layouts[:usual]
+		tried := layouts[:usualLayouts]
 		if s.tp == 2 && s.dtype == torch.F16 {
 			tried = layouts
 		}
-		r := systemOf(t, s.world)
+		r := newSystem(t, s.world)
 		bits := make([][][]byte, s.world)
-		spawned(t, r, s.world, s.tp, func(r *torch.Rank) error {
+		spawn(t, r, s.world, s.tp, func(r *torch.Rank) error {
 			rank := r.Rank()
 			mine := vocab / s.tp
 			first := rank % s.tp * mine
 			for i, on := range tried {
 				name := fmt.Sprintf("%+v, %v, rank %d: ", s, on, rank)
-				x := torch.Must(r.FromSlice(cutOut(values, vocab, 0, first, tokens, mine), s.dtype, torch.Shape{tokens, mine}, on))
+				x := torch.Must(r.FromSlice(boxElements(values, vocab, 0, first, tokens, mine), s.dtype, torch.Shape{tokens, mine}, on))
 				c := torch.Must(VocabParallelCrossEntropy(r, x, targets, s.smoothing))
 				torch.OK(r.CheckWithin(name+"loss", c.Loss, loss.V, loss.Tolerances()))
 				bits[rank] = append(bits[rank], torch.Must(c.Loss.Numpy()).Bytes)
 				g := torch.Must(r.FromSlice(grads, torch.F32, torch.Shape{tokens, 1}, layouts[(i+1)%len(layouts)]))
 				for _, b := range []struct {
-					name string
-					of   *torch.Tensor
-					want *dense.Matrix
+					name       string
+					gradOutput *torch.Tensor
+					want       *dense.Matrix
 				}{{"gradient", nil, plain}, {"gradient of the sum", g, scaled}} {
 					want := b.want.Slice(0, first, tokens, mine)
-					y := torch.Must(c.Backward(b.of))
+					y := torch.Must(c.Backward(b.gradOutput))
 					torch.OK(r.CheckWithin(name+b.name, y, want.V, want.Tolerances()))
 					torch.OK(y.Free())
 				}
@@ -97,7 +96,7 @@ func TestCrossEntropy(t *testing.T) {
 			}
 			return nil
 		})
-		right(t, r)
+		requireChecks(t, r)
 		for rank := range bits {
 			for i := range bits[rank] {
 				if first := rank / s.tp * s.tp; !bytes.Equal(bits[rank][i], bits[first][i]) {
@@ -105,15 +104,16 @@ func TestCrossEntropy(t *testing.T) {
 				}
 			}
 		}
-		if n := used(r); n > 0 {
+		if n := usedHBM(r); n > 0 {
 			t.Errorf("%v are not freed", n)
 		}
 	}
 }
 
-// Where the logits of each rank are the same the loss is that of a vocabulary of the larger
-// ones, exactly, also where exponentials are too large for f32.
-func TestCrossEntropyOfLargeLogits(t *testing.T) {
+// TestCrossEntropyLargeLogits gives all logits of a rank the same value. Logits that are
+// 1000 smaller contribute nothing to the sum. The loss must be exact, even though the
+// exponentials of the logits are too large for f32.
+func TestCrossEntropyLargeLogits(t *testing.T) {
 	const mine = 16
 	for _, c := range []struct {
 		logits    [2]float64 // by rank
@@ -123,8 +123,8 @@ func TestCrossEntropyOfLargeLogits(t *testing.T) {
 		{[2]float64{1000, 1000}, []float64{math.Log(32), math.Log(32), math.Log(32)}, [2]float64{1. / 32, 1. / 32}},
 		{[2]float64{0, 1000}, []float64{1000 + math.Log(16), 1000 + math.Log(16), math.Log(16)}, [2]float64{0, 1. / 16}},
 	} {
-		r := systemOf(t, 2)
-		spawned(t, r, 2, 2, func(r *torch.Rank) error {
+		r := newSystem(t, 2)
+		spawn(t, r, 2, 2, func(r *torch.Rank) error {
 			rank := r.Rank()
 			x := torch.Must(r.Full(c.logits[rank], torch.F16, torch.Shape{3, mine}, Spread))
 			e := torch.Must(VocabParallelCrossEntropy(r, x, []int{0, 15, 31}, 0))
@@ -138,17 +138,17 @@ func TestCrossEntropyOfLargeLogits(t *testing.T) {
 			}
 			return r.Check("gradient", torch.Must(e.Backward(nil)), want)
 		})
-		right(t, r)
+		requireChecks(t, r)
 	}
 }
 
 func TestCrossEntropyMisuse(t *testing.T) {
-	r := systemOf(t, 2)
+	r := newSystem(t, 2)
 	const before = "torch: VocabParallelCrossEntropy: model parallel is not initialised: call tp.InitializeModelParallel first"
-	if err := misuse(func() { VocabParallelCrossEntropy(r, nil, nil, 0) }); err == nil || err.Error() != before {
+	if err := panicError(func() { VocabParallelCrossEntropy(r, nil, nil, 0) }); err == nil || err.Error() != before {
 		t.Errorf("before initialisation:\ngot  %v\nwant %s", err, before)
 	}
-	spawned(t, r, 2, 2, func(r *torch.Rank) error {
+	spawn(t, r, 2, 2, func(r *torch.Rank) error {
 		x := torch.Must(r.Zeros(torch.F16, torch.Shape{2, 4}, Spread))
 		for _, c := range []struct {
 			targets   []int
@@ -173,8 +173,8 @@ func TestCrossEntropyMisuse(t *testing.T) {
 	})
 }
 
-// BenchmarkCrossEntropy is the host's work and the simulation of loss and gradient of 512
-// tokens over the two SIPs of the default system.
+// BenchmarkCrossEntropy measures the host's work and the simulation of loss and gradient of
+// 512 tokens over the two SIPs of the default system.
 func BenchmarkCrossEntropy(b *testing.B) {
 	c, err := torch.New(context.Background(), torch.Options{NoData: true})
 	if err != nil {
@@ -186,16 +186,16 @@ func BenchmarkCrossEntropy(b *testing.B) {
 	for i := range targets {
 		targets[i] = i * 7919 % 32000
 	}
-	spawned(b, r, 2, 2, func(r *torch.Rank) error {
+	spawn(b, r, 2, 2, func(r *torch.Rank) error {
 		x := torch.Must(r.Empty(torch.F16, torch.Shape{len(targets), 16000}, Spread))
-		began := r.Now()
+		start := r.Now()
 		for range b.N {
 			c := torch.Must(VocabParallelCrossEntropy(r, x, targets, 0))
 			y := torch.Must(c.Backward(nil))
 			torch.OK(errors.Join(y.Free(), c.Free(), r.Synchronize()))
 		}
 		if r.Rank() == 0 {
-			b.ReportMetric((r.Now()-began).NS()/float64(b.N), "simulated-ns/op")
+			b.ReportMetric((r.Now()-start).NS()/float64(b.N), "simulated-ns/op")
 		}
 		return nil
 	})

@@ -24,10 +24,10 @@ func roundingError(z float64, d torch.DType) float64 {
 	return m.Round(d).Var[0]
 }
 
-// layerNorm subtracts from each row of x, which has no errors, its mean, then divides it by the
-// root of its mean square plus eps, multiplies it by gain and adds bias, one row each. Each step
-// rounds to d. A machine that takes the mean square before it subtracts the mean has larger
-// errors.
+// layerNorm subtracts the mean from each row of x, divides the row by the square root of
+// its mean square plus eps, multiplies it by gain and adds bias. x has no errors; gain and
+// bias have one row. Each step rounds to d. A machine that computes the mean square before
+// it subtracts the mean has larger errors.
 func layerNorm(x, gain, bias *dense.Matrix, eps float64, d torch.DType) *dense.Matrix {
 	centred, n := zeroMatrix(x.Rows, x.Cols), float64(x.Cols)
 	for i := range x.Rows {
@@ -47,14 +47,14 @@ func layerNorm(x, gain, bias *dense.Matrix, eps float64, d torch.DType) *dense.M
 	return dense.Add(dense.RMSNorm(centred, gain, eps, d), bias, d)
 }
 
-// crossEntropy returns log Σ exp(x) - x[target] of each row of logits, which have no errors, in
-// one column. Each step rounds to d.
+// crossEntropy returns log Σ exp(x) - x[target] for each row x of logits, in one column.
+// The logits have no errors. Each step rounds to d.
 func crossEntropy(logits *dense.Matrix, targets []int, d torch.DType) *dense.Matrix {
 	out := zeroMatrix(logits.Rows, 1)
 	for i, target := range targets {
 		row := logits.V[i*logits.Cols:][:logits.Cols]
 		greatest := slices.Max(row)
-		sum, sumVar := 0.0, 0.0 // of exponentials
+		sum, sumVar := 0.0, 0.0 // sum of exponentials and its variance
 		for j, v := range row {
 			e := math.Exp(v - greatest)
 			sum += e
@@ -66,26 +66,27 @@ func crossEntropy(logits *dense.Matrix, targets []int, d torch.DType) *dense.Mat
 		sumVar += roundingError(sum, d)
 		log, shifted := math.Log(sum), row[target]-greatest
 		out.V[i] = log - shifted
-		// The error of the target is in both terms, but for the rounding of its exponential.
+		// The rounding error of the target's logit is in both terms. The rounding
+		// error of its exponential is only in the sum.
 		p := math.Exp(shifted) / sum
 		out.Var[i] = (1-p)*(1-p)*roundingError(shifted, d) + sumVar/(sum*sum) + roundingError(log, d) + roundingError(out.V[i], d)
 	}
 	return out
 }
 
-// linearBackward returns the gradients of a loss by x, w and a bias of every row, given that by
-// y = x·w + bias: dy·wᵀ, xᵀ·dy and the sums of the columns of dy, each accumulated in f32 and
-// rounded to d. The sum of the first is cut into parts, as in [dense.MatMul]: the columns of a
-// weight that ranks share.
+// linearBackward returns the gradients of a loss with respect to x, w and bias, given its
+// gradient dy with respect to y = x·w + bias: dy·wᵀ, xᵀ·dy and the column sums of dy, each
+// accumulated in f32 and rounded to d. The sum of dy·wᵀ is divided into parts, as in
+// [dense.MatMul], because ranks have different columns of the weight.
 func linearBackward(x, w, dy *dense.Matrix, parts int, d torch.DType) (dx, dw, dbias *dense.Matrix) {
-	rows := make([]int, dy.Rows) // each of which is row 0 of the bias
+	rows := make([]int, dy.Rows) // every row of dy is added to row 0, the bias
 	return dense.MatMul(dy, w.Transpose(), parts, d), dense.MatMul(x.Transpose(), dy, 1, d), embeddingBackward(dy, rows, 1, d)
 }
 
-// embeddingBackward returns the gradient of a table of embeddings, given dy, the gradient of the
-// embeddings of some ids. Each row of the gradient is the sum of the rows of dy at the positions
-// of its id, accumulated in f32 in ascending order and rounded to d. An id that the table does
-// not have, such as one of another rank, counts for nothing.
+// embeddingBackward returns the gradient of a table of embeddings, given the gradient dy of
+// the embeddings of ids. Each row of the gradient is the sum of the rows of dy at the
+// positions of its id, accumulated in f32 in ascending order and rounded to d. Ids outside
+// of the table, such as those of another rank, are ignored.
 func embeddingBackward(dy *dense.Matrix, ids []int, rows int, d torch.DType) *dense.Matrix {
 	out := zeroMatrix(rows, dy.Cols)
 	for i, id := range ids {
@@ -104,20 +105,20 @@ func embeddingBackward(dy *dense.Matrix, ids []int, rows int, d torch.DType) *de
 	return out.Round(d)
 }
 
-// TestReferences compares with numbers worked out by hand.
+// TestReferences compares the references of this file with numbers computed by hand.
 func TestReferences(t *testing.T) {
-	of := func(cols int, v ...float64) *dense.Matrix { return dense.New(len(v)/cols, cols, v, torch.F32) }
+	toDense := func(cols int, v ...float64) *dense.Matrix { return dense.New(len(v)/cols, cols, v, torch.F32) }
 	l2, l3 := math.Log(2), math.Log(3)
 	logs := zeroMatrix(2, 3)
 	copy(logs.V, []float64{0, l2, l3, l3, l3, l3})
 	u16, u32 := 0x1p-22/3, 0x1p-48/3
-	col, erring := of(1, 4, 5, 6), of(1, 1, 2, 3)
+	col, erring := toDense(1, 4, 5, 6), toDense(1, 1, 2, 3)
 	copy(erring.Var, []float64{1, 10, 100})
 	for name, c := range map[string]struct{ got, want []float64 }{
-		"layerNorm":                      {layerNorm(of(2, 1, 7), of(2, 2, 3), of(2, 5, 6), 0, torch.F32).V, []float64{3, 9}},
-		"layerNorm with eps":             {layerNorm(of(2, 1, 7), of(2, 2, 3), of(2, 5, 6), 7, torch.F32).V, []float64{3.5, 8.25}},
+		"layerNorm":                      {layerNorm(toDense(2, 1, 7), toDense(2, 2, 3), toDense(2, 5, 6), 0, torch.F32).V, []float64{3, 9}},
+		"layerNorm with eps":             {layerNorm(toDense(2, 1, 7), toDense(2, 2, 3), toDense(2, 5, 6), 7, torch.F32).V, []float64{3.5, 8.25}},
 		"crossEntropy":                   {crossEntropy(logs, []int{0, 2}, torch.F32).V, []float64{math.Log(6), l3}},
-		"rows of other tables":           {embeddingBackward(of(2, 1, 2, 10, 20, 100, 200, 1000, 2000), []int{1, -1, 2, 1}, 2, torch.F32).V, []float64{0, 0, 1001, 2002}},
+		"rows of other tables":           {embeddingBackward(toDense(2, 1, 2, 10, 20, 100, 200, 1000, 2000), []int{1, -1, 2, 1}, 2, torch.F32).V, []float64{0, 0, 1001, 2002}},
 		"variances of sums in f32":       {embeddingBackward(col, []int{0, 0, 0}, 1, torch.F32).Var, []float64{u32 * (16 + 81 + 225)}}, // partial sums 4, 9, 15
 		"variances of sums in f16":       {embeddingBackward(col, []int{0, 0, 0}, 1, torch.F16).Var, []float64{u32*(16+81+225) + u16*225}},
 		"variances of erring sums":       {embeddingBackward(erring, []int{0, 0, 0}, 1, torch.F32).Var, []float64{111 + u32*(1+9+36)}},
@@ -135,7 +136,7 @@ func TestReferences(t *testing.T) {
 }
 
 // TestGradientsAreDerivatives compares gradients with central differences of a loss, in
-// float64. The loss, the sum of y²·c/2, has y·c as its gradient by y.
+// float64. The loss is the sum of y²·c/2, and its gradient with respect to y is y·c.
 func TestGradientsAreDerivatives(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	exact := func(rows, cols int) *dense.Matrix {
@@ -159,15 +160,15 @@ func TestGradientsAreDerivatives(t *testing.T) {
 	gradient := func(y *dense.Matrix) *dense.Matrix { return dense.Mul(y, c, torch.F32) }
 	dx, dw, dbias := linearBackward(x, w, gradient(linear()), 2, torch.F16)
 	for _, g := range []struct {
-		name    string
-		y       func() *dense.Matrix
-		by, got *dense.Matrix
+		name       string
+		y          func() *dense.Matrix
+		param, got *dense.Matrix
 	}{
 		{"x", linear, x, dx}, {"w", linear, w, dw}, {"bias", linear, bias, dbias},
 		{"table", embedding, table, embeddingBackward(gradient(embedding()), ids, table.Rows, torch.F16)},
 	} {
-		if g.got.Rows != g.by.Rows || g.got.Cols != g.by.Cols {
-			t.Fatalf("%s: gradient of %v, want %v", g.name, g.got, g.by)
+		if g.got.Rows != g.param.Rows || g.got.Cols != g.param.Cols {
+			t.Fatalf("%s: gradient of %v, want %v", g.name, g.got, g.param)
 		}
 		loss := func() (sum float64) {
 			y := g.y()
@@ -176,13 +177,13 @@ func TestGradientsAreDerivatives(t *testing.T) {
 			}
 			return sum
 		}
-		const h = 1e-3 // differences of a square are exact but for the rounding of float64
-		for i, v := range g.by.V {
-			g.by.V[i] = v + h
+		const h = 1e-3 // central differences of a square are exact, apart from rounding in float64
+		for i, v := range g.param.V {
+			g.param.V[i] = v + h
 			above := loss()
-			g.by.V[i] = v - h
+			g.param.V[i] = v - h
 			below := loss()
-			g.by.V[i] = v
+			g.param.V[i] = v
 			if want := (above - below) / (2 * h); math.Abs(g.got.V[i]-want) > 1e-10 {
 				t.Errorf("by element %d of %s: %.12g, want %.12g", i, g.name, g.got.V[i], want)
 			}
@@ -190,9 +191,9 @@ func TestGradientsAreDerivatives(t *testing.T) {
 	}
 }
 
-// TestReferencesAreTight wants the errors of layers to be about as large as the references say:
-// tolerances are not slack. The numbers are the root mean square and the greatest of error over
-// standard deviation, as measured.
+// TestReferencesAreTight checks that the errors of layers are about as large as the
+// references predict, so that tolerances are not too large. The numbers are the root mean
+// square and the maximum of error divided by standard deviation, as measured.
 func TestReferencesAreTight(t *testing.T) {
 	for _, c := range []struct {
 		d    torch.DType
@@ -201,22 +202,22 @@ func TestReferencesAreTight(t *testing.T) {
 		{torch.F16, "norm 0.73 1.7, entropy 0.60 1.6, table 0.74 1.7"},
 		{torch.F32, "norm 0.41 1.3, entropy 0.67 1.6, table 0.74 2.2"},
 	} {
-		self := systemOf(t, 1)
-		spawned(t, self, 1, 1, func(r *torch.Rank) error {
+		self := newSystem(t, 1)
+		spawn(t, self, 1, 1, func(r *torch.Rank) error {
 			const rows, cols, tokens, vocab, ids = 64, 96, 256, 128, 72
-			of := func(rows, cols int, v []float32) *dense.Matrix { return dense.New(rows, cols, v, c.d) }
+			toDense := func(rows, cols int, v []float32) *dense.Matrix { return dense.New(rows, cols, v, c.d) }
 			x, gain, bias := normal(rows*cols, 1, 3), normal(cols, 2, 0), normal(cols, 3, 0)
 			norm := torch.Must(NewLayerNorm(r, "norm", cols, 1e-5, Options{DType: c.d}))
 			torch.OK(norm.Load(gain, bias))
 			normed := torch.Must(norm.Forward(torch.Must(r.FromSlice(x, c.d, torch.Shape{rows, cols}, Spread))))
-			got := "norm " + tightness(normed, layerNorm(of(rows, cols, x), of(1, cols, gain), of(1, cols, bias), 1e-5, torch.F32).Round(c.d))
+			got := "norm " + tightness(normed, layerNorm(toDense(rows, cols, x), toDense(1, cols, gain), toDense(1, cols, bias), 1e-5, torch.F32).Round(c.d))
 
 			logits, targets := normal(tokens*vocab, 4, 0), make([]int, tokens)
 			for i := range targets {
 				targets[i] = i * 37 % vocab
 			}
 			entropy := torch.Must(VocabParallelCrossEntropy(r, torch.Must(r.FromSlice(logits, c.d, torch.Shape{tokens, vocab}, Spread)), targets, 0))
-			got += ", entropy " + tightness(entropy.Loss, crossEntropy(of(tokens, vocab, logits), targets, torch.F32))
+			got += ", entropy " + tightness(entropy.Loss, crossEntropy(toDense(tokens, vocab, logits), targets, torch.F32))
 
 			e := torch.Must(NewVocabParallelEmbedding(r, "table", 8, cols, Options{DType: c.d}))
 			positions, dy := make([]int, ids), normal(ids*cols, 5, 0)
@@ -224,7 +225,7 @@ func TestReferencesAreTight(t *testing.T) {
 				positions[i] = i * 5 % 8
 			}
 			torch.OK(e.Backward(positions, torch.Must(r.FromSlice(dy, c.d, torch.Shape{ids, cols}, Spread))))
-			got += ", table " + tightness(e.WeightGrad, embeddingBackward(of(ids, cols, dy), positions, 8, c.d))
+			got += ", table " + tightness(e.WeightGrad, embeddingBackward(toDense(ids, cols, dy), positions, 8, c.d))
 			if got != c.want {
 				t.Errorf("%v: got %s, want %s", c.d, got, c.want)
 			}
@@ -233,7 +234,8 @@ func TestReferencesAreTight(t *testing.T) {
 	}
 }
 
-// tightness returns the root mean square and the greatest of error over standard deviation.
+// tightness returns the root mean square and the maximum of error divided by standard
+// deviation.
 func tightness(y *torch.Tensor, want *dense.Matrix) string {
 	a := torch.Must(y.Numpy())
 	squares, worst, count := 0.0, 0.0, 0.0

@@ -1,5 +1,5 @@
-// Package tp is tensor parallelism with Megatron's names: which ranks belong together,
-// the mappings between the regions of a model, and layers that are cut over ranks.
+// Package tp implements tensor parallelism with the names of Megatron: groups of ranks,
+// mappings between the regions of a model, and layers that are divided over ranks.
 //
 //	err := ctx.Spawn(func(r *torch.Rank) error {
 //		torch.OK(dist.InitProcessGroup(r, "ahbm"))
@@ -7,31 +7,31 @@
 //		...
 //		y, err := tp.ReduceFromTensorModelParallelRegion.Forward(r, x)
 //
-// Every rank has one group of each kind (groups.go), along dimensions of parallelism whose
-// order says which ranks are next to each other (order.go). InitializeModelParallel makes the
-// groups, and Group(r, tp.Data) returns one of them.
+// Every rank has one group of each kind (groups.go). The order of the dimensions of
+// parallelism determines which ranks are neighbours (order.go). InitializeModelParallel
+// creates the groups, and Group(r, tp.Data) returns one of them.
 //
-// Tensors are matrices of tokens by features, or [s, b, h], which is seen as a matrix of s·b
-// rows. What this package makes is laid out as Spread says. A mapping (mappings.go) is a
-// pair of functions, since there is no autograd: Forward for values and Backward for
-// gradients. Each is a collective (moves.go) of parts of a matrix (parts.go). A collective
-// needs tensors that are laid out alike, and a part of a matrix is not laid out like the
-// whole: a kernel copies boxes from one to the other (moves.go).
+// Tensors are matrices of tokens by features, or [s, b, h], which is treated as a matrix of
+// s·b rows. New tensors have the placement Spread. There is no autograd, so a mapping
+// (mappings.go) is a pair of functions: Forward for values and Backward for gradients.
+// Each is a collective on parts of a matrix (exchange.go, parts.go). A collective needs
+// tensors with the same placement, but a part of a matrix is placed differently from the
+// whole matrix. Therefore a kernel copies boxes from one to the other.
 //
 // ColumnParallelLinear (column.go) and RowParallelLinear (row.go) multiply on all PEs of a
-// device: each makes a box of the result (plan.go, parts.go, gemm.go) out of what it reads
-// wherever it lies. A row-parallel layer can reduce what is done while it computes the
-// rest (overlap.go). Weights are laid out as Spread or ByTokens say, or any torch.DPPolicy.
-// Backward of both layers (backward.go), and of VocabParallelEmbedding
-// (embedding.go), returns the gradient of the input and adds up those of the
-// weights.
+// device. Each PE computes a box of the result (plan.go, parts.go, gemm.go) and reads its
+// operands wherever they are stored. A row-parallel layer can reduce one piece of the
+// result while it computes the next (overlap.go). Weights have the placement Spread or
+// ByTokens, or any torch.DPPolicy. Backward of both layers (backward.go) returns the
+// gradient of the input and accumulates the gradients of weight and bias. Backward of
+// VocabParallelEmbedding (embedding.go) accumulates the gradient of the table.
 //
-// Work along rows, which cubes share, goes by partial results (rowwise.go, walk.go,
-// band.go): RMSNorm, LayerNorm, VocabParallelCrossEntropy. VocabParallelEmbedding,
-// activations (rowwise.go over pass.go) and DotProductAttention make up the rest of a
-// transformer.
+// RMSNorm, LayerNorm and VocabParallelCrossEntropy reduce rows whose columns are on several
+// PEs: each PE computes partial results for its columns (rowwise.go, walk.go, band.go).
+// VocabParallelEmbedding, activations (rowwise.go, pass.go) and DotProductAttention
+// complete a transformer.
 //
-// Process groups, collectives and tensors are package torch's, attention over meshes is in
-// package attention, whose running softmax this one uses. It imports these two and tl.
-// Benches and examples are above it.
+// Package torch provides process groups, collectives and tensors. Package attention
+// provides attention over meshes and the running softmax that this package uses. Package
+// tp imports both, and tl. Benches and examples import tp.
 package tp

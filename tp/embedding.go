@@ -10,32 +10,32 @@ import (
 	"github.com/kernbench/kernbench/torch/dist"
 )
 
-// VocabParallelEmbedding is a table of a row for each token of a vocabulary, which is cut
-// by rows: each rank of the tensor parallel group has the rows of some tokens.
+// VocabParallelEmbedding is a table with a row for each token of a vocabulary. It is
+// divided by rows: each rank of the tensor parallel group has the rows of some tokens.
 type VocabParallelEmbedding struct {
 	Name   string
 	Weight *torch.Tensor // vocab/tp × hidden
 
 	// WeightGrad is the sum of the gradients that Backward has computed since the layer was
-	// made, or since ZeroGrad, of Options.GradDType. There is one copy of it: where PEs share
-	// columns of Weight they have rows of its gradient. It is nil before the first Backward,
-	// and the layer's to free.
+	// created or since ZeroGrad. Its dtype is Options.GradDType. There is only one copy:
+	// PEs with the same columns of Weight hold different rows of WeightGrad. It
+	// is nil before the first Backward. The layer frees it.
 	WeightGrad *torch.Tensor
 
 	rank          *torch.Rank
 	group         *dist.Group
 	o             Options
-	vocab, hidden int // of the whole table
-	first         int // token of the rank
+	vocab, hidden int // rows and columns of the whole table
+	first         int // first token of the rank
 }
 
-// NewVocabParallelEmbedding makes the calling rank's part of a table, all zero. The
-// vocabulary has to divide by the size of the group: pad it. Of the options it uses
-// DType, GradDType, SequenceParallel, Weight and Output.
+// NewVocabParallelEmbedding creates the calling rank's part of a table, with zeros. The
+// size of the vocabulary must be a multiple of the size of the group; pad it if needed. The
+// options DType, GradDType, SequenceParallel, Weight and Output are used.
 func NewVocabParallelEmbedding(r *torch.Rank, name string, vocab, hidden int, o Options) (*VocabParallelEmbedding, error) {
 	who := "VocabParallelEmbedding " + name
 	g := groupFor(who, r, Tensor)
-	if err := o.checkOther(); err != nil {
+	if err := o.checkNonLinear(); err != nil {
 		return nil, fmt.Errorf("%s: %w", who, err)
 	}
 	if hidden < 1 {
@@ -70,37 +70,37 @@ func (e *VocabParallelEmbedding) EmbeddingDim() int { return e.hidden }
 // VocabStartIndex returns the first token whose row the rank has.
 func (e *VocabParallelEmbedding) VocabStartIndex() int { return e.first }
 
-// VocabEndIndex returns the token after the last whose row the rank has.
+// VocabEndIndex returns the token after the last one whose row the rank has.
 func (e *VocabParallelEmbedding) VocabEndIndex() int { return e.first + e.Weight.Shape()[0] }
 
-// Free gives the memory of the table and of its gradient back.
+// Free frees the table and its gradient.
 func (e *VocabParallelEmbedding) Free() error { return errors.Join(e.Weight.Free(), e.ZeroGrad()) }
 
-// Forward returns the rows of the tokens that ids name: a new tensor of all of them on every
-// rank or, with SequenceParallel, of the rank's share. All ranks have to give the same ids,
-// which is not checked.
+// Forward returns the table rows of the given ids: a new tensor with all of these rows on
+// every rank or, with SequenceParallel, with the rank's share. All ranks must pass the same
+// ids; this is not checked.
 //
-// The ids are the host's: kernels then read the rows of the table and nothing else, need
-// no values to know which, and run with --data=off too.
+// The ids are on the host. Kernels therefore read only rows of the table, and also run with
+// --data=off, without values.
 //
-// The rows are the table's, bit for bit. A rank that does not have a token adds -0, and
-// not 0, which would make 0 of a -0 in the table.
+// The rows have the same bits as in the table. A rank that does not have a token adds -0,
+// because adding 0 would turn a -0 of the table into 0.
 func (e *VocabParallelEmbedding) Forward(ids []int) (*torch.Tensor, error) {
-	rows, err := e.rows(ids)
+	rows, err := e.resultRows(ids)
 	if err != nil {
 		return nil, err
 	}
 	y, err := e.rank.Empty(e.o.dtype(), torch.Shape{rows, e.hidden}, e.o.output())
 	if err == nil {
-		err = addUp(e.rank, e.group, y, e.o.SequenceParallel, func(addend stack) error { return e.lookUp(addend, ids) })
+		err = fillAndReduce(e.rank, e.group, y, e.o.SequenceParallel, func(addend stack) error { return e.lookUp(addend, ids) })
 	}
-	return result(e.Name, y, err)
+	return wrapResult(e.Name, y, err)
 }
 
-// rows returns how many rows of the result the rank has. It refuses ids that are not in the
-// vocabulary.
-func (e *VocabParallelEmbedding) rows(ids []int) (int, error) {
-	sameGroup(e.Name, e.rank, e.group)
+// resultRows returns the number of rows that the rank has of the result, or an error if an
+// id is not in the vocabulary.
+func (e *VocabParallelEmbedding) resultRows(ids []int) (int, error) {
+	requireSameGroup(e.Name, e.rank, e.group)
 	for i, id := range ids {
 		if id < 0 || id >= e.vocab {
 			return 0, fmt.Errorf("%s: id %d at position %d: the vocabulary has 0 to %d", e.Name, id, i, e.vocab-1)
@@ -112,18 +112,19 @@ func (e *VocabParallelEmbedding) rows(ids []int) (int, error) {
 	return len(ids), nil
 }
 
-// lookup is some columns of the rows that a PE fills: where they are, and where in the
-// table, nil for those of other ranks.
-type lookup struct {
+// lookupJob copies a range of columns of table rows to the result, on one PE. from is nil
+// for rows of other ranks.
+type lookupJob struct {
 	cols int
 	to   []tl.Ptr
 	from []*tl.Ptr
 }
 
-// lookUp fills tensors one below the other: each PE what it holds of them.
+// lookUp copies the table rows of ids to parts, which are stacked vertically. Each PE fills
+// the shards that it holds.
 func (e *VocabParallelEmbedding) lookUp(parts stack, ids []int) error {
-	var work jobs[*lookup]
-	room := tcm(e.rank) / tilesOfTCM / e.o.dtype().Size()
+	var work jobs[*lookupJob]
+	maxCols := tcmBytes(e.rank) / copyTilesInTCM / e.o.dtype().Size()
 	for i, y := range parts {
 		for _, s := range y.Shards() {
 			b := boxOf(e.rank, s)
@@ -133,11 +134,11 @@ func (e *VocabParallelEmbedding) lookUp(parts stack, ids []int) error {
 			own := y.Pieces(b.row, b.col, b.rows, b.cols, b.pe)[0].Ptr
 			table := e.Weight.Pieces(0, b.col, rowsOf(e.Weight), b.cols, b.pe)
 			_, cols := starts(table)
-			for _, n := range ranges(append(cols, b.col, b.col+b.cols), room) {
-				l := &lookup{cols: n.n}
+			for _, n := range splitRanges(append(cols, b.col, b.col+b.cols), maxCols) {
+				l := &lookupJob{cols: n.n}
 				for k := range b.rows {
 					var from *tl.Ptr
-					if found := at(table, ids[i*rowsOf(y)+b.row+k]-e.first, n.from); found != nil {
+					if found := piecesAt(table, ids[i*rowsOf(y)+b.row+k]-e.first, n.from); found != nil {
 						from = &found[0].Ptr
 					}
 					l.to, l.from = append(l.to, own.At(k, n.from-b.col)), append(l.from, from)
@@ -149,7 +150,7 @@ func (e *VocabParallelEmbedding) lookUp(parts stack, ids []int) error {
 	return work.launch(e.rank, e.Name, append(stack{e.Weight}, parts...)...)
 }
 
-func (l *lookup) run(t *tl.PE) {
+func (l *lookupJob) run(t *tl.PE) {
 	shape, dtype := tl.Shape{1, l.cols}, l.to[0].DType
 	nothing := t.Full(shape, dtype, math.Copysign(0, -1)).Pin()
 	for i, to := range l.to {
@@ -163,11 +164,12 @@ func (l *lookup) run(t *tl.PE) {
 }
 
 // Backward adds the gradient of the table to WeightGrad, given the ids of Forward and the
-// gradient of what it made of them: to the row of each token of the rank the rows of dy at
-// the positions of its id, in f32 and rounded once. Rows of other tokens get nothing. With
-// SequenceParallel dy is the rank's rows, which the ranks gather first.
+// gradient dy of its result. For each token of the rank it adds the rows of dy at the
+// positions of the token's id to the row of the token, in f32, and rounds once. Rows of
+// other tokens do not change. With SequenceParallel dy is the rank's rows, and the ranks
+// gather all rows first.
 func (e *VocabParallelEmbedding) Backward(ids []int, dy *torch.Tensor) error {
-	rows, err := e.rows(ids)
+	rows, err := e.resultRows(ids)
 	if err != nil {
 		return err
 	}
@@ -176,7 +178,7 @@ func (e *VocabParallelEmbedding) Backward(ids []int, dy *torch.Tensor) error {
 	}
 	all := stack{dy}
 	if e.o.SequenceParallel && e.group.Size() > 1 {
-		all, err = gatheredRows(e.rank, e.group, dy)
+		all, err = allGather(e.rank, e.group, dy)
 	}
 	if err == nil && e.WeightGrad == nil {
 		e.WeightGrad, err = e.rank.Zeros(e.o.gradDType(), e.Weight.Shape(), e.o.grid())
@@ -184,7 +186,7 @@ func (e *VocabParallelEmbedding) Backward(ids []int, dy *torch.Tensor) error {
 	if err == nil {
 		err = e.accumulate(all, ids)
 	}
-	if err = errors.Join(err, all.freeBut(dy)); err != nil {
+	if err = errors.Join(err, all.freeExcept(dy)); err != nil {
 		return fmt.Errorf("%s: %w", e.Name, err)
 	}
 	return nil
@@ -192,27 +194,26 @@ func (e *VocabParallelEmbedding) Backward(ids []int, dy *torch.Tensor) error {
 
 // ZeroGrad frees the gradient: WeightGrad is nil until the next Backward.
 func (e *VocabParallelEmbedding) ZeroGrad() error {
-	list := present(e.WeightGrad)
+	list := nonNil(e.WeightGrad)
 	e.WeightGrad = nil
 	return list.free()
 }
 
-// rowSum is some columns of a row of the gradient, and the rows of dy that are added to
-// them.
+// rowSum adds rows of dy to a row of the gradient, in a range of columns, on one PE.
 type rowSum struct {
 	cols int
 	to   tl.Ptr
 	from []tl.Ptr
 }
 
-// accumulate adds the rows of dy to the gradient: each PE to what it holds of it.
+// accumulate adds the rows of dy to WeightGrad. Each PE updates the shards that it holds.
 func (e *VocabParallelEmbedding) accumulate(dy stack, ids []int) error {
 	positions := map[int][]int{} // by row of the rank's table
 	for i, id := range ids {
 		positions[id-e.first] = append(positions[id-e.first], i)
 	}
 	var work jobs[*rowSum]
-	room := tcm(e.rank) / tilesOfTCM / torch.F32.Size()
+	maxCols := tcmBytes(e.rank) / copyTilesInTCM / torch.F32.Size()
 	for _, s := range e.WeightGrad.Shards() {
 		b := boxOf(e.rank, s)
 		if b.rows*b.cols == 0 {
@@ -221,11 +222,11 @@ func (e *VocabParallelEmbedding) accumulate(dy stack, ids []int) error {
 		own := e.WeightGrad.Pieces(b.row, b.col, b.rows, b.cols, b.pe)[0].Ptr
 		from := dy.blocks().pieces(0, b.col, len(ids), b.cols, b.pe)
 		_, cols := starts(from)
-		for _, n := range ranges(append(cols, b.col, b.col+b.cols), room) {
+		for _, n := range splitRanges(append(cols, b.col, b.col+b.cols), maxCols) {
 			for row := range b.rows {
 				sum := &rowSum{cols: n.n, to: own.At(row, n.from-b.col)}
 				for _, i := range positions[b.row+row] {
-					sum.from = append(sum.from, at(from, i, n.from)[0].Ptr)
+					sum.from = append(sum.from, piecesAt(from, i, n.from)[0].Ptr)
 				}
 				if sum.from != nil {
 					work.add(b.pe, sum)
@@ -241,10 +242,10 @@ func (r *rowSum) run(t *tl.PE) {
 	if r.from[0].DType == torch.F64 {
 		work = torch.F64
 	}
-	load := func(from tl.Ptr) tl.Tile { return as(t.Load(from, tl.Shape{1, r.cols}, from.DType), work) }
+	load := func(from tl.Ptr) tl.Tile { return convert(t.Load(from, tl.Shape{1, r.cols}, from.DType), work) }
 	sum := load(r.to)
 	for _, from := range r.from {
 		sum = sum.Add(load(from))
 	}
-	t.Store(r.to, as(sum, r.to.DType))
+	t.Store(r.to, convert(sum, r.to.DType))
 }

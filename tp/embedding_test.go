@@ -14,8 +14,8 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// Rows of the table arrive bit for bit, -0 among them, in every layout, on all ranks, or
-// each rank's share of them.
+// TestEmbedding checks that rows of the table arrive bit for bit, including -0, in several
+// placements: all rows on every rank, or each rank's share.
 func TestEmbedding(t *testing.T) {
 	const world, vocab, hidden = 4, 24, 13
 	table := make([]float32, vocab*hidden)
@@ -32,12 +32,12 @@ func TestEmbedding(t *testing.T) {
 	for _, tp := range []int{1, 2, 4} {
 		for _, dtype := range []torch.DType{torch.F16, torch.F32} {
 			for _, sequence := range []bool{false, true} {
-				tried := layouts[:usual]
+				tried := layouts[:usualLayouts]
 				if tp == 2 && dtype == torch.F16 {
 					tried = layouts
 				}
-				r := systemOf(t, world)
-				spawned(t, r, world, tp, func(r *torch.Rank) error {
+				r := newSystem(t, world)
+				spawn(t, r, world, tp, func(r *torch.Rank) error {
 					rows, first := len(ids), 0
 					if sequence {
 						rows = len(ids) / tp
@@ -54,8 +54,8 @@ func TestEmbedding(t *testing.T) {
 					}
 					return nil
 				})
-				right(t, r)
-				if n := used(r); n > 0 {
+				requireChecks(t, r)
+				if n := usedHBM(r); n > 0 {
 					t.Errorf("%v are not freed", n)
 				}
 			}
@@ -63,15 +63,16 @@ func TestEmbedding(t *testing.T) {
 	}
 }
 
-// The gradient of the table is the sum of the rows of each token, twice what it is once
-// after two calls, in every layout; a row of a token that is not there is zero.
+// TestEmbeddingBackward checks that the gradient of the table is the sum of the rows of
+// each token, and twice that after two calls, in several placements. The row of a token
+// that does not occur must be zero.
 func TestEmbeddingBackward(t *testing.T) {
 	const world, vocab, hidden = 8, 24, 13
 	ids := []int{5, 0, 23, 5, 11, 12, 6, 18, 5, 5, 23, 2, 9, 5, 17, 17}
 	values := random(len(ids)*hidden, 3)
 	for _, tp := range []int{1, 2, 4, 8} {
-		r := systemOf(t, world)
-		spawned(t, r, world, tp, func(r *torch.Rank) error {
+		r := newSystem(t, world)
+		spawn(t, r, world, tp, func(r *torch.Rank) error {
 			at := r.Rank() % tp
 			local := make([]int, len(ids))
 			for i, id := range ids {
@@ -96,30 +97,31 @@ func TestEmbeddingBackward(t *testing.T) {
 					want = dense.Add(want, want, c.gradDType())
 				}
 				if got, want := layoutOf(e.WeightGrad), r.Layout(e.WeightGrad.Shape(), Activations(*c.Weight)); !reflect.DeepEqual(got, want) {
-					t.Errorf("the gradient of %v lies at\n%v, want\n%v", *c.Weight, got, want)
+					t.Errorf("the gradient of %v is placed at\n%v, want\n%v", *c.Weight, got, want)
 				}
 				if got := torch.Must(e.WeightGrad.At(1, 2)); tp == 8 && at == 0 && got != 0 {
-					t.Errorf("token 1, which is not there, has a gradient of %v, want 0", got)
+					t.Errorf("token 1, which does not occur, has a gradient of %v, want 0", got)
 				}
 				torch.OK(errors.Join(dy.Free(), e.Free()))
 			}
 			return nil
 		})
-		right(t, r)
-		if n := used(r); n > 0 {
+		requireChecks(t, r)
+		if n := usedHBM(r); n > 0 {
 			t.Errorf("%v are not freed", n)
 		}
 	}
 }
 
-// A gradient of which a row is missing, or counted twice, is found wrong.
-func TestEmbeddingBackwardFoundWrong(t *testing.T) {
+// TestEmbeddingBackwardDetectsErrors checks that a gradient in which a row is missing or
+// counted twice is detected.
+func TestEmbeddingBackwardDetectsErrors(t *testing.T) {
 	const vocab, hidden = 8, 13
 	ids, values := []int{5, 0, 3, 5, 7, 5}, random(6*hidden, 3)
 	want := embeddingBackward(dense.New(len(ids), hidden, values, torch.BF16), ids, vocab, torch.BF16)
 	for what, factor := range map[string]float32{"missing": 0, "twice": 2} {
-		r := systemOf(t, 1)
-		spawned(t, r, 1, 1, func(r *torch.Rank) error {
+		r := newSystem(t, 1)
+		spawn(t, r, 1, 1, func(r *torch.Rank) error {
 			own := slices.Clone(values)
 			for i := range hidden {
 				own[3*hidden+i] *= factor
@@ -129,21 +131,21 @@ func TestEmbeddingBackwardFoundWrong(t *testing.T) {
 			return r.CheckWithin("gradient", e.WeightGrad, want.V, want.Tolerances())
 		})
 		if r.Checks().OK() {
-			t.Errorf("a row %s: found right, want wrong", what)
+			t.Errorf("a row %s: no error detected", what)
 		}
 	}
 }
 
-// Rows that are longer than a tile are looked up in pieces, over eight ranks.
-func TestEmbeddingOfLongRows(t *testing.T) {
+// TestEmbeddingLongRows looks up rows that are longer than a tile, over eight ranks.
+func TestEmbeddingLongRows(t *testing.T) {
 	const world, hidden = 8, 40_000
 	table := make([]float32, world*hidden)
 	for i := range table {
 		table[i] = float32(i)
 	}
-	r := systemOf(t, world)
+	r := newSystem(t, world)
 	var all [world][]byte
-	spawned(t, r, world, world, func(r *torch.Rank) error {
+	spawn(t, r, world, world, func(r *torch.Rank) error {
 		e := torch.Must(NewVocabParallelEmbedding(r, "wte", world, hidden, Options{DType: torch.F32}))
 		torch.OK(e.Load(table))
 		y := torch.Must(e.Forward([]int{7}))
@@ -151,7 +153,7 @@ func TestEmbeddingOfLongRows(t *testing.T) {
 		all[r.Rank()] = torch.Must(y.Numpy()).Bytes
 		return nil
 	})
-	right(t, r)
+	requireChecks(t, r)
 	for rank := range all {
 		if !bytes.Equal(all[rank], all[0]) {
 			t.Errorf("rank %d has other bits than rank 0", rank)
@@ -161,29 +163,27 @@ func TestEmbeddingOfLongRows(t *testing.T) {
 
 func TestEmbeddingMisuse(t *testing.T) {
 	const before = "torch: VocabParallelEmbedding wte: model parallel is not initialised: call tp.InitializeModelParallel first"
-	r := systemOf(t, 2)
-	if err := misuse(func() { NewVocabParallelEmbedding(r, "wte", 8, 4, Options{}) }); err == nil || err.Error() != before {
+	r := newSystem(t, 2)
+	if err := panicError(func() { NewVocabParallelEmbedding(r, "wte", 8, 4, Options{}) }); err == nil || err.Error() != before {
 		t.Errorf("before initialisation:\ngot  %v\nwant %s", err, before)
 	}
-	spawned(t, r, 2, 2, func(r *torch.Rank) error {
+	spawn(t, r, 2, 2, func(r *torch.Rank) error {
 		e := torch.Must(NewVocabParallelEmbedding(r, "wte", 8, 4, Options{SequenceParallel: true}))
 		dy, wide := torch.Must(r.Zeros(torch.F16, torch.Shape{2, 4}, Spread)), torch.Must(r.Zeros(torch.F32, torch.Shape{2, 4}, Spread))
-		made := func(_ *VocabParallelEmbedding, err error) error { return err }
-		found := func(_ *torch.Tensor, err error) error { return err }
 		for _, c := range []struct {
 			err  error
 			want string
 		}{
-			{made(NewVocabParallelEmbedding(r, "wte", 9, 4, Options{})), "VocabParallelEmbedding wte: 9 tokens of the vocabulary do not divide by the tensor parallel world size 2: choose a multiple"},
-			{made(NewVocabParallelEmbedding(r, "wte", 8, 0, Options{})), "VocabParallelEmbedding wte: 0 hidden features: there has to be one"},
+			{errorOf(NewVocabParallelEmbedding(r, "wte", 9, 4, Options{})), "VocabParallelEmbedding wte: 9 tokens of the vocabulary do not divide by the tensor parallel world size 2: choose a multiple"},
+			{errorOf(NewVocabParallelEmbedding(r, "wte", 8, 0, Options{})), "VocabParallelEmbedding wte: 0 hidden features: there has to be one"},
 			{e.Load(make([]float32, 16)), "VocabParallelEmbedding wte: a weight of 16 elements, and the table has 8 × 4"},
-			{found(e.Forward([]int{1, 2, 8})), "VocabParallelEmbedding wte: id 8 at position 2: the vocabulary has 0 to 7"},
-			{found(e.Forward([]int{-1})), "VocabParallelEmbedding wte: id -1 at position 0: the vocabulary has 0 to 7"},
+			{errorOf(e.Forward([]int{1, 2, 8})), "VocabParallelEmbedding wte: id 8 at position 2: the vocabulary has 0 to 7"},
+			{errorOf(e.Forward([]int{-1})), "VocabParallelEmbedding wte: id -1 at position 0: the vocabulary has 0 to 7"},
 			{e.Backward([]int{1, 8}, dy), "VocabParallelEmbedding wte: id 8 at position 1: the vocabulary has 0 to 7"},
 			{e.Backward([]int{1, 2}, dy), "VocabParallelEmbedding wte: gradient f16 [2 4]: want that of the result, [1 4] f16"},
 			{e.Backward([]int{1, 2, 3, 4}, wide), "VocabParallelEmbedding wte: gradient f32 [2 4]: want that of the result, [2 4] f16"},
-			{made(NewVocabParallelEmbedding(r, "wte", 8, 4, Options{GradDType: torch.BF16})), "VocabParallelEmbedding wte: GradDType bf16 of a layer of f16: gradients are of f16 or f32"},
-			{found(e.Forward([]int{1, 2, 3})), "VocabParallelEmbedding wte: 3 tokens do not divide by the tensor parallel world size 2: choose a multiple"},
+			{errorOf(NewVocabParallelEmbedding(r, "wte", 8, 4, Options{GradDType: torch.BF16})), "VocabParallelEmbedding wte: GradDType bf16 of a layer of f16: gradients are of f16 or f32"},
+			{errorOf(e.Forward([]int{1, 2, 3})), "VocabParallelEmbedding wte: 3 tokens do not divide by the tensor parallel world size 2: choose a multiple"},
 		} {
 			if c.err == nil || c.err.Error() != c.want {
 				t.Errorf("got  %v\nwant %s", c.err, c.want)
@@ -193,8 +193,8 @@ func TestEmbeddingMisuse(t *testing.T) {
 	})
 }
 
-// BenchmarkEmbedding is the host's work and the simulation of looking up 512 tokens over
-// the two SIPs of the default system.
+// BenchmarkEmbedding measures the host's work and the simulation of looking up 512 tokens
+// over the two SIPs of the default system.
 func BenchmarkEmbedding(b *testing.B) {
 	c, err := torch.New(context.Background(), torch.Options{NoData: true})
 	if err != nil {
@@ -206,15 +206,15 @@ func BenchmarkEmbedding(b *testing.B) {
 	for i := range ids {
 		ids[i] = i * 7919 % 32000
 	}
-	spawned(b, r, 2, 2, func(r *torch.Rank) error {
+	spawn(b, r, 2, 2, func(r *torch.Rank) error {
 		e := torch.Must(NewVocabParallelEmbedding(r, "wte", 32000, 4096, Options{}))
-		began := r.Now()
+		start := r.Now()
 		for range b.N {
 			y := torch.Must(e.Forward(ids))
 			torch.OK(errors.Join(y.Free(), r.Synchronize()))
 		}
 		if r.Rank() == 0 {
-			b.ReportMetric((r.Now()-began).NS()/float64(b.N), "simulated-ns/op")
+			b.ReportMetric((r.Now()-start).NS()/float64(b.N), "simulated-ns/op")
 		}
 		return nil
 	})

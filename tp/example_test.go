@@ -13,7 +13,7 @@ import (
 
 const ranks, tokens, hidden, ffn = 2, 4, 64, 256
 
-// wave is n numbers between -scale and scale.
+// wave returns n numbers between -scale and scale.
 func wave(n int, scale float64) []float32 {
 	x := make([]float32, n)
 	for i := range x {
@@ -22,7 +22,7 @@ func wave(n int, scale float64) []float32 {
 	return x
 }
 
-// mlp is a rank's part of two layers.
+// mlp runs a rank's part of two layers.
 func mlp(r *torch.Rank) error {
 	r.SetDevice(r.Rank())
 	torch.OK(dist.InitProcessGroup(r, "ahbm"))
@@ -42,7 +42,7 @@ func mlp(r *torch.Rank) error {
 	return dist.DestroyProcessGroup(r)
 }
 
-// step is a rank's part of the gradients of two layers.
+// step computes a rank's part of the gradients of two layers.
 func step(r *torch.Rank) error {
 	r.SetDevice(r.Rank())
 	torch.OK(dist.InitProcessGroup(r, "ahbm"))
@@ -56,7 +56,7 @@ func step(r *torch.Rank) error {
 	torch.OK(err)
 	y, _, err := fc2.Forward(h)
 	torch.OK(err)
-	dy := torch.Must(r.Full(1, torch.F16, y.Shape(), tp.Spread)) // of the sum of y
+	dy := torch.Must(r.Full(1, torch.F16, y.Shape(), tp.Spread)) // gradient of the sum of y
 	dh := torch.Must(fc2.Backward(h, dy))
 	dx := torch.Must(fc1.Backward(x, dh))
 	dw, db := torch.Must(fc2.WeightGrad[0].At(0, 1)), torch.Must(fc2.BiasGrad.At(1))

@@ -8,26 +8,26 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// product is y = x·w + bias on all PEs of a device. Each PE makes a box of y, as the
-// weight's placement cuts it, out of what it reads of x and w, wherever that lies, and
-// writes it to wherever it belongs.
+// product is y = x·w + bias on all PEs of a device. Each PE computes a box of y; the
+// placement of the weight determines the boxes. The PE reads x and w wherever they are
+// stored, and writes its box to wherever y is stored.
 type product struct {
-	x, w factor        // x without a matrix is a row of ones: y is the sums of the columns of w
-	bias *torch.Tensor // nil if there is none
-	y    blockMatrix
-	add  bool // to what y has; not together with a bias
+	x, w   factor        // x with a nil matrix is a row of ones: y is the column sums of w
+	bias   *torch.Tensor // nil if there is none
+	y      blockMatrix
+	addToY bool // add to the elements of y; not together with a bias
 
-	// A PE that needs its rows of x several times keeps them in TCM, if they fit. If they
-	// do not, it writes them to its part of own when it first reads them, and then reads
-	// them there.
-	keep    bool
-	own     *torch.Tensor
-	written bool // all of own, by an earlier product
-	wide    int  // columns of a box of the widest of several products that keep the same tiles
+	// A PE that needs its rows of x several times keeps them in TCM (keepX) if they fit.
+	// Otherwise it writes them to its shard of localX when it first reads them, and later
+	// reads them from there.
+	keepX       bool
+	localX      *torch.Tensor
+	localXReady bool // an earlier product has written all of localX
+	widestCols  int  // widest box, in columns, of the products that keep the same tiles of x
 }
 
-// factor is an operand of a product: a matrix, or the transpose of one. PEs transpose the
-// tiles that they have read.
+// factor is an operand of a product: a matrix, or the transpose of a matrix. PEs transpose
+// tiles after reading them.
 type factor struct {
 	blockMatrix
 	transposed bool
@@ -48,8 +48,9 @@ func (f factor) extents() (rows, cols int) {
 	return rows, cols
 }
 
-// pieces returns where a kernel on a PE reads a box, in coordinates of the operand. Strides
-// of a transposed one are exchanged, so that pointers move in these coordinates too.
+// pieces returns the pieces from which a kernel on a PE reads a box, in coordinates of the
+// operand. For a transposed operand the strides are exchanged, so that pointers move in
+// these coordinates, too.
 func (f factor) pieces(row, col, rows, cols, pe int) []torch.Piece {
 	if !f.transposed {
 		return f.blockMatrix.pieces(row, col, rows, cols, pe)
@@ -63,7 +64,8 @@ func (f factor) pieces(row, col, rows, cols, pe int) []torch.Piece {
 	return list
 }
 
-// load asks for a tile that a pointer of such a piece points to, as it lies in memory.
+// load issues the load of a tile at a pointer from pieces. The tile is not transposed: it
+// has the layout of the memory.
 func (f factor) load(t *tl.PE, p tl.Ptr, rows, cols int) tl.Tile {
 	if f.transposed {
 		p.Stride[0], p.Stride[1] = p.Stride[1], p.Stride[0]
@@ -72,8 +74,8 @@ func (f factor) load(t *tl.PE, p tl.Ptr, rows, cols int) tl.Tile {
 	return t.Load(p, tl.Shape{rows, cols}, p.DType).Pin()
 }
 
-// tiles returns how many tiles TCM has at a time: one for each stage, and the transposes of
-// the tiles in use and next.
+// tiles returns the number of tiles of the operand in TCM at a time: one for each stage
+// and, if transposed, the transposes of the current and the next tile.
 func (f factor) tiles() int {
 	if f.transposed {
 		return stages + 2
@@ -81,7 +83,7 @@ func (f factor) tiles() int {
 	return stages
 }
 
-// extents returns the rows and columns of y, and how many terms its sums have.
+// extents returns the rows and columns of y, and the number k of terms of each element.
 func (p *product) extents() (rows, cols, k int) {
 	if rows, _ = p.x.extents(); p.x.blockMatrix == nil {
 		rows = 1
@@ -90,90 +92,93 @@ func (p *product) extents() (rows, cols, k int) {
 	return rows, cols, k
 }
 
-// dtype returns that of the operands.
+// dtype returns the dtype of the operands.
 func (p *product) dtype() torch.DType { return p.w.blockMatrix[0].from.x.DType() }
 
-// launch runs the product.
+// launch runs the product. grid, the placement of a weight, determines the boxes of the
+// PEs.
 func (p *product) launch(r *torch.Rank, name string, grid torch.DPPolicy) error {
 	var plans jobs[*plan]
 	rows, cols, _ := p.extents()
-	work := boxes(r, grid, rows, cols)
+	work := resultBoxes(r, grid, rows, cols)
 	if p.x.blockMatrix != nil && !p.x.transposed && slices.ContainsFunc(work, func(b box) bool { return b.cols > blockCols }) {
-		if err := p.again(r, grid, work, tcm(r)); err != nil {
+		if err := p.prepareReuse(r, grid, work, tcmBytes(r)); err != nil {
 			return err
 		}
 	}
 	for _, b := range work {
-		plans.add(b.pe, p.plan(r, b, tcm(r)))
+		plans.add(b.pe, p.plan(r, b, tcmBytes(r)))
 	}
 	err := plans.launch(r, name, p.tensors()...)
-	if p.own != nil {
-		err = errors.Join(err, p.own.Free())
+	if p.localX != nil {
+		err = errors.Join(err, p.localX.Free())
 	}
 	return err
 }
 
-// again prepares for PEs that need their rows of x several times.
-func (p *product) again(r *torch.Rank, grid torch.DPPolicy, work []box, room int) (err error) {
+// prepareReuse chooses where PEs that need their rows of x several times keep them: in half
+// of tcm bytes of TCM, or in localX.
+func (p *product) prepareReuse(r *torch.Rank, grid torch.DPPolicy, work []box, tcm int) (err error) {
 	most := 0
 	rows, _, k := p.extents()
 	for _, b := range work {
 		most = max(most, b.rows*k*p.dtype().Size())
 	}
-	if p.keep = most <= room/2; p.keep {
+	if p.keepX = most <= tcm/2; p.keepX {
 		return nil
 	}
-	p.own, err = r.Empty(p.dtype(), torch.Shape{rows, k}, replaced(Activations(grid), torch.ColumnWise, torch.Replicate))
+	p.localX, err = r.Empty(p.dtype(), torch.Shape{rows, k}, replaceSplit(Activations(grid), torch.ColumnWise, torch.Replicate))
 	return err
 }
 
-// tcm returns the bytes of TCM that a PE has.
-func tcm(r *torch.Rank) int { return int(r.Topology().Spec().PE.TCM.Size) }
+// tcmBytes returns the size of a PE's TCM in bytes.
+func tcmBytes(r *torch.Rank) int { return int(r.Topology().Spec().PE.TCM.Size) }
 
-// tensors returns all that it uses.
+// tensors returns all tensors that the product uses.
 func (p *product) tensors() []*torch.Tensor {
 	list := slices.Concat(p.x.blockMatrix, p.w.blockMatrix, p.y).tensors()
-	return append(list, present(p.bias, p.own)...)
+	return append(list, nonNil(p.bias, p.localX)...)
 }
 
-// summer makes the blocks of a plan on a PE, a step of K at a time: for a collective
-// that goes on beside it.
-type summer struct {
+// planRun computes the blocks of a plan on a PE, one term at a time, so that a collective
+// can overlap with it.
+type planRun struct {
 	t     *tl.PE
 	plan  *plan
-	block int        // the one that it makes
-	term  int        // the next of its sum
-	sums  [2]tl.Tile // of every other term
+	block int        // current block
+	term  int        // next term of the block
+	sums  [2]tl.Tile // sums of the terms with even and with odd numbers
 
-	asked    [2]int             // block and term of the next operands to ask for
-	operands []operands         // that are on their way, in order
-	kept     map[tl.Ptr]tl.Tile // of x, also for others, if the plan says so
+	nextLoad [2]int             // block and term of the next operands to load
+	operands []operands         // operands whose loads have been issued, in order
+	keptX    map[tl.Ptr]tl.Tile // tiles of x that stay in TCM with keepX; plans may share the map
 }
 
-// operands is a tile of x and one of w.
+// operands is a tile of x and a tile of w.
 type operands struct {
 	x, w       tl.Tile
-	transposed bool // those that have to be
+	transposed bool // tiles of transposed factors have been transposed
 }
 
-// run makes the blocks of the plan.
+// run computes all blocks of the plan.
 func (p *plan) run(t *tl.PE) {
-	for s := (&summer{t: t, plan: p, kept: map[tl.Ptr]tl.Tile{}}); s.next(); {
+	for s := (&planRun{t: t, plan: p, keptX: map[tl.Ptr]tl.Tile{}}); s.next(); {
 	}
 }
 
-// next issues the next step and reports whether there was one. Operands are asked for a
-// few steps ahead. Terms are added to two sums in turn: a product is fetched while that
-// of the other sum runs, and does not wait for its own to be stored. Tiles that are still
-// to be used are pinned, and given back at once when they have been, so that nothing
-// else on the PE loses its tiles to the product, or the other way round.
-func (s *summer) next() bool {
+// next issues the next term and reports whether there was one. Operands are loaded a few
+// terms ahead. Terms are added to two sums alternately: the operands of a term are fetched
+// while the engine computes a term of the other sum, and no term waits until the previous
+// one is stored. Tiles are pinned until their last use and then freed at once, so that the
+// product and other work on the PE do not evict each other's tiles.
+func (s *planRun) next() bool {
 	if s.block == len(s.plan.blocks) {
 		return false
 	}
-	for len(s.operands) < stages && s.ask() {
+	for len(s.operands) < stages && s.loadNext() {
 	}
-	for i := range s.operands[:min(2, len(s.operands))] { // those of the next step are transposed beside this one's product
+	// Also transpose the next operands, while the current product runs.
+	for i := range s.operands[:min(2, len(s.operands))] {
 		s.transpose(&s.operands[i])
 	}
 	x, w := s.operands[0].x, s.operands[0].w
@@ -187,25 +192,25 @@ func (s *summer) next() bool {
 		before.Free()
 	}
 	w.Free()
-	if !s.plan.keep {
+	if !s.plan.keepX {
 		x.Free()
 	}
 	if s.term++; s.term == len(b.terms) {
-		s.finish(b)
+		s.storeBlock(b)
 		s.block, s.term = s.block+1, 0
 	}
 	return true
 }
 
-// ask loads the next operands, if there are any.
-func (s *summer) ask() bool {
-	at := &s.asked
+// loadNext issues the loads of the next operands and reports whether there were any.
+func (s *planRun) loadNext() bool {
+	at := &s.nextLoad
 	if at[0] == len(s.plan.blocks) {
 		return false
 	}
 	b := &s.plan.blocks[at[0]]
 	term := b.terms[at[1]]
-	x, known := s.kept[term.x]
+	x, known := s.keptX[term.x]
 	switch {
 	case known:
 	case s.plan.x.blockMatrix == nil:
@@ -213,12 +218,12 @@ func (s *summer) ask() bool {
 	default:
 		x = s.plan.x.load(s.t, term.x, b.rows, term.n)
 	}
-	if s.plan.keep {
-		s.kept[term.x] = x
+	if s.plan.keepX {
+		s.keptX[term.x] = x
 	}
 	w := s.plan.w.load(s.t, term.w, term.n, b.cols)
-	if term.own != nil {
-		s.t.Store(*term.own, x)
+	if term.localX != nil {
+		s.t.Store(*term.localX, x)
 	}
 	s.operands = append(s.operands, operands{x: x, w: w})
 	if at[1]++; at[1] == len(b.terms) {
@@ -227,40 +232,41 @@ func (s *summer) ask() bool {
 	return true
 }
 
-// transpose transposes those tiles of a step that lie transposed in memory.
-func (s *summer) transpose(o *operands) {
+// transpose transposes the tiles of transposed factors, unless it has done so before.
+func (s *planRun) transpose(o *operands) {
 	if o.transposed {
 		return
 	}
 	o.transposed = true
-	turn := func(f factor, x *tl.Tile) {
+	replace := func(f factor, x *tl.Tile) {
 		if f.transposed {
 			before := *x
 			*x = before.Trans().Pin()
 			before.Free()
 		}
 	}
-	turn(s.plan.x, &o.x)
-	turn(s.plan.w, &o.w)
+	replace(s.plan.x, &o.x)
+	replace(s.plan.w, &o.w)
 }
 
-// finish writes a block whose sums are complete.
-func (s *summer) finish(b *block) {
+// storeBlock adds the two sums and the addend, converts the result, and stores every copy
+// of the block.
+func (s *planRun) storeBlock(b *block) {
 	out := s.sums[0]
-	becomes := func(next tl.Tile) {
+	replaceOut := func(next tl.Tile) {
 		out.Free()
 		out = next.Pin()
 	}
 	if len(b.terms) > 1 {
-		becomes(out.Add(s.sums[1]))
+		replaceOut(out.Add(s.sums[1]))
 		s.sums[1].Free()
 	}
 	if b.addend != nil {
 		addend := s.t.Load(*b.addend, tl.Shape{b.addendRows, b.cols}, b.addend.DType)
-		becomes(out.Add(addend.To(out.DType())))
+		replaceOut(out.Add(addend.To(out.DType())))
 	}
 	if dtype := b.to[0].Ptr.DType; out.DType() != dtype {
-		becomes(out.To(dtype))
+		replaceOut(out.To(dtype))
 	}
 	for _, to := range b.to {
 		s.t.Store(to.Ptr, out)

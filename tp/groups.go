@@ -9,34 +9,34 @@ import (
 	"github.com/kernbench/kernbench/torch/dist"
 )
 
-// Kind is a kind of process groups. Ranks of a group differ in their places along the
-// dimensions of the kind alone.
+// Kind is a kind of process group. The ranks of a group differ only in their coordinates
+// along the dimensions of the kind.
 type Kind int
 
-// The kinds of groups, with their dimensions. Ranks of experts are divided in another way
-// than those of the other layers.
+// The kinds of groups, with their dimensions. For experts, the world is divided differently
+// than for the other layers.
 const (
 	Tensor                    Kind = iota // tp: ranks with parts of the same layers
 	Pipeline                              // pp: the stages of a model, in order
 	Data                                  // dp: ranks with the same part of the model
 	Context                               // cp: ranks with parts of the same sequences
 	DataContext                           // dp-cp
-	Model                                 // tp-pp: ranks that have one model together
+	Model                                 // tp-pp: ranks that together have one model
 	TensorData                            // tp-dp
 	TensorContext                         // tp-cp
 	TensorDataContext                     // tp-dp-cp
 	Embedding                             // pp, first and last stage: ranks with the word embedding
 	PositionEmbedding                     // pp, first stage: the rank with the position embedding
-	Expert                                // ep, of experts: ranks with different experts
-	ExpertTensor                          // tp, of experts: ranks with parts of the same experts
-	ExpertData                            // dp, of experts: ranks with the same parts of the same experts
-	ExpertTensorModel                     // tp-ep, of experts: ranks that have the experts of a layer together
-	ExpertTensorModelPipeline             // tp-ep-pp, of experts: ranks that have all experts together
+	Expert                                // ep, for experts: ranks with different experts
+	ExpertTensor                          // tp, for experts: ranks with parts of the same experts
+	ExpertData                            // dp, for experts: ranks with the same parts of the same experts
+	ExpertTensorModel                     // tp-ep, for experts: ranks that together have the experts of a layer
+	ExpertTensorModelPipeline             // tp-ep-pp, for experts: ranks that together have all experts
 	numKinds
 )
 
-// kinds has the name and the dimensions of each kind, whether it is of experts, and of the
-// kinds that have some ranks along a dimension alone a function that returns them.
+// kinds lists the name and the dimensions of each kind, and whether it is for experts. If
+// only some of the ranks along the dimensions are members, members returns them.
 var kinds = [numKinds]struct {
 	name, dims string
 	experts    bool
@@ -51,8 +51,8 @@ var kinds = [numKinds]struct {
 	TensorData:                {name: "TensorData", dims: "tp-dp"},
 	TensorContext:             {name: "TensorContext", dims: "tp-cp"},
 	TensorDataContext:         {name: "TensorDataContext", dims: "tp-dp-cp"},
-	Embedding:                 {name: "Embedding", dims: "pp", members: firstAndLast},
-	PositionEmbedding:         {name: "PositionEmbedding", dims: "pp", members: first},
+	Embedding:                 {name: "Embedding", dims: "pp", members: firstAndLastStage},
+	PositionEmbedding:         {name: "PositionEmbedding", dims: "pp", members: firstStage},
 	Expert:                    {name: "Expert", dims: "ep", experts: true},
 	ExpertTensor:              {name: "ExpertTensor", dims: "tp", experts: true},
 	ExpertData:                {name: "ExpertData", dims: "dp", experts: true},
@@ -60,31 +60,31 @@ var kinds = [numKinds]struct {
 	ExpertTensorModelPipeline: {name: "ExpertTensorModelPipeline", dims: "tp-ep-pp", experts: true},
 }
 
-// String returns the name of the constant: "TensorData".
+// String returns the name of the constant, such as "TensorData".
 func (k Kind) String() string { return kinds[k].name }
 
-// first returns the first stage of a pipeline, which has the position embedding.
-func first(stages []int) []int { return stages[:1] }
+// firstStage returns the first stage of a pipeline, which has the position embedding.
+func firstStage(stages []int) []int { return stages[:1] }
 
-// firstAndLast returns the stages that have the word embedding: its input and its output
-// share weights.
-func firstAndLast(stages []int) []int {
+// firstAndLastStage returns the stages that have the word embedding: input and output share
+// its weights.
+func firstAndLastStage(stages []int) []int {
 	return slices.Compact([]int{stages[0], stages[len(stages)-1]})
 }
 
-// division is how a world is divided: the arguments of InitializeModelParallel.
+// division holds the size of the world and the arguments of InitializeModelParallel.
 type division struct {
 	world, tensor, pipeline, context, expert int
 	order                                    string
 }
 
-// grouping is the groups of a division. Kinds may have the same groups.
+// grouping holds the groups of a division. Several kinds may share a group.
 type grouping struct {
 	distinct [][]int         // the ranks of each group
-	of       [numKinds][]int // by rank of the world: the index in distinct of the rank's group
+	groupOf  [numKinds][]int // by kind and rank of the world: index of the rank's group in distinct
 }
 
-// groups returns the groups of a division. Sizes of 0 are 1.
+// groups computes the groups of a division. A size of 0 means 1.
 func (d division) groups() (*grouping, error) {
 	for _, n := range []*int{&d.tensor, &d.pipeline, &d.context, &d.expert} {
 		if *n < 0 {
@@ -100,24 +100,24 @@ func (d division) groups() (*grouping, error) {
 	}
 	dense := sizes{"tp": d.tensor, "cp": d.context, "ep": 1, "dp": d.world / (d.tensor * d.pipeline * d.context), "pp": d.pipeline}
 	experts := sizes{"tp": d.tensor, "cp": 1, "ep": d.expert, "dp": d.world / (d.tensor * d.expert * d.pipeline), "pp": d.pipeline}
-	denseOrder, err := dense.ordered(d.order)
+	denseOrder, err := dense.orderDims(d.order)
 	if err != nil {
 		return nil, err
 	}
-	expertOrder, err := experts.ordered(d.order)
+	expertOrder, err := experts.orderDims(d.order)
 	if err != nil {
 		return nil, err
 	}
-	if !slices.EqualFunc(groups(dense, denseOrder, "pp"), groups(experts, expertOrder, "pp"), slices.Equal) {
+	if !slices.EqualFunc(groupsAlong(dense, denseOrder, "pp"), groupsAlong(experts, expertOrder, "pp"), slices.Equal) {
 		return nil, fmt.Errorf("order %q has the pipelines of experts on other ranks than those of the other layers: write an order that ends with pp", d.order)
 	}
 	g := &grouping{}
 	known := map[string]int{} // index in distinct, by ranks
 	for k, kind := range kinds {
-		g.of[k] = make([]int, d.world)
-		list := groups(dense, denseOrder, kind.dims)
+		g.groupOf[k] = make([]int, d.world)
+		list := groupsAlong(dense, denseOrder, kind.dims)
 		if kind.experts {
-			list = groups(experts, expertOrder, kind.dims)
+			list = groupsAlong(experts, expertOrder, kind.dims)
 		}
 		for _, ranks := range list {
 			members := ranks
@@ -130,29 +130,29 @@ func (d division) groups() (*grouping, error) {
 				g.distinct = append(g.distinct, members)
 			}
 			for _, rank := range ranks {
-				g.of[k][rank] = known[key]
+				g.groupOf[k][rank] = known[key]
 			}
 		}
 	}
 	return g, nil
 }
 
-// divided is the division that a rank of a context asked for last, with its groups: every
-// rank asks for the same one.
-type divided struct {
+// lastDivision caches the last division of a context with its groups, because every rank
+// asks for the same division.
+type lastDivision struct {
 	division
 	*grouping
 }
 
-// state is the groups of a rank by kind. All are nil before InitializeModelParallel.
+// state holds the groups of a rank by kind. All are nil before InitializeModelParallel.
 type state [numKinds]*dist.Group
 
-// InitializeModelParallel divides the world into groups: each worker of Spawn calls it,
-// with the same arguments, after InitProcessGroup. The sizes are the ranks of a group of
-// each kind, 0 for 1, and what is left of the world is data parallel. The order says along
-// which dimension ranks count first, in upper or lower case, and is "tp-cp-ep-dp-pp" if it
-// is empty. Experts have the tensor parallel size of the other layers and no context
-// parallelism, so that their data parallel size may be another. The options are for all
+// InitializeModelParallel divides the world into groups. Each worker of Spawn calls it with
+// the same arguments after InitProcessGroup. The sizes are the numbers of ranks along each
+// dimension; 0 means 1. The data parallel size is the world size divided by the other
+// sizes. order lists the dimensions, in upper or lower case, fastest first; "" means
+// "tp-cp-ep-dp-pp". Experts have the tensor parallel size of the other layers and no
+// context parallelism, so their data parallel size may differ. The options apply to all
 // groups.
 func InitializeModelParallel(r *torch.Rank, tensor, pipeline, context, expert int, order string, opts ...dist.GroupOption) error {
 	const who = "InitializeModelParallel"
@@ -162,13 +162,13 @@ func InitializeModelParallel(r *torch.Rank, tensor, pipeline, context, expert in
 	if ModelParallelIsInitialized(r) {
 		return fmt.Errorf("%s: called twice: DestroyModelParallel comes first", who)
 	}
-	d, last := division{dist.GetWorldSize(r), tensor, pipeline, context, expert, order}, torch.Local[divided](r.Main())
+	d, last := division{dist.GetWorldSize(r), tensor, pipeline, context, expert, order}, torch.Local[lastDivision](r.Main())
 	if last.grouping == nil || last.division != d {
 		g, err := d.groups()
 		if err != nil {
 			return fmt.Errorf("%s: %w", who, err)
 		}
-		*last = divided{d, g}
+		*last = lastDivision{d, g}
 	}
 	var list []*dist.Group
 	for _, ranks := range last.distinct {
@@ -178,8 +178,8 @@ func InitializeModelParallel(r *torch.Rank, tensor, pipeline, context, expert in
 		}
 		list = append(list, g)
 	}
-	for k, of := range last.of {
-		torch.Local[state](r)[k] = list[of[dist.GetRank(r)]]
+	for k, indices := range last.groupOf {
+		torch.Local[state](r)[k] = list[indices[dist.GetRank(r)]]
 	}
 	return nil
 }
@@ -189,17 +189,17 @@ func ModelParallelIsInitialized(r *torch.Rank) bool {
 	return torch.Local[state](r)[Tensor] != nil
 }
 
-// DestroyModelParallel forgets the groups of the calling rank.
+// DestroyModelParallel removes the groups of the calling rank.
 func DestroyModelParallel(r *torch.Rank) { *torch.Local[state](r) = state{} }
 
-// Group returns the rank's group of a kind. Every rank has one. A rank of a stage between the
-// first and the last gets the Embedding group of its pipeline, and one of a stage after the
-// first its PositionEmbedding group, without being a member: the group's Rank is -1, and
-// collectives of the group refuse the rank. Group panics with a *torch.Error before
-// InitializeModelParallel.
+// Group returns the rank's group of a kind. Every rank has one. The Embedding group of a
+// pipeline has only the first and the last stage as members, and the PositionEmbedding
+// group only the first stage. A rank of another stage gets the group of its pipeline
+// without being a member: the group's Rank is -1, and its collectives return an error on
+// this rank. Before InitializeModelParallel, Group panics with a *torch.Error.
 func Group(r *torch.Rank, k Kind) *dist.Group { return groupFor("Group", r, k) }
 
-// groupFor returns what Group does. It panics with the name of a function that needs the group.
+// groupFor does the same as Group. who is the caller's name in the panic.
 func groupFor(who string, r *torch.Rank, k Kind) *dist.Group {
 	g := torch.Local[state](r)[k]
 	if g == nil {
@@ -208,9 +208,9 @@ func groupFor(who string, r *torch.Rank, k Kind) *dist.Group {
 	return g
 }
 
-// sameGroup panics unless g, for which a layer was made, is still the tensor parallel group
-// of its rank: the layer has its part of the weights for no other.
-func sameGroup(who string, r *torch.Rank, g *dist.Group) {
+// requireSameGroup panics unless g, the group of a layer, is still the tensor parallel
+// group of its rank. The layer's part of the weights fits no other group.
+func requireSameGroup(who string, r *torch.Rank, g *dist.Group) {
 	if groupFor(who, r, Tensor) != g {
 		panic(&torch.Error{Op: who, Err: errors.New("it was made for groups that are no more: make it anew after InitializeModelParallel")})
 	}

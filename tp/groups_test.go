@@ -13,7 +13,7 @@ import (
 // groups returns the groups of a kind in the order of their first ranks.
 func (g *grouping) groups(k Kind) (list [][]int) {
 	known := map[int]bool{}
-	for _, i := range g.of[k] {
+	for _, i := range g.groupOf[k] {
 		if !known[i] {
 			list = append(list, g.distinct[i])
 		}
@@ -62,7 +62,8 @@ func TestGroupsOfEachKind(t *testing.T) {
 	}
 }
 
-// Every rank is in one group of each kind, but for the embeddings, which some are not in.
+// TestEveryRankIsInOneGroupOfEachKind checks that every rank is in exactly one group of
+// each kind. Some ranks are in no embedding group.
 func TestEveryRankIsInOneGroupOfEachKind(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := func(name string) int { return rapid.IntRange(1, 3).Draw(t, name) }
@@ -84,7 +85,7 @@ func TestEveryRankIsInOneGroupOfEachKind(t *testing.T) {
 	})
 }
 
-func TestSizesThatAreRefused(t *testing.T) {
+func TestInvalidSizes(t *testing.T) {
 	for _, c := range []struct {
 		tensor, pipeline, context, expert int
 		order, want                       string
@@ -106,7 +107,7 @@ func TestSizesThatAreRefused(t *testing.T) {
 	}
 }
 
-// The documentation has an expression for each kind.
+// TestKindsAreDocumented checks that the documentation has an expression for each kind.
 func TestKindsAreDocumented(t *testing.T) {
 	page, err := os.ReadFile("../docs/write/tp.md")
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
+// layer is a linear layer of either kind.
 type layer interface {
 	Forward(x *torch.Tensor) (y, bias *torch.Tensor, err error)
 	Backward(x, dy *torch.Tensor) (dx *torch.Tensor, err error)
@@ -19,8 +20,9 @@ type layer interface {
 	Free() error
 }
 
-// A layer that runs out of memory, wherever on its way there or back, gives back what it has
-// taken, and one that does not takes what its result, or its gradients, take.
+// TestNoLeak checks that a layer which runs out of memory, at any point of Forward or
+// Backward, frees everything that it has allocated. With enough memory, it must allocate
+// only its result and its gradients.
 func TestNoLeak(t *testing.T) {
 	const rows, in, out = 64, 64, 96
 	for what, o := range map[string]Options{
@@ -29,11 +31,11 @@ func TestNoLeak(t *testing.T) {
 		"rows, sequence, pieces": {InputIsParallel: true, SequenceParallel: true, Overlap: 2}, "rows by tokens": {Bias: true, Weight: &ByTokens},
 		"columns by tokens": {SequenceParallel: true, Bias: true, Weight: &ByTokens},
 	} {
-		r := systemOf(t, 2, small...)
+		r := newSystem(t, 2, smallTCM...)
 		failures := [2]int{}
-		spawned(t, r, 2, 2, func(r *torch.Rank) error {
+		spawn(t, r, 2, 2, func(r *torch.Rank) error {
 			pe := hosted.Scheduler(r.Context).Machine.PE(machine.PEID(r.PE(r.Rank(), 0, 0)))
-			hbm := &hosted.Scheduler(r.Context).Machine.Memory(pe.Memory(topology.KindHBM)).Allocator // no other PE has more in use
+			hbm := &hosted.Scheduler(r.Context).Machine.Memory(pe.Memory(topology.KindHBM)).Allocator // no other PE uses more
 			bytes := func() memory.Bytes {
 				torch.OK(r.Synchronize())
 				return hbm.Used()
@@ -41,7 +43,7 @@ func TestNoLeak(t *testing.T) {
 			var l layer
 			name, cols := "ColumnParallelLinear fc: ", in
 			switch {
-			case what == "columns, wide": // more than TCM keeps: rows are written to memory
+			case what == "columns, wide": // rows of x do not fit in TCM and are copied to memory
 				cols = 1024
 				l = torch.Must(NewColumnParallelLinear(r, "fc", cols, 2*blockCols+16, o))
 			case strings.HasPrefix(what, "columns"):
@@ -57,7 +59,7 @@ func TestNoLeak(t *testing.T) {
 			y, _, err := l.Forward(x)
 			torch.OK(err)
 			torch.OK(y.Free())
-			bytes() // so that it is
+			bytes() // wait until y is freed
 			dy := torch.Must(r.Zeros(torch.F16, y.Shape(), Spread))
 			before := bytes()
 			for way, run := range []func() (*torch.Tensor, error){
@@ -83,7 +85,7 @@ func TestNoLeak(t *testing.T) {
 					}
 					torch.OK(ballast.Free())
 					if after := bytes(); after != before {
-						t.Errorf("%s with %v free, error %v: %v in use afterwards, want the %v of before", what, room, err, after, before)
+						t.Errorf("%s with %v free, error %v: %v in use after it, want %v as before", what, room, err, after, before)
 					}
 					if err == nil {
 						break
@@ -92,7 +94,7 @@ func TestNoLeak(t *testing.T) {
 			}
 			return errors.Join(x.Free(), dy.Free(), l.Free())
 		})
-		if n := used(r); n > 0 || min(failures[0], failures[1]) == 0 {
+		if n := usedHBM(r); n > 0 || min(failures[0], failures[1]) == 0 {
 			t.Errorf("%s: %v are not freed after %d failures, want nothing after some", what, n, failures)
 		}
 	}

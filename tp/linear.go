@@ -10,61 +10,62 @@ import (
 	"github.com/kernbench/kernbench/torch/dist"
 )
 
-// Linear is what both kinds of linear layers are: y = x·weight + bias.
+// Linear is the common part of both linear layers: y = x·weight + bias.
 type Linear struct {
 	Name string
-	// Weight is the rank's part of the weight, in × out: one tensor, or with Overlap one
-	// for each piece, whose columns are those of the piece.
+	// Weight is the rank's part of the weight, in × out: one tensor or, with Overlap, one
+	// tensor for the columns of each piece.
 	Weight []*torch.Tensor
-	Bias   *torch.Tensor // of the columns of Weight; nil if there is none
+	Bias   *torch.Tensor // bias of the columns of Weight; nil without Options.Bias
 
-	// WeightGrad and BiasGrad are the sums of the gradients that Backward has computed since
-	// the layer was made, or since ZeroGrad: of the shapes of Weight and Bias, and of
-	// Options.GradDType. There is one copy of them, whatever the layout of Weight: PEs that
-	// share columns of it have rows of its gradient. They are nil before the first Backward,
-	// and the layer's to free.
+	// WeightGrad and BiasGrad are the sums of the gradients that Backward has computed
+	// since the layer was created or since ZeroGrad. They have the shapes of Weight and
+	// Bias and the dtype Options.GradDType. There is only one copy: PEs with the
+	// same columns of Weight hold different rows of WeightGrad. Both are nil before the
+	// first Backward. The layer frees them.
 	WeightGrad []*torch.Tensor
 	BiasGrad   *torch.Tensor
 
-	rank    *torch.Rank
-	group   *dist.Group
-	o       Options
-	in, out int     // of the whole layer
-	row     int     // of the whole weight where the rank's part begins
-	rows    int     // of the rank's part
-	columns [][]int // of the whole weight, for each tensor: -1 is none, and zero
-	biased  []int   // columns that Bias has
+	rank        *torch.Rank
+	group       *dist.Group
+	o           Options
+	in, out     int     // features of the whole layer
+	firstRow    int     // first row of the rank's part in the whole weight
+	rows        int     // rows of the rank's part
+	columns     [][]int // for each tensor, columns of the whole weight; -1 is a column of zeros
+	biasColumns []int   // columns of the whole bias that Bias has
 }
 
-// newLinear makes the tensors of a rank's part of a layer: so many rows of the weight,
-// for each tensor these columns, and these of the bias.
-func newLinear(r *torch.Rank, g *dist.Group, name string, o Options, rows int, columns [][]int, biased []int) (l Linear, err error) {
-	l = Linear{Name: name, rank: r, group: g, o: o, rows: rows, columns: columns, biased: biased}
+// newLinear creates the tensors of a rank's part of a layer. columns lists, for each tensor
+// of the weight, its columns of the whole weight. All tensors have the given number of
+// rows. The bias has the columns biasColumns.
+func newLinear(r *torch.Rank, g *dist.Group, name string, o Options, rows int, columns [][]int, biasColumns []int) (l Linear, err error) {
+	l = Linear{Name: name, rank: r, group: g, o: o, rows: rows, columns: columns, biasColumns: biasColumns}
 	if err := o.check(); err != nil {
 		return l, err
 	}
 	// Every PE of a cube needs the bias of the cube's columns.
-	l.Weight, l.Bias, err = l.parameters(o.dtype(), o.weight(), torch.DPPolicy{Cube: torch.ColumnWise, NumCubes: o.weight().NumCubes})
+	l.Weight, l.Bias, err = l.newParameters(o.dtype(), o.weight(), torch.DPPolicy{Cube: torch.ColumnWise, NumCubes: o.weight().NumCubes})
 	return l, err
 }
 
-// parameters makes tensors of zeros of the shapes of the weight and the bias, of which
-// there is none without Bias.
-func (l *Linear) parameters(dtype torch.DType, onWeight, onBias torch.DPPolicy) (weight []*torch.Tensor, bias *torch.Tensor, err error) {
+// newParameters creates tensors of zeros with the shapes of the weight and the bias. The
+// bias is nil without Options.Bias.
+func (l *Linear) newParameters(dtype torch.DType, onWeight, onBias torch.DPPolicy) (weight []*torch.Tensor, bias *torch.Tensor, err error) {
 	weight, err = newStack(len(l.columns), func(i int) (*torch.Tensor, error) {
 		return l.rank.Zeros(dtype, torch.Shape{l.rows, len(l.columns[i])}, onWeight)
 	})
 	if err != nil || !l.o.Bias {
 		return weight, nil, err
 	}
-	if bias, err = l.rank.Zeros(dtype, torch.Shape{len(l.biased)}, onBias); err != nil {
+	if bias, err = l.rank.Zeros(dtype, torch.Shape{len(l.biasColumns)}, onBias); err != nil {
 		return nil, nil, errors.Join(err, stack(weight).free())
 	}
 	return weight, bias, nil
 }
 
-// Load copies a rank's part of the whole weight, in × out in row-major order, and of the
-// whole bias, nil if the layer has none, to the device.
+// Load copies the rank's part of the whole weight and of the whole bias to the device.
+// weight is in × out in row-major order. bias is nil if the layer has none.
 func (l *Linear) Load(weight, bias []float32) error {
 	if len(weight) != l.in*l.out {
 		return fmt.Errorf("%s: a weight of %d elements, and the layer has %d × %d", l.Name, len(weight), l.in, l.out)
@@ -81,7 +82,7 @@ func (l *Linear) Load(weight, bias []float32) error {
 		for row := range l.rows {
 			for j, col := range l.columns[i] {
 				if col >= 0 {
-					part[row*cols+j] = weight[(l.row+row)*l.out+col]
+					part[row*cols+j] = weight[(l.firstRow+row)*l.out+col]
 				}
 			}
 		}
@@ -92,7 +93,7 @@ func (l *Linear) Load(weight, bias []float32) error {
 	if l.Bias == nil {
 		return nil
 	}
-	part := lists.Map(l.biased, func(col int) float32 { return bias[col] })
+	part := lists.Map(l.biasColumns, func(col int) float32 { return bias[col] })
 	return l.Bias.CopyFrom(part)
 }
 
@@ -105,24 +106,24 @@ func (l *Linear) InFeatures() int { return l.in }
 func (l *Linear) OutFeatures() int { return l.out }
 
 // InFeaturesPerPartition returns the number of rows of the rank's part of the weight:
-// in/tp of a RowParallelLinear, which Megatron calls input_size_per_partition, and all of
-// them of a ColumnParallelLinear.
+// in/tp for a RowParallelLinear, which Megatron calls input_size_per_partition, and in for
+// a ColumnParallelLinear.
 func (l *Linear) InFeaturesPerPartition() int { return l.rows }
 
 // OutFeaturesPerPartition returns the number of columns of the rank's part of the weight:
-// out/tp of a ColumnParallelLinear, which Megatron calls output_size_per_partition, and
-// all of them of a RowParallelLinear.
-func (l *Linear) OutFeaturesPerPartition() int { return len(l.biased) }
+// out/tp for a ColumnParallelLinear, which Megatron calls output_size_per_partition, and
+// out for a RowParallelLinear.
+func (l *Linear) OutFeaturesPerPartition() int { return len(l.biasColumns) }
 
-// Free gives the memory of the layer and of its gradients back.
+// Free frees the tensors of the layer and its gradients.
 func (l *Linear) Free() error {
-	return errors.Join(stack(l.Weight).free(), l.ZeroGrad(), present(l.Bias).free())
+	return errors.Join(stack(l.Weight).free(), l.ZeroGrad(), nonNil(l.Bias).free())
 }
 
-// check refuses an input that does not have so many columns, and panics if the layer was made
-// for other groups.
+// check returns an error unless x has the given number of columns and the dtype of the
+// layer. It panics if the layer was created for other groups.
 func (l *Linear) check(x *torch.Tensor, cols int) error {
-	sameGroup(l.Name, l.rank, l.group)
+	requireSameGroup(l.Name, l.rank, l.group)
 	shape := x.Shape()
 	if len(shape) < 2 || shape[len(shape)-1] != cols || x.DType() != l.o.dtype() {
 		return fmt.Errorf("%s: input %v %v: want [tokens %d] or [s b %[4]d], %[5]v", l.Name, x.DType(), shape, cols, l.o.dtype())
@@ -130,81 +131,83 @@ func (l *Linear) check(x *torch.Tensor, cols int) error {
 	return nil
 }
 
-// forwarded returns the results of Forward: y and the bias that y is without, or what went
-// wrong.
-func (l *Linear) forwarded(y *torch.Tensor, err error) (_, bias *torch.Tensor, _ error) {
-	if y, err = result(l.Name, y, err); err == nil && l.o.SkipBiasAdd {
+// forwardResult returns the results of Forward: y, the bias if Forward has skipped it, and
+// the error with the name of the layer.
+func (l *Linear) forwardResult(y *torch.Tensor, err error) (_, bias *torch.Tensor, _ error) {
+	if y, err = wrapResult(l.Name, y, err); err == nil && l.o.SkipBiasAdd {
 		bias = l.Bias
 	}
 	return y, bias, err
 }
 
-// added returns the bias that Forward adds.
-func (l *Linear) added() *torch.Tensor {
+// biasToAdd returns the bias that Forward adds, or nil for none.
+func (l *Linear) biasToAdd() *torch.Tensor {
 	if l.o.SkipBiasAdd {
 		return nil
 	}
 	return l.Bias
 }
 
-// empty makes a tensor of the layer's dtype.
-func (l *Linear) empty(shape torch.Shape, on torch.DPPolicy) (*torch.Tensor, error) {
+// newTensor creates an uninitialized tensor with the dtype of the layer.
+func (l *Linear) newTensor(shape torch.Shape, on torch.DPPolicy) (*torch.Tensor, error) {
 	return l.rank.Empty(l.o.dtype(), shape, on)
 }
 
-// gathered returns x, or with SequenceParallel the rows of all ranks, each laid out as those
-// of the rank. Where cubes have tokens of their own, they then move to the cubes that work
-// on them: all PEs of a cube read them.
-func (l *Linear) gathered(x *torch.Tensor) (stack, error) {
+// gatherRows returns x or, with SequenceParallel, the rows of all ranks, one tensor with
+// the placement of x for each rank. If the cubes compute different tokens, gatherRows then
+// copies the rows to the cubes that compute them, because all PEs of a cube read them.
+func (l *Linear) gatherRows(x *torch.Tensor) (stack, error) {
 	if !l.o.SequenceParallel || l.group.Size() == 1 {
 		return stack{x}, nil
 	}
-	all, err := gatheredRows(l.rank, l.group, x)
+	all, err := allGather(l.rank, l.group, x)
 	grid := l.o.grid()
 	if err != nil || grid.Cube != torch.RowWise {
 		return all, err
 	}
-	whole, err := l.empty(all.shape(), grid)
+	whole, err := l.newTensor(all.shape(), grid)
 	if err == nil {
 		err = copyMatrix(l.rank, l.Name+" tokens", all.blocks(), stack{whole}.blocks())
 	}
-	whole, err = orFree(whole, errors.Join(err, all.free()))
+	whole, err = freeOnError(whole, errors.Join(err, all.free()))
 	return stack{whole}, err
 }
 
-// sum returns the sum of the ranks' addends of a shape, or with scatter the rank's rows of
-// it. In which order an all-reduce adds may depend on where an element lies. Where a tensor
-// of three axes lies otherwise than the matrix of its rows, that matrix is reduced, and
-// copied: the bits are the same whatever the number of axes.
-func (l *Linear) sum(shape torch.Shape, on torch.DPPolicy, scatter bool, fill func(addend stack) error) (*torch.Tensor, error) {
-	y, err := l.empty(shape, on)
+// reduceAddends calls fill, which computes the rank's addend, and returns the sum of the
+// addends of all ranks or, with scatter, the rank's rows of the sum. The order in which an
+// all-reduce adds may depend on where an element is stored. Therefore, if a tensor with
+// three axes has other shards than the matrix of its rows, the matrix is reduced and then
+// copied: the bits do not depend on the number of axes.
+func (l *Linear) reduceAddends(shape torch.Shape, on torch.DPPolicy, scatter bool, fill func(addend stack) error) (*torch.Tensor, error) {
+	y, err := l.newTensor(shape, on)
 	if err != nil {
 		return nil, err
 	}
 	rows := torch.Shape{rowsOf(y), colsOf(y)}
-	if scatter || l.group.Size() == 1 || slices.Equal(layout(l.rank, shape, on), layout(l.rank, rows, on)) {
-		return orFree(y, addUp(l.rank, l.group, y, scatter, fill))
+	if scatter || l.group.Size() == 1 || slices.Equal(layoutBoxes(l.rank, shape, on), layoutBoxes(l.rank, rows, on)) {
+		return freeOnError(y, fillAndReduce(l.rank, l.group, y, scatter, fill))
 	}
-	matrix, err := l.empty(rows, on)
+	matrix, err := l.newTensor(rows, on)
 	if err != nil {
-		return orFree(y, err)
+		return freeOnError(y, err)
 	}
-	if err = addUp(l.rank, l.group, matrix, false, fill); err == nil {
+	if err = fillAndReduce(l.rank, l.group, matrix, false, fill); err == nil {
 		err = copyMatrix(l.rank, l.Name+" rows", stack{matrix}.blocks(), stack{y}.blocks())
 	}
-	return orFree(y, errors.Join(err, matrix.Free()))
+	return freeOnError(y, errors.Join(err, matrix.Free()))
 }
 
-// multiply runs a product into a rank's addend. Where cubes have tokens of their own, those
-// of a rank are a few of many cubes: a product that was cut so would be one of few rows at
-// a time.
+// multiply computes a product into the rank's addend, which has a tensor for the rows of
+// each rank or one for all rows. If the cubes compute different tokens, each tensor holds
+// only a few rows of many cubes, and a product divided like that would compute few rows at
+// a time. In this case multiply computes one tensor and copies it to the addend.
 func (l *Linear) multiply(name string, p product, addend stack) error {
 	grid := l.o.grid()
 	if len(addend) == 1 || grid.Cube != torch.RowWise {
 		p.y = addend.blocks()
 		return p.launch(l.rank, name, l.o.weight())
 	}
-	whole, err := l.empty(addend.shape(), grid)
+	whole, err := l.newTensor(addend.shape(), grid)
 	if err != nil {
 		return err
 	}

@@ -7,8 +7,8 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// whole is small integers, so that sums of products are exact in f32.
-func whole(n, seed int) []float32 {
+// integers returns n small integers, so that sums of products are exact in f32.
+func integers(n, seed int) []float32 {
 	list := make([]float32, n)
 	for i := range list {
 		list[i] = float32((i*7+i*i*seed+seed)%11 - 5)
@@ -16,8 +16,8 @@ func whole(n, seed int) []float32 {
 	return list
 }
 
-// times is a·b + bias, exact.
-func times(a, b, bias []float32, m, k, n int) []float32 {
+// multiply returns a·b + bias, exact for integers.
+func multiply(a, b, bias []float32, m, k, n int) []float32 {
 	c := make([]float32, m*n)
 	for i := range m {
 		for j := range n {
@@ -32,19 +32,19 @@ func times(a, b, bias []float32, m, k, n int) []float32 {
 	return c
 }
 
-// block is a box of a matrix of so many columns.
-func cutOut(a []float32, width, row, col, rows, cols int) (list []float32) {
+// boxElements returns the elements of a box of a matrix with width columns.
+func boxElements(a []float32, width, row, col, rows, cols int) (list []float32) {
 	for i := range rows {
 		list = append(list, a[(row+i)*width+col:(row+i)*width+col+cols]...)
 	}
 	return list
 }
 
-// TestLinear runs both layers with every option on 4 ranks, by tp of 1, 2 and 4, on
-// integers, which come out exactly.
+// TestLinear runs both layers with every option on 4 ranks, with tp of 1, 2 and 4. The
+// operands are integers, and the results must be exact.
 func TestLinear(t *testing.T) {
 	const m, k, n = 12, 20, 24
-	x, w, bias := whole(m*k, 3), whole(k*n, 5), whole(n, 7)
+	x, w, bias := integers(m*k, 3), integers(k*n, 5), integers(n, 7)
 	for _, tp := range []int{1, 2, 4} {
 		for _, o := range []Options{
 			{}, {Bias: true}, {Bias: true, SkipBiasAdd: true}, {Bias: true, GatherOutput: true}, {Bias: true, SequenceParallel: true},
@@ -53,26 +53,26 @@ func TestLinear(t *testing.T) {
 		} {
 			o.DType = torch.F32
 			t.Run(fmt.Sprintf("column tp=%d %+v", tp, o), func(t *testing.T) {
-				r := systemOf(t, 4)
-				spawned(t, r, 4, tp, func(r *torch.Rank) error {
+				r := newSystem(t, 4)
+				spawn(t, r, 4, tp, func(r *torch.Rank) error {
 					at := r.Rank() % tp
 					l := torch.Must(NewColumnParallelLinear(r, "fc1", k, n, o))
-					b, want := bias, times(x, w, nil, m, k, n)
+					b, want := bias, multiply(x, w, nil, m, k, n)
 					if !o.Bias {
 						b = nil
 					} else if !o.SkipBiasAdd {
-						want = times(x, w, bias, m, k, n)
+						want = multiply(x, w, bias, m, k, n)
 					}
 					torch.OK(l.Load(w, b))
 					rows, in := m, x
 					if o.SequenceParallel {
 						rows = m / tp
-						in = cutOut(x, k, at*rows, 0, rows, k)
+						in = boxElements(x, k, at*rows, 0, rows, k)
 					}
 					y, skipped, err := l.Forward(torch.Must(r.FromSlice(in, torch.F32, torch.Shape{rows, k}, Spread)))
 					torch.OK(err)
 					if !o.GatherOutput {
-						want = cutOut(want, n, 0, at*n/tp, m, n/tp)
+						want = boxElements(want, n, 0, at*n/tp, m, n/tp)
 					}
 					torch.OK(r.Check("y", y, want))
 					if (skipped != nil) != o.SkipBiasAdd {
@@ -83,7 +83,7 @@ func TestLinear(t *testing.T) {
 					}
 					return nil
 				})
-				right(t, r)
+				requireChecks(t, r)
 			})
 		}
 		for _, o := range []Options{
@@ -95,39 +95,39 @@ func TestLinear(t *testing.T) {
 		} {
 			o.DType = torch.F32
 			t.Run(fmt.Sprintf("row tp=%d %+v", tp, o), func(t *testing.T) {
-				r := systemOf(t, 4)
-				spawned(t, r, 4, tp, func(r *torch.Rank) error {
+				r := newSystem(t, 4)
+				spawn(t, r, 4, tp, func(r *torch.Rank) error {
 					at := r.Rank() % tp
 					l := torch.Must(NewRowParallelLinear(r, "fc2", k, n, o))
-					b, want := bias, times(x, w, nil, m, k, n)
+					b, want := bias, multiply(x, w, nil, m, k, n)
 					if !o.Bias {
 						b = nil
 					} else if !o.SkipBiasAdd {
-						want = times(x, w, bias, m, k, n)
+						want = multiply(x, w, bias, m, k, n)
 					}
 					torch.OK(l.Load(w, b))
 					cols, in := k, x
 					if o.InputIsParallel {
 						cols = k / tp
-						in = cutOut(x, k, 0, at*cols, m, cols)
+						in = boxElements(x, k, 0, at*cols, m, cols)
 					}
 					y, _, err := l.Forward(torch.Must(r.FromSlice(in, torch.F32, torch.Shape{m, cols}, Spread)))
 					torch.OK(err)
 					if o.SequenceParallel {
-						want = cutOut(want, n, at*m/tp, 0, m/tp, n)
+						want = boxElements(want, n, at*m/tp, 0, m/tp, n)
 					}
 					torch.OK(r.Check("y", y, want))
 					return nil
 				})
-				right(t, r)
+				requireChecks(t, r)
 			})
 		}
 	}
 }
 
-// TestExtents reads the extents of layers, whole and of each of 4 ranks.
+// TestExtents checks the extents of layers: of the whole layer and of each of 4 ranks.
 func TestExtents(t *testing.T) {
-	spawned(t, systemOf(t, 4), 4, 4, func(r *torch.Rank) error {
+	spawn(t, newSystem(t, 4), 4, 4, func(r *torch.Rank) error {
 		rank := r.Rank()
 		up := torch.Must(NewColumnParallelLinear(r, "up", 6, 32, Options{}))
 		gate := torch.Must(NewColumnParallelLinear(r, "gate", 6, 32, Options{Gated: true}))
@@ -154,9 +154,8 @@ func TestExtents(t *testing.T) {
 	})
 }
 
-// right fails the test if a check of the context found something wrong, or there was
-// none.
-func right(t *testing.T, r *torch.Rank) {
+// requireChecks fails the test if a check of the context failed, or if there was none.
+func requireChecks(t *testing.T, r *torch.Rank) {
 	t.Helper()
 	if len(r.Checks()) == 0 {
 		t.Error("nothing was checked")

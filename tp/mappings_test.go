@@ -11,11 +11,12 @@ import (
 	"github.com/kernbench/kernbench/torch/dist"
 )
 
-// matrix is the values of a tensor on the host, as rows.
+// matrix holds the values of a tensor on the host, as rows.
 type matrix [][]int
 
-// matrixOf is a matrix whose elements tell the rank and the place.
-func matrixOf(rank, rows, cols int) matrix {
+// numberedMatrix returns a matrix in which each element encodes the rank, the row and the
+// column.
+func numberedMatrix(rank, rows, cols int) matrix {
 	m := make(matrix, rows)
 	for i := range m {
 		for j := range cols {
@@ -35,7 +36,7 @@ func (m matrix) transposed() matrix {
 	return t
 }
 
-// The references: what rank me of n has, given what all of them had.
+// reference computes the expected result of rank me from the inputs of all ranks.
 type reference func(all []matrix, me int) matrix
 
 func same(all []matrix, me int) matrix { return all[me] }
@@ -64,7 +65,7 @@ func ownRowsOfSum(all []matrix, me int) matrix {
 	return ownRows(slices.Repeat([]matrix{sum(all, me)}, len(all)), me)
 }
 
-// ownRowsOfEach is an all-to-all.
+// ownRowsOfEach is the reference for an all-to-all.
 func ownRowsOfEach(all []matrix, me int) (m matrix) {
 	for _, from := range all {
 		m = append(m, ownRows(slices.Repeat([]matrix{from}, len(all)), me)...)
@@ -72,18 +73,19 @@ func ownRowsOfEach(all []matrix, me int) (m matrix) {
 	return m
 }
 
-// byColumns is a reference for columns instead of rows.
-func byColumns(of reference) reference {
+// byColumns returns the reference for columns instead of rows.
+func byColumns(ref reference) reference {
 	return func(all []matrix, me int) matrix {
-		var turned []matrix
+		var transposed []matrix
 		for _, m := range all {
-			turned = append(turned, m.transposed())
+			transposed = append(transposed, m.transposed())
 		}
-		return of(turned, me).transposed()
+		return ref(transposed, me).transposed()
 	}
 }
 
-// rowsToColumns sends rows and puts what comes side by side.
+// rowsToColumns is the reference for sending rows and joining the received parts by
+// columns.
 func rowsToColumns(all []matrix, me int) matrix {
 	var parts []matrix
 	for _, from := range all {
@@ -92,11 +94,11 @@ func rowsToColumns(all []matrix, me int) matrix {
 	return allRows(parts, me).transposed()
 }
 
-// flat is the elements in row-major order.
+// flat returns the elements in row-major order.
 func (m matrix) flat() []int { return slices.Concat(m...) }
 
-// Every mapping, both ways, for ranks in several tensor parallel groups at once; columns
-// and rows are ragged over cubes and PEs.
+// TestMappings checks both directions of every mapping, in several tensor parallel groups
+// at once. Columns and rows are ragged over cubes and PEs.
 func TestMappings(t *testing.T) {
 	cases := []struct {
 		m                 Mapping
@@ -120,15 +122,15 @@ func TestMappings(t *testing.T) {
 	everywhere := torch.DPPolicy{} // a copy on every PE
 	for _, n := range []int{1, 2, 4} {
 		for _, on := range []torch.DPPolicy{Spread, everywhere} {
-			r := systemOf(t, world)
-			spawned(t, r, world, n, func(r *torch.Rank) error {
+			r := newSystem(t, world)
+			spawn(t, r, world, n, func(r *torch.Rank) error {
 				rank := r.Rank()
 				var all []matrix
 				for i := range n {
-					all = append(all, matrixOf(rank/n*n+i, rows, cols))
+					all = append(all, numberedMatrix(rank/n*n+i, rows, cols))
 				}
-				check := func(what string, do func(*torch.Rank, *torch.Tensor) (*torch.Tensor, error), of reference) {
-					want := of(all, rank%n)
+				check := func(what string, do func(*torch.Rank, *torch.Tensor) (*torch.Tensor, error), ref reference) {
+					want := ref(all, rank%n)
 					x := torch.Must(r.FromSlice(all[rank%n].flat(), torch.F32, torch.Shape{rows, cols}, on))
 					y := torch.Must(do(r, x))
 					shape := torch.Shape{len(want), len(want[0])}
@@ -144,7 +146,7 @@ func TestMappings(t *testing.T) {
 					}
 					like := torch.Must(r.Empty(torch.F32, shape, Spread))
 					if !reflect.DeepEqual(y.Shards(), like.Shards()) {
-						t.Errorf("%s: lies at %v, want %v", name, y.Shards(), like.Shards())
+						t.Errorf("%s: placed at %v, want %v", name, y.Shards(), like.Shards())
 					}
 					torch.OK(r.Check(name+", x afterwards", x, all[rank%n].flat()))
 					torch.OK(errors.Join(x.Free(), y.Free(), like.Free()))
@@ -160,18 +162,19 @@ func TestMappings(t *testing.T) {
 					t.Errorf("%s: %s", c.Name, c.Wrong)
 				}
 			}
-			if n := used(r); n > 0 {
+			if n := usedHBM(r); n > 0 {
 				t.Errorf("%v are not freed", n)
 			}
 		}
 	}
 }
 
-// In place means that the result is the tensor itself; over one rank it always is.
-func TestWhatIsInPlace(t *testing.T) {
+// TestInPlaceMappings checks which mappings return x itself. In a group of one rank all of
+// them must.
+func TestInPlaceMappings(t *testing.T) {
 	inPlace := []string{"CopyToTensorModelParallelRegion", "ReduceFromTensorModelParallelRegion"}
 	for _, n := range []int{1, 2} {
-		spawned(t, systemOf(t, 2), 2, n, func(r *torch.Rank) error {
+		spawn(t, newSystem(t, 2), 2, n, func(r *torch.Rank) error {
 			for _, m := range []Mapping{
 				CopyToTensorModelParallelRegion, ReduceFromTensorModelParallelRegion, ScatterToTensorModelParallelRegion,
 				GatherFromTensorModelParallelRegion, ScatterToSequenceParallelRegion, GatherFromSequenceParallelRegion,
@@ -191,11 +194,12 @@ func TestWhatIsInPlace(t *testing.T) {
 	}
 }
 
-// Tokens go to experts in numbers that differ, some of them none, and come back.
+// TestUnevenAllToAll sends different numbers of tokens to experts, some of them 0, and
+// sends the tokens back.
 func TestUnevenAllToAll(t *testing.T) {
 	const world, cols = 4, 6
 	sent := [world][world]int{{1, 0, 3, 2}, {0, 0, 0, 0}, {2, 5, 1, 0}, {0, 1, 0, 7}}
-	self := systemOf(t, world)
+	self := newSystem(t, world)
 	err := self.Spawn(func(self *torch.Rank) error {
 		rank := self.Rank()
 		torch.OK(dist.InitProcessGroup(self, "ahbm"))
@@ -204,7 +208,7 @@ func TestUnevenAllToAll(t *testing.T) {
 		var want []int
 		for r := range world {
 			in, out = append(in, sent[rank][r]), append(out, sent[r][rank])
-			before, rows := 0, matrixOf(r, 8, cols)
+			before, rows := 0, numberedMatrix(r, 8, cols)
 			for _, k := range sent[r][:rank] {
 				before += k
 			}
@@ -216,7 +220,7 @@ func TestUnevenAllToAll(t *testing.T) {
 			}
 			return n
 		}
-		x := matrixOf(rank, total(in), cols).flat()
+		x := numberedMatrix(rank, total(in), cols).flat()
 		m := AllToAll(Group(self, Expert), out, in)
 		y := torch.Must(m.Forward(self, torch.Must(self.FromSlice(x, torch.F32, torch.Shape{total(in), cols}, Spread))))
 		torch.OK(self.Check(fmt.Sprintf("rank %d", rank), y, want))
@@ -228,8 +232,8 @@ func TestUnevenAllToAll(t *testing.T) {
 	}
 }
 
-func TestSizesThatDoNotDivide(t *testing.T) {
-	spawned(t, systemOf(t, 4), 4, 4, func(r *torch.Rank) error {
+func TestMappingErrors(t *testing.T) {
+	spawn(t, newSystem(t, 4), 4, 4, func(r *torch.Rank) error {
 		x := torch.Must(r.Zeros(torch.F32, torch.Shape{10, 6}, Spread))
 		line := torch.Must(r.Zeros(torch.F32, torch.Shape{8}))
 		for _, c := range []struct {

@@ -8,19 +8,20 @@ import (
 	"github.com/kernbench/kernbench/torch/dist"
 )
 
-// second is the error of a call that also makes something.
-func second(_ any, err error) error { return err }
+// errorOf returns the error of a call with two results.
+func errorOf(_ any, err error) error { return err }
 
-// third is that of a layer's Forward.
-func third(_, _ any, err error) error { return err }
+// forwardError returns the error of a layer's Forward.
+func forwardError(_, _ any, err error) error { return err }
 
-const linearAlone = "options Bias, SkipBiasAdd, GatherOutput, Gated, InputIsParallel and Overlap are for linear layers: leave them out"
+const linearOnly = "options Bias, SkipBiasAdd, GatherOutput, Gated, InputIsParallel and Overlap are for linear layers: leave them out"
 
-// Errors of layers name the layer, say what does not fit, and what would.
+// TestLinearMisuse checks that errors name the layer, say what is wrong, and what is
+// expected.
 func TestLinearMisuse(t *testing.T) {
-	spawned(t, systemOf(t, 4), 4, 4, func(r *torch.Rank) error {
-		column := func(in, out int, o Options) error { return second(NewColumnParallelLinear(r, "up", in, out, o)) }
-		row := func(in, out int, o Options) error { return second(NewRowParallelLinear(r, "down", in, out, o)) }
+	spawn(t, newSystem(t, 4), 4, 4, func(r *torch.Rank) error {
+		column := func(in, out int, o Options) error { return errorOf(NewColumnParallelLinear(r, "up", in, out, o)) }
+		row := func(in, out int, o Options) error { return errorOf(NewRowParallelLinear(r, "down", in, out, o)) }
 		zeros := func(dtype torch.DType, shape ...int) *torch.Tensor {
 			return torch.Must(r.Zeros(dtype, shape, Spread))
 		}
@@ -42,37 +43,37 @@ func TestLinearMisuse(t *testing.T) {
 			{column(6, 8, Options{Weight: &torch.DPPolicy{SIP: torch.RowWise}}), "ColumnParallelLinear up: placement sip=row_wise(all) cube=replicate(all) pe=replicate(all): a layer lies on the device of its rank: leave SIP and NumSIPs out"},
 			{column(6, 8, Options{Output: &torch.DPPolicy{NumSIPs: 2}}), "ColumnParallelLinear up: placement sip=replicate(2) cube=replicate(all) pe=replicate(all): a layer lies on the device of its rank: leave SIP and NumSIPs out"},
 			{column(6, 8, Options{DType: torch.I32}), "ColumnParallelLinear up: dtype i32: a layer is of f16, bf16, f32 or f64"},
-			{second(NewRMSNorm(r, "in", 8, 0, Options{Overlap: 2})), "RMSNorm in: " + linearAlone},
-			{second(NewLayerNorm(r, "in", 8, 0, Options{Bias: true})), "LayerNorm in: " + linearAlone},
-			{second(NewRMSNorm(r, "in", 8, -1, Options{})), "RMSNorm in: eps of -1: want a number, 0 or more"},
-			{second(NewVocabParallelEmbedding(r, "wte", 8, 4, Options{GatherOutput: true})), "VocabParallelEmbedding wte: " + linearAlone},
-			{second(NewVocabParallelEmbedding(r, "wte", 8, 4, Options{DType: torch.I32})), "VocabParallelEmbedding wte: dtype i32: a layer is of f16, bf16, f32 or f64"},
+			{errorOf(NewRMSNorm(r, "in", 8, 0, Options{Overlap: 2})), "RMSNorm in: " + linearOnly},
+			{errorOf(NewLayerNorm(r, "in", 8, 0, Options{Bias: true})), "LayerNorm in: " + linearOnly},
+			{errorOf(NewRMSNorm(r, "in", 8, -1, Options{})), "RMSNorm in: eps of -1: want a number, 0 or more"},
+			{errorOf(NewVocabParallelEmbedding(r, "wte", 8, 4, Options{GatherOutput: true})), "VocabParallelEmbedding wte: " + linearOnly},
+			{errorOf(NewVocabParallelEmbedding(r, "wte", 8, 4, Options{DType: torch.I32})), "VocabParallelEmbedding wte: dtype i32: a layer is of f16, bf16, f32 or f64"},
 			{column(0, 8, Options{}), "ColumnParallelLinear up: 0 input features: there has to be one"},
 			{row(8, 0, Options{}), "RowParallelLinear down: 0 output features: there has to be one"},
-			{third(parallel.Forward(zeros(torch.F16, 6, 2))), "RowParallelLinear own: 6 tokens do not divide by the tensor parallel world size 4: choose a multiple"},
-			{third(overlapped.Forward(zeros(torch.F16, 6, 2))), "RowParallelLinear own: 6 tokens do not divide by the tensor parallel world size 4: choose a multiple"},
-			{second(NewVocabParallelEmbedding(r, "wte", 10, 4, Options{})), "VocabParallelEmbedding wte: 10 tokens of the vocabulary do not divide by the tensor parallel world size 4: choose a multiple"},
-			{second(embedding.Forward([]int{1, 2, 3})), "VocabParallelEmbedding wte: 3 tokens do not divide by the tensor parallel world size 4: choose a multiple"},
+			{forwardError(parallel.Forward(zeros(torch.F16, 6, 2))), "RowParallelLinear own: 6 tokens do not divide by the tensor parallel world size 4: choose a multiple"},
+			{forwardError(overlapped.Forward(zeros(torch.F16, 6, 2))), "RowParallelLinear own: 6 tokens do not divide by the tensor parallel world size 4: choose a multiple"},
+			{errorOf(NewVocabParallelEmbedding(r, "wte", 10, 4, Options{})), "VocabParallelEmbedding wte: 10 tokens of the vocabulary do not divide by the tensor parallel world size 4: choose a multiple"},
+			{errorOf(embedding.Forward([]int{1, 2, 3})), "VocabParallelEmbedding wte: 3 tokens do not divide by the tensor parallel world size 4: choose a multiple"},
 
-			{third(up.Forward(zeros(torch.F16, 3, 5))), "ColumnParallelLinear up: input f16 [3 5]: want [tokens 6] or [s b 6], f16"},
-			{third(up.Forward(zeros(torch.F32, 3, 6))), "ColumnParallelLinear up: input f32 [3 6]: want [tokens 6] or [s b 6], f16"},
-			{third(up.Forward(zeros(torch.F16, 6))), "ColumnParallelLinear up: input f16 [6]: want [tokens 6] or [s b 6], f16"},
-			{third(down.Forward(zeros(torch.F16, 3, 2))), "RowParallelLinear down: input f16 [3 2] has the rank's 2 of 8 columns, and Options.InputIsParallel is false, which asks for all of them: set it to true, or give all columns"},
-			{third(own.Forward(zeros(torch.F16, 4, 8))), "RowParallelLinear own: input f16 [4 8] has all 8 columns, and Options.InputIsParallel is true, which asks for the rank's 2: set it to false, or give these"},
-			{third(parallel.Forward(zeros(torch.F16, 4, 8))), "RowParallelLinear own: input f16 [4 8] has all 8 columns, and Options.InputIsParallel is true, which asks for the rank's 2: give these, since SequenceParallel needs InputIsParallel"},
-			{third(down.Forward(zeros(torch.F16, 3, 4))), "RowParallelLinear down: input f16 [3 4]: want [tokens 8] or [s b 8], f16"},
-			{third(down.Forward(zeros(torch.F32, 3, 2))), "RowParallelLinear down: input f32 [3 2]: want [tokens 8] or [s b 8], f16"},
-			{third(own.Forward(zeros(torch.F16))), "RowParallelLinear own: input f16 []: want [tokens 2] or [s b 2], f16"},
+			{forwardError(up.Forward(zeros(torch.F16, 3, 5))), "ColumnParallelLinear up: input f16 [3 5]: want [tokens 6] or [s b 6], f16"},
+			{forwardError(up.Forward(zeros(torch.F32, 3, 6))), "ColumnParallelLinear up: input f32 [3 6]: want [tokens 6] or [s b 6], f16"},
+			{forwardError(up.Forward(zeros(torch.F16, 6))), "ColumnParallelLinear up: input f16 [6]: want [tokens 6] or [s b 6], f16"},
+			{forwardError(down.Forward(zeros(torch.F16, 3, 2))), "RowParallelLinear down: input f16 [3 2] has the rank's 2 of 8 columns, and Options.InputIsParallel is false, which asks for all of them: set it to true, or give all columns"},
+			{forwardError(own.Forward(zeros(torch.F16, 4, 8))), "RowParallelLinear own: input f16 [4 8] has all 8 columns, and Options.InputIsParallel is true, which asks for the rank's 2: set it to false, or give these"},
+			{forwardError(parallel.Forward(zeros(torch.F16, 4, 8))), "RowParallelLinear own: input f16 [4 8] has all 8 columns, and Options.InputIsParallel is true, which asks for the rank's 2: give these, since SequenceParallel needs InputIsParallel"},
+			{forwardError(down.Forward(zeros(torch.F16, 3, 4))), "RowParallelLinear down: input f16 [3 4]: want [tokens 8] or [s b 8], f16"},
+			{forwardError(down.Forward(zeros(torch.F32, 3, 2))), "RowParallelLinear down: input f32 [3 2]: want [tokens 8] or [s b 8], f16"},
+			{forwardError(own.Forward(zeros(torch.F16))), "RowParallelLinear own: input f16 []: want [tokens 2] or [s b 2], f16"},
 
-			{second(up.Backward(zeros(torch.F16, 3, 5), zeros(torch.F16, 3, 2))), "ColumnParallelLinear up: input f16 [3 5]: want [tokens 6] or [s b 6], f16"},
-			{second(up.Backward(zeros(torch.F16, 3, 6), zeros(torch.F16, 3, 8))), "ColumnParallelLinear up: gradient f16 [3 8]: want that of the result, [3 2] f16"},
-			{second(up.Backward(zeros(torch.F16, 3, 6), zeros(torch.F32, 3, 2))), "ColumnParallelLinear up: gradient f32 [3 2]: want that of the result, [3 2] f16"},
-			{second(down.Backward(zeros(torch.F16, 3, 2), zeros(torch.F16, 3, 6))), "RowParallelLinear down: input f16 [3 2] has the rank's 2 of 8 columns, and Options.InputIsParallel is false, which asks for all of them: set it to true, or give all columns"},
-			{second(down.Backward(zeros(torch.F16, 3, 8), zeros(torch.F16, 4, 6))), "RowParallelLinear down: gradient f16 [4 6]: want that of the result, [3 6] f16"},
-			{second(parallel.Backward(zeros(torch.F16, 6, 2), zeros(torch.F16, 3, 6))), "RowParallelLinear own: 6 tokens do not divide by the tensor parallel world size 4: choose a multiple"},
-			{second(parallel.Backward(zeros(torch.F16, 8, 2), zeros(torch.F16, 8, 6))), "RowParallelLinear own: gradient f16 [8 6]: want that of the result, [2 6] f16"},
+			{errorOf(up.Backward(zeros(torch.F16, 3, 5), zeros(torch.F16, 3, 2))), "ColumnParallelLinear up: input f16 [3 5]: want [tokens 6] or [s b 6], f16"},
+			{errorOf(up.Backward(zeros(torch.F16, 3, 6), zeros(torch.F16, 3, 8))), "ColumnParallelLinear up: gradient f16 [3 8]: want that of the result, [3 2] f16"},
+			{errorOf(up.Backward(zeros(torch.F16, 3, 6), zeros(torch.F32, 3, 2))), "ColumnParallelLinear up: gradient f32 [3 2]: want that of the result, [3 2] f16"},
+			{errorOf(down.Backward(zeros(torch.F16, 3, 2), zeros(torch.F16, 3, 6))), "RowParallelLinear down: input f16 [3 2] has the rank's 2 of 8 columns, and Options.InputIsParallel is false, which asks for all of them: set it to true, or give all columns"},
+			{errorOf(down.Backward(zeros(torch.F16, 3, 8), zeros(torch.F16, 4, 6))), "RowParallelLinear down: gradient f16 [4 6]: want that of the result, [3 6] f16"},
+			{errorOf(parallel.Backward(zeros(torch.F16, 6, 2), zeros(torch.F16, 3, 6))), "RowParallelLinear own: 6 tokens do not divide by the tensor parallel world size 4: choose a multiple"},
+			{errorOf(parallel.Backward(zeros(torch.F16, 8, 2), zeros(torch.F16, 8, 6))), "RowParallelLinear own: gradient f16 [8 6]: want that of the result, [2 6] f16"},
 			{column(6, 8, Options{GradDType: torch.F64}), "ColumnParallelLinear up: GradDType f64 of a layer of f16: gradients are of f16 or f32"},
-			{second(NewRMSNorm(r, "in", 8, 0, Options{GradDType: torch.F32})), "RMSNorm in: option GradDType is for layers that have a Backward: leave it out"},
+			{errorOf(NewRMSNorm(r, "in", 8, 0, Options{GradDType: torch.F32})), "RMSNorm in: option GradDType is for layers that have a Backward: leave it out"},
 
 			{column(6, 8, Options{GatherOutput: true, SequenceParallel: true}), "ColumnParallelLinear up: GatherOutput with SequenceParallel: outside of the layers ranks have rows, not all columns: choose one"},
 			{column(6, 16, Options{GatherOutput: true, Gated: true}), "ColumnParallelLinear up: GatherOutput with Gated: the columns of the result are not in their order: choose one"},
@@ -92,12 +93,12 @@ func TestLinearMisuse(t *testing.T) {
 			{up.Load(make([]float32, 48), nil), "ColumnParallelLinear up: a bias of 0 elements, and the layer has 8 outputs, with Options.Bias: give all of them"},
 			{down.Load(make([]float32, 48), make([]float32, 6)), "RowParallelLinear down: a bias of 6 elements, and Options.Bias is false: set it to true, or give nil"},
 
-			{second(SwiGLU("act", up, zeros(torch.F16, 3, 4))), "act: input [3 4] of ColumnParallelLinear up, Gated false: want what a layer with Gated has made of some tokens, [tokens 2]"},
-			{second(SwiGLU("act", gate, zeros(torch.F16, 3, 6))), "act: input [3 6] of ColumnParallelLinear gate, Gated true: want what a layer with Gated has made of some tokens, [tokens 8]"},
-			{second(Add(r, "residual", zeros(torch.F16, 3, 4), zeros(torch.F16, 4, 3))), "residual: f16 [3 4] and f16 [4 3]: want tensors alike"},
-			{second(Add(r, "residual", zeros(torch.F16, 3, 4), zeros(torch.F32, 3, 4))), "residual: f16 [3 4] and f32 [3 4]: want tensors alike"},
-			{second(DotProductAttention(r, "core", zeros(torch.F16, 3, 60), heads)), "core: input [3 60]: want [tokens 64] of 4 query heads, 2 key heads and as many of values, of 8 elements"},
-			{second(DotProductAttention(r, "core", zeros(torch.F16, 3, 64), attention.Heads{Query: 3, KV: 2, Dim: 8})), "core: 3 query heads and 2 KV heads of 8 elements: the first has to be a multiple of the second"},
+			{errorOf(SwiGLU("act", up, zeros(torch.F16, 3, 4))), "act: input [3 4] of ColumnParallelLinear up, Gated false: want what a layer with Gated has made of some tokens, [tokens 2]"},
+			{errorOf(SwiGLU("act", gate, zeros(torch.F16, 3, 6))), "act: input [3 6] of ColumnParallelLinear gate, Gated true: want what a layer with Gated has made of some tokens, [tokens 8]"},
+			{errorOf(Add(r, "residual", zeros(torch.F16, 3, 4), zeros(torch.F16, 4, 3))), "residual: f16 [3 4] and f16 [4 3]: want tensors alike"},
+			{errorOf(Add(r, "residual", zeros(torch.F16, 3, 4), zeros(torch.F32, 3, 4))), "residual: f16 [3 4] and f32 [3 4]: want tensors alike"},
+			{errorOf(DotProductAttention(r, "core", zeros(torch.F16, 3, 60), heads)), "core: input [3 60]: want [tokens 64] of 4 query heads, 2 key heads and as many of values, of 8 elements"},
+			{errorOf(DotProductAttention(r, "core", zeros(torch.F16, 3, 64), attention.Heads{Query: 3, KV: 2, Dim: 8})), "core: 3 query heads and 2 KV heads of 8 elements: the first has to be a multiple of the second"},
 		} {
 			if c.err == nil || c.err.Error() != c.want {
 				t.Errorf("rank %d:\ngot  %v\nwant %s", r.Rank(), c.err, c.want)
@@ -107,10 +108,10 @@ func TestLinearMisuse(t *testing.T) {
 	})
 }
 
-// Layers are used after InitializeModelParallel, and those made before
-// DestroyModelParallel no longer after it.
+// TestLayersBeforeInitialisation checks that layers cannot be created or used before
+// InitializeModelParallel or after DestroyModelParallel.
 func TestLayersBeforeInitialisation(t *testing.T) {
-	err := systemOf(t, 1).Spawn(func(r *torch.Rank) error {
+	err := newSystem(t, 1).Spawn(func(r *torch.Rank) error {
 		torch.OK(dist.InitProcessGroup(r, "ahbm"))
 		torch.OK(InitializeModelParallel(r, 1, 1, 1, 1, ""))
 		column := torch.Must(NewColumnParallelLinear(r, "up", 6, 8, Options{}))
@@ -134,7 +135,7 @@ func TestLayersBeforeInitialisation(t *testing.T) {
 			{"VocabParallelCrossEntropy", func() { VocabParallelCrossEntropy(r, x, []int{1, 2}, 0) }},
 		} {
 			want := "torch: " + c.who + ": model parallel is not initialised: call tp.InitializeModelParallel first"
-			if got := misuse(c.use); got == nil || got.Error() != want {
+			if got := panicError(c.use); got == nil || got.Error() != want {
 				t.Errorf("got  %v\nwant %s", got, want)
 			}
 		}
@@ -145,9 +146,10 @@ func TestLayersBeforeInitialisation(t *testing.T) {
 	}
 }
 
-// A layer is of the groups that it was made for.
-func TestLayerOfOtherGroups(t *testing.T) {
-	spawned(t, systemOf(t, 4), 4, 4, func(r *torch.Rank) error {
+// TestLayerAfterNewGroups checks that a layer refuses to run with other groups than those
+// for which it was created.
+func TestLayerAfterNewGroups(t *testing.T) {
+	spawn(t, newSystem(t, 4), 4, 4, func(r *torch.Rank) error {
 		layer := torch.Must(NewRowParallelLinear(r, "down", 8, 6, Options{InputIsParallel: true}))
 		table := torch.Must(NewVocabParallelEmbedding(r, "wte", 8, 4, Options{}))
 		x := torch.Must(r.Zeros(torch.F16, torch.Shape{2, 2}, Spread))
@@ -158,7 +160,7 @@ func TestLayerOfOtherGroups(t *testing.T) {
 			"torch: RowParallelLinear down: " + why:     func() { _, _, _ = layer.Forward(x) },
 			"torch: VocabParallelEmbedding wte: " + why: func() { _, _ = table.Forward([]int{1}) },
 		} {
-			if err := misuse(call); err == nil || err.Error() != want {
+			if err := panicError(call); err == nil || err.Error() != want {
 				t.Errorf("got %v, want %s", err, want)
 			}
 		}

@@ -13,7 +13,7 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// normal is n random numbers around a mean.
+// normal returns n normally distributed numbers around a mean.
 func normal(n int, seed uint64, mean float64) []float32 {
 	rng := rand.New(rand.NewPCG(seed, 7))
 	list := make([]float32, n)
@@ -23,20 +23,20 @@ func normal(n int, seed uint64, mean float64) []float32 {
 	return list
 }
 
-// Norms of ragged matrices in all layouts, on each of two ranks, are those of the dense
-// reference. The mean is large against the variance, so that one computed from squares
-// would be wrong.
+// TestNorms compares norms of ragged matrices with the dense reference, in all placements
+// and on each of two ranks. The mean is large compared with the variance, so that a
+// variance computed from the mean of squares would be wrong.
 func TestNorms(t *testing.T) {
 	const eps = 1e-3
 	for _, dtype := range []torch.DType{torch.F16, torch.F32} {
 		for _, shape := range []torch.Shape{{5, 13}, {1, 2}, {12, 96}} {
-			self := systemOf(t, 2)
-			spawned(t, self, 2, 1, func(self *torch.Rank) error {
+			self := newSystem(t, 2)
+			spawn(t, self, 2, 1, func(self *torch.Rank) error {
 				rows, cols := shape[0], shape[1]
 				values, gain, bias := normal(rows*cols, uint64(self.Rank()), 1000), normal(cols, 2, 0), normal(cols, 3, 0)
-				of := func(rows int, values []float32) *dense.Matrix { return dense.New(rows, cols, values, dtype) }
-				rms := dense.RMSNorm(of(rows, values), of(1, gain), eps, torch.F32).Round(dtype)
-				layer := layerNorm(of(rows, values), of(1, gain), of(1, bias), eps, torch.F32).Round(dtype)
+				toDense := func(rows int, values []float32) *dense.Matrix { return dense.New(rows, cols, values, dtype) }
+				rms := dense.RMSNorm(toDense(rows, values), toDense(1, gain), eps, torch.F32).Round(dtype)
+				layer := layerNorm(toDense(rows, values), toDense(1, gain), toDense(1, bias), eps, torch.F32).Round(dtype)
 				for _, on := range layouts {
 					x := torch.Must(self.FromSlice(values, dtype, shape, on))
 					r := torch.Must(NewRMSNorm(self, "r", cols, eps, Options{DType: dtype, Output: &on}))
@@ -50,7 +50,7 @@ func TestNorms(t *testing.T) {
 						name := fmt.Sprintf("%s of %v %v, %v, rank %d", c.name, dtype, shape, on, self.Rank())
 						torch.OK(self.CheckWithin(name, c.y, c.want.V, c.want.Tolerances()))
 						if !reflect.DeepEqual(layoutOf(c.y), layoutOf(x)) {
-							t.Errorf("%s: laid out as\n%v, want\n%v", name, layoutOf(c.y), layoutOf(x))
+							t.Errorf("%s: placed at\n%v, want\n%v", name, layoutOf(c.y), layoutOf(x))
 						}
 						torch.OK(c.y.Free())
 					}
@@ -58,18 +58,18 @@ func TestNorms(t *testing.T) {
 				}
 				return nil
 			})
-			right(t, self)
-			if n := used(self); n > 0 {
+			requireChecks(t, self)
+			if n := usedHBM(self); n > 0 {
 				t.Errorf("%v are not freed", n)
 			}
 		}
 	}
 }
 
-// Parts that are larger than TCM are normed tile by tile. With elements of ±2, a new norm
-// has ±1 of them, exactly.
-func TestNormsOfMoreThanTCM(t *testing.T) {
-	self := systemOf(t, 1, "sip.cube_mesh.w=2", "sip.cube_mesh.h=1", "cube.pe_layout.corners=2", "cube.pe_layout.pe_per_corner=1", "pe.tcm.size=256 KiB")
+// TestNormsLargerThanTCM checks norms of shards that are larger than TCM. A new norm of
+// elements ±2 must be exactly ±1.
+func TestNormsLargerThanTCM(t *testing.T) {
+	self := newSystem(t, 1, "sip.cube_mesh.w=2", "sip.cube_mesh.h=1", "cube.pe_layout.corners=2", "cube.pe_layout.pe_per_corner=1", "pe.tcm.size=256 KiB")
 	shape := torch.Shape{8, 80_000}
 	values := make([]int, shape[0]*shape[1])
 	want := make([]int, len(values))
@@ -78,31 +78,30 @@ func TestNormsOfMoreThanTCM(t *testing.T) {
 		values[i] = 2 * want[i]
 	}
 	x := torch.Must(self.FromSlice(values, torch.F16, shape, Spread))
-	if held, room := x.Shards()[0].Bytes, int64(tcm(self)); held <= room {
-		t.Fatalf("a part of %d bytes, want more than the %d of TCM", held, room)
+	if held, room := x.Shards()[0].Bytes, int64(tcmBytes(self)); held <= room {
+		t.Fatalf("a shard of %d bytes, want more than the %d of TCM", held, room)
 	}
 	r := torch.Must(NewRMSNorm(self, "r", shape[1], 0, Options{}))
 	l := torch.Must(NewLayerNorm(self, "l", shape[1], 0, Options{}))
 	torch.OK(self.Check(r.Name, torch.Must(r.Forward(x)), want))
 	torch.OK(self.Check(l.Name, torch.Must(l.Forward(x)), want))
-	right(t, self)
+	requireChecks(t, self)
 }
 
 func TestNormMisuse(t *testing.T) {
-	self := systemOf(t, 1)
+	self := newSystem(t, 1)
 	r := torch.Must(NewRMSNorm(self, "in", 8, 0, Options{}))
 	l := torch.Must(NewLayerNorm(self, "out", 8, 0, Options{DType: torch.F32}))
 	x := torch.Must(self.Zeros(torch.F16, torch.Shape{2, 8}, Spread))
-	second := func(_ any, err error) error { return err }
 	for _, c := range []struct {
 		err  error
 		want string
 	}{
-		{second(NewRMSNorm(self, "in", 0, 0, Options{})), "RMSNorm in: 0 hidden features: there has to be one"},
+		{errorOf(NewRMSNorm(self, "in", 0, 0, Options{})), "RMSNorm in: 0 hidden features: there has to be one"},
 		{r.Load(make([]float32, 7)), "RMSNorm in: a gain of 7 elements, and rows have 8"},
 		{l.Load(make([]float32, 8), nil), "LayerNorm out: a bias of 0 elements, and rows have 8"},
-		{second(l.Forward(x)), "LayerNorm out: input f16 [2 8]: want [tokens 8] or [s b 8], f32"},
-		{second(r.Forward(r.Weight)), "RMSNorm in: input f16 [8]: want [tokens 8] or [s b 8], f16"},
+		{errorOf(l.Forward(x)), "LayerNorm out: input f16 [2 8]: want [tokens 8] or [s b 8], f32"},
+		{errorOf(r.Forward(r.Weight)), "RMSNorm in: input f16 [8]: want [tokens 8] or [s b 8], f16"},
 	} {
 		if c.err == nil || c.err.Error() != c.want {
 			t.Errorf("got  %v\nwant %s", c.err, c.want)
@@ -113,15 +112,16 @@ func TestNormMisuse(t *testing.T) {
 	}
 }
 
-// Launches are named after the layer, for profiles, and need no values.
-func TestNamesOfLaunches(t *testing.T) {
+// TestLaunchNames checks that launches are named after the layer, for profiles, and that
+// they run without values.
+func TestLaunchNames(t *testing.T) {
 	c, err := torch.New(context.Background(), torch.Options{NoData: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	self := c.Main()
 	defer self.Close()
-	spawned(t, self, 2, 1, func(self *torch.Rank) error {
+	spawn(t, self, 2, 1, func(self *torch.Rank) error {
 		e := torch.Must(NewVocabParallelEmbedding(self, "wte", 32, 16, Options{}))
 		r := torch.Must(NewRMSNorm(self, "r", 16, 0, Options{}))
 		l := torch.Must(NewLayerNorm(self, "l", 16, 0, Options{}))

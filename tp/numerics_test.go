@@ -11,7 +11,8 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// mlp is a column-parallel layer, GELU and a row-parallel layer, and what goes in.
+// mlp is a column-parallel layer, GELU and a row-parallel layer, with operands and expected
+// results.
 type mlp struct {
 	tokens, hidden, ffn int
 	dtype               torch.DType
@@ -22,19 +23,19 @@ type mlp struct {
 
 func newMLP(dtype torch.DType, weight torch.DPPolicy, ranks int) *mlp {
 	m := &mlp{tokens: 8, hidden: 16, ffn: 32, dtype: dtype, weight: weight}
-	m.x = noise(m.tokens*m.hidden, 1, 1)
-	m.w1, m.b1 = noise(m.hidden*m.ffn, 1/math.Sqrt(float64(m.hidden)), 2), noise(m.ffn, 1, 3)
-	m.w2, m.b2 = noise(m.ffn*m.hidden, 1/math.Sqrt(float64(m.ffn)), 4), noise(m.hidden, 1, 5)
-	of := func(rows, cols int, data []float32) *dense.Matrix { return dense.New(rows, cols, data, dtype) }
-	product := dense.MatMul(of(m.tokens, m.hidden, m.x), of(m.hidden, m.ffn, m.w1), 1, torch.F32)
-	m.h = dense.Add(product, of(1, m.ffn, m.b1), torch.F32).Round(dtype)
+	m.x = gaussian(m.tokens*m.hidden, 1, 1)
+	m.w1, m.b1 = gaussian(m.hidden*m.ffn, 1/math.Sqrt(float64(m.hidden)), 2), gaussian(m.ffn, 1, 3)
+	m.w2, m.b2 = gaussian(m.ffn*m.hidden, 1/math.Sqrt(float64(m.ffn)), 4), gaussian(m.hidden, 1, 5)
+	toDense := func(rows, cols int, data []float32) *dense.Matrix { return dense.New(rows, cols, data, dtype) }
+	product := dense.MatMul(toDense(m.tokens, m.hidden, m.x), toDense(m.hidden, m.ffn, m.w1), 1, torch.F32)
+	m.h = dense.Add(product, toDense(1, m.ffn, m.b1), torch.F32).Round(dtype)
 	g := dense.Map(m.h, dense.GELU, torch.F32).Round(dtype)
-	m.y = dense.Add(dense.MatMul(g, of(m.ffn, m.hidden, m.w2), ranks, dtype), of(1, m.hidden, m.b2), dtype)
+	m.y = dense.Add(dense.MatMul(g, toDense(m.ffn, m.hidden, m.w2), ranks, dtype), toDense(1, m.hidden, m.b2), dtype)
 	return m
 }
 
-// run is the MLP on a rank of so many, whose results it checks. Its weights are those of
-// own, which may be others than the checks are for.
+// run runs the MLP on a rank and checks its results. It uses the weights of own, which may
+// differ from those of m, from which the expected results were computed.
 func (m *mlp) run(r *torch.Rank, rank, ranks int, sequence bool, overlap int, own *mlp) {
 	o := Options{DType: m.dtype, Bias: true, SequenceParallel: sequence, Weight: &m.weight}
 	fc1 := torch.Must(NewColumnParallelLinear(r, "fc1", m.hidden, m.ffn, o))
@@ -64,10 +65,10 @@ func (m *mlp) run(r *torch.Rank, rank, ranks int, sequence bool, overlap int, ow
 	torch.OK(fc2.Free())
 }
 
-// TestMLP compares both layers, and what they are together, with dense computations.
+// TestMLP compares the results of both layers with a dense computation of the MLP.
 func TestMLP(t *testing.T) {
 	for _, ranks := range []int{1, 2, 4, 8} {
-		r := systemOf(t, ranks)
+		r := newSystem(t, ranks)
 		var cases []*mlp
 		for _, dtype := range []torch.DType{torch.F16, torch.BF16, torch.F32} {
 			cases = append(cases, newMLP(dtype, Spread, ranks))
@@ -79,7 +80,7 @@ func TestMLP(t *testing.T) {
 		if ranks == 1 {
 			overlaps = overlaps[:1] // there is nothing to reduce
 		}
-		spawned(t, r, ranks, ranks, func(r *torch.Rank) error {
+		spawn(t, r, ranks, ranks, func(r *torch.Rank) error {
 			for _, m := range cases {
 				for _, sequence := range []bool{false, true} {
 					for _, overlap := range overlaps {
@@ -89,16 +90,16 @@ func TestMLP(t *testing.T) {
 			}
 			return nil
 		})
-		right(t, r)
-		if n := used(r); n > 0 {
+		requireChecks(t, r)
+		if n := usedHBM(r); n > 0 {
 			t.Errorf("tp %d: %v are not freed", ranks, n)
 		}
 	}
 }
 
-// What is computed with a wrong weight or bias is found wrong, by checks as in TestMLP, of
-// the dtype whose tolerance is the largest.
-func TestMLPFoundWrong(t *testing.T) {
+// TestMLPDetectsErrors computes with a wrong weight or bias and checks that the checks of
+// TestMLP detect the error. It uses the dtype with the largest tolerance.
+func TestMLPDetectsErrors(t *testing.T) {
 	const ranks = 2
 	ways := []struct {
 		sequence bool
@@ -135,8 +136,8 @@ func TestMLPFoundWrong(t *testing.T) {
 		},
 	} {
 		m := newMLP(torch.BF16, Spread, ranks)
-		r := systemOf(t, ranks)
-		spawned(t, r, ranks, ranks, func(r *torch.Rank) error {
+		r := newSystem(t, ranks)
+		spawn(t, r, ranks, ranks, func(r *torch.Rank) error {
 			own := *m
 			for _, list := range []*[]float32{&own.w1, &own.b1, &own.w2, &own.b2} {
 				*list = slices.Clone(*list)
@@ -150,7 +151,7 @@ func TestMLPFoundWrong(t *testing.T) {
 		for _, way := range ways {
 			name := fmt.Sprintf("sequence %t, overlap %d", way.sequence, way.overlap)
 			if !slices.ContainsFunc(r.Checks(), func(c torch.Check) bool { return c.Wrong != "" && strings.Contains(c.Name, name) }) {
-				t.Errorf("%s, %s: found right, want wrong", what, name)
+				t.Errorf("%s, %s: no error detected", what, name)
 			}
 		}
 	}

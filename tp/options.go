@@ -8,41 +8,40 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// Options are those of a parallel layer. The zero value is a layer of f16 without bias
-// whose weight is laid out as Spread says, and so is its result.
+// Options are the options of a parallel layer. The zero value is a layer of f16 without
+// bias, whose weight and result have the placement Spread.
 type Options struct {
-	DType torch.DType // of the weight and the result; F16 if it is zero
+	DType torch.DType // dtype of the weight and the result; 0 means F16
 
-	// GradDType is the dtype of WeightGrad and BiasGrad: DType, as it is if it is zero, or
-	// F32, Megatron's main_grad with gradient_accumulation_fusion.
+	// GradDType is the dtype of WeightGrad and BiasGrad: DType, or F32 as Megatron's
+	// main_grad with gradient_accumulation_fusion; 0 means DType.
 	GradDType torch.DType
 
-	Bias        bool // the layer has one
-	SkipBiasAdd bool // Forward does not add it, and gives it back instead
+	Bias        bool // the layer has a bias
+	SkipBiasAdd bool // Forward does not add the bias, but returns it
 
-	// GatherOutput, of a ColumnParallelLinear, has every rank get all columns of the
-	// result, and not its own alone.
+	// GatherOutput gives every rank all columns of the result of a ColumnParallelLinear,
+	// not only its own.
 	GatherOutput bool
-	// Gated, of a ColumnParallelLinear, says that the first half of its columns are gates
-	// of the second half: a rank has its part of both, and each PE those that belong
-	// together side by side, for SwiGLU.
+	// Gated says that the first half of the columns of a ColumnParallelLinear are gates of
+	// the second half, for SwiGLU. A rank has its part of both halves, and each PE has
+	// gates next to the columns that they gate.
 	Gated bool
-	// InputIsParallel, of a RowParallelLinear, says that each rank brings its own columns
-	// of the input, and not all of them. It is false unless set; Megatron Core's
-	// input_is_parallel has no default.
+	// InputIsParallel says that the input of a RowParallelLinear has only the rank's own
+	// columns. The default is false; input_is_parallel of Megatron Core has no default.
 	InputIsParallel bool
-	// SequenceParallel says that ranks have rows of their own outside of the layers: a
-	// ColumnParallelLinear gathers the rows of its input, a RowParallelLinear scatters
-	// those of its result.
+	// SequenceParallel says that each rank has its own rows outside of the layers: a
+	// ColumnParallelLinear gathers the rows of its input, and a RowParallelLinear scatters
+	// the rows of its result.
 	SequenceParallel bool
-	// Overlap, of a RowParallelLinear, is the pieces into which the columns of the result
-	// are cut, so that one is reduced while the next is computed; 0 and 1 compute all of
-	// it first.
+	// Overlap is the number of pieces into which a RowParallelLinear divides the columns of
+	// its result. It reduces one piece while it computes the next. With 0 or 1 it computes
+	// the whole result first.
 	Overlap int
 
-	// Weight is where the weight lies in the device; nil is Spread. Output is where the
-	// result lies; nil is where it is made: with columns where the weight has columns,
-	// and with rows where PEs share these.
+	// Weight is the placement of the weight within the device; nil means Spread. Output is
+	// the placement of the result; nil means Activations(Weight), where each PE stores what
+	// it computes.
 	Weight, Output *torch.DPPolicy
 }
 
@@ -50,16 +49,16 @@ func (o *Options) dtype() torch.DType { return cmp.Or(o.DType, torch.F16) }
 
 func (o *Options) gradDType() torch.DType { return cmp.Or(o.GradDType, o.dtype()) }
 
-// weight returns where the weight lies.
+// weight returns the placement of the weight.
 func (o *Options) weight() torch.DPPolicy { return *cmp.Or(o.Weight, &Spread) }
 
-// grid returns where the result is made.
+// grid returns the placement in which each PE stores what it computes of the result.
 func (o *Options) grid() torch.DPPolicy { return Activations(o.weight()) }
 
-// output returns where the result lies.
+// output returns the placement of the result.
 func (o *Options) output() torch.DPPolicy { return *cmp.Or(o.Output, new(o.grid())) }
 
-// check refuses what no layer can be made of.
+// check returns an error for placements and dtypes that no layer supports.
 func (o *Options) check() error {
 	for _, p := range []torch.DPPolicy{o.weight(), o.output()} {
 		if p.SIP != torch.Replicate || p.NumSIPs != 0 {
@@ -77,15 +76,16 @@ func (o *Options) check() error {
 	}
 }
 
-// checkOther is check of a layer that is not linear, and has no use for what those have.
-func (o *Options) checkOther() error {
+// checkNonLinear does the same as check for a layer that is not linear, and refuses options
+// of linear layers.
+func (o *Options) checkNonLinear() error {
 	if o.Bias || o.SkipBiasAdd || o.GatherOutput || o.Gated || o.InputIsParallel || o.Overlap != 0 {
 		return errors.New("options Bias, SkipBiasAdd, GatherOutput, Gated, InputIsParallel and Overlap are for linear layers: leave them out")
 	}
 	return o.check()
 }
 
-// divide returns a rank's share of a dimension of a layer.
+// divide returns a rank's share of n, or an error if n is not a positive multiple of size.
 func divide(who, what string, n, size int) (int, error) {
 	if n <= 0 {
 		return 0, fmt.Errorf("%s: %d %s: there has to be one for each of %d ranks", who, n, what, size)

@@ -6,16 +6,16 @@ import (
 	"strings"
 )
 
-// defaultOrder is what an empty order stands for, and every dimension of parallelism
-// that there is: tensor, context, expert, data, pipeline.
+// defaultOrder is the order that "" means. It lists all dimensions of parallelism: tensor,
+// context, expert, data, pipeline.
 const defaultOrder = "tp-cp-ep-dp-pp"
 
-// sizes is the number of ranks along each dimension.
+// sizes holds the number of ranks along each dimension.
 type sizes map[string]int
 
-// ordered returns the dimensions that an order names, in upper or lower case, followed by
-// those it leaves out, of which there is one rank each.
-func (s sizes) ordered(order string) ([]string, error) {
+// orderDims returns the dimensions of an order, in upper or lower case, followed by the
+// dimensions that the order leaves out. A dimension may be left out only if its size is 1.
+func (s sizes) orderDims(order string) ([]string, error) {
 	known := strings.Split(defaultOrder, "-")
 	if order == "" {
 		return known, nil
@@ -41,10 +41,11 @@ func (s sizes) ordered(order string) ([]string, error) {
 	return list, nil
 }
 
-// groups cuts the ranks of a world into groups along some dimensions, "tp-pp": ranks of a
-// group differ in their places along these alone. Ranks count through the first dimension
-// of the order fastest; groups are in the order of their first ranks.
-func groups(s sizes, order []string, dims string) [][]int {
+// groupsAlong divides the ranks of a world into groups along the dimensions dims, such as
+// "tp-pp". The ranks of a group differ only in their coordinates along dims. Rank numbers
+// count through the first dimension of the order fastest. Groups are sorted by their first
+// ranks.
+func groupsAlong(s sizes, order []string, dims string) [][]int {
 	world, count := 1, 1
 	along := strings.Split(dims, "-")
 	for _, d := range order {

@@ -9,7 +9,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// The examples of Megatron's documentation, and of its generator of ranks.
+// TestGroupsAlongDimensions checks the examples in the documentation of Megatron and of its
+// generator of ranks.
 func TestGroupsAlongDimensions(t *testing.T) {
 	of24, of16 := sizes{"tp": 2, "dp": 3, "pp": 4}, sizes{"tp": 2, "dp": 2, "pp": 4}
 	for _, c := range []struct {
@@ -26,14 +27,14 @@ func TestGroupsAlongDimensions(t *testing.T) {
 		{of16, "pp", "[[0 4 8 12] [1 5 9 13] [2 6 10 14] [3 7 11 15]]"},
 		{of16, "dp", "[[0 2] [1 3] [4 6] [5 7] [8 10] [9 11] [12 14] [13 15]]"},
 	} {
-		if got := fmt.Sprint(groups(c.s, []string{"tp", "dp", "pp"}, c.dims)); got != c.want {
+		if got := fmt.Sprint(groupsAlong(c.s, []string{"tp", "dp", "pp"}, c.dims)); got != c.want {
 			t.Errorf("%v along %s:\ngot  %s\nwant %s", c.s, c.dims, got, c.want)
 		}
 	}
 }
 
-// grid is dimensions in some order, of some sizes.
-func grid(t *rapid.T) (s sizes, order []string) {
+// drawSizes draws an order of the dimensions and their sizes.
+func drawSizes(t *rapid.T) (s sizes, order []string) {
 	order = rapid.Permutation(strings.Split(defaultOrder, "-")).Draw(t, "order")
 	s = sizes{}
 	for _, d := range order {
@@ -42,11 +43,11 @@ func grid(t *rapid.T) (s sizes, order []string) {
 	return s, order
 }
 
-// Every rank is in one group, whose size is the product of the dimensions', and with two
-// ranks in a group is everything between them.
+// TestEveryRankIsInOneGroup checks that every rank is in exactly one group. A group must be
+// sorted, and its size must be the product of the sizes of its dimensions.
 func TestEveryRankIsInOneGroup(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		s, order := grid(t)
+		s, order := drawSizes(t)
 		dims := order[:rapid.IntRange(1, len(order)).Draw(t, "dims")]
 		world, size := 1, 1
 		for _, d := range order {
@@ -56,7 +57,7 @@ func TestEveryRankIsInOneGroup(t *testing.T) {
 			}
 		}
 		var all []int
-		for _, ranks := range groups(s, order, strings.Join(dims, "-")) {
+		for _, ranks := range groupsAlong(s, order, strings.Join(dims, "-")) {
 			if len(ranks) != size || !slices.IsSorted(ranks) {
 				t.Errorf("group %v, want %d ranks in order", ranks, size)
 			}
@@ -65,7 +66,7 @@ func TestEveryRankIsInOneGroup(t *testing.T) {
 		slices.Sort(all)
 		for i, rank := range all {
 			if i != rank {
-				t.Fatalf("rank %d is missing, or the one before it there twice: %v", i, all)
+				t.Fatalf("rank %d is missing, or the rank before it occurs twice: %v", i, all)
 			}
 		}
 		if len(all) != world {
@@ -74,14 +75,15 @@ func TestEveryRankIsInOneGroup(t *testing.T) {
 	})
 }
 
-// Groups along some dimensions and groups along the others have one rank in common.
-func TestOrthogonalGroupsMeetInOneRank(t *testing.T) {
+// TestOrthogonalGroupsShareOneRank checks that a group along some dimensions and a group
+// along the other dimensions have exactly one rank in common.
+func TestOrthogonalGroupsShareOneRank(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		s, order := grid(t)
+		s, order := drawSizes(t)
 		mixed := rapid.Permutation(order).Draw(t, "mixed")
 		n := rapid.IntRange(1, len(order)-1).Draw(t, "cut")
-		for _, a := range groups(s, order, strings.Join(mixed[:n], "-")) {
-			for _, b := range groups(s, order, strings.Join(mixed[n:], "-")) {
+		for _, a := range groupsAlong(s, order, strings.Join(mixed[:n], "-")) {
+			for _, b := range groupsAlong(s, order, strings.Join(mixed[n:], "-")) {
 				common := 0
 				for _, rank := range a {
 					if slices.Contains(b, rank) {
@@ -109,7 +111,7 @@ func TestOrders(t *testing.T) {
 		{"tp-dp-tp", `[] order "tp-dp-tp" has tp twice: write it once`},
 		{"tp-zp", `[] order "tp-zp": there is no dimension "zp": write some order of tp-cp-ep-dp-pp`},
 	} {
-		list, err := s.ordered(c.order)
+		list, err := s.orderDims(c.order)
 		if got := fmt.Sprint(list, err); got != c.want {
 			t.Errorf("order %q:\ngot  %s\nwant %s", c.order, got, c.want)
 		}

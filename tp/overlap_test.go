@@ -11,21 +11,21 @@ import (
 	"github.com/kernbench/kernbench/torch/dist"
 )
 
-// small is a system of devices of 2 cubes of 2 PEs whose TCM does not hold all rows of
-// some inputs.
-var small = []string{"sip.cube_mesh.w=2", "sip.cube_mesh.h=1", "cube.pe_layout.corners=2", "cube.pe_layout.pe_per_corner=1", "pe.tcm.size=192 KiB", "pe.ipcq.buffer_kind=sram"}
+// smallTCM are settings of devices with 2 cubes of 2 PEs, whose TCM is too small for the
+// rows of some inputs.
+var smallTCM = []string{"sip.cube_mesh.w=2", "sip.cube_mesh.h=1", "cube.pe_layout.corners=2", "cube.pe_layout.pe_per_corner=1", "pe.tcm.size=192 KiB", "pe.ipcq.buffer_kind=sram"}
 
-// piecewise is a row-parallel layer in pieces, of integers.
-type piecewise struct {
+// overlapCase is a test of a row-parallel layer in pieces, with integers.
+type overlapCase struct {
 	ranks, rows, in, out int
 	o                    Options
-	on                   torch.DPPolicy // x
-	kept, owned          int            // how often ranks keep their rows in TCM, and in memory
+	on                   torch.DPPolicy // placement of x
+	kept, owned          int            // number of ranks that keep their rows of x in TCM, and in memory
 }
 
-// Row-parallel layers in pieces of any number come out exactly wherever weights and
-// results lie: whether PEs keep their rows of the input, write them to memory of their own,
-// or have none, and whoever makes what a PE holds.
+// TestOverlap checks that row-parallel layers in random numbers of pieces are exact, with
+// random placements of weights and results. PEs keep their rows of the input in TCM, copy
+// them to memory, or have none, and a PE's shard may be computed by other PEs.
 func TestOverlap(t *testing.T) {
 	kept, owned := 0, 0
 	rapid.Check(t, func(t *rapid.T) {
@@ -35,7 +35,7 @@ func TestOverlap(t *testing.T) {
 			return torch.DPPolicy{Cube: split(" cube"), PE: split(" PE"), NumCubes: n(name+" cubes", 0, 2), NumPEs: n(name+" PEs", 0, 2)}
 		}
 		ranks, weight, output := n("ranks", 2, 3), policy("weight"), policy("output")
-		c := piecewise{ranks: ranks, rows: n("rows", 1, 20) * ranks, in: n("in", 1, 20) * ranks, out: n("out", 2, 40), on: policy("x")}
+		c := overlapCase{ranks: ranks, rows: n("rows", 1, 20) * ranks, in: n("in", 1, 20) * ranks, out: n("out", 2, 40), on: policy("x")}
 		if n("large", 0, 7) == 0 {
 			c.rows, c.in = c.rows+150/ranks*ranks, c.in+150*ranks
 		}
@@ -54,30 +54,32 @@ func TestOverlap(t *testing.T) {
 	}
 }
 
-// A last piece that is narrower than the others leaves room for larger tiles of x, and
-// still uses those that the others have kept. One of a column on each PE is all there is.
-func TestOverlapOfUnevenPieces(t *testing.T) {
+// TestOverlapUnevenPieces checks that a last piece that is narrower than the others, and
+// would leave space for larger tiles of x, uses the tiles that the other pieces have kept.
+// It also checks a layer whose PEs have a single column each, and which therefore has one
+// piece.
+func TestOverlapUnevenPieces(t *testing.T) {
 	alone := torch.DPPolicy{NumCubes: 1, NumPEs: 1}
-	c := piecewise{ranks: 2, rows: 24, in: 600, out: 15, o: Options{Overlap: 2, Weight: &alone}, on: alone}
+	c := overlapCase{ranks: 2, rows: 24, in: 600, out: 15, o: Options{Overlap: 2, Weight: &alone}, on: alone}
 	if c.run(t); c.kept != 2 {
 		t.Errorf("%d ranks kept their rows in TCM, want both", c.kept)
 	}
 	columns := torch.DPPolicy{Cube: torch.ColumnWise, PE: torch.ColumnWise}
-	c = piecewise{ranks: 2, rows: 6, in: 8, out: 2, o: Options{Overlap: 2, Weight: &columns, SequenceParallel: true}, on: Spread}
+	c = overlapCase{ranks: 2, rows: 6, in: 8, out: 2, o: Options{Overlap: 2, Weight: &columns, SequenceParallel: true}, on: Spread}
 	c.run(t)
 }
 
-// run runs and checks it.
-func (c *piecewise) run(t rapid.TB) {
+// run runs the layer and checks its result.
+func (c *overlapCase) run(t rapid.TB) {
 	t.Helper()
 	c.o.DType, c.o.InputIsParallel = torch.F32, true
-	x, w := whole(c.rows*c.in, 3), whole(c.in*c.out, 5)
+	x, w := integers(c.rows*c.in, 3), integers(c.in*c.out, 5)
 	var bias []float32
 	if c.o.Bias {
-		bias = whole(c.out, 7)
+		bias = integers(c.out, 7)
 	}
-	want := times(x, w, bias, c.rows, c.in, c.out)
-	r := laboratory(t, c.ranks, small)
+	want := multiply(x, w, bias, c.rows, c.in, c.out)
+	r := newContext(t, c.ranks, smallTCM)
 	defer r.Close()
 	err := r.Spawn(func(r *torch.Rank) error {
 		rank := r.Rank()
@@ -86,14 +88,14 @@ func (c *piecewise) run(t rapid.TB) {
 		l := torch.Must(NewRowParallelLinear(r, "fc2", c.in, c.out, c.o))
 		torch.OK(l.Load(w, bias))
 		width := c.in / c.ranks
-		mine := torch.Must(r.FromSlice(cutOut(x, c.in, 0, rank*width, c.rows, width), torch.F32, torch.Shape{c.rows, width}, c.on))
+		mine := torch.Must(r.FromSlice(boxElements(x, c.in, 0, rank*width, c.rows, width), torch.F32, torch.Shape{c.rows, width}, c.on))
 		p := product{x: stack{mine}.blocks().factor(), w: stack(l.Weight[:1]).blocks().factor()}
-		torch.OK(p.again(r, *c.o.Weight, boxes(r, *c.o.Weight, c.rows, c.out), tcm(r)*3/4))
-		if p.keep {
+		torch.OK(p.prepareReuse(r, *c.o.Weight, resultBoxes(r, *c.o.Weight, c.rows, c.out), tcmBytes(r)*3/4))
+		if p.keepX {
 			c.kept++
 		} else {
 			c.owned++
-			torch.OK(p.own.Free())
+			torch.OK(p.localX.Free())
 		}
 		y, _, err := l.Forward(mine)
 		torch.OK(err)
@@ -115,21 +117,21 @@ func (c *piecewise) run(t rapid.TB) {
 	if races, err := r.Races(); len(races) > 0 || err != nil {
 		t.Errorf("races %q, error %v, want none", races, err)
 	}
-	if n := used(r); n > 0 {
+	if n := usedHBM(r); n > 0 {
 		t.Errorf("%v are not freed", n)
 	}
 }
 
-// TestOverlapNeedsQueues: a layer that is reduced piece by piece is refused when it is made if
-// the algorithm of its group needs inboxes; auto and others are not.
+// TestOverlapNeedsQueues checks that a layer with Overlap cannot be created if the
+// algorithm of its group needs inboxes. Other algorithms and auto are accepted.
 func TestOverlapNeedsQueues(t *testing.T) {
 	const refused = "RowParallelLinear down: Overlap: messages that overlap with a kernel go through queues: direct needs 4 ports, and pe.ipcq.max_ports is 3; " +
 		"use fewer ranks, or raise pe.ipcq.max_ports, or choose an algorithm for %s that needs no more: %s"
-	r := systemOf(t, 5, "pe.ipcq.max_ports=3", "sip.cube_mesh.w=2", "sip.cube_mesh.h=1", "cube.pe_layout.corners=2", "cube.pe_layout.pe_per_corner=1")
+	r := newSystem(t, 5, "pe.ipcq.max_ports=3", "sip.cube_mesh.w=2", "sip.cube_mesh.h=1", "cube.pe_layout.corners=2", "cube.pe_layout.pe_per_corner=1")
 	for algorithm, want := range map[string][2]string{
 		"direct": {fmt.Sprintf(refused, "all_reduce", "bidirectional_ring, center_root, dual_mesh, mesh, ring, torus, tree"),
 			fmt.Sprintf(refused, "reduce_scatter", "bidirectional_ring, dual_mesh, mesh, ring, torus")},
-		"ring": {}, "auto": {}, "chain": {}, // which does no all-reduce: the usual algorithm does
+		"ring": {}, "auto": {}, "chain": {}, // chain cannot all-reduce, so the default algorithm does
 	} {
 		err := r.Spawn(func(r *torch.Rank) error {
 			torch.OK(dist.InitProcessGroup(r, "ahbm", dist.Algorithm(algorithm)))

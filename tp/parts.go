@@ -19,8 +19,8 @@ const (
 
 func (a axis) String() string { return [...]string{"first", "last"}[a] }
 
-// of returns which axis it is of a shape.
-func (a axis) of(shape torch.Shape) int {
+// index returns the index of the axis in a shape.
+func (a axis) index(shape torch.Shape) int {
 	if a == tokens {
 		return 0
 	}
@@ -28,10 +28,11 @@ func (a axis) of(shape torch.Shape) int {
 }
 
 // extent returns the extent of a tensor along the axis.
-func (a axis) extent(x *torch.Tensor) int { return x.Shape()[a.of(x.Shape())] }
+func (a axis) extent(x *torch.Tensor) int { return x.Shape()[a.index(x.Shape())] }
 
-// part returns n places of a tensor along the axis as a matrix. A place along the first of
-// three axes is as many rows as the second has.
+// part returns a range of n indices of a tensor along the axis, as a matrix. In a tensor
+// with three axes, an index along the first axis stands for as many rows as the extent of
+// the second axis.
 func (a axis) part(x *torch.Tensor, first, n int) blockMatrix {
 	if a == features {
 		return columnsOf(x, first, n)
@@ -40,7 +41,7 @@ func (a axis) part(x *torch.Tensor, first, n int) blockMatrix {
 	return blockMatrix{{corner{x, first * each, 0}, 0, 0, n * each, colsOf(x)}}
 }
 
-// join returns the matrix of tensors one after the other along the axis.
+// join returns a matrix of tensors that follow each other along the axis.
 func (a axis) join(list stack) (m blockMatrix) {
 	row, col := 0, 0
 	for _, x := range list {
@@ -54,8 +55,8 @@ func (a axis) join(list stack) (m blockMatrix) {
 	return m
 }
 
-// even returns the sizes of each rank's part of a tensor along an axis.
-func (p *peers) even(a axis, x *torch.Tensor) ([]int, error) {
+// evenParts returns the sizes of the ranks' parts along an axis, all equal.
+func (p *exchange) evenParts(a axis, x *torch.Tensor) ([]int, error) {
 	n := a.extent(x)
 	if n%p.group.Size() != 0 {
 		return nil, fmt.Errorf("the %v dimension of %v, %d, does not divide by the world size of %d", a, x.Shape(), n, p.group.Size())
@@ -63,11 +64,11 @@ func (p *peers) even(a axis, x *torch.Tensor) ([]int, error) {
 	return slices.Repeat([]int{n / p.group.Size()}, p.group.Size()), nil
 }
 
-// splits returns the sizes of the parts that are sent and received along an axis, even if they
-// are not given.
-func (p *peers) splits(a axis, x *torch.Tensor, in, out []int) (send, receive []int, err error) {
+// partSizes returns the sizes of the parts that are sent and received along an axis: in and
+// out, or equal sizes if both are nil.
+func (p *exchange) partSizes(a axis, x *torch.Tensor, in, out []int) (send, receive []int, err error) {
 	if in == nil && out == nil {
-		send, err = p.even(a, x)
+		send, err = p.evenParts(a, x)
 		return send, send, err
 	}
 	sum := 0
@@ -80,46 +81,46 @@ func (p *peers) splits(a axis, x *torch.Tensor, in, out []int) (send, receive []
 	return in, out, nil
 }
 
-// empty returns a tensor like x of another extent along an axis.
-func (p *peers) empty(x *torch.Tensor, a axis, extent int) (*torch.Tensor, error) {
+// newTensor creates a tensor like x with another extent along an axis.
+func (p *exchange) newTensor(x *torch.Tensor, a axis, extent int) (*torch.Tensor, error) {
 	shape := x.Shape()
-	shape[a.of(shape)] = extent
+	shape[a.index(shape)] = extent
 	return p.r.Empty(x.DType(), shape, p.on)
 }
 
-// empties returns temporaries like x of other extents along an axis.
-func (p *peers) empties(x *torch.Tensor, a axis, extents []int) (list stack, err error) {
-	list, err = newStack(len(extents), func(i int) (*torch.Tensor, error) { return p.empty(x, a, extents[i]) })
+// newTemporaries creates temporaries like x with other extents along an axis.
+func (p *exchange) newTemporaries(x *torch.Tensor, a axis, extents []int) (list stack, err error) {
+	list, err = newStack(len(extents), func(i int) (*torch.Tensor, error) { return p.newTensor(x, a, extents[i]) })
 	p.temporaries = append(p.temporaries, list...)
 	return list, err
 }
 
-// cut copies parts of a tensor along an axis to temporaries of their own.
-func (p *peers) cut(a axis, x *torch.Tensor, extents []int) (stack, error) {
-	list, err := p.empties(x, a, extents)
+// copyParts copies the parts of a tensor along an axis to new temporaries.
+func (p *exchange) copyParts(a axis, x *torch.Tensor, extents []int) (stack, error) {
+	list, err := p.newTemporaries(x, a, extents)
 	if err != nil {
 		return nil, err
 	}
 	return list, copyMatrix(p.r, p.who, stack{x}.blocks(), a.join(list))
 }
 
-// join puts tensors together along an axis.
-func (p *peers) join(a axis, list stack) (*torch.Tensor, error) {
+// joinParts copies tensors to a new tensor in which they follow each other along an axis.
+func (p *exchange) joinParts(a axis, list stack) (*torch.Tensor, error) {
 	extent := 0
 	for _, x := range list {
 		extent += a.extent(x)
 	}
-	y, err := p.empty(list[0], a, extent)
+	y, err := p.newTensor(list[0], a, extent)
 	if err != nil {
 		return nil, err
 	}
 	return y, copyMatrix(p.r, p.who, a.join(list), stack{y}.blocks())
 }
 
-// addUp has a function fill the rank's addend of all rows, and adds up those of the
-// tensor parallel group in y: all of it, or with scatter the rank's rows. The addend is
-// then a tensor like y for each rank, one below the other.
-func addUp(r *torch.Rank, g *dist.Group, y *torch.Tensor, scatter bool, fill func(addend stack) error) error {
+// fillAndReduce calls fill to compute the rank's addend, and sums the addends of the tensor
+// parallel group into y: the whole sum or, with scatter, the rank's rows of it. With
+// scatter the addend is a stack of tensors like y, one for each rank.
+func fillAndReduce(r *torch.Rank, g *dist.Group, y *torch.Tensor, scatter bool, fill func(addend stack) error) error {
 	size := g.Size()
 	if !scatter || size == 1 {
 		err := fill(stack{y})
@@ -138,8 +139,8 @@ func addUp(r *torch.Rank, g *dist.Group, y *torch.Tensor, scatter bool, fill fun
 	return errors.Join(err, addend.free())
 }
 
-// gatheredRows returns the tensors x of all ranks of the tensor parallel group.
-func gatheredRows(r *torch.Rank, g *dist.Group, x *torch.Tensor) (stack, error) {
+// allGather returns the tensors x of all ranks of the tensor parallel group.
+func allGather(r *torch.Rank, g *dist.Group, x *torch.Tensor) (stack, error) {
 	all, err := newStack(g.Size(), func(int) (*torch.Tensor, error) { return r.EmptyLike(x) })
 	if err != nil {
 		return nil, err
@@ -150,29 +151,34 @@ func gatheredRows(r *torch.Rank, g *dist.Group, x *torch.Tensor) (stack, error) 
 	return all, nil
 }
 
-// cuts is where a product is cut because of where its operands and its result lie, along
-// each axis: both ends and what is between them, in any order.
+// cuts lists the positions along each axis at which a product is divided, because a shard
+// of an operand or of the result begins there. It includes both ends of the axis. The order
+// does not matter.
 type cuts struct{ rows, cols, k []int }
 
-// Blocks are as large as keeps the array busy and the number of commands small.
+// The largest sizes of blocks. They keep the GEMM array busy and the number of commands
+// small.
 const (
 	blockRows = 128
 	blockCols = 512
 	blockK    = 512
-	stages    = 3 // operands in TCM: in use, there, and on their way
+	stages    = 3 // operands in TCM: in use, loaded, and in flight
 )
 
-// blockSize is the largest block of a result, and how much of K is read at once.
+// blockSize is the size of the largest block of a result, and the largest number of terms
+// (columns of x) that are read at once.
 type blockSize struct{ rows, cols, k int }
 
-// fit returns the largest blocks of elements of so many bytes for which TCM has room, as if
-// there were at least so many columns. Tiles is how many of x and of w there are at a time.
-func (c *cuts) fit(wide int, tiles [2]int, elem, room int) blockSize {
-	s := blockSize{rows: min(blockRows, widest(c.rows)), cols: min(blockCols, max(wide, widest(c.cols))), k: min(blockK, widest(c.k))}
+// fit returns the largest block size for which all tiles fit in tcm bytes of TCM. It
+// assumes at least minCols columns. tiles are the numbers of tiles of x and of w in TCM at
+// a time, and elem is the size of an element in bytes.
+func (c *cuts) fit(minCols int, tiles [2]int, elem, tcm int) blockSize {
+	s := blockSize{rows: min(blockRows, widestRange(c.rows)), cols: min(blockCols, max(minCols, widestRange(c.cols))), k: min(blockK, widestRange(c.k))}
 	for {
-		operands, sums := s.k*(tiles[0]*s.rows+tiles[1]*s.cols)*elem, 5*s.rows*s.cols*4 // sums: two, each before and after, and as written
+		// Space for two sums, each before and after an addition, and the converted result.
+		operands, sums := s.k*(tiles[0]*s.rows+tiles[1]*s.cols)*elem, 5*s.rows*s.cols*4
 		switch {
-		case operands+sums <= room || s.rows*s.cols*s.k == 1:
+		case operands+sums <= tcm || s.rows*s.cols*s.k == 1:
 			return s
 		case s.k > 64 || s.k > 1 && s.k >= s.rows && s.k >= s.cols:
 			s.k = (s.k + 1) / 2
@@ -184,12 +190,12 @@ func (c *cuts) fit(wide int, tiles [2]int, elem, room int) blockSize {
 	}
 }
 
-// kept returns the bytes that all tiles of x take in TCM, in blocks of these sizes: each takes
-// whole granules of 256.
-func (c *cuts) kept(s blockSize, elem int) (bytes int) {
+// keptBytes returns the number of bytes of TCM that all tiles of x take, for blocks of size
+// s. Each tile takes a multiple of 256 bytes.
+func (c *cuts) keptBytes(s blockSize, elem int) (bytes int) {
 	const granule = 256
-	for _, r := range ranges(c.rows, s.rows) {
-		for _, k := range ranges(c.k, s.k) {
+	for _, r := range splitRanges(c.rows, s.rows) {
+		for _, k := range splitRanges(c.k, s.k) {
 			bytes += (r.n*k.n*elem + granule - 1) / granule * granule
 		}
 	}
@@ -204,20 +210,21 @@ func starts(list []torch.Piece) (rows, cols []int) {
 	return rows, cols
 }
 
-// shifted returns pieces in coordinates that begin at another row and column.
-func shifted(list []torch.Piece, row, col int) []torch.Piece {
+// shift changes the coordinates of pieces, so that they count from row and col.
+func shift(list []torch.Piece, row, col int) []torch.Piece {
 	for i := range list {
 		list[i].Row, list[i].Col = list[i].Row-row, list[i].Col-col
 	}
 	return list
 }
 
-// interval is n places from one on.
+// interval is a range of n positions that begins at from.
 type interval struct{ from, n int }
 
-// ranges returns the intervals between cuts, each cut further into parts of equal size, up to
-// the last, none of which has more than so many.
-func ranges(cuts []int, most int) (list []interval) {
+// splitRanges returns the intervals between cuts, divided further so that none is longer
+// than most. The parts of an interval have equal sizes, except that the last may be
+// shorter.
+func splitRanges(cuts []int, most int) (list []interval) {
 	sorted := slices.Compact(slices.Sorted(slices.Values(cuts)))
 	for i := range len(sorted) - 1 {
 		from, n := sorted[i], sorted[i+1]-sorted[i]
@@ -230,9 +237,9 @@ func ranges(cuts []int, most int) (list []interval) {
 	return list
 }
 
-// widest returns the largest interval between cuts.
-func widest(cuts []int) (most int) {
-	for _, r := range ranges(cuts, 1<<62) {
+// widestRange returns the length of the longest interval between cuts.
+func widestRange(cuts []int) (most int) {
+	for _, r := range splitRanges(cuts, 1<<62) {
 		most = max(most, r.n)
 	}
 	return most

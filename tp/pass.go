@@ -7,37 +7,37 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// pass is an elementwise pass of a PE over a box of a matrix: out = f(in…), tile by tile.
+// pass computes out = f(in…) elementwise on a PE over a box of a matrix, tile by tile.
 type pass struct {
 	tiles []passTile
 	f     func(in []tl.Tile) tl.Tile
 }
 
-// passTile is a tile of a pass: where its operands are, and every copy of the result.
+// passTile is a tile of a pass: the addresses of its operands and of every copy of the
+// result.
 type passTile struct {
 	in     []tl.Ptr
 	shapes []tl.Shape
 	to     []torch.Piece
 }
 
-// operand is a matrix that a pass reads or writes, whose columns may be shifted against
-// those of the box, or a vector, one row that goes with every row of the box.
+// operand is a matrix that a pass reads or writes, or a vector.
 type operand struct {
 	x      *torch.Tensor
-	shift  int
-	vector bool
+	shift  int  // column of the operand minus column of the box
+	vector bool // x is one row, used for every row of the box
 }
 
-// pieces returns where the operand's part of a box is, in coordinates of the box.
-func (o operand) pieces(b box, of func(row, col, rows, cols int) []torch.Piece) []torch.Piece {
+// pieces returns the pieces of the operand for a box, in coordinates of the box.
+func (o operand) pieces(b box, find func(row, col, rows, cols int) []torch.Piece) []torch.Piece {
 	row, rows := b.row, b.rows
 	if o.vector {
 		row, rows = 0, 1
 	}
-	return shifted(of(row, b.col+o.shift, rows, b.cols), 0, o.shift)
+	return shift(find(row, b.col+o.shift, rows, b.cols), 0, o.shift)
 }
 
-// newPass plans a pass over a box, with tiles of so many bytes at most.
+// newPass plans a pass over a box, with tiles of at most the given number of bytes (most).
 func newPass(b box, out operand, in []operand, f func([]tl.Tile) tl.Tile, most int) *pass {
 	p := &pass{f: f}
 	if b.rows*b.cols == 0 {
@@ -57,16 +57,16 @@ func newPass(b box, out operand, in []operand, f func([]tl.Tile) tl.Tile, most i
 	}
 	toRows, toCols := starts(to)
 	c.rows, c.cols = append(c.rows, toRows...), append(c.cols, toCols...)
-	cols := max(1, min(widest(c.cols), most/size))
-	for _, r := range ranges(c.rows, max(1, most/size/cols)) {
-		for _, n := range ranges(c.cols, cols) {
-			tile := passTile{to: at(to, r.from, n.from)}
+	cols := max(1, min(widestRange(c.cols), most/size))
+	for _, r := range splitRanges(c.rows, max(1, most/size/cols)) {
+		for _, n := range splitRanges(c.cols, cols) {
+			tile := passTile{to: piecesAt(to, r.from, n.from)}
 			for i, o := range in {
 				row, rows := r.from, r.n
 				if o.vector {
 					row, rows = 0, 1
 				}
-				tile.in = append(tile.in, at(from[i], row, n.from)[0].Ptr)
+				tile.in = append(tile.in, piecesAt(from[i], row, n.from)[0].Ptr)
 				tile.shapes = append(tile.shapes, tl.Shape{rows, n.n})
 			}
 			p.tiles = append(p.tiles, tile)
@@ -75,8 +75,8 @@ func newPass(b box, out operand, in []operand, f func([]tl.Tile) tl.Tile, most i
 	return p
 }
 
-// run makes the pass on its PE. Operands of the next tile are asked for before the
-// arithmetic on this one.
+// run runs the pass on its PE. The operands of the next tile are loaded before the
+// arithmetic on the current tile.
 func (p *pass) run(t *tl.PE) {
 	load := func(i int) (list []tl.Tile) {
 		if i < len(p.tiles) {
@@ -90,7 +90,7 @@ func (p *pass) run(t *tl.PE) {
 	for i, tile := range p.tiles {
 		in := ahead
 		ahead = load(i + 1)
-		out := as(p.f(in), tile.to[0].Ptr.DType)
+		out := convert(p.f(in), tile.to[0].Ptr.DType)
 		for _, to := range tile.to {
 			t.Store(to.Ptr, out)
 		}
@@ -100,9 +100,9 @@ func (p *pass) run(t *tl.PE) {
 	}
 }
 
-// elementwise makes out = f(in…) on the PEs that hold out, each of which makes its own
-// part, and all copies of it. The operands may depend on the part.
-func elementwise(r *torch.Rank, name string, out *torch.Tensor, f func([]tl.Tile) tl.Tile, in func(b box) []operand) error {
+// applyElementwise computes out = f(in…). Each PE that holds a shard of out computes the
+// shard and stores all of its copies. in returns the operands for the box of a shard.
+func applyElementwise(r *torch.Rank, name string, out *torch.Tensor, f func([]tl.Tile) tl.Tile, in func(b box) []operand) error {
 	var passes jobs[*pass]
 	using := []*torch.Tensor{out}
 	for _, s := range out.Shards() {
@@ -116,7 +116,7 @@ func elementwise(r *torch.Rank, name string, out *torch.Tensor, f func([]tl.Tile
 				using = append(using, o.x)
 			}
 		}
-		passes.add(b.pe, newPass(b, operand{x: out}, list, f, tcm(r)/16/(len(list)+1)))
+		passes.add(b.pe, newPass(b, operand{x: out}, list, f, tcmBytes(r)/16/(len(list)+1)))
 	}
 	return passes.launch(r, name, using...)
 }

@@ -11,34 +11,35 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// tiny is a device of 2 cubes of 2 PEs whose TCM has room for a few tiles of a few
-// elements.
-var tiny = []string{"sip.cube_mesh.w=2", "sip.cube_mesh.h=1", "cube.pe_layout.corners=2", "cube.pe_layout.pe_per_corner=1", "pe.tcm.size=96 KiB", "pe.ipcq.buffer_kind=sram"}
+// tinyTCM are settings of a device with 2 cubes of 2 PEs, whose TCM holds only a few small
+// tiles.
+var tinyTCM = []string{"sip.cube_mesh.w=2", "sip.cube_mesh.h=1", "cube.pe_layout.corners=2", "cube.pe_layout.pe_per_corner=1", "pe.tcm.size=96 KiB", "pe.ipcq.buffer_kind=sram"}
 
-// paths is what products have done so far: each has to be seen.
+// paths counts how often products have taken each path of the code. Each path must be
+// taken.
 type paths struct {
 	keep, own, directly, rows, cols, terms, rotated, idle int
 	transposedX, transposedW, ones, adds                  int
 }
 
-// see notes what a product did, and forgets its own, which it has freed.
-func (n *paths) see(r *torch.Rank, p *product, work []box) {
+// record counts the paths that a product took, and clears its localX, which is freed.
+func (n *paths) record(r *torch.Rank, p *product, work []box) {
 	switch {
-	case p.keep:
+	case p.keepX:
 		n.keep++
-	case p.own != nil:
+	case p.localX != nil:
 		n.own++
 	default:
 		n.directly++
 	}
-	p.own = nil
-	for seen, count := range map[*int]bool{&n.transposedX: p.x.transposed, &n.transposedW: p.w.transposed, &n.ones: p.x.blockMatrix == nil, &n.adds: p.add} {
+	p.localX = nil
+	for seen, count := range map[*int]bool{&n.transposedX: p.x.transposed, &n.transposedW: p.w.transposed, &n.ones: p.x.blockMatrix == nil, &n.adds: p.addToY} {
 		if count {
 			*seen++
 		}
 	}
 	for _, b := range work {
-		blocks := p.plan(r, b, tcm(r)).blocks
+		blocks := p.plan(r, b, tcmBytes(r)).blocks
 		if len(blocks) == 0 {
 			n.idle++
 			continue
@@ -53,16 +54,16 @@ func (n *paths) see(r *torch.Rank, p *product, work []box) {
 		if len(first.terms) > 2 {
 			n.terms++
 		}
-		if len(first.terms) > 1 && b.cube+b.place > 0 {
+		if len(first.terms) > 1 && b.cube+b.peInCube > 0 {
 			n.rotated++
 		}
 	}
 }
 
-// Products of integers come out exactly, in every copy of the result, wherever operands
-// and results lie and however small TCM is.
+// TestProduct checks that random products of integers are exact, in every copy of the
+// result, with random placements of operands and results and a small TCM.
 func TestProduct(t *testing.T) {
-	r := systemOf(t, 1, tiny...)
+	r := newSystem(t, 1, tinyTCM...)
 	var seen paths
 	rapid.Check(t, func(t *rapid.T) {
 		n := func(name string, least, most int) int { return rapid.IntRange(least, most).Draw(t, name) }
@@ -71,7 +72,7 @@ func TestProduct(t *testing.T) {
 			return torch.DPPolicy{Cube: split(" cube"), PE: split(" PE"), NumCubes: n(name+" cubes", 0, 2), NumPEs: n(name+" PEs", 0, 2)}
 		}
 		m, k, cols, weight := n("m", 1, 70), n("k", 1, 70), n("n", 1, 70), policy("weight")
-		if n("wide", 0, 3) == 0 { // so wide that a PE needs its rows of x several times
+		if n("wide", 0, 3) == 0 { // wide enough that a PE needs its rows of x several times
 			m, k, cols = rapid.SampledFrom([]int{1, 37, 170}).Draw(t, "rows"), rapid.SampledFrom([]int{1, 53, 110}).Draw(t, "inner"), cols+blockCols
 			weight = rapid.SampledFrom([]torch.DPPolicy{{NumCubes: 1, NumPEs: 1}, {Cube: torch.RowWise, PE: torch.RowWise}, {PE: torch.RowWise, NumCubes: 1}, {PE: torch.ColumnWise, NumPEs: 1}}).Draw(t, "wide weight")
 		}
@@ -92,7 +93,7 @@ func TestProduct(t *testing.T) {
 			}
 			return s
 		}
-		x, w := whole(m*k, n("x", 1, 9)), whole(k*cols, n("w", 1, 9))
+		x, w := integers(m*k, n("x", 1, 9)), integers(k*cols, n("w", 1, 9))
 		var p product
 		switch n("operand x", 0, 5) {
 		default:
@@ -111,15 +112,15 @@ func TestProduct(t *testing.T) {
 		p.y = y.blocks()
 		var bias []float32
 		if rapid.Bool().Draw(t, "biased") {
-			bias = whole(cols, 4)
+			bias = integers(cols, 4)
 			p.bias = torch.Must(r.FromSlice(bias, torch.F32, torch.Shape{cols}, policy("bias")))
-		} else if p.add = rapid.Bool().Draw(t, "adds"); p.add {
+		} else if p.addToY = rapid.Bool().Draw(t, "adds"); p.addToY {
 			bias = slices.Repeat([]float32{0.5}, cols)
 		}
-		before := used(r)
+		before := usedHBM(r)
 		torch.OK(p.launch(r, "product", grid))
-		seen.see(r, &p, boxes(r, grid, m, cols))
-		want, row := times(x, w, bias, m, k, cols), 0
+		seen.record(r, &p, resultBoxes(r, grid, m, cols))
+		want, row := multiply(x, w, bias, m, k, cols), 0
 		for i, y := range y {
 			rows := y.Shape()[0]
 			torch.OK(r.Check(fmt.Sprintf("rows from %d", row), y, want[row*cols:(row+rows)*cols]))
@@ -128,17 +129,17 @@ func TestProduct(t *testing.T) {
 			}
 			row += rows
 		}
-		if after := used(r); after != before {
-			t.Errorf("%v in use afterwards, want the %v of before", after, before)
+		if after := usedHBM(r); after != before {
+			t.Errorf("%v in use after it, want %v as before", after, before)
 		}
 		torch.OK(stack(p.tensors()).free())
 	})
 	if min(seen.keep, seen.own, seen.directly, seen.rows, seen.cols, seen.terms, seen.rotated, seen.idle, seen.transposedX, seen.transposedW, seen.ones, seen.adds) == 0 {
-		t.Errorf("products went %+v, want each at least once", seen)
+		t.Errorf("products took the paths %+v, want each at least once", seen)
 	}
 }
 
-// transposed returns the transpose of a matrix of so many rows and columns.
+// transposed returns the transpose of a matrix with the given rows and columns.
 func transposed(a []float32, rows, cols int) []float32 {
 	b := make([]float32, len(a))
 	for i := range rows {
@@ -149,10 +150,11 @@ func transposed(a []float32, rows, cols int) []float32 {
 	return b
 }
 
-// Rows of x that are needed several times and do not fit in TCM are written to the PE's
-// own memory with the first columns, and read there with all others.
-func TestOwnRows(t *testing.T) {
-	r := systemOf(t, 1, tiny...)
+// TestLocalX checks that rows of x which are needed several times and do not fit in TCM are
+// copied to the PE's own memory while the first columns are computed, and are read from
+// there for all other columns.
+func TestLocalX(t *testing.T) {
+	r := newSystem(t, 1, tinyTCM...)
 	grid := torch.DPPolicy{PE: torch.RowWise, NumCubes: 1}
 	empty := func(rows, cols int, on torch.DPPolicy) *torch.Tensor {
 		return torch.Must(r.Empty(torch.F32, torch.Shape{rows, cols}, on))
@@ -160,18 +162,18 @@ func TestOwnRows(t *testing.T) {
 	const rows, k, cols = 256, 100, 2 * blockCols
 	blocks := func(rows, cols int, on torch.DPPolicy) blockMatrix { return stack{empty(rows, cols, on)}.blocks() }
 	p := product{x: blocks(rows, k, Spread).factor(), w: blocks(k, cols, grid).factor(), y: blocks(rows, cols, grid)}
-	work := boxes(r, grid, rows, cols)
-	torch.OK(p.again(r, grid, work, tcm(r)))
+	work := resultBoxes(r, grid, rows, cols)
+	torch.OK(p.prepareReuse(r, grid, work, tcmBytes(r)))
 	for _, b := range work {
 		written := map[tl.Ptr]bool{}
 		later := 0
-		for _, block := range p.plan(r, b, tcm(r)).blocks {
+		for _, block := range p.plan(r, b, tcmBytes(r)).blocks {
 			for _, term := range block.terms {
 				switch {
-				case term.own != nil:
-					written[*term.own] = true
+				case term.localX != nil:
+					written[*term.localX] = true
 				case !written[term.x]:
-					t.Fatalf("PE %d reads x at %#x, want where it has written it", b.pe, term.x.Addr)
+					t.Fatalf("PE %d reads x at %#x, where it has not written it", b.pe, term.x.Addr)
 				default:
 					later++
 				}

@@ -9,8 +9,9 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// recordedLayers is the gradients that PyTorch's autograd found, of whole numbers, so that
-// every order of additions has the same sum: torch/testdata/pytorch.py writes it.
+// recordedLayers holds results and gradients computed by PyTorch's autograd. The numbers
+// are integers, so that every order of additions gives the same sum.
+// torch/testdata/pytorch.py writes the file.
 type recordedLayers struct {
 	Linear []struct {
 		Rows, In, Out              int
@@ -44,15 +45,15 @@ func readRecordedLayers(t *testing.T) recordedLayers {
 func TestLayersLikePyTorch(t *testing.T) {
 	recorded := readRecordedLayers(t)
 	for _, ranks := range []int{1, 2, 4, 8} {
-		r := systemOf(t, ranks)
-		spawned(t, r, ranks, ranks, func(r *torch.Rank) error {
+		r := newSystem(t, ranks)
+		spawn(t, r, ranks, ranks, func(r *torch.Rank) error {
 			rank := r.Rank()
 			for _, c := range recorded.Linear {
 				check := func(name string, x *torch.Tensor, want []float32) {
 					torch.OK(r.Check(fmt.Sprintf("%s of %d×%d×%d on rank %d of %d", name, c.Rows, c.In, c.Out, rank, ranks), x, want))
 				}
 				tensor := func(values []float32, width, first, cols int) *torch.Tensor {
-					return torch.Must(r.FromSlice(cutOut(values, width, 0, first, c.Rows, cols), torch.F32, torch.Shape{c.Rows, cols}, Spread))
+					return torch.Must(r.FromSlice(boxElements(values, width, 0, first, c.Rows, cols), torch.F32, torch.Shape{c.Rows, cols}, Spread))
 				}
 				in, out := c.In/ranks, c.Out/ranks
 
@@ -61,9 +62,9 @@ func TestLayersLikePyTorch(t *testing.T) {
 				x := tensor(c.X, c.In, 0, c.In)
 				y, _, err := column.Forward(x)
 				torch.OK(err)
-				check("column y", y, cutOut(c.Y, c.Out, 0, rank*out, c.Rows, out))
+				check("column y", y, boxElements(c.Y, c.Out, 0, rank*out, c.Rows, out))
 				check("column dx", torch.Must(column.Backward(x, tensor(c.DY, c.Out, rank*out, out))), c.DX)
-				check("column dw", column.WeightGrad[0], cutOut(c.DW, c.Out, 0, rank*out, c.In, out))
+				check("column dw", column.WeightGrad[0], boxElements(c.DW, c.Out, 0, rank*out, c.In, out))
 				check("column db", column.BiasGrad, c.DB[rank*out:][:out])
 
 				row := torch.Must(NewRowParallelLinear(r, "row", c.In, c.Out, Options{DType: torch.F32, Bias: true, InputIsParallel: true}))
@@ -72,7 +73,7 @@ func TestLayersLikePyTorch(t *testing.T) {
 				y, _, err = row.Forward(x)
 				torch.OK(err)
 				check("row y", y, c.Y)
-				check("row dx", torch.Must(row.Backward(x, tensor(c.DY, c.Out, 0, c.Out))), cutOut(c.DX, c.In, 0, rank*in, c.Rows, in))
+				check("row dx", torch.Must(row.Backward(x, tensor(c.DY, c.Out, 0, c.Out))), boxElements(c.DX, c.In, 0, rank*in, c.Rows, in))
 				check("row dw", row.WeightGrad[0], c.DW[rank*in*c.Out:][:in*c.Out])
 				check("row db", row.BiasGrad, c.DB)
 			}
@@ -85,6 +86,6 @@ func TestLayersLikePyTorch(t *testing.T) {
 			}
 			return nil
 		})
-		right(t, r)
+		requireChecks(t, r)
 	}
 }

@@ -11,14 +11,14 @@ import (
 	"github.com/kernbench/kernbench/torch/dist"
 )
 
-// After a reduction by any algorithm all ranks have the same bits, whether it goes on
-// beside the product or comes after it.
+// TestRanksHaveTheSameBits checks that all ranks have the same bits after a reduction, with
+// every algorithm, and whether the reduction overlaps with the product or follows it.
 func TestRanksHaveTheSameBits(t *testing.T) {
 	const rows, in, out = 12, 24, 20
-	x, w, bias := noise(rows*in, 1, 1), noise(in*out, 1, 2), noise(out, 1, 3)
+	x, w, bias := gaussian(rows*in, 1, 1), gaussian(in*out, 1, 2), gaussian(out, 1, 3)
 	for _, a := range ccl.Algorithms(ccl.AllReduce) {
 		for _, ranks := range []int{3, 4} {
-			r := systemOf(t, ranks)
+			r := newSystem(t, ranks)
 			results := map[int][][]byte{} // by pieces
 			err := r.Spawn(func(r *torch.Rank) error {
 				torch.OK(dist.InitProcessGroup(r, "ahbm", dist.Algorithm(a.Name)))
@@ -27,13 +27,13 @@ func TestRanksHaveTheSameBits(t *testing.T) {
 					profile := torch.Must(r.Profile())
 					l := torch.Must(NewRowParallelLinear(r, "fc2", in, out, Options{InputIsParallel: true, Bias: true, Overlap: overlap}))
 					torch.OK(l.Load(w, bias))
-					mine := torch.Must(r.FromSlice(cutOut(x, in, 0, r.Rank()*in/ranks, rows, in/ranks), torch.F16, torch.Shape{rows, in / ranks}, Spread))
+					mine := torch.Must(r.FromSlice(boxElements(x, in, 0, r.Rank()*in/ranks, rows, in/ranks), torch.F16, torch.Shape{rows, in / ranks}, Spread))
 					y, _, err := l.Forward(mine)
 					torch.OK(err)
 					results[overlap] = append(results[overlap], torch.Must(y.Numpy()).Bytes)
 					phases := torch.Must(profile.Stop())
 					if !slices.ContainsFunc(phases, func(p torch.Phase) bool { return p.Algorithm == a.Name }) {
-						return fmt.Errorf("overlap %d: reduced otherwise: %+v", overlap, phases)
+						return fmt.Errorf("overlap %d: reduced by another algorithm: %+v", overlap, phases)
 					}
 				}
 				return nil

@@ -10,12 +10,12 @@ import (
 	"github.com/kernbench/kernbench/torch/dist"
 )
 
-// RowParallelLinear is a linear layer whose weight is cut by rows: each rank of the tensor
-// parallel group makes an addend of the result, and the ranks reduce these.
+// RowParallelLinear is a linear layer whose weight is divided by rows: each rank of the
+// tensor parallel group computes an addend of the result, and the ranks reduce the addends.
 type RowParallelLinear struct{ Linear }
 
-// NewRowParallelLinear makes the calling rank's part of a layer from in to out features,
-// all zero: in/tp × out of the weight, and all of the bias.
+// NewRowParallelLinear creates the calling rank's part of a layer from in to out features,
+// with zeros: in/tp × out elements of the weight, and the whole bias.
 func NewRowParallelLinear(r *torch.Rank, name string, in, out int, o Options) (*RowParallelLinear, error) {
 	who := "RowParallelLinear " + name
 	g := groupFor(who, r, Tensor)
@@ -35,7 +35,7 @@ func NewRowParallelLinear(r *torch.Rank, name string, in, out int, o Options) (*
 	}
 	columns := [][]int{lists.Count(0, out)}
 	if o.Overlap > 1 && g.Size() > 1 {
-		if list := pieces(r, o, out); len(list) > 1 { // one piece, of a column on each PE, is all of it
+		if list := pieceColumns(r, o, out); len(list) > 1 { // there is one piece if each PE has a single column
 			columns = list
 			does := ccl.AllReduce
 			if o.SequenceParallel {
@@ -50,33 +50,33 @@ func NewRowParallelLinear(r *torch.Rank, name string, in, out int, o Options) (*
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", who, err)
 	}
-	l.in, l.out, l.row = in, out, g.Rank()*mine
+	l.in, l.out, l.firstRow = in, out, g.Rank()*mine
 	return &RowParallelLinear{l}, nil
 }
 
-// Forward returns x·weight + bias: a new tensor that all ranks have, or, with
-// SequenceParallel, the rank's rows of it. x is the rank's columns of the input with
-// InputIsParallel, and otherwise all of them. The second result is the bias with
-// SkipBiasAdd, and nil otherwise.
+// Forward returns x·weight + bias, a new tensor: the whole result on all ranks or, with
+// SequenceParallel, the rank's rows. With InputIsParallel x has only the rank's columns of
+// the input, and otherwise all columns. The second result is the bias with SkipBiasAdd, and
+// nil otherwise.
 func (l *RowParallelLinear) Forward(x *torch.Tensor) (y, bias *torch.Tensor, err error) {
-	scatter, shape, err := l.accept(x)
+	scatter, shape, err := l.inspectInput(x)
 	if err != nil {
 		return nil, nil, err
 	}
 	if scatter {
 		if x, err = ScatterToTensorModelParallelRegion.Forward(l.rank, x); err != nil {
-			return l.forwarded(nil, err)
+			return l.forwardResult(nil, err)
 		}
 	}
-	y, err = l.reduced(x, shape)
+	y, err = l.multiplyAndReduce(x, shape)
 	if scatter {
 		err = errors.Join(err, x.Free())
 	}
-	return l.forwarded(y, err)
+	return l.forwardResult(y, err)
 }
 
-// checkInput refuses an input that does not have so many columns. One that has the columns
-// which the other value of InputIsParallel asks for gets an error that names the option.
+// checkInput returns an error unless x has the given number of columns. If x has the
+// columns that the other value of InputIsParallel requires, the error names this option.
 func (l *RowParallelLinear) checkInput(x *torch.Tensor, cols int) error {
 	err := l.check(x, cols)
 	shape, mine := x.Shape(), l.InFeaturesPerPartition()
@@ -94,9 +94,9 @@ func (l *RowParallelLinear) checkInput(x *torch.Tensor, cols int) error {
 	return err
 }
 
-// accept checks an input. It returns whether the input has the columns of all ranks, and the
-// shape of what the rank gets of the result.
-func (l *RowParallelLinear) accept(x *torch.Tensor) (whole bool, shape torch.Shape, err error) {
+// inspectInput checks an input. It reports whether the input has the columns of all ranks,
+// and returns the shape of the rank's part of the result.
+func (l *RowParallelLinear) inspectInput(x *torch.Tensor) (whole bool, shape torch.Shape, err error) {
 	cols := l.InFeaturesPerPartition()
 	if whole = !l.o.InputIsParallel && l.group.Size() > 1; whole {
 		cols = l.in
@@ -104,28 +104,28 @@ func (l *RowParallelLinear) accept(x *torch.Tensor) (whole bool, shape torch.Sha
 	if err := l.checkInput(x, cols); err != nil {
 		return whole, nil, err
 	}
-	shape = resized(x.Shape(), x.Shape()[0], l.out)
+	shape = resize(x.Shape(), x.Shape()[0], l.out)
 	if l.o.SequenceParallel {
 		shape[0], err = divide(l.Name, "tokens", shape[0], l.group.Size())
 	}
 	return whole, shape, err
 }
 
-// reduced returns the sum of the ranks' products, of which the rank has a part of a shape,
-// with the bias.
-func (l *RowParallelLinear) reduced(x *torch.Tensor, shape torch.Shape) (*torch.Tensor, error) {
+// multiplyAndReduce returns the sum of the ranks' products and the bias, or the rank's part
+// of it. shape is the shape of this tensor.
+func (l *RowParallelLinear) multiplyAndReduce(x *torch.Tensor, shape torch.Shape) (*torch.Tensor, error) {
 	if len(l.Weight) > 1 {
-		y, err := l.empty(shape, l.o.output())
+		y, err := l.newTensor(shape, l.o.output())
 		if err != nil {
 			return nil, err
 		}
-		return orFree(y, l.overlapped(x, y))
+		return freeOnError(y, l.multiplyOverlapped(x, y))
 	}
-	y, err := l.sum(shape, l.o.output(), l.o.SequenceParallel, func(addend stack) error {
+	y, err := l.reduceAddends(shape, l.o.output(), l.o.SequenceParallel, func(addend stack) error {
 		return l.multiply(l.Name, product{x: stack{x}.blocks().factor(), w: stack(l.Weight).blocks().factor()}, addend)
 	})
-	if b := l.added(); b != nil && err == nil {
-		err = elementwise(l.rank, l.Name+" bias", y, plus, func(box) []operand { return []operand{{x: y}, {x: b, vector: true}} })
+	if b := l.biasToAdd(); b != nil && err == nil {
+		err = applyElementwise(l.rank, l.Name+" bias", y, addTiles, func(box) []operand { return []operand{{x: y}, {x: b, vector: true}} })
 	}
-	return orFree(y, err)
+	return freeOnError(y, err)
 }

@@ -11,113 +11,116 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// rowwise is work along the rows of a matrix that lies on many PEs, each of which works
-// on its own share. What a PE takes together of its columns, such as their sum, is a
-// partial result for each of its rows. It goes to a matrix of partials, which the next
-// launch reads on the PEs that have other columns of these rows.
+// rowwise runs kernels along the rows of a matrix that is divided over many PEs. Each PE
+// computes its own share. It reduces its columns, for example to their sum, and stores this
+// partial result for each of its rows in a matrix of partials. In the next launch, the PEs
+// with other columns of these rows read the partials.
 type rowwise struct {
-	rank   *torch.Rank
-	name   string // of the launches
-	x      *torch.Tensor
-	shares []share  // by rows, copies and columns
-	pes    []int    // of the shares
-	at     []tl.Ptr // where these begin
-	most   int      // rows of the largest share
-	room   int      // bytes of a tile
+	rank      *torch.Rank
+	name      string // prefix of the names of launches
+	x         *torch.Tensor
+	shares    []share  // sorted by rows, copies and columns
+	pes       []int    // PE of each share
+	xStarts   []tl.Ptr // address of each share in x
+	maxRows   int      // rows of the share with the most rows
+	tileBytes int      // largest size of a tile in f32
 }
 
-// share is what a PE holds of the matrix. The shares across are those of the same rows
-// and the same copy: they have all columns together, and follow each other.
+// share is the part of the matrix that a PE holds. The shares with the same rows and the
+// same copy have consecutive indices and together hold all columns.
 type share struct {
 	box
-	copy          int
-	index         int // among all shares
-	first, across int // which and how many are across
+	copy                int
+	index               int // index among all shares
+	rowFirst, rowShares int // index of the first share with the same rows and copy, and the number of these shares
 }
 
 func newRowwise(self *torch.Rank, name string, x *torch.Tensor) *rowwise {
-	r := &rowwise{rank: self, name: name, x: x, room: tcm(self) / tilesOfBand}
+	r := &rowwise{rank: self, name: name, x: x, tileBytes: tcmBytes(self) / bandTilesInTCM}
 	shards := slices.DeleteFunc(x.Shards(), func(s torch.Shard) bool { return elems(s.Extent) == 0 })
 	rows := func(a, b torch.Shard) int { return cmp.Or(a.Start[0]-b.Start[0], a.Copy-b.Copy) }
 	slices.SortFunc(shards, func(a, b torch.Shard) int { return cmp.Or(rows(a, b), a.Start[len(a.Start)-1]-b.Start[len(b.Start)-1]) })
 	for i, s := range shards {
-		h := share{copy: s.Copy, index: i, first: i, box: boxOf(self, s)}
+		h := share{copy: s.Copy, index: i, rowFirst: i, box: boxOf(self, s)}
 		if i > 0 && rows(s, shards[i-1]) == 0 {
-			h.first = r.shares[i-1].first
+			h.rowFirst = r.shares[i-1].rowFirst
 		}
 		r.shares, r.pes = append(r.shares, h), append(r.pes, h.pe)
-		r.shares[h.first].across++
-		r.most = max(r.most, h.rows)
+		r.shares[h.rowFirst].rowShares++
+		r.maxRows = max(r.maxRows, h.rows)
 	}
 	for i := range r.shares {
 		h := &r.shares[i]
-		h.across = r.shares[h.first].across
+		h.rowShares = r.shares[h.rowFirst].rowShares
 	}
-	r.at = r.owned(x)
+	r.xStarts = r.shareStarts(x)
 	return r
 }
 
-// owned returns where each share begins in a matrix that is laid out as x is.
-func (r *rowwise) owned(y *torch.Tensor) (list []tl.Ptr) {
+// shareStarts returns the address of each share in y, which has the placement of x.
+func (r *rowwise) shareStarts(y *torch.Tensor) (list []tl.Ptr) {
 	for _, h := range r.shares {
 		list = append(list, y.Pieces(h.row, h.col, h.rows, h.cols, h.pe)[0].Ptr)
 	}
 	return list
 }
 
-// partials is results for the rows of each share, of one or more kinds, in f32: a row
-// for each share, on its PE, with the kinds one after the other.
+// partials is a matrix of partial results in f32, of one or more kinds. It has a row for
+// each share, on the PE of the share. The row has a result for each row of the share: first
+// all results of kind 0, then those of kind 1, and so on.
 type partials struct {
 	*torch.Tensor
-	own, across []tl.Ptr // by share: its row, and that of the first share across
-	most        int      // results of a kind
+	own, rowFirst []tl.Ptr // by share: address of its row, and of the row of share.rowFirst
+	maxRows       int      // number of results of a kind
 }
 
-func (r *rowwise) partials(kinds int) (*partials, error) {
-	shape := torch.Shape{len(r.shares), kinds * r.most}
+// newPartials creates partials with the given number of kinds.
+func (r *rowwise) newPartials(kinds int) (*partials, error) {
+	shape := torch.Shape{len(r.shares), kinds * r.maxRows}
 	x, err := r.rank.Empty(torch.F32, shape, torch.On(r.pes...))
 	if err != nil {
 		return nil, err
 	}
-	p := &partials{Tensor: x, most: r.most}
+	p := &partials{Tensor: x, maxRows: r.maxRows}
 	for i, h := range r.shares {
 		p.own = append(p.own, x.Pieces(i, 0, 1, shape[1], h.pe)[0].Ptr)
-		p.across = append(p.across, x.Pieces(h.first, 0, h.across, shape[1], h.pe)[0].Ptr)
+		p.rowFirst = append(p.rowFirst, x.Pieces(h.rowFirst, 0, h.rowShares, shape[1], h.pe)[0].Ptr)
 	}
 	return p, nil
 }
 
-// besides is what a launch uses besides the matrix. Vectors have an element for each of
-// its columns, columns one for each of its rows; kernels themselves know where the others
-// are.
-type besides struct {
+// launchOperands lists the tensors that a launch uses in addition to the matrix. vectors
+// have an element for each column of the matrix, columns an element for each row. Kernels
+// address the others themselves.
+type launchOperands struct {
 	vectors, columns, others []*torch.Tensor
-	partials                 bool // alone: the kernel does not go over the tiles
+	partialsOnly             bool // the kernel uses only partials and does not iterate over tiles
 }
 
-// launch runs a kernel on every share, a band of its rows at a time.
-func (r *rowwise) launch(step string, use besides, do func(b *band)) error {
+// launch runs the kernel do on every share, one band of rows at a time.
+func (r *rowwise) launch(step string, use launchOperands, do func(b *band)) error {
 	var walks []*walk
 	for i := range r.shares {
-		walks = append(walks, newWalk(&r.shares[i], r.at[i], use, r.room))
+		walks = append(walks, newWalk(&r.shares[i], r.xStarts[i], use, r.tileBytes))
 	}
 	_, err := r.rank.Launch(r.name+" "+step, func(t *tl.PE) { walks[t.Rank()].run(t, do) },
 		torch.PEs(r.pes...), torch.Using(r.x), torch.Using(use.vectors...), torch.Using(use.columns...), torch.Using(use.others...))
 	return err
 }
 
-// GELU returns x·Φ(x) in the form with tanh, 0.5·x·(1 + tanh(√(2/π)·(x + 0.044715·x³))), of
-// each element: a new tensor like x. It is computed in f32 and rounded once.
+// GELU returns a new tensor like x with x·Φ(x) for each element, approximated with tanh:
+// 0.5·x·(1 + tanh(√(2/π)·(x + 0.044715·x³))). It is computed in f32 and rounded once.
 func GELU(r *torch.Rank, name string, x *torch.Tensor) (*torch.Tensor, error) {
-	return mapped(r, name, func(in []tl.Tile) tl.Tile {
-		v := wide(in[0])
+	return mapElements(r, name, func(in []tl.Tile) tl.Tile {
+		v := toF32(in[0])
 		inner := v.Mul(v).Mul(v).Mul(0.044715).Add(v).Mul(math.Sqrt(2 / math.Pi))
 		return v.Mul(0.5).Mul(inner.Tanh().Add(1))
 	}, x)
 }
 
-// SwiGLU returns gate·sigmoid(gate)·up of each element of x, which a layer with Gated has made: a
-// new tensor of half as many columns. It is computed in f32 and rounded once.
+// SwiGLU returns gate·sigmoid(gate)·up for each pair of elements of x, the result of a
+// layer with Gated: a new tensor with half as many columns. It is computed in f32 and
+// rounded once.
 func SwiGLU(name string, layer *ColumnParallelLinear, x *torch.Tensor) (*torch.Tensor, error) {
 	r, weight := layer.rank, layer.o.weight()
 	shape := x.Shape()
@@ -129,37 +132,39 @@ func SwiGLU(name string, layer *ColumnParallelLinear, x *torch.Tensor) (*torch.T
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	return out, elementwise(r, name, out, func(in []tl.Tile) tl.Tile {
-		g := wide(in[0])
-		return g.Mul(g.Sigmoid()).Mul(wide(in[1]))
-	}, func(b box) []operand { // its gates lie before what they gate, in the same part of x
+	return out, applyElementwise(r, name, out, func(in []tl.Tile) tl.Tile {
+		g := toF32(in[0])
+		return g.Mul(g.Sigmoid()).Mul(toF32(in[1]))
+	}, func(b box) []operand { // gates are before the columns that they gate, in the same part of x
 		return []operand{{x: x, shift: b.col}, {x: x, shift: b.col + b.cols}}
 	})
 }
 
-// gated returns the order of a rank's columns with Gated: for each part of the result first its
-// gates, and then what they gate, each of half columns from one on.
-func gated(r *torch.Rank, weight torch.DPPolicy, first, half, out int) (columns []int) {
-	for _, b := range across(r, weight, half) {
+// gatedColumns returns the order of a rank's columns with Gated. For each box of the result
+// it lists first the gates and then the columns that they gate. A rank has half columns of
+// each kind, beginning at first.
+func gatedColumns(r *torch.Rank, weight torch.DPPolicy, first, half, out int) (columns []int) {
+	for _, b := range firstRowBoxes(r, weight, half) {
 		columns = append(columns, lists.Count(first+b.col, b.cols)...)
 		columns = append(columns, lists.Count(out/2+first+b.col, b.cols)...)
 	}
 	return columns
 }
 
-// Add returns the sum of each element: a new tensor like x.
+// Add returns the elementwise sum of x and y: a new tensor like x.
 func Add(r *torch.Rank, name string, x, y *torch.Tensor) (*torch.Tensor, error) {
-	return mapped(r, name, plus, x, y)
+	return mapElements(r, name, addTiles, x, y)
 }
 
-// plus adds two tiles.
-func plus(in []tl.Tile) tl.Tile { return in[0].Add(in[1]) }
+// addTiles adds two tiles.
+func addTiles(in []tl.Tile) tl.Tile { return in[0].Add(in[1]) }
 
-// wide returns a tile in f32.
-func wide(x tl.Tile) tl.Tile { return as(x, torch.F32) }
+// toF32 converts a tile to f32.
+func toF32(x tl.Tile) tl.Tile { return convert(x, torch.F32) }
 
-// mapped returns a new tensor like the first of some of one shape.
-func mapped(r *torch.Rank, name string, f func([]tl.Tile) tl.Tile, in ...*torch.Tensor) (*torch.Tensor, error) {
+// mapElements applies f to the elements of tensors with the same shape and dtype. It
+// returns a new tensor like the first of them.
+func mapElements(r *torch.Rank, name string, f func([]tl.Tile) tl.Tile, in ...*torch.Tensor) (*torch.Tensor, error) {
 	var operands []operand
 	for _, x := range in {
 		if x.Shape().String() != in[0].Shape().String() || x.DType() != in[0].DType() {
@@ -171,5 +176,5 @@ func mapped(r *torch.Rank, name string, f func([]tl.Tile) tl.Tile, in ...*torch.
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	return out, elementwise(r, name, out, f, func(box) []operand { return operands })
+	return out, applyElementwise(r, name, out, f, func(box) []operand { return operands })
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// layouts is ways to cut matrices, the usual ones first.
+// layouts lists placements of matrices, the usual ones first.
 var layouts = []torch.DPPolicy{
 	Spread,
 	{Cube: torch.Replicate, PE: torch.RowWise},
@@ -30,16 +30,16 @@ var layouts = []torch.DPPolicy{
 	{},
 }
 
-// Sums and maxima along rows of any shape and layout, in tiles of any size, with operands
-// that lie elsewhere, are those of plain Go on integers.
+// TestRowwise compares sums and maxima along rows with those of plain Go on integers.
+// Shapes, placements of all operands and sizes of tiles are random.
 func TestRowwise(t *testing.T) {
-	self := systemOf(t, 1, "sip.cube_mesh.w=3", "sip.cube_mesh.h=1", "cube.pe_layout.corners=4", "cube.pe_layout.pe_per_corner=1")
-	before := used(self)
+	self := newSystem(t, 1, "sip.cube_mesh.w=3", "sip.cube_mesh.h=1", "cube.pe_layout.corners=4", "cube.pe_layout.pe_per_corner=1")
+	before := usedHBM(self)
 	rapid.Check(t, func(t *rapid.T) {
 		n := func(name string, most int) int { return rapid.IntRange(1, most).Draw(t, name) }
 		layout := func(name string) torch.DPPolicy { return rapid.SampledFrom(layouts).Draw(t, name) }
 		rows, cols := n("rows", 10), n("cols", 24)
-		values, gain, addend := matrixOf(0, rows, cols), matrixOf(0, 1, cols)[0], matrixOf(0, 1, rows)[0]
+		values, gain, addend := numberedMatrix(0, rows, cols), numberedMatrix(0, 1, cols)[0], numberedMatrix(0, 1, rows)[0]
 		rng := rand.New(rand.NewPCG(uint64(n("seed", 1000)), 0))
 		for i := range values {
 			for j := range values[i] {
@@ -51,27 +51,27 @@ func TestRowwise(t *testing.T) {
 		column := torch.Must(self.FromSlice(addend, torch.F32, torch.Shape{rows, 1}, layout("column")))
 		y := torch.Must(self.EmptyLike(x, torch.F32))
 		if got, want := layoutOf(y), layoutOf(x); !reflect.DeepEqual(got, want) {
-			t.Fatalf("a tensor like x is laid out as\n%v, want\n%v", got, want)
+			t.Fatalf("a tensor like x is placed at\n%v, want\n%v", got, want)
 		}
 
 		r := newRowwise(self, "test", x)
-		r.room = 4 * (2 + n("room", 40))
-		p := torch.Must(r.partials(2))
-		torch.OK(r.launch("sum", besides{others: []*torch.Tensor{p.Tensor}}, func(b *band) {
-			all := b.fold(adding, func(x tl.Tile) []tl.Tile { return []tl.Tile{x, x.Mul(x)} })
-			b.t.Store(b.own(p, 0), all[0])
-			b.t.Store(b.own(p, 1), all[1])
+		r.tileBytes = 4 * (2 + n("room", 40))
+		p := torch.Must(r.newPartials(2))
+		torch.OK(r.launch("sum", launchOperands{others: []*torch.Tensor{p.Tensor}}, func(b *band) {
+			all := b.reduceRows(sumReduction, func(x tl.Tile) []tl.Tile { return []tl.Tile{x, x.Mul(x)} })
+			b.t.Store(b.ownPartials(p, 0), all[0])
+			b.t.Store(b.ownPartials(p, 1), all[1])
 		}))
-		m := torch.Must(r.partials(1))
-		torch.OK(r.launch("max", besides{others: []*torch.Tensor{m.Tensor}}, func(b *band) {
-			b.t.Store(b.own(m, 0), b.fold(largest, func(x tl.Tile) []tl.Tile { return []tl.Tile{x} })[0])
+		m := torch.Must(r.newPartials(1))
+		torch.OK(r.launch("max", launchOperands{others: []*torch.Tensor{m.Tensor}}, func(b *band) {
+			b.t.Store(b.ownPartials(m, 0), b.reduceRows(maxReduction, func(x tl.Tile) []tl.Tile { return []tl.Tile{x} })[0])
 		}))
-		to := r.owned(y)
-		use := besides{vectors: []*torch.Tensor{vector}, columns: []*torch.Tensor{column}, others: []*torch.Tensor{p.Tensor, m.Tensor, y}}
+		to := r.shareStarts(y)
+		use := launchOperands{vectors: []*torch.Tensor{vector}, columns: []*torch.Tensor{column}, others: []*torch.Tensor{p.Tensor, m.Tensor, y}}
 		torch.OK(r.launch("use", use, func(b *band) {
-			of := b.keep(b.total(p, 0, adding).Mul(1000).Add(b.total(p, 1, adding)).Mul(100).Add(b.total(m, 0, largest)).Add(b.columns[0]))
+			addend := b.keep(b.reducePartials(p, 0, sumReduction).Mul(1000).Add(b.reducePartials(p, 1, sumReduction)).Mul(100).Add(b.reducePartials(m, 0, maxReduction)).Add(b.columns[0]))
 			for x := range b.tiles() {
-				b.write(to, x, x.Mul(x.vectors[0]).Add(of))
+				b.storeTile(to, x, x.Mul(x.vectors[0]).Add(addend))
 			}
 		}))
 
@@ -93,14 +93,14 @@ func TestRowwise(t *testing.T) {
 			torch.OK(y.Free())
 		}
 	})
-	if n := used(self) - before; n > 0 {
+	if n := usedHBM(self) - before; n > 0 {
 		t.Errorf("%v are not freed", n)
 	}
 }
 
-const usual = 4 // of the layouts
+const usualLayouts = 4 // number of usual ones in layouts
 
-// layoutOf is where the parts of a tensor are, whatever their size in bytes.
+// layoutOf returns the shards of a tensor without their offsets and sizes in bytes.
 func layoutOf(x *torch.Tensor) []torch.Shard {
 	list := x.Shards()
 	for i := range list {
@@ -109,8 +109,8 @@ func layoutOf(x *torch.Tensor) []torch.Shard {
 	return list
 }
 
-// BenchmarkRMSNorm is the host's work and the simulation of a norm on a SIP of the default
-// system, and beside it the simulated time.
+// BenchmarkRMSNorm measures the host's work and the simulation of a norm on a SIP of the
+// default system. It also reports the simulated time.
 func BenchmarkRMSNorm(b *testing.B) {
 	for _, tokens := range []int{16, 512, 4096} {
 		b.Run(fmt.Sprintf("tokens=%d", tokens), func(b *testing.B) {
@@ -123,12 +123,12 @@ func BenchmarkRMSNorm(b *testing.B) {
 			norm := torch.Must(NewRMSNorm(r, "norm", 8192, 1e-5, Options{}))
 			x := torch.Must(r.Empty(torch.F16, torch.Shape{tokens, 8192}, Spread))
 			torch.OK(r.Synchronize())
-			began := r.Now()
+			start := r.Now()
 			for range b.N {
 				y := torch.Must(norm.Forward(x))
 				torch.OK(errors.Join(y.Free(), r.Synchronize()))
 			}
-			b.ReportMetric((r.Now()-began).NS()/float64(b.N), "simulated-ns/op")
+			b.ReportMetric((r.Now()-start).NS()/float64(b.N), "simulated-ns/op")
 		})
 	}
 }

@@ -8,11 +8,11 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// stack is tensors one below the other, seen as one matrix: what ranks have gathered of
-// each other's rows, or are to be given of them.
+// stack is a list of tensors that are stacked vertically into one matrix, such as the rows
+// of all ranks after an all-gather or before a reduce-scatter.
 type stack []*torch.Tensor
 
-// newStack makes n tensors. If one cannot be made, those before it are freed.
+// newStack creates n tensors. If one cannot be created, it frees the earlier ones.
 func newStack(n int, make func(i int) (*torch.Tensor, error)) (s stack, err error) {
 	for i := range n {
 		x, err := make(i)
@@ -24,8 +24,8 @@ func newStack(n int, make func(i int) (*torch.Tensor, error)) (s stack, err erro
 	return s, nil
 }
 
-// present returns those of some tensors that are not nil.
-func present(list ...*torch.Tensor) stack {
+// nonNil returns the tensors of a list that are not nil.
+func nonNil(list ...*torch.Tensor) stack {
 	return slices.DeleteFunc(list, func(x *torch.Tensor) bool { return x == nil })
 }
 
@@ -38,12 +38,12 @@ func (s stack) shape() torch.Shape {
 // blocks returns the stack as a block matrix.
 func (s stack) blocks() blockMatrix { return tokens.join(s) }
 
-// freeBut frees all of them but x.
-func (s stack) freeBut(x *torch.Tensor) error {
+// freeExcept frees all tensors except x.
+func (s stack) freeExcept(x *torch.Tensor) error {
 	return slices.DeleteFunc(s, func(y *torch.Tensor) bool { return y == x }).free()
 }
 
-// free frees all of them.
+// free frees all tensors.
 func (s stack) free() (err error) {
 	for _, x := range s {
 		err = errors.Join(err, x.Free())
@@ -51,10 +51,10 @@ func (s stack) free() (err error) {
 	return err
 }
 
-// blockMatrix is a matrix that is made of boxes of tensors.
+// blockMatrix is a matrix that consists of boxes of tensors.
 type blockMatrix []submatrix
 
-// submatrix is a box of a tensor at a place in a block matrix.
+// submatrix is a box of a tensor, with its position and size in a block matrix.
 type submatrix struct {
 	from                 corner
 	row, col, rows, cols int
@@ -65,7 +65,7 @@ func columnsOf(x *torch.Tensor, first, n int) blockMatrix {
 	return blockMatrix{{corner{x, 0, first}, 0, 0, rowsOf(x), n}}
 }
 
-// extents returns the rows and columns of the matrix.
+// extents returns the number of rows and columns of the matrix.
 func (m blockMatrix) extents() (rows, cols int) {
 	for _, s := range m {
 		rows, cols = max(rows, s.row+s.rows), max(cols, s.col+s.cols)
@@ -83,20 +83,21 @@ func (m blockMatrix) tensors() (list []*torch.Tensor) {
 	return list
 }
 
-// pieces returns where a kernel on a PE reads a box.
+// pieces returns the pieces from which a kernel on a PE reads a box.
 func (m blockMatrix) pieces(row, col, rows, cols, pe int) []torch.Piece {
-	return m.each(row, col, rows, cols, func(x *torch.Tensor, row, col, rows, cols int) []torch.Piece {
+	return m.collectPieces(row, col, rows, cols, func(x *torch.Tensor, row, col, rows, cols int) []torch.Piece {
 		return x.Pieces(row, col, rows, cols, pe)
 	})
 }
 
-// copies returns where a kernel writes a box.
+// copies returns the pieces to which a kernel writes a box: all of its copies.
 func (m blockMatrix) copies(row, col, rows, cols int) []torch.Piece {
-	return m.each(row, col, rows, cols, (*torch.Tensor).Copies)
+	return m.collectPieces(row, col, rows, cols, (*torch.Tensor).Copies)
 }
 
-// each returns the pieces of a box, tensor by tensor.
-func (m blockMatrix) each(row, col, rows, cols int, of func(x *torch.Tensor, row, col, rows, cols int) []torch.Piece) (list []torch.Piece) {
+// collectPieces calls find for the part of a box in each tensor, and returns all pieces in
+// coordinates of the matrix.
+func (m blockMatrix) collectPieces(row, col, rows, cols int, find func(x *torch.Tensor, row, col, rows, cols int) []torch.Piece) (list []torch.Piece) {
 	for _, s := range m {
 		top, left := max(row, s.row), max(col, s.col)
 		h, w := min(row+rows, s.row+s.rows)-top, min(col+cols, s.col+s.cols)-left
@@ -104,15 +105,15 @@ func (m blockMatrix) each(row, col, rows, cols int, of func(x *torch.Tensor, row
 			continue
 		}
 		down, right := s.row-s.from.row, s.col-s.from.col
-		list = append(list, shifted(of(s.from.x, top-down, left-right, h, w), -down, -right)...)
+		list = append(list, shift(find(s.from.x, top-down, left-right, h, w), -down, -right)...)
 	}
 	return list
 }
 
-// rowsOf returns the rows of a tensor seen as a matrix: s·b of [s, b, h].
+// rowsOf returns the number of rows of a tensor seen as a matrix: s·b for [s, b, h].
 func rowsOf(x *torch.Tensor) int { return elems(x.Shape()[:len(x.Shape())-1]) }
 
-// colsOf returns the columns of a tensor seen as a matrix: h of [s, b, h].
+// colsOf returns the number of columns of a tensor seen as a matrix: h for [s, b, h].
 func colsOf(x *torch.Tensor) int { return x.Shape()[len(x.Shape())-1] }
 
 func elems(extents []int) int {
@@ -123,45 +124,45 @@ func elems(extents []int) int {
 	return n
 }
 
-// resized returns a shape with other extents of its first and its last axis.
-func resized(shape torch.Shape, first, last int) torch.Shape {
+// resize returns a shape with other extents of the first and the last axis.
+func resize(shape torch.Shape, first, last int) torch.Shape {
 	shape = slices.Clone(shape)
 	shape[0], shape[len(shape)-1] = first, last
 	return shape
 }
 
-// jobs is what the PEs of a launch do, each its own list in order.
+// jobs holds the jobs of a launch. Each PE runs its own list in order.
 type jobs[T interface{ run(t *tl.PE) }] struct {
-	pes []int
-	of  map[int][]T // by PE
+	pes  []int
+	byPE map[int][]T
 }
 
-// add gives a PE more to do.
+// add appends jobs to the list of a PE.
 func (j *jobs[T]) add(pe int, list ...T) {
-	if j.of == nil {
-		j.of = map[int][]T{}
+	if j.byPE == nil {
+		j.byPE = map[int][]T{}
 	}
-	if _, known := j.of[pe]; !known {
+	if _, known := j.byPE[pe]; !known {
 		j.pes = append(j.pes, pe)
 	}
-	j.of[pe] = append(j.of[pe], list...)
+	j.byPE[pe] = append(j.byPE[pe], list...)
 }
 
-// launch runs the jobs on their PEs, if there are any.
+// launch runs the jobs on their PEs. It does nothing if there are none.
 func (j *jobs[T]) launch(r *torch.Rank, name string, using ...*torch.Tensor) error {
 	if len(j.pes) == 0 {
 		return nil
 	}
 	_, err := r.Launch(name, func(t *tl.PE) {
-		for _, job := range j.of[j.pes[t.Rank()]] {
+		for _, job := range j.byPE[j.pes[t.Rank()]] {
 			job.run(t)
 		}
 	}, torch.PEs(j.pes...), torch.Using(using...))
 	return err
 }
 
-// as returns a tile in a dtype.
-func as(x tl.Tile, dtype torch.DType) tl.Tile {
+// convert converts a tile to a dtype, unless it already has this dtype.
+func convert(x tl.Tile, dtype torch.DType) tl.Tile {
 	if x.DType() == dtype {
 		return x
 	}

@@ -12,10 +12,11 @@ import (
 	"github.com/kernbench/kernbench/torch/dist"
 )
 
-// Each rank of 24, with [tensor, data, pipeline] = [2, 3, 4], finds its place.
+// TestGroupsOnEveryRank checks the groups of each of 24 ranks, with tensor, data and
+// pipeline sizes of 2, 3 and 4.
 func TestGroupsOnEveryRank(t *testing.T) {
 	const world = 24
-	r := systemOf(t, world, "sip.cube_mesh.w=1", "sip.cube_mesh.h=1", "cube.pe_layout.corners=1", "cube.pe_layout.pe_per_corner=1")
+	r := newSystem(t, world, "sip.cube_mesh.w=1", "sip.cube_mesh.h=1", "cube.pe_layout.corners=1", "cube.pe_layout.pe_per_corner=1")
 	err := r.Spawn(func(r *torch.Rank) error {
 		rank := r.Rank()
 		torch.OK(dist.InitProcessGroup(r, "ahbm"))
@@ -69,13 +70,13 @@ func TestGroupsOnEveryRank(t *testing.T) {
 	}
 }
 
-// checkGroups runs a collective of each of the rank's groups: the sum of its ranks tells which
-// they are. A rank that is not a member is refused.
+// checkGroups runs an all-reduce of rank numbers in each of the rank's groups and checks
+// the sum. In a group of which the rank is not a member, collectives must return an error.
 func checkGroups(t *testing.T, rank int, self *torch.Rank) {
 	all, err := division{world: dist.GetWorldSize(self), tensor: 2, pipeline: 4, order: "tp-dp-pp"}.groups()
 	torch.OK(err)
 	for k := range numKinds {
-		g, want := Group(self, k), all.distinct[all.of[k][rank]]
+		g, want := Group(self, k), all.distinct[all.groupOf[k][rank]]
 		sum := 0
 		for _, r := range want {
 			sum += r
@@ -96,7 +97,7 @@ func checkGroups(t *testing.T, rank int, self *torch.Rank) {
 			}
 			name, _, _ := strings.Cut(g.String(), " of ranks")
 			want := fmt.Sprintf("torch: Next: the caller is not in %s of ranks %v: call it on these ranks alone", name, want)
-			if got := misuse(func() { g.Next() }); got == nil || got.Error() != want {
+			if got := panicError(func() { g.Next() }); got == nil || got.Error() != want {
 				t.Errorf("rank %d: %v: got %v, want %s", rank, k, got, want)
 			}
 			continue
@@ -108,11 +109,12 @@ func checkGroups(t *testing.T, rank int, self *torch.Rank) {
 	}
 }
 
-// The groups of one rank: with [tensor, context, data, pipeline] = [2, 2, 3, 3], and for experts
-// [tensor, expert, data, pipeline] = [2, 3, 2, 3], rank 17 is at [1, 0, 1, 1] and at [1, 2, 0, 1].
+// TestKinds checks all groups of rank 17. Its coordinates are [1, 0, 1, 1] in a world of
+// [tensor, context, data, pipeline] = [2, 2, 3, 3] and, for experts, [1, 2, 0, 1] in
+// [tensor, expert, data, pipeline] = [2, 3, 2, 3].
 func TestKinds(t *testing.T) {
 	const world = 36
-	r := systemOf(t, world, "sip.cube_mesh.w=1", "sip.cube_mesh.h=1", "cube.pe_layout.corners=1", "cube.pe_layout.pe_per_corner=1")
+	r := newSystem(t, world, "sip.cube_mesh.w=1", "sip.cube_mesh.h=1", "cube.pe_layout.corners=1", "cube.pe_layout.pe_per_corner=1")
 	got := map[string]string{}
 	err := r.Spawn(func(r *torch.Rank) error {
 		torch.OK(dist.InitProcessGroup(r, "ahbm"))
@@ -140,14 +142,14 @@ func TestKinds(t *testing.T) {
 	}
 }
 
-// All ranks of a context share the groups of its division, which are computed once. Another
-// context has its own.
-func TestDivisionOfContext(t *testing.T) {
+// TestGroupsComputedOncePerContext checks that all ranks of a context share one grouping,
+// which is computed once, and that another context has its own.
+func TestGroupsComputedOncePerContext(t *testing.T) {
 	var found [2]*grouping
 	for i := range found {
-		r := systemOf(t, 4)
-		spawned(t, r, 4, 2, func(r *torch.Rank) error {
-			g := torch.Local[divided](r.Main()).grouping
+		r := newSystem(t, 4)
+		spawn(t, r, 4, 2, func(r *torch.Rank) error {
+			g := torch.Local[lastDivision](r.Main()).grouping
 			if found[i] == nil {
 				found[i] = g
 			}
@@ -165,10 +167,11 @@ func TestDivisionOfContext(t *testing.T) {
 	}
 }
 
-// With tensor parallelism of 4, ranks 0 to 3 and 4 to 7 reduce among themselves.
-func TestReductionOfIndices(t *testing.T) {
+// TestReduceWithinGroups checks that with tensor parallelism of 4, ranks 0 to 3 and ranks 4
+// to 7 reduce separately.
+func TestReduceWithinGroups(t *testing.T) {
 	got := [8]float64{}
-	spawned(t, systemOf(t, 8), 8, 4, func(r *torch.Rank) error {
+	spawn(t, newSystem(t, 8), 8, 4, func(r *torch.Rank) error {
 		x := torch.Must(r.Full(float64(r.Rank()), torch.F32, torch.Shape{2, 2}, Spread))
 		y, err := ReduceFromTensorModelParallelRegion.Forward(r, x)
 		got[r.Rank()] = torch.Must(y.At(1, 1))
@@ -180,31 +183,31 @@ func TestReductionOfIndices(t *testing.T) {
 }
 
 func TestBeforeInitialisation(t *testing.T) {
-	r := systemOf(t, 2)
+	r := newSystem(t, 2)
 	err := r.Spawn(func(r *torch.Rank) error {
 		rank := r.Rank()
-		says := func(what string, err error, want string) {
+		wantError := func(what string, err error, want string) {
 			if err == nil || err.Error() != want {
 				t.Errorf("rank %d: %s:\ngot  %v\nwant %s", rank, what, err, want)
 			}
 		}
 		const first = ": model parallel is not initialised: call tp.InitializeModelParallel first"
-		says("no process group", InitializeModelParallel(r, 1, 1, 1, 1, ""), "InitializeModelParallel: there is no process group: call InitProcessGroup first")
+		wantError("no process group", InitializeModelParallel(r, 1, 1, 1, 1, ""), "InitializeModelParallel: there is no process group: call InitProcessGroup first")
 		torch.OK(dist.InitProcessGroup(r, "ahbm"))
-		says("group", misuse(func() { Group(r, Tensor) }), "torch: Group"+first)
-		says("stage", misuse(func() { Group(r, Pipeline) }), "torch: Group"+first)
+		wantError("group", panicError(func() { Group(r, Tensor) }), "torch: Group"+first)
+		wantError("stage", panicError(func() { Group(r, Pipeline) }), "torch: Group"+first)
 		x := torch.Must(r.Zeros(torch.F32, torch.Shape{2, 2}, Spread))
-		says("mapping", misuse(func() { CopyToTensorModelParallelRegion.Backward(r, x) }), "torch: CopyToTensorModelParallelRegion backward"+first)
-		says("sizes", InitializeModelParallel(r, 3, 1, 1, 1, ""), "InitializeModelParallel: tensor 3 × pipeline 1 × context 1 = 3 ranks do not divide the world of 2")
-		says("algorithm", firstLine(InitializeModelParallel(r, 2, 1, 1, 1, "", dist.Algorithm("rign"))), `InitializeModelParallel: NewGroup: no algorithm "rign"`)
+		wantError("mapping", panicError(func() { CopyToTensorModelParallelRegion.Backward(r, x) }), "torch: CopyToTensorModelParallelRegion backward"+first)
+		wantError("sizes", InitializeModelParallel(r, 3, 1, 1, 1, ""), "InitializeModelParallel: tensor 3 × pipeline 1 × context 1 = 3 ranks do not divide the world of 2")
+		wantError("algorithm", withoutChoices(InitializeModelParallel(r, 2, 1, 1, 1, "", dist.Algorithm("rign"))), `InitializeModelParallel: NewGroup: no algorithm "rign"`)
 		if ModelParallelIsInitialized(r) {
 			t.Errorf("rank %d: initialised by a call that failed", rank)
 		}
 
 		torch.OK(InitializeModelParallel(r, 2, 1, 1, 1, ""))
-		says("twice", InitializeModelParallel(r, 2, 1, 1, 1, ""), "InitializeModelParallel: called twice: DestroyModelParallel comes first")
+		wantError("twice", InitializeModelParallel(r, 2, 1, 1, 1, ""), "InitializeModelParallel: called twice: DestroyModelParallel comes first")
 		DestroyModelParallel(r)
-		says("destroyed", misuse(func() { Group(r, Tensor) }), "torch: Group"+first)
+		wantError("destroyed", panicError(func() { Group(r, Tensor) }), "torch: Group"+first)
 		torch.OK(InitializeModelParallel(r, 1, 2, 0, 0, ""))
 		if got := Group(r, Pipeline).Rank(); got != rank || !ModelParallelIsInitialized(r) {
 			t.Errorf("anew: stage %d, want %d", got, rank)
@@ -216,8 +219,8 @@ func TestBeforeInitialisation(t *testing.T) {
 	}
 }
 
-// firstLine is an error without what there is instead.
-func firstLine(err error) error {
+// withoutChoices returns an error without the list of valid names.
+func withoutChoices(err error) error {
 	text, _, _ := strings.Cut(fmt.Sprint(err), ": there are")
 	return fmt.Errorf("%s", text)
 }

@@ -7,28 +7,28 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// TCM is enough for blocks of any shape, beside rows of x that nearly fill their half of
-// it, and nothing that is still to be used is lost.
+// TestTightTCM checks that TCM suffices for blocks of any shape while rows of x nearly fill
+// their half of it, and that no tile is lost before its last use.
 func TestTightTCM(t *testing.T) {
 	alone := torch.DPPolicy{NumCubes: 1, NumPEs: 1}
 	for _, c := range []struct{ m, k, n int }{
 		{8, 1536, 600}, {16, 768, 600}, {32, 384, 600}, {64, 192, 600}, {128, 96, 600}, {384, 32, 600},
 		{128, 200, 512}, {16, 512, 512}, {128, 512, 16}, {300, 300, 30}, {1, 3000, 520},
 	} {
-		r := systemOf(t, 1, tiny...)
-		x, w := whole(c.m*c.k, 3), whole(c.k*c.n, 5)
+		r := newSystem(t, 1, tinyTCM...)
+		x, w := integers(c.m*c.k, 3), integers(c.k*c.n, 5)
 		blocks := func(values []float32, rows, cols int) blockMatrix {
 			return stack{torch.Must(r.FromSlice(values, torch.F32, torch.Shape{rows, cols}, alone))}.blocks()
 		}
 		for _, p := range []product{
 			{x: blocks(x, c.m, c.k).factor(), w: blocks(w, c.k, c.n).factor()},
-			{x: blocks(transposed(x, c.m, c.k), c.k, c.m).transpose(), w: blocks(transposed(w, c.k, c.n), c.n, c.k).transpose(), add: true},
+			{x: blocks(transposed(x, c.m, c.k), c.k, c.m).transpose(), w: blocks(transposed(w, c.k, c.n), c.n, c.k).transpose(), addToY: true},
 		} {
 			y := torch.Must(r.Zeros(torch.F32, torch.Shape{c.m, c.n}, alone))
 			p.y = stack{y}.blocks()
 			torch.OK(p.launch(r, "product", alone))
-			torch.OK(r.Check(fmt.Sprintf("%+v, transposed %t", c, p.x.transposed), y, times(x, w, nil, c.m, c.k, c.n)))
+			torch.OK(r.Check(fmt.Sprintf("%+v, transposed %t", c, p.x.transposed), y, multiply(x, w, nil, c.m, c.k, c.n)))
 		}
-		right(t, r)
+		requireChecks(t, r)
 	}
 }

@@ -11,13 +11,13 @@ import (
 	"github.com/kernbench/kernbench/torch/dist"
 )
 
-// Mappings of [s, b, h] give the elements of those of the matrix of s·b rows, in their
-// order, bit for bit.
-func TestMappingsOfThreeAxes(t *testing.T) {
+// TestMappingsThreeAxes checks that mappings of [s, b, h] give the same elements, bit for
+// bit, as mappings of the matrix with s·b rows.
+func TestMappingsThreeAxes(t *testing.T) {
 	const world, b, h = 4, 3, 20
 	for _, n := range []int{1, 2, 4} {
 		for _, algorithm := range []string{"auto", "ring"} {
-			r := systemOf(t, world)
+			r := newSystem(t, world)
 			err := r.Spawn(func(r *torch.Rank) error {
 				rank := r.Rank()
 				torch.OK(dist.InitProcessGroup(r, "ahbm"))
@@ -55,9 +55,9 @@ func TestMappingsOfThreeAxes(t *testing.T) {
 					} {
 						name := fmt.Sprintf("%s %s over %d, %s, rank %d", c.three.Name, []string{"forward", "backward"}[way], n, algorithm, rank)
 						s := 12
-						// In a ring the order of a sum depends on where an element lies.
+						// In a ring the order of a sum depends on the place of an element.
 						if algorithm == "auto" && (c.three.Name == "CopyToTensorModelParallelRegion" || c.three.Name == "ReduceFromTensorModelParallelRegion") {
-							s = 7 // nothing is cut
+							s = 7 // nothing is divided
 						}
 						values := random(s*b*h, rank+1)
 						x3 := torch.Must(r.FromSlice(values, torch.F16, torch.Shape{s, b, h}, Spread))
@@ -75,16 +75,16 @@ func TestMappingsOfThreeAxes(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if n := used(r); n > 0 {
+			if n := usedHBM(r); n > 0 {
 				t.Errorf("%v are not freed", n)
 			}
 		}
 	}
 }
 
-// Layers of [s, b, h] have the elements of those of the matrix of s·b rows, both ways, bit
-// for bit, whatever the algorithm that reduces them.
-func TestLayersOfThreeAxes(t *testing.T) {
+// TestLayersThreeAxes checks that layers give the same elements, bit for bit, for [s, b, h]
+// as for the matrix with s·b rows, forward and backward, with two reduction algorithms.
+func TestLayersThreeAxes(t *testing.T) {
 	const ranks, b = 4, 3
 	for _, algorithm := range []string{"auto", "ring"} {
 		for _, rows := range []bool{false, true} {
@@ -100,13 +100,13 @@ func TestLayersOfThreeAxes(t *testing.T) {
 				}
 				cases = append(cases, [2]*gradients{newGradients(rows, o, 1, s, b, in, out, ranks, random), newGradients(rows, o, 1, s*b, 0, in, out, ranks, random)})
 			}
-			r := systemOf(t, ranks)
+			r := newSystem(t, ranks)
 			err := r.Spawn(func(r *torch.Rank) error {
 				rank := r.Rank()
 				torch.OK(dist.InitProcessGroup(r, "ahbm"))
 				torch.OK(InitializeModelParallel(r, ranks, 1, 1, 1, "", dist.Algorithm(algorithm)))
 				for i, o := range options {
-					three, two := cases[i][0].made(r, rank, ranks, cases[i][0]), cases[i][1].made(r, rank, ranks, cases[i][1])
+					three, two := cases[i][0].prepare(r, rank, ranks, cases[i][0]), cases[i][1].prepare(r, rank, ranks, cases[i][1])
 					name := fmt.Sprintf("rows %t, %+v, %s, rank %d: ", rows, o, algorithm, rank)
 					y3, _, err := three.Forward(three.x)
 					torch.OK(err)
@@ -129,19 +129,19 @@ func TestLayersOfThreeAxes(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if n := used(r); n > 0 {
+			if n := usedHBM(r); n > 0 {
 				t.Errorf("%v are not freed", n)
 			}
 		}
 	}
 }
 
-// What is between layers has the elements of [s, b, h] too: norms, activations, sums, and the
-// cross entropy with its gradient.
-func TestBetweenLayersOfThreeAxes(t *testing.T) {
+// TestOtherOperationsThreeAxes does the same as TestLayersThreeAxes for norms, activations,
+// sums, the gradient of an embedding, and the cross entropy with its gradient.
+func TestOtherOperationsThreeAxes(t *testing.T) {
 	const ranks, s, b, h = 2, 7, 3, 32
-	r := systemOf(t, ranks)
-	spawned(t, r, ranks, ranks, func(r *torch.Rank) error {
+	r := newSystem(t, ranks)
+	spawn(t, r, ranks, ranks, func(r *torch.Rank) error {
 		values, ids := random(s*b*h, 1), make([]int, s*b)
 		for i := range ids {
 			ids[i] = i * 5 % (2 * h)
@@ -185,6 +185,6 @@ func sameElements(t *testing.T, name string, three, two *torch.Tensor, b int) {
 func sameBytes(t *testing.T, name string, a, b *torch.Tensor) {
 	t.Helper()
 	if !bytes.Equal(torch.Must(a.Numpy()).Bytes, torch.Must(b.Numpy()).Bytes) {
-		t.Errorf("%s: the elements of %v are others than those of %v", name, a.Shape(), b.Shape())
+		t.Errorf("%s: the elements of %v differ from those of %v", name, a.Shape(), b.Shape())
 	}
 }

@@ -7,11 +7,12 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// Layers take slices of a tensor, with or without gaps, and give what they give for a copy.
+// TestLayersOnViews checks that layers give the same results for a slice of a tensor, with
+// or without gaps, as for a copy of the slice.
 func TestLayersOnViews(t *testing.T) {
 	const rows, cols = 5, 12
-	r := systemOf(t, 2)
-	spawned(t, r, 2, 1, func(r *torch.Rank) error {
+	r := newSystem(t, 2)
+	spawn(t, r, 2, 1, func(r *torch.Rank) error {
 		up := torch.Must(NewColumnParallelLinear(r, "up", cols, 8, Options{DType: torch.F32, Bias: true}))
 		torch.OK(up.Load(normal(cols*8, 1, 0), normal(8, 2, 0)))
 		norm := torch.Must(NewRMSNorm(r, "norm", cols, 1e-3, Options{DType: torch.F32}))
@@ -27,11 +28,11 @@ func TestLayersOnViews(t *testing.T) {
 				norm.Forward,
 				func(x *torch.Tensor) (*torch.Tensor, error) { return GELU(r, "gelu", x) },
 			} {
-				of, copied := torch.Must(f(x)), torch.Must(f(same))
-				torch.OK(r.Check(fmt.Sprintf("layer %d on %v", i, on), of, torch.Must(copied.Numpy())))
+				y, want := torch.Must(f(x)), torch.Must(f(same))
+				torch.OK(r.Check(fmt.Sprintf("layer %d on %v", i, on), y, torch.Must(want.Numpy())))
 			}
 		}
 		return nil
 	})
-	right(t, r)
+	requireChecks(t, r)
 }

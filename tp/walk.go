@@ -5,42 +5,42 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// tilesOfBand is how many tiles of f32 TCM has room for: the next ones, what is computed
-// of one, and what earlier commands still use.
-const tilesOfBand = 32
+// bandTilesInTCM is the number of tiles in f32 that fit in TCM: the next tiles, the tiles
+// computed from the current one, and the tiles that earlier commands still use.
+const bandTilesInTCM = 32
 
-// walk is a PE's way over its share of a matrix: tiles from left to right, and then those
-// of the rows below.
+// walk is the order in which a PE visits the tiles of its share of a matrix: the tiles of a
+// band from left to right, and then the tiles of the next band below.
 type walk struct {
 	*share
-	bands, cols []interval // of the tiles, within the share
+	bands, cols []interval // rows and columns of the tiles, counted within the share
 	x           tl.Ptr
-	vectors     [][]tl.Ptr // by interval of columns
-	columns     [][]tl.Ptr // by band
+	vectors     [][]tl.Ptr // addresses in the vectors, by interval of columns
+	columns     [][]tl.Ptr // addresses in the columns, by band
 }
 
-// newWalk plans a walk of tiles that have so many bytes at most in f32. They are cut
-// where an operand is.
-func newWalk(h *share, x tl.Ptr, use besides, most int) *walk {
+// newWalk plans a walk. A tile has at most the given number of bytes (most) in f32. Tiles
+// end where a piece of an operand ends.
+func newWalk(h *share, x tl.Ptr, use launchOperands, most int) *walk {
 	w := &walk{share: h, x: x}
 	c := cuts{rows: []int{0, h.rows}, cols: []int{0, h.cols}}
-	var vectors, columns [][]torch.Piece // from the first row and column of the share
+	var vectors, columns [][]torch.Piece // in coordinates of the share
 	for _, v := range use.vectors {
-		list := shifted(v.Pieces(0, h.col, 1, h.cols, h.pe), 0, h.col)
+		list := shift(v.Pieces(0, h.col, 1, h.cols, h.pe), 0, h.col)
 		_, cols := starts(list)
 		vectors, c.cols = append(vectors, list), append(c.cols, cols...)
 	}
 	for _, v := range use.columns {
-		list := shifted(v.Pieces(h.row, 0, h.rows, 1, h.pe), h.row, 0)
+		list := shift(v.Pieces(h.row, 0, h.rows, 1, h.pe), h.row, 0)
 		rows, _ := starts(list)
 		columns, c.rows = append(columns, list), append(c.rows, rows...)
 	}
-	elems, width := most/torch.F32.Size(), widest(c.cols)
-	if use.partials {
-		width = h.across
+	elems, width := most/torch.F32.Size(), widestRange(c.cols)
+	if use.partialsOnly {
+		width = h.rowShares
 	}
-	w.cols = ranges(c.cols, elems)
-	w.bands = ranges(c.rows, max(1, elems/width))
+	w.cols = splitRanges(c.cols, elems)
+	w.bands = splitRanges(c.rows, max(1, elems/width))
 	for _, n := range w.cols {
 		w.vectors = append(w.vectors, pointers(vectors, 0, n.from))
 	}
@@ -50,19 +50,19 @@ func newWalk(h *share, x tl.Ptr, use besides, most int) *walk {
 	return w
 }
 
-// pointers returns where an element of each operand is.
+// pointers returns the address of an element in each operand.
 func pointers(operands [][]torch.Piece, row, col int) (list []tl.Ptr) {
 	for _, pieces := range operands {
-		list = append(list, at(pieces, row, col)[0].Ptr)
+		list = append(list, piecesAt(pieces, row, col)[0].Ptr)
 	}
 	return list
 }
 
-// run calls a kernel for each band.
+// run calls the kernel do for each band.
 func (w *walk) run(t *tl.PE, do func(b *band)) {
 	var next []tl.Tile
 	for i, rows := range w.bands {
-		b := &band{t: t, interval: rows, walk: w, at: i, next: &next}
+		b := &band{t: t, interval: rows, walk: w, bandIndex: i, next: &next}
 		for _, from := range w.columns[i] {
 			b.columns = append(b.columns, b.keep(t.Load(from, tl.Shape{rows.n, 1}, from.DType)))
 		}
@@ -73,7 +73,8 @@ func (w *walk) run(t *tl.PE, do func(b *band)) {
 	}
 }
 
-// load asks for the ith tile and what goes with it, nothing after the last.
+// load issues the loads of tile i and of the vectors for its columns. It returns nil after
+// the last tile.
 func (w *walk) load(t *tl.PE, i int) (list []tl.Tile) {
 	if i == len(w.bands)*len(w.cols) {
 		return nil

@@ -19,14 +19,14 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(rapidtest.Main(m)) }
 
-// systemOf is a context for so many SIPs of 2 cubes with 2 PEs each, or as sets says, in
-// which nothing may race.
-func systemOf(t testing.TB, sips int, sets ...string) *torch.Rank {
+// newSystem creates a context with the given number of SIPs. Each SIP has 2 cubes of 2 PEs,
+// unless sets says otherwise. The test fails if its run has a race.
+func newSystem(t testing.TB, sips int, sets ...string) *torch.Rank {
 	t.Helper()
 	if sets == nil {
 		sets = []string{"sip.cube_mesh.w=2", "sip.cube_mesh.h=1", "cube.pe_layout.corners=2", "cube.pe_layout.pe_per_corner=1"}
 	}
-	r := laboratory(t, sips, sets)
+	r := newContext(t, sips, sets)
 	t.Cleanup(func() {
 		if races, err := r.Races(); len(races) > 0 || err != nil {
 			t.Errorf("races %q, error %v, want none", races, err)
@@ -36,8 +36,8 @@ func systemOf(t testing.TB, sips int, sets ...string) *torch.Rank {
 	return r
 }
 
-// laboratory is a context for so many SIPs that looks for races.
-func laboratory(t rapid.TB, sips int, sets []string) *torch.Rank {
+// newContext creates a context with the given number of SIPs that detects races.
+func newContext(t rapid.TB, sips int, sets []string) *torch.Rank {
 	t.Helper()
 	spec, err := topology.Load(context.Background(), "ring6", append(sets, fmt.Sprintf("system.sips.count=%d", sips))...)
 	if err != nil {
@@ -55,8 +55,8 @@ func laboratory(t rapid.TB, sips int, sets []string) *torch.Rank {
 	return r
 }
 
-// used is how many bytes of HBM tensors take.
-func used(r *torch.Rank) (n memory.Bytes) {
+// usedHBM returns the number of bytes of HBM that tensors take.
+func usedHBM(r *torch.Rank) (n memory.Bytes) {
 	for _, pe := range r.AllPEs() {
 		p := hosted.Scheduler(r.Context).Machine.PE(machine.PEID(pe))
 		n += hosted.Scheduler(r.Context).Machine.Memory(p.Memory(topology.KindHBM)).Allocator.Used()
@@ -64,8 +64,8 @@ func used(r *torch.Rank) (n memory.Bytes) {
 	return n
 }
 
-// spawned runs a worker on each SIP, with process groups and tensor parallelism.
-func spawned(t testing.TB, r *torch.Rank, sips, tensor int, run func(r *torch.Rank) error) {
+// spawn runs a worker on each SIP, with process groups and the given tensor parallel size.
+func spawn(t testing.TB, r *torch.Rank, sips, tensor int, run func(r *torch.Rank) error) {
 	t.Helper()
 	err := r.Spawn(func(r *torch.Rank) error {
 		torch.OK(dist.InitProcessGroup(r, "ahbm"))
@@ -77,8 +77,8 @@ func spawned(t testing.TB, r *torch.Rank, sips, tensor int, run func(r *torch.Ra
 	}
 }
 
-// misuse is the *torch.Error that a call panics with, nil if it does not.
-func misuse(f func()) (err error) {
+// panicError returns the *torch.Error with which f panics, or nil if it does not panic.
+func panicError(f func()) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			wrong, ok := v.(*torch.Error)

@@ -11,7 +11,7 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// numbers is n numbers between -2 and 2 that f16 holds exactly.
+// numbers returns n numbers between -2 and 2 that f16 represents exactly.
 func numbers(n, step int) []float32 {
 	x := make([]float32, n)
 	for i := range x {
@@ -20,7 +20,8 @@ func numbers(n, step int) []float32 {
 	return x
 }
 
-// newContext is a machine that looks for races: the default, with settings.
+// newContext returns the first rank of a context with the default topology, changed by
+// sets.
 func newContext(t testing.TB, o torch.Options, sets ...string) *torch.Rank {
 	t.Helper()
 	spec, err := topology.Load(t.Context(), "default", sets...)
@@ -39,7 +40,7 @@ func newContext(t testing.TB, o torch.Options, sets ...string) *torch.Rank {
 	return r
 }
 
-// onPEs is a mesh of the first PEs of the system.
+// onPEs returns a mesh of the first PEs of the system.
 func onPEs(w, h int) Mesh {
 	pes := make([]int, w*h)
 	for i := range pes {
@@ -48,7 +49,7 @@ func onPEs(w, h int) Mesh {
 	return Mesh{W: w, H: h, Lanes: [][]int{pes}}
 }
 
-// operands is Q, K and V of some tokens.
+// operands holds the elements of Q, K and V.
 type operands struct {
 	heads   Heads
 	dtype   tl.DType
@@ -59,7 +60,7 @@ func newOperands(h Heads, queries, keys int, dtype tl.DType) *operands {
 	return &operands{h, dtype, numbers(queries*h.Query*h.Dim, 7), numbers(keys*h.KV*h.Dim, 11), numbers(keys*h.KV*h.Dim, 13)}
 }
 
-// reference is the attention of query i with keys up to i + offset.
+// reference computes the attention of each query i with the keys up to i + offset.
 func (o *operands) reference(offset int) *dense.Matrix {
 	matrix := func(x []float32, heads int) *dense.Matrix {
 		return dense.New(len(x)/(heads*o.heads.Dim), heads*o.heads.Dim, x, o.dtype)
@@ -75,7 +76,7 @@ func (o *operands) reference(offset int) *dense.Matrix {
 	return dense.Beside(all...)
 }
 
-// tensors makes Q, K and V, placed as a mesh needs them.
+// tensors creates Q, K and V with the placements that a mesh needs.
 func (o *operands) tensors(r *torch.Rank, m Mesh, queries torch.Placement) (q, k, v *torch.Tensor) {
 	lanes := len(m.Lanes)
 	matrix := func(x []float32, heads int, on torch.Placement) *torch.Tensor {
@@ -85,7 +86,7 @@ func (o *operands) tensors(r *torch.Rank, m Mesh, queries torch.Placement) (q, k
 	return matrix(o.q, o.heads.Query, queries), matrix(o.heads.Spread(o.k, lanes), spread, m.Rows()), matrix(o.heads.Spread(o.v, lanes), spread, m.Rows())
 }
 
-// compare compares a tensor with its reference, and the whole run with one without races.
+// compare compares a tensor with its reference and checks that the run had no races.
 func compare(t testing.TB, self *torch.Rank, what string, x *torch.Tensor, want *dense.Matrix) {
 	t.Helper()
 	torch.OK(self.CheckWithin(what, x, want.V, want.Tolerances()))
@@ -106,7 +107,7 @@ func compare(t testing.TB, self *torch.Rank, what string, x *torch.Tensor, want 
 	}
 }
 
-// runPrefill runs a prefill and compares every element.
+// runPrefill runs a prefill and compares every element with the reference.
 func runPrefill(t testing.TB, r *torch.Rank, p Prefill, dtype tl.DType) *torch.Launched {
 	t.Helper()
 	what := fmt.Sprintf("%v of %v, %d tokens %v, causal %v", p.Mesh, p.Heads, p.Tokens, dtype, p.Causal)
@@ -131,8 +132,9 @@ func runPrefill(t testing.TB, r *torch.Rank, p Prefill, dtype tl.DType) *torch.L
 	return l
 }
 
-// laned is a matrix as the roots of a mesh have it: the columns of each lane in turn.
-func laned(m *dense.Matrix, lanes int) *dense.Matrix {
+// splitByLane rearranges a matrix as the roots of a mesh hold it: the columns of each lane,
+// one lane after another.
+func splitByLane(m *dense.Matrix, lanes int) *dense.Matrix {
 	cols := m.Cols / lanes
 	out := &dense.Matrix{Rows: lanes * m.Rows, Cols: cols}
 	for lane := range lanes {
@@ -142,7 +144,8 @@ func laned(m *dense.Matrix, lanes int) *dense.Matrix {
 	return out
 }
 
-// runDecode runs a decode, at once and in halves, and compares every element.
+// runDecode runs a decode, in one launch and in two, and compares every element with the
+// reference.
 func runDecode(t testing.TB, r *torch.Rank, d Decode, dtype tl.DType) *torch.Launched {
 	t.Helper()
 	what := fmt.Sprintf("%v of %v, %d of %d tokens %v", d.Mesh, d.Heads, d.Tokens, d.Context, dtype)
@@ -161,7 +164,7 @@ func runDecode(t testing.TB, r *torch.Rank, d Decode, dtype tl.DType) *torch.Lau
 	if !r.HasData() {
 		return l
 	}
-	want := laned(o.reference(d.Context-d.Tokens), lanes)
+	want := splitByLane(o.reference(d.Context-d.Tokens), lanes)
 	compare(t, r, what, out, want)
 
 	again := torch.Must(r.Zeros(dtype, shape, torch.On(d.Mesh.Roots()...)))
