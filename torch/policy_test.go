@@ -222,7 +222,7 @@ func TestPartsTileTheTensor(t *testing.T) {
 		if len(held) != parts*copies*addends {
 			t.Fatalf("%v: %d holdings, want %d parts x %d copies x %d addends", p, len(held), parts, copies, addends)
 		}
-		n := len(undivided(shape).box.places(shape))
+		n := len(wholeHolding(shape).box.places(shape))
 		tiled := make([]int, n)  // how many parts each element is in
 		shared := make([]int, n) // how many holdings
 		boxes := map[int]box{}   // of the parts
@@ -258,7 +258,7 @@ func TestExtractAndInsert(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		shape := drawShape(t)
 		elem := rapid.SampledFrom([]int{1, 2, 4, 8}).Draw(t, "elem")
-		b := undivided(shape).box
+		b := wholeHolding(shape).box
 		n := len(b.places(shape))
 		for axis, extent := range b.extent {
 			if rapid.Bool().Draw(t, "cut") {
@@ -329,7 +329,7 @@ func BenchmarkExtract(b *testing.B) {
 // counts is into how many parts the tensor is cut, empty ones included, how many
 // copies there are of each part and addend, and how many addends of each part.
 func (p DPPolicy) counts(sips, cubes, pes int) (parts, copies, addends int) {
-	last := undivided(nil)
+	last := wholeHolding(nil)
 	for _, l := range p.members(sips, cubes, pes) {
 		last = last.member(l, l.n-1)
 	}
