@@ -82,7 +82,7 @@ func TestCompositesKeepProgramOrder(t *testing.T) {
 		t.Composite(tl.Stream(tl.OpAdd, y, t.Ref(x, vec, tl.I32), 1))
 		t.Store(y.At(1), t.Load(y, vec, tl.I32))                            // x+1
 		t.Composite(tl.Stream(tl.OpMul, y.At(2), t.Ref(y, vec, tl.I32), 2)) // 2(x+1)
-		t.Store(y, t.Full(vec, tl.I32, -1))                                 // after both have read it
+		t.Store(y, t.Full(vec, tl.I32, -1))                                 // both earlier operations have read y
 		t.Composite(tl.Stream(tl.OpNeg, y.At(3), t.Ref(y.At(2), vec, tl.I32)))
 		t.Store(x, t.Full(vec, tl.I32, 7))
 	}, x, y)

@@ -55,7 +55,7 @@ type Context struct {
 	trace   *trace.File // the recording; nil means none
 	tensors int         // number of tensors made so far
 
-	crit     Time        // the longest critical path of a launch
+	crit     Time        // the longest time of a launch, from its start to the end of its last PE
 	checks   Checks      // results so far
 	launches []RankTimes // times of all launches; nil without Options.PerRank
 
@@ -202,7 +202,8 @@ func (c *Context) CCL() *ccl.Config {
 	return c.options.CCL
 }
 
-// Crit returns the longest critical path of all launches and collectives so far.
+// Crit returns the longest time of a launch or collective so far, from its start to the end
+// of its last PE (crit_ns).
 func (c *Context) Crit() Time { return c.crit }
 
 // Makespan returns the simulated time from the first command of the host, at which the
@@ -231,7 +232,7 @@ func (c *Context) Log() *oplog.Log { return c.m.Log }
 // of the context.Context. After an error nothing can be launched.
 func (c *Context) Err() error { return c.s.Err() }
 
-// The dtypes, as in package tl.
+// The element types, the same as in package tl.
 const (
 	F16  = tl.F16
 	BF16 = tl.BF16

@@ -8,9 +8,9 @@ import (
 	"github.com/kernbench/kernbench/internal/machine"
 )
 
-// Estimates of the memory of this computer that the simulation needs for each PE that holds a
-// tensor or runs a kernel: for its queues, engines and coroutine and, if there is an op log,
-// for the records of its operations.
+// Estimates of the memory of this computer that the simulation needs for each PE that
+// holds a tensor or runs a kernel: peBytes for its queues, engines and coroutine, and
+// peLogBytes for the records of its operations if there is an op log.
 const (
 	peBytes    = 24 << 10
 	peLogBytes = 8 << 10
@@ -50,7 +50,7 @@ func (c *Context) affordPEs(op string, pes int) error {
 	return nil
 }
 
-// usePEs reserves memory for those of the PEs that have not been used before. pes has no
+// usePEs reserves memory for each PE in pes that has not been used before. pes has no
 // duplicates.
 func (c *Context) usePEs(op string, pes []machine.PEID) error {
 	fresh := slices.DeleteFunc(slices.Clone(pes), func(pe machine.PEID) bool { return c.used[pe] })
@@ -79,8 +79,8 @@ func (c *Context) bytesPerPE() uint64 {
 func (c *Context) hasValues() bool { return c.HasData() || c.options.KeepLog }
 
 // How many times this computer stores the values of a tensor: once, in the memory of the
-// machine, if an operation may write them. Values that come from the host are also stored as
-// a whole and in the op log.
+// machine, if an operation may write them. Values that come from the host are also stored
+// as a whole and in the op log.
 const (
 	heldWhenWritten = 1
 	heldWhenCopied  = 3

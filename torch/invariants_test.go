@@ -203,7 +203,7 @@ func TestAnHBMOperandIsNeverReadFromTCM(t *testing.T) {
 // held other values, and that making them takes no time, no copy and no bytes.
 func TestZerosNeedNoCopy(t *testing.T) {
 	l := hostedtest.New(t, torch.Options{})
-	const n = 10 << 10 // whole pages of the byte stores
+	const n = 10 << 10 // a multiple of the page size of the simulated memories
 	pes := []int{0, 9, 100}
 	old := l.Ints(lists.Count(1, 3*n), torch.I32, torch.On(pes...))
 	l.Holds("before", old, lists.Count(1, 3*n))

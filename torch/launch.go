@@ -30,7 +30,7 @@ type launchOptions struct {
 func PEs(pes ...int) Option { return func(o *launchOptions) { o.pes = pes } }
 
 // Using names tensors that a kernel may read and write without having them as arguments,
-// such as those of Pieces.
+// for example through their Pieces.
 func Using(tensors ...*Tensor) Option {
 	return func(o *launchOptions) { o.using = append(o.using, tensors...) }
 }
@@ -60,7 +60,8 @@ func Ring(pes ...int) []Connection {
 	return table
 }
 
-// Line returns the connections of Ring without the one from the last PE to the first.
+// Line returns the connections of Ring, except the connection from the last PE to the
+// first.
 func Line(pes ...int) []Connection {
 	table := Ring(pes...)
 	return table[:max(0, len(table)-1)]

@@ -49,7 +49,7 @@ func TestLargeMessagesToAndFromMemoryKeepProgramOrder(t *testing.T) {
 		l.MustLaunch("exchange", func(t *tl.PE, x, first tl.Ptr) {
 			if t.Rank() == 0 {
 				t.Send(tl.East, t.Ref(x, tl.Shape{n}, tl.F32))
-				t.Store(x, t.Full(tl.Shape{n}, tl.F32, -1)) // not what is sent
+				t.Store(x, t.Full(tl.Shape{n}, tl.F32, -1)) // does not change the message
 			} else {
 				t.RecvInto(tl.West, x, tl.Shape{n}, tl.F32)
 				t.Store(first, t.Load(x, tl.Shape{100}, tl.F32))

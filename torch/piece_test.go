@@ -124,7 +124,7 @@ func holderOf(l *hostedtest.Lab, x *torch.Tensor, base, addr int64) int {
 // the box through the pointers and compares the values.
 func TestPiecesCoverTheirBox(t *testing.T) {
 	options := hostedtest.Options(t, 3)
-	several := 0 // pieces over more than one shard
+	several := 0 // number of pieces that span several shards
 	rapid.Check(t, func(rt *rapid.T) {
 		p := boxCases.Draw(rt, "box")
 		l := hostedtest.New(t, options)

@@ -10,8 +10,8 @@ import (
 // Split is the way in which a level of the machine divides a tensor among its members.
 type Split uint8
 
-// ColumnWise and RowWise give each member a part of the same size, rounded up. The last part
-// may be smaller, and parts after it are empty.
+// ColumnWise and RowWise give each member a part of the same size, rounded up. The last
+// part with elements may be smaller, and parts after it are empty.
 const (
 	Replicate  Split = iota // every member has a copy
 	ColumnWise              // the last axis is divided
@@ -199,7 +199,7 @@ func packedStrides(extent []int) []int {
 // runs divides a strided array, whose first element has offset first, into count runs of n
 // consecutive elements. starts iterates over their offsets in row-major order.
 func runs(first int, extent, stride []int) (n, count int, starts iter.Seq[int]) {
-	outer := len(extent) // the axes before this one count the runs
+	outer := len(extent) // axes before outer enumerate the runs, the others form one run
 	n = 1
 	for outer > 0 && (stride[outer-1] == n || extent[outer-1] == 1) {
 		outer--

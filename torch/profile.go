@@ -14,7 +14,7 @@ type Breakdown struct {
 	Compute Time // an engine computed, from the fetch of operands to the store of results
 	Memory  Time // no engine computed, and data moved between memories and TCM
 	Comm    Time // no engine computed, and messages moved or the CPU waited for another PE
-	Idle    Time // none of these
+	Idle    Time // no engine computed, and nothing moved
 
 	OverlappedMemory Time // part of Compute in which data moved
 	OverlappedComm   Time // part of Compute in which messages moved or the CPU waited
@@ -117,7 +117,7 @@ type RankTimes struct {
 	Crit  Time   `json:"crit_ns" table:"ns,lower,critical path"` // the maximum of Exec
 	Ranks []int  `json:"ranks"`                                  // in the launch, or in the world for a collective; ascending
 	// Exec is the time from Start to the end of each of Ranks. For a rank with several
-	// PEs it is the time of the last one.
+	// PEs it is the time of its last PE.
 	Exec []Time `json:"pe_exec_ns"`
 }
 

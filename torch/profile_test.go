@@ -292,7 +292,7 @@ func TestProfileOfALateRank(t *testing.T) {
 	spawned := func(r *torch.Rank) error {
 		rank := r.Rank()
 		x := torch.Must(r.Zeros(torch.F32, torch.Shape{8}))
-		torch.OK(dist.AllReduce(r, x, dist.SUM)) // both begin together
+		torch.OK(dist.AllReduce(r, x, dist.SUM)) // both ranks continue at the same time
 		p := torch.Must(r.Profile())
 		if rank == 1 {
 			torch.Must(r.Launch("busy", func(t *tl.PE, x tl.Ptr) {

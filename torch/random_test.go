@@ -37,7 +37,7 @@ const (
 	move      stepKind = iota // to = from, by Load and Store
 	scale                     // to = from · value, by Load, Mul and Store
 	add                       // to = from + value, by a composite
-	addOther                  // to = from + another tile, by a composite
+	addOther                  // to = from + to, with to as a tile, by a composite
 	keep                      // load from and append it to the kept tiles
 	drop                      // store the first kept tile at the start of the matrix
 	sendTile                  // send from to the next PE, as a tile

@@ -101,7 +101,7 @@ func (x *Tensor) fetch(r *Rank, op string, list []shard) ([][]byte, error) {
 		for i := range list {
 			n += list[i].bytes
 		}
-		// The bytes are held three times: as the result of the read, as parts and as the whole.
+		// The bytes are stored three times: as results of reads, as parts and as the whole.
 		if err := host.Check(host.Product(3, uint64(n))); err != nil {
 			return nil, x.tooLargeError(op, err)
 		}
@@ -229,8 +229,8 @@ func (x *Tensor) sips() (first, last int) {
 	return slices.Min(pes) / (cubes * perCube), slices.Max(pes) / (cubes * perCube)
 }
 
-// String shortens an array of more than summary elements to its first and last edge rows and
-// columns.
+// String shortens an array of more than summary elements: of each axis it shows only the
+// first and the last edge indices.
 const (
 	summary = 1000
 	edge    = 3

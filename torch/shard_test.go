@@ -57,7 +57,7 @@ func TestBeyondTheShard(t *testing.T) {
 			"Load([64] f32) at LINE: elements 200 to 263 are not all in tensor 1 [254] f32, which has 254" + beyond},
 	} {
 		l := hostedtest.New(t, torch.Options{})
-		x := l.Ints(lists.Count(0, 254), torch.F32, torch.On(0, 1, 2, 3)) // 64, 64, 64 and 62
+		x := l.Ints(lists.Count(0, 254), torch.F32, torch.On(0, 1, 2, 3)) // shards of 64, 64, 64 and 62 elements
 		m := l.Ints(lists.Count(0, 64), torch.F32, torch.On(0, 1, 2, 3), 8, 8)
 		err := try(l, "k", func(t *tl.PE, x, m tl.Ptr) {
 			if t.Rank() == 1 {
@@ -82,7 +82,7 @@ func TestWithinTheShard(t *testing.T) {
 	x := l.Ints(lists.Count(0, 254), torch.I32, torch.On(0, 1, 2, 3))
 	sums := l.MustZeros(torch.I32, torch.On(0, 1, 2, 3, 9), 5, 2)
 	l.MustLaunch("k", func(t *tl.PE, x, sums tl.Ptr) {
-		whole := x.At(7).Whole() // from the start, wherever x is
+		whole := x.At(7).Whole() // the start of the tensor, whatever x points to
 		t.Store(sums, t.Load(whole, tl.Shape{254}, tl.I32).Sum(0))
 		own := t.Load(x, tl.Shape{64}, tl.I32, tl.Mask(x.Dim(0))) // 62 elements in the last shard
 		t.Load(x.At(64), tl.Shape{64}, tl.I32, tl.Mask(0))

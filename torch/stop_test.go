@@ -16,8 +16,8 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// TestBadKernelsStopWithOneError checks that a bad kernel ends its launch with one error. The
-// error has a type of its own and says what the kernel did and where.
+// TestBadKernelsStopWithOneError checks that a bad kernel ends its launch with one error,
+// of a type that depends on the mistake. The error says what the kernel did and where.
 func TestBadKernelsStopWithOneError(t *testing.T) {
 	var release atomic.Bool // ends the endless loops after the test
 	t.Cleanup(func() { release.Store(true) })

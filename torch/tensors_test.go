@@ -172,7 +172,7 @@ func TestPartialTensors(t *testing.T) {
 				t.Store(p, t.Load(p, s.Extent, tl.I8).Add(10*s.Addend+40))
 			}
 		}, x, y)
-		more := 40*addends + 10*addends*(addends-1)/2 // wraps around
+		more := 40*addends + 10*addends*(addends-1)/2 // may wrap around in I8
 		l.Holds(fmt.Sprintf("%v: FromSlice", p), x, lists.Count(more, 28))
 		l.Holds(fmt.Sprintf("%v: Full", p), y, hostedtest.Fill(1+more, 28))
 		if got, err := x.At(6, 3); err != nil || got != float64(int8(27+more)) {

@@ -176,9 +176,9 @@ func (x *Tensor) updateShards() {
 	}
 }
 
-// irregular reports whether the boxes of a tensor differ from those that its levels make of
-// its shape. This is so for views whose PEs keep what they hold, and for tensors that are
-// laid out like such a view.
+// irregular reports whether the boxes of a tensor are not the boxes that its levels make of
+// its shape. A slice is irregular if its elements stay on the PEs that hold them, and so is
+// a tensor that is laid out like such a slice.
 func (x *Tensor) irregular() bool { return x.cuts != cuts(x.levels, x.shape) }
 
 // matchesLevels reports whether the boxes of a view are those that its levels make of its

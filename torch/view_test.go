@@ -248,8 +248,8 @@ func TestCollectivesOnViews(t *testing.T) {
 			torch.OK(dist.AllGather(self, y.Chunk(ranks, 0), bucket(n)))
 			all := slices.Concat(lists.Count(0, n), lists.Count(100, n), lists.Count(200, n))
 			torch.OK(self.Check(name+": all_gather", y, all))
-			// In place, as in NCCL: the input is the rank's own chunk of the output. The chunks
-			// of different ranks are on different PEs of their devices, and some PEs hold more.
+			// In place, as in NCCL: the input is the rank's own chunk of the output. Chunks
+			// of different ranks are on different PEs, and some PEs hold more than others.
 			z := bucket(ranks * n)
 			torch.OK(dist.AllGatherIntoTensor(self, z, z.Chunk(ranks, 0)[rank]))
 			for r := range ranks {

@@ -72,7 +72,7 @@ func (s *Scheduler) abandon(err error) error {
 	return err
 }
 
-// endGrace is the time that a machine has to end after its context has ended.
+// endGrace is the time within which a machine must end after its context has ended.
 const endGrace = 200 * time.Millisecond
 
 // memoryInterval is the time between two checks of this computer's memory.

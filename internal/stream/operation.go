@@ -29,7 +29,7 @@ type Stream struct {
 
 // init prepares a new stream for use.
 func (s *Stream) init() {
-	s.ops.of, s.strict.of, s.ready.of, s.blocked.of = s, s, s, s
+	s.ops.order, s.strict.order, s.ready.order, s.blocked.order = s, s, s, s
 	s.blockedOrders = map[*Stream]bool{}
 }
 
@@ -72,10 +72,10 @@ type Operation struct {
 	ready      bool         // to be tried when one of its streams has changed
 	dependents []*Operation // operations that wait for this one
 
-	boxed     bool // a message that waits to be sent with others of the same instant
+	batched   bool // a message that waits to be sent with others of the same instant
 	endpoints []endpoint
 
-	of      *Operation // the operation that this one is a part of, or nil
+	whole   *Operation // the operation that this one is a part of, or nil
 	carrier *Operation // of a receive that was matched to a send later: the send
 	carries *Operation // of such a send: the receive
 
@@ -127,8 +127,8 @@ func NewShared(name string, calls *Stream, number int) *Operation {
 	return op
 }
 
-// NewPart returns an operation for one of the programs that the operation of consists of.
-func NewPart(name string, of *Operation) *Operation { return &Operation{Name: name, of: of} }
+// NewPart returns an operation for one of the programs that the operation whole consists of.
+func NewPart(name string, whole *Operation) *Operation { return &Operation{Name: name, whole: whole} }
 
 // refuse panics if the rank must not request an operation now.
 func (r *Rank) refuse(name string) {
@@ -290,7 +290,7 @@ func (s *Scheduler) Advance(op *Operation) {
 			next := in.ready.ops[i]
 			from = next.places[in].number + 1
 			in.ready.remove(next)
-			if next.ready { // it was not tried in another stream
+			if next.ready { // not yet tried through another stream
 				next.ready = false
 				s.step(next)
 			}
@@ -359,14 +359,14 @@ func (s *Scheduler) Start(op *Operation) {
 
 // Box marks a message as waiting to be sent together with other messages of the same
 // instant.
-func (op *Operation) Box() { op.boxed = true }
+func (op *Operation) Box() { op.batched = true }
 
 // Unbox marks a message and the receive that it carries as sent. Operations that wait for
 // them may proceed.
 func (s *Scheduler) Unbox(op *Operation) {
 	for _, end := range []*Operation{op, op.carries} {
 		if end != nil {
-			end.boxed = false
+			end.batched = false
 			s.wakeDependents(end)
 			s.Advance(end)
 		}
@@ -379,7 +379,7 @@ func (s *Scheduler) Unbox(op *Operation) {
 func (s *Scheduler) Carry(send, receive *Operation, ended func()) {
 	receive.Begin = func(sim.Event) error {
 		receive.left++
-		receive.boxed = true // until the message has been sent
+		receive.batched = true // until the message has been sent
 		send.partial = false
 		s.Wake(send)
 		s.Advance(send)
@@ -405,7 +405,7 @@ func (op *Operation) fits() bool {
 	return !slices.ContainsFunc(op.streams, func(s *Stream) bool { return s.sent >= commandQueueLen })
 }
 
-// waitForCapacity adds the operation to those that wait for space in a command queue.
+// waitForCapacity registers the operation as waiting for space in a command queue.
 func (op *Operation) waitForCapacity() {
 	order := op.order()
 	order.blocked.add(op)
@@ -439,7 +439,7 @@ func (s *Scheduler) Failed(op *Operation, err error) {
 }
 
 // Whole returns the operation that op is a part of, or op itself.
-func (op *Operation) Whole() *Operation { return cmp.Or(op.of, op) }
+func (op *Operation) Whole() *Operation { return cmp.Or(op.whole, op) }
 
 // enter records the current time as the time when a rank reached the collective at the
 // front of its stream, if there is one.

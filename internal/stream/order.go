@@ -21,7 +21,7 @@ func (s *Scheduler) blocker(op *Operation, state opState) *Operation {
 	last := func(q *sequence) *Operation {
 		for i := q.countBefore(op) - 1; i >= 0; i-- {
 			s.Looks++
-			if first := q.ops[i]; first.state < state || first.boxed {
+			if first := q.ops[i]; first.state < state || first.batched {
 				return first
 			}
 		}

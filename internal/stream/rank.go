@@ -197,7 +197,7 @@ func (s *Scheduler) withdraw(state opState) {
 				op.timer.Stop()
 				s.release(op)
 				s.leave(op)
-				op.streams = nil // it is never tried again
+				op.streams = nil // the operation is never tried again
 			}
 		}
 	}

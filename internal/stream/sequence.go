@@ -12,31 +12,31 @@ import (
 // added: ranks that join a collective may bring storages that change what other operations
 // wait for.
 type sequence struct {
-	of  *Stream
-	ops []*Operation
+	order *Stream
+	ops   []*Operation
 }
 
 // search returns the number of operations whose place numbers are less than place.
 func (q *sequence) search(place int) int {
 	switch n := len(q.ops); {
-	case n == 0 || q.ops[0].places[q.of].number >= place:
+	case n == 0 || q.ops[0].places[q.order].number >= place:
 		return 0
-	case q.ops[n-1].places[q.of].number < place:
+	case q.ops[n-1].places[q.order].number < place:
 		return n
 	}
-	return sort.Search(len(q.ops), func(i int) bool { return q.ops[i].places[q.of].number >= place })
+	return sort.Search(len(q.ops), func(i int) bool { return q.ops[i].places[q.order].number >= place })
 }
 
 // add inserts an operation at its place, unless it is already there.
 func (q *sequence) add(op *Operation) {
-	if i := q.search(op.places[q.of].number); i == len(q.ops) || q.ops[i] != op {
+	if i := q.search(op.places[q.order].number); i == len(q.ops) || q.ops[i] != op {
 		q.ops = slices.Insert(q.ops, i, op)
 	}
 }
 
 // remove removes an operation and reports whether it was there.
 func (q *sequence) remove(op *Operation) bool {
-	i := q.search(op.places[q.of].number)
+	i := q.search(op.places[q.order].number)
 	switch {
 	case i == len(q.ops) || q.ops[i] != op:
 		return false
@@ -54,11 +54,11 @@ func (q *sequence) remove(op *Operation) bool {
 // stream of both. The calls of a group have the same order in all streams, so these
 // operations are the first ones of the sequence.
 func (q *sequence) countBefore(op *Operation) int {
-	p, in := op.places[q.of]
+	p, in := op.places[q.order]
 	switch {
 	case in:
 		return q.search(p.number)
-	case !q.of.calls:
+	case !q.order.calls:
 		return 0
 	}
 	return sort.Search(len(q.ops), func(i int) bool { return !op.follows(q.ops[i]) })

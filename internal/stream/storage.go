@@ -134,8 +134,8 @@ type users struct {
 
 // endpointKey identifies a part of a storage that the messages of one stream use.
 type endpointKey struct {
-	of   *Stream
-	part int
+	stream *Stream
+	part   int
 }
 
 // endpointUsers is the messages of an endpointKey that start or end at one endpoint.
@@ -146,10 +146,10 @@ type endpointUsers struct {
 
 // add records an operation that is not a message.
 func (u *users) add(op *Operation) {
-	of := op.order()
-	i := slices.IndexFunc(u.whole, func(q *sequence) bool { return q.of == of })
+	order := op.order()
+	i := slices.IndexFunc(u.whole, func(q *sequence) bool { return q.order == order })
 	if i < 0 {
-		i, u.whole = len(u.whole), append(u.whole, &sequence{of: of})
+		i, u.whole = len(u.whole), append(u.whole, &sequence{order: order})
 	}
 	u.whole[i].add(op)
 }
@@ -165,7 +165,7 @@ func (u *users) addMessage(op *Operation, t endpoint) {
 		i := slices.IndexFunc(u.messages[at], func(e *endpointUsers) bool { return e.endpoint == t })
 		if i < 0 {
 			i = len(u.messages[at])
-			u.messages[at] = append(u.messages[at], &endpointUsers{sequence{of: s}, t})
+			u.messages[at] = append(u.messages[at], &endpointUsers{sequence{order: s}, t})
 		}
 		u.messages[at][i].add(op)
 	}

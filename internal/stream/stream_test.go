@@ -91,7 +91,7 @@ func TestStreams(t *testing.T) {
 	x, y := region(Range{0, 8}), region(Range{8, 16})
 	both := c.setDuration(NewShared("both", NewCalls(), 0), 7)
 	faults, err := c.Spawn(2, func(r *Rank) error {
-		if r.Number == 0 { // it is the first to run
+		if r.Number == 0 { // rank 0 runs first
 			both.Forming = slices.Clone(c.Ranks())
 		}
 		if r.Number == 1 {
@@ -194,7 +194,7 @@ func TestRegions(t *testing.T) {
 			t.Errorf("got %v and %v, want %v and %v", got, waits, tt.want, tt.unwaited)
 		}
 	}
-	whole.Wrote(d, nil) // supersedes both, but b has not been waited for
+	whole.Wrote(d, nil) // replaces both writes, but b has not been waited for
 	if got, waits := left.Writing(); !slices.Equal(got, []*Operation{d}) || waits != b {
 		t.Errorf("after a write of all: got %v and %v", got, waits)
 	}

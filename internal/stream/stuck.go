@@ -61,7 +61,7 @@ func (s *Scheduler) returnedEarly(w *Rank) error {
 // operation must come first.
 type reason struct {
 	first *Operation
-	of    *Rank
+	rank  *Rank
 }
 
 // reasons returns what blocks an operation: ranks that have not called it wait for another
@@ -101,7 +101,7 @@ func (s *Scheduler) cycleError(w *Rank) error {
 	for _, other := range s.ranks {
 		for _, op := range other.stream.ops.ops {
 			for _, r := range s.reasons(op) {
-				if r.of == w && s.dependsOn(r.first, op, map[*Operation]bool{}) {
+				if r.rank == w && s.dependsOn(r.first, op, map[*Operation]bool{}) {
 					return fmt.Errorf("waits for %s; the ranks wait for each other: call collectives in the same order on all of them", s.describeBlocked(r.first))
 				}
 			}
@@ -128,7 +128,7 @@ func (s *Scheduler) describeBlocked(op *Operation) string {
 		return (*opWait)(op).String()
 	}
 	for _, r := range s.reasons(op) {
-		return fmt.Sprintf("%s, which rank %d has behind %s", op.Name, r.of.Number, r.first.Name)
+		return fmt.Sprintf("%s, which rank %d has behind %s", op.Name, r.rank.Number, r.first.Name)
 	}
 	return op.Name
 }

@@ -6,11 +6,11 @@ import (
 	"github.com/kernbench/kernbench/simtime"
 )
 
-// Actions of the host take no simulated time: an operation is enqueued, sent or begun at the
-// instant of the event that allowed it, the end of another operation or the start of the
-// program. The engine's current activity, By, is the one that ended that operation. It is
-// saved here where an event or a wait would lose it, so that traces can say which activity
-// released a launch, a command or a copy.
+// Actions of the host take no simulated time. An operation is enqueued, sent or begun at
+// the instant of the event that allowed it: the end of another operation, or the start of
+// the program. Engine.By is the activity that ended that operation. The functions of this
+// file save it where an event or a wait would lose it, so that traces can say which
+// activity released a launch, a command or a copy.
 
 // activity is the part of an operation that only traces use.
 type activity struct {

@@ -216,7 +216,7 @@ func (s *Scheduler) GiveUp(op *Operation, err error) {
 	op.failure = err
 	dependents := op.dependents
 	s.leave(op)
-	op.streams = nil // it is never tried again
+	op.streams = nil // the operation is never tried again
 	for _, next := range dependents {
 		s.Advance(next)
 	}
