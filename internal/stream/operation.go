@@ -51,14 +51,14 @@ type place struct {
 // collective is in the streams of all its ranks and begins when its turn has come in each
 // of them.
 type Operation struct {
-	Name      string
-	Algorithm string                     // of a collective, such as "ring"
-	Send      func(done sim.Event) error // sends its commands to the device ahead of its turn; may be nil
-	Begin     func(done sim.Event) error // begins the operation
-	Finish    func()                     // is called when the operation has ended; may be nil
-	Run       *machine.Run               // the run in progress, if the operation is a program
-	Forming   []*Rank                    // ranks that have not called the operation yet
-	Message   bool                       // between two ranks: asynchronous, sent with other messages
+	Name         string
+	Algorithm    string                     // of a collective, such as "ring"
+	Send         func(done sim.Event) error // sends its commands to the device ahead of its turn; may be nil
+	Begin        func(done sim.Event) error // begins the operation
+	Finish       func()                     // is called when the operation has ended; may be nil
+	Run          *machine.Run               // the run in progress, if the operation is a program
+	MissingRanks []*Rank                    // ranks that have not called the operation yet
+	Message      bool                       // between two ranks: asynchronous, sent with other messages
 	// AnySource marks a receive without a given source.
 	AnySource bool
 
@@ -225,8 +225,8 @@ func (s *Scheduler) Complete(op *Operation) {
 	s.Wake(op)
 }
 
-// Void makes an operation do nothing when its turn comes. The operation may be in a stream.
-func (s *Scheduler) Void(op *Operation) {
+// MakeNoOp makes an operation do nothing when its turn comes. The operation may be in a stream.
+func (s *Scheduler) MakeNoOp(op *Operation) {
 	op.partial = false
 	op.Begin = func(sim.Event) error { return nil }
 	if len(op.streams) > 0 {
@@ -300,7 +300,7 @@ func (s *Scheduler) Advance(op *Operation) {
 
 // step moves an operation through its states as far as possible now.
 func (s *Scheduler) step(op *Operation) {
-	s.Looks++
+	s.Inspections++
 	if s.err != nil || op.partial {
 		return
 	}
@@ -357,13 +357,13 @@ func (s *Scheduler) Start(op *Operation) {
 	s.Ended(op)
 }
 
-// Box marks a message as waiting to be sent together with other messages of the same
+// HoldForBatch marks a message as waiting to be sent together with other messages of the same
 // instant.
-func (op *Operation) Box() { op.batched = true }
+func (op *Operation) HoldForBatch() { op.batched = true }
 
-// Unbox marks a message and the receive that it carries as sent. Operations that wait for
+// ReleaseFromBatch marks a message and the receive that it carries as sent. Operations that wait for
 // them may proceed.
-func (s *Scheduler) Unbox(op *Operation) {
+func (s *Scheduler) ReleaseFromBatch(op *Operation) {
 	for _, end := range []*Operation{op, op.carries} {
 		if end != nil {
 			end.batched = false
@@ -397,7 +397,7 @@ func (s *Scheduler) Carry(send, receive *Operation, ended func()) {
 // them.
 func Match(send, receive *Operation) {
 	receive.carrier, send.carries = send, receive
-	receive.Forming, send.Forming, receive.partial = nil, nil, false
+	receive.MissingRanks, send.MissingRanks, receive.partial = nil, nil, false
 }
 
 // fits reports whether the command queues of all its streams have space for the operation.

@@ -20,7 +20,7 @@ func (s *Scheduler) awaitEarlier(op *Operation, state opState) bool {
 func (s *Scheduler) blocker(op *Operation, state opState) *Operation {
 	last := func(q *sequence) *Operation {
 		for i := q.countBefore(op) - 1; i >= 0; i-- {
-			s.Looks++
+			s.Inspections++
 			if first := q.ops[i]; first.state < state || first.batched {
 				return first
 			}

@@ -140,7 +140,7 @@ func (r *Rank) park(op *Operation) {
 type opWait Operation
 
 func (o *opWait) String() string {
-	if len(o.Forming) == 0 {
+	if len(o.MissingRanks) == 0 {
 		return o.Name
 	}
 	return fmt.Sprintf("%s, which %s not called", o.Name, RanksDo((*Operation)(o).Missing(), "has", "have"))
@@ -148,7 +148,7 @@ func (o *opWait) String() string {
 
 // HeldBy returns a rank that must call the operation first, or nil.
 func (o *opWait) HeldBy() *sim.Proc {
-	for _, r := range o.Forming {
+	for _, r := range o.MissingRanks {
 		if !r.returned {
 			return r.proc
 		}
@@ -170,9 +170,9 @@ func (s *Scheduler) abort() {
 	s.withdraw(queued)
 }
 
-// Condemn stops all ranks of Spawn, except the running one, and records err as the error of
+// FailRanks stops all ranks of Spawn, except the running one, and records err as the error of
 // the ranks in numbers.
-func (s *Scheduler) Condemn(numbers []int, err error) {
+func (s *Scheduler) FailRanks(numbers []int, err error) {
 	for _, number := range numbers {
 		s.ranks[number].fault = err
 	}

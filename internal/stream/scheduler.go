@@ -37,10 +37,10 @@ type Options struct {
 // Scheduler holds the operations of a machine and the ranks that request them.
 type Scheduler struct {
 	Options
-	Values *exec.Executor // computes the values of the op log; nil if no values are computed
-	World  any            // what package dist stores for a set of ranks: the program, or the ranks of a Spawn
-	State  any            // what package dist stores for the machine
-	Looks  int            // operations inspected to find those that can proceed: the cost of scheduling
+	Values      *exec.Executor // computes the values of the op log; nil if no values are computed
+	World       any            // what package dist stores for a set of ranks: the program, or the ranks of a Spawn
+	State       any            // what package dist stores for the machine
+	Inspections int            // operations inspected to find those that can proceed: the cost of scheduling
 
 	main       *Rank   // the program itself
 	ranks      []*Rank // the ranks of Spawn, by number
@@ -139,8 +139,8 @@ func (r *Rank) Begin(name string) error {
 	return nil
 }
 
-// Closed calls f. While f runs, ranks must not request operations: Begin panics.
-func (s *Scheduler) Closed(f func()) {
+// ForbidOperations calls f. While f runs, ranks must not request operations: Begin panics.
+func (s *Scheduler) ForbidOperations(f func()) {
 	defer func(r *Rank) { s.current = r }(s.current)
 	s.current = nil
 	f()

@@ -60,10 +60,10 @@ func (c *clock) enqueue(r *Rank, name string, ns simtime.Time, regions ...*Regio
 // join adds a rank to an operation that several ranks call. The last rank completes the
 // operation.
 func (c *clock) join(r *Rank, op *Operation, regions ...*Region) *Handle {
-	op.Forming = slices.DeleteFunc(op.Forming, func(other *Rank) bool { return other == r })
+	op.MissingRanks = slices.DeleteFunc(op.MissingRanks, func(other *Rank) bool { return other == r })
 	r.Join(op, regions, AllParts)
 	h := r.NewHandle(op)
-	if len(op.Forming) == 0 {
+	if len(op.MissingRanks) == 0 {
 		c.Complete(op)
 		c.Advance(op)
 	}
@@ -92,7 +92,7 @@ func TestStreams(t *testing.T) {
 	both := c.setDuration(NewShared("both", NewCalls(), 0), 7)
 	faults, err := c.Spawn(2, func(r *Rank) error {
 		if r.Number == 0 { // rank 0 runs first
-			both.Forming = slices.Clone(c.Ranks())
+			both.MissingRanks = slices.Clone(c.Ranks())
 		}
 		if r.Number == 1 {
 			c.enqueue(r, "other", 20)
@@ -157,7 +157,7 @@ func TestBlame(t *testing.T) {
 		a, b := c.setDuration(NewShared("a", nil, 0), 1), c.setDuration(NewShared("b", nil, 0), 1)
 		faults, _ := c.Spawn(2, func(r *Rank) error {
 			if r.Number == 0 {
-				a.Forming, b.Forming = slices.Clone(c.Ranks()), slices.Clone(c.Ranks())
+				a.MissingRanks, b.MissingRanks = slices.Clone(c.Ranks()), slices.Clone(c.Ranks())
 			}
 			return tt.run(c, r, a, b)
 		})

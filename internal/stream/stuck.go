@@ -49,7 +49,7 @@ func (s *Scheduler) returnedEarly(w *Rank) error {
 	}
 	for _, other := range s.ranks {
 		for _, op := range other.stream.ops.ops {
-			if slices.Contains(op.Forming, w) && !(op.AnySource && slices.ContainsFunc(op.Forming, func(w *Rank) bool { return !w.returned })) {
+			if slices.Contains(op.MissingRanks, w) && !(op.AnySource && slices.ContainsFunc(op.MissingRanks, func(w *Rank) bool { return !w.returned })) {
 				return fmt.Errorf("returned without %s, for which %s", op.Name, s.describeCallers(op))
 			}
 		}
@@ -73,7 +73,7 @@ func (s *Scheduler) reasons(op *Operation) (list []reason) {
 	if op.state >= begun {
 		return nil
 	}
-	for _, w := range op.Forming {
+	for _, w := range op.MissingRanks {
 		if w.waits != nil && w.waits.idle() {
 			list = append(list, reason{w.waits, w})
 		}
@@ -124,7 +124,7 @@ func (s *Scheduler) dependsOn(op, other *Operation, seen map[*Operation]bool) bo
 
 // describeBlocked returns the name of an operation and why it does not begin.
 func (s *Scheduler) describeBlocked(op *Operation) string {
-	if len(op.Forming) > 0 {
+	if len(op.MissingRanks) > 0 {
 		return (*opWait)(op).String()
 	}
 	for _, r := range s.reasons(op) {

@@ -170,7 +170,7 @@ func (s *Scheduler) failedOperation() *Operation {
 
 // Missing returns the numbers of the ranks that have not called an operation.
 func (op *Operation) Missing() (ranks []int) {
-	for _, r := range op.Forming {
+	for _, r := range op.MissingRanks {
 		ranks = append(ranks, r.Number)
 	}
 	slices.Sort(ranks)

@@ -164,7 +164,7 @@ func (c *world) matched(g *groupState, from, to int, op P2POp) *call {
 	ranks := []int{g.ranks[from], g.ranks[to]}
 	k := c.newMessage(g, ranks, fmt.Sprintf("rank %d", ranks[0]), op.Tag)
 	if c.spawned {
-		k.op.Forming = pick(c.s.Ranks(), ranks)
+		k.op.MissingRanks = pick(c.s.Ranks(), ranks)
 	} else {
 		k.places = []int{from, to}
 	}
