@@ -103,7 +103,7 @@ func (r *Rank) check(op, name string, x *Tensor, wrong func(got *Array, which st
 		}
 		which := ""
 		if copies > 1 {
-			which = " of the copy on " + x.where(k)
+			which = " of the copy on " + x.copyHolders(k)
 		}
 		check.Elems += got.Len()
 		if check.Wrong == "" {
@@ -117,8 +117,8 @@ func (r *Rank) check(op, name string, x *Tensor, wrong func(got *Array, which st
 // Checks returns the results of Check, CheckFunc and CheckWithin so far.
 func (c *Context) Checks() Checks { return c.checks }
 
-// where lists the PEs that hold copy k.
-func (x *Tensor) where(k int) string {
+// copyHolders lists the PEs that hold copy k.
+func (x *Tensor) copyHolders(k int) string {
 	var pes []int
 	for _, s := range x.shards {
 		if s.copy == k {

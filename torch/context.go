@@ -61,7 +61,7 @@ type Context struct {
 
 	used     []bool                // PEs that hold a tensor or have run a kernel
 	usedPEs  int                   // number of used PEs
-	reserved map[*storage][]func() // release memory of this computer reserved for a storage; nil: for the context
+	reserved map[*storage][]func() // release the memory of this computer that a storage reserved; the key nil is the context
 
 	main  *Rank   // the program itself
 	ranks []*Rank // ranks of Spawn, by number
@@ -115,8 +115,8 @@ func New(ctx context.Context, o Options) (*Context, error) {
 
 // Close ends what is still running. A kernel in an endless loop of Go code cannot be ended.
 func (c *Context) Close() {
-	for of := range c.reserved {
-		c.unreserve(of)
+	for owner := range c.reserved {
+		c.unreserve(owner)
 	}
 	c.s.Close()
 }
@@ -174,7 +174,7 @@ func (c *Context) PE(sip, cube, pe int) int {
 func (c *Context) LooksForRaces() bool { return c.options.Race }
 
 // Races returns the races between PEs so far, in a Context made with Race. Each text names
-// two accesses that are not ordered, with their kernels and where they are.
+// accesses that are not ordered, their kernels, and where they are in the code.
 func (c *Context) Races() ([]string, error) {
 	refuse(!c.options.Race, "Races", "the context was made without Race")
 	if err := c.main.Synchronize(); err != nil {

@@ -38,7 +38,7 @@ func (x *Tensor) clone(op string) (*Tensor, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := r.hold(op, heldWhenWritten, x, y); err != nil {
+	if err := r.reserveValues(op, heldWhenWritten, x, y); err != nil {
 		return nil, errors.Join(err, y.Free())
 	}
 	p := machine.Program{Name: "clone", Targets: pesOf(x.shards)}
@@ -46,7 +46,7 @@ func (x *Tensor) clone(op string) (*Tensor, error) {
 	p.Body = func(t *tl.PE) {
 		s := &from[t.Rank()]
 		extent, stride := mergeAxes(s.box.extent, s.strides())
-		copyTiles(t, y.linear(to[t.Rank()].va), x.linear(s.va), extent, stride)
+		copyTiles(t, y.linearPointer(to[t.Rank()].va), x.linearPointer(s.va), extent, stride)
 	}
 	r.s.Enqueue(r.newProgram(&p, []*Tensor{x, y}, nil))
 	return y, nil

@@ -40,7 +40,7 @@ func (r *Rank) Full(v float64, dtype DType, shape Shape, options ...TensorOption
 	if err != nil {
 		return nil, err
 	}
-	if err := r.hold("Full", heldWhenWritten, x); err != nil {
+	if err := r.reserveValues("Full", heldWhenWritten, x); err != nil {
 		return nil, errors.Join(err, x.Free())
 	}
 	p := machine.Program{Name: "full", Targets: pesOf(x.shards)}
@@ -51,7 +51,7 @@ func (r *Rank) Full(v float64, dtype DType, shape Shape, options ...TensorOption
 		if s.addend > 0 {
 			value = 0
 		}
-		ptr := x.linear(s.va)
+		ptr := x.linearPointer(s.va)
 		for at := 0; at < s.elems; at += fillElems {
 			n := min(fillElems, s.elems-at)
 			t.Store(ptr.Add(at), t.Full(tl.Shape{n}, dtype, value))
@@ -171,7 +171,7 @@ func (x *Tensor) copyValues(op string, make func() []byte) error {
 	if !x.rank.hasValues() {
 		return x.copyIn(nil)
 	}
-	if err := x.rank.hold(op, heldWhenCopied, x); err != nil {
+	if err := x.rank.reserveValues(op, heldWhenCopied, x); err != nil {
 		return err
 	}
 	return x.copyIn(make())
@@ -254,8 +254,9 @@ func (x *Tensor) pieces(shards []shard) iter.Seq2[int, piece] {
 	}
 }
 
-// linear returns a pointer to an address of the tensor, as if the tensor had one axis.
-func (x *Tensor) linear(va memory.VA) tl.Ptr {
+// linearPointer returns a pointer to an address of the tensor, as if the tensor had one
+// axis.
+func (x *Tensor) linearPointer(va memory.VA) tl.Ptr {
 	return tl.Ptr{Addr: int64(va), DType: x.dtype, Rank: 1, Stride: [4]int64{1}}
 }
 

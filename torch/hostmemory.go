@@ -30,10 +30,10 @@ func (c *Context) Reserve(what string, bytes uint64) error {
 
 // reserve reserves bytes of this computer's memory for a storage, or for the context if of
 // is nil.
-func (c *Context) reserve(of *storage, bytes uint64) error {
+func (c *Context) reserve(owner *storage, bytes uint64) error {
 	release, err := host.Reserve(bytes)
 	if err == nil {
-		c.reserved[of] = append(c.reserved[of], release)
+		c.reserved[owner] = append(c.reserved[owner], release)
 	}
 	return err
 }
@@ -86,9 +86,9 @@ const (
 	heldWhenCopied  = 3
 )
 
-// hold reserves memory for storing the values of tensors the given number of times, until
-// the tensors are freed.
-func (c *Context) hold(op string, times uint64, tensors ...*Tensor) error {
+// reserveValues reserves memory for storing the values of tensors the given number of
+// times, until the tensors are freed.
+func (c *Context) reserveValues(op string, times uint64, tensors ...*Tensor) error {
 	for _, x := range tensors {
 		if times <= x.held || !c.hasValues() {
 			continue
@@ -105,10 +105,10 @@ func (x *Tensor) tooLargeError(op string, err error) error {
 	return fmt.Errorf("%s: values of %s: %w: make it smaller, or find out times only with --data=off", op, x.name, err)
 }
 
-// unreserve releases the memory reserved for a storage, or for the context if of is nil.
-func (c *Context) unreserve(of *storage) {
-	for _, release := range c.reserved[of] {
+// unreserve releases the memory reserved for a storage, or for the context if owner is nil.
+func (c *Context) unreserve(owner *storage) {
+	for _, release := range c.reserved[owner] {
 		release()
 	}
-	delete(c.reserved, of)
+	delete(c.reserved, owner)
 }

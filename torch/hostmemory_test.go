@@ -52,7 +52,7 @@ func TestValuesRefused(t *testing.T) {
 		for range 8 { // no operation writes these tensors
 			all = append(all, Must(c.Zeros(U8, Shape{half})))
 		}
-		OK(c.hold("Launch", heldWhenWritten, all[:3]...))
+		OK(c.reserveValues("Launch", heldWhenWritten, all[:3]...))
 		_, err = c.Launch("copy", func(*tl.PE, tl.Ptr, tl.Ptr) {}, all[2], all[3])
 		checkRefused(t, err, "Launch: values of tensor 6 [500000000] u8: 0.5 GB of memory are needed, and 0.5 GB are free of the 16 GB that this computer has: make it smaller, or find out times only with --data=off")
 		_, err = c.Launch("copy", func(*tl.PE, tl.Ptr) {}, all[0], Using(all[4]))
@@ -62,7 +62,7 @@ func TestValuesRefused(t *testing.T) {
 		_, err = all[0].Numpy()
 		checkRefused(t, err, "Numpy: values of tensor 3 [500000000] u8: 1.5 GB of memory are needed, and 0.5 GB are free of the 16 GB that this computer has: make it smaller, or find out times only with --data=off")
 		OK(all[0].Free())
-		OK(c.hold("Launch", heldWhenWritten, all[3]))
+		OK(c.reserveValues("Launch", heldWhenWritten, all[3]))
 		checkRefused(t, c.Reserve("the reference", half), "the reference: 0.5 GB of memory are needed, and 0.5 GB are free of the 16 GB that this computer has: take smaller sizes, or find out times only with --data=off")
 		c.Close()
 		other := Must(New(t.Context(), Options{}))

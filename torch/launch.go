@@ -179,7 +179,7 @@ func (r *Rank) Launch(name string, kernel any, args ...any) (*Launched, error) {
 		x.checkUsable("Launch")
 	}
 	written := slices.Concat(tensors, o.using)
-	if err := r.hold("Launch", heldWhenWritten, written...); err != nil {
+	if err := r.reserveValues("Launch", heldWhenWritten, written...); err != nil {
 		return nil, err
 	}
 	l.enqueue(p, written)

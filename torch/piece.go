@@ -118,7 +118,7 @@ func (x *Tensor) forEachPiece(op string, row, col, rows, cols int, found func(*s
 		if !ok {
 			panic(misuse(op, "%s: what PE %d holds, %s, is not a block of rows: place the tensor so that only its first and its last axis are cut", x.name, s.at, s.box.ranges()))
 		}
-		down, across := s.steps()
+		down, across := s.matrixStrides()
 		p := Piece{Row: max(row, top), Col: max(col, left)}
 		p.Rows, p.Cols = min(row+rows, top+h)-p.Row, min(col+cols, left+w)-p.Col
 		if p.Rows <= 0 || p.Cols <= 0 {
@@ -157,9 +157,9 @@ func (s *shard) asMatrix(shape Shape) (row, col, rows, cols int, ok bool) {
 	return row, start[last], rows, extent[last], ok || s.elems == 0
 }
 
-// steps returns the distance in elements between rows, and between columns, of a shard seen
-// as a matrix.
-func (s *shard) steps() (down, across int64) {
+// matrixStrides returns the distance in elements between rows, and between columns, of a
+// shard seen as a matrix.
+func (s *shard) matrixStrides() (down, across int64) {
 	last := len(s.box.extent) - 1
 	down, across = int64(s.box.extent[last]), 1
 	if s.stride == nil {

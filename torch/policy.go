@@ -42,17 +42,18 @@ type DPPolicy struct {
 }
 
 func (p DPPolicy) String() string {
-	text := fmt.Sprintf("cube=%v(%s) pe=%v(%s)", p.Cube, orAll(p.NumCubes), p.PE, orAll(p.NumPEs))
+	text := fmt.Sprintf("cube=%v(%s) pe=%v(%s)", p.Cube, countText(p.NumCubes), p.PE, countText(p.NumPEs))
 	if p.onDevice() {
 		return text
 	}
-	return fmt.Sprintf("sip=%v(%s) %s", p.SIP, orAll(p.NumSIPs), text)
+	return fmt.Sprintf("sip=%v(%s) %s", p.SIP, countText(p.NumSIPs), text)
 }
 
 // onDevice reports whether the policy uses only the device of the rank.
 func (p DPPolicy) onDevice() bool { return p.SIP == Replicate && p.NumSIPs == 0 }
 
-func orAll(n int) string {
+// countText returns n as text, or "all" for 0.
+func countText(n int) string {
 	if n == 0 {
 		return "all"
 	}

@@ -163,7 +163,7 @@ func TestProfileOfAsyncCollectives(t *testing.T) {
 			return err
 		}
 		for range 3 {
-			if _, err := r.Launch("beside", triple, y, n/4); err != nil {
+			if _, err := r.Launch("overlapped", triple, y, n/4); err != nil {
 				return err
 			}
 		}
@@ -173,7 +173,7 @@ func TestProfileOfAsyncCollectives(t *testing.T) {
 		phases, err := p.Stop()
 		checkContiguous(t, fmt.Sprint("rank ", rank), began, phases)
 		got := strings.Join(phaseNames(phases), ", ")
-		if want := "beside, beside, beside, all_reduce(ring)"; got != want {
+		if want := "overlapped, overlapped, overlapped, all_reduce(ring)"; got != want {
 			t.Errorf("rank %d: phases %s, want %s", rank, got, want)
 		}
 		return err

@@ -16,7 +16,9 @@ func init() {
 	hosted.Rank = func(r any) *stream.Rank { return r.(*Rank).s }
 	hosted.TensorOf = func(x any, op string) *hosted.Tensor { return x.(*Tensor).hosted(op) }
 	hosted.Replicate = func(x any) { x.(*Tensor).replicate() }
-	hosted.Hold = func(c any, op string, x any) error { return c.(*Context).hold(op, heldWhenWritten, x.(*Tensor)) }
+	hosted.Hold = func(c any, op string, x any) error {
+		return c.(*Context).reserveValues(op, heldWhenWritten, x.(*Tensor))
+	}
 	hosted.UsePEs = func(c any, op string, pes []machine.PEID) error { return c.(*Context).usePEs(op, pes) }
 	hosted.Scratch = func(c any, op, name string, dtype DType, pes []machine.PEID, elems []int, written bool) (*hosted.Tensor, func() error, error) {
 		return c.(*Context).scratch(op, name, dtype, pes, elems, written)
@@ -69,7 +71,7 @@ func (c *Context) scratch(op, name string, dtype DType, pes []machine.PEID, elem
 		return nil, nil, err
 	}
 	if written {
-		err = c.hold(op, heldWhenWritten, x)
+		err = c.reserveValues(op, heldWhenWritten, x)
 	}
 	return x.hosted(op), x.unmap, err
 }
@@ -84,7 +86,7 @@ func (r *Rank) runProgram(p *machine.Program, tensors []*Tensor) (*Launched, err
 	if err := r.s.Begin("RunProgram"); err != nil {
 		return nil, err
 	}
-	if err := r.hold("RunProgram", heldWhenWritten, tensors...); err != nil {
+	if err := r.reserveValues("RunProgram", heldWhenWritten, tensors...); err != nil {
 		return nil, err
 	}
 	own := *p

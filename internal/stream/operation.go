@@ -127,7 +127,8 @@ func NewShared(name string, calls *Stream, number int) *Operation {
 	return op
 }
 
-// NewPart returns an operation for one of the programs that the operation whole consists of.
+// NewPart returns an operation for one of the programs that the operation whole consists
+// of.
 func NewPart(name string, whole *Operation) *Operation { return &Operation{Name: name, whole: whole} }
 
 // refuse panics if the rank must not request an operation now.
@@ -159,7 +160,7 @@ func (op *Operation) In(r *Rank) bool { return slices.Contains(op.streams, &r.st
 func (op *Operation) Follow(list ...*Operation) {
 	op.streams = nil
 	for _, m := range list {
-		for _, s := range m.parties() {
+		for _, s := range m.callerStreams() {
 			if !slices.Contains(op.streams, s) {
 				op.streams = append(op.streams, s)
 			}
@@ -167,8 +168,8 @@ func (op *Operation) Follow(list ...*Operation) {
 	}
 }
 
-// parties returns the streams of the ranks that call the operation.
-func (op *Operation) parties() []*Stream {
+// callerStreams returns the streams of the ranks that call the operation.
+func (op *Operation) callerStreams() []*Stream {
 	if op.carries == nil {
 		return op.streams
 	}
@@ -225,7 +226,8 @@ func (s *Scheduler) Complete(op *Operation) {
 	s.Wake(op)
 }
 
-// MakeNoOp makes an operation do nothing when its turn comes. The operation may be in a stream.
+// MakeNoOp makes an operation do nothing when its turn comes. The operation may be in a
+// stream.
 func (s *Scheduler) MakeNoOp(op *Operation) {
 	op.partial = false
 	op.Begin = func(sim.Event) error { return nil }
@@ -357,12 +359,12 @@ func (s *Scheduler) Start(op *Operation) {
 	s.Ended(op)
 }
 
-// HoldForBatch marks a message as waiting to be sent together with other messages of the same
-// instant.
+// HoldForBatch marks a message as waiting to be sent together with other messages of the
+// same instant.
 func (op *Operation) HoldForBatch() { op.batched = true }
 
-// ReleaseFromBatch marks a message and the receive that it carries as sent. Operations that wait for
-// them may proceed.
+// ReleaseFromBatch marks a message and the receive that it carries as sent. Operations that
+// wait for either of them may proceed.
 func (s *Scheduler) ReleaseFromBatch(op *Operation) {
 	for _, end := range []*Operation{op, op.carries} {
 		if end != nil {

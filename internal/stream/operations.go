@@ -174,7 +174,7 @@ func (s *Scheduler) onIdle() {
 			return
 		}
 		s.Machine.Log.Reset()
-		s.newExecutor()
+		s.startExecutor()
 	}
 	s.Machine.Boundary()
 	s.main.stream.last = 0

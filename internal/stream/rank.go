@@ -170,8 +170,8 @@ func (s *Scheduler) abort() {
 	s.withdraw(queued)
 }
 
-// FailRanks stops all ranks of Spawn, except the running one, and records err as the error of
-// the ranks in numbers.
+// FailRanks stops all ranks of Spawn, except the running one, and records err as the error
+// of the ranks in numbers.
 func (s *Scheduler) FailRanks(numbers []int, err error) {
 	for _, number := range numbers {
 		s.ranks[number].fault = err

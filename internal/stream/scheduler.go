@@ -70,13 +70,13 @@ func New(o Options) *Scheduler {
 	s.operations.s = s
 	s.operations.target = o.Machine.Engine.Register(&s.operations)
 	if o.Data {
-		s.newExecutor()
+		s.startExecutor()
 	}
 	return s
 }
 
-// newExecutor makes an executor that computes the values of the op log from its start.
-func (s *Scheduler) newExecutor() {
+// startExecutor makes an executor that computes the values of the op log from its start.
+func (s *Scheduler) startExecutor() {
 	m := s.Machine
 	s.Values = exec.New(m.Log, func(space oplog.Space) *memory.Store {
 		return &m.Memory(space).Store

@@ -97,14 +97,14 @@ func TestStreams(t *testing.T) {
 		if r.Number == 1 {
 			c.enqueue(r, "other", 20)
 			c.join(r, both, y)
-			c.enqueue(r, "apart", 1)
+			c.enqueue(r, "other storage", 1)
 			return r.Synchronize()
 		}
 		c.enqueue(r, "first", 5, x)
 		c.enqueue(r, "second", 6)
 		h := c.join(r, both, x)
-		c.enqueue(r, "beside", 2)
-		c.enqueue(r, "after", 3, x)
+		c.enqueue(r, "independent", 2)
+		c.enqueue(r, "same storage", 3, x)
 		if err := r.Await(h.Op); err != nil {
 			return err
 		}
@@ -116,7 +116,7 @@ func TestStreams(t *testing.T) {
 	if err != nil || len(faults) > 0 {
 		t.Fatal(err, faults)
 	}
-	c.checkBegan(t, map[string]simtime.Time{"first": 0, "second": 5, "other": 0, "both": 20, "beside": 11, "apart": 20, "after": 27})
+	c.checkBegan(t, map[string]simtime.Time{"first": 0, "second": 5, "other": 0, "both": 20, "independent": 11, "other storage": 20, "same storage": 27})
 }
 
 // TestBlame checks which ranks are blamed when a rank returns without an operation that

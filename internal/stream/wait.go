@@ -202,7 +202,7 @@ func (s *Scheduler) Limit(op *Operation, after simtime.Time, timeoutErr func() e
 			return
 		}
 		for _, r := range s.ranks {
-			if !found && slices.Contains(op.parties(), &r.stream) {
+			if !found && slices.Contains(op.callerStreams(), &r.stream) {
 				r.fault = err
 			}
 		}
