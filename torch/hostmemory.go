@@ -28,8 +28,8 @@ func (c *Context) Reserve(what string, bytes uint64) error {
 	return nil
 }
 
-// reserve reserves bytes of this computer's memory for a storage, or for the context if of
-// is nil.
+// reserve reserves bytes of this computer's memory for a storage, or for the context if
+// owner is nil.
 func (c *Context) reserve(owner *storage, bytes uint64) error {
 	release, err := host.Reserve(bytes)
 	if err == nil {

@@ -243,8 +243,8 @@ func (a *Array) String() string {
 	return b.String()
 }
 
-// write writes the part of the array that starts at element at and has the axes from axis
-// on.
+// write writes the part of the array that starts at element at and consists of axis and the
+// axes after it.
 func (a *Array) write(b *strings.Builder, axis, at int, short bool) {
 	if axis == len(a.Shape) {
 		b.WriteString(strings.TrimSuffix(a.text(at), ".0"))

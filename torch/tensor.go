@@ -340,7 +340,7 @@ func (x *Tensor) Numel() int { return elems(x.shape) }
 type Shard struct {
 	SIP, Cube, PE int
 	Start, Extent []int // the box of the tensor that the PE holds
-	Copy, Addend  int   // the index of the copy of a replicated, and of the addend of a partial tensor
+	Copy, Addend  int   // index of the copy if replicated, and of the addend if partial
 	Offset, Bytes int64 // offset in the tensor's range of addresses, and size
 }
 

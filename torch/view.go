@@ -177,8 +177,8 @@ func (x *Tensor) updateShards() {
 }
 
 // irregular reports whether the boxes of a tensor are not the boxes that its levels make of
-// its shape. A slice is irregular if its elements stay on the PEs that hold them, and so is
-// a tensor that is laid out like such a slice.
+// its shape. Most slices are irregular, because their elements stay on the PEs of the
+// original tensor, and so is a tensor from EmptyLike of such a slice.
 func (x *Tensor) irregular() bool { return x.cuts != cuts(x.levels, x.shape) }
 
 // matchesLevels reports whether the boxes of a view are those that its levels make of its

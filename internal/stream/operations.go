@@ -17,7 +17,7 @@ type operations struct {
 }
 
 const (
-	evEnd   sim.Kind = iota // an operation has one outstanding event less
+	evEnd   sim.Kind = iota // one of the events that an operation waits for
 	evLater                 // the first function of later is due
 )
 
@@ -92,7 +92,8 @@ func (s *Scheduler) end(op *Operation) {
 	if len(op.streams) > 0 {
 		s.Advance(op)
 	}
-	op.Send, op.Begin, op.Finish, op.regions, op.endpoints, op.streams = nil, nil, nil, nil, nil, nil // free memory: a storage may keep a pointer to op
+	// A storage may keep a pointer to op: free the memory that op refers to.
+	op.Send, op.Begin, op.Finish, op.regions, op.endpoints, op.streams = nil, nil, nil, nil, nil, nil
 	op.places, op.dependents, op.carrier, op.carries = nil, nil, nil, nil
 }
 

@@ -6,8 +6,8 @@ import (
 )
 
 // awaitEarlier reports whether all operations that op waits for have reached a state. If
-// not, it registers op with one of these operations, the last of a sequence: the other
-// operations of the sequence have usually reached the state by then.
+// not, it makes op wait for one of them, the last one of a sequence: when that one has
+// reached the state, the earlier ones usually have, too.
 func (s *Scheduler) awaitEarlier(op *Operation, state opState) bool {
 	first := s.blocker(op, state)
 	if first != nil {

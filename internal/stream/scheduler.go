@@ -27,7 +27,7 @@ type Options struct {
 
 	// Misuse returns the error for a mistake in the use of an operation.
 	Misuse func(op, text string) error
-	// Recovered returns the error for a panic of host code with a value.
+	// Recovered returns the error for a value that host code has panicked with.
 	Recovered func(value any) error
 	// Stalled returns the error for code that has run too long at a line: the code of a
 	// rank or, if rank is false, a kernel.

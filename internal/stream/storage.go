@@ -109,7 +109,7 @@ type endpoint struct {
 	part int // the index of the part, or AllParts
 }
 
-// AllParts as the part of an endpoint stands for all parts that the rank has.
+// AllParts is the part of an endpoint that includes all parts of the region.
 const AllParts = -1
 
 // overlaps reports whether two endpoints may share memory.

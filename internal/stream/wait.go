@@ -188,7 +188,8 @@ func (s *Scheduler) Limit(op *Operation, after simtime.Time, timeoutErr func() e
 			return
 		}
 		err := timeoutErr()
-		deadlock := s.Machine.Engine.Idle() && s.timedWaits == 0 // of kernels, unless ranks are to blame; the machine reports it
+		// A deadlock of kernels, unless ranks are to blame. The machine reports it.
+		deadlock := s.Machine.Engine.Idle() && s.timedWaits == 0
 		if len(s.ranks) == 0 {
 			if !deadlock {
 				s.timeoutErr = err
