@@ -99,7 +99,7 @@ func (s *simulation) build(r *torch.Rank, orchestrate func(b *Builder)) (builder
 			b.noValues = errors.New("values are not computed in this run: leave out --data=off, or submit tasks that do not depend on them")
 		}
 		builders = append(builders, b)
-		hosted.Scheduler(r.Context).Closed(func() { err = b.build(orchestrate) })
+		hosted.Scheduler(r.Context).ForbidOperations(func() { err = b.build(orchestrate) })
 		host := &hostBuilder{}
 		for _, p := range programs {
 			if err == nil {

@@ -17,9 +17,9 @@ type Array struct {
 	Shape Shape
 	DType DType
 	Bytes []byte // little-endian
-	// Bool says that the elements are bools, 0 and 1 of dtype U8: those of a file of bools
-	// are. Save then writes bools, and String shows True and False. Tensors have no such
-	// dtype: FromNumpy makes one of U8, and Numpy does not set Bool.
+	// Bool marks an array of bools, stored as 0 and 1 of dtype U8. LoadNumpy sets it for a
+	// file of bools. Save then writes bools, and String prints True and False. Tensors have
+	// no bool dtype: FromNumpy makes a tensor of U8, and Numpy does not set Bool.
 	Bool bool
 }
 
@@ -29,7 +29,7 @@ const maxNumpyBytes = 64 << 30
 // LoadNumpy reads a .npy file.
 func LoadNumpy(name string) (*Array, error) { return loadNumpy(context.Background(), name) }
 
-// loadNumpy reads a .npy file, until ctx ends.
+// loadNumpy reads a .npy file. It gives up when ctx is done.
 func loadNumpy(ctx context.Context, name string) (*Array, error) {
 	f, err := file.Open(ctx, name, maxNumpyBytes)
 	if err != nil {
@@ -43,8 +43,8 @@ func loadNumpy(ctx context.Context, name string) (*Array, error) {
 	return &Array{a.Shape, a.DType, a.Bytes, a.Bool}, nil
 }
 
-// Save writes the array to a .npy file. bf16, which NumPy does not have, is written
-// as two-byte items without a type ('V2'). Bools other than 0 and 1 are an error.
+// Save writes the array to a .npy file. NumPy has no bf16, so bf16 is written as two-byte
+// items without a type ('V2'). Bools other than 0 and 1 are an error.
 func (a *Array) Save(name string) error {
 	var data bytes.Buffer
 	if err := npy.Write(&data, &npy.Array{Shape: a.Shape, DType: a.DType, Bytes: a.Bytes, Bool: a.Bool}); err != nil {
@@ -56,24 +56,24 @@ func (a *Array) Save(name string) error {
 // Len returns the number of elements.
 func (a *Array) Len() int { return elems(a.Shape) }
 
-// At returns one element, by its index in row-major order.
+// At returns the element with index i in row-major order.
 func (a *Array) At(i int) float64 { return numeric.Get(a.DType, a.Bytes, i) }
 
-// Float64s is all elements.
+// Float64s returns all elements.
 func (a *Array) Float64s() []float64 {
 	return lists.Make(a.Len(), a.At)
 }
 
-// Wrong returns the index of the first element that is not what a slice of numbers,
-// rounded to the dtype, says, and -1 if all are. Any NaN equals any NaN.
+// Wrong returns the index of the first element that differs from want, a slice of numbers
+// that are rounded to the dtype, or -1 if all are equal. NaN equals NaN.
 func (a *Array) Wrong(want any) int {
-	n, ok := numbers(want)
+	n, ok := numbersLen(want)
 	refuse(!ok || n != a.Len(), "Wrong", "%T of %d elements for an array of %d", want, n, a.Len())
 	return numeric.Equal(a.DType, a.Bytes, encode(want, a.DType))
 }
 
-// numbers returns the length of a slice of numbers, or of bools, if data is one.
-func numbers(data any) (n int, ok bool) {
+// numbersLen returns the length of data and whether data is a slice of numbers or bools.
+func numbersLen(data any) (n int, ok bool) {
 	v := reflect.ValueOf(data)
 	if v.Kind() != reflect.Slice {
 		return 0, false
@@ -82,7 +82,8 @@ func numbers(data any) (n int, ok bool) {
 	return v.Len(), kind >= reflect.Bool && kind <= reflect.Float64 && kind != reflect.Uintptr && kind != reflect.Uint
 }
 
-// encode returns a slice of numbers, or of bools, which are 0 and 1, as bytes of a dtype.
+// encode returns the bytes of a slice of numbers or bools, converted to a dtype. Bools
+// become 0 and 1.
 func encode(data any, d DType) []byte {
 	v := reflect.ValueOf(data)
 	out := make([]byte, v.Len()*d.Size())
@@ -95,7 +96,7 @@ func encode(data any, d DType) []byte {
 		return encodeAll(out, numbers, d)
 	}
 	for i := range v.Len() {
-		whole, number := int64(0), 0.0 // beyond 2^53 a float64 would not do for integers
+		whole, number := int64(0), 0.0 // a float64 cannot hold all integers beyond 2^53
 		switch x := v.Index(i); {
 		case x.CanFloat():
 			numeric.Set(d, out, i, x.Float())
@@ -116,10 +117,10 @@ func encode(data any, d DType) []byte {
 	return out
 }
 
-// encodeAll writes numbers to out as elements of a dtype.
+// encodeAll writes numbers to out as elements of a dtype, and returns out.
 func encodeAll[T int | float32 | float64](out []byte, numbers []T, d DType) []byte {
 	half := 0.5
-	whole := T(half) == 0 && !d.IsFloat() // beyond 2^53 a float64 would not do
+	whole := T(half) == 0 && !d.IsFloat() // integers to integers: a float64 cannot hold all integers beyond 2^53
 	for i, x := range numbers {
 		if whole {
 			numeric.SetInt(d, out, i, int64(x))

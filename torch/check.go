@@ -9,26 +9,27 @@ import (
 	"github.com/kernbench/kernbench/numeric"
 )
 
-// Check is a comparison of values with a reference, or of something else that has to
-// hold, such as of times with a bound.
+// Check is the result of comparing values with a reference, or of another condition, such
+// as a bound on a time.
 type Check struct {
 	Name  string
-	Elems int    // of tensors that were compared; 0 if the check is not of values
-	Wrong string // the first difference; empty if there is none
+	Elems int    // number of compared elements; 0 if no values were compared
+	Wrong string // the first difference; "" if there is none
 }
 
 // Checks is a list of checks.
 type Checks []Check
 
-// OK reports whether no check found a difference.
+// OK reports whether no check has found a difference.
 func (cs Checks) OK() bool {
 	return !slices.ContainsFunc(cs, func(c Check) bool { return c.Wrong != "" })
 }
 
-// Check compares a tensor with a slice of numbers, rounded to its dtype, or with an *Array,
-// element by element and bit for bit, and adds the result to Checks, under the name of the
-// tensor if none is given: a bench with a wrong value fails. An *Array of another shape or
-// dtype is an error, since it may come from a file. Without values Check does nothing.
+// Check compares a tensor with want, bit for bit, and adds the result to Checks. want is a
+// slice of numbers, which are rounded to the tensor's dtype, or an *Array. The result has
+// the name of the tensor if name is "". A bench with a difference fails. An *Array of
+// another shape or dtype is an error and not a panic, because it may come from a file. In a
+// run without values Check does nothing.
 func (r *Rank) Check(name string, x *Tensor, want any) error {
 	if !r.HasData() {
 		return nil
@@ -53,8 +54,8 @@ func (r *Rank) Check(name string, x *Tensor, want any) error {
 	})
 }
 
-// CheckFunc is Check with the elements that a function returns for their numbers in
-// row-major order. The function is not called in a run without values.
+// CheckFunc does the same as Check with want(i) for element i in row-major order. In a run
+// without values, want is not called.
 func (r *Rank) CheckFunc(name string, x *Tensor, want func(i int) float64) error {
 	if !r.HasData() {
 		return nil
@@ -72,9 +73,8 @@ func (r *Rank) CheckFunc(name string, x *Tensor, want func(i int) float64) error
 	})
 }
 
-// CheckWithin compares a tensor with numbers, element by element, each of which may be
-// off by as much as its tolerance, and adds the result to Checks. NaN
-// is right where NaN is wanted, and nowhere else, and so is an infinity.
+// CheckWithin compares a tensor with numbers and adds the result to Checks. Element i may
+// differ from want[i] by at most tolerance[i]. NaN and infinities match only themselves.
 func (r *Rank) CheckWithin(name string, x *Tensor, want, tolerance []float64) error {
 	if !r.HasData() {
 		return nil
@@ -91,11 +91,11 @@ func (r *Rank) CheckWithin(name string, x *Tensor, want, tolerance []float64) er
 	})
 }
 
-// check compares every copy of a tensor: wrong is the first difference, or nothing, and
-// is told which copy it is.
+// check compares every copy of a tensor and adds the result to Checks. wrong returns the
+// first difference, or "". which describes the copy in errors.
 func (r *Rank) check(op, name string, x *Tensor, wrong func(got *Array, which string) string) error {
 	check := Check{Name: cmp.Or(name, x.name)}
-	_, copies, _ := x.numbers()
+	_, copies, _ := x.countParts()
 	for k := range copies {
 		got, err := x.copyOf(r, op, k)
 		if err != nil {
@@ -103,7 +103,7 @@ func (r *Rank) check(op, name string, x *Tensor, wrong func(got *Array, which st
 		}
 		which := ""
 		if copies > 1 {
-			which = " of the copy on " + x.where(k)
+			which = " of the copy on " + x.copyHolders(k)
 		}
 		check.Elems += got.Len()
 		if check.Wrong == "" {
@@ -117,8 +117,8 @@ func (r *Rank) check(op, name string, x *Tensor, wrong func(got *Array, which st
 // Checks returns the results of Check, CheckFunc and CheckWithin so far.
 func (c *Context) Checks() Checks { return c.checks }
 
-// where names the PEs that hold copy k.
-func (x *Tensor) where(k int) string {
+// copyHolders lists the PEs that hold copy k.
+func (x *Tensor) copyHolders(k int) string {
 	var pes []int
 	for _, s := range x.shards {
 		if s.copy == k {

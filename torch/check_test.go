@@ -50,7 +50,8 @@ func TestCheckWithin(t *testing.T) {
 	}
 }
 
-// Every copy is looked at, and the first that is off is named.
+// TestCheckWithinLooksAtEveryCopy checks that every copy is compared, and that the first
+// wrong copy is named.
 func TestCheckWithinLooksAtEveryCopy(t *testing.T) {
 	l := hostedtest.New(t, hostedtest.Options(t, 3))
 	x := l.Ints(lists.Count(0, 4), torch.F32, torch.OnEach(0, 1, 2))
@@ -69,7 +70,8 @@ func TestCheckWithinLooksAtEveryCopy(t *testing.T) {
 	}
 }
 
-// Without values there is nothing to check, not even the size of what is wanted.
+// TestCheckWithinWithoutValues checks that CheckWithin does nothing in a run without
+// values, even if the slices have the wrong length.
 func TestCheckWithinWithoutValues(t *testing.T) {
 	o := hostedtest.Options(t, 3)
 	o.NoData = true

@@ -13,8 +13,8 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// An epilogue takes numbers, tiles, refs, rows and columns, each applied to the sum
-// before it is rounded to the result.
+// TestEpiloguesTakeEveryKindOfOperand checks epilogues with numbers, tiles, refs, rows and
+// columns. Each operand is applied to the sum before the sum is rounded to the result.
 func TestEpiloguesTakeEveryKindOfOperand(t *testing.T) {
 	const m, k, n = 40, 70, 50
 	sq := tl.Shape{m, n}
@@ -70,8 +70,8 @@ func TestEpiloguesTakeEveryKindOfOperand(t *testing.T) {
 	}
 }
 
-// Program order holds for composites too: what one writes is what a load, a store or a
-// composite behind it finds, without a Wait.
+// TestCompositesKeepProgramOrder checks that a load, a store or a composite that follows a
+// composite sees its writes without a Wait.
 func TestCompositesKeepProgramOrder(t *testing.T) {
 	l := hostedtest.New(t, torch.Options{})
 	const n = 3000
@@ -82,7 +82,7 @@ func TestCompositesKeepProgramOrder(t *testing.T) {
 		t.Composite(tl.Stream(tl.OpAdd, y, t.Ref(x, vec, tl.I32), 1))
 		t.Store(y.At(1), t.Load(y, vec, tl.I32))                            // x+1
 		t.Composite(tl.Stream(tl.OpMul, y.At(2), t.Ref(y, vec, tl.I32), 2)) // 2(x+1)
-		t.Store(y, t.Full(vec, tl.I32, -1))                                 // after both have read it
+		t.Store(y, t.Full(vec, tl.I32, -1))                                 // both earlier operations have read y
 		t.Composite(tl.Stream(tl.OpNeg, y.At(3), t.Ref(y.At(2), vec, tl.I32)))
 		t.Store(x, t.Full(vec, tl.I32, 7))
 	}, x, y)
@@ -98,8 +98,9 @@ func TestCompositesKeepProgramOrder(t *testing.T) {
 	l.Holds("x", x, hostedtest.Fill(7, n))
 }
 
-// A tile may lie in the memories of several PEs: each part is read and written where it
-// is, and the whole keeps program order.
+// TestTilesAcrossShardsKeepProgramOrder checks tiles that extend over the memories of
+// several PEs: each part is read and written in its own memory, and accesses to the tile
+// keep program order.
 func TestTilesAcrossShardsKeepProgramOrder(t *testing.T) {
 	const rows, cols = 30, 20
 	for _, width := range []int{cols, 13} {
@@ -134,8 +135,9 @@ func TestTilesAcrossShardsKeepProgramOrder(t *testing.T) {
 	}
 }
 
-// A Stream of three or four axes is one of a matrix, all axes but the last being its rows:
-// the values are those of the blocks, and the time is that of the matrix.
+// TestStreamsOfMoreThanTwoAxes compares a Stream over three or four axes with the same
+// Stream over a matrix, in which all axes but the last are merged into rows. Values and
+// times must be equal.
 func TestStreamsOfMoreThanTwoAxes(t *testing.T) {
 	for _, shape := range []tl.Shape{{2, 3, 5}, {3, 1, 2, 7}, {1, 1, 3, 700}, {5, 2, 3, 1}, {1, 1, 1, 1}, {7, 11, 601}} {
 		rows, cols := 1, shape[len(shape)-1]
@@ -174,8 +176,8 @@ func TestStreamsOfMoreThanTwoAxes(t *testing.T) {
 	}
 }
 
-// A Stream refuses blocks of more than two axes whose rows are not a matrix, and takes tiles
-// that are repeated in any way.
+// TestStreamsOfUnevenRows checks that a Stream refuses blocks of more than two axes whose
+// rows are not evenly spaced, and accepts tiles that are broadcast along any axes.
 func TestStreamsOfUnevenRows(t *testing.T) {
 	shape, uneven := tl.Shape{2, 3, 5}, "Stream(neg, ref [2 3 5] i32): the rows of a block of more than two axes are not all equally far apart: do its matrices one by one"
 	for want, kernel := range map[string]func(t *tl.PE, x, out tl.Ptr){

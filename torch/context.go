@@ -24,50 +24,50 @@ import (
 // Time is simulated time.
 type Time = simtime.Time
 
-// Options choose the machine of a Context and what a run is to find out. The zero
-// value is the default system with values and no further checks.
+// Options selects the machine of a Context and what a run records. The zero value is the
+// default system, with values and without further checks.
 type Options struct {
-	Topology *topology.Graph // the system; nil is the preset default
-	Flit     bool            // simulate every flit: slower, and the referee of the default
-	NoData   bool            // time only: no values are computed, no tensor bytes held
-	Threads  int             // of the data phase; 0 is one for each core
-	Race     bool            // look for races between PEs; implies values' op log
-	KeepLog  bool            // keep the whole op log, to be saved
-	PerRank  bool            // keep the times of every rank of every launch, for Launches
-	Limit    Time            // of simulated time, for endless kernels; 0 is 10 s
-	// Stall is how long, by the wall clock, a kernel may compute without an
-	// operation of the tile language before the run is given up; 0 is 10 s.
+	Topology *topology.Graph // the system; nil means the preset "default"
+	Flit     bool            // simulate every flit: slower, and the reference for the default
+	NoData   bool            // timing only: compute no values and store no tensor bytes
+	Threads  int             // threads of the data phase; 0 means one per core
+	Race     bool            // detect races between PEs; implies an op log
+	KeepLog  bool            // keep the whole op log, so that it can be saved
+	PerRank  bool            // record the times of every rank of every launch, for Launches
+	Limit    Time            // limit on simulated time, for endless kernels; 0 means 10 s
+	// Stall is how long, in wall-clock time, a kernel may compute without an operation of
+	// the tile language before the run is abandoned; 0 means 10 s.
 	Stall  time.Duration
-	Trace  string      // file to record what the machine does to; "" is none
-	Output io.Writer   // of Printf in kernels; nil is nowhere
-	CCL    *ccl.Config // how collectives are done; nil is the default
-	// Settings is values for packages that build on this one, by their types: see Setting.
+	Trace  string      // file for a trace of the machine; "" means none
+	Output io.Writer   // receives Printf of kernels; nil discards it
+	CCL    *ccl.Config // configuration of collectives; nil means the default
+	// Settings holds values for packages that build on this one, by type: see Setting.
 	Settings []any
 }
 
 // Context is a machine with its tensors, and the results of a program that uses it. The
-// program uses it through a [Rank].
+// program uses the machine through a [Rank].
 type Context struct {
 	ctx     context.Context
 	options Options
 	s       *stream.Scheduler
 	m       *machine.Machine
-	trace   *trace.File // that it is recorded to; nil is none
-	tensors int         // made so far
+	trace   *trace.File // the recording; nil means none
+	tensors int         // number of tensors made so far
 
-	crit     Time        // the longest critical path of a launch
-	checks   Checks      // so far
-	launches []RankTimes // of all launches, if the options ask for that
+	crit     Time        // the longest time of a launch, from its start to the end of its last PE
+	checks   Checks      // results so far
+	launches []RankTimes // times of all launches; nil without Options.PerRank
 
 	used     []bool                // PEs that hold a tensor or have run a kernel
-	usedPEs  int                   // how many
-	reserved map[*storage][]func() // takes back reservations of this computer's memory for values, and others
+	usedPEs  int                   // number of used PEs
+	reserved map[*storage][]func() // release the memory of this computer that a storage reserved; the key nil is the context
 
 	main  *Rank   // the program itself
-	ranks []*Rank // of Spawn, by number
+	ranks []*Rank // ranks of Spawn, by number
 }
 
-// New makes a Context for a system. It ends with ctx.
+// New makes a Context for a system. The run ends when ctx is done.
 func New(ctx context.Context, o Options) (*Context, error) {
 	if o.Topology == nil {
 		spec, err := topology.Preset("default")
@@ -89,7 +89,7 @@ func New(ctx context.Context, o Options) (*Context, error) {
 	c := &Context{ctx: ctx, options: o, reserved: map[*storage][]func(){}}
 	how := machine.Options{
 		Fidelity: fidelity, Limit: o.Limit, Log: !o.NoData || o.Race || o.KeepLog,
-		NoLines: !c.KeepsLog(), // nobody but the data phase reads it
+		NoLines: !c.KeepsLog(), // only the data phase reads the log
 	}
 	if o.Trace != "" {
 		var err error
@@ -113,16 +113,17 @@ func New(ctx context.Context, o Options) (*Context, error) {
 	return c, nil
 }
 
-// Close ends what still runs. A kernel in an endless loop of Go code cannot be ended.
+// Close ends what is still running. A kernel in an endless loop of Go code cannot be ended.
 func (c *Context) Close() {
-	for of := range c.reserved {
-		c.unreserve(of)
+	for owner := range c.reserved {
+		c.unreserve(owner)
 	}
 	c.s.Close()
 }
 
-// saveTrace ends the recording and gives its file its name, if there is one; only what
-// the context cannot know of the program has to be said. Close without it drops the file.
+// saveTrace ends the recording, if there is one, and gives the file its final name. about
+// has only what the context does not know of the program. Close without saveTrace discards
+// the file.
 func (c *Context) saveTrace(about trace.About) error {
 	if c.trace == nil {
 		return nil
@@ -135,7 +136,7 @@ func (c *Context) saveTrace(about trace.About) error {
 	return err
 }
 
-// dropTrace gives the recording up, if there is one.
+// dropTrace discards the recording, if there is one.
 func (c *Context) dropTrace() error {
 	if c.trace == nil {
 		return nil
@@ -145,7 +146,7 @@ func (c *Context) dropTrace() error {
 	return err
 }
 
-// Topology returns the system.
+// Topology returns the system of the context.
 func (c *Context) Topology() *topology.Graph { return c.options.Topology }
 
 // HasData reports whether values are computed, so that they can be checked.
@@ -154,13 +155,14 @@ func (c *Context) HasData() bool { return c.s.Values != nil }
 // NumPEs returns the number of PEs of the system.
 func (c *Context) NumPEs() int { return c.m.NumPEs() }
 
-// counts returns how many SIPs the system has, cubes each SIP, and PEs each cube.
+// counts returns the number of SIPs, of cubes per SIP, and of PEs per cube.
 func (c *Context) counts() (sips, cubes, pes int) {
 	s := c.Topology().Spec()
 	return s.System.SIPs.Count, s.CubesPerSIP(), s.PEsPerCube()
 }
 
-// PE returns the number of a PE by its place.
+// PE returns the number of a PE from its SIP, its cube in the SIP, and its index in the
+// cube.
 func (c *Context) PE(sip, cube, pe int) int {
 	sips, cubes, pes := c.counts()
 	outside := sip < 0 || cube < 0 || pe < 0 || sip >= sips || cube >= cubes || pe >= pes
@@ -171,8 +173,8 @@ func (c *Context) PE(sip, cube, pe int) int {
 // LooksForRaces reports whether the context was made with Race.
 func (c *Context) LooksForRaces() bool { return c.options.Race }
 
-// Races returns the races between PEs so far, of a Context made with Race: each says
-// which accesses of which kernels nothing orders, and where they are.
+// Races returns the races between PEs so far, in a Context made with Race. Each text names
+// accesses that are not ordered, their kernels, and where they are in the code.
 func (c *Context) Races() ([]string, error) {
 	refuse(!c.options.Race, "Races", "the context was made without Race")
 	if err := c.main.Synchronize(); err != nil {
@@ -186,13 +188,13 @@ func (c *Context) Races() ([]string, error) {
 	return texts, err
 }
 
-// GoContext returns the context.Context that this one ends with.
+// GoContext returns the context.Context that New was called with.
 func (c *Context) GoContext() context.Context { return c.ctx }
 
 // Flit reports whether every flit is simulated.
 func (c *Context) Flit() bool { return c.options.Flit }
 
-// CCL returns how collectives are done: the Config of the options, or the default.
+// CCL returns the configuration of collectives: Options.CCL, or the default.
 func (c *Context) CCL() *ccl.Config {
 	if c.options.CCL == nil {
 		c.options.CCL = ccl.Default()
@@ -200,35 +202,37 @@ func (c *Context) CCL() *ccl.Config {
 	return c.options.CCL
 }
 
-// Crit returns the longest critical path of all launches and collectives so far.
+// Crit returns the longest time of a launch or collective so far, from its start to the end
+// of its last PE (crit_ns).
 func (c *Context) Crit() Time { return c.crit }
 
-// Makespan returns the simulated time from the first command of the host, with which the
-// clock starts, to the last end so far of a launch, a collective or a copy.
+// Makespan returns the simulated time from the first command of the host, at which the
+// clock starts, to the end of the last launch, collective or copy so far.
 func (c *Context) Makespan() Time {
 	end, _ := c.s.Makespan()
 	return end
 }
 
-// Launches returns the times of all launches and collectives on every rank, in the order
-// of their ends, of a Context made with PerRank.
+// Launches returns the times of all launches and collectives on every rank, in the order in
+// which they ended. It is nil unless the Context was made with PerRank.
 func (c *Context) Launches() []RankTimes { return c.launches }
 
-// Now returns the simulated time.
+// Now returns the current simulated time.
 func (c *Context) Now() Time { return c.m.Engine.Now() }
 
-// KeepsLog reports whether somebody wants to see the op log: not the data phase alone.
+// KeepsLog reports whether the op log has another use than the data phase: Race or KeepLog
+// is set.
 func (c *Context) KeepsLog() bool { return c.options.Race || c.options.KeepLog }
 
-// Log returns the op log, nil if none is kept.
+// Log returns the op log, or nil if none is recorded.
 func (c *Context) Log() *oplog.Log { return c.m.Log }
 
-// Err returns the error that ended the machine, nil while it can be used: a deadlock, a
-// limit, a panic of a kernel with its stack, or that of the context.Context. After
-// it nothing can be launched.
+// Err returns the error that ended the machine, or nil while the machine can be used. The
+// error is a deadlock, an exceeded limit, a panic of a kernel with its stack, or the error
+// of the context.Context. After an error nothing can be launched.
 func (c *Context) Err() error { return c.s.Err() }
 
-// The dtypes, as in package tl.
+// The element types, the same as in package tl.
 const (
 	F16  = tl.F16
 	BF16 = tl.BF16
@@ -244,31 +248,31 @@ const (
 	U64  = tl.U64
 )
 
-// DType is the type of a tensor's elements; Shape its extents.
+// DType is the type of a tensor's elements. Shape is the extents of its axes.
 type (
 	DType = tl.DType
 	Shape = tl.Shape
 )
 
-// Error is a mistake in a program that uses this package. Functions panic with it.
+// Error is a mistake in a program that uses this package. Functions panic with an *Error.
 type Error struct {
-	Op  string // "FromSlice"
+	Op  string // the function, such as "FromSlice"
 	Err error
 }
 
 func (e *Error) Error() string { return "torch: " + e.Op + ": " + e.Err.Error() }
 
-// Unwrap gives the reason.
+// Unwrap returns the reason.
 func (e *Error) Unwrap() error { return e.Err }
 
-// refuse panics with an *Error if a program has made a mistake.
+// refuse panics with an *Error if mistake is true.
 func refuse(mistake bool, op, format string, args ...any) {
 	if mistake {
 		panic(misuse(op, format, args...))
 	}
 }
 
-// misuse returns the error of a mistake in an operation.
+// misuse returns the error for a mistake in the use of an operation.
 func misuse(op, format string, args ...any) *Error {
 	return &Error{op, fmt.Errorf(format, args...)}
 }

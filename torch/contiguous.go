@@ -10,25 +10,25 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// IsContiguous reports whether what each PE holds of the tensor is row-major without gaps.
-// All tensors are but views: a slice of columns has the other columns between its rows.
+// IsContiguous reports whether each PE's shard is row-major without gaps. Only views can
+// have gaps: a slice of columns has the other columns between its rows.
 func (x *Tensor) IsContiguous() bool {
 	return !slices.ContainsFunc(x.shards, func(s shard) bool { return s.stride != nil })
 }
 
-// Contiguous returns the tensor if it is contiguous, and otherwise a Clone.
+// Contiguous returns the tensor itself if it is contiguous, and a Clone otherwise.
 func (x *Tensor) Contiguous() (*Tensor, error) {
-	x.usable("Contiguous")
+	x.checkUsable("Contiguous")
 	if x.IsContiguous() {
 		return x, nil
 	}
 	return x.clone("Contiguous")
 }
 
-// Clone returns a contiguous copy of the tensor, laid out as the tensor is, that each PE
-// makes of what it holds.
+// Clone returns a contiguous copy of the tensor with the same layout. Each PE copies its
+// own shard.
 func (x *Tensor) Clone() (*Tensor, error) {
-	x.usable("Clone")
+	x.checkUsable("Clone")
 	return x.clone("Clone")
 }
 
@@ -38,22 +38,23 @@ func (x *Tensor) clone(op string) (*Tensor, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := r.hold(op, onceWritten, x, y); err != nil {
+	if err := r.reserveValues(op, heldWhenWritten, x, y); err != nil {
 		return nil, errors.Join(err, y.Free())
 	}
 	p := machine.Program{Name: "clone", Targets: pesOf(x.shards)}
 	from, to := x.shards, y.shards
 	p.Body = func(t *tl.PE) {
 		s := &from[t.Rank()]
-		extent, stride := merged(s.box.extent, s.strides())
-		copyTiles(t, y.linear(to[t.Rank()].va), x.linear(s.va), extent, stride)
+		extent, stride := mergeAxes(s.box.extent, s.strides())
+		copyTiles(t, y.linearPointer(to[t.Rank()].va), x.linearPointer(s.va), extent, stride)
 	}
-	r.s.Enqueue(r.program(&p, []*Tensor{x, y}, nil))
+	r.s.Enqueue(r.newProgram(&p, []*Tensor{x, y}, nil))
 	return y, nil
 }
 
-// merged returns a strided array with as few axes as describe it, at least two.
-func merged(extent, stride []int) (e, s []int) {
+// mergeAxes returns the extents and strides of a strided array with as few axes as
+// possible, but at least two.
+func mergeAxes(extent, stride []int) (e, s []int) {
 	for axis, n := range extent {
 		last := len(e) - 1
 		switch {
@@ -70,8 +71,8 @@ func merged(extent, stride []int) (e, s []int) {
 	return e, s
 }
 
-// copyTiles copies a strided array of at least two axes to consecutive elements, in tiles of
-// rows and columns of its last axes.
+// copyTiles copies a strided array of at least two axes to consecutive elements, in
+// two-dimensional tiles of its last two axes.
 func copyTiles(t *tl.PE, to, from tl.Ptr, extent, stride []int) {
 	if len(extent) > 2 {
 		inner := elems(extent[1:])
@@ -91,19 +92,20 @@ func copyTiles(t *tl.PE, to, from tl.Ptr, extent, stride []int) {
 	}
 }
 
-// storage is the memory of a tensor and of its views, and what uses it. The shards of a view
-// correspond to those of the tensor: shard i lies within shard i.
+// storage is the memory of a tensor and of its views, and the order of the operations that
+// use it. Shard i of a view is within shard i of the tensor.
 type storage struct {
 	va    memory.VA
-	size  memory.Bytes    // of all shards
-	order *stream.Storage // of the operations on it
+	size  memory.Bytes    // size of all shards
+	order *stream.Storage // orders the operations that use the storage
 
 	partial []*Tensor // the tensor and its views, while they have addends
 
-	held uint64 // how often its values are held by this computer, at most
+	held uint64 // how many times this computer stores its values, at most
 }
 
-// newRegion returns the tensor as operations use it, which may be all of its storage.
+// newRegion returns the tensor's region of its storage. entire says that this is the whole
+// storage.
 func (x *Tensor) newRegion(entire bool) *stream.Region {
 	region := &stream.Region{Storage: x.order, Parts: make([]stream.Range, len(x.shards)), Entire: entire}
 	for i := range x.shards {
@@ -114,7 +116,7 @@ func (x *Tensor) newRegion(entire bool) *stream.Region {
 	return region
 }
 
-// regions returns tensors as operations use them.
+// regions returns the regions of tensors.
 func regions(tensors []*Tensor) []*stream.Region {
 	list := make([]*stream.Region, len(tensors))
 	for i, x := range tensors {
@@ -123,12 +125,12 @@ func regions(tensors []*Tensor) []*stream.Region {
 	return list
 }
 
-// replicate makes copies of the addends of a tensor and its views, which have all become
-// their sum.
+// replicate marks the addends of a tensor and its views as copies, after each of them has
+// become the sum.
 func (x *Tensor) replicate() {
-	_, _, addends := x.numbers()
+	_, _, addends := x.countParts()
 	for _, y := range x.partial {
-		y.shards = slices.Clone(y.shards) // a call that is not complete has the others
+		y.shards = slices.Clone(y.shards) // a call that is not complete refers to the old list
 		for i := range y.shards {
 			s := &y.shards[i]
 			s.copy, s.addend = s.copy*addends+s.addend, 0
@@ -137,6 +139,6 @@ func (x *Tensor) replicate() {
 	x.partial = nil
 }
 
-// SharesMemory reports whether a write to one tensor may change the other: they are the same,
-// or views of one tensor whose ranges of addresses overlap on some PE.
+// SharesMemory reports whether a write to one tensor may change the other: they are the
+// same tensor, or views of one tensor whose address ranges overlap on some PE.
 func (x *Tensor) SharesMemory(y *Tensor) bool { return x.region.Overlaps(y.region) }

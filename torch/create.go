@@ -13,12 +13,12 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// Empty returns a tensor whose elements are whatever its memory held.
+// Empty returns a tensor whose elements are not initialized.
 func (r *Rank) Empty(dtype DType, shape Shape, options ...TensorOption) (*Tensor, error) {
 	return r.allocate("Empty", dtype, shape, options)
 }
 
-// Zeros returns a tensor of zeros. Nothing is copied to make it.
+// Zeros returns a tensor of zeros. It copies no data and takes no simulated time.
 func (r *Rank) Zeros(dtype DType, shape Shape, options ...TensorOption) (*Tensor, error) {
 	x, err := r.allocate("Zeros", dtype, shape, options)
 	if err != nil {
@@ -33,49 +33,51 @@ func (r *Rank) Zeros(dtype DType, shape Shape, options ...TensorOption) (*Tensor
 }
 
 // Full returns a tensor whose elements are all v, rounded to the dtype. The PEs that hold
-// it write them. Of a partial tensor the first addend is v, the others zero.
+// the tensor write the elements. In a partial tensor the first addend is v and the others
+// are zero.
 func (r *Rank) Full(v float64, dtype DType, shape Shape, options ...TensorOption) (*Tensor, error) {
 	x, err := r.allocate("Full", dtype, shape, options)
 	if err != nil {
 		return nil, err
 	}
-	if err := r.hold("Full", onceWritten, x); err != nil {
+	if err := r.reserveValues("Full", heldWhenWritten, x); err != nil {
 		return nil, errors.Join(err, x.Free())
 	}
 	p := machine.Program{Name: "full", Targets: pesOf(x.shards)}
-	shards := x.shards // by the time it runs, addends may have become copies
+	shards := x.shards // addends may become copies before the program runs
 	p.Body = func(t *tl.PE) {
 		s := &shards[t.Rank()]
 		value := v
 		if s.addend > 0 {
 			value = 0
 		}
-		ptr := x.linear(s.va)
+		ptr := x.linearPointer(s.va)
 		for at := 0; at < s.elems; at += fillElems {
 			n := min(fillElems, s.elems-at)
 			t.Store(ptr.Add(at), t.Full(tl.Shape{n}, dtype, value))
 		}
 	}
-	r.s.Enqueue(r.program(&p, []*Tensor{x}, nil))
+	r.s.Enqueue(r.newProgram(&p, []*Tensor{x}, nil))
 	return x, nil
 }
 
-// fillElems is how many elements Full writes at a time.
+// fillElems is the number of elements that Full writes at a time.
 const fillElems = 1 << 14
 
-// FromSlice returns a tensor of the elements of a slice of numbers, or of bools, in row-major order, each
-// rounded to the dtype; integers lose fractions and stay within what the dtype has. The copy from the host takes its time. Of a partial
-// tensor the first addend gets them and the others are zero.
+// FromSlice returns a tensor with the elements of a slice of numbers or bools, in row-major
+// order. Elements are rounded to a float dtype. For an integer dtype, floats are truncated
+// and clamped to the range of the dtype, and integers wrap around. The copy from the host
+// takes simulated time. In a partial tensor the first addend gets the elements and the
+// others are zero.
 func (r *Rank) FromSlice(data any, dtype DType, shape Shape, options ...TensorOption) (*Tensor, error) {
 	checkNumbers("FromSlice", data, fmt.Sprintf("shape %v", shape), elems(shape))
-	return r.from("FromSlice", dtype, shape, options, func() []byte { return encode(data, dtype) })
+	return r.create("FromSlice", dtype, shape, options, func() []byte { return encode(data, dtype) })
 }
 
-// FromFunc is FromSlice of the elements that a function returns for their numbers in
-// row-major order, 0, 1, 2 and so on. The function is not called in a run without values,
-// which then needs no memory for them.
+// FromFunc returns a tensor like FromSlice. Element i, in row-major order, is f(i). In a
+// run without values, f is not called and no memory is needed for values.
 func (r *Rank) FromFunc(f func(i int) float64, dtype DType, shape Shape, options ...TensorOption) (*Tensor, error) {
-	return r.from("FromFunc", dtype, shape, options, func() []byte {
+	return r.create("FromFunc", dtype, shape, options, func() []byte {
 		out := make([]byte, elems(shape)*dtype.Size())
 		for i := range elems(shape) {
 			numeric.Set(dtype, out, i, f(i))
@@ -84,20 +86,21 @@ func (r *Rank) FromFunc(f func(i int) float64, dtype DType, shape Shape, options
 	})
 }
 
-// from makes a tensor of bytes that are made if values are wanted.
-func (r *Rank) from(op string, dtype DType, shape Shape, options []TensorOption, make func() []byte) (*Tensor, error) {
+// create makes a tensor from the bytes that make returns. make is called only if values are
+// kept.
+func (r *Rank) create(op string, dtype DType, shape Shape, options []TensorOption, make func() []byte) (*Tensor, error) {
 	x, err := r.allocate(op, dtype, shape, options)
 	if err != nil {
 		return nil, err
 	}
-	if err := x.copyOver(op, make); err != nil {
+	if err := x.copyValues(op, make); err != nil {
 		return nil, errors.Join(err, x.Free())
 	}
 	return x, nil
 }
 
-// FromNumpy returns a tensor of the shape, dtype and elements of an array: an *Array, or the
-// name of a .npy file. A later change of the *Array does not change the tensor.
+// FromNumpy returns a tensor with the shape, dtype and elements of an array: an *Array, or
+// the name of a .npy file. A later change of the *Array does not change the tensor.
 func (r *Rank) FromNumpy(src any, options ...TensorOption) (*Tensor, error) {
 	var a *Array
 	from, values := "FromNumpy", func() []byte { return a.Bytes }
@@ -111,7 +114,7 @@ func (r *Rank) FromNumpy(src any, options ...TensorOption) (*Tensor, error) {
 	case *Array:
 		a = src
 		refuse(a == nil, "FromNumpy", "a nil array")
-		values = func() []byte { return slices.Clone(a.Bytes) } // the copy comes later
+		values = func() []byte { return slices.Clone(a.Bytes) } // the tensor is written later
 	default:
 		panic(misuse("FromNumpy", "%T is no *torch.Array, and no name of a file: for a slice there is FromSlice", src))
 	}
@@ -123,15 +126,15 @@ func (r *Rank) FromNumpy(src any, options ...TensorOption) (*Tensor, error) {
 		refuse(len(a.Bytes) != want, "FromNumpy", "an array %v %v of %d bytes, want %d", a.Shape, a.DType, len(a.Bytes), want)
 	}
 	refuse(a.Bool && a.DType != U8, "FromNumpy", "an array of bools has dtype %v: set u8", a.DType)
-	return r.from("FromNumpy", a.DType, a.Shape, options, values)
+	return r.create("FromNumpy", a.DType, a.Shape, options, values)
 }
 
-// CopyFrom copies elements into the tensor, in row-major order: those of a slice of
-// numbers, rounded to the tensor's dtype, of an *Array, or of another *Tensor, by way
-// of the host, of the same shape and dtype. An *Array of another shape or dtype is an
-// error, since it may be a file's.
+// CopyFrom copies elements into the tensor, in row-major order. src is a slice of numbers,
+// which are rounded to the tensor's dtype, an *Array, or another *Tensor of the same shape
+// and dtype, which is copied through the host. An *Array of another shape or dtype is an
+// error and not a panic, because it may come from a file.
 func (x *Tensor) CopyFrom(src any) error {
-	x.usable("CopyFrom")
+	x.checkUsable("CopyFrom")
 	if err := x.Rank().s.Begin("CopyFrom"); err != nil {
 		return err
 	}
@@ -146,9 +149,9 @@ func (x *Tensor) CopyFrom(src any) error {
 		if err := same(src.Shape, src.DType); err != nil {
 			return err
 		}
-		return x.copyOver("CopyFrom", func() []byte { return slices.Clone(src.Bytes) }) // the copy comes later
+		return x.copyValues("CopyFrom", func() []byte { return slices.Clone(src.Bytes) }) // the tensor is written later
 	case *Tensor:
-		src.usable("CopyFrom")
+		src.checkUsable("CopyFrom")
 		if err := same(src.shape, src.dtype); err != nil {
 			panic(err)
 		}
@@ -156,32 +159,34 @@ func (x *Tensor) CopyFrom(src any) error {
 		if err != nil {
 			return err
 		}
-		return x.copyOver("CopyFrom", func() []byte { return a.Bytes })
+		return x.copyValues("CopyFrom", func() []byte { return a.Bytes })
 	}
 	checkNumbers("CopyFrom", src, x.name, x.Numel())
-	return x.copyOver("CopyFrom", func() []byte { return encode(src, x.dtype) })
+	return x.copyValues("CopyFrom", func() []byte { return encode(src, x.dtype) })
 }
 
-// copyOver copies bytes into the tensor, which are made if values are wanted.
-func (x *Tensor) copyOver(op string, make func() []byte) error {
+// copyValues copies the bytes that make returns into the tensor. make is called only if
+// values are kept.
+func (x *Tensor) copyValues(op string, make func() []byte) error {
 	if !x.rank.hasValues() {
 		return x.copyIn(nil)
 	}
-	if err := x.rank.hold(op, onceCopied, x); err != nil {
+	if err := x.rank.reserveValues(op, heldWhenCopied, x); err != nil {
 		return err
 	}
 	return x.copyIn(make())
 }
 
-// checkNumbers checks that data is a slice of n numbers, for a tensor or a shape.
+// checkNumbers checks that data is a slice of n numbers. what describes the tensor or shape
+// in errors.
 func checkNumbers(op string, data any, what string, n int) {
-	count, ok := numbers(data)
+	count, ok := numbersLen(data)
 	refuse(!ok, op, "%T is not a slice of numbers: write the elements in one slice, row after row", data)
 	refuse(count != n, op, "%d elements for %s, which has %d", count, what, n)
 }
 
-// copyIn copies the bytes of the whole tensor from the host, when it is their turn;
-// nil if only the time matters.
+// copyIn enqueues a copy of the bytes of the whole tensor from the host. values is nil if
+// only the time matters.
 func (x *Tensor) copyIn(values []byte) error {
 	r := x.Rank()
 	held := make([][]byte, len(x.shards))
@@ -219,18 +224,18 @@ func (x *Tensor) copyIn(values []byte) error {
 	return nil
 }
 
-// piece is a run of addresses of a shard.
+// piece is a range of consecutive addresses of a shard.
 type piece struct {
 	va         memory.VA
-	off, bytes memory.Bytes // in the shard
+	off, bytes memory.Bytes // offset in the shard, and size
 }
 
-// most is the largest piece in which a host copies: the op log counts elements in
-// 32 bits.
-const most memory.Bytes = 1 << 30
+// maxCopyBytes is the size of the largest piece that the host copies: the op log counts
+// elements in 32 bits.
+const maxCopyBytes memory.Bytes = 1 << 30
 
-// pieces iterates over some of the tensor's shards, by their place in the list, in pieces that
-// a host can copy.
+// pieces iterates over shards of the tensor in pieces that the host can copy. The first
+// value is the index of the shard in shards.
 func (x *Tensor) pieces(shards []shard) iter.Seq2[int, piece] {
 	return func(yield func(int, piece) bool) {
 		for i, s := range shards {
@@ -238,8 +243,8 @@ func (x *Tensor) pieces(shards []shard) iter.Seq2[int, piece] {
 			n, _, starts := s.runs()
 			for at := range starts {
 				run := memory.Bytes(n) * size
-				for off := memory.Bytes(0); off < run; off += most {
-					if !yield(i, piece{s.va + memory.VA(memory.Bytes(at)*size+off), first + off, min(most, run-off)}) {
+				for off := memory.Bytes(0); off < run; off += maxCopyBytes {
+					if !yield(i, piece{s.va + memory.VA(memory.Bytes(at)*size+off), first + off, min(maxCopyBytes, run-off)}) {
 						return
 					}
 				}
@@ -249,15 +254,16 @@ func (x *Tensor) pieces(shards []shard) iter.Seq2[int, piece] {
 	}
 }
 
-// linear points to an address of the tensor as if it had one axis.
-func (x *Tensor) linear(va memory.VA) tl.Ptr {
+// linearPointer returns a pointer to an address of the tensor, as if the tensor had one
+// axis.
+func (x *Tensor) linearPointer(va memory.VA) tl.Ptr {
 	return tl.Ptr{Addr: int64(va), DType: x.dtype, Rank: 1, Stride: [4]int64{1}}
 }
 
-// EmptyLike returns an Empty tensor of the shape of another, laid out as that one. The
-// options are a DType, if it is not to be that of x, and a name, Named.
+// EmptyLike returns an Empty tensor with the shape and layout of x. The options are a
+// DType, if it differs from that of x, and a name (Named).
 func (r *Rank) EmptyLike(x *Tensor, options ...any) (*Tensor, error) {
-	x.usable("EmptyLike")
+	x.checkUsable("EmptyLike")
 	if err := r.s.Begin("EmptyLike"); err != nil {
 		return nil, err
 	}

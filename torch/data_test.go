@@ -10,12 +10,13 @@ import (
 	"github.com/kernbench/kernbench/torch/dist"
 )
 
-// Data is what the PE of a shard holds: nothing is gathered and no addends are summed.
+// TestDataOfShards checks that Data returns what the PE of a shard holds, without gathering
+// shards or summing addends.
 func TestDataOfShards(t *testing.T) {
 	l := hostedtest.New(t, hostedtest.Options(t, 3))
 	x := l.Ints(lists.Count(0, 15), torch.I32, torch.DPPolicy{Cube: torch.Partial, PE: torch.ColumnWise, NumPEs: 2}, 3, 5)
 	l.MustLaunch("own", func(t *tl.PE, x tl.Ptr) {
-		if t.Rank() >= 2 { // of the second addend
+		if t.Rank() >= 2 { // PEs of the second addend
 			t.Store(x, t.Full(tl.Shape{3, x.Dim(1)}, tl.I32, float64(t.Rank())))
 		}
 	}, x)
@@ -48,11 +49,12 @@ func TestDataOfShards(t *testing.T) {
 	hostedtest.Says(t, "freed", hostedtest.Misuse(func() { ragged.Data(0) }), "torch: Data: tensor 2 [5] f32 has been freed")
 }
 
-// Data waits for the last write, takes the time of its copy, and is refused where Numpy is.
+// TestDataWaits checks that Data waits for the last write, takes the time of its copy, and
+// is refused in the same cases as Numpy.
 func TestDataWaits(t *testing.T) {
 	l := hostedtest.New(t, hostedtest.Options(t, 3))
 	x := l.Ints(lists.Count(0, 8), torch.F32, torch.OnEach(5, 9))
-	k := torch.Must(l.Launch("set", sets(x, 7), torch.PEs(0), torch.Using(x)))
+	k := torch.Must(l.Launch("set", setKernel(x, 7), torch.PEs(0), torch.Using(x)))
 	a := torch.Must(x.Data(1))
 	if a.Wrong(hostedtest.Fill(7, 8)) >= 0 || l.Now() <= k.Start()+k.Crit() {
 		t.Errorf("%v at %v, and the launch ends at %v", a, l.Now(), k.Start()+k.Crit())
@@ -60,7 +62,7 @@ func TestDataWaits(t *testing.T) {
 	before := l.Now()
 	torch.Must(x.Data(0))
 	one := l.Now() - before
-	torch.Must(x.Numpy()) // of the first copy, the same bytes
+	torch.Must(x.Numpy()) // reads the first copy, with the same number of bytes
 	if two := l.Now() - before; one <= 0 || two != 2*one {
 		t.Errorf("Data takes %v, Data and Numpy %v, want twice as much", one, two)
 	}

@@ -1,6 +1,6 @@
-// Package torch is the host's side in PyTorch's shape: tensors that live in the memories of a
-// simulated machine, and kernels launched on them. Package torch/dist has process groups and
-// their collectives.
+// Package torch is a host API in the shape of PyTorch: tensors in the memories of a
+// simulated machine, and kernels that are launched on them. Package torch/dist has process
+// groups and their collectives.
 //
 //	ctx, err := torch.New(context.Background(), torch.Options{})
 //	r := ctx.Main()
@@ -8,18 +8,20 @@
 //	_, err = r.Launch("scale", scale, x, 2)
 //	y, err := x.Numpy()
 //
-// A [Context] is one machine with one clock, and the results of what was done with it. A [Rank]
-// is host code that uses it: the program itself, or one of the functions that [Context.Spawn]
-// runs side by side, each with a device of its own (rank.go). What a rank asks for is put into
-// its stream: Launch returns at once, and the kernel, of the tile language (package tl), runs on
-// the PEs that hold its tensors when everything before it has ended (launch.go, program.go).
-// Reads of a tensor wait for what writes it (read.go). The data phase computes the values,
-// unless the Context was made with NoData. Package internal/stream decides what waits for what.
+// A [Context] is one machine with one clock, and the results of the program that used it. A
+// [Rank] is host code that uses the machine: the program itself, or one of the functions
+// that [Context.Spawn] runs concurrently, each with a device of its own (rank.go). Every
+// request of a rank goes into its stream. Launch returns at once. The kernel, written in
+// the tile language (package tl), runs on the PEs that hold its tensors when everything
+// before it has ended (launch.go, program.go). A read of a tensor waits for the operations
+// that write it (read.go). The data phase computes the values, unless the Context was made
+// with NoData. Package internal/stream decides which operation waits for which.
 //
-// A tensor is laid out over PEs by a [Placement] (policy.go, tensor.go), a box of it on each. Its
-// memory is a storage (contiguous.go), which slices and other views share (view.go).
+// A [Placement] lays a tensor out over PEs, one box of the tensor on each (policy.go,
+// tensor.go). The memory of a tensor is a storage (contiguous.go), which slices and other
+// views share (view.go).
 //
-// Misuse, such as a shape that does not fit, panics with an *Error; what depends on the run, such
-// as a kernel that fails or a device out of memory, is returned. [Must] and [OK] are for programs
-// that end with the first error.
+// Misuse, such as a shape that does not fit, panics with an *Error. Errors that depend on
+// the run, such as a failed kernel or a device out of memory, are returned. Programs that
+// end with the first error can use [Must] and [OK].
 package torch

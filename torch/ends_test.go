@@ -18,7 +18,8 @@ import (
 	"github.com/kernbench/kernbench/torch/dist"
 )
 
-// After an error everything says so, without the stack of the kernel.
+// TestOperationsAfterAnError checks that after an error every operation returns that error,
+// without the stack of the kernel.
 func TestOperationsAfterAnError(t *testing.T) {
 	l := hostedtest.PEs(t, 2)
 	x := l.MustZeros(torch.F32, torch.On(0, 1), 16)
@@ -58,8 +59,9 @@ func TestOperationsAfterAnError(t *testing.T) {
 	}
 }
 
-// A worker that is stopped may still run its deferred calls, but not the machine.
-func TestAStoppedWorkerCannotGoOn(t *testing.T) {
+// TestStoppedWorkerCannotContinue checks that a stopped worker runs its deferred calls but
+// cannot use the machine.
+func TestStoppedWorkerCannotContinue(t *testing.T) {
 	var got [3]error
 	_, err := hostedtest.Spawn(t, 3, func(r *torch.Rank) error {
 		x := hostedtest.Full(r, 1, 4)
@@ -74,12 +76,12 @@ func TestAStoppedWorkerCannotGoOn(t *testing.T) {
 		hostedtest.Says(t, fmt.Sprint("rank ", rank), err, "Numpy: this rank has been stopped")
 	}
 	if got[2] != nil {
-		t.Errorf("the one that failed reads its tensor: %v", got[2])
+		t.Errorf("the failed rank cannot read its tensor: %v", got[2])
 	}
 }
 
-// Kernels that wait for each other are told with the ranks that launched them, whether
-// or not somebody waits for them.
+// TestDeadlockedKernelsNameTheirRanks checks that a deadlock of kernels is reported for the
+// ranks that launched them, whether or not a rank waits for the kernels.
 func TestDeadlockedKernelsNameTheirRanks(t *testing.T) {
 	for _, waits := range []bool{false, true} {
 		for _, stuck := range [][]int{{1}, {0, 2}, {0, 1, 2}} {
@@ -111,8 +113,9 @@ func TestDeadlockedKernelsNameTheirRanks(t *testing.T) {
 	}
 }
 
-// An endless loop of a worker is given up, and its line told.
-func TestAnEndlessWorker(t *testing.T) {
+// TestEndlessWorker checks that an endless loop in a worker ends the run with an error that
+// names the line.
+func TestEndlessWorker(t *testing.T) {
 	var release atomic.Bool
 	t.Cleanup(func() { release.Store(true) })
 	l := hostedtest.New(t, torch.Options{Topology: hostedtest.System(t, "ring6"), Stall: 300 * time.Millisecond})
@@ -130,8 +133,9 @@ func TestAnEndlessWorker(t *testing.T) {
 	hostedtest.Says(t, "after it", l.Synchronize(), "Synchronize: the machine has ended before: "+want)
 }
 
-// It is the rank of the loop that is blamed, whatever others do.
-func TestAnEndlessWorkerBesideALaunch(t *testing.T) {
+// TestEndlessWorkerDuringLaunch checks that the rank with the endless loop is blamed while
+// launches of other ranks are in flight.
+func TestEndlessWorkerDuringLaunch(t *testing.T) {
 	var release atomic.Bool
 	t.Cleanup(func() { release.Store(true) })
 	l := hostedtest.New(t, torch.Options{Topology: hostedtest.System(t, "ring6"), Stall: 300 * time.Millisecond})
@@ -144,7 +148,8 @@ func TestAnEndlessWorkerBesideALaunch(t *testing.T) {
 	hostedtest.Blames(t, err, []int{1}, "a worker has run for 300ms at ends_test.go:")
 }
 
-// A run that is cancelled ends at once with the reason, its workers unwound.
+// TestSpawnEndsWithItsContext checks that a cancelled run ends at once with the cause of
+// the cancellation, and that its workers are unwound.
 func TestSpawnEndsWithItsContext(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -184,8 +189,9 @@ func TestSpawnEndsWithItsContext(t *testing.T) {
 	}
 }
 
-// Code that ends its goroutine, as t.FailNow does, ends the run and not only itself.
-func TestCodeThatEndsItsGoroutine(t *testing.T) {
+// TestGoexitEndsTheRun checks that code that ends its goroutine, as t.FailNow does, ends
+// the whole run.
+func TestGoexitEndsTheRun(t *testing.T) {
 	_, err := hostedtest.Spawn(t, 3, func(r *torch.Rank) error {
 		if r.Rank() == 1 {
 			runtime.Goexit()
@@ -199,7 +205,8 @@ func TestCodeThatEndsItsGoroutine(t *testing.T) {
 	hostedtest.Says(t, "a kernel", err, "launch exit: a kernel or a worker ended its goroutine: return instead")
 }
 
-// However a program ends, no goroutine of it is left after Close.
+// TestNoGoroutineIsLeft checks that no goroutine is left after Close, however the program
+// ends.
 func TestNoGoroutineIsLeft(t *testing.T) {
 	before := runtime.NumGoroutine()
 	o := hostedtest.Options(t, 3)
@@ -238,7 +245,7 @@ func TestNoGoroutineIsLeft(t *testing.T) {
 		}
 		r.Close()
 	}
-	for range 1_000_000 { // those that have nothing left to do still have to be run
+	for range 1_000_000 { // goroutines that have nothing left to do must still be scheduled
 		if runtime.NumGoroutine() <= before {
 			return
 		}

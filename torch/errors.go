@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// Stalled is the end of a run whose kernel computed too long without an operation
-// of the tile language, or a worker of Spawn without one of this package: most likely
-// it never ends.
+// Stalled is the error of a run that was abandoned because a kernel computed too long
+// without an operation of the tile language, or a worker of Spawn without one of this
+// package. Most likely the code never ends.
 type Stalled struct {
 	After  time.Duration
 	Worker bool
-	At     string // the line of its code, if it could be found
+	At     string // the line of code, as "train.go:41"; "" if it was not found
 }
 
 func (s *Stalled) Error() string {
@@ -25,8 +25,8 @@ func (s *Stalled) Error() string {
 	return fmt.Sprintf("a %s has run for %v%s without an operation of %s: an endless loop, or raise the limit (--stall, Options.Stall)", what, s.After, where, without)
 }
 
-// Must returns the value of a call that may fail. A failure ends the worker or the bench
-// that calls it, as if it had returned the error:
+// Must returns value. If err is not nil, it ends the calling worker or bench as if that had
+// returned the error:
 //
 //	x := torch.Must(r.Zeros(torch.F16, torch.Shape{1024}))
 func Must[T any](value T, err error) T {
@@ -34,15 +34,16 @@ func Must[T any](value T, err error) T {
 	return value
 }
 
-// OK is Must of a call without a value: torch.OK(dist.AllReduce(r, x, dist.SUM)).
+// OK does the same as Must for a call without a value: torch.OK(dist.AllReduce(r, x,
+// dist.SUM)).
 func OK(err error) {
 	if err != nil {
 		panic(&Failure{err})
 	}
 }
 
-// Failure is what Must and OK panic with. Spawn and the runner of benches make its
-// error that of the worker or bench.
+// Failure is the value that Must and OK panic with. Spawn and the runner of benches return
+// its error as that of the worker or bench.
 type Failure struct{ Err error }
 
 func (f *Failure) Error() string { return f.Err.Error() }

@@ -42,7 +42,7 @@ func TestHelloSend(t *testing.T) {
 	t.Log(l.Crit(), l.Exec())
 }
 
-// TestAllPairs: numbered port i of each PE leads to the i-th of the list.
+// TestAllPairs checks that numbered port i of each PE leads to the i-th PE of the list.
 func TestAllPairs(t *testing.T) {
 	got := torch.AllPairs(40, 7, 9)
 	want := []torch.Connection{

@@ -8,18 +8,19 @@ import (
 	"github.com/kernbench/kernbench/internal/machine"
 )
 
-// Estimates of what the simulation of a PE that holds a tensor or runs a kernel takes of
-// this computer: its queues, engines and coroutine, and the records of its operations if
-// they are kept.
+// Estimates of the memory of this computer that the simulation needs for each PE that
+// holds a tensor or runs a kernel: peBytes for its queues, engines and coroutine, and
+// peLogBytes for the records of its operations if there is an op log.
 const (
-	perPE     = 24 << 10
-	perPELogs = 8 << 10
+	peBytes    = 24 << 10
+	peLogBytes = 8 << 10
 )
 
 // Reserve announces that the program will use bytes of this computer's memory for values of
-// its own, such as inputs and references, until the context is closed. It returns an error,
-// for which nothing has been allocated, if this computer, or a control group of this
-// process, has not as many. Tensors make reservations by themselves.
+// its own, such as inputs and references, until the context is closed. It allocates
+// nothing. It returns an error if this computer, or a control group of this process, does
+// not have enough memory. Tensors reserve memory by themselves. what names the values in
+// errors.
 func (c *Context) Reserve(what string, bytes uint64) error {
 	if err := c.reserve(nil, bytes); err != nil {
 		return fmt.Errorf("%s: %w: take smaller sizes, or find out times only with --data=off", what, err)
@@ -27,34 +28,36 @@ func (c *Context) Reserve(what string, bytes uint64) error {
 	return nil
 }
 
-// reserve reserves bytes of this computer's memory for a storage, or for the context if it is
-// nil.
-func (c *Context) reserve(of *storage, bytes uint64) error {
+// reserve reserves bytes of this computer's memory for a storage, or for the context if
+// owner is nil.
+func (c *Context) reserve(owner *storage, bytes uint64) error {
 	release, err := host.Reserve(bytes)
 	if err == nil {
-		c.reserved[of] = append(c.reserved[of], release)
+		c.reserved[owner] = append(c.reserved[owner], release)
 	}
 	return err
 }
 
-// affordPEs refuses more PEs than this computer can simulate, before they are listed.
+// affordPEs returns an error if this computer cannot simulate pes PEs. It is called before
+// the PEs are listed.
 func (c *Context) affordPEs(op string, pes int) error {
 	if pes <= c.usedPEs {
 		return nil
 	}
-	if err := host.Check(host.Product(uint64(pes-c.usedPEs), c.perPE())); err != nil {
+	if err := host.Check(host.Product(uint64(pes-c.usedPEs), c.bytesPerPE())); err != nil {
 		return fmt.Errorf("%s on %d PEs: %w: take a smaller system, or fewer PEs", op, pes, err)
 	}
 	return nil
 }
 
-// usePEs reserves memory for those of different PEs that have not been used before.
+// usePEs reserves memory for each PE in pes that has not been used before. pes has no
+// duplicates.
 func (c *Context) usePEs(op string, pes []machine.PEID) error {
 	fresh := slices.DeleteFunc(slices.Clone(pes), func(pe machine.PEID) bool { return c.used[pe] })
 	if len(fresh) == 0 {
 		return nil
 	}
-	if err := c.reserve(nil, host.Product(uint64(len(fresh)), c.perPE())); err != nil {
+	if err := c.reserve(nil, host.Product(uint64(len(fresh)), c.bytesPerPE())); err != nil {
 		return fmt.Errorf("%s, with %d PEs in use: %w: take a smaller system, or fewer PEs", op, c.usedPEs+len(fresh), err)
 	}
 	c.usedPEs += len(fresh)
@@ -64,47 +67,48 @@ func (c *Context) usePEs(op string, pes []machine.PEID) error {
 	return nil
 }
 
-func (c *Context) perPE() uint64 {
+func (c *Context) bytesPerPE() uint64 {
 	if c.m.Log != nil {
-		return perPE + perPELogs
+		return peBytes + peLogBytes
 	}
-	return perPE
+	return peBytes
 }
 
-// hasValues reports whether the values of tensors are kept: to compute with them, or in an
-// op log that is saved.
+// hasValues reports whether the values of tensors are stored: to compute with them, or in
+// an op log that is kept.
 func (c *Context) hasValues() bool { return c.HasData() || c.options.KeepLog }
 
-// How often the values of a tensor are held: in the memory of the machine once an operation
-// may have written them, and when they come from the host, as a whole and in the op log too.
+// How many times this computer stores the values of a tensor: once, in the memory of the
+// machine, if an operation may write them. Values that come from the host are also stored
+// as a whole and in the op log.
 const (
-	onceWritten = 1
-	onceCopied  = 3
+	heldWhenWritten = 1
+	heldWhenCopied  = 3
 )
 
-// hold announces that the values of tensors will be held so many times, until the tensors
-// are freed.
-func (c *Context) hold(op string, times uint64, tensors ...*Tensor) error {
+// reserveValues reserves memory for storing the values of tensors the given number of
+// times, until the tensors are freed.
+func (c *Context) reserveValues(op string, times uint64, tensors ...*Tensor) error {
 	for _, x := range tensors {
 		if times <= x.held || !c.hasValues() {
 			continue
 		}
 		if err := c.reserve(x.storage, host.Product(times-x.held, uint64(x.size))); err != nil {
-			return x.tooLarge(op, err)
+			return x.tooLargeError(op, err)
 		}
 		x.held = times
 	}
 	return nil
 }
 
-func (x *Tensor) tooLarge(op string, err error) error {
+func (x *Tensor) tooLargeError(op string, err error) error {
 	return fmt.Errorf("%s: values of %s: %w: make it smaller, or find out times only with --data=off", op, x.name, err)
 }
 
-// unreserve gives up what was reserved for a storage, or for the context.
-func (c *Context) unreserve(of *storage) {
-	for _, release := range c.reserved[of] {
+// unreserve releases the memory reserved for a storage, or for the context if owner is nil.
+func (c *Context) unreserve(owner *storage) {
+	for _, release := range c.reserved[owner] {
 		release()
 	}
-	delete(c.reserved, of)
+	delete(c.reserved, owner)
 }

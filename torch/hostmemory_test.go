@@ -13,8 +13,8 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// allocates fails the test if a function allocates more than a few MB.
-func allocates(t *testing.T, what string, f func()) {
+// checkAllocated fails the test if f allocates more than 8 MiB.
+func checkAllocated(t *testing.T, what string, f func()) {
 	t.Helper()
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -25,8 +25,8 @@ func allocates(t *testing.T, what string, f func()) {
 	}
 }
 
-// refused compares an error, which is to be a *host.MemoryError.
-func refused(t *testing.T, err error, want string) {
+// checkRefused checks that an error is a *host.MemoryError with the text want.
+func checkRefused(t *testing.T, err error, want string) {
 	t.Helper()
 	var short *host.MemoryError
 	if !errors.As(err, &short) || err.Error() != want {
@@ -34,35 +34,36 @@ func refused(t *testing.T, err error, want string) {
 	}
 }
 
-// TestValuesRefused makes tensors whose values do not fit into this computer: each alone,
-// and several together, until one is freed or the context is closed.
+// TestValuesRefused checks that tensors whose values do not fit into this computer's memory
+// are refused, each by itself and several together, until one is freed or the context is
+// closed.
 func TestValuesRefused(t *testing.T) {
 	hosttest.SetMemory(t, 2000)
 	const half = 500_000_000 // bytes
 	f := func(int) float64 { t.Error("a value of a refused tensor is made"); return 0 }
 	c := Must(New(t.Context(), Options{})).Main()
 	defer c.Close()
-	allocates(t, "refused tensors", func() {
+	checkAllocated(t, "refused tensors", func() {
 		_, err := c.Full(1, F16, Shape{2 * half})
-		refused(t, err, "Full: values of tensor 1 [1000000000] f16: 2 GB of memory are needed, and 2 GB are free of the 16 GB that this computer has: make it smaller, or find out times only with --data=off")
+		checkRefused(t, err, "Full: values of tensor 1 [1000000000] f16: 2 GB of memory are needed, and 2 GB are free of the 16 GB that this computer has: make it smaller, or find out times only with --data=off")
 		_, err = c.FromFunc(f, U8, Shape{2, half})
-		refused(t, err, "FromFunc: values of tensor 2 [2 500000000] u8: 3 GB of memory are needed, and 2 GB are free of the 16 GB that this computer has: make it smaller, or find out times only with --data=off")
+		checkRefused(t, err, "FromFunc: values of tensor 2 [2 500000000] u8: 3 GB of memory are needed, and 2 GB are free of the 16 GB that this computer has: make it smaller, or find out times only with --data=off")
 		var all []*Tensor
-		for range 8 { // that nothing writes
+		for range 8 { // no operation writes these tensors
 			all = append(all, Must(c.Zeros(U8, Shape{half})))
 		}
-		OK(c.hold("Launch", onceWritten, all[:3]...))
+		OK(c.reserveValues("Launch", heldWhenWritten, all[:3]...))
 		_, err = c.Launch("copy", func(*tl.PE, tl.Ptr, tl.Ptr) {}, all[2], all[3])
-		refused(t, err, "Launch: values of tensor 6 [500000000] u8: 0.5 GB of memory are needed, and 0.5 GB are free of the 16 GB that this computer has: make it smaller, or find out times only with --data=off")
+		checkRefused(t, err, "Launch: values of tensor 6 [500000000] u8: 0.5 GB of memory are needed, and 0.5 GB are free of the 16 GB that this computer has: make it smaller, or find out times only with --data=off")
 		_, err = c.Launch("copy", func(*tl.PE, tl.Ptr) {}, all[0], Using(all[4]))
-		refused(t, err, "Launch: values of tensor 7 [500000000] u8: 0.5 GB of memory are needed, and 0.5 GB are free of the 16 GB that this computer has: make it smaller, or find out times only with --data=off")
+		checkRefused(t, err, "Launch: values of tensor 7 [500000000] u8: 0.5 GB of memory are needed, and 0.5 GB are free of the 16 GB that this computer has: make it smaller, or find out times only with --data=off")
 		err = all[5].CopyFrom(&Array{Shape: Shape{half}, DType: U8})
-		refused(t, err, "CopyFrom: values of tensor 8 [500000000] u8: 1.5 GB of memory are needed, and 0.5 GB are free of the 16 GB that this computer has: make it smaller, or find out times only with --data=off")
+		checkRefused(t, err, "CopyFrom: values of tensor 8 [500000000] u8: 1.5 GB of memory are needed, and 0.5 GB are free of the 16 GB that this computer has: make it smaller, or find out times only with --data=off")
 		_, err = all[0].Numpy()
-		refused(t, err, "Numpy: values of tensor 3 [500000000] u8: 1.5 GB of memory are needed, and 0.5 GB are free of the 16 GB that this computer has: make it smaller, or find out times only with --data=off")
+		checkRefused(t, err, "Numpy: values of tensor 3 [500000000] u8: 1.5 GB of memory are needed, and 0.5 GB are free of the 16 GB that this computer has: make it smaller, or find out times only with --data=off")
 		OK(all[0].Free())
-		OK(c.hold("Launch", onceWritten, all[3]))
-		refused(t, c.Reserve("the reference", half), "the reference: 0.5 GB of memory are needed, and 0.5 GB are free of the 16 GB that this computer has: take smaller sizes, or find out times only with --data=off")
+		OK(c.reserveValues("Launch", heldWhenWritten, all[3]))
+		checkRefused(t, c.Reserve("the reference", half), "the reference: 0.5 GB of memory are needed, and 0.5 GB are free of the 16 GB that this computer has: take smaller sizes, or find out times only with --data=off")
 		c.Close()
 		other := Must(New(t.Context(), Options{}))
 		defer other.Close()
@@ -70,14 +71,14 @@ func TestValuesRefused(t *testing.T) {
 	})
 }
 
-// TestTimesNeedNoValues has a run without values use tensors that are larger than this
-// computer's memory.
+// TestTimesNeedNoValues checks that a run without values can use tensors that are larger
+// than this computer's memory.
 func TestTimesNeedNoValues(t *testing.T) {
 	hosttest.SetMemory(t, 100)
 	for _, race := range []bool{false, true} {
 		c := Must(New(t.Context(), Options{NoData: true, Race: race})).Main()
 		defer c.Close()
-		allocates(t, "a run without values", func() {
+		checkAllocated(t, "a run without values", func() {
 			x := Must(c.FromFunc(func(int) float64 { t.Error("a value is made"); return 0 }, F16, Shape{1 << 31}))
 			y := Must(c.Zeros(F16, Shape{1 << 29}))
 			Must(c.Launch("add", func(t *tl.PE, x, y tl.Ptr) {
@@ -89,8 +90,8 @@ func TestTimesNeedNoValues(t *testing.T) {
 	}
 }
 
-// TestPEsRefused uses more PEs than this computer can simulate, in one tensor, and in
-// several of which each is small.
+// TestPEsRefused checks that more PEs than this computer can simulate are refused, for one
+// tensor and for several small ones.
 func TestPEsRefused(t *testing.T) {
 	spec, err := topology.Load(t.Context(), "default", "system.sips.count=64")
 	if err != nil {
@@ -105,7 +106,7 @@ func TestPEsRefused(t *testing.T) {
 	defer c.Close()
 	zero := func(int) float64 { return 0 }
 	_, err = c.FromFunc(zero, F16, Shape{c.NumPEs()}, On(c.AllPEs()...))
-	refused(t, err, "FromFunc on 8192 PEs: 0.201 GB of memory are needed, and 0.1 GB are free of the 16 GB that this computer has: take a smaller system, or fewer PEs")
+	checkRefused(t, err, "FromFunc on 8192 PEs: 0.201 GB of memory are needed, and 0.1 GB are free of the 16 GB that this computer has: take a smaller system, or fewer PEs")
 	for sip := 0; err != nil || sip < 31; sip++ {
 		c.SetDevice(sip)
 		if _, err = c.Zeros(F16, Shape{256}, DPPolicy{Cube: RowWise, PE: RowWise}); err != nil {
@@ -116,11 +117,11 @@ func TestPEsRefused(t *testing.T) {
 	for range 2 {
 		_, err = c.Zeros(F16, Shape{256}, DPPolicy{Cube: RowWise, PE: RowWise})
 	}
-	refused(t, err, "Zeros, with 4096 PEs in use: 0.00315 GB of memory are needed, and 0.00248 GB are free of the 16 GB that this computer has: take a smaller system, or fewer PEs")
+	checkRefused(t, err, "Zeros, with 4096 PEs in use: 0.00315 GB of memory are needed, and 0.00248 GB are free of the 16 GB that this computer has: take a smaller system, or fewer PEs")
 }
 
-// TestExhausted stops a simulation that goes on while memory runs out, and does not stop
-// one that ends where there is some.
+// TestExhausted checks that a simulation is stopped when memory runs out, and is not
+// stopped while there is enough.
 func TestExhausted(t *testing.T) {
 	for freeMB, want := range map[int]string{
 		0:    `^launch endless: the simulation was stopped: this process has [0-9.]+ GB of memory, and 0 GB are free of the 16 GB that this computer has: take a smaller system, shorter programs, or no op log$`,
@@ -129,7 +130,7 @@ func TestExhausted(t *testing.T) {
 		hosttest.SetMemory(t, freeMB)
 		limit := Time(10 * simtime.Millisecond)
 		if freeMB == 0 {
-			limit = 10 * simtime.Second // hours by the clock
+			limit = 10 * simtime.Second // would take hours of wall-clock time
 		}
 		c := Must(New(t.Context(), Options{NoData: true, Limit: limit})).Main()
 		defer c.Close()
@@ -144,7 +145,7 @@ func TestExhausted(t *testing.T) {
 	}
 }
 
-// TestFromFunc makes a tensor of a function, and compares it with one.
+// TestFromFunc makes a tensor with FromFunc and compares it with CheckFunc.
 func TestFromFunc(t *testing.T) {
 	c := Must(New(t.Context(), Options{})).Main()
 	defer c.Close()

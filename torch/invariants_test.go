@@ -17,12 +17,13 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// The invariants that the design lists, one test each.
+// Each test in this file checks one invariant of the design.
 
-// A send carries what its source held when it was issued, whatever is written there
-// after: by the sender itself, by another PE that it told, while the message waits for a
-// slot, or while its later fragments do.
-func TestASendCarriesWhatItsSourceHeldAtIssue(t *testing.T) {
+// TestSendCarriesItsSourceAtIssue checks that a send carries the values that its source
+// held when the send was issued. The source is overwritten later: by the sender, by another
+// PE that the sender notifies, while the message waits for a slot, or while its later
+// fragments wait.
+func TestSendCarriesItsSourceAtIssue(t *testing.T) {
 	vec := func(n int) tl.Shape { return tl.Shape{n} }
 	for _, c := range []struct {
 		name   string
@@ -61,7 +62,7 @@ func TestASendCarriesWhatItsSourceHeldAtIssue(t *testing.T) {
 						t.Store(x, t.Full(vec(c.n), tl.I32, -1))
 					}
 				case 1:
-					for range 2000 { // late
+					for range 2000 { // receive late
 						t.Test(0, tl.EQ, -1)
 					}
 					for range c.before {
@@ -82,8 +83,8 @@ func TestASendCarriesWhatItsSourceHeldAtIssue(t *testing.T) {
 	}
 }
 
-// Scratch that a later kernel gets reads as zero, though it lies where an earlier one
-// left its own.
+// TestScratchNeverLeaksStaleBytes checks that new scratch memory reads as zero, even at an
+// address where an earlier kernel has left values.
 func TestScratchNeverLeaksStaleBytes(t *testing.T) {
 	l := hostedtest.New(t, torch.Options{})
 	const n = 1000
@@ -119,7 +120,7 @@ func everything(t *tl.PE, x, y tl.Ptr, n int) {
 	t.Wait(t.Composite(tl.Gemm(t.Ref(s, sq, tl.F16), b, y), tl.Do(tl.OpMaximum, b), tl.Do(tl.OpAdd, a)))
 	t.Wait(t.Composite(tl.Stream(tl.OpSub, y, t.Ref(y, sq, tl.F16), b)))
 	t.Notify(left, 0, tl.Set, 1)
-	t.WaitSignal(0, tl.EQ, 1) // the right one has read its y
+	t.WaitSignal(0, tl.EQ, 1) // the right neighbour has read its y
 	t.Put(right, y, t.Load(y, sq, tl.F16).Add(a.Exp()))
 	t.Notify(right, 1, tl.Set, 1)
 	t.WaitSignal(1, tl.EQ, 1)
@@ -127,7 +128,7 @@ func everything(t *tl.PE, x, y tl.Ptr, n int) {
 	t.Store(y, t.Load(y, sq, tl.F16).Softmax().To(tl.F16).Add(t.Load(s, sq, tl.F16)))
 }
 
-// runEverything runs it on four PEs.
+// runEverything runs the kernel everything on four PEs.
 func runEverything(t *testing.T, o torch.Options) (*hostedtest.Lab, *torch.Tensor) {
 	t.Helper()
 	const n = 48
@@ -143,7 +144,8 @@ func runEverything(t *testing.T, o torch.Options) (*hostedtest.Lab, *torch.Tenso
 	return l, y
 }
 
-// Time is found out without a byte of any tensor, with an op log and without.
+// TestTimingWritesNoTensorBytes checks that a run without values stores no tensor bytes,
+// with an op log and without.
 func TestTimingWritesNoTensorBytes(t *testing.T) {
 	for _, keep := range []bool{false, true} {
 		l, y := runEverything(t, torch.Options{NoData: true, KeepLog: keep})
@@ -156,7 +158,8 @@ func TestTimingWritesNoTensorBytes(t *testing.T) {
 	}
 }
 
-// The clock does not know whether values are computed.
+// TestTimeIsTheSameWithoutValues checks that a run takes the same simulated time with
+// values and without.
 func TestTimeIsTheSameWithoutValues(t *testing.T) {
 	with, _ := runEverything(t, torch.Options{})
 	without, _ := runEverything(t, torch.Options{NoData: true})
@@ -165,8 +168,9 @@ func TestTimeIsTheSameWithoutValues(t *testing.T) {
 	}
 }
 
-// Memory that stands for an operand is read where it is: neither a tile that was loaded
-// from there before, nor what lies at the same address of the TCM, stands in for it.
+// TestAnHBMOperandIsNeverReadFromTCM checks that a ref is read from its memory. Neither a
+// tile that was loaded from the same memory before, nor data at the same address of the
+// TCM, is used instead.
 func TestAnHBMOperandIsNeverReadFromTCM(t *testing.T) {
 	l := hostedtest.New(t, torch.Options{})
 	const n = 64
@@ -195,11 +199,11 @@ func TestAnHBMOperandIsNeverReadFromTCM(t *testing.T) {
 	l.Holds("sent from memory", z, hostedtest.Fill(2, n))
 }
 
-// Tensors from Zeros read as zero, take no time and no bytes to make, and need no copy
-// even where memory held something else.
-func TestZerosReadAsZeroWithoutACopy(t *testing.T) {
+// TestZerosNeedNoCopy checks that tensors from Zeros read as zero even where the memory
+// held other values, and that making them takes no time, no copy and no bytes.
+func TestZerosNeedNoCopy(t *testing.T) {
 	l := hostedtest.New(t, torch.Options{})
-	const n = 10 << 10 // whole pages of the byte stores
+	const n = 10 << 10 // a multiple of the page size of the simulated memories
 	pes := []int{0, 9, 100}
 	old := l.Ints(lists.Count(1, 3*n), torch.I32, torch.On(pes...))
 	l.Holds("before", old, lists.Count(1, 3*n))
@@ -207,7 +211,7 @@ func TestZerosReadAsZeroWithoutACopy(t *testing.T) {
 		t.Fatal(err)
 	}
 	began, ops := l.Now(), len(l.Log().Ops)
-	x := l.MustZeros(torch.I32, torch.On(pes...), 3*n) // where the old one was
+	x := l.MustZeros(torch.I32, torch.On(pes...), 3*n) // at the address of the freed tensor
 	if took := l.Now() - began; took != 0 {
 		t.Errorf("Zeros takes %v, want nothing", took)
 	}
@@ -231,8 +235,8 @@ func TestZerosReadAsZeroWithoutACopy(t *testing.T) {
 	}
 }
 
-// The values are the same, to the bit, with one thread and with many, and whatever
-// GOMAXPROCS.
+// TestValuesAreTheSameWithManyThreads checks that values are bitwise equal for any number
+// of threads and any GOMAXPROCS.
 func TestValuesAreTheSameWithManyThreads(t *testing.T) {
 	l, y := runEverything(t, torch.Options{Threads: 1})
 	want, crit := bytesOf(l, y), l.Crit()
@@ -252,8 +256,9 @@ func TestValuesAreTheSameWithManyThreads(t *testing.T) {
 	}
 }
 
-// A log that was saved and read back gives the bytes that the host read, with any
-// number of threads, and is the same file again.
+// TestAReplayedLogGivesTheSameBytes checks that the replay of a saved op log gives the
+// bytes that the host read, with any number of threads, and that encoding the decoded log
+// again gives the same file.
 func TestAReplayedLogGivesTheSameBytes(t *testing.T) {
 	l, y := runEverything(t, torch.Options{KeepLog: true})
 	bytesOf(l, y)
@@ -278,7 +283,7 @@ func TestAReplayedLogGivesTheSameBytes(t *testing.T) {
 			t.Errorf("%d threads: %+v, %v, want 4 reads that all match", threads, r, err)
 		}
 	}
-	for i := range log.Ops { // a replay of another program is another
+	for i := range log.Ops { // a replay with other input must not match
 		if op := &log.Ops[i]; op.Kind == oplog.HostWrite {
 			op.Data = bytes.Clone(op.Data)
 			op.Data[0] ^= 64
@@ -289,7 +294,8 @@ func TestAReplayedLogGivesTheSameBytes(t *testing.T) {
 	}
 }
 
-// The memory of the slots makes no difference to the values.
+// TestBufferKindsGiveTheSameValues checks that the memory of the slots does not change
+// values.
 func TestBufferKindsGiveTheSameValues(t *testing.T) {
 	for _, kind := range topology.BufferKinds {
 		l := hostedtest.New(t, torch.Options{})
@@ -313,7 +319,7 @@ func bytesOf(l *hostedtest.Lab, x *torch.Tensor) []byte {
 	return a.Bytes
 }
 
-// resident returns how many bytes of values the memories of some PEs hold.
+// resident returns the number of bytes of values that the memories of PEs store.
 func resident(l *hostedtest.Lab, pes ...int) (n memory.Bytes) {
 	for _, pe := range pes {
 		p := hosted.Scheduler(l.Context).Machine.PE(machine.PEID(pe))

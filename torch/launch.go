@@ -14,44 +14,44 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// Option changes a launch. Options stand among the arguments of Launch and do not
-// go to the kernel.
+// Option changes a launch. Options are passed among the arguments of Launch and are not
+// passed to the kernel.
 type Option func(*launchOptions)
 
 type launchOptions struct {
 	pes    []int
 	links  []Connection
-	queues topology.IPCQ // where they differ from the topology
+	queues topology.IPCQ // settings that differ from the topology; 0 means no change
 	using  []*Tensor
 }
 
-// PEs names the PEs that a kernel runs on, by rank. Without it they are those that
-// hold its tensors.
+// PEs names the PEs that a kernel runs on, by rank. Without it, the kernel runs on the PEs
+// that hold its tensors.
 func PEs(pes ...int) Option { return func(o *launchOptions) { o.pes = pes } }
 
-// Using names tensors that the kernel knows from elsewhere than its arguments, such as
-// from Pieces: like those it may read and write them.
+// Using names tensors that a kernel may read and write without having them as arguments,
+// for example through their Pieces.
 func Using(tensors ...*Tensor) Option {
 	return func(o *launchOptions) { o.using = append(o.using, tensors...) }
 }
 
-// Neighbors is the table of the queues between the PEs of a launch.
+// Neighbors connects the PEs of a launch by queues. The table lists the connected ports.
 func Neighbors(table []Connection) Option {
 	return func(o *launchOptions) { o.links = append(o.links, table...) }
 }
 
-// Buffers chooses the memory of the queues' slots, tcm, sram or hbm, instead of
-// that of the topology, which "" stands for.
+// Buffers selects the memory of the queues' slots: tcm, sram or hbm. "" means the memory
+// that the topology names.
 func Buffers(kind topology.BufferKind) Option {
 	refuse(kind != "" && !slices.Contains(topology.BufferKinds, kind), "Buffers", "no memory %q: use one of %v", kind, topology.BufferKinds)
 	return func(o *launchOptions) { o.queues.BufferKind = kind }
 }
 
-// Connection joins a port of PE A with a port of PE B, both ways.
+// Connection joins a port of PE A with a port of PE B, in both directions.
 type Connection = tl.Connection
 
-// Ring joins the east port of each PE with the west port of the next, and that of
-// the last with the first.
+// Ring joins the east port of each PE with the west port of the next PE, and the east port
+// of the last PE with the west port of the first.
 func Ring(pes ...int) []Connection {
 	var table []Connection
 	for i, pe := range pes {
@@ -60,15 +60,16 @@ func Ring(pes ...int) []Connection {
 	return table
 }
 
-// Line is Ring without the connection from the last to the first.
+// Line returns the connections of Ring, except the connection from the last PE to the
+// first.
 func Line(pes ...int) []Connection {
 	table := Ring(pes...)
 	return table[:max(0, len(table)-1)]
 }
 
-// AllPairs joins each PE with every other. The numbered ports of a PE lead to the others in
-// the order of the list: tl.Numbered(i) to the i-th PE. The PEs are at most one more than a
-// PE has ports, 9 by default.
+// AllPairs joins each PE with every other PE. Port tl.Numbered(i) of a PE leads to the i-th
+// PE of the list. The number of PEs is at most the number of ports of a PE plus one, 9 by
+// default.
 func AllPairs(pes ...int) []Connection {
 	var table []Connection
 	for i, a := range pes {
@@ -79,41 +80,41 @@ func AllPairs(pes ...int) []Connection {
 	return table
 }
 
-// Launched is a kernel that has been launched. What it says of times waits for the
-// end; it is zero if the kernel failed, which Wait reports.
+// Launched is a kernel that has been launched. Methods that return times wait for the end
+// of the kernel. They return zero if the kernel failed; Wait returns the error.
 type Launched struct {
 	Name  string
 	rank  *Rank
 	op    *stream.Operation
-	ranks int // number of them
+	ranks int // number of PEs
 	run   *machine.Run
 }
 
-// Wait waits for the end of the kernel on all its PEs.
+// Wait waits until the kernel has ended on all its PEs.
 func (l *Launched) Wait() error {
-	if err := l.rank.acting().s.Begin("Wait"); err != nil {
+	if err := l.rank.actingRank().s.Begin("Wait"); err != nil {
 		return err
 	}
-	return l.rank.acting().s.Await(l.op)
+	return l.rank.actingRank().s.Await(l.op)
 }
 
-// Start returns the one instant at which all PEs began.
+// Start returns the instant at which all PEs began.
 func (l *Launched) Start() Time { return l.time(func() Time { return l.run.Start }) }
 
-// Crit returns the critical path: the longest of Exec.
+// Crit returns the time from Start to the end of the last PE: the maximum of Exec.
 func (l *Launched) Crit() Time { return l.time(func() Time { return l.run.Critical() }) }
 
-// Spread returns how far apart the PEs could have started.
+// Spread returns the time between the first and the last PE that was ready to start.
 func (l *Launched) Spread() Time { return l.time(func() Time { return l.run.Spread() }) }
 
-func (l *Launched) time(of func() Time) Time {
+func (l *Launched) time(get func() Time) Time {
 	if l.Wait() != nil {
 		return 0
 	}
-	return of()
+	return get()
 }
 
-// Exec returns the time from Start to the end of the kernel, by rank.
+// Exec returns the times from Start to the end of the kernel, by rank.
 func (l *Launched) Exec() []Time {
 	if l.Wait() != nil {
 		return make([]Time, l.ranks)
@@ -121,12 +122,12 @@ func (l *Launched) Exec() []Time {
 	return rankTimes(l.run, nil).Exec
 }
 
-// Launch runs a kernel, a function of a *tl.PE and arguments, on the PEs that hold
-// its tensors, when everything that this rank asked for before has ended; it does not
-// wait for that. A *Tensor goes to a tl.Ptr parameter: to the part that the PE holds,
-// or to the start of the tensor if it holds none. The pointer has up to four axes: of a
-// tensor with more, the leading ones are merged into the first. Numbers go to parameters
-// of their kind.
+// Launch runs a kernel on the PEs that hold its tensors, when everything that this rank has
+// requested before has ended. It does not wait. A kernel is a function of a *tl.PE and
+// arguments. A *Tensor is passed to a tl.Ptr parameter, which points to the shard that the
+// PE holds, or to the start of the tensor if the PE holds none. The pointer has up to four
+// axes: the leading axes of a tensor with more are merged into the first. Numbers are
+// passed to parameters of their kind.
 func (r *Rank) Launch(name string, kernel any, args ...any) (*Launched, error) {
 	var o launchOptions
 	for i, a := range args {
@@ -150,7 +151,7 @@ func (r *Rank) Launch(name string, kernel any, args ...any) (*Launched, error) {
 		return nil, err
 	}
 	p := &machine.Program{Name: name, Queues: o.queues}
-	l, err := r.launched("Launch", p, o.pes)
+	l, err := r.newLaunch("Launch", p, o.pes)
 	if err != nil {
 		return nil, err
 	}
@@ -161,10 +162,10 @@ func (r *Rank) Launch(name string, kernel any, args ...any) (*Launched, error) {
 	}
 	shards, wholes := make([][]*shard, len(tensors)), make([]*tl.Ptr, len(tensors))
 	for w, x := range tensors {
-		x.usable("Launch")
-		x.addressable(name)
-		shards[w], wholes[w] = x.on(p.Targets), x.whole()
-		p.Windows = append(p.Windows, x.parts(shards[w]))
+		x.checkUsable("Launch")
+		x.checkAddressable(name)
+		shards[w], wholes[w] = x.shardsOn(p.Targets), x.wholePointer()
+		p.Windows = append(p.Windows, x.windowParts(shards[w]))
 	}
 	p.Body = func(t *tl.PE) {
 		ptrs := make([]tl.Ptr, len(tensors))
@@ -175,30 +176,30 @@ func (r *Rank) Launch(name string, kernel any, args ...any) (*Launched, error) {
 		bound.Call(t, ptrs...)
 	}
 	for _, x := range o.using {
-		x.usable("Launch")
+		x.checkUsable("Launch")
 	}
 	written := slices.Concat(tensors, o.using)
-	if err := r.hold("Launch", onceWritten, written...); err != nil {
+	if err := r.reserveValues("Launch", heldWhenWritten, written...); err != nil {
 		return nil, err
 	}
 	l.enqueue(p, written)
 	return l, nil
 }
 
-// launched returns a launch of a program on some PEs that is yet to be asked for.
-func (r *Rank) launched(op string, p *machine.Program, pes []int) (*Launched, error) {
+// newLaunch returns a launch of a program on PEs that is not enqueued yet.
+func (r *Rank) newLaunch(op string, p *machine.Program, pes []int) (*Launched, error) {
 	p.Targets = r.peIDs(op, p.Name+" runs on ", pes, "")
 	return &Launched{Name: p.Name, rank: r, ranks: len(pes)}, r.usePEs(op, p.Targets)
 }
 
-// enqueue asks for a launch.
+// enqueue appends the launch to the stream of its rank.
 func (l *Launched) enqueue(p *machine.Program, tensors []*Tensor) {
-	l.op = l.rank.program(p, tensors, func(run *machine.Run) { l.run = run })
+	l.op = l.rank.newProgram(p, tensors, func(run *machine.Run) { l.run = run })
 	l.rank.s.Enqueue(l.op)
 }
 
-// holders returns the PEs that hold any of the tensors, in the order in which the tensors
-// name them: rank i holds part i of the first.
+// holders returns the PEs that hold any of the tensors, in the order of the tensors'
+// shards. Rank i of the launch holds part i of the first tensor.
 func holders(args []any) (pes []int) {
 	known := map[int]bool{}
 	for _, a := range args {
@@ -214,8 +215,8 @@ func holders(args []any) (pes []int) {
 	return pes
 }
 
-// on returns the shard of each of the PEs, nil for those that hold none.
-func (x *Tensor) on(pes []machine.PEID) []*shard {
+// shardsOn returns the shard of each PE, or nil for a PE that holds none.
+func (x *Tensor) shardsOn(pes []machine.PEID) []*shard {
 	held := make(map[machine.PEID]*shard, len(x.shards))
 	for i := range x.shards {
 		held[x.shards[i].at] = &x.shards[i]
@@ -223,9 +224,10 @@ func (x *Tensor) on(pes []machine.PEID) []*shard {
 	return lists.Map(pes, func(pe machine.PEID) *shard { return held[pe] })
 }
 
-// parts returns the memory of some shards that Put and Get reach: nothing for those that are
-// nil. Of a tensor with gaps it is nothing unless these are at the same places in all shards.
-func (x *Tensor) parts(shards []*shard) []memory.Part {
+// windowParts returns the memory of shards that Put and Get can reach: none for shards that
+// are nil. A tensor with gaps has such memory only if the gaps are at the same positions in
+// all shards.
+func (x *Tensor) windowParts(shards []*shard) []memory.Part {
 	reach := x.IsContiguous() || x.sameGaps()
 	parts := make([]memory.Part, len(shards))
 	for i, s := range shards {
@@ -240,21 +242,22 @@ func (x *Tensor) parts(shards []*shard) []memory.Part {
 	return parts
 }
 
-// sameGaps reports whether shards with elements differ in their first extent alone.
+// sameGaps reports whether all shards with elements have the same strides and the same
+// extents, except for the first extent.
 func (x *Tensor) sameGaps() bool {
-	first := x.first()
+	first := x.firstShard()
 	return !slices.ContainsFunc(x.shards, func(s shard) bool {
 		return s.elems > 0 && (!slices.Equal(s.strides(), first.strides()) || !slices.Equal(s.box.extent[1:], first.box.extent[1:]))
 	})
 }
 
-// pointer returns the tensor as the kernel on a PE sees it: the shard that the PE holds, or
-// the whole tensor if it holds none.
+// pointer returns the pointer to the tensor for a kernel on one PE: to the shard that the
+// PE holds, or to the whole tensor if s is nil.
 func (x *Tensor) pointer(s *shard, whole *tl.Ptr) tl.Ptr {
 	if s == nil {
 		return *whole
 	}
-	p := x.strided(s)
+	p := x.shardPointer(s)
 	p.Shard = &tl.Shard{Tensor: x.name, Part: s, Addr: p.Addr, Bytes: int64(s.end(x.dtype) - s.va), Whole: whole}
 	if s.stride != nil {
 		box := p
@@ -263,10 +266,10 @@ func (x *Tensor) pointer(s *shard, whole *tl.Ptr) tl.Ptr {
 	return p
 }
 
-// whole returns the pointer to the start of the whole tensor, with the strides of its first
-// shard.
-func (x *Tensor) whole() *tl.Ptr {
-	p := x.strided(x.first())
+// wholePointer returns a pointer to the start of the whole tensor, with the strides of its
+// first shard.
+func (x *Tensor) wholePointer() *tl.Ptr {
+	p := x.shardPointer(x.firstShard())
 	p.Addr, p.Extent = int64(x.base), [oplog.MaxRank]int32{}
 	p.Shard = &tl.Shard{Tensor: x.name, Addr: p.Addr, Whole: &p}
 	for i := range x.shards {
@@ -277,15 +280,15 @@ func (x *Tensor) whole() *tl.Ptr {
 	return &p
 }
 
-// strided returns a pointer to the start of a shard, with its strides and extents. The
-// leading axes of a tensor with more axes than a pointer has are merged into one.
-func (x *Tensor) strided(s *shard) tl.Ptr {
+// shardPointer returns a pointer to the start of a shard, with its strides and extents. If
+// the tensor has more axes than a pointer, the leading axes are merged.
+func (x *Tensor) shardPointer(s *shard) tl.Ptr {
 	p := tl.Ptr{Addr: int64(s.va), DType: x.dtype, Rank: int8(min(len(x.shape), oplog.MaxRank))}
-	merged := len(x.shape) - int(p.Rank)
+	mergedAxes := len(x.shape) - int(p.Rank)
 	stride := s.strides()
 	for axis := len(x.shape) - 1; axis >= 0; axis-- {
 		n := int32(s.box.extent[axis])
-		if to := axis - merged; to >= 0 {
+		if to := axis - mergedAxes; to >= 0 {
 			p.Stride[to], p.Extent[to] = int64(stride[axis]), n
 		} else {
 			p.Extent[0] *= n
@@ -294,24 +297,24 @@ func (x *Tensor) strided(s *shard) tl.Ptr {
 	return p
 }
 
-// addressable panics if a kernel cannot have a pointer to the tensor: one of more axes than
-// a pointer has, whose leading ones have gaps between them.
-func (x *Tensor) addressable(kernel string) {
-	merged := len(x.shape) - oplog.MaxRank
-	if merged <= 0 {
+// checkAddressable panics if a kernel cannot have a pointer to the tensor: the tensor has
+// more axes than a pointer, and gaps between the leading axes.
+func (x *Tensor) checkAddressable(kernel string) {
+	mergedAxes := len(x.shape) - oplog.MaxRank
+	if mergedAxes <= 0 {
 		return
 	}
 	for i := range x.shards {
 		s := &x.shards[i]
-		_, even := distance(s.box.extent[:merged+1], s.strides()[:merged+1])
-		refuse(!even, "Launch", "%s: %s is not contiguous, and its first %d axes cannot be one axis of a pointer: give a View with fewer axes, or what Contiguous returns", kernel, x.name, merged+1)
+		_, even := commonStride(s.box.extent[:mergedAxes+1], s.strides()[:mergedAxes+1])
+		refuse(!even, "Launch", "%s: %s is not contiguous, and its first %d axes cannot be one axis of a pointer: give a View with fewer axes, or what Contiguous returns", kernel, x.name, mergedAxes+1)
 	}
 }
 
-// String names the shard in errors of kernels: "this PE's shard [64:128, 0:32]".
+// String describes the shard in errors of kernels: "this PE's shard [64:128, 0:32]".
 func (s *shard) String() string { return "this PE's shard " + s.box.ranges() }
 
-// ranges returns the box as an index of Python: "[64:128, 0:32]".
+// ranges formats the box as a Python index: "[64:128, 0:32]".
 func (b box) ranges() string {
 	list := make([]string, len(b.extent))
 	for axis, n := range b.extent {

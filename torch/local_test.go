@@ -10,9 +10,9 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// A value belongs to its rank and to its type, and ends with the worker; the program has
-// its own.
-func TestLocalIsOfItsRank(t *testing.T) {
+// TestLocalBelongsToItsRank checks that a value of Local belongs to one rank and one type,
+// and exists as long as the worker. The program has a value of its own.
+func TestLocalBelongsToItsRank(t *testing.T) {
 	type other int
 	l := hostedtest.New(t, hostedtest.Options(t, 3))
 	*torch.Local[int](l.Rank) = 100
@@ -24,7 +24,7 @@ func TestLocalIsOfItsRank(t *testing.T) {
 			}
 			*torch.Local[int](r), *torch.Local[other](r) = rank+1, other(-rank)
 			hostedtest.Full(r, 1, 4)
-			if err := r.Synchronize(); err != nil { // the others get on meanwhile
+			if err := r.Synchronize(); err != nil { // other ranks run meanwhile
 				return err
 			}
 			if got, same := torch.Local[int](r), torch.Local[int](r); *got != rank+1 || got != same || *torch.Local[other](r) != other(-rank) {
@@ -41,8 +41,9 @@ func TestLocalIsOfItsRank(t *testing.T) {
 	}
 }
 
-// What depends on whose code runs is not for kernels.
-func TestLocalIsNotForKernels(t *testing.T) {
+// TestKernelsCannotCallLocal checks that kernels cannot call functions that depend on the
+// running rank.
+func TestKernelsCannotCallLocal(t *testing.T) {
 	for want, f := range map[string]func(l *hostedtest.Lab){
 		"torch: Local: called from a kernel":  func(l *hostedtest.Lab) { torch.Local[int](l.Rank) },
 		"torch: Layout: called from a kernel": func(l *hostedtest.Lab) { l.Layout(torch.Shape{4}, torch.DPPolicy{}) },

@@ -8,7 +8,8 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// A program of many launches keeps neither their operations nor their tiles.
+// TestLongProgramKeepsNoLog checks that a program of many launches keeps neither their
+// operations nor their tiles.
 func TestLongProgramKeepsNoLog(t *testing.T) {
 	c, err := torch.New(context.Background(), torch.Options{})
 	if err != nil {

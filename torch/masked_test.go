@@ -7,9 +7,9 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// TestNothingStored: a store whose mask leaves nothing writes nothing, whatever the
-// tile waits for.
-func TestNothingStored(t *testing.T) {
+// TestStoreWithEmptyMask checks that a store whose mask is empty writes nothing, even if
+// its tile is not loaded yet.
+func TestStoreWithEmptyMask(t *testing.T) {
 	c, err := torch.New(t.Context(), torch.Options{})
 	if err != nil {
 		t.Fatal(err)

@@ -42,8 +42,9 @@ func TestMisuseSaysWhatIsWrong(t *testing.T) {
 	}
 }
 
-// The host's functions are not for kernels.
-func TestTheHostIsNotForKernels(t *testing.T) {
+// TestKernelsCannotCallTheHost checks that a kernel that calls a function of the host API
+// fails.
+func TestKernelsCannotCallTheHost(t *testing.T) {
 	l := hostedtest.New(t, torch.Options{})
 	x := l.MustZeros(torch.F32, torch.On(0), 4)
 	err := try(l, "nested", func(*tl.PE, tl.Ptr) { l.Launch("inner", hostedtest.Nothing, x) }, x)
@@ -56,7 +57,8 @@ func TestTheHostIsNotForKernels(t *testing.T) {
 	}
 }
 
-// Rank i holds part i, in whatever order a placement names the PEs.
+// TestRanksFollowThePlacement checks that rank i holds part i, in whatever order a
+// placement names the PEs.
 func TestRanksFollowThePlacement(t *testing.T) {
 	l := hostedtest.New(t, torch.Options{})
 	x := l.Ints(lists.Count(0, 6), torch.I32, torch.On(5, 3, 0))
@@ -66,7 +68,7 @@ func TestRanksFollowThePlacement(t *testing.T) {
 	l.Holds("x", x, []int{0, 1, 12, 13, 24, 25})
 }
 
-// A check of a replicated tensor looks at every copy.
+// TestCheckLooksAtEveryCopy checks that Check compares every copy of a replicated tensor.
 func TestCheckLooksAtEveryCopy(t *testing.T) {
 	l := hostedtest.New(t, torch.Options{})
 	x := l.Ints(lists.Count(0, 4), torch.I32, torch.OnEach(0, 1, 2))
@@ -84,7 +86,8 @@ func TestCheckLooksAtEveryCopy(t *testing.T) {
 	}
 }
 
-// What a failed allocation had taken is given back.
+// TestFailedAllocationTakesNothing checks that a failed allocation returns all memory that
+// it had taken.
 func TestFailedAllocationTakesNothing(t *testing.T) {
 	l := hostedtest.New(t, torch.Options{NoData: true})
 	const gib = 1 << 30
@@ -97,7 +100,7 @@ func TestFailedAllocationTakesNothing(t *testing.T) {
 	l.MustZeros(torch.U8, torch.On(0), 6*gib)
 }
 
-// A run ends soon after its context, also in the data phase.
+// TestTheDataPhaseEndsWithItsContext checks that a cancelled context ends the data phase.
 func TestTheDataPhaseEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	on, err := torch.New(ctx, torch.Options{})
@@ -126,8 +129,8 @@ func TestTheDataPhaseEndsWithItsContext(t *testing.T) {
 	}
 }
 
-// A PE that is kept is of no use after its kernel.
-func TestAPEIsForItsKernel(t *testing.T) {
+// TestPEUsedAfterItsKernel checks that a *tl.PE cannot be used after its kernel has ended.
+func TestPEUsedAfterItsKernel(t *testing.T) {
 	l := hostedtest.New(t, torch.Options{})
 	x := l.MustZeros(torch.F32, torch.On(0), 4)
 	var kept *tl.PE
@@ -138,7 +141,7 @@ func TestAPEIsForItsKernel(t *testing.T) {
 	}
 }
 
-// try launches a kernel and waits for it.
+// try launches a kernel, waits for it and returns the error.
 func try(l *hostedtest.Lab, name string, kernel any, args ...any) error {
 	r, err := l.Launch(name, kernel, args...)
 	if err != nil {

@@ -14,7 +14,8 @@ import (
 	"github.com/kernbench/kernbench/torch/dist"
 )
 
-// FromNumpy takes an array as it takes a file, and the tensor does not change with it.
+// TestFromNumpyOfAnArray checks that FromNumpy accepts an *Array, and that later changes of
+// the array do not change the tensor.
 func TestFromNumpyOfAnArray(t *testing.T) {
 	l := hostedtest.New(t, hostedtest.Options(t, 3))
 	a := torch.Must(l.Ints(lists.Count(-3, 15), torch.I16, torch.On(0), 5, 3).Numpy())
@@ -41,7 +42,8 @@ func TestFromNumpyOfAnArray(t *testing.T) {
 	hostedtest.Says(t, "negative", err, "FromNumpy: shape [-1] has a negative extent")
 }
 
-// Without values only the shape and the dtype of an array matter.
+// TestFromNumpyWithoutValues checks that in a run without values an array needs only a
+// shape and a dtype.
 func TestFromNumpyWithoutValues(t *testing.T) {
 	l := hostedtest.New(t, torch.Options{NoData: true})
 	x := torch.Must(l.FromNumpy(&torch.Array{Shape: torch.Shape{3, 5}, DType: torch.F16}))
@@ -50,7 +52,7 @@ func TestFromNumpyWithoutValues(t *testing.T) {
 	}
 }
 
-// A mask goes from a file to the device and back to a file of bools.
+// TestBoolArrays copies a mask from a slice to the device and to a file of bools, and back.
 func TestBoolArrays(t *testing.T) {
 	l := hostedtest.New(t, hostedtest.Options(t, 3))
 	name := filepath.Join(t.TempDir(), "mask.npy")
@@ -84,7 +86,7 @@ func TestBoolArrays(t *testing.T) {
 	hostedtest.Says(t, "two", c.Save(name), name+": npy: element 2 of an array of bools is 2: set it to 0 or 1")
 }
 
-// Tensors have up to eight axes, laid out like others.
+// TestTensorsOfManyAxes checks tensors of up to eight axes with several placements.
 func TestTensorsOfManyAxes(t *testing.T) {
 	l := hostedtest.New(t, hostedtest.Options(t, 3))
 	for _, shape := range []torch.Shape{{2, 3, 1, 2, 5}, {3, 1, 2, 2, 1, 3}, {2, 1, 2, 1, 2, 1, 2, 3}, {1, 0, 2, 3, 4}} {
@@ -125,7 +127,8 @@ func TestTensorsOfManyAxes(t *testing.T) {
 	hostedtest.Says(t, "nine", err, "torch: Zeros: shape [1 1 1 1 1 1 1 1 1] has 9 axes, and a tensor has at most 8: merge some of them")
 }
 
-// The leading axes of such a tensor are one axis for a kernel.
+// TestPointersToManyAxes checks that a kernel sees the leading axes of a tensor of more
+// than four axes as one axis.
 func TestPointersToManyAxes(t *testing.T) {
 	l := hostedtest.New(t, hostedtest.Options(t, 3))
 	x := l.Ints(lists.Count(0, 2*3*2*2*5), torch.I32, torch.DPPolicy{PE: torch.ColumnWise, NumCubes: 1, NumPEs: 2}, 2, 3, 2, 2, 5)
@@ -152,7 +155,7 @@ func TestPointersToManyAxes(t *testing.T) {
 	l.Holds("x", x, want)
 }
 
-// Ranks reduce and gather tensors of many axes like others.
+// TestCollectivesOfManyAxes reduces and gathers tensors of five axes.
 func TestCollectivesOfManyAxes(t *testing.T) {
 	shape := torch.Shape{3, 1, 2, 1, 5}
 	l, err := hostedtest.Spawn(t, 3, func(r *torch.Rank) error {

@@ -10,14 +10,15 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// bothFidelities runs a test on trains and on flits.
+// bothFidelities runs a test with fidelity train and with fidelity flit.
 func bothFidelities(t *testing.T, test func(t *testing.T, o torch.Options)) {
 	t.Run("train", func(t *testing.T) { test(t, torch.Options{}) })
 	t.Run("flit", func(t *testing.T) { test(t, torch.Options{Flit: true}) })
 }
 
-// A composite reads its operands tile by tile while stores to later tiles of them may
-// still be under way; it sees all of those.
+// TestACompositeSeesEarlierStoresToAllOfItsOperands checks that a composite, which reads
+// its operands tile by tile, sees earlier stores that may still be in flight when it
+// starts.
 func TestACompositeSeesEarlierStoresToAllOfItsOperands(t *testing.T) {
 	bothFidelities(t, func(t *testing.T, o torch.Options) {
 		const n = 128
@@ -36,8 +37,9 @@ func TestACompositeSeesEarlierStoresToAllOfItsOperands(t *testing.T) {
 	})
 }
 
-// A message larger than a slot is one access where it is received to memory and where
-// it is sent from memory: what comes after sees all of it or none.
+// TestLargeMessagesToAndFromMemoryKeepProgramOrder checks that a message of several slots
+// is one access to the memory that it is sent from or received into: later operations see
+// all of it or none.
 func TestLargeMessagesToAndFromMemoryKeepProgramOrder(t *testing.T) {
 	bothFidelities(t, func(t *testing.T, o torch.Options) {
 		const n = 3000
@@ -47,7 +49,7 @@ func TestLargeMessagesToAndFromMemoryKeepProgramOrder(t *testing.T) {
 		l.MustLaunch("exchange", func(t *tl.PE, x, first tl.Ptr) {
 			if t.Rank() == 0 {
 				t.Send(tl.East, t.Ref(x, tl.Shape{n}, tl.F32))
-				t.Store(x, t.Full(tl.Shape{n}, tl.F32, -1)) // not what is sent
+				t.Store(x, t.Full(tl.Shape{n}, tl.F32, -1)) // does not change the message
 			} else {
 				t.RecvInto(tl.West, x, tl.Shape{n}, tl.F32)
 				t.Store(first, t.Load(x, tl.Shape{100}, tl.F32))
@@ -61,8 +63,8 @@ func TestLargeMessagesToAndFromMemoryKeepProgramOrder(t *testing.T) {
 	})
 }
 
-// A composite may work in place, element by element, and in no other way on memory
-// that it reads.
+// TestACompositeOverItsOwnOperandsIsRefused checks that a composite may work in place
+// element by element, but is refused if its result overlaps an operand in another way.
 func TestACompositeOverItsOwnOperandsIsRefused(t *testing.T) {
 	l := hostedtest.New(t, torch.Options{})
 	x := l.Ints(hostedtest.Fill(1, 64*64), torch.F32, torch.On(0), 64, 64)

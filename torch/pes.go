@@ -15,13 +15,15 @@ func (c *Context) CubePEs(sip, cube int) []int {
 	return lists.Count(c.PE(sip, cube, 0), c.Topology().Spec().PEsPerCube())
 }
 
-// Place returns where a PE is: its SIP, its cube in that, and its place in the cube.
+// Place returns the position of a PE: its SIP, its cube in the SIP, and its index in the
+// cube.
 func (c *Context) Place(number int) (sip, cube, pe int) {
 	p := c.m.PE(c.peID("Place", "", number))
 	return p.SIP, p.Cube, p.PE
 }
 
-// peID returns the PE of a number. The text is what errors say before it.
+// peID converts the number of a PE and panics if there is no such PE. text precedes the PE
+// in the error.
 func (c *Context) peID(op, text string, number int) machine.PEID {
 	if number < 0 || number >= c.NumPEs() {
 		panic(misuse(op, "%sPE %d of a system that has 0 to %d", text, number, c.NumPEs()-1))
@@ -29,8 +31,8 @@ func (c *Context) peID(op, text string, number int) machine.PEID {
 	return machine.PEID(number)
 }
 
-// peIDs returns the PEs of numbers, none of which may be there twice. The texts are what
-// errors say before a PE and after it.
+// peIDs converts the numbers of PEs and panics if one does not exist or occurs twice.
+// before and after surround the PE in errors.
 func (c *Context) peIDs(op, before string, numbers []int, after string) []machine.PEID {
 	ids := make([]machine.PEID, len(numbers))
 	seen := map[int]bool{}
@@ -44,20 +46,20 @@ func (c *Context) peIDs(op, before string, numbers []int, after string) []machin
 	return ids
 }
 
-// Engines is how long each engine of a PE has worked so far. Of the DMA's channels
-// that is the time in which data passed, not the waiting.
+// Engines is the busy time of each engine of a PE so far. For DMA channels it is the time
+// in which data moved, without waiting.
 type Engines struct {
 	DMARead, DMAWrite Time
 	Fetch, Store      Time
 	GEMM, Math        Time
 }
 
-// Engines returns the busy times of a PE's engines, after everything that this rank has
-// asked for.
+// Engines waits for everything that this rank has requested and returns the busy times of a
+// PE's engines.
 func (r *Rank) Engines(number int) Engines {
 	id := r.peID("Engines", "", number)
 	if r.Synchronize() != nil {
-		return Engines{} // what ended the machine is reported elsewhere
+		return Engines{} // the error is reported by the next operation
 	}
 	p := r.m.PE(id)
 	return Engines{
@@ -67,17 +69,17 @@ func (r *Rank) Engines(number int) Engines {
 	}
 }
 
-// Composite is a composite command that has run: from the first data that moved for
-// it to the last that was written.
+// Composite is a composite command that has run. Start is the time of the first data that
+// moved for it, End the time of the last data written.
 type Composite struct {
 	Start, End Time
 	Tiles      int // products of a Gemm, chunks of a Stream, chunks of all peers of a ReducePeers
 }
 
-// Composites returns the composite commands in the op log, in the order of issue, after
-// everything that this rank has asked for. There
-// are none where no log is kept, which is without values unless one is asked for, and
-// of a long program, of which the whole is not wanted, only the latest.
+// Composites waits for everything that this rank has requested and returns the composite
+// commands in the op log, in the order of issue. Without an op log there are none; a run
+// without values has one only with Race or KeepLog. If the log is not kept, a long program
+// returns only the latest commands.
 func (r *Rank) Composites() (all []Composite) {
 	if r.m.Log == nil || r.Synchronize() != nil {
 		return nil

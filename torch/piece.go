@@ -7,19 +7,21 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// Piece is a part of a box of a matrix that a kernel reads or writes in one go: rows one
-// below the other at one distance, on one PE or on several whose shards follow each other.
+// Piece is a part of a box of a matrix that a kernel can read or write with one operation:
+// rows at a constant distance in memory, on one PE or on several PEs with consecutive
+// addresses.
 type Piece struct {
-	Row, Col   int // where it begins, in the tensor
+	Row, Col   int // the position of the first element in the tensor
 	Rows, Cols int
-	Ptr        tl.Ptr // to its first element
+	Ptr        tl.Ptr // points to the first element
 }
 
-// Pieces cuts a box of a matrix, or of a vector, which is a row, into such parts, by
-// columns and then by rows: what a kernel on a PE reads that needs more of a tensor than
-// its own part. A tensor of more axes is seen as a matrix whose columns are the last axis:
-// [s, b, h] is s·b rows of h. Of a replicated tensor it is the copy nearest to the PE: its own, one of
-// its cube, of its SIP, any. A partial tensor has no pieces: reduce it first.
+// Pieces divides a box of a matrix into pieces, ordered by columns and then by rows. A
+// kernel on PE pe uses them to read parts of a tensor that other PEs hold. A vector is a
+// row. A tensor of more axes is a matrix whose columns are the last axis: [s, b, h] is s·b
+// rows of h. Of a replicated tensor, Pieces returns the copy nearest to the PE: its own,
+// else one in its cube, else one in its SIP, else any. A partial tensor has no pieces and
+// must be reduced first.
 func (x *Tensor) Pieces(row, col, rows, cols, pe int) []Piece {
 	near := x.rank.m.PE(x.rank.peID("Pieces", "", pe))
 	distance := func(s *shard) int {
@@ -34,9 +36,9 @@ func (x *Tensor) Pieces(row, col, rows, cols, pe int) []Piece {
 		return 3
 	}
 	var list []Piece
-	nearest := map[[2]int]int{} // place in the list by where it begins
-	far := map[[2]int]int{}
-	x.box("Pieces", row, col, rows, cols, func(s *shard, p Piece) {
+	nearest := map[[2]int]int{} // from position to index in the list
+	far := map[[2]int]int{}     // from position to distance of the nearest copy so far
+	x.forEachPiece("Pieces", row, col, rows, cols, func(s *shard, p Piece) {
 		at := [2]int{p.Row, p.Col}
 		switch i, known := nearest[at]; {
 		case !known:
@@ -46,18 +48,19 @@ func (x *Tensor) Pieces(row, col, rows, cols, pe int) []Piece {
 			list[i], far[at] = p, distance(s)
 		}
 	})
-	return joined(list)
+	return joinPieces(list)
 }
 
-// Copies is Pieces of all copies: what a kernel writes that makes a box of the tensor.
+// Copies divides a box like Pieces, and returns the pieces of all copies. A kernel that
+// computes the box writes all of them.
 func (x *Tensor) Copies(row, col, rows, cols int) (list []Piece) {
-	x.box("Copies", row, col, rows, cols, func(_ *shard, p Piece) { list = append(list, p) })
-	return joined(list)
+	x.forEachPiece("Copies", row, col, rows, cols, func(_ *shard, p Piece) { list = append(list, p) })
+	return joinPieces(list)
 }
 
-// joined makes one piece of those one below the other, or one beside the other in a row,
-// that follow each other in the addresses.
-func joined(list []Piece) (out []Piece) {
+// joinPieces merges pieces with consecutive addresses that are one below the other, or next
+// to each other in one row.
+func joinPieces(list []Piece) (out []Piece) {
 	slices.SortFunc(list, func(a, b Piece) int {
 		return cmp.Or(a.Col-b.Col, cmp.Compare(a.Ptr.Addr, b.Ptr.Addr))
 	})
@@ -82,7 +85,7 @@ func joined(list []Piece) (out []Piece) {
 	return out
 }
 
-// Layout returns who would hold what of a tensor: its shards, without addresses.
+// Layout returns the shards that a tensor would have, without addresses.
 func (r *Rank) Layout(shape Shape, on Placement) (list []Shard) {
 	refuse(r.s.Current() == nil, "Layout", "called from a kernel, which has no device of its own")
 	for _, s := range on.place(r, "Layout", shape) {
@@ -91,7 +94,7 @@ func (r *Rank) Layout(shape Shape, on Placement) (list []Shard) {
 	return list
 }
 
-// shard returns where a shard is and what of the tensor it has.
+// shard returns the position and the box of a shard.
 func (c *Context) shard(s *shard) Shard {
 	pe := c.m.PE(s.at)
 	return Shard{
@@ -99,9 +102,9 @@ func (c *Context) shard(s *shard) Shard {
 	}
 }
 
-// box calls a function for each shard that has some of a box.
-func (x *Tensor) box(op string, row, col, rows, cols int, found func(*shard, Piece)) {
-	x.usable(op)
+// forEachPiece calls found for each shard that holds a part of a box.
+func (x *Tensor) forEachPiece(op string, row, col, rows, cols int, found func(*shard, Piece)) {
+	x.checkUsable(op)
 	height, width := x.matrix()
 	if row < 0 || col < 0 || rows < 0 || cols < 0 || row+rows > height || col+cols > width {
 		panic(misuse(op, "rows %d to %d and columns %d to %d of %s", row, row+rows, col, col+cols, x.name))
@@ -115,7 +118,7 @@ func (x *Tensor) box(op string, row, col, rows, cols int, found func(*shard, Pie
 		if !ok {
 			panic(misuse(op, "%s: what PE %d holds, %s, is not a block of rows: place the tensor so that only its first and its last axis are cut", x.name, s.at, s.box.ranges()))
 		}
-		down, across := s.steps()
+		down, across := s.matrixStrides()
 		p := Piece{Row: max(row, top), Col: max(col, left)}
 		p.Rows, p.Cols = min(row+rows, top+h)-p.Row, min(col+cols, left+w)-p.Col
 		if p.Rows <= 0 || p.Cols <= 0 {
@@ -128,35 +131,35 @@ func (x *Tensor) box(op string, row, col, rows, cols int, found func(*shard, Pie
 	}
 }
 
-// matrix returns the rows and columns of a tensor: the last axis is columns, and all axes
-// before it are rows.
+// matrix returns the number of rows and columns of a tensor: the last axis is columns, and
+// all axes before it are rows.
 func (x *Tensor) matrix() (rows, cols int) {
 	shape := axes(x.shape)
 	last := len(shape) - 1
 	return elems(shape[:last]), shape[last]
 }
 
-// asMatrix returns what a shard of a tensor of a shape has of the tensor seen as a matrix. It
-// reports whether that is a box whose rows follow each other in memory at one distance. It
-// allocates nothing: plans of layers ask for many pieces.
+// asMatrix returns the position and size of a shard in a tensor that is seen as a matrix.
+// ok reports whether the shard is a box of the matrix whose rows are at a constant distance
+// in memory. asMatrix does not allocate, because plans of layers ask for many pieces.
 func (s *shard) asMatrix(shape Shape) (row, col, rows, cols int, ok bool) {
 	start, extent := s.box.start, s.box.extent
 	last := len(extent) - 1
 	rows, ok = 1, true
 	for axis, n := range extent[:last] {
-		ok = ok && (rows == 1 || n == shape[axis]) // below a cut axis all is there
+		ok = ok && (rows == 1 || n == shape[axis]) // all axes after a divided axis must be complete
 		row, rows = row*shape[axis]+start[axis], rows*n
 	}
 	if s.stride != nil {
-		_, even := distance(extent[:last], s.stride[:last])
+		_, even := commonStride(extent[:last], s.stride[:last])
 		ok = ok && even
 	}
 	return row, start[last], rows, extent[last], ok || s.elems == 0
 }
 
-// steps returns the elements from one row to the next, and from one column to the next, of a
+// matrixStrides returns the distance in elements between rows, and between columns, of a
 // shard seen as a matrix.
-func (s *shard) steps() (down, across int64) {
+func (s *shard) matrixStrides() (down, across int64) {
 	last := len(s.box.extent) - 1
 	down, across = int64(s.box.extent[last]), 1
 	if s.stride == nil {
@@ -171,13 +174,13 @@ func (s *shard) steps() (down, across int64) {
 	return down, int64(s.stride[last])
 }
 
-// PartOn returns where the part of the tensor on a SIP lies, as a kernel reads it: its first
-// address, its bytes and its shape. It is ok if that is one row-major block of whole
-// rows: the shards there are side by side, of the first copy and the first addend,
-// without gaps, and cut along the first axis alone.
+// PartOn returns the part of the tensor on a SIP as a kernel reads it: its first address,
+// its size in bytes and its shape. ok is true if the part is one row-major block of whole
+// rows: the shards on the SIP have consecutive addresses, are of the first copy and the
+// first addend, have no gaps, and are cut only along the first axis.
 func (x *Tensor) PartOn(sip int) (va, bytes int64, shape Shape, ok bool) {
-	x.usable("PartOn")
-	rows, from := 0, 0 // so many, from this one on
+	x.checkUsable("PartOn")
+	rows, from := 0, 0 // number of rows so far, and the first row
 	for _, s := range x.shards {
 		if s.elems == 0 || x.rank.m.PE(s.at).SIP != sip {
 			continue

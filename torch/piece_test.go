@@ -13,11 +13,11 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// pieced is a tensor and a box of it.
-type pieced struct {
+// boxCase is a tensor and a box of it.
+type boxCase struct {
 	on          torch.Placement
 	shape       torch.Shape
-	height      int // of the tensor as a matrix
+	height      int // rows of the tensor as a matrix
 	width       int
 	row, col    int
 	rows, cols  int
@@ -26,8 +26,9 @@ type pieced struct {
 	description string
 }
 
-// anyPieced is a box of a tensor on a system of three SIPs of two cubes of four PEs.
-var anyPieced = rapid.Custom(func(t *rapid.T) (p pieced) {
+// boxCases generates boxes of tensors on a system of three SIPs with two cubes of four PEs
+// each.
+var boxCases = rapid.Custom(func(t *rapid.T) (p boxCase) {
 	extent := rapid.SampledFrom([]int{1, 2, 3, 4, 5, 7, 8, 13})
 	p.height, p.width = 1, extent.Draw(t, "columns")
 	p.shape = torch.Shape{p.width}
@@ -61,12 +62,13 @@ var anyPieced = rapid.Custom(func(t *rapid.T) (p pieced) {
 	return p
 })
 
-func (p pieced) String() string {
+func (p boxCase) String() string {
 	return fmt.Sprintf("%d x %d from (%d, %d) of %v on device %d, %s, from PE %d", p.rows, p.cols, p.row, p.col, p.shape, p.device, p.description, p.pe)
 }
 
-// covers checks that pieces have each element of the box so many times, and nothing else.
-func (p pieced) covers(t *rapid.T, list []torch.Piece, times int) {
+// checkCoverage checks that each element of the box is in exactly times pieces, and that no
+// other element is in a piece.
+func (p boxCase) checkCoverage(t *rapid.T, list []torch.Piece, times int) {
 	seen := make([]int, p.height*p.width)
 	for _, piece := range list {
 		if piece.Rows < 1 || piece.Cols < 1 || piece.Row < 0 || piece.Col < 0 || piece.Row+piece.Rows > p.height || piece.Col+piece.Cols > p.width {
@@ -91,7 +93,8 @@ func (p pieced) covers(t *rapid.T, list []torch.Piece, times int) {
 	}
 }
 
-// distance is how far a PE is from where it reads.
+// distance returns how far apart two PEs are: 0 for the same PE, 1 for the same cube, 2 for
+// the same SIP, 3 otherwise.
 func distance(l *hostedtest.Lab, from, to int) int {
 	sip, cube, _ := l.Place(from)
 	otherSIP, otherCube, _ := l.Place(to)
@@ -106,7 +109,7 @@ func distance(l *hostedtest.Lab, from, to int) int {
 	return 3
 }
 
-// holderOf is the PE whose part of a tensor an address is in.
+// holderOf returns the PE whose shard contains an address, or -1.
 func holderOf(l *hostedtest.Lab, x *torch.Tensor, base, addr int64) int {
 	for _, s := range x.Shards() {
 		if off := addr - base; off >= s.Offset && off < s.Offset+s.Bytes {
@@ -116,22 +119,22 @@ func holderOf(l *hostedtest.Lab, x *torch.Tensor, base, addr int64) int {
 	return -1
 }
 
-// Pieces are the box, each element once, from the nearest copy; Copies are each copy of
-// it. What a kernel reads through their pointers is the elements that are there, and what
-// it writes is where it belongs.
-func TestPiecesAreTheirBox(t *testing.T) {
+// TestPiecesCoverTheirBox checks that Pieces has each element of the box once, from the
+// nearest copy, and that Copies has each element of every copy. It also reads and writes
+// the box through the pointers and compares the values.
+func TestPiecesCoverTheirBox(t *testing.T) {
 	options := hostedtest.Options(t, 3)
-	several := 0 // pieces over more than one shard
+	several := 0 // number of pieces that span several shards
 	rapid.Check(t, func(rt *rapid.T) {
-		p := anyPieced.Draw(rt, "box")
+		p := boxCases.Draw(rt, "box")
 		l := hostedtest.New(t, options)
 		defer l.Close()
 		l.SetDevice(p.device)
 		n := p.height * p.width
 		x := l.Ints(lists.Count(0, n), torch.I32, p.on, p.shape...)
 		list, copies := x.Pieces(p.row, p.col, p.rows, p.cols, p.pe), x.Copies(p.row, p.col, p.rows, p.cols)
-		p.covers(rt, list, 1)
-		p.covers(rt, copies, p.copies)
+		p.checkCoverage(rt, list, 1)
+		p.checkCoverage(rt, copies, p.copies)
 		whole := x.Copies(0, 0, p.height, p.width)
 		base := slices.MinFunc(whole, func(a, b torch.Piece) int { return int(a.Ptr.Addr - b.Ptr.Addr) }).Ptr.Addr
 		for _, piece := range list {
@@ -140,7 +143,7 @@ func TestPiecesAreTheirBox(t *testing.T) {
 					holder := holderOf(l, x, base, piece.Ptr.At(i, j).Addr)
 					nearest := 4
 					for _, s := range x.Shards() {
-						if has(s, piece.Row+i, piece.Col+j) {
+						if hasElement(s, piece.Row+i, piece.Col+j) {
 							nearest = min(nearest, distance(l, p.pe, l.PE(s.SIP, s.Cube, s.PE)))
 						}
 					}
@@ -180,8 +183,9 @@ func TestPiecesAreTheirBox(t *testing.T) {
 	}
 }
 
-// has reports whether a shard has an element of a matrix, whose columns are the last axis.
-func has(s torch.Shard, row, col int) bool {
+// hasElement reports whether a shard contains an element of a matrix whose columns are the
+// last axis.
+func hasElement(s torch.Shard, row, col int) bool {
 	for axis := len(s.Start) - 1; axis >= 0; axis-- {
 		at, extent := col, s.Extent[axis]
 		if axis < len(s.Start)-1 {
@@ -196,9 +200,10 @@ func has(s torch.Shard, row, col int) bool {
 	return true
 }
 
-// Parts one below the other in one memory after the other are one piece; beside each
-// other they are as many as there are parts, but in a single row.
-func TestPiecesAreAsFewAsTheyCanBe(t *testing.T) {
+// TestPiecesAreMerged checks the number of pieces. Parts that are one below the other at
+// consecutive addresses are one piece. Parts next to each other are separate pieces, except
+// in a single row.
+func TestPiecesAreMerged(t *testing.T) {
 	l := hostedtest.New(t, hostedtest.Options(t, 3))
 	rows := torch.DPPolicy{PE: torch.RowWise, NumCubes: 1, NumPEs: 4}
 	columns := torch.DPPolicy{PE: torch.ColumnWise, NumCubes: 1, NumPEs: 4}
@@ -207,7 +212,7 @@ func TestPiecesAreAsFewAsTheyCanBe(t *testing.T) {
 		shape      []int
 		on         torch.Placement
 		box        [4]int
-		want, each int // Pieces, Copies
+		want, each int // number of Pieces, and of Copies
 	}{
 		{"rows", []int{8, 8}, rows, [4]int{0, 0, 8, 8}, 1, 1},
 		{"some columns of rows", []int{8, 8}, rows, [4]int{1, 2, 6, 3}, 1, 1},
@@ -232,8 +237,8 @@ func TestPiecesAreAsFewAsTheyCanBe(t *testing.T) {
 	}
 }
 
-// Layout is where a tensor would lie.
-func TestLayoutIsWhereATensorLies(t *testing.T) {
+// TestLayoutMatchesShards compares Layout with the shards of a tensor.
+func TestLayoutMatchesShards(t *testing.T) {
 	l := hostedtest.New(t, hostedtest.Options(t, 3))
 	for i, on := range policies() {
 		l.SetDevice(i % 3)

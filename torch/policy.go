@@ -7,15 +7,15 @@ import (
 	"slices"
 )
 
-// Split is how a level of the machine divides a tensor among its members.
+// Split is the way in which a level of the machine divides a tensor among its members.
 type Split uint8
 
-// A cut gives each member an equal part, rounded up: the last may be smaller, and
-// those after it empty.
+// ColumnWise and RowWise give each member a part of the same size, rounded up. The last
+// part with elements may be smaller, and parts after it are empty.
 const (
 	Replicate  Split = iota // every member has a copy
-	ColumnWise              // the last axis is cut
-	RowWise                 // the first axis is cut
+	ColumnWise              // the last axis is divided
+	RowWise                 // the first axis is divided
 	Partial                 // every member has an addend of the whole
 )
 
@@ -28,12 +28,12 @@ func (s Split) String() string {
 	return fmt.Sprintf("Split(%d)", uint8(s))
 }
 
-// DPPolicy lays a tensor out over devices: SIP divides it among the first NumSIPs SIPs,
-// then Cube divides each SIP's piece among the first NumCubes cubes of the SIP, then PE
-// divides each cube's piece among the first NumPEs PEs of that cube. A number of 0 means
-// all of them, except that SIP Replicate with NumSIPs 0, as in a policy that does not
-// mention SIPs, means the device of the rank alone. Rows and columns of a tensor with
-// one axis are the same; one without axes is laid out as if its shape were {1}.
+// DPPolicy lays a tensor out over devices. SIP divides it among the first NumSIPs SIPs.
+// Cube divides each SIP's piece among the first NumCubes cubes of the SIP. PE divides each
+// cube's piece among the first NumPEs PEs of the cube. A number of 0 means all, with one
+// exception: SIP Replicate with NumSIPs 0, as in a policy that does not mention SIPs, means
+// only the device of the rank. For a tensor with one axis, rows and columns are the same. A
+// tensor without axes is laid out as if its shape were {1}.
 type DPPolicy struct {
 	Cube, PE         Split
 	NumCubes, NumPEs int
@@ -42,26 +42,27 @@ type DPPolicy struct {
 }
 
 func (p DPPolicy) String() string {
-	text := fmt.Sprintf("cube=%v(%s) pe=%v(%s)", p.Cube, orAll(p.NumCubes), p.PE, orAll(p.NumPEs))
+	text := fmt.Sprintf("cube=%v(%s) pe=%v(%s)", p.Cube, countText(p.NumCubes), p.PE, countText(p.NumPEs))
 	if p.onDevice() {
 		return text
 	}
-	return fmt.Sprintf("sip=%v(%s) %s", p.SIP, orAll(p.NumSIPs), text)
+	return fmt.Sprintf("sip=%v(%s) %s", p.SIP, countText(p.NumSIPs), text)
 }
 
-// onDevice reports whether the policy is for the device of the rank alone.
+// onDevice reports whether the policy uses only the device of the rank.
 func (p DPPolicy) onDevice() bool { return p.SIP == Replicate && p.NumSIPs == 0 }
 
-func orAll(n int) string {
+// countText returns n as text, or "all" for 0.
+func countText(n int) string {
 	if n == 0 {
 		return "all"
 	}
 	return fmt.Sprint(n)
 }
 
-// members returns the levels of a policy for a system of sips SIPs with cubes cubes of
-// pes PEs each: how each level divides a tensor, and among how many. It panics with an
-// *Error if the policy does not fit.
+// members returns the levels of a policy for a system of sips SIPs with cubes cubes of pes
+// PEs each: how each level divides a tensor, and among how many members. It panics with an
+// *Error if the policy does not fit the system.
 func (p DPPolicy) members(sips, cubes, pes int) []level {
 	fit := func(name, unit, owner string, s Split, n, has int) level {
 		refuse(int(s) >= len(splitNames), "DPPolicy", "%v: %s is not a split: use torch.Replicate, ColumnWise, RowWise or Partial", p, name)
@@ -78,23 +79,23 @@ func (p DPPolicy) members(sips, cubes, pes int) []level {
 	}
 }
 
-// holding is one PE's share of a tensor. No two of a layout have the same part,
-// addend and copy. Holdings may share the slices of their boxes.
+// holding describes the part of a tensor that one PE holds. No two holdings of a layout
+// have the same part, addend and copy. Holdings may share the slices of their boxes.
 type holding struct {
 	sip, cube, pe int // the cube within the SIP, the PE within the cube
-	part          int // which part of the tensor: by SIP, by cube, then by PE, of the levels that cut
+	part          int // which part of the tensor, counted over the levels that cut: by SIP, cube, then PE
 	addend        int // which addend of that part
 	copy          int // which copy of that addend
 	box           box
 }
 
 // layout returns the holdings of a tensor on a system of sips SIPs with cubes cubes of pes
-// PEs each, SIP by SIP, cube by cube and PE by PE. It panics with an *Error if the policy
-// does not fit.
+// PEs each, ordered by SIP, cube and PE. It panics with an *Error if the policy does not
+// fit the system.
 func (p DPPolicy) layout(shape Shape, sips, cubes, pes int) []holding {
 	levels := p.members(sips, cubes, pes)
-	held := make([]holding, 0, placed(levels))
-	whole := undivided(shape)
+	held := make([]holding, 0, countPEs(levels))
+	whole := wholeHolding(shape)
 	for sip := range levels[0].n {
 		piece := whole.member(levels[0], sip)
 		for cube := range levels[1].n {
@@ -109,13 +110,13 @@ func (p DPPolicy) layout(shape Shape, sips, cubes, pes int) []holding {
 	return held
 }
 
-// undivided returns the only holding of a tensor that is not divided.
-func undivided(shape Shape) holding {
+// wholeHolding returns the holding of a tensor that is not divided.
+func wholeHolding(shape Shape) holding {
 	extent := slices.Clone(axes(shape))
 	return holding{box: box{make([]int, len(extent)), extent}}
 }
 
-// member returns what member i of a level has of a holding that the level divides.
+// member returns the part of h that member i of a level holds.
 func (h holding) member(l level, i int) holding {
 	switch l.split {
 	case Replicate:
@@ -132,7 +133,7 @@ func (h holding) member(l level, i int) holding {
 	return h
 }
 
-// axes returns the shape, or {1} for that of a tensor without axes.
+// axes returns the shape, or {1} for a tensor without axes.
 func axes(shape Shape) Shape {
 	if len(shape) == 0 {
 		return Shape{1}
@@ -140,10 +141,10 @@ func axes(shape Shape) Shape {
 	return shape
 }
 
-// box is a part of a tensor: where it starts along each axis and how far it goes.
+// box is a part of a tensor: its start and its extent along each axis.
 type box struct{ start, extent []int }
 
-// cut returns part i of k along an axis.
+// cut returns part i of k equal parts along an axis.
 func (b box) cut(axis, i, k int) box {
 	n := b.extent[axis]
 	per := (n + k - 1) / k
@@ -154,8 +155,8 @@ func (b box) cut(axis, i, k int) box {
 	return b
 }
 
-// extract copies the box out of the row-major bytes of the whole tensor, whose
-// elements have elem bytes each, to dst, where it is row-major without gaps.
+// extract copies the box from the row-major bytes of the whole tensor to dst, where it is
+// row-major without gaps. An element has elem bytes.
 func (b box) extract(dst, whole []byte, shape Shape, elem int) {
 	n, _, starts := b.runs(shape)
 	n *= elem
@@ -165,7 +166,7 @@ func (b box) extract(dst, whole []byte, shape Shape, elem int) {
 	}
 }
 
-// insert is the reverse of extract: it copies the box from src into the whole.
+// insert copies the box from src into the whole tensor: the reverse of extract.
 func (b box) insert(whole, src []byte, shape Shape, elem int) {
 	n, _, starts := b.runs(shape)
 	n *= elem
@@ -175,10 +176,10 @@ func (b box) insert(whole, src []byte, shape Shape, elem int) {
 	}
 }
 
-// runs returns the box as runs of n elements of the row-major whole: how many there are and
-// where each starts, in order. They are as long as whole inner axes make them.
+// runs divides the box into count runs of n consecutive elements of the row-major tensor.
+// starts iterates over their offsets, in order. Runs are as long as possible.
 func (b box) runs(shape Shape) (n, count int, starts iter.Seq[int]) {
-	stride := packed(axes(shape))
+	stride := packedStrides(axes(shape))
 	first := 0
 	for axis, from := range b.start {
 		first += from * stride[axis]
@@ -186,9 +187,8 @@ func (b box) runs(shape Shape) (n, count int, starts iter.Seq[int]) {
 	return runs(first, b.extent, stride)
 }
 
-// packed returns the distances between neighbours along each axis of a row-major array
-// without gaps.
-func packed(extent []int) []int {
+// packedStrides returns the strides of a row-major array without gaps.
+func packedStrides(extent []int) []int {
 	stride := make([]int, len(extent))
 	for axis, step := len(extent)-1, 1; axis >= 0; axis-- {
 		stride[axis] = step
@@ -197,16 +197,16 @@ func packed(extent []int) []int {
 	return stride
 }
 
-// runs returns a strided array whose first element is at a place as runs of n elements: how
-// many there are and where each starts, in row-major order.
+// runs divides a strided array, whose first element has offset first, into count runs of n
+// consecutive elements. starts iterates over their offsets in row-major order.
 func runs(first int, extent, stride []int) (n, count int, starts iter.Seq[int]) {
-	outer := len(extent) // the axes before this one count the runs
+	outer := len(extent) // axes before outer enumerate the runs, the others form one run
 	n = 1
 	for outer > 0 && (stride[outer-1] == n || extent[outer-1] == 1) {
 		outer--
 		n *= extent[outer]
 	}
-	count = min(n, 1) // an empty array has none
+	count = min(n, 1) // an empty array has no runs
 	for _, extent := range extent[:outer] {
 		count *= extent
 	}

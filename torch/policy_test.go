@@ -15,7 +15,7 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(rapidtest.Main(m)) }
 
-// String is the box as slices: "0:2,3:6".
+// String returns the box as slices: "0:2,3:6".
 func (b box) String() string {
 	var axes []string
 	for i, from := range b.start {
@@ -24,7 +24,8 @@ func (b box) String() string {
 	return strings.Join(axes, ",")
 }
 
-// Each holding is written "part.addend.copy box".
+// TestEveryPairOfSplits checks the holdings for every pair of splits. A holding is written
+// "part.addend.copy box".
 func TestEveryPairOfSplits(t *testing.T) {
 	for _, c := range []struct {
 		cube, pe Split
@@ -176,15 +177,15 @@ func TestContiguous(t *testing.T) {
 	}
 }
 
-// contiguous reports whether the box is one run of the row-major whole, or empty.
+// contiguous reports whether the box is one run of the row-major tensor, or empty.
 func (b box) contiguous(shape Shape) bool {
 	_, count, _ := b.runs(shape)
 	return count <= 1
 }
 
-// places is the row-major index of each element of the box, in order: what runs must
-// amount to, one element at a time.
-func (b box) places(shape Shape) []int {
+// elementIndices returns the row-major index of each element of the box, in order. It
+// computes one element at a time what runs must yield.
+func (b box) elementIndices(shape Shape) []int {
 	at := []int{0}
 	for axis, extent := range axes(shape) {
 		var next []int
@@ -198,7 +199,7 @@ func (b box) places(shape Shape) []int {
 	return at
 }
 
-// drawShape seldom gives a tensor without elements.
+// drawShape draws a shape of zero to four axes, seldom one without elements.
 func drawShape(t *rapid.T) Shape {
 	shape := make(Shape, rapid.IntRange(0, 4).Draw(t, "rank"))
 	for axis := range shape {
@@ -222,10 +223,10 @@ func TestPartsTileTheTensor(t *testing.T) {
 		if len(held) != parts*copies*addends {
 			t.Fatalf("%v: %d holdings, want %d parts x %d copies x %d addends", p, len(held), parts, copies, addends)
 		}
-		n := len(undivided(shape).box.places(shape))
-		tiled := make([]int, n)  // how many parts each element is in
-		shared := make([]int, n) // how many holdings
-		boxes := map[int]box{}   // of the parts
+		n := len(wholeHolding(shape).box.elementIndices(shape))
+		tiled := make([]int, n)  // number of parts that contain each element
+		shared := make([]int, n) // number of holdings that contain each element
+		boxes := map[int]box{}   // boxes of the parts, by part
 		seen := map[[3]int]bool{}
 		for _, h := range held {
 			id := [3]int{h.part, h.copy, h.addend}
@@ -239,7 +240,7 @@ func TestPartsTileTheTensor(t *testing.T) {
 			} else if h.box.String() != first.String() {
 				t.Fatalf("%v of %v: part %d is both %v and %v", p, shape, h.part, first, h.box)
 			}
-			for _, i := range h.box.places(shape) {
+			for _, i := range h.box.elementIndices(shape) {
 				shared[i]++
 				if !known {
 					tiled[i]++
@@ -258,8 +259,8 @@ func TestExtractAndInsert(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		shape := drawShape(t)
 		elem := rapid.SampledFrom([]int{1, 2, 4, 8}).Draw(t, "elem")
-		b := undivided(shape).box
-		n := len(b.places(shape))
+		b := wholeHolding(shape).box
+		n := len(b.elementIndices(shape))
 		for axis, extent := range b.extent {
 			if rapid.Bool().Draw(t, "cut") {
 				b.start[axis] = rapid.IntRange(0, extent/2).Draw(t, "before")
@@ -268,13 +269,13 @@ func TestExtractAndInsert(t *testing.T) {
 		}
 		whole := make([]byte, n*elem)
 		for i := range whole {
-			whole[i] = byte(i%251) + 1 // never the 0 that a lost byte would be
+			whole[i] = byte(i%251) + 1 // never 0, so that a lost byte is noticed
 		}
 
-		places := b.places(shape)
+		elementIndices := b.elementIndices(shape)
 		var want []byte
 		left := slices.Clone(whole) // the whole without the box
-		for _, i := range places {
+		for _, i := range elementIndices {
 			want = append(want, whole[i*elem:(i+1)*elem]...)
 			clear(left[i*elem : (i+1)*elem])
 		}
@@ -287,7 +288,7 @@ func TestExtractAndInsert(t *testing.T) {
 		if !bytes.Equal(left, whole) {
 			t.Fatalf("insert %v of %v x %d bytes\ngot  %v\nwant %v", b, shape, elem, left, whole)
 		}
-		run := len(places) == 0 || places[len(places)-1]-places[0] == len(places)-1
+		run := len(elementIndices) == 0 || elementIndices[len(elementIndices)-1]-elementIndices[0] == len(elementIndices)-1
 		if got := b.contiguous(shape); got != run {
 			t.Fatalf("%v of %v is contiguous: got %v, want %v", b, shape, got, run)
 		}
@@ -302,8 +303,8 @@ func BenchmarkLayout(b *testing.B) {
 	}
 }
 
-// BenchmarkExtract copies an eighth of 4096 x 4096 f16: as one run, as a run for each
-// row, and (of a tall tensor) as a run for each element.
+// BenchmarkExtract copies an eighth of a tensor of 4096 x 4096 f16 elements: as one run, as
+// one run per row and, for a tall tensor, as one run per element.
 func BenchmarkExtract(b *testing.B) {
 	const elem = 2
 	for _, c := range []struct {
@@ -326,10 +327,10 @@ func BenchmarkExtract(b *testing.B) {
 	}
 }
 
-// counts is into how many parts the tensor is cut, empty ones included, how many
-// copies there are of each part and addend, and how many addends of each part.
+// counts returns the number of parts of a tensor, including empty parts, the number of
+// copies of each part and addend, and the number of addends of each part.
 func (p DPPolicy) counts(sips, cubes, pes int) (parts, copies, addends int) {
-	last := undivided(nil)
+	last := wholeHolding(nil)
 	for _, l := range p.members(sips, cubes, pes) {
 		last = last.member(l, l.n-1)
 	}

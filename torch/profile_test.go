@@ -13,7 +13,7 @@ import (
 	"github.com/kernbench/kernbench/torch/dist"
 )
 
-// phaseNames is what phases are called.
+// phaseNames returns the names of phases.
 func phaseNames(phases []torch.Phase) (names []string) {
 	for _, p := range phases {
 		names = append(names, p.Name)
@@ -21,9 +21,10 @@ func phaseNames(phases []torch.Phase) (names []string) {
 	return names
 }
 
-// contiguous checks phases that began at an instant: each begins with the end of the one
-// before, and its parts are all of it. It is the end of the last.
-func contiguous(t *testing.T, what string, began torch.Time, phases []torch.Phase) torch.Time {
+// checkContiguous checks phases of a profile that started at began: each phase begins at
+// the end of the previous one, and its parts add up to its time. It returns the end of the
+// last phase.
+func checkContiguous(t *testing.T, what string, began torch.Time, phases []torch.Phase) torch.Time {
 	t.Helper()
 	at := began
 	var all torch.Breakdown
@@ -45,8 +46,9 @@ func contiguous(t *testing.T, what string, began torch.Time, phases []torch.Phas
 // triple is a kernel that reads, computes and writes n elements.
 func triple(t *tl.PE, x tl.Ptr, n int) { t.Store(x, t.Load(x, tl.Shape{n}, tl.F32).Mul(3)) }
 
-// A program without Spawn: what is between two launches, the copy of a tensor by way of
-// the host, is Idle of the second; all else is the same.
+// TestProfileWithoutSpawn profiles two equal launches of a program without Spawn, with a
+// copy through the host between them. The copy counts as Idle of the second launch; the
+// other times are equal.
 func TestProfileWithoutSpawn(t *testing.T) {
 	const n = 1000
 	l := hostedtest.New(t, hostedtest.Options(t, 3))
@@ -72,7 +74,7 @@ func TestProfileWithoutSpawn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	end := contiguous(t, "the program", began, phases)
+	end := checkContiguous(t, "the program", began, phases)
 	if got, want := fmt.Sprint(phaseNames(phases)), "[first second]"; got != want {
 		t.Fatalf("phases %s, want %s", got, want)
 	}
@@ -91,8 +93,8 @@ func TestProfileWithoutSpawn(t *testing.T) {
 	}
 }
 
-// Two ranks profile at once launches, collectives and messages, which a barrier does not
-// wait for.
+// TestProfileOfRanks profiles launches, collectives and messages on two ranks at once. The
+// barrier does not wait for the messages.
 func TestProfileOfRanks(t *testing.T) {
 	const n = 4000
 	want := [][]string{
@@ -120,7 +122,7 @@ func TestProfileOfRanks(t *testing.T) {
 		}
 		phases, err := p.Stop()
 		what := fmt.Sprint("rank ", rank)
-		end := contiguous(t, what, began, phases)
+		end := checkContiguous(t, what, began, phases)
 		if got := phaseNames(phases); !slices.Equal(got, want[rank]) {
 			t.Errorf("%s: phases %q, want %q", what, got, want[rank])
 		} else {
@@ -139,8 +141,9 @@ func TestProfileOfRanks(t *testing.T) {
 	}
 }
 
-// A collective that goes on beside launches on other PEs has the time that nothing before
-// it had; one that has ended before what is noted already has none.
+// TestProfileOfAsyncCollectives checks the phase of a collective that overlaps with
+// launches on other PEs: it has only the time that no earlier phase has. A collective that
+// ends before the last recorded phase has no phase.
 func TestProfileOfAsyncCollectives(t *testing.T) {
 	const n = 20000
 	_, err := hostedtest.Spawn(t, 2, func(r *torch.Rank) error {
@@ -160,7 +163,7 @@ func TestProfileOfAsyncCollectives(t *testing.T) {
 			return err
 		}
 		for range 3 {
-			if _, err := r.Launch("beside", triple, y, n/4); err != nil {
+			if _, err := r.Launch("overlapped", triple, y, n/4); err != nil {
 				return err
 			}
 		}
@@ -168,9 +171,9 @@ func TestProfileOfAsyncCollectives(t *testing.T) {
 			return err
 		}
 		phases, err := p.Stop()
-		contiguous(t, fmt.Sprint("rank ", rank), began, phases)
+		checkContiguous(t, fmt.Sprint("rank ", rank), began, phases)
 		got := strings.Join(phaseNames(phases), ", ")
-		if want := "beside, beside, beside, all_reduce(ring)"; got != want {
+		if want := "overlapped, overlapped, overlapped, all_reduce(ring)"; got != want {
 			t.Errorf("rank %d: phases %s, want %s", rank, got, want)
 		}
 		return err
@@ -180,9 +183,9 @@ func TestProfileOfAsyncCollectives(t *testing.T) {
 	}
 }
 
-// Who profiles alone has its own phases, whatever the others do before and after; the
-// profile of another begins when it asks for it.
-func TestAProfileIsOfItsRank(t *testing.T) {
+// TestProfileOfOneRank checks that a profile has only the phases of its own rank, while the
+// other ranks run launches before and after, and start their profiles later.
+func TestProfileOfOneRank(t *testing.T) {
 	const n = 1000
 	_, err := hostedtest.Spawn(t, 3, func(r *torch.Rank) error {
 		rank := r.Rank()
@@ -210,7 +213,7 @@ func TestAProfileIsOfItsRank(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			contiguous(t, fmt.Sprint("rank ", rank), began, phases)
+			checkContiguous(t, fmt.Sprint("rank ", rank), began, phases)
 			want := []string{fmt.Sprint("turn ", turn), "all_reduce(ring)"}
 			if got := phaseNames(phases); !slices.Equal(got, want) {
 				t.Errorf("rank %d: phases %q, want %q", rank, got, want)
@@ -223,7 +226,8 @@ func TestAProfileIsOfItsRank(t *testing.T) {
 	}
 }
 
-// Profiles take no simulated time, and one of nothing has no phases.
+// TestAProfileTakesNoTime checks that profiles take no simulated time, and that an empty
+// profile has no phases.
 func TestAProfileTakesNoTime(t *testing.T) {
 	const n = 1000
 	var ends [2]torch.Time
@@ -237,7 +241,7 @@ func TestAProfileTakesNoTime(t *testing.T) {
 			if profile {
 				empty := torch.Must(r.Profile())
 				if phases, err := empty.Stop(); len(phases) > 0 || err != nil {
-					t.Errorf("the phases of nothing are %q, and the error %v", phaseNames(phases), err)
+					t.Errorf("an empty profile has phases %q and error %v", phaseNames(phases), err)
 				}
 				p = torch.Must(r.Profile())
 			}
@@ -281,13 +285,14 @@ func TestProfileMisuse(t *testing.T) {
 	}
 }
 
-// Waiting for a rank that comes late to a collective is communication, not idleness.
+// TestProfileOfALateRank checks that waiting for a rank that is late at a collective counts
+// as Comm, not as Idle.
 func TestProfileOfALateRank(t *testing.T) {
 	const late = torch.Time(1e9) // 1 µs
 	spawned := func(r *torch.Rank) error {
 		rank := r.Rank()
 		x := torch.Must(r.Zeros(torch.F32, torch.Shape{8}))
-		torch.OK(dist.AllReduce(r, x, dist.SUM)) // both begin together
+		torch.OK(dist.AllReduce(r, x, dist.SUM)) // both ranks continue at the same time
 		p := torch.Must(r.Profile())
 		if rank == 1 {
 			torch.Must(r.Launch("busy", func(t *tl.PE, x tl.Ptr) {
@@ -309,7 +314,8 @@ func TestProfileOfALateRank(t *testing.T) {
 	}
 }
 
-// So it is if the collective is coalesced, in one program or, on PEs of their own, in two.
+// TestProfileOfALateRankToCoalescedCollectives does the same for coalesced collectives that
+// run in one program or, on different PEs, in two.
 func TestProfileOfALateRankToCoalescedCollectives(t *testing.T) {
 	for _, second := range []int{0, 1} {
 		_, err := hostedtest.Spawn(t, 3, func(r *torch.Rank) error {
@@ -324,10 +330,10 @@ func TestProfileOfALateRankToCoalescedCollectives(t *testing.T) {
 					torch.Must(list[0].Numpy())
 				}
 			}
-			late := r.Now() - began // of rank 1
+			late := r.Now() - began // how late rank 1 is
 			torch.OK(dist.AllReduceCoalesced(r, list, dist.SUM))
 			phases := torch.Must(p.Stop())
-			contiguous(t, fmt.Sprint("rank ", rank), began, phases)
+			checkContiguous(t, fmt.Sprint("rank ", rank), began, phases)
 			if idle := phases[0].Idle; len(phases) != 1+second || rank == 1 && idle < late || rank != 1 && idle > torch.Time(1e9) {
 				t.Errorf("two tensors on PEs 0 and %d, rank %d: phases %+v", second, rank, phases)
 			}

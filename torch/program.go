@@ -9,19 +9,22 @@ import (
 	"github.com/kernbench/kernbench/internal/trace"
 )
 
-// init gives other packages of this module what they need beyond the API.
+// init gives other packages of this module access to parts of this package that are not in
+// the API.
 func init() {
 	hosted.Scheduler = func(c any) *stream.Scheduler { return c.(*Context).s }
 	hosted.Rank = func(r any) *stream.Rank { return r.(*Rank).s }
 	hosted.TensorOf = func(x any, op string) *hosted.Tensor { return x.(*Tensor).hosted(op) }
 	hosted.Replicate = func(x any) { x.(*Tensor).replicate() }
-	hosted.Hold = func(c any, op string, x any) error { return c.(*Context).hold(op, onceWritten, x.(*Tensor)) }
+	hosted.Hold = func(c any, op string, x any) error {
+		return c.(*Context).reserveValues(op, heldWhenWritten, x.(*Tensor))
+	}
 	hosted.UsePEs = func(c any, op string, pes []machine.PEID) error { return c.(*Context).usePEs(op, pes) }
 	hosted.Scratch = func(c any, op, name string, dtype DType, pes []machine.PEID, elems []int, written bool) (*hosted.Tensor, func() error, error) {
 		return c.(*Context).scratch(op, name, dtype, pes, elems, written)
 	}
 	hosted.Runs = func(c any, op *stream.Operation, p *machine.Program, members []int, prepare func() error, ended func(*machine.Run)) {
-		c.(*Context).runs(op, p, members, prepare, ended)
+		c.(*Context).setProgram(op, p, members, prepare, ended)
 	}
 	hosted.RunProgram = func(r any, p *machine.Program, tensors any) (func() error, error) {
 		l, err := r.(*Rank).runProgram(p, tensors.([]*Tensor))
@@ -41,9 +44,9 @@ func init() {
 	hosted.DropTrace = func(c any) error { return c.(*Context).dropTrace() }
 }
 
-// hosted returns what collectives need to know of the tensor.
+// hosted returns the properties of the tensor that collectives need.
 func (x *Tensor) hosted(op string) *hosted.Tensor {
-	x.usable(op)
+	x.checkUsable(op)
 	t := &hosted.Tensor{
 		Region: x.region, DType: x.dtype, Shape: x.shape, Axes: axes(x.shape), Shards: make([]hosted.Shard, len(x.shards)),
 		Base: x.base, Name: x.name, Cuts: x.cuts, Irregular: x.irregular, Partial: len(x.partial) > 0,
@@ -52,42 +55,42 @@ func (x *Tensor) hosted(op string) *hosted.Tensor {
 		s := &x.shards[i]
 		t.Shards[i] = hosted.Shard{At: s.at, VA: s.va, Elems: s.elems, Bytes: s.bytes, Start: s.box.start, Extent: s.box.extent, Copy: s.copy, Addend: s.addend}
 	}
-	if x.of != nil {
-		t.Of = x.of.name
+	if x.viewOf != nil {
+		t.Of = x.viewOf.name
 	}
 	return t
 }
 
-// scratch allocates memory on PEs, which the function that it returns frees.
+// scratch allocates memory on PEs. The returned function frees it.
 func (c *Context) scratch(op, name string, dtype DType, pes []machine.PEID, elems []int, written bool) (_ *hosted.Tensor, free func() error, err error) {
 	x := &Tensor{storage: &storage{}, rank: c.main, name: name, dtype: dtype}
 	for i, pe := range pes {
 		x.shards = append(x.shards, shard{at: pe, elems: elems[i], bytes: memory.Bytes(elems[i]) * memory.Bytes(dtype.Size())})
 	}
-	if err := x.mapped(); err != nil {
+	if err := x.mapShards(); err != nil {
 		return nil, nil, err
 	}
 	if written {
-		err = c.hold(op, onceWritten, x)
+		err = c.reserveValues(op, heldWhenWritten, x)
 	}
 	return x.hosted(op), x.unmap, err
 }
 
-// runProgram runs a program of the machine as Launch runs a kernel: when everything
-// that this rank asked for before has ended. The tensors are those that it uses, and
-// may write. The context has a Starting of its own for it.
+// runProgram runs a copy of a program of the machine as Launch runs a kernel: when
+// everything that this rank has requested before has ended. The program may read and write
+// tensors. p.Starting is replaced.
 func (r *Rank) runProgram(p *machine.Program, tensors []*Tensor) (*Launched, error) {
 	for _, x := range tensors {
-		x.usable("RunProgram")
+		x.checkUsable("RunProgram")
 	}
 	if err := r.s.Begin("RunProgram"); err != nil {
 		return nil, err
 	}
-	if err := r.hold("RunProgram", onceWritten, tensors...); err != nil {
+	if err := r.reserveValues("RunProgram", heldWhenWritten, tensors...); err != nil {
 		return nil, err
 	}
 	own := *p
-	l, err := r.launched("RunProgram", &own, machine.Numbers(p.Targets))
+	l, err := r.newLaunch("RunProgram", &own, machine.Numbers(p.Targets))
 	if err != nil {
 		return nil, err
 	}
@@ -95,21 +98,21 @@ func (r *Rank) runProgram(p *machine.Program, tensors []*Tensor) (*Launched, err
 	return l, nil
 }
 
-// program returns the operation of running a program, which may write some tensors. ended
-// is called at its end, if it is wanted.
-func (r *Rank) program(p *machine.Program, tensors []*Tensor, ended func(*machine.Run)) *stream.Operation {
+// newProgram returns an operation that runs a program, which may write tensors. ended,
+// unless nil, is called at the end.
+func (r *Rank) newProgram(p *machine.Program, tensors []*Tensor, ended func(*machine.Run)) *stream.Operation {
 	op := r.s.NewOperation("launch "+p.Name, regions(tensors)...)
-	r.runs(op, p, nil, nil, ended)
+	r.setProgram(op, p, nil, nil, ended)
 	for _, x := range tensors {
 		x.region.Wrote(op, nil)
 	}
 	return op
 }
 
-// runs makes an operation run a program. members is the rank in the world of each target, nil
-// if each is a rank. prepare is called when it starts and ended when it has ended, if they are
-// wanted.
-func (c *Context) runs(op *stream.Operation, p *machine.Program, members []int, prepare func() error, ended func(*machine.Run)) {
+// setProgram makes op run a program. members has the rank in the world of each target; if
+// it is nil, each target is a rank. prepare is called when the program starts and ended
+// when it has ended; both may be nil.
+func (c *Context) setProgram(op *stream.Operation, p *machine.Program, members []int, prepare func() error, ended func(*machine.Run)) {
 	p.Starting = func(*machine.Run) (after []int32, err error) {
 		after = c.s.Starting(op)
 		if prepare != nil {
@@ -134,7 +137,7 @@ func (c *Context) runs(op *stream.Operation, p *machine.Program, members []int, 
 		if c.options.PerRank {
 			c.launches = append(c.launches, rankTimes(op.Run, members))
 		}
-		c.profiled(op)
+		c.addToProfiles(op)
 		if ended != nil {
 			ended(op.Run)
 		}

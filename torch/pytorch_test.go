@@ -18,7 +18,7 @@ import (
 	"github.com/kernbench/kernbench/torch/dist"
 )
 
-// recorded is what PyTorch did: testdata/pytorch.py writes it.
+// recorded is the results of PyTorch that testdata/pytorch.py has recorded.
 type recorded struct {
 	Views []struct {
 		Shape      torch.Shape
@@ -39,11 +39,11 @@ type recorded struct {
 	Worlds []struct{ Ranks []recordedRank }
 }
 
-// recordedRank is what one rank of a world did.
+// recordedRank is the results of one rank of a world.
 type recordedRank struct {
 	NewGroup struct {
 		Given, Ranks []int
-		GroupRank    []int `json:"group_rank"` // of the sorted ranks
+		GroupRank    []int `json:"group_rank"` // in the order of the sorted ranks
 		GlobalRank   []int `json:"global_rank"`
 		Rank, Size   int
 	} `json:"new_group"`
@@ -142,7 +142,7 @@ func elements(shape torch.Shape) int {
 	return n
 }
 
-// TestFilesLikePyTorch makes tensors of the files that NumPy wrote.
+// TestFilesLikePyTorch makes tensors from files that NumPy wrote.
 func TestFilesLikePyTorch(t *testing.T) {
 	for i, c := range readRecorded(t).Files {
 		name := filepath.Join(t.TempDir(), "x.npy")
@@ -179,12 +179,13 @@ func TestFilesLikePyTorch(t *testing.T) {
 	}
 }
 
-// TestWorldsLikePyTorch does in worlds of 3, 5 and 7 ranks what pytorch.py does in them.
+// TestWorldsLikePyTorch runs the program of pytorch.py in worlds of 3, 5 and 7 ranks and
+// compares the results with PyTorch's.
 func TestWorldsLikePyTorch(t *testing.T) {
 	for _, world := range readRecorded(t).Worlds {
 		n := len(world.Ranks)
 		_, err := hostedtest.Spawn(t, n, func(r *torch.Rank) error {
-			likePyTorch(t, r.Rank(), n, r, world.Ranks[r.Rank()])
+			checkLikePyTorch(t, r.Rank(), n, r, world.Ranks[r.Rank()])
 			return nil
 		})
 		if err != nil {
@@ -193,7 +194,8 @@ func TestWorldsLikePyTorch(t *testing.T) {
 	}
 }
 
-func likePyTorch(t *testing.T, rank, n int, self *torch.Rank, want recordedRank) {
+// checkLikePyTorch runs the program of one rank and compares its results with want.
+func checkLikePyTorch(t *testing.T, rank, n int, self *torch.Rank, want recordedRank) {
 	same := func(what string, got, want any) {
 		if !cmp.Equal(got, want) {
 			t.Errorf("rank %d of %d: %s: %s", rank, n, what, cmp.Diff(want, got))
@@ -275,7 +277,7 @@ func likePyTorch(t *testing.T, rank, n int, self *torch.Rank, want recordedRank)
 	same("ScatterObjectList", torch.Must(dist.ScatterObjectList(self, texts, 0)), want.ScatterObjectList)
 
 	if rank == n-1 {
-		return // PyTorch's rank 0 names the rank that does not come to the barrier
+		return // rank 0 must name this rank, which does not reach the barrier
 	}
 	err = dist.MonitoredBarrier(self, 2*time.Millisecond, true)
 	if rank == 0 {

@@ -11,8 +11,8 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// Two ranks in a ring are each other's east and west: messages each way and round stay
-// apart.
+// TestEastAndWestMayBeTheSamePeer checks that messages in both directions stay separate in
+// a ring of two ranks, where each rank is the other's east and west neighbour.
 func TestEastAndWestMayBeTheSamePeer(t *testing.T) {
 	l := hostedtest.New(t, torch.Options{})
 	const n, rounds = 64, 10
@@ -38,8 +38,8 @@ func TestEastAndWestMayBeTheSamePeer(t *testing.T) {
 	l.Holds("received", y, want)
 }
 
-// A message of any size and dtype arrives as it was sent: of no bytes, odd, of several
-// slots, larger than the ring.
+// TestMessagesOfAnySizeArrive checks messages of several sizes and dtypes: empty, of odd
+// size, of several slots, and larger than the queue.
 func TestMessagesOfAnySizeArrive(t *testing.T) {
 	for _, dtype := range []torch.DType{torch.I8, torch.F16, torch.I32, torch.F64} {
 		for _, n := range []int{0, 1, 3, 511, 2049, 5000, 20_001} {
@@ -66,8 +66,9 @@ func TestMessagesOfAnySizeArrive(t *testing.T) {
 	}
 }
 
-// RecvInto writes where its pointer says: rows side by side, or apart, in as many
-// fragments as it takes, and nothing else.
+// TestRecvIntoWritesRowsWhereTheyBelong checks that RecvInto writes rows to the memory that
+// its pointer describes, with or without gaps, in any number of fragments, and nothing
+// else.
 func TestRecvIntoWritesRowsWhereTheyBelong(t *testing.T) {
 	for _, c := range []struct{ row, col, rows, cols int }{
 		{0, 0, 40, 60}, {3, 0, 5, 60}, {0, 7, 40, 50}, {1, 59, 39, 1}, {5, 5, 1, 1}, {2, 3, 0, 4},
@@ -91,7 +92,8 @@ func TestRecvIntoWritesRowsWhereTheyBelong(t *testing.T) {
 	}
 }
 
-// RecvAny says which port a message came from, and gives that port's message.
+// TestRecvAnyGivesThePortsMessage checks that RecvAny returns a message and the port that
+// it came from.
 func TestRecvAnyGivesThePortsMessage(t *testing.T) {
 	l := hostedtest.New(t, torch.Options{})
 	const n, each = 16, 7
@@ -124,9 +126,9 @@ func TestRecvAnyGivesThePortsMessage(t *testing.T) {
 	l.Holds("taken", x, want)
 }
 
-// A queue orders memory: what its sender stored before is what a receiver finds there
-// after, in its own memory or the sender's.
-func TestAReceiverSeesWhatWasStoredBefore(t *testing.T) {
+// TestReceiverSeesEarlierStores checks that after a Recv, the receiver sees everything that
+// the sender stored before the Send, in the receiver's memory and in the sender's.
+func TestReceiverSeesEarlierStores(t *testing.T) {
 	l := hostedtest.New(t, torch.Options{Race: true})
 	const n, rounds = 5000, 8
 	x := l.MustZeros(torch.I32, torch.OnEach(0, 100), n)
@@ -138,7 +140,7 @@ func TestAReceiverSeesWhatWasStoredBefore(t *testing.T) {
 				t.Store(x, t.Full(vec, tl.I32, float64(i)))
 				t.Put(1, x, t.Full(vec, tl.I32, float64(-i)))
 				t.Send(tl.East, t.Zeros(tl.Shape{1}, tl.U8))
-				t.Recv(tl.East, tl.Shape{0}, tl.U8) // it has read
+				t.Recv(tl.East, tl.Shape{0}, tl.U8) // the receiver has read
 				continue
 			}
 			t.Recv(tl.West, tl.Shape{1}, tl.U8)
@@ -154,8 +156,9 @@ func TestAReceiverSeesWhatWasStoredBefore(t *testing.T) {
 	l.Holds("seen", y, want)
 }
 
-// So does a signal: what was put before a notification is there for whoever waited.
-func TestAWaiterSeesWhatWasPutBefore(t *testing.T) {
+// TestWaiterSeesEarlierPuts checks that after a WaitSignal, a PE sees everything that was
+// put before the notification.
+func TestWaiterSeesEarlierPuts(t *testing.T) {
 	l := hostedtest.New(t, torch.Options{Race: true})
 	const n, rounds = 5000, 8
 	pes := []int{0, 9, 100, 130}
@@ -169,7 +172,7 @@ func TestAWaiterSeesWhatWasPutBefore(t *testing.T) {
 			t.Notify(right, 0, tl.Add, 1)
 			t.WaitSignal(0, tl.GE, i+1)
 			t.Store(y.At(i), t.Load(x, vec, tl.I32))
-			t.Notify(left, 1, tl.Set, i+1) // it may put again
+			t.Notify(left, 1, tl.Set, i+1) // the left neighbour may put again
 			t.WaitSignal(1, tl.GE, i+1)
 		}
 	}, x, y)
@@ -182,9 +185,9 @@ func TestAWaiterSeesWhatWasPutBefore(t *testing.T) {
 	l.Holds("seen", y, want)
 }
 
-// A neighbour table names PEs of the system. A number that is that of a PE but for its upper
-// bits is none of them.
-func TestNeighborsAreOfTheSystem(t *testing.T) {
+// TestNeighborsMustExist checks that a neighbour table with a PE outside the system is
+// refused, including numbers whose lower 32 bits are those of a PE.
+func TestNeighborsMustExist(t *testing.T) {
 	for _, pe := range []int{-1, 256, 1<<32 + 1, -1 << 32} {
 		l := hostedtest.New(t, torch.Options{})
 		want := fmt.Sprintf("torch: Launch: the neighbour table of k names PE %d of a system that has 0 to 255", pe)

@@ -22,13 +22,13 @@ func (b rect) overlaps(c rect) bool {
 func (b rect) shape() tl.Shape { return tl.Shape{b.rows, b.cols} }
 
 // step is one operation of a random program on a PE's own matrix. Programs are data, so
-// that a kernel and a plain interpreter can run the same one.
+// that a kernel and a simple interpreter can run the same program.
 type step struct {
 	what  stepKind
 	from  rect
-	to    rect // of the size of from
+	to    rect // has the size of from
 	value int
-	wait  bool // for the composite
+	wait  bool // wait for the composite
 }
 
 type stepKind int
@@ -37,27 +37,27 @@ const (
 	move      stepKind = iota // to = from, by Load and Store
 	scale                     // to = from · value, by Load, Mul and Store
 	add                       // to = from + value, by a composite
-	addOther                  // to = from + another tile, by a composite
-	keep                      // push from to the tiles kept, by Load
-	drop                      // to = the first of those, by Store
-	sendTile                  // from to the next PE
-	sendRef                   //
+	addOther                  // to = from + to, with to as a tile, by a composite
+	keep                      // load from and append it to the kept tiles
+	drop                      // store the first kept tile at the start of the matrix
+	sendTile                  // send from to the next PE, as a tile
+	sendRef                   // send from to the next PE, as a ref
 	recv                      // to = a message, by Recv and Store
-	recvInto                  // to = a message, straight
-	recvAsync                 // to = a message, asked for before the step ahead
+	recvInto                  // to = a message, by RecvInto
+	recvAsync                 // to = a message, by RecvAsync before another operation
 	numKinds
 )
 
 const matrixRows, matrixCols = 24, 40
 
-// anyRect is a part of rows and columns, all of them now and then.
+// anyRect draws the position of a rectangle of rows and columns in the matrix.
 func anyRect(r *rand.Rand, rows, cols int) rect {
 	at := func(n, of int) int { return r.IntN(of - n + 1) }
 	return rect{at(rows, matrixRows), at(cols, matrixCols), rows, cols}
 }
 
-// anyProgram draws a program in which every message that is sent is received, after at
-// most one other is sent.
+// anyProgram draws a program of about n steps in which every message is received. At most
+// two messages are pending at a time.
 func anyProgram(r *rand.Rand, n int) (list []step) {
 	pending := []rect{}
 	for len(list) < n || len(pending) > 0 {
@@ -68,7 +68,7 @@ func anyProgram(r *rand.Rand, n int) (list []step) {
 		s := step{what: stepKind(r.IntN(int(numKinds))), from: anyRect(r, rows, cols), value: r.IntN(9) - 4, wait: r.IntN(2) == 0}
 		s.to = anyRect(r, rows, cols)
 		switch s.what {
-		case add, addOther: // a composite's result is elsewhere, or in place
+		case add, addOther: // the result of a composite is in other memory, or exactly in place
 			if s.from.overlaps(s.to) {
 				s.to = s.from
 			}
@@ -76,7 +76,7 @@ func anyProgram(r *rand.Rand, n int) (list []step) {
 			if len(list) >= n || len(pending) == 2 {
 				continue
 			}
-			if s.what == sendRef { // whole rows, or what fits into a slot
+			if s.what == sendRef { // whole rows, or a block that fits into a slot
 				if s.from.cols != matrixCols && rows*cols*4 > 4096 {
 					s.from.col, s.from.cols = 0, matrixCols
 				}
@@ -98,7 +98,7 @@ func anyProgram(r *rand.Rand, n int) (list []step) {
 	return list
 }
 
-// kernel runs a program.
+// kernel returns a kernel that runs a program.
 func kernel(program []step) func(t *tl.PE, x tl.Ptr) {
 	return func(t *tl.PE, x tl.Ptr) {
 		at := func(b rect) tl.Ptr { return x.At(b.row, b.col) }
@@ -144,10 +144,11 @@ func kernel(program []step) func(t *tl.PE, x tl.Ptr) {
 	}
 }
 
-// grid is the matrices of all PEs, and the messages between them.
+// grid is the state of the interpreter: the matrices of all PEs and the messages between
+// them.
 type grid struct {
 	x     [][]int
-	queue [][][]int // from the PE before
+	queue [][][]int // messages from the previous PE
 	kept  [][][]int
 	sizes [][]rect
 }
@@ -166,8 +167,8 @@ func (g *grid) put(pe int, b rect, list []int) {
 	}
 }
 
-// do interprets one step: in program order, one thing at a time. It reports whether it
-// could, a message not being there yet.
+// do interprets one step of a PE. It returns false if the step receives a message that has
+// not been sent yet.
 func (g *grid) do(pe int, s step) bool {
 	v := g.get(pe, s.from)
 	switch s.what {
@@ -208,16 +209,17 @@ func (g *grid) do(pe int, s step) bool {
 	return true
 }
 
-// Random programs of PEs in a ring, each on its own matrix: whatever overlaps in time,
-// the values are those of one operation after another. Within a PE accesses to the same
-// memory keep program order, and messages come in the order in which they were sent.
+// TestRandomProgramsKeepProgramOrder runs random programs on PEs in a ring, each on its own
+// matrix, and compares the values with an interpreter that runs one operation after
+// another. Within a PE, accesses to the same memory must keep program order; messages must
+// arrive in the order in which they were sent.
 func TestRandomProgramsKeepProgramOrder(t *testing.T) {
 	pes := []int{0, 1, 9, 130}
 	for seed := range uint64(40) {
 		r := rand.New(rand.NewPCG(seed, 7))
 		n := 1 + r.IntN(len(pes))
 		kind := topology.BufferKinds[r.IntN(len(topology.BufferKinds))]
-		// All PEs run one program: what one receives is what the one before sends.
+		// All PEs run the same program: a PE receives what the previous PE sends.
 		program := anyProgram(r, 1+r.IntN(40))
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			const size = matrixRows * matrixCols

@@ -13,33 +13,33 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// Rank is host code with a stream and a device of its own: the program itself, see
-// [Context.Main], or one of those that Spawn runs. A rank is for its own code alone.
+// Rank is host code with a stream and a device of its own: the program itself (see
+// [Context.Main]) or a function that Spawn runs. Only the rank's own code may use it.
 type Rank struct {
 	*Context // the machine that all ranks share
 
 	s       *stream.Rank
 	device  int
 	locals  map[reflect.Type]any
-	profile *Profile // that it keeps now
+	profile *Profile // the profile in progress, or nil
 }
 
-// newRank returns a rank on the device of its number.
+// newRank returns a rank whose device is the SIP of the same number.
 func (c *Context) newRank(s *stream.Rank) *Rank {
 	return &Rank{Context: c, s: s, device: s.Number, locals: map[reflect.Type]any{}}
 }
 
-// Main returns the rank of the program itself, which is rank 0 on the first device.
+// Main returns the rank of the program itself: rank 0, on the first device.
 func (c *Context) Main() *Rank { return c.main }
 
 // Rank returns the number of the rank, from 0.
 func (r *Rank) Rank() int { return r.s.Number }
 
-// String names the rank: "rank 3", or "the program" outside of Spawn.
+// String returns "rank 3", or "the program" outside Spawn.
 func (r *Rank) String() string { return r.s.String() }
 
-// SetDevice chooses the SIP that tensors of this rank are made on. A worker of Spawn
-// has that of its rank, other programs the first.
+// SetDevice selects the SIP on which this rank makes tensors. By default it is the SIP of
+// the rank's number for a worker of Spawn, and the first SIP otherwise.
 func (r *Rank) SetDevice(sip int) {
 	n := r.Topology().Spec().System.SIPs.Count
 	refuse(sip < 0 || sip >= n, "SetDevice", "no SIP %d: the system has 0 to %d", sip, n-1)
@@ -48,30 +48,31 @@ func (r *Rank) SetDevice(sip int) {
 	}
 }
 
-// Device returns the SIP that tensors of this rank are made on.
+// Device returns the SIP on which this rank makes tensors.
 func (r *Rank) Device() int { return r.device }
 
-// Synchronize waits for everything that this rank has asked for.
+// Synchronize waits for everything that this rank has requested.
 func (r *Rank) Synchronize() error { return r.s.Synchronize() }
 
-// acting returns the rank that acts for what belongs to this one: itself, or after Spawn the
-// program.
-func (r *Rank) acting() *Rank {
+// actingRank returns the rank that acts for objects of this rank: the rank itself or, after
+// its Spawn has returned, the program.
+func (r *Rank) actingRank() *Rank {
 	if r.s.Over {
 		return r.main
 	}
 	return r
 }
 
-// Spawn runs a function for each rank, side by side on one simulated clock, and waits
-// for all of them and everything they asked for. Rank i has the SIP of that number as its
-// device; its code looks as if it were alone. Ranks share the memory of this process: what
-// they change together is ordered by their waits alone. What ranks have made belongs to the
-// program afterwards.
+// Spawn runs a function for each of nprocs ranks, concurrently on one simulated clock. It
+// waits for all ranks and for everything that they requested. The device of rank i is SIP
+// i, and its code is written as if it ran by itself. Ranks share the memory of this
+// process; only their waits order accesses to shared variables. Objects that ranks have
+// made belong to the program afterwards.
 //
-// When a rank returns an error or panics, the others are stopped where they wait, and
-// where they next wait if they can go on at that instant: their own errors until then count
-// too. The error is a *SpawnError with the errors of all ranks that failed by themselves.
+// When a rank returns an error or panics, the other ranks are stopped where they wait. A
+// rank that can continue at that instant is stopped at its next wait, and its errors until
+// then count too. The error is a *SpawnError with the errors of all ranks that failed by
+// themselves.
 func (c *Context) Spawn(run func(r *Rank) error, nprocs int) error {
 	current := c.s.Current()
 	refuse(current != nil && current.Spawned(), "Spawn", "called by a worker: only the program itself spawns workers")
@@ -92,7 +93,7 @@ func (c *Context) Spawn(run func(r *Rank) error, nprocs int) error {
 	})
 	if !c.s.Lost() {
 		c.ranks = nil
-		c.measure() // a rank may not have stopped its profile
+		c.updateMeasuring() // a rank may not have stopped its profile
 	}
 	if len(faults) == 0 {
 		return err
@@ -104,10 +105,10 @@ func (c *Context) Spawn(run func(r *Rank) error, nprocs int) error {
 	return e
 }
 
-// SpawnError is the failure of some workers. Those that were stopped because of it
-// are not in it.
+// SpawnError is the failure of some workers. It does not include workers that were stopped
+// because of it.
 type SpawnError struct {
-	Ranks []RankError // by rank
+	Ranks []RankError // in the order of the ranks
 }
 
 // RankError is the failure of one worker.
@@ -116,26 +117,26 @@ type RankError struct {
 	Err  error
 }
 
-// Error has a line for each rank, or for several that failed for the same reason.
+// Error returns a line for each reason, with the ranks that failed for it.
 func (e *SpawnError) Error() string { return errors.Join(e.Unwrap()...).Error() }
 
-// Unwrap gives an error for each reason, with the ranks that failed for it: "ranks 0-3: why".
-// It wraps the error of each of them.
+// Unwrap returns an error for each reason, with the ranks that failed for it: "ranks 0-3:
+// why". It wraps the errors of these ranks.
 func (e *SpawnError) Unwrap() []error {
 	var reasons []error
-	of := map[string]*sameReason{}
+	byText := map[string]*sameReason{}
 	for _, r := range e.Ranks {
 		text := r.Err.Error()
-		if of[text] == nil {
-			of[text] = &sameReason{}
-			reasons = append(reasons, of[text])
+		if byText[text] == nil {
+			byText[text] = &sameReason{}
+			reasons = append(reasons, byText[text])
 		}
-		of[text].ranks, of[text].errs = append(of[text].ranks, r.Rank), append(of[text].errs, r.Err)
+		byText[text].ranks, byText[text].errs = append(byText[text].ranks, r.Rank), append(byText[text].errs, r.Err)
 	}
 	return reasons
 }
 
-// sameReason is the errors of ranks that say the same.
+// sameReason is the errors of several ranks that have the same text.
 type sameReason struct {
 	ranks []int
 	errs  []error
@@ -145,30 +146,30 @@ func (r *sameReason) Error() string {
 	return fmt.Sprintf("%s: %v", stream.RankList(r.ranks), r.errs[0])
 }
 
-// Unwrap returns the error of the first of them. With all of them the error would be a list,
-// which is shown without the ranks.
+// Unwrap returns the error of the first rank. If it returned all errors, they would be
+// printed as a list without the ranks.
 func (r *sameReason) Unwrap() error { return r.errs[0] }
 
-// Is reports whether the error of any of them is, or wraps, target.
+// Is reports whether the error of any rank is, or wraps, target.
 func (r *sameReason) Is(target error) bool {
 	return slices.ContainsFunc(r.errs, func(err error) bool { return errors.Is(err, target) })
 }
 
-// As reports whether the error of any of them is, or wraps, one of target's type, and sets
-// target to it.
+// As reports whether the error of any rank is, or wraps, an error of target's type, and
+// sets target to it.
 func (r *sameReason) As(target any) bool {
 	return slices.ContainsFunc(r.errs, func(err error) bool { return errors.As(err, target) })
 }
 
-// HostPanic is a panic of host code, outside of kernels.
+// HostPanic is a panic of host code, outside kernels.
 type HostPanic struct {
 	Value any
 	Stack string
 }
 
-// Recovered returns the error of host code that has panicked with a value: that of Must and
-// OK, a *HostPanic, or nil if there was no panic. It is called in the deferred call that
-// recovers.
+// Recovered returns the error for a value that recover returned: the error passed to Must
+// or OK, a *HostPanic, or nil if there was no panic. It must be called in the deferred
+// function that recovers.
 func Recovered(value any) error {
 	switch v := value.(type) {
 	case nil:
@@ -179,13 +180,13 @@ func Recovered(value any) error {
 	return &HostPanic{value, string(debug.Stack())}
 }
 
-// Error says where in the author's code the panic was. The stack is added if this
-// module's own code panicked.
+// Error says where in the user's code the panic was. It includes the stack if this module's
+// own code panicked.
 func (p *HostPanic) Error() string {
 	err, _ := p.Value.(error)
 	switch {
 	case errors.As(err, new(*tl.Error)):
-		return err.Error() // says where
+		return err.Error() // the error says where
 	case errors.As(err, new(*Error)):
 		if line, _ := stack.Line(p.Stack); line != "" {
 			return fmt.Sprintf("at %s: %v", line, err)
@@ -195,14 +196,15 @@ func (p *HostPanic) Error() string {
 	return sim.DescribePanic(p.Value, p.Stack)
 }
 
-// Unwrap returns the panic's value where that is an error.
+// Unwrap returns the value of the panic if it is an error.
 func (p *HostPanic) Unwrap() error {
 	err, _ := p.Value.(error)
 	return err
 }
 
-// Local returns the value of type T of a rank, which is zero until it is set. Packages that
-// build on this one keep there what they know of a rank. It ends with the rank.
+// Local returns a pointer to the rank's value of type T, which is zero until it is set.
+// Packages that build on this one store data of a rank there. The value exists as long as
+// the rank.
 func Local[T any](r *Rank) *T {
 	refuse(r.s.Current() == nil, "Local", "called from a kernel")
 	kind := reflect.TypeFor[T]()
@@ -212,8 +214,8 @@ func Local[T any](r *Rank) *T {
 	return r.locals[kind].(*T)
 }
 
-// Setting returns the value of type T among the Settings that the context was made with.
-// Packages that build on this one find there what a user has chosen for them.
+// Setting returns the value of type T among Options.Settings. Packages that build on this
+// one find their options there.
 func Setting[T any](c *Context) (value T, ok bool) {
 	for _, s := range c.options.Settings {
 		if value, ok = s.(T); ok {

@@ -10,8 +10,9 @@ import (
 	"github.com/kernbench/kernbench/torch/dist"
 )
 
-// TestARankIsForItsOwnCode has ranks use what belongs to others.
-func TestARankIsForItsOwnCode(t *testing.T) {
+// TestRankUsedByOtherCode checks that a rank cannot use the *torch.Rank and tensors of
+// another rank or of the program.
+func TestRankUsedByOtherCode(t *testing.T) {
 	l := hostedtest.New(t, torch.Options{Topology: hostedtest.System(t, "ring6", "system.sips.count=2")})
 	own := hostedtest.Full(l.Rank, 7, 1)
 	var first *torch.Rank
@@ -38,8 +39,8 @@ func TestARankIsForItsOwnCode(t *testing.T) {
 	}
 }
 
-// TestTensorsOfOtherRanks has a rank launch on, and check, tensors of another rank and of the
-// program, which has the tensors of its ranks after Spawn.
+// TestTensorsOfOtherRanks checks that a rank can launch on, and check, a tensor of the
+// program, and that after Spawn the tensors of the ranks belong to the program.
 func TestTensorsOfOtherRanks(t *testing.T) {
 	l := hostedtest.New(t, torch.Options{Topology: hostedtest.System(t, "ring6", "system.sips.count=2")})
 	own := hostedtest.Full(l.Rank, 7, 1)

@@ -14,20 +14,20 @@ import (
 	"github.com/kernbench/kernbench/oplog"
 )
 
-// Numpy copies the tensor to the host: all shards, the first copy of those that are
-// replicated, and of a partial tensor the sum of its addends, in order. It waits for
-// the last operation that writes the tensor, and for nothing else. The copy takes its
-// time. It is an error without values, see HasData, and while an asynchronous
-// collective that writes the tensor has not been waited for.
+// Numpy copies the tensor to the host. Of a replicated tensor it reads the first copy; of a
+// partial tensor it returns the sum of the addends, in order. Numpy waits only for the last
+// operation that writes the tensor. The copy takes simulated time. Numpy returns an error
+// in a run without values (see HasData), and while an asynchronous collective that writes
+// the tensor has not been waited for.
 func (x *Tensor) Numpy() (*Array, error) { return x.read(x.Rank(), "Numpy") }
 
-// read copies the tensor to the host for a rank.
+// read copies the tensor to the host for rank r.
 func (x *Tensor) read(r *Rank, op string) (*Array, error) { return x.copyOf(r, op, 0) }
 
-// Data copies shard i of Shards to the host as its PE holds it: a copy, an addend or a part,
-// of the shape of its box. It waits, takes its time and fails as Numpy does.
+// Data copies shard i of Shards to the host as its PE holds it: a part, a copy or an
+// addend, with the shape of its box. It waits, takes time and fails like Numpy.
 func (x *Tensor) Data(i int) (*Array, error) {
-	x.usable("Data")
+	x.checkUsable("Data")
 	refuse(i < 0 || i >= len(x.shards), "Data", "no shard %d: %s has 0 to %d", i, x.name, len(x.shards)-1)
 	s := &x.shards[i]
 	parts, err := x.fetch(x.Rank(), "Data", x.shards[i:i+1])
@@ -41,7 +41,7 @@ func (x *Tensor) Data(i int) (*Array, error) {
 	return a, nil
 }
 
-// copyOf returns copy k of the tensor, for a rank.
+// copyOf reads copy k of the tensor for rank r.
 func (x *Tensor) copyOf(r *Rank, op string, k int) (*Array, error) {
 	elem := x.dtype.Size()
 	a := &Array{Shape: x.Shape(), DType: x.dtype}
@@ -77,9 +77,10 @@ func (x *Tensor) copyOf(r *Rank, op string, k int) (*Array, error) {
 	return a, nil
 }
 
-// fetch copies shards to the host for a rank, in a run without values only for the time.
+// fetch copies shards to the host for rank r. In a run without values the copies only take
+// time.
 func (x *Tensor) fetch(r *Rank, op string, list []shard) ([][]byte, error) {
-	x.usable(op)
+	x.checkUsable(op)
 	if err := r.s.Begin(op); err != nil {
 		return nil, err
 	}
@@ -100,14 +101,14 @@ func (x *Tensor) fetch(r *Rank, op string, list []shard) ([][]byte, error) {
 		for i := range list {
 			n += list[i].bytes
 		}
-		// The value of the read, its parts and the whole.
+		// The bytes are stored three times: as results of reads, as parts and as the whole.
 		if err := host.Check(host.Product(3, uint64(n))); err != nil {
-			return nil, x.tooLarge(op, err)
+			return nil, x.tooLargeError(op, err)
 		}
 	}
 	out := make([][]byte, len(list))
 	var reads []oplog.ID
-	var of []int
+	var shardOf []int
 	read := stream.NewRead("read of "+x.name, x.region)
 	read.Track = "copies"
 	read.Begin = func(done sim.Event) error {
@@ -117,7 +118,7 @@ func (x *Tensor) fetch(r *Rank, op string, list []shard) ([][]byte, error) {
 			if err != nil {
 				return err
 			}
-			reads, of = append(reads, id), append(of, i)
+			reads, shardOf = append(reads, id), append(shardOf, i)
 		}
 		return nil
 	}
@@ -126,7 +127,7 @@ func (x *Tensor) fetch(r *Rank, op string, list []shard) ([][]byte, error) {
 			return
 		}
 		for k, id := range reads {
-			out[of[k]] = append(out[of[k]], r.s.Values.Result(id)...)
+			out[shardOf[k]] = append(out[shardOf[k]], r.s.Values.Result(id)...)
 			r.s.Values.Forget(id)
 		}
 	}
@@ -140,15 +141,14 @@ func (x *Tensor) fetch(r *Rank, op string, list []shard) ([][]byte, error) {
 	return out, nil
 }
 
-// At returns one element, by its index along each axis. A negative index counts from the
-// end.
+// At returns the element at an index along each axis. A negative index counts from the end.
 func (x *Tensor) At(i ...int) (float64, error) {
-	x.exists("At")
+	x.checkNotNil("At")
 	refuse(len(i) != len(x.shape), "At", "%d indices for %s: write one for each of its %d axes", len(i), x.name, len(x.shape))
 	given := i
 	i = slices.Clone(i)
 	for axis := range i {
-		i[axis] = fromEnd(i[axis], x.shape[axis])
+		i[axis] = normalizeIndex(i[axis], x.shape[axis])
 		refuse(i[axis] < 0 || i[axis] >= x.shape[axis], "At", "index %v of %s: axis %d has 0 to %d", given, x.name, axis, x.shape[axis]-1)
 	}
 	var list []shard
@@ -179,8 +179,8 @@ func (x *Tensor) At(i ...int) (float64, error) {
 	return numeric.Get(x.dtype, sum, 0), nil
 }
 
-// String shows the tensor as PyTorch does: its values, which are read from the
-// device, with dots in the middle of a large one. Without values it is the name.
+// String formats the tensor like PyTorch: its values, which are read from the device, with
+// dots in the middle of a large tensor. Without values it shows the shape.
 func (x *Tensor) String() string {
 	where := fmt.Sprintf("dtype=%v, device=%s", x.dtype, x.device())
 	if !x.rank.HasData() {
@@ -193,8 +193,9 @@ func (x *Tensor) String() string {
 	return fmt.Sprintf("tensor(%v, %s)", a, where)
 }
 
-// numpy is Numpy for package fmt, which makes text of panics: misuse is returned as an
-// error, and a worker that is stopped meanwhile goes on until its next operation.
+// numpy calls Numpy for package fmt, which prints panics instead of passing them on. Misuse
+// is returned as an error, and a worker that is stopped meanwhile runs on until its next
+// operation.
 func (x *Tensor) numpy() (a *Array, err error) {
 	s := x.Rank().s
 	defer func() {
@@ -212,7 +213,7 @@ func (x *Tensor) numpy() (a *Array, err error) {
 	return x.Numpy()
 }
 
-// device names the SIP, or the SIPs, that the tensor is on.
+// device returns the name of the SIP, or the range of SIPs, that holds the tensor.
 func (x *Tensor) device() string {
 	first, last := x.sips()
 	if first == last {
@@ -221,15 +222,15 @@ func (x *Tensor) device() string {
 	return fmt.Sprintf("sip%d-%d", first, last)
 }
 
-// sips returns the first and the last SIP that the tensor is on.
+// sips returns the first and the last SIP that holds the tensor.
 func (x *Tensor) sips() (first, last int) {
 	pes := machine.Numbers(pesOf(x.shards))
 	_, cubes, perCube := x.rank.counts()
 	return slices.Min(pes) / (cubes * perCube), slices.Max(pes) / (cubes * perCube)
 }
 
-// Of an array with more elements than summary, only edge rows and columns at each end
-// are shown.
+// String shortens an array of more than summary elements: of each axis it shows only the
+// first and the last edge indices.
 const (
 	summary = 1000
 	edge    = 3
@@ -242,8 +243,8 @@ func (a *Array) String() string {
 	return b.String()
 }
 
-// write writes the part of the array that starts at an element and has the axes from
-// one on.
+// write writes the part of the array that starts at element at and consists of axis and the
+// axes after it.
 func (a *Array) write(b *strings.Builder, axis, at int, short bool) {
 	if axis == len(a.Shape) {
 		b.WriteString(strings.TrimSuffix(a.text(at), ".0"))
@@ -264,7 +265,7 @@ func (a *Array) write(b *strings.Builder, axis, at int, short bool) {
 	b.WriteByte(']')
 }
 
-// text returns one element to the last digit.
+// text formats element i with all digits.
 func (a *Array) text(i int) string {
 	switch {
 	case a.DType.IsFloat():

@@ -14,8 +14,8 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// part is a tensor's part on a SIP as a kernel sees it.
-func part(l *hostedtest.Lab, x *torch.Tensor, sip int) tl.Ptr {
+// partPointer returns a pointer to the part of a tensor on a SIP.
+func partPointer(l *hostedtest.Lab, x *torch.Tensor, sip int) tl.Ptr {
 	l.T.Helper()
 	va, _, shape, ok := x.PartOn(sip)
 	if !ok {
@@ -30,8 +30,8 @@ func part(l *hostedtest.Lab, x *torch.Tensor, sip int) tl.Ptr {
 	return p
 }
 
-// run runs a program to its end.
-func run(l *hostedtest.Lab, p *machine.Program, tensors ...*torch.Tensor) *torch.Launched {
+// runToEnd runs a program and waits until it has ended.
+func runToEnd(l *hostedtest.Lab, p *machine.Program, tensors ...*torch.Tensor) *torch.Launched {
 	l.T.Helper()
 	r, err := l.RunProgram(p, tensors...)
 	if err == nil {
@@ -43,12 +43,12 @@ func run(l *hostedtest.Lab, p *machine.Program, tensors ...*torch.Tensor) *torch
 	return r
 }
 
-// waiting is what a worker waits for.
-type waiting string
+// waitText describes what a worker waits for.
+type waitText string
 
-func (s waiting) String() string { return string(s) }
+func (s waitText) String() string { return string(s) }
 
-// operands is operations as a TaskBegin has them.
+// operands returns operations as the operands of a TaskBegin.
 func operands(ids []oplog.ID) (list []oplog.Operand) {
 	for _, id := range ids {
 		list = append(list, oplog.Operand{From: id})
@@ -56,13 +56,13 @@ func operands(ids []oplog.ID) (list []oplog.Operand) {
 	return list
 }
 
-// relay is a program of two workers: a task of the first writes y = x + 1, a task of
-// the second, after it, z = 2 y. The log says so if edge is set.
+// relay returns a program of two workers. A task of the first writes y = x + 1; then a task
+// of the second writes z = 2 y. If edge is set, the op log records the dependency.
 func relay(l *hostedtest.Lab, x, y, z *torch.Tensor, edge bool) *machine.Program {
-	px, py, pz := part(l, x, 0), part(l, y, 0), part(l, z, 0)
+	px, py, pz := partPointer(l, x, 0), partPointer(l, y, 0), partPointer(l, z, 0)
 	var workers [2]*machine.Worker
 	var ended []oplog.ID
-	run := func(w *machine.Worker, name string, after []oplog.ID, body func(t *tl.PE)) oplog.ID {
+	runTask := func(w *machine.Worker, name string, after []oplog.ID, body func(t *tl.PE)) oplog.ID {
 		w.Begin(name, w.Rank(), operands(after), 0)
 		w.Run(name, func(m tl.Machine) { body(tl.NewPE(m, name)) })
 		return w.End(w.Rank())
@@ -70,20 +70,20 @@ func relay(l *hostedtest.Lab, x, y, z *torch.Tensor, edge bool) *machine.Program
 	return &machine.Program{Name: "relay", Targets: []machine.PEID{1, 0}, Serve: func(w *machine.Worker) {
 		workers[w.Rank()] = w
 		if w.Rank() == 0 {
-			end := run(w, "add", nil, func(t *tl.PE) { t.Store(py, t.Load(px, tl.Shape{64}, tl.I32).Add(1)) })
+			end := runTask(w, "add", nil, func(t *tl.PE) { t.Store(py, t.Load(px, tl.Shape{64}, tl.I32).Add(1)) })
 			if edge {
 				ended = append(ended, end)
 			}
 			workers[1].Wake()
 			return
 		}
-		w.Wait(waiting("the other"))
-		run(w, "double", ended, func(t *tl.PE) { t.Store(pz, t.Load(py, tl.Shape{64}, tl.I32).Mul(2)) })
+		w.Wait(waitText("the other"))
+		runTask(w, "double", ended, func(t *tl.PE) { t.Store(pz, t.Load(py, tl.Shape{64}, tl.I32).Mul(2)) })
 	}}
 }
 
-// A program of workers is an operation of the stream: it sees what came before, and
-// what comes after sees it.
+// TestRunProgram checks that a program of workers is an operation of the stream: it sees
+// the results of earlier operations, and later operations see its results.
 func TestRunProgram(t *testing.T) {
 	l := hostedtest.New(t, torch.Options{})
 	x, y, z := l.Ints(hostedtest.Fill(0, 64), torch.I32, torch.On(0)), l.MustZeros(torch.I32, torch.On(1), 64), l.MustZeros(torch.I32, torch.On(2), 64)
@@ -109,13 +109,13 @@ func TestRunProgram(t *testing.T) {
 	}
 }
 
-// Tasks race unless the log says that one comes after the other, whatever the clock
-// said; the log can be saved and replayed.
+// TestTasksAreOrderedByTheirEnds checks that two tasks race unless the op log has an edge
+// between them, whatever their times, and that the op log can be saved and replayed.
 func TestTasksAreOrderedByTheirEnds(t *testing.T) {
 	for _, edge := range []bool{false, true} {
 		l := hostedtest.New(t, torch.Options{Race: true, KeepLog: true})
 		x, y, z := l.Ints(hostedtest.Fill(4, 64), torch.I32, torch.On(0)), l.MustZeros(torch.I32, torch.On(1), 64), l.MustZeros(torch.I32, torch.On(2), 64)
-		run(l, relay(l, x, y, z, edge), x, y, z)
+		runToEnd(l, relay(l, x, y, z, edge), x, y, z)
 		l.Holds("z", z, hostedtest.Fill(10, 64))
 		races, err := l.Races()
 		if err != nil {
@@ -156,13 +156,14 @@ func TestTasksAreOrderedByTheirEnds(t *testing.T) {
 	}
 }
 
-// A log that is begun anew between programs, being long, does not hurt those to come.
+// TestTasksAfterALongLog checks that programs still work after a long op log has been
+// cleared between programs.
 func TestTasksAfterALongLog(t *testing.T) {
 	l := hostedtest.New(t, torch.Options{})
 	x, y, z := l.Ints(hostedtest.Fill(4, 64), torch.I32, torch.On(0)), l.MustZeros(torch.I32, torch.On(1), 64), l.MustZeros(torch.I32, torch.On(2), 64)
 	for range 2 {
-		run(l, relay(l, x, y, z, true), x, y, z)
-		run(l, &machine.Program{Name: "long", Targets: []machine.PEID{0}, Serve: func(w *machine.Worker) {
+		runToEnd(l, relay(l, x, y, z, true), x, y, z)
+		runToEnd(l, &machine.Program{Name: "long", Targets: []machine.PEID{0}, Serve: func(w *machine.Worker) {
 			var ended []oplog.ID
 			for i := range 100 {
 				w.Begin("look", i, operands(ended), 0)
@@ -177,15 +178,15 @@ func TestTasksAfterALongLog(t *testing.T) {
 			}
 		}}, z)
 	}
-	run(l, relay(l, x, y, z, true), x, y, z)
+	runToEnd(l, relay(l, x, y, z, true), x, y, z)
 	l.Holds("z", z, hostedtest.Fill(10, 64))
 	if n := len(l.Log().Ops); n > 70_000 {
 		t.Errorf("the log has %d operations, want it begun anew", n)
 	}
 }
 
-// What a program does wrong is said when it is waited for, and a program that cannot
-// be asked for panics.
+// TestRunProgramMisuse checks that a program that cannot be enqueued panics, and that Wait
+// returns the error of a program that fails.
 func TestRunProgramMisuse(t *testing.T) {
 	l := hostedtest.New(t, torch.Options{})
 	serve := func(*machine.Worker) {}
@@ -247,7 +248,7 @@ func TestPartOn(t *testing.T) {
 	} {
 		x := l.MustZeros(torch.F16, c.on, c.shape...)
 		var base int64
-		l.MustLaunch("base", func(_ *tl.PE, p tl.Ptr) { base = p.Addr }, x, torch.PEs(255)) // which holds nothing of it
+		l.MustLaunch("base", func(_ *tl.PE, p tl.Ptr) { base = p.Addr }, x, torch.PEs(255)) // a PE that holds no part of x
 		for sip, want := range c.want {
 			got := "none"
 			if va, n, shape, ok := x.PartOn(sip); ok {

@@ -10,9 +10,9 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// TestBeyondTheShard: an access that leaves the shard of the PE is an error that names the
-// tensor, the shard and the line, of whatever kind the access is. PE 1 has a neighbour on
-// both sides, whose memory follows its own.
+// TestBeyondTheShard checks that any kind of access beyond the shard of a PE is an error
+// that names the tensor, the shard and the line. PE 1 has a neighbour on both sides, with
+// memory directly before and after its own.
 func TestBeyondTheShard(t *testing.T) {
 	const beyond = ": move the pointer, or mask what lies beyond"
 	const whole = beyond + "; Ptr.Whole points to the whole tensor"
@@ -20,7 +20,7 @@ func TestBeyondTheShard(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		kernel func(t *tl.PE, x, m tl.Ptr)
-		want   string // LINE is the kernel's
+		want   string // LINE stands for the kernel's line
 	}{
 		{"Load", func(t *tl.PE, x, m tl.Ptr) { t.Load(x.At(32), vector, tl.F32) },
 			"Load([64] f32) at LINE: elements 32 to 95 are not all in this PE's shard [64:128] of tensor 1 [254] f32, which has 64" + whole},
@@ -57,7 +57,7 @@ func TestBeyondTheShard(t *testing.T) {
 			"Load([64] f32) at LINE: elements 200 to 263 are not all in tensor 1 [254] f32, which has 254" + beyond},
 	} {
 		l := hostedtest.New(t, torch.Options{})
-		x := l.Ints(lists.Count(0, 254), torch.F32, torch.On(0, 1, 2, 3)) // 64, 64, 64 and 62
+		x := l.Ints(lists.Count(0, 254), torch.F32, torch.On(0, 1, 2, 3)) // shards of 64, 64, 64 and 62 elements
 		m := l.Ints(lists.Count(0, 64), torch.F32, torch.On(0, 1, 2, 3), 8, 8)
 		err := try(l, "k", func(t *tl.PE, x, m tl.Ptr) {
 			if t.Rank() == 1 {
@@ -74,16 +74,17 @@ func TestBeyondTheShard(t *testing.T) {
 	}
 }
 
-// TestWithinTheShard: accesses up to the ends of the shard, masked ones beyond, and those
-// through Whole are none of the above. A PE that holds nothing has the whole tensor.
+// TestWithinTheShard checks that accesses up to the ends of the shard, accesses masked
+// beyond it, and accesses through Whole are allowed. A PE that holds nothing has a pointer
+// to the whole tensor.
 func TestWithinTheShard(t *testing.T) {
 	l := hostedtest.New(t, torch.Options{})
 	x := l.Ints(lists.Count(0, 254), torch.I32, torch.On(0, 1, 2, 3))
 	sums := l.MustZeros(torch.I32, torch.On(0, 1, 2, 3, 9), 5, 2)
 	l.MustLaunch("k", func(t *tl.PE, x, sums tl.Ptr) {
-		whole := x.At(7).Whole() // from the start, wherever x is
+		whole := x.At(7).Whole() // the start of the tensor, whatever x points to
 		t.Store(sums, t.Load(whole, tl.Shape{254}, tl.I32).Sum(0))
-		own := t.Load(x, tl.Shape{64}, tl.I32, tl.Mask(x.Dim(0))) // 62 of them in the last
+		own := t.Load(x, tl.Shape{64}, tl.I32, tl.Mask(x.Dim(0))) // 62 elements in the last shard
 		t.Load(x.At(64), tl.Shape{64}, tl.I32, tl.Mask(0))
 		if x.Dim(0) == 0 {
 			own = t.Load(x.At(64), tl.Shape{190}, tl.I32)

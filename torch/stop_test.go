@@ -16,10 +16,10 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// A bad kernel ends its launch with one error, of a type that tells what it is, which
-// says what the kernel did and where.
+// TestBadKernelsStopWithOneError checks that a bad kernel ends its launch with one error,
+// of a type that depends on the mistake. The error says what the kernel did and where.
 func TestBadKernelsStopWithOneError(t *testing.T) {
-	var release atomic.Bool // of the endless loop, when all is over
+	var release atomic.Bool // ends the endless loops after the test
 	t.Cleanup(func() { release.Store(true) })
 	vec := tl.Shape{64}
 	for _, c := range []struct {
@@ -55,7 +55,7 @@ func TestBadKernelsStopWithOneError(t *testing.T) {
 		{"panic", func(t *tl.PE, x tl.Ptr) {
 			panic("oops")
 		}, is[*sim.PanicError], []string{"launch bad: kernel bad on sip0.cube0.pe0: panic at stop_test.go:56: oops"}},
-		// The line is that of the loop, also while it is in package tl.
+		// The reported line is that of the loop, even while package tl runs.
 		{"endless pointers", func(t *tl.PE, x tl.Ptr) {
 			for !release.Load() {
 				x.Add(1)

@@ -15,28 +15,28 @@ import (
 // Tensor is an array in the HBM of one or more PEs.
 type Tensor struct {
 	*storage
-	rank   *Rank  // that it belongs to
-	label  string // what it is without a name: "tensor 3", "tensor 3[2:4]"
-	given  string // name of the program's own, or none
-	name   string // as errors have it
+	rank   *Rank  // the rank that made the tensor
+	label  string // number and slice: "tensor 3", "tensor 3[2:4]"
+	given  string // the name from the program, or ""
+	name   string // the full name in errors
 	shape  Shape
 	dtype  DType
-	base   memory.VA // of its first element
+	base   memory.VA // address of the first element
 	shards []shard   // in the order of their addresses
-	levels []level   // how its storage was cut
-	cuts   string    // tensors with the same have corresponding shards
-	of     *Tensor   // that it is a view of; nil if it is none
+	levels []level   // how the storage was divided
+	cuts   string    // tensors with equal cuts have corresponding shards
+	viewOf *Tensor   // the tensor that this one is a view of, or nil
 	region *stream.Region
 }
 
-// shard is what one PE holds of a tensor: a box of it, row-major.
+// shard is the part of a tensor that one PE holds: a box in row-major order.
 type shard struct {
 	holding
 	at     machine.PEID
 	va     memory.VA
 	elems  int
-	bytes  memory.Bytes // of these elements
-	stride []int        // elements between neighbours along each axis; nil if there are no gaps
+	bytes  memory.Bytes // size of the elements
+	stride []int        // distance in elements between neighbours along each axis; nil without gaps
 }
 
 // pesOf returns the PEs that hold shards.
@@ -44,43 +44,46 @@ func pesOf(shards []shard) []machine.PEID {
 	return lists.Make(len(shards), func(i int) machine.PEID { return shards[i].at })
 }
 
-// numbers returns how many parts a tensor has, copies of each, and addends.
-func (x *Tensor) numbers() (parts, copies, addends int) {
+// countParts returns the number of parts of a tensor, of copies of each part, and of
+// addends.
+func (x *Tensor) countParts() (parts, copies, addends int) {
 	for _, s := range x.shards {
 		parts, copies, addends = max(parts, s.part+1), max(copies, s.copy+1), max(addends, s.addend+1)
 	}
 	return parts, copies, addends
 }
 
-// TensorOption says something of a tensor that is made: a Placement where it lies, Named
-// what it is called.
+// TensorOption is an option of a new tensor: a Placement says which PEs hold it, Named what
+// it is called.
 type TensorOption interface{ tensorOption() }
 
-// Named is the name of a tensor: r.Zeros(torch.F32, shape, torch.Named("weights")).
-// Errors then say "weights (tensor 3) [8] f32" for "tensor 3 [8] f32".
+// Named is the name of a tensor: r.Zeros(torch.F32, shape, torch.Named("weights")). Errors
+// then say "weights (tensor 3) [8] f32" instead of "tensor 3 [8] f32".
 type Named string
 
 func (Named) tensorOption()        {}
 func (DPPolicy) tensorOption()     {}
 func (pesPlacement) tensorOption() {}
 
-// Placement says which PEs hold a tensor, and what of it: On, OnEach or a DPPolicy.
+// Placement says which PEs hold a tensor, and which part each PE holds: On, OnEach or a
+// DPPolicy.
 type Placement interface {
 	TensorOption
-	// place is who holds what of a tensor; op is for whom.
+	// place returns the shards of a tensor. op is the calling function, for errors.
 	place(r *Rank, op string, shape Shape) []shard
-	// levels is by how many each level of the machine divides a tensor, and how.
+	// levels returns how each level of the machine divides a tensor, and among how many
+	// members.
 	levels(c *Context) []level
 }
 
-// level is a division of a tensor, or of each part of one.
+// level is one division of a tensor, or of each part of a tensor, among n members.
 type level struct {
 	split Split
 	n     int
 }
 
-// placed returns how many PEs hold a tensor.
-func placed(levels []level) int {
+// countPEs returns the number of PEs that hold a tensor.
+func countPEs(levels []level) int {
 	n := 1
 	for _, l := range levels {
 		n *= l.n
@@ -88,8 +91,8 @@ func placed(levels []level) int {
 	return n
 }
 
-// cuts returns the levels of a tensor as far as they say which element is where: two
-// tensors with the same have corresponding shards.
+// cuts describes how levels divide a shape, as far as it determines which element is where.
+// Tensors with equal cuts have corresponding shards.
 func cuts(levels []level, shape Shape) string {
 	text, columns := "", false
 	for _, l := range levels {
@@ -97,7 +100,7 @@ func cuts(levels []level, shape Shape) string {
 		case l.n == 1:
 			continue
 		case l.split == Partial:
-			l.split = Replicate // of an addend
+			l.split = Replicate // every addend has all elements
 		case l.split == ColumnWise && len(shape) < 2:
 			l.split = RowWise
 		}
@@ -110,7 +113,7 @@ func cuts(levels []level, shape Shape) string {
 	return text
 }
 
-// place lays the tensor out on the device of the rank, or over SIPs.
+// place lays the tensor out on the device of the rank, or over several SIPs.
 func (p DPPolicy) place(r *Rank, _ string, shape Shape) (shards []shard) {
 	first := 0
 	if p.onDevice() {
@@ -127,17 +130,17 @@ func (p DPPolicy) levels(c *Context) []level {
 	return p.members(c.counts())
 }
 
-// pesPlacement is a list of PEs, each of which has a part or a copy.
+// pesPlacement is a list of PEs that each hold a part or a copy.
 type pesPlacement struct {
 	pes   []int
 	split Split
 }
 
-// On lays a tensor out over PEs: the first axis is cut into parts of equal size,
-// the last of which may be smaller or empty. On one PE it is whole.
+// On lays a tensor out over PEs. The first axis is cut into parts of equal size; the last
+// parts may be smaller or empty. A single PE holds the whole tensor.
 func On(pes ...int) Placement { return pesPlacement{pes, RowWise} }
 
-// OnEach gives every one of the PEs a copy.
+// OnEach gives each PE a copy of the tensor.
 func OnEach(pes ...int) Placement { return pesPlacement{pes, Replicate} }
 
 func (p pesPlacement) levels(*Context) []level { return []level{{p.split, len(p.pes)}} }
@@ -145,13 +148,13 @@ func (p pesPlacement) levels(*Context) []level { return []level{{p.split, len(p.
 func (p pesPlacement) place(r *Rank, op string, shape Shape) (shards []shard) {
 	refuse(len(p.pes) == 0, op, "no PEs to hold the tensor")
 	for i, at := range r.peIDs(op, "", p.pes, " holds the tensor") {
-		shards = append(shards, shard{holding: undivided(shape).member(p.levels(r.Context)[0], i), at: at})
+		shards = append(shards, shard{holding: wholeHolding(shape).member(p.levels(r.Context)[0], i), at: at})
 	}
 	return shards
 }
 
-// placement returns where a tensor goes, onto the first PE of the rank's device unless
-// an option says otherwise, and its name.
+// placement returns the placement and the name in options. The default placement is the
+// first PE of the rank's device.
 func (r *Rank) placement(op string, options []TensorOption) (on Placement, name string) {
 	placements := 0
 	for _, option := range options {
@@ -170,9 +173,11 @@ func (r *Rank) placement(op string, options []TensorOption) (on Placement, name 
 	return on, name
 }
 
-// maxElems bounds the elements of a tensor, so that its size in bytes is an int64.
+// maxElems is the largest number of elements of a tensor, chosen so that the size in bytes
+// fits in an int64.
 const maxElems = 1 << 48
 
+// elems returns the number of elements of a shape.
 func elems(shape []int) int {
 	n := 1
 	for _, d := range shape {
@@ -181,6 +186,7 @@ func elems(shape []int) int {
 	return n
 }
 
+// allocate returns a tensor with memory but without values.
 func (r *Rank) allocate(op string, dtype DType, shape Shape, options []TensorOption) (*Tensor, error) {
 	if err := r.s.Begin(op); err != nil {
 		return nil, err
@@ -188,16 +194,17 @@ func (r *Rank) allocate(op string, dtype DType, shape Shape, options []TensorOpt
 	err := checkShape(shape)
 	refuse(err != nil, op, "%w", err)
 	placement, name := r.placement(op, options)
-	if err := r.affordPEs(op, placed(placement.levels(r.Context))); err != nil {
+	if err := r.affordPEs(op, countPEs(placement.levels(r.Context))); err != nil {
 		return nil, err
 	}
 	return r.newTensor(op, name, dtype, shape, placement.place(r, op, shape), placement.levels(r.Context), cuts(placement.levels(r.Context), shape))
 }
 
-// maxAxes is the most axes that a tensor has. Pointers of kernels have oplog.MaxRank.
+// maxAxes is the largest number of axes of a tensor. Pointers in kernels have at most
+// oplog.MaxRank axes.
 const maxAxes = 8
 
-// checkShape returns why no tensor can have a shape.
+// checkShape returns an error if no tensor can have the shape.
 func checkShape(shape Shape) error {
 	if len(shape) > maxAxes {
 		return fmt.Errorf("shape %v has %d axes, and a tensor has at most %d: merge some of them", shape, len(shape), maxAxes)
@@ -215,7 +222,7 @@ func checkShape(shape Shape) error {
 	return nil
 }
 
-// newTensor returns a tensor of shards that have no memory yet.
+// newTensor returns a tensor with the given shards, and allocates their memory.
 func (r *Rank) newTensor(op, name string, dtype DType, shape Shape, shards []shard, levels []level, cuts string) (*Tensor, error) {
 	refuse(!dtype.Valid(), op, "no such dtype: use torch.F16 to torch.U64")
 	if err := r.usePEs(op, pesOf(shards)); err != nil {
@@ -227,15 +234,15 @@ func (r *Rank) newTensor(op, name string, dtype DType, shape Shape, shards []sha
 		shape: slices.Clone(shape), dtype: dtype, shards: shards, levels: levels, cuts: cuts,
 	}
 	x.SetName(name)
-	x.settle()
-	if err := x.mapped(); err != nil {
+	x.updateShards()
+	if err := x.mapShards(); err != nil {
 		return nil, fmt.Errorf("%s: %w", op, err)
 	}
 	return x, nil
 }
 
-// mapped allocates the memory of the shards and gives them addresses.
-func (x *Tensor) mapped() error {
+// mapShards allocates the memory of the shards and assigns their addresses.
+func (x *Tensor) mapShards() error {
 	c := x.rank
 	var segments []memory.Segment
 	for _, s := range x.shards {
@@ -263,19 +270,19 @@ func (x *Tensor) mapped() error {
 	return nil
 }
 
-// Free gives the tensor's memory back, when the last operation on it has ended. It is an
-// error for a view, which has no memory of its own.
+// Free frees the tensor's memory when the last operation that uses it has ended. For a
+// view, which has no memory of its own, Free returns an error.
 func (x *Tensor) Free() error {
 	switch {
-	case x.of != nil:
-		return fmt.Errorf("%s is a view: free %s", x.name, x.of.name)
+	case x.viewOf != nil:
+		return fmt.Errorf("%s is a view: free %s", x.name, x.viewOf.name)
 	case x.order.Freed():
 		return fmt.Errorf("%s: freed twice", x.name)
 	}
 	return x.order.Free()
 }
 
-// unmap gives the tensor's memory back.
+// unmap frees the tensor's memory.
 func (x *Tensor) unmap() error {
 	x.rank.unreserve(x.storage)
 	segments, err := x.rank.m.Space.Unmap(x.storage.va)
@@ -292,14 +299,14 @@ func (c *Context) free(segments []memory.Segment) (err error) {
 	return err
 }
 
-// SetName names the tensor as Named does; "" takes the name away.
+// SetName names the tensor as Named does; "" removes the name.
 func (x *Tensor) SetName(name string) {
 	x.given = name
 	x.name = fmt.Sprintf("%s %v %v", x.title(), x.shape, x.dtype)
 }
 
-// title returns the tensor's name and number: "weights (tensor 3)", or "tensor 3" without
-// a name.
+// title returns the tensor's name and number: "weights (tensor 3)", or "tensor 3" without a
+// name.
 func (x *Tensor) title() string {
 	if x.given == "" {
 		return x.label
@@ -307,41 +314,41 @@ func (x *Tensor) title() string {
 	return fmt.Sprintf("%s (%s)", x.given, x.label)
 }
 
-// Name returns the name that the tensor was given, "" if it was given none.
+// Name returns the name that the program gave the tensor, or "".
 func (x *Tensor) Name() string { return x.given }
 
-// Rank returns the rank that the tensor belongs to: the one that made it, or after Spawn,
-// when the ranks are gone, the program itself.
-func (x *Tensor) Rank() *Rank { return x.rank.acting() }
+// Rank returns the rank that the tensor belongs to: the rank that made it or, after that
+// rank's Spawn has returned, the program itself.
+func (x *Tensor) Rank() *Rank { return x.rank.actingRank() }
 
-// Shape returns the extents of the tensor.
+// Shape returns the extents of the tensor's axes.
 func (x *Tensor) Shape() Shape {
-	x.exists("Shape")
+	x.checkNotNil("Shape")
 	return slices.Clone(x.shape)
 }
 
 // DType returns the type of the elements.
 func (x *Tensor) DType() DType {
-	x.exists("DType")
+	x.checkNotNil("DType")
 	return x.dtype
 }
 
 // Numel returns the number of elements.
 func (x *Tensor) Numel() int { return elems(x.shape) }
 
-// Shard is where a part of a tensor lies.
+// Shard describes the part of a tensor that one PE holds.
 type Shard struct {
 	SIP, Cube, PE int
-	Start, Extent []int // the box of the tensor that it is
-	Copy, Addend  int   // which of several, if the tensor is replicated or partial
-	Offset, Bytes int64 // in the tensor's range of addresses
+	Start, Extent []int // the box of the tensor that the PE holds
+	Copy, Addend  int   // index of the copy if replicated, and of the addend if partial
+	Offset, Bytes int64 // offset in the tensor's range of addresses, and size
 }
 
-// Shards returns where the tensor lies, in the order of its addresses.
+// Shards returns the shards of the tensor, in the order of their addresses.
 func (x *Tensor) Shards() (list []Shard) {
 	for _, s := range x.shards {
 		where := x.rank.shard(&s)
-		if where.Bytes = int64(s.bytes); s.bytes > 0 || x.of == nil {
+		if where.Bytes = int64(s.bytes); s.bytes > 0 || x.viewOf == nil {
 			where.Offset = int64(s.va - x.base)
 		}
 		list = append(list, where)
@@ -349,17 +356,17 @@ func (x *Tensor) Shards() (list []Shard) {
 	return list
 }
 
-// exists checks that there is a tensor.
-func (x *Tensor) exists(op string) {
+// checkNotNil panics if the tensor is nil.
+func (x *Tensor) checkNotNil(op string) {
 	refuse(x == nil, op, "a nil tensor")
 }
 
-// usable reports why a tensor cannot be used by an operation.
-func (x *Tensor) usable(op string) {
-	x.exists(op)
+// checkUsable panics if the tensor is nil or has been freed.
+func (x *Tensor) checkUsable(op string) {
+	x.checkNotNil(op)
 	switch {
-	case x.order.Freed() && x.of != nil:
-		panic(misuse(op, "%s is a view of %s, which has been freed", x.name, x.of.name))
+	case x.order.Freed() && x.viewOf != nil:
+		panic(misuse(op, "%s is a view of %s, which has been freed", x.name, x.viewOf.name))
 	case x.order.Freed():
 		panic(misuse(op, "%s has been freed", x.name))
 	}

@@ -19,7 +19,7 @@ import (
 	"github.com/kernbench/kernbench/torch/dist"
 )
 
-// policies is every pair of splits, over two cubes of three PEs.
+// policies returns a policy for every pair of splits, over two cubes of three PEs.
 func policies() (all []torch.DPPolicy) {
 	for _, cube := range []torch.Split{torch.Replicate, torch.ColumnWise, torch.RowWise, torch.Partial} {
 		for _, pe := range []torch.Split{torch.Replicate, torch.ColumnWise, torch.RowWise, torch.Partial} {
@@ -29,11 +29,11 @@ func policies() (all []torch.DPPolicy) {
 	return all
 }
 
-// shapes are of all ranks, some with extents that do not divide by any number of PEs,
-// some without elements.
+// shapes has shapes of zero to four axes. Some extents are not multiples of any number of
+// PEs, and some shapes have no elements.
 var shapes = []torch.Shape{nil, {1}, {7}, {12}, {0}, {4, 6}, {5, 3}, {1, 7}, {0, 4}, {3, 0}, {5, 2, 3}, {2, 0, 5}, {5, 2, 2, 5}, {1, 1, 1, 1}}
 
-// elems is how many elements a shape has.
+// elems returns the number of elements of a shape.
 func elems(shape torch.Shape) int {
 	n := 1
 	for _, d := range shape {
@@ -42,7 +42,8 @@ func elems(shape torch.Shape) int {
 	return n
 }
 
-// Whatever a tensor is made from, and wherever it lies, it is what it was made from.
+// TestTensorsOnEveryPlacement checks the values of tensors that are made in every way, with
+// every policy, shape and dtype.
 func TestTensorsOnEveryPlacement(t *testing.T) {
 	l := hostedtest.New(t, hostedtest.Options(t, 3))
 	made := func(x *torch.Tensor, err error) *torch.Tensor {
@@ -81,7 +82,7 @@ func TestTensorsOnEveryPlacement(t *testing.T) {
 			if err := zeros.CopyFrom(a); err != nil {
 				t.Fatal(err)
 			}
-			clear(a.Bytes) // the array is the caller's again
+			clear(a.Bytes) // the caller may change the array after the call
 			l.Holds(what+": CopyFrom an array", zeros, lists.Count(1, n))
 
 			index := make([]int, len(shape))
@@ -144,8 +145,8 @@ func TestShards(t *testing.T) {
 	}
 }
 
-// A value that is put into a partial tensor is its first addend; what is read is the
-// sum of the addends, in the dtype.
+// TestPartialTensors checks that values put into a partial tensor become its first addend,
+// and that a read returns the sum of the addends in the dtype.
 func TestPartialTensors(t *testing.T) {
 	l := hostedtest.New(t, hostedtest.Options(t, 3))
 	for _, p := range policies() {
@@ -171,21 +172,22 @@ func TestPartialTensors(t *testing.T) {
 				t.Store(p, t.Load(p, s.Extent, tl.I8).Add(10*s.Addend+40))
 			}
 		}, x, y)
-		more := 40*addends + 10*addends*(addends-1)/2 // wraps around
+		more := 40*addends + 10*addends*(addends-1)/2 // may wrap around in I8
 		l.Holds(fmt.Sprintf("%v: FromSlice", p), x, lists.Count(more, 28))
 		l.Holds(fmt.Sprintf("%v: Full", p), y, hostedtest.Fill(1+more, 28))
 		if got, err := x.At(6, 3); err != nil || got != float64(int8(27+more)) {
 			t.Errorf("%v: At(6, 3) is %v, %v, want %v", p, got, err, int8(27+more))
 		}
-		if err := x.CopyFrom(hostedtest.Fill(5, 28)); err != nil { // the other addends are zero again
+		if err := x.CopyFrom(hostedtest.Fill(5, 28)); err != nil { // sets the other addends to zero
 			t.Fatal(err)
 		}
 		l.Holds(fmt.Sprintf("%v: CopyFrom", p), x, hostedtest.Fill(5, 28))
 	}
 }
 
-// Addends are what they are when they are asked for, whatever is asked for after.
-func TestFullOfAPartialTensorThatIsReduced(t *testing.T) {
+// TestFullOfPartialTensorBeforeReduce checks that Full fills the addends that a tensor had
+// when Full was called, although a later all-reduce turns them into copies.
+func TestFullOfPartialTensorBeforeReduce(t *testing.T) {
 	l := hostedtest.PEs(t, 4)
 	x, err := l.Full(3, torch.F32, torch.Shape{4}, torch.DPPolicy{PE: torch.Partial, NumCubes: 1, NumPEs: 4})
 	if err != nil {
@@ -197,7 +199,8 @@ func TestFullOfAPartialTensorThatIsReduced(t *testing.T) {
 	l.Holds("x", x, hostedtest.Fill(3, 4))
 }
 
-// A kernel sees its shard: its own extents are the strides.
+// TestKernelsSeeTheirShards checks that a kernel's pointer has the strides of the PE's own
+// shard.
 func TestKernelsSeeTheirShards(t *testing.T) {
 	l := hostedtest.New(t, hostedtest.Options(t, 3))
 	for _, p := range policies() {
@@ -231,8 +234,8 @@ func TestKernelsSeeTheirShards(t *testing.T) {
 	}
 }
 
-// Numbers are rounded to the dtype once, and integers are exact to the last bit; a file
-// has them as they are.
+// TestValuesOfEveryDType checks that numbers are rounded to the dtype once, that integers
+// are exact to the last bit, and that a file keeps the bytes.
 func TestValuesOfEveryDType(t *testing.T) {
 	l := hostedtest.New(t, hostedtest.Options(t, 3))
 	for _, c := range []struct {
@@ -318,7 +321,7 @@ func TestStringsOfTensors(t *testing.T) {
 	hostedtest.Says(t, "Numpy without values", err, "tensor 1 [4] f16 has no values: this run was made without data")
 }
 
-// Out of memory names the device, the tensor and what is free.
+// TestOutOfMemory checks that the error names the device, the tensor and the free memory.
 func TestOutOfMemory(t *testing.T) {
 	l := hostedtest.New(t, torch.Options{Topology: hostedtest.System(t, "default", "cube.hbm.slice_size=1MiB")})
 	l.SetDevice(1)
@@ -339,7 +342,8 @@ func TestOutOfMemory(t *testing.T) {
 		"free something, ask for less, or raise cube.hbm.slice_size in the topology")
 }
 
-// A tensor that is freed stays until the last operation on it has ended.
+// TestFreeWhileInUse checks that a freed tensor keeps its memory until the last operation
+// that uses it has ended.
 func TestFreeWhileInUse(t *testing.T) {
 	l := hostedtest.New(t, hostedtest.Options(t, 3))
 	x, y := l.Ints(lists.Count(0, 100), torch.I32, torch.On(0)), l.MustZeros(torch.I32, torch.On(0), 100)
@@ -351,7 +355,7 @@ func TestFreeWhileInUse(t *testing.T) {
 	if err := x.Free(); err != nil {
 		t.Fatal(err)
 	}
-	z := l.Ints(hostedtest.Fill(7, 100), torch.I32, torch.On(0)) // not where x is
+	z := l.Ints(hostedtest.Fill(7, 100), torch.I32, torch.On(0)) // not at the address of x
 	used := hosted.Scheduler(l.Context).Machine.Memory(hosted.Scheduler(l.Context).Machine.PE(0).Memory(topology.KindHBM)).Allocator.Used
 	if got := used(); got != 1200 {
 		t.Errorf("%v are in use before the launch, want 1200 B", got)
@@ -383,8 +387,9 @@ func TestFreeWhileInUse(t *testing.T) {
 	}
 }
 
-// What files hold is no mistake of the program: it gets errors, not panics.
-func TestArraysOfFilesThatDoNotFit(t *testing.T) {
+// TestFilesThatDoNotFitReturnErrors checks that arrays from files with a wrong shape or
+// dtype cause errors, not panics, because they are not mistakes of the program.
+func TestFilesThatDoNotFitReturnErrors(t *testing.T) {
 	l := hostedtest.New(t, torch.Options{})
 	x := l.MustZeros(torch.I32, torch.On(0), 6)
 	for name, tt := range map[string]struct {
@@ -414,7 +419,8 @@ func TestArraysOfFilesThatDoNotFit(t *testing.T) {
 	hostedtest.Says(t, "dtype", x.CopyFrom(&torch.Array{Shape: torch.Shape{6}, DType: torch.F32}), "torch: CopyFrom: [6] f32 into tensor 1 [6] i32: shape and dtype must be the same")
 }
 
-// A kernel knows how much of a tensor its PE holds.
+// TestKernelsKnowTheirShards checks that Dim returns the extents of the PE's shard, and 0
+// rows on a PE that holds nothing.
 func TestKernelsKnowTheirShards(t *testing.T) {
 	for _, c := range []struct {
 		shape torch.Shape

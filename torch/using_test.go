@@ -9,8 +9,8 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// sets is a kernel that sets a tensor that it knows from Pieces, after a while.
-func sets(x *torch.Tensor, v float64) func(t *tl.PE) {
+// setKernel returns a kernel that sets a tensor through its Copies, after a delay.
+func setKernel(x *torch.Tensor, v float64) func(t *tl.PE) {
 	n := x.Numel()
 	to := x.Copies(0, 0, 1, n)
 	return func(t *tl.PE) {
@@ -23,12 +23,13 @@ func sets(x *torch.Tensor, v float64) func(t *tl.PE) {
 	}
 }
 
-// A read waits for the launch that uses the tensor, and so does the next launch.
-func TestReadsWaitForWhatUsesATensor(t *testing.T) {
+// TestReadsWaitForLaunchesUsingATensor checks that a read and the next launch wait for a
+// launch that names the tensor with Using.
+func TestReadsWaitForLaunchesUsingATensor(t *testing.T) {
 	l := hostedtest.New(t, hostedtest.Options(t, 3))
 	x := l.Ints(lists.Count(0, 8), torch.F32, torch.OnEach(5, 9))
 	before := l.Now()
-	k := torch.Must(l.Launch("set", sets(x, 7), torch.PEs(0), torch.Using(x)))
+	k := torch.Must(l.Launch("set", setKernel(x, 7), torch.PEs(0), torch.Using(x)))
 	l.Holds("x", x, hostedtest.Fill(7, 8))
 	if end := k.Start() + k.Crit(); l.Now() < end || end <= before {
 		t.Errorf("the read ends at %v, want at %v or later", l.Now(), end)
@@ -38,13 +39,13 @@ func TestReadsWaitForWhatUsesATensor(t *testing.T) {
 	}
 }
 
-// A tensor that is freed while a launch uses it stays until that has ended, and what is
-// made meanwhile lies elsewhere.
-func TestATensorStaysWhileItIsUsed(t *testing.T) {
+// TestFreedTensorStaysWhileUsed checks that a tensor that is freed while a launch uses it
+// keeps its memory until the launch has ended, and that new tensors get other memory.
+func TestFreedTensorStaysWhileUsed(t *testing.T) {
 	l := hostedtest.New(t, hostedtest.Options(t, 3))
 	x := l.Ints(lists.Count(0, 8), torch.F32, torch.On(5))
 	at := x.Copies(0, 0, 1, 8)[0].Ptr.Addr
-	torch.Must(l.Launch("set", sets(x, 7), torch.PEs(0), torch.Using(x)))
+	torch.Must(l.Launch("set", setKernel(x, 7), torch.PEs(0), torch.Using(x)))
 	if err := x.Free(); err != nil {
 		t.Fatal(err)
 	}

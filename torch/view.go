@@ -9,13 +9,13 @@ import (
 	"github.com/kernbench/kernbench/internal/memory"
 )
 
-// View returns the tensor as one of another shape, with the same elements in row-major order.
-// One extent may be -1, which stands for what the others leave. The view shares the memory
-// of the tensor: what is written to one is read from the other. Each PE has the elements
-// that it had, which have to be a box of the new shape too, or View panics.
+// View returns the tensor in another shape, with the same elements in row-major order. One
+// extent may be -1; it is computed from the others. The view shares the memory of the
+// tensor: a write to one changes the other. Each PE keeps the elements that it holds. They
+// must be a box of the new shape too, or View panics.
 func (x *Tensor) View(shape ...int) *Tensor {
-	x.usable("View")
-	to := inferred(x, shape)
+	x.checkUsable("View")
+	to := inferShape(x, shape)
 	err := checkShape(to)
 	refuse(err != nil, "View", "%w", err)
 	refuse(elems(to) != x.Numel(), "View", "%s as %v, which has %d elements, not %d", x.name, to, elems(to), x.Numel())
@@ -27,8 +27,8 @@ func (x *Tensor) View(shape ...int) *Tensor {
 	})
 }
 
-// inferred returns the shape of a view with its extent of -1 replaced.
-func inferred(x *Tensor, shape Shape) Shape {
+// inferShape returns the shape of a view with an extent of -1 replaced.
+func inferShape(x *Tensor, shape Shape) Shape {
 	open := slices.Index(shape, -1)
 	if open < 0 {
 		return shape
@@ -46,40 +46,40 @@ func inferred(x *Tensor, shape Shape) Shape {
 	return shape
 }
 
-// Narrow returns a view of length elements from start on along an axis, x[start:start+length]
-// for the first. An axis, or a start, that is negative counts from the end. A PE has of it
-// what it has of the tensor, which may be nothing.
+// Narrow returns a view of the elements start to start+length-1 along an axis:
+// x[start:start+length] for the first axis. A negative axis or start counts from the end. A
+// PE holds the same elements of the view as of the tensor, possibly none.
 func (x *Tensor) Narrow(dim, start, length int) *Tensor {
-	x.usable("Narrow")
+	x.checkUsable("Narrow")
 	return x.narrow("Narrow", x.axis("Narrow", dim), start, length)
 }
 
 func (x *Tensor) narrow(op string, dim, start, length int) *Tensor {
 	n, given := x.shape[dim], start
-	start = fromEnd(start, n)
+	start = normalizeIndex(start, n)
 	refuse(start < 0 || length < 0 || start > n-length, op, "%d elements from %d on of axis %d of %s, which has %d", length, given, dim, x.name, n)
 	shape := x.Shape()
 	shape[dim] = length
-	return x.view(index(dim, fmt.Sprintf("%d:%d", start, start+length)), shape, func(s *shard) { s.narrow(x.dtype, dim, start, length) })
+	return x.view(indexText(dim, fmt.Sprintf("%d:%d", start, start+length)), shape, func(s *shard) { s.narrow(x.dtype, dim, start, length) })
 }
 
-// Select returns a view of one index along an axis, which it has not: x[i] for the first. An
-// axis, or an index, that is negative counts from the end.
+// Select returns a view of one index along an axis, and without that axis: x[i] for the
+// first axis. A negative axis or index counts from the end.
 func (x *Tensor) Select(dim, i int) *Tensor {
-	x.usable("Select")
+	x.checkUsable("Select")
 	dim = x.axis("Select", dim)
 	n := x.shape[dim]
-	at := fromEnd(i, n)
+	at := normalizeIndex(i, n)
 	refuse(at < 0 || at >= n, "Select", "index %d of axis %d of %s, which has 0 to %d", i, dim, x.name, n-1)
-	return x.view(index(dim, fmt.Sprint(at)), slices.Delete(x.Shape(), dim, dim+1), func(s *shard) {
+	return x.view(indexText(dim, fmt.Sprint(at)), slices.Delete(x.Shape(), dim, dim+1), func(s *shard) {
 		s.narrow(x.dtype, dim, at, 1)
-		s.drop(dim)
+		s.dropAxis(dim)
 	})
 }
 
-// Split returns views of size elements each along an axis, the last of which may be smaller.
+// Split returns views of size elements each along an axis. The last view may be smaller.
 func (x *Tensor) Split(size, dim int) []*Tensor {
-	x.usable("Split")
+	x.checkUsable("Split")
 	dim = x.axis("Split", dim)
 	n := x.shape[dim]
 	refuse(size < 0 || size == 0 && n > 0, "Split", "pieces of %d elements of axis %d of %s, which has %d", size, dim, x.name, n)
@@ -90,11 +90,11 @@ func (x *Tensor) Split(size, dim int) []*Tensor {
 	return list
 }
 
-// Chunk returns views of equal size along an axis, at most n, the last of which may be
-// smaller: there are fewer where rounding up makes them large enough. An axis without
+// Chunk returns at most n views of equal size along an axis. The last view may be smaller.
+// The size is rounded up, so that fewer than n views may be enough. An axis without
 // elements has n chunks without elements.
 func (x *Tensor) Chunk(n, dim int) (list []*Tensor) {
-	x.usable("Chunk")
+	x.checkUsable("Chunk")
 	dim = x.axis("Chunk", dim)
 	refuse(n < 1, "Chunk", "%d chunks of %s: ask for at least 1", n, x.name)
 	if has := x.shape[dim]; has > 0 {
@@ -106,56 +106,59 @@ func (x *Tensor) Chunk(n, dim int) (list []*Tensor) {
 	return list
 }
 
-// axis returns an axis of the tensor by its number, negative ones from the end.
+// axis returns the number of an axis of the tensor. A negative dim counts from the end.
 func (x *Tensor) axis(op string, dim int) int {
-	axis := fromEnd(dim, len(x.shape))
+	axis := normalizeIndex(dim, len(x.shape))
 	refuse(axis < 0 || axis >= len(x.shape), op, "no axis %d: %s has %d", dim, x.name, len(x.shape))
 	return axis
 }
 
-// fromEnd returns an index of n, of which negative ones count from the end.
-func fromEnd(i, n int) int {
+// normalizeIndex returns an index into n elements. A negative i counts from the end.
+func normalizeIndex(i, n int) int {
 	if i < 0 {
 		return i + n
 	}
 	return i
 }
 
-// index returns the text of an index along one axis: "[:, 2:4]".
-func index(dim int, text string) string {
+// indexText returns the text of an index along one axis: "[:, 2:4]".
+func indexText(dim int, text string) string {
 	return "[" + strings.Repeat(":, ", dim) + text + "]"
 }
 
-// view returns a view of a shape whose shards are those of x, each changed.
+// view returns a view of x with a shape. change turns each shard of x into the shard of the
+// view.
 func (x *Tensor) view(index string, shape Shape, change func(*shard)) *Tensor {
-	y := &Tensor{storage: x.storage, rank: x.rank, label: x.title() + index, shape: shape, dtype: x.dtype, levels: x.levels, of: x}
-	if x.of != nil {
-		y.of = x.of
+	y := &Tensor{storage: x.storage, rank: x.rank, label: x.title() + index, shape: shape, dtype: x.dtype, levels: x.levels, viewOf: x}
+	if x.viewOf != nil {
+		y.viewOf = x.viewOf
 	}
 	y.shards = slices.Clone(x.shards)
 	for i := range y.shards {
 		change(&y.shards[i])
 	}
 	y.SetName("")
-	y.settle()
-	if y.cuts = cuts(y.levels, shape); !y.fits() {
+	y.updateShards()
+	if y.cuts = cuts(y.levels, shape); !y.matchesLevels() {
 		for i := range y.shards {
 			y.cuts += " " + y.shards[i].box.ranges()
 		}
 	}
-	y.base = y.first().va
+	y.base = y.firstShard().va
 	y.region = y.newRegion(x.region.Entire && y.Numel() == x.Numel())
 	return y
 }
 
-// first returns the first shard with elements, if there is one.
-func (x *Tensor) first() *shard {
+// firstShard returns the first shard with elements or, if no shard has elements, the first
+// shard.
+func (x *Tensor) firstShard() *shard {
 	return &x.shards[max(0, slices.IndexFunc(x.shards, func(s shard) bool { return s.elems > 0 }))]
 }
 
-// settle computes what follows from the shape and the boxes of a tensor. Shards without gaps
-// have no strides after it.
-func (x *Tensor) settle() {
+// updateShards computes the fields of the shards that follow from their boxes, and
+// registers the tensor with its storage if it is partial. Shards without gaps lose their
+// strides.
+func (x *Tensor) updateShards() {
 	partial := false
 	for i := range x.shards {
 		s := &x.shards[i]
@@ -173,14 +176,16 @@ func (x *Tensor) settle() {
 	}
 }
 
-// irregular reports whether the boxes of a tensor are not those that its levels cut its shape
-// into: it is a view of which PEs have what they have, or laid out as such a view is.
+// irregular reports whether the boxes of a tensor are not the boxes that its levels make of
+// its shape. Most slices are irregular, because their elements stay on the PEs of the
+// original tensor, and so is a tensor from EmptyLike of such a slice.
 func (x *Tensor) irregular() bool { return x.cuts != cuts(x.levels, x.shape) }
 
-// fits reports whether the boxes of a view are those that its levels cut its shape into.
-func (x *Tensor) fits() bool {
+// matchesLevels reports whether the boxes of a view are those that its levels make of its
+// shape.
+func (x *Tensor) matchesLevels() bool {
 	for i := range x.shards {
-		h, members := undivided(x.shape), placed(x.levels)
+		h, members := wholeHolding(x.shape), countPEs(x.levels)
 		for _, l := range x.levels {
 			members /= l.n
 			h = h.member(l, i/members%l.n)
@@ -196,20 +201,21 @@ func (x *Tensor) fits() bool {
 	return true
 }
 
-// strides returns the elements between neighbours along each axis of a shard.
+// strides returns the distance in elements between neighbours along each axis of a shard.
 func (s *shard) strides() []int {
 	if s.stride != nil {
 		return s.stride
 	}
-	return packed(s.box.extent)
+	return packedStrides(s.box.extent)
 }
 
-// runs returns the shard as runs of n elements, which begin at some elements from its first.
+// runs divides the shard into count runs of n consecutive elements. starts iterates over
+// the offsets of the runs, in elements from the start of the shard.
 func (s *shard) runs() (n, count int, starts iter.Seq[int]) {
 	return runs(0, s.box.extent, s.strides())
 }
 
-// end returns the address behind the last element.
+// end returns the address after the last element.
 func (s *shard) end(d DType) memory.VA {
 	if s.stride == nil {
 		return s.va + memory.VA(s.bytes)
@@ -221,7 +227,8 @@ func (s *shard) end(d DType) memory.VA {
 	return s.va + memory.VA((last+1)*d.Size())
 }
 
-// narrow makes a shard what it has of some indices along an axis, counted from the first.
+// narrow reduces a shard to the indices start to start+length-1 along an axis of the
+// tensor, and counts indices from start.
 func (s *shard) narrow(d DType, axis, start, length int) {
 	s.stride = s.strides()
 	s.box = box{slices.Clone(s.box.start), slices.Clone(s.box.extent)}
@@ -233,9 +240,9 @@ func (s *shard) narrow(d DType, axis, start, length int) {
 	s.box.extent[axis] = max(to-first, 0)
 }
 
-// drop removes an axis of extent 1 from a shard. If the shard has no elements, all extents
-// become 0.
-func (s *shard) drop(axis int) {
+// dropAxis removes an axis of extent 1 from a shard. If the shard has no elements, all
+// extents become 0.
+func (s *shard) dropAxis(axis int) {
 	has := s.box.extent[axis] > 0
 	s.box.start, s.box.extent = slices.Delete(s.box.start, axis, axis+1), slices.Delete(s.box.extent, axis, axis+1)
 	s.stride = slices.Delete(slices.Clone(s.stride), axis, axis+1)
@@ -247,12 +254,13 @@ func (s *shard) drop(axis int) {
 	}
 }
 
-// reshape makes a shard of a tensor one of another shape with as many elements, and reports
-// whether its elements are a box of that.
+// reshape changes a shard from one shape of the tensor to another with the same number of
+// elements. It reports whether the elements of the shard are a box of the new shape.
 //
-// Axes fall into groups, as small as possible, that have as many elements in both shapes. In
-// a group that is not one axis in both, the shard has to have consecutive elements at one
-// distance, and these have to be a box of the group's new axes.
+// The axes are divided into the smallest groups that have the same number of elements in
+// both shapes. A group that is one axis in both shapes is kept. In any other group, the
+// elements of the shard must be consecutive and evenly spaced in memory, and must be a box
+// of the new axes.
 func (s *shard) reshape(from, to Shape) bool {
 	from, to = axes(from), axes(to)
 	b, stride := box{make([]int, len(to)), make([]int, len(to))}, make([]int, len(to))
@@ -277,13 +285,13 @@ func (s *shard) reshape(from, to Shape) bool {
 			b.start[j], b.extent[j], stride[j] = s.box.start[i], s.box.extent[i], old[i]
 		} else {
 			group := box{s.box.start[i:m], s.box.extent[i:m]}
-			step, even := distance(group.extent, old[i:m])
+			step, even := commonStride(group.extent, old[i:m])
 			length, count, starts := group.runs(from[i:m])
 			if !even || count != 1 {
 				return false
 			}
 			for first := range starts {
-				if !interval(first, length, to[j:n], b.start[j:n], b.extent[j:n]) {
+				if !boxOfRange(first, length, to[j:n], b.start[j:n], b.extent[j:n]) {
 					return false
 				}
 			}
@@ -294,17 +302,17 @@ func (s *shard) reshape(from, to Shape) bool {
 		}
 		i, j = m, n
 	}
-	for ; j < len(to); j++ { // what is left has one element
+	for ; j < len(to); j++ { // the remaining axes have one element
 		b.extent[j], stride[j] = 1, 1
 	}
 	s.box, s.stride = b, stride
 	return true
 }
 
-// distance returns the one distance in memory at which the elements of a strided array
-// follow each other, if there is one.
-func distance(extent, stride []int) (step int, even bool) {
-	step, n := 1, 1 // of no elements yet but one
+// commonStride returns the distance between consecutive elements of a strided array. even
+// is false if the distance is not the same everywhere.
+func commonStride(extent, stride []int) (step int, even bool) {
+	step, n := 1, 1 // so far the array has one element
 	for axis := len(extent) - 1; axis >= 0; axis-- {
 		switch {
 		case extent[axis] == 1:
@@ -319,9 +327,9 @@ func distance(extent, stride []int) (step int, even bool) {
 	return step, true
 }
 
-// interval sets the box of a row-major array that has n elements from one on, and reports
-// whether there is one.
-func interval(first, n int, shape, start, extent []int) bool {
+// boxOfRange sets start and extent to the box of a row-major array that consists of the n
+// elements from first on. It reports whether there is such a box.
+func boxOfRange(first, n int, shape, start, extent []int) bool {
 	inner := elems(shape)
 	for axis := range shape {
 		inner /= shape[axis]

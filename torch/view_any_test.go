@@ -13,27 +13,29 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// seen is a view and which elements of the base it has, in row-major order.
-type seen struct {
+// viewModel is a view and the indices of its elements in the base tensor, in row-major
+// order.
+type viewModel struct {
 	*torch.Tensor
-	of    []int
-	shape []int
+	indices []int
+	shape   []int
 }
 
-// along returns the elements whose index along an axis is from start on, as NumPy has them.
-func (v seen) along(dim, start, length int) (of []int) {
+// selectRange returns the elements with index start to start+length-1 along an axis, as
+// NumPy would.
+func (v viewModel) selectRange(dim, start, length int) (indices []int) {
 	inner := elems(v.shape[dim+1:])
-	for i, e := range v.of {
+	for i, e := range v.indices {
 		if at := i / max(inner, 1) % max(v.shape[dim], 1); at >= start && at < start+length {
-			of = append(of, e)
+			indices = append(indices, e)
 		}
 	}
-	return of
+	return indices
 }
 
-// slice draws a view of a view.
-func (v seen) slice(t *rapid.T) seen {
-	w := seen{shape: slices.Clone(v.shape)}
+// drawView draws a random view of a view.
+func (v viewModel) drawView(t *rapid.T) viewModel {
+	w := viewModel{shape: slices.Clone(v.shape)}
 	dims := len(v.shape)
 	kind := rapid.SampledFrom([]string{"narrow", "select", "view", "chunk"}).Draw(t, "kind")
 	if dims == 0 {
@@ -48,7 +50,7 @@ func (v seen) slice(t *rapid.T) seen {
 	case kind == "narrow" || kind == "select" && v.shape[axis] == 0:
 		start := rapid.IntRange(0, v.shape[axis]).Draw(t, "start")
 		length := rapid.IntRange(0, v.shape[axis]-start).Draw(t, "length")
-		w.of, w.shape[axis] = v.along(axis, start, length), length
+		w.indices, w.shape[axis] = v.selectRange(axis, start, length), length
 		if start > 0 && rapid.Bool().Draw(t, "negative") {
 			start -= v.shape[axis]
 		}
@@ -58,7 +60,7 @@ func (v seen) slice(t *rapid.T) seen {
 		w.Tensor = v.Narrow(dim, start, length)
 	case kind == "select":
 		i := rapid.IntRange(0, v.shape[axis]-1).Draw(t, "index")
-		w.of, w.shape = v.along(axis, i, 1), slices.Delete(w.shape, axis, axis+1)
+		w.indices, w.shape = v.selectRange(axis, i, 1), slices.Delete(w.shape, axis, axis+1)
 		w.Tensor = v.Select(dim, i-v.shape[axis]*rapid.IntRange(0, 1).Draw(t, "negative"))
 	case kind == "chunk":
 		n := rapid.IntRange(1, 4).Draw(t, "chunks")
@@ -66,10 +68,10 @@ func (v seen) slice(t *rapid.T) seen {
 		i := rapid.IntRange(0, len(list)-1).Draw(t, "chunk")
 		per := (v.shape[axis] + n - 1) / n
 		w.shape[axis] = min(per, v.shape[axis]-i*per)
-		w.of, w.Tensor = v.along(axis, i*per, w.shape[axis]), list[i]
+		w.indices, w.Tensor = v.selectRange(axis, i*per, w.shape[axis]), list[i]
 	default:
-		w.of, w.shape = v.of, nil
-		left := len(v.of)
+		w.indices, w.shape = v.indices, nil
+		left := len(v.indices)
 		for left > 1 && len(w.shape) < 5 {
 			n := rapid.SampledFrom(divisors(left)).Draw(t, "extent")
 			w.shape, left = append(w.shape, n), left/n
@@ -78,7 +80,7 @@ func (v seen) slice(t *rapid.T) seen {
 			w.shape = append(w.shape, left)
 		}
 		text := hostedtest.Misuse(func() { w.Tensor = v.View(w.shape...) })
-		if text != nil { // the shards do not fit, which other tests look at
+		if text != nil { // the shards are no boxes of the shape, which other tests check
 			return v
 		}
 	}
@@ -97,8 +99,8 @@ func divisors(n int) (list []int) {
 	return list
 }
 
-// tens adds 10 to what a PE holds of a tensor of up to four axes.
-func tens(t *tl.PE, x tl.Ptr, axes int) {
+// addTen is a kernel that adds 10 to the shard of a tensor of up to four axes.
+func addTen(t *tl.PE, x tl.Ptr, axes int) {
 	shape := make(tl.Shape, axes)
 	for axis := range shape {
 		shape[axis] = x.Dim(axis)
@@ -106,14 +108,15 @@ func tens(t *tl.PE, x tl.Ptr, axes int) {
 			return
 		}
 	}
-	if x.Shard.Part == nil { // the PE holds none of it
+	if x.Shard.Part == nil { // the PE holds no shard
 		return
 	}
 	t.Store(x, t.Load(x, shape, tl.I32).Add(10))
 }
 
-// pieces has a kernel read a box of a view of up to two axes from wherever it lies.
-func (v seen) pieces(r *rapid.T, l *hostedtest.Lab, values []int) {
+// checkPieces makes a kernel read a random box of a view of up to two axes, and compares
+// the values.
+func (v viewModel) checkPieces(r *rapid.T, l *hostedtest.Lab, values []int) {
 	height, width := 1, v.shape[len(v.shape)-1]
 	if len(v.shape) == 2 {
 		height = v.shape[0]
@@ -130,7 +133,7 @@ func (v seen) pieces(r *rapid.T, l *hostedtest.Lab, values []int) {
 	got := torch.Must(out.Numpy())
 	for i := range rows {
 		for j := range cols {
-			if want := values[v.of[(row+i)*width+col+j]]; got.At(i*cols+j) != float64(want) {
+			if want := values[v.indices[(row+i)*width+col+j]]; got.At(i*cols+j) != float64(want) {
 				r.Fatalf("row %d, column %d of %v on PE %d is %v, want %d", row+i, col+j, v.shape, pe, got.At(i*cols+j), want)
 			}
 		}
@@ -138,8 +141,9 @@ func (v seen) pieces(r *rapid.T, l *hostedtest.Lab, values []int) {
 	torch.OK(out.Free())
 }
 
-// Views of views of a tensor, however it is laid out, have the elements that NumPy's have:
-// through all of them the same memory is read and written, by the host and by kernels.
+// TestAnyView checks that views of views have the same elements as in NumPy, for any layout
+// of the tensor, and that the host and kernels read and write the same memory through all
+// of them.
 func TestAnyView(t *testing.T) {
 	options := hostedtest.Options(t, 3)
 	split := rapid.SampledFrom([]torch.Split{torch.Replicate, torch.ColumnWise, torch.RowWise})
@@ -157,13 +161,13 @@ func TestAnyView(t *testing.T) {
 		}
 		base := l.Ints(lists.Count(0, n), torch.I32, on, shape...)
 		values := lists.Count(0, n)
-		views := []seen{{base, lists.Count(0, n), shape}}
+		views := []viewModel{{base, lists.Count(0, n), shape}}
 		for range rapid.IntRange(1, 5).Draw(r, "views") {
-			views = append(views, rapid.SampledFrom(views).Draw(r, "of").slice(r))
+			views = append(views, rapid.SampledFrom(views).Draw(r, "of").drawView(r))
 		}
-		check := func(what string, v seen) {
-			want := make([]int, len(v.of))
-			for i, e := range v.of {
+		check := func(what string, v viewModel) {
+			want := make([]int, len(v.indices))
+			for i, e := range v.indices {
 				want[i] = values[e]
 			}
 			torch.OK(l.Check(what, v.Tensor, want))
@@ -175,13 +179,13 @@ func TestAnyView(t *testing.T) {
 			v := rapid.SampledFrom(views).Draw(r, "view")
 			switch kind := rapid.SampledFrom([]string{"copy", "kernel", "clone", "at"}).Draw(r, "operation"); {
 			case kind == "copy":
-				torch.OK(v.CopyFrom(lists.Count(1000*i, len(v.of))))
-				for j, e := range v.of {
+				torch.OK(v.CopyFrom(lists.Count(1000*i, len(v.indices))))
+				for j, e := range v.indices {
 					values[e] = 1000*i + j
 				}
 			case kind == "kernel" && len(v.shape) > 0 && len(v.shape) <= 4:
-				torch.Must(l.Launch("tens", tens, v.Tensor, len(v.shape)))
-				for _, e := range v.of {
+				torch.Must(l.Launch("tens", addTen, v.Tensor, len(v.shape)))
+				for _, e := range v.indices {
 					values[e] += 10
 				}
 			case kind == "clone":
@@ -189,15 +193,15 @@ func TestAnyView(t *testing.T) {
 				if !y.IsContiguous() {
 					r.Fatalf("a clone is not contiguous")
 				}
-				check("clone", seen{y, v.of, v.shape})
+				check("clone", viewModel{y, v.indices, v.shape})
 				torch.OK(y.Free())
-			case kind == "at" && len(v.of) > 0:
-				j := rapid.IntRange(0, len(v.of)-1).Draw(r, "element")
+			case kind == "at" && len(v.indices) > 0:
+				j := rapid.IntRange(0, len(v.indices)-1).Draw(r, "element")
 				index, rest := make([]int, len(v.shape)), j
 				for axis := len(v.shape) - 1; axis >= 0; axis-- {
 					index[axis], rest = rest%v.shape[axis], rest/v.shape[axis]
 				}
-				if got, want := torch.Must(v.At(index...)), values[v.of[j]]; got != float64(want) {
+				if got, want := torch.Must(v.At(index...)), values[v.indices[j]]; got != float64(want) {
 					r.Fatalf("element %v is %v, want %d", index, got, want)
 				}
 			}
@@ -205,14 +209,14 @@ func TestAnyView(t *testing.T) {
 				j := rapid.IntRange(0, len(s)-1).Draw(r, "shard")
 				part := v
 				for axis, n := range s[j].Extent {
-					if part.of = part.along(axis, s[j].Start[axis], n); n == 0 {
-						part.of = nil
+					if part.indices = part.selectRange(axis, s[j].Start[axis], n); n == 0 {
+						part.indices = nil
 					}
 					part.shape = slices.Clone(part.shape)
 					part.shape[axis] = n
 				}
-				want := make([]int, len(part.of))
-				for k, e := range part.of {
+				want := make([]int, len(part.indices))
+				for k, e := range part.indices {
 					want[k] = values[e]
 				}
 				a := torch.Must(v.Data(j))
@@ -221,7 +225,7 @@ func TestAnyView(t *testing.T) {
 				}
 			}
 			if axes := len(v.shape); axes == 1 || axes == 2 {
-				v.pieces(r, l, values)
+				v.checkPieces(r, l, values)
 			}
 			check(fmt.Sprint("operation ", i), rapid.SampledFrom(views).Draw(r, "read"))
 		}

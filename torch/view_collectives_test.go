@@ -12,7 +12,8 @@ import (
 	"github.com/kernbench/kernbench/torch/dist"
 )
 
-// Any view without gaps is reduced, and nothing else of the tensor changes.
+// TestAllReduceOfAnyView checks that an all-reduce of any view without gaps changes only
+// the elements of the view.
 func TestAllReduceOfAnyView(t *testing.T) {
 	const ranks = 3
 	options := hostedtest.Options(t, ranks)
@@ -30,8 +31,8 @@ func TestAllReduceOfAnyView(t *testing.T) {
 		dim := rapid.IntRange(0, len(shape)-1).Draw(r, "dim")
 		start := rapid.IntRange(0, shape[dim]).Draw(r, "start")
 		length := rapid.IntRange(0, shape[dim]-start).Draw(r, "length")
-		whole := seen{of: lists.Count(0, n), shape: shape}
-		part := whole.along(dim, start, length)
+		whole := viewModel{indices: lists.Count(0, n), shape: shape}
+		part := whole.selectRange(dim, start, length)
 		err := l.Spawn(func(r *torch.Rank) error {
 			rank := r.Rank()
 			torch.OK(dist.InitProcessGroup(r, "ahbm"))

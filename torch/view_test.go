@@ -15,7 +15,8 @@ import (
 	"github.com/kernbench/kernbench/torch/dist"
 )
 
-// The shapes and elements that PyTorch's views of arange(24).view(4, 6) have.
+// TestViewsAsInPyTorch compares the shapes and elements of views with those of PyTorch for
+// arange(24).view(4, 6).
 func TestViewsAsInPyTorch(t *testing.T) {
 	l := hostedtest.New(t, hostedtest.Options(t, 3))
 	x := l.Ints(lists.Count(0, 24), torch.I32, torch.On(1), 4, 6)
@@ -67,7 +68,7 @@ func TestViewsAsInPyTorch(t *testing.T) {
 	}
 }
 
-// Negative indices of At count from the end, wherever the element lies.
+// TestAtCountsFromTheEnd checks that negative indices of At count from the end, on any PE.
 func TestAtCountsFromTheEnd(t *testing.T) {
 	l := hostedtest.New(t, hostedtest.Options(t, 3))
 	x := l.Ints(lists.Count(0, 15), torch.I32, torch.On(0, 1), 5, 3)
@@ -78,7 +79,8 @@ func TestAtCountsFromTheEnd(t *testing.T) {
 	}
 }
 
-// A view of a tensor over PEs has what its PEs have, which may be nothing.
+// TestShardsOfViews checks that each PE holds the same elements of a view as of the tensor,
+// possibly none.
 func TestShardsOfViews(t *testing.T) {
 	l := hostedtest.New(t, hostedtest.Options(t, 3))
 	boxes := func(x *torch.Tensor) (text string) {
@@ -156,7 +158,8 @@ func TestViewMisuse(t *testing.T) {
 	hostedtest.Says(t, "free", y.Free(), "bias (w (tensor 1)[3:5]) [2] f32 is a view: free w (tensor 1) [4 6] f32")
 }
 
-// A kernel that leaves its box of a view is stopped, also where the tensor goes on.
+// TestKernelsStayInViews checks that a kernel that leaves its box of a view is stopped,
+// even where the tensor has more elements.
 func TestKernelsStayInViews(t *testing.T) {
 	read := func(rows, cols, row, col int) func(t *tl.PE, x tl.Ptr) {
 		return func(t *tl.PE, x tl.Ptr) { t.Load(x.At(row, col), tl.Shape{rows, cols}, tl.F32) }
@@ -187,7 +190,8 @@ func TestKernelsStayInViews(t *testing.T) {
 	}
 }
 
-// Put reaches the same place in a peer's part of a slice, where gaps are alike, and no gap.
+// TestPutIntoViews checks that Put writes to the same position in a peer's shard of a slice
+// if all shards have the same gaps, and is refused otherwise.
 func TestPutIntoViews(t *testing.T) {
 	put := func(t *tl.PE, x tl.Ptr) {
 		row := tl.Shape{1, x.Dim(1)}
@@ -204,7 +208,7 @@ func TestPutIntoViews(t *testing.T) {
 	}
 }
 
-// Slices of one tensor are reduced, gathered into and scattered from, each where it lies.
+// TestCollectivesOnViews checks collectives on slices of one tensor.
 func TestCollectivesOnViews(t *testing.T) {
 	const ranks, n = 3, 5
 	for name, on := range map[string]func(r *torch.Rank, rank int) torch.Placement{
@@ -219,7 +223,7 @@ func TestCollectivesOnViews(t *testing.T) {
 			bucket := func(length int) *torch.Tensor {
 				return torch.Must(self.FromSlice(lists.Count(100*rank, length), torch.I32, torch.Shape{length}, on(self, rank)))
 			}
-			// Reduce the middle of a bucket; the rest stays.
+			// Reduce the middle of a bucket. The rest does not change.
 			x := bucket(17)
 			torch.OK(dist.AllReduce(self, x.Narrow(0, 4, 9), dist.SUM))
 			want := lists.Count(100*rank, 17)
@@ -236,7 +240,7 @@ func TestCollectivesOnViews(t *testing.T) {
 			}
 			torch.OK(self.Check(name+": reduce", x, want))
 
-			if name == "copies" { // parts of one tensor do not lie in one piece there
+			if name == "copies" { // with copies, the parts of a tensor are not in one piece
 				return nil
 			}
 			// Gather into the chunks of one tensor.
@@ -244,8 +248,8 @@ func TestCollectivesOnViews(t *testing.T) {
 			torch.OK(dist.AllGather(self, y.Chunk(ranks, 0), bucket(n)))
 			all := slices.Concat(lists.Count(0, n), lists.Count(100, n), lists.Count(200, n))
 			torch.OK(self.Check(name+": all_gather", y, all))
-			// In place, as NCCL has it: the input is the rank's own chunk of the output. The
-			// chunks of ranks lie on other PEs of their devices, of which some have more.
+			// In place, as in NCCL: the input is the rank's own chunk of the output. Chunks
+			// of different ranks are on different PEs, and some PEs hold more than others.
 			z := bucket(ranks * n)
 			torch.OK(dist.AllGatherIntoTensor(self, z, z.Chunk(ranks, 0)[rank]))
 			for r := range ranks {
@@ -280,8 +284,8 @@ func TestCollectivesOnViews(t *testing.T) {
 	}
 }
 
-// Pieces that are made and reduced may be chunks of one tensor.
-func TestMakingOfChunks(t *testing.T) {
+// TestProducerOfChunks checks that the pieces of a producer may be chunks of one tensor.
+func TestProducerOfChunks(t *testing.T) {
 	l, err := hostedtest.Spawn(t, 2, func(r *torch.Rank) error {
 		x := torch.Must(r.Zeros(torch.I32, torch.Shape{7, 3}))
 		pieces := x.Chunk(3, 0)
@@ -309,7 +313,8 @@ func TestMakingOfChunks(t *testing.T) {
 	}
 }
 
-// A halo exchange sends and receives slices of one tensor on every rank.
+// TestMessagesOnViews runs a halo exchange, in which every rank sends and receives slices
+// of one tensor.
 func TestMessagesOnViews(t *testing.T) {
 	l, err := hostedtest.Spawn(t, 3, func(r *torch.Rank) error {
 		rank := r.Rank()
@@ -321,7 +326,7 @@ func TestMessagesOnViews(t *testing.T) {
 			{Kind: dist.Sends, Tensor: x.Narrow(0, 1, 1), Peer: last, Tag: 2},
 			{Kind: dist.Recvs, Tensor: x.Narrow(0, 5, 1), Peer: next, Tag: 2},
 		}))
-		if _, err := x.Narrow(0, 2, 1).Numpy(); err != nil { // which no message writes
+		if _, err := x.Narrow(0, 2, 1).Numpy(); err != nil { // no message writes this row
 			return err
 		}
 		_, err := x.Numpy()
@@ -339,7 +344,8 @@ func TestMessagesOnViews(t *testing.T) {
 	}
 }
 
-// The rows that ranks exchange lie on the last PE of one device and the first of another.
+// TestMessagesOnRowsOfPEs exchanges rows between the last PE of one device and the first PE
+// of another.
 func TestMessagesOnRowsOfPEs(t *testing.T) {
 	l, err := hostedtest.Spawn(t, 3, func(r *torch.Rank) error {
 		rank := r.Rank()
@@ -351,7 +357,7 @@ func TestMessagesOnRowsOfPEs(t *testing.T) {
 		})) {
 			torch.OK(w.Wait())
 		}
-		// Two rows here, on one PE, are two rows there, on two.
+		// The sender has the two rows on one PE, the receiver on two PEs.
 		torch.OK(errors.Join(dist.Send(r, x.Narrow(0, 3, 2), next, 1), dist.Recv(r, x.Narrow(0, 5, 2), last, 1)))
 		want := lists.Count(100*rank, 40)
 		copy(want, lists.Count(100*last+30, 5))
@@ -363,8 +369,8 @@ func TestMessagesOnRowsOfPEs(t *testing.T) {
 	}
 }
 
-// Both ranks receive into a slice and send the same: a dependence, and they wait for each
-// other, as they would with the tensor.
+// TestMessagesOnOneViewDepend checks that two ranks wait for each other if both receive
+// into a slice and then send an overlapping slice, as they would with the whole tensor.
 func TestMessagesOnOneViewDepend(t *testing.T) {
 	_, err := hostedtest.Spawn(t, 2, func(r *torch.Rank) error {
 		x := torch.Must(r.Zeros(torch.I32, torch.Shape{8}))
@@ -373,8 +379,9 @@ func TestMessagesOnOneViewDepend(t *testing.T) {
 	hostedtest.Blames(t, err, []int{0, 1}, "the ranks wait for each other", "the ranks wait for each other")
 }
 
-// What writes a view is waited for by reads of the tensor, and by launches on it; what
-// writes the tensor by reads of a view. Reads of another part do not wait.
+// TestOrderThroughViews checks that reads of a tensor and launches on it wait for
+// operations that write a view, and that reads of a view wait for operations that write the
+// tensor. Reads of another part do not wait.
 func TestOrderThroughViews(t *testing.T) {
 	o := hostedtest.Options(t, 3)
 	o.Race = true
@@ -409,7 +416,8 @@ func TestOrderThroughViews(t *testing.T) {
 	}
 }
 
-// Reads of what an asynchronous collective writes are refused through all views of it.
+// TestAsyncWorkOnViews checks that reads of memory that an asynchronous collective writes
+// are refused through every view.
 func TestAsyncWorkOnViews(t *testing.T) {
 	l, err := hostedtest.Spawn(t, 2, func(r *torch.Rank) error {
 		rank := r.Rank()
@@ -436,8 +444,9 @@ func TestAsyncWorkOnViews(t *testing.T) {
 	}
 }
 
-// A launch on a tensor comes after an asynchronous collective on a slice of it, and a
-// collective on another slice after the launch.
+// TestLaunchesAfterWorkOnViews checks that a launch on a tensor runs after an asynchronous
+// collective on a slice of it, and that a collective on another slice runs after the
+// launch.
 func TestLaunchesAfterWorkOnViews(t *testing.T) {
 	o := hostedtest.Options(t, 3)
 	o.Race = true
@@ -447,7 +456,7 @@ func TestLaunchesAfterWorkOnViews(t *testing.T) {
 		torch.OK(dist.InitProcessGroup(r, "ahbm"))
 		g := torch.Must(dist.NewGroup(r, []int{0, 1}))
 		x := torch.Must(r.FromSlice(lists.Count(rank, 8), torch.I32, torch.Shape{8}))
-		if rank == 2 { // goes on all the time, so that the machine is never at rest
+		if rank == 2 { // keeps an operation in flight all the time
 			torch.Must(r.Launch("long", func(t *tl.PE, x tl.Ptr) {
 				for range 1000 {
 					t.Full(tl.Shape{64, 64}, tl.F32, 0)
@@ -455,12 +464,12 @@ func TestLaunchesAfterWorkOnViews(t *testing.T) {
 			}, x))
 			return nil
 		}
-		tens := func(t *tl.PE, x tl.Ptr, n int) { t.Store(x, t.Load(x, tl.Shape{n}, tl.I32).Add(10)) }
-		other := torch.PEs(r.PE(rank, 0, 1)) // than the one that holds x
+		addTen := func(t *tl.PE, x tl.Ptr, n int) { t.Store(x, t.Load(x, tl.Shape{n}, tl.I32).Add(10)) }
+		other := torch.PEs(r.PE(rank, 0, 1)) // a PE that does not hold x
 		a := torch.Must(dist.AllReduceAsync(r, x.Narrow(0, 0, 4), dist.SUM, g))
-		torch.Must(r.Launch("tens", tens, x, 8, other))
+		torch.Must(r.Launch("tens", addTen, x, 8, other))
 		b := torch.Must(dist.AllReduceAsync(r, x.Narrow(0, 2, 4), dist.SUM, g))
-		torch.Must(r.Launch("tens", tens, x.Narrow(0, 5, 2), 2, other))
+		torch.Must(r.Launch("tens", addTen, x.Narrow(0, 5, 2), 2, other))
 		torch.OK(errors.Join(a.Wait(), b.Wait()))
 		return r.Check("x", x, []int{11, 13, 30, 34, 29, 41, 26 + rank, 17 + rank})
 	}, 3)
@@ -472,8 +481,9 @@ func TestLaunchesAfterWorkOnViews(t *testing.T) {
 	}
 }
 
-// One row of columns lies on several PEs, with other rows between its parts.
-func TestRowsOfColumnsAreApart(t *testing.T) {
+// TestRowOfColumnsIsNotOnePiece checks that a collective refuses one row of a tensor that
+// is divided by columns: its parts are on several PEs, with other rows between them.
+func TestRowOfColumnsIsNotOnePiece(t *testing.T) {
 	_, err := hostedtest.Spawn(t, 2, func(r *torch.Rank) error {
 		x := torch.Must(r.FromSlice(lists.Count(0, 24), torch.I32, torch.Shape{4, 6}, torch.DPPolicy{PE: torch.ColumnWise, NumCubes: 1, NumPEs: 2}))
 		return dist.AllGatherIntoTensor(r, torch.Must(r.Zeros(torch.I32, torch.Shape{12})), x.Narrow(0, 1, 1))
@@ -481,13 +491,14 @@ func TestRowsOfColumnsAreApart(t *testing.T) {
 	hostedtest.Says(t, "one row", err, "ranks 0, 1: all_gather 1 of the default group: rank 0: a part of tensor 1[1:2] [1 6] i32 does not lie in one piece: cut it by columns, or by rows without copies, or give it to one PE, and cut all tensors of a collective alike")
 }
 
-// Collectives and messages refuse slices with gaps, and take what Contiguous makes of them.
+// TestCollectivesNeedContiguousTensors checks that collectives and messages refuse slices
+// with gaps and accept the result of Contiguous.
 func TestCollectivesNeedContiguousTensors(t *testing.T) {
 	l, err := hostedtest.Spawn(t, 2, func(r *torch.Rank) error {
 		rank := r.Rank()
 		x := torch.Must(r.FromSlice(lists.Count(10*rank, 12), torch.I32, torch.Shape{3, 4}))
 		cols := x.Narrow(1, 1, 2)
-		torch.OK(r.Synchronize()) // both ranks have made their tensors then
+		torch.OK(r.Synchronize()) // so that both ranks have made their tensors
 		name := fmt.Sprintf("tensor %d[:, 1:3] [3 2] i32 is not contiguous: give the tensor that Contiguous returns", rank+1)
 		for what, f := range map[string]func(){
 			"all_reduce": func() { dist.AllReduce(r, cols, dist.SUM) },
@@ -514,7 +525,8 @@ func TestCollectivesNeedContiguousTensors(t *testing.T) {
 	}
 }
 
-// Views of a partial tensor sum its addends, and become copies with it.
+// TestViewsOfPartialTensors checks that a read of a view sums the addends of a partial
+// tensor, and that an all-reduce turns the addends of all views into copies.
 func TestViewsOfPartialTensors(t *testing.T) {
 	l := hostedtest.New(t, hostedtest.Options(t, 3))
 	torch.OK(dist.InitProcessGroup(l.Rank, "ahbm"))
@@ -532,11 +544,12 @@ func TestViewsOfPartialTensors(t *testing.T) {
 	if !l.Checks().OK() || l.Checks()[0].Elems != 24*10 {
 		t.Errorf("checks %+v", l.Checks())
 	}
-	torch.OK(dist.AllReduce(l.Rank, part, dist.SUM)) // of 24 copies
+	torch.OK(dist.AllReduce(l.Rank, part, dist.SUM)) // sums 24 copies
 	l.Holds("x", x.Narrow(0, 1, 5), []int{n + 1, 24 * (n + 2), 24 * (n + 3), 24 * (n + 4), n + 5})
 }
 
-// Views take as long without values as with them.
+// TestViewsWithoutValues checks that operations on views take the same time with values and
+// without.
 func TestViewsWithoutValues(t *testing.T) {
 	var took [2]torch.Time
 	for i, off := range []bool{false, true} {
@@ -548,7 +561,7 @@ func TestViewsWithoutValues(t *testing.T) {
 			x := torch.Must(r.FromSlice(lists.Count(0, 60), torch.I32, torch.Shape{6, 10}, torch.DPPolicy{PE: torch.RowWise, NumCubes: 1, NumPEs: 2}))
 			cols := x.Narrow(1, 2, 5)
 			torch.OK(cols.CopyFrom(lists.Count(0, 30)))
-			torch.Must(r.Launch("tens", tens, cols, 2))
+			torch.Must(r.Launch("tens", addTen, cols, 2))
 			y := torch.Must(cols.Contiguous())
 			torch.OK(dist.AllReduce(r, y, dist.SUM))
 			torch.OK(errors.Join(cols.CopyFrom(y), dist.AllReduce(r, x.Narrow(0, 1, 4), dist.SUM), r.Synchronize()))
@@ -564,7 +577,8 @@ func TestViewsWithoutValues(t *testing.T) {
 	}
 }
 
-// Clone takes the time of its launch, which reads rows of a slice with gaps between them.
+// TestCloneTakesTime checks that Clone of a slice with gaps takes as long as a kernel that
+// copies the rows.
 func TestCloneTakesTime(t *testing.T) {
 	var took [2]torch.Time
 	for i, f := range []func(l *hostedtest.Lab, x *torch.Tensor){
@@ -585,7 +599,8 @@ func TestCloneTakesTime(t *testing.T) {
 	}
 }
 
-// A view without elements shares no memory, wherever in a tensor it is.
+// TestEmptyViewsShareNoMemory checks that a view without elements shares no memory with its
+// tensor, at any position.
 func TestEmptyViewsShareNoMemory(t *testing.T) {
 	l := hostedtest.New(t, hostedtest.Options(t, 3))
 	x := l.Ints(lists.Count(0, 21), torch.F32, torch.On(0, 1, 2), 7, 3)

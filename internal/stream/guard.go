@@ -14,11 +14,11 @@ import (
 	"github.com/kernbench/kernbench/internal/stack"
 )
 
-// guarded runs the machine and gives up when it gets stuck in a kernel, when it is asked
-// to end and does not, or when it is about to use up the memory of this computer. A loop
-// of Go code cannot be stopped from outside: its goroutine is left behind, and the machine
-// is not used again.
-func (s *Scheduler) guarded() error {
+// runGuarded runs the machine. It gives up when the machine is stuck in a kernel, when the
+// machine does not end although its context has ended, or when this computer is about to
+// run out of memory. A loop of Go code cannot be stopped from outside: its goroutine keeps
+// running, and the machine is not used again.
+func (s *Scheduler) runGuarded() error {
 	ctx, cancel := context.WithCancelCause(s.Context)
 	defer cancel(nil)
 	done := make(chan error, 1)
@@ -27,9 +27,9 @@ func (s *Scheduler) guarded() error {
 		defer func() { done <- err }()
 		err = s.Machine.Engine.Run(ctx)
 	}()
-	ticker := time.NewTicker(max(1, s.Stall/stallLooks))
+	ticker := time.NewTicker(max(1, s.Stall/stallChecks))
 	defer ticker.Stop()
-	memory := time.NewTicker(memoryLooks)
+	memory := time.NewTicker(memoryInterval)
 	defer memory.Stop()
 	asked := ctx.Done()
 	var patience <-chan time.Time
@@ -39,7 +39,7 @@ func (s *Scheduler) guarded() error {
 		case err := <-done:
 			return err
 		case <-asked:
-			asked, patience = nil, time.After(endWithin)
+			asked, patience = nil, time.After(endGrace)
 		case <-patience:
 			return s.abandon(context.Cause(ctx))
 		case <-memory.C:
@@ -52,35 +52,38 @@ func (s *Scheduler) guarded() error {
 				last, still = now, 0
 				continue
 			}
-			if still++; still >= stallLooks {
+			if still++; still >= stallChecks {
 				return s.abandon(s.Stalled(s.working.Load() != nil, stalledLine()))
 			}
 		}
 	}
 }
 
-// lost is the end of a machine whose code has not come back. It may do so later: nothing
-// of the machine is looked at or changed after that.
+// lost describes a machine whose code did not return in time. The code may return later, so
+// the machine is neither read nor changed any more.
 type lost struct {
 	err  error
-	rank *Rank // whose code it is, if it is not a kernel's
+	rank *Rank // the rank whose code did not return; nil for a kernel
 }
 
+// abandon records that the machine's code did not return, and returns err.
 func (s *Scheduler) abandon(err error) error {
 	s.lost.Store(&lost{err, s.working.Load()})
 	return err
 }
 
-// endWithin is how long a machine that is asked to end may take for it.
-const endWithin = 200 * time.Millisecond
+// endGrace is the time within which a machine must end after its context has ended.
+const endGrace = 200 * time.Millisecond
 
-// memoryLooks is how long the guard waits before it looks at the memory again.
-const memoryLooks = 100 * time.Millisecond
+// memoryInterval is the time between two checks of this computer's memory.
+const memoryInterval = 100 * time.Millisecond
 
-// stallLooks is how often the guard looks in the time it allows.
-const stallLooks = 20
+// stallChecks is the number of times that the guard checks for progress within
+// Options.Stall.
+const stallChecks = 20
 
-// stalledLine finds the author's line of the kernel or worker that is running.
+// stalledLine returns the line of user code that the running kernel or worker is at, or ""
+// if it cannot be found.
 func stalledLine() string {
 	buf := make([]byte, 1<<20)
 	buf = buf[:runtime.Stack(buf, true)]
@@ -93,8 +96,8 @@ func stalledLine() string {
 	return ""
 }
 
-// HostLine returns the line of host code that called into packages torch and dist: the
-// innermost frame outside of them and of internal packages, as "train.go:41".
+// HostLine returns the line of host code that called package torch or torch/dist, as
+// "train.go:41": the innermost frame outside these packages and outside internal packages.
 func HostLine() string {
 	pcs := make([]uintptr, 64)
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs)])

@@ -10,81 +10,82 @@ import (
 	"github.com/kernbench/kernbench/simtime"
 )
 
-// Stream is operations that have not ended, in the order in which a rank asked for them. Each
-// begins when those before it have ended, but for asynchronous ones that it has no storage in
-// common with.
+// Stream is the operations of a rank that have not ended, in the order in which the rank
+// requested them. An operation begins when all earlier operations of the stream have ended,
+// except asynchronous ones that use other storages.
 //
-// An operation that cannot go on waits for one other operation, or for room in one
-// stream, and is tried again when that has changed: see step.
+// An operation that cannot proceed waits either for one other operation or for space in the
+// command queue of one stream. It is tried again when that changes: see step.
 type Stream struct {
-	ops    sequence
-	strict sequence         // those that all later operations wait for
-	ready  sequence         // those to try when the stream has changed
-	room   sequence         // those that wait for room in command queues, of this order
-	short  map[*Stream]bool // the orders whose operations wait for room, also in this stream
-	sent   int              // number of operations whose commands the device has
-	last   int32            // of its launches in the op log, from 1; 0 if all before is known to be over
-	calls  bool             // the order of a group's calls: it has room alone
+	ops           sequence
+	strict        sequence         // operations that all later operations wait for
+	ready         sequence         // operations to try when the stream has changed
+	blocked       sequence         // operations of this order that wait for space in command queues
+	blockedOrders map[*Stream]bool // orders with operations that wait for space in this stream's command queue
+	sent          int              // number of operations in the device's command queue
+	last          int32            // number of its last launch in the op log, from 1; 0 if none may be in flight
+	calls         bool             // this is the order of a group's calls; only blocked is used
 }
 
-// init makes a stream ready for use.
+// init prepares a new stream for use.
 func (s *Stream) init() {
-	s.ops.of, s.strict.of, s.ready.of, s.room.of = s, s, s, s
-	s.short = map[*Stream]bool{}
+	s.ops.order, s.strict.order, s.ready.order, s.blocked.order = s, s, s, s
+	s.blockedOrders = map[*Stream]bool{}
 }
 
-// NewCalls returns the order of the calls of a group of ranks, which is that in all their
-// streams.
+// NewCalls returns a stream that holds the order of a group's calls, which is the same in
+// the streams of all ranks of the group.
 func NewCalls() *Stream {
 	s := &Stream{calls: true}
 	s.init()
 	return s
 }
 
-// place is where an operation is in a stream.
+// place is the position of an operation in a stream.
 type place struct {
 	number int
-	strict bool // later operations of the stream wait for it: it is not asynchronous there
+	strict bool // whether later operations of the stream wait for it; false if it is asynchronous
 }
 
-// Operation is something that takes simulated time: a launch, a copy, or a collective, which
-// is in the streams of all its ranks and begins when it is its turn in each of them.
+// Operation is an action that takes simulated time: a launch, a copy or a collective. A
+// collective is in the streams of all its ranks and begins when its turn has come in each
+// of them.
 type Operation struct {
-	Name      string
-	Algorithm string                     // of a collective
-	Send      func(done sim.Event) error // sends its commands to the device, before its turn
-	Begin     func(done sim.Event) error // begins it
-	Finish    func()                     // is called at its end
-	Run       *machine.Run               // while it is under way, if it is a program
-	Forming   []*Rank                    // that have yet to call it
-	Message   bool                       // between two ranks: asynchronous, and sent with others
-	// AnySource marks a receive that was asked for without a source.
+	Name         string
+	Algorithm    string                     // of a collective, such as "ring"
+	Send         func(done sim.Event) error // sends its commands to the device ahead of its turn; may be nil
+	Begin        func(done sim.Event) error // begins the operation
+	Finish       func()                     // is called when the operation has ended; may be nil
+	Run          *machine.Run               // the run in progress, if the operation is a program
+	MissingRanks []*Rank                    // ranks that have not called the operation yet
+	Message      bool                       // between two ranks: asynchronous, sent with other messages
+	// AnySource marks a receive without a given source.
 	AnySource bool
 
-	streams []*Stream // none for reads of the host, which wait for nothing but their storage
-	regions []*Region // in use until it ends
+	streams []*Stream // none for reads by the host, which wait only for their storage
+	regions []*Region // in use until the operation ends
 
-	places  map[*Stream]place // also in the calls of its group, of a collective of ranks
-	calls   *Stream           // the calls of its group, of a collective of ranks
-	partial bool              // some rank has yet to call it
+	places  map[*Stream]place // of a collective of ranks, also in the order of its group's calls
+	calls   *Stream           // the order of its group's calls; nil unless it is a collective of ranks
+	partial bool              // whether some rank has not called it yet
 
-	ready  bool         // to be tried when a stream of it has changed
-	behind []*Operation // that wait for this one
+	ready      bool         // to be tried when one of its streams has changed
+	dependents []*Operation // operations that wait for this one
 
-	boxed   bool // a message that waits for others of the same instant
-	touches []touch
+	batched   bool // a message that waits to be sent with others of the same instant
+	endpoints []endpoint
 
-	of      *Operation // that this one is a part of, if it is one of several programs
-	carrier *Operation // of a receive that was matched later: the send
-	carries *Operation // of a send: such a receive
+	whole   *Operation // the operation that this one is a part of, or nil
+	carrier *Operation // of a receive that was matched to a send later: the send
+	carries *Operation // of such a send: the receive
 
-	timer   *sim.Timer // ends the ranks, if the operation has a timeout
-	failure error      // of an operation that was given up
+	timer   *sim.Timer // stops the ranks when the operation times out; nil without a timeout
+	failure error      // the error of an operation that was given up
 	state   opState
-	started bool                     // on the machine
-	entered map[*Stream]simtime.Time // when it came to the front of each, of a collective
-	number  int                      // by which events know it
-	left    int                      // events until it ends
+	started bool                     // whether it has started on the machine
+	entered map[*Stream]simtime.Time // of a collective: when it reached the front of each stream
+	number  int                      // identifies the operation in events
+	left    int                      // number of events that are outstanding until it ends
 	waiters []*sim.Proc
 	activity
 }
@@ -93,28 +94,30 @@ type opState uint8
 
 const (
 	queued opState = iota
-	sent           // its commands are on their way to the device
+	sent           // its commands have been sent to the device
 	begun
 	ended
 )
 
-// ahead is how many operations of a stream the device's command queue holds: these
-// are sent before their turn, so that the way from the host takes no time of its own.
-const ahead = 64
+// commandQueueLen is the number of operations of a stream that the device's command queue
+// holds. These operations are sent ahead of their turn, which hides the latency from the
+// host to the device.
+const commandQueueLen = 64
 
-// NewOperation returns an operation of the rank's stream.
+// NewOperation returns an operation for the rank's stream.
 func (r *Rank) NewOperation(name string, regions ...*Region) *Operation {
 	r.refuse(name)
 	return &Operation{Name: name, streams: []*Stream{&r.stream}, places: map[*Stream]place{}, regions: regions}
 }
 
-// NewRead returns an operation that is in no stream: it waits for nothing.
+// NewRead returns an operation that is in no stream. It waits for no other operation.
 func NewRead(name string, regions ...*Region) *Operation {
 	return &Operation{Name: name, regions: regions}
 }
 
-// NewShared returns an operation that several ranks call, and that none has called. Its place
-// among the calls of a group is known beforehand, if it has one: messages have none.
+// NewShared returns an operation that several ranks call and that no rank has called yet.
+// calls is the order of the group's calls and number the operation's place in it. calls is
+// nil for messages.
 func NewShared(name string, calls *Stream, number int) *Operation {
 	op := &Operation{Name: name, partial: true, entered: map[*Stream]simtime.Time{}, places: map[*Stream]place{}}
 	if calls != nil {
@@ -124,37 +127,40 @@ func NewShared(name string, calls *Stream, number int) *Operation {
 	return op
 }
 
-// NewPart returns an operation that is one of several programs of another.
-func NewPart(name string, of *Operation) *Operation { return &Operation{Name: name, of: of} }
+// NewPart returns an operation for one of the programs that the operation whole consists
+// of.
+func NewPart(name string, whole *Operation) *Operation { return &Operation{Name: name, whole: whole} }
 
-// refuse panics if the rank may not ask for an operation now.
+// refuse panics if the rank must not request an operation now.
 func (r *Rank) refuse(name string) {
 	if r.Refuse != nil {
 		r.Refuse(name)
 	}
 }
 
-// Expect adds an event to those that the operation ends with. Each calls the event that Send
-// and Begin are given, or [Scheduler.Ended].
+// Expect adds one event to the events that must happen before the operation ends. Each such
+// event is posted as the event that Send and Begin receive, or counted by
+// [Scheduler.Ended].
 func (op *Operation) Expect() { op.left++ }
 
 // HasEnded reports whether the operation has ended.
 func (op *Operation) HasEnded() bool { return op.state == ended }
 
-// Failure returns the error of an operation that was given up.
+// Failure returns the error of an operation that was given up, or nil.
 func (op *Operation) Failure() error { return op.failure }
 
-// IsPartial reports whether some rank has yet to call the operation.
+// IsPartial reports whether some rank has not called the operation yet.
 func (op *Operation) IsPartial() bool { return op.partial }
 
 // In reports whether the operation is in the stream of a rank.
 func (op *Operation) In(r *Rank) bool { return slices.Contains(op.streams, &r.stream) }
 
-// Follow has a part of operations begin for the ranks that call these.
+// Follow puts an operation that is part of others into the streams of all ranks that call
+// one of list.
 func (op *Operation) Follow(list ...*Operation) {
 	op.streams = nil
 	for _, m := range list {
-		for _, s := range m.parties() {
+		for _, s := range m.callerStreams() {
 			if !slices.Contains(op.streams, s) {
 				op.streams = append(op.streams, s)
 			}
@@ -162,16 +168,16 @@ func (op *Operation) Follow(list ...*Operation) {
 	}
 }
 
-// parties returns the streams of the ranks that call an operation.
-func (op *Operation) parties() []*Stream {
+// callerStreams returns the streams of the ranks that call the operation.
+func (op *Operation) callerStreams() []*Stream {
 	if op.carries == nil {
 		return op.streams
 	}
 	return slices.Concat(op.streams, op.carries.streams)
 }
 
-// Enqueue puts an operation at the end of its stream, if it has one. Later operations of
-// the stream wait for it. It never begins if a rank has failed.
+// Enqueue appends an operation to its stream, if it has one. Later operations of the stream
+// wait for it. If a rank has failed, the operation never begins.
 func (r *Rank) Enqueue(op *Operation) {
 	r.refuse(op.Name)
 	if r.stopping {
@@ -191,9 +197,9 @@ func (r *Rank) Enqueue(op *Operation) {
 	r.Advance(op)
 }
 
-// Join adds the rank to an operation that several ranks call, with the regions that the rank
-// uses in it, and those of them that it writes. Of a message, part is what it uses of their
-// storages, or AllParts.
+// Join adds the rank to an operation that several ranks call. uses are the regions that the
+// rank reads or writes. For a message, part is the part of their storages that the message
+// uses, or AllParts.
 func (r *Rank) Join(op *Operation, uses []*Region, part int) {
 	if !slices.Contains(op.streams, &r.stream) {
 		op.streams = append(op.streams, &r.stream)
@@ -204,24 +210,25 @@ func (r *Rank) Join(op *Operation, uses []*Region, part int) {
 		x.uses++
 		op.regions = append(op.regions, x)
 		if op.Message {
-			op.touches = append(op.touches, touch{x, part})
+			op.endpoints = append(op.endpoints, endpoint{x, part})
 		} else {
 			x.users.add(op)
 		}
 	}
-	for _, t := range op.touches {
+	for _, t := range op.endpoints {
 		t.users.addMessage(op, t)
 	}
 }
 
-// Complete has an operation tried, now that all ranks have called it.
+// Complete marks that all ranks have called the operation, so that it can be tried.
 func (s *Scheduler) Complete(op *Operation) {
 	op.partial = false
 	s.Wake(op)
 }
 
-// Void makes nothing of an operation that may be in a stream.
-func (s *Scheduler) Void(op *Operation) {
+// MakeNoOp makes an operation do nothing when its turn comes. The operation may be in a
+// stream.
+func (s *Scheduler) MakeNoOp(op *Operation) {
 	op.partial = false
 	op.Begin = func(sim.Event) error { return nil }
 	if len(op.streams) > 0 {
@@ -233,14 +240,14 @@ func (s *Scheduler) Void(op *Operation) {
 // Hold makes later operations of the rank wait for this one.
 func (r *Rank) Hold(op *Operation) { op.hold(&r.stream) }
 
-// place puts an operation at the end of a stream.
+// place appends an operation to a stream.
 func (s *Scheduler) place(op *Operation, in *Stream) {
-	s.placed++
-	op.places[in] = place{number: s.placed}
+	s.placements++
+	op.places[in] = place{number: s.placements}
 	in.ops.add(op)
 }
 
-// hold makes later operations of a stream wait for this one.
+// hold makes later operations of the stream wait for this one.
 func (op *Operation) hold(s *Stream) {
 	if p, in := op.places[s]; in {
 		op.places[s] = place{p.number, true}
@@ -248,8 +255,8 @@ func (op *Operation) hold(s *Stream) {
 	}
 }
 
-// order returns the stream that says which operations come before this one: the calls of
-// the group, of a collective of ranks. Messages have no such stream.
+// order returns the stream that determines which operations come before this one. For a
+// collective of ranks that is the order of the group's calls. Messages have no such stream.
 func (op *Operation) order() *Stream {
 	if op.calls != nil {
 		return op.calls
@@ -257,7 +264,7 @@ func (op *Operation) order() *Stream {
 	return op.streams[0]
 }
 
-// Wake has operations tried when a stream of them changes, or has changed.
+// Wake marks operations to be tried when one of their streams is advanced next.
 func (s *Scheduler) Wake(ops ...*Operation) {
 	for _, op := range ops {
 		if !op.ready {
@@ -269,8 +276,8 @@ func (s *Scheduler) Wake(ops ...*Operation) {
 	}
 }
 
-// Advance tries the operations that may go on, after a change of op or of its streams: in
-// the order of these streams, and in each stream by place.
+// Advance tries the operations that may proceed after op or its streams have changed. It
+// takes the streams of op one after another, and the operations of each stream in order.
 func (s *Scheduler) Advance(op *Operation) {
 	if len(op.streams) == 0 {
 		s.step(op)
@@ -285,7 +292,7 @@ func (s *Scheduler) Advance(op *Operation) {
 			next := in.ready.ops[i]
 			from = next.places[in].number + 1
 			in.ready.remove(next)
-			if next.ready { // it was not tried in another stream
+			if next.ready { // not yet tried through another stream
 				next.ready = false
 				s.step(next)
 			}
@@ -293,47 +300,47 @@ func (s *Scheduler) Advance(op *Operation) {
 	}
 }
 
-// step takes an operation as far as it may go now.
+// step moves an operation through its states as far as possible now.
 func (s *Scheduler) step(op *Operation) {
-	s.Looks++
+	s.Inspections++
 	if s.err != nil || op.partial {
 		return
 	}
 	ready := sent
-	if op.Message { // it is sent with others, when its turn has come
+	if op.Message { // messages are sent together, when their turn has come
 		ready = ended
 	} else if op.state == queued && len(op.streams) > 0 {
 		if !op.fits() {
-			op.waitForRoom()
+			op.waitForCapacity()
 			return
 		}
 		defer s.admit(op.order())
 	}
-	if op.state == queued && s.after(op, ready) {
+	if op.state == queued && s.awaitEarlier(op, ready) {
 		op.number = s.operations.add(op)
 		op.state = sent
 		for _, s := range op.streams {
 			s.sent++
 		}
 		if !op.Message {
-			s.passed(op)
+			s.wakeDependents(op)
 		}
 		if op.Send != nil {
 			s.Failed(op, op.Send(s.operations.event(op)))
 		}
 	}
-	if op.state == sent && s.after(op, ended) {
+	if op.state == sent && s.awaitEarlier(op, ended) {
 		s.Start(op)
 	}
 }
 
-// passed wakes the operations that wait for this one.
-func (s *Scheduler) passed(op *Operation) {
-	s.Wake(op.behind...)
-	op.behind = op.behind[:0]
+// wakeDependents wakes the operations that wait for op.
+func (s *Scheduler) wakeDependents(op *Operation) {
+	s.Wake(op.dependents...)
+	op.dependents = op.dependents[:0]
 }
 
-// SendPart sends an operation that is part of others, and in no stream of its own.
+// SendPart sends an operation that is part of others and has no stream of its own.
 func (s *Scheduler) SendPart(op *Operation) error {
 	op.number = s.operations.add(op)
 	op.state = sent
@@ -344,34 +351,37 @@ func (s *Scheduler) SendPart(op *Operation) error {
 func (s *Scheduler) Start(op *Operation) {
 	op.state = begun
 	s.traceBegin(op)
-	op.left++          // so that it does not end while it begins
-	if op.Run == nil { // a program starts when its PEs are free
+	op.left++          // keeps the operation from ending while it begins
+	if op.Run == nil { // a program starts later, when its PEs are free
 		s.Starting(op)
 	}
 	s.Failed(op, op.Begin(s.operations.event(op)))
 	s.Ended(op)
 }
 
-// Box notes that a message waits for others of the same instant.
-func (op *Operation) Box() { op.boxed = true }
+// HoldForBatch marks a message as waiting to be sent together with other messages of the
+// same instant.
+func (op *Operation) HoldForBatch() { op.batched = true }
 
-// Unbox lets what waits for a message, or for the receive that it carries, be sent.
-func (s *Scheduler) Unbox(op *Operation) {
+// ReleaseFromBatch marks a message and the receive that it carries as sent. Operations that
+// wait for either of them may proceed.
+func (s *Scheduler) ReleaseFromBatch(op *Operation) {
 	for _, end := range []*Operation{op, op.carries} {
 		if end != nil {
-			end.boxed = false
-			s.passed(end)
+			end.batched = false
+			s.wakeDependents(end)
 			s.Advance(end)
 		}
 	}
 }
 
-// Carry has a send carry a receive that it was matched with: it begins when the turn of the
-// receive has come, and the receive ends with it. ended is called before that.
+// Carry makes a send transfer the data of a receive that it was matched with. The send
+// begins when the receive's turn has come, and the receive ends together with the send.
+// ended is called just before the receive ends.
 func (s *Scheduler) Carry(send, receive *Operation, ended func()) {
 	receive.Begin = func(sim.Event) error {
 		receive.left++
-		receive.boxed = true // until the message is sent
+		receive.batched = true // until the message has been sent
 		send.partial = false
 		s.Wake(send)
 		s.Advance(send)
@@ -385,43 +395,44 @@ func (s *Scheduler) Carry(send, receive *Operation, ended func()) {
 	s.Advance(receive)
 }
 
-// Match notes that a send is for a receive: no other rank has to call either.
+// Match records that a send belongs to a receive. No other rank needs to call either of
+// them.
 func Match(send, receive *Operation) {
 	receive.carrier, send.carries = send, receive
-	receive.Forming, send.Forming, receive.partial = nil, nil, false
+	receive.MissingRanks, send.MissingRanks, receive.partial = nil, nil, false
 }
 
-// fits reports whether the command queues have room for the operation.
+// fits reports whether the command queues of all its streams have space for the operation.
 func (op *Operation) fits() bool {
-	return !slices.ContainsFunc(op.streams, func(s *Stream) bool { return s.sent >= ahead })
+	return !slices.ContainsFunc(op.streams, func(s *Stream) bool { return s.sent >= commandQueueLen })
 }
 
-// waitForRoom puts an operation among those that wait for room.
-func (op *Operation) waitForRoom() {
+// waitForCapacity registers the operation as waiting for space in a command queue.
+func (op *Operation) waitForCapacity() {
 	order := op.order()
-	order.room.add(op)
+	order.blocked.add(op)
 	for _, s := range op.streams {
-		s.short[order] = true
+		s.blockedOrders[order] = true
 	}
 }
 
-// admit wakes the next operation of an order that waits for room, if there is room. The
-// operations of an order are in the same streams.
+// admit wakes the next operation of an order that waits for space in the command queues, if
+// there is space. All operations of an order are in the same streams.
 func (s *Scheduler) admit(order *Stream) {
-	if len(order.room.ops) == 0 || !order.room.ops[0].fits() {
+	if len(order.blocked.ops) == 0 || !order.blocked.ops[0].fits() {
 		return
 	}
-	next := order.room.ops[0]
-	if order.room.remove(next); len(order.room.ops) == 0 {
+	next := order.blocked.ops[0]
+	if order.blocked.remove(next); len(order.blocked.ops) == 0 {
 		for _, s := range next.streams {
-			delete(s.short, order)
+			delete(s.blockedOrders, order)
 		}
 	}
 	s.Wake(next)
 }
 
-// Failed ends the machine if an operation could not be sent or begun: what is behind
-// it could never begin.
+// Failed stops the machine if err, the result of sending or beginning op, is not nil. Later
+// operations could never begin.
 func (s *Scheduler) Failed(op *Operation, err error) {
 	if err != nil && s.culprit == nil {
 		s.culprit = op
@@ -429,11 +440,11 @@ func (s *Scheduler) Failed(op *Operation, err error) {
 	}
 }
 
-// Whole returns the operation that an operation is a part of, or is.
-func (op *Operation) Whole() *Operation { return cmp.Or(op.of, op) }
+// Whole returns the operation that op is a part of, or op itself.
+func (op *Operation) Whole() *Operation { return cmp.Or(op.whole, op) }
 
-// enter notes that a rank has come to the collective that is at the front of its
-// stream, if one is.
+// enter records the current time as the time when a rank reached the collective at the
+// front of its stream, if there is one.
 func (s *Scheduler) enter(in *Stream) {
 	if len(in.ops.ops) == 0 || in.ops.ops[0].entered == nil {
 		return
@@ -443,7 +454,7 @@ func (s *Scheduler) enter(in *Stream) {
 	}
 }
 
-// Spread returns how far apart the ranks came to a collective.
+// Spread returns the time between the first and the last rank that reached a collective.
 func (op *Operation) Spread() simtime.Time {
 	times := slices.Collect(maps.Values(op.entered))
 	if len(times) == 0 {
@@ -452,8 +463,8 @@ func (op *Operation) Spread() simtime.Time {
 	return slices.Max(times) - slices.Min(times)
 }
 
-// Waited returns how long a rank that had come to a collective, and had ended what was before,
-// waited for the last of the others to come.
+// Waited returns how long the rank waited for the last other rank to reach a collective.
+// The wait starts when the rank has reached the collective, and not before since.
 func (op *Operation) Waited(r *Rank, since simtime.Time) simtime.Time {
 	own, ok := op.entered[&r.stream]
 	if !ok {

@@ -6,18 +6,19 @@ import (
 	"github.com/kernbench/kernbench/internal/sim"
 )
 
-// operations is those that have been sent, by number: the handler of their ends.
+// operations is the table of the operations that have been sent, by number. It handles the
+// events that end them.
 type operations struct {
 	s      *Scheduler
 	target sim.Target
 	all    []*Operation
 	unused []int
-	later  []func() // see Later
+	later  []func() // functions that Later has posted, in order
 }
 
 const (
-	evEnd   sim.Kind = iota // of something that an operation waits for
-	evLater                 // the first of later is due
+	evEnd   sim.Kind = iota // one of the events that an operation waits for
+	evLater                 // the first function of later is due
 )
 
 func (o *operations) add(op *Operation) int {
@@ -30,12 +31,13 @@ func (o *operations) add(op *Operation) int {
 	return len(o.all) - 1
 }
 
-// event is what is called at each end that an operation waits for.
+// event returns the event to post for each Expect of an operation.
 func (o *operations) event(op *Operation) sim.Event {
 	return sim.Event{Target: o.target, Arg: uint64(op.number)}
 }
 
-// Handle counts an end, and with the last of them the operation has ended.
+// Handle counts one event of an operation and ends the operation with the last one. For
+// evLater it calls the next function of later.
 func (o *operations) Handle(kind sim.Kind, arg uint64) {
 	if kind == evLater {
 		due := o.later[0]
@@ -53,10 +55,11 @@ func (o *operations) Handle(kind sim.Kind, arg uint64) {
 	o.s.end(op)
 }
 
-// Ended counts one of the ends that an operation waits for.
+// Ended counts one of the events that an operation waits for.
 func (s *Scheduler) Ended(op *Operation) { s.operations.Handle(evEnd, uint64(op.number)) }
 
-// end takes an operation out of its streams and lets what waited for it go on.
+// end removes an operation from its streams, and lets the operations and ranks that waited
+// for it continue.
 func (s *Scheduler) end(op *Operation) {
 	op.state = ended
 	s.traceEnd(op)
@@ -75,7 +78,7 @@ func (s *Scheduler) end(op *Operation) {
 	}
 	s.leave(op)
 	for _, in := range op.streams {
-		for order := range in.short {
+		for order := range in.blockedOrders {
 			s.admit(order)
 		}
 		s.enter(in)
@@ -89,11 +92,13 @@ func (s *Scheduler) end(op *Operation) {
 	if len(op.streams) > 0 {
 		s.Advance(op)
 	}
-	op.Send, op.Begin, op.Finish, op.regions, op.touches, op.streams = nil, nil, nil, nil, nil, nil // a storage may keep it
-	op.places, op.behind, op.carrier, op.carries = nil, nil, nil, nil
+	// A storage may keep a pointer to op: free the memory that op refers to.
+	op.Send, op.Begin, op.Finish, op.regions, op.endpoints, op.streams = nil, nil, nil, nil, nil, nil
+	op.places, op.dependents, op.carrier, op.carries = nil, nil, nil, nil
 }
 
-// leave takes an operation out of its streams and wakes those that wait for it.
+// leave removes an operation from its streams and storages, and wakes the operations that
+// wait for it.
 func (s *Scheduler) leave(op *Operation) {
 	for _, in := range op.streams {
 		if in.ops.remove(op) {
@@ -102,18 +107,19 @@ func (s *Scheduler) leave(op *Operation) {
 		}
 	}
 	if len(op.places) > 0 && !op.Message {
-		op.order().room.remove(op)
+		op.order().blocked.remove(op)
 		for _, x := range op.regions {
 			x.users.remove(op)
 		}
 	}
-	for _, t := range op.touches {
+	for _, t := range op.endpoints {
 		t.users.removeMessage(op, t)
 	}
-	s.passed(op)
+	s.wakeDependents(op)
 }
 
-// release lets an operation's storages go.
+// release ends an operation's use of its storages. It unmaps storages that were freed in
+// the meantime.
 func (s *Scheduler) release(op *Operation) {
 	for _, x := range op.regions {
 		if x.uses--; x.uses == 0 && x.freed {
@@ -122,18 +128,18 @@ func (s *Scheduler) release(op *Operation) {
 	}
 }
 
-// Starting is called when an operation starts to do something to the machine. It is the
-// launches of the log that it comes after.
+// Starting is called when an operation starts on the machine. It returns the launches of
+// the op log that the operation comes after.
 func (s *Scheduler) Starting(op *Operation) (after []int32) {
 	if s.inFlight == 0 {
-		s.quiet()
+		s.onIdle()
 	}
 	s.inFlight++
 	op.started = true
 	if s.Machine.Log == nil || op.Run == nil {
 		return nil
 	}
-	next := int32(len(s.Machine.Log.Launches)) // its own number
+	next := int32(len(s.Machine.Log.Launches)) // the number of the operation's own launch
 	note := func(last int32, known bool) {
 		if known && !slices.Contains(after, last) {
 			after = append(after, last)
@@ -154,22 +160,22 @@ func (s *Scheduler) Starting(op *Operation) (after []int32) {
 	return after
 }
 
-// use is the use of a storage by the operations of a stream.
+// use identifies the use of a storage by the operations of a stream.
 type use struct {
 	x  *Storage
 	in *Stream
 }
 
-// quiet is called when nothing is under way: what comes is ordered after all that was,
-// and the log may be begun anew.
-func (s *Scheduler) quiet() {
+// onIdle is called when no operation is in flight. Everything that follows is ordered after
+// everything before, so the op log may be cleared.
+func (s *Scheduler) onIdle() {
 	if s.Values != nil && !s.KeepsLog && len(s.Machine.Log.Ops) > longLog {
 		if err := s.Values.Flush(); err != nil {
 			s.Machine.Engine.Stop(err)
 			return
 		}
 		s.Machine.Log.Reset()
-		s.compute()
+		s.startExecutor()
 	}
 	s.Machine.LogBarrier()
 	s.main.stream.last = 0

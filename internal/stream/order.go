@@ -5,23 +5,23 @@ import (
 	"slices"
 )
 
-// after reports whether all operations that this one waits for have come as far as a
-// state. If not, the operation waits for one of them, the last of a sequence: most often
-// the others have come as far when this one has.
-func (s *Scheduler) after(op *Operation, state opState) bool {
-	first := s.obstacle(op, state)
+// awaitEarlier reports whether all operations that op waits for have reached a state. If
+// not, it makes op wait for one of them, the last one of a sequence: when that one has
+// reached the state, the earlier ones usually have, too.
+func (s *Scheduler) awaitEarlier(op *Operation, state opState) bool {
+	first := s.blocker(op, state)
 	if first != nil {
-		first.behind = append(first.behind, op)
+		first.dependents = append(first.dependents, op)
 	}
 	return first == nil
 }
 
-// obstacle returns an operation that op waits for and that has not come as far as a state.
-func (s *Scheduler) obstacle(op *Operation, state opState) *Operation {
+// blocker returns an operation that op waits for and that has not reached a state, or nil.
+func (s *Scheduler) blocker(op *Operation, state opState) *Operation {
 	last := func(q *sequence) *Operation {
-		for i := q.before(op) - 1; i >= 0; i-- {
-			s.Looks++
-			if first := q.ops[i]; first.state < state || first.boxed {
+		for i := q.countBefore(op) - 1; i >= 0; i-- {
+			s.Inspections++
+			if first := q.ops[i]; first.state < state || first.batched {
 				return first
 			}
 		}
@@ -49,10 +49,10 @@ func (s *Scheduler) obstacle(op *Operation, state opState) *Operation {
 			}
 		}
 	}
-	for _, t := range op.touches {
+	for _, t := range op.endpoints {
 		for _, in := range op.streams {
-			for _, e := range t.users.messages[corner{in, t.part}] {
-				if !e.touch.meets(t) {
+			for _, e := range t.users.messages[endpointKey{in, t.part}] {
+				if !e.endpoint.overlaps(t) {
 					continue
 				}
 				if first := last(&e.sequence); first != nil {
@@ -64,8 +64,8 @@ func (s *Scheduler) obstacle(op *Operation, state opState) *Operation {
 	return nil
 }
 
-// before iterates over the operations of a stream that this one waits for.
-func (op *Operation) before(s *Stream) iter.Seq[*Operation] {
+// predecessors iterates over the operations of a stream that op waits for.
+func (op *Operation) predecessors(s *Stream) iter.Seq[*Operation] {
 	return func(yield func(*Operation) bool) {
 		for _, earlier := range s.ops.ops {
 			if earlier == op || (earlier.places[s].strict || op.shares(earlier)) && !yield(earlier) {
@@ -75,8 +75,8 @@ func (op *Operation) before(s *Stream) iter.Seq[*Operation] {
 	}
 }
 
-// shares reports whether two operations have a storage in common, or two messages memory of
-// one.
+// shares reports whether two operations use the same storage. For two messages, it reports
+// whether they use the same memory.
 func (op *Operation) shares(other *Operation) bool {
 	if !op.Message || !other.Message {
 		for _, x := range other.regions {
@@ -84,5 +84,5 @@ func (op *Operation) shares(other *Operation) bool {
 		}
 		return slices.ContainsFunc(op.regions, func(x *Region) bool { return x.marked == other })
 	}
-	return slices.ContainsFunc(op.touches, func(t touch) bool { return slices.ContainsFunc(other.touches, t.meets) })
+	return slices.ContainsFunc(op.endpoints, func(t endpoint) bool { return slices.ContainsFunc(other.endpoints, t.overlaps) })
 }

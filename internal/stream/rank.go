@@ -9,23 +9,23 @@ import (
 	"github.com/kernbench/kernbench/internal/sim"
 )
 
-// Rank is host code with a stream: the program itself, or one of those that Spawn runs.
+// Rank is host code with a stream: the program itself, or a function that Spawn runs.
 type Rank struct {
 	*Scheduler
 	Number int
-	// Refuse, if it is set, is called before the rank asks for an operation of a name, and
-	// panics if it may not.
+	// Refuse, unless nil, is called before the rank requests an operation, with the
+	// operation's name. It panics if the rank must not request the operation.
 	Refuse func(name string)
-	State  any  // that package dist keeps of the rank
-	Over   bool // its Spawn has returned
+	State  any  // what package dist stores for the rank
+	Over   bool // whether the Spawn of the rank has returned
 
 	stream   Stream
-	proc     *sim.Proc // nil for the program itself
-	waits    *Operation
-	handles  []*Handle // that it may not have waited for
+	proc     *sim.Proc  // nil for the program itself
+	waits    *Operation // the operation that the rank waits for, or nil
+	handles  []*Handle  // handles that the rank may not have waited for
 	begun    bool
 	returned bool
-	fault    error // of its own account
+	fault    error // the rank's own error, not one of another rank
 }
 
 // newRank returns a rank with an empty stream.
@@ -35,7 +35,7 @@ func (s *Scheduler) newRank(number int) *Rank {
 	return r
 }
 
-// String names the rank: "rank 3", or "the program" outside of Spawn.
+// String returns "rank 3", or "the program" outside Spawn.
 func (r *Rank) String() string {
 	if r.proc == nil {
 		return "the program"
@@ -43,10 +43,10 @@ func (r *Rank) String() string {
 	return fmt.Sprintf("rank %d", r.Number)
 }
 
-// Spawned reports whether the rank is one of Spawn.
+// Spawned reports whether Spawn runs the rank.
 func (r *Rank) Spawned() bool { return r.proc != nil }
 
-// Stopped reports whether the rank was stopped because another one has failed.
+// Stopped reports whether the rank was stopped because another rank has failed.
 func (r *Rank) Stopped() bool { return r.proc != nil && r.proc.Cancelled() }
 
 // Fault is the failure of a rank.
@@ -55,11 +55,11 @@ type Fault struct {
 	Err  error
 }
 
-// Spawn runs a function for each of n ranks, side by side on the simulated clock, and waits
-// for all of them and everything they asked for. If some ranks failed it returns these, and
-// otherwise the error that ended the machine.
+// Spawn runs a function for each of n ranks, concurrently on the simulated clock. It waits
+// for all ranks and for everything that they requested. It returns the faults of the ranks
+// that failed, or else the error that ended the machine.
 func (s *Scheduler) Spawn(n int, run func(r *Rank) error) (faults []Fault, err error) {
-	own := s.World // of the program itself
+	own := s.World // the world of the program itself
 	s.World, s.ranks = nil, nil
 	for number := range n {
 		r := s.newRank(number)
@@ -77,7 +77,7 @@ func (s *Scheduler) Spawn(n int, run func(r *Rank) error) (faults []Fault, err e
 	if err == nil && s.Values != nil {
 		err = s.Flush()
 	}
-	faults, err = s.verdict(err)
+	faults, err = s.collectFaults(err)
 	s.withdraw(begun)
 	for _, r := range s.ranks {
 		r.Over = true
@@ -86,7 +86,7 @@ func (s *Scheduler) Spawn(n int, run func(r *Rank) error) (faults []Fault, err e
 	return faults, err
 }
 
-// work runs the code of a rank. Its failure stops the others.
+// work runs the code of a rank. If the code fails, work stops the other ranks.
 func (r *Rank) work(p *sim.Proc, run func(*Rank) error) {
 	p.Where = HostLine
 	r.begun = true
@@ -94,7 +94,7 @@ func (r *Rank) work(p *sim.Proc, run func(*Rank) error) {
 	r.resume(r)
 	defer func() {
 		r.resume(nil)
-		if p.Cancelled() { // what its deferred calls make of that does not matter
+		if p.Cancelled() { // ignore panics of its deferred calls
 			recover()
 			return
 		}
@@ -108,7 +108,7 @@ func (r *Rank) work(p *sim.Proc, run func(*Rank) error) {
 		r.abort()
 	}()
 	err := run(r)
-	if p.Cancelled() { // something has caught the panic that stops a rank
+	if p.Cancelled() { // the rank's code has recovered the panic that stops it
 		return
 	}
 	if r.fault, r.returned = err, true; err != nil {
@@ -116,39 +116,39 @@ func (r *Rank) work(p *sim.Proc, run func(*Rank) error) {
 	}
 }
 
-// resume notes whose code runs from now on: that of a rank, or of the machine.
+// resume records that the code of r runs from now on, or the machine if r is nil.
 func (s *Scheduler) resume(r *Rank) {
 	s.current = r
 	s.working.Store(r)
 }
 
-// park lets the others go on until an operation has ended. It does not return if another
-// rank has failed.
+// park lets other ranks and the machine run until an operation has ended. It does not
+// return if another rank has failed.
 func (r *Rank) park(op *Operation) {
 	if r.stopping {
 		r.proc.Cancel()
 	}
 	r.waits = op
 	r.resume(nil)
-	defer r.resume(r) // also to be stopped there
+	defer r.resume(r) // also if the rank is stopped there
 	r.proc.Park((*opWait)(op))
 	r.traceResume(r.proc)
 	r.waits = nil
 }
 
-// opWait is what a rank waits for, in reports of deadlocks.
+// opWait describes the operation that a rank waits for, in reports of deadlocks.
 type opWait Operation
 
 func (o *opWait) String() string {
-	if len(o.Forming) == 0 {
+	if len(o.MissingRanks) == 0 {
 		return o.Name
 	}
 	return fmt.Sprintf("%s, which %s not called", o.Name, RanksDo((*Operation)(o).Missing(), "has", "have"))
 }
 
-// HeldBy returns a rank that has to do something first.
+// HeldBy returns a rank that must call the operation first, or nil.
 func (o *opWait) HeldBy() *sim.Proc {
-	for _, r := range o.Forming {
+	for _, r := range o.MissingRanks {
 		if !r.returned {
 			return r.proc
 		}
@@ -156,8 +156,8 @@ func (o *opWait) HeldBy() *sim.Proc {
 	return nil
 }
 
-// abort stops all ranks that wait and takes back what has not begun. Ranks that can go on at
-// the present instant are stopped when they next wait.
+// abort stops all ranks that wait, and removes operations that have not begun. Ranks that
+// can continue at the present instant are stopped when they wait next.
 func (s *Scheduler) abort() {
 	running := s.current
 	s.stopping = true
@@ -166,28 +166,30 @@ func (s *Scheduler) abort() {
 			r.proc.Cancel()
 		}
 	}
-	s.resume(running) // while the others were unwound, it was theirs
+	s.resume(running) // unwinding the other ranks has changed the current rank
 	s.withdraw(queued)
 }
 
-// Condemn ends all ranks of Spawn, other than the one that runs, on account of some of them.
-func (s *Scheduler) Condemn(numbers []int, err error) {
+// FailRanks stops all ranks of Spawn, except the running one, and records err as the error
+// of the ranks in numbers.
+func (s *Scheduler) FailRanks(numbers []int, err error) {
 	for _, number := range numbers {
 		s.ranks[number].fault = err
 	}
 	s.abort()
 }
 
-// Cancel ends the code of the rank, which runs. It does not return.
+// Cancel ends the code of the rank, which must be running. It does not return.
 func (r *Rank) Cancel() { r.proc.Cancel() }
 
-// runnable reports whether a rank that is not running can go on at the present instant: it
-// has yet to begin, or what it waited for has ended or failed.
+// runnable reports whether a rank that is not running can continue at the present instant:
+// it has not begun, or the operation that it waited for has ended or failed.
 func (r *Rank) runnable() bool {
 	return !r.begun || r.waits != nil && (r.waits.state == ended || r.waits.failure != nil)
 }
 
-// withdraw takes operations that have come no further than a state out of the ranks' streams.
+// withdraw removes the operations that have not gone beyond a state from the streams of the
+// ranks.
 func (s *Scheduler) withdraw(state opState) {
 	for _, r := range s.ranks {
 		for _, op := range slices.Clone(r.stream.ops.ops) {
@@ -195,16 +197,16 @@ func (s *Scheduler) withdraw(state opState) {
 				op.timer.Stop()
 				s.release(op)
 				s.leave(op)
-				op.streams = nil // it is never tried again
+				op.streams = nil // the operation is never tried again
 			}
 		}
 	}
 }
 
-// verdict returns the faults of a Spawn: who failed and whose kernels did, or else who
-// returned while others wait for it, or who wait for each other. Without one it returns the
-// error that ended the machine.
-func (s *Scheduler) verdict(end error) (faults []Fault, err error) {
+// collectFaults returns the faults of a Spawn: ranks that failed or whose kernels failed.
+// If there are none, it returns the ranks that returned while others wait for them, or that
+// wait for each other. Without any fault it returns the error that ended the machine.
+func (s *Scheduler) collectFaults(end error) (faults []Fault, err error) {
 	blame := func(r *Rank, err error) { faults = append(faults, Fault{r.Number, err}) }
 	for _, r := range s.ranks {
 		err := r.fault
@@ -218,11 +220,11 @@ func (s *Scheduler) verdict(end error) (faults []Fault, err error) {
 	if len(faults) > 0 {
 		return faults, end
 	}
-	stuck, ok := errors.AsType[*sim.Deadlock](end)
+	deadlock, ok := errors.AsType[*sim.Deadlock](end)
 	if end != nil && !ok {
 		return nil, end
 	}
-	s.stuck(blame, stuck)
+	s.blameStuck(blame, deadlock)
 	slices.SortFunc(faults, func(a, b Fault) int { return a.Rank - b.Rank })
 	return faults, nil
 }

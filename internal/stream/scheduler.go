@@ -16,52 +16,53 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// Options is what a Scheduler is made of.
+// Options configures a Scheduler.
 type Options struct {
-	Context  context.Context // that the run ends with
+	Context  context.Context // when it is done, the run ends
 	Machine  *machine.Machine
-	Data     bool          // values are computed
-	Threads  int           // that compute them
-	KeepsLog bool          // the op log is wanted, and not for values alone
-	Stall    time.Duration // that code may run without an operation
+	Data     bool          // whether values are computed
+	Threads  int           // threads that compute values
+	KeepsLog bool          // whether the whole op log is kept, not only what the values need
+	Stall    time.Duration // how long, in wall-clock time, code may run without an operation
 
-	// Misuse returns the error of a mistake in an operation of a program.
+	// Misuse returns the error for a mistake in the use of an operation.
 	Misuse func(op, text string) error
-	// Recovered returns the error of host code that has panicked with a value.
+	// Recovered returns the error for a value that host code has panicked with.
 	Recovered func(value any) error
-	// Stalled returns the error of code that has run too long: that of a rank, or of a kernel.
+	// Stalled returns the error for code that has run too long at a line: the code of a
+	// rank or, if rank is false, a kernel.
 	Stalled func(rank bool, line string) error
 }
 
-// Scheduler is the operations of a machine, and the ranks that ask for them.
+// Scheduler holds the operations of a machine and the ranks that request them.
 type Scheduler struct {
 	Options
-	Values *exec.Executor // of the op log; nil if no values are computed
-	World  any            // that package dist keeps of the ranks that know each other: the program alone, or those of a Spawn
-	State  any            // that package dist keeps of the machine
-	Looks  int            // at operations, to find out which can go on: the cost of scheduling
+	Values      *exec.Executor // computes the values of the op log; nil if no values are computed
+	World       any            // what package dist stores for a set of ranks: the program, or the ranks of a Spawn
+	State       any            // what package dist stores for the machine
+	Inspections int            // operations inspected to find those that can proceed: the cost of scheduling
 
 	main       *Rank   // the program itself
-	ranks      []*Rank // of Spawn, by number
-	current    *Rank   // whose code runs; nil while the machine does
-	stopping   bool    // a rank has failed, and the others are stopped where they wait
+	ranks      []*Rank // the ranks of Spawn, by number
+	current    *Rank   // the rank whose code runs; nil while the machine runs
+	stopping   bool    // whether a rank has failed, so that the others are stopped where they wait
 	operations operations
-	inFlight   int           // operations that have started on the machine
-	lastUse    map[use]int32 // the last launch of the log, if others may be under way
-	awaited    *Operation    // by the program itself
-	placed     int           // operations in streams so far
-	culprit    *Operation    // could not begin
-	timed      int           // waits with a timeout that are under way
+	inFlight   int           // operations that have started on the machine and not ended
+	lastUse    map[use]int32 // the last launch of the op log, for uses that may be in flight
+	awaited    *Operation    // the operation that the program itself waits for
+	placements int           // operations placed in streams so far
+	culprit    *Operation    // the operation that could not be sent or begun
+	timedWaits int           // waits with a timeout that are in progress
 	makespan   simtime.Time  // the end of the last operation
-	last       sim.Mark      // what ended it, in traces
-	late       error         // of an operation that ended the machine because of its timeout
+	last       sim.Mark      // the activity that ended the last operation, in traces
+	timeoutErr error         // the error of a timeout that ended the machine
 
-	working atomic.Pointer[Rank] // whose code runs, for the guard
-	lost    atomic.Pointer[lost] // if some code has not come back
+	working atomic.Pointer[Rank] // the rank whose code runs, for the guard
+	lost    atomic.Pointer[lost] // not nil if some code has not returned
 	err     error
 }
 
-// New returns the scheduler of a machine that nothing has been asked of.
+// New returns a scheduler for a new machine.
 func New(o Options) *Scheduler {
 	s := &Scheduler{Options: o, lastUse: map[use]int32{}}
 	s.main = s.newRank(0)
@@ -69,47 +70,49 @@ func New(o Options) *Scheduler {
 	s.operations.s = s
 	s.operations.target = o.Machine.Engine.Register(&s.operations)
 	if o.Data {
-		s.compute()
+		s.startExecutor()
 	}
 	return s
 }
 
-// compute has the values of the op log computed, from its start.
-func (s *Scheduler) compute() {
+// startExecutor makes an executor that computes the values of the op log from its start.
+func (s *Scheduler) startExecutor() {
 	m := s.Machine
 	s.Values = exec.New(m.Log, func(space oplog.Space) *memory.Store {
 		return &m.Memory(space).Store
 	}, s.Threads)
-	s.Values.Poll = func() error { // it may take long, inside a kernel that asks for a value
+	s.Values.Poll = func() error { // computing may take long, inside a kernel that reads a value
 		m.Engine.Beat()
 		return context.Cause(s.Context)
 	}
 	m.Data = s.Values
 }
 
-// longLog is how many operations the op log may have before one that is not kept is begun
-// anew, so that a long program needs no more memory than a short one.
+// longLog is the number of operations after which an op log that is not kept is cleared, so
+// that a long program needs no more memory than a short one.
 const longLog = 1 << 16
 
 // Main returns the rank of the program itself.
 func (s *Scheduler) Main() *Rank { return s.main }
 
-// Ranks returns the ranks of Spawn while it runs, by number.
+// Ranks returns the ranks of Spawn by number, while Spawn runs.
 func (s *Scheduler) Ranks() []*Rank { return s.ranks }
 
-// Current returns the rank whose code runs, nil while the machine does.
+// Current returns the rank whose code runs, or nil while the machine runs.
 func (s *Scheduler) Current() *Rank { return s.current }
 
-// Stopping reports whether a rank of Spawn has failed: what others ask for never begins.
+// Stopping reports whether a rank of Spawn has failed. Operations that other ranks request
+// then never begin.
 func (s *Scheduler) Stopping() bool { return s.stopping }
 
-// Lost reports whether code of the machine has not come back.
+// Lost reports whether code of the machine has not returned, so that the machine cannot be
+// used.
 func (s *Scheduler) Lost() bool { return s.lost.Load() != nil }
 
 // Now returns the simulated time.
 func (s *Scheduler) Now() simtime.Time { return s.Machine.Engine.Now() }
 
-// Err returns the error that ended the machine, nil while it can be used.
+// Err returns the error that ended the machine, or nil while the machine can be used.
 func (s *Scheduler) Err() error {
 	if l := s.lost.Load(); l != nil {
 		return l.err
@@ -117,7 +120,7 @@ func (s *Scheduler) Err() error {
 	return s.err
 }
 
-// Begin checks that a rank may ask for an operation of a name.
+// Begin checks that the rank may request the operation called name.
 func (r *Rank) Begin(name string) error {
 	if l := r.lost.Load(); l != nil {
 		return fmt.Errorf("%s: the machine has ended before: %w", name, l.err)
@@ -136,25 +139,25 @@ func (r *Rank) Begin(name string) error {
 	return nil
 }
 
-// Closed calls a function in which ranks must not ask for operations: Begin panics in it.
-func (s *Scheduler) Closed(f func()) {
+// ForbidOperations calls f. While f runs, ranks must not request operations: Begin panics.
+func (s *Scheduler) ForbidOperations(f func()) {
 	defer func(r *Rank) { s.current = r }(s.current)
 	s.current = nil
 	f()
 }
 
-// Close ends what still runs. A kernel in an endless loop of Go code cannot be ended.
+// Close ends what is still running. A kernel in an endless loop of Go code cannot be ended.
 func (s *Scheduler) Close() {
 	if !s.Lost() {
 		s.Machine.Close()
 	}
 }
 
-// run lets the machine work until it has nothing left to do, or what the program awaits has
-// ended.
+// run runs the machine until nothing is left to do, or the operation that the program waits
+// for has ended.
 func (s *Scheduler) run() error {
 	s.current = nil
-	err := s.guarded()
+	err := s.runGuarded()
 	if s.Lost() {
 		return err
 	}
@@ -165,7 +168,7 @@ func (s *Scheduler) run() error {
 	return s.err
 }
 
-// Flush computes the values of what has happened.
+// Flush computes the values of everything that has run so far.
 func (s *Scheduler) Flush() error {
 	if err := s.Values.Flush(); err != nil && s.err == nil {
 		s.err = err
@@ -173,14 +176,15 @@ func (s *Scheduler) Flush() error {
 	return s.err
 }
 
-// Later calls a function when all ranks have done what they do at the present instant.
+// Later calls f at the present instant, after all ranks have done their work of that
+// instant.
 func (s *Scheduler) Later(f func()) {
 	s.operations.later = append(s.operations.later, f)
 	s.Machine.Engine.Post(s.Now(), sim.Event{Target: s.operations.target, Kind: evLater, Arg: uint64(s.Machine.Engine.By)})
 }
 
-// unwrap returns the error that a kernel was stopped with, without the stack, if it says
-// itself where that was.
+// unwrap returns the *tl.Error that a kernel was stopped with, without the stack, because
+// it says itself where that was. It returns any other error unchanged.
 func unwrap(err error) error {
 	if wrong, ok := errors.AsType[*tl.Error](err); ok {
 		return wrong

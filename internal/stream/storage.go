@@ -2,24 +2,24 @@ package stream
 
 import "slices"
 
-// Storage is memory that operations use, as far as the order of these depends on it.
+// Storage is memory that operations use. It orders the operations that use it.
 type Storage struct {
 	freed bool
-	unmap func() error // gives the memory back
+	unmap func() error // returns the memory to the machine
 
-	uses   int        // number of operations that have not ended
-	users  users      // these
-	marked *Operation // that was last compared with another, and has it
+	uses   int        // number of operations that use it and have not ended
+	users  users      // these operations
+	marked *Operation // scratch of shares: the last operation that was found to use this storage
 	writes []write
 }
 
-// NewStorage returns a storage. The function gives its memory back.
+// NewStorage returns a storage. unmap returns its memory to the machine.
 func NewStorage(unmap func() error) *Storage { return &Storage{unmap: unmap} }
 
 // Freed reports whether the storage has been freed.
 func (x *Storage) Freed() bool { return x.freed }
 
-// Free gives the memory back, when the last operation on it has ended.
+// Free returns the memory to the machine when the last operation that uses it has ended.
 func (x *Storage) Free() error {
 	x.freed = true
 	if x.uses > 0 {
@@ -28,18 +28,18 @@ func (x *Storage) Free() error {
 	return x.unmap()
 }
 
-// Region is some of a storage, as a range of addresses in each of its parts.
+// Region is a part of a storage: a range of addresses in each of the storage's parts.
 type Region struct {
 	*Storage
 	Parts  []Range
-	Entire bool // it is all of its storage
+	Entire bool // whether the region is the whole storage
 }
 
-// Range is the addresses from From up to To.
+// Range is the addresses from From up to, but not including, To.
 type Range struct{ From, To int64 }
 
-// Overlaps reports whether two regions may have memory in common: whether in some part the
-// ranges of their addresses do.
+// Overlaps reports whether two regions may share memory: whether their address ranges
+// overlap in some part.
 func (x *Region) Overlaps(y *Region) bool {
 	if x.Storage != y.Storage {
 		return false
@@ -52,27 +52,29 @@ func (x *Region) Overlaps(y *Region) bool {
 	return x == y
 }
 
-// overlapsAt is Overlaps for one part of two regions of one storage.
+// overlapsAt reports whether two regions of the same storage overlap in part i.
 func (x *Region) overlapsAt(y *Region, i int) bool {
 	a, b := x.Parts[i], y.Parts[i]
 	return a.From < a.To && b.From < b.To && a.From < b.To && b.From < a.To
 }
 
-// write is the last operation that writes a region.
+// write records the last operation that writes a region.
 type write struct {
 	x      *Region
 	op     *Operation
-	handle *Handle // of the last collective, waited for or not
+	handle *Handle // the handle of the last collective, whether waited for or not; nil if none
 }
 
-// pending reports whether a read may have to wait for the write, or to be refused.
+// pending reports whether a read may have to wait for the write, or must be refused because
+// the rank has not waited for the collective.
 func (w *write) pending() bool {
 	return w.op.state != ended || w.handle != nil && !w.handle.Waited
 }
 
-// Wrote notes an operation that writes the region, with its handle if it is a collective. It
-// supersedes earlier writes of what it covers: operations on one storage follow each other.
-// A launch does not supersede a collective that has not been waited for.
+// Wrote records that op writes the region. handle is the handle of a collective, or nil.
+// The write replaces earlier writes of regions that it covers, because operations on the
+// same storage run one after another. A launch does not replace a collective that has not
+// been waited for.
 func (x *Region) Wrote(op *Operation, handle *Handle) {
 	last := write{x, op, handle}
 	x.writes = slices.DeleteFunc(x.writes, func(w write) bool {
@@ -85,8 +87,8 @@ func (x *Region) Wrote(op *Operation, handle *Handle) {
 	x.writes = append(x.writes, last)
 }
 
-// Writing returns the operations that a read of the region waits for, and a collective among
-// them that has not been waited for, if there is one.
+// Writing returns the operations that a read of the region waits for. unwaited is a
+// collective among them that has not been waited for, or nil.
 func (x *Region) Writing() (list []*Operation, unwaited *Operation) {
 	for _, w := range x.writes {
 		if !w.pending() || !w.x.Overlaps(x) {
@@ -100,17 +102,18 @@ func (x *Region) Writing() (list []*Operation, unwaited *Operation) {
 	return list, unwaited
 }
 
-// touch is one end of a message: a region, in a program without Spawn a part of it.
-type touch struct {
+// endpoint is the memory at one end of a message: a region or, in a program without Spawn,
+// one part of it.
+type endpoint struct {
 	*Region
-	part int // or AllParts
+	part int // the index of the part, or AllParts
 }
 
-// AllParts is the part of a message's end that is all that a rank has.
+// AllParts is the part of an endpoint that includes all parts of the region.
 const AllParts = -1
 
-// meets reports whether two touches may have memory in common.
-func (t touch) meets(other touch) bool {
+// overlaps reports whether two endpoints may share memory.
+func (t endpoint) overlaps(other endpoint) bool {
 	switch {
 	case t.Storage != other.Storage || t.part != other.part:
 		return false
@@ -120,64 +123,65 @@ func (t touch) meets(other touch) bool {
 	return t.Region == other.Region || t.overlapsAt(other.Region, t.part)
 }
 
-// users is the operations on a storage that have not ended. Those of one sequence wait for
-// each other, and so do those of two sequences, unless both are of messages. A collective of
-// ranks is in one sequence, not in one for each of its streams, of which there may be a
-// thousand.
+// users is the operations on a storage that have not ended. The operations of one sequence
+// wait for each other. Operations of different sequences wait for each other too, unless
+// both are messages. A collective of ranks is in only one sequence, not in one for each of
+// its streams, because it may have a thousand streams.
 type users struct {
-	whole    []*sequence        // launches and copies by stream, collectives of ranks by group
-	messages map[corner][]*ends // by stream and part of the storage
+	whole    []*sequence                      // launches and copies by stream, collectives of ranks by group
+	messages map[endpointKey][]*endpointUsers // by stream and part of the storage
 }
 
-// corner is a part of a storage as the messages of a stream use it.
-type corner struct {
-	of   *Stream
-	part int
+// endpointKey identifies a part of a storage that the messages of one stream use.
+type endpointKey struct {
+	stream *Stream
+	part   int
 }
 
-// ends is the messages of a corner to or from one region.
-type ends struct {
+// endpointUsers is the messages of an endpointKey that start or end at one endpoint.
+type endpointUsers struct {
 	sequence
-	touch
+	endpoint
 }
 
-// add notes an operation that is not a message.
+// add records an operation that is not a message.
 func (u *users) add(op *Operation) {
-	of := op.order()
-	i := slices.IndexFunc(u.whole, func(q *sequence) bool { return q.of == of })
+	order := op.order()
+	i := slices.IndexFunc(u.whole, func(q *sequence) bool { return q.order == order })
 	if i < 0 {
-		i, u.whole = len(u.whole), append(u.whole, &sequence{of: of})
+		i, u.whole = len(u.whole), append(u.whole, &sequence{order: order})
 	}
 	u.whole[i].add(op)
 }
 
-// addMessage notes a message with an end at a part, in all streams that it is in so far.
-func (u *users) addMessage(op *Operation, t touch) {
+// addMessage records a message with an endpoint, in all streams that the message is in so
+// far.
+func (u *users) addMessage(op *Operation, t endpoint) {
 	if u.messages == nil {
-		u.messages = map[corner][]*ends{}
+		u.messages = map[endpointKey][]*endpointUsers{}
 	}
 	for _, s := range op.streams {
-		at := corner{s, t.part}
-		i := slices.IndexFunc(u.messages[at], func(e *ends) bool { return e.touch == t })
+		at := endpointKey{s, t.part}
+		i := slices.IndexFunc(u.messages[at], func(e *endpointUsers) bool { return e.endpoint == t })
 		if i < 0 {
 			i = len(u.messages[at])
-			u.messages[at] = append(u.messages[at], &ends{sequence{of: s}, t})
+			u.messages[at] = append(u.messages[at], &endpointUsers{sequence{order: s}, t})
 		}
 		u.messages[at][i].add(op)
 	}
 }
 
-// remove takes an operation that is not a message out.
+// remove removes an operation that is not a message.
 func (u *users) remove(op *Operation) {
 	u.whole = slices.DeleteFunc(u.whole, func(q *sequence) bool { return q.remove(op) && len(q.ops) == 0 })
 }
 
-// removeMessage takes a message out.
-func (u *users) removeMessage(op *Operation, t touch) {
+// removeMessage removes a message.
+func (u *users) removeMessage(op *Operation, t endpoint) {
 	for _, s := range op.streams {
-		at := corner{s, t.part}
-		left := slices.DeleteFunc(u.messages[at], func(e *ends) bool {
-			return e.touch == t && e.remove(op) && len(e.ops) == 0
+		at := endpointKey{s, t.part}
+		left := slices.DeleteFunc(u.messages[at], func(e *endpointUsers) bool {
+			return e.endpoint == t && e.remove(op) && len(e.ops) == 0
 		})
 		if u.messages[at] = left; len(left) == 0 {
 			delete(u.messages, at)

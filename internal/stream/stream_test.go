@@ -14,7 +14,7 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// clock is a scheduler whose operations let time pass, and note when they begin.
+// clock is a scheduler whose operations let time pass and record when they begin.
 type clock struct {
 	*Scheduler
 	began map[string]simtime.Time
@@ -39,8 +39,8 @@ func newClock(t *testing.T) *clock {
 	return &clock{s, map[string]simtime.Time{}}
 }
 
-// passes has an operation take some nanoseconds.
-func (c *clock) passes(op *Operation, ns simtime.Time) *Operation {
+// setDuration makes an operation take ns nanoseconds.
+func (c *clock) setDuration(op *Operation, ns simtime.Time) *Operation {
 	op.Begin = func(done sim.Event) error {
 		c.began[op.Name] = c.Now()
 		op.Expect()
@@ -50,27 +50,28 @@ func (c *clock) passes(op *Operation, ns simtime.Time) *Operation {
 	return op
 }
 
-// asks puts an operation into the stream of a rank.
-func (c *clock) asks(r *Rank, name string, ns simtime.Time, regions ...*Region) *Operation {
-	op := c.passes(r.NewOperation(name, regions...), ns)
+// enqueue puts an operation of ns nanoseconds into the stream of a rank.
+func (c *clock) enqueue(r *Rank, name string, ns simtime.Time, regions ...*Region) *Operation {
+	op := c.setDuration(r.NewOperation(name, regions...), ns)
 	r.Enqueue(op)
 	return op
 }
 
-// joins adds a rank to an operation that others call too; the last of them completes it.
-func (c *clock) joins(r *Rank, op *Operation, regions ...*Region) *Handle {
-	op.Forming = slices.DeleteFunc(op.Forming, func(other *Rank) bool { return other == r })
+// join adds a rank to an operation that several ranks call. The last rank completes the
+// operation.
+func (c *clock) join(r *Rank, op *Operation, regions ...*Region) *Handle {
+	op.MissingRanks = slices.DeleteFunc(op.MissingRanks, func(other *Rank) bool { return other == r })
 	r.Join(op, regions, AllParts)
 	h := r.NewHandle(op)
-	if len(op.Forming) == 0 {
+	if len(op.MissingRanks) == 0 {
 		c.Complete(op)
 		c.Advance(op)
 	}
 	return h
 }
 
-// at compares when operations began, in nanoseconds.
-func (c *clock) at(t *testing.T, want map[string]simtime.Time) {
+// checkBegan compares the times at which operations began, in nanoseconds.
+func (c *clock) checkBegan(t *testing.T, want map[string]simtime.Time) {
 	t.Helper()
 	for name, ns := range want {
 		if got := c.began[name]; got != ns*simtime.Nanosecond {
@@ -83,27 +84,27 @@ func region(parts ...Range) *Region {
 	return &Region{Storage: NewStorage(func() error { return nil }), Parts: parts, Entire: true}
 }
 
-// TestStreams has ranks ask for operations of their own and for one of both, which is
-// asynchronous: those behind it wait for it if they use its storage.
+// TestStreams checks when operations of two ranks begin. One operation is shared by both
+// ranks and asynchronous: later operations wait for it only if they use its storage.
 func TestStreams(t *testing.T) {
 	c := newClock(t)
 	x, y := region(Range{0, 8}), region(Range{8, 16})
-	both := c.passes(NewShared("both", NewCalls(), 0), 7)
+	both := c.setDuration(NewShared("both", NewCalls(), 0), 7)
 	faults, err := c.Spawn(2, func(r *Rank) error {
-		if r.Number == 0 { // it is the first to run
-			both.Forming = slices.Clone(c.Ranks())
+		if r.Number == 0 { // rank 0 runs first
+			both.MissingRanks = slices.Clone(c.Ranks())
 		}
 		if r.Number == 1 {
-			c.asks(r, "other", 20)
-			c.joins(r, both, y)
-			c.asks(r, "apart", 1)
+			c.enqueue(r, "other", 20)
+			c.join(r, both, y)
+			c.enqueue(r, "other storage", 1)
 			return r.Synchronize()
 		}
-		c.asks(r, "first", 5, x)
-		c.asks(r, "second", 6)
-		h := c.joins(r, both, x)
-		c.asks(r, "beside", 2)
-		c.asks(r, "after", 3, x)
+		c.enqueue(r, "first", 5, x)
+		c.enqueue(r, "second", 6)
+		h := c.join(r, both, x)
+		c.enqueue(r, "independent", 2)
+		c.enqueue(r, "same storage", 3, x)
 		if err := r.Await(h.Op); err != nil {
 			return err
 		}
@@ -115,11 +116,11 @@ func TestStreams(t *testing.T) {
 	if err != nil || len(faults) > 0 {
 		t.Fatal(err, faults)
 	}
-	c.at(t, map[string]simtime.Time{"first": 0, "second": 5, "other": 0, "both": 20, "beside": 11, "apart": 20, "after": 27})
+	c.checkBegan(t, map[string]simtime.Time{"first": 0, "second": 5, "other": 0, "both": 20, "independent": 11, "other storage": 20, "same storage": 27})
 }
 
-// TestBlame has a rank return without an operation that another one waits for, and ranks
-// wait for each other.
+// TestBlame checks which ranks are blamed when a rank returns without an operation that
+// another rank waits for, when ranks wait for each other, and when an operation times out.
 func TestBlame(t *testing.T) {
 	for name, tt := range map[string]struct {
 		run  func(c *clock, r *Rank, a, b *Operation) error
@@ -129,14 +130,14 @@ func TestBlame(t *testing.T) {
 			if r.Number == 1 {
 				return nil
 			}
-			return r.Await(c.joins(r, a).Op)
+			return r.Await(c.join(r, a).Op)
 		}, "[{1 returned without a, for which rank 0 waits}]"},
 		"in another order": {func(c *clock, r *Rank, a, b *Operation) error {
 			if r.Number == 1 {
 				a, b = b, a
 			}
 			for _, op := range []*Operation{a, b} {
-				if err := r.Await(c.joins(r, op).Op); err != nil {
+				if err := r.Await(c.join(r, op).Op); err != nil {
 					return err
 				}
 			}
@@ -145,7 +146,7 @@ func TestBlame(t *testing.T) {
 			"{1 waits for b, which rank 0 has not called; the ranks wait for each other: call collectives in the same order on all of them}]"},
 		"late": {func(c *clock, r *Rank, a, b *Operation) error {
 			if r.Number == 0 {
-				h := c.joins(r, a)
+				h := c.join(r, a)
 				c.Limit(a, 30*simtime.Nanosecond, func() error { return errors.New("late") })
 				return r.Await(h.Op)
 			}
@@ -153,10 +154,10 @@ func TestBlame(t *testing.T) {
 		}, "[{0 late}]"},
 	} {
 		c := newClock(t)
-		a, b := c.passes(NewShared("a", nil, 0), 1), c.passes(NewShared("b", nil, 0), 1)
+		a, b := c.setDuration(NewShared("a", nil, 0), 1), c.setDuration(NewShared("b", nil, 0), 1)
 		faults, _ := c.Spawn(2, func(r *Rank) error {
 			if r.Number == 0 {
-				a.Forming, b.Forming = slices.Clone(c.Ranks()), slices.Clone(c.Ranks())
+				a.MissingRanks, b.MissingRanks = slices.Clone(c.Ranks()), slices.Clone(c.Ranks())
 			}
 			return tt.run(c, r, a, b)
 		})
@@ -166,7 +167,8 @@ func TestBlame(t *testing.T) {
 	}
 }
 
-// TestRegions compares regions of one storage, and what a read of them waits for.
+// TestRegions compares regions of one storage, and the operations that a read of each
+// region waits for.
 func TestRegions(t *testing.T) {
 	whole := region(Range{0, 8}, Range{8, 16})
 	part := func(parts ...Range) *Region { return &Region{Storage: whole.Storage, Parts: parts} }
@@ -192,7 +194,7 @@ func TestRegions(t *testing.T) {
 			t.Errorf("got %v and %v, want %v and %v", got, waits, tt.want, tt.unwaited)
 		}
 	}
-	whole.Wrote(d, nil) // supersedes both, but b has not been waited for
+	whole.Wrote(d, nil) // replaces both writes, but b has not been waited for
 	if got, waits := left.Writing(); !slices.Equal(got, []*Operation{d}) || waits != b {
 		t.Errorf("after a write of all: got %v and %v", got, waits)
 	}

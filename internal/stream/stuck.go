@@ -10,10 +10,10 @@ import (
 	"github.com/kernbench/kernbench/internal/sim"
 )
 
-// stuck finds who is to blame when nothing goes on although something was asked for:
-// those that returned without what others wait for; else those that wait for each
-// other; else those whose kernels do.
-func (s *Scheduler) stuck(blame func(*Rank, error), d *sim.Deadlock) {
+// blameStuck finds the ranks to blame when no requested operation can make progress: ranks
+// that returned without a call that others wait for; else ranks that wait for each other;
+// else ranks whose kernels are in the deadlock d.
+func (s *Scheduler) blameStuck(blame func(*Rank, error), d *sim.Deadlock) {
 	found := false
 	each := func(fault func(*Rank) error) {
 		for _, w := range s.ranks {
@@ -23,8 +23,8 @@ func (s *Scheduler) stuck(blame func(*Rank, error), d *sim.Deadlock) {
 			}
 		}
 	}
-	if each(s.owed); !found {
-		each(s.circular)
+	if each(s.returnedEarly); !found {
+		each(s.cycleError)
 	}
 	if !found && d != nil {
 		each(func(w *Rank) error {
@@ -36,36 +36,36 @@ func (s *Scheduler) stuck(blame func(*Rank, error), d *sim.Deadlock) {
 	}
 }
 
-// busy reports whether an operation of a rank has begun, and has not ended.
+// busy reports whether an operation of the rank has begun and not ended.
 func (w *Rank) busy() bool {
 	return slices.ContainsFunc(w.stream.ops.ops, func(op *Operation) bool { return op.state == begun })
 }
 
-// owed returns the error of a rank that has returned without an operation that others have
-// called.
-func (s *Scheduler) owed(w *Rank) error {
+// returnedEarly returns an error if the rank has returned without calling an operation that
+// other ranks have called.
+func (s *Scheduler) returnedEarly(w *Rank) error {
 	if !w.returned {
 		return nil
 	}
 	for _, other := range s.ranks {
 		for _, op := range other.stream.ops.ops {
-			if slices.Contains(op.Forming, w) && !(op.AnySource && slices.ContainsFunc(op.Forming, func(w *Rank) bool { return !w.returned })) {
-				return fmt.Errorf("returned without %s, for which %s", op.Name, s.waiting(op))
+			if slices.Contains(op.MissingRanks, w) && !(op.AnySource && slices.ContainsFunc(op.MissingRanks, func(w *Rank) bool { return !w.returned })) {
+				return fmt.Errorf("returned without %s, for which %s", op.Name, s.describeCallers(op))
 			}
 		}
 	}
 	return nil
 }
 
-// reason is why an operation does not begin: another has to come first, by the order of
-// a rank's program.
+// reason explains why an operation does not begin: by the program order of a rank, another
+// operation must come first.
 type reason struct {
 	first *Operation
-	of    *Rank
+	rank  *Rank
 }
 
-// reasons returns what holds an operation up: those that have yet to call it wait for
-// something else, or have something before it in their streams.
+// reasons returns what blocks an operation: ranks that have not called it wait for another
+// operation, or an earlier operation in a stream has not begun.
 func (s *Scheduler) reasons(op *Operation) (list []reason) {
 	if op.carrier != nil && op.state == begun {
 		return s.reasons(op.carrier)
@@ -73,14 +73,14 @@ func (s *Scheduler) reasons(op *Operation) (list []reason) {
 	if op.state >= begun {
 		return nil
 	}
-	for _, w := range op.Forming {
+	for _, w := range op.MissingRanks {
 		if w.waits != nil && w.waits.idle() {
 			list = append(list, reason{w.waits, w})
 		}
 	}
 	for _, w := range s.ranks {
 		if slices.Contains(op.streams, &w.stream) {
-			for first := range op.before(&w.stream) {
+			for first := range op.predecessors(&w.stream) {
 				if first.idle() {
 					list = append(list, reason{first, w})
 				}
@@ -90,19 +90,19 @@ func (s *Scheduler) reasons(op *Operation) (list []reason) {
 	return list
 }
 
-// idle reports whether an operation has not begun, or what carries it.
+// idle reports whether an operation, or the send that carries it, has not begun.
 func (op *Operation) idle() bool {
 	return op.state < begun || op.state == begun && op.carrier != nil && op.carrier.state < begun
 }
 
-// circular returns the error of a rank whose program has an operation come first, if what
-// comes after it has to come before it as well.
-func (s *Scheduler) circular(w *Rank) error {
+// cycleError returns an error if the program of the rank puts an operation before another
+// that must come earlier.
+func (s *Scheduler) cycleError(w *Rank) error {
 	for _, other := range s.ranks {
 		for _, op := range other.stream.ops.ops {
 			for _, r := range s.reasons(op) {
-				if r.of == w && s.needs(r.first, op, map[*Operation]bool{}) {
-					return fmt.Errorf("waits for %s; the ranks wait for each other: call collectives in the same order on all of them", s.hindrance(r.first))
+				if r.rank == w && s.dependsOn(r.first, op, map[*Operation]bool{}) {
+					return fmt.Errorf("waits for %s; the ranks wait for each other: call collectives in the same order on all of them", s.describeBlocked(r.first))
 				}
 			}
 		}
@@ -110,8 +110,8 @@ func (s *Scheduler) circular(w *Rank) error {
 	return nil
 }
 
-// needs reports whether an operation is held up by another, directly or not.
-func (s *Scheduler) needs(op, other *Operation, seen map[*Operation]bool) bool {
+// dependsOn reports whether op is blocked by other, directly or indirectly.
+func (s *Scheduler) dependsOn(op, other *Operation, seen map[*Operation]bool) bool {
 	if op == other {
 		return true
 	}
@@ -119,22 +119,22 @@ func (s *Scheduler) needs(op, other *Operation, seen map[*Operation]bool) bool {
 		return false
 	}
 	seen[op] = true
-	return slices.ContainsFunc(s.reasons(op), func(r reason) bool { return s.needs(r.first, other, seen) })
+	return slices.ContainsFunc(s.reasons(op), func(r reason) bool { return s.dependsOn(r.first, other, seen) })
 }
 
-// hindrance says why an operation does not begin.
-func (s *Scheduler) hindrance(op *Operation) string {
-	if len(op.Forming) > 0 {
+// describeBlocked returns the name of an operation and why it does not begin.
+func (s *Scheduler) describeBlocked(op *Operation) string {
+	if len(op.MissingRanks) > 0 {
 		return (*opWait)(op).String()
 	}
 	for _, r := range s.reasons(op) {
-		return fmt.Sprintf("%s, which rank %d has behind %s", op.Name, r.of.Number, r.first.Name)
+		return fmt.Sprintf("%s, which rank %d has behind %s", op.Name, r.rank.Number, r.first.Name)
 	}
 	return op.Name
 }
 
-// waiting says which ranks have called an operation.
-func (s *Scheduler) waiting(op *Operation) string {
+// describeCallers lists the ranks that have called an operation: "ranks 0, 2 wait".
+func (s *Scheduler) describeCallers(op *Operation) string {
 	var there []int
 	for _, w := range s.ranks {
 		if slices.Contains(op.streams, &w.stream) {
@@ -144,7 +144,8 @@ func (s *Scheduler) waiting(op *Operation) string {
 	return RanksDo(there, "waits", "wait")
 }
 
-// RanksDo lists ranks with a verb: "ranks 0, 2 have".
+// RanksDo returns a list of ranks followed by a verb in the singular or plural: "ranks 0, 2
+// have".
 func RanksDo(ranks []int, one, several string) string {
 	if len(ranks) == 1 {
 		return RankList(ranks) + " " + one
@@ -152,7 +153,7 @@ func RanksDo(ranks []int, one, several string) string {
 	return RankList(ranks) + " " + several
 }
 
-// RankList lists ranks, runs of three and more as "4-7".
+// RankList returns a list of ranks as text. Runs of three or more are written as "4-7".
 func RankList(list []int) string {
 	text := strings.Join(printable.Runs(slices.Sorted(slices.Values(list)), 3), ", ")
 	if len(list) == 1 {
@@ -161,5 +162,5 @@ func RankList(list []int) string {
 	return "ranks " + text
 }
 
-// ErrStopped is what a rank that was stopped gets if it asks for more.
+// ErrStopped is the error for a rank that was stopped and requests another operation.
 var ErrStopped = errors.New("this rank has been stopped")

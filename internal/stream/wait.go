@@ -10,16 +10,17 @@ import (
 	"github.com/kernbench/kernbench/simtime"
 )
 
-// Handle is an operation that a rank may wait for while it does something else.
+// Handle stands for an operation that a rank may wait for later.
 type Handle struct {
 	Op     *Operation
-	Waited bool // the rank has, or need not
+	Waited bool // whether the rank has waited, or does not need to
 }
 
-// NewHandle returns the handle of a rank for an operation. Synchronize waits for it too.
+// NewHandle returns a handle of the rank for an operation. Synchronize waits for the
+// operation, too.
 func (r *Rank) NewHandle(op *Operation) *Handle {
 	h := &Handle{Op: op}
-	if r.stopping { // it never begins
+	if r.stopping { // the operation never begins
 		return h
 	}
 	if r.handles = append(r.handles, h); len(r.handles)%1024 == 0 {
@@ -28,14 +29,14 @@ func (r *Rank) NewHandle(op *Operation) *Handle {
 	return h
 }
 
-// Await waits for an operation: a rank of Spawn lets others go on meanwhile, the program
-// drives the machine.
+// Await waits for an operation. Meanwhile a rank of Spawn lets other ranks run; the program
+// itself runs the machine.
 func (r *Rank) Await(op *Operation) error {
 	return r.awaitUnless(op, func() bool { return false })
 }
 
-// awaitUnless waits for an operation, or until a condition holds. What makes it hold wakes
-// the rank, or interrupts the machine.
+// awaitUnless waits until an operation has ended or done returns true. The code that makes
+// done true must wake the rank, or pause the machine.
 func (r *Rank) awaitUnless(op *Operation, done func() bool) error {
 	for op.state != ended && op.failure == nil && r.err == nil && !done() {
 		if r.proc != nil {
@@ -57,14 +58,14 @@ func (r *Rank) awaitUnless(op *Operation, done func() bool) error {
 		}
 		r.awaited = nil
 	}
-	if op.state == ended || op.failure != nil || r.err == nil { // or the condition holds
+	if op.state == ended || op.failure != nil || r.err == nil { // or done returned true
 		return op.failure
 	}
 	return r.Reason()
 }
 
-// AwaitFor waits for an operation, and at most for a time, which is 0 if there is no limit. It
-// reports whether the operation has ended.
+// AwaitFor waits for an operation, at most for the time after; 0 means no limit. It reports
+// whether the operation has ended.
 func (r *Rank) AwaitFor(op *Operation, after simtime.Time) (bool, error) {
 	if op.state == ended || after == 0 {
 		return true, r.Await(op)
@@ -79,16 +80,16 @@ func (r *Rank) AwaitFor(op *Operation, after simtime.Time) (bool, error) {
 			r.Machine.Engine.Pause()
 		}
 	})
-	r.timed++
+	r.timedWaits++
 	defer func() {
-		r.timed--
+		r.timedWaits--
 		timer.Stop()
 	}()
 	err := r.awaitUnless(op, func() bool { return expired })
 	return op.state == ended, err
 }
 
-// Sleep lets simulated time pass for the rank.
+// Sleep lets the simulated time d pass for the rank.
 func (r *Rank) Sleep(name string, d simtime.Time) error {
 	pause := NewRead(name)
 	pause.Track = "waits"
@@ -101,7 +102,7 @@ func (r *Rank) Sleep(name string, d simtime.Time) error {
 	return r.Await(pause)
 }
 
-// Synchronize waits for everything that the rank has asked for.
+// Synchronize waits for everything that the rank has requested.
 func (r *Rank) Synchronize() error {
 	if err := r.Begin("Synchronize"); err != nil {
 		return err
@@ -122,22 +123,22 @@ func (r *Rank) Synchronize() error {
 	return r.err
 }
 
-// Reason returns why the machine has ended, for ranks that wait for it.
+// Reason returns the error that ended the machine, for ranks that wait for an operation.
 func (s *Scheduler) Reason() error {
 	// The error of a timeout names its operation.
-	if op := s.guilty(); op != nil && (s.late == nil || !errors.Is(s.err, s.late)) {
+	if op := s.failedOperation(); op != nil && (s.timeoutErr == nil || !errors.Is(s.err, s.timeoutErr)) {
 		return fmt.Errorf("%s: %w", op.Name, unwrap(s.err))
 	}
 	return unwrap(s.err)
 }
 
-// kernelError returns the error of a kernel that a rank has launched, or that is part of a
-// collective of it, if one has failed.
+// kernelError returns the error of a failed kernel that the rank has launched or that is
+// part of a collective of the rank, or nil.
 func (s *Scheduler) kernelError(r *Rank) error {
-	if op := s.guilty(); op != nil && op.In(r) {
+	if op := s.failedOperation(); op != nil && op.In(r) {
 		return s.Reason()
 	}
-	for _, op := range s.operations.all { // at the instant of the first
+	for _, op := range s.operations.all { // kernels that failed at the same instant as the first one
 		if op != nil && op.Run != nil && op.Run.Err() != nil && op.In(r) {
 			return fmt.Errorf("%s: %w", op.Name, unwrap(op.Run.Err()))
 		}
@@ -145,13 +146,13 @@ func (s *Scheduler) kernelError(r *Rank) error {
 	return nil
 }
 
-// guilty returns the operation that ended the machine, if one did: it failed, or nothing
-// else was under way.
-func (s *Scheduler) guilty() *Operation {
+// failedOperation returns the operation that ended the machine, or nil: one that failed, or
+// the only operation in flight.
+func (s *Scheduler) failedOperation() *Operation {
 	if s.culprit != nil {
 		return s.culprit
 	}
-	var under []*Operation
+	var running []*Operation
 	for _, op := range s.operations.all {
 		if op == nil || op.state != begun {
 			continue
@@ -159,26 +160,26 @@ func (s *Scheduler) guilty() *Operation {
 		if op.Run != nil && op.Run.Failed() && (op.Run.Err() == nil || op.Run.Err() == s.err) {
 			return op
 		}
-		under = append(under, op)
+		running = append(running, op)
 	}
-	if len(under) == 1 && under[0].Run != nil && s.Context.Err() == nil {
-		return under[0]
+	if len(running) == 1 && running[0].Run != nil && s.Context.Err() == nil {
+		return running[0]
 	}
 	return nil
 }
 
 // Missing returns the numbers of the ranks that have not called an operation.
 func (op *Operation) Missing() (ranks []int) {
-	for _, r := range op.Forming {
+	for _, r := range op.MissingRanks {
 		ranks = append(ranks, r.Number)
 	}
 	slices.Sort(ranks)
 	return ranks
 }
 
-// Limit has an operation fail if it has not ended when a time has passed. The function
-// returns the error.
-func (s *Scheduler) Limit(op *Operation, after simtime.Time, late func() error) {
+// Limit makes an operation fail if it has not ended after a time. timeoutErr returns the
+// error.
+func (s *Scheduler) Limit(op *Operation, after simtime.Time, timeoutErr func() error) {
 	if after == 0 || op.timer != nil {
 		return
 	}
@@ -186,22 +187,23 @@ func (s *Scheduler) Limit(op *Operation, after simtime.Time, late func() error) 
 		if s.stopping {
 			return
 		}
-		err := late()
-		deadlock := s.Machine.Engine.Idle() && s.timed == 0 // of kernels, if ranks are not to blame: the machine reports it
+		err := timeoutErr()
+		// A deadlock of kernels, unless ranks are to blame. The machine reports it.
+		deadlock := s.Machine.Engine.Idle() && s.timedWaits == 0
 		if len(s.ranks) == 0 {
 			if !deadlock {
-				s.late = err
+				s.timeoutErr = err
 				s.Machine.Engine.Stop(err)
 			}
 			return
 		}
-		found := false // ranks for which there is no use in waiting
-		s.stuck(func(r *Rank, err error) { found, r.fault = true, err }, nil)
+		found := false // whether there are ranks that can never continue
+		s.blameStuck(func(r *Rank, err error) { found, r.fault = true, err }, nil)
 		if !found && deadlock && slices.ContainsFunc(s.ranks, (*Rank).busy) {
 			return
 		}
 		for _, r := range s.ranks {
-			if !found && slices.Contains(op.parties(), &r.stream) {
+			if !found && slices.Contains(op.callerStreams(), &r.stream) {
 				r.fault = err
 			}
 		}
@@ -209,14 +211,14 @@ func (s *Scheduler) Limit(op *Operation, after simtime.Time, late func() error) 
 	})
 }
 
-// GiveUp ends an operation that some rank has not called, with an error for all others that
-// call it or have called it.
+// GiveUp ends an operation that some rank has not called. All ranks that have called it, or
+// call it later, get the error.
 func (s *Scheduler) GiveUp(op *Operation, err error) {
 	op.failure = err
-	behind := op.behind
+	dependents := op.dependents
 	s.leave(op)
-	op.streams = nil // it is never tried again
-	for _, next := range behind {
+	op.streams = nil // the operation is never tried again
+	for _, next := range dependents {
 		s.Advance(next)
 	}
 	for _, p := range op.waiters {

@@ -46,7 +46,7 @@ func (d *state) receiveAny(g *groupState, to int, op P2POp, r *request) (*Work, 
 	k := d.w.newMessage(g, []int{AnySource, g.ranks[to]}, "any rank", op.Tag)
 	k.op.AnySource = true
 	if d.w.spawned {
-		k.op.Forming = pick(d.w.s.Ranks(), slices.Delete(slices.Clone(g.ranks), to, to+1))
+		k.op.MissingRanks = pick(d.w.s.Ranks(), slices.Delete(slices.Clone(g.ranks), to, to+1))
 	} else {
 		k.parts = []int{AnySource, to}
 	}
@@ -178,7 +178,7 @@ func (c *world) joinEnds(receive, send *call) {
 	send.requests[int(Recvs)], send.lines[int(Recvs)] = receive.requests[int(Recvs)], receive.lines[int(Recvs)]
 	if guilty, err := c.prepare(send); err != nil {
 		if c.spawned {
-			c.s.Condemn(pick(send.group.ranks, guilty), err)
+			c.s.FailRanks(pick(send.group.ranks, guilty), err)
 		} else {
 			c.s.Failed(send.op, err)
 		}

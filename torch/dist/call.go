@@ -98,7 +98,7 @@ func (d *state) call(g *Group, r *request) (*Work, error) {
 			k = newCall(g.shared, stream.NewShared(name, nil, 0))
 		} else {
 			k = newCall(g.shared, stream.NewShared(name, g.shared.calls, number))
-			k.op.Forming = pick(d.w.s.Ranks(), g.shared.ranks)
+			k.op.MissingRanks = pick(d.w.s.Ranks(), g.shared.ranks)
 			g.shared.incomplete[number] = k
 		}
 	}
@@ -131,14 +131,14 @@ func (d *state) arrive(k *call, rank int, r *request, number int) (*Work, error)
 		return newWork(), nil
 	}
 	k.requests[rank], k.lines[rank] = r, stream.HostLine()
-	if i := slices.Index(op.Forming, d.s); i >= 0 { // a rank is listed twice for a message to itself
-		op.Forming = slices.Delete(op.Forming, i, i+1)
+	if i := slices.Index(op.MissingRanks, d.s); i >= 0 { // a rank is listed twice for a message to itself
+		op.MissingRanks = slices.Delete(op.MissingRanks, i, i+1)
 	}
-	complete := len(op.Forming) == 0
+	complete := len(op.MissingRanks) == 0
 	if !c.spawned {
 		if complete = !op.Message || len(k.requests) == 2; complete {
 			if _, err := c.prepare(k); err != nil { // the program continues without the operation
-				c.s.Void(op)
+				c.s.MakeNoOp(op)
 				return nil, err
 			}
 		}
@@ -159,7 +159,7 @@ func (d *state) arrive(k *call, rank int, r *request, number int) (*Work, error)
 	if c.spawned {
 		delete(k.group.incomplete, number)
 		if guilty, err := c.prepare(k); err != nil {
-			c.s.Condemn(pick(k.group.ranks, guilty), err)
+			c.s.FailRanks(pick(k.group.ranks, guilty), err)
 			d.s.Cancel() // does not return
 		}
 	}

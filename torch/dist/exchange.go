@@ -34,7 +34,7 @@ func (c *world) prepareMessage(k *call, members []member) error {
 			c.s.Later(c.startMessages)
 		}
 		c.outbox = append(c.outbox, k)
-		k.op.Box()
+		k.op.HoldForBatch()
 		return nil
 	}
 	return nil
@@ -141,6 +141,6 @@ func (c *world) launchMessages(list []*call) {
 	c.s.Failed(op, c.s.SendPart(op))
 	c.s.Start(op)
 	for _, m := range list {
-		c.s.Unbox(m.op) // later operations may be sent now
+		c.s.ReleaseFromBatch(m.op) // later operations may be sent now
 	}
 }

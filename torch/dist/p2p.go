@@ -166,7 +166,7 @@ func (c *world) callForEnd(g *groupState, from, to int, op P2POp) *call {
 	ranks := []int{g.ranks[from], g.ranks[to]}
 	k := c.newMessage(g, ranks, fmt.Sprintf("rank %d", ranks[0]), op.Tag)
 	if c.spawned {
-		k.op.Forming = pick(c.s.Ranks(), ranks)
+		k.op.MissingRanks = pick(c.s.Ranks(), ranks)
 	} else {
 		k.parts = []int{from, to}
 	}

@@ -76,7 +76,7 @@ func TestPendingOperationsCostLinearTime(t *testing.T) {
 	const n, most = 1000, 600
 	for _, kind := range []string{"all-reduces", "one tensor", "messages"} {
 		r := enqueueMany(t, kind, n)
-		if got := hosted.Scheduler(r.Context).Looks; got > most*n {
+		if got := hosted.Scheduler(r.Context).Inspections; got > most*n {
 			t.Errorf("%d %s: %d looks at operations, want at most %d for each", n, kind, got, most)
 		}
 		r.Close()

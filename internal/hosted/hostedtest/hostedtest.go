@@ -1,5 +1,5 @@
-// Package hostedtest is what the tests of packages torch and torch/dist share: programs on machines of
-// their own, and comparisons of what comes of them.
+// Package hostedtest has helpers for the tests of packages torch and torch/dist: programs
+// that each run on a new machine, and comparisons of their results.
 package hostedtest
 
 import (
@@ -19,7 +19,7 @@ import (
 // Second returns the second of two results.
 func Second[T any](_ T, err error) error { return err }
 
-// Says checks the whole text of an error.
+// Says checks that the text of an error is want.
 func Says(t *testing.T, what string, err error, want string) {
 	t.Helper()
 	if err == nil || err.Error() != want {
@@ -35,13 +35,13 @@ func ok(t testing.TB, err error) {
 	}
 }
 
-// Lab is the program of one experiment: what goes wrong ends the test.
+// Lab is a program on a machine of its own. An error ends the test.
 type Lab struct {
 	*torch.Rank
 	T *testing.T
 }
 
-// New returns a program on a machine of its own.
+// New returns a program on a new machine.
 func New(t *testing.T, o torch.Options) *Lab {
 	t.Helper()
 	ctx, err := torch.New(context.Background(), o)
@@ -50,7 +50,7 @@ func New(t *testing.T, o torch.Options) *Lab {
 	return &Lab{ctx.Main(), t}
 }
 
-// Ints returns a tensor of numbers.
+// Ints returns a tensor with the elements of data. Without a shape it has one axis.
 func (l *Lab) Ints(data []int, dtype torch.DType, on torch.Placement, shape ...int) *torch.Tensor {
 	l.T.Helper()
 	if shape == nil {
@@ -69,7 +69,7 @@ func (l *Lab) MustZeros(dtype torch.DType, on torch.Placement, shape ...int) *to
 	return x
 }
 
-// MustLaunch launches a kernel and waits for it.
+// MustLaunch launches a kernel and waits until it has ended.
 func (l *Lab) MustLaunch(name string, kernel any, args ...any) *torch.Launched {
 	l.T.Helper()
 	r, err := l.Launch(name, kernel, args...)
@@ -90,10 +90,10 @@ func (l *Lab) Holds(what string, x *torch.Tensor, want []int) {
 	}
 }
 
-// Fill returns n times the same number.
+// Fill returns a slice of n elements v.
 func Fill(v, n int) []int { return slices.Repeat([]int{v}, n) }
 
-// Misuse returns the *torch.Error that a function panics with.
+// Misuse returns the *torch.Error that f panics with, or nil if f does not panic.
 func Misuse(f func()) (err *torch.Error) {
 	defer func() {
 		if v := recover(); v != nil && !errors.As(v.(error), &err) {
@@ -107,7 +107,7 @@ func Misuse(f func()) (err *torch.Error) {
 // Nothing is a kernel that does nothing.
 func Nothing(*tl.PE, tl.Ptr) {}
 
-// System returns a topology by name, with changes.
+// System returns a compiled topology by name, with settings such as "system.sips.count=2".
 func System(t testing.TB, name string, sets ...string) *topology.Graph {
 	t.Helper()
 	spec, err := topology.Load(t.Context(), name, sets...)
@@ -117,7 +117,8 @@ func System(t testing.TB, name string, sets ...string) *topology.Graph {
 	return g
 }
 
-// Spawn runs workers on a machine of as many SIPs, with the default group made.
+// Spawn runs n workers on a new machine of n SIPs. Each worker has the default process
+// group.
 func Spawn(t *testing.T, n int, run func(r *torch.Rank) error) (*Lab, error) {
 	t.Helper()
 	l := New(t, torch.Options{Topology: System(t, "ring6", fmt.Sprintf("system.sips.count=%d", n))})
@@ -127,12 +128,13 @@ func Spawn(t *testing.T, n int, run func(r *torch.Rank) error) (*Lab, error) {
 	}, n)
 }
 
-// Full returns a tensor of n times v on one PE of the rank's device.
+// Full returns a tensor of n elements v on one PE of the rank's device.
 func Full(r *torch.Rank, v, n int) *torch.Tensor {
 	return torch.Must(r.Full(float64(v), torch.F32, torch.Shape{n}))
 }
 
-// Blames checks that an error is a SpawnError of these ranks, and what it says.
+// Blames checks that an error is a SpawnError of exactly these ranks and that its text
+// contains texts.
 func Blames(t *testing.T, err error, ranks []int, texts ...string) {
 	t.Helper()
 	var failed *torch.SpawnError
@@ -153,20 +155,22 @@ func Blames(t *testing.T, err error, ranks []int, texts ...string) {
 	}
 }
 
-// Far returns the options of a system on which the host is far away.
+// Far returns the options of a system with a latency of 10 µs between host and devices.
 func Far(t *testing.T, sips int) torch.Options {
 	t.Helper()
 	return torch.Options{Topology: System(t, "ring6", fmt.Sprintf("system.sips.count=%d", sips), "host.pcie.latency=10us")}
 }
 
-// Options returns the options of a system of some SIPs of two cubes of four PEs each.
+// Options returns the options of a system of SIPs with two cubes each and four PEs per
+// cube.
 func Options(t testing.TB, sips int) torch.Options {
 	t.Helper()
 	return torch.Options{Topology: System(t, "ring6", fmt.Sprintf("system.sips.count=%d", sips),
 		"sip.cube_mesh.w=2", "sip.cube_mesh.h=1", "cube.pe_layout.pe_per_corner=1"), Threads: 1}
 }
 
-// PEs returns a program with the default group of the first PEs, as ranks.
+// PEs returns a program whose default group has the first PEs as ranks. world is their
+// number.
 func PEs(t *testing.T, world int, opts ...dist.GroupOption) *Lab {
 	t.Helper()
 	l := New(t, Options(t, 3))
