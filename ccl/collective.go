@@ -8,21 +8,21 @@ import (
 	"github.com/kernbench/kernbench/internal/printable"
 )
 
-// Collective is an operation that a group of ranks does together.
+// Collective is an operation that a group of ranks performs together.
 type Collective uint8
 
-// The collectives, under the names of torch.distributed.
+// The collectives, with the names of torch.distributed.
 const (
-	AllReduce     Collective = iota // all ranks get the reduction of all
-	Reduce                          // the root gets it
+	AllReduce     Collective = iota // all ranks get the reduction of the data of all ranks
+	Reduce                          // the root gets the reduction of the data of all ranks
 	Broadcast                       // all ranks get the root's data
-	AllGather                       // all ranks get the blocks of all
-	ReduceScatter                   // rank r gets the reduction of block r of all
-	AllToAll                        // rank r gets block r of all
-	Gather                          // the root gets the blocks of all
+	AllGather                       // all ranks get the blocks of all ranks
+	ReduceScatter                   // rank r gets the reduction of block r of all ranks
+	AllToAll                        // rank r gets block r of all ranks
+	Gather                          // the root gets the blocks of all ranks
 	Scatter                         // rank r gets the root's block r
-	SendRecv                        // some ranks have messages for others
-	Barrier                         // no rank goes on before all have arrived
+	SendRecv                        // some ranks send messages to other ranks
+	Barrier                         // no rank continues before all ranks have arrived
 	numCollectives
 )
 
@@ -30,21 +30,21 @@ var collectiveNames = [numCollectives]string{
 	"all_reduce", "reduce", "broadcast", "all_gather", "reduce_scatter", "all_to_all", "gather", "scatter", "sendrecv", "barrier",
 }
 
-// String returns the name: "all_reduce".
+// String returns the name, such as "all_reduce".
 func (c Collective) String() string { return printable.Name("Collective", c, collectiveNames[:]) }
 
 // Collectives returns all collectives.
-func Collectives() []Collective { return below(numCollectives) }
+func Collectives() []Collective { return enumerate(numCollectives) }
 
-// below returns the values of an enumeration before one.
-func below[T ~uint8](end T) (all []T) {
+// enumerate returns all values of an enumeration that are less than end.
+func enumerate[T ~uint8](end T) (all []T) {
 	for v := range end {
 		all = append(all, v)
 	}
 	return all
 }
 
-// ParseCollective finds a collective by name, with or without underscores.
+// ParseCollective returns the collective with a name, with or without underscores.
 func ParseCollective(name string) (Collective, error) {
 	plain := func(s string) string { return strings.ReplaceAll(strings.ToLower(s), "_", "") }
 	i := slices.IndexFunc(collectiveNames[:], func(known string) bool { return plain(known) == plain(name) })
@@ -57,7 +57,7 @@ func ParseCollective(name string) (Collective, error) {
 // Reduces reports whether the collective combines elements with a reduction.
 func (c Collective) Reduces() bool { return c == AllReduce || c == Reduce || c == ReduceScatter }
 
-// Rooted reports whether one rank is the root.
+// Rooted reports whether the collective has a root.
 func (c Collective) Rooted() bool {
 	return c == Reduce || c == Broadcast || c == Gather || c == Scatter
 }

@@ -27,8 +27,9 @@ type Defaults struct {
 	WorldSize int `yaml:"world_size,omitempty" range:"1..16777216"` // ranks where neither an entry nor a flag gives them; all PEs if not given
 }
 
-// AlgorithmOrEntry is the name of an algorithm of the library, auto, or the name of an entry
-// of ccl.yaml. An algorithm's name means the algorithm, also where an entry has the name too.
+// AlgorithmOrEntry is the name of an algorithm of the library, auto, or the name of an
+// entry of ccl.yaml. If an algorithm and an entry have the same name, it means the
+// algorithm.
 type AlgorithmOrEntry string
 
 // Tuning is the queues and the messages of collectives. Each key is optional.
@@ -50,8 +51,8 @@ type Entry struct {
 	WorldSize int  `yaml:"world_size,omitempty" range:"1..16777216"`  // ranks; as in the defaults if not given
 }
 
-// Settings is an entry and the defaults in one. Zero values mean: as the topology
-// says; of ChunkBytes, a slot; of WorldSize, all PEs.
+// Settings is an entry merged with the defaults. Zero values mean: as in the topology; for
+// ChunkBytes, the size of a slot; for WorldSize, all PEs.
 type Settings struct {
 	Algorithm    string
 	BufferKind   topology.BufferKind
@@ -60,7 +61,7 @@ type Settings struct {
 	SlotSize     topology.Bytes
 	CreditBytes  topology.Bytes
 	ChunkBytes   topology.Bytes
-	RootCube     int // counted from 1; 0 is the one in the middle
+	RootCube     int // counted from 1; 0 means the middle cube
 	NElem        int
 	WorldSize    int
 }
@@ -70,8 +71,8 @@ const (
 	defaultElems     = 32
 )
 
-// Named returns the settings of an entry. With an empty name it returns the defaults: those of
-// the entry that defaults.algorithm names, or else the values of defaults alone.
+// Named returns the settings of an entry. With an empty name it returns the defaults: the
+// settings of the entry that defaults.algorithm names, or otherwise the values of defaults.
 func (c *Config) Named(name string) (Settings, error) {
 	e, ok := c.entry(name)
 	if !ok {
@@ -81,7 +82,8 @@ func (c *Config) Named(name string) (Settings, error) {
 	return c.settings(e), nil
 }
 
-// entry returns the entry of a name, or for "" that of the defaults.
+// entry returns the entry with a name. For "" it returns the default entry, or an empty
+// entry if there is none.
 func (c *Config) entry(name string) (e Entry, ok bool) {
 	if name == "" {
 		name = c.DefaultEntry()
@@ -90,8 +92,8 @@ func (c *Config) entry(name string) (e Entry, ok bool) {
 	return e, ok || name == ""
 }
 
-// DefaultEntry returns the entry that defaults.algorithm names. It returns "" if that names
-// an algorithm, or is not given.
+// DefaultEntry returns the name of the entry that defaults.algorithm names. It returns ""
+// if defaults.algorithm names an algorithm or is not given.
 func (c *Config) DefaultEntry() string {
 	name := string(c.Defaults.Algorithm)
 	if _, ok := c.Algorithms[name]; !ok || slices.Contains(append(Names(), Auto), name) {
@@ -100,9 +102,10 @@ func (c *Config) DefaultEntry() string {
 	return name
 }
 
-// Names returns the names of all entries, in alphabetical order.
+// Names returns the names of all entries, sorted.
 func (c *Config) Names() []string { return slices.Sorted(maps.Keys(c.Algorithms)) }
 
+// settings merges an entry with the defaults.
 func (c *Config) settings(e Entry) Settings {
 	d, elems := c.Defaults, defaultElems
 	algorithm := string(d.Algorithm)
@@ -130,10 +133,10 @@ func (c *Config) settings(e Entry) Settings {
 	}
 }
 
-// check finds the mistakes that concern several values, and adds them to those of
+// check finds mistakes that involve several values, and adds them to the errors of
 // decoding.
 func (c *Config) check(errs config.Errors) error {
-	unread := func(path string) bool { // a rule about values that could not be read says nothing
+	unread := func(path string) bool { // rules do not apply to values that could not be read
 		return slices.ContainsFunc(errs, func(e *config.Error) bool {
 			return !e.Kept && strings.HasPrefix(e.Path+".", path+".")
 		})
@@ -157,20 +160,21 @@ func (c *Config) check(errs config.Errors) error {
 	}
 	fits("defaults", Entry{})
 	for _, name := range c.Names() {
-		if e := c.Algorithms[name]; e.ChunkBytes != 0 || e.NSlots != 0 || e.SlotSize != 0 { // else it is said of the defaults
+		if e := c.Algorithms[name]; e.ChunkBytes != 0 || e.NSlots != 0 || e.SlotSize != 0 { // otherwise the error is reported for the defaults
 			fits("algorithms."+name, e)
 		}
 	}
 	return found.Err()
 }
 
-// fits reports whether a chunk fits into a queue, as far as the file says.
+// fits reports whether a chunk fits into a queue, as far as the file gives their sizes.
 func (s Settings) fits() bool {
 	return s.NSlots == 0 || s.SlotSize == 0 || (s.ChunkBytes+s.SlotSize-1)/s.SlotSize <= topology.Bytes(s.NSlots)
 }
 
-// latest returns the path of the value about queues and chunks that was most likely changed last:
-// of those written at the same place, one of the entry's own.
+// latest returns the path of the setting of queues or chunks that was most likely changed
+// last. Among settings that were written at the same place, it prefers those of the entry
+// itself.
 func (c *Config) latest(path string, e Entry) string {
 	var own, inherited []string
 	for _, v := range []struct {
