@@ -80,9 +80,9 @@ func (f *blockFlow) message(at item, rank int) (block, heldBlock) {
 	return x.slice(part(x.n, at.segment*f.pieces+key.piece, f.segments*f.pieces)), key
 }
 
-// incoming returns the elements that the rank receives as an item, and the key under which
+// receivedMessage returns the elements that the rank receives as an item, and the key under which
 // they may be held.
-func (f *blockFlow) incoming(at item) (block, heldBlock) {
+func (f *blockFlow) receivedMessage(at item) (block, heldBlock) {
 	return f.message(at, f.receivedOwner(at.step, f.index(at)))
 }
 
@@ -93,9 +93,9 @@ func (f *blockFlow) forwards(step, i int) bool {
 		i < min(f.blocks(step-1), f.blocks(step)) && f.receivedOwner(step-1, i) == f.sentOwner(step, i)
 }
 
-// own returns the rank's own value of elements that are to be reduced, and reports whether
+// ownTile returns the rank's own value of elements that are to be reduced, and reports whether
 // that value was held in TCM.
-func (f *blockFlow) own(at item, x block, key heldBlock) (tile tl.Tile, held bool) {
+func (f *blockFlow) ownTile(at item, x block, key heldBlock) (tile tl.Tile, held bool) {
 	if tile, held = f.held[key]; held {
 		delete(f.held, key)
 		return tile, true
@@ -115,7 +115,7 @@ func (f *blockFlow) hold(key heldBlock, tile tl.Tile) {
 }
 
 func (f *blockFlow) receive(at item) tl.Tile {
-	x, key := f.incoming(at)
+	x, key := f.receivedMessage(at)
 	_, from := f.ports(at.step)
 	switch {
 	case x.n == 0:
@@ -123,7 +123,7 @@ func (f *blockFlow) receive(at item) tl.Tile {
 	case f.gathers(at.step):
 		return f.Recv(from, x.n)
 	}
-	own, held := f.own(at, x, key) // loaded while the message is in flight
+	own, held := f.ownTile(at, x, key) // loaded while the message is in flight
 	sum := f.Combine(f.Recv(from, x.n), own)
 	if at.step == f.reduces-1 {
 		sum = f.Result(sum)
@@ -143,7 +143,7 @@ func (f *blockFlow) send(at item, tile tl.Tile) {
 		return
 	case f.forwards(at.step, i):
 	case !gathers:
-		tile, held = f.own(at, x, key)
+		tile, held = f.ownTile(at, x, key)
 	case at.step == 0:
 		tile = f.load(x.in, x.n)
 		if f.last > 0 {
@@ -168,7 +168,7 @@ func (f *blockFlow) send(at item, tile tl.Tile) {
 }
 
 func (f *blockFlow) store(at item, tile tl.Tile) (held bool) {
-	x, key := f.incoming(at)
+	x, key := f.receivedMessage(at)
 	if x.n == 0 {
 		return false
 	}

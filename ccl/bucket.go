@@ -40,12 +40,12 @@ func bucketInbox(p *Plan) int {
 	return p.total()
 }
 
-// bucket is the steps of a rank along a path. Each rank has a block of the data. Along a
-// dimension, the blocks of ranks with the same coordinate travel together round the ring.
-// In step s of a reduce-scatter, place p of the ring sends the blocks for place p-1-s and
-// receives the blocks for place p-2-s. The steps of an all-gather continue this sequence.
-// So the result of a block for place b combines the elements of places b+1, b+2, ... and
-// finally b, in this order.
+// bucket is the sequence of steps of a rank along a path. Each rank has a block of the
+// data. Along a dimension, the blocks of ranks with the same coordinate travel together
+// round the ring. In step s of a reduce-scatter, place p of the ring sends the blocks for
+// place p-1-s and receives the blocks for place p-2-s. The steps of an all-gather continue
+// this sequence. So the result of a block for place b combines the elements of places b+1,
+// b+2, ... and finally b, in this order.
 type bucket struct {
 	path
 	list  []dimSteps
@@ -95,8 +95,8 @@ func newBucketFlow(m *member, p path) *blockFlow {
 	return f
 }
 
-// span joins the blocks of count ranks in an all-reduce, beginning with the block of a
-// rank. Blocks that travel together are adjacent in memory.
+// span returns the blocks of count consecutive ranks in an all-reduce as one block,
+// beginning with the block of a rank. Blocks that travel together are adjacent in memory.
 func (b *bucket) span(m *member, rank, count int) block {
 	first := 0
 	for k := range b.dims {
@@ -120,8 +120,8 @@ func (b *bucket) join(f *blockFlow) {
 
 func (b *bucket) steps() int { return b.count }
 
-// at returns the dimension of a step, and the number of earlier steps along it.
-func (b *bucket) at(step int) (d *dimSteps, s int) {
+// dimAt returns the dimension of a step, and the number of earlier steps along it.
+func (b *bucket) dimAt(step int) (d *dimSteps, s int) {
 	i := len(b.list) - 1
 	for b.list[i].first > step {
 		i--
@@ -130,12 +130,12 @@ func (b *bucket) at(step int) (d *dimSteps, s int) {
 }
 
 func (b *bucket) ports(step int) (to, from tl.Port) {
-	d, _ := b.at(step)
+	d, _ := b.dimAt(step)
 	return b.dims[d.k].next, b.dims[d.k].previous
 }
 
 func (b *bucket) blocks(step int) int {
-	d, _ := b.at(step)
+	d, _ := b.dimAt(step)
 	return b.groupSize(d.k)
 }
 
@@ -147,7 +147,7 @@ func (b *bucket) receivedOwner(step, i int) int { return b.owner(step, 1, i) }
 // those that the rank sends. With before 1 they are those that the previous rank of the
 // ring sends, and this rank receives.
 func (b *bucket) owner(step, before, i int) (rank int) {
-	at, s := b.at(step)
+	at, s := b.dimAt(step)
 	before += s
 	if !at.gathers {
 		before++
@@ -171,8 +171,8 @@ func (b *bucket) needsAll(step int) bool {
 	if step == 0 {
 		return false
 	}
-	d, _ := b.at(step)
-	before, _ := b.at(step - 1)
+	d, _ := b.dimAt(step)
+	before, _ := b.dimAt(step - 1)
 	return d.k != before.k
 }
 

@@ -57,7 +57,7 @@ func (x *rootPipeline) runRoot(c *treeMember) {
 			}
 			return cases, more
 		},
-		gate: func(int) bool { return x.summed(up.next, a) },
+		gate: func(int) bool { return x.hasSums(up.next, a) },
 		do: func(int) {
 			x.do(a)
 			if a.last {
@@ -79,14 +79,14 @@ func (x *rootPipeline) awaits(a action) (port tl.Port, waits bool) {
 		return 0, false
 	}
 	f := x.flows[a.flow].(*blockFlow)
-	b, _ := f.incoming(a.incoming)
+	b, _ := f.receivedMessage(a.incoming)
 	_, port = f.ports(a.incoming.step)
 	return port, b.n > 0
 }
 
-// summed reports whether the device has the sums that an action uses, given the number of
+// hasSums reports whether the device has the sums that an action uses, given the number of
 // chunks that have come up the tree.
-func (x *rootPipeline) summed(arrived int, a action) bool {
+func (x *rootPipeline) hasSums(arrived int, a action) bool {
 	segment := a.incoming.segment
 	if a.sends {
 		segment = max(segment, a.outgoing.segment)

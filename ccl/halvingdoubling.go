@@ -125,7 +125,7 @@ func halvingSteps(ranks int) (steps []halvingStep, partners []partner) {
 	return steps, partners
 }
 
-// halving is the steps of a rank in a collective.
+// halving is the list of steps of a rank in a collective.
 type halving struct {
 	rank     int
 	list     []halvingStep
@@ -149,8 +149,8 @@ func newHalving(c Collective, ranks, rank int) *halving {
 	return h
 }
 
-// to returns the partner at a port.
-func (h *halving) to(port tl.Port) partner { return h.partners[port-tl.Numbered(0)] }
+// partnerAt returns the partner at a port.
+func (h *halving) partnerAt(port tl.Port) partner { return h.partners[port-tl.Numbered(0)] }
 
 // owner returns the rank that a block belongs to. The block is numbered from the rank's
 // own. In each step the blocks from `low` on move to the partner, which numbers them from
@@ -159,7 +159,7 @@ func (h *halving) owner(number int) int {
 	rank := h.rank
 	for i := range h.reduce {
 		if s := &h.reduce[i]; number >= s.low {
-			rank = h.to(s.to).peer(rank)
+			rank = h.partnerAt(s.to).peer(rank)
 			number -= s.low
 		}
 	}
@@ -235,7 +235,7 @@ func (h *halving) phases(f *blockFlow) (list []Phase) {
 	done := map[bool]bool{} // by gathers: the odd dimension has a phase already
 	for i := range h.list {
 		s := &h.list[i]
-		x := h.to(s.to)
+		x := h.partnerAt(s.to)
 		if x.size > 2 && 2*blocks <= f.Ranks { // few blocks: each moves straight to its rank
 			if done[s.gathers] {
 				continue

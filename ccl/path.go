@@ -63,9 +63,10 @@ func onePath(dims ...dim) []path { return []path{{dims: dims, hi: shareUnits}} }
 // for the same time. Where rows and columns wrap, a ring of more than two ranks has
 // separate links for each direction that is used.
 //
-// If a dimension of d ranks is the first of a path, each element occupies a link of that
-// dimension for f(d) = 2(d-1)/d / links. If the dimension is the second, only the part that
-// the first dimension leaves over does so.
+// If a dimension of d ranks is the first of a path, each element occupies its links for a
+// time proportional to f(d) = 2(d-1)/d / links. If the dimension is the second, this is
+// divided by the number of ranks of the first dimension, because only that part of the
+// elements is left to reduce.
 func (p *Plan) split(dims []dim, directions int) []path {
 	if len(dims) < 2 {
 		return onePath(dims...)

@@ -27,9 +27,9 @@ type exchanger interface {
 	// receive receives an item, if it is not empty, and combines it with the rank's own
 	// data.
 	receive(item) tl.Tile
-	// send sends an item. If the step need not wait for all messages of the previous step,
-	// the item is the tile that the rank has just received as the same message of that
-	// step.
+	// send sends an item: the rank's own data, or the given tile. The tile is what the rank
+	// has just received as the same message of the previous step. It is not used if the
+	// step needs all messages of that step.
 	send(item, tl.Tile)
 	// store stores a received tile if the rank needs it, or reports that it keeps the tile
 	// in TCM. It is called last, because a message is not visible before the stores that
@@ -37,9 +37,10 @@ type exchanger interface {
 	store(item, tl.Tile) (held bool)
 }
 
-// pipeline is flows that move at the same time, in rounds. A segment takes one step in each
-// round, and every `spacing` rounds the next segment starts. So steps over different links
-// overlap, and while a round takes longer than a message is in flight, no link is idle.
+// pipeline is a set of flows that move at the same time, in rounds. A segment takes one
+// step in each round, and every `spacing` rounds the next segment starts. So steps over
+// different links overlap, and while a round takes longer than a message is in flight, no
+// link is idle.
 //
 // Messages that are sent in a round are received in the next round. A message that is
 // forwarded was just received and need not be stored first. If the queue holds fewer
@@ -120,8 +121,9 @@ func (l *pipeline) round(i, steps, round int, yield func(action) bool) bool {
 	return true
 }
 
-// move receives the messages of step incoming and sends those of step outgoing, for the
-// interleaved flows that begin with flow i. Either step may not exist.
+// move yields the actions that receive the messages of one step and send those of another,
+// for the interleaved flows that begin with flow i. incoming and outgoing have the segment
+// and the number of these steps. If a number is out of range, the step has no messages.
 func (l *pipeline) move(i int, incoming, outgoing item, yield func(action) bool) bool {
 	f := l.flows[i]
 	in, out := 0, 0

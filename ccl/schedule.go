@@ -10,16 +10,16 @@ import (
 // the collective depends on them. Package ccl/cost computes that time. A schedule without
 // fields has no messages, or, for SendRecv, the messages of the plan.
 type Schedule struct {
-	// Trees are trees over all ranks. Each carries an equal share of the data, chunk by
+	// Trees lists trees over all ranks. Each carries an equal share of the data, chunk by
 	// chunk. The collective determines the direction: to the root, from the root, or both.
 	Trees []func(rank int) TreeNode
 	// Pipeline describes blocks that ranks exchange in steps.
 	Pipeline *Pipeline
 	// Exchange describes blocks that each rank sends to each other rank.
 	Exchange *Exchange
-	// Roots are the ranks between which Pipeline runs. Each of them first reduces the data
-	// of its device over Trees, and finally sends the result back over Trees. Nil means
-	// that Pipeline runs between all ranks.
+	// Roots lists the ranks between which Pipeline runs. Each of them first reduces the
+	// data of its device over Trees, and finally sends the result back over Trees. Nil
+	// means that Pipeline runs between all ranks.
 	Roots []int
 }
 

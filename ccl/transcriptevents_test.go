@@ -111,7 +111,7 @@ func (s *transcript) value(t *testing.T, id oplog.ID) numbers {
 	return integers(data, 0, len(data)/tl.I32.Size())
 }
 
-// numbers is elements. If there are many, String shows only the first.
+// numbers is a list of elements. If there are many, String shows only the first.
 type numbers []int
 
 func (n numbers) String() string {

@@ -37,7 +37,7 @@ func newDemand(p *ccl.Plan, ranks int) *demand {
 		return d
 	case p.Collective != ccl.SendRecv && len(p.Counts) <= 1:
 		d.unit = host.Product(uint64(p.Count(0)), size)
-		if d.whole() {
+		if d.isWhole() {
 			d.noun = ""
 		}
 		return d
@@ -79,8 +79,8 @@ func (d *demand) countMessages() {
 	d.unit, d.noun = host.Product(d.unit, size), "message"
 }
 
-// whole reports whether the data of a rank is one tensor, not divided into blocks.
-func (d *demand) whole() bool {
+// isWhole reports whether the data of a rank is one tensor, not divided into blocks.
+func (d *demand) isWhole() bool {
 	return d.collective == ccl.AllReduce || d.collective == ccl.Reduce || d.collective == ccl.Broadcast
 }
 
@@ -119,7 +119,7 @@ func (d *demand) crossing(s share) (out, in uint64) {
 		if s.root {
 			units = outside
 		}
-		if d.whole() {
+		if d.isWhole() {
 			units = 1
 		}
 		if d.toRoot() == s.root {

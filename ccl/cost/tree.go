@@ -62,10 +62,10 @@ func (n *Network) trees(p *ccl.Plan, nodes ...func(rank int) ccl.TreeNode) simti
 			for rank := range p.Ranks {
 				v := t.node(rank)
 				if ups && !v.Root {
-					add(rank, v.Parent.Rank, t.carried(rank))
+					add(rank, v.Parent.Rank, t.edgeBytes(rank))
 				}
 				if downs && !v.Root {
-					add(v.Parent.Rank, rank, t.carried(rank))
+					add(v.Parent.Rank, rank, t.edgeBytes(rank))
 				}
 			}
 		}
@@ -132,20 +132,20 @@ func (t *tree) down(rank int, at simtime.Time) (last simtime.Time) {
 	return last
 }
 
-// carried returns the number of bytes on the edge above a rank: a chunk, or the blocks of
+// edgeBytes returns the number of bytes on the edge above a rank: a chunk, or the blocks of
 // the rank and of all ranks below it.
-func (t *tree) carried(rank int) int64 {
+func (t *tree) edgeBytes(rank int) int64 {
 	if t.Collective != ccl.Gather && t.Collective != ccl.Scatter {
 		return t.bytes
 	}
 	n := int64(t.Count(rank) * t.DType.Size())
 	for _, child := range t.node(rank).Children {
-		n += t.carried(child.Rank)
+		n += t.edgeBytes(child.Rank)
 	}
 	return n
 }
 
 // messages returns the number of messages on the edge above a rank.
 func (t *tree) messages(rank int) simtime.Time {
-	return simtime.Time(t.carried(rank) / max(1, t.bytes))
+	return simtime.Time(t.edgeBytes(rank) / max(1, t.bytes))
 }
