@@ -18,6 +18,7 @@ type ringAllToAll struct {
 	group int // number of distances that travel together
 }
 
+// ringAllToAll runs an all-to-all on a ring.
 func (m *member) ringAllToAll() {
 	r := ringAllToAll{member: m, cut: newCut(m.Plan, m.Largest())}
 	if r.cut.pieces == 0 {

@@ -114,6 +114,8 @@ func (f *blockFlow) hold(key heldBlock, tile tl.Tile) {
 	f.held[key] = tile.Pin()
 }
 
+// receive receives an item. In the reduce-scatter it returns the item combined with the
+// rank's own value.
 func (f *blockFlow) receive(at item) tl.Tile {
 	x, key := f.receivedMessage(at)
 	_, from := f.ports(at.step)
@@ -134,6 +136,8 @@ func (f *blockFlow) receive(at item) tl.Tile {
 	return sum
 }
 
+// send sends an item: the given tile if the step forwards it, or otherwise the rank's own
+// value, from memory or from TCM.
 func (f *blockFlow) send(at item, tile tl.Tile) {
 	i := f.index(at)
 	x, key := f.message(at, f.sentOwner(at.step, i))
@@ -167,6 +171,8 @@ func (f *blockFlow) send(at item, tile tl.Tile) {
 	}
 }
 
+// store stores a received tile in the output if it is final, or if blocks are joined and it
+// is not forwarded. It keeps the tile in TCM if a later step needs it again.
 func (f *blockFlow) store(at item, tile tl.Tile) (held bool) {
 	x, key := f.receivedMessage(at)
 	if x.n == 0 {

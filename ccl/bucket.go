@@ -109,7 +109,8 @@ func (b *bucket) span(m *member, rank, count int) block {
 	return block{m.In(0).Add(at + from), m.Out(0).Add(at + from), to + last - from}
 }
 
-// join sends all blocks of a step as one block, in as few messages as possible.
+// join makes the flow f send all blocks of a step as one block, in as few messages as
+// possible.
 func (b *bucket) join(f *blockFlow) {
 	f.joinedFrom = b.dims[0].size() - 1
 	f.joined = func(step, rank int) (block, int) {
@@ -167,6 +168,7 @@ func (b *bucket) owner(step, before, i int) (rank int) {
 	return rank
 }
 
+// needsAll reports whether a step moves along another dimension than the previous step.
 func (b *bucket) needsAll(step int) bool {
 	if step == 0 {
 		return false
@@ -178,6 +180,7 @@ func (b *bucket) needsAll(step int) bool {
 
 func (b *bucket) resends(int, int) bool { return true }
 
+// phases returns a phase for the steps along each dimension.
 func (b *bucket) phases(f *blockFlow) (list []Phase) {
 	for i := range b.list {
 		at := &b.list[i]

@@ -133,6 +133,8 @@ func rootPaths(p *Plan, device int) []path {
 // direction.
 var globalPort = map[tl.Port]tl.Port{tl.West: tl.GlobalWest, tl.East: tl.GlobalEast, tl.North: tl.GlobalNorth, tl.South: tl.GlobalSouth}
 
+// centerRootNeighbors returns the neighbours of a rank in the tree and, for a root, in the
+// rings between the roots.
 func centerRootNeighbors(p *Plan, rank int) []Neighbor {
 	return withInboxes(rank, func(rank int) []Neighbor {
 		list, l := centerTree(p, rank).neighbors(), p.hierarchy()
@@ -151,6 +153,8 @@ func centerRootNeighbors(p *Plan, rank int) []Neighbor {
 	})
 }
 
+// centerRoot runs the kernel. If the roots use rings, the pipeline between them runs
+// together with the trees within devices. Otherwise there is one tree over all ranks.
 func (m *member) centerRoot() {
 	l := m.hierarchy()
 	c := newTreeMember(m, centerTree)

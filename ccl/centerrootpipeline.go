@@ -17,6 +17,8 @@ type rootPipeline struct {
 	complete []int               // number of segments of each flow whose results have arrived
 }
 
+// newRootPipeline returns the pipeline of a root. If it has several segments, the chunks of
+// the tree have the size of its messages, and come segment by segment.
 func newRootPipeline(m *member, list []path) *rootPipeline {
 	l := newBucketPipeline(m, list)
 	x := &rootPipeline{pipeline: l, chunks: m.treeChunks(0, m.Count(0)), segment: func(int) int { return 0 }}

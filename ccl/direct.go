@@ -77,6 +77,7 @@ func directSchedule(p *Plan) Schedule {
 	return newExchange(p, directExchange(p), directLargest(p))
 }
 
+// direct runs the kernel.
 func (m *member) direct() {
 	switch m.Collective {
 	case AllReduce, ReduceScatter, AllGather, AllToAll:
@@ -141,6 +142,8 @@ func (d *direct) piece(at item, b block) block {
 	return b.slice(d.cut.piece(b.n, at.segment, at.message))
 }
 
+// receive receives an item of all other ranks. In an all-gather or all-to-all it stores the
+// pieces. In a reduce-scatter it returns the reduction of all pieces.
 func (d *direct) receive(at item) (x tl.Tile) {
 	if d.Collective == AllToAll || d.gathers(at) {
 		for rank := range d.receiveOrder {
@@ -175,6 +178,8 @@ func (d *direct) receive(at item) (x tl.Tile) {
 	return x
 }
 
+// send sends an item to all other ranks: to each rank the piece of its block, or, in an
+// all-gather, the rank's own piece to all.
 func (d *direct) send(at item, x tl.Tile) {
 	if !d.gathers(at) {
 		for rank := range d.sendOrder {
@@ -208,6 +213,8 @@ func (d *direct) sendAll(x tl.Tile) {
 	}
 }
 
+// store copies the rank's own piece in an all-to-all, and stores the reduced piece in an
+// all-reduce. It never keeps a tile.
 func (d *direct) store(at item, x tl.Tile) bool {
 	if d.Collective == AllToAll {
 		d.copyPiece(d.cut, at)

@@ -34,7 +34,7 @@ func (e *experiment) System(t testing.TB) (g *topology.Graph, pes []int) {
 }
 
 // Fabric is a fabric of devices for experiments.
-type Fabric = fabricOf
+type Fabric = sipFabric
 
 // NewFabric returns a fabric of w × h devices of a preset.
 func NewFabric(preset string, shape topology.Shape, w, h int) Fabric {
@@ -43,7 +43,7 @@ func NewFabric(preset string, shape topology.Shape, w, h int) Fabric {
 
 // Experiment returns an experiment with a collective over all devices of the fabric,
 // without an algorithm.
-func (f fabricOf) Experiment(c Collective, bytes int) Experiment {
+func (f sipFabric) Experiment(c Collective, bytes int) Experiment {
 	return f.experiment(nil, c, bytes)
 }
 

@@ -9,19 +9,19 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// fabricOf is a fabric of SIPs. With the preset alpha_beta, SIPs have one PE each, and only
+// sipFabric is a fabric of SIPs. With the preset alpha_beta, SIPs have one PE each, and only
 // links take time. With other presets, SIPs have many PEs, of which the first takes part.
-type fabricOf struct {
+type sipFabric struct {
 	preset string
 	shape  topology.Shape
 	w, h   int
 }
 
-func (f fabricOf) String() string { return fmt.Sprintf("%s %s %d×%d", f.preset, f.shape, f.w, f.h) }
+func (f sipFabric) String() string { return fmt.Sprintf("%s %s %d×%d", f.preset, f.shape, f.w, f.h) }
 
 // experiment returns an experiment with a collective of a number of bytes of f32 over all
 // SIPs.
-func (f fabricOf) experiment(a *Algorithm, c Collective, bytes int) experiment {
+func (f sipFabric) experiment(a *Algorithm, c Collective, bytes int) experiment {
 	e := experiment{algorithm: a, preset: f.preset, timing: true, stride: 128}
 	e.Plan = Plan{
 		Collective: c, Ranks: f.w * f.h, DType: tl.F32, Chunk: 1024, Slots: 4, Tiles: 400,
@@ -44,14 +44,14 @@ func (f fabricOf) experiment(a *Algorithm, c Collective, bytes int) experiment {
 // TestAllReduceTakesItsFormula checks that an all-reduce on the preset alpha_beta takes
 // steps·α + factor·M/b within 2 %. Tiny all-reduces take only the first term.
 func TestAllReduceTakesItsFormula(t *testing.T) {
-	ring6, ring8 := fabricOf{"alpha_beta", topology.Ring1D, 6, 1}, fabricOf{"alpha_beta", topology.Ring1D, 8, 1}
-	torus := func(w, h int) fabricOf { return fabricOf{"alpha_beta", topology.Torus2D, w, h} }
-	all8 := fabricOf{"alpha_beta", topology.FullyConnected, 8, 1}
+	ring6, ring8 := sipFabric{"alpha_beta", topology.Ring1D, 6, 1}, sipFabric{"alpha_beta", topology.Ring1D, 8, 1}
+	torus := func(w, h int) sipFabric { return sipFabric{"alpha_beta", topology.Torus2D, w, h} }
+	all8 := sipFabric{"alpha_beta", topology.FullyConnected, 8, 1}
 	message := ring6.experiment(Direct, SendRecv, 4*6)
 	alpha := message.run(t, nil).time.NS()
 	for _, c := range []struct {
 		algorithm *Algorithm
-		on        fabricOf
+		on        sipFabric
 		steps     int
 		factor    float64 // factor of M/b; 0 skips the large all-reduce
 	}{
@@ -63,7 +63,7 @@ func TestAllReduceTakesItsFormula(t *testing.T) {
 		{Torus, torus(3, 2), 2*2 + 2*1, 5. / 9},
 		{Torus, torus(4, 4), 2*3 + 2*3, 15. / 32},
 		{Tree, all8, 2 * 3, 1},
-		{Tree, fabricOf{"alpha_beta", topology.FullyConnected, 7, 1}, 2 * 2, 1},
+		{Tree, sipFabric{"alpha_beta", topology.FullyConnected, 7, 1}, 2 * 2, 1},
 		{HalvingDoubling, all8, 2 * 3, 0},
 		{DirectOnePhase, all8, 1, 1},
 		{Direct, all8, 2, 2. / 8},
@@ -85,7 +85,7 @@ func TestAllReduceTakesItsFormula(t *testing.T) {
 func TestMoreBytesTakeMoreTime(t *testing.T) {
 	least := map[string]simtime.Time{}
 	for _, shape := range []topology.Shape{topology.Torus2D, topology.Mesh2DNoWrap} {
-		on := fabricOf{"alpha_beta", shape, 2, 3}
+		on := sipFabric{"alpha_beta", shape, 2, 3}
 		for _, a := range Algorithms(AllReduce) {
 			last := simtime.Time(0)
 			for bytes := 64; bytes <= 1<<20; bytes *= 2 {

@@ -226,10 +226,14 @@ func (h *halving) needsAll(step int) bool {
 	return s.low != s.count()
 }
 
+// resends reports whether a received block is sent again. Then it is also sent in the last
+// step.
 func (h *halving) resends(step, i int) bool {
 	return h.list[step].block(i, false) < h.list[len(h.list)-1].count()
 }
 
+// phases returns a phase for each step. If there are few blocks, the steps along the odd
+// dimension count as one.
 func (h *halving) phases(f *blockFlow) (list []Phase) {
 	blocks := f.halvingBlocks()
 	done := map[bool]bool{} // by gathers: the odd dimension has a phase already

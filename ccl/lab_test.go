@@ -51,6 +51,8 @@ func (e *experiment) String() string {
 
 var graphs = map[string]*topology.Graph{}
 
+// graph returns the compiled graph of a preset with some changes. It compiles each graph
+// once.
 func graph(t tester, preset string, sets ...string) *topology.Graph {
 	t.Helper()
 	key := fmt.Sprint(preset, sets)
@@ -262,6 +264,7 @@ func (e *experiment) place(t tester, m *machine.Machine, pe *machine.PE, s *side
 	}
 }
 
+// alloc allocates elements in a memory, and maps them to virtual addresses.
 func (e *experiment) alloc(t tester, m *machine.Machine, id memory.ID, elems int) (memory.Addr, tl.Ptr) {
 	t.Helper()
 	n := memory.Bytes(max(1, elems) * e.DType.Size())

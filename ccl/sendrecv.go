@@ -23,11 +23,11 @@ func messageNeighbors(p *Plan, rank int) (list []Neighbor) {
 	return list
 }
 
-// sendRecv sends and receives the rank's messages in rounds. In each round it sends a chunk
-// of each message that it sends, and then receives a chunk of each message that it
-// receives. There is no deadlock: the rank that is furthest behind waits only for chunks
-// that others have already sent, and for slots that are already free. A chunk of a message
-// from a rank to itself is copied in place of the send.
+// sendRecv sends and receives the rank's messages in rounds. In each round it sends one
+// chunk of each outgoing message, and then receives one chunk of each incoming message.
+// There is no deadlock: the rank that is furthest behind waits only for chunks that others
+// have already sent, and for slots that are already free. A chunk of a message from a rank
+// to itself is copied in place of the send.
 func (m *member) sendRecv() {
 	rounds, port := 0, 0
 	ports := make([]tl.Port, len(m.Messages))

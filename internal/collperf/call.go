@@ -140,7 +140,7 @@ func (a *participant) list(first func(j int) int) []*torch.Tensor {
 	return lists.Make(a.ranks, func(j int) *torch.Tensor { return a.tensor(1, first(j)) })
 }
 
-// zeros is the index of a block for a tensor that is filled with zeros.
+// zeros selects a tensor that is filled with zeros, instead of a block of the input.
 const zeros = -1
 
 // tensor returns a tensor with a number of blocks for each rank: blocks of the rank's

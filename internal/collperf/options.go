@@ -87,7 +87,8 @@ const (
 	AllAlgorithms = "all"  // a comparison of all algorithms that perform the collective
 )
 
-// AllRoots measures each rank as the root, one after another.
+// AllRoots is the value of Options.Root that measures each rank as the root, one after
+// another.
 const AllRoots = -1
 
 // RanksPer is the part of the machine that a rank is.

@@ -30,6 +30,8 @@ type problem struct {
 	slow   map[string]float64 // predicted time of each algorithm divided by the lowest; in a comparison only
 }
 
+// newProblem returns the problem of a series at a size, which is rounded down to whole
+// elements.
 func newProblem(o *Options, s series, ranks int, size topology.Bytes) *problem {
 	p := &problem{series: s, collective: o.Collective, ranks: ranks, addends: o.addends(), size: size, values: o.Values}
 	in, out := blocks(p.collective, ranks)

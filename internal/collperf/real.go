@@ -14,7 +14,8 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// Backend is the kind of ranks.
+// Backend is the kind of ranks: parts of a simulated machine, or real processes or
+// goroutines.
 type Backend string
 
 // The backends. Those of real ranks have the same names as in package comm.
