@@ -9,55 +9,56 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// Algorithm is an implementation of a collective, or of several.
+// Algorithm is an implementation of one or more collectives.
 type Algorithm struct {
 	Name        string // "ring"
-	Summary     string // one line
+	Summary     string // a description of one line
 	Collectives []Collective
-	// Neighbors returns the ranks that a rank exchanges messages with, and over which ports. Each
-	// neighbour names the rank in return.
+	// Neighbors returns the ranks that a rank exchanges messages with, and the port for
+	// each of them. The relation is symmetric: each neighbour lists the rank, too.
 	Neighbors func(p *Plan, rank int) []Neighbor
-	// Inbox returns the most elements that a rank receives from one neighbour. Where there are
-	// too few ports for queues, a rank needs memory for them. Without Inbox the algorithm uses
-	// queues alone, and a group with too many neighbours is refused.
+	// Inbox returns the maximum number of elements that a rank receives from one neighbour.
+	// Where a PE has too few ports for queues, each rank allocates an inbox of this size
+	// for each neighbour. If Inbox is nil, the algorithm uses only queues, and a group with
+	// too many neighbours is refused.
 	Inbox func(p *Plan) int
-	// Tiles is the number of tiles, each as large as a message, that the kernel needs room for in
-	// TCM; 0 is topology.LeastTiles.
+	// Tiles is the number of tiles, each as large as a message, that must fit in TCM for
+	// the kernel; 0 means topology.LeastTiles.
 	Tiles int
 	// Kernel runs the collective on one rank.
 	Kernel func(t *tl.PE, a *Args)
-	// Schedule describes the messages of the kernel, from which package ccl/cost computes its
-	// time. An algorithm without a schedule may register a formula there. Auto never picks an
-	// algorithm with neither.
+	// Schedule describes the messages of the kernel. Package ccl/cost computes the time of
+	// the kernel from them. An algorithm without a schedule may register a formula in
+	// ccl/cost. Auto never picks an algorithm that has neither.
 	Schedule func(p *Plan) Schedule
 }
 
-// Neighbor is the other end of one of a rank's ports.
+// Neighbor is a port of a rank and the peer that it leads to.
 type Neighbor struct {
 	Port     tl.Port
-	Rank     int
+	Rank     int // the peer
 	PeerPort tl.Port
-	Inbox    int // the place of this rank among the neighbour's own Neighbors, counted from 0
+	Inbox    int // the index of this rank in the Neighbors of the peer
 }
 
-// withInboxes returns the neighbours of a rank, with Inbox set. The function of returns those of
-// each rank.
-func withInboxes(rank int, of func(rank int) []Neighbor) []Neighbor {
-	list := of(rank)
+// withInboxes returns the neighbours of a rank with Inbox set. The argument neighbors
+// returns the neighbours of any rank, without Inbox.
+func withInboxes(rank int, neighbors func(rank int) []Neighbor) []Neighbor {
+	list := neighbors(rank)
 	for i := range list {
 		n := &list[i]
-		n.Inbox = slices.IndexFunc(of(n.Rank), func(back Neighbor) bool { return back.Rank == rank && back.Port == n.PeerPort })
+		n.Inbox = slices.IndexFunc(neighbors(n.Rank), func(back Neighbor) bool { return back.Rank == rank && back.Port == n.PeerPort })
 	}
 	return list
 }
 
-// Auto is the name by which a group asks for the algorithm that costs least.
+// Auto is the name that stands for the algorithm with the lowest cost.
 const Auto = "auto"
 
 var algorithms []*Algorithm
 
-// Register adds an algorithm. It panics if the algorithm is not complete, or another
-// has its name.
+// Register adds an algorithm. It panics if the algorithm is incomplete, or if its name is
+// already registered.
 func Register(a *Algorithm) *Algorithm {
 	switch {
 	case a.Name == "" || a.Summary == "" || len(a.Collectives) == 0 || a.Neighbors == nil || a.Kernel == nil:
@@ -70,19 +71,20 @@ func Register(a *Algorithm) *Algorithm {
 	return a
 }
 
-// builtin registers an algorithm whose kernel is a function of a member of a group of several
-// ranks.
+// builtin sets the kernel of an algorithm to run, and registers the algorithm. The kernel
+// handles groups of one rank by itself, so run is called only for groups of several ranks
+// and for SendRecv.
 func builtin(a *Algorithm, run func(m *member)) *Algorithm {
 	a.Kernel = func(t *tl.PE, args *Args) {
 		m := &member{Args: args, Transport: *args.Connect(t, a.Neighbors, a.Inbox)}
-		if !m.alone() {
+		if !m.runSingle() {
 			run(m)
 		}
 	}
 	return Register(a)
 }
 
-// Algorithms returns all algorithms that do a collective, by name.
+// Algorithms returns all algorithms that perform a collective, sorted by name.
 func Algorithms(c Collective) []*Algorithm {
 	return slices.DeleteFunc(slices.Clone(algorithms), func(a *Algorithm) bool { return !a.Serves(c) })
 }
@@ -92,7 +94,7 @@ func Names() []string {
 	return lists.Map(algorithms, func(a *Algorithm) string { return a.Name })
 }
 
-// Find returns the algorithm of a name that does a collective.
+// Find returns the algorithm with a name if it performs a collective.
 func Find(name string, c Collective) (*Algorithm, error) {
 	var served []string
 	for _, a := range Algorithms(c) {
@@ -107,10 +109,10 @@ func Find(name string, c Collective) (*Algorithm, error) {
 	return nil, fmt.Errorf("no algorithm %q: of %v there are %s", name, c, strings.Join(served, ", "))
 }
 
-// Serves reports whether the algorithm does a collective.
+// Serves reports whether the algorithm performs a collective.
 func (a *Algorithm) Serves(c Collective) bool { return slices.Contains(a.Collectives, c) }
 
-// Ports returns the most ports that a rank needs.
+// Ports returns the maximum number of ports that a rank needs.
 func (a *Algorithm) Ports(p *Plan) int {
 	most := 0
 	for rank := range p.Ranks {
@@ -119,8 +121,9 @@ func (a *Algorithm) Ports(p *Plan) int {
 	return most
 }
 
-// CheckNeighbors returns an error if Neighbors names a rank that does not exist or, where
-// messages go to inboxes, an inbox that is not for the rank.
+// CheckNeighbors returns an error if Neighbors lists a rank that does not exist. With
+// inboxes it also returns an error if the Inbox of a neighbour is not the index of the rank
+// in the neighbour's own list.
 func (a *Algorithm) CheckNeighbors(p *Plan, inboxes bool) error {
 	lists := make([][]Neighbor, p.Ranks)
 	for rank := range lists {

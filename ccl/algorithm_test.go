@@ -9,7 +9,7 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// classic is an experiment with what people use: f16, messages of 4 KiB, 4 slots.
+// classic returns an experiment with common settings: f16, messages of 4 KiB, 4 slots.
 func classic(a *Algorithm, c Collective, ranks int, counts ...int) experiment {
 	return experiment{
 		Plan: Plan{
@@ -20,7 +20,7 @@ func classic(a *Algorithm, c Collective, ranks int, counts ...int) experiment {
 	}
 }
 
-// every calls f for each algorithm with each collective that it does.
+// every calls f for each algorithm with each collective that it performs.
 func every(f func(a *Algorithm, c Collective)) {
 	for _, c := range Collectives() {
 		for _, a := range Algorithms(c) {
@@ -61,7 +61,7 @@ func TestEveryReduction(t *testing.T) {
 	})
 }
 
-// In groups of 200 ranks most have nothing to say.
+// TestLargeGroups checks groups of 200 ranks, most of which have empty blocks.
 func TestLargeGroups(t *testing.T) {
 	const ranks = 200
 	every(func(a *Algorithm, c Collective) {
@@ -83,9 +83,10 @@ func TestLargeGroups(t *testing.T) {
 	})
 }
 
-// Nobody leaves a barrier before the last one has come.
+// TestBarrierWaitsForEveryone checks that no rank leaves a barrier before the last rank has
+// arrived.
 func TestBarrierWaitsForEveryone(t *testing.T) {
-	const calls = 5000 // of 1 ns each
+	const calls = 5000 // each takes 1 ns
 	for _, a := range Algorithms(Barrier) {
 		for late := range 7 {
 			e := classic(a, Barrier, 7, 0)
@@ -104,8 +105,8 @@ func TestBarrierWaitsForEveryone(t *testing.T) {
 	}
 }
 
-// Every neighbour names the rank back, at the place in its list that the rank says, and
-// nobody has a port twice.
+// TestNeighborsNameEachOther checks that every neighbour of a rank lists the rank at the
+// index that Inbox says, and that no rank uses a port twice.
 func TestNeighborsNameEachOther(t *testing.T) {
 	every(func(a *Algorithm, c Collective) {
 		for _, ranks := range []int{1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 100} {
@@ -128,8 +129,8 @@ func TestNeighborsNameEachOther(t *testing.T) {
 	})
 }
 
-// A kernel gets by with the slots of its queues and 32 tiles of a message, however much
-// there is to move and with however many ranks.
+// TestKernelsNeedFewTiles checks that a kernel needs only the slots of its queues and 32
+// tiles of the size of a message, for any amount of data and any number of ranks.
 func TestKernelsNeedFewTiles(t *testing.T) {
 	every(func(a *Algorithm, c Collective) {
 		for ranks, n := range map[int]int{9: 20_000, 33: 1000} {
@@ -139,7 +140,7 @@ func TestKernelsNeedFewTiles(t *testing.T) {
 			e.Messages = shift(e.Ranks, func(int) int { return n })
 			queues, tcm := a.Ports(&e.Plan), 32
 			if tcm += 8 * queues; queues > 8 {
-				queues, tcm = 1, 32 // inboxes need none
+				queues, tcm = 1, 32 // inboxes need no TCM
 			}
 			e.sets = []string{
 				"pe.ipcq.n_slots=8", "pe.ipcq.slot_size=1 KiB",

@@ -2,21 +2,23 @@ package ccl
 
 import "github.com/kernbench/kernbench/tl"
 
-// ringAllToAll is an all-to-all on a ring: a block for the rank d places on travels east d hops,
-// and each rank between sends it on.
+// ringAllToAll is an all-to-all on a ring. A block from a rank to the rank d places further
+// east travels over d hops, and each rank on the way forwards it.
 //
-// Blocks of the same distance travel together: in step s a rank sends the block that has come s
-// hops, beginning with its own, and receives the one that has come s+1, which is for itself if
-// that is d. Large blocks go distance by distance, in segments as on any ring. Small ones, of
-// which a queue holds several, go in groups of several distances: a group has as many steps as
-// its longest distance, and the items of a block that has arrived are empty. In both cases a rank
-// sends on at once what it receives, so that it holds one tile, and links are never idle.
+// Blocks of the same distance d travel together. In step s a rank sends the block that has
+// travelled s hops, beginning with its own, and receives a block that has travelled s+1
+// hops. That block has arrived if s+1 = d. Large blocks travel one distance after another,
+// in segments as on any ring. Small blocks, of which a queue holds several, travel in
+// groups of several distances: a group has as many steps as its longest distance, and the
+// items of a block that has arrived are empty. In both cases a rank forwards at once what
+// it receives, so that it holds one tile, and links are never idle.
 type ringAllToAll struct {
 	*member
 	cut   cut
-	group int // distances that travel together
+	group int // number of distances that travel together
 }
 
+// ringAllToAll runs an all-to-all on a ring.
 func (m *member) ringAllToAll() {
 	r := ringAllToAll{member: m, cut: newCut(m.Plan, m.Largest())}
 	if r.cut.pieces == 0 {
@@ -27,20 +29,21 @@ func (m *member) ringAllToAll() {
 	oneFlow{&r, groups * r.cut.segments, m.Ranks - 1, r.group * r.cut.pieces}.run(m)
 }
 
-// relayed is a piece of a block between two ranks.
-type relayed struct {
-	from, to int // ranks
-	at, n    int // elements of the block
-	arrived  bool
+// relayPiece is a piece of a block on its way between two ranks.
+type relayPiece struct {
+	from, to int  // ranks
+	at, n    int  // offset and length in the block, in elements
+	arrived  bool // the block has reached rank to
 }
 
-// piece returns the piece of an item that has come a number of hops.
-func (r *ringAllToAll) piece(at item, hops int) relayed {
+// piece returns the piece of an item that has travelled a number of hops. It is empty if
+// the block has arrived earlier.
+func (r *ringAllToAll) piece(at item, hops int) relayPiece {
 	distance := at.segment/r.cut.segments*r.group + at.message/r.cut.pieces + 1
 	if distance >= r.Ranks || at.step >= distance {
-		return relayed{}
+		return relayPiece{}
 	}
-	p := relayed{from: (r.Rank - hops + r.Ranks) % r.Ranks, arrived: hops == distance}
+	p := relayPiece{from: (r.Rank - hops + r.Ranks) % r.Ranks, arrived: hops == distance}
 	p.to = (p.from + distance) % r.Ranks
 	p.at, p.n = r.cut.piece(r.Between(p.from, p.to), at.segment%r.cut.segments, at.message%r.cut.pieces)
 	return p
@@ -74,8 +77,8 @@ func (r *ringAllToAll) store(at item, x tl.Tile) bool {
 	return false
 }
 
-// copyPiece copies a piece of the block that a rank has for itself. Pieces are copied one by one,
-// because a message is not visible before the stores in front of it have ended.
+// copyPiece copies a piece of the block from a rank to itself. The block is copied piece by
+// piece, because a message is not visible before the stores that precede it have ended.
 func (m *member) copyPiece(c cut, at item) {
 	from, n := c.piece(m.Between(m.Rank, m.Rank), at.segment, at.message)
 	if n > 0 {
@@ -83,16 +86,16 @@ func (m *member) copyPiece(c cut, at item) {
 	}
 }
 
-// ringAllToAllInbox returns the elements on the busiest of a ring's links.
+// ringAllToAllInbox returns the number of elements on the busiest link of the ring.
 func ringAllToAllInbox(p *Plan) int {
-	load := 0 // of the link into rank 0: what goes to lower ranks
+	load := 0 // elements on the link into rank 0: all that go to lower ranks
 	for from := range p.Ranks {
 		for to := range from {
 			load += p.Between(from, to)
 		}
 	}
 	most := load
-	for rank := range p.Ranks { // the link out of it has not what ends here, but what begins
+	for rank := range p.Ranks { // to the link out of rank: add what begins at rank, remove what ends there
 		for other := range p.Ranks {
 			load += p.Between(rank, other) - p.Between(other, rank)
 		}

@@ -9,20 +9,21 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// network returns what the ranks of an experiment send over.
+// network returns the network between the ranks of an experiment.
 func network(t *testing.T, e *ccl.Experiment) *cost.Network {
 	g, pes := e.System(t)
 	return cost.NewNetwork(g, pes, g.Spec().PE.IPCQ)
 }
 
-// What auto picks for large messages is near the exact optimum of each fabric (in units
-// of M/b, see bound_test.go). A ring through all SIPs is what equal shares can do on a
-// mesh.
+// TestAutoIsNearTheOptimum checks that the algorithm that auto picks for large messages is
+// near the exact optimum of each fabric, in units of M/b (see
+// TestBoundIsTheOptimumOfFabrics of ccl/bound). On a mesh, no algorithm with equal shares
+// is faster than a ring through all SIPs.
 func TestAutoIsNearTheOptimum(t *testing.T) {
 	for _, c := range []struct {
 		on      ccl.Fabric
 		optimum float64
-		most    float64 // of it
+		most    float64 // maximum time, as a multiple of the optimum
 	}{
 		{ccl.NewFabric("alpha_beta", topology.Ring1D, 6, 1), 0.833, 1.10},
 		{ccl.NewFabric("alpha_beta", topology.Torus2D, 2, 3), 0.556, 1.10},
@@ -41,7 +42,7 @@ func TestAutoIsNearTheOptimum(t *testing.T) {
 	}
 }
 
-// fabrics is what auto is tried on.
+// fabrics lists the fabrics of TestAutoIsNearTheBest.
 var fabrics = []ccl.Fabric{
 	ccl.NewFabric("alpha_beta", topology.Ring1D, 6, 1), ccl.NewFabric("alpha_beta", topology.Torus2D, 2, 3), ccl.NewFabric("alpha_beta", topology.Mesh2DNoWrap, 3, 2),
 	ccl.NewFabric("alpha_beta", topology.Mesh2DNoWrap, 4, 4), ccl.NewFabric("alpha_beta", topology.Torus2D, 4, 4), ccl.NewFabric("alpha_beta", topology.Line, 5, 1),
@@ -49,7 +50,8 @@ var fabrics = []ccl.Fabric{
 	ccl.NewFabric("default", topology.Ring1D, 6, 1), ccl.NewFabric("default", topology.Torus2D, 2, 3), ccl.NewFabric("default", topology.Mesh2DNoWrap, 2, 3), ccl.NewFabric("default", topology.Ring1D, 2, 1),
 }
 
-// What auto picks is at most a tenth slower than the best there is.
+// TestAutoIsNearTheBest checks that the algorithm that auto picks is at most 10 % slower
+// than the fastest.
 func TestAutoIsNearTheBest(t *testing.T) {
 	for _, on := range fabrics {
 		for _, bytes := range []int{64, 4 << 10, 32 << 10, 256 << 10} {
@@ -62,7 +64,8 @@ func TestAutoIsNearTheBest(t *testing.T) {
 	}
 }
 
-// compare checks what auto picks for an experiment against all algorithms.
+// compare runs an experiment with all algorithms, and compares the one that auto picks with
+// the fastest.
 func compare(t *testing.T, e ccl.Experiment) {
 	t.Helper()
 	var best string

@@ -2,44 +2,46 @@ package ccl
 
 import "github.com/kernbench/kernbench/tl"
 
-// blockFlow is a flow whose messages are blocks of ranks: a reduce-scatter, an all-gather, or
-// an all-reduce, which is one after the other. Its steps say which blocks go where.
+// blockFlow is a flow whose messages are blocks of ranks: a reduce-scatter, an all-gather,
+// or an all-reduce, which is a reduce-scatter followed by an all-gather. Its blockSteps
+// determine which blocks are sent to which rank.
 //
-// In each step of a reduce-scatter a rank combines a block that it receives with what it has of
-// the block: its own elements, and what it received before. After the last step each rank has
-// the result of its own block. An all-gather hands blocks on as they are. A block that is needed
-// again, and not sent on at once, is held in TCM.
+// In each step of a reduce-scatter, a rank combines the block that it receives with its own
+// elements and with what it received before. After the last step, each rank has the result
+// of its own block. An all-gather forwards blocks unchanged. A block that is needed again,
+// and that is not forwarded at once, is held in TCM.
 type blockFlow struct {
 	*member
 	blockSteps
 	block    func(rank int) block // the flow's share of a rank's block
 	largest  int                  // elements of a block
 	segments int
-	pieces   int // messages of a segment of a block
-	reduces  int // steps of the reduce-scatter
-	last     int // the first step of the last phase, from which on no block is sent twice
-	held     map[heldBlock]tl.Tile
-	// joined is set for little data. It returns all blocks of a step, of which one belongs to a
-	// rank, as one, and how many messages that is. Such blocks are kept in the memory of the
-	// output instead of TCM, from step joinedFrom on.
+	pieces   int                   // number of messages of a segment of a block
+	reduces  int                   // number of steps of the reduce-scatter, which come first
+	last     int                   // first step of the last phase, in which no block is sent twice
+	held     map[heldBlock]tl.Tile // blocks that are held in TCM
+	// joined is set if there is little data. It joins all blocks of a step into one, given
+	// the rank of the first of them, and returns the joined block and its number of
+	// messages. From step joinedFrom on, such blocks are kept in the memory of the output
+	// instead of TCM.
 	joined     func(step, rank int) (all block, messages int)
 	joinedFrom int
 }
 
-// blockSteps is the steps of a rank, each of which sends blocks to one rank and receives as many
-// from another.
+// blockSteps is the steps of a rank. Each step sends blocks to one rank and receives the
+// same number of blocks from another.
 type blockSteps interface {
 	steps() int
 	ports(step int) (to, from tl.Port)
-	blocks(step int) int      // that are sent
-	sent(step, i int) int     // the rank to which block i of those sent belongs
-	received(step, i int) int // the same for those received
-	needsAll(step int) bool   // see flow
-	resends(step, i int) bool // whether block i of those received is sent in a later step
+	blocks(step int) int           // number of blocks sent
+	sentOwner(step, i int) int     // rank that block i of the blocks sent belongs to
+	receivedOwner(step, i int) int // rank that block i of the blocks received belongs to
+	needsAll(step int) bool        // see flow
+	resends(step, i int) bool      // whether block i of the blocks received is sent in a later step
 	phases(f *blockFlow) []Phase
 }
 
-// heldBlock identifies elements that are held between steps.
+// heldBlock identifies the elements of a message that are held between steps.
 type heldBlock struct{ segment, rank, piece int }
 
 func (f *blockFlow) channel(step int) int {
@@ -49,7 +51,7 @@ func (f *blockFlow) channel(step int) int {
 
 func (f *blockFlow) messages(step int) int {
 	if f.joined != nil {
-		_, messages := f.joined(step, f.sent(step, 0))
+		_, messages := f.joined(step, f.sentOwner(step, 0))
 		return messages
 	}
 	return f.blocks(step) * f.pieces
@@ -58,7 +60,7 @@ func (f *blockFlow) messages(step int) int {
 // gathers reports whether a step belongs to the all-gather.
 func (f *blockFlow) gathers(step int) bool { return step >= f.reduces }
 
-// index returns which block of its step an item is a part of.
+// index returns the index, within its step, of the block that an item is part of.
 func (f *blockFlow) index(at item) int {
 	if f.joined != nil {
 		return 0
@@ -66,7 +68,8 @@ func (f *blockFlow) index(at item) int {
 	return at.message / f.pieces
 }
 
-// message returns an item's elements of a rank's block.
+// message returns the elements of an item whose block belongs to a rank, and the key under
+// which they may be held.
 func (f *blockFlow) message(at item, rank int) (block, heldBlock) {
 	if f.joined != nil {
 		x, messages := f.joined(at.step, rank)
@@ -77,19 +80,22 @@ func (f *blockFlow) message(at item, rank int) (block, heldBlock) {
 	return x.slice(part(x.n, at.segment*f.pieces+key.piece, f.segments*f.pieces)), key
 }
 
-// incoming returns the elements that a rank receives as an item.
-func (f *blockFlow) incoming(at item) (block, heldBlock) {
-	return f.message(at, f.received(at.step, f.index(at)))
+// receivedMessage returns the elements that the rank receives as an item, and the key under which
+// they may be held.
+func (f *blockFlow) receivedMessage(at item) (block, heldBlock) {
+	return f.message(at, f.receivedOwner(at.step, f.index(at)))
 }
 
-// forwards reports whether block i that a step sends is block i that the step before received.
+// forwards reports whether block i that a step sends is block i that the previous step
+// received.
 func (f *blockFlow) forwards(step, i int) bool {
 	return step > 0 && step < f.steps() && !f.needsAll(step) &&
-		i < min(f.blocks(step-1), f.blocks(step)) && f.received(step-1, i) == f.sent(step, i)
+		i < min(f.blocks(step-1), f.blocks(step)) && f.receivedOwner(step-1, i) == f.sentOwner(step, i)
 }
 
-// own returns what the rank has of elements that are to be reduced, and whether they were held.
-func (f *blockFlow) own(at item, x block, key heldBlock) (tile tl.Tile, held bool) {
+// ownTile returns the rank's own value of elements that are to be reduced, and reports whether
+// that value was held in TCM.
+func (f *blockFlow) ownTile(at item, x block, key heldBlock) (tile tl.Tile, held bool) {
 	if tile, held = f.held[key]; held {
 		delete(f.held, key)
 		return tile, true
@@ -100,7 +106,7 @@ func (f *blockFlow) own(at item, x block, key heldBlock) (tile tl.Tile, held boo
 	return f.addend(x.in, x.n), false
 }
 
-// hold keeps a tile for a later step.
+// hold keeps a tile in TCM for a later step.
 func (f *blockFlow) hold(key heldBlock, tile tl.Tile) {
 	if f.held == nil {
 		f.held = map[heldBlock]tl.Tile{}
@@ -108,8 +114,10 @@ func (f *blockFlow) hold(key heldBlock, tile tl.Tile) {
 	f.held[key] = tile.Pin()
 }
 
+// receive receives an item. In the reduce-scatter it returns the item combined with the
+// rank's own value.
 func (f *blockFlow) receive(at item) tl.Tile {
-	x, key := f.incoming(at)
+	x, key := f.receivedMessage(at)
 	_, from := f.ports(at.step)
 	switch {
 	case x.n == 0:
@@ -117,7 +125,7 @@ func (f *blockFlow) receive(at item) tl.Tile {
 	case f.gathers(at.step):
 		return f.Recv(from, x.n)
 	}
-	own, held := f.own(at, x, key) // loaded while the message is in flight
+	own, held := f.ownTile(at, x, key) // loaded while the message is in flight
 	sum := f.Combine(f.Recv(from, x.n), own)
 	if at.step == f.reduces-1 {
 		sum = f.Result(sum)
@@ -128,16 +136,18 @@ func (f *blockFlow) receive(at item) tl.Tile {
 	return sum
 }
 
+// send sends an item: the given tile if the step forwards it, or otherwise the rank's own
+// value, from memory or from TCM.
 func (f *blockFlow) send(at item, tile tl.Tile) {
 	i := f.index(at)
-	x, key := f.message(at, f.sent(at.step, i))
+	x, key := f.message(at, f.sentOwner(at.step, i))
 	gathers, held := f.gathers(at.step), false
 	switch {
 	case x.n == 0:
 		return
 	case f.forwards(at.step, i):
 	case !gathers:
-		tile, held = f.own(at, x, key)
+		tile, held = f.ownTile(at, x, key)
 	case at.step == 0:
 		tile = f.load(x.in, x.n)
 		if f.last > 0 {
@@ -161,8 +171,10 @@ func (f *blockFlow) send(at item, tile tl.Tile) {
 	}
 }
 
+// store stores a received tile in the output if it is final, or if blocks are joined and it
+// is not forwarded. It keeps the tile in TCM if a later step needs it again.
 func (f *blockFlow) store(at item, tile tl.Tile) (held bool) {
-	x, key := f.incoming(at)
+	x, key := f.receivedMessage(at)
 	if x.n == 0 {
 		return false
 	}

@@ -6,13 +6,14 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// part returns the elements of part i of n that are cut into parts, as equal as possible.
+// part divides n elements into a number of parts, as equal as possible, and returns the
+// offset and the length of part i.
 func part(n, i, parts int) (from, count int) {
 	from = i * n / parts
 	return from, (i+1)*n/parts - from
 }
 
-// messages cuts n elements into messages: where each begins, and its length.
+// messages divides n elements into messages. It yields the offset and the length of each.
 func (p *Plan) messages(n int) iter.Seq2[int, int] {
 	return func(yield func(from, count int) bool) {
 		parts := tl.CDiv(n, p.Chunk)
@@ -21,11 +22,12 @@ func (p *Plan) messages(n int) iter.Seq2[int, int] {
 	}
 }
 
-// cut is how all blocks of a collective are cut into messages: each into the same number of
-// segments, and these into the same number of pieces.
+// cut is the division of all blocks of a collective into messages: each block into the same
+// number of segments, and each segment into the same number of pieces.
 type cut struct{ segments, pieces int }
 
-// newCut returns the fewest segments that have no more pieces than may be sent ahead.
+// newCut returns the division with the fewest segments such that no segment has more pieces
+// than a rank may send ahead.
 func newCut(p *Plan, largest int) cut {
 	messages := tl.CDiv(largest, p.Chunk)
 	if messages == 0 {
@@ -35,34 +37,36 @@ func newCut(p *Plan, largest int) cut {
 	return cut{segments, tl.CDiv(messages, segments)}
 }
 
-// Ahead returns how many messages a rank sends ahead of those that it receives. A queue may
-// hold more. With w of Slots sent ahead, a hop takes w messages in the time of a message, and
-// Slots-w+1 in the time that a credit takes to come back, because a rank that waits for a
-// credit returns none. A message is assumed to take twice as long as a credit.
+// Ahead returns how many messages a rank sends ahead of the messages that it receives. A
+// queue may hold more. If w of Slots messages are sent ahead, a hop takes w messages in the
+// time of a message, and Slots-w+1 in the time that a credit takes to return, because a
+// rank that waits for a credit returns none. The result assumes that a message takes twice
+// as long as a credit.
 func (p *Plan) Ahead() int { return max(1, 2*(p.Slots+1)/3) }
 
-// piece returns the elements of one piece of a block of n.
+// piece returns the offset and the length of one piece of a block of n elements.
 func (c cut) piece(n, segment, piece int) (from, count int) {
 	return part(n, segment*c.pieces+piece, c.segments*c.pieces)
 }
 
-// block is elements that travel together: where the rank has them, if it does, and where it
-// needs them, if it does.
+// block is n elements that travel together. in and out are their addresses in the rank's
+// input and output; they are zero if the rank does not have or does not need the elements.
 type block struct {
 	in, out tl.Ptr
 	n       int
 }
 
-// slice returns n elements of the block from one on.
+// slice returns n elements of the block, beginning at offset from.
 func (b block) slice(from, n int) block { return block{b.in.Add(from), b.out.Add(from), n} }
 
-// blocks cuts n elements into blocks of ranks.
+// blocks divides n elements into one block for each rank.
 func blocks(in, out tl.Ptr, n, ranks int) func(int) block {
 	return func(b int) block { return block{in, out, n}.slice(part(n, b, ranks)) }
 }
 
-// blocks returns the block of each rank: in an all-reduce the share that it reduces, in a
-// reduce-scatter what it gets, in an all-gather what it has.
+// blocks returns a function that returns the block of each rank. In an all-reduce it is the
+// share that the rank reduces, in a reduce-scatter the block that it receives, and in an
+// all-gather the block that it contributes.
 func (a *Args) blocks() func(int) block {
 	switch a.Collective {
 	case ReduceScatter:

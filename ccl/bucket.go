@@ -7,7 +7,8 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// bucketAlgorithm registers an algorithm whose data takes some paths: the bucket algorithm.
+// bucketAlgorithm registers a bucket algorithm: an algorithm that moves blocks round the
+// rings of some paths.
 func bucketAlgorithm(name, summary string, neighbors func(*Plan, int) []Neighbor, paths func(*Plan, int) []path, also ...Collective) *Algorithm {
 	return builtin(&Algorithm{
 		Name: name, Summary: summary, Collectives: append([]Collective{AllReduce, AllGather, ReduceScatter}, also...),
@@ -27,8 +28,8 @@ func bucketAlgorithm(name, summary string, neighbors func(*Plan, int) []Neighbor
 	})
 }
 
-// bucketInbox returns the elements that come from a neighbour: in each half of an all-reduce no
-// element comes twice.
+// bucketInbox returns the maximum number of elements that a rank receives from one
+// neighbour. In each half of an all-reduce a rank receives each element at most once.
 func bucketInbox(p *Plan) int {
 	switch p.Collective {
 	case AllReduce:
@@ -39,22 +40,23 @@ func bucketInbox(p *Plan) int {
 	return p.total()
 }
 
-// bucket is the steps of a rank on a path. Each rank has a block of the data. Along a dimension
-// the blocks of ranks with the same coordinate travel together, round the ring: in step s of a
-// reduce-scatter a place sends the blocks for place-1-s and receives those for place-2-s, and
-// the steps of an all-gather continue that. So the result of a block for place b combines the
-// elements of places b+1, b+2, ... and lastly b, in this order.
+// bucket is the sequence of steps of a rank along a path. Each rank has a block of the
+// data. Along a dimension, the blocks of ranks with the same coordinate travel together
+// round the ring. In step s of a reduce-scatter, place p of the ring sends the blocks for
+// place p-1-s and receives the blocks for place p-2-s. The steps of an all-gather continue
+// this sequence. So the result of a block for place b combines the elements of places b+1,
+// b+2, ... and finally b, in this order.
 type bucket struct {
 	path
 	list  []dimSteps
-	count int // of steps
+	count int // number of steps
 }
 
-// dimSteps is the steps of a bucket along a dimension.
+// dimSteps is the steps of a bucket along one dimension.
 type dimSteps struct {
-	k       int // the dimension
-	gathers bool
-	first   int // step
+	k       int  // index of the dimension
+	gathers bool // the steps belong to an all-gather
+	first   int  // index of the first step
 }
 
 // newBucketFlow returns the flow of a path.
@@ -77,7 +79,7 @@ func newBucketFlow(m *member, p path) *blockFlow {
 			add(k, true)
 		}
 	}
-	for _, n := range m.Counts { // each size once
+	for _, n := range m.Counts { // Counts has each size at least once
 		_, n = p.share(n)
 		f.largest = max(f.largest, n)
 	}
@@ -86,16 +88,16 @@ func newBucketFlow(m *member, p path) *blockFlow {
 		x := whole(rank)
 		return x.slice(p.share(x.n))
 	}
-	if m.Collective == AllReduce { // a block is part of the share
+	if m.Collective == AllReduce { // a block is one rank's part of the share
 		f.largest = tl.CDiv(f.largest, m.Ranks)
-		f.block = func(rank int) block { return b.adjacent(m, rank, 1) }
+		f.block = func(rank int) block { return b.span(m, rank, 1) }
 	}
 	return f
 }
 
-// adjacent returns a number of blocks of an all-reduce, from that of a rank on. Blocks that
-// travel together are adjacent.
-func (b *bucket) adjacent(m *member, rank, count int) block {
+// span returns the blocks of count consecutive ranks in an all-reduce as one block,
+// beginning with the block of a rank. Blocks that travel together are adjacent in memory.
+func (b *bucket) span(m *member, rank, count int) block {
 	first := 0
 	for k := range b.dims {
 		d := &b.dims[k]
@@ -107,19 +109,20 @@ func (b *bucket) adjacent(m *member, rank, count int) block {
 	return block{m.In(0).Add(at + from), m.Out(0).Add(at + from), to + last - from}
 }
 
-// join makes the blocks of a step one, in as few messages as possible.
+// join makes the flow f send all blocks of a step as one block, in as few messages as
+// possible.
 func (b *bucket) join(f *blockFlow) {
 	f.joinedFrom = b.dims[0].size() - 1
 	f.joined = func(step, rank int) (block, int) {
 		n := b.blocks(step)
-		return b.adjacent(f.member, rank, n), max(1, tl.CDiv(n*f.largest, f.Chunk))
+		return b.span(f.member, rank, n), max(1, tl.CDiv(n*f.largest, f.Chunk))
 	}
 }
 
 func (b *bucket) steps() int { return b.count }
 
-// at returns the dimension of a step, and how many steps along it came before.
-func (b *bucket) at(step int) (d *dimSteps, s int) {
+// dimAt returns the dimension of a step, and the number of earlier steps along it.
+func (b *bucket) dimAt(step int) (d *dimSteps, s int) {
 	i := len(b.list) - 1
 	for b.list[i].first > step {
 		i--
@@ -128,23 +131,24 @@ func (b *bucket) at(step int) (d *dimSteps, s int) {
 }
 
 func (b *bucket) ports(step int) (to, from tl.Port) {
-	d, _ := b.at(step)
+	d, _ := b.dimAt(step)
 	return b.dims[d.k].next, b.dims[d.k].previous
 }
 
 func (b *bucket) blocks(step int) int {
-	d, _ := b.at(step)
-	return b.together(d.k)
+	d, _ := b.dimAt(step)
+	return b.groupSize(d.k)
 }
 
-func (b *bucket) sent(step, i int) int { return b.owner(step, 0, i) }
+func (b *bucket) sentOwner(step, i int) int { return b.owner(step, 0, i) }
 
-func (b *bucket) received(step, i int) int { return b.owner(step, 1, i) }
+func (b *bucket) receivedOwner(step, i int) int { return b.owner(step, 1, i) }
 
-// owner returns the rank of block i of those at a place that a step sends, or of those at places
-// before it.
+// owner returns the rank that block i of a step belongs to. With before 0 the blocks are
+// those that the rank sends. With before 1 they are those that the previous rank of the
+// ring sends, and this rank receives.
 func (b *bucket) owner(step, before, i int) (rank int) {
-	at, s := b.at(step)
+	at, s := b.dimAt(step)
 	before += s
 	if !at.gathers {
 		before++
@@ -164,17 +168,19 @@ func (b *bucket) owner(step, before, i int) (rank int) {
 	return rank
 }
 
+// needsAll reports whether a step moves along another dimension than the previous step.
 func (b *bucket) needsAll(step int) bool {
 	if step == 0 {
 		return false
 	}
-	d, _ := b.at(step)
-	before, _ := b.at(step - 1)
+	d, _ := b.dimAt(step)
+	before, _ := b.dimAt(step - 1)
 	return d.k != before.k
 }
 
 func (b *bucket) resends(int, int) bool { return true }
 
+// phases returns a phase for the steps along each dimension.
 func (b *bucket) phases(f *blockFlow) (list []Phase) {
 	for i := range b.list {
 		at := &b.list[i]
@@ -182,36 +188,37 @@ func (b *bucket) phases(f *blockFlow) (list []Phase) {
 		next := f.Rank + (d.cycle[(d.place+1)%d.size()]-d.cycle[d.place])*d.stride
 		p := Phase{0, next, int(d.next), d.size() - 1, f.messages(at.first), tl.CDiv(f.largest, f.segments*f.pieces), !at.gathers}
 		if f.joined != nil {
-			p.Elems = tl.CDiv(b.together(at.k)*f.largest, p.Messages)
+			p.Elems = tl.CDiv(b.groupSize(at.k)*f.largest, p.Messages)
 		}
 		list = append(list, p)
 	}
 	return list
 }
 
-// newBucketPipeline returns the flows of some paths, cut into segments and messages.
+// newBucketPipeline returns the pipeline of some paths: one flow for each path, divided
+// into segments and messages.
 func newBucketPipeline(m *member, list []path) *pipeline {
-	l := &pipeline{member: m, abreast: 1, spacing: 1}
-	largest, together, held := 0, 0, 0 // elements of a block; blocks between dimensions, of the first path and of all
+	l := &pipeline{member: m, interleaved: 1, spacing: 1}
+	largest, group, held := 0, 0, 0 // elements of a block; blocks held between dimensions, on the first path and on all
 	var all []*blockFlow
 	for _, p := range list {
 		f := newBucketFlow(m, p)
 		largest = max(largest, f.largest)
 		if p.back && len(p.dims) == 1 {
-			l.abreast = 2
+			l.interleaved = 2
 		}
 		if p.hi > p.lo {
 			all, l.flows = append(all, f), append(l.flows, f)
-			together = cmp.Or(together, p.together(0))
-			held += p.together(0)
+			group = cmp.Or(group, p.groupSize(0))
+			held += p.groupSize(0)
 		}
 	}
 	if largest == 0 {
 		l.flows = nil
 		return l
 	}
-	// Between dimensions the blocks of a segment are in TCM: if there is little room, less of
-	// each.
+	// Between dimensions, the blocks of a segment are held in TCM. If TCM is small,
+	// messages are smaller.
 	several := len(list[0].dims) > 1
 	room, chunk := max(1, m.tiles()/2), m.Chunk
 	if several {
@@ -219,8 +226,8 @@ func newBucketPipeline(m *member, list []path) *pipeline {
 	}
 	messages := tl.CDiv(largest, chunk)
 	steps, pieces := all[0].steps(), m.Ahead()
-	if several { // the links of other dimensions are to be busy, too
-		pieces = max(1, min(messages/(16*steps), maxPieces, room/held, m.Ahead()/together))
+	if several { // short segments keep the links of all dimensions busy
+		pieces = max(1, min(messages/(16*steps), maxPieces, room/held, m.Ahead()/group))
 	}
 	l.segments = tl.CDiv(messages, pieces)
 	pieces = tl.CDiv(messages, l.segments)
@@ -232,10 +239,11 @@ func newBucketPipeline(m *member, list []path) *pipeline {
 	}
 	l.spacing = steps
 	if several && l.segments > 1 {
-		l.spacing = l.space(steps, m.Ahead(), tl.CDiv(steps*held*pieces, room))
+		l.spacing = l.chooseSpacing(steps, m.Ahead(), tl.CDiv(steps*held*pieces, room))
 	}
 	return l
 }
 
-// maxPieces is the most messages of a segment where several segments are in flight.
+// maxPieces is the maximum number of messages of a segment of a block if several segments
+// are in flight.
 const maxPieces = 4

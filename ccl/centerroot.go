@@ -7,8 +7,8 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// CenterRoot is a hierarchical all-reduce: within a device over the mesh of its cubes, between
-// devices over their fabric.
+// CenterRoot is a hierarchical all-reduce: within each device over the mesh of its cubes,
+// and between devices over their fabric.
 var CenterRoot = builtin(&Algorithm{
 	Name:        "center_root",
 	Tiles:       4,
@@ -19,38 +19,39 @@ var CenterRoot = builtin(&Algorithm{
 	Schedule:    centerRootSchedule,
 }, (*member).centerRoot)
 
-// hierarchy returns the layout of a plan's ranks, if it is known, and else one device with all of
-// them.
+// hierarchy returns the layout of the ranks. If it is not known, all ranks are on the cubes
+// of one device.
 func (p *Plan) hierarchy() Layout {
 	if p.Layout.known(p.Ranks) {
 		return p.Layout
 	}
-	g := square(p.Ranks)
+	g := squareGrid(p.Ranks)
 	return Layout{W: 1, H: 1, CubeW: g.w, CubeH: g.h}
 }
 
-// rootRings reports whether the roots of devices exchange blocks round rings. If rows and columns of
-// devices do not wrap, or if there is little data, whose time is that of hops, the tree
-// continues between devices.
-func (p *Plan) rootRings() bool {
+// usesRootRings reports whether the roots of devices exchange blocks round rings. If rows
+// and columns of devices do not wrap, or if there is so little data that only the number of
+// hops matters, the tree continues between devices instead.
+func (p *Plan) usesRootRings() bool {
 	const little = 16 << 10 // bytes
 	l := p.hierarchy()
 	return l.W*l.H > 1 && l.wraps() && p.Count(0)*p.DType.Size() > little
 }
 
-// gridTree is a tree over a grid with the root at a place: along rows to the root's column, and
-// along that to the root.
+// gridTree is a tree over a grid. It goes along rows to the root's column, and along that
+// column to the root.
 type gridTree struct {
-	w, h, root int
-	devices    bool // the grid is one of devices, not of cubes
+	w, h, root int  // size of the grid, and position of the root
+	devices    bool // the grid consists of devices, not of cubes
 }
 
-// add adds the edges of a place to those of a rank. The function rank returns the rank at a place.
+// add adds the edges at position `at` of the grid to node n. The function rank returns the
+// rank at a position.
 func (t gridTree) add(n *TreeNode, at int, rank func(at int) int) {
 	x, y, rx, ry := at%t.w, at/t.w, t.root%t.w, t.root/t.w
 	n.Root = at == t.root
 	for _, e := range []struct {
-		to            int // a place
+		to            int // position on the grid
 		port, peer    tl.Port
 		parent, child bool
 	}{
@@ -72,45 +73,45 @@ func (t gridTree) add(n *TreeNode, at int, rank func(at int) int) {
 	}
 }
 
-// rootCube returns the cube of each device that is its root.
+// rootCube returns the index of the root cube of each device.
 func (p *Plan) rootCube(l Layout) int {
 	if p.RootCube == 0 || p.RootCube > l.cubes() {
-		return middleOf(l.CubeW, l.CubeH)
+		return middle(l.CubeW, l.CubeH)
 	}
 	return p.RootCube - 1
 }
 
-// centerTree returns a rank's place in the tree.
+// centerTree returns the edges of a rank in the tree.
 func centerTree(p *Plan, rank int) (b TreeNode) {
 	l := p.hierarchy()
 	n, root := l.cubes(), p.rootCube(l)
 	gridTree{l.CubeW, l.CubeH, root, false}.add(&b, rank%n, func(at int) int { return rank/n*n + at })
-	if b.Root && l.W*l.H > 1 && !p.rootRings() {
-		gridTree{l.W, l.H, middleOf(l.W, l.H), true}.add(&b, rank/n, func(at int) int { return at*n + root })
+	if b.Root && l.W*l.H > 1 && !p.usesRootRings() {
+		gridTree{l.W, l.H, middle(l.W, l.H), true}.add(&b, rank/n, func(at int) int { return at*n + root })
 	}
 	return b
 }
 
-// middleOf returns the place in the middle of a grid.
-func middleOf(w, h int) int { return h/2*w + w/2 }
+// middle returns the position in the middle of a grid.
+func middle(w, h int) int { return h/2*w + w/2 }
 
-// roots returns the plan of the all-reduce between the roots of devices, each of which has the sum
-// of its own ranks.
-func (p *Plan) roots() *Plan {
+// rootPlan returns the plan of the all-reduce between the roots of devices. Each root
+// contributes the sum of the ranks of its device.
+func (p *Plan) rootPlan() *Plan {
 	l := p.hierarchy()
 	q := *p
 	q.ringOrder, q.ringPlaces = nil, nil
 	q.Ranks, q.Divisor = l.W*l.H, cmp.Or(p.Divisor, p.Ranks)
 	q.Layout.CubeW, q.Layout.CubeH = 1, 1
 	if p.Reduction == PremulSum && l.cubes() > 1 {
-		q.Reduction = Sum // elements are multiplied once
+		q.Reduction = Sum // elements are multiplied only once, within the device
 	}
 	return &q
 }
 
-// rootPaths returns the paths between the roots: round a ring, or round rows and columns of a
-// torus, in both directions at once, unless there is so little data that messages of several
-// paths take more of a root's time.
+// rootPaths returns the paths between the roots: round a ring, or round the rows and
+// columns of a torus. They go in both directions at once, unless there is so little data
+// that the messages of several paths would take more of a root's time.
 func rootPaths(p *Plan, device int) []path {
 	list := bothDirections(onePath(p.ring(device)))
 	if p.Layout.Fabric == topology.Torus2D {
@@ -128,36 +129,41 @@ func rootPaths(p *Plan, device int) []path {
 	return list
 }
 
-// globalPort is the port between devices for each port within a device.
+// globalPort maps each port within a device to the port between devices in the same
+// direction.
 var globalPort = map[tl.Port]tl.Port{tl.West: tl.GlobalWest, tl.East: tl.GlobalEast, tl.North: tl.GlobalNorth, tl.South: tl.GlobalSouth}
 
+// centerRootNeighbors returns the neighbours of a rank in the tree and, for a root, in the
+// rings between the roots.
 func centerRootNeighbors(p *Plan, rank int) []Neighbor {
 	return withInboxes(rank, func(rank int) []Neighbor {
 		list, l := centerTree(p, rank).neighbors(), p.hierarchy()
 		device, cube := rank/l.cubes(), rank%l.cubes()
-		if cube != p.rootCube(l) || !p.rootRings() {
+		if cube != p.rootCube(l) || !p.usesRootRings() {
 			return list
 		}
-		near := ringNeighbors
+		neighbors := ringNeighbors
 		if l.Fabric == topology.Torus2D {
-			near = meshNeighbors
+			neighbors = meshNeighbors
 		}
-		for _, n := range near(p.roots(), device) {
+		for _, n := range neighbors(p.rootPlan(), device) {
 			list = append(list, Neighbor{Port: globalPort[n.Port], Rank: n.Rank*l.cubes() + cube, PeerPort: globalPort[n.PeerPort]})
 		}
 		return list
 	})
 }
 
+// centerRoot runs the kernel. If the roots use rings, the pipeline between them runs
+// together with the trees within devices. Otherwise there is one tree over all ranks.
 func (m *member) centerRoot() {
 	l := m.hierarchy()
 	c := newTreeMember(m, centerTree)
-	if !m.rootRings() {
+	if !m.usesRootRings() {
 		m.runTransfers(c.allReduce(m.treeChunks(0, m.Count(0)))...)
 		return
 	}
 	sub := *m.Args
-	sub.Plan, sub.Rank = m.roots(), m.Rank/l.cubes()
+	sub.Plan, sub.Rank = m.rootPlan(), m.Rank/l.cubes()
 	if l.cubes() > 1 {
 		sub.In = m.Out // sums of the device
 	}
@@ -172,10 +178,10 @@ func (m *member) centerRoot() {
 	}
 }
 
-// centerRootSchedule returns the tree, and the pipeline between the roots.
+// centerRootSchedule returns the tree, and the pipeline between the roots if there is one.
 func centerRootSchedule(p *Plan) (s Schedule) {
-	if p.rootRings() {
-		q := p.roots()
+	if p.usesRootRings() {
+		q := p.rootPlan()
 		s = newPipelineSchedule(q, func(device int) *pipeline { return newBucketPipeline(q.withoutPE(device), rootPaths(q, device)) })
 		if q.Ranks == p.Ranks {
 			return s

@@ -7,15 +7,18 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// rootPipeline is the pipeline between the roots of devices, and the order of chunks in which the
-// sums of a device have to reach its root for it: a segment is elements of all blocks.
+// rootPipeline is the pipeline between the roots of devices. It also determines the order
+// in which the chunks of a device's sums must reach its root: segment by segment, where a
+// segment contains elements of all blocks.
 type rootPipeline struct {
 	*pipeline
 	chunks   chunks
-	segment  func(chunk int) int // that a chunk is part of
-	complete []int               // segments of each flow that have come back
+	segment  func(chunk int) int // segment that a chunk is part of
+	complete []int               // number of segments of each flow whose results have arrived
 }
 
+// newRootPipeline returns the pipeline of a root. If it has several segments, the chunks of
+// the tree have the size of its messages, and come segment by segment.
 func newRootPipeline(m *member, list []path) *rootPipeline {
 	l := newBucketPipeline(m, list)
 	x := &rootPipeline{pipeline: l, chunks: m.treeChunks(0, m.Count(0)), segment: func(int) int { return 0 }}
@@ -24,7 +27,7 @@ func newRootPipeline(m *member, list []path) *rootPipeline {
 		return x
 	}
 	pieces := l.flows[0].(*blockFlow).pieces
-	each := len(l.flows) * m.Ranks * pieces // chunks of a segment
+	each := len(l.flows) * m.Ranks * pieces // number of chunks of a segment
 	x.segment = func(chunk int) int { return chunk / each }
 	x.chunks = func(i int) (at, n int, more bool) {
 		b := l.flows[i%each/(m.Ranks*pieces)].(*blockFlow).blockSteps.(*bucket)
@@ -38,14 +41,15 @@ func newRootPipeline(m *member, list []path) *rootPipeline {
 	return x
 }
 
-// runRoot runs the root of a device: sums come up, go through the pipeline between the roots, and
-// go down. They are kept in the output's memory between these.
+// runRoot runs the root of a device. Sums come up the tree, go through the pipeline between
+// the roots, and go down the tree. Between these transfers they are stored in the memory of
+// the output.
 func (x *rootPipeline) runRoot(c *treeMember) {
 	next, stop := iter.Pull(x.actions)
 	defer stop()
 	var a action
 	var need [1]tl.Case
-	up := c.upward(x.chunks, func(at int, y tl.Tile) { c.t.Store(c.Out(0).Add(at), y) })
+	up := c.upTransfer(x.chunks, func(at int, y tl.Tile) { c.t.Store(c.Out(0).Add(at), y) })
 	between := &transfer{
 		needs: func(int) (cases []tl.Case, more bool) {
 			a, more = next()
@@ -55,7 +59,7 @@ func (x *rootPipeline) runRoot(c *treeMember) {
 			}
 			return cases, more
 		},
-		gate: func(int) bool { return x.summed(up.next, a) },
+		gate: func(int) bool { return x.hasSums(up.next, a) },
 		do: func(int) {
 			x.do(a)
 			if a.last {
@@ -63,31 +67,32 @@ func (x *rootPipeline) runRoot(c *treeMember) {
 			}
 		},
 	}
-	down := c.downward(x.chunks, c.Out)
+	down := c.downTransfer(x.chunks, c.Out)
 	down.gate = func(i int) bool {
 		return !slices.ContainsFunc(x.complete, func(n int) bool { return n <= x.segment(i) })
 	}
 	c.runTransfers(down, between, up)
 }
 
-// awaits returns the port at which an action waits for a message, if it does.
+// awaits returns the port at which an action waits for a message, and reports whether it
+// waits.
 func (x *rootPipeline) awaits(a action) (port tl.Port, waits bool) {
-	if _, early := x.held[flowItem{a.flow, a.ends}]; early || !a.receives {
+	if _, early := x.held[flowItem{a.flow, a.incoming}]; early || !a.receives {
 		return 0, false
 	}
 	f := x.flows[a.flow].(*blockFlow)
-	b, _ := f.incoming(a.ends)
-	_, port = f.ports(a.ends.step)
+	b, _ := f.receivedMessage(a.incoming)
+	_, port = f.ports(a.incoming.step)
 	return port, b.n > 0
 }
 
-// summed reports whether the device has the sums that an action uses, given how many chunks have
-// come up.
-func (x *rootPipeline) summed(came int, a action) bool {
-	segment := a.ends.segment
+// hasSums reports whether the device has the sums that an action uses, given the number of
+// chunks that have come up the tree.
+func (x *rootPipeline) hasSums(arrived int, a action) bool {
+	segment := a.incoming.segment
 	if a.sends {
-		segment = max(segment, a.begins.segment)
+		segment = max(segment, a.outgoing.segment)
 	}
-	_, _, more := x.chunks(came)
-	return !more || x.segment(came) > segment
+	_, _, more := x.chunks(arrived)
+	return !more || x.segment(arrived) > segment
 }

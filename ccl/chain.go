@@ -1,8 +1,9 @@
 package ccl
 
-// Chain is for large messages: no rank sends anything twice.
+// Chain sends data along a line that begins at the root. It is for large messages: no rank
+// sends an element twice.
 var Chain = treeAlgorithm("chain", "over a line from the root on, chunk by chunk",
 	3, chain, Reduce, Broadcast, Gather, Scatter)
 
-// chain returns a rank's place in a tree with one child for each rank.
+// chain returns the edges of a rank in a tree in which each rank has at most one child.
 func chain(p *Plan, rank int) TreeNode { return newTreeNode(p, rank, 1) }

@@ -9,21 +9,21 @@ import (
 	"github.com/kernbench/kernbench/internal/printable"
 )
 
-// Collective is an operation that a group of ranks does together.
+// Collective is an operation that a group of ranks performs together.
 type Collective uint8
 
-// The collectives, under the names of torch.distributed.
+// The collectives, with the names of torch.distributed.
 const (
-	AllReduce     Collective = iota // all ranks get the reduction of all
-	Reduce                          // the root gets it
+	AllReduce     Collective = iota // all ranks get the reduction of the data of all ranks
+	Reduce                          // the root gets the reduction of the data of all ranks
 	Broadcast                       // all ranks get the root's data
-	AllGather                       // all ranks get the blocks of all
-	ReduceScatter                   // rank r gets the reduction of block r of all
-	AllToAll                        // rank r gets block r of all
-	Gather                          // the root gets the blocks of all
+	AllGather                       // all ranks get the blocks of all ranks
+	ReduceScatter                   // rank r gets the reduction of block r of all ranks
+	AllToAll                        // rank r gets block r of all ranks
+	Gather                          // the root gets the blocks of all ranks
 	Scatter                         // rank r gets the root's block r
-	SendRecv                        // some ranks have messages for others
-	Barrier                         // no rank goes on before all have arrived
+	SendRecv                        // some ranks send messages to other ranks
+	Barrier                         // no rank continues before all ranks have arrived
 	numCollectives
 )
 
@@ -31,21 +31,22 @@ var collectiveNames = [numCollectives]string{
 	"all_reduce", "reduce", "broadcast", "all_gather", "reduce_scatter", "all_to_all", "gather", "scatter", "sendrecv", "barrier",
 }
 
-// String returns the name: "all_reduce".
+// String returns the name, such as "all_reduce".
 func (c Collective) String() string { return printable.Name("Collective", c, collectiveNames[:]) }
 
 // Collectives returns all collectives.
-func Collectives() []Collective { return below(numCollectives) }
+func Collectives() []Collective { return enumerate(numCollectives) }
 
-// below returns the values of an enumeration before one.
-func below[T ~uint8](end T) (all []T) {
+// enumerate returns all values of an enumeration that are less than end.
+func enumerate[T ~uint8](end T) (all []T) {
 	for v := range end {
 		all = append(all, v)
 	}
 	return all
 }
 
-// ParseCollective returns the collective of a name, whatever its underscores, hyphens and case.
+// ParseCollective returns the collective with a name. Underscores, hyphens and case are
+// ignored.
 func ParseCollective(name string) (Collective, error) {
 	known, ok := config.Canonical(name, collectiveNames[:])
 	if !ok {
@@ -57,7 +58,7 @@ func ParseCollective(name string) (Collective, error) {
 // Reduces reports whether the collective combines elements with a reduction.
 func (c Collective) Reduces() bool { return c == AllReduce || c == Reduce || c == ReduceScatter }
 
-// Rooted reports whether one rank is the root.
+// Rooted reports whether the collective has a root.
 func (c Collective) Rooted() bool {
 	return c == Reduce || c == Broadcast || c == Gather || c == Scatter
 }

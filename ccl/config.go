@@ -15,44 +15,45 @@ import (
 // Config is the contents of ccl.yaml, after extends and --set: settings of collectives, as
 // defaults and under names.
 type Config struct {
-	Defaults   Defaults         `yaml:"defaults,omitempty"`   // what holds where an entry says nothing
-	Algorithms map[string]Entry `yaml:"algorithms,omitempty"` // ways to do a collective, by name
+	Defaults   Defaults         `yaml:"defaults,omitempty"`   // settings of entries that do not give their own
+	Algorithms map[string]Entry `yaml:"algorithms,omitempty"` // named settings of a collective
 
 	origin *config.Doc // where each value was written; nil for a config made in Go
 }
 
-// Defaults is the settings of entries that do not give their own. Each key is optional.
+// Defaults is a set of settings for entries that do not give their own. Each key is optional.
 type Defaults struct {
-	Algorithm AlgorithmOrEntry `yaml:"algorithm,omitempty"` // an algorithm of the library, auto, or an entry of algorithms, whose settings then are the defaults; ring if not given
+	Algorithm AlgorithmOrEntry `yaml:"algorithm,omitempty"` // an algorithm of the library, auto, or an entry of algorithms, whose settings become the defaults; ring if not given
 	Tuning
-	WorldSize int `yaml:"world_size,omitempty" range:"1..16777216"` // ranks where neither an entry nor a flag gives them; all PEs if not given
+	WorldSize int `yaml:"world_size,omitempty" range:"1..16777216"` // number of ranks if neither an entry nor a flag gives it; all PEs if not given
 }
 
-// AlgorithmOrEntry is the name of an algorithm of the library, auto, or the name of an entry
-// of ccl.yaml. An algorithm's name means the algorithm, also where an entry has the name too.
+// AlgorithmOrEntry is the name of an algorithm of the library, auto, or the name of an
+// entry of ccl.yaml. If an algorithm and an entry have the same name, it means the
+// algorithm.
 type AlgorithmOrEntry string
 
-// Tuning is the queues and the messages of collectives. Each key is optional.
+// Tuning is the configuration of queues and messages of collectives. Each key is optional.
 type Tuning struct {
 	BufferKind   topology.BufferKind   `yaml:"buffer_kind,omitempty"`                // memory of the receiver that holds queue slots; as in the topology if not given
-	Backpressure topology.Backpressure `yaml:"backpressure,omitempty"`               // what a sender without credit does; as in the topology if not given
-	NSlots       int                   `yaml:"n_slots,omitempty" range:"1..65536"`   // slots of a queue; as in the topology if not given
+	Backpressure topology.Backpressure `yaml:"backpressure,omitempty"`               // how a sender waits for a credit; as in the topology if not given
+	NSlots       int                   `yaml:"n_slots,omitempty" range:"1..65536"`   // number of slots of a queue; as in the topology if not given
 	SlotSize     topology.Bytes        `yaml:"slot_size,omitempty"`                  // size of a slot; as in the topology if not given
-	CreditBytes  topology.Bytes        `yaml:"credit_bytes,omitempty"`               // size of what gives a slot back; as in the topology if not given
-	ChunkBytes   topology.Bytes        `yaml:"chunk_bytes,omitempty"`                // largest message, at most n_slots·slot_size; a slot if not given
-	RootCube     *int                  `yaml:"root_cube,omitempty" range:"0..65535"` // of center_root: the cube of each SIP at which sums are formed; the middle one if not given
+	CreditBytes  topology.Bytes        `yaml:"credit_bytes,omitempty"`               // size of the message that returns a credit; as in the topology if not given
+	ChunkBytes   topology.Bytes        `yaml:"chunk_bytes,omitempty"`                // largest message, at most n_slots·slot_size; the size of a slot if not given
+	RootCube     *int                  `yaml:"root_cube,omitempty" range:"0..65535"` // cube of each SIP where center_root forms sums; the cube in the middle if not given
 }
 
-// Entry is settings under a name, where they differ from the defaults.
+// Entry is a set of named settings. Settings that are not given are those of the defaults.
 type Entry struct {
-	Algorithm string `yaml:"algorithm,omitempty"` // an algorithm of the library, or auto; that of the defaults if not given
+	Algorithm string `yaml:"algorithm,omitempty"` // an algorithm of the library, or auto; as in the defaults if not given
 	Tuning
-	NElem     *int `yaml:"n_elem,omitempty" range:"0..1099511627776"` // elements of each rank; 32 if not given
-	WorldSize int  `yaml:"world_size,omitempty" range:"1..16777216"`  // ranks; as in the defaults if not given
+	NElem     *int `yaml:"n_elem,omitempty" range:"0..1099511627776"` // number of elements of each rank; 32 if not given
+	WorldSize int  `yaml:"world_size,omitempty" range:"1..16777216"`  // number of ranks; as in the defaults if not given
 }
 
-// Settings is an entry and the defaults in one. Zero values mean: as the topology
-// says; of ChunkBytes, a slot; of WorldSize, all PEs.
+// Settings is an entry merged with the defaults. Zero values mean: as in the topology; for
+// ChunkBytes, the size of a slot; for WorldSize, all PEs.
 type Settings struct {
 	Algorithm    string
 	BufferKind   topology.BufferKind
@@ -61,7 +62,7 @@ type Settings struct {
 	SlotSize     topology.Bytes
 	CreditBytes  topology.Bytes
 	ChunkBytes   topology.Bytes
-	RootCube     int // counted from 1; 0 is the one in the middle
+	RootCube     int // counted from 1; 0 means the middle cube
 	NElem        int
 	WorldSize    int
 }
@@ -71,8 +72,8 @@ const (
 	defaultElems     = 32
 )
 
-// Named returns the settings of an entry. With an empty name it returns the defaults: those of
-// the entry that defaults.algorithm names, or else the values of defaults alone.
+// Named returns the settings of an entry. With an empty name it returns the defaults: the
+// settings of the entry that defaults.algorithm names, or otherwise the values of defaults.
 func (c *Config) Named(name string) (Settings, error) {
 	e, ok := c.entry(name)
 	if !ok {
@@ -82,7 +83,8 @@ func (c *Config) Named(name string) (Settings, error) {
 	return c.settings(e), nil
 }
 
-// entry returns the entry of a name, or for "" that of the defaults.
+// entry returns the entry with a name. For "" it returns the default entry, or an empty
+// entry if there is none.
 func (c *Config) entry(name string) (e Entry, ok bool) {
 	if name == "" {
 		name = c.DefaultEntry()
@@ -94,8 +96,8 @@ func (c *Config) entry(name string) (e Entry, ok bool) {
 	return c.Algorithms[name], ok
 }
 
-// DefaultEntry returns the entry that defaults.algorithm names. It returns "" if that names
-// an algorithm, or is not given.
+// DefaultEntry returns the name of the entry that defaults.algorithm names. It returns ""
+// if defaults.algorithm names an algorithm or is not given.
 func (c *Config) DefaultEntry() string {
 	name := string(c.Defaults.Algorithm)
 	if slices.Contains(append(Names(), Auto), name) {
@@ -105,9 +107,10 @@ func (c *Config) DefaultEntry() string {
 	return name
 }
 
-// Names returns the names of all entries, in alphabetical order.
+// Names returns the names of all entries, sorted.
 func (c *Config) Names() []string { return slices.Sorted(maps.Keys(c.Algorithms)) }
 
+// settings merges an entry with the defaults.
 func (c *Config) settings(e Entry) Settings {
 	d, elems := c.Defaults, defaultElems
 	algorithm := string(d.Algorithm)
@@ -135,10 +138,10 @@ func (c *Config) settings(e Entry) Settings {
 	}
 }
 
-// check finds the mistakes that concern several values, and adds them to those of
+// check finds mistakes that involve several values, and adds them to the errors of
 // decoding.
 func (c *Config) check(errs config.Errors) error {
-	unread := func(path string) bool { // a rule about values that could not be read says nothing
+	unread := func(path string) bool { // rules do not apply to values that could not be read
 		return slices.ContainsFunc(errs, func(e *config.Error) bool {
 			return !e.Kept && strings.HasPrefix(e.Path+".", path+".")
 		})
@@ -163,16 +166,16 @@ func (c *Config) check(errs config.Errors) error {
 	}
 	fits("defaults", Entry{})
 	for _, name := range c.Names() {
-		if e := c.Algorithms[name]; e.ChunkBytes != 0 || e.NSlots != 0 || e.SlotSize != 0 { // else it is said of the defaults
+		if e := c.Algorithms[name]; e.ChunkBytes != 0 || e.NSlots != 0 || e.SlotSize != 0 { // otherwise the error is reported for the defaults
 			fits("algorithms."+name, e)
 		}
 	}
 	return found.Err()
 }
 
-// update replaces old spellings of the entries of the embedded file by the names that they have
-// now, and reports them to ctx: in defaults.algorithm, and where a file that extends the embedded
-// one, or --set, changes an entry.
+// update replaces old spellings of entries of the embedded file by their present names and
+// reports them to ctx. Old spellings may be in defaults.algorithm and in entries that a file
+// or --set changes.
 func (c *Config) update(ctx context.Context) {
 	for _, name := range c.Names() {
 		now, ok := config.Canonical(name, embeddedEntries())
@@ -190,7 +193,7 @@ func (c *Config) update(ctx context.Context) {
 	}
 }
 
-// over returns the entry with the values of another one where it gives none.
+// over returns the entry, with the values of base where the entry gives none.
 func (e Entry) over(base Entry) Entry {
 	return Entry{
 		Algorithm: cmp.Or(e.Algorithm, base.Algorithm),
@@ -208,13 +211,14 @@ func (e Entry) over(base Entry) Entry {
 	}
 }
 
-// fits reports whether a chunk fits into a queue, as far as the file says.
+// fits reports whether a chunk fits into a queue, as far as the file gives their sizes.
 func (s Settings) fits() bool {
 	return s.NSlots == 0 || s.SlotSize == 0 || (s.ChunkBytes+s.SlotSize-1)/s.SlotSize <= topology.Bytes(s.NSlots)
 }
 
-// latest returns the path of the value about queues and chunks that was most likely changed last:
-// of those written at the same place, one of the entry's own.
+// latest returns the path of the setting of queues or chunks that was most likely changed
+// last. Among settings that were written at the same place, it prefers those of the entry
+// itself.
 func (c *Config) latest(path string, e Entry) string {
 	var own, inherited []string
 	for _, v := range []struct {

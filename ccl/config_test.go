@@ -73,8 +73,8 @@ algorithms:
 	}
 }
 
-// TestDefaultEntry: defaults.algorithm names an algorithm or an entry, whose settings then are
-// the defaults; other entries take its algorithm alone.
+// TestDefaultEntry checks that defaults.algorithm names an algorithm or an entry. The
+// settings of that entry then are the defaults; other entries take only its algorithm.
 func TestDefaultEntry(t *testing.T) {
 	const entries = `
 algorithms:
@@ -86,7 +86,7 @@ algorithms:
 	pair := Settings{Algorithm: "tree", BufferKind: topology.BufferHBM, NSlots: 8, NElem: 5, WorldSize: 6}
 	for _, tt := range []struct {
 		defaults, entry string
-		want, plain     Settings // with an empty name, and of the entry plain
+		want, plain     Settings // of the empty name, and of the entry plain
 	}{
 		{"{algorithm: pair, n_slots: 8}", "pair", pair, Settings{Algorithm: "tree", NSlots: 3, NElem: 32}},
 		{"{algorithm: plain, world_size: 12}", "plain", Settings{Algorithm: "ring", NSlots: 3, NElem: 32, WorldSize: 12}, Settings{Algorithm: "ring", NSlots: 3, NElem: 32, WorldSize: 12}},
@@ -126,8 +126,8 @@ func TestNamedUnknown(t *testing.T) {
 	}
 }
 
-// What a file leaves out and what it says in other words make no other hash; what it
-// changes does.
+// TestHash checks that omitting default values, or writing values in another form, does not
+// change the hash, and that changing a value does.
 func TestHash(t *testing.T) {
 	hash := func(src string, sets ...string) string {
 		t.Helper()
@@ -158,7 +158,7 @@ func TestHash(t *testing.T) {
 		seen[h] = set
 	}
 	if got := hash("extends: default"); got != Default().Hash() || len(got) != 12 || strings.Trim(got, "0123456789abcdef") != "" {
-		t.Errorf("what extends default has the hash %q, want %q, 12 hexadecimal digits", got, Default().Hash())
+		t.Errorf("a file that only extends default has the hash %q, want %q, 12 hexadecimal digits", got, Default().Hash())
 	}
 }
 

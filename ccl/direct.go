@@ -2,12 +2,12 @@ package ccl
 
 import "github.com/kernbench/kernbench/tl"
 
-// Direct sends each message straight to its receiver. It is for fabrics on which all ranks are near
-// to each other.
+// Direct sends each message straight to its receiver. It is for fabrics on which all ranks
+// are near each other.
 var Direct = builtin(&Algorithm{
 	Name:    "direct",
 	Tiles:   4,
-	Summary: "straight from each rank to each other: an all-reduce is a reduce-scatter and an all-gather",
+	Summary: "from each rank to every other rank; an all-reduce is a reduce-scatter and an all-gather",
 	Collectives: []Collective{
 		AllReduce, AllGather, ReduceScatter, AllToAll, SendRecv, Reduce, Broadcast, Gather, Scatter,
 	},
@@ -16,7 +16,8 @@ var Direct = builtin(&Algorithm{
 	Schedule:  directSchedule,
 }, (*member).direct)
 
-// directNeighbors returns all other ranks: the rank k places on is at port k.
+// directNeighbors returns the neighbours of a rank: in general all other ranks, where port
+// k leads to rank+k.
 func directNeighbors(p *Plan, rank int) (list []Neighbor) {
 	switch {
 	case p.Collective.Rooted():
@@ -31,7 +32,7 @@ func directNeighbors(p *Plan, rank int) (list []Neighbor) {
 	return list
 }
 
-// directLargest returns the elements of the largest block.
+// directLargest returns the number of elements of the largest block.
 func directLargest(p *Plan) int {
 	if p.Collective == AllReduce {
 		return tl.CDiv(p.Count(0), p.Ranks)
@@ -39,10 +40,12 @@ func directLargest(p *Plan) int {
 	return p.Largest()
 }
 
-// directInbox returns the elements that come from another rank, in all steps.
+// directInbox returns the maximum number of elements that a rank receives from another
+// rank, in all steps.
 func directInbox(p *Plan) int { return directExchange(p).Steps * directLargest(p) }
 
-// directExchange returns how many steps the collective has, and how many of them combine.
+// directExchange returns the number of steps of the collective, and how many of them
+// combine.
 func directExchange(p *Plan) Exchange {
 	switch {
 	case p.Collective == AllReduce:
@@ -53,7 +56,8 @@ func directExchange(p *Plan) Exchange {
 	return Exchange{Steps: 1}
 }
 
-// star returns a rank's place in a tree with all ranks below the root, with the ports of direct.
+// star returns the edges of a rank in a tree in which all other ranks are children of the
+// root, with the ports of direct.
 func star(p *Plan, rank int) (n TreeNode) {
 	v := (rank - p.Root + p.Ranks) % p.Ranks
 	if n.Root = v == 0; !n.Root {
@@ -65,7 +69,7 @@ func star(p *Plan, rank int) (n TreeNode) {
 	return n
 }
 
-// directSchedule returns a tree for rooted collectives, and else an exchange.
+// directSchedule returns a tree for rooted collectives, and an exchange for the others.
 func directSchedule(p *Plan) Schedule {
 	if p.Collective.Rooted() {
 		return treeShape(star).schedule(p)
@@ -73,6 +77,7 @@ func directSchedule(p *Plan) Schedule {
 	return newExchange(p, directExchange(p), directLargest(p))
 }
 
+// direct runs the kernel.
 func (m *member) direct() {
 	switch m.Collective {
 	case AllReduce, ReduceScatter, AllGather, AllToAll:
@@ -94,36 +99,37 @@ func (m *member) port(rank int) tl.Port {
 	return tl.Numbered((rank - m.Rank + m.Ranks) % m.Ranks)
 }
 
-// following yields all other ranks, in the order in which a rank sends to them: each rank begins
-// with the next one, so that not all send to the same.
-func (m *member) following(yield func(rank int) bool) {
+// sendOrder yields all other ranks in the order in which the rank sends to them. Each rank
+// begins with the rank after it, so that not all ranks send to the same rank at once.
+func (m *member) sendOrder(yield func(rank int) bool) {
 	for k := 1; k < m.Ranks && yield((m.Rank+k)%m.Ranks); k++ {
 	}
 }
 
-// preceding yields all other ranks, in the order in which their messages come.
-func (m *member) preceding(yield func(rank int) bool) {
+// receiveOrder yields all other ranks in the order in which their messages arrive.
+func (m *member) receiveOrder(yield func(rank int) bool) {
 	for k := 1; k < m.Ranks && yield((m.Rank-k+m.Ranks)%m.Ranks); k++ {
 	}
 }
 
-// direct exchanges messages with all other ranks: in a reduce-scatter, after which each rank has
-// its own block reduced, an all-gather, an all-reduce, which is one after the other, or an
-// all-to-all. Each of them is one step, in which an item is a message to each of the others.
-// Blocks are combined in the order of the ranks, from 0.
+// direct exchanges messages with all other ranks. It does a reduce-scatter, after which
+// each rank has the result of its own block, an all-gather, an all-reduce, which is a
+// reduce-scatter followed by an all-gather, or an all-to-all. Each of these is one step; an
+// all-reduce is two. An item of a step is a message to each of the other ranks. Blocks are
+// combined in the order of ranks, from 0.
 type direct struct {
 	*member
-	to, from func(rank int) block // the block that a rank gets, and the one that comes from it
+	to, from func(rank int) block // the block sent to a rank, and the block received from it
 	cut      cut
 	steps    int
 }
 
-// newDirect returns an exchange of blocks, each of which belongs to a rank.
+// newDirect returns an exchange of blocks, one for each rank.
 func newDirect(m *member, largest int, block func(rank int) block) direct {
 	return direct{m, block, block, newCut(m.Plan, largest), 1}
 }
 
-// run does all steps for all pieces.
+// run exchanges all pieces in all steps. The messages are handled by with.
 func (d *direct) run(with exchanger) {
 	oneFlow{with, d.cut.segments, d.steps, d.cut.pieces}.run(d.member)
 }
@@ -131,14 +137,16 @@ func (d *direct) run(with exchanger) {
 // gathers reports whether an item belongs to an all-gather.
 func (d *direct) gathers(at item) bool { return d.Collective == AllGather || at.step == 1 }
 
-// piece returns an item's elements of a block.
+// piece returns the elements of an item in block b.
 func (d *direct) piece(at item, b block) block {
 	return b.slice(d.cut.piece(b.n, at.segment, at.message))
 }
 
+// receive receives an item of all other ranks. In an all-gather or all-to-all it stores the
+// pieces. In a reduce-scatter it returns the reduction of all pieces.
 func (d *direct) receive(at item) (x tl.Tile) {
 	if d.Collective == AllToAll || d.gathers(at) {
-		for rank := range d.preceding {
+		for rank := range d.receiveOrder {
 			if b := d.piece(at, d.from(rank)); b.n > 0 {
 				d.t.Store(b.out, d.Recv(d.port(rank), b.n))
 			}
@@ -165,14 +173,16 @@ func (d *direct) receive(at item) (x tl.Tile) {
 	}
 	x = d.Result(x)
 	if d.steps == 1 {
-		d.t.Store(b.out, x) // before many others come, as it is not sent on
+		d.t.Store(b.out, x) // before further messages arrive, because the tile is not sent on
 	}
 	return x
 }
 
+// send sends an item to all other ranks: to each rank the piece of its block, or, in an
+// all-gather, the rank's own piece to all.
 func (d *direct) send(at item, x tl.Tile) {
 	if !d.gathers(at) {
-		for rank := range d.following {
+		for rank := range d.sendOrder {
 			if b := d.piece(at, d.to(rank)); b.n > 0 {
 				x = d.load(b.in, b.n)
 				if d.Collective != AllToAll {
@@ -198,11 +208,13 @@ func (d *direct) send(at item, x tl.Tile) {
 
 // sendAll sends a tile to all other ranks.
 func (d *direct) sendAll(x tl.Tile) {
-	for rank := range d.following {
+	for rank := range d.sendOrder {
 		d.Send(d.port(rank), x)
 	}
 }
 
+// store copies the rank's own piece in an all-to-all, and stores the reduced piece in an
+// all-reduce. It never keeps a tile.
 func (d *direct) store(at item, x tl.Tile) bool {
 	if d.Collective == AllToAll {
 		d.copyPiece(d.cut, at)

@@ -2,13 +2,13 @@ package ccl
 
 import "github.com/kernbench/kernbench/tl"
 
-// DirectOnePhase sends all elements of each rank to each other in one step. It is for tiny messages:
-// no algorithm has fewer steps. Each rank sends and receives N-1 times all elements, with Direct
-// 2(N-1)/N times.
+// DirectOnePhase sends all elements of each rank to all other ranks in one step. It is for
+// tiny messages: no algorithm has fewer steps. Each rank sends and receives all elements
+// N-1 times, compared with 2(N-1)/N times in Direct.
 var DirectOnePhase = builtin(&Algorithm{
 	Name:        "direct_one_phase",
 	Tiles:       4,
-	Summary:     "everything straight from each rank to each other in one step, added up by everyone",
+	Summary:     "all data from each rank to every other rank in one step; each rank forms the sum",
 	Collectives: []Collective{AllReduce},
 	Neighbors:   directNeighbors,
 	Inbox:       func(p *Plan) int { return p.Count(0) },
@@ -19,8 +19,8 @@ var DirectOnePhase = builtin(&Algorithm{
 	x.run(&x)
 })
 
-// onePhase is a direct reduce-scatter in which the block of every rank is all elements. All ranks
-// combine them in the order of the ranks, and get the same bits.
+// onePhase is a direct reduce-scatter in which the block of every rank is all elements. All
+// ranks combine the elements in the order of ranks, and so get the same bits.
 type onePhase struct{ direct }
 
 func (x *onePhase) send(at item, _ tl.Tile) {

@@ -8,7 +8,7 @@ import (
 
 func TestOnePhaseOfAnyRanks(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		e := drawn(t, AllReduce)
+		e := drawExperiment(t, AllReduce)
 		e.algorithm = DirectOnePhase
 		e.Ranks = rapid.IntRange(1, 17).Draw(t, "any ranks")
 		e.Divisor = 0
@@ -17,10 +17,10 @@ func TestOnePhaseOfAnyRanks(t *testing.T) {
 	})
 }
 
-// On a fabric that joins everyone with everyone each link carries all elements once:
-// α + M/b.
+// TestOnePhaseTakesItsFormula checks that an all-reduce on a fully connected fabric takes α
+// + M/b, because each link carries all elements once.
 func TestOnePhaseTakesItsFormula(t *testing.T) {
-	const all, bandwidth = "system.sips.topology=fully_connected", 100.0 // B a ns
+	const all, bandwidth = "system.sips.topology=fully_connected", 100.0 // B/ns
 	message := textbook(Direct, SendRecv, 4, all)
 	alpha := message.run(t, nil).time.NS()
 	for _, bytes := range []int{4, 32, 4 << 10, 64 << 10, 1 << 20} {

@@ -6,12 +6,13 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// DoubleTree is Tree for large messages, too: a rank with children in one tree has none in the
-// other, so that no rank sends the data more than twice.
+// DoubleTree sends half of the data over each of two binary trees. It is for larger
+// messages than Tree: a rank that has children in one tree has none in the other, so no
+// rank sends the data more than twice.
 var DoubleTree = builtin(&Algorithm{
 	Name:        "double_tree",
 	Tiles:       5,
-	Summary:     "over two binary trees with half of the data each, the inner ranks of one being leaves of the other",
+	Summary:     "over two binary trees with half of the data each; inner ranks of one are leaves of the other",
 	Collectives: []Collective{AllReduce},
 	Neighbors:   doubleTreeNeighbors,
 	Inbox:       treeInbox,
@@ -32,7 +33,7 @@ var DoubleTree = builtin(&Algorithm{
 	m.runTransfers(append(down, up...)...)
 })
 
-// halfTree is one of the two trees: its ports, and whether it is the second.
+// halfTree is one of the two trees. second is set for the second tree.
 type halfTree struct {
 	parent   tl.Port
 	children [2]tl.Port
@@ -53,16 +54,17 @@ func doubleTreeNeighbors(p *Plan, rank int) []Neighbor {
 	})
 }
 
-// node returns a rank's place in the tree.
+// node returns the edges of a rank in the tree.
 //
-// Vertex 0 is the root, and the vertex below it the middle. From there on each level halves what
-// is left. So the parent of a vertex has its lowest bit cleared and the next one set, or, if
-// there is no such vertex, just the first. Odd vertices are leaves. The second tree has the
-// vertices in reverse order, or, if that would have odd ranks as leaves again, one rank
-// further on.
+// Vertex 0 is the root. Its only child is the vertex in the middle of the others, and each
+// further level halves the remaining ranges. So the parent of a vertex v is v with its
+// lowest set bit cleared and the next higher bit set. If that vertex does not exist, the
+// parent is v with its lowest set bit cleared. Odd vertices are leaves. The second tree
+// numbers the vertices in reverse order. If odd ranks would then be leaves again, it shifts
+// the ranks by one instead.
 func (t halfTree) node(p *Plan, rank int) (n TreeNode) {
 	ranks := p.Ranks
-	place := func(v, shift int) int { // its own inverse, but for the sign of the shift
+	place := func(v, shift int) int { // maps a rank to its vertex (shift -1), or a vertex to its rank (shift 1)
 		switch {
 		case !t.second:
 			return v
@@ -80,7 +82,7 @@ func (t halfTree) node(p *Plan, rank int) (n TreeNode) {
 		}
 		n.Parent = Neighbor{Port: t.parent, Rank: place(parent, 1), PeerPort: t.children[which]}
 	}
-	below := 1 << bits.Len(uint(ranks-1)) // the least power of two that is not below ranks
+	below := 1 << bits.Len(uint(ranks-1)) // the smallest power of two that is at least ranks
 	if v > 0 {
 		below = v & -v
 	}

@@ -8,11 +8,11 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// Experiment is an experiment for the tests of package ccl_test, which compare measured times
-// with those of ccl/bound and ccl/cost.
+// Experiment is the type experiment for the tests of package ccl_test, which compare
+// measured times with those of ccl/bound and ccl/cost.
 type Experiment = experiment
 
-// With returns the experiment with another algorithm.
+// With returns a copy of the experiment with another algorithm.
 func (e experiment) With(a *Algorithm) *Experiment {
 	e.algorithm = a
 	return &e
@@ -34,27 +34,28 @@ func (e *experiment) System(t testing.TB) (g *topology.Graph, pes []int) {
 }
 
 // Fabric is a fabric of devices for experiments.
-type Fabric = fabricOf
+type Fabric = sipFabric
 
 // NewFabric returns a fabric of w × h devices of a preset.
 func NewFabric(preset string, shape topology.Shape, w, h int) Fabric {
 	return Fabric{preset, shape, w, h}
 }
 
-// Experiment returns a collective over all devices of the fabric.
-func (f fabricOf) Experiment(c Collective, bytes int) Experiment {
+// Experiment returns an experiment with a collective over all devices of the fabric,
+// without an algorithm.
+func (f sipFabric) Experiment(c Collective, bytes int) Experiment {
 	return f.experiment(nil, c, bytes)
 }
 
-// OnCubes makes the first PE of each cube a rank, of devices that are a square of cubes.
+// OnCubes makes the first PE of each cube a rank. Each device is a square of cubes.
 func (e *experiment) OnCubes(cubes int) *Experiment {
-	g := square(cubes)
+	g := squareGrid(cubes)
 	e.Ranks, e.stride, e.Layout.CubeW, e.Layout.CubeH = e.Ranks*cubes, 8, g.w, g.h
 	return e
 }
 
-// NewPutGet returns an all-reduce in which each rank reads addends from the memory of all others
-// and writes sums there. Only the ports of DMA and HBM take time.
+// NewPutGet returns an all-reduce in which each rank reads addends from the memory of all
+// other ranks and writes sums to it. Only the ports of DMA and HBM take time.
 func NewPutGet(ranks, elems int) *Experiment {
 	const pieces = 32
 	e := classic(&Algorithm{

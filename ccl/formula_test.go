@@ -9,18 +9,19 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// fabricOf is SIPs of one PE each on which only links take time, or, with a preset, SIPs of
-// many PEs of which the first takes part.
-type fabricOf struct {
+// sipFabric is a fabric of SIPs. With the preset alpha_beta, SIPs have one PE each, and only
+// links take time. With other presets, SIPs have many PEs, of which the first takes part.
+type sipFabric struct {
 	preset string
 	shape  topology.Shape
 	w, h   int
 }
 
-func (f fabricOf) String() string { return fmt.Sprintf("%s %s %d×%d", f.preset, f.shape, f.w, f.h) }
+func (f sipFabric) String() string { return fmt.Sprintf("%s %s %d×%d", f.preset, f.shape, f.w, f.h) }
 
-// experiment is a collective of so many bytes of f32 over all SIPs.
-func (f fabricOf) experiment(a *Algorithm, c Collective, bytes int) experiment {
+// experiment returns an experiment with a collective of a number of bytes of f32 over all
+// SIPs.
+func (f sipFabric) experiment(a *Algorithm, c Collective, bytes int) experiment {
 	e := experiment{algorithm: a, preset: f.preset, timing: true, stride: 128}
 	e.Plan = Plan{
 		Collective: c, Ranks: f.w * f.h, DType: tl.F32, Chunk: 1024, Slots: 4, Tiles: 400,
@@ -40,29 +41,29 @@ func (f fabricOf) experiment(a *Algorithm, c Collective, bytes int) experiment {
 	return e
 }
 
-// On the machine of textbooks an all-reduce takes steps·α + factor·M/b: tiny ones the
-// first term, large ones both, within 2 %.
+// TestAllReduceTakesItsFormula checks that an all-reduce on the preset alpha_beta takes
+// steps·α + factor·M/b within 2 %. Tiny all-reduces take only the first term.
 func TestAllReduceTakesItsFormula(t *testing.T) {
-	ring6, ring8 := fabricOf{"alpha_beta", topology.Ring1D, 6, 1}, fabricOf{"alpha_beta", topology.Ring1D, 8, 1}
-	torus := func(w, h int) fabricOf { return fabricOf{"alpha_beta", topology.Torus2D, w, h} }
-	all8 := fabricOf{"alpha_beta", topology.FullyConnected, 8, 1}
+	ring6, ring8 := sipFabric{"alpha_beta", topology.Ring1D, 6, 1}, sipFabric{"alpha_beta", topology.Ring1D, 8, 1}
+	torus := func(w, h int) sipFabric { return sipFabric{"alpha_beta", topology.Torus2D, w, h} }
+	all8 := sipFabric{"alpha_beta", topology.FullyConnected, 8, 1}
 	message := ring6.experiment(Direct, SendRecv, 4*6)
 	alpha := message.run(t, nil).time.NS()
 	for _, c := range []struct {
 		algorithm *Algorithm
-		on        fabricOf
+		on        sipFabric
 		steps     int
-		factor    float64 // of M/b
+		factor    float64 // factor of M/b; 0 skips the large all-reduce
 	}{
 		{Ring, ring6, 10, 10. / 6},
 		{Ring, ring8, 14, 14. / 8},
 		{BidirectionalRing, ring6, 10, 5. / 6},
 		{BidirectionalRing, ring8, 14, 7. / 8},
-		{Torus, torus(2, 3), 2*1 + 2*2, 5. / 9}, // 2(N-1) by the links of all SIPs
+		{Torus, torus(2, 3), 2*1 + 2*2, 5. / 9}, // 2(N-1) divided by the number of links of all SIPs
 		{Torus, torus(3, 2), 2*2 + 2*1, 5. / 9},
 		{Torus, torus(4, 4), 2*3 + 2*3, 15. / 32},
 		{Tree, all8, 2 * 3, 1},
-		{Tree, fabricOf{"alpha_beta", topology.FullyConnected, 7, 1}, 2 * 2, 1},
+		{Tree, sipFabric{"alpha_beta", topology.FullyConnected, 7, 1}, 2 * 2, 1},
 		{HalvingDoubling, all8, 2 * 3, 0},
 		{DirectOnePhase, all8, 1, 1},
 		{Direct, all8, 2, 2. / 8},
@@ -70,7 +71,7 @@ func TestAllReduceTakesItsFormula(t *testing.T) {
 		tiny := c.on.experiment(c.algorithm, AllReduce, 4)
 		within(t, tiny.String(), tiny.run(t, nil).time.NS(), float64(c.steps)*alpha, 0.98, 1.02)
 		if c.factor > 0 {
-			const bytes, bandwidth = 16 << 20, 100.0 // B a ns
+			const bytes, bandwidth = 16 << 20, 100.0 // B/ns
 			large := c.on.experiment(c.algorithm, AllReduce, bytes)
 			formula := float64(c.steps)*alpha + c.factor*bytes/bandwidth
 			within(t, large.String(), large.run(t, nil).time.NS(), formula, 0.98, 1.02)
@@ -78,18 +79,19 @@ func TestAllReduceTakesItsFormula(t *testing.T) {
 	}
 }
 
-// Time grows with the bytes, and the best on a torus is as fast as the best on the mesh of
-// the same grid.
+// TestMoreBytesTakeMoreTime checks that the time grows with the number of bytes, and that
+// the fastest algorithm on a torus is at least as fast as the fastest on the mesh of the
+// same grid.
 func TestMoreBytesTakeMoreTime(t *testing.T) {
 	least := map[string]simtime.Time{}
 	for _, shape := range []topology.Shape{topology.Torus2D, topology.Mesh2DNoWrap} {
-		on := fabricOf{"alpha_beta", shape, 2, 3}
+		on := sipFabric{"alpha_beta", shape, 2, 3}
 		for _, a := range Algorithms(AllReduce) {
 			last := simtime.Time(0)
 			for bytes := 64; bytes <= 1<<20; bytes *= 2 {
 				e := on.experiment(a, AllReduce, bytes)
 				took := e.run(t, nil).time
-				if a == CenterRoot { // which trades from some size on
+				if a == CenterRoot { // it changes from a tree to rings at some size
 					last -= last / 100
 				}
 				if took < last {
@@ -109,8 +111,9 @@ func TestMoreBytesTakeMoreTime(t *testing.T) {
 	}
 }
 
-// Within a SIP the way to a root in the middle and back is 8 hops, to one in a corner 12;
-// and chunks that follow each other are quicker than whole tensors that do.
+// TestCenterRootWithinASIP compares center_root with different roots and chunks within a
+// SIP. The path to a root in the middle and back is 8 hops, and to a root in a corner 12.
+// Chunks that follow each other are faster than whole tensors.
 func TestCenterRootWithinASIP(t *testing.T) {
 	e := experiment{algorithm: CenterRoot, preset: "default", sets: []string{"system.sips.count=1"}, timing: true, stride: 8}
 	e.Plan = Plan{
@@ -124,7 +127,7 @@ func TestCenterRootWithinASIP(t *testing.T) {
 	}
 	e.RootCube = 1
 	corner := e.run(t, nil).time
-	// Hops cost about the same, and so do sums on the way up.
+	// All hops take about the same time, and so do all sums on the way up.
 	if ratio := corner.NS() / middle.NS(); ratio < 1.35 || ratio > 1.6 {
 		t.Errorf("the corner takes %v, the middle %v: ratio %.3f, want about 12 to 8", corner, middle, ratio)
 	}

@@ -6,12 +6,13 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// HalvingDoubling is recursive halving and doubling. It needs the fewest steps of the algorithms
-// that move no more than they must: log2 N of the reduce-scatter, and as many of the all-gather.
+// HalvingDoubling is recursive halving and doubling. Among the algorithms that send no more
+// bytes than necessary, it has the fewest steps: log2 N for the reduce-scatter and log2 N
+// for the all-gather.
 var HalvingDoubling = builtin(&Algorithm{
 	Name:        "halving_doubling",
 	Tiles:       3,
-	Summary:     "in pairs: half of what is left to reduce in each step, near ranks first, and twice as much in each step back",
+	Summary:     "in pairs: half of the remaining data in each step, near ranks first, then twice as much in each step back",
 	Collectives: []Collective{AllReduce, AllGather, ReduceScatter},
 	Neighbors:   halvingNeighbors,
 	Inbox:       halvingInbox,
@@ -23,14 +24,15 @@ var HalvingDoubling = builtin(&Algorithm{
 func halvingNeighbors(p *Plan, rank int) (list []Neighbor) {
 	_, partners := halvingSteps(p.Ranks)
 	for i, x := range partners {
-		back := slices.Index(partners, x.back())
-		list = append(list, Neighbor{Port: tl.Numbered(i), Rank: x.of(rank), PeerPort: tl.Numbered(back), Inbox: back})
+		back := slices.Index(partners, x.inverse())
+		list = append(list, Neighbor{Port: tl.Numbered(i), Rank: x.peer(rank), PeerPort: tl.Numbered(back), Inbox: back})
 	}
 	return list
 }
 
-// halvingInbox returns the elements that come from a partner: half of the ranks' blocks at most,
-// and of an all-reduce as many in the all-gather.
+// halvingInbox returns the maximum number of elements that a rank receives from a partner:
+// at most half of the ranks' blocks, and in an all-reduce the same number again in the
+// all-gather.
 func halvingInbox(p *Plan) int {
 	if p.Collective == AllReduce {
 		blocks := p.halvingBlocks()
@@ -39,11 +41,12 @@ func halvingInbox(p *Plan) int {
 	return p.total()
 }
 
-// leastBlock is the elements of a block below which there are fewer blocks than ranks: many small
-// messages take longer than a few.
+// leastBlock is the minimum number of elements of a block. With fewer elements there are
+// fewer blocks than ranks, because many small messages take longer than a few large ones.
 const leastBlock = 256
 
-// halvingBlocks returns the number of blocks. Those of an all-reduce belong to the first ranks.
+// halvingBlocks returns the number of blocks. In an all-reduce with fewer blocks than
+// ranks, the blocks belong to the first ranks.
 func (p *Plan) halvingBlocks() int {
 	if p.Collective != AllReduce {
 		return p.Ranks
@@ -51,25 +54,27 @@ func (p *Plan) halvingBlocks() int {
 	return max(1, min(p.Ranks, p.Count(0)/leastBlock))
 }
 
-// partner is the rank a number of places on, round a dimension of a grid of ranks.
-type partner struct{ size, stride, by int }
+// partner is a relation between ranks: the partner of a rank is `distance` places further
+// round a dimension of a grid of ranks.
+type partner struct{ size, stride, distance int }
 
-// of returns the partner of a rank.
-func (x partner) of(rank int) int {
+// peer returns the partner of a rank.
+func (x partner) peer(rank int) int {
 	at := rank / x.stride % x.size
-	return rank + ((at+x.by)%x.size-at)*x.stride
+	return rank + ((at+x.distance)%x.size-at)*x.stride
 }
 
-// back returns the rank as its partner sees it.
-func (x partner) back() partner { return partner{x.size, x.stride, x.size - x.by} }
+// inverse returns the relation from the partner back to the rank.
+func (x partner) inverse() partner { return partner{x.size, x.stride, x.size - x.distance} }
 
-// halvingStep is a step of a reduce-scatter, or the same step of an all-gather, in the other
-// direction. Blocks are counted from a rank's own, 0. The rank still has `high` of them to
-// reduce. It sends those from `low` on to a partner, for which they begin at 0, and receives
-// as many for its own first ones.
+// halvingStep is a step of a reduce-scatter, or the same step of an all-gather in the other
+// direction. Blocks are numbered from the rank's own block, 0. Before the step, the rank
+// still has blocks 0 to high-1 to reduce. It sends blocks low to high-1 to a partner, which
+// numbers them from 0, and receives the same number of blocks, which are its own first
+// ones.
 //
-// The last block goes first. If the halves are equal, the blocks that are sent in a step are
-// then those that came first in the step before, in the same order.
+// The last block is sent first. If both halves are equal, the blocks that are sent in a
+// step are then those that arrived first in the previous step, in the same order.
 type halvingStep struct {
 	gathers   bool
 	low, high int
@@ -78,7 +83,7 @@ type halvingStep struct {
 
 func (s *halvingStep) count() int { return s.high - s.low }
 
-// block returns the number of the i-th block that a rank sends, or receives.
+// block returns the number of the i-th block that the rank sends, or receives.
 func (s *halvingStep) block(i int, sends bool) int {
 	if s.gathers == sends {
 		return s.count() - 1 - i
@@ -88,11 +93,12 @@ func (s *halvingStep) block(i int, sends bool) int {
 
 // halvingSteps returns the steps of a reduce-scatter, and all partners of a rank, by port.
 //
-// The ranks are a grid. As long as their number is even it has a dimension of two, and the last
-// dimension is the odd number that is left. In that too each step halves what is left of s blocks,
-// to s/2 rounded up, which is how far on the partner is: the rank behind sends as much. So no
-// rank is left over, and there are ceil(log2 N) steps, in which a rank sends and receives N-1
-// blocks, of any number of ranks.
+// The ranks form a grid. It has a dimension of size two for each factor 2 of the number of
+// ranks, and a last dimension of the remaining odd size. In that dimension, too, each step
+// halves the number s of remaining blocks, to s/2 rounded up. The partner is at that
+// distance, and the rank at the same distance in the other direction sends the same number
+// of blocks. So no rank is left over. For any number N of ranks there are ceil(log2 N)
+// steps, in which a rank sends and receives N-1 blocks.
 func halvingSteps(ranks int) (steps []halvingStep, partners []partner) {
 	port := func(x partner) tl.Port {
 		i := slices.Index(partners, x)
@@ -110,25 +116,25 @@ func halvingSteps(ranks int) (steps []halvingStep, partners []partner) {
 		}
 		rest /= size
 		for s := size; s > 1; s = tl.CDiv(s, 2) {
-			by := tl.CDiv(s, 2)
-			to := partner{size, stride, by}
-			steps = append(steps, halvingStep{low: by * rest, high: s * rest, to: port(to), from: port(to.back())})
+			distance := tl.CDiv(s, 2)
+			to := partner{size, stride, distance}
+			steps = append(steps, halvingStep{low: distance * rest, high: s * rest, to: port(to), from: port(to.inverse())})
 		}
 		stride *= size
 	}
 	return steps, partners
 }
 
-// halving is the steps of a rank.
+// halving is the list of steps of a rank in a collective.
 type halving struct {
 	rank     int
 	list     []halvingStep
-	reduce   []halvingStep // those of a reduce-scatter
+	reduce   []halvingStep // the steps of a reduce-scatter
 	partners []partner
-	early    bool // a queue holds less than a round's messages
+	early    bool // some messages are received early, because a round has more than a queue holds
 }
 
-// newHalving returns a rank's steps of a collective.
+// newHalving returns the steps of a rank in a collective.
 func newHalving(c Collective, ranks, rank int) *halving {
 	h := &halving{rank: rank}
 	h.reduce, h.partners = halvingSteps(ranks)
@@ -143,38 +149,40 @@ func newHalving(c Collective, ranks, rank int) *halving {
 	return h
 }
 
-// to returns the partner of a rank at a port.
-func (h *halving) to(port tl.Port) partner { return h.partners[port-tl.Numbered(0)] }
+// partnerAt returns the partner at a port.
+func (h *halving) partnerAt(port tl.Port) partner { return h.partners[port-tl.Numbered(0)] }
 
-// owner returns the rank that a block belongs to, counted from the rank's own. In a step the
-// blocks from `low` on go to the partner, for which they begin at 0.
+// owner returns the rank that a block belongs to. The block is numbered from the rank's
+// own. In each step the blocks from `low` on move to the partner, which numbers them from
+// 0.
 func (h *halving) owner(number int) int {
 	rank := h.rank
 	for i := range h.reduce {
 		if s := &h.reduce[i]; number >= s.low {
-			rank = h.to(s.to).of(rank)
+			rank = h.partnerAt(s.to).peer(rank)
 			number -= s.low
 		}
 	}
 	return rank
 }
 
-// maxHalvingTiles is the most messages of the largest size that a rank has in TCM, of all segments
-// in flight, if there is room.
+// maxHalvingTiles is the maximum number of messages of full size that a rank holds in TCM,
+// over all segments in flight. It is less if TCM is smaller.
 const maxHalvingTiles = 64
 
-// newHalvingPipeline returns the flow of a rank, cut into segments and messages.
+// newHalvingPipeline returns the pipeline of a rank, with one flow that is divided into
+// segments and messages.
 func newHalvingPipeline(m *member) *pipeline {
 	h := newHalving(m.Collective, m.Ranks, m.Rank)
 	f := &blockFlow{member: m, blockSteps: h, block: m.blocks(), largest: m.Largest()}
-	l := &pipeline{member: m, abreast: 1, spacing: 1}
+	l := &pipeline{member: m, interleaved: 1, spacing: 1}
 	n := m.halvingBlocks()
 	if m.Collective == AllReduce {
 		l.busy, f.largest = n, tl.CDiv(f.largest, n)
-		of := blocks(m.In(0), m.Out(0), m.Count(0), n)
+		blockOf := blocks(m.In(0), m.Out(0), m.Count(0), n)
 		f.block = func(rank int) (none block) {
 			if rank < n {
-				return of(rank)
+				return blockOf(rank)
 			}
 			return none
 		}
@@ -185,8 +193,8 @@ func newHalvingPipeline(m *member) *pipeline {
 	if m.Collective != AllGather {
 		f.reduces = len(h.reduce)
 	}
-	// In a step half of a segment's blocks come, and all of them may wait in TCM, as may as many
-	// that come early: of many ranks, messages are smaller.
+	// In a step, half of a segment's blocks arrive. All of them may wait in TCM, and the
+	// same number again may arrive early. So messages are smaller if there are many ranks.
 	steps, room := len(h.list), max(1, min(maxHalvingTiles, m.tiles()/2))
 	messages := tl.CDiv(f.largest, max(1, m.Chunk*room/max(room, 2*m.Ranks)))
 	f.pieces = max(1, min(room/(m.Ranks*steps), m.Ahead()/(m.Ranks/2)))
@@ -194,21 +202,22 @@ func newHalvingPipeline(m *member) *pipeline {
 	f.pieces = tl.CDiv(messages, f.segments)
 	f.last, l.flows, l.segments = steps-1, []flow{f}, f.segments
 	if l.spacing = steps; f.segments > 1 {
-		l.spacing = l.space(steps, max(m.Ahead(), f.messages(0), f.messages(steps-1)), tl.CDiv(steps*m.Ranks*f.pieces, room))
+		l.spacing = l.chooseSpacing(steps, max(m.Ahead(), f.messages(0), f.messages(steps-1)), tl.CDiv(steps*m.Ranks*f.pieces, room))
 	}
-	h.early = l.busiest(l.spacing, steps) > m.Slots
+	h.early = l.maxLoad(l.spacing, steps) > m.Slots
 	return l
 }
 
 func (h *halving) steps() int                        { return len(h.list) }
 func (h *halving) ports(step int) (to, from tl.Port) { return h.list[step].to, h.list[step].from }
 func (h *halving) blocks(step int) int               { return h.list[step].count() }
-func (h *halving) sent(step, i int) int              { return h.owner(h.list[step].block(i, true)) }
-func (h *halving) received(step, i int) int          { return h.owner(h.list[step].block(i, false)) }
+func (h *halving) sentOwner(step, i int) int         { return h.owner(h.list[step].block(i, true)) }
+func (h *halving) receivedOwner(step, i int) int     { return h.owner(h.list[step].block(i, false)) }
 
-// needsAll reports where a message cannot be sent on at once. In a reduce-scatter that is if some
-// messages are received early: what they are combined with has to have come in the step
-// before. In an all-gather it is if the halves are not equal: what goes first has come last.
+// needsAll reports whether messages of a step cannot be forwarded at once. In a
+// reduce-scatter this is so if some messages are received early, because the blocks that
+// they are combined with must have arrived in the previous step. In an all-gather it is so
+// if the halves are not equal, because the block that is sent first has arrived last.
 func (h *halving) needsAll(step int) bool {
 	s := &h.list[step]
 	if !s.gathers {
@@ -217,23 +226,27 @@ func (h *halving) needsAll(step int) bool {
 	return s.low != s.count()
 }
 
+// resends reports whether a received block is sent again. Then it is also sent in the last
+// step.
 func (h *halving) resends(step, i int) bool {
 	return h.list[step].block(i, false) < h.list[len(h.list)-1].count()
 }
 
+// phases returns a phase for each step. If there are few blocks, the steps along the odd
+// dimension count as one.
 func (h *halving) phases(f *blockFlow) (list []Phase) {
 	blocks := f.halvingBlocks()
-	again := map[bool]bool{} // in the odd dimension, of a half
+	done := map[bool]bool{} // by gathers: the odd dimension has a phase already
 	for i := range h.list {
 		s := &h.list[i]
-		x := h.to(s.to)
-		if x.size > 2 && 2*blocks <= f.Ranks { // few blocks: each goes straight to its rank
-			if again[s.gathers] {
+		x := h.partnerAt(s.to)
+		if x.size > 2 && 2*blocks <= f.Ranks { // few blocks: each moves straight to its rank
+			if done[s.gathers] {
 				continue
 			}
-			again[s.gathers] = true
+			done[s.gathers] = true
 		}
-		list = append(list, Phase{0, x.of(h.rank), int(s.to), 1, tl.CDiv(s.count()*blocks, f.Ranks) * f.pieces, tl.CDiv(f.largest, f.segments*f.pieces), !s.gathers})
+		list = append(list, Phase{0, x.peer(h.rank), int(s.to), 1, tl.CDiv(s.count()*blocks, f.Ranks) * f.pieces, tl.CDiv(f.largest, f.segments*f.pieces), !s.gathers})
 	}
 	return list
 }

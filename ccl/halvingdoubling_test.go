@@ -19,21 +19,21 @@ func TestHalvingSteps(t *testing.T) {
 		3: " 2-3:2/1 1-2:1/2",
 		7: " 4-7:4/3 2-4:2/5 1-2:1/6",
 		8: " 4-8:1/1 2-4:2/2 1-2:4/4",
-		6: " 3-6:1/1 2-3:4/2 1-2:2/4", // in pairs first, then among the three that are left
+		6: " 3-6:1/1 2-3:4/2 1-2:2/4", // first in pairs, then among the remaining three
 	} {
 		steps, partners := halvingSteps(ranks)
 		got := ""
 		for _, s := range steps {
 			to, from := partners[s.to-tl.Numbered(0)], partners[s.from-tl.Numbered(0)]
-			got += fmt.Sprintf(" %d-%d:%d/%d", s.low, s.high, to.of(0), from.of(0))
+			got += fmt.Sprintf(" %d-%d:%d/%d", s.low, s.high, to.peer(0), from.peer(0))
 		}
 		if got != want {
-			t.Errorf("%d ranks: blocks that rank 0 sends, to whom, and from whom it gets others are%s, want%s", ranks, got, want)
+			t.Errorf("%d ranks: steps of rank 0, as low-high:to/from, are%s, want%s", ranks, got, want)
 		}
 	}
 }
 
-// blockOwners returns the rank that each block belongs to, counted from a rank's own.
+// blockOwners returns the owner of each block, numbered from the block of a rank.
 func blockOwners(ranks, rank int) (list []int) {
 	h := newHalving(AllReduce, ranks, rank)
 	for number := range ranks {
@@ -42,8 +42,9 @@ func blockOwners(ranks, rank int) (list []int) {
 	return list
 }
 
-// Of any number of ranks there are as few steps as can be, in which a rank sends each
-// block but its own once; and what a rank sends belongs to the same rank where it comes.
+// TestHalvingStepsReachAllRanks checks that for any number of ranks the number of steps is
+// minimal, that a rank sends each block except its own once, and that sender and receiver
+// agree about the owner of each block.
 func TestHalvingStepsReachAllRanks(t *testing.T) {
 	for ranks := 1; ranks <= 130; ranks++ {
 		steps, partners := halvingSteps(ranks)
@@ -63,7 +64,7 @@ func TestHalvingStepsReachAllRanks(t *testing.T) {
 		for rank := range ranks {
 			own := blockOwners(ranks, rank)
 			for _, s := range steps {
-				to := partners[s.to-tl.Numbered(0)].of(rank)
+				to := partners[s.to-tl.Numbered(0)].peer(rank)
 				if got, want := blockOwners(ranks, to)[:s.count()], own[s.low:s.high]; !slices.Equal(got, want) {
 					t.Errorf("%d ranks: rank %d sends the blocks of %v, and rank %d takes them for those of %v", ranks, rank, want, to, got)
 				}
@@ -75,10 +76,11 @@ func TestHalvingStepsReachAllRanks(t *testing.T) {
 	}
 }
 
-// Any number of ranks, and blocks of many messages, which are several segments.
+// TestHalvingOfAnyRanks checks values for any number of ranks, and for blocks of many
+// messages, which are several segments.
 func TestHalvingOfAnyRanks(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		e := drawn(t, HalvingDoubling.Collectives...)
+		e := drawExperiment(t, HalvingDoubling.Collectives...)
 		e.algorithm = HalvingDoubling
 		if len(e.Counts) == 1 {
 			e.Ranks = rapid.IntRange(1, 17).Draw(t, "any ranks")
@@ -95,11 +97,11 @@ func TestHalvingOfAnyRanks(t *testing.T) {
 	})
 }
 
-// On a fabric that joins everyone with everyone an all-reduce takes
-// 2·ceil(log2 N)·α + 2(N-1)/N·M/b if it is tiny, or of two ranks. Others take less,
+// TestHalvingDoublingTakesItsFormula checks that an all-reduce on a fully connected fabric
+// takes 2·ceil(log2 N)·α + 2(N-1)/N·M/b if it is tiny or has two ranks. Others take less,
 // because links to several partners are busy at once: no link carries more than M.
 func TestHalvingDoublingTakesItsFormula(t *testing.T) {
-	const all, bandwidth = "system.sips.topology=fully_connected", 100.0 // B a ns
+	const all, bandwidth = "system.sips.topology=fully_connected", 100.0 // B/ns
 	message := textbook(Direct, SendRecv, 4, all)
 	alpha := message.run(t, nil).time.NS()
 	for _, c := range []struct {
@@ -128,8 +130,9 @@ func TestHalvingDoublingTakesItsFormula(t *testing.T) {
 	}
 }
 
-// Fewer slots take longer, and no more of them than a link needs help: 16 of 4 KiB are
-// twice what is under way until a credit is back.
+// TestHalvingDoublingNeedsFewSlots checks that fewer slots take longer, and that slots
+// beyond what a link needs do not help: 16 slots of 4 KiB are twice the data in flight
+// until a credit has returned.
 func TestHalvingDoublingNeedsFewSlots(t *testing.T) {
 	const all, bytes = "system.sips.topology=fully_connected", 1 << 20
 	times := map[int]float64{}
@@ -143,7 +146,7 @@ func TestHalvingDoublingNeedsFewSlots(t *testing.T) {
 	}
 }
 
-// BenchmarkHalving128 is an all-reduce of 128 ranks in 32,512 messages, without values.
+// BenchmarkHalving128 runs an all-reduce of 128 ranks in 32,512 messages, without values.
 func BenchmarkHalving128(b *testing.B) {
 	const ranks = 128
 	e := classic(HalvingDoubling, AllReduce, ranks, leastBlock*ranks)

@@ -20,7 +20,7 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(rapidtest.Main(m)) }
 
-// tester is what the lab needs of a *testing.T, a *testing.B or a *rapid.T.
+// tester is the interface of *testing.T, *testing.B and *rapid.T that experiments need.
 type tester interface {
 	Helper()
 	Fatal(args ...any)
@@ -32,17 +32,17 @@ type experiment struct {
 	Plan
 	algorithm *Algorithm
 	preset    string
-	sets      []string // of the topology
+	sets      []string // settings of the topology
 	queues    topology.IPCQ
-	first     int  // PEs of the launch that have no part in it
-	stride    int  // PEs from one rank to the next; 0 is 1
-	inPlace   bool // In is Out, where each is one block
-	inboxes   bool // instead of queues, even if there are enough ports
-	timing    bool // no values, no checks
-	before    func(t *tl.PE, rank int)
+	first     int                      // number of PEs of the launch, before rank 0, that do not take part
+	stride    int                      // PEs from one rank to the next; 0 means 1
+	inPlace   bool                     // In and Out are the same memory, if each is one block
+	inboxes   bool                     // use inboxes instead of queues, even if there are enough ports
+	timing    bool                     // no values, no checks
+	before    func(t *tl.PE, rank int) // runs on each PE before the kernel, unless nil
 }
 
-// String names the case in failures.
+// String describes the experiment in failures.
 func (e *experiment) String() string {
 	return fmt.Sprintf("%s %v of %v, %d ranks %+v, root cube %d, root %d, counts %v, %v, chunk %d, slots %d, %s %v, %d slots of %v in %s, first %d, in place %v, inboxes %v",
 		e.algorithm.Name, e.Collective, e.DType, e.Ranks, e.Layout, e.RootCube, e.Root, e.Counts, e.Reduction, e.Chunk, e.Slots,
@@ -51,6 +51,8 @@ func (e *experiment) String() string {
 
 var graphs = map[string]*topology.Graph{}
 
+// graph returns the compiled graph of a preset with some changes. It compiles each graph
+// once.
 func graph(t tester, preset string, sets ...string) *topology.Graph {
 	t.Helper()
 	key := fmt.Sprint(preset, sets)
@@ -66,23 +68,24 @@ func graph(t tester, preset string, sets ...string) *topology.Graph {
 	return graphs[key]
 }
 
-// side is one rank's blocks of In or Out, in one piece of its HBM with gaps.
+// side is the blocks of In or Out of one rank, stored in one allocation in its HBM with
+// gaps between them.
 type side struct {
-	bytes  []byte // what it holds
+	bytes  []byte // contents
 	ptr    tl.Ptr
-	offset []int // of each block, in elements
+	offset []int // offset of each block, in elements
 	memory memory.ID
 	addr   memory.Addr
 }
 
-// gap is the elements between blocks, which nobody may touch.
+// gap is the number of elements between blocks, which must not change.
 const gap = 3
 
-// unused is what gaps and outputs hold at first.
+// unused is the initial value of the bytes of gaps and outputs.
 const unused = 0xa5
 
-// layout is a side for blocks of some counts.
-func layout(d tl.DType, counts []int) *side {
+// newSide returns a side for blocks with some numbers of elements.
+func newSide(d tl.DType, counts []int) *side {
 	s := &side{offset: make([]int, len(counts))}
 	at := gap
 	for i, n := range counts {
@@ -95,7 +98,7 @@ func layout(d tl.DType, counts []int) *side {
 
 func (s *side) block(i int) tl.Ptr { return s.ptr.Add(s.offset[i]) }
 
-// shift is a message from each rank to the next one.
+// shift returns a message from each rank to the next one.
 func shift(ranks int, count func(rank int) int) (list []Message) {
 	for from := range ranks {
 		if ranks > 1 {
@@ -105,7 +108,7 @@ func shift(ranks int, count func(rank int) int) (list []Message) {
 	return list
 }
 
-// counts is the blocks of In and Out of a rank.
+// counts returns the number of elements of each block of In and Out of a rank.
 func (e *experiment) counts(rank int) (in, out []int) {
 	every := func(n func(other int) int) (list []int) {
 		for other := range e.Ranks {
@@ -156,14 +159,14 @@ func (e *experiment) counts(rank int) (in, out []int) {
 	return in, out
 }
 
-// outcome is what an experiment has shown.
+// outcome is the result of an experiment.
 type outcome struct {
 	out  [][]byte       // by rank
 	time simtime.Time   // critical path
 	exec []simtime.Time // by rank
 }
 
-// run runs an experiment. in gives each rank's input, out the bytes it ends with.
+// run runs an experiment. The function in fills the input of each rank, unless it is nil.
 func (e *experiment) run(t tester, in func(rank int, s *side)) (o outcome) {
 	t.Helper()
 	m := machine.New(graph(t, e.preset, e.sets...), machine.Options{Log: !e.timing})
@@ -182,7 +185,7 @@ func (e *experiment) run(t tester, in func(rank int, s *side)) (o outcome) {
 	for rank := range args {
 		pe := m.PE(e.pe(e.first + rank))
 		from, to := e.counts(rank)
-		ins, outs := layout(e.DType, from), layout(e.DType, to)
+		ins, outs := newSide(e.DType, from), newSide(e.DType, to)
 		if in != nil {
 			in(rank, ins)
 		}
@@ -248,10 +251,10 @@ func (e *experiment) run(t tester, in func(rank int, s *side)) (o outcome) {
 	return o
 }
 
-// pe is where a rank of the launch runs.
+// pe returns the PE of a rank of the launch.
 func (e *experiment) pe(rank int) machine.PEID { return machine.PEID(rank * max(1, e.stride)) }
 
-// place gives a side memory in a PE's HBM.
+// place allocates a side in a PE's HBM and writes its contents.
 func (e *experiment) place(t tester, m *machine.Machine, pe *machine.PE, s *side) {
 	t.Helper()
 	s.memory = pe.Memory(topology.KindHBM)
@@ -261,6 +264,7 @@ func (e *experiment) place(t tester, m *machine.Machine, pe *machine.PE, s *side
 	}
 }
 
+// alloc allocates elements in a memory, and maps them to virtual addresses.
 func (e *experiment) alloc(t tester, m *machine.Machine, id memory.ID, elems int) (memory.Addr, tl.Ptr) {
 	t.Helper()
 	n := memory.Bytes(max(1, elems) * e.DType.Size())
@@ -275,7 +279,7 @@ func (e *experiment) alloc(t tester, m *machine.Machine, id memory.ID, elems int
 	return addr, tl.Ptr{Addr: int64(va), DType: e.DType, Rank: 1, Stride: [4]int64{1}}
 }
 
-// windows makes the inboxes: the first tensor argument of the launch.
+// windows allocates the inboxes, as the first tensor argument of the launch.
 func (e *experiment) windows(t tester, m *machine.Machine, args []Args, ports int) [][]memory.Part {
 	t.Helper()
 	elems := ports * e.algorithm.Inbox(&e.Plan)
@@ -289,7 +293,7 @@ func (e *experiment) windows(t tester, m *machine.Machine, args []Args, ports in
 	return [][]memory.Part{parts}
 }
 
-// links is the queues between neighbours, each named by one of its ends.
+// links returns the queues between neighbours, each once.
 func (e *experiment) links() (table []machine.Connection) {
 	for rank := range e.Ranks {
 		for _, n := range e.algorithm.Neighbors(&e.Plan, rank) {

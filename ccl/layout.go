@@ -2,17 +2,17 @@ package ccl
 
 import "github.com/kernbench/kernbench/topology"
 
-// Layout is where the ranks of a group lie: on the devices of a fabric, row by row, and
-// of each device on its cubes, row by row. Rank r is on cube r mod cubes of device
-// r / cubes. The zero Layout says nothing.
+// Layout is the positions of the ranks of a group: on the devices of a fabric, row by row,
+// and within each device on its cubes, row by row. Rank r is on cube r mod cubes of device
+// r / cubes. The zero Layout means that the positions are not known.
 type Layout struct {
 	Fabric       topology.Shape
-	W, H         int // devices
-	CubeW, CubeH int // cubes of each that have a rank
+	W, H         int // columns and rows of devices
+	CubeW, CubeH int // columns and rows of cubes with a rank on each device
 }
 
-// NewLayout returns the layout of ranks on some PEs of a system, if they are on all SIPs in
-// order, and on the same PE of the same cubes each: one, or all of them.
+// NewLayout returns the layout of ranks on some PEs of a system. It is known if the ranks
+// are on all SIPs in order, and on the same PE of one cube or of all cubes of each SIP.
 func NewLayout(g *topology.Graph, pes []int) (l Layout) {
 	s := g.Spec()
 	sips, cubes := s.System.SIPs.Count, s.CubesPerSIP()
@@ -24,7 +24,7 @@ func NewLayout(g *topology.Graph, pes []int) (l Layout) {
 	default:
 		return Layout{}
 	}
-	step := sips * cubes / len(pes) * s.PEsPerCube() // from one to the next
+	step := sips * cubes / len(pes) * s.PEsPerCube() // PEs from one rank to the next
 	for i, pe := range pes {
 		if pe != pes[0]+i*step {
 			return Layout{}
@@ -35,10 +35,10 @@ func NewLayout(g *topology.Graph, pes []int) (l Layout) {
 	return l
 }
 
-// cubes returns how many ranks a device has.
+// cubes returns the number of ranks of a device.
 func (l *Layout) cubes() int { return l.CubeW * l.CubeH }
 
-// known reports whether the layout says where a number of ranks are.
+// known reports whether the layout gives the positions of a number of ranks.
 func (l *Layout) known(ranks int) bool {
 	return l.W > 0 && l.H > 0 && l.cubes() > 0 && l.W*l.H*l.cubes() == ranks
 }
@@ -46,35 +46,36 @@ func (l *Layout) known(ranks int) bool {
 // grid is a grid of ranks, row by row.
 type grid struct {
 	w, h int
-	// wrap says that the ends of rows and columns are near each other.
+	// wrap is set if the ends of rows and columns are as near as other neighbours.
 	wrap bool
 }
 
-// grid returns the grid that the ranks lie on: that of the devices, if each has one rank. If
-// that is not known it is the most square one, at least as wide as high; of a prime number
-// of ranks that is one row.
+// grid returns the grid of the ranks: the grid of the devices, if each device has one rank.
+// If the layout is not known, it is the most square grid, at least as wide as high; a prime
+// number of ranks is one row.
 func (p *Plan) grid() grid {
 	if p.Layout.known(p.Ranks) && p.Layout.cubes() == 1 {
 		return grid{p.Layout.W, p.Layout.H, p.Layout.wraps()}
 	}
-	return square(p.Ranks)
+	return squareGrid(p.Ranks)
 }
 
-// wraps reports whether the first and the last device of a row are as near as any two.
+// wraps reports whether the first and the last device of a row are as near as any two
+// neighbours.
 func (l *Layout) wraps() bool {
 	return l.Fabric != topology.Line && l.Fabric != topology.Mesh2DNoWrap
 }
 
-// square returns the most square grid of a number of ranks.
-func square(ranks int) grid {
+// squareGrid returns the most square grid of a number of ranks.
+func squareGrid(ranks int) grid {
 	w, h := topology.MostSquare(ranks)
 	return grid{w, h, true}
 }
 
-// line returns the places of a row of n in the order of a ring through all of them. If the row
-// does not wrap, the ring is folded: out over the even places and back over the odd ones, so
-// that no hop is longer than two.
-func (g grid) line(n int) []int {
+// cycle returns the coordinates of a row of n ranks in the order of a ring through all of
+// them. If the row does not wrap, the ring is folded: out over the even coordinates and
+// back over the odd ones, so that no hop is longer than two links.
+func (g grid) cycle(n int) []int {
 	order := make([]int, n)
 	for i := range order {
 		switch {
@@ -89,17 +90,18 @@ func (g grid) line(n int) []int {
 	return order
 }
 
-// ring returns a ring through all ranks of the grid, each next to the one before where that
-// is possible: along a row or a column of a grid that is one, and else in alternating
-// directions over all rows but for the first column, which leads back. It needs an even number
-// of rows, or of columns; without either, one hop is long.
+// ring returns a ring through all ranks of the grid, in which consecutive ranks are
+// neighbours where that is possible. If the grid is one row or one column, the ring follows
+// it. Otherwise the ring goes through all rows in alternating directions and returns along
+// the first column, which the rows leave out. That needs an even number of rows, or an even
+// number of columns for the transposed grid. If both are odd, one hop is longer.
 func (g grid) ring() []int {
 	switch {
 	case g.w == 1 || g.h == 1:
-		return g.line(g.w * g.h)
+		return g.cycle(g.w * g.h)
 	case g.h%2 == 1:
 		order := grid{g.h, g.w, g.wrap}.snake()
-		for i, at := range order { // of the transposed grid
+		for i, at := range order { // convert from the transposed grid
 			order[i] = at%g.h*g.w + at/g.h
 		}
 		return order

@@ -12,7 +12,7 @@ import (
 	"github.com/kernbench/kernbench/internal/config"
 )
 
-// File is the configuration that Load reads when it is not told which.
+// File is the configuration file that Load reads if no name is given.
 const File = "ccl.yaml"
 
 //go:embed ccl.yaml
@@ -20,10 +20,11 @@ var defaultFile []byte
 
 var file = config.File[Config]{Presets: config.Presets{"default": defaultFile}, Usual: File, New: func(d *config.Doc) *Config { return &Config{origin: d} }, Scalars: scalars, Check: (*Config).check}
 
-// Load reads a configuration: a file of that name, or the preset default. With an
-// empty name it is ./ccl.yaml if there is one, else the preset; [Config.Source] says
-// which it was. Each of sets changes one value, as "defaults.buffer_kind=hbm". The
-// error has a line for every mistake; it is the cause of ctx if ctx ends before all is read.
+// Load reads a configuration: the file with a name, or the preset "default". With an empty
+// name it reads ./ccl.yaml if that exists, otherwise the preset; [Config.Source] returns
+// which one. Each of sets changes one value, as in "defaults.buffer_kind=hbm". The error
+// has a line for every mistake. If ctx ends before everything is read, the error is the
+// cause of ctx.
 func Load(ctx context.Context, name string, sets ...string) (*Config, error) {
 	c, err := file.Load(ctx, name, sets...)
 	if err == nil {
@@ -32,8 +33,8 @@ func Load(ctx context.Context, name string, sets ...string) (*Config, error) {
 	return c, err
 }
 
-// Parse is like Load for a text in memory, which may extend the preset but no files.
-// Errors call it by the name given.
+// Parse is like Load for a text in memory. The text may extend the preset, but no files.
+// Errors refer to the text by name.
 func Parse(name string, src []byte, sets ...string) (*Config, error) {
 	c, err := file.Parse(name, src, sets...)
 	if err == nil {
@@ -42,15 +43,16 @@ func Parse(name string, src []byte, sets ...string) (*Config, error) {
 	return c, err
 }
 
-// Default returns the configuration that comes with the package.
+// Default returns the configuration that ships with the package.
 func Default() *Config { return file.Default() }
 
 // embeddedEntries returns the names of the entries of the embedded file.
 var embeddedEntries = sync.OnceValue(func() []string { return Default().Names() })
 
-// scalars returns the syntax of values: that of the topology, and the names of the
-// algorithms that are registered by now, or auto, which are the only texts. The name in
-// defaults may be an entry's: [Config.check] looks for it when all entries have been read.
+// scalars returns the syntax of values: that of the topology, and the names of algorithms.
+// The names are those of the algorithms that are registered so far, and auto. The value of
+// defaults.algorithm may also name an entry; [Config.check] looks it up after all entries
+// have been read.
 func scalars() config.Scalars {
 	s := maps.Clone(config.Quantities)
 	config.DefineWords(s, append(Names(), Auto))
@@ -63,24 +65,26 @@ func scalars() config.Scalars {
 	return s
 }
 
-// algorithmOrEntry says in errors what defaults.algorithm may be.
+// algorithmOrEntry describes for errors what defaults.algorithm may be.
 func algorithmOrEntry() string {
 	return "one of " + strings.Join(append(Names(), Auto), ", ") + ", or the name of an entry of algorithms"
 }
 
 // Source returns where the configuration was loaded from: a path or "preset default", and
-// each --set argument; "" for one made in Go.
+// each --set argument. It returns "" for a configuration made in Go.
 func (c *Config) Source() string { return c.origin.Name() }
 
-// Files lists the files that the configuration was loaded from: the one asked for, and those
-// that it extends. Presets are none.
+// Files lists the files that the configuration was loaded from: the file itself and the
+// files that it extends. Presets are not files.
 func (c *Config) Files() []string { return c.origin.Files() }
 
-// YAML returns the configuration as a complete file, which loads to an equal one.
+// YAML encodes the configuration as a complete file. Loading that file gives an equal
+// configuration.
 func (c *Config) YAML() []byte { return config.Encode(c, scalars()) }
 
-// Hash identifies what the configuration says: those that give every name the same
-// settings have the same hash, whatever files and arguments they came from.
+// Hash identifies the contents of the configuration. Two configurations that give every
+// name the same settings have the same hash, whatever files and arguments they were loaded
+// from.
 func (c *Config) Hash() string {
 	var text []byte
 	for _, name := range append(c.Names(), "") {
@@ -90,12 +94,13 @@ func (c *Config) Hash() string {
 	return config.Digest(text)
 }
 
-// schema is generated from the types of config.go by the tests of this package, which
-// also hold it against the loader: go test ./ccl -update rewrites it.
+// schema is generated from the types of config.go by the tests of this package, which also
+// compare it with the loader: go test ./ccl -update rewrites it.
 //
 //go:embed ccl.schema.json
 var schema []byte
 
-// Schema returns the JSON Schema of ccl.yaml, for editors. It does not know the algorithms,
-// since a program may add its own, nor rules between several values.
+// Schema returns the JSON Schema of ccl.yaml, for editors. It does not contain the names of
+// algorithms, because a program may register its own, nor rules that involve several
+// values.
 func Schema() []byte { return slices.Clone(schema) }

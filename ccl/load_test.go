@@ -45,7 +45,8 @@ func TestLoadFindsWhatWasAskedFor(t *testing.T) {
 	}
 }
 
-// A file that extends the default changes single values of its entries.
+// TestLayers checks that a file that extends the default can change single values of its
+// entries.
 func TestLayers(t *testing.T) {
 	c, err := Parse("mine.yaml", []byte("extends: default\nalgorithms: {tree_all_reduce_7: {n_elem: 9}}\n"),
 		"algorithms.tree_all_reduce_7.buffer_kind=hbm", "defaults.n_slots=2")
@@ -60,8 +61,7 @@ func TestLayers(t *testing.T) {
 
 var placed = regexp.MustCompile(`^[^:]+\.yaml:[1-9][0-9]*:[1-9][0-9]*: `)
 
-// TestBad loads every broken file of testdata and compares the complete text of what
-// the user is told.
+// TestBad loads every broken file of testdata and compares the complete error text.
 func TestBad(t *testing.T) {
 	files, err := filepath.Glob("testdata/config*.yaml")
 	if err != nil || len(files) == 0 {
@@ -83,7 +83,8 @@ func TestBad(t *testing.T) {
 					t.Errorf("not placed as file:line:column: %v", e)
 				}
 			}
-			// Algorithms come and go without a change of what is tested here.
+			// The golden files do not contain the list of algorithms, so that they need not
+			// change with it.
 			text := strings.ReplaceAll(err.Error(), strings.Join(Names(), ", "), "ALGORITHMS")
 			configtest.Golden(t, strings.TrimSuffix(file, ".yaml")+".want", text+"\n")
 		})
@@ -92,7 +93,7 @@ func TestBad(t *testing.T) {
 
 func TestBadSet(t *testing.T) {
 	for _, c := range []struct{ set, want string }{
-		{"defaults.chunk_bytes=1 MiB", ""}, // of no known queue
+		{"defaults.chunk_bytes=1 MiB", ""}, // the size of the queue is not known
 		{"defaults.algorithm=5", `--set: defaults.algorithm: unknown word "5": write one of ` + strings.Join(append(Names(), Auto), ", ") + ", or the name of an entry of algorithms"},
 		{"defaults.slot=1 KiB", "--set: defaults.slot: unknown key; known here: algorithm, buffer_kind, backpressure, n_slots, slot_size, credit_bytes, chunk_bytes, root_cube, world_size; did you mean slot_size?"},
 		{"algorithms.X={}", `--set: algorithms.X: "X" is not a name: write lower-case words joined by _ or -, such as my_name_2`},
@@ -112,8 +113,8 @@ func TestBadSet(t *testing.T) {
 	}
 }
 
-// FuzzParse feeds the loader anything: it never panics, and what loads can be written
-// and read back.
+// FuzzParse checks that the loader never panics, and that every configuration that loads
+// can be written and read back.
 func FuzzParse(f *testing.F) {
 	files, err := filepath.Glob("testdata/config*.yaml")
 	if err != nil {

@@ -5,18 +5,19 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// member is a rank that runs a kernel: its arguments, and the transport to its neighbours.
+// member is a rank that runs a kernel, with its arguments and the transport to its
+// neighbours.
 type member struct {
 	*Args
 	Transport
-	freed []tl.Tile // see freeLater
+	freed []tl.Tile // tiles that freeLater has not freed yet
 
-	waits   []tl.Case // of runTransfers
+	waits   []tl.Case // scratch space of pick
 	waiting []int
 }
 
-// freeLater frees a pinned tile, but not at once: its room would be the next that is used, and
-// the tile may still be in flight.
+// freeLater frees a pinned tile, but only after several more calls. A tile that is freed at
+// once is the next to be overwritten, and it may still be in flight.
 func (m *member) freeLater(x tl.Tile) {
 	if m.freed = append(m.freed, x); len(m.freed) > min(m.tiles()/8, 64) {
 		m.freed[0].Free()
@@ -27,10 +28,10 @@ func (m *member) freeLater(x tl.Tile) {
 // load loads n elements into TCM.
 func (m *member) load(p tl.Ptr, n int) tl.Tile { return m.t.Load(p, tl.Shape{n}, m.DType) }
 
-// addend loads n elements that are to be combined with those of other ranks.
+// addend loads n elements and prepares them to be combined with those of other ranks.
 func (m *member) addend(p tl.Ptr, n int) tl.Tile { return m.Addend(m.load(p, n)) }
 
-// copy copies n elements that stay with their rank.
+// copy copies n elements within the rank, unless source and destination are the same.
 func (m *member) copy(to, from tl.Ptr, n int) {
 	if to.Addr == from.Addr {
 		return
@@ -40,8 +41,8 @@ func (m *member) copy(to, from tl.Ptr, n int) {
 	}
 }
 
-// alone runs the collective of a group of one rank, and reports whether the group is one.
-func (m *member) alone() bool {
+// runSingle performs the collective if the group has one rank. It reports whether it did.
+func (m *member) runSingle() bool {
 	if m.Ranks > 1 || m.Collective == SendRecv {
 		return false
 	}
@@ -58,15 +59,15 @@ func (m *member) alone() bool {
 	return true
 }
 
-// storeOwn stores a piece of the own block, which an all-gather has only sent, unless the block
-// is already in place.
+// storeOwn stores a part of the rank's own block, which an all-gather has only sent, unless
+// input and output are the same memory.
 func (m *member) storeOwn(b block, tile tl.Tile) {
 	if b.in.Addr != b.out.Addr {
 		m.t.Store(b.out, tile)
 	}
 }
 
-// withoutPE returns the member that a rank is, without a PE to run it on: for schedules.
+// withoutPE returns a member without a PE, from which schedules are computed.
 func (p *Plan) withoutPE(rank int) *member {
 	nowhere := func(int) tl.Ptr { return tl.Ptr{DType: p.DType, Rank: 1, Stride: [oplog.MaxRank]int64{1}} }
 	return &member{Args: &Args{Plan: p, Rank: rank, In: nowhere, Out: nowhere}}

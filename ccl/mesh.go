@@ -10,17 +10,18 @@ import (
 var Mesh = bucketAlgorithm("mesh", "on a grid of the ranks: along rows, then along columns",
 	meshNeighbors, func(p *Plan, rank int) []path { return onePath(p.rowAndColumn(rank)...) })
 
-// DualMesh is Mesh on all links of a grid at once.
+// DualMesh is Mesh with two shares of the data, one along rows first and one along columns
+// first, so that all links of a grid are busy.
 var DualMesh = bucketAlgorithm("dual_mesh", "on a grid of the ranks: rows first with one share of the data, columns first with the rest",
 	meshNeighbors, func(p *Plan, rank int) []path { return p.split(p.rowAndColumn(rank), 1) })
 
-// rowAndColumn returns the rings of a rank's row and of its column, unless the rank is alone in
-// them.
+// rowAndColumn returns the ring of the rank's row and the ring of its column. It omits
+// rings of one rank.
 func (p *Plan) rowAndColumn(rank int) (dims []dim) {
 	g := p.grid()
 	for _, d := range []dim{
-		{g.line(g.w), rank % g.w, 1, tl.East, tl.West},
-		{g.line(g.h), rank / g.w, g.w, tl.South, tl.North},
+		{g.cycle(g.w), rank % g.w, 1, tl.East, tl.West},
+		{g.cycle(g.h), rank / g.w, g.w, tl.South, tl.North},
 	} {
 		if d.size() > 1 {
 			d.place = slices.Index(d.cycle, d.place)
@@ -30,7 +31,7 @@ func (p *Plan) rowAndColumn(rank int) (dims []dim) {
 	return dims
 }
 
-// meshNeighbors returns the neighbours in the rings of a rank's row and column.
+// meshNeighbors returns the neighbours of a rank in the rings of its row and its column.
 func meshNeighbors(p *Plan, rank int) (list []Neighbor) {
 	for _, d := range p.rowAndColumn(rank) {
 		own := d.cycle[d.place] * d.stride

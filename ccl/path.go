@@ -6,37 +6,38 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// dim is a dimension of a grid as a rank sees it: a ring of ranks in which each sends to the
-// next.
+// dim is a dimension of a grid from the view of one rank: a ring of ranks in which each
+// rank sends to the next.
 type dim struct {
-	cycle    []int // coordinates, in the order of the ring
-	place    int   // of the rank, in that order
-	stride   int   // from a rank to the one with the next coordinate
-	next     tl.Port
-	previous tl.Port
+	cycle    []int   // coordinates, in the order of the ring
+	place    int     // the index of the rank in cycle
+	stride   int     // difference of the numbers of two ranks with consecutive coordinates
+	next     tl.Port // to the next rank of the ring
+	previous tl.Port // to the previous rank of the ring
 }
 
 func (d *dim) size() int { return len(d.cycle) }
 
-// reversed returns the same ring in the other direction.
-func (d dim) reversed() dim {
+// reverse returns the same ring in the other direction.
+func (d dim) reverse() dim {
 	d.cycle, d.place = slices.Clone(d.cycle), d.size()-1-d.place
 	slices.Reverse(d.cycle)
 	d.next, d.previous = d.previous, d.next
 	return d
 }
 
-// path is a sequence of dimensions along which a share of the data is reduced, one after the
-// other, and gathered, in reverse. The share is that from lo to hi of shareUnits.
+// path is a sequence of dimensions. A share of the data is reduced along one dimension
+// after another, and gathered along them in reverse order. The share is the range from lo
+// to hi, in units of 1/shareUnits of the data.
 type path struct {
 	dims   []dim
 	lo, hi int
-	back   bool // it is the path before in the other direction
+	back   bool // set if this is the preceding path in the other direction
 }
 
-// together returns how many blocks travel together along a dimension: those that differ in the
-// dimensions behind it.
-func (p *path) together(k int) int {
+// groupSize returns the number of blocks that travel together along dimension k. These
+// blocks belong to ranks that differ only in later dimensions.
+func (p *path) groupSize(k int) int {
 	n := 1
 	for _, d := range p.dims[k+1:] {
 		n *= d.size()
@@ -44,24 +45,28 @@ func (p *path) together(k int) int {
 	return n
 }
 
-// shareUnits is the number of units of all data. Shares are seldom more than a hundredth off.
+// shareUnits is the number of units that all data is divided into. A share that is rounded
+// to units is rarely wrong by more than 1 %.
 const shareUnits = 5040
 
-// share returns the elements of a path's share of n.
+// share returns the range of n elements that belongs to the path.
 func (p *path) share(n int) (from, count int) {
 	from = n * p.lo / shareUnits
 	return from, n*p.hi/shareUnits - from
 }
 
-// onePath returns one path for all data.
+// onePath returns a single path that carries all data.
 func onePath(dims ...dim) []path { return []path{{dims: dims, hi: shareUnits}} }
 
-// split returns two paths, one that begins with the first dimension and one that begins with the
-// second. Their shares are such that links of both dimensions are busy for the same time. Where
-// rows and columns wrap, a ring of more than two ranks has links in all directions that are used.
+// split divides the data between two paths: one begins with the first dimension, the other
+// with the second. The shares are chosen such that the links of both dimensions are busy
+// for the same time. Where rows and columns wrap, a ring of more than two ranks has
+// separate links for each direction that is used.
 //
-// Along a dimension of d ranks first, an element's share of a link's time is
-// f(d) = 2(d-1)/d / links; along it second, that of what the other dimension has left over.
+// If a dimension of d ranks is the first of a path, each element occupies its links for a
+// time proportional to f(d) = 2(d-1)/d / links. If the dimension is the second, this is
+// divided by the number of ranks of the first dimension, because only that part of the
+// elements is left to reduce.
 func (p *Plan) split(dims []dim, directions int) []path {
 	if len(dims) < 2 {
 		return onePath(dims...)
@@ -77,16 +82,17 @@ func (p *Plan) split(dims []dim, directions int) []path {
 	x, y := f(dims[0]), f(dims[1])
 	w, h := float64(dims[0].size()), float64(dims[1].size())
 	share := (y - x/h) / (x - x/h + y - y/w)
-	at := int(max(0, min(1, share))*shareUnits/2+0.5) * 2 // which can be halved
+	at := int(max(0, min(1, share))*shareUnits/2+0.5) * 2 // even, so that it can be halved
 	return []path{{dims: dims, hi: at}, {dims: []dim{dims[1], dims[0]}, lo: at, hi: shareUnits}}
 }
 
-// bothDirections sends half of each path's share in the other direction.
+// bothDirections splits each path into two that carry half of its share each, in opposite
+// directions.
 func bothDirections(list []path) (both []path) {
 	for _, p := range list {
 		back := path{lo: (p.lo + p.hi) / 2, hi: p.hi, back: true}
 		for _, d := range p.dims {
-			back.dims = append(back.dims, d.reversed())
+			back.dims = append(back.dims, d.reverse())
 		}
 		p.hi = back.lo
 		both = append(both, p, back)

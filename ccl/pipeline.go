@@ -2,61 +2,66 @@ package ccl
 
 import "github.com/kernbench/kernbench/tl"
 
-// item is a message of a flow: which one of a step, of a segment.
+// item identifies a message of a flow: its segment, its step, and its index in the step.
 type item struct{ segment, step, message int }
 
-// flow is a share of a collective's data that goes from rank to rank. It goes in segments, each
-// of which takes the same steps, one after the other. A step is a number of messages to one
-// neighbour, or to several. All ranks have the same flows, and take the same steps at the same
-// place in their program.
+// flow is a share of a collective's data that moves from rank to rank. It moves in
+// segments. Each segment takes the same steps, one after another. A step is a number of
+// messages to one or several neighbours. All ranks have the same flows, and take the same
+// steps in the same order.
 type flow interface {
 	exchanger
 	steps() int
-	// messages returns how many messages a step has. Some may be empty, and are not sent.
+	// messages returns the number of messages of a step. Empty messages are not sent.
 	messages(step int) int
-	// channel returns a number for the ports of a step's messages. Messages of one channel
-	// arrive in the order in which they are sent.
+	// channel returns the number of the channel that carries a step's messages. Messages of
+	// one channel arrive in the order in which they are sent.
 	channel(step int) int
-	// needsAll reports whether all messages of the step before have to be received and stored
-	// before the first of a step is sent.
+	// needsAll reports whether all messages of the previous step must be received and
+	// stored before the first message of a step is sent.
 	needsAll(step int) bool
 }
 
-// exchanger handles the messages of a flow.
+// exchanger receives, sends and stores the messages of a flow.
 type exchanger interface {
-	// receive receives an item, if it is not empty, and combines it with what the rank has.
+	// receive receives an item, if it is not empty, and combines it with the rank's own
+	// data.
 	receive(item) tl.Tile
-	// send sends an item: what the rank has, or, unless the step needs all messages of the step
-	// before, the tile that the rank received as the same message of that step.
+	// send sends an item: the rank's own data, or the given tile. The tile is what the rank
+	// has just received as the same message of the previous step. It is not used if the
+	// step needs all messages of that step.
 	send(item, tl.Tile)
-	// store stores what was received, if it is needed here, or reports that it holds it. It
-	// comes last, because a message is not visible before the stores in front of it have ended.
+	// store stores a received tile if the rank needs it, or reports that it keeps the tile
+	// in TCM. It is called last, because a message is not visible before the stores that
+	// precede it have ended.
 	store(item, tl.Tile) (held bool)
 }
 
-// pipeline is flows that move at the same time, in rounds. A segment moves on by one step in
-// each round, and every `spacing` rounds another one begins. So steps over different links
-// overlap, and as long as a round takes longer than a message is in flight, no link waits.
+// pipeline is a set of flows that move at the same time, in rounds. A segment takes one
+// step in each round, and every `spacing` rounds the next segment starts. So steps over
+// different links overlap, and while a round takes longer than a message is in flight, no
+// link is idle.
 //
-// What is sent in a round is received in the next one. What is to be sent then is what was just
-// received, and need not be stored. If the queue holds less than a round's messages, some are
-// received earlier, and wait in TCM.
+// Messages that are sent in a round are received in the next round. A message that is
+// forwarded was just received and need not be stored first. If the queue holds fewer
+// messages than a round has, some messages are received early and wait in TCM.
 //
-// There is no deadlock. A rank that waits for item i waits for a rank that has not sent it. A
-// rank that waits for room to send item i waits for a rank that has not received what was sent
-// Slots messages before it, which is to be received before item i is sent. Either way the
-// other rank is at an earlier place in the sequence of receives and sends, which is the same for
-// all ranks. So a rank at the earliest place does not wait.
+// There is no deadlock. A rank that waits to receive item i waits for a rank that has not
+// sent it. A rank that waits for a slot to send item i waits for a rank that has not
+// received the item that was sent Slots messages earlier, and that item is received before
+// item i is sent. In both cases the other rank is at an earlier point of the sequence of
+// receives and sends, which is the same for all ranks. So the rank at the earliest point
+// does not wait.
 type pipeline struct {
 	*member
-	flows    []flow
-	abreast  int // flows that differ in their channels alone move message by message
-	segments int
-	spacing  int // rounds from one segment to the next
-	busy     int // the number of ranks, the first, that send in every step; 0 is all
+	flows       []flow
+	interleaved int // number of consecutive flows that alternate message by message; they differ only in their channels
+	segments    int
+	spacing     int // rounds from the start of a segment to the start of the next
+	busy        int // number of ranks that send in every step, which are the first ranks; 0 means all
 
-	pending [][]flowItem         // by channel: what was sent, and the same item not received
-	held    map[flowItem]tl.Tile // what was received early
+	pending [][]flowItem         // by channel: items that the rank has sent, but not yet received from its own peer
+	held    map[flowItem]tl.Tile // items that were received early
 }
 
 // flowItem is an item of a flow.
@@ -65,13 +70,13 @@ type flowItem struct {
 	item
 }
 
-// action is a message that is received, one that is sent, or both.
+// action is the receipt of a message, the sending of a message, or both.
 type action struct {
-	flow         int
-	ends, begins item
-	receives     bool // ends is received
-	sends        bool // begins is sent
-	last         bool // of the segment that ends
+	flow               int
+	incoming, outgoing item
+	receives           bool // incoming is received
+	sends              bool // outgoing is sent
+	last               bool // incoming is the last message of its segment
 }
 
 // run performs all actions.
@@ -81,14 +86,14 @@ func (l *pipeline) run() {
 	}
 }
 
-// actions yields what a rank does, in order, round by round.
+// actions yields the actions of the rank in order, round by round.
 func (l *pipeline) actions(yield func(action) bool) {
 	steps := 0
 	for _, f := range l.flows {
 		steps = max(steps, f.steps())
 	}
 	for round := range (l.segments-1)*l.spacing + steps + 1 {
-		for i := 0; i < len(l.flows); i += l.abreast {
+		for i := 0; i < len(l.flows); i += l.interleaved {
 			if !l.round(i, l.flows[i].steps(), round, yield) {
 				return
 			}
@@ -96,9 +101,11 @@ func (l *pipeline) actions(yield func(action) bool) {
 	}
 }
 
-// round moves all segments in flight of flows abreast, the first one first. Where one ends and
-// the next begins, with no other between them, the first messages of the next are sent in turn
-// with receiving the last ones, so that the link does not wait.
+// round yields the actions of one round for the interleaved flows that begin with flow i:
+// one step of every segment in flight, the oldest segment first. If a segment ends in the
+// round in which the next segment starts, and no other segment is in flight, the rank
+// receives the last messages and sends the first messages alternately. So the link does not
+// become idle.
 func (l *pipeline) round(i, steps, round int, yield func(action) bool) bool {
 	first := max(0, tl.CDiv(round-steps, l.spacing))
 	last := min(l.segments-1, round/l.spacing)
@@ -114,27 +121,29 @@ func (l *pipeline) round(i, steps, round int, yield func(action) bool) bool {
 	return true
 }
 
-// move ends one step of flows abreast, if there is one, and begins another, if there is one.
-func (l *pipeline) move(i int, ends, begins item, yield func(action) bool) bool {
+// move yields the actions that receive the messages of one step and send those of another,
+// for the interleaved flows that begin with flow i. incoming and outgoing have the segment
+// and the number of these steps. If a number is out of range, the step has no messages.
+func (l *pipeline) move(i int, incoming, outgoing item, yield func(action) bool) bool {
 	f := l.flows[i]
 	in, out := 0, 0
-	if ends.step >= 0 {
-		in = f.messages(ends.step)
+	if incoming.step >= 0 {
+		in = f.messages(incoming.step)
 	}
-	if begins.step < f.steps() {
-		out = f.messages(begins.step)
+	if outgoing.step < f.steps() {
+		out = f.messages(outgoing.step)
 	}
-	behind := 0 // messages that are sent after this many were received
-	if in > 0 && out > 0 && ends.segment == begins.segment && f.needsAll(begins.step) {
+	behind := 0 // number of messages to receive before the first one is sent
+	if in > 0 && out > 0 && incoming.segment == outgoing.segment && f.needsAll(outgoing.step) {
 		behind = in
 	}
 	for m := range max(in, behind+out) {
-		ends.message, begins.message = m, m-behind
+		incoming.message, outgoing.message = m, m-behind
 		a := action{
-			ends: ends, begins: begins, receives: m < in, sends: m >= behind && m < behind+out,
-			last: m == in-1 && ends.step == f.steps()-1,
+			incoming: incoming, outgoing: outgoing, receives: m < in, sends: m >= behind && m < behind+out,
+			last: m == in-1 && incoming.step == f.steps()-1,
 		}
-		for a.flow = i; a.flow < i+l.abreast; a.flow++ {
+		for a.flow = i; a.flow < i+l.interleaved; a.flow++ {
 			if !yield(a) {
 				return false
 			}
@@ -148,17 +157,17 @@ func (l *pipeline) do(a action) {
 	var x tl.Tile
 	early := false
 	if a.receives {
-		x, early = l.receive(a.flow, a.ends)
+		x, early = l.receive(a.flow, a.incoming)
 	}
 	if a.sends {
-		l.send(a.flow, a.begins, x)
+		l.send(a.flow, a.outgoing, x)
 	}
-	if a.receives && !l.flows[a.flow].store(a.ends, x) && early && x.DType().Valid() {
+	if a.receives && !l.flows[a.flow].store(a.incoming, x) && early && x.DType().Valid() {
 		l.freeLater(x)
 	}
 }
 
-// send sends an item, after having received as many as that needs room for.
+// send sends an item. If the queue may be full, it first receives the oldest pending item.
 func (l *pipeline) send(i int, at item, x tl.Tile) {
 	channel := l.flows[i].channel(at.step)
 	for channel >= len(l.pending) {
@@ -180,7 +189,7 @@ func (l *pipeline) send(i int, at item, x tl.Tile) {
 	l.pending[channel] = append(l.pending[channel], flowItem{i, at})
 }
 
-// receive receives an item, unless that was done early.
+// receive receives an item, or returns the tile if the item was received early.
 func (l *pipeline) receive(i int, at item) (x tl.Tile, early bool) {
 	it := flowItem{i, at}
 	if x, early = l.held[it]; early {
@@ -188,23 +197,25 @@ func (l *pipeline) receive(i int, at item) (x tl.Tile, early bool) {
 		return x, true
 	}
 	channel := l.flows[i].channel(at.step)
-	l.pending[channel] = l.pending[channel][1:] // it is the first: they come in the order of sending
+	l.pending[channel] = l.pending[channel][1:] // the item is the first, because items arrive in the order of sending
 	return l.flows[i].receive(at), false
 }
 
-// space returns the fewest rounds from one segment to the next, but at least a number, such that
-// no channel has more messages in a round than may be sent ahead.
-func (l *pipeline) space(steps, ahead, least int) int {
+// chooseSpacing returns the smallest spacing, but at least `least`, with which no channel
+// has more than `ahead` messages in a round. It returns steps if no smaller spacing will
+// do.
+func (l *pipeline) chooseSpacing(steps, ahead, least int) int {
 	for spacing := least; spacing < steps; spacing++ {
-		if l.busiest(spacing, steps) <= ahead {
+		if l.maxLoad(spacing, steps) <= ahead {
 			return spacing
 		}
 	}
 	return steps
 }
 
-// busiest returns the most messages that a channel has in a round, with some spacing.
-func (l *pipeline) busiest(spacing, steps int) (most int) {
+// maxLoad returns the maximum number of messages that a channel carries in a round with a
+// spacing.
+func (l *pipeline) maxLoad(spacing, steps int) (most int) {
 	for first := range spacing {
 		load := map[int]int{} // by channel
 		for _, f := range l.flows {
@@ -218,8 +229,8 @@ func (l *pipeline) busiest(spacing, steps int) (most int) {
 	return most
 }
 
-// oneFlow is a flow alone, with the same number of messages in each step, all of them over one
-// channel, or each over a channel of its own.
+// oneFlow is the only flow of a pipeline. All its steps have the same number of messages,
+// over one channel or over one channel each.
 type oneFlow struct {
 	exchanger
 	segments, count, pieces int
@@ -230,9 +241,9 @@ func (f *oneFlow) messages(int) int  { return f.pieces }
 func (f *oneFlow) channel(int) int   { return 0 }
 func (f *oneFlow) needsAll(int) bool { return false }
 
-// run moves one segment after the other.
+// run moves the segments one after another.
 func (f oneFlow) run(m *member) {
 	if f.segments > 0 {
-		(&pipeline{member: m, flows: []flow{&f}, abreast: 1, segments: f.segments, spacing: f.count}).run()
+		(&pipeline{member: m, flows: []flow{&f}, interleaved: 1, segments: f.segments, spacing: f.count}).run()
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// tape records what a flow is asked for.
+// tape is an exchanger that records its calls.
 type tape struct{ text string }
 
 func (x *tape) receive(at item) (none tl.Tile) {
@@ -50,7 +50,7 @@ func TestCut(t *testing.T) {
 		{0, 8, 4, cut{}},
 		{1, 8, 4, cut{1, 1}},
 		{24, 8, 4, cut{1, 3}},
-		{25, 8, 4, cut{2, 2}}, // of 4 slots 3 are used ahead
+		{25, 8, 4, cut{2, 2}}, // with 4 slots, 3 messages are sent ahead
 		{1 << 20, 1024, 256, cut{6, 171}},
 		{100, 8, 1, cut{13, 1}},
 	} {
@@ -60,8 +60,8 @@ func TestCut(t *testing.T) {
 	}
 }
 
-// The pieces of a block follow each other, none is larger than a message, and together
-// they are the block.
+// TestPiecesMakeTheBlock checks that the pieces of a block follow each other, that no piece
+// is larger than a message, and that together they are the block.
 func TestPiecesMakeTheBlock(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := Plan{Chunk: rapid.IntRange(1, 100).Draw(t, "chunk"), Slots: rapid.IntRange(1, 20).Draw(t, "slots")}
@@ -94,7 +94,8 @@ func TestGridIsSquare(t *testing.T) {
 	}
 }
 
-// The busiest link of an all-to-all round a ring carries, of equal blocks, half of the pairs.
+// TestRingAllToAllInbox checks the load of the busiest link of an all-to-all round a ring.
+// With equal blocks it carries the blocks of half of the pairs.
 func TestRingAllToAllInbox(t *testing.T) {
 	for _, c := range []struct {
 		ranks  int
@@ -103,7 +104,7 @@ func TestRingAllToAllInbox(t *testing.T) {
 	}{
 		{2, []int{5}, 5},
 		{4, []int{3}, 18},
-		{3, []int{0, 7, 0, 0, 0, 0, 0, 2, 0}, 9}, // 0 to 1, and 2 to 1 by way of 0
+		{3, []int{0, 7, 0, 0, 0, 0, 0, 2, 0}, 9}, // from 0 to 1, and from 2 to 1 through 0
 	} {
 		if got := ringAllToAllInbox(&Plan{Collective: AllToAll, Ranks: c.ranks, Counts: c.counts}); got != c.want {
 			t.Errorf("%d ranks, counts %v: %d elements, want %d", c.ranks, c.counts, got, c.want)

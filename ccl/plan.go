@@ -6,36 +6,36 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// Plan is one call of a collective, the same for all its ranks.
+// Plan is one call of a collective. It is the same for all ranks.
 type Plan struct {
 	Collective Collective
 	Ranks      int
-	Root       int       // of rooted collectives
-	Reduction  Reduction // of collectives that reduce
-	Factor     float64   // of PremulSum
-	Divisor    int       // of Avg; 0 stands for Ranks, which count addends of one rank too
+	Root       int       // the root of rooted collectives
+	Reduction  Reduction // the reduction of collectives that reduce
+	Factor     float64   // the factor of PremulSum
+	Divisor    int       // the divisor of Avg; 0 means Ranks (less than Ranks if each caller has several addends)
 	DType      tl.DType
-	// Counts is how many elements blocks have: one number for all blocks, one for the block
-	// of each rank, or, of AllToAll, one for each pair: from*Ranks + to. The caller of a
-	// collective gives it in whichever form is shortest; algorithms ask Count.
+	// Counts is the number of elements of blocks: one number for all blocks, one for the
+	// block of each rank, or, for AllToAll, one for each pair at index from*Ranks + to. The
+	// caller chooses the shortest form. Algorithms call Count.
 	Counts   []int
-	Messages []Message // of SendRecv
-	Layout   Layout    // where the ranks lie
-	RootCube int       // of CenterRoot, counted from 1; 0 is the one in the middle
+	Messages []Message // the messages of SendRecv
+	Layout   Layout    // the positions of the ranks
+	RootCube int       // the root cube of CenterRoot, counted from 1; 0 means the middle cube
 	Chunk    int       // elements of the largest message
-	Slots    int       // messages of that size that a queue holds
-	Tiles    int       // messages of that size that TCM has room for in addition to queues; 0 is plenty
+	Slots    int       // messages of Chunk elements that a queue holds
+	Tiles    int       // messages of Chunk elements that fit in TCM in addition to queues; 0 means 256
 
-	ringOrder  []int // ranks in the order of a ring through all, once asked for
-	ringPlaces []int // of the ranks in it
+	ringOrder  []int // all ranks in the order of the ring; computed on first use
+	ringPlaces []int // the index of each rank in ringOrder
 }
 
-// Message is elements that one rank sends to another, or copies if both are the same.
+// Message is a message from one rank to another. A message from a rank to itself is copied.
 type Message struct{ From, To, Count int }
 
-// Count returns how many elements block i has: of AllReduce, Reduce and Broadcast block 0, of
-// AllGather, Gather, ReduceScatter and Scatter the block of rank i, of SendRecv message i, and
-// of AllToAll the block from rank i/Ranks to rank i%Ranks.
+// Count returns the number of elements of block i. For AllReduce, Reduce and Broadcast i is
+// 0. For AllGather, Gather, ReduceScatter and Scatter it is the rank of the block, for
+// SendRecv the index of the message, and for AllToAll from*Ranks + to.
 func (p *Plan) Count(i int) int {
 	switch {
 	case p.Collective == SendRecv:
@@ -48,8 +48,8 @@ func (p *Plan) Count(i int) int {
 	return p.Counts[i]
 }
 
-// Block returns where block i begins if all blocks lie one after the other, in elements, and
-// how many elements it has.
+// Block returns the offset and the length of block i in elements, if all blocks are stored
+// one after another.
 func (p *Plan) Block(i int) (from, count int) {
 	count = p.Count(i)
 	if p.Collective != SendRecv && len(p.Counts) <= 1 {
@@ -61,16 +61,16 @@ func (p *Plan) Block(i int) (from, count int) {
 	return from, count
 }
 
-// Between returns how many elements rank from has for rank to in AllToAll.
+// Between returns the number of elements that rank from sends to rank to in AllToAll.
 func (p *Plan) Between(from, to int) int { return p.Count(from*p.Ranks + to) }
 
-// total returns how many elements the blocks of all ranks have.
+// total returns the number of elements of the blocks of all ranks.
 func (p *Plan) total() int {
 	from, count := p.Block(p.Ranks - 1)
 	return from + count
 }
 
-// Largest returns how many elements the largest block has.
+// Largest returns the number of elements of the largest block.
 func (p *Plan) Largest() (n int) {
 	if p.Collective == SendRecv {
 		for _, m := range p.Messages {
@@ -84,36 +84,36 @@ func (p *Plan) Largest() (n int) {
 	return n
 }
 
-// tiles returns how many messages may wait in TCM.
+// tiles returns the number of messages that may wait in TCM.
 func (p *Plan) tiles() int { return cmp.Or(p.Tiles, 256) }
 
-// Args is a plan as the kernel of one rank sees it.
+// Args is a plan together with the arguments of one rank.
 //
 // The blocks of In and Out are, by collective:
 //
-//	AllReduce, Reduce, Broadcast   In(0), Out(0)          the elements, Count(0) of them
-//	AllGather, Gather              In(0), Out(r)          one's own, and that of rank r
-//	ReduceScatter, Scatter         In(r), Out(0)          that for rank r, and one's own
-//	AllToAll                       In(r), Out(r)          that for rank r, and that from it
-//	SendRecv                       In(i) of Messages[i].From, Out(i) of Messages[i].To
+//	AllReduce, Reduce, Broadcast  In(0), Out(0)  all elements: Count(0)
+//	AllGather, Gather             In(0), Out(r)  the rank's own block; the block of rank r
+//	ReduceScatter, Scatter        In(r), Out(0)  the block for rank r; the rank's own block
+//	AllToAll                      In(r), Out(r)  the block for rank r; the block from rank r
+//	SendRecv                      In(i) of Messages[i].From, Out(i) of Messages[i].To
 //
-// Of rooted collectives only the root has what only the root uses. In and Out may be
-// the same memory where both have one block: then every element is read before it is
+// In rooted collectives, only the root has the blocks that only the root uses. In and Out
+// may be the same memory where both have one block: then every element is read before it is
 // written.
 type Args struct {
 	*Plan
 	Rank    int
 	In, Out func(block int) tl.Ptr
-	// First is the rank in the launch of this collective's rank 0: several that have
-	// nothing to do with each other may run in one launch.
+	// First is the rank in the launch of rank 0 of this collective. It is not 0 if several
+	// independent collectives run in one launch.
 	First int
-	// Work is memory for messages where the algorithm has more neighbours than a PE
-	// has ports, a window of the launch, which Connect divides into inboxes; a zero Ptr if
-	// it has not.
+	// Work is memory for inboxes: a window of the launch, which Connect divides into
+	// inboxes. It is a zero Ptr unless the algorithm has more neighbours than a PE has
+	// ports.
 	Work tl.Ptr
 }
 
-// InCount returns how many elements In(block) has.
+// InCount returns the number of elements of In(block).
 func (a *Args) InCount(block int) int {
 	switch a.Collective {
 	case AllGather, Gather:
@@ -124,7 +124,7 @@ func (a *Args) InCount(block int) int {
 	return a.Count(block)
 }
 
-// OutCount returns how many elements Out(block) has.
+// OutCount returns the number of elements of Out(block).
 func (a *Args) OutCount(block int) int {
 	switch a.Collective {
 	case ReduceScatter, Scatter:

@@ -8,20 +8,20 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestCounts: blocks are counted alike whether a plan has a number for all of them, one for each
-// or none.
+// TestCounts checks the offsets and lengths of blocks if a plan has one count for all
+// blocks, one for each, or none.
 func TestCounts(t *testing.T) {
 	uneven := []int{3, 0, 7, 1, 5}
-	pairs := make([]int, 9) // of 3 ranks
+	pairs := make([]int, 9) // for 3 ranks
 	for i := range pairs {
 		pairs[i] = i * i
 	}
 	for _, tt := range []struct {
 		plan          Plan
-		blocks        string // where each begins, and its elements
+		blocks        string // offset and length of each block
 		in, out       string // elements of In and Out of rank 1
-		ins, outs     int    // that there are
-		largest, last int    // last: from rank 2 to rank 1
+		ins, outs     int    // number of blocks of In and Out
+		largest, last int    // last: elements from rank 2 to rank 1; -1 is not checked
 	}{
 		{Plan{Collective: AllReduce, Ranks: 5, Counts: []int{9}}, "[0 9]", "[9]", "[9]", 1, 1, 9, 9},
 		{Plan{Collective: AllReduce, Ranks: 5}, "[0 0]", "[0]", "[0]", 1, 1, 0, 0},
@@ -59,7 +59,8 @@ func TestCounts(t *testing.T) {
 	}
 }
 
-// TestOneCountStandsForAll: a number for all blocks means the same as that number for each.
+// TestOneCountStandsForAll checks that one count for all blocks means the same as that
+// count for each block.
 func TestOneCountStandsForAll(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := rapid.SampledFrom([]Collective{AllGather, Gather, ReduceScatter, Scatter, AllToAll}).Draw(t, "collective")

@@ -11,9 +11,9 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// drawn is any algorithm, collective, group, counts, dtype and reduction, with any
-// queues that hold what the plan says.
-func drawn(t *rapid.T, collectives ...Collective) experiment {
+// drawExperiment draws any algorithm, collective, group, counts, dtype and reduction, with
+// any queues that hold as many messages as the plan says.
+func drawExperiment(t *rapid.T, collectives ...Collective) experiment {
 	c := rapid.SampledFrom(collectives).Draw(t, "collective")
 	e := experiment{algorithm: rapid.SampledFrom(Algorithms(c)).Draw(t, "algorithm"), preset: "default"}
 	ranks := rapid.SampledFrom([]int{1, 2, 3, 4, 6, 7, 8, 12, 16}).Draw(t, "ranks")
@@ -22,7 +22,7 @@ func drawn(t *rapid.T, collectives ...Collective) experiment {
 		DType: rapid.SampledFrom([]tl.DType{tl.F16, tl.BF16, tl.F32, tl.I32}).Draw(t, "dtype"),
 		Slots: rapid.SampledFrom([]int{1, 2, 3, 4, 16}).Draw(t, "slots"),
 	}
-	e.Layout = anyLayout(t, ranks)
+	e.Layout = drawLayout(t, ranks)
 	e.RootCube = rapid.IntRange(0, max(0, e.Layout.cubes())).Draw(t, "root cube")
 	e.Reduction = rapid.SampledFrom(Reductions()).Filter(func(r Reduction) bool { return r.Serves(e.DType) }).Draw(t, "reduction")
 	e.Divisor = rapid.SampledFrom([]int{0, 2 * ranks}).Draw(t, "divisor")
@@ -50,8 +50,8 @@ func drawn(t *rapid.T, collectives ...Collective) experiment {
 	return e
 }
 
-// anyLayout is some layout of so many ranks, or none.
-func anyLayout(t *rapid.T, ranks int) (l Layout) {
+// drawLayout draws a layout of a number of ranks, which may be unknown.
+func drawLayout(t *rapid.T, ranks int) (l Layout) {
 	if !rapid.Bool().Draw(t, "known layout") {
 		return l
 	}
@@ -70,19 +70,20 @@ func anyLayout(t *rapid.T, ranks int) (l Layout) {
 	return l
 }
 
+// TestAnythingIsRight checks the values of random collectives.
 func TestAnythingIsRight(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		e := drawn(t, Collectives()...)
+		e := drawExperiment(t, Collectives()...)
 		whole := !e.DType.IsFloat() || e.Reduction == Product || rapid.Bool().Draw(t, "whole")
 		e.verify(t, 1, whole)
 	})
 }
 
-// The order in which elements are combined follows from ranks and counts alone: other
-// messages, queues and memories give the same bits.
+// TestSameInputGivesTheSameBytes checks that the order in which elements are combined
+// depends only on ranks and counts: other messages, queues and memories give the same bits.
 func TestSameInputGivesTheSameBytes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		e := drawn(t, AllReduce, Reduce, ReduceScatter)
+		e := drawExperiment(t, AllReduce, Reduce, ReduceScatter)
 		e.DType, e.Reduction = tl.F16, Sum
 		e.queues.SlotSize, e.queues.NSlots = memory.Bytes(2*e.Chunk), e.Slots
 		want := e.verify(t, 2, false).out

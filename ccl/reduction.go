@@ -7,12 +7,12 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// Reduction is how elements are combined.
+// Reduction is an operation that combines elements.
 type Reduction uint8
 
-// The reductions of torch.distributed. AVG divides the sum by the number of ranks
-// and PremulSum multiplies each rank's elements by Plan.Factor before they are added:
-// both are for floats. The bitwise ones are for integers.
+// The reductions of torch.distributed. Avg divides the sum by the number of ranks.
+// PremulSum multiplies each rank's elements by Plan.Factor before they are added. Avg and
+// PremulSum are for floats, the bitwise reductions for integers.
 const (
 	Sum Reduction = iota
 	Avg
@@ -28,13 +28,13 @@ const (
 
 var reductionNames = [numReductions]string{"sum", "avg", "prod", "min", "max", "band", "bor", "bxor", "premul_sum"}
 
-// String returns the name: "sum".
+// String returns the name, such as "sum".
 func (r Reduction) String() string { return printable.Name("Reduction", r, reductionNames[:]) }
 
 // Reductions returns all reductions.
-func Reductions() []Reduction { return below(numReductions) }
+func Reductions() []Reduction { return enumerate(numReductions) }
 
-// Serves reports whether the reduction can be done on elements of a dtype.
+// Serves reports whether the reduction is defined for a dtype.
 func (r Reduction) Serves(d tl.DType) bool {
 	switch r {
 	case Avg, PremulSum:
@@ -45,7 +45,7 @@ func (r Reduction) Serves(d tl.DType) bool {
 	return true
 }
 
-// Addend returns a rank's elements as they are combined with those of others.
+// Addend prepares a rank's elements for Combine: PremulSum multiplies them.
 func (p *Plan) Addend(x tl.Tile) tl.Tile {
 	if p.Reduction == PremulSum {
 		return x.Mul(p.Factor)
@@ -53,7 +53,7 @@ func (p *Plan) Addend(x tl.Tile) tl.Tile {
 	return x
 }
 
-// Combine returns the reduction of two tiles of addends.
+// Combine reduces two tiles of addends to one.
 func (p *Plan) Combine(x, y tl.Tile) tl.Tile {
 	switch p.Reduction {
 	case Product:
@@ -72,13 +72,13 @@ func (p *Plan) Combine(x, y tl.Tile) tl.Tile {
 	return x.Add(y)
 }
 
-// Result returns the final elements, given those of all ranks combined.
+// Result finishes the combined elements of all ranks: Avg divides them.
 func (p *Plan) Result(x tl.Tile) tl.Tile {
 	if p.Reduction != Avg {
 		return x
 	}
 	n := cmp.Or(p.Divisor, p.Ranks)
-	if n > 256 && (p.DType == tl.F16 || p.DType == tl.BF16) { // which may not have that number
+	if n > 256 && (p.DType == tl.F16 || p.DType == tl.BF16) { // the dtype may be unable to represent n
 		return x.To(tl.F32).Div(n).To(p.DType)
 	}
 	return x.Div(n)

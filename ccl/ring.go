@@ -2,18 +2,19 @@ package ccl
 
 import "github.com/kernbench/kernbench/tl"
 
-// Ring moves blocks round a ring of all ranks. It is for large messages: each link carries no
-// more than any algorithm needs.
+// Ring moves blocks round a ring of all ranks. It is for large messages: no algorithm sends
+// fewer bytes over each link.
 var Ring = bucketAlgorithm("ring", "round a ring of all ranks: reduce-scatter, all-gather or both, and all-to-all by relay",
 	ringNeighbors, func(p *Plan, rank int) []path { return onePath(p.ring(rank)) }, AllToAll)
 
-// BidirectionalRing is Ring for links that carry both directions at once.
+// BidirectionalRing is a Ring that sends half of the data in each direction. It is for
+// links that carry both directions at once.
 var BidirectionalRing = bucketAlgorithm("bidirectional_ring", "round a ring of all ranks, half of the data in each direction",
 	ringNeighbors, func(p *Plan, rank int) []path { return bothDirections(onePath(p.ring(rank))) })
 
-// ring returns the ring of all ranks, as a rank sees it.
+// ring returns the ring of all ranks from the view of one rank.
 func (p *Plan) ring(rank int) dim {
-	if p.ringOrder == nil { // it is the same for all ranks
+	if p.ringOrder == nil { // the order is the same for all ranks
 		p.ringOrder = grid{p.Ranks, 1, true}.ring()
 		if p.Layout.known(p.Ranks) && p.Layout.cubes() == 1 && p.Collective != AllToAll {
 			p.ringOrder = p.grid().ring()
@@ -28,8 +29,9 @@ func (p *Plan) ring(rank int) dim {
 
 func ringNeighbors(p *Plan, rank int) []Neighbor { return p.ring(rank).neighbors(0, 0) }
 
-// neighbors returns the neighbours of a place on a ring, as numbers `first` and first+1 of the
-// rank's. The next port of each place leads to the previous port of the following place.
+// neighbors returns the two neighbours of a rank on a ring. first is the index of the first
+// of them in the rank's list of neighbours. The next port of each rank leads to the
+// previous port of the following rank. base is the rank with coordinate 0.
 func (d dim) neighbors(base, first int) []Neighbor {
 	n := d.size()
 	if n == 1 {

@@ -6,30 +6,31 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// Schedule describes the messages that an algorithm sends under a plan, as far as the time of
-// the collective depends on them. Package ccl/cost computes that time. Under a schedule without
-// fields an algorithm sends nothing, or, of SendRecv, the messages of the plan.
+// Schedule describes the messages that an algorithm sends for a plan, as far as the time of
+// the collective depends on them. Package ccl/cost computes that time. A schedule without
+// fields has no messages, or, for SendRecv, the messages of the plan.
 type Schedule struct {
-	// Trees is trees over all ranks, each with an equal share of the data, chunk by chunk. The
-	// collective determines the direction: to the root, from the root, or both.
+	// Trees lists trees over all ranks. Each carries an equal share of the data, chunk by
+	// chunk. The collective determines the direction: to the root, from the root, or both.
 	Trees []func(rank int) TreeNode
-	// Pipeline is blocks that ranks exchange in steps.
+	// Pipeline describes blocks that ranks exchange in steps.
 	Pipeline *Pipeline
-	// Exchange is blocks that each rank has for each other.
+	// Exchange describes blocks that each rank sends to each other rank.
 	Exchange *Exchange
-	// Roots is the ranks between which Pipeline runs, where each has first reduced the data of
-	// a device over Trees, and hands it back over Trees in the end. Nil is all ranks.
+	// Roots lists the ranks between which Pipeline runs. Each of them first reduces the
+	// data of its device over Trees, and finally sends the result back over Trees. Nil
+	// means that Pipeline runs between all ranks.
 	Roots []int
 }
 
-// TreeNode is a rank's edges in a tree.
+// TreeNode is the edges of a rank in a tree.
 type TreeNode struct {
-	Root     bool // there is no parent
+	Root     bool // the rank has no parent
 	Parent   Neighbor
 	Children []Neighbor
 }
 
-// neighbors returns the parent, if there is one, and the children.
+// neighbors returns the parent, unless the rank is the root, and the children.
 func (n TreeNode) neighbors() []Neighbor {
 	if n.Root {
 		return n.Children
@@ -37,43 +38,45 @@ func (n TreeNode) neighbors() []Neighbor {
 	return append([]Neighbor{n.Parent}, n.Children...)
 }
 
-// Pipeline describes data that goes from rank to rank in segments. Each segment takes the same
-// steps, one after the other.
+// Pipeline describes data that moves from rank to rank in segments. Each segment takes the
+// same steps, one after another.
 type Pipeline struct {
 	Ranks    int
-	Busy     int // ranks that send in every step: the first ones
-	Steps    int // of a segment
+	Busy     int // number of ranks that send in every step; these are the first ranks
+	Steps    int // number of steps of a segment
 	Segments int
 	Spacing  int // steps from the start of a segment to the start of the next
-	// Phases returns the steps of a segment that a rank sends in, flow by flow. All ranks have as
-	// many.
+	// Phases returns the steps of a segment in which a rank sends, flow by flow. All ranks
+	// have the same number of phases.
 	Phases func(rank int) []Phase
 }
 
-// Phase is a number of steps that are alike: messages to one rank.
+// Phase is a number of equal consecutive steps that send messages to one rank.
 type Phase struct {
-	Flow     int // from 0: each flow is a share of the data, and all flows move at the same time
-	To       int // rank
-	Channel  int // messages of one channel go through one queue
+	Flow     int // index of the flow, a share of the data; all flows move at the same time
+	To       int // rank that receives the messages
+	Channel  int // number of the queue that the messages go through
 	Steps    int
-	Messages int // in each step
-	Elems    int // of each message, at most
-	Combines bool
+	Messages int  // number of messages in each step
+	Elems    int  // maximum number of elements of a message
+	Combines bool // the receiver combines the messages with its own data
 }
 
-// Exchange describes blocks that each rank sends to each other rank, in segments of several
-// messages.
+// Exchange describes blocks that each rank sends to each other rank. The blocks are sent in
+// segments of several messages.
 type Exchange struct {
-	Steps    int // in each of which all ranks send to all others
-	Combines int // steps whose messages the receiver combines
+	Steps    int // in each step all ranks send to all others
+	Combines int // number of steps whose messages the receiver combines
 	Segments int
-	Pieces   int // messages of a segment
-	Elems    int // of each message, at most
-	// Ring says that messages go round a ring of all ranks, through those between.
+	Pieces   int // number of messages of a segment
+	Elems    int // maximum number of elements of a message
+	// Ring is set if messages travel round a ring of all ranks and the ranks on the way
+	// forward them.
 	Ring bool
 }
 
-// newExchange returns the schedule of blocks of at most some elements.
+// newExchange completes e for blocks of at most largest elements and returns it as a
+// schedule.
 func newExchange(p *Plan, e Exchange, largest int) Schedule {
 	c := newCut(p, largest)
 	if c.pieces == 0 {
@@ -83,16 +86,17 @@ func newExchange(p *Plan, e Exchange, largest int) Schedule {
 	return Schedule{Exchange: &e}
 }
 
-// newPipelineSchedule returns the schedule of the pipeline of each rank.
-func newPipelineSchedule(p *Plan, of func(rank int) *pipeline) Schedule {
-	l := of(0)
+// newPipelineSchedule returns the schedule of an algorithm for which pipelineOf returns the
+// pipeline of each rank.
+func newPipelineSchedule(p *Plan, pipelineOf func(rank int) *pipeline) Schedule {
+	l := pipelineOf(0)
 	if len(l.flows) == 0 {
 		return Schedule{}
 	}
 	return Schedule{Pipeline: &Pipeline{
 		Ranks: p.Ranks, Busy: cmp.Or(l.busy, p.Ranks), Steps: l.flows[0].steps(), Segments: l.segments, Spacing: l.spacing,
 		Phases: func(rank int) (list []Phase) {
-			for i, f := range of(rank).flows {
+			for i, f := range pipelineOf(rank).flows {
 				for _, p := range f.(*blockFlow).phases(f.(*blockFlow)) {
 					p.Flow = i
 					list = append(list, p)

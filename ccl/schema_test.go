@@ -20,9 +20,10 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
+// TestSchemaIsCurrent compares ccl.schema.json with the schema that follows from the types.
 func TestSchemaIsCurrent(t *testing.T) {
 	w := schemaWriter{comments(t), queueSchemas(t)}
-	root := w.of(reflect.TypeFor[Config](), "")
+	root := w.write(reflect.TypeFor[Config](), "")
 	root.Schema = "https://json-schema.org/draft/2020-12/schema"
 	root.Title = "kernbench collectives"
 	root.PropertyOrder = append([]string{"extends"}, root.PropertyOrder...)
@@ -38,13 +39,14 @@ func TestSchemaIsCurrent(t *testing.T) {
 }
 
 // schemaWriter derives the schema from the types: keys and limits from the tags,
-// descriptions from the comments, the syntax of what the topology has too from there.
+// descriptions from the comments. The syntax of types that the topology has, too, comes
+// from the topology's schema.
 type schemaWriter struct {
 	comments map[string]string
 	queue    map[reflect.Type]*jsonschema.Schema
 }
 
-func (w schemaWriter) of(t reflect.Type, tag reflect.StructTag) *jsonschema.Schema {
+func (w schemaWriter) write(t reflect.Type, tag reflect.StructTag) *jsonschema.Schema {
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
@@ -60,7 +62,7 @@ func (w schemaWriter) of(t reflect.Type, tag reflect.StructTag) *jsonschema.Sche
 			AdditionalProperties: &jsonschema.Schema{Not: &jsonschema.Schema{}},
 		}
 		for _, k := range config.Keys(t) {
-			p := w.of(k.Type, k.Tag)
+			p := w.write(k.Type, k.Tag)
 			in := t // the struct that declares the key
 			for _, i := range k.Index[:len(k.Index)-1] {
 				in = in.Field(i).Type
@@ -74,7 +76,7 @@ func (w schemaWriter) of(t reflect.Type, tag reflect.StructTag) *jsonschema.Sche
 		return &jsonschema.Schema{
 			Type:                 "object",
 			PropertyNames:        &jsonschema.Schema{Pattern: config.NamePattern},
-			AdditionalProperties: w.of(t.Elem(), ""),
+			AdditionalProperties: w.write(t.Elem(), ""),
 		}
 	case reflect.Int:
 		l := config.LimitOf(tag)
@@ -83,7 +85,8 @@ func (w schemaWriter) of(t reflect.Type, tag reflect.StructTag) *jsonschema.Sche
 	return &jsonschema.Schema{Type: "string", MinLength: jsonschema.Ptr(1)}
 }
 
-// queueSchemas is the types that describe queues, as the topology's schema has them.
+// queueSchemas returns the schemas of the types that describe queues, from the topology's
+// schema.
 func queueSchemas(t *testing.T) map[reflect.Type]*jsonschema.Schema {
 	var root jsonschema.Schema
 	if err := json.Unmarshal(topology.Schema(), &root); err != nil {
@@ -97,8 +100,8 @@ func queueSchemas(t *testing.T) map[reflect.Type]*jsonschema.Schema {
 	}
 }
 
-// comments gives the comment of each type of config.go and, as "Type.Field", of each field,
-// as sentences.
+// comments returns the comments of config.go as sentences. The key of a type's comment is
+// its name, and the key of a field's comment is "Type.Field".
 func comments(t *testing.T) map[string]string {
 	file, err := parser.ParseFile(token.NewFileSet(), "config.go", nil, parser.ParseComments)
 	if err != nil {
@@ -133,17 +136,18 @@ func comments(t *testing.T) map[string]string {
 	return found
 }
 
-// loaderOnly is the rules that a schema cannot say, by what the loader's message holds.
-// Only for these may the schema accept what the loader refuses.
+// loaderOnly lists the rules that a schema cannot express, by a part of the loader's
+// message. Only for these may the schema accept a file that the loader refuses.
 var loaderOnly = []string{
-	"algorithm: unknown word", // a program may add some
+	"algorithm: unknown word", // a program may register algorithms
 	"out of range",            // the upper end of a size
 	"not a whole number of",   // fractions of a byte
 	"more than a queue",       // chunks
 	"no preset", "can extend presets only",
 }
 
-// TestSchemaAgreesWithLoader breaks a file in every place, and gives the result to both.
+// TestSchemaAgreesWithLoader checks that the schema and the loader accept and refuse the
+// same files. It changes a file in every place, and gives each result to both.
 func TestSchemaAgreesWithLoader(t *testing.T) {
 	drift := configtest.Drift{
 		Schema: configtest.Resolve(t, Schema()), LoaderOnly: loaderOnly,
@@ -178,8 +182,8 @@ algorithms:
 	}
 }
 
-// strange is what every value is replaced by in turn, and what every mapping gets as a
-// key besides.
+// strange lists the values that replace every value in turn. strangeKeys lists the keys
+// that are added to every mapping in turn.
 var (
 	strange = []any{
 		0, 1, -1, 3, 4.5, 65537, 1 << 20, 1 << 45, "", "word", "ring", "tcm", "HBM", "poll", "default", true, nil,
@@ -189,8 +193,8 @@ var (
 	strangeKeys = []string{"unknown", "a_b-c_1", "1", "Upper", "two words", "a__b", "a_", "-", "", "a.b"}
 )
 
-// mutate changes a tree in every place, calls try after each change, and undoes it:
-// keys are deleted and added, values replaced.
+// mutate changes a tree in every place: it deletes and adds keys, and replaces values. It
+// calls try after each change, and then undoes the change.
 func mutate(path string, tree map[string]any, try func(what string)) {
 	for _, key := range strangeKeys {
 		for _, v := range []any{1, map[string]any{}} {

@@ -2,10 +2,10 @@ package ccl
 
 import "github.com/kernbench/kernbench/tl"
 
-// messageNeighbors returns a port for each message that a rank sends or receives, in the order of
-// the messages. A message of a rank to itself needs none.
+// messageNeighbors returns a port for each message that a rank sends or receives, in the
+// order of the messages. A message from a rank to itself needs no port.
 func messageNeighbors(p *Plan, rank int) (list []Neighbor) {
-	ports := make(map[int]int, 2) // so far, by rank
+	ports := make(map[int]int, 2) // number of ports so far, by rank
 	for _, m := range p.Messages {
 		if m.From == m.To {
 			continue
@@ -23,10 +23,11 @@ func messageNeighbors(p *Plan, rank int) (list []Neighbor) {
 	return list
 }
 
-// sendRecv sends and receives the rank's messages in turn: a chunk of each that it sends, then a
-// chunk of each that it receives. There is no deadlock: the rank that is furthest behind waits
-// for chunks that others have sent, and for room that is there. A chunk of a message of a rank
-// to itself is copied when it would be sent.
+// sendRecv sends and receives the rank's messages in rounds. In each round it sends one
+// chunk of each outgoing message, and then receives one chunk of each incoming message.
+// There is no deadlock: the rank that is furthest behind waits only for chunks that others
+// have already sent, and for slots that are already free. A chunk of a message from a rank
+// to itself is copied in place of the send.
 func (m *member) sendRecv() {
 	rounds, port := 0, 0
 	ports := make([]tl.Port, len(m.Messages))
@@ -60,7 +61,7 @@ func (m *member) sendRecv() {
 	}
 }
 
-// chunk returns the elements of a message that travel in a round.
+// chunk returns the elements of a message that are sent in a round.
 func (p *Plan) chunk(m Message, round int) (at, n int) {
 	rounds := tl.CDiv(m.Count, p.Chunk)
 	if round >= rounds {

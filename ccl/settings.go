@@ -7,20 +7,21 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// Queues returns the settings of queues; the rest is zero.
+// Queues returns the settings of queues. All other fields are zero.
 func (s Settings) Queues() topology.IPCQ {
 	return topology.IPCQ{
 		BufferKind: s.BufferKind, Backpressure: s.Backpressure, NSlots: s.NSlots, SlotSize: s.SlotSize, CreditBytes: s.CreditBytes,
 	}
 }
 
-// Chunk returns the size of the largest message through such queues: at most what a queue holds, or
-// ranks that send to each other could both wait for room.
+// Chunk returns the size of the largest message through queues q. It is at most the
+// capacity of a queue; otherwise two ranks that send to each other could both wait for free
+// slots.
 func (s Settings) Chunk(q topology.IPCQ) topology.Bytes {
 	return min(cmp.Or(s.ChunkBytes, q.SlotSize), topology.Bytes(q.NSlots)*q.SlotSize)
 }
 
-// Size sets the size of the messages of a plan through such queues.
+// Size sets the message size and the number of slots of a plan for queues q.
 func (s Settings) Size(p *Plan, q topology.IPCQ) {
 	chunk := s.Chunk(q)
 	p.Chunk = max(1, int(chunk)/p.DType.Size())
@@ -35,7 +36,8 @@ func (s Settings) Check(spec *topology.Spec) error {
 	return nil
 }
 
-// Usual returns the algorithm that does a collective where the one asked for does not.
+// Usual returns the default algorithm of a collective, for use where the configured
+// algorithm does not perform the collective.
 func Usual(c Collective) string {
 	switch c {
 	case AllReduce, AllGather, ReduceScatter:

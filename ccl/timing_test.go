@@ -6,8 +6,8 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// textbook is an experiment on eight SIPs on which only their links take time: 150 ns
-// and 100 GB/s, with room for 256 messages of 4 KiB in each queue.
+// textbook returns an experiment on eight SIPs on which only the links between them take
+// time: 150 ns and 100 GB/s. Each queue holds 256 messages of 4 KiB.
 func textbook(a *Algorithm, c Collective, bytes int, sets ...string) experiment {
 	return experiment{
 		Plan:      Plan{Collective: c, Ranks: 8, DType: tl.F32, Counts: []int{bytes / 4}, Chunk: 1024, Slots: 256},
@@ -15,7 +15,8 @@ func textbook(a *Algorithm, c Collective, bytes int, sets ...string) experiment 
 	}
 }
 
-// within checks a time against a formula, both in nanoseconds, as a ratio.
+// within checks that the ratio of a time to a formula, both in nanoseconds, is between low
+// and high.
 func within(t *testing.T, what string, got, formula, low, high float64) {
 	t.Helper()
 	if ratio := got / formula; ratio < low || ratio > high {
@@ -23,15 +24,16 @@ func within(t *testing.T, what string, got, formula, low, high float64) {
 	}
 }
 
-// A ring all-reduce takes 2(N-1)α + 2(N-1)/N·M/b if blocks are single messages, and for
-// large ones. Between these it takes less, because only the first messages of a block
-// wait for α, but never less than the bandwidth term.
+// TestRingAllReduceTakesItsFormula checks that a ring all-reduce takes 2(N-1)α +
+// 2(N-1)/N·M/b if blocks are single messages, and if blocks are large. In between it takes
+// less, because only the first messages of a block wait for α, but never less than the
+// bandwidth term.
 func TestRingAllReduceTakesItsFormula(t *testing.T) {
 	message := textbook(Direct, SendRecv, 4)
 	alpha := message.run(t, nil).time.NS()
 	for bytes, low := range map[int]float64{32: 0.999, 4 << 10: 0.999, 32 << 10: 0.999, 256 << 10: 0.7, 16 << 20: 0.98} {
 		e := textbook(Ring, AllReduce, bytes)
-		steps, bandwidth := float64(2*(e.Ranks-1)), 100.0 // B a ns
+		steps, bandwidth := float64(2*(e.Ranks-1)), 100.0 // B/ns
 		moved := steps / float64(e.Ranks) * float64(bytes) / bandwidth
 		got := e.run(t, nil).time.NS()
 		within(t, e.String(), got, steps*alpha+moved, low, 1.001)
@@ -41,8 +43,8 @@ func TestRingAllReduceTakesItsFormula(t *testing.T) {
 	}
 }
 
-// On a fabric that joins everyone with everyone a tree of height h takes 2hα + M/b, and a
-// little more, as ranks send ahead; each of the links of algorithm direct carries 2M/N.
+// TestAllReduceOnFullyConnectedFabric checks that a tree of height h takes 2hα + M/b, or
+// slightly more because ranks send ahead, and that each link carries 2M/N with direct.
 func TestAllReduceOnFullyConnectedFabric(t *testing.T) {
 	const all, bytes = "system.sips.topology=fully_connected", 4 << 20
 	message := textbook(Direct, SendRecv, 4, all)
@@ -56,7 +58,7 @@ func TestAllReduceOnFullyConnectedFabric(t *testing.T) {
 	within(t, e.String(), e.run(t, nil).time.NS(), 2*alpha+2*bytes/8/100, 0.98, 1)
 }
 
-// BenchmarkRing200 is an all-reduce of 200 ranks in 80,000 messages, without values.
+// BenchmarkRing200 runs an all-reduce of 200 ranks in 80,000 messages, without values.
 func BenchmarkRing200(b *testing.B) {
 	e := classic(Ring, AllReduce, 200, 200)
 	e.timing = true
@@ -66,7 +68,7 @@ func BenchmarkRing200(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(200*2*199), "ns/message")
 }
 
-// BenchmarkDirect64 is an all-gather of 64 ranks through inboxes, in 4,032 messages.
+// BenchmarkDirect64 runs an all-gather of 64 ranks through inboxes, in 4,032 messages.
 func BenchmarkDirect64(b *testing.B) {
 	e := classic(Direct, AllGather, 64, 64)
 	e.timing = true

@@ -23,22 +23,24 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// TestTranscripts shows what happens in a collective of each algorithm, message by message.
+// TestTranscripts compares the messages of a collective of each algorithm with a
+// transcript.
 //
 //	all_reduce sips=4 elements=5 hops=6 bytes=48
 //
-// is a collective on the textbook's machine: so many sips, in rows on a grid, with cubes in
-// cube_rows, the fabric between them, elements of a block, chunk and root. Element i of
-// rank r is (i+1)·10^r, so that the digits of a sum say whose elements are in it. hops,
-// cube_hops and bytes are a formula: so often the latency of a link, and so many bytes of
-// its bandwidth. element=2 tells of that one alone, rank=0 of what happens there.
-// Run with -rewrite to write the files anew.
+// is a collective on the preset alpha_beta. The arguments are the number of sips, in a
+// number of rows on a grid, the number of cubes of each SIP, in cube_rows, the fabric
+// between SIPs, the elements of a block, the chunk and the root. Element i of rank r is
+// (i+1)·10^r, so the digits of a sum show whose elements it contains. hops, cube_hops and
+// bytes are a formula: the number of latencies of a link, and the number of bytes at its
+// bandwidth. element=2 shows only events of that element, rank=0 only events of that rank.
+// Run with -rewrite to rewrite the files.
 func TestTranscripts(t *testing.T) {
 	const folder, suffix = "testdata/", ".txt"
 	for _, name := range Names() {
 		t.Run(name, func(t *testing.T) {
 			datadriven.RunTest(t, folder+name+suffix, func(t *testing.T, d *datadriven.TestData) string {
-				return newTranscript(t, name, d).tell(t)
+				return newTranscript(t, name, d).write(t)
 			})
 		})
 	}
@@ -48,7 +50,7 @@ func TestTranscripts(t *testing.T) {
 	}
 }
 
-// transcript is an experiment whose messages are written down.
+// transcript is an experiment whose messages are recorded.
 type transcript struct {
 	experiment
 	sides                 [][2]*side // by rank: In and Out
@@ -57,26 +59,27 @@ type transcript struct {
 	data                  keeper
 	formula               string
 	predicted             simtime.Time
-	onlyElement, onlyRank int // that is told of; none is all
+	onlyElement, onlyRank int // element and rank to show; none means all
 
 	events []*event
-	byTile map[oplog.ID]*event // the one that a tile comes from
-	own    map[oplog.ID]bool   // tiles that are elements of In
+	byTile map[oplog.ID]*event // the event that a tile comes from
+	own    map[oplog.ID]bool   // tiles that were loaded from In
 }
 
-// keeper is an executor that remembers all values.
+// keeper is an executor that keeps all values.
 type keeper struct{ *exec.Executor }
 
 func (keeper) Forget(oplog.ID) {}
 
-// What links take in a transcript: those of SIPs as the preset says, those of cubes less.
+// Latencies and bandwidth of links in a transcript: between SIPs as in the preset, between
+// cubes a smaller latency.
 const (
 	linkLatency = 150 * simtime.Nanosecond
 	cubeLatency = 10 * simtime.Nanosecond
 	bytePeriod  = simtime.Nanosecond / 100
 )
 
-// newTranscript reads a command.
+// newTranscript parses a command.
 func newTranscript(t *testing.T, name string, d *datadriven.TestData) *transcript {
 	t.Helper()
 	s := &transcript{onlyElement: none, onlyRank: none, byTile: map[oplog.ID]*event{}, own: map[oplog.ID]bool{}}
@@ -112,15 +115,15 @@ func newTranscript(t *testing.T, name string, d *datadriven.TestData) *transcrip
 	if cubes > 1 {
 		s.formula += fmt.Sprintf(" + %d × %v", cubeHops, cubeLatency)
 		s.sets = append(s.sets, fmt.Sprintf("sip.cube_mesh={w: %d, h: %d, gap: 0 mm}", s.Layout.CubeW, cubeRows),
-			fmt.Sprintf("sip.ucie={bandwidth: 100 GB/s, overhead: %v}", cubeLatency/2)) // at either end
+			fmt.Sprintf("sip.ucie={bandwidth: 100 GB/s, overhead: %v}", cubeLatency/2)) // at each end
 	}
 	s.formula += fmt.Sprintf(" + %d B at 100 GB/s", bytes)
 	s.predicted = simtime.Time(hops)*linkLatency + simtime.Time(cubeHops)*cubeLatency + simtime.Time(bytes)*bytePeriod
 	return s
 }
 
-// tell runs the collective and says what happened.
-func (s *transcript) tell(t *testing.T) string {
+// write runs the collective and returns the transcript.
+func (s *transcript) write(t *testing.T) string {
 	m := machine.New(graph(t, s.preset, s.sets...), machine.Options{Log: true})
 	defer m.Close()
 	s.log = m.Log
@@ -129,16 +132,16 @@ func (s *transcript) tell(t *testing.T) string {
 	run := s.perform(t, m)
 	s.start = run.Start
 	ops := slices.Clone(s.log.Ops)
-	slices.SortStableFunc(ops, func(a, b oplog.Op) int { return cmp.Compare(noticed(&a), noticed(&b)) })
+	slices.SortStableFunc(ops, func(a, b oplog.Op) int { return cmp.Compare(eventTime(&a), eventTime(&b)) })
 	for i := range ops {
-		s.see(t, &ops[i])
+		s.record(t, &ops[i])
 	}
 	var out strings.Builder
 	if s.onlyRank == none && s.onlyElement == none {
-		s.have(t, &out, m, 0)
+		s.writeValues(t, &out, m, 0)
 	}
-	s.list(&out)
-	s.have(t, &out, m, 1)
+	s.writeEvents(&out)
+	s.writeValues(t, &out, m, 1)
 	fmt.Fprintf(&out, "took %v", run.Critical())
 	if s.predicted > 0 {
 		fmt.Fprintf(&out, "; %s = %v", s.formula, s.predicted)
@@ -147,7 +150,7 @@ func (s *transcript) tell(t *testing.T) string {
 	return out.String()
 }
 
-// perform runs the collective, without its transcript.
+// perform runs the collective on a machine.
 func (s *transcript) perform(t *testing.T, m *machine.Machine) *machine.Run {
 	program := machine.Program{Name: s.algorithm.Name, Queues: s.queues, Links: s.links()}
 	args := make([]Args, s.Ranks)
@@ -155,7 +158,7 @@ func (s *transcript) perform(t *testing.T, m *machine.Machine) *machine.Run {
 		program.Targets = append(program.Targets, machine.PEID(rank))
 		pe := m.PE(machine.PEID(rank))
 		from, to := s.counts(rank)
-		in, out := layout(s.DType, from), layout(s.DType, to)
+		in, out := newSide(s.DType, from), newSide(s.DType, to)
 		value, scale := 0.0, 1.0
 		for range rank {
 			scale *= 10

@@ -14,10 +14,11 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// none is the time of an event that has not happened, and the place of elements that are in no block.
+// none is the time of an event that has not happened, and the filter that matches all
+// elements or ranks.
 const none = -1
 
-// event is a message that came, or elements that are sent on unasked, and what the rank
+// event is a message that arrives, or elements that are sent without one, and what the rank
 // does with them.
 type event struct {
 	time     simtime.Time
@@ -27,16 +28,17 @@ type event struct {
 	text     strings.Builder
 }
 
-// noticed is when an operation is told of: a message when it is there.
-func noticed(op *oplog.Op) simtime.Time {
+// eventTime returns the time at which an operation appears in the transcript. A message
+// appears when it has arrived.
+func eventTime(op *oplog.Op) simtime.Time {
 	if op.Kind == oplog.Recv {
 		return op.End
 	}
 	return op.Start
 }
 
-// see adds an operation to the event that it belongs to.
-func (s *transcript) see(t *testing.T, op *oplog.Op) {
+// record adds an operation to the event that it belongs to.
+func (s *transcript) record(t *testing.T, op *oplog.Op) {
 	rank := int(op.PE)
 	switch op.Kind {
 	case oplog.Load:
@@ -56,15 +58,15 @@ func (s *transcript) see(t *testing.T, op *oplog.Op) {
 		s.combine(t, op)
 	case oplog.Send:
 		port := tl.Port(op.Port)
-		fmt.Fprintf(&s.handOn(t, op).text, " -> %d %v", s.peer(rank, port), port)
+		fmt.Fprintf(&s.outputEvent(t, op).text, " -> %d %v", s.peer(rank, port), port)
 	case oplog.Store:
-		s.handOn(t, op).text.WriteString(" -> out")
+		s.outputEvent(t, op).text.WriteString(" -> out")
 	default:
 		t.Fatalf("transcripts know of no %v", op.Kind)
 	}
 }
 
-// combine belongs to the message that came last of those that are combined.
+// combine adds a combination to the event of the operand that arrived last.
 func (s *transcript) combine(t *testing.T, op *oplog.Op) {
 	other, last := op.Args[0].From, op.Args[1].From
 	if a, b := s.byTile[other].time, s.byTile[last].time; a > b || a == b && other > last {
@@ -78,9 +80,9 @@ func (s *transcript) combine(t *testing.T, op *oplog.Op) {
 	s.byTile[op.ID] = e
 }
 
-// handOn is the event in which a tile is sent or stored at some time: the one that it
-// comes from, or, if it was loaded or has waited, one of its own.
-func (s *transcript) handOn(t *testing.T, op *oplog.Op) *event {
+// outputEvent returns the event in which a tile is sent or stored. It is the event that the
+// tile comes from. If the tile was loaded or has waited, it is a new event.
+func (s *transcript) outputEvent(t *testing.T, op *oplog.Op) *event {
 	tile := op.Args[0].From
 	e := s.byTile[tile]
 	if op.Kind == oplog.Store && e.time != none || e.time == op.Start {
@@ -93,13 +95,13 @@ func (s *transcript) handOn(t *testing.T, op *oplog.Op) *event {
 	return e
 }
 
-// peer is the rank at the other end of a port.
+// peer returns the rank at the other end of a port.
 func (s *transcript) peer(rank int, port tl.Port) int {
 	all := s.algorithm.Neighbors(&s.Plan, rank)
 	return all[slices.IndexFunc(all, func(n Neighbor) bool { return n.Port == port })].Rank
 }
 
-// value is the elements of a tile.
+// value returns the elements of a tile.
 func (s *transcript) value(t *testing.T, id oplog.ID) numbers {
 	t.Helper()
 	data, err := s.data.Value(id)
@@ -109,7 +111,7 @@ func (s *transcript) value(t *testing.T, id oplog.ID) numbers {
 	return integers(data, 0, len(data)/tl.I32.Size())
 }
 
-// numbers is elements; of very many, the first.
+// numbers is a list of elements. If there are many, String shows only the first.
 type numbers []int
 
 func (n numbers) String() string {
@@ -128,9 +130,10 @@ func integers(data []byte, at, n int) numbers {
 	return list
 }
 
-// locate is which elements are loaded, from and up to, and whether from In: a partial
-// sum may have been stored in Out. Blocks count one after the other, and the block that a
-// rank has for a gather is the one of its number.
+// locate returns the range of elements that an operation loads, and reports whether it
+// loads them from In. A partial sum may have been stored in Out. Blocks are counted one
+// after another. In a gather, the block of a rank counts as the block with the number of
+// the rank.
 func (s *transcript) locate(t *testing.T, op *oplog.Op) (elements [2]int, own bool) {
 	t.Helper()
 	rank := int(op.PE)
@@ -153,8 +156,8 @@ func (s *transcript) locate(t *testing.T, op *oplog.Op) (elements [2]int, own bo
 	return elements, false
 }
 
-// list writes the events in order, each time once.
-func (s *transcript) list(out *strings.Builder) {
+// writeEvents writes the events in order. Each time is written only once.
+func (s *transcript) writeEvents(out *strings.Builder) {
 	s.events = slices.DeleteFunc(s.events, func(e *event) bool {
 		return s.onlyRank != none && e.rank != s.onlyRank ||
 			s.onlyElement != none && (s.onlyElement < e.elements[0] || s.onlyElement >= e.elements[1])
@@ -177,8 +180,8 @@ func (s *transcript) list(out *strings.Builder) {
 	}
 }
 
-// have writes what the ranks have in In or Out.
-func (s *transcript) have(t *testing.T, out *strings.Builder, m *machine.Machine, which int) {
+// writeValues writes the elements of In (which is 0) or Out (1) of all ranks.
+func (s *transcript) writeValues(t *testing.T, out *strings.Builder, m *machine.Machine, which int) {
 	t.Helper()
 	var lists []string
 	for rank, sides := range s.sides {

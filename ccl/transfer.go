@@ -2,27 +2,28 @@ package ccl
 
 import "github.com/kernbench/kernbench/tl"
 
-// transfer is a sequence of items, such as chunks that go up a tree, each of which is handled as
-// soon as it can be. Transfers of one rank wait for different events: what came for one must
-// not wait for another.
+// transfer is a sequence of items, such as chunks that go up a tree. Each item is handled
+// as soon as it can be. The transfers of a rank wait for different events, so that a
+// message for one transfer never waits for another transfer.
 type transfer struct {
-	// needs returns the cases that an item waits for, and whether there is that item. It is
-	// called once for each item, in order.
+	// needs returns the cases that item i waits for, and reports whether item i exists. It
+	// is called once for each item, in order.
 	needs func(i int) (cases []tl.Case, more bool)
-	// gate, if not nil, reports whether other transfers of the rank have come far enough.
+	// gate reports whether other transfers of the rank have progressed far enough for item
+	// i. Nil means always.
 	gate func(i int) bool
-	// do handles an item. It does not wait for other ranks.
+	// do handles item i. It does not wait for other ranks.
 	do func(i int)
 
-	next  int       // item
-	cases []tl.Case // that may not hold yet
+	next  int       // index of the next item
+	cases []tl.Case // cases of the next item that may not hold yet
 }
 
-// runTransfers runs transfers until all have ended. Where several could go on, the first does:
-// a transfer that drains the machine comes before one that fills it.
+// runTransfers runs transfers until all have ended. If several can continue, the first of
+// them does: callers list transfers that drain the machine before those that fill it.
 //
-// A case that holds continues to hold: no other transfer takes the messages or the room. So the
-// cases of an item are waited for one by one.
+// A case that holds continues to hold, because no other transfer takes its messages or its
+// slots. So the cases of an item can be waited for one by one.
 func (m *member) runTransfers(transfers ...*transfer) {
 	running := transfers[:0:0]
 	for _, t := range transfers {
@@ -46,13 +47,13 @@ func (m *member) runTransfers(transfers ...*transfer) {
 	}
 }
 
-// begin sets the cases of the next item, and reports whether there is one.
+// begin sets the cases of the next item, and reports whether there is a next item.
 func (t *transfer) begin() (more bool) {
 	t.cases, more = t.needs(t.next)
 	return more
 }
 
-// pick returns the first transfer that can go on, and waits until there is one.
+// pick waits until a transfer can continue, and returns the index of the first that can.
 func (m *member) pick(transfers []*transfer) int {
 	m.waits, m.waiting = m.waits[:0], m.waiting[:0]
 	for i, t := range transfers {
@@ -63,7 +64,7 @@ func (m *member) pick(transfers []*transfer) int {
 			return i
 		}
 		if len(transfers) == 1 {
-			t.cases = t.cases[:1] // the item's own operations wait
+			t.cases = t.cases[:1] // the operations of the item wait by themselves
 			return i
 		}
 		m.waits, m.waiting = append(m.waits, t.cases[0]), append(m.waiting, i)
@@ -71,19 +72,19 @@ func (m *member) pick(transfers []*transfer) int {
 	return m.waiting[m.t.Select(m.waits...)]
 }
 
-// chunks returns the elements of chunk i, in the order in which chunks travel over a tree, and
-// whether there is that chunk.
+// chunks is a function that returns the offset and the length of chunk i, in the order in
+// which chunks travel over a tree, and reports whether chunk i exists.
 type chunks func(i int) (at, n int, more bool)
 
-// TreeChunks returns the number of chunks that n elements are cut into over a tree: enough that
-// each hop begins before the hop before it has ended, as far as a queue has slots for them, and
-// none so small that its overhead is larger than the time of its bytes.
+// TreeChunks returns the number of chunks that n elements are divided into over a tree.
+// There are enough chunks that consecutive hops overlap, as far as a queue has slots for
+// them. No chunk is so small that its overhead exceeds the time of its bytes.
 func (p *Plan) TreeChunks(n int) int {
 	const small, enough = 512, 16
 	return max(tl.CDiv(n, p.Chunk), min(n/small, p.Slots, enough))
 }
 
-// treeChunks returns the chunks of n elements that begin at a place, from first to last.
+// treeChunks returns the chunks of n elements that begin at an offset, from first to last.
 func (p *Plan) treeChunks(place, n int) chunks {
 	parts := p.TreeChunks(n)
 	return func(i int) (at, count int, more bool) {
@@ -95,8 +96,8 @@ func (p *Plan) treeChunks(place, n int) chunks {
 	}
 }
 
-// transfer returns the transfer of the chunks that are not empty. What a chunk waits for is
-// appended to cases by needs.
+// transfer returns a transfer of all chunks that are not empty. needs appends the cases
+// that a chunk waits for to cases.
 func (c chunks) transfer(needs func(cases []tl.Case, at, n int) []tl.Case, do func(at, n int)) *transfer {
 	var cases []tl.Case
 	return &transfer{

@@ -2,27 +2,28 @@ package ccl
 
 import "github.com/kernbench/kernbench/tl"
 
-// Transport carries messages between a rank and its neighbours, by port, and never an empty
-// one. Where every rank has a port for each neighbour, a message goes through a queue. Where
-// some rank has more neighbours than a PE has ports, messages go to inboxes in the receiver's
-// memory: the sender puts each message behind the one before and then counts it in the
-// receiver's signal of the same number. Each element of an inbox is used once, so that no
-// sender ever waits for room. A kernel that uses a Transport does not know which it is.
+// Transport carries messages between a rank and its neighbours, addressed by port. Messages
+// must not be empty. If every rank has a port for each neighbour, messages go through
+// queues. If some rank has more neighbours than a PE has ports, messages go to inboxes in
+// the receiver's memory: the sender puts each message behind the previous one, and then
+// increments the receiver's signal with the number of the inbox. Each element of an inbox
+// is used only once, so no sender waits for free space. Kernels use a Transport in the same
+// way in both cases.
 type Transport struct {
 	t     *tl.PE
 	dtype tl.DType
-	lines map[tl.Port]*line // nil if there are queues
+	links map[tl.Port]*inboxLink // by port; nil if messages go through queues
 }
 
-// line is the connection to a neighbour where there are no queues.
-type line struct {
+// inboxLink is the connection to a neighbour through inboxes.
+type inboxLink struct {
 	peer     int    // rank in the launch
-	signal   int    // of the peer
-	out      tl.Ptr // where the next message goes, in the peer's inbox
-	room     int    // elements that fit there
-	in       tl.Ptr // where the next message from there will be
-	inbox    int    // whose signal counts them
-	received int    // messages so far
+	signal   int    // signal of the peer that counts our messages
+	out      tl.Ptr // address of the next message to the peer, in its inbox
+	free     int    // elements that still fit into the inbox of the peer
+	in       tl.Ptr // address of the next message from the peer, in our inbox
+	inbox    int    // number of our inbox, and of the signal that counts its messages
+	received int    // messages received so far
 }
 
 // Connect returns the transport of a rank, given Neighbors and Inbox of its algorithm.
@@ -32,47 +33,47 @@ func (a *Args) Connect(t *tl.PE, neighbors func(*Plan, int) []Neighbor, inbox fu
 		return c
 	}
 	size := inbox(a.Plan)
-	c.lines = map[tl.Port]*line{}
+	c.links = map[tl.Port]*inboxLink{}
 	for i, n := range neighbors(a.Plan, a.Rank) {
-		c.lines[n.Port] = &line{
-			peer: a.First + n.Rank, signal: n.Inbox, out: a.Work.Add(n.Inbox * size), room: size,
+		c.links[n.Port] = &inboxLink{
+			peer: a.First + n.Rank, signal: n.Inbox, out: a.Work.Add(n.Inbox * size), free: size,
 			in: a.Work.Add(i * size), inbox: i,
 		}
 	}
 	return c
 }
 
-// line returns the connection to the neighbour at a port.
-func (c *Transport) line(port tl.Port) *line {
-	l := c.lines[port]
+// link returns the connection to the neighbour at a port.
+func (c *Transport) link(port tl.Port) *inboxLink {
+	l := c.links[port]
 	if l == nil {
 		c.t.Assert(false, "no port %v: Neighbors of the algorithm gives this rank none", port)
 	}
 	return l
 }
 
-// Send sends a tile to the neighbour at a port. It waits for room in the queue, if there is
-// one.
+// Send sends a tile to the neighbour at a port. If messages go through queues, it waits
+// until the queue has free slots.
 func (c *Transport) Send(port tl.Port, x tl.Tile) {
-	if c.lines == nil {
+	if c.links == nil {
 		c.t.Send(port, x)
 		return
 	}
-	l, n := c.line(port), x.Dim(0)
-	if n > l.room {
-		c.t.Assert(false, "%d elements to port %v, and the inbox there has room for %d: Inbox of the algorithm has to count all that a neighbour sends", n, port, l.room)
+	l, n := c.link(port), x.Dim(0)
+	if n > l.free {
+		c.t.Assert(false, "%d elements to port %v, and the inbox there has room for %d: Inbox of the algorithm has to count all that a neighbour sends", n, port, l.free)
 	}
 	c.t.Put(l.peer, l.out, x)
 	c.t.Notify(l.peer, l.signal, tl.Add, 1)
-	l.out, l.room = l.out.Add(n), l.room-n
+	l.out, l.free = l.out.Add(n), l.free-n
 }
 
-// Recv waits for the next message of the neighbour at a port, of n elements, and returns it.
+// Recv waits for the next message of the neighbour at a port, and returns its n elements.
 func (c *Transport) Recv(port tl.Port, n int) tl.Tile {
-	if c.lines == nil {
+	if c.links == nil {
 		return c.t.Recv(port, tl.Shape{n}, c.dtype)
 	}
-	l := c.line(port)
+	l := c.link(port)
 	l.received++
 	c.t.WaitSignal(l.inbox, tl.GE, l.received)
 	x := c.t.Load(l.in, tl.Shape{n}, c.dtype)
@@ -80,19 +81,21 @@ func (c *Transport) Recv(port tl.Port, n int) tl.Tile {
 	return x
 }
 
-// CanRecv returns the case, for Select, that a message of the neighbour at a port is there.
+// CanRecv returns the case, for Select, that a message of the neighbour at a port has
+// arrived.
 func (c *Transport) CanRecv(port tl.Port) tl.Case {
-	if c.lines == nil {
+	if c.links == nil {
 		return tl.CanRecv(port)
 	}
-	l := c.line(port)
+	l := c.link(port)
 	return tl.CanSignal(l.inbox, tl.GE, l.received+1)
 }
 
-// CanSend appends to cases that there is room for n elements to the neighbour at a port. It
-// appends nothing where there always is.
+// CanSend appends to cases the case that n elements can be sent to the neighbour at a port
+// without waiting. It appends nothing if messages go to inboxes, because then this always
+// holds.
 func (c *Transport) CanSend(cases []tl.Case, port tl.Port, n int) []tl.Case {
-	if c.lines != nil {
+	if c.links != nil {
 		return cases
 	}
 	return append(cases, tl.CanSend(port, tl.Shape{n}, c.dtype))

@@ -8,7 +8,8 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// hub is an algorithm as an author writes it: rank 0 takes messages as they come.
+// hub returns an algorithm of an author: rank 0 receives messages in the order in which
+// they arrive.
 func hub(send func(ports *Transport, port tl.Port, x tl.Tile)) *Algorithm {
 	neighbors := func(p *Plan, rank int) (list []Neighbor) {
 		if rank > 0 {
@@ -54,8 +55,8 @@ func hub(send func(ports *Transport, port tl.Port, x tl.Tile)) *Algorithm {
 	}
 }
 
-// TestTransport: an author's kernel does with queues and with inboxes, for odd numbers of ranks,
-// and ends with the same bits.
+// TestTransport checks that an author's kernel works with queues and with inboxes, for odd
+// numbers of ranks, with the same bits.
 func TestTransport(t *testing.T) {
 	for _, ranks := range []int{1, 3, 5, 7, 13} {
 		for _, inboxes := range []bool{false, true} {
@@ -66,7 +67,7 @@ func TestTransport(t *testing.T) {
 	}
 }
 
-// failing is a tester that keeps what an experiment fails with.
+// failing is a tester that records the failure of an experiment.
 type failing struct {
 	testing.TB
 	text string
@@ -77,7 +78,7 @@ func (f *failing) Fatalf(format string, args ...any) {
 	panic(f)
 }
 
-// TestTransportMisuse: what an author does wrong with inboxes is an error at the author's line.
+// TestTransportMisuse checks that the misuse of inboxes is reported at the author's line.
 func TestTransportMisuse(t *testing.T) {
 	for _, tt := range []struct {
 		send func(ports *Transport, port tl.Port, x tl.Tile)

@@ -2,11 +2,12 @@ package ccl
 
 import "github.com/kernbench/kernbench/tl"
 
-// Tree is for small messages to and from all ranks: as many hops as a binary tree is high.
+// Tree sends data over a binary tree of all ranks. It is for small messages, because the
+// number of hops is the height of the tree.
 var Tree = treeAlgorithm("tree", "over a binary tree: up to the root, down from it, or both, chunk by chunk",
 	4, binaryTree, AllReduce, Reduce, Broadcast, Gather, Scatter, Barrier)
 
-// treeAlgorithm registers an algorithm over trees of a shape.
+// treeAlgorithm registers an algorithm over a tree of a shape.
 func treeAlgorithm(name, summary string, tiles int, shape treeShape, collectives ...Collective) *Algorithm {
 	return builtin(&Algorithm{
 		Name: name, Summary: summary, Tiles: tiles, Collectives: collectives,
@@ -16,19 +17,21 @@ func treeAlgorithm(name, summary string, tiles int, shape treeShape, collectives
 	}, func(m *member) { m.runTree(shape) })
 }
 
-// treeShape returns a rank's place in a tree of all ranks.
+// treeShape is a function that returns the edges of a rank in a tree of all ranks.
 type treeShape func(p *Plan, rank int) TreeNode
 
-// schedule returns the schedule of a tree.
+// schedule returns a schedule with this tree.
 func (s treeShape) schedule(p *Plan) Schedule {
 	return Schedule{Trees: []func(int) TreeNode{func(rank int) TreeNode { return s(p, rank) }}}
 }
 
-// binaryTree returns a rank's place in a tree with two children for each rank.
+// binaryTree returns the edges of a rank in a tree in which each rank has at most two
+// children.
 func binaryTree(p *Plan, rank int) TreeNode { return newTreeNode(p, rank, 2) }
 
-// newTreeNode returns a rank's place in a tree with a number of children for each rank. Vertices
-// are numbered from the root, 0, level by level: vertex v is rank root+v.
+// newTreeNode returns the edges of a rank in a tree in which each rank has at most a number
+// of children. Vertices are numbered from the root, 0, level by level: vertex v is rank
+// root+v.
 func newTreeNode(p *Plan, rank, children int) (n TreeNode) {
 	root := 0
 	if p.Collective.Rooted() {
@@ -40,7 +43,7 @@ func newTreeNode(p *Plan, rank, children int) (n TreeNode) {
 		parent, i := (v-1)/children, (v-1)%children
 		n.Parent = Neighbor{Port: tl.Parent, Rank: at(parent), PeerPort: tl.Child(i), Inbox: i}
 		if parent > 0 {
-			n.Parent.Inbox++ // behind the parent's own parent
+			n.Parent.Inbox++ // the first neighbour of the parent is its own parent
 		}
 	}
 	for i := 0; i < children && children*v+1+i < p.Ranks; i++ {
@@ -49,7 +52,8 @@ func newTreeNode(p *Plan, rank, children int) (n TreeNode) {
 	return n
 }
 
-// treeInbox returns the elements that a rank receives from its parent or a child.
+// treeInbox returns the maximum number of elements that a rank receives from its parent or
+// from a child.
 func treeInbox(p *Plan) int {
 	switch p.Collective {
 	case Gather, Scatter:

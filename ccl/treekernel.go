@@ -6,8 +6,8 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// treeMember is a member at its place in a tree. What it receives from one side it sends to the
-// other message by message, as the same tile: it holds as many tiles as it combines.
+// treeMember is a member with its edges in a tree. It forwards each message as the tile
+// that it received, so it holds only the tiles that it combines.
 type treeMember struct {
 	*member
 	shape treeShape
@@ -18,14 +18,14 @@ func newTreeMember(m *member, shape treeShape) *treeMember {
 	return &treeMember{m, shape, shape(m.Plan, m.Rank)}
 }
 
-// runTree runs a collective over a tree.
+// runTree performs the collective over a tree.
 func (m *member) runTree(shape treeShape) {
 	c := newTreeMember(m, shape)
 	switch m.Collective {
 	case AllReduce:
 		m.runTransfers(c.allReduce(m.treeChunks(0, m.Count(0)))...)
 	case Reduce:
-		m.runTransfers(c.upward(m.treeChunks(0, m.Count(0)), func(at int, x tl.Tile) {
+		m.runTransfers(c.upTransfer(m.treeChunks(0, m.Count(0)), func(at int, x tl.Tile) {
 			if c.node.Root {
 				c.t.Store(c.Out(0).Add(at), c.Result(x))
 			} else {
@@ -33,7 +33,7 @@ func (m *member) runTree(shape treeShape) {
 			}
 		}))
 	case Broadcast:
-		m.runTransfers(c.downward(m.treeChunks(0, m.Count(0)), m.In))
+		m.runTransfers(c.downTransfer(m.treeChunks(0, m.Count(0)), m.In))
 	case Gather:
 		c.gather()
 	case Scatter:
@@ -43,25 +43,26 @@ func (m *member) runTree(shape treeShape) {
 	}
 }
 
-// allReduce returns the transfers of chunks that go up a tree and, once they are complete, down
-// again. The two go on independently, so that there is no deadlock: what goes up waits for what
-// is below, what goes down for what is above, and the root for what is below and for room
-// there, which waits for nothing but going down.
+// allReduce returns the transfers of chunks that go up a tree and, once complete, down
+// again. The two transfers are independent, so there is no deadlock. Chunks that go up wait
+// for ranks below, and chunks that go down wait for ranks above. The root waits for ranks
+// below and for free slots there, which only chunks that go down use.
 func (c *treeMember) allReduce(list chunks) []*transfer {
 	if c.node.Root {
-		return []*transfer{c.upward(list, func(at int, x tl.Tile) {
+		return []*transfer{c.upTransfer(list, func(at int, x tl.Tile) {
 			x = c.Result(x)
 			c.sendDown(x)
 			c.t.Store(c.Out(0).Add(at), x)
 		}, c.node.Children...)}
 	}
-	up := c.upward(list, func(_ int, x tl.Tile) { c.Send(c.node.Parent.Port, x) }, c.node.Parent)
-	return []*transfer{c.downward(list, nil), up}
+	up := c.upTransfer(list, func(_ int, x tl.Tile) { c.Send(c.node.Parent.Port, x) }, c.node.Parent)
+	return []*transfer{c.downTransfer(list, nil), up}
 }
 
-// upward returns the transfer of chunks that are combined with those of all children, first the
-// own one and then each child's in order, and handed on, which sends them to some neighbours.
-func (c *treeMember) upward(list chunks, handOn func(at int, x tl.Tile), to ...Neighbor) *transfer {
+// upTransfer returns the transfer that combines each chunk with those of all children:
+// first the rank's own chunk, then each child's in order. It calls deliver with each sum.
+// deliver sends the sum to the neighbours in `to`.
+func (c *treeMember) upTransfer(list chunks, deliver func(at int, x tl.Tile), to ...Neighbor) *transfer {
 	var own tl.Tile
 	return list.transfer(func(cases []tl.Case, at, n int) []tl.Case {
 		own = c.addend(c.In(0).Add(at), n).Pin() // loaded while messages are in flight
@@ -74,14 +75,14 @@ func (c *treeMember) upward(list chunks, handOn func(at int, x tl.Tile), to ...N
 		for _, child := range c.node.Children {
 			x = c.Combine(x, c.Recv(child.Port, n))
 		}
-		handOn(at, x)
+		deliver(at, x)
 		c.freeLater(own)
 	})
 }
 
-// downward returns the transfer of chunks that go to all children. The root has them in a block,
-// the others receive them from their parent.
-func (c *treeMember) downward(list chunks, in func(block int) tl.Ptr) *transfer {
+// downTransfer returns the transfer that sends each chunk to all children. The root loads
+// the chunks from in(0); the others receive them from their parent.
+func (c *treeMember) downTransfer(list chunks, in func(block int) tl.Ptr) *transfer {
 	return list.transfer(func(cases []tl.Case, _, n int) []tl.Case {
 		if !c.node.Root {
 			cases = append(cases, c.CanRecv(c.node.Parent.Port))
@@ -101,7 +102,7 @@ func (c *treeMember) downward(list chunks, in func(block int) tl.Ptr) *transfer 
 	})
 }
 
-// canSend appends to cases that there is room for n elements to some neighbours.
+// canSend appends to cases that n elements can be sent to each of some neighbours.
 func (c *treeMember) canSend(cases []tl.Case, n int, to []Neighbor) []tl.Case {
 	for _, neighbor := range to {
 		cases = c.CanSend(cases, neighbor.Port, n)
@@ -116,8 +117,9 @@ func (c *treeMember) sendDown(x tl.Tile) {
 	}
 }
 
-// gather sends up the rank's own block, and then those below it, a rank before its children: the
-// nearest first, so that the link up is never idle.
+// gather sends up the rank's own block, and then the blocks of the ranks below it, each
+// rank before its children. The nearest blocks go first, so that the link to the parent is
+// never idle.
 func (c *treeMember) gather() {
 	for _, from := range c.subtree(nil, c.Rank, 0) {
 		if from.rank == c.Rank && c.node.Root {
@@ -137,7 +139,8 @@ func (c *treeMember) gather() {
 	}
 }
 
-// scatter is gather in reverse: the farthest block goes first, the own one comes last.
+// scatter is gather in reverse: the farthest block goes first, and the rank's own block
+// comes last.
 func (c *treeMember) scatter() {
 	for _, to := range slices.Backward(c.subtree(nil, c.Rank, 0)) {
 		if to.rank == c.Rank && c.node.Root {
@@ -157,13 +160,14 @@ func (c *treeMember) scatter() {
 	}
 }
 
-// descendant is a rank of a subtree, and the port towards it.
+// descendant is a rank of a subtree, and the port that leads to it.
 type descendant struct {
 	rank int
 	port tl.Port
 }
 
-// subtree appends a rank and all ranks below it, child by child, each before its own children.
+// subtree appends a rank and all ranks below it to list, child by child, each rank before
+// its own children. port is the port that leads to the rank.
 func (c *treeMember) subtree(list []descendant, rank int, port tl.Port) []descendant {
 	list = append(list, descendant{rank, port})
 	for _, child := range c.shape(c.Plan, rank).Children {
@@ -175,7 +179,7 @@ func (c *treeMember) subtree(list []descendant, rank int, port tl.Port) []descen
 	return list
 }
 
-// barrier sends a message of one element from every rank to the root, and one back.
+// barrier sends a message of one element from every rank towards the root, and one back.
 func (c *treeMember) barrier() {
 	x := c.t.Zeros(tl.Shape{1}, c.DType)
 	for _, child := range c.node.Children {

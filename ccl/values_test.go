@@ -9,11 +9,11 @@ import (
 	"github.com/kernbench/kernbench/numeric"
 )
 
-// values is one rank's input or output: blocks of elements.
+// values is the blocks of elements of one rank's input or output.
 type values [][]float64
 
-// inputs draws what all ranks have. Whole numbers are such that every reduction is exact
-// in every dtype, in any order; reals are not.
+// inputs draws the input of all ranks. Whole numbers are such that every reduction is exact
+// in every dtype, in any order; real numbers are not.
 func (e *experiment) inputs(seed uint64, whole bool) []values {
 	rng := rand.New(rand.NewPCG(seed, 1))
 	all := make([]values, e.Ranks)
@@ -30,8 +30,9 @@ func (e *experiment) inputs(seed uint64, whole bool) []values {
 	return all
 }
 
-// draw is one element. Of a product, one rank has 2 or -2 and the others 1 or -1. Sums of
-// 200 ranks are whole numbers of up to 8 bits, for bf16, and so are their halves' doubles.
+// draw returns one element. For a product, one rank has 2 or -2, and the others 1 or -1.
+// Sums of 200 ranks are whole numbers of at most 8 bits, which bf16 represents exactly. The
+// same holds for twice the sums of halves (PremulSum).
 func (e *experiment) draw(rng *rand.Rand, chosen, whole bool) float64 {
 	switch {
 	case !whole:
@@ -46,7 +47,7 @@ func (e *experiment) draw(rng *rand.Rand, chosen, whole bool) float64 {
 	return float64(rng.IntN(3) - 1)
 }
 
-// reduce is the reduction of numbers in float64, and the sum of their magnitudes.
+// reduce returns the reduction of numbers in float64, and the sum of their magnitudes.
 func (e *experiment) reduce(x []float64) (y, magnitude float64) {
 	for i, v := range x {
 		if e.Reduction == PremulSum {
@@ -81,8 +82,8 @@ func (e *experiment) reduce(x []float64) (y, magnitude float64) {
 	return y, magnitude
 }
 
-// want is what rank should have in the end, and how far off each element may be, in
-// units of the dtype's rounding error, which is nothing but for sums of reals.
+// want returns the expected output of a rank, and for sums of real numbers the magnitude of
+// each element, which its tolerance is proportional to.
 func (e *experiment) want(in []values, rank int) (want, off values) {
 	reduced := func(block int) ([]float64, []float64) {
 		y, magnitude := make([]float64, len(in[0][block])), make([]float64, len(in[0][block]))
@@ -120,12 +121,13 @@ func (e *experiment) want(in []values, rank int) (want, off values) {
 	return want, off
 }
 
-// unit is the rounding error of a dtype, as a share.
+// unit is the relative rounding error of each dtype.
 var unit = map[numeric.DType]float64{numeric.F16: 0x1p-11, numeric.BF16: 0x1p-8, numeric.F32: 0x1p-24, numeric.F64: 0x1p-53}
 
-// verify runs an experiment on whole or real numbers and compares what every rank has in
-// the end with float64: whole numbers and those that were only moved to the bit, sums of
-// reals within (N-1)·u·Σ|x|, and of Avg and PremulSum one rounding more.
+// verify runs an experiment on whole or real numbers, and compares the output of every rank
+// with float64. Whole numbers and numbers that were only moved must be equal bit for bit.
+// Sums of real numbers must be within (N-1)·u·Σ|x|, and those of Avg and PremulSum within
+// one more rounding.
 func (e *experiment) verify(t tester, seed uint64, whole bool) outcome {
 	t.Helper()
 	in := e.inputs(seed, whole)
@@ -133,7 +135,7 @@ func (e *experiment) verify(t tester, seed uint64, whole bool) outcome {
 		for b, x := range in[rank] {
 			for i, v := range x {
 				numeric.Set(e.DType, s.bytes, s.offset[b]+i, v)
-				in[rank][b][i] = numeric.Get(e.DType, s.bytes, s.offset[b]+i) // as it is rounded
+				in[rank][b][i] = numeric.Get(e.DType, s.bytes, s.offset[b]+i) // the rounded value
 			}
 		}
 	})
@@ -141,7 +143,7 @@ func (e *experiment) verify(t tester, seed uint64, whole bool) outcome {
 	for rank, got := range o.out {
 		_, counts := e.counts(rank)
 		want, off := e.want(in, rank)
-		s := layout(e.DType, counts)
+		s := newSide(e.DType, counts)
 		for b, x := range want {
 			for i, v := range x {
 				numeric.Set(e.DType, s.bytes, s.offset[b]+i, v)

@@ -9,11 +9,11 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// Limit is a lower bound, and what determines it.
+// Limit is a lower bound, and the reason for it.
 type Limit struct {
 	Time simtime.Time
 	Kind Kind
-	Why  string // a sentence, the same for all sizes that the same links bound
+	Why  string // a sentence; the same for all sizes that are limited by the same links
 }
 
 // Kind is the kind of term that determines a limit.
@@ -21,7 +21,7 @@ type Kind uint8
 
 // The kinds of limits.
 const (
-	None    Kind = iota // nothing that has to move takes time
+	None    Kind = iota // no data has to move, or moving it takes no time
 	Cut                 // the links at the edge of a region
 	Volume              // the links into all regions of a kind
 	Latency             // the path from one rank to another
@@ -29,23 +29,23 @@ const (
 
 var kindNames = [...]string{"none", "cut", "volume", "latency"}
 
-// String returns the name: "cut".
+// String returns the name, such as "cut".
 func (k Kind) String() string { return kindNames[k] }
 
 // Compute returns a time that no implementation of a plan can beat, whatever its algorithm.
-// Rank i is PE pes[i] of the system, counted cube by cube, SIP by SIP, with its data in its own
-// TCM or HBM slice. Of the plan the collective, root, dtype, counts and messages matter. The
-// bound is the largest of these terms:
+// Rank i is PE pes[i] of the system, counted cube by cube, SIP by SIP. The data of a rank
+// is in its own TCM or HBM slice. Only the collective, root, dtype, counts and messages of
+// the plan matter. The bound is the largest of these terms:
 //
-//   - Cuts. What a region that holds some of the ranks has to send and to receive passes the
-//     links at its edge. Regions are PEs with their HBM slice, cubes, SIPs, and contiguous rows
-//     and columns of either.
-//   - Volume. What all regions of a kind, which do not overlap, have to receive together
-//     passes the links into them. (They may send less: several regions can read what one
-//     region leaves in memory elsewhere.)
-//   - Latency. The data of a rank has to reach the ranks that need it.
+//   - Cuts. What a region with some of the ranks must send and receive passes the links at
+//     its edge. Regions are PEs with their HBM slices, cubes, SIPs, and contiguous rows and
+//     columns of cubes or SIPs.
+//   - Volume. What all regions of a kind, which do not overlap, must receive together
+//     passes the links into them. (They may send less: several regions can read data that
+//     one region has left in memory outside.)
+//   - Latency. The data of a rank must reach the ranks that need it.
 //
-// Links that take no time bound nothing. Links of commands carry no data, and data never
+// Links that take no time limit nothing. Links for commands carry no data, and data never
 // passes through the host.
 func Compute(g *topology.Graph, pes []int, p *ccl.Plan) Limit {
 	b := search{g: g, demand: newDemand(p, len(pes)), why: func() string { return "nothing that has to move takes time" }}
@@ -58,21 +58,21 @@ func Compute(g *topology.Graph, pes []int, p *ccl.Plan) Limit {
 		sip, cube, pe := pe/perCube/cubes, pe/perCube%cubes, pe%perCube
 		b.sites = append(b.sites, site{sip, cube, pe, g.PENode(sip, cube, pe, topology.KindTCM), g.HBM(sip, cube, pe)})
 	}
-	if p.Collective != ccl.Barrier { // which moves no data
+	if p.Collective != ccl.Barrier { // a barrier moves no data
 		for _, p := range b.partitions() {
-			b.cuts(p)
+			b.addCuts(p)
 		}
 	}
-	b.latency()
+	b.addLatency()
 	return Limit{b.time, b.kind, b.why()}
 }
 
-// search is a search for the largest term.
+// search is the state of a search for the largest term.
 type search struct {
 	*demand
 	g     *topology.Graph
-	sites []site // by rank
-	time  simtime.Time
+	sites []site       // by rank
+	time  simtime.Time // the largest term so far
 	kind  Kind
 	why   func() string
 }
@@ -85,17 +85,17 @@ type site struct {
 
 func (s site) String() string { return fmt.Sprintf("sip%d.cube%d.pe%d", s.sip, s.cube, s.pe) }
 
-// raise records a term if it is larger than those before.
+// raise records a term if it is larger than all terms so far.
 func (b *search) raise(time simtime.Time, kind Kind, why func() string) {
 	if time > b.time {
 		b.time, b.kind, b.why = time, kind, why
 	}
 }
 
-// cuts adds the terms of a partition: of every run of its regions, and of all regions
-// that hold ranks together.
-func (b *search) cuts(p *partition) {
-	var all capacity // into regions with ranks
+// addCuts adds the terms of a partition: the cuts of every run of regions, and the volume
+// of all regions that hold ranks.
+func (b *search) addCuts(p *partition) {
+	var all capacity // of the links into regions with ranks
 	regions := 0
 	for first := range p.regions {
 		var run region
@@ -106,8 +106,8 @@ func (b *search) cuts(p *partition) {
 			}
 			if run.ranks > 0 {
 				out, in := b.crossing(run.share)
-				b.cut(p, first, last, out, run.out, "send")
-				b.cut(p, first, last, in, run.in, "receive")
+				b.addCut(p, first, last, out, run.out, "send")
+				b.addCut(p, first, last, in, run.in, "receive")
 			}
 			if last == first && run.ranks > 0 {
 				regions++
@@ -118,14 +118,14 @@ func (b *search) cuts(p *partition) {
 	if regions < 2 {
 		return
 	}
-	units := b.together(regions)
+	units := b.volume(regions)
 	b.raise(all.serialize(host.Product(b.unit, units)), Volume, func() string {
 		return fmt.Sprintf("%d %ss receive %s over their links, %v together", regions, p.noun, b.amount(units), all)
 	})
 }
 
-// cut adds the term of units that cross the edge of a run of regions in one direction.
-func (b *search) cut(p *partition, first, last int, units uint64, c capacity, verb string) {
+// addCut adds the term of units that cross the edge of a run of regions in one direction.
+func (b *search) addCut(p *partition, first, last int, units uint64, c capacity, verb string) {
 	b.raise(c.serialize(host.Product(b.unit, units)), Cut, func() string {
 		whose := "their"
 		if first == last {

@@ -44,8 +44,8 @@ func shift(ranks, count int) (list []ccl.Message) {
 	return list
 }
 
-// upTo is the first PEs of a system.
-func upTo(n int) []int {
+// firstPEs returns the first n PEs of a system.
+func firstPEs(n int) []int {
 	pes := make([]int, n)
 	for i := range pes {
 		pes[i] = i
@@ -53,19 +53,21 @@ func upTo(n int) []int {
 	return pes
 }
 
-// summed is an all-reduce of some bytes.
-func summed(bytes int) *ccl.Plan {
+// allReduce returns a plan of an all-reduce of a number of bytes.
+func allReduce(bytes int) *ccl.Plan {
 	return &ccl.Plan{Collective: ccl.AllReduce, DType: tl.U8, Counts: []int{bytes}}
 }
 
-// The optimum of large messages between SIPs of one PE is known exactly, by linear
-// programming: in bytes over the bandwidth of a link, to three digits. It is the volume.
+// TestBoundIsTheOptimumOfFabrics compares the bound with exact optima, which are known from
+// linear programming for large messages between SIPs of one PE. They are in units of the
+// message size divided by the bandwidth of a link, to three digits. The volume term reaches
+// them.
 func TestBoundIsTheOptimumOfFabrics(t *testing.T) {
 	for _, c := range []struct {
 		shape        string
 		sips         int
 		optimum      float64
-		times, links int64 // the optimum as a fraction
+		times, links int64 // numerator and denominator of the optimum
 		diameter     simtime.Time
 	}{
 		{"ring_1d", 6, 0.833, 10, 12, 3},
@@ -81,22 +83,22 @@ func TestBoundIsTheOptimumOfFabrics(t *testing.T) {
 			sets = append(sets, "system.sips.w="+w, "system.sips.h="+h)
 		}
 		g := graph(t, "alpha_beta", sets...)
-		const one = gib * 10_000 * simtime.Femtosecond // a link, at 100 GB/s
-		got := Compute(g, upTo(c.sips), summed(gib))
+		const one = gib * 10_000 * simtime.Femtosecond // time of the data on a link, at 100 GB/s
+		got := Compute(g, firstPEs(c.sips), allReduce(gib))
 		if want := one * simtime.Time(c.times) / simtime.Time(c.links); got.Time != want {
 			t.Errorf("%s: got %+v, want %v", c.shape, got, want)
 		}
 		if share := float64(got.Time) / float64(one); share > c.optimum+0.0005 {
 			t.Errorf("%s: got %.4f, more than the optimum, %.3f", c.shape, share, c.optimum)
 		}
-		small := Compute(g, upTo(c.sips), summed(1))
+		small := Compute(g, firstPEs(c.sips), allReduce(1))
 		if want := c.diameter * 150 * simtime.Nanosecond; small.Time != want || small.Kind != Latency {
 			t.Errorf("%s: a byte takes %+v, want %v by latency", c.shape, small, want)
 		}
 	}
 }
 
-// slow is links at 1 GB/s, both ways.
+// slow returns a setting that limits links to 1 GB/s, in both directions.
 func slow(links ...string) string {
 	for i, l := range links {
 		links[i] = "{link: " + l + ", bandwidth: 1 GB/s}"
@@ -104,8 +106,9 @@ func slow(links ...string) string {
 	return "overrides=[" + strings.Join(links, ", ") + "]"
 }
 
+// TestBoundTerms checks the time and the reason of bounds of an all-reduce of 1 MiB.
 func TestBoundTerms(t *testing.T) {
-	// rate is the time of a mebibyte at so many GB/s, times over, rounded down.
+	// rate returns the time of a number of mebibytes at a number of GB/s, rounded down.
 	rate := func(times, gbps int64) simtime.Time { return simtime.Time(mib * 1_000_000 * times / gbps) }
 	for _, c := range []struct {
 		preset string
@@ -114,48 +117,49 @@ func TestBoundTerms(t *testing.T) {
 		want   simtime.Time
 		why    string
 	}{
-		{"default", nil, upTo(256), rate(1, 100), "SIP 0 sends everything over its links, 100 GB/s"},
-		{"default", []string{"system.sips.link.links=2"}, upTo(256), rate(1, 200), "SIP 0 sends everything over its links, 200 GB/s"},
-		{"default", []string{"overrides=[{link: sip0.io.switch->sip1.io.switch, bandwidth: 50 GB/s}]"}, upTo(256), rate(1, 50), "SIP 0 sends everything over its links, 50 GB/s"},
-		{"default", []string{"overrides=[{link: sip1.io.switch->sip0.io.switch, bandwidth: 50 GB/s}]"}, upTo(256), rate(1, 50), "SIP 0 receives everything over its links, 50 GB/s"},
+		{"default", nil, firstPEs(256), rate(1, 100), "SIP 0 sends everything over its links, 100 GB/s"},
+		{"default", []string{"system.sips.link.links=2"}, firstPEs(256), rate(1, 200), "SIP 0 sends everything over its links, 200 GB/s"},
+		{"default", []string{"overrides=[{link: sip0.io.switch->sip1.io.switch, bandwidth: 50 GB/s}]"}, firstPEs(256), rate(1, 50), "SIP 0 sends everything over its links, 50 GB/s"},
+		{"default", []string{"overrides=[{link: sip1.io.switch->sip0.io.switch, bandwidth: 50 GB/s}]"}, firstPEs(256), rate(1, 50), "SIP 0 receives everything over its links, 50 GB/s"},
 		{"default", []string{"system.sips.link.bandwidth=unlimited"}, []int{0, 128}, rate(1, 384), "cube 0 of SIP 0 sends everything over its links, 384 GB/s"},
-		{"default", nil, upTo(128), rate(30, 6656), "16 cubes receive 30 times the data over their links, 6656 GB/s together"},
-		{"default", nil, upTo(8), rate(14, 4096), "8 PEs receive 14 times the data over their links, 4096 GB/s together"},
+		{"default", nil, firstPEs(128), rate(30, 6656), "16 cubes receive 30 times the data over their links, 6656 GB/s together"},
+		{"default", nil, firstPEs(8), rate(14, 4096), "8 PEs receive 14 times the data over their links, 4096 GB/s together"},
 		{"default", nil, []int{9, 10}, rate(1, 512), "PE 1 of cube 1 of SIP 0 sends everything over its links, 512 GB/s"},
 		{"default", nil, []int{9, 10, 9, 10}, rate(1, 512), "PE 1 of cube 1 of SIP 0 sends everything over its links, 512 GB/s"},
 		{"default", []string{slow("sip0.cube4.ucie_s<->sip0.cube8.ucie_n", "sip0.cube5.ucie_s<->sip0.cube9.ucie_n",
-			"sip0.cube6.ucie_s<->sip0.cube10.ucie_n", "sip0.cube7.ucie_s<->sip0.cube11.ucie_n")}, upTo(128),
+			"sip0.cube6.ucie_s<->sip0.cube10.ucie_n", "sip0.cube7.ucie_s<->sip0.cube11.ucie_n")}, firstPEs(128),
 			rate(1, 4), "cube rows 2 to 3 of SIP 0 send everything over their links, 4 GB/s"},
 		{"default", []string{"system.sips.count=1", slow("sip0.cube1.ucie_e<->sip0.cube2.ucie_w", "sip0.cube5.ucie_e<->sip0.cube6.ucie_w",
 			"sip0.cube9.ucie_e<->sip0.cube10.ucie_w", "sip0.cube13.ucie_e<->sip0.cube14.ucie_w",
-			"sip0.io.ucie2<->sip0.cube2.ucie_n", "sip0.io.ucie3<->sip0.cube3.ucie_n")}, upTo(128),
+			"sip0.io.ucie2<->sip0.cube2.ucie_n", "sip0.io.ucie3<->sip0.cube3.ucie_n")}, firstPEs(128),
 			rate(1, 6), "cube columns 2 to 3 of SIP 0 send everything over their links, 6 GB/s"},
-		{"ring6", []string{slow("sip1.io.switch<->sip2.io.switch", "sip4.io.switch<->sip5.io.switch")}, upTo(768),
+		{"ring6", []string{slow("sip1.io.switch<->sip2.io.switch", "sip4.io.switch<->sip5.io.switch")}, firstPEs(768),
 			rate(1, 2), "SIPs 2 to 4 send everything over their links, 2 GB/s"},
-		{"mesh2x3", []string{slow("sip0.io.switch<->sip1.io.switch", "sip2.io.switch<->sip3.io.switch", "sip4.io.switch<->sip5.io.switch")}, upTo(768),
+		{"mesh2x3", []string{slow("sip0.io.switch<->sip1.io.switch", "sip2.io.switch<->sip3.io.switch", "sip4.io.switch<->sip5.io.switch")}, firstPEs(768),
 			rate(1, 3), "SIP column 0 sends everything over its links, 3 GB/s"},
-		{"mesh2x3", []string{slow("sip2.io.switch<->sip4.io.switch", "sip3.io.switch<->sip5.io.switch")}, upTo(768),
+		{"mesh2x3", []string{slow("sip2.io.switch<->sip4.io.switch", "sip3.io.switch<->sip5.io.switch")}, firstPEs(768),
 			rate(1, 2), "SIP rows 0 to 1 send everything over their links, 2 GB/s"},
-		{"alpha_beta", []string{"system.sips.topology=switch"}, upTo(4), rate(6, 400), "4 SIPs receive 6 times the data over their links, 400 GB/s together"},
-		{"alpha_beta", []string{"system.sips.topology=fully_connected"}, upTo(4), rate(6, 1200), "4 SIPs receive 6 times the data over their links, 1200 GB/s together"},
-		{"alpha_beta", []string{"system.sips.link.latency=1 ms"}, upTo(4), 2 * simtime.Millisecond, "the way from sip0.cube0.pe0 to sip2.cube0.pe0 takes 2000000ns"},
-		{"alpha_beta", []string{"system.sips.link.bandwidth=unlimited", "system.sips.link.latency=0 ns"}, upTo(4), 0, "nothing that has to move takes time"},
+		{"alpha_beta", []string{"system.sips.topology=switch"}, firstPEs(4), rate(6, 400), "4 SIPs receive 6 times the data over their links, 400 GB/s together"},
+		{"alpha_beta", []string{"system.sips.topology=fully_connected"}, firstPEs(4), rate(6, 1200), "4 SIPs receive 6 times the data over their links, 1200 GB/s together"},
+		{"alpha_beta", []string{"system.sips.link.latency=1 ms"}, firstPEs(4), 2 * simtime.Millisecond, "the way from sip0.cube0.pe0 to sip2.cube0.pe0 takes 2000000ns"},
+		{"alpha_beta", []string{"system.sips.link.bandwidth=unlimited", "system.sips.link.latency=0 ns"}, firstPEs(4), 0, "nothing that has to move takes time"},
 		{"default", nil, []int{7}, 0, "nothing has to move"},
 		{"default", nil, nil, 0, "nothing has to move"},
 	} {
-		got := Compute(graph(t, c.preset, c.sets...), c.pes, summed(mib))
+		got := Compute(graph(t, c.preset, c.sets...), c.pes, allReduce(mib))
 		if got.Time != c.want || got.Why != c.why {
 			t.Errorf("%s %v, %d PEs:\ngot  %+v\nwant %v, %s", c.preset, c.sets, len(c.pes), got, c.want, c.why)
 		}
 	}
 }
 
-// Each collective on SIPs of one PE with links of 100 GB/s and 150 ns, a mebibyte for
-// each block. Rank 1 is the root, and each rank has a message for the next.
+// TestBoundOfCollectives checks the bound of each collective on SIPs of one PE, with links
+// of 100 GB/s and 150 ns. Each block is 1 MiB. Rank 1 is the root, and each rank has a
+// message for the next.
 func TestBoundOfCollectives(t *testing.T) {
 	const link = mib * 10_000 * simtime.Femtosecond // the time of a block on one link
 	mesh := []string{"system.sips.topology=mesh_2d_no_wrap", "system.sips.count=6", "system.sips.w=2", "system.sips.h=3"}
-	into := func(gbps ...int) []string { // SIPs of a switch, from which links have 100 GB/s
+	into := func(gbps ...int) []string { // limits the links from a switch to SIPs; links to the switch have 100 GB/s
 		var list []string
 		for sip, rate := range gbps {
 			list = append(list, fmt.Sprintf("{link: switch->sip%d.io.switch, bandwidth: %d GB/s}", sip, rate))
@@ -192,16 +196,17 @@ func TestBoundOfCollectives(t *testing.T) {
 		g := graph(t, "alpha_beta", c.sets...)
 		ranks := g.Spec().System.SIPs.Count
 		p := &ccl.Plan{Collective: c.collective, Root: 1, DType: tl.U8, Counts: []int{mib}, Messages: shift(ranks, mib)}
-		if got := Compute(g, upTo(ranks), p); got != c.want {
+		if got := Compute(g, firstPEs(ranks), p); got != c.want {
 			t.Errorf("%v on %v:\ngot  %+v\nwant %+v", c.collective, c.sets, got, c.want)
 		}
 	}
 }
 
-// Blocks of any sizes, on a ring of 4 with links of 100 GB/s.
+// TestBoundOfUnevenBlocks checks the bound for blocks of different sizes, on a ring of 4
+// SIPs with links of 100 GB/s.
 func TestBoundOfUnevenBlocks(t *testing.T) {
 	g := graph(t, "alpha_beta")
-	us := simtime.Microsecond // of 100,000 bytes on a link
+	us := simtime.Microsecond // time of 100,000 bytes on a link
 	for _, c := range []struct {
 		collective ccl.Collective
 		counts     []int
@@ -212,13 +217,13 @@ func TestBoundOfUnevenBlocks(t *testing.T) {
 		{ccl.Gather, []int{800_000, 0, 0, 200_000}, Limit{5 * us, Cut, "SIP 1 receives 1000000 elements over its links, 200 GB/s"}},
 		{ccl.Scatter, []int{800_000, 0, 0, 200_000}, Limit{5 * us, Cut, "SIP 1 sends 1000000 elements over its links, 200 GB/s"}},
 		{ccl.AllToAll, []int{0, 0, 100_000, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0}, Limit{us/2 + 5*simtime.Picosecond, Cut, "SIPs 1 to 2 receive 100001 elements over their links, 200 GB/s"}},
-		// The only way is from rank 3 to rank 1.
+		// Data moves only from rank 3 to rank 1.
 		{ccl.AllToAll, []int{9, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0}, Limit{300 * simtime.Nanosecond, Latency, "the way from sip3.cube0.pe0 to sip1.cube0.pe0 takes 300ns"}},
 		{ccl.Scatter, []int{1, 1, 0, 0}, Limit{150 * simtime.Nanosecond, Latency, "the way from sip1.cube0.pe0 to sip0.cube0.pe0 takes 150ns"}},
 		{ccl.Gather, []int{0, 1, 1, 0}, Limit{150 * simtime.Nanosecond, Latency, "the way from sip2.cube0.pe0 to sip1.cube0.pe0 takes 150ns"}},
 	} {
 		p := &ccl.Plan{Collective: c.collective, Ranks: 4, Root: 1, DType: tl.U8, Counts: c.counts}
-		if got := Compute(g, upTo(4), p); got != c.want {
+		if got := Compute(g, firstPEs(4), p); got != c.want {
 			t.Errorf("%v of %v:\ngot  %+v\nwant %+v", c.collective, c.counts, got, c.want)
 		}
 	}
@@ -228,35 +233,35 @@ func TestBoundOfNothingAndTooMuch(t *testing.T) {
 	g := graph(t, "default")
 	for _, c := range ccl.Collectives() {
 		p := &ccl.Plan{Collective: c, DType: tl.U8, Counts: []int{0}, Messages: shift(256, 0)}
-		if got := Compute(g, upTo(256), p); got.Time != 0 && c != ccl.Barrier {
+		if got := Compute(g, firstPEs(256), p); got.Time != 0 && c != ccl.Barrier {
 			t.Errorf("%v of nothing: got %+v, want 0", c, got)
 		}
 		p = &ccl.Plan{Collective: c, DType: tl.F64, Counts: []int{1<<63 - 1}, Messages: shift(256, 1<<63-1)}
-		if got := Compute(g, upTo(256), p); got.Time != simtime.Never && c != ccl.Barrier {
+		if got := Compute(g, firstPEs(256), p); got.Time != simtime.Never && c != ccl.Barrier {
 			t.Errorf("%v of too much: got %+v, want Never", c, got)
 		}
-		if got := Compute(g, upTo(2), &ccl.Plan{Collective: ccl.SendRecv, DType: tl.U8}); got != (Limit{Why: "nothing has to move"}) {
+		if got := Compute(g, firstPEs(2), &ccl.Plan{Collective: ccl.SendRecv, DType: tl.U8}); got != (Limit{Why: "nothing has to move"}) {
 			t.Errorf("no messages: got %+v, want nothing", got)
 		}
-		if got := Compute(g, upTo(1), p); got != (Limit{Why: "nothing has to move"}) {
+		if got := Compute(g, firstPEs(1), p); got != (Limit{Why: "nothing has to move"}) {
 			t.Errorf("%v of one rank: got %+v, want nothing", c, got)
 		}
 	}
 }
 
-// Flits take whole femtoseconds, so that a link of 3 GB/s carries a little more. The
-// bound is not above what the flits take, nor far below.
+// TestBoundOfRoundedFlits checks that the bound is neither above the time of the flits nor
+// far below it. Flits take whole femtoseconds, so a link of 3 GB/s carries slightly more.
 func TestBoundOfRoundedFlits(t *testing.T) {
 	g := graph(t, "alpha_beta", "system.sips.count=2", "system.sips.link.bandwidth=3 GB/s")
 	flits := gib / 256 * topology.BytesPerSec(3e9).Serialize(256)
-	got := Compute(g, upTo(2), summed(gib))
+	got := Compute(g, firstPEs(2), allReduce(gib))
 	if got.Time > flits || got.Time < flits-flits/1e9 {
 		t.Errorf("got %+v; want %v or up to a billionth less", got, flits)
 	}
 }
 
-// On a ring or a line, runs of SIPs are the only cuts that matter: no subset is
-// narrower.
+// TestBoundOfRingsIsThatOfAllCuts checks that on a ring or a line, runs of SIPs are the
+// only cuts that matter: no other subset gives a larger bound.
 func TestBoundOfRingsIsThatOfAllCuts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(3, 6).Draw(t, "SIPs")
@@ -298,20 +303,20 @@ func TestBoundOfRingsIsThatOfAllCuts(t *testing.T) {
 		pes := rapid.SliceOfNDistinct(rapid.IntRange(0, n-1), 2, n, rapid.ID[int]).Draw(t, "ranks")
 		bytes := rapid.IntRange(1, mib).Draw(t, "bytes")
 		want := allCuts(capacity, latency, pes, int64(bytes))
-		if got := Compute(g, pes, summed(bytes)); got.Time != want {
+		if got := Compute(g, pes, allReduce(bytes)); got.Time != want {
 			t.Fatalf("got %+v, want %v", got, want)
 		}
 	})
 }
 
-// allCuts is the bound by trying everything: every subset, and every way.
+// allCuts computes the bound by trying every subset and every path.
 func allCuts(capacity [][]int64, latency [][]simtime.Time, pes []int, bytes int64) (most simtime.Time) {
 	n := len(capacity)
 	ranks := 0
 	for _, pe := range pes {
 		ranks |= 1 << pe
 	}
-	cross := func(from int) (sum int64) { // out of a subset
+	cross := func(from int) (sum int64) { // capacity of the links out of a subset
 		for i := range n {
 			for j := range n {
 				if from>>i&1 == 1 && from>>j&1 == 0 {
@@ -329,7 +334,7 @@ func allCuts(capacity [][]int64, latency [][]simtime.Time, pes []int, bytes int6
 	}
 	var into int64
 	for _, pe := range pes {
-		into += cross(everything &^ (1 << pe)) // out of all others
+		into += cross(everything &^ (1 << pe)) // out of all other SIPs
 	}
 	most = max(most, simtime.Time(2*int64(len(pes)-1)*bytes*1_000_000/into))
 	for k := range n {
@@ -351,7 +356,8 @@ func allCuts(capacity [][]int64, latency [][]simtime.Time, pes []int, bytes int6
 	return most
 }
 
-// No message is faster than the latency of the bound.
+// TestBoundOfOneByteIsNoLaterThanItsRoute checks that no message is faster than the latency
+// term.
 func TestBoundOfOneByteIsNoLaterThanItsRoute(t *testing.T) {
 	g := graph(t, "ring6")
 	perCube, cubes := g.Spec().PEsPerCube(), g.Spec().CubesPerSIP()
@@ -360,7 +366,7 @@ func TestBoundOfOneByteIsNoLaterThanItsRoute(t *testing.T) {
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		pes := rapid.SliceOfNDistinct(rapid.IntRange(0, 767), 2, 2, rapid.ID[int]).Draw(t, "ranks")
-		got := Compute(g, pes, summed(1))
+		got := Compute(g, pes, allReduce(1))
 		for i := range pes {
 			route, err := g.Route(nil, tcm(pes[i]), tcm(pes[1-i]))
 			if err != nil {
@@ -373,14 +379,15 @@ func TestBoundOfOneByteIsNoLaterThanItsRoute(t *testing.T) {
 	})
 }
 
-// BenchmarkBound ends with 16,384 ranks on 131,072 PEs, two on each cube.
+// BenchmarkBound measures Compute for several systems, up to 16,384 ranks on 131,072 PEs,
+// two on each cube.
 func BenchmarkBound(b *testing.B) {
 	for _, c := range []struct {
 		sips  string
 		ranks int
 	}{{"count=2", 256}, {"count=128", 16384}, {"{count: 1024, topology: torus_2d, w: 32, h: 32}", 16384}} {
 		g := graph(b, "default", "system.sips"+map[bool]string{true: "=", false: "."}[c.sips[0] == '{']+c.sips)
-		pes := upTo(c.ranks)
+		pes := firstPEs(c.ranks)
 		all := g.Spec().System.SIPs.Count * g.Spec().CubesPerSIP() * g.Spec().PEsPerCube()
 		for i := range pes {
 			pes[i] *= all / c.ranks

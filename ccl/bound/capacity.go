@@ -8,20 +8,20 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// capacity is the bandwidth of a set of links, in bytes a second, and how many of the links are
-// unlimited.
+// capacity is the bandwidth of a set of links in bytes per second, as a number of 128 bits,
+// and the number of links that are unlimited.
 type capacity struct {
 	high, low uint64
 	unlimited int
 }
 
-// newCapacity returns the capacity of a link. A flit takes a whole number of femtoseconds, so
-// that a link can carry a little more than its bandwidth. (The last, short flit of a message is
-// rounded too, by half a femtosecond, which its latency outweighs.)
+// newCapacity returns the capacity of a link. A flit takes a whole number of femtoseconds,
+// so a link can carry slightly more than its bandwidth. (The last, short flit of a message
+// is rounded, too, by half a femtosecond; the latency of the flit outweighs this.)
 func newCapacity(bw topology.BytesPerSec, flit topology.Bytes) capacity {
 	high, low := bits.Mul64(uint64(flit), uint64(simtime.Second))
 	each := uint64(bw.Serialize(flit))
-	if each <= high { // none, or more than 64 bits can say
+	if each <= high { // no time, or a rate of more than 64 bits
 		return capacity{unlimited: 1}
 	}
 	rate, rest := bits.Div64(high, low, each)
@@ -45,7 +45,8 @@ func (c *capacity) sub(d capacity) {
 	c.unlimited -= d.unlimited
 }
 
-// serialize returns the time that bytes take, rounded down, or 0 if that is not known.
+// serialize returns the time that a number of bytes take, rounded down. It returns 0 if the
+// capacity is unlimited, zero or too large to compute.
 func (c capacity) serialize(bytes uint64) simtime.Time {
 	if c.unlimited > 0 || c.high > 0 || c.low == 0 {
 		return 0

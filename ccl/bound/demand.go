@@ -8,20 +8,20 @@ import (
 	"github.com/kernbench/kernbench/internal/host"
 )
 
-// demand is what a collective has to move between ranks, in units: whole tensors, or blocks
-// if all are of one size, else elements.
+// demand is the data that a collective must move between ranks. Its unit is a whole tensor,
+// or a block if all blocks have the same size, or otherwise an element.
 type demand struct {
 	collective ccl.Collective
 	ranks      int
 	root       int
-	unit       uint64 // bytes
-	noun       string
+	unit       uint64                // bytes of a unit
+	noun       string                // name of a unit; "" for a whole tensor
 	weight     func(rank int) uint64 // units of a rank's block
 	total      uint64                // units of all blocks
-	pairs      []pair                // where pairs have units for each other, and not all the same
+	pairs      []pair                // units between pairs of ranks, for SendRecv and for an AllToAll with blocks of different sizes; otherwise nil
 }
 
-// pair is two ranks, and the units that one has for the other.
+// pair is two ranks, and the number of units that one sends to the other.
 type pair struct {
 	from, to int
 	units    uint64
@@ -37,7 +37,7 @@ func newDemand(p *ccl.Plan, ranks int) *demand {
 		return d
 	case p.Collective != ccl.SendRecv && len(p.Counts) <= 1:
 		d.unit = host.Product(uint64(p.Count(0)), size)
-		if d.whole() {
+		if d.isWhole() {
 			d.noun = ""
 		}
 		return d
@@ -63,7 +63,7 @@ func newDemand(p *ccl.Plan, ranks int) *demand {
 	return d
 }
 
-// countMessages makes messages the units, if all are of one size.
+// countMessages makes a message the unit, if all messages have the same size.
 func (d *demand) countMessages() {
 	if len(d.pairs) == 0 {
 		d.unit = 0
@@ -79,20 +79,20 @@ func (d *demand) countMessages() {
 	d.unit, d.noun = host.Product(d.unit, size), "message"
 }
 
-// whole reports whether the data of a rank is not made of blocks.
-func (d *demand) whole() bool {
+// isWhole reports whether the data of a rank is one tensor, not divided into blocks.
+func (d *demand) isWhole() bool {
 	return d.collective == ccl.AllReduce || d.collective == ccl.Reduce || d.collective == ccl.Broadcast
 }
 
-// share is the part of a collective that lies in a region.
+// share is the part of a collective that a region holds.
 type share struct {
 	ranks          int
-	weight         uint64 // of their blocks
-	root           bool
-	sent, received uint64 // of pairs, across the edge
+	weight         uint64 // units of the blocks of these ranks
+	root           bool   // the root is one of these ranks
+	sent, received uint64 // units of pairs that cross the edge
 }
 
-// add adds the part of another region.
+// add adds the share of another region.
 func (s *share) add(o share) {
 	s.ranks += o.ranks
 	s.weight += o.weight
@@ -101,25 +101,25 @@ func (s *share) add(o share) {
 	s.received += o.received
 }
 
-// crossing returns the units that a region has to send and to receive, if ranks are inside
-// and outside.
+// crossing returns the number of units that a region must send and receive, if there are
+// ranks inside and outside of it.
 func (d *demand) crossing(s share) (out, in uint64) {
 	inside, outside := s.weight, d.total-s.weight
 	switch d.collective {
-	case ccl.AllReduce: // the sum of each side has to reach the other
+	case ccl.AllReduce: // the sum of each side must reach the other side
 		return 1, 1
-	case ccl.AllGather: // every block goes to the side that does not have it, once
+	case ccl.AllGather: // every block crosses once, to the side that does not have it
 		return inside, outside
-	case ccl.ReduceScatter: // of every block the sum of a side goes to where the block belongs
+	case ccl.ReduceScatter: // the sum of a block crosses to the side where the block belongs
 		return outside, inside
 	case ccl.Reduce, ccl.Broadcast, ccl.Gather, ccl.Scatter:
-		// Between the root and the side without it: one sum or one copy for all of
-		// them, or the block of each.
+		// Data crosses between the root and the side without it: one sum or one copy for
+		// all ranks of that side, or the block of each.
 		units := inside
 		if s.root {
 			units = outside
 		}
-		if d.whole() {
+		if d.isWhole() {
 			units = 1
 		}
 		if d.toRoot() == s.root {
@@ -127,27 +127,28 @@ func (d *demand) crossing(s share) (out, in uint64) {
 		}
 		return units, 0
 	case ccl.AllToAll:
-		if d.pairs == nil { // each rank inside has a block for each outside
+		if d.pairs == nil { // each rank inside has a block for each rank outside
 			both := host.Product(uint64(s.ranks), uint64(d.ranks-s.ranks))
 			return both, both
 		}
 	}
-	return s.sent, s.received // messages have their pairs, a barrier has none
+	return s.sent, s.received // messages are pairs; a barrier has none
 }
 
-// toRoot reports whether data goes to the root.
+// toRoot reports whether data moves to the root.
 func (d *demand) toRoot() bool { return d.collective == ccl.Reduce || d.collective == ccl.Gather }
 
-// together returns the units that k regions, which hold all ranks, have to receive together,
-// where that is more than the sum of what each has to: where ranks form sums of what they received.
-// Only ranks add, and all are in the regions. (The sum over all bounds no more than the
-// worst of the cuts.)
-func (d *demand) together(k int) uint64 {
+// volume returns the number of units that k regions, which hold all ranks, must receive
+// together, if that is more than the sum of what each region must receive. This is so for
+// collectives in which ranks form sums of what they receive, because only ranks add, and
+// all ranks are in the regions. For others it returns 0: there, a sum over all regions
+// bounds no more than the worst cut.
+func (d *demand) volume(k int) uint64 {
 	others := uint64(k - 1)
 	switch d.collective {
-	case ccl.AllReduce: // it takes 2(k-1) messages until each of k has the sum of all
+	case ccl.AllReduce: // it takes 2(k-1) messages until each of k regions has the sum
 		return 2 * others
-	case ccl.Reduce: // the data of all but one is received, alone or in a sum
+	case ccl.Reduce: // the data of all regions but one is received, by itself or in a sum
 		return others
 	case ccl.ReduceScatter: // the same for every block
 		return host.Product(others, d.total)
@@ -155,7 +156,7 @@ func (d *demand) together(k int) uint64 {
 	return 0
 }
 
-// sources returns ranks at which the paths of data begin, or, for Reduce and Gather, end.
+// sources returns the ranks at which paths of data begin, or, for Reduce and Gather, end.
 func (d *demand) sources() (ranks []int) {
 	if d.collective.Rooted() {
 		return []int{d.root}
@@ -172,8 +173,8 @@ func (d *demand) sources() (ranks []int) {
 	return ranks
 }
 
-// partners returns a function that reports which ranks need the data of a source, or, for
-// Reduce and Gather, have data that the source needs.
+// partners returns a function that reports whether a rank needs the data of a source, or,
+// for Reduce and Gather, has data that the source needs.
 func (d *demand) partners(source int) func(rank int) bool {
 	if d.pairs != nil {
 		named := make([]bool, d.ranks)
@@ -193,7 +194,7 @@ func (d *demand) partners(source int) func(rank int) bool {
 	return func(int) bool { return true }
 }
 
-// amount returns units in words.
+// amount describes a number of units in words.
 func (d *demand) amount(units uint64) string {
 	switch {
 	case d.noun == "" && units == 1:

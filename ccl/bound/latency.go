@@ -7,19 +7,19 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// latency adds the term of the longest path between two ranks, one of which has what the
-// other needs. Ranks may relay messages of others, so the paths are the fastest of the graph,
-// not the routes of the machine.
-func (b *search) latency() {
-	// From all ranks if that is quick, else from the first and the last.
-	const quick = 1 << 18 // components visited: 87 ranks in the default system
+// addLatency adds the term of the longest path between two ranks, one of which has data
+// that the other needs. Ranks may forward messages of other ranks, so the paths are the
+// fastest of the graph, not the routes of the machine.
+func (b *search) addLatency() {
+	// Paths begin at all ranks if that is quick, otherwise at the first and the last.
+	const quick = 1 << 18 // nodes visited: 87 ranks in the default system
 	reverse, sources := b.toRoot(), b.sources()
 	if n := len(sources); n*b.g.NumNodes() > quick && n > 2 {
 		sources = []int{sources[0], sources[n-1]}
 	}
 	d := newDistances(b.g, reverse)
 	for _, source := range sources {
-		at, isPartner := d.from(b.sites[source].tcm, b.sites[source].hbm), b.partners(source)
+		at, isPartner := d.latencies(b.sites[source].tcm, b.sites[source].hbm), b.partners(source)
 		for rank, s := range b.sites {
 			time := min(at[s.tcm], at[s.hbm])
 			if time <= b.time || !isPartner(rank) {
@@ -36,16 +36,17 @@ func (b *search) latency() {
 	}
 }
 
-// distances holds the links that carry data, by the component at which each begins.
+// distances is the links that carry data, by the node at which each begins.
 type distances [][]hop
 
-// hop is a link, and the component at its end.
+// hop is a link, and the node at its end.
 type hop struct {
 	to   topology.NodeID
 	time simtime.Time
 }
 
-// newDistances returns the links of a system, or, reversed, against their direction.
+// newDistances returns the links of a system. With reverse, each link leads in the opposite
+// direction.
 func newDistances(g *topology.Graph, reverse bool) distances {
 	d := make(distances, g.NumNodes())
 	for _, l := range g.Links() {
@@ -62,9 +63,10 @@ func newDistances(g *topology.Graph, reverse bool) distances {
 	return d
 }
 
-// from returns the latency to each component from the nearest of some. Latencies are lowered
-// until none changes, which is quick where paths of few hops are the short ones.
-func (d distances) from(nodes ...topology.NodeID) []simtime.Time {
+// latencies computes the latency to each node from the nearest of some nodes. It lowers
+// latencies until none changes, which is quick because paths with few hops are usually the
+// fastest.
+func (d distances) latencies(nodes ...topology.NodeID) []simtime.Time {
 	at := make([]simtime.Time, len(d))
 	for n := range at {
 		at[n] = simtime.Never

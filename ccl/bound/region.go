@@ -8,32 +8,33 @@ import (
 
 // partition is a set of regions of one kind, which do not overlap.
 type partition struct {
-	noun    string
-	line    int                            // regions in a row, runs of which are regions too
-	label   func(region int) (int, string) // its number, and what it is a part of
-	of      func(topology.Node) int        // the region of a component
-	regions []region
+	noun     string                         // name of the kind of region
+	line     int                            // number of regions in a row; runs within a row are regions, too
+	label    func(region int) (int, string) // number of a region, and what contains it, such as " of SIP 1"
+	regionOf func(topology.Node) int        // region of a node, or none
+	regions  []region
 }
 
-// none is the region of components that are in no region.
+// none is the region of nodes that are in no region.
 const none = -1
 
-// region is a part of the system or a run of them, what it holds of a collective, and the links
-// at its edge.
+// region is a part of the system, or a run of such parts: its share of a collective, and
+// the capacity of the links at its edge.
 type region struct {
 	share
 	out, in capacity
-	inner   []edge // to earlier regions of its line
+	inner   []edge // edges to earlier regions of the same line
 }
 
-// edge is a link between two regions, or the units of two ranks for each other, in either direction.
+// edge is a link between two regions, or the units that one of two ranks sends to the
+// other. Its direction does not matter.
 type edge struct {
-	other int
+	other int // the earlier of the two regions
 	rate  capacity
 	units uint64
 }
 
-// partitions returns all regions, the outermost first.
+// partitions returns all partitions of the system into regions, the coarsest first.
 func (b *search) partitions() []*partition {
 	s := b.g.Spec()
 	sips, cubes, pes := s.System.SIPs.Count, s.CubesPerSIP(), s.PEsPerCube()
@@ -50,8 +51,8 @@ func (b *search) partitions() []*partition {
 	inSIP := func(count int) func(int) (int, string) {
 		return func(r int) (int, string) { return r % count, fmt.Sprintf(" of SIP %d", r/count) }
 	}
-	part := func(noun string, count, line int, label func(int) (int, string), of func(topology.Node) int) *partition {
-		return &partition{noun, line, label, of, make([]region, count)}
+	part := func(noun string, count, line int, label func(int) (int, string), regionOf func(topology.Node) int) *partition {
+		return &partition{noun, line, label, regionOf, make([]region, count)}
 	}
 	parts := []*partition{
 		part("SIP", sips, 1, inSystem, func(n topology.Node) int { return int(n.SIP) }),
@@ -83,9 +84,9 @@ func (b *search) partitions() []*partition {
 // fill adds ranks, units and links to their regions.
 func (b *search) fill(parts []*partition) {
 	for _, p := range parts {
-		at := make([]int, len(b.sites)) // regions of the ranks
+		at := make([]int, len(b.sites)) // region of each rank
 		for rank, s := range b.sites {
-			at[rank] = p.of(b.g.Node(s.tcm))
+			at[rank] = p.regionOf(b.g.Node(s.tcm))
 			p.regions[at[rank]].add(share{ranks: 1, weight: b.weight(rank), root: rank == b.root})
 		}
 		for _, f := range b.pairs {
@@ -104,7 +105,7 @@ func (b *search) fill(parts []*partition) {
 		}
 		rate := newCapacity(l.Bandwidth, flit)
 		for _, p := range parts {
-			a, b := p.of(from), p.of(to)
+			a, b := p.regionOf(from), p.regionOf(to)
 			if a == b {
 				continue
 			}
@@ -121,7 +122,7 @@ func (b *search) fill(parts []*partition) {
 	}
 }
 
-// carriesData reports whether data is kept in a component or passes through it.
+// carriesData reports whether data is stored in a node or passes through it.
 func carriesData(k topology.Kind) bool {
 	switch k {
 	case topology.KindSwitch, topology.KindIOSwitch, topology.KindUCIe, topology.KindRouter,
@@ -131,7 +132,7 @@ func carriesData(k topology.Kind) bool {
 	return false
 }
 
-// connect records what crosses from one region to another, if a run can contain both.
+// connect records an edge between two regions, if a run can contain both.
 func (p *partition) connect(e edge, a, b int) {
 	if a/p.line != b/p.line {
 		return
@@ -141,8 +142,8 @@ func (p *partition) connect(e edge, a, b int) {
 	r.inner = append(r.inner, e)
 }
 
-// extend makes a run of regions from first to last-1 one from first to last. What crosses
-// between them no longer crosses the edge.
+// extend extends a run of regions from first to last-1 by the region last. Links between
+// them no longer cross the edge.
 func (p *partition) extend(run *region, first, last int) {
 	r := &p.regions[last]
 	run.add(r.share)

@@ -8,15 +8,18 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// Formula predicts how long the collective of a plan takes on a network of several ranks.
+// Formula is a function that predicts how long the collective of a plan takes on a network.
+// The plan has several ranks.
 type Formula func(p *ccl.Plan, n *Network) simtime.Time
 
 var formulas = map[*ccl.Algorithm]Formula{}
 
-// Register sets the formula of an algorithm, which then counts instead of its schedule.
+// Register sets the formula of an algorithm. The formula takes precedence over the schedule
+// of the algorithm.
 func Register(a *ccl.Algorithm, f Formula) { formulas[a] = f }
 
-// formula returns the formula of an algorithm, or nil.
+// formula returns the registered formula of an algorithm, or one that is computed from its
+// schedule, or nil.
 func formula(a *ccl.Algorithm) Formula {
 	if f := formulas[a]; f != nil || a.Schedule == nil {
 		return f
@@ -24,8 +27,8 @@ func formula(a *ccl.Algorithm) Formula {
 	return func(p *ccl.Plan, n *Network) simtime.Time { return n.schedule(p, a.Schedule(p)) }
 }
 
-// Cost predicts how long a collective takes with an algorithm. It reports false if the algorithm
-// has neither a schedule nor a formula.
+// Cost predicts how long a collective takes with an algorithm. It reports false if the
+// algorithm has neither a schedule nor a formula.
 func Cost(a *ccl.Algorithm, p *ccl.Plan, n *Network) (t simtime.Time, ok bool) {
 	f := formula(a)
 	if f == nil || p.Ranks == 1 {
@@ -38,9 +41,9 @@ func Cost(a *ccl.Algorithm, p *ccl.Plan, n *Network) (t simtime.Time, ok bool) {
 	return f(p, n), true
 }
 
-// Pick returns the algorithm that costs least, and its cost. Of those that cost the same it
-// returns the first of plain, or else the first by name. It returns nil if no algorithm for the
-// collective fits and has a cost.
+// Pick returns the algorithm with the lowest cost, and that cost. If several algorithms
+// have the same cost, it prefers the first in plain, and then the first by name. It returns
+// nil if no algorithm for the collective fits and has a cost.
 func Pick(p *ccl.Plan, n *Network) (best *ccl.Algorithm, cost simtime.Time) {
 	for _, a := range ccl.Algorithms(p.Collective) {
 		if p.Ranks > maxNeighbors && len(a.Neighbors(p, 0)) > maxNeighbors || n.Fits(a, p) != nil {
@@ -54,22 +57,22 @@ func Pick(p *ccl.Plan, n *Network) (best *ccl.Algorithm, cost simtime.Time) {
 	return best, cost
 }
 
-// maxNeighbors is the largest number of neighbours that a rank of a picked algorithm may have.
-// With more an algorithm is never the fastest, and its cost takes longer to compute than
-// the collective to run.
+// maxNeighbors is the maximum number of neighbours of a rank for which Pick considers an
+// algorithm. An algorithm with more neighbours is never the fastest, and computing its cost
+// takes longer than running the collective.
 const maxNeighbors = 1024
 
-// plain is the algorithms that others become on a fabric without further dimensions, such as a
-// mesh of one row, the simplest first.
+// plain lists algorithms that are equal on a fabric with fewer dimensions, such as a mesh
+// of one row. The simplest is first.
 var plain = []*ccl.Algorithm{ccl.Ring, ccl.BidirectionalRing, ccl.Mesh, ccl.DualMesh, ccl.Torus}
 
-// plainer reports whether an algorithm comes before another in plain.
+// plainer reports whether algorithm a comes before b in plain.
 func plainer(a, b *ccl.Algorithm) bool {
 	i, j := slices.Index(plain, a), slices.Index(plain, b)
 	return i >= 0 && (j < 0 || i < j)
 }
 
-// schedule returns the cost of a schedule.
+// schedule computes the cost of a schedule.
 func (n *Network) schedule(p *ccl.Plan, s ccl.Schedule) simtime.Time {
 	switch {
 	case p.Collective == ccl.SendRecv:
@@ -88,8 +91,8 @@ func (n *Network) schedule(p *ccl.Plan, s ccl.Schedule) simtime.Time {
 	return 0
 }
 
-// messages returns the cost of single messages: of the longest alone, or of those on the
-// busiest link.
+// messages computes the cost of single messages: the time of the longest message, or of all
+// messages on the busiest link, whichever is longer.
 func (n *Network) messages(p *ccl.Plan) (t simtime.Time) {
 	for _, m := range p.Messages {
 		t = max(t, n.Alpha(m.From, m.To, int64(m.Count*p.DType.Size())))
@@ -101,12 +104,12 @@ func (n *Network) messages(p *ccl.Plan) (t simtime.Time) {
 	}))
 }
 
-// hierarchy returns the cost of a pipeline between the roots of devices, and of the trees from
-// their ranks to them and back: those of one segment before the first and after the last,
-// or, if they take longer than the pipeline, of all data. Sums and results pass through the
-// memory of the roots.
+// hierarchy computes the cost of a pipeline between the roots of devices, and of the trees
+// within devices to the roots and back. The trees add the time of one segment before and
+// after the pipeline. If the trees take longer than the pipeline for all data, their time
+// replaces that of the pipeline. Sums and results pass through the memory of the roots.
 func (n *Network) hierarchy(p *ccl.Plan, s ccl.Schedule) simtime.Time {
-	between := n.among(s.Roots).pipeline(p, s.Pipeline)
+	between := n.subset(s.Roots).pipeline(p, s.Pipeline)
 	device := *p
 	device.Ranks /= len(s.Roots)
 	within := func(count int) (t simtime.Time) {
@@ -120,12 +123,12 @@ func (n *Network) hierarchy(p *ccl.Plan, s ccl.Schedule) simtime.Time {
 	return within(tl.CDiv(p.Count(0), s.Pipeline.Segments)) + max(between, within(p.Count(0))) + memory
 }
 
-// sample returns the ranks that stand for all: each rank, or some of very many.
+// sample yields the ranks that represent all ranks: each rank, or about 64 of many.
 func sample(ranks int) func(func(int) bool) {
 	const few = 64
-	by := max(1, ranks/few)
+	stride := max(1, ranks/few)
 	return func(yield func(int) bool) {
-		for rank := 0; rank < ranks && yield(rank); rank += by {
+		for rank := 0; rank < ranks && yield(rank); rank += stride {
 		}
 	}
 }

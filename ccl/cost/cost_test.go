@@ -8,8 +8,8 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// plan returns a plan of 20,000 elements of f16 on the first ranks of the default system, and their
-// network.
+// plan returns a plan of 20,000 elements of f16 with one rank on each of the first cubes of
+// the default system, and the network of the ranks.
 func plan(t *testing.T, c ccl.Collective, ranks int) (*ccl.Plan, *Network) {
 	g := graph(t)
 	pes := make([]int, ranks)
@@ -23,7 +23,7 @@ func plan(t *testing.T, c ccl.Collective, ranks int) (*ccl.Plan, *Network) {
 	return p, NewNetwork(g, pes, g.Spec().PE.IPCQ)
 }
 
-// TestCosts: each form of schedule has its cost.
+// TestCosts compares the cost of each kind of schedule with a recorded value.
 func TestCosts(t *testing.T) {
 	for _, tt := range []struct {
 		algorithm  *ccl.Algorithm
@@ -39,7 +39,7 @@ func TestCosts(t *testing.T) {
 		{ccl.DoubleTree, ccl.AllReduce, 7, 1772302440},
 		{ccl.Chain, ccl.Gather, 7, 3611332200},
 		{ccl.Direct, ccl.AllReduce, 7, 1302172168},
-		{ccl.Direct, ccl.AllGather, 16, 5829719811}, // to inboxes
+		{ccl.Direct, ccl.AllGather, 16, 5829719811}, // through inboxes
 		{ccl.Direct, ccl.SendRecv, 7, 195031240},
 		{ccl.CenterRoot, ccl.AllReduce, 32, 7417736080}, // over trees and between roots
 		{ccl.Ring, ccl.AllReduce, 1, 0},
@@ -51,8 +51,8 @@ func TestCosts(t *testing.T) {
 	}
 }
 
-// TestScheduleOfAnAuthor: a schedule without messages costs nothing, and a tree without a root is an
-// error.
+// TestScheduleOfAnAuthor checks that a schedule without messages costs nothing, and that a
+// tree without a root panics.
 func TestScheduleOfAnAuthor(t *testing.T) {
 	p, n := plan(t, ccl.AllReduce, 7)
 	for _, s := range []ccl.Schedule{{}, {Pipeline: &ccl.Pipeline{Ranks: 7, Phases: func(int) []ccl.Phase { return nil }}}} {
@@ -69,8 +69,8 @@ func TestScheduleOfAnAuthor(t *testing.T) {
 	n.schedule(p, ccl.Schedule{Trees: []func(int) ccl.TreeNode{func(int) ccl.TreeNode { return ccl.TreeNode{} }}})
 }
 
-// TestRegister: a formula counts instead of the schedule, and an algorithm with neither has no cost
-// and is never picked.
+// TestRegister checks that a formula takes precedence over the schedule, and that an
+// algorithm with neither has no cost and is never picked.
 func TestRegister(t *testing.T) {
 	p, n := plan(t, ccl.AllReduce, 7)
 	best, least := Pick(p, n)

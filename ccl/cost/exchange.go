@@ -6,10 +6,12 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// exchange returns the cost of steps in each of which every rank sends messages to all others.
+// exchange computes the cost of steps in which every rank sends messages to all other
+// ranks.
 //
-// A step takes the longest message, and the messages of others behind it. Messages are combined
-// one after the other. Further segments take their share of the busiest link, or of a step.
+// A step takes as long as the longest message, and the messages of other ranks behind it.
+// Messages are combined one after another. Each further segment takes the time of its
+// messages on the busiest link, or of a step.
 func (n *Network) exchange(p *ccl.Plan, e *ccl.Exchange) simtime.Time {
 	bytes := int64(e.Elems * p.DType.Size())
 	combine, busy := n.combining(e.Elems, p.DType)
@@ -38,14 +40,15 @@ func (n *Network) exchange(p *ccl.Plan, e *ccl.Exchange) simtime.Time {
 			}
 		}
 	})
-	flights += flights / 4 // they wait for each other
-	// Of the first messages as many as the DMA engine allows are in flight at once.
+	flights += flights / 4 // messages in flight wait for each other
+	// The first messages do not wait: as many are in flight at once as the DMA engine
+	// allows.
 	messages, outstanding := others*pieces, simtime.Time(n.g.Spec().PE.DMA.Outstanding)
 	if n.inbox {
-		messages *= 2 // and notifications
+		messages *= 2 // each message has a notification
 	}
-	begun := flights * max(0, messages-outstanding) / messages
-	first := max(steps*longest, steps*(nearest+longest)/2+max(link, begun)) + simtime.Time(e.Combines)*others*combine
+	waiting := flights * max(0, messages-outstanding) / messages
+	first := max(steps*longest, steps*(nearest+longest)/2+max(link, waiting)) + simtime.Time(e.Combines)*others*combine
 	first += steps * (others*pieces - 1) * 5 * n.dispatch()
 	period := max(link, flights, steps*(longest+(pieces-1)*each), steps*pieces*others*each, simtime.Time(e.Combines)*pieces*others*busy)
 	if !n.inbox {
@@ -54,8 +57,8 @@ func (n *Network) exchange(p *ccl.Plan, e *ccl.Exchange) simtime.Time {
 	return first + simtime.Time(e.Segments-1)*period
 }
 
-// ringExchange returns the cost of an all-to-all round a ring: N-1 steps for the first blocks,
-// and the blocks of the busiest link behind them.
+// ringExchange computes the cost of an all-to-all round a ring: N-1 steps for the first
+// blocks, followed by the other blocks of the busiest link.
 func (n *Network) ringExchange(p *ccl.Plan, e *ccl.Exchange) simtime.Time {
 	bytes := int64(e.Elems * p.DType.Size())
 	var step, trip simtime.Time
@@ -69,7 +72,8 @@ func (n *Network) ringExchange(p *ccl.Plan, e *ccl.Exchange) simtime.Time {
 			add(rank, (rank+1)%p.Ranks, int64(messages)*bytes)
 		}
 	})
-	// Groups of distances go round together, and each takes as many steps as its farthest.
+	// Groups of distances travel together, and each group takes as many steps as its
+	// longest distance.
 	groups := tl.CDiv(p.Ranks-1, max(1, p.Ahead()/e.Pieces)) * e.Segments
 	rounds := simtime.Time(groups*(p.Ranks-1)) * step
 	return max(rounds, link, simtime.Time(messages)*max(n.handling(bytes), trip/simtime.Time(p.Slots))) + step

@@ -10,10 +10,10 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// FitError reports that an algorithm does not fit on the PEs of a group.
+// FitError is the error that an algorithm does not fit on the PEs of a group.
 type FitError struct {
 	Algorithm string
-	Reason    string        // what the algorithm needs, and what there is
+	Reason    string        // what the algorithm needs, and what the PEs have
 	fix       func() string // what to change
 }
 
@@ -25,8 +25,9 @@ func (e *FitError) Error() string {
 	return text
 }
 
-// TooManyPorts returns the error of an algorithm that needs a queue to each neighbour, and
-// has more neighbours than a PE has ports. It names the algorithms that do with the ports.
+// TooManyPorts returns the error for an algorithm that needs a queue to each neighbour, and
+// has more neighbours than a PE has ports. The error lists the algorithms that need no more
+// ports than there are.
 func TooManyPorts(a *ccl.Algorithm, p *ccl.Plan, maxPorts int) *FitError {
 	plan := *p
 	return &FitError{a.Name, fmt.Sprintf("needs %d ports, and pe.ipcq.max_ports is %d", a.Ports(p), maxPorts), func() string {
@@ -44,21 +45,21 @@ func TooManyPorts(a *ccl.Algorithm, p *ccl.Plan, maxPorts int) *FitError {
 	}}
 }
 
-// Fits returns a *FitError unless messages can go over the ports of an algorithm: through
-// queues, if these fit into their memory, or to inboxes, if the algorithm has some. In TCM
-// there has to be room for the tiles of the algorithm besides, and for what Room says.
+// Fits returns a *FitError unless messages of the algorithm can be sent: through queues, if
+// these fit into their memory, or to inboxes, if the algorithm supports them. The tiles of
+// the algorithm, and the bytes that n.Room reserves, must also fit into TCM.
 func (n *Network) Fits(a *ccl.Algorithm, p *ccl.Plan) error {
-	// Most often as many queues fit as a PE may have, and need not be counted.
-	if !n.queuesAlone(a) && n.fits(a, p, n.queues.MaxPorts) == nil {
+	// Usually the maximum number of queues of a PE fits, and the ports need not be counted.
+	if !n.onlyQueues(a) && n.fits(a, p, n.queues.MaxPorts) == nil {
 		return nil
 	}
 	return n.fits(a, p, a.Ports(p))
 }
 
-// queuesAlone reports whether messages of an algorithm cannot go to inboxes.
-func (n *Network) queuesAlone(a *ccl.Algorithm) bool { return n.QueuesAlone || a.Inbox == nil }
+// onlyQueues reports whether messages of an algorithm must not go to inboxes.
+func (n *Network) onlyQueues(a *ccl.Algorithm) bool { return n.QueuesAlone || a.Inbox == nil }
 
-// fits is Fits for an algorithm that needs some ports.
+// fits is Fits for an algorithm whose ranks need at most a number of ports.
 func (n *Network) fits(a *ccl.Algorithm, p *ccl.Plan, ports int) error {
 	q, spec := &n.queues, n.g.Spec()
 	memory := func(format string, args ...any) error {
@@ -75,7 +76,7 @@ func (n *Network) fits(a *ccl.Algorithm, p *ccl.Plan, ports int) error {
 		text += fmt.Sprintf(", %v of the kernel that it overlaps with", n.Room)
 	}
 	if ports > q.MaxPorts {
-		if n.queuesAlone(a) {
+		if n.onlyQueues(a) {
 			return TooManyPorts(a, p, q.MaxPorts)
 		}
 	} else if ports > 0 {
@@ -96,10 +97,10 @@ func (n *Network) fits(a *ccl.Algorithm, p *ccl.Plan, ports int) error {
 	return nil
 }
 
-// leastTile is the least that a tile takes of TCM.
+// leastTile is the minimum number of bytes of TCM that a tile occupies.
 const leastTile topology.Bytes = 256
 
-// sharers returns how many PEs of one cube take part, at most.
+// sharers returns the maximum number of PEs of one cube that take part.
 func (n *Network) sharers() (most int) {
 	each, count := n.g.Spec().PEsPerCube(), map[int]int{}
 	for _, pe := range n.pes {
@@ -109,9 +110,10 @@ func (n *Network) sharers() (most int) {
 	return min(each, most*n.Lanes)
 }
 
-// CheckSettings returns an error unless the algorithm of the settings fits on PEs, one for each
-// rank, that have queues such as q: the smallest messages of one of its collectives have to.
-// For auto one of all algorithms has to fit. The plans of later collectives may need more.
+// CheckSettings returns an error unless the algorithm of the settings fits on PEs, one for
+// each rank, with queues q. The algorithm fits if the smallest messages of one of its
+// collectives fit. For auto, at least one of all algorithms must fit. The plans of later
+// collectives may need more memory.
 func CheckSettings(s ccl.Settings, g *topology.Graph, pes []int, q topology.IPCQ) error {
 	n := &Network{g: g, pes: pes, queues: q, Lanes: 1}
 	layout := ccl.NewLayout(g, pes)

@@ -23,13 +23,13 @@ func graph(t *testing.T) *topology.Graph {
 	return g
 }
 
-// TestSettingsFit: settings are refused whose queues, with the tiles of the least messages, are
-// more than the memory that they are in.
+// TestSettingsFit checks that settings are refused if their queues, together with the tiles
+// of the smallest messages, do not fit into memory.
 func TestSettingsFit(t *testing.T) {
 	g := graph(t) // 2 SIPs of 16 cubes of 8 PEs
-	some := func(ranks, apart int) (pes []int) {
+	spread := func(ranks, stride int) (pes []int) {
 		for rank := range ranks {
-			pes = append(pes, rank*apart)
+			pes = append(pes, rank*stride)
 		}
 		return pes
 	}
@@ -39,31 +39,31 @@ func TestSettingsFit(t *testing.T) {
 		pes  []int
 		want string
 	}{
-		{ccl.Settings{Algorithm: "ring"}, some(256, 1), ""},
-		{ccl.Settings{Algorithm: "ring", NSlots: 255}, some(7, 1), ""},
-		{ccl.Settings{Algorithm: "ring", NSlots: 256}, some(1, 1), ""}, // it sends nothing
-		{ccl.Settings{Algorithm: "ring", NSlots: 256}, some(7, 1),
+		{ccl.Settings{Algorithm: "ring"}, spread(256, 1), ""},
+		{ccl.Settings{Algorithm: "ring", NSlots: 255}, spread(7, 1), ""},
+		{ccl.Settings{Algorithm: "ring", NSlots: 256}, spread(1, 1), ""}, // one rank sends nothing
+		{ccl.Settings{Algorithm: "ring", NSlots: 256}, spread(7, 1),
 			"ring needs 3 × 256B of tiles and 2 ports × 256 slots × 4KiB of queues in tcm, 2097920B of TCM, and pe.tcm.size is 2MiB" + slots},
-		{ccl.Settings{Algorithm: "mesh", NSlots: 200}, some(7, 1), ""}, // one row
-		{ccl.Settings{Algorithm: "mesh", NSlots: 200}, some(12, 1),
+		{ccl.Settings{Algorithm: "mesh", NSlots: 200}, spread(7, 1), ""}, // one row
+		{ccl.Settings{Algorithm: "mesh", NSlots: 200}, spread(12, 1),
 			"mesh needs 3 × 256B of tiles and 4 ports × 200 slots × 4KiB of queues in tcm, 3277568B of TCM, and pe.tcm.size is 2MiB" + slots},
-		// Up to 9 ranks have a queue each, and more than that inboxes.
-		{ccl.Settings{Algorithm: "direct", NSlots: 100}, some(7, 1),
+		// With up to 9 ranks each peer has a queue, with more an inbox.
+		{ccl.Settings{Algorithm: "direct", NSlots: 100}, spread(7, 1),
 			"direct needs 4 × 256B of tiles and 6 ports × 100 slots × 4KiB of queues in tcm, 2401KiB of TCM, and pe.tcm.size is 2MiB" + slots},
-		{ccl.Settings{Algorithm: "direct", NSlots: 100}, some(12, 1), ""},
+		{ccl.Settings{Algorithm: "direct", NSlots: 100}, spread(12, 1), ""},
 		// PEs of a cube share its SRAM.
-		{ccl.Settings{Algorithm: "ring", NSlots: 512, BufferKind: topology.BufferSRAM}, some(12, 1), ""},
-		{ccl.Settings{Algorithm: "ring", NSlots: 513, BufferKind: topology.BufferSRAM}, some(12, 1),
+		{ccl.Settings{Algorithm: "ring", NSlots: 512, BufferKind: topology.BufferSRAM}, spread(12, 1), ""},
+		{ccl.Settings{Algorithm: "ring", NSlots: 513, BufferKind: topology.BufferSRAM}, spread(12, 1),
 			"ring needs 3 × 256B of tiles and 2 ports × 513 slots × 4KiB of queues in sram, 32832KiB for the PEs of a cube, and cube.sram.size is 32MiB" + slots},
-		{ccl.Settings{Algorithm: "ring", NSlots: 513, BufferKind: topology.BufferSRAM}, some(7, 1), ""},
-		{ccl.Settings{Algorithm: "ring", NSlots: 513, BufferKind: topology.BufferSRAM}, some(12, 8), ""},
-		{ccl.Settings{Algorithm: "tree", NSlots: 65536, SlotSize: 64 * topology.KiB, BufferKind: topology.BufferHBM}, some(7, 1),
+		{ccl.Settings{Algorithm: "ring", NSlots: 513, BufferKind: topology.BufferSRAM}, spread(7, 1), ""},
+		{ccl.Settings{Algorithm: "ring", NSlots: 513, BufferKind: topology.BufferSRAM}, spread(12, 8), ""},
+		{ccl.Settings{Algorithm: "tree", NSlots: 65536, SlotSize: 64 * topology.KiB, BufferKind: topology.BufferHBM}, spread(7, 1),
 			"tree needs 4 × 256B of tiles and 3 ports × 65536 slots × 64KiB of queues in hbm, 12GiB, and cube.hbm.slice_size is 6GiB" + slots},
-		// For auto, one algorithm has to fit.
-		{ccl.Settings{Algorithm: ccl.Auto, NSlots: 255}, some(7, 1), ""},
-		{ccl.Settings{Algorithm: ccl.Auto, NSlots: 256}, some(7, 1),
+		// For auto, at least one algorithm must fit.
+		{ccl.Settings{Algorithm: ccl.Auto, NSlots: 255}, spread(7, 1), ""},
+		{ccl.Settings{Algorithm: ccl.Auto, NSlots: 256}, spread(7, 1),
 			"auto finds no algorithm for all_reduce that fits: ring needs 3 × 256B of tiles and 2 ports × 256 slots × 4KiB of queues in tcm, 2097920B of TCM, and pe.tcm.size is 2MiB" + slots},
-		{ccl.Settings{Algorithm: ccl.Auto, NSlots: 256}, some(12, 1), ""}, // direct has inboxes
+		{ccl.Settings{Algorithm: ccl.Auto, NSlots: 256}, spread(12, 1), ""}, // direct uses inboxes
 	} {
 		q := g.Spec().PE.IPCQ
 		over := tt.s.Queues()
@@ -87,8 +87,9 @@ func TestSettingsFit(t *testing.T) {
 	}
 }
 
-// TestQueuesAlone: an algorithm without inboxes is refused where a rank has more neighbours
-// than a PE has ports, with those that are not.
+// TestQueuesAlone checks that an algorithm without inboxes is refused if a rank has more
+// neighbours than a PE has ports, and that the error lists the algorithms that need fewer
+// ports.
 func TestQueuesAlone(t *testing.T) {
 	g := graph(t)
 	a := *ccl.Direct

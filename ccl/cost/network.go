@@ -10,37 +10,38 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// Network is the connections between the ranks of a group, from which the costs of messages
-// follow. Nothing is simulated for it.
+// Network is the connections between the ranks of a group. The costs of messages follow
+// from it; nothing is simulated.
 type Network struct {
 	g      *topology.Graph
-	pes    []int // of the ranks
+	pes    []int // the PE of each rank
 	queues topology.IPCQ
 	inbox  bool // messages go to inboxes
-	// Lanes is the number of collectives of the same kind that run at the same time, on other
-	// PEs of the same devices, and share the links between the devices.
+	// Lanes is the number of lanes: collectives of the same kind that run at the same time
+	// on other PEs of the same devices, and share the links between devices.
 	Lanes int
-	// QueuesAlone excludes inboxes: algorithms with more neighbours than a PE has ports are
-	// not picked.
+	// QueuesAlone excludes inboxes: Pick does not consider algorithms with more neighbours
+	// than a PE has ports.
 	QueuesAlone bool
-	// Room is the bytes of TCM that another kernel needs at the same time.
+	// Room is the number of bytes of TCM that another kernel needs at the same time.
 	Room topology.Bytes
-	// Beat, if not nil, is called for each cost, which takes long for very many ranks.
+	// Beat is called before each cost is computed, unless it is nil. For very many ranks a
+	// cost takes long to compute.
 	Beat func()
 
-	path []topology.LinkID
-	load []int64 // of each link, of Busiest
-	used []topology.LinkID
+	path []topology.LinkID // scratch space of route
+	load []int64           // bytes on each link; scratch space of Busiest
+	used []topology.LinkID // links with a load; scratch space of Busiest
 }
 
-// NewNetwork returns the network of ranks on some PEs of a system, numbered cube by cube, SIP
-// by SIP, with queues between them.
+// NewNetwork returns the network of ranks on some PEs of a system, with queues between
+// them. PEs are numbered cube by cube, SIP by SIP.
 func NewNetwork(g *topology.Graph, pes []int, queues topology.IPCQ) *Network {
 	return &Network{g: g, pes: pes, queues: queues, Lanes: 1, load: make([]int64, len(g.Links()))}
 }
 
-// among returns the network of some of the ranks.
-func (n *Network) among(ranks []int) *Network {
+// subset returns the network of some of the ranks.
+func (n *Network) subset(ranks []int) *Network {
 	m := *n
 	m.pes = make([]int, len(ranks))
 	for i, rank := range ranks {
@@ -49,7 +50,7 @@ func (n *Network) among(ranks []int) *Network {
 	return &m
 }
 
-// node returns a part of a rank's PE, or its memory.
+// node returns a component of a rank's PE, or a memory of the PE.
 func (n *Network) node(rank int, kind topology.Kind) topology.NodeID {
 	s := n.g.Spec()
 	each, cubes := s.PEsPerCube(), s.CubesPerSIP()
@@ -64,8 +65,9 @@ func (n *Network) node(rank int, kind topology.Kind) topology.NodeID {
 	return n.g.PENode(sip, cube, i, kind)
 }
 
-// along returns how long bytes take from one node to another.
-func (n *Network) along(from, to topology.NodeID, bytes int64) simtime.Time {
+// transferTime computes how long a number of bytes take from one node to another without
+// contention.
+func (n *Network) transferTime(from, to topology.NodeID, bytes int64) simtime.Time {
 	n.route(from, to)
 	hops := make([]fabric.Hop, 0, 16)
 	links := n.g.Links()
@@ -76,7 +78,7 @@ func (n *Network) along(from, to topology.NodeID, bytes int64) simtime.Time {
 	return fabric.Uncontended(hops, topology.Bytes(bytes), n.g.Spec().System.Flit)
 }
 
-// route sets path to the links between two nodes.
+// route sets n.path to the links between two nodes.
 func (n *Network) route(from, to topology.NodeID) {
 	path, err := n.g.Route(n.path[:0], from, to)
 	if err != nil {
@@ -85,7 +87,7 @@ func (n *Network) route(from, to topology.NodeID) {
 	n.path = path
 }
 
-// slots returns where a message waits for its receiver.
+// slots returns the kind of memory in which a message waits for its receiver.
 func (n *Network) slots() topology.Kind {
 	switch {
 	case n.inbox || n.queues.BufferKind == topology.BufferHBM:
@@ -96,18 +98,19 @@ func (n *Network) slots() topology.Kind {
 	return topology.KindTCM
 }
 
-// Alpha returns how long a message takes between two ranks if no other message is in flight:
-// from the call of Send, or of Put and Notify, to where the receiver can use it.
+// Alpha computes how long a message takes between two ranks if no other message is in
+// flight: from the call of Send, or of Put and Notify, until the receiver can use the
+// message.
 func (n *Network) Alpha(from, to int, bytes int64) simtime.Time {
 	s := &n.g.Spec().PE
 	kind := n.slots()
 	t := n.dispatch() + s.Scheduler.Overhead + s.DMA.Setup
-	t += n.along(n.node(from, topology.KindTCM), n.node(to, kind), bytes) // to the slot
+	t += n.transferTime(n.node(from, topology.KindTCM), n.node(to, kind), bytes) // to the slot
 	t += s.DMA.Setup
 	if kind == topology.KindTCM {
 		return t + s.TCM.Overhead + max(s.TCM.ReadBandwidth.Serialize(topology.Bytes(bytes)), s.TCM.WriteBandwidth.Serialize(topology.Bytes(bytes)))
 	}
-	t += n.along(n.node(to, kind), n.node(to, topology.KindTCM), bytes)
+	t += n.transferTime(n.node(to, kind), n.node(to, topology.KindTCM), bytes)
 	switch {
 	case n.inbox:
 		t += 2*n.burst() + 2*n.dispatch() + s.Scheduler.Overhead
@@ -117,35 +120,36 @@ func (n *Network) Alpha(from, to int, bytes int64) simtime.Time {
 	return t
 }
 
-// burst returns how long HBM takes for its first bytes.
+// burst returns the time that HBM takes for a burst, its smallest access.
 func (n *Network) burst() simtime.Time {
 	h := &n.g.Spec().Cube.HBM
 	return h.ChannelBandwidth.Serialize(h.Burst)
 }
 
-// dispatch returns how long the CPU of a PE takes to issue an operation.
+// dispatch returns the time that the CPU of a PE takes to issue an operation.
 func (n *Network) dispatch() simtime.Time {
 	return n.g.Spec().PE.CPU.Clock.Cycles(n.g.Spec().PE.CPU.DispatchCycles)
 }
 
-// roundTrip returns how long a message occupies a slot: until its credit is back.
+// roundTrip computes how long a message occupies a slot: until its credit has returned.
 func (n *Network) roundTrip(from, to int, bytes int64) simtime.Time {
 	t := n.Alpha(from, to, bytes)
 	n.route(n.node(to, topology.KindTCM), n.node(from, topology.KindTCM))
 	return t + n.g.Latency(n.path) + n.g.Bottleneck(n.path).Serialize(n.queues.CreditBytes)
 }
 
-// flight returns the share of a DMA engine's time that a message takes, of which several may be
-// in flight at once. Into an inbox a notification follows it.
+// flight computes the share of a DMA engine's time that a message takes. Several messages
+// may be in flight at once. A message to an inbox is followed by a notification.
 func (n *Network) flight(from, to int, bytes int64) simtime.Time {
-	t := n.along(n.node(from, topology.KindTCM), n.node(to, n.slots()), bytes)
+	t := n.transferTime(n.node(from, topology.KindTCM), n.node(to, n.slots()), bytes)
 	if n.inbox {
-		t += n.burst() + n.along(n.node(from, topology.KindTCM), n.node(to, topology.KindTCM), 1)
+		t += n.burst() + n.transferTime(n.node(from, topology.KindTCM), n.node(to, topology.KindTCM), 1)
 	}
 	return t / simtime.Time(n.g.Spec().PE.DMA.Outstanding)
 }
 
-// Busiest returns how long the busiest link carries all messages that traffic calls add for.
+// Busiest computes how long the busiest link carries all messages. traffic calls add for
+// each message.
 func (n *Network) Busiest(traffic func(add func(from, to int, bytes int64))) (most simtime.Time) {
 	kind := n.slots()
 	traffic(func(from, to int, bytes int64) {
@@ -170,15 +174,15 @@ func (n *Network) Busiest(traffic func(add func(from, to int, bytes int64))) (mo
 	return most
 }
 
-// slowestLink returns how long bytes are on the slowest link between two devices, or two ranks
-// of one device.
+// slowestLink computes how long a number of bytes occupy the slowest link between the first
+// and the last rank.
 func (n *Network) slowestLink(bytes int64) simtime.Time {
 	n.route(n.node(0, topology.KindTCM), n.node(len(n.pes)-1, topology.KindTCM))
 	return n.g.Bottleneck(n.path).Serialize(topology.Bytes(bytes))
 }
 
-// combining returns how long it takes to combine two tiles, and how long the busiest engine of a
-// PE works on it.
+// combining computes how long it takes to combine two tiles, and how long the busiest
+// engine of a PE works on it.
 func (n *Network) combining(elems int, d tl.DType) (alone, busy simtime.Time) {
 	s := &n.g.Spec().PE
 	bytes := topology.Bytes(elems * d.Size())
@@ -188,7 +192,7 @@ func (n *Network) combining(elems int, d tl.DType) (alone, busy simtime.Time) {
 	return alone, max(run, fetch)
 }
 
-// handling returns how long a rank is busy with a message that it reads from its memory, or
+// handling computes how long a rank is busy with a message that it reads from its memory or
 // stores there.
 func (n *Network) handling(bytes int64) simtime.Time {
 	s := n.g.Spec()

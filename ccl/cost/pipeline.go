@@ -5,13 +5,13 @@ import (
 	"github.com/kernbench/kernbench/simtime"
 )
 
-// pipeline returns the cost of a pipeline.
+// pipeline computes the cost of a pipeline.
 //
 // Until the first segment has ended, every step takes as long as a message, and the other
-// messages of the step come behind it. From then on a segment takes the longest of: its steps
-// one after the other, or those until the next one begins; the messages on the busiest link;
-// and what the rank has to do for them. The whole takes at least as long as the slots of a
-// queue are in use by their messages, one after the other.
+// messages of the step follow. Each further segment takes the longest of: its steps one
+// after another, or the steps until the next segment starts; its messages on the busiest
+// link; and the work of the rank for its messages. The whole pipeline takes at least the
+// time for which messages occupy the slots of a queue, one after another.
 func (n *Network) pipeline(p *ccl.Plan, s *ccl.Pipeline) simtime.Time {
 	c := pipeline{Network: n, Plan: p, Pipeline: s, phases: s.Phases(0)}
 	if len(c.phases) == 0 {
@@ -20,8 +20,8 @@ func (n *Network) pipeline(p *ccl.Plan, s *ccl.Pipeline) simtime.Time {
 	c.flows = c.phases[len(c.phases)-1].Flow + 1
 	first, slowest, slots, waits, flights := c.steps()
 	link, work, each := c.busiest(), simtime.Time(0), simtime.Time(0)
-	sent, most := map[int]int{}, 0           // messages of a segment by channel, and over the busiest
-	behind, after := make([]int, c.flows), 0 // messages of a segment behind the first of their step, by flow and at most
+	sent, most := map[int]int{}, 0           // messages of a segment by channel, and on the busiest channel
+	behind, after := make([]int, c.flows), 0 // messages of a segment behind the first of their step: by flow, and the maximum
 	for _, f := range c.phases {
 		each = n.handling(c.bytes(f))
 		if _, busy := n.combining(f.Elems, p.DType); f.Combines {
@@ -40,7 +40,7 @@ func (n *Network) pipeline(p *ccl.Plan, s *ccl.Pipeline) simtime.Time {
 	}
 	first += simtime.Time(after) * max(link/simtime.Time(most), each)
 	first += simtime.Time(c.flows-1) * steps * each // messages of other flows
-	if s.Segments == 1 && c.flows == 1 {            // a rank waits while others of its messages are in flight
+	if s.Segments == 1 && c.flows == 1 {            // a rank waits while other messages of it are in flight
 		waits = waits * 3 / 4
 		if len(sent) > 2 {
 			waits /= 2
@@ -55,31 +55,35 @@ type pipeline struct {
 	*Network
 	*ccl.Plan
 	*ccl.Pipeline
-	phases []ccl.Phase // of rank 0, which stand for those of all ranks
+	phases []ccl.Phase // phases of rank 0, which represent all ranks
 	flows  int
 }
 
-// bytes returns the bytes of a message.
+// bytes returns the number of bytes of a message.
 func (c *pipeline) bytes(f ccl.Phase) int64 { return int64(f.Elems * c.DType.Size()) }
 
-// count returns the messages of a phase.
+// count returns the number of messages of a phase.
 func count(f ccl.Phase) simtime.Time { return simtime.Time(f.Steps * f.Messages) }
 
-// steps returns how long a segment takes alone, with one message in each step; how long a
-// message takes at most, behind all that go to the same rank in a step; how long the slots of
-// the busiest queue are in use for a segment, or those of all queues, if some step has more
-// messages than may be sent ahead, so that a rank waits and delays everything else; and how
-// long the DMA engine is.
+// steps computes the terms of the cost for one segment:
 //
-// A block takes its turn over slow links and fast ones, so that a step takes the mean of all
-// ranks. But where there are several flows, a rank that waits for one of them delays the
-// others: then a step is nearer to the slowest, and slots are in use for longer.
+//   - first: the time of a segment by itself, with one message in each step.
+//   - slowest: the longest time of a message, behind all others that go to the same rank in
+//     a step.
+//   - slots: the time for which the slots of the busiest queue are in use.
+//   - waits: the time for which the slots of all queues are in use, if some step has more
+//     messages than may be sent ahead. Then a rank waits and delays everything else.
+//   - flights: the time for which the DMA engine is in use.
+//
+// A block moves over slow links and fast links in turn, so a step takes the mean of all
+// ranks. If there are several flows, a rank that waits for one of them delays the others.
+// Then a step is nearer to the slowest rank, and slots are in use for longer.
 func (c *pipeline) steps() (first, slowest, slots, waits, flights simtime.Time) {
 	mean, worst := make([]simtime.Time, len(c.phases)), make([]simtime.Time, len(c.phases))
 	ranks := simtime.Time(0)
 	for rank := range sample(c.Busy) {
 		ranks++
-		burst, use := map[int]simtime.Time{}, map[int]simtime.Time{} // by rank and by channel
+		burst, use := map[int]simtime.Time{}, map[int]simtime.Time{} // by receiving rank, and by channel
 		var flown, all simtime.Time
 		crowded := false
 		for k, f := range c.Phases(rank) {
@@ -121,7 +125,7 @@ func (c *pipeline) steps() (first, slowest, slots, waits, flights simtime.Time) 
 	return first, slowest + longest, slots, waits, flights
 }
 
-// busiest returns how long the busiest link carries the messages of a segment.
+// busiest computes how long the busiest link carries the messages of a segment.
 func (c *pipeline) busiest() simtime.Time {
 	return c.Network.Busiest(func(add func(from, to int, bytes int64)) {
 		for rank := range c.Pipeline.Ranks {

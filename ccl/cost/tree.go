@@ -11,17 +11,17 @@ type tree struct {
 	*Network
 	*ccl.Plan
 	node    func(rank int) ccl.TreeNode
-	bytes   int64        // of a chunk
-	combine simtime.Time // of two chunks
+	bytes   int64        // bytes of a chunk
+	combine simtime.Time // time to combine two chunks
 }
 
-// trees returns the cost of a collective over one or more trees at once, each with an equal
-// share of the data.
+// trees computes the cost of a collective over one or more trees at once, each with an
+// equal share of the data.
 //
-// The first chunk takes a message for each hop, up, down or both, and the time to combine it in
-// each rank. From then on a chunk takes the longest of: its messages on the busiest link; the time
-// until a credit is back, divided by the slots; and what the busiest rank has to do for it. In
-// a gather or scatter, blocks follow each other.
+// The first chunk takes the time of a message for each hop, up, down or both, and the time
+// to combine it in each rank. Each further chunk takes the longest of: its messages on the
+// busiest link; the time until a credit has returned, divided by the number of slots; and
+// the work of the busiest rank. In a gather or scatter, blocks follow each other.
 func (n *Network) trees(p *ccl.Plan, nodes ...func(rank int) ccl.TreeNode) simtime.Time {
 	count := tl.CDiv(p.Count(0), len(nodes))
 	chunks := tl.CDiv(count, p.Chunk)
@@ -62,10 +62,10 @@ func (n *Network) trees(p *ccl.Plan, nodes ...func(rank int) ccl.TreeNode) simti
 			for rank := range p.Ranks {
 				v := t.node(rank)
 				if ups && !v.Root {
-					add(rank, v.Parent.Rank, t.carried(rank))
+					add(rank, v.Parent.Rank, t.edgeBytes(rank))
 				}
 				if downs && !v.Root {
-					add(v.Parent.Rank, rank, t.carried(rank))
+					add(v.Parent.Rank, rank, t.edgeBytes(rank))
 				}
 			}
 		}
@@ -83,12 +83,12 @@ func (n *Network) trees(p *ccl.Plan, nodes ...func(rank int) ccl.TreeNode) simti
 				if downs {
 					flown += t.messages(child.Rank) * n.flight(rank, child.Rank, bytes)
 				}
-				if gathers && !n.inbox { // one child after the other
+				if gathers && !n.inbox { // one child after another
 					does += max(0, t.messages(child.Rank)-simtime.Time(p.Slots/2)) * trip / simtime.Time(p.Slots)
 				}
 			}
 			if ups && !gathers {
-				does += simtime.Time(len(v.Children)) * max(combine, each) // each sum waits for the one before
+				does += simtime.Time(len(v.Children)) * max(combine, each) // each sum waits for the previous sum
 			}
 			if downs && !gathers {
 				does += each
@@ -101,7 +101,7 @@ func (n *Network) trees(p *ccl.Plan, nodes ...func(rank int) ccl.TreeNode) simti
 	}
 	own, last := n.slowestLink(bytes), simtime.Time(max(0, chunks-1))
 	behind := last*max(link, work, flights) + max(0, link-own, flights)
-	if v := nodes[0](p.Root); !downs && len(v.Children) == p.Ranks-1 { // a star: messages of others are in flight meanwhile
+	if v := nodes[0](p.Root); !downs && len(v.Children) == p.Ranks-1 { // a star: messages of other ranks are in flight at the same time
 		near := n.Alpha(v.Children[0].Rank, p.Root, bytes)
 		behind = max(last*max(own, work, flights), near+simtime.Time(chunks)*link-first)
 	}
@@ -112,7 +112,7 @@ func (n *Network) trees(p *ccl.Plan, nodes ...func(rank int) ccl.TreeNode) simti
 	return first + max(behind, waits)
 }
 
-// up returns when a rank has the first chunk of all ranks below it.
+// up computes when a rank has the first chunk of all ranks below it.
 func (t *tree) up(rank int) (at simtime.Time) {
 	for _, child := range t.node(rank).Children {
 		at = max(at, t.up(child.Rank)+t.Alpha(child.Rank, rank, t.bytes))
@@ -123,7 +123,7 @@ func (t *tree) up(rank int) (at simtime.Time) {
 	return at
 }
 
-// down returns when all ranks below a rank have a chunk that the rank has at some time.
+// down computes when all ranks below a rank have a chunk, if the rank has it at time `at`.
 func (t *tree) down(rank int, at simtime.Time) (last simtime.Time) {
 	last = at
 	for i, child := range t.node(rank).Children {
@@ -132,19 +132,20 @@ func (t *tree) down(rank int, at simtime.Time) (last simtime.Time) {
 	return last
 }
 
-// carried returns the bytes on the edge above a rank: a chunk, or the blocks of all ranks below.
-func (t *tree) carried(rank int) int64 {
+// edgeBytes returns the number of bytes on the edge above a rank: a chunk, or the blocks of
+// the rank and of all ranks below it.
+func (t *tree) edgeBytes(rank int) int64 {
 	if t.Collective != ccl.Gather && t.Collective != ccl.Scatter {
 		return t.bytes
 	}
 	n := int64(t.Count(rank) * t.DType.Size())
 	for _, child := range t.node(rank).Children {
-		n += t.carried(child.Rank)
+		n += t.edgeBytes(child.Rank)
 	}
 	return n
 }
 
 // messages returns the number of messages on the edge above a rank.
 func (t *tree) messages(rank int) simtime.Time {
-	return simtime.Time(t.carried(rank) / max(1, t.bytes))
+	return simtime.Time(t.edgeBytes(rank) / max(1, t.bytes))
 }

@@ -10,51 +10,52 @@ import (
 	"github.com/kernbench/kernbench/torch/dist"
 )
 
-// reduceOps is the reductions as torch has them.
+// reduceOps maps reductions to the operations of package torch/dist.
 var reduceOps = map[ccl.Reduction]dist.ReduceOp{
 	ccl.Sum: dist.SUM, ccl.Avg: dist.AVG, ccl.Product: dist.PRODUCT, ccl.Min: dist.MIN, ccl.Max: dist.MAX,
 	ccl.BAnd: dist.BAND, ccl.BOr: dist.BOR, ccl.BXor: dist.BXOR,
 }
 
-// party is host code that takes part in the collective: a worker with the tensors of
-// its rank, or a program with those of all ranks, one after the other in each tensor.
-type party struct {
+// participant is host code that takes part in the collective: a worker with the tensors of
+// its rank, or a program with those of all ranks, one after another in each tensor.
+type participant struct {
 	*problem
 	rank    *torch.Rank
-	mine    []int // ranks, or holders of addends
-	on      []torch.TensorOption
-	tensors []*torch.Tensor // all, to be freed
-	finish  func()          // before results are read, if there is something to do
+	mine    []int                // ranks of the participant, or holders of addends
+	on      []torch.TensorOption // placement of tensors
+	tensors []*torch.Tensor      // all tensors, to be freed
+	finish  func()               // called before results are read, unless nil
 }
 
-// outcome is what came of a collective.
+// outcome is the result of one run of a collective.
 type outcome struct {
 	algorithm  string
-	start, end simtime.Time   // on the PEs
-	ends       []simtime.Time // the same, by rank
-	outputs    [][]byte       // by holder; nothing without values
+	start, end simtime.Time   // of the launch on the PEs
+	ends       []simtime.Time // end of each rank
+	outputs    [][]byte       // by holder; empty without values
 }
 
-// execute has the ranks do the collective.
+// execute runs the collective once on all ranks.
 func (p *problem) execute(r *torch.Rank, s ccl.Settings, per RanksPer) (*outcome, error) {
 	o := &outcome{start: simtime.Never, ends: make([]simtime.Time, p.ranks), outputs: make([][]byte, p.holders())}
 	if per == PerSIP {
 		return o, r.Spawn(func(r *torch.Rank) error {
-			a := &party{problem: p, rank: r, mine: lists.Count(r.Rank()*p.addends, p.addends)}
+			a := &participant{problem: p, rank: r, mine: lists.Count(r.Rank()*p.addends, p.addends)}
 			return a.takePart(s, o)
 		}, p.ranks)
 	}
 	s.WorldSize = p.ranks
-	a := &party{problem: p, rank: r, mine: lists.Count(0, p.ranks), on: []torch.TensorOption{torch.On(r.AllPEs()[:p.ranks]...)}}
+	a := &participant{problem: p, rank: r, mine: lists.Count(0, p.ranks), on: []torch.TensorOption{torch.On(r.AllPEs()[:p.ranks]...)}}
 	return o, a.takePart(s, o)
 }
 
-func (a *party) takePart(s ccl.Settings, o *outcome) error {
+// takePart runs the collective in a process group, and adds times and outputs to o.
+func (a *participant) takePart(s ccl.Settings, o *outcome) error {
 	torch.OK(dist.InitProcessGroup(a.rank, dist.Backend, dist.Settings(s)))
 	works, out := a.call()
 	for _, w := range works {
 		torch.OK(w.Wait())
-		// The messages of a sendrecv are launches of their own.
+		// The messages of a sendrecv are separate launches.
 		last := w.Stats()
 		o.algorithm = last.Algorithm
 		o.start, o.end = min(o.start, last.Start), max(o.end, last.Start+last.Crit)
@@ -74,14 +75,14 @@ func (a *party) takePart(s ccl.Settings, o *outcome) error {
 	return dist.DestroyProcessGroup(a.rank)
 }
 
-// call makes the tensors and calls the collective. Results are in the tensors out, each
-// of which has the next block, or all blocks, of its ranks.
-func (a *party) call() (works []*dist.Work, out []*torch.Tensor) {
+// call allocates the tensors and calls the collective. The results are in the tensors out.
+// Each of these has one block, or all blocks, of each of its ranks.
+func (a *participant) call() (works []*dist.Work, out []*torch.Tensor) {
 	in, blocks := blocks(a.collective, a.ranks)
 	op := reduceOps[a.reduction]
 	switch a.collective {
 	case ccl.Barrier:
-		return one(dist.BarrierAsync(a.rank)), nil
+		return single(dist.BarrierAsync(a.rank)), nil
 	case ccl.AllReduce:
 		if a.addends > 1 {
 			x, host := a.partial()
@@ -89,31 +90,31 @@ func (a *party) call() (works []*dist.Work, out []*torch.Tensor) {
 				a.finish = func() { a.copy(host, x) }
 				out = []*torch.Tensor{host}
 			}
-			return one(dist.AllReduceAsync(a.rank, x, op)), out
+			return single(dist.AllReduceAsync(a.rank, x, op)), out
 		}
 		x := a.tensor(1, 0)
-		return one(dist.AllReduceAsync(a.rank, x, op)), []*torch.Tensor{x}
+		return single(dist.AllReduceAsync(a.rank, x, op)), []*torch.Tensor{x}
 	case ccl.Reduce:
 		x := a.tensor(1, 0)
-		return one(dist.ReduceAsync(a.rank, x, a.root, op)), []*torch.Tensor{x}
+		return single(dist.ReduceAsync(a.rank, x, a.root, op)), []*torch.Tensor{x}
 	case ccl.Broadcast:
 		x := a.tensor(1, 0)
-		return one(dist.BroadcastAsync(a.rank, x, a.root)), []*torch.Tensor{x}
+		return single(dist.BroadcastAsync(a.rank, x, a.root)), []*torch.Tensor{x}
 	case ccl.Gather:
 		list := a.list(func(int) int { return zeros })
-		return one(dist.GatherAsync(a.rank, a.tensor(1, 0), list, a.root)), list
+		return single(dist.GatherAsync(a.rank, a.tensor(1, 0), list, a.root)), list
 	case ccl.Scatter:
 		x := a.tensor(1, zeros)
-		return one(dist.ScatterAsync(a.rank, x, a.list(func(j int) int { return j }), a.root)), []*torch.Tensor{x}
+		return single(dist.ScatterAsync(a.rank, x, a.list(func(j int) int { return j }), a.root)), []*torch.Tensor{x}
 	}
 	x, y := a.tensor(in, 0), a.tensor(blocks, zeros)
 	switch a.collective {
 	case ccl.AllGather:
-		works = one(dist.AllGatherIntoTensorAsync(a.rank, y, x))
+		works = single(dist.AllGatherIntoTensorAsync(a.rank, y, x))
 	case ccl.ReduceScatter:
-		works = one(dist.ReduceScatterTensorAsync(a.rank, y, x, op))
+		works = single(dist.ReduceScatterTensorAsync(a.rank, y, x, op))
 	case ccl.AllToAll:
-		works = one(dist.AllToAllSingleAsync(a.rank, y, x, nil, nil))
+		works = single(dist.AllToAllSingleAsync(a.rank, y, x, nil, nil))
 	case ccl.SendRecv:
 		var ops []dist.P2POp
 		for _, rank := range a.mine {
@@ -126,23 +127,25 @@ func (a *party) call() (works []*dist.Work, out []*torch.Tensor) {
 	return works, []*torch.Tensor{y}
 }
 
-func one(w *dist.Work, err error) []*dist.Work { return []*dist.Work{torch.Must(w, err)} }
+// single returns a list of one work. It panics if err is not nil.
+func single(w *dist.Work, err error) []*dist.Work { return []*dist.Work{torch.Must(w, err)} }
 
-// list returns a tensor for each block of the root, with the block of inputs that a function
-// selects. Workers that are not the root have none.
-func (a *party) list(first func(j int) int) []*torch.Tensor {
+// list returns a tensor for each block of the root. For tensor j, first(j) selects the
+// block of the input that the tensor holds. Workers that are not the root have no such
+// tensors.
+func (a *participant) list(first func(j int) int) []*torch.Tensor {
 	if !slices.Contains(a.mine, a.root) {
 		return nil
 	}
 	return lists.Make(a.ranks, func(j int) *torch.Tensor { return a.tensor(1, first(j)) })
 }
 
-// zeros selects no block of inputs.
+// zeros selects a tensor that is filled with zeros, instead of a block of the input.
 const zeros = -1
 
-// tensor returns a tensor of some blocks for each rank: those of the rank's input from the
-// first on, or zeros. A rank without an input has zeros too.
-func (a *party) tensor(blocks, first int) *torch.Tensor {
+// tensor returns a tensor with a number of blocks for each rank: blocks of the rank's
+// input, beginning with block first, or zeros. A rank without an input has zeros, too.
+func (a *participant) tensor(blocks, first int) *torch.Tensor {
 	shape := torch.Shape{len(a.mine) * blocks * a.count}
 	x := torch.Must(a.rank.Zeros(a.dtype, shape, a.on...))
 	a.tensors = append(a.tensors, x)
@@ -153,14 +156,14 @@ func (a *party) tensor(blocks, first int) *torch.Tensor {
 	size := blocks * block
 	all := make([]byte, len(a.mine)*size)
 	for i, rank := range a.mine {
-		again(all[i*size:(i+1)*size], a.inputs[rank], first*block)
+		fillRepeating(all[i*size:(i+1)*size], a.inputs[rank], first*block)
 	}
 	torch.OK(x.CopyFrom(&torch.Array{Shape: shape, DType: a.dtype, Bytes: all}))
 	return x
 }
 
-// read adds what a tensor holds to the outputs of its ranks.
-func (a *party) read(x *torch.Tensor, outputs [][]byte) {
+// read appends the contents of a tensor to the outputs of its ranks.
+func (a *participant) read(x *torch.Tensor, outputs [][]byte) {
 	if a.inputs == nil {
 		return
 	}

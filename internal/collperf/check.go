@@ -9,21 +9,21 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// wrong returns how many elements of all ranks are wrong in the end. In an all-reduce every
-// rank has to have the same bits as well.
-func (p *problem) wrong(outputs [][]byte) (n int) {
+// countWrong returns the number of wrong elements in the outputs of all ranks. In an
+// all-reduce all ranks must also have the same bits.
+func (p *problem) countWrong(outputs [][]byte) (n int) {
 	for rank, out := range outputs {
 		same := out
 		if p.collective == ccl.AllReduce {
 			same = outputs[0]
 		}
-		n += p.wrongAt(rank, out, same)
+		n += p.countWrongAt(rank, out, same)
 	}
 	return n
 }
 
-// compared returns how many elements of the ranks are compared.
-func (p *problem) compared() (n int) {
+// numCompared returns the number of elements of all ranks that are checked.
+func (p *problem) numCompared() (n int) {
 	_, blocks := blocks(p.collective, p.ranks)
 	for rank := range p.holders() {
 		for j := range blocks {
@@ -35,23 +35,25 @@ func (p *problem) compared() (n int) {
 	return n
 }
 
-// wrongAt returns how many elements of a rank's output are wrong, or not the same as others.
-func (p *problem) wrongAt(rank int, out, same []byte) (n int) {
+// countWrongAt returns the number of elements of a rank's output that are wrong, or that
+// differ from same where the same bits are required.
+func (p *problem) countWrongAt(rank int, out, same []byte) (n int) {
 	_, blocks := blocks(p.collective, p.ranks)
 	size := p.count * p.dtype.Size()
 	for j := range blocks {
 		if want := p.want(rank, j); want != nil {
-			n += p.differ(out[j*size:(j+1)*size], same[j*size:(j+1)*size], want)
+			n += p.countDifferent(out[j*size:(j+1)*size], same[j*size:(j+1)*size], want)
 		}
 	}
 	return n
 }
 
-// differ returns how many elements are not as wanted, or not the same as others.
-func (p *problem) differ(got, same []byte, want *reference) (n int) {
+// countDifferent returns the number of elements of got that are not as wanted, or that
+// differ from same where the same bits are required.
+func (p *problem) countDifferent(got, same []byte, want *reference) (n int) {
 	size := p.dtype.Size()
 	for at := 0; at < p.count; {
-		from, to := want.run(p.dtype, at, p.count-at)
+		from, to := want.span(p.dtype, at, p.count-at)
 		end := at + to - from
 		if want.bits == nil || !bytes.Equal(got[at*size:end*size], want.bits[from*size:to*size]) {
 			for i := range to - from {
@@ -70,18 +72,19 @@ func (p *problem) differ(got, same []byte, want *reference) (n int) {
 	return n
 }
 
-// reference is what ranks are to have: the reduction of all ranks' inputs, or an input.
-// Elements come over and over, as those of inputs do.
+// reference is the expected elements of a rank: the reduction of all inputs, or an input.
+// The elements repeat, as those of inputs do.
 type reference struct {
-	bits   []byte    // of exact ones
-	values []float64 // of others
-	within []float64 // how far from these a result may be
-	from   int       // element that it begins with
+	bits   []byte    // expected bits, if they are exact; otherwise nil
+	values []float64 // expected values, if they are not exact
+	within []float64 // maximum difference of a result from values
+	from   int       // index of the first element
 }
 
-// run returns where up to n elements from one on lie that lie together.
-func (r *reference) run(d tl.DType, at, n int) (from, to int) {
-	period := len(r.values) // elements before the same come again
+// span returns the range of the stored elements for up to n elements from index at on. The
+// range ends where the elements repeat.
+func (r *reference) span(d tl.DType, at, n int) (from, to int) {
+	period := len(r.values) // elements before they repeat
 	if r.bits != nil {
 		period = len(r.bits) / d.Size()
 	}

@@ -10,15 +10,15 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// right is what the ranks have after a collective that worked.
-func (p *problem) right() [][]byte {
+// expectedOutputs returns the outputs of all ranks after a correct collective.
+func (p *problem) expectedOutputs() [][]byte {
 	outputs := make([][]byte, p.ranks)
 	_, blocks := blocks(p.collective, p.ranks)
 	for rank := range outputs {
 		for j := range blocks {
 			block := make([]byte, p.count*p.dtype.Size())
 			if want := p.want(rank, j); want != nil {
-				from, to := want.run(p.dtype, 0, p.count)
+				from, to := want.span(p.dtype, 0, p.count)
 				if want.bits != nil {
 					copy(block, want.bits[from*p.dtype.Size():to*p.dtype.Size()])
 				} else {
@@ -33,7 +33,7 @@ func (p *problem) right() [][]byte {
 	return outputs
 }
 
-// TestWrong plants wrong values and wants each to be counted.
+// TestWrong checks that each wrong value is counted.
 func TestWrong(t *testing.T) {
 	for _, c := range ccl.Collectives() {
 		for _, values := range []Values{Integers, Reals} {
@@ -41,14 +41,14 @@ func TestWrong(t *testing.T) {
 			if c == ccl.Barrier {
 				continue
 			}
-			fill(p)
-			outputs := p.right()
-			if n := p.wrong(outputs); n != 0 {
-				t.Errorf("%v of %s: %d wrong, want 0 of what is right", c, values, n)
+			drawValues(p)
+			outputs := p.expectedOutputs()
+			if n := p.countWrong(outputs); n != 0 {
+				t.Errorf("%v of %s: %d wrong, want 0 of correct outputs", c, values, n)
 			}
 			for i, at := range []int{0, 7, 9} {
 				numeric.Set(p.dtype, outputs[2], at, 1e9)
-				if n := p.wrong(outputs); n != i+1 {
+				if n := p.countWrong(outputs); n != i+1 {
 					t.Errorf("%v of %s: %d wrong, want the %d that were planted", c, values, n, i+1)
 				}
 			}
@@ -56,26 +56,26 @@ func TestWrong(t *testing.T) {
 	}
 }
 
-// TestRanksDiffer: within the bound of rounding, all ranks of an all-reduce still have
-// to have the same bits; those of a reduce-scatter have nothing in common.
+// TestRanksDiffer checks that all ranks of an all-reduce must have the same bits, even
+// within the bound of rounding. The ranks of a reduce-scatter have no elements in common.
 func TestRanksDiffer(t *testing.T) {
 	for c, want := range map[ccl.Collective]int{ccl.AllReduce: 1, ccl.ReduceScatter: 0} {
 		p := &problem{series: series{dtype: tl.F32}, collective: c, ranks: 4, addends: 1, count: 10, values: Reals}
-		fill(p)
-		outputs := p.right()
+		drawValues(p)
+		outputs := p.expectedOutputs()
 		before := bytes.Clone(outputs[1])
 		outputs[1][3*4] ^= 1 // the last bit of element 3
 		if bytes.Equal(before, outputs[1]) {
 			t.Fatal("nothing was planted")
 		}
-		if n := p.wrong(outputs); n != want {
+		if n := p.countWrong(outputs); n != want {
 			t.Errorf("%v with a bit that differs: %d wrong, want %d", c, n, want)
 		}
 	}
 }
 
-// fill makes the values of a problem.
-func fill(p *problem) {
+// drawValues generates the values of a problem.
+func drawValues(p *problem) {
 	if err := p.draw(context.Background()); err != nil {
 		panic(err)
 	}

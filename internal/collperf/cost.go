@@ -11,8 +11,8 @@ import (
 	"github.com/kernbench/kernbench/simtime"
 )
 
-// slowness returns how many times as long as the best each algorithm takes by its formula.
-// Algorithms without a formula are not in it.
+// slowness returns the cost of each algorithm divided by the lowest cost. Algorithms
+// without a cost are omitted.
 func (o *Options) slowness(p *problem) (map[string]float64, error) {
 	s, err := o.settings("")
 	if err != nil {
@@ -36,19 +36,19 @@ func (o *Options) slowness(p *problem) (map[string]float64, error) {
 	return times, nil
 }
 
-// cost estimates how long the simulation of the problem takes, in messages: the time left
-// of an experiment goes by it. Every rank has work of its own, and what an algorithm moves is
-// cut into messages.
+// cost estimates how long the simulation of the problem takes, in units of messages. An
+// experiment predicts its remaining time from these estimates. Every rank has a fixed
+// amount of work, and the data that an algorithm moves is divided into messages.
 func (p *problem) cost(algorithm string) float64 {
 	const perRank, message = 8, 4096
-	n, size := float64(p.holders()), float64(p.about().Size)
+	n, size := float64(p.holders()), float64(p.rowCase().Size)
 	var moved float64
 	switch c := p.collective; {
 	case c == ccl.AllReduce && algorithm == ccl.DirectOnePhase.Name:
 		moved = n * (n - 1) * size
 	case c == ccl.AllReduce:
 		moved = 2 * (n - 1) * size
-	case c == ccl.AllToAll && algorithm == ccl.Ring.Name: // over all ranks between
+	case c == ccl.AllToAll && algorithm == ccl.Ring.Name: // through all ranks on the way
 		moved = n * (n - 1) / 2 * size
 	case c == ccl.AllGather || c == ccl.ReduceScatter || c == ccl.AllToAll || c == ccl.SendRecv:
 		moved = n * size
@@ -58,14 +58,14 @@ func (p *problem) cost(algorithm string) float64 {
 	return n*perRank + moved/message
 }
 
-// memory estimates how many bytes of this computer a row takes: the PEs that ranks are on,
-// routes and costs between all pairs of ranks, and values of ranks in the memory of the
-// machine, in the op log, and here.
+// memory estimates how many bytes of memory of this computer a row takes: for the PEs of
+// the ranks, for routes and costs between all pairs of ranks, and for the values of ranks
+// in the memory of the machine, in the op log and in this package.
 func (o *Options) memory(p *problem) int64 {
 	const (
 		perPE     = 32 << 10
 		perPair   = 128
-		perQueues = 512 // of a pair, where all ranks have queues to all others
+		perQueues = 512 // bytes of a pair, if all ranks have queues to all others
 	)
 	each := uint64(perPair)
 	if o.Collective == ccl.AllToAll {
@@ -78,21 +78,21 @@ func (o *Options) memory(p *problem) int64 {
 	return int64(min(n, 1<<61))
 }
 
-// validateValues refuses rows that this computer has no room for, or that have too many
-// values for it to compute.
+// validateValues returns an error if a row needs more memory than this computer has, or has
+// too many values to compute.
 func (o *Options) validateValues(ranks int) error {
 	all := o.series()
 	problems := lists.Make(len(all), func(i int) *problem { return newProblem(o, all[i], ranks, o.Max) })
 	largest := slices.MaxFunc(problems, func(a, b *problem) int { return cmp.Compare(a.bytes(), b.bytes()) })
-	if bytes := largest.bytes(); o.checks() && bytes > mostValues {
-		return mistake("size", "%v of %d bytes: the values of all ranks are %s, too many to compute here: add --data off, or take smaller sizes", o.Collective, largest.size, host.GB(bytes))
+	if bytes := largest.bytes(); o.checks() && bytes > maxValueBytes {
+		return optionErrorf("size", "%v of %d bytes: the values of all ranks are %s, too many to compute here: add --data off, or take smaller sizes", o.Collective, largest.size, host.GB(bytes))
 	}
 	if err := host.Check(uint64(o.memory(largest))); err != nil {
 		fix := "take fewer ranks"
 		if o.checks() {
 			fix = "add --data off, take smaller sizes, or fewer ranks"
 		}
-		return mistake("size", "%v of %d bytes between %d ranks: %w: %s", o.Collective, o.Max, ranks, err, fix)
+		return optionErrorf("size", "%v of %d bytes between %d ranks: %w: %s", o.Collective, o.Max, ranks, err, fix)
 	}
 	return nil
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// fabric is SIPs of some number and arrangement.
+// fabric is the shape and size of a fabric of SIPs.
 type fabric struct {
 	shape topology.Shape
 	w, h  int
@@ -25,7 +25,7 @@ func (f fabric) sets() []string {
 	return sets
 }
 
-// fabrics is all shapes of a few SIPs, grids of one row, of one column and of more.
+// fabrics returns all shapes with a few SIPs; grids have one row, one column, or more.
 func fabrics() (all []fabric) {
 	for _, shape := range topology.Shapes {
 		if !shape.Grid() {
@@ -41,9 +41,10 @@ func fabrics() (all []fabric) {
 	return all
 }
 
-// TestAnyFabric draws fabrics, collectives, algorithms, sizes, dtypes and what a rank is:
-// every value is right, every rank has the same bits, and nothing beats its bound. With
-// links between SIPs that are all that takes time, or a whole machine.
+// TestAnyFabric checks random fabrics, collectives, algorithms, sizes, dtypes and kinds of
+// ranks: every value is right, all ranks have the same bits, and no time is below its
+// bound. The system is either a preset on which only links between SIPs take time, or a
+// complete machine.
 func TestAnyFabric(t *testing.T) {
 	graphs := map[string]*topology.Graph{}
 	rapid.Check(t, func(r *rapid.T) {
@@ -84,6 +85,6 @@ func TestAnyFabric(t *testing.T) {
 		}
 		o.Min = topology.Bytes(rapid.SampledFrom([]int{1, 5, 100, 4099, 50_000}).Draw(r, "count") * o.DTypes[0].Size() * size)
 		o.Max = o.Min
-		right(t, o, measure(t, o))
+		checkRows(t, o, measure(t, o))
 	})
 }

@@ -9,42 +9,42 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// integers is the elements of a rank, of so many whose elements are reduced together:
-// whole numbers such that whatever is combined of them, in any order, is a number that
-// the dtype holds exactly.
+// integers returns a generator of the elements of a rank. The elements of all ranks are
+// reduced together. They are whole numbers such that the dtype represents every combination
+// of them exactly, in any order.
 func integers(r ccl.Reduction, d tl.DType, ranks, rank int) func(i int) float64 {
-	few := func(i int) bool { // at most six of the ranks, others for each element
+	few := func(i int) bool { // true for at most six of the ranks, different ones for each element
 		noise := mix(-1, i)
 		return (uint64(rank)+noise>>8)%uint64(ranks) < noise%7
 	}
 	small := func(i int) float64 { return float64(1 + mix(rank, i)%50) }
-	width := min(8*d.Size()-1, 48) // bits that a float64 has room for, too
+	width := min(8*d.Size()-1, 48) // bits that a float64 represents exactly, too
 	mask := uint64(1)<<width - 1
 	bit := func(i int) uint64 { return 1 << (mix(rank, i) % uint64(width)) }
 	switch r {
 	case ccl.Product:
-		return either(few, constant(2), constant(1))
+		return choose(few, constant(2), constant(1))
 	case ccl.Min:
-		return either(few, small, func(i int) float64 { return 50 + small(i) })
+		return choose(few, small, func(i int) float64 { return 50 + small(i) })
 	case ccl.Max:
 		if !d.IsSigned() {
-			return either(few, func(i int) float64 { return 50 + small(i) }, small)
+			return choose(few, func(i int) float64 { return 50 + small(i) }, small)
 		}
-		// What starts from 0 is found out.
-		return either(few, func(i int) float64 { return -small(i) }, func(i int) float64 { return -50 - small(i) })
+		// All elements are negative, so that a reduction that starts from 0 is detected.
+		return choose(few, func(i int) float64 { return -small(i) }, func(i int) float64 { return -50 - small(i) })
 	case ccl.BAnd:
-		return either(few, func(i int) float64 { return float64(mask &^ bit(i)) }, constant(float64(mask)))
+		return choose(few, func(i int) float64 { return float64(mask &^ bit(i)) }, constant(float64(mask)))
 	case ccl.BOr:
-		return either(few, func(i int) float64 { return float64(bit(i)) }, constant(0))
+		return choose(few, func(i int) float64 { return float64(bit(i)) }, constant(0))
 	case ccl.BXor:
 		return func(i int) float64 { return float64(mix(rank, i) & mask) }
 	}
-	most := uint64(min(exact(d)/ranks, 255))
-	if most == 0 { // more ranks than can have anything
-		return either(few, constant(1), constant(0))
+	most := uint64(min(maxExact(d)/ranks, 255))
+	if most == 0 { // too many ranks for each to have an element other than 0
+		return choose(few, constant(1), constant(0))
 	}
 	from := 0.0
-	if r == ccl.Avg && !d.IsFloat() { // rounded towards zero, which negative ones tell from rounding down
+	if r == ccl.Avg && !d.IsFloat() { // negative averages distinguish rounding towards zero from rounding down
 		from = -float64(most / 2)
 	}
 	return func(i int) float64 { return from + float64(mix(rank, i)%(most+1)) }
@@ -52,7 +52,8 @@ func integers(r ccl.Reduction, d tl.DType, ranks, rank int) func(i int) float64 
 
 func constant(x float64) func(int) float64 { return func(int) float64 { return x } }
 
-func either(which func(int) bool, x, y func(int) float64) func(int) float64 {
+// choose returns a function that returns x(i) if which(i) is true, and y(i) otherwise.
+func choose(which func(int) bool, x, y func(int) float64) func(int) float64 {
 	return func(i int) float64 {
 		if which(i) {
 			return x(i)
@@ -61,13 +62,13 @@ func either(which func(int) bool, x, y func(int) float64) func(int) float64 {
 	}
 }
 
-// narrow holds numbers up to which small dtypes hold every whole number.
+// narrow is, for small dtypes, a number up to which they represent every whole number.
 var narrow = map[tl.DType]int{tl.F16: 1 << 11, tl.BF16: 1 << 8, tl.I8: 1<<7 - 1, tl.U8: 1<<7 - 1, tl.I16: 1<<15 - 1, tl.U16: 1<<15 - 1}
 
-// exact returns a number up to which the dtype holds every whole number.
-func exact(d tl.DType) int { return cmp.Or(narrow[d], 1<<24) }
+// maxExact returns a number up to which a dtype represents every whole number.
+func maxExact(d tl.DType) int { return cmp.Or(narrow[d], 1<<24) }
 
-// mix is a number that looks random and is always the same for a rank and an element.
+// mix returns a pseudo-random number that depends only on a rank and an element.
 func mix(rank, i int) uint64 {
 	z := uint64(rank)*0x9e3779b97f4a7c15 + uint64(i)*0xd1b54a32d192ed03 + 1
 	for range 2 {
@@ -77,8 +78,8 @@ func mix(rank, i int) uint64 {
 	return z ^ z>>32
 }
 
-// combine holds the reductions of two numbers, but for the division of Avg and the factor of
-// PremulSum.
+// combine maps each reduction to a function of two numbers, without the division of Avg and
+// the factor of PremulSum.
 var combine = map[ccl.Reduction]func(x, y float64) float64{
 	ccl.Sum:       func(x, y float64) float64 { return x + y },
 	ccl.Avg:       func(x, y float64) float64 { return x + y },
@@ -91,12 +92,12 @@ var combine = map[ccl.Reduction]func(x, y float64) float64{
 	ccl.BXor:      func(x, y float64) float64 { return float64(int64(x) ^ int64(y)) },
 }
 
-// reals is the elements of a rank, of so many whose elements are reduced together:
-// random numbers between -1 and 1, and of a product near 1, so that it neither grows
-// nor vanishes.
+// reals returns a generator of the elements of a rank. The elements of all ranks are
+// reduced together. They are random numbers between -1 and 1. For a product they are near
+// 1, so that the product neither grows nor vanishes.
 func reals(r ccl.Reduction, ranks, rank int) func(i int) float64 {
 	rng := rand.New(rand.NewPCG(1, uint64(rank)))
-	return func(int) float64 { // asked for in order
+	return func(int) float64 { // called for elements in order
 		x := 2*rng.Float64() - 1
 		if r == ccl.Product {
 			return 1 + x/float64(ranks)
@@ -105,23 +106,24 @@ func reals(r ccl.Reduction, ranks, rank int) func(i int) float64 {
 	}
 }
 
-// roundoff returns the largest relative error of rounding to the dtype. That of f64 counts
-// twice, for the reference is rounded as well.
+// roundoff returns the maximum relative error of rounding to a dtype. For f64 it is
+// doubled, because the reference is rounded, too.
 func roundoff(d tl.DType) float64 {
 	if d == tl.F64 {
 		return 1.0 / (1 << 52)
 	}
-	return 1 / float64(exact(d))
+	return 1 / float64(maxExact(d))
 }
 
-// tolerance returns how far the reduction of so many reals may be from what it is in float64,
-// given that and the sum of their absolute values. An average divides by ranks.
+// tolerance returns the maximum difference between a reduction of real numbers and result,
+// the same reduction in float64. absolute is the sum of the absolute values. An average
+// divides by ranks.
 func tolerance(r ccl.Reduction, d tl.DType, reals, ranks int, result, absolute float64) float64 {
 	u, n := roundoff(d), float64(reals)
 	switch r {
 	case ccl.Product:
 		return (math.Pow(1+u, n-1) - 1) * math.Abs(result)
-	case ccl.Avg: // the sum's error and that of the division, divided
+	case ccl.Avg: // the errors of the sum and of the division, both divided by ranks
 		return n * u * absolute / float64(ranks)
 	}
 	return (n - 1) * u * absolute

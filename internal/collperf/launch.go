@@ -14,8 +14,8 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// CPUs is those that real ranks are bound to, as MPI does: one for each rank, or none if
-// there are more ranks.
+// CPUs returns the CPUs that real ranks are bound to, as in MPI: one for each rank, or nil
+// if there are more ranks than CPUs.
 func (o *Options) CPUs() []int {
 	list := host.CPUs()
 	if len(list) < o.NRanks {
@@ -24,8 +24,8 @@ func (o *Options) CPUs() []int {
 	return list[:o.NRanks]
 }
 
-// launch has real ranks do a job, which is to measure all rows, and counts what they
-// found. That does not go through the collectives, which may be what is wrong.
+// launch runs a job on real ranks, which measures all rows, and adds the results to t.
+// Results are not sent through the collectives, because these may be wrong.
 func (o *Options) launch(ctx context.Context, job string, t *tally) error {
 	arg, err := json.Marshal(o)
 	if err != nil {
@@ -36,7 +36,7 @@ func (o *Options) launch(ctx context.Context, job string, t *tally) error {
 	if err != nil {
 		return err
 	}
-	all := make([][]found, len(results)) // by rank, by row
+	all := make([][]rankResult, len(results)) // by rank, by row
 	for rank, text := range results {
 		if err := json.Unmarshal(text, &all[rank]); err != nil {
 			return fmt.Errorf("what rank %d found: %w", rank, err)
@@ -54,9 +54,9 @@ func (o *Options) launch(ctx context.Context, job string, t *tally) error {
 	return nil
 }
 
-// realRow is a row of what all ranks found. An iteration takes as long as the slowest
-// rank.
-func (o *Options) realRow(p *problem, algorithm string, all [][]found, row int) Row {
+// realRow returns a row from the results of all ranks. An iteration takes as long as its
+// slowest rank.
+func (o *Options) realRow(p *problem, algorithm string, all [][]rankResult, row int) Row {
 	var total simtime.Time
 	wrong, ranks := 0, make([]simtime.Time, len(all))
 	for i := range o.iters() {
@@ -71,12 +71,12 @@ func (o *Options) realRow(p *problem, algorithm string, all [][]found, row int) 
 	for rank := range all {
 		wrong += all[rank][row].Wrong
 	}
-	return o.row(p, o.realName(algorithm, len(all), p.about().Size), total, ranks, wrong)
+	return o.row(p, o.realName(algorithm, len(all), p.rowCase().Size), total, ranks, wrong)
 }
 
-// realName is what a row calls its algorithm.
+// realName returns the name of the algorithm of a row.
 func (o *Options) realName(algorithm string, ranks int, size int64) string {
-	switch names := o.servedReal(); {
+	switch names := o.realAlgorithms(); {
 	case len(names) == 1:
 		return names[0]
 	case algorithm == "" || algorithm == Auto:
@@ -85,13 +85,14 @@ func (o *Options) realName(algorithm string, ranks int, size int64) string {
 	return algorithm
 }
 
-// onePEOfEachCube is the layout of a tensor whose addends are on all cubes of a SIP.
+// onePEOfEachCube is the layout of a tensor with an addend on each cube of a SIP.
 var onePEOfEachCube = torch.DPPolicy{Cube: torch.Partial, NumPEs: 1}
 
-// partial is a tensor with an addend on each cube, and what the host sees of it. A host
-// can neither write one addend nor read one copy: a tensor with a part on each of the
-// same PEs passes them on.
-func (a *party) partial() (x, host *torch.Tensor) {
+// partial returns a tensor x with an addend on each cube, and a tensor host through which
+// the host writes addends and reads results. The host can neither write a single addend nor
+// read a single copy. So host has a part on each of the same PEs, and the PEs copy between
+// both tensors. host is nil if there are no values.
+func (a *participant) partial() (x, host *torch.Tensor) {
 	x = torch.Must(a.rank.Zeros(a.dtype, torch.Shape{a.count}, onePEOfEachCube))
 	a.tensors = append(a.tensors, x)
 	if a.inputs == nil {
@@ -104,12 +105,12 @@ func (a *party) partial() (x, host *torch.Tensor) {
 	return x, host
 }
 
-// copy has each PE copy its part of a tensor to its part of another.
-func (a *party) copy(to, from *torch.Tensor) {
-	const most = 1 << 13 // elements at a time
+// copy copies one tensor to another. Each PE copies its own part.
+func (a *participant) copy(to, from *torch.Tensor) {
+	const step = 1 << 13 // elements at a time
 	torch.Must(a.rank.Launch("copy", func(t *tl.PE, to, from tl.Ptr) {
-		for at := 0; at < a.count; at += most {
-			shape := tl.Shape{min(most, a.count-at)}
+		for at := 0; at < a.count; at += step {
+			shape := tl.Shape{min(step, a.count-at)}
 			t.Store(to.Add(at), t.Load(from.Add(at), shape, a.dtype))
 		}
 	}, to, from))

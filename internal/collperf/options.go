@@ -15,52 +15,52 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// Options is what to measure and on what. Zero values are the defaults unless it says
-// otherwise.
+// Options describe what to measure, and on what. A zero value means the default, unless a
+// field says otherwise.
 type Options struct {
-	Backend Backend // "" is Sim
+	Backend Backend // "" means Sim
 
 	Collective ccl.Collective
-	Algorithm  string          // of the library, Auto or AllAlgorithms; "" is as CCL says, Auto of real ranks
-	Reductions []ccl.Reduction // of collectives that reduce; none is sum
-	DTypes     []tl.DType      // none is f16
-	Root       int             // of rooted collectives; or AllRoots
+	Algorithm  string          // an algorithm of the library, Auto or AllAlgorithms; "" means as in CCL, and Auto for real ranks
+	Reductions []ccl.Reduction // for collectives that reduce; empty means sum
+	DTypes     []tl.DType      // empty means f16
+	Root       int             // root of rooted collectives, or AllRoots
 
-	Min, Max   topology.Bytes // sizes, from and to
-	StepFactor int            // from size to size; 0 is 2
-	StepBytes  topology.Bytes // instead of StepFactor, if it is not 0
+	Min, Max   topology.Bytes // smallest and largest size
+	StepFactor int            // factor from size to size; 0 means 2
+	StepBytes  topology.Bytes // difference from size to size; replaces StepFactor if it is not 0
 
-	Iters   int    // times that are averaged; 0 is 1
-	PerRank bool   // rows have the times of every rank
-	NoCheck bool   // nothing is compared, and of Sim no values are computed
-	Values  Values // "" is Integers
+	Iters   int    // iterations that are averaged; 0 means 1
+	PerRank bool   // add the time of every rank to rows
+	NoCheck bool   // do not check values; with Sim, do not compute them
+	Values  Values // "" means Integers
 
-	Timeout time.Duration // wall-clock limit of the whole measurement; 0 is none
+	Timeout time.Duration // wall-clock limit of the whole measurement; 0 means no limit
 
-	// Of real ranks alone.
-	NRanks  int       // needed
-	Warmups int       // iterations before those that are measured
-	Window  bool      // their buffers lie in a window, where others can read them
-	Output  io.Writer `json:"-"` // gets what processes write that panic; nil drops it
+	// Real ranks only.
+	NRanks  int       // number of ranks; required
+	Warmups int       // iterations before the measured ones
+	Window  bool      // buffers are in a window, which other ranks can read
+	Output  io.Writer `json:"-"` // receives the output of processes that panic; nil discards it
 
-	// Of simulated ones alone.
-	Topology *topology.Graph     // needed
-	CCL      *ccl.Config         // nil is that of package ccl
-	RanksPer RanksPer            // "" is PerPE
-	World    int                 // ranks; 0 is all there are
-	Partial  bool                // an all-reduce of SIPs' tensors that have an addend on each cube
-	Buffer   topology.BufferKind // of queue slots; "" is as CCL says
+	// Simulated ranks only.
+	Topology *topology.Graph     // required
+	CCL      *ccl.Config         // nil means the default of package ccl
+	RanksPer RanksPer            // "" means PerPE
+	World    int                 // number of ranks; 0 means all of the system
+	Partial  bool                // all-reduce tensors of SIPs that have an addend on each cube
+	Buffer   topology.BufferKind // memory of queue slots; "" means as in CCL
 	Flit     bool                // simulate every flit
-	Trace    string              // file to record a single row to; "" is none
-	Threads  int                 // that compute values, and rows at a time; 0 is one for each core
+	Trace    string              // trace file of a single row; "" means none
+	Threads  int                 // threads that compute values, and rows that run at the same time; 0 means one for each core
 
-	// Experiment says what is kept of simulated rows, and which of them are measured: File,
-	// Program, Resume, Replace, Strict, Shard, Warn, Begin and Progress. The others follow
+	// Experiment determines which simulated rows are measured and stored: File, Program,
+	// Resume, Replace, Strict, Shard, Warn, Begin and Progress. The other fields are set
 	// from the options.
 	Experiment experiment.Options `json:"-"`
 }
 
-// OptionError is a mistake in one of the options, named as kernbench coll does.
+// OptionError is a mistake in an option. Option is the name of the flag of kernbench coll.
 type OptionError struct {
 	Option string
 	Err    error
@@ -71,25 +71,27 @@ func (e *OptionError) Error() string { return e.Err.Error() }
 // Unwrap returns the mistake.
 func (e *OptionError) Unwrap() error { return e.Err }
 
-func mistake(option, format string, args ...any) error {
+// optionErrorf returns an OptionError.
+func optionErrorf(option, format string, args ...any) error {
 	return &OptionError{option, fmt.Errorf(format, args...)}
 }
 
-// Reductions returns those that need no factor.
+// Reductions returns all reductions that need no factor.
 func Reductions() []ccl.Reduction {
 	return slices.DeleteFunc(ccl.Reductions(), func(r ccl.Reduction) bool { return r == ccl.PremulSum })
 }
 
 // Words for algorithms.
 const (
-	Auto          = "auto" // as the library picks for each size
-	AllAlgorithms = "all"  // each that does the collective, compared
+	Auto          = "auto" // the algorithm that the library picks for each size
+	AllAlgorithms = "all"  // a comparison of all algorithms that perform the collective
 )
 
-// AllRoots is each rank as the root, one after the other.
+// AllRoots is the value of Options.Root that measures each rank as the root, one after
+// another.
 const AllRoots = -1
 
-// RanksPer is what a rank is.
+// RanksPer is the part of the machine that a rank is.
 type RanksPer string
 
 // The kinds of ranks.
@@ -98,48 +100,48 @@ const (
 	PerSIP RanksPer = "sip"
 )
 
-// Values is what tensors hold.
+// Values is the kind of values that tensors hold.
 type Values string
 
 // The kinds of values.
 const (
 	Integers Values = "integers" // small whole numbers, whose reduction is exact
-	Reals    Values = "reals"    // of dtypes that have them, numbers between -1 and 1
+	Reals    Values = "reals"    // real numbers between -1 and 1, for floating-point dtypes
 )
 
-// largest bounds sizes, so that no product of one overflows.
-const largest = topology.Bytes(1) << 40
+// maxSize is the maximum size. Products with a size do not overflow.
+const maxSize = topology.Bytes(1) << 40
 
-// mostIters bounds iterations, measured ones and warm-ups alike.
-const mostIters = 1_000_000
+// maxIters is the maximum number of iterations, and of warm-up iterations.
+const maxIters = 1_000_000
 
-// Validate reports what is wrong with the options.
+// Validate returns an error for the first mistake in the options.
 func (o *Options) Validate() error {
 	ranks, err := o.Ranks()
 	if err != nil {
 		return err
 	}
 	switch c := o.Collective; {
-	case o.Min < 0 || o.Max > largest:
-		return mistake("size", "sizes from %d to %d bytes: write 0 to %d", o.Min, o.Max, largest)
+	case o.Min < 0 || o.Max > maxSize:
+		return optionErrorf("size", "sizes from %d to %d bytes: write 0 to %d", o.Min, o.Max, maxSize)
 	case o.Min > o.Max:
-		return mistake("size", "the smallest size, %d bytes, is more than the largest, %d", o.Min, o.Max)
+		return optionErrorf("size", "the smallest size, %d bytes, is more than the largest, %d", o.Min, o.Max)
 	case o.StepBytes < 0:
-		return mistake("step", "steps of %d bytes: write 1 or more", o.StepBytes)
+		return optionErrorf("step", "steps of %d bytes: write 1 or more", o.StepBytes)
 	case o.StepFactor < 0 || o.StepFactor == 1:
-		return mistake("step", "a step factor of %d: write 2 or more", o.StepFactor)
-	case o.Iters < 0 || o.Iters > mostIters:
-		return mistake("iters", "%d iterations: write 1 to %d", o.Iters, mostIters)
-	case o.Warmups < 0 || o.Warmups > mostIters:
-		return mistake("warmup-iters", "--warmup-iters %d: write 0 to %d", o.Warmups, mostIters)
+		return optionErrorf("step", "a step factor of %d: write 2 or more", o.StepFactor)
+	case o.Iters < 0 || o.Iters > maxIters:
+		return optionErrorf("iters", "%d iterations: write 1 to %d", o.Iters, maxIters)
+	case o.Warmups < 0 || o.Warmups > maxIters:
+		return optionErrorf("warmup-iters", "--warmup-iters %d: write 0 to %d", o.Warmups, maxIters)
 	case c.Rooted() && (o.Root >= ranks || o.Root < AllRoots):
-		return mistake("root", "no rank %d to be the root: there are 0 to %d", o.Root, ranks-1)
+		return optionErrorf("root", "no rank %d to be the root: there are 0 to %d", o.Root, ranks-1)
 	case c == ccl.SendRecv && ranks < 2:
-		return mistake("world", "sendrecv needs two ranks: take a larger system")
+		return optionErrorf("world", "sendrecv needs two ranks: take a larger system")
 	}
-	if rows := o.rows(); rows < 0 || rows > mostRows {
-		return mistake("size", "%d sizes make %d rows, and there are at most %d: take larger steps (-i or -f), or fewer sizes, types, reductions and roots",
-			o.numSizes(), rows, mostRows)
+	if rows := o.rows(); rows < 0 || rows > maxRows {
+		return optionErrorf("size", "%d sizes make %d rows, and there are at most %d: take larger steps (-i or -f), or fewer sizes, types, reductions and roots",
+			o.numSizes(), rows, maxRows)
 	}
 	if o.Real() {
 		return o.validateReal(ranks)
@@ -151,15 +153,15 @@ func (o *Options) Validate() error {
 		return &OptionError{"algo", err}
 	}
 	if rows := o.rows(); o.Trace != "" && rows > 1 {
-		return mistake("trace", "--trace is of one row, and these are %d: choose one size (-b and -e the same), one algorithm, one type", rows)
+		return optionErrorf("trace", "--trace is of one row, and these are %d: choose one size (-b and -e the same), one algorithm, one type", rows)
 	}
 	if len(o.series()) == 0 {
-		return mistake("op", "there is no %v of %v: avg is for floats, band, bor and bxor for integers", o.reductions()[0], o.dtypes()[0])
+		return optionErrorf("op", "there is no %v of %v: avg is for floats, band, bor and bxor for integers", o.reductions()[0], o.dtypes()[0])
 	}
 	return o.validateValues(ranks)
 }
 
-// validateAlgorithm reports what is wrong with the algorithm, or its settings.
+// validateAlgorithm checks the algorithm and its settings.
 func (o *Options) validateAlgorithm() error {
 	s, err := o.settings("")
 	if err != nil {
@@ -178,28 +180,28 @@ func (o *Options) validateAlgorithm() error {
 	if slices.Contains(ccl.Names(), o.Algorithm) {
 		return err
 	}
-	return fmt.Errorf("%w%s", err, config.DidYouMean(o.Algorithm, append(o.served(), Auto, AllAlgorithms)))
+	return fmt.Errorf("%w%s", err, config.DidYouMean(o.Algorithm, append(o.allAlgorithms(), Auto, AllAlgorithms)))
 }
 
-// validatePartial reports what is wrong with partial tensors.
+// validatePartial checks the options that partial tensors restrict.
 func (o *Options) validatePartial() error {
 	switch {
 	case !o.Partial:
 		return nil
 	case o.Collective != ccl.AllReduce:
-		return mistake("partial", "%v of partial tensors: only all_reduce makes sense of addends", o.Collective)
+		return optionErrorf("partial", "%v of partial tensors: only all_reduce makes sense of addends", o.Collective)
 	case o.RanksPer != PerSIP:
-		return mistake("partial", "partial tensors need ranks that are SIPs, whose cubes have the addends: add --ranks-per sip")
+		return optionErrorf("partial", "partial tensors need ranks that are SIPs, whose cubes have the addends: add --ranks-per sip")
 	}
 	for _, r := range o.reductions() {
 		if r != ccl.Sum && r != ccl.Avg {
-			return mistake("partial", "%v of partial tensors, which are the sums of their addends: use sum or avg", r)
+			return optionErrorf("partial", "%v of partial tensors, which are the sums of their addends: use sum or avg", r)
 		}
 	}
 	return nil
 }
 
-// addends is how many each rank's tensor has.
+// addends returns the number of addends of each rank's tensor.
 func (o *Options) addends() int {
 	if o.Partial {
 		return o.Topology.Spec().CubesPerSIP()
@@ -207,18 +209,18 @@ func (o *Options) addends() int {
 	return 1
 }
 
-// algorithms is the names of those to measure.
+// algorithms returns the names of the algorithms to measure.
 func (o *Options) algorithms() []string {
 	if o.Algorithm != AllAlgorithms {
 		return []string{o.Algorithm}
 	}
-	return o.served()
+	return o.allAlgorithms()
 }
 
-// served is the names of those that do the collective.
-func (o *Options) served() []string {
+// allAlgorithms returns the names of all algorithms that perform the collective.
+func (o *Options) allAlgorithms() []string {
 	if o.Real() {
-		return o.servedReal()
+		return o.realAlgorithms()
 	}
 	return lists.Map(ccl.Algorithms(o.Collective), func(a *ccl.Algorithm) string { return a.Name })
 }
@@ -231,7 +233,8 @@ func (o *Options) configuration() *ccl.Config {
 	return o.CCL
 }
 
-// settings returns the settings of an algorithm, or of the one that CCL names.
+// settings returns the settings of CCL with an algorithm, or with the algorithm of CCL if
+// the name is empty.
 func (o *Options) settings(algorithm string) (ccl.Settings, error) {
 	s, err := o.configuration().Named("")
 	s.Algorithm = cmp.Or(algorithm, s.Algorithm)
@@ -239,30 +242,30 @@ func (o *Options) settings(algorithm string) (ccl.Settings, error) {
 	return s, err
 }
 
-// Ranks returns how many there are.
+// Ranks returns the number of ranks.
 func (o *Options) Ranks() (int, error) {
 	switch {
-	case o.Real() && (o.NRanks < 1 || o.NRanks > mostRanks):
-		return 0, fmt.Errorf("--nranks %d: write 1 to %d", o.NRanks, mostRanks)
+	case o.Real() && (o.NRanks < 1 || o.NRanks > maxRanks):
+		return 0, fmt.Errorf("--nranks %d: write 1 to %d", o.NRanks, maxRanks)
 	case o.Real():
 		return o.NRanks, nil
 	}
 	spec := o.Topology.Spec()
-	there, unit := spec.System.SIPs.Count, "SIPs, and a rank is one"
+	available, unit := spec.System.SIPs.Count, "SIPs, and a rank is one"
 	if o.RanksPer != PerSIP {
-		there, unit = there*spec.CubesPerSIP()*spec.PEsPerCube(), "PEs"
+		available, unit = available*spec.CubesPerSIP()*spec.PEsPerCube(), "PEs"
 	}
-	n := cmp.Or(o.World, there)
-	if n < 1 || n > there {
-		return 0, mistake("world", "a world of %d ranks: the system has %d %s", n, there, unit)
+	n := cmp.Or(o.World, available)
+	if n < 1 || n > available {
+		return 0, optionErrorf("world", "a world of %d ranks: the system has %d %s", n, available, unit)
 	}
 	return n, nil
 }
 
-// iters is how often each row is measured.
+// iters returns the number of iterations of each row.
 func (o *Options) iters() int { return max(1, o.Iters) }
 
-// pes returns the PEs that hold the ranks' tensors, or their addends.
+// pes returns the PEs that hold the tensors of the ranks, or their addends.
 func (o *Options) pes(ranks int) []int {
 	each, addends, s := 1, o.addends(), o.Topology.Spec()
 	if o.RanksPer == PerSIP {
@@ -288,14 +291,14 @@ func (o *Options) dtypes() []tl.DType {
 	return o.DTypes
 }
 
-// series is rows that differ in size alone.
+// series is the settings that are common to rows that differ only in size.
 type series struct {
 	dtype     tl.DType
 	reduction ccl.Reduction
 	root      int
 }
 
-// series is those that there are, without reductions that a dtype has not.
+// series returns all series. It omits reductions that a dtype does not support.
 func (o *Options) series() (all []series) {
 	first, n := o.Root, 1 // roots
 	if !o.Collective.Rooted() {
@@ -309,7 +312,7 @@ func (o *Options) series() (all []series) {
 	}
 	for _, d := range o.dtypes() {
 		for _, r := range o.reductions() {
-			has := o.Real() && o.hasReal(r, d) || !o.Real() && (r.Serves(d) || !o.Collective.Reduces())
+			has := o.Real() && o.supportsReal(r, d) || !o.Real() && (r.Serves(d) || !o.Collective.Reduces())
 			if !has {
 				continue
 			}

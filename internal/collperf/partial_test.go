@@ -9,13 +9,13 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// TestPartial: an all-reduce over 6 SIPs of 16 cubes sums 96 addends, and its bound is
-// that of 96 PEs.
+// TestPartial checks that an all-reduce over 6 SIPs of 16 cubes sums 96 addends, and that
+// its bound is the bound of 96 PEs.
 func TestPartial(t *testing.T) {
 	for _, name := range []string{"ring6", "torus2x3", "mesh2x3"} {
 		o := Options{Topology: system(t, name), RanksPer: PerSIP, World: 6, Partial: true, Min: 2048, Max: 2048}
 		rows := measure(t, o)
-		right(t, o, rows)
+		checkRows(t, o, rows)
 		limit := bound.Compute(o.Topology, o.pes(6), &ccl.Plan{Collective: ccl.AllReduce, DType: tl.U8, Counts: []int{2048}})
 		if got := rows[0]; got.BoundUS != microseconds(limit.Time) || got.Bound != limit.Why {
 			t.Errorf("%s: bound %v us, %s, want %+v", name, got.BoundUS, got.Bound, limit)
@@ -23,8 +23,8 @@ func TestPartial(t *testing.T) {
 	}
 }
 
-// TestPartialOfEveryKind: each algorithm, with whole numbers and reals, and averages,
-// which divide by ranks alone.
+// TestPartialOfEveryKind checks each algorithm with whole numbers and real numbers, and
+// with averages, which divide by the number of ranks, not of addends.
 func TestPartialOfEveryKind(t *testing.T) {
 	g := system(t, "ring6", "sip.cube_mesh.w=2", "sip.cube_mesh.h=1")
 	for _, values := range []Values{Integers, Reals} {
@@ -32,11 +32,12 @@ func TestPartialOfEveryKind(t *testing.T) {
 			Topology: g, Algorithm: AllAlgorithms, RanksPer: PerSIP, World: 5, Partial: true, Min: 0, Max: 4100, StepBytes: 2050, Values: values,
 			DTypes: []tl.DType{tl.F32, tl.BF16}, Reductions: []ccl.Reduction{ccl.Sum, ccl.Avg},
 		}
-		right(t, o, measure(t, o))
+		checkRows(t, o, measure(t, o))
 	}
 }
 
-// TestPartialBusBW: addends count as ranks, also those of a single SIP.
+// TestPartialBusBW checks that the bus bandwidth counts addends as ranks, also those of a
+// single SIP.
 func TestPartialBusBW(t *testing.T) {
 	o := Options{Topology: system(t, "default", "system.sips.count=1"), RanksPer: PerSIP, Partial: true, Min: 64, Max: 64}
 	if r := measure(t, o)[0]; *r.AlgBW == 0 || *r.BusBW != *r.AlgBW*2*15/16 {
@@ -44,7 +45,7 @@ func TestPartialBusBW(t *testing.T) {
 	}
 }
 
-// TestPartialPEs: the addends are on the first PE of each cube.
+// TestPartialPEs checks that the addends are on the first PE of each cube.
 func TestPartialPEs(t *testing.T) {
 	o := Options{Topology: system(t, "ring6"), RanksPer: PerSIP, Partial: true}
 	pes := o.pes(6)
@@ -53,23 +54,23 @@ func TestPartialPEs(t *testing.T) {
 	}
 }
 
-// TestPartialAddends: each addend has values of its own, so that one that is left out is
-// found out.
+// TestPartialAddends checks that each addend has its own values, so that a missing addend
+// is detected.
 func TestPartialAddends(t *testing.T) {
 	p := &problem{series: series{dtype: tl.F16}, collective: ccl.AllReduce, ranks: 6, addends: 16, count: 100}
-	fill(p)
-	for i, left := range p.inputs {
-		sum := make([]byte, len(left))
+	drawValues(p)
+	for i, omitted := range p.inputs {
+		sum := make([]byte, len(omitted))
 		for j, x := range p.inputs {
 			if j != i {
 				numeric.Apply(numeric.Add, tl.F16, sum, sum, x)
 			}
 		}
-		if n := p.wrong([][]byte{sum}); n < 80 {
+		if n := p.countWrong([][]byte{sum}); n < 80 {
 			t.Errorf("without addend %d %d of 100 values are wrong, want at least 80", i, n)
 		}
-		numeric.Apply(numeric.Add, tl.F16, sum, sum, left)
-		if n := p.wrong([][]byte{sum}); n != 0 {
+		numeric.Apply(numeric.Add, tl.F16, sum, sum, omitted)
+		if n := p.countWrong([][]byte{sum}); n != 0 {
 			t.Errorf("with all addends %d values are wrong, want 0", n)
 		}
 	}

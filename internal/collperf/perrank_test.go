@@ -12,15 +12,15 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// TestPerRank: every rank has a time, the longest of which is that of the row, for every
-// collective and algorithm, of ranks that are PEs and SIPs, and of several iterations; and
-// only if they are wanted.
+// TestPerRank checks that every rank has a time if times of ranks are requested, and that
+// the longest is the time of the row. It covers every collective and algorithm, ranks that
+// are PEs and ranks that are SIPs, and several iterations.
 func TestPerRank(t *testing.T) {
 	g := system(t, "ring6", "system.sips.count=7")
 	for _, c := range ccl.Collectives() {
 		for i, world := range []int{1, 3, 5, 7} {
 			if c == ccl.SendRecv && world == 1 {
-				continue // it needs two
+				continue // sendrecv needs two ranks
 			}
 			o := Options{Collective: c, Algorithm: AllAlgorithms, Min: 480, Max: 480, NoCheck: true, Topology: g, World: world, Iters: 1 + i, PerRank: true}
 			o.RanksPer = []RanksPer{PerSIP, PerPE}[i%2]
@@ -30,13 +30,14 @@ func TestPerRank(t *testing.T) {
 				}
 			}
 			if o.PerRank = false; measure(t, o)[0].PEExec != nil {
-				t.Errorf("%v has times of ranks that nobody wants", c)
+				t.Errorf("%v has times of ranks without PerRank", c)
 			}
 		}
 	}
 }
 
-// TestPerRankOfPartialTensors: a rank takes as long as the last PE with one of its addends.
+// TestPerRankOfPartialTensors checks that a rank takes as long as the last PE with one of
+// its addends.
 func TestPerRankOfPartialTensors(t *testing.T) {
 	o := Options{Collective: ccl.AllReduce, Algorithm: "ring", Min: 64, Max: 64, NoCheck: true, Topology: system(t, "ring6", "system.sips.count=3"), RanksPer: PerSIP, Partial: true, PerRank: true}
 	r := measure(t, o)[0]
@@ -45,13 +46,13 @@ func TestPerRankOfPartialTensors(t *testing.T) {
 	}
 }
 
-// TestPerRankOfRealRanks: the times of a rank are averaged, and those of the row, of which
-// each is the slowest rank's, are at least as long.
+// TestPerRankOfRealRanks checks that the times of a rank are averaged. The time of the row
+// is the average of the slowest rank of each iteration, so it is at least as long.
 func TestPerRankOfRealRanks(t *testing.T) {
 	o := Options{Backend: Goroutines, Collective: ccl.AllReduce, Iters: 2, NRanks: 3, PerRank: true}
 	p := newProblem(&o, o.series()[0], 3, 64)
-	took := func(ns ...time.Duration) []found { return []found{{Times: ns}} }
-	r := o.realRow(p, Auto, [][]found{took(10, 31), took(40, 20), took(5, 6)}, 0)
+	took := func(ns ...time.Duration) []rankResult { return []rankResult{{Times: ns}} }
+	r := o.realRow(p, Auto, [][]rankResult{took(10, 31), took(40, 20), took(5, 6)}, 0)
 	want := []simtime.Time{20500 * simtime.Picosecond, 30 * simtime.Nanosecond, 5500 * simtime.Picosecond}
 	if !cmp.Equal(r.PEExec, want) || *r.TimeUS != 0.0355 {
 		t.Errorf("ranks take %v and the row %v us, want %v and 0.0355", r.PEExec, *r.TimeUS, want)

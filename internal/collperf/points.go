@@ -17,13 +17,13 @@ type simulation struct {
 	problems   []*problem
 	algorithms []string
 	points     []experiment.Point
-	rows       []*Row // by point, those of failures in a comparison too
+	rows       []*Row // by point; in a comparison also rows of failures
 	tally      *tally
-	next       int // index of the first problem whose rows the tally does not have yet
+	next       int // index of the first problem whose rows are not in the tally yet
 }
 
-// simulate measures problems on simulated machines. In a comparison the failure of an
-// algorithm does not end the others.
+// simulate measures problems on simulated machines. In a comparison, the failure of an
+// algorithm does not stop the others.
 func (o *Options) simulate(ctx context.Context, problems []*problem, t *tally) error {
 	s := &simulation{Options: o, problems: problems, algorithms: o.algorithms(), tally: t}
 	for _, p := range problems {
@@ -56,8 +56,8 @@ func (o *Options) simulate(ctx context.Context, problems []*problem, t *tally) e
 func (s *simulation) problem(index int) *problem { return s.problems[index/len(s.algorithms)] }
 func (s *simulation) algorithm(index int) string { return s.algorithms[index%len(s.algorithms)] }
 
-// Cost estimates how long the simulation of the first row takes, relative to other rows; 0 if
-// there are no ranks for it.
+// Cost estimates how long the simulation of the first row takes, relative to other rows. It
+// returns 0 if the number of ranks is not valid.
 func (o *Options) Cost() float64 {
 	n, err := o.Ranks()
 	if err != nil {
@@ -66,16 +66,17 @@ func (o *Options) Cost() float64 {
 	return o.problems(n)[0].cost(o.algorithms()[0]) * float64(o.iters())
 }
 
-// point returns the settings of a problem, and the algorithm if it was named.
+// point returns the settings of a problem, and the algorithm if it was chosen by name.
 func (o *Options) point(p *problem, algorithm string) (experiment.Point, error) {
-	point, err := experiment.PointOf(p.about())
-	if o.named() {
+	point, err := experiment.PointOf(p.rowCase())
+	if o.isNamed() {
 		point = append(point, experiment.Setting{Name: "algorithm", Value: algorithm})
 	}
 	return point, err
 }
 
-// identity returns a text of all that rows depend on besides their points and the program.
+// identity returns a text with everything that rows depend on, except the points and the
+// program.
 func (o *Options) identity(ranks int) string {
 	return fmt.Sprintf("coll %v, %d ranks per %s, partial %t, algo %s, buffer %s, values %s, check %t, iters %d, per-rank %t, flit %t, topology %s, ccl %s",
 		o.Collective, ranks, cmp.Or(o.RanksPer, PerPE), o.Partial, cmp.Or(o.Algorithm, "as ccl says"), cmp.Or(o.Buffer, "as ccl says"),
@@ -83,42 +84,43 @@ func (o *Options) identity(ranks int) string {
 		topology.OriginOf(o.Topology.Spec()).Hash, topology.OriginOf(o.configuration()).Hash)
 }
 
-// run measures a point. The row that is kept does not repeat the settings of the point.
-func (s *simulation) run(ctx context.Context, index int, _ experiment.Point) (kept, error) {
+// run measures a point. The row that it returns does not repeat the settings of the point.
+func (s *simulation) run(ctx context.Context, index int, _ experiment.Point) (storedRow, error) {
 	p, algorithm := s.problem(index), s.algorithm(index)
 	row, err := s.measure(ctx, p, algorithm)
 	switch {
 	case err != nil && s.Algorithm != AllAlgorithms:
-		return kept{}, fmt.Errorf("%v of %d bytes: %w", s.Collective, p.size, err)
+		return storedRow{}, fmt.Errorf("%v of %d bytes: %w", s.Collective, p.size, err)
 	case err != nil:
-		skip := skipped(err)
+		skip := skipReason(err)
 		text := cmp.Or(skip, err.Error())
 		row = p.row(-1)
 		row.Algorithm, row.Error = algorithm, &text
 		if skip == "" {
 			s.rows[index] = &row
-			return kept{}, err
+			return storedRow{}, err
 		}
 	}
-	if s.named() {
+	if s.isNamed() {
 		row.Algorithm = ""
 	}
-	return kept{row.Measured, row.Comparison}, nil
+	return storedRow{row.Measured, row.Comparison}, nil
 }
 
-// add takes the row of a point. All points before it have ended.
-func (s *simulation) add(index int, k kept) {
+// add receives the row of a point. All points before it have ended.
+func (s *simulation) add(index int, k storedRow) {
 	k.Algorithm = cmp.Or(k.Algorithm, s.algorithm(index))
-	s.rows[index] = &Row{s.problem(index).about(), k.Measured, k.Comparison}
+	s.rows[index] = &Row{s.problem(index).rowCase(), k.Measured, k.Comparison}
 	s.flush((index + 1) / len(s.algorithms))
 }
 
-// flush hands over the rows of problems up to one, whose values are of no use any more.
+// flush adds the rows of all problems before until to the tally, and frees the values of
+// these problems.
 func (s *simulation) flush(until int) {
 	for n := len(s.algorithms); s.next < until; s.next++ {
 		var latest []Row
 		for _, r := range s.rows[s.next*n : (s.next+1)*n] {
-			if r != nil { // a shard may have no such point
+			if r != nil { // a shard may not have this point
 				latest = append(latest, *r)
 			}
 		}

@@ -18,8 +18,8 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// keptFile reads a file of points.
-func keptFile(t *testing.T, name string) []byte {
+// readPoints reads a file of points.
+func readPoints(t *testing.T, name string) []byte {
 	t.Helper()
 	text, err := os.ReadFile(name)
 	if err != nil {
@@ -28,9 +28,9 @@ func keptFile(t *testing.T, name string) []byte {
 	return text
 }
 
-// TestKept: a file has a line for each algorithm at each size, whose row does not repeat the
-// settings. A measurement that goes on from some of the lines has the same rows and writes
-// the same bytes, and so do shards that are merged.
+// TestKept checks that a file has a line for each algorithm at each size, and that its row
+// does not repeat the settings. A measurement that resumes from some of the lines has the
+// same rows and writes the same bytes. So do shards that are merged.
 func TestKept(t *testing.T) {
 	folder := t.TempDir()
 	o := Options{Topology: system(t, "alpha_beta"), Algorithm: AllAlgorithms, Min: 64, Max: 128, RanksPer: PerSIP, World: 2}
@@ -39,7 +39,7 @@ func TestKept(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	whole := keptFile(t, o.Experiment.File)
+	whole := readPoints(t, o.Experiment.File)
 	lines := bytes.SplitAfter(whole, []byte("\n"))
 	if n := len(o.algorithms()); len(rows) != 2*n || len(lines) != 2*n+2 {
 		t.Fatalf("%d rows and %d lines, want 2 of each of %d algorithms, and a header", len(rows), len(lines)-1, n)
@@ -59,7 +59,7 @@ func TestKept(t *testing.T) {
 		t.Errorf("got %s, want it to begin with %s", first, want)
 	}
 	if strings.Contains(first, `"best"`) || strings.Count(first, `"algorithm"`) != 1 {
-		t.Errorf("the row has what others say: %s", first)
+		t.Errorf("the row repeats settings, or has what only a comparison knows: %s", first)
 	}
 
 	part := o
@@ -71,8 +71,8 @@ func TestKept(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(rows, again) + cmp.Diff(sum, sumAgain); diff != "" || !bytes.Equal(keptFile(t, part.Experiment.File), whole) {
-		t.Errorf("the bytes differ, or rows (-at once +gone on):\n%s", diff)
+	if diff := cmp.Diff(rows, again) + cmp.Diff(sum, sumAgain); diff != "" || !bytes.Equal(readPoints(t, part.Experiment.File), whole) {
+		t.Errorf("the bytes differ, or rows (-at once +resumed):\n%s", diff)
 	}
 
 	var files []string
@@ -86,19 +86,20 @@ func TestKept(t *testing.T) {
 		}
 		for j, r := range some {
 			want := rows[i+2*j]
-			want.Best = nil // the others are elsewhere
+			want.Best = nil // the other shard has the other algorithms
 			if diff := cmp.Diff(want, r); diff != "" {
 				t.Errorf("row %d of shard %d (-whole +shard):\n%s", j, i+1, diff)
 			}
 		}
 	}
 	merged := filepath.Join(folder, "merged.jsonl")
-	if _, err := experiment.Merge(t.Context(), merged, experiment.MergeOptions{}, files...); err != nil || !bytes.Equal(keptFile(t, merged), whole) {
+	if _, err := experiment.Merge(t.Context(), merged, experiment.MergeOptions{}, files...); err != nil || !bytes.Equal(readPoints(t, merged), whole) {
 		t.Errorf("merged with error %v, want the bytes of the whole", err)
 	}
 }
 
-// TestIdentity: a file of rows that were measured in another way is not gone on from.
+// TestIdentity checks that a file of rows that were measured with other options is not
+// resumed.
 func TestIdentity(t *testing.T) {
 	o := Options{Topology: system(t, "ring6"), Min: 64, Max: 64, RanksPer: PerSIP}
 	o.Experiment.File = filepath.Join(t.TempDir(), "rows.jsonl")
@@ -135,7 +136,7 @@ func TestIdentity(t *testing.T) {
 	}
 }
 
-// TestCost: what takes longer to simulate costs more.
+// TestCost checks that rows that take longer to simulate have higher costs.
 func TestCost(t *testing.T) {
 	cost := func(c ccl.Collective, algorithm string, ranks int, size topology.Bytes) float64 {
 		o := Options{Topology: system(t, "alpha_beta"), Collective: c, Algorithm: algorithm, RanksPer: PerSIP, World: ranks, Min: size, Max: size}
@@ -160,7 +161,7 @@ func TestCost(t *testing.T) {
 	}
 }
 
-// TestProgress: an experiment tells how many rows there are, and how many are done.
+// TestProgress checks that an experiment reports the number of rows, and how many are done.
 func TestProgress(t *testing.T) {
 	o := Options{Topology: system(t, "alpha_beta"), Min: 64, Max: 256, RanksPer: PerSIP, Threads: 1}
 	var done []int
@@ -175,7 +176,8 @@ func TestProgress(t *testing.T) {
 	}
 }
 
-// TestInterruptedComparison: rows that were cut off are neither kept nor shown as failed.
+// TestInterruptedComparison checks that rows that were interrupted are neither stored nor
+// shown as failed.
 func TestInterruptedComparison(t *testing.T) {
 	o := Options{Topology: system(t, "ring6"), Algorithm: AllAlgorithms, Min: 1 << 12, Max: 1 << 20, RanksPer: PerSIP}
 	ctx, cancel := context.WithCancel(t.Context())

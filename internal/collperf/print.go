@@ -17,34 +17,34 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// Printer writes a measurement to W as text, JSON or CSV: the head, each row when it is ready, and
-// the foot.
+// Printer writes a measurement to W as text, JSON or CSV: the head, each row when it is
+// ready, and the foot.
 type Printer struct {
 	Options
-	W      io.Writer
-	Format string
-	ranks  int
-	above  *Case // of the row that was printed last
-	rows   []Row // when all have been measured
-	sum    Summary
+	W        io.Writer
+	Format   string
+	ranks    int
+	lastCase *Case // settings of the row that was written last
+	rows     []Row // set after all rows have been measured
+	sum      Summary
 }
 
-// Run measures, and writes the head and the rows. It returns the summary, of which the rest of
-// the output is written by [Printer.Foot].
+// Run measures, and writes the head and the rows. It returns the summary. [Printer.Foot]
+// writes the rest of the output.
 func (p *Printer) Run(ctx context.Context) (sum Summary, err error) {
 	if p.ranks, err = p.Ranks(); err != nil {
 		return sum, err
 	}
-	if p.Experiment.Begin = p.head; p.Real() { // which has no file that may be refused
-		if err := p.head(); err != nil {
+	if p.Experiment.Begin = p.writeHead; p.Real() { // there is no file that could be refused, so the head is written first
+		if err := p.writeHead(); err != nil {
 			return sum, err
 		}
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	p.rows, p.sum, err = Run(ctx, p.Options, func(r Row) {
-		if err := p.row(r); err != nil {
-			cancel(err) // the other rows would not be seen
+		if err := p.writeRow(r); err != nil {
+			cancel(err) // further rows could not be written
 		}
 	})
 	return p.sum, err
@@ -67,21 +67,21 @@ const (
 	textHeader = "#%11s %12s %6s %6s %6s %11s %12s %12s %7s %18s %7s %8s\n"
 	textRow    = " %11d %12d %6s %6s %6d %11s %12s %12s %7s %18s %7s %8s%s\n"
 
-	// Of the table of ranks.
+	// The table of ranks.
 	ranksHeader = "#\n#%11s %6s %6s %6s %18s %6s %18s\n"
 	ranksRow    = " %11d %6s %6s %6d %18s %6d %18s\n"
 )
 
-// places returns a number that may be missing, with some places.
-func places(x *float64, places int) string {
+// formatNumber formats a number with a number of decimal places, or "-" if it is nil.
+func formatNumber(x *float64, places int) string {
 	if x == nil {
 		return "-"
 	}
 	return strconv.FormatFloat(*x, 'f', places, 64)
 }
 
-// head writes what comes before the rows.
-func (p *Printer) head() error {
+// writeHead writes the lines before the rows.
+func (p *Printer) writeHead() error {
 	switch p.Format {
 	case "json":
 		return nil
@@ -102,8 +102,8 @@ func (p *Printer) head() error {
 	return err
 }
 
-// row writes a row.
-func (p *Printer) row(r Row) error {
+// writeRow writes a row.
+func (p *Printer) writeRow(r Row) error {
 	switch p.Format {
 	case "json":
 		return nil
@@ -112,7 +112,7 @@ func (p *Printer) row(r Row) error {
 	}
 	wrong, kind, end := "N/A", r.BoundKind, ""
 	if p.Real() {
-		kind = "-" // real ranks have none
+		kind = "-" // real ranks have no bound
 	}
 	if r.Wrong != nil {
 		wrong = strconv.Itoa(*r.Wrong)
@@ -123,16 +123,16 @@ func (p *Printer) row(r Row) error {
 	case r.Best != nil && *r.Best:
 		end = " *"
 	}
-	if p.Algorithm == AllAlgorithms && p.above != nil && *p.above != r.Case {
+	if p.Algorithm == AllAlgorithms && p.lastCase != nil && *p.lastCase != r.Case {
 		fmt.Fprintln(p.W, "#")
 	}
-	p.above = &r.Case
+	p.lastCase = &r.Case
 	_, err := fmt.Fprintf(p.W, textRow, r.Size, r.Count, r.Type, r.RedOp, r.Root,
-		places(r.TimeUS, 3), places(r.AlgBW, 3), places(r.BusBW, 3), wrong, r.Algorithm, places(r.BoundShare, 1), kind, end)
+		formatNumber(r.TimeUS, 3), formatNumber(r.AlgBW, 3), formatNumber(r.BusBW, 3), wrong, r.Algorithm, formatNumber(r.BoundShare, 1), kind, end)
 	return err
 }
 
-// Foot writes what comes after the rows.
+// Foot writes the lines after the rows.
 func (p *Printer) Foot() (err error) {
 	switch p.Format {
 	case "json":
@@ -141,7 +141,7 @@ func (p *Printer) Foot() (err error) {
 		return nil
 	}
 	if p.PerRank {
-		ranksTable(p.W, p.rows)
+		writeRanks(p.W, p.rows)
 	}
 	line := func(name, text string) { _, err = fmt.Fprintf(p.W, "# %-21s: %s\n", name, text) }
 	switch {
@@ -169,13 +169,13 @@ func (p *Printer) Foot() (err error) {
 	return err
 }
 
-// valuesCompared reports whether the values of some row were compared.
+// valuesCompared reports whether the values of any row were checked.
 func valuesCompared(rows []Row) bool {
 	return slices.ContainsFunc(rows, func(r Row) bool { return r.Wrong != nil })
 }
 
-// ranksTable writes a row for each rank of each measurement.
-func ranksTable(w io.Writer, rows []Row) {
+// writeRanks writes a table with a line for each rank of each row.
+func writeRanks(w io.Writer, rows []Row) {
 	fmt.Fprintf(w, ranksHeader, "size(B)", "type", "redop", "root", "algorithm", "rank", "pe_exec(ns)")
 	for _, r := range rows {
 		for rank, t := range r.PEExec {
@@ -185,7 +185,7 @@ func ranksTable(w io.Writer, rows []Row) {
 	fmt.Fprintln(w, "#")
 }
 
-// bounds returns a row for each sentence about bounds.
+// bounds returns the first row for each different reason of a bound.
 func bounds(rows []Row) (list []Row) {
 	for _, r := range rows {
 		if r.BoundUS > 0 && !slices.ContainsFunc(list, func(seen Row) bool { return seen.Bound == r.Bound }) {
@@ -195,7 +195,7 @@ func bounds(rows []Row) (list []Row) {
 	return list
 }
 
-// writeCSV writes rows, or what comes before them.
+// writeCSV writes rows, or only the header if there are none.
 func (p *Printer) writeCSV(rows []Row, write func(*table.Table, io.Writer) error) error {
 	t, err := p.Table(rows)
 	if err != nil {
@@ -208,35 +208,35 @@ func (p *Printer) writeCSV(rows []Row, write func(*table.Table, io.Writer) error
 type Output struct {
 	Collective string       `json:"collective"`
 	Ranks      int          `json:"ranks"`
-	RanksPer   string       `json:"ranks_per,omitempty"` // pe or sip; not of real ranks
+	RanksPer   string       `json:"ranks_per,omitempty"` // pe or sip; simulated ranks only
 	Partial    bool         `json:"partial,omitempty"`   // tensors have an addend on each cube
 	Rows       []Row        `json:"rows"`
-	AvgBusBW   *float64     `json:"avg_busbw,omitempty"` // GB/s; not of a comparison
-	Wrong      *int         `json:"wrong"`               // null if values were not compared
+	AvgBusBW   *float64     `json:"avg_busbw,omitempty"` // GB/s; not in a comparison
+	Wrong      *int         `json:"wrong"`               // null if values were not checked
 	Wins       []Win        `json:"wins,omitempty"`
-	File       string       `json:"file,omitempty"` // that keeps the rows
+	File       string       `json:"file,omitempty"` // file with the rows
 	Config     OutputConfig `json:"config"`
 	Schema     table.Schema `json:"schema"`
 }
 
-// OutputConfig is the configuration of a measurement in JSON.
+// OutputConfig is the configuration of a measurement.
 type OutputConfig struct {
-	Version  string          `json:"version"`            // of kernbench
-	On       string          `json:"on,omitempty"`       // shm or inproc, of real ranks
-	NRanks   int             `json:"nranks,omitempty"`   // of them
-	Cores    int             `json:"cores,omitempty"`    // that they have
-	Topology topology.Origin `json:"topology,omitzero"`  // of simulated ones
-	CCL      topology.Origin `json:"ccl,omitzero"`       // of them
-	Algo     string          `json:"algo,omitempty"`     // if it was chosen
-	Buffer   string          `json:"buffer,omitempty"`   // of queue slots, if it was chosen; of real ranks
-	Data     string          `json:"data,omitempty"`     // on or off, of simulated ranks
+	Version  string          `json:"version"`            // version of kernbench
+	On       string          `json:"on,omitempty"`       // shm or inproc; real ranks only
+	NRanks   int             `json:"nranks,omitempty"`   // number of real ranks
+	Cores    int             `json:"cores,omitempty"`    // cores of this computer; real ranks only
+	Topology topology.Origin `json:"topology,omitzero"`  // simulated ranks only
+	CCL      topology.Origin `json:"ccl,omitzero"`       // simulated ranks only
+	Algo     string          `json:"algo,omitempty"`     // the algorithm, if it was chosen
+	Buffer   string          `json:"buffer,omitempty"`   // memory of queue slots, if it was chosen; for real ranks, private or window
+	Data     string          `json:"data,omitempty"`     // on or off; simulated ranks only
 	Values   string          `json:"values"`             // integers or reals
-	Iters    int             `json:"iters"`              // that were averaged
-	Warmups  *int            `json:"warmups,omitempty"`  // before those, of real ranks
-	Fidelity string          `json:"fidelity,omitempty"` // train or flit, of simulated ranks
+	Iters    int             `json:"iters"`              // iterations that were averaged
+	Warmups  *int            `json:"warmups,omitempty"`  // iterations before the measured ones; real ranks only
+	Fidelity string          `json:"fidelity,omitempty"` // train or flit; simulated ranks only
 }
 
-// Page returns a page that tells of the measurement, and the table of its rows.
+// Page returns a page that describes the measurement, and the table of its rows.
 func (p *Printer) Page() (about page.Page, t *table.Table, err error) {
 	o := p.Options
 	o.PerRank = false
@@ -284,7 +284,7 @@ func (o *Options) realText() string {
 	return text
 }
 
-// realBuffer returns where the buffers of real ranks are.
+// realBuffer returns the kind of buffers of real ranks.
 func (o *Options) realBuffer() string {
 	return map[bool]string{false: PrivateBuffer, true: WindowBuffer}[o.Window]
 }

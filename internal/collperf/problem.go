@@ -12,24 +12,26 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// problem is a collective of one size: what ranks have, and what they are to get.
+// problem is a collective of one size, with the inputs of ranks and the expected results.
 type problem struct {
 	series
 	collective ccl.Collective
 	ranks      int
-	addends    int            // of each rank's tensor: 1, or, of partial ones, more
-	size       topology.Bytes // that was asked for
+	addends    int            // addends of each rank's tensor: 1, or more for partial tensors
+	size       topology.Bytes // requested size
 	count      int            // elements of a block
 	values     Values
 
-	once   sync.Once // for all algorithms
+	once   sync.Once // prepares the fields below once for all algorithms
 	err    error
-	inputs [][]byte // first elements by holder, as many as come over and over; nil for those that have nothing the others get
+	inputs [][]byte // elements by holder, before they repeat; nil for holders whose data no rank receives
 	result *reference
 	bound  bound.Limit
-	slow   map[string]float64 // of a comparison, what algorithms take by formula, by the least
+	slow   map[string]float64 // predicted time of each algorithm divided by the lowest; in a comparison only
 }
 
+// newProblem returns the problem of a series at a size, which is rounded down to whole
+// elements.
 func newProblem(o *Options, s series, ranks int, size topology.Bytes) *problem {
 	p := &problem{series: s, collective: o.Collective, ranks: ranks, addends: o.addends(), size: size, values: o.Values}
 	in, out := blocks(p.collective, ranks)
@@ -37,10 +39,11 @@ func newProblem(o *Options, s series, ranks int, size topology.Bytes) *problem {
 	return p
 }
 
-// holders is how many have something to begin with: ranks, or each of their addends.
+// holders returns the number of tensors with input: one for each rank, or for each addend
+// of each rank.
 func (p *problem) holders() int { return p.ranks * p.addends }
 
-// prepare finds out the bound, and costs and values if they are wanted.
+// prepare computes the bound, and costs and values if they are needed.
 func (p *problem) prepare(ctx context.Context, o *Options) error {
 	p.once.Do(func() {
 		p.bound = bound.Compute(o.Topology, o.pes(p.ranks), p.plan())
@@ -54,7 +57,7 @@ func (p *problem) prepare(ctx context.Context, o *Options) error {
 	return p.err
 }
 
-// plan is what the bound has to know.
+// plan returns the plan for the bound.
 func (p *problem) plan() *ccl.Plan {
 	plan := &ccl.Plan{Collective: p.collective, Ranks: p.holders(), Root: p.root, DType: p.dtype, Counts: []int{p.count}}
 	if p.collective == ccl.SendRecv {
@@ -63,17 +66,18 @@ func (p *problem) plan() *ccl.Plan {
 	return plan
 }
 
-// bytes is those of all holders' values.
+// bytes returns the number of bytes of the inputs and outputs of all holders.
 func (p *problem) bytes() float64 {
 	in, out := blocks(p.collective, p.ranks)
 	return float64(p.holders()) * float64(in+out) * float64(p.count) * float64(p.dtype.Size())
 }
 
-// mostValues bounds the bytes of all ranks' values, which this computer has to hold.
-const mostValues = 8 << 30
+// maxValueBytes is the maximum number of bytes of the values of all ranks, which this
+// computer must store.
+const maxValueBytes = 8 << 30
 
-// draw makes the elements that come over and over in the inputs and, of collectives
-// that reduce, in the reference.
+// draw generates the inputs, up to where they repeat. For collectives that reduce, it also
+// computes the reference.
 func (p *problem) draw(ctx context.Context) error {
 	p.inputs = make([][]byte, p.holders())
 	var total, absolute []float64
@@ -102,30 +106,30 @@ func (p *problem) draw(ctx context.Context) error {
 		}
 	}
 	if p.collective.Reduces() {
-		p.result = p.refer(total, absolute)
+		p.result = p.newReference(total, absolute)
 	}
 	return nil
 }
 
-// period is how many elements follow each other before the same come again: a prime, so
-// that what lies a block, a chunk or a row away is something else.
+// period is the number of elements before they repeat. It is a prime number, so that
+// elements at a distance of a block, a chunk or a row differ.
 const period = 65_537
 
-// generate is the first elements of a rank, as numbers in row and as bits.
+// generate returns the first elements of a rank as bits, and writes them to row as numbers.
 func (p *problem) generate(rank int, row []float64) []byte {
-	together := 1 // whose elements are combined
+	combined := 1 // number of holders whose elements are combined
 	if p.collective.Reduces() {
-		together = p.holders()
+		combined = p.holders()
 	}
-	next := integers(p.reduction, p.dtype, together, rank)
+	next := integers(p.reduction, p.dtype, combined, rank)
 	if p.isReal() {
-		next = reals(p.reduction, together, rank)
+		next = reals(p.reduction, combined, rank)
 	}
 	bits := make([]byte, len(row)*p.dtype.Size())
 	for i := range row {
 		row[i] = next(i)
 		numeric.Set(p.dtype, bits, i, row[i])
-		if p.isReal() { // it was rounded
+		if p.isReal() { // take the rounded value
 			row[i] = numeric.Get(p.dtype, bits, i)
 		}
 	}
@@ -134,9 +138,9 @@ func (p *problem) generate(rank int, row []float64) []byte {
 
 func (p *problem) isReal() bool { return p.values == Reals && p.dtype.IsFloat() }
 
-// refer is the reference, given the reduction in float64 and the sum of absolute
-// values.
-func (p *problem) refer(total, absolute []float64) *reference {
+// newReference returns the reference, given the reduction in float64 and the sum of
+// absolute values.
+func (p *problem) newReference(total, absolute []float64) *reference {
 	if p.reduction == ccl.Avg {
 		for i := range total {
 			total[i] /= float64(p.ranks)
@@ -158,9 +162,9 @@ func (p *problem) refer(total, absolute []float64) *reference {
 	return &reference{bits: bits}
 }
 
-// want returns block j of what a rank is to have in the end, nil if that is its own affair.
+// want returns the expected block j of a rank's output, or nil if the block is not checked.
 func (p *problem) want(rank, j int) *reference {
-	input := func(of, block int) *reference { return &reference{bits: p.inputs[of], from: block * p.count} }
+	input := func(rank, block int) *reference { return &reference{bits: p.inputs[rank], from: block * p.count} }
 	switch c := p.collective; {
 	case c == ccl.AllReduce || c == ccl.Reduce && rank == p.root:
 		return p.result
@@ -179,5 +183,5 @@ func (p *problem) want(rank, j int) *reference {
 	case c == ccl.SendRecv:
 		return input((rank+p.ranks-1)%p.ranks, 0)
 	}
-	return nil // of a barrier, and of a gather but at the root
+	return nil // a barrier, or a gather at ranks other than the root
 }

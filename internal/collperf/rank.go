@@ -15,7 +15,7 @@ import (
 	"github.com/kernbench/kernbench/numeric"
 )
 
-// rankJob is what real ranks do.
+// rankJob is the name of the job of real ranks.
 const rankJob = "collperf"
 
 func init() {
@@ -24,11 +24,11 @@ func init() {
 	})
 }
 
-// doer does a collective, as [coll.Group.Do] does.
-type doer func(g *coll.Group, k coll.Kind, d numeric.DType, op coll.Op, root int, dst, src []byte) error
+// doFunc is a function that performs a collective, like [coll.Group.Do].
+type doFunc func(g *coll.Group, k coll.Kind, d numeric.DType, op coll.Op, root int, dst, src []byte) error
 
-// found is what a rank found out about a row.
-type found struct {
+// rankResult is the measurement of a row by one rank.
+type rankResult struct {
 	Times []time.Duration // by iteration
 	Wrong int
 }
@@ -37,15 +37,15 @@ type found struct {
 type member struct {
 	*Options
 	comm     *comm.Comm
-	do       doer
+	do       doFunc
 	groups   []*coll.Group // by algorithm
-	src, dst []byte        // as large as those of the largest row
-	same     []byte        // what another rank has
+	src, dst []byte        // buffers for the largest row
+	same     []byte        // result of rank 0, to compare with
 }
 
-// measureRank is the part of a rank in all rows, given the options as JSON. What it
-// found is JSON too.
-func measureRank(ctx context.Context, c *comm.Comm, arg []byte, do doer) ([]byte, error) {
+// measureRank measures all rows on one rank, given the options as JSON. It returns the
+// results as JSON.
+func measureRank(ctx context.Context, c *comm.Comm, arg []byte, do doFunc) ([]byte, error) {
 	m := &member{comm: c, do: do}
 	if err := json.Unmarshal(arg, &m.Options); err != nil {
 		return nil, err
@@ -54,7 +54,7 @@ func measureRank(ctx context.Context, c *comm.Comm, arg []byte, do doer) ([]byte
 	if err := m.allocate(problems); err != nil {
 		return nil, err
 	}
-	var all []found
+	var all []rankResult
 	for i, p := range problems {
 		if err := p.draw(ctx); err != nil {
 			return nil, err
@@ -66,13 +66,13 @@ func measureRank(ctx context.Context, c *comm.Comm, arg []byte, do doer) ([]byte
 			}
 			all = append(all, f)
 		}
-		problems[i] = nil // with the values it holds
+		problems[i] = nil // frees its values
 	}
 	return json.Marshal(all)
 }
 
-// allocate makes a group for each algorithm, and buffers that serve all rows, so that
-// their memory is there when it is used.
+// allocate creates a group for each algorithm, and allocates buffers that serve all rows,
+// so that no memory is allocated while rows are measured.
 func (m *member) allocate(problems []*problem) error {
 	for _, name := range m.algorithms() {
 		o := coll.Options{}
@@ -104,12 +104,13 @@ func (m *member) allocate(problems []*problem) error {
 	return nil
 }
 
-// inPlace reports whether a collective's result takes the place of what a rank had.
+// inPlace reports whether the result of a collective overwrites the input of a rank.
 func inPlace(c ccl.Collective) bool {
 	return c == ccl.AllReduce || c == ccl.Reduce || c == ccl.Broadcast
 }
 
-// buffers is how many bytes a rank sends and receives, the latter 0 in place.
+// buffers returns the number of bytes that a rank sends and receives. The number received
+// is 0 for collectives in place.
 func (p *problem) buffers() (in, out int) {
 	in, out = blocks(p.collective, p.ranks)
 	if inPlace(p.collective) {
@@ -119,9 +120,10 @@ func (p *problem) buffers() (in, out int) {
 	return in * size, out * size
 }
 
-// measure does a row. Buffers are written again before every iteration: caches would
-// flatter it, and results of the one before would be taken for its own.
-func (m *member) measure(p *problem, g *coll.Group) (f found, err error) {
+// measure measures a row. It writes the buffers before every iteration. Otherwise caches
+// would make the iteration too fast, and the results of the previous iteration could be
+// mistaken for its own.
+func (m *member) measure(p *problem, g *coll.Group) (f rankResult, err error) {
 	in, out := p.buffers()
 	src, dst := m.src[:in], m.dst[:out]
 	result := dst
@@ -136,7 +138,7 @@ func (m *member) measure(p *problem, g *coll.Group) (f found, err error) {
 	}
 	for i := -m.Warmups; i < m.iters(); i++ {
 		clear(result)
-		again(src, p.inputs[m.comm.Rank()], 0)
+		fillRepeating(src, p.inputs[m.comm.Rank()], 0)
 		if err := m.comm.Barrier(); err != nil {
 			return f, err
 		}
@@ -155,7 +157,7 @@ func (m *member) measure(p *problem, g *coll.Group) (f found, err error) {
 		}
 		f.Times = append(f.Times, took)
 		if m.checks() {
-			wrong, err := m.wrong(p, g, result)
+			wrong, err := m.countWrong(p, g, result)
 			if err != nil {
 				return f, err
 			}
@@ -165,17 +167,18 @@ func (m *member) measure(p *problem, g *coll.Group) (f found, err error) {
 	return f, nil
 }
 
-// again fills a buffer with bytes over and over, from one on; none leave it as it is.
-func again(buffer, bytes []byte, from int) {
+// fillRepeating fills a buffer with the given bytes, repeated, beginning at index from. If
+// there are no bytes, the buffer does not change.
+func fillRepeating(buffer, bytes []byte, from int) {
 	for len(bytes) > 0 && len(buffer) > 0 {
 		n := copy(buffer, bytes[from%len(bytes):])
 		buffer, from = buffer[n:], from+n
 	}
 }
 
-// wrong is how many elements of the rank's result are wrong. Sums of reals have to be the
-// same bits everywhere, so that it takes those of rank 0.
-func (m *member) wrong(p *problem, g *coll.Group, result []byte) (int, error) {
+// countWrong returns the number of wrong elements of the rank's result. Sums of real
+// numbers must have the same bits on all ranks, so they are compared with those of rank 0.
+func (m *member) countWrong(p *problem, g *coll.Group, result []byte) (int, error) {
 	same := result
 	if p.collective == ccl.AllReduce && p.result.bits == nil {
 		m.same = slices.Grow(m.same[:0], len(result))[:len(result)]
@@ -188,5 +191,5 @@ func (m *member) wrong(p *problem, g *coll.Group, result []byte) (int, error) {
 			return 0, fmt.Errorf("compare ranks: %w", err)
 		}
 	}
-	return p.wrongAt(m.comm.Rank(), result, same), nil
+	return p.countWrongAt(m.comm.Rank(), result, same), nil
 }

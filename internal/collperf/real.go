@@ -14,40 +14,43 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// Backend is what ranks are.
+// Backend is the kind of ranks: parts of a simulated machine, or real processes or
+// goroutines.
 type Backend string
 
-// The backends. Those of real ranks are named as package comm does.
+// The backends. Those of real ranks have the same names as in package comm.
 const (
-	Sim        Backend = "sim"    // parts of a simulated machine
+	Sim        Backend = "sim"    // PEs or SIPs of a simulated machine
 	Processes  Backend = "shm"    // processes of this computer
 	Goroutines Backend = "inproc" // goroutines of this process
 )
 
-// Where the buffers of real ranks are.
+// Kinds of buffers of real ranks.
 const (
-	PrivateBuffer = "private" // other ranks cannot reach them
-	WindowBuffer  = "window"
+	PrivateBuffer = "private" // other ranks cannot access the buffers
+	WindowBuffer  = "window"  // other ranks can access the buffers
 )
 
-// Real reports whether ranks are those of this computer, and times measured.
+// Real reports whether ranks are processes or goroutines of this computer, with measured
+// times.
 func (o *Options) Real() bool { return o.Backend != "" && o.Backend != Sim }
 
-// mostRanks bounds real ranks: a number with a digit too many is a mistake.
-const mostRanks = 1024
+// maxRanks is the maximum number of real ranks. A larger number is assumed to be a typing
+// mistake.
+const maxRanks = 1024
 
-// What package coll does, by the words of package ccl.
+// What package coll supports, by the names of package ccl.
 var (
 	kinds = map[ccl.Collective]coll.Kind{
 		ccl.AllReduce: coll.KindAllReduce, ccl.Reduce: coll.KindReduce, ccl.Broadcast: coll.KindBroadcast, ccl.AllGather: coll.KindAllGather,
 		ccl.ReduceScatter: coll.KindReduceScatter, ccl.AllToAll: coll.KindAllToAll, ccl.Gather: coll.KindGather, ccl.Scatter: coll.KindScatter,
 	}
 	collOps        = map[ccl.Reduction]coll.Op{ccl.Sum: coll.Sum, ccl.Product: coll.Prod, ccl.Min: coll.Min, ccl.Max: coll.Max, ccl.Avg: coll.Avg}
-	collAlgorithms = []coll.Algorithm{coll.DirectOnePhase, coll.Direct} // of all_reduce and reduce; others have the last
+	collAlgorithms = []coll.Algorithm{coll.DirectOnePhase, coll.Direct} // for all_reduce and reduce; the other collectives have only the last
 	realDTypes     = []tl.DType{tl.F16, tl.BF16, tl.F32, tl.F64, tl.I32, tl.I64}
 )
 
-// realCollectives returns the names of those that real ranks do.
+// realCollectives returns the names of the collectives that real ranks support.
 func realCollectives() []string {
 	return lists.Map(slices.DeleteFunc(ccl.Collectives(), func(c ccl.Collective) bool {
 		_, ok := kinds[c]
@@ -55,27 +58,28 @@ func realCollectives() []string {
 	}), ccl.Collective.String)
 }
 
-// servedReal is the names of algorithms that do the collective between real ranks. In
-// windows everything is combined where it is, in one way.
-func (o *Options) servedReal() []string {
+// realAlgorithms returns the names of the algorithms for the collective between real ranks.
+// In windows there is only one, because ranks combine data in place.
+func (o *Options) realAlgorithms() []string {
 	if o.Window || o.Collective != ccl.AllReduce && o.Collective != ccl.Reduce {
 		return []string{coll.Direct.String()}
 	}
 	return lists.Map(collAlgorithms, coll.Algorithm.String)
 }
 
-// hasReal reports whether real ranks do the reduction of the dtype.
-func (o *Options) hasReal(r ccl.Reduction, d tl.DType) bool {
+// supportsReal reports whether real ranks support the reduction for the dtype.
+func (o *Options) supportsReal(r ccl.Reduction, d tl.DType) bool {
 	_, op := collOps[r]
 	return o.Collective == ccl.Barrier || slices.Contains(realDTypes, d) && (op || !o.Collective.Reduces())
 }
 
-// validateReal reports what real ranks cannot do, and buffers that this computer has no room for.
+// validateReal returns an error if real ranks do not support the options, or if the buffers
+// do not fit into the memory of this computer.
 func (o *Options) validateReal(ranks int) error {
 	if names := realCollectives(); !slices.Contains(names, o.Collective.String()) {
 		return fmt.Errorf("there is no %v between real ranks: use one of %s", o.Collective, strings.Join(names, ", "))
 	}
-	if words := append(o.servedReal(), Auto, AllAlgorithms); o.Algorithm != "" && !slices.Contains(words, o.Algorithm) {
+	if words := append(o.realAlgorithms(), Auto, AllAlgorithms); o.Algorithm != "" && !slices.Contains(words, o.Algorithm) {
 		where := map[bool]string{false: "between real ranks", true: "in windows"}[o.Window]
 		text := fmt.Sprintf("no algorithm %q: of %v %s there are %s", o.Algorithm, o.Collective, where, strings.Join(words, ", "))
 		onReal := slices.ContainsFunc(collAlgorithms, func(a coll.Algorithm) bool { return a.String() == o.Algorithm })
@@ -97,8 +101,8 @@ func (o *Options) validateReal(ranks int) error {
 }
 
 // realBytes estimates the memory of all ranks: buffers for the largest size, a copy of the
-// result where ranks compare theirs with rank 0's, times of all iterations, the slots of
-// each algorithm's group, and what a rank has besides.
+// result if ranks compare their result with that of rank 0, the times of all iterations,
+// the slots of each algorithm's group, and the overhead of a rank.
 func (o *Options) realBytes(ranks int) uint64 {
 	copies := int64(1)
 	if !inPlace(o.Collective) {
@@ -113,6 +117,6 @@ func (o *Options) realBytes(ranks int) uint64 {
 	return host.Product(uint64(ranks), each) + launch.Overhead(string(o.Backend), ranks)
 }
 
-// bytesPerTime is what an iteration's time takes at its rank, as a number and as text on
-// the way to the launcher, where it is a number again.
+// bytesPerTime is the memory of the time of one iteration: as a number at its rank, as text
+// on the way to the launcher, and as a number at the launcher.
 const bytesPerTime = 48

@@ -21,7 +21,7 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// Jobs that go wrong at rank 1.
+// Jobs in which rank 1 fails in some way.
 const (
 	planted = "collperf with a wrong element"
 	flipped = "collperf with a bit that differs"
@@ -29,19 +29,19 @@ const (
 )
 
 func init() {
-	launch.Register(planted, broken(func(g *coll.Group, d numeric.DType, dst []byte) {
+	launch.Register(planted, brokenJob(func(g *coll.Group, d numeric.DType, dst []byte) {
 		if len(dst) > 0 {
 			numeric.Set(d, dst, len(dst)/d.Size()-1, 99)
 		}
 	}))
-	launch.Register(flipped, broken(func(g *coll.Group, d numeric.DType, dst []byte) { dst[len(dst)-d.Size()] ^= 1 }))
-	launch.Register(killed, broken(func(*coll.Group, numeric.DType, []byte) {
+	launch.Register(flipped, brokenJob(func(g *coll.Group, d numeric.DType, dst []byte) { dst[len(dst)-d.Size()] ^= 1 }))
+	launch.Register(killed, brokenJob(func(*coll.Group, numeric.DType, []byte) {
 		syscall.Kill(syscall.Getpid(), syscall.SIGKILL)
 	}))
 }
 
-// broken is the job of ranks of which rank 1 does something after each collective.
-func broken(how func(g *coll.Group, d numeric.DType, dst []byte)) launch.Job {
+// brokenJob returns a job in which rank 1 calls how after each collective.
+func brokenJob(how func(g *coll.Group, d numeric.DType, dst []byte)) launch.Job {
 	return func(ctx context.Context, c *comm.Comm, arg []byte) ([]byte, error) {
 		return measureRank(ctx, c, arg, func(g *coll.Group, k coll.Kind, d numeric.DType, op coll.Op, root int, dst, src []byte) error {
 			err := g.Do(k, d, op, root, dst, src)
@@ -53,8 +53,8 @@ func broken(how func(g *coll.Group, d numeric.DType, dst []byte)) launch.Job {
 	}
 }
 
-// realRows is the rows of some ranks, each of which must have taken some time and have
-// no wrong value.
+// realRows measures rows of real ranks, and checks that each took some time and has no
+// wrong value.
 func realRows(t *testing.T, o Options) []Row {
 	t.Helper()
 	rows, sum, err := Run(t.Context(), o, nil)
@@ -66,7 +66,7 @@ func realRows(t *testing.T, o Options) []Row {
 			t.Errorf("%v of %d ranks (%s): %+v: want some time and no bound", o.Collective, o.NRanks, o.Backend, r)
 		}
 		if o.checks() != (r.Wrong != nil) || r.Wrong != nil && *r.Wrong != 0 {
-			t.Errorf("%v of %d ranks (%s, window %v): %+v: want 0 wrong, null of what nobody looks at", o.Collective, o.NRanks, o.Backend, o.Window, r)
+			t.Errorf("%v of %d ranks (%s, window %v): %+v: want 0 wrong, or null if values are not checked", o.Collective, o.NRanks, o.Backend, o.Window, r)
 		}
 	}
 	if sum.Ranks != o.NRanks || sum.Wrong != 0 {
@@ -75,7 +75,8 @@ func realRows(t *testing.T, o Options) []Row {
 	return rows
 }
 
-func collectivesOf(t *testing.T) (list []ccl.Collective) {
+// realRankCollectives returns the collectives that real ranks support.
+func realRankCollectives(t *testing.T) (list []ccl.Collective) {
 	t.Helper()
 	for _, name := range realCollectives() {
 		c, err := ccl.ParseCollective(name)
@@ -87,11 +88,11 @@ func collectivesOf(t *testing.T) (list []ccl.Collective) {
 	return list
 }
 
-// TestRealValues: all collectives of all dtypes and reductions, by all algorithms, with
-// private buffers and in windows.
+// TestRealValues checks the values of all collectives, dtypes, reductions and algorithms,
+// with private buffers and in windows.
 func TestRealValues(t *testing.T) {
-	for _, c := range collectivesOf(t) {
-		want := 6 // dtypes
+	for _, c := range realRankCollectives(t) {
+		want := 6 // number of dtypes
 		switch {
 		case c == ccl.Barrier:
 			want = 1
@@ -112,13 +113,13 @@ func TestRealValues(t *testing.T) {
 	}
 }
 
-// TestRealAverages: those of integers are rounded towards zero, and some are not whole
-// and negative, so that rounding down would be found out.
+// TestRealAverages checks that averages of integers are rounded towards zero. Some averages
+// are negative and not whole, so that rounding down would be detected.
 func TestRealAverages(t *testing.T) {
 	for _, d := range []tl.DType{tl.I32, tl.I64} {
 		p := &problem{series: series{dtype: d, reduction: ccl.Avg}, collective: ccl.AllReduce, ranks: 3, addends: 1, count: 100}
-		fill(p)
-		telling := 0
+		drawValues(p)
+		distinctive := 0
 		for i := range p.count {
 			var sum int64
 			for _, in := range p.inputs {
@@ -128,19 +129,19 @@ func TestRealAverages(t *testing.T) {
 				t.Errorf("%v: element %d, a third of %d, is %d, want %d", d, i, sum, got, want)
 			}
 			if sum < 0 && sum%3 != 0 {
-				telling++
+				distinctive++
 			}
 		}
-		if telling == 0 {
+		if distinctive == 0 {
 			t.Errorf("%v: no average is negative and not whole, want some", d)
 		}
 	}
 }
 
-// TestRealSizes: from nothing to more elements than there are before the same come
-// again, with a remainder, and several iterations.
+// TestRealSizes checks sizes from 0 to more elements than the period of the values, with a
+// remainder, and several iterations.
 func TestRealSizes(t *testing.T) {
-	for _, c := range collectivesOf(t) {
+	for _, c := range realRankCollectives(t) {
 		for values, window := range map[Values]bool{Integers: true, Reals: false} {
 			const most = 3*4*period + 1
 			o := Options{
@@ -152,9 +153,9 @@ func TestRealSizes(t *testing.T) {
 	}
 }
 
-// TestRealRoots: every rank can be the root.
+// TestRealRoots checks that every rank can be the root.
 func TestRealRoots(t *testing.T) {
-	for _, c := range collectivesOf(t) {
+	for _, c := range realRankCollectives(t) {
 		if !c.Rooted() {
 			continue
 		}
@@ -167,7 +168,8 @@ func TestRealRoots(t *testing.T) {
 	}
 }
 
-// TestProcesses: rows of processes are those of goroutines, but for the time.
+// TestProcesses checks that rows of processes equal those of goroutines, except for the
+// time.
 func TestProcesses(t *testing.T) {
 	for _, tt := range []Options{
 		{Collective: ccl.AllReduce, NRanks: 2, Algorithm: AllAlgorithms, DTypes: []tl.DType{tl.F16}, Reductions: []ccl.Reduction{ccl.Sum}},
@@ -187,12 +189,12 @@ func TestProcesses(t *testing.T) {
 	}
 }
 
-// TestRealRow: a row has the average of the slowest ranks' times, and everybody's wrong
-// elements.
+// TestRealRow checks that a row has the average of the slowest ranks' times, and the sum of
+// the wrong elements of all ranks.
 func TestRealRow(t *testing.T) {
 	o := Options{Backend: Processes, Collective: ccl.AllGather, Iters: 2, DTypes: []tl.DType{tl.F32}}
 	p := newProblem(&o, series{dtype: tl.F32}, 2, 4003)
-	got := o.realRow(p, "", [][]found{
+	got := o.realRow(p, "", [][]rankResult{
 		{{}, {Times: []time.Duration{1000, 5000}, Wrong: 3}},
 		{{}, {Times: []time.Duration{3000, 2000}, Wrong: 4}},
 	}, 1)
@@ -206,13 +208,14 @@ func TestRealRow(t *testing.T) {
 	}
 }
 
-// TestRealWrong: an element that one rank has wrong, at every iteration, is counted.
+// TestRealWrong checks that an element that is wrong at one rank in every iteration is
+// counted.
 func TestRealWrong(t *testing.T) {
 	for _, backend := range []Backend{Goroutines, Processes} {
 		for _, values := range []Values{Integers, Reals} {
 			for _, c := range []ccl.Collective{ccl.AllReduce, ccl.AllGather, ccl.ReduceScatter, ccl.AllToAll, ccl.Broadcast, ccl.Scatter} {
 				if backend == Processes && (c != ccl.AllReduce || values != Integers) {
-					continue // one is enough: processes do the same
+					continue // one case is enough for processes
 				}
 				o := Options{Backend: backend, Collective: c, NRanks: 3, Min: 600, Max: 600, Iters: 4, DTypes: []tl.DType{tl.F32}, Values: values}
 				tally := &tally{sum: Summary{Ranks: 3}}
@@ -227,8 +230,8 @@ func TestRealWrong(t *testing.T) {
 	}
 }
 
-// TestRealRanksDiffer: within the bound of rounding a rank still has to have the same
-// bits as rank 0.
+// TestRealRanksDiffer checks that a rank must have the same bits as rank 0, even within the
+// bound of rounding.
 func TestRealRanksDiffer(t *testing.T) {
 	o := Options{Backend: Goroutines, Collective: ccl.AllReduce, NRanks: 3, Min: 600, Max: 600, Iters: 4, DTypes: []tl.DType{tl.F32}, Values: Reals}
 	tally := &tally{sum: Summary{Ranks: 3}}
@@ -240,16 +243,17 @@ func TestRealRanksDiffer(t *testing.T) {
 	}
 }
 
-// TestRealFails: an error names the rank that failed, and that a peer did so because of it.
+// TestRealFails checks that an error names the rank that failed, and the peer that failed
+// in consequence.
 func TestRealFails(t *testing.T) {
-	var said bytes.Buffer
-	o := Options{Backend: Processes, Collective: ccl.AllReduce, NRanks: 2, Min: 8, Max: 8, Iters: 2, Output: &said}
+	var output bytes.Buffer
+	o := Options{Backend: Processes, Collective: ccl.AllReduce, NRanks: 2, Min: 8, Max: 8, Iters: 2, Output: &output}
 	err := o.launch(t.Context(), killed, &tally{sum: Summary{Ranks: 2}})
 	if want := "rank 1: killed by SIGKILL\nrank 0 failed in consequence"; err == nil || err.Error() != want {
 		t.Errorf("got\n%v\nwant\n%s", err, want)
 	}
-	if said.Len() > 0 {
-		t.Errorf("ranks write %q, want nothing", said.String())
+	if output.Len() > 0 {
+		t.Errorf("ranks write %q, want nothing", output.String())
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())
 	reason := errors.New("no more time")
@@ -278,7 +282,7 @@ func TestValidateReal(t *testing.T) {
 		{Options{Reductions: []ccl.Reduction{ccl.BXor}, DTypes: []tl.DType{tl.I32}},
 			"there is no bxor of i32 between real ranks: use sum, prod, min, max or avg of f16, bf16, f32, f64, i32 or i64"},
 		{Options{Collective: ccl.AllGather, DTypes: []tl.DType{tl.U8}}, "there is no u8 between real ranks: use f16, bf16, f32, f64, i32 or i64"},
-		{Options{NRanks: 1024, Max: largest},
+		{Options{NRanks: 1024, Max: maxSize},
 			"the buffers of 1024 ranks: 1.13e+06 GB of memory are needed, and 2 GB are free of the 16 GB that this computer has: take smaller sizes, fewer ranks or fewer iterations"},
 		{Options{Max: 1 << 30},
 			"the buffers of 2 ranks: 2.16 GB of memory are needed, and 2 GB are free of the 16 GB that this computer has: take smaller sizes, fewer ranks or fewer iterations"},
@@ -297,8 +301,7 @@ func TestValidateReal(t *testing.T) {
 	}
 }
 
-// BenchmarkReal is all-reduces of 64 KiB between goroutines, launch and values
-// included:
+// BenchmarkReal runs all-reduces of 64 KiB between goroutines, including launch and values:
 //
 //	go test ./internal/collperf -run '^$' -bench Real
 func BenchmarkReal(b *testing.B) {

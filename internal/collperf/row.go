@@ -24,55 +24,55 @@ type Row struct {
 
 // Case is the settings of a row.
 type Case struct {
-	Size  int64  `json:"size" table:"B,setting,message size"` // the larger of what a rank sends and receives
-	Count int    `json:"count" table:",setting"`              // elements of it, or of its part for each rank
+	Size  int64  `json:"size" table:"B,setting,message size"` // bytes that a rank sends or receives, whichever is larger
+	Count int    `json:"count" table:",setting"`              // elements of Size, or of its part for each rank
 	Type  string `json:"type" table:",setting"`               // dtype
-	RedOp string `json:"redop" table:",setting,reduction"`    // "none" where nothing is reduced
-	Root  int    `json:"root" table:",setting"`               // -1 where there is none
+	RedOp string `json:"redop" table:",setting,reduction"`    // "none" if nothing is reduced
+	Root  int    `json:"root" table:",setting"`               // -1 if there is no root
 }
 
-// Measured is the results of a row. Members that were not measured are null.
+// Measured is the results of a row. Values that were not measured are null.
 type Measured struct {
-	TimeUS     *float64 `json:"time_us" table:"µs,lower,time"`                 // from the start on the PEs to the last end, or of the slowest real rank, averaged over the iterations
-	AlgBW      *float64 `json:"algbw" table:"GB/s,higher,algorithm bandwidth"` // size by time
-	BusBW      *float64 `json:"busbw" table:"GB/s,higher,bus bandwidth"`       // as a share of what links carry
-	Wrong      *int     `json:"wrong" table:",check,wrong values"`             // elements over all ranks; null if values were not compared
-	Algorithm  string   `json:"algorithm,omitempty" table:",result"`           // a setting where it was named; see [Options.Columns]
-	BoundUS    float64  `json:"bound_us" table:"µs,bound,bound"`               // least possible time
-	BoundShare *float64 `json:"bound_share" table:"%,result,share of bound"`   // bound by time; null if either is 0
+	TimeUS     *float64 `json:"time_us" table:"µs,lower,time"`                 // from the common start to the end of the last PE, or of the slowest real rank; average of the iterations
+	AlgBW      *float64 `json:"algbw" table:"GB/s,higher,algorithm bandwidth"` // size divided by time
+	BusBW      *float64 `json:"busbw" table:"GB/s,higher,bus bandwidth"`       // algbw times the traffic per byte; comparable with the bandwidth of a link
+	Wrong      *int     `json:"wrong" table:",check,wrong values"`             // wrong elements of all ranks; null if values were not checked
+	Algorithm  string   `json:"algorithm,omitempty" table:",result"`           // a setting if it was chosen by name; see [Options.Columns]
+	BoundUS    float64  `json:"bound_us" table:"µs,bound,bound"`               // lower bound of the time
+	BoundShare *float64 `json:"bound_share" table:"%,result,share of bound"`   // bound divided by time, in percent; null if either is 0
 	BoundKind  string   `json:"bound_kind" table:",result"`                    // cut, volume, latency or none
-	Bound      string   `json:"bound" table:",result,bound set by"`            // what sets the least possible time
-	// PEExec is how long each rank took, averaged over the iterations, with
-	// [Options.PerRank]: simulated ranks from the common start to the end of their last PE,
-	// real ones by their own clocks.
+	Bound      string   `json:"bound" table:",result,bound set by"`            // reason for the lower bound
+	// PEExec is the time of each rank, averaged over the iterations, with
+	// [Options.PerRank]. Simulated ranks are measured from the common start to the end of
+	// their last PE, real ranks by their own clocks.
 	PEExec []simtime.Time `json:"pe_exec_ns,omitempty"`
 }
 
-// Comparison is the results of an algorithm among others.
+// Comparison is the results of an algorithm compared with others.
 type Comparison struct {
-	Best  *bool   `json:"best,omitempty" table:",result"`  // none with right values was faster; null if they were not compared
-	Error *string `json:"error,omitempty" table:",result"` // why it was not measured
+	Best  *bool   `json:"best,omitempty" table:",result"`  // no algorithm with right values was faster; null without a comparison
+	Error *string `json:"error,omitempty" table:",result"` // reason why the algorithm was not measured
 }
 
-// kept is a row in a file, which has the settings as those of the point.
-type kept struct {
+// storedRow is a row in a file. The file has the settings of the row as those of its point.
+type storedRow struct {
 	Measured
 	Comparison
 }
 
-// named reports whether the algorithm of a row was chosen by name. The library or the
-// configuration chooses others.
-func (o *Options) named() bool { return o.Algorithm != "" && o.Algorithm != Auto }
+// isNamed reports whether the algorithm of a row was chosen by name. Otherwise the library
+// or the configuration chooses it.
+func (o *Options) isNamed() bool { return o.Algorithm != "" && o.Algorithm != Auto }
 
 // Columns returns the columns of rows.
-func (o *Options) Columns() []table.Column { return o.declare(table.ColumnsOf(Row{})) }
+func (o *Options) Columns() []table.Column { return o.setRoles(table.ColumnsOf(Row{})) }
 
-// declare gives columns the roles that depend on the options: the algorithm is a setting where
-// it was named, and real ranks have no bound.
-func (o *Options) declare(columns []table.Column) []table.Column {
+// setRoles sets the roles of columns that depend on the options: the algorithm is a setting
+// if it was chosen by name, and real ranks have no bound.
+func (o *Options) setRoles(columns []table.Column) []table.Column {
 	for i := range columns {
 		switch c := &columns[i]; {
-		case c.Name == "algorithm" && o.named():
+		case c.Name == "algorithm" && o.isNamed():
 			c.Role = table.Setting
 		case c.Name == "bound_us" && o.Real():
 			c.Role = table.Result
@@ -81,14 +81,15 @@ func (o *Options) declare(columns []table.Column) []table.Column {
 	return columns
 }
 
-// schema returns the columns of a file of points: a setting of a point is no column of its row.
+// schema returns the columns of a file of points. A setting of a point is not a column of
+// its row.
 func (o *Options) schema() table.Schema {
 	s := table.Schema{}
 	for _, c := range o.Columns() {
 		switch {
 		case c.Role == table.Setting:
 			s["settings"] = append(s["settings"], c)
-		case c.Name != "best": // is known when all algorithms have been measured
+		case c.Name != "best": // known only after all algorithms have been measured
 			s["row"] = append(s["row"], c)
 		}
 	}
@@ -102,8 +103,8 @@ type rankRow struct {
 	PEExec *simtime.Time `json:"pe_exec_ns" table:"ns,lower,time of the rank"`
 }
 
-// Table returns rows as a table: a line for each row or, with [Options.PerRank], for each
-// rank of each row.
+// Table returns rows as a table, with a line for each row or, with [Options.PerRank], for
+// each rank of each row.
 func (o *Options) Table(rows []Row) (t *table.Table, err error) {
 	if o.PerRank {
 		var lines []rankRow
@@ -120,13 +121,13 @@ func (o *Options) Table(rows []Row) (t *table.Table, err error) {
 		t, err = table.From(rows)
 	}
 	if err == nil {
-		o.declare(t.Columns)
+		o.setRoles(t.Columns)
 	}
 	return t, err
 }
 
-// about returns the settings of the rows of the problem.
-func (p *problem) about() Case {
+// rowCase returns the settings of the rows of the problem.
+func (p *problem) rowCase() Case {
 	in, out := blocks(p.collective, p.ranks)
 	c := Case{Size: int64(max(in, out) * p.count * p.dtype.Size()), Count: p.count, Type: p.dtype.String(), RedOp: "none", Root: -1}
 	if p.collective == ccl.Barrier {
@@ -141,10 +142,10 @@ func (p *problem) about() Case {
 	return c
 }
 
-// row returns the row of a problem that took some time; a negative time is none. What only
-// the run knows is left to the caller.
+// row returns a row of a problem with a time; a negative time means none. The caller sets
+// the values that follow from the run.
 func (p *problem) row(time simtime.Time) Row {
-	r := Row{Case: p.about()}
+	r := Row{Case: p.rowCase()}
 	r.BoundUS, r.BoundKind, r.Bound = microseconds(p.bound.Time), p.bound.Kind.String(), p.bound.Why
 	if time < 0 {
 		return r
@@ -164,8 +165,8 @@ func (p *problem) row(time simtime.Time) Row {
 
 func microseconds(t simtime.Time) float64 { return float64(t) / float64(simtime.Microsecond) }
 
-// markBest marks the fastest of some rows, of which those with wrong values do not count.
-// Equally fast ones are all best.
+// markBest marks the fastest of some rows. Rows with wrong values do not count. All equally
+// fast rows are marked.
 func markBest(rows []Row) {
 	counts := func(r Row) bool { return r.TimeUS != nil && (r.Wrong == nil || *r.Wrong == 0) }
 	least := math.Inf(1)
@@ -180,13 +181,14 @@ func markBest(rows []Row) {
 	}
 }
 
-// Win is an algorithm and at how many sizes it was best.
+// Win is an algorithm, and the number of sizes at which it was best.
 type Win struct {
 	Algorithm string `json:"algorithm"`
 	Sizes     int    `json:"sizes"`
 }
 
-// wins returns the wins of all algorithms that were compared, those with the most first.
+// wins counts the wins of each algorithm of a comparison. Algorithms with most wins come
+// first.
 func wins(rows []Row) (list []Win) {
 	for _, r := range rows {
 		i := slices.IndexFunc(list, func(w Win) bool { return w.Algorithm == r.Algorithm })
@@ -202,21 +204,22 @@ func wins(rows []Row) (list []Win) {
 	return list
 }
 
-// hopeless bounds how many times as long as the best an algorithm may take by its formula to be
-// measured in a comparison: simulating it would take that much longer, too.
-const hopeless = 30
+// maxSlowness limits which algorithms a comparison measures. An algorithm whose predicted
+// time is more than this many times the best is not simulated, because the simulation would
+// take that much longer, too.
+const maxSlowness = 30
 
-// hopelessError is the error of an algorithm that is not worth a simulation.
-type hopelessError struct{ times float64 }
+// tooSlowError is the error for an algorithm that is not simulated because of maxSlowness.
+type tooSlowError struct{ times float64 }
 
-func (e *hopelessError) Error() string {
+func (e *tooSlowError) Error() string {
 	return fmt.Sprintf("not measured: by its formula %.0f times as long as the best", e.times)
 }
 
-// skipped returns why a comparison goes without an algorithm at a size: the algorithm does not
-// fit or is hopeless. It returns "" for errors that are failures.
-func skipped(err error) string {
-	if slow, ok := errors.AsType[*hopelessError](err); ok {
+// skipReason returns why a comparison omits an algorithm at a size: the algorithm does not
+// fit, or it is far too slow. It returns "" for errors that are failures.
+func skipReason(err error) string {
+	if slow, ok := errors.AsType[*tooSlowError](err); ok {
 		return slow.Error()
 	}
 	if full, ok := errors.AsType[*memory.OutOfMemory](err); ok {

@@ -20,16 +20,17 @@ import (
 type Summary struct {
 	Ranks    int
 	AvgBusBW float64 // GB/s
-	Wrong    int
-	Wins     []Win // of a comparison of algorithms
-	// Failed has the algorithms of a comparison that failed, whose rows have errors; nil if
-	// none did.
+	Wrong    int     // wrong elements of all rows
+	Wins     []Win   // in a comparison of algorithms only
+	// Failed lists the algorithms of a comparison that failed. Their rows have errors. It
+	// is nil if none failed.
 	Failed *experiment.Failed
 }
 
-// Run measures a collective. onRow, if it is not nil, gets the rows in order, those of
-// all algorithms at a size together: as soon as they are done, of simulated ranks,
-// several of which are measured at a time; after all are, of others.
+// Run measures a collective. Unless onRow is nil, Run calls it with each row, in order; the
+// rows of all algorithms at a size come together. Several simulated rows are measured at
+// the same time. Their rows are passed to onRow as soon as they are complete, and rows of
+// real ranks after all have been measured.
 func Run(ctx context.Context, o Options, onRow func(Row)) ([]Row, Summary, error) {
 	n, err := o.Ranks()
 	if err := cmp.Or(err, o.Validate()); err != nil {
@@ -63,7 +64,7 @@ type tally struct {
 // add adds the rows of the algorithms at a size.
 func (t *tally) add(o *Options, latest []Row) {
 	moves := t.sum.Ranks*o.addends() > 1 && (o.Collective == ccl.Barrier || latest[0].Count > 0)
-	if all := len(o.algorithms()); moves && all > 1 && len(latest) == all { // a shard may have some
+	if all := len(o.algorithms()); moves && all > 1 && len(latest) == all { // a shard may have only some of the algorithms
 		markBest(latest)
 	}
 	for _, r := range latest {
@@ -90,14 +91,14 @@ func (o *Options) problems(ranks int) (all []*problem) {
 	return all
 }
 
-// measure measures a problem on a machine of its own.
+// measure measures a problem on a new machine.
 func (o *Options) measure(ctx context.Context, p *problem, algorithm string) (row Row, err error) {
 	defer func() {
 		switch v := recover().(type) {
 		case nil:
 		case *torch.Failure:
 			err = v.Err
-		case *torch.Error: // such as more elements than a tensor can have
+		case *torch.Error: // for example more elements than a tensor can have
 			err = v
 		default:
 			panic(v)
@@ -106,8 +107,8 @@ func (o *Options) measure(ctx context.Context, p *problem, algorithm string) (ro
 	if err := p.prepare(ctx, o); err != nil {
 		return row, err
 	}
-	if times := p.slow[algorithm]; times > hopeless {
-		return row, &hopelessError{times}
+	if times := p.slow[algorithm]; times > maxSlowness {
+		return row, &tooSlowError{times}
 	}
 	c, err := torch.New(ctx, torch.Options{Topology: o.Topology, CCL: o.CCL, Flit: o.Flit, NoData: !o.checks(), Threads: o.Threads, Trace: o.Trace})
 	if err != nil {
@@ -125,10 +126,10 @@ func (o *Options) measure(ctx context.Context, p *problem, algorithm string) (ro
 	return row, hosted.SaveTrace(c, trace.About{Version: version.Version, Program: o.Collective.String()})
 }
 
-// MeasureOn measures the one case of the options by one algorithm, on a machine that was made
-// for it: with the same topology, configuration of collectives and fidelity, and with values
-// unless they are not compared. It also returns how many elements were compared. It panics as
-// package torch does.
+// MeasureOn measures the first row of the options on a machine of the caller. The machine
+// must have the same topology, configuration of collectives and fidelity as the options,
+// and must compute values unless NoCheck is set. It also returns the number of elements
+// that were checked. It panics as package torch does.
 func MeasureOn(r *torch.Rank, o Options) (row Row, compared int, err error) {
 	n, err := o.Ranks()
 	if err := cmp.Or(err, o.Validate()); err != nil {
@@ -139,7 +140,7 @@ func MeasureOn(r *torch.Rank, o Options) (row Row, compared int, err error) {
 		return row, 0, err
 	}
 	if o.checks() {
-		compared = p.compared() * o.iters()
+		compared = p.numCompared() * o.iters()
 	}
 	row, err = o.measureOn(r, p, o.Algorithm)
 	return row, compared, err
@@ -164,14 +165,14 @@ func (o *Options) measureOn(r *torch.Rank, p *problem, algorithm string) (row Ro
 			ranks[rank] += end - result.start
 		}
 		if o.checks() {
-			wrong += p.wrong(result.outputs)
+			wrong += p.countWrong(result.outputs)
 		}
 	}
 	return o.row(p, used, total, ranks, wrong), nil
 }
 
-// row returns the row of an algorithm. Times, of all and of each rank, are sums over the
-// iterations.
+// row returns the row of an algorithm. total and ranks are times that are summed over the
+// iterations: of all ranks together, and of each rank.
 func (o *Options) row(p *problem, algorithm string, total simtime.Time, ranks []simtime.Time, wrong int) Row {
 	iters := simtime.Time(o.iters())
 	r := p.row(total / iters)
@@ -185,5 +186,5 @@ func (o *Options) row(p *problem, algorithm string, total simtime.Time, ranks []
 	return r
 }
 
-// checks reports whether there are values to compare.
+// checks reports whether values are checked.
 func (o *Options) checks() bool { return !o.NoCheck && o.Collective != ccl.Barrier }

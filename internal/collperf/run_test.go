@@ -16,7 +16,7 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// system is a topology by name, with changes.
+// system returns the compiled topology with a name, with some changes.
 func system(t testing.TB, name string, sets ...string) *topology.Graph {
 	t.Helper()
 	spec, err := topology.Load(t.Context(), name, sets...)
@@ -39,11 +39,11 @@ func measure(t testing.TB, o Options) []Row {
 	return rows
 }
 
-// number returns a number that was measured.
+// number returns a pointer to a number, as rows have them.
 func number(x float64) *float64 { return &x }
 
-// right wants rows to have no wrong value, and none to be faster than possible.
-func right(t *testing.T, o Options, rows []Row) {
+// checkRows checks that no row has a wrong value or is faster than its bound.
+func checkRows(t *testing.T, o Options, rows []Row) {
 	t.Helper()
 	for _, r := range rows {
 		if r.Wrong != nil && *r.Wrong != 0 || r.Wrong == nil && o.checks() {
@@ -58,8 +58,8 @@ func right(t *testing.T, o Options, rows []Row) {
 	}
 }
 
-// TestEverything: each algorithm does each of its collectives right, with ranks that are
-// PEs and with ranks that are SIPs.
+// TestEverything checks the values of each algorithm for each of its collectives, with
+// ranks that are PEs and with ranks that are SIPs.
 func TestEverything(t *testing.T) {
 	cube := system(t, "default", "system.sips.count=1", "sip.cube_mesh.w=1", "sip.cube_mesh.h=1")
 	line := system(t, "default", "system.sips.count=8", "system.sips.topology=line", "sip.cube_mesh.w=1", "sip.cube_mesh.h=1")
@@ -75,7 +75,7 @@ func TestEverything(t *testing.T) {
 						continue
 					}
 					rows := measure(t, o)
-					right(t, o, rows)
+					checkRows(t, o, rows)
 					if rows[0].Algorithm != a.Name {
 						t.Errorf("%v by %s was done by %s", c, a.Name, rows[0].Algorithm)
 					}
@@ -85,7 +85,8 @@ func TestEverything(t *testing.T) {
 	}
 }
 
-// TestEveryType: reductions and dtypes, whole numbers and reals, with every root.
+// TestEveryType checks reductions and dtypes, whole numbers and real numbers, with every
+// root.
 func TestEveryType(t *testing.T) {
 	g := system(t, "ring6")
 	for _, c := range []ccl.Collective{ccl.AllReduce, ccl.Reduce, ccl.ReduceScatter, ccl.AllToAll} {
@@ -95,8 +96,8 @@ func TestEveryType(t *testing.T) {
 				DTypes: numeric.DTypes, Reductions: ccl.Reductions()[:8],
 			}
 			rows := measure(t, o)
-			right(t, o, rows)
-			// 4 floats have 5 reductions, 8 integers 7.
+			checkRows(t, o, rows)
+			// There are 4 floats with 5 reductions each, and 8 integers with 7 each.
 			want := map[ccl.Collective]int{ccl.AllReduce: 76, ccl.Reduce: 3 * 76, ccl.ReduceScatter: 76, ccl.AllToAll: 12}[c]
 			if len(rows) != want {
 				t.Errorf("%v: %d rows, want %d", c, len(rows), want)
@@ -105,8 +106,9 @@ func TestEveryType(t *testing.T) {
 	}
 }
 
-// TestRows is rows to the last digit, on the machine of textbook formulas: a message of n
-// bytes takes 150 ns and n/100 ns. All-reduce on a ring of 4: 6 steps of a quarter each.
+// TestRows compares rows to the last digit on the preset alpha_beta. There a message of n
+// bytes takes 150 ns and n/100 ns. An all-reduce on a ring of 4 has 6 steps of a quarter of
+// the data each.
 func TestRows(t *testing.T) {
 	g := system(t, "alpha_beta")
 	zero := 0
@@ -144,8 +146,8 @@ func TestRows(t *testing.T) {
 	}
 }
 
-// TestAllAlgorithms: a comparison is the rows of each algorithm alone, size by size, and
-// those that none beats are best.
+// TestAllAlgorithms checks that a comparison has the same rows as separate measurements of
+// each algorithm, size by size, and that the fastest rows are marked as best.
 func TestAllAlgorithms(t *testing.T) {
 	o := Options{Topology: system(t, "ring6"), Algorithm: AllAlgorithms, Min: 64, Max: 1 << 16, StepFactor: 32, RanksPer: PerSIP}
 	rows, sum, err := Run(t.Context(), o, nil)
@@ -187,7 +189,8 @@ func TestAllAlgorithms(t *testing.T) {
 	}
 }
 
-// TestThreads: rows are the same, however many are measured at a time.
+// TestThreads checks that rows do not depend on the number of rows that run at the same
+// time.
 func TestThreads(t *testing.T) {
 	o := Options{Topology: system(t, "default"), Algorithm: AllAlgorithms, Min: 8, Max: 1 << 12, World: 4, Threads: 1}
 	want := measure(t, o)
@@ -232,7 +235,7 @@ func TestValidate(t *testing.T) {
 		{Options{Warmups: 1 << 62}, "--warmup-iters 4611686018427387904: write 0 to 1000000"},
 		{Options{Min: 8, Max: 8 << 30, StepBytes: 8},
 			"1073741824 sizes make 1073741824 rows, and there are at most 100000: take larger steps (-i or -f), or fewer sizes, types, reductions and roots"},
-		{Options{Max: largest, StepBytes: 1, Algorithm: AllAlgorithms, DTypes: numeric.DTypes, Reductions: ccl.Reductions()},
+		{Options{Max: maxSize, StepBytes: 1, Algorithm: AllAlgorithms, DTypes: numeric.DTypes, Reductions: ccl.Reductions()},
 			"1099511627777 sizes make 967570232443760 rows, and there are at most 100000: take"},
 		{Options{Min: 8, Max: 80_008, StepBytes: 1, Collective: ccl.Reduce, Root: AllRoots, World: 2},
 			"80001 sizes make 160002 rows, and there are at most 100000: take"},
@@ -258,7 +261,7 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// TestWordsForAlgorithms: they are names of every collective's.
+// TestWordsForAlgorithms checks that every collective accepts the words for algorithms.
 func TestWordsForAlgorithms(t *testing.T) {
 	g := system(t, "default")
 	for _, c := range ccl.Collectives() {
@@ -271,7 +274,7 @@ func TestWordsForAlgorithms(t *testing.T) {
 	}
 }
 
-// TestFailures: what depends on the run is an error too, not a panic.
+// TestFailures checks that failures of a run are errors, not panics.
 func TestFailures(t *testing.T) {
 	for _, per := range []RanksPer{PerPE, PerSIP} {
 		o := Options{Topology: system(t, "default"), RanksPer: per, World: 2, Min: 1 << 34, Max: 1 << 34, NoCheck: true}
@@ -287,8 +290,8 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// BenchmarkAllReduce256 is an all-reduce over all 256 PEs of the default system, 32
-// elements each, by ring, with values compared:
+// BenchmarkAllReduce256 runs an all-reduce over all 256 PEs of the default system, 32
+// elements each, by ring, with values checked:
 //
 //	go test ./internal/collperf -run '^$' -bench AllReduce256 -cpu 1
 func BenchmarkAllReduce256(b *testing.B) {

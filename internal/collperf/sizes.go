@@ -17,7 +17,7 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// smallest is the size after 0, where sizes are multiplied.
+// smallest is the size after 0 if sizes are multiplied.
 const smallest topology.Bytes = 8
 
 // sizes yields the sizes to measure.
@@ -43,7 +43,7 @@ func (o *Options) sizes() iter.Seq[topology.Bytes] {
 	}
 }
 
-// numSizes returns how many sizes there are.
+// numSizes returns the number of sizes.
 func (o *Options) numSizes() (n int64) {
 	if o.StepBytes > 0 && o.Collective != ccl.Barrier {
 		return int64((o.Max-o.Min)/o.StepBytes) + 1
@@ -54,16 +54,17 @@ func (o *Options) numSizes() (n int64) {
 	return n
 }
 
-// mostRows bounds the rows of a measurement: more are a mistake in the steps.
-const mostRows = 100_000
+// maxRows is the maximum number of rows. More rows are assumed to be a mistake in the
+// steps.
+const maxRows = 100_000
 
-// rows returns how many rows there are: one for each size, series and algorithm.
+// rows returns the number of rows: one for each size, series and algorithm.
 func (o *Options) rows() int64 {
 	return int64(host.Product(o.numSizes(), int64(len(o.series())), int64(len(o.algorithms()))))
 }
 
-// blocks is how many blocks of one size a rank sends and receives. Collectives with one
-// of each are in place, but for sendrecv.
+// blocks returns the number of blocks that a rank sends and receives. Collectives with one
+// block of each are in place, except sendrecv.
 func blocks(c ccl.Collective, ranks int) (in, out int) {
 	switch c {
 	case ccl.AllGather, ccl.Gather:
@@ -76,8 +77,8 @@ func blocks(c ccl.Collective, ranks int) (in, out int) {
 	return 1, 1
 }
 
-// busFactor is what the bandwidth of a rank is multiplied by to be that of its link, if
-// the algorithm makes the best of it.
+// busFactor returns the factor from algorithm bandwidth to bus bandwidth: the traffic of a
+// rank per byte with the best algorithm.
 func busFactor(c ccl.Collective, ranks int) float64 {
 	n := float64(ranks)
 	switch c {
@@ -89,13 +90,13 @@ func busFactor(c ccl.Collective, ranks int) float64 {
 	return 1
 }
 
-// Size is an amount of data as nccl-tests writes it, and the value of a flag: 8, 4K, 1M, 1G,
-// in powers of two, or with small letters.
+// Size is an amount of data in the notation of nccl-tests, and the value of a flag: 8, 4K,
+// 1M, 1G, in powers of two, also with small letters.
 type Size topology.Bytes
 
 var sizePattern = regexp.MustCompile(`^([0-9]+)(?:B|([KMGTkmgt])(?:iB)?)?$`)
 
-// String returns the shortest text of the size.
+// String formats the size as the shortest text.
 func (b *Size) String() string {
 	n := uint64(*b)
 	prefix := 0
@@ -108,7 +109,7 @@ func (b *Size) String() string {
 // Type returns what the help calls the value.
 func (b *Size) Type() string { return "size" }
 
-// Set reads a text.
+// Set parses a text.
 func (b *Size) Set(text string) error {
 	m := sizePattern.FindStringSubmatch(text)
 	if m == nil {
@@ -123,14 +124,14 @@ func (b *Size) Set(text string) error {
 	return nil
 }
 
-// dtypeNames are the names of dtypes in nccl-tests.
+// dtypeNames maps the names of dtypes in nccl-tests to dtypes.
 var dtypeNames = map[string]tl.DType{
 	"half": tl.F16, "float16": tl.F16, "bfloat16": tl.BF16, "float": tl.F32, "float32": tl.F32, "double": tl.F64, "float64": tl.F64,
 	"int8": tl.I8, "int16": tl.I16, "int32": tl.I32, "int64": tl.I64,
 	"uint8": tl.U8, "uint16": tl.U16, "uint32": tl.U32, "uint64": tl.U64,
 }
 
-// DTypes is the value of a flag that is a dtype, or all of them.
+// DTypes is the value of a flag: a dtype, or all dtypes.
 type DTypes []tl.DType
 
 // String returns the dtype, or "all".
@@ -144,7 +145,7 @@ func (d *DTypes) String() string {
 // Type returns what the help calls the value.
 func (d *DTypes) Type() string { return "dtype" }
 
-// Set takes the name of a dtype, also as nccl-tests has it, or all.
+// Set parses the name of a dtype, also in the notation of nccl-tests, or "all".
 func (d *DTypes) Set(word string) error {
 	one, err := numeric.ParseDType(word)
 	alias, known := dtypeNames[word]

@@ -34,6 +34,7 @@ func TestSizes(t *testing.T) {
 	}
 }
 
+// TestRound checks that sizes are rounded down to whole elements of all blocks.
 func TestRound(t *testing.T) {
 	for _, tt := range []struct {
 		collective ccl.Collective
@@ -55,7 +56,7 @@ func TestRound(t *testing.T) {
 		{ccl.Scatter, 8, tl.F16, 15, 0, 0},
 	} {
 		p := newProblem(&Options{Collective: tt.collective}, series{dtype: tt.dtype}, tt.ranks, tt.size)
-		count, rounded := p.count, topology.Bytes(p.about().Size)
+		count, rounded := p.count, topology.Bytes(p.rowCase().Size)
 		if count != tt.count || rounded != tt.rounded {
 			t.Errorf("%v of %d bytes of %v, %d ranks: got %d elements, %d bytes, want %d, %d",
 				tt.collective, tt.size, tt.dtype, tt.ranks, count, rounded, tt.count, tt.rounded)
@@ -75,8 +76,8 @@ func TestBusFactor(t *testing.T) {
 	}
 }
 
-// FuzzSizes: whatever sizes and steps are asked for, they are refused, or as many as were
-// counted before, ascending, within their bounds.
+// FuzzSizes checks that sizes and steps are either refused, or give as many sizes as
+// numSizes says, ascending and within their limits.
 func FuzzSizes(f *testing.F) {
 	f.Add(int64(8), int64(64), int64(0), 2)
 	f.Add(int64(8), int64(8<<30), int64(8), 0)
@@ -91,7 +92,7 @@ func FuzzSizes(f *testing.F) {
 		}
 		n, last := int64(0), topology.Bytes(-1)
 		for size := range o.sizes() {
-			if n++; size <= last || size < o.Min || size > o.Max || n > mostRows {
+			if n++; size <= last || size < o.Min || size > o.Max || n > maxRows {
 				t.Fatalf("%+v: size %d is %d, after %d", o, n, size, last)
 			}
 			last = size

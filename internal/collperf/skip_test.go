@@ -13,7 +13,8 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// TestSkipped: an algorithm that does not fit or is hopeless is told from a failure.
+// TestSkipped checks that an algorithm that does not fit or is far too slow is
+// distinguished from a failure.
 func TestSkipped(t *testing.T) {
 	for _, tt := range []struct {
 		err  error
@@ -23,19 +24,19 @@ func TestSkipped(t *testing.T) {
 		{errors.New("other"), ""},
 		{&pe.Overflow{Freed: true}, ""},
 		{fmt.Errorf("InitProcessGroup: %w", &cost.FitError{Algorithm: "ring", Reason: "needs 9 ports"}), "does not fit: needs 9 ports"},
-		{&hopelessError{31.2}, "not measured: by its formula 31 times as long as the best"},
+		{&tooSlowError{31.2}, "not measured: by its formula 31 times as long as the best"},
 		{&pe.Overflow{Asked: 256, Size: 2 << 20}, "does not fit: TCM has 0B free of 2MiB, asked 256B"},
 		{&torch.SpawnError{Ranks: []torch.RankError{{Rank: 0, Err: &memory.OutOfMemory{Free: 1024, Size: 2048, Asked: 4096}}}},
 			fmt.Sprintf("does not fit: %v has 1KiB free of 2KiB, asked 4KiB", memory.ID{})},
 	} {
-		if got := skipped(tt.err); got != tt.want {
+		if got := skipReason(tt.err); got != tt.want {
 			t.Errorf("%v: got %q, want %q", tt.err, got, tt.want)
 		}
 	}
 }
 
-// TestComparesTheRest: a comparison has a row of every algorithm. That of 96 addends says
-// that sending all to all is hopeless; others say that the queues do not fit.
+// TestComparesTheRest checks that a comparison has a row for every algorithm. With 96
+// addends, direct_one_phase is too slow. In the other cases, queues or tensors do not fit.
 func TestComparesTheRest(t *testing.T) {
 	slots := func(n string) *ccl.Config {
 		config, err := ccl.Load(t.Context(), "default", "defaults.n_slots="+n)
@@ -48,7 +49,7 @@ func TestComparesTheRest(t *testing.T) {
 		name  string
 		o     Options
 		want  map[string]string // errors by algorithm
-		fails int               // how many algorithms have one
+		fails int               // number of algorithms with an error
 	}{
 		{"hopeless", Options{Topology: system(t, "torus2x3"), RanksPer: PerSIP, Partial: true, Min: 1 << 15, Max: 1 << 15, NoCheck: true},
 			map[string]string{"direct_one_phase": "not measured: by its formula 44 times as long as the best"}, 1},
@@ -80,7 +81,7 @@ func TestComparesTheRest(t *testing.T) {
 	}
 }
 
-// TestNothingMoves: no algorithm wins where there is nothing to do.
+// TestNothingMoves checks that no algorithm is best if no data has to move.
 func TestNothingMoves(t *testing.T) {
 	for _, tt := range []struct{ world, size, best int }{{1, 64, 0}, {2, 0, 0}, {2, 64, 1}} {
 		o := Options{Topology: system(t, "alpha_beta"), Algorithm: AllAlgorithms, World: tt.world, Min: memory.Bytes(tt.size), Max: memory.Bytes(tt.size)}
@@ -96,7 +97,7 @@ func TestNothingMoves(t *testing.T) {
 	}
 }
 
-// deref returns a text that may be missing.
+// deref returns a text, or "" if it is nil.
 func deref(text *string) string {
 	if text == nil {
 		return ""

@@ -14,14 +14,15 @@ import (
 
 var whole = flag.Bool("whole", false, "in TestWholeSpace, go through all of it; see there")
 
-// The space that collectives are tested in. Counts are elements of all, or of a block.
+// The space of test cases. Counts are numbers of elements of the whole tensor, or of a
+// block.
 var (
 	worlds = []int{1, 2, 3, 4, 6, 7, 8, 12, 16, 200}
 	counts = []int{0, 1, 5, 8, 16, 64, 1000, 4099}
 	dtypes = []tl.DType{tl.F16, tl.BF16, tl.F32, tl.I32}
 )
 
-// point is a place in the space.
+// point is a case of the space.
 type point struct {
 	collective ccl.Collective
 	algorithm  *ccl.Algorithm
@@ -35,14 +36,14 @@ func (p point) String() string {
 	return fmt.Sprintf("%v by %s, %d ranks per %s, %d of %v", p.collective, p.algorithm.Name, p.world, p.per, p.count, p.dtype)
 }
 
-// messages is about how many are sent.
+// messages returns roughly how many messages are sent.
 func (p point) messages() int {
 	n := p.world
 	chunks := func(elems int) int { return tl.CDiv(elems*p.dtype.Size(), 4096) }
 	switch c, name := p.collective, p.algorithm.Name; {
 	case c == ccl.AllReduce && name == "tree":
 		return 2 * n * chunks(p.count)
-	case c == ccl.AllReduce: // a block is a share
+	case c == ccl.AllReduce: // a block is one rank's share
 		return 2 * n * min(n, p.count) * chunks(tl.CDiv(p.count, n))
 	case c == ccl.AllToAll && name == "ring":
 		return n * n * n / 2 * chunks(p.count)
@@ -54,7 +55,7 @@ func (p point) messages() int {
 	return n * chunks(p.count)
 }
 
-// check runs a point.
+// check runs a point and checks its row.
 func (p point) check(t *testing.T, pes, sips *topology.Graph) {
 	t.Helper()
 	in, out := blocks(p.collective, p.world)
@@ -67,7 +68,7 @@ func (p point) check(t *testing.T, pes, sips *topology.Graph) {
 		o.Topology = sips
 	}
 	rows := measure(t, o)
-	right(t, o, rows)
+	checkRows(t, o, rows)
 	if len(rows) != 1 || p.collective != ccl.Barrier && rows[0].Count != p.count {
 		t.Errorf("%v: rows %+v", p, rows)
 	}
@@ -77,8 +78,8 @@ func (p point) meaningful() bool {
 	return !(p.collective == ccl.SendRecv && p.world == 1) && !(p.per == PerSIP && p.world > 16)
 }
 
-// TestWholeSpace draws points of the space. With -whole it goes through all but those
-// that send more than two million messages, which takes half an hour:
+// TestWholeSpace checks random points of the space. With -whole it checks all points except
+// those that send more than two million messages, which takes half an hour:
 //
 //	go test ./internal/collperf -run WholeSpace -whole -timeout 2h
 func TestWholeSpace(t *testing.T) {
@@ -89,7 +90,8 @@ func TestWholeSpace(t *testing.T) {
 		for _, a := range ccl.Algorithms(c) {
 			for _, per := range []RanksPer{PerPE, PerSIP} {
 				for _, world := range worlds {
-					// Also as many as there are cubes, PEs of a SIP, PEs and ranks.
+					// Counts also include the number of cubes, of PEs of a SIP, of PEs, and
+					// of ranks.
 					for _, count := range append(counts, 16, 128, 256, world) {
 						for _, d := range dtypes {
 							if p := (point{c, a, per, world, count, d}); p.meaningful() {
@@ -102,10 +104,10 @@ func TestWholeSpace(t *testing.T) {
 		}
 	}
 	if *whole {
-		left := 0
+		omitted := 0
 		for i, p := range all {
 			if p.messages() > 2_000_000 {
-				left++
+				omitted++
 				continue
 			}
 			if i%500 == 0 {
@@ -113,7 +115,7 @@ func TestWholeSpace(t *testing.T) {
 			}
 			p.check(t, pes, sips)
 		}
-		t.Logf("%d points, of which %d are too large", len(all), left)
+		t.Logf("%d points, of which %d are too large", len(all), omitted)
 		return
 	}
 	rapid.Check(t, func(r *rapid.T) {

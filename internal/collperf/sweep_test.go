@@ -8,11 +8,11 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// sweepElems is the elements of each of 96 addends in the latency sweep.
+// sweepElems lists the numbers of elements of each of 96 addends in the latency sweep.
 var sweepElems = []int{8, 32, 64, 128, 512, 1024, 2048, 4096, 8192, 16384, 32768, 49152}
 
-// BenchmarkSweep is the latency sweep of center_root on three systems of 6 SIPs, 36
-// all-reduces of f16, with values compared:
+// BenchmarkSweep runs the latency sweep of center_root on three systems of 6 SIPs: 36
+// all-reduces of f16, with values checked.
 //
 //	go test ./internal/collperf -run '^$' -bench 'Sweep$' -benchtime 1x
 func BenchmarkSweep(b *testing.B) {

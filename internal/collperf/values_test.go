@@ -15,24 +15,24 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// TestMain draws the same cases every time, so that a change is what makes a test
-// fail. Explore others with -rapid.seed and -rapid.checks. It is main of ranks that are
-// processes, too.
+// TestMain draws the same random cases in every run, so that only a change of the code
+// makes a test fail. The flags -rapid.seed and -rapid.checks select other cases. TestMain
+// is also main of ranks that are processes.
 func TestMain(m *testing.M) {
 	launch.Child()
 	rapidtest.Seed()
 	os.Exit(m.Run())
 }
 
-// operations is how a machine combines two elements.
+// operations maps reductions to the operation by which a machine combines two elements.
 var operations = map[ccl.Reduction]numeric.Op{
 	ccl.Sum: numeric.Add, ccl.Avg: numeric.Add, ccl.Product: numeric.Mul, ccl.Min: numeric.Minimum, ccl.Max: numeric.Maximum,
 	ccl.BAnd: numeric.BitAnd, ccl.BOr: numeric.BitOr, ccl.BXor: numeric.BitXor,
 }
 
-// anyOrder combines rows two by two as the test draws them, each result rounded to the
-// dtype, until one is left.
-func anyOrder(t *rapid.T, p *problem) []byte {
+// combineInAnyOrder combines the inputs two by two in random order until one is left. Each
+// result is rounded to the dtype.
+func combineInAnyOrder(t *rapid.T, p *problem) []byte {
 	var rows [][]byte
 	for _, row := range p.inputs {
 		rows = append(rows, bytes.Clone(row))
@@ -53,7 +53,7 @@ func anyOrder(t *rapid.T, p *problem) []byte {
 	return rows[0]
 }
 
-// drawProblem is an all-reduce of some elements with a reduction that serves the dtype.
+// drawProblem draws an all-reduce with a reduction that the dtype supports.
 func drawProblem(t *rapid.T, v Values, dtypes []tl.DType, maxRanks int) *problem {
 	s := series{dtype: rapid.SampledFrom(dtypes).Draw(t, "dtype")}
 	var served []ccl.Reduction
@@ -65,15 +65,15 @@ func drawProblem(t *rapid.T, v Values, dtypes []tl.DType, maxRanks int) *problem
 	s.reduction = rapid.SampledFrom(served).Draw(t, "reduction")
 	ranks := rapid.IntRange(1, maxRanks).Draw(t, "ranks")
 	p := &problem{series: s, collective: ccl.AllReduce, ranks: ranks, addends: 1, count: 32, values: v}
-	fill(p)
+	drawValues(p)
 	return p
 }
 
-// TestIntegersAreExact: whole numbers combine to the same bits in any order.
+// TestIntegersAreExact checks that whole numbers combine to the same bits in any order.
 func TestIntegersAreExact(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := drawProblem(t, Integers, numeric.DTypes, 3000)
-		got := anyOrder(t, p)
+		got := combineInAnyOrder(t, p)
 		if !bytes.Equal(got, p.result.bits) {
 			i := numeric.Equal(p.dtype, got, p.result.bits)
 			t.Fatalf("%v of %v, %d ranks: element %d is %v, want %v",
@@ -82,8 +82,8 @@ func TestIntegersAreExact(t *testing.T) {
 	})
 }
 
-// TestIntegersTellBlocksApart: a result that is displaced by some elements is not taken
-// for the right one.
+// TestIntegersTellBlocksApart checks that a result that is displaced by some elements
+// differs from the right one.
 func TestIntegersTellBlocksApart(t *testing.T) {
 	for _, d := range numeric.DTypes {
 		for _, r := range ccl.Reductions() {
@@ -92,11 +92,11 @@ func TestIntegersTellBlocksApart(t *testing.T) {
 			}
 			for _, ranks := range []int{1, 2, 8, 1000} {
 				p := &problem{series: series{dtype: d, reduction: r}, collective: ccl.AllReduce, ranks: ranks, addends: 1, count: 512}
-				fill(p)
+				drawValues(p)
 				size := d.Size()
-				for _, by := range []int{1, 4, 8, 16, 64, 128, 256} {
-					if bytes.Equal(p.result.bits[by*size:], p.result.bits[:len(p.result.bits)-by*size]) {
-						t.Errorf("%v of %v, %d ranks: the result repeats itself after %d elements", r, d, ranks, by)
+				for _, offset := range []int{1, 4, 8, 16, 64, 128, 256} {
+					if bytes.Equal(p.result.bits[offset*size:], p.result.bits[:len(p.result.bits)-offset*size]) {
+						t.Errorf("%v of %v, %d ranks: the result repeats itself after %d elements", r, d, ranks, offset)
 					}
 				}
 			}
@@ -104,13 +104,13 @@ func TestIntegersTellBlocksApart(t *testing.T) {
 	}
 }
 
-// TestRealsAreWithin: random reals, combined in any order, are as near to the
-// reference as it allows.
+// TestRealsAreWithin checks that random real numbers, combined in any order, are within the
+// tolerance of the reference.
 func TestRealsAreWithin(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := drawProblem(t, Reals, []tl.DType{tl.F16, tl.BF16, tl.F32, tl.F64}, 100)
-		got := anyOrder(t, p)
-		if p.result.bits != nil { // of min and max
+		got := combineInAnyOrder(t, p)
+		if p.result.bits != nil { // min and max are exact
 			if !bytes.Equal(got, p.result.bits) {
 				t.Fatalf("%v of %v, %d ranks: got % x, want % x", p.reduction, p.dtype, p.ranks, got, p.result.bits)
 			}
