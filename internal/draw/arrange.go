@@ -7,9 +7,9 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// routes returns the path of a wire between two SIPs, or a SIP and the switch, which counts as
+// routeFunc returns the path of a wire between two SIPs, or a SIP and the switch, which counts as
 // the one after the last.
-type routes func(a, b int) []point
+type routeFunc func(a, b int) []point
 
 // gridCell is a place in a grid of SIPs.
 type gridCell struct{ col, row int }
@@ -19,47 +19,47 @@ const (
 	minCell      = 16.0 // pixels of a box and the gap next to it; the picture grows beyond that
 	maxBoxW      = 240.0
 	maxBoxH      = 130.0
-	mostChords   = 64  // SIPs fully connected that are drawn with their links
-	oneRow       = 5   // SIPs of a line in one row
-	racetrack    = 16  // SIPs of a ring in two rows
-	switchOneRow = 8   // SIPs on either side of a switch in one row
+	maxChords    = 64  // SIPs fully connected that are drawn with their links
+	maxOneRow    = 5   // SIPs of a line in one row
+	maxTwoRows   = 16  // SIPs of a ring in two rows
+	maxSwitchRow = 8   // SIPs on either side of a switch in one row
 	landscape    = 1.6 // columns per row
 )
 
 // arrange places the SIPs in an area, which grows if it must, and returns how links run. Boxes
 // are in the order of SIPs; routes is nil where links are too many to draw.
-func (p *plan) arrange(in *rect) ([]rect, routes) {
+func (p *builder) arrange(in *rect) ([]rect, routeFunc) {
 	sips := p.Spec().System.SIPs
 	n := sips.Count
 	var cells []gridCell
 	var cols, rows int
 	switch sips.Topology {
 	case topology.FullyConnected:
-		if n > mostChords {
+		if n > maxChords {
 			cols := ceilSqrt(float64(n) * landscape)
-			return grid(in, rowMajor(n, cols), cols, (n+cols-1)/cols), nil
+			return placeOnGrid(in, rowMajor(n, cols), cols, (n+cols-1)/cols), nil
 		}
-		return ellipse(*in, n)
+		return placeOnEllipse(*in, n)
 	case topology.Switch:
-		return p.besideSwitch(in)
+		return p.placeAroundSwitch(in)
 	case topology.Ring1D:
 		cells, cols, rows = ringCells(n)
 	case topology.Line:
-		cells, cols, rows = snake(n)
+		cells, cols, rows = snakeCells(n)
 	default:
 		cols, rows = p.SIPGrid()
 		cells = rowMajor(n, cols)
 	}
-	boxes := grid(in, cells, cols, rows)
+	boxes := placeOnGrid(in, cells, cols, rows)
 	return boxes, func(a, b int) []point {
 		dc, dr := cells[b].col-cells[a].col, cells[b].row-cells[a].row
 		switch {
 		case dc > 1:
-			return around(boxes[a], boxes[b], *in, cols, rows)
+			return wrapPath(boxes[a], boxes[b], *in, cols, rows)
 		case dr > 1:
-			return transpose(around(flip(boxes[a]), flip(boxes[b]), flip(*in), rows, cols))
+			return transposePath(wrapPath(transposeRect(boxes[a]), transposeRect(boxes[b]), transposeRect(*in), rows, cols))
 		}
-		return straight(boxes[a], boxes[b])
+		return straightPath(boxes[a], boxes[b])
 	}
 }
 
@@ -67,10 +67,10 @@ func rowMajor(n, cols int) []gridCell {
 	return lists.Make(n, func(i int) gridCell { return gridCell{i % cols, i / cols} })
 }
 
-// snake lays a line in rows that run to and fro.
-func snake(n int) (cells []gridCell, cols, rows int) {
+// snakeCells lays a line in rows that run to and fro.
+func snakeCells(n int) (cells []gridCell, cols, rows int) {
 	cols = n
-	if n > oneRow {
+	if n > maxOneRow {
 		cols = ceilSqrt(float64(n) * landscape)
 	}
 	cells = rowMajor(n, cols)
@@ -90,7 +90,7 @@ func ringCells(n int) (cells []gridCell, cols, rows int) {
 		return rowMajor(n, n), n, 1
 	}
 	rows = 2
-	if n > racetrack {
+	if n > maxTwoRows {
 		rows = 2 * ceilSqrt(float64(n)/landscape/4) // even, or the last row would end at the right
 	}
 	cols = (n + rows - 1) / rows
@@ -119,13 +119,13 @@ func pitch(in rect, cols, rows int) (w, h float64) {
 	return math.Floor(in.w / float64(cols)), math.Floor(in.h / float64(rows))
 }
 
-// grid places boxes in the cells of an area.
-func grid(in *rect, cells []gridCell, cols, rows int) []rect {
+// placeOnGrid places boxes in the cells of an area.
+func placeOnGrid(in *rect, cells []gridCell, cols, rows int) []rect {
 	in.w, in.h = max(in.w, float64(cols)*minCell), max(in.h, float64(rows)*minCell)
 	cw, ch := pitch(*in, cols, rows)
 	w, h := math.Floor(min(maxBoxW, cw*0.56)), math.Floor(min(maxBoxH, ch*0.58))
 	h = min(h, max(w, 64))
-	if n := len(cells); n > racetrack {
+	if n := len(cells); n > maxTwoRows {
 		w, h = min(w, h*2), min(h, w) // squarer
 	}
 	return lists.Make(len(cells), func(i int) rect {
@@ -133,8 +133,8 @@ func grid(in *rect, cells []gridCell, cols, rows int) []rect {
 	})
 }
 
-// straight returns the line between the facing sides of two boxes.
-func straight(a, b rect) []point {
+// straightPath returns the line between the facing sides of two boxes.
+func straightPath(a, b rect) []point {
 	ca, cb := a.centre(), b.centre()
 	switch {
 	case ca.y == cb.y && ca.x < cb.x:
@@ -147,11 +147,11 @@ func straight(a, b rect) []point {
 	return []point{{ca.x, a.y}, {cb.x, b.bottom()}}
 }
 
-// around returns the path of a wrap link from the first box of a row to the last: out on the
+// wrapPath returns the path of a wrap link from the first box of a row to the last: out on the
 // left, under the row between it and the next, and in from the right. It leaves a row close to
 // it and runs under it further off, so that the wraps of rows and of columns keep apart where
 // they pass each other.
-func around(first, last, in rect, cols, rows int) []point {
+func wrapPath(first, last, in rect, cols, rows int) []point {
 	cw, ch := pitch(in, cols, rows)
 	gapX, gapY := cw-first.w, ch-first.h
 	left, right, under := first.x-max(gapX/10, 1), last.right()+max(gapX/10, 1), first.bottom()+max(gapY/4, 1)
@@ -159,17 +159,17 @@ func around(first, last, in rect, cols, rows int) []point {
 	return []point{{first.x, y}, {left, y}, {left, under}, {right, under}, {right, y}, {last.right(), y}}
 }
 
-// flip and transpose exchange rows and columns.
-func flip(r rect) rect { return rect{r.y, r.x, r.h, r.w} }
+// transposeRect and transpose exchange rows and columns.
+func transposeRect(r rect) rect { return rect{r.y, r.x, r.h, r.w} }
 
-func transpose(path []point) []point {
+func transposePath(path []point) []point {
 	return lists.Make(len(path), func(i int) point { return point{path[i].y, path[i].x} })
 }
 
-// ellipse places boxes around an ellipse, beyond its tangents. Links run straight from box to
+// placeOnEllipse places boxes around an ellipse, beyond its tangents. Links run straight from box to
 // box; where such a line would cross a third box, they all run between the feet of the boxes on
 // the ellipse, whose chords cross none.
-func ellipse(in rect, n int) ([]rect, routes) {
+func placeOnEllipse(in rect, n int) ([]rect, routeFunc) {
 	part := float64(n + 4)
 	w, h := max(min(maxBoxW, 2*in.w/part), 36), max(min(maxBoxH, 2*in.h/part), 18)
 	rx, ry, c := in.w/2-w, in.h/2-h, in.centre()
@@ -181,10 +181,10 @@ func ellipse(in rect, n int) ([]rect, routes) {
 		normal := point{cos / rx, sin / ry}
 		normal = normal.scale(1 / math.Hypot(normal.x, normal.y))
 		middle := feet[i].add(normal.scale(math.Abs(normal.x)*w/2 + math.Abs(normal.y)*h/2))
-		boxes[i] = centred(middle, w, h)
+		boxes[i] = rectAround(middle, w, h)
 	}
 	line := func(a, b int) []point {
-		return []point{boxes[a].edge(boxes[b].centre()), boxes[b].edge(boxes[a].centre())}
+		return []point{boxes[a].exitPoint(boxes[b].centre()), boxes[b].exitPoint(boxes[a].centre())}
 	}
 	if unobstructed(boxes, line) {
 		return boxes, line
@@ -196,14 +196,14 @@ func ellipse(in rect, n int) ([]rect, routes) {
 	return boxes, func(a, b int) []point { return []point{touch(a), feet[a], feet[b], touch(b)} }
 }
 
-// edge returns where the line from the middle to a point outside leaves the box.
-func (r rect) edge(to point) point {
+// exitPoint returns where the line from the middle to a point outside leaves the box.
+func (r rect) exitPoint(to point) point {
 	c := r.centre()
 	return c.lerp(to, min(r.w/2/math.Abs(to.x-c.x), r.h/2/math.Abs(to.y-c.y)))
 }
 
 // unobstructed reports whether the lines between boxes stay out of all others.
-func unobstructed(boxes []rect, line routes) bool {
+func unobstructed(boxes []rect, line routeFunc) bool {
 	for a := range boxes {
 		for b := range a {
 			l := line(a, b)
@@ -217,11 +217,11 @@ func unobstructed(boxes []rect, line routes) bool {
 	return true
 }
 
-// besideSwitch places the SIPs in rows above and below a bar.
-func (p *plan) besideSwitch(in *rect) ([]rect, routes) {
+// placeAroundSwitch places the SIPs in rows above and below a bar.
+func (p *builder) placeAroundSwitch(in *rect) ([]rect, routeFunc) {
 	n := p.Spec().System.SIPs.Count
 	cols, side := (n+1)/2, 1 // rows on either side
-	if cols > switchOneRow {
+	if cols > maxSwitchRow {
 		side = ceilSqrt(float64(n) / landscape / 4)
 		cols = (n + 2*side - 1) / (2 * side)
 	}
@@ -232,7 +232,7 @@ func (p *plan) besideSwitch(in *rect) ([]rect, routes) {
 			cells[i].row++
 		}
 	}
-	boxes := grid(in, cells, cols, rows)
+	boxes := placeOnGrid(in, cells, cols, rows)
 	bar := p.switchBar(*in, boxes)
 	cw, _ := pitch(*in, cols, rows)
 	return boxes, func(a, _ int) []point {
@@ -250,7 +250,7 @@ func (p *plan) besideSwitch(in *rect) ([]rect, routes) {
 }
 
 // switchBar returns the place of the central switch: a bar in the middle, as wide as the area.
-func (p *plan) switchBar(in rect, boxes []rect) rect {
+func (p *builder) switchBar(in rect, boxes []rect) rect {
 	h := min(64, max(boxes[0].h, 24))
 	return rect{in.x, in.centre().y - h/2, in.w, h}
 }

@@ -23,14 +23,14 @@ func (a Axis) text() string {
 	return a.Label + " (" + a.Unit + ")"
 }
 
-// tip returns a line of a tooltip: what the number is, and the number with its unit.
-func (a Axis) tip(name string, v float64) string {
+// tooltip returns a line of a tooltip: what the number is, and the number with its unit.
+func (a Axis) tooltip(name string, v float64) string {
 	return cmp.Or(a.Label, name) + ": " + withUnit(a.Format, v, a.Unit)
 }
 
 // withUnit returns a number and its unit as tooltips show them, with more digits than labels.
 func withUnit(format func(float64) string, v float64, unit string) string {
-	text := digits(v, 6)
+	text := formatDigits(v, 6)
 	if format != nil {
 		text = format(v)
 	}
@@ -75,7 +75,7 @@ func (a Axis) span(values []float64, fromZero bool) (lo, hi float64) {
 		hi = 1
 	}
 	if !a.Log && !math.IsInf(hi-lo, 0) {
-		step := niceStep(lo, hi, mostSteps)
+		step := niceStep(lo, hi, maxSteps)
 		lo, hi = math.Floor(lo/step+1e-9)*step, math.Ceil(hi/step-1e-9)*step
 	}
 	return lo, hi

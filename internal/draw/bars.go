@@ -35,9 +35,9 @@ func (b Bars) check() error {
 		}
 	}
 	bars := b.layout()
-	if bound := slices.IndexFunc(b.Series, func(s BarSeries) bool { return !s.Bound }); bound < 0 {
+	if first := slices.IndexFunc(b.Series, func(s BarSeries) bool { return !s.Bound }); first < 0 {
 		return errors.New("no bars: all series are bounds; draw lines")
-	} else if _, n := b.count(bound); n > len(barFills) {
+	} else if _, n := b.kindIndex(first); n > len(barFills) {
 		return fmt.Errorf("%d series of bars: more than %d cannot be told apart; leave some out or draw lines", n, len(barFills))
 	}
 	if len(bars) == 0 {
@@ -59,7 +59,7 @@ func (b Bars) check() error {
 type bar struct {
 	group, series int
 	value         float64
-	place, of     int  // which of the bars side by side in its group
+	index, total  int  // which of the bars side by side in its group
 	bound         bool // a line
 }
 
@@ -74,11 +74,11 @@ func (b Bars) layout() []bar {
 			case series.Bound:
 				bounds = append(bounds, bar{group: g, series: s, value: v, bound: true})
 			default:
-				group = append(group, bar{group: g, series: s, value: v, place: len(group)})
+				group = append(group, bar{group: g, series: s, value: v, index: len(group)})
 			}
 		}
 		for i := range group {
-			group[i].of = len(group)
+			group[i].total = len(group)
 		}
 		bars = slices.Concat(bars, group, bounds)
 	}
@@ -99,33 +99,33 @@ func (b Bars) ruler(bars []bar) ruler {
 }
 
 func (b Bars) draw(c *canvas) error {
-	c.page(slideW, slideH, b.Title, b.Subtitle)
+	c.startPage(slideW, slideH, b.Title, b.Subtitle)
 	if err := b.check(); err != nil {
 		return err
 	}
-	area := c.frame(b.Title, b.Subtitle, b.Note, b.legend()).inset(0, tickText.lineHeight(), 0, 0) // above are the values of the highest bars
+	area := c.drawFrame(b.Title, b.Subtitle, b.Note, b.legend()).inset(0, tickText.lineHeight(), 0, 0) // above are the values of the highest bars
 	bars := b.layout()
 	y := b.ruler(bars)
 	var plot rect
 	var names groupNames
 	var left, height float64
 	for range 2 { // the width of numbers depends on the height of names, and that on the width left
-		names = namesBelow(b.Groups, (area.w-left)/float64(len(b.Groups)))
-		height = names.height() + tickMajor + labelRoom(b.X, gap/2)
+		names = layoutNames(b.Groups, (area.w-left)/float64(len(b.Groups)))
+		height = names.height() + tickMajor + labelHeight(b.X, gap/2)
 		plot = area.inset(left, 0, 0, height)
-		y.fitUp(plot, mostSteps)
+		y.fitVertical(plot, maxSteps)
 		left = y.leftWidth()
 	}
 	plot = area.inset(left, 0, 0, height)
-	c.left(y, plot, true)
+	c.drawLeftAxis(y, plot, true)
 	c.labelLeft(b.Y.text(), plot, left)
-	c.groupNames(names, plot)
+	c.drawGroupNames(names, plot)
 	c.labelBottom(b.X, plot, height)
 	d := barDrawer{canvas: c, Bars: b, y: y, plot: plot, slot: plot.w / float64(len(b.Groups))}
 	for _, bar := range bars {
-		d.most = max(d.most, bar.of)
+		d.maxBars = max(d.maxBars, bar.total)
 	}
-	d.all(bars)
+	d.drawBars(bars)
 	c.lines(axisLine, 1, point{plot.x, plot.bottom()}, point{plot.right(), plot.bottom()})
 	return nil
 }
@@ -137,7 +137,7 @@ func (b Bars) legend() []entry {
 	}
 	return lists.Make(len(b.Series), func(i int) entry {
 		if b.Series[i].Bound {
-			return entry{b.Series[i].Name, 30, b.look(i).sample}
+			return entry{b.Series[i].Name, 30, b.look(i).drawSample}
 		}
 		return entry{b.Series[i].Name, 1.6 * sampleH, func(c *canvas, in rect) { c.shape(box(in, 0), b.paint(i)) }}
 	})
@@ -145,18 +145,18 @@ func (b Bars) legend() []entry {
 
 // paint returns the look of the bars of a series: series of bars are counted without bounds.
 func (b Bars) paint(series int) paint {
-	i, n := b.count(series)
+	i, n := b.kindIndex(series)
 	return barPaint(i, n)
 }
 
 // look returns the look of the lines of a bound.
 func (b Bars) look(series int) look {
-	i, _ := b.count(series)
+	i, _ := b.kindIndex(series)
 	return boundLook(i, ink)
 }
 
-// count returns which of its kind a series is, bars or bounds, and how many of them there are.
-func (b Bars) count(series int) (i, n int) {
+// kindIndex returns which of its kind a series is, bars or bounds, and how many of them there are.
+func (b Bars) kindIndex(series int) (i, n int) {
 	for k, s := range b.Series {
 		if s.Bound == b.Series[series].Bound {
 			if n++; k < series {

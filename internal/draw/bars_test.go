@@ -15,7 +15,7 @@ func TestBars(t *testing.T) {
 		fills []string
 		count [3]int // of the fills, in bars and in the legend
 	}{
-		{"groups", kinds(),
+		{"groups", sampleBars(),
 			[]string{"Buffer kinds", "tcm", "sram", "hbm", "0", "2", "4", "6", "8", "10", "12", "latency (µs)", "128", "1Ki", "elements", "4.2", "5.2", "6.2", "7.9", "10.9"},
 			hatched, [3]int{3, 2, 3}},
 	}
@@ -32,7 +32,7 @@ func TestBars(t *testing.T) {
 
 // TestBarBounds wants a bound to be a dashed line across each group that reaches into the axis.
 func TestBarBounds(t *testing.T) {
-	b := kinds()
+	b := sampleBars()
 	without := parse(t, mustSVG(t, b))
 	b.Series = append(b.Series, BarSeries{Name: "bound", Values: []float64{3, 30}, Bound: true})
 	d := parse(t, mustSVG(t, b))
@@ -53,7 +53,7 @@ func TestBarBounds(t *testing.T) {
 }
 
 func TestHeatMap(t *testing.T) {
-	d := parse(t, mustSVG(t, use()))
+	d := parse(t, mustSVG(t, sampleHeatMap()))
 	want := []string{"Utilization", "16", "4.24", "8", "128", "22.5", "–", "32", "64", "N", "M", "5", "10", "15", "20", "% of peak"}
 	if !slices.Equal(d.texts, want) {
 		t.Errorf("text: got %q, want %q", d.texts, want)
@@ -64,7 +64,7 @@ func TestHeatMap(t *testing.T) {
 	if d.fills["#eeeeee"] != 1 {
 		t.Errorf("got %d cells without a value, want 1", d.fills["#eeeeee"])
 	}
-	h := use()
+	h := sampleHeatMap()
 	h.Log, h.Values = true, [][]float64{{1, 10}, {100, 1000}}
 	if got, want := parse(t, mustSVG(t, h)).texts, "Utilization 16 1 10 128 100 1k 32 64 N M 1 10 100 1k % of peak"; strings.Join(got, " ") != want {
 		t.Errorf("text with logarithmic colours: got %q, want %q", got, want)
@@ -93,8 +93,8 @@ func TestBarValues(t *testing.T) {
 			b.Series[1].Values = append(b.Series[1].Values, float64(i)+0.52)
 		}
 		values := 0
-		walk(laidOut(t, b).items, "", func(it item, tip string) {
-			if _, ok := it.(words); ok && tip != "" {
+		walk(layOut(t, b).items, "", func(it item, tip string) {
+			if _, ok := it.(textLine); ok && tip != "" {
 				values++
 			}
 		})

@@ -71,8 +71,8 @@ type shape struct {
 	paint
 }
 
-// words is a line of text. The anchor is at the middle of the height of capitals.
-type words struct {
+// textLine is a line of text. The anchor is at the middle of the height of capitals.
+type textLine struct {
 	style
 	at   point
 	text string
@@ -80,8 +80,8 @@ type words struct {
 
 // group is items with a common tooltip.
 type group struct {
-	tip   string // may have several lines
-	items []item
+	tooltip string // may have several lines
+	items   []item
 }
 
 // paint says how a path looks. What is zero is not painted.
@@ -107,8 +107,8 @@ func newCanvas(f Figure) (*canvas, error) {
 	return c, nil
 }
 
-// page begins the picture: its size, its title and its background.
-func (c *canvas) page(w, h float64, title, desc string) {
+// startPage begins the picture: its size, its title and its background.
+func (c *canvas) startPage(w, h float64, title, desc string) {
 	*c = canvas{w: w, h: h, title: title, desc: desc}
 	c.box(rect{0, 0, w, h}, paper)
 }
@@ -119,15 +119,15 @@ func (c *canvas) shape(p path, with paint) {
 		return
 	}
 	if with.arrow > 0 {
-		p = c.arrowHead(p, with)
+		p = c.addArrowHead(p, with)
 		with.arrow = 0
 	}
 	c.items = append(c.items, shape{p, with})
 }
 
-// arrowHead adds the head at the end of a path, which is a line. It returns the path up to the
+// addArrowHead adds the head at the end of a path, which is a line. It returns the path up to the
 // head.
-func (c *canvas) arrowHead(p path, with paint) path {
+func (c *canvas) addArrowHead(p path, with paint) path {
 	last := len(p) - 1
 	from, tip := p[last-1].at[0], p[last].at[0]
 	if p[last-1].verb == quadTo {
@@ -163,7 +163,7 @@ func (c *canvas) text(s style, at point, text string) {
 	if s.colour == 0 {
 		s.colour = ink
 	}
-	c.items = append(c.items, words{s, at, text})
+	c.items = append(c.items, textLine{s, at, text})
 }
 
 // group adds what a function draws as one group with a tooltip.
@@ -183,14 +183,14 @@ const (
 	sizeHeading = 30
 	sizeHead    = 18
 	sizeText    = 15
-	sizeMore    = 12 // smallest text of several lines, and of wires
-	sizeLeast   = 9  // smallest text
+	sizeDetail  = 12 // smallest text of several lines, and of wires
+	sizeMin     = 9  // smallest text
 )
 
 // heading sets the size of a page and writes its title and subtitle. Each is one line, cut
 // to the width of the page.
 func (c *canvas) heading(w, h float64, title, subtitle string) {
-	c.page(w, h, title, subtitle)
+	c.startPage(w, h, title, subtitle)
 	top, below := style{size: sizeHeading, bold: true}, style{size: sizeHead, colour: faint}
 	c.text(top, point{pageMargin, 34}, top.cut(title, w-2*pageMargin))
 	c.text(below, point{pageMargin, 66}, below.cut(subtitle, w-2*pageMargin))

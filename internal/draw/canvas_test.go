@@ -16,10 +16,10 @@ type sketch func(c *canvas) error
 
 func (s sketch) draw(c *canvas) error { return s(c) }
 
-// sketched returns a figure of 1280 by 100 pixels, which is not scaled as PNG.
-func sketched(draw func(c *canvas)) Figure {
+// newSketch returns a figure of 1280 by 100 pixels, which is not scaled as PNG.
+func newSketch(draw func(c *canvas)) Figure {
 	return sketch(func(c *canvas) error {
-		c.page(1280, 100, "A sketch", "")
+		c.startPage(1280, 100, "A sketch", "")
 		draw(c)
 		return nil
 	})
@@ -53,13 +53,13 @@ const black colour = 0x000001 // zero would be no colour
 
 func TestSVG(t *testing.T) {
 	got := mustSVG(t, sketch(func(c *canvas) error {
-		c.page(300, 200.004, "A <b> & \x1b", "two\nlines")
+		c.startPage(300, 200.004, "A <b> & \x1b", "two\nlines")
 		c.group("tip \"q\"\nmore", func() {
 			c.shape(box(rect{10, 20, 30, 40}, 0), paint{fill: 0xd55e00, hatch: rising, over: paper, line: ink, width: 1.5})
 			c.shape(box(rect{50, 20, 30, 40}, 0), paint{fill: 0xd55e00, hatch: rising, over: paper})
 		})
 		c.shape(circle(point{100, 50.5}, 5), paint{line: ink, width: 2, dashes: []float64{3, 4.125}})
-		c.shape(rounded(10, point{0, 0}, point{30, 0}, point{30, 40}), paint{line: ink, width: 2, arrow: 8})
+		c.shape(roundedLine(10, point{0, 0}, point{30, 0}, point{30, 40}), paint{line: ink, width: 2, arrow: 8})
 		c.text(style{size: 10, bold: true, anchor: atMiddle}, point{150, 100}, "<µs>\n")
 		c.text(style{size: 10, colour: faint, anchor: atEnd, turn: upwards}, point{20, 100}, "up")
 		return nil
@@ -120,7 +120,7 @@ func TestPNG(t *testing.T) {
 		{"no end", box(rect{0, 0, math.Inf(1), 10}, 0), paint{fill: black}, 0},
 	}
 	for _, tt := range tests {
-		img := mustImage(t, sketched(func(c *canvas) { c.shape(tt.path, tt.with) }))
+		img := mustImage(t, newSketch(func(c *canvas) { c.shape(tt.path, tt.with) }))
 		if got := darkness(img, img.Bounds()); math.Abs(got-tt.want) > 0.01*tt.want+0.6 {
 			t.Errorf("%s: got %.1f pixels of ink, want %.1f", tt.name, got, tt.want)
 		}
@@ -131,9 +131,9 @@ func TestPNG(t *testing.T) {
 // be at the same places whatever the shape is.
 func TestHatches(t *testing.T) {
 	hatched := func(h hatch, r rect) image.Image {
-		return mustImage(t, sketched(func(c *canvas) { c.shape(box(r, 0), paint{fill: 0x808080, hatch: h, over: black}) }))
+		return mustImage(t, newSketch(func(c *canvas) { c.shape(box(r, 0), paint{fill: 0x808080, hatch: h, over: black}) }))
 	}
-	for h := plain; h < hatches; h++ {
+	for h := plain; h < numHatches; h++ {
 		img, part := hatched(h, rect{20, 20, 70, 70}), hatched(h, rect{33, 41, 40, 30})
 		dark := 0
 		for y := range 100 {
@@ -164,13 +164,13 @@ func TestText(t *testing.T) {
 	width := int(math.Ceil(s.width("HlH")))
 	for anchor, from := range map[anchor]int{atStart: 100, atMiddle: 100 - width/2, atEnd: 100 - width} {
 		s.anchor = anchor
-		img := mustImage(t, sketched(func(c *canvas) { c.text(s, point{100, 50}, "HlH") }))
+		img := mustImage(t, newSketch(func(c *canvas) { c.text(s, point{100, 50}, "HlH") }))
 		in := image.Rect(from-1, 50-16, from+width+1, 50+16)
 		if got, all := darkness(img, in), darkness(img, img.Bounds()); got < 300 || got != all {
 			t.Errorf("anchor %d: %.1f of %.1f pixels of ink lie in %v", anchor, got, all, in)
 		}
 	}
-	img := mustImage(t, sketched(func(c *canvas) {
+	img := mustImage(t, newSketch(func(c *canvas) {
 		c.text(style{size: 40, colour: black, turn: upwards}, point{50, 90}, "HlH")
 	}))
 	in := image.Rect(50-16, 90-width-1, 50+16, 91)
@@ -193,7 +193,7 @@ func TestWidth(t *testing.T) {
 }
 
 func TestEncode(t *testing.T) {
-	f := sketched(func(*canvas) {})
+	f := newSketch(func(*canvas) {})
 	for name, want := range map[string]string{"a.svg": "<svg", "b.SVG": "<svg", "c.d/e.png": "\x89PNG", "f.PNG": "\x89PNG"} {
 		if got, err := Encode(name, f); err != nil || !strings.HasPrefix(string(got), want) {
 			t.Errorf("%s: got %.4q, error %v, want %q", name, got, err, want)
@@ -205,11 +205,11 @@ func TestEncode(t *testing.T) {
 		}
 	}
 	bad := sketch(func(c *canvas) error {
-		c.page(10, 10, "Bad", "")
+		c.startPage(10, 10, "Bad", "")
 		return errors.New("no data")
 	})
 	large := sketch(func(c *canvas) error {
-		c.page(1e5, 1e5, "Large", "")
+		c.startPage(1e5, 1e5, "Large", "")
 		return nil
 	})
 	for want, f := range map[string]Figure{

@@ -9,7 +9,7 @@ import (
 
 // TestSameBytes wants a figure to be the same every time, also at the same time.
 func TestSameBytes(t *testing.T) {
-	for name, f := range all() {
+	for name, f := range sampleFigures() {
 		for format, draw := range map[string]func(Figure) ([]byte, error){"svg": SVG, "png": PNG} {
 			first, err := draw(f)
 			if err != nil {
@@ -36,7 +36,7 @@ func TestSameBytes(t *testing.T) {
 
 // TestSizes wants the size of a slide in both formats.
 func TestSizes(t *testing.T) {
-	for name, f := range all() {
+	for name, f := range sampleFigures() {
 		if svg := mustSVG(t, f); !bytes.Contains(svg, []byte(` viewBox="0 0 960 540" width="960" height="540" `)) {
 			t.Errorf("%s: SVG begins with %.150q, want 960×540", name, svg)
 		}
@@ -84,7 +84,7 @@ func BenchmarkSVG(b *testing.B) { benchmark(b, SVG) }
 func BenchmarkPNG(b *testing.B) { benchmark(b, PNG) }
 
 func benchmark(b *testing.B, draw func(Figure) ([]byte, error)) {
-	for name, f := range all() {
+	for name, f := range sampleFigures() {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {

@@ -18,12 +18,12 @@ type Diagram struct {
 	prefix       string  // common to the names of all components in the picture
 	w, h         float64 // area of the blocks, with its origin at the top left
 
-	frames []frame
-	blocks []*block
-	wires  []*wire
-	notes  []words // text that belongs to no block
-	ends   []int   // blocks whose names are next to them, if blocks are too small for text
-	legend []legendEntry
+	frames    []frame
+	blocks    []*block
+	wires     []*wire
+	notes     []textLine // text that belongs to no block
+	endBlocks []int      // blocks whose names are next to them, if blocks are too small for text
+	legend    []legendEntry
 }
 
 // View is a level of a system.
@@ -71,9 +71,9 @@ var roles = [numRoles]struct{ line, fill colour }{
 }
 
 const (
-	frameLine colour = 0x9a9a9a
-	frameFill colour = 0xfafafa
-	alarm            = hueVermilion // overridden links
+	frameLine      colour = 0x9a9a9a
+	frameFill      colour = 0xfafafa
+	overrideColour        = hueVermilion // overridden links
 )
 
 // frameStyle is the text of frames, and frameX and frameY its place in the corner.
@@ -92,12 +92,12 @@ type frame struct {
 // block is a component, or several that a view shows as one.
 type block struct {
 	rect
-	name  string   // of the component; of several, separated by spaces
-	lines []string // the first is in bold; lines that do not fit are in the tooltip alone
-	role  role
-	in    int     // frame around it, -1 for none
-	shown int     // lines that fit,
-	size  float64 // at this size
+	name       string   // of the component; of several, separated by spaces
+	lines      []string // the first is in bold; lines that do not fit are in the tooltip alone
+	role       role
+	in         int     // frame around it, -1 for none
+	shownLines int     // lines that fit,
+	size       float64 // at this size
 }
 
 // wire joins two blocks: all links between them, in both directions unless oneWay.
@@ -108,18 +108,18 @@ type wire struct {
 	role     role
 	oneWay   bool
 	state    state
-	name     string  // tooltip
-	pairs    []pair  // the components that its links join
-	thick    float64 // width of the line; 0 for the usual
-	text     string  // bandwidth, for a label
-	label    *words  // the text, where there was room for it
+	name     string    // tooltip
+	pairs    []pair    // the components that its links join
+	thick    float64   // width of the line; 0 for the usual
+	text     string    // bandwidth, for a label
+	label    *textLine // the text, where there was room for it
 }
 
 // state is the effect of overrides on the links of a wire.
 type state uint8
 
 const (
-	asKind       state = iota // none
+	unchanged    state = iota // none
 	changed                   // other numbers, or some of several links absent
 	oneDirection              // one direction is absent; the wire runs in the other
 	absent
@@ -128,7 +128,7 @@ const (
 // states holds the names of states as data, in the legend, and the style of their lines in
 // Graphviz.
 var states = [...]struct{ data, legend, dot string }{
-	asKind:       {"usual", "", "solid"},
+	unchanged:    {"usual", "", "solid"},
 	changed:      {"changed", "changed by overrides", "bold"},
 	oneDirection: {"one_way", "one direction absent", "dashed"},
 	absent:       {"absent", "absent", "dotted"},
@@ -165,9 +165,9 @@ func (d *Diagram) draw(c *canvas) error {
 }
 
 // subtitle returns the source and the hash of the system, with the source cut to a width.
-func (d *Diagram) subtitle(most float64) string {
+func (d *Diagram) subtitle(maxWidth float64) string {
 	s, hash := style{size: sizeHead}, fmt.Sprintf(" (hash %s)", d.hash)
-	return s.cut(d.source, most-s.width(hash)) + hash
+	return s.cut(d.source, maxWidth-s.width(hash)) + hash
 }
 
 // paint draws everything but heading and legend, with the origin of the area at a point.
@@ -175,12 +175,12 @@ func (d *Diagram) subtitle(most float64) string {
 func (d *Diagram) paint(c *canvas, at point) {
 	for _, f := range d.frames {
 		c.group(f.name, func() {
-			c.shape(box(f.moved(at), 12), paint{fill: frameFill, line: frameLine, width: 1.5})
+			c.shape(box(f.translate(at), 12), paint{fill: frameFill, line: frameLine, width: 1.5})
 		})
 	}
 	for _, overridden := range []bool{false, true} {
 		for _, w := range d.wires {
-			if w.path != nil && (w.state != asKind) == overridden {
+			if w.path != nil && (w.state != unchanged) == overridden {
 				c.group(w.name, func() { w.draw(c, at) })
 			}
 		}
@@ -196,10 +196,10 @@ func (d *Diagram) paint(c *canvas, at point) {
 }
 
 // labels returns the text in the picture outside of blocks.
-func (d *Diagram) labels() []words {
+func (d *Diagram) labels() []textLine {
 	ls := slices.Clone(d.notes)
 	for _, f := range d.frames {
-		ls = append(ls, words{frameStyle, point{f.x + frameX, f.y + frameY}, f.text})
+		ls = append(ls, textLine{frameStyle, point{f.x + frameX, f.y + frameY}, f.text})
 	}
 	for _, w := range d.wires {
 		if w.label != nil {
@@ -216,8 +216,8 @@ func (b block) draw(c *canvas, at point) {
 	}
 	c.group(strings.Join(append([]string{b.name}, b.lines...), "\n"), func() {
 		with := roles[b.role]
-		c.shape(box(b.moved(at), min(6, b.w/4, b.h/4)), paint{fill: with.fill, line: with.line, width: line})
-		texts, _ := b.set(b.shown, b.size)
+		c.shape(box(b.translate(at), min(6, b.w/4, b.h/4)), paint{fill: with.fill, line: with.line, width: line})
+		texts, _ := b.layoutLines(b.shownLines, b.size)
 		for _, l := range texts {
 			c.text(l.style, l.at.add(at), l.text)
 		}
@@ -230,7 +230,7 @@ func (w wire) draw(c *canvas, at point) {
 		c.shape(line(points...), w.paint())
 		return
 	}
-	c.shape(rounded(12, points...), w.paint())
+	c.shape(roundedLine(12, points...), w.paint())
 }
 
 // paint returns the line of a wire.
@@ -247,11 +247,11 @@ func (w wire) paint() paint {
 	}
 	switch w.state {
 	case changed:
-		p.line, p.width = alarm, p.width+1
+		p.line, p.width = overrideColour, p.width+1
 	case oneDirection:
-		p.line, p.dashes, p.arrow = alarm, []float64{10, 4}, 16
+		p.line, p.dashes, p.arrow = overrideColour, []float64{10, 4}, 16
 	case absent:
-		p.line, p.dashes = alarm, []float64{2, 6}
+		p.line, p.dashes = overrideColour, []float64{2, 6}
 	}
 	return p
 }
@@ -266,24 +266,24 @@ func (d *Diagram) fitTexts() {
 	}
 	least := map[kind]float64{}
 	for _, b := range d.blocks {
-		b.shown, b.size = b.fit()
-		k := kind{b.role, b.w, b.h, b.shown}
+		b.shownLines, b.size = b.fit()
+		k := kind{b.role, b.w, b.h, b.shownLines}
 		least[k] = min(b.size, cmp.Or(least[k], b.size))
 	}
 	for _, b := range d.blocks {
-		b.size = least[kind{b.role, b.w, b.h, b.shown}]
+		b.size = least[kind{b.role, b.w, b.h, b.shownLines}]
 	}
 }
 
 // fit returns how many lines of a block fit, and at which size; 0 if none does.
 func (b block) fit() (lines int, size float64) {
 	for lines = len(b.lines); lines > 0; lines-- {
-		least := sizeLeast
+		least := sizeMin
 		if lines > 1 {
-			least = sizeMore
+			least = sizeDetail
 		}
 		for size := sizeHead; size >= least; size-- {
-			if _, ok := b.set(lines, float64(size)); ok {
+			if _, ok := b.layoutLines(lines, float64(size)); ok {
 				return lines, float64(size)
 			}
 		}
@@ -291,10 +291,10 @@ func (b block) fit() (lines int, size float64) {
 	return 0, 0
 }
 
-// set centres the first lines in the block, those after the first in smaller text, and reports
+// layoutLines centres the first lines in the block, those after the first in smaller text, and reports
 // whether they fit.
-func (b block) set(lines int, size float64) (ws []words, ok bool) {
-	small := style{size: max(size-2, sizeLeast+1), anchor: atMiddle}
+func (b block) layoutLines(lines int, size float64) (ws []textLine, ok bool) {
+	small := style{size: max(size-2, sizeMin+1), anchor: atMiddle}
 	first := style{size: size, bold: true, anchor: atMiddle}
 	in, y := b.inset(4, 2, 4, 2), b.centre().y-(first.lineHeight()+float64(lines-1)*small.lineHeight())/2
 	for i, text := range b.lines[:min(lines, len(b.lines))] {
@@ -302,8 +302,8 @@ func (b block) set(lines int, size float64) (ws []words, ok bool) {
 		if i == 0 {
 			s = first
 		}
-		w := words{s, point{b.centre().x, y + s.lineHeight()/2}, text}
-		if !in.holds(w.bounds()) {
+		w := textLine{s, point{b.centre().x, y + s.lineHeight()/2}, text}
+		if !in.contains(w.bounds()) {
 			return nil, false
 		}
 		ws, y = append(ws, w), y+s.lineHeight()

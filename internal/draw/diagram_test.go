@@ -43,8 +43,8 @@ func drawView(t testing.TB, g *topology.Graph, v View, at Place) *Diagram {
 	return d
 }
 
-// system is the arguments that make a number of SIPs of a shape.
-func system(shape topology.Shape, n int, more ...string) []string {
+// systemSettings is the arguments that make a number of SIPs of a shape.
+func systemSettings(shape topology.Shape, n int, more ...string) []string {
 	return append([]string{"system.sips.topology=" + string(shape), fmt.Sprintf("system.sips.count=%d", n)}, more...)
 }
 
@@ -58,22 +58,22 @@ var systems = []struct {
 	{"mesh2x3", "mesh2x3", nil},
 	{"ring6", "ring6", nil},
 	{"alpha_beta", "alpha_beta", nil},
-	{"torus 1024", "alpha_beta", system(topology.Torus2D, 1024)},
-	{"torus 3x2", "default", system(topology.Torus2D, 6, "system.sips.w=3", "system.sips.h=2")},
-	{"torus 1x5", "default", system(topology.Torus2D, 5, "system.sips.w=1", "system.sips.h=5")},
-	{"torus 4x4", "default", system(topology.Torus2D, 16)},
-	{"torus 4x2", "default", system(topology.Torus2D, 8, "system.sips.w=4", "system.sips.h=2", "system.sips.link.links=4")},
-	{"one SIP", "default", system(topology.Ring1D, 1)},
-	{"ring 3", "default", system(topology.Ring1D, 3)},
-	{"ring 53", "default", system(topology.Ring1D, 53)},
-	{"line 4", "default", system(topology.Line, 4)},
-	{"line 30", "default", system(topology.Line, 30)},
-	{"fully connected 5", "default", system(topology.FullyConnected, 5)},
-	{"fully connected 8", "default", system(topology.FullyConnected, 8)},
-	{"fully connected 64", "alpha_beta", system(topology.FullyConnected, 64)},
-	{"fully connected 80", "alpha_beta", system(topology.FullyConnected, 80)},
-	{"switch 8", "default", system(topology.Switch, 8)},
-	{"switch 100", "alpha_beta", system(topology.Switch, 100)},
+	{"torus 1024", "alpha_beta", systemSettings(topology.Torus2D, 1024)},
+	{"torus 3x2", "default", systemSettings(topology.Torus2D, 6, "system.sips.w=3", "system.sips.h=2")},
+	{"torus 1x5", "default", systemSettings(topology.Torus2D, 5, "system.sips.w=1", "system.sips.h=5")},
+	{"torus 4x4", "default", systemSettings(topology.Torus2D, 16)},
+	{"torus 4x2", "default", systemSettings(topology.Torus2D, 8, "system.sips.w=4", "system.sips.h=2", "system.sips.link.links=4")},
+	{"one SIP", "default", systemSettings(topology.Ring1D, 1)},
+	{"ring 3", "default", systemSettings(topology.Ring1D, 3)},
+	{"ring 53", "default", systemSettings(topology.Ring1D, 53)},
+	{"line 4", "default", systemSettings(topology.Line, 4)},
+	{"line 30", "default", systemSettings(topology.Line, 30)},
+	{"fully connected 5", "default", systemSettings(topology.FullyConnected, 5)},
+	{"fully connected 8", "default", systemSettings(topology.FullyConnected, 8)},
+	{"fully connected 64", "alpha_beta", systemSettings(topology.FullyConnected, 64)},
+	{"fully connected 80", "alpha_beta", systemSettings(topology.FullyConnected, 80)},
+	{"switch 8", "default", systemSettings(topology.Switch, 8)},
+	{"switch 100", "alpha_beta", systemSettings(topology.Switch, 100)},
 	{"many PEs on few routers", "default", []string{"cube.pe_layout.pe_per_corner=32"}},
 	{"long and thin", "default", []string{"sip.cube_mesh.w=9", "sip.cube_mesh.h=1", "cube.noc.w=8", "cube.noc.h=2", "cube.sram.at=r1c0"}},
 	{"many cubes", "default", []string{"sip.cube_mesh.w=16", "sip.cube_mesh.h=16"}},
@@ -81,8 +81,8 @@ var systems = []struct {
 	{"large NoC", "default", []string{"sip.cube_mesh.w=1", "sip.cube_mesh.h=1", "cube.noc.w=24", "cube.noc.h=20"}},
 }
 
-// eachView runs a test on every view of every system.
-func eachView(t *testing.T, test func(*testing.T, *topology.Graph, View, *Diagram)) {
+// forEachView runs a test on every view of every system.
+func forEachView(t *testing.T, test func(*testing.T, *topology.Graph, View, *Diagram)) {
 	for _, s := range systems {
 		g := compile(t, s.base, s.sets...)
 		for _, v := range Views {
@@ -93,21 +93,21 @@ func eachView(t *testing.T, test func(*testing.T, *topology.Graph, View, *Diagra
 
 // TestLegible checks that text stays in its place and wires off blocks.
 func TestLegible(t *testing.T) {
-	eachView(t, func(t *testing.T, _ *topology.Graph, _ View, d *Diagram) { checkLegible(t, d) })
+	forEachView(t, func(t *testing.T, _ *topology.Graph, _ View, d *Diagram) { checkLegible(t, d) })
 }
 
 func checkLegible(t interface{ Errorf(string, ...any) }, d *Diagram) {
 	c := &canvas{}
 	d.draw(c)
 	checkOnPage(t, c)
-	checkApart(t, c)
+	checkNoOverlap(t, c)
 	free, bounds := d.labels(), []rect(nil)
 	for _, l := range free {
 		bounds = append(bounds, l.bounds())
 	}
 	for i, b := range d.blocks {
 		for _, l := range b.texts() {
-			if !b.holds(l.bounds()) {
+			if !b.contains(l.bounds()) {
 				t.Errorf("text %q at %v overflows block %s at %v", l.text, l.bounds(), b.name, b.rect)
 			}
 		}
@@ -116,7 +116,7 @@ func checkLegible(t interface{ Errorf(string, ...any) }, d *Diagram) {
 				t.Errorf("text %q at %v overlaps block %s at %v", l.text, bounds[i], b.name, b.rect)
 			}
 		}
-		if b.in >= 0 && !d.frames[b.in].holds(b.rect) {
+		if b.in >= 0 && !d.frames[b.in].contains(b.rect) {
 			t.Errorf("block %s at %v is not in its frame %s at %v", b.name, b.rect, d.frames[b.in].name, d.frames[b.in].rect)
 		}
 		for _, c := range d.blocks[:i] {
@@ -141,15 +141,15 @@ func checkLegible(t interface{ Errorf(string, ...any) }, d *Diagram) {
 	}
 }
 
-// checkApart checks that no texts of a picture overlap.
-func checkApart(t interface{ Errorf(string, ...any) }, c *canvas) {
+// checkNoOverlap checks that no texts of a picture overlap.
+func checkNoOverlap(t interface{ Errorf(string, ...any) }, c *canvas) {
 	type placed struct {
 		rect
 		text string
 	}
 	var all []placed
 	walk(c.items, "", func(it item, _ string) {
-		if w, ok := it.(words); ok {
+		if w, ok := it.(textLine); ok {
 			now := placed{w.bounds(), w.text}
 			for _, o := range all {
 				if now.overlaps(o.rect) {
@@ -167,7 +167,7 @@ func TestRandomSystems(t *testing.T) {
 		draws := func(name string, low, high int) int { return rapid.IntRange(low, high).Draw(rt, name) }
 		shape := rapid.SampledFrom(topology.Shapes).Draw(rt, "shape")
 		w, h := draws("w", 1, 5), draws("h", 1, 5)
-		sets := system(shape, w*h, "cube.cpu.at=r0c0", "cube.sram.at=r0c0",
+		sets := systemSettings(shape, w*h, "cube.cpu.at=r0c0", "cube.sram.at=r0c0",
 			fmt.Sprintf("cube.noc.w=%d", draws("noc w", 2, 9)), fmt.Sprintf("cube.noc.h=%d", draws("noc h", 2, 9)),
 			fmt.Sprintf("sip.cube_mesh.w=%d", draws("cubes w", 1, 4)), fmt.Sprintf("sip.cube_mesh.h=%d", draws("cubes h", 1, 4)),
 			fmt.Sprintf("cube.pe_layout.pe_per_corner=%d", draws("PEs", 1, 9)))
@@ -193,7 +193,7 @@ func TestRandomSystems(t *testing.T) {
 }
 
 func TestDiagramSVG(t *testing.T) {
-	eachView(t, func(t *testing.T, g *topology.Graph, v View, d *Diagram) {
+	forEachView(t, func(t *testing.T, g *topology.Graph, v View, d *Diagram) {
 		svg := mustSVG(t, d)
 		if again := mustSVG(t, drawView(t, g, v, Place{})); !bytes.Equal(svg, again) {
 			t.Error("two runs gave different bytes")
@@ -275,7 +275,7 @@ var dotLine = func() *regexp.Regexp {
 }()
 
 func TestDOT(t *testing.T) {
-	eachView(t, func(t *testing.T, g *topology.Graph, v View, d *Diagram) {
+	forEachView(t, func(t *testing.T, g *topology.Graph, v View, d *Diagram) {
 		dot := d.DOT()
 		if again := drawView(t, g, v, Place{}).DOT(); !bytes.Equal(dot, again) {
 			t.Error("two runs gave different bytes")
@@ -357,14 +357,14 @@ func TestOverrides(t *testing.T) {
 			checkLegible(t, d)
 			got := map[string]state{}
 			for _, w := range d.wires {
-				if w.state != asKind {
+				if w.state != unchanged {
 					got[w.name] = w.state
 				}
 			}
 			if fmt.Sprint(got) != fmt.Sprint(tt.want) {
 				t.Errorf("wires that stand out: got %v, want %v", got, tt.want)
 			}
-			if marked := bytes.Contains(mustSVG(t, d), []byte(alarm.String())); marked != (len(tt.want) > 0) {
+			if marked := bytes.Contains(mustSVG(t, d), []byte(overrideColour.String())); marked != (len(tt.want) > 0) {
 				t.Errorf("colour of overrides in the picture: got %v, want %v", marked, len(tt.want) > 0)
 			}
 		})
@@ -389,7 +389,7 @@ func TestOneWay(t *testing.T) {
 		for _, w := range d.Data().Wires {
 			if w.State != "usual" {
 				got = append(got, w)
-				edge := fmt.Sprintf("%s -> %s [color=\"%v\", style=dashed, arrowhead=normal", quote(w.From), quote(w.To), alarm)
+				edge := fmt.Sprintf("%s -> %s [color=\"%v\", style=dashed, arrowhead=normal", quote(w.From), quote(w.To), overrideColour)
 				if !bytes.Contains(d.DOT(), []byte(edge)) {
 					t.Errorf("%s: no %s in the Graphviz file", tt.view, edge)
 				}
@@ -409,7 +409,7 @@ func TestWrapLegend(t *testing.T) {
 	}
 }
 
-func TestSeveral(t *testing.T) {
+func TestShortNames(t *testing.T) {
 	tests := []struct {
 		numbers []int
 		want    string
@@ -417,30 +417,30 @@ func TestSeveral(t *testing.T) {
 		{[]int{3}, "pe3"}, {[]int{0, 4}, "pe0, 4"}, {[]int{0, 4, 8}, "pe0, 4, 8"}, {[]int{0, 4, 8, 12}, "pe0, 4 … 12"},
 	}
 	for _, tt := range tests {
-		if got := several("pe", tt.numbers); got != tt.want {
+		if got := shortNames("pe", tt.numbers); got != tt.want {
 			t.Errorf("several(%v): got %q, want %q", tt.numbers, got, tt.want)
 		}
 	}
 }
 
-// TestEndsNamed wants the first and the last of boxes that are too small for text
+// TestNamesAtEnds wants the first and the last of boxes that are too small for text
 // to have their names beside them.
-func TestEndsNamed(t *testing.T) {
+func TestNamesAtEnds(t *testing.T) {
 	tests := []struct {
 		view View
 		sets []string
 		want []string
 	}{
-		{ViewSystem, system(topology.Torus2D, 1024), []string{"sip0", "sip1023"}},
-		{ViewSystem, system(topology.Ring1D, 900), []string{"sip0", "sip899"}},
-		{ViewSystem, system(topology.Line, 900), []string{"sip0", "sip899"}},
+		{ViewSystem, systemSettings(topology.Torus2D, 1024), []string{"sip0", "sip1023"}},
+		{ViewSystem, systemSettings(topology.Ring1D, 900), []string{"sip0", "sip899"}},
+		{ViewSystem, systemSettings(topology.Line, 900), []string{"sip0", "sip899"}},
 		{ViewSIP, []string{"sip.cube_mesh.w=40", "sip.cube_mesh.h=40"}, []string{"cube0", "cube1599"}},
-		{ViewSystem, system(topology.Torus2D, 4), nil},
+		{ViewSystem, systemSettings(topology.Torus2D, 4), nil},
 	}
 	for _, tt := range tests {
 		var got []string
 		for _, n := range drawView(t, compile(t, "alpha_beta", tt.sets...), tt.view, Place{}).notes {
-			if n.size == sizeMore {
+			if n.size == sizeDetail {
 				got = append(got, n.text)
 			}
 		}
@@ -470,7 +470,7 @@ func TestNoSuchPlace(t *testing.T) {
 }
 
 // The data name every block of the picture and join blocks that are there.
-func TestDataIsTheDiagram(t *testing.T) {
+func TestData(t *testing.T) {
 	for _, view := range Views {
 		spec, err := topology.Preset("torus2x3")
 		if err != nil {
@@ -523,10 +523,10 @@ func TestBandwidths(t *testing.T) {
 		{"torus2x3", nil, ViewSystem, map[string]int{"100 GB/s": 9}},
 		{"mesh2x3", nil, ViewSystem, map[string]int{"100 GB/s": 7}},
 		{"ring6", []string{"system.sips.link.links=4"}, ViewSystem, map[string]int{"4 × 100 GB/s": 6}},
-		{"default", system(topology.Line, 4), ViewSystem, map[string]int{"100 GB/s": 3}},
-		{"default", system(topology.Switch, 8), ViewSystem, map[string]int{"100 GB/s": 8}},
-		{"default", system(topology.Torus2D, 64), ViewSystem, map[string]int{"100 GB/s": 1}},
-		{"default", system(topology.FullyConnected, 8), ViewSystem, map[string]int{"100 GB/s": 1}},
+		{"default", systemSettings(topology.Line, 4), ViewSystem, map[string]int{"100 GB/s": 3}},
+		{"default", systemSettings(topology.Switch, 8), ViewSystem, map[string]int{"100 GB/s": 8}},
+		{"default", systemSettings(topology.Torus2D, 64), ViewSystem, map[string]int{"100 GB/s": 1}},
+		{"default", systemSettings(topology.FullyConnected, 8), ViewSystem, map[string]int{"100 GB/s": 1}},
 		{"default", nil, ViewSIP, map[string]int{"128 GB/s": 1, "512 GB/s": 2, "100 GB/s": 1, "63 GB/s": 1}},
 		{"default", nil, ViewCube, map[string]int{"256 GB/s": 1, "128 GB/s": 3}},
 		{"default", nil, ViewPE, map[string]int{"256 GB/s": 2, "512 GB/s": 2}},
@@ -594,7 +594,7 @@ func TestTextSizes(t *testing.T) {
 }
 
 // texts returns the text of a block.
-func (b block) texts() []words {
-	ws, _ := b.set(b.shown, b.size)
+func (b block) texts() []textLine {
+	ws, _ := b.layoutLines(b.shownLines, b.size)
 	return ws
 }

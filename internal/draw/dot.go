@@ -24,7 +24,7 @@ func (d *Diagram) DOT() []byte {
 	fmt.Fprintf(&b, "  label=%s; labelloc=t; fontname=Helvetica; fontsize=24;\n", quote(d.title+"\n"+d.subtitle(math.Inf(1))))
 	b.WriteString("  node [shape=box, style=\"rounded,filled\", fontname=Helvetica];\n")
 	b.WriteString("  edge [dir=both, arrowhead=none, arrowtail=none, fontname=Helvetica];\n")
-	d.cluster(&b, -1, "  ")
+	d.writeCluster(&b, -1, "  ")
 	for _, w := range d.wires {
 		if w.from < 0 {
 			continue // stands for wires that are edges of their own
@@ -35,14 +35,14 @@ func (d *Diagram) DOT() []byte {
 	return b.Bytes()
 }
 
-// cluster writes the content of a frame, or with -1 of the whole picture.
-func (d *Diagram) cluster(b *bytes.Buffer, in int, indent string) {
+// writeCluster writes the content of a frame, or with -1 of the whole picture.
+func (d *Diagram) writeCluster(b *bytes.Buffer, in int, indent string) {
 	for i, f := range d.frames {
 		if f.in != in {
 			continue
 		}
 		fmt.Fprintf(b, "%ssubgraph %s {\n%s  label=%s; color=\"%v\";\n", indent, quote("cluster_"+f.name), indent, quote(f.text), frameLine)
-		d.cluster(b, i, indent+"  ")
+		d.writeCluster(b, i, indent+"  ")
 		fmt.Fprintf(b, "%s}\n", indent)
 	}
 	for _, bl := range d.blocks {
@@ -50,7 +50,7 @@ func (d *Diagram) cluster(b *bytes.Buffer, in int, indent string) {
 			continue
 		}
 		p := roles[bl.role]
-		c, text := bl.centre(), cmp.Or(strings.Join(bl.lines, "\n"), lastName(bl.name))
+		c, text := bl.centre(), cmp.Or(strings.Join(bl.lines, "\n"), lastPart(bl.name))
 		fmt.Fprintf(b, "%s%s [label=%s, color=\"%v\", fillcolor=\"%v\", pos=\"%d,%d\"];\n", indent, quote(bl.name), quote(text), p.line, p.fill, pixels(c.x), pixels(d.h-c.y))
 	}
 }
@@ -58,8 +58,8 @@ func (d *Diagram) cluster(b *bytes.Buffer, in int, indent string) {
 // attributes returns the looks of a wire as an edge.
 func (w wire) attributes() string {
 	colour, style := roles[w.role].line, states[w.state].dot
-	if w.state != asKind {
-		colour = alarm
+	if w.state != unchanged {
+		colour = overrideColour
 	} else if w.role == command {
 		style = "dashed"
 	}

@@ -58,11 +58,11 @@ func checkLayout(t *rapid.T, c *canvas) {
 		text string
 	}
 	var labels []label
-	found := texts(c.items, func(w words) {
+	found := forEachText(c.items, func(w textLine) {
 		// Capitals, a little narrower than they are.
-		from := w.turned(w.baseline().add(point{1, -1}))
-		to := w.turned(w.baseline().add(point{w.width(w.text) - 1, 1 - w.size*capHeight}))
-		if !page.holds(rect{x: from.x, y: from.y}) || !page.holds(rect{x: to.x, y: to.y}) {
+		from := w.rotate(w.baseline().add(point{1, -1}))
+		to := w.rotate(w.baseline().add(point{w.width(w.text) - 1, 1 - w.size*capHeight}))
+		if !page.contains(rect{x: from.x, y: from.y}) || !page.contains(rect{x: to.x, y: to.y}) {
 			t.Errorf("%q reaches from %v to %v, want it on the slide", w.text, from, to)
 		}
 		l := label{rect{min(from.x, to.x), min(from.y, to.y), math.Abs(to.x - from.x), math.Abs(to.y - from.y)}, w.text}
@@ -76,38 +76,38 @@ func checkLayout(t *rapid.T, c *canvas) {
 	if found < 3 {
 		t.Errorf("found %d texts, want at least three labels", found)
 	}
-	shapes(c.items, func(s shape) {
-		s.path.points(func(at point) {
-			if !page.holds(rect{x: at.x, y: at.y}) {
+	forEachShape(c.items, func(s shape) {
+		s.path.forEachPoint(func(at point) {
+			if !page.contains(rect{x: at.x, y: at.y}) {
 				t.Errorf("a shape of %v reaches to %v", s.fill, at)
 			}
 		})
 	})
 }
 
-// texts calls f with all texts among items, and returns their number.
-func texts(items []item, f func(words)) int {
+// forEachText calls f with all texts among items, and returns their number.
+func forEachText(items []item, f func(textLine)) int {
 	n := 0
 	for _, it := range items {
 		switch it := it.(type) {
-		case words:
+		case textLine:
 			f(it)
 			n++
 		case group:
-			n += texts(it.items, f)
+			n += forEachText(it.items, f)
 		}
 	}
 	return n
 }
 
-// shapes calls f with all shapes among items.
-func shapes(items []item, f func(shape)) {
+// forEachShape calls f with all shapes among items.
+func forEachShape(items []item, f func(shape)) {
 	for _, it := range items {
 		switch it := it.(type) {
 		case shape:
 			f(it)
 		case group:
-			shapes(it.items, f)
+			forEachShape(it.items, f)
 		}
 	}
 }
@@ -144,9 +144,9 @@ func errorText(err error) string {
 	return err.Error()
 }
 
-// points calls f with every point of the path, and the corners around circles.
-func (p path) points(f func(point)) {
-	counts := [...]int{moveTo: 1, lineTo: 1, quadTo: 2, closing: 0}
+// forEachPoint calls f with every point of the path, and the corners around circles.
+func (p path) forEachPoint(f func(point)) {
+	counts := [...]int{moveTo: 1, lineTo: 1, quadTo: 2, closePath: 0}
 	for _, s := range p {
 		if s.verb == circleAt {
 			r := s.at[1].x - s.at[0].x

@@ -94,9 +94,9 @@ func (p *GanttPanel) Span() simtime.Time {
 
 // Fold returns the first rows that have bars, and lines that count the busy and the
 // idle rows left out.
-func (p *GanttPanel) Fold(most int) (shown []GanttRow, rest []string) {
+func (p *GanttPanel) Fold(limit int) (shown []GanttRow, rest []string) {
 	busy := slices.DeleteFunc(slices.Clone(p.Rows), func(r GanttRow) bool { return len(r.Bars) == 0 })
-	shown = busy[:min(most, len(busy))]
+	shown = busy[:min(limit, len(busy))]
 	if more := len(busy) - len(shown); more > 0 {
 		rest = append(rest, fmt.Sprintf("… %d more", more))
 	}

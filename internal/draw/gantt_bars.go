@@ -9,19 +9,19 @@ import (
 
 // Widths of bars.
 const (
-	speck  tenths = 5  // narrower bars are drawn together
-	lonely tenths = 20 // distance to the next bar from which a narrow bar is widened to a speck
-	wide   tenths = 30 // bars from this width on end earlier, to be told from the next bar
-	apart  tenths = 7  // by this much
+	speck    tenths = 5  // narrower bars are drawn together
+	isolated tenths = 20 // distance to the next bar from which a narrow bar is widened to a speck
+	wide     tenths = 30 // bars from this width on end earlier, to be told from the next bar
+	barGap   tenths = 7  // by this much
 )
 
-// ownBytes and stripBytes are the sizes of a bar in an SVG file, by itself and in a strip.
+// separateBytes and stripBytes are the sizes of a bar in an SVG file, by itself and in a strip.
 // allBytes limits the file.
-const ownBytes, stripBytes, allBytes = 200, 10, 800_000
+const separateBytes, stripBytes, maxBytes = 200, 10, 800_000
 
-// leastOwn returns the width from which on bars are drawn one by one, with tooltips, so that
+// minSeparateWidth returns the width from which on bars are drawn one by one, with tooltips, so that
 // a browser can show the file.
-func (s *ganttSheet) leastOwn() tenths {
+func (s *ganttSheet) minSeparateWidth() tenths {
 	var widths []tenths
 	for _, a := range s.axes {
 		for _, p := range a.panels {
@@ -36,7 +36,7 @@ func (s *ganttSheet) leastOwn() tenths {
 	for least := speck; ; least *= 2 {
 		narrow, _ := slices.BinarySearch(widths, least)
 		own := len(widths) - narrow
-		if own == 0 || own*ownBytes+narrow*stripBytes <= allBytes {
+		if own == 0 || own*separateBytes+narrow*stripBytes <= maxBytes {
 			return least
 		}
 	}
@@ -51,35 +51,35 @@ func (s *ganttSheet) drawRow(c *canvas, a *placedAxis, r GanttRow, y float64) {
 	for i := 0; i < len(r.Bars); {
 		b := r.Bars[i]
 		switch w := a.width(b); {
-		case w >= s.least:
+		case w >= s.minSeparate:
 			s.drawBar(c, a, b, y)
 			i++
 		case w >= speck:
-			strips[b.Activity].add(a.at(b.From), a.at(b.From)+shown(w))
+			strips[b.Activity].add(a.at(b.From), a.at(b.From)+shownWidth(w))
 			strips[b.Activity].count(b)
 			i++
 		default:
-			i += a.share(&strips, r.Bars[i:])
+			i += a.drawTogether(&strips, r.Bars[i:])
 		}
 	}
 	for activity := range strips {
-		strips[activity].draw(c, Activity(activity), point{a.x, y + s.bar()/2}, s.bar())
+		strips[activity].draw(c, Activity(activity), point{a.x, y + s.barHeight()/2}, s.barHeight())
 	}
 }
 
-// shown returns the width that a bar has in the picture.
-func shown(w tenths) tenths {
+// shownWidth returns the width that a bar has in the picture.
+func shownWidth(w tenths) tenths {
 	if w >= wide {
-		return w - apart
+		return w - barGap
 	}
 	return w
 }
 
-// share draws the first of some bars together with the narrow bars that begin in the same
+// drawTogether draws the first of some bars together with the narrow bars that begin in the same
 // speck, and returns how many those are. Every activity has a segment as long as its bars, so
 // that the picture shows how busy the row was. Where no bar follows soon, the activity with
 // most time has the whole speck, so that it is visible.
-func (a *placedAxis) share(strips *[NumActivities]strip, bars []GanttBar) int {
+func (a *placedAxis) drawTogether(strips *[NumActivities]strip, bars []GanttBar) int {
 	var times [NumActivities]simtime.Time
 	start, n := a.at(bars[0].From), 0
 	for n < len(bars) && a.width(bars[n]) < speck && a.at(bars[n].From) < start+speck {
@@ -87,7 +87,7 @@ func (a *placedAxis) share(strips *[NumActivities]strip, bars []GanttBar) int {
 		strips[bars[n].Activity].count(bars[n])
 		n++
 	}
-	alone := n == len(bars) || a.at(bars[n].From) >= start+lonely
+	alone := n == len(bars) || a.at(bars[n].From) >= start+isolated
 	if alone && a.at(bars[n-1].To) < start+speck {
 		most := bars[0].Activity
 		for activity := range NumActivities {
@@ -108,10 +108,10 @@ func (a *placedAxis) share(strips *[NumActivities]strip, bars []GanttBar) int {
 
 // drawBar draws a bar by itself.
 func (s *ganttSheet) drawBar(c *canvas, a *placedAxis, b GanttBar, y float64) {
-	fill, r := activityFills[b.Activity], rect{a.on(b.From, y).x, y, shown(a.width(b)).pixels(), s.bar()}
+	fill, r := activityFills[b.Activity], rect{a.pointAt(b.From, y).x, y, shownWidth(a.width(b)).pixels(), s.barHeight()}
 	c.group(fmt.Sprintf("%s\n%v, %s to %s", b.Text, b.Activity, b.From.Text(), b.To.Text()), func() {
 		c.box(r, fill)
-		for _, size := range []float64{sizeMore, sizeLeast + 1} {
+		for _, size := range []float64{sizeDetail, sizeMin + 1} {
 			text := style{size: size, anchor: atMiddle, colour: fill.readable()}
 			if text.lineHeight() <= r.h && text.width(b.Text)+8 <= r.w {
 				c.text(text, r.centre(), b.Text)

@@ -33,7 +33,7 @@ var activityFills = [NumActivities]colour{Building: huePurple, Scheduling: hueOr
 func (g *Gantt) draw(c *canvas) error {
 	s := newGanttSheet(g)
 	c.heading(pageW, s.h, g.Title, g.Subtitle)
-	s.legend(c, g.Apart)
+	s.drawLegend(c, g.Apart)
 	for _, a := range s.axes {
 		for _, p := range a.panels {
 			s.drawPanel(c, a, p)
@@ -45,10 +45,10 @@ func (g *Gantt) draw(c *canvas) error {
 
 // ganttSheet is a laid-out Gantt chart.
 type ganttSheet struct {
-	axes  []*placedAxis
-	x, h  float64 // left end of the axes, and height of the picture
-	row   float64 // height of a row
-	least tenths  // width of bars that are drawn one by one
+	axes        []*placedAxis
+	x, h        float64 // left end of the axes, and height of the picture
+	rowHeight   float64 // height of a row
+	minSeparate tenths  // width of bars that are drawn one by one
 }
 
 // placedAxis is a laid-out axis of time, below the panels that share it.
@@ -87,12 +87,12 @@ func newGanttSheet(g *Gantt) *ganttSheet {
 	s.x = math.Ceil(pageMargin + min(labels, ganttLabels) + ganttGap)
 	// Rows fill a page, unless they are too few or too many for one.
 	fixed := pageHead + legendRow + float64(len(g.Panels))*(panelHead+panelGap) + float64(rest)*restRow + float64(len(s.axes))*axisRow
-	s.row = min(max(math.Floor((pageH-fixed)/float64(max(rows, 1))), rowLow), rowHigh)
+	s.rowHeight = min(max(math.Floor((pageH-fixed)/float64(max(rows, 1))), rowLow), rowHigh)
 	s.h = pageHead + legendRow
 	for _, a := range s.axes {
 		s.place(a)
 	}
-	s.least = s.leastOwn()
+	s.minSeparate = s.minSeparateWidth()
 	return s
 }
 
@@ -102,7 +102,7 @@ func (s *ganttSheet) place(a *placedAxis) {
 	a.ticks, a.unit = timeTicks(a.span, int((ganttRight-a.x)/tickGap))
 	for _, p := range a.panels {
 		p.y = s.h + panelHead
-		p.end = p.y + float64(len(p.rows))*s.row
+		p.end = p.y + float64(len(p.rows))*s.rowHeight
 		s.h = p.end + float64(len(p.rest))*restRow + panelGap
 	}
 	a.y = s.h - panelGap/2
@@ -122,14 +122,18 @@ func (a *placedAxis) at(t simtime.Time) tenths {
 	return tenths(simtime.MulDiv(uint64(max(t, 0)), uint64((ganttRight-a.x)*10), uint64(a.span)))
 }
 
-// on returns the place of a time on the page, at a height.
-func (a *placedAxis) on(t simtime.Time, y float64) point { return point{a.x + a.at(t).pixels(), y} }
+// pointAt returns the place of a time on the page, at a height.
+func (a *placedAxis) pointAt(t simtime.Time, y float64) point {
+	return point{a.x + a.at(t).pixels(), y}
+}
 
-// bar returns the height of bars, an even number. The rest of a row is empty.
-func (s *ganttSheet) bar() float64 { return math.Floor((s.row-max(s.row/7, 2))/2) * 2 }
+// barHeight returns the height of bars, an even number. The rest of a row is empty.
+func (s *ganttSheet) barHeight() float64 {
+	return math.Floor((s.rowHeight-max(s.rowHeight/7, 2))/2) * 2
+}
 
-// legend draws the meaning of the colours in one line.
-func (s *ganttSheet) legend(c *canvas, apart bool) {
+// drawLegend draws the meaning of the colours in one line.
+func (s *ganttSheet) drawLegend(c *canvas, apart bool) {
 	text, x := style{size: sizeText}, s.x
 	entry := func(fill colour, word string) {
 		c.shape(box(rect{x, legendMid - 8, 28, 16}, 2), paint{fill: fill})
@@ -153,21 +157,21 @@ func (s *ganttSheet) drawPanel(c *canvas, a *placedAxis, p *placedPanel) {
 	c.text(note, point{ganttRight, mid}, said)
 	c.text(title, point{s.x, mid}, title.cut(p.Title, ganttRight-s.x-note.width(said)-ganttGap))
 	var bands path
-	label := style{size: min(sizeText, math.Floor(s.row*0.8)), anchor: atEnd}
+	label := style{size: min(sizeText, math.Floor(s.rowHeight*0.8)), anchor: atEnd}
 	for i, r := range p.rows {
-		y := p.y + float64(i)*s.row + s.bar()/2
-		bands = append(bands, line(point{s.x, y}, a.on(p.Span(), y))...)
+		y := p.y + float64(i)*s.rowHeight + s.barHeight()/2
+		bands = append(bands, line(point{s.x, y}, a.pointAt(p.Span(), y))...)
 		c.text(label, point{s.x - ganttGap, y}, label.cut(r.Label, s.x-pageMargin-ganttGap))
 	}
-	c.shape(bands, paint{line: empty, width: s.bar()})
+	c.shape(bands, paint{line: empty, width: s.barHeight()})
 	if len(p.rows) > 0 {
 		for _, t := range a.ticks {
-			c.lines(gridMajor, 1, a.on(t.at, p.y), a.on(t.at, p.end))
+			c.lines(gridMajor, 1, a.pointAt(t.at, p.y), a.pointAt(t.at, p.end))
 		}
-		c.lines(faint, 1.5, a.on(p.Span(), p.y), a.on(p.Span(), p.end))
+		c.lines(faint, 1.5, a.pointAt(p.Span(), p.y), a.pointAt(p.Span(), p.end))
 	}
 	for i, r := range p.rows {
-		s.drawRow(c, a, r, p.y+float64(i)*s.row)
+		s.drawRow(c, a, r, p.y+float64(i)*s.rowHeight)
 	}
 	for i, text := range p.rest {
 		c.text(style{size: sizeText, colour: faint}, point{s.x, p.end + (float64(i)+0.5)*restRow}, text)
@@ -181,8 +185,8 @@ func (s *ganttSheet) drawAxis(c *canvas, a *placedAxis) {
 	}
 	c.lines(faint, 1, point{a.x, a.y}, point{ganttRight, a.y})
 	for _, t := range a.ticks {
-		c.lines(faint, 1, a.on(t.at, a.y), a.on(t.at, a.y+6))
-		c.text(style{size: sizeText, anchor: atMiddle}, a.on(t.at, a.y+18), t.text+" "+a.unit)
+		c.lines(faint, 1, a.pointAt(t.at, a.y), a.pointAt(t.at, a.y+6))
+		c.text(style{size: sizeText, anchor: atMiddle}, a.pointAt(t.at, a.y+18), t.text+" "+a.unit)
 	}
 }
 
@@ -195,10 +199,10 @@ type timeTick struct {
 // timeTicks returns marks from 0 to the end, in steps of 1, 2 or 5 times a power of ten, and
 // the unit of their numbers. It makes at most the given number of steps, and at least one if
 // that is two or more.
-func timeTicks(end simtime.Time, most int) (ticks []timeTick, unit string) {
+func timeTicks(end simtime.Time, limit int) (ticks []timeTick, unit string) {
 	u := end.Unit()
 	step := simtime.Femtosecond
-	for factor := 0; end/step > simtime.Time(most); factor++ {
+	for factor := 0; end/step > simtime.Time(limit); factor++ {
 		if factor%3 == 1 {
 			step = step / 2 * 5
 		} else {

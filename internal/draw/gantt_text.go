@@ -40,16 +40,16 @@ func WriteGantt(w io.Writer, g *Gantt, columns int) error {
 		return fmt.Errorf("write a Gantt chart in %d columns: it takes at least %d; widen the terminal or draw it as a picture", columns, ganttColumns)
 	}
 	c := newGanttText(g, columns)
-	c.line(g.Title)
-	c.line(g.Subtitle)
+	c.writeLine(g.Title)
+	c.writeLine(g.Subtitle)
 	for _, a := range g.Axes() {
-		c.scale(a.Span())
+		c.setScale(a.Span())
 		for i := range a {
-			c.panel(&a[i])
+			c.writePanel(&a[i])
 		}
-		c.axis()
+		c.writeAxis()
 	}
-	c.legend()
+	c.writeLegend()
 	_, err := io.WriteString(w, c.text.String())
 	return err
 }
@@ -81,21 +81,21 @@ func newGanttText(g *Gantt, columns int) *ganttText {
 	return c
 }
 
-// scale makes the bins of an axis of time. No bin is shorter than a femtosecond.
-func (c *ganttText) scale(end simtime.Time) {
+// setScale makes the bins of an axis of time. No bin is shorter than a femtosecond.
+func (c *ganttText) setScale(end simtime.Time) {
 	n := min(c.columns-c.label-2, int(end))
 	c.bins = make([]bin, n)
 	c.edges = lists.Make(n+1, func(i int) simtime.Time { return simtime.MulDiv(uint64(end), uint64(i), uint64(max(n, 1))) })
 }
 
-// line writes a line of text, cut to the columns, unless it is empty.
-func (c *ganttText) line(text string) {
+// writeLine writes a line of text, cut to the columns, unless it is empty.
+func (c *ganttText) writeLine(text string) {
 	if text = strings.TrimRight(text, " "); text != "" {
 		c.text.WriteString(cutRunes(text, c.columns) + "\n")
 	}
 }
 
-func (c *ganttText) panel(p *GanttPanel) {
+func (c *ganttText) writePanel(p *GanttPanel) {
 	heading := p.Title
 	if p.Note != "" {
 		heading += ": " + p.Note
@@ -103,32 +103,32 @@ func (c *ganttText) panel(p *GanttPanel) {
 	if c.text.Len() > 0 {
 		c.text.WriteByte('\n')
 	}
-	c.line(heading)
+	c.writeLine(heading)
 	rows, rest := p.Fold(ganttLines)
-	reach := c.bins[:c.before(p.Span())]
+	reach := c.bins[:c.binsBefore(p.Span())]
 	for _, r := range rows {
 		c.fill(r.Bars)
-		c.line(fmt.Sprintf("%-*s│%s│", c.label, cutRunes(r.Label, c.label), binMarks(reach, c.edges)))
+		c.writeLine(fmt.Sprintf("%-*s│%s│", c.label, cutRunes(r.Label, c.label), binMarks(reach, c.edges)))
 	}
 	for _, line := range rest {
-		c.line(line)
+		c.writeLine(line)
 	}
 }
 
-// before returns how many bins begin before a time.
-func (c *ganttText) before(t simtime.Time) int {
+// binsBefore returns how many bins begin before a time.
+func (c *ganttText) binsBefore(t simtime.Time) int {
 	n, _ := slices.BinarySearch(c.edges, t)
 	return n
 }
 
-// at returns the bin that holds a time; the last bin holds the end.
-func (c *ganttText) at(t simtime.Time) int { return max(min(c.before(t+1), len(c.bins))-1, 0) }
+// binAt returns the bin that holds a time; the last bin holds the end.
+func (c *ganttText) binAt(t simtime.Time) int { return max(min(c.binsBefore(t+1), len(c.bins))-1, 0) }
 
 // fill divides the time of bars among the bins.
 func (c *ganttText) fill(bars []GanttBar) {
 	clear(c.bins)
 	for _, b := range bars {
-		for i := c.at(b.From); i < len(c.bins); i++ {
+		for i := c.binAt(b.From); i < len(c.bins); i++ {
 			from, to := max(b.From, c.edges[i]), min(b.To, c.edges[i+1])
 			c.bins[i].share[b.Activity] += max(to-from, 0)
 			c.bins[i].touched = true
@@ -163,8 +163,8 @@ func binMarks(bins []bin, edges []simtime.Time) string {
 	return text.String()
 }
 
-// axis writes the ticks and, below them, their numbers.
-func (c *ganttText) axis() {
+// writeAxis writes the ticks and, below them, their numbers.
+func (c *ganttText) writeAxis() {
 	if len(c.bins) == 0 {
 		return
 	}
@@ -173,29 +173,29 @@ func (c *ganttText) axis() {
 	ruler[len(c.bins)] = '┘'
 	numbers := slices.Repeat([]rune{' '}, len(c.bins)+1)
 	for _, t := range ticks {
-		at := c.before(t.at+1) - 1
+		at := c.binsBefore(t.at+1) - 1
 		ruler[at] = '┬'
 		// Centred below the tick, as far as there is room.
 		copy(numbers[max(min(at-(len(t.text)-1)/2, len(numbers)-len(t.text)), 0):], []rune(t.text))
 	}
-	c.line(fmt.Sprintf("%*s└%s", c.label, "", string(ruler)))
-	c.line(fmt.Sprintf("%*s %s", c.label, unit, string(numbers)))
+	c.writeLine(fmt.Sprintf("%*s└%s", c.label, "", string(ruler)))
+	c.writeLine(fmt.Sprintf("%*s %s", c.label, unit, string(numbers)))
 }
 
-// legend explains the characters, in as many lines as needed.
-func (c *ganttText) legend() {
+// writeLegend explains the characters, in as many lines as needed.
+func (c *ganttText) writeLegend() {
 	entries := lists.Make(int(NumActivities), func(a int) string { return fmt.Sprintf("%c %s", activities[a].mark, activities[a].word) })
 	entries = append(entries, fmt.Sprintf("%c mostly idle", mostlyIdle))
 	line := entries[0]
 	for _, e := range entries[1:] {
 		joined := line + "   " + e
 		if utf8.RuneCountInString(joined) > c.columns {
-			c.line(line)
+			c.writeLine(line)
 			joined = e
 		}
 		line = joined
 	}
-	c.line(line)
+	c.writeLine(line)
 }
 
 // cutRunes returns a text as one line of at most n characters.

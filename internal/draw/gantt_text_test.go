@@ -13,8 +13,8 @@ import (
 	"github.com/kernbench/kernbench/simtime"
 )
 
-// bars reads "B0-10 #10-25": an activity and its time in ns.
-func bars(t testing.TB, text string) []GanttBar {
+// parseBars reads "B0-10 #10-25": an activity and its time in ns.
+func parseBars(t testing.TB, text string) []GanttBar {
 	t.Helper()
 	var bs []GanttBar
 	for _, word := range strings.Fields(text) {
@@ -35,7 +35,7 @@ func bars(t testing.TB, text string) []GanttBar {
 }
 
 func TestWriteGantt(t *testing.T) {
-	row := func(label, text string) GanttRow { return GanttRow{label, bars(t, text)} }
+	row := func(label, text string) GanttRow { return GanttRow{label, parseBars(t, text)} }
 	many := make([]GanttRow, 43)
 	for i := range many {
 		many[i] = row(fmt.Sprintf("pe%d", i), "#0-5")
@@ -176,8 +176,8 @@ func TestWriteGanttTooNarrow(t *testing.T) {
 	}
 }
 
-// drawGantt draws a chart that nobody thought of.
-func drawGantt(t *rapid.T) *Gantt {
+// randomGantt draws a chart that nobody thought of.
+func randomGantt(t *rapid.T) *Gantt {
 	g := &Gantt{Title: rapid.String().Draw(t, "title"), Subtitle: rapid.String().Draw(t, "subtitle"), Apart: rapid.Bool().Draw(t, "apart")}
 	longest := rapid.SampledFrom([]simtime.Time{1, 100, simtime.Nanosecond, simtime.Millisecond, simtime.Second}).Draw(t, "longest")
 	times := rapid.Int64Range(0, int64(longest))
@@ -200,7 +200,7 @@ func drawGantt(t *rapid.T) *Gantt {
 
 func TestWriteGanttKeepsToColumns(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		g, columns := drawGantt(t), rapid.IntRange(ganttColumns, 250).Draw(t, "columns")
+		g, columns := randomGantt(t), rapid.IntRange(ganttColumns, 250).Draw(t, "columns")
 		var b strings.Builder
 		if err := WriteGantt(&b, g, columns); err != nil {
 			t.Fatal(err)
@@ -216,10 +216,10 @@ func TestWriteGanttKeepsToColumns(t *testing.T) {
 // TestGanttShares wants the bins of a row to have all the time of its bars.
 func TestGanttShares(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		g := drawGantt(t)
+		g := randomGantt(t)
 		c := newGanttText(g, rapid.IntRange(ganttColumns, 250).Draw(t, "columns"))
 		for _, a := range g.Axes() {
-			c.scale(a.Span())
+			c.setScale(a.Span())
 			for _, p := range a {
 				for _, r := range p.Rows {
 					checkShares(t, c, r.Bars)

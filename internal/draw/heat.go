@@ -37,7 +37,7 @@ func (h HeatMap) check() error {
 			}
 		}
 	}
-	if len(h.numbers()) == 0 {
+	if len(h.presentValues()) == 0 {
 		return errors.New("no values: all are NaN")
 	}
 	if h.Max < 0 || h.Log && h.Max != 0 {
@@ -46,14 +46,14 @@ func (h HeatMap) check() error {
 	return h.ruler().check("colour")
 }
 
-// numbers returns the values there are.
-func (h HeatMap) numbers() []float64 {
+// presentValues returns the values there are.
+func (h HeatMap) presentValues() []float64 {
 	return slices.DeleteFunc(slices.Concat(h.Values...), math.IsNaN)
 }
 
 // ruler returns the scale of colours.
 func (h HeatMap) ruler() ruler {
-	numbers := h.numbers()
+	numbers := h.presentValues()
 	lo, hi := slices.Min(numbers), slices.Max(numbers)
 	switch {
 	case h.Max != 0:
@@ -76,46 +76,46 @@ func (h HeatMap) text(v float64) string {
 }
 
 const (
-	barW        = 18.0  // of the scale of colours
-	mostColours = 6     // steps of that scale
-	mostBeside  = 220.0 // of a name of a row
+	barW           = 18.0  // of the scale of colours
+	maxColourSteps = 6     // steps of that scale
+	maxRowName     = 220.0 // of a name of a row
 )
 
 func (h HeatMap) draw(c *canvas) error {
-	c.page(slideW, slideH, h.Title, h.Subtitle)
+	c.startPage(slideW, slideH, h.Title, h.Subtitle)
 	if err := h.check(); err != nil {
 		return err
 	}
-	area := c.frame(h.Title, h.Subtitle, h.Note, nil)
+	area := c.drawFrame(h.Title, h.Subtitle, h.Note, nil)
 	bar := h.ruler()
-	bar.ticks = bar.axis.ticks(bar.lo, bar.hi, nil, mostColours)
-	left := gap + labelRoom(h.Y, gap) + min(tickText.widest(h.Rows...), mostBeside)
-	unit := tickText.cut(h.Unit, mostBeside)
+	bar.ticks = bar.axis.ticks(bar.lo, bar.hi, nil, maxColourSteps)
+	left := gap + labelHeight(h.Y, gap) + min(tickText.widest(h.Rows...), maxRowName)
+	unit := tickText.cut(h.Unit, maxRowName)
 	right := max(barW+gap+bar.tickWidth(), tickText.width(unit))
 	plot := area.inset(left, tickText.lineHeight(), right+2*gap, 0) // the unit is above
-	names := namesBelow(h.Columns, plot.w/float64(len(h.Columns)))
-	height := names.height() + gap + labelRoom(h.X, gap/2)
+	names := layoutNames(h.Columns, plot.w/float64(len(h.Columns)))
+	height := names.height() + gap + labelHeight(h.X, gap/2)
 	plot.h -= height
 
-	h.cells(c, plot, bar.scale)
-	c.groupNames(names, plot)
+	h.drawCells(c, plot, bar.scale)
+	c.drawGroupNames(names, plot)
 	c.labelBottom(h.X, plot, height)
 	c.labelLeft(h.Y, plot, left)
 
 	at := rect{area.right() - right, plot.y, barW, plot.h}
-	bar.fitUp(at, mostColours)
-	c.colours(bar, at)
+	bar.fitVertical(at, maxColourSteps)
+	c.drawColourScale(bar, at)
 	c.text(style{size: sizeTick, colour: faint}, point{at.x, plot.y - sizeTick}, unit)
 	return nil
 }
 
-func (h HeatMap) cells(c *canvas, plot rect, share scale) {
+func (h HeatMap) drawCells(c *canvas, plot rect, share scale) {
 	w, ht := plot.w/float64(len(h.Columns)), plot.h/float64(len(h.Rows))
 	size, between := h.textSize(w, ht), min(1, w/12, ht/12)
 	for i, row := range h.Values {
 		top := plot.y + ht*float64(i)
-		if i%every(ht) == 0 {
-			c.text(style{size: sizeTick, anchor: atEnd}, point{plot.x - gap, top + ht/2}, tickText.cut(h.Rows[i], mostBeside))
+		if i%labelInterval(ht) == 0 {
+			c.text(style{size: sizeTick, anchor: atEnd}, point{plot.x - gap, top + ht/2}, tickText.cut(h.Rows[i], maxRowName))
 		}
 		for k, v := range row {
 			fill, text, value := empty, faint, "no value"
@@ -124,7 +124,7 @@ func (h HeatMap) cells(c *canvas, plot rect, share scale) {
 				text = fill.readable()
 			}
 			cell := rect{plot.x + w*float64(k), top, w, ht}
-			c.group(tip(cmp.Or(h.Y, "row")+": "+h.Rows[i], cmp.Or(h.X, "column")+": "+h.Columns[k], value), func() {
+			c.group(tooltip(cmp.Or(h.Y, "row")+": "+h.Rows[i], cmp.Or(h.X, "column")+": "+h.Columns[k], value), func() {
 				c.box(cell.inset(between, between, between, between), fill)
 				if size > 0 {
 					c.text(style{size: size, anchor: atMiddle, colour: text}, cell.centre(), h.text(v))
@@ -145,14 +145,14 @@ func (h HeatMap) textSize(w, ht float64) float64 {
 	return 0
 }
 
-// colours draws the scale of colours with its ticks on the right.
-func (c *canvas) colours(r ruler, at rect) {
+// drawColourScale draws the scale of colours with its ticks on the right.
+func (c *canvas) drawColourScale(r ruler, at rect) {
 	const steps = 64
 	height := at.h / steps
 	for i := steps; i > 0; i-- { // each down to the bottom, so that there are no seams
 		c.box(rect{at.x, at.bottom() - height*float64(i), at.w, height * float64(i)}, rampColour(float64(i-1)/(steps-1)))
 	}
-	c.ticks(r, func(v, out float64) point { return point{at.right() + out, v} }, true, tickText, 0)
+	c.drawTicks(r, func(v, out float64) point { return point{at.right() + out, v} }, true, tickText, 0)
 }
 
 // ramp is colours from low to high. Their lightness, that of OKLab, goes up in even

@@ -8,8 +8,8 @@ import (
 	"github.com/kernbench/kernbench/internal/lists"
 )
 
-// mostLabelled is up to how many wires of a role each have a label. Of more, one has.
-const mostLabelled = 12
+// maxLabelled is up to how many wires of a role each have a label. Of more, one has.
+const maxLabelled = 12
 
 // placeTexts finds room for all text in the picture: in blocks first, and at wires last.
 func (d *Diagram) placeTexts(sizes ...float64) {
@@ -23,14 +23,14 @@ func (d *Diagram) placeTexts(sizes ...float64) {
 func (d *Diagram) placeLabels(sizes []float64) {
 	var many, done [numRoles]int
 	for _, w := range d.wires {
-		if w.state != asKind {
-			d.placeLabel(w, alarm, sizes)
+		if w.state != unchanged {
+			d.placeLabel(w, overrideColour, sizes)
 		} else if w.path != nil && w.text != "" {
 			many[w.role]++
 		}
 	}
 	for _, w := range d.wires {
-		if w.state == asKind && (many[w.role] <= mostLabelled || done[w.role] == 0) && d.placeLabel(w, ink, sizes) {
+		if w.state == unchanged && (many[w.role] <= maxLabelled || done[w.role] == 0) && d.placeLabel(w, ink, sizes) {
 			done[w.role]++
 		}
 	}
@@ -43,12 +43,12 @@ func (d *Diagram) placeLabel(w *wire, with colour, sizes []float64) bool {
 		return false
 	}
 	for _, size := range sizes {
-		l := words{style: style{size: size, anchor: atMiddle, colour: with}, text: w.text}
+		l := textLine{style: style{size: size, anchor: atMiddle, colour: with}, text: w.text}
 		half := point{l.bounds().w / 2, l.bounds().h / 2}
 		for i := 1; i < len(w.path); i++ {
 			a, b := w.path[i-1], w.path[i]
 			along := b.sub(a).scale(1 / max(a.distance(b), 1))
-			if w.state == asKind && 2*(math.Abs(along.x)*half.x+math.Abs(along.y)*half.y) > a.distance(b) {
+			if w.state == unchanged && 2*(math.Abs(along.x)*half.x+math.Abs(along.y)*half.y) > a.distance(b) {
 				continue // longer than the part; an overridden wire stands out all the same
 			}
 			normal := point{along.y, -along.x} // upwards or to the right first
@@ -59,7 +59,7 @@ func (d *Diagram) placeLabel(w *wire, with colour, sizes []float64) bool {
 			for _, share := range []float64{0.5, 1. / 3, 2. / 3, 0.2, 0.8} {
 				for _, by := range []float64{off, -off, off + 6, -off - 6} {
 					l.at = a.lerp(b, share).add(normal.scale(by))
-					if d.free(l.bounds(), w) {
+					if d.labelFits(l.bounds(), w) {
 						w.label = &l
 						return true
 					}
@@ -70,13 +70,13 @@ func (d *Diagram) placeLabel(w *wire, with colour, sizes []float64) bool {
 	return false
 }
 
-// free reports whether the label of a wire may be put in a place: within the area, not across
+// labelFits reports whether the label of a wire may be put in a place: within the area, not across
 // the edge of a frame, off all blocks, nearer to the wire than to others, and apart from other
 // text.
-func (d *Diagram) free(r rect, own *wire) bool {
+func (d *Diagram) labelFits(r rect, own *wire) bool {
 	r = r.inset(-2, 0, -2, 0)
-	across := func(f frame) bool { return f.overlaps(r) && !f.inset(2, 2, 2, 2).holds(r) }
-	if !(rect{0, 0, d.w, d.h}).holds(r) || slices.ContainsFunc(d.frames, across) {
+	across := func(f frame) bool { return f.overlaps(r) && !f.inset(2, 2, 2, 2).contains(r) }
+	if !(rect{0, 0, d.w, d.h}).contains(r) || slices.ContainsFunc(d.frames, across) {
 		return false
 	}
 	for _, w := range d.wires {
@@ -84,7 +84,7 @@ func (d *Diagram) free(r rect, own *wire) bool {
 		switch {
 		case w == own:
 			off = 3
-		case own.state != asKind: // by its colour it is clear which wire the label belongs to
+		case own.state != unchanged: // by its colour it is clear which wire the label belongs to
 			off = 6
 		}
 		for i := 1; i < len(w.path); i++ {
@@ -94,7 +94,7 @@ func (d *Diagram) free(r rect, own *wire) bool {
 		}
 	}
 	return !slices.ContainsFunc(d.blocks, func(b *block) bool { return b.overlaps(r) }) &&
-		!slices.ContainsFunc(d.labels(), func(l words) bool { return l.bounds().inset(-4, -8, -4, -8).overlaps(r) })
+		!slices.ContainsFunc(d.labels(), func(l textLine) bool { return l.bounds().inset(-4, -8, -4, -8).overlaps(r) })
 }
 
 // crosses reports whether a line enters the inside of a box, two pixels from its edge.
@@ -111,15 +111,15 @@ func crosses(a, b point, r rect) bool {
 // nameEnds puts the names of the first and the last of blocks that are too small for text next to
 // them, where there is room.
 func (d *Diagram) nameEnds() {
-	for _, i := range d.ends {
+	for _, i := range d.endBlocks {
 		b := d.blocks[i]
-		if b.shown > 0 {
+		if b.shownLines > 0 {
 			continue
 		}
-		l := words{style: style{size: sizeMore}, text: b.lines[0]}
+		l := textLine{style: style{size: sizeDetail}, text: b.lines[0]}
 		for _, x := range []float64{b.x - l.width(l.text) - 12, b.right() + 12} {
 			l.at = point{x, b.centre().y}
-			if (rect{0, 0, d.w, d.h}).holds(l.bounds()) && !slices.ContainsFunc(d.blocks, func(o *block) bool { return o.overlaps(l.bounds()) }) {
+			if (rect{0, 0, d.w, d.h}).contains(l.bounds()) && !slices.ContainsFunc(d.blocks, func(o *block) bool { return o.overlaps(l.bounds()) }) {
 				d.notes = append(d.notes, l)
 				break
 			}

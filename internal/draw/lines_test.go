@@ -11,7 +11,7 @@ const (
 )
 
 func TestLines(t *testing.T) {
-	d := parse(t, mustSVG(t, latencies()))
+	d := parse(t, mustSVG(t, sampleLines()))
 	want := []string{
 		"Latency by topology", "ring6", "f16, Partial over <16 cubes> & more",
 		"2 µs", "5 µs", "10 µs", "20 µs", "50 µs", "100 µs", "200 µs", "500 µs",
@@ -44,7 +44,7 @@ func TestLines(t *testing.T) {
 // TestBoundsArePaired wants bounds to have the colours of what they belong to, if there are as
 // many.
 func TestBoundsArePaired(t *testing.T) {
-	l := latencies()
+	l := sampleLines()
 	l.Series = []Series{l.Series[0], l.Series[1], l.Series[3], {Name: "bound of torus", X: []float64{8, 64}, Y: []float64{1e3, 2e3}, Bound: true}}
 	d := parse(t, mustSVG(t, l))
 	if d.lines[blue] != 4 || d.lines[vermilion] != 4 || d.dashed != 4 || d.lines[grey] != 0 {

@@ -11,22 +11,22 @@ import (
 // pair is two components, the lower id first.
 type pair struct{ a, b topology.NodeID }
 
-func pairOf(a, b topology.NodeID) pair { return pair{min(a, b), max(a, b)} }
+func newPair(a, b topology.NodeID) pair { return pair{min(a, b), max(a, b)} }
 
-// overriding is the effect of overrides on the links between two components.
-type overriding struct {
-	state state
-	left  bool     // of a pair joined one way: from the lower id to the higher
-	texts []string // new numbers, in the order of overrides
-	dirs  []uint8  // directions that a text is about: bit 0 from the lower id, bit 1 from the higher
+// overrideEffect is the effect of overrides on the links between two components.
+type overrideEffect struct {
+	state     state
+	fromLower bool     // of a pair joined one way: from the lower id to the higher
+	texts     []string // new numbers, in the order of overrides
+	dirs      []uint8  // directions that a text is about: bit 0 from the lower id, bit 1 from the higher
 }
 
-// pairOf returns the components whose links an override is about, and the directions.
-func (p *plan) pairOf(o topology.Override) (q pair, dirs uint8) {
+// overriddenPair returns the components whose links an override is about, and the directions.
+func (p *builder) overriddenPair(o topology.Override) (q pair, dirs uint8) {
 	ids, _ := p.LookupLink(o.Link) // compiled before, so the name is good
 	for _, id := range ids {
 		l := p.Link(id)
-		q = pairOf(l.From, l.To)
+		q = newPair(l.From, l.To)
 		if l.From == q.a {
 			dirs |= 1
 		} else {
@@ -36,8 +36,8 @@ func (p *plan) pairOf(o topology.Override) (q pair, dirs uint8) {
 	return q, dirs
 }
 
-// note adds what an override says about some directions of a pair.
-func (v *overriding) note(o topology.Override, dirs uint8) {
+// addText adds what an override says about some directions of a pair.
+func (v *overrideEffect) addText(o topology.Override, dirs uint8) {
 	text := strings.Join(o.Numbers(), ", ")
 	if _, which, ok := strings.Cut(o.Link, "#"); ok { // one of several links
 		if o.Absent {
@@ -56,7 +56,7 @@ func (v *overriding) note(o topology.Override, dirs uint8) {
 }
 
 // text returns the label of a wire of the pair. The function returns an arrow for a direction.
-func (v *overriding) text(arrow func(fromLower bool) string) string {
+func (v *overrideEffect) text(arrow func(fromLower bool) string) string {
 	switch {
 	case v.state == absent:
 		return "absent"
@@ -77,7 +77,7 @@ func (v *overriding) text(arrow func(fromLower bool) string) string {
 }
 
 // explainOverrides lists the overrides that the picture shows, by the state of their wires.
-func (p *plan) explainOverrides(d *Diagram, overrides []topology.Override) {
+func (p *builder) explainOverrides(d *Diagram, overrides []topology.Override) {
 	const most = 5
 	drawn := map[pair]state{}
 	for _, w := range d.wires {
@@ -90,12 +90,12 @@ func (p *plan) explainOverrides(d *Diagram, overrides []topology.Override) {
 	}
 	var texts [absent + 1][]string
 	for _, o := range overrides {
-		q, _ := p.pairOf(o)
+		q, _ := p.overriddenPair(o)
 		now, text := drawn[q], strings.Join(o.Numbers(), ", ")
 		if o.Absent && now == changed {
 			text = "absent"
 		}
-		texts[now] = append(texts[now], strings.TrimSpace(d.short(o.Link)+"\n"+text))
+		texts[now] = append(texts[now], strings.TrimSpace(d.shortLink(o.Link)+"\n"+text))
 	}
 	for now := changed; now <= absent; now++ {
 		shown := texts[now]
@@ -108,8 +108,8 @@ func (p *plan) explainOverrides(d *Diagram, overrides []topology.Override) {
 	}
 }
 
-// short returns the name of a link without the prefix that the title gives.
-func (d *Diagram) short(link string) string {
+// shortLink returns the name of a link without the prefix that the title gives.
+func (d *Diagram) shortLink(link string) string {
 	if d.prefix != "" && strings.Count(link, d.prefix) == 2 {
 		return strings.ReplaceAll(link, d.prefix, "")
 	}

@@ -26,19 +26,19 @@ func (r rect) right() float64  { return r.x + r.w }
 func (r rect) bottom() float64 { return r.y + r.h }
 func (r rect) centre() point   { return point{r.x + r.w/2, r.y + r.h/2} }
 
-// centred returns a rectangle of a size around a point.
-func centred(c point, w, h float64) rect { return rect{c.x - w/2, c.y - h/2, w, h} }
+// rectAround returns a rectangle of a size around a point.
+func rectAround(c point, w, h float64) rect { return rect{c.x - w/2, c.y - h/2, w, h} }
 
 // inset returns the rectangle without a strip at each side.
 func (r rect) inset(left, top, right, bottom float64) rect {
 	return rect{r.x + left, r.y + top, r.w - left - right, r.h - top - bottom}
 }
 
-// moved returns the rectangle at another place.
-func (r rect) moved(by point) rect { return rect{r.x + by.x, r.y + by.y, r.w, r.h} }
+// translate returns the rectangle at another place.
+func (r rect) translate(by point) rect { return rect{r.x + by.x, r.y + by.y, r.w, r.h} }
 
-// holds reports whether s lies within r.
-func (r rect) holds(s rect) bool {
+// contains reports whether s lies within r.
+func (r rect) contains(s rect) bool {
 	return r.x <= s.x && r.y <= s.y && s.right() <= r.right() && s.bottom() <= r.bottom()
 }
 
@@ -59,20 +59,20 @@ type segment struct {
 type verb uint8
 
 const (
-	moveTo  verb = iota // at[0]
-	lineTo              // at[0]
-	quadTo              // via at[0] to at[1]
-	closing             // back to where the part began
+	moveTo    verb = iota // at[0]
+	lineTo                // at[0]
+	quadTo                // via at[0] to at[1]
+	closePath             // back to where the part began
 	circleAt
 )
 
 func (p *path) move(to point)      { *p = append(*p, segment{moveTo, [2]point{to}}) }
 func (p *path) line(to point)      { *p = append(*p, segment{lineTo, [2]point{to}}) }
 func (p *path) quad(via, to point) { *p = append(*p, segment{quadTo, [2]point{via, to}}) }
-func (p *path) close()             { *p = append(*p, segment{verb: closing}) }
+func (p *path) close()             { *p = append(*p, segment{verb: closePath}) }
 
-// moved returns the path with all its points moved.
-func (p path) moved(to func(point) point) path {
+// transform returns the path with all its points moved.
+func (p path) transform(to func(point) point) path {
 	return lists.Make(len(p), func(i int) segment { return segment{p[i].verb, [2]point{to(p[i].at[0]), to(p[i].at[1])}} })
 }
 
@@ -104,14 +104,14 @@ func box(r rect, radius float64) path {
 		return polygon(corners...)
 	}
 	top := point{r.x + r.w/2, r.y}
-	p := rounded(radius, top, corners[1], corners[2], corners[3], corners[0], top)
+	p := roundedLine(radius, top, corners[1], corners[2], corners[3], corners[0], top)
 	p.close()
 	return p
 }
 
-// rounded returns an open path through points whose corners have a radius, or less where
+// roundedLine returns an open path through points whose corners have a radius, or less where
 // the next corner is near.
-func rounded(radius float64, points ...point) path {
+func roundedLine(radius float64, points ...point) path {
 	var p path
 	for i, at := range points {
 		switch i {
@@ -120,43 +120,43 @@ func rounded(radius float64, points ...point) path {
 		case len(points) - 1:
 			p.line(at)
 		default:
-			p.line(towards(at, points[i-1], radius))
-			p.quad(at, towards(at, points[i+1], radius))
+			p.line(pointTowards(at, points[i-1], radius))
+			p.quad(at, pointTowards(at, points[i+1], radius))
 		}
 	}
 	return p
 }
 
-// towards returns the point at most r from a in the direction of b, and at most half way.
-func towards(a, b point, r float64) point {
+// pointTowards returns the point at most r from a in the direction of b, and at most half way.
+func pointTowards(a, b point, r float64) point {
 	if d := a.distance(b); d > 0 {
 		return a.lerp(b, min(r/d, 0.5))
 	}
 	return a
 }
 
-// run is a part of a path as straight lines.
-type run struct {
+// polyline is a part of a path as straight lines.
+type polyline struct {
 	points []point
 	closed bool
 }
 
 // flatten returns the path as straight lines that are at most about tolerance off.
-func (p path) flatten(tolerance float64) []run {
-	var runs []run
+func (p path) flatten(tolerance float64) []polyline {
+	var polylines []polyline
 	var now point
-	last := func() *run {
-		if len(runs) == 0 || runs[len(runs)-1].closed {
-			runs = append(runs, run{points: []point{now}})
+	last := func() *polyline {
+		if len(polylines) == 0 || polylines[len(polylines)-1].closed {
+			polylines = append(polylines, polyline{points: []point{now}})
 		}
-		return &runs[len(runs)-1]
+		return &polylines[len(polylines)-1]
 	}
 	for _, s := range p {
 		from, a, b := now, s.at[0], s.at[1]
 		switch s.verb {
 		case moveTo:
 			now = a
-			runs = append(runs, run{points: []point{a}})
+			polylines = append(polylines, polyline{points: []point{a}})
 		case lineTo:
 			r := last()
 			r.points, now = append(r.points, a), a
@@ -167,38 +167,38 @@ func (p path) flatten(tolerance float64) []run {
 				r.points = append(r.points, from.lerp(a, i/steps).lerp(a.lerp(b, i/steps), i/steps))
 			}
 			r.points, now = append(r.points, b), b
-		case closing:
+		case closePath:
 			r := last()
 			r.closed, now = true, r.points[0]
 		case circleAt:
 			radius := b.x - a.x
 			steps := min(max(math.Ceil(math.Pi*math.Sqrt(radius/tolerance/2)), 8), 500)
-			r := run{closed: true}
+			r := polyline{closed: true}
 			for i := range int(steps) {
 				sin, cos := math.Sincos(2 * math.Pi * float64(i) / steps)
 				r.points = append(r.points, a.add(point{cos, sin}.scale(radius)))
 			}
-			runs = append(runs, r)
+			polylines = append(polylines, r)
 		}
 	}
-	return runs
+	return polylines
 }
 
 // dash returns the parts of a run that dashes cover. Lengths of dashes and gaps are scaled.
-func (r run) dash(lengths []float64, scale float64) []run {
+func (r polyline) dash(lengths []float64, scale float64) []polyline {
 	total := 0.0
 	for _, d := range lengths {
 		total += d * scale
 	}
 	if !(total >= 0.5) { // no dashes, or too small to see
-		return []run{r}
+		return []polyline{r}
 	}
 	points := r.points
 	if r.closed && len(points) > 0 {
 		points = append(points[:len(points):len(points)], points[0])
 	}
-	var runs []run
-	var now run
+	var polylines []polyline
+	var now polyline
 	which, left := 0, lengths[0]*scale
 	for i, at := range points {
 		if i == 0 {
@@ -210,25 +210,25 @@ func (r run) dash(lengths []float64, scale float64) []run {
 			from = from.lerp(at, left/rest)
 			if which%2 == 0 {
 				now.points = append(now.points, from)
-				runs = append(runs, now)
+				polylines = append(polylines, now)
 			}
 			which++
 			left = max(lengths[which%len(lengths)]*scale, 1e-3)
-			now = run{points: []point{from}}
+			now = polyline{points: []point{from}}
 		}
 		left -= from.distance(at)
 		now.points = append(now.points, at)
 	}
 	if which%2 == 0 && len(now.points) > 1 {
-		runs = append(runs, now)
+		polylines = append(polylines, now)
 	}
-	return runs
+	return polylines
 }
 
 // stroke returns the outline of a line of a width along the run: a quadrangle for each piece,
 // and a wedge at the outer side of each corner. All turn the same way round, so that they
 // add up.
-func (r run) stroke(half float64) []run {
+func (r polyline) stroke(half float64) []polyline {
 	same := func(a, b point) bool { return a.distance(b) <= 1e-6 }
 	points := slices.CompactFunc(slices.Clone(r.points), same)
 	if n := len(points) - 1; r.closed && n > 0 && same(points[0], points[n]) {
@@ -238,7 +238,7 @@ func (r run) stroke(half float64) []run {
 	if closed {
 		points = append(points, points[0], points[1]) // ends with the corner where it began
 	}
-	var outline []run
+	var outline []polyline
 	var before point // the side of the piece before
 	for i := 1; i < len(points); i++ {
 		from, to := points[i-1], points[i]
@@ -250,14 +250,14 @@ func (r run) stroke(half float64) []run {
 		if before = side; closed && i == len(points)-1 {
 			break // drawn at first
 		}
-		outline = append(outline, run{points: []point{from.add(side), from.sub(side), to.sub(side), to.add(side)}})
+		outline = append(outline, polyline{points: []point{from.add(side), from.sub(side), to.sub(side), to.add(side)}})
 	}
 	return outline
 }
 
 // wedge returns the round corner at a point between two pieces of a line, given by their
 // sides.
-func wedge(at, a, b point, half float64) run {
+func wedge(at, a, b point, half float64) polyline {
 	turn := math.Atan2(a.x*b.y-a.y*b.x, a.x*b.x+a.y*b.y)
 	if turn > 0 { // the outer side is the other one
 		a, b = a.scale(-1), b.scale(-1)
@@ -271,5 +271,5 @@ func wedge(at, a, b point, half float64) run {
 		sin, cos := math.Sincos(start + angle*i/steps)
 		points = append(points, at.add(point{half * cos, half * sin}))
 	}
-	return run{points: append(points, at.add(b))}
+	return polyline{points: append(points, at.add(b))}
 }

@@ -22,9 +22,9 @@ func manySeries(n int) (Lines, Bars) {
 	return l, b
 }
 
-// greyed returns an area of a chart as PNG in shades of grey. The area is in pixels of the
+// toGrey returns an area of a chart as PNG in shades of grey. The area is in pixels of the
 // canvas.
-func greyed(img image.Image, area rect) *image.Gray {
+func toGrey(img image.Image, area rect) *image.Gray {
 	const scale = pngWidth / slideW
 	crop := image.NewGray(image.Rect(0, 0, int(area.w*scale), int(area.h*scale)))
 	for y := range crop.Rect.Max.Y {
@@ -66,9 +66,9 @@ func TestBarsDifferInGrey(t *testing.T) {
 		}
 		img := mustImage(t, b)
 		var looks [][5]float64
-		texts(c.items, func(w words) {
+		forEachText(c.items, func(w textLine) {
 			if strings.HasPrefix(w.text, "s") {
-				looks = append(looks, texture(greyed(img, rect{w.at.x - gap - 1.6*sampleH + 1, w.at.y - sampleH/2 + 1, 1.6*sampleH - 2, sampleH - 2})))
+				looks = append(looks, texture(toGrey(img, rect{w.at.x - gap - 1.6*sampleH + 1, w.at.y - sampleH/2 + 1, 1.6*sampleH - 2, sampleH - 2})))
 			}
 		})
 		if len(looks) != n {
@@ -91,7 +91,7 @@ func TestBarsDifferInGrey(t *testing.T) {
 // TestLinesDifferInGrey wants the marks of any two of as many lines as a panel has to differ
 // without colours.
 func TestLinesDifferInGrey(t *testing.T) {
-	for _, n := range []int{2, 11, mostLines} {
+	for _, n := range []int{2, 11, maxLines} {
 		l, _ := manySeries(n)
 		c, err := newCanvas(l)
 		if err != nil {
@@ -99,9 +99,9 @@ func TestLinesDifferInGrey(t *testing.T) {
 		}
 		img := mustImage(t, l)
 		var looks []*image.Gray
-		texts(c.items, func(w words) {
+		forEachText(c.items, func(w textLine) {
 			if strings.HasPrefix(w.text, "s") && w.text != "size (B)" {
-				looks = append(looks, greyed(img, rect{w.at.x - gap/2 - nameSample/2 - sampleH/2, w.at.y - sampleH/2, sampleH, sampleH}))
+				looks = append(looks, toGrey(img, rect{w.at.x - gap/2 - nameSample/2 - sampleH/2, w.at.y - sampleH/2, sampleH, sampleH}))
 			}
 		})
 		if len(looks) != n {
@@ -134,9 +134,9 @@ func difference(a, b *image.Gray) float64 {
 	return least
 }
 
-// TestNames wants names at the ends of lines where all have room there, those of bounds alone
+// TestNamesAtLineEnds wants names at the ends of lines where all have room there, those of bounds alone
 // where the others have not, and a legend for the rest.
-func TestNames(t *testing.T) {
+func TestNamesAtLineEnds(t *testing.T) {
 	l, _ := manySeries(3)
 	l.Series[2].Bound = true
 	tests := []struct {
@@ -156,7 +156,7 @@ func TestNames(t *testing.T) {
 		l := l
 		l.Series = slices.Clone(l.Series)
 		tt.change(&l)
-		if got := l.named(); !slices.Equal(got, tt.named) {
+		if got := l.namedAtEnd(); !slices.Equal(got, tt.named) {
 			t.Errorf("%s: got %v, want %v", tt.name, got, tt.named)
 		}
 		d := parse(t, mustSVG(t, l))

@@ -108,24 +108,24 @@ func (c colour) luminance() float64 {
 // them: lines by marks and dashes, bars by hatches.
 func seriesColour(i int) colour { return palette[i%len(palette)] }
 
-// filled is how many marks have a hollow form too.
-const filled = 6
+// numFilled is how many marks have a hollow form too.
+const numFilled = 6
 
 // marks are outlines around the origin, of about the same size. The first are drawn filled and
 // then hollow; the last two are lines.
 var marks = []path{
 	circle(point{}, 1),
-	regular(4, math.Pi/4, 1.2, 1.2),
-	regular(3, -math.Pi/2, 1.35, 1.35),
-	regular(4, 0, 1.35, 1.35),
-	regular(3, math.Pi/2, 1.35, 1.35),
-	regular(8, -math.Pi/2, 1.6, 0.6), // a star
+	regularPolygon(4, math.Pi/4, 1.2, 1.2),
+	regularPolygon(3, -math.Pi/2, 1.35, 1.35),
+	regularPolygon(4, 0, 1.35, 1.35),
+	regularPolygon(3, math.Pi/2, 1.35, 1.35),
+	regularPolygon(8, -math.Pi/2, 1.6, 0.6), // a star
 	append(line(point{-1, -1}, point{1, 1}), line(point{-1, 1}, point{1, -1})...),
 	append(line(point{-1.2, 0}, point{1.2, 0}), line(point{0, -1.2}, point{0, 1.2})...),
 }
 
-// regular returns a polygon with n corners, which are by turns at the distances r and s.
-func regular(n int, start, r, s float64) path {
+// regularPolygon returns a polygon with n corners, which are by turns at the distances r and s.
+func regularPolygon(n int, start, r, s float64) path {
 	return polygon(lists.Make(n, func(i int) point {
 		sin, cos := math.Sincos(start + 2*math.Pi*float64(i)/float64(n))
 		return point{cos, sin}.scale([]float64{r, s}[i%2])
@@ -134,16 +134,16 @@ func regular(n int, start, r, s float64) path {
 
 // mark draws the mark of a series, with a light edge that tells it from others below.
 func (c *canvas) mark(series int, with colour, at point) {
-	kind := series % (filled + len(marks))
+	kind := series % (numFilled + len(marks))
 	look := paint{fill: with, line: paper, width: 1}
-	if kind >= filled {
-		kind -= filled
+	if kind >= numFilled {
+		kind -= numFilled
 		look = paint{fill: paper, line: with, width: 2}
 	}
-	if kind >= filled {
+	if kind >= numFilled {
 		look.fill = 0
 	}
-	c.shape(marks[kind].moved(func(p point) point { return p.scale(markSize).add(at) }), look)
+	c.shape(marks[kind].transform(func(p point) point { return p.scale(markSize).add(at) }), look)
 }
 
 // seriesDashes are the dashes of measured lines: none until colours repeat.
@@ -158,8 +158,8 @@ var barFills = []struct {
 	hatch hatch
 	light bool
 }{
-	{plain, false}, {rising, false}, {plain, true}, {crossed, false}, {dotted, true}, {level, false}, {falling, true},
-	{dotted, false}, {crossed, true}, {upright, false}, {rising, true}, {checked, false}, {level, true}, {falling, false},
+	{plain, false}, {rising, false}, {plain, true}, {crossed, false}, {dotted, true}, {horizontal, false}, {falling, true},
+	{dotted, false}, {crossed, true}, {vertical, false}, {rising, true}, {checked, false}, {horizontal, true}, {falling, false},
 }
 
 // barPaint returns the look of the bars of one of n series.

@@ -9,8 +9,8 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// system draws the SIPs in the arrangement of their fabric, and the host.
-func (p *plan) system() *Diagram {
+// layoutSystem draws the SIPs in the arrangement of their fabric, and the host.
+func (p *builder) layoutSystem() *Diagram {
 	sips := p.Spec().System.SIPs
 	d := &Diagram{name: "system", title: "System: " + printable.Count(sips.Count, "SIP") + ", " + string(sips.Topology)}
 	if sips.Topology.Grid() {
@@ -26,21 +26,21 @@ func (p *plan) system() *Diagram {
 	edge := in.x
 	host := d.addBlock(block{name: "host", lines: []string{"host"}, role: outside, in: -1})
 	around := d.addFrame(frame{name: "fabric", text: "SIP fabric", in: -1})
-	blocks := p.network(d, &in, around)
+	blocks := p.addNetwork(d, &in, around)
 	d.w, d.h = in.w+2*edge, in.bottom()+16
 	d.frames[around].rect = rect{0, top, d.w, d.h - top}
 	d.blocks[host].rect = rect{d.w/2 - 110, 0, 220, hostH}
-	d.ends = []int{blocks[0], blocks[len(blocks)-1]}
-	p.hostLinks(d, host, blocks, top, hostH)
+	d.endBlocks = []int{blocks[0], blocks[len(blocks)-1]}
+	p.addHostLinks(d, host, blocks, top, hostH)
 	p.explainSystem(d)
 	return d
 }
 
-// network draws the SIPs and the links between them in an area, which grows if it must. It
+// addNetwork draws the SIPs and the links between them in an area, which grows if it must. It
 // returns the blocks of the SIPs.
-func (p *plan) network(d *Diagram, in *rect, around int) []int {
+func (p *builder) addNetwork(d *Diagram, in *rect, around int) []int {
 	s := p.Spec()
-	boxes, routes := p.arrange(in)
+	boxes, route := p.arrange(in)
 	pes := s.CubesPerSIP() * s.PEsPerCube()
 	hbm := s.Cube.HBM.SliceSize * topology.Bytes(pes)
 	var blocks []int
@@ -50,35 +50,35 @@ func (p *plan) network(d *Diagram, in *rect, around int) []int {
 			lines: []string{name, printable.Count(s.CubesPerSIP(), "cube"), printable.Count(pes, "PE"), "HBM " + topology.Format(hbm), "GEMM " + gemmRate(s.PE.GEMM, pes)}}))
 	}
 	switch sips := s.System.SIPs; {
-	case routes == nil:
-		d.notes = append(d.notes, words{style{size: sizeHead, anchor: atMiddle}, point{in.centre().x, boxes[0].y - 24},
+	case route == nil:
+		d.notes = append(d.notes, textLine{style{size: sizeHead, anchor: atMiddle}, point{in.centre().x, boxes[0].y - 24},
 			fmt.Sprintf("every SIP is joined to every other: %d pairs", sips.Count*(sips.Count-1)/2)})
 	case sips.Topology == topology.Switch:
 		central := d.addBlock(block{rect: p.switchBar(*in, boxes), name: "switch", role: fabric, in: around,
 			lines: []string{"switch", topology.Format(sips.Switch.Overhead)}})
-		p.fabricLinks(d, append(slices.Clone(blocks), central), routes)
+		p.addFabricLinks(d, append(slices.Clone(blocks), central), route)
 	default:
-		p.fabricLinks(d, blocks, routes)
+		p.addFabricLinks(d, blocks, route)
 	}
 	return blocks
 }
 
-// hostLinks draws one line for the PCIe links of all SIPs, which are alike.
-func (p *plan) hostLinks(d *Diagram, host int, sips []int, top, hostH float64) {
+// addHostLinks draws one line for the PCIe links of all SIPs, which are alike.
+func (p *builder) addHostLinks(d *Diagram, host int, sips []int, top, hostH float64) {
 	pcie := p.Spec().Host.PCIe
-	x, state := d.blocks[host].centre().x, asKind
+	x, state := d.blocks[host].centre().x, unchanged
 	for sip, b := range sips {
 		p.join(d, wire{from: host, to: b, role: outside}, endpoints{p.Host(), p.PCIe(sip)})
 		state = max(state, min(d.wires[len(d.wires)-1].state, changed))
 	}
 	d.wires = append(d.wires, &wire{from: -1, path: []point{{x, hostH}, {x, top}}, role: outside, name: "PCIe", state: state})
-	d.notes = append(d.notes, words{style{size: sizeText}, point{x + 16, (hostH + top) / 2}, "PCIe to every SIP: " + bandwidth(pcie.Bandwidth) + ", " + topology.Format(pcie.Latency)})
+	d.notes = append(d.notes, textLine{style{size: sizeText}, point{x + 16, (hostH + top) / 2}, "PCIe to every SIP: " + bandwidthText(pcie.Bandwidth) + ", " + topology.Format(pcie.Latency)})
 }
 
-// fabricLinks draws the links between SIPs, or to the switch, whose block is the last.
-func (p *plan) fabricLinks(d *Diagram, blocks []int, routes routes) {
+// addFabricLinks draws the links between SIPs, or to the switch, whose block is the last.
+func (p *builder) addFabricLinks(d *Diagram, blocks []int, route routeFunc) {
 	sips := p.Spec().System.SIPs
-	text := wireText(sips.Link.Bandwidth)
+	text := bandwidthLabel(sips.Link.Bandwidth)
 	if sips.Link.Links > 1 && text != "" {
 		text = fmt.Sprintf("%d × %s", sips.Link.Links, text)
 	}
@@ -91,7 +91,7 @@ func (p *plan) fabricLinks(d *Diagram, blocks []int, routes routes) {
 	}
 	add := func(a, b int, from, to topology.NodeID) {
 		p.join(d, wire{from: blocks[a], to: blocks[b], role: fabric, thick: thick, text: text,
-			path: routes(a, b), sharp: sips.Topology == topology.FullyConnected}, endpoints{from, to})
+			path: route(a, b), sharp: sips.Topology == topology.FullyConnected}, endpoints{from, to})
 	}
 	if sips.Topology == topology.Switch {
 		central, _ := p.Lookup("switch")
@@ -109,20 +109,20 @@ func (p *plan) fabricLinks(d *Diagram, blocks []int, routes routes) {
 	}
 }
 
-func (p *plan) explainSystem(d *Diagram) {
+func (p *builder) explainSystem(d *Diagram) {
 	s := p.Spec()
 	sips, link := s.System.SIPs, s.System.SIPs.Link
 	d.explain(compute, "SIP", printable.Count(s.CubesPerSIP(), "cube")+" × "+printable.Count(s.PEsPerCube(), "PE"),
 		fmt.Sprintf("fabric switch %s", topology.Format(s.SIP.IO.Switch.Overhead)))
 	if sips.Count > 1 {
 		per := map[bool]string{false: "neighbour pair", true: "SIP"}[sips.Topology == topology.Switch]
-		d.explainWire(fabric, "SIP link", bandwidth(link.Bandwidth), topology.Format(link.Latency), fmt.Sprintf("%s per %s", printable.Count(link.Links, "link"), per))
+		d.explainWire(fabric, "SIP link", bandwidthText(link.Bandwidth), topology.Format(link.Latency), fmt.Sprintf("%s per %s", printable.Count(link.Links, "link"), per))
 	}
 	if sips.Topology == topology.Switch {
 		d.explain(fabric, "switch", topology.Format(sips.Switch.Overhead))
 	}
 	d.explain(outside, "host", "launch packets of "+topology.Format(s.Host.LaunchBytes))
-	d.explainWire(outside, "PCIe, one per SIP", bandwidth(s.Host.PCIe.Bandwidth), topology.Format(s.Host.PCIe.Latency))
+	d.explainWire(outside, "PCIe, one per SIP", bandwidthText(s.Host.PCIe.Bandwidth), topology.Format(s.Host.PCIe.Latency))
 }
 
 // Systems is the SIPs of several systems and the links between them, side by side. Each has the
@@ -139,14 +139,14 @@ type SystemPanel struct {
 }
 
 func (s Systems) draw(c *canvas) error {
-	c.page(slideW, slideH, s.Title, s.Subtitle)
+	c.startPage(slideW, slideH, s.Title, s.Subtitle)
 	if len(s.Panels) == 0 {
 		return errors.New("no panels: give at least one")
 	}
-	area := c.frame(s.Title, s.Subtitle, s.Note, nil)
+	area := c.drawFrame(s.Title, s.Subtitle, s.Note, nil)
 	w := (area.w - gap*float64(len(s.Panels)-1)) / float64(len(s.Panels))
 	for i, panel := range s.Panels {
-		p, err := newPlan(panel.Graph, Place{})
+		p, err := newBuilder(panel.Graph, Place{})
 		if err != nil {
 			return fmt.Errorf("panel %q: %w", panel.Title, err)
 		}
@@ -154,11 +154,11 @@ func (s Systems) draw(c *canvas) error {
 		r := rect{area.x + float64(i)*(w+gap), area.y, w, area.h}
 		in := r.inset(gap, 32, gap, gap)
 		around := d.addFrame(frame{rect: r, name: panel.Title, text: frameStyle.cut(panel.Title, w-2*frameX), in: -1})
-		p.network(d, &in, around)
-		if !r.holds(in) {
+		p.addNetwork(d, &in, around)
+		if !r.contains(in) {
 			return fmt.Errorf("panel %q: there is no room for %d SIPs: draw fewer", panel.Title, panel.Graph.Spec().System.SIPs.Count)
 		}
-		d.placeTexts(sizeMore)
+		d.placeTexts(sizeDetail)
 		d.paint(c, point{})
 	}
 	return nil

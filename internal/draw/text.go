@@ -113,9 +113,9 @@ func (f *face) glyph(r rune) *glyph {
 
 func (f *face) ems(v fixed.Int26_6) float64 { return float64(v) / float64(f.em) }
 
-// set calls do with each glyph of a printable text and the place where it begins. It returns the
+// layoutGlyphs calls do with each glyph of a printable text and the place where it begins. It returns the
 // place behind the last glyph. Places are in ems.
-func (f *face) set(text string, do func(g *glyph, at float64)) float64 {
+func (f *face) layoutGlyphs(text string, do func(g *glyph, at float64)) float64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	at, before := 0.0, sfnt.GlyphIndex(0)
@@ -132,7 +132,7 @@ func (f *face) set(text string, do func(g *glyph, at float64)) float64 {
 
 // width returns the width of a text as the canvas writes it.
 func (s style) width(text string) float64 {
-	return s.size * s.face().set(printable.Line(text), func(*glyph, float64) {})
+	return s.size * s.face().layoutGlyphs(printable.Line(text), func(*glyph, float64) {})
 }
 
 // widest returns the width of the widest of texts.
@@ -150,20 +150,20 @@ func (s style) lineHeight() float64 { return s.size * 1.25 }
 // outline returns the contours of a text whose baseline begins at the origin.
 func (s style) outline(text string) path {
 	var p path
-	s.face().set(text, func(g *glyph, at float64) {
-		p = append(p, g.outline.moved(func(q point) point { return q.add(point{at, 0}).scale(s.size) })...)
+	s.face().layoutGlyphs(text, func(g *glyph, at float64) {
+		p = append(p, g.outline.transform(func(q point) point { return q.add(point{at, 0}).scale(s.size) })...)
 	})
 	return p
 }
 
 // baseline returns where a text begins: how far right and down of its anchor, before it is
 // turned.
-func (w words) baseline() point {
+func (w textLine) baseline() point {
 	return point{-w.width(w.text) * float64(w.anchor) / 2, w.size * capHeight / 2}
 }
 
-// turned returns a point, given from the anchor, after the turn of the text.
-func (w words) turned(p point) point {
+// rotate returns a point, given from the anchor, after the turn of the text.
+func (w textLine) rotate(p point) point {
 	sin, cos := math.Sincos(w.turn * math.Pi / 180)
 	if w.turn == upwards { // exactly
 		sin, cos = -1, 0
@@ -173,12 +173,12 @@ func (w words) turned(p point) point {
 
 // wrap returns a text in lines of at most a width, broken at spaces, and with within also
 // after underscores. A word that is wider than a line has one of its own.
-func (s style) wrap(text string, most float64, within bool) []string {
+func (s style) wrap(text string, maxWidth float64, atUnderscores bool) []string {
 	var lines []string
 	for _, word := range strings.Fields(text) {
 		word = printable.Line(word)
 		parts := []string{word}
-		if within {
+		if atUnderscores {
 			parts = strings.SplitAfter(word, "_")
 		}
 		for i, part := range parts {
@@ -186,7 +186,7 @@ func (s style) wrap(text string, most float64, within bool) []string {
 			if i == 0 {
 				glue = " "
 			}
-			if n := len(lines); n > 0 && s.width(lines[n-1]+glue+part) <= most {
+			if n := len(lines); n > 0 && s.width(lines[n-1]+glue+part) <= maxWidth {
 				lines[n-1] += glue + part
 				continue
 			}
@@ -197,12 +197,12 @@ func (s style) wrap(text string, most float64, within bool) []string {
 }
 
 // cut returns a text of at most a width, with dots in place of its end if it is wider.
-func (s style) cut(text string, most float64) string {
-	if text = printable.Line(text); s.width(text) <= most {
+func (s style) cut(text string, maxWidth float64) string {
+	if text = printable.Line(text); s.width(text) <= maxWidth {
 		return text
 	}
 	runes := []rune(text)
-	n := sort.Search(len(runes)+1, func(n int) bool { return s.width(string(runes[:n])+"…") > most })
+	n := sort.Search(len(runes)+1, func(n int) bool { return s.width(string(runes[:n])+"…") > maxWidth })
 	if n == 0 { // no room for the dots
 		return ""
 	}
@@ -210,7 +210,7 @@ func (s style) cut(text string, most float64) string {
 }
 
 // bounds returns the space that a text takes, unless it is turned.
-func (w words) bounds() rect {
+func (w textLine) bounds() rect {
 	width, height := w.width(w.text), w.lineHeight()
 	return rect{w.at.x - width*float64(w.anchor)/2, w.at.y - height/2, width, height}
 }

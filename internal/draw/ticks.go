@@ -17,21 +17,21 @@ type tick struct {
 }
 
 const (
-	mostSteps   = 8  // of a linear axis
-	mostDoubles = 16 // labels of a logarithmic axis with base two
+	maxSteps       = 8  // of a linear axis
+	maxPowersOfTwo = 16 // labels of a logarithmic axis with base two
 )
 
 // ticks returns the marks of an axis from lo to hi, with at most a number of labels. Values
 // tell whether sizes double.
-func (a Axis) ticks(lo, hi float64, values []float64, most int) []tick {
+func (a Axis) ticks(lo, hi float64, values []float64, limit int) []tick {
 	var ts []tick
 	switch {
 	case a.Log && doubling(values):
-		ts = powersOfTwo(lo, hi, min(most, mostDoubles))
+		ts = powerOfTwoTicks(lo, hi, min(limit, maxPowersOfTwo))
 	case a.Log:
-		ts = decades(lo, hi, most)
+		ts = decadeTicks(lo, hi, limit)
 	default:
-		ts = evenly(lo, hi, min(most, mostSteps))
+		ts = evenTicks(lo, hi, min(limit, maxSteps))
 	}
 	a.label(ts, a.Log && doubling(values))
 	return ts
@@ -52,13 +52,13 @@ func (a Axis) label(ts []tick, binary bool) {
 	for i, t := range ts {
 		if t.major {
 			ts[i].label = format(t.at)
-			exact = exact && !seen[ts[i].label] && (a.Format != nil || digits(t.at, 4) == digits(t.at, 12))
+			exact = exact && !seen[ts[i].label] && (a.Format != nil || formatDigits(t.at, 4) == formatDigits(t.at, 12))
 			seen[ts[i].label] = true
 		}
 	}
 	for i, t := range ts {
 		if t.major && !exact {
-			ts[i].label = digits(t.at, 12)
+			ts[i].label = formatDigits(t.at, 12)
 		}
 	}
 }
@@ -75,21 +75,21 @@ func doubling(values []float64) bool {
 	return len(distinct) > 1 && 2*powers > len(distinct)
 }
 
-// powersOfTwo returns a tick for each power. It labels every power, or every second, third and
+// powerOfTwoTicks returns a tick for each power. It labels every power, or every second, third and
 // so on, counted from 1.
-func powersOfTwo(lo, hi float64, most int) []tick {
+func powerOfTwoTicks(lo, hi float64, limit int) []tick {
 	first, last := int(math.Ceil(math.Log2(lo)-1e-9)), int(math.Floor(math.Log2(hi)+1e-9))
-	every := (last-first)/most + 1
+	every := (last-first)/limit + 1
 	return lists.Make(max(0, last-first+1), func(i int) tick { return tick{at: math.Ldexp(1, first+i), major: (first+i)%every == 0} })
 }
 
-// decades returns ticks at 1 to 9 times powers of ten. It labels the powers, or 1, 2 and 5 times
+// decadeTicks returns ticks at 1 to 9 times powers of ten. It labels the powers, or 1, 2 and 5 times
 // each where they are few, or only some of the powers where they are many.
-func decades(lo, hi float64, most int) []tick {
+func decadeTicks(lo, hi float64, limit int) []tick {
 	first, last := int(math.Floor(math.Log10(lo)+1e-9)), int(math.Ceil(math.Log10(hi)-1e-9))
 	powers := math.Floor(math.Log10(hi)+1e-9) - math.Ceil(math.Log10(lo)-1e-9) + 1
 	few := powers < 3
-	every := (last-first)/most + 1
+	every := (last-first)/limit + 1
 	var ts []tick
 	for e := first; e <= last; e++ {
 		for m := 1; m <= 9; m++ {
@@ -102,10 +102,10 @@ func decades(lo, hi float64, most int) []tick {
 	return ts
 }
 
-// evenly returns ticks at the multiples of a round step.
-func evenly(lo, hi float64, most int) []tick {
+// evenTicks returns ticks at the multiples of a round step.
+func evenTicks(lo, hi float64, limit int) []tick {
 	var ts []tick
-	step := niceStep(lo, hi, most)
+	step := niceStep(lo, hi, limit)
 	first := math.Ceil(lo/step - 1e-9)
 	for i := 0.0; first+i <= hi/step+1e-9 && i < 100; i++ { // where floats are coarse, first+i may be first
 		ts = append(ts, tick{at: (first + i) * step, major: true})
@@ -115,11 +115,11 @@ func evenly(lo, hi float64, most int) []tick {
 
 // niceStep returns the smallest step of 1, 2, 2.5 or 5 times a power of ten that a range has at
 // most a number of.
-func niceStep(lo, hi float64, most int) float64 {
+func niceStep(lo, hi float64, limit int) float64 {
 	width := hi - lo
-	for e := max(int(math.Floor(math.Log10(width/float64(most)))), -323) - 1; ; e++ {
+	for e := max(int(math.Floor(math.Log10(width/float64(limit)))), -323) - 1; ; e++ {
 		for _, m := range []float64{1, 2, 2.5, 5} {
-			if step := m * math.Pow10(e); width/step <= float64(most)+1e-9 {
+			if step := m * math.Pow10(e); width/step <= float64(limit)+1e-9 {
 				return step
 			}
 		}
@@ -144,16 +144,16 @@ func roundOut(lo, hi float64) (below, above float64) {
 
 // Binary formats a count that doubles: "512", "4Ki", "1.5Mi".
 func Binary(v float64) string {
-	return scaled(v, []prefix{{1 << 40, "Ti"}, {1 << 30, "Gi"}, {1 << 20, "Mi"}, {1 << 10, "Ki"}, {1, ""}})
+	return formatScaled(v, []prefix{{1 << 40, "Ti"}, {1 << 30, "Gi"}, {1 << 20, "Mi"}, {1 << 10, "Ki"}, {1, ""}})
 }
 
 // SI formats a number with a prefix of thousands: "512", "4k", "1.5M". Prefixes of small
 // numbers begin below 0.001.
 func SI(v float64) string {
 	if math.Abs(v) >= 0.001 && math.Abs(v) < 1 {
-		return digits(v, 4)
+		return formatDigits(v, 4)
 	}
-	return scaled(v, []prefix{{1e12, "T"}, {1e9, "G"}, {1e6, "M"}, {1e3, "k"}, {1, ""}, {1e-3, "m"}, {1e-6, "µ"}, {1e-9, "n"}, {1e-12, "p"}})
+	return formatScaled(v, []prefix{{1e12, "T"}, {1e9, "G"}, {1e6, "M"}, {1e3, "k"}, {1, ""}, {1e-3, "m"}, {1e-6, "µ"}, {1e-9, "n"}, {1e-12, "p"}})
 }
 
 // prefix is the name of a multiple.
@@ -162,8 +162,8 @@ type prefix struct {
 	name string
 }
 
-// scaled formats a number with four digits and the largest prefix that is not above it.
-func scaled(v float64, prefixes []prefix) string {
+// formatScaled formats a number with four digits and the largest prefix that is not above it.
+func formatScaled(v float64, prefixes []prefix) string {
 	if v == 0 {
 		return "0"
 	}
@@ -171,11 +171,11 @@ func scaled(v float64, prefixes []prefix) string {
 	if i < 0 {
 		i = len(prefixes) - 1
 	}
-	return digits(v/prefixes[i].size, 4) + prefixes[i].name
+	return formatDigits(v/prefixes[i].size, 4) + prefixes[i].name
 }
 
-// digits formats a number rounded to n digits, without an exponent.
-func digits(v float64, n int) string {
+// formatDigits formats a number rounded to n digits, without an exponent.
+func formatDigits(v float64, n int) string {
 	if v == 0 || math.IsInf(v, 0) || math.IsNaN(v) {
 		return strconv.FormatFloat(v, 'f', -1, 64)
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/kernbench/kernbench/table"
 )
 
-// labels is the labels of ticks with blanks between, a dot for one without.
-func labels(ts []tick) string {
+// labelString is the labels of ticks with blanks between, a dot for one without.
+func labelString(ts []tick) string {
 	var words []string
 	for _, t := range ts {
 		if !t.major {
@@ -51,7 +51,7 @@ func TestTicks(t *testing.T) {
 	}
 	for _, tt := range tests {
 		lo, hi := tt.axis.span(tt.values, tt.zero)
-		if got := labels(tt.axis.ticks(lo, hi, tt.values, tt.most)); got != tt.want {
+		if got := labelString(tt.axis.ticks(lo, hi, tt.values, tt.most)); got != tt.want {
 			t.Errorf("%s, from %v to %v: got %q, want %q", tt.name, lo, hi, got, tt.want)
 		}
 	}
