@@ -6,17 +6,18 @@ import (
 	"slices"
 )
 
-// barDrawer has the bars of a chart on its canvas.
+// barDrawer draws the bars of a chart on its canvas.
 type barDrawer struct {
 	*canvas
 	Bars
 	y       ruler
 	plot    rect
-	slot    float64 // width of a group with what lies between
-	maxBars int     // bars side by side in a group
+	slot    float64 // width of a group, including the gap to the next group
+	maxBars int     // bars next to each other in the largest group
 }
 
-// rect returns the place of a bar. All are of a width, and those of a group around its middle.
+// rect returns the rectangle of a bar. All bars have the same width, and the bars of a
+// group are centred in the group.
 func (d barDrawer) rect(b bar) rect {
 	width := d.slot * 0.8 / float64(d.maxBars)
 	if d.maxBars == 1 {
@@ -27,10 +28,11 @@ func (d barDrawer) rect(b bar) rect {
 	return rect{x + between, top, width - 2*between, d.plot.bottom() - top}
 }
 
-// groupMiddle returns the x of the middle of the group of a bar.
+// groupMiddle returns the x coordinate of the centre of a bar's group.
 func (d barDrawer) groupMiddle(b bar) float64 { return d.plot.x + d.slot*(float64(b.group)+0.5) }
 
-// drawBars draws the bars with their values, which are all written in the same way.
+// drawBars draws the bars with their values. All values are written horizontally, all
+// vertically, or none is written, depending on the space.
 func (d barDrawer) drawBars(bars []bar) {
 	horizontal, vertical := true, true
 	for _, b := range bars {
@@ -38,7 +40,7 @@ func (d barDrawer) drawBars(bars []bar) {
 			continue
 		}
 		space := d.rect(b).w
-		if b.total == 1 { // a bar that is alone has the room of its group
+		if b.total == 1 { // the only bar of a group has the width of the group
 			space = d.slot
 		}
 		horizontal = horizontal && tickText.width(valueText(d.Y.Format, b.value)) <= space+1
@@ -55,7 +57,7 @@ func (d barDrawer) drawBars(bars []bar) {
 			switch {
 			case horizontal:
 				s, r := style{size: sizeTick, anchor: atMiddle}, d.rect(b)
-				d.textOnPaper(s, point{r.centre().x, r.y - s.size*0.75}, valueText(d.Y.Format, b.value)) // lines of the grid end there
+				d.textOnPaper(s, point{r.centre().x, r.y - s.size*0.75}, valueText(d.Y.Format, b.value)) // the paper hides the grid lines
 			case vertical:
 				d.drawValueUpright(b)
 			}
@@ -63,7 +65,8 @@ func (d barDrawer) drawBars(bars []bar) {
 	}
 }
 
-// textOnPaper writes centred text on a patch of paper, which hides what would make it hard to read.
+// textOnPaper writes centred text on a patch in the colour of the paper, which hides the
+// background.
 func (c *canvas) textOnPaper(s style, at point, text string) {
 	w, h := s.width(text)+2, s.size
 	if s.turn == upwards {
@@ -73,8 +76,9 @@ func (c *canvas) textOnPaper(s style, at point, text string) {
 	c.text(s, at, text)
 }
 
-// drawValueUpright writes the value of a bar along it: above it, or at its top inside, on paper if the
-// bar is hatched.
+// drawValueUpright writes the value of a bar from the bottom up. The value is above the
+// bar, or inside at its top if there is no space above. On a hatched bar it has a patch of
+// paper behind it.
 func (d barDrawer) drawValueUpright(b bar) {
 	s, text, r := style{size: sizeTick, turn: upwards, anchor: atMiddle}, valueText(d.Y.Format, b.value), d.rect(b)
 	half := s.width(text)/2 + 4
@@ -91,19 +95,19 @@ func (d barDrawer) drawValueUpright(b bar) {
 	d.text(s, at, text)
 }
 
-// groupNames is how groups are named below a plot: in lines, or upwards if there is no room for
-// that.
+// groupNames is the layout of the names of groups below a plot: horizontal in one or more
+// lines, or from the bottom up if they are too wide.
 type groupNames struct {
 	text          [][]string
-	lines         int     // the most that a name takes
-	uprightHeight float64 // the longest name, if they are written upwards
-	interval      int     // groups that share the room of a name
+	lines         int     // largest number of lines of a name
+	uprightHeight float64 // length of the longest upright name; 0 if names are horizontal
+	interval      int     // every interval-th group has its name written
 }
 
-// maxUprightName is the most that a name takes that is written upwards.
+// maxUprightName is the maximum length of an upright name in pixels.
 const maxUprightName = 160
 
-// layoutNames returns the names of groups of a width.
+// layoutNames lays out the names of groups. slot is the width of a group.
 func layoutNames(names []string, slot float64) groupNames {
 	for _, within := range []bool{false, true} {
 		set := groupNames{interval: 1}
@@ -125,15 +129,16 @@ func layoutNames(names []string, slot float64) groupNames {
 	return upwards
 }
 
-// labelInterval returns how many rows of a height share one label: one that all lines of text fit in.
+// labelInterval returns the smallest n such that every n-th row of a height has space for a
+// label.
 func labelInterval(height float64) int { return int(math.Ceil((sizeTick + 1) / height)) }
 
-// height returns the room of the names below the ticks.
+// height returns the space that the names take below the ticks.
 func (n groupNames) height() float64 {
 	return float64(n.lines)*tickText.lineHeight() + n.uprightHeight + gap/2
 }
 
-// drawGroupNames writes names below a plot.
+// drawGroupNames writes the names below a plot.
 func (c *canvas) drawGroupNames(names groupNames, plot rect) {
 	slot := plot.w / float64(len(names.text))
 	for g := 0; g < len(names.text); g += names.interval {

@@ -9,17 +9,17 @@ import (
 	"github.com/kernbench/kernbench/internal/lists"
 )
 
-// BarSeries is the bars of one colour, or a bound.
+// BarSeries is a set of bars with one colour, or a bound.
 type BarSeries struct {
 	Name   string
-	Values []float64 // one for each group; NaN is no bar
-	Bound  bool      // a dashed line across each group instead of a bar
+	Values []float64 // one for each group; NaN for no bar
+	Bound  bool      // draws a dashed line across each group instead of a bar
 }
 
-// Bars is a chart of bars in groups, one for each series, which carry their value.
+// Bars is a bar chart. Each group has a bar for each series, labelled with its value.
 type Bars struct {
 	Title, Subtitle, Note string
-	X                     string // what the groups are, below them
+	X                     string // label of the axis of groups
 	Y                     Axis
 	Groups                []string
 	Series                []BarSeries
@@ -55,15 +55,16 @@ func (b Bars) check() error {
 	return b.ruler(bars).check("y")
 }
 
-// bar is a value and its place.
+// bar is a value with its position.
 type bar struct {
 	group, series int
 	value         float64
-	index, total  int  // which of the bars side by side in its group
-	bound         bool // a line
+	index, total  int  // position among the bars of its group, and their number
+	bound         bool // drawn as a line
 }
 
-// layout returns the bars there are, group by group, each group with its bounds at the end.
+// layout returns the bars that have a value, group by group. The bounds of a group follow
+// its bars.
 func (b Bars) layout() []bar {
 	var bars []bar
 	for g := range b.Groups {
@@ -85,7 +86,7 @@ func (b Bars) layout() []bar {
 	return bars
 }
 
-// ruler returns the y axis, with some room above the highest bar for its value.
+// ruler returns the y axis, with space above the highest bar for its value.
 func (b Bars) ruler(bars []bar) ruler {
 	values := lists.Make(len(bars), func(i int) float64 { return bars[i].value })
 	if !b.Y.Log {
@@ -93,7 +94,7 @@ func (b Bars) ruler(bars []bar) ruler {
 	}
 	y := newRuler(b.Y, values, true)
 	if y.lo == slices.Min(values) {
-		y.lo, _ = roundOut(y.lo*0.9, y.hi) // or the lowest bar would have no height
+		y.lo, _ = roundOut(y.lo*0.9, y.hi) // gives the lowest bar a height
 	}
 	return y
 }
@@ -103,13 +104,13 @@ func (b Bars) draw(c *canvas) error {
 	if err := b.check(); err != nil {
 		return err
 	}
-	area := c.drawFrame(b.Title, b.Subtitle, b.Note, b.legend()).inset(0, tickText.lineHeight(), 0, 0) // above are the values of the highest bars
+	area := c.drawFrame(b.Title, b.Subtitle, b.Note, b.legend()).inset(0, tickText.lineHeight(), 0, 0) // leaves space above for the values of the highest bars
 	bars := b.layout()
 	y := b.ruler(bars)
 	var plot rect
 	var names groupNames
 	var left, height float64
-	for range 2 { // the width of numbers depends on the height of names, and that on the width left
+	for range 2 { // the width of the numbers depends on the height of the names, which depends on the remaining width
 		names = layoutNames(b.Groups, (area.w-left)/float64(len(b.Groups)))
 		height = names.height() + tickMajor + labelHeight(b.X, gap/2)
 		plot = area.inset(left, 0, 0, height)
@@ -130,7 +131,8 @@ func (b Bars) draw(c *canvas) error {
 	return nil
 }
 
-// legend returns the entries of series. The title explains a single one.
+// legend returns an entry for each series. A single series needs none because the title
+// explains it.
 func (b Bars) legend() []entry {
 	if len(b.Series) == 1 && !b.Series[0].Bound {
 		return nil
@@ -143,19 +145,20 @@ func (b Bars) legend() []entry {
 	})
 }
 
-// paint returns the look of the bars of a series: series of bars are counted without bounds.
+// paint returns the fill and outline of the bars of a series.
 func (b Bars) paint(series int) paint {
 	i, n := b.kindIndex(series)
 	return barPaint(i, n)
 }
 
-// look returns the look of the lines of a bound.
+// look returns the line style of a bound.
 func (b Bars) look(series int) look {
 	i, _ := b.kindIndex(series)
 	return boundLook(i, ink)
 }
 
-// kindIndex returns which of its kind a series is, bars or bounds, and how many of them there are.
+// kindIndex returns the index of a series among the series of its kind (bars or bounds),
+// and the number of series of that kind.
 func (b Bars) kindIndex(series int) (i, n int) {
 	for k, s := range b.Series {
 		if s.Bound == b.Series[series].Bound {

@@ -10,16 +10,17 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// builder is a system to draw. It is laid out without its overrides, so that absent links have
-// a place too.
+// builder lays out a view of a system. The layout ignores overrides, so that absent links
+// also have a position.
 type builder struct {
 	*topology.Graph // without overrides
 	at              Place
 	overridden      map[pair]*overrideEffect
 }
 
-// Topology lays out a view of a compiled system. The place selects the SIP, the cube and the
-// PE to show, as far as the view goes into them. Topology returns an error if there is none.
+// Topology lays out a view of a compiled system. at selects the SIP, the cube and the PE to
+// show, as far as the view needs them. Topology returns an error if one of them, or the
+// view, does not exist.
 func Topology(g *topology.Graph, view View, at Place) (*Diagram, error) {
 	s := g.Spec()
 	var missing []error
@@ -82,14 +83,15 @@ func newBuilder(g *topology.Graph, at Place) (*builder, error) {
 	return p, nil
 }
 
-// endpoints is two components in the order of the blocks that a wire joins.
+// endpoints is two components, in the order of the blocks that a wire connects.
 type endpoints struct{ from, to topology.NodeID }
 
-// join adds a wire for the links of pairs of components, which decide its state. Where one
-// direction is left, the wire runs in that one. The text of an overridden wire is its own.
+// join adds a wire for the links between pairs of components. The links determine the state
+// of the wire. If only one direction remains, the wire points in that direction. The text
+// of an overridden wire is replaced by the effect of the overrides.
 func (p *builder) join(d *Diagram, w wire, links ...endpoints) {
 	var names, texts []string
-	states, remaining := map[state]int{}, map[bool]int{} // left: true for along the wire
+	states, remaining := map[state]int{}, map[bool]int{} // remaining: key true is the direction of the wire
 	for _, l := range links {
 		q := newPair(l.from, l.to)
 		names, w.pairs = append(names, p.Name(q.a)+" — "+p.Name(q.b)), append(w.pairs, q)
@@ -131,7 +133,7 @@ func (p *builder) join(d *Diagram, w wire, links ...endpoints) {
 	d.wires = append(d.wires, &w)
 }
 
-// arrow returns an arrow along the wire, or against it.
+// arrow returns an arrow in the direction of the wire, or against it if along is false.
 func (w *wire) arrow(along bool) string {
 	if w.path == nil {
 		return ""
@@ -151,14 +153,14 @@ func (w *wire) arrow(along bool) string {
 	return " ←"
 }
 
-// joinNamed joins two blocks that stand for one component each.
+// joinNamed adds a wire between two blocks that stand for one component each.
 func (p *builder) joinNamed(d *Diagram, w wire) {
 	a, _ := p.Lookup(d.blocks[w.from].name)
 	b, _ := p.Lookup(d.blocks[w.to].name)
 	p.join(d, w, endpoints{a, b})
 }
 
-// bandwidthText returns a bandwidth as the legend writes it.
+// bandwidthText formats a bandwidth for the legend.
 func bandwidthText(bw topology.BytesPerSec) string {
 	if bw == topology.Unlimited {
 		return "unlimited bandwidth"
@@ -166,7 +168,8 @@ func bandwidthText(bw topology.BytesPerSec) string {
 	return topology.Format(bw) + " each way"
 }
 
-// bandwidthLabel returns a bandwidth as the label of a wire, "" if it is unlimited.
+// bandwidthLabel formats a bandwidth as the label of a wire. It returns "" if the bandwidth
+// is unlimited.
 func bandwidthLabel(bw topology.BytesPerSec) string {
 	if bw == topology.Unlimited {
 		return ""
@@ -174,7 +177,8 @@ func bandwidthLabel(bw topology.BytesPerSec) string {
 	return topology.Format(bw)
 }
 
-// latencyText returns the latency of links whose length decides it, unless a latency is given.
+// latencyText returns the latency of links. Without a given latency, the length of a link
+// determines it, and the text is the delay of wires.
 func (p *builder) latencyText(latency *topology.Time) string {
 	if latency != nil {
 		return topology.Format(*latency)

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// TestSameBytes wants a figure to be the same every time, also at the same time.
+// TestSameBytes checks that a figure always has the same bytes, also when it is drawn
+// concurrently.
 func TestSameBytes(t *testing.T) {
 	for name, f := range sampleFigures() {
 		for format, draw := range map[string]func(Figure) ([]byte, error){"svg": SVG, "png": PNG} {
@@ -27,14 +28,14 @@ func TestSameBytes(t *testing.T) {
 			}
 			for range cap(others) {
 				if again := <-others; !bytes.Equal(first, again) {
-					t.Errorf("%s as %s: %d bytes, then %d others", name, format, len(first), len(again))
+					t.Errorf("%s as %s: drawn twice, %d bytes and %d different bytes", name, format, len(first), len(again))
 				}
 			}
 		}
 	}
 }
 
-// TestSizes wants the size of a slide in both formats.
+// TestSizes checks that charts have the size of a slide in both formats.
 func TestSizes(t *testing.T) {
 	for name, f := range sampleFigures() {
 		if svg := mustSVG(t, f); !bytes.Contains(svg, []byte(` viewBox="0 0 960 540" width="960" height="540" `)) {

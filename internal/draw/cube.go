@@ -9,19 +9,20 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// Layout of a cube: the blocks beyond it, its ports inside the die edge, and the routers each
-// in the middle of a cell.
+// Layout of a cube. The neighbours are outside of the die, the UCIe ports are inside its
+// edge, and each router is in the centre of a cell.
 const (
-	beyondX, beyondY = 150.0, 56.0 // of the die from the edge of the picture
-	edgeX, edgeY     = 4.0, 40.0   // of the cells from the edge of the die
-	narrow           = 4           // more columns or rows than this leave a port no room in its cell
-	dieText          = 24.0        // the name of the die
-	minNoCCell       = 24.0
+	beyondX, beyondY = 150.0, 56.0 // distance of the die from the edge of the picture
+	edgeX, edgeY     = 4.0, 40.0   // distance of the cells from the edge of the die
+	narrow           = 4           // with more columns or rows, a cell has no space for a port
+	dieText          = 24.0        // height of the name of the die
+	minNoCCell       = 24.0        // smallest side of a cell
 )
 
-// layoutCube draws the NoC of a cube and the units on it. In its cell a router has PEs at the upper
-// left, their HBM at the lower left, the control CPU at the upper right and the SRAM at the
-// lower right, so that the links between routers cross no block.
+// layoutCube lays out the NoC of a cube and the units on it. In the cell of a router, PEs
+// are at the upper left, their HBM slices at the lower left, the control CPU at the upper
+// right and the SRAM at the lower right. The links between routers therefore cross no
+// block.
 func (p *builder) layoutCube() *Diagram {
 	s := p.Spec()
 	noc := s.Cube.NoC
@@ -64,7 +65,8 @@ func (p *builder) addNoCLinks(d *Diagram, routers []int) {
 	}
 }
 
-// addUnits adds the units on the routers, a block for all of a kind on one.
+// addUnits adds the units that are attached to routers. All units of one kind at a router
+// are one block. cw and ch are the size of a cell.
 func (p *builder) addUnits(d *Diagram, in int, routers []int, cw, ch float64) {
 	s, at := p.Spec(), p.at
 	pes := make([][]int, len(routers))
@@ -103,19 +105,20 @@ func (p *builder) addUnits(d *Diagram, in int, routers []int, cw, ch float64) {
 	}
 }
 
-// quarterBlock is a block in a quarter of a router's cell.
+// quarterBlock is a block in one quarter of a router's cell.
 type quarterBlock struct {
 	block
-	right, low bool              // which quarter
-	nodes      []topology.NodeID // with a link to the router
+	right, low bool              // select the quarter
+	nodes      []topology.NodeID // nodes with a link to the router
 }
 
-// addQuarterBlock adds a block in a quarter of a router's cell, and its wire.
+// addQuarterBlock adds a block in a quarter of a router's cell, and its wire to router
+// block r. cw and ch are the size of the cell.
 func (p *builder) addQuarterBlock(d *Diagram, in, r int, cw, ch float64, q quarterBlock) {
 	router := d.blocks[r].rect
 	c := router.centre()
-	// From an eighth of the router's width off its middle to near the cell's edge, and clear of
-	// the router.
+	// The block reaches from an eighth of the router's width off its centre almost to the
+	// edge of the cell, and does not touch the router.
 	w, h := cw*15/32-router.w/8, max(min(48, ch*15/32-router.h/2-max(ch/16, 1)), 2)
 	w = max(min(112, w), 2)
 	q.in, q.rect = in, rect{c.x - router.w/8 - w, c.y - ch*15/32, w, h}
@@ -133,25 +136,27 @@ func (p *builder) addQuarterBlock(d *Diagram, in, r int, cw, ch float64, q quart
 	p.join(d, wire{from: r, to: b, role: q.role, path: path}, lists.Make(len(q.nodes), func(i int) endpoints { return endpoints{id, q.nodes[i]} })...)
 }
 
-// corners holds the names of the corners of the NoC that PEs belong to, by their number.
+// corners holds the names of the parts of the NoC that PEs belong to, by the number of
+// parts.
 var corners = map[int][]string{1: {""}, 2: {"W half", "E half"}, 4: {"NW corner", "NE corner", "SW corner", "SE corner"}}
 
-// shortNames returns a short name of numbered components.
+// shortNames returns a short name for several numbered components: "pe0, 4 … 12".
 func shortNames(what string, numbers []int) string {
-	if n := len(numbers); n > 3 { // evenly spaced
+	if n := len(numbers); n > 3 { // the numbers are evenly spaced
 		return fmt.Sprintf("%s%d, %d … %d", what, numbers[0], numbers[1], numbers[n-1])
 	}
 	return what + strings.ReplaceAll(strings.Trim(fmt.Sprint(numbers), "[]"), " ", ", ")
 }
 
-// fullNames returns the full names of numbered components of the cube.
+// fullNames returns the full names of numbered components of the cube, separated by spaces.
 func (p *builder) fullNames(what string, numbers []int) string {
 	return strings.Join(lists.Map(numbers, func(n int) string {
 		return fmt.Sprintf("sip%d.cube%d.%s%d", p.at.SIP, p.at.Cube, what, n)
 	}), " ")
 }
 
-// addPorts adds the UCIe ports at the edges and the neighbours that they lead to.
+// addPorts adds the UCIe ports at the edges of the cube and the neighbours that the ports
+// are linked to.
 func (p *builder) addPorts(d *Diagram, in int, routers []int) {
 	s, edge := p.Spec(), d.frames[in].rect
 	for side, letter := range "nesw" {
@@ -169,7 +174,7 @@ func (p *builder) addPorts(d *Diagram, in int, routers []int) {
 		}
 		r := routers[p.Node(router).Index]
 		c := d.blocks[r].centre()
-		const w, h, bw, bh = 68, 26, 92, 32 // a port, and the block beyond it
+		const w, h, bw, bh = 68, 26, 92, 32 // sizes of a port and of the neighbour's block
 		var at, beyond rect
 		switch topology.Direction(side) {
 		case topology.North:

@@ -43,7 +43,7 @@ func drawView(t testing.TB, g *topology.Graph, v View, at Place) *Diagram {
 	return d
 }
 
-// systemSettings is the arguments that make a number of SIPs of a shape.
+// systemSettings returns the settings for n SIPs in a shape, followed by more.
 func systemSettings(shape topology.Shape, n int, more ...string) []string {
 	return append([]string{"system.sips.topology=" + string(shape), fmt.Sprintf("system.sips.count=%d", n)}, more...)
 }
@@ -91,7 +91,7 @@ func forEachView(t *testing.T, test func(*testing.T, *topology.Graph, View, *Dia
 	}
 }
 
-// TestLegible checks that text stays in its place and wires off blocks.
+// TestLegible checks that texts stay in their places and that wires cross no blocks.
 func TestLegible(t *testing.T) {
 	forEachView(t, func(t *testing.T, _ *topology.Graph, _ View, d *Diagram) { checkLegible(t, d) })
 }
@@ -141,7 +141,7 @@ func checkLegible(t interface{ Errorf(string, ...any) }, d *Diagram) {
 	}
 }
 
-// checkNoOverlap checks that no texts of a picture overlap.
+// checkNoOverlap checks that no two texts of a picture overlap.
 func checkNoOverlap(t interface{ Errorf(string, ...any) }, c *canvas) {
 	type placed struct {
 		rect
@@ -161,7 +161,7 @@ func checkNoOverlap(t interface{ Errorf(string, ...any) }, c *canvas) {
 	})
 }
 
-// TestRandomSystems checks pictures of systems that nobody thought of.
+// TestRandomSystems checks that the pictures of random systems are legible.
 func TestRandomSystems(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		draws := func(name string, low, high int) int { return rapid.IntRange(low, high).Draw(rt, name) }
@@ -229,7 +229,7 @@ func TestDiagramSVG(t *testing.T) {
 	})
 }
 
-// components is the names that a view of the first SIP, cube and PE must have.
+// components returns the names that a view of the first SIP, cube and PE must show.
 func components(g *topology.Graph, v View) []string {
 	if v == ViewSystem {
 		names := []string{"host"}
@@ -265,8 +265,8 @@ func components(g *topology.Graph, v View) []string {
 	return names
 }
 
-// dotLine is the grammar of the lines that DOT writes, which is part of that of
-// Graphviz: every name is quoted.
+// dotLine matches the lines that DOT writes. They are a subset of the Graphviz language in
+// which every name is quoted.
 var dotLine = func() *regexp.Regexp {
 	str := `"(?:[^"\\]|\\.)*"`
 	attrs := `\[\w+=(?:` + str + `|\w+)(?:, \w+=(?:` + str + `|\w+))*\];`
@@ -305,7 +305,7 @@ func TestDOT(t *testing.T) {
 	})
 }
 
-// TestGraphviz lets Graphviz itself judge, where it is installed.
+// TestGraphviz checks that Graphviz accepts the files, if it is installed.
 func TestGraphviz(t *testing.T) {
 	neato, err := exec.LookPath("neato")
 	if err != nil {
@@ -362,7 +362,7 @@ func TestOverrides(t *testing.T) {
 				}
 			}
 			if fmt.Sprint(got) != fmt.Sprint(tt.want) {
-				t.Errorf("wires that stand out: got %v, want %v", got, tt.want)
+				t.Errorf("overridden wires: got %v, want %v", got, tt.want)
 			}
 			if marked := bytes.Contains(mustSVG(t, d), []byte(overrideColour.String())); marked != (len(tt.want) > 0) {
 				t.Errorf("colour of overrides in the picture: got %v, want %v", marked, len(tt.want) > 0)
@@ -371,7 +371,8 @@ func TestOverrides(t *testing.T) {
 	}
 }
 
-// TestOneWay wants the wire of a link with one direction left to run in that one.
+// TestOneWay checks that the wire of a link whose other direction is absent points in the
+// remaining direction.
 func TestOneWay(t *testing.T) {
 	g := compile(t, "torus2x3", "overrides=[{link: sip4.io.switch->sip5.io.switch, absent: true}, {link: sip1.io.switch->sip0.io.switch, absent: true},"+
 		"{link: sip0.cube0.r1c1->sip0.cube0.r1c2, absent: true}]")
@@ -396,7 +397,7 @@ func TestOneWay(t *testing.T) {
 			}
 		}
 		if diff := cmp.Diff(tt.want, got); diff != "" {
-			t.Errorf("%s: wires that stand out (-want +got):\n%s", tt.view, diff)
+			t.Errorf("%s: overridden wires (-want +got):\n%s", tt.view, diff)
 		}
 	}
 }
@@ -423,8 +424,8 @@ func TestShortNames(t *testing.T) {
 	}
 }
 
-// TestNamesAtEnds wants the first and the last of boxes that are too small for text
-// to have their names beside them.
+// TestNamesAtEnds checks that the first and the last box have their names next to them if
+// boxes are too small for text.
 func TestNamesAtEnds(t *testing.T) {
 	tests := []struct {
 		view View
@@ -469,7 +470,8 @@ func TestNoSuchPlace(t *testing.T) {
 	}
 }
 
-// The data name every block of the picture and join blocks that are there.
+// TestData checks that the data name every block of the picture, and that wires connect
+// existing blocks.
 func TestData(t *testing.T) {
 	for _, view := range Views {
 		spec, err := topology.Preset("torus2x3")
@@ -499,7 +501,7 @@ func TestData(t *testing.T) {
 	}
 }
 
-// labelTexts counts the labels of wires.
+// labelTexts counts the labels of wires by text.
 func labelTexts(d *Diagram) map[string]int {
 	got := map[string]int{}
 	for _, w := range d.wires {
@@ -510,8 +512,8 @@ func labelTexts(d *Diagram) map[string]int {
 	return got
 }
 
-// TestBandwidths wants the bandwidth of every kind of link next to one at least, and next to all
-// where links are few.
+// TestBandwidths checks that the bandwidth of every kind of link is written next to at
+// least one link, and next to all links if there are few.
 func TestBandwidths(t *testing.T) {
 	for _, tt := range []struct {
 		base string
@@ -530,7 +532,7 @@ func TestBandwidths(t *testing.T) {
 		{"default", nil, ViewSIP, map[string]int{"128 GB/s": 1, "512 GB/s": 2, "100 GB/s": 1, "63 GB/s": 1}},
 		{"default", nil, ViewCube, map[string]int{"256 GB/s": 1, "128 GB/s": 3}},
 		{"default", nil, ViewPE, map[string]int{"256 GB/s": 2, "512 GB/s": 2}},
-		{"alpha_beta", nil, ViewSIP, map[string]int{"100 GB/s": 1}}, // the others are unlimited
+		{"alpha_beta", nil, ViewSIP, map[string]int{"100 GB/s": 1}}, // the other links have unlimited bandwidth
 	} {
 		got := labelTexts(drawView(t, compile(t, tt.base, tt.sets...), tt.view, Place{}))
 		if diff := cmp.Diff(tt.want, got); diff != "" {
@@ -539,8 +541,8 @@ func TestBandwidths(t *testing.T) {
 	}
 }
 
-// TestOverrideTexts wants the numbers of overrides at their links, with an arrow in the direction
-// that they are for if they are not for both.
+// TestOverrideTexts checks that the numbers of overrides are written at their links, with
+// an arrow if they apply to one direction.
 func TestOverrideTexts(t *testing.T) {
 	const there, back = "{link: sip0.io.switch->sip1.io.switch, ", "{link: sip1.io.switch->sip0.io.switch, "
 	for _, tt := range []struct{ overrides, want string }{
@@ -563,11 +565,11 @@ func TestOverrideTexts(t *testing.T) {
 	}
 	g := compile(t, "mesh2x3", "overrides=["+"{link: sip0.io.switch->sip2.io.switch, latency: 7 ns}, {link: sip3.io.switch->sip1.io.switch, latency: 8 ns}]")
 	if got, want := labelTexts(drawView(t, g, ViewSystem, Place{})), map[string]int{"7 ns ↓": 1, "8 ns ↑": 1, "100 GB/s": 5}; !cmp.Equal(got, want) {
-		t.Errorf("of columns: labels %v, want %v", got, want)
+		t.Errorf("links in columns: labels %v, want %v", got, want)
 	}
 }
 
-// TestDiagramPNG wants a picture of 1600×900 pixels with the colour of SIPs in it.
+// TestDiagramPNG checks that the picture has 1600×900 pixels and shows the colour of SIPs.
 func TestDiagramPNG(t *testing.T) {
 	img := mustImage(t, drawView(t, compile(t, "default"), ViewSystem, Place{}))
 	if size := img.Bounds().Size(); size.X != pageW || size.Y != pageH {
@@ -579,7 +581,7 @@ func TestDiagramPNG(t *testing.T) {
 	}
 }
 
-// TestTextSizes wants boxes that are alike to have text of one size, whatever their names.
+// TestTextSizes checks that equal boxes have texts of one size, whatever their names are.
 func TestTextSizes(t *testing.T) {
 	d := drawView(t, compile(t, "default", "sip.cube_mesh.w=16", "sip.cube_mesh.h=16"), ViewSIP, Place{})
 	sizes := map[float64]int{}
@@ -593,7 +595,7 @@ func TestTextSizes(t *testing.T) {
 	}
 }
 
-// texts returns the text of a block.
+// texts returns the texts of a block.
 func (b block) texts() []textLine {
 	ws, _ := b.layoutLines(b.shownLines, b.size)
 	return ws

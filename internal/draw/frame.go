@@ -6,15 +6,16 @@ import (
 	"github.com/kernbench/kernbench/internal/lists"
 )
 
-// entry is a line of the legend.
+// entry is a line of a legend.
 type entry struct {
 	name   string
-	width  float64                  // of the sample
-	sample func(c *canvas, in rect) // draws what the entry explains
+	width  float64                  // width of the sample
+	sample func(c *canvas, in rect) // draws the line, mark or fill that the entry explains
 }
 
-// drawFrame draws what all charts have around them: title and subtitle at the top left, the legend
-// below them, and the note at the bottom. It returns the area left between them.
+// drawFrame draws the parts that all charts have: the title and subtitle at the top left,
+// the legend below them, and the note at the bottom. It returns the area between the legend
+// and the note.
 func (c *canvas) drawFrame(title, subtitle, note string, legend []entry) rect {
 	area := rect{0, 0, c.w, c.h}.inset(margin, margin, margin, margin)
 	area = area.inset(0, c.paragraph(style{size: sizeTitle, bold: true}, area, title, 2), 0, 0)
@@ -29,7 +30,7 @@ func (c *canvas) drawFrame(title, subtitle, note string, legend []entry) rect {
 	return area
 }
 
-// paragraph writes a text in lines from the top of an area. It returns their height.
+// paragraph writes a text in lines from the top of an area and returns their height.
 func (c *canvas) paragraph(s style, in rect, text string, maxLines int) float64 {
 	lines := s.fold(text, in.w, maxLines)
 	for i, line := range lines {
@@ -38,8 +39,8 @@ func (c *canvas) paragraph(s style, in rect, text string, maxLines int) float64 
 	return float64(len(lines)) * s.lineHeight()
 }
 
-// fold returns a text in at most a number of lines of at most a width. What does not fit is
-// cut.
+// fold breaks a text into at most maxLines lines of a width. It cuts text that does not
+// fit.
 func (s style) fold(text string, width float64, maxLines int) []string {
 	lines := s.wrap(text, width, false)
 	if len(lines) > maxLines {
@@ -50,13 +51,13 @@ func (s style) fold(text string, width float64, maxLines int) []string {
 }
 
 const (
-	sampleH         = 14.0                                        // height of a sample
-	legendColumnGap = 26.0                                        // between columns of a legend
-	maxEntryWidth   = (slideW - 2*margin - 2*legendColumnGap) / 3 // width of an entry of many, at most
+	sampleH         = 14.0                                        // height of a sample in a legend
+	legendColumnGap = 26.0                                        // space between columns of a legend
+	maxEntryWidth   = (slideW - 2*margin - 2*legendColumnGap) / 3 // largest width of an entry if there are more than three
 )
 
-// legend writes entries from the top of an area, in columns and as few rows as possible. It
-// returns their height. Entries without a name are left out.
+// legend writes entries from the top of an area, in columns and in as few rows as possible.
+// It returns their height. It ignores entries without a name.
 func (c *canvas) legend(entries []entry, in rect) float64 {
 	entries = slices.DeleteFunc(slices.Clone(entries), func(e entry) bool { return e.name == "" })
 	if len(entries) == 0 {
@@ -83,8 +84,8 @@ func (c *canvas) legend(entries []entry, in rect) float64 {
 	return float64(rows)*text.lineHeight() + gap
 }
 
-// legendColumns returns the widths of columns that hold entries in the fewest rows, and of as
-// few columns as those need.
+// legendColumns returns the widths of the columns that hold the entries in the fewest rows,
+// with as few columns as these rows need.
 func legendColumns(text style, entries []entry, maxWidth float64) []float64 {
 	for rows := 1; ; rows++ {
 		widths := make([]float64, (len(entries)+rows-1)/rows)

@@ -8,8 +8,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestLayout wants all texts and shapes of charts on the slide and no text over another,
-// whatever the names and values are.
+// TestLayout checks that all texts and shapes of charts are on the slide and that no texts
+// overlap, for random names and values.
 func TestLayout(t *testing.T) {
 	names := rapid.OneOf(rapid.StringMatching(`[a-z]{1,8}([_ ][a-z0-9]{1,8}){0,3}`), rapid.SampledFrom([]string{strings.Repeat("wide", 99), "\x1b[31m", "漢字", "\u202e"}))
 	rapid.Check(t, func(t *rapid.T) {
@@ -59,7 +59,7 @@ func checkLayout(t *rapid.T, c *canvas) {
 	}
 	var labels []label
 	found := forEachText(c.items, func(w textLine) {
-		// Capitals, a little narrower than they are.
+		// The text, as high as its capitals and a pixel smaller on each side.
 		from := w.rotate(w.baseline().add(point{1, -1}))
 		to := w.rotate(w.baseline().add(point{w.width(w.text) - 1, 1 - w.size*capHeight}))
 		if !page.contains(rect{x: from.x, y: from.y}) || !page.contains(rect{x: to.x, y: to.y}) {
@@ -68,7 +68,7 @@ func checkLayout(t *rapid.T, c *canvas) {
 		l := label{rect{min(from.x, to.x), min(from.y, to.y), math.Abs(to.x - from.x), math.Abs(to.y - from.y)}, w.text}
 		for _, o := range labels {
 			if l.x < o.right() && o.x < l.right() && l.y < o.bottom() && o.y < l.bottom() {
-				t.Errorf("%q at %v lies over %q at %v", l.text, l.rect, o.text, o.rect)
+				t.Errorf("%q at %v overlaps %q at %v", l.text, l.rect, o.text, o.rect)
 			}
 		}
 		labels = append(labels, l)
@@ -85,7 +85,7 @@ func checkLayout(t *rapid.T, c *canvas) {
 	})
 }
 
-// forEachText calls f with all texts among items, and returns their number.
+// forEachText calls f with every text among items and returns the number of texts.
 func forEachText(items []item, f func(textLine)) int {
 	n := 0
 	for _, it := range items {
@@ -100,7 +100,7 @@ func forEachText(items []item, f func(textLine)) int {
 	return n
 }
 
-// forEachShape calls f with all shapes among items.
+// forEachShape calls f with every shape among items.
 func forEachShape(items []item, f func(shape)) {
 	for _, it := range items {
 		switch it := it.(type) {
@@ -112,7 +112,7 @@ func forEachShape(items []item, f func(shape)) {
 	}
 }
 
-// TestOddValues wants values at the ends of what floats hold to be drawn or refused.
+// TestOddValues checks that extremely large, small or close values are drawn or refused.
 func TestOddValues(t *testing.T) {
 	for _, tt := range []struct {
 		values []float64
@@ -132,7 +132,7 @@ func TestOddValues(t *testing.T) {
 			t.Errorf("%v: got error %q, want %q", tt.values, got, tt.want)
 		}
 		if text := string(svg); strings.Contains(text, "NaN") || strings.Contains(text, "Inf") {
-			t.Errorf("%v: the picture has places that are no numbers", tt.values)
+			t.Errorf("%v: the picture has coordinates that are not numbers", tt.values)
 		}
 	}
 }
@@ -144,7 +144,8 @@ func errorText(err error) string {
 	return err.Error()
 }
 
-// forEachPoint calls f with every point of the path, and the corners around circles.
+// forEachPoint calls f with every point of the path, and with two opposite corners of the
+// square around each circle.
 func (p path) forEachPoint(f func(point)) {
 	counts := [...]int{moveTo: 1, lineTo: 1, quadTo: 2, closePath: 0}
 	for _, s := range p {

@@ -8,8 +8,9 @@ import (
 	"github.com/kernbench/kernbench/simtime"
 )
 
-// TestGanttSeparateAxes wants panels that are as wide as each other, however long their
-// schedules are, each with its own grid and its axis below it. One of no time has none.
+// TestGanttSeparateAxes checks that panels with separate axes have the same width, however
+// long their schedules are. Each panel has its own grid, and its axis below it. A panel of
+// no time has no axis.
 func TestGanttSeparateAxes(t *testing.T) {
 	g := &Gantt{Title: "three", Apart: true}
 	for _, end := range []simtime.Time{1478, 14780, 0} {

@@ -12,7 +12,7 @@ import (
 	"github.com/kernbench/kernbench/simtime"
 )
 
-// layOut returns the canvas that a figure draws on.
+// layOut returns the canvas that a figure is drawn on.
 func layOut(t interface{ Fatal(...any) }, f Figure) *canvas {
 	c, err := newCanvas(f)
 	if err != nil {
@@ -21,7 +21,8 @@ func layOut(t interface{ Fatal(...any) }, f Figure) *canvas {
 	return c
 }
 
-// walk calls visit for every item, those of groups included, with the tooltip of its group.
+// walk calls visit with every item, including the items of groups, and the tooltip of its
+// group.
 func walk(items []item, tip string, visit func(item, string)) {
 	for _, it := range items {
 		if g, ok := it.(group); ok {
@@ -32,7 +33,7 @@ func walk(items []item, tip string, visit func(item, string)) {
 	}
 }
 
-// placedTexts returns the lines of text of a picture with their places.
+// placedTexts returns the lines of text of a picture with their positions.
 func placedTexts(c *canvas) []string {
 	var got []string
 	walk(c.items, "", func(it item, _ string) {
@@ -43,7 +44,8 @@ func placedTexts(c *canvas) []string {
 	return got
 }
 
-// shapesWithTooltips returns the shapes of a picture that have tooltips.
+// shapesWithTooltips returns the shapes of a picture that have tooltips, with their
+// tooltips.
 func shapesWithTooltips(c *canvas) []string {
 	var got []string
 	walk(c.items, "", func(it item, tip string) {
@@ -54,12 +56,13 @@ func shapesWithTooltips(c *canvas) []string {
 	return got
 }
 
-// nsBar makes a bar.
+// nsBar returns a bar with times in nanoseconds.
 func nsBar(from, to simtime.Time, a Activity, text string) GanttBar {
 	return GanttBar{From: from * simtime.Nanosecond, To: to * simtime.Nanosecond, Activity: a, Text: text}
 }
 
-// newBarGrid is a chart of so many bars, each as long as the space after it.
+// newBarGrid returns a chart with numbers of panels, of rows per panel and of bars per row.
+// Each bar is as long as the gap after it.
 func newBarGrid(panels, rows, bars int) *Gantt {
 	g := &Gantt{Title: "grid", Subtitle: "of bars"}
 	for i := range panels {
@@ -76,8 +79,8 @@ func newBarGrid(panels, rows, bars int) *Gantt {
 	return g
 }
 
-// TestGanttBars wants bars in their places: the axis begins at 32 for the margin, 46 for
-// "control" in 15 pixels and 12, and is 1478 pixels long.
+// TestGanttBars checks the positions of bars. The axis starts at x = 90: 32 for the margin,
+// 46 for "control" in text of 15 pixels, and 12 for the gap. It is 1478 pixels long.
 func TestGanttBars(t *testing.T) {
 	c := layOut(t, &Gantt{Title: "<one>", Subtitle: "a & b", Panels: []GanttPanel{{
 		Title: "ring", Note: "makespan 1478 ns", End: 1478 * simtime.Nanosecond,
@@ -110,27 +113,27 @@ func TestGanttBars(t *testing.T) {
 	}
 }
 
-// TestGanttNarrow draws rows in which a nanosecond is a tenth of a pixel, as if there
-// were too many bars for each to be alone.
+// TestGanttNarrow draws rows in which a nanosecond is a tenth of a pixel, with a limit that
+// puts all bars into strips.
 func TestGanttNarrow(t *testing.T) {
 	tests := []struct {
 		name string
 		bars []GanttBar
 		want []string
 	}{
-		{"one after the other are one line", []GanttBar{
+		{"adjacent bars are one dash", []GanttBar{
 			nsBar(0, 10, Computing, "a"), nsBar(10, 20, Computing, "b"), nsBar(30, 40, Computing, "c"),
 		}, []string{"3 × computing, 30 ns in all: M90 0H94 [2 1 1]"}},
-		{"wide ones are apart", []GanttBar{
+		{"wide bars are separated", []GanttBar{
 			nsBar(0, 30, Computing, "a"), nsBar(30, 60, Computing, "b"),
 		}, []string{"2 × computing, 60 ns in all: M90 0H95.3 [2.3 0.7 2.3]"}},
-		{"half a pixel is shared, to each its time", []GanttBar{
+		{"activities share half a pixel by their times", []GanttBar{
 			nsBar(0, 1, Computing, "a"), nsBar(1, 2, Scheduling, "b"), nsBar(3, 4, Computing, "c"), nsBar(5, 15, Computing, "d"),
 		}, []string{
 			"1 × scheduling, 1 ns in all: M90 0H90.1 [0.1]",
 			"3 × computing, 12 ns in all: M90.1 0H91.5 [0.2 0.2 1]",
 		}},
-		{"what stands alone is seen, and no shorter than it is", []GanttBar{
+		{"isolated bars are visible and not shortened", []GanttBar{
 			nsBar(0, 1, Scheduling, "a"), nsBar(1, 3, Computing, "b"), nsBar(40, 40, Building, "c"),
 			nsBar(100, 104, Computing, "d"), nsBar(104, 108, Computing, "e"),
 		}, []string{
@@ -161,8 +164,9 @@ func TestGanttNarrow(t *testing.T) {
 	}
 }
 
-// TestGanttSize wants 100,000 bars to take about a megabyte at most, however they are
-// spread, and the same bytes twice. Bars apart and of all activities are the worst.
+// TestGanttSize checks that 100,000 bars take at most about a megabyte, whatever their
+// distribution is, and have the same bytes twice. Separated bars of all activities are the
+// worst case.
 func TestGanttSize(t *testing.T) {
 	const most = 1_200_000
 	for _, shape := range [][3]int{{1, 1, 100_000}, {1, 10, 10_000}, {1, 128, 781}, {1, 400, 250}, {3, 133, 250}, {1, 1000, 100}, {1, 100_000, 1}, {50, 4, 500}} {
@@ -177,8 +181,8 @@ func TestGanttSize(t *testing.T) {
 	}
 }
 
-// TestGanttFits checks that bars and texts of charts nobody thought of are on the
-// page, whatever their names.
+// TestGanttFits checks that bars and texts of random charts are on the page, whatever their
+// names are.
 func TestGanttFits(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := func(name string) string { return rapid.String().Draw(t, name) }

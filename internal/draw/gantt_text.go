@@ -14,16 +14,16 @@ import (
 
 // Sizes of a text chart, in characters and lines.
 const (
-	ganttColumns = 20 // at least
-	ganttLines   = 40 // rows of a panel, at most
-	ganttLabel   = 24 // at most, and a third of the columns
-	ganttTick    = 8  // between ticks, if there is room
+	ganttColumns = 20 // minimum width of a chart
+	ganttLines   = 40 // maximum number of rows of a panel
+	ganttLabel   = 24 // maximum width of labels, which also take at most a third of the columns
+	ganttTick    = 8  // distance of ticks, unless that leaves fewer than two steps
 
-	mostlyIdle = '·' // but not quite
+	mostlyIdle = '·' // a bin with some activity that is idle most of its time
 )
 
-// WriteGantt writes a chart as text, at most columns wide. A character is a bin of
-// time and shows the activity that takes most of it:
+// WriteGantt writes a chart as text, at most columns wide. A character stands for a bin of
+// time and shows the activity that takes the largest part of it:
 //
 //	ring: makespan 12 µs
 //	control│BBBss·ss           │
@@ -32,9 +32,9 @@ const (
 //	       └┬──────┬───────┬───┘
 //	     µs 0      5       10
 //
-// A bin that is mostly idle but not quite has a dot. The line to the right of the
-// bins is the end of the schedule. Panels that are Apart have an axis each. Every
-// character counts as one column wide.
+// A dot marks a bin that is mostly but not completely idle. The line at the right of the
+// bins is the end of the schedule. If Apart is set, each panel has its own axis. Every
+// character counts as one column.
 func WriteGantt(w io.Writer, g *Gantt, columns int) error {
 	if columns < ganttColumns {
 		return fmt.Errorf("write a Gantt chart in %d columns: it takes at least %d; widen the terminal or draw it as a picture", columns, ganttColumns)
@@ -54,23 +54,23 @@ func WriteGantt(w io.Writer, g *Gantt, columns int) error {
 	return err
 }
 
-// ganttText is a text chart being written.
+// ganttText is a text chart that is being written.
 type ganttText struct {
 	text    strings.Builder
 	columns int
-	label   int            // columns of the labels
-	edges   []simtime.Time // of the bins of the axis, one more than those
-	bins    []bin          // of the current row
+	label   int            // width of the labels in columns
+	edges   []simtime.Time // boundaries of the bins of the axis, one more than there are bins
+	bins    []bin          // bins of the current row
 }
 
-// bin is a bin of time of a row.
+// bin is an interval of time in a row.
 type bin struct {
 	share   [NumActivities]simtime.Time
-	touched bool // by a bar, possibly an empty one
+	touched bool // a bar overlaps the bin, possibly one of length 0
 }
 
 func newGanttText(g *Gantt, columns int) *ganttText {
-	c := &ganttText{columns: columns, label: 2} // of a unit of time
+	c := &ganttText{columns: columns, label: 2} // space for a unit of time
 	for i := range g.Panels {
 		rows, _ := g.Panels[i].Fold(ganttLines)
 		for _, r := range rows {
@@ -81,14 +81,15 @@ func newGanttText(g *Gantt, columns int) *ganttText {
 	return c
 }
 
-// setScale makes the bins of an axis of time. No bin is shorter than a femtosecond.
+// setScale creates the bins of a time axis. No bin is shorter than a femtosecond.
 func (c *ganttText) setScale(end simtime.Time) {
 	n := min(c.columns-c.label-2, int(end))
 	c.bins = make([]bin, n)
 	c.edges = lists.Make(n+1, func(i int) simtime.Time { return simtime.MulDiv(uint64(end), uint64(i), uint64(max(n, 1))) })
 }
 
-// writeLine writes a line of text, cut to the columns, unless it is empty.
+// writeLine writes a line of text, cut to the columns. It writes nothing if the text is
+// empty.
 func (c *ganttText) writeLine(text string) {
 	if text = strings.TrimRight(text, " "); text != "" {
 		c.text.WriteString(cutRunes(text, c.columns) + "\n")
@@ -115,13 +116,14 @@ func (c *ganttText) writePanel(p *GanttPanel) {
 	}
 }
 
-// binsBefore returns how many bins begin before a time.
+// binsBefore returns the number of bins that start before a time.
 func (c *ganttText) binsBefore(t simtime.Time) int {
 	n, _ := slices.BinarySearch(c.edges, t)
 	return n
 }
 
-// binAt returns the bin that holds a time; the last bin holds the end.
+// binAt returns the index of the bin that contains a time. The last bin also contains the
+// end.
 func (c *ganttText) binAt(t simtime.Time) int { return max(min(c.binsBefore(t+1), len(c.bins))-1, 0) }
 
 // fill divides the time of bars among the bins.
@@ -139,8 +141,8 @@ func (c *ganttText) fill(bars []GanttBar) {
 	}
 }
 
-// binMarks returns the text of bins: for each the activity with the largest share. On a
-// tie the first activity wins, and any activity wins over idleness.
+// binMarks returns one character for each bin: the activity with the largest share. In a
+// tie the first activity wins, and any activity wins over idle time.
 func binMarks(bins []bin, edges []simtime.Time) string {
 	var text strings.Builder
 	for i, b := range bins {
@@ -175,7 +177,7 @@ func (c *ganttText) writeAxis() {
 	for _, t := range ticks {
 		at := c.binsBefore(t.at+1) - 1
 		ruler[at] = '┬'
-		// Centred below the tick, as far as there is room.
+		// Centre the number below the tick, if there is space.
 		copy(numbers[max(min(at-(len(t.text)-1)/2, len(numbers)-len(t.text)), 0):], []rune(t.text))
 	}
 	c.writeLine(fmt.Sprintf("%*s└%s", c.label, "", string(ruler)))

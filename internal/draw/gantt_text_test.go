@@ -13,7 +13,8 @@ import (
 	"github.com/kernbench/kernbench/simtime"
 )
 
-// parseBars reads "B0-10 #10-25": an activity and its time in ns.
+// parseBars parses bars such as "B0-10 #10-25": the character of an activity and its times
+// in ns.
 func parseBars(t testing.TB, text string) []GanttBar {
 	t.Helper()
 	var bs []GanttBar
@@ -75,9 +76,10 @@ pe0    │    ~~~~~~~~  ####│
 B building   s scheduling   # computing
 ~ communicating   · mostly idle
 `},
-		// Bins of 10 ns: 6 of 10, 5 and 5, 4 and idle, 3 and 3 with idle 4, 1 and 1; then
-		// many in one, and bars of no time in an idle bin, in a busy one and at the end.
-		{"what has most of a bin", Gantt{Panels: []GanttPanel{{Title: "bins", Rows: []GanttRow{
+		// Bins of 10 ns. Row a: shares of 6 and 4; 5 and 5; 4, rest idle; 3 and 3, rest idle;
+		// and 1 in each of two bins. Row b: many bars in one bin, and bars of length 0 in an
+		// idle bin, in a busy bin and at the end.
+		{"the largest share of a bin wins", Gantt{Panels: []GanttPanel{{Title: "bins", Rows: []GanttRow{
 			row("a", "#0-6 ~6-10 s10-15 B15-20 #20-24 #30-33 ~33-36 #49-51"),
 			row("b", "#0-1 ~1-3 #3-4 ~4-6 #6-7 ~7-9 #9-10 s25-25 #30-35 B35-35 ~35-40 s160-160"),
 		}, End: 160 * simtime.Nanosecond}}}, 20, `bins
@@ -91,7 +93,7 @@ s scheduling
 ~ communicating
 · mostly idle
 `},
-		// The first would be two characters wide on the axis of the second.
+		// On the axis of the second panel, the first would be two characters wide.
 		{"panels apart, one of no time", Gantt{
 			Title: "three schedules", Apart: true,
 			Panels: []GanttPanel{
@@ -176,7 +178,7 @@ func TestWriteGanttTooNarrow(t *testing.T) {
 	}
 }
 
-// randomGantt draws a chart that nobody thought of.
+// randomGantt returns a random chart.
 func randomGantt(t *rapid.T) *Gantt {
 	g := &Gantt{Title: rapid.String().Draw(t, "title"), Subtitle: rapid.String().Draw(t, "subtitle"), Apart: rapid.Bool().Draw(t, "apart")}
 	longest := rapid.SampledFrom([]simtime.Time{1, 100, simtime.Nanosecond, simtime.Millisecond, simtime.Second}).Draw(t, "longest")
@@ -198,6 +200,8 @@ func randomGantt(t *rapid.T) *Gantt {
 	return g
 }
 
+// TestWriteGanttKeepsToColumns checks that no line is wider than the columns, for random
+// charts.
 func TestWriteGanttKeepsToColumns(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		g, columns := randomGantt(t), rapid.IntRange(ganttColumns, 250).Draw(t, "columns")
@@ -213,7 +217,7 @@ func TestWriteGanttKeepsToColumns(t *testing.T) {
 	})
 }
 
-// TestGanttShares wants the bins of a row to have all the time of its bars.
+// TestGanttShares checks that the bins of a row contain all the time of its bars.
 func TestGanttShares(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		g := randomGantt(t)

@@ -14,11 +14,12 @@ const (
 	horizontal
 	vertical
 	checked
-	numHatches // how many there are
+	numHatches // number of hatches
 )
 
-// hatchPatterns say what a hatch is made of: lines at angles, in degrees clockwise, and dots, at
-// steps in pixels. A step repeats in both directions.
+// hatchPatterns defines each hatch: lines at angles, in degrees clockwise, or dots. step is
+// the distance of lines or dots in pixels; the pattern repeats after a step in both
+// directions.
 var hatchPatterns = [numHatches]struct {
 	angles      []float64
 	dots        float64 // radius
@@ -33,8 +34,8 @@ var hatchPatterns = [numHatches]struct {
 	checked:    {angles: []float64{0, 90}, step: 8, width: 1.6},
 }
 
-// cover returns the lines and the dots of the hatch over at least an area. They are at the
-// same places whatever the area is.
+// cover returns the lines and the dots of the hatch that cover at least an area. Their
+// positions do not depend on the area.
 func (h hatch) cover(in rect) (lines, dots path) {
 	pattern := hatchPatterns[h]
 	first := func(v float64) float64 { return (math.Floor(v/pattern.step) - 1) * pattern.step }

@@ -8,13 +8,14 @@ import (
 )
 
 const (
-	leader       = 16.0  // from the plot to the sample at a name
-	nameSample   = 22.0  // width of that sample
-	maxNameWidth = 210.0 // of a name at the end of a line
+	leader       = 16.0  // distance from the plot to the line sample of a name
+	nameSample   = 22.0  // width of the line sample
+	maxNameWidth = 210.0 // maximum width of a name at the end of a line
 )
 
-// namedAtEnd returns which series have their name at the end of their line: all, only the bounds, or
-// none. A name there has to be short, and its line to end near the right of the plot.
+// namedAtEnd reports for each series whether its name is at the end of its line: all names,
+// only those of bounds, or none. Such a name must be short, and the line must end near the
+// right edge of the plot.
 func (l Lines) namedAtEnd() []bool {
 	if len(l.Series) == 1 && !l.Series[0].Bound {
 		return make([]bool, 1)
@@ -33,7 +34,8 @@ func (l Lines) namedAtEnd() []bool {
 	return lists.Make(len(l.Series), func(i int) bool { return len(l.Series) <= 16 && (all || bounds && l.Series[i].Bound) })
 }
 
-// lineEnd returns the rightmost point of the line of a series, if it has a line.
+// lineEnd returns the rightmost point of the line of a series. ok is false if the series is
+// drawn without a line.
 func (l Lines) lineEnd(s Series, x, y scale) (at point, ok bool) {
 	if s.Scatter || !monotonic(s.X) {
 		return point{}, false
@@ -46,8 +48,8 @@ func (l Lines) lineEnd(s Series, x, y scale) (at point, ok bool) {
 	return at, true
 }
 
-// drawNames writes the names of series right of the plot, at the heights of the ends of their lines
-// or as near as others allow.
+// drawNames writes the names of series at the right of the plot, at the heights of the ends
+// of their lines or as close as other names allow.
 func (l Lines) drawNames(c *canvas, plot rect, x, y scale, named []bool) {
 	ends := make([]point, len(l.Series))
 	var order []int
@@ -68,7 +70,8 @@ func (l Lines) drawNames(c *canvas, plot rect, x, y scale, named []bool) {
 	}
 }
 
-// spread moves sorted places apart by at least a distance, within two ends if there is room.
+// spread moves sorted coordinates so that their distance is at least apart, between lo and
+// hi if there is space.
 func spread(at []float64, apart, lo, hi float64) {
 	for i := 1; i < len(at); i++ {
 		at[i] = max(at[i], at[i-1]+apart)

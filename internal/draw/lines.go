@@ -13,18 +13,19 @@ import (
 // Series is one line of a [Lines].
 type Series struct {
 	Name    string
-	X, Y    []float64 // as many of both, in the order of the line
-	Bound   bool      // a limit or a formula: dashed, no marks
-	Scatter bool      // marks, no line; so is a series whose x go back and forth
+	X, Y    []float64 // the same number of both, in the order of the line
+	Bound   bool      // a limit or a formula, drawn dashed and without marks
+	Scatter bool      // drawn as marks without a line, like any series whose x values go back and forth
 }
 
 // Lines is a chart of lines over numbers.
 //
-// Names are at the ends of lines where there is room, else in a legend. More than 12 lines
-// are drawn in several panels with the same axes, each with all bounds.
+// Names are at the ends of lines if there is space, otherwise in a legend. More than 12
+// lines are drawn in several panels with the same axes.
 //
-// If there are as many bounds as other series, each has the colour of the other one of its
-// place; else they are grey.
+// If there are as many bounds as other series, the i-th bound belongs to the i-th other
+// series: it has the same colour and is in the same panel. Otherwise bounds are grey, and
+// each panel has all of them.
 type Lines struct {
 	Title, Subtitle, Note string
 	X, Y                  Axis
@@ -48,7 +49,7 @@ func (l Lines) check() error {
 	return errors.Join(x.check("x"), y.check("y"))
 }
 
-// plotInset keeps marks off the ends of the x axis.
+// plotInset keeps marks away from the ends of the x axis.
 const plotInset = 14.0
 
 func (l Lines) draw(c *canvas) error {
@@ -66,7 +67,7 @@ func (l Lines) draw(c *canvas) error {
 	for i, s := range l.Series {
 		if named[i] {
 			width = max(width, leader+nameSample+gap+style{size: sizeLegend}.width(s.Name))
-		} else if len(l.Series) > 1 || s.Bound { // a title and an axis explain a single line
+		} else if len(l.Series) > 1 || s.Bound { // the title and the axis explain a single line
 			legend = append(legend, entry{s.Name, 30, looks[i].drawSample})
 		}
 	}
@@ -82,7 +83,7 @@ func (l Lines) draw(c *canvas) error {
 	return nil
 }
 
-// rulers returns the axes, which have no place yet.
+// rulers returns the axes, without positions on the canvas.
 func (l Lines) rulers() (x, y ruler) {
 	var xs, ys []float64
 	for _, s := range l.Series {
@@ -91,8 +92,8 @@ func (l Lines) rulers() (x, y ruler) {
 	return newRuler(l.X, xs, false), newRuler(l.Y, ys, true)
 }
 
-// drawPlot draws series and their axes, with the numbers of those asked for. It returns where values
-// are.
+// drawPlot draws series and their axes, with the numbers of the x axis if xNumbers is set
+// and of the y axis if yNumbers is set. It returns the scales with their positions.
 func (l Lines) drawPlot(c *canvas, plot rect, x, y ruler, series []Series, xNumbers, yNumbers bool) (xAt, yAt scale) {
 	y.fitVertical(plot, maxSteps)
 	x.from, x.to = plot.x+plotInset, plot.right()-plotInset
@@ -111,7 +112,7 @@ func (l Lines) drawSeries(c *canvas, x, y scale, s Series, k look) {
 	value := func(i int) []string { return []string{l.X.tooltip("x", s.X[i]), l.Y.tooltip("y", s.Y[i])} }
 	if len(points) > 1 && !k.scatter {
 		whole := []string{s.Name}
-		for i := 0; k.bound && i < min(len(points), 20); i++ { // there are no marks to point at
+		for i := 0; k.bound && i < min(len(points), 20); i++ { // a bound has no marks with tooltips
 			whole = append(whole, strings.Join(value(i), ", "))
 		}
 		c.group(tooltip(whole...), func() { k.drawCurve(c, points...) })
@@ -124,17 +125,17 @@ func (l Lines) drawSeries(c *canvas, x, y scale, s Series, k look) {
 	}
 }
 
-// positions returns where the points of a series are.
+// positions returns the coordinates of the points of a series.
 func positions(s Series, x, y scale) []point {
 	return lists.Make(len(s.X), func(i int) point { return point{x.at(s.X[i]), y.at(s.Y[i])} })
 }
 
-// tooltip joins the lines of a tooltip.
+// tooltip joins the lines of a tooltip, without empty lines.
 func tooltip(lines ...string) string {
 	return strings.Join(slices.DeleteFunc(lines, func(s string) bool { return s == "" }), "\n")
 }
 
-// look is how a series is drawn.
+// look describes how a series is drawn.
 type look struct {
 	mark    int
 	colour  colour
@@ -143,14 +144,15 @@ type look struct {
 	bound   bool
 }
 
-// split returns the lines and the bounds among the series, and whether each line has a bound.
+// split returns the lines and the bounds among the series, and whether each line has a
+// bound.
 func (l Lines) split() (lines, bounds []Series, paired bool) {
 	lines = slices.DeleteFunc(slices.Clone(l.Series), func(s Series) bool { return s.Bound })
 	bounds = slices.DeleteFunc(slices.Clone(l.Series), func(s Series) bool { return !s.Bound })
 	return lines, bounds, len(lines) == len(bounds)
 }
 
-// looks returns those of the series of a panel.
+// looks returns the look of each series of a panel.
 func (l Lines) looks(series []Series) []look {
 	_, _, paired := l.split()
 	looks := make([]look, len(series))
@@ -172,12 +174,13 @@ func (l Lines) looks(series []Series) []look {
 	return looks
 }
 
-// boundLook returns the look of a bound, which differs from other bounds of its colour in dashes.
+// boundLook returns the look of the i-th bound. Bounds of one colour differ in their
+// dashes.
 func boundLook(i int, with colour) look {
 	return look{colour: with, dashes: boundDashes[i%len(boundDashes)], bound: true}
 }
 
-// monotonic reports whether a line through points goes to the right only, or to the left only.
+// monotonic reports whether x never decreases or never increases.
 func monotonic(x []float64) bool {
 	return slices.IsSorted(x) || slices.IsSortedFunc(x, func(a, b float64) int { return cmp.Compare(b, a) })
 }
@@ -187,7 +190,7 @@ func (k look) drawCurve(c *canvas, points ...point) {
 	c.shape(line(points...), paint{line: k.colour, width: lineWidth, dashes: k.dashes})
 }
 
-// drawSample draws a short line with a mark, for the legend.
+// drawSample draws a short line with a mark, for a legend.
 func (k look) drawSample(c *canvas, in rect) {
 	y := in.centre().y
 	if !k.scatter {
@@ -199,13 +202,14 @@ func (k look) drawSample(c *canvas, in rect) {
 }
 
 const (
-	maxLines    = 12 // of one panel, if there are no others
-	panelLines  = 4  // of one of several panels, if they are not too many
+	maxLines    = 12 // maximum number of lines in a chart with one panel
+	panelLines  = 4  // number of lines in each of several panels, unless that takes more than maxPanels
 	maxPanels   = 12
-	panelHeight = 120.0 // of the plot of a panel, at least
+	panelHeight = 120.0 // minimum height of the plot of a panel
 )
 
-// panels returns the series of each panel. Each has its bounds, or all if they belong to no line.
+// panels returns the series of each panel. A panel has the bounds of its lines, or all
+// bounds if bounds belong to no line.
 func (l Lines) panels() [][]Series {
 	lines, bounds, paired := l.split()
 	if len(lines) <= maxLines {
@@ -223,8 +227,8 @@ func (l Lines) panels() [][]Series {
 	return panels
 }
 
-// drawPanels draws panels with the same axes, each with a legend. Numbers are at the outer panels
-// only. The picture is as high as the panels need.
+// drawPanels draws panels with the same axes, each with a legend. Only the panels at the
+// left and at the bottom have numbers. The picture is as high as the panels need.
 func (l Lines) drawPanels(c *canvas, panels [][]Series) {
 	const between = 4 * gap
 	columns := 2 + min(len(panels)/5, 1)
@@ -246,7 +250,7 @@ func (l Lines) drawPanels(c *canvas, panels [][]Series) {
 	for i, series := range panels {
 		at := rect{area.x + w*float64(i%columns), area.y + h*float64(i/columns), w - between, h - gap}
 		c.legend(legends[i], at.inset(0, most-heights[i], 0, 0))
-		last := i+columns >= len(panels) // nothing is below
+		last := i+columns >= len(panels) // no panel is below this one
 		l.drawPlot(c, at.inset(0, most, 0, 0), x, y, series, last, i%columns == 0)
 	}
 	c.labelBottom(l.X.text(), area, below)

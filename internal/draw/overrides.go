@@ -16,14 +16,15 @@ func newPair(a, b topology.NodeID) pair { return pair{min(a, b), max(a, b)} }
 // overrideEffect is the effect of overrides on the links between two components.
 type overrideEffect struct {
 	state     state
-	fromLower bool     // of a pair joined one way: from the lower id to the higher
-	texts     []string // new numbers, in the order of overrides
-	dirs      []uint8  // directions that a text is about: bit 0 from the lower id, bit 1 from the higher
+	fromLower bool     // with state oneDirection: the remaining link leads from the lower id to the higher
+	texts     []string // new numbers, in the order of the overrides
+	dirs      []uint8  // directions that each text applies to: bit 0 from the lower id, bit 1 from the higher
 }
 
-// overriddenPair returns the components whose links an override is about, and the directions.
+// overriddenPair returns the components whose links an override changes, and the directions
+// as in overrideEffect.dirs.
 func (p *builder) overriddenPair(o topology.Override) (q pair, dirs uint8) {
-	ids, _ := p.LookupLink(o.Link) // compiled before, so the name is good
+	ids, _ := p.LookupLink(o.Link) // the name is valid because the system was compiled before
 	for _, id := range ids {
 		l := p.Link(id)
 		q = newPair(l.From, l.To)
@@ -36,17 +37,17 @@ func (p *builder) overriddenPair(o topology.Override) (q pair, dirs uint8) {
 	return q, dirs
 }
 
-// addText adds what an override says about some directions of a pair.
+// addText adds the numbers of an override for some directions of a pair.
 func (v *overrideEffect) addText(o topology.Override, dirs uint8) {
 	text := strings.Join(o.Numbers(), ", ")
-	if _, which, ok := strings.Cut(o.Link, "#"); ok { // one of several links
+	if _, which, ok := strings.Cut(o.Link, "#"); ok { // the override names one of several links
 		if o.Absent {
 			text = "absent"
 		}
 		text = "#" + which + " " + text
 	}
 	if text == "" {
-		return // absent, which the state says
+		return // absent, which the state records
 	}
 	if i := slices.Index(v.texts, text); i >= 0 {
 		v.dirs[i] |= dirs
@@ -55,7 +56,7 @@ func (v *overrideEffect) addText(o topology.Override, dirs uint8) {
 	v.texts, v.dirs = append(v.texts, text), append(v.dirs, dirs)
 }
 
-// text returns the label of a wire of the pair. The function returns an arrow for a direction.
+// text returns the label of a wire of the pair. arrow returns an arrow for a direction.
 func (v *overrideEffect) text(arrow func(fromLower bool) string) string {
 	switch {
 	case v.state == absent:
@@ -76,14 +77,15 @@ func (v *overrideEffect) text(arrow func(fromLower bool) string) string {
 	return strings.Join(texts, ", ")
 }
 
-// explainOverrides lists the overrides that the picture shows, by the state of their wires.
+// explainOverrides adds the overrides that the picture shows to the legend, grouped by the
+// state of their wires.
 func (p *builder) explainOverrides(d *Diagram, overrides []topology.Override) {
 	const most = 5
 	drawn := map[pair]state{}
 	for _, w := range d.wires {
 		for _, q := range w.pairs {
 			drawn[q] = w.state
-			if w.path == nil { // a wire that stands for several is drawn instead
+			if w.path == nil { // another wire is drawn that stands for several
 				drawn[q] = min(w.state, changed)
 			}
 		}
@@ -108,7 +110,7 @@ func (p *builder) explainOverrides(d *Diagram, overrides []topology.Override) {
 	}
 }
 
-// shortLink returns the name of a link without the prefix that the title gives.
+// shortLink returns the name of a link without the prefix that the title contains.
 func (d *Diagram) shortLink(link string) string {
 	if d.prefix != "" && strings.Count(link, d.prefix) == 2 {
 		return strings.ReplaceAll(link, d.prefix, "")

@@ -7,7 +7,7 @@ import (
 	"github.com/kernbench/kernbench/internal/lists"
 )
 
-// point is a place in pixels, y growing down.
+// point is a position in pixels, with y growing down.
 type point struct{ x, y float64 }
 
 func (p point) add(q point) point             { return point{p.x + q.x, p.y + q.y} }
@@ -16,33 +16,33 @@ func (p point) scale(by float64) point        { return point{p.x * by, p.y * by}
 func (p point) distance(q point) float64      { return math.Hypot(q.x-p.x, q.y-p.y) }
 func (p point) lerp(q point, t float64) point { return p.add(q.sub(p).scale(t)) }
 
-// finite reports whether both coordinates are numbers.
+// finite reports whether both coordinates are finite numbers.
 func (p point) finite() bool { return !math.IsNaN(p.x-p.x) && !math.IsNaN(p.y-p.y) }
 
-// rect is a rectangle by its top left corner and its size.
+// rect is a rectangle, given by its top left corner and its size.
 type rect struct{ x, y, w, h float64 }
 
 func (r rect) right() float64  { return r.x + r.w }
 func (r rect) bottom() float64 { return r.y + r.h }
 func (r rect) centre() point   { return point{r.x + r.w/2, r.y + r.h/2} }
 
-// rectAround returns a rectangle of a size around a point.
+// rectAround returns a rectangle of a size with its centre at a point.
 func rectAround(c point, w, h float64) rect { return rect{c.x - w/2, c.y - h/2, w, h} }
 
-// inset returns the rectangle without a strip at each side.
+// inset returns the rectangle without a strip on each side. A negative strip enlarges it.
 func (r rect) inset(left, top, right, bottom float64) rect {
 	return rect{r.x + left, r.y + top, r.w - left - right, r.h - top - bottom}
 }
 
-// translate returns the rectangle at another place.
+// translate returns the rectangle moved by an offset.
 func (r rect) translate(by point) rect { return rect{r.x + by.x, r.y + by.y, r.w, r.h} }
 
-// contains reports whether s lies within r.
+// contains reports whether s is inside r.
 func (r rect) contains(s rect) bool {
 	return r.x <= s.x && r.y <= s.y && s.right() <= r.right() && s.bottom() <= r.bottom()
 }
 
-// overlaps reports whether the insides of r and s meet.
+// overlaps reports whether the interiors of r and s intersect.
 func (r rect) overlaps(s rect) bool {
 	return r.x < s.right() && s.x < r.right() && r.y < s.bottom() && s.y < r.bottom()
 }
@@ -50,10 +50,10 @@ func (r rect) overlaps(s rect) bool {
 // path is an outline of lines and curves, in one or more parts.
 type path []segment
 
-// segment is a step of a path.
+// segment is an element of a path.
 type segment struct {
 	verb verb
-	at   [2]point // control point and end; centre of a circle and the point right of it
+	at   [2]point // see the verbs; a circle has its centre and its rightmost point
 }
 
 type verb uint8
@@ -62,7 +62,7 @@ const (
 	moveTo    verb = iota // at[0]
 	lineTo                // at[0]
 	quadTo                // via at[0] to at[1]
-	closePath             // back to where the part began
+	closePath             // back to the start of the part
 	circleAt
 )
 
@@ -71,7 +71,7 @@ func (p *path) line(to point)      { *p = append(*p, segment{lineTo, [2]point{to
 func (p *path) quad(via, to point) { *p = append(*p, segment{quadTo, [2]point{via, to}}) }
 func (p *path) close()             { *p = append(*p, segment{verb: closePath}) }
 
-// transform returns the path with all its points moved.
+// transform returns the path with a function applied to all its points.
 func (p path) transform(to func(point) point) path {
 	return lists.Make(len(p), func(i int) segment { return segment{p[i].verb, [2]point{to(p[i].at[0]), to(p[i].at[1])}} })
 }
@@ -92,12 +92,11 @@ func polygon(points ...point) path {
 	return p
 }
 
-// circle returns a circle.
 func circle(centre point, radius float64) path {
 	return path{{circleAt, [2]point{centre, {centre.x + radius, centre.y}}}}
 }
 
-// box returns a rectangle with corners of a radius.
+// box returns a rectangle with rounded corners. With radius 0 the corners are sharp.
 func box(r rect, radius float64) path {
 	corners := []point{{r.x, r.y}, {r.right(), r.y}, {r.right(), r.bottom()}, {r.x, r.bottom()}}
 	if radius <= 0 {
@@ -109,8 +108,8 @@ func box(r rect, radius float64) path {
 	return p
 }
 
-// roundedLine returns an open path through points whose corners have a radius, or less where
-// the next corner is near.
+// roundedLine returns an open path through points with rounded corners. The radius is
+// smaller where corners are close together.
 func roundedLine(radius float64, points ...point) path {
 	var p path
 	for i, at := range points {
@@ -127,7 +126,8 @@ func roundedLine(radius float64, points ...point) path {
 	return p
 }
 
-// pointTowards returns the point at most r from a in the direction of b, and at most half way.
+// pointTowards returns the point at distance r from a in the direction of b, but at most
+// half way.
 func pointTowards(a, b point, r float64) point {
 	if d := a.distance(b); d > 0 {
 		return a.lerp(b, min(r/d, 0.5))
@@ -141,7 +141,8 @@ type polyline struct {
 	closed bool
 }
 
-// flatten returns the path as straight lines that are at most about tolerance off.
+// flatten returns the path as straight lines that deviate from it by at most about
+// tolerance.
 func (p path) flatten(tolerance float64) []polyline {
 	var polylines []polyline
 	var now point
@@ -184,13 +185,14 @@ func (p path) flatten(tolerance float64) []polyline {
 	return polylines
 }
 
-// dash returns the parts of a run that dashes cover. Lengths of dashes and gaps are scaled.
+// dash returns the parts of a polyline that the dashes cover. lengths alternates between
+// dashes and gaps, and is multiplied by scale.
 func (r polyline) dash(lengths []float64, scale float64) []polyline {
 	total := 0.0
 	for _, d := range lengths {
 		total += d * scale
 	}
-	if !(total >= 0.5) { // no dashes, or too small to see
+	if !(total >= 0.5) { // no dashes, or dashes too small to see
 		return []polyline{r}
 	}
 	points := r.points
@@ -225,9 +227,9 @@ func (r polyline) dash(lengths []float64, scale float64) []polyline {
 	return polylines
 }
 
-// stroke returns the outline of a line of a width along the run: a quadrangle for each piece,
-// and a wedge at the outer side of each corner. All turn the same way round, so that they
-// add up.
+// stroke returns the outline of a line along the polyline: a quadrangle for each straight
+// piece, and a wedge at the outer side of each corner. half is half the line width. All
+// parts have the same orientation, so that overlapping parts do not cancel out.
 func (r polyline) stroke(half float64) []polyline {
 	same := func(a, b point) bool { return a.distance(b) <= 1e-6 }
 	points := slices.CompactFunc(slices.Clone(r.points), same)
@@ -236,10 +238,10 @@ func (r polyline) stroke(half float64) []polyline {
 	}
 	closed := r.closed && len(points) > 2
 	if closed {
-		points = append(points, points[0], points[1]) // ends with the corner where it began
+		points = append(points, points[0], points[1]) // the last corner is the first point
 	}
 	var outline []polyline
-	var before point // the side of the piece before
+	var before point // offset to the side of the previous piece
 	for i := 1; i < len(points); i++ {
 		from, to := points[i-1], points[i]
 		along := to.sub(from).scale(half / from.distance(to))
@@ -248,18 +250,18 @@ func (r polyline) stroke(half float64) []polyline {
 			outline = append(outline, wedge(from, before, side, half))
 		}
 		if before = side; closed && i == len(points)-1 {
-			break // drawn at first
+			break // this piece was drawn first
 		}
 		outline = append(outline, polyline{points: []point{from.add(side), from.sub(side), to.sub(side), to.add(side)}})
 	}
 	return outline
 }
 
-// wedge returns the round corner at a point between two pieces of a line, given by their
-// sides.
+// wedge returns the round corner at a point between two pieces of a line. a and b are the
+// offsets to the sides of the pieces, and half is half the line width.
 func wedge(at, a, b point, half float64) polyline {
 	turn := math.Atan2(a.x*b.y-a.y*b.x, a.x*b.x+a.y*b.y)
-	if turn > 0 { // the outer side is the other one
+	if turn > 0 { // the outer side is opposite
 		a, b = a.scale(-1), b.scale(-1)
 	} else {
 		a, b = b, a

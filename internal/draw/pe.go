@@ -8,7 +8,7 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// peUnit is a unit of a PE: its place, and the text of its block.
+// peUnit is a unit of a PE with the position and text of its block.
 type peUnit struct {
 	kind topology.Kind
 	role role
@@ -16,7 +16,8 @@ type peUnit struct {
 	lines []string
 }
 
-// peUnits returns the units of a PE: commands come from above, data passes from left to right.
+// peUnits returns the units of a PE. Commands come from above, and data moves from left to
+// right.
 func peUnits(pe topology.PE) []peUnit {
 	g, m, q, dma := pe.GEMM, pe.Math, pe.IPCQ, pe.DMA
 	vectors := "in no time"
@@ -41,7 +42,7 @@ func peUnits(pe topology.PE) []peUnit {
 	}
 }
 
-// layoutPE draws the units of a PE, its router and its HBM slice.
+// layoutPE lays out the units of a PE, its router and its HBM slice.
 func (p *builder) layoutPE() *Diagram {
 	s, at := p.Spec(), p.at
 	name := fmt.Sprintf("sip%d.cube%d.pe%d", at.SIP, at.Cube, at.PE)
@@ -65,10 +66,10 @@ func (p *builder) layoutPE() *Diagram {
 	return d
 }
 
-// lastPart returns the last part of a component's name.
+// lastPart returns the part of a component's name after the last dot.
 func lastPart(name string) string { return name[strings.LastIndexByte(name, '.')+1:] }
 
-// gemmRate returns the peak of the matrix engines of n PEs.
+// gemmRate returns the peak rate of the matrix engines of n PEs.
 func gemmRate(g topology.GEMM, n int) string {
 	one, ok := g.Peak()
 	if !ok {
@@ -81,7 +82,8 @@ func gemmRate(g topology.GEMM, n int) string {
 	return fmt.Sprintf("%.4g TFLOP/s", peak/1e12)
 }
 
-// addDataPath draws the path of data from memory to the engines.
+// addDataPath adds the wires that carry data between memory and the engines, and the wire
+// that carries launches to the CPU.
 func (p *builder) addDataPath(d *Diagram, unit map[topology.Kind]int, router, hbm int) {
 	s := p.Spec()
 	box := func(b int) rect { return d.blocks[b].rect }
@@ -113,8 +115,9 @@ func (p *builder) addDataPath(d *Diagram, unit map[topology.Kind]int, router, hb
 		path: []point{{r.centre().x, r.y}, {r.centre().x, c.centre().y}, {c.x, c.centre().y}}})
 }
 
-// addCommandWires draws the commands of the scheduler, which take no time of a link. A command without
-// a path runs straight up or down, at the middle of the narrower block.
+// addCommandWires adds the wires that carry the commands of the scheduler, which occupy no
+// link. A wire without a given path runs straight up or down, at the centre of the narrower
+// block.
 func (p *builder) addCommandWires(d *Diagram, unit map[topology.Kind]int) {
 	box := func(k topology.Kind) rect { return d.blocks[unit[k]].rect }
 	connect := func(from, to topology.Kind, path ...point) {

@@ -13,16 +13,16 @@ import (
 )
 
 const (
-	pngWidth  = 1280    // pixels at least
-	maxPixels = 1 << 26 // of a picture
-	flatness  = 0.1     // pixels that a straight line may be off a curve
-	farAway   = 1 << 14 // pixels; places beyond are drawn there
+	pngWidth  = 1280    // minimum width in pixels
+	maxPixels = 1 << 26 // maximum number of pixels of a picture
+	flatness  = 0.1     // pixels that a straight line may deviate from a curve
+	farAway   = 1 << 14 // largest coordinate in pixels; larger ones are moved there
 )
 
 // raster paints items on an image.
 type raster struct {
 	img   *image.RGBA
-	scale float64 // pixels of the image for a pixel of the canvas
+	scale float64 // pixels of the image per pixel of the canvas
 	fills vector.Rasterizer
 }
 
@@ -73,7 +73,8 @@ func (s shape) png(r *raster) {
 	r.fill(outline, image.NewUniform(s.line))
 }
 
-// texture returns the fill of a shape: a colour, or an image of the hatch around the shape.
+// texture returns the fill of a shape: a colour, or an image of the hatch that covers the
+// shape.
 func (r *raster) texture(s shape, polylines []polyline) image.Image {
 	if s.hatch == plain {
 		return image.NewUniform(s.fill)
@@ -88,7 +89,7 @@ func (r *raster) texture(s shape, polylines []polyline) image.Image {
 	return tile.img
 }
 
-// flatten returns a path in pixels of the image.
+// flatten returns a path as straight lines, in pixels of the image.
 func (r *raster) flatten(p path) []polyline {
 	polylines := p.flatten(flatness / r.scale)
 	for _, part := range polylines {
@@ -100,7 +101,7 @@ func (r *raster) flatten(p path) []polyline {
 	return polylines
 }
 
-// bounds returns the pixels that shapes touch.
+// bounds returns the pixels of the image that the polylines touch.
 func (r *raster) bounds(polylines []polyline) image.Rectangle {
 	lo, hi := point{math.Inf(1), math.Inf(1)}, point{math.Inf(-1), math.Inf(-1)}
 	for _, part := range polylines {
@@ -114,13 +115,13 @@ func (r *raster) bounds(polylines []polyline) image.Rectangle {
 	return image.Rect(int(math.Floor(lo.x)), int(math.Floor(lo.y)), int(math.Ceil(hi.x)), int(math.Ceil(hi.y))).Intersect(r.img.Bounds())
 }
 
-// fill fills the inside of all parts.
+// fill fills the inside of closed polylines.
 func (r *raster) fill(polylines []polyline, with image.Image) {
 	in := r.bounds(polylines)
 	if in.Empty() {
 		return
 	}
-	r.fills.Reset(in.Dx(), in.Dy()) // no larger than needed: it has a number for each pixel
+	r.fills.Reset(in.Dx(), in.Dy()) // no larger than needed, because it stores a number for each pixel
 	for _, part := range polylines {
 		for i, at := range part.points {
 			x, y := float32(at.x-float64(in.Min.X)), float32(at.y-float64(in.Min.Y))

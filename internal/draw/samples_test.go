@@ -13,7 +13,7 @@ import (
 
 var nan = math.NaN()
 
-// sampleLines is three lines and their bounds over sizes that double.
+// sampleLines returns three lines and a bound over sizes that double.
 func sampleLines() Lines {
 	x := []float64{8, 64, 512, 4096, 32768, 49152}
 	over := func(a, b float64) []float64 {
@@ -51,7 +51,7 @@ func sampleFigures() map[string]Figure {
 	return map[string]Figure{"lines": sampleLines(), "bars": sampleBars(), "heat": sampleHeatMap()}
 }
 
-// drawing is what an SVG holds.
+// drawing is the content of an SVG.
 type drawing struct {
 	texts  []string
 	tips   []string
@@ -60,6 +60,7 @@ type drawing struct {
 	dashed int
 }
 
+// parse returns the texts, tooltips and colours of an SVG.
 func parse(t testing.TB, svg []byte) drawing {
 	t.Helper()
 	d := drawing{fills: map[string]int{}, lines: map[string]int{}}

@@ -9,20 +9,20 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// Layout of a SIP, from the top.
+// Layout of a SIP, from the top, in pixels.
 const (
-	sipTop   = 68.0 // below the host and the other SIPs
+	sipTop   = 68.0 // top of the SIP, below the host and the other SIPs
 	ioTop    = sipTop + 32
 	ioH      = 136.0
 	ioUnitH  = 50.0
-	portW    = 18.0 // of a UCIe port, along its edge
-	portH    = 10.0 // and across
+	portW    = 18.0 // size of a UCIe port along the edge of its die
+	portH    = 10.0 // size of a UCIe port across the edge
 	minDie   = 28.0
 	sipInset = 16.0
-	endInset = 84.0 // room for a name next to the dies
+	endInset = 84.0 // space for a name next to the dies
 )
 
-// layoutSIP draws the cube mesh of a SIP and its IO chiplet.
+// layoutSIP lays out the cube mesh of a SIP and its IO chiplet.
 func (p *builder) layoutSIP() *Diagram {
 	s := p.Spec()
 	mesh := s.SIP.CubeMesh
@@ -43,7 +43,7 @@ func (p *builder) layoutSIP() *Diagram {
 	cw, ch := pitch(dies, mesh.W, mesh.H)
 	size := rect{w: min(210, cw-max(cw/4, 2*portH)), h: min(110, ch-max(ch/4, 2*portH))}
 	port := rect{w: portW, h: portH}
-	if min(size.w, size.h) < 2*portW { // links then run from die to die
+	if min(size.w, size.h) < 2*portW { // too small for ports: links run from die to die
 		size, port = rect{w: cw * 0.75, h: ch * 0.75}, rect{}
 	}
 	ports := make([][4]int, s.CubesPerSIP())
@@ -61,8 +61,9 @@ func (p *builder) layoutSIP() *Diagram {
 	return d
 }
 
-// addDie adds a cube and its ports. It returns the blocks of the ports by direction, -1 where
-// there is none. The width of size is along the edge of the die.
+// addDie adds a cube at r and its ports. It returns the blocks of the ports by direction,
+// -1 where there is none. The width of size is the length of a port along the edge of the
+// die.
 func (p *builder) addDie(d *Diagram, in, cube int, r, size rect) [4]int {
 	s := p.Spec()
 	name := fmt.Sprintf("sip%d.cube%d", p.at.SIP, cube)
@@ -92,7 +93,7 @@ func (p *builder) lookupPort(cube, side int) (topology.NodeID, bool) {
 	return p.Lookup(fmt.Sprintf("sip%d.cube%d.ucie_%c", p.at.SIP, cube, "nesw"[side]))
 }
 
-// joinDies joins facing ports of neighbouring cubes.
+// joinDies adds wires between the facing ports of neighbouring cubes.
 func (p *builder) joinDies(d *Diagram, ports [][4]int) {
 	w := p.Spec().SIP.CubeMesh.W
 	bw := p.Spec().SIP.UCIe.Bandwidth
@@ -106,12 +107,13 @@ func (p *builder) joinDies(d *Diagram, ports [][4]int) {
 	}
 }
 
-// joinStraight joins two blocks that stand for one component each by a straight wire.
+// joinStraight adds a straight wire between two blocks that stand for one component each.
 func (p *builder) joinStraight(d *Diagram, a, b int, l role, bw topology.BytesPerSec) {
 	p.joinNamed(d, wire{from: a, to: b, role: l, path: straightPath(d.blocks[a].rect, d.blocks[b].rect), text: bandwidthLabel(bw)})
 }
 
-// addIOChiplet adds the chiplet above the cubes, and the parts of the system beyond it.
+// addIOChiplet adds the IO chiplet above the cubes, and the parts of the system that it is
+// connected to.
 func (p *builder) addIOChiplet(d *Diagram, in int, ports [][4]int) {
 	s, name := p.Spec(), fmt.Sprintf("sip%d.io", p.at.SIP)
 	box := rect{sipInset, ioTop, d.w - 2*sipInset, ioH}
@@ -137,10 +139,11 @@ func (p *builder) addIOChiplet(d *Diagram, in int, ports [][4]int) {
 	p.addOutside(d, pcie, hub)
 }
 
-// combPath returns the path from the underside of a block down to one of several in a row below it.
+// combPath returns the path from the underside of a block down to the i-th of n blocks in a
+// row below it.
 func combPath(from, to rect, i, n int) []point {
 	x := from.x + from.w*float64(i+1)/float64(n+1)
-	// The outer ones turn first, so that paths do not cross.
+	// The paths to the outer blocks turn first, so that no paths cross.
 	level := min(i, n-1-i)
 	mid := from.bottom() + (to.y-from.bottom())*float64(level+1)/float64(n/2+2)
 	if x == to.centre().x {
@@ -149,7 +152,7 @@ func combPath(from, to rect, i, n int) []point {
 	return []point{{x, from.bottom()}, {x, mid}, {to.centre().x, mid}, {to.centre().x, to.y}}
 }
 
-// addOutside draws the host and the other SIPs, which the IO chiplet is joined to.
+// addOutside adds the host and the other SIPs, to which the IO chiplet is connected.
 func (p *builder) addOutside(d *Diagram, pcie, hub int) {
 	s := p.Spec()
 	above := func(b int, name, text string) int {

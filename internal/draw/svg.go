@@ -13,10 +13,10 @@ import (
 	"github.com/kernbench/kernbench/internal/printable"
 )
 
-// svgWriter writes items as elements.
+// svgWriter writes items as SVG elements.
 type svgWriter struct {
 	bytes.Buffer
-	patterns []paint // hatched fills, each once
+	patterns []paint // hatched fills, without duplicates
 }
 
 // svg returns the picture as SVG.
@@ -38,14 +38,14 @@ func (c *canvas) svg() []byte {
 	return w.Bytes()
 }
 
-// writePatterns writes a pattern for each hatched fill.
+// writePatterns writes a pattern element for each hatched fill.
 func (w *svgWriter) writePatterns(patterns []paint) {
 	if len(patterns) == 0 {
 		return
 	}
 	w.WriteString("<defs>\n")
 	for _, p := range patterns {
-		step := hatchPatterns[p.hatch].step // it repeats in both directions
+		step := hatchPatterns[p.hatch].step // the pattern repeats in both directions
 		w.openTag("pattern", "id", p.id(), "patternUnits", "userSpaceOnUse", "width", formatNumber(step), "height", formatNumber(step))
 		w.WriteString(">\n")
 		tile := &canvas{}
@@ -57,14 +57,14 @@ func (w *svgWriter) writePatterns(patterns []paint) {
 	w.WriteString("</defs>\n")
 }
 
-// id returns the name of the pattern of a hatched fill. Equal fills have equal names, so that
-// several pictures may share a page.
+// id returns the name of the pattern of a hatched fill. Equal fills have equal names, so
+// that several pictures can be on one page.
 func (p paint) id() string {
 	return fmt.Sprintf("hatch%d-%06x-%06x", p.hatch, uint32(p.fill), uint32(p.over))
 }
 
-// openTag writes the start of an element without its end: its name and pairs of attribute and
-// value. Attributes without a value are left out.
+// openTag writes the start of an element up to its attributes, which are pairs of name and
+// value. It leaves out attributes with an empty value.
 func (w *svgWriter) openTag(name string, attrs ...string) {
 	w.WriteString("<" + name)
 	for i := 0; i < len(attrs); i += 2 {
@@ -74,12 +74,12 @@ func (w *svgWriter) openTag(name string, attrs ...string) {
 	}
 }
 
-// writeElement writes an element that holds text.
+// writeElement writes an element that contains text.
 func (w *svgWriter) writeElement(name, text string, attrs ...string) {
 	w.openTag(name, attrs...)
 	w.WriteByte('>')
 	if err := xml.EscapeText(w, []byte(printable.Text(text))); err != nil {
-		panic(err) // a buffer takes everything
+		panic(err) // writing to a buffer does not fail
 	}
 	w.WriteString("</" + name + ">\n")
 }
@@ -130,7 +130,7 @@ func (w *svgWriter) writeItems(items []item) {
 	}
 }
 
-// data returns the path as the d attribute has it.
+// data returns the path as the value of a d attribute.
 func (p path) data() string {
 	var b strings.Builder
 	var now point
@@ -162,7 +162,7 @@ func (p path) data() string {
 			to("Q", s.at[:]...)
 		case closePath:
 			b.WriteByte('Z')
-			now = point{math.NaN(), math.NaN()} // wherever the part began
+			now = point{math.NaN(), math.NaN()} // unknown: the start of the part
 		case circleAt:
 			r := formatNumber(s.at[1].x - s.at[0].x)
 			left := s.at[0].lerp(s.at[1], -1)
@@ -175,7 +175,7 @@ func (p path) data() string {
 	return b.String()
 }
 
-// formatNumber returns a number with at most two decimals.
+// formatNumber formats a number with at most two decimals.
 func formatNumber(v float64) string {
 	return strconv.FormatFloat(math.Round(v*100)/100+0, 'f', -1, 64)
 }

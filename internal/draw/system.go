@@ -9,7 +9,7 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// layoutSystem draws the SIPs in the arrangement of their fabric, and the host.
+// layoutSystem lays out the SIPs in the arrangement of their network, and the host.
 func (p *builder) layoutSystem() *Diagram {
 	sips := p.Spec().System.SIPs
 	d := &Diagram{name: "system", title: "System: " + printable.Count(sips.Count, "SIP") + ", " + string(sips.Topology)}
@@ -21,7 +21,7 @@ func (p *builder) layoutSystem() *Diagram {
 	in := rect{24, top + 32, areaW - 48, areaH - top - 48}
 	boxes, _ := p.arrange(&rect{w: in.w, h: in.h})
 	if lines, _ := (block{rect: boxes[0], lines: []string{fmt.Sprintf("sip%d", sips.Count-1)}}).fit(); lines == 0 {
-		in = in.inset(60, 0, 60, 0) // names go next to the boxes
+		in = in.inset(60, 0, 60, 0) // leave space for names next to the boxes
 	}
 	edge := in.x
 	host := d.addBlock(block{name: "host", lines: []string{"host"}, role: outside, in: -1})
@@ -36,8 +36,8 @@ func (p *builder) layoutSystem() *Diagram {
 	return d
 }
 
-// addNetwork draws the SIPs and the links between them in an area, which grows if it must. It
-// returns the blocks of the SIPs.
+// addNetwork adds the SIPs and the links between them in an area, which it enlarges if
+// necessary. It returns the blocks of the SIPs.
 func (p *builder) addNetwork(d *Diagram, in *rect, around int) []int {
 	s := p.Spec()
 	boxes, route := p.arrange(in)
@@ -63,7 +63,8 @@ func (p *builder) addNetwork(d *Diagram, in *rect, around int) []int {
 	return blocks
 }
 
-// addHostLinks draws one line for the PCIe links of all SIPs, which are alike.
+// addHostLinks adds one line for the PCIe links of all SIPs, which have the same numbers.
+// Each link is also a wire that is not drawn.
 func (p *builder) addHostLinks(d *Diagram, host int, sips []int, top, hostH float64) {
 	pcie := p.Spec().Host.PCIe
 	x, state := d.blocks[host].centre().x, unchanged
@@ -75,7 +76,8 @@ func (p *builder) addHostLinks(d *Diagram, host int, sips []int, top, hostH floa
 	d.notes = append(d.notes, textLine{style{size: sizeText}, point{x + 16, (hostH + top) / 2}, "PCIe to every SIP: " + bandwidthText(pcie.Bandwidth) + ", " + topology.Format(pcie.Latency)})
 }
 
-// addFabricLinks draws the links between SIPs, or to the switch, whose block is the last.
+// addFabricLinks adds the links between SIPs, or between SIPs and the switch, which is the
+// last block.
 func (p *builder) addFabricLinks(d *Diagram, blocks []int, route routeFunc) {
 	sips := p.Spec().System.SIPs
 	text := bandwidthLabel(sips.Link.Bandwidth)
@@ -85,7 +87,7 @@ func (p *builder) addFabricLinks(d *Diagram, blocks []int, route routeFunc) {
 	thick := 3.0
 	switch {
 	case sips.Topology == topology.FullyConnected:
-		thick = min(max(0.3, 16/float64(sips.Count)), 3) // all chords together stay light
+		thick = min(max(0.3, 16/float64(sips.Count)), 3) // many chords must not darken the picture
 	case d.blocks[blocks[0]].h < 40:
 		thick = 1.5
 	}
@@ -125,8 +127,8 @@ func (p *builder) explainSystem(d *Diagram) {
 	d.explainWire(outside, "PCIe, one per SIP", bandwidthText(s.Host.PCIe.Bandwidth), topology.Format(s.Host.PCIe.Latency))
 }
 
-// Systems is the SIPs of several systems and the links between them, side by side. Each has the
-// arrangement of its [ViewSystem].
+// Systems is a figure of several systems next to each other, with their SIPs and the links
+// between SIPs. Each system is arranged as in its [ViewSystem].
 type Systems struct {
 	Title, Subtitle, Note string
 	Panels                []SystemPanel

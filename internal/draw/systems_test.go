@@ -11,8 +11,9 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// TestSystems wants each system drawn as its own view is: a block for each SIP, a wire for each
-// link with its bandwidth where there is room, and the value of an override at its link.
+// TestSystems checks that each system is drawn as in its own view: a block for each SIP, a
+// wire for each link with its bandwidth if there is space, and the value of an override at
+// its link.
 func TestSystems(t *testing.T) {
 	mesh := compile(t, "mesh2x3", "overrides=[{link: sip0.io.switch<->sip1.io.switch, bandwidth: 50 GB/s}]")
 	f := Systems{Title: "Three", Note: "of six", Panels: []SystemPanel{
@@ -45,7 +46,8 @@ func TestSystems(t *testing.T) {
 	if diff := cmp.Diff(want, blocks); diff != "" {
 		t.Errorf("blocks (-want +got):\n%s", diff)
 	}
-	// The ring has 6 links, the mesh 7 and the torus 9, as both ends of a column of three are joined.
+	// The ring has 6 links, the mesh 7, and the torus 9 because it also connects the ends
+	// of a column of three.
 	if diff := cmp.Diff(map[string]int{roles[fabric].line.String(): 6 + 9 + 6, overrideColour.String(): 1}, wires); diff != "" {
 		t.Errorf("wires (-want +got):\n%s", diff)
 	}

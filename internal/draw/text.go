@@ -15,16 +15,16 @@ import (
 	"github.com/kernbench/kernbench/internal/printable"
 )
 
-// style is how text looks and where its anchor is.
+// style describes how text looks and where its anchor is.
 type style struct {
 	size   float64
 	bold   bool
-	colour colour // zero: ink
+	colour colour // 0 for ink
 	anchor anchor
-	turn   float64 // clockwise around the anchor, in degrees; upwards for text that reads from the bottom up
+	turn   float64 // clockwise rotation around the anchor in degrees; see upwards
 }
 
-// anchor is where the anchor of a text lies: at its start, in its middle or at its end.
+// anchor selects the point of a text that is placed: its start, its middle or its end.
 type anchor uint8
 
 const (
@@ -34,8 +34,8 @@ const (
 )
 
 const (
-	upwards   = -90
-	capHeight = 0.72 // of the size
+	upwards   = -90  // turn of text that reads from the bottom up
+	capHeight = 0.72 // height of capital letters relative to the text size
 )
 
 // face is a font of the program.
@@ -43,18 +43,18 @@ type face struct {
 	mu     sync.Mutex
 	font   *sfnt.Font
 	buffer sfnt.Buffer
-	em     fixed.Int26_6 // units of the font per em
+	em     fixed.Int26_6 // font units per em
 	glyphs map[rune]*glyph
 }
 
-// glyph is a character in ems.
+// glyph is a character, with its measures in ems.
 type glyph struct {
 	index   sfnt.GlyphIndex
 	advance float64
 	outline path
 }
 
-// faces are the regular and the bold font, parsed when the first text needs them.
+// faces returns the regular and the bold font. It parses them when it is called first.
 var faces = sync.OnceValue(func() [2]*face {
 	var parsed [2]*face
 	for i, ttf := range [][]byte{liberationsansregular.TTF, liberationsansbold.TTF} {
@@ -74,8 +74,8 @@ func (s style) face() *face {
 	return faces()[0]
 }
 
-// glyph returns the glyph of a character. A character that the font does not have is a box
-// as wide as an em, because any other font that a viewer takes it from is at most that wide.
+// glyph returns the glyph of a character. A character that the font lacks becomes a box one
+// em wide, because the fonts that a viewer may use instead are at most that wide.
 func (f *face) glyph(r rune) *glyph {
 	if g := f.glyphs[r]; g != nil {
 		return g
@@ -113,8 +113,8 @@ func (f *face) glyph(r rune) *glyph {
 
 func (f *face) ems(v fixed.Int26_6) float64 { return float64(v) / float64(f.em) }
 
-// layoutGlyphs calls do with each glyph of a printable text and the place where it begins. It returns the
-// place behind the last glyph. Places are in ems.
+// layoutGlyphs calls do with each glyph of a printable text and the position where the
+// glyph starts. It returns the position after the last glyph. Positions are in ems.
 func (f *face) layoutGlyphs(text string, do func(g *glyph, at float64)) float64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -135,7 +135,7 @@ func (s style) width(text string) float64 {
 	return s.size * s.face().layoutGlyphs(printable.Line(text), func(*glyph, float64) {})
 }
 
-// widest returns the width of the widest of texts.
+// widest returns the width of the widest text.
 func (s style) widest(texts ...string) float64 {
 	widest := 0.0
 	for _, text := range texts {
@@ -144,10 +144,10 @@ func (s style) widest(texts ...string) float64 {
 	return widest
 }
 
-// lineHeight returns the distance of lines of text.
+// lineHeight returns the distance between lines of text.
 func (s style) lineHeight() float64 { return s.size * 1.25 }
 
-// outline returns the contours of a text whose baseline begins at the origin.
+// outline returns the contours of a text whose baseline starts at the origin.
 func (s style) outline(text string) path {
 	var p path
 	s.face().layoutGlyphs(text, func(g *glyph, at float64) {
@@ -156,23 +156,25 @@ func (s style) outline(text string) path {
 	return p
 }
 
-// baseline returns where a text begins: how far right and down of its anchor, before it is
-// turned.
+// baseline returns the start of the text's baseline relative to its anchor, before
+// rotation.
 func (w textLine) baseline() point {
 	return point{-w.width(w.text) * float64(w.anchor) / 2, w.size * capHeight / 2}
 }
 
-// rotate returns a point, given from the anchor, after the turn of the text.
+// rotate returns the position on the canvas of a point relative to the anchor, after the
+// rotation of the text.
 func (w textLine) rotate(p point) point {
 	sin, cos := math.Sincos(w.turn * math.Pi / 180)
-	if w.turn == upwards { // exactly
+	if w.turn == upwards { // avoids rounding errors
 		sin, cos = -1, 0
 	}
 	return w.at.add(point{p.x*cos - p.y*sin, p.x*sin + p.y*cos})
 }
 
-// wrap returns a text in lines of at most a width, broken at spaces, and with within also
-// after underscores. A word that is wider than a line has one of its own.
+// wrap breaks a text into lines of at most maxWidth. It breaks at spaces and, with
+// atUnderscores, also after underscores. A word that is wider than maxWidth has its own
+// line.
 func (s style) wrap(text string, maxWidth float64, atUnderscores bool) []string {
 	var lines []string
 	for _, word := range strings.Fields(text) {
@@ -196,20 +198,21 @@ func (s style) wrap(text string, maxWidth float64, atUnderscores bool) []string 
 	return lines
 }
 
-// cut returns a text of at most a width, with dots in place of its end if it is wider.
+// cut returns a text of at most maxWidth. It replaces the end of a wider text with an
+// ellipsis.
 func (s style) cut(text string, maxWidth float64) string {
 	if text = printable.Line(text); s.width(text) <= maxWidth {
 		return text
 	}
 	runes := []rune(text)
 	n := sort.Search(len(runes)+1, func(n int) bool { return s.width(string(runes[:n])+"…") > maxWidth })
-	if n == 0 { // no room for the dots
+	if n == 0 { // no space for the ellipsis
 		return ""
 	}
 	return string(runes[:n-1]) + "…"
 }
 
-// bounds returns the space that a text takes, unless it is turned.
+// bounds returns the rectangle that a text takes, ignoring its rotation.
 func (w textLine) bounds() rect {
 	width, height := w.width(w.text), w.lineHeight()
 	return rect{w.at.x - width*float64(w.anchor)/2, w.at.y - height/2, width, height}
