@@ -8,11 +8,11 @@ import (
 )
 
 // Gantt is a chart of schedules. [WriteGantt] writes it as text, and [SVG] and [PNG] draw
-// it as a picture. All panels share one time axis from 0, unless Apart is set.
+// it as a picture. All panels share one time axis from 0, unless SeparateAxes is set.
 type Gantt struct {
 	Title, Subtitle string
 	Panels          []GanttPanel // for example one for each runtime
-	Apart           bool         // each panel has its own axis, for schedules with very different lengths
+	SeparateAxes    bool         // each panel has its own axis, for schedules with very different lengths
 }
 
 // GanttPanel is a schedule.
@@ -66,7 +66,7 @@ type GanttAxis []GanttPanel
 
 // Axes groups the panels by time axis: all panels on one axis, or each on its own.
 func (g *Gantt) Axes() []GanttAxis {
-	if !g.Apart {
+	if !g.SeparateAxes {
 		return []GanttAxis{g.Panels}
 	}
 	return slices.Collect(slices.Chunk(GanttAxis(g.Panels), 1))

@@ -12,7 +12,7 @@ import (
 // long their schedules are. Each panel has its own grid, and its axis below it. A panel of
 // no time has no axis.
 func TestGanttSeparateAxes(t *testing.T) {
-	g := &Gantt{Title: "three", Apart: true}
+	g := &Gantt{Title: "three", SeparateAxes: true}
 	for _, end := range []simtime.Time{1478, 14780, 0} {
 		g.Panels = append(g.Panels, GanttPanel{Title: "panel", Note: (end * simtime.Nanosecond).Rounded(), Rows: []GanttRow{
 			{Label: "control", Bars: []GanttBar{nsBar(0, end, Computing, "task")}}, {Label: "idle"},

@@ -33,7 +33,7 @@ var activityFills = [NumActivities]colour{Building: huePurple, Scheduling: hueOr
 func (g *Gantt) draw(c *canvas) error {
 	s := newGanttSheet(g)
 	c.heading(pageW, s.h, g.Title, g.Subtitle)
-	s.drawLegend(c, g.Apart)
+	s.drawLegend(c, g.SeparateAxes)
 	for _, a := range s.axes {
 		for _, p := range a.panels {
 			s.drawPanel(c, a, p)
@@ -133,7 +133,7 @@ func (s *ganttSheet) barHeight() float64 {
 }
 
 // drawLegend draws the meaning of the colours in one line.
-func (s *ganttSheet) drawLegend(c *canvas, apart bool) {
+func (s *ganttSheet) drawLegend(c *canvas, separateAxes bool) {
 	text, x := style{size: sizeText}, s.x
 	entry := func(fill colour, word string) {
 		c.shape(box(rect{x, legendMid - 8, 28, 16}, 2), paint{fill: fill})
@@ -144,7 +144,7 @@ func (s *ganttSheet) drawLegend(c *canvas, apart bool) {
 		entry(fill, Activity(a).String())
 	}
 	entry(empty, "idle")
-	if apart {
+	if separateAxes {
 		c.text(style{size: sizeText, anchor: atEnd, colour: faint}, point{ganttRight, legendMid}, "each panel has its own axis of time")
 	}
 }

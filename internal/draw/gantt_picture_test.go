@@ -188,7 +188,7 @@ func TestGanttFits(t *testing.T) {
 		text := func(name string) string { return rapid.String().Draw(t, name) }
 		longest := int64(rapid.SampledFrom([]simtime.Time{1, 100, simtime.Nanosecond, simtime.Millisecond, simtime.Second}).Draw(t, "longest"))
 		times := func(name string) simtime.Time { return simtime.Time(rapid.Int64Range(0, longest).Draw(t, name)) }
-		g := &Gantt{Title: text("title"), Subtitle: text("subtitle"), Apart: rapid.Bool().Draw(t, "apart")}
+		g := &Gantt{Title: text("title"), Subtitle: text("subtitle"), SeparateAxes: rapid.Bool().Draw(t, "separate axes")}
 		for range rapid.IntRange(0, 3).Draw(t, "panels") {
 			p := GanttPanel{Title: text("panel"), Note: text("note"), End: times("end")}
 			for range rapid.IntRange(0, 40).Draw(t, "rows") {

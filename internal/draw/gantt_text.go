@@ -33,8 +33,8 @@ const (
 //	     µs 0      5       10
 //
 // A dot marks a bin that is mostly but not completely idle. The line at the right of the
-// bins is the end of the schedule. If Apart is set, each panel has its own axis. Every
-// character counts as one column.
+// bins is the end of the schedule. If SeparateAxes is set, each panel has its own axis.
+// Every character counts as one column.
 func WriteGantt(w io.Writer, g *Gantt, columns int) error {
 	if columns < ganttColumns {
 		return fmt.Errorf("write a Gantt chart in %d columns: it takes at least %d; widen the terminal or draw it as a picture", columns, ganttColumns)

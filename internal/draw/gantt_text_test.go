@@ -94,8 +94,8 @@ s scheduling
 · mostly idle
 `},
 		// On the axis of the second panel, the first would be two characters wide.
-		{"panels apart, one of no time", Gantt{
-			Title: "three schedules", Apart: true,
+		{"separate axes, one panel of no time", Gantt{
+			Title: "three schedules", SeparateAxes: true,
 			Panels: []GanttPanel{
 				{Title: "short", Note: "makespan 36 ns", End: 36 * simtime.Nanosecond, Rows: []GanttRow{
 					row("control", "B0-6 s6-9"), row("pe0", "#9-20 ~20-30"), {Label: "pe1"},
@@ -123,7 +123,7 @@ pe0    ││
 B building   s scheduling   # computing
 ~ communicating   · mostly idle
 `},
-		{"apart but none", Gantt{Apart: true}, 40, legend},
+		{"separate axes without panels", Gantt{SeparateAxes: true}, 40, legend},
 		{"only bars of no time", Gantt{Panels: []GanttPanel{{Title: "a", Rows: []GanttRow{row("pe0", "#0-0")}}}}, 40, "a\npe0││\n" + legend},
 		{"a few femtoseconds", Gantt{Panels: []GanttPanel{{Title: "a", Rows: []GanttRow{{"pe0", []GanttBar{{1, 3, Computing, "x"}}}}}}}, 40,
 			"a\npe0│ ##│\n   └┬─┬┘\n fs 0 2\n" + legend},
@@ -180,7 +180,7 @@ func TestWriteGanttTooNarrow(t *testing.T) {
 
 // randomGantt returns a random chart.
 func randomGantt(t *rapid.T) *Gantt {
-	g := &Gantt{Title: rapid.String().Draw(t, "title"), Subtitle: rapid.String().Draw(t, "subtitle"), Apart: rapid.Bool().Draw(t, "apart")}
+	g := &Gantt{Title: rapid.String().Draw(t, "title"), Subtitle: rapid.String().Draw(t, "subtitle"), SeparateAxes: rapid.Bool().Draw(t, "separate axes")}
 	longest := rapid.SampledFrom([]simtime.Time{1, 100, simtime.Nanosecond, simtime.Millisecond, simtime.Second}).Draw(t, "longest")
 	times := rapid.Int64Range(0, int64(longest))
 	for range rapid.IntRange(0, 3).Draw(t, "panels") {
