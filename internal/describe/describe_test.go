@@ -72,6 +72,7 @@ func TestNumbers(t *testing.T) {
 	}
 }
 
+// TestCorners checks which PEs and routers belong to each corner.
 func TestCorners(t *testing.T) {
 	m := Describe(compile(t, "cube.pe_layout.corners=2", "cube.pe_layout.pe_per_corner=3"))
 	want := []Corner{
@@ -138,6 +139,8 @@ func TestDecimal(t *testing.T) {
 	}
 }
 
+// TestTreeOfOverrides checks that a tree lists overrides and marks the siblings that they
+// change.
 func TestTreeOfOverrides(t *testing.T) {
 	got := Describe(compile(t, "overrides=[{link: sip0.io.switch<->sip1.io.switch, bandwidth: unlimited, latency: 0 ns}, "+
 		"{link: sip0.cube0.r0c0->sip0.cube0.r0c1, absent: true}]")).Tree(DepthSIP)

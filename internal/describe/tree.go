@@ -42,6 +42,7 @@ func (m Machine) Tree(depth int) string {
 	return b.String()
 }
 
+// systemBranch returns the branch of the system, down to a depth.
 func (m Machine) systemBranch(depth int) branch {
 	sips, host := m.spec.System.SIPs, m.spec.Host
 	text := printable.Count(sips.Count, "SIP") + ", " + string(sips.Topology)
@@ -64,6 +65,7 @@ func (m Machine) systemBranch(depth int) branch {
 	return b
 }
 
+// sipBranch returns the branch of the SIPs, down to a depth.
 func (m Machine) sipBranch(depth int) branch {
 	io, ucie := m.spec.SIP.IO, m.spec.SIP.UCIe
 	b := branch{text: m.nameSiblings("sip", m.spec.System.SIPs.Count), sub: []branch{
@@ -78,6 +80,7 @@ func (m Machine) sipBranch(depth int) branch {
 	return b
 }
 
+// cubeBranch returns the branch of the cubes of a SIP, down to a depth.
 func (m Machine) cubeBranch(depth int) branch {
 	c, mesh, pes := m.spec.Cube, m.spec.SIP.CubeMesh, m.spec.PEsPerCube()
 	var blocks []branch
@@ -114,6 +117,7 @@ func (c Corner) branch() branch {
 	return leaf(c.Name, places...)
 }
 
+// peBranch returns the branch of the n PEs of a cube.
 func (m Machine) peBranch(n int) branch {
 	p := m.spec.PE
 	c := p.Math.Cycles

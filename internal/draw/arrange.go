@@ -64,6 +64,7 @@ func (p *builder) arrange(in *rect) ([]rect, routeFunc) {
 	}
 }
 
+// rowMajor returns the first n cells of a grid with a number of columns, row by row.
 func rowMajor(n, cols int) []gridCell {
 	return lists.Make(n, func(i int) gridCell { return gridCell{i % cols, i / cols} })
 }

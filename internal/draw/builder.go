@@ -50,6 +50,8 @@ func Topology(g *topology.Graph, view View, at Place) (*Diagram, error) {
 	return d, nil
 }
 
+// newBuilder returns a builder for a compiled system. If the system has overrides, it
+// compiles the system again without them and records the effect of each override.
 func newBuilder(g *topology.Graph, at Place) (*builder, error) {
 	p := &builder{Graph: g, at: at, overridden: map[pair]*overrideEffect{}}
 	overrides := g.Spec().Overrides

@@ -180,6 +180,7 @@ func TestText(t *testing.T) {
 	}
 }
 
+// TestWidth checks the measured widths of texts.
 func TestWidth(t *testing.T) {
 	// Widths in font units, 2048 per em: H 1479, i 455, A 1366, V 1366. Kerning moves A and
 	// V closer by 152. A character that the font lacks is one em wide.
@@ -193,6 +194,8 @@ func TestWidth(t *testing.T) {
 	}
 }
 
+// TestEncode checks that the extension of a file name selects the format, and the errors of
+// figures that cannot be encoded.
 func TestEncode(t *testing.T) {
 	f := newSketch(func(*canvas) {})
 	for name, want := range map[string]string{"a.svg": "<svg", "b.SVG": "<svg", "c.d/e.png": "\x89PNG", "f.PNG": "\x89PNG"} {

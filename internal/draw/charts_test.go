@@ -47,6 +47,7 @@ func TestSizes(t *testing.T) {
 	}
 }
 
+// TestErrors checks the errors for data that cannot be drawn.
 func TestErrors(t *testing.T) {
 	tests := []struct {
 		figure Figure

@@ -53,6 +53,7 @@ func (p *builder) layoutCube() *Diagram {
 	return d
 }
 
+// addNoCLinks adds the links from each router to its right and lower neighbours.
 func (p *builder) addNoCLinks(d *Diagram, routers []int) {
 	noc := p.Spec().Cube.NoC
 	for i, r := range routers {
@@ -197,6 +198,7 @@ func (p *builder) addPorts(d *Diagram, in int, routers []int) {
 	}
 }
 
+// explainCube adds the legend of the view of a cube.
 func (p *builder) explainCube(d *Diagram) {
 	s := p.Spec()
 	c, ucie := s.Cube, s.SIP.UCIe

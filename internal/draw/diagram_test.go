@@ -17,6 +17,7 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
+// compile returns a compiled preset with some settings changed.
 func compile(t testing.TB, name string, sets ...string) *topology.Graph {
 	t.Helper()
 	var spec *topology.Spec
@@ -48,6 +49,7 @@ func systemSettings(shape topology.Shape, n int, more ...string) []string {
 	return append([]string{"system.sips.topology=" + string(shape), fmt.Sprintf("system.sips.count=%d", n)}, more...)
 }
 
+// systems lists the systems whose views are tested: a preset and settings that change it.
 var systems = []struct {
 	name string
 	base string
@@ -96,6 +98,9 @@ func TestLegible(t *testing.T) {
 	forEachView(t, func(t *testing.T, _ *topology.Graph, _ View, d *Diagram) { checkLegible(t, d) })
 }
 
+// checkLegible checks the layout of a diagram. Texts must not overlap other texts or leave
+// their blocks or the page, blocks must not overlap and must be in their frames, and wires
+// must not cross blocks or texts.
 func checkLegible(t interface{ Errorf(string, ...any) }, d *Diagram) {
 	c := &canvas{}
 	d.draw(c)
@@ -192,6 +197,8 @@ func TestRandomSystems(t *testing.T) {
 	})
 }
 
+// TestDiagramSVG checks that the SVG of each view is reproducible and well-formed, and
+// names all components, the source and the hash of the system.
 func TestDiagramSVG(t *testing.T) {
 	forEachView(t, func(t *testing.T, g *topology.Graph, v View, d *Diagram) {
 		svg := mustSVG(t, d)
@@ -274,6 +281,8 @@ var dotLine = func() *regexp.Regexp {
 		`|` + str + `(?: -> ` + str + `)? ` + attrs + `)$`)
 }()
 
+// TestDOT checks that the Graphviz file of each view is reproducible and valid, and
+// contains all blocks.
 func TestDOT(t *testing.T) {
 	forEachView(t, func(t *testing.T, g *topology.Graph, v View, d *Diagram) {
 		dot := d.DOT()
@@ -320,6 +329,7 @@ func TestGraphviz(t *testing.T) {
 	}
 }
 
+// TestOverrides checks which wires of each view are marked as overridden.
 func TestOverrides(t *testing.T) {
 	const overrides = "overrides=[" +
 		"{link: sip0.io.switch<->sip1.io.switch, bandwidth: 50 GB/s}," +
@@ -419,7 +429,7 @@ func TestShortNames(t *testing.T) {
 	}
 	for _, tt := range tests {
 		if got := shortNames("pe", tt.numbers); got != tt.want {
-			t.Errorf("several(%v): got %q, want %q", tt.numbers, got, tt.want)
+			t.Errorf("shortNames(%v): got %q, want %q", tt.numbers, got, tt.want)
 		}
 	}
 }

@@ -42,6 +42,7 @@ func (s *ganttSheet) minSeparateWidth() tenths {
 	}
 }
 
+// width returns the width of a bar on the axis.
 func (a *placedAxis) width(b GanttBar) tenths { return a.at(b.To) - a.at(b.From) }
 
 // drawRow draws the bars of a row: wide bars separately, and for each activity a strip of
@@ -59,7 +60,7 @@ func (s *ganttSheet) drawRow(c *canvas, a *placedAxis, r GanttRow, y float64) {
 			strips[b.Activity].count(b)
 			i++
 		default:
-			i += a.drawTogether(&strips, r.Bars[i:])
+			i += a.addNarrow(&strips, r.Bars[i:])
 		}
 	}
 	for activity := range strips {
@@ -75,11 +76,11 @@ func shownWidth(w tenths) tenths {
 	return w
 }
 
-// drawTogether adds the first bar, and the narrow bars that start in the same speck, to the
+// addNarrow adds the first bar, and the narrow bars that start in the same speck, to the
 // strips. It returns the number of these bars. Each activity gets a segment as long as its
 // bars, so that the picture shows how busy the row was. If no other bar follows soon, the
 // activity with the most time gets the whole speck, so that it is visible.
-func (a *placedAxis) drawTogether(strips *[NumActivities]strip, bars []GanttBar) int {
+func (a *placedAxis) addNarrow(strips *[NumActivities]strip, bars []GanttBar) int {
 	var times [NumActivities]simtime.Time
 	start, n := a.at(bars[0].From), 0
 	for n < len(bars) && a.width(bars[n]) < speck && a.at(bars[n].From) < start+speck {

@@ -68,6 +68,8 @@ type placedPanel struct {
 	y, end float64 // top and bottom of the rows
 }
 
+// newGanttSheet lays out a Gantt chart: it chooses the rows to show, their height, and the
+// positions of panels and axes.
 func newGanttSheet(g *Gantt) *ganttSheet {
 	s := &ganttSheet{}
 	rows, rest, labels := 0, 0, 0.0
@@ -152,10 +154,10 @@ func (s *ganttSheet) drawLegend(c *canvas, separateAxes bool) {
 // drawPanel draws the heading of a panel and a band for each row, as long as the schedule.
 // It draws the grid over the bands, and the bars over the grid.
 func (s *ganttSheet) drawPanel(c *canvas, a *placedAxis, p *placedPanel) {
-	mid, note, title := p.y-panelHead/2, style{size: sizeText, anchor: atEnd}, style{size: sizeHead, bold: true}
-	said := note.cut(p.Note, (ganttRight-s.x)/2)
-	c.text(note, point{ganttRight, mid}, said)
-	c.text(title, point{s.x, mid}, title.cut(p.Title, ganttRight-s.x-note.width(said)-ganttGap))
+	mid, noteStyle, title := p.y-panelHead/2, style{size: sizeText, anchor: atEnd}, style{size: sizeHead, bold: true}
+	note := noteStyle.cut(p.Note, (ganttRight-s.x)/2)
+	c.text(noteStyle, point{ganttRight, mid}, note)
+	c.text(title, point{s.x, mid}, title.cut(p.Title, ganttRight-s.x-noteStyle.width(note)-ganttGap))
 	var bands path
 	label := style{size: min(sizeText, math.Floor(s.rowHeight*0.8)), anchor: atEnd}
 	for i, r := range p.rows {

@@ -69,6 +69,8 @@ type bin struct {
 	touched bool // a bar overlaps the bin, possibly one of length 0
 }
 
+// newGanttText returns an empty text chart whose label column is as wide as the labels
+// need.
 func newGanttText(g *Gantt, columns int) *ganttText {
 	c := &ganttText{columns: columns, label: 2} // space for a unit of time
 	for i := range g.Panels {
@@ -96,6 +98,8 @@ func (c *ganttText) writeLine(text string) {
 	}
 }
 
+// writePanel writes the heading of a panel, a line for each row, and the counts of rows
+// left out.
 func (c *ganttText) writePanel(p *GanttPanel) {
 	heading := p.Title
 	if p.Note != "" {

@@ -35,6 +35,7 @@ func parseBars(t testing.TB, text string) []GanttBar {
 	return bs
 }
 
+// TestWriteGantt compares text charts with the expected text.
 func TestWriteGantt(t *testing.T) {
 	row := func(label, text string) GanttRow { return GanttRow{label, parseBars(t, text)} }
 	many := make([]GanttRow, 43)
@@ -233,6 +234,7 @@ func TestGanttShares(t *testing.T) {
 	})
 }
 
+// checkShares checks that the bins contain the time of each activity of a row's bars.
 func checkShares(t *rapid.T, c *ganttText, bars []GanttBar) {
 	var want, got [NumActivities]simtime.Time
 	for _, b := range bars {

@@ -10,6 +10,7 @@ import (
 	"github.com/kernbench/kernbench/simtime"
 )
 
+// TestTimeTicks checks the ticks and the unit of time axes.
 func TestTimeTicks(t *testing.T) {
 	tests := []struct {
 		end  simtime.Time

@@ -109,7 +109,9 @@ func (h HeatMap) draw(c *canvas) error {
 	return nil
 }
 
-func (h HeatMap) drawCells(c *canvas, plot rect, share scale) {
+// drawCells draws the cells with their values and the names of rows. colours maps a value
+// to its share of the colour scale.
+func (h HeatMap) drawCells(c *canvas, plot rect, colours scale) {
 	w, ht := plot.w/float64(len(h.Columns)), plot.h/float64(len(h.Rows))
 	size, between := h.textSize(w, ht), min(1, w/12, ht/12)
 	for i, row := range h.Values {
@@ -120,7 +122,7 @@ func (h HeatMap) drawCells(c *canvas, plot rect, share scale) {
 		for k, v := range row {
 			fill, text, value := empty, faint, "no value"
 			if !math.IsNaN(v) {
-				fill, value = rampColour(share.at(v)), withUnit(h.Format, v, h.Unit)
+				fill, value = rampColour(colours.at(v)), withUnit(h.Format, v, h.Unit)
 				text = fill.readable()
 			}
 			cell := rect{plot.x + w*float64(k), top, w, ht}

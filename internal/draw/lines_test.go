@@ -10,6 +10,7 @@ const (
 	blue, vermilion, green, grey = "#0072b2", "#d55e00", "#009e73", "#5f5f5f"
 )
 
+// TestLines checks the texts, lines, marks and tooltips of a line chart.
 func TestLines(t *testing.T) {
 	d := parse(t, mustSVG(t, sampleLines()))
 	want := []string{

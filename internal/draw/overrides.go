@@ -85,7 +85,7 @@ func (p *builder) explainOverrides(d *Diagram, overrides []topology.Override) {
 	for _, w := range d.wires {
 		for _, q := range w.pairs {
 			drawn[q] = w.state
-			if w.path == nil { // another wire is drawn that stands for several
+			if w.path == nil { // another wire, which stands for several, is drawn
 				drawn[q] = min(w.state, changed)
 			}
 		}

@@ -53,17 +53,18 @@ type path []segment
 // segment is an element of a path.
 type segment struct {
 	verb verb
-	at   [2]point // see the verbs; a circle has its centre and its rightmost point
+	at   [2]point // points of the segment, depending on the verb
 }
 
+// verb is the kind of a segment.
 type verb uint8
 
 const (
-	moveTo    verb = iota // at[0]
-	lineTo                // at[0]
-	quadTo                // via at[0] to at[1]
-	closePath             // back to the start of the part
-	circleAt
+	moveTo    verb = iota // starts a part at at[0]
+	lineTo                // line to at[0]
+	quadTo                // quadratic curve with control point at[0] to at[1]
+	closePath             // line back to the start of the part
+	circleAt              // circle with centre at[0] and rightmost point at[1]
 )
 
 func (p *path) move(to point)      { *p = append(*p, segment{moveTo, [2]point{to}}) }

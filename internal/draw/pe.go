@@ -143,6 +143,7 @@ func (p *builder) addCommandWires(d *Diagram, unit map[topology.Kind]int) {
 	connect(topology.KindIPCQ, topology.KindDMA)
 }
 
+// explainPE adds the legend of the view of a PE.
 func (p *builder) explainPE(d *Diagram) {
 	pe := p.Spec().PE
 	d.explain(control, "control", "cpu "+topology.Format(pe.CPU.Overhead)+", scheduler "+topology.Format(pe.Scheduler.Overhead)+" to enter")

@@ -168,6 +168,8 @@ func TestNamesAtLineEnds(t *testing.T) {
 	}
 }
 
+// TestSpread checks that coordinates are moved apart, and stay between 0 and 100 if there
+// is space.
 func TestSpread(t *testing.T) {
 	for _, tt := range []struct{ at, want []float64 }{
 		{nil, nil},
@@ -227,6 +229,8 @@ func TestPanels(t *testing.T) {
 	}
 }
 
+// TestTooManyBars checks the errors for too many series of bars, and for a chart with only
+// bounds.
 func TestTooManyBars(t *testing.T) {
 	_, b := manySeries(len(barFills))
 	b.Series = append(b.Series, BarSeries{Name: "bound", Values: []float64{1, 2}, Bound: true})

@@ -111,6 +111,7 @@ func (p *builder) addFabricLinks(d *Diagram, blocks []int, route routeFunc) {
 	}
 }
 
+// explainSystem adds the legend of the view of the whole system.
 func (p *builder) explainSystem(d *Diagram) {
 	s := p.Spec()
 	sips, link := s.System.SIPs, s.System.SIPs.Link

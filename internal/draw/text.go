@@ -67,6 +67,7 @@ var faces = sync.OnceValue(func() [2]*face {
 	return parsed
 })
 
+// face returns the font of the style.
 func (s style) face() *face {
 	if s.bold {
 		return faces()[1]
@@ -111,6 +112,7 @@ func (f *face) glyph(r rune) *glyph {
 	return g
 }
 
+// ems converts font units to ems.
 func (f *face) ems(v fixed.Int26_6) float64 { return float64(v) / float64(f.em) }
 
 // layoutGlyphs calls do with each glyph of a printable text and the position where the

@@ -24,6 +24,7 @@ func labelString(ts []tick) string {
 	return strings.Join(words, " ")
 }
 
+// TestTicks checks the labels of axes for various values and limits.
 func TestTicks(t *testing.T) {
 	sizes := []float64{8, 32, 64, 128, 512, 1024, 2048, 4096, 8192, 16384, 32768, 49152}
 	tests := []struct {
@@ -58,6 +59,7 @@ func TestTicks(t *testing.T) {
 	}
 }
 
+// TestDoubling checks which values count as sizes that double.
 func TestDoubling(t *testing.T) {
 	tests := []struct {
 		values []float64

@@ -51,6 +51,9 @@ func (d *data) subtitle(about string) string {
 	return strings.Join(parts, ", ")
 }
 
+// drawLines draws the series as lines. If the request does not choose, the x axis is
+// logarithmic if its values have a wide range, and the y axis if the values of both axes
+// have.
 func (f *Figure) drawLines(d *data) {
 	xs, ys := collect(d.series, func(_ Series, p Point) float64 { return p.X.(float64) }), d.yValues()
 	logX := f.Log == "x" || f.Log == "xy" || f.Log == "" && wideRange(xs)
@@ -69,6 +72,7 @@ func (f *Figure) drawLines(d *data) {
 	f.Figure, f.Log = l, axesText(logX, logY)
 }
 
+// drawBars draws the series as bars, with a group for each x.
 func (f *Figure) drawBars(d *data) {
 	y, factor := d.axis(d.measures(), d.yValues(), f.Log == "y")
 	xs, names := d.xValues()
@@ -79,6 +83,7 @@ func (f *Figure) drawBars(d *data) {
 	f.Figure, f.Log = b, axesText(false, y.Log)
 }
 
+// drawHeat draws the series as rows of a heat map, with a column for each x.
 func (f *Figure) drawHeat(d *data) {
 	y, factor := d.axis(d.measures(), d.yValues(), false)
 	xs, names := d.xValues()
@@ -113,6 +118,7 @@ func wideRange(values []float64) bool {
 	return lo > 0 && hi >= 16*lo
 }
 
+// axesText returns the value of --log for the axes that are logarithmic.
 func axesText(x, y bool) string {
 	return map[[2]bool]string{{}: "none", {true, false}: "x", {false, true}: "y", {true, true}: "xy"}[[2]bool{x, y}]
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/kernbench/kernbench/table"
 )
 
+// read parses a table from CSV.
 func read(t *testing.T, csv string) *table.Table {
 	t.Helper()
 	got, err := table.ReadCSV(strings.NewReader(csv))
@@ -228,9 +229,9 @@ func TestFewestSettings(t *testing.T) {
 	}
 }
 
-// TestFits checks that numbers with hundreds of digits are refused, wherever they would be
+// TestNumberRange checks that numbers with hundreds of digits are refused, wherever they would be
 // written.
-func TestFits(t *testing.T) {
+func TestNumberRange(t *testing.T) {
 	for _, tt := range []struct {
 		x, y, by, want string
 	}{
