@@ -146,32 +146,32 @@ type polyline struct {
 // tolerance.
 func (p path) flatten(tolerance float64) []polyline {
 	var polylines []polyline
-	var now point
-	last := func() *polyline {
+	var position point
+	current := func() *polyline {
 		if len(polylines) == 0 || polylines[len(polylines)-1].closed {
-			polylines = append(polylines, polyline{points: []point{now}})
+			polylines = append(polylines, polyline{points: []point{position}})
 		}
 		return &polylines[len(polylines)-1]
 	}
 	for _, s := range p {
-		from, a, b := now, s.at[0], s.at[1]
+		from, a, b := position, s.at[0], s.at[1]
 		switch s.verb {
 		case moveTo:
-			now = a
+			position = a
 			polylines = append(polylines, polyline{points: []point{a}})
 		case lineTo:
-			r := last()
-			r.points, now = append(r.points, a), a
+			r := current()
+			r.points, position = append(r.points, a), a
 		case quadTo:
-			r := last()
+			r := current()
 			steps := min(math.Ceil(math.Sqrt(from.lerp(b, 0.5).distance(a)*2/tolerance)), 500)
 			for i := 1.0; i < steps; i++ {
 				r.points = append(r.points, from.lerp(a, i/steps).lerp(a.lerp(b, i/steps), i/steps))
 			}
-			r.points, now = append(r.points, b), b
+			r.points, position = append(r.points, b), b
 		case closePath:
-			r := last()
-			r.closed, now = true, r.points[0]
+			r := current()
+			r.closed, position = true, r.points[0]
 		case circleAt:
 			radius := b.x - a.x
 			steps := min(max(math.Ceil(math.Pi*math.Sqrt(radius/tolerance/2)), 8), 500)

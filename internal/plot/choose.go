@@ -48,7 +48,7 @@ func (f *Figure) choose(d *data) (err error) {
 	return nil
 }
 
-// recordChoice records a flag and its value that were chosen.
+// recordChoice records that a flag with its values was chosen.
 func (f *Figure) recordChoice(flag string, values ...string) {
 	f.Chosen = append(f.Chosen, flag+" "+printable.ShellWord(strings.Join(values, ",")))
 }
@@ -117,8 +117,9 @@ func (f *Figure) chooseBy(d *data) {
 	}
 }
 
-// measuredColumns returns the columns with numbers of which lower or higher values are
-// better. It includes columns of points that the rows repeat only if there are no others.
+// measuredColumns returns the columns that contain numbers and have the role lower or
+// higher. It leaves out columns of a point that repeat a column of its rows, unless there
+// are no others.
 func (d *data) measuredColumns() []int {
 	all := slices.DeleteFunc(d.With(table.Lower, table.Higher), func(c int) bool {
 		return !slices.ContainsFunc(d.rows, func(row int) bool { _, ok := d.Number(row, c); return ok })

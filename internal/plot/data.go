@@ -32,10 +32,10 @@ type Point struct {
 // data is the rows and columns of a table that are drawn.
 type data struct {
 	*table.Table
-	x        int
-	ys, by   []int
-	rows     []int
-	byOnAxis bool // an axis shows the values of --by, so that their names need no words of the column
+	x        int   // column of -x
+	ys, by   []int // columns of -y and --by
+	rows     []int // indices of the rows that are drawn
+	byOnAxis bool  // an axis shows the values of --by, so that their names need no words of the column
 	series   []Series
 	notOK    int // number of points of rows whose checks failed
 }
@@ -230,8 +230,8 @@ func (d *data) boundData(y int) *data {
 	return &b
 }
 
-// uniqueRows returns the first row of each group of rows that are equal in some columns.
-// same is false if rows of a group differ in y.
+// uniqueRows returns the first row of each group of rows that are equal in the given
+// columns. same is false if rows of a group differ in y.
 func (d *data) uniqueRows(columns []int, y int) (rows []int, same bool) {
 	first := map[string]string{}
 	for _, row := range d.rows {

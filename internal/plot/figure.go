@@ -51,9 +51,9 @@ func (d *data) subtitle(about string) string {
 	return strings.Join(parts, ", ")
 }
 
-// drawLines draws the series as lines. If the request does not choose, the x axis is
-// logarithmic if its values have a wide range, and the y axis if the values of both axes
-// have.
+// drawLines draws the series as lines. If the request does not choose logarithmic axes, the
+// x axis is logarithmic if the x values have a wide range. The y axis is logarithmic if
+// both the x values and the y values have a wide range.
 func (f *Figure) drawLines(d *data) {
 	xs, ys := collect(d.series, func(_ Series, p Point) float64 { return p.X.(float64) }), d.yValues()
 	logX := f.Log == "x" || f.Log == "xy" || f.Log == "" && wideRange(xs)
@@ -173,10 +173,9 @@ func collect(series []Series, number func(Series, Point) float64) (values []floa
 // maxFigures is the largest number of figures that show a table.
 const maxFigures = 3
 
-// Figures returns at most maxFigures figures that show what was measured in a table. There
-// is a figure for each column of which lower or higher values are better, if its values
-// differ, with its bounds. The request selects the rows, and the texts above and below the
-// figures.
+// Figures returns at most maxFigures figures that show what was measured in a table. Each
+// figure shows a column with the role lower or higher whose values differ, with its bounds.
+// The request selects the rows, and the texts above and below the figures.
 func Figures(t *table.Table, r Request) (figures []*Figure) {
 	all := &data{Table: t, rows: lists.Count(0, len(t.Rows))}
 	for _, y := range all.measuredColumns() {

@@ -229,8 +229,8 @@ func TestFewestSettings(t *testing.T) {
 	}
 }
 
-// TestNumberRange checks that numbers with hundreds of digits are refused, wherever they would be
-// written.
+// TestNumberRange checks that numbers with hundreds of digits are refused, wherever they
+// would be written.
 func TestNumberRange(t *testing.T) {
 	for _, tt := range []struct {
 		x, y, by, want string
