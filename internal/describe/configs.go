@@ -16,16 +16,16 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// Collectives is how collectives are done. Its JSON is what `kernbench ccl show --format json`
-// prints.
+// Collectives is the configuration of collectives. Its JSON is the output of `kernbench ccl
+// show --format json`.
 type Collectives struct {
-	Version string          `json:"version"` // of kernbench
+	Version string          `json:"version"` // version of kernbench
 	CCL     topology.Origin `json:"ccl"`
-	Default string          `json:"default,omitempty"` // the entry that the defaults name
+	Default string          `json:"default,omitempty"` // the entry that the defaults refer to
 	Entries []table.Record  `json:"entries"`           // the defaults first, without a name
 }
 
-// DescribeCollectives returns a configuration with the defaults filled in.
+// DescribeCollectives returns the entries of a configuration, with defaults filled in.
 func DescribeCollectives(c *ccl.Config) (*Collectives, error) {
 	all := &Collectives{Version: version.Version, CCL: topology.OriginOf(c), Default: c.DefaultEntry()}
 	for _, name := range append([]string{""}, c.Names()...) {
@@ -38,14 +38,15 @@ func DescribeCollectives(c *ccl.Config) (*Collectives, error) {
 			{Name: "backpressure", Value: string(s.Backpressure)}, {Name: "n_slots", Value: s.NSlots}, {Name: "slot_size_bytes", Value: int(s.SlotSize)},
 			{Name: "credit_bytes", Value: int(s.CreditBytes)}, {Name: "chunk_bytes", Value: int(s.ChunkBytes)}, {Name: "root_cube", Value: s.RootCube - 1},
 			{Name: "n_elem", Value: s.NElem}, {Name: "world_size", Value: s.WorldSize},
-		}, unsaid))
+		}, isUnset))
 	}
 	return all, nil
 }
 
-// unsaid reports whether an entry leaves a setting to the topology: of root_cube to the cube in the
-// middle, of chunks to a slot, of the world to all PEs.
-func unsaid(m table.Member) bool {
+// isUnset reports whether an entry leaves a setting open. The topology then determines the
+// setting: the root cube is the cube in the middle, a chunk is a slot, and the world is all
+// PEs.
+func isUnset(m table.Member) bool {
 	switch m.Name {
 	case "name", "algorithm", "n_elem":
 		return false
@@ -78,32 +79,32 @@ func (c *Collectives) WriteText(w io.Writer) error {
 	})
 }
 
-// Scheduling is what scheduling tasks costs. Its JSON is what `kernbench tasks show --format json`
-// prints. Times are in ns, and their names end so.
+// Scheduling is the costs of scheduling tasks. Its JSON is the output of `kernbench tasks
+// show --format json`. Times are in ns, and their names end in _ns.
 type Scheduling struct {
-	Version  string          `json:"version"` // of kernbench
+	Version  string          `json:"version"` // version of kernbench
 	Tasks    topology.Origin `json:"tasks"`
-	Control  table.Record    `json:"control"`  // what the runtimes have in common
-	Runtimes []table.Record  `json:"runtimes"` // the name first, then its own keys
+	Control  table.Record    `json:"control"`  // numbers that all runtimes share
+	Runtimes []table.Record  `json:"runtimes"` // each with the name first, then its own keys
 }
 
-// DescribeTasks returns the numbers of a configuration.
+// DescribeTasks returns the numbers of a configuration of tasks.
 func DescribeTasks(c *task.Config) *Scheduling {
 	s := &Scheduling{
-		Version: version.Version, Tasks: topology.OriginOf(c), Control: numbers(c.Control),
+		Version: version.Version, Tasks: topology.OriginOf(c), Control: configRecord(c.Control),
 	}
 	parts := reflect.ValueOf(*c)
 	for _, k := range config.Keys(parts.Type()) {
 		if slices.Contains(task.Runtimes, task.Runtime(k.Name)) {
 			name := table.Member{Name: "name", Value: k.Name}
-			s.Runtimes = append(s.Runtimes, append(table.Record{name}, numbers(parts.FieldByIndex(k.Index).Interface())...))
+			s.Runtimes = append(s.Runtimes, append(table.Record{name}, configRecord(parts.FieldByIndex(k.Index).Interface())...))
 		}
 	}
 	return s
 }
 
-// numbers returns a part of the configuration by its keys.
-func numbers(part any) (list table.Record) {
+// configRecord returns the keys and values of a part of the configuration.
+func configRecord(part any) (list table.Record) {
 	v := reflect.ValueOf(part)
 	for _, k := range config.Keys(v.Type()) {
 		name, value := k.Name, v.FieldByIndex(k.Index).Interface()
@@ -115,10 +116,10 @@ func numbers(part any) (list table.Record) {
 	return list
 }
 
-// WriteText writes the numbers in two tables.
+// WriteText writes the numbers as two tables.
 func (s *Scheduling) WriteText(w io.Writer) error {
 	text := func(v table.Member) string { return strings.TrimSuffix(fmt.Sprint(v.Value), "ns") }
-	var columns []string // in the order in which they come up
+	var columns []string // in the order in which they first appear
 	for _, v := range slices.Concat(s.Runtimes...) {
 		if !slices.Contains(columns, v.Name) {
 			columns = append(columns, v.Name)
@@ -136,11 +137,11 @@ func (s *Scheduling) WriteText(w io.Writer) error {
 	})
 }
 
-// Presets is the systems that come with the program. Its JSON is what `kernbench topology presets
-// --format json` prints.
+// Presets is the list of presets. Its JSON is the output of `kernbench topology presets
+// --format json`.
 type Presets []Preset
 
-// Preset is one of the systems.
+// Preset is a topology that ships with kernbench.
 type Preset struct {
 	Name        string `json:"name"`
 	Description string `json:"description"`
@@ -163,7 +164,7 @@ func (l Presets) WriteText(w io.Writer) error {
 	return table.WriteList(w, []string{"preset", "description"}, l, func(p Preset) []string { return []string{p.Name, p.Description} })
 }
 
-// firstSentence returns the first sentence of the comment that a file begins with.
+// firstSentence returns the first sentence of the comment at the start of a file.
 func firstSentence(src string) string {
 	var words []string
 	for line := range strings.Lines(src) {

@@ -7,7 +7,7 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// Describe is a compiled system in numbers, without its links.
+// Describe computes the numbers of a compiled system, without its links.
 func Describe(g *topology.Graph) Machine {
 	s := g.Spec()
 	pes, sips := int64(s.CubesPerSIP()*s.PEsPerCube()), int64(s.System.SIPs.Count)
@@ -31,11 +31,11 @@ func Describe(g *topology.Graph) Machine {
 	}
 }
 
-// cornerNames is what the blocks of PEs are called, by how many there are.
+// cornerNames holds the names of the corners, by the number of corners.
 var cornerNames = map[int][]string{1: {"all"}, 2: {"W", "E"}, 4: {"NW", "NE", "SW", "SE"}}
 
-// corners returns the blocks of PEs with the routers that the compiled system put
-// them on.
+// corners returns the corners with their PEs and the routers that the compiled system
+// attached the PEs to.
 func corners(g *topology.Graph) []Corner {
 	layout := g.Spec().Cube.PELayout
 	var blocks []Corner
@@ -52,8 +52,9 @@ func corners(g *topology.Graph) []Corner {
 	return blocks
 }
 
-// hbmBandwidth returns what the slices of n PEs deliver together in GB/s: the channels
-// or the link to the router, whichever is narrower; nil if that is unlimited.
+// hbmBandwidth returns the bandwidth of the slices of n PEs together, in GB/s. Either the
+// channels or the link to the router limit a slice. It returns nil if the bandwidth is
+// unlimited.
 func hbmBandwidth(h topology.HBM, n int64) *json.Number {
 	slice, channels := h.Bandwidth, h.ChannelBandwidth*topology.BytesPerSec(h.Channels)
 	if slice == topology.Unlimited || channels != topology.Unlimited && channels < slice {
@@ -65,8 +66,8 @@ func hbmBandwidth(h topology.HBM, n int64) *json.Number {
 	return new(decimal(product(int64(slice), n), 9))
 }
 
-// gemmPeak returns the peak of n matrix engines in TFLOP/s, nil when they take no time. The
-// number is exact, as GEMM.Peak of many engines need not be.
+// gemmPeak returns the peak rate of n matrix engines in TFLOP/s, or nil if they take no
+// time. The number is exact, which GEMM.Peak times n need not be.
 func gemmPeak(e topology.GEMM, n int64) *json.Number {
 	if _, ok := e.Peak(); !ok {
 		return nil
@@ -74,21 +75,21 @@ func gemmPeak(e topology.GEMM, n int64) *json.Number {
 	return new(decimal(product(n, 2, int64(e.Array.M), int64(e.Array.K), int64(e.Array.N), int64(e.Clock)), 12))
 }
 
-// mathPeak returns the simple operations of a vector engine in Gop/s, nil when they
-// take no time.
+// mathPeak returns the rate of simple operations of a vector engine in Gop/s, or nil if
+// they take no time.
 func mathPeak(e topology.Math) *json.Number {
 	if _, ok := e.Peak(); !ok {
 		return nil
 	}
-	// Whole operations a second: a rate that does not divide is rounded down.
+	// Rounded down to whole operations per second.
 	return new(decimal(product(int64(e.VectorWidth)*int64(e.Clock)/int64(e.Cycles.Simple)), 9))
 }
 
-// Machine is a system in numbers: what `kernbench topology show --format json`
-// prints, and [WriteMachine] with its links. All SIPs, cubes and PEs are alike
-// but for overrides.
+// Machine is the numbers of a system. Its JSON is the output of `kernbench topology show
+// --format json`; [WriteMachine] also writes the links. All SIPs, cubes and PEs are equal
+// except for overrides.
 type Machine struct {
-	Version   string          `json:"version"` // of kernbench
+	Version   string          `json:"version"` // version of kernbench
 	Topology  topology.Origin `json:"topology"`
 	System    Section         `json:"system"`
 	SIP       Section         `json:"sip"`
@@ -104,21 +105,21 @@ type Machine struct {
 	spec *topology.Spec
 }
 
-// Corner is a block of PEs and the routers they sit on.
+// Corner is a group of PEs and the routers that they are attached to.
 type Corner struct {
-	Name string   `json:"name"` // NW, NE, SW or SE; W and E of two, "all" of one
+	Name string   `json:"name"` // NW, NE, SW or SE; W or E if there are two corners; "all" if there is one
 	PEs  []int    `json:"pes"`
 	At   []string `json:"at"`
 }
 
-// PerPE is what the numbers of a PE come to.
+// PerPE is the numbers that follow from the configuration of a PE.
 type PerPE struct {
-	GEMM  *json.Number `json:"gemm_tflops"` // 2·m·k·n·clock; null: in no time
-	Math  *json.Number `json:"math_gops"`   // of simple operations; null: in no time
-	Rings json.Number  `json:"ipcq_bytes"`  // of queue slots, all ports in use
+	GEMM  *json.Number `json:"gemm_tflops"` // 2·m·k·n·clock; null: takes no time
+	Math  *json.Number `json:"math_gops"`   // rate of simple operations; null: they take no time
+	Rings json.Number  `json:"ipcq_bytes"`  // bytes of queue slots with all ports in use
 }
 
-// PerSIP is the sums over a device.
+// PerSIP is the sums over a SIP.
 type PerSIP struct {
 	PEs          int          `json:"pes"`
 	HBM          json.Number  `json:"hbm_bytes"`
@@ -129,7 +130,7 @@ type PerSIP struct {
 type Totals struct {
 	Cubes        int          `json:"cubes"`
 	PEs          int          `json:"pes"`
-	GEMM         *json.Number `json:"gemm_tflops"` // null: in no time
+	GEMM         *json.Number `json:"gemm_tflops"` // null: takes no time
 	HBM          json.Number  `json:"hbm_bytes"`
 	HBMBandwidth *json.Number `json:"hbm_gbs"` // null: unlimited
 	SRAM         json.Number  `json:"sram_bytes"`

@@ -28,6 +28,7 @@ func compile(t *testing.T, sets ...string) *topology.Graph {
 
 func number(n json.Number) *json.Number { return &n }
 
+// TestNumbers checks the totals of a system, and the exact numbers of PEs and HBM.
 func TestNumbers(t *testing.T) {
 	m := Describe(compile(t))
 	want := Totals{
@@ -50,7 +51,8 @@ func TestNumbers(t *testing.T) {
 			t.Errorf("%s: got %s, want %s", tt.name, tt.got, tt.want)
 		}
 	}
-	// The narrower of slice link and channels counts, and sums exceed an int64.
+	// The narrower of the slice's link and its channels determines the bandwidth. Sums may
+	// exceed an int64.
 	tests2 := []struct {
 		sets []string
 		want *json.Number
@@ -70,6 +72,7 @@ func TestNumbers(t *testing.T) {
 	}
 }
 
+// TestCorners checks which PEs and routers belong to each corner.
 func TestCorners(t *testing.T) {
 	m := Describe(compile(t, "cube.pe_layout.corners=2", "cube.pe_layout.pe_per_corner=3"))
 	want := []Corner{
@@ -81,7 +84,7 @@ func TestCorners(t *testing.T) {
 	}
 }
 
-// TestNoTime wants no digits for rates that stand for infinity.
+// TestNoTime checks that infinite rates are not shown as numbers.
 func TestNoTime(t *testing.T) {
 	m := Describe(compile(t, "pe.gemm.clock=100GHz", "pe.gemm.array={m: 1048576, k: 1048576, n: 1048576}", "pe.math.cycles.simple=0"))
 	if m.PerPE.GEMM != nil || m.PerPE.Math != nil || m.Totals.GEMM != nil {
@@ -95,7 +98,7 @@ func TestNoTime(t *testing.T) {
 	}
 }
 
-// TestSection wants the words of the YAML in the JSON, with their units.
+// TestSection checks that the JSON has the keys of the YAML, with their units.
 func TestSection(t *testing.T) {
 	g := compile(t, "sip.ucie.latency=1.5ns", "sip.io.bandwidth=unlimited",
 		"overrides=[{link: host->sip0.io.pcie, bandwidth: unlimited}, {link: host->sip1.io.pcie, latency: 1 fs}]")
@@ -136,6 +139,8 @@ func TestDecimal(t *testing.T) {
 	}
 }
 
+// TestTreeOfOverrides checks that a tree lists overrides and marks the siblings that they
+// change.
 func TestTreeOfOverrides(t *testing.T) {
 	got := Describe(compile(t, "overrides=[{link: sip0.io.switch<->sip1.io.switch, bandwidth: unlimited, latency: 0 ns}, "+
 		"{link: sip0.cube0.r0c0->sip0.cube0.r0c1, absent: true}]")).Tree(DepthSIP)
@@ -147,7 +152,7 @@ func TestTreeOfOverrides(t *testing.T) {
 			t.Errorf("tree lacks %q:\n%s", want, got)
 		}
 	}
-	// Only what overrides name is unlike its siblings.
+	// Only components that overrides name differ from their siblings.
 	got = Describe(compile(t, "overrides=[{link: sip0.cube0.hbm1->sip0.cube0.r0c1, latency: 9 ns}]")).Tree(DepthPE)
 	for _, want := range []string{"cube15: 16 alike but for overrides", "hbm7: 8 alike but for overrides", "pe7: 8 alike\n"} {
 		if !strings.Contains(got, want) {
@@ -156,7 +161,8 @@ func TestTreeOfOverrides(t *testing.T) {
 	}
 }
 
-func TestLinksStop(t *testing.T) {
+// TestLinksCanceled checks that writing links stops when the context is canceled.
+func TestLinksCanceled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	g := compile(t)

@@ -17,17 +17,17 @@ import (
 	"github.com/kernbench/kernbench/table"
 )
 
-// Scenario is a scenario for a number of ranks, with the layout of its windows. Its JSON is what
-// `kernbench comm show --format json` prints.
+// Scenario is a scenario for a number of ranks, with the layout of its windows. Its JSON is
+// the output of `kernbench comm show --format json`.
 type Scenario struct {
 	Scenario       string            `json:"scenario"`
 	Summary        string            `json:"summary"`
 	NRanks         int               `json:"nranks"`
-	Root           int               `json:"root"` // -1 if nothing has to do with one
+	Root           int               `json:"root"` // -1 if nothing uses a root
 	Devices        []int             `json:"devices"`
 	Params         map[string]string `json:"params,omitempty"`
-	Kernel         string            `json:"kernel"`          // "" if there is none
-	Tasks          string            `json:"tasks,omitempty"` // the orchestration of its tasks, if there is one
+	Kernel         string            `json:"kernel"`          // "" if the scenario has no kernel
+	Tasks          string            `json:"tasks,omitempty"` // the orchestration of its tasks, "" if there is none
 	ContextVersion int               `json:"context_version"`
 	Windows        []Window          `json:"windows"`
 	Buffers        []Buffer          `json:"buffers"`
@@ -39,15 +39,15 @@ type Window struct {
 	Ranks       []int    `json:"ranks"`
 	Bytes       int64    `json:"bytes"`
 	Signals     int      `json:"signals"`
-	Matrices    []Matrix `json:"matrices,omitempty"` // the last of the signals
-	SignalBanks int      `json:"signal_banks"`       // each has all signals
-	SignalBytes int64    `json:"signal_bytes"`       // from one to the next
+	Matrices    []Matrix `json:"matrices,omitempty"` // they take the last signals
+	SignalBanks int      `json:"signal_banks"`       // number of banks; each contains all signals
+	SignalBytes int64    `json:"signal_bytes"`       // distance between signals in bytes
 }
 
-// Matrix is signals of a window, one for each rank that notifies.
+// Matrix is a signal matrix of a window.
 type Matrix struct {
 	Name    string `json:"name"`
-	First   int    `json:"first"`   // the signal that is for notices of rank 0
+	First   int    `json:"first"`   // index of the signal for notifications from rank 0
 	Signals int    `json:"signals"` // one for each rank
 }
 
@@ -57,13 +57,13 @@ type Buffer struct {
 	DType  string `json:"dtype"`
 	Shape  []int  `json:"shape"`
 	Bytes  int64  `json:"bytes"`
-	Window int    `json:"window"` // which of windows; -1: the rank's own memory
-	Offset int64  `json:"offset"` // in the window
+	Window int    `json:"window"` // index of the window; -1: the rank's own memory
+	Offset int64  `json:"offset"` // position in the window in bytes
 	Staged bool   `json:"staged,omitempty"`
 	Domain string `json:"domain,omitempty"`
 }
 
-// DescribeScenario returns a scenario as it is planned.
+// DescribeScenario returns a scenario with the values of its plan.
 func DescribeScenario(s *scenario.Scenario, plan *scenario.Plan) *Scenario {
 	shown := &Scenario{
 		Scenario: plan.Name, Summary: s.Summary, NRanks: plan.Ranks, Root: -1, Devices: plan.Devices, Params: plan.Params(),
@@ -151,7 +151,7 @@ func (s *Scenario) WriteText(w io.Writer) error {
 	return nil
 }
 
-// RootText returns the root of a scenario as part of a line, "" if it has none.
+// RootText returns the root of a scenario as part of a line, "" if there is none.
 func RootText(root int) string {
 	if root < 0 {
 		return ""
@@ -159,7 +159,7 @@ func RootText(root int) string {
 	return fmt.Sprintf(", root %d", root)
 }
 
-// ParamText returns the parameters of a scenario as part of a line, "" if it has none.
+// ParamText returns the parameters of a scenario as part of a line, "" if there are none.
 func ParamText(params map[string]string) string {
 	if len(params) == 0 {
 		return ""
@@ -171,22 +171,23 @@ func ParamText(params map[string]string) string {
 	return " (" + strings.Join(list, ", ") + ")"
 }
 
-// Numbers returns numbers with consecutive ones joined: 0-3,7.
+// Numbers formats a list of numbers with consecutive numbers joined: 0-3,7.
 func Numbers(list []int) string { return strings.Join(printable.Runs(list, 2), ",") }
 
-// ScenarioList is the registered scenarios. Its JSON is what `kernbench comm list --format json`
-// prints.
+// ScenarioList is the list of registered scenarios. Its JSON is the output of `kernbench
+// comm list --format json`.
 type ScenarioList []ListedScenario
 
-// ListedScenario is one of the registered scenarios.
+// ListedScenario is an entry of a ScenarioList.
 type ListedScenario struct {
 	Name    string `json:"name"`
 	NRanks  int    `json:"nranks"`
 	Summary string `json:"summary"`
-	Broken  string `json:"broken,omitempty"` // the first line of why it cannot be read
+	Broken  string `json:"broken,omitempty"` // first line of the error if the scenario cannot be read
 }
 
-// ListScenarios returns the registered scenarios, and the errors of those that cannot be read.
+// ListScenarios returns the registered scenarios, and the errors of scenarios that cannot
+// be read.
 func ListScenarios(ctx context.Context) (ScenarioList, error) {
 	names := scenario.Names()
 	list, broken := make(ScenarioList, len(names)), []error{}

@@ -17,9 +17,8 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// Section is a part of a configuration. Its JSON has the keys of topology.yaml,
-// nested alike and in that order, and numbers where the file has quantities: the
-// unit is the end of the key.
+// Section is a part of a configuration. Its JSON has the keys of topology.yaml in the same
+// order and nesting. Quantities become numbers, and the key ends in their unit:
 //
 //	bandwidth: 100 GB/s  "bandwidth_gbs": 100     null: unlimited
 //	latency: 1.5 ns      "latency_ns": 1.5        exact to the femtosecond
@@ -28,14 +27,14 @@ import (
 //	pitch: 3 mm          "pitch_mm": 3
 //	wire_delay: 1 ns/mm  "wire_delay_ns_per_mm": 1
 //
-// Keys that a file may leave out, and did, are left out here.
+// Optional keys that the file leaves out are left out here, too.
 type Section struct{ part any }
 
-// MarshalJSON returns the part.
+// MarshalJSON encodes the part of the configuration.
 func (s Section) MarshalJSON() ([]byte, error) { return []byte(jsonText(reflect.ValueOf(s.part))), nil }
 
-// units is the ends of keys, and how many decimal places a unit is above the one
-// that the type counts in.
+// units holds, for each type of quantity, the suffix of keys and the number of decimal
+// places between the unit of the suffix and the unit that the type counts in.
 var units = map[reflect.Type]struct {
 	suffix string
 	places int
@@ -48,7 +47,7 @@ var units = map[reflect.Type]struct {
 	reflect.TypeFor[topology.TimePerMM]():   {"_ns_per_mm", 6},
 }
 
-// jsonText returns a value as JSON.
+// jsonText encodes a value as JSON.
 func jsonText(v reflect.Value) string {
 	if v.Kind() == reflect.Pointer {
 		v = v.Elem()
@@ -77,12 +76,13 @@ func jsonText(v reflect.Value) string {
 	}
 	text, err := json.Marshal(v.Interface())
 	if err != nil {
-		panic(err) // what is left are counts, words, true and false
+		panic(err) // the remaining values are counts, words and booleans
 	}
 	return string(text)
 }
 
-// jsonKey returns the key of the file with its unit, unless that is there already.
+// jsonKey returns the key of the file with the suffix of its unit, unless the key already
+// ends in it.
 func jsonKey(k config.Key) string {
 	t := k.Type
 	if t.Kind() == reflect.Pointer {
@@ -91,7 +91,7 @@ func jsonKey(k config.Key) string {
 	return strings.TrimSuffix(k.Name, units[t].suffix) + units[t].suffix
 }
 
-// decimal returns a whole number moved some places to the right of the point, exactly.
+// decimal divides a whole number by ten to the power of places, exactly.
 func decimal(digits string, places int) json.Number {
 	if short := places + 1 - len(digits); short > 0 {
 		digits = strings.Repeat("0", short) + digits
@@ -100,7 +100,7 @@ func decimal(digits string, places int) json.Number {
 	return json.Number(strings.TrimSuffix(digits[:point]+"."+strings.TrimRight(digits[point:], "0"), "."))
 }
 
-// product multiplies, and is exact, whatever the size of a system.
+// product multiplies the factors exactly, however large the result is.
 func product(factors ...int64) string {
 	p := big.NewInt(1)
 	for _, f := range factors {
@@ -109,36 +109,35 @@ func product(factors ...int64) string {
 	return p.String()
 }
 
-// linkNumbers is what a link is apart from its name. Millions of links share a
-// handful of them.
+// linkNumbers is the numbers of a link. Millions of links share a few sets of numbers.
 type linkNumbers struct {
 	bandwidth         topology.BytesPerSec
-	latency, overhead topology.Time // on the wire, and of the node entered
+	latency, overhead topology.Time // latency of the wire; overhead of the node that the link enters
 }
 
-// linkRow is the text around the name of a link.
+// linkRow is the text before and after the name of a link.
 type linkRow struct{ before, after string }
 
-// WriteLinks writes the links as text, a line each. Names, which vary in
-// length, come last, so that nothing must be held back to align the numbers.
+// WriteLinks writes the links as text, one line each. Names vary in length, so they come
+// last: the numbers are aligned without buffering lines.
 func WriteLinks(ctx context.Context, w io.Writer, g *topology.Graph) error {
 	line := func(bandwidth, latency, overhead string) string {
 		return fmt.Sprintf("%14s  %12s  %12s  ", bandwidth, latency, overhead)
 	}
 	out := bufio.NewWriter(w)
-	out.WriteString(line("bandwidth", "latency ns", "overhead ns") + "link\n") // errors stay until Flush
+	out.WriteString(line("bandwidth", "latency ns", "overhead ns") + "link\n") // Flush returns the errors of earlier writes
 	return writeRows(ctx, out, g, "", func(n linkNumbers) linkRow {
-		return linkRow{line(topology.Format(n.bandwidth), ns(n.latency), ns(n.overhead)), "\n"}
+		return linkRow{line(topology.Format(n.bandwidth), nanoseconds(n.latency), nanoseconds(n.overhead)), "\n"}
 	})
 }
 
-// WriteMachine writes a machine as indented JSON with all of its links, a line
-// each, as they come: large systems have millions.
+// WriteMachine writes a machine as indented JSON with all its links, one line each. It does
+// not collect the links first, because large systems have millions of them.
 //
 //	"links": [
 //	  {"name": "host->sip0.io.pcie", "bandwidth_gbs": 63, "latency_ns": 150, "overhead_ns": 5},
 //
-// The overhead is that of the node entered.
+// The overhead is that of the node that the link enters.
 func WriteMachine(ctx context.Context, w io.Writer, m Machine, g *topology.Graph) error {
 	var head bytes.Buffer
 	if err := table.WriteJSON(&head, m); err != nil {
@@ -152,7 +151,7 @@ func WriteMachine(ctx context.Context, w io.Writer, m Machine, g *topology.Graph
 		if n.bandwidth != topology.Unlimited {
 			gbs = string(decimal(strconv.FormatInt(int64(n.bandwidth), 10), 9))
 		}
-		return linkRow{`    {"name": "`, fmt.Sprintf(`", "bandwidth_gbs": %s, "latency_ns": %s, "overhead_ns": %s}`, gbs, ns(n.latency), ns(n.overhead))}
+		return linkRow{`    {"name": "`, fmt.Sprintf(`", "bandwidth_gbs": %s, "latency_ns": %s, "overhead_ns": %s}`, gbs, nanoseconds(n.latency), nanoseconds(n.overhead))}
 	})
 	if err != nil {
 		return err
@@ -161,9 +160,10 @@ func WriteMachine(ctx context.Context, w io.Writer, m Machine, g *topology.Graph
 	return out.Flush()
 }
 
-// writeRows writes a row for every link, with a text between them.
+// writeRows writes a row for every link, separated by between. row formats the numbers of a
+// link.
 func writeRows(ctx context.Context, out *bufio.Writer, g *topology.Graph, between string, row func(linkNumbers) linkRow) error {
-	const every = 4096 // links between looks at the context
+	const every = 4096 // number of links between checks of the context
 	known := map[linkNumbers]linkRow{}
 	for i, l := range g.Links() {
 		if i%every == 0 && ctx.Err() != nil {
@@ -187,7 +187,7 @@ func writeRows(ctx context.Context, out *bufio.Writer, g *topology.Graph, betwee
 	return out.Flush()
 }
 
-// ns is a time in nanoseconds as an exact decimal.
-func ns(t topology.Time) string {
+// nanoseconds formats a time in nanoseconds as an exact decimal.
+func nanoseconds(t topology.Time) string {
 	return string(decimal(strconv.FormatInt(int64(t), 10), 6))
 }

@@ -7,70 +7,72 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// routes returns the path of a wire between two SIPs, or a SIP and the switch, which counts as
-// the one after the last.
-type routes func(a, b int) []point
+// routeFunc returns the path of a wire between SIPs a and b. The central switch, if there
+// is one, has the number after the last SIP.
+type routeFunc func(a, b int) []point
 
-// gridCell is a place in a grid of SIPs.
+// gridCell is a position in a grid of SIPs.
 type gridCell struct{ col, row int }
 
-// Limits of drawing SIPs.
+// Limits of the layout of SIPs.
 const (
-	minCell      = 16.0 // pixels of a box and the gap next to it; the picture grows beyond that
+	minCell      = 16.0 // smallest pitch of a grid in pixels; the area grows to keep it
 	maxBoxW      = 240.0
 	maxBoxH      = 130.0
-	mostChords   = 64  // SIPs fully connected that are drawn with their links
-	oneRow       = 5   // SIPs of a line in one row
-	racetrack    = 16  // SIPs of a ring in two rows
-	switchOneRow = 8   // SIPs on either side of a switch in one row
-	landscape    = 1.6 // columns per row
+	maxChords    = 64  // fully connected systems with more SIPs are drawn without links
+	maxOneRow    = 5   // a line with more SIPs takes several rows
+	maxTwoRows   = 16  // a ring with more SIPs takes more than two rows
+	maxSwitchRow = 8   // more SIPs on one side of a switch take several rows
+	landscape    = 1.6 // ratio of columns to rows
 )
 
-// arrange places the SIPs in an area, which grows if it must, and returns how links run. Boxes
-// are in the order of SIPs; routes is nil where links are too many to draw.
-func (p *plan) arrange(in *rect) ([]rect, routes) {
+// arrange places the SIPs in an area and returns their boxes, in the order of SIPs, and the
+// paths of links. It enlarges the area if necessary. The routeFunc is nil if there are too
+// many links to draw.
+func (p *builder) arrange(in *rect) ([]rect, routeFunc) {
 	sips := p.Spec().System.SIPs
 	n := sips.Count
 	var cells []gridCell
 	var cols, rows int
 	switch sips.Topology {
 	case topology.FullyConnected:
-		if n > mostChords {
+		if n > maxChords {
 			cols := ceilSqrt(float64(n) * landscape)
-			return grid(in, rowMajor(n, cols), cols, (n+cols-1)/cols), nil
+			return placeOnGrid(in, rowMajor(n, cols), cols, (n+cols-1)/cols), nil
 		}
-		return ellipse(*in, n)
+		return placeOnEllipse(*in, n)
 	case topology.Switch:
-		return p.besideSwitch(in)
+		return p.placeAroundSwitch(in)
 	case topology.Ring1D:
 		cells, cols, rows = ringCells(n)
 	case topology.Line:
-		cells, cols, rows = snake(n)
+		cells, cols, rows = snakeCells(n)
 	default:
 		cols, rows = p.SIPGrid()
 		cells = rowMajor(n, cols)
 	}
-	boxes := grid(in, cells, cols, rows)
+	boxes := placeOnGrid(in, cells, cols, rows)
 	return boxes, func(a, b int) []point {
 		dc, dr := cells[b].col-cells[a].col, cells[b].row-cells[a].row
 		switch {
 		case dc > 1:
-			return around(boxes[a], boxes[b], *in, cols, rows)
+			return wrapPath(boxes[a], boxes[b], *in, cols, rows)
 		case dr > 1:
-			return transpose(around(flip(boxes[a]), flip(boxes[b]), flip(*in), rows, cols))
+			return transposePath(wrapPath(transposeRect(boxes[a]), transposeRect(boxes[b]), transposeRect(*in), rows, cols))
 		}
-		return straight(boxes[a], boxes[b])
+		return straightPath(boxes[a], boxes[b])
 	}
 }
 
+// rowMajor returns the first n cells of a grid with a number of columns, row by row.
 func rowMajor(n, cols int) []gridCell {
 	return lists.Make(n, func(i int) gridCell { return gridCell{i % cols, i / cols} })
 }
 
-// snake lays a line in rows that run to and fro.
-func snake(n int) (cells []gridCell, cols, rows int) {
+// snakeCells arranges a line in rows that alternate in direction.
+func snakeCells(n int) (cells []gridCell, cols, rows int) {
 	cols = n
-	if n > oneRow {
+	if n > maxOneRow {
 		cols = ceilSqrt(float64(n) * landscape)
 	}
 	cells = rowMajor(n, cols)
@@ -82,16 +84,17 @@ func snake(n int) (cells []gridCell, cols, rows int) {
 	return cells, cols, (n + cols - 1) / cols
 }
 
-// ringCells lays a ring on a grid so that neighbours are next to each other: from the top left
-// in rows that run to and fro right of the first column, and back up in that column. If there
-// are too few SIPs to fill the grid, the last row is shorter.
+// ringCells arranges a ring on a grid so that neighbours in the ring are adjacent. The ring
+// starts at the top left. It runs through the columns right of the first in rows that
+// alternate in direction, and returns upwards in the first column. If there are too few
+// SIPs to fill the grid, the last row is shorter.
 func ringCells(n int) (cells []gridCell, cols, rows int) {
 	if n <= 2 {
 		return rowMajor(n, n), n, 1
 	}
 	rows = 2
-	if n > racetrack {
-		rows = 2 * ceilSqrt(float64(n)/landscape/4) // even, or the last row would end at the right
+	if n > maxTwoRows {
+		rows = 2 * ceilSqrt(float64(n)/landscape/4) // even, so that the last row ends at the left
 	}
 	cols = (n + rows - 1) / rows
 	missing := cols*rows - n
@@ -114,27 +117,28 @@ func ringCells(n int) (cells []gridCell, cols, rows int) {
 	return cells[:n], cols, rows
 }
 
-// pitch returns the size of a cell, in whole pixels.
+// pitch returns the width and height of a grid cell, in whole pixels.
 func pitch(in rect, cols, rows int) (w, h float64) {
 	return math.Floor(in.w / float64(cols)), math.Floor(in.h / float64(rows))
 }
 
-// grid places boxes in the cells of an area.
-func grid(in *rect, cells []gridCell, cols, rows int) []rect {
+// placeOnGrid returns a box for each cell of a grid. It enlarges the area if cells would be
+// smaller than minCell.
+func placeOnGrid(in *rect, cells []gridCell, cols, rows int) []rect {
 	in.w, in.h = max(in.w, float64(cols)*minCell), max(in.h, float64(rows)*minCell)
 	cw, ch := pitch(*in, cols, rows)
 	w, h := math.Floor(min(maxBoxW, cw*0.56)), math.Floor(min(maxBoxH, ch*0.58))
 	h = min(h, max(w, 64))
-	if n := len(cells); n > racetrack {
-		w, h = min(w, h*2), min(h, w) // squarer
+	if n := len(cells); n > maxTwoRows {
+		w, h = min(w, h*2), min(h, w) // closer to squares
 	}
 	return lists.Make(len(cells), func(i int) rect {
 		return rect{in.x + float64(cells[i].col)*cw + math.Floor((cw-w)/2), in.y + float64(cells[i].row)*ch + math.Floor((ch-h)/2), w, h}
 	})
 }
 
-// straight returns the line between the facing sides of two boxes.
-func straight(a, b rect) []point {
+// straightPath returns the line between the facing sides of two boxes.
+func straightPath(a, b rect) []point {
 	ca, cb := a.centre(), b.centre()
 	switch {
 	case ca.y == cb.y && ca.x < cb.x:
@@ -147,11 +151,11 @@ func straight(a, b rect) []point {
 	return []point{{ca.x, a.y}, {cb.x, b.bottom()}}
 }
 
-// around returns the path of a wrap link from the first box of a row to the last: out on the
-// left, under the row between it and the next, and in from the right. It leaves a row close to
-// it and runs under it further off, so that the wraps of rows and of columns keep apart where
-// they pass each other.
-func around(first, last, in rect, cols, rows int) []point {
+// wrapPath returns the path of a wrap-around link from the first box of a row to the last.
+// The path leaves the first box on the left, runs between this row and the next, and enters
+// the last box from the right. It is closer to the boxes at the sides than below them, so
+// that the wrap-around links of rows and of columns do not coincide where they cross.
+func wrapPath(first, last, in rect, cols, rows int) []point {
 	cw, ch := pitch(in, cols, rows)
 	gapX, gapY := cw-first.w, ch-first.h
 	left, right, under := first.x-max(gapX/10, 1), last.right()+max(gapX/10, 1), first.bottom()+max(gapY/4, 1)
@@ -159,17 +163,19 @@ func around(first, last, in rect, cols, rows int) []point {
 	return []point{{first.x, y}, {left, y}, {left, under}, {right, under}, {right, y}, {last.right(), y}}
 }
 
-// flip and transpose exchange rows and columns.
-func flip(r rect) rect { return rect{r.y, r.x, r.h, r.w} }
+// transposeRect exchanges the x and y axes of a rectangle.
+func transposeRect(r rect) rect { return rect{r.y, r.x, r.h, r.w} }
 
-func transpose(path []point) []point {
+// transposePath exchanges the x and y axes of a path.
+func transposePath(path []point) []point {
 	return lists.Make(len(path), func(i int) point { return point{path[i].y, path[i].x} })
 }
 
-// ellipse places boxes around an ellipse, beyond its tangents. Links run straight from box to
-// box; where such a line would cross a third box, they all run between the feet of the boxes on
-// the ellipse, whose chords cross none.
-func ellipse(in rect, n int) ([]rect, routes) {
+// placeOnEllipse places boxes around an ellipse. Each box is outside the tangent at its own
+// point of the ellipse. Links are straight lines from box to box. If one of these lines
+// would cross a third box, all links instead run as chords between the points of the
+// ellipse, because chords cross no box.
+func placeOnEllipse(in rect, n int) ([]rect, routeFunc) {
 	part := float64(n + 4)
 	w, h := max(min(maxBoxW, 2*in.w/part), 36), max(min(maxBoxH, 2*in.h/part), 18)
 	rx, ry, c := in.w/2-w, in.h/2-h, in.centre()
@@ -177,14 +183,14 @@ func ellipse(in rect, n int) ([]rect, routes) {
 	for i := range n {
 		sin, cos := math.Sincos(2*math.Pi*float64(i)/float64(n) - math.Pi/2)
 		feet[i] = point{c.x + rx*cos, c.y + ry*sin}
-		// The unit normal, and how far along it a box clears the tangent.
+		// Move the box along the unit normal until it is clear of the tangent.
 		normal := point{cos / rx, sin / ry}
 		normal = normal.scale(1 / math.Hypot(normal.x, normal.y))
 		middle := feet[i].add(normal.scale(math.Abs(normal.x)*w/2 + math.Abs(normal.y)*h/2))
-		boxes[i] = centred(middle, w, h)
+		boxes[i] = rectAround(middle, w, h)
 	}
 	line := func(a, b int) []point {
-		return []point{boxes[a].edge(boxes[b].centre()), boxes[b].edge(boxes[a].centre())}
+		return []point{boxes[a].exitPoint(boxes[b].centre()), boxes[b].exitPoint(boxes[a].centre())}
 	}
 	if unobstructed(boxes, line) {
 		return boxes, line
@@ -196,14 +202,15 @@ func ellipse(in rect, n int) ([]rect, routes) {
 	return boxes, func(a, b int) []point { return []point{touch(a), feet[a], feet[b], touch(b)} }
 }
 
-// edge returns where the line from the middle to a point outside leaves the box.
-func (r rect) edge(to point) point {
+// exitPoint returns the point where the line from the centre of the box to an outside point
+// leaves the box.
+func (r rect) exitPoint(to point) point {
 	c := r.centre()
 	return c.lerp(to, min(r.w/2/math.Abs(to.x-c.x), r.h/2/math.Abs(to.y-c.y)))
 }
 
-// unobstructed reports whether the lines between boxes stay out of all others.
-func unobstructed(boxes []rect, line routes) bool {
+// unobstructed reports whether no line between two boxes crosses a third box.
+func unobstructed(boxes []rect, line routeFunc) bool {
 	for a := range boxes {
 		for b := range a {
 			l := line(a, b)
@@ -217,22 +224,22 @@ func unobstructed(boxes []rect, line routes) bool {
 	return true
 }
 
-// besideSwitch places the SIPs in rows above and below a bar.
-func (p *plan) besideSwitch(in *rect) ([]rect, routes) {
+// placeAroundSwitch places the SIPs in rows above and below the bar of the switch.
+func (p *builder) placeAroundSwitch(in *rect) ([]rect, routeFunc) {
 	n := p.Spec().System.SIPs.Count
-	cols, side := (n+1)/2, 1 // rows on either side
-	if cols > switchOneRow {
+	cols, side := (n+1)/2, 1 // side: number of rows on each side
+	if cols > maxSwitchRow {
 		side = ceilSqrt(float64(n) / landscape / 4)
 		cols = (n + 2*side - 1) / (2 * side)
 	}
-	rows := 2*side + 1 // and one for the bar
+	rows := 2*side + 1 // one row is the bar
 	cells := rowMajor(n, cols)
 	for i, c := range cells {
 		if c.row >= side {
 			cells[i].row++
 		}
 	}
-	boxes := grid(in, cells, cols, rows)
+	boxes := placeOnGrid(in, cells, cols, rows)
 	bar := p.switchBar(*in, boxes)
 	cw, _ := pitch(*in, cols, rows)
 	return boxes, func(a, _ int) []point {
@@ -249,11 +256,12 @@ func (p *plan) besideSwitch(in *rect) ([]rect, routes) {
 	}
 }
 
-// switchBar returns the place of the central switch: a bar in the middle, as wide as the area.
-func (p *plan) switchBar(in rect, boxes []rect) rect {
+// switchBar returns the rectangle of the central switch: a bar at half height, as wide as
+// the area.
+func (p *builder) switchBar(in rect, boxes []rect) rect {
 	h := min(64, max(boxes[0].h, 24))
 	return rect{in.x, in.centre().y - h/2, in.w, h}
 }
 
-// ceilSqrt returns the square root, rounded up.
+// ceilSqrt returns the square root of x, rounded up.
 func ceilSqrt(x float64) int { return int(math.Ceil(math.Sqrt(x))) }

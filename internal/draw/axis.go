@@ -7,12 +7,12 @@ import (
 	"slices"
 )
 
-// Axis is a scale of numbers. Its ends and its ticks suit the data.
+// Axis is a scale of numbers. Its ends and ticks are chosen from the data.
 type Axis struct {
-	Label  string // what the numbers are: "time"
-	Unit   string // of all numbers, if Format does not write one: "µs"
+	Label  string // quantity, such as "time"
+	Unit   string // unit of all numbers, such as "µs"; empty if Format writes the unit
 	Log    bool
-	Format func(float64) string // of tick labels, such as [SI]
+	Format func(float64) string // formats tick labels, such as [SI]; nil: a default format
 }
 
 // text returns the label with its unit: "time (µs)".
@@ -23,14 +23,15 @@ func (a Axis) text() string {
 	return a.Label + " (" + a.Unit + ")"
 }
 
-// tip returns a line of a tooltip: what the number is, and the number with its unit.
-func (a Axis) tip(name string, v float64) string {
+// tooltip returns a line of a tooltip: the quantity, or name if the axis has no label, and
+// the number with its unit.
+func (a Axis) tooltip(name string, v float64) string {
 	return cmp.Or(a.Label, name) + ": " + withUnit(a.Format, v, a.Unit)
 }
 
-// withUnit returns a number and its unit as tooltips show them, with more digits than labels.
+// withUnit formats a number and its unit for a tooltip, with more digits than a label has.
 func withUnit(format func(float64) string, v float64, unit string) string {
-	text := digits(v, 6)
+	text := formatDigits(v, 6)
 	if format != nil {
 		text = format(v)
 	}
@@ -40,7 +41,7 @@ func withUnit(format func(float64) string, v float64, unit string) string {
 	return text + " " + unit
 }
 
-// check returns an error that names the first value that the axis has no place for.
+// check returns an error that names the first value that the axis cannot show.
 func (a Axis) check(name string, values []float64) error {
 	for i, v := range values {
 		switch {
@@ -53,8 +54,9 @@ func (a Axis) check(name string, values []float64) error {
 	return nil
 }
 
-// span returns the ends of the axis, whole steps of its ticks. Linear axes begin at 0 if the
-// values are far from each other, or always with fromZero.
+// span returns the ends of the axis. On a linear axis they are multiples of the tick step.
+// A linear axis starts at 0 if the smallest value is far below the largest, or always if
+// fromZero is set.
 func (a Axis) span(values []float64, fromZero bool) (lo, hi float64) {
 	lo, hi = slices.Min(values), slices.Max(values)
 	switch {
@@ -68,27 +70,28 @@ func (a Axis) span(values []float64, fromZero bool) (lo, hi float64) {
 	case hi < 0 && (fromZero || hi > lo/10):
 		hi = 0
 	}
-	if !a.Log && hi-lo <= 1e-12*max(hi, -lo) { // too near each other for ticks between them
+	if !a.Log && hi-lo <= 1e-12*max(hi, -lo) { // too close together for distinct ticks
 		lo, hi = min(lo, 0), max(hi, 0)
 	}
 	if lo == hi {
 		hi = 1
 	}
 	if !a.Log && !math.IsInf(hi-lo, 0) {
-		step := niceStep(lo, hi, mostSteps)
+		step := niceStep(lo, hi, maxSteps)
 		lo, hi = math.Floor(lo/step+1e-9)*step, math.Ceil(hi/step-1e-9)*step
 	}
 	return lo, hi
 }
 
-// scale maps the values of an axis to places, from being that of lo and to that of hi.
+// scale maps a value of an axis to a coordinate. The value lo has the coordinate from, and
+// hi has the coordinate to.
 type scale struct {
 	lo, hi   float64
 	log      bool
 	from, to float64
 }
 
-// check returns an error if the ends of the axis are further apart than numbers reach.
+// check returns an error if hi - lo overflows a float64.
 func (s scale) check(axis string) error {
 	if math.IsInf(s.hi-s.lo, 0) {
 		return fmt.Errorf("%s axis from %v to %v: the ends are too far apart to draw", axis, s.lo, s.hi)
@@ -96,7 +99,7 @@ func (s scale) check(axis string) error {
 	return nil
 }
 
-// at returns the place of a value.
+// at returns the coordinate of a value.
 func (s scale) at(v float64) float64 {
 	share := (v - s.lo) / (s.hi - s.lo)
 	if s.log {

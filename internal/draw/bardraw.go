@@ -6,76 +6,80 @@ import (
 	"slices"
 )
 
-// barDrawer has the bars of a chart on its canvas.
+// barDrawer draws the bars of a chart on its canvas.
 type barDrawer struct {
 	*canvas
 	Bars
-	y    ruler
-	plot rect
-	slot float64 // width of a group with what lies between
-	most int     // bars side by side in a group
+	y       ruler
+	plot    rect
+	slot    float64 // width of a group, including the gap to the next group
+	maxBars int     // bars next to each other in the largest group
 }
 
-// rect returns the place of a bar. All are of a width, and those of a group around its middle.
+// rect returns the rectangle of a bar. All bars have the same width, and the bars of a
+// group are centred in the group.
 func (d barDrawer) rect(b bar) rect {
-	width := d.slot * 0.8 / float64(d.most)
-	if d.most == 1 {
+	width := d.slot * 0.8 / float64(d.maxBars)
+	if d.maxBars == 1 {
 		width = min(d.slot*0.62, 120)
 	}
-	x := d.middle(b) + width*(float64(b.place)-float64(b.of)/2)
+	x := d.groupMiddle(b) + width*(float64(b.index)-float64(b.total)/2)
 	between, top := min(1.5, width/8), d.y.at(max(b.value, d.y.lo)) // log(0) is not on the axis
 	return rect{x + between, top, width - 2*between, d.plot.bottom() - top}
 }
 
-// middle returns the x of the middle of the group of a bar.
-func (d barDrawer) middle(b bar) float64 { return d.plot.x + d.slot*(float64(b.group)+0.5) }
+// groupMiddle returns the x coordinate of the centre of a bar's group.
+func (d barDrawer) groupMiddle(b bar) float64 { return d.plot.x + d.slot*(float64(b.group)+0.5) }
 
-// all draws the bars with their values, which are all written in the same way.
-func (d barDrawer) all(bars []bar) {
-	level, upright := true, true
+// drawBars draws the bars with their values. All values are written horizontally, all
+// vertically, or none is written, depending on the space.
+func (d barDrawer) drawBars(bars []bar) {
+	horizontal, vertical := true, true
 	for _, b := range bars {
 		if b.bound {
 			continue
 		}
-		room := d.rect(b).w
-		if b.of == 1 { // a bar that is alone has the room of its group
-			room = d.slot
+		space := d.rect(b).w
+		if b.total == 1 { // the only bar of a group has the width of the group
+			space = d.slot
 		}
-		level = level && tickText.width(valueText(d.Y.Format, b.value)) <= room+1
-		upright = upright && room >= sizeTick-2
+		horizontal = horizontal && tickText.width(valueText(d.Y.Format, b.value)) <= space+1
+		vertical = vertical && space >= sizeTick-2
 	}
 	for _, b := range bars {
-		d.group(tip(d.Series[b.series].Name, cmp.Or(d.X, "group")+": "+d.Groups[b.group], d.Y.tip("y", b.value)), func() {
+		d.group(tooltip(d.Series[b.series].Name, cmp.Or(d.X, "group")+": "+d.Groups[b.group], d.Y.tooltip("y", b.value)), func() {
 			if b.bound { // a line across the group
 				y, half := d.y.at(b.value), d.slot*0.45
-				d.look(b.series).curve(d.canvas, point{d.middle(b) - half, y}, point{d.middle(b) + half, y})
+				d.look(b.series).drawCurve(d.canvas, point{d.groupMiddle(b) - half, y}, point{d.groupMiddle(b) + half, y})
 				return
 			}
 			d.shape(box(d.rect(b), 0), d.paint(b.series))
 			switch {
-			case level:
+			case horizontal:
 				s, r := style{size: sizeTick, anchor: atMiddle}, d.rect(b)
-				d.onPaper(s, point{r.centre().x, r.y - s.size*0.75}, valueText(d.Y.Format, b.value)) // lines of the grid end there
-			case upright:
-				d.upright(b)
+				d.textOnPaper(s, point{r.centre().x, r.y - s.size*0.75}, valueText(d.Y.Format, b.value)) // the paper hides the grid lines
+			case vertical:
+				d.drawValueUpright(b)
 			}
 		})
 	}
 }
 
-// onPaper writes centred text on a patch of paper, which hides what would make it hard to read.
-func (c *canvas) onPaper(s style, at point, text string) {
+// textOnPaper writes centred text on a patch in the colour of the paper, which hides the
+// background.
+func (c *canvas) textOnPaper(s style, at point, text string) {
 	w, h := s.width(text)+2, s.size
 	if s.turn == upwards {
 		w, h = h, w
 	}
-	c.box(centred(at, w, h), paper)
+	c.box(rectAround(at, w, h), paper)
 	c.text(s, at, text)
 }
 
-// upright writes the value of a bar along it: above it, or at its top inside, on paper if the
-// bar is hatched.
-func (d barDrawer) upright(b bar) {
+// drawValueUpright writes the value of a bar from the bottom up. The value is above the
+// bar, or inside at its top if there is no space above. On a hatched bar it has a patch of
+// paper behind it.
+func (d barDrawer) drawValueUpright(b bar) {
 	s, text, r := style{size: sizeTick, turn: upwards, anchor: atMiddle}, valueText(d.Y.Format, b.value), d.rect(b)
 	half := s.width(text)/2 + 4
 	if r.y-2*half+4 >= d.plot.y-tickText.lineHeight() {
@@ -84,29 +88,29 @@ func (d barDrawer) upright(b bar) {
 	}
 	look, at := d.paint(b.series), point{r.centre().x, r.y + half}
 	if look.hatch != plain {
-		d.onPaper(s, at, text)
+		d.textOnPaper(s, at, text)
 		return
 	}
 	s.colour = look.fill.readable()
 	d.text(s, at, text)
 }
 
-// groupNames is how groups are named below a plot: in lines, or upwards if there is no room for
-// that.
+// groupNames is the layout of the names of groups below a plot: horizontal in one or more
+// lines, or from the bottom up if they are too wide.
 type groupNames struct {
-	text  [][]string
-	lines int     // the most that a name takes
-	up    float64 // the longest name, if they are written upwards
-	every int     // groups that share the room of a name
+	text          [][]string
+	lines         int     // largest number of lines of a name
+	uprightHeight float64 // length of the longest upright name; 0 if names are horizontal
+	interval      int     // every interval-th group has its name written
 }
 
-// mostUp is the most that a name takes that is written upwards.
-const mostUp = 160
+// maxUprightName is the maximum length of an upright name in pixels.
+const maxUprightName = 160
 
-// namesBelow returns the names of groups of a width.
-func namesBelow(names []string, slot float64) groupNames {
+// layoutNames lays out the names of groups. slot is the width of a group.
+func layoutNames(names []string, slot float64) groupNames {
 	for _, within := range []bool{false, true} {
-		set := groupNames{every: 1}
+		set := groupNames{interval: 1}
 		for _, name := range names {
 			lines := tickText.wrap(name, slot-gap, within)
 			set.text = append(set.text, lines)
@@ -116,27 +120,30 @@ func namesBelow(names []string, slot float64) groupNames {
 			return set
 		}
 	}
-	upwards := groupNames{every: every(slot)}
+	upwards := groupNames{interval: labelInterval(slot)}
 	for _, name := range names {
-		name = tickText.cut(name, mostUp)
+		name = tickText.cut(name, maxUprightName)
 		upwards.text = append(upwards.text, []string{name})
-		upwards.up = max(upwards.up, tickText.width(name))
+		upwards.uprightHeight = max(upwards.uprightHeight, tickText.width(name))
 	}
 	return upwards
 }
 
-// every returns how many rows of a height share one label: one that all lines of text fit in.
-func every(height float64) int { return int(math.Ceil((sizeTick + 1) / height)) }
+// labelInterval returns the smallest n such that every n-th row of a height has space for a
+// label.
+func labelInterval(height float64) int { return int(math.Ceil((sizeTick + 1) / height)) }
 
-// height returns the room of the names below the ticks.
-func (n groupNames) height() float64 { return float64(n.lines)*tickText.lineHeight() + n.up + gap/2 }
+// height returns the space that the names take below the ticks.
+func (n groupNames) height() float64 {
+	return float64(n.lines)*tickText.lineHeight() + n.uprightHeight + gap/2
+}
 
-// groupNames writes names below a plot.
-func (c *canvas) groupNames(names groupNames, plot rect) {
+// drawGroupNames writes the names below a plot.
+func (c *canvas) drawGroupNames(names groupNames, plot rect) {
 	slot := plot.w / float64(len(names.text))
-	for g := 0; g < len(names.text); g += names.every {
+	for g := 0; g < len(names.text); g += names.interval {
 		at := point{plot.x + slot*(float64(g)+0.5), plot.bottom() + tickMajor}
-		if names.up > 0 {
+		if names.uprightHeight > 0 {
 			c.text(style{size: sizeTick, anchor: atEnd, turn: upwards}, at, names.text[g][0])
 			continue
 		}

@@ -9,17 +9,17 @@ import (
 	"github.com/kernbench/kernbench/internal/lists"
 )
 
-// BarSeries is the bars of one colour, or a bound.
+// BarSeries is a set of bars with one colour, or a bound.
 type BarSeries struct {
 	Name   string
-	Values []float64 // one for each group; NaN is no bar
-	Bound  bool      // a dashed line across each group instead of a bar
+	Values []float64 // one for each group; NaN for no bar
+	Bound  bool      // draws a dashed line across each group instead of a bar
 }
 
-// Bars is a chart of bars in groups, one for each series, which carry their value.
+// Bars is a bar chart. Each group has a bar for each series, labelled with its value.
 type Bars struct {
 	Title, Subtitle, Note string
-	X                     string // what the groups are, below them
+	X                     string // label of the axis of groups
 	Y                     Axis
 	Groups                []string
 	Series                []BarSeries
@@ -35,9 +35,9 @@ func (b Bars) check() error {
 		}
 	}
 	bars := b.layout()
-	if bound := slices.IndexFunc(b.Series, func(s BarSeries) bool { return !s.Bound }); bound < 0 {
+	if first := slices.IndexFunc(b.Series, func(s BarSeries) bool { return !s.Bound }); first < 0 {
 		return errors.New("no bars: all series are bounds; draw lines")
-	} else if _, n := b.count(bound); n > len(barFills) {
+	} else if _, n := b.kindIndex(first); n > len(barFills) {
 		return fmt.Errorf("%d series of bars: more than %d cannot be told apart; leave some out or draw lines", n, len(barFills))
 	}
 	if len(bars) == 0 {
@@ -55,15 +55,16 @@ func (b Bars) check() error {
 	return b.ruler(bars).check("y")
 }
 
-// bar is a value and its place.
+// bar is a value with its position.
 type bar struct {
 	group, series int
 	value         float64
-	place, of     int  // which of the bars side by side in its group
-	bound         bool // a line
+	index, total  int  // position among the bars of its group, and their number
+	bound         bool // drawn as a line
 }
 
-// layout returns the bars there are, group by group, each group with its bounds at the end.
+// layout returns the bars that have a value, group by group. The bounds of a group follow
+// its bars.
 func (b Bars) layout() []bar {
 	var bars []bar
 	for g := range b.Groups {
@@ -74,18 +75,18 @@ func (b Bars) layout() []bar {
 			case series.Bound:
 				bounds = append(bounds, bar{group: g, series: s, value: v, bound: true})
 			default:
-				group = append(group, bar{group: g, series: s, value: v, place: len(group)})
+				group = append(group, bar{group: g, series: s, value: v, index: len(group)})
 			}
 		}
 		for i := range group {
-			group[i].of = len(group)
+			group[i].total = len(group)
 		}
 		bars = slices.Concat(bars, group, bounds)
 	}
 	return bars
 }
 
-// ruler returns the y axis, with some room above the highest bar for its value.
+// ruler returns the y axis, with space above the highest bar for its value.
 func (b Bars) ruler(bars []bar) ruler {
 	values := lists.Make(len(bars), func(i int) float64 { return bars[i].value })
 	if !b.Y.Log {
@@ -93,70 +94,72 @@ func (b Bars) ruler(bars []bar) ruler {
 	}
 	y := newRuler(b.Y, values, true)
 	if y.lo == slices.Min(values) {
-		y.lo, _ = roundOut(y.lo*0.9, y.hi) // or the lowest bar would have no height
+		y.lo, _ = roundOut(y.lo*0.9, y.hi) // gives the lowest bar a height
 	}
 	return y
 }
 
 func (b Bars) draw(c *canvas) error {
-	c.page(slideW, slideH, b.Title, b.Subtitle)
+	c.startPage(slideW, slideH, b.Title, b.Subtitle)
 	if err := b.check(); err != nil {
 		return err
 	}
-	area := c.frame(b.Title, b.Subtitle, b.Note, b.legend()).inset(0, tickText.lineHeight(), 0, 0) // above are the values of the highest bars
+	area := c.drawFrame(b.Title, b.Subtitle, b.Note, b.legend()).inset(0, tickText.lineHeight(), 0, 0) // leaves space above for the values of the highest bars
 	bars := b.layout()
 	y := b.ruler(bars)
 	var plot rect
 	var names groupNames
 	var left, height float64
-	for range 2 { // the width of numbers depends on the height of names, and that on the width left
-		names = namesBelow(b.Groups, (area.w-left)/float64(len(b.Groups)))
-		height = names.height() + tickMajor + labelRoom(b.X, gap/2)
+	for range 2 { // the width of the numbers depends on the height of the names, which depends on the remaining width
+		names = layoutNames(b.Groups, (area.w-left)/float64(len(b.Groups)))
+		height = names.height() + tickMajor + labelHeight(b.X, gap/2)
 		plot = area.inset(left, 0, 0, height)
-		y.fitUp(plot, mostSteps)
+		y.fitVertical(plot, maxSteps)
 		left = y.leftWidth()
 	}
 	plot = area.inset(left, 0, 0, height)
-	c.left(y, plot, true)
+	c.drawLeftAxis(y, plot, true)
 	c.labelLeft(b.Y.text(), plot, left)
-	c.groupNames(names, plot)
+	c.drawGroupNames(names, plot)
 	c.labelBottom(b.X, plot, height)
 	d := barDrawer{canvas: c, Bars: b, y: y, plot: plot, slot: plot.w / float64(len(b.Groups))}
 	for _, bar := range bars {
-		d.most = max(d.most, bar.of)
+		d.maxBars = max(d.maxBars, bar.total)
 	}
-	d.all(bars)
+	d.drawBars(bars)
 	c.lines(axisLine, 1, point{plot.x, plot.bottom()}, point{plot.right(), plot.bottom()})
 	return nil
 }
 
-// legend returns the entries of series. The title explains a single one.
+// legend returns an entry for each series. A single series needs none because the title
+// explains it.
 func (b Bars) legend() []entry {
 	if len(b.Series) == 1 && !b.Series[0].Bound {
 		return nil
 	}
 	return lists.Make(len(b.Series), func(i int) entry {
 		if b.Series[i].Bound {
-			return entry{b.Series[i].Name, 30, b.look(i).sample}
+			return entry{b.Series[i].Name, 30, b.look(i).drawSample}
 		}
 		return entry{b.Series[i].Name, 1.6 * sampleH, func(c *canvas, in rect) { c.shape(box(in, 0), b.paint(i)) }}
 	})
 }
 
-// paint returns the look of the bars of a series: series of bars are counted without bounds.
+// paint returns the fill and outline of the bars of a series.
 func (b Bars) paint(series int) paint {
-	i, n := b.count(series)
+	i, n := b.kindIndex(series)
 	return barPaint(i, n)
 }
 
-// look returns the look of the lines of a bound.
+// look returns the line style of a bound.
 func (b Bars) look(series int) look {
-	i, _ := b.count(series)
+	i, _ := b.kindIndex(series)
 	return boundLook(i, ink)
 }
 
-// count returns which of its kind a series is, bars or bounds, and how many of them there are.
-func (b Bars) count(series int) (i, n int) {
+// kindIndex returns the index of a series among the series of its kind (bars or bounds),
+// and the number of series of that kind.
+func (b Bars) kindIndex(series int) (i, n int) {
 	for k, s := range b.Series {
 		if s.Bound == b.Series[series].Bound {
 			if n++; k < series {

@@ -6,6 +6,7 @@ import (
 	"testing"
 )
 
+// TestBars checks the texts of a bar chart and the fills of its bars.
 func TestBars(t *testing.T) {
 	hatched := []string{blue, "url(#hatch1-d55e00-ffffff)", "#b8e4d8"}
 	tests := []struct {
@@ -13,9 +14,9 @@ func TestBars(t *testing.T) {
 		bars  Bars
 		texts []string
 		fills []string
-		count [3]int // of the fills, in bars and in the legend
+		count [3]int // shapes with each of the fills, in bars and in the legend
 	}{
-		{"groups", kinds(),
+		{"groups", sampleBars(),
 			[]string{"Buffer kinds", "tcm", "sram", "hbm", "0", "2", "4", "6", "8", "10", "12", "latency (µs)", "128", "1Ki", "elements", "4.2", "5.2", "6.2", "7.9", "10.9"},
 			hatched, [3]int{3, 2, 3}},
 	}
@@ -30,9 +31,10 @@ func TestBars(t *testing.T) {
 	}
 }
 
-// TestBarBounds wants a bound to be a dashed line across each group that reaches into the axis.
+// TestBarBounds checks that a bound is a dashed line across each group, and that the y axis
+// includes it.
 func TestBarBounds(t *testing.T) {
-	b := kinds()
+	b := sampleBars()
 	without := parse(t, mustSVG(t, b))
 	b.Series = append(b.Series, BarSeries{Name: "bound", Values: []float64{3, 30}, Bound: true})
 	d := parse(t, mustSVG(t, b))
@@ -52,8 +54,9 @@ func TestBarBounds(t *testing.T) {
 	}
 }
 
+// TestHeatMap checks the texts, tooltips and empty cells of a heat map.
 func TestHeatMap(t *testing.T) {
-	d := parse(t, mustSVG(t, use()))
+	d := parse(t, mustSVG(t, sampleHeatMap()))
 	want := []string{"Utilization", "16", "4.24", "8", "128", "22.5", "–", "32", "64", "N", "M", "5", "10", "15", "20", "% of peak"}
 	if !slices.Equal(d.texts, want) {
 		t.Errorf("text: got %q, want %q", d.texts, want)
@@ -64,24 +67,24 @@ func TestHeatMap(t *testing.T) {
 	if d.fills["#eeeeee"] != 1 {
 		t.Errorf("got %d cells without a value, want 1", d.fills["#eeeeee"])
 	}
-	h := use()
+	h := sampleHeatMap()
 	h.Log, h.Values = true, [][]float64{{1, 10}, {100, 1000}}
 	if got, want := parse(t, mustSVG(t, h)).texts, "Utilization 16 1 10 128 100 1k 32 64 N M 1 10 100 1k % of peak"; strings.Join(got, " ") != want {
 		t.Errorf("text with logarithmic colours: got %q, want %q", got, want)
 	}
 }
 
-// TestBarValues wants all bars to carry their values in the same way: level, upright, or
-// not at all.
+// TestBarValues checks that the values of all bars are written in the same way:
+// horizontally, from the bottom up, or not at all.
 func TestBarValues(t *testing.T) {
 	tests := []struct {
 		groups int
-		values int // that are written
-		turned int // texts, with that of the y axis
+		values int // number of values that are written
+		turned int // number of rotated texts, including the label of the y axis
 	}{
 		{4, 8, 1},
 		{16, 32, 33},
-		{40, 0, 41}, // names of groups are upright by then
+		{40, 0, 41}, // with this many groups, the names of groups are upright
 	}
 	for _, tt := range tests {
 		var b Bars
@@ -93,8 +96,8 @@ func TestBarValues(t *testing.T) {
 			b.Series[1].Values = append(b.Series[1].Values, float64(i)+0.52)
 		}
 		values := 0
-		walk(laidOut(t, b).items, "", func(it item, tip string) {
-			if _, ok := it.(words); ok && tip != "" {
+		walk(layOut(t, b).items, "", func(it item, tip string) {
+			if _, ok := it.(textLine); ok && tip != "" {
 				values++
 			}
 		})

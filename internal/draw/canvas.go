@@ -11,11 +11,12 @@ import (
 
 // Figure is a picture: [Lines], [Bars], [HeatMap], [Gantt], [Diagram] or [Systems].
 type Figure interface {
-	// draw lays the figure out on a canvas. It returns why if its data cannot be drawn.
+	// draw lays the figure out on a canvas. It returns an error if the data cannot be drawn.
 	draw(c *canvas) error
 }
 
-// SVG returns a figure as SVG. Text is text, and tooltips are titles of groups.
+// SVG returns a figure as SVG. Text remains text, and tooltips are title elements of
+// groups.
 func SVG(f Figure) ([]byte, error) {
 	c, err := newCanvas(f)
 	if err != nil {
@@ -41,7 +42,7 @@ func CheckName(name string) error {
 	return nil
 }
 
-// Encode returns a figure in the format that the ending of a file name selects.
+// Encode returns a figure in the format that the extension of a file name selects.
 func Encode(name string, f Figure) ([]byte, error) {
 	if err := CheckName(name); err != nil {
 		return nil, err
@@ -52,14 +53,14 @@ func Encode(name string, f Figure) ([]byte, error) {
 	return SVG(f)
 }
 
-// canvas is a list of items in the order in which they are painted.
+// canvas is a list of items in the order of painting.
 type canvas struct {
 	w, h        float64
 	title, desc string // of the whole picture, for screen readers
 	items       []item
 }
 
-// item is a [shape], a [words] or a [group].
+// item is a [shape], a [textLine] or a [group].
 type item interface {
 	svg(*svgWriter)
 	png(*raster)
@@ -71,31 +72,31 @@ type shape struct {
 	paint
 }
 
-// words is a line of text. The anchor is at the middle of the height of capitals.
-type words struct {
+// textLine is a line of text. The anchor is at half the height of capital letters.
+type textLine struct {
 	style
 	at   point
 	text string
 }
 
-// group is items with a common tooltip.
+// group is a list of items with a common tooltip.
 type group struct {
-	tip   string // may have several lines
-	items []item
+	tooltip string // may have several lines
+	items   []item
 }
 
-// paint says how a path looks. What is zero is not painted.
+// paint describes how a path looks. Parts with a zero value are not painted.
 type paint struct {
 	fill   colour
-	hatch  hatch  // over the fill
-	over   colour // of the hatch
+	hatch  hatch  // pattern over the fill
+	over   colour // colour of the hatch
 	line   colour
-	width  float64   // of the line
-	dashes []float64 // lengths of dashes and gaps in turn
-	arrow  float64   // length of a head at the end of the path
+	width  float64   // width of the line
+	dashes []float64 // alternating lengths of dashes and gaps; nil for a solid line
+	arrow  float64   // length of an arrow head at the end of the path
 }
 
-// newCanvas returns the drawing of a figure.
+// newCanvas draws a figure on a new canvas.
 func newCanvas(f Figure) (*canvas, error) {
 	if f == nil {
 		return nil, errors.New("no figure to draw")
@@ -107,27 +108,27 @@ func newCanvas(f Figure) (*canvas, error) {
 	return c, nil
 }
 
-// page begins the picture: its size, its title and its background.
-func (c *canvas) page(w, h float64, title, desc string) {
+// startPage resets the canvas and sets its size, title and background.
+func (c *canvas) startPage(w, h float64, title, desc string) {
 	*c = canvas{w: w, h: h, title: title, desc: desc}
 	c.box(rect{0, 0, w, h}, paper)
 }
 
-// shape adds a path. A path with a coordinate that is not a number is not drawn.
+// shape adds a path. It ignores a path with a coordinate that is not a finite number.
 func (c *canvas) shape(p path, with paint) {
 	if len(p) == 0 || slices.ContainsFunc(p, func(s segment) bool { return !s.at[0].finite() || !s.at[1].finite() }) {
 		return
 	}
 	if with.arrow > 0 {
-		p = c.arrowHead(p, with)
+		p = c.addArrowHead(p, with)
 		with.arrow = 0
 	}
 	c.items = append(c.items, shape{p, with})
 }
 
-// arrowHead adds the head at the end of a path, which is a line. It returns the path up to the
-// head.
-func (c *canvas) arrowHead(p path, with paint) path {
+// addArrowHead adds an arrow head at the end of a path, whose last segment must be a line.
+// It returns the path shortened to the head.
+func (c *canvas) addArrowHead(p path, with paint) path {
 	last := len(p) - 1
 	from, tip := p[last-1].at[0], p[last].at[0]
 	if p[last-1].verb == quadTo {
@@ -141,7 +142,7 @@ func (c *canvas) arrowHead(p path, with paint) path {
 	side := point{-back.y, back.x}.scale(0.5)
 	base := tip.add(back)
 	c.shape(polygon(tip, base.add(side), base.sub(side)), paint{fill: with.line})
-	// The line ends within the head, so that its blunt end does not show at the tip.
+	// The line ends inside the head, so that its blunt end is not visible at the tip.
 	short := slices.Clone(p)
 	short[last].at[0] = tip.add(back.scale(min(0.8, length/with.arrow)))
 	return short
@@ -163,10 +164,10 @@ func (c *canvas) text(s style, at point, text string) {
 	if s.colour == 0 {
 		s.colour = ink
 	}
-	c.items = append(c.items, words{s, at, text})
+	c.items = append(c.items, textLine{s, at, text})
 }
 
-// group adds what a function draws as one group with a tooltip.
+// group adds the items that a function draws as one group with a tooltip.
 func (c *canvas) group(tip string, draw func()) {
 	outer := c.items
 	c.items = nil
@@ -176,21 +177,21 @@ func (c *canvas) group(tip string, draw func()) {
 
 // Sizes of diagrams and Gantt charts in pixels.
 const (
-	pageW, pageH = 1600.0, 900.0 // at least
+	pageW, pageH = 1600.0, 900.0 // minimum size
 	pageMargin   = 32.0
-	pageHead     = 92.0 // title and subtitle
+	pageHead     = 92.0 // height of title and subtitle
 
 	sizeHeading = 30
 	sizeHead    = 18
 	sizeText    = 15
-	sizeMore    = 12 // smallest text of several lines, and of wires
-	sizeLeast   = 9  // smallest text
+	sizeDetail  = 12 // smallest text with several lines, and labels of wires
+	sizeMin     = 9  // smallest text of all
 )
 
-// heading sets the size of a page and writes its title and subtitle. Each is one line, cut
+// heading starts a page of a size and writes its title and subtitle. Each is one line, cut
 // to the width of the page.
 func (c *canvas) heading(w, h float64, title, subtitle string) {
-	c.page(w, h, title, subtitle)
+	c.startPage(w, h, title, subtitle)
 	top, below := style{size: sizeHeading, bold: true}, style{size: sizeHead, colour: faint}
 	c.text(top, point{pageMargin, 34}, top.cut(title, w-2*pageMargin))
 	c.text(below, point{pageMargin, 66}, below.cut(subtitle, w-2*pageMargin))

@@ -11,15 +11,15 @@ import (
 	"testing"
 )
 
-// sketch is a figure made by a function.
+// sketch is a figure that a function draws.
 type sketch func(c *canvas) error
 
 func (s sketch) draw(c *canvas) error { return s(c) }
 
-// sketched returns a figure of 1280 by 100 pixels, which is not scaled as PNG.
-func sketched(draw func(c *canvas)) Figure {
+// newSketch returns a figure of 1280×100 pixels, which is not scaled as PNG.
+func newSketch(draw func(c *canvas)) Figure {
 	return sketch(func(c *canvas) error {
-		c.page(1280, 100, "A sketch", "")
+		c.startPage(1280, 100, "A sketch", "")
 		draw(c)
 		return nil
 	})
@@ -38,7 +38,7 @@ func mustImage(t testing.TB, f Figure) image.Image {
 	return img
 }
 
-// darkness returns how much ink an area has, in pixels of black.
+// darkness returns the amount of ink in an area, in pixels of black.
 func darkness(img image.Image, in image.Rectangle) float64 {
 	sum := 0.0
 	for y := in.Min.Y; y < in.Max.Y; y++ {
@@ -49,17 +49,18 @@ func darkness(img image.Image, in image.Rectangle) float64 {
 	return sum
 }
 
-const black colour = 0x000001 // zero would be no colour
+const black colour = 0x000001 // zero means no colour
 
+// TestSVG compares the SVG of all kinds of items with the expected text.
 func TestSVG(t *testing.T) {
 	got := mustSVG(t, sketch(func(c *canvas) error {
-		c.page(300, 200.004, "A <b> & \x1b", "two\nlines")
+		c.startPage(300, 200.004, "A <b> & \x1b", "two\nlines")
 		c.group("tip \"q\"\nmore", func() {
 			c.shape(box(rect{10, 20, 30, 40}, 0), paint{fill: 0xd55e00, hatch: rising, over: paper, line: ink, width: 1.5})
 			c.shape(box(rect{50, 20, 30, 40}, 0), paint{fill: 0xd55e00, hatch: rising, over: paper})
 		})
 		c.shape(circle(point{100, 50.5}, 5), paint{line: ink, width: 2, dashes: []float64{3, 4.125}})
-		c.shape(rounded(10, point{0, 0}, point{30, 0}, point{30, 40}), paint{line: ink, width: 2, arrow: 8})
+		c.shape(roundedLine(10, point{0, 0}, point{30, 0}, point{30, 40}), paint{line: ink, width: 2, arrow: 8})
 		c.text(style{size: 10, bold: true, anchor: atMiddle}, point{150, 100}, "<µs>\n")
 		c.text(style{size: 10, colour: faint, anchor: atEnd, turn: upwards}, point{20, 100}, "up")
 		return nil
@@ -91,7 +92,7 @@ func TestSVG(t *testing.T) {
 	}
 }
 
-// TestPNG wants shapes of known areas to have that much ink.
+// TestPNG checks that shapes of known areas have the same amount of ink.
 func TestPNG(t *testing.T) {
 	tests := []struct {
 		name string
@@ -120,20 +121,20 @@ func TestPNG(t *testing.T) {
 		{"no end", box(rect{0, 0, math.Inf(1), 10}, 0), paint{fill: black}, 0},
 	}
 	for _, tt := range tests {
-		img := mustImage(t, sketched(func(c *canvas) { c.shape(tt.path, tt.with) }))
+		img := mustImage(t, newSketch(func(c *canvas) { c.shape(tt.path, tt.with) }))
 		if got := darkness(img, img.Bounds()); math.Abs(got-tt.want) > 0.01*tt.want+0.6 {
 			t.Errorf("%s: got %.1f pixels of ink, want %.1f", tt.name, got, tt.want)
 		}
 	}
 }
 
-// TestHatches wants every hatch to cover the whole of a shape and nothing else, and its lines to
-// be at the same places whatever the shape is.
+// TestHatches checks that every hatch covers the whole shape and nothing else, and that the
+// positions of its lines do not depend on the shape.
 func TestHatches(t *testing.T) {
 	hatched := func(h hatch, r rect) image.Image {
-		return mustImage(t, sketched(func(c *canvas) { c.shape(box(r, 0), paint{fill: 0x808080, hatch: h, over: black}) }))
+		return mustImage(t, newSketch(func(c *canvas) { c.shape(box(r, 0), paint{fill: 0x808080, hatch: h, over: black}) }))
 	}
-	for h := plain; h < hatches; h++ {
+	for h := plain; h < numHatches; h++ {
 		img, part := hatched(h, rect{20, 20, 70, 70}), hatched(h, rect{33, 41, 40, 30})
 		dark := 0
 		for y := range 100 {
@@ -141,7 +142,7 @@ func TestHatches(t *testing.T) {
 				at := image.Pt(x, y)
 				c := color.GrayModel.Convert(img.At(x, y)).(color.Gray).Y
 				if inside := at.In(image.Rect(20, 20, 90, 90)); (c <= 0x80) != inside {
-					t.Fatalf("hatch %d: pixel %v is %d, and it is %v that it is inside", h, at, c, inside)
+					t.Fatalf("hatch %d: pixel %v is %d; inside: %v", h, at, c, inside)
 				}
 				in := color.GrayModel.Convert(part.At(x, y)).(color.Gray).Y
 				if at.In(image.Rect(33, 41, 73, 71)) && max(c, in)-min(c, in) > 8 {
@@ -158,30 +159,31 @@ func TestHatches(t *testing.T) {
 	}
 }
 
-// TestText wants text as PNG to lie where its measured width says.
+// TestText checks that text in a PNG is where its anchor and its measured width put it.
 func TestText(t *testing.T) {
 	s := style{size: 40, colour: black}
 	width := int(math.Ceil(s.width("HlH")))
 	for anchor, from := range map[anchor]int{atStart: 100, atMiddle: 100 - width/2, atEnd: 100 - width} {
 		s.anchor = anchor
-		img := mustImage(t, sketched(func(c *canvas) { c.text(s, point{100, 50}, "HlH") }))
+		img := mustImage(t, newSketch(func(c *canvas) { c.text(s, point{100, 50}, "HlH") }))
 		in := image.Rect(from-1, 50-16, from+width+1, 50+16)
 		if got, all := darkness(img, in), darkness(img, img.Bounds()); got < 300 || got != all {
-			t.Errorf("anchor %d: %.1f of %.1f pixels of ink lie in %v", anchor, got, all, in)
+			t.Errorf("anchor %d: %.1f of %.1f pixels of ink are in %v", anchor, got, all, in)
 		}
 	}
-	img := mustImage(t, sketched(func(c *canvas) {
+	img := mustImage(t, newSketch(func(c *canvas) {
 		c.text(style{size: 40, colour: black, turn: upwards}, point{50, 90}, "HlH")
 	}))
 	in := image.Rect(50-16, 90-width-1, 50+16, 91)
 	if got, all := darkness(img, in), darkness(img, img.Bounds()); got < 300 || got != all {
-		t.Errorf("upwards: %.1f of %.1f pixels of ink lie in %v", got, all, in)
+		t.Errorf("upwards: %.1f of %.1f pixels of ink are in %v", got, all, in)
 	}
 }
 
+// TestWidth checks the measured widths of texts.
 func TestWidth(t *testing.T) {
-	// In units of the font, 2048 to the em: H 1479, i 455, A 1366, V 1366 and the pair of the
-	// two 152 nearer. A character that the font does not have is an em.
+	// Widths in font units, 2048 per em: H 1479, i 455, A 1366, V 1366. Kerning moves A and
+	// V closer by 152. A character that the font lacks is one em wide.
 	for text, want := range map[string]float64{"": 0, "Hi": 1479 + 455, "AV": 2*1366 - 152, "漢": 2048, "\n": 569 + 1139} {
 		if got := (style{size: 2048}).width(text); got != want {
 			t.Errorf("width of %q: got %v, want %v", text, got, want)
@@ -192,8 +194,10 @@ func TestWidth(t *testing.T) {
 	}
 }
 
+// TestEncode checks that the extension of a file name selects the format, and the errors of
+// figures that cannot be encoded.
 func TestEncode(t *testing.T) {
-	f := sketched(func(*canvas) {})
+	f := newSketch(func(*canvas) {})
 	for name, want := range map[string]string{"a.svg": "<svg", "b.SVG": "<svg", "c.d/e.png": "\x89PNG", "f.PNG": "\x89PNG"} {
 		if got, err := Encode(name, f); err != nil || !strings.HasPrefix(string(got), want) {
 			t.Errorf("%s: got %.4q, error %v, want %q", name, got, err, want)
@@ -205,11 +209,11 @@ func TestEncode(t *testing.T) {
 		}
 	}
 	bad := sketch(func(c *canvas) error {
-		c.page(10, 10, "Bad", "")
+		c.startPage(10, 10, "Bad", "")
 		return errors.New("no data")
 	})
 	large := sketch(func(c *canvas) error {
-		c.page(1e5, 1e5, "Large", "")
+		c.startPage(1e5, 1e5, "Large", "")
 		return nil
 	})
 	for want, f := range map[string]Figure{

@@ -7,9 +7,10 @@ import (
 	"testing"
 )
 
-// TestSameBytes wants a figure to be the same every time, also at the same time.
+// TestSameBytes checks that a figure always has the same bytes, also when it is drawn
+// concurrently.
 func TestSameBytes(t *testing.T) {
-	for name, f := range all() {
+	for name, f := range sampleFigures() {
 		for format, draw := range map[string]func(Figure) ([]byte, error){"svg": SVG, "png": PNG} {
 			first, err := draw(f)
 			if err != nil {
@@ -27,16 +28,16 @@ func TestSameBytes(t *testing.T) {
 			}
 			for range cap(others) {
 				if again := <-others; !bytes.Equal(first, again) {
-					t.Errorf("%s as %s: %d bytes, then %d others", name, format, len(first), len(again))
+					t.Errorf("%s as %s: drawn twice, %d bytes and %d different bytes", name, format, len(first), len(again))
 				}
 			}
 		}
 	}
 }
 
-// TestSizes wants the size of a slide in both formats.
+// TestSizes checks that charts have the size of a slide in both formats.
 func TestSizes(t *testing.T) {
-	for name, f := range all() {
+	for name, f := range sampleFigures() {
 		if svg := mustSVG(t, f); !bytes.Contains(svg, []byte(` viewBox="0 0 960 540" width="960" height="540" `)) {
 			t.Errorf("%s: SVG begins with %.150q, want 960×540", name, svg)
 		}
@@ -46,6 +47,7 @@ func TestSizes(t *testing.T) {
 	}
 }
 
+// TestErrors checks the errors for data that cannot be drawn.
 func TestErrors(t *testing.T) {
 	tests := []struct {
 		figure Figure
@@ -84,7 +86,7 @@ func BenchmarkSVG(b *testing.B) { benchmark(b, SVG) }
 func BenchmarkPNG(b *testing.B) { benchmark(b, PNG) }
 
 func benchmark(b *testing.B, draw func(Figure) ([]byte, error)) {
-	for name, f := range all() {
+	for name, f := range sampleFigures() {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {

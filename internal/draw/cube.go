@@ -9,20 +9,21 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// Layout of a cube: the blocks beyond it, its ports inside the die edge, and the routers each
-// in the middle of a cell.
+// Layout of a cube. The neighbours are outside of the die, the UCIe ports are inside its
+// edge, and each router is in the centre of a cell.
 const (
-	beyondX, beyondY = 150.0, 56.0 // of the die from the edge of the picture
-	edgeX, edgeY     = 4.0, 40.0   // of the cells from the edge of the die
-	narrow           = 4           // more columns or rows than this leave a port no room in its cell
-	dieText          = 24.0        // the name of the die
-	minNoCCell       = 24.0
+	beyondX, beyondY = 150.0, 56.0 // distance of the die from the edge of the picture
+	edgeX, edgeY     = 4.0, 40.0   // distance of the cells from the edge of the die
+	narrow           = 4           // with more columns or rows, a cell has no space for a port
+	dieText          = 24.0        // height of the name of the die
+	minNoCCell       = 24.0        // smallest side of a cell
 )
 
-// cube draws the NoC of a cube and the units on it. In its cell a router has PEs at the upper
-// left, their HBM at the lower left, the control CPU at the upper right and the SRAM at the
-// lower right, so that the links between routers cross no block.
-func (p *plan) cube() *Diagram {
+// layoutCube lays out the NoC of a cube and the units on it. In the cell of a router, PEs
+// are at the upper left, their HBM slices at the lower left, the control CPU at the upper
+// right and the SRAM at the lower right. The links between routers therefore cross no
+// block.
+func (p *builder) layoutCube() *Diagram {
 	s := p.Spec()
 	noc := s.Cube.NoC
 	name := fmt.Sprintf("sip%d.cube%d", p.at.SIP, p.at.Cube)
@@ -42,17 +43,18 @@ func (p *plan) cube() *Diagram {
 	for i := range routers {
 		site := topology.Site{Row: i / noc.W, Col: i % noc.W}
 		c := point{cells.x + (float64(site.Col)+0.5)*cw, cells.y + (float64(site.Row)+0.5)*ch}
-		routers[i] = d.addBlock(block{rect: centred(c, size.w, size.h), name: name + "." + site.String(),
+		routers[i] = d.addBlock(block{rect: rectAround(c, size.w, size.h), name: name + "." + site.String(),
 			role: onDie, in: edge, lines: []string{site.String()}})
 	}
-	p.nocLinks(d, routers)
-	p.attach(d, edge, routers, min(cw, 260), min(ch, 180))
-	p.ports(d, edge, routers)
+	p.addNoCLinks(d, routers)
+	p.addUnits(d, edge, routers, min(cw, 260), min(ch, 180))
+	p.addPorts(d, edge, routers)
 	p.explainCube(d)
 	return d
 }
 
-func (p *plan) nocLinks(d *Diagram, routers []int) {
+// addNoCLinks adds the links from each router to its right and lower neighbours.
+func (p *builder) addNoCLinks(d *Diagram, routers []int) {
 	noc := p.Spec().Cube.NoC
 	for i, r := range routers {
 		if (i+1)%noc.W != 0 {
@@ -64,8 +66,9 @@ func (p *plan) nocLinks(d *Diagram, routers []int) {
 	}
 }
 
-// attach adds the units on the routers, a block for all of a kind on one.
-func (p *plan) attach(d *Diagram, in int, routers []int, cw, ch float64) {
+// addUnits adds the units that are attached to routers. All units of one kind at a router
+// are one block. cw and ch are the size of a cell.
+func (p *builder) addUnits(d *Diagram, in int, routers []int, cw, ch float64) {
 	s, at := p.Spec(), p.at
 	pes := make([][]int, len(routers))
 	for pe := range s.PEsPerCube() {
@@ -74,48 +77,49 @@ func (p *plan) attach(d *Diagram, in int, routers []int, cw, ch float64) {
 	}
 	site := func(t topology.Site) int { return t.Row*s.Cube.NoC.W + t.Col }
 	for i, r := range routers {
-		hang := func(q perch) { p.hang(d, in, r, cw, ch, q) }
+		hang := func(q quarterBlock) { p.addQuarterBlock(d, in, r, cw, ch, q) }
 		if len(pes[i]) > 0 {
-			units, slices := perch{block: block{role: compute}}, perch{block: block{role: memory}, low: true}
+			units, slices := quarterBlock{block: block{role: compute}}, quarterBlock{block: block{role: memory}, low: true}
 			for _, pe := range pes[i] {
 				units.nodes = append(units.nodes, p.PENode(at.SIP, at.Cube, pe, topology.KindDMA), p.PENode(at.SIP, at.Cube, pe, topology.KindPECPU))
 				slices.nodes = append(slices.nodes, p.HBM(at.SIP, at.Cube, pe))
 			}
-			units.name, units.lines = p.several("pe", pes[i]), []string{several("pe", pes[i]), corners[s.Cube.PELayout.Corners][pes[i][0]/s.Cube.PELayout.PEPerCorner]}
+			units.name, units.lines = p.fullNames("pe", pes[i]), []string{shortNames("pe", pes[i]), corners[s.Cube.PELayout.Corners][pes[i][0]/s.Cube.PELayout.PEPerCorner]}
 			size := topology.Format(s.Cube.HBM.SliceSize)
 			if len(pes[i]) > 1 {
 				size += " each"
-			} else if bw := wireText(s.Cube.HBM.Bandwidth); bw != "" {
+			} else if bw := bandwidthLabel(s.Cube.HBM.Bandwidth); bw != "" {
 				size += ", " + bw
 			}
-			slices.name, slices.lines = p.several("hbm", pes[i]), []string{several("hbm", pes[i]), size}
+			slices.name, slices.lines = p.fullNames("hbm", pes[i]), []string{shortNames("hbm", pes[i]), size}
 			hang(units)
 			hang(slices)
 		}
 		if i == site(s.Cube.CPU.At) {
 			id := p.CubeCPU(at.SIP, at.Cube)
-			hang(perch{block{name: p.Name(id), role: control, lines: []string{"cpu", topology.Format(s.Cube.CPU.Overhead)}}, true, false, []topology.NodeID{id}})
+			hang(quarterBlock{block{name: p.Name(id), role: control, lines: []string{"cpu", topology.Format(s.Cube.CPU.Overhead)}}, true, false, []topology.NodeID{id}})
 		}
 		if i == site(s.Cube.SRAM.At) {
 			id := p.SRAM(at.SIP, at.Cube)
-			hang(perch{block{name: p.Name(id), role: memory, lines: []string{"sram", topology.Format(s.Cube.SRAM.Size)}}, true, true, []topology.NodeID{id}})
+			hang(quarterBlock{block{name: p.Name(id), role: memory, lines: []string{"sram", topology.Format(s.Cube.SRAM.Size)}}, true, true, []topology.NodeID{id}})
 		}
 	}
 }
 
-// perch is a block in a quarter of a router's cell.
-type perch struct {
+// quarterBlock is a block in one quarter of a router's cell.
+type quarterBlock struct {
 	block
-	right, low bool              // which quarter
-	nodes      []topology.NodeID // with a link to the router
+	right, low bool              // select the quarter
+	nodes      []topology.NodeID // nodes with a link to the router
 }
 
-// hang adds a block in a quarter of a router's cell, and its wire.
-func (p *plan) hang(d *Diagram, in, r int, cw, ch float64, q perch) {
+// addQuarterBlock adds a block in a quarter of a router's cell, and its wire to router
+// block r. cw and ch are the size of the cell.
+func (p *builder) addQuarterBlock(d *Diagram, in, r int, cw, ch float64, q quarterBlock) {
 	router := d.blocks[r].rect
 	c := router.centre()
-	// From an eighth of the router's width off its middle to near the cell's edge, and clear of
-	// the router.
+	// The block reaches from an eighth of the router's width off its centre almost to the
+	// edge of the cell, and does not touch the router.
 	w, h := cw*15/32-router.w/8, max(min(48, ch*15/32-router.h/2-max(ch/16, 1)), 2)
 	w = max(min(112, w), 2)
 	q.in, q.rect = in, rect{c.x - router.w/8 - w, c.y - ch*15/32, w, h}
@@ -133,29 +137,31 @@ func (p *plan) hang(d *Diagram, in, r int, cw, ch float64, q perch) {
 	p.join(d, wire{from: r, to: b, role: q.role, path: path}, lists.Make(len(q.nodes), func(i int) endpoints { return endpoints{id, q.nodes[i]} })...)
 }
 
-// corners holds the names of the corners of the NoC that PEs belong to, by their number.
+// corners holds the names of the parts of the NoC that PEs belong to, by the number of
+// parts.
 var corners = map[int][]string{1: {""}, 2: {"W half", "E half"}, 4: {"NW corner", "NE corner", "SW corner", "SE corner"}}
 
-// several returns a short name of numbered components.
-func several(what string, numbers []int) string {
-	if n := len(numbers); n > 3 { // evenly spaced
+// shortNames returns a short name for several numbered components: "pe0, 4 … 12".
+func shortNames(what string, numbers []int) string {
+	if n := len(numbers); n > 3 { // the numbers are evenly spaced
 		return fmt.Sprintf("%s%d, %d … %d", what, numbers[0], numbers[1], numbers[n-1])
 	}
 	return what + strings.ReplaceAll(strings.Trim(fmt.Sprint(numbers), "[]"), " ", ", ")
 }
 
-// several returns the full names of numbered components of the cube.
-func (p *plan) several(what string, numbers []int) string {
+// fullNames returns the full names of numbered components of the cube, separated by spaces.
+func (p *builder) fullNames(what string, numbers []int) string {
 	return strings.Join(lists.Map(numbers, func(n int) string {
 		return fmt.Sprintf("sip%d.cube%d.%s%d", p.at.SIP, p.at.Cube, what, n)
 	}), " ")
 }
 
-// ports adds the UCIe ports at the edges and the neighbours that they lead to.
-func (p *plan) ports(d *Diagram, in int, routers []int) {
+// addPorts adds the UCIe ports at the edges of the cube and the neighbours that the ports
+// are linked to.
+func (p *builder) addPorts(d *Diagram, in int, routers []int) {
 	s, edge := p.Spec(), d.frames[in].rect
 	for side, letter := range "nesw" {
-		id, ok := p.port(p.at.Cube, side)
+		id, ok := p.lookupPort(p.at.Cube, side)
 		if !ok {
 			continue
 		}
@@ -169,7 +175,7 @@ func (p *plan) ports(d *Diagram, in int, routers []int) {
 		}
 		r := routers[p.Node(router).Index]
 		c := d.blocks[r].centre()
-		const w, h, bw, bh = 68, 26, 92, 32 // a port, and the block beyond it
+		const w, h, bw, bh = 68, 26, 92, 32 // sizes of a port and of the neighbour's block
 		var at, beyond rect
 		switch topology.Direction(side) {
 		case topology.North:
@@ -192,15 +198,16 @@ func (p *plan) ports(d *Diagram, in int, routers []int) {
 	}
 }
 
-func (p *plan) explainCube(d *Diagram) {
+// explainCube adds the legend of the view of a cube.
+func (p *builder) explainCube(d *Diagram) {
 	s := p.Spec()
 	c, ucie := s.Cube, s.SIP.UCIe
 	d.explain(onDie, "router", topology.Format(c.NoC.Overhead)+" to enter")
-	d.explainWire(onDie, "NoC link", bandwidth(c.NoC.Bandwidth), p.wireDelay(c.NoC.Latency)+", pitch "+topology.Format(c.NoC.Pitch))
-	d.explain(compute, "PE", "DMA "+bandwidth(s.PE.DMA.Bandwidth))
-	d.explain(memory, "HBM slice", topology.Format(c.HBM.SliceSize)+", "+bandwidth(c.HBM.Bandwidth),
+	d.explainWire(onDie, "NoC link", bandwidthText(c.NoC.Bandwidth), p.latencyText(c.NoC.Latency)+", pitch "+topology.Format(c.NoC.Pitch))
+	d.explain(compute, "PE", "DMA "+bandwidthText(s.PE.DMA.Bandwidth))
+	d.explain(memory, "HBM slice", topology.Format(c.HBM.SliceSize)+", "+bandwidthText(c.HBM.Bandwidth),
 		fmt.Sprintf("%d channels × %s", c.HBM.Channels, topology.Format(c.HBM.ChannelBandwidth)))
-	d.explain(memory, "SRAM", topology.Format(c.SRAM.Size)+", "+bandwidth(c.SRAM.Bandwidth), topology.Format(c.SRAM.Overhead)+" to enter")
+	d.explain(memory, "SRAM", topology.Format(c.SRAM.Size)+", "+bandwidthText(c.SRAM.Bandwidth), topology.Format(c.SRAM.Overhead)+" to enter")
 	d.explain(control, "control CPU", topology.Format(c.CPU.Overhead)+" to enter")
-	d.explain(die, "UCIe port", bandwidth(ucie.Bandwidth), topology.Format(ucie.Overhead)+" to enter")
+	d.explain(die, "UCIe port", bandwidthText(ucie.Bandwidth), topology.Format(ucie.Overhead)+" to enter")
 }

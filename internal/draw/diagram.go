@@ -10,23 +10,23 @@ import (
 	"github.com/kernbench/kernbench/internal/lists"
 )
 
-// Diagram is a laid-out view of a system: blocks in frames, joined by wires.
+// Diagram is a laid-out view of a system: blocks in frames, connected by wires.
 type Diagram struct {
-	name         string // of a Graphviz file
+	name         string // name of the graph in a Graphviz file
 	title        string
-	source, hash string  // of the system
-	prefix       string  // common to the names of all components in the picture
-	w, h         float64 // area of the blocks, with its origin at the top left
+	source, hash string  // of the configuration of the system
+	prefix       string  // common prefix of the names of all components in the picture
+	w, h         float64 // size of the area of the blocks; its origin is at the top left
 
-	frames []frame
-	blocks []*block
-	wires  []*wire
-	notes  []words // text that belongs to no block
-	ends   []int   // blocks whose names are next to them, if blocks are too small for text
-	legend []legendEntry
+	frames    []frame
+	blocks    []*block
+	wires     []*wire
+	notes     []textLine // texts that belong to no block
+	endBlocks []int      // first and last block, whose names are outside if blocks are too small for text
+	legend    []legendEntry
 }
 
-// View is a level of a system.
+// View is a level of a system, from the whole system down to a PE.
 type View string
 
 // The views.
@@ -37,20 +37,20 @@ const (
 	ViewPE     View = "pe"
 )
 
-// Views lists the views from the outermost in.
+// Views lists the views from the outermost to the innermost.
 var Views = []View{ViewSystem, ViewSIP, ViewCube, ViewPE}
 
-// Place selects the SIP, its cube and the PE of that cube that a view shows.
+// Place selects the SIP, the cube of that SIP and the PE of that cube that a view shows.
 type Place struct{ SIP, Cube, PE int }
 
-// role is the purpose of a block or wire, which decides its colour.
+// role is the purpose of a block or wire, which determines its colour.
 type role uint8
 
 const (
-	outside role = iota // the host, and parts that the view does not show
-	fabric              // between SIPs
-	die                 // between dies: UCIe
-	onDie               // routers, switches and links of a die
+	outside role = iota // the host, and neighbours of the parts that the view shows
+	fabric              // links between SIPs
+	die                 // links between dies (UCIe)
+	onDie               // routers, switches and links on a die
 	compute
 	memory
 	control
@@ -58,7 +58,7 @@ const (
 	numRoles
 )
 
-// roles holds the colours of lines, and of blocks: tints of the lines.
+// roles holds the colours of lines, and of blocks, which are tints of the colours of lines.
 var roles = [numRoles]struct{ line, fill colour }{
 	outside: {axisLine, empty},
 	fabric:  {hueBlue, 0xcfe3f1},
@@ -71,64 +71,66 @@ var roles = [numRoles]struct{ line, fill colour }{
 }
 
 const (
-	frameLine colour = 0x9a9a9a
-	frameFill colour = 0xfafafa
-	alarm            = hueVermilion // overridden links
+	frameLine      colour = 0x9a9a9a
+	frameFill      colour = 0xfafafa
+	overrideColour        = hueVermilion // colour of overridden links
 )
 
-// frameStyle is the text of frames, and frameX and frameY its place in the corner.
+// frameStyle is the style of the text of frames.
 var frameStyle = style{size: sizeText, bold: true, colour: faint}
 
+// frameX and frameY are the distance of a frame's text from the top left corner.
 const frameX, frameY = 12, 16
 
-// frame is a box around blocks: a SIP, a die, a PE.
+// frame is a box around blocks: a SIP, a die or a PE.
 type frame struct {
 	rect
 	name string
-	text string // in its top left corner
-	in   int    // frame around it, -1 for none
+	text string // text in the top left corner
+	in   int    // index of the enclosing frame, -1 for none
 }
 
-// block is a component, or several that a view shows as one.
+// block is a component, or several components that a view shows as one.
 type block struct {
 	rect
-	name  string   // of the component; of several, separated by spaces
-	lines []string // the first is in bold; lines that do not fit are in the tooltip alone
-	role  role
-	in    int     // frame around it, -1 for none
-	shown int     // lines that fit,
-	size  float64 // at this size
+	name       string   // name of the component, or names separated by spaces
+	lines      []string // the first is in bold; lines that do not fit are only in the tooltip
+	role       role
+	in         int     // index of the enclosing frame, -1 for none
+	shownLines int     // number of lines that fit
+	size       float64 // text size at which they fit
 }
 
-// wire joins two blocks: all links between them, in both directions unless oneWay.
+// wire connects two blocks. It stands for all links between them, in both directions unless
+// oneWay is set.
 type wire struct {
-	from, to int     // blocks
-	path     []point // nil if it is not drawn
-	sharp    bool    // corners of the path, else round
+	from, to int     // indices of blocks; from is -1 if the wire stands for other wires in the picture
+	path     []point // nil if the wire is not drawn
+	sharp    bool    // corners of the path are sharp instead of rounded
 	role     role
 	oneWay   bool
 	state    state
-	name     string  // tooltip
-	pairs    []pair  // the components that its links join
-	thick    float64 // width of the line; 0 for the usual
-	text     string  // bandwidth, for a label
-	label    *words  // the text, where there was room for it
+	name     string    // text of the tooltip
+	pairs    []pair    // the components that its links connect
+	thick    float64   // width of the line; 0 for the default
+	text     string    // bandwidth, or the effect of overrides
+	label    *textLine // the placed text; nil if there was no space for it
 }
 
 // state is the effect of overrides on the links of a wire.
 type state uint8
 
 const (
-	asKind       state = iota // none
-	changed                   // other numbers, or some of several links absent
-	oneDirection              // one direction is absent; the wire runs in the other
+	unchanged    state = iota // no override
+	changed                   // different numbers, or some of several links are absent
+	oneDirection              // one direction is absent; the wire points in the other direction
 	absent
 )
 
-// states holds the names of states as data, in the legend, and the style of their lines in
+// states holds the names of states in data and in the legend, and the line styles in
 // Graphviz.
 var states = [...]struct{ data, legend, dot string }{
-	asKind:       {"usual", "", "solid"},
+	unchanged:    {"usual", "", "solid"},
 	changed:      {"changed", "changed by overrides", "bold"},
 	oneDirection: {"one_way", "one direction absent", "dashed"},
 	absent:       {"absent", "absent", "dotted"},
@@ -146,13 +148,13 @@ func (d *Diagram) addFrame(f frame) int {
 	return len(d.frames) - 1
 }
 
-// areaW and areaH are the size of the area that a view may use on a page.
+// areaW and areaH are the size of the area for the blocks of a view on a page.
 const areaW, areaH = pageW - legendW - 3*pageMargin, pageH - pageHead - pageMargin
 
-// draw draws the page: heading, picture, and legend to the right. The page has 1600×900
-// pixels unless the view needs more.
+// draw draws the page: the heading, the picture, and the legend at the right. The page has
+// 1600×900 pixels unless the view needs more.
 func (d *Diagram) draw(c *canvas) error {
-	legend := 0.0 // its height
+	legend := 0.0 // height of the legend
 	for _, e := range d.legend {
 		legend += e.height()
 	}
@@ -164,29 +166,30 @@ func (d *Diagram) draw(c *canvas) error {
 	return nil
 }
 
-// subtitle returns the source and the hash of the system, with the source cut to a width.
-func (d *Diagram) subtitle(most float64) string {
+// subtitle returns the source and the hash of the system. It shortens the source so that
+// the subtitle fits in maxWidth.
+func (d *Diagram) subtitle(maxWidth float64) string {
 	s, hash := style{size: sizeHead}, fmt.Sprintf(" (hash %s)", d.hash)
-	return s.cut(d.source, most-s.width(hash)) + hash
+	return s.cut(d.source, maxWidth-s.width(hash)) + hash
 }
 
-// paint draws everything but heading and legend, with the origin of the area at a point.
-// Blocks and wires have tooltips. Overridden wires lie on top of the others.
+// paint draws everything except the heading and the legend, with the origin of the area at
+// a point. Blocks and wires have tooltips. Overridden wires are painted over the others.
 func (d *Diagram) paint(c *canvas, at point) {
 	for _, f := range d.frames {
 		c.group(f.name, func() {
-			c.shape(box(f.moved(at), 12), paint{fill: frameFill, line: frameLine, width: 1.5})
+			c.shape(box(f.translate(at), 12), paint{fill: frameFill, line: frameLine, width: 1.5})
 		})
 	}
 	for _, overridden := range []bool{false, true} {
 		for _, w := range d.wires {
-			if w.path != nil && (w.state != asKind) == overridden {
+			if w.path != nil && (w.state != unchanged) == overridden {
 				c.group(w.name, func() { w.draw(c, at) })
 			}
 		}
 	}
 	for _, b := range d.blocks {
-		if b.w > 0 { // else too small to see
+		if b.w > 0 { // otherwise the block is too small to see
 			b.draw(c, at)
 		}
 	}
@@ -195,11 +198,11 @@ func (d *Diagram) paint(c *canvas, at point) {
 	}
 }
 
-// labels returns the text in the picture outside of blocks.
-func (d *Diagram) labels() []words {
+// labels returns the texts in the picture outside of blocks.
+func (d *Diagram) labels() []textLine {
 	ls := slices.Clone(d.notes)
 	for _, f := range d.frames {
-		ls = append(ls, words{frameStyle, point{f.x + frameX, f.y + frameY}, f.text})
+		ls = append(ls, textLine{frameStyle, point{f.x + frameX, f.y + frameY}, f.text})
 	}
 	for _, w := range d.wires {
 		if w.label != nil {
@@ -216,8 +219,8 @@ func (b block) draw(c *canvas, at point) {
 	}
 	c.group(strings.Join(append([]string{b.name}, b.lines...), "\n"), func() {
 		with := roles[b.role]
-		c.shape(box(b.moved(at), min(6, b.w/4, b.h/4)), paint{fill: with.fill, line: with.line, width: line})
-		texts, _ := b.set(b.shown, b.size)
+		c.shape(box(b.translate(at), min(6, b.w/4, b.h/4)), paint{fill: with.fill, line: with.line, width: line})
+		texts, _ := b.layoutLines(b.shownLines, b.size)
 		for _, l := range texts {
 			c.text(l.style, l.at.add(at), l.text)
 		}
@@ -230,10 +233,10 @@ func (w wire) draw(c *canvas, at point) {
 		c.shape(line(points...), w.paint())
 		return
 	}
-	c.shape(rounded(12, points...), w.paint())
+	c.shape(roundedLine(12, points...), w.paint())
 }
 
-// paint returns the line of a wire.
+// paint returns the line style of a wire.
 func (w wire) paint() paint {
 	p := paint{line: roles[w.role].line, width: 3}
 	if w.role == command {
@@ -247,17 +250,18 @@ func (w wire) paint() paint {
 	}
 	switch w.state {
 	case changed:
-		p.line, p.width = alarm, p.width+1
+		p.line, p.width = overrideColour, p.width+1
 	case oneDirection:
-		p.line, p.dashes, p.arrow = alarm, []float64{10, 4}, 16
+		p.line, p.dashes, p.arrow = overrideColour, []float64{10, 4}, 16
 	case absent:
-		p.line, p.dashes = alarm, []float64{2, 6}
+		p.line, p.dashes = overrideColour, []float64{2, 6}
 	}
 	return p
 }
 
-// fitTexts chooses the text of blocks: as many of their lines as fit, at the largest size that
-// holds them. Blocks of one role, one size and one number of lines have text of one size.
+// fitTexts chooses the text of each block: as many of its lines as fit, in the largest size
+// that fits. Blocks with the same role, the same size and the same number of lines have the
+// same text size.
 func (d *Diagram) fitTexts() {
 	type kind struct {
 		role  role
@@ -266,24 +270,24 @@ func (d *Diagram) fitTexts() {
 	}
 	least := map[kind]float64{}
 	for _, b := range d.blocks {
-		b.shown, b.size = b.fit()
-		k := kind{b.role, b.w, b.h, b.shown}
+		b.shownLines, b.size = b.fit()
+		k := kind{b.role, b.w, b.h, b.shownLines}
 		least[k] = min(b.size, cmp.Or(least[k], b.size))
 	}
 	for _, b := range d.blocks {
-		b.size = least[kind{b.role, b.w, b.h, b.shown}]
+		b.size = least[kind{b.role, b.w, b.h, b.shownLines}]
 	}
 }
 
-// fit returns how many lines of a block fit, and at which size; 0 if none does.
+// fit returns how many lines of a block fit and the text size, or 0, 0 if no line fits.
 func (b block) fit() (lines int, size float64) {
 	for lines = len(b.lines); lines > 0; lines-- {
-		least := sizeLeast
+		least := sizeMin
 		if lines > 1 {
-			least = sizeMore
+			least = sizeDetail
 		}
 		for size := sizeHead; size >= least; size-- {
-			if _, ok := b.set(lines, float64(size)); ok {
+			if _, ok := b.layoutLines(lines, float64(size)); ok {
 				return lines, float64(size)
 			}
 		}
@@ -291,10 +295,10 @@ func (b block) fit() (lines int, size float64) {
 	return 0, 0
 }
 
-// set centres the first lines in the block, those after the first in smaller text, and reports
-// whether they fit.
-func (b block) set(lines int, size float64) (ws []words, ok bool) {
-	small := style{size: max(size-2, sizeLeast+1), anchor: atMiddle}
+// layoutLines centres the first lines in the block, with the lines after the first in a
+// smaller size. It reports whether all of them fit.
+func (b block) layoutLines(lines int, size float64) (ws []textLine, ok bool) {
+	small := style{size: max(size-2, sizeMin+1), anchor: atMiddle}
 	first := style{size: size, bold: true, anchor: atMiddle}
 	in, y := b.inset(4, 2, 4, 2), b.centre().y-(first.lineHeight()+float64(lines-1)*small.lineHeight())/2
 	for i, text := range b.lines[:min(lines, len(b.lines))] {
@@ -302,8 +306,8 @@ func (b block) set(lines int, size float64) (ws []words, ok bool) {
 		if i == 0 {
 			s = first
 		}
-		w := words{s, point{b.centre().x, y + s.lineHeight()/2}, text}
-		if !in.holds(w.bounds()) {
+		w := textLine{s, point{b.centre().x, y + s.lineHeight()/2}, text}
+		if !in.contains(w.bounds()) {
 			return nil, false
 		}
 		ws, y = append(ws, w), y+s.lineHeight()

@@ -17,6 +17,7 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
+// compile returns a compiled preset with some settings changed.
 func compile(t testing.TB, name string, sets ...string) *topology.Graph {
 	t.Helper()
 	var spec *topology.Spec
@@ -43,11 +44,12 @@ func drawView(t testing.TB, g *topology.Graph, v View, at Place) *Diagram {
 	return d
 }
 
-// system is the arguments that make a number of SIPs of a shape.
-func system(shape topology.Shape, n int, more ...string) []string {
+// systemSettings returns the settings for n SIPs in a shape, followed by more.
+func systemSettings(shape topology.Shape, n int, more ...string) []string {
 	return append([]string{"system.sips.topology=" + string(shape), fmt.Sprintf("system.sips.count=%d", n)}, more...)
 }
 
+// systems lists the systems whose views are tested: a preset and settings that change it.
 var systems = []struct {
 	name string
 	base string
@@ -58,22 +60,22 @@ var systems = []struct {
 	{"mesh2x3", "mesh2x3", nil},
 	{"ring6", "ring6", nil},
 	{"alpha_beta", "alpha_beta", nil},
-	{"torus 1024", "alpha_beta", system(topology.Torus2D, 1024)},
-	{"torus 3x2", "default", system(topology.Torus2D, 6, "system.sips.w=3", "system.sips.h=2")},
-	{"torus 1x5", "default", system(topology.Torus2D, 5, "system.sips.w=1", "system.sips.h=5")},
-	{"torus 4x4", "default", system(topology.Torus2D, 16)},
-	{"torus 4x2", "default", system(topology.Torus2D, 8, "system.sips.w=4", "system.sips.h=2", "system.sips.link.links=4")},
-	{"one SIP", "default", system(topology.Ring1D, 1)},
-	{"ring 3", "default", system(topology.Ring1D, 3)},
-	{"ring 53", "default", system(topology.Ring1D, 53)},
-	{"line 4", "default", system(topology.Line, 4)},
-	{"line 30", "default", system(topology.Line, 30)},
-	{"fully connected 5", "default", system(topology.FullyConnected, 5)},
-	{"fully connected 8", "default", system(topology.FullyConnected, 8)},
-	{"fully connected 64", "alpha_beta", system(topology.FullyConnected, 64)},
-	{"fully connected 80", "alpha_beta", system(topology.FullyConnected, 80)},
-	{"switch 8", "default", system(topology.Switch, 8)},
-	{"switch 100", "alpha_beta", system(topology.Switch, 100)},
+	{"torus 1024", "alpha_beta", systemSettings(topology.Torus2D, 1024)},
+	{"torus 3x2", "default", systemSettings(topology.Torus2D, 6, "system.sips.w=3", "system.sips.h=2")},
+	{"torus 1x5", "default", systemSettings(topology.Torus2D, 5, "system.sips.w=1", "system.sips.h=5")},
+	{"torus 4x4", "default", systemSettings(topology.Torus2D, 16)},
+	{"torus 4x2", "default", systemSettings(topology.Torus2D, 8, "system.sips.w=4", "system.sips.h=2", "system.sips.link.links=4")},
+	{"one SIP", "default", systemSettings(topology.Ring1D, 1)},
+	{"ring 3", "default", systemSettings(topology.Ring1D, 3)},
+	{"ring 53", "default", systemSettings(topology.Ring1D, 53)},
+	{"line 4", "default", systemSettings(topology.Line, 4)},
+	{"line 30", "default", systemSettings(topology.Line, 30)},
+	{"fully connected 5", "default", systemSettings(topology.FullyConnected, 5)},
+	{"fully connected 8", "default", systemSettings(topology.FullyConnected, 8)},
+	{"fully connected 64", "alpha_beta", systemSettings(topology.FullyConnected, 64)},
+	{"fully connected 80", "alpha_beta", systemSettings(topology.FullyConnected, 80)},
+	{"switch 8", "default", systemSettings(topology.Switch, 8)},
+	{"switch 100", "alpha_beta", systemSettings(topology.Switch, 100)},
 	{"many PEs on few routers", "default", []string{"cube.pe_layout.pe_per_corner=32"}},
 	{"long and thin", "default", []string{"sip.cube_mesh.w=9", "sip.cube_mesh.h=1", "cube.noc.w=8", "cube.noc.h=2", "cube.sram.at=r1c0"}},
 	{"many cubes", "default", []string{"sip.cube_mesh.w=16", "sip.cube_mesh.h=16"}},
@@ -81,8 +83,8 @@ var systems = []struct {
 	{"large NoC", "default", []string{"sip.cube_mesh.w=1", "sip.cube_mesh.h=1", "cube.noc.w=24", "cube.noc.h=20"}},
 }
 
-// eachView runs a test on every view of every system.
-func eachView(t *testing.T, test func(*testing.T, *topology.Graph, View, *Diagram)) {
+// forEachView runs a test on every view of every system.
+func forEachView(t *testing.T, test func(*testing.T, *topology.Graph, View, *Diagram)) {
 	for _, s := range systems {
 		g := compile(t, s.base, s.sets...)
 		for _, v := range Views {
@@ -91,23 +93,26 @@ func eachView(t *testing.T, test func(*testing.T, *topology.Graph, View, *Diagra
 	}
 }
 
-// TestLegible checks that text stays in its place and wires off blocks.
+// TestLegible checks that texts stay in their places and that wires cross no blocks.
 func TestLegible(t *testing.T) {
-	eachView(t, func(t *testing.T, _ *topology.Graph, _ View, d *Diagram) { checkLegible(t, d) })
+	forEachView(t, func(t *testing.T, _ *topology.Graph, _ View, d *Diagram) { checkLegible(t, d) })
 }
 
+// checkLegible checks the layout of a diagram. Texts must not overlap other texts or leave
+// their blocks or the page, blocks must not overlap and must be in their frames, and wires
+// must not cross blocks or texts.
 func checkLegible(t interface{ Errorf(string, ...any) }, d *Diagram) {
 	c := &canvas{}
 	d.draw(c)
 	checkOnPage(t, c)
-	checkApart(t, c)
+	checkNoOverlap(t, c)
 	free, bounds := d.labels(), []rect(nil)
 	for _, l := range free {
 		bounds = append(bounds, l.bounds())
 	}
 	for i, b := range d.blocks {
 		for _, l := range b.texts() {
-			if !b.holds(l.bounds()) {
+			if !b.contains(l.bounds()) {
 				t.Errorf("text %q at %v overflows block %s at %v", l.text, l.bounds(), b.name, b.rect)
 			}
 		}
@@ -116,7 +121,7 @@ func checkLegible(t interface{ Errorf(string, ...any) }, d *Diagram) {
 				t.Errorf("text %q at %v overlaps block %s at %v", l.text, bounds[i], b.name, b.rect)
 			}
 		}
-		if b.in >= 0 && !d.frames[b.in].holds(b.rect) {
+		if b.in >= 0 && !d.frames[b.in].contains(b.rect) {
 			t.Errorf("block %s at %v is not in its frame %s at %v", b.name, b.rect, d.frames[b.in].name, d.frames[b.in].rect)
 		}
 		for _, c := range d.blocks[:i] {
@@ -141,15 +146,15 @@ func checkLegible(t interface{ Errorf(string, ...any) }, d *Diagram) {
 	}
 }
 
-// checkApart checks that no texts of a picture overlap.
-func checkApart(t interface{ Errorf(string, ...any) }, c *canvas) {
+// checkNoOverlap checks that no two texts of a picture overlap.
+func checkNoOverlap(t interface{ Errorf(string, ...any) }, c *canvas) {
 	type placed struct {
 		rect
 		text string
 	}
 	var all []placed
 	walk(c.items, "", func(it item, _ string) {
-		if w, ok := it.(words); ok {
+		if w, ok := it.(textLine); ok {
 			now := placed{w.bounds(), w.text}
 			for _, o := range all {
 				if now.overlaps(o.rect) {
@@ -161,13 +166,13 @@ func checkApart(t interface{ Errorf(string, ...any) }, c *canvas) {
 	})
 }
 
-// TestRandomSystems checks pictures of systems that nobody thought of.
+// TestRandomSystems checks that the pictures of random systems are legible.
 func TestRandomSystems(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		draws := func(name string, low, high int) int { return rapid.IntRange(low, high).Draw(rt, name) }
 		shape := rapid.SampledFrom(topology.Shapes).Draw(rt, "shape")
 		w, h := draws("w", 1, 5), draws("h", 1, 5)
-		sets := system(shape, w*h, "cube.cpu.at=r0c0", "cube.sram.at=r0c0",
+		sets := systemSettings(shape, w*h, "cube.cpu.at=r0c0", "cube.sram.at=r0c0",
 			fmt.Sprintf("cube.noc.w=%d", draws("noc w", 2, 9)), fmt.Sprintf("cube.noc.h=%d", draws("noc h", 2, 9)),
 			fmt.Sprintf("sip.cube_mesh.w=%d", draws("cubes w", 1, 4)), fmt.Sprintf("sip.cube_mesh.h=%d", draws("cubes h", 1, 4)),
 			fmt.Sprintf("cube.pe_layout.pe_per_corner=%d", draws("PEs", 1, 9)))
@@ -192,8 +197,10 @@ func TestRandomSystems(t *testing.T) {
 	})
 }
 
+// TestDiagramSVG checks that the SVG of each view is reproducible and well-formed, and
+// names all components, the source and the hash of the system.
 func TestDiagramSVG(t *testing.T) {
-	eachView(t, func(t *testing.T, g *topology.Graph, v View, d *Diagram) {
+	forEachView(t, func(t *testing.T, g *topology.Graph, v View, d *Diagram) {
 		svg := mustSVG(t, d)
 		if again := mustSVG(t, drawView(t, g, v, Place{})); !bytes.Equal(svg, again) {
 			t.Error("two runs gave different bytes")
@@ -229,7 +236,7 @@ func TestDiagramSVG(t *testing.T) {
 	})
 }
 
-// components is the names that a view of the first SIP, cube and PE must have.
+// components returns the names that a view of the first SIP, cube and PE must show.
 func components(g *topology.Graph, v View) []string {
 	if v == ViewSystem {
 		names := []string{"host"}
@@ -265,8 +272,8 @@ func components(g *topology.Graph, v View) []string {
 	return names
 }
 
-// dotLine is the grammar of the lines that DOT writes, which is part of that of
-// Graphviz: every name is quoted.
+// dotLine matches the lines that DOT writes. They are a subset of the Graphviz language in
+// which every name is quoted.
 var dotLine = func() *regexp.Regexp {
 	str := `"(?:[^"\\]|\\.)*"`
 	attrs := `\[\w+=(?:` + str + `|\w+)(?:, \w+=(?:` + str + `|\w+))*\];`
@@ -274,8 +281,10 @@ var dotLine = func() *regexp.Regexp {
 		`|` + str + `(?: -> ` + str + `)? ` + attrs + `)$`)
 }()
 
+// TestDOT checks that the Graphviz file of each view is reproducible and valid, and
+// contains all blocks.
 func TestDOT(t *testing.T) {
-	eachView(t, func(t *testing.T, g *topology.Graph, v View, d *Diagram) {
+	forEachView(t, func(t *testing.T, g *topology.Graph, v View, d *Diagram) {
 		dot := d.DOT()
 		if again := drawView(t, g, v, Place{}).DOT(); !bytes.Equal(dot, again) {
 			t.Error("two runs gave different bytes")
@@ -305,7 +314,7 @@ func TestDOT(t *testing.T) {
 	})
 }
 
-// TestGraphviz lets Graphviz itself judge, where it is installed.
+// TestGraphviz checks that Graphviz accepts the files, if it is installed.
 func TestGraphviz(t *testing.T) {
 	neato, err := exec.LookPath("neato")
 	if err != nil {
@@ -320,6 +329,7 @@ func TestGraphviz(t *testing.T) {
 	}
 }
 
+// TestOverrides checks which wires of each view are marked as overridden.
 func TestOverrides(t *testing.T) {
 	const overrides = "overrides=[" +
 		"{link: sip0.io.switch<->sip1.io.switch, bandwidth: 50 GB/s}," +
@@ -357,21 +367,22 @@ func TestOverrides(t *testing.T) {
 			checkLegible(t, d)
 			got := map[string]state{}
 			for _, w := range d.wires {
-				if w.state != asKind {
+				if w.state != unchanged {
 					got[w.name] = w.state
 				}
 			}
 			if fmt.Sprint(got) != fmt.Sprint(tt.want) {
-				t.Errorf("wires that stand out: got %v, want %v", got, tt.want)
+				t.Errorf("overridden wires: got %v, want %v", got, tt.want)
 			}
-			if marked := bytes.Contains(mustSVG(t, d), []byte(alarm.String())); marked != (len(tt.want) > 0) {
+			if marked := bytes.Contains(mustSVG(t, d), []byte(overrideColour.String())); marked != (len(tt.want) > 0) {
 				t.Errorf("colour of overrides in the picture: got %v, want %v", marked, len(tt.want) > 0)
 			}
 		})
 	}
 }
 
-// TestOneWay wants the wire of a link with one direction left to run in that one.
+// TestOneWay checks that the wire of a link whose other direction is absent points in the
+// remaining direction.
 func TestOneWay(t *testing.T) {
 	g := compile(t, "torus2x3", "overrides=[{link: sip4.io.switch->sip5.io.switch, absent: true}, {link: sip1.io.switch->sip0.io.switch, absent: true},"+
 		"{link: sip0.cube0.r1c1->sip0.cube0.r1c2, absent: true}]")
@@ -389,14 +400,14 @@ func TestOneWay(t *testing.T) {
 		for _, w := range d.Data().Wires {
 			if w.State != "usual" {
 				got = append(got, w)
-				edge := fmt.Sprintf("%s -> %s [color=\"%v\", style=dashed, arrowhead=normal", quote(w.From), quote(w.To), alarm)
+				edge := fmt.Sprintf("%s -> %s [color=\"%v\", style=dashed, arrowhead=normal", quote(w.From), quote(w.To), overrideColour)
 				if !bytes.Contains(d.DOT(), []byte(edge)) {
 					t.Errorf("%s: no %s in the Graphviz file", tt.view, edge)
 				}
 			}
 		}
 		if diff := cmp.Diff(tt.want, got); diff != "" {
-			t.Errorf("%s: wires that stand out (-want +got):\n%s", tt.view, diff)
+			t.Errorf("%s: overridden wires (-want +got):\n%s", tt.view, diff)
 		}
 	}
 }
@@ -409,7 +420,7 @@ func TestWrapLegend(t *testing.T) {
 	}
 }
 
-func TestSeveral(t *testing.T) {
+func TestShortNames(t *testing.T) {
 	tests := []struct {
 		numbers []int
 		want    string
@@ -417,30 +428,30 @@ func TestSeveral(t *testing.T) {
 		{[]int{3}, "pe3"}, {[]int{0, 4}, "pe0, 4"}, {[]int{0, 4, 8}, "pe0, 4, 8"}, {[]int{0, 4, 8, 12}, "pe0, 4 … 12"},
 	}
 	for _, tt := range tests {
-		if got := several("pe", tt.numbers); got != tt.want {
-			t.Errorf("several(%v): got %q, want %q", tt.numbers, got, tt.want)
+		if got := shortNames("pe", tt.numbers); got != tt.want {
+			t.Errorf("shortNames(%v): got %q, want %q", tt.numbers, got, tt.want)
 		}
 	}
 }
 
-// TestEndsNamed wants the first and the last of boxes that are too small for text
-// to have their names beside them.
-func TestEndsNamed(t *testing.T) {
+// TestNamesAtEnds checks that the first and the last box have their names next to them if
+// boxes are too small for text.
+func TestNamesAtEnds(t *testing.T) {
 	tests := []struct {
 		view View
 		sets []string
 		want []string
 	}{
-		{ViewSystem, system(topology.Torus2D, 1024), []string{"sip0", "sip1023"}},
-		{ViewSystem, system(topology.Ring1D, 900), []string{"sip0", "sip899"}},
-		{ViewSystem, system(topology.Line, 900), []string{"sip0", "sip899"}},
+		{ViewSystem, systemSettings(topology.Torus2D, 1024), []string{"sip0", "sip1023"}},
+		{ViewSystem, systemSettings(topology.Ring1D, 900), []string{"sip0", "sip899"}},
+		{ViewSystem, systemSettings(topology.Line, 900), []string{"sip0", "sip899"}},
 		{ViewSIP, []string{"sip.cube_mesh.w=40", "sip.cube_mesh.h=40"}, []string{"cube0", "cube1599"}},
-		{ViewSystem, system(topology.Torus2D, 4), nil},
+		{ViewSystem, systemSettings(topology.Torus2D, 4), nil},
 	}
 	for _, tt := range tests {
 		var got []string
 		for _, n := range drawView(t, compile(t, "alpha_beta", tt.sets...), tt.view, Place{}).notes {
-			if n.size == sizeMore {
+			if n.size == sizeDetail {
 				got = append(got, n.text)
 			}
 		}
@@ -469,8 +480,9 @@ func TestNoSuchPlace(t *testing.T) {
 	}
 }
 
-// The data name every block of the picture and join blocks that are there.
-func TestDataIsTheDiagram(t *testing.T) {
+// TestData checks that the data name every block of the picture, and that wires connect
+// existing blocks.
+func TestData(t *testing.T) {
 	for _, view := range Views {
 		spec, err := topology.Preset("torus2x3")
 		if err != nil {
@@ -499,7 +511,7 @@ func TestDataIsTheDiagram(t *testing.T) {
 	}
 }
 
-// labelTexts counts the labels of wires.
+// labelTexts counts the labels of wires by text.
 func labelTexts(d *Diagram) map[string]int {
 	got := map[string]int{}
 	for _, w := range d.wires {
@@ -510,8 +522,8 @@ func labelTexts(d *Diagram) map[string]int {
 	return got
 }
 
-// TestBandwidths wants the bandwidth of every kind of link next to one at least, and next to all
-// where links are few.
+// TestBandwidths checks that the bandwidth of every kind of link is written next to at
+// least one link, and next to all links if there are few.
 func TestBandwidths(t *testing.T) {
 	for _, tt := range []struct {
 		base string
@@ -523,14 +535,14 @@ func TestBandwidths(t *testing.T) {
 		{"torus2x3", nil, ViewSystem, map[string]int{"100 GB/s": 9}},
 		{"mesh2x3", nil, ViewSystem, map[string]int{"100 GB/s": 7}},
 		{"ring6", []string{"system.sips.link.links=4"}, ViewSystem, map[string]int{"4 × 100 GB/s": 6}},
-		{"default", system(topology.Line, 4), ViewSystem, map[string]int{"100 GB/s": 3}},
-		{"default", system(topology.Switch, 8), ViewSystem, map[string]int{"100 GB/s": 8}},
-		{"default", system(topology.Torus2D, 64), ViewSystem, map[string]int{"100 GB/s": 1}},
-		{"default", system(topology.FullyConnected, 8), ViewSystem, map[string]int{"100 GB/s": 1}},
+		{"default", systemSettings(topology.Line, 4), ViewSystem, map[string]int{"100 GB/s": 3}},
+		{"default", systemSettings(topology.Switch, 8), ViewSystem, map[string]int{"100 GB/s": 8}},
+		{"default", systemSettings(topology.Torus2D, 64), ViewSystem, map[string]int{"100 GB/s": 1}},
+		{"default", systemSettings(topology.FullyConnected, 8), ViewSystem, map[string]int{"100 GB/s": 1}},
 		{"default", nil, ViewSIP, map[string]int{"128 GB/s": 1, "512 GB/s": 2, "100 GB/s": 1, "63 GB/s": 1}},
 		{"default", nil, ViewCube, map[string]int{"256 GB/s": 1, "128 GB/s": 3}},
 		{"default", nil, ViewPE, map[string]int{"256 GB/s": 2, "512 GB/s": 2}},
-		{"alpha_beta", nil, ViewSIP, map[string]int{"100 GB/s": 1}}, // the others are unlimited
+		{"alpha_beta", nil, ViewSIP, map[string]int{"100 GB/s": 1}}, // the other links have unlimited bandwidth
 	} {
 		got := labelTexts(drawView(t, compile(t, tt.base, tt.sets...), tt.view, Place{}))
 		if diff := cmp.Diff(tt.want, got); diff != "" {
@@ -539,8 +551,8 @@ func TestBandwidths(t *testing.T) {
 	}
 }
 
-// TestOverrideTexts wants the numbers of overrides at their links, with an arrow in the direction
-// that they are for if they are not for both.
+// TestOverrideTexts checks that the numbers of overrides are written at their links, with
+// an arrow if they apply to one direction.
 func TestOverrideTexts(t *testing.T) {
 	const there, back = "{link: sip0.io.switch->sip1.io.switch, ", "{link: sip1.io.switch->sip0.io.switch, "
 	for _, tt := range []struct{ overrides, want string }{
@@ -563,11 +575,11 @@ func TestOverrideTexts(t *testing.T) {
 	}
 	g := compile(t, "mesh2x3", "overrides=["+"{link: sip0.io.switch->sip2.io.switch, latency: 7 ns}, {link: sip3.io.switch->sip1.io.switch, latency: 8 ns}]")
 	if got, want := labelTexts(drawView(t, g, ViewSystem, Place{})), map[string]int{"7 ns ↓": 1, "8 ns ↑": 1, "100 GB/s": 5}; !cmp.Equal(got, want) {
-		t.Errorf("of columns: labels %v, want %v", got, want)
+		t.Errorf("links in columns: labels %v, want %v", got, want)
 	}
 }
 
-// TestDiagramPNG wants a picture of 1600×900 pixels with the colour of SIPs in it.
+// TestDiagramPNG checks that the picture has 1600×900 pixels and shows the colour of SIPs.
 func TestDiagramPNG(t *testing.T) {
 	img := mustImage(t, drawView(t, compile(t, "default"), ViewSystem, Place{}))
 	if size := img.Bounds().Size(); size.X != pageW || size.Y != pageH {
@@ -579,7 +591,7 @@ func TestDiagramPNG(t *testing.T) {
 	}
 }
 
-// TestTextSizes wants boxes that are alike to have text of one size, whatever their names.
+// TestTextSizes checks that equal boxes have texts of one size, whatever their names are.
 func TestTextSizes(t *testing.T) {
 	d := drawView(t, compile(t, "default", "sip.cube_mesh.w=16", "sip.cube_mesh.h=16"), ViewSIP, Place{})
 	sizes := map[float64]int{}
@@ -593,8 +605,8 @@ func TestTextSizes(t *testing.T) {
 	}
 }
 
-// texts returns the text of a block.
-func (b block) texts() []words {
-	ws, _ := b.set(b.shown, b.size)
+// texts returns the texts of a block.
+func (b block) texts() []textLine {
+	ws, _ := b.layoutLines(b.shownLines, b.size)
 	return ws
 }

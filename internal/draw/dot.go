@@ -16,18 +16,18 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// DOT returns the diagram as a Graphviz file: frames are clusters, and a wire in both directions
-// is one edge. The positions of the picture are hints for neato -n.
+// DOT returns the diagram as a Graphviz file. Frames are clusters, and a wire in both
+// directions is one edge. The positions of the picture are included as hints for neato -n.
 func (d *Diagram) DOT() []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "digraph %s {\n", quote(d.name))
 	fmt.Fprintf(&b, "  label=%s; labelloc=t; fontname=Helvetica; fontsize=24;\n", quote(d.title+"\n"+d.subtitle(math.Inf(1))))
 	b.WriteString("  node [shape=box, style=\"rounded,filled\", fontname=Helvetica];\n")
 	b.WriteString("  edge [dir=both, arrowhead=none, arrowtail=none, fontname=Helvetica];\n")
-	d.cluster(&b, -1, "  ")
+	d.writeCluster(&b, -1, "  ")
 	for _, w := range d.wires {
 		if w.from < 0 {
-			continue // stands for wires that are edges of their own
+			continue // the wires that it stands for are written instead
 		}
 		fmt.Fprintf(&b, "  %s -> %s [%s];\n", quote(d.blocks[w.from].name), quote(d.blocks[w.to].name), w.attributes())
 	}
@@ -35,14 +35,15 @@ func (d *Diagram) DOT() []byte {
 	return b.Bytes()
 }
 
-// cluster writes the content of a frame, or with -1 of the whole picture.
-func (d *Diagram) cluster(b *bytes.Buffer, in int, indent string) {
+// writeCluster writes the frames and blocks inside a frame, or those outside of all frames
+// if in is -1.
+func (d *Diagram) writeCluster(b *bytes.Buffer, in int, indent string) {
 	for i, f := range d.frames {
 		if f.in != in {
 			continue
 		}
 		fmt.Fprintf(b, "%ssubgraph %s {\n%s  label=%s; color=\"%v\";\n", indent, quote("cluster_"+f.name), indent, quote(f.text), frameLine)
-		d.cluster(b, i, indent+"  ")
+		d.writeCluster(b, i, indent+"  ")
 		fmt.Fprintf(b, "%s}\n", indent)
 	}
 	for _, bl := range d.blocks {
@@ -50,16 +51,16 @@ func (d *Diagram) cluster(b *bytes.Buffer, in int, indent string) {
 			continue
 		}
 		p := roles[bl.role]
-		c, text := bl.centre(), cmp.Or(strings.Join(bl.lines, "\n"), lastName(bl.name))
+		c, text := bl.centre(), cmp.Or(strings.Join(bl.lines, "\n"), lastPart(bl.name))
 		fmt.Fprintf(b, "%s%s [label=%s, color=\"%v\", fillcolor=\"%v\", pos=\"%d,%d\"];\n", indent, quote(bl.name), quote(text), p.line, p.fill, pixels(c.x), pixels(d.h-c.y))
 	}
 }
 
-// attributes returns the looks of a wire as an edge.
+// attributes returns the Graphviz attributes of a wire.
 func (w wire) attributes() string {
 	colour, style := roles[w.role].line, states[w.state].dot
-	if w.state != asKind {
-		colour = alarm
+	if w.state != unchanged {
+		colour = overrideColour
 	} else if w.role == command {
 		style = "dashed"
 	}
@@ -73,26 +74,27 @@ func (w wire) attributes() string {
 	return text
 }
 
-// quote returns a string of the language, in which a line break is \n.
+// quote returns a quoted string of the Graphviz language, in which a line break is \n.
 func quote(s string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(printable.Text(s)) + `"`
 }
 
-// Data is a diagram as data, as `kernbench topology diagram --format json` prints it.
+// Data is a diagram as data. Its JSON is the output of `kernbench topology diagram --format
+// json`.
 type Data struct {
-	Version  string          `json:"version"` // of kernbench
+	Version  string          `json:"version"` // version of kernbench
 	Topology topology.Origin `json:"topology"`
 	Title    string          `json:"title"`
 	Subtitle string          `json:"subtitle"`
-	Width    int             `json:"width"` // area of the blocks
+	Width    int             `json:"width"` // size of the area of the blocks, in pixels
 	Height   int             `json:"height"`
 	Blocks   []Block         `json:"blocks"`
 	Wires    []Wire          `json:"wires"`
 }
 
-// Block is a component, or several drawn as one, and its place.
+// Block is a component, or several components drawn as one, with its position in pixels.
 type Block struct {
-	Name string   `json:"name"` // of the component; of several, separated by spaces
+	Name string   `json:"name"` // name of the component, or names separated by spaces
 	Text []string `json:"text"`
 	X    int      `json:"x"`
 	Y    int      `json:"y"`
@@ -104,8 +106,8 @@ type Block struct {
 type Wire struct {
 	From   string `json:"from"`
 	To     string `json:"to"`
-	OneWay bool   `json:"one_way"` // by nature, or because the other direction is absent
-	State  string `json:"state"`   // usual; changed, one_way or absent by overrides
+	OneWay bool   `json:"one_way"` // the link has one direction, or the other direction is absent
+	State  string `json:"state"`   // "usual", or the effect of overrides: "changed", "one_way" or "absent"
 	Label  string `json:"label,omitempty"`
 }
 
@@ -120,7 +122,7 @@ func (d *Diagram) Data() Data {
 	}
 	for _, w := range d.wires {
 		if w.from < 0 {
-			continue // stands for wires of their own
+			continue // the wires that it stands for are listed instead
 		}
 		wire := Wire{From: d.blocks[w.from].name, To: d.blocks[w.to].name, OneWay: w.oneWay, State: states[w.state].data}
 		if w.label != nil {
@@ -133,12 +135,14 @@ func (d *Diagram) Data() Data {
 
 func pixels(v float64) int { return int(math.Round(v)) }
 
-// DiagramFormats are the formats of diagrams. They are endings of file names too, and .gv is dot.
+// DiagramFormats lists the formats of diagrams. Each is also a file name extension, and .gv
+// means dot.
 var DiagramFormats = []string{"svg", "png", "dot", "json"}
 
-// DiagramFormat returns the format that is given, or else the one that the ending of a file name
-// selects: svg if there is none. It returns an error for an ending that selects none, and if the
-// two differ.
+// DiagramFormat returns the given format. If none is given, it returns the format that the
+// extension of the file name selects, or svg if the name has no extension. It returns an
+// error if the extension selects no format and none is given, or if the extension and the
+// given format differ.
 func DiagramFormat(out, given string) (string, error) {
 	ending := strings.ToLower(strings.TrimPrefix(filepath.Ext(out), "."))
 	if ending == "" {
@@ -158,7 +162,7 @@ func DiagramFormat(out, given string) (string, error) {
 	return given, nil
 }
 
-// Encode returns the diagram in one of DiagramFormats.
+// Encode returns the diagram in one of the formats of DiagramFormats.
 func (d *Diagram) Encode(format string) ([]byte, error) {
 	switch format {
 	case "dot":

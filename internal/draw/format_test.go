@@ -5,6 +5,7 @@ import (
 	"testing"
 )
 
+// TestFormats checks numbers formatted with binary and SI prefixes.
 func TestFormats(t *testing.T) {
 	formats := map[string]func(float64) string{"Binary": Binary, "SI": SI}
 	tests := []struct {

@@ -6,16 +6,17 @@ import (
 	"github.com/kernbench/kernbench/internal/lists"
 )
 
-// entry is a line of the legend.
+// entry is a line of a legend.
 type entry struct {
 	name   string
-	width  float64                  // of the sample
-	sample func(c *canvas, in rect) // draws what the entry explains
+	width  float64                  // width of the sample
+	sample func(c *canvas, in rect) // draws the line, mark or fill that the entry explains
 }
 
-// frame draws what all charts have around them: title and subtitle at the top left, the legend
-// below them, and the note at the bottom. It returns the area left between them.
-func (c *canvas) frame(title, subtitle, note string, legend []entry) rect {
+// drawFrame draws the parts that all charts have: the title and subtitle at the top left,
+// the legend below them, and the note at the bottom. It returns the area between the legend
+// and the note.
+func (c *canvas) drawFrame(title, subtitle, note string, legend []entry) rect {
 	area := rect{0, 0, c.w, c.h}.inset(margin, margin, margin, margin)
 	area = area.inset(0, c.paragraph(style{size: sizeTitle, bold: true}, area, title, 2), 0, 0)
 	area = area.inset(0, c.paragraph(style{size: sizeNote, colour: faint}, area, subtitle, 2), 0, 0)
@@ -29,34 +30,34 @@ func (c *canvas) frame(title, subtitle, note string, legend []entry) rect {
 	return area
 }
 
-// paragraph writes a text in lines from the top of an area. It returns their height.
-func (c *canvas) paragraph(s style, in rect, text string, most int) float64 {
-	lines := s.fold(text, in.w, most)
+// paragraph writes a text in lines from the top of an area and returns their height.
+func (c *canvas) paragraph(s style, in rect, text string, maxLines int) float64 {
+	lines := s.fold(text, in.w, maxLines)
 	for i, line := range lines {
 		c.text(s, point{in.x, in.y + s.size/2 + float64(i)*s.lineHeight()}, line)
 	}
 	return float64(len(lines)) * s.lineHeight()
 }
 
-// fold returns a text in at most a number of lines of at most a width. What does not fit is
-// cut.
-func (s style) fold(text string, width float64, most int) []string {
+// fold breaks a text into at most maxLines lines of a width. It cuts text that does not
+// fit.
+func (s style) fold(text string, width float64, maxLines int) []string {
 	lines := s.wrap(text, width, false)
-	if len(lines) > most {
-		lines = lines[:most]
-		lines[most-1] += " …"
+	if len(lines) > maxLines {
+		lines = lines[:maxLines]
+		lines[maxLines-1] += " …"
 	}
 	return lists.Map(lines, func(line string) string { return s.cut(line, width) })
 }
 
 const (
-	sampleH     = 14.0                                    // height of a sample
-	legendApart = 26.0                                    // between columns of a legend
-	longEntry   = (slideW - 2*margin - 2*legendApart) / 3 // width of an entry of many, at most
+	sampleH         = 14.0                                        // height of a sample in a legend
+	legendColumnGap = 26.0                                        // space between columns of a legend
+	maxEntryWidth   = (slideW - 2*margin - 2*legendColumnGap) / 3 // largest width of an entry if there are more than three
 )
 
-// legend writes entries from the top of an area, in columns and as few rows as possible. It
-// returns their height. Entries without a name are left out.
+// legend writes entries from the top of an area, in columns and in as few rows as possible.
+// It returns their height. It ignores entries without a name.
 func (c *canvas) legend(entries []entry, in rect) float64 {
 	entries = slices.DeleteFunc(slices.Clone(entries), func(e entry) bool { return e.name == "" })
 	if len(entries) == 0 {
@@ -66,7 +67,7 @@ func (c *canvas) legend(entries []entry, in rect) float64 {
 	for i, e := range entries {
 		most := in.w
 		if len(entries) > 3 {
-			most = min(in.w, longEntry)
+			most = min(in.w, maxEntryWidth)
 		}
 		entries[i].name = text.cut(e.name, most-e.width-gap)
 	}
@@ -83,20 +84,20 @@ func (c *canvas) legend(entries []entry, in rect) float64 {
 	return float64(rows)*text.lineHeight() + gap
 }
 
-// legendColumns returns the widths of columns that hold entries in the fewest rows, and of as
-// few columns as those need.
-func legendColumns(text style, entries []entry, most float64) []float64 {
+// legendColumns returns the widths of the columns that hold the entries in the fewest rows,
+// with as few columns as these rows need.
+func legendColumns(text style, entries []entry, maxWidth float64) []float64 {
 	for rows := 1; ; rows++ {
 		widths := make([]float64, (len(entries)+rows-1)/rows)
 		for i, e := range entries {
 			c := i % len(widths)
-			widths[c] = max(widths[c], e.width+gap+text.width(e.name)+legendApart)
+			widths[c] = max(widths[c], e.width+gap+text.width(e.name)+legendColumnGap)
 		}
 		total := 0.0
 		for _, w := range widths {
 			total += w
 		}
-		if total-legendApart <= most || rows >= len(entries) {
+		if total-legendColumnGap <= maxWidth || rows >= len(entries) {
 			return widths
 		}
 	}

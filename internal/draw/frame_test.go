@@ -8,8 +8,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestLayout wants all texts and shapes of charts on the slide and no text over another,
-// whatever the names and values are.
+// TestLayout checks that all texts and shapes of charts are on the slide and that no texts
+// overlap, for random names and values.
 func TestLayout(t *testing.T) {
 	names := rapid.OneOf(rapid.StringMatching(`[a-z]{1,8}([_ ][a-z0-9]{1,8}){0,3}`), rapid.SampledFrom([]string{strings.Repeat("wide", 99), "\x1b[31m", "漢字", "\u202e"}))
 	rapid.Check(t, func(t *rapid.T) {
@@ -58,17 +58,17 @@ func checkLayout(t *rapid.T, c *canvas) {
 		text string
 	}
 	var labels []label
-	found := texts(c.items, func(w words) {
-		// Capitals, a little narrower than they are.
-		from := w.turned(w.baseline().add(point{1, -1}))
-		to := w.turned(w.baseline().add(point{w.width(w.text) - 1, 1 - w.size*capHeight}))
-		if !page.holds(rect{x: from.x, y: from.y}) || !page.holds(rect{x: to.x, y: to.y}) {
+	found := forEachText(c.items, func(w textLine) {
+		// The text, as high as its capitals and a pixel smaller on each side.
+		from := w.rotate(w.baseline().add(point{1, -1}))
+		to := w.rotate(w.baseline().add(point{w.width(w.text) - 1, 1 - w.size*capHeight}))
+		if !page.contains(rect{x: from.x, y: from.y}) || !page.contains(rect{x: to.x, y: to.y}) {
 			t.Errorf("%q reaches from %v to %v, want it on the slide", w.text, from, to)
 		}
 		l := label{rect{min(from.x, to.x), min(from.y, to.y), math.Abs(to.x - from.x), math.Abs(to.y - from.y)}, w.text}
 		for _, o := range labels {
 			if l.x < o.right() && o.x < l.right() && l.y < o.bottom() && o.y < l.bottom() {
-				t.Errorf("%q at %v lies over %q at %v", l.text, l.rect, o.text, o.rect)
+				t.Errorf("%q at %v overlaps %q at %v", l.text, l.rect, o.text, o.rect)
 			}
 		}
 		labels = append(labels, l)
@@ -76,43 +76,43 @@ func checkLayout(t *rapid.T, c *canvas) {
 	if found < 3 {
 		t.Errorf("found %d texts, want at least three labels", found)
 	}
-	shapes(c.items, func(s shape) {
-		s.path.points(func(at point) {
-			if !page.holds(rect{x: at.x, y: at.y}) {
+	forEachShape(c.items, func(s shape) {
+		s.path.forEachPoint(func(at point) {
+			if !page.contains(rect{x: at.x, y: at.y}) {
 				t.Errorf("a shape of %v reaches to %v", s.fill, at)
 			}
 		})
 	})
 }
 
-// texts calls f with all texts among items, and returns their number.
-func texts(items []item, f func(words)) int {
+// forEachText calls f with every text among items and returns the number of texts.
+func forEachText(items []item, f func(textLine)) int {
 	n := 0
 	for _, it := range items {
 		switch it := it.(type) {
-		case words:
+		case textLine:
 			f(it)
 			n++
 		case group:
-			n += texts(it.items, f)
+			n += forEachText(it.items, f)
 		}
 	}
 	return n
 }
 
-// shapes calls f with all shapes among items.
-func shapes(items []item, f func(shape)) {
+// forEachShape calls f with every shape among items.
+func forEachShape(items []item, f func(shape)) {
 	for _, it := range items {
 		switch it := it.(type) {
 		case shape:
 			f(it)
 		case group:
-			shapes(it.items, f)
+			forEachShape(it.items, f)
 		}
 	}
 }
 
-// TestOddValues wants values at the ends of what floats hold to be drawn or refused.
+// TestOddValues checks that extremely large, small or close values are drawn or refused.
 func TestOddValues(t *testing.T) {
 	for _, tt := range []struct {
 		values []float64
@@ -132,7 +132,7 @@ func TestOddValues(t *testing.T) {
 			t.Errorf("%v: got error %q, want %q", tt.values, got, tt.want)
 		}
 		if text := string(svg); strings.Contains(text, "NaN") || strings.Contains(text, "Inf") {
-			t.Errorf("%v: the picture has places that are no numbers", tt.values)
+			t.Errorf("%v: the picture has coordinates that are not numbers", tt.values)
 		}
 	}
 }
@@ -144,9 +144,10 @@ func errorText(err error) string {
 	return err.Error()
 }
 
-// points calls f with every point of the path, and the corners around circles.
-func (p path) points(f func(point)) {
-	counts := [...]int{moveTo: 1, lineTo: 1, quadTo: 2, closing: 0}
+// forEachPoint calls f with every point of the path, and with two opposite corners of the
+// square around each circle.
+func (p path) forEachPoint(f func(point)) {
+	counts := [...]int{moveTo: 1, lineTo: 1, quadTo: 2, closePath: 0}
 	for _, s := range p {
 		if s.verb == circleAt {
 			r := s.at[1].x - s.at[0].x

@@ -7,12 +7,12 @@ import (
 	"github.com/kernbench/kernbench/simtime"
 )
 
-// Gantt is a chart of schedules, drawn as text ([WriteGantt]) or as a picture. The panels
-// share one axis of time, from 0, unless they are Apart.
+// Gantt is a chart of schedules. [WriteGantt] writes it as text, and [SVG] and [PNG] draw
+// it as a picture. All panels share one time axis from 0, unless SeparateAxes is set.
 type Gantt struct {
 	Title, Subtitle string
-	Panels          []GanttPanel // such as one for each runtime
-	Apart           bool         // each panel has its own axis, for schedules of very different length
+	Panels          []GanttPanel // for example one for each runtime
+	SeparateAxes    bool         // each panel has its own axis, for schedules with very different lengths
 }
 
 // GanttPanel is a schedule.
@@ -20,13 +20,13 @@ type GanttPanel struct {
 	Title string
 	Note  string // result of the schedule, such as "makespan 12.4 µs"
 	Rows  []GanttRow
-	End   simtime.Time // of the schedule, which may be later than its last bar
+	End   simtime.Time // end of the schedule, which may be after the last bar
 }
 
-// GanttRow is a worker of a schedule, such as a control core or a PE.
+// GanttRow is the row of a worker in a schedule, such as a control core or a PE.
 type GanttRow struct {
 	Label string
-	Bars  []GanttBar // in order of time, without overlap; the worker is idle in between
+	Bars  []GanttBar // in order of time, without overlap; the worker is idle between bars
 }
 
 // GanttBar is an uninterrupted piece of work.
@@ -41,14 +41,14 @@ type Activity uint8
 
 // The activities.
 const (
-	Building Activity = iota // tasks and their dependencies
+	Building Activity = iota // creating tasks and their dependencies
 	Scheduling
 	Computing
 	Communicating
 	NumActivities
 )
 
-// activities holds the words of the legend and the characters of a text chart.
+// activities holds the words of the legend and the characters in a text chart.
 var activities = [NumActivities]struct {
 	word string
 	mark rune
@@ -61,12 +61,12 @@ var activities = [NumActivities]struct {
 
 func (a Activity) String() string { return activities[a].word }
 
-// GanttAxis is the panels that share an axis of time.
+// GanttAxis is a list of panels that share a time axis.
 type GanttAxis []GanttPanel
 
-// Axes returns the panels by axis: all on one, or each on its own.
+// Axes groups the panels by time axis: all panels on one axis, or each on its own.
 func (g *Gantt) Axes() []GanttAxis {
-	if !g.Apart {
+	if !g.SeparateAxes {
 		return []GanttAxis{g.Panels}
 	}
 	return slices.Collect(slices.Chunk(GanttAxis(g.Panels), 1))
@@ -81,7 +81,7 @@ func (a GanttAxis) Span() simtime.Time {
 	return end
 }
 
-// Span returns the end of the schedule, or of a bar beyond it.
+// Span returns the end of the schedule or of its last bar, whichever is later.
 func (p *GanttPanel) Span() simtime.Time {
 	end := p.End
 	for _, r := range p.Rows {
@@ -92,11 +92,11 @@ func (p *GanttPanel) Span() simtime.Time {
 	return end
 }
 
-// Fold returns the first rows that have bars, and lines that count the busy and the
-// idle rows left out.
-func (p *GanttPanel) Fold(most int) (shown []GanttRow, rest []string) {
+// Fold returns the first rows that have bars, at most limit, and lines that count the busy
+// rows and the idle rows that are left out.
+func (p *GanttPanel) Fold(limit int) (shown []GanttRow, rest []string) {
 	busy := slices.DeleteFunc(slices.Clone(p.Rows), func(r GanttRow) bool { return len(r.Bars) == 0 })
-	shown = busy[:min(most, len(busy))]
+	shown = busy[:min(limit, len(busy))]
 	if more := len(busy) - len(shown); more > 0 {
 		rest = append(rest, fmt.Sprintf("… %d more", more))
 	}

@@ -8,16 +8,17 @@ import (
 	"github.com/kernbench/kernbench/simtime"
 )
 
-// TestGanttApart wants panels that are as wide as each other, however long their
-// schedules are, each with its own grid and its axis below it. One of no time has none.
-func TestGanttApart(t *testing.T) {
-	g := &Gantt{Title: "three", Apart: true}
+// TestGanttSeparateAxes checks that panels with separate axes have the same width, however
+// long their schedules are. Each panel has its own grid, and its axis below it. A panel of
+// no time has no axis.
+func TestGanttSeparateAxes(t *testing.T) {
+	g := &Gantt{Title: "three", SeparateAxes: true}
 	for _, end := range []simtime.Time{1478, 14780, 0} {
 		g.Panels = append(g.Panels, GanttPanel{Title: "panel", Note: (end * simtime.Nanosecond).Rounded(), Rows: []GanttRow{
-			{Label: "control", Bars: []GanttBar{ns(0, end, Computing, "task")}}, {Label: "idle"},
+			{Label: "control", Bars: []GanttBar{nsBar(0, end, Computing, "task")}}, {Label: "idle"},
 		}})
 	}
-	c := laidOut(t, g)
+	c := layOut(t, g)
 	var grid, axes []string
 	walk(c.items, "", func(it item, tip string) {
 		s, ok := it.(shape)
@@ -38,7 +39,7 @@ func TestGanttApart(t *testing.T) {
 			"task; computing, 0 ns to 1.478 µs: M90 170H1567.3V194H90Z #009e73",
 			"task; computing, 0 ns to 14.78 µs: M90 308H1567.3V332H90Z #009e73",
 			"1 × computing, 0 ns in all: M90 458H90.5 #000000",
-		}, tipped(c)},
+		}, shapesWithTooltips(c)},
 		{"grid", []string{
 			"M90 170V198", "M290 170V198", "M490 170V198", "M690 170V198", "M890 170V198", "M1090 170V198", "M1290 170V198", "M1490 170V198", "M1568 170V198",
 			"M90 308V336", "M290 308V336", "M490 308V336", "M690 308V336", "M890 308V336", "M1090 308V336", "M1290 308V336", "M1490 308V336", "M1568 308V336",
@@ -56,7 +57,7 @@ func TestGanttApart(t *testing.T) {
 			"0 µs: 90 382", "2 µs: 290 382", "4 µs: 490 382", "6 µs: 690 382", "8 µs: 890 382", "10 µs: 1090 382", "12 µs: 1290 382", "14 µs: 1490 382",
 			"0 ns: 1568 429", "panel: 90 429", "control: 78 458", "… 1 idle: 90 484",
 		}, all[len(all)-31:]},
-		{"height", []string{"550"}, []string{number(c.h)}},
+		{"height", []string{"550"}, []string{formatNumber(c.h)}},
 	} {
 		if diff := cmp.Diff(tt.want, tt.got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tt.name, diff)

@@ -9,19 +9,19 @@ import (
 
 // Widths of bars.
 const (
-	speck  tenths = 5  // narrower bars are drawn together
-	lonely tenths = 20 // distance to the next bar from which a narrow bar is widened to a speck
-	wide   tenths = 30 // bars from this width on end earlier, to be told from the next bar
-	apart  tenths = 7  // by this much
+	speck    tenths = 5  // bars narrower than this are drawn together
+	isolated tenths = 20 // a narrow bar with this distance to the next bar is widened to a speck
+	wide     tenths = 30 // bars of at least this width are shortened, to separate them from the next bar
+	barGap   tenths = 7  // length by which wide bars are shortened
 )
 
-// ownBytes and stripBytes are the sizes of a bar in an SVG file, by itself and in a strip.
-// allBytes limits the file.
-const ownBytes, stripBytes, allBytes = 200, 10, 800_000
+// separateBytes and stripBytes are the approximate sizes in an SVG file of a bar that is
+// drawn separately and of a bar in a strip. maxBytes limits the sum over all bars.
+const separateBytes, stripBytes, maxBytes = 200, 10, 800_000
 
-// leastOwn returns the width from which on bars are drawn one by one, with tooltips, so that
-// a browser can show the file.
-func (s *ganttSheet) leastOwn() tenths {
+// minSeparateWidth returns the smallest width of bars that are drawn separately, with
+// tooltips. It is wide enough that the file stays small enough for a browser.
+func (s *ganttSheet) minSeparateWidth() tenths {
 	var widths []tenths
 	for _, a := range s.axes {
 		for _, p := range a.panels {
@@ -36,50 +36,51 @@ func (s *ganttSheet) leastOwn() tenths {
 	for least := speck; ; least *= 2 {
 		narrow, _ := slices.BinarySearch(widths, least)
 		own := len(widths) - narrow
-		if own == 0 || own*ownBytes+narrow*stripBytes <= allBytes {
+		if own == 0 || own*separateBytes+narrow*stripBytes <= maxBytes {
 			return least
 		}
 	}
 }
 
+// width returns the width of a bar on the axis.
 func (a *placedAxis) width(b GanttBar) tenths { return a.at(b.To) - a.at(b.From) }
 
-// drawRow draws the bars of a row: wide ones one by one, and a strip of narrow ones for each
-// activity.
+// drawRow draws the bars of a row: wide bars separately, and for each activity a strip of
+// its narrow bars.
 func (s *ganttSheet) drawRow(c *canvas, a *placedAxis, r GanttRow, y float64) {
 	var strips [NumActivities]strip
 	for i := 0; i < len(r.Bars); {
 		b := r.Bars[i]
 		switch w := a.width(b); {
-		case w >= s.least:
+		case w >= s.minSeparate:
 			s.drawBar(c, a, b, y)
 			i++
 		case w >= speck:
-			strips[b.Activity].add(a.at(b.From), a.at(b.From)+shown(w))
+			strips[b.Activity].add(a.at(b.From), a.at(b.From)+shownWidth(w))
 			strips[b.Activity].count(b)
 			i++
 		default:
-			i += a.share(&strips, r.Bars[i:])
+			i += a.addNarrow(&strips, r.Bars[i:])
 		}
 	}
 	for activity := range strips {
-		strips[activity].draw(c, Activity(activity), point{a.x, y + s.bar()/2}, s.bar())
+		strips[activity].draw(c, Activity(activity), point{a.x, y + s.barHeight()/2}, s.barHeight())
 	}
 }
 
-// shown returns the width that a bar has in the picture.
-func shown(w tenths) tenths {
+// shownWidth returns the width of a bar in the picture.
+func shownWidth(w tenths) tenths {
 	if w >= wide {
-		return w - apart
+		return w - barGap
 	}
 	return w
 }
 
-// share draws the first of some bars together with the narrow bars that begin in the same
-// speck, and returns how many those are. Every activity has a segment as long as its bars, so
-// that the picture shows how busy the row was. Where no bar follows soon, the activity with
-// most time has the whole speck, so that it is visible.
-func (a *placedAxis) share(strips *[NumActivities]strip, bars []GanttBar) int {
+// addNarrow adds the first bar, and the narrow bars that start in the same speck, to the
+// strips. It returns the number of these bars. Each activity gets a segment as long as its
+// bars, so that the picture shows how busy the row was. If no other bar follows soon, the
+// activity with the most time gets the whole speck, so that it is visible.
+func (a *placedAxis) addNarrow(strips *[NumActivities]strip, bars []GanttBar) int {
 	var times [NumActivities]simtime.Time
 	start, n := a.at(bars[0].From), 0
 	for n < len(bars) && a.width(bars[n]) < speck && a.at(bars[n].From) < start+speck {
@@ -87,7 +88,7 @@ func (a *placedAxis) share(strips *[NumActivities]strip, bars []GanttBar) int {
 		strips[bars[n].Activity].count(bars[n])
 		n++
 	}
-	alone := n == len(bars) || a.at(bars[n].From) >= start+lonely
+	alone := n == len(bars) || a.at(bars[n].From) >= start+isolated
 	if alone && a.at(bars[n-1].To) < start+speck {
 		most := bars[0].Activity
 		for activity := range NumActivities {
@@ -106,12 +107,12 @@ func (a *placedAxis) share(strips *[NumActivities]strip, bars []GanttBar) int {
 	return n
 }
 
-// drawBar draws a bar by itself.
+// drawBar draws a bar separately, with its name if it fits.
 func (s *ganttSheet) drawBar(c *canvas, a *placedAxis, b GanttBar, y float64) {
-	fill, r := activityFills[b.Activity], rect{a.on(b.From, y).x, y, shown(a.width(b)).pixels(), s.bar()}
+	fill, r := activityFills[b.Activity], rect{a.pointAt(b.From, y).x, y, shownWidth(a.width(b)).pixels(), s.barHeight()}
 	c.group(fmt.Sprintf("%s\n%v, %s to %s", b.Text, b.Activity, b.From.Text(), b.To.Text()), func() {
 		c.box(r, fill)
-		for _, size := range []float64{sizeMore, sizeLeast + 1} {
+		for _, size := range []float64{sizeDetail, sizeMin + 1} {
 			text := style{size: size, anchor: atMiddle, colour: fill.readable()}
 			if text.lineHeight() <= r.h && text.width(b.Text)+8 <= r.w {
 				c.text(text, r.centre(), b.Text)
@@ -121,15 +122,16 @@ func (s *ganttSheet) drawBar(c *canvas, a *placedAxis, b GanttBar, y float64) {
 	})
 }
 
-// strip is the bars of one activity in a row that are too narrow to be drawn one by one. It
-// is a dashed line, because that takes the fewest bytes.
+// strip is the bars of one activity in a row that are too narrow to be drawn separately. It
+// is drawn as a dashed line, because that takes the fewest bytes.
 type strip struct {
-	from, to tenths // the line so far; a segment that touches its end extends it
+	from, to tenths // ends of the line; a segment that touches the end extends the last dash
 	dashes   []float64
 	bars     int
 	time     simtime.Time
 }
 
+// count adds a bar to the numbers of the tooltip.
 func (t *strip) count(b GanttBar) {
 	t.bars++
 	t.time += b.To - b.From
@@ -150,7 +152,8 @@ func (t *strip) add(from, to tenths) {
 	t.to = to
 }
 
-// draw draws the line from the start of the row's middle, as thick as bars are high.
+// draw draws the line. start is the left end of the row at half height, and width is the
+// height of bars.
 func (t *strip) draw(c *canvas, a Activity, start point, width float64) {
 	if len(t.dashes) == 0 {
 		return

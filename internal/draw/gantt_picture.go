@@ -9,31 +9,31 @@ import (
 
 // Sizes of a Gantt chart in pixels.
 const (
-	ganttRows   = 400                // of all panels together, at most
-	ganttLabels = 220.0              // width, at most
-	ganttGap    = 12.0               // between labels and bars
-	ganttRight  = pageW - pageMargin // end of the axes
+	ganttRows   = 400                // maximum number of rows of all panels together
+	ganttLabels = 220.0              // maximum width of labels
+	ganttGap    = 12.0               // space between labels and bars
+	ganttRight  = pageW - pageMargin // right end of the axes
 
-	legendRow = 44.0 // between heading and panels
+	legendRow = 44.0 // height of the legend, between heading and panels
 	legendMid = pageHead + legendRow/2 - 10
-	panelHead = 34.0  // title and note
-	panelGap  = 16.0  // below a panel
-	restRow   = 20.0  // a line about rows left out
-	axisRow   = 40.0  // numbers of an axis
-	tickGap   = 110.0 // between ticks, at least
+	panelHead = 34.0  // height of the title and note of a panel
+	panelGap  = 16.0  // space below a panel
+	restRow   = 20.0  // height of a line that counts rows left out
+	axisRow   = 40.0  // height of the numbers of an axis
+	tickGap   = 110.0 // minimum distance of ticks
 
-	rowHigh, rowLow = 28.0, 13.0 // of few rows and of many
+	rowHigh, rowLow = 28.0, 13.0 // largest and smallest height of a row
 )
 
-// activityFills are the colours of bars.
+// activityFills holds the colours of bars.
 var activityFills = [NumActivities]colour{Building: huePurple, Scheduling: hueOrange, Computing: hueGreen, Communicating: hueBlue}
 
-// draw draws the panels one below the other. The picture is as high as needed. Bars have the
-// names of their tasks where those fit, and names and times as tooltips.
+// draw draws the panels one below another. The picture is as high as needed. Bars contain
+// the names of their tasks where the names fit, and have names and times as tooltips.
 func (g *Gantt) draw(c *canvas) error {
 	s := newGanttSheet(g)
 	c.heading(pageW, s.h, g.Title, g.Subtitle)
-	s.legend(c, g.Apart)
+	s.drawLegend(c, g.SeparateAxes)
 	for _, a := range s.axes {
 		for _, p := range a.panels {
 			s.drawPanel(c, a, p)
@@ -45,18 +45,18 @@ func (g *Gantt) draw(c *canvas) error {
 
 // ganttSheet is a laid-out Gantt chart.
 type ganttSheet struct {
-	axes  []*placedAxis
-	x, h  float64 // left end of the axes, and height of the picture
-	row   float64 // height of a row
-	least tenths  // width of bars that are drawn one by one
+	axes        []*placedAxis
+	x, h        float64 // x coordinate of the left end of the axes; height of the picture
+	rowHeight   float64 // height of a row
+	minSeparate tenths  // smallest width of bars that are drawn separately
 }
 
-// placedAxis is a laid-out axis of time, below the panels that share it.
+// placedAxis is a laid-out time axis below the panels that share it.
 type placedAxis struct {
 	panels []*placedPanel
 	span   simtime.Time
 	ticks  []timeTick
-	unit   string // of the ticks
+	unit   string // unit of the ticks
 	x, y   float64
 }
 
@@ -68,6 +68,8 @@ type placedPanel struct {
 	y, end float64 // top and bottom of the rows
 }
 
+// newGanttSheet lays out a Gantt chart: it chooses the rows to show, their height, and the
+// positions of panels and axes.
 func newGanttSheet(g *Gantt) *ganttSheet {
 	s := &ganttSheet{}
 	rows, rest, labels := 0, 0, 0.0
@@ -85,36 +87,36 @@ func newGanttSheet(g *Gantt) *ganttSheet {
 		s.axes = append(s.axes, a)
 	}
 	s.x = math.Ceil(pageMargin + min(labels, ganttLabels) + ganttGap)
-	// Rows fill a page, unless they are too few or too many for one.
+	// Rows fill a page, unless there are too few or too many of them.
 	fixed := pageHead + legendRow + float64(len(g.Panels))*(panelHead+panelGap) + float64(rest)*restRow + float64(len(s.axes))*axisRow
-	s.row = min(max(math.Floor((pageH-fixed)/float64(max(rows, 1))), rowLow), rowHigh)
+	s.rowHeight = min(max(math.Floor((pageH-fixed)/float64(max(rows, 1))), rowLow), rowHigh)
 	s.h = pageHead + legendRow
 	for _, a := range s.axes {
 		s.place(a)
 	}
-	s.least = s.leastOwn()
+	s.minSeparate = s.minSeparateWidth()
 	return s
 }
 
-// place lays out an axis and its panels below the previous ones.
+// place lays out an axis and its panels below the previous axis.
 func (s *ganttSheet) place(a *placedAxis) {
 	a.x = s.x
 	a.ticks, a.unit = timeTicks(a.span, int((ganttRight-a.x)/tickGap))
 	for _, p := range a.panels {
 		p.y = s.h + panelHead
-		p.end = p.y + float64(len(p.rows))*s.row
+		p.end = p.y + float64(len(p.rows))*s.rowHeight
 		s.h = p.end + float64(len(p.rest))*restRow + panelGap
 	}
 	a.y = s.h - panelGap/2
 	s.h += axisRow
 }
 
-// tenths is a length in tenths of a pixel: the precision of bars.
+// tenths is a length in tenths of a pixel, the precision of bars.
 type tenths int
 
 func (t tenths) pixels() float64 { return float64(t) / 10 }
 
-// at returns where a time lies, from the left end of the axis.
+// at returns the distance of a time from the left end of the axis.
 func (a *placedAxis) at(t simtime.Time) tenths {
 	if a.span == 0 {
 		return 0
@@ -122,14 +124,18 @@ func (a *placedAxis) at(t simtime.Time) tenths {
 	return tenths(simtime.MulDiv(uint64(max(t, 0)), uint64((ganttRight-a.x)*10), uint64(a.span)))
 }
 
-// on returns the place of a time on the page, at a height.
-func (a *placedAxis) on(t simtime.Time, y float64) point { return point{a.x + a.at(t).pixels(), y} }
+// pointAt returns the point on the page for a time and a y coordinate.
+func (a *placedAxis) pointAt(t simtime.Time, y float64) point {
+	return point{a.x + a.at(t).pixels(), y}
+}
 
-// bar returns the height of bars, an even number. The rest of a row is empty.
-func (s *ganttSheet) bar() float64 { return math.Floor((s.row-max(s.row/7, 2))/2) * 2 }
+// barHeight returns the height of bars, an even number. The rest of a row is empty.
+func (s *ganttSheet) barHeight() float64 {
+	return math.Floor((s.rowHeight-max(s.rowHeight/7, 2))/2) * 2
+}
 
-// legend draws the meaning of the colours in one line.
-func (s *ganttSheet) legend(c *canvas, apart bool) {
+// drawLegend draws the meaning of the colours in one line.
+func (s *ganttSheet) drawLegend(c *canvas, separateAxes bool) {
 	text, x := style{size: sizeText}, s.x
 	entry := func(fill colour, word string) {
 		c.shape(box(rect{x, legendMid - 8, 28, 16}, 2), paint{fill: fill})
@@ -140,65 +146,65 @@ func (s *ganttSheet) legend(c *canvas, apart bool) {
 		entry(fill, Activity(a).String())
 	}
 	entry(empty, "idle")
-	if apart {
+	if separateAxes {
 		c.text(style{size: sizeText, anchor: atEnd, colour: faint}, point{ganttRight, legendMid}, "each panel has its own axis of time")
 	}
 }
 
-// drawPanel draws the heading of a panel, a band for each row as long as the schedule, the
-// grid over the bands, and the bars over the grid.
+// drawPanel draws the heading of a panel and a band for each row, as long as the schedule.
+// It draws the grid over the bands, and the bars over the grid.
 func (s *ganttSheet) drawPanel(c *canvas, a *placedAxis, p *placedPanel) {
-	mid, note, title := p.y-panelHead/2, style{size: sizeText, anchor: atEnd}, style{size: sizeHead, bold: true}
-	said := note.cut(p.Note, (ganttRight-s.x)/2)
-	c.text(note, point{ganttRight, mid}, said)
-	c.text(title, point{s.x, mid}, title.cut(p.Title, ganttRight-s.x-note.width(said)-ganttGap))
+	mid, noteStyle, title := p.y-panelHead/2, style{size: sizeText, anchor: atEnd}, style{size: sizeHead, bold: true}
+	note := noteStyle.cut(p.Note, (ganttRight-s.x)/2)
+	c.text(noteStyle, point{ganttRight, mid}, note)
+	c.text(title, point{s.x, mid}, title.cut(p.Title, ganttRight-s.x-noteStyle.width(note)-ganttGap))
 	var bands path
-	label := style{size: min(sizeText, math.Floor(s.row*0.8)), anchor: atEnd}
+	label := style{size: min(sizeText, math.Floor(s.rowHeight*0.8)), anchor: atEnd}
 	for i, r := range p.rows {
-		y := p.y + float64(i)*s.row + s.bar()/2
-		bands = append(bands, line(point{s.x, y}, a.on(p.Span(), y))...)
+		y := p.y + float64(i)*s.rowHeight + s.barHeight()/2
+		bands = append(bands, line(point{s.x, y}, a.pointAt(p.Span(), y))...)
 		c.text(label, point{s.x - ganttGap, y}, label.cut(r.Label, s.x-pageMargin-ganttGap))
 	}
-	c.shape(bands, paint{line: empty, width: s.bar()})
+	c.shape(bands, paint{line: empty, width: s.barHeight()})
 	if len(p.rows) > 0 {
 		for _, t := range a.ticks {
-			c.lines(gridMajor, 1, a.on(t.at, p.y), a.on(t.at, p.end))
+			c.lines(gridMajor, 1, a.pointAt(t.at, p.y), a.pointAt(t.at, p.end))
 		}
-		c.lines(faint, 1.5, a.on(p.Span(), p.y), a.on(p.Span(), p.end))
+		c.lines(faint, 1.5, a.pointAt(p.Span(), p.y), a.pointAt(p.Span(), p.end))
 	}
 	for i, r := range p.rows {
-		s.drawRow(c, a, r, p.y+float64(i)*s.row)
+		s.drawRow(c, a, r, p.y+float64(i)*s.rowHeight)
 	}
 	for i, text := range p.rest {
 		c.text(style{size: sizeText, colour: faint}, point{s.x, p.end + (float64(i)+0.5)*restRow}, text)
 	}
 }
 
-// drawAxis draws the line below the panels and its numbers.
+// drawAxis draws the axis below its panels, with ticks and numbers.
 func (s *ganttSheet) drawAxis(c *canvas, a *placedAxis) {
 	if a.span == 0 {
 		return
 	}
 	c.lines(faint, 1, point{a.x, a.y}, point{ganttRight, a.y})
 	for _, t := range a.ticks {
-		c.lines(faint, 1, a.on(t.at, a.y), a.on(t.at, a.y+6))
-		c.text(style{size: sizeText, anchor: atMiddle}, a.on(t.at, a.y+18), t.text+" "+a.unit)
+		c.lines(faint, 1, a.pointAt(t.at, a.y), a.pointAt(t.at, a.y+6))
+		c.text(style{size: sizeText, anchor: atMiddle}, a.pointAt(t.at, a.y+18), t.text+" "+a.unit)
 	}
 }
 
-// timeTick is a mark on an axis of time.
+// timeTick is a mark on a time axis.
 type timeTick struct {
 	at   simtime.Time
-	text string // a number of the axis's unit
+	text string // number in the unit of the axis
 }
 
-// timeTicks returns marks from 0 to the end, in steps of 1, 2 or 5 times a power of ten, and
-// the unit of their numbers. It makes at most the given number of steps, and at least one if
-// that is two or more.
-func timeTicks(end simtime.Time, most int) (ticks []timeTick, unit string) {
+// timeTicks returns marks from 0 to end, and the unit of their numbers. The step is 1, 2 or
+// 5 times a power of ten. There are at most limit steps, and at least one if limit is 2 or
+// more.
+func timeTicks(end simtime.Time, limit int) (ticks []timeTick, unit string) {
 	u := end.Unit()
 	step := simtime.Femtosecond
-	for factor := 0; end/step > simtime.Time(most); factor++ {
+	for factor := 0; end/step > simtime.Time(limit); factor++ {
 		if factor%3 == 1 {
 			step = step / 2 * 5
 		} else {

@@ -12,8 +12,8 @@ import (
 	"github.com/kernbench/kernbench/simtime"
 )
 
-// laidOut returns the canvas that a figure draws on.
-func laidOut(t interface{ Fatal(...any) }, f Figure) *canvas {
+// layOut returns the canvas that a figure is drawn on.
+func layOut(t interface{ Fatal(...any) }, f Figure) *canvas {
 	c, err := newCanvas(f)
 	if err != nil {
 		t.Fatal(err)
@@ -21,30 +21,32 @@ func laidOut(t interface{ Fatal(...any) }, f Figure) *canvas {
 	return c
 }
 
-// walk calls visit for every item, those of groups included, with the tooltip of its group.
+// walk calls visit with every item, including the items of groups, and the tooltip of its
+// group.
 func walk(items []item, tip string, visit func(item, string)) {
 	for _, it := range items {
 		if g, ok := it.(group); ok {
-			walk(g.items, g.tip, visit)
+			walk(g.items, g.tooltip, visit)
 			continue
 		}
 		visit(it, tip)
 	}
 }
 
-// placedTexts returns the lines of text of a picture with their places.
+// placedTexts returns the lines of text of a picture with their positions.
 func placedTexts(c *canvas) []string {
 	var got []string
 	walk(c.items, "", func(it item, _ string) {
-		if w, ok := it.(words); ok {
-			got = append(got, fmt.Sprintf("%s: %s %s", w.text, number(w.at.x), number(w.at.y)))
+		if w, ok := it.(textLine); ok {
+			got = append(got, fmt.Sprintf("%s: %s %s", w.text, formatNumber(w.at.x), formatNumber(w.at.y)))
 		}
 	})
 	return got
 }
 
-// tipped returns the shapes of a picture that have tooltips.
-func tipped(c *canvas) []string {
+// shapesWithTooltips returns the shapes of a picture that have tooltips, with their
+// tooltips.
+func shapesWithTooltips(c *canvas) []string {
 	var got []string
 	walk(c.items, "", func(it item, tip string) {
 		if s, ok := it.(shape); ok && tip != "" {
@@ -54,20 +56,21 @@ func tipped(c *canvas) []string {
 	return got
 }
 
-// ns makes a bar.
-func ns(from, to simtime.Time, a Activity, text string) GanttBar {
+// nsBar returns a bar with times in nanoseconds.
+func nsBar(from, to simtime.Time, a Activity, text string) GanttBar {
 	return GanttBar{From: from * simtime.Nanosecond, To: to * simtime.Nanosecond, Activity: a, Text: text}
 }
 
-// gridOf is a chart of so many bars, each as long as the space after it.
-func gridOf(panels, rows, bars int) *Gantt {
+// newBarGrid returns a chart with numbers of panels, of rows per panel and of bars per row.
+// Each bar is as long as the gap after it.
+func newBarGrid(panels, rows, bars int) *Gantt {
 	g := &Gantt{Title: "grid", Subtitle: "of bars"}
 	for i := range panels {
 		p := GanttPanel{Title: fmt.Sprint("panel", i), Note: "a note"}
 		for j := range rows {
 			r := GanttRow{Label: fmt.Sprint("pe", j)}
 			for k := range simtime.Time(bars) {
-				r.Bars = append(r.Bars, ns(2*k, 2*k+1, Activity(k)%NumActivities, fmt.Sprint("task", k)))
+				r.Bars = append(r.Bars, nsBar(2*k, 2*k+1, Activity(k)%NumActivities, fmt.Sprint("task", k)))
 			}
 			p.Rows = append(p.Rows, r)
 		}
@@ -76,15 +79,15 @@ func gridOf(panels, rows, bars int) *Gantt {
 	return g
 }
 
-// TestGanttBars wants bars in their places: the axis begins at 32 for the margin, 46 for
-// "control" in 15 pixels and 12, and is 1478 pixels long.
+// TestGanttBars checks the positions of bars. The axis starts at x = 90: 32 for the margin,
+// 46 for "control" in text of 15 pixels, and 12 for the gap. It is 1478 pixels long.
 func TestGanttBars(t *testing.T) {
-	c := laidOut(t, &Gantt{Title: "<one>", Subtitle: "a & b", Panels: []GanttPanel{{
+	c := layOut(t, &Gantt{Title: "<one>", Subtitle: "a & b", Panels: []GanttPanel{{
 		Title: "ring", Note: "makespan 1478 ns", End: 1478 * simtime.Nanosecond,
 		Rows: []GanttRow{
-			{Label: "control", Bars: []GanttBar{ns(0, 100, Building, "build"), ns(100, 103, Scheduling, "s")}},
+			{Label: "control", Bars: []GanttBar{nsBar(0, 100, Building, "build"), nsBar(100, 103, Scheduling, "s")}},
 			{Label: "idle"},
-			{Label: "pe0", Bars: []GanttBar{ns(103, 203, Computing, "a name too long for it"), ns(1378, 1478, Communicating, "send")}},
+			{Label: "pe0", Bars: []GanttBar{nsBar(103, 203, Computing, "a name too long for it"), nsBar(1378, 1478, Communicating, "send")}},
 		},
 	}}})
 	wantBars := []string{
@@ -93,7 +96,7 @@ func TestGanttBars(t *testing.T) {
 		"a name too long for it; computing, 103 ns to 203 ns: M193 198H292.3V222H193Z #009e73",
 		"send; communicating, 1.378 µs to 1.478 µs: M1468 198H1567.3V222H1468Z #0072b2",
 	}
-	if diff := cmp.Diff(wantBars, tipped(c)); diff != "" {
+	if diff := cmp.Diff(wantBars, shapesWithTooltips(c)); diff != "" {
 		t.Errorf("bars (-want +got):\n%s", diff)
 	}
 	var got []string
@@ -110,29 +113,29 @@ func TestGanttBars(t *testing.T) {
 	}
 }
 
-// TestGanttNarrow draws rows in which a nanosecond is a tenth of a pixel, as if there
-// were too many bars for each to be alone.
+// TestGanttNarrow draws rows in which a nanosecond is a tenth of a pixel, with a limit that
+// puts all bars into strips.
 func TestGanttNarrow(t *testing.T) {
 	tests := []struct {
 		name string
 		bars []GanttBar
 		want []string
 	}{
-		{"one after the other are one line", []GanttBar{
-			ns(0, 10, Computing, "a"), ns(10, 20, Computing, "b"), ns(30, 40, Computing, "c"),
+		{"adjacent bars are one dash", []GanttBar{
+			nsBar(0, 10, Computing, "a"), nsBar(10, 20, Computing, "b"), nsBar(30, 40, Computing, "c"),
 		}, []string{"3 × computing, 30 ns in all: M90 0H94 [2 1 1]"}},
-		{"wide ones are apart", []GanttBar{
-			ns(0, 30, Computing, "a"), ns(30, 60, Computing, "b"),
+		{"wide bars are separated", []GanttBar{
+			nsBar(0, 30, Computing, "a"), nsBar(30, 60, Computing, "b"),
 		}, []string{"2 × computing, 60 ns in all: M90 0H95.3 [2.3 0.7 2.3]"}},
-		{"half a pixel is shared, to each its time", []GanttBar{
-			ns(0, 1, Computing, "a"), ns(1, 2, Scheduling, "b"), ns(3, 4, Computing, "c"), ns(5, 15, Computing, "d"),
+		{"activities share half a pixel by their times", []GanttBar{
+			nsBar(0, 1, Computing, "a"), nsBar(1, 2, Scheduling, "b"), nsBar(3, 4, Computing, "c"), nsBar(5, 15, Computing, "d"),
 		}, []string{
 			"1 × scheduling, 1 ns in all: M90 0H90.1 [0.1]",
 			"3 × computing, 12 ns in all: M90.1 0H91.5 [0.2 0.2 1]",
 		}},
-		{"what stands alone is seen, and no shorter than it is", []GanttBar{
-			ns(0, 1, Scheduling, "a"), ns(1, 3, Computing, "b"), ns(40, 40, Building, "c"),
-			ns(100, 104, Computing, "d"), ns(104, 108, Computing, "e"),
+		{"isolated bars are visible and not shortened", []GanttBar{
+			nsBar(0, 1, Scheduling, "a"), nsBar(1, 3, Computing, "b"), nsBar(40, 40, Building, "c"),
+			nsBar(100, 104, Computing, "d"), nsBar(104, 108, Computing, "e"),
 		}, []string{
 			"1 × building, 0 ns in all: M94 0H94.5 [0.5]",
 			"3 × computing, 10 ns in all: M90 0H100.8 [0.5 9.5 0.8]",
@@ -142,15 +145,15 @@ func TestGanttNarrow(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			rows := []GanttRow{{Label: "control", Bars: tt.bars}}
 			s := newGanttSheet(&Gantt{Panels: []GanttPanel{{Rows: rows, End: 14780 * simtime.Nanosecond}}})
-			s.least = 100
+			s.minSeparate = 100
 			c := &canvas{}
-			s.drawRow(c, s.axes[0], rows[0], -s.bar()/2)
+			s.drawRow(c, s.axes[0], rows[0], -s.barHeight()/2)
 			var got []string
 			walk(c.items, "", func(it item, tip string) {
 				line := it.(shape)
 				var dashes []string
 				for _, d := range line.dashes {
-					dashes = append(dashes, number(d))
+					dashes = append(dashes, formatNumber(d))
 				}
 				got = append(got, fmt.Sprintf("%s: %s %v", tip, line.path.data(), dashes))
 			})
@@ -161,12 +164,13 @@ func TestGanttNarrow(t *testing.T) {
 	}
 }
 
-// TestGanttSize wants 100,000 bars to take about a megabyte at most, however they are
-// spread, and the same bytes twice. Bars apart and of all activities are the worst.
+// TestGanttSize checks that 100,000 bars take at most about a megabyte, whatever their
+// distribution is, and have the same bytes twice. Separated bars of all activities are the
+// worst case.
 func TestGanttSize(t *testing.T) {
 	const most = 1_200_000
 	for _, shape := range [][3]int{{1, 1, 100_000}, {1, 10, 10_000}, {1, 128, 781}, {1, 400, 250}, {3, 133, 250}, {1, 1000, 100}, {1, 100_000, 1}, {50, 4, 500}} {
-		g := gridOf(shape[0], shape[1], shape[2])
+		g := newBarGrid(shape[0], shape[1], shape[2])
 		svg := mustSVG(t, g)
 		if len(svg) > most {
 			t.Errorf("%d panels × %d rows × %d bars: %d bytes, want at most %d", shape[0], shape[1], shape[2], len(svg), most)
@@ -177,14 +181,14 @@ func TestGanttSize(t *testing.T) {
 	}
 }
 
-// TestGanttFits checks that bars and texts of charts nobody thought of are on the
-// page, whatever their names.
+// TestGanttFits checks that bars and texts of random charts are on the page, whatever their
+// names are.
 func TestGanttFits(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := func(name string) string { return rapid.String().Draw(t, name) }
 		longest := int64(rapid.SampledFrom([]simtime.Time{1, 100, simtime.Nanosecond, simtime.Millisecond, simtime.Second}).Draw(t, "longest"))
 		times := func(name string) simtime.Time { return simtime.Time(rapid.Int64Range(0, longest).Draw(t, name)) }
-		g := &Gantt{Title: text("title"), Subtitle: text("subtitle"), Apart: rapid.Bool().Draw(t, "apart")}
+		g := &Gantt{Title: text("title"), Subtitle: text("subtitle"), SeparateAxes: rapid.Bool().Draw(t, "separate axes")}
 		for range rapid.IntRange(0, 3).Draw(t, "panels") {
 			p := GanttPanel{Title: text("panel"), Note: text("note"), End: times("end")}
 			for range rapid.IntRange(0, 40).Draw(t, "rows") {
@@ -199,7 +203,7 @@ func TestGanttFits(t *testing.T) {
 			}
 			g.Panels = append(g.Panels, p)
 		}
-		checkOnPage(t, laidOut(t, g))
+		checkOnPage(t, layOut(t, g))
 	})
 }
 
@@ -208,13 +212,13 @@ func checkOnPage(t interface{ Errorf(string, ...any) }, c *canvas) {
 	page := rect{0, 0, c.w, c.h}
 	walk(c.items, "", func(it item, _ string) {
 		switch it := it.(type) {
-		case words:
-			if !page.holds(it.bounds()) {
+		case textLine:
+			if !page.contains(it.bounds()) {
 				t.Errorf("text %q at %v is off the page of %v × %v", it.text, it.bounds(), c.w, c.h)
 			}
 		case shape:
-			it.path.points(func(p point) {
-				if !page.holds(rect{x: p.x, y: p.y}) {
+			it.path.forEachPoint(func(p point) {
+				if !page.contains(rect{x: p.x, y: p.y}) {
 					t.Errorf("%s reaches %v, off the page of %v × %v", it.path.data(), p, c.w, c.h)
 				}
 			})
@@ -224,7 +228,7 @@ func checkOnPage(t interface{ Errorf(string, ...any) }, c *canvas) {
 
 func BenchmarkGantt(b *testing.B) {
 	const rows, perRow = 100, 1000
-	g := gridOf(1, rows, perRow)
+	g := newBarGrid(1, rows, perRow)
 	var size int
 	for b.Loop() {
 		size = len(mustSVG(b, g))

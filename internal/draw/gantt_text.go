@@ -14,16 +14,16 @@ import (
 
 // Sizes of a text chart, in characters and lines.
 const (
-	ganttColumns = 20 // at least
-	ganttLines   = 40 // rows of a panel, at most
-	ganttLabel   = 24 // at most, and a third of the columns
-	ganttTick    = 8  // between ticks, if there is room
+	ganttColumns = 20 // minimum width of a chart
+	ganttLines   = 40 // maximum number of rows of a panel
+	ganttLabel   = 24 // maximum width of labels, which also take at most a third of the columns
+	ganttTick    = 8  // distance of ticks, unless that leaves fewer than two steps
 
-	mostlyIdle = '·' // but not quite
+	mostlyIdle = '·' // a bin with some activity that is idle most of its time
 )
 
-// WriteGantt writes a chart as text, at most columns wide. A character is a bin of
-// time and shows the activity that takes most of it:
+// WriteGantt writes a chart as text, at most columns wide. A character stands for a bin of
+// time and shows the activity that takes the largest part of it:
 //
 //	ring: makespan 12 µs
 //	control│BBBss·ss           │
@@ -32,45 +32,47 @@ const (
 //	       └┬──────┬───────┬───┘
 //	     µs 0      5       10
 //
-// A bin that is mostly idle but not quite has a dot. The line to the right of the
-// bins is the end of the schedule. Panels that are Apart have an axis each. Every
-// character counts as one column wide.
+// A dot marks a bin that is mostly but not completely idle. The line at the right of the
+// bins is the end of the schedule. If SeparateAxes is set, each panel has its own axis.
+// Every character counts as one column.
 func WriteGantt(w io.Writer, g *Gantt, columns int) error {
 	if columns < ganttColumns {
 		return fmt.Errorf("write a Gantt chart in %d columns: it takes at least %d; widen the terminal or draw it as a picture", columns, ganttColumns)
 	}
 	c := newGanttText(g, columns)
-	c.line(g.Title)
-	c.line(g.Subtitle)
+	c.writeLine(g.Title)
+	c.writeLine(g.Subtitle)
 	for _, a := range g.Axes() {
-		c.scale(a.Span())
+		c.setScale(a.Span())
 		for i := range a {
-			c.panel(&a[i])
+			c.writePanel(&a[i])
 		}
-		c.axis()
+		c.writeAxis()
 	}
-	c.legend()
+	c.writeLegend()
 	_, err := io.WriteString(w, c.text.String())
 	return err
 }
 
-// ganttText is a text chart being written.
+// ganttText is a text chart that is being written.
 type ganttText struct {
 	text    strings.Builder
 	columns int
-	label   int            // columns of the labels
-	edges   []simtime.Time // of the bins of the axis, one more than those
-	bins    []bin          // of the current row
+	label   int            // width of the labels in columns
+	edges   []simtime.Time // boundaries of the bins of the axis, one more than there are bins
+	bins    []bin          // bins of the current row
 }
 
-// bin is a bin of time of a row.
+// bin is an interval of time in a row.
 type bin struct {
 	share   [NumActivities]simtime.Time
-	touched bool // by a bar, possibly an empty one
+	touched bool // a bar overlaps the bin, possibly one of length 0
 }
 
+// newGanttText returns an empty text chart whose label column is as wide as the labels
+// need.
 func newGanttText(g *Gantt, columns int) *ganttText {
-	c := &ganttText{columns: columns, label: 2} // of a unit of time
+	c := &ganttText{columns: columns, label: 2} // space for a unit of time
 	for i := range g.Panels {
 		rows, _ := g.Panels[i].Fold(ganttLines)
 		for _, r := range rows {
@@ -81,21 +83,24 @@ func newGanttText(g *Gantt, columns int) *ganttText {
 	return c
 }
 
-// scale makes the bins of an axis of time. No bin is shorter than a femtosecond.
-func (c *ganttText) scale(end simtime.Time) {
+// setScale creates the bins of a time axis. No bin is shorter than a femtosecond.
+func (c *ganttText) setScale(end simtime.Time) {
 	n := min(c.columns-c.label-2, int(end))
 	c.bins = make([]bin, n)
 	c.edges = lists.Make(n+1, func(i int) simtime.Time { return simtime.MulDiv(uint64(end), uint64(i), uint64(max(n, 1))) })
 }
 
-// line writes a line of text, cut to the columns, unless it is empty.
-func (c *ganttText) line(text string) {
+// writeLine writes a line of text, cut to the columns. It writes nothing if the text is
+// empty.
+func (c *ganttText) writeLine(text string) {
 	if text = strings.TrimRight(text, " "); text != "" {
 		c.text.WriteString(cutRunes(text, c.columns) + "\n")
 	}
 }
 
-func (c *ganttText) panel(p *GanttPanel) {
+// writePanel writes the heading of a panel, a line for each row, and the counts of rows
+// left out.
+func (c *ganttText) writePanel(p *GanttPanel) {
 	heading := p.Title
 	if p.Note != "" {
 		heading += ": " + p.Note
@@ -103,32 +108,33 @@ func (c *ganttText) panel(p *GanttPanel) {
 	if c.text.Len() > 0 {
 		c.text.WriteByte('\n')
 	}
-	c.line(heading)
+	c.writeLine(heading)
 	rows, rest := p.Fold(ganttLines)
-	reach := c.bins[:c.before(p.Span())]
+	reach := c.bins[:c.binsBefore(p.Span())]
 	for _, r := range rows {
 		c.fill(r.Bars)
-		c.line(fmt.Sprintf("%-*s│%s│", c.label, cutRunes(r.Label, c.label), binMarks(reach, c.edges)))
+		c.writeLine(fmt.Sprintf("%-*s│%s│", c.label, cutRunes(r.Label, c.label), binMarks(reach, c.edges)))
 	}
 	for _, line := range rest {
-		c.line(line)
+		c.writeLine(line)
 	}
 }
 
-// before returns how many bins begin before a time.
-func (c *ganttText) before(t simtime.Time) int {
+// binsBefore returns the number of bins that start before a time.
+func (c *ganttText) binsBefore(t simtime.Time) int {
 	n, _ := slices.BinarySearch(c.edges, t)
 	return n
 }
 
-// at returns the bin that holds a time; the last bin holds the end.
-func (c *ganttText) at(t simtime.Time) int { return max(min(c.before(t+1), len(c.bins))-1, 0) }
+// binAt returns the index of the bin that contains a time. The last bin also contains the
+// end.
+func (c *ganttText) binAt(t simtime.Time) int { return max(min(c.binsBefore(t+1), len(c.bins))-1, 0) }
 
 // fill divides the time of bars among the bins.
 func (c *ganttText) fill(bars []GanttBar) {
 	clear(c.bins)
 	for _, b := range bars {
-		for i := c.at(b.From); i < len(c.bins); i++ {
+		for i := c.binAt(b.From); i < len(c.bins); i++ {
 			from, to := max(b.From, c.edges[i]), min(b.To, c.edges[i+1])
 			c.bins[i].share[b.Activity] += max(to-from, 0)
 			c.bins[i].touched = true
@@ -139,8 +145,8 @@ func (c *ganttText) fill(bars []GanttBar) {
 	}
 }
 
-// binMarks returns the text of bins: for each the activity with the largest share. On a
-// tie the first activity wins, and any activity wins over idleness.
+// binMarks returns one character for each bin: the activity with the largest share. In a
+// tie the first activity wins, and any activity wins over idle time.
 func binMarks(bins []bin, edges []simtime.Time) string {
 	var text strings.Builder
 	for i, b := range bins {
@@ -163,8 +169,8 @@ func binMarks(bins []bin, edges []simtime.Time) string {
 	return text.String()
 }
 
-// axis writes the ticks and, below them, their numbers.
-func (c *ganttText) axis() {
+// writeAxis writes the ticks and, below them, their numbers.
+func (c *ganttText) writeAxis() {
 	if len(c.bins) == 0 {
 		return
 	}
@@ -173,29 +179,29 @@ func (c *ganttText) axis() {
 	ruler[len(c.bins)] = '┘'
 	numbers := slices.Repeat([]rune{' '}, len(c.bins)+1)
 	for _, t := range ticks {
-		at := c.before(t.at+1) - 1
+		at := c.binsBefore(t.at+1) - 1
 		ruler[at] = '┬'
-		// Centred below the tick, as far as there is room.
+		// Centre the number below the tick, if there is space.
 		copy(numbers[max(min(at-(len(t.text)-1)/2, len(numbers)-len(t.text)), 0):], []rune(t.text))
 	}
-	c.line(fmt.Sprintf("%*s└%s", c.label, "", string(ruler)))
-	c.line(fmt.Sprintf("%*s %s", c.label, unit, string(numbers)))
+	c.writeLine(fmt.Sprintf("%*s└%s", c.label, "", string(ruler)))
+	c.writeLine(fmt.Sprintf("%*s %s", c.label, unit, string(numbers)))
 }
 
-// legend explains the characters, in as many lines as needed.
-func (c *ganttText) legend() {
+// writeLegend explains the characters, in as many lines as needed.
+func (c *ganttText) writeLegend() {
 	entries := lists.Make(int(NumActivities), func(a int) string { return fmt.Sprintf("%c %s", activities[a].mark, activities[a].word) })
 	entries = append(entries, fmt.Sprintf("%c mostly idle", mostlyIdle))
 	line := entries[0]
 	for _, e := range entries[1:] {
 		joined := line + "   " + e
 		if utf8.RuneCountInString(joined) > c.columns {
-			c.line(line)
+			c.writeLine(line)
 			joined = e
 		}
 		line = joined
 	}
-	c.line(line)
+	c.writeLine(line)
 }
 
 // cutRunes returns a text as one line of at most n characters.

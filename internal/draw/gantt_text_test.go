@@ -13,8 +13,9 @@ import (
 	"github.com/kernbench/kernbench/simtime"
 )
 
-// bars reads "B0-10 #10-25": an activity and its time in ns.
-func bars(t testing.TB, text string) []GanttBar {
+// parseBars parses bars such as "B0-10 #10-25": the character of an activity and its times
+// in ns.
+func parseBars(t testing.TB, text string) []GanttBar {
 	t.Helper()
 	var bs []GanttBar
 	for _, word := range strings.Fields(text) {
@@ -34,8 +35,9 @@ func bars(t testing.TB, text string) []GanttBar {
 	return bs
 }
 
+// TestWriteGantt compares text charts with the expected text.
 func TestWriteGantt(t *testing.T) {
-	row := func(label, text string) GanttRow { return GanttRow{label, bars(t, text)} }
+	row := func(label, text string) GanttRow { return GanttRow{label, parseBars(t, text)} }
 	many := make([]GanttRow, 43)
 	for i := range many {
 		many[i] = row(fmt.Sprintf("pe%d", i), "#0-5")
@@ -75,9 +77,10 @@ pe0    │    ~~~~~~~~  ####│
 B building   s scheduling   # computing
 ~ communicating   · mostly idle
 `},
-		// Bins of 10 ns: 6 of 10, 5 and 5, 4 and idle, 3 and 3 with idle 4, 1 and 1; then
-		// many in one, and bars of no time in an idle bin, in a busy one and at the end.
-		{"what has most of a bin", Gantt{Panels: []GanttPanel{{Title: "bins", Rows: []GanttRow{
+		// Bins of 10 ns. Row a: shares of 6 and 4; 5 and 5; 4, rest idle; 3 and 3, rest idle;
+		// and 1 in each of two bins. Row b: many bars in one bin, and bars of length 0 in an
+		// idle bin, in a busy bin and at the end.
+		{"the largest share of a bin wins", Gantt{Panels: []GanttPanel{{Title: "bins", Rows: []GanttRow{
 			row("a", "#0-6 ~6-10 s10-15 B15-20 #20-24 #30-33 ~33-36 #49-51"),
 			row("b", "#0-1 ~1-3 #3-4 ~4-6 #6-7 ~7-9 #9-10 s25-25 #30-35 B35-35 ~35-40 s160-160"),
 		}, End: 160 * simtime.Nanosecond}}}, 20, `bins
@@ -91,9 +94,9 @@ s scheduling
 ~ communicating
 · mostly idle
 `},
-		// The first would be two characters wide on the axis of the second.
-		{"panels apart, one of no time", Gantt{
-			Title: "three schedules", Apart: true,
+		// On the axis of the second panel, the first would be two characters wide.
+		{"separate axes, one panel of no time", Gantt{
+			Title: "three schedules", SeparateAxes: true,
 			Panels: []GanttPanel{
 				{Title: "short", Note: "makespan 36 ns", End: 36 * simtime.Nanosecond, Rows: []GanttRow{
 					row("control", "B0-6 s6-9"), row("pe0", "#9-20 ~20-30"), {Label: "pe1"},
@@ -121,7 +124,7 @@ pe0    ││
 B building   s scheduling   # computing
 ~ communicating   · mostly idle
 `},
-		{"apart but none", Gantt{Apart: true}, 40, legend},
+		{"separate axes without panels", Gantt{SeparateAxes: true}, 40, legend},
 		{"only bars of no time", Gantt{Panels: []GanttPanel{{Title: "a", Rows: []GanttRow{row("pe0", "#0-0")}}}}, 40, "a\npe0││\n" + legend},
 		{"a few femtoseconds", Gantt{Panels: []GanttPanel{{Title: "a", Rows: []GanttRow{{"pe0", []GanttBar{{1, 3, Computing, "x"}}}}}}}, 40,
 			"a\npe0│ ##│\n   └┬─┬┘\n fs 0 2\n" + legend},
@@ -176,9 +179,9 @@ func TestWriteGanttTooNarrow(t *testing.T) {
 	}
 }
 
-// drawGantt draws a chart that nobody thought of.
-func drawGantt(t *rapid.T) *Gantt {
-	g := &Gantt{Title: rapid.String().Draw(t, "title"), Subtitle: rapid.String().Draw(t, "subtitle"), Apart: rapid.Bool().Draw(t, "apart")}
+// randomGantt returns a random chart.
+func randomGantt(t *rapid.T) *Gantt {
+	g := &Gantt{Title: rapid.String().Draw(t, "title"), Subtitle: rapid.String().Draw(t, "subtitle"), SeparateAxes: rapid.Bool().Draw(t, "separate axes")}
 	longest := rapid.SampledFrom([]simtime.Time{1, 100, simtime.Nanosecond, simtime.Millisecond, simtime.Second}).Draw(t, "longest")
 	times := rapid.Int64Range(0, int64(longest))
 	for range rapid.IntRange(0, 3).Draw(t, "panels") {
@@ -198,9 +201,11 @@ func drawGantt(t *rapid.T) *Gantt {
 	return g
 }
 
+// TestWriteGanttKeepsToColumns checks that no line is wider than the columns, for random
+// charts.
 func TestWriteGanttKeepsToColumns(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		g, columns := drawGantt(t), rapid.IntRange(ganttColumns, 250).Draw(t, "columns")
+		g, columns := randomGantt(t), rapid.IntRange(ganttColumns, 250).Draw(t, "columns")
 		var b strings.Builder
 		if err := WriteGantt(&b, g, columns); err != nil {
 			t.Fatal(err)
@@ -213,13 +218,13 @@ func TestWriteGanttKeepsToColumns(t *testing.T) {
 	})
 }
 
-// TestGanttShares wants the bins of a row to have all the time of its bars.
+// TestGanttShares checks that the bins of a row contain all the time of its bars.
 func TestGanttShares(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		g := drawGantt(t)
+		g := randomGantt(t)
 		c := newGanttText(g, rapid.IntRange(ganttColumns, 250).Draw(t, "columns"))
 		for _, a := range g.Axes() {
-			c.scale(a.Span())
+			c.setScale(a.Span())
 			for _, p := range a {
 				for _, r := range p.Rows {
 					checkShares(t, c, r.Bars)
@@ -229,6 +234,7 @@ func TestGanttShares(t *testing.T) {
 	})
 }
 
+// checkShares checks that the bins contain the time of each activity of a row's bars.
 func checkShares(t *rapid.T, c *ganttText, bars []GanttBar) {
 	var want, got [NumActivities]simtime.Time
 	for _, b := range bars {

@@ -10,6 +10,7 @@ import (
 	"github.com/kernbench/kernbench/simtime"
 )
 
+// TestTimeTicks checks the ticks and the unit of time axes.
 func TestTimeTicks(t *testing.T) {
 	tests := []struct {
 		end  simtime.Time
@@ -38,15 +39,16 @@ func TestTimeTicks(t *testing.T) {
 	}
 }
 
-// TestTimeTicksReach wants the steps to be round, evenly apart and no more than asked
-// for, as many of such as there can be, and the last less than one from the end.
+// TestTimeTicksReach checks that the steps are round and even, that there are as many round
+// steps as possible but no more than the limit, and that the last tick is less than a step
+// from the end.
 func TestTimeTicksReach(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		end := simtime.Time(rapid.Int64Range(1, int64(simtime.Never)).Draw(t, "end"))
 		most := rapid.IntRange(1, 40).Draw(t, "most")
 		ticks, _ := timeTicks(end, most)
 		n := len(ticks) - 1
-		// Steps of 5 rather than 2 are the farthest from those that would be too many.
+		// The worst case: steps of 2 are just too many, so that steps of 5 are used.
 		if least := min((most+1)*2/5, int(end)); n < least || n > most {
 			t.Errorf("timeTicks(%v, %d): got %d steps, want %d to %[2]d", end, most, n, least)
 		}

@@ -8,50 +8,52 @@ import (
 	"github.com/kernbench/kernbench/internal/lists"
 )
 
-// mostLabelled is up to how many wires of a role each have a label. Of more, one has.
-const mostLabelled = 12
+// maxLabelled limits the labels of wires. Up to this number of wires of a role, each wire
+// has a label. If a role has more wires, only one has.
+const maxLabelled = 12
 
-// placeTexts finds room for all text in the picture: in blocks first, and at wires last.
+// placeTexts finds space for all text in the picture: first in blocks, then next to the end
+// blocks, and last at wires.
 func (d *Diagram) placeTexts(sizes ...float64) {
 	d.fitTexts()
 	d.nameEnds()
 	d.placeLabels(sizes)
 }
 
-// placeLabels puts the texts of wires next to them, in the first of some sizes that there is
-// room for: of overridden wires first, and of the others as far as [mostLabelled] allows.
+// placeLabels puts the texts of wires next to them, in the first of the sizes that fits.
+// Overridden wires come first. [maxLabelled] limits the labels of the others.
 func (d *Diagram) placeLabels(sizes []float64) {
 	var many, done [numRoles]int
 	for _, w := range d.wires {
-		if w.state != asKind {
-			d.placeLabel(w, alarm, sizes)
+		if w.state != unchanged {
+			d.placeLabel(w, overrideColour, sizes)
 		} else if w.path != nil && w.text != "" {
 			many[w.role]++
 		}
 	}
 	for _, w := range d.wires {
-		if w.state == asKind && (many[w.role] <= mostLabelled || done[w.role] == 0) && d.placeLabel(w, ink, sizes) {
+		if w.state == unchanged && (many[w.role] <= maxLabelled || done[w.role] == 0) && d.placeLabel(w, ink, sizes) {
 			done[w.role]++
 		}
 	}
 }
 
-// placeLabel puts the text of a wire next to one of its straight parts, and reports whether
-// there was room.
+// placeLabel puts the text of a wire next to one of the straight parts of its path. It
+// reports whether there was space.
 func (d *Diagram) placeLabel(w *wire, with colour, sizes []float64) bool {
 	if w.text == "" {
 		return false
 	}
 	for _, size := range sizes {
-		l := words{style: style{size: size, anchor: atMiddle, colour: with}, text: w.text}
+		l := textLine{style: style{size: size, anchor: atMiddle, colour: with}, text: w.text}
 		half := point{l.bounds().w / 2, l.bounds().h / 2}
 		for i := 1; i < len(w.path); i++ {
 			a, b := w.path[i-1], w.path[i]
 			along := b.sub(a).scale(1 / max(a.distance(b), 1))
-			if w.state == asKind && 2*(math.Abs(along.x)*half.x+math.Abs(along.y)*half.y) > a.distance(b) {
-				continue // longer than the part; an overridden wire stands out all the same
+			if w.state == unchanged && 2*(math.Abs(along.x)*half.x+math.Abs(along.y)*half.y) > a.distance(b) {
+				continue // longer than the straight part; an overridden wire is recognizable by its colour
 			}
-			normal := point{along.y, -along.x} // upwards or to the right first
+			normal := point{along.y, -along.x} // try above or to the right first
 			if normal.y > 0 || normal.y == 0 && normal.x < 0 {
 				normal = normal.scale(-1)
 			}
@@ -59,7 +61,7 @@ func (d *Diagram) placeLabel(w *wire, with colour, sizes []float64) bool {
 			for _, share := range []float64{0.5, 1. / 3, 2. / 3, 0.2, 0.8} {
 				for _, by := range []float64{off, -off, off + 6, -off - 6} {
 					l.at = a.lerp(b, share).add(normal.scale(by))
-					if d.free(l.bounds(), w) {
+					if d.labelFits(l.bounds(), w) {
 						w.label = &l
 						return true
 					}
@@ -70,13 +72,13 @@ func (d *Diagram) placeLabel(w *wire, with colour, sizes []float64) bool {
 	return false
 }
 
-// free reports whether the label of a wire may be put in a place: within the area, not across
-// the edge of a frame, off all blocks, nearer to the wire than to others, and apart from other
-// text.
-func (d *Diagram) free(r rect, own *wire) bool {
+// labelFits reports whether the label of wire own may be placed at r. The label must be
+// inside the area, must not cross the edge of a frame or touch a block or other text, and
+// must be nearer to its wire than to other wires.
+func (d *Diagram) labelFits(r rect, own *wire) bool {
 	r = r.inset(-2, 0, -2, 0)
-	across := func(f frame) bool { return f.overlaps(r) && !f.inset(2, 2, 2, 2).holds(r) }
-	if !(rect{0, 0, d.w, d.h}).holds(r) || slices.ContainsFunc(d.frames, across) {
+	across := func(f frame) bool { return f.overlaps(r) && !f.inset(2, 2, 2, 2).contains(r) }
+	if !(rect{0, 0, d.w, d.h}).contains(r) || slices.ContainsFunc(d.frames, across) {
 		return false
 	}
 	for _, w := range d.wires {
@@ -84,7 +86,7 @@ func (d *Diagram) free(r rect, own *wire) bool {
 		switch {
 		case w == own:
 			off = 3
-		case own.state != asKind: // by its colour it is clear which wire the label belongs to
+		case own.state != unchanged: // the colour shows which wire the label belongs to
 			off = 6
 		}
 		for i := 1; i < len(w.path); i++ {
@@ -94,10 +96,11 @@ func (d *Diagram) free(r rect, own *wire) bool {
 		}
 	}
 	return !slices.ContainsFunc(d.blocks, func(b *block) bool { return b.overlaps(r) }) &&
-		!slices.ContainsFunc(d.labels(), func(l words) bool { return l.bounds().inset(-4, -8, -4, -8).overlaps(r) })
+		!slices.ContainsFunc(d.labels(), func(l textLine) bool { return l.bounds().inset(-4, -8, -4, -8).overlaps(r) })
 }
 
-// crosses reports whether a line enters the inside of a box, two pixels from its edge.
+// crosses reports whether a line enters the interior of a box, which starts two pixels
+// inside its edge.
 func crosses(a, b point, r rect) bool {
 	r = r.inset(2, 2, 2, 2)
 	if r.w <= 0 || r.h <= 0 || max(a.x, b.x) < r.x || min(a.x, b.x) > r.right() || max(a.y, b.y) < r.y || min(a.y, b.y) > r.bottom() {
@@ -108,18 +111,18 @@ func crosses(a, b point, r rect) bool {
 	return slices.Min(corners) <= 0 && slices.Max(corners) >= 0
 }
 
-// nameEnds puts the names of the first and the last of blocks that are too small for text next to
-// them, where there is room.
+// nameEnds writes the names of the first and the last block next to these blocks, if the
+// blocks are too small for text and there is space.
 func (d *Diagram) nameEnds() {
-	for _, i := range d.ends {
+	for _, i := range d.endBlocks {
 		b := d.blocks[i]
-		if b.shown > 0 {
+		if b.shownLines > 0 {
 			continue
 		}
-		l := words{style: style{size: sizeMore}, text: b.lines[0]}
+		l := textLine{style: style{size: sizeDetail}, text: b.lines[0]}
 		for _, x := range []float64{b.x - l.width(l.text) - 12, b.right() + 12} {
 			l.at = point{x, b.centre().y}
-			if (rect{0, 0, d.w, d.h}).holds(l.bounds()) && !slices.ContainsFunc(d.blocks, func(o *block) bool { return o.overlaps(l.bounds()) }) {
+			if (rect{0, 0, d.w, d.h}).contains(l.bounds()) && !slices.ContainsFunc(d.blocks, func(o *block) bool { return o.overlaps(l.bounds()) }) {
 				d.notes = append(d.notes, l)
 				break
 			}
@@ -127,7 +130,7 @@ func (d *Diagram) nameEnds() {
 	}
 }
 
-// Layout of the legend of a diagram: swatches, and text to their right.
+// Layout of the legend of a diagram: colour samples with text at their right.
 const (
 	legendW      = 330.0
 	legendIndent = 44.0
@@ -135,13 +138,13 @@ const (
 	legendGap    = 12.0
 )
 
-// legendEntry explains a role.
+// legendEntry explains a role or a state.
 type legendEntry struct {
 	role  role
-	line  bool // of a wire rather than a block
+	line  bool // explains wires instead of blocks
 	state state
 	text  string
-	more  []string // numbers
+	more  []string // lines with numbers, below the text
 }
 
 func (e legendEntry) height() float64 { return float64(1+len(e.more))*legendLine + legendGap }
@@ -162,18 +165,19 @@ func (d *Diagram) drawLegend(c *canvas, at point) {
 	}
 }
 
-// explain adds an entry for blocks of a role.
+// explain adds a legend entry for blocks of a role.
 func (d *Diagram) explain(l role, text string, more ...string) {
 	d.legend = append(d.legend, legendEntry{role: l, text: text, more: wrapLegend(more)})
 }
 
-// explainWire adds an entry for wires.
+// explainWire adds a legend entry for wires of a role.
 func (d *Diagram) explainWire(l role, text string, more ...string) {
 	d.legend = append(d.legend, legendEntry{role: l, line: true, text: text, more: wrapLegend(more)})
 }
 
-// wrapLegend breaks lines that are too wide for the legend: at line breaks, which are spaces
-// otherwise, then at spaces, and in names of links after the arrow.
+// wrapLegend breaks lines that are too wide for the legend. It breaks at line breaks first,
+// then at spaces, and in names of links after the arrow. In lines that fit, line breaks
+// become spaces.
 func wrapLegend(lines []string) []string {
 	s, most := style{size: sizeText}, legendW-legendIndent
 	var out []string

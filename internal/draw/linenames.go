@@ -8,22 +8,23 @@ import (
 )
 
 const (
-	leader     = 16.0  // from the plot to the sample at a name
-	nameSample = 22.0  // width of that sample
-	mostName   = 210.0 // of a name at the end of a line
+	leader       = 16.0  // distance from the plot to the line sample of a name
+	nameSample   = 22.0  // width of the line sample
+	maxNameWidth = 210.0 // maximum width of a name at the end of a line
 )
 
-// named returns which series have their name at the end of their line: all, only the bounds, or
-// none. A name there has to be short, and its line to end near the right of the plot.
-func (l Lines) named() []bool {
+// namedAtEnd reports for each series whether its name is at the end of its line: all names,
+// only those of bounds, or none. Such a name must be short, and the line must end near the
+// right edge of the plot.
+func (l Lines) namedAtEnd() []bool {
 	if len(l.Series) == 1 && !l.Series[0].Bound {
 		return make([]bool, 1)
 	}
 	x, y := l.rulers()
 	x.to, y.to = 1, 1
 	ends := func(s Series) bool {
-		at, ok := l.end(s, x.scale, y.scale)
-		return ok && at.x > 0.85 && s.Name != "" && style{size: sizeLegend}.width(s.Name) <= mostName
+		at, ok := l.lineEnd(s, x.scale, y.scale)
+		return ok && at.x > 0.85 && s.Name != "" && style{size: sizeLegend}.width(s.Name) <= maxNameWidth
 	}
 	all, bounds := true, true
 	for _, s := range l.Series {
@@ -33,12 +34,13 @@ func (l Lines) named() []bool {
 	return lists.Make(len(l.Series), func(i int) bool { return len(l.Series) <= 16 && (all || bounds && l.Series[i].Bound) })
 }
 
-// end returns the rightmost point of the line of a series, if it has a line.
-func (l Lines) end(s Series, x, y scale) (at point, ok bool) {
-	if s.Scatter || !oneWay(s.X) {
+// lineEnd returns the rightmost point of the line of a series. ok is false if the series is
+// drawn without a line.
+func (l Lines) lineEnd(s Series, x, y scale) (at point, ok bool) {
+	if s.Scatter || !monotonic(s.X) {
 		return point{}, false
 	}
-	for i, p := range place(s, x, y) {
+	for i, p := range positions(s, x, y) {
 		if i == 0 || p.x >= at.x {
 			at = p
 		}
@@ -46,13 +48,13 @@ func (l Lines) end(s Series, x, y scale) (at point, ok bool) {
 	return at, true
 }
 
-// names writes the names of series right of the plot, at the heights of the ends of their lines
-// or as near as others allow.
-func (l Lines) names(c *canvas, plot rect, x, y scale, named []bool) {
+// drawNames writes the names of series at the right of the plot, at the heights of the ends
+// of their lines or as close as other names allow.
+func (l Lines) drawNames(c *canvas, plot rect, x, y scale, named []bool) {
 	ends := make([]point, len(l.Series))
 	var order []int
 	for i, s := range l.Series {
-		if end, ok := l.end(s, x, y); ok && named[i] {
+		if end, ok := l.lineEnd(s, x, y); ok && named[i] {
 			ends[i], order = end, append(order, i)
 		}
 	}
@@ -63,12 +65,13 @@ func (l Lines) names(c *canvas, plot rect, x, y scale, named []bool) {
 	for k, i := range order {
 		at := point{plot.right() + leader, ys[k]}
 		c.lines(looks[i].colour, 1, ends[i].add(point{markSize + 2, 0}), point{at.x - leader/2, at.y}, at)
-		looks[i].sample(c, rect{at.x, at.y - sampleH/2, nameSample, sampleH})
+		looks[i].drawSample(c, rect{at.x, at.y - sampleH/2, nameSample, sampleH})
 		c.text(text, at.add(point{nameSample + gap/2, 0}), l.Series[i].Name)
 	}
 }
 
-// spread moves sorted places apart by at least a distance, within two ends if there is room.
+// spread moves sorted coordinates so that their distance is at least apart, between lo and
+// hi if there is space.
 func spread(at []float64, apart, lo, hi float64) {
 	for i := 1; i < len(at); i++ {
 		at[i] = max(at[i], at[i-1]+apart)

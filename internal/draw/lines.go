@@ -13,18 +13,19 @@ import (
 // Series is one line of a [Lines].
 type Series struct {
 	Name    string
-	X, Y    []float64 // as many of both, in the order of the line
-	Bound   bool      // a limit or a formula: dashed, no marks
-	Scatter bool      // marks, no line; so is a series whose x go back and forth
+	X, Y    []float64 // the same number of both, in the order of the line
+	Bound   bool      // a limit or a formula, drawn dashed and without marks
+	Scatter bool      // drawn as marks without a line, like any series whose x values go back and forth
 }
 
 // Lines is a chart of lines over numbers.
 //
-// Names are at the ends of lines where there is room, else in a legend. More than 12 lines
-// are drawn in several panels with the same axes, each with all bounds.
+// Names are at the ends of lines if there is space, otherwise in a legend. More than 12
+// lines are drawn in several panels with the same axes.
 //
-// If there are as many bounds as other series, each has the colour of the other one of its
-// place; else they are grey.
+// If there are as many bounds as other series, the i-th bound belongs to the i-th other
+// series: it has the same colour and is in the same panel. Otherwise bounds are grey, and
+// each panel has all of them.
 type Lines struct {
 	Title, Subtitle, Note string
 	X, Y                  Axis
@@ -48,41 +49,41 @@ func (l Lines) check() error {
 	return errors.Join(x.check("x"), y.check("y"))
 }
 
-// inset keeps marks off the ends of the x axis.
-const inset = 14.0
+// plotInset keeps marks away from the ends of the x axis.
+const plotInset = 14.0
 
 func (l Lines) draw(c *canvas) error {
-	c.page(slideW, slideH, l.Title, l.Subtitle)
+	c.startPage(slideW, slideH, l.Title, l.Subtitle)
 	if err := l.check(); err != nil {
 		return err
 	}
 	if panels := l.panels(); len(panels) > 1 {
-		l.multiples(c, panels)
+		l.drawPanels(c, panels)
 		return nil
 	}
-	looks, named := l.looks(l.Series), l.named()
+	looks, named := l.looks(l.Series), l.namedAtEnd()
 	var legend []entry
 	width := 0.0
 	for i, s := range l.Series {
 		if named[i] {
 			width = max(width, leader+nameSample+gap+style{size: sizeLegend}.width(s.Name))
-		} else if len(l.Series) > 1 || s.Bound { // a title and an axis explain a single line
-			legend = append(legend, entry{s.Name, 30, looks[i].sample})
+		} else if len(l.Series) > 1 || s.Bound { // the title and the axis explain a single line
+			legend = append(legend, entry{s.Name, 30, looks[i].drawSample})
 		}
 	}
 	x, y := l.rulers()
-	plot := c.frame(l.Title, l.Subtitle, l.Note, legend).inset(0, 0, width, bottomHeight(l.X.text()))
-	y.fitUp(plot, mostSteps)
+	plot := c.drawFrame(l.Title, l.Subtitle, l.Note, legend).inset(0, 0, width, bottomHeight(l.X.text()))
+	y.fitVertical(plot, maxSteps)
 	left := y.leftWidth()
 	plot = plot.inset(left, 0, 0, 0)
-	xAt, yAt := l.plot(c, plot, x, y, l.Series, true, true)
-	l.names(c, plot, xAt, yAt, named)
+	xAt, yAt := l.drawPlot(c, plot, x, y, l.Series, true, true)
+	l.drawNames(c, plot, xAt, yAt, named)
 	c.labelBottom(l.X.text(), plot, bottomHeight(l.X.text()))
 	c.labelLeft(l.Y.text(), plot, left)
 	return nil
 }
 
-// rulers returns the axes, which have no place yet.
+// rulers returns the axes, without positions on the canvas.
 func (l Lines) rulers() (x, y ruler) {
 	var xs, ys []float64
 	for _, s := range l.Series {
@@ -91,50 +92,50 @@ func (l Lines) rulers() (x, y ruler) {
 	return newRuler(l.X, xs, false), newRuler(l.Y, ys, true)
 }
 
-// plot draws series and their axes, with the numbers of those asked for. It returns where values
-// are.
-func (l Lines) plot(c *canvas, plot rect, x, y ruler, series []Series, xNumbers, yNumbers bool) (xAt, yAt scale) {
-	y.fitUp(plot, mostSteps)
-	x.from, x.to = plot.x+inset, plot.right()-inset
+// drawPlot draws series and their axes, with the numbers of the x axis if xNumbers is set
+// and of the y axis if yNumbers is set. It returns the scales with their positions.
+func (l Lines) drawPlot(c *canvas, plot rect, x, y ruler, series []Series, xNumbers, yNumbers bool) (xAt, yAt scale) {
+	y.fitVertical(plot, maxSteps)
+	x.from, x.to = plot.x+plotInset, plot.right()-plotInset
 	x.fit(16, func(t tick) float64 { return tickText.width(t.label) + 12 })
-	c.left(y, plot, yNumbers)
-	c.bottom(x, plot, xNumbers)
+	c.drawLeftAxis(y, plot, yNumbers)
+	c.drawBottomAxis(x, plot, xNumbers)
 	for i, k := range l.looks(series) {
-		l.series(c, x.scale, y.scale, series[i], k)
+		l.drawSeries(c, x.scale, y.scale, series[i], k)
 	}
 	return x.scale, y.scale
 }
 
-// series draws one series. Its points and its line have tooltips.
-func (l Lines) series(c *canvas, x, y scale, s Series, k look) {
-	points := place(s, x, y)
-	value := func(i int) []string { return []string{l.X.tip("x", s.X[i]), l.Y.tip("y", s.Y[i])} }
+// drawSeries draws one series. Its points and its line have tooltips.
+func (l Lines) drawSeries(c *canvas, x, y scale, s Series, k look) {
+	points := positions(s, x, y)
+	value := func(i int) []string { return []string{l.X.tooltip("x", s.X[i]), l.Y.tooltip("y", s.Y[i])} }
 	if len(points) > 1 && !k.scatter {
 		whole := []string{s.Name}
-		for i := 0; k.bound && i < min(len(points), 20); i++ { // there are no marks to point at
+		for i := 0; k.bound && i < min(len(points), 20); i++ { // a bound has no marks with tooltips
 			whole = append(whole, strings.Join(value(i), ", "))
 		}
-		c.group(tip(whole...), func() { k.curve(c, points...) })
+		c.group(tooltip(whole...), func() { k.drawCurve(c, points...) })
 	}
 	if k.bound && len(points) > 1 {
 		return
 	}
 	for i, at := range points {
-		c.group(tip(append([]string{s.Name}, value(i)...)...), func() { c.mark(k.mark, k.colour, at) })
+		c.group(tooltip(append([]string{s.Name}, value(i)...)...), func() { c.mark(k.mark, k.colour, at) })
 	}
 }
 
-// place returns where the points of a series are.
-func place(s Series, x, y scale) []point {
+// positions returns the coordinates of the points of a series.
+func positions(s Series, x, y scale) []point {
 	return lists.Make(len(s.X), func(i int) point { return point{x.at(s.X[i]), y.at(s.Y[i])} })
 }
 
-// tip joins the lines of a tooltip.
-func tip(lines ...string) string {
+// tooltip joins the lines of a tooltip, without empty lines.
+func tooltip(lines ...string) string {
 	return strings.Join(slices.DeleteFunc(lines, func(s string) bool { return s == "" }), "\n")
 }
 
-// look is how a series is drawn.
+// look describes how a series is drawn.
 type look struct {
 	mark    int
 	colour  colour
@@ -143,14 +144,15 @@ type look struct {
 	bound   bool
 }
 
-// split returns the lines and the bounds among the series, and whether each line has a bound.
+// split returns the lines and the bounds among the series, and whether each line has a
+// bound.
 func (l Lines) split() (lines, bounds []Series, paired bool) {
 	lines = slices.DeleteFunc(slices.Clone(l.Series), func(s Series) bool { return s.Bound })
 	bounds = slices.DeleteFunc(slices.Clone(l.Series), func(s Series) bool { return !s.Bound })
 	return lines, bounds, len(lines) == len(bounds)
 }
 
-// looks returns those of the series of a panel.
+// looks returns the look of each series of a panel.
 func (l Lines) looks(series []Series) []look {
 	_, _, paired := l.split()
 	looks := make([]look, len(series))
@@ -159,7 +161,7 @@ func (l Lines) looks(series []Series) []look {
 		switch {
 		case !s.Bound:
 			dashes := seriesDashes[measured/len(palette)%len(seriesDashes)]
-			looks[i] = look{mark: measured, colour: seriesColour(measured), dashes: dashes, scatter: s.Scatter || !oneWay(s.X)}
+			looks[i] = look{mark: measured, colour: seriesColour(measured), dashes: dashes, scatter: s.Scatter || !monotonic(s.X)}
 			measured++
 		case paired:
 			looks[i] = look{colour: seriesColour(bound), dashes: boundDashes[0], bound: true}
@@ -172,26 +174,27 @@ func (l Lines) looks(series []Series) []look {
 	return looks
 }
 
-// boundLook returns the look of a bound, which differs from other bounds of its colour in dashes.
+// boundLook returns the look of the i-th bound. Bounds of one colour differ in their
+// dashes.
 func boundLook(i int, with colour) look {
 	return look{colour: with, dashes: boundDashes[i%len(boundDashes)], bound: true}
 }
 
-// oneWay reports whether a line through points goes to the right only, or to the left only.
-func oneWay(x []float64) bool {
+// monotonic reports whether x never decreases or never increases.
+func monotonic(x []float64) bool {
 	return slices.IsSorted(x) || slices.IsSortedFunc(x, func(a, b float64) int { return cmp.Compare(b, a) })
 }
 
-// curve draws the line through points.
-func (k look) curve(c *canvas, points ...point) {
+// drawCurve draws the line through points.
+func (k look) drawCurve(c *canvas, points ...point) {
 	c.shape(line(points...), paint{line: k.colour, width: lineWidth, dashes: k.dashes})
 }
 
-// sample draws a short line with a mark, for the legend.
-func (k look) sample(c *canvas, in rect) {
+// drawSample draws a short line with a mark, for a legend.
+func (k look) drawSample(c *canvas, in rect) {
 	y := in.centre().y
 	if !k.scatter {
-		k.curve(c, point{in.x, y}, point{in.right(), y})
+		k.drawCurve(c, point{in.x, y}, point{in.right(), y})
 	}
 	if !k.bound {
 		c.mark(k.mark, k.colour, in.centre())
@@ -199,19 +202,20 @@ func (k look) sample(c *canvas, in rect) {
 }
 
 const (
-	mostLines   = 12 // of one panel, if there are no others
-	panelLines  = 4  // of one of several panels, if they are not too many
-	mostPanels  = 12
-	panelHeight = 120.0 // of the plot of a panel, at least
+	maxLines    = 12 // maximum number of lines in a chart with one panel
+	panelLines  = 4  // number of lines in each of several panels, unless that takes more than maxPanels
+	maxPanels   = 12
+	panelHeight = 120.0 // minimum height of the plot of a panel
 )
 
-// panels returns the series of each panel. Each has its bounds, or all if they belong to no line.
+// panels returns the series of each panel. A panel has the bounds of its lines, or all
+// bounds if bounds belong to no line.
 func (l Lines) panels() [][]Series {
 	lines, bounds, paired := l.split()
-	if len(lines) <= mostLines {
+	if len(lines) <= maxLines {
 		return [][]Series{l.Series}
 	}
-	panels := make([][]Series, min((len(lines)+panelLines-1)/panelLines, mostPanels))
+	panels := make([][]Series, min((len(lines)+panelLines-1)/panelLines, maxPanels))
 	for i := range panels {
 		from, end := len(lines)*i/len(panels), len(lines)*(i+1)/len(panels)
 		own := bounds
@@ -223,31 +227,31 @@ func (l Lines) panels() [][]Series {
 	return panels
 }
 
-// multiples draws panels with the same axes, each with a legend. Numbers are at the outer panels
-// only. The picture is as high as the panels need.
-func (l Lines) multiples(c *canvas, panels [][]Series) {
+// drawPanels draws panels with the same axes, each with a legend. Only the panels at the
+// left and at the bottom have numbers. The picture is as high as the panels need.
+func (l Lines) drawPanels(c *canvas, panels [][]Series) {
 	const between = 4 * gap
 	columns := 2 + min(len(panels)/5, 1)
 	rows := (len(panels) + columns - 1) / columns
 	x, y := l.rulers()
-	y.fitUp(rect{h: panelHeight}, mostSteps)
+	y.fitVertical(rect{h: panelHeight}, maxSteps)
 	left, below := y.leftWidth(), bottomHeight(l.X.text())
 	w := (slideW - 2*margin - left + between) / float64(columns)
 	legends, heights := make([][]entry, len(panels)), make([]float64, len(panels))
 	for i, series := range panels {
 		looks := l.looks(series)
-		legends[i] = lists.Make(len(series), func(k int) entry { return entry{series[k].Name, nameSample, looks[k].sample} })
+		legends[i] = lists.Make(len(series), func(k int) entry { return entry{series[k].Name, nameSample, looks[k].drawSample} })
 		heights[i] = (&canvas{}).legend(legends[i], rect{w: w - between})
 	}
 	most := slices.Max(heights)
-	c.page(slideW, max(slideH, 160+float64(rows)*(most+panelHeight+gap)), l.Title, l.Subtitle)
-	area := c.frame(l.Title, l.Subtitle, l.Note, nil).inset(left, 0, 0, below)
+	c.startPage(slideW, max(slideH, 160+float64(rows)*(most+panelHeight+gap)), l.Title, l.Subtitle)
+	area := c.drawFrame(l.Title, l.Subtitle, l.Note, nil).inset(left, 0, 0, below)
 	h := (area.h + gap) / float64(rows)
 	for i, series := range panels {
 		at := rect{area.x + w*float64(i%columns), area.y + h*float64(i/columns), w - between, h - gap}
 		c.legend(legends[i], at.inset(0, most-heights[i], 0, 0))
-		last := i+columns >= len(panels) // nothing is below
-		l.plot(c, at.inset(0, most, 0, 0), x, y, series, last, i%columns == 0)
+		last := i+columns >= len(panels) // no panel is below this one
+		l.drawPlot(c, at.inset(0, most, 0, 0), x, y, series, last, i%columns == 0)
 	}
 	c.labelBottom(l.X.text(), area, below)
 	c.labelLeft(l.Y.text(), area, left)

@@ -10,8 +10,9 @@ const (
 	blue, vermilion, green, grey = "#0072b2", "#d55e00", "#009e73", "#5f5f5f"
 )
 
+// TestLines checks the texts, lines, marks and tooltips of a line chart.
 func TestLines(t *testing.T) {
-	d := parse(t, mustSVG(t, latencies()))
+	d := parse(t, mustSVG(t, sampleLines()))
 	want := []string{
 		"Latency by topology", "ring6", "f16, Partial over <16 cubes> & more",
 		"2 µs", "5 µs", "10 µs", "20 µs", "50 µs", "100 µs", "200 µs", "500 µs",
@@ -23,11 +24,11 @@ func TestLines(t *testing.T) {
 	}
 	for _, c := range []string{blue, vermilion, green} {
 		if d.fills[c] != 6+1 || d.lines[c] != 1+2 {
-			t.Errorf("%s: got %d markers and %d lines, want 6 and 1, and at the name a mark, a leader and a sample", c, d.fills[c], d.lines[c])
+			t.Errorf("%s: got %d markers and %d lines, want 6 and 1, plus a mark, a leader and a sample at the name", c, d.fills[c], d.lines[c])
 		}
 	}
 	if d.dashed != 1+1 || d.lines[grey] != 3 {
-		t.Errorf("bound: got %d dashed lines and %d grey ones, want 2 with the one at the name, and 3 with the leader", d.dashed, d.lines[grey])
+		t.Errorf("bound: got %d dashed lines and %d grey ones, want 2 including the sample at the name, and 3 including the leader", d.dashed, d.lines[grey])
 	}
 	tips := []string{
 		"ring", "ring\nelements per PE: 8\nlatency: 5.234 µs", "ring\nelements per PE: 64\nlatency: 5.469 µs", "ring\nelements per PE: 512\nlatency: 7.35 µs",
@@ -41,10 +42,10 @@ func TestLines(t *testing.T) {
 	}
 }
 
-// TestBoundsArePaired wants bounds to have the colours of what they belong to, if there are as
-// many.
+// TestBoundsArePaired checks that bounds have the colours of the lines that they belong to,
+// if there is a bound for each line.
 func TestBoundsArePaired(t *testing.T) {
-	l := latencies()
+	l := sampleLines()
 	l.Series = []Series{l.Series[0], l.Series[1], l.Series[3], {Name: "bound of torus", X: []float64{8, 64}, Y: []float64{1e3, 2e3}, Bound: true}}
 	d := parse(t, mustSVG(t, l))
 	if d.lines[blue] != 4 || d.lines[vermilion] != 4 || d.dashed != 4 || d.lines[grey] != 0 {
@@ -52,7 +53,7 @@ func TestBoundsArePaired(t *testing.T) {
 	}
 }
 
-// TestOneLine wants no legend for one series.
+// TestOneLine checks that a single series has no legend.
 func TestOneLine(t *testing.T) {
 	l := Lines{Title: "One", X: Axis{Label: "M"}, Y: Axis{Label: "use (%)"}, Series: []Series{{Name: "use", X: []float64{1, 2, 3, 4, 5, 6}, Y: []float64{10, 30, 40, 70, 82, 91}}}}
 	d := parse(t, mustSVG(t, l))
@@ -65,8 +66,8 @@ func TestOneLine(t *testing.T) {
 	}
 }
 
-// TestScatter wants no line through points that go back and forth, or that are to have
-// none.
+// TestScatter checks that no line is drawn through points whose x values go back and forth,
+// or with Scatter set.
 func TestScatter(t *testing.T) {
 	tests := []struct {
 		series Series

@@ -11,22 +11,23 @@ import (
 // pair is two components, the lower id first.
 type pair struct{ a, b topology.NodeID }
 
-func pairOf(a, b topology.NodeID) pair { return pair{min(a, b), max(a, b)} }
+func newPair(a, b topology.NodeID) pair { return pair{min(a, b), max(a, b)} }
 
-// overriding is the effect of overrides on the links between two components.
-type overriding struct {
-	state state
-	left  bool     // of a pair joined one way: from the lower id to the higher
-	texts []string // new numbers, in the order of overrides
-	dirs  []uint8  // directions that a text is about: bit 0 from the lower id, bit 1 from the higher
+// overrideEffect is the effect of overrides on the links between two components.
+type overrideEffect struct {
+	state     state
+	fromLower bool     // with state oneDirection: the remaining link leads from the lower id to the higher
+	texts     []string // new numbers, in the order of the overrides
+	dirs      []uint8  // directions that each text applies to: bit 0 from the lower id, bit 1 from the higher
 }
 
-// pairOf returns the components whose links an override is about, and the directions.
-func (p *plan) pairOf(o topology.Override) (q pair, dirs uint8) {
-	ids, _ := p.LookupLink(o.Link) // compiled before, so the name is good
+// overriddenPair returns the components whose links an override changes, and the directions
+// as in overrideEffect.dirs.
+func (p *builder) overriddenPair(o topology.Override) (q pair, dirs uint8) {
+	ids, _ := p.LookupLink(o.Link) // the name is valid because the system was compiled before
 	for _, id := range ids {
 		l := p.Link(id)
-		q = pairOf(l.From, l.To)
+		q = newPair(l.From, l.To)
 		if l.From == q.a {
 			dirs |= 1
 		} else {
@@ -36,17 +37,17 @@ func (p *plan) pairOf(o topology.Override) (q pair, dirs uint8) {
 	return q, dirs
 }
 
-// note adds what an override says about some directions of a pair.
-func (v *overriding) note(o topology.Override, dirs uint8) {
+// addText adds the numbers of an override for some directions of a pair.
+func (v *overrideEffect) addText(o topology.Override, dirs uint8) {
 	text := strings.Join(o.Numbers(), ", ")
-	if _, which, ok := strings.Cut(o.Link, "#"); ok { // one of several links
+	if _, which, ok := strings.Cut(o.Link, "#"); ok { // the override names one of several links
 		if o.Absent {
 			text = "absent"
 		}
 		text = "#" + which + " " + text
 	}
 	if text == "" {
-		return // absent, which the state says
+		return // absent, which the state records
 	}
 	if i := slices.Index(v.texts, text); i >= 0 {
 		v.dirs[i] |= dirs
@@ -55,8 +56,8 @@ func (v *overriding) note(o topology.Override, dirs uint8) {
 	v.texts, v.dirs = append(v.texts, text), append(v.dirs, dirs)
 }
 
-// text returns the label of a wire of the pair. The function returns an arrow for a direction.
-func (v *overriding) text(arrow func(fromLower bool) string) string {
+// text returns the label of a wire of the pair. arrow returns an arrow for a direction.
+func (v *overrideEffect) text(arrow func(fromLower bool) string) string {
 	switch {
 	case v.state == absent:
 		return "absent"
@@ -76,26 +77,27 @@ func (v *overriding) text(arrow func(fromLower bool) string) string {
 	return strings.Join(texts, ", ")
 }
 
-// explainOverrides lists the overrides that the picture shows, by the state of their wires.
-func (p *plan) explainOverrides(d *Diagram, overrides []topology.Override) {
+// explainOverrides adds the overrides that the picture shows to the legend, grouped by the
+// state of their wires.
+func (p *builder) explainOverrides(d *Diagram, overrides []topology.Override) {
 	const most = 5
 	drawn := map[pair]state{}
 	for _, w := range d.wires {
 		for _, q := range w.pairs {
 			drawn[q] = w.state
-			if w.path == nil { // a wire that stands for several is drawn instead
+			if w.path == nil { // another wire, which stands for several, is drawn
 				drawn[q] = min(w.state, changed)
 			}
 		}
 	}
 	var texts [absent + 1][]string
 	for _, o := range overrides {
-		q, _ := p.pairOf(o)
+		q, _ := p.overriddenPair(o)
 		now, text := drawn[q], strings.Join(o.Numbers(), ", ")
 		if o.Absent && now == changed {
 			text = "absent"
 		}
-		texts[now] = append(texts[now], strings.TrimSpace(d.short(o.Link)+"\n"+text))
+		texts[now] = append(texts[now], strings.TrimSpace(d.shortLink(o.Link)+"\n"+text))
 	}
 	for now := changed; now <= absent; now++ {
 		shown := texts[now]
@@ -108,8 +110,8 @@ func (p *plan) explainOverrides(d *Diagram, overrides []topology.Override) {
 	}
 }
 
-// short returns the name of a link without the prefix that the title gives.
-func (d *Diagram) short(link string) string {
+// shortLink returns the name of a link without the prefix that the title contains.
+func (d *Diagram) shortLink(link string) string {
 	if d.prefix != "" && strings.Count(link, d.prefix) == 2 {
 		return strings.ReplaceAll(link, d.prefix, "")
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// peUnit is a unit of a PE: its place, and the text of its block.
+// peUnit is a unit of a PE with the position and text of its block.
 type peUnit struct {
 	kind topology.Kind
 	role role
@@ -16,7 +16,8 @@ type peUnit struct {
 	lines []string
 }
 
-// peUnits returns the units of a PE: commands come from above, data passes from left to right.
+// peUnits returns the units of a PE. Commands come from above, and data moves from left to
+// right.
 func peUnits(pe topology.PE) []peUnit {
 	g, m, q, dma := pe.GEMM, pe.Math, pe.IPCQ, pe.DMA
 	vectors := "in no time"
@@ -41,8 +42,8 @@ func peUnits(pe topology.PE) []peUnit {
 	}
 }
 
-// pe draws the units of a PE, its router and its HBM slice.
-func (p *plan) pe() *Diagram {
+// layoutPE lays out the units of a PE, its router and its HBM slice.
+func (p *builder) layoutPE() *Diagram {
 	s, at := p.Spec(), p.at
 	name := fmt.Sprintf("sip%d.cube%d.pe%d", at.SIP, at.Cube, at.PE)
 	d := &Diagram{name: "pe", prefix: fmt.Sprintf("sip%d.cube%d.", at.SIP, at.Cube), title: "PE: " + name, w: areaW, h: areaH}
@@ -55,20 +56,20 @@ func (p *plan) pe() *Diagram {
 	hbmID, routerID := p.HBM(at.SIP, at.Cube, at.PE), p.PERouter(at.SIP, at.Cube, at.PE)
 	dma := d.blocks[unit[topology.KindDMA]].rect
 	router := d.addBlock(block{rect: rect{0, dma.centre().y - 40, 132, 80}, name: p.Name(routerID), role: onDie, in: -1,
-		lines: []string{"NoC router", lastName(p.Name(routerID)), topology.Format(s.Cube.NoC.Overhead)}})
+		lines: []string{"NoC router", lastPart(p.Name(routerID)), topology.Format(s.Cube.NoC.Overhead)}})
 	hbm := d.addBlock(block{rect: rect{0, 630, 132, 90}, name: p.Name(hbmID), role: memory, in: -1,
 		lines: []string{"HBM slice", topology.Format(s.Cube.HBM.SliceSize), fmt.Sprintf("%d channels", s.Cube.HBM.Channels)}})
 
-	p.dataPath(d, unit, router, hbm)
-	p.commands(d, unit)
+	p.addDataPath(d, unit, router, hbm)
+	p.addCommandWires(d, unit)
 	p.explainPE(d)
 	return d
 }
 
-// lastName returns the last part of a component's name.
-func lastName(name string) string { return name[strings.LastIndexByte(name, '.')+1:] }
+// lastPart returns the part of a component's name after the last dot.
+func lastPart(name string) string { return name[strings.LastIndexByte(name, '.')+1:] }
 
-// gemmRate returns the peak of the matrix engines of n PEs.
+// gemmRate returns the peak rate of the matrix engines of n PEs.
 func gemmRate(g topology.GEMM, n int) string {
 	one, ok := g.Peak()
 	if !ok {
@@ -81,15 +82,16 @@ func gemmRate(g topology.GEMM, n int) string {
 	return fmt.Sprintf("%.4g TFLOP/s", peak/1e12)
 }
 
-// dataPath draws the path of data from memory to the engines.
-func (p *plan) dataPath(d *Diagram, unit map[topology.Kind]int, router, hbm int) {
+// addDataPath adds the wires that carry data between memory and the engines, and the wire
+// that carries launches to the CPU.
+func (p *builder) addDataPath(d *Diagram, unit map[topology.Kind]int, router, hbm int) {
 	s := p.Spec()
 	box := func(b int) rect { return d.blocks[b].rect }
 	link := func(a, b int, bw topology.BytesPerSec, path ...point) {
 		if path == nil {
-			path = straight(box(a), box(b))
+			path = straightPath(box(a), box(b))
 		}
-		p.joinNamed(d, wire{from: a, to: b, role: memory, path: path, text: wireText(bw)})
+		p.joinNamed(d, wire{from: a, to: b, role: memory, path: path, text: bandwidthLabel(bw)})
 	}
 	dma, tcm, fetch := unit[topology.KindDMA], unit[topology.KindTCM], unit[topology.KindFetchStore]
 	cpu, gemm, math := unit[topology.KindPECPU], unit[topology.KindGEMM], unit[topology.KindMath]
@@ -113,11 +115,12 @@ func (p *plan) dataPath(d *Diagram, unit map[topology.Kind]int, router, hbm int)
 		path: []point{{r.centre().x, r.y}, {r.centre().x, c.centre().y}, {c.x, c.centre().y}}})
 }
 
-// commands draws the commands of the scheduler, which take no time of a link. A command without
-// a path runs straight up or down, at the middle of the narrower block.
-func (p *plan) commands(d *Diagram, unit map[topology.Kind]int) {
+// addCommandWires adds the wires that carry the commands of the scheduler, which occupy no
+// link. A wire without a given path runs straight up or down, at the centre of the narrower
+// block.
+func (p *builder) addCommandWires(d *Diagram, unit map[topology.Kind]int) {
 	box := func(k topology.Kind) rect { return d.blocks[unit[k]].rect }
-	tell := func(from, to topology.Kind, path ...point) {
+	connect := func(from, to topology.Kind, path ...point) {
 		if path == nil {
 			a, b := box(from), box(to)
 			x := a.centre().x
@@ -125,30 +128,31 @@ func (p *plan) commands(d *Diagram, unit map[topology.Kind]int) {
 				x = b.centre().x
 			}
 			a.x, a.w, b.x, b.w = x, 0, x, 0
-			path = straight(a, b)
+			path = straightPath(a, b)
 		}
 		p.joinNamed(d, wire{from: unit[from], to: unit[to], role: command, oneWay: true, path: path})
 	}
 	bar, math, ipcq := box(topology.KindScheduler), box(topology.KindMath).centre(), box(topology.KindIPCQ).centre()
 	right, left, y := bar.right()+10, bar.x-20, bar.centre().y
-	tell(topology.KindPECPU, topology.KindScheduler)
+	connect(topology.KindPECPU, topology.KindScheduler)
 	for _, k := range []topology.Kind{topology.KindDMA, topology.KindFetchStore, topology.KindGEMM} {
-		tell(topology.KindScheduler, k)
+		connect(topology.KindScheduler, k)
 	}
-	tell(topology.KindScheduler, topology.KindMath, point{bar.right(), y}, point{right, y}, point{right, math.y}, point{box(topology.KindMath).right(), math.y})
-	tell(topology.KindScheduler, topology.KindIPCQ, point{bar.x, y}, point{left, y}, point{left, ipcq.y}, point{box(topology.KindIPCQ).x, ipcq.y})
-	tell(topology.KindIPCQ, topology.KindDMA)
+	connect(topology.KindScheduler, topology.KindMath, point{bar.right(), y}, point{right, y}, point{right, math.y}, point{box(topology.KindMath).right(), math.y})
+	connect(topology.KindScheduler, topology.KindIPCQ, point{bar.x, y}, point{left, y}, point{left, ipcq.y}, point{box(topology.KindIPCQ).x, ipcq.y})
+	connect(topology.KindIPCQ, topology.KindDMA)
 }
 
-func (p *plan) explainPE(d *Diagram) {
+// explainPE adds the legend of the view of a PE.
+func (p *builder) explainPE(d *Diagram) {
 	pe := p.Spec().PE
 	d.explain(control, "control", "cpu "+topology.Format(pe.CPU.Overhead)+", scheduler "+topology.Format(pe.Scheduler.Overhead)+" to enter")
-	d.explain(onDie, "data movement", "dma "+bandwidth(pe.DMA.Bandwidth), "fetch/store "+bandwidth(pe.FetchStore.Bandwidth))
+	d.explain(onDie, "data movement", "dma "+bandwidthText(pe.DMA.Bandwidth), "fetch/store "+bandwidthText(pe.FetchStore.Bandwidth))
 	d.explain(memory, "memory", "tcm read "+topology.Format(pe.TCM.ReadBandwidth)+",\nwrite "+topology.Format(pe.TCM.WriteBandwidth)+", a port each")
 	c := pe.Math.Cycles
 	d.explain(compute, "engines", fmt.Sprintf("gemm: %s to fill", printable.Count(pe.GEMM.FillCycles, "cycle")),
 		fmt.Sprintf("math, cycles a vector:\nsimple %d, div %d, sqrt %d, exp %d", c.Simple, c.Div, c.Sqrt, c.Exp))
 	d.explainWire(memory, "data", "unlabelled links take no time")
-	d.explainWire(control, "launch", bandwidth(p.Spec().Cube.NoC.Bandwidth))
+	d.explainWire(control, "launch", bandwidthText(p.Spec().Cube.NoC.Bandwidth))
 	d.explainWire(command, "commands", "without data")
 }

@@ -13,16 +13,16 @@ import (
 )
 
 const (
-	pngWidth  = 1280    // pixels at least
-	maxPixels = 1 << 26 // of a picture
-	flatness  = 0.1     // pixels that a straight line may be off a curve
-	farAway   = 1 << 14 // pixels; places beyond are drawn there
+	pngWidth  = 1280    // minimum width in pixels
+	maxPixels = 1 << 26 // maximum number of pixels of a picture
+	flatness  = 0.1     // pixels that a straight line may deviate from a curve
+	farAway   = 1 << 14 // largest coordinate in pixels; larger ones are moved there
 )
 
 // raster paints items on an image.
 type raster struct {
 	img   *image.RGBA
-	scale float64 // pixels of the image for a pixel of the canvas
+	scale float64 // pixels of the image per pixel of the canvas
 	fills vector.Rasterizer
 }
 
@@ -31,7 +31,7 @@ func (c *canvas) png() ([]byte, error) {
 	scale := max(1, pngWidth/c.w)
 	w, h := math.Ceil(c.w*scale), math.Ceil(c.h*scale)
 	if !(w*h <= maxPixels) {
-		return nil, fmt.Errorf("figure %q: %s by %s pixels are too many for a PNG: write a file that ends in .svg", c.title, number(w), number(h))
+		return nil, fmt.Errorf("figure %q: %s by %s pixels are too many for a PNG: write a file that ends in .svg", c.title, formatNumber(w), formatNumber(h))
 	}
 	r := &raster{img: image.NewRGBA(image.Rect(0, 0, int(w), int(h))), scale: scale}
 	group{items: c.items}.png(r)
@@ -48,24 +48,24 @@ func (g group) png(r *raster) {
 	}
 }
 
-func (t words) png(r *raster) {
+func (t textLine) png(r *raster) {
 	text := printable.Line(t.text)
 	start := t.baseline()
-	outline := t.outline(text).moved(func(at point) point { return t.turned(at.add(start)) })
+	outline := t.outline(text).transform(func(at point) point { return t.rotate(at.add(start)) })
 	r.fill(r.flatten(outline), image.NewUniform(t.colour))
 }
 
 func (s shape) png(r *raster) {
-	runs := r.flatten(s.path)
+	polylines := r.flatten(s.path)
 	if s.fill != 0 {
-		r.fill(runs, r.texture(s, runs))
+		r.fill(polylines, r.texture(s, polylines))
 	}
 	if s.line == 0 || s.width <= 0 {
 		return
 	}
 	half := s.width * r.scale / 2
-	var outline []run
-	for _, part := range runs {
+	var outline []polyline
+	for _, part := range polylines {
 		for _, dash := range part.dash(s.dashes, r.scale) {
 			outline = append(outline, dash.stroke(half)...)
 		}
@@ -73,12 +73,13 @@ func (s shape) png(r *raster) {
 	r.fill(outline, image.NewUniform(s.line))
 }
 
-// texture returns the fill of a shape: a colour, or an image of the hatch around the shape.
-func (r *raster) texture(s shape, runs []run) image.Image {
+// texture returns the fill of a shape: a colour, or an image of the hatch that covers the
+// shape.
+func (r *raster) texture(s shape, polylines []polyline) image.Image {
 	if s.hatch == plain {
 		return image.NewUniform(s.fill)
 	}
-	around := r.bounds(runs)
+	around := r.bounds(polylines)
 	tile := &raster{img: image.NewRGBA(around), scale: r.scale}
 	c := &canvas{}
 	in := rect{float64(around.Min.X) / r.scale, float64(around.Min.Y) / r.scale, float64(around.Dx()) / r.scale, float64(around.Dy()) / r.scale}
@@ -88,22 +89,22 @@ func (r *raster) texture(s shape, runs []run) image.Image {
 	return tile.img
 }
 
-// flatten returns a path in pixels of the image.
-func (r *raster) flatten(p path) []run {
-	runs := p.flatten(flatness / r.scale)
-	for _, part := range runs {
+// flatten returns a path as straight lines, in pixels of the image.
+func (r *raster) flatten(p path) []polyline {
+	polylines := p.flatten(flatness / r.scale)
+	for _, part := range polylines {
 		for i, at := range part.points {
 			at = at.scale(r.scale)
 			part.points[i] = point{min(max(at.x, -farAway), farAway), min(max(at.y, -farAway), farAway)}
 		}
 	}
-	return runs
+	return polylines
 }
 
-// bounds returns the pixels that shapes touch.
-func (r *raster) bounds(runs []run) image.Rectangle {
+// bounds returns the pixels of the image that the polylines touch.
+func (r *raster) bounds(polylines []polyline) image.Rectangle {
 	lo, hi := point{math.Inf(1), math.Inf(1)}, point{math.Inf(-1), math.Inf(-1)}
-	for _, part := range runs {
+	for _, part := range polylines {
 		for _, at := range part.points {
 			lo, hi = point{min(lo.x, at.x), min(lo.y, at.y)}, point{max(hi.x, at.x), max(hi.y, at.y)}
 		}
@@ -114,14 +115,14 @@ func (r *raster) bounds(runs []run) image.Rectangle {
 	return image.Rect(int(math.Floor(lo.x)), int(math.Floor(lo.y)), int(math.Ceil(hi.x)), int(math.Ceil(hi.y))).Intersect(r.img.Bounds())
 }
 
-// fill fills the inside of all parts.
-func (r *raster) fill(runs []run, with image.Image) {
-	in := r.bounds(runs)
+// fill fills the inside of closed polylines.
+func (r *raster) fill(polylines []polyline, with image.Image) {
+	in := r.bounds(polylines)
 	if in.Empty() {
 		return
 	}
-	r.fills.Reset(in.Dx(), in.Dy()) // no larger than needed: it has a number for each pixel
-	for _, part := range runs {
+	r.fills.Reset(in.Dx(), in.Dy()) // no larger than needed, because it stores a number for each pixel
+	for _, part := range polylines {
 		for i, at := range part.points {
 			x, y := float32(at.x-float64(in.Min.X)), float32(at.y-float64(in.Min.Y))
 			if i == 0 {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// lightness is that of OKLab, from 0 to 1.
+// lightness returns the lightness of a colour in OKLab, from 0 to 1.
 func lightness(c colour) float64 {
 	linear := func(v colour) float64 {
 		x := float64(v&255) / 255
@@ -21,7 +21,7 @@ func lightness(c colour) float64 {
 	return 0.2104542553*l + 0.7936177850*m - 0.0040720468*s
 }
 
-// TestRampIsEven wants equal steps of the ramp to be equal steps of lightness, from
+// TestRampIsEven checks that equal steps on the ramp are equal steps of lightness, from
 // 0.30 to 0.93.
 func TestRampIsEven(t *testing.T) {
 	for i := range 101 {
@@ -39,7 +39,8 @@ func TestRampIsEven(t *testing.T) {
 	}
 }
 
-// TestTextIsReadable wants text on cells and bars, and colours on paper, to stand out.
+// TestTextIsReadable checks the contrast of text on cells and bars, and of colours on
+// paper.
 func TestTextIsReadable(t *testing.T) {
 	on := append([]colour{}, palette...)
 	for i := range 101 {

@@ -6,15 +6,15 @@ import (
 	"github.com/kernbench/kernbench/internal/lists"
 )
 
-// ruler is an axis with its place on the canvas.
+// ruler is an axis with its position on the canvas.
 type ruler struct {
 	scale
 	axis   Axis
-	values []float64 // on the axis
+	values []float64 // values that the axis must show
 	ticks  []tick
 }
 
-// newRuler returns an axis of values, which has no place yet.
+// newRuler returns an axis for values, without a position on the canvas.
 func newRuler(a Axis, values []float64, fromZero bool) ruler {
 	lo, hi := a.span(values, fromZero)
 	return ruler{scale: scale{lo: lo, hi: hi, log: a.Log}, axis: a, values: values}
@@ -25,47 +25,49 @@ var (
 	labelText = style{size: sizeLabel}
 )
 
-// bottomHeight returns the room below the plot for an axis with one line of tick labels.
+// bottomHeight returns the height below the plot for an axis with one line of tick labels.
 func bottomHeight(label string) float64 {
-	return tickMajor + gap/2 + tickText.lineHeight() + labelRoom(label, gap/2)
+	return tickMajor + gap/2 + tickText.lineHeight() + labelHeight(label, gap/2)
 }
 
-// labelRoom returns the room of the label of an axis and the space before it.
-func labelRoom(label string, space float64) float64 {
+// labelHeight returns the height of the label of an axis and the space before it.
+func labelHeight(label string, space float64) float64 {
 	if label == "" {
 		return 0
 	}
 	return space + labelText.lineHeight()
 }
 
-// tickWidth returns the room left of the plot for the tick labels.
+// tickWidth returns the width of the tick labels and ticks at the side of a plot.
 func (r ruler) tickWidth() float64 {
 	return tickText.widest(lists.Map(r.ticks, func(t tick) string { return t.label })...) + tickMajor + gap/2
 }
 
-// leftWidth returns the room left of the plot.
-func (r ruler) leftWidth() float64 { return r.tickWidth() + labelRoom(r.axis.text(), gap) }
+// leftWidth returns the width left of the plot for ticks and the label of the axis.
+func (r ruler) leftWidth() float64 { return r.tickWidth() + labelHeight(r.axis.text(), gap) }
 
-// fitUp places the ruler along a side of a plot, with as many labels as do not touch.
-func (r *ruler) fitUp(plot rect, most int) {
+// fitVertical places the ruler along a vertical side of a plot. It labels as many ticks as
+// possible without labels touching each other.
+func (r *ruler) fitVertical(plot rect, limit int) {
 	r.from, r.to = plot.bottom(), plot.y
-	r.fit(most, func(tick) float64 { return sizeTick + 4 })
+	r.fit(limit, func(tick) float64 { return sizeTick + 4 })
 }
 
-// fit sets the ticks: the most whose labels, which take a size, do not touch.
-func (r *ruler) fit(most int, size func(tick) float64) {
-	for ; most >= 2; most-- {
-		r.ticks = r.axis.ticks(r.lo, r.hi, r.values, most)
-		if r.thin(false, size) {
+// fit sets the ticks: as many as possible, at most limit, without labels touching each
+// other. size returns the length of a label along the ruler.
+func (r *ruler) fit(limit int, size func(tick) float64) {
+	for ; limit >= 2; limit-- {
+		r.ticks = r.axis.ticks(r.lo, r.hi, r.values, limit)
+		if r.separateLabels(false, size) {
 			return
 		}
 	}
-	r.thin(true, size)
+	r.separateLabels(true, size)
 }
 
-// thin reports whether labels do not touch. With drop it removes those that touch the one
-// before.
-func (r *ruler) thin(drop bool, size func(tick) float64) (apart bool) {
+// separateLabels reports whether no two labels touch each other. With drop, it instead
+// clears each label that touches the previous one, and returns true.
+func (r *ruler) separateLabels(drop bool, size func(tick) float64) (apart bool) {
 	last := -1
 	for i, t := range r.ticks {
 		if !t.major {
@@ -83,25 +85,28 @@ func (r *ruler) thin(drop bool, size func(tick) float64) (apart bool) {
 	return true
 }
 
-// bottom draws the ruler as x axis below a plot, with its grid, and its numbers if asked for.
-func (c *canvas) bottom(r ruler, plot rect, numbers bool) {
+// drawBottomAxis draws the ruler as the x axis below a plot, with its grid, and with its
+// numbers if numbers is set.
+func (c *canvas) drawBottomAxis(r ruler, plot rect, numbers bool) {
 	at := func(v, out float64) point { return point{v, plot.bottom() + out} }
-	c.grid(r, plot.h, at)
-	c.ticks(r, at, numbers, style{size: sizeTick, anchor: atMiddle}, sizeTick/2)
+	c.drawGrid(r, plot.h, at)
+	c.drawTicks(r, at, numbers, style{size: sizeTick, anchor: atMiddle}, sizeTick/2)
 	c.lines(axisLine, 1, at(plot.x, 0), at(plot.right(), 0))
 }
 
-// left draws the ruler as y axis, with its grid, and its numbers if asked for.
-func (c *canvas) left(r ruler, plot rect, numbers bool) {
+// drawLeftAxis draws the ruler as the y axis, with its grid, and with its numbers if
+// numbers is set.
+func (c *canvas) drawLeftAxis(r ruler, plot rect, numbers bool) {
 	at := func(v, out float64) point { return point{plot.x - out, v} }
-	c.grid(r, plot.w, at)
-	c.ticks(r, at, numbers, style{size: sizeTick, anchor: atEnd}, 0)
+	c.drawGrid(r, plot.w, at)
+	c.drawTicks(r, at, numbers, style{size: sizeTick, anchor: atEnd}, 0)
 	c.lines(axisLine, 1, at(plot.y, 0), at(plot.bottom(), 0))
 }
 
-// ticks draws the ticks of a ruler, and their labels if asked for, whose anchor is further out by
-// a distance. The function returns a place along the ruler and out of the plot.
-func (c *canvas) ticks(r ruler, at func(v, out float64) point, labels bool, s style, further float64) {
+// drawTicks draws the ticks of a ruler, and their labels if labels is set. at returns the
+// point for a coordinate v along the ruler and a distance out of the plot. further is an
+// additional distance of the labels.
+func (c *canvas) drawTicks(r ruler, at func(v, out float64) point, labels bool, s style, further float64) {
 	for _, t := range r.ticks {
 		v, length := r.at(t.at), tickMinor
 		if t.major {
@@ -114,21 +119,23 @@ func (c *canvas) ticks(r ruler, at func(v, out float64) point, labels bool, s st
 	}
 }
 
-// labelBottom writes the label of what lies along the bottom of a plot, at the end of a height.
+// labelBottom writes the label of the bottom axis of a plot, at the lower end of a height
+// below the plot.
 func (c *canvas) labelBottom(label string, plot rect, height float64) {
 	s := style{size: sizeLabel, anchor: atMiddle}
 	c.text(s, point{plot.centre().x, plot.bottom() + height - s.size/2 - 2}, s.cut(label, plot.w))
 }
 
-// labelLeft writes the label of what lies along the left of a plot, from the bottom up, at the
-// end of a width.
+// labelLeft writes the label of the left axis of a plot, from the bottom up, at the outer
+// end of a width left of the plot.
 func (c *canvas) labelLeft(label string, plot rect, width float64) {
 	s := style{size: sizeLabel, anchor: atMiddle, turn: upwards}
 	c.text(s, point{plot.x - width + s.size/2, plot.centre().y}, s.cut(label, plot.h))
 }
 
-// grid draws lines across a plot of a depth: those of minor ticks below those of major ones.
-func (c *canvas) grid(r ruler, depth float64, at func(v, out float64) point) {
+// drawGrid draws grid lines across a plot of a depth, first those of minor ticks and then
+// those of major ticks.
+func (c *canvas) drawGrid(r ruler, depth float64, at func(v, out float64) point) {
 	for i, with := range []colour{gridMinor, gridMajor} {
 		for _, t := range r.ticks {
 			if t.major == (i == 1) {

@@ -13,8 +13,8 @@ import (
 
 var nan = math.NaN()
 
-// latencies is three lines and their bounds over sizes that double.
-func latencies() Lines {
+// sampleLines returns three lines and a bound over sizes that double.
+func sampleLines() Lines {
 	x := []float64{8, 64, 512, 4096, 32768, 49152}
 	over := func(a, b float64) []float64 {
 		var y []float64
@@ -33,25 +33,25 @@ func latencies() Lines {
 	}
 }
 
-func kinds() Bars {
+func sampleBars() Bars {
 	return Bars{
 		Title: "Buffer kinds", X: "elements", Y: Axis{Label: "latency", Unit: "µs"}, Groups: []string{"128", "1Ki"},
 		Series: []BarSeries{{Name: "tcm", Values: []float64{4.2, 7.9}}, {Name: "sram", Values: []float64{5.2, nan}}, {Name: "hbm", Values: []float64{6.2, 10.9}}},
 	}
 }
 
-func use() HeatMap {
+func sampleHeatMap() HeatMap {
 	return HeatMap{
 		Title: "Utilization", X: "N", Y: "M", Unit: "% of peak", Columns: []string{"32", "64"}, Rows: []string{"16", "128"},
 		Values: [][]float64{{4.24, 8}, {22.5, nan}},
 	}
 }
 
-func all() map[string]Figure {
-	return map[string]Figure{"lines": latencies(), "bars": kinds(), "heat": use()}
+func sampleFigures() map[string]Figure {
+	return map[string]Figure{"lines": sampleLines(), "bars": sampleBars(), "heat": sampleHeatMap()}
 }
 
-// drawing is what an SVG holds.
+// drawing is the content of an SVG.
 type drawing struct {
 	texts  []string
 	tips   []string
@@ -60,6 +60,7 @@ type drawing struct {
 	dashed int
 }
 
+// parse returns the texts, tooltips and colours of an SVG.
 func parse(t testing.TB, svg []byte) drawing {
 	t.Helper()
 	d := drawing{fills: map[string]int{}, lines: map[string]int{}}

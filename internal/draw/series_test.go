@@ -10,7 +10,8 @@ import (
 	"testing"
 )
 
-// manySeries returns lines and bars of n series with equal values, apart by a step.
+// manySeries returns lines and bars with n series. The values of a series are equal, and
+// differ by 1 from those of the next.
 func manySeries(n int) (Lines, Bars) {
 	l := Lines{Title: "Many", X: Axis{Label: "size", Unit: "B"}, Y: Axis{Label: "time", Unit: "µs"}}
 	b := Bars{Title: "Many", Y: Axis{Label: "time", Unit: "µs"}, Groups: []string{"a", "b"}}
@@ -22,9 +23,8 @@ func manySeries(n int) (Lines, Bars) {
 	return l, b
 }
 
-// greyed returns an area of a chart as PNG in shades of grey. The area is in pixels of the
-// canvas.
-func greyed(img image.Image, area rect) *image.Gray {
+// toGrey returns an area of a chart in shades of grey. The area is in pixels of the canvas.
+func toGrey(img image.Image, area rect) *image.Gray {
 	const scale = pngWidth / slideW
 	crop := image.NewGray(image.Rect(0, 0, int(area.w*scale), int(area.h*scale)))
 	for y := range crop.Rect.Max.Y {
@@ -35,8 +35,8 @@ func greyed(img image.Image, area rect) *image.Gray {
 	return crop
 }
 
-// texture returns how light a pattern is, and how much it changes in four directions. It
-// is the same wherever the pattern begins.
+// texture returns the lightness of a pattern and how much it changes in four directions.
+// The result does not depend on where the pattern starts.
 func texture(img *image.Gray) (features [5]float64) {
 	n := 0.0
 	for y := 1; y < img.Rect.Max.Y-2; y++ {
@@ -55,8 +55,8 @@ func texture(img *image.Gray) (features [5]float64) {
 	return features
 }
 
-// TestBarsDifferInGrey wants the swatches of any two of as many series as are allowed to differ
-// without colours, in lightness or in pattern.
+// TestBarsDifferInGrey checks that the legend samples of any two series differ without
+// colours, in lightness or in pattern, for up to the largest number of series.
 func TestBarsDifferInGrey(t *testing.T) {
 	for _, n := range []int{2, 3, 11, len(barFills)} {
 		_, b := manySeries(n)
@@ -66,13 +66,13 @@ func TestBarsDifferInGrey(t *testing.T) {
 		}
 		img := mustImage(t, b)
 		var looks [][5]float64
-		texts(c.items, func(w words) {
+		forEachText(c.items, func(w textLine) {
 			if strings.HasPrefix(w.text, "s") {
-				looks = append(looks, texture(greyed(img, rect{w.at.x - gap - 1.6*sampleH + 1, w.at.y - sampleH/2 + 1, 1.6*sampleH - 2, sampleH - 2})))
+				looks = append(looks, texture(toGrey(img, rect{w.at.x - gap - 1.6*sampleH + 1, w.at.y - sampleH/2 + 1, 1.6*sampleH - 2, sampleH - 2})))
 			}
 		})
 		if len(looks) != n {
-			t.Fatalf("found %d swatches, want %d", len(looks), n)
+			t.Fatalf("found %d samples, want %d", len(looks), n)
 		}
 		for i, a := range looks {
 			for k, b := range looks[:i] {
@@ -88,10 +88,10 @@ func TestBarsDifferInGrey(t *testing.T) {
 	}
 }
 
-// TestLinesDifferInGrey wants the marks of any two of as many lines as a panel has to differ
-// without colours.
+// TestLinesDifferInGrey checks that the marks of any two lines differ without colours, for
+// up to the largest number of lines in a panel.
 func TestLinesDifferInGrey(t *testing.T) {
-	for _, n := range []int{2, 11, mostLines} {
+	for _, n := range []int{2, 11, maxLines} {
 		l, _ := manySeries(n)
 		c, err := newCanvas(l)
 		if err != nil {
@@ -99,9 +99,9 @@ func TestLinesDifferInGrey(t *testing.T) {
 		}
 		img := mustImage(t, l)
 		var looks []*image.Gray
-		texts(c.items, func(w words) {
+		forEachText(c.items, func(w textLine) {
 			if strings.HasPrefix(w.text, "s") && w.text != "size (B)" {
-				looks = append(looks, greyed(img, rect{w.at.x - gap/2 - nameSample/2 - sampleH/2, w.at.y - sampleH/2, sampleH, sampleH}))
+				looks = append(looks, toGrey(img, rect{w.at.x - gap/2 - nameSample/2 - sampleH/2, w.at.y - sampleH/2, sampleH, sampleH}))
 			}
 		})
 		if len(looks) != n {
@@ -117,8 +117,8 @@ func TestLinesDifferInGrey(t *testing.T) {
 	}
 }
 
-// difference returns by how much two images differ on average, at best if one is moved by a
-// pixel.
+// difference returns the average difference of two images, or less if moving one of them by
+// a pixel reduces it.
 func difference(a, b *image.Gray) float64 {
 	least := 255.0
 	for _, by := range []image.Point{{0, 0}, {1, 0}, {-1, 0}, {0, 1}, {0, -1}, {1, 1}, {-1, -1}, {1, -1}, {-1, 1}} {
@@ -134,9 +134,9 @@ func difference(a, b *image.Gray) float64 {
 	return least
 }
 
-// TestNames wants names at the ends of lines where all have room there, those of bounds alone
-// where the others have not, and a legend for the rest.
-func TestNames(t *testing.T) {
+// TestNamesAtLineEnds checks that names are at the ends of lines if all fit there. If only
+// those of bounds fit, the names of bounds are there, and the others are in a legend.
+func TestNamesAtLineEnds(t *testing.T) {
 	l, _ := manySeries(3)
 	l.Series[2].Bound = true
 	tests := []struct {
@@ -156,18 +156,20 @@ func TestNames(t *testing.T) {
 		l := l
 		l.Series = slices.Clone(l.Series)
 		tt.change(&l)
-		if got := l.named(); !slices.Equal(got, tt.named) {
+		if got := l.namedAtEnd(); !slices.Equal(got, tt.named) {
 			t.Errorf("%s: got %v, want %v", tt.name, got, tt.named)
 		}
 		d := parse(t, mustSVG(t, l))
 		for _, s := range l.Series {
 			if want := len(l.Series) > 1 || s.Bound; slices.Contains(d.texts, strings.TrimSpace(s.Name)) != want && !strings.Contains(s.Name, "long") {
-				t.Errorf("%s: it is %v that %q is among %q", tt.name, !want, s.Name, d.texts)
+				t.Errorf("%s: got %v for %q among the texts %q", tt.name, !want, s.Name, d.texts)
 			}
 		}
 	}
 }
 
+// TestSpread checks that coordinates are moved apart, and stay between 0 and 100 if there
+// is space.
 func TestSpread(t *testing.T) {
 	for _, tt := range []struct{ at, want []float64 }{
 		{nil, nil},
@@ -175,7 +177,7 @@ func TestSpread(t *testing.T) {
 		{[]float64{10, 12, 14}, []float64{10, 20, 30}},
 		{[]float64{10, 95, 96, 97}, []float64{10, 80, 90, 100}},
 		{[]float64{99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99}, []float64{0, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100}},
-		{[]float64{50, 50, 50, 50, 50, 50, 50, 50, 50, 50, 50, 50}, []float64{0, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100, 110}}, // no room
+		{[]float64{50, 50, 50, 50, 50, 50, 50, 50, 50, 50, 50, 50}, []float64{0, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100, 110}}, // not enough space
 	} {
 		got := slices.Clone(tt.at)
 		if spread(got, 10, 0, 100); !slices.Equal(got, tt.want) {
@@ -184,7 +186,8 @@ func TestSpread(t *testing.T) {
 	}
 }
 
-// TestPanels wants more lines than can be told apart in several panels that share their axes.
+// TestPanels checks that more lines than a reader can distinguish are drawn in several
+// panels that share their axes.
 func TestPanels(t *testing.T) {
 	l, _ := manySeries(13)
 	l.Series = append(l.Series, Series{Name: "bound", X: []float64{1, 3}, Y: []float64{0.5, 0.5}, Bound: true})
@@ -226,6 +229,8 @@ func TestPanels(t *testing.T) {
 	}
 }
 
+// TestTooManyBars checks the errors for too many series of bars, and for a chart with only
+// bounds.
 func TestTooManyBars(t *testing.T) {
 	_, b := manySeries(len(barFills))
 	b.Series = append(b.Series, BarSeries{Name: "bound", Values: []float64{1, 2}, Bound: true})

@@ -9,21 +9,21 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// Layout of a SIP, from the top.
+// Layout of a SIP, from the top, in pixels.
 const (
-	sipTop   = 68.0 // below the host and the other SIPs
+	sipTop   = 68.0 // top of the SIP, below the host and the other SIPs
 	ioTop    = sipTop + 32
 	ioH      = 136.0
 	ioUnitH  = 50.0
-	portW    = 18.0 // of a UCIe port, along its edge
-	portH    = 10.0 // and across
+	portW    = 18.0 // size of a UCIe port along the edge of its die
+	portH    = 10.0 // size of a UCIe port across the edge
 	minDie   = 28.0
 	sipInset = 16.0
-	endInset = 84.0 // room for a name next to the dies
+	endInset = 84.0 // space for a name next to the dies
 )
 
-// sip draws the cube mesh of a SIP and its IO chiplet.
-func (p *plan) sip() *Diagram {
+// layoutSIP lays out the cube mesh of a SIP and its IO chiplet.
+func (p *builder) layoutSIP() *Diagram {
 	s := p.Spec()
 	mesh := s.SIP.CubeMesh
 	cols, rows := float64(mesh.W), float64(mesh.H)
@@ -43,7 +43,7 @@ func (p *plan) sip() *Diagram {
 	cw, ch := pitch(dies, mesh.W, mesh.H)
 	size := rect{w: min(210, cw-max(cw/4, 2*portH)), h: min(110, ch-max(ch/4, 2*portH))}
 	port := rect{w: portW, h: portH}
-	if min(size.w, size.h) < 2*portW { // links then run from die to die
+	if min(size.w, size.h) < 2*portW { // too small for ports: links run from die to die
 		size, port = rect{w: cw * 0.75, h: ch * 0.75}, rect{}
 	}
 	ports := make([][4]int, s.CubesPerSIP())
@@ -52,18 +52,19 @@ func (p *plan) sip() *Diagram {
 		col, row := float64(cube%mesh.W), float64(cube/mesh.W)
 		r := rect{dies.x + col*cw + math.Floor((cw-size.w)/2), dies.y + row*ch + math.Floor((ch-size.h)/2), size.w, size.h}
 		last = len(d.blocks)
-		ports[cube] = p.die(d, sip, cube, r, port)
+		ports[cube] = p.addDie(d, sip, cube, r, port)
 	}
-	p.dieToDie(d, ports)
-	p.ioChiplet(d, sip, ports)
-	d.ends = []int{first, last}
+	p.joinDies(d, ports)
+	p.addIOChiplet(d, sip, ports)
+	d.endBlocks = []int{first, last}
 	p.explainSIP(d, port.w > 0)
 	return d
 }
 
-// die adds a cube and its ports. It returns the blocks of the ports by direction, -1 where
-// there is none. The width of size is along the edge of the die.
-func (p *plan) die(d *Diagram, in, cube int, r, size rect) [4]int {
+// addDie adds a cube at r and its ports. It returns the blocks of the ports by direction,
+// -1 where there is none. The width of size is the length of a port along the edge of the
+// die.
+func (p *builder) addDie(d *Diagram, in, cube int, r, size rect) [4]int {
 	s := p.Spec()
 	name := fmt.Sprintf("sip%d.cube%d", p.at.SIP, cube)
 	d.addBlock(block{rect: r, name: name, role: compute, in: in, lines: []string{
@@ -80,20 +81,20 @@ func (p *plan) die(d *Diagram, in, cube int, r, size rect) [4]int {
 	var blocks [4]int
 	for side, at := range places {
 		blocks[side] = -1
-		if id, ok := p.port(cube, side); ok {
+		if id, ok := p.lookupPort(cube, side); ok {
 			blocks[side] = d.addBlock(block{rect: at, name: p.Name(id), role: die, in: in})
 		}
 	}
 	return blocks
 }
 
-// port returns the UCIe port at a side of a cube, if there is one.
-func (p *plan) port(cube, side int) (topology.NodeID, bool) {
+// lookupPort returns the UCIe port at a side of a cube, if there is one.
+func (p *builder) lookupPort(cube, side int) (topology.NodeID, bool) {
 	return p.Lookup(fmt.Sprintf("sip%d.cube%d.ucie_%c", p.at.SIP, cube, "nesw"[side]))
 }
 
-// dieToDie joins facing ports of neighbouring cubes.
-func (p *plan) dieToDie(d *Diagram, ports [][4]int) {
+// joinDies adds wires between the facing ports of neighbouring cubes.
+func (p *builder) joinDies(d *Diagram, ports [][4]int) {
 	w := p.Spec().SIP.CubeMesh.W
 	bw := p.Spec().SIP.UCIe.Bandwidth
 	for cube, own := range ports {
@@ -106,13 +107,14 @@ func (p *plan) dieToDie(d *Diagram, ports [][4]int) {
 	}
 }
 
-// joinStraight joins two blocks that stand for one component each by a straight wire.
-func (p *plan) joinStraight(d *Diagram, a, b int, l role, bw topology.BytesPerSec) {
-	p.joinNamed(d, wire{from: a, to: b, role: l, path: straight(d.blocks[a].rect, d.blocks[b].rect), text: wireText(bw)})
+// joinStraight adds a straight wire between two blocks that stand for one component each.
+func (p *builder) joinStraight(d *Diagram, a, b int, l role, bw topology.BytesPerSec) {
+	p.joinNamed(d, wire{from: a, to: b, role: l, path: straightPath(d.blocks[a].rect, d.blocks[b].rect), text: bandwidthLabel(bw)})
 }
 
-// ioChiplet adds the chiplet above the cubes, and the parts of the system beyond it.
-func (p *plan) ioChiplet(d *Diagram, in int, ports [][4]int) {
+// addIOChiplet adds the IO chiplet above the cubes, and the parts of the system that it is
+// connected to.
+func (p *builder) addIOChiplet(d *Diagram, in int, ports [][4]int) {
 	s, name := p.Spec(), fmt.Sprintf("sip%d.io", p.at.SIP)
 	box := rect{sipInset, ioTop, d.w - 2*sipInset, ioH}
 	io := d.addFrame(frame{rect: box, name: name, text: "IO chiplet", in: in})
@@ -132,15 +134,16 @@ func (p *plan) ioChiplet(d *Diagram, in int, ports [][4]int) {
 		below := d.blocks[north]
 		port := d.addBlock(block{rect: rect{below.centre().x - below.w/2, box.bottom() - below.h, below.w, below.h}, name: fmt.Sprintf("%s.ucie%d", name, col), role: die, in: io})
 		p.joinStraight(d, port, north, die, s.SIP.UCIe.Bandwidth)
-		p.joinNamed(d, wire{from: hub, to: port, role: onDie, path: comb(d.blocks[hub].rect, d.blocks[port].rect, col, s.SIP.CubeMesh.W)})
+		p.joinNamed(d, wire{from: hub, to: port, role: onDie, path: combPath(d.blocks[hub].rect, d.blocks[port].rect, col, s.SIP.CubeMesh.W)})
 	}
-	p.beyond(d, pcie, hub)
+	p.addOutside(d, pcie, hub)
 }
 
-// comb returns the path from the underside of a block down to one of several in a row below it.
-func comb(from, to rect, i, n int) []point {
+// combPath returns the path from the underside of a block down to the i-th of n blocks in a
+// row below it.
+func combPath(from, to rect, i, n int) []point {
 	x := from.x + from.w*float64(i+1)/float64(n+1)
-	// The outer ones turn first, so that paths do not cross.
+	// The paths to the outer blocks turn first, so that no paths cross.
 	level := min(i, n-1-i)
 	mid := from.bottom() + (to.y-from.bottom())*float64(level+1)/float64(n/2+2)
 	if x == to.centre().x {
@@ -149,8 +152,8 @@ func comb(from, to rect, i, n int) []point {
 	return []point{{x, from.bottom()}, {x, mid}, {to.centre().x, mid}, {to.centre().x, to.y}}
 }
 
-// beyond draws the host and the other SIPs, which the IO chiplet is joined to.
-func (p *plan) beyond(d *Diagram, pcie, hub int) {
+// addOutside adds the host and the other SIPs, to which the IO chiplet is connected.
+func (p *builder) addOutside(d *Diagram, pcie, hub int) {
 	s := p.Spec()
 	above := func(b int, name, text string) int {
 		r := d.blocks[b].rect
@@ -167,25 +170,27 @@ func (p *plan) beyond(d *Diagram, pcie, hub int) {
 		return
 	}
 	others := above(hub, "fabric", "SIP fabric: "+printable.Count(len(links), "neighbour"))
-	p.join(d, wire{from: hub, to: others, role: fabric, path: straight(d.blocks[hub].rect, d.blocks[others].rect),
-		text: wireText(s.System.SIPs.Link.Bandwidth)}, links...)
+	p.join(d, wire{from: hub, to: others, role: fabric, path: straightPath(d.blocks[hub].rect, d.blocks[others].rect),
+		text: bandwidthLabel(s.System.SIPs.Link.Bandwidth)}, links...)
 }
 
-func (p *plan) explainSIP(d *Diagram, ports bool) {
+// explainSIP adds the legend of the view of a SIP. ports is false if the dies are too small
+// to show ports.
+func (p *builder) explainSIP(d *Diagram, ports bool) {
 	s := p.Spec()
 	link, ucie, pcie := s.System.SIPs.Link, s.SIP.UCIe, s.Host.PCIe
 	d.explain(compute, "cube", fmt.Sprintf("%d×%d routers, %s", s.Cube.NoC.W, s.Cube.NoC.H, printable.Count(s.PEsPerCube(), "PE")))
-	crossing := []string{bandwidth(ucie.Bandwidth), p.wireDelay(ucie.Latency) + ", gap " + topology.Format(s.SIP.CubeMesh.Gap)}
+	crossing := []string{bandwidthText(ucie.Bandwidth), p.latencyText(ucie.Latency) + ", gap " + topology.Format(s.SIP.CubeMesh.Gap)}
 	if ports {
 		d.explain(die, "UCIe port", topology.Format(ucie.Overhead)+" to enter")
 	} else {
 		crossing = append(crossing, "a port: "+topology.Format(ucie.Overhead)+" to enter")
 	}
 	d.explainWire(die, "UCIe link", crossing...)
-	d.explainWire(onDie, "inside the IO chiplet", bandwidth(s.SIP.IO.Bandwidth))
+	d.explainWire(onDie, "inside the IO chiplet", bandwidthText(s.SIP.IO.Bandwidth))
 	if s.System.SIPs.Count > 1 {
-		d.explainWire(fabric, "SIP link", bandwidth(link.Bandwidth), topology.Format(link.Latency))
+		d.explainWire(fabric, "SIP link", bandwidthText(link.Bandwidth), topology.Format(link.Latency))
 	}
-	d.explainWire(outside, "PCIe to the host", bandwidth(pcie.Bandwidth), topology.Format(pcie.Latency))
+	d.explainWire(outside, "PCIe to the host", bandwidthText(pcie.Bandwidth), topology.Format(pcie.Latency))
 	d.explain(control, "command processor", topology.Format(s.SIP.IO.CPU.Overhead)+" to enter")
 }

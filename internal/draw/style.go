@@ -20,16 +20,17 @@ const (
 
 // Lengths in pixels.
 const (
-	slideW, slideH = 960.0, 540.0 // a chart
+	slideW, slideH = 960.0, 540.0 // size of a chart
 	margin         = 22.0
-	gap            = 8.0 // between a thing and its label
+	gap            = 8.0 // space between an element and its label
 	tickMajor      = 5.0
 	tickMinor      = 3.0
 	lineWidth      = 2.5
 	markSize       = 5.0 // radius
 )
 
-// fontFamilies are fonts with the widths of Liberation Sans, which measures all text.
+// fontFamilies lists fonts with the same widths as Liberation Sans, with which all text is
+// measured.
 const fontFamilies = "'Liberation Sans', Arimo, Arial, Helvetica, sans-serif"
 
 // colour is 0xRRGGBB. Zero paints nothing.
@@ -42,11 +43,11 @@ const (
 	axisLine  colour = 0x7a7a7a
 	gridMajor colour = 0xdedede
 	gridMinor colour = 0xf1f1f1
-	empty     colour = 0xeeeeee // a cell without a value
+	empty     colour = 0xeeeeee // cells without a value, idle time, and blocks outside of the view
 )
 
-// The Okabe-Ito palette, which colour-blind readers can tell apart. Yellow is too pale for
-// lines on white and left out. Sky blue and reddish purple are darkened.
+// The Okabe-Ito palette, whose colours colour-blind readers can distinguish. Yellow is left
+// out because it is too pale for lines on white. Sky blue and reddish purple are darkened.
 const (
 	hueBlue      colour = 0x0072b2
 	hueVermilion colour = 0xd55e00
@@ -57,10 +58,10 @@ const (
 	hueBlack     colour = 0x333333
 )
 
-// palette is the colours of series in order.
+// palette holds the colours of series in order.
 var palette = []colour{hueBlue, hueVermilion, hueGreen, huePurple, hueOrange, hueSky, hueBlack}
 
-// String returns the colour as SVG writes it.
+// String returns the colour in the notation of SVG.
 func (c colour) String() string { return fmt.Sprintf("#%06x", uint32(c)) }
 
 // RGBA implements [color.Color].
@@ -68,7 +69,7 @@ func (c colour) RGBA() (r, g, b, a uint32) {
 	return color.NRGBA{R: uint8(c >> 16), G: uint8(c >> 8), B: uint8(c), A: 255}.RGBA()
 }
 
-// mix returns the colour between c and d, share 0 being c and 1 being d.
+// mix returns the colour between c and d: c for share 0, d for share 1.
 func (c colour) mix(d colour, share float64) colour {
 	var mixed colour
 	for shift := 0; shift < 24; shift += 8 {
@@ -86,7 +87,7 @@ func (c colour) readable() colour {
 	return paper
 }
 
-// contrast returns the ratio of luminances as WCAG defines it, from 1 to 21.
+// contrast returns the contrast ratio of two colours as WCAG defines it, from 1 to 21.
 func contrast(a, b colour) float64 {
 	la, lb := a.luminance(), b.luminance()
 	return (max(la, lb) + 0.05) / (min(la, lb) + 0.05)
@@ -104,65 +105,66 @@ func (c colour) luminance() float64 {
 	return 0.2126*linear(c>>16) + 0.7152*linear(c>>8) + 0.0722*linear(c)
 }
 
-// seriesColour returns the colour of a series. Colours repeat, so series are told apart without
-// them: lines by marks and dashes, bars by hatches.
+// seriesColour returns the colour of a series. Colours repeat, so series also differ in
+// other ways: lines in marks and dashes, bars in hatches.
 func seriesColour(i int) colour { return palette[i%len(palette)] }
 
-// filled is how many marks have a hollow form too.
-const filled = 6
+// numFilled is the number of marks that have both a filled and a hollow form.
+const numFilled = 6
 
-// marks are outlines around the origin, of about the same size. The first are drawn filled and
-// then hollow; the last two are lines.
+// marks holds outlines around the origin, of about the same size. The first numFilled are
+// drawn filled and, for later series, hollow. The last two are lines.
 var marks = []path{
 	circle(point{}, 1),
-	regular(4, math.Pi/4, 1.2, 1.2),
-	regular(3, -math.Pi/2, 1.35, 1.35),
-	regular(4, 0, 1.35, 1.35),
-	regular(3, math.Pi/2, 1.35, 1.35),
-	regular(8, -math.Pi/2, 1.6, 0.6), // a star
+	regularPolygon(4, math.Pi/4, 1.2, 1.2),
+	regularPolygon(3, -math.Pi/2, 1.35, 1.35),
+	regularPolygon(4, 0, 1.35, 1.35),
+	regularPolygon(3, math.Pi/2, 1.35, 1.35),
+	regularPolygon(8, -math.Pi/2, 1.6, 0.6), // a star
 	append(line(point{-1, -1}, point{1, 1}), line(point{-1, 1}, point{1, -1})...),
 	append(line(point{-1.2, 0}, point{1.2, 0}), line(point{0, -1.2}, point{0, 1.2})...),
 }
 
-// regular returns a polygon with n corners, which are by turns at the distances r and s.
-func regular(n int, start, r, s float64) path {
+// regularPolygon returns a polygon with n corners. The distances of the corners from the
+// origin alternate between r and s. start is the angle of the first corner in radians.
+func regularPolygon(n int, start, r, s float64) path {
 	return polygon(lists.Make(n, func(i int) point {
 		sin, cos := math.Sincos(start + 2*math.Pi*float64(i)/float64(n))
 		return point{cos, sin}.scale([]float64{r, s}[i%2])
 	})...)
 }
 
-// mark draws the mark of a series, with a light edge that tells it from others below.
+// mark draws the mark of a series. A light edge separates it from marks below it.
 func (c *canvas) mark(series int, with colour, at point) {
-	kind := series % (filled + len(marks))
+	kind := series % (numFilled + len(marks))
 	look := paint{fill: with, line: paper, width: 1}
-	if kind >= filled {
-		kind -= filled
+	if kind >= numFilled {
+		kind -= numFilled
 		look = paint{fill: paper, line: with, width: 2}
 	}
-	if kind >= filled {
+	if kind >= numFilled {
 		look.fill = 0
 	}
-	c.shape(marks[kind].moved(func(p point) point { return p.scale(markSize).add(at) }), look)
+	c.shape(marks[kind].transform(func(p point) point { return p.scale(markSize).add(at) }), look)
 }
 
-// seriesDashes are the dashes of measured lines: none until colours repeat.
+// seriesDashes holds the dashes of measured lines. Lines are solid until colours repeat.
 var seriesDashes = [][]float64{nil, {11, 3}, {7, 2, 2, 2}}
 
-// boundDashes tell bounds of one colour apart.
+// boundDashes holds the dashes that distinguish bounds of one colour.
 var boundDashes = [][]float64{{9, 5}, {3, 4}, {14, 4, 3, 4}, {14, 4, 3, 4, 3, 4}}
 
-// barFills are the fills of bars where there are more than two series: hatches on the colour
-// of the series, and on a tint of it if light.
+// barFills holds the fills of bars if there are more than two series: hatches on the colour
+// of the series, or on a tint of it if light is set.
 var barFills = []struct {
 	hatch hatch
 	light bool
 }{
-	{plain, false}, {rising, false}, {plain, true}, {crossed, false}, {dotted, true}, {level, false}, {falling, true},
-	{dotted, false}, {crossed, true}, {upright, false}, {rising, true}, {checked, false}, {level, true}, {falling, false},
+	{plain, false}, {rising, false}, {plain, true}, {crossed, false}, {dotted, true}, {horizontal, false}, {falling, true},
+	{dotted, false}, {crossed, true}, {vertical, false}, {rising, true}, {checked, false}, {horizontal, true}, {falling, false},
 }
 
-// barPaint returns the look of the bars of one of n series.
+// barPaint returns the fill and outline of the bars of the i-th of n series.
 func barPaint(i, n int) paint {
 	with := seriesColour(i)
 	if n <= 2 {

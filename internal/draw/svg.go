@@ -13,59 +13,59 @@ import (
 	"github.com/kernbench/kernbench/internal/printable"
 )
 
-// svgWriter writes items as elements.
+// svgWriter writes items as SVG elements.
 type svgWriter struct {
 	bytes.Buffer
-	patterns []paint // hatched fills, each once
+	patterns []paint // hatched fills, without duplicates
 }
 
 // svg returns the picture as SVG.
 func (c *canvas) svg() []byte {
 	body := &svgWriter{}
-	body.items(c.items)
+	body.writeItems(c.items)
 	w := &svgWriter{}
-	width, height := number(c.w), number(c.h)
-	w.tag("svg", "xmlns", "http://www.w3.org/2000/svg", "viewBox", "0 0 "+width+" "+height, "width", width, "height", height,
+	width, height := formatNumber(c.w), formatNumber(c.h)
+	w.openTag("svg", "xmlns", "http://www.w3.org/2000/svg", "viewBox", "0 0 "+width+" "+height, "width", width, "height", height,
 		"role", "img", "font-family", fontFamilies, "stroke-linejoin", "round")
 	w.WriteString(">\n")
-	w.leaf("title", c.title)
+	w.writeElement("title", c.title)
 	if c.desc != "" {
-		w.leaf("desc", c.desc)
+		w.writeElement("desc", c.desc)
 	}
-	w.defs(body.patterns)
+	w.writePatterns(body.patterns)
 	w.Write(body.Bytes())
 	w.WriteString("</svg>\n")
 	return w.Bytes()
 }
 
-// defs writes a pattern for each hatched fill.
-func (w *svgWriter) defs(patterns []paint) {
+// writePatterns writes a pattern element for each hatched fill.
+func (w *svgWriter) writePatterns(patterns []paint) {
 	if len(patterns) == 0 {
 		return
 	}
 	w.WriteString("<defs>\n")
 	for _, p := range patterns {
-		step := hatchings[p.hatch].step // it repeats in both directions
-		w.tag("pattern", "id", p.id(), "patternUnits", "userSpaceOnUse", "width", number(step), "height", number(step))
+		step := hatchPatterns[p.hatch].step // the pattern repeats in both directions
+		w.openTag("pattern", "id", p.id(), "patternUnits", "userSpaceOnUse", "width", formatNumber(step), "height", formatNumber(step))
 		w.WriteString(">\n")
 		tile := &canvas{}
 		tile.box(rect{0, 0, step, step}, p.fill)
 		p.hatch.paint(tile, rect{0, 0, step, step}, p.over)
-		w.items(tile.items)
+		w.writeItems(tile.items)
 		w.WriteString("</pattern>\n")
 	}
 	w.WriteString("</defs>\n")
 }
 
-// id returns the name of the pattern of a hatched fill. Equal fills have equal names, so that
-// several pictures may share a page.
+// id returns the name of the pattern of a hatched fill. Equal fills have equal names, so
+// that several pictures can be on one page.
 func (p paint) id() string {
 	return fmt.Sprintf("hatch%d-%06x-%06x", p.hatch, uint32(p.fill), uint32(p.over))
 }
 
-// tag writes the start of an element without its end: its name and pairs of attribute and
-// value. Attributes without a value are left out.
-func (w *svgWriter) tag(name string, attrs ...string) {
+// openTag writes the start of an element up to its attributes, which are pairs of name and
+// value. It leaves out attributes with an empty value.
+func (w *svgWriter) openTag(name string, attrs ...string) {
 	w.WriteString("<" + name)
 	for i := 0; i < len(attrs); i += 2 {
 		if attrs[i+1] != "" {
@@ -74,12 +74,12 @@ func (w *svgWriter) tag(name string, attrs ...string) {
 	}
 }
 
-// leaf writes an element that holds text.
-func (w *svgWriter) leaf(name, text string, attrs ...string) {
-	w.tag(name, attrs...)
+// writeElement writes an element that contains text.
+func (w *svgWriter) writeElement(name, text string, attrs ...string) {
+	w.openTag(name, attrs...)
 	w.WriteByte('>')
 	if err := xml.EscapeText(w, []byte(printable.Text(text))); err != nil {
-		panic(err) // a buffer takes everything
+		panic(err) // writing to a buffer does not fail
 	}
 	w.WriteString("</" + name + ">\n")
 }
@@ -97,40 +97,40 @@ func (s shape) svg(w *svgWriter) {
 		fill = s.fill.String()
 	}
 	if s.line != 0 {
-		line, width = s.line.String(), number(s.width)
+		line, width = s.line.String(), formatNumber(s.width)
 	}
-	w.tag("path", "d", s.path.data(), "fill", fill, "stroke", line, "stroke-width", width,
-		"stroke-dasharray", strings.Join(lists.Map(s.dashes, number), " "))
+	w.openTag("path", "d", s.path.data(), "fill", fill, "stroke", line, "stroke-width", width,
+		"stroke-dasharray", strings.Join(lists.Map(s.dashes, formatNumber), " "))
 	w.WriteString("/>\n")
 }
 
-func (t words) svg(w *svgWriter) {
+func (t textLine) svg(w *svgWriter) {
 	turn := ""
 	at := t.at.add(point{0, t.size * capHeight / 2})
 	if t.turn != 0 {
 		at = point{0, t.size * capHeight / 2}
-		turn = fmt.Sprintf("translate(%s %s) rotate(%s)", number(t.at.x), number(t.at.y), number(t.turn))
+		turn = fmt.Sprintf("translate(%s %s) rotate(%s)", formatNumber(t.at.x), formatNumber(t.at.y), formatNumber(t.turn))
 	}
-	w.leaf("text", printable.Line(t.text), "x", number(at.x), "y", number(at.y), "transform", turn, "font-size", number(t.size),
+	w.writeElement("text", printable.Line(t.text), "x", formatNumber(at.x), "y", formatNumber(at.y), "transform", turn, "font-size", formatNumber(t.size),
 		"font-weight", map[bool]string{true: "bold"}[t.bold],
 		"text-anchor", [...]string{atStart: "", atMiddle: "middle", atEnd: "end"}[t.anchor], "fill", t.colour.String())
 }
 
 func (g group) svg(w *svgWriter) {
 	w.WriteString("<g>\n")
-	w.leaf("title", g.tip)
-	w.items(g.items)
+	w.writeElement("title", g.tooltip)
+	w.writeItems(g.items)
 	w.WriteString("</g>\n")
 }
 
-// items writes items in order.
-func (w *svgWriter) items(items []item) {
+// writeItems writes items in order.
+func (w *svgWriter) writeItems(items []item) {
 	for _, it := range items {
 		it.svg(w)
 	}
 }
 
-// data returns the path as the d attribute has it.
+// data returns the path as the value of a d attribute.
 func (p path) data() string {
 	var b strings.Builder
 	var now point
@@ -140,7 +140,7 @@ func (p path) data() string {
 			if i > 0 {
 				b.WriteByte(' ')
 			}
-			b.WriteString(number(at.x) + " " + number(at.y))
+			b.WriteString(formatNumber(at.x) + " " + formatNumber(at.y))
 			now = at
 		}
 	}
@@ -151,20 +151,20 @@ func (p path) data() string {
 		case lineTo:
 			switch at := s.at[0]; {
 			case at.y == now.y:
-				b.WriteString("H" + number(at.x))
+				b.WriteString("H" + formatNumber(at.x))
 			case at.x == now.x:
-				b.WriteString("V" + number(at.y))
+				b.WriteString("V" + formatNumber(at.y))
 			default:
 				to("L", at)
 			}
 			now = s.at[0]
 		case quadTo:
 			to("Q", s.at[:]...)
-		case closing:
+		case closePath:
 			b.WriteByte('Z')
-			now = point{math.NaN(), math.NaN()} // wherever the part began
+			now = point{math.NaN(), math.NaN()} // unknown: the start of the part
 		case circleAt:
-			r := number(s.at[1].x - s.at[0].x)
+			r := formatNumber(s.at[1].x - s.at[0].x)
 			left := s.at[0].lerp(s.at[1], -1)
 			to("M", left)
 			to("A"+r+" "+r+" 0 1 1 ", s.at[1])
@@ -175,7 +175,7 @@ func (p path) data() string {
 	return b.String()
 }
 
-// number returns a number with at most two decimals.
-func number(v float64) string {
+// formatNumber formats a number with at most two decimals.
+func formatNumber(v float64) string {
 	return strconv.FormatFloat(math.Round(v*100)/100+0, 'f', -1, 64)
 }

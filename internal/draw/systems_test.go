@@ -11,16 +11,17 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// TestSystems wants each system drawn as its own view is: a block for each SIP, a wire for each
-// link with its bandwidth where there is room, and the value of an override at its link.
+// TestSystems checks that each system is drawn as in its own view: a block for each SIP, a
+// wire for each link with its bandwidth if there is space, and the value of an override at
+// its link.
 func TestSystems(t *testing.T) {
 	mesh := compile(t, "mesh2x3", "overrides=[{link: sip0.io.switch<->sip1.io.switch, bandwidth: 50 GB/s}]")
 	f := Systems{Title: "Three", Note: "of six", Panels: []SystemPanel{
 		{"a ring", compile(t, "ring6")}, {"a torus", compile(t, "torus2x3")}, {"a mesh", mesh},
 	}}
-	c := laidOut(t, f)
+	c := layOut(t, f)
 	checkOnPage(t, c)
-	checkApart(t, c)
+	checkNoOverlap(t, c)
 	blocks, wires, labels := map[string]int{}, map[string]int{}, map[string]int{}
 	walk(c.items, "", func(it item, tip string) {
 		first, _, _ := strings.Cut(tip, "\n")
@@ -29,10 +30,10 @@ func TestSystems(t *testing.T) {
 			switch it.line {
 			case roles[compute].line:
 				blocks[first]++
-			case roles[fabric].line, alarm:
+			case roles[fabric].line, overrideColour:
 				wires[it.line.String()]++
 			}
-		case words:
+		case textLine:
 			if strings.HasSuffix(it.text, "GB/s") {
 				labels[it.text]++
 			}
@@ -45,8 +46,9 @@ func TestSystems(t *testing.T) {
 	if diff := cmp.Diff(want, blocks); diff != "" {
 		t.Errorf("blocks (-want +got):\n%s", diff)
 	}
-	// The ring has 6 links, the mesh 7 and the torus 9, as both ends of a column of three are joined.
-	if diff := cmp.Diff(map[string]int{roles[fabric].line.String(): 6 + 9 + 6, alarm.String(): 1}, wires); diff != "" {
+	// The ring has 6 links, the mesh 7, and the torus 9 because it also connects the ends
+	// of a column of three.
+	if diff := cmp.Diff(map[string]int{roles[fabric].line.String(): 6 + 9 + 6, overrideColour.String(): 1}, wires); diff != "" {
 		t.Errorf("wires (-want +got):\n%s", diff)
 	}
 	if labels["50 GB/s"] != 1 || labels["100 GB/s"] < 3 {
@@ -67,7 +69,7 @@ func TestSystemsErrors(t *testing.T) {
 	for want, panels := range map[string][]SystemPanel{
 		`figure "x": no panels: give at least one`: nil,
 		`figure "x": panel "big": there is no room for 1024 SIPs: draw fewer`: {
-			{"small", compile(t, "ring6")}, {"big", compile(t, "alpha_beta", system(topology.Torus2D, 1024)...)}, {"a", compile(t, "ring6")},
+			{"small", compile(t, "ring6")}, {"big", compile(t, "alpha_beta", systemSettings(topology.Torus2D, 1024)...)}, {"a", compile(t, "ring6")},
 		},
 	} {
 		if _, err := SVG(Systems{Title: "x", Panels: panels}); err == nil || err.Error() != want {

@@ -15,16 +15,16 @@ import (
 	"github.com/kernbench/kernbench/internal/printable"
 )
 
-// style is how text looks and where its anchor is.
+// style describes how text looks and where its anchor is.
 type style struct {
 	size   float64
 	bold   bool
-	colour colour // zero: ink
+	colour colour // 0 for ink
 	anchor anchor
-	turn   float64 // clockwise around the anchor, in degrees; upwards for text that reads from the bottom up
+	turn   float64 // clockwise rotation around the anchor in degrees; see upwards
 }
 
-// anchor is where the anchor of a text lies: at its start, in its middle or at its end.
+// anchor selects the point of a text that is placed: its start, its middle or its end.
 type anchor uint8
 
 const (
@@ -34,8 +34,8 @@ const (
 )
 
 const (
-	upwards   = -90
-	capHeight = 0.72 // of the size
+	upwards   = -90  // turn of text that reads from the bottom up
+	capHeight = 0.72 // height of capital letters relative to the text size
 )
 
 // face is a font of the program.
@@ -43,18 +43,18 @@ type face struct {
 	mu     sync.Mutex
 	font   *sfnt.Font
 	buffer sfnt.Buffer
-	em     fixed.Int26_6 // units of the font per em
+	em     fixed.Int26_6 // font units per em
 	glyphs map[rune]*glyph
 }
 
-// glyph is a character in ems.
+// glyph is a character, with its measures in ems.
 type glyph struct {
 	index   sfnt.GlyphIndex
 	advance float64
 	outline path
 }
 
-// faces are the regular and the bold font, parsed when the first text needs them.
+// faces returns the regular and the bold font. It parses them when it is called first.
 var faces = sync.OnceValue(func() [2]*face {
 	var parsed [2]*face
 	for i, ttf := range [][]byte{liberationsansregular.TTF, liberationsansbold.TTF} {
@@ -67,6 +67,7 @@ var faces = sync.OnceValue(func() [2]*face {
 	return parsed
 })
 
+// face returns the font of the style.
 func (s style) face() *face {
 	if s.bold {
 		return faces()[1]
@@ -74,8 +75,8 @@ func (s style) face() *face {
 	return faces()[0]
 }
 
-// glyph returns the glyph of a character. A character that the font does not have is a box
-// as wide as an em, because any other font that a viewer takes it from is at most that wide.
+// glyph returns the glyph of a character. A character that the font lacks becomes a box one
+// em wide, because the fonts that a viewer may use instead are at most that wide.
 func (f *face) glyph(r rune) *glyph {
 	if g := f.glyphs[r]; g != nil {
 		return g
@@ -111,11 +112,12 @@ func (f *face) glyph(r rune) *glyph {
 	return g
 }
 
+// ems converts font units to ems.
 func (f *face) ems(v fixed.Int26_6) float64 { return float64(v) / float64(f.em) }
 
-// set calls do with each glyph of a printable text and the place where it begins. It returns the
-// place behind the last glyph. Places are in ems.
-func (f *face) set(text string, do func(g *glyph, at float64)) float64 {
+// layoutGlyphs calls do with each glyph of a printable text and the position where the
+// glyph starts. It returns the position after the last glyph. Positions are in ems.
+func (f *face) layoutGlyphs(text string, do func(g *glyph, at float64)) float64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	at, before := 0.0, sfnt.GlyphIndex(0)
@@ -132,10 +134,10 @@ func (f *face) set(text string, do func(g *glyph, at float64)) float64 {
 
 // width returns the width of a text as the canvas writes it.
 func (s style) width(text string) float64 {
-	return s.size * s.face().set(printable.Line(text), func(*glyph, float64) {})
+	return s.size * s.face().layoutGlyphs(printable.Line(text), func(*glyph, float64) {})
 }
 
-// widest returns the width of the widest of texts.
+// widest returns the width of the widest text.
 func (s style) widest(texts ...string) float64 {
 	widest := 0.0
 	for _, text := range texts {
@@ -144,41 +146,43 @@ func (s style) widest(texts ...string) float64 {
 	return widest
 }
 
-// lineHeight returns the distance of lines of text.
+// lineHeight returns the distance between lines of text.
 func (s style) lineHeight() float64 { return s.size * 1.25 }
 
-// outline returns the contours of a text whose baseline begins at the origin.
+// outline returns the contours of a text whose baseline starts at the origin.
 func (s style) outline(text string) path {
 	var p path
-	s.face().set(text, func(g *glyph, at float64) {
-		p = append(p, g.outline.moved(func(q point) point { return q.add(point{at, 0}).scale(s.size) })...)
+	s.face().layoutGlyphs(text, func(g *glyph, at float64) {
+		p = append(p, g.outline.transform(func(q point) point { return q.add(point{at, 0}).scale(s.size) })...)
 	})
 	return p
 }
 
-// baseline returns where a text begins: how far right and down of its anchor, before it is
-// turned.
-func (w words) baseline() point {
+// baseline returns the start of the text's baseline relative to its anchor, before
+// rotation.
+func (w textLine) baseline() point {
 	return point{-w.width(w.text) * float64(w.anchor) / 2, w.size * capHeight / 2}
 }
 
-// turned returns a point, given from the anchor, after the turn of the text.
-func (w words) turned(p point) point {
+// rotate returns the position on the canvas of a point relative to the anchor, after the
+// rotation of the text.
+func (w textLine) rotate(p point) point {
 	sin, cos := math.Sincos(w.turn * math.Pi / 180)
-	if w.turn == upwards { // exactly
+	if w.turn == upwards { // avoids rounding errors
 		sin, cos = -1, 0
 	}
 	return w.at.add(point{p.x*cos - p.y*sin, p.x*sin + p.y*cos})
 }
 
-// wrap returns a text in lines of at most a width, broken at spaces, and with within also
-// after underscores. A word that is wider than a line has one of its own.
-func (s style) wrap(text string, most float64, within bool) []string {
+// wrap breaks a text into lines of at most maxWidth. It breaks at spaces and, with
+// atUnderscores, also after underscores. A word that is wider than maxWidth has its own
+// line.
+func (s style) wrap(text string, maxWidth float64, atUnderscores bool) []string {
 	var lines []string
 	for _, word := range strings.Fields(text) {
 		word = printable.Line(word)
 		parts := []string{word}
-		if within {
+		if atUnderscores {
 			parts = strings.SplitAfter(word, "_")
 		}
 		for i, part := range parts {
@@ -186,7 +190,7 @@ func (s style) wrap(text string, most float64, within bool) []string {
 			if i == 0 {
 				glue = " "
 			}
-			if n := len(lines); n > 0 && s.width(lines[n-1]+glue+part) <= most {
+			if n := len(lines); n > 0 && s.width(lines[n-1]+glue+part) <= maxWidth {
 				lines[n-1] += glue + part
 				continue
 			}
@@ -196,21 +200,22 @@ func (s style) wrap(text string, most float64, within bool) []string {
 	return lines
 }
 
-// cut returns a text of at most a width, with dots in place of its end if it is wider.
-func (s style) cut(text string, most float64) string {
-	if text = printable.Line(text); s.width(text) <= most {
+// cut returns a text of at most maxWidth. It replaces the end of a wider text with an
+// ellipsis.
+func (s style) cut(text string, maxWidth float64) string {
+	if text = printable.Line(text); s.width(text) <= maxWidth {
 		return text
 	}
 	runes := []rune(text)
-	n := sort.Search(len(runes)+1, func(n int) bool { return s.width(string(runes[:n])+"…") > most })
-	if n == 0 { // no room for the dots
+	n := sort.Search(len(runes)+1, func(n int) bool { return s.width(string(runes[:n])+"…") > maxWidth })
+	if n == 0 { // no space for the ellipsis
 		return ""
 	}
 	return string(runes[:n-1]) + "…"
 }
 
-// bounds returns the space that a text takes, unless it is turned.
-func (w words) bounds() rect {
+// bounds returns the rectangle that a text takes, ignoring its rotation.
+func (w textLine) bounds() rect {
 	width, height := w.width(w.text), w.lineHeight()
 	return rect{w.at.x - width*float64(w.anchor)/2, w.at.y - height/2, width, height}
 }

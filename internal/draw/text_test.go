@@ -6,6 +6,7 @@ import (
 	"testing"
 )
 
+// TestWrap checks where texts are broken into lines.
 func TestWrap(t *testing.T) {
 	s := style{size: sizeTick}
 	tests := []struct {

@@ -12,33 +12,33 @@ import (
 // tick is a mark on an axis.
 type tick struct {
 	at    float64
-	major bool // labelled, if there is room
+	major bool // labelled, if there is space
 	label string
 }
 
 const (
-	mostSteps   = 8  // of a linear axis
-	mostDoubles = 16 // labels of a logarithmic axis with base two
+	maxSteps       = 8  // maximum number of steps of a linear axis
+	maxPowersOfTwo = 16 // maximum number of labels of a logarithmic axis with base two
 )
 
-// ticks returns the marks of an axis from lo to hi, with at most a number of labels. Values
-// tell whether sizes double.
-func (a Axis) ticks(lo, hi float64, values []float64, most int) []tick {
+// ticks returns the marks of an axis from lo to hi, with at most limit steps between
+// labels. If most values are powers of two, a logarithmic axis has base two.
+func (a Axis) ticks(lo, hi float64, values []float64, limit int) []tick {
 	var ts []tick
 	switch {
 	case a.Log && doubling(values):
-		ts = powersOfTwo(lo, hi, min(most, mostDoubles))
+		ts = powerOfTwoTicks(lo, hi, min(limit, maxPowersOfTwo))
 	case a.Log:
-		ts = decades(lo, hi, most)
+		ts = decadeTicks(lo, hi, limit)
 	default:
-		ts = evenly(lo, hi, min(most, mostSteps))
+		ts = evenTicks(lo, hi, min(limit, maxSteps))
 	}
 	a.label(ts, a.Log && doubling(values))
 	return ts
 }
 
-// label sets the labels of major ticks. If the format would round a plain number, or write two
-// numbers in the same way, labels have all digits.
+// label sets the labels of major ticks. If the default format would round a number, or a
+// format writes two numbers in the same way, all labels have all digits.
 func (a Axis) label(ts []tick, binary bool) {
 	format, exact := a.Format, true
 	switch {
@@ -52,18 +52,19 @@ func (a Axis) label(ts []tick, binary bool) {
 	for i, t := range ts {
 		if t.major {
 			ts[i].label = format(t.at)
-			exact = exact && !seen[ts[i].label] && (a.Format != nil || digits(t.at, 4) == digits(t.at, 12))
+			exact = exact && !seen[ts[i].label] && (a.Format != nil || formatDigits(t.at, 4) == formatDigits(t.at, 12))
 			seen[ts[i].label] = true
 		}
 	}
 	for i, t := range ts {
 		if t.major && !exact {
-			ts[i].label = digits(t.at, 12)
+			ts[i].label = formatDigits(t.at, 12)
 		}
 	}
 }
 
-// doubling reports whether values are sizes that double: most of them are powers of two.
+// doubling reports whether values are sizes that double, which means that most distinct
+// values are powers of two.
 func doubling(values []float64) bool {
 	distinct := slices.Compact(slices.Sorted(slices.Values(values)))
 	powers := 0
@@ -75,21 +76,22 @@ func doubling(values []float64) bool {
 	return len(distinct) > 1 && 2*powers > len(distinct)
 }
 
-// powersOfTwo returns a tick for each power. It labels every power, or every second, third and
-// so on, counted from 1.
-func powersOfTwo(lo, hi float64, most int) []tick {
+// powerOfTwoTicks returns a tick for each power of two. It labels every power, or every
+// n-th power so that 1 is one of them.
+func powerOfTwoTicks(lo, hi float64, limit int) []tick {
 	first, last := int(math.Ceil(math.Log2(lo)-1e-9)), int(math.Floor(math.Log2(hi)+1e-9))
-	every := (last-first)/most + 1
+	every := (last-first)/limit + 1
 	return lists.Make(max(0, last-first+1), func(i int) tick { return tick{at: math.Ldexp(1, first+i), major: (first+i)%every == 0} })
 }
 
-// decades returns ticks at 1 to 9 times powers of ten. It labels the powers, or 1, 2 and 5 times
-// each where they are few, or only some of the powers where they are many.
-func decades(lo, hi float64, most int) []tick {
+// decadeTicks returns ticks at 1 to 9 times powers of ten. It labels the powers. If there
+// are fewer than three powers, it also labels 2 and 5 times each power. If there are too
+// many powers, it returns and labels only every n-th power.
+func decadeTicks(lo, hi float64, limit int) []tick {
 	first, last := int(math.Floor(math.Log10(lo)+1e-9)), int(math.Ceil(math.Log10(hi)-1e-9))
 	powers := math.Floor(math.Log10(hi)+1e-9) - math.Ceil(math.Log10(lo)-1e-9) + 1
 	few := powers < 3
-	every := (last-first)/most + 1
+	every := (last-first)/limit + 1
 	var ts []tick
 	for e := first; e <= last; e++ {
 		for m := 1; m <= 9; m++ {
@@ -102,32 +104,31 @@ func decades(lo, hi float64, most int) []tick {
 	return ts
 }
 
-// evenly returns ticks at the multiples of a round step.
-func evenly(lo, hi float64, most int) []tick {
+// evenTicks returns ticks at the multiples of a round step.
+func evenTicks(lo, hi float64, limit int) []tick {
 	var ts []tick
-	step := niceStep(lo, hi, most)
+	step := niceStep(lo, hi, limit)
 	first := math.Ceil(lo/step - 1e-9)
-	for i := 0.0; first+i <= hi/step+1e-9 && i < 100; i++ { // where floats are coarse, first+i may be first
+	for i := 0.0; first+i <= hi/step+1e-9 && i < 100; i++ { // with large numbers, first+i may equal first
 		ts = append(ts, tick{at: (first + i) * step, major: true})
 	}
 	return ts
 }
 
-// niceStep returns the smallest step of 1, 2, 2.5 or 5 times a power of ten that a range has at
-// most a number of.
-func niceStep(lo, hi float64, most int) float64 {
+// niceStep returns the smallest step of 1, 2, 2.5 or 5 times a power of ten that divides a
+// range into at most limit parts.
+func niceStep(lo, hi float64, limit int) float64 {
 	width := hi - lo
-	for e := max(int(math.Floor(math.Log10(width/float64(most)))), -323) - 1; ; e++ {
+	for e := max(int(math.Floor(math.Log10(width/float64(limit)))), -323) - 1; ; e++ {
 		for _, m := range []float64{1, 2, 2.5, 5} {
-			if step := m * math.Pow10(e); width/step <= float64(most)+1e-9 {
+			if step := m * math.Pow10(e); width/step <= float64(limit)+1e-9 {
 				return step
 			}
 		}
 	}
 }
 
-// roundOut returns the greatest number not above lo and the least not below hi of those that are
-// 1, 2 or 5 times a power of ten.
+// roundOut rounds lo down and hi up to numbers that are 1, 2 or 5 times a power of ten.
 func roundOut(lo, hi float64) (below, above float64) {
 	power := func(v float64) float64 { return math.Pow10(int(math.Floor(math.Log10(v) + 1e-9))) }
 	below, above = power(lo), 10*power(hi)
@@ -142,28 +143,29 @@ func roundOut(lo, hi float64) (below, above float64) {
 	return below, above
 }
 
-// Binary formats a count that doubles: "512", "4Ki", "1.5Mi".
+// Binary formats a count with a binary prefix: "512", "4Ki", "1.5Mi".
 func Binary(v float64) string {
-	return scaled(v, []prefix{{1 << 40, "Ti"}, {1 << 30, "Gi"}, {1 << 20, "Mi"}, {1 << 10, "Ki"}, {1, ""}})
+	return formatScaled(v, []prefix{{1 << 40, "Ti"}, {1 << 30, "Gi"}, {1 << 20, "Mi"}, {1 << 10, "Ki"}, {1, ""}})
 }
 
-// SI formats a number with a prefix of thousands: "512", "4k", "1.5M". Prefixes of small
-// numbers begin below 0.001.
+// SI formats a number with an SI prefix: "512", "4k", "1.5M". Numbers from 0.001 to 1 have
+// no prefix.
 func SI(v float64) string {
 	if math.Abs(v) >= 0.001 && math.Abs(v) < 1 {
-		return digits(v, 4)
+		return formatDigits(v, 4)
 	}
-	return scaled(v, []prefix{{1e12, "T"}, {1e9, "G"}, {1e6, "M"}, {1e3, "k"}, {1, ""}, {1e-3, "m"}, {1e-6, "µ"}, {1e-9, "n"}, {1e-12, "p"}})
+	return formatScaled(v, []prefix{{1e12, "T"}, {1e9, "G"}, {1e6, "M"}, {1e3, "k"}, {1, ""}, {1e-3, "m"}, {1e-6, "µ"}, {1e-9, "n"}, {1e-12, "p"}})
 }
 
-// prefix is the name of a multiple.
+// prefix is the name of a multiple of a unit.
 type prefix struct {
 	size float64
 	name string
 }
 
-// scaled formats a number with four digits and the largest prefix that is not above it.
-func scaled(v float64, prefixes []prefix) string {
+// formatScaled formats a number with four digits and the largest prefix that does not
+// exceed it.
+func formatScaled(v float64, prefixes []prefix) string {
 	if v == 0 {
 		return "0"
 	}
@@ -171,11 +173,11 @@ func scaled(v float64, prefixes []prefix) string {
 	if i < 0 {
 		i = len(prefixes) - 1
 	}
-	return digits(v/prefixes[i].size, 4) + prefixes[i].name
+	return formatDigits(v/prefixes[i].size, 4) + prefixes[i].name
 }
 
-// digits formats a number rounded to n digits, without an exponent.
-func digits(v float64, n int) string {
+// formatDigits formats a number rounded to n digits, without an exponent.
+func formatDigits(v float64, n int) string {
 	if v == 0 || math.IsInf(v, 0) || math.IsNaN(v) {
 		return strconv.FormatFloat(v, 'f', -1, 64)
 	}
@@ -187,7 +189,7 @@ func digits(v float64, n int) string {
 	return text
 }
 
-// valueText returns a value on a bar or in a cell.
+// valueText formats a value for a bar or a cell.
 func valueText(format func(float64) string, v float64) string {
 	if format == nil {
 		format = SI
@@ -195,11 +197,11 @@ func valueText(format func(float64) string, v float64) string {
 	return format(threeDigits(v))
 }
 
-// threeDigits returns a number rounded to three digits, for the labels of bars and cells.
+// threeDigits rounds a number to three digits, for the labels of bars and cells.
 func threeDigits(v float64) float64 {
 	short, err := strconv.ParseFloat(strconv.FormatFloat(v, 'e', 2, 64), 64)
 	if err != nil {
-		panic(err) // a number that was written by strconv
+		panic(err) // strconv parses the numbers that it formats
 	}
 	return short
 }

@@ -10,8 +10,9 @@ import (
 	"github.com/kernbench/kernbench/table"
 )
 
-// labels is the labels of ticks with blanks between, a dot for one without.
-func labels(ts []tick) string {
+// labelString returns the labels of ticks, separated by spaces, with a dot for a tick
+// without a label.
+func labelString(ts []tick) string {
 	var words []string
 	for _, t := range ts {
 		if !t.major {
@@ -23,6 +24,7 @@ func labels(ts []tick) string {
 	return strings.Join(words, " ")
 }
 
+// TestTicks checks the labels of axes for various values and limits.
 func TestTicks(t *testing.T) {
 	sizes := []float64{8, 32, 64, 128, 512, 1024, 2048, 4096, 8192, 16384, 32768, 49152}
 	tests := []struct {
@@ -36,11 +38,11 @@ func TestTicks(t *testing.T) {
 		{"from zero", Axis{}, []float64{10, 91}, true, 8, "0 20 40 60 80 100"},
 		{"few ticks", Axis{}, []float64{10, 91}, true, 4, "0 25 50 75 100"},
 		{"near values", Axis{}, []float64{101, 103}, false, 8, "101 101.25 101.5 101.75 102 102.25 102.5 102.75 103"},
-		{"four digits do not do", Axis{}, []float64{100_001, 100_003}, false, 4, "100001 100001.5 100002 100002.5 100003"},
+		{"four digits are not enough", Axis{}, []float64{100_001, 100_003}, false, 4, "100001 100001.5 100002 100002.5 100003"},
 		{"below zero", Axis{}, []float64{-3, 5}, true, 8, "-3 -2 -1 0 1 2 3 4 5"},
 		{"all below zero", Axis{}, []float64{-30, -5}, true, 8, "-30 -25 -20 -15 -10 -5 0"},
 		{"one value", Axis{}, []float64{7}, false, 8, "0 1 2 3 4 5 6 7"},
-		{"nothing but zero", Axis{}, []float64{0, 0}, true, 5, "0 0.2 0.4 0.6 0.8 1"},
+		{"only zeros", Axis{}, []float64{0, 0}, true, 5, "0 0.2 0.4 0.6 0.8 1"},
 		{"sizes that double", Axis{Log: true}, sizes, false, 16, "8 16 32 64 128 256 512 1Ki 2Ki 4Ki 8Ki 16Ki 32Ki"},
 		{"every second", Axis{Log: true, Format: table.Unit("B").Format}, sizes, false, 7, ". 16 B . 64 B . 256 B . 1 KiB . 4 KiB . 16 KiB ."},
 		{"decades", Axis{Log: true, Format: table.Unit("ns").Format}, []float64{1200, 480_000}, true, 8,
@@ -51,25 +53,26 @@ func TestTicks(t *testing.T) {
 	}
 	for _, tt := range tests {
 		lo, hi := tt.axis.span(tt.values, tt.zero)
-		if got := labels(tt.axis.ticks(lo, hi, tt.values, tt.most)); got != tt.want {
+		if got := labelString(tt.axis.ticks(lo, hi, tt.values, tt.most)); got != tt.want {
 			t.Errorf("%s, from %v to %v: got %q, want %q", tt.name, lo, hi, got, tt.want)
 		}
 	}
 }
 
+// TestDoubling checks which values count as sizes that double.
 func TestDoubling(t *testing.T) {
 	tests := []struct {
 		values []float64
 		want   bool
 	}{
 		{[]float64{1, 2, 4, 8}, true},
-		{[]float64{8, 8, 8, 12}, false},      // half of the two
+		{[]float64{8, 8, 8, 12}, false},      // one of two distinct values
 		{[]float64{128, 1024, 10_240}, true}, // two of three
 		{[]float64{0.5, 0.25}, true},
-		{[]float64{64}, false}, // nothing to double
+		{[]float64{64}, false}, // a single value does not double
 		{[]float64{1000, 10_000, 16}, false},
-		{[]float64{3.5, 17.25, 4, 9}, false},  // a measurement may happen to be one
-		{[]float64{-4, 4, 16, 0, -16}, false}, // no sizes
+		{[]float64{3.5, 17.25, 4, 9}, false},  // a measurement may be a power of two by chance
+		{[]float64{-4, 4, 16, 0, -16}, false}, // sizes are positive
 	}
 	for _, tt := range tests {
 		if got := doubling(tt.values); got != tt.want {
@@ -78,8 +81,8 @@ func TestDoubling(t *testing.T) {
 	}
 }
 
-// TestAxisHoldsValues wants the axis to reach over all values, with at least two
-// ticks within and no more labels than asked for.
+// TestAxisHoldsValues checks that the axis includes all values, has at least two ticks and
+// has no more labels than the limit allows.
 func TestAxisHoldsValues(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		log := rapid.Bool().Draw(t, "log")

@@ -1,14 +1,15 @@
-// Package page writes results as one HTML file: figures, tables that can be sorted, the
-// configuration, and the commands that make all of it again.
+// Package page writes results as one HTML file: figures, sortable tables, the
+// configuration, and the commands that reproduce the results.
 //
-// A page needs nothing outside of its file. The only script on it is the one that sorts
-// tables; its hash in the Content-Security-Policy keeps any other from running.
+// A page needs nothing outside of its file. Its only script sorts tables. The
+// Content-Security-Policy contains the hash of this script, so that no other script can
+// run.
 package page
 
 import (
 	"bytes"
 	"crypto/sha256"
-	_ "embed" // style and script
+	_ "embed" // for style and script
 	"encoding/base64"
 	"fmt"
 	"html"
@@ -25,19 +26,19 @@ import (
 type Page struct {
 	Title, Lead string
 	Reproduce   []string    // command lines
-	Facts       [][2]string // names and values, at the top
+	Facts       [][2]string // names and values, shown at the top
 	Sections    []Section
-	Config      []File // folded away at the end
+	Config      []File // shown collapsed at the end
 }
 
-// Section is a part of a [Page]. An empty line in its text begins a paragraph.
+// Section is a part of a [Page]. An empty line in its text starts a new paragraph.
 type Section struct {
 	Heading, Text string
 	Figures       []Figure
 	Tables        []Table
 }
 
-// Figure is an SVG picture, which becomes part of the page.
+// Figure is an SVG picture that becomes part of the page.
 type Figure struct {
 	Caption string
 	SVG     []byte
@@ -61,10 +62,10 @@ var script string
 // writer writes HTML.
 type writer struct {
 	bytes.Buffer
-	figures int
+	figures int // number of figures written
 }
 
-// printf writes a format whose arguments are escaped.
+// printf writes formatted text. It escapes string arguments.
 func (w *writer) printf(format string, args ...any) {
 	for i, a := range args {
 		if text, ok := a.(string); ok {
@@ -90,7 +91,7 @@ func (p *Page) WriteHTML(to io.Writer) error {
 `, base64.StdEncoding.EncodeToString(hash[:]), version.Version, p.Title)
 	w.WriteString(style)
 	w.printf("</style>\n</head>\n<body>\n<header>\n<h1>%s</h1>\n", p.Title)
-	w.paragraphs(p.Lead, ` class="lead"`)
+	w.writeParagraphs(p.Lead, ` class="lead"`)
 	if len(p.Facts) > 0 {
 		w.WriteString("<table class=\"facts\">\n")
 		for _, f := range p.Facts {
@@ -111,7 +112,7 @@ func (p *Page) WriteHTML(to io.Writer) error {
 	}
 	w.WriteString("<main>\n")
 	for i, s := range p.Sections {
-		w.section(i+1, s)
+		w.writeSection(i+1, s)
 	}
 	if len(p.Config) > 0 {
 		w.WriteString("<section id=\"configuration\">\n<h2>Configuration</h2>\n")
@@ -126,9 +127,9 @@ func (p *Page) WriteHTML(to io.Writer) error {
 	return err
 }
 
-func (w *writer) section(number int, s Section) {
+func (w *writer) writeSection(number int, s Section) {
 	w.printf("<section id=\"s%d\">\n<h2>%s</h2>\n", number, s.Heading)
-	w.paragraphs(s.Text, "")
+	w.writeParagraphs(s.Text, "")
 	for _, f := range s.Figures {
 		w.figures++
 		w.WriteString("<figure>\n")
@@ -139,13 +140,13 @@ func (w *writer) section(number int, s Section) {
 		w.WriteString("</figure>\n")
 	}
 	for _, t := range s.Tables {
-		w.table(t)
+		w.writeTable(t)
 	}
 	w.WriteString("</section>\n")
 }
 
-// paragraphs writes a text cut at its empty lines.
-func (w *writer) paragraphs(text, attributes string) {
+// writeParagraphs writes a text as paragraphs, which empty lines separate.
+func (w *writer) writeParagraphs(text, attributes string) {
 	for p := range strings.SplitSeq(text, "\n\n") {
 		if p = strings.TrimSpace(p); p != "" {
 			w.WriteString("<p" + attributes)
@@ -154,10 +155,10 @@ func (w *writer) paragraphs(text, attributes string) {
 	}
 }
 
-// table writes a table whose columns can be sorted. Columns of numbers are set to the
-// right; a cell with a unit carries its number for sorting.
-func (w *writer) table(t Table) {
-	numeric := make([]string, len(t.Columns)) // attribute of the cells
+// writeTable writes a table whose columns can be sorted. Columns of numbers are aligned to
+// the right. A cell with a unit also has its number as an attribute, for sorting.
+func (w *writer) writeTable(t Table) {
+	numeric := make([]string, len(t.Columns)) // class attribute of the cells of each column, "" for text
 	for c := range t.Columns {
 		for r := range t.Rows {
 			if _, ok := t.Number(r, c); ok {
@@ -199,8 +200,8 @@ var (
 	svgRef = regexp.MustCompile(`(url\(#|href="#)`)
 )
 
-// inline returns a picture as part of a page: without its prologue, and with a prefix to its
-// ids, so that those of several pictures differ.
+// inline returns a picture as part of a page. It removes the XML prologue and adds a prefix
+// to ids, so that the ids of several pictures differ.
 func inline(svg []byte, prefix string) []byte {
 	svg = svg[max(0, bytes.Index(svg, []byte("<svg"))):]
 	svg = svgID.ReplaceAll(svg, []byte("${1}"+prefix+"${2}"))

@@ -48,6 +48,7 @@ func writePage(t *testing.T, p *Page) string {
 	return b.String()
 }
 
+// TestPage checks the parts of a page, and that the page is the same the second time.
 func TestPage(t *testing.T) {
 	html := writePage(t, examplePage())
 	for _, want := range []string{
@@ -77,8 +78,8 @@ func TestPage(t *testing.T) {
 	}
 }
 
-// TestPageIsWhole: nothing of a page lies elsewhere, and only the script that sorts tables
-// may run.
+// TestPageIsWhole checks that a page refers to nothing outside of its file, and that only
+// the script that sorts tables may run.
 func TestPageIsWhole(t *testing.T) {
 	html := writePage(t, examplePage())
 	for _, bad := range []string{"<link", "<img", "<iframe", "@import", "<?xml"} {
@@ -112,14 +113,15 @@ func TestPageIsWhole(t *testing.T) {
 	}
 }
 
-type full struct{}
+// fullWriter is a writer that always fails.
+type fullWriter struct{}
 
 var errFull = errors.New("no space left on device")
 
-func (full) Write([]byte) (int, error) { return 0, errFull }
+func (fullWriter) Write([]byte) (int, error) { return 0, errFull }
 
 func TestPageOutputFails(t *testing.T) {
-	if err := examplePage().WriteHTML(full{}); !errors.Is(err, errFull) {
+	if err := examplePage().WriteHTML(fullWriter{}); !errors.Is(err, errFull) {
 		t.Errorf("got %v, want %v", err, errFull)
 	}
 }

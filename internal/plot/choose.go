@@ -12,12 +12,14 @@ import (
 	"github.com/kernbench/kernbench/table"
 )
 
-// mostChosen is the number of series up to which columns that tell rows apart are chosen.
-const mostChosen = 24
+// maxChosenSeries is the largest number of series for which the columns of --by are chosen
+// automatically.
+const maxChosenSeries = 24
 
-// choose finds the columns and rows of the request, and chooses what it leaves open.
+// choose finds the columns and rows of the request, and chooses what the request leaves
+// open.
 func (f *Figure) choose(d *data) (err error) {
-	if d.rows, err = d.matching(f.Where); err != nil {
+	if d.rows, err = d.matchingRows(f.Where); err != nil {
 		return fmt.Errorf("--where: %w", err)
 	}
 	if d.ys, err = d.FindAll(f.Y); err != nil {
@@ -37,26 +39,27 @@ func (f *Figure) choose(d *data) (err error) {
 		if len(d.by) == 0 {
 			return errors.New("--kind heat takes the rows of its table from --by COLUMN")
 		}
-		return d.countCells()
+		return d.checkCells()
 	}
-	if err := d.count(); err != nil {
+	if err := d.checkPoints(); err != nil {
 		return err
 	}
 	f.chooseBy(d)
 	return nil
 }
 
-// chose adds a flag with its value to what was chosen.
-func (f *Figure) chose(flag string, values ...string) {
+// recordChoice records that a flag with its values was chosen.
+func (f *Figure) recordChoice(flag string, values ...string) {
 	f.Chosen = append(f.Chosen, flag+" "+printable.ShellWord(strings.Join(values, ",")))
 }
 
-// chooseY takes the first measured column, with its bounds.
+// chooseY chooses the first measured column, with its bounds, unless the request names
+// columns.
 func (f *Figure) chooseY(d *data) error {
 	if f.Y != nil {
 		return nil
 	}
-	measured := d.measured()
+	measured := d.measuredColumns()
 	if len(measured) == 0 {
 		return fmt.Errorf("nothing says which column was measured: name one with -y; there are %s", strings.Join(d.Names(), ", "))
 	}
@@ -65,28 +68,29 @@ func (f *Figure) chooseY(d *data) error {
 		d.ys = d.withBounds(measured[0])
 	}
 	f.Y = d.NamesOf(d.ys)
-	f.chose("-y", f.Y...)
+	f.recordChoice("-y", f.Y...)
 	return nil
 }
 
-// chooseX takes the setting with the most numbers, and lines or bars over it.
+// chooseX chooses the setting with the most numbers, and lines or bars over it, unless the
+// request names them.
 func (f *Figure) chooseX(d *data) (err error) {
 	if f.X != "" {
 		if d.x, err = d.Find(f.X); err != nil {
 			return fmt.Errorf("-x: %w", err)
 		}
 	} else {
-		if d.x = d.widest(); d.x < 0 {
+		if d.x = d.widestSetting(); d.x < 0 {
 			return fmt.Errorf("no setting has several values: name a column with -x; there are %s", strings.Join(d.Names(), ", "))
 		}
 		f.X = d.Columns[d.x].Name
-		f.chose("-x", f.X)
+		f.recordChoice("-x", f.X)
 	}
 	if f.Kind == "" {
 		f.Kind = Lines
 		if !d.numeric(d.x) {
 			f.Kind = Bars
-			f.chose("--kind", Bars)
+			f.recordChoice("--kind", Bars)
 		}
 	}
 	if f.Kind != Lines && strings.Contains(f.Log, "x") {
@@ -95,26 +99,28 @@ func (f *Figure) chooseX(d *data) (err error) {
 	return nil
 }
 
-// chooseBy takes the settings that tell rows apart, unless there would be too many series.
+// chooseBy chooses the settings that distinguish rows, unless the request names columns or
+// there would be too many series.
 func (f *Figure) chooseBy(d *data) {
 	if f.By != nil {
 		return
 	}
-	var tell []int
+	var columns []int
 	if clashes := d.clashes(d.ys[0]); len(clashes) > 0 {
-		tell = d.TellApart(clashes, d.settings())
-	} else if c := d.widest(); f.Kind == Heat && c >= 0 {
-		tell = []int{c}
+		columns = d.TellApart(clashes, d.settings())
+	} else if c := d.widestSetting(); f.Kind == Heat && c >= 0 {
+		columns = []int{c}
 	}
-	if len(tell) > 0 && (f.Kind == Heat || d.Distinct(tell, d.rows) <= mostChosen) {
-		d.by, f.By = tell, d.NamesOf(tell)
-		f.chose("--by", f.By...)
+	if len(columns) > 0 && (f.Kind == Heat || d.Distinct(columns, d.rows) <= maxChosenSeries) {
+		d.by, f.By = columns, d.NamesOf(columns)
+		f.recordChoice("--by", f.By...)
 	}
 }
 
-// measured returns the columns with numbers of which less or more is better, those of points
-// that their rows repeat only if there are no others.
-func (d *data) measured() []int {
+// measuredColumns returns the columns that contain numbers and have the role lower or
+// higher. It leaves out columns of a point that repeat a column of its rows, unless there
+// are no others.
+func (d *data) measuredColumns() []int {
 	all := slices.DeleteFunc(d.With(table.Lower, table.Higher), func(c int) bool {
 		return !slices.ContainsFunc(d.rows, func(row int) bool { _, ok := d.Number(row, c); return ok })
 	})
@@ -132,9 +138,10 @@ func (d *data) withBounds(y int) []int {
 	})...)
 }
 
-// widest returns the setting with the most values, of numbers if one has several, -1 if none
-// has. The first of several is taken.
-func (d *data) widest() int {
+// widestSetting returns the setting with the most values, or -1 if no setting has several.
+// It prefers settings with numbers, and the first of several settings with the same number
+// of values.
+func (d *data) widestSetting() int {
 	widest, most, numeric := -1, 1, false
 	for _, c := range d.settings() {
 		n, is := d.Distinct([]int{c}, d.rows), d.numeric(c) && d.connects(c)
@@ -145,7 +152,7 @@ func (d *data) widest() int {
 	return widest
 }
 
-// connects reports whether lines over a column have several points each.
+// connects reports whether lines over a column would have several points each.
 func (d *data) connects(x int) bool {
 	over := *d
 	over.x = x
@@ -153,41 +160,41 @@ func (d *data) connects(x int) bool {
 	if len(clashes) == 0 {
 		return true
 	}
-	tell := over.TellApart(clashes, over.settings())
-	return 2*d.Distinct(tell, d.rows) <= len(d.rows)
+	columns := over.TellApart(clashes, over.settings())
+	return 2*d.Distinct(columns, d.rows) <= len(d.rows)
 }
 
-// numeric reports whether the drawn rows have numbers in a column.
+// numeric reports whether all cells of a column in the drawn rows are numbers or empty.
 func (d *data) numeric(column int) bool {
 	return !slices.ContainsFunc(d.rows, func(row int) bool { _, ok := d.Number(row, column); return !ok && d.Rows[row][column] != nil })
 }
 
-// settings returns the columns that could tell rows apart and are not drawn: settings, and
-// words that nothing says the role of.
+// settings returns the columns that may distinguish rows and are not drawn: settings, and
+// columns of words without a role.
 func (d *data) settings() []int {
 	return slices.DeleteFunc(d.With(table.Setting, ""), func(c int) bool {
-		return d.drawn(c) || d.Columns[c].Role == "" && d.numeric(c)
+		return d.isDrawn(c) || d.Columns[c].Role == "" && d.numeric(c)
 	})
 }
 
-// drawn reports whether a column is drawn.
-func (d *data) drawn(c int) bool {
+// isDrawn reports whether a column is x, one of the ys, or one of --by.
+func (d *data) isDrawn(c int) bool {
 	return c == d.x || slices.Contains(d.ys, c) || slices.Contains(d.by, c)
 }
 
-// clashes returns the groups of rows that are drawn at the same place in a column y.
+// clashes returns the groups of rows that would be drawn at the same position in column y.
 func (d *data) clashes(y int) [][]int {
 	type place struct {
 		by string
 		x  any
 	}
 	drawn := slices.DeleteFunc(slices.Clone(d.rows), func(row int) bool { return d.Rows[row][y] == nil })
-	return table.Clashes(drawn, func(row int) place { return place{d.Key(row, d.by), d.xOf(row)} })
+	return table.Clashes(drawn, func(row int) place { return place{d.Key(row, d.by), d.xValue(row)} })
 }
 
-// ambiguous returns an error if there are rows at the same place. It names the columns that
-// would tell them apart.
-func (d *data) ambiguous(clashes [][]int) error {
+// ambiguityError returns an error if there are rows at the same position. It names the
+// columns that would distinguish these rows.
+func (d *data) ambiguityError(clashes [][]int) error {
 	if len(clashes) == 0 {
 		return nil
 	}
@@ -197,15 +204,15 @@ func (d *data) ambiguous(clashes [][]int) error {
 		where += " of " + by
 	}
 	message := fmt.Sprintf("%d rows for %s (rows %d and %d)", len(first), where, first[0]+1, first[1]+1)
-	// Numbers that nothing says the role of may tell as well.
-	numbers := slices.DeleteFunc(d.With(""), func(c int) bool { return d.drawn(c) || !d.numeric(c) })
-	tell := d.TellApart(clashes, append(d.settings(), numbers...))
-	if len(tell) == 0 {
+	// Columns of numbers without a role may also distinguish the rows.
+	numbers := slices.DeleteFunc(d.With(""), func(c int) bool { return d.isDrawn(c) || !d.numeric(c) })
+	columns := d.TellApart(clashes, append(d.settings(), numbers...))
+	if len(columns) == 0 {
 		return fmt.Errorf("%s, alike in all columns that could tell them apart: leave one of them out of the file", message)
 	}
-	values := lists.Map(tell, func(c int) string {
+	values := lists.Map(columns, func(c int) string {
 		return "--where " + printable.ShellWord(d.Columns[c].Name+"="+d.Text(first[0], c))
 	})
-	by := strings.Join(d.NamesOf(slices.Concat(d.by, tell)), ",")
+	by := strings.Join(d.NamesOf(slices.Concat(d.by, columns)), ",")
 	return fmt.Errorf("%s: tell them apart with --by %s, or draw some with %s", message, printable.ShellWord(by), strings.Join(values, " "))
 }

@@ -14,34 +14,35 @@ import (
 	"github.com/kernbench/kernbench/table"
 )
 
-// Series is the points of a line, of bars of a colour, or of a row of a heat map.
+// Series is the points of a line, of the bars of one colour, or of a row of a heat map.
 type Series struct {
 	Name   string  `json:"name"`
-	Column string  `json:"column"` // of y
+	Column string  `json:"column"` // name of the column y
 	Points []Point `json:"points"`
 	bound  bool
-	factor float64 // to the unit of the first measured column
+	factor float64 // converts values to the unit of the first measured column
 }
 
-// Point is a cell of y and its place.
+// Point is a value of y with its x.
 type Point struct {
-	X any     `json:"x"` // a number, or the cell if it is none
+	X any     `json:"x"` // a number, or the text of a cell that is not a number
 	Y float64 `json:"y"`
 }
 
 // data is the rows and columns of a table that are drawn.
 type data struct {
 	*table.Table
-	x      int
-	ys, by []int
-	rows   []int
-	bare   bool // values of --by stand on an axis that says what they are
-	series []Series
-	notOK  int // points of rows whose checks failed
+	x        int   // column of -x
+	ys, by   []int // columns of -y and --by
+	rows     []int // indices of the rows that are drawn
+	byOnAxis bool  // an axis shows the values of --by, so that their names need no words of the column
+	series   []Series
+	notOK    int // number of points of rows whose checks failed
 }
 
-// matching returns the rows that have one of the values of each column that is asked for.
-func (d *data) matching(conditions []string) ([]int, error) {
+// matchingRows returns the rows that match all conditions COLUMN=VALUE. Of several
+// conditions on one column, one must match.
+func (d *data) matchingRows(conditions []string) ([]int, error) {
 	allowed := map[int][]string{}
 	for _, c := range conditions {
 		name, value, ok := strings.Cut(c, "=")
@@ -67,7 +68,7 @@ func (d *data) matching(conditions []string) ([]int, error) {
 	return rows, nil
 }
 
-// shortList returns a few of a list.
+// shortList joins the first values of a list and counts the others.
 func shortList(values []string) string {
 	const few = 8
 	if len(values) > few {
@@ -76,16 +77,18 @@ func shortList(values []string) string {
 	return strings.Join(values, ", ")
 }
 
-// A figure is a slide of 1280×720 pixels: more marks than maxMarks lie over one another, and
-// more series than maxSeries leave no room beside their legend. The limits also bound the time
-// and the memory to draw a figure, and its size: a mark is less than 1 KB of SVG.
+// Limits of a figure, which is a slide of 1280×720 pixels. More than maxMarks marks would
+// overlap, and more than maxSeries series would leave no space for the plot next to their
+// legend. The limits also bound the time and memory that drawing takes, and the size of the
+// file: a mark takes less than 1 KB of SVG.
 const (
 	maxMarks  = 10_000 // points, bars or cells
-	maxSeries = 100    // of lines and bars
+	maxSeries = 100    // series of lines and bars
 )
 
-// count refuses more points than a figure has room for, before any is made.
-func (d *data) count() error {
+// checkPoints returns an error if there are more points than a figure can show. It counts
+// them before any point is created.
+func (d *data) checkPoints() error {
 	points := 0
 	for _, row := range d.rows {
 		for _, y := range d.ys {
@@ -100,8 +103,8 @@ func (d *data) count() error {
 	return nil
 }
 
-// countCells refuses more cells than a heat map has room for.
-func (d *data) countCells() error {
+// checkCells returns an error if there are more cells than a heat map can show.
+func (d *data) checkCells() error {
 	columns, rows := d.Distinct([]int{d.x}, d.rows), d.Distinct(d.by, d.rows)
 	if n := columns * rows; n > maxMarks {
 		return fmt.Errorf("%d × %d = %d cells, and a figure has at most %d: take fewer rows with --where, or other columns for -x and --by", columns, rows, n, maxMarks)
@@ -109,31 +112,31 @@ func (d *data) countCells() error {
 	return nil
 }
 
-// read cuts the rows into series.
-func (d *data) read(kind string) error {
+// readSeries checks the data and splits the rows into series.
+func (d *data) readSeries(kind string) error {
 	for _, y := range d.ys[1:] {
 		if a, b := d.Columns[d.ys[0]], d.Columns[y]; !a.Unit.Same(b.Unit) {
 			return fmt.Errorf("-y: %s and %s have different units: draw a picture of each", a.Name, b.Name)
 		}
 	}
-	if err := cmp.Or(d.fits(), d.cut()); err != nil {
+	if err := cmp.Or(d.checkNumbers(), d.splitRows()); err != nil {
 		return err
 	}
 	if n := len(d.series); n > maxSeries && kind != Heat {
 		return fmt.Errorf("%d series, and a figure has at most %d: take fewer rows with --where, or another column for --by", n, maxSeries)
 	}
 	if kind == Lines {
-		return d.sort()
+		return d.sortPoints()
 	}
 	return nil
 }
 
-// fits refuses numbers that no label has room for.
-func (d *data) fits() error {
+// checkNumbers returns an error for numbers that are too large or too small for a label.
+func (d *data) checkNumbers() error {
 	const least, most = 1e-18, 1e18
 	columns := append([]int{d.x}, d.ys...)
 	for _, c := range d.by {
-		if d.Columns[c].Unit != "" { // others are told as they are written
+		if d.Columns[c].Unit != "" { // numbers without a unit are shown as they are in the file
 			columns = append(columns, c)
 		}
 	}
@@ -149,15 +152,15 @@ func (d *data) fits() error {
 	return nil
 }
 
-// cut makes series of the rows: in order of the columns, and for each of those in order
-// of appearance of the values of --by.
-func (d *data) cut() error {
+// splitRows splits the rows into series, in the order of the y columns. The series of a
+// column are in the order in which the values of --by appear.
+func (d *data) splitRows() error {
 	for _, y := range d.ys {
 		from := d
-		if d.bound(y) {
-			from = d.ofBound(y)
+		if d.isBound(y) {
+			from = d.boundData(y)
 		}
-		series, err := from.cutColumn(y)
+		series, err := from.splitColumn(y)
 		if err != nil {
 			return err
 		}
@@ -169,14 +172,15 @@ func (d *data) cut() error {
 	return nil
 }
 
-// bound reports whether a column is a bound of another that is drawn. Bounds alone are drawn
-// as other columns are.
-func (d *data) bound(column int) bool {
+// isBound reports whether a column is drawn as a bound of another column. If only bounds
+// are drawn, they are drawn like other columns.
+func (d *data) isBound(column int) bool {
 	is := func(c int) bool { return d.Columns[c].Role == table.Bound }
 	return is(column) && slices.ContainsFunc(d.ys, func(y int) bool { return !is(y) })
 }
 
-func (d *data) cutColumn(y int) ([]Series, error) {
+// splitColumn splits the rows into the series of column y.
+func (d *data) splitColumn(y int) ([]Series, error) {
 	var series []Series
 	index := map[string]int{}
 	checks := d.With(table.Check)
@@ -195,40 +199,40 @@ func (d *data) cutColumn(y int) ([]Series, error) {
 		if !ok {
 			i = len(series)
 			index[by] = i
-			name := d.name(d.byText(row, false), y)
+			name := d.seriesName(d.byText(row, false), y)
 			if slices.ContainsFunc(series, func(s Series) bool { return s.Name == name }) {
-				name = d.name(d.byText(row, true), y) // numbers that differ in digits which are not told
+				name = d.seriesName(d.byText(row, true), y) // formatted numbers differ only in digits that are not shown
 			}
-			series = append(series, Series{Name: name, Column: d.Columns[y].Name, bound: d.bound(y), factor: factor})
+			series = append(series, Series{Name: name, Column: d.Columns[y].Name, bound: d.isBound(y), factor: factor})
 		}
-		if !d.bound(y) && slices.ContainsFunc(checks, func(c int) bool { return failed(d.Rows[row][c]) }) {
+		if !d.isBound(y) && slices.ContainsFunc(checks, func(c int) bool { return failed(d.Rows[row][c]) }) {
 			d.notOK++
 		}
-		series[i].Points = append(series[i].Points, Point{d.xOf(row), v})
+		series[i].Points = append(series[i].Points, Point{d.xValue(row), v})
 	}
-	return series, d.ambiguous(d.clashes(y))
+	return series, d.ambiguityError(d.clashes(y))
 }
 
 // failed reports whether the cell of a check says that values are wrong.
 func failed(cell any) bool { return cell != nil && cell != true && table.Text(cell) != "0" }
 
-// ofBound returns the data that a bound is drawn from: without the columns of --by that make
-// no difference to it, as the algorithm makes none to the bound of a machine, and with one
-// row for each point.
-func (d *data) ofBound(y int) *data {
+// boundData returns the data that a bound is drawn from. It leaves out the columns of --by
+// that do not change the bound, for example the algorithm if the bound depends only on the
+// machine, and keeps one row for each point.
+func (d *data) boundData(y int) *data {
 	b := *d
 	for _, c := range d.by {
 		fewer := slices.DeleteFunc(slices.Clone(b.by), func(o int) bool { return o == c })
-		if rows, same := d.oneRow(append(slices.Clone(fewer), d.x), y); same {
+		if rows, same := d.uniqueRows(append(slices.Clone(fewer), d.x), y); same {
 			b.by, b.rows = fewer, rows
 		}
 	}
 	return &b
 }
 
-// oneRow returns the first of the rows that are alike in some columns, and whether the others
-// have the same y.
-func (d *data) oneRow(columns []int, y int) (rows []int, same bool) {
+// uniqueRows returns the first row of each group of rows that are equal in the given
+// columns. same is false if rows of a group differ in y.
+func (d *data) uniqueRows(columns []int, y int) (rows []int, same bool) {
 	first := map[string]string{}
 	for _, row := range d.rows {
 		key, text := d.Key(row, columns), d.Text(row, y)
@@ -243,28 +247,28 @@ func (d *data) oneRow(columns []int, y int) (rows []int, same bool) {
 	return rows, true
 }
 
-// xOf returns the x of a row, as a number if it is one.
-func (d *data) xOf(row int) any {
+// xValue returns the x of a row, as a number if it is one.
+func (d *data) xValue(row int) any {
 	if v, ok := d.Number(row, d.x); ok {
 		return v
 	}
 	return d.Text(row, d.x)
 }
 
-// byText names the values of --by of a row: words as they are, and, unless the values are to
-// be exact, numbers with what they count.
+// byText returns the values of --by of a row. With exact, it returns them as they are in
+// the file. Otherwise it formats them with formatCell.
 func (d *data) byText(row int, exact bool) string {
 	return strings.Join(lists.Map(d.by, func(c int) string {
 		if exact {
 			return d.Text(row, c)
 		}
-		return d.tell(row, c, !d.bare)
+		return d.formatCell(row, c, !d.byOnAxis)
 	}), ", ")
 }
 
-// tell returns a cell for people: a number with its unit, and with the words of its column if
-// named; words, and texts such as "64 GB/s", as they are.
-func (d *data) tell(row, column int, named bool) string {
+// formatCell formats a cell for readers. A number gets its unit and, if named is set, the
+// words of its column. Words, and texts such as "64 GB/s", do not change.
+func (d *data) formatCell(row, column int, named bool) string {
 	c, text := d.Columns[column], d.Text(row, column)
 	v, err := strconv.ParseFloat(text, 64)
 	if err != nil {
@@ -279,11 +283,11 @@ func (d *data) tell(row, column int, named bool) string {
 	return text
 }
 
-// name returns the name of a series: the values of --by, and the column unless all others
-// are bounds.
-func (d *data) name(by string, y int) string {
+// seriesName returns the name of a series: the values of --by, and the words of the column
+// unless all other columns are bounds.
+func (d *data) seriesName(by string, y int) string {
 	words := d.Columns[y].Words()
-	alone := !d.bound(y) && !slices.ContainsFunc(d.ys, func(other int) bool { return other != y && !d.bound(other) })
+	alone := !d.isBound(y) && !slices.ContainsFunc(d.ys, func(other int) bool { return other != y && !d.isBound(other) })
 	switch {
 	case by == "":
 		return words
@@ -293,8 +297,8 @@ func (d *data) name(by string, y int) string {
 	return by + ", " + words
 }
 
-// sort puts the points of lines in order of x, all of which have to be numbers.
-func (d *data) sort() error {
+// sortPoints sorts the points of lines by x. It returns an error if an x is not a number.
+func (d *data) sortPoints() error {
 	for _, s := range d.series {
 		for _, p := range s.Points {
 			if word, ok := p.X.(string); ok {

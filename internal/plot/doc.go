@@ -1,10 +1,11 @@
-// Package plot draws columns of a table: a [Request] of columns and rows becomes a figure of
-// package draw.
+// Package plot draws columns of a table: it turns a [Request] for columns and rows into a
+// figure of package draw.
 //
-// What a request leaves open is chosen by the roles of columns: the first measured column
-// with its bounds, over the setting with the most numbers, a series for each value of the
-// settings that tell the rows apart. Axes have the words and units of their columns; a
-// setting such as "64 GB/s" is a number. [Figures] chooses the figures that show a table.
+// Columns that a request leaves open are chosen by their roles: y is the first measured
+// column with its bounds, x is the setting with the most numbers, and the settings that
+// distinguish the rows define the series. Axes have the words and units of their columns. A
+// setting such as "64 GB/s" counts as a number. [Figures] chooses the figures that show a
+// table.
 //
-// Reading files is internal/experiment, writing pictures the caller's affair.
+// Files are read by internal/experiment, and pictures are written by the caller.
 package plot

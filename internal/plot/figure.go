@@ -15,7 +15,7 @@ import (
 	"github.com/kernbench/kernbench/table"
 )
 
-// title returns what is drawn, in words: "Time by message size and algorithm".
+// title returns the columns that are drawn, in words: "Time by message size and algorithm".
 func (d *data) title() string {
 	text := d.words(d.measures()) + " by " + d.words(append([]int{d.x}, d.by...))
 	first, size := utf8.DecodeRuneInString(text)
@@ -30,11 +30,10 @@ func (d *data) words(columns []int) string {
 	return printable.List(lists.Map(columns, func(c int) string { return d.Columns[c].Words() }))
 }
 
-// measures returns the columns y that are no bounds of others.
-func (d *data) measures() []int { return slices.DeleteFunc(slices.Clone(d.ys), d.bound) }
+// measures returns the y columns that are not drawn as bounds.
+func (d *data) measures() []int { return slices.DeleteFunc(slices.Clone(d.ys), d.isBound) }
 
-// subtitle returns what is known of all drawn rows: the settings that are the same in all,
-// after what the request says.
+// subtitle returns about, followed by the settings that are the same in all drawn rows.
 func (d *data) subtitle(about string) string {
 	var parts []string
 	if about != "" {
@@ -45,17 +44,20 @@ func (d *data) subtitle(about string) string {
 		if used || d.Distinct([]int{c}, d.rows) > 1 || d.Text(d.rows[0], c) == "" {
 			continue
 		}
-		if part := d.tell(d.rows[0], c, true); !slices.Contains(parts, part) {
+		if part := d.formatCell(d.rows[0], c, true); !slices.Contains(parts, part) {
 			parts = append(parts, part)
 		}
 	}
 	return strings.Join(parts, ", ")
 }
 
-func (f *Figure) lines(d *data) {
-	xs, ys := collect(d.series, func(_ Series, p Point) float64 { return p.X.(float64) }), d.all()
-	logX := f.Log == "x" || f.Log == "xy" || f.Log == "" && farApart(xs)
-	logY := f.Log == "y" || f.Log == "xy" || f.Log == "" && farApart(xs) && farApart(ys)
+// drawLines draws the series as lines. If the request does not choose logarithmic axes, the
+// x axis is logarithmic if the x values have a wide range. The y axis is logarithmic if
+// both the x values and the y values have a wide range.
+func (f *Figure) drawLines(d *data) {
+	xs, ys := collect(d.series, func(_ Series, p Point) float64 { return p.X.(float64) }), d.yValues()
+	logX := f.Log == "x" || f.Log == "xy" || f.Log == "" && wideRange(xs)
+	logY := f.Log == "y" || f.Log == "xy" || f.Log == "" && wideRange(xs) && wideRange(ys)
 	l := draw.Lines{Title: f.Title, Subtitle: d.subtitle(f.About), Note: f.Note}
 	var toX, toY float64
 	l.X, toX = d.axis([]int{d.x}, xs, logX)
@@ -70,28 +72,31 @@ func (f *Figure) lines(d *data) {
 	f.Figure, f.Log = l, axesText(logX, logY)
 }
 
-func (f *Figure) bars(d *data) {
-	y, factor := d.axis(d.measures(), d.all(), f.Log == "y")
-	xs, names := d.over()
+// drawBars draws the series as bars, with a group for each x.
+func (f *Figure) drawBars(d *data) {
+	y, factor := d.axis(d.measures(), d.yValues(), f.Log == "y")
+	xs, names := d.xValues()
 	b := draw.Bars{Title: f.Title, Subtitle: d.subtitle(f.About), Note: f.Note, X: d.Columns[d.x].Words(), Y: y, Groups: names}
 	b.Series = lists.Make(len(d.series), func(i int) draw.BarSeries {
-		return draw.BarSeries{Name: d.series[i].Name, Values: d.series[i].at(xs, factor), Bound: d.series[i].bound}
+		return draw.BarSeries{Name: d.series[i].Name, Values: d.series[i].valuesAt(xs, factor), Bound: d.series[i].bound}
 	})
 	f.Figure, f.Log = b, axesText(false, y.Log)
 }
 
-func (f *Figure) heat(d *data) {
-	y, factor := d.axis(d.measures(), d.all(), false)
-	xs, names := d.over()
+// drawHeat draws the series as rows of a heat map, with a column for each x.
+func (f *Figure) drawHeat(d *data) {
+	y, factor := d.axis(d.measures(), d.yValues(), false)
+	xs, names := d.xValues()
 	h := draw.HeatMap{Title: f.Title, Subtitle: d.subtitle(f.About), Note: f.Note, X: d.Columns[d.x].Words(), Y: d.words(d.by), Columns: names, Unit: y.Unit}
-	h.Log = f.Log == "y" || f.Log == "" && farApart(d.all())
+	h.Log = f.Log == "y" || f.Log == "" && wideRange(d.yValues())
 	h.Rows = lists.Map(d.series, func(s Series) string { return s.Name })
-	h.Values = lists.Make(len(d.series), func(i int) []float64 { return d.series[i].at(xs, factor) })
+	h.Values = lists.Make(len(d.series), func(i int) []float64 { return d.series[i].valuesAt(xs, factor) })
 	f.Figure, f.Log = h, axesText(false, h.Log)
 }
 
-// axis returns the axis of columns with the same unit, and the factor to what it counts in: a
-// logarithmic one has the unit at each tick, a linear one has the same unit for all.
+// axis returns the axis of columns with the same unit, and the factor that converts values
+// to the unit of the axis. A logarithmic axis has the unit at each tick. A linear axis has
+// one unit for all ticks.
 func (d *data) axis(columns []int, values []float64, log bool) (draw.Axis, float64) {
 	unit := d.Columns[columns[0]].Unit
 	a := draw.Axis{Label: d.words(columns), Log: log, Unit: string(unit)}
@@ -106,23 +111,26 @@ func (d *data) axis(columns []int, values []float64, log bool) (draw.Axis, float
 	return a, 1
 }
 
-// farApart tells sizes that double, or what grows with them, from others.
-func farApart(values []float64) bool {
+// wideRange reports whether values span a factor of at least 16, as sizes that double and
+// times that grow with them do.
+func wideRange(values []float64) bool {
 	lo, hi := slices.Min(values), slices.Max(values)
 	return lo > 0 && hi >= 16*lo
 }
 
+// axesText returns the value of --log for the axes that are logarithmic.
 func axesText(x, y bool) string {
 	return map[[2]bool]string{{}: "none", {true, false}: "x", {false, true}: "y", {true, true}: "xy"}[[2]bool{x, y}]
 }
 
-// over returns the values of x, numbers in order and words as they appear, and their names.
-func (d *data) over() (xs []any, names []string) {
+// xValues returns the distinct values of x and their names. Numbers are sorted, and words
+// are in the order in which they appear.
+func (d *data) xValues() (xs []any, names []string) {
 	name := map[any]string{}
 	for _, row := range d.rows {
-		x := d.xOf(row)
+		x := d.xValue(row)
 		if _, seen := name[x]; !seen {
-			name[x] = d.tell(row, d.x, false)
+			name[x] = d.formatCell(row, d.x, false)
 			xs = append(xs, x)
 		}
 	}
@@ -132,8 +140,9 @@ func (d *data) over() (xs []any, names []string) {
 	return xs, lists.Map(xs, func(x any) string { return name[x] })
 }
 
-// at returns the values of a series at each x, NaN where it has none.
-func (s Series) at(xs []any, factor float64) []float64 {
+// valuesAt returns the value of a series at each x, multiplied by factor, or NaN where the
+// series has none.
+func (s Series) valuesAt(xs []any, factor float64) []float64 {
 	byX := make(map[any]float64, len(s.Points))
 	for _, p := range s.Points {
 		byX[p.X] = p.Y
@@ -146,36 +155,36 @@ func (s Series) at(xs []any, factor float64) []float64 {
 	})
 }
 
-// all returns the numbers of all series, in the unit of the first measured column.
-func (d *data) all() []float64 {
+// yValues returns the values of all series, in the unit of the first measured column.
+func (d *data) yValues() []float64 {
 	return collect(d.series, func(s Series, p Point) float64 { return p.Y * s.factor })
 }
 
-// collect returns a number for each point of series.
-func collect(series []Series, of func(Series, Point) float64) (values []float64) {
+// collect returns a number for each point of all series.
+func collect(series []Series, number func(Series, Point) float64) (values []float64) {
 	for _, s := range series {
 		for _, p := range s.Points {
-			values = append(values, of(s, p))
+			values = append(values, number(s, p))
 		}
 	}
 	return values
 }
 
-// mostFigures is the number of figures that show a table.
-const mostFigures = 3
+// maxFigures is the largest number of figures that show a table.
+const maxFigures = 3
 
-// Figures returns figures that show what was measured in a table: one for each column of
-// which less or more is better whose values differ, with its bounds, at most mostFigures. The
-// request says which rows, and what is above and below the figures.
+// Figures returns at most maxFigures figures that show what was measured in a table. Each
+// figure shows a column with the role lower or higher whose values differ, with its bounds.
+// The request selects the rows, and the texts above and below the figures.
 func Figures(t *table.Table, r Request) (figures []*Figure) {
 	all := &data{Table: t, rows: lists.Count(0, len(t.Rows))}
-	for _, y := range all.measured() {
+	for _, y := range all.measuredColumns() {
 		r.Y = all.NamesOf(all.withBounds(y))
 		f, err := Draw(t, r)
 		if err != nil || !f.varies() {
-			continue // there is nothing to see
+			continue // the column cannot be drawn, or all its values are equal
 		}
-		if figures = append(figures, f); len(figures) == mostFigures {
+		if figures = append(figures, f); len(figures) == maxFigures {
 			break
 		}
 	}
@@ -196,24 +205,25 @@ const (
 	Heat  = "heat"
 )
 
-// Request says which columns and rows of a table to draw. What is empty is chosen.
+// Request selects the columns and rows of a table to draw. Draw chooses the fields that are
+// empty.
 type Request struct {
 	X     string
 	Y, By []string
-	Where []string // COLUMN=VALUE, of the rows to draw
+	Where []string // COLUMN=VALUE conditions for the rows to draw
 	Kind  string
-	Log   string // the logarithmic axes: x, y, xy or none
+	Log   string // logarithmic axes: x, y, xy or none
 	Title string
-	About string // of all rows, before the settings that are the same in all
-	Note  string // below the picture, such as the name of the file
+	About string // start of the subtitle, before the settings that are the same in all rows
+	Note  string // text below the picture, such as the name of the file
 }
 
 // Figure is a drawing of some columns.
 type Figure struct {
 	draw.Figure
-	Request          // as it was completed
-	Chosen  []string // flags that give what was chosen: "-x size"
-	NotOK   int      // points of rows whose checks failed
+	Request          // the request with all chosen fields
+	Chosen  []string // flags that were chosen, such as "-x size"
+	NotOK   int      // number of points of rows whose checks failed
 	Series  []Series
 }
 
@@ -226,11 +236,11 @@ func Draw(t *table.Table, r Request) (*Figure, error) {
 		return nil, errors.New("--kind heat takes one column -y")
 	}
 	f := &Figure{Request: r}
-	d := &data{Table: t, x: -1, bare: r.Kind == Heat}
+	d := &data{Table: t, x: -1, byOnAxis: r.Kind == Heat}
 	if err := f.choose(d); err != nil {
 		return nil, err
 	}
-	if err := d.read(f.Kind); err != nil {
+	if err := d.readSeries(f.Kind); err != nil {
 		return nil, err
 	}
 	f.Series, f.NotOK = d.series, d.notOK
@@ -238,6 +248,6 @@ func Draw(t *table.Table, r Request) (*Figure, error) {
 	if len(f.Where) > 0 {
 		f.Note += ": " + strings.Join(f.Where, ", ")
 	}
-	map[string]func(*Figure, *data){Lines: (*Figure).lines, Bars: (*Figure).bars, Heat: (*Figure).heat}[f.Kind](f, d)
+	map[string]func(*Figure, *data){Lines: (*Figure).drawLines, Bars: (*Figure).drawBars, Heat: (*Figure).drawHeat}[f.Kind](f, d)
 	return f, nil
 }

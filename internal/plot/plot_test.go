@@ -11,6 +11,7 @@ import (
 	"github.com/kernbench/kernbench/table"
 )
 
+// read parses a table from CSV.
 func read(t *testing.T, csv string) *table.Table {
 	t.Helper()
 	got, err := table.ReadCSV(strings.NewReader(csv))
@@ -20,7 +21,7 @@ func read(t *testing.T, csv string) *table.Table {
 	return got
 }
 
-// collCSV is two algorithms at two sizes, as coll reports them.
+// collCSV is the results of two algorithms at two sizes, as coll reports them.
 const collCSV = `#role,setting,setting,setting,setting,lower,higher,check,bound,result
 #unit,B,,,,µs,GB/s,,ns,
 #label,message size,,,,time,bus bandwidth,,,
@@ -31,7 +32,8 @@ size,count,type,algorithm,time_us,busbw,wrong,bound_ns,bound_kind
 65536,32768,f16,tree,40,1.6,0,20000,cut
 `
 
-// TestDefaults: what a request leaves open is chosen by the roles of columns.
+// TestDefaults checks that the columns that a request leaves open are chosen by their
+// roles.
 func TestDefaults(t *testing.T) {
 	words := "#role,setting,lower\nkind,t\ntcm,1\nhbm,2\n"
 	gbs := "#role,setting,setting,lower\nlink,n,t\n64 GB/s,1,5\n128 GB/s,1,4\n0.5 TB/s,1,2\n64 GB/s,2,9\n"
@@ -42,27 +44,27 @@ func TestDefaults(t *testing.T) {
 	for _, tt := range []struct {
 		name, csv string
 		r         Request
-		want      string // chosen, or the error
+		want      string // the chosen flags, or the error
 	}{
 		{"a collective", collCSV, Request{}, "-y time_us,bound_ns -x size --by algorithm"},
-		{"another measure, which has no bound", collCSV, Request{Y: []string{"busbw"}}, "-x size --by algorithm"},
+		{"another measured column without a bound", collCSV, Request{Y: []string{"busbw"}}, "-x size --by algorithm"},
 		{"another x", collCSV, Request{X: "algorithm"}, "-y time_us,bound_ns --kind bars --by size"},
 		{"some of the rows", collCSV, Request{Where: []string{"algorithm=ring"}}, "-y time_us,bound_ns -x size"},
 		{"one size", collCSV, Request{Where: []string{"size=1024"}}, "-y time_us,bound_ns -x algorithm --kind bars"},
 		{"a heat map has no bounds", collCSV, Request{Kind: Heat}, "-y time_us -x size --by algorithm"},
 		{"a heat map of one row for each place", gbs, Request{Kind: Heat, Where: []string{"n=1"}}, "--kind heat takes the rows of its table from --by COLUMN"},
-		{"words alone", words, Request{}, "-y t -x kind --kind bars"},
+		{"only words", words, Request{}, "-y t -x kind --kind bars"},
 		{"words have no logarithm", words, Request{Log: "x"}, "--log x says nothing to --kind bars: drop it"},
 		{"numbers with a unit", gbs, Request{}, "-y t -x link --by n"},
-		{"what a point and its row both say", "#role,setting,lower,lower\nn,point.t,t\n1,5,5\n2,6,6\n", Request{}, "-y t -x n"},
-		{"what a point says of a row without roles", "#role,setting,lower,\nn,point.t,t\n1,5,5\n2,6,6\n", Request{}, "-y point.t -x n"},
+		{"a value of the point that its row repeats", "#role,setting,lower,lower\nn,point.t,t\n1,5,5\n2,6,6\n", Request{}, "-y t -x n"},
+		{"a value of the point, and a row without roles", "#role,setting,lower,\nn,point.t,t\n1,5,5\n2,6,6\n", Request{}, "-y point.t -x n"},
 		{"numbers that follow from words", "#role,setting,setting,lower\nname,ranks,t\na,8,5\nb,8,6\nc,4,7\n", Request{}, "-y t -x name --kind bars"},
 		{"too many series", many, Request{}, "25 rows for n = 1 (rows 1 and 3): tell them apart with --by k, or draw some with --where k=k"},
 		{"no roles", "kind,n,t\na,1,5\n", Request{}, "nothing says which column was measured: name one with -y; there are kind, n, t"},
-		{"no roles, words tell apart", "kind,n,t\na,1,5\nb,1,6\n", Request{X: "n", Y: []string{"t"}}, "--by kind"},
-		{"no roles, numbers do not", "k,n,t\n1,1,5\n2,1,6\n", Request{X: "n", Y: []string{"t"}}, "2 rows for n = 1 (rows 1 and 2): tell them apart with --by k, or draw some with --where k=1"},
+		{"no roles, words distinguish rows", "kind,n,t\na,1,5\nb,1,6\n", Request{X: "n", Y: []string{"t"}}, "--by kind"},
+		{"no roles, numbers do not distinguish rows", "k,n,t\n1,1,5\n2,1,6\n", Request{X: "n", Y: []string{"t"}}, "2 rows for n = 1 (rows 1 and 2): tell them apart with --by k, or draw some with --where k=1"},
 		{"nothing to draw over", "#role,setting,lower\nn,t\n1,5\n", Request{}, "no setting has several values: name a column with -x; there are n, t"},
-		{"all is said", collCSV, Request{X: "size", Y: []string{"time_us"}, By: []string{"algorithm"}, Kind: Lines}, ""},
+		{"a complete request", collCSV, Request{X: "size", Y: []string{"time_us"}, By: []string{"algorithm"}, Kind: Lines}, ""},
 	} {
 		f, err := Draw(read(t, tt.csv), tt.r)
 		got := ""
@@ -77,11 +79,11 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
-// ignoreFormat leaves out functions, which cannot be compared.
+// ignoreFormat excludes functions from comparisons because they cannot be compared.
 var ignoreFormat = cmpopts.IgnoreFields(draw.Axis{}, "Format")
 
-// TestLines: bounds that are alike are one line, numbers are in the unit that suits them, and
-// the words come from the columns.
+// TestLines checks that equal bounds are one line, that numbers have a suitable unit, and
+// that texts come from the columns.
 func TestLines(t *testing.T) {
 	f, err := Draw(read(t, collCSV), Request{About: "all_reduce", Note: "coll.json", Log: "x"})
 	if err != nil {
@@ -104,7 +106,8 @@ func TestLines(t *testing.T) {
 	}
 }
 
-// TestUnits: columns of one quantity are drawn in one unit, whatever their order.
+// TestUnits checks that columns of one quantity are drawn in one unit, whatever their
+// order.
 func TestUnits(t *testing.T) {
 	f, err := Draw(read(t, collCSV), Request{Y: []string{"bound_ns", "time_us"}, Where: []string{"algorithm=ring"}})
 	if err != nil {
@@ -119,7 +122,7 @@ func TestUnits(t *testing.T) {
 	}
 }
 
-// TestQuantityAxis: a setting with a unit is an axis of numbers.
+// TestQuantityAxis checks that a setting whose values have a unit is an axis of numbers.
 func TestQuantityAxis(t *testing.T) {
 	f, err := Draw(read(t, "#role,setting,lower\n#unit,,ns\nlink,t\n64 GB/s,4000\n0.5 TB/s,1000\n128 GB/s,3000\n"), Request{Where: []string{"t=4000", "t=1000"}})
 	if err != nil {
@@ -134,7 +137,7 @@ func TestQuantityAxis(t *testing.T) {
 	}
 }
 
-// TestBars: bounds are lines across bars.
+// TestBars checks that bounds are lines across bars.
 func TestBars(t *testing.T) {
 	f, err := Draw(read(t, collCSV), Request{Kind: Bars, Where: []string{"algorithm=ring"}, Note: "a"})
 	if err != nil {
@@ -150,7 +153,7 @@ func TestBars(t *testing.T) {
 	}
 }
 
-// TestBoundsAlone: bounds without a measured column are bars as others are.
+// TestBoundsAlone checks that bounds without a measured column are drawn as bars.
 func TestBoundsAlone(t *testing.T) {
 	f, err := Draw(read(t, collCSV), Request{Kind: Bars, Y: []string{"bound_ns"}, Where: []string{"algorithm=ring"}})
 	if err != nil {
@@ -161,6 +164,7 @@ func TestBoundsAlone(t *testing.T) {
 	}
 }
 
+// TestHeat checks the heat map of a table.
 func TestHeat(t *testing.T) {
 	f, err := Draw(read(t, collCSV), Request{Kind: Heat, Y: []string{"busbw"}, Title: "T"})
 	if err != nil {
@@ -175,7 +179,7 @@ func TestHeat(t *testing.T) {
 	}
 }
 
-// TestFigures: a figure for each measure whose values differ.
+// TestFigures checks that there is a figure for each measured column whose values differ.
 func TestFigures(t *testing.T) {
 	var titles []string
 	for _, f := range Figures(read(t, collCSV), Request{}) {
@@ -190,12 +194,13 @@ func TestFigures(t *testing.T) {
 		titles = append(titles, f.Title)
 	}
 	if diff := cmp.Diff([]string{"A by n", "C by n", "D by n"}, titles); diff != "" {
-		t.Errorf("titles of what differs (-want +got):\n%s", diff)
+		t.Errorf("titles for columns that differ (-want +got):\n%s", diff)
 	}
 }
 
-// TestTellsApart wants as few settings as tell rows apart, and never a measurement or a hash.
-func TestTellsApart(t *testing.T) {
+// TestFewestSettings checks that the error names as few settings as distinguish the rows,
+// and never a measurement or a hash.
+func TestFewestSettings(t *testing.T) {
 	lines := "#role,setting,lower,lower,origin,setting,setting\nn,latency_ns,crit_ns,topology_hash,kind,dtype\n"
 	for i, kind := range []string{"tcm", "sram", "hbm"} {
 		for _, dtype := range []string{"f16", "f32"} {
@@ -224,14 +229,15 @@ func TestTellsApart(t *testing.T) {
 	}
 }
 
-// TestFits: numbers of hundreds of digits are refused, wherever they would be written.
-func TestFits(t *testing.T) {
+// TestNumberRange checks that numbers with hundreds of digits are refused, wherever they
+// would be written.
+func TestNumberRange(t *testing.T) {
 	for _, tt := range []struct {
 		x, y, by, want string
 	}{
 		{"1", "1e18", "a", ""},
-		{"-1e-18", "0", "1e300", ""}, // of --by as it is written
-		{"inf", "5", "1", ""},        // a word
+		{"-1e-18", "0", "1e300", ""}, // --by shows it as it is in the file
+		{"inf", "5", "1", ""},        // counts as a word
 		{"1", "1e300", "1", "row 1 has t_ns = 1e300, and numbers are drawn from 1e-18 to 1e+18: leave such rows out with --where, or draw another column"},
 		{"-1e300", "1", "1", "row 1 has n = -1e300, and numbers are drawn from 1e-18 to 1e+18: leave such rows out with --where, or draw another column"},
 		{"1e-300", "1", "1", "row 1 has n = 1e-300, and numbers are drawn from 1e-18 to 1e+18: leave such rows out with --where, or draw another column"},
@@ -247,7 +253,7 @@ func TestFits(t *testing.T) {
 	}
 }
 
-// TestNearNumbers: numbers that look the same when rounded are different series.
+// TestNearNumbers checks that numbers that are equal when rounded are different series.
 func TestNearNumbers(t *testing.T) {
 	f, err := Draw(read(t, "#unit,B,,\nbytes_per_pe,n,t\n1000000,1,5\n1000001,2,6\n1000000,4,9\n"), Request{X: "n", Y: []string{"t"}, By: []string{"bytes_per_pe"}})
 	if err != nil {
@@ -262,7 +268,8 @@ func TestNearNumbers(t *testing.T) {
 	}
 }
 
-// TestUpperCase: a title begins with a letter, not with a byte.
+// TestUpperCase checks that the first letter of a title is a capital, also if it takes
+// several bytes.
 func TestUpperCase(t *testing.T) {
 	for y, want := range map[string]string{"öl": "Öl by n", "run_time": "Run time by n", "ß": "ß by n", "\xffx": "\xffx by n", "": " by n"} {
 		d := &data{Table: &table.Table{Columns: []table.Column{{Name: "n"}, {Name: y}}}, ys: []int{1}}
@@ -272,8 +279,8 @@ func TestUpperCase(t *testing.T) {
 	}
 }
 
-// TestBoundsBySettings: a bound has a line for the settings that make a difference to it, and
-// not for others.
+// TestBoundsBySettings checks that a bound has a line for each value of the settings that
+// change it, and not of other settings.
 func TestBoundsBySettings(t *testing.T) {
 	csv := "#role,setting,setting,setting,lower,bound\nlink,algo,size,t,least\n" +
 		"1,ring,1K,5,1\n2,ring,1K,4,1\n1,ring,4K,9,3\n2,ring,4K,7,2\n1,tree,1K,6,1\n2,tree,1K,5,1\n1,tree,4K,8,3\n2,tree,4K,6,2\n"

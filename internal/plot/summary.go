@@ -13,27 +13,29 @@ import (
 	"github.com/kernbench/kernbench/table"
 )
 
-// Summary is what was drawn. Its JSON is what `kernbench plot --format json` prints.
+// Summary describes a figure that was drawn. Its JSON is the output of `kernbench plot
+// --format json`.
 type Summary struct {
-	Version string   `json:"version"` // of kernbench
+	Version string   `json:"version"` // version of kernbench
 	File    string   `json:"file"`
 	Kind    string   `json:"kind"`
 	X       string   `json:"x"`
 	Y       []string `json:"y"`
 	By      []string `json:"by,omitempty"`
-	Log     string   `json:"log"` // the logarithmic axes, or none
+	Log     string   `json:"log"` // logarithmic axes, or none
 	Out     string   `json:"out"`
-	NotOK   int      `json:"not_ok"` // points of rows whose checks failed
+	NotOK   int      `json:"not_ok"` // number of points of rows whose checks failed
 	Series  []Series `json:"series"`
 	chosen  []string
 }
 
-// Summary returns what was drawn of a file of results, and where to.
+// Summary returns the summary of a figure that was drawn from a file of results and written
+// to out.
 func (f *Figure) Summary(file, out string) *Summary {
 	return &Summary{version.Version, file, f.Kind, f.X, f.Y, f.By, f.Log, out, f.NotOK, f.Series, f.Chosen}
 }
 
-// WriteText writes how much was drawn, and the flags that give what was chosen.
+// WriteText writes the number of series and points, and the flags that were chosen.
 func (s *Summary) WriteText(w io.Writer) error {
 	points := collect(s.Series, func(_ Series, p Point) float64 { return p.Y })
 	_, err := fmt.Fprintf(w, "%s: %d series, %d points\n", s.Out, len(s.Series), len(points))
@@ -43,8 +45,8 @@ func (s *Summary) WriteText(w io.Writer) error {
 	return err
 }
 
-// Results adds a table of results, figures of it and the command line that made it to a page, and
-// returns the page as HTML.
+// Results adds a table of results, figures of the table, and the command line that produced
+// it to a page. It returns the page as HTML.
 func Results(p page.Page, t *table.Table, command string) ([]byte, error) {
 	results := page.Section{Heading: "Results", Tables: []page.Table{{Caption: "All rows. A click on a name sorts by that column.", Table: t}}}
 	for _, f := range Figures(t, Request{About: cmp.Or(p.Lead, p.Title)}) {

@@ -53,7 +53,7 @@ func (g Gantt) chart() *draw.Gantt {
 		spans = append(spans, r.Makespan-start)
 		c.Panels = append(c.Panels, panels(r, start)...)
 	}
-	c.Apart = len(spans) > 0 && slices.Max(spans) > 4*slices.Min(spans)
+	c.SeparateAxes = len(spans) > 0 && slices.Max(spans) > 4*slices.Min(spans)
 	return c
 }
 

@@ -153,11 +153,11 @@ func TestSharedAxis(t *testing.T) {
 	}{{100 * simtime.Nanosecond, false}, {25 * simtime.Nanosecond, false}, {24 * simtime.Nanosecond, true}, {401 * simtime.Nanosecond, true}} {
 		other := twoTasks(task.AICPUBuildGraph)
 		other.Makespan = tt.makespan
-		if got := chartOf(long, other).Apart; got != tt.want {
+		if got := chartOf(long, other).SeparateAxes; got != tt.want {
 			t.Errorf("runs of %v and %v are apart: %v, want %v", long.Makespan, other.Makespan, got, tt.want)
 		}
 	}
-	if chartOf(long).Apart {
+	if chartOf(long).SeparateAxes {
 		t.Error("the ranks of one run are apart, want one axis")
 	}
 }
@@ -262,11 +262,11 @@ func TestSkipBuildingScale(t *testing.T) {
 		}
 	}
 	g := Gantt{Runs: []*task.Result{long, short}}
-	if !g.chart().Apart {
+	if !g.chart().SeparateAxes {
 		t.Error("1100 ns and 100 ns share an axis, want one each")
 	}
 	g.SkipBuilding = true
-	if g.chart().Apart {
+	if g.chart().SeparateAxes {
 		t.Error("90 ns and 90 ns have an axis each, want one for both")
 	}
 	none := &task.Result{Runtime: task.HostBuildGraph, Ranks: 1, Cores: 1, Makespan: 7, Control: []task.Work{{Core: task.BuilderCore, To: 7}}}

@@ -10,16 +10,17 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// plan is a system to draw. It is laid out without its overrides, so that absent links have
-// a place too.
-type plan struct {
+// builder lays out a view of a system. The layout ignores overrides, so that absent links
+// also have a position.
+type builder struct {
 	*topology.Graph // without overrides
 	at              Place
-	overridden      map[pair]*overriding
+	overridden      map[pair]*overrideEffect
 }
 
-// Topology lays out a view of a compiled system. The place selects the SIP, the cube and the
-// PE to show, as far as the view goes into them. Topology returns an error if there is none.
+// Topology lays out a view of a compiled system. at selects the SIP, the cube and the PE to
+// show, as far as the view needs them. Topology returns an error if one of them, or the
+// view, does not exist.
 func Topology(g *topology.Graph, view View, at Place) (*Diagram, error) {
 	s := g.Spec()
 	var missing []error
@@ -34,23 +35,25 @@ func Topology(g *topology.Graph, view View, at Place) (*Diagram, error) {
 	if missing != nil {
 		return nil, errors.Join(missing...)
 	}
-	p, err := newPlan(g, at)
+	p, err := newBuilder(g, at)
 	if err != nil {
 		return nil, err
 	}
-	layout, ok := map[View]func(*plan) *Diagram{ViewSystem: (*plan).system, ViewSIP: (*plan).sip, ViewCube: (*plan).cube, ViewPE: (*plan).pe}[view]
+	layout, ok := map[View]func(*builder) *Diagram{ViewSystem: (*builder).layoutSystem, ViewSIP: (*builder).layoutSIP, ViewCube: (*builder).layoutCube, ViewPE: (*builder).layoutPE}[view]
 	if !ok {
 		return nil, fmt.Errorf("no view %q: draw one of %v", view, Views)
 	}
 	d := layout(p)
 	d.source, d.hash = s.Source(), s.Hash()
-	d.placeTexts(sizeText, sizeMore)
+	d.placeTexts(sizeText, sizeDetail)
 	p.explainOverrides(d, s.Overrides)
 	return d, nil
 }
 
-func newPlan(g *topology.Graph, at Place) (*plan, error) {
-	p := &plan{Graph: g, at: at, overridden: map[pair]*overriding{}}
+// newBuilder returns a builder for a compiled system. If the system has overrides, it
+// compiles the system again without them and records the effect of each override.
+func newBuilder(g *topology.Graph, at Place) (*builder, error) {
+	p := &builder{Graph: g, at: at, overridden: map[pair]*overrideEffect{}}
 	overrides := g.Spec().Overrides
 	if len(overrides) == 0 {
 		return p, nil
@@ -63,18 +66,18 @@ func newPlan(g *topology.Graph, at Place) (*plan, error) {
 	}
 	p.Graph = full
 	for _, o := range overrides {
-		q, dirs := p.pairOf(o)
+		q, dirs := p.overriddenPair(o)
 		v := p.overridden[q]
 		if v == nil {
-			v = &overriding{state: changed}
+			v = &overrideEffect{state: changed}
 			p.overridden[q] = v
 		}
-		v.note(o, dirs)
+		v.addText(o, dirs)
 		_, there := g.LinkBetween(q.a, q.b)
 		_, back := g.LinkBetween(q.b, q.a)
 		switch {
 		case there != back:
-			v.state, v.left = oneDirection, there
+			v.state, v.fromLower = oneDirection, there
 		case !there:
 			v.state = absent
 		}
@@ -82,56 +85,57 @@ func newPlan(g *topology.Graph, at Place) (*plan, error) {
 	return p, nil
 }
 
-// endpoints is two components in the order of the blocks that a wire joins.
+// endpoints is two components, in the order of the blocks that a wire connects.
 type endpoints struct{ from, to topology.NodeID }
 
-// join adds a wire for the links of pairs of components, which decide its state. Where one
-// direction is left, the wire runs in that one. The text of an overridden wire is its own.
-func (p *plan) join(d *Diagram, w wire, links ...endpoints) {
-	var names, own []string
-	states, left := map[state]int{}, map[bool]int{} // left: true for along the wire
+// join adds a wire for the links between pairs of components. The links determine the state
+// of the wire. If only one direction remains, the wire points in that direction. The text
+// of an overridden wire is replaced by the effect of the overrides.
+func (p *builder) join(d *Diagram, w wire, links ...endpoints) {
+	var names, texts []string
+	states, remaining := map[state]int{}, map[bool]int{} // remaining: key true is the direction of the wire
 	for _, l := range links {
-		q := pairOf(l.from, l.to)
+		q := newPair(l.from, l.to)
 		names, w.pairs = append(names, p.Name(q.a)+" — "+p.Name(q.b)), append(w.pairs, q)
 		v := p.overridden[q]
 		if v == nil {
-			states[asKind]++
+			states[unchanged]++
 			continue
 		}
 		states[v.state]++
-		own = append(own, v.text(func(fromLower bool) string { return w.arrow(fromLower == (q.a == l.from)) }))
+		texts = append(texts, v.text(func(fromLower bool) string { return w.arrow(fromLower == (q.a == l.from)) }))
 		if v.state == oneDirection {
-			left[v.left == (q.a == l.from)]++
+			remaining[v.fromLower == (q.a == l.from)]++
 		}
 	}
 	w.name = strings.Join(names, "\n")
 	switch all := len(links); {
-	case states[asKind] == all:
+	case states[unchanged] == all:
 	case states[absent] == all:
 		w.state = absent
-	case left[true] == all || left[false] == all:
+	case remaining[true] == all || remaining[false] == all:
 		w.state, w.oneWay = oneDirection, true
-		if left[false] > 0 {
+		if remaining[false] > 0 {
 			w.from, w.to = w.to, w.from
 			slices.Reverse(w.path)
 		}
 	default:
 		w.state = changed
 	}
-	if w.state != asKind {
-		w.text = own[0]
-		if len(slices.Compact(slices.Clone(own))) > 1 {
+	if w.state != unchanged {
+		w.text = texts[0]
+		if len(slices.Compact(slices.Clone(texts))) > 1 {
 			w.text = "changed"
 		}
-		if len(own) < len(links) {
-			w.text += fmt.Sprintf(" (%d of %d)", len(own), len(links))
+		if len(texts) < len(links) {
+			w.text += fmt.Sprintf(" (%d of %d)", len(texts), len(links))
 		}
 		w.name += "\n" + w.text
 	}
 	d.wires = append(d.wires, &w)
 }
 
-// arrow returns an arrow along the wire, or against it.
+// arrow returns an arrow in the direction of the wire, or against it if along is false.
 func (w *wire) arrow(along bool) string {
 	if w.path == nil {
 		return ""
@@ -151,31 +155,33 @@ func (w *wire) arrow(along bool) string {
 	return " ←"
 }
 
-// joinNamed joins two blocks that stand for one component each.
-func (p *plan) joinNamed(d *Diagram, w wire) {
+// joinNamed adds a wire between two blocks that stand for one component each.
+func (p *builder) joinNamed(d *Diagram, w wire) {
 	a, _ := p.Lookup(d.blocks[w.from].name)
 	b, _ := p.Lookup(d.blocks[w.to].name)
 	p.join(d, w, endpoints{a, b})
 }
 
-// bandwidth returns a bandwidth as the legend writes it.
-func bandwidth(bw topology.BytesPerSec) string {
+// bandwidthText formats a bandwidth for the legend.
+func bandwidthText(bw topology.BytesPerSec) string {
 	if bw == topology.Unlimited {
 		return "unlimited bandwidth"
 	}
 	return topology.Format(bw) + " each way"
 }
 
-// wireText returns a bandwidth as the label of a wire, "" if it is unlimited.
-func wireText(bw topology.BytesPerSec) string {
+// bandwidthLabel formats a bandwidth as the label of a wire. It returns "" if the bandwidth
+// is unlimited.
+func bandwidthLabel(bw topology.BytesPerSec) string {
 	if bw == topology.Unlimited {
 		return ""
 	}
 	return topology.Format(bw)
 }
 
-// wireDelay returns the latency of links whose length decides it, unless a latency is given.
-func (p *plan) wireDelay(latency *topology.Time) string {
+// latencyText returns the latency of links. Without a given latency, the length of a link
+// determines it, and the text is the delay of wires.
+func (p *builder) latencyText(latency *topology.Time) string {
 	if latency != nil {
 		return topology.Format(*latency)
 	}
