@@ -13,7 +13,7 @@ func init() {
 	bench.Register(bench.Bench{
 		Name:    "attention_decode",
 		Uses:    bench.UsesNothing,
-		Summary: "Llama-70B attention of new tokens with a KV cache cut over a mesh of PEs or cubes",
+		Summary: "Llama-70B attention of new tokens, with a KV cache divided over PEs or cubes",
 		Doc: `Grouped-query attention with heads of 128 elements, 8 query heads to a KV head.
 The keys and values of a context, the new tokens' included, are cut along the sequence
 over the holders of a mesh: the PEs of a cube, or with --over cube the cubes of a SIP,
@@ -29,7 +29,7 @@ Every element is compared with a dense computation in float64; it may be off by 
 deviations of what rounding makes of it.
 ` + breakdownDoc,
 		Params: append(attentionParams("1"), bench.Param{
-			Name: "context", Usage: "how many tokens have keys and values", Default: "1024",
+			Name: "context", Usage: "number of tokens with keys and values", Default: "1024",
 		}),
 		Row: decodeRow{}, Metrics: attentionMetrics{},
 		Run: runAttentionDecode,

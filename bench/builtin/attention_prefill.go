@@ -11,7 +11,7 @@ func init() {
 	bench.Register(bench.Bench{
 		Name:    "attention_prefill",
 		Uses:    bench.UsesNothing,
-		Summary: "Llama-70B attention of a prompt, keys and values passing through a mesh of PEs or cubes",
+		Summary: "Llama-70B attention of a prompt, with keys and values that move through a mesh",
 		Doc: `Grouped-query attention with heads of 128 elements, 8 query heads to a KV head.
 The tokens of a prompt are cut over the holders of a mesh: the PEs of a cube, or with
 --over cube the cubes of a SIP, whose PEs share the heads. Every holder has the queries,
@@ -29,7 +29,7 @@ Every element is compared with a dense computation in float64; it may be off by 
 deviations of what rounding makes of it.
 ` + breakdownDoc,
 		Params: append(attentionParams("256"), bench.Param{
-			Name: "mask", Usage: "which keys a query sees", Default: "causal", Values: []string{"causal", "none"},
+			Name: "mask", Usage: "keys that a query sees", Default: "causal", Values: []string{"causal", "none"},
 		}),
 		Row: prefillRow{}, Metrics: attentionMetrics{},
 		Run: runAttentionPrefill,

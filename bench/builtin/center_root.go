@@ -19,7 +19,7 @@ func init() {
 	bench.Register(bench.Bench{
 		Name:    "center_root_buffers",
 		Uses:    bench.UsesCollectives,
-		Summary: "center_root all-reduce over 6 SIPs by memory of the queue slots, beside published figures",
+		Summary: "center_root all-reduce over 6 SIPs by memory of queue slots, with published times",
 		Doc: `All-reduce by center_root of f16 tensors that have an addend on the first PE of each
 cube, with queue slots in TCM, SRAM and HBM, on a torus_2d of 3×2 SIPs with 4×4 cubes
 each. All 96 results of a point are compared bit for bit.

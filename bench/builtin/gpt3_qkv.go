@@ -18,7 +18,7 @@ func init() {
 	bench.Register(bench.Bench{
 		Name:    "gpt3_qkv",
 		Uses:    bench.UsesNothing,
-		Summary: "the Q, K and V projection of GPT-3 as one column-parallel layer, by ranks",
+		Summary: "Q, K and V projection of GPT-3 as one column-parallel layer, by number of ranks",
 		Doc: `GPT-3 has 12288 features and 96 heads of 128: the projection is 12288 × 36864 in one
 ColumnParallelLinear with bias. --divide makes the features and the heads fewer. A row for
 each number of ranks, each on a system like the given one with as many SIPs as ranks.
@@ -30,7 +30,7 @@ full rate, and utilization how much of total_ns that is.
 ` + breakdownDoc,
 		Params: []bench.Param{
 			defaulted(tpParam, "1,2,4,8"), defaulted(tokensParam, "128"),
-			{Name: "divide", Usage: "what GPT-3's 12288 features and 96 heads are divided by", Default: "16", Values: []string{"1", "2", "4", "8", "16", "32"}},
+			{Name: "divide", Usage: "divisor of the 12288 features and 96 heads of GPT-3", Default: "16", Values: []string{"1", "2", "4", "8", "16", "32"}},
 			precisionParam, defaulted(placementParam, "columns"),
 		},
 		Row:  qkvRow{},

@@ -10,7 +10,7 @@ func init() {
 	bench.Register(bench.Bench{
 		Name:    "matmul_composite",
 		Uses:    bench.UsesNothing,
-		Summary: "32×3072×32 f16 as one composite command, operands streamed or loaded",
+		Summary: "32×3072×32 f16 matrix product as one composite, with streamed or loaded operands",
 		Doc: `A row for each way to give a composite its operands: ref_ref streams both from HBM
 tile by tile, load_ref has the first in TCM beforehand, load_load both. Streaming
 overlaps with the arithmetic; loading comes before it.

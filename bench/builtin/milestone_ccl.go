@@ -18,7 +18,7 @@ func init() {
 	bench.Register(bench.Bench{
 		Name:    "milestone-1h-ccl",
 		Uses:    bench.UsesCollectives,
-		Summary: "every figure of the center_root all-reduce over 6 SIPs: sizes by topology, and memories of queue slots",
+		Summary: "all figures of the center_root all-reduce over 6 SIPs: sizes, topologies, queue memories",
 		Doc: `All-reduce by center_root of f16 tensors that have an addend on the first PE of each
 cube, of 6 SIPs with 4×4 cubes each, every rank a SIP, in two sweeps: 12 sizes on a
 ring_1d of 6, a torus_2d of 2×3 and a mesh_2d_no_wrap of 2×3; and 4 sizes with queue
@@ -36,7 +36,7 @@ The folder then has summary.csv and buffer_kind.csv, all figures as SVG and PNG,
 report.html with everything on one page, and points.jsonl, with which --resume takes
 over what is there.`,
 		Params: []bench.Param{
-			{Name: "max-elems", Usage: "leave out sizes of more elements than this", Default: "49152"},
+			{Name: "max-elems", Usage: "skip sizes with more elements", Default: "49152"},
 		},
 		Folder:     "1H_milestone_output/ccl",
 		Files:      []string{"points.jsonl", "summary.csv", "buffer_kind.csv", "*.svg", "*.png", "topology.yaml", "ccl.yaml", "report.html"},

@@ -13,7 +13,7 @@ func init() {
 	bench.Register(bench.Bench{
 		Name:    "milestone-1h-gemm",
 		Uses:    bench.UsesNothing,
-		Summary: "every figure of matrix products on one PE and on a device: sizes and ways to give operands, beside the roofline",
+		Summary: "all figures of matrix products on one PE and on a device: sizes, operands, roofline",
 		Doc: `Matrix products of f16, M × K by K × N, as composite commands in two sweeps: on one PE,
 and cut over all PEs of a SIP, where each cube has rows of the result and each of its PEs
 columns, with copies of what it needs in its own HBM. Each product is made in three ways:
@@ -37,7 +37,7 @@ be of different rows.
 The folder then has gemm.csv and device.csv, all figures as SVG and PNG, report.html with
 everything on one page, and points.jsonl, with which --resume takes over what is there.`,
 		Params: []bench.Param{
-			{Name: "sizes", Usage: "which sizes are multiplied: few is for a quick look", Default: "all", Values: []string{"all", "few"}},
+			{Name: "sizes", Usage: "sizes to multiply; few is a quick run", Default: "all", Values: []string{"all", "few"}},
 		},
 		Folder:     "1H_milestone_output/gemm",
 		Files:      []string{"points.jsonl", "gemm.csv", "device.csv", "*.svg", "*.png", "topology.yaml", "report.html"},

@@ -14,7 +14,7 @@ func init() {
 	bench.Register(bench.Bench{
 		Name:    "pe2pe",
 		Uses:    bench.UsesNothing,
-		Summary: "latency between two PEs by distance and size: queues against raw DMA",
+		Summary: "latency between two PEs by distance and size, through queues and with raw DMA",
 		Doc: `Two PEs throw a tile to and fro. A latency is half of the second round trip: what
 comes before the first send drops out. The far end is the next PE of the cube, the
 last one, the next cube and the next device, as far as the system has them, and

@@ -14,7 +14,7 @@ func init() {
 	bench.Register(bench.Bench{
 		Name:    "task_chain",
 		Uses:    bench.UsesTasks,
-		Summary: "a chain of tasks under the three runtimes: what it costs to go from one to the next",
+		Summary: "chain of tasks under the three runtimes: the cost from one task to the next",
 		Doc: `Each task adds 1 to the same tile, and so waits for the one before: nothing runs beside
 anything, and what the runtimes differ in is what they do between two tasks and before
 the first. host_build_graph has the whole graph built before it begins. The control core of

@@ -12,7 +12,7 @@ func init() {
 	bench.Register(bench.Bench{
 		Name:    "task_fanout",
 		Uses:    bench.UsesTasks,
-		Summary: "one task, then many side by side, then one: how fast the runtimes spread work",
+		Summary: "one task, then many in parallel, then one: how fast the runtimes distribute work",
 		Doc: `A task writes a tile, others copy it to tiles of their own, each plus its number, and a
 last one adds them all up. The many could run at once, each on a PE. How nearly they do is
 for the control cores to say: one hands out all tasks and reads all ends under

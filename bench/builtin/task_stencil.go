@@ -12,7 +12,7 @@ func init() {
 	bench.Register(bench.Bench{
 		Name:    "task_stencil",
 		Uses:    bench.UsesTasks,
-		Summary: "steps of a stencil, a task for each tile: work whose tasks wait for their neighbours",
+		Summary: "steps of a stencil, a task for each tile: tasks that wait for their neighbours",
 		Doc: `Eight steps over a row of tiles, each a task: an element becomes the sum of itself and
 its two neighbours, from one tensor to another and back. A task reads its tile and one
 element on either side, and so waits for three tasks of the step before and, since it

@@ -14,7 +14,7 @@ func init() {
 	bench.Register(bench.Bench{
 		Name:    "tp_mlp",
 		Uses:    bench.UsesCollectives,
-		Summary: "an MLP of two tensor-parallel layers, by ranks, with sequence parallelism and overlap or not",
+		Summary: "MLP of two tensor-parallel layers, by ranks, sequence parallelism and overlap",
 		Doc: `A ColumnParallelLinear from hidden to ffn features, GELU, and a RowParallelLinear back, both
 with bias, on all PEs of every rank. A row for each number of ranks, without and with
 sequence parallelism, where each rank has its tokens before and after, and for each
@@ -31,7 +31,7 @@ worked longest did, and comm_share how much of total_ns is exposed_comm_ns.
 ` + breakdownDoc,
 		Params: []bench.Param{
 			defaulted(tpParam, "1,2,4,8"), defaulted(tokensParam, "256"), {Name: "hidden", Usage: "features between layers", Default: "512"},
-			{Name: "ffn", Usage: "features within an MLP", Default: "2048"}, precisionParam, defaulted(sequenceParam, "off"), defaulted(overlapParam, "1,2"), defaulted(placementParam, "tokens"), groupParam,
+			{Name: "ffn", Usage: "features within the MLP", Default: "2048"}, precisionParam, defaulted(sequenceParam, "off"), defaulted(overlapParam, "1,2"), defaulted(placementParam, "tokens"), groupParam,
 		},
 		Row: mlpRow{},
 		Run: runTPMLP,

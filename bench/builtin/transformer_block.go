@@ -15,7 +15,7 @@ func init() {
 	bench.Register(bench.Bench{
 		Name:    "transformer_block",
 		Uses:    bench.UsesCollectives,
-		Summary: "a block of a transformer, forward: norm, attention, norm, MLP, on tensor-parallel ranks",
+		Summary: "forward pass of a transformer block on tensor-parallel ranks: norm, attention, MLP",
 		Doc: `A block as Llama has it, without rotary positions: RMSNorm, the projection to Q, K and V,
 causal grouped-query attention, the projection back and the residual; RMSNorm, the gated
 projection up, SwiGLU, the projection down and the residual. Heads and features are cut over

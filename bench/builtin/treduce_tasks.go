@@ -12,7 +12,7 @@ func init() {
 	bench.Register(bench.Bench{
 		Name:    "treduce_tasks",
 		Uses:    bench.UsesTasks,
-		Summary: "ranks make blocks and a root adds them up as they come, all by tasks",
+		Summary: "ranks compute blocks and a root sums them as they arrive, all as tasks",
 		Doc: `Every SIP is a rank. A task makes each block of a rank's vector and tells the root; the
 root has a task for each block, which waits until all ranks have told it, reads theirs and
 adds them to its own. So computing, communicating and scheduling overlap as far as the
