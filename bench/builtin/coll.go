@@ -22,11 +22,11 @@ func init() {
 		Name:    "coll",
 		Uses:    bench.UsesCollectives,
 		Summary: "one collective at one size with one algorithm: a row of kernbench coll, for sweeps",
-		Doc: `A row of kernbench coll, on the machine of the run: time_us from the common start on the
-PEs to the end of the last PE, algbw and busbw, the elements that are wrong, the
-algorithm that did it, the least possible time and what sets it. kernbench coll measures
-many sizes and algorithms of one system at once; kernbench sweep of this bench takes any
-settings of the system as well.`,
+		Doc: `A row of kernbench coll on the machine of the run: time_us from the common start
+to the end of the last PE, algbw and busbw, the number of wrong elements, the
+algorithm, the lower bound and what sets it. kernbench coll measures many sizes
+and algorithms of one machine; kernbench sweep of this bench also varies
+settings of the machine.`,
 		Params: []bench.Param{
 			{Name: "collective", Usage: "collective to measure", Default: ccl.AllReduce.String(), Values: lists.Map(ccl.Collectives(), ccl.Collective.String)},
 			{Name: "algo", Usage: "algorithm, or auto; if not given, as in ccl.yaml"},
