@@ -326,10 +326,10 @@ func TestParallelPageNamesEverything(t *testing.T) {
 	}
 }
 
-// TestHostAPINamesEverything looks for the methods and functions that PyTorch's users come for
-// in host-api.md.
-func TestHostAPINamesEverything(t *testing.T) {
-	const page = "docs/write/host-api.md"
+// TestNamesPageNamesEverything checks that names.md has every function of package dist and
+// every method of the types that users of PyTorch meet.
+func TestNamesPageNamesEverything(t *testing.T) {
+	const page = "docs/write/names.md"
 	text := read(t, page)
 	names := map[string]bool{}
 	for _, v := range []any{&torch.Tensor{}, &dist.Work{}, &dist.Group{}, &torch.Launched{}, &torch.Array{}} {

@@ -185,8 +185,8 @@ func (c *Comm) Close() error {
 	return errors.Join(append(errs, c.world.link.Close())...)
 }
 
-// Backend is a way for ranks to reach one another's memory. docs/write/comm-backends.md
-// shows how to add one.
+// Backend is a way for ranks to reach one another's memory. docs/write/backends.md shows
+// how to add one.
 type Backend interface {
 	// Join makes this rank one of the run that rendezvous names, with so many bytes of
 	// memory, zeroed, that the others can reach: segment 0. It need not wait for them.

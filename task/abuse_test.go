@@ -14,7 +14,7 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// vector is a tensor of four ones.
+// vector returns a tensor of four ones.
 func vector(t *testing.T, r *torch.Rank) *torch.Tensor {
 	t.Helper()
 	x, err := r.FromSlice([]float32{1, 1, 1, 1}, torch.F32, torch.Shape{4})
@@ -24,12 +24,12 @@ func vector(t *testing.T, r *torch.Rank) *torch.Tensor {
 	return x
 }
 
-// abused is where the orchestrations of this file call.
-var abused = regexp.MustCompile(` at abuse_test\.go:\d+`)
+// abuseLines matches the lines of the orchestrations in this file.
+var abuseLines = regexp.MustCompile(` at abuse_test\.go:\d+`)
 
-// A slice of arguments may be used again for the next task.
+// TestArgsAreCopied checks that a slice of arguments can be reused for the next task.
 func TestArgsAreCopied(t *testing.T) {
-	r := system(t, "default", torch.Options{})
+	r := newSystem(t, "default", torch.Options{})
 	x := vector(t, r)
 	_, err := Run(r, Options{Runtime: AICPUBuildGraph, Devices: []int{0}}, func(b *Builder) {
 		args := Args{InOut("x", b.Tensor(x)), Scalar("n", 1)}
@@ -56,7 +56,7 @@ func TestArgsAreCopied(t *testing.T) {
 	}
 }
 
-// An edge that is given twice is one.
+// TestEdgesAreCountedOnce checks that an edge that is given twice counts once.
 func TestEdgesAreCountedOnce(t *testing.T) {
 	p, err := Build(t.Context(), 0, 1, func(b *Builder) {
 		for range 3 {
@@ -72,10 +72,10 @@ func TestEdgesAreCountedOnce(t *testing.T) {
 	}
 }
 
-// What is wrong with an orchestration or a configuration is refused, with a line where it
-// has one.
+// TestRefused checks that mistakes in orchestrations and configurations are refused, and
+// that errors name the line of the orchestration if there is one.
 func TestRefused(t *testing.T) {
-	r, other := system(t, "default", torch.Options{}), system(t, "default", torch.Options{})
+	r, other := newSystem(t, "default", torch.Options{}), newSystem(t, "default", torch.Options{})
 	x, y := vector(t, r), vector(t, other)
 	deep := torch.Must(r.Zeros(torch.F32, torch.Shape{1, 1, 2, 1, 2}))
 	rows := x.Narrow(0, 1, 2)
@@ -84,7 +84,7 @@ func TestRefused(t *testing.T) {
 		name   string
 		config *Config
 		submit func(b *Builder)
-		want   string // with L for the place
+		want   string // with L for file and line
 	}{
 		{"another context", nil, func(b *Builder) { b.Tensor(y) }, "the orchestration of rank 0: Tensor at L: [4] f32 is a tensor of another torch.Context"},
 		{"many axes", nil, func(b *Builder) { b.Tensor(deep) }, "the orchestration of rank 0: Tensor at L: [1 1 2 1 2] f32 has 5 axes, and tasks have tensors of up to 4: give a View with fewer"},
@@ -110,7 +110,7 @@ func TestRefused(t *testing.T) {
 			continue
 		}
 		got, _, _ := strings.Cut(err.Error(), "\n")
-		if got = abused.ReplaceAllString(got, " at L"); got != c.want {
+		if got = abuseLines.ReplaceAllString(got, " at L"); got != c.want {
 			t.Errorf("%s: got\n     %s\nwant %s", c.name, got, c.want)
 		}
 	}
@@ -121,9 +121,9 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// A Builder is for its orchestration: not for kernels, and not for later.
-func TestBuilderIsOverWhenItIsBuilt(t *testing.T) {
-	r := system(t, "default", torch.Options{})
+// TestBuilderAfterBuild checks that a kernel cannot use the Builder of its program.
+func TestBuilderAfterBuild(t *testing.T) {
+	r := newSystem(t, "default", torch.Options{})
 	var kept *Builder
 	_, err := Run(r, Options{Runtime: HostBuildGraph, Devices: []int{0}}, func(b *Builder) {
 		kept = b
@@ -134,7 +134,8 @@ func TestBuilderIsOverWhenItIsBuilt(t *testing.T) {
 	}
 }
 
-// An orchestration that does not end is not waited for when the context has ended.
+// TestOrchestrationThatDoesNotEnd checks that Build does not wait for an endless
+// orchestration when the context has ended.
 func TestOrchestrationThatDoesNotEnd(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	stopped, over := errors.New("enough"), make(chan struct{})
@@ -157,7 +158,8 @@ func TestOrchestrationThatDoesNotEnd(t *testing.T) {
 	}
 }
 
-// A scope whose body panics is closed, for those who go on.
+// TestScopeThatPanics checks that a scope is closed if its body panics and the
+// orchestration recovers.
 func TestScopeThatPanics(t *testing.T) {
 	p, err := Build(t.Context(), 0, 1, func(b *Builder) {
 		func() {
@@ -174,7 +176,8 @@ func TestScopeThatPanics(t *testing.T) {
 	}
 }
 
-// To put into one's own part is to write there.
+// TestPutIntoOwnPart checks that a Put to the kernel's own rank needs a region that the
+// task writes, and a Get from it one that the task reads.
 func TestPutIntoOwnPart(t *testing.T) {
 	put := func(t *tl.PE, x tl.Ptr) { t.Put(t.Rank(), x, t.Zeros(tl.Shape{4}, tl.F32)) }
 	get := func(t *tl.PE, x tl.Ptr) { t.Get(t.Rank(), x, tl.Shape{4}, tl.F32) }
@@ -187,7 +190,7 @@ func TestPutIntoOwnPart(t *testing.T) {
 		{"put, out", put, Out, false}, {"put, in", put, In, true}, {"put, at peers", put, AtPeers, true},
 		{"get, in", get, In, false}, {"get, out", get, Out, true}, {"get, at peers", get, AtPeers, true},
 	} {
-		r := system(t, "default", torch.Options{})
+		r := newSystem(t, "default", torch.Options{})
 		x := vector(t, r)
 		_, err := Run(r, Options{Runtime: HostBuildGraph, Devices: []int{0}}, func(b *Builder) {
 			b.Submit("own", c.kernel, Args{c.arg("x", b.Tensor(x))})
@@ -198,9 +201,9 @@ func TestPutIntoOwnPart(t *testing.T) {
 	}
 }
 
-// An orchestration has its Builder: the host API is closed to it.
+// TestHostCallsInOrchestrations checks that an orchestration cannot call the host API.
 func TestHostCallsInOrchestrations(t *testing.T) {
-	r := system(t, "default", torch.Options{})
+	r := newSystem(t, "default", torch.Options{})
 	x := vector(t, r)
 	_, err := Run(r, Options{Runtime: HostBuildGraph, Devices: []int{0}}, func(b *Builder) { _, _ = x.Numpy() })
 	if err == nil || !strings.Contains(err.Error(), "an orchestration its Builder") {
@@ -211,12 +214,12 @@ func TestHostCallsInOrchestrations(t *testing.T) {
 	}
 }
 
-// Kernels have the signals of the options: all, some or none.
+// TestSignalsOfOptions checks that Options.Signals limits the signals of kernels.
 func TestSignalsOfOptions(t *testing.T) {
 	for signals, want := range map[int]string{
 		0: "", 2: "", 1: "no signal 1: this kernel has 0 to 0", -1: "no signal 1: this kernel has none",
 	} {
-		r := system(t, "default", torch.Options{NoData: true})
+		r := newSystem(t, "default", torch.Options{NoData: true})
 		_, err := Run(r, Options{Runtime: HostBuildGraph, Devices: []int{0}, Signals: signals}, func(b *Builder) {
 			b.Submit("tell", func(t *tl.PE) { t.Notify(0, 1, tl.Set, 1) }, nil)
 		})
@@ -226,9 +229,10 @@ func TestSignalsOfOptions(t *testing.T) {
 	}
 }
 
-// What a task tells its own rank is no communication; to wait for it is.
+// TestOwnSignalsAreNoCommunication checks that notifying the task's own rank does not count
+// as communication, and that waiting for a signal does.
 func TestOwnSignalsAreNoCommunication(t *testing.T) {
-	r := system(t, "default", torch.Options{NoData: true})
+	r := newSystem(t, "default", torch.Options{NoData: true})
 	got, err := Run(r, Options{Runtime: HostBuildGraph, Devices: []int{0}}, func(b *Builder) {
 		b.Submit("tell", func(t *tl.PE) { t.Notify(0, 1, tl.Set, 1) }, nil)
 		b.Submit("await", func(t *tl.PE) { t.WaitSignal(1, tl.EQ, 1) }, nil)
@@ -238,7 +242,7 @@ func TestOwnSignalsAreNoCommunication(t *testing.T) {
 	}
 	for _, s := range got.Spans {
 		if want := s.Name == "await"; s.Peers != want {
-			t.Errorf("%s has to do with other ranks: %v, want %v", s.Name, s.Peers, want)
+			t.Errorf("%s communicates with other ranks: %v, want %v", s.Name, s.Peers, want)
 		}
 	}
 }

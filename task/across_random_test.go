@@ -14,83 +14,85 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// ranksProgram is a random program of several ranks, whose tasks reach into each other's
-// memory and whose orchestration looks at values. Its arrays are first those of the host, then
-// those of domains, of which not all ranks have a part.
+// ranksProgram is a random program of several ranks. Its tasks access the memory of other
+// ranks, and its orchestration reads values. The first arrays belong to the host, the
+// others to domains, so that only some ranks have a part of them.
 type ranksProgram struct {
 	ranks      int
-	single     bool // one orchestration for all ranks
-	length     int  // of each array
-	hosts      int  // arrays of the host; those of domains are copied to the last of these
-	members    [][]int
-	largest    int // group
+	single     bool    // one orchestration for all ranks
+	length     int     // elements of each array
+	hosts      int     // number of arrays of the host; the last ones receive copies of the domains' arrays
+	members    [][]int // by domain: the ranks
+	largest    int     // members of the largest group
 	operations []operation
 }
 
-// operation is a task, and whether a value is read after it that later operations depend on.
+// operation is a task, optionally followed by reads of a value that later operations depend
+// on.
 type operation struct {
-	kind      int // of the list below
-	rank      int // where it runs
+	kind      int // one of the constants below
+	rank      int // the rank that runs the task
 	peer      int
 	x, y, z   int // arrays
-	from, n   int
+	from, n   int // the region: n elements of each array
 	c         int
 	members   int
-	onlyIfOdd bool // the last value
-	asks      int  // so often for element from of x, when its task has ended
-	old       bool // asks for that element after the task that wrote it last
-	scope     bool // it and the next two operations are a scope
+	onlyIfOdd bool // run the operation only if the last value is odd
+	reads     int  // how often to read element "from" of x after the task
+	readsOld  bool // read that element from the task that wrote it last
+	scope     bool // this and the next two operations form a scope
 }
 
-// The kinds of operations.
+// The kinds of operations, with what they compute.
 const (
-	fills      = iota // x = c
-	affines           // x = 3 x + c
-	mixes             // z = x - 2 y + c
-	circulates        // x = x + c + the sum of x, by messages
-	gives             // x of the peer = x
-	takes             // x = 3 x + x of the peer
-	forwards          // x = 3 x + x of the peer, by messages
-	reduces           // z = (x of the peer + x) - c, by a composite
-	signals           // x = 3 x + c, and a signal to the peer
-	copies            // z = x
-	hears             // circulates when a signal has come
+	fills              = iota // x = c
+	affines                   // x = 3 x + c
+	mixes                     // z = x - 2 y + c
+	circulates                // x = x + c + the sum of x, which members compute by messages
+	gives                     // the peer's x = x
+	takes                     // x = 3 x + the peer's x
+	forwards                  // x = 3 x + the peer's x, which members pass on by messages
+	reduces                   // z = (the peer's x + x) - c, by a composite
+	signals                   // x = 3 x + c, and a signal to the peer
+	copies                    // z = x
+	circulatesOnSignal        // circulates after a signal has arrived
 )
 
-// give puts a region into the same place of a peer, take makes x = 3 x + that of the peer.
+// give puts a region into the same place of a peer.
 func give(t *tl.PE, x, there tl.Ptr, peer int) {
-	rows(t, x, func(first int, s tl.Shape) { t.Put(peer, there.At(first), t.Load(x.At(first), s, tl.I32)) })
+	forRows(t, x, func(first int, s tl.Shape) { t.Put(peer, there.At(first), t.Load(x.At(first), s, tl.I32)) })
 }
 
+// take computes x = 3 x + the same region of the peer.
 func take(t *tl.PE, x, there tl.Ptr, peer int) {
-	rows(t, x, func(first int, s tl.Shape) {
+	forRows(t, x, func(first int, s tl.Shape) {
 		t.Store(x.At(first), t.Load(x.At(first), s, tl.I32).Mul(3).Add(t.Get(peer, there.At(first), s, tl.I32)))
 	})
 }
 
-// circulate adds c and the sum of x to each element of x. Members are joined in a ring and
-// pass their sums around. The last one waits for a signal first, if it is to have been raised
-// heard times.
+// circulate adds c and the sum of x to each element of x. Members are connected in a ring
+// and pass their sums around. If heard is not 0, the last member first waits until signal 0
+// is at least heard.
 func circulate(t *tl.PE, x tl.Ptr, c, heard int) {
 	me, all, one := t.ProgramID(0), t.NumPrograms(0), tl.Shape{1}
 	if me == all-1 && heard > 0 {
 		t.WaitSignal(0, tl.GE, heard)
 	}
 	v := t.Zeros(one, tl.I32)
-	rows(t, x, func(first int, s tl.Shape) { v = t.Load(x.At(first), s, tl.I32).Sum(0).Reshape(1) })
+	forRows(t, x, func(first int, s tl.Shape) { v = t.Load(x.At(first), s, tl.I32).Sum(0).Reshape(1) })
 	sum := v
 	for range all - 1 {
 		t.Send(tl.East, v)
 		v = t.Recv(tl.West, one, tl.I32)
 		sum = sum.Add(v)
 	}
-	rows(t, x, func(first int, s tl.Shape) {
+	forRows(t, x, func(first int, s tl.Shape) {
 		t.Store(x.At(first), t.Load(x.At(first), s, tl.I32).Add(sum).Add(c))
 	})
 }
 
-// forward is take, but the first member of a line gets the region of the peer and sends it to
-// the others.
+// forward computes the same as take, but only the first member of a line gets the region of
+// the peer. It sends the region to the other members.
 func forward(t *tl.PE, x, there tl.Ptr, peer int) {
 	all := tl.Shape{x.Dim(0)}
 	if all[0] == 0 {
@@ -105,19 +107,19 @@ func forward(t *tl.PE, x, there tl.Ptr, peer int) {
 	if t.ProgramID(0) < t.NumPrograms(0)-1 {
 		t.Send(tl.East, t.Ref(box, all, tl.I32))
 	}
-	rows(t, x, func(first int, s tl.Shape) {
+	forRows(t, x, func(first int, s tl.Shape) {
 		t.Store(x.At(first), t.Load(x.At(first), s, tl.I32).Mul(3).Add(t.Load(box.At(first), s, tl.I32)))
 	})
 }
 
-// reduce is z = (x of the peer + x) - c.
+// reduce computes z = (the peer's x + x) - c.
 func reduce(t *tl.PE, x, there, z tl.Ptr, peer, c int) {
-	rows(t, x, func(first int, s tl.Shape) {
+	forRows(t, x, func(first int, s tl.Shape) {
 		t.Wait(t.Composite(tl.ReducePeers(tl.OpAdd, z.At(first), x.At(first), s, tl.I32, peer, t.Rank()), tl.Do(tl.OpSub, c)))
 	})
 }
 
-// signal is affine, and a signal to a peer by the first member.
+// signal runs affine; its first member also notifies a peer.
 func signal(t *tl.PE, x tl.Ptr, peer, c int) {
 	affine(t, x, c)
 	if t.ProgramID(0) == 0 {
@@ -125,45 +127,45 @@ func signal(t *tl.PE, x tl.Ptr, peer, c int) {
 	}
 }
 
-// drawRanksProgram draws a program of that many operations.
+// drawRanksProgram draws a program with a number of operations.
 func drawRanksProgram(r *rand.Rand, operations int) *ranksProgram {
-	p := &ranksProgram{ranks: from(r, 1, 4), single: r.IntN(3) > 0, length: from(r, 1, 12), hosts: 2, largest: from(r, 1, 3)}
-	for range from(r, 0, 3) {
-		p.members = append(p.members, r.Perm(p.ranks)[:from(r, 1, p.ranks)])
+	p := &ranksProgram{ranks: drawInt(r, 1, 4), single: r.IntN(3) > 0, length: drawInt(r, 1, 12), hosts: 2, largest: drawInt(r, 1, 3)}
+	for range drawInt(r, 0, 3) {
+		p.members = append(p.members, r.Perm(p.ranks)[:drawInt(r, 1, p.ranks)])
 	}
 	p.hosts += len(p.members)
 	for range operations {
-		a := operation{kind: r.IntN(copies), rank: r.IntN(p.ranks), c: from(r, -9, 9), members: from(r, 1, p.largest), onlyIfOdd: r.IntN(4) == 0}
-		a.n = from(r, 0, p.length)
-		a.from = from(r, 0, p.length-a.n)
+		a := operation{kind: r.IntN(copies), rank: r.IntN(p.ranks), c: drawInt(r, -9, 9), members: drawInt(r, 1, p.largest), onlyIfOdd: r.IntN(4) == 0}
+		a.n = drawInt(r, 0, p.length)
+		a.from = drawInt(r, 0, p.length-a.n)
 		own := p.arraysOf(a.rank)
 		a.x, a.y, a.z = own[r.IntN(len(own))], own[r.IntN(len(own))], own[r.IntN(len(own))]
 		who := p.holders(a.x)
 		a.peer = who[r.IntN(len(who))]
 		if a.kind >= gives && (!p.single || a.peer == a.rank) {
-			a.kind = r.IntN(gives) // nothing but edges orders ranks
+			a.kind = r.IntN(gives) // only edges between ranks order such operations
 		}
 		if a.kind == mixes && (a.z == a.x || a.z == a.y) {
 			a.members = 1
 		}
 		if a.kind == reduces && a.z == a.x {
-			a.z = 1 - min(a.x, 1) // one of the first two arrays, which is not x
+			a.z = 1 - min(a.x, 1) // one of the first two arrays, other than x
 		}
 		if r.IntN(5) == 0 {
-			a.kind, a.asks, a.n, a.from, a.members = affines, from(r, 1, 2), 1, r.IntN(p.length), 1
+			a.kind, a.reads, a.n, a.from, a.members = affines, drawInt(r, 1, 2), 1, r.IntN(p.length), 1
 		}
-		a.old, a.scope = r.IntN(8) == 0 && a.from < p.length, r.IntN(8) == 0
+		a.readsOld, a.scope = r.IntN(8) == 0 && a.from < p.length, r.IntN(8) == 0
 		p.operations = append(p.operations, a)
 		if a.kind == signals {
-			b := operation{kind: hears, rank: a.peer, peer: a.peer, x: a.x, y: a.x, z: a.x, from: a.from, n: a.n, c: a.c, members: from(r, 1, p.largest), onlyIfOdd: a.onlyIfOdd}
-			p.operations[len(p.operations)-1].old = false // the same value decides on both
+			b := operation{kind: circulatesOnSignal, rank: a.peer, peer: a.peer, x: a.x, y: a.x, z: a.x, from: a.from, n: a.n, c: a.c, members: drawInt(r, 1, p.largest), onlyIfOdd: a.onlyIfOdd}
+			p.operations[len(p.operations)-1].readsOld = false // the same value must decide whether both operations run
 			p.operations = append(p.operations, b)
 		}
 	}
 	return p
 }
 
-// arraysOf is the arrays of which a rank has a part, but for the copies of domains.
+// arraysOf returns the arrays that a rank has a part of, without the copies of domains.
 func (p *ranksProgram) arraysOf(rank int) []int {
 	list := []int{0, 1}
 	for d, members := range p.members {
@@ -174,7 +176,7 @@ func (p *ranksProgram) arraysOf(rank int) []int {
 	return list
 }
 
-// holders is the ranks that have a part of an array.
+// holders returns the ranks that have a part of an array.
 func (p *ranksProgram) holders(array int) (list []int) {
 	if array >= p.hosts {
 		return p.members[array-p.hosts]
@@ -186,30 +188,30 @@ func (p *ranksProgram) holders(array int) (list []int) {
 }
 
 // interpreter runs a program in plain Go, in the order of submission. With a builder it
-// submits the tasks as well.
+// also submits the tasks.
 type interpreter struct {
 	*ranksProgram
-	memory  [][][]int32 // by array, rank and element
-	history [][][]past  // the same
-	odd     bool        // the last value
-	told    []int       // by rank: signals to it
+	memory      [][][]int32          // by array, rank and element: the value
+	history     [][][]elementHistory // by array, rank and element: the accesses
+	lastOdd     bool                 // the last value that was read is odd
+	signalsSent []int                // by rank: number of signals sent to it
 
-	t        tester
-	b        *Builder // nil for the values alone
-	x        func(rank, array int) *Tensor
-	explicit bool // edges for all conflicts, else for those that no runtime infers
-	tells    bool // which regions of other ranks tasks reach: then there are none of these
-	values   int  // read so far
+	t          tester
+	b          *Builder // nil to compute only the values
+	x          func(rank, array int) *Tensor
+	explicit   bool // submit edges for all conflicts, else only for those that no runtime infers
+	namesPeers bool // tasks declare the regions of other ranks that they access; then runtimes infer all conflicts
+	values     int  // number of values read so far
 }
 
-// past is the accesses of an element that the next one may conflict with.
-type past struct {
-	writer  touch
-	readers []touch
+// elementHistory is the accesses of an element that a later access may conflict with.
+type elementHistory struct {
+	writer  elementAccess
+	readers []elementAccess
 }
 
-// touch is an access of a task; remote if it was done by Put or Get.
-type touch struct {
+// elementAccess is an access of a task; remote if the task used Put or Get.
+type elementAccess struct {
 	id     ID
 	remote bool
 }
@@ -222,11 +224,11 @@ func initial(array, rank, i int) int32 {
 }
 
 func (p *ranksProgram) interpreter() *interpreter {
-	s := &interpreter{ranksProgram: p, told: make([]int, p.ranks)}
+	s := &interpreter{ranksProgram: p, signalsSent: make([]int, p.ranks)}
 	for array := range p.hosts + len(p.members) {
-		s.memory, s.history = append(s.memory, make([][]int32, p.ranks)), append(s.history, make([][]past, p.ranks))
+		s.memory, s.history = append(s.memory, make([][]int32, p.ranks)), append(s.history, make([][]elementHistory, p.ranks))
 		for rank := range p.ranks {
-			s.history[array][rank] = make([]past, p.length)
+			s.history[array][rank] = make([]elementHistory, p.length)
 			for i := range p.length {
 				s.memory[array][rank] = append(s.memory[array][rank], initial(array, rank, i))
 				s.history[array][rank][i].writer.id = -1
@@ -236,11 +238,11 @@ func (p *ranksProgram) interpreter() *interpreter {
 	return s
 }
 
-// use notes that a task touches some elements of a rank's part, and appends the tasks that
-// it needs edges from.
-func (s *interpreter) use(edges []ID, id ID, array, rank, from, n int, writes, remote bool) []ID {
-	needs := func(t touch) {
-		if t.id >= 0 && t.id != id && (s.explicit || !s.tells && (t.remote || remote)) {
+// recordAccess records that a task accesses elements of a rank's part of an array. It
+// appends to edges the tasks that the task needs explicit edges from.
+func (s *interpreter) recordAccess(edges []ID, id ID, array, rank, from, n int, writes, remote bool) []ID {
+	needs := func(t elementAccess) {
+		if t.id >= 0 && t.id != id && (s.explicit || !s.namesPeers && (t.remote || remote)) {
 			edges = append(edges, t.id)
 		}
 	}
@@ -248,19 +250,19 @@ func (s *interpreter) use(edges []ID, id ID, array, rank, from, n int, writes, r
 		e := &s.history[array][rank][i]
 		needs(e.writer)
 		if !writes {
-			e.readers = append(e.readers, touch{id, remote})
+			e.readers = append(e.readers, elementAccess{id, remote})
 			continue
 		}
 		for _, r := range e.readers {
 			needs(r)
 		}
-		*e = past{writer: touch{id, remote}}
+		*e = elementHistory{writer: elementAccess{id, remote}}
 	}
 	return edges
 }
 
-// run does the operations of a rank, or of all for -1, and then copies what domains hold to
-// arrays that outlast them.
+// run runs the operations of a rank, or of all ranks for -1. Then it copies the arrays of
+// domains to arrays of the host, which still exist after the run.
 func (s *interpreter) run(rank int) {
 	next := ID(0)
 	for i := 0; i < len(s.operations); i++ {
@@ -271,14 +273,14 @@ func (s *interpreter) run(rank int) {
 			s.b.Scope("three", func() {
 				for ; i < end; i++ {
 					if s.operations[i].rank == rank || rank < 0 {
-						s.do(&s.operations[i], &next)
+						s.runOperation(&s.operations[i], &next)
 					}
 				}
 			})
 			i--
 			continue
 		}
-		s.do(&s.operations[i], &next)
+		s.runOperation(&s.operations[i], &next)
 	}
 	for d, members := range s.members {
 		for _, at := range members {
@@ -289,41 +291,41 @@ func (s *interpreter) run(rank int) {
 	}
 }
 
-// do does an operation, and looks at a value if it asks for one.
-func (s *interpreter) do(a *operation, next *ID) {
-	if a.onlyIfOdd && !s.odd {
+// runOperation runs an operation, and reads a value if the operation asks for one.
+func (s *interpreter) runOperation(a *operation, next *ID) {
+	if a.onlyIfOdd && !s.lastOdd {
 		return
 	}
 	id := s.submit(next, a)
-	if a.old { // the last task that has written some element, if it was one of the rank's own
+	if a.readsOld { // from the last task that wrote the element, if it wrote it at its own rank
 		if w := s.history[a.x][a.rank][a.from].writer; w.id >= 0 && !w.remote {
-			s.look(a, w.id)
+			s.readValue(a, w.id)
 		}
 	}
-	for range a.asks {
-		s.look(a, id)
+	for range a.reads {
+		s.readValue(a, id)
 	}
 }
 
-// look reads the element from of x.
-func (s *interpreter) look(a *operation, id ID) {
+// readValue reads element "from" of x from a task, and checks the value.
+func (s *interpreter) readValue(a *operation, id ID) {
 	v := s.memory[a.x][a.rank][a.from]
 	if s.b != nil {
 		if got := s.b.Value(id, s.x(a.rank, a.x), a.from); got != float64(v) {
 			s.t.Errorf("the value of task %d is %v, want %v", id, got, v)
 		}
 	}
-	s.odd = v%2 != 0
+	s.lastOdd = v%2 != 0
 	s.values++
 }
 
-// submit does what the task of an operation does, and submits it.
+// submit computes the result of the operation's task, and submits the task.
 func (s *interpreter) submit(next *ID, a *operation) ID {
 	id := *next
 	*next++
 	c := a.c
-	if s.odd {
-		c++ // so that values matter
+	if s.lastOdd {
+		c++ // so that results depend on the values read
 	}
 	var edges []ID
 	sum := int32(0)
@@ -337,7 +339,7 @@ func (s *interpreter) submit(next *ID, a *operation) ID {
 			*x = int32(c)
 		case affines, signals:
 			*x = 3**x + int32(c)
-		case circulates, hears:
+		case circulates, circulatesOnSignal:
 			*x += sum + int32(c)
 		case mixes:
 			*z = *x - 2**y + int32(c)
@@ -351,15 +353,17 @@ func (s *interpreter) submit(next *ID, a *operation) ID {
 			*z = *x
 		}
 	}
-	own := func(array int, writes bool) { edges = s.use(edges, id, array, a.rank, a.from, a.n, writes, false) }
-	peer := func(writes bool) { edges = s.use(edges, id, a.x, a.peer, a.from, a.n, writes, true) }
+	own := func(array int, writes bool) {
+		edges = s.recordAccess(edges, id, array, a.rank, a.from, a.n, writes, false)
+	}
+	peer := func(writes bool) { edges = s.recordAccess(edges, id, a.x, a.peer, a.from, a.n, writes, true) }
 	region := func(array int) Region { return s.x(a.rank, array).Box([]int{a.from}, []int{a.n}) }
 	reach := Gets
-	if s.explicit && !s.tells {
+	if s.explicit && !s.namesPeers {
 		reach = AtPeers
 	}
 	there := func() Region {
-		if s.tells {
+		if s.namesPeers {
 			return s.x(a.peer, a.x).Box([]int{a.from}, []int{a.n})
 		}
 		return region(a.x)
@@ -376,15 +380,15 @@ func (s *interpreter) submit(next *ID, a *operation) ID {
 		kernel, args = affine, func() Args { return Args{InOut("x", region(a.x)), Scalar("c", c)} }
 	case signals:
 		own(a.x, true)
-		s.told[a.peer]++
+		s.signalsSent[a.peer]++
 		kernel, args = signal, func() Args {
 			return Args{InOut("x", region(a.x)), Scalar("peer", a.peer), Scalar("c", c)}
 		}
-	case circulates, hears:
+	case circulates, circulatesOnSignal:
 		own(a.x, true)
 		heard := 0
-		if a.kind == hears {
-			heard = s.told[a.rank]
+		if a.kind == circulatesOnSignal {
+			heard = s.signalsSent[a.rank]
 		}
 		table = torch.Ring
 		kernel, args = circulate, func() Args {
@@ -439,16 +443,17 @@ func (s *interpreter) submit(next *ID, a *operation) ID {
 	return id
 }
 
-// job returns the program with edges for all conflicts, or for those that no runtime infers:
-// none, if it tells which regions of other ranks its tasks reach.
-func (p *ranksProgram) job(t tester, explicit, tells bool) *job {
+// job returns the program with edges for all conflicts, or only for those that no runtime
+// infers. With namesPeers tasks declare the regions of other ranks that they access, so
+// that runtimes infer all conflicts.
+func (p *ranksProgram) job(t tester, explicit, namesPeers bool) *job {
 	j := &job{ranks: p.ranks}
 	for array := range p.hosts {
 		j.arrays = append(j.arrays, initialArray(p.length, array))
 	}
 	on := func(b *Builder, hosts func(rank, array int) *Tensor) *interpreter {
 		s := p.interpreter()
-		s.t, s.b, s.explicit, s.tells = t, b, explicit, tells
+		s.t, s.b, s.explicit, s.namesPeers = t, b, explicit, namesPeers
 		domains := make([]map[int]*Tensor, len(p.members))
 		for i, members := range p.members {
 			d := b.Domain(fmt.Sprint("domain", i), members...)
@@ -470,7 +475,7 @@ func (p *ranksProgram) job(t tester, explicit, tells bool) *job {
 		return s
 	}
 	if p.single {
-		j.all = func(b *Builder, x [][]*Tensor) {
+		j.submitAll = func(b *Builder, x [][]*Tensor) {
 			on(b, func(rank, array int) *Tensor { return x[rank][array] }).run(-1)
 		}
 	} else {
@@ -485,8 +490,9 @@ func initialArray(length, number int) array {
 	return array{shape: tl.Shape{length}, init: func(rank, i int) int32 { return initial(number, rank, i) }}
 }
 
-// want returns what the arrays of the host hold at the end.
-func (p *ranksProgram) want() (contents, int) {
+// expected returns the final values of the arrays of the host, and the number of values
+// read.
+func (p *ranksProgram) expected() (contents, int) {
 	if p.single {
 		s := p.interpreter()
 		s.run(-1)
@@ -508,44 +514,45 @@ func (p *ranksProgram) want() (contents, int) {
 	return all, values
 }
 
-// Random programs of ranks run on real ranks that share memory, too.
+// TestRanksProgramsOnSharedMemory checks that random programs of ranks compute the right
+// values on real ranks that share memory.
 func TestRanksProgramsOnSharedMemory(t *testing.T) {
 	for seed := range uint64(4) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		p := drawRanksProgram(r, 30)
-		want, _ := p.want()
+		want, _ := p.expected()
 		o := Options{Runtime: Runtimes[r.IntN(len(Runtimes))], Config: drawConfig(r, &Program{}, 3), Signals: 1}
 		o.Config.Host.Tasks, o.Config.TensorMap.Slots = 1000, 3
-		got, errs := p.job(t, true, false).actualOn(shm.Name, o)
+		got, errs := p.job(t, true, false).runRealOn(shm.Name, o)
 		commtest.Succeed(t, errs)
-		got.same(t, fmt.Sprintf("seed %d under %s", seed, o.Runtime), want)
+		got.checkEqual(t, fmt.Sprintf("seed %d under %s", seed, o.Runtime), want)
 	}
 }
 
-// Programs with edges between ranks, domains, and tasks that depend on values leave what
-// their tasks leave one after the other, under all runtimes, on the simulated machine and on
-// real ranks.
+// TestRanksPrograms checks that programs with edges between ranks, domains, and tasks that
+// depend on values compute the values of their tasks run one by one. It runs them under all
+// runtimes, on the simulated machine and on real ranks.
 func TestRanksPrograms(t *testing.T) {
 	programs, values, messages := 0, 0, 0
 	rapid.Check(t, func(t *rapid.T) {
 		r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
-		operations := from(r, 1, 24) // rapid would draw small numbers
+		operations := drawInt(r, 1, 24) // rapid would draw small numbers
 		p := drawRanksProgram(r, operations)
 		programs++
-		want, asked := p.want()
+		want, asked := p.expected()
 		values += asked
 		for _, explicit := range []bool{false, true} {
 			j := p.job(t, explicit, r.IntN(2) == 0)
-			c := drawConfig(r, &Program{}, from(r, max(2, p.largest), 5))
-			c.Host.Tasks, c.TensorMap.Slots = 1000, from(r, 3, 9)
+			c := drawConfig(r, &Program{}, drawInt(r, max(2, p.largest), 5))
+			c.Host.Tasks, c.TensorMap.Slots = 1000, drawInt(r, 3, 9)
 			for _, runtime := range Runtimes {
 				if !explicit && !runtime.infers() {
 					continue
 				}
 				o := Options{Runtime: runtime, Config: c, Signals: 1}
 				what := fmt.Sprintf("%d operations under %s, explicit edges %v", operations, runtime, explicit)
-				out := j.simulated(t, o, torch.Options{KeepLog: true, Race: true, Threads: 1})
-				out.same(t, what, want)
+				out := j.mustRunSimulated(t, o, torch.Options{KeepLog: true, Race: true, Threads: 1})
+				out.checkEqual(t, what, want)
 				if len(out.races) > 0 {
 					t.Errorf("%s: races %q", what, out.races)
 				}
@@ -557,17 +564,17 @@ func TestRanksPrograms(t *testing.T) {
 				if r.IntN(4) > 0 {
 					continue
 				}
-				got, errs := j.actual(o)
+				got, errs := j.runReal(o)
 				for rank, err := range errs {
 					if err != nil {
 						t.Fatalf("%s, real rank %d: %v", what, rank, err)
 					}
 				}
-				got.same(t, what+", on real ranks", want)
+				got.checkEqual(t, what+", on real ranks", want)
 			}
 		}
 	})
 	if values < programs || messages < 5*programs {
-		t.Errorf("%d values and %d messages in %d programs: they test little", values, messages, programs)
+		t.Errorf("%d values and %d messages in %d programs: too few for a meaningful test", values, messages, programs)
 	}
 }

@@ -13,7 +13,8 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// chainAcross is n tasks, each after the one before, on two ranks by turns.
+// chainAcross returns an orchestration of a chain of n tasks that alternate between two
+// ranks.
 func chainAcross(n, ops int) func(b *Builder) {
 	return func(b *Builder) {
 		var last []ID
@@ -23,9 +24,9 @@ func chainAcross(n, ops int) func(b *Builder) {
 	}
 }
 
-// fanOutAcross is n tasks of rank 1 after one of rank 0, and one there after all of them if
-// it closes.
-func fanOutAcross(n, ops int, closes bool) func(b *Builder) {
+// fanOutAcross returns an orchestration of n tasks on rank 1 after one on rank 0. With
+// withSink one more task on rank 0 waits for all of the n tasks.
+func fanOutAcross(n, ops int, withSink bool) func(b *Builder) {
 	return func(b *Builder) {
 		args := Args{Scalar("n", ops)}
 		source := b.Submit("source", count, args, OnRank(0))
@@ -33,14 +34,14 @@ func fanOutAcross(n, ops int, closes bool) func(b *Builder) {
 		for range n {
 			all = append(all, b.Submit("leaf", count, args, OnRank(1), After(source)))
 		}
-		if closes {
+		if withSink {
 			b.Submit("sink", count, args, OnRank(0), After(all...))
 		}
 	}
 }
 
-// messageTime is how long a message takes between two SIPs by the closed form of the
-// fabric, and how long its narrowest link does.
+// messageTime returns the time of a message between two SIPs by the closed form of the
+// fabric, and its time on the narrowest link.
 func messageTime(t *testing.T, g *topology.Graph, from, to int) (m, gap Time) {
 	t.Helper()
 	path, err := g.Route(nil, g.PENode(from, 0, 0, topology.KindTCM), g.PENode(to, 0, 0, topology.KindTCM))
@@ -57,14 +58,14 @@ func messageTime(t *testing.T, g *topology.Graph, from, to int) (m, gap Time) {
 	return fabric.Uncontended(hops, n, g.Spec().System.Flit), gap
 }
 
-// Chains, fan-outs and diamonds across two ranks take what the closed forms say, between
-// neighbours and between SIPs that are far apart.
+// TestFormulasAcrossRanks compares the makespans of chains, fan-outs and diamonds across
+// two ranks with the closed forms, for neighbouring and for distant SIPs.
 func TestFormulasAcrossRanks(t *testing.T) {
-	self := system(t, "ring6", torch.Options{NoData: true}, "sip.cube_mesh.w=1", "sip.cube_mesh.h=1")
+	self := newSystem(t, "ring6", torch.Options{NoData: true}, "sip.cube_mesh.w=1", "sip.cube_mesh.h=1")
 	operations := []int{1, 700, 3000}
 	var kernels []Time
 	for _, ops := range operations {
-		kernels = append(kernels, alone(t, self, ops))
+		kernels = append(kernels, kernelTime(t, self, ops))
 	}
 	held := map[string]int{}
 	for _, devices := range [][]int{{0, 1}, {4, 1}} {
@@ -75,7 +76,7 @@ func TestFormulasAcrossRanks(t *testing.T) {
 			{"tensormap_and_ringbuffer.schedulers=8", "aicpu_build_graph.per_task=1us"},
 			{"control.to_compute=0ns", "control.core_switch=0ns", "host_build_graph.fixed=0ns"},
 		} {
-			c := configured(t, sets...)
+			c := loadConfig(t, sets...)
 			for _, r := range Runtimes {
 				for _, n := range []int{1, 2, 7} {
 					for i, d := range kernels {
@@ -83,10 +84,10 @@ func TestFormulasAcrossRanks(t *testing.T) {
 							if r == HostBuildGraph {
 								return 0
 							}
-							return c.submit(r, edges, 0)
+							return c.submitTime(r, edges, 0)
 						}
-						flight, w := c.Control.flight(d), c.Control.PostedWrite
-						arrives := b(0) + c.Control.handling(d) + w + m
+						flight, w := c.Control.flightTime(d), c.Control.PostedWrite
+						arrives := b(0) + c.Control.handlingTime(d) + w + m
 						fans := Time(n)*b(1) <= arrives && Time(n)*w <= w+flight
 						for _, p := range []struct {
 							name    string
@@ -132,8 +133,8 @@ func TestFormulasAcrossRanks(t *testing.T) {
 	}
 }
 
-// Mistakes of an orchestration of all ranks say what is wrong, and so do its functions in
-// an orchestration of one.
+// TestMistakesOfOneOrchestration checks the errors for mistakes in an orchestration of all
+// ranks, and for its functions in an orchestration of one rank.
 func TestMistakesOfOneOrchestration(t *testing.T) {
 	nothing := func(*tl.PE) {}
 	for _, c := range []struct {
@@ -169,7 +170,7 @@ func TestMistakesOfOneOrchestration(t *testing.T) {
 		} else {
 			_, err = Build(t.Context(), 1, 2, func(b *Builder) { c.submit(b, part(b)) })
 		}
-		if got, want := noLines(fmt.Sprint(err)), "the orchestration"+c.want; got != want {
+		if got, want := replaceLines(fmt.Sprint(err)), "the orchestration"+c.want; got != want {
 			t.Errorf("%s: got\n     %s\nwant %s", c.name, got, want)
 		}
 	}
@@ -182,11 +183,12 @@ func TestMistakesOfOneOrchestration(t *testing.T) {
 	}
 }
 
-// Conflicts between ranks are found where tasks name the regions of other ranks that they
-// reach: by the runtimes that infer edges, and by the race check where nothing orders them.
+// TestConflictsAcrossRanks checks conflicts between ranks whose tasks declare the regions
+// of other ranks that they access. Runtimes that infer edges order these conflicts; under
+// the other runtime the race check reports them.
 func TestConflictsAcrossRanks(t *testing.T) {
 	for _, arg := range []func(string, Area) Arg{Puts, AtPeers} {
-		j := &job{ranks: 2, arrays: []array{{shape: tl.Shape{4}, init: func(rank, i int) int32 { return int32(10*rank + i) }}}, all: func(b *Builder, x [][]*Tensor) {
+		j := &job{ranks: 2, arrays: []array{{shape: tl.Shape{4}, init: func(rank, i int) int32 { return int32(10*rank + i) }}}, submitAll: func(b *Builder, x [][]*Tensor) {
 			first, second := x[0][0], x[1][0]
 			b.Submit("give", give, Args{In("x", first.Rows(0, 3)), arg("there", second.Rows(1, 3)), Scalar("peer", 1)}, OnRank(0))
 			b.Submit("affine", affine, Args{InOut("x", second), Scalar("c", 1)}, OnRank(1))
@@ -195,20 +197,20 @@ func TestConflictsAcrossRanks(t *testing.T) {
 		want := contents{{{7, 1, 2, 3}, {31, 1, 4, 7}}}
 		for _, r := range Runtimes {
 			o := Options{Runtime: r, Config: Default()}
-			out := j.simulated(t, o, torch.Options{Race: true, KeepLog: true})
+			out := j.mustRunSimulated(t, o, torch.Options{Race: true, KeepLog: true})
 			var missing []string
 			for _, race := range out.races {
 				if strings.Contains(race, "no edge orders them") {
-					missing = append(missing, noLines(race))
+					missing = append(missing, replaceLines(race))
 				}
 			}
 			if r.infers() {
-				if out.same(t, string(r), want); len(out.races) > 0 {
+				if out.checkEqual(t, string(r), want); len(out.races) > 0 {
 					t.Errorf("%s: races %q", r, out.races)
 				}
-				got, errs := j.actual(o)
+				got, errs := j.runReal(o)
 				commtest.Succeed(t, errs)
-				got.same(t, string(r)+", on real ranks", want)
+				got.checkEqual(t, string(r)+", on real ranks", want)
 				continue
 			}
 			const text = " conflict in tensor0[%s], and no edge orders them: submit the second with task.After"
@@ -226,7 +228,8 @@ func TestConflictsAcrossRanks(t *testing.T) {
 	}
 }
 
-// Conflicts of a rank may be ordered by way of others. Those that are not are found.
+// TestUnorderedAcrossRanks checks that a path of edges through other ranks orders a
+// conflict, and that Unordered finds the conflict without this path.
 func TestUnorderedAcrossRanks(t *testing.T) {
 	for _, back := range []bool{false, true} {
 		programs, err := BuildAll(t.Context(), 3, func(b *Builder) {
@@ -252,7 +255,7 @@ func TestUnorderedAcrossRanks(t *testing.T) {
 		got := ""
 		for _, p := range programs {
 			for _, u := range p.Unordered() {
-				got += noLines(u.String())
+				got += replaceLines(u.String())
 			}
 		}
 		if got != want {

@@ -14,9 +14,9 @@ func increment(t *tl.PE, x tl.Ptr, n int) {
 	t.Store(x, t.Load(x, tl.Shape{n}, tl.F32).Add(1))
 }
 
-// many submits tasks that each add 1 to one of so many tiles, round and round, in scopes
-// of a thousand.
-func many(x *torch.Tensor, tasks, tiles, elems int) func(b *Builder) {
+// manyIncrements returns an orchestration whose tasks add 1 to a number of tiles in turn,
+// in scopes of a thousand tasks.
+func manyIncrements(x *torch.Tensor, tasks, tiles, elems int) func(b *Builder) {
 	return func(b *Builder) {
 		own := b.Tensor(x)
 		last := make([][]ID, tiles)
@@ -31,22 +31,22 @@ func many(x *torch.Tensor, tasks, tiles, elems int) func(b *Builder) {
 	}
 }
 
-// BenchmarkTasks is how long it takes to schedule and simulate a task of a program of
-// 100,000, with and without values.
+// BenchmarkTasks measures the time to schedule and simulate a program of 100,000 tasks,
+// with and without values.
 func BenchmarkTasks(b *testing.B) {
 	const tasks, tiles, elems = 100_000, 1000, 16
 	for _, values := range []bool{false, true} {
 		for _, r := range Runtimes {
 			b.Run(fmt.Sprintf("values=%v/%s", values, r), func(b *testing.B) {
 				for b.Loop() {
-					self := system(b, "default", torch.Options{NoData: !values, Threads: 1})
+					self := newSystem(b, "default", torch.Options{NoData: !values, Threads: 1})
 					x, err := self.Zeros(torch.F32, torch.Shape{tiles * elems})
 					if err != nil {
 						b.Fatal(err)
 					}
-					c := configured(b, "host_build_graph.tasks=100000", "aicpu_build_graph.tasks=100000")
+					c := loadConfig(b, "host_build_graph.tasks=100000", "aicpu_build_graph.tasks=100000")
 					began := time.Now()
-					if _, err := Run(self, Options{Runtime: r, Config: c, Devices: []int{0}}, many(x, tasks, tiles, elems)); err != nil {
+					if _, err := Run(self, Options{Runtime: r, Config: c, Devices: []int{0}}, manyIncrements(x, tasks, tiles, elems)); err != nil {
 						b.Fatal(err)
 					}
 					if values {
@@ -61,8 +61,8 @@ func BenchmarkTasks(b *testing.B) {
 	}
 }
 
-// BenchmarkDependencies finds those of steps that update the tiles of a tensor one by one
-// and then read all of it: 101,000 tasks.
+// BenchmarkDependencies measures the time to find the dependencies of 101,000 tasks: each
+// step updates the tiles of a tensor one by one, and then reads the whole tensor.
 func BenchmarkDependencies(b *testing.B) {
 	const steps, tiles = 1000, 100
 	p, err := Build(b.Context(), 0, 1, func(b *Builder) {

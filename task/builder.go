@@ -14,46 +14,48 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// Builder is what an orchestration function submits tasks to. It makes the program of
-// one rank or, for an orchestration of all ranks (Options.Single), those of all.
+// Builder records the tasks that an orchestration function submits. It builds the program
+// of one rank or, for an orchestration of all ranks (Options.Single), the programs of all
+// ranks.
 type Builder struct {
-	program   *Program   // of the first of its ranks
-	programs  []*Program // of one rank, or of all by rank
-	single    bool       // of all ranks
-	tasks     []Ref      // by ID
-	posted    map[outwardKey]bool
-	rank      *torch.Rank // of programs on one, else nil
-	devices   []int       // the SIP of each rank there
-	open      []int       // scopes, outermost first
-	sources   map[sourceKey]*Tensor
-	domains   []*Domain
-	conflicts conflicts       // by ID, of an orchestration of all ranks
-	done      context.Context // building ends with it
-	beat      func()          // called while building goes on; may be nil
+	program    *Program            // programs[0]
+	programs   []*Program          // the program of one rank, or those of all ranks by rank
+	single     bool                // one orchestration submits the tasks of all ranks
+	tasks      []Ref               // by ID
+	outEdges   map[outEdgeKey]bool // edges between ranks that programs have already
+	rank       *torch.Rank         // for programs on the simulated machine, else nil
+	devices    []int               // the SIP of each rank on the simulated machine
+	openScopes []int               // indices of the open scopes, outermost first
+	sources    map[sourceKey]*Tensor
+	domains    []*Domain
+	conflicts  conflicts       // by ID; only for an orchestration of all ranks
+	ctx        context.Context // building stops when it ends
+	beat       func()          // called by every function of the builder; may be nil
 	recording
 }
 
-// outwardKey identifies the one message about the end of a task that a rank gets.
-type outwardKey struct {
+// outEdgeKey identifies the single message that rank "to" receives about the end of a task.
+type outEdgeKey struct {
 	Ref
 	to   int
-	kind int // as in Program.out
+	kind int // index in Program.out
 }
 
-// sourceKey identifies memory of a rank.
+// sourceKey identifies the memory of a rank that a tensor stands for.
 type sourceKey struct {
 	rank   int
 	source any
 }
 
-// ID is the number that Submit returns: from 0, in the order of submission, among the
-// tasks of the orchestration.
+// ID is the number of a task, as Submit returns it. It counts the tasks of the
+// orchestration from 0, in the order of submission.
 type ID int32
 
-// maxTasks bounds the tasks of a rank, so that an endless orchestration ends.
+// maxTasks is the largest number of tasks of a rank. With it an endless orchestration fails
+// instead of running forever.
 const maxTasks = 1 << 20
 
-// Rank returns the rank whose program is built, and -1 for an orchestration of all ranks.
+// Rank returns the rank whose program is built, or -1 in an orchestration of all ranks.
 func (b *Builder) Rank() int {
 	if b.single {
 		return -1
@@ -61,11 +63,11 @@ func (b *Builder) Rank() int {
 	return b.program.Rank
 }
 
-// NumRanks returns how many ranks there are.
+// NumRanks returns the number of ranks.
 func (b *Builder) NumRanks() int { return b.program.Ranks }
 
-// of returns the program of a rank; op is for whom.
-func (b *Builder) of(op string, rank int) *Program {
+// programOf returns the program of a rank. Errors name op as the function that was called.
+func (b *Builder) programOf(op string, rank int) *Program {
 	switch {
 	case rank < 0 || rank >= b.NumRanks():
 		panic(misuse(op, "no rank %d: there are 0 to %d", rank, b.NumRanks()-1))
@@ -77,24 +79,25 @@ func (b *Builder) of(op string, rank int) *Program {
 	return b.program
 }
 
-// own returns the rank of an orchestration of one rank.
-func (b *Builder) own(op string) int {
+// ownRank returns the rank of the orchestration. It panics in an orchestration of all
+// ranks.
+func (b *Builder) ownRank(op string) int {
 	if b.single {
 		panic(misuse(op, "the orchestration is for all ranks: say of which one, with %sOn", op))
 	}
 	return b.Rank()
 }
 
-// Tensor returns what the rank has of a tensor of the host API: the rows that its device
-// holds.
-func (b *Builder) Tensor(x *torch.Tensor) *Tensor { return b.tensor("Tensor", b.own("Tensor"), x) }
+// Tensor returns the rank's part of a tensor of the host API: the rows on the rank's
+// device.
+func (b *Builder) Tensor(x *torch.Tensor) *Tensor { return b.tensor("Tensor", b.ownRank("Tensor"), x) }
 
-// TensorOn is like Tensor for what a rank has, in an orchestration of all ranks.
+// TensorOn returns a rank's part of a tensor, in an orchestration of all ranks.
 func (b *Builder) TensorOn(rank int, x *torch.Tensor) *Tensor { return b.tensor("TensorOn", rank, x) }
 
 func (b *Builder) tensor(op string, rank int, x *torch.Tensor) *Tensor {
-	b.goesOn(op)
-	p := b.of(op, rank)
+	b.checkBuilding(op)
+	p := b.programOf(op, rank)
 	switch t, known := b.sources[sourceKey{rank, x}]; {
 	case known:
 		return t
@@ -125,30 +128,30 @@ func (b *Builder) tensor(op string, rank int, x *torch.Tensor) *Tensor {
 	return b.declare(op, p, Tensor{Name: fmt.Sprintf("tensor%d", len(p.Tensors)), DType: x.DType(), Shape: shape, Window: true, Source: x})
 }
 
-// goesOn checks that the program is still being built.
-func (b *Builder) goesOn(op string) {
+// checkBuilding panics unless the orchestration is running and may use the builder.
+func (b *Builder) checkBuilding(op string) {
 	if b.built {
 		panic(misuse(op, "the program has been built: a Builder is for its orchestration, not for kernels"))
 	}
 	if b.paused.Load() {
 		panic(misuse(op, "the orchestration waits for a value: a Builder is for its orchestration, not for kernels"))
 	}
-	if b.done.Err() != nil {
-		panic(misuse(op, "%w", context.Cause(b.done)))
+	if b.ctx.Err() != nil {
+		panic(misuse(op, "%w", context.Cause(b.ctx)))
 	}
 	if b.beat != nil {
 		b.beat()
 	}
 }
 
-// Declare makes memory known to the program, for those who run programs on memory of
-// their own: Source tells them which.
-func (b *Builder) Declare(x Tensor) *Tensor { return b.DeclareOn(b.own("Declare"), x) }
+// Declare adds a tensor with the caller's own memory to the program. Source identifies the
+// memory to the caller when the program runs.
+func (b *Builder) Declare(x Tensor) *Tensor { return b.DeclareOn(b.ownRank("Declare"), x) }
 
-// DeclareOn is like Declare for memory of a rank, in an orchestration of all ranks.
+// DeclareOn declares a tensor of a rank, in an orchestration of all ranks.
 func (b *Builder) DeclareOn(rank int, x Tensor) *Tensor {
-	b.goesOn("Declare")
-	return b.declare("Declare", b.of("Declare", rank), x)
+	b.checkBuilding("Declare")
+	return b.declare("Declare", b.programOf("Declare", rank), x)
 }
 
 func (b *Builder) declare(op string, p *Program, x Tensor) *Tensor {
@@ -173,46 +176,47 @@ func (b *Builder) declare(op string, p *Program, x Tensor) *Tensor {
 // Option changes how a task is run.
 type Option func(*Task)
 
-// After has a task begin when others have ended: an explicit edge from each. In an
-// orchestration of all ranks those may be tasks of other ranks.
+// After makes a task wait until other tasks have ended: an explicit edge from each of them.
+// In an orchestration of all ranks they may be tasks of other ranks.
 func After(ids ...ID) Option {
 	return func(t *Task) { t.after = append(t.after, ids...) }
 }
 
-// OnRank has a task run on a rank, in an orchestration of all ranks, where every task has
-// to say so.
+// OnRank sets the rank that a task runs on. In an orchestration of all ranks every task
+// must have it.
 func OnRank(rank int) Option {
 	return func(t *Task) { t.rank = rank }
 }
 
-// Group runs a task on a number of PEs, its members, which begin at one instant. The kernel
-// is called on each, and tells members apart by t.ProgramID(0) of t.NumPrograms(0).
+// Group runs a task on several PEs, its members, which start at the same instant. The
+// kernel is called on each member: t.ProgramID(0) is the number of the member, and
+// t.NumPrograms(0) the number of members.
 //
 // neighbors are functions that return neighbour tables, such as torch.Ring, torch.Line and
-// torch.AllPairs. Group calls them with the numbers of the members, which count from 0. The
-// tables join members as those of a launch join PEs, and the members can exchange tiles with
-// t.Send and t.Recv.
+// torch.AllPairs. Group calls them with the member numbers, which count from 0. The tables
+// connect members as the tables of a launch connect PEs. Connected members can exchange
+// tiles with t.Send and t.Recv.
 func Group(members int, neighbors ...func(members ...int) []torch.Connection) Option {
 	return func(t *Task) { t.Members, t.Neighbors, t.tables = members, nil, neighbors }
 }
 
-// Buffers chooses the memory of the slots of the queues between the members of a task, tcm,
-// sram or hbm, instead of that of the topology, as torch.Buffers does for a launch. It makes
-// no difference on real ranks.
+// Buffers selects the memory for the slots of the queues between the members of a task:
+// tcm, sram or hbm instead of the default of the topology. torch.Buffers does the same for
+// a launch. On real ranks it has no effect.
 func Buffers(kind topology.BufferKind) Option {
 	return func(t *Task) { t.Buffers = kind }
 }
 
-// Submit adds a task: a kernel, its arguments, and what it waits for. Where the runtime
-// finds dependencies itself it also waits for all earlier tasks of the rank that write
-// what it reads, or touch what it writes.
+// Submit adds a task: a kernel, its arguments, and options such as the tasks it waits for.
+// Under a runtime that infers dependencies the task also waits for every earlier task of
+// the rank that writes what it reads, or accesses what it writes.
 func (b *Builder) Submit(name string, kernel any, args Args, options ...Option) ID {
-	b.goesOn("Submit")
+	b.checkBuilding("Submit")
 	args = slices.Clone(args) // the caller may use the slice again
 	id := ID(len(b.tasks))
-	t := Task{Name: name, Members: 1, Args: args, ID: id, Scope: -1, Depth: int32(len(b.open)), Line: caller(), rank: b.Rank(), read: b.read}
-	if len(b.open) > 0 {
-		t.Scope = int32(b.open[len(b.open)-1])
+	t := Task{Name: name, Members: 1, Args: args, ID: id, Scope: -1, Depth: int32(len(b.openScopes)), Line: caller(), rank: b.Rank(), valueTasks: b.valueTasks}
+	if len(b.openScopes) > 0 {
+		t.Scope = int32(b.openScopes[len(b.openScopes)-1])
 	}
 	for _, o := range options {
 		if o != nil {
@@ -228,11 +232,11 @@ func (b *Builder) Submit(name string, kernel any, args Args, options ...Option) 
 	if t.rank < 0 && b.single {
 		fail("it is for no rank: the orchestration is for all ranks, so say which with task.OnRank")
 	}
-	p := b.of("Submit", t.rank)
+	p := b.programOf("Submit", t.rank)
 	if t.Members < 1 {
 		fail("a group of %d: a task runs on one PE or more", t.Members)
 	}
-	if err := t.join(); err != nil {
+	if err := t.makeNeighbors(); err != nil {
 		fail("%v", err)
 	}
 	for _, on := range t.after {
@@ -263,16 +267,17 @@ func (b *Builder) Submit(name string, kernel any, args Args, options ...Option) 
 	if len(p.Tasks) >= maxTasks {
 		fail("a rank has at most %d tasks", maxTasks)
 	}
-	b.connect(p, &t)
+	b.addEdges(p, &t)
 	b.tasks = append(b.tasks, Ref{int32(p.Rank), ID(len(p.Tasks))})
 	p.Tasks = append(p.Tasks, t)
 	return id
 }
 
-// Scope submits the tasks of body as a scope: under tensormap_and_ringbuffer they lie in
-// the ring of its depth, and keep their slots until the scope ends. Scopes may be nested.
+// Scope submits the tasks of body as a scope. Under tensormap_and_ringbuffer these tasks
+// are stored in the ring of the scope's depth, and keep their slots until the scope ends.
+// Scopes may be nested.
 func (b *Builder) Scope(name string, body func()) {
-	b.goesOn("Scope")
+	b.checkBuilding("Scope")
 	n := len(b.program.Scopes)
 	if n >= maxTasks {
 		panic(misuse("Scope", "a rank has at most %d scopes", maxTasks))
@@ -281,9 +286,9 @@ func (b *Builder) Scope(name string, body func()) {
 	for _, p := range b.programs {
 		p.Scopes = append(p.Scopes, Scope{Name: name, First: ID(len(p.Tasks)), End: math.MaxInt32, Line: line})
 	}
-	b.open = append(b.open, n)
-	defer func() { // also of a body that panics
-		b.open = b.open[:len(b.open)-1]
+	b.openScopes = append(b.openScopes, n)
+	defer func() { // also if body panics
+		b.openScopes = b.openScopes[:len(b.openScopes)-1]
 		for _, p := range b.programs {
 			p.Scopes[n].End = ID(len(p.Tasks))
 		}
@@ -293,22 +298,23 @@ func (b *Builder) Scope(name string, body func()) {
 	}
 }
 
-// Build records the program of a rank, up to the first Value if it asks for any. If ctx
-// ends first it does not wait for the orchestration, which cannot be stopped.
+// Build records the program of a rank, up to the first Value if the orchestration asks for
+// one. If ctx ends first, Build returns without waiting for the orchestration, which cannot
+// be stopped.
 func Build(ctx context.Context, rank, ranks int, orchestrate func(b *Builder)) (*Program, error) {
 	b := newBuilder(ctx, &Program{Rank: rank, Ranks: ranks})
 	return b.program, b.build(orchestrate)
 }
 
-// BuildAll is like Build for one orchestration that submits the tasks of all ranks, and
-// returns the program of each.
+// BuildAll records the programs of all ranks from one orchestration that submits the tasks
+// of all ranks. It returns the programs by rank.
 func BuildAll(ctx context.Context, ranks int, orchestrate func(b *Builder)) ([]*Program, error) {
 	b := newBuilder(ctx, newPrograms(ranks)...)
 	b.single = true
 	return b.programs, b.build(orchestrate)
 }
 
-// newPrograms makes an empty program for each rank.
+// newPrograms returns an empty program for each rank.
 func newPrograms(ranks int) (list []*Program) {
 	for rank := range ranks {
 		list = append(list, &Program{Rank: rank, Ranks: ranks})
@@ -316,55 +322,58 @@ func newPrograms(ranks int) (list []*Program) {
 	return list
 }
 
-// newBuilder makes the builder of programs: of a rank, or of all.
+// newBuilder returns a builder for the program of one rank, or for those of all ranks.
 func newBuilder(ctx context.Context, programs ...*Program) *Builder {
-	b := &Builder{program: programs[0], programs: programs, posted: map[outwardKey]bool{}, conflicts: conflicts{maps: map[*Tensor]*tensorMap{}}, sources: map[sourceKey]*Tensor{}, done: ctx}
-	b.moved, b.values = make(chan step, 1), make(chan float64)
+	b := &Builder{program: programs[0], programs: programs, outEdges: map[outEdgeKey]bool{}, conflicts: conflicts{maps: map[*Tensor]*tensorMap{}}, sources: map[sourceKey]*Tensor{}, ctx: ctx}
+	// With a buffer, an orchestration that was abandoned can still report its end.
+	b.steps, b.values = make(chan step, 1), make(chan float64)
 	for i, p := range programs {
-		p.by, p.index = b, i
+		p.builder, p.index = b, i
 	}
 	return b
 }
 
-// called calls a function, and returns the error that it panics with, if it does.
-func called(f func()) (err error) {
+// catchPanic calls f. If f panics, catchPanic returns the panic as an error.
+func catchPanic(f func()) (err error) {
 	defer func() {
 		switch value := recover().(type) {
 		case nil:
 		case *Error:
 			err = value
 		case error:
-			err = fmt.Errorf("panic at %s: %w", outside(2), value)
+			err = fmt.Errorf("panic at %s: %w", lineOutside(2), value)
 		default:
-			err = fmt.Errorf("panic at %s: %v", outside(2), value)
+			err = fmt.Errorf("panic at %s: %v", lineOutside(2), value)
 		}
 	}()
 	f()
 	return nil
 }
 
-// Error is a mistake of an orchestration. Functions panic with it, and Build returns it.
+// Error describes a mistake in an orchestration. Functions of the package panic with it,
+// and Build returns it.
 type Error struct {
 	Op   string // "Submit"
-	Line string // where it was called
+	Line string // file and line of the call
 	Err  error
 }
 
 func (e *Error) Error() string { return e.Op + " at " + e.Line + ": " + e.Err.Error() }
 
-// Unwrap gives the reason.
+// Unwrap returns the reason.
 func (e *Error) Unwrap() error { return e.Err }
 
+// misuse returns the Error for a wrong call of op.
 func misuse(op, format string, args ...any) *Error {
-	return &Error{op, outside(2), fmt.Errorf(format, args...)}
+	return &Error{op, lineOutside(2), fmt.Errorf(format, args...)}
 }
 
-// caller returns the line of the orchestration that called Submit or Scope.
-func caller() string { return outside(3) }
+// caller returns the file and line in the orchestration that called Submit, Scope or Value.
+func caller() string { return lineOutside(3) }
 
-// outside returns the line of the first caller that is not of this package, or of the runtime,
-// from some callers up.
-func outside(skip int) string {
+// lineOutside returns the file and line of the first caller outside of this package and of
+// the Go runtime. It ignores the innermost skip callers.
+func lineOutside(skip int) string {
 	var pcs [32]uintptr
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(skip+1, pcs[:])])
 	for {
@@ -380,5 +389,5 @@ func outside(skip int) string {
 	}
 }
 
-// thisPackage begins the names of functions of this package.
+// thisPackage is the prefix of the names of all functions of this package.
 const thisPackage = "github.com/kernbench/kernbench/task."

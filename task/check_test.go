@@ -7,16 +7,16 @@ import (
 	"github.com/kernbench/kernbench/oplog"
 )
 
-// taskTimes is what is the same of all members of a task.
+// taskTimes is the spans of a task, and times that its members share.
 type taskTimes struct {
 	members []Span // by member
-	noticed Time   // the last end
-	builds  Time   // when its building began
+	noticed Time   // when the last end was noticed
+	builds  Time   // when building the task began
 }
 
-// check checks what holds of every simulated run: times are in order and add up, nobody
-// does two things at once, nobody overtakes, storage is not overrun, and the log says who
-// waited for whom.
+// check checks what must hold for every simulated run: times are in order and add up, no
+// core does two things at once, no task overtakes another, storage does not overflow, and
+// the log records what each task waited for.
 func (o *outcome) check(t tester) {
 	t.Helper()
 	tasks := make([][]taskTimes, o.Ranks)
@@ -47,22 +47,23 @@ func (o *outcome) check(t tester) {
 	}
 }
 
-// ref is a task of the results.
+// ref returns the Ref of a task in the results.
 func (o *outcome) ref(rank int, id ID) Ref {
-	if b := o.programs[rank].by; b.single {
+	if b := o.programs[rank].builder; b.single {
 		return b.tasks[id]
 	}
 	return Ref{int32(rank), id}
 }
 
-// heard reports whether a control core of a rank has just read of a task's end.
-func (o *outcome) heard(rank int, id ID, at Time) bool {
+// messageRead reports whether a control core of a rank finished reading a message about a
+// task's end at the given time.
+func (o *outcome) messageRead(rank int, id ID, at Time) bool {
 	return slices.ContainsFunc(o.Control, func(w Work) bool {
 		return w.Kind == Receiving && w.Rank == rank && w.Task == id && w.To == at
 	})
 }
 
-// checkTasks checks each task by itself, and beside those it waits for.
+// checkTasks checks each task by itself and against the tasks that it waits for.
 func (o *outcome) checkTasks(t tester, p *Program, all [][]taskTimes) {
 	t.Helper()
 	tasks := all[p.Rank]
@@ -96,19 +97,19 @@ func (o *outcome) checkTasks(t tester, p *Program, all [][]taskTimes) {
 		if s.Released >= 0 {
 			released = o.ref(p.Rank, s.Released)
 		}
-		for _, b := range want.across(o.Runtime.infers()) {
+		for _, b := range want.remoteDependencies(o.Runtime.infers()) {
 			known := all[b.Rank][b.Task].noticed + c.Control.PostedWrite + c.Control.RegisterRead
 			if s.Ready < known {
 				t.Errorf("%s: rank %d's task %d is ready at %v, want %v or later, after %v", o.Runtime, p.Rank, i, s.Ready, known, b)
 			}
 			if b == released {
 				ready = s.Ready
-				if !o.heard(p.Rank, s.Released, s.Ready) {
-					t.Errorf("%s: rank %d's task %d is ready at %v, when nobody there hears of task %d", o.Runtime, p.Rank, i, s.Ready, s.Released)
+				if !o.messageRead(p.Rank, s.Released, s.Ready) {
+					t.Errorf("%s: rank %d's task %d is ready at %v, when no control core there reads of task %d", o.Runtime, p.Rank, i, s.Ready, s.Released)
 				}
 			}
 		}
-		for _, b := range want.read { // its submission came after
+		for _, b := range want.valueTasks { // the task was submitted after these values were read
 			known := all[b.Rank][b.Task].noticed
 			if o.Runtime != HostBuildGraph {
 				known += c.Control.RegisterRead
@@ -128,7 +129,7 @@ func (o *outcome) checkTasks(t tester, p *Program, all [][]taskTimes) {
 			if s.Ready != s.Submitted {
 				t.Errorf("%s: rank %d's task %d is ready at %v because it was submitted, and that was at %v", o.Runtime, p.Rank, i, s.Ready, s.Submitted)
 			}
-		case slices.Contains(want.across(o.Runtime.infers()), released):
+		case slices.Contains(want.remoteDependencies(o.Runtime.infers()), released):
 		case !slices.Contains(before[i], released.Task) || tasks[released.Task].noticed != s.Ready:
 			t.Errorf("%s: rank %d's task %d, after %v, is ready at %v because of task %d", o.Runtime, p.Rank, i, before[i], s.Ready, s.Released)
 		}
@@ -145,7 +146,7 @@ func (o *outcome) checkTasks(t tester, p *Program, all [][]taskTimes) {
 	}
 }
 
-// checkStorage checks that a task is built when there is room for it.
+// checkStorage checks that a task is built only when there is storage for it.
 func (o *outcome) checkStorage(t tester, p *Program, tasks []taskTimes) {
 	t.Helper()
 	c := o.config()
@@ -160,15 +161,15 @@ func (o *outcome) checkStorage(t tester, p *Program, tasks []taskTimes) {
 		return
 	}
 	for i := range tasks {
-		if held := o.held(p, tasks, i); held >= limit {
+		if held := o.countStored(p, tasks, i); held >= limit {
 			t.Errorf("%s: rank %d's task %d is built at %v, when %d tasks are in storage for %d", o.Runtime, p.Rank, i, tasks[i].builds, held, limit)
 		}
 	}
 }
 
-// held is how many tasks are in storage when the building of one begins. Of those whose
-// ends are noticed at that instant none is.
-func (o *outcome) held(p *Program, tasks []taskTimes, next int) (held int) {
+// countStored returns the number of tasks in storage when building task next begins. Tasks
+// whose ends are noticed at that instant do not count.
+func (o *outcome) countStored(p *Program, tasks []taskTimes, next int) (held int) {
 	rings := o.config().TensorMap.Rings
 	depth := func(i int) int { return min(int(p.Tasks[i].Depth), rings-1) }
 	for i := range next {
@@ -180,7 +181,7 @@ func (o *outcome) held(p *Program, tasks []taskTimes, next int) (held int) {
 			if scope := p.Tasks[i].Scope; scope >= 0 {
 				gone = gone && int(p.Scopes[scope].End) <= next
 			}
-			gone = gone && held == 0 // slots are given back in order
+			gone = gone && held == 0 // slots become free in order
 		}
 		if !gone {
 			held++
@@ -189,7 +190,7 @@ func (o *outcome) held(p *Program, tasks []taskTimes, next int) (held int) {
 	return held
 }
 
-// checkTimes checks that compute cores do one thing at a time, and that it adds up.
+// checkTimes checks that compute cores do one thing at a time, and that their times add up.
 func (o *outcome) checkTimes(t tester) {
 	t.Helper()
 	spans := slices.Clone(o.Spans)
@@ -213,7 +214,7 @@ func (o *outcome) checkTimes(t tester) {
 		last = max(last, s.Noticed)
 	}
 	for _, w := range o.Control {
-		if w.Kind == Reading || w.Kind == Receiving { // a value may be the last that happens
+		if w.Kind == Reading || w.Kind == Receiving { // a value may be read after the last end
 			last = max(last, w.To)
 		}
 	}
@@ -229,7 +230,8 @@ func (o *outcome) checkTimes(t tester) {
 	}
 }
 
-// checkControl checks that control cores do one thing at a time, and all there is to do.
+// checkControl checks that control cores do one thing at a time, and that they do all work
+// that the program needs.
 func (o *outcome) checkControl(t tester) {
 	t.Helper()
 	type place struct{ rank, core int }
@@ -250,14 +252,14 @@ func (o *outcome) checkControl(t tester) {
 					tensors++
 				}
 			}
-			if want := o.config().submit(o.Runtime, len(x.After)+len(x.Across), tensors); w.To-w.From != want {
+			if want := o.config().submitTime(o.Runtime, len(x.After)+len(x.Across), tensors); w.To-w.From != want {
 				t.Errorf("%s: task %d is built for %v, want %v", o.Runtime, w.Task, w.To-w.From, want)
 			}
 		}
 		count[w.Kind]++
 		took[w.Kind] += w.To - w.From
 	}
-	b := o.programs[0].by
+	b := o.programs[0].builder
 	want := [6]int{Building: o.Tasks, Dispatching: o.Tasks, Noticing: len(o.Spans), Posting: count[Posting], Receiving: count[Posting]}
 	messages := 0
 	for _, p := range o.programs {
@@ -267,34 +269,34 @@ func (o *outcome) checkControl(t tester) {
 			messages += len(p.out[0])
 		}
 		if !b.single || p.Rank == 0 {
-			want[Reading] += len(p.by.pauses)
+			want[Reading] += len(p.builder.pauses)
 		}
 	}
-	if b.single && o.Runtime != HostBuildGraph { // each value is told to all others
+	if b.single && o.Runtime != HostBuildGraph { // each value is sent to all other ranks
 		messages += len(b.pauses) * (o.Ranks - 1)
 	}
 	if count[Posting] != messages {
 		t.Errorf("%s: %d messages between ranks, want %d", o.Runtime, count[Posting], messages)
 	}
 	if o.Runtime == HostBuildGraph {
-		want[Building] = o.parts()
+		want[Building] = o.countGraphs()
 	}
 	if got := [3]Time{o.Build, o.Dispatch, o.Notice}; count != want || got != [3]Time{took[Building] + took[Reading], took[Dispatching] + took[Posting], took[Noticing] + took[Receiving]} {
 		t.Errorf("%s: control cores did %d for %v, want %d for %v", o.Runtime, count, got, want, took)
 	}
 }
 
-// parts is how many graphs the hosts build: one for each stretch between values in which
-// tasks are submitted.
-func (o *outcome) parts() (n int) {
+// countGraphs returns the number of graphs that the hosts build: one for each part of a
+// program between values in which tasks are submitted.
+func (o *outcome) countGraphs() (n int) {
 	for _, p := range o.programs {
-		if p.by.single && p.Rank > 0 {
-			break // one host builds for all
+		if p.builder.single && p.Rank > 0 {
+			break // one host builds for all ranks
 		}
 		last := 0
-		for i := range len(p.by.pauses) + 1 {
+		for i := range len(p.builder.pauses) + 1 {
 			tasks := 0
-			for _, q := range p.by.programs {
+			for _, q := range p.builder.programs {
 				tasks += q.recordedUntil(i).tasks
 			}
 			n += min(1, tasks-last)
@@ -304,8 +306,8 @@ func (o *outcome) parts() (n int) {
 	return n
 }
 
-// checkLog checks that the log has the ends before each beginning, and which of them
-// released it.
+// checkLog checks that the log has the right ends before the beginning of each task, and
+// the right cause of each beginning.
 func (o *outcome) checkLog(t tester, tasks [][]taskTimes) {
 	t.Helper()
 	pes := sips(o.Ranks).Spec().CubesPerSIP() * sips(o.Ranks).Spec().PEsPerCube()
@@ -335,7 +337,7 @@ func (o *outcome) checkLog(t tester, tasks [][]taskTimes) {
 				want = append(want, ends[rank][b]...)
 			}
 			about := &o.programs[rank].Tasks[id]
-			for _, b := range slices.Concat(about.across(o.Runtime.infers()), about.read) {
+			for _, b := range slices.Concat(about.remoteDependencies(o.Runtime.infers()), about.valueTasks) {
 				want = append(want, ends[b.Rank][b.Task]...)
 			}
 			if !slices.Equal(after, want) {

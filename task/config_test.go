@@ -18,8 +18,8 @@ import (
 
 const ns, us = simtime.Nanosecond, 1000 * simtime.Nanosecond
 
-// asDefault is what the configuration of the package says.
-func asDefault() Config {
+// defaultValues returns the values of the default configuration.
+func defaultValues() Config {
 	return Config{
 		Control:   Control{RegisterRead: 100 * ns, PostedWrite: 5 * ns, ToCompute: 140 * ns, CoreSwitch: 800 * ns},
 		Host:      HostGraph{Fixed: 43 * us, PerTask: 8 * us, Tasks: 16384},
@@ -28,7 +28,8 @@ func asDefault() Config {
 	}
 }
 
-// sameConfig compares what configurations say, not where they are from.
+// sameConfig checks that a configuration has the given values. It ignores where they came
+// from.
 func sameConfig(t *testing.T, name string, got *Config, want Config) {
 	t.Helper()
 	if diff := cmp.Diff(&want, got, cmpopts.IgnoreUnexported(Config{})); diff != "" {
@@ -37,7 +38,7 @@ func sameConfig(t *testing.T, name string, got *Config, want Config) {
 }
 
 func TestDefault(t *testing.T) {
-	sameConfig(t, "the default", Default(), asDefault())
+	sameConfig(t, "the default", Default(), defaultValues())
 	if got, want := Default().Source(), "preset default"; got != want {
 		t.Errorf("the source is %q, want %q", got, want)
 	}
@@ -46,7 +47,7 @@ func TestDefault(t *testing.T) {
 	}
 }
 
-func TestLoadFindsWhatWasAskedFor(t *testing.T) {
+func TestLoad(t *testing.T) {
 	t.Chdir(t.TempDir())
 	write := func(file string, text []byte) {
 		t.Helper()
@@ -60,7 +61,7 @@ func TestLoadFindsWhatWasAskedFor(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := asDefault()
+		want := defaultValues()
 		want.Control.RegisterRead = wantRead
 		sameConfig(t, wantSource, c, want)
 		if c.Source() != wantSource {
@@ -83,13 +84,14 @@ func TestLoadFindsWhatWasAskedFor(t *testing.T) {
 	}
 }
 
-// TestSetReachesEveryValue changes each value by --set, and no other with it.
+// TestSetReachesEveryValue checks that --set can change each value, and changes no other
+// value.
 func TestSetReachesEveryValue(t *testing.T) {
 	parts := reflect.TypeFor[Config]()
 	seen := map[string]string{Default().Hash(): "the default"}
 	for _, part := range config.Keys(parts) {
 		for _, k := range config.Keys(part.Type) {
-			want := asDefault()
+			want := defaultValues()
 			field := reflect.ValueOf(&want).Elem().FieldByIndex(part.Index).FieldByIndex(k.Index)
 			value := "13"
 			field.SetInt(13)
@@ -113,7 +115,8 @@ func TestSetReachesEveryValue(t *testing.T) {
 	}
 }
 
-// What a file leaves out and what it says in other words make no other hash.
+// TestHash checks that the hash does not change if a file leaves out a default or writes a
+// value in another unit.
 func TestHash(t *testing.T) {
 	want := Default().Hash()
 	for _, src := range []string{
@@ -162,7 +165,7 @@ tensormap_and_ringbuffer:
 	}
 }
 
-// TestYAMLReadsBack writes any configuration within the limits and reads it again.
+// TestYAMLReadsBack checks that any valid configuration survives being written and read.
 func TestYAMLReadsBack(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		var c Config
@@ -189,12 +192,12 @@ func TestYAMLReadsBack(t *testing.T) {
 	})
 }
 
-// TestMistakes has a mistake of every kind, each with what the user is told.
+// TestMistakes checks the error messages for mistakes of every kind.
 func TestMistakes(t *testing.T) {
 	for _, c := range []struct {
 		name, src string
 		sets      []string
-		want      []string // without the lines shown under them
+		want      []string // without the source lines that follow each message
 	}{
 		{"unknown keys", "extends: default\ncontrol: {register_reed: 1 ns}\nring: {}\n", nil, []string{
 			"c.yaml:2:11: control.register_reed: unknown key; known here: register_read, posted_write, to_compute, core_switch, compute_cores; did you mean register_read?",

@@ -4,13 +4,13 @@ import (
 	"github.com/kernbench/kernbench/internal/sim"
 )
 
-// step gives work to idle control cores: first messages to other ranks, then ends and
-// messages to read, then tasks to dispatch, then, under aicpu_build_graph, the next task to
-// build or value to read.
+// step gives work to idle control cores. A control core takes, in this order: a message to
+// send to another rank, the end of a kernel or a message to read, a task to dispatch and,
+// under aicpu_build_graph, the next task to build or value to read.
 func (d *device) step() {
 	for core := range d.busy {
-		if !d.busy[core] && !d.work(core) {
-			break // nor is there any for others
+		if !d.busy[core] && !d.startWork(core) {
+			break // there is no work for the other cores either
 		}
 	}
 	switch d.runtime {
@@ -23,21 +23,21 @@ func (d *device) step() {
 	}
 }
 
-// work has a control core do something, if there is anything to do.
-func (d *device) work(core int) bool {
+// startWork starts the next work on a control core, and reports whether there was any.
+func (d *device) startWork(core int) bool {
 	c := &d.config.Control
-	if d.post(core) {
+	if d.startPosting(core) {
 		return true
 	}
-	if d.ends.len() > 0 {
-		if at := d.ends.pop(); at.core < 0 {
-			d.occupy(core, Receiving, d.by.task(d.messages[at.message].task).ID, c.RegisterRead, evReceived, at.message)
+	if d.arrivals.len() > 0 {
+		if at := d.arrivals.pop(); at.core < 0 {
+			d.occupy(core, Receiving, d.builder.task(d.messages[at.message].task).ID, c.RegisterRead, evReceived, at.message)
 		} else {
 			d.occupy(core, Noticing, d.current[at.core].Task, c.RegisterRead, evNoticed, at.core)
 		}
 		return true
 	}
-	if id, ok := d.take(d.free.n); ok {
+	if id, ok := d.takeTask(d.free.n); ok {
 		d.assign(id)
 		d.occupy(core, Dispatching, d.Tasks[id].ID, Time(d.Tasks[id].Members)*c.PostedWrite, evDispatched, int32(id))
 		return true
@@ -45,14 +45,14 @@ func (d *device) work(core int) bool {
 	return d.runtime == AICPUBuildGraph && d.build(core)
 }
 
-// build starts to submit the next task or, where the orchestration waits for it, to read a
-// value. It reports whether there was either.
+// build starts to submit the next task or, if the orchestration waits for a value that can
+// be read, to read the value. It reports whether it started either.
 func (d *device) build(core int) bool {
-	if !d.submitted() && d.room() {
+	if !d.submitted() && d.hasSpace() {
 		d.occupy(core, Building, d.Tasks[d.next].ID, d.buildTime(), evSubmitted, 0)
 		return true
 	}
-	if p, ok := d.asked(); ok && !d.reading {
+	if p, ok := d.valueToRead(); ok && !d.reading {
 		d.reading = true
 		d.occupy(core, Reading, d.Tasks[p.task.Task].ID, d.config.Control.RegisterRead, evValue, 0)
 		return true
@@ -63,16 +63,17 @@ func (d *device) build(core int) bool {
 // buildTime returns how long a control core takes to submit the next task.
 func (d *device) buildTime() Time {
 	t := &d.Tasks[d.next]
-	tensors := 0 // in the map
+	tensors := 0 // regions that the runtime looks up
 	for i := range t.Args {
-		if _, access := t.Args[i].touched(); access != 0 {
+		if _, access := t.Args[i].regionAccess(); access != 0 {
 			tensors++
 		}
 	}
-	return d.config.submit(d.runtime, len(t.After)+len(t.Across), tensors)
+	return d.config.submitTime(d.runtime, len(t.After)+len(t.Across), tensors)
 }
 
-// occupy has a control core work for a while.
+// occupy makes a control core, or the builder, busy for the time took. Then it posts an
+// event of kind ends.
 func (d *device) occupy(core int, kind WorkKind, id ID, took Time, ends sim.Kind, n int32) {
 	at := core
 	if core == BuilderCore {
@@ -80,20 +81,20 @@ func (d *device) occupy(core int, kind WorkKind, id ID, took Time, ends sim.Kind
 	} else {
 		d.busy[core] = true
 	}
-	d.causes[at] = d.begins(kind.String(), id)
-	d.did(core, kind, id, took)
+	d.activities[at] = d.beginActivity(kind.String(), id)
+	d.logWork(core, kind, id, took)
 	d.engine.Post(d.engine.Now()+took, d.event(ends, d.rank, at, n))
 }
 
-// did notes what a control core does from now on.
-func (d *device) did(core int, kind WorkKind, id ID, took Time) {
+// logWork adds work that begins now to the result.
+func (d *device) logWork(core int, kind WorkKind, id ID, took Time) {
 	from := d.engine.Now() - d.start
 	d.result.Control = append(d.result.Control, Work{d.rank, core, kind, id, from, from + took})
 }
 
-// release ends what a control core does, or the orchestrator.
+// release marks a control core, or the orchestrator, as idle, and records its activity.
 func (d *device) release(core int) {
-	d.worked(core)
+	d.recordCoreActivity(core)
 	if core == len(d.busy) {
 		d.building = false
 		return
@@ -101,117 +102,120 @@ func (d *device) release(core int) {
 	d.busy[core] = false
 }
 
-// submit puts the next task into storage.
+// submit stores the next task and records when it was stored or became ready.
 func (d *device) submit() {
 	was := d.ready.len()
 	id := d.schedule.submit()
 	d.storedAt[id] = d.engine.Now() - d.start
-	d.stamp(was)
+	d.stampReady(was)
 }
 
-// stamp notes when tasks became ready that were appended to those that are.
-func (d *device) stamp(was int) {
+// stampReady records the current time for the tasks that became ready since the ready queue
+// had the length was.
+func (d *device) stampReady(was int) {
 	for i := was; i < d.ready.len(); i++ {
 		d.readyAt[d.ready.at(i)] = d.engine.Now() - d.start
 	}
 }
 
-// assign gives a task the first compute cores that are free.
+// assign gives the first free compute cores to the members of a task.
 func (d *device) assign(id ID) {
 	t := &d.Tasks[id]
 	last := &d.firstCore[id]
 	for member := range t.Members {
 		core := d.free.take()
 		*last, last = int32(core), &d.nextCore[core]
-		d.current[core] = running{task: id, Span: Span{
-			Rank: d.rank, Core: core, Task: t.ID, Member: member, Name: t.Name, Released: d.released(id), Value: d.valueOf(t),
+		d.current[core] = assignment{task: id, Span: Span{
+			Rank: d.rank, Core: core, Task: t.ID, Member: member, Name: t.Name, Released: d.releaser(id), Value: d.valueOf(t),
 			Submitted: d.storedAt[id], Ready: d.readyAt[id], Dispatched: d.engine.Now() - d.start,
 		}}
 	}
 	*last = -1
 }
 
-// released returns whose end released a task, -1 if its submission did.
-func (d *device) released(id ID) ID {
-	if d.cause[id].Rank < 0 {
+// releaser returns the task whose end made a task ready, or -1 if its submission did.
+func (d *device) releaser(id ID) ID {
+	if d.releasers[id].Rank < 0 {
 		return -1
 	}
-	return d.by.task(d.cause[id]).ID
+	return d.builder.task(d.releasers[id]).ID
 }
 
-// valueOf returns the task whose value was read last before a task was submitted.
+// valueOf returns the task whose value was read last before t was submitted, or nil.
 func (d *device) valueOf(t *Task) *ID {
-	if len(t.read) == 0 {
+	if len(t.valueTasks) == 0 {
 		return nil
 	}
-	return &d.by.task(t.read[len(t.read)-1]).ID
+	return &d.builder.task(t.valueTasks[len(t.valueTasks)-1]).ID
 }
 
-// noticed is a control core's knowledge that a kernel has ended on a compute core.
-func (d *device) noticed(core int) {
+// noticeEnd applies the end of the kernel on a compute core, which a control core has read.
+func (d *device) noticeEnd(core int) {
 	s := &d.current[core]
 	s.Noticed = d.engine.Now() - d.start
 	d.result.Spans = append(d.result.Spans, s.Span)
 	d.free.put(core)
 	if was := d.ready.len(); d.endMember(s.task) {
-		d.stamp(was)
+		d.stampReady(was)
 		d.finishIfOver()
 	}
 }
 
-// turn keeps compute cores for tasks that have not started, so that tasks which wait for
-// other ranks cannot take all of them from those that these ranks wait for.
+// coreReservation reserves compute cores for tasks that have not started. Without it, tasks
+// that wait for other ranks could occupy all cores, and the tasks that those ranks wait for
+// could never start.
 //
-// A task may start before older ones only if each of those could still have the cores that
-// it needs: without the ones that tasks younger than the oldest of them hold. So the
-// oldest task that has not started can start at the latest when all older ones have ended,
-// and a program whose tasks could run one by one, in the order of submission, never stands
-// still for want of cores. With one core that is the order in which they run.
-type turn struct {
-	program *Program
-	started []bool
-	ended   []bool
-	oldest  ID      // the first task that has not started
-	younger int     // cores that tasks behind it hold
-	largest maxTree // members of tasks that have not started
+// A task may start before older tasks only if each of these older tasks could still get its
+// cores while the new task and all running tasks younger than oldest keep theirs. So the
+// oldest task that has not started can start when all older tasks have ended, at the
+// latest. A program whose tasks could run one by one, in the order of submission, therefore
+// never deadlocks for lack of cores. With one core, tasks run in the order of submission.
+type coreReservation struct {
+	program      *Program
+	started      []bool
+	ended        []bool
+	oldest       ID      // the first task that has not started
+	youngerCores int     // cores held by tasks younger than oldest
+	largest      maxTree // numbers of members of the tasks that have not started
 }
 
-// grow adds the tasks that a program has more than before.
-func (t *turn) grow(p *Program) {
+// grow adds the tasks that were added to the program since the last call.
+func (t *coreReservation) grow(p *Program) {
 	more := make([]bool, len(p.Tasks)-len(t.started))
 	t.program, t.started, t.ended = p, append(t.started, more...), append(t.ended, more...)
 	t.largest.grow(p)
 }
 
-// start notes that a task has started.
-func (t *turn) start(id ID) {
+// markStarted records that a task has started.
+func (t *coreReservation) markStarted(id ID) {
 	t.started[id] = true
 	t.largest.clear(int(id))
-	t.younger += t.program.Tasks[id].Members
+	t.youngerCores += t.program.Tasks[id].Members
 	for int(t.oldest) < len(t.started) && t.started[t.oldest] {
-		if !t.ended[t.oldest] { // it is older than the oldest now
-			t.younger -= t.program.Tasks[t.oldest].Members
+		if !t.ended[t.oldest] { // it is now older than oldest
+			t.youngerCores -= t.program.Tasks[t.oldest].Members
 		}
 		t.oldest++
 	}
 }
 
-// leave notes that a task has ended.
-func (t *turn) leave(id ID) {
+// markEnded records that a task has ended.
+func (t *coreReservation) markEnded(id ID) {
 	t.ended[id] = true
 	if id > t.oldest {
-		t.younger -= t.program.Tasks[id].Members
+		t.youngerCores -= t.program.Tasks[id].Members
 	}
 }
 
-// maxTree is the members of tasks, with the largest of each half, quarter and so on.
+// maxTree is a binary tree over the numbers of members of tasks. Each node holds the
+// largest number below it.
 type maxTree struct {
 	tasks int
-	n     int     // leaves: tasks that there is room for
-	node  []int32 // the leaves are the second half
+	n     int     // leaves: the number of tasks that the tree has space for
+	node  []int32 // node[n:] are the leaves; the children of node i are 2i and 2i+1
 }
 
-// grow adds the tasks that a program has more than the tree.
+// grow adds the tasks of the program that the tree does not have yet.
 func (t *maxTree) grow(p *Program) {
 	old := *t
 	if len(p.Tasks) > t.n {
@@ -223,7 +227,7 @@ func (t *maxTree) grow(p *Program) {
 		i := t.n + t.tasks
 		t.node[i] = int32(p.Tasks[t.tasks].Members)
 		if t.n == old.n {
-			t.raise(i)
+			t.updateAbove(i)
 		}
 	}
 	for i := t.n - 1; i > 0 && t.n > old.n; i-- {
@@ -231,21 +235,21 @@ func (t *maxTree) grow(p *Program) {
 	}
 }
 
-// raise corrects the nodes above a leaf.
-func (t *maxTree) raise(i int) {
+// updateAbove recomputes the nodes above node i.
+func (t *maxTree) updateAbove(i int) {
 	for i /= 2; i > 0; i /= 2 {
 		t.node[i] = max(t.node[2*i], t.node[2*i+1])
 	}
 }
 
-// clear removes a task.
+// clear removes the task with index i.
 func (t *maxTree) clear(i int) {
 	t.node[t.n+i] = 0
-	t.raise(t.n + i)
+	t.updateAbove(t.n + i)
 }
 
-// before returns the largest of the tasks before one.
-func (t *maxTree) before(i int) int {
+// maxBefore returns the largest number of members of the tasks before index i.
+func (t *maxTree) maxBefore(i int) int {
 	most := int32(0)
 	for lo, hi := t.n, t.n+i; lo < hi; lo, hi = lo/2, hi/2 {
 		if lo%2 == 1 {

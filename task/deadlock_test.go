@@ -13,8 +13,8 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// Tasks of two ranks that wait for what is to come behind each of them are a deadlock
-// where there is one compute core. It says who waits where. With two they run.
+// TestDeadlockBetweenRanks checks that ranks whose first tasks wait for each other's second
+// tasks deadlock on one compute core, with an error that names the waits, and not on two.
 func TestDeadlockBetweenRanks(t *testing.T) {
 	await := func(t *tl.PE) { t.WaitSignal(3, tl.GE, 1) }
 	release := func(t *tl.PE) { t.Notify(next(t), 3, tl.Add, 1) }
@@ -23,13 +23,13 @@ func TestDeadlockBetweenRanks(t *testing.T) {
 		b.Submit("release", release, nil)
 	}}
 	for _, r := range Runtimes {
-		o := Options{Runtime: r, Config: configured(t, "control.compute_cores=2")}
-		j.simulated(t, o, torch.Options{})
-		_, errs := j.actual(o)
+		o := Options{Runtime: r, Config: loadConfig(t, "control.compute_cores=2")}
+		j.mustRunSimulated(t, o, torch.Options{})
+		_, errs := j.runReal(o)
 		commtest.Succeed(t, errs)
 
-		o.Config = configured(t, "control.compute_cores=1")
-		_, err := j.try(t, o, torch.Options{})
+		o.Config = loadConfig(t, "control.compute_cores=1")
+		_, err := j.runSimulated(t, o, torch.Options{})
 		var stuck *sim.Deadlock
 		if !errors.As(err, &stuck) || len(stuck.Blocked) != 2 {
 			t.Fatalf("%s on one core: got %v, want a deadlock of two", r, err)
@@ -44,7 +44,7 @@ func TestDeadlockBetweenRanks(t *testing.T) {
 		if err.Error() != text {
 			t.Errorf("%s on one core: got\n%v\nwant\n%s", r, err, text)
 		}
-		_, errs = j.actual(o)
+		_, errs = j.runReal(o)
 		for rank, err := range errs {
 			text := fmt.Sprintf("0 of 2 tasks have ended, 1 are ready: tasks on rank %d, where await (task 0) waits for signal 3 GE 1: rank %[1]d: wait, signal 3", rank)
 			if err == nil || !strings.HasPrefix(err.Error(), text) || !strings.HasSuffix(err.Error(), ": a deadlock, every rank waits: rank 0: wait, signal 3 GE 1; rank 1: wait, signal 3 GE 1") {
@@ -57,7 +57,8 @@ func TestDeadlockBetweenRanks(t *testing.T) {
 	}
 }
 
-// A conflict that no edge orders is a race where edges are not inferred, and reported.
+// TestRaces checks that a conflict without an edge is reported as a race under the runtime
+// that does not infer edges.
 func TestRaces(t *testing.T) {
 	for _, explicit := range []bool{false, true} {
 		j := &job{ranks: 1, arrays: []array{{shape: []int{4, 4}}}, submit: func(b *Builder, x []*Tensor) {
@@ -70,10 +71,10 @@ func TestRaces(t *testing.T) {
 			}
 		}}
 		for _, r := range Runtimes {
-			out := j.simulated(t, Options{Runtime: r, Config: configured(t, "control.compute_cores=2")}, torch.Options{Race: true})
+			out := j.mustRunSimulated(t, Options{Runtime: r, Config: loadConfig(t, "control.compute_cores=2")}, torch.Options{Race: true})
 			want := 0
 			if !explicit && r == AICPUBuildGraph {
-				want = 2 // one of the program, one of the run
+				want = 2 // one found in the program, one found in the run
 			}
 			if len(out.races) != want || want == 2 && !(strings.Contains(out.races[0], "no edge orders them") && strings.Contains(out.races[1], "Store at kernels_test.go:") && strings.Contains(out.races[1], "on sip0.cube0.pe1")) {
 				t.Errorf("%s, explicit edge %v: races %q, want %d", r, explicit, out.races, want)

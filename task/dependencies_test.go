@@ -26,15 +26,15 @@ func (s set) union(o set) {
 	}
 }
 
-// drawRegions draws a program of which there is nothing but regions and edges, of tensors
-// with one to four axes.
+// drawRegions draws a program of tasks without kernels, with only regions and edges. Its
+// tensors have one to four axes.
 func drawRegions(r *rand.Rand, tasks int) *Program {
 	b := newBuilder(context.Background(), &Program{Ranks: 1})
-	for i := range from(r, 1, 4) {
-		axes := from(r, 1, 4)
+	for i := range drawInt(r, 1, 4) {
+		axes := drawInt(r, 1, 4)
 		var shape tl.Shape
 		for range axes {
-			n := from(r, 1, []int{200, 14, 6, 4}[axes-1])
+			n := drawInt(r, 1, []int{200, 14, 6, 4}[axes-1])
 			if r.IntN(20) == 0 {
 				n = 0
 			}
@@ -45,19 +45,19 @@ func drawRegions(r *rand.Rand, tasks int) *Program {
 	p := b.program
 	for id := range tasks {
 		x := Task{Members: 1}
-		for range from(r, 0, 3) {
+		for range drawInt(r, 0, 3) {
 			of := p.Tensors[r.IntN(len(p.Tensors))]
 			var start, extent []int
 			for _, n := range of.Shape {
-				size := min(n, []int{0, 1, 1, 1, 2, 2, from(r, 0, n), from(r, 0, n), n, n}[r.IntN(10)])
-				start, extent = append(start, from(r, 0, n-size)), append(extent, size)
+				size := min(n, []int{0, 1, 1, 1, 2, 2, drawInt(r, 0, n), drawInt(r, 0, n), n, n}[r.IntN(10)])
+				start, extent = append(start, drawInt(r, 0, n-size)), append(extent, size)
 			}
 			access := []func(string, Area) Arg{In, In, Out, InOut, AtPeers}[r.IntN(5)]
 			x.Args = append(x.Args, access("x", of.Box(start, extent)))
 		}
-		if id > 0 && from(r, 0, 9) == 0 {
-			for range from(r, 1, 3) {
-				x.After = append(x.After, ID(from(r, 0, id-1)))
+		if id > 0 && drawInt(r, 0, 9) == 0 {
+			for range drawInt(r, 1, 3) {
+				x.After = append(x.After, ID(drawInt(r, 0, id-1)))
 			}
 		}
 		p.Tasks = append(p.Tasks, x)
@@ -65,7 +65,7 @@ func drawRegions(r *rand.Rand, tasks int) *Program {
 	return p
 }
 
-// elements is those of a region, in row-major order.
+// elements returns the indices of the elements of a region, in row-major order.
 func (r *Region) elements() []int {
 	list := []int{0}
 	for axis, n := range r.Tensor.Shape {
@@ -80,9 +80,9 @@ func (r *Region) elements() []int {
 	return list
 }
 
-// conflicts is, for each task, all earlier ones that it conflicts with: those that touch
-// an element which both touch and one of them writes.
-func (p *Program) conflicts() []set {
+// allConflicts returns, for each task, all earlier tasks that it conflicts with: both
+// access an element, and at least one of them writes it.
+func (p *Program) allConflicts() []set {
 	words := len(p.Tasks)/64 + 1
 	type touched struct{ readers, writers set }
 	history := make([][]touched, len(p.Tensors))
@@ -119,13 +119,13 @@ func (p *Program) conflicts() []set {
 	return all
 }
 
-// An inferred dependency is where regions overlap and one side writes, and nowhere else.
-// Those that follow from others need not be listed.
+// TestDependenciesAreTheConflicts checks that tasks have an inferred dependency exactly if
+// they conflict. Dependencies that follow from others may be missing.
 func TestDependenciesAreTheConflicts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		tasks, r := drawTasks(t, 10)
 		p := drawRegions(r, tasks)
-		conflicts := p.conflicts()
+		conflicts := p.allConflicts()
 		inferred, explicit := p.Dependencies(true), p.Dependencies(false)
 		reach := make([]set, len(p.Tasks))
 		for i, list := range inferred {
@@ -158,8 +158,8 @@ func TestDependenciesAreTheConflicts(t *testing.T) {
 	})
 }
 
-// Tiles of a tensor are nobody's business but their own: each task on one waits for the
-// last on the same, and for no other.
+// TestTilesAreDisjoint checks that a task on a tile of a tensor waits only for the previous
+// task on the same tile.
 func TestTilesAreDisjoint(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		b := newBuilder(context.Background(), &Program{Ranks: 1})
@@ -196,7 +196,8 @@ func TestTilesAreDisjoint(t *testing.T) {
 	})
 }
 
-// Tasks on tiles of one tensor run at the same time, each released by its submission.
+// TestTilesRunAtOnce checks that tasks on different tiles of a tensor run at the same time,
+// each released by its submission.
 func TestTilesRunAtOnce(t *testing.T) {
 	j := &job{ranks: 1, arrays: []array{{shape: []int{8, 8}}}, submit: func(b *Builder, x []*Tensor) {
 		for i := range 4 {
@@ -204,8 +205,8 @@ func TestTilesRunAtOnce(t *testing.T) {
 		}
 	}}
 	for _, r := range []Runtime{HostBuildGraph, TensorMapAndRingBuffer} {
-		c := configured(t, "tensormap_and_ringbuffer.per_task=0ns", "tensormap_and_ringbuffer.per_tensor=0ns")
-		out := j.simulated(t, Options{Runtime: r, Config: c}, torch.Options{})
+		c := loadConfig(t, "tensormap_and_ringbuffer.per_task=0ns", "tensormap_and_ringbuffer.per_tensor=0ns")
+		out := j.mustRunSimulated(t, Options{Runtime: r, Config: c}, torch.Options{})
 		first, last := out.Spans[0], out.Spans[3]
 		if first.End <= last.Begin {
 			t.Errorf("%s: the first tile's task ends at %v, and the last one's begins at %v; want them at the same time", r, first.End, last.Begin)
@@ -218,7 +219,8 @@ func TestTilesRunAtOnce(t *testing.T) {
 	}
 }
 
-// Regions that meet at one element conflict, those that touch don't, however large.
+// TestRegionsThatTouch checks that regions with a common element conflict, and that
+// adjacent regions do not, up to the largest sizes.
 func TestRegionsThatTouch(t *testing.T) {
 	const huge = math.MaxInt32
 	for _, c := range []struct {
@@ -251,8 +253,8 @@ func TestRegionsThatTouch(t *testing.T) {
 	}
 }
 
-// Tasks of two ranks on their parts of one tensor run at the same time: no edge leads
-// from one rank to another.
+// TestRanksHaveNoEdgesBetweenThem checks that tasks of several ranks on their parts of one
+// tensor run at the same time, because there are no edges between the ranks.
 func TestRanksHaveNoEdgesBetweenThem(t *testing.T) {
 	j := &job{ranks: 3, arrays: []array{{shape: []int{8}}}, submit: func(b *Builder, x []*Tensor) {
 		for range 3 {
@@ -260,7 +262,7 @@ func TestRanksHaveNoEdgesBetweenThem(t *testing.T) {
 		}
 	}}
 	for _, r := range []Runtime{HostBuildGraph, TensorMapAndRingBuffer} {
-		out := j.simulated(t, Options{Runtime: r, Config: Default()}, torch.Options{KeepLog: true})
+		out := j.mustRunSimulated(t, Options{Runtime: r, Config: Default()}, torch.Options{KeepLog: true})
 		for rank, p := range out.programs {
 			if got, want := fmt.Sprint(p.Dependencies(true)), "[[] [0] [1]]"; got != want {
 				t.Errorf("%s: rank %d has the dependencies %s, want %s", r, rank, got, want)
@@ -271,6 +273,6 @@ func TestRanksHaveNoEdgesBetweenThem(t *testing.T) {
 				t.Errorf("%s: %+v does not begin with %+v", r, s, want)
 			}
 		}
-		out.same(t, string(r), contents{{slices.Repeat([]int32{0}, 8), slices.Repeat([]int32{13}, 8), slices.Repeat([]int32{26}, 8)}})
+		out.checkEqual(t, string(r), contents{{slices.Repeat([]int32{0}, 8), slices.Repeat([]int32{13}, 8), slices.Repeat([]int32{26}, 8)}})
 	}
 }

@@ -2,9 +2,9 @@
 // runtimes that schedule them.
 //
 // An orchestration function submits tasks to a [Builder]. A task is a kernel of the tile
-// language (package tl) and its arguments: regions of tensors that it reads, writes or
-// both, and scalars. Every rank has a program of its own, and all of them run side by
-// side:
+// language (package tl) with its arguments: scalars, and regions of tensors that the kernel
+// reads, writes or both. Every rank has its own program. The programs of all ranks run at
+// the same time:
 //
 //	x, err := r.Zeros(torch.F32, torch.Shape{64 * n})
 //	...
@@ -17,49 +17,57 @@
 //
 // # Order
 //
-// Two tasks of a rank conflict if their regions of a tensor overlap and one of them
-// writes there. host_build_graph and tensormap_and_ringbuffer have the later one wait for
-// the earlier one; aicpu_build_graph goes by explicit edges ([After]) alone. A program
-// whose edges cover all its conflicts has the same values under all three: those of running
-// its tasks one after the other. A kernel that touches memory beside the regions of its
-// task is stopped, since nothing would order that. Ranks whose programs have orchestrations
-// of their own have no edges between them: tasks put, get, notify and wait, as kernels of
-// different PEs do, and [AtPeers] is a region that a task reaches at other ranks only. One
-// orchestration may submit the tasks of all ranks ([Options].Single, [OnRank]), with edges
-// between any of them, and name what tasks reach at other ranks ([Puts], [Gets]). A [Domain]
-// is memory that some of the ranks share. Members of a [Group] with a neighbour table send
-// and receive tiles.
+// Two tasks of a rank conflict if their regions of a tensor overlap and at least one of the
+// tasks writes. Under host_build_graph and tensormap_and_ringbuffer the task submitted
+// later waits for the earlier one. Under aicpu_build_graph only explicit edges ([After])
+// order tasks. A program whose edges cover all its conflicts computes the same values under
+// all three runtimes: those of its tasks run one by one in the order of submission. A
+// kernel that accesses memory outside the regions of its task is stopped, because no
+// runtime could order that access.
 //
-// An orchestration that asks for a value of a task ([Builder.Value]) waits for that, and
-// what it submits next may depend on it.
+// Ranks with their own orchestrations have no edges between them. Their tasks put, get,
+// notify and wait as kernels of different PEs do, and [AtPeers] declares a region that a
+// task accesses only at other ranks. Alternatively one orchestration submits the tasks of
+// all ranks ([Options].Single, [OnRank]). It may have edges between tasks of any ranks, and
+// declares which regions of other ranks a task accesses ([Puts], [Gets]). A [Domain] is
+// memory that some of the ranks share. Members of a [Group] with a neighbour table send and
+// receive tiles.
+//
+// [Builder.Value] waits for a task and returns a value that it computed. Later submissions
+// may depend on that value.
 //
 // # Runtimes
 //
 //	host_build_graph          the host builds the graph before anything runs
 //	aicpu_build_graph         a control core of the device builds it, and schedules
-//	tensormap_and_ringbuffer  an orchestrator builds it while others schedule
+//	tensormap_and_ringbuffer  an orchestrator builds it while other control cores schedule
 //
-// What each costs and has room for is in tasks.yaml ([Config]). Rules that all share: a
-// control core that is free takes the next message to another rank, else the oldest end of a
-// kernel or message that has not been read, else the first task that is ready, if enough
-// compute cores are free, else, if it builds too, the next task to submit. Tasks become ready
-// when control cores know that everything they wait for has ended, and start in that order,
-// but cores are kept for older ones (control.go): a group that waits holds none and cannot
-// starve, and a program whose tasks could run one by one never stands still for want of cores.
+// The costs and storage of each runtime are in tasks.yaml ([Config]). A free control core
+// takes the first of these that exists: the next message to another rank; the oldest end of
+// a kernel or message that no control core has read; the first ready task, if enough
+// compute cores are free; and, if it also builds, the next task to submit. A task becomes
+// ready when the control cores know that everything it waits for has ended. Tasks start in
+// the order in which they became ready, but compute cores are reserved for older tasks
+// (control.go). A waiting group holds no cores and cannot starve. A program whose tasks
+// could run one by one never deadlocks for lack of cores.
 //
-// # What is here
+// # Files
 //
-// The program of a rank is recorded first ([Build], builder.go, rank.go), up to the first
-// value that it asks for (value.go), and its dependencies follow from it (tensormap.go,
-// unordered.go). What is in storage, ready and over is for schedule.go to know, which has no
-// time, and what ranks know of each other for neighbors.go. On the simulated machine ([Run],
-// sim.go) control cores are models with times (control.go), which send messages (inbox.go)
-// and read values (host.go), and a [Result] says who did what when; on real ranks (rank.go,
-// for scenario/runner) workers take turns, messages are lists in windows (inbox.go), and the memory of
-// domains is windows as well (domainmem.go). guard.go keeps
-// kernels to their regions on both, and neighbors.go has the queues between the members of a
-// group. formula.go has closed forms, for tests and tables.
+// [Build] records the program of a rank (builder.go, rank.go) up to the first value that
+// the orchestration asks for (value.go). tensormap.go derives its dependencies, and
+// unordered.go finds the conflicts that no edges order. schedule.go keeps the state of a
+// program without times: which tasks are stored, ready or ended. neighbors.go keeps what a
+// rank knows of the tasks of other ranks, and the queues between the members of a group.
+// guard.go restricts kernels to their regions.
 //
-// Charts of results are task/chart's, flags internal/cli's. The package imports
-// torch for the simulated machine, internal/procpe for real ranks, and what both are made of.
+// On the simulated machine ([Run], sim.go) control cores are models with times
+// (control.go), which send messages (inbox.go) and read values (host.go). A [Result]
+// records the times of all tasks and control cores. On real ranks (rank.go, for
+// scenario/runner) workers take turns, messages are lists in windows (inbox.go), and the
+// memory of domains is in windows as well (domainmem.go). formula.go has closed forms for
+// tests and tables.
+//
+// Package task/chart draws results, and internal/cli defines the flags. This package
+// imports torch for the simulated machine, internal/procpe for real ranks, and packages
+// that both of them use.
 package task

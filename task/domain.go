@@ -8,28 +8,29 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// Domain is some of the ranks, with memory that they share: each member has a part of
-// every tensor of the domain, of one size, and reaches those of the others with Put and
-// Get. It lasts as long as the program. Domains may overlap.
+// Domain is a communicator of some of the ranks with shared memory. Each member has a part
+// of every tensor of the domain. All parts have the same size, and members access the parts
+// of other members with Put and Get. A domain exists until the program ends. Domains may
+// overlap.
 type Domain struct {
 	name    string
-	ranks   []int // of each member
+	ranks   []int // by member
 	builder *Builder
 	tensors []domainTensor
 }
 
 // domainTensor is a tensor of a domain.
 type domainTensor struct {
-	Tensor                 // by its name in the domain
-	parts  map[int]*Tensor // by rank: those of the builder's programs
+	Tensor                 // with its name in the domain
+	parts  map[int]*Tensor // by rank, for the ranks whose programs the builder has
 }
 
-// Domain makes a domain of some ranks, which become its members 0, 1, ... in the order
-// given; of all ranks if none is given. In an orchestration of one rank every member makes
-// the same domains, with the same tensors in the same order; a rank that is no member may
-// make it too, and learns that it is none.
+// Domain creates a domain. The given ranks become its members 0, 1, ... in the given order;
+// without ranks, all ranks are members. In orchestrations of one rank, all members must
+// create the same domains with the same tensors in the same order. A rank that is not a
+// member may also call Domain; its Rank is then -1.
 func (b *Builder) Domain(name string, ranks ...int) *Domain {
-	b.goesOn("Domain")
+	b.checkBuilding("Domain")
 	fail := func(format string, args ...any) {
 		panic(misuse("Domain", "domain %s: %s", name, fmt.Sprintf(format, args...)))
 	}
@@ -67,14 +68,14 @@ func (d *Domain) Ranks() []int { return slices.Clone(d.ranks) }
 // Size returns the number of members.
 func (d *Domain) Size() int { return len(d.ranks) }
 
-// Rank returns the number of the builder's rank in the domain, -1 if it is no member, and
-// for an orchestration of all ranks.
+// Rank returns the member number of the builder's rank. It is -1 if the rank is not a
+// member, and in an orchestration of all ranks.
 func (d *Domain) Rank() int { return d.RankOf(d.builder.Rank()) }
 
-// RankOf returns the number of a rank in the domain, -1 if it is no member.
+// RankOf returns the member number of a rank, or -1 if the rank is not a member.
 func (d *Domain) RankOf(rank int) int { return slices.Index(d.ranks, rank) }
 
-// World returns the rank that is a member: the one that Put, Get and Notify call it by.
+// World returns the rank of a member, as Put, Get and Notify need it.
 func (d *Domain) World(member int) int {
 	if member < 0 || member >= len(d.ranks) {
 		panic(misuse("World", "domain %s has no member %d: there are 0 to %d", d.name, member, len(d.ranks)-1))
@@ -82,8 +83,9 @@ func (d *Domain) World(member int) int {
 	return d.ranks[member]
 }
 
-// Tensor makes a tensor of the domain, zeroed, and returns the part of the builder's rank,
-// which must be a member. Every member makes it with the same dtype and shape.
+// Tensor creates a tensor of the domain, filled with zeros, and returns the part of the
+// builder's rank, which must be a member. Every member must create it with the same dtype
+// and shape.
 func (d *Domain) Tensor(name string, dtype tl.DType, shape tl.Shape) *Tensor {
 	rank := d.builder.Rank()
 	if d.builder.single {
@@ -92,25 +94,25 @@ func (d *Domain) Tensor(name string, dtype tl.DType, shape tl.Shape) *Tensor {
 	if d.Rank() < 0 {
 		panic(misuse("Tensor", "domain %s: rank %d is none of its members, which are %v: ask Rank first", d.name, rank, d.ranks))
 	}
-	return d.add("Tensor", name, dtype, shape)[rank]
+	return d.addTensor("Tensor", name, dtype, shape)[rank]
 }
 
-// Tensors is like Tensor for an orchestration of all ranks: it returns the part of each
-// member.
+// Tensors creates a tensor of the domain in an orchestration of all ranks, and returns the
+// parts of all members.
 func (d *Domain) Tensors(name string, dtype tl.DType, shape tl.Shape) (parts []*Tensor) {
 	if !d.builder.single {
 		panic(misuse("Tensors", "domain %s: the orchestration is for rank %d alone: Tensor makes its part", d.name, d.builder.Rank()))
 	}
-	made := d.add("Tensors", name, dtype, shape)
+	made := d.addTensor("Tensors", name, dtype, shape)
 	for _, rank := range d.ranks {
 		parts = append(parts, made[rank])
 	}
 	return parts
 }
 
-// add makes a tensor, and its parts at the members that are ranks of the builder.
-func (d *Domain) add(op, name string, dtype tl.DType, shape tl.Shape) map[int]*Tensor {
-	d.builder.goesOn(op)
+// addTensor creates a tensor, with parts for the members whose programs the builder has.
+func (d *Domain) addTensor(op, name string, dtype tl.DType, shape tl.Shape) map[int]*Tensor {
+	d.builder.checkBuilding(op)
 	x := domainTensor{Tensor{Name: name, DType: dtype, Shape: slices.Clone(shape)}, map[int]*Tensor{}}
 	for _, p := range d.builder.programs {
 		if d.RankOf(p.Rank) >= 0 {
@@ -125,7 +127,7 @@ func (d *Domain) add(op, name string, dtype tl.DType, shape tl.Shape) map[int]*T
 	return x.parts
 }
 
-// counterpart returns the part that a rank has of a tensor, of which x is a part, nil if it
+// counterpart returns a rank's part of the tensor that x is a part of, or nil if the rank
 // has none.
 func (d *Domain) counterpart(x *Tensor, rank int) *Tensor {
 	for i := range d.tensors {
@@ -136,17 +138,17 @@ func (d *Domain) counterpart(x *Tensor, rank int) *Tensor {
 	return nil
 }
 
-// domains returns the domains of which the program's rank is a member, in the order in
-// which it made them.
+// domains returns the domains that have the program's rank as a member, in the order of
+// creation.
 func (p *Program) domains() []*Domain {
-	if p.by == nil {
+	if p.builder == nil {
 		return nil
 	}
-	return with(p.by.domains, p.Rank)
+	return domainsWith(p.builder.domains, p.Rank)
 }
 
-// with returns the domains of which a rank is a member.
-func with(domains []*Domain, rank int) (list []*Domain) {
+// domainsWith returns the domains that have a rank as a member.
+func domainsWith(domains []*Domain, rank int) (list []*Domain) {
 	for _, d := range domains {
 		if d.RankOf(rank) >= 0 {
 			list = append(list, d)
@@ -155,13 +157,14 @@ func with(domains []*Domain, rank int) (list []*Domain) {
 	return list
 }
 
-// led returns the domains that a rank leads, as its first member, and of which the
-// program's rank is a member too.
-func (p *Program) led(first int) []*Domain {
+// domainsLedBy returns the domains whose first member is the rank first, and that have the
+// program's rank as a member.
+func (p *Program) domainsLedBy(first int) []*Domain {
 	return slices.DeleteFunc(p.domains(), func(d *Domain) bool { return d.ranks[0] != first })
 }
 
-// String returns the name, the members and the tensors: "even of [0 2] with x [4] f32".
+// String returns the name, the members and the tensors, as in "even of [0 2] with x [4]
+// f32".
 func (d *Domain) String() string {
 	text, sep := fmt.Sprintf("%s of %v", d.name, d.ranks), " with "
 	for i := range d.tensors {
@@ -171,14 +174,14 @@ func (d *Domain) String() string {
 	return text
 }
 
-// sameDomains checks that members of domains have made the same ones, with the same
-// tensors and in the same order. Each is compared with the first member.
-func sameDomains(programs []*Program) error {
+// checkSameDomains checks that all members of a domain have created it with the same
+// tensors and in the same order. Each member is compared with the first one.
+func checkSameDomains(programs []*Program) error {
 	for _, p := range programs {
 		for _, first := range programs {
-			got, want := p.led(first.Rank), with(first.led(first.Rank), p.Rank)
+			got, want := p.domainsLedBy(first.Rank), domainsWith(first.domainsLedBy(first.Rank), p.Rank)
 			for i := range max(len(got), len(want)) {
-				if a, b := nth(got, i), nth(want, i); a != b {
+				if a, b := describeDomain(got, i), describeDomain(want, i); a != b {
 					return fmt.Errorf("rank %d makes %s, and rank %d makes %s: %s", p.Rank, a, first.Rank, b, sameRule)
 				}
 			}
@@ -187,11 +190,11 @@ func sameDomains(programs []*Program) error {
 	return nil
 }
 
-// sameRule ends the errors of members whose domains differ.
+// sameRule is the end of the errors about members whose domains differ.
 const sameRule = "all members of a domain make it, with the same tensors, in the same order"
 
-// nth returns a domain as errors have it.
-func nth(list []*Domain, i int) string {
+// describeDomain returns the text for domain i of a list in errors.
+func describeDomain(list []*Domain, i int) string {
 	if i >= len(list) {
 		return "no such domain"
 	}

@@ -11,22 +11,22 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// swap puts a row into the domain's box of a peer.
+// swap puts a row into the peer's part of the domain's box, and notifies the peer.
 func swap(t *tl.PE, x, box tl.Ptr, peer int) {
 	t.Put(peer, box, t.Load(x, tl.Shape{3}, tl.I32))
 	t.Notify(peer, 0, tl.Add, 1)
 }
 
-// gatherRows waits until a number of rows has arrived, fills the padding next to them, and
-// makes x the sum of two boxes.
+// gatherRows waits until a number of rows has arrived, overwrites the padding next to them,
+// and stores the sum of two boxes in x.
 func gatherRows(t *tl.PE, x, a, b, pad tl.Ptr, rows int) {
 	t.WaitSignal(0, tl.GE, rows)
 	t.Store(pad, t.Full(tl.Shape{5}, tl.U8, 255))
 	t.Store(x, t.Load(a, tl.Shape{3}, tl.I32).Add(t.Load(b, tl.Shape{3}, tl.I32)))
 }
 
-// Two domains that overlap in one rank have memory of their own, which is zero at the start
-// of each run and given back at its end.
+// TestDomains checks that two domains that overlap in one rank have separate memory, which
+// is zero at the start of each run and freed at its end.
 func TestDomains(t *testing.T) {
 	var seen [3][]int
 	j := &job{ranks: 3, arrays: []array{{shape: tl.Shape{3}, init: func(rank, i int) int32 { return int32(10*rank + i) }}}, submit: func(b *Builder, x []*Tensor) {
@@ -52,24 +52,25 @@ func TestDomains(t *testing.T) {
 		}
 		b.Submit("gather", gatherRows, args, After(0, ID(rows-1)))
 	}}
-	want := contents{{{20, 22, 24}, {20, 22, 24}, {20, 22, 24}}} // twice rank 1's, 0's and 2's, twice rank 1's
+	want := contents{{{20, 22, 24}, {20, 22, 24}, {20, 22, 24}}} // twice rank 1's row; the sum of rank 0's and 2's rows; twice rank 1's row
 	for _, r := range Runtimes {
 		o := Options{Runtime: r, Config: Default(), Signals: 1}
 		for range 2 {
-			j.simulated(t, o, torch.Options{KeepLog: true}).same(t, string(r), want)
+			j.mustRunSimulated(t, o, torch.Options{KeepLog: true}).checkEqual(t, string(r), want)
 		}
-		got, errs := j.actual(o)
+		got, errs := j.runReal(o)
 		commtest.Succeed(t, errs)
-		got.same(t, string(r)+", on real ranks", want)
+		got.checkEqual(t, string(r)+", on real ranks", want)
 	}
 	if want := [3][]int{{1, -1, -1, 0, 0, 2, 2}, {0, 1, -1, 0, 0, 2, 2}, {-1, 0, -1, 0, 0, 2, 2}}; fmt.Sprint(seen) != fmt.Sprint(want) {
 		t.Errorf("the ranks see %v, want %v", seen, want)
 	}
 }
 
-// The memory of a domain is zero in each run, whatever was there before, and free after it.
+// TestDomainMemory checks that the memory of a domain is zero in each run, whatever it held
+// before, and is freed after the run.
 func TestDomainMemory(t *testing.T) {
-	self := system(t, "ring6", torch.Options{}, "sip.cube_mesh.w=1", "sip.cube_mesh.h=1", "system.sips.count=2")
+	self := newSystem(t, "ring6", torch.Options{}, "sip.cube_mesh.w=1", "sip.cube_mesh.h=1", "system.sips.count=2")
 	all := torch.On(self.PE(0, 0, 0), self.PE(1, 0, 0))
 	x, err := self.Zeros(torch.I32, torch.Shape{4}, all)
 	if err != nil {
@@ -93,9 +94,9 @@ func TestDomainMemory(t *testing.T) {
 	if got, want := a.Float64s(), []float64{6, 6, 6, 6}; !slices.Equal(got, want) {
 		t.Errorf("x is %v, want %v: a domain was not zero", got, want)
 	}
-	// A domain of two thirds of the memory can be had by each of several runs.
+	// A domain that needs two thirds of the memory fits in each of several runs.
 	n := int(self.Topology().Spec().Cube.HBM.SliceSize) / 3 * 2
-	quiet := system(t, "ring6", torch.Options{NoData: true}, "sip.cube_mesh.w=1", "sip.cube_mesh.h=1", "system.sips.count=2")
+	quiet := newSystem(t, "ring6", torch.Options{NoData: true}, "sip.cube_mesh.w=1", "sip.cube_mesh.h=1", "system.sips.count=2")
 	for range 3 {
 		_, err := Run(quiet, Options{Runtime: AICPUBuildGraph}, func(b *Builder) {
 			b.Domain("all").Tensor("large", tl.U8, tl.Shape{n / 4096, 4096})
@@ -113,7 +114,8 @@ func TestDomainMemory(t *testing.T) {
 	}
 }
 
-// A kernel that reaches for a rank outside of a domain is told so.
+// TestPutOutsideOfADomain checks the error for a kernel that accesses a rank outside of a
+// domain.
 func TestPutOutsideOfADomain(t *testing.T) {
 	put := func(t *tl.PE, x tl.Ptr) { t.Put(1, x, t.Zeros(tl.Shape{1}, tl.I32)) }
 	j := &job{ranks: 3, submit: func(b *Builder, _ []*Tensor) {
@@ -124,8 +126,8 @@ func TestPutOutsideOfADomain(t *testing.T) {
 		}
 	}}
 	o := Options{Runtime: AICPUBuildGraph, Config: Default()}
-	_, err := j.try(t, o, torch.Options{})
-	_, errs := j.actual(o)
+	_, err := j.runSimulated(t, o, torch.Options{})
+	_, errs := j.runReal(o)
 	const want = "rank 1 has no part of ends.x [1] i32: the members of the domain are [0 2]"
 	for where, err := range map[string]error{"simulated": err, "real": errs[0]} {
 		if err == nil || !strings.HasSuffix(err.Error(), want) {
@@ -134,7 +136,7 @@ func TestPutOutsideOfADomain(t *testing.T) {
 	}
 }
 
-// Mistakes with domains say what is wrong.
+// TestMistakesOfDomains checks the errors for mistakes with domains.
 func TestMistakesOfDomains(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -152,24 +154,25 @@ func TestMistakesOfDomains(t *testing.T) {
 			d := b.Domain("a")
 			d.Tensor("none", tl.I32, tl.Shape{1 << 30, 1 << 30, 1 << 30, 0})
 			d.Tensor("most", tl.I32, tl.Shape{1 << 30, 1 << 14})
-			d.Tensor("x", tl.I32, tl.Shape{1 << 30, 1 << 30, 1 << 30}) // 0 bytes in 64 bits
+			d.Tensor("x", tl.I32, tl.Shape{1 << 30, 1 << 30, 1 << 30}) // the size overflows to 0 in 64 bits
 		}, "Tensor at L: a.x [1073741824 1073741824 1073741824] i32: a tensor of a domain has at most 70368744177664 bytes at each rank"},
 		{"one row too many", func(b *Builder) { b.Domain("a").Tensor("x", tl.I32, tl.Shape{1 << 30, 1<<14 + 1}) },
 			"Tensor at L: a.x [1073741824 16385] i32: a tensor of a domain has at most 70368744177664 bytes at each rank"},
 		{"no dtype", func(b *Builder) { b.Domain("a").Tensor("x", 99, tl.Shape{1}) }, "Tensor at L: a.x [1] DType(99): a tensor has a dtype and up to 4 axes, each of 0 to 2147483647 elements"},
 	} {
 		_, err := Build(t.Context(), 1, 3, c.submit)
-		if got, want := noLines(fmt.Sprint(err)), "the orchestration of rank 1: "+c.want; got != want {
+		if got, want := replaceLines(fmt.Sprint(err)), "the orchestration of rank 1: "+c.want; got != want {
 			t.Errorf("%s: got\n     %s\nwant %s", c.name, got, want)
 		}
 	}
 	_, err := BuildAll(t.Context(), 2, func(b *Builder) { b.Domain("a").Tensor("x", tl.F32, nil) })
-	if got, want := noLines(fmt.Sprint(err)), "the orchestration: Tensor at L: domain a: the orchestration is for all ranks: Tensors makes the parts of all members"; got != want {
+	if got, want := replaceLines(fmt.Sprint(err)), "the orchestration: Tensor at L: domain a: the orchestration is for all ranks: Tensors makes the parts of all members"; got != want {
 		t.Errorf("all ranks: got\n     %s\nwant %s", got, want)
 	}
 }
 
-// Members that make different domains are told which ranks differ, and where.
+// TestDomainsThatDiffer checks that the error names the ranks and the domains if members
+// create different domains.
 func TestDomainsThatDiffer(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -204,10 +207,10 @@ func TestDomainsThatDiffer(t *testing.T) {
 			}
 		}}
 		o := Options{Runtime: AICPUBuildGraph, Config: Default()}
-		if _, err := j.try(t, o, torch.Options{}); fmt.Sprint(err) != c.want {
+		if _, err := j.runSimulated(t, o, torch.Options{}); fmt.Sprint(err) != c.want {
 			t.Errorf("%s: got\n     %v\nwant %s", c.name, err, c.want)
 		}
-		_, errs := j.actual(o)
+		_, errs := j.runReal(o)
 		if err := errs[2]; err == nil || !strings.Contains(err.Error(), c.real) {
 			t.Errorf("%s, on real ranks: got\n     %v\nwant %s", c.name, err, c.real)
 		}

@@ -13,32 +13,33 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// domainMemory is the windows of a real rank's domains.
+// domainMemory holds the windows of the domains of a real rank.
 type domainMemory struct {
 	tensors map[*Tensor]procpe.Tensor
 	comms   []*comm.Comm
 }
 
-// domainAlign is what tensors of a domain begin at multiples of.
+// domainAlign is the alignment of the tensors of a domain, in bytes.
 const domainAlign = 64
 
-// newDomainMemory makes a window for each domain that the rank is a member of. All ranks
-// take them in one order, that of the first members, so that each can begin.
+// newDomainMemory allocates a window for each domain that has the rank as a member. All
+// ranks allocate in the order of the first members, so that no two ranks wait for each
+// other.
 func newDomainMemory(c *comm.Comm, p *Program) (*domainMemory, error) {
 	m := &domainMemory{tensors: map[*Tensor]procpe.Tensor{}}
 	list := p.domains()
 	slices.SortStableFunc(list, func(a, b *Domain) int { return cmp.Compare(a.ranks[0], b.ranks[0]) })
 	for _, d := range list {
-		if err := m.add(c, p.Rank, d); err != nil {
+		if err := m.addDomain(c, p.Rank, d); err != nil {
 			return m, fmt.Errorf("domain %s: %w", d.name, err)
 		}
 	}
 	return m, nil
 }
 
-// add makes the window of a domain. It begins with a hash of what the rank makes, which
-// has to be that of the first member.
-func (m *domainMemory) add(c *comm.Comm, rank int, d *Domain) error {
+// addDomain allocates the window of a domain. The window begins with a hash of the domain
+// as this rank created it, which must equal the hash of the first member.
+func (m *domainMemory) addDomain(c *comm.Comm, rank int, d *Domain) error {
 	members, err := c.Domain(d.ranks...)
 	if err != nil {
 		return err
@@ -76,7 +77,7 @@ func (m *domainMemory) add(c *comm.Comm, rank int, d *Domain) error {
 	return nil
 }
 
-// close gives the windows back.
+// close frees the windows.
 func (m *domainMemory) close() (err error) {
 	for _, c := range m.comms {
 		err = errors.Join(err, c.Close())
@@ -84,20 +85,20 @@ func (m *domainMemory) close() (err error) {
 	return err
 }
 
-// allocate makes the memory of domains.
-func (l *launch) allocate(r *torch.Rank) error {
+// allocateDomains allocates the memory of all domains on the simulated machine.
+func (l *launch) allocateDomains(r *torch.Rank) error {
 	var programs []*Program
 	for _, d := range l.devices {
 		programs = append(programs, d.Program)
 	}
 	if !l.options.Single {
-		if err := sameDomains(programs); err != nil {
+		if err := checkSameDomains(programs); err != nil {
 			return err
 		}
 	}
 	l.domains = map[*Tensor]*torch.Tensor{}
 	for _, p := range programs {
-		for n, d := range p.led(p.Rank) {
+		for n, d := range p.domainsLedBy(p.Rank) {
 			if err := l.allocateDomain(r, programs, p, n, d); err != nil {
 				return fmt.Errorf("domain %s: %w", d.name, err)
 			}
@@ -106,12 +107,12 @@ func (l *launch) allocate(r *torch.Rank) error {
 	return nil
 }
 
-// allocateDomain makes the tensors of the n-th domain that a rank leads, and notes of which
-// parts they are the memory.
+// allocateDomain allocates the tensors of the n-th domain that the rank of first leads, and
+// records which memory each part uses.
 func (l *launch) allocateDomain(r *torch.Rank, programs []*Program, first *Program, n int, d *Domain) error {
 	var pes []int
 	for _, rank := range d.ranks {
-		pes = append(pes, int(l.compute(r, l.options.Devices[rank], 0)))
+		pes = append(pes, int(l.computeCore(r, l.options.Devices[rank], 0)))
 	}
 	for i := range d.tensors {
 		x := &d.tensors[i]
@@ -123,23 +124,24 @@ func (l *launch) allocateDomain(r *torch.Rank, programs []*Program, first *Progr
 		if err != nil {
 			return err
 		}
-		l.owned = append(l.owned, memory)
+		l.domainTensors = append(l.domainTensors, memory)
 		for _, rank := range d.ranks {
-			l.domains[programs[rank].counterpart(first, n).tensors[i].parts[rank]] = memory
+			l.domains[programs[rank].matchingDomain(first, n).tensors[i].parts[rank]] = memory
 		}
 	}
 	return nil
 }
 
-// counterpart returns the n-th domain that a first member leads as this program knows it.
-func (p *Program) counterpart(first *Program, n int) *Domain {
-	before := with(first.led(first.Rank)[:n], p.Rank)
-	return p.led(first.Rank)[len(before)]
+// matchingDomain returns this program's version of the n-th domain that the rank of first
+// leads.
+func (p *Program) matchingDomain(first *Program, n int) *Domain {
+	before := domainsWith(first.domainsLedBy(first.Rank)[:n], p.Rank)
+	return p.domainsLedBy(first.Rank)[len(before)]
 }
 
-// free gives the memory of domains back.
-func (l *launch) free() (err error) {
-	for _, x := range l.owned {
+// freeDomains frees the memory of the domains.
+func (l *launch) freeDomains() (err error) {
+	for _, x := range l.domainTensors {
 		err = errors.Join(err, x.Free())
 	}
 	return err

@@ -15,7 +15,7 @@ func square(t *tl.PE, x tl.Ptr, n int) {
 	t.Store(x, v.Mul(v))
 }
 
-// total adds up rows of n elements.
+// total stores the sum of rows of n elements.
 func total(t *tl.PE, x, sum tl.Ptr, rows, n int) {
 	v := t.Load(x, tl.Shape{n}, tl.F32)
 	for row := 1; row < rows; row++ {
@@ -24,7 +24,7 @@ func total(t *tl.PE, x, sum tl.Ptr, rows, n int) {
 	t.Store(sum, v)
 }
 
-// squares submits a task for each row of x, and one that waits for all of them.
+// squares submits a task for each row of x, and a task that waits for all of them.
 func squares(b *task.Builder, x, sum *task.Tensor) {
 	rows, n := x.Shape[0], x.Shape[1]
 	var all []task.ID
@@ -55,7 +55,7 @@ func Example() {
 	// tensormap_and_ringbuffer   4198.236865ns  [84 120]
 }
 
-// hand puts n elements into the box of the next rank, and tells it.
+// hand puts n elements into the box of the next rank, and notifies it.
 func hand(t *tl.PE, x, box tl.Ptr, n int) {
 	t.Put(t.Rank()+1, box, t.Load(x, tl.Shape{n}, tl.F32))
 	t.Notify(t.Rank()+1, 0, tl.Set, 1)
@@ -64,7 +64,7 @@ func hand(t *tl.PE, x, box tl.Ptr, n int) {
 // await waits until the box is full.
 func await(t *tl.PE, box tl.Ptr) { t.WaitSignal(0, tl.EQ, 1) }
 
-// add adds what is in the box to n elements.
+// add adds the n elements of the box to x.
 func add(t *tl.PE, x, box tl.Ptr, n int) {
 	t.Store(x, t.Load(x, tl.Shape{n}, tl.F32).Add(t.Load(box, tl.Shape{n}, tl.F32)))
 }
@@ -123,7 +123,7 @@ func Example_single() {
 	// tensormap_and_ringbuffer   3346.836845ns  [1 2 31 42]
 }
 
-// halve halves n elements, and stores the largest of them.
+// halve halves n elements, and stores the largest result.
 func halve(t *tl.PE, x, largest tl.Ptr, n int) {
 	v := t.Load(x, tl.Shape{n}, tl.F32).Mul(0.5)
 	t.Store(x, v)
@@ -176,8 +176,8 @@ func Example_domain() {
 	// tensormap_and_ringbuffer   2844.348105ns  [1 2 31 42]
 }
 
-// ringSum makes each row of x, of n elements, the sum of all rows. A member has one row, and
-// passes on to the east what it receives from the west.
+// ringSum makes each row of x the sum of all rows. Each member has one row of n elements,
+// and sends to the east what it receives from the west.
 func ringSum(t *tl.PE, x tl.Ptr, n int) {
 	row := x.At(t.ProgramID(0))
 	v := t.Load(row, tl.Shape{n}, tl.F32)

@@ -8,7 +8,7 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// chain is n tasks, each after the one before.
+// chain returns an orchestration of n tasks, each after the previous one.
 func chain(n, ops int) func(b *Builder) {
 	return func(b *Builder) {
 		var last []ID
@@ -18,8 +18,9 @@ func chain(n, ops int) func(b *Builder) {
 	}
 }
 
-// fanOut is n tasks after one, and one after all of them if it closes.
-func fanOut(n, ops int, closes bool) func(b *Builder) {
+// fanOut returns an orchestration of n tasks after one and, with withSink, one more after
+// all of them.
+func fanOut(n, ops int, withSink bool) func(b *Builder) {
 	return func(b *Builder) {
 		args := Args{Scalar("n", ops)}
 		source := b.Submit("source", count, args)
@@ -27,7 +28,7 @@ func fanOut(n, ops int, closes bool) func(b *Builder) {
 		for range n {
 			all = append(all, b.Submit("leaf", count, args, After(source)))
 		}
-		if closes {
+		if withSink {
 			b.Submit("sink", count, args, After(all...))
 		}
 	}
@@ -35,42 +36,42 @@ func fanOut(n, ops int, closes bool) func(b *Builder) {
 
 // shape is a program that has a closed form.
 type shape struct {
-	name    string
-	program func(n, ops int) func(b *Builder)
-	time    func(c *Config, r Runtime, n, tensors int, d topology.Time) topology.Time
-	tasks   func(n int) int
-	built   func(c *Config, r Runtime, n int) Time // how long it takes to submit what has to be when the first task ends
+	name       string
+	program    func(n, ops int) func(b *Builder)
+	time       func(c *Config, r Runtime, n, tensors int, d topology.Time) topology.Time
+	tasks      func(n int) int
+	submitTime func(c *Config, r Runtime, n int) Time // time to submit the tasks that must be submitted when the first task ends; nil if there is no such condition
 }
 
 var (
-	chained = shape{
+	chainShape = shape{
 		"chain", chain, (*Config).ChainTime, func(n int) int { return n }, nil,
 	}
-	fannedOut = shape{
+	fanOutShape = shape{
 		"fan-out", func(n, ops int) func(*Builder) { return fanOut(n, ops, false) }, (*Config).FanOutTime, func(n int) int { return n + 1 },
-		func(c *Config, r Runtime, n int) Time { return Time(n) * c.submit(r, 1, 0) },
+		func(c *Config, r Runtime, n int) Time { return Time(n) * c.submitTime(r, 1, 0) },
 	}
-	diamond = shape{
+	diamondShape = shape{
 		"diamond", func(n, ops int) func(*Builder) { return fanOut(n, ops, true) }, (*Config).DiamondTime, func(n int) int { return n + 2 },
-		func(c *Config, r Runtime, n int) Time { return Time(n)*c.submit(r, 1, 0) + c.submit(r, n, 0) },
+		func(c *Config, r Runtime, n int) Time { return Time(n)*c.submitTime(r, 1, 0) + c.submitTime(r, n, 0) },
 	}
 )
 
-// holds reports whether the conditions are met that the closed form states.
+// holds reports whether the conditions of the closed form are met.
 func (s *shape) holds(c *Config, r Runtime, n int, d Time) bool {
-	if s.built == nil {
+	if s.submitTime == nil {
 		return true
 	}
-	flight, w := c.Control.flight(d), c.Control.PostedWrite
-	return (r == HostBuildGraph || s.built(c, r, n) <= flight) && Time(n)*w <= w+flight
+	flight, w := c.Control.flightTime(d), c.Control.PostedWrite
+	return (r == HostBuildGraph || s.submitTime(c, r, n) <= flight) && Time(n)*w <= w+flight
 }
 
 func TestFormulas(t *testing.T) {
-	self := system(t, "default", torch.Options{NoData: true})
+	self := newSystem(t, "default", torch.Options{NoData: true})
 	operations := []int{1, 700, 12000}
 	var kernels []Time
 	for _, ops := range operations {
-		kernels = append(kernels, alone(t, self, ops))
+		kernels = append(kernels, kernelTime(t, self, ops))
 	}
 	for _, sets := range [][]string{
 		nil,
@@ -78,8 +79,8 @@ func TestFormulas(t *testing.T) {
 		{"tensormap_and_ringbuffer.per_task=9us", "tensormap_and_ringbuffer.schedulers=8", "aicpu_build_graph.per_task=1us"},
 		{"control.register_read=0ns", "control.posted_write=0ns", "control.to_compute=0ns", "control.core_switch=0ns", "host_build_graph.fixed=0ns"},
 	} {
-		c := configured(t, sets...)
-		for _, shape := range []shape{chained, fannedOut, diamond} {
+		c := loadConfig(t, sets...)
+		for _, shape := range []shape{chainShape, fanOutShape, diamondShape} {
 			for _, r := range Runtimes {
 				for _, n := range []int{1, 2, 7, 24} {
 					for i, d := range kernels {
@@ -110,35 +111,36 @@ func TestFormulas(t *testing.T) {
 	}
 }
 
-// TestFormulaBounds takes the conditions of the closed forms to where they just hold, and a
-// femtosecond further: a control core that is still busy then sees an end so much later.
+// TestFormulaBounds checks the closed forms where their conditions just hold, and 1 fs
+// beyond. Beyond the bound a control core is still busy when a kernel ends, and reads the
+// end 1 fs later.
 func TestFormulaBounds(t *testing.T) {
 	const n, ops = 8, 1
-	r := system(t, "default", torch.Options{NoData: true})
-	d := alone(t, r, ops)
+	r := newSystem(t, "default", torch.Options{NoData: true})
+	d := kernelTime(t, r, ops)
 	building := []string{"control.core_switch=0ns"}
 	dispatching := []string{
 		"control.core_switch=0ns", "control.posted_write=200ns", "control.register_read=300ns", "aicpu_build_graph.per_task=1ns", "aicpu_build_graph.per_edge=1ns",
 		"tensormap_and_ringbuffer.schedulers=1", "tensormap_and_ringbuffer.per_task=1ns", "tensormap_and_ringbuffer.per_edge=1ns",
 	}
-	for _, shape := range []shape{fannedOut, diamond} {
-		built := func(r Runtime) func(c *Config) Time { return func(c *Config) Time { return shape.built(c, r, n) } }
+	for _, shape := range []shape{fanOutShape, diamondShape} {
+		built := func(r Runtime) func(c *Config) Time { return func(c *Config) Time { return shape.submitTime(c, r, n) } }
 		dispatched := func(c *Config) Time { return (n - 1) * c.Control.PostedWrite }
 		for _, tt := range []struct {
 			runtime Runtime
 			bound   string
 			sets    []string
-			flight  func(c *Config) Time // the shortest that the condition allows
-			late    Time                 // what the form does not know of if it is 1 fs shorter
+			flight  func(c *Config) Time // the shortest flight that the condition allows
+			late    Time                 // how much later than the closed form the program ends if the flight is 1 fs shorter
 		}{
 			{AICPUBuildGraph, "building", building, built(AICPUBuildGraph), 1},
-			{TensorMapAndRingBuffer, "building", building, built(TensorMapAndRingBuffer), 0}, // who sees ends does not build
+			{TensorMapAndRingBuffer, "building", building, built(TensorMapAndRingBuffer), 0}, // the control cores that read ends do not build
 			{HostBuildGraph, "dispatching", dispatching, dispatched, 1},
 			{AICPUBuildGraph, "dispatching", dispatching, dispatched, 1},
 			{TensorMapAndRingBuffer, "dispatching", dispatching, dispatched, 1},
 		} {
 			for beyond := range Time(2) {
-				c := configured(t, tt.sets...)
+				c := loadConfig(t, tt.sets...)
 				c.Control.ToCompute = tt.flight(c) - beyond - d
 				name := fmt.Sprintf("%s under %s, %v beyond the bound of %s", shape.name, tt.runtime, beyond, tt.bound)
 				if got, want := shape.holds(c, tt.runtime, n, d), beyond == 0; got != want {
@@ -156,11 +158,12 @@ func TestFormulaBounds(t *testing.T) {
 	}
 }
 
-// TestBuildingOverlaps: who builds on the device does so while tasks run, the host does
-// not; and only the orchestrator does it beside the scheduling.
+// TestBuildingOverlaps checks that runtimes on the device build while tasks run and the
+// host does not, and that only the orchestrator builds while another control core
+// schedules.
 func TestBuildingOverlaps(t *testing.T) {
 	for _, r := range Runtimes {
-		self := system(t, "default", torch.Options{NoData: true})
+		self := newSystem(t, "default", torch.Options{NoData: true})
 		got, err := Run(self, Options{Runtime: r, Devices: []int{0}}, chain(16, 700))
 		if err != nil {
 			t.Fatal(err)

@@ -7,7 +7,7 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// dispatches is the tasks in the order in which they were dispatched.
+// dispatches returns the names of the tasks in the order of dispatch.
 func (o *outcome) dispatches() (order []string) {
 	for _, w := range o.Control {
 		if w.Kind == Dispatching {
@@ -17,8 +17,9 @@ func (o *outcome) dispatches() (order []string) {
 	return order
 }
 
-// A group that is ready waits until there are enough compute cores, holds none until
-// then, and nobody who is ready after it goes before it.
+// TestGroupsAreNotOvertaken checks that a ready group waits until enough compute cores are
+// free and holds no cores until then, and that no task that becomes ready later starts
+// before it.
 func TestGroupsAreNotOvertaken(t *testing.T) {
 	j := &job{ranks: 1, submit: func(b *Builder, _ []*Tensor) {
 		first := b.Submit("first", count, Args{Scalar("n", 1)})
@@ -33,8 +34,8 @@ func TestGroupsAreNotOvertaken(t *testing.T) {
 	}}
 	want := "[first long short group single0 single1 single2 single3 single4 single5 single6 single7 single8 single9 single10 single11 all last]"
 	for _, r := range Runtimes {
-		c := configured(t, "control.compute_cores=4")
-		out := j.simulated(t, Options{Runtime: r, Config: c}, torch.Options{})
+		c := loadConfig(t, "control.compute_cores=4")
+		out := j.mustRunSimulated(t, Options{Runtime: r, Config: c}, torch.Options{})
 		if got := fmt.Sprint(out.dispatches()); got != want {
 			t.Errorf("%s: tasks are dispatched in the order\n     %s\nwant %s", r, got, want)
 		}
@@ -61,8 +62,8 @@ func TestGroupsAreNotOvertaken(t *testing.T) {
 	}
 }
 
-// However many tasks become ready one after the other, a group gets its turn: it goes
-// before all that are ready later.
+// TestGroupsDoNotStarve checks that a group starts although a stream of other tasks becomes
+// ready: it starts before all tasks that are ready later.
 func TestGroupsDoNotStarve(t *testing.T) {
 	const chains, links = 3, 30
 	j := &job{ranks: 1, submit: func(b *Builder, _ []*Tensor) {
@@ -77,7 +78,7 @@ func TestGroupsDoNotStarve(t *testing.T) {
 		}
 	}}
 	for _, r := range Runtimes {
-		out := j.simulated(t, Options{Runtime: r, Config: configured(t, fmt.Sprint("control.compute_cores=", chains))}, torch.Options{})
+		out := j.mustRunSimulated(t, Options{Runtime: r, Config: loadConfig(t, fmt.Sprint("control.compute_cores=", chains))}, torch.Options{})
 		order := out.dispatches()
 		for i, name := range order[:chains+1] {
 			if want := map[bool]string{false: "link", true: "group"}[i == chains]; name != want {
@@ -88,7 +89,8 @@ func TestGroupsDoNotStarve(t *testing.T) {
 	}
 }
 
-// A group that a rank has too few compute cores for is refused before anything runs.
+// TestGroupTooLarge checks that a group larger than the number of compute cores is refused
+// before anything runs.
 func TestGroupTooLarge(t *testing.T) {
 	for _, members := range []int{4, 5} {
 		j := &job{ranks: 1, submit: func(b *Builder, _ []*Tensor) {
@@ -101,8 +103,8 @@ func TestGroupTooLarge(t *testing.T) {
 			want = "<nil>"
 		}
 		for _, r := range Runtimes {
-			o := Options{Runtime: r, Config: configured(t, "control.compute_cores=4")}
-			errs := j.both(t, o)
+			o := Options{Runtime: r, Config: loadConfig(t, "control.compute_cores=4")}
+			errs := j.runBoth(t, o)
 			errs["checked"] = j.program(t, 0).Check(o)
 			for where, err := range errs {
 				if got := fmt.Sprint(err); got != want {

@@ -10,41 +10,42 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// guard is a compute core as a task sees it: a machine whose place is the rank, and the
-// member of the group. It keeps kernels to the regions that their task has said it
-// touches: what it reads or writes beside them, no runtime could order. It also notes
-// whether the task has to do with other ranks.
+// guard is the machine that the kernel of a task runs on. Its place is the rank, and the
+// member of the group. It stops a kernel that accesses memory outside the regions of its
+// task, because no runtime could order such an access. It also records whether the task
+// communicates with other ranks.
 type guard struct {
 	tl.Machine
-	place   tl.Place
-	task    *Task
-	memory  []memory // of each tensor of the program
-	scratch []stretch
-	ports   []tl.Port // that join the member with others
-	signals int       // as in Options
-	peers   bool
-	peer    int                // that the kernel reached for last
-	home    func(rank int) int // how the machine below calls the peer that is a rank
+	place     tl.Place
+	task      *Task
+	memory    []memory // by number of the tensor in the program
+	scratch   []addrRange
+	ports     []tl.Port          // the ports of the member
+	signals   int                // Options.Signals
+	usesPeers bool               // the kernel accesses other ranks, or waits for a signal
+	lastPeer  int                // the rank that the kernel accessed last
+	peerID    func(rank int) int // returns the number of a rank on the underlying machine
 }
 
-// memory is where a tensor lies, for the machine.
+// memory is the location of a tensor on the machine.
 type memory struct {
 	addr   int64
-	window int16 // as a tl.Ptr has it
+	window int16 // tl.Ptr.Window
 }
 
-// stretch is some scratch memory.
-type stretch struct{ addr, bytes int64 }
+// addrRange is the address and size of scratch memory.
+type addrRange struct{ addr, bytes int64 }
 
-// place returns where the tasks of the program run, as their kernels see it: a SIP of one cube.
+// place returns where the tasks of the program run, as their kernels see it: a SIP with one
+// cube, whose PEs are the members of the group.
 func (p *Program) place(name string) tl.Place {
 	return tl.Place{SIP: p.Rank, PEs: 1, Cubes: 1, SIPs: p.Ranks, Rank: p.Rank, Ranks: p.Ranks, Name: name}
 }
 
-// begin makes the guard that of a member of a task, on a machine.
+// begin prepares the guard for a member of a task on machine m.
 func (g *guard) begin(m tl.Machine, t *Task, member int) {
 	g.Machine = tl.Guarded(m, g.place.Rank, g)
-	g.task, g.scratch, g.peers = t, g.scratch[:0], false
+	g.task, g.scratch, g.usesPeers = t, g.scratch[:0], false
 	g.place.PE, g.place.PEs = member, t.Members
 	g.ports = t.ports(g.ports[:0], member)
 }
@@ -61,16 +62,17 @@ func (g *guard) call() {
 	t.bound.Call(tl.NewPE(g, t.title()), ptrs...)
 }
 
-// Place returns the rank, and the member of the group as its PE.
+// Place returns the place of the kernel: the rank is the SIP, and the member is the PE.
 func (g *guard) Place() tl.Place { return g.place }
 
-// Access keeps an access to memory within the regions of the task, or within scratch.
+// Access returns an error unless the block is within the regions of the task, or within its
+// scratch memory.
 func (g *guard) Access(b *tl.Block, use tl.Use) error {
 	if use == tl.Reaches {
-		if err := g.member(b); err != nil {
+		if err := g.checkMember(b); err != nil {
 			return err
 		}
-		return g.inside(b, 0, "reaches at peers")
+		return g.checkInside(b, 0, "reaches at peers")
 	}
 	first, end := b.Span()
 	for _, s := range g.scratch {
@@ -79,23 +81,23 @@ func (g *guard) Access(b *tl.Block, use tl.Use) error {
 		}
 	}
 	if use == tl.Writes {
-		return g.inside(b, Writes, "writes")
+		return g.checkInside(b, Writes, "writes")
 	}
-	return g.inside(b, Reads, "reads")
+	return g.checkInside(b, Reads, "reads")
 }
 
-// member checks that the rank which a kernel reaches for has a part of the block, if that
-// is memory of a domain.
-func (g *guard) member(b *tl.Block) error {
+// checkMember checks that the rank that the kernel accesses has a part of the block, if the
+// block is memory of a domain.
+func (g *guard) checkMember(b *tl.Block) error {
 	x := g.tensorOf(b.Span())
-	if x == nil || x.domain == nil || x.domain.RankOf(g.peer) >= 0 {
+	if x == nil || x.domain == nil || x.domain.RankOf(g.lastPeer) >= 0 {
 		return nil
 	}
-	return fmt.Errorf("rank %d has no part of %v: the members of the domain are %v", g.peer, x, x.domain.ranks)
+	return fmt.Errorf("rank %d has no part of %v: the members of the domain are %v", g.lastPeer, x, x.domain.ranks)
 }
 
-// tensorOf returns the tensor of the task that has all bytes from one to before another, nil
-// if none has.
+// tensorOf returns the tensor of the task that contains all bytes from first to before end,
+// or nil.
 func (g *guard) tensorOf(first, end int64) *Tensor {
 	for i := range g.task.Args {
 		x := g.task.Args[i].Region.Tensor
@@ -106,28 +108,29 @@ func (g *guard) tensorOf(first, end int64) *Tensor {
 	return nil
 }
 
-// Allocated adds scratch memory.
-func (g *guard) Allocated(addr, bytes int64) { g.scratch = append(g.scratch, stretch{addr, bytes}) }
+// Allocated adds scratch memory of the kernel.
+func (g *guard) Allocated(addr, bytes int64) { g.scratch = append(g.scratch, addrRange{addr, bytes}) }
 
-// Peer returns what the machine below calls a rank. There is one: the PE has looked.
+// Peer returns the number of a rank on the underlying machine. The caller has checked that
+// the rank exists.
 func (g *guard) Peer(rank int) (int, error) {
-	g.peers, g.peer = g.peers || rank != g.place.Rank, rank
-	return g.home(rank), nil
+	g.usesPeers, g.lastPeer = g.usesPeers || rank != g.place.Rank, rank
+	return g.peerID(rank), nil
 }
 
-// Signal checks that there is such a signal. Who waits for one has to do with those who
-// change it.
+// Signal checks that the signal exists. A kernel that waits for a signal communicates with
+// the ranks that change the signal.
 func (g *guard) Signal(n int, changes bool) error {
-	g.peers = g.peers || !changes
+	g.usesPeers = g.usesPeers || !changes
 	if has := max(0, g.signals); g.signals != 0 && (n < 0 || n >= has) {
 		return procpe.NoSignal(n, has)
 	}
 	return nil
 }
 
-// inside checks that a block lies within one of the task's regions that have an access, any if
-// that is 0.
-func (g *guard) inside(b *tl.Block, access Access, what string) error {
+// checkInside checks that a block is within one of the task's regions that have the given
+// access; 0 accepts all regions.
+func (g *guard) checkInside(b *tl.Block, access Access, what string) error {
 	if b.Valid.Elems() == 0 {
 		return nil
 	}
@@ -151,7 +154,7 @@ func (g *guard) inside(b *tl.Block, access Access, what string) error {
 	return fmt.Errorf("memory that is of none of the task's tensors: give the task a region of what it needs; it %s %s", what, regions)
 }
 
-// index returns the coordinates of an element of the tensor.
+// index returns the coordinates of the n-th element of the tensor.
 func (x *Tensor) index(n int64) []int64 {
 	at := make([]int64, len(x.Shape))
 	for axis, stride := range x.strides() {
@@ -162,18 +165,18 @@ func (x *Tensor) index(n int64) []int64 {
 	return at
 }
 
-// holds reports whether all bytes of a block lie in the region, in a tensor that begins
-// at an address. The block is walked by runs of neighbouring elements.
+// holds reports whether all bytes of a block are in the region, for a tensor that begins at
+// address base. It checks the block run by run; a run is adjacent elements.
 func (r *Region) holds(b *tl.Block, base int64) bool {
 	elem, size := int64(b.DType.Size()), int64(r.Tensor.DType.Size())
 	if first, end := b.Span(); first < base || end > base+r.Tensor.bytes() {
 		return false
-	} else if lo, hi, whole := r.run(); whole {
+	} else if lo, hi, whole := r.contiguous(); whole {
 		return first >= base+lo*size && end <= base+hi*size
 	}
 	rank := int(b.Valid.Rank)
 	run := elem
-	if rank > 0 && b.Ptr.Stride[rank-1] == 1 { // the last axis in one piece
+	if rank > 0 && b.Ptr.Stride[rank-1] == 1 { // the last axis is one run
 		rank--
 		run *= int64(b.Valid.Dim[rank])
 	}
@@ -198,19 +201,20 @@ func (r *Region) holds(b *tl.Block, base int64) bool {
 	}
 }
 
-// run returns the region as a run of elements of its tensor, if it is one.
-func (r *Region) run() (from, to int64, ok bool) {
+// contiguous returns the region as a range of elements of its tensor, and reports whether
+// the region is contiguous.
+func (r *Region) contiguous() (from, to int64, ok bool) {
 	elems := int64(1)
 	from, ok = r.offset(), true
 	for axis, n := range r.Tensor.Shape {
 		extent := int64(r.to[axis] - r.from[axis])
-		ok = ok && (elems == 1 || extent == int64(n)) // all axes behind the first that has several are whole
+		ok = ok && (elems == 1 || extent == int64(n)) // all axes after the first one with several elements must be complete
 		elems *= extent
 	}
 	return from, from + elems, ok
 }
 
-// contains reports whether bytes of the tensor that lie side by side are all in the
+// contains reports whether all bytes from "from" to before "to" of the tensor are in the
 // region.
 func (r *Region) contains(from, to, size int64) bool {
 	strides := r.Tensor.strides()
@@ -227,7 +231,7 @@ func (r *Region) contains(from, to, size int64) bool {
 		if len(r.Tensor.Shape) == 0 {
 			return true
 		}
-		n += int64(r.to[len(r.Tensor.Shape)-1]) - last // to where this row of the region ends
+		n += int64(r.to[len(r.Tensor.Shape)-1]) - last // skip to the end of this row of the region
 	}
 	return true
 }

@@ -9,19 +9,20 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// A kernel is kept to the regions of its task, and told what it missed: the element, the
-// tensor, and what there is.
+// TestKernelsStayInTheirRegions checks that a kernel that accesses memory outside the
+// regions of its task is stopped. The error names the element, the tensor and the regions
+// of the task.
 func TestKernelsStayInTheirRegions(t *testing.T) {
 	type p = tl.Ptr
 	one := tl.Shape{1, 1}
-	inner := func(x *Tensor) Region { return x.Box([]int{2, 3}, []int{4, 5}) } // of [8 10]
+	inner := func(x *Tensor) Region { return x.Box([]int{2, 3}, []int{4, 5}) } // tensors are [8 10]
 	const reads, writes = "in no region that the task reads: ", "in no region that the task writes: "
 	const give = "; give the task the region it needs"
 	for i, c := range []struct {
 		name   string
 		args   func(x, y *Tensor) Args
 		kernel any
-		want   string // behind the task and the PE; "" is nothing
+		want   string // the error after the task and the PE; "" for no error
 	}{
 		{"all of it", func(x, y *Tensor) Args { return Args{InOut("x", inner(x))} }, func(t *tl.PE, x p) {
 			t.Store(x, t.Load(x, tl.Shape{4, 5}, tl.I32))
@@ -144,8 +145,8 @@ func TestKernelsStayInTheirRegions(t *testing.T) {
 			}
 		}}
 		o := Options{Runtime: Runtimes[i%len(Runtimes)], Config: Default(), Signals: 5}
-		_, simulated := j.try(t, o, torch.Options{})
-		_, real := j.actual(o)
+		_, simulated := j.runSimulated(t, o, torch.Options{})
+		_, real := j.runReal(o)
 		for _, got := range []struct {
 			where string
 			err   error
@@ -154,12 +155,12 @@ func TestKernelsStayInTheirRegions(t *testing.T) {
 			if c.want != "" {
 				want = got.where + c.want
 			}
-			if text := lines.ReplaceAllString(fmt.Sprint(got.err), " at L"); text != want {
+			if text := guardLines.ReplaceAllString(fmt.Sprint(got.err), " at L"); text != want {
 				t.Errorf("%s, %s: got\n     %s\nwant %s", c.name, o.Runtime, text, want)
 			}
 		}
 	}
 }
 
-// lines is where kernels of this file call.
-var lines = regexp.MustCompile(` at guard_test\.go:\d+`)
+// guardLines matches the lines of the kernels in this file.
+var guardLines = regexp.MustCompile(` at guard_test\.go:\d+`)

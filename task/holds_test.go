@@ -9,7 +9,7 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// bytesOf is the bytes of a block's elements.
+// bytesOf returns the addresses of all bytes of a block.
 func bytesOf(b *tl.Block) map[int64]bool {
 	all := map[int64]bool{}
 	size := int64(b.DType.Size())
@@ -31,9 +31,9 @@ func bytesOf(b *tl.Block) map[int64]bool {
 	return all
 }
 
-// A region holds a block if each of its bytes is one of the region's, whatever the
-// strides and the dtype it is read by.
-func TestHolds(t *testing.T) {
+// TestRegionHolds checks that a region holds a block exactly if it contains each byte of
+// the block, for random strides and dtypes.
+func TestRegionHolds(t *testing.T) {
 	held, missed := 0, 0
 	rapid.Check(t, func(t *rapid.T) {
 		_, r := drawTasks(t, 1)
@@ -43,21 +43,21 @@ func TestHolds(t *testing.T) {
 			x := p.Tensors[0]
 			var start, extent []int
 			for _, n := range x.Shape {
-				size := from(r, (n+1)/2, n)
+				size := drawInt(r, (n+1)/2, n)
 				if r.IntN(3) == 0 {
 					size = n
 				}
-				start, extent = append(start, from(r, 0, n-size)), append(extent, size)
+				start, extent = append(start, drawInt(r, 0, n-size)), append(extent, size)
 			}
 			region := x.Box(start, extent)
 			b := tl.Block{Ptr: region.pointer(memory{addr: base}), DType: []tl.DType{tl.I8, tl.I16, tl.I32, tl.I32, tl.I64}[r.IntN(5)]}
-			b.Ptr.Addr += int64(from(r, -1, 3) * b.DType.Size())
-			b.Valid.Rank = int8(from(r, 0, oplog.MaxRank))
+			b.Ptr.Addr += int64(drawInt(r, -1, 3) * b.DType.Size())
+			b.Valid.Rank = int8(drawInt(r, 0, oplog.MaxRank))
 			for axis := range b.Valid.Rank {
-				b.Valid.Dim[axis] = int32(from(r, 1, 3))
+				b.Valid.Dim[axis] = int32(drawInt(r, 1, 3))
 				switch r.IntN(3) {
 				case 0:
-					b.Ptr.Stride[axis] = int64(from(r, -3, 12))
+					b.Ptr.Stride[axis] = int64(drawInt(r, -3, 12))
 				case 1:
 					b.Ptr.Stride[axis] = 1
 				}
@@ -83,6 +83,6 @@ func TestHolds(t *testing.T) {
 		}
 	})
 	if held < missed/10 || missed < held/10 {
-		t.Errorf("%d blocks are inside and %d are not: the cases say little", held, missed)
+		t.Errorf("%d blocks are inside and %d are not: too few of one kind for a meaningful test", held, missed)
 	}
 }

@@ -6,17 +6,17 @@ import (
 	"github.com/kernbench/kernbench/oplog"
 )
 
-// hostBuilder is the host of the ranks of one orchestration, which builds their graphs under
+// hostBuilder is the host that builds the graphs of the ranks of one orchestration under
 // host_build_graph.
 type hostBuilder struct {
-	devices  []*device // one, or those of all ranks
-	began    int       // devices that have begun
-	launched int       // tasks built so far
-	reading  bool      // a value is being read
-	from     Time      // when that began
+	devices        []*device // one device, or those of all ranks
+	startedDevices int       // devices whose programs have begun
+	launched       int       // tasks built so far
+	reading        bool      // a value is being read
+	readStart      Time      // when the reading began
 }
 
-// build builds the graph of the tasks that are recorded and not built, and launches it.
+// build builds and launches the graph of the tasks that are recorded and not yet built.
 func (s *hostBuilder) build() {
 	n, d := 0, s.devices[0]
 	for _, e := range s.devices {
@@ -28,13 +28,13 @@ func (s *hostBuilder) build() {
 	}
 	c := &d.config.Host
 	took := c.Fixed + Time(n)*c.PerTask
-	d.causes[len(d.busy)] = d.begins(Building.String(), ID(s.launched))
-	d.did(BuilderCore, Building, ID(s.launched), took)
+	d.activities[len(d.busy)] = d.beginActivity(Building.String(), ID(s.launched))
+	d.logWork(BuilderCore, Building, ID(s.launched), took)
 	d.engine.Post(d.engine.Now()+took, d.event(evBuilt, d.rank, 0, 0))
 	s.launched += n
 }
 
-// launch submits the tasks of a graph that has been built.
+// launch submits the tasks of the graph that has been built.
 func (s *hostBuilder) launch() {
 	for _, d := range s.devices {
 		for !d.submitted() {
@@ -47,33 +47,35 @@ func (s *hostBuilder) launch() {
 	}
 }
 
-// read starts to read the value that the orchestration waits for, if the device has it.
+// read starts to read the value that the orchestration waits for, if device d can provide
+// it.
 func (s *hostBuilder) read(d *device) {
-	p, ok := d.asked()
+	p, ok := d.valueToRead()
 	if !ok || s.reading {
 		return
 	}
-	s.reading, s.from = true, d.engine.Now()-d.start
-	d.causes[len(d.busy)] = d.begins(Reading.String(), d.Tasks[p.task.Task].ID)
-	va, n := d.element(p)
+	s.reading, s.readStart = true, d.engine.Now()-d.start
+	d.activities[len(d.busy)] = d.beginActivity(Reading.String(), d.Tasks[p.task.Task].ID)
+	va, n := d.elementAddr(p)
 	d.fail(d.machine.HostPeek(va, n, d.event(evValue, d.rank, len(d.busy), 0)))
 }
 
-// element returns where the value of a pause lies.
-func (d *device) element(p *pause) (vm.VA, vm.Bytes) {
+// elementAddr returns the address and size of the value of a pause.
+func (d *device) elementAddr(p *pause) (vm.VA, vm.Bytes) {
 	size := int64(p.x.DType.Size())
 	return vm.VA(d.memory[p.x.number].addr + p.elem*size), vm.Bytes(size)
 }
 
-// value resumes the orchestration with the value that it waits for, and adds the tasks that
-// it submits then. The device continues after the pause. Other ranks of the orchestration
-// continue when they receive a message, or together under host_build_graph.
-func (d *device) value() {
+// deliverValue resumes the orchestration with the value that it waits for, and adds the
+// tasks that it submits then. The device continues after the pause. Other ranks of the
+// orchestration continue when they receive a message or, under host_build_graph, at the
+// same time.
+func (d *device) deliverValue() {
 	number := d.passed
-	p := d.by.pauses[number]
-	data, err := d.machine.Peek(d.element(&p))
+	p := d.builder.pauses[number]
+	data, err := d.machine.Peek(d.elementAddr(&p))
 	if err == nil {
-		err = d.by.resume(numeric.Get(p.x.DType, data, 0))
+		err = d.builder.resume(numeric.Get(p.x.DType, data, 0))
 	}
 	for _, e := range d.host.devices {
 		if err == nil {
@@ -86,21 +88,21 @@ func (d *device) value() {
 	}
 	d.reading = false
 	if d.runtime != HostBuildGraph {
-		d.pass()
+		d.passPause()
 		d.postValue(number)
 		d.finishIfOver()
 		return
 	}
 	d.host.reading = false
 	now := d.engine.Now() - d.start
-	d.result.Control = append(d.result.Control, Work{d.host.devices[0].rank, BuilderCore, Reading, d.by.task(p.task).ID, d.host.from, now})
+	d.result.Control = append(d.result.Control, Work{d.host.devices[0].rank, BuilderCore, Reading, d.builder.task(p.task).ID, d.host.readStart, now})
 	for _, e := range d.host.devices {
-		e.pass()
+		e.passPause()
 	}
 	d.host.build()
 }
 
-// grow adds the tasks that the orchestration has recorded since, if there is room for them.
+// grow adds the tasks recorded since the last call, if storage has space for them.
 func (d *device) grow() error {
 	err := d.schedule.grow()
 	if err == nil {
@@ -109,7 +111,7 @@ func (d *device) grow() error {
 	return err
 }
 
-// enlarge makes room for what is kept of each task.
+// enlarge extends the per-task state of the device to all recorded tasks.
 func (d *device) enlarge() {
 	more := len(d.Tasks) - len(d.firstCore)
 	d.result.Tasks += more

@@ -14,36 +14,36 @@ import (
 // rank has a list of messages from every other rank. A sender appends to its list, and then
 // sets a signal to the number of messages in it.
 type inboxes struct {
-	window *comm.Window
-	rank   int
-	ranks  int
-	most   int   // messages that a list has room for
-	sent   []int // by rank: messages sent to it
-	read   []int // by rank: messages of its list that have been read
+	window   *comm.Window
+	rank     int
+	ranks    int
+	capacity int   // messages that fit into a list
+	sent     []int // by rank: number of messages sent to it
+	read     []int // by rank: number of messages read from its list
 }
 
-// messageBytes is the size of a message: the number of a task or pause, and a value.
+// messageBytes is the size of a message: the number of a task or of a pause, and a value.
 const messageBytes = 16
 
-// maxMessages bounds the messages from one rank to another in a program with values, whose
-// number is not known in advance.
+// maxMessages is the largest number of messages from one rank to another in a program with
+// values. The number of messages of such a program is not known in advance.
 const maxMessages = 1 << 16
 
-// newInboxes allocates the window, at all ranks together. It returns nil for an orchestration
-// of one rank.
+// newInboxes allocates the window; all ranks must call it. It returns nil for an
+// orchestration of one rank.
 func newInboxes(c *comm.Comm, p *Program) (*inboxes, error) {
-	if p.by == nil || !p.by.single {
+	if p.builder == nil || !p.builder.single {
 		return nil, nil
 	}
-	m := &inboxes{rank: p.Rank, ranks: p.Ranks, most: maxMessages, sent: make([]int, p.Ranks), read: make([]int, p.Ranks)}
-	if p.recorded() {
-		m.most = 0
-		for _, q := range p.by.programs {
-			m.most = max(m.most, len(q.out[1]))
+	m := &inboxes{rank: p.Rank, ranks: p.Ranks, capacity: maxMessages, sent: make([]int, p.Ranks), read: make([]int, p.Ranks)}
+	if p.allRecorded() {
+		m.capacity = 0
+		for _, q := range p.builder.programs {
+			m.capacity = max(m.capacity, len(q.out[1]))
 		}
 	}
 	var err error
-	m.window, err = c.AllocWindow(int64(m.ranks)*int64(m.most)*messageBytes, m.ranks)
+	m.window, err = c.AllocWindow(int64(m.ranks)*int64(m.capacity)*messageBytes, m.ranks)
 	return m, err
 }
 
@@ -55,15 +55,15 @@ func (m *inboxes) close() error {
 	return m.window.Close()
 }
 
-// send appends a message to the list of a rank.
+// send appends a message to the list at rank "to".
 func (m *inboxes) send(to int, what int64, value float64) error {
-	if m.sent[to] == m.most {
-		return fmt.Errorf("rank %d has sent %d messages to rank %d, and a program with values has at most that number between two real ranks: use fewer edges between ranks, or fewer values", m.rank, m.most, to)
+	if m.sent[to] == m.capacity {
+		return fmt.Errorf("rank %d has sent %d messages to rank %d, and a program with values has at most that number between two real ranks: use fewer edges between ranks, or fewer values", m.rank, m.capacity, to)
 	}
 	var b [messageBytes]byte
 	binary.LittleEndian.PutUint64(b[:], uint64(what))
 	binary.LittleEndian.PutUint64(b[8:], math.Float64bits(value))
-	if err := m.window.Put(to, int64(m.rank*m.most+m.sent[to])*messageBytes, b[:]); err != nil {
+	if err := m.window.Put(to, int64(m.rank*m.capacity+m.sent[to])*messageBytes, b[:]); err != nil {
 		return err
 	}
 	m.sent[to]++
@@ -74,7 +74,7 @@ func (m *inboxes) send(to int, what int64, value float64) error {
 func (m *inboxes) next() (from int, what int64, value float64, ok bool, err error) {
 	for from = range m.ranks {
 		if ok, err = m.window.TestSignal(from, tl.GT, int64(m.read[from])); ok && err == nil {
-			b := m.window.Local()[(from*m.most+m.read[from])*messageBytes:]
+			b := m.window.Local()[(from*m.capacity+m.read[from])*messageBytes:]
 			m.read[from]++
 			return from, int64(binary.LittleEndian.Uint64(b)), math.Float64frombits(binary.LittleEndian.Uint64(b[8:])), true, nil
 		}
@@ -85,7 +85,7 @@ func (m *inboxes) next() (from int, what int64, value float64, ok bool, err erro
 	return
 }
 
-// conditions returns the conditions under which there is an unread message.
+// conditions returns the conditions that hold when there is an unread message.
 func (m *inboxes) conditions() (list []comm.Condition) {
 	if m == nil {
 		return nil
@@ -98,8 +98,8 @@ func (m *inboxes) conditions() (list []comm.Condition) {
 	return list
 }
 
-// postAll sends the messages that are due. An end is sent as the number of its task, a value
-// as -1 minus the number of its pause.
+// postAll sends all due messages. A message contains the number of the task that has ended
+// or, for a value, -1 minus the number of the pause.
 func (w *workers) postAll() error {
 	for w.due.len() > 0 {
 		m := w.due.pop()
@@ -107,14 +107,14 @@ func (w *workers) postAll() error {
 		if m.pause >= 0 {
 			what = int64(-1 - m.pause)
 		}
-		if err := w.inboxes.send(m.to, what, w.value[m.pause]); err != nil {
+		if err := w.inboxes.send(m.to, what, w.values[m.pause]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// receiveAll reads the messages that are there.
+// receiveAll reads all messages that have arrived, and reports whether there were any.
 func (w *workers) receiveAll() (moved bool, err error) {
 	for w.inboxes != nil {
 		from, what, value, ok, err := w.inboxes.next()
@@ -126,35 +126,35 @@ func (w *workers) receiveAll() (moved bool, err error) {
 			w.receiveEnd(Ref{int32(from), ID(what)})
 			continue
 		}
-		w.value[int(-1-what)] = value
+		w.values[int(-1-what)] = value
 	}
 	return moved, nil
 }
 
-// readValues resumes the orchestration while the value that it waits for is known: read at
-// this rank, or received from another.
+// readValues resumes the orchestration as long as the value that it waits for is known:
+// either read at this rank, or received from another rank. It reports whether it resumed.
 func (w *workers) readValues() (moved bool, err error) {
-	for w.waits(w.passed) {
+	for w.hasPause(w.passed) {
 		number := w.passed
-		v, received := w.value[number]
-		if p, ok := w.asked(); ok {
-			v = w.element(p)
-			w.value[number] = v
+		v, received := w.values[number]
+		if p, ok := w.valueToRead(); ok {
+			v = w.readElement(p)
+			w.values[number] = v
 		} else if !received {
 			break
 		}
 		moved = true
-		err := w.by.resume(v)
+		err := w.builder.resume(v)
 		if err == nil {
 			err = w.grow()
 		}
-		if err != nil && w.by.done.Err() == nil {
+		if err != nil && w.builder.ctx.Err() == nil {
 			err = &Refused{err}
 		}
 		if err != nil {
 			return false, err
 		}
-		w.pass()
+		w.passPause()
 		if !received {
 			w.postValue(number)
 		}
@@ -162,8 +162,8 @@ func (w *workers) readValues() (moved bool, err error) {
 	return moved, nil
 }
 
-// element reads the value of a pause at this rank.
-func (w *workers) element(p *pause) float64 {
+// readElement returns the value of a pause from the memory of this rank.
+func (w *workers) readElement(p *pause) float64 {
 	x := &w.tensors[p.x.number]
 	data := x.Memory
 	if x.Window != nil {
@@ -172,36 +172,36 @@ func (w *workers) element(p *pause) float64 {
 	return numeric.Get(p.x.DType, data, int(p.elem))
 }
 
-// post starts to write the next message that is due, on a control core, and reports whether
+// startPosting starts to write the next due message on a control core, and reports whether
 // there was one.
-func (d *device) post(core int) bool {
+func (d *device) startPosting(core int) bool {
 	if d.due.len() == 0 {
 		return false
 	}
 	d.posting[core] = d.due.pop()
-	d.occupy(core, Posting, d.by.task(d.posting[core].task).ID, d.config.Control.PostedWrite, evPosted, 0)
+	d.occupy(core, Posting, d.builder.task(d.posting[core].task).ID, d.config.Control.PostedWrite, evPosted, 0)
 	return true
 }
 
 // send sends a message over the fabric.
 func (d *device) send(m message) {
-	d.messages, d.underWay = append(d.messages, m), append(d.underWay, d.begins("message of", d.by.task(m.task).ID))
-	d.machine.Message(d.home, d.devices[m.to].home, d.event(evArrived, m.to, 0, int32(len(d.messages)-1)))
+	d.messages, d.inFlight = append(d.messages, m), append(d.inFlight, d.beginActivity("message of", d.builder.task(m.task).ID))
+	d.machine.Message(d.messagePE, d.devices[m.to].messagePE, d.event(evArrived, m.to, 0, int32(len(d.messages)-1)))
 }
 
-// received applies a message that a control core has read.
-func (d *device) received(m message) {
+// applyMessage applies a message that a control core has read.
+func (d *device) applyMessage(m message) {
 	was := d.ready.len()
 	if m.pause >= 0 {
 		d.receiveValue(m.pause)
 	} else {
 		d.receiveEnd(m.task)
 	}
-	d.stamp(was)
+	d.stampReady(was)
 	d.finishIfOver()
 }
 
-// fail stops the machine if err is not nil.
+// fail stops the machine if err is not nil. It keeps the first error.
 func (s *simulation) fail(err error) {
 	if err != nil && s.failed == nil {
 		s.failed = err

@@ -18,19 +18,19 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// job is the programs of some ranks and the arrays they work on, for the simulated
-// machine and for real ranks alike.
+// job is the programs of several ranks and the arrays that they use. It runs on the
+// simulated machine and on real ranks.
 type job struct {
-	ranks  int
-	arrays []array
-	submit func(b *Builder, x []*Tensor)
-	all    func(b *Builder, x [][]*Tensor) // instead of it: one orchestration of all ranks, with their arrays
+	ranks     int
+	arrays    []array
+	submit    func(b *Builder, x []*Tensor)
+	submitAll func(b *Builder, x [][]*Tensor) // if set, replaces submit: one orchestration of all ranks, with their tensors by rank and array
 }
 
-// array is a tensor of i32 of which every rank has a part of the same shape.
+// array is an i32 tensor of which every rank has a part of the same shape.
 type array struct {
 	shape tl.Shape
-	init  func(rank, i int) int32 // nil is 0
+	init  func(rank, i int) int32 // nil for zeros
 }
 
 func (a *array) elems() int {
@@ -51,11 +51,11 @@ func (a *array) part(rank int) []int32 {
 	return part
 }
 
-// contents is what arrays hold, by array, rank and element.
+// contents is the values of arrays, by array, rank and element.
 type contents [][][]int32
 
-// at the beginning.
-func (j *job) contents() contents {
+// initialContents returns the values of the arrays before the job runs.
+func (j *job) initialContents() contents {
 	all := make(contents, len(j.arrays))
 	for i := range j.arrays {
 		for rank := range j.ranks {
@@ -65,8 +65,8 @@ func (j *job) contents() contents {
 	return all
 }
 
-// same checks what arrays hold.
-func (got contents) same(t tester, what string, want contents) {
+// checkEqual compares the values of arrays.
+func (got contents) checkEqual(t tester, what string, want contents) {
 	t.Helper()
 	for i := range want {
 		for rank := range want[i] {
@@ -78,7 +78,7 @@ func (got contents) same(t tester, what string, want contents) {
 	}
 }
 
-// sips are systems of so many SIPs of one cube.
+// sips returns a system of n SIPs with one cube each. It compiles each system once.
 var sips = func() func(n int) *topology.Graph {
 	var mu sync.Mutex
 	made := map[int]*topology.Graph{}
@@ -98,7 +98,7 @@ var sips = func() func(n int) *topology.Graph {
 	}
 }()
 
-// outcome is what became of a simulated job.
+// outcome is the result of a simulated job.
 type outcome struct {
 	contents
 	*Result
@@ -108,8 +108,8 @@ type outcome struct {
 	races    []string
 }
 
-// try runs the job on the simulated machine.
-func (j *job) try(t tester, o Options, machine torch.Options) (*outcome, error) {
+// runSimulated runs the job on the simulated machine, and checks the result.
+func (j *job) runSimulated(t tester, o Options, machine torch.Options) (*outcome, error) {
 	t.Helper()
 	machine.Topology = sips(j.ranks)
 	c, err := torch.New(context.Background(), machine)
@@ -137,13 +137,13 @@ func (j *job) try(t tester, o Options, machine torch.Options) (*outcome, error) 
 		}
 		tensors = append(tensors, x)
 	}
-	o.Single = j.all != nil
+	o.Single = j.submitAll != nil
 	out := &outcome{options: o, programs: make([]*Program, j.ranks)}
 	if r.KeepsLog() {
 		out.log = r.Log()
 	}
 	out.Result, err = Run(r, o, func(b *Builder) {
-		if j.all != nil {
+		if j.submitAll != nil {
 			out.programs = b.programs
 			x := make([][]*Tensor, j.ranks)
 			for rank := range x {
@@ -151,7 +151,7 @@ func (j *job) try(t tester, o Options, machine torch.Options) (*outcome, error) 
 					x[rank] = append(x[rank], b.TensorOn(rank, of))
 				}
 			}
-			j.all(b, x)
+			j.submitAll(b, x)
 			return
 		}
 		out.programs[b.Rank()] = b.program
@@ -187,29 +187,31 @@ func (j *job) try(t tester, o Options, machine torch.Options) (*outcome, error) 
 	return out, nil
 }
 
-// simulated is try of a job that works.
-func (j *job) simulated(t tester, o Options, machine torch.Options) *outcome {
+// mustRunSimulated runs the job on the simulated machine. The test fails if the job returns
+// an error.
+func (j *job) mustRunSimulated(t tester, o Options, machine torch.Options) *outcome {
 	t.Helper()
-	out, err := j.try(t, o, machine)
+	out, err := j.runSimulated(t, o, machine)
 	if err != nil {
 		t.Fatalf("%s: %v", o.Runtime, err)
 	}
 	return out
 }
 
-// actual runs the job on ranks that are goroutines.
-func (j *job) actual(o Options) (contents, []error) { return j.actualOn(inproc.Name, o) }
+// runReal runs the job on real ranks that are goroutines. It returns the values, and the
+// errors by rank.
+func (j *job) runReal(o Options) (contents, []error) { return j.runRealOn(inproc.Name, o) }
 
-// actualOn is actual on a backend.
-func (j *job) actualOn(backend string, o Options) (contents, []error) {
+// runRealOn runs the job on real ranks of a backend.
+func (j *job) runRealOn(backend string, o Options) (contents, []error) {
 	got := make(contents, len(j.arrays))
 	for i := range got {
 		got[i] = make([][]int32, j.ranks)
 	}
 	errs := commtest.World(comm.Options{Backend: backend, Timeout: commtest.Patience}, j.ranks, func(c *comm.Comm) error {
-		err := j.rank(c, o, got)
+		err := j.runRank(c, o, got)
 		if err != nil {
-			c.Abort(err) // is that error again
+			c.Abort(err) // returns the same error
 			return err
 		}
 		return c.Barrier()
@@ -217,11 +219,11 @@ func (j *job) actualOn(backend string, o Options) (contents, []error) {
 	return got, errs
 }
 
-// maxSignals is how many signals kernels have where the options do not say.
+// maxSignals is the number of signals of a kernel if Options.Signals is 0.
 const maxSignals = 64
 
-// rank runs the job as one rank.
-func (j *job) rank(c *comm.Comm, o Options, got contents) error {
+// runRank runs the job as one real rank, and stores its values in got.
+func (j *job) runRank(c *comm.Comm, o Options, got contents) error {
 	signals, err := c.AllocWindow(0, procpe.Banks*cmp.Or(o.Signals, maxSignals))
 	if err != nil {
 		return err
@@ -243,7 +245,7 @@ func (j *job) rank(c *comm.Comm, o Options, got contents) error {
 		return Tensor{Name: tensors[i].Name, DType: tl.I32, Shape: tensors[i].Shape, Window: true, Source: i}
 	}
 	var p *Program
-	if j.all != nil {
+	if j.submitAll != nil {
 		programs, err := BuildAll(context.Background(), c.Size(), func(b *Builder) {
 			x := make([][]*Tensor, j.ranks)
 			for rank := range x {
@@ -251,7 +253,7 @@ func (j *job) rank(c *comm.Comm, o Options, got contents) error {
 					x[rank] = append(x[rank], b.DeclareOn(rank, declared(i)))
 				}
 			}
-			j.all(b, x)
+			j.submitAll(b, x)
 		})
 		if err != nil {
 			return err

@@ -10,7 +10,8 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// Mistakes of an orchestration are errors of Build that say where and what.
+// TestMistakesOfOrchestrations checks that Build returns an error with the line and the
+// reason for each mistake in an orchestration.
 func TestMistakesOfOrchestrations(t *testing.T) {
 	nothing := func(t *tl.PE) {}
 	other := &Tensor{Name: "other", DType: tl.I32, Shape: tl.Shape{4}}
@@ -68,17 +69,18 @@ func TestMistakesOfOrchestrations(t *testing.T) {
 		_, err := Build(t.Context(), 1, 2, func(b *Builder) {
 			c.submit(b, b.Declare(Tensor{Name: "x", DType: tl.I32, Shape: tl.Shape{4, 6}}))
 		})
-		got, want := places.ReplaceAllString(fmt.Sprint(err), " at L"), "the orchestration of rank 1: "+c.want
+		got, want := mistakeLines.ReplaceAllString(fmt.Sprint(err), " at L"), "the orchestration of rank 1: "+c.want
 		if got != want {
 			t.Errorf("%s: got\n     %s\nwant %s", c.name, got, want)
 		}
 	}
 }
 
-// places is where the orchestrations of this file call.
-var places = regexp.MustCompile(` at mistakes_test\.go:\d+`)
+// mistakeLines matches the lines of the orchestrations in this file.
+var mistakeLines = regexp.MustCompile(` at mistakes_test\.go:\d+`)
 
-// A kernel whose parameters are others than its arguments is refused by name.
+// TestArgumentsThatDoNotFit checks that a kernel whose parameters do not match its
+// arguments is refused.
 func TestArgumentsThatDoNotFit(t *testing.T) {
 	for _, args := range []Args{nil, {Scalar("c", 1)}, {InOut("x", &Tensor{Name: "x", DType: tl.I32})}, {Scalar("x", 1), Scalar("c", 1)}} {
 		if _, err := args.bind("affine", affine); err == nil {
@@ -87,9 +89,9 @@ func TestArgumentsThatDoNotFit(t *testing.T) {
 	}
 }
 
-// What is wrong with options is said before anything is built.
+// TestMistakesOfOptions checks that wrong options are reported before anything is built.
 func TestMistakesOfOptions(t *testing.T) {
-	r := system(t, "default", torch.Options{}, "sip.cube_mesh.w=1", "sip.cube_mesh.h=1")
+	r := newSystem(t, "default", torch.Options{}, "sip.cube_mesh.w=1", "sip.cube_mesh.h=1")
 	for _, c := range []struct {
 		o    Options
 		want string
@@ -98,7 +100,7 @@ func TestMistakesOfOptions(t *testing.T) {
 		{Options{Runtime: "eager"}, `no runtime "eager": write one of host_build_graph, aicpu_build_graph, tensormap_and_ringbuffer`},
 		{Options{Runtime: HostBuildGraph, Devices: []int{0, 0}}, "devices [0 0]: each rank has a SIP of its own, from 0 to 1"},
 		{Options{Runtime: HostBuildGraph, Devices: []int{2}}, "devices [2]: each rank has a SIP of its own, from 0 to 1"},
-		{Options{Runtime: HostBuildGraph, Config: configured(t, "control.compute_cores=9")}, "tasks.control.compute_cores is 9, and a SIP has 8 PEs: write 1 to 8, or 0 for all"},
+		{Options{Runtime: HostBuildGraph, Config: loadConfig(t, "control.compute_cores=9")}, "tasks.control.compute_cores is 9, and a SIP has 8 PEs: write 1 to 8, or 0 for all"},
 	} {
 		_, err := Run(r, c.o, func(b *Builder) { t.Error("an orchestration was called") })
 		if got := fmt.Sprint(err); got != c.want {
@@ -110,16 +112,16 @@ func TestMistakesOfOptions(t *testing.T) {
 	}
 }
 
-// Ranks without tasks end at once.
+// TestNoTasks checks that ranks without tasks end at once.
 func TestNoTasks(t *testing.T) {
 	j := &job{ranks: 2, submit: func(b *Builder, _ []*Tensor) { b.Scope("nothing", func() {}) }}
 	for _, r := range Runtimes {
 		o := Options{Runtime: r, Config: Default()}
-		out := j.simulated(t, o, torch.Options{KeepLog: true})
+		out := j.mustRunSimulated(t, o, torch.Options{KeepLog: true})
 		if out.Makespan != 0 || out.Tasks != 0 || len(out.Control) != 0 {
 			t.Errorf("%s: a makespan of %v, %d tasks, and control cores did %v; want nothing", r, out.Makespan, out.Tasks, out.Control)
 		}
-		if _, errs := j.actual(o); errs[0] != nil || errs[1] != nil {
+		if _, errs := j.runReal(o); errs[0] != nil || errs[1] != nil {
 			t.Errorf("%s: real ranks: %v", r, errs)
 		}
 	}

@@ -13,12 +13,13 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// maxNeighbors bounds the members of a group that has a neighbour table. No device has
-// more compute cores.
+// maxNeighbors is the largest number of members of a group with a neighbour table. No
+// device has more compute cores.
 const maxNeighbors = 1 << 16
 
-// join makes the neighbour table of the task, and checks it as far as every machine does.
-func (t *Task) join() error {
+// makeNeighbors builds the neighbour table of the task and checks everything that does not
+// depend on the machine.
+func (t *Task) makeNeighbors() error {
 	if t.Buffers != "" && !slices.Contains(topology.BufferKinds, t.Buffers) {
 		return fmt.Errorf("no memory %q for slots of queues: use one of %v", t.Buffers, topology.BufferKinds)
 	}
@@ -48,19 +49,19 @@ func (t *Task) join() error {
 	return t.checkPorts(math.MaxInt)
 }
 
-// checkPorts checks the neighbour table of a task whose members have at most a number of
+// checkPorts checks the neighbour table of a task whose members may have at most "most"
 // ports each.
 func (t *Task) checkPorts(most int) error {
 	table := t.table(func(member int) machine.PEID { return machine.PEID(member) })
 	return machine.CheckNeighbors(table, most, func(id machine.PEID) (fmt.Stringer, error) { return memberName(id), nil })
 }
 
-// memberName is a member of a group in errors.
+// memberName is the number of a member, formatted for errors.
 type memberName int
 
 func (m memberName) String() string { return fmt.Sprintf("member %d", int(m)) }
 
-// table returns the neighbour table with PEs for members.
+// table returns the neighbour table with PEs in place of members.
 func (t *Task) table(pe func(member int) machine.PEID) []machine.Connection {
 	table := make([]machine.Connection, len(t.Neighbors))
 	for i, n := range t.Neighbors {
@@ -69,7 +70,7 @@ func (t *Task) table(pe func(member int) machine.PEID) []machine.Connection {
 	return table
 }
 
-// ports returns the ports of a member, appended to list.
+// ports appends the ports of a member to list.
 func (t *Task) ports(list []tl.Port, member int) []tl.Port {
 	for _, n := range t.Neighbors {
 		if n.A == member {
@@ -82,9 +83,9 @@ func (t *Task) ports(list []tl.Port, member int) []tl.Port {
 	return list
 }
 
-// connect builds the queues between the members of a task that is about to begin, if it
-// has a neighbour table.
-func (d *device) connect(id ID) error {
+// connectMembers builds the queues between the members of a task that is about to start, if
+// the task has a neighbour table.
+func (d *device) connectMembers(id ID) error {
 	t := &d.Tasks[id]
 	if len(t.Neighbors) == 0 {
 		return nil
@@ -99,7 +100,7 @@ func (d *device) connect(id ID) error {
 	return err
 }
 
-// Port checks that the member has a port, or any.
+// Port checks that the member has port p, or any port if p is tl.AnyPort.
 func (g *guard) Port(p tl.Port) error {
 	switch {
 	case len(g.task.Neighbors) == 0:
@@ -112,27 +113,27 @@ func (g *guard) Port(p tl.Port) error {
 	return nil
 }
 
-// message is sent to another rank when a task has ended, or when the orchestration has read
+// message reports to another rank that a task has ended, or that the orchestration has read
 // a value.
 type message struct {
 	to    int
-	task  Ref // that has ended, or whose value was read
-	pause int // at which the value was read; -1 for an end
+	task  Ref // the task that has ended, or whose value was read
+	pause int // number of the pause whose value was read; -1 for the end of a task
 }
 
-// across is the state of the edges between a rank and the others.
-type across struct {
-	known   map[Ref]bool   // tasks of other ranks that have ended, by the messages received
-	waiting map[Ref][]ID   // by task of another rank: the tasks of this rank that wait for it
-	outward map[ID][]int   // by task that has not ended: the ranks that get a message
-	listed  int            // outward edges of the program that have been added so far
-	due     queue[message] // messages to send
-	gates   map[int]bool   // pauses whose values have been received
+// remoteEdges is the state of the edges between a rank and the other ranks.
+type remoteEdges struct {
+	known          map[Ref]bool   // tasks of other ranks whose ends this rank has received
+	waiting        map[Ref][]ID   // by task of another rank: the tasks of this rank that wait for it
+	receivers      map[ID][]int   // by task that has not ended: the ranks that receive a message
+	listed         int            // number of edges of Program.out that are in receivers or due
+	due            queue[message] // messages to send
+	valuesReceived map[int]bool   // pauses whose values have been received
 }
 
-// list adds the edges to other ranks that are recorded up to the next value. For tasks that
-// have ended already the messages are due at once.
-func (s *schedule) list() {
+// addOutEdges adds the edges to other ranks that are recorded up to the next value. For
+// tasks that have already ended the messages are due at once.
+func (s *schedule) addOutEdges() {
 	kind := 0
 	if s.inferred {
 		kind = 1
@@ -141,83 +142,86 @@ func (s *schedule) list() {
 		if o := s.out[kind][s.listed]; s.ended[o.task] {
 			s.postTo(o.to, o.task)
 		} else {
-			s.outward[o.task] = append(s.outward[o.task], o.to)
+			s.receivers[o.task] = append(s.receivers[o.task], o.to)
 		}
 	}
 }
 
-// postTo adds a message about the end of a task.
+// postTo adds a message to a rank about the end of a task.
 func (s *schedule) postTo(rank int, id ID) {
 	s.due.push(message{rank, Ref{int32(s.Rank), id}, -1})
 }
 
-// postEnd adds the messages about the end of a task.
+// postEnd adds all messages about the end of a task.
 func (s *schedule) postEnd(id ID) {
-	for _, rank := range s.outward[id] {
+	for _, rank := range s.receivers[id] {
 		s.postTo(rank, id)
 	}
-	delete(s.outward, id)
+	delete(s.receivers, id)
 }
 
-// receiveEnd marks a task of another rank as ended, and unblocks those that wait for it.
+// receiveEnd marks a task of another rank as ended, and unblocks the tasks that wait for
+// it.
 func (s *schedule) receiveEnd(t Ref) {
 	s.known[t] = true
 	s.unblock(s.waiting[t], t)
 }
 
-// pass continues after a pause, when the rank has its value.
-func (s *schedule) pass() {
+// passPause continues after a pause, when the rank has the value.
+func (s *schedule) passPause() {
 	s.passed++
-	s.list()
+	s.addOutEdges()
 }
 
-// receiveValue marks the value of a pause as known, and passes all pauses whose values are.
+// receiveValue marks the value of a pause as known. Then it passes all pauses whose values
+// are known, in order.
 func (s *schedule) receiveValue(pause int) {
-	s.gates[pause] = true
-	for s.gates[s.passed] {
-		s.pass()
+	s.valuesReceived[pause] = true
+	for s.valuesReceived[s.passed] {
+		s.passPause()
 	}
 }
 
-// asked returns the pause whose value the rank has to read now: all recorded tasks are
-// submitted, and the task with the value is one of this rank and has ended.
-func (s *schedule) asked() (*pause, bool) {
-	if !s.waits(s.passed) || !s.submitted() {
+// valueToRead returns the pause whose value the rank must read now, and whether there is
+// one. There is one if all recorded tasks are submitted, and the task with the value
+// belongs to this rank and has ended.
+func (s *schedule) valueToRead() (*pause, bool) {
+	if !s.hasPause(s.passed) || !s.submitted() {
 		return nil, false
 	}
-	p := &s.by.pauses[s.passed]
+	p := &s.builder.pauses[s.passed]
 	return p, int(p.task.Rank) == s.Rank && s.ended[p.task.Task]
 }
 
-// waitsFor returns which value the orchestration waits for, behind a separator, if it does for
-// one.
-func (s *schedule) waitsFor(separator string) string {
-	if !s.waits(s.passed) {
+// describeWait returns the separator followed by a description of the value that the
+// orchestration waits for, or "" if it waits for none.
+func (s *schedule) describeWait(separator string) string {
+	if !s.hasPause(s.passed) {
 		return ""
 	}
-	p := &s.by.pauses[s.passed]
-	return fmt.Sprintf("%sthe orchestration waits for a value of %s, at %s", separator, s.by.task(p.task).title(), p.line)
+	p := &s.builder.pauses[s.passed]
+	return fmt.Sprintf("%sthe orchestration waits for a value of %s, at %s", separator, s.builder.task(p.task).title(), p.line)
 }
 
-// task returns a task of the builder's programs.
+// task returns the task of a Ref.
 func (b *Builder) task(r Ref) *Task {
-	return &b.program.at(r).Tasks[r.Task]
+	return &b.program.programOf(r).Tasks[r.Task]
 }
 
-// at returns the program that has a task, of those that its builder makes.
-func (p *Program) at(r Ref) *Program {
-	if p.by == nil || !p.by.single {
+// programOf returns the program of the task r, among the programs of the builder.
+func (p *Program) programOf(r Ref) *Program {
+	if p.builder == nil || !p.builder.single {
 		return p
 	}
-	return p.by.programs[r.Rank]
+	return p.builder.programs[r.Rank]
 }
 
-// postValue adds a message about the value of a pause for each other rank of the
+// postValue adds a message about the value of a pause to every other rank of the
 // orchestration.
 func (s *schedule) postValue(pause int) {
-	for _, p := range s.by.programs {
+	for _, p := range s.builder.programs {
 		if p.Rank != s.Rank {
-			s.due.push(message{p.Rank, s.by.pauses[pause].task, pause})
+			s.due.push(message{p.Rank, s.builder.pauses[pause].task, pause})
 		}
 	}
 }

@@ -20,7 +20,8 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// member returns the number of a member and of all, in a task or in a launch.
+// member returns the number of this member and the number of members, in a task or, if
+// launched is 1, in a launch.
 func member(t *tl.PE, launched int) (me, all int) {
 	if launched == 1 {
 		return t.Rank(), t.NumRanks()
@@ -28,7 +29,7 @@ func member(t *tl.PE, launched int) (me, all int) {
 	return t.ProgramID(0), t.NumPrograms(0)
 }
 
-// prefix adds to each row of x all rows before it: members are joined in a line.
+// prefix adds all earlier rows to each row of x. Members are connected in a line.
 func prefix(t *tl.PE, x tl.Ptr, n, launched int) {
 	me, all := member(t, launched)
 	v := t.Load(x.At(me), tl.Shape{n}, tl.I32)
@@ -41,7 +42,7 @@ func prefix(t *tl.PE, x tl.Ptr, n, launched int) {
 	t.Store(x.At(me), v)
 }
 
-// rotate makes each row of x the sum of all rows: members are joined in a ring.
+// rotate sets each row of x to the sum of all rows. Members are connected in a ring.
 func rotate(t *tl.PE, x tl.Ptr, n, launched int) {
 	me, all := member(t, launched)
 	v := t.Load(x.At(me), tl.Shape{n}, tl.I32)
@@ -55,8 +56,8 @@ func rotate(t *tl.PE, x tl.Ptr, n, launched int) {
 	t.Store(x.At(me), sum)
 }
 
-// gather makes each row of x its own values and those of all others, each times the number
-// of its row and 2: all pairs of members are joined.
+// gather adds to each row of x all other rows, each multiplied by its row number plus 2.
+// All pairs of members are connected.
 func gather(t *tl.PE, x tl.Ptr, n, launched int) {
 	me, all := member(t, launched)
 	s, others := tl.Shape{n}, make([]tl.Case, 0, all)
@@ -68,7 +69,7 @@ func gather(t *tl.PE, x tl.Ptr, n, launched int) {
 			others = append(others, tl.CanRecv(tl.Numbered(other)))
 		}
 	}
-	if len(others) > 0 { // the first by memory, the others as they come
+	if len(others) > 0 { // receive the first message into memory, the others in the order of arrival
 		first := others[t.Select(others...)].Port
 		t.RecvInto(first, box, s, tl.I32)
 		v = v.Add(t.Load(box, s, tl.I32).Mul(int(first-tl.Numbered(0)) + 2))
@@ -80,16 +81,16 @@ func gather(t *tl.PE, x tl.Ptr, n, launched int) {
 	t.Store(x.At(me), v)
 }
 
-// talk is a kernel whose members exchange messages, with the table that joins them and
-// what it does to the rows of x.
-type talk struct {
+// messageKernel is a kernel whose members exchange messages, with the neighbour table that
+// connects them and a function that computes the expected rows of x.
+type messageKernel struct {
 	name   string
 	kernel any
 	table  func(members ...int) []torch.Connection
 	apply  func(x [][]int32)
 }
 
-var talks = []talk{
+var messageKernels = []messageKernel{
 	{"prefix", prefix, torch.Line, func(x [][]int32) {
 		for me := 1; me < len(x); me++ {
 			for i := range x[me] {
@@ -121,18 +122,19 @@ var talks = []talk{
 	}},
 }
 
-// A group whose members exchange messages takes as long as a launch of the same kernel on
-// the same PEs, to the femtosecond and for each member, wherever they are and whatever ran
-// there before; and what runs there afterwards takes as long as ever.
+// TestGroupTakesAsLongAsALaunch checks that each member of a group that exchanges messages
+// takes exactly as long as in a launch of the same kernel on the same PEs, wherever they
+// are and whatever ran there before. A second group on the same PEs takes as long as the
+// first.
 func TestGroupTakesAsLongAsALaunch(t *testing.T) {
 	for kind, sets := range map[topology.BufferKind][]string{
 		"": nil, topology.BufferSRAM: nil, topology.BufferTCM: {"pe.ipcq.buffer_kind=sram"}, topology.BufferHBM: {"pe.ipcq.backpressure=poll"},
 	} {
-		r := system(t, "ring6", torch.Options{NoData: true}, append(sets, "sip.cube_mesh.w=2", "sip.cube_mesh.h=1")...)
-		c := configured(t, "control.compute_cores=11")
-		for i, k := range talks {
+		r := newSystem(t, "ring6", torch.Options{NoData: true}, append(sets, "sip.cube_mesh.w=2", "sip.cube_mesh.h=1")...)
+		c := loadConfig(t, "control.compute_cores=11")
+		for i, k := range messageKernels {
 			for _, members := range []int{1, 2, 3, 5, 7} {
-				n := []int{37, 1031, 1733}[(i+members)%3] // with messages of up to two fragments
+				n := []int{37, 1031, 1733}[(i+members)%3] // messages have up to two fragments
 				busy := members % 4
 				x := torch.Must(r.Zeros(torch.I32, torch.Shape{members, n}, torch.On(0)))
 				name := fmt.Sprintf("%s of %d with %d elements, slots in %q, %v", k.name, members, n, kind, sets)
@@ -170,11 +172,12 @@ func TestGroupTakesAsLongAsALaunch(t *testing.T) {
 	}
 }
 
-// The makespan of a chain of groups follows the closed form of a chain, with the kernel's
-// time in a launch of its own as its flight, and a posted write for each member.
+// TestGroupMakespan compares the makespan of a chain of groups with the closed form of a
+// chain. The kernel takes as long as in a launch of its own, and there is a posted write
+// for each member.
 func TestGroupMakespan(t *testing.T) {
 	const n = 301
-	self := system(t, "ring6", torch.Options{NoData: true})
+	self := newSystem(t, "ring6", torch.Options{NoData: true})
 	for _, members := range []int{2, 5, 7} {
 		x := torch.Must(self.Zeros(torch.I32, torch.Shape{members, n}, torch.On(0)))
 		pes := make([]int, members)
@@ -185,8 +188,8 @@ func TestGroupMakespan(t *testing.T) {
 		ends := l.Exec()
 		for _, r := range Runtimes {
 			for _, tasks := range []int{1, 4} {
-				// Reading the end of a member is over before the next one ends.
-				c := configured(t, "control.register_read=1ns", "aicpu_build_graph.per_task=0ns", "aicpu_build_graph.per_edge=0ns")
+				// Reading the end of a member must finish before the next member ends.
+				c := loadConfig(t, "control.register_read=1ns", "aicpu_build_graph.per_task=0ns", "aicpu_build_graph.per_edge=0ns")
 				for i := 1; i < members; i++ {
 					if ends[i]-ends[i-1] < c.Control.RegisterRead {
 						t.Fatalf("%d members end at %v, want them further apart", members, ends)
@@ -213,8 +216,8 @@ func TestGroupMakespan(t *testing.T) {
 	}
 }
 
-// exchange is a random program of groups whose members exchange messages, between
-// tasks of one member.
+// exchange is a random program of groups whose members exchange messages, mixed with tasks
+// of one member.
 type exchange struct {
 	rows, n int
 	cores   int
@@ -223,8 +226,8 @@ type exchange struct {
 
 // exchangeTask is a task of an exchange.
 type exchangeTask struct {
-	talk    int // index in talks; len(talks) is affine on one row
-	first   int // row
+	kernel  int // index in messageKernels; len(messageKernels) for affine on one row
+	first   int // the first row
 	members int
 }
 
@@ -235,12 +238,12 @@ func drawExchange(t *rapid.T) *exchange {
 	}
 	for i := range c.tasks {
 		x := &c.tasks[i]
-		x.talk, x.members = rapid.IntRange(0, len(talks)).Draw(t, "talk"), 1
-		if x.talk < len(talks) {
+		x.kernel, x.members = rapid.IntRange(0, len(messageKernels)).Draw(t, "talk"), 1
+		if x.kernel < len(messageKernels) {
 			x.members = min(c.cores, rapid.SampledFrom([]int{1, 2, 3, 5, 7}).Draw(t, "members"))
 		}
-		if x.talk == 2 && c.n == 4099 {
-			x.talk = 1 // messages that no queue holds, sent before anything is received
+		if x.kernel == 2 && c.n == 4099 {
+			x.kernel = 1 // in gather every member sends before it receives, and such messages do not fit into the queues
 		}
 		x.first = rapid.IntRange(0, c.rows-x.members).Draw(t, "first")
 	}
@@ -259,26 +262,26 @@ func (c *exchange) job() *job {
 				}
 			}
 			args := Args{InOut("x", x[0].Rows(task.first, task.members))}
-			if task.talk == len(talks) {
+			if task.kernel == len(messageKernels) {
 				b.Submit("affine", affine, append(args, Scalar("c", i)), After(after...))
 				continue
 			}
-			k := &talks[task.talk]
+			k := &messageKernels[task.kernel]
 			b.Submit(k.name, k.kernel, append(args, Scalar("n", c.n), Scalar("launched", 0)), Group(task.members, k.table), After(after...))
 		}
 	}}
 }
 
-// run returns what the array holds when the tasks have run one by one.
-func (c *exchange) run() contents {
-	all := c.job().contents()
+// expected returns the values of the array after the tasks have run one by one.
+func (c *exchange) expected() contents {
+	all := c.job().initialContents()
 	for i, task := range c.tasks {
 		var rows [][]int32
 		for row := range task.members {
 			rows = append(rows, all[0][0][(task.first+row)*c.n:][:c.n])
 		}
-		if task.talk < len(talks) {
-			talks[task.talk].apply(rows)
+		if task.kernel < len(messageKernels) {
+			messageKernels[task.kernel].apply(rows)
 			continue
 		}
 		for k := range rows[0] {
@@ -288,36 +291,37 @@ func (c *exchange) run() contents {
 	return all
 }
 
-// Groups of any size that exchange messages, several at once, waiting for cores, one after
-// another on the same PEs with other partners, compute the values of their tasks run one by
-// one: under every runtime, simulated, replayed and on real ranks. Messages order what
-// members do.
+// TestExchanges checks that groups that exchange messages compute the values of their tasks
+// run one by one. Several groups run at once, wait for cores, or follow each other on the
+// same PEs with different partners. The test runs them under every runtime, simulated,
+// replayed and on real ranks, and checks that messages order the accesses of members.
 func TestExchanges(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := drawExchange(t)
-		j, want := c.job(), c.run()
+		j, want := c.job(), c.expected()
 		for _, r := range Runtimes {
 			o := Options{Runtime: r, Config: Default()}
 			o.Config.Control.ComputeCores = c.cores
-			out := j.simulated(t, o, torch.Options{Race: true})
-			out.same(t, string(r), want)
+			out := j.mustRunSimulated(t, o, torch.Options{Race: true})
+			out.checkEqual(t, string(r), want)
 			if len(out.races) > 0 {
 				t.Errorf("%s: races %q, want none", r, out.races)
 			}
 			if again, err := exec.Replay(context.Background(), out.log, 2); err != nil || again.Reads != 1 || again.Unknown+len(again.Mismatched) > 0 {
 				t.Errorf("%s: a replay gives %+v, %v, want the bytes that were read", r, again, err)
 			}
-			got, errs := j.actual(o)
+			got, errs := j.runReal(o)
 			if err := errors.Join(errs...); err != nil {
 				t.Fatalf("%s: real rank: %v", r, err)
 			}
-			got.same(t, "real rank, "+string(r), want)
+			got.checkEqual(t, "real rank, "+string(r), want)
 		}
 	})
 }
 
-// Kernels that get messages wrong are stopped with an error that says where and what to do,
-// the same on simulated and on real ranks but for the names of PEs.
+// TestMessagesThatFail checks the errors for kernels that use messages wrongly. They name
+// the line and a remedy, and are the same on simulated and on real ranks except for the
+// names of PEs.
 func TestMessagesThatFail(t *testing.T) {
 	s, five := tl.Shape{5}, func(t *tl.PE) tl.Tile { return t.Full(tl.Shape{5}, tl.I32, 7) }
 	first := func(t *tl.PE) bool { return t.ProgramID(0) == 0 }
@@ -393,7 +397,7 @@ func TestMessagesThatFail(t *testing.T) {
 		j := &job{ranks: 1, arrays: []array{{shape: []int{2, 5}}}, submit: func(b *Builder, x []*Tensor) {
 			b.Submit("talk", c.kernel, Args{InOut("x", x[0].Rows(0, 1))}, c.group)
 		}}
-		for where, err := range j.both(t, Options{Runtime: Runtimes[i%len(Runtimes)], Config: Default()}) {
+		for where, err := range j.runBoth(t, Options{Runtime: Runtimes[i%len(Runtimes)], Config: Default()}) {
 			pe, member, want := "sip0.cube0.pe$1", "sip0.cube0.pe$1 $2 (member $1)", "launch tasks: "+strings.ReplaceAll(c.want, "REAL", "")
 			if where == "real" {
 				pe, member, want = "rank 0", "member $1 $2", strings.ReplaceAll(c.want, "REAL", " on rank 0")
@@ -409,7 +413,8 @@ func TestMessagesThatFail(t *testing.T) {
 
 var kernelLines = regexp.MustCompile(` at neighbors_test\.go:\d+`)
 
-// Members that wait for each other are a deadlock, which says who waits for what, and where.
+// TestDeadlockOfMembers checks that the error names what each member waits for, and where,
+// if members wait for each other.
 func TestDeadlockOfMembers(t *testing.T) {
 	s := tl.Shape{5}
 	for i, c := range []struct {
@@ -461,7 +466,7 @@ func TestDeadlockOfMembers(t *testing.T) {
 			b.Submit("later", count, Args{Scalar("n", 1)}, After(0))
 		}}
 		o := Options{Runtime: Runtimes[i%len(Runtimes)], Config: Default()}
-		_, err := j.try(t, o, torch.Options{})
+		_, err := j.runSimulated(t, o, torch.Options{})
 		var stuck *sim.Deadlock
 		if !errors.As(err, &stuck) {
 			t.Fatalf("%s: got %v, want a deadlock", c.name, err)
@@ -470,7 +475,7 @@ func TestDeadlockOfMembers(t *testing.T) {
 		if _, waits, _ := strings.Cut(got, "can wake them"); !strings.HasSuffix(got, c.sim) || waits != "" && waits != c.sim {
 			t.Errorf("%s: got %s\nwant it to end in %s", c.name, got, c.sim)
 		}
-		_, errs := j.actual(o)
+		_, errs := j.runReal(o)
 		want := "0 of 2 tasks have ended, 0 are ready: tasks on rank 0, where " + c.real + ": a deadlock, no kernel of the rank can go on"
 		if !errors.Is(errs[0], procpe.ErrDeadlock) || errs[0].Error() != want {
 			t.Errorf("%s: real rank: got\n     %v\nwant %s", c.name, errs[0], want)
@@ -478,13 +483,14 @@ func TestDeadlockOfMembers(t *testing.T) {
 	}
 }
 
-// A member that has ended leaves nothing behind on its PE, though others of its group still
-// run: the next task there has all of TCM, and queues of its own.
+// TestMemberThatEndsEarly checks that a member that has ended occupies nothing on its PE
+// while other members of its group still run: the next task there has all of TCM, and its
+// own queues.
 func TestMemberThatEndsEarly(t *testing.T) {
-	r := system(t, "ring6", torch.Options{NoData: true})
+	r := newSystem(t, "ring6", torch.Options{NoData: true})
 	size := int(r.Topology().Spec().PE.TCM.Size)
 	var began, ended Time
-	result, err := Run(r, Options{Runtime: HostBuildGraph, Config: configured(t, "control.compute_cores=3"), Devices: []int{0}}, func(b *Builder) {
+	result, err := Run(r, Options{Runtime: HostBuildGraph, Config: loadConfig(t, "control.compute_cores=3"), Devices: []int{0}}, func(b *Builder) {
 		b.Submit("long", func(t *tl.PE) {
 			switch t.ProgramID(0) {
 			case 0:
@@ -521,12 +527,13 @@ func TestMemberThatEndsEarly(t *testing.T) {
 	}
 }
 
-// Members with more ports than a PE has are refused before anything runs.
+// TestTooManyPorts checks that a group whose members need more ports than a PE has is
+// refused before anything runs.
 func TestTooManyPorts(t *testing.T) {
 	for members, want := range map[int]string{
 		9: "<nil>", 10: "rank 0: task 1 (wide) at L: the neighbour table gives member 0 more than 8 ports: use Put and Notify instead, or raise pe.ipcq.max_ports",
 	} {
-		r, ran := system(t, "ring6", torch.Options{NoData: true}), 0
+		r, ran := newSystem(t, "ring6", torch.Options{NoData: true}), 0
 		_, err := Run(r, Options{Runtime: HostBuildGraph, Devices: []int{0}}, func(b *Builder) {
 			b.Submit("first", func(*tl.PE) { ran++ }, nil)
 			b.Submit("wide", func(*tl.PE) {}, nil, Group(members, torch.AllPairs))
@@ -537,13 +544,14 @@ func TestTooManyPorts(t *testing.T) {
 	}
 }
 
-// A message orders what its sender did before it and its receiver does after it, and so do
-// signals of the rank. Without either, members that touch the same bytes race.
+// TestMessagesOrderMembers checks that a message orders what its sender did before and what
+// its receiver does after it, and that signals of the rank do the same. Without either,
+// members that access the same bytes race.
 func TestMessagesOrderMembers(t *testing.T) {
 	row := tl.Shape{1, 5}
 	for i, c := range []struct {
 		name    string
-		told    func(t *tl.PE, last bool) // between the writes and the reads
+		sync    func(t *tl.PE, last bool) // called between the writes and the reads
 		ordered bool
 	}{
 		{"a message along the line", func(t *tl.PE, last bool) {
@@ -564,7 +572,7 @@ func TestMessagesOrderMembers(t *testing.T) {
 			b.Submit("order", func(t *tl.PE, x, y tl.Ptr) {
 				me, all := t.ProgramID(0), t.NumPrograms(0)
 				t.Store(x.At(me), t.Full(row, tl.I32, float64(10+me)))
-				c.told(t, me == all-1)
+				c.sync(t, me == all-1)
 				if me == all-1 {
 					sum := t.Load(x, row, tl.I32)
 					for other := 1; other < all; other++ {
@@ -575,14 +583,14 @@ func TestMessagesOrderMembers(t *testing.T) {
 			}, Args{InOut("x", x[0]), Out("y", x[1])}, Group(3, torch.Line))
 		}}
 		o := Options{Runtime: Runtimes[i%len(Runtimes)], Config: Default()}
-		out := j.simulated(t, o, torch.Options{Race: true})
+		out := j.mustRunSimulated(t, o, torch.Options{Race: true})
 		if raced := len(out.races) > 0; raced == c.ordered {
 			t.Errorf("%s: races %q, want some: %v", c.name, out.races, !c.ordered)
 		}
 		if !c.ordered {
 			continue
 		}
-		got, errs := j.actual(o)
+		got, errs := j.runReal(o)
 		commtest.Succeed(t, errs)
 		for where, y := range map[string][]int32{"simulated": out.contents[1][0], "real": got[1][0]} {
 			if want := slices.Repeat([]int32{33}, 5); !slices.Equal(y, want) {
@@ -592,8 +600,8 @@ func TestMessagesOrderMembers(t *testing.T) {
 	}
 }
 
-// Members wait for each other while one of them waits for another rank, and other tasks go
-// on meanwhile.
+// TestMembersAndRanks checks that members can wait for each other while one of them waits
+// for another rank, and that other tasks run in the meantime.
 func TestMembersAndRanks(t *testing.T) {
 	const ranks, members, n = 3, 3, 7
 	s := tl.Shape{n}
@@ -631,12 +639,12 @@ func TestMembersAndRanks(t *testing.T) {
 		want[i] = int32(0+100+200) + ranks*int32(i) + ranks*(members-1)
 	}
 	for _, r := range Runtimes {
-		o := Options{Runtime: r, Config: configured(t, "control.compute_cores=5")}
-		out := j.simulated(t, o, torch.Options{Race: true})
+		o := Options{Runtime: r, Config: loadConfig(t, "control.compute_cores=5")}
+		out := j.mustRunSimulated(t, o, torch.Options{Race: true})
 		if len(out.races) > 0 {
 			t.Errorf("%s: races %q, want none", r, out.races)
 		}
-		got, errs := j.actual(o)
+		got, errs := j.runReal(o)
 		commtest.Succeed(t, errs)
 		for where, c := range map[string]contents{"simulated": out.contents, "real": got} {
 			if !slices.Equal(c[1][ranks-1], want) {
@@ -646,9 +654,10 @@ func TestMembersAndRanks(t *testing.T) {
 	}
 }
 
-// Queues that there is no memory for end the run when their group begins.
+// TestNoMemoryForSlots checks that the run fails when a group begins for whose queues there
+// is no memory.
 func TestNoMemoryForSlots(t *testing.T) {
-	r := system(t, "ring6", torch.Options{NoData: true}, "cube.sram.size=16KiB")
+	r := newSystem(t, "ring6", torch.Options{NoData: true}, "cube.sram.size=16KiB")
 	_, err := Run(r, Options{Runtime: AICPUBuildGraph, Devices: []int{0}}, func(b *Builder) {
 		b.Submit("talk", func(t *tl.PE) { t.Recv(tl.East, tl.Shape{1}, tl.I8) }, nil, Group(2, torch.Line), Buffers(topology.BufferSRAM))
 	})
@@ -658,11 +667,11 @@ func TestNoMemoryForSlots(t *testing.T) {
 	}
 }
 
-// Groups on other ranks, submitted behind a value and after tasks of other ranks, exchange
-// messages as others do. Their ports are checked when they are submitted.
-func TestGroupsBehindValues(t *testing.T) {
+// TestGroupsAfterValues checks that groups submitted after a value, and after tasks of
+// other ranks, exchange messages. Their ports are checked when they are submitted.
+func TestGroupsAfterValues(t *testing.T) {
 	for _, runtime := range Runtimes {
-		r := system(t, "ring6", torch.Options{})
+		r := newSystem(t, "ring6", torch.Options{})
 		halves := torch.On(r.PE(0, 0, 0), r.PE(1, 0, 0))
 		x := torch.Must(r.FromSlice([]int{1, 2, 3, 4, 5, 6, 10, 20, 30, 40, 50, 60}, torch.I32, torch.Shape{6, 2}, halves)) // three rows on each rank
 		orchestration := func(b *Builder) {

@@ -10,34 +10,34 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// sample is a random program of one rank. What its tasks compute depends on the order of
-// those that conflict.
+// sample is a random program of one rank. Its values depend on the order of conflicting
+// tasks.
 type sample struct {
 	arrays []array
 	tasks  []sampleTask
 	cores  int
 }
 
-// sampleTask is a task of it. Its regions have the same extents.
+// sampleTask is a task of a sample. All its regions have the same extents.
 type sampleTask struct {
-	kernel  int // index in kernels
-	regions []place
-	extent  []int
-	c       int
-	members int
-	depth   int  // scopes that it is in
-	fresh   bool // a scope of its own
-	also    []ID // edges beside those that it needs
+	kernel     int // index in kernels
+	regions    []regionStart
+	extent     []int
+	c          int
+	members    int
+	depth      int  // number of scopes around the task
+	opensScope bool // the task begins a new scope
+	extraEdges []ID // edges in addition to those that conflicts need
 }
 
-// place is where a region begins.
-type place struct {
+// regionStart is the array and the first index of a region.
+type regionStart struct {
 	array int
 	start []int
 }
 
-// kernels is what tasks do, and what that means: c, the elements of the regions at one
-// index, of which the last is the result.
+// kernels lists the kernels of sample tasks. compute returns the new element of the last
+// region from c and the elements of all regions at one index.
 var kernels = []struct {
 	name    string
 	kernel  any
@@ -49,8 +49,8 @@ var kernels = []struct {
 	{"mix", mix, []func(string, Area) Arg{In, In, Out}, func(c int32, x ...int32) int32 { return x[0] - 2*x[1] + c }},
 }
 
-// drawTasks draws how many tasks there are, few but now and then 2,000, and what to draw
-// them by: rapid would draw small numbers and little else.
+// drawTasks draws a number of tasks, up to 60 and with probability 1/seldom 2,000. It also
+// returns a generator for everything else, because rapid itself prefers small numbers.
 func drawTasks(t *rapid.T, seldom int) (int, *rand.Rand) {
 	tasks := rapid.IntRange(1, 60).Draw(t, "tasks")
 	r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
@@ -60,19 +60,19 @@ func drawTasks(t *rapid.T, seldom int) (int, *rand.Rand) {
 	return tasks, r
 }
 
-// from draws a number of a range.
-func from(r *rand.Rand, least, most int) int { return least + r.IntN(most-least+1) }
+// drawInt draws a number from least to most.
+func drawInt(r *rand.Rand, least, most int) int { return least + r.IntN(most-least+1) }
 
-// drawSample draws a program of so many tasks.
+// drawSample draws a program with a number of tasks.
 func drawSample(r *rand.Rand, tasks int) *sample {
-	s := &sample{cores: from(r, 1, 6), tasks: make([]sampleTask, tasks)}
-	axes := from(r, 1, 3)
+	s := &sample{cores: drawInt(r, 1, 6), tasks: make([]sampleTask, tasks)}
+	axes := drawInt(r, 1, 3)
 	most := []int{40, 9, 5}[axes-1]
 	least := make([]int, axes)
-	for range from(r, 1, 3) {
+	for range drawInt(r, 1, 3) {
 		a := array{init: func(_, i int) int32 { return int32(i + 1) }}
 		for axis := range axes {
-			n := from(r, 1, most)
+			n := drawInt(r, 1, most)
 			a.shape = append(a.shape, n)
 			if least[axis] == 0 || n < least[axis] {
 				least[axis] = n
@@ -83,38 +83,38 @@ func drawSample(r *rand.Rand, tasks int) *sample {
 	depth := 0
 	for i := range s.tasks {
 		x := &s.tasks[i]
-		x.kernel, x.c = from(r, 0, len(kernels)-1), from(r, -9, 9)
-		depth = min(6, max(0, depth+from(r, -1, 1)))
-		x.depth, x.fresh = depth, from(r, 0, 3) == 0
+		x.kernel, x.c = drawInt(r, 0, len(kernels)-1), drawInt(r, -9, 9)
+		depth = min(6, max(0, depth+drawInt(r, -1, 1)))
+		x.depth, x.opensScope = depth, drawInt(r, 0, 3) == 0
 		for _, n := range least {
-			x.extent = append(x.extent, from(r, 0, n))
+			x.extent = append(x.extent, drawInt(r, 0, n))
 		}
 		for range kernels[x.kernel].access {
-			p := place{array: from(r, 0, len(s.arrays)-1)}
+			p := regionStart{array: drawInt(r, 0, len(s.arrays)-1)}
 			for axis, n := range x.extent {
-				p.start = append(p.start, from(r, 0, s.arrays[p.array].shape[axis]-n))
+				p.start = append(p.start, drawInt(r, 0, s.arrays[p.array].shape[axis]-n))
 			}
 			x.regions = append(x.regions, p)
 		}
 		x.members = 1
 		if !s.aliases(x) {
-			x.members = from(r, 1, s.cores)
+			x.members = drawInt(r, 1, s.cores)
 		}
-		if i > 0 && from(r, 0, 7) == 0 {
-			x.also = []ID{ID(from(r, 0, i-1))}
+		if i > 0 && drawInt(r, 0, 7) == 0 {
+			x.extraEdges = []ID{ID(drawInt(r, 0, i-1))}
 		}
 	}
 	return s
 }
 
-// aliases reports whether a task reads elements at one index that it writes at another:
-// its members would race.
+// aliases reports whether a task reads an element that it also writes, so that its members
+// would race.
 func (s *sample) aliases(x *sampleTask) bool {
 	last := len(x.regions) - 1
 	written := map[int]bool{}
-	s.each(x, func(at []int) { written[at[last]] = true })
+	s.forElements(x, func(at []int) { written[at[last]] = true })
 	found := false
-	s.each(x, func(at []int) {
+	s.forElements(x, func(at []int) {
 		for i, p := range x.regions[:last] {
 			found = found || p.array == x.regions[last].array && written[at[i]]
 		}
@@ -122,8 +122,9 @@ func (s *sample) aliases(x *sampleTask) bool {
 	return found
 }
 
-// each calls f with the elements of a task's regions at each index.
-func (s *sample) each(x *sampleTask, f func(at []int)) {
+// forElements calls f, for each index, with the elements of the task's regions at that
+// index.
+func (s *sample) forElements(x *sampleTask, f func(at []int)) {
 	at, index := make([]int, len(x.regions)), make([]int, len(x.extent))
 	for _, n := range x.extent {
 		if n == 0 {
@@ -151,21 +152,22 @@ func (s *sample) each(x *sampleTask, f func(at []int)) {
 	}
 }
 
-// run is what the arrays hold when the tasks have run in the order of submission.
-func (s *sample) run() contents {
-	all := s.job(false).contents()
+// expected returns the values of the arrays after the tasks have run in the order of
+// submission.
+func (s *sample) expected() contents {
+	all := s.job(false).initialContents()
 	for i := range s.tasks {
 		x := &s.tasks[i]
 		var results []int32
 		operands := make([]int32, len(x.regions))
-		s.each(x, func(at []int) { // all is read before anything is written
+		s.forElements(x, func(at []int) { // read everything before anything is written
 			for k, p := range x.regions {
 				operands[k] = all[p.array][0][at[k]]
 			}
 			results = append(results, kernels[x.kernel].compute(int32(x.c), operands...))
 		})
 		last := len(x.regions) - 1
-		s.each(x, func(at []int) {
+		s.forElements(x, func(at []int) {
 			all[x.regions[last].array][0][at[last]] = results[0]
 			results = results[1:]
 		})
@@ -173,9 +175,10 @@ func (s *sample) run() contents {
 	return all
 }
 
-// edges is explicit edges that cover every conflict: from who wrote an element last, and
-// from who has read it since, to the next.
-func (s *sample) edges() [][]ID {
+// conflictEdges returns, by task, explicit edges that cover every conflict: from the last
+// task that wrote an element, and from the tasks that have read it since, to the next task
+// that accesses it.
+func (s *sample) conflictEdges() [][]ID {
 	type history struct {
 		writer  ID
 		readers []ID
@@ -190,7 +193,7 @@ func (s *sample) edges() [][]ID {
 	all := make([][]ID, len(s.tasks))
 	for i := range s.tasks {
 		x, found := &s.tasks[i], map[ID]bool{}
-		s.each(x, func(at []int) {
+		s.forElements(x, func(at []int) {
 			for k, p := range x.regions {
 				e := &elements[p.array][at[k]]
 				found[e.writer] = true
@@ -202,13 +205,13 @@ func (s *sample) edges() [][]ID {
 				}
 			}
 		})
-		s.each(x, func(at []int) {
+		s.forElements(x, func(at []int) {
 			for k, p := range x.regions[:len(at)-1] {
 				e := &elements[p.array][at[k]]
 				e.readers = append(e.readers, ID(i))
 			}
 		})
-		s.each(x, func(at []int) {
+		s.forElements(x, func(at []int) {
 			last := len(at) - 1
 			elements[x.regions[last].array][at[last]] = history{writer: ID(i)}
 		})
@@ -221,11 +224,12 @@ func (s *sample) edges() [][]ID {
 	return all
 }
 
-// job is the program with or without the edges that it needs where none are inferred.
+// job returns the program, with edges for all conflicts if explicit is true, else without
+// edges.
 func (s *sample) job(explicit bool) *job {
 	edges := make([][]ID, len(s.tasks))
 	if explicit {
-		edges = s.edges()
+		edges = s.conflictEdges()
 	}
 	submit := func(b *Builder, x []*Tensor) {
 		var between func(from, to, depth int)
@@ -234,7 +238,7 @@ func (s *sample) job(explicit bool) *job {
 				task := &s.tasks[i]
 				if task.depth > depth {
 					end := i + 1
-					for end < to && s.tasks[end].depth > depth && !(s.tasks[end].fresh && s.tasks[end].depth == depth+1) {
+					for end < to && s.tasks[end].depth > depth && !(s.tasks[end].opensScope && s.tasks[end].depth == depth+1) {
 						end++
 					}
 					b.Scope(fmt.Sprint("depth ", depth+1), func() { between(i, end, depth+1) })
@@ -248,7 +252,7 @@ func (s *sample) job(explicit bool) *job {
 				}
 				options := []Option{Group(task.members), After(edges[i]...)}
 				if explicit {
-					options = append(options, After(task.also...))
+					options = append(options, After(task.extraEdges...))
 				}
 				b.Submit(k.name, k.kernel, append(args, Scalar("c", task.c)), options...)
 			}
@@ -258,9 +262,10 @@ func (s *sample) job(explicit bool) *job {
 	return &job{ranks: 1, arrays: s.arrays, submit: submit}
 }
 
-// slots is the fewest slots of so many rings with which the scopes of a program can end:
-// those of its tasks that lie in the same ring from the first of a scope's own on.
-func (p *Program) slots(rings int) int {
+// minSlots returns the smallest number of slots per ring with which the scopes of a program
+// can end. A scope needs a slot for each of its tasks in its own ring, from the scope's
+// first own task on.
+func (p *Program) minSlots(rings int) int {
 	ring := func(t *Task) int { return min(int(t.Depth), rings-1) }
 	most := 1
 	for scope, s := range p.Scopes {

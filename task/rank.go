@@ -21,23 +21,23 @@ func init() {
 	}
 }
 
-// runOn runs the program of a real rank; see [taskrank.Run]. Its tasks are kernels on workers
-// of the rank, which take turns where they wait for others: as many at once as there are
-// compute cores (DefaultCores unless the configuration says). There is no time here, but
-// storage and dependencies are those of the runtime.
+// runOn runs the program of a real rank; see [taskrank.Run]. The tasks are kernels on
+// workers of the rank, at most one per compute core (DefaultCores unless the configuration
+// sets compute_cores). Workers take turns: a kernel runs until it waits for another task or
+// rank. There are no times, but storage and dependencies are those of the runtime.
 func runOn(r *procpe.Rank, p *Program, o Options, tensor func(x any) procpe.Tensor, began func()) (err error) {
 	defer p.Discard()
 	if err := o.settle(); err != nil {
 		return err
 	}
-	fitting := newFitting(o.Runtime, o.Config, o.cores())
-	if err := fitting.extend(p); err != nil {
+	limits := newLimits(o.Runtime, o.Config, o.cores())
+	if err := limits.extend(p); err != nil {
 		return &Refused{err}
 	}
 	w := &workers{
-		schedule: newSchedule(p, fitting), signals: o.Signals, free: newFreeCores(fitting.cores), value: map[int]float64{},
+		schedule: newSchedule(p, limits), signals: o.Signals, free: newFreeCores(limits.cores), values: map[int]float64{},
 	}
-	w.list()
+	w.addOutEdges()
 	shared, err := newDomainMemory(r.Comm(), p)
 	defer func() { err = errors.Join(err, shared.close()) }()
 	if err != nil {
@@ -66,23 +66,24 @@ func runOn(r *procpe.Rank, p *Program, o Options, tensor func(x any) procpe.Tens
 	return w.run()
 }
 
-// DefaultCores is how many tasks a real rank has under way at once, unless the
-// configuration says: as many as a device of the default system has PEs.
+// DefaultCores is the largest number of tasks that a real rank runs at once if the
+// configuration does not set compute_cores. It is the number of PEs of a device in the
+// default system.
 const DefaultCores = 128
 
 func (o *Options) cores() int { return cmp.Or(o.Config.Control.ComputeCores, DefaultCores) }
 
-// workers is a real rank at work.
+// workers is the state of a real rank that runs a program.
 type workers struct {
 	*schedule
 	session *procpe.Session
-	inboxes *inboxes // nil if the program is of one rank alone
-	signals int      // as in Options
+	inboxes *inboxes // nil in an orchestration of one rank
+	signals int      // Options.Signals
 	tensors []procpe.Tensor
-	value   map[int]float64 // by pause: values that are known
+	values  map[int]float64 // by pause: the known values
 	memory  []memory
 	free    freeCores
-	cores   []*worker // made so far
+	cores   []*worker // by compute core: the workers created so far
 	running []*worker
 }
 
@@ -92,12 +93,12 @@ type worker struct {
 	guard
 	core  int
 	id    ID
-	group *procpe.Group // with queues between its members, or nil
+	group *procpe.Group // the queues between the members of the task, or nil
 }
 
-// run submits, starts and resumes tasks until all have ended, and the orchestration has.
+// run submits, starts and resumes tasks until the orchestration and all tasks have ended.
 func (w *workers) run() error {
-	for !w.over() {
+	for !w.allEnded() {
 		moved, err := w.receiveAll()
 		if err == nil {
 			var read bool
@@ -110,11 +111,11 @@ func (w *workers) run() error {
 		if err != nil {
 			return err
 		}
-		for !w.submitted() && w.room() {
+		for !w.submitted() && w.hasSpace() {
 			w.submit()
 			moved = true
 		}
-		for id, ok := w.take(w.free.n); ok; id, ok = w.take(w.free.n) {
+		for id, ok := w.takeTask(w.free.n); ok; id, ok = w.takeTask(w.free.n) {
 			w.start(id)
 			moved = true
 		}
@@ -132,7 +133,7 @@ func (w *workers) run() error {
 	return w.postAll()
 }
 
-// start runs the members of a task until they end or wait.
+// start starts the members of a task and runs each until it ends or waits.
 func (w *workers) start(id ID) {
 	t := &w.Tasks[id]
 	first := len(w.running)
@@ -151,14 +152,15 @@ func (w *workers) start(id ID) {
 	for member, k := range w.running[first:] {
 		k.id, k.group = id, group
 		k.Start(t.title(), func(m tl.Machine) {
-			k.guard = guard{place: w.place(m.Place().Name), memory: w.memory, signals: w.signals, scratch: k.scratch, home: func(rank int) int { return rank }}
+			k.guard = guard{place: w.place(m.Place().Name), memory: w.memory, signals: w.signals, scratch: k.scratch, peerID: func(rank int) int { return rank }}
 			k.guard.begin(m, t, member)
 			k.guard.call()
 		})
 	}
 }
 
-// reap takes note of tasks that have ended, and lets those go on that can.
+// reap removes the tasks that have ended. If there are none, it resumes the tasks that can
+// continue. It reports whether any task ended.
 func (w *workers) reap() (moved bool, err error) {
 	w.running = slices.DeleteFunc(w.running, func(k *worker) bool {
 		if k.Running() || err != nil {
@@ -183,56 +185,56 @@ func (w *workers) reap() (moved bool, err error) {
 	return moved, nil
 }
 
-// wait waits until some task can go on, or another rank tells something.
+// wait waits until a task can continue, or a message from another rank arrives.
 func (w *workers) wait() error {
 	waiting := lists.Map(w.running, func(k *worker) *procpe.Worker { return k.Worker })
 	if err := w.session.Wait(waiting, w.inboxes.conditions()...); err != nil {
-		return fmt.Errorf("%d of %d tasks have ended, %d are ready%s: %w", w.done, len(w.Tasks), w.readyNow(), w.waitsFor(", "), err)
+		return fmt.Errorf("%d of %d tasks have ended, %d are ready%s: %w", w.numEnded, len(w.Tasks), w.countReady(), w.describeWait(", "), err)
 	}
 	return nil
 }
 
-// Task is one task of a program.
+// Task is a task of a program.
 type Task struct {
 	Name    string
-	Members int // PEs that it runs on at once
+	Members int // number of PEs that run the task at once
 	Args    Args
-	ID      ID     // that Submit returned
-	After   []ID   // explicit edges from tasks of the same rank, by their numbers in its program
+	ID      ID     // returned by Submit
+	After   []ID   // explicit edges from tasks of the same rank, as indices in Program.Tasks
 	Across  []Ref  // explicit edges from tasks of other ranks
-	Scope   int32  // index of the innermost scope in the program, -1 outside of all
-	Depth   int32  // scopes that it is in
-	Line    string // of the orchestration
-	// Neighbors is the queues between the members, which A and B count from 0.
+	Scope   int32  // index of the innermost scope in Program.Scopes; -1 outside of all scopes
+	Depth   int32  // number of scopes around the task
+	Line    string // file and line of the call of Submit
+	// Neighbors is the neighbour table. A and B are member numbers, from 0.
 	Neighbors []torch.Connection
-	Buffers   topology.BufferKind // memory of their slots; "" is that of the topology
+	Buffers   topology.BufferKind // memory for the slots of the queues; "" is the default of the topology
 
-	// Tasks that it conflicts with, in an orchestration of all ranks: of its own rank, and of
-	// others.
-	found       []ID
-	foundAcross []Ref
+	// Inferred edges, from tasks of the same rank and of other ranks. They are set only in
+	// an orchestration of all ranks.
+	inferred       []ID
+	inferredAcross []Ref
 
-	tables []func(members ...int) []torch.Connection // that Neighbors is made of
+	tables []func(members ...int) []torch.Connection // functions that return the parts of Neighbors
 
-	rank  int   // that OnRank names, -1 for none
-	after []ID  // that After names
-	read  []Ref // tasks whose values had been read at its submission, as in recording
-	bound *tl.Binding
+	rank       int   // set by OnRank; -1 for none
+	after      []ID  // set by After
+	valueTasks []Ref // recording.valueTasks at the submission
+	bound      *tl.Binding
 }
 
-// Ref is a task of a rank, by its number in the program of that rank.
+// Ref identifies a task by its rank and its index in the program of that rank.
 type Ref struct {
 	Rank int32
 	Task ID
 }
 
-// title returns the name and the number of the task, for messages.
+// title returns the name and the ID of the task, for messages.
 func (t *Task) title() string { return t.Name + " (task " + strconv.Itoa(int(t.ID)) + ")" }
 
-// Scope is a part of a program whose tasks keep their storage until it ends.
+// Scope is a part of a program whose tasks keep their slots until the scope ends.
 type Scope struct {
 	Name       string
-	First, End ID // the tasks submitted in it, and in scopes within it: from First to before End
+	First, End ID // the tasks of the scope and of nested scopes: from First to before End
 	Line       string
 }
 
@@ -243,37 +245,37 @@ type Program struct {
 	Scopes      []Scope
 	Tensors     []*Tensor
 
-	by    *Builder     // that records it; nil for a program that was made by hand
-	index int          // among the programs of the builder
-	out   [2][]outward // those of explicit edges, and those of inferred ones as well
+	builder *Builder     // nil for a program that was not built by a Builder
+	index   int          // in Builder.programs
+	out     [2][]outEdge // [0]: explicit edges to other ranks; [1]: explicit and inferred ones
 }
 
-// outward is an edge to another rank: a task, and a rank that gets a message when it ends.
-type outward struct {
+// outEdge is an edge to another rank: the rank "to" receives a message when the task ends.
+type outEdge struct {
 	task ID
 	to   int
 }
 
-// recordedUntil returns how much of the program is recorded up to a pause of the
-// orchestration, or in all after the last one.
+// recordedUntil returns how much of the program was recorded when the orchestration reached
+// a pause, or how much is recorded now if it has not reached that pause.
 func (p *Program) recordedUntil(pause int) extent {
-	if p.waits(pause) {
-		return p.by.pauses[pause].recorded[p.index]
+	if p.hasPause(pause) {
+		return p.builder.pauses[pause].recorded[p.index]
 	}
 	return extent{len(p.Tasks), [2]int{len(p.out[0]), len(p.out[1])}}
 }
 
-// across returns the tasks of other ranks that a task waits for, with inferred edges or
-// without.
-func (t *Task) across(inferred bool) []Ref {
-	if !inferred || len(t.foundAcross) == 0 {
+// remoteDependencies returns the tasks of other ranks that a task waits for, with or
+// without inferred edges.
+func (t *Task) remoteDependencies(inferred bool) []Ref {
+	if !inferred || len(t.inferredAcross) == 0 {
 		return t.Across
 	}
-	return slices.Concat(t.Across, t.foundAcross)
+	return slices.Concat(t.Across, t.inferredAcross)
 }
 
-// waits reports whether the orchestration has come to a pause of that number.
-func (p *Program) waits(pause int) bool { return p.by != nil && pause < len(p.by.pauses) }
+// hasPause reports whether the orchestration has reached the pause with that number.
+func (p *Program) hasPause(pause int) bool { return p.builder != nil && pause < len(p.builder.pauses) }
 
-// recorded reports whether the orchestration has ended: no tasks follow.
-func (p *Program) recorded() bool { return p.by == nil || p.by.built }
+// allRecorded reports whether the orchestration has ended, so that no more tasks follow.
+func (p *Program) allRecorded() bool { return p.builder == nil || p.builder.built }

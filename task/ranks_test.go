@@ -9,45 +9,47 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// previous and next are the neighbours in a ring of ranks.
+// previous returns the previous rank in the ring of all ranks.
 func previous(t *tl.PE) int { return (t.Rank() + t.NumRanks() - 1) % t.NumRanks() }
-func next(t *tl.PE) int     { return (t.Rank() + 1) % t.NumRanks() }
 
-// push puts the rank's rows into the next one's box and tells it.
+// next returns the next rank in the ring of all ranks.
+func next(t *tl.PE) int { return (t.Rank() + 1) % t.NumRanks() }
+
+// push puts the rank's rows into the box of the next rank, and notifies it.
 func push(t *tl.PE, own, box tl.Ptr, signal int) {
-	rows(t, own, func(first int, s tl.Shape) {
+	forRows(t, own, func(first int, s tl.Shape) {
 		t.Put(next(t), box.At(first), t.Load(own.At(first), s, tl.I32))
 	})
 	t.Notify(next(t), signal, tl.Add, 1)
 }
 
-// pull waits for so many pushes, and makes own = 3 own + box.
+// pull waits for a number of pushes, and computes own = 3 own + box.
 func pull(t *tl.PE, own, box tl.Ptr, signal, pushes int) {
 	t.WaitSignal(signal, tl.GE, pushes)
-	rows(t, own, func(first int, s tl.Shape) {
+	forRows(t, own, func(first int, s tl.Shape) {
 		t.Store(own.At(first), t.Load(own.At(first), s, tl.I32).Mul(3).Add(t.Load(box.At(first), s, tl.I32)))
 	})
 }
 
-// publish copies own to a place where it stays.
+// publish copies own to out.
 func publish(t *tl.PE, own, out tl.Ptr) {
-	rows(t, own, func(first int, s tl.Shape) { t.Store(out.At(first), t.Load(own.At(first), s, tl.I32)) })
+	forRows(t, own, func(first int, s tl.Shape) { t.Store(out.At(first), t.Load(own.At(first), s, tl.I32)) })
 }
 
-// tell tells the next rank that it is there.
+// tell notifies the next rank that out is complete.
 func tell(t *tl.PE, out tl.Ptr, signal int) { t.Notify(next(t), signal, tl.Set, 1) }
 
-// fetch gets what the previous rank has published, and makes own = own - 2 of it.
+// fetch gets out of the previous rank, and computes own = own - 2 out.
 func fetch(t *tl.PE, own, out tl.Ptr, signal int) {
 	t.WaitSignal(signal, tl.EQ, 1)
-	rows(t, own, func(first int, s tl.Shape) {
+	forRows(t, own, func(first int, s tl.Shape) {
 		t.Store(own.At(first), t.Load(own.At(first), s, tl.I32).Sub(t.Get(previous(t), out.At(first), s, tl.I32).Mul(2)))
 	})
 }
 
-// rounds is a ring of ranks that push, pull, publish and fetch, with explicit edges or
-// without.
-func rounds(ranks, count, height, members int, explicit bool) *job {
+// ringJob returns a job in which the ranks of a ring push, pull, publish and fetch in each
+// round, with or without explicit edges.
+func ringJob(ranks, count, height, members int, explicit bool) *job {
 	shape := func(n int) tl.Shape { return tl.Shape{n * height, 3} }
 	submit := func(b *Builder, x []*Tensor) {
 		own := x[0]
@@ -76,9 +78,9 @@ func rounds(ranks, count, height, members int, explicit bool) *job {
 	return &job{ranks: ranks, arrays: []array{{shape(1), init}, {shape: shape(count)}, {shape: shape(count)}}, submit: submit}
 }
 
-// after is what such a ring leaves.
-func (j *job) after(count int) contents {
-	all := j.contents()
+// ringResult returns the values that ringJob computes in a number of rounds.
+func (j *job) ringResult(count int) contents {
+	all := j.initialContents()
 	own, box, out := all[0], all[1], all[2]
 	elems := len(own[0])
 	for k := range count {
@@ -100,8 +102,8 @@ func (j *job) after(count int) contents {
 	return all
 }
 
-// Ranks that put to each other, get from each other and wait for each other's signals
-// leave the same under all runtimes, on the simulated machine and in reality.
+// TestRanksInARing checks that ranks that put, get and wait for each other's signals
+// compute the same values under all runtimes, on the simulated machine and on real ranks.
 func TestRanksInARing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		ranks := rapid.IntRange(2, 4).Draw(t, "ranks")
@@ -113,32 +115,32 @@ func TestRanksInARing(t *testing.T) {
 		explicit := !runtime.infers() || rapid.Bool().Draw(t, "explicit")
 		_, r := drawTasks(t, 1)
 
-		j := rounds(ranks, count, height, members, explicit)
-		want := j.after(count)
+		j := ringJob(ranks, count, height, members, explicit)
+		want := j.ringResult(count)
 		o := Options{Runtime: runtime, Config: drawConfig(r, j.program(t, 0), cores), Signals: 2 * count}
-		out := j.simulated(t, o, torch.Options{KeepLog: true, Threads: 1, Race: true})
-		out.same(t, "simulated", want)
+		out := j.mustRunSimulated(t, o, torch.Options{KeepLog: true, Threads: 1, Race: true})
+		out.checkEqual(t, "simulated", want)
 		if len(out.races) > 0 {
 			t.Errorf("races %q", out.races)
 		}
 		for _, s := range out.Spans {
 			if want := s.Name != "publish"; s.Peers != want {
-				t.Errorf("%s has to do with other ranks: %v, want %v", s.Name, s.Peers, want)
+				t.Errorf("%s communicates with other ranks: %v, want %v", s.Name, s.Peers, want)
 			}
 		}
-		got, errs := j.actual(o)
+		got, errs := j.runReal(o)
 		for rank, err := range errs {
 			if err != nil {
 				t.Fatalf("real rank %d: %v", rank, err)
 			}
 		}
-		got.same(t, "real", want)
+		got.checkEqual(t, "real", want)
 	})
 }
 
-// A kernel is told the same of where it runs on the simulated machine and on real ranks:
-// its member, and its rank as its SIP.
-func TestPlaces(t *testing.T) {
+// TestPlaceOfKernels checks that a kernel sees the same place on the simulated machine and
+// on real ranks: its member as its PE, and its rank as its SIP.
+func TestPlaceOfKernels(t *testing.T) {
 	where := func(t *tl.PE, x tl.Ptr) {
 		list := []int{t.Rank(), t.NumRanks()}
 		for axis := range 3 {
@@ -157,11 +159,11 @@ func TestPlaces(t *testing.T) {
 	}}
 	for _, r := range Runtimes {
 		o := Options{Runtime: r, Config: Default()}
-		j.simulated(t, o, torch.Options{}).same(t, "simulated", want)
-		got, errs := j.actual(o)
+		j.mustRunSimulated(t, o, torch.Options{}).checkEqual(t, "simulated", want)
+		got, errs := j.runReal(o)
 		if errs[0] != nil || errs[1] != nil {
 			t.Fatal(errs)
 		}
-		got.same(t, "real", want)
+		got.checkEqual(t, "real", want)
 	}
 }

@@ -11,56 +11,58 @@ import (
 // Time is simulated time.
 type Time = simtime.Time
 
-// Result is what a simulated run of a program found out. All times count from when its
-// launch began on all PEs; building on the host counts from there as well.
+// Result is the outcome of a simulated run. All times count from when the launch of the
+// program has begun on all PEs; this includes building on the host.
 type Result struct {
 	Runtime  Runtime `json:"runtime"`
-	Config   *Config `json:"-"` // what that cost, and had room for
+	Config   *Config `json:"-"` // costs and storage of the runtime
 	Ranks    int     `json:"ranks"`
 	Cores    int     `json:"cores"`       // compute cores of each rank
-	Tasks    int     `json:"tasks"`       // of all ranks
-	Makespan Time    `json:"makespan_ns"` // to when the last end was noticed
+	Tasks    int     `json:"tasks"`       // number of tasks of all ranks
+	Makespan Time    `json:"makespan_ns"` // until the last completion, or the last read of a value
 
-	// What became of the time of all compute cores: together Ranks·Cores·Makespan. Idle is
-	// simtime.Never if it is longer than that: 131,072 cores without work for 71 ms.
-	Compute     Time `json:"pe_compute_ns"`     // in kernels that have to do with their own rank alone
-	Communicate Time `json:"pe_communicate_ns"` // in those that reach or wait for others
-	Schedule    Time `json:"pe_schedule_ns"`    // with a task that does not run yet, or whose end nobody knows yet
+	// How compute cores spent their time, summed over all cores: together
+	// Ranks·Cores·Makespan. Idle is simtime.Never if it does not fit into a Time, as for
+	// 131,072 cores that are idle for 71 ms.
+	Compute     Time `json:"pe_compute_ns"`     // in kernels that do not communicate with other ranks
+	Communicate Time `json:"pe_communicate_ns"` // in kernels that access other ranks or wait for them
+	Schedule    Time `json:"pe_schedule_ns"`    // with a task that has not begun, or whose end no control core has read
 	Idle        Time `json:"pe_idle_ns"`        // without a task
 
-	// What those did who build and schedule, of all ranks.
-	Build    Time `json:"control_build_ns"`    // graphs, and reading values: the host, the control core or the orchestrator
-	Dispatch Time `json:"control_dispatch_ns"` // tasks to compute cores, messages to other ranks
-	Notice   Time `json:"control_notice_ns"`   // ends of tasks, messages of other ranks
+	// How the host and the control cores spent their time, summed over all ranks.
+	Build    Time `json:"control_build_ns"`    // building graphs and reading values
+	Dispatch Time `json:"control_dispatch_ns"` // dispatching tasks, and sending messages to other ranks
+	Notice   Time `json:"control_notice_ns"`   // reading ends of kernels, and messages from other ranks
 
-	Critical Critical `json:"critical"` // what the makespan is made of
+	Critical Critical `json:"critical"` // how the makespan divides along the critical path
 
-	single bool // one orchestration for all ranks: IDs are unique over all
+	single bool // one orchestration for all ranks, so that IDs are unique over all ranks
 
-	Spans   []Span `json:"spans,omitempty"`   // what compute cores did, in the order of beginning
-	Control []Work `json:"control,omitempty"` // what was done for them, in the order of beginning
+	Spans   []Span `json:"spans,omitempty"`   // work of the compute cores, in order of begin time
+	Control []Work `json:"control,omitempty"` // work of the control cores and the host, in order of begin time
 }
 
-// Span is one member of a task on its compute core.
+// Span is the run of one member of a task on its compute core.
 type Span struct {
 	Rank     int    `json:"rank"`
 	Core     int    `json:"core"`
 	Task     ID     `json:"task"`
 	Member   int    `json:"member"`
 	Name     string `json:"name"`
-	Released ID     `json:"released"`        // whose end made it ready; -1: its submission did
-	Value    *ID    `json:"value,omitempty"` // whose value the orchestration had read last when it submitted the task
-	Peers    bool   `json:"peers"`           // it has to do with other ranks
+	Released ID     `json:"released"`        // task whose end made the task ready; -1 if its submission did
+	Value    *ID    `json:"value,omitempty"` // task whose value the orchestration read last before it submitted this task; nil if none
+	Peers    bool   `json:"peers"`           // the kernel communicates with other ranks
 
-	Submitted  Time `json:"submitted_ns"`  // it was in storage
-	Ready      Time `json:"ready_ns"`      // what it waits for had ended, as far as control cores knew
-	Dispatched Time `json:"dispatched_ns"` // a control core turned to it
-	Begin      Time `json:"begin_ns"`      // of the kernel
-	End        Time `json:"end_ns"`
-	Noticed    Time `json:"noticed_ns"` // a control core knew of the end
+	Submitted  Time `json:"submitted_ns"`  // the task was stored
+	Ready      Time `json:"ready_ns"`      // the control cores knew that everything the task waits for had ended
+	Dispatched Time `json:"dispatched_ns"` // a control core began the dispatch
+	Begin      Time `json:"begin_ns"`      // the kernel began
+	End        Time `json:"end_ns"`        // the kernel ended
+	Noticed    Time `json:"noticed_ns"`    // a control core had read the end
 }
 
-// add adds the time of the kernel to one of the first two sums, and the time around it to the last.
+// add adds the time of the kernel to compute or communicate, and the time of its dispatch,
+// start and completion to schedule.
 func (s *Span) add(compute, communicate, schedule *Time) {
 	kernel := compute
 	if s.Peers {
@@ -70,41 +72,40 @@ func (s *Span) add(compute, communicate, schedule *Time) {
 	*schedule += s.Begin - s.Dispatched + s.Noticed - s.End
 }
 
-// Work is something that a control core, or the host, did for a task.
+// Work is an interval in which a control core, or the host, worked for a task.
 type Work struct {
 	Rank int      `json:"rank"`
-	Core int      `json:"core"` // counts the schedulers from 0; BuilderCore is who builds beside them
+	Core int      `json:"core"` // scheduling control core, from 0; BuilderCore for the host or the orchestrator
 	Kind WorkKind `json:"kind"`
 	Task ID       `json:"task"`
 	From Time     `json:"from_ns"`
 	To   Time     `json:"to_ns"`
 }
 
-// BuilderCore is the number of the host, or of the orchestrator, among those who work for
-// tasks.
+// BuilderCore is the number of the host, or of the orchestrator, in Work.Core.
 const BuilderCore = -1
 
-// WorkKind is what was done.
+// WorkKind is the kind of work that was done for a task.
 type WorkKind uint8
 
 // The kinds of work.
 const (
 	Building    WorkKind = iota // submitting a task
-	Dispatching                 // handing a task to its compute cores
-	Noticing                    // reading that a compute core has ended
-	Posting                     // telling another rank of the end of a task, or of a value
-	Receiving                   // reading what another rank tells
-	Reading                     // reading a value of a task, which the orchestration waits for
+	Dispatching                 // writing a task to its compute cores
+	Noticing                    // reading that a kernel has ended
+	Posting                     // sending a message about the end of a task, or about a value, to another rank
+	Receiving                   // reading a message from another rank
+	Reading                     // reading a value that the orchestration waits for
 )
 
 var workNames = [...]string{"build", "dispatch", "notice", "post", "receive", "read"}
 
 func (k WorkKind) String() string { return workNames[k] }
 
-// MarshalText writes the kind as a word.
+// MarshalText returns the kind as a word.
 func (k WorkKind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
 
-// sum adds up where the time went.
+// sum sorts the spans and the work, and computes the sums and the critical path from them.
 func (r *Result) sum() {
 	slices.SortFunc(r.Spans, func(a, b Span) int {
 		return cmp.Or(cmp.Compare(a.Begin, b.Begin), cmp.Compare(a.Rank, b.Rank), cmp.Compare(a.Task, b.Task), cmp.Compare(a.Member, b.Member))
@@ -117,14 +118,15 @@ func (r *Result) sum() {
 		s.add(&r.Compute, &r.Communicate, &r.Schedule)
 	}
 	r.Idle = r.idle()
-	r.Critical = r.critical()
+	r.Critical = r.criticalPath()
 	for i := range r.Control {
 		w := &r.Control[i]
 		*[]*Time{&r.Build, &r.Dispatch, &r.Notice, &r.Dispatch, &r.Notice, &r.Build}[w.Kind] += w.To - w.From
 	}
 }
 
-// idle returns what is left of the time of all compute cores, which may not fit a Time.
+// idle returns the time of all compute cores without a task, or simtime.Never if it does
+// not fit into a Time.
 func (r *Result) idle() Time {
 	hi, lo := bits.Mul64(uint64(r.Ranks*r.Cores), uint64(r.Makespan))
 	lo, borrow := bits.Sub64(lo, uint64(r.Compute+r.Communicate+r.Schedule), 0)
@@ -134,18 +136,19 @@ func (r *Result) idle() Time {
 	return Time(lo)
 }
 
-// Critical is what the makespan went into: from the end that was noticed last, back by way
-// of what released each task to the submission of the first. Where the orchestration had
-// waited for a value of a task, it goes on from a submission to that task. The times add up
-// to the makespan.
+// Critical divides the makespan along the critical path. The path leads from the last
+// completion back to the submission of the first task: from each task to the task that
+// released it. If the submission of a task followed a value that the orchestration had
+// waited for, the path continues at the task with that value. The times add up to the
+// makespan.
 type Critical struct {
-	Tasks       int  `json:"tasks"`          // on the way
-	Build       Time `json:"build_ns"`       // building and reading values, until tasks were submitted
-	Stall       Time `json:"stall_ns"`       // until then, when nobody built: storage was full, or the control core scheduled
-	Wait        Time `json:"wait_ns"`        // for control cores and compute cores, while ready
-	Schedule    Time `json:"schedule_ns"`    // from dispatch to the kernel, and from its end to when that was noticed
-	Compute     Time `json:"compute_ns"`     // in kernels that have to do with their own rank alone
-	Communicate Time `json:"communicate_ns"` // in those that reach or wait for others, and in messages between ranks
+	Tasks       int  `json:"tasks"`          // number of tasks on the path
+	Build       Time `json:"build_ns"`       // before submissions: building, or reading values
+	Stall       Time `json:"stall_ns"`       // before submissions: not building, because storage was full or the control core scheduled
+	Wait        Time `json:"wait_ns"`        // ready tasks that waited for control cores or compute cores
+	Schedule    Time `json:"schedule_ns"`    // from a dispatch to the start of the kernel, and from its end to the completion
+	Compute     Time `json:"compute_ns"`     // in kernels that do not communicate with other ranks
+	Communicate Time `json:"communicate_ns"` // in kernels that do, and in messages between ranks
 }
 
 // key returns what identifies a task in the results.
@@ -156,10 +159,10 @@ func (r *Result) key(rank int, id ID) Ref {
 	return Ref{int32(rank), id}
 }
 
-// critical follows the tasks that the makespan is made of.
-func (r *Result) critical() (c Critical) {
-	last := make(map[Ref]*Span, len(r.Spans)) // the member of each task that was noticed last
-	builds := r.builds()
+// criticalPath follows the critical path and returns its times.
+func (r *Result) criticalPath() (c Critical) {
+	last := make(map[Ref]*Span, len(r.Spans)) // by task: the member that was noticed last
+	builds := r.buildWork()
 	var at *Span
 	for i := range r.Spans {
 		s := &r.Spans[i]
@@ -171,7 +174,7 @@ func (r *Result) critical() (c Critical) {
 		}
 	}
 	if at != nil {
-		c.between(r, builds, at.Rank, at.Noticed, r.Makespan, at.Rank) // a value that nothing was submitted after
+		c.addInterval(r, builds, at.Rank, at.Noticed, r.Makespan, at.Rank) // the last values were read after the last completion
 	}
 	for at != nil {
 		c.Tasks++
@@ -179,7 +182,7 @@ func (r *Result) critical() (c Critical) {
 		c.Wait += at.Dispatched - at.Ready
 		if at.Released >= 0 {
 			from := last[r.key(at.Rank, at.Released)]
-			c.Communicate += at.Ready - from.Noticed // 0 at one rank
+			c.Communicate += at.Ready - from.Noticed // 0 if both tasks are on one rank
 			at = from
 			continue
 		}
@@ -189,27 +192,28 @@ func (r *Result) critical() (c Critical) {
 			from = last[r.key(at.Rank, *at.Value)]
 			since, rank = from.Noticed, from.Rank
 		}
-		c.between(r, builds, at.Rank, since, at.Ready, rank)
+		c.addInterval(r, builds, at.Rank, since, at.Ready, rank)
 		at = from
 	}
 	return c
 }
 
-// between adds what a rank did until a task was submitted, since the start or since the end
-// of a task whose value decided. If that was of another rank, what is no building was a
-// message.
-func (c *Critical) between(r *Result, builds [][]*Work, rank int, since, until Time, of int) {
-	built := r.built(builds, rank, since, until)
+// addInterval adds the time in which the tasks of a rank were built, from since until a
+// task was submitted. since is the start of the run, or the completion of a task on
+// fromRank whose value the orchestration waited for. Time without building counts as a
+// message if fromRank is another rank, else as a stall.
+func (c *Critical) addInterval(r *Result, builds [][]*Work, rank int, since, until Time, fromRank int) {
+	built := r.buildTime(builds, rank, since, until)
 	c.Build += built
-	if rest := until - since - built; of == rank {
+	if rest := until - since - built; fromRank == rank {
 		c.Stall += rest
 	} else {
 		c.Communicate += rest
 	}
 }
 
-// builds returns what each rank did for building and for values, in order.
-func (r *Result) builds() [][]*Work {
+// buildWork returns the building and the reading of values by each rank, in order.
+func (r *Result) buildWork() [][]*Work {
 	list := make([][]*Work, r.Ranks)
 	for i := range r.Control {
 		if w := &r.Control[i]; w.Kind == Building || w.Kind == Reading {
@@ -219,10 +223,10 @@ func (r *Result) builds() [][]*Work {
 	return list
 }
 
-// built returns how long a rank has built, or read values, between two times.
-func (r *Result) built(builds [][]*Work, rank int, since, until Time) (took Time) {
+// buildTime returns how long a rank was building, or reading values, between two times.
+func (r *Result) buildTime(builds [][]*Work, rank int, since, until Time) (took Time) {
 	if r.single && r.Runtime == HostBuildGraph {
-		rank = 0 // one host builds for all
+		rank = 0 // one host builds for all ranks
 	}
 	list := builds[rank]
 	first, _ := slices.BinarySearchFunc(list, since, func(w *Work, t Time) int { return cmp.Compare(w.To, t) })

@@ -6,9 +6,9 @@ import (
 	"github.com/kernbench/kernbench/simtime"
 )
 
-// TestIdle: what a Time holds is exact, and what it does not is the longest there is.
+// TestIdle checks that Idle is exact if it fits into a Time, and simtime.Never otherwise.
 func TestIdle(t *testing.T) {
-	const longest = simtime.Never / (1 << 17) // for so many compute cores; 131,071 fs remain
+	const longest = simtime.Never / (1 << 17) // the longest makespan of 2^17 idle compute cores that fits into a Time; 131,071 fs remain
 	for _, tt := range []struct {
 		name         string
 		ranks, cores int

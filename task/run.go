@@ -17,18 +17,18 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// Options choose how a program is scheduled, and where it runs.
+// Options select how and where a program runs.
 type Options struct {
 	Name    string  // for traces and errors; "tasks" if empty
 	Runtime Runtime // required
-	Config  *Config // nil is that among the context's Settings, else the default
-	Devices []int   // of Run: the SIP of each rank; nil is all
-	Single  bool    // of Run: the orchestration is called once, and submits the tasks of all ranks (OnRank)
-	Signals int     // that kernels may use, from 0 on; 0 is as many as the machine has, negative none
+	Config  *Config // nil for the Config among the Settings of the torch.Context, else the default
+	Devices []int   // for Run: the SIP of each rank; nil for all SIPs
+	Single  bool    // for Run: one call of the orchestration submits the tasks of all ranks (OnRank)
+	Signals int     // number of signals that kernels may use; 0 for all of the machine, negative for none
 }
 
-// Run builds the programs of all ranks and runs them on the simulated machine, when
-// everything that was asked for before has ended. It waits for the end.
+// Run builds the programs of all ranks and runs them on the simulated machine, after all
+// operations enqueued before. It returns when they have ended.
 func Run(r *torch.Rank, o Options, orchestrate func(b *Builder)) (_ *Result, err error) {
 	s, err := newSimulation(r, &o)
 	if err != nil {
@@ -36,8 +36,8 @@ func Run(r *torch.Rank, o Options, orchestrate func(b *Builder)) (_ *Result, err
 	}
 	failed := false
 	defer func() {
-		if !failed { // else a kernel or an orchestration may still run, and come back to it
-			*s = simulation{} // the engine knows it for as long as it lives
+		if !failed { // after a failure a kernel or an orchestration may still use s
+			*s = simulation{} // free its memory, because the engine keeps a pointer to it
 		}
 	}()
 	l := &launch{simulation: s, windows: map[*torch.Tensor]int{}}
@@ -49,7 +49,7 @@ func Run(r *torch.Rank, o Options, orchestrate func(b *Builder)) (_ *Result, err
 		}
 	}()
 	defer func() {
-		if freed := l.free(); err == nil {
+		if freed := l.freeDomains(); err == nil {
 			err = freed
 		}
 	}()
@@ -68,7 +68,7 @@ func Run(r *torch.Rank, o Options, orchestrate func(b *Builder)) (_ *Result, err
 	}
 	failed = err != nil
 	if _, ok := errors.AsType[*sim.Deadlock](err); ok {
-		err = fmt.Errorf("%w\n%s", err, strings.Join(lists.Map(s.devices, (*device).standing), "\n"))
+		err = fmt.Errorf("%w\n%s", err, strings.Join(lists.Map(s.devices, (*device).progress), "\n"))
 	}
 	if s.failed != nil && r.GoContext().Err() == nil {
 		err = &Refused{s.failed}
@@ -85,8 +85,8 @@ func Run(r *torch.Rank, o Options, orchestrate func(b *Builder)) (_ *Result, err
 	return s.result, nil
 }
 
-// build records the programs of all ranks, each by an orchestration of its own unless
-// there is one for all.
+// build records the programs of all ranks: with one orchestration for each rank or, with
+// Options.Single, with one for all ranks.
 func (s *simulation) build(r *torch.Rank, orchestrate func(b *Builder)) (builders []*Builder, err error) {
 	for _, p := range newPrograms(len(s.options.Devices)) {
 		programs := []*Program{p}
@@ -103,7 +103,7 @@ func (s *simulation) build(r *torch.Rank, orchestrate func(b *Builder)) (builder
 		host := &hostBuilder{}
 		for _, p := range programs {
 			if err == nil {
-				err = s.add(p, host, r.KeepsLog())
+				err = s.addDevice(p, host, r.KeepsLog())
 			}
 		}
 		if err != nil || b.single {
@@ -113,40 +113,40 @@ func (s *simulation) build(r *torch.Rank, orchestrate func(b *Builder)) (builder
 	return builders, err
 }
 
-// launch is what the programs of all ranks are for the machine: one program of workers.
+// launch is the programs of all ranks as one program for the machine.
 type launch struct {
 	*simulation
 	machine.Program
-	tensors []*torch.Tensor
-	windows map[*torch.Tensor]int     // of these, from 1
-	domains map[*Tensor]*torch.Tensor // memory of domains, by the parts of their tensors
-	owned   []*torch.Tensor           // the same, each once
+	tensors       []*torch.Tensor
+	windows       map[*torch.Tensor]int     // index in tensors, plus 1
+	domains       map[*Tensor]*torch.Tensor // by part of a tensor of a domain: its memory
+	domainTensors []*torch.Tensor           // the memory of all domains
 }
 
-// place finds the memory of all ranks, and the PEs of the launch.
+// place finds the memory of all ranks and the PEs of the launch.
 func (l *launch) place(r *torch.Rank) error {
-	if err := l.allocate(r); err != nil {
+	if err := l.allocateDomains(r); err != nil {
 		return err
 	}
 	for rank, sip := range l.options.Devices {
 		d := l.devices[rank]
-		if err := l.add(d, sip); err != nil {
+		if err := l.addTensors(d, sip); err != nil {
 			return err
 		}
-		d.home = l.compute(r, sip, 0)
+		d.messagePE = l.computeCore(r, sip, 0)
 		for core := range l.cores {
-			l.Targets = append(l.Targets, l.compute(r, sip, core))
-			l.Homes = append(l.Homes, d.home)
+			l.Targets = append(l.Targets, l.computeCore(r, sip, core))
+			l.Homes = append(l.Homes, d.messagePE)
 		}
 	}
 	return nil
 }
 
-// add finds the memory of the tensors of a rank on its SIP.
-func (l *launch) add(d *device, sip int) error {
+// addTensors finds the memory of the tensors of a rank on its SIP.
+func (l *launch) addTensors(d *device, sip int) error {
 	for _, x := range d.Tensors {
 		if x.bytes() == 0 {
-			d.memory = append(d.memory, memory{}) // the rank has nothing of it
+			d.memory = append(d.memory, memory{}) // the rank holds no bytes of the tensor
 			continue
 		}
 		of, ok := l.domains[x]
@@ -177,7 +177,8 @@ func (l *launch) add(d *device, sip int) error {
 	return nil
 }
 
-// newSimulation settles the options.
+// newSimulation checks the options, applies defaults and returns the state of a run without
+// programs.
 func newSimulation(r *torch.Rank, o *Options) (*simulation, error) {
 	if o.Config == nil {
 		o.Config, _ = torch.Setting[*Config](r.Context)
@@ -214,7 +215,7 @@ func newSimulation(r *torch.Rank, o *Options) (*simulation, error) {
 	return s, nil
 }
 
-// settle checks the options that all machines have, and fills in the rest.
+// settle checks the options that all machines share, and applies their defaults.
 func (o *Options) settle() error {
 	if _, err := ParseRuntime(string(o.Runtime)); err != nil {
 		return &Refused{err}
@@ -226,33 +227,33 @@ func (o *Options) settle() error {
 	if o.Config.origin != nil {
 		return nil
 	}
-	if _, err := Parse("the configuration of tasks", o.Config.YAML()); err != nil { // it was made in Go
+	if _, err := Parse("the configuration of tasks", o.Config.YAML()); err != nil { // a Config made in Go has not been checked
 		return &Refused{err}
 	}
 	return nil
 }
 
-// compute returns a compute core of a SIP.
-func (s *simulation) compute(r *torch.Rank, sip, core int) machine.PEID {
+// computeCore returns the PE that is a compute core of a SIP.
+func (s *simulation) computeCore(r *torch.Rank, sip, core int) machine.PEID {
 	pes := r.Topology().Spec().PEsPerCube()
 	return machine.PEID(r.PE(sip, core/pes, core%pes))
 }
 
-// add adds a rank with its program, if there is room for that.
-func (s *simulation) add(p *Program, at *hostBuilder, logged bool) error {
+// addDevice adds a rank with its program, if the program fits.
+func (s *simulation) addDevice(p *Program, at *hostBuilder, logged bool) error {
 	o := s.options
-	fitting := newFitting(o.Runtime, o.Config, s.cores)
-	fitting.ports = s.machine.Graph.Spec().PE.IPCQ.MaxPorts
-	if err := fitting.extend(p); err != nil {
+	limits := newLimits(o.Runtime, o.Config, s.cores)
+	limits.ports = s.machine.Graph.Spec().PE.IPCQ.MaxPorts
+	if err := limits.extend(p); err != nil {
 		return err
 	}
 	control := o.Config.schedulers(o.Runtime)
 	d := &device{
-		simulation: s, schedule: newSchedule(p, fitting), host: at,
+		simulation: s, schedule: newSchedule(p, limits), host: at,
 		rank: len(s.devices), workers: make([]*machine.Worker, s.cores),
-		free: newFreeCores(s.cores), busy: make([]bool, control), posting: make([]message, control), causes: make([]cause, control+1), turning: map[ID]sim.Mark{},
-		current: make([]running, s.cores), nextCore: make([]int32, s.cores),
-		logged: logged, groups: map[ID]*machine.Group{}, afterFirst: map[ID][]oplog.Operand{},
+		free: newFreeCores(s.cores), busy: make([]bool, control), posting: make([]message, control), activities: make([]activity, control+1), dispatchMarks: map[ID]sim.Mark{},
+		current: make([]assignment, s.cores), nextCore: make([]int32, s.cores),
+		logged: logged, groups: map[ID]*machine.Group{}, groupAfterOps: map[ID][]oplog.Operand{},
 	}
 	d.enlarge()
 	at.devices = append(at.devices, d)

@@ -5,87 +5,87 @@ import (
 	"slices"
 )
 
-// schedule is how far the program of one rank has come under a runtime: what is in
-// storage, what may run, what has ended. It knows no time: the simulated control cores
-// and the real ranks both go by it.
+// schedule is the state of one rank's program under a runtime: which tasks are stored,
+// which may run, and which have ended. It has no times: the simulated control cores and the
+// real ranks both use it.
 type schedule struct {
 	*Program
-	*fitting
+	*limits
 	dependencies
-	behind [][]ID // by task: those that wait for it
+	successors [][]ID // by task: the tasks of the rank that wait for it
 
-	next   ID        // the first task that is not submitted
-	passed int       // pauses of the orchestration whose values the rank has
-	left   []int32   // dependencies of each task that have not ended, as far as the rank knows
-	active []int32   // members of each task that have started and not ended, as far as the rank knows
-	done   int       // tasks that have ended
-	cause  []Ref     // whose end released each task, of rank -1 if its submission did
-	ready  queue[ID] // in the order in which they became so; those that have started are stale
-	turn
-	held int // tasks in storage, of aicpu_build_graph
-	// rings is, by depth of scope, the tasks in the order of submission without those that
-	// have given their slots back, of tensormap_and_ringbuffer.
+	next      ID        // the first task that is not submitted
+	passed    int       // number of pauses of the orchestration whose values the rank has
+	pending   []int32   // by task: dependencies that have not ended, as far as the rank knows
+	active    []int32   // by task: members that have started and not ended, as far as the rank knows
+	numEnded  int       // number of tasks that have ended
+	releasers []Ref     // by task: the task whose end made it ready; Rank is -1 if its submission did
+	ready     queue[ID] // tasks in the order in which they became ready; may contain tasks that have started
+	coreReservation
+	stored int // number of tasks in storage, for aicpu_build_graph
+	// rings are the task rings of tensormap_and_ringbuffer, by depth of scope. Each has the
+	// tasks that hold a slot, in the order of submission.
 	rings []queue[ID]
-	across
+	remoteEdges
 }
 
-// newSchedule begins a program that fits.
-func newSchedule(p *Program, f *fitting) *schedule {
+// newSchedule returns the initial state of a program that fits.
+func newSchedule(p *Program, f *limits) *schedule {
 	s := &schedule{
-		Program: p, fitting: f, dependencies: newDependencies(f.runtime.infers()),
-		rings:  make([]queue[ID], f.config.TensorMap.Rings),
-		across: across{known: map[Ref]bool{}, waiting: map[Ref][]ID{}, outward: map[ID][]int{}, gates: map[int]bool{}},
+		Program: p, limits: f, dependencies: newDependencies(f.runtime.infers()),
+		rings:       make([]queue[ID], f.config.TensorMap.Rings),
+		remoteEdges: remoteEdges{known: map[Ref]bool{}, waiting: map[Ref][]ID{}, receivers: map[ID][]int{}, valuesReceived: map[int]bool{}},
 	}
-	s.add()
+	s.addTasks()
 	return s
 }
 
-// grow adds the tasks that the orchestration has recorded since, if there is room for them.
+// grow adds the tasks recorded since the last call, if storage has space for them.
 func (s *schedule) grow() error {
-	err := s.fitting.extend(s.Program)
+	err := s.limits.extend(s.Program)
 	if err == nil {
-		s.add()
+		s.addTasks()
 	}
 	return err
 }
 
-// add takes the tasks into account that the orchestration has recorded since.
-func (s *schedule) add() {
-	old, n := len(s.left), len(s.Tasks)
+// addTasks adds the tasks recorded since the last call.
+func (s *schedule) addTasks() {
+	old, n := len(s.pending), len(s.Tasks)
 	s.dependencies.extend(s.Program)
-	s.behind = append(s.behind, make([][]ID, n-old)...)
-	s.left, s.active = append(s.left, make([]int32, n-old)...), append(s.active, make([]int32, n-old)...)
-	s.cause = append(s.cause, slices.Repeat([]Ref{{Rank: -1}}, n-old)...)
-	s.turn.grow(s.Program)
+	s.successors = append(s.successors, make([][]ID, n-old)...)
+	s.pending, s.active = append(s.pending, make([]int32, n-old)...), append(s.active, make([]int32, n-old)...)
+	s.releasers = append(s.releasers, slices.Repeat([]Ref{{Rank: -1}}, n-old)...)
+	s.coreReservation.grow(s.Program)
 	for id := ID(old); int(id) < n; id++ {
-		for _, b := range s.before[id] {
-			s.behind[b] = append(s.behind[b], id)
+		for _, b := range s.predecessors[id] {
+			s.successors[b] = append(s.successors[b], id)
 		}
-		for _, t := range s.Tasks[id].across(s.inferred) {
+		for _, t := range s.Tasks[id].remoteDependencies(s.inferred) {
 			s.waiting[t] = append(s.waiting[t], id)
 		}
 	}
 }
 
-// submitted reports whether all tasks have been that are recorded up to the next value.
+// submitted reports whether all tasks recorded up to the next value have been submitted.
 func (s *schedule) submitted() bool {
 	return int(s.next) == s.recordedUntil(s.passed).tasks
 }
 
-// over reports whether all tasks have ended, and none will follow.
-func (s *schedule) over() bool {
-	return s.done == len(s.Tasks) && s.recorded() && !s.waits(s.passed)
+// allEnded reports whether all tasks have ended and no more will follow.
+func (s *schedule) allEnded() bool {
+	return s.numEnded == len(s.Tasks) && s.allRecorded() && !s.hasPause(s.passed)
 }
 
-// room reports whether there is storage for the next task, of which there is one. If there
-// is none there will be: the program fits.
-func (s *schedule) room() bool {
+// hasSpace reports whether there is storage for the next task, which must exist. If there
+// is none now, there will be later, because the program fits.
+func (s *schedule) hasSpace() bool {
 	switch s.runtime {
 	case AICPUBuildGraph:
-		return s.held < s.config.AICPU.Tasks
+		return s.stored < s.config.AICPU.Tasks
 	case TensorMapAndRingBuffer:
 		r := s.ring(s.next)
-		for r.len() > 0 && s.ended[r.at(0)] && !s.open(r.at(0), s.next) {
+		for r.len() > 0 && s.ended[r.at(0)] && !s.scopeOpen(r.at(0), s.next) {
 			r.pop()
 		}
 		return r.len() < s.config.TensorMap.Slots
@@ -93,25 +93,25 @@ func (s *schedule) room() bool {
 	return true
 }
 
-// ring returns the one that a task lies in.
-func (s *schedule) ring(id ID) *queue[ID] { return &s.rings[s.depth(id, len(s.rings))] }
+// ring returns the ring that stores a task.
+func (s *schedule) ring(id ID) *queue[ID] { return &s.rings[s.ringIndex(id, len(s.rings))] }
 
-// submit puts the next task into storage. It is ready if all it waits for has ended.
+// submit stores the next task. The task is ready if everything that it waits for has ended.
 func (s *schedule) submit() ID {
 	id := s.next
 	s.next++
-	s.held++
-	for _, b := range s.before[id] {
+	s.stored++
+	for _, b := range s.predecessors[id] {
 		if !s.ended[b] {
-			s.left[id]++
+			s.pending[id]++
 		}
 	}
-	for _, t := range s.Tasks[id].across(s.inferred) {
+	for _, t := range s.Tasks[id].remoteDependencies(s.inferred) {
 		if !s.known[t] {
-			s.left[id]++
+			s.pending[id]++
 		}
 	}
-	if s.left[id] == 0 {
+	if s.pending[id] == 0 {
 		s.ready.push(id)
 	}
 	if s.runtime == TensorMapAndRingBuffer {
@@ -120,9 +120,10 @@ func (s *schedule) submit() ID {
 	return id
 }
 
-// take returns the next task that may run, if so many compute cores are free: the first of
-// those that are ready, or else the oldest of all that have not started.
-func (s *schedule) take(free int) (ID, bool) {
+// takeTask starts the next task that may run with the given number of free compute cores,
+// and returns it. That is the first ready task or, if it may not start, the oldest task
+// that has not started.
+func (s *schedule) takeTask(free int) (ID, bool) {
 	for s.ready.len() > 0 && s.started[s.ready.at(0)] {
 		s.ready.pop()
 	}
@@ -130,24 +131,24 @@ func (s *schedule) take(free int) (ID, bool) {
 		return 0, false
 	}
 	id := s.ready.at(0)
-	if !s.may(id, free) {
-		if id = s.oldest; id >= s.next || s.left[id] > 0 || !s.may(id, free) {
+	if !s.canStart(id, free) {
+		if id = s.oldest; id >= s.next || s.pending[id] > 0 || !s.canStart(id, free) {
 			return 0, false
 		}
 	}
-	s.start(id)
+	s.markStarted(id)
 	s.active[id] = int32(s.Tasks[id].Members)
 	return id, true
 }
 
-// may reports whether a task may start, if so many compute cores are free.
-func (s *schedule) may(id ID, free int) bool {
+// canStart reports whether a task may start with the given number of free compute cores.
+func (s *schedule) canStart(id ID, free int) bool {
 	n := s.Tasks[id].Members
-	return n <= free && (id == s.oldest || s.younger+n+s.largest.before(int(id)) <= s.cores)
+	return n <= free && (id == s.oldest || s.youngerCores+n+s.largest.maxBefore(int(id)) <= s.cores)
 }
 
-// readyNow returns how many tasks are ready.
-func (s *schedule) readyNow() (n int) {
+// countReady returns the number of ready tasks.
+func (s *schedule) countReady() (n int) {
 	for i := range s.ready.len() {
 		if !s.started[s.ready.at(i)] {
 			n++
@@ -156,8 +157,8 @@ func (s *schedule) readyNow() (n int) {
 	return n
 }
 
-// endMember notes that a member of a task has ended. With the last one the task has, and
-// messages about that are due.
+// endMember records that a member of a task has ended, and reports whether it was the last
+// one. With the last member the task ends, and messages about its end are due.
 func (s *schedule) endMember(id ID) (last bool) {
 	if s.active[id]--; s.active[id] > 0 {
 		return false
@@ -167,28 +168,29 @@ func (s *schedule) endMember(id ID) (last bool) {
 	return true
 }
 
-// end notes that a task has ended, and what that releases.
+// end records that a task has ended, and unblocks the tasks that wait for it.
 func (s *schedule) end(id ID) {
-	s.leave(id)
-	s.done++
-	s.held--
-	s.unblock(s.behind[id], Ref{int32(s.Rank), id})
+	s.markEnded(id)
+	s.numEnded++
+	s.stored--
+	s.unblock(s.successors[id], Ref{int32(s.Rank), id})
 }
 
-// unblock notes that a task has ended which others of the rank wait for.
-func (s *schedule) unblock(behind []ID, by Ref) {
-	for _, a := range behind {
+// unblock records for each of the given successors that a task they wait for has ended.
+// Successors without other pending dependencies become ready.
+func (s *schedule) unblock(successors []ID, by Ref) {
+	for _, a := range successors {
 		if a >= s.next {
-			break // it is not submitted yet
+			break // this task and the later ones are not submitted yet
 		}
-		if s.left[a]--; s.left[a] == 0 {
-			s.cause[a] = by
+		if s.pending[a]--; s.pending[a] == 0 {
+			s.releasers[a] = by
 			s.ready.push(a)
 		}
 	}
 }
 
-// queue is first in first out.
+// queue is a first-in, first-out queue.
 type queue[T any] struct {
 	list  []T
 	first int
@@ -196,12 +198,12 @@ type queue[T any] struct {
 
 func (q *queue[T]) len() int { return len(q.list) - q.first }
 
-// at returns the i-th from the front.
+// at returns the i-th item from the front.
 func (q *queue[T]) at(i int) T { return q.list[q.first+i] }
 
 func (q *queue[T]) push(x T) { q.list = append(q.list, x) }
 
-// pop removes the front one.
+// pop removes and returns the item at the front.
 func (q *queue[T]) pop() T {
 	x := q.list[q.first]
 	if q.first++; q.first > len(q.list)/2 {
@@ -210,13 +212,13 @@ func (q *queue[T]) pop() T {
 	return x
 }
 
-// freeCores is a set of compute cores, of which the first can be taken.
+// freeCores is the set of free compute cores.
 type freeCores struct {
 	n     int
 	words []uint64
 }
 
-// newFreeCores returns the cores from 0 to before n.
+// newFreeCores returns the set of the cores from 0 to n-1.
 func newFreeCores(n int) freeCores {
 	f := freeCores{words: make([]uint64, (n+63)/64)}
 	for core := range n {
@@ -230,7 +232,7 @@ func (f *freeCores) put(core int) {
 	f.n++
 }
 
-// take removes the first, of which there is one.
+// take removes and returns the core with the lowest number. The set must not be empty.
 func (f *freeCores) take() int {
 	f.n--
 	for i, w := range f.words {

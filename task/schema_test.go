@@ -38,13 +38,14 @@ func TestSchemaIsCurrent(t *testing.T) {
 }
 
 // schemaWriter derives the schema from the types: keys and limits from the tags,
-// descriptions from the comments, the syntax of times from the topology's schema.
+// descriptions from the comments, and the syntax of times from the schema of topologies.
 type schemaWriter struct {
 	comments map[string]string
 	time     *jsonschema.Schema
 }
 
-// object is the schema of a mapping, and which keys a complete file has there.
+// object returns the schema of a mapping, and one that requires all keys of a complete
+// file.
 func (w schemaWriter) object(t reflect.Type) (s, complete *jsonschema.Schema) {
 	s = &jsonschema.Schema{
 		Type: "object", Description: w.comments[t.Name()], Properties: map[string]*jsonschema.Schema{},
@@ -76,7 +77,7 @@ func (w schemaWriter) object(t reflect.Type) (s, complete *jsonschema.Schema) {
 	return s, complete
 }
 
-// timeSchema is a time as the topology's schema has it.
+// timeSchema returns the schema of a time, from the schema of topologies.
 func timeSchema(t *testing.T) *jsonschema.Schema {
 	t.Helper()
 	var root jsonschema.Schema
@@ -86,8 +87,8 @@ func timeSchema(t *testing.T) *jsonschema.Schema {
 	return root.Properties["pe"].Properties["cpu"].Properties["overhead"]
 }
 
-// comments gives the comment of each type of config.go and, as "Type.Field", of each
-// field, as sentences.
+// comments returns the comments of config.go as sentences: of each type by its name, and of
+// each field by "Type.Field".
 func comments(t *testing.T) map[string]string {
 	t.Helper()
 	file, err := parser.ParseFile(token.NewFileSet(), "config.go", nil, parser.ParseComments)
@@ -119,15 +120,16 @@ func comments(t *testing.T) map[string]string {
 	return found
 }
 
-// loaderOnly is the rules that a schema cannot say, by what the loader's message holds.
-// Only for these may the schema accept what the loader refuses.
+// loaderOnly lists parts of the loader's messages for rules that a schema cannot express.
+// The schema may accept what the loader refuses only for these rules.
 var loaderOnly = []string{
-	"out of range",          // the upper end of a time
+	"out of range",          // the largest time
 	"not a whole number of", // fractions of a femtosecond
 	"no preset", "can extend presets only",
 }
 
-// TestSchemaAgreesWithLoader breaks a file in every place, and gives the result to both.
+// TestSchemaAgreesWithLoader changes a file in every place, and checks that the schema and
+// the loader accept the same results.
 func TestSchemaAgreesWithLoader(t *testing.T) {
 	drift := configtest.Drift{
 		Schema: configtest.Resolve(t, Schema()), LoaderOnly: loaderOnly,
@@ -159,16 +161,16 @@ tensormap_and_ringbuffer: {slots: 8}
 	}
 }
 
-// strange is what every value is replaced by in turn.
-var strange = []any{
+// replacements are the values that every value of a file is replaced by in turn.
+var replacements = []any{
 	0, 1, -1, 4.5, 64, 65, 131072, 131073, 16777216, 16777217, 1 << 45, "", "word", "default", "./file.yaml", true, nil,
 	[]any{}, []any{1}, map[string]any{}, map[string]any{"a": 1},
 	"0 ns", "1ns", "1  ns", "1.5 us", "1 µs", "1 s", "2 s", "0.1 fs", "-1 ns", "+1 ns", "1 NS", "1 min", "00 ns", "1. ns", ".5 ns",
 	"1e3 ns", "12", " 1 ns", "1 ns ", "1 B",
 }
 
-// mutate changes a tree in every place, calls try after each change, and undoes it: keys
-// are deleted and added, values replaced.
+// mutate deletes, adds and replaces keys everywhere in a tree. It calls try after each
+// change, and undoes the change.
 func mutate(path string, tree map[string]any, try func(what string)) {
 	tree["unknown"] = 1
 	try(path + " with an unknown key")
@@ -177,7 +179,7 @@ func mutate(path string, tree map[string]any, try func(what string)) {
 		value, below := tree[key], path+"."+key
 		delete(tree, key)
 		try(below + " deleted")
-		for _, v := range strange {
+		for _, v := range replacements {
 			tree[key] = v
 			try(fmt.Sprintf("%s = %#v", below, v))
 		}

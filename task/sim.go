@@ -9,7 +9,7 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// simulation is the control cores of all ranks at work on a simulated machine.
+// simulation is a run of the programs of all ranks on a simulated machine.
 type simulation struct {
 	engine   *sim.Engine
 	machine  *machine.Machine
@@ -17,79 +17,79 @@ type simulation struct {
 	options  *Options
 	cores    int // compute cores of each rank
 	devices  []*device
-	messages []message // between ranks, by number
-	underWay []cause   // by number of a message: its way over the fabric
+	messages []message  // between ranks, in the order of sending
+	inFlight []activity // by index in messages: the transfer over the fabric
 	result   *Result
-	failed   error // why an orchestration could not go on
+	failed   error // why an orchestration could not continue; nil if none failed
 }
 
-// device is the control cores of one rank, and what they keep of its compute cores.
+// device is the state of the control cores and compute cores of one rank.
 type device struct {
 	*simulation
 	*schedule
-	host    *hostBuilder
-	rank    int
-	home    machine.PEID // where messages of other ranks arrive
-	memory  []memory     // of the tensors of its program
-	start   Time
-	workers []*machine.Worker
-	began   int // workers
+	host           *hostBuilder
+	rank           int
+	messagePE      machine.PEID // the PE whose TCM receives messages from other ranks
+	memory         []memory     // by number of the tensor
+	start          Time
+	workers        []*machine.Worker
+	startedWorkers int // number of workers that have started
 
-	free       freeCores
-	ends       queue[arrival]        // ends of kernels, and messages, that no control core has read
-	busy       []bool                // control cores that schedule
-	posting    []message             // by control core: what it sends
-	causes     []cause               // by control core, and of the builder: what it does
-	turning    map[ID]sim.Mark       // in a trace, by task that cores turn to: its dispatch
-	building   bool                  // the orchestrator is
-	reading    bool                  // a value is being read
-	current    []running             // by compute core: what it was given
-	nextCore   []int32               // by compute core: the next one of its group, -1 for none
-	firstCore  []int32               // by task
-	groups     map[ID]*machine.Group // by task: the queues of members that run
-	storedAt   []Time                // by task
-	readyAt    []Time
-	logged     bool
-	endOps     [][]oplog.ID           // by task, if somebody wants to see the log
-	afterFirst map[ID][]oplog.Operand // what the members of a group began after
-	finished   bool
+	free          freeCores
+	arrivals      queue[arrival]        // ends of kernels and messages that no control core has read
+	busy          []bool                // by control core that schedules
+	posting       []message             // by control core: the message that it sends
+	activities    []activity            // by control core: what it does; the last entry is for the builder
+	dispatchMarks map[ID]sim.Mark       // in a trace, by task whose kernel has not begun: its dispatch
+	building      bool                  // the orchestrator is busy
+	reading       bool                  // a value is being read
+	current       []assignment          // by compute core: its task
+	nextCore      []int32               // by compute core: the next core of its group; -1 for none
+	firstCore     []int32               // by task: the core of member 0
+	groups        map[ID]*machine.Group // by running task: the queues between its members
+	storedAt      []Time                // by task: when it was stored
+	readyAt       []Time                // by task: when it became ready
+	logged        bool
+	endOps        [][]oplog.ID           // by task: the operations that ended its members; only if logged
+	groupAfterOps map[ID][]oplog.Operand // by task group: what afterOps returned for member 0
+	finished      bool
 }
 
-// running is a task on a compute core.
-type running struct {
+// assignment is a member of a task that was given to a compute core.
+type assignment struct {
 	Span
-	task ID // in the program of the rank
+	task ID // index in Program.Tasks
 }
 
-// arrival is the end of a kernel on a compute core, or a message.
+// arrival is the end of a kernel on a compute core, or a message from another rank.
 type arrival struct {
-	core    int32 // -1 of a message
-	message int32
+	core    int32 // -1 for a message
+	message int32 // index in simulation.messages
 }
 
-// What events say, of a rank and a number that depends on it.
+// The kinds of events. Each event has a rank, and the parameters named here.
 const (
 	evBuilt      sim.Kind = iota // the host has built the graph
-	evSubmitted                  // the next task is in storage; by control core
-	evDispatched                 // its compute cores have been written to; by task and control core
-	evBegin                      // they have turned to it; by task
-	evNoticed                    // the end of a kernel is known; by compute core and control core
-	evPosted                     // a message is on its way; by control core
-	evArrived                    // a message is there; by its number
-	evReceived                   // it is read; by its number and control core
-	evValue                      // a value is read; by control core
+	evSubmitted                  // the next task is stored; control core
+	evDispatched                 // a task is written to its compute cores; task, control core
+	evBegin                      // the compute cores begin a task; task
+	evNoticed                    // the end of a kernel is read; compute core, control core
+	evPosted                     // a message is written; control core
+	evArrived                    // a message has arrived; index of the message
+	evReceived                   // a message is read; index of the message, control core
+	evValue                      // a value is read; control core
 )
 
 func (s *simulation) event(kind sim.Kind, rank, core int, n int32) sim.Event {
 	return sim.Event{Target: s.target, Kind: kind, Arg: uint64(rank)<<48 | uint64(core)<<32 | uint64(uint32(n))}
 }
 
-// Handle is the end of a piece of work.
+// Handle processes an event: most events end the work of a control core.
 func (s *simulation) Handle(kind sim.Kind, arg uint64) {
 	d, core, n := s.devices[arg>>48], int(arg>>32&0xffff), int32(uint32(arg))
 	switch kind {
 	case evBuilt:
-		d.worked(len(d.busy))
+		d.recordCoreActivity(len(d.busy))
 		d.host.launch()
 		return
 	case evSubmitted:
@@ -98,14 +98,14 @@ func (s *simulation) Handle(kind sim.Kind, arg uint64) {
 	case evDispatched:
 		d.release(core)
 		if s.engine.By != 0 {
-			d.turning[ID(n)] = s.engine.By
+			d.dispatchMarks[ID(n)] = s.engine.By
 		}
 		c := &d.config.Control
 		s.engine.Post(s.engine.Now()+c.ToCompute+c.CoreSwitch, s.event(evBegin, d.rank, 0, n))
 	case evBegin:
-		s.engine.By = d.turning[ID(n)]
-		delete(d.turning, ID(n))
-		if err := d.connect(ID(n)); err != nil {
+		s.engine.By = d.dispatchMarks[ID(n)]
+		delete(d.dispatchMarks, ID(n))
+		if err := d.connectMembers(ID(n)); err != nil {
 			s.engine.Stop(err)
 			return
 		}
@@ -115,33 +115,33 @@ func (s *simulation) Handle(kind sim.Kind, arg uint64) {
 		return
 	case evNoticed:
 		d.release(core)
-		d.noticed(int(n))
+		d.noticeEnd(int(n))
 	case evPosted:
 		d.release(core)
 		d.send(d.posting[core])
 	case evArrived:
-		if c := s.underWay[n]; c.by != 0 {
-			d.record(false, "messages", c)
+		if c := s.inFlight[n]; c.releasedBy != 0 {
+			d.recordActivity(false, "messages", c)
 		}
-		d.ends.push(arrival{-1, n})
+		d.arrivals.push(arrival{-1, n})
 	case evReceived:
 		d.release(core)
-		d.received(s.messages[n])
+		d.applyMessage(s.messages[n])
 	case evValue:
 		d.release(core)
-		d.value()
+		d.deliverValue()
 	}
 	d.step()
 }
 
-// serve runs tasks on a compute core until the rank has none left.
+// serve runs tasks on a compute core until the program of the rank has ended.
 func (s *simulation) serve(w *machine.Worker) {
 	d, core := s.devices[w.Rank()/s.cores], w.Rank()%s.cores
 	d.workers[core] = w
-	if d.began++; d.began == s.cores {
+	if d.startedWorkers++; d.startedWorkers == s.cores {
 		d.begin()
 	}
-	g := &guard{place: d.place(w.PE().String()), memory: d.memory, signals: s.options.Signals, home: func(rank int) int { return rank * s.cores }}
+	g := &guard{place: d.place(w.PE().String()), memory: d.memory, signals: s.options.Signals, peerID: func(rank int) int { return rank * s.cores }}
 	for !d.finished {
 		w.Wait(idle{})
 		if d.finished {
@@ -151,7 +151,7 @@ func (s *simulation) serve(w *machine.Worker) {
 		t := &d.Tasks[run.task]
 		run.Begin = w.Now() - d.start
 		if d.logged {
-			w.Begin(t.Name, int(t.ID), d.afterOps(run), d.causeOp(run.task))
+			w.Begin(t.Name, int(t.ID), d.afterOps(run), d.releaserOp(run.task))
 		}
 		w.Run(t.title(), func(m tl.Machine) {
 			g.begin(m, t, run.Member)
@@ -163,23 +163,23 @@ func (s *simulation) serve(w *machine.Worker) {
 		if d.logged {
 			d.endOps[run.task] = append(d.endOps[run.task], w.End(int(t.ID)))
 		}
-		run.End, run.Peers = w.Now()-d.start, g.peers
-		d.ends.push(arrival{core: int32(core)})
+		run.End, run.Peers = w.Now()-d.start, g.usesPeers
+		d.arrivals.push(arrival{core: int32(core)})
 		d.step()
 	}
 }
 
-// idle is what a compute core without a task waits for.
+// idle describes what a compute core without a task waits for, in reports of deadlocks.
 type idle struct{}
 
 func (idle) String() string { return "a task" }
 
-// begin begins the program of the rank.
+// begin starts the program of the rank, when all its workers have started.
 func (d *device) begin() {
 	d.start = d.engine.Now()
-	d.list()
-	if d.host.began++; d.runtime == HostBuildGraph {
-		if d.host.began == len(d.host.devices) {
+	d.addOutEdges()
+	if d.host.startedDevices++; d.runtime == HostBuildGraph {
+		if d.host.startedDevices == len(d.host.devices) {
 			d.host.build()
 		}
 		return
@@ -188,9 +188,9 @@ func (d *device) begin() {
 	d.step()
 }
 
-// finishIfOver sends the workers of the rank home, if its program has ended.
+// finishIfOver ends the workers of the rank if its program has ended.
 func (d *device) finishIfOver() {
-	if d.finished || !d.over() {
+	if d.finished || !d.allEnded() {
 		return
 	}
 	d.finished = true
@@ -200,12 +200,12 @@ func (d *device) finishIfOver() {
 	}
 }
 
-// afterOps returns the operations of the log that ended what a task waited for, one list for
-// all members of a group: the tasks before it, and those whose values decided that it was
-// submitted.
-func (d *device) afterOps(run *running) []oplog.Operand {
+// afterOps returns the operations of the log that ended the tasks that a task waited for:
+// its dependencies, and the tasks whose values were read before its submission. All members
+// of a group share one list.
+func (d *device) afterOps(run *assignment) []oplog.Operand {
 	if run.Member > 0 {
-		return d.afterFirst[run.task]
+		return d.groupAfterOps[run.task]
 	}
 	var ops []oplog.Operand
 	add := func(ends []oplog.ID) {
@@ -214,40 +214,40 @@ func (d *device) afterOps(run *running) []oplog.Operand {
 		}
 	}
 	t := &d.Tasks[run.task]
-	for _, b := range d.before[run.task] {
+	for _, b := range d.predecessors[run.task] {
 		add(d.endOps[b])
 	}
-	for _, list := range [][]Ref{t.across(d.inferred), t.read} {
+	for _, list := range [][]Ref{t.remoteDependencies(d.inferred), t.valueTasks} {
 		for _, b := range list {
-			add(d.endsOf(b))
+			add(d.endOpsOf(b))
 		}
 	}
 	if t.Members > 1 {
-		d.afterFirst[run.task] = ops
+		d.groupAfterOps[run.task] = ops
 	}
 	return ops
 }
 
-// endsOf returns the operations that ended a task of any rank.
-func (d *device) endsOf(t Ref) []oplog.ID { return d.devices[t.Rank].endOps[t.Task] }
+// endOpsOf returns the operations that ended a task of any rank.
+func (d *device) endOpsOf(t Ref) []oplog.ID { return d.devices[t.Rank].endOps[t.Task] }
 
-// causeOp returns the last operation of what released a task: the task that it waited for
-// last, or, if its submission did, the one whose value was read last before that; 0 if
-// there is neither.
-func (d *device) causeOp(id ID) oplog.ID {
-	cause := d.cause[id]
-	if read := d.Tasks[id].read; cause.Rank < 0 && len(read) > 0 {
+// releaserOp returns the last operation of the task that released a task: the dependency
+// that ended last or, if the submission made the task ready, the task whose value was read
+// last before that. It returns 0 if there is neither.
+func (d *device) releaserOp(id ID) oplog.ID {
+	cause := d.releasers[id]
+	if read := d.Tasks[id].valueTasks; cause.Rank < 0 && len(read) > 0 {
 		cause = read[len(read)-1]
 	}
 	if cause.Rank < 0 {
 		return 0
 	}
-	list := d.endsOf(cause)
+	list := d.endOpsOf(cause)
 	return list[len(list)-1]
 }
 
-// standing returns how far the rank had come when it stopped moving.
-func (d *device) standing() string {
+// progress returns how far the rank had come when the run stopped in a deadlock.
+func (d *device) progress() string {
 	return fmt.Sprintf("rank %d: of %d tasks %d have been submitted, %d are ready and %d have ended%s",
-		d.rank, len(d.Tasks), d.next, d.readyNow(), d.done, d.waitsFor("; "))
+		d.rank, len(d.Tasks), d.next, d.countReady(), d.numEnded, d.describeWait("; "))
 }

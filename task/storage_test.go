@@ -13,16 +13,17 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// both runs a job that fails on the simulated machine and on real ranks, and is the
-// errors of rank 0.
-func (j *job) both(t tester, o Options) map[string]error {
+// runBoth runs a job on the simulated machine and on real ranks, and returns the errors of
+// rank 0.
+func (j *job) runBoth(t tester, o Options) map[string]error {
 	t.Helper()
-	_, err := j.try(t, o, torch.Options{})
-	_, errs := j.actual(o)
+	_, err := j.runSimulated(t, o, torch.Options{})
+	_, errs := j.runReal(o)
 	return map[string]error{"simulated": err, "real": errs[0]}
 }
 
-// A graph that the host has no room for is refused before anything runs.
+// TestHostRefusesWhatDoesNotFit checks that a graph larger than the host's storage is
+// refused before anything runs.
 func TestHostRefusesWhatDoesNotFit(t *testing.T) {
 	ran := 0
 	touch := func(t *tl.PE, x tl.Ptr) { ran++ }
@@ -36,8 +37,8 @@ func TestHostRefusesWhatDoesNotFit(t *testing.T) {
 				b.Submit("touch", touch, Args{InOut("x", x[0])})
 			}
 		}}
-		o := Options{Runtime: HostBuildGraph, Config: configured(t, "host_build_graph.tasks=4", "aicpu_build_graph.tasks=4", "tensormap_and_ringbuffer.slots=4")}
-		errs := j.both(t, o)
+		o := Options{Runtime: HostBuildGraph, Config: loadConfig(t, "host_build_graph.tasks=4", "aicpu_build_graph.tasks=4", "tensormap_and_ringbuffer.slots=4")}
+		errs := j.runBoth(t, o)
 		errs["checked"] = j.program(t, 0).Check(o)
 		for where, err := range errs {
 			if c.want == nil {
@@ -57,7 +58,7 @@ func TestHostRefusesWhatDoesNotFit(t *testing.T) {
 		}
 		for _, r := range []Runtime{AICPUBuildGraph, TensorMapAndRingBuffer} {
 			o.Runtime = r
-			for where, err := range j.both(t, o) {
+			for where, err := range j.runBoth(t, o) {
 				if err != nil {
 					t.Errorf("%s: %d tasks in 4 under %s, which reuses storage: %v, want no error", where, c.tasks, r, err)
 				}
@@ -66,9 +67,9 @@ func TestHostRefusesWhatDoesNotFit(t *testing.T) {
 	}
 }
 
-// scopes submits tasks in scopes, written as parentheses around tasks: "a(b(c)d)". A
-// scope is called by how many have been opened before it.
-func scopes(text string) *job {
+// scopesJob returns a job whose tasks and scopes are given as letters and parentheses:
+// "a(b(c)d)". The name of a scope is the number of scopes opened before it.
+func scopesJob(text string) *job {
 	return &job{ranks: 1, submit: func(b *Builder, _ []*Tensor) {
 		opened := 0
 		var read func(s string) string
@@ -89,36 +90,36 @@ func scopes(text string) *job {
 	}}
 }
 
-// A scope whose tasks are more than its ring has slots is a deadlock with a name; all
-// others run.
+// TestScopesAndTheirRings checks that a scope with more tasks than its ring has slots is
+// reported as a deadlock that names the scope, and that all other programs run.
 func TestScopesAndTheirRings(t *testing.T) {
 	for _, c := range []struct {
 		program      string
 		rings, slots int
-		want         string // "" is that it runs
+		want         string // the error; "" if the program runs
 	}{
 		{"abcdefghij", 4, 1, ""},
 		{"(abcd)", 4, 4, ""},
 		{"(abcde)", 4, 4, `scope "scope 0" has 5, ring has 4, task 4`},
 		{"xxxxxxx(abcde)", 4, 4, `scope "scope 0" has 5, ring has 4, task 11`},
 		{"(ab)(cd)(ef)", 4, 2, ""},
-		{"(a(b(c(d))))", 5, 1, ""}, // a ring each
-		{"(a(b(c(d))))", 4, 1, `scope "scope 2" has 2, ring has 1, task 3`}, // the last two share one
+		{"(a(b(c(d))))", 5, 1, ""}, // one ring per scope
+		{"(a(b(c(d))))", 4, 1, `scope "scope 2" has 2, ring has 1, task 3`}, // the last two scopes share a ring
 		{"(a(b(c(d))))", 2, 3, `scope "scope 0" has 4, ring has 3, task 3`},
 		{"(a(b(c(d))))", 1, 4, ""},
 		{"((((abcd))))", 1, 4, ""},
-		{"((((a)b)c)d)", 1, 1, ""}, // each scope that has ended gives its slot back
+		{"((((a)b)c)d)", 1, 1, ""}, // each scope frees its slot when it ends
 		{"(a(bcde)(fghi)j)", 4, 4, ""},
 		{"(a(bcde)(fghi)jkl)", 4, 4, ""},
-		{"(a(bcde)(fghi)jklm)", 4, 4, `scope "scope 0" has 5, ring has 4, task 12`}, // of 13: the others lie elsewhere
+		{"(a(bcde)(fghi)jklm)", 4, 4, `scope "scope 0" has 5, ring has 4, task 12`}, // 5 of 13 tasks: the others are in another ring
 		{"(a(bcde)j)", 2, 5, `scope "scope 0" has 6, ring has 5, task 5`},
-		{"((bcde)aj)", 2, 4, ""}, // those of the scope within are over
+		{"((bcde)aj)", 2, 4, ""}, // the tasks of the inner scope have freed their slots
 		{"()", 4, 1, ""},
 	} {
-		o := Options{Runtime: TensorMapAndRingBuffer, Config: configured(t, fmt.Sprint("tensormap_and_ringbuffer.rings=", c.rings), fmt.Sprint("tensormap_and_ringbuffer.slots=", c.slots))}
-		j := scopes(c.program)
+		o := Options{Runtime: TensorMapAndRingBuffer, Config: loadConfig(t, fmt.Sprint("tensormap_and_ringbuffer.rings=", c.rings), fmt.Sprint("tensormap_and_ringbuffer.slots=", c.slots))}
+		j := scopesJob(c.program)
 		p := j.program(t, 0)
-		for where, err := range j.both(t, o) {
+		for where, err := range j.runBoth(t, o) {
 			var scope *ScopeError
 			got := ""
 			if errors.As(err, &scope) {
@@ -135,26 +136,26 @@ func TestScopesAndTheirRings(t *testing.T) {
 				t.Errorf("%s: %s in %d rings of %d slots: got %q, want %q", where, c.program, c.rings, c.slots, got, c.want)
 			}
 		}
-		if need := p.slots(c.rings); (need <= c.slots) != (c.want == "") {
+		if need := p.minSlots(c.rings); (need <= c.slots) != (c.want == "") {
 			t.Errorf("%s in %d rings: the reference needs %d slots, and of %d the table says %q", c.program, c.rings, need, c.slots, c.want)
 		}
 	}
 }
 
-// play runs a schedule whose tasks end in any order, and reports whether it came to its
-// end.
-func (s *schedule) play(r *rand.Rand, cores int) bool {
+// runRandomly runs a schedule whose tasks end in random order, and reports whether all
+// tasks ended.
+func (s *schedule) runRandomly(r *rand.Rand, cores int) bool {
 	var running []ID
-	for !s.over() {
+	for !s.allEnded() {
 		stuck := len(running) == 0
 		for moved := true; moved && !s.submitted(); {
-			if moved = s.room() && (stuck || r.IntN(3) > 0); moved {
+			if moved = s.hasSpace() && (stuck || r.IntN(3) > 0); moved {
 				s.submit()
 				stuck = false
 			}
 		}
 		for {
-			id, ok := s.take(cores)
+			id, ok := s.takeTask(cores)
 			if !ok {
 				break
 			}
@@ -172,23 +173,24 @@ func (s *schedule) play(r *rand.Rand, cores int) bool {
 	return true
 }
 
-// Programs run with as many slots as their scopes need, however their tasks end, and with
-// one less they end in the error.
-func TestScopesNeedAsManySlotsAsTheirTasks(t *testing.T) {
+// TestScopesNeedMinSlots checks that programs run with the smallest number of slots that
+// their scopes need, in whatever order tasks end, and that they are refused with one slot
+// less.
+func TestScopesNeedMinSlots(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		tasks, r := drawTasks(t, 20)
 		s := drawSample(r, tasks)
 		p := s.job(false).program(t, 0)
 		c := Default()
-		c.TensorMap.Rings = from(r, 1, 5)
-		need := p.slots(c.TensorMap.Rings)
+		c.TensorMap.Rings = drawInt(r, 1, 5)
+		need := p.minSlots(c.TensorMap.Rings)
 		for _, slots := range []int{need, need - 1} {
 			if slots == 0 {
 				continue
 			}
 			c.TensorMap.Slots = slots
-			err := newFitting(TensorMapAndRingBuffer, c, s.cores).extend(p)
-			if ended := newSchedule(p, newFitting(TensorMapAndRingBuffer, c, s.cores)).play(r, s.cores); ended != (err == nil) {
+			err := newLimits(TensorMapAndRingBuffer, c, s.cores).extend(p)
+			if ended := newSchedule(p, newLimits(TensorMapAndRingBuffer, c, s.cores)).runRandomly(r, s.cores); ended != (err == nil) {
 				t.Fatalf("%d tasks, %d rings of %d slots, where %d are needed: came to an end: %v, and %v", tasks, c.TensorMap.Rings, slots, need, ended, err)
 			}
 			var scope *ScopeError
@@ -199,17 +201,17 @@ func TestScopesNeedAsManySlotsAsTheirTasks(t *testing.T) {
 	})
 }
 
-// Who builds waits for storage, to the femtosecond: with room for k tasks the building
-// of one begins when the k-th before it is known to have ended.
+// TestBackPressure checks that building waits for storage, exactly: with space for k tasks,
+// building a task begins when the end of the k-th task before it is known.
 func TestBackPressure(t *testing.T) {
 	const tasks = 12
-	j := scopes(strings.Repeat("x", tasks))
+	j := scopesJob(strings.Repeat("x", tasks))
 	for _, r := range []Runtime{AICPUBuildGraph, TensorMapAndRingBuffer} {
 		for _, room := range []int{1, 2, 5} {
-			c := configured(t, "control.compute_cores=8",
+			c := loadConfig(t, "control.compute_cores=8",
 				fmt.Sprintf("%s.per_task=1ns", AICPUBuildGraph), fmt.Sprintf("%s.per_task=1ns", TensorMapAndRingBuffer),
 				fmt.Sprintf("%s.tasks=%d", AICPUBuildGraph, room), fmt.Sprintf("%s.slots=%d", TensorMapAndRingBuffer, room))
-			out := j.simulated(t, Options{Runtime: r, Config: c}, torch.Options{})
+			out := j.mustRunSimulated(t, Options{Runtime: r, Config: c}, torch.Options{})
 			var builds, noticed [tasks]Time
 			for _, w := range out.Control {
 				if w.Kind == Building {
@@ -222,7 +224,7 @@ func TestBackPressure(t *testing.T) {
 			for i := range tasks {
 				want := Time(0)
 				if i > 0 {
-					want = builds[i-1] + c.submit(r, 0, 0)
+					want = builds[i-1] + c.submitTime(r, 0, 0)
 				}
 				if i >= room {
 					want = max(want, noticed[i-room])
@@ -231,7 +233,7 @@ func TestBackPressure(t *testing.T) {
 					t.Errorf("%s with room for %d: task %d is built from %v on, want %v", r, room, i, builds[i], want)
 				}
 			}
-			each := c.submit(r, 0, 0) + c.Control.handling(out.Compute/tasks)
+			each := c.submitTime(r, 0, 0) + c.Control.handlingTime(out.Compute/tasks)
 			if room == 1 && out.Makespan != tasks*each {
 				t.Errorf("%s with room for one: makespan %v, want %v, one after the other", r, out.Makespan, tasks*each)
 			}

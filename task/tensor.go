@@ -9,23 +9,23 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// Tensor is memory that tasks work on: the part of it that one rank has, row-major
-// without gaps.
+// Tensor is the part of a tensor that one rank holds, row-major without gaps. Tasks read
+// and write regions of it.
 type Tensor struct {
 	Name   string
 	DType  tl.DType
 	Shape  tl.Shape
-	Window bool // other ranks have a part as well, which Put and Get reach
-	Source any  // whose memory it is: what it was made of
+	Window bool // other ranks have parts too, which Put and Get access
+	Source any  // identifies the memory, such as a *torch.Tensor
 
-	number int     // in its program
-	rank   int     // of that program
-	domain *Domain // whose memory it is, if it is one's
+	number int     // index in Program.Tensors
+	rank   int     // of the program
+	domain *Domain // the domain of the tensor; nil if it belongs to none
 }
 
 func (x *Tensor) String() string { return fmt.Sprintf("%s %v %v", x.Name, x.Shape, x.DType) }
 
-// bytes returns the size of the part.
+// bytes returns the size of the rank's part.
 func (x *Tensor) bytes() int64 {
 	n := int64(x.DType.Size())
 	for _, d := range x.Shape {
@@ -34,13 +34,13 @@ func (x *Tensor) bytes() int64 {
 	return n
 }
 
-// maxBytes bounds what a rank has of a tensor of a domain, so that sums and products of sizes
-// do not overflow.
+// maxBytes is the largest size of a rank's part of a tensor of a domain. It keeps sums and
+// products of sizes from overflowing.
 const maxBytes = 1 << 46
 
-// tooLarge reports whether the tensor has more bytes than one of a domain may have.
+// tooLarge reports whether the part has more than maxBytes bytes.
 func (x *Tensor) tooLarge() bool {
-	left := maxBytes / int64(x.DType.Size()) // elements that one index of the axes so far may have
+	left := maxBytes / int64(x.DType.Size()) // elements that are allowed per index of the axes so far
 	for _, d := range x.Shape {
 		if d == 0 {
 			return false
@@ -50,7 +50,7 @@ func (x *Tensor) tooLarge() bool {
 	return left == 0
 }
 
-// strides returns how many elements lie between neighbours along each axis.
+// strides returns the distance of neighbouring elements along each axis, in elements.
 func (x *Tensor) strides() (s [oplog.MaxRank]int64) {
 	n := int64(1)
 	for axis := len(x.Shape) - 1; axis >= 0; axis-- {
@@ -60,24 +60,25 @@ func (x *Tensor) strides() (s [oplog.MaxRank]int64) {
 	return s
 }
 
-// Region is a box of a tensor: what a task reads or writes of it.
+// Region is a box of a tensor that a task reads or writes.
 type Region struct {
 	Tensor *Tensor
 	box
 }
 
-// box is a box in up to four axes. Those that a tensor does not have are 0 to 1.
+// box is a range of indices along each of four axes. Axes that the tensor does not have are
+// 0 to 1.
 type box struct{ from, to [oplog.MaxRank]int32 }
 
-// Area is a part of a tensor: a Region, or a *Tensor, which is all of it.
+// Area is a part of a tensor: a Region, or a *Tensor for the whole tensor.
 type Area interface{ region() Region }
 
 func (r Region) region() Region  { return r }
 func (x *Tensor) region() Region { return x.Box(make([]int, len(x.Shape)), x.Shape) }
 
-// Box returns the box of the tensor that begins at an index and has so many elements along
-// each axis. Where fewer axes are given the others are whole: x.Box([]int{row}, []int{n})
-// is rows.
+// Box returns the box of the tensor that begins at index start and has extent elements
+// along each axis. Axes that are not given are complete: x.Box([]int{row}, []int{n}) is n
+// rows.
 func (x *Tensor) Box(start, extent []int) Region {
 	if x == nil {
 		panic(misuse("Box", "a nil tensor"))
@@ -102,19 +103,19 @@ func (x *Tensor) Box(start, extent []int) Region {
 	return r
 }
 
-// Rows returns n rows of the tensor: a box that is whole but for the first axis.
+// Rows returns n rows of the tensor: a box that is complete along all axes but the first.
 func (x *Tensor) Rows(first, n int) Region { return x.Box([]int{first}, []int{n}) }
 
 // Overlaps reports whether two regions have an element in common.
 func (r Region) Overlaps(s Region) bool { return r.Tensor == s.Tensor && r.overlaps(&s.box) }
 
-// String returns the region as x[0:4, 8:16].
+// String returns the region in the form x[0:4, 8:16].
 func (r Region) String() string {
 	axes := lists.Make(len(r.Tensor.Shape), func(i int) string { return fmt.Sprintf("%d:%d", r.from[i], r.to[i]) })
 	return r.Tensor.Name + "[" + strings.Join(axes, ", ") + "]"
 }
 
-// pointer points to the region's first element.
+// pointer returns a pointer to the first element of the region.
 func (r Region) pointer(at memory) tl.Ptr {
 	p := tl.Ptr{Addr: at.addr, DType: r.Tensor.DType, Rank: int8(len(r.Tensor.Shape)), Window: at.window, Stride: r.Tensor.strides()}
 	p.Addr += r.offset() * int64(p.DType.Size())
@@ -147,15 +148,15 @@ func (a *box) covers(b *box) bool {
 // empty reports whether the box has no element.
 func (a *box) empty() bool { return !a.overlaps(a) }
 
-// ScopeError is a scope that can never end: its tasks keep their slots until it does, and
-// are more than its ring has.
+// ScopeError reports a scope that can never end: its tasks keep their slots until the scope
+// ends, and there are more of them than slots in the ring.
 type ScopeError struct {
 	Rank  int
 	Scope Scope
-	Tasks int // of the scope that lie in its ring
-	Slots int
-	At    ID // the task that there is no slot for
-	Line  string
+	Tasks int    // tasks of the scope that its ring must store
+	Slots int    // slots of the ring
+	At    ID     // the first task without a slot
+	Line  string // file and line that submits task At
 }
 
 func (e *ScopeError) Error() string {
@@ -163,7 +164,7 @@ func (e *ScopeError) Error() string {
 		e.Rank, TensorMapAndRingBuffer, e.Scope.Name, e.Scope.Line, e.Tasks, e.Slots, e.At, e.Line, TensorMapAndRingBuffer)
 }
 
-// TooMany is a graph that is larger than the storage of host_build_graph.
+// TooMany reports a graph that is larger than the storage of host_build_graph.
 type TooMany struct{ Rank, Tasks, Limit int }
 
 func (e *TooMany) Error() string {
@@ -171,41 +172,42 @@ func (e *TooMany) Error() string {
 		e.Rank, e.Tasks, HostBuildGraph, e.Limit)
 }
 
-// Refused is why something was not run: a mistake, not a failure of the run.
+// Refused reports a mistake for which a program was not run. It is not a failure of a run.
 type Refused struct{ Err error }
 
 func (e *Refused) Error() string { return e.Err.Error() }
 
-// Unwrap gives the reason.
+// Unwrap returns the reason.
 func (e *Refused) Unwrap() error { return e.Err }
 
-// Check returns why a program would be refused on real ranks.
+// Check returns an error if real ranks would refuse the program.
 func (p *Program) Check(o Options) error {
 	if err := o.settle(); err != nil {
 		return err
 	}
-	if err := newFitting(o.Runtime, o.Config, o.cores()).extend(p); err != nil {
+	if err := newLimits(o.Runtime, o.Config, o.cores()).extend(p); err != nil {
 		return &Refused{err}
 	}
 	return nil
 }
 
-// fitting checks that there is room for a program, also while that grows.
-type fitting struct {
+// limits checks that a program fits into the storage and the compute cores of a rank. The
+// program may grow between checks.
+type limits struct {
 	runtime Runtime
 	config  *Config
 	cores   int
-	ports   int // of a PE at most; 0 for any number
-	checked int // tasks
-	rings   []queue[ID]
+	ports   int         // largest number of ports of a PE; 0 for no limit
+	checked int         // number of tasks checked so far
+	rings   []queue[ID] // as in schedule, if every task ended at once
 }
 
-func newFitting(r Runtime, c *Config, cores int) *fitting {
-	return &fitting{runtime: r, config: c, cores: cores, rings: make([]queue[ID], c.TensorMap.Rings)}
+func newLimits(r Runtime, c *Config, cores int) *limits {
+	return &limits{runtime: r, config: c, cores: cores, rings: make([]queue[ID], c.TensorMap.Rings)}
 }
 
-// extend checks the tasks that the program has more than before.
-func (f *fitting) extend(p *Program) error {
+// extend checks the tasks added to the program since the last call.
+func (f *limits) extend(p *Program) error {
 	from := f.checked
 	f.checked = len(p.Tasks)
 	if n := len(p.Tasks) - from; f.runtime == HostBuildGraph && n > f.config.Host.Tasks {
@@ -222,47 +224,47 @@ func (f *fitting) extend(p *Program) error {
 		}
 	}
 	if f.runtime == TensorMapAndRingBuffer {
-		return f.scopes(p, ID(from))
+		return f.checkScopes(p, ID(from))
 	}
 	return nil
 }
 
-// scopes goes through the rings as if tasks ended at once: what is then in the way of a
-// task is so for ever.
-func (f *fitting) scopes(p *Program, from ID) error {
+// checkScopes stores the tasks in rings as if every task ended at once. A task that then
+// finds its ring full can never be stored.
+func (f *limits) checkScopes(p *Program, from ID) error {
 	c := &f.config.TensorMap
 	for next := from; int(next) < len(p.Tasks); next++ {
-		r := &f.rings[p.depth(next, c.Rings)]
-		for r.len() > 0 && !p.open(r.at(0), next) {
+		r := &f.rings[p.ringIndex(next, c.Rings)]
+		for r.len() > 0 && !p.scopeOpen(r.at(0), next) {
 			r.pop()
 		}
 		if r.len() >= c.Slots {
-			return p.tooLarge(r.at(0), next, c)
+			return p.scopeError(r.at(0), next, c)
 		}
 		r.push(next)
 	}
 	return nil
 }
 
-// tooLarge returns the error of the scope that the oldest task in a full ring is in: all that
-// has come since is of that scope.
-func (p *Program) tooLarge(oldest, next ID, c *TensorMap) error {
+// scopeError returns the error for task next, which finds its ring full. The scope of the
+// oldest task in the ring is too large, because all later tasks in the ring belong to that
+// scope.
+func (p *Program) scopeError(oldest, next ID, c *TensorMap) error {
 	scope := p.Scopes[p.Tasks[oldest].Scope]
 	e := &ScopeError{Rank: p.Rank, Scope: scope, Slots: c.Slots, At: p.Tasks[next].ID, Line: p.Tasks[next].Line}
 	for id := oldest; id < min(scope.End, ID(len(p.Tasks))); id++ {
-		if p.depth(id, c.Rings) == p.depth(oldest, c.Rings) {
+		if p.ringIndex(id, c.Rings) == p.ringIndex(oldest, c.Rings) {
 			e.Tasks++
 		}
 	}
 	return e
 }
 
-// depth returns the ring that a task lies in, of so many.
-func (p *Program) depth(id ID, rings int) int { return min(int(p.Tasks[id].Depth), rings-1) }
+// ringIndex returns the index of the ring that stores a task, for a number of rings.
+func (p *Program) ringIndex(id ID, rings int) int { return min(int(p.Tasks[id].Depth), rings-1) }
 
-// open reports whether the scope of a task has not ended when the next task is to be
-// submitted: there are more tasks of it to come.
-func (p *Program) open(id, next ID) bool {
+// scopeOpen reports whether the scope of a task is still open when task next is submitted.
+func (p *Program) scopeOpen(id, next ID) bool {
 	scope := p.Tasks[id].Scope
 	return scope >= 0 && p.Scopes[scope].End > next
 }

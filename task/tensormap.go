@@ -7,18 +7,18 @@ import (
 	"github.com/kernbench/kernbench/oplog"
 )
 
-// Dependencies is, for each task, the earlier tasks of its rank that it waits for, in order,
-// each once: those of its explicit edges and, if they are inferred as well, those whose
-// regions overlap its own where one side writes. Conflicts that follow from others by way
-// of a task in between that has overwritten all of a region are not listed again.
+// Dependencies returns, for each task, the earlier tasks of its rank that it waits for, in
+// order and without duplicates. These are its explicit edges and, if inferred is true, the
+// tasks that it conflicts with. A conflict with a task whose whole region was overwritten
+// in between is left out, because it follows from the conflict with the overwriting task.
 func (p *Program) Dependencies(inferred bool) [][]ID {
 	d := newDependencies(inferred)
 	d.extend(p)
-	return d.before
+	return d.predecessors
 }
 
-// dependencies finds what the tasks of a program wait for at their own rank, also while
-// the program grows.
+// dependencies finds the tasks of the same rank that each task of a program waits for. The
+// program may grow.
 type dependencies struct {
 	inferred bool
 	conflicts
@@ -28,138 +28,142 @@ func newDependencies(inferred bool) dependencies {
 	return dependencies{inferred, conflicts{maps: map[*Tensor]*tensorMap{}}}
 }
 
-// extend finds the dependencies of the tasks that the program has more than before.
+// extend finds the dependencies of the tasks added to the program since the last call.
 func (d *dependencies) extend(p *Program) {
-	d.before = slices.Grow(d.before, len(p.Tasks)-len(d.before))
-	for i := len(d.before); i < len(p.Tasks); i++ {
+	d.predecessors = slices.Grow(d.predecessors, len(p.Tasks)-len(d.predecessors))
+	for i := len(d.predecessors); i < len(p.Tasks); i++ {
 		t := &p.Tasks[i]
 		switch {
-		case p.by != nil && p.by.single && d.inferred: // conflicts were found when it was submitted
-			found := slices.Concat(t.After, t.found)
+		case p.builder != nil && p.builder.single && d.inferred: // Submit has found the conflicts
+			found := slices.Concat(t.After, t.inferred)
 			slices.Sort(found)
-			d.before = append(d.before, found)
+			d.predecessors = append(d.predecessors, found)
 		case d.inferred:
-			d.add(t.After, t.Args)
+			d.addTask(t.After, t.Args)
 		default:
-			d.add(t.After, nil)
+			d.addTask(t.After, nil)
 		}
 	}
 }
 
 // conflicts finds the earlier tasks that each task waits for.
 type conflicts struct {
-	before [][]ID // by task
-	maps   map[*Tensor]*tensorMap
-	now    []access // of the task that is added
+	predecessors [][]ID // by task: the earlier tasks that it waits for
+	maps         map[*Tensor]*tensorMap
+	accesses     []access // of the task that is being added
 }
 
-// access is what a task does with a box of a tensor.
+// access is a read or write of a box of a tensor by a task.
 type access struct {
 	*tensorMap
 	*box
 	writes bool
 }
 
-// add adds the next task, and returns those that it waits for, in order and each once: the
-// ones that it has explicit edges from, and the ones that its arguments conflict with.
-func (c *conflicts) add(after []ID, args []Arg) []ID {
-	c.now = c.now[:0]
+// addTask adds the next task. It returns the tasks that the task waits for, in order and
+// without duplicates: those of its explicit edges, and those that its arguments conflict
+// with.
+func (c *conflicts) addTask(after []ID, args []Arg) []ID {
+	c.accesses = c.accesses[:0]
 	for i := range args {
-		if r, does := args[i].touched(); does != 0 && !r.empty() {
+		if r, does := args[i].regionAccess(); does != 0 && !r.empty() {
 			if c.maps[r.Tensor] == nil {
 				c.maps[r.Tensor] = &tensorMap{}
 			}
-			c.now = append(c.now, access{c.maps[r.Tensor], &r.box, does&Writes != 0})
+			c.accesses = append(c.accesses, access{c.maps[r.Tensor], &r.box, does&Writes != 0})
 		}
 	}
 	found := slices.Clone(after)
-	for _, a := range c.now {
-		found = a.conflicts(found)
+	for _, a := range c.accesses {
+		found = a.appendConflicts(found)
 	}
 	slices.Sort(found)
 	found = slices.Clip(slices.Compact(found))
-	c.before = append(c.before, found)
-	for _, a := range c.now { // not before: a task does not wait for itself
-		a.add(ID(len(c.before)-1), c.before)
+	c.predecessors = append(c.predecessors, found)
+	for _, a := range c.accesses { // after the search, because a task does not wait for itself
+		a.record(ID(len(c.predecessors)-1), c.predecessors)
 	}
 	return found
 }
 
-// tensorMap is who has read and written which parts of a tensor, as far as it matters to
-// those who come.
+// tensorMap records which tasks have read and written which boxes of a tensor. It forgets
+// accesses that no later task needs to wait for.
 type tensorMap struct {
-	read, written cells
-	swept         ID // the last task that looked for reads that its own stands for
+	read, written boxIndex
+	lastSweep     ID // the last task for which dropReads searched
 }
 
-// conflicts appends the tasks that an access conflicts with.
-func (a access) conflicts(to []ID) []ID {
+// appendConflicts appends the tasks that the access conflicts with.
+func (a access) appendConflicts(to []ID) []ID {
 	note := func(e *entry) { to = append(to, e.task) }
-	a.written.overlapping(a.box, note)
+	a.written.forOverlapping(a.box, note)
 	if a.writes {
-		a.read.overlapping(a.box, note)
+		a.read.forOverlapping(a.box, note)
 	}
 	return to
 }
 
-// add notes the access as that of a task, given what all so far wait for. What a write covers is
-// over for all who come: they conflict with the write as well, which comes after it.
-func (a access) add(by ID, before [][]ID) {
+// record adds the access of task by; predecessors is what each task waits for. Accesses
+// that a write covers become obsolete: a later task that conflicts with them also conflicts
+// with the write, which comes after them.
+func (a access) record(by ID, predecessors [][]ID) {
 	if !a.writes {
-		a.sweep(by, before)
+		a.dropReads(by, predecessors)
 		a.read.add(entry{task: by, box: *a.box})
 		return
 	}
-	hide := func(e *entry) { e.over = e.task != by && a.covers(&e.box) }
-	a.written.overlapping(a.box, hide)
-	a.read.overlapping(a.box, hide)
+	hide := func(e *entry) { e.obsolete = e.task != by && a.covers(&e.box) }
+	a.written.forOverlapping(a.box, hide)
+	a.read.forOverlapping(a.box, hide)
 	a.written.add(entry{task: by, box: *a.box})
 }
 
-// sweep drops the reads that a read covers and that are known to come before it, since the
-// last task that it waits for waits for them: else whoever reads all of a tensor between
-// writes of its parts would wait there for ever. It looks only where that task is new.
-func (a access) sweep(by ID, before [][]ID) {
-	if len(before[by]) == 0 {
+// dropReads marks earlier reads that this read covers as obsolete if the last task that the
+// reader waits for also waits for them. Without it, a program that repeatedly writes parts
+// of a tensor and then reads all of it would accumulate reads without bound. dropReads
+// searches only if that last task is not older than the task of the previous search.
+func (a access) dropReads(by ID, predecessors [][]ID) {
+	if len(predecessors[by]) == 0 {
 		return
 	}
-	last := before[by][len(before[by])-1]
-	if last < a.swept {
+	last := predecessors[by][len(predecessors[by])-1]
+	if last < a.lastSweep {
 		return
 	}
-	a.swept = by
-	a.read.overlapping(a.box, func(e *entry) {
+	a.lastSweep = by
+	a.read.forOverlapping(a.box, func(e *entry) {
 		if a.covers(&e.box) {
-			_, e.over = slices.BinarySearch(before[last], e.task)
+			_, e.obsolete = slices.BinarySearch(predecessors[last], e.task)
 		}
 	})
 }
 
-// cells finds boxes that overlap another among very many. A box is filed by its extents,
-// rounded up to powers of two, on a grid of that pitch: it lies in few cells, and whoever
-// looks for it looks at the cells that its own box touches.
-type cells struct {
+// boxIndex finds the boxes that overlap a given box among very many. It stores boxes of
+// similar size in one grid, whose pitch is the extents of the boxes rounded up to powers of
+// two. So a box is in few cells, and a query visits only the cells that its own box
+// overlaps.
+type boxIndex struct {
 	entries []entry
 	grids   []grid
-	look    int32
+	query   int32 // number of the current query
 }
 
-// entry is a box and whose it is.
+// entry is a box and the task that accessed it.
 type entry struct {
-	task ID
-	over bool
-	seen int32 // the last look that came by
+	task      ID
+	obsolete  bool  // no later task needs to wait for this access
+	lastQuery int32 // the last query that visited the entry
 	box
 }
 
-// grid is the boxes of about one size.
+// grid holds the boxes of about one size.
 type grid struct {
-	pitch [oplog.MaxRank]uint8 // logarithm, along each axis
-	cells map[[oplog.MaxRank]int32][]int32
-	all   []int32
+	pitch [oplog.MaxRank]uint8             // base-2 logarithm of the pitch along each axis
+	cells map[[oplog.MaxRank]int32][]int32 // by coordinates of the cell: indices of entries
+	all   []int32                          // indices of all entries of the grid
 }
 
-func (c *cells) add(e entry) {
+func (c *boxIndex) add(e entry) {
 	var pitch [oplog.MaxRank]uint8
 	for axis := range pitch {
 		pitch[axis] = uint8(bits.Len32(uint32(e.to[axis] - e.from[axis] - 1)))
@@ -170,22 +174,22 @@ func (c *cells) add(e entry) {
 		c.grids = append(c.grids, grid{pitch: pitch, cells: map[[oplog.MaxRank]int32][]int32{}})
 	}
 	g, n := &c.grids[i], int32(len(c.entries))
-	e.seen = c.look
+	e.lastQuery = c.query
 	c.entries = append(c.entries, e)
 	g.all = append(g.all, n)
-	g.each(&e.box, func(at [oplog.MaxRank]int32) { g.cells[at] = append(g.cells[at], n) })
+	g.forCells(&e.box, func(at [oplog.MaxRank]int32) { g.cells[at] = append(g.cells[at], n) })
 }
 
-// overlapping calls f with every entry that overlaps a box and is not over.
-func (c *cells) overlapping(b *box, f func(*entry)) {
-	c.look++
+// forOverlapping calls f with every entry that overlaps a box and is not obsolete.
+func (c *boxIndex) forOverlapping(b *box, f func(*entry)) {
+	c.query++
 	for i := range c.grids {
 		g := &c.grids[i]
-		if g.span(b) >= len(g.all) {
+		if g.countCells(b) >= len(g.all) {
 			g.all = c.visit(g.all, b, f)
 			continue
 		}
-		g.each(b, func(at [oplog.MaxRank]int32) {
+		g.forCells(b, func(at [oplog.MaxRank]int32) {
 			if list, ok := g.cells[at]; ok {
 				g.cells[at] = c.visit(list, b, f)
 			}
@@ -193,25 +197,26 @@ func (c *cells) overlapping(b *box, f func(*entry)) {
 	}
 }
 
-// visit calls f for those of a list, each once a look, and is the list without those
-// that are over.
-func (c *cells) visit(list []int32, b *box, f func(*entry)) []int32 {
+// visit calls f with the entries of a list that overlap a box, each once per query. It
+// returns the list without obsolete entries.
+func (c *boxIndex) visit(list []int32, b *box, f func(*entry)) []int32 {
 	kept := list[:0]
 	for _, n := range list {
 		e := &c.entries[n]
-		if !e.over && e.seen != c.look && e.overlaps(b) {
-			e.seen = c.look
+		if !e.obsolete && e.lastQuery != c.query && e.overlaps(b) {
+			e.lastQuery = c.query
 			f(e)
 		}
-		if !e.over {
+		if !e.obsolete {
 			kept = append(kept, n)
 		}
 	}
 	return kept
 }
 
-// span returns how many cells a box touches.
-func (g *grid) span(b *box) int {
+// countCells returns the number of cells that a box overlaps. It stops counting at the
+// number of entries of the grid.
+func (g *grid) countCells(b *box) int {
 	n := 1
 	for axis, p := range g.pitch {
 		n *= int((b.to[axis]-1)>>p-b.from[axis]>>p) + 1
@@ -222,8 +227,8 @@ func (g *grid) span(b *box) int {
 	return n
 }
 
-// each calls f for the cells that a box touches.
-func (g *grid) each(b *box, f func(at [oplog.MaxRank]int32)) {
+// forCells calls f with the coordinates of each cell that a box overlaps.
+func (g *grid) forCells(b *box, f func(at [oplog.MaxRank]int32)) {
 	var first, last, at [oplog.MaxRank]int32
 	for axis, p := range g.pitch {
 		first[axis], last[axis] = b.from[axis]>>p, (b.to[axis]-1)>>p

@@ -7,37 +7,39 @@ import (
 	"github.com/kernbench/kernbench/internal/sim"
 )
 
-// cause is work for a task that is under way on a control core, at the host or on the fabric.
-// In a trace it is an activity, and what its end starts happens because of it.
-type cause struct {
-	what  string
-	task  ID
-	since Time     // of the machine's clock
-	by    sim.Mark // the activity that released it; 0 without a trace
+// activity is work for a task in progress on a control core, at the host or on the fabric.
+// A trace records it, and its end releases other activities.
+type activity struct {
+	what       string
+	task       ID
+	since      Time     // on the machine's clock
+	releasedBy sim.Mark // the activity that released it; 0 without a trace
 }
 
-// begins returns the cause of what begins now.
-func (s *simulation) begins(what string, id ID) cause {
-	return cause{what, id, s.engine.Now(), s.engine.By}
+// beginActivity returns an activity that begins now.
+func (s *simulation) beginActivity(what string, id ID) activity {
+	return activity{what, id, s.engine.Now(), s.engine.By}
 }
 
-// record records a cause of the rank, or of the host, that ends now, on a track of theirs.
-func (d *device) record(host bool, track string, c cause) {
+// recordActivity records an activity that ends now in the trace, on a track of the host or
+// of the rank's control cores.
+func (d *device) recordActivity(host bool, track string, c activity) {
 	process := machine.Host
 	if !host {
 		process = fmt.Sprintf("rank %d control", d.rank)
 	}
-	d.machine.Did(process, track, fmt.Sprintf("%s task %d", c.what, c.task), c.since, c.by)
+	d.machine.Did(process, track, fmt.Sprintf("%s task %d", c.what, c.task), c.since, c.releasedBy)
 }
 
-// worked records what a control core, or the builder, has done until now.
-func (d *device) worked(core int) {
-	if d.causes[core].by == 0 {
+// recordCoreActivity records the activity of a control core, or of the builder, that ends
+// now.
+func (d *device) recordCoreActivity(core int) {
+	if d.activities[core].releasedBy == 0 {
 		return
 	}
 	track, host := fmt.Sprintf("control core %d", core), false
 	if core == len(d.busy) {
 		track, host = "task builder", d.runtime == HostBuildGraph
 	}
-	d.record(host, track, d.causes[core])
+	d.recordActivity(host, track, d.activities[core])
 }

@@ -7,29 +7,29 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// Unordered is two tasks that conflict, with no path of explicit edges from the earlier to
-// the later one: under a runtime that knows only edges nothing orders them.
+// Unordered is a conflict without a path of explicit edges from the earlier to the later
+// task. Under a runtime that uses only edges nothing orders the two tasks.
 type Unordered struct {
 	Earlier, Later ID
-	Region         Region // where they do, of the later one
-	program        *Program
-	earlier        *Program // the program of the earlier one
+	Region         Region   // the conflicting region of the later task
+	laterProgram   *Program // the program of the later task
+	earlierProgram *Program // the program of the earlier task
 }
 
 func (u Unordered) String() string {
-	a, b := &u.earlier.Tasks[u.Earlier], &u.program.Tasks[u.Later]
+	a, b := &u.earlierProgram.Tasks[u.Earlier], &u.laterProgram.Tasks[u.Later]
 	there := ""
-	if u.earlier != u.program {
-		there = fmt.Sprintf("rank %d's ", u.program.Rank)
+	if u.earlierProgram != u.laterProgram {
+		there = fmt.Sprintf("rank %d's ", u.laterProgram.Rank)
 	}
 	return fmt.Sprintf("rank %d: %s, submitted at %s, and %s%s, at %s, conflict in %v, and no edge orders them: submit the second with task.After",
-		u.earlier.Rank, a.title(), a.Line, there, b.title(), b.Line, u.Region)
+		u.earlierProgram.Rank, a.title(), a.Line, there, b.title(), b.Line, u.Region)
 }
 
-// Unordered finds the conflicts of a program that its explicit edges do not order,
-// whatever happened in a run. A path of edges may lead over other ranks, and what is
-// submitted after a Value comes after the task that it waited for. Conflicts that follow
-// from others are left out, as in Dependencies.
+// Unordered returns the conflicts of a program that its explicit edges do not order,
+// whatever happened in a run. A path of edges may pass through other ranks, and a task
+// submitted after a Value comes after the task of that value. Conflicts that follow from
+// others are left out, as in Dependencies.
 func (p *Program) Unordered() (list []Unordered) {
 	w := newWalk(p)
 	for i, before := range p.Dependencies(true) {
@@ -38,63 +38,64 @@ func (p *Program) Unordered() (list []Unordered) {
 		for _, b := range before {
 			all = append(all, Ref{int32(p.Rank), b})
 		}
-		all = append(all, t.foundAcross...)
+		all = append(all, t.inferredAcross...)
 		if len(all) == 0 {
 			continue
 		}
 		first := t.ID
 		for _, b := range all {
-			first = min(first, w.program.at(b).Tasks[b.Task].ID)
+			first = min(first, w.program.programOf(b).Tasks[b.Task].ID)
 		}
-		w.back(ID(i), first)
+		w.walkBack(ID(i), first)
 		for _, b := range all {
-			if q := w.program.at(b); w.seen[q.index][b.Task] != t.ID {
-				list = append(list, Unordered{b.Task, ID(i), t.conflict(&q.Tasks[b.Task]), p, q})
+			if q := w.program.programOf(b); w.seen[q.index][b.Task] != t.ID {
+				list = append(list, Unordered{b.Task, ID(i), t.conflictRegion(&q.Tasks[b.Task]), p, q})
 			}
 		}
 	}
 	return list
 }
 
-// unorderedLines describes the pairs of Unordered, one for each pair of lines.
+// unorderedLines returns descriptions of the unordered conflicts, one for each pair of
+// lines in the orchestration.
 func (p *Program) unorderedLines() (texts []string) {
-	told := map[[2]string]bool{}
+	reported := map[[2]string]bool{}
 	for _, u := range p.Unordered() {
-		if lines := [2]string{u.earlier.Tasks[u.Earlier].Line, p.Tasks[u.Later].Line}; !told[lines] {
-			told[lines] = true
+		if lines := [2]string{u.earlierProgram.Tasks[u.Earlier].Line, p.Tasks[u.Later].Line}; !reported[lines] {
+			reported[lines] = true
 			texts = append(texts, u.String())
 		}
 	}
 	return texts
 }
 
-// conflict returns a region of the task that conflicts with an earlier one.
-func (t *Task) conflict(earlier *Task) Region {
+// conflictRegion returns a region of the task that conflicts with an earlier task.
+func (t *Task) conflictRegion(earlier *Task) Region {
 	for i := range t.Args {
 		for k := range earlier.Args {
-			a, x := earlier.Args[k].touched()
-			b, y := t.Args[i].touched()
+			a, x := earlier.Args[k].regionAccess()
+			b, y := t.Args[i].regionAccess()
 			if x != 0 && y != 0 && (x|y)&Writes != 0 && a.Overlaps(*b) {
 				return *b
 			}
 		}
 	}
-	panic("task: two tasks that do not conflict") // Dependencies has said that they do
+	panic("task: two tasks that do not conflict") // Dependencies has reported a conflict
 }
 
-// walk finds the tasks from which there is a path of edges to another.
+// walk finds the tasks that have a path of edges to a given task.
 type walk struct {
 	program *Program
-	seen    [][]ID // by program and task: the last walk that came by, by where it began
-	open    []Ref
-	from    ID
-	first   ID
+	seen    [][]ID // by program and task: the ID of the start of the last walk that visited the task
+	stack   []Ref  // tasks that are visited and whose edges are not followed yet
+	from    ID     // start of the current walk
+	first   ID     // the walk ignores tasks submitted before this one
 }
 
 func newWalk(p *Program) *walk {
 	w, programs := &walk{program: p}, []*Program{p}
-	if p.by != nil {
-		programs = p.by.programs
+	if p.builder != nil {
+		programs = p.builder.programs
 	}
 	for _, q := range programs {
 		w.seen = append(w.seen, make([]ID, len(q.Tasks)))
@@ -102,36 +103,36 @@ func newWalk(p *Program) *walk {
 	return w
 }
 
-// back goes from a task against its edges, as far as the task of an ID, or one that was
-// submitted later.
-func (w *walk) back(from, first ID) {
+// walkBack visits all tasks with a path of edges to task from, except tasks submitted
+// before the task with ID first.
+func (w *walk) walkBack(from, first ID) {
 	w.from, w.first = w.program.Tasks[from].ID, first
-	w.open = append(w.open[:0], Ref{int32(w.program.Rank), from})
-	for len(w.open) > 0 {
-		at := w.open[len(w.open)-1]
-		w.open = w.open[:len(w.open)-1]
-		t := &w.program.at(at).Tasks[at.Task]
+	w.stack = append(w.stack[:0], Ref{int32(w.program.Rank), from})
+	for len(w.stack) > 0 {
+		at := w.stack[len(w.stack)-1]
+		w.stack = w.stack[:len(w.stack)-1]
+		t := &w.program.programOf(at).Tasks[at.Task]
 		for _, b := range t.After {
 			w.visit(Ref{at.Rank, b})
 		}
-		for _, b := range slices.Concat(t.Across, t.read) {
+		for _, b := range slices.Concat(t.Across, t.valueTasks) {
 			w.visit(b)
 		}
 	}
 }
 
 func (w *walk) visit(r Ref) {
-	p := w.program.at(r)
+	p := w.program.programOf(r)
 	if seen := &w.seen[p.index][r.Task]; p.Tasks[r.Task].ID >= w.first && *seen != w.from {
 		*seen = w.from
-		w.open = append(w.open, r)
+		w.stack = append(w.stack, r)
 	}
 }
 
-// connect adds the edges of the next task of a program: those from tasks of its own rank,
+// addEdges adds the edges of the next task of a program: those from tasks of its own rank,
 // and those from tasks of other ranks, which will send messages. In an orchestration of all
-// ranks it also adds those that follow from conflicts.
-func (b *Builder) connect(p *Program, t *Task) {
+// ranks it also adds the inferred edges.
+func (b *Builder) addEdges(p *Program, t *Task) {
 	edges := func(ids []ID, own *[]ID, others *[]Ref, kinds ...int) {
 		for _, on := range ids {
 			from := b.tasks[on]
@@ -141,7 +142,7 @@ func (b *Builder) connect(p *Program, t *Task) {
 			}
 			*others = append(*others, from)
 			for _, kind := range kinds {
-				b.post(from, p.Rank, kind)
+				b.addOutEdge(from, p.Rank, kind)
 			}
 		}
 	}
@@ -149,27 +150,27 @@ func (b *Builder) connect(p *Program, t *Task) {
 	t.after = slices.Compact(t.after)
 	edges(t.after, &t.After, &t.Across, 0, 1)
 	if b.single {
-		found := slices.DeleteFunc(slices.Clone(b.conflicts.add(t.after, t.Args)), func(id ID) bool {
+		found := slices.DeleteFunc(slices.Clone(b.conflicts.addTask(t.after, t.Args)), func(id ID) bool {
 			_, explicit := slices.BinarySearch(t.after, id)
 			return explicit
 		})
-		edges(found, &t.found, &t.foundAcross, 1)
+		edges(found, &t.inferred, &t.inferredAcross, 1)
 	}
 	t.after = nil
 }
 
-// post records that a rank gets a message about the end of a task, once, with explicit
-// edges or with inferred ones (Program.out).
-func (b *Builder) post(from Ref, to, kind int) {
-	if key := (outwardKey{from, to, kind}); !b.posted[key] {
-		b.posted[key] = true
+// addOutEdge records that a rank receives a message about the end of a task, at most once
+// for each kind of Program.out.
+func (b *Builder) addOutEdge(from Ref, to, kind int) {
+	if key := (outEdgeKey{from, to, kind}); !b.outEdges[key] {
+		b.outEdges[key] = true
 		p := b.programs[from.Rank]
-		p.out[kind] = append(p.out[kind], outward{from.Task, to})
+		p.out[kind] = append(p.out[kind], outEdge{from.Task, to})
 	}
 }
 
-// counterpart returns what a rank has of a tensor of another rank, nil if that is nothing
-// or another shape.
+// counterpart returns the part that the rank of p holds of x, a tensor of another rank. It
+// returns nil if the rank has no part, or one of another shape.
 func (b *Builder) counterpart(x *Tensor, p *Program) (own *Tensor) {
 	if of, ok := x.Source.(*torch.Tensor); ok && b.rank != nil {
 		own = b.tensor("Submit", p.Rank, of)

@@ -12,7 +12,8 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// Conflicts that no path of edges orders are found, and no others.
+// TestUnorderedAgainstReference checks that Unordered returns exactly the conflicts that no
+// path of edges orders.
 func TestUnorderedAgainstReference(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n, r := drawTasks(t, 1000)
@@ -25,7 +26,7 @@ func TestUnorderedAgainstReference(t *testing.T) {
 				}
 			}
 		}
-		path := make([][]bool, len(p.Tasks)) // from the first to the second
+		path := make([][]bool, len(p.Tasks)) // [i][b]: there is a path of edges from task b to task i
 		var want []string
 		for i, before := range p.Dependencies(true) {
 			path[i] = make([]bool, len(p.Tasks))
@@ -51,13 +52,13 @@ func TestUnorderedAgainstReference(t *testing.T) {
 	})
 }
 
-// A race check under aicpu_build_graph tells of a missing edge, though both tasks have run
-// on the same PE, one after the other.
+// TestMissingEdge checks that the race check under aicpu_build_graph reports a missing edge
+// even if both tasks have run on the same PE, one after another.
 func TestMissingEdge(t *testing.T) {
 	for _, r := range Runtimes {
-		self := system(t, "default", torch.Options{Race: true})
+		self := newSystem(t, "default", torch.Options{Race: true})
 		x := vector(t, self)
-		_, err := Run(self, Options{Runtime: r, Config: configured(t, "control.compute_cores=1"), Devices: []int{0}}, func(b *Builder) {
+		_, err := Run(self, Options{Runtime: r, Config: loadConfig(t, "control.compute_cores=1"), Devices: []int{0}}, func(b *Builder) {
 			own := b.Tensor(x)
 			b.Submit("write", increment, Args{InOut("x", own.Rows(0, 2)), Scalar("n", 2)})
 			b.Submit("read", func(t *tl.PE, x tl.Ptr) { t.Load(x, tl.Shape{4}, tl.F32) }, Args{In("x", own)})

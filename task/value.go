@@ -10,50 +10,48 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// recording is the progress of an orchestration. The orchestration runs on a goroutine of its
-// own, in turns with whatever runs the tasks: until it asks for a value, and again when it is
-// given the value.
+// recording is the progress of an orchestration, which runs on its own goroutine. The
+// orchestration and the code that runs its tasks take turns: the orchestration runs until
+// it asks for a value, and again when it receives the value.
 type recording struct {
-	pauses   []pause
-	read     []Ref // tasks whose values have been read, without those that come before others of them
-	noValues error // why values cannot be read; nil if they can
-	built    bool  // the orchestration has ended
-	paused   atomic.Bool
-	moved    chan step
-	values   chan float64
+	pauses     []pause
+	valueTasks []Ref        // tasks whose values have been read, without tasks that come before another one of the list
+	noValues   error        // why values cannot be read; nil if they can
+	built      bool         // the orchestration has ended
+	paused     atomic.Bool  // the orchestration waits for a value
+	steps      chan step    // the orchestration has paused or ended
+	values     chan float64 // the value that the orchestration waits for; closed to discard it
 }
 
-// pause is where an orchestration asks for a value.
+// pause is a point at which an orchestration asks for a value.
 type pause struct {
-	task     Ref
+	task     Ref // the task whose value is read
 	x        *Tensor
-	elem     int64 // of x
-	line     string
-	recorded []extent // by program
+	elem     int64    // index of the element in x
+	line     string   // file and line of the call of Value
+	recorded []extent // by program: what was recorded before the pause
 }
 
 // extent is how much of a program is recorded.
 type extent struct {
 	tasks int
-	out   [2]int // as in Program
+	out   [2]int // lengths of Program.out
 }
 
-// step reports that an orchestration has paused or ended.
+// step is the report that an orchestration has paused or ended.
 type step struct {
 	ended bool
 	err   error
 }
 
-// start makes the channels. An orchestration that has been abandoned can still report its
-// end.
-// Value waits for the end of a task and returns an element, as a float64, of a tensor that
-// the task reads or writes: what is submitted next may depend on it. The task must be the last
-// one so far that writes the element.
+// Value waits until a task has ended, and returns an element of a tensor that the task
+// reads or writes, as a float64. Later submissions may depend on it. No later task that has
+// been submitted may write the element.
 //
-// Tensors and domains are made before the first Value. Where no values are computed
-// (--data=off) it is an error.
+// All tensors and domains must be created before the first Value. If no values are computed
+// (--data=off), Value is an error.
 func (b *Builder) Value(id ID, x *Tensor, index ...int) float64 {
-	b.goesOn("Value")
+	b.checkBuilding("Value")
 	if b.noValues != nil {
 		panic(misuse("Value", "%w", b.noValues))
 	}
@@ -61,7 +59,7 @@ func (b *Builder) Value(id ID, x *Tensor, index ...int) float64 {
 		panic(misuse("Value", "of task %d, and there are %d tasks so far, counted from 0", id, len(b.tasks)))
 	}
 	at := b.tasks[id]
-	p := b.of("Value", int(at.Rank))
+	p := b.programOf("Value", int(at.Rank))
 	t := &p.Tasks[at.Task]
 	if x == nil || x.number >= len(p.Tensors) || p.Tensors[x.number] != x {
 		panic(misuse("Value", "of %s: the tensor is none of rank %d, where the task runs", t.title(), p.Rank))
@@ -91,18 +89,18 @@ func (b *Builder) Value(id ID, x *Tensor, index ...int) float64 {
 	return b.pause(pause{task: at, x: x, elem: element.offset(), line: caller()}, t)
 }
 
-// touches reports whether the task has access to an element, of its own rank or of another
-// rank whose regions it names.
+// touches reports whether the task has the given access to an element, at its own rank or
+// declared at another rank.
 func (t *Task) touches(element Region, access Access) bool {
 	for i := range t.Args {
-		if r, has := t.Args[i].touched(); r.Tensor == element.Tensor && has&access != 0 && r.covers(&element.box) {
+		if r, has := t.Args[i].regionAccess(); r.Tensor == element.Tensor && has&access != 0 && r.covers(&element.box) {
 			return true
 		}
 	}
 	return false
 }
 
-// offset returns the place of the region's first element in its tensor.
+// offset returns the index of the region's first element in its tensor.
 func (r *Region) offset() (n int64) {
 	strides := r.Tensor.strides()
 	for axis := range r.Tensor.Shape {
@@ -111,46 +109,48 @@ func (r *Region) offset() (n int64) {
 	return n
 }
 
-// pause stops the orchestration until it is given a value of a task.
-func (b *Builder) pause(at pause, of *Task) float64 {
+// pause stops the orchestration at a pause until it receives the value, which belongs to
+// task source.
+func (b *Builder) pause(at pause, source *Task) float64 {
 	for _, p := range b.programs {
 		at.recorded = append(at.recorded, extent{len(p.Tasks), [2]int{len(p.out[0]), len(p.out[1])}})
 	}
 	b.pauses = append(b.pauses, at)
-	b.moved <- step{}
+	b.steps <- step{}
 	select {
 	case v, ok := <-b.values:
 		if !ok {
 			panic(misuse("Value", "%w", errDiscarded))
 		}
-		// Those that had been read when the task was submitted come before it.
-		b.read = slices.DeleteFunc(slices.Clone(b.read), func(r Ref) bool { return slices.Contains(of.read, r) })
-		if !slices.Contains(b.read, at.task) {
-			b.read = append(b.read, at.task)
+		// The tasks whose values were read before the submission of source come before
+		// source.
+		b.valueTasks = slices.DeleteFunc(slices.Clone(b.valueTasks), func(r Ref) bool { return slices.Contains(source.valueTasks, r) })
+		if !slices.Contains(b.valueTasks, at.task) {
+			b.valueTasks = append(b.valueTasks, at.task)
 		}
 		return v
-	case <-b.done.Done():
-		panic(misuse("Value", "%w", context.Cause(b.done)))
+	case <-b.ctx.Done():
+		panic(misuse("Value", "%w", context.Cause(b.ctx)))
 	}
 }
 
 var errDiscarded = errors.New("the program ended before the orchestration")
 
-// build runs an orchestration to its first pause, or to its end.
+// build runs an orchestration up to its first pause or to its end.
 func (b *Builder) build(orchestrate func(b *Builder)) error {
 	if orchestrate == nil {
-		return fmt.Errorf("the orchestration%s is nil", b.whose())
+		return fmt.Errorf("the orchestration%s is nil", b.rankSuffix())
 	}
 	go func() {
 		end := step{ended: true, err: errors.New("it ended its goroutine: return instead")}
-		defer func() { b.moved <- end }() // also of runtime.Goexit, which returns from nothing
-		end.err = called(func() { orchestrate(b) })
+		defer func() { b.steps <- end }() // also after runtime.Goexit
+		end.err = catchPanic(func() { orchestrate(b) })
 	}()
 	return b.advance()
 }
 
-// whose returns which orchestration it is, for errors.
-func (b *Builder) whose() string {
+// rankSuffix returns " of rank N" for errors about an orchestration of one rank, else "".
+func (b *Builder) rankSuffix() string {
 	if b.single {
 		return ""
 	}
@@ -160,104 +160,105 @@ func (b *Builder) whose() string {
 // advance waits until the orchestration pauses or ends.
 func (b *Builder) advance() error {
 	select {
-	case s := <-b.moved:
+	case s := <-b.steps:
 		b.built = s.ended
 		b.paused.Store(!s.ended)
 		if s.err != nil {
-			return fmt.Errorf("the orchestration%s: %w", b.whose(), s.err)
+			return fmt.Errorf("the orchestration%s: %w", b.rankSuffix(), s.err)
 		}
 		return nil
-	case <-b.done.Done():
-		return b.givenUp()
+	case <-b.ctx.Done():
+		return b.abandonedError()
 	}
 }
 
-// givenUp returns the error of an orchestration whose context ended first.
-func (b *Builder) givenUp() error {
-	return fmt.Errorf("the orchestration%s has not ended: %w", b.whose(), context.Cause(b.done))
+// abandonedError returns the error for an orchestration whose context has ended.
+func (b *Builder) abandonedError() error {
+	return fmt.Errorf("the orchestration%s has not ended: %w", b.rankSuffix(), context.Cause(b.ctx))
 }
 
-// resume gives the orchestration the value that it waits for, and lets it go on to the
-// next pause or to its end. An orchestration whose context has ended does not wait any more.
+// resume sends the orchestration the value that it waits for, and waits for its next pause
+// or its end. It returns an error if the context of the orchestration has ended.
 func (b *Builder) resume(v float64) error {
 	b.paused.Store(false)
 	select {
 	case b.values <- v:
 		return b.advance()
-	case <-b.done.Done():
-		return b.givenUp()
+	case <-b.ctx.Done():
+		return b.abandonedError()
 	}
 }
 
-// discard ends an orchestration that waits for a value. One that computes without end
-// cannot be stopped.
+// discard ends an orchestration that waits for a value. An orchestration that computes
+// without end cannot be stopped.
 func (b *Builder) discard() {
 	if b.paused.CompareAndSwap(true, false) {
 		close(b.values)
-		<-b.moved
+		<-b.steps
 		b.built = true
 	}
 }
 
-// Discard ends the orchestration of a program that is not run, if it waits for a value.
+// Discard ends the orchestration of a program that will not run, if it waits for a value.
 func (p *Program) Discard() {
-	if p.by != nil {
-		p.by.discard()
+	if p.builder != nil {
+		p.builder.discard()
 	}
 }
 
-// Args is the arguments of a task, in the order of its kernel's parameters: tensors go
-// to parameters of type tl.Ptr, which point to the region's first element, and scalars to
-// parameters of their kind.
+// Args is the arguments of a task, in the order of the kernel's parameters. A region
+// becomes a parameter of type tl.Ptr that points to its first element, and a scalar a
+// parameter of its kind.
 //
 //	task.Args{task.In("x", x.Rows(i, 4)), task.Out("y", y), task.Scalar("n", n)}
 type Args []Arg
 
-// Arg is one of them. Its name is for messages and traces.
+// Arg is an argument of a task. Its name appears in messages and traces.
 type Arg struct {
 	Name   string
-	Region Region // of a tensor; Region.Tensor is nil of a scalar
-	Peer   Region // of another rank, if the kernel reaches that one there; Region is then the same of the task's own rank
-	Reach  Access // what the kernel does with it there
-	Access Access
-	Value  any // of a scalar
+	Region Region // region of the task's own rank; Region.Tensor is nil for a scalar
+	Peer   Region // region of another rank that the kernel accesses there, if declared; Region is then the same region of the task's own rank
+	Reach  Access // how the kernel accesses the region at other ranks
+	Access Access // how the kernel accesses the region at its own rank
+	Value  any    // value of a scalar
 }
 
-// Access is what a task does with a region of its own rank.
+// Access is how a kernel accesses a region: it reads, writes or both.
 type Access uint8
 
-// Tasks of a rank conflict where their regions overlap and one of them writes. What a
-// task does to the parts of peers conflicts with nothing, and is ordered by signals, unless
-// an orchestration of all ranks names the rank (Gets, Puts, AtPeers).
+// Tasks of a rank conflict if their regions overlap and one of them writes. Accesses to the
+// parts of other ranks conflict with nothing and must be ordered by signals, unless an
+// orchestration of all ranks declares the region of the other rank (Gets, Puts, AtPeers).
 const (
 	Reads Access = 1 << iota
 	Writes
 )
 
-// In returns the argument of a region that the kernel reads.
-func In(name string, a Area) Arg { return arg(name, a, Reads, 0) }
+// In returns an argument for a region that the kernel reads.
+func In(name string, a Area) Arg { return newArg(name, a, Reads, 0) }
 
-// Out returns the argument of a region that the kernel writes, or whose bytes it waits for that a peer writes.
-func Out(name string, a Area) Arg { return arg(name, a, Writes, 0) }
+// Out returns an argument for a region that the kernel writes, or that a peer writes while
+// the kernel waits for the data.
+func Out(name string, a Area) Arg { return newArg(name, a, Writes, 0) }
 
-// InOut returns the argument of a region that the kernel reads and writes.
-func InOut(name string, a Area) Arg { return arg(name, a, Reads|Writes, 0) }
+// InOut returns an argument for a region that the kernel reads and writes.
+func InOut(name string, a Area) Arg { return newArg(name, a, Reads|Writes, 0) }
 
-// AtPeers returns the argument of a region of which the kernel reaches the parts of other ranks alone, with
-// Put and Get. It may do so with any other region as well. In an orchestration of all ranks
-// it may be a region of the rank that the kernel reaches, so that conflicts there are found;
-// the kernel gets a pointer to the same region of its own rank.
-func AtPeers(name string, a Area) Arg { return arg(name, a, 0, Reads|Writes) }
+// AtPeers returns an argument for a region that the kernel accesses only at other ranks,
+// with Put and Get. (Regions of other arguments may be accessed at other ranks, too.) In an
+// orchestration of all ranks it may be a region of the other rank, so that conflicts there
+// are found. The kernel then receives a pointer to the same region of its own rank.
+func AtPeers(name string, a Area) Arg { return newArg(name, a, 0, Reads|Writes) }
 
-// Gets is like AtPeers for a region that the kernel reads with Get and does not change.
-func Gets(name string, a Area) Arg { return arg(name, a, 0, Reads) }
+// Gets is like AtPeers for a region that the kernel only reads, with Get.
+func Gets(name string, a Area) Arg { return newArg(name, a, 0, Reads) }
 
-// Puts is like AtPeers for a region that the kernel writes with Put and does not read.
-func Puts(name string, a Area) Arg { return arg(name, a, 0, Writes) }
+// Puts is like AtPeers for a region that the kernel only writes, with Put.
+func Puts(name string, a Area) Arg { return newArg(name, a, 0, Writes) }
 
-// arg returns the argument of a region, which must be of some tensor: what the kernel does
-// with it at its own rank, and at others.
-func arg(name string, a Area, access, reach Access) Arg {
+// newArg returns an argument for a region, which must have a tensor. access is how the
+// kernel accesses the region at its own rank, reach how at other ranks.
+func newArg(name string, a Area, access, reach Access) Arg {
 	if x, isTensor := a.(*Tensor); a == nil || isTensor && x == nil {
 		panic(misuse("Args", "argument %s is a nil tensor", name))
 	}
@@ -268,23 +269,24 @@ func arg(name string, a Area, access, reach Access) Arg {
 	return Arg{Name: name, Region: r, Access: access, Reach: reach}
 }
 
-// touched returns the region that the task accesses, here or at another rank, and how, as
-// far as that is known.
-func (a *Arg) touched() (*Region, Access) {
+// regionAccess returns the region that the task accesses, at its own rank or declared at
+// another rank, and how.
+func (a *Arg) regionAccess() (*Region, Access) {
 	if a.Peer.Tensor != nil {
 		return &a.Peer, a.Reach
 	}
 	return &a.Region, a.Access
 }
 
-// Scalar returns the argument of a value that the kernel is given: a number, or anything its parameter takes.
+// Scalar returns an argument with a value for a parameter that is not a pointer, such as a
+// number.
 func Scalar(name string, v any) Arg { return Arg{Name: name, Value: v} }
 
-// tensorArg is an argument of a task for tl.Bind, which has tensors as a type of their
-// own.
+// tensorArg wraps an argument with a region. tl.Bind identifies such arguments by this
+// type.
 type tensorArg struct{ *Arg }
 
-// bind checks that a kernel takes the arguments.
+// bind checks that the kernel accepts the arguments, and binds them.
 func (a Args) bind(name string, kernel any) (*tl.Binding, error) {
 	given := make([]any, len(a))
 	for i := range a {

@@ -7,9 +7,9 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// Tasks work on slices of one tensor, which have no memory in common, as on tensors.
+// TestTasksOnViews checks that tasks can use views of one tensor that share no memory.
 func TestTasksOnViews(t *testing.T) {
-	r := system(t, "default", torch.Options{}, "system.sips.count=1")
+	r := newSystem(t, "default", torch.Options{}, "system.sips.count=1")
 	x := torch.Must(r.FromSlice([]float32{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, torch.F32, torch.Shape{5, 2}, torch.On(0, 1)))
 	top, bottom := x.Narrow(0, 0, 2), x.Narrow(0, 2, 3).View(6)
 	add := func(t *tl.PE, to, from tl.Ptr) {

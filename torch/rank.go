@@ -192,7 +192,7 @@ func (p *HostPanic) Error() string {
 		}
 		return err.Error()
 	}
-	return sim.Panicked(p.Value, p.Stack)
+	return sim.DescribePanic(p.Value, p.Stack)
 }
 
 // Unwrap returns the panic's value where that is an error.

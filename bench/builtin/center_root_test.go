@@ -117,16 +117,16 @@ func TestAddendsAreExact(t *testing.T) {
 	}
 }
 
-// TestCenterRootDoc runs the table of docs/use/collectives.md that says what changes with
+// TestCenterRootDoc runs the table of docs/use/algorithms.md that says what changes with
 // a --set: microseconds of 128 and of 32768 elements.
 func TestCenterRootDoc(t *testing.T) {
-	text, err := os.ReadFile("../../docs/use/collectives.md")
+	text, err := os.ReadFile("../../docs/use/algorithms.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, table, found := strings.Cut(string(text), "| `--set` | ")
 	if !found {
-		t.Fatal("docs/use/collectives.md has no table that begins with `--set`")
+		t.Fatal("docs/use/algorithms.md has no table that begins with `--set`")
 	}
 	table, _, _ = strings.Cut(table, "\n\n")
 	for _, line := range strings.Split(table, "\n")[2:] {
@@ -136,7 +136,7 @@ func TestCenterRootDoc(t *testing.T) {
 			continue
 		}
 		if got := centerRootLine(t, name); got != cells[1] {
-			t.Errorf("docs/use/collectives.md: the row is not what comes out:\ngot  | %s | %s\nwant %s", name, got, line)
+			t.Errorf("docs/use/algorithms.md: the row is not what comes out:\ngot  | %s | %s\nwant %s", name, got, line)
 		}
 	}
 }

@@ -9,9 +9,8 @@ import (
 
 func init() { cost.Register(thereAndBack, predict) }
 
-// predict returns the time of a message for each hop there and back, and then of the other
-// chunks: as fast as the busiest link carries them, or as many as are sent ahead in the time
-// that the slowest hop takes there and back.
+// predict returns the time of the first chunk there and back, and of those behind it. Each
+// takes its time on the busiest link, or its share of the slowest round trip.
 func predict(p *ccl.Plan, n *cost.Network) simtime.Time {
 	chunks := tl.CDiv(p.Count(0), p.Chunk)
 	if chunks == 0 {
@@ -30,5 +29,5 @@ func predict(p *ccl.Plan, n *cost.Network) simtime.Time {
 			add(rank+1, rank, bytes)
 		}
 	})
-	return first + simtime.Time(chunks-1)*max(link, slowest/simtime.Time(ahead(p)))
+	return first + simtime.Time(chunks-1)*max(link, slowest/simtime.Time(chunksAhead(p)))
 }

@@ -6,8 +6,7 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// lineSum replaces the n elements of each rank by the sum of its own and those of all
-// ranks before it.
+// lineSum adds the n elements of all earlier ranks to those of each rank.
 func lineSum(t *tl.PE, x tl.Ptr, n int) {
 	sum := t.Load(x, tl.Shape{n}, tl.I32)
 	if t.Rank() > 0 {

@@ -1,5 +1,5 @@
-// Command ownallreduce is the program of docs/write/ccl-author-guide.md: kernbench with an
-// all-reduce of its own, and the two benches that lead there.
+// Command ownallreduce is kernbench with the benches and algorithms of
+// docs/write/ccl-author-guide.md.
 package main
 
 import (

@@ -15,8 +15,8 @@ var _ = ccl.Register(&ccl.Algorithm{
 	Kernel:      starKernel,
 })
 
-// spokes is all others for the hub, whose port to rank r is Numbered(r), and the hub for
-// the others.
+// spokes returns all other ranks for the hub, rank r at port Numbered(r), and the hub for the
+// others.
 func spokes(p *ccl.Plan, rank int) (list []ccl.Neighbor) {
 	if rank > 0 {
 		return []ccl.Neighbor{{Port: tl.Parent, Rank: 0, PeerPort: tl.Numbered(rank), Inbox: rank - 1}}
@@ -27,7 +27,7 @@ func spokes(p *ccl.Plan, rank int) (list []ccl.Neighbor) {
 	return list
 }
 
-// spokeInbox is what one rank sends to another: all elements, once.
+// spokeInbox returns how many elements one rank sends to another: all, once.
 func spokeInbox(p *ccl.Plan) int { return p.Count(0) }
 
 func starKernel(t *tl.PE, a *ccl.Args) {

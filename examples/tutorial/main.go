@@ -8,7 +8,7 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// axpy is y = a·x + y, for the n elements that a PE holds.
+// axpy computes y = a·x + y for the n elements that the PE holds.
 func axpy(t *tl.PE, x, y tl.Ptr, a float64, n int) {
 	xs := t.Load(x, tl.Shape{n}, tl.F32)
 	ys := t.Load(y, tl.Shape{n}, tl.F32)

@@ -13,7 +13,7 @@ var _ = ccl.Register(&ccl.Algorithm{
 	Kernel:      twoLaps,
 })
 
-// ring is the next rank, in the east, and the one before, in the west.
+// ring connects a rank with the next rank, in the east, and the previous one, in the west.
 func ring(p *ccl.Plan, rank int) []ccl.Neighbor {
 	if p.Ranks == 1 {
 		return nil
@@ -36,8 +36,8 @@ func twoLaps(t *tl.PE, a *ccl.Args) {
 	}
 }
 
-// firstLap adds the rank's elements to the sum that comes round. The last rank then has
-// all of it, and sends it on its second lap.
+// firstLap adds the rank's elements to the partial sum from the west. The last rank then
+// has the whole sum and starts its second lap.
 func firstLap(t *tl.PE, a *ccl.Args, i int) {
 	from, shape := chunk(a, i)
 	sum := a.Addend(t.Load(a.In(0).Add(from), shape, a.DType))
@@ -53,7 +53,7 @@ func firstLap(t *tl.PE, a *ccl.Args, i int) {
 	}
 }
 
-// secondLap keeps the sum and passes it on, unless the last rank is next.
+// secondLap stores the sum and forwards it, unless the next rank is the last.
 func secondLap(t *tl.PE, a *ccl.Args, i int) {
 	if a.Rank == a.Ranks-1 {
 		return // has it already
@@ -66,7 +66,7 @@ func secondLap(t *tl.PE, a *ccl.Args, i int) {
 	t.Store(a.Out(0).Add(from), sum)
 }
 
-// chunk is where chunk i begins, and its shape.
+// chunk returns the offset of chunk i and its shape.
 func chunk(a *ccl.Args, i int) (from int, shape tl.Shape) {
 	from = i * a.Chunk
 	return from, tl.Shape{min(a.Chunk, a.Count(0)-from)}

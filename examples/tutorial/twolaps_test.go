@@ -8,7 +8,7 @@ import (
 	"github.com/kernbench/kernbench"
 )
 
-// TestTwoLaps fails if a single element of a single rank is wrong.
+// TestTwoLaps checks every element of every rank.
 func TestTwoLaps(t *testing.T) {
 	for _, flags := range []string{
 		"--world 1 -b 0 -e 5000 -i 2500",

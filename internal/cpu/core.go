@@ -120,7 +120,7 @@ func (c *Core) tick() error {
 	if c.calls++; c.calls%beatEvery == 0 {
 		c.eng.Beat()
 		if c.calls >= ahead {
-			c.eng.Look()
+			c.eng.CheckContext()
 			c.sync()
 		}
 	}

@@ -249,7 +249,7 @@ func recovered(value any) error {
 	if ok && !errors.As(err, new(runtime.Error)) {
 		return err
 	}
-	return errors.New(sim.Panicked(value, string(debug.Stack())))
+	return errors.New(sim.DescribePanic(value, string(debug.Stack())))
 }
 
 // end keeps the outcome of a point. With Stop a failure cancels the points behind it.

@@ -10,14 +10,14 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// pump keeps a fabric busy: whenever a message arrives it sends the next.
+// pump keeps a fabric busy: it sends the next message of a path when one arrives.
 type pump struct {
 	*Fabric
 	target sim.Target
 	paths  [][]topology.LinkID
 	bytes  Bytes
-	hbm    bool // at both ends
-	left   int
+	hbm    bool // whether both ends are in HBM
+	left   int  // messages to send
 }
 
 func (p *pump) Handle(_ sim.Kind, arg uint64) {
@@ -35,7 +35,7 @@ func (p *pump) Handle(_ sim.Kind, arg uint64) {
 	p.Send(&t)
 }
 
-// newPump has as many messages under way as there are paths.
+// newPump returns a pump that keeps one message in flight on each path.
 func newPump(net Network, cfg Config, bytes Bytes, paths ...[]topology.LinkID) (*sim.Engine, *pump) {
 	eng := sim.New()
 	cfg.Flit = flitSize
@@ -44,6 +44,7 @@ func newPump(net Network, cfg Config, bytes Bytes, paths ...[]topology.LinkID) (
 	return eng, p
 }
 
+// run sends a number of messages and waits for their end.
 func (p *pump) run(t tester, eng *sim.Engine, messages int) {
 	p.left = messages
 	for i := range p.paths {
@@ -54,8 +55,9 @@ func (p *pump) run(t tester, eng *sim.Engine, messages int) {
 	}
 }
 
-// lanes is k disjoint paths of n hops each, or k paths that share their hops.
-func lanes(k, n int, shared bool) (net hops, paths [][]topology.LinkID) {
+// makePaths returns a network with k disjoint paths of n hops each, or with k paths that
+// share their hops.
+func makePaths(k, n int, shared bool) (net hops, paths [][]topology.LinkID) {
 	for i := range k {
 		if i == 0 || !shared {
 			for range n {
@@ -67,6 +69,7 @@ func lanes(k, n int, shared bool) (net hops, paths [][]topology.LinkID) {
 	return net, paths
 }
 
+// from returns the path over the links of h, whose first link is number first.
 func (h hops) from(first int) (p []topology.LinkID) {
 	for i := range h {
 		p = append(p, topology.LinkID(first+i))
@@ -74,8 +77,8 @@ func (h hops) from(first int) (p []topology.LinkID) {
 	return p
 }
 
-// BenchmarkMessages is messages per second of wall time: alone on their paths,
-// and eight at a time on one path, in both fidelities.
+// BenchmarkMessages measures messages per second of wall time in both fidelities: on
+// disjoint paths, and eight at a time on one path.
 func BenchmarkMessages(b *testing.B) {
 	const k, nhops = 8, 6
 	for _, c := range []struct {
@@ -96,7 +99,7 @@ func BenchmarkMessages(b *testing.B) {
 			how = fmt.Sprintf("%d-share", k)
 		}
 		b.Run(fmt.Sprintf("%v/%v/%s/hops=%d", c.fid, c.bytes, how, nhops), func(b *testing.B) {
-			net, paths := lanes(k, nhops, c.shared)
+			net, paths := makePaths(k, nhops, c.shared)
 			eng, p := newPump(net, Config{Fidelity: c.fid}, c.bytes, paths...)
 			p.run(b, eng, k)
 			b.ReportAllocs()
@@ -113,7 +116,7 @@ func BenchmarkMessages(b *testing.B) {
 
 func TestTransfersAllocateNothing(t *testing.T) {
 	for _, c := range []struct{ shared, hbm bool }{{false, false}, {true, false}, {false, true}, {true, true}} {
-		net, paths := lanes(4, 3, c.shared)
+		net, paths := makePaths(4, 3, c.shared)
 		eng, p := newPump(net, Config{HBM: hbm8}, 100_000, paths...)
 		p.hbm = c.hbm
 		p.run(t, eng, 200)

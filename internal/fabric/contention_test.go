@@ -10,8 +10,8 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// k equal flows that share a link take k times as long to serialize as one,
-// whether they share it at the source or come together from links of their own.
+// TestEqualFlowsShareALink checks that k equal flows over one link take k times the
+// serialization of one flow, whether the link is their first or not.
 func TestEqualFlowsShareALink(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		k := rapid.IntRange(1, 9).Draw(t, "flows")
@@ -24,24 +24,24 @@ func TestEqualFlowsShareALink(t *testing.T) {
 		for _, fid := range fidelities {
 			one := run(t, hops{shared}, Config{Fidelity: fid}, flow{0, Transfer{Path: path(0), Bytes: n}}).done[0] - latency
 			var atSource, merging []flow
-			own := hops{shared}
+			net := hops{shared}
 			for i := range k {
-				own = append(own, Hop{topology.Unlimited, latency})
+				net = append(net, Hop{topology.Unlimited, latency})
 				atSource = append(atSource, flow{0, Transfer{Path: path(0), Bytes: n, Class: Compute}})
 				merging = append(merging, flow{0, Transfer{Path: path(i+1, 0), Bytes: n, Class: Compute}})
 			}
-			if got, want := run(t, own, Config{Fidelity: fid}, atSource...).makespan(), Time(k)*one+latency; got != want {
+			if got, want := run(t, net, Config{Fidelity: fid}, atSource...).makespan(), Time(k)*one+latency; got != want {
 				t.Fatalf("%v: %d flows of %v from one source: %v, want %v", fid, k, n, got, want)
 			}
-			if got, want := run(t, own, Config{Fidelity: fid}, merging...).makespan(), Time(k)*one+2*latency; got != want {
+			if got, want := run(t, net, Config{Fidelity: fid}, merging...).makespan(), Time(k)*one+2*latency; got != want {
 				t.Fatalf("%v: %d flows of %v merging: %v, want %v", fid, k, n, got, want)
 			}
 		}
 	})
 }
 
-// Two flows at 64 GB/s fit into a link of 128: whatever their size and starts,
-// neither is slowed by more than one flit.
+// TestMergingFlowsThatFit checks that two flows of 64 GB/s that merge into a link of 128
+// GB/s delay each other by at most one flit, for random sizes and starts.
 func TestMergingFlowsThatFit(t *testing.T) {
 	slow, fast := Hop{64 * topology.GBps, 3 * ns}, Hop{128 * topology.GBps, 5 * ns}
 	net := hops{slow, slow, fast}
@@ -68,8 +68,9 @@ func TestMergingFlowsThatFit(t *testing.T) {
 	})
 }
 
-// A 4 KiB comm message that shares links with a 16 MiB bulk load waits on each
-// for at most one flit, in the Train model for at most 4 KiB.
+// TestCommIsNotHeldUpByBulk checks that a 4 KiB message of class Comm that shares links
+// with a 16 MiB load waits at each link for at most one flit, in the Train model for at
+// most 4 KiB.
 func TestCommIsNotHeldUpByBulk(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		links := rapid.IntRange(1, 6).Draw(t, "links")
@@ -85,7 +86,7 @@ func TestCommIsNotHeldUpByBulk(t *testing.T) {
 		alone := Uncontended(net, small, flitSize)
 		for fid, most := range []Time{Train: splitEach, Flit: flitEach} {
 			fid := Fidelity(fid)
-			if fid == Flit && rapid.IntRange(0, 9).Draw(t, "referee") != 0 {
+			if fid == Flit && rapid.IntRange(0, 9).Draw(t, "reference") != 0 {
 				continue
 			}
 			w := run(t, net, Config{Fidelity: fid},
@@ -101,13 +102,14 @@ func TestCommIsNotHeldUpByBulk(t *testing.T) {
 	})
 }
 
-// mesh is a w×h mesh of nodes with a link each way between neighbours.
+// mesh is a w×h mesh of nodes with a link in each direction between neighbours.
 type mesh struct {
 	w, h int
 	hops
 	link map[[2]int]int
 }
 
+// newMesh draws a mesh.
 func newMesh(t *rapid.T) *mesh {
 	m := &mesh{w: rapid.IntRange(1, 5).Draw(t, "w"), h: rapid.IntRange(2, 5).Draw(t, "h"), link: map[[2]int]int{}}
 	for a := range m.w * m.h {
@@ -131,7 +133,7 @@ func newMesh(t *rapid.T) *mesh {
 	return m
 }
 
-// route is the way from a to b, columns first.
+// route returns the path from a to b, along the row first.
 func (m *mesh) route(a, b int) (p []topology.LinkID) {
 	for a != b {
 		next := a
@@ -151,8 +153,9 @@ func (m *mesh) route(a, b int) (p []topology.LinkID) {
 	return p
 }
 
-// The two fidelities on random traffic over random meshes: makespans within 5 %
-// or one 4 KiB serialization per hop, bytes per link exactly.
+// TestFidelitiesAgreeUnderContention compares both fidelities on random traffic over random
+// meshes: makespans within 5 % or 4 KiB of serialization per hop, bytes and busy times per
+// link exactly.
 func TestFidelitiesAgreeUnderContention(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := newMesh(t)
@@ -181,10 +184,10 @@ func TestFidelitiesAgreeUnderContention(t *testing.T) {
 			allowed = max(allowed, perHop)
 		}
 		train := run(t, m, Config{Fidelity: Train}, flows...)
-		referee := run(t, m, Config{Fidelity: Flit}, flows...)
+		reference := run(t, m, Config{Fidelity: Flit}, flows...)
 		for i := range m.hops {
 			id := topology.LinkID(i)
-			got, want := train.Stats(id), referee.Stats(id)
+			got, want := train.Stats(id), reference.Stats(id)
 			if got.Bytes != want.Bytes {
 				t.Fatalf("link %d: train carried %v, flit %v", i, got.Bytes, want.Bytes)
 			}
@@ -192,18 +195,18 @@ func TestFidelitiesAgreeUnderContention(t *testing.T) {
 				t.Fatalf("link %d: train busy %v, flit %v", i, got.Busy, want.Busy)
 			}
 		}
-		allowed = max(allowed, referee.makespan()/20)
-		if d := train.makespan() - referee.makespan(); d > allowed || d < -allowed {
+		allowed = max(allowed, reference.makespan()/20)
+		if d := train.makespan() - reference.makespan(); d > allowed || d < -allowed {
 			for i, f := range flows {
-				t.Logf("flow %d: %v %v %d %v: train %v, flit %v", i, f.at, f.Bytes, f.Class, f.Path, train.done[i], referee.done[i])
+				t.Logf("flow %d: %v %v %d %v: train %v, flit %v", i, f.at, f.Bytes, f.Class, f.Path, train.done[i], reference.done[i])
 			}
-			t.Fatalf("makespan: train %v, flit %v: %v apart, at most %v allowed", train.makespan(), referee.makespan(), d, allowed)
+			t.Fatalf("makespan: train %v, flit %v: %v apart, at most %v allowed", train.makespan(), reference.makespan(), d, allowed)
 		}
 	})
 }
 
-// Readers and writers of one HBM slice: the channels are shared fairly enough
-// that the two fidelities end together.
+// TestFidelitiesAgreeOnAHotSlice compares the makespans of both fidelities for reads and
+// writes of one HBM slice.
 func TestFidelitiesAgreeOnAHotSlice(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		k := rapid.IntRange(2, 6).Draw(t, "flows")
@@ -223,16 +226,16 @@ func TestFidelitiesAgreeOnAHotSlice(t *testing.T) {
 		cfg := Config{HBM: hbm8}
 		train := run(t, net, cfg, flows...).makespan()
 		cfg.Fidelity = Flit
-		referee := run(t, net, cfg, flows...).makespan()
-		allowed := max(referee/20, 2*16*8*ns/8)
-		if d := train - referee; d > allowed || d < -allowed {
-			t.Fatalf("train %v, flit %v: at most %v allowed", train, referee, allowed)
+		reference := run(t, net, cfg, flows...).makespan()
+		allowed := max(reference/20, 2*16*8*ns/8)
+		if d := train - reference; d > allowed || d < -allowed {
+			t.Fatalf("train %v, flit %v: at most %v allowed", train, reference, allowed)
 		}
 	})
 }
 
-// Two large transfers that meet are cut into shares, not into 4 KiB each: the
-// cost of contention does not grow with bytes either.
+// TestContentionIsBounded checks that the events of two transfers that share links do not
+// grow with bytes: large transfers are split into larger shares.
 func TestContentionIsBounded(t *testing.T) {
 	net := hops{{100 * topology.GBps, ns}, {100 * topology.GBps, ns}}
 	count := func(n Bytes) uint64 {
@@ -244,6 +247,7 @@ func TestContentionIsBounded(t *testing.T) {
 	}
 }
 
+// TestSameBytesTwice checks that two runs of the same transfers are equal.
 func TestSameBytesTwice(t *testing.T) {
 	net := hops{{64 * topology.GBps, 3 * ns}, {64 * topology.GBps, 3 * ns}, {100 * topology.GBps, 5 * ns}}
 	for _, fid := range fidelities {
@@ -263,8 +267,8 @@ func TestSameBytesTwice(t *testing.T) {
 	}
 }
 
-// A comm message waits for at most 4 KiB of a load of any size, and one that goes
-// before a trickle is not made to pay for it.
+// TestCommIsNotHeldUpBySmallerLoads checks that a message of class Comm waits for at most 4
+// KiB of a load of any size, also if the load is a rate-limited train.
 func TestCommIsNotHeldUpBySmallerLoads(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		net := hops{
@@ -284,14 +288,15 @@ func TestCommIsNotHeldUpBySmallerLoads(t *testing.T) {
 	})
 }
 
-// What a review found: each once ended a message twice, or never, or panicked.
-func TestAwkwardMeetings(t *testing.T) {
+// TestContentionRegressions runs cases that once ended a message twice, or never, or
+// panicked.
+func TestContentionRegressions(t *testing.T) {
 	gbps := func(n int64) topology.BytesPerSec { return topology.BytesPerSec(n) * topology.GBps }
 	for name, c := range map[string]struct {
 		net   hops
 		flows []flow
 	}{
-		"comm beside a compute trickle, then a third": {
+		"comm and a rate-limited compute train, then a third": {
 			hops{{gbps(21), 0}, {gbps(128), 0}},
 			[]flow{
 				{0, Transfer{Path: path(0, 1), Bytes: 3268 << 10, Class: Compute}},
@@ -311,7 +316,7 @@ func TestAwkwardMeetings(t *testing.T) {
 	} {
 		var bytes [2]Bytes
 		for i, fid := range fidelities {
-			w := run(t, c.net, Config{Fidelity: fid, HBM: hbm8}, c.flows...) // which wants each to end once
+			w := run(t, c.net, Config{Fidelity: fid, HBM: hbm8}, c.flows...) // checks that each ends once
 			bytes[i] = w.Stats(topology.LinkID(len(c.net) - 1)).Bytes
 		}
 		if bytes[0] != bytes[1] {
@@ -320,8 +325,9 @@ func TestAwkwardMeetings(t *testing.T) {
 	}
 }
 
-// Two sources share a link while a third message comes by: they stand back for
-// that one, not for each other, so the shorter of them ends when it should.
+// TestSourcesTakeTurns checks the end of the shorter of two sources that share a link with
+// a third message: sources defer their trains in favour of the third message, not of each
+// other.
 func TestSourcesTakeTurns(t *testing.T) {
 	net := hops{{64 * topology.GBps, 0}, {64 * topology.GBps, 0}}
 	flows := []flow{
@@ -330,8 +336,8 @@ func TestSourcesTakeTurns(t *testing.T) {
 		{0, Transfer{Path: path(1), Bytes: 64 << 10}},
 	}
 	train := run(t, net, Config{}, flows...).done[2]
-	referee := run(t, net, Config{Fidelity: Flit}, flows...).done[2]
-	if d := max(train-referee, referee-train); d > 2*net[1].Bandwidth.Serialize(splitSize) {
-		t.Errorf("the shorter source ends at %v, in flit at %v", train, referee)
+	reference := run(t, net, Config{Fidelity: Flit}, flows...).done[2]
+	if d := max(train-reference, reference-train); d > 2*net[1].Bandwidth.Serialize(splitSize) {
+		t.Errorf("the shorter source ends at %v, in flit at %v", train, reference)
 	}
 }

@@ -1,28 +1,28 @@
-// Package fabric carries transfers over the links of the machine and through the
-// pseudo-channels of its HBM slices, and says when they arrive.
+// Package fabric computes when transfers arrive: over the links of the machine and through
+// the pseudo-channels of its HBM slices.
 //
-// A transfer is cut into flits. Flit k leaves link i at
+// A transfer is cut into flits. Flit k leaves link i at D(i,k):
 //
 //	D(i,k) = max(D(i,k-1), A(i,k)) + ser(i)        A(i+1,k) = D(i,k) + latency(i)
 //
-// where A is its arrival, ser the time it occupies the link and latency the wire
-// and the overhead of the node behind it. A source offers a flit when the one
-// before has left. A link serves class Comm before Compute and within a class
-// first come, first served. Buffers in front of links are unbounded: a router
-// never pushes back, so that congestion shows as queueing where it arises.
+// A is the arrival of the flit, ser the time for which it occupies the link, and latency
+// the wire delay plus the overhead of the node behind the link. A source offers a flit when
+// the previous flit has left. A link serves class Comm before Compute, first come, first
+// served within a class. Buffers in front of links are unbounded: there is no
+// back-pressure, so congestion shows as queueing where it arises.
 //
-// Two models implement this, with one interface:
+// Two models implement this interface:
 //
-//   - Flit (flit.go) makes every flit of every hop an event. It is the referee.
-//   - Train (train.go), the default, moves trains of flits with one event a hop:
-//     at most 64 a message, so that cost grows with messages and hops, not with
-//     bytes. Alone on its path a transfer takes exactly the same time in both.
-//     A message of one flit that finds its links free goes as an express
-//     (express.go): an event a link, or one for two where the network is a Feeder.
+//   - Flit (flit.go) uses one event per flit and hop. It is the reference.
+//   - Train (train.go), the default, moves trains of flits with one event per hop. A
+//     message has at most 64 trains, so the number of events grows with messages and hops,
+//     not with bytes. A transfer without other traffic takes exactly the same time in both
+//     models. A single-flit message (singleflit.go) takes one event per link while the
+//     links are free, or one event for two links if the network is a Feeder.
 //
-// formula.go states the time of an uncontended transfer in closed form; the
-// models never call it.
+// formula.go has the time of an uncontended transfer in closed form; the models never call
+// it.
 //
-// The package knows links by number only. It imports internal/sim, topology for
-// units and ids, and internal/memory for the channels of HBM.
+// The package identifies links only by number. It imports internal/sim, topology for units
+// and ids, and internal/memory for the channels of HBM.
 package fabric

@@ -27,7 +27,7 @@ const (
 	numClasses
 )
 
-// Fidelity chooses the model.
+// Fidelity selects the model.
 type Fidelity uint8
 
 // The two fidelities.
@@ -36,31 +36,31 @@ const (
 	Flit
 )
 
-// Hop is what a link costs: how fast it takes data in, and how long after leaving
-// it data arrives behind the node that it leads to.
+// Hop is the cost of a link together with the node that it enters.
 type Hop struct {
 	Bandwidth topology.BytesPerSec
-	Latency   Time
+	Latency   Time // wire delay plus the overhead of the node
 }
 
-// Network gives the cost of each link. It must not change during a run.
+// Network has the cost of each link. It must not change during a run.
 type Network interface {
 	NumLinks() int
 	Hop(topology.LinkID) Hop
 }
 
-// Feeder is a Network that knows of links all of whose traffic comes over one other
-// link. It saves events and changes nothing else.
+// Feeder is a Network with links that carry only the traffic of one other link. This saves
+// events and changes no time.
 type Feeder interface {
-	// FedBy is that other link, -1 if there is none.
+	// FedBy returns the link over which all traffic of a link comes, or -1 if there is no
+	// such link.
 	FedBy(topology.LinkID) topology.LinkID
 }
 
-// SliceID is an HBM slice, counted from 1. The zero value is none.
+// SliceID is the number of an HBM slice, counted from 1. 0 is none.
 type SliceID int32
 
-// Bank is the access to an HBM slice at one end of a transfer. The zero value
-// means that there is no HBM at that end.
+// Bank is the access to an HBM slice at one end of a transfer. The zero value means that
+// the end is not in HBM.
 type Bank struct {
 	Slice  SliceID
 	Region memory.Region
@@ -68,39 +68,39 @@ type Bank struct {
 
 // Transfer is one message.
 type Transfer struct {
-	Path  []topology.LinkID // not empty; not to be changed before the end
+	Path  []topology.LinkID // not empty; must not change before the transfer ends
 	Bytes Bytes
 	Class Class
-	Read  Bank      // HBM ahead of the path
-	Write Bank      // HBM behind the path
-	Done  sim.Event // called when the last byte is there
+	Read  Bank      // HBM before the path
+	Write Bank      // HBM after the path
+	Done  sim.Event // called when the last byte has arrived
 }
 
-// Config chooses how a Fabric works.
+// Config is the configuration of a Fabric.
 type Config struct {
 	Fidelity Fidelity
-	Flit     Bytes      // the unit of arbitration
-	HBM      memory.HBM // how every slice is built
+	Flit     Bytes      // size of a flit
+	HBM      memory.HBM // description of every slice
 }
 
-// Stats counts what a link did.
+// Stats has the counters of a link.
 type Stats struct {
 	Bytes  Bytes
-	Busy   Time // carrying data
-	Queued Time // how long a flit waited in front of it, on average
+	Busy   Time // time in which the link carried data
+	Queued Time // average wait of a flit in front of the link
 }
 
-// tally counts what a link does.
+// tally accumulates the counters of a link.
 type tally struct {
 	bytes Bytes
 	busy  Time
 	flits int64
-	// The waits of all flits in femtoseconds: two transfers of 1 GiB that meet
-	// are beyond 64 bits.
+	// Sum of the waits of all flits in femtoseconds. For two transfers of 1 GiB that share
+	// a link it exceeds 64 bits.
 	waitHigh, waitLow uint64
 }
 
-// wait notes that n flits waited for a time each.
+// wait adds a wait of n flits, each for the given time.
 func (c *tally) wait(each Time, n int64) {
 	high, low := bits.Mul64(uint64(each), uint64(n))
 	var carry uint64
@@ -117,18 +117,18 @@ func (c *tally) stats() Stats {
 	return s
 }
 
-// Fabric is the machine's links and HBM channels at work.
+// Fabric simulates the links and HBM channels of a machine.
 type Fabric struct {
 	eng      *sim.Engine
 	cfg      Config
 	net      Network
 	model    model
 	messages []message
-	banks    []banks // of the messages
-	free     []int32 // unused messages
+	banks    []banks // by message
+	free     []int32 // unused elements of messages
 	observe  func(Passage)
-	waits    []Time // of the heads of messages so far, if somebody observes
-	waited   Time   // by the head of the message that has just ended
+	waits    []Time // total wait of the first flit, by message; used only with observe
+	waited   Time   // total wait of the first flit of the message that ended last
 }
 
 // model is one of the two fidelities.
@@ -137,41 +137,41 @@ type model interface {
 	stats(topology.LinkID) Stats
 }
 
-// message is a transfer under way. Its stages are the servers it passes: the
-// channels of an HBM slice ahead of the path, links, and channels behind it. It is
-// one cache line.
+// message is a transfer in flight. Its stages are the servers that it passes: the channels
+// of an HBM slice before the path, the links, and the channels of an HBM slice after the
+// path. A message fits into one cache line.
 type message struct {
 	stages []stage
 	Done   sim.Event
 	Bytes  Bytes
-	flits  int64 // all of them
+	flits  int64 // number of flits, at least 1
 	Class  Class
-	banked bool // it has banks
+	banked bool // whether an end is in HBM
 }
 
-// banks is the HBM at the ends of a message, if there is any.
+// banks has the HBM accesses at the ends of a message.
 type banks struct {
 	Read, Write Bank
-	begun       Time    // the message
-	stages      []stage // of the message: the path and these
+	begun       Time    // when the message started
+	stages      []stage // stages of the message: the path and the HBM slices
 }
 
-// stage is a link, or an HBM slice as the complement of its id.
+// stage is a link, or the bitwise complement of the number of an HBM slice.
 type stage = topology.LinkID
 
-// slice is the HBM slice that a stage is, if it is one.
-func slice(st stage) (SliceID, bool) { return SliceID(^st), st < 0 }
+// hbmSlice returns the HBM slice of a stage. ok is false if the stage is a link.
+func hbmSlice(st stage) (id SliceID, ok bool) { return SliceID(^st), st < 0 }
 
-// Passage is the way of one message over one link, as an observer sees it.
+// Passage is the passage of a part of a message over one link, for an observer.
 type Passage struct {
 	Link             topology.LinkID
 	Class            Class
 	Bytes            Bytes
-	Head, Start, End Time // first flit arrives, begins to leave; last flit has left
-	Cut              bool // it is the one before on this link, cut short: the rest passes later
+	Head, Start, End Time // the first flit arrives, starts to leave; the last flit has left
+	Cut              bool // corrects the previous passage of this link, which was interrupted
 }
 
-// New returns an idle fabric on the engine's clock.
+// New returns an idle fabric that uses the engine's clock.
 func New(eng *sim.Engine, net Network, cfg Config) *Fabric {
 	if cfg.Flit <= 0 {
 		panic(fmt.Sprintf("fabric: flit of %v", cfg.Flit))
@@ -185,16 +185,17 @@ func New(eng *sim.Engine, net Network, cfg Config) *Fabric {
 	return f
 }
 
-// Observe calls fn for every service of every link: each flit, or each train, and once
-// more for one that another cuts short. It is for tests and traces; nil switches it off.
+// Observe sets a function that is called for every flit or train that a link serves, and
+// again for a train that is interrupted. Tests and traces use it. nil disables it.
 func (f *Fabric) Observe(fn func(Passage)) { f.observe = fn }
 
-// Waited is how long the head of the message that ends now waited in front of links, if
-// somebody observes.
+// Waited returns how long the first flit of the message that ends now waited in front of
+// links. It requires Observe.
 func (f *Fabric) Waited() Time { return f.waited }
 
-// passed tells of the service of a part of message i.
-func (f *Fabric) passed(i int32, head bool, p Passage) {
+// observePassage reports a passage of message i to the observer. head says whether the
+// part contains the first flit.
+func (f *Fabric) observePassage(i int32, head bool, p Passage) {
 	for len(f.waits) <= int(i) {
 		f.waits = append(f.waits, 0)
 	}
@@ -205,10 +206,10 @@ func (f *Fabric) passed(i int32, head bool, p Passage) {
 	f.observe(p)
 }
 
-// Stats is what a link has done so far.
+// Stats returns the counters of a link.
 func (f *Fabric) Stats(id topology.LinkID) Stats { return f.model.stats(id) }
 
-// Send starts a transfer at the present instant.
+// Send starts a transfer at the current time.
 func (f *Fabric) Send(t *Transfer) {
 	if len(t.Path) == 0 || t.Bytes < 0 {
 		panic(fmt.Sprintf("fabric: transfer of %v over %d links", t.Bytes, len(t.Path)))
@@ -226,18 +227,18 @@ func (f *Fabric) Send(t *Transfer) {
 	}
 	m := &f.messages[i]
 	m.Bytes, m.Class, m.Done, m.stages = t.Bytes, t.Class, t.Done, t.Path
-	m.flits = max(1, int64((t.Bytes+f.cfg.Flit-1)/f.cfg.Flit))                         // no bytes are one empty flit
-	if m.banked = (t.Read.Slice != 0 || t.Write.Slice != 0) && t.Bytes > 0; m.banked { // no bytes touch no burst
+	m.flits = max(1, int64((t.Bytes+f.cfg.Flit-1)/f.cfg.Flit))                         // 0 bytes are one empty flit
+	if m.banked = (t.Read.Slice != 0 || t.Write.Slice != 0) && t.Bytes > 0; m.banked { // 0 bytes touch no burst
 		b := &f.banks[i]
 		b.Read, b.Write, b.begun = t.Read, t.Write, f.eng.Now()
-		b.surround(t.Path)
+		b.setStages(t.Path)
 		m.stages = b.stages
 	}
 	f.model.start(i)
 }
 
-// surround puts the HBM at the ends of the path among the stages.
-func (b *banks) surround(path []topology.LinkID) {
+// setStages sets the stages to the path and the HBM slices at its ends.
+func (b *banks) setStages(path []topology.LinkID) {
 	b.stages = b.stages[:0]
 	if b.Read.Slice != 0 {
 		b.stages = append(b.stages, ^stage(b.Read.Slice))
@@ -248,13 +249,14 @@ func (b *banks) surround(path []topology.LinkID) {
 	}
 }
 
+// checkBank panics if the region of b does not have n bytes.
 func (f *Fabric) checkBank(b *Bank, n Bytes) {
 	if b.Slice != 0 && b.Region.Bytes() != n {
 		panic(fmt.Sprintf("fabric: transfer of %v to or from a region of %v", n, b.Region.Bytes()))
 	}
 }
 
-// finish tells the end of message i, which is now, and forgets it.
+// finish ends message i now: it frees the message and calls its Done event.
 func (f *Fabric) finish(i int32) {
 	done := f.messages[i].Done
 	f.free = append(f.free, i)
@@ -264,16 +266,16 @@ func (f *Fabric) finish(i int32) {
 	f.eng.Call(done)
 }
 
-// short is the size of the last flit.
-func (m *message) short(flit Bytes) Bytes { return m.Bytes - Bytes(m.flits-1)*flit }
+// lastFlitBytes returns the size of the last flit.
+func (m *message) lastFlitBytes(flit Bytes) Bytes { return m.Bytes - Bytes(m.flits-1)*flit }
 
-// isShort reports whether flit k of m is the last one and not whole.
+// isShort reports whether flit k of m is the last flit and smaller than the others.
 func (m *message) isShort(k int64, flit Bytes) bool {
 	return k == m.flits-1 && m.Bytes < Bytes(m.flits)*flit
 }
 
-// at is the HBM access of stage st, and which way it goes.
-func (b *banks) at(st int) (memory.Op, memory.Region) {
+// accessAt returns the HBM access at stage number st and its direction.
+func (b *banks) accessAt(st int) (memory.Op, memory.Region) {
 	if st == 0 {
 		return memory.Read, b.Read.Region
 	}

@@ -20,13 +20,13 @@ const (
 	flitSize = Bytes(256)
 )
 
-// hops is a network given by the costs of its links.
+// hops is a network, given by the costs of its links.
 type hops []Hop
 
 func (h hops) NumLinks() int              { return len(h) }
 func (h hops) Hop(id topology.LinkID) Hop { return h[id] }
 
-// path is links from..to-1.
+// path returns the path over the given links.
 func path(ids ...int) (p []topology.LinkID) {
 	for _, id := range ids {
 		p = append(p, topology.LinkID(id))
@@ -34,6 +34,7 @@ func path(ids ...int) (p []topology.LinkID) {
 	return p
 }
 
+// all returns the path over all links.
 func (h hops) all() (p []topology.LinkID) {
 	for i := range h {
 		p = append(p, topology.LinkID(i))
@@ -47,13 +48,13 @@ var fidelities = []Fidelity{Train, Flit}
 
 func (f Fidelity) String() string { return [...]string{"train", "flit"}[f] }
 
-// flow is a transfer and when it starts.
+// flow is a transfer with its start time.
 type flow struct {
 	at Time
 	Transfer
 }
 
-// world is a fabric in which flows run.
+// world is a fabric with flows and the times at which they end.
 type world struct {
 	*Fabric
 	eng   *sim.Engine
@@ -77,7 +78,7 @@ func (w *world) Handle(kind sim.Kind, arg uint64) {
 	w.done[arg] = w.eng.Now()
 }
 
-// run runs flows to their end.
+// run runs flows on a new fabric until all have ended.
 func run(t tester, net Network, cfg Config, flows ...flow) *world {
 	t.Helper()
 	w := newWorld(net, cfg, flows...)
@@ -85,7 +86,7 @@ func run(t tester, net Network, cfg Config, flows ...flow) *world {
 	return w
 }
 
-// newWorld returns a fabric in which flows are about to run.
+// newWorld returns a fabric with scheduled flows.
 func newWorld(net Network, cfg Config, flows ...flow) *world {
 	if cfg.Flit == 0 {
 		cfg.Flit = flitSize
@@ -101,7 +102,7 @@ func newWorld(net Network, cfg Config, flows ...flow) *world {
 	return w
 }
 
-// run runs the flows to their end.
+// run runs the flows until all have ended.
 func (w *world) run(t tester) {
 	t.Helper()
 	if err := w.eng.Run(context.Background()); err != nil {
@@ -117,6 +118,7 @@ func (w *world) run(t tester) {
 	}
 }
 
+// makespan returns the end of the last flow.
 func (w *world) makespan() (last Time) {
 	for _, at := range w.done {
 		last = max(last, at)
@@ -139,7 +141,8 @@ var anyPath = rapid.Custom(func(t *rapid.T) hops {
 	return h
 })
 
-// anySize is between 1 B and 16 MiB, small and large alike, whole flits or not.
+// anySize draws sizes from 1 B to 16 MiB, uniformly in their logarithm, in whole flits or
+// not.
 var anySize = rapid.Custom(func(t *rapid.T) Bytes {
 	n := Bytes(1) << rapid.IntRange(0, 24).Draw(t, "log size")
 	switch rapid.IntRange(0, 2).Draw(t, "kind of size") {
@@ -151,6 +154,8 @@ var anySize = rapid.Custom(func(t *rapid.T) Bytes {
 	return Bytes(rapid.Int64Range(1, int64(n)).Draw(t, "up to"))
 })
 
+// TestUncontendedEqualsFormula compares both models with Uncontended, for random paths and
+// sizes.
 func TestUncontendedEqualsFormula(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		net := anyPath.Draw(t, "path")
@@ -158,8 +163,8 @@ func TestUncontendedEqualsFormula(t *testing.T) {
 		at := Time(rapid.Int64Range(0, 1e9).Draw(t, "start"))
 		want := at + Uncontended(net, n, flitSize)
 		for _, fid := range fidelities {
-			if fid == Flit && n > 1<<20 && rapid.IntRange(0, 7).Draw(t, "referee") != 0 {
-				continue // half a million events: now and then is enough
+			if fid == Flit && n > 1<<20 && rapid.IntRange(0, 7).Draw(t, "reference") != 0 {
+				continue // half a million events: test only one in eight
 			}
 			w := run(t, net, Config{Fidelity: fid}, flow{at, Transfer{Path: net.all(), Bytes: n}})
 			if got := w.done[0]; got != want {
@@ -176,8 +181,8 @@ func TestUncontendedEqualsFormula(t *testing.T) {
 	})
 }
 
-// A slow link behind a fast one: flit k waits k times the difference, in both
-// fidelities.
+// TestQueuedAddsUp checks Stats.Queued of a slow link behind a fast one: flit k waits k
+// times the difference of their serialization times, in both fidelities.
 func TestQueuedAddsUp(t *testing.T) {
 	fast, slow := Hop{256 * topology.GBps, ns}, Hop{64 * topology.GBps, ns} // 1 and 4 ns a flit
 	net := hops{fast, slow}
@@ -191,7 +196,7 @@ func TestQueuedAddsUp(t *testing.T) {
 			t.Errorf("%v: flits queued for %v at their source, want none", fid, got)
 		}
 	}
-	// The sum over the flits of two large transfers does not fit 64 bits.
+	// The sum over the flits of two large transfers exceeds 64 bits.
 	merge := hops{fast, fast, slow}
 	w := run(t, merge, Config{},
 		flow{0, Transfer{Path: path(0, 2), Bytes: 1 << 30}}, flow{0, Transfer{Path: path(1, 2), Bytes: 1 << 30}})
@@ -200,7 +205,8 @@ func TestQueuedAddsUp(t *testing.T) {
 	}
 }
 
-// Largest size, slow link first, middle and last, by the definition's own words.
+// TestSlowLinkIsChargedOnce checks the time of 16 MiB with a slow link at the start, in the
+// middle and at the end of the path.
 func TestSlowLinkIsChargedOnce(t *testing.T) {
 	fast, slow := Hop{128 * topology.GBps, 3 * ns}, Hop{64 * topology.GBps, 5 * ns}
 	const n = 16 << 20
@@ -218,6 +224,7 @@ func TestSlowLinkIsChargedOnce(t *testing.T) {
 	}
 }
 
+// TestNoBytesTakeTheLatency checks that a transfer of 0 bytes takes the latencies.
 func TestNoBytesTakeTheLatency(t *testing.T) {
 	net := hops{{topology.GBps, 3 * ns}, {topology.GBps, 4 * ns}}
 	for _, fid := range fidelities {
@@ -227,7 +234,8 @@ func TestNoBytesTakeTheLatency(t *testing.T) {
 	}
 }
 
-// In the Train model bytes cost nothing: 1 GiB takes no more events than 256 KiB.
+// TestEventsDoNotGrowWithBytes checks that in the Train model 1 GiB takes no more events
+// than 256 KiB.
 func TestEventsDoNotGrowWithBytes(t *testing.T) {
 	net := make(hops, 6)
 	for i := range net {
@@ -244,7 +252,7 @@ func TestEventsDoNotGrowWithBytes(t *testing.T) {
 		}
 	}
 	for i := range net {
-		net[i].Bandwidth = topology.Unlimited // the channels set the pace, and each link runs dry all the time
+		net[i].Bandwidth = topology.Unlimited // the channels are the bottleneck, and links are idle between flits
 	}
 	if got, most := count(1<<30, Bank{Slice: 1}), 3*count(256<<10, Bank{}); got > most {
 		t.Errorf("1 GiB from a slice slower than its links takes %d events, want at most %d", got, most)
@@ -264,7 +272,8 @@ var anyRegion = rapid.Custom(func(t *rapid.T) memory.Region {
 	return r
 })
 
-// HBM at either end, any tile: both models agree to the femtosecond.
+// TestUncontendedHBMAgrees checks that both models give the same time for any region of HBM
+// at either end.
 func TestUncontendedHBMAgrees(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		net := anyPath.Draw(t, "path")
@@ -291,8 +300,8 @@ func TestUncontendedHBMAgrees(t *testing.T) {
 	})
 }
 
-// A sequential access from a boundary: path formula plus one burst, or the
-// channels' own pace where they are the bottleneck.
+// TestUncontendedHBMEqualsFormula compares both models with UncontendedHBM, for sequential
+// accesses that start at a boundary of groups.
 func TestUncontendedHBMEqualsFormula(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		net := anyPath.Draw(t, "path")
@@ -333,7 +342,7 @@ func ExampleUncontended() {
 	// Output: 50ns
 }
 
-// tester is what run needs of a *testing.T, a *testing.B or a *rapid.T.
+// tester has the methods of *testing.T, *testing.B and *rapid.T that run needs.
 type tester interface {
 	Helper()
 	Fatal(args ...any)

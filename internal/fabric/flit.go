@@ -6,82 +6,83 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// flits is the Flit model: every flit of every hop is an event, and so is every
-// burst of an HBM channel. It follows the definition step by step and takes no
-// short cut, because the Train model is judged by it.
+// flits is the Flit model. It uses one event per flit and hop, and one per burst of an HBM
+// channel. It follows the definition exactly, without shortcuts: it is the reference for
+// the Train model.
 type flits struct {
 	*Fabric
-	target  sim.Target
-	flying  sim.Pool[flit]
-	links   []*flitServer
-	slices  [][]*flitServer // channels, by slice
-	servers []*flitServer   // all of them, by the number events use
-	reads   []bankRead      // by message
-	writes  []bankWrite
+	target   sim.Target
+	inFlight sim.Pool[flit]
+	links    []*flitServer
+	slices   [][]*flitServer // channels of each slice
+	servers  []*flitServer   // all of them, by the number events use
+	reads    []hbmRead       // by message
+	writes   []hbmWrite
 }
 
 // flit is a flit in front of a link, or a burst in front of a channel.
 type flit struct {
 	msg     int32
 	stage   int32
-	index   int64 // of the flit or burst in its message
+	index   int64 // index of the flit or burst in the message
 	arrived Time
 }
 
-// flitServer is a link or a channel: it serves one flit after another.
+// flitServer is a link or an HBM channel. It serves one flit or burst after another.
 type flitServer struct {
 	tally
 	number  int
 	id      topology.LinkID
 	hop     Hop
 	channel bool
-	wrote   bool // a channel's last operation
+	wrote   bool // whether the last access of a channel was a write
 	free    Time
 	woken   bool
 	queues  [numClasses][]int32
 }
 
-// bankRead is how far a message is in the HBM ahead of its path.
-type bankRead struct {
-	pieces  []memory.Piece
-	through []bool
-	first   int     // pieces before this one are all through
-	flits   int64   // flits handed on to the first link
-	unasked [][]int // pieces by channel
+// hbmRead is the progress of a message in the HBM before its path.
+type hbmRead struct {
+	bursts      []memory.BurstRange
+	done        []bool
+	first       int     // index of the first burst that is not complete
+	flits       int64   // flits that were sent to the first link
+	unrequested [][]int // bursts that were not requested yet, by channel
 }
 
-// bankWrite is how far a message is in the HBM behind its path.
-type bankWrite struct {
-	pieces  []memory.Piece
-	offered int // pieces whose bytes have come
-	left    int // pieces not yet through
+// hbmWrite is the progress of a message in the HBM after its path.
+type hbmWrite struct {
+	bursts  []memory.BurstRange
+	offered int // bursts whose bytes have arrived
+	left    int // bursts that are not complete
 }
 
 const (
-	evFlitArrive sim.Kind = iota // a flit is at its server
-	evFlitFree                   // a server with a queue is free
+	evFlitArrive sim.Kind = iota // a flit arrives at its server
+	evFlitFree                   // a server with a queue becomes free
 	evFlitOffer                  // a source offers its next flit
 	evBurst                      // a channel has served a burst
 )
 
+// newFlits returns an idle Flit model.
 func newFlits(f *Fabric) *flits {
 	m := &flits{Fabric: f, links: make([]*flitServer, f.net.NumLinks())}
 	m.target = f.eng.Register(m)
 	return m
 }
 
-// Handle is the model's events.
+// Handle runs an event of the model.
 func (m *flits) Handle(kind sim.Kind, arg uint64) {
 	switch kind {
 	case evFlitArrive:
 		m.arrive(int32(arg))
 	case evFlitFree:
-		m.freed(m.servers[arg])
+		m.serveNext(m.servers[arg])
 	case evFlitOffer:
-		fl := m.flying.Take(int32(arg))
+		fl := m.inFlight.Take(int32(arg))
 		m.offer(fl.msg, fl.index)
 	case evBurst:
-		m.burst(m.flying.Take(int32(arg)))
+		m.endBurst(m.inFlight.Take(int32(arg)))
 	}
 }
 
@@ -94,49 +95,50 @@ func (m *flits) stats(id topology.LinkID) Stats {
 
 func (m *flits) start(i int32) {
 	for len(m.reads) <= int(i) {
-		m.reads = append(m.reads, bankRead{})
-		m.writes = append(m.writes, bankWrite{})
+		m.reads = append(m.reads, hbmRead{})
+		m.writes = append(m.writes, hbmWrite{})
 	}
-	if _, ok := slice(m.messages[i].stages[0]); !ok {
+	if _, ok := hbmSlice(m.messages[i].stages[0]); !ok {
 		m.offer(i, 0)
 		return
 	}
 	m.startRead(i)
 }
 
-// offer gives flit k of message i to its first link.
+// offer adds flit k of message i to the queue of its first link.
 func (m *flits) offer(i int32, k int64) {
-	m.arrive(m.flying.Add(flit{msg: i, index: k}))
+	m.arrive(m.inFlight.Add(flit{msg: i, index: k}))
 }
 
-// arrive brings a flit to the server of its stage, or to its destination.
+// arrive adds flit i to the server of its stage, or ends it at the destination.
 func (m *flits) arrive(i int32) {
-	fl := m.flying.At(i)
+	fl := m.inFlight.At(i)
 	msg := &m.messages[fl.msg]
 	if int(fl.stage) == len(msg.stages) {
-		if done := m.flying.Take(i); done.index == msg.flits-1 {
+		if done := m.inFlight.Take(i); done.index == msg.flits-1 {
 			m.finish(done.msg)
 		}
 		return
 	}
-	if _, ok := slice(msg.stages[fl.stage]); ok {
-		m.write(m.flying.Take(i))
+	if _, ok := hbmSlice(msg.stages[fl.stage]); ok {
+		m.writeFlit(m.inFlight.Take(i))
 		return
 	}
-	m.queue(m.link(topology.LinkID(msg.stages[fl.stage])), i)
+	m.enqueue(m.link(topology.LinkID(msg.stages[fl.stage])), i)
 }
 
-// queue puts flit i in front of s. Even an idle server looks at its queue only
-// after all else that is due at this instant, so that of flits that come together
-// the higher class goes first.
-func (m *flits) queue(s *flitServer, i int32) {
-	fl := m.flying.At(i)
+// enqueue adds flit i to the queue of s. Even an idle server serves its queue only after
+// the other events of the instant, so that the higher class goes first if flits arrive
+// together.
+func (m *flits) enqueue(s *flitServer, i int32) {
+	fl := m.inFlight.At(i)
 	fl.arrived = m.eng.Now()
 	class := m.messages[fl.msg].Class
 	s.queues[class] = append(s.queues[class], i)
 	m.wake(s)
 }
 
+// wake schedules the service of the queue of s, unless it is scheduled already.
 func (m *flits) wake(s *flitServer) {
 	if !s.woken {
 		s.woken = true
@@ -144,7 +146,8 @@ func (m *flits) wake(s *flitServer) {
 	}
 }
 
-func (m *flits) freed(s *flitServer) {
+// serveNext serves the next flit in the queues of s.
+func (m *flits) serveNext(s *flitServer) {
 	s.woken = false
 	for class := range s.queues {
 		if q := s.queues[class]; len(q) > 0 {
@@ -158,9 +161,9 @@ func (m *flits) freed(s *flitServer) {
 	}
 }
 
-// serve occupies s with flit i from now on and sends it on.
+// serve occupies s with flit i from now on and sends the flit to its next server.
 func (m *flits) serve(s *flitServer, i int32) {
-	fl := m.flying.At(i)
+	fl := m.inFlight.At(i)
 	msg := &m.messages[fl.msg]
 	now := m.eng.Now()
 	s.wait(now-fl.arrived, 1)
@@ -175,16 +178,17 @@ func (m *flits) serve(s *flitServer, i int32) {
 	s.bytes += n
 	s.busy += ser
 	if m.observe != nil {
-		m.passed(fl.msg, fl.index == 0, Passage{Link: s.id, Bytes: n, Head: fl.arrived, Start: now, End: s.free})
+		m.observePassage(fl.msg, fl.index == 0, Passage{Link: s.id, Bytes: n, Head: fl.arrived, Start: now, End: s.free})
 	}
-	if fl.stage == 0 && fl.index+1 < msg.flits { // before any queued flit is picked
-		m.eng.At(s.free, m.target, evFlitOffer, uint64(m.flying.Add(flit{msg: fl.msg, index: fl.index + 1})))
-		fl = m.flying.At(i)
+	if fl.stage == 0 && fl.index+1 < msg.flits { // the offer runs before s picks its next flit
+		m.eng.At(s.free, m.target, evFlitOffer, uint64(m.inFlight.Add(flit{msg: fl.msg, index: fl.index + 1})))
+		fl = m.inFlight.At(i)
 	}
 	fl.stage++
 	m.eng.At(s.free+s.hop.Latency, m.target, evFlitArrive, uint64(i))
 }
 
+// link returns the server of a link, and creates it on first use.
 func (m *flits) link(id topology.LinkID) *flitServer {
 	if m.links[id] == nil {
 		m.links[id] = m.newServer(flitServer{id: id, hop: m.net.Hop(id)})
@@ -192,71 +196,72 @@ func (m *flits) link(id topology.LinkID) *flitServer {
 	return m.links[id]
 }
 
+// newServer gives a server its number.
 func (m *flits) newServer(s flitServer) *flitServer {
 	s.number = len(m.servers)
 	m.servers = append(m.servers, &s)
 	return &s
 }
 
-// The Flit model's HBM. A read asks every channel for its bursts in address
-// order, the next when the one before is through; flits go on to the first link
-// in order, as soon as all of their bytes are there. A write offers a burst to
-// its channel when its last byte has arrived.
+// HBM in the Flit model: a read requests the bursts of each channel in address order, the
+// next burst when the previous one is complete. A flit continues to the first link, in
+// order, when all of its bytes are complete. A write adds a burst to the queue of its
+// channel when the last byte of the burst has arrived.
 
-// startRead cuts message i into bursts and asks for the first of each channel.
+// startRead splits message i into bursts and requests the first burst of each channel.
 func (m *flits) startRead(i int32) {
 	b := &m.reads[i]
-	*b = bankRead{pieces: m.cut(m.banks[i].Read.Region), unasked: make([][]int, m.cfg.HBM.Channels)}
-	b.through = make([]bool, len(b.pieces))
-	for p, piece := range b.pieces {
-		b.unasked[piece.Channel] = append(b.unasked[piece.Channel], p)
+	*b = hbmRead{bursts: m.splitBursts(m.banks[i].Read.Region), unrequested: make([][]int, m.cfg.HBM.Channels)}
+	b.done = make([]bool, len(b.bursts))
+	for k, burst := range b.bursts {
+		b.unrequested[burst.Channel] = append(b.unrequested[burst.Channel], k)
 	}
-	for c := range b.unasked {
-		m.ask(i, c)
+	for c := range b.unrequested {
+		m.requestBurst(i, c)
 	}
-	m.handOn(i) // what needs no burst
+	m.forwardFlits(i) // flits that need no burst
 }
 
-// cut is the bursts of a region, in order.
-func (m *flits) cut(r memory.Region) (pieces []memory.Piece) {
+// splitBursts returns the bursts of a region, in order.
+func (m *flits) splitBursts(r memory.Region) (bursts []memory.BurstRange) {
 	for off := Bytes(0); off < r.Bytes(); {
-		p := m.cfg.HBM.Piece(r, off)
-		pieces = append(pieces, p)
-		off = p.End
+		b := m.cfg.HBM.BurstAt(r, off)
+		bursts = append(bursts, b)
+		off = b.End
 	}
-	return pieces
+	return bursts
 }
 
-// ask requests the next burst of message i on channel c.
-func (m *flits) ask(i int32, c int) {
+// requestBurst requests the next burst of message i on channel c.
+func (m *flits) requestBurst(i int32, c int) {
 	b := &m.reads[i]
-	if q := b.unasked[c]; len(q) > 0 {
-		b.unasked[c] = q[1:]
-		m.queue(m.channel(m.banks[i].Read.Slice, c), m.flying.Add(flit{msg: i, index: int64(q[0])}))
+	if q := b.unrequested[c]; len(q) > 0 {
+		b.unrequested[c] = q[1:]
+		m.enqueue(m.channel(m.banks[i].Read.Slice, c), m.inFlight.Add(flit{msg: i, index: int64(q[0])}))
 	}
 }
 
-// write takes a flit that has arrived at the HBM behind the path.
-func (m *flits) write(fl flit) {
+// writeFlit writes a flit that has arrived at the HBM after the path.
+func (m *flits) writeFlit(fl flit) {
 	msg, b := &m.messages[fl.msg], &m.writes[fl.msg]
 	if fl.index == 0 {
-		pieces := m.cut(m.banks[fl.msg].Write.Region)
-		*b = bankWrite{pieces: pieces, left: len(pieces)}
+		bursts := m.splitBursts(m.banks[fl.msg].Write.Region)
+		*b = hbmWrite{bursts: bursts, left: len(bursts)}
 	}
 	have := min(Bytes(fl.index+1)*m.cfg.Flit, msg.Bytes)
-	for b.offered < len(b.pieces) && b.pieces[b.offered].End <= have {
-		burst := m.flying.Add(flit{msg: fl.msg, stage: fl.stage, index: int64(b.offered)})
-		m.queue(m.channel(m.banks[fl.msg].Write.Slice, b.pieces[b.offered].Channel), burst)
+	for b.offered < len(b.bursts) && b.bursts[b.offered].End <= have {
+		burst := m.inFlight.Add(flit{msg: fl.msg, stage: fl.stage, index: int64(b.offered)})
+		m.enqueue(m.channel(m.banks[fl.msg].Write.Slice, b.bursts[b.offered].Channel), burst)
 		b.offered++
 	}
-	if len(b.pieces) == 0 {
+	if len(b.bursts) == 0 {
 		m.finish(fl.msg)
 	}
 }
 
-// serveBurst occupies channel s with a burst.
+// serveBurst occupies channel s with burst i.
 func (m *flits) serveBurst(s *flitServer, i int32) {
-	write := m.flying.At(i).stage > 0
+	write := m.inFlight.At(i).stage > 0
 	end := m.eng.Now() + m.cfg.HBM.BurstTime
 	if write != s.wrote && s.free > 0 {
 		end += m.cfg.HBM.Turnaround
@@ -265,8 +270,9 @@ func (m *flits) serveBurst(s *flitServer, i int32) {
 	m.eng.At(s.free, m.target, evBurst, uint64(i))
 }
 
-// burst is the end of a burst: its flits may go on, or its message is done.
-func (m *flits) burst(fl flit) {
+// endBurst ends a burst. After a read, flits of the message may continue; after the last
+// write, the message ends.
+func (m *flits) endBurst(fl flit) {
 	if fl.stage > 0 {
 		w := &m.writes[fl.msg]
 		if w.left--; w.left == 0 {
@@ -275,28 +281,28 @@ func (m *flits) burst(fl flit) {
 		return
 	}
 	b := &m.reads[fl.msg]
-	b.through[fl.index] = true
-	m.ask(fl.msg, b.pieces[fl.index].Channel)
-	m.handOn(fl.msg)
+	b.done[fl.index] = true
+	m.requestBurst(fl.msg, b.bursts[fl.index].Channel)
+	m.forwardFlits(fl.msg)
 }
 
-// handOn gives the first link the flits of message i whose bytes are all there.
-func (m *flits) handOn(i int32) {
+// forwardFlits adds the flits of message i whose bytes are complete to the first link.
+func (m *flits) forwardFlits(i int32) {
 	msg, b := &m.messages[i], &m.reads[i]
-	for b.first < len(b.pieces) && b.through[b.first] {
+	for b.first < len(b.bursts) && b.done[b.first] {
 		b.first++
 	}
 	for b.flits < msg.flits {
 		end := min(Bytes(b.flits+1)*m.cfg.Flit, msg.Bytes)
-		if b.first < len(b.pieces) && b.pieces[b.first].Start < end {
+		if b.first < len(b.bursts) && b.bursts[b.first].Start < end {
 			return
 		}
 		b.flits++
-		m.arrive(m.flying.Add(flit{msg: i, stage: 1, index: b.flits - 1}))
+		m.arrive(m.inFlight.Add(flit{msg: i, stage: 1, index: b.flits - 1}))
 	}
 }
 
-// channel is channel c of a slice.
+// channel returns channel c of a slice, and creates the channels on first use.
 func (m *flits) channel(slice SliceID, c int) *flitServer {
 	for len(m.slices) <= int(slice) {
 		m.slices = append(m.slices, nil)

@@ -2,14 +2,14 @@ package fabric
 
 import "github.com/kernbench/kernbench/internal/memory"
 
-// Uncontended is the time of a transfer that has its path to itself, in closed
+// Uncontended returns the time of a transfer without other traffic on its path, in closed
 // form. With n whole flits it is
 //
 //	Σ latency + Σ ser + (n-1)·max ser
 //
-// so that a slow link is charged for every flit once, wherever it is, and all
-// others for one flit. A short last flit follows the whole ones: at each link it
-// leaves when both it and the way are there.
+// The slowest link counts for every flit, wherever it is on the path, and every other link
+// for one flit. A short last flit follows the whole flits: at each link it starts when it
+// has arrived and the whole flits have left.
 func Uncontended(path []Hop, n, flit Bytes) Time {
 	whole, short := int64(n/flit), n%flit
 	var latency, sum, slowest, last Time
@@ -23,7 +23,7 @@ func Uncontended(path []Hop, n, flit Bytes) Time {
 		ser := hop.Bandwidth.Serialize(flit)
 		sum += ser
 		slowest = max(slowest, ser)
-		tail := latency + sum + Time(whole-1)*slowest // of the whole flits, leaving here
+		tail := latency + sum + Time(whole-1)*slowest // when the last whole flit leaves this link
 		latency += hop.Latency
 		last = max(last, tail)
 		if short > 0 {
@@ -34,24 +34,24 @@ func Uncontended(path []Hop, n, flit Bytes) Time {
 	return last
 }
 
-// UncontendedHBM is the time of a transfer from or to an HBM slice, alone and in
-// address order from a boundary of one burst per channel. Groups of that many
-// bursts take a burst time each; what is behind group g goes its way when that is
-// there:
+// UncontendedHBM returns the time of a sequential transfer from or to an HBM slice without
+// other traffic, in closed form. A group is one burst per channel; the transfer must start
+// at a boundary of groups. Each group takes one burst time, and the bytes from group g on
+// are transferred when group g is complete:
 //
-//	max over g of (g+1)·burst + path(what is left from group g on)
+//	max over g of (g+1)·burst + path(bytes from group g on)
 //
-// which is largest at the first group, where the path sets the pace, or towards
-// the last, where the channels do. With whole groups, or less than one, a write
-// takes as long: what has come over the path is done a burst time later. It holds
-// for bursts as large as flits.
+// The maximum is at the first group if the path is the bottleneck, and near the last group
+// if the channels are. A write of whole groups, or of less than one group, takes the same
+// time: its last bytes are complete one burst time after they arrive. The formula holds for
+// bursts of the size of a flit; ok is false where it does not hold.
 func UncontendedHBM(path []Hop, h memory.HBM, op memory.Op, n, flit Bytes) (t Time, ok bool) {
 	group := Bytes(h.Channels) * h.Burst
 	if h.Burst != flit || op == memory.Write && n > group && n%group != 0 {
 		return 0, false
 	}
 	if n == 0 {
-		return Uncontended(path, 0, flit), true // touches no burst
+		return Uncontended(path, 0, flit), true // 0 bytes touch no burst
 	}
 	last := (n - 1) / group
 	for _, g := range []Bytes{0, max(0, last-1), last} {

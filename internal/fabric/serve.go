@@ -1,36 +1,36 @@
 package fabric
 
-// arrive brings a train to the server of its stage. Events know the stage, since looking
-// it up at the message, which few have touched lately, takes longer than all the rest.
+// arrive adds a train to the server of its stage. The stage is in the event: to look it up
+// in the message, which is rarely in the cache, would take longer than everything else.
 func (m *trains) arrive(i int32, at stage) {
 	t, s := &m.all[i], m.server(at)
-	if s.ready(t.class) <= m.eng.Now() && s.idle() {
+	if s.ready(t.class) <= m.eng.Now() && s.queuesEmpty() {
 		m.serve(s, i)
 		return
 	}
 	s.queues[t.class].push(m.all, i)
 	m.interrupt(s, i)
-	m.wake(s)
+	m.wakeWhenFree(s)
 }
 
-// freed serves the next train of s, unless s has been given work since.
-func (m *trains) freed(s *server) {
+// serveNext serves the next train of s, unless s has become busy in the meantime.
+func (m *trains) serveNext(s *server) {
 	s.woken = 0
-	if s.next() <= m.eng.Now() && !s.idle() {
+	if s.nextReady() <= m.eng.Now() && !s.queuesEmpty() {
 		m.serve(s, s.pick(m.all, m.eng.Now()))
 	}
 }
 
-// serve lets train i through s: the whole of it, or its share if another message
-// waits. The rest waits on, or stays with its source.
+// serve serves train i at s: all of it, or its share if another message waits. The rest
+// stays in the queue, or at its source.
 func (m *trains) serve(s *server, i int32) {
 	t := &m.all[i]
-	if k := m.turn(s, t); k < t.flits {
-		rest := t.behind(k)
-		*t = t.before(k)
-		if t.asServed {
+	if k := m.flitsToServe(s, t); k < t.flits {
+		rest := t.restAfter(k)
+		*t = t.firstFlits(k)
+		if t.atSource {
 			t.refill = true
-			m.takeBack(rest)
+			m.returnToSource(rest)
 			m.pass(s, i)
 		} else {
 			m.pass(s, i)
@@ -39,43 +39,44 @@ func (m *trains) serve(s *server, i int32) {
 	} else {
 		m.pass(s, i)
 	}
-	m.wake(s)
+	m.wakeWhenFree(s)
 }
 
-// takeBack returns what was offered of a message, and not served, to its source.
-func (m *trains) takeBack(rest train) { m.sources[rest.msg].offered -= rest.flits }
+// returnToSource returns the flits of a train that were offered but not served to their
+// source.
+func (m *trains) returnToSource(rest train) { m.sources[rest.msg].offered -= rest.flits }
 
-// turn is how many flits of t are served before those of another message that
-// waits: those that came before the other's, and at least a share.
-func (m *trains) turn(s *server, t *train) int64 {
+// flitsToServe returns how many flits of t to serve before another message that waits: the
+// flits that arrived before the other message, and at least a share.
+func (m *trains) flitsToServe(s *server, t *train) int64 {
 	other := s.rival(m.all, t)
 	if other == nil {
 		return t.flits
 	}
 	k := min(t.share, other.share)
-	if !t.asServed && other.head > t.head {
+	if !t.atSource && other.head > t.head {
 		gap := t.gap()
 		if gap == 0 {
 			return t.flits
 		}
 		k = max(k, 1+int64((other.head-t.head)/gap))
 	}
-	if !t.asServed && t.flits-k < m.split {
-		return t.flits // what would be left is not worth a train
+	if !t.atSource && t.flits-k < m.split {
+		return t.flits // the rest would be too small for a train
 	}
 	return min(k, t.flits)
 }
 
-// interrupt splits the train in service at s if train i must not wait for the
-// whole of it: it is of a higher class, or came before the rest of it.
+// interrupt splits the train in service at s if train i must not wait for its end: if
+// train i has a higher class, or arrived before the rest of the train in service.
 func (m *trains) interrupt(s *server, i int32) {
 	t, cur := &m.all[i], &s.serving
 	now := m.eng.Now()
-	if s.perFlit == 0 || s.free <= now+s.perFlit || t.class > cur.class || !cur.ghost && t.msg == cur.msg {
+	if s.perFlit == 0 || s.free <= now+s.perFlit || t.class > cur.class || !cur.residual && t.msg == cur.msg {
 		return
 	}
-	k := s.begun(now)
-	if t.class == cur.class && !cur.asServed {
+	k := s.startedFlits(now)
+	if t.class == cur.class && !cur.atSource {
 		if gap := cur.gap(); gap == 0 {
 			return
 		} else if now > cur.head {
@@ -84,104 +85,105 @@ func (m *trains) interrupt(s *server, i int32) {
 	}
 	k = max(1, (k+m.split-1)/m.split) * m.split
 	if k >= cur.flits || t.class == cur.class && cur.flits-k < m.split {
-		return // it ends by then, or nearly
+		return // the train in service ends at or shortly after the split
 	}
-	rest := cur.behind(k)
-	work := Time(k) * s.perFlit // of what has begun by then, with what goes on in the background
-	s.free = min(s.free, s.since+work+s.background(s.since, work, cur.class))
-	back := s.lent / Time(cur.flits) * Time(cur.flits-k)
-	s.owed, s.lent = s.owed-back, s.lent-back
-	m.cutShort(s, &rest, k)
-	*cur = cur.before(k)
+	rest := cur.restAfter(k)
+	work := Time(k) * s.perFlit // without the part of the rate-limited trains
+	s.free = min(s.free, s.since+work+s.limitedWork(s.since, work, cur.class))
+	avoided := s.servingDelay / Time(cur.flits) * Time(cur.flits-k)
+	s.computeDelay, s.servingDelay = s.computeDelay-avoided, s.servingDelay-avoided
+	m.shorten(s, &rest, k)
+	*cur = cur.firstFlits(k)
 	switch {
-	case rest.ghost:
-		rest.asServed = false
+	case rest.residual:
+		rest.atSource = false
 		rest.head = min(rest.head, s.free)
 		m.requeue(s, rest)
-	case rest.asServed:
+	case rest.atSource:
 		cur.refill = true
-		m.takeBack(rest)
-		m.refill(rest.msg, s.free)
+		m.returnToSource(rest)
+		m.refillAt(rest.msg, s.free)
 	default:
 		m.requeue(s, rest)
 	}
 }
 
-// cutShort lets s serve only the first k flits of the train it serves. If the
-// next server has not seen that train yet, it will see k flits and the rest
-// later. Otherwise the whole train has gone on and stays there: the rest only
-// occupies s, as a ghost, so that everybody behind it waits as long as they
-// should.
-func (m *trains) cutShort(s *server, rest *train, k int64) {
+// shorten reduces the train in service at s to its first k flits. If the train has not
+// arrived at the next server, only k flits arrive there, and the rest follows later.
+// Otherwise the whole train has moved on, and the rest becomes a residual train: it only
+// occupies s, so that later trains wait long enough.
+func (m *trains) shorten(s *server, rest *train, k int64) {
 	cur := &s.serving
 	s.count(m.Fabric, rest, -1)
 	if cur.refill {
-		m.sources[cur.msg].turn++ // the refill must wait for the rest
+		m.sources[cur.msg].refillSeq++ // the refill waits for the rest
 	}
 	switch {
-	case cur.ghost:
-	case s.slice == nil && m.eng.Now() < s.passedOn:
+	case cur.residual:
+	case s.slice == nil && m.eng.Now() < s.forwardedAt:
 		left := max(s.free, cur.head+Time(k-1)*cur.gap()+s.perFlit)
 		m.sources[cur.msg].left[cur.stage] = left
-		if s.passed != 0 {
-			on := &m.all[s.passed]
-			on.flits, on.last, on.tail = k, false, left+s.hop.Latency
+		if s.forwarded != 0 {
+			moved := &m.all[s.forwarded]
+			moved.flits, moved.last, moved.tail = k, false, left+s.hop.Latency
 		} else if cur.last {
-			m.sources[cur.msg].end++ // it ends with the rest
+			m.sources[cur.msg].endSeq++ // the message ends with the rest
 		}
 		if m.observe != nil {
-			part := cur.before(k)
+			part := cur.firstFlits(k)
 			m.observe(Passage{Link: s.key, Class: cur.class, Bytes: m.trainBytes(&part), Head: cur.head, Start: s.since, End: left, Cut: true})
 		}
 	default:
-		rest.ghost = true
+		rest.residual = true
 	}
-	if s.slice != nil && !cur.ghost {
+	if s.slice != nil && !cur.residual {
 		s.slice.Undo()
-		part := cur.before(k)
+		part := cur.firstFlits(k)
 		m.access(s, &part, nil, nil)
 	}
 }
 
-// requeue puts the rest of a split train back, ahead of what arrived at the same time, which
-// may be the train behind it.
+// requeue puts the rest of a split train back into the queue. It goes before trains that
+// arrived at the same time: one of them may be the next train of the same message.
 func (m *trains) requeue(s *server, rest train) {
 	i := m.add(rest)
 	s.queues[rest.class].insert(m.all, i, func(other *train) bool { return other.head >= rest.head })
 }
 
-// pass commits the server to all of train i and sends it on its way.
+// pass serves all of train i and sends it to its next server.
 func (m *trains) pass(s *server, i int32) {
 	t := &m.all[i]
 	perFlit := s.perFlit
 	if t.short {
-		perFlit = s.serialize(m.messages[t.msg].short(m.cfg.Flit))
+		perFlit = s.serialize(m.messages[t.msg].lastFlitBytes(m.cfg.Flit))
 	}
-	start, waits := m.begin(s, t)
-	s.owed, s.lent = max(0, s.ready(Compute)-start), 0 // what was idle since has paid for it
+	start, waits := m.serviceStart(s, t)
+	s.computeDelay, s.servingDelay = max(0, s.ready(Compute)-start), 0 // reduced by the idle time since
 	s.serving, s.since, s.free = *t, start, start+Time(t.flits)*perFlit
 	s.count(m.Fabric, t, 1)
-	if t.ghost || s.slice != nil {
-		m.passNoLink(s, i)
+	if t.residual || s.slice != nil {
+		m.passWithoutLink(s, i)
 	} else {
 		m.passLink(s, i, perFlit, waits)
 	}
 }
 
-// begin is when the service of t begins, and how long its first flit has waited.
-func (m *trains) begin(s *server, t *train) (start, waits Time) {
+// serviceStart returns when the service of t starts, and how long its first flit has
+// waited. If t is at its source, it also sets the deferral of the next train.
+func (m *trains) serviceStart(s *server, t *train) (start, waits Time) {
 	free := s.ready(t.class)
 	start = max(free, t.head)
 	waits = start - t.head
-	if t.ghost {
+	if t.residual {
 		return start, waits
 	}
 	src := &m.sources[t.msg]
-	if t.asServed {
-		// Each of its flits, one by one, would have let go first what was
-		// waiting by then. It goes first as a train, and stands back after.
+	if t.atSource {
+		// Flit by flit, the source would have let the waiting flits go before each of
+		// its own flits. The train goes first as a whole, and the next train of the source
+		// is deferred in return.
 		start = max(free, m.eng.Now())
-		src.yield = Time(t.flits) * s.backlog(m.all, t.class, start)
+		src.deferral = Time(t.flits) * s.backlog(m.all, t.class, start)
 		t.head, t.tail = start, start
 	}
 	if s.slice == nil {
@@ -190,20 +192,20 @@ func (m *trains) begin(s *server, t *train) (start, waits Time) {
 	return start, waits
 }
 
-// passNoLink lets a ghost occupy the server, or takes train i through the channels of an HBM
-// slice. Accesses overlap: channels that are free serve the next train, which is asked for
-// already.
-func (m *trains) passNoLink(s *server, i int32) {
+// passWithoutLink serves a train that does not move over a link: a residual train, which
+// only occupies the server, or a train at the channels of an HBM slice. Accesses overlap:
+// free channels already serve the next train.
+func (m *trains) passWithoutLink(s *server, i int32) {
 	switch t := &m.all[i]; {
 	case s.slice == nil:
-		s.makeWay(t)
-	case t.ghost:
+		s.stretchService(t)
+	case t.residual:
 		s.slice.Occupy(s.since, Bytes(t.flits)*m.cfg.Flit)
 	default:
-		s.free = min(s.free, m.throughMemory(s, i))
+		s.free = min(s.free, m.passHBM(s, i))
 	}
-	if t := &m.all[i]; t.refill { // throughMemory may have moved it
-		m.refill(t.msg, s.free)
+	if t := &m.all[i]; t.refill { // passHBM may have moved m.all
+		m.refillAt(t.msg, s.free)
 	}
 	m.drop(i)
 }
@@ -211,66 +213,66 @@ func (m *trains) passNoLink(s *server, i int32) {
 // passLink sends train i over a link to its next server, or to its destination.
 func (m *trains) passLink(s *server, i int32, perFlit, waits Time) {
 	t := &m.all[i]
-	left := max(s.free, t.tail+perFlit) // its last flit
-	if s.trickles(t, s.since) {
+	left := max(s.free, t.tail+perFlit) // when the last flit leaves
+	if s.addRateLimited(t, s.since) {
 		s.free = s.since + perFlit
 	} else {
-		s.makeWay(t)
+		s.stretchService(t)
 		left = max(left, s.free)
 	}
 	m.sources[t.msg].left[t.stage] = left
 	if t.refill {
-		m.refill(t.msg, left)
+		m.refillAt(t.msg, left)
 	}
-	if t.asServed {
-		s.wait(waits, 1) // the others are offered as they are taken
+	if t.atSource {
+		s.wait(waits, 1) // the other flits are offered when they can be served
 	} else {
-		s.wait((waits+left-perFlit-t.tail)/2, t.flits) // evenly, from the first to the last
+		s.wait((waits+left-perFlit-t.tail)/2, t.flits) // the mean of the first and the last flit
 	}
 	if m.observe != nil {
-		m.passed(t.msg, t.first == 0, Passage{Link: s.key, Bytes: m.trainBytes(t), Head: t.head, Start: s.since, End: left})
+		m.observePassage(t.msg, t.first == 0, Passage{Link: s.key, Bytes: m.trainBytes(t), Head: t.head, Start: s.since, End: left})
 	}
 	t.stage++
 	t.head, t.tail = s.since+perFlit+s.hop.Latency, left+s.hop.Latency
-	t.asServed, t.refill = false, false
+	t.atSource, t.refill = false, false
 	if stages := m.messages[t.msg].stages; int(t.stage) < len(stages) {
-		s.passed, s.passedOn, s.arrives = i, t.head, t.head
+		s.forwarded, s.forwardedAt, s.lastArrival = i, t.head, t.head
 		m.arriveAt(t.head, i, stages[t.stage])
 		return
 	}
-	s.passed, s.passedOn = 0, t.tail
+	s.forwarded, s.forwardedAt = 0, t.tail
 	if t.last {
 		m.finishAt(t.msg, t.tail)
 	}
 	m.drop(i)
 }
 
-// trainBytes is how much a train carries.
+// trainBytes returns the number of bytes in a train.
 func (m *trains) trainBytes(t *train) Bytes {
 	all := Bytes(t.flits) * m.cfg.Flit
 	return min(all, m.messages[t.msg].Bytes-Bytes(t.first)*m.cfg.Flit)
 }
 
-// arriveAt brings train i to the server of its stage at an instant.
+// arriveAt schedules the arrival of train i at a stage.
 func (m *trains) arriveAt(head Time, i int32, at stage) {
 	m.eng.At(head, m.target, evArrive, uint64(uint32(at))<<32|uint64(uint32(i)))
 }
 
-// finishAt ends message i at an instant, unless that is put off before.
+// finishAt schedules the end of message i. Incrementing endSeq cancels it.
 func (m *trains) finishAt(i int32, at Time) {
-	m.eng.At(at, m.target, evFinish, uint64(m.sources[i].end)<<32|uint64(uint32(i)))
+	m.eng.At(at, m.target, evFinish, uint64(m.sources[i].endSeq)<<32|uint64(uint32(i)))
 }
 
-// refill lets the source of message i offer its next train at an instant, unless
-// that is put off before.
-func (m *trains) refill(i int32, at Time) {
-	m.eng.At(at, m.target, evRefill, uint64(m.sources[i].turn)<<32|uint64(uint32(i)))
+// refillAt schedules the next train of the source of message i. Incrementing refillSeq
+// cancels it.
+func (m *trains) refillAt(i int32, at Time) {
+	m.eng.At(at, m.target, evRefill, uint64(m.sources[i].refillSeq)<<32|uint64(uint32(i)))
 }
 
-// wake makes sure that s goes on with its queue when it is free.
-func (m *trains) wake(s *server) {
-	if at := max(s.next(), m.eng.Now()); !s.idle() && s.woken != at+1 {
-		s.woken = at + 1 // so that 0 is none
+// wakeWhenFree schedules the service of the queue of s, unless it is scheduled already.
+func (m *trains) wakeWhenFree(s *server) {
+	if at := max(s.nextReady(), m.eng.Now()); !s.queuesEmpty() && s.woken != at+1 {
+		s.woken = at + 1 // 0 means none
 		m.eng.At(at, m.target, evFree, uint64(uint32(s.key)))
 	}
 }

@@ -5,104 +5,109 @@ import (
 	"github.com/kernbench/kernbench/simtime"
 )
 
-// server is a link, or the channels of an HBM slice, in the Train model: it
-// serves one train after another.
+// server is a link, or the channels of an HBM slice, in the Train model. It serves one
+// train after another.
 type server struct {
-	*lane
-	owed    Time // to trickles of class Compute that Comm went before: it delays Compute only
-	queues  [numClasses]trainQueue
-	slow    []trickle
-	perFlit Time // of a whole flit
-	key     stage
-	slice   *memory.Slice // nil for a link
-	woken   Time          // when it will look at its queue, plus one; 0 for not at all
-	lent    Time          // of what is owed, by the train it serves
+	*linkState
+	// computeDelay is an extra delay of class Compute only: the work of rate-limited trains
+	// of class Compute that was postponed by trains of class Comm.
+	computeDelay Time
+	queues       [numClasses]trainQueue
+	limited      []rateLimited // rate-limited trains that the server currently serves
+	perFlit      Time          // service time of a whole flit
+	key          stage
+	slice        *memory.Slice // nil for a link
+	woken        Time          // time of the pending evFree event plus one; 0 for none
+	servingDelay Time          // the part of computeDelay that the train in service caused
 	tally
 
-	serving  train // what it serves, or served last
-	since    Time  // and from when
-	passed   int32 // the train that it became, on its way to the next server,
-	passedOn Time  // and when that sees it
+	serving     train // the train in service, or the train that was served last
+	since       Time  // start of its service
+	forwarded   int32 // number of the same train in flight to the next server; 0 if none
+	forwardedAt Time  // when that train arrives at the next server
 }
 
-// lane is what there is to know of a link that only expresses have used: one cache
-// line, of which a machine has very many.
-type lane struct {
-	free    Time // when it can take the next train
-	arrives Time // when what it passed on last reaches the next server
-	hop     Hop
-	bytes   Bytes // carried by expresses
-	busy    Time
-	count   uint32 // of expresses
-	feeds   stage  // the link that carries only what comes over this one, or none
-	server  int32  // its number, if it is managed
-	state   laneState
+// linkState is the state of a link that only single-flit messages have used. It fits into
+// one cache line, since a machine has many links.
+type linkState struct {
+	free        Time // when the link can serve the next train
+	lastArrival Time // when the train or message served last arrives at the next server
+	hop         Hop
+	bytes       Bytes  // bytes of single-flit messages
+	busy        Time   // busy time of single-flit messages
+	count       uint32 // number of single-flit messages
+	feeds       stage  // the link whose traffic all comes over this one; or none, or notKnown
+	server      int32  // number of the server if use is servesTrains
+	use         linkUse
 }
 
-type laneState uint8
-
-// What a lane may feed instead of a link.
+// The values of linkState.feeds that are not links.
 const (
 	notKnown stage = -2
 	none     stage = -1
 )
 
+// linkUse says which kinds of traffic have used a link.
+type linkUse uint8
+
 const (
-	unused  laneState = iota // nothing has come over it: the rest is not set
-	plain                    // expresses have
-	managed                  // trains have: it has a server
+	notUsed      linkUse = iota // nothing: the other fields of linkState are not set
+	singleFlits                 // only single-flit messages
+	servesTrains                // trains: the link has a server
 )
 
-// server finds or makes the server of a stage.
+// server returns the server of a stage, and creates it on first use.
 func (m *trains) server(st stage) *server {
-	if slice, ok := slice(st); ok {
+	if slice, ok := hbmSlice(st); ok {
 		for len(m.slices) <= int(slice) {
 			m.slices = append(m.slices, nil)
 		}
 		if m.slices[slice] == nil {
 			h := m.cfg.HBM
 			m.slices[slice] = &server{
-				lane: &lane{state: managed}, key: st, slice: memory.NewSlice(h),
+				linkState: &linkState{use: servesTrains}, key: st, slice: memory.NewSlice(h),
 				perFlit: h.BurstTime * Time(m.cfg.Flit) / Time(h.Burst) / Time(h.Channels),
 			}
 		}
 		return m.slices[slice]
 	}
-	l := m.lane(st)
-	if l.state == plain {
-		m.manage(st, l)
+	l := m.link(st)
+	if l.use == singleFlits {
+		m.addServer(st, l)
 	}
-	return m.numbered(l.server)
+	return m.serverAt(l.server)
 }
 
-// batch is how many servers are made at a time. They stay where they are.
-const batch = 64
+// serverBatch is the number of servers that are allocated at a time. Servers never move.
+const serverBatch = 64
 
-// manage gives a link a server.
-func (m *trains) manage(st stage, l *lane) {
+// addServer creates the server of a link.
+func (m *trains) addServer(st stage, l *linkState) {
 	n := len(m.servers)
-	if n == 0 || len(m.servers[n-1]) == batch {
-		m.servers = append(m.servers, make([]server, 0, batch))
+	if n == 0 || len(m.servers[n-1]) == serverBatch {
+		m.servers = append(m.servers, make([]server, 0, serverBatch))
 		n++
 	}
 	last := &m.servers[n-1]
-	l.state, l.server = managed, int32((n-1)*batch+len(*last))
-	*last = append(*last, server{lane: l, key: st, perFlit: l.hop.Bandwidth.Serialize(m.cfg.Flit)})
+	l.use, l.server = servesTrains, int32((n-1)*serverBatch+len(*last))
+	*last = append(*last, server{linkState: l, key: st, perFlit: l.hop.Bandwidth.Serialize(m.cfg.Flit)})
 }
 
-// numbered is the server of a link that has one.
-func (m *trains) numbered(i int32) *server { return &m.servers[uint32(i)/batch][uint32(i)%batch] }
+// serverAt returns server number i.
+func (m *trains) serverAt(i int32) *server {
+	return &m.servers[uint32(i)/serverBatch][uint32(i)%serverBatch]
+}
 
-// lane is the lane of a link.
-func (m *trains) lane(st stage) *lane {
-	l := &m.lanes[st]
-	if l.state == unused {
-		l.state, l.hop, l.feeds = plain, m.net.Hop(st), notKnown
+// link returns the state of a link, and initializes it on first use.
+func (m *trains) link(st stage) *linkState {
+	l := &m.links[st]
+	if l.use == notUsed {
+		l.use, l.hop, l.feeds = singleFlits, m.net.Hop(st), notKnown
 	}
 	return l
 }
 
-// serialize is how long n bytes, less than a flit, occupy the server.
+// serialize returns how long n bytes, at most a flit, occupy the server.
 func (s *server) serialize(n Bytes) Time {
 	if s.slice != nil {
 		return s.perFlit
@@ -110,11 +115,11 @@ func (s *server) serialize(n Bytes) Time {
 	return s.hop.Bandwidth.Serialize(n)
 }
 
-// count adds a train to what the server did, or takes it back.
+// count adds a train to the counters of the server, or subtracts it if sign is -1.
 func (s *server) count(f *Fabric, t *train, sign int64) {
 	n, busy := Bytes(t.flits)*f.cfg.Flit, Time(t.flits)*s.perFlit
 	if t.short {
-		n = f.messages[t.msg].short(f.cfg.Flit)
+		n = f.messages[t.msg].lastFlitBytes(f.cfg.Flit)
 		busy = s.serialize(n)
 	}
 	s.tally.bytes += Bytes(sign) * n
@@ -122,52 +127,53 @@ func (s *server) count(f *Fabric, t *train, sign int64) {
 	s.flits += sign * t.flits
 }
 
-// begun is how many flits of the train in service have begun to leave by now,
-// trickles beside it having taken their part.
-func (s *server) begun(now Time) int64 {
+// startedFlits returns how many flits of the train in service have started to leave by now.
+// Rate-limited trains have used a part of the time.
+func (s *server) startedFlits(now Time) int64 {
 	spent := now - s.since
-	for _, o := range s.slow {
+	for _, o := range s.limited {
 		if until := min(o.until, now); until > s.since && o.class <= s.serving.class {
-			spent -= simtime.MulDiv(uint64(until-s.since), uint64(o.rate), wholeRate)
+			spent -= simtime.MulDiv(uint64(until-s.since), uint64(o.rate), fullRate)
 		}
 	}
 	return int64((max(spent, 0) + s.perFlit - 1) / s.perFlit)
 }
 
-// ready is when it can take a train of a class.
+// ready returns when the server can serve a train of a class.
 func (s *server) ready(class Class) Time {
 	if class == Compute {
-		return s.free + s.owed
+		return s.free + s.computeDelay
 	}
 	return s.free
 }
 
-// next is when it can take the next train that waits.
-func (s *server) next() Time {
+// nextReady returns when the server can serve the next waiting train.
+func (s *server) nextReady() Time {
 	if s.queues[Comm].first != 0 {
 		return s.ready(Comm)
 	}
 	return s.ready(Compute)
 }
 
-func (s *server) idle() bool { return s.queues[Comm].first == 0 && s.queues[Compute].first == 0 }
+// queuesEmpty reports whether no train waits.
+func (s *server) queuesEmpty() bool { return s.queues[Comm].first == 0 && s.queues[Compute].first == 0 }
 
-// pick takes the train to serve next out of the queues: class Comm if it is there
-// by now, else whatever came, or comes, first.
+// pick removes the train to serve next from the queues: a train of class Comm if it has
+// arrived by now, else the train that arrives first.
 func (s *server) pick(all []train, now Time) int32 {
 	comm, compute := s.queues[Comm].first, s.queues[Compute].first
-	if compute == 0 || comm != 0 && (all[comm].asServed || all[comm].head <= max(now, all[compute].head)) {
+	if compute == 0 || comm != 0 && (all[comm].atSource || all[comm].head <= max(now, all[compute].head)) {
 		return s.queues[Comm].pop(all)
 	}
 	return s.queues[Compute].pop(all)
 }
 
-// backlog is the work of the flits of a class that wait at an instant, but for
-// those at their source.
+// backlog returns the service time of the flits of a class that wait at a time, without
+// flits at their source.
 func (s *server) backlog(all []train, class Class, at Time) (work Time) {
 	for i := s.queues[class].first; i != 0; i = all[i].next {
 		t := &all[i]
-		if t.asServed || t.head > at {
+		if t.atSource || t.head > at {
 			continue
 		}
 		arrived := t.flits
@@ -179,11 +185,12 @@ func (s *server) backlog(all []train, class Class, at Time) (work Time) {
 	return work
 }
 
-// rival is the first waiting train of another message that t must share with.
+// rival returns the first waiting train of another message with which t must share the
+// server, or nil.
 func (s *server) rival(all []train, t *train) *train {
 	for class := Comm; class <= t.class; class++ {
 		for i := s.queues[class].first; i != 0; i = all[i].next {
-			if all[i].ghost || t.ghost || all[i].msg != t.msg {
+			if all[i].residual || t.residual || all[i].msg != t.msg {
 				return &all[i]
 			}
 		}

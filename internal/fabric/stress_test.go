@@ -12,8 +12,8 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// load is traffic to stress a fabric with. Flow i starts at its time, or that
-// long after the end of flow after[i] if that is not negative.
+// load is the traffic of a stress test. Flow i starts at flows[i].at, or that long after
+// the end of flow after[i] if after[i] is not negative.
 type load struct {
 	net   hops
 	cfg   Config
@@ -21,18 +21,18 @@ type load struct {
 	after []int
 }
 
-// mix says what kind of traffic to draw.
+// mix describes the kind of traffic to draw.
 type mix struct {
 	name        string
-	flits       []Bytes // sizes of a flit, and of a burst
+	flits       []Bytes // sizes of a flit and of a burst
 	channels    []int
-	slices      int     // hot HBM slices
-	read, write float64 // how many flows have HBM at that end
-	comm        float64 // how many are of class Comm
-	chained     float64 // how many wait for another
-	odd         bool    // links without latency or serialization, turn-around, messages of 0 and 1 B
-	window      Time    // in which the others start
-	worst, mean float64 // error of a makespan, relative to the referee's
+	slices      int     // HBM slices that the flows share
+	read, write float64 // share of flows that read from, or write to, HBM
+	comm        float64 // share of flows of class Comm
+	chained     float64 // share of flows that wait for another flow
+	odd         bool    // links without latency or serialization, turnaround, messages of 0 and 1 B
+	window      Time    // time in which the other flows start
+	worst, mean float64 // largest and mean error of a makespan, relative to the Flit model
 }
 
 var mixes = []mix{
@@ -50,8 +50,8 @@ var mixes = []mix{
 
 const stressSeeds = 60
 
-// draw makes up traffic over a line of nodes with links both ways, so that paths
-// share beginnings, middles and ends.
+// draw draws traffic over a line of nodes with links in both directions, so that paths
+// share links at their start, in the middle and at the end.
 func (x mix) draw(seed uint64) load {
 	r := rand.New(rand.NewPCG(seed, 1))
 	one := func(p float64) bool { return r.Float64() < p }
@@ -65,7 +65,7 @@ func (x mix) draw(seed uint64) load {
 		l.cfg.HBM.Turnaround = Time(r.Int64N(10)) * ns
 	}
 	nodes := 3 + r.IntN(4)
-	for range 2 * (nodes - 1) { // link 2a leads from a to a+1, link 2a+1 back
+	for range 2 * (nodes - 1) { // link 2a goes from a to a+1, link 2a+1 back
 		hop := Hop{[]topology.BytesPerSec{32, 64, 100, 128, 256}[r.IntN(5)] * topology.GBps, Time(r.Int64N(50)) * ns}
 		if x.odd && one(0.2) {
 			hop.Bandwidth = topology.Unlimited
@@ -112,7 +112,7 @@ func (x mix) draw(seed uint64) load {
 		}
 		if one(x.write) {
 			f.Write = bank()
-			if f.Write.Slice == f.Read.Slice { // else it contends with itself
+			if f.Write.Slice == f.Read.Slice { // a transfer within one slice would compete with itself
 				f.Read = Bank{}
 			}
 		}
@@ -121,7 +121,7 @@ func (x mix) draw(seed uint64) load {
 	return l
 }
 
-// stress is a fabric under load.
+// stress is a fabric that runs a load.
 type stress struct {
 	*Fabric
 	eng         *sim.Engine
@@ -144,7 +144,8 @@ func (s *stress) Handle(kind sim.Kind, arg uint64) {
 	s.begin(int(arg))
 }
 
-// begin schedules the flows that wait for the end of flow i, or for nothing.
+// begin schedules the flows that wait for the end of flow i. If i is -1, it schedules the
+// flows that wait for no other flow.
 func (s *stress) begin(i int) {
 	for j, f := range s.load.flows {
 		if s.load.after[j] == i {
@@ -153,9 +154,9 @@ func (s *stress) begin(i int) {
 	}
 }
 
-// bear runs a load and checks that every message ended once and nothing is left
-// of any.
-func (l load) bear(t tester, fid Fidelity) *stress {
+// simulate runs a load and checks that every message ended once and that no state of a
+// message is left.
+func (l load) simulate(t tester, fid Fidelity) *stress {
 	t.Helper()
 	l.cfg.Fidelity = fid
 	n := len(l.flows)
@@ -167,6 +168,7 @@ func (l load) bear(t tester, fid Fidelity) *stress {
 	return s
 }
 
+// drain runs the fabric until it is idle and checks its state.
 func (s *stress) drain(t tester) {
 	t.Helper()
 	if err := s.eng.Run(context.Background()); err != nil {
@@ -191,53 +193,54 @@ func (s *stress) drain(t tester) {
 			t.Fatalf("%d trains returned, want %d", free, want)
 		}
 		for _, v := range m.slices {
-			if v != nil && !v.idle() {
+			if v != nil && !v.queuesEmpty() {
 				t.Fatalf("trains are left in front of slice %d", ^v.key)
 			}
 		}
 		for _, v := range slices.Concat(m.servers...) {
-			if !v.idle() {
+			if !v.queuesEmpty() {
 				t.Fatalf("trains are left in front of link %d", v.key)
 			}
 		}
 	case *flits:
-		if n := m.flying.Len(); n != 0 {
+		if n := m.inFlight.Len(); n != 0 {
 			t.Fatalf("%d flits are not returned", n)
 		}
 	}
 }
 
-// alone is the time of flow i with the machine to itself.
+// alone returns the time of flow i without other traffic.
 func (l load) alone(t tester, i int, fid Fidelity) Time {
 	f := l.flows[i]
 	f.at = 0
-	return load{l.net, l.cfg, []flow{f}, []int{-1}}.bear(t, fid).done[0]
+	return load{l.net, l.cfg, []flow{f}, []int{-1}}.simulate(t, fid).done[0]
 }
 
-// rounding is how much a message of n flits may gain on itself alone: the flits
-// of a train are evenly apart, down to a whole femtosecond.
+// rounding returns by how much a message of n bytes may be faster than without other
+// traffic: the distance between the flits of a train is rounded down to a whole
+// femtosecond.
 func rounding(n Bytes, flit Bytes) Time { return Time(n / flit) }
 
-// Whatever the traffic: both models end every message once, keep nothing of it,
-// carry the same bytes in the same busy time over every link, do the same when
-// asked again, and let no message be faster than it is alone. Their makespans are
-// within the mix's bounds of each other.
+// TestStress checks both models on random traffic: every message ends once and leaves no
+// state, every link carries the same bytes in the same busy time in both models, two runs
+// are equal, and no message is faster than without other traffic. The makespans of the
+// models differ by at most the bounds of the mix.
 func TestStress(t *testing.T) {
 	for _, x := range mixes {
 		t.Run(x.name, func(t *testing.T) {
 			var sum, worst float64
 			for seed := range uint64(stressSeeds) {
 				l := x.draw(seed)
-				train, referee := l.bear(t, Train), l.bear(t, Flit)
+				train, reference := l.simulate(t, Train), l.simulate(t, Flit)
 				for i := range l.net {
-					got, want := train.Stats(topology.LinkID(i)), referee.Stats(topology.LinkID(i))
+					got, want := train.Stats(topology.LinkID(i)), reference.Stats(topology.LinkID(i))
 					if got.Bytes != want.Bytes || got.Busy != want.Busy {
 						t.Fatalf("seed %d: link %d carried %v in %v, want %v in %v", seed, i, got.Bytes, got.Busy, want.Bytes, want.Busy)
 					}
 				}
-				for _, s := range []*stress{train, referee} {
+				for _, s := range []*stress{train, reference} {
 					fid := s.cfg.Fidelity
-					if again := l.bear(t, fid); !slices.Equal(again.done, s.done) || again.eng.Events() != s.eng.Events() {
+					if again := l.simulate(t, fid); !slices.Equal(again.done, s.done) || again.eng.Events() != s.eng.Events() {
 						t.Fatalf("seed %d: %v: two runs differ:\n%v\n%v", seed, fid, s.done, again.done)
 					}
 					for i, f := range l.flows {
@@ -246,7 +249,7 @@ func TestStress(t *testing.T) {
 						}
 					}
 				}
-				got, want := slices.Max(train.done), slices.Max(referee.done)
+				got, want := slices.Max(train.done), slices.Max(reference.done)
 				apart := float64(max(got-want, want-got)) / float64(max(want, 1))
 				worst = max(worst, apart)
 				if apart > x.worst {
@@ -262,22 +265,22 @@ func TestStress(t *testing.T) {
 	}
 }
 
-// A fabric that is idle again has forgotten what it carried: a message takes as
-// long as on a new one, to the femtosecond.
+// TestIdleFabricForgets checks that a message on a fabric that has become idle takes
+// exactly the same time as on a new fabric.
 func TestIdleFabricForgets(t *testing.T) {
 	for _, x := range mixes {
 		for seed := range uint64(stressSeeds) {
 			l := x.draw(seed)
-			l.cfg.HBM.Turnaround = 0 // a channel does remember which way it last went
+			l.cfg.HBM.Turnaround = 0 // a channel remembers its last direction
 			for _, fid := range fidelities {
-				s := l.bear(t, fid)
+				s := l.simulate(t, fid)
 				i := int(seed) % len(l.flows)
 				s.ended = make([]int, len(l.flows))
 				for j := range s.ended {
 					s.ended[j] = 1
 				}
 				s.ended[i] = 0
-				s.load.after = slices.Repeat([]int{-2}, len(l.flows)) // nothing follows it
+				s.load.after = slices.Repeat([]int{-2}, len(l.flows)) // no flow follows flow i
 				s.Handle(worldStart, uint64(i))
 				s.drain(t)
 				if got, want := s.done[i]-s.start[i], l.alone(t, i, fid); got != want {
@@ -288,7 +291,7 @@ func TestIdleFabricForgets(t *testing.T) {
 	}
 }
 
-// Traffic on other links and slices makes no difference.
+// TestNoCrossTalk checks that traffic on other links and slices changes no time.
 func TestNoCrossTalk(t *testing.T) {
 	for _, x := range mixes {
 		for seed := range uint64(stressSeeds) {
@@ -296,7 +299,7 @@ func TestNoCrossTalk(t *testing.T) {
 			own := l.flows[0]
 			own.at = x.window / 3
 			own.Path = slices.Clone(own.Path)
-			for j := range own.Path { // a second machine beside the first
+			for j := range own.Path { // the links of a second, separate machine
 				own.Path[j] += topology.LinkID(len(l.net))
 			}
 			for _, b := range []*Bank{&own.Read, &own.Write} {
@@ -308,7 +311,7 @@ func TestNoCrossTalk(t *testing.T) {
 			l.flows, l.after = append(l.flows, own), append(l.after, -1)
 			last := len(l.flows) - 1
 			for _, fid := range fidelities {
-				s := l.bear(t, fid)
+				s := l.simulate(t, fid)
 				if got, want := s.done[last]-s.start[last], l.alone(t, last, fid); got != want {
 					t.Fatalf("%s, seed %d: %v: %s takes %v, want %v", x.name, seed, fid, fmt.Sprint(own.Bytes, own.Path), got, want)
 				}

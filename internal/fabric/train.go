@@ -6,32 +6,32 @@ import (
 )
 
 const (
-	maxTrains = 64      // of a message that meets nobody
-	splitSize = 4 << 10 // bytes: where a train in service may be split for another message
-	maxShares = 256     // bounds the splits of a large message that meets another large one
+	maxTrains = 64      // trains of a message without other traffic
+	splitSize = 4 << 10 // bytes: a train in service may be split at multiples of this size
+	maxShares = 256     // larger messages than maxShares·splitSize are split into larger shares
 )
 
-// train is a run of flits that travel together, waiting in front of a server or
-// on its way to one. Its head arrives at `head`, its tail at `tail`, the flits
-// between evenly.
+// train is a sequence of flits that move together. It waits in front of a server or is in
+// flight to one. Its first flit arrives at head, its last flit at tail, and the others
+// evenly in between.
 type train struct {
-	msg        int32 // message it is of; for a ghost, was
-	stage      int32 // which of the message's servers it is at
+	msg        int32 // number of the message; a residual train no longer belongs to it
+	stage      int32 // index of the server in the stages of the message
 	class      Class
-	last       bool // the message ends with it
-	refill     bool // when it has left, its source offers the next
-	asServed   bool // its flits arrive as fast as they are taken: it is at its source
-	ghost      bool // only occupies the server: what follows it has gone on already
-	short      bool // one flit, not whole
-	first      int64
+	last       bool  // the train contains the last flit of the message
+	refill     bool  // the source offers the next train when this one has left
+	atSource   bool  // at its source, where flits arrive as fast as they are served
+	residual   bool  // a residual train: occupies the server and delivers nothing
+	short      bool  // the train is one flit, which is smaller than the others
+	first      int64 // index of the first flit in the message
 	flits      int64
-	share      int64 // flits served at a time while another message waits
+	share      int64 // flits to serve at a time while another message waits
 	head, tail Time
-	offered    Time  // by its source, if it is there still; head is later if it stands back
-	next       int32 // in the queue of a server, or in the free list
+	offered    Time  // when the source offered the train; head is later if it is deferred
+	next       int32 // next train in the queue of a server, or in the free list
 }
 
-// gap is the time between the arrivals of two flits.
+// gap returns the time between the arrivals of two flits.
 func (t *train) gap() Time {
 	if t.flits < 2 {
 		return 0
@@ -39,8 +39,8 @@ func (t *train) gap() Time {
 	return (t.tail - t.head) / Time(t.flits-1)
 }
 
-// behind is what is left of t when its first k flits have gone.
-func (t *train) behind(k int64) train {
+// restAfter returns the train without its first k flits.
+func (t *train) restAfter(k int64) train {
 	rest := *t
 	rest.first += k
 	rest.flits -= k
@@ -48,8 +48,8 @@ func (t *train) behind(k int64) train {
 	return rest
 }
 
-// before is the first k flits of t.
-func (t *train) before(k int64) train {
+// firstFlits returns the first k flits of t as a train.
+func (t *train) firstFlits(k int64) train {
 	part := *t
 	part.flits = k
 	part.tail = t.head + Time(k-1)*t.gap()
@@ -61,72 +61,72 @@ func (t *train) before(k int64) train {
 type trains struct {
 	*Fabric
 	target  sim.Target
-	all     []train // pool; index 0 means none
-	unused  int32
-	lanes   []lane     // of links by id
-	servers [][]server // of links that trains have used, by lane.server
-	slices  []*server  // of HBM slices
-	split   int64      // splitSize in flits
-	sources []source   // by message
-	lately  [4]serialized
+	all     []train     // pool; index 0 means none
+	unused  int32       // first train of the free list, 0 for none
+	links   []linkState // by link
+	servers [][]server  // servers of links that trains have used, by linkState.server
+	slices  []*server   // by HBM slice
+	split   int64       // splitSize in flits
+	sources []source    // by message
+	recent  [4]serializeTime
 }
 
-// source is where a message comes from: it hands its trains to the first server
-// one by one.
+// source offers the trains of a message to the first server, one after another.
 type source struct {
-	perTrain int64  // flits
-	offered  int64  // flits handed over
-	turn     uint32 // tells the refill that is due from one that was put off
-	end      uint32 // tells the end of the message from one that was put off
-	yield    Time   // how far its next train stands back, see begin
-	left     []Time // when the last train so far left each stage
-	ends     []Time // when each channel has written what came so far
+	perTrain  int64  // flits per train
+	offered   int64  // flits offered so far
+	refillSeq uint32 // number of the valid evRefill; those with another number are ignored
+	endSeq    uint32 // number of the valid evFinish; those with another number are ignored
+	deferral  Time   // deferral of the next train, see serviceStart
+	left      []Time // when the last train left each stage
+	ends      []Time // when each HBM channel has written the bytes that have arrived
 }
 
 const (
-	evArrive     sim.Kind = iota // a train's head is at its server
-	evFree                       // a server is free and trains wait
-	evRefill                     // a source offers its next train
-	evFinish                     // the last byte of a message is there
-	evExpress                    // an express is at its next link
-	evExpressEnd                 // or at its destination
+	evArrive        sim.Kind = iota // the head of a train arrives at its server
+	evFree                          // a server becomes free while trains wait
+	evRefill                        // a source offers its next train
+	evFinish                        // the last byte of a message arrives
+	evSingleFlit                    // a single-flit message arrives at its next link
+	evSingleFlitEnd                 // a single-flit message arrives at its destination
 )
 
+// newTrains returns an idle Train model.
 func newTrains(f *Fabric) *trains {
-	m := &trains{Fabric: f, all: make([]train, 1), lanes: make([]lane, f.net.NumLinks())}
+	m := &trains{Fabric: f, all: make([]train, 1), links: make([]linkState, f.net.NumLinks())}
 	m.split = max(1, splitSize/int64(f.cfg.Flit))
 	m.target = f.eng.Register(m)
 	return m
 }
 
-// Handle is the model's events.
+// Handle runs an event of the model.
 func (m *trains) Handle(kind sim.Kind, arg uint64) {
 	switch kind & 0xff {
 	case evArrive:
 		m.arrive(int32(uint32(arg)), stage(arg>>32))
 	case evFree:
-		m.freed(m.server(stage(int32(arg))))
+		m.serveNext(m.server(stage(int32(arg))))
 	case evRefill:
-		if i := int32(uint32(arg)); m.sources[i].turn == uint32(arg>>32) {
+		if i := int32(uint32(arg)); m.sources[i].refillSeq == uint32(arg>>32) {
 			m.offer(i)
 		}
 	case evFinish:
-		if i := int32(uint32(arg)); m.sources[i].end == uint32(arg>>32) {
-			m.sources[i].end++
+		if i := int32(uint32(arg)); m.sources[i].endSeq == uint32(arg>>32) {
+			m.sources[i].endSeq++
 			m.finish(i)
 		}
-	case evExpress:
-		m.express(int32(uint32(arg)), int(kind>>8), stage(arg>>32))
-	case evExpressEnd:
+	case evSingleFlit:
+		m.passSingleFlit(int32(uint32(arg)), int(kind>>8), stage(arg>>32))
+	case evSingleFlitEnd:
 		m.finish(int32(arg))
 	}
 }
 
 func (m *trains) stats(id topology.LinkID) Stats {
-	l := &m.lanes[id]
+	l := &m.links[id]
 	var t tally
-	if l.state == managed {
-		t = m.numbered(l.server).tally
+	if l.use == servesTrains {
+		t = m.serverAt(l.server).tally
 	}
 	t.bytes += l.bytes
 	t.busy += l.busy
@@ -137,24 +137,24 @@ func (m *trains) stats(id topology.LinkID) Stats {
 func (m *trains) start(i int32) {
 	if msg := &m.messages[i]; msg.flits == 1 && !msg.banked {
 		if int(i) < len(m.sources) {
-			m.sources[i].turn++ // nothing is to come of who had the number before
+			m.sources[i].refillSeq++ // cancels refills of an earlier message with this number
 		}
-		m.express(i, 0, msg.stages[0])
+		m.passSingleFlit(i, 0, msg.stages[0])
 		return
 	}
-	m.source(i)
+	m.initSource(i)
 	m.offer(i)
 }
 
-// source makes the source of message i, which has offered nothing yet.
-func (m *trains) source(i int32) {
+// initSource initializes the source of message i.
+func (m *trains) initSource(i int32) {
 	msg := &m.messages[i]
 	for len(m.sources) <= int(i) {
 		m.sources = append(m.sources, source{})
 	}
 	src := &m.sources[i]
-	src.offered, src.yield = 0, 0
-	src.turn++
+	src.offered, src.deferral = 0, 0
+	src.refillSeq++
 	src.left = append(src.left[:0], make([]Time, len(msg.stages))...)
 	if msg.banked && m.banks[i].Write.Slice != 0 {
 		src.ends = append(src.ends[:0], make([]Time, m.cfg.HBM.Channels)...)
@@ -166,13 +166,13 @@ func (m *trains) source(i int32) {
 	src.perTrain = max(m.split, (whole+slots-1)/slots)
 }
 
-// offer hands the next train of message i to its first server.
+// offer adds the next train of message i to the queue of its first server.
 func (m *trains) offer(i int32) {
 	msg, src := &m.messages[i], &m.sources[i]
 	now := m.eng.Now()
 	t := train{
 		msg: i, class: msg.Class, first: src.offered, flits: min(src.perTrain, msg.flits-src.offered),
-		asServed: true, offered: now, head: now + src.yield, tail: now + src.yield, share: max(m.split, msg.flits/maxShares),
+		atSource: true, offered: now, head: now + src.deferral, tail: now + src.deferral, share: max(m.split, msg.flits/maxShares),
 	}
 	end := t.first + t.flits
 	if msg.isShort(end-1, m.cfg.Flit) {
@@ -187,6 +187,7 @@ func (m *trains) offer(i int32) {
 	m.arrive(m.add(t), msg.stages[t.stage])
 }
 
+// add stores a train and returns its number.
 func (m *trains) add(t train) int32 {
 	i := m.unused
 	if i == 0 {
@@ -198,15 +199,17 @@ func (m *trains) add(t train) int32 {
 	return i
 }
 
+// drop frees train i.
 func (m *trains) drop(i int32) {
 	m.all[i].next = m.unused
 	m.unused = i
 }
 
-// trainQueue is trains in order of the arrival of their heads.
+// trainQueue is a linked list of trains, sorted by the arrival of their heads.
 type trainQueue struct{ first, last int32 }
 
-// push adds a train that has just arrived, behind all that came before.
+// push adds train i, which has just arrived, behind all trains with an earlier or equal
+// head.
 func (q *trainQueue) push(all []train, i int32) {
 	if q.last != 0 && all[i].head < all[q.last].head {
 		q.insert(all, i, func(other *train) bool { return other.head > all[i].head })
@@ -221,6 +224,7 @@ func (q *trainQueue) push(all []train, i int32) {
 	q.last = i
 }
 
+// insert adds train i before the first train for which after returns true.
 func (q *trainQueue) insert(all []train, i int32, after func(*train) bool) {
 	at := &q.first
 	for *at != 0 && !after(&all[*at]) {
@@ -233,13 +237,14 @@ func (q *trainQueue) insert(all []train, i int32, after func(*train) bool) {
 	*at = i
 }
 
-// pop takes the first train. If that is at its source, sources take turns: the one
-// that offered earliest goes, since they stand back for others, not for each other.
+// pop removes the first train and returns it. If that train is at its source, pop takes the
+// train at its source that was offered first: sources defer their trains in favour of
+// trains that arrive over other links, not of each other.
 func (q *trainQueue) pop(all []train) int32 {
 	before, i := int32(0), q.first
-	if all[i].asServed {
+	if all[i].atSource {
 		for prev, j := i, all[i].next; j != 0; prev, j = j, all[j].next {
-			if all[j].asServed && all[j].offered < all[i].offered {
+			if all[j].atSource && all[j].offered < all[i].offered {
 				before, i = prev, j
 			}
 		}

@@ -2,14 +2,14 @@ package fabric
 
 import "github.com/kernbench/kernbench/internal/memory"
 
-// throughMemory serves train i by the channels of an HBM slice. A read hands the
-// flits on to the first link in trains that are cut where that link would run dry
-// between two of them. It returns when the last flit is through.
-func (m *trains) throughMemory(s *server, i int32) Time {
+// passHBM serves train i with the channels of an HBM slice and returns when its last flit
+// is complete. A read sends the flits to the first link as trains, which are split where
+// the link would become idle between two flits.
+func (m *trains) passHBM(s *server, i int32) Time {
 	t := m.all[i]
 	msg := &m.messages[t.msg]
 	left := &m.sources[t.msg].left[t.stage]
-	if t.stage > 0 { // a write: behind it is nothing
+	if t.stage > 0 { // a write: the last stage
 		*left = max(*left, m.access(s, &t, m.sources[t.msg].ends, nil))
 		if t.last {
 			*left = max(*left, t.tail+m.cfg.HBM.BurstTime) // gap is rounded down
@@ -17,81 +17,83 @@ func (m *trains) throughMemory(s *server, i int32) Time {
 		}
 		return *left
 	}
-	out := runs{trains: m, link: msg.stages[1], perFlit: m.server(msg.stages[1]).perFlit, run: t.before(0)}
-	out.run.stage, out.run.asServed = 1, false
+	out := runs{trains: m, link: msg.stages[1], perFlit: m.server(msg.stages[1]).perFlit, run: t.firstFlits(0)}
+	out.run.stage, out.run.atSource = 1, false
 	floor := max(*left, m.eng.Now())
 	*left = m.access(s, &t, nil, func(_ int64, through Time) { out.add(max(through, floor)) })
 	*left = max(*left, floor)
-	out.send(&out.even)
+	out.send(&out.merged)
 	out.run.last = t.last
 	out.send(&out.run)
 	return *left
 }
 
-// runs hands the flits of a read on to the first link, as trains. A run is flits
-// that the link sends one after the other; where it would run dry a new one
-// begins. Runs that follow each other evenly, as those of a link faster than the
-// channels do, go as one train but for the last, which decides when it ends.
+// runs sends the flits of a read to the first link, as trains. A run is a sequence of flits
+// that the link sends without a pause; a new run starts where the link would become idle.
+// Equal runs at equal distances, as on a link that is faster than the channels, are merged
+// into one train. The last run is never merged, because it determines the end.
 type runs struct {
 	*trains
-	link    stage // that it goes over
-	perFlit Time  // of that
-	run     train // the present one
-	dry     Time  // when the link has sent it
-	even    train // those before it that are alike, none if it has no flits
-	each    int64 // flits in each of them
-	period  Time  // from one to the next; 0 while there is only one
-	latest  Time  // head of the last of them
+	link     stage // the first link
+	perFlit  Time  // service time of a flit on the link
+	run      train // the current run
+	idleAt   Time  // when the link has sent the current run
+	merged   train // the equal runs before the current one, without flits if there are none
+	perRun   int64 // flits of each merged run
+	period   Time  // distance of the heads of merged runs; 0 if there is only one run
+	lastHead Time  // head of the last merged run
 }
 
-// add takes the next flit, which is there at an instant.
+// add adds the next flit, which is complete at a time.
 func (r *runs) add(through Time) {
-	if r.run.flits > 0 && through > r.dry {
-		r.close()
+	if r.run.flits > 0 && through > r.idleAt {
+		r.endRun()
 	}
 	if r.run.flits == 0 {
-		r.run.head, r.dry = through, through
+		r.run.head, r.idleAt = through, through
 	}
 	r.run.flits++
 	r.run.tail = through
-	r.dry += r.perFlit
+	r.idleAt += r.perFlit
 }
 
-// close ends the present run: it joins those before it if it is like them.
-func (r *runs) close() {
-	gap := r.run.head - r.latest
-	if r.even.flits > 0 && r.run.flits == r.each && (r.period == 0 || gap == r.period) {
-		r.even.flits += r.run.flits
-		r.even.tail = r.run.tail
+// endRun ends the current run and merges it with the runs before it if they are equal.
+func (r *runs) endRun() {
+	gap := r.run.head - r.lastHead
+	if r.merged.flits > 0 && r.run.flits == r.perRun && (r.period == 0 || gap == r.period) {
+		r.merged.flits += r.run.flits
+		r.merged.tail = r.run.tail
 		r.period = gap
 	} else {
-		r.send(&r.even)
-		r.even, r.each, r.period = r.run, r.run.flits, 0
+		r.send(&r.merged)
+		r.merged, r.perRun, r.period = r.run, r.run.flits, 0
 	}
-	r.latest = r.run.head
+	r.lastHead = r.run.head
 	r.run.first += r.run.flits
 	r.run.flits = 0
 }
 
+// send sends a train to the link. It does nothing for a train without flits.
 func (r *runs) send(t *train) {
 	if t.flits > 0 {
 		r.arriveAt(t.head, r.trains.add(*t), r.link)
 	}
 }
 
-// access takes train t through the channels of s's slice. ends is how far its
-// message has written each of them, nil where only their time matters.
+// access serves train t with the channels of the slice of s and returns when it is
+// complete. ends has the time at which each channel has written the earlier flits of the
+// message; it is nil if only the occupancy of the channels matters.
 func (m *trains) access(s *server, t *train, ends []Time, visit func(k int64, through Time)) Time {
 	msg, b := &m.messages[t.msg], &m.banks[t.msg]
-	op, region := b.at(int(t.stage))
+	op, region := b.accessAt(int(t.stage))
 	from := Bytes(t.first) * m.cfg.Flit
-	st := memory.Stream{
+	part := memory.PartialAccess{
 		Op: op, Region: region, Flit: m.cfg.Flit,
 		From: from, To: min(from+Bytes(t.flits)*m.cfg.Flit, msg.Bytes),
-		At: b.begun, // all of a read is asked for at once
+		At: b.begun, // a read requests all bytes at once
 	}
 	if op == memory.Write {
-		st.At, st.Gap, st.Ends = t.head, t.gap(), ends
+		part.At, part.Gap, part.Ends = t.head, t.gap(), ends
 	}
-	return s.slice.Serve(st, visit)
+	return s.slice.Serve(part, visit)
 }

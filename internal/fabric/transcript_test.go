@@ -18,16 +18,16 @@ import (
 //	64 10
 //	256 5
 //
-// makes a network of two links, with their bandwidths in GB/s and latencies in ns, and flits of
-// 256 B.
+// defines a network of two links, with bandwidths in GB/s and latencies in ns, and flits
+// of 256 B.
 //
 //	send
 //	a 0 compute 1024 0 1
 //	b 1 comm 64 1
 //
-// sends a at 0 ns, class compute, 1024 bytes over links 0 and 1, and b. It shows what each link
-// carries in the Train model, and when each transfer arrives in both models. Run with -rewrite to
-// write the output anew.
+// sends a at 0 ns, in class compute, 1024 bytes over links 0 and 1; and b. The output shows
+// what each link carries in the Train model, and when each transfer arrives in both models.
+// -rewrite updates the output.
 func TestTranscripts(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		var net hops
@@ -44,7 +44,7 @@ func TestTranscripts(t *testing.T) {
 				}
 				return ""
 			case "send":
-				return tell(t, d, net, flit)
+				return runTransfers(t, d, net, flit)
 			}
 			d.Fatalf(t, "no command %q: use links or send", d.Cmd)
 			return ""
@@ -52,14 +52,15 @@ func TestTranscripts(t *testing.T) {
 	})
 }
 
+// scan parses a line into variables.
 func scan(t *testing.T, d *datadriven.TestData, line string, to ...any) {
 	if _, err := fmt.Sscan(line, to...); err != nil {
 		d.Fatalf(t, "%q: %v", line, err)
 	}
 }
 
-// tell runs the transfers of a command and returns what happens.
-func tell(t *testing.T, d *datadriven.TestData, net hops, flit Bytes) string {
+// runTransfers runs the transfers of a send command and returns its output.
+func runTransfers(t *testing.T, d *datadriven.TestData, net hops, flit Bytes) string {
 	var names []string
 	var flows []flow
 	for _, line := range strings.Split(d.Input, "\n") {

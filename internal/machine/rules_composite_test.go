@@ -192,7 +192,7 @@ func (p *multiplied) busy() busy {
 		for _, r := range list {
 			*port += p.beats(r.Bytes())
 			for off := memory.Bytes(0); off < r.Bytes(); {
-				piece := h.Piece(r, off)
+				piece := h.BurstAt(r, off)
 				b.channels[piece.Channel] += h.BurstTime
 				off = piece.End
 			}

@@ -24,8 +24,8 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestNamesAreThoseOfTheTopology: an error of this package names a memory as
-// every other output does.
+// TestNamesAreThoseOfTheTopology checks that this package and package topology use the same
+// names of memories.
 func TestNamesAreThoseOfTheTopology(t *testing.T) {
 	spec, err := topology.Preset("default")
 	if err != nil {

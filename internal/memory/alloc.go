@@ -6,24 +6,24 @@ import (
 	"slices"
 )
 
-// Allocator hands out the addresses of one memory. Set Memory and Size and it
-// is ready; it costs 56 bytes until the first Alloc.
+// Allocator allocates the addresses of one memory. It is ready to use when Memory and Size
+// are set. It takes 56 bytes until the first Alloc.
 //
-// It keeps the live blocks in address order and nothing else: free space is
-// what lies between them, so neighbouring free ranges are one range without
-// being joined. Alloc takes the lowest address that fits. First fit in address
-// order is deterministic, fragments about as little as best fit on real
-// programs, and keeps the high end of the memory in one piece. Alloc costs time
-// linear in the live blocks, of which a memory has tens, and Free as much in
-// the worst case; neither allocates once the list has grown to its peak.
+// It stores only the live blocks, in address order. The free space is between the blocks,
+// so free ranges never need to be merged. Alloc returns the lowest address that fits. First
+// fit in address order is deterministic, fragments about as little as best fit on real
+// programs, and keeps the high end of the memory contiguous. Alloc and, in the worst case,
+// Free take time linear in the number of live blocks; a memory has tens of them. Neither
+// allocates memory once the list has reached its largest size.
 type Allocator struct {
 	Memory ID
 	Size   Bytes
 
-	used Bytes
-	live []block // by address
+	used Bytes   // sum of the sizes of the live blocks
+	live []block // sorted by address
 }
 
+// block is an allocated range of addresses.
 type block struct {
 	addr Addr
 	size Bytes
@@ -31,12 +31,11 @@ type block struct {
 
 func (b block) end() Addr { return b.addr + Addr(b.size) }
 
-// Alloc reserves size bytes at the lowest free address that is a multiple of
-// align. The bytes skipped to reach it stay free. When nothing fits the error
-// is an *OutOfMemory.
+// Alloc reserves size bytes at the lowest free address that is a multiple of align. Bytes
+// that are skipped for alignment stay free. If no free range is large enough, the error is
+// an *OutOfMemory.
 //
-// An allocation of no bytes always succeeds, occupies nothing and has the
-// address None.
+// An allocation of 0 bytes always succeeds, reserves nothing and returns None.
 func (a *Allocator) Alloc(size, align Bytes) (Addr, error) {
 	if size < 0 || align < 1 {
 		return None, fmt.Errorf("%v: cannot allocate %d bytes aligned to %d: the size must be at least 0 and the alignment at least 1", a.Memory, int64(size), int64(align))
@@ -45,21 +44,21 @@ func (a *Allocator) Alloc(size, align Bytes) (Addr, error) {
 		return None, nil
 	}
 	var largest Bytes
-	var start Addr // of the gap before live block i
+	var start Addr // start of the gap before live block i
 	for i := 0; i <= len(a.live); i++ {
 		limit := Addr(a.Size)
 		if i < len(a.live) {
 			limit = a.live[i].addr
 		}
 		pad := (align - Bytes(start)%align) % align
-		room := Bytes(limit-start) - pad
-		if size <= room {
+		available := Bytes(limit-start) - pad
+		if size <= available {
 			at := start + Addr(pad)
 			a.live = slices.Insert(a.live, i, block{at, size})
 			a.used += size
 			return at, nil
 		}
-		largest = max(largest, room)
+		largest = max(largest, available)
 		if i < len(a.live) {
 			start = a.live[i].end()
 		}
@@ -67,7 +66,7 @@ func (a *Allocator) Alloc(size, align Bytes) (Addr, error) {
 	return None, &OutOfMemory{Memory: a.Memory, Size: a.Size, Asked: size, Align: align, Free: a.Size - a.used, Largest: largest}
 }
 
-// Free gives back what Alloc returned: the address of a live block, or None.
+// Free frees an address that Alloc returned. It does nothing for None.
 func (a *Allocator) Free(addr Addr) error {
 	if addr == None {
 		return nil
@@ -85,20 +84,21 @@ func (a *Allocator) Free(addr Addr) error {
 	return fmt.Errorf("%v: cannot free %v: nothing is allocated there; it was freed before, or never allocated", a.Memory, addr)
 }
 
-// Used is the sum of the sizes of the live blocks.
+// Used returns the sum of the sizes of the live blocks.
 func (a *Allocator) Used() Bytes { return a.used }
 
 // OutOfMemory is the error of an Alloc that does not fit.
 type OutOfMemory struct {
 	Memory  ID
-	Size    Bytes // of the memory
+	Size    Bytes // size of the memory
 	Asked   Bytes
 	Align   Bytes
-	Free    Bytes // in all gaps together
-	Largest Bytes // largest block that would have fitted at the alignment
+	Free    Bytes // sum of all gaps
+	Largest Bytes // largest block that fits at the alignment
 }
 
-// Error names the memory, what was asked, what there is, and what to change.
+// Error returns a text with the memory, the requested and the free bytes, and the key of
+// the topology that sets the size.
 func (e *OutOfMemory) Error() string {
 	return fmt.Sprintf("%v: out of memory: asked %v aligned to %v, free %v of %v, largest block %v; free something, ask for less, or raise %s in the topology",
 		e.Memory, e.Asked, e.Align, e.Free, e.Size, e.Largest, sizeKey(e.Memory))

@@ -23,6 +23,7 @@ func mustAlloc(t *testing.T, a *Allocator, size, align Bytes) Addr {
 	return addr
 }
 
+// TestAllocTakesTheLowestFit checks the addresses of a sequence of Alloc and Free.
 func TestAllocTakesTheLowestFit(t *testing.T) {
 	a := Allocator{Memory: tcm, Size: 1024}
 	steps := []struct {
@@ -83,7 +84,7 @@ func TestAllocErrors(t *testing.T) {
 				t.Errorf("Alloc(%d, %d) error\n got %v\nwant %s", tt.size, tt.align, err, tt.want)
 			}
 			if addr != None {
-				t.Errorf("Alloc(%d, %d) = %v beside its error, want none", tt.size, tt.align, addr)
+				t.Errorf("Alloc(%d, %d) = %v in addition to its error, want none", tt.size, tt.align, addr)
 			}
 			if got := a.Used(); got != 256 {
 				t.Errorf("Used() after the error = %v, want 256B", got)
@@ -119,7 +120,7 @@ func TestFreeErrors(t *testing.T) {
 	}
 }
 
-// TestAllocatorAgainstBytes compares the allocator with a flag per byte.
+// TestAllocatorAgainstBytes compares the allocator with a model that has a flag per byte.
 func TestAllocatorAgainstBytes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		size := rapid.IntRange(1, 200).Draw(t, "size")
@@ -207,6 +208,8 @@ func TestAllocatorAgainstBytes(t *testing.T) {
 	})
 }
 
+// TestAllocatorCost checks the size of an unused allocator and that Alloc and Free do not
+// allocate.
 func TestAllocatorCost(t *testing.T) {
 	if got, want := unsafe.Sizeof(Allocator{}), uintptr(56); got != want {
 		t.Errorf("an untouched Allocator takes %d bytes, want %d", got, want)

@@ -7,9 +7,9 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// Region is a two-dimensional access to one memory: Rows runs of RowBytes, each
-// Stride after the one before. Its bytes are numbered from 0 in row order, as
-// they travel.
+// Region is a two-dimensional range of bytes in one memory: Rows rows of RowBytes, whose
+// starts are Stride apart. The bytes of a region are numbered from 0, row by row, in the
+// order in which they are transferred.
 type Region struct {
 	Addr     Addr
 	Rows     int64
@@ -17,17 +17,16 @@ type Region struct {
 	Stride   Bytes
 }
 
-// Contiguous is the region of n bytes from addr on.
+// Contiguous returns the region of n bytes from addr on.
 func Contiguous(addr Addr, n Bytes) Region {
 	return Region{Addr: addr, Rows: 1, RowBytes: n, Stride: n}
 }
 
-// Bytes is how much the region holds.
+// Bytes returns the size of the region.
 func (r Region) Bytes() Bytes { return Bytes(r.Rows) * r.RowBytes }
 
-// Overlaps reports whether the two regions have an address in common: tiles side
-// by side in one matrix have not. It costs the rows of the shorter one if their
-// strides differ.
+// Overlaps reports whether two regions share an address. (Adjacent tiles of one matrix do
+// not.) If the strides differ, it takes time linear in the smaller number of rows.
 func (r Region) Overlaps(s Region) bool {
 	if r.Addr >= s.end() || s.Addr >= r.end() {
 		return false
@@ -46,24 +45,24 @@ func (r Region) Overlaps(s Region) bool {
 	if s.Addr < r.Addr {
 		r, s = s, r
 	}
-	col := Bytes(s.Addr-r.Addr) % r.Stride // of s's first byte, in a row of r
+	col := Bytes(s.Addr-r.Addr) % r.Stride // column of the first byte of s in r
 	return col < r.RowBytes || col+s.RowBytes > r.Stride
 }
 
-// touches reports whether a row of the region has an address in common with n bytes
-// from a on.
+// touches reports whether a row of the region overlaps the n bytes from a on.
 func (r Region) touches(a Addr, n Bytes) bool {
 	if r.Rows == 1 || r.Stride <= 0 {
 		return a < r.Addr+Addr(r.RowBytes) && r.Addr < a+Addr(n)
 	}
-	last := Bytes(a-r.Addr) + n - 1 // in bytes from the first row
+	last := Bytes(a-r.Addr) + n - 1 // the last of the n bytes, relative to the first row
 	if last < 0 {
 		return false
 	}
-	row := min(last/r.Stride, Bytes(r.Rows-1)) // the last that begins by then
+	row := min(last/r.Stride, Bytes(r.Rows-1)) // the last row that starts at or before it
 	return row*r.Stride+r.RowBytes > Bytes(a-r.Addr)
 }
 
+// end returns the address behind the last byte.
 func (r Region) end() Addr {
 	if r.Bytes() == 0 {
 		return r.Addr
@@ -71,8 +70,8 @@ func (r Region) end() Addr {
 	return r.Addr + Addr(Bytes(r.Rows-1)*r.Stride+r.RowBytes)
 }
 
-// addr is where byte off of the region lies, and how many bytes of its row are
-// left from there.
+// addr returns the address of byte off of the region, and the number of bytes from there to
+// the end of the row.
 func (r Region) addr(off Bytes) (a Addr, left Bytes) {
 	if r.Rows == 1 {
 		return r.Addr + Addr(off), r.RowBytes - off
@@ -81,7 +80,8 @@ func (r Region) addr(off Bytes) (a Addr, left Bytes) {
 	return r.Addr + Addr(row*r.Stride+col), r.RowBytes - col
 }
 
-// Part returns bytes off to off+n of the region. ok is false if they are not a region.
+// Part returns bytes off to off+n of the region. ok is false if these bytes do not form a
+// region.
 func (r Region) Part(off, n Bytes) (part Region, ok bool) {
 	a, left := r.addr(off)
 	if n <= left {
@@ -90,15 +90,15 @@ func (r Region) Part(off, n Bytes) (part Region, ok bool) {
 	return Region{Addr: a, Rows: int64(n / r.RowBytes), RowBytes: r.RowBytes, Stride: r.Stride}, left == r.RowBytes && n%r.RowBytes == 0
 }
 
-// HBM is how an HBM slice is built: pseudo-channels that serve bursts.
+// HBM describes an HBM slice: pseudo-channels that serve bursts.
 type HBM struct {
 	Channels   int
 	Burst      Bytes
-	BurstTime  simtime.Time // of one burst on its channel
-	Turnaround simtime.Time // of a channel between a read and a write
+	BurstTime  simtime.Time // service time of one burst
+	Turnaround simtime.Time // delay of a channel between a read and a write
 }
 
-// NewHBM reads the numbers off a topology.
+// NewHBM returns the description for a topology.
 func NewHBM(s topology.HBM) HBM {
 	return HBM{
 		Channels:   s.Channels,
@@ -108,47 +108,47 @@ func NewHBM(s topology.HBM) HBM {
 	}
 }
 
-// Channel is the pseudo-channel of an address. Folding higher bits of the burst's
-// number over the lowest spreads strided accesses, such as the rows of a tile,
-// and still gives every aligned run of as many bursts as there are channels one
-// burst each.
+// Channel returns the pseudo-channel of an address. It combines higher bits of the burst
+// number with the lowest bits, which spreads strided accesses such as the rows of a tile.
+// Each channel still gets one burst of every aligned sequence of Channels bursts.
 func (h HBM) Channel(a Addr) int {
 	n := uint64(a) / uint64(h.Burst)
 	width := uint(bits.TrailingZeros(uint(h.Channels)))
 	return int((n ^ n>>width ^ n>>(2*width)) % uint64(h.Channels))
 }
 
-// Piece is the part of a region that one burst moves.
-type Piece struct {
+// BurstRange is the range of a region's bytes that one burst transfers.
+type BurstRange struct {
 	Channel    int
-	Start, End Bytes // numbers of its first byte in the region, and behind its last
+	Start, End Bytes // byte numbers in the region; End is exclusive
 }
 
-// Piece is the part of r that byte off is in: what is left of its row, cut at the
-// boundaries of bursts. A burst costs its whole time however little of it is
-// wanted, and again in each row that touches it.
-func (h HBM) Piece(r Region, off Bytes) Piece {
+// BurstAt returns the burst that transfers byte off of r. A burst ends at the end of the
+// row. It takes a whole burst time even if few of its bytes are needed, and once for each
+// row that touches it.
+func (h HBM) BurstAt(r Region, off Bytes) BurstRange {
 	a, left := r.addr(off)
 	inBurst := Bytes(a) % h.Burst
 	col := r.RowBytes - left
-	return Piece{
+	return BurstRange{
 		Channel: h.Channel(a),
 		Start:   off - min(inBurst, col),
 		End:     off + min(h.Burst-inBurst, left),
 	}
 }
 
-// Slice is the timing state of the pseudo-channels of one HBM slice: when each is
-// free. They are parallel servers, first come, first served.
+// Slice is the timing state of the pseudo-channels of one HBM slice. The channels are
+// parallel servers, first come, first served.
 type Slice struct {
 	HBM
 	channels []channel
-	saved    []channel
+	saved    []channel // the state before the last Serve
 }
 
+// channel is the state of a pseudo-channel.
 type channel struct {
-	free  simtime.Time
-	wrote bool
+	free  simtime.Time // when the channel can serve the next burst
+	wrote bool         // whether the last access was a write
 }
 
 // NewSlice returns an idle slice.
@@ -157,7 +157,7 @@ func NewSlice(h HBM) *Slice {
 	return &Slice{HBM: h, channels: state[:h.Channels:h.Channels], saved: state[h.Channels:]}
 }
 
-// Op says which way data goes.
+// Op is the direction of an access.
 type Op bool
 
 // The two operations of a memory.
@@ -166,71 +166,71 @@ const (
 	Write Op = true
 )
 
-// Stream is a part of an access on its way through the channels: bytes [From, To)
-// of a region in flits, of which number k arrives at At+k·Gap. A read asks for all
-// of them at once: Gap is 0.
-type Stream struct {
+// PartialAccess is a part of an access to a region: bytes [From, To), in flits. Flit k of
+// the part arrives at At+k·Gap. A read requests all flits at once: Gap is 0.
+type PartialAccess struct {
 	Op       Op
 	Region   Region
 	From, To Bytes
-	Flit     Bytes
+	Flit     Bytes // size of a flit
 	At, Gap  simtime.Time
 
-	// Ends is when each channel has written what came before of a write, and is
-	// brought up to date. It may be nil if only the channels' time matters.
+	// Ends has, for each channel, the time at which the earlier parts of a write are
+	// complete. Serve updates it. It may be nil if only the occupancy of the channels
+	// matters.
 	Ends []simtime.Time
 }
 
-// Serve takes a stream through the channels and calls visit, which may be nil,
-// with the instant when flit k is through, all before it included. A burst is read
-// for the flit its first byte is in, and written when the flit of its last byte
-// has come. It returns the instant when all is through, which is at least At.
+// Serve serves a part of an access and returns the time at which it is complete, which is
+// at least part.At. For each flit k it calls visit, unless nil, with the time at which
+// flits 0 to k are complete. A burst is read for the flit that contains its first byte,
+// and written when the flit with its last byte has arrived.
 //
-// A write that comes more slowly than the channels could take it leaves them free
-// in between: it occupies each for its bursts' own time, from At on.
-func (s *Slice) Serve(st Stream, visit func(k int64, done simtime.Time)) simtime.Time {
+// A write that arrives more slowly than the channels could serve it leaves them free in
+// between: it occupies each channel only for the burst times, from part.At on.
+func (s *Slice) Serve(part PartialAccess, visit func(k int64, done simtime.Time)) simtime.Time {
 	copy(s.saved, s.channels)
-	done, arrived := st.At, st.At
-	off, from := st.From, st.From
-	if st.Op == Read && off < st.To {
-		if p := s.Piece(st.Region, off); p.Start < off {
-			off = p.End // read with the flit before
+	done, arrived := part.At, part.At
+	off, from := part.From, part.From
+	if part.Op == Read && off < part.To {
+		if b := s.BurstAt(part.Region, off); b.Start < off {
+			off = b.End // the burst was read for the previous flit
 		}
 	}
-	for k := int64(0); from < st.To; k++ {
-		from = min(from+st.Flit, st.To)
+	for k := int64(0); from < part.To; k++ {
+		from = min(from+part.Flit, part.To)
 		for off < from {
-			p := s.Piece(st.Region, off)
-			if st.Op == Write && p.End > from {
+			b := s.BurstAt(part.Region, off)
+			if part.Op == Write && b.End > from {
 				break
 			}
-			c := &s.channels[p.Channel]
+			c := &s.channels[b.Channel]
 			takes := s.BurstTime
-			if c.wrote != bool(st.Op) && c.free > 0 { // the first access has nothing to turn round from
+			if c.wrote != bool(part.Op) && c.free > 0 { // no turnaround before the first access
 				takes += s.Turnaround
 			}
-			c.wrote = bool(st.Op)
-			c.free = max(c.free, st.At) + takes
+			c.wrote = bool(part.Op)
+			c.free = max(c.free, part.At) + takes
 			done = max(done, c.free)
-			if st.Ends != nil {
-				end := &st.Ends[p.Channel]
+			if part.Ends != nil {
+				end := &part.Ends[b.Channel]
 				*end = max(c.free, max(*end, arrived)+takes)
 				done = max(done, *end)
 			}
-			off = p.End
+			off = b.End
 		}
 		if visit != nil {
 			visit(k, done)
 		}
-		arrived += st.Gap
+		arrived += part.Gap
 	}
 	return done
 }
 
-// Undo takes back the last Serve.
+// Undo restores the state before the last Serve.
 func (s *Slice) Undo() { copy(s.channels, s.saved) }
 
-// Occupy keeps the channels busy with n bytes, spread evenly, from a on.
+// Occupy keeps all channels busy from time a on, for n bytes spread evenly over them.
 func (s *Slice) Occupy(a simtime.Time, n Bytes) {
 	round := Bytes(s.Channels) * s.Burst
 	each := simtime.Time((n + round - 1) / round)

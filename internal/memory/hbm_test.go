@@ -19,7 +19,7 @@ func TestNewHBM(t *testing.T) {
 	}
 }
 
-// The formula of the machine's description, for eight channels.
+// TestChannelHash compares Channel with the documented formula for eight channels.
 func TestChannelHash(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		addr := rapid.Int64Range(0, 1<<40).Draw(t, "addr")
@@ -30,8 +30,8 @@ func TestChannelHash(t *testing.T) {
 	})
 }
 
-// Every aligned run of one burst per channel uses each channel once: a sequential
-// stream runs at full rate.
+// TestAlignedRunsUseEveryChannel checks that an aligned sequence of one burst per channel
+// uses each channel once, so that sequential accesses run at full rate.
 func TestAlignedRunsUseEveryChannel(t *testing.T) {
 	for _, channels := range []int{1, 2, 4, 8, 16, 64} {
 		h := HBM{Channels: channels, Burst: 256}
@@ -49,8 +49,9 @@ func TestAlignedRunsUseEveryChannel(t *testing.T) {
 	}
 }
 
-// The first bursts of the rows of a 32×3072 f16 tile, 6 KiB apart, must not fall
-// on one pseudo-channel: at least six are used, none by more than a third of them.
+// TestRowsOfATileSpread checks that the first bursts of the rows of a 32×3072 f16 tile, 6
+// KiB apart, use at least six of the eight channels, and that no channel serves more than
+// a third of them.
 func TestRowsOfATileSpread(t *testing.T) {
 	for base := Addr(0); base < 1<<20; base += 2048 {
 		var count [8]int
@@ -72,30 +73,33 @@ func TestRowsOfATileSpread(t *testing.T) {
 	}
 }
 
-func TestPiece(t *testing.T) {
+// TestBurstAt checks the bursts of a region of three rows.
+func TestBurstAt(t *testing.T) {
 	tile := Region{Addr: 100, Rows: 3, RowBytes: 400, Stride: 1000}
 	for _, c := range []struct {
 		off        Bytes
 		start, end Bytes
 	}{
 		{0, 0, 156},     // 100..256
-		{155, 0, 156},   // its last byte
-		{156, 156, 400}, // 256..500, the row ends
+		{155, 0, 156},   // the last byte of the same burst
+		{156, 156, 400}, // 256..500, where the row ends
 		{400, 400, 580}, // 1100..1280
 		{600, 580, 800}, // 1280..1500
 	} {
-		got := eightChannels.Piece(tile, c.off)
+		got := eightChannels.BurstAt(tile, c.off)
 		if got.Start != c.start || got.End != c.end {
-			t.Errorf("Piece(%d) = [%d, %d), want [%d, %d)", c.off, got.Start, got.End, c.start, c.end)
+			t.Errorf("BurstAt(%d) = [%d, %d), want [%d, %d)", c.off, got.Start, got.End, c.start, c.end)
 		}
 	}
 }
 
-func TestSequentialReadStreams(t *testing.T) {
+// TestSequentialRead checks when the flits of a sequential read are complete, and that the
+// channels are busy until then.
+func TestSequentialRead(t *testing.T) {
 	const ns = simtime.Nanosecond
 	s := NewSlice(eightChannels)
 	var through []simtime.Time
-	done := s.Serve(Stream{Region: Contiguous(0, 4096), To: 4096, Flit: 256, At: 100 * ns}, func(k int64, at simtime.Time) {
+	done := s.Serve(PartialAccess{Region: Contiguous(0, 4096), To: 4096, Flit: 256, At: 100 * ns}, func(k int64, at simtime.Time) {
 		if int(k) != len(through) {
 			t.Fatalf("flit %d visited out of order", k)
 		}
@@ -110,11 +114,11 @@ func TestSequentialReadStreams(t *testing.T) {
 		t.Errorf("%d flits, done at %v, want 16 and 116ns", len(through), done)
 	}
 	// The channels are busy until then.
-	if got := s.Serve(Stream{Region: Contiguous(0, 1), To: 1, Flit: 256}, nil); got != 124*ns {
+	if got := s.Serve(PartialAccess{Region: Contiguous(0, 1), To: 1, Flit: 256}, nil); got != 124*ns {
 		t.Errorf("next burst through at %v, want 124ns", got)
 	}
 	s.Undo()
-	if got := s.Serve(Stream{Region: Contiguous(0, 1), To: 1, Flit: 256}, nil); got != 124*ns {
+	if got := s.Serve(PartialAccess{Region: Contiguous(0, 1), To: 1, Flit: 256}, nil); got != 124*ns {
 		t.Errorf("after Undo: %v, want 124ns", got)
 	}
 }
@@ -128,14 +132,14 @@ func TestTurnaround(t *testing.T) {
 		op   Op
 		want simtime.Time
 	}{{Read, 8}, {Read, 16}, {Write, 27}, {Write, 35}, {Read, 46}} {
-		if got := s.Serve(Stream{Op: c.op, Region: one, To: 256, Flit: 256}, nil); got != c.want*simtime.Nanosecond {
+		if got := s.Serve(PartialAccess{Op: c.op, Region: one, To: 256, Flit: 256}, nil); got != c.want*simtime.Nanosecond {
 			t.Errorf("access %d: through at %v, want %dns", i, got, c.want)
 		}
 	}
 }
 
-// Cutting an access into parts changes nothing: every burst is served once, at
-// the same time.
+// TestServeInParts checks that an access that is served in parts ends at the same time as
+// one that is served as a whole.
 func TestServeInParts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := Region{
@@ -149,23 +153,23 @@ func TestServeInParts(t *testing.T) {
 		if op == Read {
 			gap = 0
 		}
-		st := Stream{Op: op, Region: r, To: r.Bytes(), Flit: 256, Gap: gap, Ends: make([]simtime.Time, 8)}
+		part := PartialAccess{Op: op, Region: r, To: r.Bytes(), Flit: 256, Gap: gap, Ends: make([]simtime.Time, 8)}
 		if op == Read {
-			st.Ends = nil
+			part.Ends = nil
 		}
-		want := NewSlice(eightChannels).Serve(st, nil)
-		st.Ends = slices.Repeat([]simtime.Time{0}, len(st.Ends))
+		want := NewSlice(eightChannels).Serve(part, nil)
+		part.Ends = slices.Repeat([]simtime.Time{0}, len(part.Ends))
 		if op == Read {
-			st.Ends = nil
+			part.Ends = nil
 		}
 		parts := NewSlice(eightChannels)
 		var got simtime.Time
-		for st.From < r.Bytes() {
-			n := Bytes(rapid.Int64Range(1, 8).Draw(t, "flits")) * st.Flit
-			st.To = min(st.From+n, r.Bytes())
-			st.At = simtime.Time(st.From/st.Flit) * gap
-			got = max(got, parts.Serve(st, nil))
-			st.From = st.To
+		for part.From < r.Bytes() {
+			n := Bytes(rapid.Int64Range(1, 8).Draw(t, "flits")) * part.Flit
+			part.To = min(part.From+n, r.Bytes())
+			part.At = simtime.Time(part.From/part.Flit) * gap
+			got = max(got, parts.Serve(part, nil))
+			part.From = part.To
 		}
 		if got != want {
 			t.Fatalf("%+v in parts through at %v, whole at %v", r, got, want)
@@ -173,7 +177,7 @@ func TestServeInParts(t *testing.T) {
 	})
 }
 
-// Overlaps against the bytes themselves.
+// TestOverlaps compares Overlaps with the sets of addresses.
 func TestOverlaps(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		stride := Bytes(rapid.Int64Range(1, 12).Draw(t, "stride"))

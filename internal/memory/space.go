@@ -10,38 +10,36 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// Guard is the granule of virtual addresses: tensors start at its multiples,
-// never at 0, with at least this much unmapped between them. It exceeds any
-// alignment a memory asks for, so a virtual address is as aligned as the shard
-// behind it.
+// Guard is the granularity of virtual addresses. Tensors start at multiples of Guard, never
+// at 0, and at least Guard bytes between two tensors are unmapped. Guard is larger than
+// any alignment of a memory, so a virtual address has the alignment of its shard.
 const Guard Bytes = 64 << 10
 
-// Space lays tensors out in virtual addresses. Its zero value is empty and
-// ready.
+// Space maps tensors to virtual addresses. The zero value is empty and ready to use.
 //
-// Behind every tensor lies an unmapped guard as long as the tensor itself, and
-// no address is used twice. So an overrun by a row or by the whole tensor is
-// caught rather than read from a neighbour, and so is a use after Unmap. There
-// are 2⁶³ addresses: tensors of a GiB can come and go four billion times.
+// Behind every tensor is an unmapped guard at least as long as the tensor, and no address
+// is used twice. So an access beyond the end, by a row or by a whole tensor, is an error
+// and does not reach another tensor; so is an access after Unmap. There are 2⁶³ addresses:
+// enough for four billion tensors of 1 GiB.
 type Space struct {
-	tensors []*tensor // by base, which is also the order of mapping
-	next    VA
+	tensors []*tensor // sorted by base, which is also the order of mapping
+	next    VA        // base of the next tensor
 }
 
+// tensor is a mapped tensor.
 type tensor struct {
 	name   string
 	base   VA
 	size   Bytes
 	shards []Segment
-	ends   []Bytes // offset in the tensor of the end of each shard
+	ends   []Bytes // offset of the end of each shard in the tensor
 }
 
 func (t *tensor) end() VA { return t.base + VA(t.size) }
 
-// Map gives a tensor a range of virtual addresses that runs through its shards
-// in order, and returns where it starts. The name is for errors and need not
-// be unique. Shards of no bytes are left out; a tensor of no bytes has an
-// address of its own all the same.
+// Map assigns a range of virtual addresses to a tensor and returns its start. The range
+// covers the shards in order. Errors use the name, which need not be unique. Empty shards
+// are left out. An empty tensor has its own address, too.
 func (s *Space) Map(name string, shards []Segment) (VA, error) {
 	t := &tensor{name: name, base: max(s.next, VA(Guard))}
 	for i, sh := range shards {
@@ -67,8 +65,8 @@ func (s *Space) Map(name string, shards []Segment) (VA, error) {
 	return t.base, nil
 }
 
-// Unmap removes the tensor that starts at base and returns its shards, whose
-// memory is the caller's to free.
+// Unmap removes the tensor that starts at base and returns its shards. The caller frees
+// their memory.
 func (s *Space) Unmap(base VA) ([]Segment, error) {
 	i, found := s.search(base)
 	if !found {
@@ -79,16 +77,15 @@ func (s *Space) Unmap(base VA) ([]Segment, error) {
 	return t.shards, nil
 }
 
-// search is the index of the first tensor at or after va, and whether it
+// search returns the index of the first tensor that starts at or after va, and whether it
 // starts at va.
 func (s *Space) search(va VA) (int, bool) {
 	return slices.BinarySearchFunc(s.tensors, va, func(t *tensor, va VA) int { return cmp.Compare(t.base, va) })
 }
 
-// Translate finds the tensor that holds all n bytes from va on. An access that
-// leaves a tensor, or is in none, is an error. An access of no bytes may
-// also stand just behind the last byte of a tensor. Translate costs the
-// logarithm of the number of tensors and allocates nothing.
+// Translate finds the tensor that contains all n bytes from va on. An access that is not
+// completely inside a tensor is an error. An access of 0 bytes may start at the end of a
+// tensor. Translate takes time logarithmic in the number of tensors and allocates nothing.
 func (s *Space) Translate(va VA, n Bytes) (Access, error) {
 	if n < 0 {
 		return Access{}, fmt.Errorf("access of %d bytes at %v: the size must not be negative", int64(n), va)
@@ -103,12 +100,12 @@ func (s *Space) Translate(va VA, n Bytes) (Access, error) {
 			return Access{t, off, n}, nil
 		}
 	}
-	return Access{}, s.unmapped(va, n, i)
+	return Access{}, s.unmappedError(va, n, i)
 }
 
-// unmapped returns the error of an access to va, where tensor i is the first to start behind
-// it. The error names the nearest tensor.
-func (s *Space) unmapped(va VA, n Bytes, i int) error {
+// unmappedError returns the error of an access of n bytes at va. i is the index of the
+// first tensor that starts behind va. The error names the nearest tensor.
+func (s *Space) unmappedError(va VA, n Bytes, i int) error {
 	access := fmt.Sprintf("access of %v at %v", n, va)
 	var near *tensor
 	if i > 0 {
@@ -130,21 +127,21 @@ func (s *Space) unmapped(va VA, n Bytes, i int) error {
 	return fmt.Errorf("%s runs %v past the end of %s; mask the ragged edge or shorten the access", access, n-Bytes(near.end()-va), tensor)
 }
 
-// Access is a run of bytes within one tensor.
+// Access is a range of bytes in one tensor.
 type Access struct {
 	tensor *tensor
 	off, n Bytes
 }
 
-// Segments iterates over the physical segments of the access in the order of
-// its virtual addresses, allocating nothing:
+// Segments iterates over the physical segments of the access, in order of virtual
+// addresses. It allocates nothing:
 //
 //	for seg := range access.Segments {
 func (a Access) Segments(yield func(Segment) bool) {
 	if a.n == 0 {
 		return
 	}
-	i, _ := slices.BinarySearch(a.tensor.ends, a.off+1) // first shard that ends behind off
+	i, _ := slices.BinarySearch(a.tensor.ends, a.off+1) // the shard that contains off
 	for n := a.n; n > 0; i++ {
 		seg := a.tensor.shards[i]
 		if skip := a.off - (a.tensor.ends[i] - seg.Bytes); skip > 0 {
@@ -162,13 +159,13 @@ func (a Access) Segments(yield func(Segment) bool) {
 // Bytes is an amount of data or a size of memory.
 type Bytes = topology.Bytes
 
-// ID names a memory. PE is 0 for the SRAM, which the PEs of a cube share.
+// ID identifies a memory. PE is 0 for an SRAM, which all PEs of a cube share.
 type ID = oplog.Space
 
-// Kinds has the kind of memory that a component is.
+// Kinds maps the kind of a topology node to a kind of memory.
 var Kinds = [...]oplog.SpaceKind{topology.KindHBM: oplog.HBM, topology.KindSRAM: oplog.SRAM, topology.KindTCM: oplog.TCM}
 
-// sizeKey returns the field of topology.yaml that says how large the memory is.
+// sizeKey returns the key of topology.yaml that sets the size of a memory.
 func sizeKey(id ID) string {
 	switch id.Kind {
 	case oplog.HBM:
@@ -182,10 +179,10 @@ func sizeKey(id ID) string {
 // Addr is a byte address within one memory, from 0.
 type Addr int64
 
-// None is the address of an allocation of no bytes. It lies in no memory.
+// None is the address of an allocation of 0 bytes. It is in no memory.
 const None Addr = -1
 
-// String is the address in hexadecimal, or "none".
+// String returns the address in hexadecimal, or "none".
 func (a Addr) String() string {
 	if a == None {
 		return "none"
@@ -193,27 +190,27 @@ func (a Addr) String() string {
 	return fmt.Sprintf("%#x", int64(a))
 }
 
-// VA is a virtual address: a byte of some tensor, whichever memory holds it.
+// VA is a virtual address: a byte of a tensor in any memory.
 type VA int64
 
-// String is the address in hexadecimal.
+// String returns the address in hexadecimal.
 func (va VA) String() string { return fmt.Sprintf("%#x", int64(va)) }
 
-// Part is a part of a tensor in virtual addresses.
+// Part is a range of virtual addresses in a tensor.
 type Part struct {
 	VA    VA
 	Bytes Bytes
 }
 
-// Segment is a run of bytes in one memory: a shard of a tensor, or the part of
-// an access that falls into one shard.
+// Segment is a range of bytes in one memory: a shard of a tensor, or the part of an access
+// that is in one shard.
 type Segment struct {
 	Memory ID
 	Addr   Addr
 	Bytes  Bytes
 }
 
-// String is the segment as errors name it: "sip0.cube5.hbm3[0x100:0x180]".
+// String returns the segment as in "sip0.cube5.hbm3[0x100:0x180]".
 func (s Segment) String() string {
 	return fmt.Sprintf("%v[%v:%v]", s.Memory, s.Addr, s.Addr+Addr(s.Bytes))
 }

@@ -149,8 +149,8 @@ func TestUnmap(t *testing.T) {
 	}
 }
 
-// TestSpaceAgainstBytes compares translation with a list of every byte's place,
-// and holds the distances between tensors to the guard rule.
+// TestSpaceAgainstBytes compares Translate with a list of the place of every byte, and
+// checks the guard between tensors.
 func TestSpaceAgainstBytes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var s Space
@@ -220,7 +220,8 @@ func TestTranslateAllocatesNothing(t *testing.T) {
 	}
 }
 
-// A part of a region is a region if it is within a row, or whole rows.
+// TestPartOfARegion checks that a part of a region is a region if it is inside one row or
+// consists of whole rows.
 func TestPartOfARegion(t *testing.T) {
 	r := Region{Addr: 100, Rows: 4, RowBytes: 8, Stride: 32}
 	for _, c := range []struct {

@@ -2,18 +2,17 @@ package memory
 
 import "fmt"
 
-// pageSize is the granule in which a Store holds bytes. Small, because the
-// usual large run has few bytes in each of very many memories: one small shard
-// in each of 131,072 HBM slices is half a GiB in pages of 4 KiB, and would be 8
-// GiB in pages of 64. It is a queue slot's default size, and large enough that
-// copying a page outweighs finding it.
+// pageSize is the size of the pages of a Store. It is small because a typical large run has
+// few bytes in each of many memories: one small shard in each of 131,072 HBM slices takes
+// 0.5 GiB with pages of 4 KiB, and would take 8 GiB with pages of 64 KiB. It is the default
+// size of a queue slot, and large enough that copying a page takes longer than finding it.
 const pageSize = 4096
 
 type page [pageSize]byte
 
-// Store holds the bytes of one memory. Set Memory and Size and it is ready; it
-// costs 32 bytes and a page for each 4 KiB that was written to. Bytes that
-// were never written are zero.
+// Store holds the bytes of one memory. It is ready to use when Memory and Size are set. It
+// takes 32 bytes, and a page for each 4 KiB that were written to. Bytes that were never
+// written are zero.
 type Store struct {
 	Memory ID
 	Size   Bytes
@@ -61,8 +60,8 @@ func (s *Store) Write(addr Addr, src []byte) error {
 	return nil
 }
 
-// Zero makes n bytes from addr on zero and drops the pages they cover whole.
-// Its cost grows with the pages that exist, not with n.
+// Zero sets n bytes from addr on to zero and removes the pages that they cover completely.
+// Its time grows with the number of existing pages, not with n.
 func (s *Store) Zero(addr Addr, n Bytes) error {
 	if err := s.check("zero", addr, n); err != nil {
 		return err
@@ -79,12 +78,12 @@ func (s *Store) Zero(addr Addr, n Bytes) error {
 		}
 	}
 	if len(s.pages) == 0 {
-		s.pages = nil // a map keeps its buckets
+		s.pages = nil // an empty map would keep its buckets
 	}
 	return nil
 }
 
-// zeroIn zeroes what page i, if it exists, has of the addresses [addr, end).
+// zeroIn zeroes the addresses [addr, end) in page i, if the page exists.
 func (s *Store) zeroIn(i, addr, end Addr) {
 	start := i * pageSize
 	lo, hi := max(addr, start), min(end, start+pageSize)
@@ -98,9 +97,10 @@ func (s *Store) zeroIn(i, addr, end Addr) {
 	}
 }
 
-// Resident is how many bytes of host memory the pages take.
+// Resident returns the host memory of the pages, in bytes.
 func (s *Store) Resident() Bytes { return Bytes(len(s.pages)) * pageSize }
 
+// check returns an error if the n bytes from addr on are not all in the memory.
 func (s *Store) check(op string, addr Addr, n Bytes) error {
 	if addr >= 0 && n >= 0 && n <= s.Size && Bytes(addr) <= s.Size-n {
 		return nil

@@ -12,7 +12,7 @@ import (
 
 var hbm = ID{Kind: oplog.HBM, SIP: 0, Cube: 5, PE: 3}
 
-// TestStoreAgainstBytes compares a store with a plain slice.
+// TestStoreAgainstBytes compares a store with a slice of bytes.
 func TestStoreAgainstBytes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		size := rapid.IntRange(1, 5*pageSize).Draw(t, "size")
@@ -50,7 +50,7 @@ func TestStoreAgainstBytes(t *testing.T) {
 			},
 			"read": func(t *rapid.T) {
 				at, n := span(t)
-				got := bytes.Repeat([]byte{0xa5}, n) // to be overwritten, with zeros too
+				got := bytes.Repeat([]byte{0xa5}, n) // Read must overwrite all, also with zeros
 				if err := s.Read(Addr(at), got); err != nil {
 					t.Fatal(err)
 				}
@@ -74,6 +74,7 @@ func TestStoreAgainstBytes(t *testing.T) {
 	})
 }
 
+// TestStoreIsLazy checks that only written pages take memory.
 func TestStoreIsLazy(t *testing.T) {
 	if got, want := unsafe.Sizeof(Store{}), uintptr(32); got != want {
 		t.Errorf("an untouched Store takes %d bytes, want %d", got, want)

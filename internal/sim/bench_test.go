@@ -11,17 +11,16 @@ import (
 	"github.com/kernbench/kernbench/simtime"
 )
 
-// The benchmarks compare with what one would write first, in the same run: an
-// event queue on container/heap, and processes as goroutines with channels. They
-// report nanoseconds a step of each and their ratio, and fail when the ratio is
-// below what the design promises.
+// The benchmarks compare the engine with simple implementations: an event queue on
+// container/heap, and processes as goroutines with channels. Both run in the same
+// benchmark. They report the nanoseconds per step of each and the ratio, and fail if the
+// ratio is below these minimums.
 const (
 	minEventRatio  = 4 // at 1,000 pending events
 	minSwitchRatio = 3
 )
 
-// hold is the classic queue benchmark: take the earliest event, schedule another
-// a random time later, with a constant number pending.
+// delays are random delays of up to 100 ns.
 var delays = func() (d [1 << 12]Time) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for i := range d {
@@ -30,14 +29,16 @@ var delays = func() (d [1 << 12]Time) {
 	return d
 }()
 
+// holdQueue measures n steps of hold with a number of pending events.
 func holdQueue(pending, n int) time.Duration {
-	q := filled(pending)
+	q := fillQueue(pending)
 	start := time.Now()
 	q.hold(n)
 	return time.Since(start)
 }
 
-func filled(pending int) *queue {
+// fillQueue returns a queue with a number of pending events.
+func fillQueue(pending int) *queue {
 	q := &queue{}
 	for i := range pending {
 		q.push(delays[i%len(delays)], 0, 0, uint64(i))
@@ -45,6 +46,8 @@ func filled(pending int) *queue {
 	return q
 }
 
+// hold runs n steps of the classic queue benchmark: it takes the earliest event and
+// schedules another event after a random delay, so that the number of events is constant.
 func (q *queue) hold(n int) {
 	for i := range n {
 		at, e, _ := q.pop(simtime.Never)
@@ -60,6 +63,7 @@ type heapEvent struct {
 	arg    uint64
 }
 
+// eventHeap is an event queue on container/heap.
 type eventHeap []heapEvent
 
 func (h eventHeap) Len() int { return len(h) }
@@ -75,6 +79,7 @@ func (h *eventHeap) Pop() any {
 	return e
 }
 
+// holdHeap measures n steps of hold on an eventHeap.
 func holdHeap(pending, n int) time.Duration {
 	h := make(eventHeap, 0, pending+1)
 	seq := uint64(0)
@@ -93,6 +98,7 @@ func holdHeap(pending, n int) time.Duration {
 	return time.Since(start)
 }
 
+// BenchmarkEventRatio compares queue with eventHeap.
 func BenchmarkEventRatio(b *testing.B) {
 	for _, pending := range []int{1, 1_000, 100_000} {
 		b.Run(fmt.Sprintf("pending=%d", pending), func(b *testing.B) {
@@ -107,11 +113,11 @@ func BenchmarkEventRatio(b *testing.B) {
 	}
 }
 
-// BenchmarkEvent is the queue alone, for profiles and allocation counts.
+// BenchmarkEvent measures only the queue, for profiles and allocation counts.
 func BenchmarkEvent(b *testing.B) {
 	for _, pending := range []int{1, 1_000, 100_000} {
 		b.Run(fmt.Sprintf("pending=%d", pending), func(b *testing.B) {
-			q := filled(pending)
+			q := fillQueue(pending)
 			b.ReportAllocs()
 			b.ResetTimer()
 			q.hold(b.N)
@@ -119,6 +125,7 @@ func BenchmarkEvent(b *testing.B) {
 	}
 }
 
+// switchProcs measures n switches to a process and back.
 func switchProcs(n int) time.Duration {
 	eng := New()
 	defer eng.Close()
@@ -133,6 +140,7 @@ func switchProcs(n int) time.Duration {
 	return time.Since(start)
 }
 
+// switchChannels measures n switches between two goroutines over channels.
 func switchChannels(n int) time.Duration {
 	resume, yield, done := make(chan struct{}), make(chan struct{}), make(chan struct{})
 	go func() {
@@ -152,12 +160,13 @@ func switchChannels(n int) time.Duration {
 	return elapsed
 }
 
+// BenchmarkSwitchRatio compares a switch to a process with a switch over channels.
 func BenchmarkSwitchRatio(b *testing.B) {
 	compare(b, minSwitchRatio, "channel", switchProcs, switchChannels)
 }
 
-// BenchmarkSleep is what a process pays for a sleep: an event and a switch there
-// and back.
+// BenchmarkSleep measures a sleep of a process: an event, and a switch to the process and
+// back.
 func BenchmarkSleep(b *testing.B) {
 	b.ReportAllocs()
 	eng := New()
@@ -172,11 +181,11 @@ func BenchmarkSleep(b *testing.B) {
 	}
 }
 
-// compare times n steps of ours and of a baseline in alternation and reports the
-// best round of each, so that a busy neighbour disturbs both alike.
+// compare runs n steps of ours and of the baseline theirs in alternation, so that other
+// load affects both equally. It reports the best round of each.
 func compare(b *testing.B, least float64, name string, ours, theirs func(n int) time.Duration) {
 	const rounds = 5
-	n := max(b.N/rounds, 100_000) // enough to leave the start behind
+	n := max(b.N/rounds, 100_000) // enough steps to make the start-up negligible
 	best := [2]time.Duration{1 << 62, 1 << 62}
 	for range rounds {
 		best[0] = min(best[0], ours(n))
@@ -184,7 +193,7 @@ func compare(b *testing.B, least float64, name string, ours, theirs func(n int) 
 	}
 	perStep := func(d time.Duration) float64 { return float64(d.Nanoseconds()) / float64(n) }
 	ratio := float64(best[1]) / float64(best[0])
-	b.ReportMetric(0, "ns/op") // of both together: meaningless
+	b.ReportMetric(0, "ns/op") // the sum of both has no meaning
 	b.ReportMetric(perStep(best[0]), "ns/ours")
 	b.ReportMetric(perStep(best[1]), "ns/"+name)
 	b.ReportMetric(ratio, "x-faster")

@@ -5,12 +5,12 @@ import (
 	"sort"
 )
 
-// Cond is a condition that processes wait for. The zero value is ready; it must
-// not be copied once in use.
+// Cond is a condition that processes wait for. The zero value is ready to use. A Cond must
+// not be copied after first use.
 type Cond struct {
-	What string // for the deadlock report: "a free slot on port 3"
+	What string // description in reports of deadlocks: "a free slot on port 3"
 
-	waiting []*Proc // in the order in which they came
+	waiting []*Proc // in order of arrival
 }
 
 func (c *Cond) String() string {
@@ -26,14 +26,14 @@ func (p *Proc) Wait(c *Cond) {
 	p.Park(c)
 }
 
-// WaitFor waits until holds is true, testing it now and at every Broadcast of c.
+// WaitFor waits until holds returns true. It calls holds now and at every Broadcast of c.
 func (p *Proc) WaitFor(c *Cond, holds func() bool) {
 	for !holds() {
 		p.Wait(c)
 	}
 }
 
-// Broadcast wakes every waiting process, in the order in which they came.
+// Broadcast wakes all waiting processes, in order of arrival.
 func (c *Cond) Broadcast() {
 	for _, p := range c.waiting {
 		p.wakeNow()
@@ -42,20 +42,20 @@ func (c *Cond) Broadcast() {
 	c.waiting = c.waiting[:0]
 }
 
-// remove takes p out of the queue.
+// remove removes p from the waiting processes.
 func (c *Cond) remove(p *Proc) {
 	c.waiting = slices.DeleteFunc(c.waiting, func(other *Proc) bool { return other == p })
 }
 
-// Timer is a call at an instant to come that can be taken back. Unlike an event, a timer that
-// was stopped leaves no trace: the clock does not come to its instant because of it.
+// Timer is a scheduled call that can be stopped. Unlike an event, a stopped timer has no
+// effect: the clock does not advance to its time.
 type Timer struct {
 	eng  *Engine
 	at   Time
 	fire func()
 }
 
-// AfterFunc calls a function when d has passed, after the events of that instant.
+// AfterFunc calls fire after the duration d, after all events of that instant.
 func (e *Engine) AfterFunc(d Time, fire func()) *Timer {
 	t := &Timer{eng: e, at: e.now + d, fire: fire}
 	later := sort.Search(len(e.timers), func(i int) bool { return e.timers[i].at > t.at })
@@ -63,7 +63,7 @@ func (e *Engine) AfterFunc(d Time, fire func()) *Timer {
 	return t
 }
 
-// Stop takes the call back, if it has not been made. A nil timer has none.
+// Stop prevents the call if it has not been made. A nil Timer does nothing.
 func (t *Timer) Stop() {
 	if t == nil {
 		return
@@ -73,9 +73,9 @@ func (t *Timer) Stop() {
 	}
 }
 
-// ring calls the function of the first timer, if that is due by a limit, and reports whether
-// it was.
-func (e *Engine) ring(limit Time) bool {
+// fireTimer calls the function of the first timer if it is due by limit, and reports
+// whether it was.
+func (e *Engine) fireTimer(limit Time) bool {
 	if len(e.timers) == 0 || e.timers[0].at > limit {
 		return false
 	}

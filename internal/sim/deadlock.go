@@ -6,30 +6,30 @@ import (
 	"strings"
 )
 
-// Deadlock is the end of a run in which processes wait and no event is left that
-// could wake them.
+// Deadlock is the error of a run in which processes wait and no event is left that could
+// wake them.
 type Deadlock struct {
-	At      Time      // when the last of them began to wait, or of the last event if that is later
-	Blocked []Blocked // without idle ones, in the order of their ids, which processes that ended leave to later ones
-	Cycle   []string  // processes each waiting for the next, and the last for the first
+	At      Time      // the last event or the start of the last wait, whichever is later
+	Blocked []Blocked // blocked processes by id, without idle processes; ids are reused
+	Cycle   []string  // processes that each wait for the next one, and the last for the first
 }
 
-// Blocked is a process that waits in vain.
+// Blocked is a process that waits for something that never happens.
 type Blocked struct {
 	Proc  string
-	On    string
-	Kind  string // of wait, for reports that show some of many: On without names of others
-	At    string // the line of its code, if the process knows
+	On    string // what the process waits for
+	Kind  string // On without the names of other processes: groups equal waits in a report
+	At    string // the source line, "" if unknown
 	Since Time
-	Ended string // the process that would have to end the wait, if it has ended itself
+	Ended string // the process that should end the wait, if that process has ended; else ""
 }
 
-// A report has the first waits of a kind and line, and counts the others: a deadlock of a
-// large machine has thousands of victims and a handful of culprits.
+// A deadlock of a large machine blocks thousands of processes for few reasons. The report
+// shows the first waits of each kind and line, and counts the others.
 const (
-	shownAlike = 6
-	shownKinds = 4
-	shownCycle = 8
+	shownAlike = 6 // waits of one kind and line
+	shownKinds = 4 // kinds
+	shownCycle = 8 // processes of the cycle
 )
 
 func (d *Deadlock) Error() string {
@@ -81,21 +81,22 @@ func (d *Deadlock) Error() string {
 	return b.String()
 }
 
-// deadlock describes the processes that wait, nil if none does, and ends them.
-func (ps *procs) deadlock(at Time) *Deadlock {
+// reportDeadlock ends the processes that wait and describes them. It returns nil if no
+// process waits.
+func (ps *procs) reportDeadlock(at Time) *Deadlock {
 	blocked, cycle := ps.unwind()
 	if len(blocked) == 0 {
 		return nil
 	}
 	d := &Deadlock{at, blocked, cycle}
 	for _, w := range blocked {
-		d.At = max(d.At, w.Since) // the clock of a process may be ahead
+		d.At = max(d.At, w.Since) // the clock of a process may be ahead of the engine's
 	}
 	return d
 }
 
-// unwind ends all processes and returns where they stood, and a cycle of waits if there
-// is one. Idle ones are left out, unless all are idle.
+// unwind ends all processes. It returns what each process waited for, and a cycle of waits
+// if there is one. Idle processes are left out, unless all processes are idle.
 func (ps *procs) unwind() (list []Blocked, cycle []string) {
 	var all, busy []*Proc
 	for _, slot := range ps.slots {
@@ -129,7 +130,7 @@ func (ps *procs) unwind() (list []Blocked, cycle []string) {
 		}
 	}
 	for _, p := range all {
-		p.Cancel() // in which it looks where it stands
+		p.Cancel() // sets p.at
 	}
 	for i, p := range busy {
 		list[i].At = p.at
@@ -137,20 +138,21 @@ func (ps *procs) unwind() (list []Blocked, cycle []string) {
 	return list, cycle
 }
 
-// Idler is what a process can wait for that has nothing to do: somebody else is to
-// blame if the run ends in a deadlock.
+// Idler is a condition that a process without work waits for. Such a process does not cause
+// a deadlock, so reports leave it out.
 type Idler interface {
 	Idle() bool
 }
 
-// Held is what a process can wait for that another process has to bring about.
+// Held is a condition that another process must fulfil.
 type Held interface {
-	// HeldBy is that process, which may have ended; nil if none is known.
+	// HeldBy returns the process that must fulfil the condition, or nil if it is unknown.
+	// The process may have ended.
 	HeldBy() *Proc
 }
 
-// waitCycle follows p to the holder of what it waits for, and so on, and returns
-// the processes on the way if that leads back to p.
+// waitCycle follows the chain of waits from p: from each process to the process that must
+// end its wait. It returns the names on the chain if the chain leads back to p, else nil.
 func (p *Proc) waitCycle() []string {
 	var names []string
 	var seen []*Proc
@@ -166,7 +168,7 @@ func (p *Proc) waitCycle() []string {
 			return names
 		}
 		if slices.Contains(seen, q) {
-			return nil // a cycle further on, found from one of its own members
+			return nil // a cycle without p; it is found from one of its members
 		}
 	}
 }

@@ -1,10 +1,10 @@
-// Package sim is the event engine: an integer clock, a queue of events without
-// allocation, coroutine processes, and the servers and resources they queue for.
+// Package sim is the event engine: an integer clock, an event queue that does not
+// allocate, coroutine processes, and servers that processes queue for.
 //
-// Two kinds of thing live on the clock. A hardware model is a plain struct that
-// implements Handler: the engine calls it back at the instants it asked for. A
-// kernel or a host worker is a process: ordinary sequential code that sleeps,
-// waits and is woken, run as a coroutine on the engine's own goroutine.
+// Two kinds of code run on the clock. A hardware model is a plain struct that implements
+// Handler: the engine calls Handle at the times for which the model scheduled events. A
+// kernel or a host worker is a process: sequential code that sleeps, waits and is woken.
+// A process runs as a coroutine on the engine's goroutine.
 //
 //	eng := sim.New()
 //	defer eng.Close()
@@ -15,20 +15,19 @@
 //
 // # Order
 //
-// Events run in order of time and, at the same time, in the order in which they
-// were scheduled; timers ring after the events of their instant. Nothing else
-// decides: no map order, no goroutine, no wall clock. One engine is single-threaded; independent engines may run on as many
-// goroutines as there are cores.
+// Events run in order of time. Events at the same time run in the order in which they
+// were scheduled; timers fire after the events of their instant. Map order, goroutine
+// scheduling and the wall clock have no influence. One engine is single-threaded;
+// independent engines may run in parallel.
 //
 // # The end of a run
 //
-// Run returns when no event is left. If processes still wait then, nothing can
-// ever wake them and Run returns a *Deadlock that names each of them and what it
-// waits for. A process that panics ends the run with a *PanicError, after the
-// instant in which it does, one that never ends with a *TimeLimit if the engine
-// has a limit. Whenever Run
-// returns an error, and on Close, the processes that are left unwind through
-// their deferred calls and their goroutines are gone.
+// Run returns when no event is left. If processes still wait, nothing can wake them, and
+// Run returns a *Deadlock that names each process and what it waits for. If a process
+// panics, Run finishes the current instant and returns a *PanicError. If the engine has a
+// limit and events are left at the limit, Run returns a *TimeLimit. When Run returns an
+// error, and on Close, the remaining processes unwind through their deferred calls and
+// their goroutines end.
 //
-// The package imports nothing of the project and knows nothing of the machine.
+// The package does not depend on the simulated machine.
 package sim

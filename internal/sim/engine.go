@@ -11,50 +11,50 @@ import (
 // Time is simulated time.
 type Time = simtime.Time
 
-// Handler is a hardware model: the engine calls it when an event of its falls
-// due. What kind and arg mean is the handler's own affair.
+// Handler is a hardware model. The engine calls Handle when an event of the handler is
+// due. The handler defines the meaning of kind and arg.
 type Handler interface {
 	Handle(kind Kind, arg uint64)
 }
 
-// Kind tells a handler which of its events fell due.
+// Kind says which of a handler's events is due.
 type Kind uint32
 
-// Target is a registered Handler.
+// Target identifies a registered Handler.
 type Target uint32
 
-// Event names a callback: whom to call, and with what. A zero Event is nobody.
+// Event is a call of a handler with its arguments. The zero Event calls no handler.
 type Event struct {
 	Target Target
 	Kind   Kind
 	Arg    uint64
 }
 
-// Mark is the number of an activity, for those who trace: something that takes time and
-// lets other things happen. 0 is none.
+// Mark is the number of an activity in a trace. An activity takes time and releases other
+// activities. 0 is none.
 type Mark int64
 
-// Engine is the clock and everything that waits for it.
+// Engine is the simulated clock with its events, timers and processes.
 type Engine struct {
-	// Limit is the simulated time at which Run gives up, for processes that never
-	// end. Zero is none.
+	// Limit is the simulated time at which Run stops with a *TimeLimit, in case a process
+	// never ends. 0 is no limit.
 	Limit Time
-	// By is the activity whose doing the present event is, if somebody traces. What
-	// happens now happens because of it.
+	// By is the activity that caused the current event; 0 without a trace. Activities that
+	// start now are released by it.
 	By Mark
 
-	queue    queue
-	now      Time
-	ran      uint64
-	look     uint64 // how many events have run when the context is next looked at
-	handlers []Handler
-	procs    procs
-	timers   []*Timer     // in the order of their instants, and in which they were made
-	woken    FIFO[uint64] // processes that go on at the present instant
-	err      error        // ends the run: set by Stop
-	closing  bool         // after the present instant, since a process has panicked
-	paused   bool         // the run is interrupted: set by Pause
-	beats    atomic.Uint64
+	queue     queue
+	now       Time
+	ran       uint64
+	nextCheck uint64 // the value of ran at which run checks the context again
+	handlers  []Handler
+	procs     procs
+	timers    []*Timer     // sorted by time; timers at the same time in order of creation
+	woken     FIFO[uint64] // processes to resume at the current instant
+	err       error        // ends the run: set by Stop or fail
+	closing   bool         // the run ends after the current instant: a process has panicked
+	paused    bool         // the run is interrupted: set by Pause
+	beats     atomic.Uint64
 }
 
 // New returns an engine at time 0.
@@ -70,24 +70,25 @@ func (e *Engine) Register(h Handler) Target {
 	return Target(len(e.handlers) - 1)
 }
 
-// Now is the present instant.
+// Now returns the current simulated time.
 func (e *Engine) Now() Time { return e.now }
 
-// Events is how many events have run: the cost of a simulation.
+// Events returns the number of events that have run, which measures the cost of a run.
 func (e *Engine) Events() uint64 { return e.ran }
 
-// Beat notes that the run gets on, and Beats is a number that changes while it
-// does: it may be read from any goroutine, by one that watches.
+// Beat counts progress of the run. A goroutine that watches the run reads the count with
+// Beats.
 func (e *Engine) Beat() { e.beats.Add(1) }
 
-// Look has the run look at its context before the next event: many calls were made at
-// the present one.
-func (e *Engine) Look() { e.look = 0 }
+// CheckContext makes the run check its context before the next event. A handler calls it
+// after many calls within one event.
+func (e *Engine) CheckContext() { e.nextCheck = 0 }
 
-// Beats is the number of beats so far.
+// Beats returns a count that grows while the run makes progress. Any goroutine may call
+// it.
 func (e *Engine) Beats() uint64 { return e.beats.Load() }
 
-// At schedules a call of target's handler. It panics if t is in the past, which
+// At schedules a call of target's handler at time t. It panics if t is in the past, which
 // is a bug in the model.
 func (e *Engine) At(t Time, target Target, kind Kind, arg uint64) {
 	if t < e.now {
@@ -96,31 +97,31 @@ func (e *Engine) At(t Time, target Target, kind Kind, arg uint64) {
 	e.queue.push(t, target, kind, arg)
 }
 
-// Post schedules ev at t; nothing for the zero Event.
+// Post schedules ev at t. It does nothing for the zero Event.
 func (e *Engine) Post(t Time, ev Event) {
 	if ev.Target != 0 {
 		e.At(t, ev.Target, ev.Kind, ev.Arg)
 	}
 }
 
-// Call runs ev at once, at the present instant and ahead of the events that are
-// due, where what it tells is the caller's last word on a matter: an end that is
-// handed on. Nothing happens for the zero Event.
+// Call runs ev immediately, before other events that are due. The caller must have nothing
+// left to do: Call is for a handler that reports its own end. It does nothing for the zero
+// Event.
 func (e *Engine) Call(ev Event) {
 	if ev.Target != 0 {
 		e.handlers[ev.Target].Handle(ev.Kind, ev.Arg)
 	}
 }
 
-// Stop ends the run after the present event; Run returns err.
+// Stop ends the run after the current event. Run returns err.
 func (e *Engine) Stop(err error) {
 	if e.closing = false; e.err == nil {
 		e.err = err
 	}
 }
 
-// fail ends the run after the present instant, so that other processes that panic then are
-// known as well; Run returns the first error.
+// fail ends the run after the current instant, so that other processes that panic at the
+// same instant are reported too. Run returns the first error.
 func (e *Engine) fail(p *Proc, err *PanicError) {
 	if p.Failed != nil {
 		p.Failed(err)
@@ -130,18 +131,18 @@ func (e *Engine) fail(p *Proc, err *PanicError) {
 	}
 }
 
-// Pause interrupts the run after the present event: Run returns nil, and the next one
-// goes on from there.
+// Pause interrupts the run after the current event. Run returns nil, and the next call of
+// Run continues.
 func (e *Engine) Pause() { e.paused = true }
 
-// Idle reports whether nothing is left to happen but timers.
+// Idle reports whether only timers are pending.
 func (e *Engine) Idle() bool { return e.queue.pending == 0 && e.woken.Len() == 0 }
 
-// TimeLimit is the end of a run that had events left at its limit.
+// TimeLimit is the error of a run that had events left at its limit.
 type TimeLimit struct {
 	Limit   Time
-	Events  uint64    // run so far
-	Running []Blocked // the processes that had not ended, if the limit is not the error of one of them
+	Events  uint64    // number of events that have run
+	Running []Blocked // processes that had not ended; nil if the limit is the error of one process
 }
 
 func (l *TimeLimit) Error() string {
@@ -158,10 +159,10 @@ func (l *TimeLimit) Error() string {
 	return fmt.Sprintf("still running at the limit of %v of simulated time%s, after %d events: an endless kernel, or raise the limit (--limit, Options.Limit)", l.Limit, where, l.Events)
 }
 
-// Run runs until no event is left, or until Pause. It returns ctx's error if ctx ends, the error
-// given to Stop, a *PanicError if a process panicked, a *TimeLimit if events are
-// left at the limit, or a *Deadlock if processes still wait, be it for a timer behind the
-// limit. After an error the engine is closed.
+// Run runs events until none is left, or until Pause. It returns the cause of ctx if ctx
+// ends, the error given to Stop, a *PanicError if a process panicked, a *TimeLimit if
+// events are left at the limit, or a *Deadlock if processes still wait. A timer after the
+// limit does not prevent a *Deadlock. After an error the engine is closed.
 func (e *Engine) Run(ctx context.Context) error {
 	limit := simtime.Never
 	if e.Limit > 0 {
@@ -174,22 +175,22 @@ func (e *Engine) Run(ctx context.Context) error {
 		running, _ := e.procs.unwind()
 		return &TimeLimit{limit, e.ran, running}
 	}
-	if d := e.procs.deadlock(e.now); d != nil {
+	if d := e.procs.reportDeadlock(e.now); d != nil {
 		return d
 	}
 	return nil
 }
 
-// beatEvery is how many events may run between two beats, and before a cancelled
-// context is noticed.
+// beatEvery is the number of events between two beats, and between two checks of the
+// context.
 const beatEvery = 64
 
-// run runs the events up to a limit, and reports whether Pause has interrupted that.
+// run runs the events up to limit and reports whether Pause interrupted the run.
 func (e *Engine) run(ctx context.Context, limit Time) (paused bool, err error) {
 	done := ctx.Done()
 	for (e.err == nil || e.closing) && !e.paused {
-		if e.ran >= e.look {
-			e.look = e.ran + beatEvery
+		if e.ran >= e.nextCheck {
+			e.nextCheck = e.ran + beatEvery
 			e.Beat()
 			if done != nil && ctx.Err() != nil {
 				e.Stop(context.Cause(ctx))
@@ -215,7 +216,7 @@ func (e *Engine) run(ctx context.Context, limit Time) (paused bool, err error) {
 			if e.closing {
 				break
 			}
-			if e.ring(limit) {
+			if e.fireTimer(limit) {
 				continue
 			}
 			return false, nil
@@ -231,6 +232,6 @@ func (e *Engine) run(ctx context.Context, limit Time) (paused bool, err error) {
 	return paused, e.err
 }
 
-// Close unwinds every process that has not ended, running its deferred calls.
-// It is harmless to call it twice.
+// Close unwinds every process that has not ended and runs its deferred calls. Further
+// calls do nothing.
 func (e *Engine) Close() { e.procs.close() }

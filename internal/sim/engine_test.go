@@ -11,7 +11,7 @@ import (
 	"github.com/kernbench/kernbench/simtime"
 )
 
-// journal is a handler that notes what it was called with, and when.
+// journal is a handler that records the time and the arguments of each call.
 type journal struct {
 	eng *Engine
 	log []string
@@ -28,6 +28,7 @@ func (j *journal) expect(t *testing.T, want ...string) {
 	}
 }
 
+// TestEventsRunInOrder checks that events run by time, then in the order of scheduling.
 func TestEventsRunInOrder(t *testing.T) {
 	eng := New()
 	j := &journal{eng: eng}
@@ -36,7 +37,7 @@ func TestEventsRunInOrder(t *testing.T) {
 	eng.At(1*simtime.Nanosecond, target, 1, 11)
 	eng.At(2*simtime.Nanosecond, target, 2, 12)
 	eng.Post(3*simtime.Nanosecond, Event{Target: target, Kind: 3, Arg: 13})
-	eng.Post(3*simtime.Nanosecond, Event{}) // nobody
+	eng.Post(3*simtime.Nanosecond, Event{}) // does nothing
 	if err := eng.Run(context.Background()); err != nil {
 		t.Fatal(err)
 	}
@@ -46,8 +47,8 @@ func TestEventsRunInOrder(t *testing.T) {
 	}
 }
 
-// RunUntil runs the events up to and including at and leaves the clock there, unless Pause
-// interrupts it. Processes may still be waiting: the next run goes on with them.
+// RunUntil runs the events up to and including at and sets the clock to at, unless Pause
+// interrupts the run. Processes may still wait: the next run continues them.
 func (e *Engine) RunUntil(ctx context.Context, at Time) error {
 	if paused, err := e.run(ctx, at); paused || err != nil {
 		return err
@@ -56,7 +57,9 @@ func (e *Engine) RunUntil(ctx context.Context, at Time) error {
 	return nil
 }
 
-func TestRunUntilLeavesTheClockThere(t *testing.T) {
+// TestRunUntilSetsTheClock checks the clock after RunUntil, and that an event in the past
+// panics.
+func TestRunUntilSetsTheClock(t *testing.T) {
 	eng := New()
 	j := &journal{eng: eng}
 	target := eng.Register(j)
@@ -69,7 +72,7 @@ func TestRunUntilLeavesTheClockThere(t *testing.T) {
 	if err := eng.RunUntil(ctx, 5000); err != nil || eng.Now() != 5000 || len(j.log) != 2 {
 		t.Fatalf("after RunUntil(5000): err %v, now %d, %d events", err, eng.Now(), len(j.log))
 	}
-	eng.At(5000, target, 0, 2) // the present is not the past
+	eng.At(5000, target, 0, 2) // the current time is not in the past
 	defer func() {
 		if recover() == nil {
 			t.Error("an event in the past was accepted")
@@ -165,7 +168,8 @@ func TestMulDiv(t *testing.T) {
 	}
 }
 
-// TestPause interrupts a run after an event: what is left runs next time.
+// TestPause checks that Pause interrupts a run after the current event, and that the next
+// run continues.
 func TestPause(t *testing.T) {
 	e := New()
 	var ran []Time
@@ -192,7 +196,8 @@ type callback func()
 
 func (f callback) Handle(Kind, uint64) { f() }
 
-// TestDocsOfBeats holds the page of the engine to the number of events between beats.
+// TestDocsOfBeats checks that the page of the engine states the number of events between
+// two beats.
 func TestDocsOfBeats(t *testing.T) {
 	page, err := os.ReadFile("../../docs/work/engine.md")
 	if err != nil {

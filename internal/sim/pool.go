@@ -1,39 +1,39 @@
 package sim
 
-// Pool holds things by number, which is how events know them. Numbers are used again. The zero
-// Pool is empty.
+// Pool stores items by number, so that events can refer to them. Numbers are reused. The
+// zero Pool is empty.
 type Pool[T any] struct {
-	things []T
-	unused []int32
+	items  []T
+	unused []int32 // numbers of removed items
 }
 
-// Add stores a thing and returns its number.
+// Add stores an item and returns its number.
 func (p *Pool[T]) Add(v T) int32 {
 	n := len(p.unused)
 	if n == 0 {
-		p.things = append(p.things, v)
-		return int32(len(p.things) - 1)
+		p.items = append(p.items, v)
+		return int32(len(p.items) - 1)
 	}
 	i := p.unused[n-1]
 	p.unused = p.unused[:n-1]
-	p.things[i] = v
+	p.items[i] = v
 	return i
 }
 
-// At returns thing i. The pointer is valid until another thing is added.
-func (p *Pool[T]) At(i int32) *T { return &p.things[i] }
+// At returns item i. The pointer is valid until the next Add.
+func (p *Pool[T]) At(i int32) *T { return &p.items[i] }
 
-// Take forgets thing i, and returns it.
+// Take removes item i and returns it.
 func (p *Pool[T]) Take(i int32) T {
-	v := p.things[i]
+	v := p.items[i]
 	var none T
-	p.things[i] = none
+	p.items[i] = none
 	p.unused = append(p.unused, i)
 	return v
 }
 
-// Len returns the number of things.
-func (p *Pool[T]) Len() int { return len(p.things) - len(p.unused) }
+// Len returns the number of stored items.
+func (p *Pool[T]) Len() int { return len(p.items) - len(p.unused) }
 
 // FIFO is a queue that reuses its space. The zero FIFO is empty.
 type FIFO[T any] struct {

@@ -11,29 +11,30 @@ import (
 	"github.com/kernbench/kernbench/internal/stack"
 )
 
-// Proc is a process: sequential code in simulated time. Its methods may be
-// called only from its own body, except Wake, Cancel, Name, Done and Running.
+// Proc is a process: sequential code in simulated time. Only the body of the process may
+// call its methods, except Wake, Cancel, Name, Done and Running.
 type Proc struct {
-	// As says what reports call the process at present, where that is not as at Go.
+	// As returns the current name of the process in reports. If nil, the name is the one
+	// given to Go.
 	As func() string
-	// Where says which line of its code the process stands at. It is called on
-	// the process's own stack when the process ends in a deadlock.
+	// Where returns the current source line of the process. It is called on the stack of
+	// the process when the process unwinds in a deadlock. It may be nil.
 	Where func() string
-	// Failed, if it is set, is told with what error the process has panicked. It may not be
-	// the first of the run.
+	// Failed is called with the error when the process panics. Other processes may have
+	// panicked before. It may be nil.
 	Failed func(*PanicError)
-	// Mark is the activity at work while the process runs, and Woken the one that woke
-	// it last, for those who trace.
+	// Mark is the activity of the process while it runs, and Woken the activity that woke
+	// it last; both are 0 without a trace.
 	Mark, Woken Mark
 
 	eng    *Engine
 	name   string
 	id     int32
-	wakes  uint32 // times resumed: tells a wake-up from a stale one
+	wakes  uint32 // number of times resumed: distinguishes a stale wake-up event
 	state  procState
-	since  Time         // when it began to wait
-	on     fmt.Stringer // what it waits for; nil while it sleeps
-	at     string       // where it stood when it was cancelled
+	since  Time         // when the current wait began
+	on     fmt.Stringer // what the process waits for; nil while it sleeps
+	at     string       // the source line at which it was cancelled, if known
 	resume func() (struct{}, bool)
 	stop   func()
 	yield  func(struct{}) bool
@@ -48,23 +49,23 @@ const (
 	ended
 )
 
-// procs resumes processes: it is the handler of their wake-up events.
+// procs is the handler of wake-up events: it resumes processes.
 type procs struct {
-	slots []procSlot // by id
-	free  []int32    // ids of processes that ended
+	slots []procSlot // by process id
+	free  []int32    // ids of processes that have ended
 }
 
-// procSlot outlives its process so that a wake-up meant for an earlier holder of
-// the id is never taken for one of the present.
+// procSlot is the entry of a process id. It outlives the process, so that a wake-up event
+// for an earlier process with the same id does not resume the current one.
 type procSlot struct {
-	*Proc
-	wakes uint32 // of the holders that ended
+	*Proc        // nil if the id is free
+	wakes uint32 // the value of Proc.wakes at which the next process starts
 }
 
-// cancelSignal unwinds the body of a cancelled process.
+// cancelSignal is the panic value that unwinds the body of a cancelled process.
 type cancelSignal struct{}
 
-// Go starts a process at the present instant, as soon as the present event is over.
+// Go starts a process at the current time, after the current event.
 func (e *Engine) Go(name string, body func(p *Proc)) *Proc {
 	p := &Proc{eng: e, name: name, since: e.now}
 	e.procs.add(p)
@@ -83,11 +84,11 @@ func (e *Engine) Go(name string, body func(p *Proc)) *Proc {
 	return p
 }
 
-// Ended returns a process that has ended. It stands for code that is over, in reports of
-// deadlocks, while the process that ran the code has gone on to other code.
+// Ended returns a process that has ended. In reports of deadlocks it stands for code that
+// has ended, while the process that ran the code continues with other code.
 func Ended(name string) *Proc { return &Proc{name: name, state: ended} }
 
-// Name is what the process is called.
+// Name returns the name of the process in reports.
 func (p *Proc) Name() string {
 	if p.As != nil {
 		return p.As()
@@ -95,32 +96,32 @@ func (p *Proc) Name() string {
 	return p.name
 }
 
-// Now is the present instant.
+// Now returns the current simulated time.
 func (p *Proc) Now() Time { return p.eng.now }
 
 // Done reports whether the process has ended.
 func (p *Proc) Done() bool { return p.state == ended }
 
-// Cancelled reports whether the process is being unwound, in its deferred calls.
+// Cancelled reports whether the process unwinds, that is, runs its deferred calls.
 func (p *Proc) Cancelled() bool { return p.state == cancelled }
 
-// Running reports whether the process is what the engine runs at present.
+// Running reports whether the engine currently runs the process.
 func (p *Proc) Running() bool { return p.state == running }
 
-// Sleep lets d pass.
+// Sleep waits for the duration d.
 func (p *Proc) Sleep(d Time) { p.SleepUntil(p.eng.now + d) }
 
-// SleepUntil waits for the instant t.
+// SleepUntil waits until time t.
 func (p *Proc) SleepUntil(t Time) {
 	p.eng.At(t, 0, 0, uint64(p.wakes)<<32|uint64(p.id))
 	p.Park(nil)
 }
 
-// Park waits until Wake is called. on says what for, should that never happen.
+// Park waits until Wake is called. on describes the wait in reports of deadlocks.
 func (p *Proc) Park(on fmt.Stringer) { p.ParkFrom(on, p.eng.now) }
 
-// ParkFrom is Park of a process whose own clock is ahead: it waits from an instant
-// to come.
+// ParkFrom waits like Park. The wait begins at since, which may be in the future: the clock
+// of a process may be ahead of the engine's.
 func (p *Proc) ParkFrom(on fmt.Stringer, since Time) {
 	if p.state == running {
 		p.state, p.on, p.since = waiting, on, since
@@ -131,11 +132,11 @@ func (p *Proc) ParkFrom(on fmt.Stringer, since Time) {
 			p.at = p.Where()
 		}
 	}
-	panic(cancelSignal{}) // Cancel called stop, or a deferred call waits again
+	panic(cancelSignal{}) // Cancel called stop, or a deferred call tried to wait
 }
 
-// Wake resumes a process that waits in Park or Wait at the present instant, as soon
-// as the present event is over. A second Wake before it runs does nothing.
+// Wake resumes a process that waits in Park or Wait at the current time, after the current
+// event. A second Wake before the process runs does nothing.
 func (p *Proc) Wake() {
 	if c, ok := p.on.(*Cond); ok {
 		c.remove(p)
@@ -143,13 +144,14 @@ func (p *Proc) Wake() {
 	p.wakeNow()
 }
 
+// wakeNow queues p to be resumed after the current event.
 func (p *Proc) wakeNow() {
 	p.Woken = p.eng.By
 	p.eng.woken.Push(uint64(p.wakes)<<32 | uint64(p.id))
 }
 
-// Cancel unwinds the process where it waits, running its deferred calls. A
-// process that cancels itself does not return.
+// Cancel unwinds a waiting process and runs its deferred calls. If a process cancels
+// itself, Cancel does not return.
 func (p *Proc) Cancel() {
 	switch p.state {
 	case running:
@@ -161,16 +163,16 @@ func (p *Proc) Cancel() {
 		}
 		p.state = cancelled
 		p.stop()
-		p.state = ended // also of one that never began
+		p.state = ended // stop does not set it if the body never started
 		p.eng.procs.remove(p)
 	}
 }
 
-// Handle resumes the process that an event is for.
+// Handle resumes the process whose wake-up event is due. arg is its id and its wakes.
 func (ps *procs) Handle(_ Kind, arg uint64) {
 	p := ps.slots[uint32(arg)].Proc
 	if p == nil || p.wakes != uint32(arg>>32) || p.state != waiting {
-		return // it ended, or was woken already
+		return // the process has ended, or was resumed before
 	}
 	p.wakes++
 	p.state, p.on = running, nil
@@ -181,6 +183,7 @@ func (ps *procs) Handle(_ Kind, arg uint64) {
 	}
 }
 
+// add gives p an id.
 func (ps *procs) add(p *Proc) {
 	if n := len(ps.free); n > 0 {
 		p.id = ps.free[n-1]
@@ -193,11 +196,13 @@ func (ps *procs) add(p *Proc) {
 	slot.Proc, p.wakes = p, slot.wakes
 }
 
+// remove frees the id of p.
 func (ps *procs) remove(p *Proc) {
 	ps.slots[p.id] = procSlot{wakes: p.wakes + 1}
 	ps.free = append(ps.free, p.id)
 }
 
+// close cancels all processes.
 func (ps *procs) close() {
 	for _, slot := range ps.slots {
 		if slot.Proc != nil {
@@ -206,17 +211,17 @@ func (ps *procs) close() {
 	}
 }
 
-// Server is a serial server with a first-come, first-served queue whose service
-// times are known on arrival: an engine, a port, a memory channel. It needs no
-// events of its own. The zero value is idle.
+// Server is a first-come, first-served resource that serves one request at a time, such as
+// an engine, a port or a memory channel. Service times are known on arrival, so a Server
+// needs no events. The zero value is idle.
 type Server struct {
-	free Time // when the last customer leaves
+	free Time // when the last request ends
 
-	Busy Time // in service
+	Busy Time // total service time
 }
 
-// Serve takes a customer who arrives at `at` and needs `service`, and returns
-// when it is served from and to. Arrivals must be in order of time.
+// Serve adds a request that arrives at `at` and takes `service`. It returns the start and
+// the end of its service. Requests must be added in order of arrival.
 func (s *Server) Serve(at, service Time) (start, end Time) {
 	start = max(s.free, at)
 	end = start + service
@@ -225,10 +230,10 @@ func (s *Server) Serve(at, service Time) (start, end Time) {
 	return start, end
 }
 
-// Free is when the server has no more work.
+// Free returns the time at which the last request ends.
 func (s *Server) Free() Time { return s.free }
 
-// PanicError is a panic inside a process.
+// PanicError is the error of a run in which a process panicked.
 type PanicError struct {
 	Proc  string // "kernel@sip0.cube0.pe1", or another name
 	At    Time
@@ -236,8 +241,8 @@ type PanicError struct {
 	Stack string
 }
 
-// Error returns one line that says where in the author's code the panic was. The stack is added
-// if the simulator panicked by itself, not with an error for the author.
+// Error returns one line with the line of the author's code that panicked. It adds the
+// stack if the simulator itself panicked, other than with an error for the author.
 func (e *PanicError) Error() string {
 	who := e.Proc
 	if kernel, pe, ok := strings.Cut(who, "@"); ok {
@@ -247,15 +252,15 @@ func (e *PanicError) Error() string {
 	err := e.Unwrap()
 	switch {
 	case !inside || err == nil || errors.As(err, new(runtime.Error)):
-		return fmt.Sprintf("%s: %s", who, Panicked(e.Value, e.Stack))
+		return fmt.Sprintf("%s: %s", who, DescribePanic(e.Value, e.Stack))
 	case strings.Contains(err.Error(), line):
-		return err.Error() // it has all of that
+		return err.Error() // it names the line already
 	}
 	return fmt.Sprintf("%s at %s: %v", who, line, err)
 }
 
-// Panicked describes a panic with a value, by its stack.
-func Panicked(value any, text string) string {
+// DescribePanic describes a panic by its value and the text of its stack.
+func DescribePanic(value any, text string) string {
 	line, inside := stack.Line(text)
 	switch {
 	case inside:
@@ -266,7 +271,7 @@ func Panicked(value any, text string) string {
 	return fmt.Sprintf("panic%s: %v", line, value)
 }
 
-// Unwrap returns the panic's value where that is an error.
+// Unwrap returns the value of the panic if it is an error, else nil.
 func (e *PanicError) Unwrap() error {
 	err, _ := e.Value.(error)
 	return err

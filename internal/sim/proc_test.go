@@ -11,12 +11,12 @@ import (
 	"github.com/kernbench/kernbench/simtime"
 )
 
-// leakCheck fails the test if goroutines outlive it.
+// leakCheck fails the test if goroutines are left when it ends.
 func leakCheck(t *testing.T) {
 	t.Helper()
 	before := runtime.NumGoroutine()
 	t.Cleanup(func() {
-		for range 1000 { // a coroutine's goroutine ends a few switches after its body
+		for range 1000 { // the goroutine of a coroutine ends a few switches after its body
 			if runtime.NumGoroutine() <= before {
 				return
 			}
@@ -26,6 +26,7 @@ func leakCheck(t *testing.T) {
 	})
 }
 
+// TestProcessesInterleave runs a producer and two consumers over one condition.
 func TestProcessesInterleave(t *testing.T) {
 	leakCheck(t)
 	eng := New()
@@ -65,7 +66,7 @@ func TestBroadcastWakesInOrderOfArrival(t *testing.T) {
 		eng.Go(name, func(p *Proc) { p.Wait(&c); got = append(got, p.Name()) })
 	}
 	eng.Go("waker", func(p *Proc) {
-		for range 2 { // once more than anybody waits
+		for range 2 { // no process waits for the second one
 			p.Sleep(1)
 			c.Broadcast()
 		}
@@ -75,6 +76,7 @@ func TestBroadcastWakesInOrderOfArrival(t *testing.T) {
 	}
 }
 
+// TestWakeTwiceIsOnce checks that a second Wake before the process runs does nothing.
 func TestWakeTwiceIsOnce(t *testing.T) {
 	eng := New()
 	woken := 0
@@ -95,7 +97,9 @@ func TestWakeTwiceIsOnce(t *testing.T) {
 	}
 }
 
-func TestWakeTakesOutOfCond(t *testing.T) {
+// TestWakeRemovesFromCond checks that a Broadcast does not wake a process that Wake has
+// resumed before.
+func TestWakeRemovesFromCond(t *testing.T) {
 	eng := New()
 	var c Cond
 	var got []string
@@ -107,6 +111,7 @@ func TestWakeTakesOutOfCond(t *testing.T) {
 	}
 }
 
+// TestPanicEndsTheRun checks the error of a panic, and that other processes unwind.
 func TestPanicEndsTheRun(t *testing.T) {
 	leakCheck(t)
 	eng := New()
@@ -130,6 +135,7 @@ func TestPanicEndsTheRun(t *testing.T) {
 	}
 }
 
+// TestCancel cancels processes that wait, have not started, run, or have ended.
 func TestCancel(t *testing.T) {
 	leakCheck(t)
 	eng := New()
@@ -138,7 +144,7 @@ func TestCancel(t *testing.T) {
 	body := func(p *Proc) {
 		defer func() {
 			log = append(log, p.Name()+" unwound")
-			p.Sleep(1) // a cancelled process must not wait any more, nor return
+			p.Sleep(1) // must not return in a cancelled process
 			log = append(log, p.Name()+" slept")
 		}()
 		p.Wait(&c)
@@ -150,7 +156,7 @@ func TestCancel(t *testing.T) {
 	eng.Go("self", func(p *Proc) { defer func() { log = append(log, "self unwound") }(); p.Cancel() })
 	eng.Go("main", func(p *Proc) {
 		p.Sleep(1)
-		c.Broadcast() // also meant for a, which is cancelled before it runs
+		c.Broadcast() // also wakes a, which is cancelled before it runs
 		a.Cancel()
 		a.Cancel()
 	})
@@ -166,8 +172,8 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-// A wake-up meant for a process that was cancelled must not reach the one that
-// inherits its id.
+// TestCancelledSleepDoesNotWakeSuccessor checks that the wake-up event of a cancelled
+// process does not resume the next process with the same id.
 func TestCancelledSleepDoesNotWakeSuccessor(t *testing.T) {
 	eng := New()
 	old := eng.Go("old", func(p *Proc) { p.Sleep(100) })
@@ -199,7 +205,7 @@ func TestCloseUnwindsLiveProcesses(t *testing.T) {
 	}
 }
 
-// held is what a process waits for that another process has to bring about.
+// held is a condition that process by must fulfil.
 type held struct {
 	Cond
 	by *Proc
@@ -207,7 +213,8 @@ type held struct {
 
 func (h *held) HeldBy() *Proc { return h.by }
 
-func TestDeadlockNamesWhoWaitsForWhat(t *testing.T) {
+// TestDeadlockReport checks the text of a deadlock: the waits and the cycle.
+func TestDeadlockReport(t *testing.T) {
 	leakCheck(t)
 	eng := New()
 	ab, ba := &held{Cond: Cond{What: "a reply from b"}}, &held{Cond: Cond{What: "a request from a"}}
@@ -226,12 +233,14 @@ func TestDeadlockNamesWhoWaitsForWhat(t *testing.T) {
 	}
 }
 
-// idleOn is what a process waits for that has nothing to do.
+// idleOn is a condition that a process without work waits for.
 type idleOn struct{ Cond }
 
 func (*idleOn) Idle() bool { return true }
 
-func TestDeadlockLeavesIdleProcessesOut(t *testing.T) {
+// TestDeadlockOmitsIdleProcesses checks that a report omits idle processes unless all are
+// idle.
+func TestDeadlockOmitsIdleProcesses(t *testing.T) {
 	for _, c := range []struct {
 		idle, busy int
 		want       string
@@ -255,13 +264,14 @@ func TestDeadlockLeavesIdleProcessesOut(t *testing.T) {
 	}
 }
 
-// numbered is a condition of a kind.
+// numbered is a condition with a kind.
 type numbered struct{ kind, number int }
 
 func (n numbered) String() string { return fmt.Sprintf("%s, number %d", n.Kind(), n.number) }
 func (n numbered) Kind() string   { return fmt.Sprint("kind ", n.kind) }
 
-// A report shows six waits of a kind, and four kinds.
+// TestDeadlockReportIsBounded checks that a report shows six waits of a kind, and four
+// kinds.
 func TestDeadlockReportIsBounded(t *testing.T) {
 	eng := New()
 	for i := range 1000 {
@@ -349,7 +359,8 @@ func TestSwitchAllocatesNothing(t *testing.T) {
 	}
 }
 
-// The processes that panic at one instant are all known; what comes later does not run.
+// TestPanicsOfOneInstant checks that all panics of one instant are reported and that later
+// events do not run.
 func TestPanicsOfOneInstant(t *testing.T) {
 	eng := New()
 	var got []string
@@ -357,7 +368,7 @@ func TestPanicsOfOneInstant(t *testing.T) {
 		p := eng.Go(fmt.Sprint("p", i), func(p *Proc) {
 			p.Sleep(after)
 			if i == 3 {
-				p.Sleep(1) // to be unwound
+				p.Sleep(1) // is unwound
 			}
 			panic(i)
 		})

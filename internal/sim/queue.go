@@ -2,50 +2,55 @@ package sim
 
 import "math/bits"
 
-// queue holds pending events in the order of (time, insertion). It is a
-// hierarchical timing wheel without ticks: a radix tree over the digits of the
-// event times, as deep as the times differ from the present.
+// queue holds pending events ordered by time, then by insertion. It is a hierarchical
+// timing wheel without ticks: a radix tree over the digits of the event times. Its depth
+// depends on how far the times differ from the current time.
 //
-// An event sits at the level of the highest digit in which its time differs from
-// base, which no pending event precedes, in the slot of that digit. So everything
-// at a level is earlier than everything at the levels above, and within a level a
-// lower slot is earlier: the next event is in the lowest slot of the lowest level
-// in use. If that slot holds few events, the earliest is found by looking; if
-// many, base advances to the earliest of them and they are dealt again, each at
-// least one level lower and those of that instant at the lowest.
+// No pending event is earlier than base. An event is stored at the level of the highest
+// digit in which its time differs from base, in the slot of that digit. So every event at
+// a level is earlier than every event at a higher level, and within a level a lower slot
+// is earlier. The next event is in the lowest slot of the lowest level in use. If that
+// slot holds few events, pop searches it for the earliest. Otherwise base advances to the
+// earliest of them, and the events of the slot are redistributed: each moves down at least
+// one level, and the earliest events move to the lowest level.
 //
-// An event moves at most once a level, in practice once, whatever the number
-// pending. Events of equal time are always in the same slot and every move
-// keeps their order, so ties break by insertion and no sequence number is stored.
-// Events live in one slice, linked by index: nothing is allocated once that slice
-// is large enough, and the collector has nothing to scan.
+// An event moves at most once per level, in practice once, for any number of pending
+// events. Events with equal times are always in the same slot, and every move keeps their
+// order. So ties are resolved by insertion without a sequence number. The events are in
+// one slice, linked by index: nothing is allocated once the slice is large enough, and the
+// garbage collector has nothing to scan.
 type queue struct {
 	events   []pending
 	free     int32 // first unused element of events, 0 for none
-	pending  int
+	pending  int   // number of events in the queue
 	base     Time
-	inUse    uint16                // levels that hold events
-	occupied [levels]uint64        // slots that hold events, per level
-	last     [levels * slots]int32 // last event of a slot; its next is the first
+	inUse    uint16                // bit set of the levels that hold events
+	occupied [levels]uint64        // bit set of the slots that hold events, per level
+	last     [levels * slots]int32 // last event of each slot; its next is the first
 }
 
 const (
 	digitBits = 6
 	slots     = 1 << digitBits
-	levels    = 16 // eleven are in use; a power of two spares bounds checks
-	low       = 3  // bits of the lowest digit: slots of 33 ps, a level of 2 ns where most events of kernels are
-	few       = 2  // events in a slot worth searching rather than dealing, by measurement
+	levels    = 16 // eleven are used; a power of two avoids bounds checks
+	// lowBits is the width of the lowest digit. With 3 bits, a level has slots of 33 ps and
+	// spans 2 ns, where most events of kernels are.
+	lowBits = 3
+	// searchMax is the largest number of events in a slot for which a search is faster than
+	// redistribution, by measurement.
+	searchMax = 2
 )
 
+// pending is an event in the queue, or an unused element.
 type pending struct {
 	at     Time
 	arg    uint64
 	target Target
 	kind   Kind
-	next   int32 // in its slot, a ring; or in the free list
+	next   int32 // the next event in the ring of its slot, or in the free list
 }
 
-// push adds an event, which must not be earlier than the last one taken.
+// push adds an event, which must not be earlier than the last event that pop returned.
 func (q *queue) push(at Time, target Target, kind Kind, arg uint64) {
 	i := q.free
 	if i != 0 {
@@ -63,20 +68,20 @@ func (q *queue) push(at Time, target Target, kind Kind, arg uint64) {
 	q.place(i, e)
 }
 
-// shiftOf is where the digit of a level begins. In level 0 all events agree in the
-// bits above the lowest digit, so that those may be taken with it.
-func shiftOf(level uint) uint {
+// digitShift returns the lowest bit of the digit of a level. At level 0 all events are
+// equal in the bits above the lowest digit, so the digit may include some of these bits.
+func digitShift(level uint) uint {
 	if level == 0 {
 		return 0
 	}
-	return level*digitBits - (digitBits - low)
+	return level*digitBits - (digitBits - lowBits)
 }
 
-// place links event i behind the others of its slot.
+// place appends event i to its slot.
 func (q *queue) place(i int32, e *pending) {
 	differs := uint64(e.at^q.base) | 1
-	level := uint(bits.Len64(differs)-1+digitBits-low) / digitBits % levels
-	digit := uint(e.at>>shiftOf(level)) % slots
+	level := uint(bits.Len64(differs)-1+digitBits-lowBits) / digitBits % levels
+	digit := uint(e.at>>digitShift(level)) % slots
 	last := &q.last[level*slots+digit]
 	if q.occupied[level]&(1<<digit) == 0 {
 		q.occupied[level] |= 1 << digit
@@ -89,25 +94,25 @@ func (q *queue) place(i int32, e *pending) {
 	*last = i
 }
 
-// pop takes the earliest event if it is not later than limit.
+// pop removes and returns the earliest event if it is not later than limit.
 func (q *queue) pop(limit Time) (at Time, ev Event, ok bool) {
 	for q.inUse != 0 {
 		level := uint(bits.TrailingZeros16(q.inUse)) % levels
 		digit := uint(bits.TrailingZeros64(q.occupied[level])) % slots
 		last := q.last[level*slots+digit]
-		before := last // of the earliest
+		before := last // the predecessor of the earliest event
 		if level > 0 {
 			earliest := q.events[q.events[last].next].at
 			n := 1
-			for i := q.events[last].next; i != last && n <= few; n++ {
+			for i := q.events[last].next; i != last && n <= searchMax; n++ {
 				next := q.events[i].next
 				if t := q.events[next].at; t < earliest {
 					earliest, before = t, i
 				}
 				i = next
 			}
-			if n > few {
-				if !q.deal(level, digit, limit) {
+			if n > searchMax {
+				if !q.redistribute(level, digit, limit) {
 					return 0, Event{}, false
 				}
 				continue
@@ -135,9 +140,10 @@ func (q *queue) pop(limit Time) (at Time, ev Event, ok bool) {
 	return 0, Event{}, false
 }
 
-// deal advances base to the earliest event of a slot and spreads the slot's events
-// over the levels below. It does nothing if that is later than limit.
-func (q *queue) deal(level, digit uint, limit Time) bool {
+// redistribute advances base to the earliest event of a slot and moves the events of the
+// slot to lower levels. If the earliest event is later than limit, it changes nothing and
+// returns false.
+func (q *queue) redistribute(level, digit uint, limit Time) bool {
 	last := q.last[level*slots+digit]
 	earliest := q.events[last].at
 	for i := q.events[last].next; i != last; i = q.events[i].next {
@@ -159,6 +165,7 @@ func (q *queue) deal(level, digit uint, limit Time) bool {
 	}
 }
 
+// clear marks a slot as empty.
 func (q *queue) clear(level, digit uint) {
 	q.occupied[level] &^= 1 << digit
 	if q.occupied[level] == 0 {

@@ -9,8 +9,8 @@ import (
 	"github.com/kernbench/kernbench/simtime"
 )
 
-// TestQueueOrder holds the wheel to its definition: the order of a stable sort by
-// time, whatever mixture of pushes and limited pops.
+// TestQueueOrder compares the queue with a stable sort by time, for random sequences of
+// pushes and of pops with a limit.
 func TestQueueOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		type event struct {

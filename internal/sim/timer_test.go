@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// Timers ring in the order of their instants, and of those of one instant in the order in
-// which they were made, after the events of that instant. One that was stopped does not.
+// TestTimers checks that timers fire by time, then in order of creation, after the events
+// of the instant, and that a stopped timer does not fire.
 func TestTimers(t *testing.T) {
 	eng := New()
 	var got string
@@ -20,7 +20,7 @@ func TestTimers(t *testing.T) {
 	b := eng.AfterFunc(5, note("b"))
 	eng.AfterFunc(5, func() {
 		eng.AfterFunc(0, note("d"))
-		b.Stop() // has rung
+		b.Stop() // has fired
 	})
 	stopped := eng.AfterFunc(6, note("stopped"))
 	late := eng.AfterFunc(1000, note("late"))
@@ -39,8 +39,8 @@ func TestTimers(t *testing.T) {
 	(*Timer)(nil).Stop()
 }
 
-// A timer wakes a process that nothing else wakes, unless it is behind the limit: an event
-// there is the limit, a timer alone is none.
+// TestTimersBeforeADeadlock checks that a timer before the limit wakes a process, and that
+// after the limit an event causes a *TimeLimit but a timer does not.
 func TestTimersBeforeADeadlock(t *testing.T) {
 	for _, event := range []bool{false, true} {
 		eng := New()

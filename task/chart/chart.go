@@ -12,25 +12,27 @@ import (
 
 // Gantt is a Gantt chart of runs, with a panel for each rank of each run.
 //
-// Runs share one axis of time, unless one is more than four times as long as another: then
-// each panel has its own. All ranks of a run have the same scale.
+// Runs share one time axis, unless one run is more than four times as long as another. Then
+// each panel has its own axis. All ranks of a run have the same scale.
 type Gantt struct {
 	Title, Subtitle string
 	Runs            []*task.Result
 
-	// SkipBuilding begins every run at its first dispatch, on any rank. Building that goes on
-	// after that is drawn. The heading of the run says how long the part left out took.
+	// SkipBuilding begins every run at its first dispatch on any rank. Building after that
+	// dispatch is drawn. The heading of the run has the length of the part that is left
+	// out.
 	SkipBuilding bool
 }
 
-// Text writes the chart as text, at most columns wide, which are at least 20. A character is
-// a bin of time and shows the activity that takes most of it; the last lines explain the
-// characters. A panel has the first 40 busy rows, and says how many others there are.
+// Text writes the chart as text that is at most columns wide; columns must be at least 20.
+// A character stands for a bin of time and shows the activity that takes most of the bin.
+// The last lines explain the characters. A panel shows the first 40 busy rows and the
+// number of the others.
 func (g Gantt) Text(w io.Writer, columns int) error { return draw.WriteGantt(w, g.chart(), columns) }
 
-// Encode draws the chart as a picture, 1600 pixels wide and as high as needed, in the format of
-// a file name, which ends in .svg or .png. The panels together have up to 400 rows. In SVG,
-// bars have the names and times of their tasks as tooltips.
+// Encode returns the chart as a picture, 1600 pixels wide and as high as needed. The file
+// name selects the format and must end in .svg or .png. The panels have up to 400 rows
+// together. In SVG the bars have the names and times of their tasks as tooltips.
 //
 //	picture, err := chart.Gantt{Title: "Squares", Runs: results}.Encode("squares.svg")
 func (g Gantt) Encode(name string) ([]byte, error) { return draw.Encode(name, g.chart()) }
@@ -55,8 +57,8 @@ func (g Gantt) chart() *draw.Gantt {
 	return c
 }
 
-// Row is a run as a row of a table: the makespan, the parts of it on the critical path, and
-// the share of all compute cores' time without a task.
+// Row is a run as a row of a table: the makespan, its parts along the critical path, and
+// the share of the compute cores' time without a task.
 type Row struct {
 	Runtime     task.Runtime `json:"runtime" table:",setting"`
 	Makespan    task.Time    `json:"makespan_ns" table:"ns,lower"`
@@ -72,7 +74,7 @@ type Row struct {
 // NewRow returns the row of a run.
 func NewRow(r *task.Result) Row {
 	c := &r.Critical
-	// Idle may be cut off, and the product may exceed a Time.
+	// r.Idle may be simtime.Never, and the time of all cores may exceed a Time.
 	all := float64(r.Ranks*r.Cores) * float64(r.Makespan)
 	busy := float64(r.Compute) + float64(r.Communicate) + float64(r.Schedule)
 	return Row{r.Runtime, r.Makespan, c.Build, c.Stall, c.Wait, c.Schedule, c.Compute, c.Communicate, max(0, all-busy) / max(all, 1)}

@@ -22,9 +22,9 @@ func TestMain(m *testing.M) { os.Exit(rapidtest.Main(m)) }
 // chartOf returns the data of a chart of runs.
 func chartOf(runs ...*task.Result) *draw.Gantt { return Gantt{Runs: runs}.chart() }
 
-// told is a run of two tasks on two ranks of two cores, the second of which is told by
-// the first.
-func told(r task.Runtime) *task.Result {
+// twoTasks returns a run on two ranks of two cores. Each rank has one task; the task of
+// rank 0 communicates.
+func twoTasks(r task.Runtime) *task.Result {
 	return &task.Result{
 		Runtime: r, Ranks: 2, Cores: 2, Tasks: 2, Makespan: 100 * simtime.Nanosecond,
 		Control: []task.Work{
@@ -39,8 +39,8 @@ func told(r task.Runtime) *task.Result {
 	}
 }
 
-// busy is a run in which every compute core of every rank has one task, and the ranks have
-// a control core each.
+// busy returns a run in which every compute core of every rank has one task, and each rank
+// has one control core.
 func busy(r task.Runtime, ranks, cores int) *task.Result {
 	result := &task.Result{Runtime: r, Ranks: ranks, Cores: cores, Tasks: ranks * cores, Makespan: 100 * simtime.Nanosecond}
 	for rank := range ranks {
@@ -53,7 +53,7 @@ func busy(r task.Runtime, ranks, cores int) *task.Result {
 }
 
 func TestText(t *testing.T) {
-	short := told(task.HostBuildGraph)
+	short := twoTasks(task.HostBuildGraph)
 	short.Makespan, short.Control, short.Spans = 20*simtime.Nanosecond, short.Control[:1], nil
 	const legend = "B building   s scheduling   # computing   ~ communicating\n· mostly idle\n"
 	tests := []struct {
@@ -69,7 +69,7 @@ pe 1     │############################################sssss│
          └┬────────┬─────────┬─────────┬─────────┬─────────┬
        ns 0        20        40        60        80      100
 ` + legend},
-		{"two ranks, one axis", []*task.Result{told(task.HostBuildGraph), told(task.TensorMapAndRingBuffer)}, `host_build_graph, rank 0: makespan 100 ns
+		{"two ranks, one axis", []*task.Result{twoTasks(task.HostBuildGraph), twoTasks(task.TensorMapAndRingBuffer)}, `host_build_graph, rank 0: makespan 100 ns
 host        │BBBBB                                         │
 control 0   │    ·ss                sssss                  │
 pe 1        │    ·ssss~~~~~~~~~~~~~~sssss                  │
@@ -91,7 +91,7 @@ pe 0        │    ·ssss################################sssss│
             └┬────────┬────────┬────────┬────────┬─────────┬
           ns 0        20       40       60       80      100
 ` + legend},
-		{"two ranks, axes of their own", []*task.Result{short, told(task.TensorMapAndRingBuffer)}, `host_build_graph, rank 0: makespan 20 ns
+		{"two ranks, axes of their own", []*task.Result{short, twoTasks(task.TensorMapAndRingBuffer)}, `host_build_graph, rank 0: makespan 20 ns
 host        │BBBBBBBBBBBBBBBBBBBBBBB                       │
 … 2 idle
             └┬──────────┬───────────┬──────────┬───────────┬
@@ -132,26 +132,26 @@ pe 0        │    ·ssss################################sssss│
 
 func TestTextErrors(t *testing.T) {
 	const want = "write a Gantt chart in 19 columns: it takes at least 20; widen the terminal or draw it as a picture"
-	g := Gantt{Runs: []*task.Result{told(task.HostBuildGraph)}}
+	g := Gantt{Runs: []*task.Result{twoTasks(task.HostBuildGraph)}}
 	if err := g.Text(io.Discard, 19); err == nil || err.Error() != want {
 		t.Errorf("19 columns: got error %v, want %q", err, want)
 	}
 	r, w := io.Pipe()
 	r.Close()
 	if err := g.Text(w, 60); err != io.ErrClosedPipe {
-		t.Errorf("nobody reads: got error %v, want %v", err, io.ErrClosedPipe)
+		t.Errorf("closed pipe: got error %v, want %v", err, io.ErrClosedPipe)
 	}
 }
 
-// Panels are apart if a run is more than four times as long as another, however many ranks
-// they have.
-func TestApart(t *testing.T) {
-	long := told(task.HostBuildGraph)
+// TestSharedAxis checks that panels have their own axes if a run is more than four times as
+// long as another, for any number of ranks.
+func TestSharedAxis(t *testing.T) {
+	long := twoTasks(task.HostBuildGraph)
 	for _, tt := range []struct {
 		makespan task.Time
 		want     bool
 	}{{100 * simtime.Nanosecond, false}, {25 * simtime.Nanosecond, false}, {24 * simtime.Nanosecond, true}, {401 * simtime.Nanosecond, true}} {
-		other := told(task.AICPUBuildGraph)
+		other := twoTasks(task.AICPUBuildGraph)
 		other.Makespan = tt.makespan
 		if got := chartOf(long, other).Apart; got != tt.want {
 			t.Errorf("runs of %v and %v are apart: %v, want %v", long.Makespan, other.Makespan, got, tt.want)
@@ -162,8 +162,9 @@ func TestApart(t *testing.T) {
 	}
 }
 
-// However many rows a rank has, all ranks are there, at the same scale: with eight busy
-// ranks a text has 40 rows for each, and a picture of three runs 16.
+// TestManyRanks checks that a chart shows all ranks at the same scale, whatever their
+// number of rows. With eight busy ranks a text has 40 rows for each rank, and a picture of
+// three runs 16.
 func TestManyRanks(t *testing.T) {
 	const ranks, cores = 8, 128
 	var results []*task.Result
@@ -205,10 +206,10 @@ func TestManyRanks(t *testing.T) {
 	}
 }
 
-// TestSkipBuilding wants the chart to begin at the first dispatch, 10 ns after the start of
-// building. What is built later stays, and the host, which builds nothing later, has no row.
+// TestSkipBuilding checks that the chart begins at the first dispatch, 10 ns after the
+// start of building. Later building is drawn. The host builds nothing later and has no row.
 func TestSkipBuilding(t *testing.T) {
-	host, device := told(task.HostBuildGraph), told(task.TensorMapAndRingBuffer)
+	host, device := twoTasks(task.HostBuildGraph), twoTasks(task.TensorMapAndRingBuffer)
 	device.Control = append(device.Control, task.Work{Core: task.BuilderCore, Kind: task.Building, Task: 1, From: 5 * simtime.Nanosecond, To: 40 * simtime.Nanosecond})
 	const want = `two runs
 4 tasks; times from the first dispatch
@@ -248,10 +249,11 @@ B building   s scheduling   # computing   ~ communicating   · mostly idle
 	}
 }
 
-// TestSkipBuildingScale wants runs that are alike from the first dispatch on to share an axis,
-// however long the host built, and a run without tasks to be drawn whole.
+// TestSkipBuildingScale checks that runs that are equally long after the first dispatch
+// share an axis, however long the host builds, and that a run without tasks is drawn
+// completely.
 func TestSkipBuildingScale(t *testing.T) {
-	long, short := told(task.HostBuildGraph), told(task.AICPUBuildGraph)
+	long, short := twoTasks(task.HostBuildGraph), twoTasks(task.AICPUBuildGraph)
 	long.Makespan += simtime.Microsecond
 	for i := range long.Spans {
 		s := &long.Spans[i]
@@ -273,7 +275,7 @@ func TestSkipBuildingScale(t *testing.T) {
 	}
 }
 
-// A bar says what it is of.
+// TestBars checks the times, the activities and the texts of bars.
 func TestBars(t *testing.T) {
 	want := []draw.GanttRow{
 		{Label: "orchestrator", Bars: []draw.GanttBar{{From: 0, To: 10 * simtime.Nanosecond, Activity: draw.Building, Text: "submit task 0"}}},
@@ -288,12 +290,12 @@ func TestBars(t *testing.T) {
 			{From: 50 * simtime.Nanosecond, To: 60 * simtime.Nanosecond, Activity: draw.Scheduling, Text: "end of tell 0"},
 		}},
 	}
-	if diff := cmp.Diff(want, chartOf(told(task.TensorMapAndRingBuffer)).Panels[0].Rows); diff != "" {
+	if diff := cmp.Diff(want, chartOf(twoTasks(task.TensorMapAndRingBuffer)).Panels[0].Rows); diff != "" {
 		t.Errorf("rows of rank 0 (-want +got):\n%s", diff)
 	}
 }
 
-// Bars of messages between ranks, and of values, say what they are of.
+// TestBarsOfMessages checks the bars of messages between ranks and of reading values.
 func TestBarsOfMessages(t *testing.T) {
 	ns := simtime.Nanosecond
 	r := &task.Result{Runtime: task.AICPUBuildGraph, Ranks: 1, Cores: 1, Makespan: 30 * ns, Control: []task.Work{
@@ -309,7 +311,8 @@ func TestBarsOfMessages(t *testing.T) {
 	}
 }
 
-// Whatever ran, all of a rank's work is in its panel, and all of its compute cores are.
+// TestPanelsHaveEverything checks that the panel of a rank has all its work and all its
+// compute cores.
 func TestPanelsHaveEverything(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := &task.Result{
@@ -361,8 +364,8 @@ func BenchmarkGantt(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(r.Spans)), "ns/span")
 }
 
-// TestIdleShare: it is right where all of the time of compute cores is more than a Time
-// holds, and neither negative nor of nothing.
+// TestIdleShare checks that idle_share is right if the time of all compute cores does not
+// fit into a Time, is never negative, and is 0 for a run of no time.
 func TestIdleShare(t *testing.T) {
 	for _, tt := range []struct {
 		name string
@@ -380,9 +383,9 @@ func TestIdleShare(t *testing.T) {
 	}
 }
 
-// TestEncode wants the ending of a name to select the format.
+// TestEncode checks that the ending of the file name selects the format.
 func TestEncode(t *testing.T) {
-	g := Gantt{Title: "one", Runs: []*task.Result{told(task.HostBuildGraph)}}
+	g := Gantt{Title: "one", Runs: []*task.Result{twoTasks(task.HostBuildGraph)}}
 	for name, want := range map[string]string{"x.svg": "<svg ", "x.PNG": "\x89PNG"} {
 		if picture, err := g.Encode(name); err != nil || !bytes.HasPrefix(picture, []byte(want)) {
 			t.Errorf("%s: %.8q, error %v, want %q first", name, picture, err, want)

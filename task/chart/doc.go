@@ -1,7 +1,7 @@
-// Package chart draws runs of tasks (package task) as Gantt charts: which core did what, and
-// when. A [Gantt] is written as text, as SVG or as PNG, with a panel for each rank. [Row] is
-// a run as a row of a table ([NewRow]), for benches of this module.
+// Package chart draws runs of tasks (package task) as Gantt charts, which show what each
+// core did at each time. A [Gantt] is written as text, SVG or PNG, with a panel for each
+// rank. [Row] is a run as a row of a table ([NewRow]), for the benches of this module.
 //
-// All times are those of task.Result; nothing is measured here. The layout of charts is in
-// internal/draw. The package imports that, task and torch.
+// All times are those of task.Result; this package measures nothing. internal/draw lays out
+// the charts. The package imports internal/draw and task.
 package chart

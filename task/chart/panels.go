@@ -10,9 +10,9 @@ import (
 	"github.com/kernbench/kernbench/task"
 )
 
-// panels returns a panel for each rank of a run, all of the same length, with the part
-// before start left out. The rows are the host or the orchestrator, the control cores and
-// the compute cores.
+// panels returns a panel for each rank of a run, all of the same length and without the
+// time before start. The rows are the host or the orchestrator, the control cores and the
+// compute cores.
 func panels(r *task.Result, start task.Time) []draw.GanttPanel {
 	list := make([]draw.GanttPanel, r.Ranks)
 	for rank := range list {
@@ -21,7 +21,7 @@ func panels(r *task.Result, start task.Time) []draw.GanttPanel {
 			list[rank].Title = fmt.Sprintf("%s, rank %d", r.Runtime, rank)
 		}
 		if rank > 0 {
-			continue // the first panel tells of the whole run
+			continue // only the first panel has a note about the run
 		}
 		list[rank].Note = "makespan " + r.Makespan.Rounded()
 		if start > 0 {
@@ -48,19 +48,19 @@ type worker struct {
 // kind is the role of a worker.
 type kind uint8
 
-// The kinds, in the order of their rows.
+// The kinds of workers, in the order of their rows.
 const (
-	builder kind = iota // other than the control cores
+	builder kind = iota // the host or the orchestrator
 	control
 	compute
 )
 
-// compare orders workers as their rows.
+// compare returns the order of two workers by their rows.
 func (w worker) compare(v worker) int {
 	return cmp.Or(cmp.Compare(w.rank, v.rank), cmp.Compare(w.kind, v.kind), cmp.Compare(w.core, v.core))
 }
 
-// label returns the worker's name within its rank.
+// label returns the name of the worker within its rank.
 func (w worker) label(r task.Runtime) string {
 	switch {
 	case w.kind == compute:
@@ -73,7 +73,7 @@ func (w worker) label(r task.Runtime) string {
 	return "orchestrator"
 }
 
-// schedule is the bars of a run from a start on, by worker.
+// schedule is the bars of a run after a start time, by worker.
 type schedule struct {
 	start task.Time
 	bars  map[worker][]draw.GanttBar
@@ -86,7 +86,8 @@ func (s *schedule) add(w worker, from, to task.Time, a draw.Activity, text strin
 	}
 }
 
-// controlWork holds the activity of each kind of work that is not computing, and its text.
+// controlWork is, by kind of work of control cores and the host, the activity and text of
+// its bars.
 var controlWork = [...]struct {
 	draw.Activity
 	text string
@@ -116,7 +117,7 @@ func (s *schedule) addControl(r *task.Result) {
 	}
 }
 
-// addCompute adds the work of the compute cores, idle ones included.
+// addCompute adds the work of the compute cores, including idle cores.
 func (s *schedule) addCompute(r *task.Result) {
 	for rank := range r.Ranks {
 		for core := range r.Cores {

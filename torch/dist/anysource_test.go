@@ -14,8 +14,9 @@ import (
 	"github.com/kernbench/kernbench/torch/dist"
 )
 
-// A receive from any source takes the earliest message, of several at one instant the one
-// of the lowest rank, whether the receive or the message is asked for first.
+// TestReceiveFromAnySource checks that a receive from any source accepts the earliest
+// message, and of several at the same instant the message of the lowest rank, whether the
+// receive or the message is enqueued first.
 func TestReceiveFromAnySource(t *testing.T) {
 	for _, late := range []bool{false, true} {
 		var got []int
@@ -46,8 +47,9 @@ func TestReceiveFromAnySource(t *testing.T) {
 	}
 }
 
-// Receives take messages in the order in which they are asked for, those from any source
-// before later ones from one source, and only with their group and tag.
+// TestAnySourceAmongOtherReceives checks that receives accept messages in the order in
+// which the receives are enqueued, and only messages with their own group and tag. A
+// receive from any source goes before a later receive from one source.
 func TestAnySourceAmongOtherReceives(t *testing.T) {
 	var got [4]int
 	l, err := hostedtest.Spawn(t, 3, func(r *torch.Rank) error {
@@ -92,7 +94,7 @@ func TestAnySourceAmongOtherReceives(t *testing.T) {
 	}
 }
 
-// A program that drives all PEs receives from any of them.
+// TestAnySourceWithoutSpawn checks receives from any source in a program without Spawn.
 func TestAnySourceWithoutSpawn(t *testing.T) {
 	l := hostedtest.PEs(t, 5)
 	x, y := l.Ints(lists.Count(0, 10), torch.I32, torch.On(dist.PEs(l.Rank)...)), l.MustZeros(torch.I32, torch.On(dist.PEs(l.Rank)...), 10)
@@ -109,13 +111,14 @@ func TestAnySourceWithoutSpawn(t *testing.T) {
 	}
 }
 
-// What comes after a receive from any source on its tensor waits for it.
+// TestAnySourceKeepsTheOrderOfTensors checks that an operation waits for an earlier receive
+// from any source into the same tensor.
 func TestAnySourceKeepsTheOrderOfTensors(t *testing.T) {
 	l, err := hostedtest.Spawn(t, 3, func(r *torch.Rank) error {
 		rank := r.Rank()
 		x := hostedtest.Full(r, rank, 5)
 		switch rank {
-		case 0: // from 1, on to 2
+		case 0: // receives from rank 1 and forwards to rank 2
 			torch.OK(dist.Recv(r, x, dist.AnySource, 0))
 			torch.OK(dist.Send(r, x, 2, 0))
 		case 1:
@@ -138,8 +141,9 @@ func TestAnySourceKeepsTheOrderOfTensors(t *testing.T) {
 	}
 }
 
-// What comes after a receive from any source is not sent ahead of a message whose sender is
-// busy: it would take the PE that the message needs.
+// TestALaunchBehindAnySource checks that a launch behind a receive from any source is not
+// sent to the device before the message, when the sender of the message is busy. The launch
+// would occupy the PE that the message needs.
 func TestALaunchBehindAnySource(t *testing.T) {
 	l, err := hostedtest.Spawn(t, 3, func(r *torch.Rank) error {
 		rank := r.Rank()
@@ -155,7 +159,7 @@ func TestALaunchBehindAnySource(t *testing.T) {
 		}
 		if rank == 2 {
 			torch.OK(dist.Recv(r, x, dist.AnySource, 0))
-			pause(r, 1) // the message is known by then
+			pause(r, 1) // by then the message is matched
 			torch.Must(r.Launch("behind", add, x, 1))
 		}
 		torch.OK(r.Synchronize())
@@ -166,7 +170,8 @@ func TestALaunchBehindAnySource(t *testing.T) {
 	}
 }
 
-// A receive from any source that no rank sends to names the ranks that could have sent.
+// TestAnySourceThatNeverComes checks that the error for a receive from any source without a
+// message names the ranks that could have sent one.
 func TestAnySourceThatNeverComes(t *testing.T) {
 	_, err := hostedtest.Spawn(t, 5, func(r *torch.Rank) error {
 		if r.Rank() == 2 {
@@ -180,7 +185,7 @@ func TestAnySourceThatNeverComes(t *testing.T) {
 		if r.Rank() == 0 {
 			return nil
 		}
-		return hostedtest.Second(dist.RecvAny(r, hostedtest.Full(r, 0, 3), 0)) // both wait, one of them for the other
+		return hostedtest.Second(dist.RecvAny(r, hostedtest.Full(r, 0, 3), 0)) // both ranks wait for a message of the other or of rank 0
 	})
 	hostedtest.Blames(t, err, []int{1, 2}, "rank 1: waits for message from any rank to rank 1, which ranks 0, 2 have not called; the ranks wait for each other")
 
@@ -197,6 +202,7 @@ func TestAnySourceThatNeverComes(t *testing.T) {
 	hostedtest.Blames(t, err, []int{0, 1}, "message from rank 0 to rank 1: the ranks do not agree: rank 0: a message of f32 [3]", "rank 1: a message of f32 [4]")
 }
 
+// TestMisuseOfSources checks the errors of Source and of receives from any source.
 func TestMisuseOfSources(t *testing.T) {
 	_, err := hostedtest.Spawn(t, 3, func(r *torch.Rank) error {
 		rank := r.Rank()
@@ -222,17 +228,19 @@ func TestMisuseOfSources(t *testing.T) {
 	}
 }
 
-// Whatever is sent when, from whichever source it is received: each rank's messages arrive
-// once and in order, and a receive from a source has that one's.
+// TestAnyMessagesFromAnySource runs random sends and receives. It checks that each rank's
+// messages arrive once and in order, that a receive from one source gets a message of that
+// source, and that a second run gives the same result.
 func TestAnyMessagesFromAnySource(t *testing.T) {
-	options := machines(t)
+	options := trialOptions(t)
 	rapid.Check(t, func(t *rapid.T) {
 		world := rapid.IntRange(2, 5).Draw(t, "world")
 		type send struct{ from, pause int }
 		sends := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) send {
 			return send{rapid.IntRange(1, world-1).Draw(t, "from"), rapid.IntRange(0, 2).Draw(t, "pause")}
 		}), 1, 8).Draw(t, "sends")
-		// A receive from one source for some of them; first those, so that none is left over.
+		// Some messages get a receive from their source. These receives come first, so that
+		// receives from any source do not take their messages.
 		var sources []int
 		for _, s := range sends {
 			if rapid.Bool().Draw(t, "named") {
@@ -285,7 +293,7 @@ func TestAnyMessagesFromAnySource(t *testing.T) {
 			return got
 		}
 		if a, b := run(), run(); !slices.Equal(a, b) || len(a) != len(sends) {
-			t.Fatalf("%v at first, %v then", a, b)
+			t.Fatalf("the first run receives %v, the second %v, want %d messages", a, b, len(sends))
 		}
 	})
 }

@@ -13,6 +13,8 @@ import (
 	"github.com/kernbench/kernbench/torch/dist"
 )
 
+// TestAThousandAllReducesInFlight checks the sums of 1000 all-reduces that each rank starts
+// before it waits for any.
 func TestAThousandAllReducesInFlight(t *testing.T) {
 	const ranks, works = 4, 1000
 	l, err := hostedtest.Spawn(t, ranks, func(r *torch.Rank) error {
@@ -27,9 +29,9 @@ func TestAThousandAllReducesInFlight(t *testing.T) {
 			tensors, pending = append(tensors, x), append(pending, w)
 		}
 		if pending[0].IsCompleted() {
-			return fmt.Errorf("%v is complete before anybody waited", pending[0])
+			return fmt.Errorf("%v is complete before the rank waited", pending[0])
 		}
-		for i := works - 1; i >= 0; i-- { // in no particular order
+		for i := works - 1; i >= 0; i-- { // not in the order of the calls
 			if err := pending[i].Wait(); err != nil {
 				return err
 			}
@@ -46,14 +48,14 @@ func TestAThousandAllReducesInFlight(t *testing.T) {
 	}
 }
 
-// Ranks that read their tensors in different orders, some before the others have even
-// called what they wait for, all get on.
+// TestReadsInAnyOrder checks that ranks can read tensors in different orders, also before
+// the other ranks have called the collectives that write the tensors.
 func TestReadsInAnyOrder(t *testing.T) {
 	l, err := hostedtest.Spawn(t, 2, func(r *torch.Rank) error {
 		a, b, c := hostedtest.Full(r, 1, 4), hostedtest.Full(r, 2, 4), hostedtest.Full(r, 3, 4)
 		read := func(x *torch.Tensor, want int) error { return r.Check("read", x, hostedtest.Fill(want, 4)) }
 		if r.Rank() == 0 {
-			// c is not in any collective: its read waits for nothing of rank 1's.
+			// c is not in any collective, so its read does not wait for rank 1.
 			if err := dist.AllReduce(r, a, dist.SUM); err != nil {
 				return err
 			}
@@ -117,7 +119,8 @@ func TestReadingWhatAnUnawaitedWorkWritesIsAnError(t *testing.T) {
 	}
 }
 
-// Messages do not wait for each other, unless they have a tensor in common.
+// TestMessagesCross checks that messages in opposite directions do not wait for each other,
+// unless they have a tensor in common.
 func TestMessagesCross(t *testing.T) {
 	l, err := hostedtest.Spawn(t, 2, func(r *torch.Rank) error {
 		rank := r.Rank()
@@ -144,7 +147,9 @@ func TestMessagesCross(t *testing.T) {
 	hostedtest.Blames(t, err, []int{0, 1}, "the ranks wait for each other")
 }
 
-func TestARelay(t *testing.T) {
+// TestRelayOfMessages checks that a message passes through all ranks, each of which
+// receives and sends the same tensor.
+func TestRelayOfMessages(t *testing.T) {
 	l, err := hostedtest.Spawn(t, 4, func(r *torch.Rank) error {
 		rank := r.Rank()
 		x := hostedtest.Full(r, 7*(1-min(rank, 1)), 3)
@@ -165,7 +170,7 @@ func TestARelay(t *testing.T) {
 	}
 }
 
-// The same bytes and the same times, whatever else the computer does.
+// TestSpawnIsDeterministic checks that bytes and times do not depend on GOMAXPROCS.
 func TestSpawnIsDeterministic(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	var want string
@@ -201,7 +206,7 @@ func TestSpawnIsDeterministic(t *testing.T) {
 	}
 }
 
-// A program without Spawn has both ends of a message.
+// TestMessagesOfPEs checks messages of a program without Spawn, which enqueues both ends.
 func TestMessagesOfPEs(t *testing.T) {
 	l := hostedtest.New(t, torch.Options{})
 	torch.OK(dist.InitProcessGroup(l.Rank, "ahbm", func(o *dist.GroupOptions) { o.WorldSize = 4 }))
@@ -220,7 +225,7 @@ func TestMessagesOfPEs(t *testing.T) {
 	}
 	l.Holds("shifted", y, []int{6, 7, 0, 1, 2, 3, 4, 5})
 
-	// Ends that do not fit are an error, and all else goes on.
+	// Ends that do not fit are an error, and the program continues.
 	z := l.MustZeros(torch.I32, torch.On(dist.PEs(l.Rank)...), 4)
 	torch.OK(dist.Send(l.Rank, x, 1, 0))
 	_, err := dist.BatchISendIRecv(l.Rank, []dist.P2POp{{Kind: dist.Recvs, Tensor: z, Peer: 0, Rank: 1}})
@@ -238,12 +243,13 @@ func TestMessagesOfPEs(t *testing.T) {
 	}
 }
 
-// What comes after an asynchronous operation does not wait for it, unless they have a
-// tensor in common: a message may be asked for long before its other end is.
-func TestAsyncHoldsNothingUp(t *testing.T) {
+// TestAsyncDoesNotBlockLaterOperations checks that operations do not wait for an earlier
+// asynchronous operation unless they have a tensor in common. A rank may enqueue an end of
+// a message long before the other end is enqueued.
+func TestAsyncDoesNotBlockLaterOperations(t *testing.T) {
 	l, err := hostedtest.Spawn(t, 2, func(r *torch.Rank) error {
 		x, y := hostedtest.Full(r, r.Rank(), 3), hostedtest.Full(r, 0, 3)
-		if r.Rank() == 0 { // asks for what rank 1 has only when it has got y
+		if r.Rank() == 0 { // receives x, which rank 1 sends only after it has received y
 			w := torch.Must(dist.IRecv(r, x, 1, 0))
 			sum := torch.Must(dist.AllReduceAsync(r, hostedtest.Full(r, 1, 3), dist.SUM))
 			torch.Must(r.Launch("five", func(t *tl.PE, y tl.Ptr) { t.Store(y, t.Full(tl.Shape{3}, tl.F32, 5)) }, y))
@@ -264,7 +270,7 @@ func TestAsyncHoldsNothingUp(t *testing.T) {
 	}
 }
 
-// A loop until a Work is complete comes to an end.
+// TestPollingAWork checks that a loop that polls a Work ends.
 func TestPollingAWork(t *testing.T) {
 	_, err := hostedtest.Spawn(t, 2, func(r *torch.Rank) error {
 		w := torch.Must(dist.AllReduceAsync(r, hostedtest.Full(r, 1, 3), dist.SUM))

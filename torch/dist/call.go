@@ -15,74 +15,73 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// request is what one rank brings to a collective.
+// request holds the arguments of one rank for a collective.
 type request struct {
 	collective ccl.Collective
 	reduction  ReduceOp
-	root       int // rank in the group
+	root       int // rank in the group; 0 if the collective has no root
 	in, out    []span
-	what       string // what all ranks have to agree on
+	signature  string // a text that must be the same on all ranks
 	device     int
-	making     *Making // of what is reduced, if that is done beside it
-	pieces     []*request
-	label      string // instead of the name of the collective
-	monitored  bool   // the caller sees to the timeout
+	making     *Making    // the producer of what is reduced, or nil
+	pieces     []*request // the requests that this one combines, if it is coalesced or has a producer
+	label      string     // a name to use instead of the collective's, or empty
+	monitored  bool       // the caller handles the timeout
 }
 
-// name returns what the request is called.
+// name returns the label of the request, or the name of its collective.
 func (r *request) name() string { return cmp.Or(r.label, r.collective.String()) }
 
-// span is some elements of a tensor: of the whole, in a program without Spawn of each
-// rank's part.
+// span is a range of elements of a tensor. In a program without Spawn, it is a range of
+// each rank's part of the tensor.
 type span struct {
 	x           *tensor
-	from, count int // -1 for all of them
+	from, count int // a count of -1 is all elements
 }
 
-// wholes returns tensors as spans of all their elements.
-func wholes(list ...*tensor) (spans []span) {
+// fullSpans returns a span of all elements for each tensor.
+func fullSpans(list ...*tensor) (spans []span) {
 	for _, x := range list {
 		spans = append(spans, span{x: x, count: -1})
 	}
 	return spans
 }
 
-// spans returns what a rank sends, and what it receives into.
+// spans returns the spans that the rank sends, and then those that it receives into.
 func (r *request) spans() []span { return slices.Concat(r.in, r.out) }
 
-// call is a collective that its ranks call one by one.
+// call is one collective, or one message, of a group. Each of its ranks calls it once.
 type call struct {
 	op       *stream.Operation
 	group    *groupState
-	places   []int            // of the ranks in a program's tensors, if these are not all of a group
+	parts    []int            // of a message without Spawn: the part of the tensor that each end uses; else nil
 	requests map[int]*request // by rank of the group
-	lines    map[int]string   // where it was called
-	stats    Stats            // when it has ended
+	lines    map[int]string   // the source line of each rank's call
+	stats    Stats            // valid when the call has ended
 
-	// Of a message: its number, that of the end that was asked for first, among all ends, and
-	// when that was; the rank of the world that sends it; its lanes.
-	number int
-	at     torch.Time
-	source int
+	// The other fields are for messages.
+	number int        // the number of the message, from 1, in the order of first ends
+	at     torch.Time // when the first end was enqueued
+	source int        // the rank of the world that sends the message
 	lanes  []lane
 }
 
-// newCall returns a call of an operation of a group that no rank has made.
+// newCall returns a call of a group that runs as op and that no rank has made yet.
 func newCall(g *groupState, op *stream.Operation) *call {
 	return &call{group: g, requests: map[int]*request{}, lines: map[int]string{}, op: op}
 }
 
-// call brings a request to the rank's next collective of a group.
+// call makes the rank's next call of a collective in a group, with r as its arguments.
 func (d *state) call(g *Group, r *request) (*Work, error) {
 	if g.rank < 0 {
-		return nil, fmt.Errorf("%v: rank %d is not in %s: call it on these alone", r.name(), d.s.Number, g.described())
+		return nil, fmt.Errorf("%v: rank %d is not in %s: call it on these alone", r.name(), d.s.Number, g.describe())
 	}
 	for _, s := range r.spans() {
 		if r.making == nil || !slices.Contains(r.making.Using, s.x.Tensor) {
-			s.x.packed(r.collective.String())
+			s.x.requireContiguous(r.collective.String())
 		}
 		if !d.w.spawned {
-			d.overRanks(g, s.x)
+			d.checkOverRanks(g, s.x)
 		}
 	}
 	if b := d.coalescing; b != nil {
@@ -92,7 +91,7 @@ func (d *state) call(g *Group, r *request) (*Work, error) {
 	number := g.next
 	g.next++
 	r.device = d.Device()
-	k := g.shared.forming[number]
+	k := g.shared.incomplete[number]
 	if k == nil {
 		name := fmt.Sprintf("%v %d of %s", r.name(), number+1, g.shared)
 		if !d.w.spawned {
@@ -100,14 +99,15 @@ func (d *state) call(g *Group, r *request) (*Work, error) {
 		} else {
 			k = newCall(g.shared, stream.NewShared(name, g.shared.calls, number))
 			k.op.Forming = pick(d.w.s.Ranks(), g.shared.ranks)
-			g.shared.forming[number] = k
+			g.shared.incomplete[number] = k
 		}
 	}
 	return d.arrive(k, g.rank, r, number)
 }
 
-// arrive adds the calling rank to a call, which is complete with the last of them. A
-// program without Spawn is all ranks at once, but for messages.
+// arrive adds the calling rank to a call. The last rank completes the call. In a program
+// without Spawn, one call of a collective stands for all ranks and completes it; a message
+// still needs both its ends.
 func (d *state) arrive(k *call, rank int, r *request, number int) (*Work, error) {
 	c, op := d.w, k.op
 	var uses []*stream.Region
@@ -117,48 +117,48 @@ func (d *state) arrive(k *call, rank int, r *request, number int) (*Work, error)
 		}
 		uses = append(uses, s.x.info.Region)
 	}
-	if op.Failure() != nil { // the others have given up
+	if op.Failure() != nil { // the other ranks have given up
 		return nil, op.Failure()
 	}
-	wrote := func() *Work {
+	newWork := func() *Work {
 		work := &Work{d: d, call: k, handle: d.s.NewHandle(op)}
 		for _, s := range r.out {
 			s.x.info.Region.Wrote(op, work.handle)
 		}
 		return work
 	}
-	if c.s.Stopping() { // it never begins
-		return wrote(), nil
+	if c.s.Stopping() { // the operation never begins
+		return newWork(), nil
 	}
 	k.requests[rank], k.lines[rank] = r, stream.HostLine()
-	if i := slices.Index(op.Forming, d.s); i >= 0 { // twice there for a message to itself
+	if i := slices.Index(op.Forming, d.s); i >= 0 { // a rank is listed twice for a message to itself
 		op.Forming = slices.Delete(op.Forming, i, i+1)
 	}
 	complete := len(op.Forming) == 0
 	if !c.spawned {
 		if complete = !op.Message || len(k.requests) == 2; complete {
-			if _, err := c.form(k); err != nil { // the program goes on without it
+			if _, err := c.prepare(k); err != nil { // the program continues without the operation
 				c.s.Void(op)
 				return nil, err
 			}
 		}
 	}
 	part := stream.AllParts
-	if k.places != nil {
-		part = k.places[rank]
+	if k.parts != nil {
+		part = k.parts[rank]
 	}
 	d.s.Join(op, uses, part)
-	work := wrote()
+	work := newWork()
 	if after := k.group.options.Timeout; !r.monitored && (c.spawned || complete) {
-		c.s.Limit(op, after, func() error { return late(op, after) })
+		c.s.Limit(op, after, func() error { return newTimeoutError(op, after) })
 	}
 	if !complete {
 		return work, nil
 	}
 	c.s.Complete(op)
 	if c.spawned {
-		delete(k.group.forming, number)
-		if guilty, err := c.form(k); err != nil {
+		delete(k.group.incomplete, number)
+		if guilty, err := c.prepare(k); err != nil {
 			c.s.Condemn(pick(k.group.ranks, guilty), err)
 			d.s.Cancel() // does not return
 		}
@@ -167,17 +167,17 @@ func (d *state) arrive(k *call, rank int, r *request, number int) (*Work, error)
 	return work, nil
 }
 
-// form makes a program of a call that everyone has made. An error is that of the guilty ranks
-// of the group.
-func (c *world) form(k *call) (guilty []int, err error) {
-	if guilty, err = k.disagreement(); err != nil {
+// prepare checks a call that all ranks have made and binds its operation to the programs
+// that it runs. If it fails, guilty are the ranks of the group that are at fault.
+func (c *world) prepare(k *call) (guilty []int, err error) {
+	if guilty, err = k.findDisagreement(); err != nil {
 		return guilty, err
 	}
-	members, programs := k.members(c), []*planned(nil)
+	members, programs := k.members(c), []*launchPlan(nil)
 	if members[0].collective == ccl.SendRecv {
-		err = c.formMessage(k, members)
+		err = c.prepareMessage(k, members)
 	} else if programs, err = c.plan(k, members); err == nil {
-		c.collectives(k, programs)
+		c.bindPrograms(k, programs)
 	}
 	if err != nil {
 		err = fmt.Errorf("%s: %w", k.op.Name, err)
@@ -185,16 +185,16 @@ func (c *world) form(k *call) (guilty []int, err error) {
 	return slices.Sorted(maps.Keys(k.requests)), err
 }
 
-// collective makes an operation of a plan. ended is called at its end, with what the program
-// took.
-func (c *world) collective(op *stream.Operation, p *planned, ended func(Stats)) {
+// bindProgram makes op run the launch of p. At the end of the launch it calls ended with
+// the statistics.
+func (c *world) bindProgram(op *stream.Operation, p *launchPlan, ended func(Stats)) {
 	op.Algorithm = p.algorithm.Name
 	hosted.Runs(c.Context, op, &p.program, p.members, func() error { return p.allocate(c, op) }, func(run *machine.Run) {
 		s := Stats{
 			Name: op.Name, Algorithm: op.Algorithm, Start: run.Start, Crit: run.Critical(), Spread: op.Whole().Spread(), Lanes: p.lanes,
 			Buffer: string(p.program.Queues.BufferKind),
 		}
-		if p.inboxes > 0 {
+		if p.inboxElems > 0 {
 			s.Buffer = "inbox"
 		}
 		s.Ranks, s.Exec = run.ByRank(p.members)
@@ -205,23 +205,25 @@ func (c *world) collective(op *stream.Operation, p *planned, ended func(Stats)) 
 	})
 }
 
-// Stats is what a collective took.
+// Stats holds the times of a collective or a message, and how it ran.
 type Stats struct {
 	Name      string
 	Algorithm string
 	Start     torch.Time
-	Crit      torch.Time // the longest that it ran on a PE
-	Spread    torch.Time // how far apart its ranks came to it
-	Lanes     int        // that ran side by side
-	// Buffer is the memory of queue slots, or "inbox" if messages went to inboxes in HBM.
+	Crit      torch.Time // from the start to the end of the last PE
+	Spread    torch.Time // from the first to the last rank that reached the collective
+	Lanes     int        // the number of lanes, which run at the same time
+	// Buffer is the memory of the queue slots, or "inbox" if messages went to inboxes in
+	// HBM.
 	Buffer string
-	Ranks  []int // that took part, by their numbers in the world, ascending
-	// Exec is how long it ran on each of Ranks: the longest of the rank's PEs. The
-	// longest of all is Crit.
+	Ranks  []int // the participants, as ranks of the world, ascending
+	// Exec is the time that each of Ranks took: that of its slowest PE. The maximum is
+	// Crit.
 	Exec []torch.Time
 }
 
-// add adds another program of the same ranks: one that runs beside those before it, or after.
+// add merges the statistics of another program of the same ranks into s. The program may
+// overlap with the earlier ones or follow them.
 func (s *Stats) add(p Stats) {
 	if s.Algorithm == "" {
 		*s = p
@@ -235,63 +237,62 @@ func (s *Stats) add(p Stats) {
 	s.Start, s.Crit, s.Lanes = start, slices.Max(s.Exec), max(s.Lanes, p.Lanes)
 }
 
-// member is a rank of a collective, with the shards that it has of each tensor.
+// member is a participant of a collective: a rank, or one holder of an addend of a rank.
 type member struct {
 	*request
-	rank   int // of the world
-	shards func(span) []shard
-	elems  func(span) int // of what the rank calls its tensor
-	single machine.PEID   // where it runs if it has no tensor
-	part   bool           // its tensor is one shard of a tensor over all ranks
+	rank      int                // of the world
+	shards    func(span) []shard // the shards of the span's tensor that the member holds
+	elems     func(span) int     // the number of elements of the rank's tensor or part
+	defaultPE machine.PEID       // where the member runs if it has no tensor
+	isShard   bool               // the member's tensor is one shard of a tensor over all ranks
 }
 
-// members returns the ranks of a call: the workers, or, where the program drives all of
-// them, the PEs.
+// members returns the participants of a call: workers under Spawn, otherwise PEs.
 func (k *call) members(c *world) []member {
 	var list []member
 	for i, rank := range k.group.ranks {
 		if r := k.requests[i]; c.spawned {
 			list = append(list, member{
-				request: r, rank: rank, single: c.m.ID(r.device, 0, 0),
+				request: r, rank: rank, defaultPE: c.m.ID(r.device, 0, 0),
 				shards: func(s span) []shard { return s.x.info.Shards },
 				elems:  func(s span) int { return s.x.Numel() },
 			})
 			continue
 		}
-		r, place := k.requests[0], i
-		if k.places != nil {
-			r, place = k.requests[i], k.places[i]
+		r, part := k.requests[0], i
+		if k.parts != nil {
+			r, part = k.requests[i], k.parts[i]
 		}
 		list = append(list, member{
-			request: r, rank: rank, single: machine.PEID(rank), part: true,
+			request: r, rank: rank, defaultPE: machine.PEID(rank), isShard: true,
 			shards: func(s span) []shard {
-				held := s.x.info.Shards[place]
+				held := s.x.info.Shards[part]
 				held.Copy, held.Addend = 0, 0
 				return []shard{held}
 			},
-			elems: func(s span) int { return s.x.info.Shards[place].Elems },
+			elems: func(s span) int { return s.x.info.Shards[part].Elems },
 		})
 	}
 	return list
 }
 
-// inParts is how describe says that a tensor is cut.
-var inParts = regexp.MustCompile(` in \d+ parts of \[[\d ]*\]`)
+// partsText matches the text with which describe says how a tensor is divided.
+var partsText = regexp.MustCompile(` in \d+ parts of \[[\d ]*\]`)
 
-// disagreement finds ranks that called something else than most: all of them if there
-// is no such thing as most.
-func (k *call) disagreement() (guilty []int, err error) {
+// findDisagreement returns the ranks whose calls differ from those of the majority, or all
+// ranks if there is no majority, with an error that lists the different calls.
+func (k *call) findDisagreement() (guilty []int, err error) {
 	groups := map[string][]int{}
-	sliced := false // views of ranks need not be cut alike
+	sliced := false // with views, ranks may divide their tensors differently
 	for _, r := range k.requests {
 		sliced = sliced || slices.ContainsFunc(r.spans(), func(s span) bool { return s.x.info.Of != "" })
 	}
 	for rank, r := range k.requests {
-		what := r.what
+		signature := r.signature
 		if sliced {
-			what = inParts.ReplaceAllString(what, "")
+			signature = partsText.ReplaceAllString(signature, "")
 		}
-		groups[what] = append(groups[what], rank)
+		groups[signature] = append(groups[signature], rank)
 	}
 	if len(groups) == 1 {
 		return nil, nil

@@ -13,53 +13,55 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// AllReduceCoalesced reduces several tensors as AllReduce does, in one collective. They may
-// differ in shape, dtype and layout.
+// AllReduceCoalesced all-reduces several tensors in one collective. The tensors may differ
+// in shape, dtype and layout.
 func AllReduceCoalesced(r *torch.Rank, list []*torch.Tensor, op ReduceOp, group ...*Group) error {
 	return inOrder(AllReduceCoalescedAsync(r, list, op, group...))
 }
 
-// AllReduceCoalescedAsync starts AllReduceCoalesced, which goes on until Wait.
+// AllReduceCoalescedAsync starts AllReduceCoalesced and returns a Work to wait for.
 func AllReduceCoalescedAsync(r *torch.Rank, list []*torch.Tensor, op ReduceOp, group ...*Group) (*Work, error) {
-	return coalesced(r, ccl.AllReduce, len(list), 0, func(i int) error { return AllReduce(r, list[i], op, group...) })
+	return coalesce(r, ccl.AllReduce, len(list), 0, func(i int) error { return AllReduce(r, list[i], op, group...) })
 }
 
-// AllGatherCoalesced gathers several tensors as AllGather does, in one collective: lists[i]
-// receives the i-th tensor of every rank.
+// AllGatherCoalesced gathers several tensors in one collective: lists[i] receives the i-th
+// tensor of every rank.
 func AllGatherCoalesced(r *torch.Rank, lists [][]*torch.Tensor, in []*torch.Tensor, group ...*Group) error {
 	return inOrder(AllGatherCoalescedAsync(r, lists, in, group...))
 }
 
-// AllGatherCoalescedAsync starts AllGatherCoalesced, which goes on until Wait.
+// AllGatherCoalescedAsync starts AllGatherCoalesced and returns a Work to wait for.
 func AllGatherCoalescedAsync(r *torch.Rank, lists [][]*torch.Tensor, in []*torch.Tensor, group ...*Group) (*Work, error) {
-	return coalesced(r, ccl.AllGather, len(in), len(lists)-len(in), func(i int) error { return AllGather(r, lists[i], in[i], group...) })
+	return coalesce(r, ccl.AllGather, len(in), len(lists)-len(in), func(i int) error { return AllGather(r, lists[i], in[i], group...) })
 }
 
-// AllGatherIntoTensorCoalesced gathers several tensors as AllGatherIntoTensor does, in one
+// AllGatherIntoTensorCoalesced does AllGatherIntoTensor for several tensors in one
 // collective.
 func AllGatherIntoTensorCoalesced(r *torch.Rank, out, in []*torch.Tensor, group ...*Group) error {
 	return inOrder(AllGatherIntoTensorCoalescedAsync(r, out, in, group...))
 }
 
-// AllGatherIntoTensorCoalescedAsync starts AllGatherIntoTensorCoalesced, which goes on until Wait.
+// AllGatherIntoTensorCoalescedAsync starts AllGatherIntoTensorCoalesced and returns a Work
+// to wait for.
 func AllGatherIntoTensorCoalescedAsync(r *torch.Rank, out, in []*torch.Tensor, group ...*Group) (*Work, error) {
-	return coalesced(r, ccl.AllGather, len(in), len(out)-len(in), func(i int) error { return AllGatherIntoTensor(r, out[i], in[i], group...) })
+	return coalesce(r, ccl.AllGather, len(in), len(out)-len(in), func(i int) error { return AllGatherIntoTensor(r, out[i], in[i], group...) })
 }
 
-// ReduceScatterTensorCoalesced reduces several tensors as ReduceScatterTensor does, in one
+// ReduceScatterTensorCoalesced does ReduceScatterTensor for several tensors in one
 // collective.
 func ReduceScatterTensorCoalesced(r *torch.Rank, out, in []*torch.Tensor, op ReduceOp, group ...*Group) error {
 	return inOrder(ReduceScatterTensorCoalescedAsync(r, out, in, op, group...))
 }
 
-// ReduceScatterTensorCoalescedAsync starts ReduceScatterTensorCoalesced, which goes on until Wait.
+// ReduceScatterTensorCoalescedAsync starts ReduceScatterTensorCoalesced and returns a Work
+// to wait for.
 func ReduceScatterTensorCoalescedAsync(r *torch.Rank, out, in []*torch.Tensor, op ReduceOp, group ...*Group) (*Work, error) {
-	return coalesced(r, ccl.ReduceScatter, len(in), len(out)-len(in), func(i int) error { return ReduceScatterTensor(r, out[i], in[i], op, group...) })
+	return coalesce(r, ccl.ReduceScatter, len(in), len(out)-len(in), func(i int) error { return ReduceScatterTensor(r, out[i], in[i], op, group...) })
 }
 
-// coalesced makes one collective of n calls. The difference is by how many the tensors to
-// receive are more than those to send.
-func coalesced(r *torch.Rank, c ccl.Collective, n, difference int, do func(i int) error) (*Work, error) {
+// coalesce makes one collective of n calls. difference is the number of tensors to receive
+// minus the number to send; it must be 0.
+func coalesce(r *torch.Rank, c ccl.Collective, n, difference int, do func(i int) error) (*Work, error) {
 	refuse(n == 0 && difference == 0, c.String(), "a list of no tensors: give at least one")
 	refuse(difference != 0, c.String(), "%d tensors to send and %d to receive: give as many", n, n+difference)
 	return CoalescingAsync(r, func() error {
@@ -72,17 +74,18 @@ func coalesced(r *torch.Rank, c ccl.Collective, n, difference int, do func(i int
 	})
 }
 
-// Coalescing makes one collective of those that a function calls: they are started together,
-// and run in one program where they can. All are of one group, and all ranks call the same.
-// The function calls nothing else that takes simulated time.
+// Coalescing runs a function and combines the collectives that it calls into one. The
+// collectives start together and run in one launch where possible. All must belong to one
+// group, and all ranks must call the same collectives. The function must call nothing else
+// that takes simulated time.
 func Coalescing(r *torch.Rank, calls func() error) error {
 	return inOrder(CoalescingAsync(r, calls))
 }
 
-// CoalescingAsync starts Coalescing, which goes on until Wait. The Work is nil if the function
-// calls no collective, and so is that of each call in it.
+// CoalescingAsync starts Coalescing and returns a Work to wait for. The Work is nil if the
+// function calls no collective. Asynchronous calls inside the function return a nil Work.
 func CoalescingAsync(r *torch.Rank, calls func() error) (*Work, error) {
-	d := of(r)
+	d := stateOf(r)
 	if err := d.s.Begin("Coalescing"); err != nil {
 		return nil, err
 	}
@@ -99,7 +102,7 @@ func CoalescingAsync(r *torch.Rank, calls func() error) (*Work, error) {
 	if len(b.pieces) == 0 {
 		return nil, nil
 	}
-	work, err := d.call(b.group, b.request())
+	work, err := d.call(b.group, b.merge())
 	for _, q := range b.pieces {
 		if err == nil && q.collective == ccl.AllReduce {
 			hosted.Replicate(q.out[0].x.Tensor)
@@ -108,13 +111,13 @@ func CoalescingAsync(r *torch.Rank, calls func() error) (*Work, error) {
 	return work, err
 }
 
-// coalescing is the collectives that a worker has called in Coalescing.
+// coalescing records the collectives that a rank has called inside Coalescing.
 type coalescing struct {
 	group  *Group
 	pieces []*request
 }
 
-// add notes a collective instead of calling it.
+// add records a collective, which is called later with the others.
 func (b *coalescing) add(g *Group, r *request) {
 	if r.making != nil {
 		panic(misuse("Making", "%s runs beside a collective of its own: do it before or after Coalescing", r.making.Name))
@@ -133,32 +136,32 @@ func (b *coalescing) add(g *Group, r *request) {
 	b.pieces = append(b.pieces, r)
 }
 
-// request returns the request of all collectives.
-func (b *coalescing) request() *request {
+// merge returns one request that combines all recorded collectives.
+func (b *coalescing) merge() *request {
 	all := &request{collective: b.pieces[0].collective, pieces: b.pieces, label: "coalesced"}
 	texts, same := make([]string, len(b.pieces)), true
 	for i, r := range b.pieces {
-		texts[i] = r.what
+		texts[i] = r.signature
 		same = same && r.collective == all.collective
 		all.in, all.out = append(all.in, r.in...), append(all.out, r.out...)
 	}
 	if same {
 		all.label = all.collective.String() + "_coalesced"
 	}
-	all.what = fmt.Sprintf("%s: %s", all.label, strings.Join(texts, "; "))
+	all.signature = fmt.Sprintf("%s: %s", all.label, strings.Join(texts, "; "))
 	return all
 }
 
-// planCoalesced makes programs of collectives that were called together: one for those that
-// come after each other, use the same queues and need no memory of their own.
-func (c *world) planCoalesced(k *call, members []member) (programs []*planned, err error) {
+// planCoalesced plans the launches of coalesced collectives. Consecutive collectives share
+// a launch if they use the same queues and need no memory of their own.
+func (c *world) planCoalesced(k *call, members []member) (programs []*launchPlan, err error) {
 	for i := range members[0].pieces {
-		p, err := c.planOne(k, piecesOf(members, i), k.group.options.Algorithm, 0, false)
+		p, err := c.planOne(k, membersOfPiece(members, i), k.group.options.Algorithm, 0, false)
 		if err != nil {
 			return nil, err
 		}
-		if n := len(programs); n > 0 && programs[n-1].shares(p) {
-			programs[n-1].then = append(programs[n-1].then, p)
+		if n := len(programs); n > 0 && programs[n-1].canPrecede(p) {
+			programs[n-1].next = append(programs[n-1].next, p)
 			continue
 		}
 		programs = append(programs, p)
@@ -166,35 +169,35 @@ func (c *world) planCoalesced(k *call, members []member) (programs []*planned, e
 	return programs, nil
 }
 
-// shares reports whether another program can follow in the same launch.
-func (p *planned) shares(next *planned) bool {
-	return p.algorithm == next.algorithm && p.inboxes == 0 && next.inboxes == 0 && p.staged == nil && next.staged == nil &&
+// canPrecede reports whether next can follow p in the same launch.
+func (p *launchPlan) canPrecede(next *launchPlan) bool {
+	return p.algorithm == next.algorithm && p.inboxElems == 0 && next.inboxElems == 0 && p.overwritten == nil && next.overwritten == nil &&
 		p.program.Queues == next.program.Queues && slices.Equal(p.program.Targets, next.program.Targets) && slices.Equal(p.program.Links, next.program.Links)
 }
 
-// piecesOf returns the ranks of one of several collectives that were called together.
-func piecesOf(members []member, i int) []member {
-	of := slices.Clone(members)
-	for j := range of {
+// membersOfPiece returns the members with their requests for piece i of a combined call.
+func membersOfPiece(members []member, i int) []member {
+	list := slices.Clone(members)
+	for j := range list {
 		r := *members[j].pieces[i]
 		r.device = members[j].device
-		of[j].request = &r
+		list[j].request = &r
 	}
-	return of
+	return list
 }
 
-// collectives makes the operation of a call of programs, which are sent and started together.
-// Where they have PEs in common one comes after the other.
-func (c *world) collectives(k *call, programs []*planned) {
+// bindPrograms makes the operation of a call run its programs, which are sent and started
+// together. Programs with PEs in common run one after another.
+func (c *world) bindPrograms(k *call, programs []*launchPlan) {
 	op := k.op
 	if len(programs) == 1 {
-		c.collective(op, programs[0], func(s Stats) { k.stats = s })
+		c.bindProgram(op, programs[0], func(s Stats) { k.stats = s })
 		return
 	}
 	parts := make([]*stream.Operation, len(programs))
 	for i, p := range programs {
 		parts[i] = stream.NewPart(fmt.Sprintf("%s, program %d of %d", op.Name, i+1, len(programs)), op)
-		c.collective(parts[i], p, func(s Stats) {
+		c.bindProgram(parts[i], p, func(s Stats) {
 			k.stats.add(s)
 			c.s.Ended(op)
 		})

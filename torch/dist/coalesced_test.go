@@ -14,20 +14,21 @@ import (
 	"github.com/kernbench/kernbench/torch/dist"
 )
 
-// waves makes a rank's tensors of numbers whose sums are rounded, of odd sizes.
-func waves(r *torch.Rank, rank int, on ...torch.TensorOption) (list []*torch.Tensor) {
+// sineTensors makes tensors of odd sizes for a rank. Their values are sines, so that sums
+// are rounded and depend on the order of additions.
+func sineTensors(r *torch.Rank, rank int, on ...torch.TensorOption) (list []*torch.Tensor) {
 	for i, n := range []int{1029, 7, 301} {
 		list = append(list, torch.Must(r.FromFunc(func(k int) float64 { return math.Sin(float64(k + 31*i + 7*rank)) }, torch.F16, torch.Shape{n}, on...)))
 	}
 	return list
 }
 
-// Collectives that are coalesced have the bits of single ones, and take less time: 3 tensors
-// on 5 ranks.
+// TestCoalescedAllReduce checks that a coalesced all-reduce of 3 tensors on 5 ranks gives
+// the same bits as single all-reduces and takes less time.
 func TestCoalescedAllReduce(t *testing.T) {
 	run := func(how func(r *torch.Rank, list []*torch.Tensor) error) (values string, time torch.Time, name string) {
 		l, err := hostedtest.Spawn(t, 5, func(r *torch.Rank) error {
-			list := waves(r, r.Rank())
+			list := sineTensors(r, r.Rank())
 			torch.OK(r.Synchronize())
 			torch.OK(torch.Must(dist.BarrierAsync(r)).Wait())
 			time = elapsed(r, func() error { return how(r, list) })
@@ -58,8 +59,8 @@ func TestCoalescedAllReduce(t *testing.T) {
 	}
 }
 
-// Whatever the algorithm and the ranks, collectives take no longer together than one after
-// the other, on the same PEs and on others.
+// TestCoalescingTakesNoLonger checks for all algorithms that coalesced all-reduces take no
+// longer than single ones, with tensors on the same PEs and on different PEs.
 func TestCoalescingTakesNoLonger(t *testing.T) {
 	for _, algorithm := range append(algorithms("all_reduce"), "auto") {
 		for _, n := range []int{3, 5} {
@@ -67,7 +68,7 @@ func TestCoalescingTakesNoLonger(t *testing.T) {
 			_, err := hostedtest.Spawn(t, n, func(r *torch.Rank) error {
 				rank := r.Rank()
 				g := torch.Must(dist.NewGroup(r, lists.Count(0, n), dist.Algorithm(algorithm)))
-				list := append(waves(r, rank), waves(r, rank, torch.On(r.PE(rank, 0, 1)))...)
+				list := append(sineTensors(r, rank), sineTensors(r, rank, torch.On(r.PE(rank, 0, 1)))...)
 				torch.OK(r.Synchronize())
 				torch.OK(torch.Must(dist.BarrierAsync(r)).Wait())
 				each = elapsed(r, func() (err error) {
@@ -87,8 +88,8 @@ func TestCoalescingTakesNoLonger(t *testing.T) {
 	}
 }
 
-// Where tensors are on different PEs, their collectives go on side by side: the longer one
-// takes no more time than alone.
+// TestCoalescedOnOtherPEs checks that coalesced collectives on different PEs run at the
+// same time: both together take as long as the longer one by itself.
 func TestCoalescedOnOtherPEs(t *testing.T) {
 	run := func(numbers ...int) (time torch.Time) {
 		_, err := hostedtest.Spawn(t, 3, func(r *torch.Rank) error {
@@ -109,7 +110,8 @@ func TestCoalescedOnOtherPEs(t *testing.T) {
 	}
 }
 
-// Any collectives of a group are coalesced, each with its own root and reduction.
+// TestCoalescing coalesces different collectives of a group, each with its own root and
+// reduction, and checks their results.
 func TestCoalescing(t *testing.T) {
 	l, err := hostedtest.Spawn(t, 5, func(r *torch.Rank) error {
 		rank := r.Rank()
@@ -141,7 +143,8 @@ func TestCoalescing(t *testing.T) {
 	}
 }
 
-// A block without collectives is nothing, and one that fails calls nothing.
+// TestCoalescingOfNothing checks that Coalescing does nothing if its function calls no
+// collective or fails.
 func TestCoalescingOfNothing(t *testing.T) {
 	boom := errors.New("boom")
 	_, err := hostedtest.Spawn(t, 3, func(r *torch.Rank) error {
@@ -162,6 +165,7 @@ func TestCoalescingOfNothing(t *testing.T) {
 	}
 }
 
+// TestMisuseOfCoalescing checks the errors of Coalescing and of the calls inside it.
 func TestMisuseOfCoalescing(t *testing.T) {
 	_, err := hostedtest.Spawn(t, 3, func(r *torch.Rank) error {
 		rank := r.Rank()
@@ -221,8 +225,8 @@ func TestMisuseOfCoalescing(t *testing.T) {
 		"rank 2: all_reduce_coalesced: all_reduce of f32 [4], sum; all_reduce of f32 [5], sum; all_reduce of f32 [6], sum")
 }
 
-// What comes after coalesced collectives of several launches is sent ahead, and waits for
-// them on its PEs.
+// TestALaunchBehindCoalescedCollectives checks that launches behind coalesced collectives
+// wait for them on their PEs, although the commands of the launches are sent ahead.
 func TestALaunchBehindCoalescedCollectives(t *testing.T) {
 	l, err := hostedtest.Spawn(t, 3, func(r *torch.Rank) error {
 		x := torch.Must(r.Full(1, torch.F32, torch.Shape{5}, torch.On(r.PE(r.Rank(), 0, 0))))
@@ -242,7 +246,8 @@ func TestALaunchBehindCoalescedCollectives(t *testing.T) {
 	}
 }
 
-// A partial tensor keeps its addends if the function that was to reduce it fails.
+// TestCoalescingThatFailsReducesNothing checks that a partial tensor keeps its addends if
+// the function of Coalescing fails.
 func TestCoalescingThatFailsReducesNothing(t *testing.T) {
 	_, err := hostedtest.Spawn(t, 3, func(r *torch.Rank) error {
 		x := torch.Must(r.FromSlice(lists.Count(1, 5), torch.F32, torch.Shape{5}, torch.DPPolicy{PE: torch.Partial, NumCubes: 1, NumPEs: 3}))
@@ -269,7 +274,8 @@ func TestCoalescingThatFailsReducesNothing(t *testing.T) {
 	}
 }
 
-// What is made beside a collective is not coalesced with others: it would not be made.
+// TestMakingIsNotCoalesced checks that a collective with a producer is refused inside
+// Coalescing, which would not run the producer.
 func TestMakingIsNotCoalesced(t *testing.T) {
 	_, err := hostedtest.Spawn(t, 3, func(r *torch.Rank) error {
 		x := hostedtest.Full(r, r.Rank(), 7)
@@ -279,7 +285,8 @@ func TestMakingIsNotCoalesced(t *testing.T) {
 	hostedtest.Blames(t, err, []int{0, 1, 2}, "torch: Making: a product runs beside a collective of its own: do it before or after Coalescing")
 }
 
-// elapsed returns how long the calling rank takes for what a function asks for.
+// elapsed returns the simulated time of the operations that do enqueues on the calling
+// rank.
 func elapsed(r *torch.Rank, do func() error) torch.Time {
 	torch.OK(r.Synchronize())
 	start := r.Now()

@@ -10,7 +10,8 @@ import (
 	"github.com/kernbench/kernbench/torch/dist"
 )
 
-func collectivesAre(t *testing.T, text string) *ccl.Config {
+// parseConfig parses the text of a ccl.yaml.
+func parseConfig(t *testing.T, text string) *ccl.Config {
 	t.Helper()
 	config, err := ccl.Parse("c.yaml", []byte(text))
 	if err != nil {
@@ -19,8 +20,9 @@ func collectivesAre(t *testing.T, text string) *ccl.Config {
 	return config
 }
 
-// TestInitFollowsDefaults: a plain InitProcessGroup makes the world and does collectives as the
-// defaults of ccl.yaml say, or the entry that they name.
+// TestInitFollowsDefaults checks that InitProcessGroup without options takes the size of
+// the world and the settings from the defaults of ccl.yaml, or from the entry that the
+// defaults name.
 func TestInitFollowsDefaults(t *testing.T) {
 	const pair = "algorithms: {pair: {algorithm: tree, buffer_kind: sram, world_size: 7}, plain: {}}\n"
 	for _, tt := range []struct {
@@ -34,7 +36,7 @@ func TestInitFollowsDefaults(t *testing.T) {
 		{"defaults: {algorithm: plain, world_size: 12, buffer_kind: hbm}\n" + pair, 12, "ring", "hbm"},
 		{"defaults: {algorithm: direct, world_size: 5}\n" + pair, 5, "direct", "tcm"},
 	} {
-		l := hostedtest.New(t, torch.Options{CCL: collectivesAre(t, tt.config)})
+		l := hostedtest.New(t, torch.Options{CCL: parseConfig(t, tt.config)})
 		torch.OK(dist.InitProcessGroup(l.Rank, "ahbm"))
 		if got := dist.GetWorldSize(l.Rank); got != tt.world || len(dist.PEs(l.Rank)) != got {
 			t.Errorf("%s: a world of %d ranks on %d PEs, want %d", tt.config, got, len(dist.PEs(l.Rank)), tt.world)
@@ -54,9 +56,9 @@ func TestInitFollowsDefaults(t *testing.T) {
 	}
 }
 
-// TestGroupsFollowDefaults: groups of an odd world have its settings, whatever their order.
+// TestGroupsFollowDefaults checks that a group inherits the settings of the world.
 func TestGroupsFollowDefaults(t *testing.T) {
-	l := hostedtest.New(t, torch.Options{CCL: collectivesAre(t, "defaults: {algorithm: few, world_size: 12}\nalgorithms: {few: {algorithm: mesh, buffer_kind: hbm}}\n")})
+	l := hostedtest.New(t, torch.Options{CCL: parseConfig(t, "defaults: {algorithm: few, world_size: 12}\nalgorithms: {few: {algorithm: mesh, buffer_kind: hbm}}\n")})
 	torch.OK(dist.InitProcessGroup(l.Rank, "ahbm"))
 	g := torch.Must(dist.NewGroup(l.Rank, []int{11, 3, 5, 7, 1}))
 	x := l.Ints(lists.Count(0, 5), torch.I32, torch.On(dist.PEs(l.Rank, g)...))
@@ -67,10 +69,10 @@ func TestGroupsFollowDefaults(t *testing.T) {
 	}
 }
 
-// TestSpawnCountsWorkers: under Spawn the workers are the world, and world_size does not
-// apply; the rest of the default entry does.
+// TestSpawnCountsWorkers checks that under Spawn the workers are the world. world_size of
+// the default entry is ignored, and the other settings of the entry apply.
 func TestSpawnCountsWorkers(t *testing.T) {
-	config := collectivesAre(t, "defaults: {algorithm: pair, world_size: 12}\nalgorithms: {pair: {algorithm: tree, buffer_kind: hbm, world_size: 7}}\n")
+	config := parseConfig(t, "defaults: {algorithm: pair, world_size: 12}\nalgorithms: {pair: {algorithm: tree, buffer_kind: hbm, world_size: 7}}\n")
 	l := hostedtest.New(t, torch.Options{Topology: hostedtest.System(t, "default", "system.sips.count=3"), CCL: config})
 	torch.OK(l.Spawn(func(r *torch.Rank) error {
 		torch.OK(dist.InitProcessGroup(r, "ahbm"))
@@ -87,12 +89,12 @@ func TestSpawnCountsWorkers(t *testing.T) {
 	}, 3))
 }
 
-// TestQueuesAreCheckedAtTheStart: a group whose queues do not fit is refused when it is made,
-// not by its first collective, and the program can go on with another one.
+// TestQueuesAreCheckedAtTheStart checks that InitProcessGroup and NewGroup refuse a group
+// whose queues do not fit, and that the program can continue with another group.
 func TestQueuesAreCheckedAtTheStart(t *testing.T) {
 	const full = ", and pe.tcm.size is 2MiB; use fewer or smaller slots (n_slots, slot_size), another memory for them (buffer_kind), or smaller messages (chunk_bytes)"
 	for _, world := range []int{7, 12} {
-		l := hostedtest.New(t, torch.Options{CCL: collectivesAre(t, "defaults: {n_slots: 256}\n")})
+		l := hostedtest.New(t, torch.Options{CCL: parseConfig(t, "defaults: {n_slots: 256}\n")})
 		size := func(o *dist.GroupOptions) { o.WorldSize = world }
 		hostedtest.Says(t, "the world", dist.InitProcessGroup(l.Rank, "ahbm", size),
 			"InitProcessGroup: ring needs 3 × 256B of tiles and 2 ports × 256 slots × 4KiB of queues in tcm, 2097920B of TCM"+full)
@@ -107,7 +109,7 @@ func TestQueuesAreCheckedAtTheStart(t *testing.T) {
 		torch.OK(dist.AllReduce(l.Rank, x, dist.SUM, g))
 		l.Holds("a smaller group", x, hostedtest.Fill(3, 3))
 	}
-	l := hostedtest.New(t, torch.Options{Topology: hostedtest.System(t, "default", "system.sips.count=3"), CCL: collectivesAre(t, "defaults: {n_slots: 256, algorithm: auto}\n")})
+	l := hostedtest.New(t, torch.Options{Topology: hostedtest.System(t, "default", "system.sips.count=3"), CCL: parseConfig(t, "defaults: {n_slots: 256, algorithm: auto}\n")})
 	err := l.Spawn(func(r *torch.Rank) error { return dist.InitProcessGroup(r, "ahbm") }, 3)
 	hostedtest.Says(t, "workers", err, "ranks 0-2: InitProcessGroup: auto finds no algorithm for all_reduce that fits: "+
 		"ring needs 3 × 256B of tiles and 2 ports × 256 slots × 4KiB of queues in tcm, 2097920B of TCM"+full)

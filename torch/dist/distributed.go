@@ -10,8 +10,8 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// inOrder makes a collective synchronous: what comes after it in the rank's stream waits
-// for it. The rank itself does not.
+// inOrder makes a collective synchronous: later operations in the rank's stream wait for
+// the collective. The host code of the rank does not wait.
 func inOrder(w *Work, err error) error {
 	if w != nil {
 		w.handle.Waited = true
@@ -22,31 +22,32 @@ func inOrder(w *Work, err error) error {
 	return err
 }
 
-// AllReduce gives every rank the reduction of all ranks' tensors, in place. Of a
-// partial tensor the addends are reduced as well: it is replicated afterwards.
+// AllReduce reduces the tensors of all ranks and stores the result in every rank's tensor.
+// The addends of a partial tensor are reduced as well, and the tensor is replicated
+// afterwards.
 func AllReduce(r *torch.Rank, x *torch.Tensor, op ReduceOp, group ...*Group) error {
 	return inOrder(AllReduceAsync(r, x, op, group...))
 }
 
-// AllReduceAsync starts AllReduce, which goes on until Wait.
+// AllReduceAsync starts AllReduce and returns a Work to wait for.
 func AllReduceAsync(r *torch.Rank, x *torch.Tensor, op ReduceOp, group ...*Group) (*Work, error) {
-	return of(r).oneTensor(ccl.AllReduce, x, 0, op, group)
+	return stateOf(r).callOnTensor(ccl.AllReduce, x, 0, op, group)
 }
 
-// Reduce gives rank dst of the world the reduction of all ranks' tensors, in place.
-// The others' tensors are as they were.
+// Reduce reduces the tensors of all ranks and stores the result in the tensor of rank dst
+// of the world. The tensors of the other ranks do not change.
 func Reduce(r *torch.Rank, x *torch.Tensor, dst int, op ReduceOp, group ...*Group) error {
 	return inOrder(ReduceAsync(r, x, dst, op, group...))
 }
 
-// ReduceAsync starts Reduce, which goes on until Wait.
+// ReduceAsync starts Reduce and returns a Work to wait for.
 func ReduceAsync(r *torch.Rank, x *torch.Tensor, dst int, op ReduceOp, group ...*Group) (*Work, error) {
-	return of(r).oneTensor(ccl.Reduce, x, dst, op, group)
+	return stateOf(r).callOnTensor(ccl.Reduce, x, dst, op, group)
 }
 
-// oneTensor calls a collective on one tensor, which is sent and received into.
-func (d *state) oneTensor(c ccl.Collective, x *torch.Tensor, root int, op ReduceOp, group []*Group) (*Work, error) {
-	g, r, err := d.request(c, op, root, group)
+// callOnTensor calls a collective that sends a tensor and receives into the same tensor.
+func (d *state) callOnTensor(c ccl.Collective, x *torch.Tensor, root int, op ReduceOp, group []*Group) (*Work, error) {
+	g, r, err := d.newRequest(c, op, root, group)
 	if err != nil {
 		return nil, err
 	}
@@ -54,141 +55,145 @@ func (d *state) oneTensor(c ccl.Collective, x *torch.Tensor, root int, op Reduce
 	if c.Reduces() {
 		op.check(c.String(), own)
 	}
-	r.in, r.out = wholes(own), wholes(own)
-	w, err := d.call(g, r.about(g, d.describe(g, own)))
-	if w != nil && c == ccl.AllReduce { // or Coalescing does it
+	r.in, r.out = fullSpans(own), fullSpans(own)
+	w, err := d.call(g, r.setSignature(g, d.describe(g, own)))
+	if w != nil && c == ccl.AllReduce { // inside Coalescing w is nil, and CoalescingAsync replicates
 		hosted.Replicate(x)
 	}
 	return w, err
 }
 
-// Broadcast gives every rank what rank src of the world has in its tensor.
+// Broadcast copies the tensor of rank src of the world into the tensors of all ranks.
 func Broadcast(r *torch.Rank, x *torch.Tensor, src int, group ...*Group) error {
 	return inOrder(BroadcastAsync(r, x, src, group...))
 }
 
-// BroadcastAsync starts Broadcast, which goes on until Wait.
+// BroadcastAsync starts Broadcast and returns a Work to wait for.
 func BroadcastAsync(r *torch.Rank, x *torch.Tensor, src int, group ...*Group) (*Work, error) {
-	return of(r).oneTensor(ccl.Broadcast, x, src, ReduceOp{}, group)
+	return stateOf(r).callOnTensor(ccl.Broadcast, x, src, ReduceOp{}, group)
 }
 
-// AllGather gives every rank everyone's tensor: list[i] is that of rank i of the
-// group, and may be of another size than the others.
+// AllGather gives every rank the tensors of all ranks: list[i] receives the tensor of rank
+// i of the group. The tensors may differ in size.
 func AllGather(r *torch.Rank, list []*torch.Tensor, x *torch.Tensor, group ...*Group) error {
 	return inOrder(AllGatherAsync(r, list, x, group...))
 }
 
-// AllGatherAsync starts AllGather, which goes on until Wait.
+// AllGatherAsync starts AllGather and returns a Work to wait for.
 func AllGatherAsync(r *torch.Rank, list []*torch.Tensor, x *torch.Tensor, group ...*Group) (*Work, error) {
-	return of(r).lists(ccl.AllGather, list, []*torch.Tensor{x}, -1, ReduceOp{}, group)
+	return stateOf(r).callOnLists(ccl.AllGather, list, []*torch.Tensor{x}, -1, ReduceOp{}, group)
 }
 
-// AllGatherIntoTensor gives every rank everyone's tensor, one after the other in out.
+// AllGatherIntoTensor gives every rank the tensors of all ranks, one after another in out.
 func AllGatherIntoTensor(r *torch.Rank, out, in *torch.Tensor, group ...*Group) error {
 	return inOrder(AllGatherIntoTensorAsync(r, out, in, group...))
 }
 
-// AllGatherIntoTensorAsync starts AllGatherIntoTensor, which goes on until Wait.
+// AllGatherIntoTensorAsync starts AllGatherIntoTensor and returns a Work to wait for.
 func AllGatherIntoTensorAsync(r *torch.Rank, out, in *torch.Tensor, group ...*Group) (*Work, error) {
-	return of(r).tensors(ccl.AllGather, out, in, ReduceOp{}, group)
+	return stateOf(r).callOnTensors(ccl.AllGather, out, in, ReduceOp{}, group)
 }
 
-// ReduceScatter gives every rank the reduction of what all ranks have for it: list[i]
-// is for rank i of the group.
+// ReduceScatter reduces list[i] over all ranks and stores the result in out of rank i of
+// the group.
 func ReduceScatter(r *torch.Rank, out *torch.Tensor, list []*torch.Tensor, op ReduceOp, group ...*Group) error {
 	return inOrder(ReduceScatterAsync(r, out, list, op, group...))
 }
 
-// ReduceScatterAsync starts ReduceScatter, which goes on until Wait.
+// ReduceScatterAsync starts ReduceScatter and returns a Work to wait for.
 func ReduceScatterAsync(r *torch.Rank, out *torch.Tensor, list []*torch.Tensor, op ReduceOp, group ...*Group) (*Work, error) {
-	return of(r).lists(ccl.ReduceScatter, []*torch.Tensor{out}, list, -1, op, group)
+	return stateOf(r).callOnLists(ccl.ReduceScatter, []*torch.Tensor{out}, list, -1, op, group)
 }
 
-// ReduceScatterTensor gives every rank the reduction of its part of all ranks' in.
+// ReduceScatterTensor reduces in over all ranks and stores part i of the result in out of
+// rank i of the group.
 func ReduceScatterTensor(r *torch.Rank, out, in *torch.Tensor, op ReduceOp, group ...*Group) error {
 	return inOrder(ReduceScatterTensorAsync(r, out, in, op, group...))
 }
 
-// ReduceScatterTensorAsync starts ReduceScatterTensor, which goes on until Wait.
+// ReduceScatterTensorAsync starts ReduceScatterTensor and returns a Work to wait for.
 func ReduceScatterTensorAsync(r *torch.Rank, out, in *torch.Tensor, op ReduceOp, group ...*Group) (*Work, error) {
-	return of(r).tensors(ccl.ReduceScatter, out, in, op, group)
+	return stateOf(r).callOnTensors(ccl.ReduceScatter, out, in, op, group)
 }
 
-// AllToAll gives every rank what all ranks have for it: in[i] is for rank i of the
-// group, out[i] is from it. Tensors may be of any sizes. Both may be the same list.
+// AllToAll exchanges tensors between all ranks: in[i] is sent to rank i of the group, and
+// out[i] is received from rank i. The tensors may differ in size. in and out may be the
+// same list.
 func AllToAll(r *torch.Rank, out, in []*torch.Tensor, group ...*Group) error {
 	return inOrder(AllToAllAsync(r, out, in, group...))
 }
 
-// AllToAllAsync starts AllToAll, which goes on until Wait.
+// AllToAllAsync starts AllToAll and returns a Work to wait for.
 func AllToAllAsync(r *torch.Rank, out, in []*torch.Tensor, group ...*Group) (*Work, error) {
-	return of(r).lists(ccl.AllToAll, out, in, -1, ReduceOp{}, group)
+	return stateOf(r).callOnLists(ccl.AllToAll, out, in, -1, ReduceOp{}, group)
 }
 
-// Gather gives rank dst of the world everyone's tensor: list[i] is that of rank i of
-// the group. Other ranks give no list.
+// Gather sends the tensors of all ranks to rank dst of the world: list[i] receives the
+// tensor of rank i of the group. The other ranks pass no list.
 func Gather(r *torch.Rank, x *torch.Tensor, list []*torch.Tensor, dst int, group ...*Group) error {
 	return inOrder(GatherAsync(r, x, list, dst, group...))
 }
 
-// GatherAsync starts Gather, which goes on until Wait.
+// GatherAsync starts Gather and returns a Work to wait for.
 func GatherAsync(r *torch.Rank, x *torch.Tensor, list []*torch.Tensor, dst int, group ...*Group) (*Work, error) {
-	return of(r).lists(ccl.Gather, list, []*torch.Tensor{x}, dst, ReduceOp{}, group)
+	return stateOf(r).callOnLists(ccl.Gather, list, []*torch.Tensor{x}, dst, ReduceOp{}, group)
 }
 
-// Scatter gives every rank its tensor of the list of rank src of the world. Other
-// ranks give no list.
+// Scatter sends list[i] of rank src of the world to rank i of the group. The other ranks
+// pass no list.
 func Scatter(r *torch.Rank, x *torch.Tensor, list []*torch.Tensor, src int, group ...*Group) error {
 	return inOrder(ScatterAsync(r, x, list, src, group...))
 }
 
-// ScatterAsync starts Scatter, which goes on until Wait.
+// ScatterAsync starts Scatter and returns a Work to wait for.
 func ScatterAsync(r *torch.Rank, x *torch.Tensor, list []*torch.Tensor, src int, group ...*Group) (*Work, error) {
-	return of(r).lists(ccl.Scatter, []*torch.Tensor{x}, list, src, ReduceOp{}, group)
+	return stateOf(r).callOnLists(ccl.Scatter, []*torch.Tensor{x}, list, src, ReduceOp{}, group)
 }
 
-// Barrier has what this rank asks for next begin when all ranks have come so far.
+// Barrier delays the later operations of the rank until all ranks of the group have reached
+// the barrier in their streams.
 func Barrier(r *torch.Rank, group ...*Group) error { return inOrder(BarrierAsync(r, group...)) }
 
-// BarrierAsync is Barrier as a Work: its Wait ends when all ranks have called it.
+// BarrierAsync starts a barrier and returns a Work. Its Wait ends when all ranks have
+// reached the barrier.
 func BarrierAsync(r *torch.Rank, group ...*Group) (*Work, error) {
-	d := of(r)
+	d := stateOf(r)
 	g, err := d.group("barrier", group)
 	if err != nil {
 		return nil, err
 	}
-	return d.call(g, &request{collective: ccl.Barrier, what: "barrier"})
+	return d.call(g, &request{collective: ccl.Barrier, signature: "barrier"})
 }
 
-// AllToAllSingle is AllToAll on parts of one tensor: in is cut along its first axis
-// into inSplits, one for each rank, and out into outSplits. Without splits they are
-// cut evenly. Both may be the same tensor.
+// AllToAllSingle does an all-to-all with the parts of one tensor. The first axis of in is
+// divided into inSplits, one size for each rank, and that of out into outSplits. Without
+// splits the axis is divided evenly. in and out may be the same tensor.
 func AllToAllSingle(r *torch.Rank, out, in *torch.Tensor, outSplits, inSplits []int, group ...*Group) error {
 	return inOrder(AllToAllSingleAsync(r, out, in, outSplits, inSplits, group...))
 }
 
-// AllToAllSingleAsync starts AllToAllSingle, which goes on until Wait.
+// AllToAllSingleAsync starts AllToAllSingle and returns a Work to wait for.
 func AllToAllSingleAsync(r *torch.Rank, out, in *torch.Tensor, outSplits, inSplits []int, group ...*Group) (*Work, error) {
-	d := of(r)
-	g, all, err := d.request(ccl.AllToAll, ReduceOp{}, 0, group)
+	d := stateOf(r)
+	g, all, err := d.newRequest(ccl.AllToAll, ReduceOp{}, 0, group)
 	if err != nil {
 		return nil, err
 	}
 	list := tensorsOf([]*torch.Tensor{in, out}, ccl.AllToAll.String())
-	dtype := dtypeOf(ccl.AllToAll, list)
-	all.in = d.split(g, "send", list[0], inSplits)
-	all.out = d.split(g, "receive", list[1], outSplits)
-	return d.call(g, all.about(g, dtype.String()))
+	dtype := commonDType(ccl.AllToAll, list)
+	all.in = d.splitRows(g, "send", list[0], inSplits)
+	all.out = d.splitRows(g, "receive", list[1], outSplits)
+	return d.call(g, all.setSignature(g, dtype.String()))
 }
 
-// ReduceOp is how a collective combines elements.
+// ReduceOp is an operation with which a collective combines elements.
 type ReduceOp struct {
 	kind   ccl.Reduction
 	factor float64
 }
 
-// The reductions. AVG divides the sum by the number of ranks, once; it and PREMUL_SUM
-// are for floats, the bitwise ones for integers.
+// The reductions. AVG divides the sum by the number of ranks, once at the end. AVG and
+// PREMUL_SUM are for floats; BAND, BOR and BXOR are for integers.
 var (
 	SUM     = ReduceOp{kind: ccl.Sum}
 	AVG     = ReduceOp{kind: ccl.Avg}
@@ -200,7 +205,8 @@ var (
 	BXOR    = ReduceOp{kind: ccl.BXor}
 )
 
-// PREMUL_SUM multiplies each rank's elements by a factor before they are added.
+// PREMUL_SUM returns a reduction that multiplies each rank's elements by a factor before it
+// adds them.
 func PREMUL_SUM(factor float64) ReduceOp { return ReduceOp{ccl.PremulSum, factor} }
 
 func (op ReduceOp) String() string {
@@ -210,8 +216,8 @@ func (op ReduceOp) String() string {
 	return op.kind.String()
 }
 
-// check panics if the reduction is not for the tensor: of a partial one only sums can be
-// formed, because its value is the sum of what it has.
+// check panics if the reduction cannot be applied to the tensor. A partial tensor can only
+// be summed, because its value is the sum of its addends.
 func (op ReduceOp) check(what string, x *tensor) {
 	sums := op.kind == ccl.Sum || op.kind == ccl.Avg || op.kind == ccl.PremulSum
 	partial := slices.ContainsFunc(x.info.Shards, func(s shard) bool { return s.Addend > 0 })
@@ -220,10 +226,11 @@ func (op ReduceOp) check(what string, x *tensor) {
 	refuse(!op.kind.Serves(x.info.DType), what, "there is no %v of %v: avg and premul_sum are for floats, band, bor and bxor for integers", op, x.info.DType)
 }
 
-// NewSubgroups divides the world into groups of consecutive ranks, size in each, and returns
-// the caller's group and all groups. The size has to divide the world. All ranks call it.
+// NewSubgroups divides the world into groups of size consecutive ranks. It returns the
+// caller's group and all groups. The number of ranks must be a multiple of size. All ranks
+// must call it.
 func NewSubgroups(r *torch.Rank, size int, opts ...GroupOption) (own *Group, all []*Group, err error) {
-	d := of(r)
+	d := stateOf(r)
 	world, err := d.group("NewSubgroups", nil)
 	if err != nil {
 		return nil, nil, err
@@ -233,34 +240,37 @@ func NewSubgroups(r *torch.Rank, size int, opts ...GroupOption) (own *Group, all
 	return d.subgroups("NewSubgroups", nil, slices.Collect(slices.Chunk(lists.Count(0, n), size)), opts)
 }
 
-// NewSubgroupsByEnumeration makes a group of each list of ranks of the world, and returns
-// the caller's group, nil if it is in none, and all groups. No rank is in two of them. All
-// ranks call it. Where a collective takes a group, nil is the default group.
+// NewSubgroupsByEnumeration makes a group of each list of ranks of the world. It returns
+// the caller's group, or nil if the caller is in none, and all groups. A rank may be in one
+// list only. All ranks must call it. Note that a collective takes a nil group as the
+// default group.
 func NewSubgroupsByEnumeration(r *torch.Rank, lists [][]int, opts ...GroupOption) (own *Group, all []*Group, err error) {
-	return of(r).subgroups("NewSubgroupsByEnumeration", nil, lists, opts)
+	return stateOf(r).subgroups("NewSubgroupsByEnumeration", nil, lists, opts)
 }
 
-// SplitGroup makes a group of each list of ranks of the parent, by their ranks in the
-// parent, which nil is the default group for. It returns the caller's group, nil if it is in
-// none. No rank is in two of them. The members of the parent call it, and no other rank. The
-// groups have the options of the parent where no option changes them.
+// SplitGroup makes a group of each list of ranks. The lists contain ranks in the parent; a
+// nil parent is the default group. SplitGroup returns the caller's group, or nil if the
+// caller is in none. A rank may be in one list only. All members of the parent must call
+// it, and no other rank. The groups inherit the options of the parent unless opts change
+// them.
 func SplitGroup(r *torch.Rank, parent *Group, lists [][]int, opts ...GroupOption) (*Group, error) {
-	d := of(r)
+	d := stateOf(r)
 	g, err := d.group("SplitGroup", []*Group{parent})
 	if err != nil {
 		return nil, err
 	}
 	if g.rank < 0 {
-		return nil, fmt.Errorf("SplitGroup: rank %d is not in %s: call it on these alone", d.s.Number, g.described())
+		return nil, fmt.Errorf("SplitGroup: rank %d is not in %s: call it on these alone", d.s.Number, g.describe())
 	}
 	if g == d.joined[0] {
-		parent = nil // its groups are those of the world
+		parent = nil // groups of the default group are numbered like those of NewGroup
 	}
 	own, _, err := d.subgroups("SplitGroup", parent, lists, opts)
 	return own, err
 }
 
-// subgroups makes groups of ranks of the default group, or of a parent.
+// subgroups makes a group of each list of ranks of the parent, or of the default group if
+// parent is nil. own is the caller's group, or nil.
 func (d *state) subgroups(op string, parent *Group, lists [][]int, opts []GroupOption) (own *Group, all []*Group, err error) {
 	refuse(len(lists) == 0, op, "no groups: give a list of ranks for each")
 	in := map[int]int{}
@@ -283,23 +293,23 @@ func (d *state) subgroups(op string, parent *Group, lists [][]int, opts []GroupO
 	return own, all, nil
 }
 
-// GetProcessGroupRanks returns the ranks of the world that are in a group, by their rank in
-// it.
+// GetProcessGroupRanks returns the ranks of the world that are in a group, in the order of
+// the group.
 func GetProcessGroupRanks(r *torch.Rank, group ...*Group) []int {
-	return of(r).must("GetProcessGroupRanks", group).Ranks()
+	return stateOf(r).mustGroup("GetProcessGroupRanks", group).Ranks()
 }
 
-// GetGroupRank returns the rank in a group of a rank of the world.
+// GetGroupRank converts a rank of the world to its rank in a group.
 func GetGroupRank(r *torch.Rank, group *Group, rank int) int {
-	g := of(r).must("GetGroupRank", []*Group{group})
+	g := stateOf(r).mustGroup("GetGroupRank", []*Group{group})
 	i := slices.Index(g.shared.ranks, rank)
 	refuse(i < 0, "GetGroupRank", "rank %d is not in %v", rank, g)
 	return i
 }
 
-// GetGlobalRank returns the rank of the world of a rank of a group.
+// GetGlobalRank converts a rank in a group to its rank in the world.
 func GetGlobalRank(r *torch.Rank, group *Group, rank int) int {
-	g := of(r).must("GetGlobalRank", []*Group{group})
+	g := stateOf(r).mustGroup("GetGlobalRank", []*Group{group})
 	refuse(rank < 0 || rank >= len(g.shared.ranks), "GetGlobalRank", "no rank %d in %v: it has 0 to %d", rank, g, len(g.shared.ranks)-1)
 	return g.shared.ranks[rank]
 }

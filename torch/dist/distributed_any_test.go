@@ -18,11 +18,12 @@ import (
 	"github.com/kernbench/kernbench/torch/dist"
 )
 
-// The clock does not know whether values are computed.
+// TestCollectivesTakeTheSameTimeWithoutValues compares the statistics of runs with and
+// without values.
 func TestCollectivesTakeTheSameTimeWithoutValues(t *testing.T) {
 	var want dist.Stats
 	for _, without := range []bool{false, true} {
-		o := machines(t)(trial{})
+		o := trialOptions(t)(trial{})
 		o.NoData = without
 		l := hostedtest.New(t, o)
 		err := l.Spawn(func(r *torch.Rank) error {
@@ -41,19 +42,19 @@ func TestCollectivesTakeTheSameTimeWithoutValues(t *testing.T) {
 	}
 }
 
-// No collective has a race, whatever the algorithm: through queues, and, among many PEs,
-// through memory.
+// TestCollectivesHaveNoRaces checks all collectives and algorithms for races, through
+// queues and, with many PEs, through inboxes in memory.
 func TestCollectivesHaveNoRaces(t *testing.T) {
-	options := machines(t)
+	options := trialOptions(t)
 	for _, name := range names() {
 		for i, algorithm := range algorithms(name) {
 			for _, spawned := range []bool{false, true} {
 				if strings.HasSuffix(name, "_coalesced") && (i%3 > 0 || !spawned) {
 					continue
 				}
-				tr := usual(name, spawned, 12)
+				tr := defaultTrial(name, spawned, 12)
 				if spawned {
-					tr = usual(name, spawned, 4)
+					tr = defaultTrial(name, spawned, 4)
 				}
 				tr.algorithm, tr.rows, tr.layout, tr.chunk = algorithm, []int{48}, layouts[1], 32
 				if !tr.possible() {
@@ -69,9 +70,10 @@ func TestCollectivesHaveNoRaces(t *testing.T) {
 	}
 }
 
-// Any collective, in any way. Draw more with -rapid.checks.
+// TestAnyCollective runs random collectives with random settings. -rapid.checks sets how
+// many.
 func TestAnyCollective(t *testing.T) {
-	options := machines(t)
+	options := trialOptions(t)
 	rapid.Check(t, func(t *rapid.T) {
 		tr := trial{
 			spawned:    rapid.Bool().Draw(t, "spawned"),
@@ -90,39 +92,41 @@ func TestAnyCollective(t *testing.T) {
 		tr.layout = layouts[0]
 		switch {
 		case !tr.spawned:
-			tr.rows = onPEs(tr.rows, len(tr.group))
+			tr.rows = rowsOnPEs(tr.rows, len(tr.group))
 		case tr.collective == "all_reduce" && tr.reduction.sums():
-			tr.layout = rapid.SampledFrom(slices.Concat(layouts, partials)).Draw(t, "layout")
+			tr.layout = rapid.SampledFrom(slices.Concat(layouts, partialLayouts)).Draw(t, "layout")
 		default:
 			tr.layout = rapid.SampledFrom(layouts).Draw(t, "layout")
 		}
 		if !tr.possible() {
-			t.Skip("there is no such thing")
+			t.Skip("this combination does not exist")
 		}
 		err := tr.run(options(tr))
-		if err != nil && !(tr.ofParts() && tr.layout.scattered && strings.Contains(err.Error(), scattered)) {
+		if err != nil && !(tr.onPartsOfTensor() && tr.layout.scattered && strings.Contains(err.Error(), scatteredError)) {
 			t.Fatalf("%v: %v", tr, err)
 		}
 	})
 }
 
-// Tensors that are not laid out alike, each in any way, and slices of such: what is not refused is right.
+// TestAnyMixOfLayouts runs collectives on tensors with random layouts, which may differ,
+// and on slices of such tensors. It checks that each collective is refused or has right
+// values.
 func TestAnyMixOfLayouts(t *testing.T) {
-	options := machines(t)
+	options := trialOptions(t)
 	split := rapid.SampledFrom([]torch.Split{torch.Replicate, torch.ColumnWise, torch.RowWise})
-	layouts := rapid.Custom(func(t *rapid.T) mixed {
-		return mixed{
-			on:     torch.DPPolicy{Cube: split.Draw(t, "Cube"), PE: split.Draw(t, "PE"), NumCubes: rapid.IntRange(1, 2).Draw(t, "NumCubes"), NumPEs: rapid.IntRange(1, 3).Draw(t, "NumPEs")},
-			other:  rapid.IntRange(0, 3).Draw(t, "other") == 0,
-			turned: rapid.IntRange(0, 3).Draw(t, "turned") == 0,
-			before: max(0, rapid.IntRange(-3, 4).Draw(t, "before")),
-			behind: max(0, rapid.IntRange(-3, 4).Draw(t, "behind")),
+	layouts := rapid.Custom(func(t *rapid.T) mixedLayout {
+		return mixedLayout{
+			on:       torch.DPPolicy{Cube: split.Draw(t, "Cube"), PE: split.Draw(t, "PE"), NumCubes: rapid.IntRange(1, 2).Draw(t, "NumCubes"), NumPEs: rapid.IntRange(1, 3).Draw(t, "NumPEs")},
+			other:    rapid.IntRange(0, 3).Draw(t, "other") == 0,
+			reversed: rapid.IntRange(0, 3).Draw(t, "turned") == 0,
+			before:   max(0, rapid.IntRange(-3, 4).Draw(t, "before")),
+			behind:   max(0, rapid.IntRange(-3, 4).Draw(t, "behind")),
 		}
 	})
-	refusals := []string{scattered, "lay them out alike", "the ranks do not agree", "has room for", "there are 2 ranks and", "there are 3 ranks and", "that add up to", "do not divide by"}
+	refusals := []string{scatteredError, "lay them out alike", "the ranks do not agree", "has room for", "there are 2 ranks and", "there are 3 ranks and", "that add up to", "do not divide by"}
 	done := 0
 	rapid.Check(t, func(t *rapid.T) {
-		tr := usual(rapid.SampledFrom(names()).Draw(t, "collective"), true, rapid.IntRange(2, 3).Draw(t, "world"))
+		tr := defaultTrial(rapid.SampledFrom(names()).Draw(t, "collective"), true, rapid.IntRange(2, 3).Draw(t, "world"))
 		tr.rows = rapid.SliceOfN(rapid.IntRange(0, 6), 1, 3).Draw(t, "rows")
 		tr.width = rapid.IntRange(1, 4).Draw(t, "width")
 		tr.algorithm = rapid.SampledFrom(algorithms(tr.collective)).Draw(t, "algorithm")
@@ -137,6 +141,6 @@ func TestAnyMixOfLayouts(t *testing.T) {
 		}
 	})
 	if done == 0 {
-		t.Error("everything is refused")
+		t.Error("all collectives are refused")
 	}
 }

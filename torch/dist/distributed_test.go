@@ -17,62 +17,62 @@ import (
 	"github.com/kernbench/kernbench/torch/dist"
 )
 
-// collectives is all of them, by name.
-var collectives = map[string]func(c *caller) call{
-	"all_reduce": func(c *caller) call {
-		return call{[]slot{c.slot(0, c.same)}, []slot{c.everyone(c.reduce(0, c.rows[0]))},
+// collectives has a function for each collective that returns its tensors and its calls.
+var collectives = map[string]func(c *caller) collectiveCall{
+	"all_reduce": func(c *caller) collectiveCall {
+		return collectiveCall{[]tensorSet{c.inputs(0, c.sameRows)}, []tensorSet{c.replicate(c.reduce(0, c.rows[0]))},
 			func(x []*torch.Tensor) error { return dist.AllReduce(c.Rank, x[0], c.reduction.op, c.g) },
 			func(x []*torch.Tensor) (*dist.Work, error) {
 				return dist.AllReduceAsync(c.Rank, x[0], c.reduction.op, c.g)
 			}}
 	},
-	"reduce": func(c *caller) call {
-		before, root := c.slot(0, c.same), c.group[c.root]
+	"reduce": func(c *caller) collectiveCall {
+		before, root := c.inputs(0, c.sameRows), c.group[c.root]
 		after := slices.Clone(before)
 		after[c.root] = c.reduce(0, c.rows[0])
-		return call{[]slot{before}, []slot{after},
+		return collectiveCall{[]tensorSet{before}, []tensorSet{after},
 			func(x []*torch.Tensor) error { return dist.Reduce(c.Rank, x[0], root, c.reduction.op, c.g) },
 			func(x []*torch.Tensor) (*dist.Work, error) {
 				return dist.ReduceAsync(c.Rank, x[0], root, c.reduction.op, c.g)
 			}}
 	},
-	"broadcast": func(c *caller) call {
-		before, root := c.slot(0, c.same), c.group[c.root]
-		return call{[]slot{before}, []slot{c.everyone(before[c.root])},
+	"broadcast": func(c *caller) collectiveCall {
+		before, root := c.inputs(0, c.sameRows), c.group[c.root]
+		return collectiveCall{[]tensorSet{before}, []tensorSet{c.replicate(before[c.root])},
 			func(x []*torch.Tensor) error { return dist.Broadcast(c.Rank, x[0], root, c.g) },
 			func(x []*torch.Tensor) (*dist.Work, error) { return dist.BroadcastAsync(c.Rank, x[0], root, c.g) }}
 	},
-	"all_gather": func(c *caller) call {
-		own := c.slot(0, c.block)
-		k := call{[]slot{own}, []slot{own},
+	"all_gather": func(c *caller) collectiveCall {
+		own := c.inputs(0, c.blockRows)
+		k := collectiveCall{[]tensorSet{own}, []tensorSet{own},
 			func(x []*torch.Tensor) error { return dist.AllGather(c.Rank, x[1:], x[0], c.g) },
 			func(x []*torch.Tensor) (*dist.Work, error) { return dist.AllGatherAsync(c.Rank, x[1:], x[0], c.g) }}
 		for _, x := range own {
-			k.before, k.after = append(k.before, c.everyone(x).blank()), append(k.after, c.everyone(x))
+			k.before, k.after = append(k.before, c.replicate(x).blank()), append(k.after, c.replicate(x))
 		}
 		return k
 	},
-	"all_gather_into_tensor": func(c *caller) call {
-		own := c.slot(0, c.same)
-		all := c.everyone(own...)
-		return call{[]slot{own, all.blank()}, []slot{own, all},
+	"all_gather_into_tensor": func(c *caller) collectiveCall {
+		own := c.inputs(0, c.sameRows)
+		all := c.replicate(own...)
+		return collectiveCall{[]tensorSet{own, all.blank()}, []tensorSet{own, all},
 			func(x []*torch.Tensor) error { return dist.AllGatherIntoTensor(c.Rank, x[1], x[0], c.g) },
 			func(x []*torch.Tensor) (*dist.Work, error) {
 				return dist.AllGatherIntoTensorAsync(c.Rank, x[1], x[0], c.g)
 			}}
 	},
-	"reduce_scatter": func(c *caller) call {
-		list, out := c.parts(c.block)
-		return call{append([]slot{out.blank()}, list...), append([]slot{out}, list...),
+	"reduce_scatter": func(c *caller) collectiveCall {
+		list, out := c.blocksToScatter(c.blockRows)
+		return collectiveCall{append([]tensorSet{out.blank()}, list...), append([]tensorSet{out}, list...),
 			func(x []*torch.Tensor) error { return dist.ReduceScatter(c.Rank, x[0], x[1:], c.reduction.op, c.g) },
 			func(x []*torch.Tensor) (*dist.Work, error) {
 				return dist.ReduceScatterAsync(c.Rank, x[0], x[1:], c.reduction.op, c.g)
 			}}
 	},
-	"reduce_scatter_tensor": func(c *caller) call {
-		list, out := c.parts(c.same)
-		in := joined(list)
-		return call{[]slot{out.blank(), in}, []slot{out, in},
+	"reduce_scatter_tensor": func(c *caller) collectiveCall {
+		list, out := c.blocksToScatter(c.sameRows)
+		in := concatenate(list)
+		return collectiveCall{[]tensorSet{out.blank(), in}, []tensorSet{out, in},
 			func(x []*torch.Tensor) error {
 				return dist.ReduceScatterTensor(c.Rank, x[0], x[1], c.reduction.op, c.g)
 			},
@@ -80,9 +80,9 @@ var collectives = map[string]func(c *caller) call{
 				return dist.ReduceScatterTensorAsync(c.Rank, x[0], x[1], c.reduction.op, c.g)
 			}}
 	},
-	"all_to_all": func(c *caller) call {
-		in, out := c.pairs()
-		k := call{slices.Clone(in), slices.Concat(in, out),
+	"all_to_all": func(c *caller) collectiveCall {
+		in, out := c.blocksToExchange()
+		k := collectiveCall{slices.Clone(in), slices.Concat(in, out),
 			func(x []*torch.Tensor) error { return dist.AllToAll(c.Rank, x[len(in):], x[:len(in)], c.g) },
 			func(x []*torch.Tensor) (*dist.Work, error) {
 				return dist.AllToAllAsync(c.Rank, x[len(in):], x[:len(in)], c.g)
@@ -92,18 +92,18 @@ var collectives = map[string]func(c *caller) call{
 		}
 		return k
 	},
-	"all_to_all_single": func(c *caller) call {
+	"all_to_all_single": func(c *caller) collectiveCall {
 		var inSplits, outSplits []int
 		if c.rank < 0 {
 			c.rows = c.rows[:1] // all ranks have the same splits
 		} else {
 			for peer := range c.group {
-				inSplits, outSplits = append(inSplits, c.pair(c.rank, peer)), append(outSplits, c.pair(peer, c.rank))
+				inSplits, outSplits = append(inSplits, c.pairRows(c.rank, peer)), append(outSplits, c.pairRows(peer, c.rank))
 			}
 		}
-		ins, outs := c.pairs()
-		in, out := joined(ins), joined(outs)
-		return call{[]slot{in, out.blank()}, []slot{in, out},
+		ins, outs := c.blocksToExchange()
+		in, out := concatenate(ins), concatenate(outs)
+		return collectiveCall{[]tensorSet{in, out.blank()}, []tensorSet{in, out},
 			func(x []*torch.Tensor) error {
 				return dist.AllToAllSingle(c.Rank, x[1], x[0], outSplits, inSplits, c.g)
 			},
@@ -111,58 +111,58 @@ var collectives = map[string]func(c *caller) call{
 				return dist.AllToAllSingleAsync(c.Rank, x[1], x[0], outSplits, inSplits, c.g)
 			}}
 	},
-	"all_to_all_in_place": func(c *caller) call {
-		c.inPlace()
-		in, out := c.pairs()
-		return call{in, out,
+	"all_to_all_in_place": func(c *caller) collectiveCall {
+		c.makeSymmetric()
+		in, out := c.blocksToExchange()
+		return collectiveCall{in, out,
 			func(x []*torch.Tensor) error { return dist.AllToAll(c.Rank, x, x, c.g) },
 			func(x []*torch.Tensor) (*dist.Work, error) {
 				return dist.AllToAllAsync(c.Rank, x, slices.Clone(x), c.g)
 			}}
 	},
-	"all_to_all_single_in_place": func(c *caller) call {
-		c.inPlace()
+	"all_to_all_single_in_place": func(c *caller) collectiveCall {
+		c.makeSymmetric()
 		var splits []int
 		if c.rank >= 0 && len(c.rows) > 1 {
 			for peer := range c.group {
-				splits = append(splits, c.pair(c.rank, peer))
+				splits = append(splits, c.pairRows(c.rank, peer))
 			}
 		}
-		ins, outs := c.pairs()
-		return call{[]slot{joined(ins)}, []slot{joined(outs)},
+		ins, outs := c.blocksToExchange()
+		return collectiveCall{[]tensorSet{concatenate(ins)}, []tensorSet{concatenate(outs)},
 			func(x []*torch.Tensor) error { return dist.AllToAllSingle(c.Rank, x[0], x[0], splits, splits, c.g) },
 			func(x []*torch.Tensor) (*dist.Work, error) {
 				return dist.AllToAllSingleAsync(c.Rank, x[0], x[0], splits, splits, c.g)
 			}}
 	},
-	"gather": func(c *caller) call {
-		own, root := c.slot(0, c.block), c.group[c.root]
-		k := call{[]slot{own}, []slot{own},
+	"gather": func(c *caller) collectiveCall {
+		own, root := c.inputs(0, c.blockRows), c.group[c.root]
+		k := collectiveCall{[]tensorSet{own}, []tensorSet{own},
 			func(x []*torch.Tensor) error { return dist.Gather(c.Rank, x[0], x[1:], root, c.g) },
 			func(x []*torch.Tensor) (*dist.Work, error) { return dist.GatherAsync(c.Rank, x[0], x[1:], root, c.g) }}
 		for _, x := range own {
-			blank := c.everyone(x).blank()
-			k.before, k.after = append(k.before, c.rooted(blank, blank)), append(k.after, c.rooted(c.everyone(x), blank))
+			blank := c.replicate(x).blank()
+			k.before, k.after = append(k.before, c.onlyRoot(blank, blank)), append(k.after, c.onlyRoot(c.replicate(x), blank))
 		}
 		return k
 	},
-	"scatter": func(c *caller) call {
-		list, out := c.parts(c.block)
+	"scatter": func(c *caller) collectiveCall {
+		list, out := c.blocksToScatter(c.blockRows)
 		for rank := range out {
 			out[rank] = list[rank][c.root]
-			list[rank] = c.rooted(list[rank], list[rank])
+			list[rank] = c.onlyRoot(list[rank], list[rank])
 		}
 		root := c.group[c.root]
-		return call{append([]slot{out.blank()}, list...), append([]slot{out}, list...),
+		return collectiveCall{append([]tensorSet{out.blank()}, list...), append([]tensorSet{out}, list...),
 			func(x []*torch.Tensor) error { return dist.Scatter(c.Rank, x[0], x[1:], root, c.g) },
 			func(x []*torch.Tensor) (*dist.Work, error) { return dist.ScatterAsync(c.Rank, x[0], x[1:], root, c.g) }}
 	},
-	"sendrecv": func(c *caller) call { // from the root to the next one
+	"sendrecv": func(c *caller) collectiveCall { // from the root to the next rank
 		from, to := c.group[c.root], c.group[(c.root+1)%len(c.group)]
-		before := c.slot(0, c.same)
+		before := c.inputs(0, c.sameRows)
 		after := slices.Clone(before)
 		after[(c.root+1)%len(c.group)] = before[c.root]
-		return call{[]slot{before}, []slot{after},
+		return collectiveCall{[]tensorSet{before}, []tensorSet{after},
 			func(x []*torch.Tensor) error {
 				switch c.group[c.rank] {
 				case from:
@@ -182,56 +182,56 @@ var collectives = map[string]func(c *caller) call{
 				return nil, nil
 			}}
 	},
-	"all_reduce_coalesced": func(c *caller) call {
-		var before, after []slot
-		for i, rows := range c.several() {
-			before, after = append(before, c.slot(i, rows)), append(after, c.everyone(c.reduce(i, rows(0))))
+	"all_reduce_coalesced": func(c *caller) collectiveCall {
+		var before, after []tensorSet
+		for i, rows := range c.threeSizes() {
+			before, after = append(before, c.inputs(i, rows)), append(after, c.replicate(c.reduce(i, rows(0))))
 		}
-		return call{before, after,
+		return collectiveCall{before, after,
 			func(x []*torch.Tensor) error { return dist.AllReduceCoalesced(c.Rank, x, c.reduction.op, c.g) },
 			func(x []*torch.Tensor) (*dist.Work, error) {
 				return dist.AllReduceCoalescedAsync(c.Rank, x, c.reduction.op, c.g)
 			}}
 	},
-	"all_gather_coalesced": func(c *caller) call {
-		var own, lists, blank []slot
-		for i, rows := range c.several() {
-			own = append(own, c.slot(i, rows))
+	"all_gather_coalesced": func(c *caller) collectiveCall {
+		var own, lists, blank []tensorSet
+		for i, rows := range c.threeSizes() {
+			own = append(own, c.inputs(i, rows))
 			for _, x := range own[i] {
-				lists, blank = append(lists, c.everyone(x)), append(blank, c.everyone(x).blank())
+				lists, blank = append(lists, c.replicate(x)), append(blank, c.replicate(x).blank())
 			}
 		}
 		cut := func(x []*torch.Tensor) [][]*torch.Tensor {
 			return slices.Collect(slices.Chunk(x[len(own):], len(c.group)))
 		}
-		return call{slices.Concat(own, blank), slices.Concat(own, lists),
+		return collectiveCall{slices.Concat(own, blank), slices.Concat(own, lists),
 			func(x []*torch.Tensor) error { return dist.AllGatherCoalesced(c.Rank, cut(x), x[:len(own)], c.g) },
 			func(x []*torch.Tensor) (*dist.Work, error) {
 				return dist.AllGatherCoalescedAsync(c.Rank, cut(x), x[:len(own)], c.g)
 			}}
 	},
-	"all_gather_into_tensor_coalesced": func(c *caller) call {
-		var own, all, blank []slot
-		for i, rows := range c.several() {
-			own = append(own, c.slot(i, rows))
-			all = append(all, c.everyone(own[i]...))
+	"all_gather_into_tensor_coalesced": func(c *caller) collectiveCall {
+		var own, all, blank []tensorSet
+		for i, rows := range c.threeSizes() {
+			own = append(own, c.inputs(i, rows))
+			all = append(all, c.replicate(own[i]...))
 			blank = append(blank, all[i].blank())
 		}
 		n := len(own)
-		return call{slices.Concat(own, blank), slices.Concat(own, all),
+		return collectiveCall{slices.Concat(own, blank), slices.Concat(own, all),
 			func(x []*torch.Tensor) error { return dist.AllGatherIntoTensorCoalesced(c.Rank, x[n:], x[:n], c.g) },
 			func(x []*torch.Tensor) (*dist.Work, error) {
 				return dist.AllGatherIntoTensorCoalescedAsync(c.Rank, x[n:], x[:n], c.g)
 			}}
 	},
-	"reduce_scatter_tensor_coalesced": func(c *caller) call {
-		var in, out, blank []slot
-		for _, rows := range c.several() {
-			list, reduced := c.parts(rows)
-			in, out, blank = append(in, joined(list)), append(out, reduced), append(blank, reduced.blank())
+	"reduce_scatter_tensor_coalesced": func(c *caller) collectiveCall {
+		var in, out, blank []tensorSet
+		for _, rows := range c.threeSizes() {
+			list, reduced := c.blocksToScatter(rows)
+			in, out, blank = append(in, concatenate(list)), append(out, reduced), append(blank, reduced.blank())
 		}
 		n := len(in)
-		return call{slices.Concat(in, blank), slices.Concat(in, out),
+		return collectiveCall{slices.Concat(in, blank), slices.Concat(in, out),
 			func(x []*torch.Tensor) error {
 				return dist.ReduceScatterTensorCoalesced(c.Rank, x[n:], x[:n], c.reduction.op, c.g)
 			},
@@ -239,35 +239,37 @@ var collectives = map[string]func(c *caller) call{
 				return dist.ReduceScatterTensorCoalescedAsync(c.Rank, x[n:], x[:n], c.reduction.op, c.g)
 			}}
 	},
-	"barrier": func(c *caller) call {
-		return call{nil, nil,
+	"barrier": func(c *caller) collectiveCall {
+		return collectiveCall{nil, nil,
 			func([]*torch.Tensor) error { return dist.Barrier(c.Rank, c.g) },
 			func([]*torch.Tensor) (*dist.Work, error) { return dist.BarrierAsync(c.Rank, c.g) }}
 	},
 }
 
-// parts is a block for each rank of what every rank has, and their reductions.
-func (tr trial) parts(rows func(rank int) int) (list []slot, reduced slot) {
+// blocksToScatter returns the block that every rank has for each rank of the group, and the
+// reductions of the blocks.
+func (tr trial) blocksToScatter(rows func(rank int) int) (list []tensorSet, reduced tensorSet) {
 	for rank := range tr.group {
-		list = append(list, tr.slot(rank, func(int) int { return rows(rank) }))
+		list = append(list, tr.inputs(rank, func(int) int { return rows(rank) }))
 		reduced = append(reduced, tr.reduce(rank, rows(rank)))
 	}
 	return list, reduced
 }
 
-// several is the rows of three blocks, which may differ.
-func (tr trial) several() (list []func(int) int) {
+// threeSizes returns functions for the rows of three blocks, which may differ in size.
+func (tr trial) threeSizes() (list []func(int) int) {
 	for i := range 3 {
 		list = append(list, func(int) int { return tr.rows[i%len(tr.rows)] })
 	}
 	return list
 }
 
-// pairs is what every rank has for each rank, and gets from each.
-func (tr trial) pairs() (in, out []slot) {
+// blocksToExchange returns the blocks that every rank sends to each rank, and those that it
+// receives from each rank.
+func (tr trial) blocksToExchange() (in, out []tensorSet) {
 	for peer := range tr.group {
-		in = append(in, tr.slot(peer, func(rank int) int { return tr.pair(rank, peer) }))
-		out = append(out, make(slot, len(tr.group)))
+		in = append(in, tr.inputs(peer, func(rank int) int { return tr.pairRows(rank, peer) }))
+		out = append(out, make(tensorSet, len(tr.group)))
 	}
 	for from := range tr.group {
 		for to := range tr.group {
@@ -277,9 +279,9 @@ func (tr trial) pairs() (in, out []slot) {
 	return in, out
 }
 
-// machines is the systems of trials: as many SIPs as there are workers, and three for
-// PEs, of two cubes of four PEs each.
-func machines(t testing.TB) func(tr trial) torch.Options {
+// trialOptions returns a function for the options of a trial. The machine has one SIP for
+// each worker, or three SIPs without Spawn. A SIP has two cubes of four PEs.
+func trialOptions(t testing.TB) func(tr trial) torch.Options {
 	known := map[int]*topology.Graph{}
 	config := ccl.Default()
 	return func(tr trial) torch.Options {
@@ -295,27 +297,27 @@ func machines(t testing.TB) func(tr trial) torch.Options {
 	}
 }
 
-// usual is a trial to begin with.
-func usual(collective string, spawned bool, world int) trial {
+// defaultTrial returns a trial with default settings, which tests change.
+func defaultTrial(collective string, spawned bool, world int) trial {
 	return trial{
 		spawned: spawned, collective: collective, algorithm: "ring", world: world, group: lists.Count(0, world), dtype: torch.I32, reduction: reductions[0],
 		root: world / 2, rows: []int{5}, layout: layouts[0],
 	}
 }
 
-// possible reports whether there is such a thing.
+// possible reports whether the combination of settings exists.
 func (tr trial) possible() bool {
 	return tr.collective != "sendrecv" || tr.spawned && len(tr.group) > 1
 }
 
-// ofParts reports whether the collective is on parts of one tensor.
-func (tr trial) ofParts() bool {
+// onPartsOfTensor reports whether the collective uses parts of one tensor.
+func (tr trial) onPartsOfTensor() bool {
 	return strings.Contains(tr.collective, "_tensor") || strings.Contains(tr.collective, "_single")
 }
 
 func names() []string { return slices.Sorted(maps.Keys(collectives)) }
 
-// algorithms is those that do a collective.
+// algorithms returns the names of the algorithms that do a collective.
 func algorithms(name string) (list []string) {
 	name = strings.TrimSuffix(name, "_coalesced")
 	for _, cut := range []string{"", "_into_tensor", "_tensor", "_single", "_in_place", "_single_in_place"} {
@@ -329,23 +331,24 @@ func algorithms(name string) (list []string) {
 	panic("no collective " + name)
 }
 
-// Every collective, with every algorithm, in both modes, on all worlds: with blocks of
-// several messages, small ones, and none at all.
+// TestEveryCollectiveOnEveryWorld runs every collective with every algorithm, with and
+// without Spawn, on worlds of several sizes. Blocks have several messages, one row, or no
+// rows.
 func TestEveryCollectiveOnEveryWorld(t *testing.T) {
-	options := machines(t)
+	options := trialOptions(t)
 	for _, name := range names() {
 		t.Run(name, func(t *testing.T) {
 			for i, algorithm := range algorithms(name) {
 				for _, world := range []int{1, 2, 3, 6, 7, 12} {
 					for j, spawned := range []bool{false, true} {
 						for k, rows := range []int{19*world + 3, 1, 0} {
-							tr := usual(name, spawned, world)
+							tr := defaultTrial(name, spawned, world)
 							tr.algorithm, tr.async, tr.rows, tr.chunk = algorithm, (i+j+k)%2 == 0, []int{rows}, 32
 							if !tr.possible() || world > 7 && (spawned || rows > 1) || world != 3 && rows == 1 {
 								continue
 							}
 							if strings.HasSuffix(name, "_coalesced") && world != 3 && world != 12 {
-								continue // queues and inboxes
+								continue // one world with queues and one with inboxes are enough
 							}
 							if err := tr.run(options(tr)); err != nil {
 								t.Errorf("%v: %v", tr, err)
@@ -358,13 +361,13 @@ func TestEveryCollectiveOnEveryWorld(t *testing.T) {
 	}
 }
 
-// Every reduction on every dtype that it is for.
+// TestEveryReductionOfEveryDType runs every reduction on every dtype that it supports.
 func TestEveryReductionOfEveryDType(t *testing.T) {
-	options := machines(t)
+	options := trialOptions(t)
 	for _, r := range reductions {
 		for i, dtype := range numeric.DTypes {
 			for j, name := range []string{"all_reduce", "reduce", "reduce_scatter_tensor"} {
-				tr := usual(name, (i+j)%2 == 0, 5)
+				tr := defaultTrial(name, (i+j)%2 == 0, 5)
 				tr.reduction, tr.dtype, tr.algorithm = r, dtype, algorithms(name)[i%len(algorithms(name))]
 				if !r.serves(dtype) {
 					continue
@@ -377,22 +380,22 @@ func TestEveryReductionOfEveryDType(t *testing.T) {
 	}
 }
 
-// Every collective on tensors that workers lay out in every way; on parts of one tensor
-// only where they lie in one piece.
+// TestEveryLayout runs every collective on tensors of workers in every layout. It checks
+// that collectives on parts of one tensor are refused if a part is not contiguous.
 func TestEveryLayout(t *testing.T) {
-	options := machines(t)
+	options := trialOptions(t)
 	for _, layout := range layouts {
 		for _, name := range names() {
 			for _, shape := range [][2]int{{7, 0}, {7, 3}, {6, 4}, {1, 5}} {
-				tr := usual(name, true, 3)
+				tr := defaultTrial(name, true, 3)
 				tr.layout, tr.rows, tr.width = layout, shape[:1], shape[1]
 				if layout.name == "a grid" && tr.width == 0 {
-					continue // rows of rows
+					continue // a vector has no columns
 				}
 				err := tr.run(options(tr))
-				if tr.ofParts() && layout.scattered {
-					if err == nil || !strings.Contains(err.Error(), scattered) {
-						t.Errorf("%v: error %v, want one with %q", tr, err, scattered)
+				if tr.onPartsOfTensor() && layout.scattered {
+					if err == nil || !strings.Contains(err.Error(), scatteredError) {
+						t.Errorf("%v: error %v, want one with %q", tr, err, scatteredError)
 					}
 				} else if err != nil {
 					t.Errorf("%v: %v", tr, err)
@@ -402,16 +405,18 @@ func TestEveryLayout(t *testing.T) {
 	}
 }
 
-const scattered = "does not lie in one piece: cut it by columns, or by rows without copies, or give it to one PE"
+// scatteredError is a part of the error for a tensor whose parts are not contiguous.
+const scatteredError = "does not lie in one piece: cut it by columns, or by rows without copies, or give it to one PE"
 
-// An all-reduce of partial tensors sums over the addends too; an average divides by the
-// ranks alone. What is not a sum is refused.
+// TestAllReduceOfPartialTensors checks that an all-reduce of partial tensors also sums the
+// addends, and that an average divides by the number of ranks only. Reductions that are not
+// sums must be refused.
 func TestAllReduceOfPartialTensors(t *testing.T) {
-	options := machines(t)
-	for _, layout := range partials {
+	options := trialOptions(t)
+	for _, layout := range partialLayouts {
 		for i, r := range reductions {
 			for _, world := range []int{1, 2, 7} {
-				tr := usual("all_reduce", true, world)
+				tr := defaultTrial("all_reduce", true, world)
 				tr.layout, tr.reduction, tr.rows, tr.width = layout, r, []int{6}, 4
 				tr.algorithm = algorithms(tr.collective)[(i+world)%len(algorithms(tr.collective))]
 				if r.serves(torch.F32) {
@@ -426,12 +431,13 @@ func TestAllReduceOfPartialTensors(t *testing.T) {
 	}
 }
 
-// Only an all-reduce makes sense of a partial tensor.
+// TestOtherCollectivesOfPartialTensors checks that all collectives except the all-reduce
+// refuse partial tensors.
 func TestOtherCollectivesOfPartialTensors(t *testing.T) {
-	options := machines(t)
+	options := trialOptions(t)
 	for _, name := range names() {
-		tr := usual(name, true, 2)
-		tr.layout = partials[0]
+		tr := defaultTrial(name, true, 2)
+		tr.layout = partialLayouts[0]
 		if strings.HasPrefix(name, "all_reduce") || name == "barrier" {
 			continue
 		}
@@ -442,19 +448,20 @@ func TestOtherCollectivesOfPartialTensors(t *testing.T) {
 	}
 }
 
-// Lists of tensors, and splits, of different sizes, some of them empty.
+// TestUnevenBlocks runs collectives on lists of tensors, and on splits, of different sizes,
+// some of them empty.
 func TestUnevenBlocks(t *testing.T) {
-	options := machines(t)
+	options := trialOptions(t)
 	for _, name := range []string{"all_gather", "reduce_scatter", "gather", "scatter", "all_to_all", "all_to_all_single"} {
 		for i, rows := range [][]int{{3, 0, 5, 1}, {0, 0, 0, 0, 2}, {1500, 1, 0}, {0, 4}} {
 			for _, algorithm := range algorithms(name) {
-				tr := usual(name, true, 4)
+				tr := defaultTrial(name, true, 4)
 				tr.rows, tr.algorithm, tr.width, tr.async, tr.layout = rows, algorithm, 2, i == 2, layouts[i]
 				if err := tr.run(options(tr)); err != nil {
 					t.Errorf("%v: %v", tr, err)
 				}
-				tr = usual(name, false, 4)
-				tr.rows, tr.algorithm = onPEs(rows, 4), algorithm
+				tr = defaultTrial(name, false, 4)
+				tr.rows, tr.algorithm = rowsOnPEs(rows, 4), algorithm
 				if err := tr.run(options(tr)); err != nil {
 					t.Errorf("%v: %v", tr, err)
 				}
@@ -463,8 +470,8 @@ func TestUnevenBlocks(t *testing.T) {
 	}
 }
 
-// onPEs is the total of rows as On cuts it.
-func onPEs(rows []int, n int) []int {
+// rowsOnPEs divides the total of rows over n PEs as torch.On does.
+func rowsOnPEs(rows []int, n int) []int {
 	total := 0
 	for i := range n {
 		total += rows[i%len(rows)]
@@ -477,13 +484,14 @@ func onPEs(rows []int, n int) []int {
 	return cut
 }
 
-// A group has its own order of ranks, and roots are ranks of the world.
+// TestCollectivesOfSubgroups checks collectives of groups with their own order of ranks.
+// Roots are ranks of the world.
 func TestCollectivesOfSubgroups(t *testing.T) {
-	options := machines(t)
+	options := trialOptions(t)
 	for _, name := range names() {
 		for i, group := range [][]int{{4}, {3, 1}, {5, 0, 2}, {4, 3, 2, 1, 0}, {2, 5, 1, 4, 0, 3}} {
 			for j, spawned := range []bool{false, true} {
-				tr := usual(name, spawned, 6)
+				tr := defaultTrial(name, spawned, 6)
 				tr.group, tr.root, tr.algorithm = group, i/2, algorithms(name)[(i+j)%len(algorithms(name))]
 				if !tr.possible() {
 					continue
@@ -496,10 +504,11 @@ func TestCollectivesOfSubgroups(t *testing.T) {
 	}
 }
 
-// Worlds of PEs that are no power of two, and larger than a cube and a SIP.
+// TestLargeWorlds runs an all-reduce on 200 PEs with every algorithm. The world is larger
+// than a SIP, and its size is not a power of two.
 func TestLargeWorlds(t *testing.T) {
 	for _, algorithm := range algorithms("all_reduce") {
-		tr := usual("all_reduce", false, 200)
+		tr := defaultTrial("all_reduce", false, 200)
 		tr.algorithm, tr.rows = algorithm, []int{2}
 		if err := tr.run(torch.Options{}); err != nil {
 			t.Errorf("%v: %v", tr, err)
@@ -507,7 +516,8 @@ func TestLargeWorlds(t *testing.T) {
 	}
 }
 
-// Lists to receive may have the tensor that is sent, at its place.
+// TestCollectivesInPlace checks collectives that send a tensor of the list that they
+// receive into, or the reverse, at the place of the rank.
 func TestCollectivesInPlace(t *testing.T) {
 	for _, name := range []string{"all_gather", "reduce_scatter"} {
 		t.Run(name, func(t *testing.T) {

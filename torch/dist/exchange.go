@@ -11,15 +11,15 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// formMessage makes a message of a call that both its ends have made. It does not
-// become a program of its own: a PE runs one at a time, and messages that begin at one
-// instant would wait for each other.
-func (c *world) formMessage(k *call, members []member) error {
-	lanes, _, err := cut(members)
+// prepareMessage prepares a message whose two ends have been enqueued. The message does not
+// get its own launch, because a PE runs one launch at a time: messages that begin at the
+// same instant would wait for each other.
+func (c *world) prepareMessage(k *call, members []member) error {
+	lanes, _, err := makeLanes(members)
 	for i := range lanes {
 		l := &lanes[i]
 		if members[0].rank == members[1].rank {
-			err = cmp.Or(err, toItself(lanes, i))
+			err = cmp.Or(err, checkSelfMessage(lanes, i))
 		} else if l.pes[0] == l.pes[1] {
 			err = cmp.Or(err, fmt.Errorf("both ranks are on %v: give each a device of its own with SetDevice", c.m.PE(l.pes[0])))
 		}
@@ -30,8 +30,8 @@ func (c *world) formMessage(k *call, members []member) error {
 	k.lanes = lanes
 	k.op.Begin = func(sim.Event) error {
 		k.op.Expect()
-		if len(c.outbox) == 0 { // others may begin at this instant
-			c.s.Later(c.exchange)
+		if len(c.outbox) == 0 { // other messages may begin at this instant
+			c.s.Later(c.startMessages)
 		}
 		c.outbox = append(c.outbox, k)
 		k.op.Box()
@@ -40,60 +40,60 @@ func (c *world) formMessage(k *call, members []member) error {
 	return nil
 }
 
-// toItself checks the memory that a lane of a rank's message to itself sends: the lane may
-// receive into the same memory, and no other lane may.
-func toItself(lanes []lane, of int) error {
-	in := lanes[of].in[0][0]
+// checkSelfMessage checks one lane of a message that a rank sends to itself. The lane may
+// receive into the memory that it sends. No other lane may receive into that memory.
+func checkSelfMessage(lanes []lane, index int) error {
+	in := lanes[index].in[0][0]
 	for i := range lanes {
-		if out := lanes[i].out[1][0]; in.overlaps(out) && !(i == of && in.va == out.va) {
+		if out := lanes[i].out[1][0]; in.overlaps(out) && !(i == index && in.va == out.va) {
 			return fmt.Errorf("%s is sent and %s received into, which share memory: receive into memory of its own", in.x.info.Name, out.x.info.Name)
 		}
 	}
 	return nil
 }
 
-// exchange begins the messages of the present instant: those that have PEs in common,
-// directly or by way of others, in one program.
-func (c *world) exchange() {
+// startMessages starts the messages of the present instant. Messages with PEs in common,
+// directly or through other messages, share one launch.
+func (c *world) startMessages() {
 	messages := c.outbox
 	c.outbox = nil
 	type place struct {
 		pe       machine.PEID
-		settings ccl.Settings // one program has one way to build queues
+		settings ccl.Settings // all messages of a launch use queues of the same kind
 	}
-	with := make([]int, len(messages)) // an earlier message of the same program, or itself
-	first := func(i int) int {
-		for with[i] != i {
-			i = with[i]
+	parent := make([]int, len(messages)) // the index of an earlier message of the same launch, or of the message itself
+	root := func(i int) int {
+		for parent[i] != i {
+			i = parent[i]
 		}
 		return i
 	}
-	on := map[place]int{}
+	lastOn := map[place]int{}
 	for i, m := range messages {
-		with[i] = i
+		parent[i] = i
 		for _, l := range m.lanes {
 			for _, pe := range l.pes {
 				at := place{pe, m.group.options.Settings}
-				if j, taken := on[at]; taken {
-					a, b := first(i), first(j)
-					with[max(a, b)] = min(a, b)
+				if j, taken := lastOn[at]; taken {
+					a, b := root(i), root(j)
+					parent[max(a, b)] = min(a, b)
 				}
-				on[at] = i
+				lastOn[at] = i
 			}
 		}
 	}
 	programs := make([][]*call, len(messages))
 	for i, m := range messages {
-		programs[first(i)] = append(programs[first(i)], m)
+		programs[root(i)] = append(programs[root(i)], m)
 	}
-	for _, together := range programs {
-		if len(together) > 0 {
-			c.launchMessages(together)
+	for _, list := range programs {
+		if len(list) > 0 {
+			c.launchMessages(list)
 		}
 	}
 }
 
-// launchMessages runs messages as one program.
+// launchMessages runs messages in one launch.
 func (c *world) launchMessages(list []*call) {
 	name, settings, ops := list[0].op.Name, list[0].group.options.Settings, make([]*stream.Operation, len(list))
 	if len(list) > 1 {
@@ -104,8 +104,8 @@ func (c *world) launchMessages(list []*call) {
 	}
 	op := stream.NewPart(name, nil)
 	op.Follow(ops...)
-	p := c.newPlanned(ccl.Direct, ccl.SendRecv, settings)
-	plan := &ccl.Plan{Collective: ccl.SendRecv, DType: torch.U8} // of any dtype
+	p := c.newLaunchPlan(ccl.Direct, ccl.SendRecv, settings)
+	plan := &ccl.Plan{Collective: ccl.SendRecv, DType: torch.U8} // messages of any dtype, as bytes
 	ranks := map[machine.PEID]int{}
 	rank := func(pe machine.PEID, member int) int {
 		if _, known := ranks[pe]; !known {
@@ -124,15 +124,15 @@ func (c *world) launchMessages(list []*call) {
 	}
 	plan.Ranks = len(ranks)
 	settings.Size(plan, p.program.Queues)
-	p.fit(plan, c.Topology().Spec().PE.TCM.Size)
+	p.setTiles(plan, c.Topology().Spec().PE.TCM.Size)
 	from, to := pointers(in, torch.U8), pointers(out, torch.U8)
 	for i := range plan.Ranks {
 		p.args = append(p.args, &ccl.Args{Plan: plan, Rank: i, In: from, Out: to})
 	}
-	if p.inboxes == 0 {
+	if p.inboxElems == 0 {
 		p.connect()
 	}
-	c.collective(op, p, func(s Stats) {
+	c.bindProgram(op, p, func(s Stats) {
 		for _, m := range list {
 			m.stats = s
 			c.s.Ended(m.op)
@@ -141,6 +141,6 @@ func (c *world) launchMessages(list []*call) {
 	c.s.Failed(op, c.s.SendPart(op))
 	c.s.Start(op)
 	for _, m := range list {
-		c.s.Unbox(m.op) // what is behind it may be sent now
+		c.s.Unbox(m.op) // later operations may be sent now
 	}
 }

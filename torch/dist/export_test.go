@@ -2,5 +2,5 @@ package dist
 
 import "github.com/kernbench/kernbench/torch"
 
-// Last returns what the last program of a collective took.
+// Last returns the statistics of the last launch of a collective or a message.
 func Last(c *torch.Context) Stats { return hostOf(c).last }

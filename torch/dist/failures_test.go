@@ -14,8 +14,9 @@ import (
 	"github.com/kernbench/kernbench/torch/dist"
 )
 
-// Workers that fail at one instant are all named, each with its own error, in whichever way
-// they fail. Those that wait, and those that fail later, are not.
+// TestAllWorkersThatFailAreNamed checks that the error contains all workers that fail at
+// the same instant, each with its own error, for different kinds of failures. It must not
+// contain workers that wait or that fail later.
 func TestAllWorkersThatFailAreNamed(t *testing.T) {
 	errs := make([]error, 7)
 	for rank := range errs {
@@ -29,8 +30,8 @@ func TestAllWorkersThatFailAreNamed(t *testing.T) {
 		n     int
 		do    worker
 		ranks []int
-		want  string  // all of the error, but for lines of this file
-		is    []error // that errors.Is finds
+		want  string  // the whole error; LINE stands for a line of this file
+		is    []error // errors that errors.Is must find
 	}{
 		{"errors", 5, func(r *torch.Rank) error {
 			if r.Rank()%2 == 1 {
@@ -80,7 +81,7 @@ func TestAllWorkersThatFailAreNamed(t *testing.T) {
 				return errs[0]
 			}
 			x := hostedtest.Full(r, rank, 5)
-			torch.Must(r.Launch("bad", bad, x)) // never begins
+			torch.Must(r.Launch("bad", bad, x)) // the launch never begins
 			torch.OK(dist.AllReduce(r, x, dist.SUM))
 			torch.OK(dist.Send(r, x, (rank+1)%5, 0))
 			torch.OK(x.Free())
@@ -122,7 +123,7 @@ func TestAllWorkersThatFailAreNamed(t *testing.T) {
 				}
 			}
 			if l.Err() != nil {
-				return // the machine has ended, with a kernel
+				return // the failure of a kernel ends the machine
 			}
 			torch.OK(l.Spawn(func(r *torch.Rank) error {
 				return r.Check("x", hostedtest.Full(r, 7, 3), hostedtest.Fill(7, 3))
@@ -134,7 +135,8 @@ func TestAllWorkersThatFailAreNamed(t *testing.T) {
 	}
 }
 
-// The error of each rank is found by its type, also where others say the same.
+// TestErrorsOfEachRankByType checks that errors.As finds the error of a rank by its type,
+// also if other ranks have errors with the same text.
 func TestErrorsOfEachRankByType(t *testing.T) {
 	_, err := hostedtest.Spawn(t, 3, func(r *torch.Rank) error {
 		if r.Rank() == 2 {
@@ -149,5 +151,5 @@ func TestErrorsOfEachRankByType(t *testing.T) {
 	}
 }
 
-// testLine is a line of a test.
+// testLine matches the file and line of a test.
 var testLine = regexp.MustCompile(`\w+_test\.go:\d+`)

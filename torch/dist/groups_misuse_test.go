@@ -10,7 +10,7 @@ import (
 	"github.com/kernbench/kernbench/torch/dist"
 )
 
-// What a worker does wrong is told in full.
+// TestMisuseOfGroupsByWorkers checks the full errors of wrong calls by a worker.
 func TestMisuseOfGroupsByWorkers(t *testing.T) {
 	zeros := func(r *torch.Rank, shape ...int) *torch.Tensor {
 		x, err := r.Zeros(torch.F32, shape)
@@ -54,7 +54,7 @@ func TestMisuseOfGroupsByWorkers(t *testing.T) {
 			_, err := dist.NewGroup(r, []int{1, 3})
 			return err
 		}, "torch: NewGroup: ranks [1 3]: each is one of 0 to 2, once"},
-		{"a group of nobody", func(r *torch.Rank) error {
+		{"an empty group", func(r *torch.Rank) error {
 			_, err := dist.NewGroup(r, nil)
 			return err
 		}, "torch: NewGroup: a group of no ranks"},
@@ -77,13 +77,13 @@ func TestMisuseOfGroupsByWorkers(t *testing.T) {
 		{"two groups", func(r *torch.Rank) error {
 			return dist.AllReduce(r, zeros(r, 4), dist.SUM, nil, nil)
 		}, "torch: all_reduce: 2 groups: give one"},
-		{"a group of nowhere", func(r *torch.Rank) error {
+		{"an unknown group", func(r *torch.Rank) error {
 			return dist.AllReduce(r, zeros(r, 4), dist.SUM, &dist.Group{})
 		}, "torch: all_reduce: the group is not one that this rank has made"},
 		{"a message to oneself", func(r *torch.Rank) error {
 			return dist.Send(r, zeros(r, 4), 1, 0)
 		}, "torch: Send: the peer, rank 1, is the caller: put both ends of the message into one BatchISendIRecv"},
-		{"a message to nobody", func(r *torch.Rank) error {
+		{"a peer outside the group", func(r *torch.Rank) error {
 			return dist.Recv(r, zeros(r, 4), 7, 0)
 		}, "torch: Recv: the peer, rank 7, is not in the default group, which has ranks 0-2: give a rank of the world, such as GetGlobalRank returns"},
 		{"a message from oneself without its other end", func(r *torch.Rank) error {
@@ -190,10 +190,10 @@ func TestMisuseOfGroupsByWorkers(t *testing.T) {
 	}
 }
 
-// ownLine is where a mistake was made.
+// ownLine matches the line of a mistake in this file.
 var ownLine = regexp.MustCompile(`at groups_misuse_test\.go:\d+: `)
 
-// So is what a program that drives all PEs does wrong.
+// TestMisuseOfGroupsOfPEs checks the errors of wrong calls in a program without Spawn.
 func TestMisuseOfGroupsOfPEs(t *testing.T) {
 	l := hostedtest.PEs(t, 4)
 	x := l.MustZeros(torch.F32, torch.On(0, 1, 2, 3), 8)
@@ -214,13 +214,13 @@ func TestMisuseOfGroupsOfPEs(t *testing.T) {
 	} {
 		hostedtest.Says(t, "misuse", hostedtest.Misuse(f), want)
 	}
-	l = hostedtest.New(t, machines(t)(trial{}))
+	l = hostedtest.New(t, trialOptions(t)(trial{}))
 	hostedtest.Says(t, "too large", dist.InitProcessGroup(l.Rank, "ahbm", func(o *dist.GroupOptions) { o.WorldSize = 25 }),
 		"InitProcessGroup: a world of 25 ranks on a system of 24 PEs: lower world_size")
 }
 
 func TestSpawnOfTooManyWorkers(t *testing.T) {
-	l := hostedtest.New(t, machines(t)(trial{}))
+	l := hostedtest.New(t, trialOptions(t)(trial{}))
 	for want, f := range map[string]func(){
 		"torch: Spawn: 4 workers for a system of 3 SIPs: there is one for each rank, and a rank is a SIP": func() {
 			l.Spawn(func(*torch.Rank) error { return nil }, 4)

@@ -52,9 +52,9 @@ func TestRanksOfGroups(t *testing.T) {
 	}
 }
 
-// Without a world size, the ranks are all PEs.
+// TestTheWorldIsAllPEs checks that without a world size all PEs are ranks.
 func TestTheWorldIsAllPEs(t *testing.T) {
-	l := hostedtest.New(t, machines(t)(trial{}))
+	l := hostedtest.New(t, trialOptions(t)(trial{}))
 	if err := dist.InitProcessGroup(l.Rank, "ahbm"); err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +69,8 @@ func TestTheWorldIsAllPEs(t *testing.T) {
 	l.Holds("x", x, want)
 }
 
-// Ranks are in several groups at once, whose collectives are under way side by side.
+// TestOverlappingGroups checks collectives of several groups that have ranks in common and
+// are in flight at the same time.
 func TestOverlappingGroups(t *testing.T) {
 	groups := [][]int{{0, 1, 2}, {2, 3}, {4, 3, 1}, {0, 4}, {1, 2, 3, 4, 0}}
 	l, err := hostedtest.Spawn(t, 5, func(self *torch.Rank) error {
@@ -112,9 +113,10 @@ func TestOverlappingGroups(t *testing.T) {
 	}
 }
 
-// Groups that have no rank in common do not wait for each other.
-func TestGroupsApartRunSideBySide(t *testing.T) {
-	took := func(groups ...[]int) torch.Time {
+// TestDisjointGroupsRunConcurrently checks that groups without common ranks do not wait for
+// each other.
+func TestDisjointGroupsRunConcurrently(t *testing.T) {
+	measure := func(groups ...[]int) torch.Time {
 		l, err := hostedtest.Spawn(t, 4, func(r *torch.Rank) error {
 			x, err := r.Zeros(torch.F32, torch.Shape{1000})
 			if err != nil {
@@ -138,14 +140,15 @@ func TestGroupsApartRunSideBySide(t *testing.T) {
 		}
 		return l.Now()
 	}
-	alone, apart, common := took([]int{0, 1}), took([]int{0, 1}, []int{2, 3}), took([]int{0, 1}, []int{1, 2})
-	if apart != alone || common <= alone {
-		t.Errorf("one group takes %v, two apart %v, want the same; two with a common rank %v, want more", alone, apart, common)
+	single, disjoint, common := measure([]int{0, 1}), measure([]int{0, 1}, []int{2, 3}), measure([]int{0, 1}, []int{1, 2})
+	if disjoint != single || common <= single {
+		t.Errorf("one group takes %v, two disjoint groups %v, want the same; two with a common rank %v, want more", single, disjoint, common)
 	}
 }
 
-// A tensor may be given away as soon as it is in a collective, though that has not begun.
-func TestFreeOfWhatIsInACollective(t *testing.T) {
+// TestFreeTensorOfPendingCollective checks that a rank may free a tensor as soon as a
+// collective that uses it is enqueued.
+func TestFreeTensorOfPendingCollective(t *testing.T) {
 	l, err := hostedtest.Spawn(t, 3, func(r *torch.Rank) error {
 		x, y := hostedtest.Full(r, r.Rank(), 8), hostedtest.Full(r, 0, 24)
 		err := errors.Join(dist.AllGatherIntoTensor(r, y, x), x.Free())
@@ -157,8 +160,9 @@ func TestFreeOfWhatIsInACollective(t *testing.T) {
 	}
 }
 
-// A worker may clean up after itself however it ends: also the one that is running when
-// its call is found not to agree with the others'.
+// TestADeferredDestroyProcessGroup checks that a worker may call DestroyProcessGroup in a
+// defer, also if the worker is stopped because its call does not agree with those of the
+// other ranks.
 func TestADeferredDestroyProcessGroup(t *testing.T) {
 	l, err := hostedtest.Spawn(t, 3, func(r *torch.Rank) error {
 		defer dist.DestroyProcessGroup(r)
@@ -170,8 +174,9 @@ func TestADeferredDestroyProcessGroup(t *testing.T) {
 	}
 }
 
-// After DestroyProcessGroup on all ranks, everything is as before InitProcessGroup.
-func TestGroupsMadeAnew(t *testing.T) {
+// TestGroupsAfterReinitialization checks that ranks can call InitProcessGroup again and
+// make other groups after DestroyProcessGroup.
+func TestGroupsAfterReinitialization(t *testing.T) {
 	l, err := hostedtest.Spawn(t, 3, func(r *torch.Rank) error {
 		_, err := dist.NewGroup(r, []int{0, 1})
 		err = errors.Join(err, dist.DestroyProcessGroup(r), dist.InitProcessGroup(r, "ahbm", dist.Algorithm("tree")))
@@ -190,8 +195,9 @@ func TestGroupsMadeAnew(t *testing.T) {
 	}
 }
 
-// The groups of a program are there again after a Spawn, which has its own.
-func TestGroupsBesideThoseOfWorkers(t *testing.T) {
+// TestProgramGroupsAfterSpawn checks that the groups of a program are still usable after a
+// Spawn, whose workers have their own groups.
+func TestProgramGroupsAfterSpawn(t *testing.T) {
 	l := hostedtest.PEs(t, 4)
 	err := l.Spawn(func(r *torch.Rank) error {
 		err := dist.InitProcessGroup(r, "ahbm")
@@ -212,7 +218,8 @@ func TestGroupsBesideThoseOfWorkers(t *testing.T) {
 	l.Holds("y", y, []int{4, 6, 4, 6})
 }
 
-// A collective that cannot be done is an error, and all else goes on without it.
+// TestAfterACollectiveThatCannotBeDone checks that a program continues after a collective
+// that returns an error.
 func TestAfterACollectiveThatCannotBeDone(t *testing.T) {
 	l := hostedtest.PEs(t, 2)
 	x, y := l.Ints(lists.Count(0, 4), torch.I32, torch.On(0, 1)), l.MustZeros(torch.I32, torch.On(0, 1), 4)
@@ -229,8 +236,9 @@ func TestUnknownAlgorithm(t *testing.T) {
 		`InitProcessGroup: no algorithm "rign": there are `+strings.Join(ccl.Names(), ", ")+", auto")
 }
 
-// A root cube that no SIP has is refused when the group is made.
-func TestRootCubeOfNoSIP(t *testing.T) {
+// TestRootCubeOutOfRange checks that InitProcessGroup refuses a root cube that SIPs do not
+// have.
+func TestRootCubeOutOfRange(t *testing.T) {
 	l := hostedtest.New(t, torch.Options{})
 	s, err := l.CCL().Named("center_root_all_reduce")
 	if err != nil {

@@ -9,11 +9,13 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// inPlace checks the memory that a rank both sends and receives into: of collectives on a
-// block for each rank, that may be its own block and nothing else. An all-to-all copies what
-// it sends first, but lanes do not wait for each other: blocks of different lanes, which only
-// a group of one rank can have in common, are checked as others are.
-func inPlace(c ccl.Collective, members []member, lanes []lane) error {
+// checkInPlace returns an error if memory that a rank sends overlaps with memory that it
+// receives into in a way that the collective does not support. A collective with a block
+// for each rank supports it for the rank's own block only. An all-to-all supports any
+// overlap inside a lane, because it first copies what it sends. Lanes do not wait for each
+// other, so blocks of different lanes must not overlap. They can do so only in a group of
+// one rank.
+func checkInPlace(c ccl.Collective, members []member, lanes []lane) error {
 	blocks := c == ccl.AllGather || c == ccl.Gather || c == ccl.ReduceScatter || c == ccl.Scatter || c == ccl.AllToAll && len(members) == 1
 	for i := range lanes[0].pes {
 		inOut := slices.ContainsFunc(lanes[0].in[i], func(in block) bool {
@@ -26,7 +28,7 @@ func inPlace(c ccl.Collective, members []member, lanes []lane) error {
 			for k := range lanes {
 				for m, in := range lanes[j].in[i] {
 					for n, out := range lanes[k].out[i] {
-						own := m+n == i && in.va == out.va && in.elems == out.elems // one of them has one block
+						own := m+n == i && in.va == out.va && in.elems == out.elems // in or out is a single block
 						if in.overlaps(out) && !(j == k && (own || c == ccl.AllToAll)) {
 							return fmt.Errorf("rank %d sends %s and receives into %s, which share memory: they may do so where the block of the rank is, and nowhere else",
 								members[i].rank, in.x.info.Name, out.x.info.Name)
@@ -39,9 +41,10 @@ func inPlace(c ccl.Collective, members []member, lanes []lane) error {
 	return nil
 }
 
-// overwritten returns the blocks that a rank sends and that lie in memory of blocks that it
-// receives, the others being empty. The rank's block for itself may stay where it is.
-func overwritten(in, out []block, rank int) []block {
+// overwrittenBlocks returns the blocks that a rank sends from memory that it also receives
+// into. The other blocks are empty in the result. The block that a rank sends to itself in
+// place needs no copy and is empty, too.
+func overwrittenBlocks(in, out []block, rank int) []block {
 	list := make([]block, len(in))
 	for i, b := range in {
 		if i == rank && b.va == out[i].va && b.elems == out[i].elems {
@@ -60,14 +63,14 @@ func (b block) overlaps(o block) bool {
 	return b.elems > 0 && o.elems > 0 && b.va < end(o) && o.va < end(b)
 }
 
-// fillStage copies what would be overwritten before it is sent, and has the algorithm send
-// the copies.
-func (p *planned) fillStage(t *tl.PE) {
-	if p.stage == nil {
+// copyOverwritten copies the blocks that would be overwritten before they are sent, and
+// makes the algorithm send the copies.
+func (p *launchPlan) copyOverwritten(t *tl.PE) {
+	if p.copies == nil {
 		return
 	}
-	a, blocks := p.args[t.Rank()], p.staged[t.Rank()]
-	in, to, places := a.In, p.stage.ptr(t.Rank()), make([]tl.Ptr, len(blocks))
+	a, blocks := p.args[t.Rank()], p.overwritten[t.Rank()]
+	in, to, places := a.In, p.copies.ptr(t.Rank()), make([]tl.Ptr, len(blocks))
 	for i, b := range blocks {
 		places[i] = to
 		for at := 0; at < b.elems; at += a.Chunk {

@@ -9,9 +9,10 @@ import (
 	"github.com/kernbench/kernbench/torch/dist"
 )
 
-// In place, an all-to-all takes the time of copying what is sent to other ranks besides.
+// TestTheTimeOfAnAllToAllInPlace checks that an all-to-all in place takes longer, because
+// it copies the blocks for other ranks first.
 func TestTheTimeOfAnAllToAllInPlace(t *testing.T) {
-	took := func(inPlace bool) torch.Time {
+	measure := func(inPlace bool) torch.Time {
 		l, err := hostedtest.Spawn(t, 3, func(r *torch.Rank) error {
 			x := torch.Must(r.Zeros(torch.F32, torch.Shape{3 * 1029}))
 			y := x
@@ -25,13 +26,13 @@ func TestTheTimeOfAnAllToAllInPlace(t *testing.T) {
 		}
 		return dist.Last(l.Context).Crit
 	}
-	if apart, same := took(false), took(true); apart.String() != "905.438081ns" || same.String() != "976.034321ns" {
+	if apart, same := measure(false), measure(true); apart.String() != "905.438081ns" || same.String() != "976.034321ns" {
 		t.Errorf("into another tensor it takes %v, want 905.438081ns; in place %v, want 976.034321ns", apart, same)
 	}
 }
 
-// Lists of different views of the same memory, in one order, are in place too, and take no
-// longer than the tensor does.
+// TestAnAllToAllOfTheSameViews checks that lists of equal views of a tensor are in place,
+// too, and take the same time as the tensor itself.
 func TestAnAllToAllOfTheSameViews(t *testing.T) {
 	l, err := hostedtest.Spawn(t, 3, func(r *torch.Rank) error {
 		x := torch.Must(r.FromSlice(lists.Count(3*1029*r.Rank(), 3*1029), torch.F32, torch.Shape{3 * 1029}))
@@ -50,14 +51,15 @@ func TestAnAllToAllOfTheSameViews(t *testing.T) {
 	}
 }
 
-// The copies take device memory, until the end of the collective.
+// TestTheMemoryOfAnAllToAllInPlace checks that the copies of an all-to-all in place use
+// device memory until the end of the collective.
 func TestTheMemoryOfAnAllToAllInPlace(t *testing.T) {
 	l := hostedtest.New(t, torch.Options{Topology: hostedtest.System(t, "ring6", "system.sips.count=3", "cube.hbm.slice_size=32KiB")})
 	run := func(rows int) error {
 		return l.Spawn(func(r *torch.Rank) error {
 			torch.OK(dist.InitProcessGroup(r, "ahbm"))
 			x := torch.Must(r.Full(float64(r.Rank()), torch.F32, torch.Shape{rows}))
-			for range 3 { // there is room for one copy only
+			for range 3 { // the memory has space for one copy only
 				torch.OK(dist.AllToAllSingle(r, x, x, nil, nil))
 			}
 			torch.OK(r.Synchronize())

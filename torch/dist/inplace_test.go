@@ -11,12 +11,12 @@ import (
 	"github.com/kernbench/kernbench/torch/dist"
 )
 
-// A rank's own block may be a chunk of the tensor of all blocks, as NCCL has it, whatever
-// the algorithm.
+// TestChunksInPlace checks for all algorithms that a rank's own block may be a chunk of the
+// tensor of all blocks, as in NCCL.
 func TestChunksInPlace(t *testing.T) {
 	const n = 37
 	for _, ranks := range []int{2, 3, 5} {
-		options := machines(t)(trial{spawned: true, world: ranks})
+		options := trialOptions(t)(trial{spawned: true, world: ranks})
 		for _, c := range []ccl.Collective{ccl.AllGather, ccl.ReduceScatter, ccl.Gather, ccl.Scatter} {
 			for _, a := range ccl.Algorithms(c) {
 				l := hostedtest.New(t, options)
@@ -62,8 +62,9 @@ func TestChunksInPlace(t *testing.T) {
 	}
 }
 
-// The chunks of ranks lie on other PEs of their devices: where as many of these have as much,
-// each is a lane.
+// TestLanesOfChunks checks the number of lanes if the ranks' chunks are on different PEs of
+// their devices. If all chunks have the same number of shards of the same sizes, each shard
+// is a lane; otherwise there is one lane.
 func TestLanesOfChunks(t *testing.T) {
 	for _, c := range []struct{ elems, lanes int }{{16, 2}, {14, 1}, {2, 1}} {
 		l, err := hostedtest.Spawn(t, 2, func(r *torch.Rank) error {
@@ -83,8 +84,8 @@ func TestLanesOfChunks(t *testing.T) {
 	}
 }
 
-// Memory that is sent and received into at once, and is not the rank's own block, is
-// refused, on one PE and over several.
+// TestBlocksThatOverlap checks that a rank must not send memory that it also receives into,
+// other than its own block, with tensors on one PE and on several PEs.
 func TestBlocksThatOverlap(t *testing.T) {
 	rows := torch.DPPolicy{PE: torch.RowWise, NumCubes: 1, NumPEs: 4}
 	for _, c := range []struct {

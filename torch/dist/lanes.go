@@ -9,27 +9,28 @@ import (
 	"github.com/kernbench/kernbench/internal/memory"
 )
 
-// lane is the PEs that hold the same part of a collective's tensors, one for each
-// rank, and where their blocks are. Lanes have nothing to do with each other and run
-// side by side.
+// lane is a set of PEs, one for each rank, that hold the same part of a collective's
+// tensors, with the addresses of their blocks. Lanes are independent and run at the same
+// time.
 type lane struct {
-	pes     []machine.PEID
-	in, out [][]block // by rank, then by block as ccl.Args counts them
+	pes     []machine.PEID // by rank
+	in, out [][]block      // by rank, then by the number of the block in ccl.Args
 }
 
-// block is some elements at consecutive addresses.
+// block is a number of elements at consecutive addresses.
 type block struct {
 	x     *tensor
 	va    memory.VA
 	elems int
 }
 
-// cut makes lanes of the members' tensors: one for each shard where all tensors are
-// cut alike, and otherwise, where all are row-major in their addresses, one for each
-// shard of the tensor that a rank brings whole. It also returns the members of a lane, by
-// rank: each holder of an addend is one.
-func cut(members []member) (lanes []lane, holders []member, err error) {
-	if holders, err = addends(members); err != nil {
+// makeLanes divides the tensors of a collective into lanes. If all tensors are divided in
+// the same way, there is one lane for each shard. Otherwise all tensors must be row-major
+// in memory, and there is one lane for each shard of the tensor that a rank passes whole.
+// makeLanes also returns the holders: the members of a lane, by rank, where each holder of
+// an addend is a member.
+func makeLanes(members []member) (lanes []lane, holders []member, err error) {
+	if holders, err = splitAddends(members); err != nil {
 		return nil, nil, err
 	}
 	if lanes = shardLanes(holders); lanes == nil {
@@ -39,12 +40,13 @@ func cut(members []member) (lanes []lane, holders []member, err error) {
 	}
 	used := slices.DeleteFunc(slices.Clone(lanes), lane.empty)
 	if len(used) == 0 {
-		used = lanes[:1] // there is nothing to do, and that takes its time
+		used = lanes[:1] // a launch without elements still takes time
 	}
 	return used, holders, nil
 }
 
-// add adds a rank on a PE, with its blocks: the first of them are sent.
+// add adds a rank on a PE. The rank sends the first of its blocks, sent in number, and
+// receives into the others.
 func (l *lane) add(at machine.PEID, blocks []block, sent int) {
 	l.pes, l.in, l.out = append(l.pes, at), append(l.in, blocks[:sent:sent]), append(l.out, blocks[sent:])
 }
@@ -59,9 +61,9 @@ func (l lane) empty() bool {
 	return true
 }
 
-// addends makes a member of each holder of an addend: a collective that reduces over
-// the ranks reduces over them too.
-func addends(members []member) ([]member, error) {
+// splitAddends replaces each member that has a partial tensor by one member for each
+// addend, so that a collective that reduces over the members also sums the addends.
+func splitAddends(members []member) ([]member, error) {
 	var all []member
 	for _, m := range members {
 		n := 1
@@ -79,8 +81,8 @@ func addends(members []member) ([]member, error) {
 		}
 		shards := m.shards
 		for i := range n {
-			m.shards = func(of span) []shard {
-				return slices.DeleteFunc(slices.Clone(shards(of)), func(s shard) bool { return s.Addend != i })
+			m.shards = func(s span) []shard {
+				return slices.DeleteFunc(slices.Clone(shards(s)), func(s shard) bool { return s.Addend != i })
 			}
 			all = append(all, m)
 		}
@@ -88,16 +90,17 @@ func addends(members []member) ([]member, error) {
 	return all, nil
 }
 
-// shardLanes returns a lane for each shard, nil if some tensor is not cut alike.
+// shardLanes returns a lane for each shard, or nil if the tensors are not all divided in
+// the same way.
 func shardLanes(members []member) []lane {
 	var first *tensor
-	n, alike := 1, true // without tensors there is one lane
+	n, alike := 1, true // n is the number of lanes, which is 1 without tensors
 	for _, m := range members {
 		for _, s := range m.spans() {
 			if first == nil {
 				first, n = s.x, len(m.shards(s))
 			}
-			alike = alike && len(m.shards(s)) == n && (m.part || s.x.info.Cuts == first.info.Cuts)
+			alike = alike && len(m.shards(s)) == n && (m.isShard || s.x.info.Cuts == first.info.Cuts)
 		}
 	}
 	if !alike {
@@ -106,10 +109,10 @@ func shardLanes(members []member) []lane {
 	lanes := make([]lane, n)
 	for j := range lanes {
 		for _, m := range members {
-			at, blocks := m.single, []block(nil)
+			at, blocks := m.defaultPE, []block(nil)
 			for i, s := range m.spans() {
 				held := m.shards(s)[j]
-				b, ok := s.of(held, m.elems(s))
+				b, ok := s.blockIn(held, m.elems(s))
 				if !ok || i > 0 && held.At != at {
 					return nil
 				}
@@ -121,9 +124,10 @@ func shardLanes(members []member) []lane {
 	return lanes
 }
 
-// of returns the span's elements in a shard of a tensor that has so many, if these are
-// consecutive there and the shard has its share of every row.
-func (s span) of(held shard, elems int) (block, bool) {
+// blockIn returns the part of the span that a shard holds. elems is the number of elements
+// of the tensor. It reports false if the part is not consecutive in the shard, or the shard
+// does not hold a share of every row.
+func (s span) blockIn(held shard, elems int) (block, bool) {
 	size := memory.VA(s.x.info.DType.Size())
 	switch {
 	case s.count < 0 || s.count == elems:
@@ -140,9 +144,10 @@ func (s span) of(held shard, elems int) (block, bool) {
 	return block{s.x, held.VA + memory.VA(s.from/width*mine)*size, s.count / width * mine}, true
 }
 
-// rowLanes returns a lane for each shard of the tensor that a rank brings whole, if there is
-// one and blocks are as large as it, and otherwise one lane. It needs tensors whose
-// addresses are row-major. Slices that ranks have cut differently are one lane too.
+// rowLanes returns a lane for each shard of the tensor that a rank passes whole, if there
+// is such a tensor and all blocks are as large as that tensor. Otherwise it returns one
+// lane. It also returns one lane if ranks have divided slices differently. All tensors must
+// be row-major in memory.
 func rowLanes(members []member) ([]lane, error) {
 	uniform, sliced := true, false
 	first := -1
@@ -157,36 +162,36 @@ func rowLanes(members []member) ([]lane, error) {
 			first = n
 		}
 	}
-	entire := make([][]shard, len(members))
+	whole := make([][]shard, len(members))
 	for i := range members {
-		entire[i] = members[i].entire()
+		whole[i] = members[i].wholeShards()
 	}
-	pattern := entire[0]
+	pattern := whole[0]
 	if pattern == nil || !uniform {
-		return []lane{rowLane(members, entire, 0, 0, -1)}, nil
+		return []lane{rowLane(members, whole, 0, 0, -1)}, nil
 	}
 	var lanes []lane
 	from := 0
 	for j, held := range pattern {
 		for i, m := range members {
-			mine := entire[i]
+			mine := whole[i]
 			if len(mine) == len(pattern) && mine[j].Elems == held.Elems {
 				continue
 			}
 			if sliced {
-				return []lane{rowLane(members, entire, 0, 0, -1)}, nil
+				return []lane{rowLane(members, whole, 0, 0, -1)}, nil
 			}
 			return nil, fmt.Errorf("ranks %d and %d bring tensors that are cut differently: lay them out alike", members[0].rank, m.rank)
 		}
-		lanes = append(lanes, rowLane(members, entire, j, from, held.Elems))
+		lanes = append(lanes, rowLane(members, whole, j, from, held.Elems))
 		from += held.Elems
 	}
 	return lanes, nil
 }
 
-// entire returns the shards of a tensor that the rank brings whole, without empty ones unless
-// there are no others.
-func (m *member) entire() []shard {
+// wholeShards returns the shards of the first tensor that the member passes whole, or nil
+// if there is none. It omits empty shards unless all are empty.
+func (m *member) wholeShards() []shard {
 	for _, s := range m.spans() {
 		if m.count(s) == m.elems(s) {
 			all := m.shards(s)
@@ -208,13 +213,14 @@ func (m *member) count(s span) int {
 	return s.count
 }
 
-// rowLane returns the lane of some elements of every block, on shard j of the tensors that
-// ranks bring whole; elems is -1 for all of them.
-func rowLane(members []member, entire [][]shard, j, from, elems int) (l lane) {
+// rowLane returns the lane of elems elements of every block, starting at from. elems is -1
+// for all elements. The lane runs on the PEs of shard j of the tensors that ranks pass
+// whole.
+func rowLane(members []member, whole [][]shard, j, from, elems int) (l lane) {
 	for i, m := range members {
-		at := m.single
-		if entire[i] != nil {
-			at = entire[i][j].At
+		at := m.defaultPE
+		if whole[i] != nil {
+			at = whole[i][j].At
 		}
 		var blocks []block
 		for _, s := range m.spans() {
@@ -229,8 +235,8 @@ func rowLane(members []member, entire [][]shard, j, from, elems int) (l lane) {
 	return l
 }
 
-// rowMajor reports whether shards without gaps, one after the other in their addresses, are
-// the whole tensor in row-major order.
+// rowMajor reports whether the shards follow each other in memory without gaps and hold the
+// whole tensor in row-major order.
 func rowMajor(shards []shard, x *tensor) bool {
 	at, next, axes := 0, memory.VA(0), x.info.Axes
 	for _, s := range shards {
@@ -253,8 +259,8 @@ func rowMajor(shards []shard, x *tensor) bool {
 	return at == x.Numel()
 }
 
-// contiguous reports whether the elements of the shard follow each other in the row-major
-// tensor, or there are none.
+// contiguous reports whether the elements of the shard are consecutive in the row-major
+// tensor. An empty shard is contiguous.
 func contiguous(s *shard, axes []int) bool {
 	stride, n := 1, 1
 	for axis := len(axes) - 1; axis >= 0 && s.Elems > 0; axis-- {

@@ -11,7 +11,8 @@ import (
 	"github.com/kernbench/kernbench/torch/dist"
 )
 
-// Tensors of a collective are cut alike, or what is gathered would be another tensor.
+// TestLayoutsThatDoNotFit checks that a collective on tensors with different layouts has
+// right values or returns an error.
 func TestLayoutsThatDoNotFit(t *testing.T) {
 	columns := torch.DPPolicy{PE: torch.ColumnWise, NumCubes: 1, NumPEs: 2}
 	rows := torch.DPPolicy{PE: torch.RowWise, NumCubes: 1, NumPEs: 2}
@@ -20,7 +21,7 @@ func TestLayoutsThatDoNotFit(t *testing.T) {
 		name string
 		own  [2]torch.Placement // by rank
 		do   func(r *torch.Rank, x *torch.Tensor) (*torch.Tensor, error)
-		want []int // if it is not an error
+		want []int // the values if there is no error
 	}{
 		{"grids of another order", [2]torch.Placement{
 			torch.DPPolicy{Cube: torch.RowWise, PE: torch.ColumnWise, NumCubes: 2, NumPEs: 2},
@@ -56,13 +57,13 @@ func TestLayoutsThatDoNotFit(t *testing.T) {
 			y, err := c.do(r, x)
 			return errors.Join(err, r.Check(c.name, y, c.want))
 		})
-		if err == nil && !l.Checks().OK() { // an error is as good
+		if err == nil && !l.Checks().OK() { // an error is allowed
 			t.Errorf("%s: checks %+v", c.name, l.Checks())
 		}
 	}
 }
 
-// Tensors of a collective may lie on other PEs than each other.
+// TestListsOnOtherPEs checks that the tensors of a collective may be on different PEs.
 func TestListsOnOtherPEs(t *testing.T) {
 	l, err := hostedtest.Spawn(t, 2, func(r *torch.Rank) error {
 		rank := r.Rank()
@@ -85,7 +86,7 @@ func TestListsOnOtherPEs(t *testing.T) {
 	}
 }
 
-// A rank is where its tensors are.
+// TestRanksOnOtherDevices checks collectives of ranks that have called SetDevice.
 func TestRanksOnOtherDevices(t *testing.T) {
 	l := hostedtest.New(t, torch.Options{Topology: hostedtest.System(t, "ring6")})
 	for _, c := range []struct {

@@ -36,11 +36,11 @@ type Making struct {
 
 // AllReduceMaking runs the producer m and an all-reduce of each piece in one launch.
 func AllReduceMaking(r *torch.Rank, m Making, pieces []*torch.Tensor, op ReduceOp, group ...*Group) error {
-	d := of(r)
+	d := stateOf(r)
 	var list []*request
 	for _, x := range tensorsOf(pieces, "all_reduce") {
 		op.check("all_reduce", x)
-		list = append(list, &request{collective: ccl.AllReduce, reduction: op, in: wholes(x), out: wholes(x)})
+		list = append(list, &request{collective: ccl.AllReduce, reduction: op, in: fullSpans(x), out: fullSpans(x)})
 	}
 	if err := d.callMaking(m, list, group); err != nil {
 		return err
@@ -55,7 +55,7 @@ func AllReduceMaking(r *torch.Rank, m Making, pieces []*torch.Tensor, op ReduceO
 // launch. Rank r of the group receives the sum of the ranks' in[i][r] in its out[i].
 func ReduceScatterMaking(r *torch.Rank, m Making, out []*torch.Tensor, in [][]*torch.Tensor, op ReduceOp, group ...*Group) error {
 	refuse(len(in) != len(out), "reduce_scatter", "%d pieces to receive and %d to send", len(out), len(in))
-	d := of(r)
+	d := stateOf(r)
 	g, err := d.group("reduce_scatter", group)
 	if err != nil {
 		return err
@@ -63,11 +63,11 @@ func ReduceScatterMaking(r *torch.Rank, m Making, out []*torch.Tensor, in [][]*t
 	var list []*request
 	for i := range out {
 		all := tensorsOf(append(slices.Clone(in[i]), out[i]), "reduce_scatter")
-		dtypeOf(ccl.ReduceScatter, all)
+		commonDType(ccl.ReduceScatter, all)
 		n := len(in[i])
 		op.check("reduce_scatter", all[n])
 		refuse(n != g.Size(), "reduce_scatter", "%d tensors to send, want %d: one for each rank", n, g.Size())
-		list = append(list, &request{collective: ccl.ReduceScatter, reduction: op, in: wholes(all[:n]...), out: wholes(all[n])})
+		list = append(list, &request{collective: ccl.ReduceScatter, reduction: op, in: fullSpans(all[:n]...), out: fullSpans(all[n])})
 	}
 	return d.callMaking(m, list, group)
 }
@@ -84,22 +84,22 @@ func (d *state) callMaking(m Making, pieces []*request, group []*Group) error {
 	tcm := int(d.Topology().Spec().PE.TCM.Size)
 	refuse(m.Room < 0 || m.Room > tcm, "Making", "%s: room of %d bytes, and a TCM has %d", m.Name, m.Room, tcm)
 	all := &request{collective: first.collective, reduction: first.reduction, making: &m, pieces: pieces}
-	all.what = fmt.Sprintf("%v of %d pieces beside %s, %v", first.collective, len(pieces), m.Name, first.reduction)
+	all.signature = fmt.Sprintf("%v of %d pieces beside %s, %v", first.collective, len(pieces), m.Name, first.reduction)
 	for _, r := range pieces {
 		for _, s := range all.out {
 			refuse(s.x.overlaps(r.out[0].x), "Making", "%s: %s is two pieces: make each a tensor of its own", m.Name, s.x.info.Name)
 		}
-		all.what += ", " + d.describe(g, r.out[0].x)
+		all.signature += ", " + d.describe(g, r.out[0].x)
 		all.in, all.out = append(all.in, r.in...), append(all.out, r.out...)
 	}
-	all.out = append(all.out, wholes(tensorsOf(m.Using, m.Name)...)...) // the producer may write them
+	all.out = append(all.out, fullSpans(tensorsOf(m.Using, m.Name)...)...) // the producer may write them
 	return inOrder(d.call(g, all))
 }
 
 // CheckMaking returns an error if the group's algorithm for a collective needs inboxes and
 // therefore cannot overlap with a producer. Programs can call it before they compute.
 func CheckMaking(r *torch.Rank, does ccl.Collective, group ...*Group) error {
-	d := of(r)
+	d := stateOf(r)
 	g, err := d.group("CheckMaking", group)
 	if err != nil {
 		return err
@@ -108,42 +108,42 @@ func CheckMaking(r *torch.Rank, does ccl.Collective, group ...*Group) error {
 	if settings.Algorithm == ccl.Auto {
 		return nil // auto chooses among the algorithms that need no inboxes
 	}
-	a, err := d.w.algorithm(settings.Algorithm, &ccl.Plan{Collective: does}, nil, topology.IPCQ{}, 0, true)
+	a, err := d.w.resolveAlgorithm(settings.Algorithm, &ccl.Plan{Collective: does}, nil, topology.IPCQ{}, 0, true)
 	if err != nil {
 		return err
 	}
-	queues, pes := d.w.m.Queues(settings.Queues()), d.w.places(g.shared.ranks)
+	queues, pes := d.w.m.Queues(settings.Queues()), d.w.representativePEs(g.shared.ranks)
 	plan := &ccl.Plan{Collective: does, Ranks: len(pes), DType: torch.U8, Counts: []int{1}, Layout: ccl.NewLayout(d.Topology(), pes), RootCube: settings.RootCube}
 	settings.Size(plan, queues)
 	if a.Ports(plan) > queues.MaxPorts {
-		return onlyQueues(a, plan, queues)
+		return inboxesError(a, plan, queues)
 	}
 	return nil
 }
 
-// onlyQueues returns the error for an algorithm that needs inboxes and so cannot overlap
+// inboxesError returns the error for an algorithm that needs inboxes and so cannot overlap
 // with a producer.
-func onlyQueues(a *ccl.Algorithm, p *ccl.Plan, queues topology.IPCQ) error {
+func inboxesError(a *ccl.Algorithm, p *ccl.Plan, queues topology.IPCQ) error {
 	return fmt.Errorf("messages that overlap with a kernel go through queues: %w", cost.TooManyPorts(a, p, queues.MaxPorts))
 }
 
 // overlap is a launch that computes pieces and reduces them.
 type overlap struct {
-	pieces    []*planned
+	pieces    []*launchPlan
 	targets   []machine.PEID // the PEs of the launch, by rank
 	producers []*Making      // by rank of the launch
 	ranks     map[int]int    // from PE to rank of the launch
 	reducing  int            // ranks below reducing hold shards; the others only compute
 }
 
-// planMaking combines the collectives of all pieces and their producer into one program.
-func (c *world) planMaking(k *call, members []member) ([]*planned, error) {
+// planMaking combines the collectives of all pieces and their producer into one launch.
+func (c *world) planMaking(k *call, members []member) ([]*launchPlan, error) {
 	var p overlap
 	var err error
 	if p.pieces, err = c.planPieces(k, members); err != nil {
 		return nil, err
 	}
-	holders, err := addends(members) // in the order of the lanes' ranks
+	holders, err := splitAddends(members) // in the order of the lanes' ranks
 	if err != nil {
 		return nil, err
 	}
@@ -159,23 +159,23 @@ func (c *world) planMaking(k *call, members []member) ([]*planned, error) {
 	whole.program.Targets = p.targets
 	whole.program.Name = fmt.Sprintf("%s, %s", members[0].making.Name, whole.program.Name)
 	whole.program.Body = p.run
-	return []*planned{whole}, nil
+	return []*launchPlan{whole}, nil
 }
 
 // planPieces plans a collective for each piece, all with the same algorithm.
-func (c *world) planPieces(k *call, members []member) (pieces []*planned, err error) {
+func (c *world) planPieces(k *call, members []member) (pieces []*launchPlan, err error) {
 	room := 0
 	for _, m := range members {
 		room = max(room, m.making.Room)
 	}
 	algorithm := k.group.options.Settings.Algorithm
 	for i := range members[0].pieces {
-		p, err := c.planOne(k, piecesOf(members, i), algorithm, memory.Bytes(room), true)
+		p, err := c.planOne(k, membersOfPiece(members, i), algorithm, memory.Bytes(room), true)
 		if err != nil {
 			return nil, err
 		}
-		if p.inboxes > 0 {
-			return nil, onlyQueues(p.algorithm, p.args[0].Plan, p.program.Queues)
+		if p.inboxElems > 0 {
+			return nil, inboxesError(p.algorithm, p.args[0].Plan, p.program.Queues)
 		}
 		if i > 0 && !slices.Equal(p.program.Targets, pieces[0].program.Targets) {
 			return nil, fmt.Errorf("piece %d is on other PEs than the first: lay all pieces out alike", i)

@@ -12,10 +12,11 @@ import (
 	"github.com/kernbench/kernbench/torch/dist"
 )
 
-// idle is a Make that has nothing to do.
+// idle is a Make without any steps.
 func idle(*tl.PE, int, int) func() bool { return func() bool { return false } }
 
-// Of a partial tensor the addends are reduced as well, as all_reduce does.
+// TestMakingReducesAddends checks that AllReduceMaking also reduces the addends of a
+// partial tensor, like AllReduce.
 func TestMakingReducesAddends(t *testing.T) {
 	l, err := hostedtest.Spawn(t, 2, func(r *torch.Rank) error {
 		on := torch.DPPolicy{Cube: torch.Partial, NumCubes: 2, NumPEs: 1}
@@ -112,7 +113,7 @@ func TestMakingErrors(t *testing.T) {
 	}
 }
 
-// Messages that go to inboxes serve one piece alone.
+// TestMakingNeedsQueues checks that a producer is refused if the algorithm needs inboxes.
 func TestMakingNeedsQueues(t *testing.T) {
 	l := hostedtest.New(t, torch.Options{Topology: hostedtest.System(t, "ring6", "pe.ipcq.max_ports=2")})
 	err := l.Spawn(func(r *torch.Rank) error {
@@ -122,9 +123,9 @@ func TestMakingNeedsQueues(t *testing.T) {
 	hostedtest.Blames(t, err, []int{0, 1, 2, 3, 4, 5}, "messages that overlap with a kernel go through queues: direct needs 5 ports, and pe.ipcq.max_ports is 2; use fewer ranks, or raise pe.ipcq.max_ports, or choose an algorithm for all_reduce that needs no more: bidirectional_ring, center_root, dual_mesh, mesh, ring, torus")
 }
 
-// A rank that is a PE makes nothing beside a collective.
+// TestMakingNeedsSpawn checks that a producer is refused in a program without Spawn.
 func TestMakingNeedsSpawn(t *testing.T) {
-	l := hostedtest.New(t, machines(t)(trial{}))
+	l := hostedtest.New(t, trialOptions(t)(trial{}))
 	torch.OK(dist.InitProcessGroup(l.Rank, "ahbm"))
 	x := l.MustZeros(torch.F32, torch.On(dist.PEs(l.Rank)...), 24)
 	err := hostedtest.Misuse(func() {
@@ -135,11 +136,11 @@ func TestMakingNeedsSpawn(t *testing.T) {
 	}
 }
 
-// The algorithm that costs least is chosen from those that need no inboxes: alone, six
-// ranks would exchange so little with everyone at once.
+// TestMakingChoosesQueues checks that auto chooses an algorithm without inboxes while a
+// producer runs. Without a producer, it chooses a direct exchange for this small size.
 func TestMakingChoosesQueues(t *testing.T) {
 	l := hostedtest.New(t, torch.Options{Topology: hostedtest.System(t, "ring6", "pe.ipcq.max_ports=2")})
-	var alone, beside string
+	var alone, overlapped string
 	err := l.Spawn(func(r *torch.Rank) error {
 		torch.OK(dist.InitProcessGroup(r, "ahbm", dist.Algorithm("auto")))
 		x := hostedtest.Full(r, r.Rank(), 8)
@@ -148,10 +149,10 @@ func TestMakingChoosesQueues(t *testing.T) {
 		alone = dist.Last(r.Context).Algorithm
 		torch.OK(dist.AllReduceMaking(r, dist.Making{Name: "nothing", Make: idle}, []*torch.Tensor{x}, dist.SUM))
 		torch.OK(r.Synchronize())
-		beside = dist.Last(r.Context).Algorithm
+		overlapped = dist.Last(r.Context).Algorithm
 		return r.Check("sum", x, []int{90, 90, 90, 90, 90, 90, 90, 90})
 	}, 6)
-	if err != nil || !l.Checks().OK() || !strings.HasPrefix(alone, "direct") || strings.HasPrefix(beside, "direct") {
-		t.Errorf("error %v, checks %+v; alone by %s, beside something by %s, want direct ones alone only", err, l.Checks(), alone, beside)
+	if err != nil || !l.Checks().OK() || !strings.HasPrefix(alone, "direct") || strings.HasPrefix(overlapped, "direct") {
+		t.Errorf("error %v, checks %+v; %s without a producer and %s with one, want direct only without", err, l.Checks(), alone, overlapped)
 	}
 }

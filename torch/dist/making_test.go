@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/kernbench/kernbench/tl"
@@ -16,40 +15,42 @@ import (
 	"github.com/kernbench/kernbench/torch/dist"
 )
 
-// makingTrial is pieces that kernels make and a collective reduces: beside each other, or
-// all of one and then all of the other.
+// makingTrial is a case in which kernels compute pieces and a collective reduces them:
+// overlapped, or one after the other.
 type makingTrial struct {
-	algorithm string
-	scatter   bool // reduce_scatter, and not all_reduce
-	world     int
-	rows      []int // of the pieces
-	layout    layout
-	chunk     topology.Bytes
-	together  bool // PEs write each other's parts
-	apart     bool // together, without a word of it
-	race      bool
+	algorithm  string
+	scatter    bool // reduce_scatter; otherwise all_reduce
+	world      int
+	rows       []int // the number of rows of each piece
+	layout     layout
+	chunk      topology.Bytes
+	together   bool // PEs write shards of each other, and Together says so
+	undeclared bool // PEs write shards of each other, and Together is nil
+	race       bool
 }
 
 func (m makingTrial) String() string {
 	return fmt.Sprintf("%s by %d ranks, scatter %v, rows %v, %s, together %v", m.algorithm, m.world, m.scatter, m.rows, m.layout.name, m.together)
 }
 
+// makingWidth is the number of columns of all pieces.
 const makingWidth = 6
 
-// made is the tensors of a rank.
-type made struct {
+// makingTensors are the tensors of one rank.
+type makingTensors struct {
 	rank    *torch.Rank
 	trial   makingTrial
-	pes     []int // that hold a piece
+	pes     []int // the PEs that hold a piece
 	input   *torch.Tensor
-	pieces  [][]*torch.Tensor // one tensor each, or one for each rank
-	reduced []*torch.Tensor   // the pieces, or what the rank gets of them
-	used    []*torch.Tensor
-	calls   map[[2]int]int // of Use, by PE and piece
+	pieces  [][]*torch.Tensor // one tensor for each piece, or one for each piece and rank
+	reduced []*torch.Tensor   // the pieces, or the rank's share of each piece
+	used    []*torch.Tensor   // the results of Use
+	calls   map[[2]int]int    // the number of calls of Use, by PE and piece
 }
 
-func (m makingTrial) tensors(r *torch.Rank, rank int) *made {
-	d := &made{rank: r, trial: m, calls: map[[2]int]int{}}
+// newTensors makes the tensors of a rank.
+func (m makingTrial) newTensors(r *torch.Rank, rank int) *makingTensors {
+	d := &makingTensors{rank: r, trial: m, calls: map[[2]int]int{}}
 	most := slices.Max(m.rows)
 	on := m.layout.on
 	if on == nil {
@@ -60,7 +61,7 @@ func (m makingTrial) tensors(r *torch.Rank, rank int) *made {
 	}
 	data := make([]float64, most*makingWidth)
 	for i := range data {
-		data[i] = math.Sin(float64(1 + i + 1000*rank)) // sums in another order have other bits
+		data[i] = math.Sin(float64(1 + i + 1000*rank)) // so that sums in another order have other bits
 	}
 	shape := func(rows int) torch.Shape { return torch.Shape{rows, makingWidth} }
 	d.input = torch.Must(r.FromSlice(data, torch.F32, shape(most), torch.OnEach(d.pes...)))
@@ -83,8 +84,8 @@ func (m makingTrial) tensors(r *torch.Rank, rank int) *made {
 	return d
 }
 
-// own is what a PE holds of a tensor.
-func (d *made) own(x *torch.Tensor, pe int) torch.Piece {
+// own returns the shard of a tensor that a PE holds.
+func (d *makingTensors) own(x *torch.Tensor, pe int) torch.Piece {
 	sip, cube, place := d.rank.Place(pe)
 	for _, s := range x.Shards() {
 		if s.SIP == sip && s.Cube == cube && s.PE == place {
@@ -94,9 +95,10 @@ func (d *made) own(x *torch.Tensor, pe int) torch.Piece {
 	panic(fmt.Sprintf("PE %d holds nothing", pe))
 }
 
-// steps is the work on a piece, a row of a tensor at a time: of what the PE holds, or, of
-// PEs that work together, every so manieth row on all PEs that hold some of it.
-func (d *made) steps(t *tl.PE, pe, piece int) (list []func()) {
+// steps returns the steps that compute a piece on a PE, one for each row of a tensor. A PE
+// computes the rows of its own shard. If n PEs work together, a PE computes every n-th row
+// and writes it to all PEs that hold a part of it.
+func (d *makingTensors) steps(t *tl.PE, pe, piece int) (list []func()) {
 	for k, x := range d.pieces[piece] {
 		factor := float64(1+piece) * 0.1 * float64(1+k)
 		write := func(p torch.Piece) {
@@ -107,7 +109,7 @@ func (d *made) steps(t *tl.PE, pe, piece int) (list []func()) {
 				})
 			}
 		}
-		if !d.trial.together && !d.trial.apart {
+		if !d.trial.together && !d.trial.undeclared {
 			write(d.own(x, pe))
 			continue
 		}
@@ -120,15 +122,15 @@ func (d *made) steps(t *tl.PE, pe, piece int) (list []func()) {
 	return list
 }
 
-// use doubles what a PE holds of a reduced piece.
-func (d *made) use(t *tl.PE, pe, piece int) {
+// use doubles the PE's shard of a reduced piece and stores it in another tensor.
+func (d *makingTensors) use(t *tl.PE, pe, piece int) {
 	d.calls[[2]int{pe, piece}]++
 	from, to := d.own(d.reduced[piece], pe), d.own(d.used[piece], pe)
 	t.Store(to.Ptr, t.Load(from.Ptr, tl.Shape{from.Rows, from.Cols}, tl.F32).Mul(2))
 }
 
-// beside makes and reduces in one program.
-func (d *made) beside(r *torch.Rank) error {
+// runOverlapped computes and reduces the pieces in one launch.
+func (d *makingTensors) runOverlapped(r *torch.Rank) error {
 	m := dist.Making{
 		Name: "making", Using: append([]*torch.Tensor{d.input}, d.used...), Use: d.use,
 		Make: func(t *tl.PE, pe, piece int) func() bool {
@@ -152,8 +154,8 @@ func (d *made) beside(r *torch.Rank) error {
 	return dist.AllReduceMaking(r, m, d.reduced, dist.SUM)
 }
 
-// after makes all pieces, reduces them, and uses them.
-func (d *made) after(r *torch.Rank) error {
+// runInTurn computes all pieces, then reduces all, and then uses all.
+func (d *makingTensors) runInTurn(r *torch.Rank) error {
 	pes := torch.PEs(d.pes...)
 	all := []*torch.Tensor{d.input}
 	all = append(all, slices.Concat(d.pieces...)...)
@@ -180,8 +182,9 @@ func (d *made) after(r *torch.Rank) error {
 	return errors.Join(err, each("use", d.use, slices.Concat(d.reduced, d.used)...))
 }
 
-// run is the bytes of what all ranks have in the end, one way or the other.
-func (m makingTrial) run(o torch.Options, how func(*made, *torch.Rank) error) (values [][]byte, races []string, err error) {
+// run runs the trial with the function how, and returns the bytes that each rank has in the
+// end, and the races if the trial looks for them.
+func (m makingTrial) run(o torch.Options, how func(*makingTensors, *torch.Rank) error) (values [][]byte, races []string, err error) {
 	o.Race = m.race
 	c, err := torch.New(context.Background(), o)
 	if err != nil {
@@ -193,7 +196,7 @@ func (m makingTrial) run(o torch.Options, how func(*made, *torch.Rank) error) (v
 	err = r.Spawn(func(r *torch.Rank) error {
 		rank := r.Rank()
 		torch.OK(dist.InitProcessGroup(r, "ahbm", dist.Algorithm(m.algorithm), func(o *dist.GroupOptions) { o.ChunkBytes = m.chunk }))
-		d := m.tensors(r, rank)
+		d := m.newTensors(r, rank)
 		if err := how(d, r); err != nil {
 			return err
 		}
@@ -202,7 +205,7 @@ func (m makingTrial) run(o torch.Options, how func(*made, *torch.Rank) error) (v
 			if err != nil {
 				return err
 			}
-			if err := r.Check("copies", x, a); err != nil { // all of them are alike
+			if err := r.Check("copies", x, a); err != nil { // all copies are equal
 				return err
 			}
 			values[rank] = append(values[rank], a.Bytes...)
@@ -225,30 +228,27 @@ func (m makingTrial) run(o torch.Options, how func(*made, *torch.Rank) error) (v
 	return values, races, err
 }
 
-// compare runs a trial both ways.
-func (m makingTrial) compare(t *testing.T, o torch.Options) (needsInboxes bool) {
+// compare runs a trial overlapped and in turn, and compares the bytes.
+func (m makingTrial) compare(t *testing.T, o torch.Options) {
 	t.Helper()
-	got, races, err := m.run(o, (*made).beside)
-	if err != nil && strings.Contains(err.Error(), "messages go to inboxes") {
-		return true
-	}
+	got, races, err := m.run(o, (*makingTensors).runOverlapped)
 	if err != nil || len(races) > 0 {
 		t.Errorf("%v: error %v, races %v", m, err, races)
-		return false
+		return
 	}
-	want, _, err := m.run(o, (*made).after)
+	want, _, err := m.run(o, (*makingTensors).runInTurn)
 	if err != nil {
-		t.Fatalf("%v, one after the other: %v", m, err)
+		t.Fatalf("%v, in turn: %v", m, err)
 	}
 	for rank := range want {
 		if !bytes.Equal(got[rank], want[rank]) || len(want[rank]) == 0 || !slices.ContainsFunc(want[rank], func(b byte) bool { return b != 0 }) {
 			t.Errorf("%v: rank %d has\n%x, want\n%x", m, rank, got[rank], want[rank])
 		}
 	}
-	return false
 }
 
-// makingTrials is an algorithm on worlds of several sizes, in several layouts.
+// makingTrials returns trials of an algorithm on worlds of several sizes. Index i of the
+// algorithm varies the layouts and the pieces.
 func makingTrials(algorithm string, scatter bool, i int) (list []makingTrial) {
 	for j, world := range []int{2, 3, 5, 8} {
 		m := makingTrial{algorithm: algorithm, scatter: scatter, world: world, layout: layouts[(i+j)%len(layouts)], chunk: 64}
@@ -260,37 +260,30 @@ func makingTrials(algorithm string, scatter bool, i int) (list []makingTrial) {
 	return list
 }
 
-// Making beside reducing gives the same bits as making everything first, by every
-// algorithm.
+// TestMakingGivesTheSameBits checks for every algorithm that overlapped computing and
+// reducing gives the same bits as computing all pieces first.
 func TestMakingGivesTheSameBits(t *testing.T) {
-	options := machines(t)
+	options := trialOptions(t)
 	for _, scatter := range []bool{false, true} {
 		name := map[bool]string{false: "all_reduce", true: "reduce_scatter"}[scatter]
 		for i, algorithm := range algorithms(name) {
-			done := 0
 			for _, m := range makingTrials(algorithm, scatter, i) {
-				if !m.compare(t, options(trial{spawned: true, world: m.world})) {
-					done++
-				}
-			}
-			if done == 0 {
-				t.Errorf("%s by %s needs inboxes everywhere", name, algorithm)
+				m.compare(t, options(trial{spawned: true, world: m.world}))
 			}
 		}
 	}
 }
 
-// PEs that write each other's parts are waited for; without a word of it that is a race.
+// TestMakingTogetherHasNoRaces checks that PEs that write shards of each other have no
+// races if Together says so, and that without Together there is a race or an error.
 func TestMakingTogetherHasNoRaces(t *testing.T) {
 	for _, scatter := range []bool{false, true} {
 		for i, layout := range layouts[1:] {
 			m := makingTrial{algorithm: "ring", scatter: scatter, world: 2 + i%2, rows: []int{12, 7, 9}, layout: layout, together: true, race: true}
-			o := machines(t)(trial{spawned: true, world: m.world})
-			if m.compare(t, o) {
-				t.Errorf("%v: it needs inboxes", m)
-			}
-			m.together, m.apart = false, true
-			if _, races, err := m.run(o, (*made).beside); err == nil && len(races) == 0 {
+			o := trialOptions(t)(trial{spawned: true, world: m.world})
+			m.compare(t, o)
+			m.together, m.undeclared = false, true
+			if _, races, err := m.run(o, (*makingTensors).runOverlapped); err == nil && len(races) == 0 {
 				t.Errorf("%v: neither a race nor an error without Together", m)
 			}
 		}

@@ -11,7 +11,8 @@ import (
 	"github.com/kernbench/kernbench/torch/dist"
 )
 
-// Messages in a ring, to both sides at once and with tags that cross.
+// TestBatchedMessages sends messages in a ring, in both directions at once. The receives
+// are not in the order of the sends, so that tags and groups decide.
 func TestBatchedMessages(t *testing.T) {
 	const n = 5
 	l, err := hostedtest.Spawn(t, n, func(r *torch.Rank) error {
@@ -55,7 +56,8 @@ func TestBatchedMessages(t *testing.T) {
 	}
 }
 
-// Messages between two ranks with one tag arrive in the order in which they are sent.
+// TestMessagesKeepTheirOrder checks that messages between two ranks with the same tag
+// arrive in the order in which they are sent.
 func TestMessagesKeepTheirOrder(t *testing.T) {
 	l, err := hostedtest.Spawn(t, 2, func(r *torch.Rank) error {
 		var all []*torch.Tensor
@@ -84,7 +86,8 @@ func TestMessagesKeepTheirOrder(t *testing.T) {
 	}
 }
 
-// Any number of messages may be waited for, in any order.
+// TestManyMessagesInAnyOrder checks that a rank can enqueue many receives and wait for the
+// messages in another order than they are sent.
 func TestManyMessagesInAnyOrder(t *testing.T) {
 	const n = 100
 	_, err := hostedtest.Spawn(t, 2, func(r *torch.Rank) error {
@@ -114,8 +117,9 @@ func TestManyMessagesInAnyOrder(t *testing.T) {
 	}
 }
 
-// In a batch, ranks send to themselves what they receive there: as workers, in odd sizes and
-// layouts, beside messages to others, and with tags that cross.
+// TestMessagesToOneself checks batches in which ranks send messages to themselves: with odd
+// sizes and layouts, together with messages to other ranks, and with receives in another
+// order than the sends.
 func TestMessagesToOneself(t *testing.T) {
 	const n = 5
 	l, err := hostedtest.Spawn(t, n, func(r *torch.Rank) error {
@@ -148,7 +152,7 @@ func TestMessagesToOneself(t *testing.T) {
 	if err != nil || !l.Checks().OK() || len(l.Checks()) != 4*n {
 		t.Errorf("error %v, checks %+v", err, l.Checks())
 	}
-	// Without Spawn, of the PEs 1 and 2 alone.
+	// Without Spawn, only PEs 1 and 2 send to themselves.
 	l = hostedtest.PEs(t, 3)
 	x, y := l.Ints(lists.Count(0, 9), torch.I32, torch.On(dist.PEs(l.Rank)...)), l.MustZeros(torch.I32, torch.On(dist.PEs(l.Rank)...), 9)
 	for rank := 1; rank < 3; rank++ {
@@ -158,9 +162,10 @@ func TestMessagesToOneself(t *testing.T) {
 	l.Holds("y", y, []int{0, 0, 0, 3, 4, 5, 6, 7, 8})
 }
 
-// A message to oneself takes the time of a program that copies it: here 4 KiB, in one chunk.
+// TestTheTimeOfAMessageToOneself checks that a message of a rank to itself, 4 KiB in one
+// chunk, takes as long as a kernel that copies it.
 func TestTheTimeOfAMessageToOneself(t *testing.T) {
-	took := func(do func(r *torch.Rank, x, y *torch.Tensor) error) (time torch.Time) {
+	measure := func(do func(r *torch.Rank, x, y *torch.Tensor) error) (time torch.Time) {
 		_, err := hostedtest.Spawn(t, 3, func(r *torch.Rank) error {
 			x, y := torch.Must(r.Zeros(torch.F32, torch.Shape{1024})), torch.Must(r.Zeros(torch.F32, torch.Shape{1024}))
 			time = elapsed(r, func() error { return do(r, x, y) })
@@ -171,11 +176,11 @@ func TestTheTimeOfAMessageToOneself(t *testing.T) {
 		}
 		return time
 	}
-	self := took(func(r *torch.Rank, x, y *torch.Tensor) error {
+	self := measure(func(r *torch.Rank, x, y *torch.Tensor) error {
 		rank := dist.GetRank(r)
 		return hostedtest.Second(dist.BatchISendIRecv(r, []dist.P2POp{{Kind: dist.Sends, Tensor: x, Peer: rank}, {Kind: dist.Recvs, Tensor: y, Peer: rank}}))
 	})
-	copied := took(func(r *torch.Rank, x, y *torch.Tensor) error {
+	copied := measure(func(r *torch.Rank, x, y *torch.Tensor) error {
 		return hostedtest.Second(r.Launch("copy", func(t *tl.PE, x, y tl.Ptr) { t.Store(y, t.Load(x, tl.Shape{1024}, tl.F32)) }, x, y))
 	})
 	if self != copied || self == 0 {

@@ -11,48 +11,48 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// objects is the encoded objects of one call of a rank, and the tensors that it makes for
-// them. Its methods panic with the *torch.Failure of torch.Must and torch.OK.
+// objects is the state of one rank's call that exchanges objects. Its methods panic with
+// the *torch.Failure of torch.Must and torch.OK.
 type objects struct {
-	d    *state
-	op   string
-	g    *Group
-	own  [][]byte
-	made []*torch.Tensor
+	d       *state
+	op      string
+	g       *Group
+	own     [][]byte        // the encoded objects of the rank
+	tensors []*torch.Tensor // temporary tensors, freed at the end
 }
 
-// tensor notes a tensor that has been made, to free it.
-func (o *objects) tensor(x *torch.Tensor, err error) *torch.Tensor {
+// track records a new tensor, which is freed at the end of the call.
+func (o *objects) track(x *torch.Tensor, err error) *torch.Tensor {
 	if err != nil {
 		torch.OK(fmt.Errorf("%s: %w", o.op, err))
 	}
-	o.made = append(o.made, x)
+	o.tensors = append(o.tensors, x)
 	return x
 }
 
-// empty makes a tensor to receive into.
+// empty makes a tensor of n elements to receive into.
 func (o *objects) empty(dtype torch.DType, n int) *torch.Tensor {
-	return o.tensor(o.d.Empty(dtype, torch.Shape{n}))
+	return o.track(o.d.Empty(dtype, torch.Shape{n}))
 }
 
-// bytes makes a tensor of bytes, with zeros behind them if they are fewer than n.
+// bytes makes a tensor of the data, padded with zeros to at least n bytes.
 func (o *objects) bytes(n int, data ...[]byte) *torch.Tensor {
 	all := slices.Concat(data...)
 	all = append(all, make([]byte, max(0, n-len(all)))...)
-	return o.tensor(o.d.FromNumpy(&torch.Array{Shape: torch.Shape{len(all)}, DType: torch.U8, Bytes: all}))
+	return o.track(o.d.FromNumpy(&torch.Array{Shape: torch.Shape{len(all)}, DType: torch.U8, Bytes: all}))
 }
 
-// sizes makes a tensor of the sizes of objects.
+// sizes makes a tensor of the sizes of encoded objects.
 func (o *objects) sizes(list ...[]byte) *torch.Tensor {
-	return o.tensor(o.d.FromSlice(lengths(list), torch.I64, torch.Shape{len(list)}))
+	return o.track(o.d.FromSlice(lengths(list), torch.I64, torch.Shape{len(list)}))
 }
 
 func lengths(list [][]byte) []int {
 	return lists.Map(list, func(b []byte) int { return len(b) })
 }
 
-// read waits for a tensor and copies it to the host. A run without values takes the time, and
-// has what was posted instead.
+// read waits for a tensor and copies it to the host. A run without values takes the same
+// time, and read returns the bytes that posted returns.
 func (o *objects) read(x *torch.Tensor, posted func() []byte) []byte {
 	data := torch.Must(hosted.Read(o.d.Rank, x))
 	if !o.d.HasData() {
@@ -61,7 +61,8 @@ func (o *objects) read(x *torch.Tensor, posted func() []byte) []byte {
 	return data
 }
 
-// readSizes reads the sizes of objects.
+// readSizes waits for a tensor of sizes and copies it to the host. In a run without values
+// it returns the sizes of the objects that posted returns.
 func (o *objects) readSizes(x *torch.Tensor, posted func() [][]byte) (sizes []int) {
 	data := torch.Must(hosted.Read(o.d.Rank, x))
 	if !o.d.HasData() {
@@ -73,8 +74,9 @@ func (o *objects) readSizes(x *torch.Tensor, posted func() [][]byte) (sizes []in
 	return sizes
 }
 
-// post has the other ranks of the group know the caller's objects, and returns those of all
-// ranks that have called so far, by rank of the group. All have after a collective.
+// post stores the caller's objects for the other ranks of the group. It returns a map, by
+// rank of the group, of the objects of all ranks that have called so far. The map is
+// complete after the next collective.
 func (o *objects) post() map[int][][]byte {
 	g := o.g.shared
 	all := g.posted[o.g.objects]
@@ -89,7 +91,7 @@ func (o *objects) post() map[int][][]byte {
 	return all
 }
 
-// gatherSizes gives every rank the size of the object of each.
+// gatherSizes gathers the size of every rank's object on every rank.
 func (o *objects) gatherSizes(posted map[int][][]byte) []int {
 	all, own := o.empty(torch.I64, len(o.g.shared.ranks)), o.sizes(o.own...)
 	torch.OK(AllGatherIntoTensor(o.d.Rank, all, own, o.g))
@@ -101,8 +103,8 @@ func (o *objects) gatherSizes(posted map[int][][]byte) []int {
 	})
 }
 
-// allGather gives every rank the objects of all.
-func (o *objects) allGather() (list []parcel) {
+// allGather gathers the objects of all ranks on every rank.
+func (o *objects) allGather() (list []receivedObject) {
 	posted := o.post()
 	sizes := o.gatherSizes(posted)
 	n, most := len(sizes), slices.Max(sizes)
@@ -115,13 +117,13 @@ func (o *objects) allGather() (list []parcel) {
 		return padded
 	})
 	for rank, size := range sizes {
-		list = append(list, parcel{o.g.shared.ranks[rank], data[rank*most : rank*most+size]})
+		list = append(list, receivedObject{o.g.shared.ranks[rank], data[rank*most : rank*most+size]})
 	}
 	return list
 }
 
-// gather gives a rank the objects of all.
-func (o *objects) gather(dst int) (list []parcel) {
+// gather gathers the objects of all ranks on rank dst of the world.
+func (o *objects) gather(dst int) (list []receivedObject) {
 	posted := o.post()
 	sizes := o.gatherSizes(posted)
 	var blocks []*torch.Tensor
@@ -134,14 +136,14 @@ func (o *objects) gather(dst int) (list []parcel) {
 	torch.OK(Gather(o.d.Rank, own, blocks, dst, o.g))
 	for rank, x := range blocks {
 		data := o.read(x, func() []byte { return posted[rank][0] })
-		list = append(list, parcel{o.g.shared.ranks[rank], data[:sizes[rank]]})
+		list = append(list, receivedObject{o.g.shared.ranks[rank], data[:sizes[rank]]})
 	}
 	return list
 }
 
-// broadcast gives the other ranks n objects of a rank.
-func (o *objects) broadcast(n, src int) []parcel {
-	o.nonempty(n)
+// broadcast sends n objects of rank src of the world to the other ranks.
+func (o *objects) broadcast(n, src int) []receivedObject {
+	o.checkNonempty(n)
 	posted := o.post()
 	if o.g.shared.ranks[o.g.rank] == src {
 		sizes, all := o.sizes(o.own...), o.bytes(0, o.own...)
@@ -151,16 +153,16 @@ func (o *objects) broadcast(n, src int) []parcel {
 	}
 	sizes := o.empty(torch.I64, n)
 	torch.OK(Broadcast(o.d.Rank, sizes, src, o.g))
-	return o.unpack(sizes, src, func() [][]byte { return posted[o.d.root(ccl.Broadcast, o.g, src)] }, func(all *torch.Tensor) error { return Broadcast(o.d.Rank, all, src, o.g) })
+	return o.unpack(sizes, src, func() [][]byte { return posted[o.d.groupRankOf(ccl.Broadcast, o.g, src)] }, func(all *torch.Tensor) error { return Broadcast(o.d.Rank, all, src, o.g) })
 }
 
-// nonempty checks that a list has objects.
-func (o *objects) nonempty(n int) {
+// checkNonempty panics if a list has no objects.
+func (o *objects) checkNonempty(n int) {
 	refuse(n == 0, o.op, "a list of no objects: give every rank a list of the same length, which receivers fill")
 }
 
-// unpack reads sizes that have come, receives bytes, and cuts them into objects.
-func (o *objects) unpack(sizes *torch.Tensor, src int, posted func() [][]byte, receive func(all *torch.Tensor) error) (list []parcel) {
+// unpack reads the received sizes, receives the bytes, and splits them into objects.
+func (o *objects) unpack(sizes *torch.Tensor, src int, posted func() [][]byte, receive func(all *torch.Tensor) error) (list []receivedObject) {
 	lens := o.readSizes(sizes, posted)
 	sum := 0
 	for _, n := range lens {
@@ -170,15 +172,15 @@ func (o *objects) unpack(sizes *torch.Tensor, src int, posted func() [][]byte, r
 	torch.OK(receive(all))
 	data := o.read(all, func() []byte { return slices.Concat(posted()...) })
 	for _, n := range lens {
-		list = append(list, parcel{src, data[:n]})
+		list = append(list, receivedObject{src, data[:n]})
 		data = data[n:]
 	}
 	return list
 }
 
-// scatter gives every rank its object of those of a rank.
-func (o *objects) scatter(src int) []parcel {
-	root, n := o.d.root(ccl.Scatter, o.g, src), len(o.g.shared.ranks)
+// scatter sends each rank its object from the list of rank src of the world.
+func (o *objects) scatter(src int) []receivedObject {
+	root, n := o.d.groupRankOf(ccl.Scatter, o.g, src), len(o.g.shared.ranks)
 	want, reason := n, "one for each rank"
 	if root != o.g.rank {
 		want, reason = 0, "the root alone gives a list"
@@ -188,7 +190,7 @@ func (o *objects) scatter(src int) []parcel {
 	most, size := o.empty(torch.I64, 1), o.empty(torch.I64, 1)
 	var blocks, sizes []*torch.Tensor
 	if root == o.g.rank {
-		largest := slices.MaxFunc(o.own, shorter)
+		largest := slices.MaxFunc(o.own, compareLengths)
 		most = o.sizes(largest)
 		for _, b := range o.own {
 			blocks, sizes = append(blocks, o.bytes(len(largest), b)), append(sizes, o.sizes(b))
@@ -196,7 +198,7 @@ func (o *objects) scatter(src int) []parcel {
 	}
 	torch.OK(Broadcast(o.d.Rank, most, src, o.g))
 	room := o.readSizes(most, func() [][]byte {
-		return [][]byte{slices.MaxFunc(posted[root], shorter)}
+		return [][]byte{slices.MaxFunc(posted[root], compareLengths)}
 	})
 	own := o.empty(torch.U8, room[0])
 	torch.OK(Scatter(o.d.Rank, own, blocks, src, o.g))
@@ -204,15 +206,15 @@ func (o *objects) scatter(src int) []parcel {
 	mine := func() []byte { return posted[root][o.g.rank] }
 	used := o.readSizes(size, func() [][]byte { return [][]byte{mine()} })
 	data := o.read(own, mine)
-	return []parcel{{src, data[:used[0]]}}
+	return []receivedObject{{src, data[:used[0]]}}
 }
 
-// shorter compares objects by their sizes.
-func shorter(a, b []byte) int { return len(a) - len(b) }
+// compareLengths orders encoded objects by their sizes.
+func compareLengths(a, b []byte) int { return len(a) - len(b) }
 
-// send sends the objects to a rank.
-func (o *objects) send(dst int) []parcel {
-	o.nonempty(len(o.own))
+// send sends the objects to rank dst of the world.
+func (o *objects) send(dst int) []receivedObject {
+	o.checkNonempty(len(o.own))
 	sizes, all := o.sizes(o.own...), o.bytes(0, o.own...)
 	torch.OK(Send(o.d.Rank, sizes, dst, 0, o.g))
 	torch.OK(Send(o.d.Rank, all, dst, 0, o.g))
@@ -221,9 +223,10 @@ func (o *objects) send(dst int) []parcel {
 	return nil
 }
 
-// receive receives n objects of a rank, and returns the rank too.
-func (o *objects) receive(n, src int) (list []parcel, source int) {
-	o.nonempty(n)
+// receive receives n objects from rank src of the world, which may be AnySource. It also
+// returns the sender.
+func (o *objects) receive(n, src int) (list []receivedObject, source int) {
+	o.checkNonempty(n)
 	sizes := o.empty(torch.I64, n)
 	w := torch.Must(IRecv(o.d.Rank, sizes, src, 0, o.g))
 	torch.OK(w.Wait())

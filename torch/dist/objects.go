@@ -11,41 +11,41 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// AllGatherObject gives every rank a copy of the object of each, by rank of the group.
+// AllGatherObject returns a copy of every rank's object, by rank of the group.
 //
-// Objects are values of the host that package encoding/gob can encode: exported fields of
-// structs, slices, maps, strings, numbers, and values of interfaces whose types were given to
-// gob.Register. An object that is a nil pointer, or refers to itself, is an error. Like those
-// of PyTorch, which are pickled, they are encoded, and the bytes travel in U8 tensors between
-// the devices, after their sizes. Receivers wait for them.
+// Objects are Go values that package encoding/gob can encode: exported fields of structs,
+// slices, maps, strings, numbers, and values in interfaces whose types were passed to
+// gob.Register. An object that is a nil pointer or refers to itself is an error. The
+// objects are encoded, as PyTorch pickles its objects. The devices first exchange the
+// sizes, and then the bytes in U8 tensors. Receivers wait for the objects.
 func AllGatherObject[T any](r *torch.Rank, object T, group ...*Group) ([]T, error) {
-	return transfer(r, "all_gather_object", group, []T{object}, func(o *objects) []parcel { return o.allGather() })
+	return exchangeObjects(r, "all_gather_object", group, []T{object}, func(o *objects) []receivedObject { return o.allGather() })
 }
 
-// GatherObject gives rank dst of the world a copy of the object of each rank, by rank of the
-// group. The other ranks get none. Objects are as for AllGatherObject.
+// GatherObject returns a copy of every rank's object on rank dst of the world, by rank of
+// the group. On the other ranks it returns nil. AllGatherObject describes objects.
 func GatherObject[T any](r *torch.Rank, object T, dst int, group ...*Group) ([]T, error) {
-	return transfer(r, "gather_object", group, []T{object}, func(o *objects) []parcel { return o.gather(dst) })
+	return exchangeObjects(r, "gather_object", group, []T{object}, func(o *objects) []receivedObject { return o.gather(dst) })
 }
 
-// BroadcastObjectList gives every rank copies of the objects in the list of rank src of the
-// world. The other ranks' lists are as long, and are written over. Objects are as for
-// AllGatherObject.
+// BroadcastObjectList copies the objects in the list of rank src of the world into the
+// lists of the other ranks, which must have the same length. AllGatherObject describes
+// objects.
 func BroadcastObjectList[T any](r *torch.Rank, list []T, src int, group ...*Group) error {
 	var own []T
 	if r.Rank() == src {
 		own = list
 	}
-	got, err := transfer(r, "broadcast_object_list", group, own, func(o *objects) []parcel { return o.broadcast(len(list), src) })
+	got, err := exchangeObjects(r, "broadcast_object_list", group, own, func(o *objects) []receivedObject { return o.broadcast(len(list), src) })
 	copy(list, got)
 	return err
 }
 
-// ScatterObjectList gives every rank a copy of its object in the list of rank src of the
-// world, which has one for each rank of the group. The other ranks give no list. Objects are
-// as for AllGatherObject.
+// ScatterObjectList returns a copy of the caller's object in the list of rank src of the
+// world. The list has one object for each rank of the group. The other ranks pass no list.
+// AllGatherObject describes objects.
 func ScatterObjectList[T any](r *torch.Rank, list []T, src int, group ...*Group) (object T, err error) {
-	got, err := transfer(r, "scatter_object_list", group, list, func(o *objects) []parcel { return o.scatter(src) })
+	got, err := exchangeObjects(r, "scatter_object_list", group, list, func(o *objects) []receivedObject { return o.scatter(src) })
 	if err != nil {
 		return object, err
 	}
@@ -53,16 +53,16 @@ func ScatterObjectList[T any](r *torch.Rank, list []T, src int, group ...*Group)
 }
 
 // SendObjectList sends copies of objects to rank dst of the world, as two messages with tag
-// 0. Objects are as for AllGatherObject.
+// 0. AllGatherObject describes objects.
 func SendObjectList[T any](r *torch.Rank, list []T, dst int, group ...*Group) error {
-	_, err := transfer(r, "send_object_list", group, list, func(o *objects) []parcel { return o.send(dst) })
+	_, err := exchangeObjects(r, "send_object_list", group, list, func(o *objects) []receivedObject { return o.send(dst) })
 	return err
 }
 
-// RecvObjectList receives as many objects as the list has from rank src of the world, or from
-// AnySource, into the list. It returns the rank of the world that sent them.
+// RecvObjectList fills the list with objects from rank src of the world, or from AnySource.
+// The sender's list must have the same length. It returns the sender's rank in the world.
 func RecvObjectList[T any](r *torch.Rank, list []T, src int, group ...*Group) (source int, err error) {
-	got, err := transfer[T](r, "recv_object_list", group, nil, func(o *objects) (all []parcel) {
+	got, err := exchangeObjects[T](r, "recv_object_list", group, nil, func(o *objects) (all []receivedObject) {
 		all, source = o.receive(len(list), src)
 		return all
 	})
@@ -70,14 +70,15 @@ func RecvObjectList[T any](r *torch.Rank, list []T, src int, group ...*Group) (s
 	return source, err
 }
 
-// parcel is an encoded object with its sender.
-type parcel struct {
+// receivedObject is an encoded object with its sender.
+type receivedObject struct {
 	from  int // rank of the world
 	bytes []byte
 }
 
-// exchanged has objects exchanged, and frees the tensors that were made for them.
-func (o *objects) exchanged(exchange func(*objects) []parcel) (list []parcel, err error) {
+// runExchange calls exchange, and frees the temporary tensors. It returns a failure of
+// exchange as an error.
+func (o *objects) runExchange(exchange func(*objects) []receivedObject) (list []receivedObject, err error) {
 	defer func() {
 		reason := recover()
 		if failure, ok := reason.(*torch.Failure); ok {
@@ -87,15 +88,16 @@ func (o *objects) exchanged(exchange func(*objects) []parcel) (list []parcel, er
 		}
 	}()
 	list = exchange(o)
-	for _, x := range o.made {
+	for _, x := range o.tensors {
 		torch.OK(x.Free())
 	}
 	return list, nil
 }
 
-// transfer encodes a rank's objects, has them exchanged, and decodes what comes.
-func transfer[T any](r *torch.Rank, op string, group []*Group, own []T, exchange func(*objects) []parcel) (list []T, err error) {
-	d := of(r)
+// exchangeObjects encodes the rank's objects, calls exchange, and decodes the objects that
+// it returns.
+func exchangeObjects[T any](r *torch.Rank, op string, group []*Group, own []T, exchange func(*objects) []receivedObject) (list []T, err error) {
+	d := stateOf(r)
 	g, err := d.group(op, group)
 	if err != nil {
 		return nil, err
@@ -103,7 +105,7 @@ func transfer[T any](r *torch.Rank, op string, group []*Group, own []T, exchange
 	refuse(!d.w.spawned, op, "objects are those of workers of Spawn")
 	refuse(d.coalescing != nil, op, "it waits, and is not coalesced with collectives")
 	if g.rank < 0 {
-		return nil, fmt.Errorf("%s: rank %d is not in %s: call it on these alone", op, d.s.Number, g.described())
+		return nil, fmt.Errorf("%s: rank %d is not in %s: call it on these alone", op, d.s.Number, g.describe())
 	}
 	o := &objects{d: d, op: op, g: g}
 	for i := range own {
@@ -117,7 +119,7 @@ func transfer[T any](r *torch.Rank, op string, group []*Group, own []T, exchange
 		}
 		o.own = append(o.own, b.Bytes())
 	}
-	parcels, err := o.exchanged(exchange)
+	parcels, err := o.runExchange(exchange)
 	if err != nil {
 		return nil, err
 	}
@@ -131,17 +133,17 @@ func transfer[T any](r *torch.Rank, op string, group []*Group, own []T, exchange
 	return list, nil
 }
 
-// maxNesting is how many pointers, interfaces, slices, maps and structs of an object may be
-// inside each other. Package encoding/gob calls itself for each, without end for an object
-// that refers to itself.
+// maxNesting is the maximum depth of nested pointers, interfaces, slices, maps and structs
+// in an object. Package encoding/gob recurses at each level, without end for an object that
+// refers to itself.
 const maxNesting = 200_000
 
-// encoders is the interfaces of values that encode themselves.
+// encoders are the interfaces of values that encode themselves.
 var encoders = []reflect.Type{reflect.TypeFor[gob.GobEncoder](), reflect.TypeFor[encoding.BinaryMarshaler]()}
 
-// checkObject returns an error for a value that package encoding/gob cannot encode, and does
-// not refuse: one that refers to itself, or a nil pointer, which would arrive as a pointer to
-// zeros.
+// checkObject returns an error for a value that package encoding/gob accepts but does not
+// encode correctly: a value that refers to itself, or a nil pointer, which would arrive as
+// a pointer to zeros.
 func checkObject(v reflect.Value) error {
 	if err := checkNesting(v, 0); err != nil {
 		return err
@@ -154,20 +156,20 @@ func checkObject(v reflect.Value) error {
 	return nil
 }
 
-// checkNesting returns an error for a value that refers to itself, or is nested too deeply.
-// It looks at what package encoding/gob encodes.
+// checkNesting returns an error for a value that refers to itself or is nested too deeply.
+// It visits the same parts of the value that package encoding/gob encodes.
 func checkNesting(v reflect.Value, depth int) (err error) {
 	if depth > maxNesting {
 		return fmt.Errorf("it refers to itself, or is nested more than %d deep", maxNesting)
 	}
-	if !v.IsValid() || !nests(v.Type()) {
+	if !v.IsValid() || !canNest(v.Type()) {
 		return nil
 	}
 	switch v.Kind() {
 	case reflect.Pointer, reflect.Interface:
 		return checkNesting(v.Elem(), depth+1)
 	case reflect.Slice, reflect.Array:
-		for i := 0; i < v.Len() && err == nil && nests(v.Type().Elem()); i++ {
+		for i := 0; i < v.Len() && err == nil && canNest(v.Type().Elem()); i++ {
 			err = checkNesting(v.Index(i), depth+1)
 		}
 	case reflect.Map:
@@ -186,8 +188,8 @@ func checkNesting(v reflect.Value, depth int) (err error) {
 	return err
 }
 
-// nests reports whether values of a type may have others inside that gob encodes.
-func nests(t reflect.Type) bool {
+// canNest reports whether values of a type may contain other values that gob encodes.
+func canNest(t reflect.Type) bool {
 	for _, e := range encoders {
 		if t.Implements(e) || reflect.PointerTo(t).Implements(e) {
 			return t.Kind() == reflect.Interface

@@ -14,7 +14,7 @@ import (
 	"github.com/kernbench/kernbench/torch/dist"
 )
 
-// checkpoint is an object as programs exchange it.
+// checkpoint is a typical object that programs exchange.
 type checkpoint struct {
 	Name  string
 	Step  int
@@ -23,6 +23,7 @@ type checkpoint struct {
 	Data  []byte
 }
 
+// checkpointOf returns the checkpoint of a rank. Its encoded size depends on the rank.
 func checkpointOf(rank int) checkpoint {
 	return checkpoint{
 		Name: strings.Repeat("x", 40*rank), Step: rank, Rates: map[string]float64{"a": 0.1 * float64(rank)},
@@ -30,14 +31,14 @@ func checkpointOf(rank int) checkpoint {
 	}
 }
 
-// onWorlds runs workers on odd worlds, with values and without, and checks that these take
-// the same time.
-func onWorlds(t *testing.T, run worker) {
+// runOnWorlds runs workers on worlds of odd sizes, with and without values, and checks that
+// both take the same time.
+func runOnWorlds(t *testing.T, run worker) {
 	t.Helper()
 	for _, n := range []int{1, 3, 5, 7} {
 		var times [2]torch.Time
 		for i, without := range []bool{false, true} {
-			o := machines(t)(trial{spawned: true, world: n})
+			o := trialOptions(t)(trial{spawned: true, world: n})
 			o.NoData = without
 			l := hostedtest.New(t, o)
 			err := l.Spawn(func(r *torch.Rank) error {
@@ -55,8 +56,8 @@ func onWorlds(t *testing.T, run worker) {
 	}
 }
 
-// same compares objects.
-func same(what string, got, want any) error {
+// checkEqual returns an error if an object differs from want.
+func checkEqual(what string, got, want any) error {
 	if !reflect.DeepEqual(got, want) {
 		return fmt.Errorf("%s is %+v, want %+v", what, got, want)
 	}
@@ -64,7 +65,7 @@ func same(what string, got, want any) error {
 }
 
 func TestAllGatherObject(t *testing.T) {
-	onWorlds(t, func(self *torch.Rank) error {
+	runOnWorlds(t, func(self *torch.Rank) error {
 		rank := self.Rank()
 		own := checkpointOf(rank)
 		got, err := dist.AllGatherObject(self, own)
@@ -79,24 +80,24 @@ func TestAllGatherObject(t *testing.T) {
 			return errors.New("the copy shares memory with the object")
 		}
 		own.Rates["a"] = 99
-		return same("the list", got, want)
+		return checkEqual("the list", got, want)
 	})
 }
 
 func TestGatherObject(t *testing.T) {
-	onWorlds(t, func(self *torch.Rank) error {
+	runOnWorlds(t, func(self *torch.Rank) error {
 		n := dist.GetWorldSize(self)
 		got, err := dist.GatherObject(self, fmt.Sprint("rank ", self.Rank()), n/2)
 		var want []string
 		for r := 0; self.Rank() == n/2 && r < n; r++ {
 			want = append(want, fmt.Sprint("rank ", r))
 		}
-		return errors.Join(err, same("the list", got, want))
+		return errors.Join(err, checkEqual("the list", got, want))
 	})
 }
 
 func TestBroadcastObjectList(t *testing.T) {
-	onWorlds(t, func(r *torch.Rank) error {
+	runOnWorlds(t, func(r *torch.Rank) error {
 		n := dist.GetWorldSize(r)
 		list := []any{nil, "other", r.Rank()}
 		want := []any{3.5, strings.Repeat("long", 300), []int{1, 2, 3}}
@@ -104,12 +105,12 @@ func TestBroadcastObjectList(t *testing.T) {
 			copy(list, want)
 		}
 		err := dist.BroadcastObjectList(r, list, n-1)
-		return errors.Join(err, same("the list", list, want))
+		return errors.Join(err, checkEqual("the list", list, want))
 	})
 }
 
 func TestScatterObjectList(t *testing.T) {
-	onWorlds(t, func(self *torch.Rank) error {
+	runOnWorlds(t, func(self *torch.Rank) error {
 		var list []checkpoint
 		if self.Rank() == 0 {
 			for r := range dist.GetWorldSize(self) {
@@ -117,14 +118,14 @@ func TestScatterObjectList(t *testing.T) {
 			}
 		}
 		got, err := dist.ScatterObjectList(self, list, 0)
-		return errors.Join(err, same("the object", got, checkpointOf(self.Rank())))
+		return errors.Join(err, checkEqual("the object", got, checkpointOf(self.Rank())))
 	})
 }
 
-// Objects go from each rank to the last one, which receives from any source and then from
-// each.
+// TestSendObjectList sends objects from each rank to the last one, which receives first
+// from any source and then from that rank.
 func TestSendObjectList(t *testing.T) {
-	onWorlds(t, func(self *torch.Rank) error {
+	runOnWorlds(t, func(self *torch.Rank) error {
 		rank := self.Rank()
 		last := dist.GetWorldSize(self) - 1
 		if rank < last {
@@ -134,10 +135,10 @@ func TestSendObjectList(t *testing.T) {
 		for r := range last {
 			list := make([]checkpoint, 2)
 			source, err := dist.RecvObjectList(self, list, dist.AnySource)
-			err = errors.Join(err, same("the source", source, r), same("the list", list, []checkpoint{checkpointOf(r), checkpointOf(r + 1)}))
+			err = errors.Join(err, checkEqual("the source", source, r), checkEqual("the list", list, []checkpoint{checkpointOf(r), checkpointOf(r + 1)}))
 			text := make([]string, 1)
 			source, again := dist.RecvObjectList(self, text, r)
-			if err := errors.Join(err, again, same("the source", source, r), same("the list", text, []string{fmt.Sprint(r)})); err != nil {
+			if err := errors.Join(err, again, checkEqual("the source", source, r), checkEqual("the list", text, []string{fmt.Sprint(r)})); err != nil {
 				return err
 			}
 		}
@@ -145,7 +146,8 @@ func TestSendObjectList(t *testing.T) {
 	})
 }
 
-// Objects of a group: roots are ranks of the world, and lists are by rank of the group.
+// TestObjectsOfAGroup checks that roots of object collectives are ranks of the world, and
+// that lists are in the order of the group.
 func TestObjectsOfAGroup(t *testing.T) {
 	_, err := hostedtest.Spawn(t, 5, func(r *torch.Rank) error {
 		rank := r.Rank()
@@ -156,13 +158,13 @@ func TestObjectsOfAGroup(t *testing.T) {
 		for range 2 {
 			all, err := dist.AllGatherObject(r, rank, g)
 			list := []int{rank}
-			err = errors.Join(err, same("all", all, []int{4, 0, 3}), dist.BroadcastObjectList(r, list, 3, g), same("list", list, []int{3}))
+			err = errors.Join(err, checkEqual("all", all, []int{4, 0, 3}), dist.BroadcastObjectList(r, list, 3, g), checkEqual("list", list, []int{3}))
 			var parts []int
 			if rank == 0 {
 				parts = []int{10, 20, 30}
 			}
 			part, again := dist.ScatterObjectList(r, parts, 0, g)
-			if err := errors.Join(err, again, same("part", part, 10*(dist.GetRank(r, g)+1))); err != nil {
+			if err := errors.Join(err, again, checkEqual("part", part, 10*(dist.GetRank(r, g)+1))); err != nil {
 				return err
 			}
 		}
@@ -173,21 +175,22 @@ func TestObjectsOfAGroup(t *testing.T) {
 	}
 }
 
-// The time is that of copies and collectives of the sizes and of the padded bytes.
+// TestTheTimeOfObjects checks that an exchange of objects takes as long as the copies and
+// collectives of the sizes and the padded bytes.
 func TestTheTimeOfObjects(t *testing.T) {
 	var times [2]torch.Time
 	var longest bytes.Buffer
 	torch.OK(gob.NewEncoder(&longest).Encode(strings.Repeat("x", 992)))
 	n := longest.Len()
 	_, err := hostedtest.Spawn(t, 3, func(r *torch.Rank) error {
-		took := func(i int, do func() error) {
+		measure := func(i int, do func() error) {
 			torch.OK(torch.Must(dist.BarrierAsync(r)).Wait())
 			start := r.Now()
 			torch.OK(do())
 			times[i] = r.Now() - start
 		}
-		took(0, func() error { return hostedtest.Second(dist.AllGatherObject(r, strings.Repeat("x", 990+r.Rank()))) })
-		took(1, func() error {
+		measure(0, func() error { return hostedtest.Second(dist.AllGatherObject(r, strings.Repeat("x", 990+r.Rank()))) })
+		measure(1, func() error {
 			sizes, all := torch.Must(r.Empty(torch.I64, torch.Shape{3})), torch.Must(r.Empty(torch.U8, torch.Shape{3 * n}))
 			torch.OK(dist.AllGatherIntoTensor(r, sizes, torch.Must(r.FromSlice([]int{0}, torch.I64, torch.Shape{1}))))
 			torch.Must(sizes.Numpy())
@@ -201,6 +204,7 @@ func TestTheTimeOfObjects(t *testing.T) {
 	}
 }
 
+// TestMisuseOfObjects checks the errors of exchanges of objects.
 func TestMisuseOfObjects(t *testing.T) {
 	for _, c := range []struct {
 		ranks []int
@@ -271,7 +275,8 @@ func TestMisuseOfObjects(t *testing.T) {
 	hostedtest.Says(t, "without Spawn", hostedtest.Misuse(func() { dist.AllGatherObject(l.Rank, 1) }), "torch: all_gather_object: objects are those of workers of Spawn")
 }
 
-// clock is an object that encodes itself, and refers to itself where package gob does not look.
+// clock is an object that encodes itself and refers to itself. Package gob calls its
+// MarshalBinary and does not look at its fields.
 type clock struct {
 	Own  *clock
 	self *clock
@@ -280,9 +285,10 @@ type clock struct {
 func (c clock) MarshalBinary() ([]byte, error)     { return []byte("noon"), nil }
 func (c *clock) UnmarshalBinary(data []byte) error { c.self = c; return nil }
 
-// Objects that refer to themselves where they are not encoded are taken.
+// TestObjectsThatEncodeThemselves checks that objects may refer to themselves in parts that
+// are not encoded.
 func TestObjectsThatEncodeThemselves(t *testing.T) {
-	onWorlds(t, func(r *torch.Rank) error {
+	runOnWorlds(t, func(r *torch.Rank) error {
 		own := &clock{}
 		own.Own, own.self = own, own
 		got, err := dist.AllGatherObject(r, map[string]*clock{"now": own})
@@ -290,6 +296,6 @@ func TestObjectsThatEncodeThemselves(t *testing.T) {
 			return err
 		}
 		copied := got[len(got)-1]["now"]
-		return same("the copy", copied, &clock{self: copied})
+		return checkEqual("the copy", copied, &clock{self: copied})
 	})
 }

@@ -14,13 +14,13 @@ type P2POp struct {
 	Tensor *torch.Tensor
 	Peer   int // rank of the world, or AnySource for a receive
 	Tag    int
-	Group  *Group // nil is the default group
-	// Rank is whose end it is in a program without Spawn, which has all of them: the
-	// part of the tensor that this rank of the world has is sent, or received into.
+	Group  *Group // nil for the default group
+	// Rank is used in a program without Spawn only. It is the rank of the world whose end
+	// this is: the rank's part of the tensor is sent or received into.
 	Rank int
 }
 
-// P2PKind is which end of a message it is.
+// P2PKind is the kind of an end of a message: Sends or Recvs.
 type P2PKind uint8
 
 // The ends of a message.
@@ -29,19 +29,19 @@ const (
 	Recvs
 )
 
-// message says which ends of messages belong together: those of one kind with those of
-// the other, in the order in which they are asked for.
-type message struct {
+// messageKey identifies the ends of messages that wait for each other. A send matches a
+// receive with the same group, ranks and tag, in the order in which they are enqueued.
+type messageKey struct {
 	group    *groupState
 	from, to int // ranks of the group
 	tag      int
-	first    P2PKind // the end that was asked for first
+	first    P2PKind // the kind of the end that was enqueued first
 }
 
-// Send sends a tensor to rank dst of the world. (In a program without Spawn it is rank
-// 0 that sends, or receives: see P2POp for the others.) Messages between two ranks with one
-// tag arrive in order. Like other collectives it is in the stream of both ranks, but
-// does not wait for other messages, unless they have a tensor in common.
+// Send sends a tensor to rank dst of the world. In a program without Spawn, rank 0 is the
+// sender, and in Recv the receiver; for other ranks, use P2POp. Messages between two ranks
+// with the same tag arrive in order. A message is in the streams of both ranks, like a
+// collective. It waits for other messages only if they have a tensor in common.
 func Send(r *torch.Rank, x *torch.Tensor, dst, tag int, group ...*Group) error {
 	return inOrder(ISend(r, x, dst, tag, group...))
 }
@@ -51,24 +51,24 @@ func Recv(r *torch.Rank, x *torch.Tensor, src, tag int, group ...*Group) error {
 	return inOrder(IRecv(r, x, src, tag, group...))
 }
 
-// ISend starts Send, which goes on until Wait.
+// ISend starts Send and returns a Work to wait for.
 func ISend(r *torch.Rank, x *torch.Tensor, dst, tag int, group ...*Group) (*Work, error) {
-	return of(r).message(P2POp{Kind: Sends, Tensor: x, Peer: dst, Tag: tag}, group, false)
+	return stateOf(r).enqueueMessage(P2POp{Kind: Sends, Tensor: x, Peer: dst, Tag: tag}, group, false)
 }
 
-// IRecv starts Recv, which goes on until Wait.
+// IRecv starts Recv and returns a Work to wait for.
 func IRecv(r *torch.Rank, x *torch.Tensor, src, tag int, group ...*Group) (*Work, error) {
-	return of(r).message(P2POp{Kind: Recvs, Tensor: x, Peer: src, Tag: tag}, group, false)
+	return stateOf(r).enqueueMessage(P2POp{Kind: Recvs, Tensor: x, Peer: src, Tag: tag}, group, false)
 }
 
-// BatchISendIRecv asks for several messages. Like all messages that begin at one
-// instant they go on side by side. A rank may send to itself if it receives that in the same
-// batch.
+// BatchISendIRecv starts several messages. They run at the same time, like all messages
+// that begin at the same instant. A rank may send to itself if it receives the message in
+// the same batch.
 func BatchISendIRecv(r *torch.Rank, ops []P2POp) (works []*Work, err error) {
-	d := of(r)
+	d := stateOf(r)
 	d.pairSelf(ops)
 	for _, op := range ops {
-		w, err := d.message(op, []*Group{op.Group}, true)
+		w, err := d.enqueueMessage(op, []*Group{op.Group}, true)
 		if err != nil {
 			return works, err
 		}
@@ -77,8 +77,9 @@ func BatchISendIRecv(r *torch.Rank, ops []P2POp) (works []*Work, err error) {
 	return works, nil
 }
 
-// pairSelf checks that a batch has both ends of each message of a rank to itself. These could
-// not be ordered with what the rank asks for between two batches.
+// pairSelf panics if a batch has only one end of a message that a rank sends to itself.
+// With ends in two batches, the message could not be ordered with operations between the
+// batches.
 func (d *state) pairSelf(ops []P2POp) {
 	type pair struct {
 		group     *Group
@@ -100,7 +101,7 @@ func (d *state) pairSelf(ops []P2POp) {
 	}
 }
 
-// rankOf returns the rank of the world whose end of a message an operation is.
+// rankOf returns the rank of the world that sends or receives in op.
 func (d *state) rankOf(op P2POp) int {
 	if d.w.spawned {
 		return d.s.Number
@@ -108,9 +109,9 @@ func (d *state) rankOf(op P2POp) int {
 	return op.Rank
 }
 
-// message asks for one end of a message, and starts it if the other end is there. A rank's
-// messages to itself are in batches only.
-func (d *state) message(op P2POp, group []*Group, batch bool) (*Work, error) {
+// enqueueMessage enqueues one end of a message, and starts the message if the other end is
+// enqueued. A rank can send to itself only in a batch.
+func (d *state) enqueueMessage(op P2POp, group []*Group, batch bool) (*Work, error) {
 	refuse(op.Kind > Recvs, "BatchISendIRecv", "no kind %d of message: use dist.Sends or dist.Recvs", op.Kind)
 	what := [...]string{"Send", "Recv"}[op.Kind]
 	refuse(d.coalescing != nil, what, "a message is not coalesced with collectives: use BatchISendIRecv")
@@ -119,18 +120,18 @@ func (d *state) message(op P2POp, group []*Group, batch bool) (*Work, error) {
 		return nil, err
 	}
 	x := tensorOf(op.Tensor, what)
-	x.packed(what)
+	x.requireContiguous(what)
 	self := g.rank
 	if !d.w.spawned {
 		self = slices.Index(g.shared.ranks, op.Rank)
-		d.overRanks(g, x)
+		d.checkOverRanks(g, x)
 	}
 	if self < 0 {
-		return nil, fmt.Errorf("%s: rank %d is not in %s: call it on these alone", what, max(d.s.Number, op.Rank), g.described())
+		return nil, fmt.Errorf("%s: rank %d is not in %s: call it on these alone", what, max(d.s.Number, op.Rank), g.describe())
 	}
-	r := &request{collective: ccl.SendRecv, in: wholes(x), what: "a message of " + d.describePart(g, x, self), device: d.Device()}
+	r := &request{collective: ccl.SendRecv, in: fullSpans(x), signature: "a message of " + d.describePart(g, x, self), device: d.Device()}
 	if op.Kind == Recvs {
-		r.in, r.out = nil, wholes(x)
+		r.in, r.out = nil, fullSpans(x)
 		if op.Peer == AnySource {
 			return d.receiveAny(g.shared, self, op, r)
 		}
@@ -138,7 +139,7 @@ func (d *state) message(op P2POp, group []*Group, batch bool) (*Work, error) {
 	other := slices.Index(g.shared.ranks, op.Peer)
 	switch {
 	case other < 0:
-		panic(misuse(what, "the peer, rank %d, is not in %s: give a rank of the world, such as GetGlobalRank returns", op.Peer, g.described()))
+		panic(misuse(what, "the peer, rank %d, is not in %s: give a rank of the world, such as GetGlobalRank returns", op.Peer, g.describe()))
 	case other == self && !batch:
 		panic(misuse(what, "the peer, rank %d, is the caller: put both ends of the message into one BatchISendIRecv", op.Peer))
 	}
@@ -146,17 +147,18 @@ func (d *state) message(op P2POp, group []*Group, batch bool) (*Work, error) {
 	if op.Kind == Recvs {
 		from, to = to, from
 	}
-	return d.arrive(d.w.matched(g.shared, from, to, op), int(op.Kind), r, -1)
+	return d.arrive(d.w.callForEnd(g.shared, from, to, op), int(op.Kind), r, -1)
 }
 
-// matched returns the call of a message, whose other end may have been asked for.
-func (c *world) matched(g *groupState, from, to int, op P2POp) *call {
-	other := message{g, from, to, op.Tag, Sends + Recvs - op.Kind}
+// callForEnd returns the call that one end of a message belongs to: the call of the other
+// end if that is enqueued and may be matched now, otherwise a new call.
+func (c *world) callForEnd(g *groupState, from, to int, op P2POp) *call {
+	other := messageKey{g, from, to, op.Tag, Sends + Recvs - op.Kind}
 	first := 0
-	if from != to { // a message to oneself is for no other receive
-		first = c.waitsForAny(mailbox{g, to, op.Tag})
+	if from != to { // a receive from any source does not accept a message to itself
+		first = c.firstAnyReceive(mailbox{g, to, op.Tag})
 	}
-	if first == 0 || op.Kind == Sends && len(c.letters[other]) > 0 && c.letters[other][0].number < first {
+	if first == 0 || op.Kind == Sends && len(c.unmatched[other]) > 0 && c.unmatched[other][0].number < first {
 		if k := c.take(other); k != nil {
 			return k
 		}
@@ -166,10 +168,10 @@ func (c *world) matched(g *groupState, from, to int, op P2POp) *call {
 	if c.spawned {
 		k.op.Forming = pick(c.s.Ranks(), ranks)
 	} else {
-		k.places = []int{from, to}
+		k.parts = []int{from, to}
 	}
-	own := message{g, from, to, op.Tag, op.Kind}
-	c.letters[own] = append(c.letters[own], k)
+	own := messageKey{g, from, to, op.Tag, op.Kind}
+	c.unmatched[own] = append(c.unmatched[own], k)
 	if first > 0 {
 		c.matchLater()
 	}

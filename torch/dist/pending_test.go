@@ -11,8 +11,8 @@ import (
 	"github.com/kernbench/kernbench/torch/dist"
 )
 
-// pend has each of four workers ask for n operations before it waits for any of them.
-func pend(tb testing.TB, kind string, n int) *torch.Rank {
+// enqueueMany runs four workers that each enqueue n operations before they wait for any.
+func enqueueMany(tb testing.TB, kind string, n int) *torch.Rank {
 	tb.Helper()
 	c, err := torch.New(context.Background(), torch.Options{NoData: true, Topology: hostedtest.System(tb, "ring6", "system.sips.count=4")})
 	if err != nil {
@@ -50,14 +50,15 @@ func pend(tb testing.TB, kind string, n int) *torch.Rank {
 	return r
 }
 
-// BenchmarkPending shows what an operation costs the host, by how many are pending.
+// BenchmarkPending measures the CPU time of an operation for different numbers of pending
+// operations.
 func BenchmarkPending(b *testing.B) {
 	for _, kind := range []string{"all-reduces", "one tensor", "messages"} {
 		for _, n := range []int{100, 1000, 10_000} {
 			b.Run(fmt.Sprintf("%s/%d", kind, n), func(b *testing.B) {
 				began := cpuTime()
 				for b.Loop() {
-					r := pend(b, kind, n)
+					r := enqueueMany(b, kind, n)
 					b.ReportMetric(r.Now().NS(), "sim-ns")
 					r.Close()
 				}
@@ -68,12 +69,13 @@ func BenchmarkPending(b *testing.B) {
 	}
 }
 
-// The host looks at an operation a bounded number of times, however many are pending. Most
-// of them are at those before it whose commands the device has: 64 in each stream.
+// TestPendingOperationsCostLinearTime checks that the scheduler examines each operation a
+// bounded number of times, no matter how many are pending. Most examinations are of earlier
+// operations whose commands have been sent to the device, at most 64 in each stream.
 func TestPendingOperationsCostLinearTime(t *testing.T) {
 	const n, most = 1000, 600
 	for _, kind := range []string{"all-reduces", "one tensor", "messages"} {
-		r := pend(t, kind, n)
+		r := enqueueMany(t, kind, n)
 		if got := hosted.Scheduler(r.Context).Looks; got > most*n {
 			t.Errorf("%d %s: %d looks at operations, want at most %d for each", n, kind, got, most)
 		}

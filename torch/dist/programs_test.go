@@ -15,52 +15,55 @@ import (
 	"github.com/kernbench/kernbench/torch/dist"
 )
 
-// act is a step of a program that all ranks are in, in the same order. Programs are
-// data, so that workers and a plain interpreter can run the same one.
-type act struct {
-	what   string
-	rank   int // whose step it is, or the root, or the sender
-	peer   int // the receiver
-	x, y   int // numbers of tensors
+// action is a step of a program. All ranks run the actions in the same order. Programs are
+// data, so that workers and a simple interpreter can run the same program.
+type action struct {
+	what   string // "launch", "fill", "send" and so on
+	rank   int    // the rank that acts, or the sender
+	peer   int    // the receiver
+	x, y   int    // numbers of tensors
 	value  int
 	group  int
-	asynch bool
-	number int // of the step
+	async  bool
+	number int // the index of the action in the program
 }
 
-const actTensors, actElems = 3, 6
+// programTensors is the number of tensors of each rank, and tensorElems their size.
+const programTensors, tensorElems = 3, 6
 
-var actGroups = [][]int{{0, 1, 2, 3}, {2, 0}, {3, 1, 2}}
+// programGroups are the ranks of the groups. The first group is the world.
+var programGroups = [][]int{{0, 1, 2, 3}, {2, 0}, {3, 1, 2}}
 
-// slicing is where the tensors of a rank begin, in elements, and whether the first two are
-// slices of one tensor. They overlap if they are closer than they are long.
+// slicing has the start of each tensor of a rank in elements, and whether the first two
+// tensors are slices of one larger tensor. Slices overlap if their starts are closer than
+// their length.
 type slicing struct {
-	at     [actTensors]int
+	at     [programTensors]int
 	sliced bool
 }
 
 var slicings = []slicing{{[...]int{0, 6, 12}, false}, {[...]int{0, 6, 12}, true}, {[...]int{0, 4, 12}, true}, {[...]int{3, 1, 12}, true}}
 
-// state is the memory of each rank.
-type state struct {
+// programState is the memory of all ranks.
+type programState struct {
 	slicing
-	ranks [4][3 * actElems]int32
+	ranks [4][3 * tensorElems]int32
 }
 
-// of returns a tensor of a rank.
-func (s *state) of(rank, tensor int) []int32 {
-	return s.ranks[rank][s.at[tensor]:][:actElems]
+// tensor returns the elements of a tensor of a rank.
+func (s *programState) tensor(rank, tensor int) []int32 {
+	return s.ranks[rank][s.at[tensor]:][:tensorElems]
 }
 
 // overlap reports whether two tensors have memory in common.
 func (s slicing) overlap(x, y int) bool {
-	return x == y || x < 2 && y < 2 && s.sliced && max(s.at[x], s.at[y])-min(s.at[x], s.at[y]) < actElems
+	return x == y || x < 2 && y < 2 && s.sliced && max(s.at[x], s.at[y])-min(s.at[x], s.at[y]) < tensorElems
 }
 
-// run is what an act does.
-func (a act) run(s *state) {
-	members := actGroups[a.group]
-	switch x := s.of(a.rank, a.x); a.what {
+// run applies the action to the state.
+func (a action) run(s *programState) {
+	members := programGroups[a.group]
+	switch x := s.tensor(a.rank, a.x); a.what {
 	case "launch":
 		for i := range x {
 			x[i] = x[i]*3 + int32(a.value)
@@ -70,24 +73,24 @@ func (a act) run(s *state) {
 			x[i] = int32(a.value + i)
 		}
 	case "copy":
-		copy(s.of(a.rank, a.y), x)
+		copy(s.tensor(a.rank, a.y), x)
 	case "self":
 		if !s.overlap(a.x, a.y) {
-			copy(s.of(a.rank, a.y), x)
+			copy(s.tensor(a.rank, a.y), x)
 		}
 	case "send", "any":
-		copy(s.of(a.peer, a.y), x)
+		copy(s.tensor(a.peer, a.y), x)
 	case "broadcast":
-		from := s.of(members[a.value%len(members)], a.x)
+		from := s.tensor(members[a.value%len(members)], a.x)
 		for _, r := range members {
-			copy(s.of(r, a.x), from)
+			copy(s.tensor(r, a.x), from)
 		}
 	case "turn":
-		members = actGroups[2]
+		members = programGroups[2]
 		before := *s
 		for i, r := range members {
 			for j, from := range members {
-				copy(s.of(r, a.x)[j*2:j*2+2], before.of(from, a.x)[i*2:i*2+2])
+				copy(s.tensor(r, a.x)[j*2:j*2+2], before.tensor(from, a.x)[i*2:i*2+2])
 			}
 		}
 	case "sum", "sums":
@@ -96,57 +99,58 @@ func (a act) run(s *state) {
 			tensors = append(tensors, a.y)
 		}
 		for _, x := range tensors {
-			var sum [actElems]int32
+			var sum [tensorElems]int32
 			for _, r := range members {
 				for i := range sum {
-					sum[i] += s.of(r, x)[i]
+					sum[i] += s.tensor(r, x)[i]
 				}
 			}
 			for _, r := range members {
-				copy(s.of(r, x), sum[:])
+				copy(s.tensor(r, x), sum[:])
 			}
 		}
 	}
 }
 
-// player is a worker that runs a program.
-type player struct {
+// programWorker is a worker that runs a program.
+type programWorker struct {
 	*torch.Rank
 	groups []*dist.Group
 	rank   int
-	x      [actTensors]*torch.Tensor
-	works  [actTensors]*dist.Work // not waited for, by what they write
+	x      [programTensors]*torch.Tensor
+	works  [programTensors]*dist.Work // by the tensor that they write; nil after Wait
 }
 
-func (p *player) start(slices slicing) (err error) {
+// start makes the groups and the tensors.
+func (p *programWorker) start(slices slicing) (err error) {
 	if err := dist.InitProcessGroup(p.Rank, "ahbm"); err != nil {
 		return err
 	}
 	p.groups = []*dist.Group{nil}
-	for _, members := range actGroups[1:] {
+	for _, members := range programGroups[1:] {
 		g, err := dist.NewGroup(p.Rank, members, dist.KeepOrder())
 		if err != nil {
 			return err
 		}
 		p.groups = append(p.groups, g)
 	}
-	for k := range p.x { // the first two on one PE
-		if p.x[k], err = p.Zeros(torch.I32, torch.Shape{actElems}, torch.On(p.PE(p.rank, 0, k/2))); err != nil {
+	for k := range p.x { // the first two are on one PE
+		if p.x[k], err = p.Zeros(torch.I32, torch.Shape{tensorElems}, torch.On(p.PE(p.rank, 0, k/2))); err != nil {
 			return err
 		}
 	}
 	if slices.sliced {
-		base, err := p.Zeros(torch.I32, torch.Shape{2 * actElems}, torch.On(p.PE(p.rank, 0, 0)))
+		base, err := p.Zeros(torch.I32, torch.Shape{2 * tensorElems}, torch.On(p.PE(p.rank, 0, 0)))
 		if err != nil {
 			return err
 		}
-		p.x[0], p.x[1] = base.Narrow(0, slices.at[0], actElems), base.Narrow(0, slices.at[1], actElems)
+		p.x[0], p.x[1] = base.Narrow(0, slices.at[0], tensorElems), base.Narrow(0, slices.at[1], tensorElems)
 	}
 	return nil
 }
 
-// holds waits for what writes a tensor, and compares it.
-func (p *player) holds(k int, want []int32) error {
+// checkTensor waits for the works that write tensor k and compares its values with want.
+func (p *programWorker) checkTensor(k int, want []int32) error {
 	for i, w := range p.works {
 		if w == nil || !p.x[i].SharesMemory(p.x[k]) {
 			continue
@@ -166,14 +170,15 @@ func (p *player) holds(k int, want []int32) error {
 	return nil
 }
 
-// do does the rank's part of an act. before is what there is before it, and s after it.
-func (p *player) do(a act, before, s *state) (err error) {
+// run does the rank's part of an action. before is the state before the action, and s the
+// state after it.
+func (p *programWorker) run(a action, before, s *programState) (err error) {
 	x, y := p.x[a.x], p.x[a.y]
 	written := a.x
 	var w *dist.Work
 	switch {
 	case a.what == "send" && p.rank == a.rank:
-		return hostedtest.Second(dist.ISend(p.Rank, x, a.peer, a.value)) // its tensor is not written
+		return hostedtest.Second(dist.ISend(p.Rank, x, a.peer, a.value)) // the tensor is not written
 	case a.what == "send" && p.rank == a.peer:
 		w, err = dist.IRecv(p.Rank, y, a.rank, a.value)
 		written = a.y
@@ -188,58 +193,59 @@ func (p *player) do(a act, before, s *state) (err error) {
 			return err
 		}
 		w, written = works[0], a.y
-	case a.what == "turn" && slices.Contains(actGroups[2], p.rank):
+	case a.what == "turn" && slices.Contains(programGroups[2], p.rank):
 		w, err = dist.AllToAllSingleAsync(p.Rank, x, x, nil, nil, p.groups[2])
-	case a.what == "sums" && slices.Contains(actGroups[a.group], p.rank) && !s.overlap(a.x, a.y):
+	case a.what == "sums" && slices.Contains(programGroups[a.group], p.rank) && !s.overlap(a.x, a.y):
 		if w, err = dist.AllReduceCoalescedAsync(p.Rank, []*torch.Tensor{x, y}, dist.SUM, p.groups[a.group]); err == nil {
 			p.works[a.y] = w
 		}
-	case a.what == "sums" && slices.Contains(actGroups[a.group], p.rank):
+	case a.what == "sums" && slices.Contains(programGroups[a.group], p.rank):
 		w, err = dist.AllReduceAsync(p.Rank, x, dist.SUM, p.groups[a.group])
-	case a.what == "sum" && slices.Contains(actGroups[a.group], p.rank):
+	case a.what == "sum" && slices.Contains(programGroups[a.group], p.rank):
 		w, err = dist.AllReduceAsync(p.Rank, x, dist.SUM, p.groups[a.group])
-	case a.what == "broadcast" && slices.Contains(actGroups[a.group], p.rank):
-		members := actGroups[a.group]
+	case a.what == "broadcast" && slices.Contains(programGroups[a.group], p.rank):
+		members := programGroups[a.group]
 		w, err = dist.BroadcastAsync(p.Rank, x, members[a.value%len(members)], p.groups[a.group])
 	case p.rank != a.rank:
 		return nil
 	case a.what == "launch":
 		_, err = p.Launch("act", func(t *tl.PE, x tl.Ptr) {
-			t.Store(x, t.Load(x, tl.Shape{actElems}, tl.I32).Mul(3).Add(a.value))
+			t.Store(x, t.Load(x, tl.Shape{tensorElems}, tl.I32).Mul(3).Add(a.value))
 		}, x)
 		return err
 	case a.what == "fill":
-		return x.CopyFrom(lists.Count(a.value, actElems))
+		return x.CopyFrom(lists.Count(a.value, tensorElems))
 	case a.what == "copy":
-		return errors.Join(p.holds(a.x, before.of(p.rank, a.x)), y.CopyFrom(x))
+		return errors.Join(p.checkTensor(a.x, before.tensor(p.rank, a.x)), y.CopyFrom(x))
 	case a.what == "read":
-		return p.holds(a.x, s.of(p.rank, a.x))
+		return p.checkTensor(a.x, s.tensor(p.rank, a.x))
 	}
 	if w == nil || err != nil {
 		return err
 	}
 	p.works[written] = w
-	if !a.asynch {
-		return p.holds(written, s.of(p.rank, written))
+	if !a.async {
+		return p.checkTensor(written, s.tensor(p.rank, written))
 	}
 	return nil
 }
 
-// Streams of launches, copies, collectives of several groups and messages give what
-// their program says, whoever is ahead of whom, also where tensors are slices of one.
+// TestAnyProgramOfWorkers runs random programs of launches, copies, collectives of several
+// groups and messages, also with tensors that are slices of one tensor. It checks that the
+// workers get the same values as the interpreter.
 func TestAnyProgramOfWorkers(t *testing.T) {
-	options := machines(t)(trial{spawned: true, world: 4})
+	options := trialOptions(t)(trial{spawned: true, world: 4})
 	rapid.Check(t, func(t *rapid.T) {
-		program := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) act {
-			a := act{
+		program := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) action {
+			a := action{
 				what: rapid.SampledFrom([]string{"launch", "fill", "copy", "send", "broadcast", "sum", "read", "any", "self", "turn", "sums"}).Draw(t, "what"),
-				rank: rapid.IntRange(0, 3).Draw(t, "rank"), x: rapid.IntRange(0, actTensors-1).Draw(t, "x"), y: rapid.IntRange(0, actTensors-1).Draw(t, "y"),
-				value: rapid.IntRange(0, 9).Draw(t, "value"), group: rapid.IntRange(0, len(actGroups)-1).Draw(t, "group"), asynch: rapid.Bool().Draw(t, "async"),
+				rank: rapid.IntRange(0, 3).Draw(t, "rank"), x: rapid.IntRange(0, programTensors-1).Draw(t, "x"), y: rapid.IntRange(0, programTensors-1).Draw(t, "y"),
+				value: rapid.IntRange(0, 9).Draw(t, "value"), group: rapid.IntRange(0, len(programGroups)-1).Draw(t, "group"), async: rapid.Bool().Draw(t, "async"),
 			}
 			a.peer = (a.rank + rapid.IntRange(1, 3).Draw(t, "peer")) % 4
 			return a
 		}), 1, 40).Draw(t, "program")
-		after := make([]state, len(program)+1)
+		after := make([]programState, len(program)+1)
 		for i := range program {
 			program[i].number = i
 		}
@@ -255,17 +261,17 @@ func TestAnyProgramOfWorkers(t *testing.T) {
 		r := c.Main()
 		defer r.Close()
 		err = r.Spawn(func(r *torch.Rank) error {
-			p := &player{Rank: r, rank: r.Rank()}
+			p := &programWorker{Rank: r, rank: r.Rank()}
 			if err := p.start(after[0].slicing); err != nil {
 				return err
 			}
 			for i, a := range program {
-				if err := p.do(a, &after[i], &after[i+1]); err != nil {
-					return fmt.Errorf("act %d, %+v: %w", i, a, err)
+				if err := p.run(a, &after[i], &after[i+1]); err != nil {
+					return fmt.Errorf("action %d, %+v: %w", i, a, err)
 				}
 			}
 			for k := range p.x {
-				if err := p.holds(k, after[len(program)].of(r.Rank(), k)); err != nil {
+				if err := p.checkTensor(k, after[len(program)].tensor(r.Rank(), k)); err != nil {
 					return fmt.Errorf("at the end: %w", err)
 				}
 			}

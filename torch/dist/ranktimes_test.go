@@ -13,9 +13,9 @@ import (
 	"github.com/kernbench/kernbench/torch/dist"
 )
 
-// alphaBeta spawns n ranks on the machine whose links alone take time, 150 ns and 10 ns a
-// KB, and has them do collectives by an algorithm.
-func alphaBeta(t *testing.T, n int, algorithm string, run worker) *hostedtest.Lab {
+// spawnAlphaBeta runs n workers on the topology alpha_beta, where only links take time: 150
+// ns, and 10 ns per KB. The default group uses the given algorithm.
+func spawnAlphaBeta(t *testing.T, n int, algorithm string, run worker) *hostedtest.Lab {
 	t.Helper()
 	l := hostedtest.New(t, torch.Options{Topology: hostedtest.System(t, "alpha_beta", fmt.Sprintf("system.sips.count=%d", n)), NoData: true, PerRank: true})
 	err := l.Spawn(func(r *torch.Rank) error {
@@ -30,11 +30,11 @@ func alphaBeta(t *testing.T, n int, algorithm string, run worker) *hostedtest.La
 	return l
 }
 
-// Every rank of a ring does the same: its time is 2(n-1) steps of 150 ns and a part of
-// 1000 B, at 10 ns a KB.
+// TestRanksOfARingTakeTheSameTime checks that all ranks of a ring take 2(n-1) steps of 160
+// ns: 150 ns of latency and 1000 B at 10 ns per KB.
 func TestRanksOfARingTakeTheSameTime(t *testing.T) {
 	for _, n := range []int{2, 3, 5, 7} {
-		l := alphaBeta(t, n, "ring", func(r *torch.Rank) error {
+		l := spawnAlphaBeta(t, n, "ring", func(r *torch.Rank) error {
 			return dist.AllReduce(r, hostedtest.Full(r, r.Rank(), n*250), dist.SUM)
 		})
 		want := slices.Repeat([]torch.Time{torch.Time(2*(n-1)) * 160 * simtime.Nanosecond}, n)
@@ -44,11 +44,12 @@ func TestRanksOfARingTakeTheSameTime(t *testing.T) {
 	}
 }
 
-// A broadcast from rank 3 of 7 by direct messages of 100 B, to ranks 4, 5, 6, 0, 1 and 2: a
-// message takes 151 ns a link, and 1 ns for each that goes before it over the same links. A
-// rank ends when its message is there, the root with the last of them.
+// TestRanksOfABroadcastEndOneAfterAnother checks the times of ranks in a broadcast from
+// rank 3 of 7 by direct messages of 100 B to ranks 4, 5, 6, 0, 1 and 2, in this order. A
+// message takes 151 ns per link, and 1 ns for each earlier message over the same links. A
+// rank ends when its message arrives. The root ends with the last message.
 func TestRanksOfABroadcastEndOneAfterAnother(t *testing.T) {
-	l := alphaBeta(t, 7, "direct", func(r *torch.Rank) error {
+	l := spawnAlphaBeta(t, 7, "direct", func(r *torch.Rank) error {
 		return dist.Broadcast(r, hostedtest.Full(r, r.Rank(), 25), 3)
 	})
 	var want []torch.Time
@@ -60,9 +61,10 @@ func TestRanksOfABroadcastEndOneAfterAnother(t *testing.T) {
 	}
 }
 
-// Ranks of a group are those of the world, whatever their order in the group.
+// TestRankTimesOfASubgroup checks that Stats.Ranks has ranks of the world in ascending
+// order.
 func TestRankTimesOfASubgroup(t *testing.T) {
-	l := alphaBeta(t, 5, "ring", func(r *torch.Rank) error {
+	l := spawnAlphaBeta(t, 5, "ring", func(r *torch.Rank) error {
 		rank := r.Rank()
 		g, err := dist.NewGroup(r, []int{4, 1, 3})
 		if err != nil || rank%2 == 0 && rank != 4 {
@@ -75,7 +77,8 @@ func TestRankTimesOfASubgroup(t *testing.T) {
 	}
 }
 
-// A rank with tensors on several PEs takes as long as the last of them.
+// TestRankTimesOfLanes checks that a rank with a tensor on several PEs has one time, and
+// that the longest time is Crit.
 func TestRankTimesOfLanes(t *testing.T) {
 	l, err := hostedtest.Spawn(t, 3, func(r *torch.Rank) error {
 		rank := r.Rank()
@@ -94,9 +97,10 @@ func TestRankTimesOfLanes(t *testing.T) {
 	}
 }
 
-// Messages that are one program have the times of both ends.
+// TestRankTimesOfMessages checks that the statistics of a message have the times of both
+// ends.
 func TestRankTimesOfMessages(t *testing.T) {
-	l := alphaBeta(t, 5, "direct", func(r *torch.Rank) error {
+	l := spawnAlphaBeta(t, 5, "direct", func(r *torch.Rank) error {
 		switch r.Rank() {
 		case 1:
 			return dist.Send(r, hostedtest.Full(r, 1, 250), 4, 0)
@@ -105,15 +109,15 @@ func TestRankTimesOfMessages(t *testing.T) {
 		}
 		return nil
 	})
-	// 1000 B over two links: a flit of 256 B on the first, all of it on the second.
+	// 1000 B over two links: a flit of 256 B on the first link, all bytes on the second.
 	const want = 2*150*simtime.Nanosecond + 2560*simtime.Picosecond + 10*simtime.Nanosecond
 	if got := dist.Last(l.Context); !slices.Equal(got.Ranks, []int{1, 4}) || got.Exec[1] != want || slices.Max(got.Exec) != got.Crit {
 		t.Errorf("ranks %v take %v, the longest %v; want rank 4 to take %v", got.Ranks, got.Exec, got.Crit, torch.Time(want))
 	}
 }
 
-// The report has the times of all launches and collectives if they are asked for, by
-// their ends: those of Exec.
+// TestReportOfRankTimes checks that with PerRank the report has the times of a launch for
+// each rank, and without PerRank no launches.
 func TestReportOfRankTimes(t *testing.T) {
 	for _, wanted := range []bool{false, true} {
 		l := hostedtest.New(t, torch.Options{NoData: true, PerRank: wanted})
@@ -126,7 +130,7 @@ func TestReportOfRankTimes(t *testing.T) {
 		}, x)
 		if !wanted {
 			if got := l.Launches(); got != nil {
-				t.Errorf("nobody asked for the times %v", got)
+				t.Errorf("the report has %v without PerRank", got)
 			}
 			continue
 		}
@@ -143,8 +147,9 @@ func TestReportOfRankTimes(t *testing.T) {
 	}
 }
 
-// PEs that only make some of what is reduced count as PEs of their rank.
-func TestRankTimesOfMakers(t *testing.T) {
+// TestRankTimesWithHelperPEs checks that PEs that only compute for a producer count as PEs
+// of their rank.
+func TestRankTimesWithHelperPEs(t *testing.T) {
 	l, err := hostedtest.Spawn(t, 3, func(r *torch.Rank) error {
 		m := dist.Making{Name: "two", Make: func(*tl.PE, int, int) func() bool { return func() bool { return false } },
 			Together: func(pe int) []int { return []int{pe / 2 * 2, pe/2*2 + 1} }}

@@ -12,36 +12,36 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// request returns the request of a collective of a group, of which a rank of the world is
-// the root if the collective has one.
-func (d *state) request(c ccl.Collective, op ReduceOp, root int, group []*Group) (*Group, *request, error) {
+// newRequest returns a request for a collective, and the group that the call names. root is
+// a rank of the world. It is ignored if the collective has no root.
+func (d *state) newRequest(c ccl.Collective, op ReduceOp, root int, group []*Group) (*Group, *request, error) {
 	g, err := d.group(c.String(), group)
 	if err != nil {
 		return nil, nil, err
 	}
 	r := &request{collective: c, reduction: op}
 	if c.Rooted() {
-		r.root = d.root(c, g, root)
+		r.root = d.groupRankOf(c, g, root)
 	}
 	return g, r, nil
 }
 
-// about notes what all ranks have to agree on: the collective, what it is of, its reduction
-// and its root.
-func (r *request) about(g *Group, of string) *request {
-	r.what = fmt.Sprintf("%v of %s", r.collective, of)
+// setSignature sets the signature to a text of everything that must be the same on all
+// ranks: the collective, the operand, the reduction and the root. It returns the request.
+func (r *request) setSignature(g *Group, operand string) *request {
+	r.signature = fmt.Sprintf("%v of %s", r.collective, operand)
 	if r.collective.Reduces() {
-		r.what += fmt.Sprintf(", %v", r.reduction)
+		r.signature += fmt.Sprintf(", %v", r.reduction)
 	}
 	if r.collective.Rooted() {
-		r.what += fmt.Sprintf(", root %d", g.shared.ranks[r.root])
+		r.signature += fmt.Sprintf(", root %d", g.shared.ranks[r.root])
 	}
 	return r
 }
 
-// lists calls a collective on lists of tensors.
-func (d *state) lists(c ccl.Collective, out, in []*torch.Tensor, root int, op ReduceOp, group []*Group) (*Work, error) {
-	g, r, err := d.request(c, op, root, group)
+// callOnLists calls a collective on lists of tensors.
+func (d *state) callOnLists(c ccl.Collective, out, in []*torch.Tensor, root int, op ReduceOp, group []*Group) (*Work, error) {
+	g, r, err := d.newRequest(c, op, root, group)
 	if err != nil {
 		return nil, err
 	}
@@ -59,10 +59,10 @@ func (d *state) lists(c ccl.Collective, out, in []*torch.Tensor, root int, op Re
 		check("send", in)
 	}
 	all := tensorsOf(slices.Concat(in, out), c.String())
-	dtype := dtypeOf(c, all)
+	dtype := commonDType(c, all)
 	from, to := all[:len(in)], all[len(in):]
 	if c == ccl.AllToAll {
-		apart(from, to)
+		checkDisjoint(from, to)
 	}
 	for i, x := range to {
 		refuse(slices.ContainsFunc(to[:i], x.overlaps), c.String(), "%s is to receive two blocks: give each a tensor of its own", x.info.Name)
@@ -70,14 +70,14 @@ func (d *state) lists(c ccl.Collective, out, in []*torch.Tensor, root int, op Re
 	if c.Reduces() {
 		op.check(c.String(), to[0])
 	}
-	r.in, r.out = wholes(from...), wholes(to...)
-	return d.call(g, r.about(g, dtype.String()))
+	r.in, r.out = fullSpans(from...), fullSpans(to...)
+	return d.call(g, r.setSignature(g, dtype.String()))
 }
 
-// tensors is a collective on a tensor that has the blocks of all ranks, and one that
-// has one's own.
-func (d *state) tensors(c ccl.Collective, outTensor, inTensor *torch.Tensor, op ReduceOp, group []*Group) (*Work, error) {
-	g, r, err := d.request(c, op, 0, group)
+// callOnTensors calls a collective on two tensors: one has the blocks of all ranks, the
+// other the rank's own block.
+func (d *state) callOnTensors(c ccl.Collective, outTensor, inTensor *torch.Tensor, op ReduceOp, group []*Group) (*Work, error) {
+	g, r, err := d.newRequest(c, op, 0, group)
 	if err != nil {
 		return nil, err
 	}
@@ -91,21 +91,21 @@ func (d *state) tensors(c ccl.Collective, outTensor, inTensor *torch.Tensor, op 
 	refuse(large.Numel() != n*small.Numel() || large.info.DType != small.info.DType,
 		c.String(), "%s is %v %v, %s %v %v: %[1]s needs %[7]d times the elements of %[4]s, a block for each rank, and the same dtype",
 		names[0], large.info.DType, large.info.Shape, names[1], small.info.DType, small.info.Shape, n)
-	each := d.local(g, small)
+	each := d.localElems(g, small)
 	var blocks []span
 	for i := range n {
 		blocks = append(blocks, span{large, i * each, each})
 	}
-	if r.in, r.out = wholes(in), blocks; c == ccl.ReduceScatter {
-		r.in, r.out = blocks, wholes(out)
+	if r.in, r.out = fullSpans(in), blocks; c == ccl.ReduceScatter {
+		r.in, r.out = blocks, fullSpans(out)
 	}
-	return d.call(g, r.about(g, d.describe(g, small)))
+	return d.call(g, r.setSignature(g, d.describe(g, small)))
 }
 
-// apart checks that the lists of an all-to-all have no memory in common, or are the same:
-// what is sent is copied first if it is done in place.
-func apart(in, out []*tensor) {
-	if slices.EqualFunc(in, out, (*tensor).coincides) {
+// checkDisjoint panics if the lists of an all-to-all have memory in common, unless they are
+// the same list. An all-to-all in place copies what it sends first.
+func checkDisjoint(in, out []*tensor) {
+	if slices.EqualFunc(in, out, (*tensor).sameElements) {
 		return
 	}
 	for _, x := range in {
@@ -113,13 +113,14 @@ func apart(in, out []*tensor) {
 	}
 }
 
-// split cuts a tensor along its first axis.
-func (d *state) split(g *Group, what string, x *tensor, splits []int) (list []span) {
+// splitRows divides the first axis of a tensor into one span for each rank. Without splits
+// the rows are divided evenly. what is "send" or "receive", for errors.
+func (d *state) splitRows(g *Group, what string, x *tensor, splits []int) (list []span) {
 	n := len(g.shared.ranks)
-	total := d.local(g, x)
+	total := d.localElems(g, x)
 	rows := x.info.Axes[0]
 	if !d.w.spawned {
-		rows = x.info.Shards[0].Extent[0] // of each rank's part
+		rows = x.info.Shards[0].Extent[0] // the rows of each rank's part
 	}
 	if len(splits) == 0 {
 		refuse(rows%n != 0, "all_to_all", "%d rows to %s do not divide by %d ranks: give splits", rows, what, n)
@@ -142,33 +143,37 @@ func (d *state) split(g *Group, what string, x *tensor, splits []int) (list []sp
 	return list
 }
 
-// local returns the elements of what a rank calls its tensor.
-func (d *state) local(g *Group, x *tensor) int {
+// localElems returns the number of elements of a rank's tensor, or of its part in a program
+// without Spawn.
+func (d *state) localElems(g *Group, x *tensor) int {
 	if d.w.spawned {
 		return x.Numel()
 	}
-	d.alike(g, x)
+	d.checkEqualParts(g, x)
 	return x.info.Shards[0].Elems
 }
 
-// root returns a rank of the world as one of the group.
-func (d *state) root(c ccl.Collective, g *Group, rank int) int {
+// groupRankOf converts the root from a rank of the world to a rank of the group.
+func (d *state) groupRankOf(c ccl.Collective, g *Group, rank int) int {
 	i := slices.Index(g.shared.ranks, rank)
 	if i < 0 {
-		panic(misuse(c.String(), "the root, rank %d, is not in %s: give a rank of the world, such as GetGlobalRank returns", rank, g.described()))
+		panic(misuse(c.String(), "the root, rank %d, is not in %s: give a rank of the world, such as GetGlobalRank returns", rank, g.describe()))
 	}
 	return i
 }
 
-func dtypeOf(c ccl.Collective, list []*tensor) torch.DType {
+// commonDType returns the dtype of all tensors. It panics if the dtypes differ or a tensor
+// is not contiguous.
+func commonDType(c ccl.Collective, list []*tensor) torch.DType {
 	for _, x := range list {
-		x.packed(c.String())
+		x.requireContiguous(c.String())
 		refuse(x.info.DType != list[0].info.DType, c.String(), "tensors of %v and of %v: all have one dtype", list[0].info.DType, x.info.DType)
 	}
 	return list[0].info.DType
 }
 
-// describePart returns what one rank has of a tensor.
+// describePart returns the dtype and shape of one rank's tensor, or of its part in a
+// program without Spawn.
 func (d *state) describePart(g *Group, x *tensor, rank int) string {
 	if d.w.spawned {
 		return d.describe(g, x)
@@ -176,14 +181,14 @@ func (d *state) describePart(g *Group, x *tensor, rank int) string {
 	return fmt.Sprintf("%v %v", x.info.DType, x.info.Shards[rank].Extent)
 }
 
-// describe returns a tensor as ranks have to agree on it. In a program without Spawn it
-// checks that the tensor lies over the ranks, each with as much.
+// describe returns the properties of a tensor that must be the same on all ranks. In a
+// program without Spawn, it panics if the tensor is not divided evenly over the ranks.
 func (d *state) describe(g *Group, x *tensor) string {
 	if !d.w.spawned {
-		d.alike(g, x)
+		d.checkEqualParts(g, x)
 		return fmt.Sprintf("%v %v", x.info.DType, x.info.Shards[0].Extent)
 	}
-	parts, copies, addends := x.numbers()
+	parts, copies, addends := x.layoutCounts()
 	text := fmt.Sprintf("%v %v", x.info.DType, x.info.Shape)
 	if parts > 1 {
 		text += fmt.Sprintf(" in %d parts of %v", parts, x.info.Shards[0].Extent)
@@ -197,16 +202,17 @@ func (d *state) describe(g *Group, x *tensor) string {
 	return text
 }
 
-// overRanks checks that a tensor of a program without Spawn lies over the PEs of the
-// group in order.
-func (d *state) overRanks(g *Group, x *tensor) {
+// checkOverRanks panics if a tensor of a program without Spawn does not have one shard on
+// each PE of the group, in the group's order.
+func (d *state) checkOverRanks(g *Group, x *tensor) {
 	over := slices.EqualFunc(x.info.Shards, g.shared.ranks, func(s shard, rank int) bool { return int(s.At) == rank })
 	refuse(!over, "dist", "%s does not lie over the %d PEs of %s: make it with torch.On(dist.PEs(r)...)", x.info.Name, len(g.shared.ranks), g.shared)
 }
 
-// alike checks that each rank has as much of such a tensor.
-func (d *state) alike(g *Group, x *tensor) {
-	d.overRanks(g, x)
+// checkEqualParts panics if a tensor of a program without Spawn is not divided evenly over
+// the ranks of the group.
+func (d *state) checkEqualParts(g *Group, x *tensor) {
+	d.checkOverRanks(g, x)
 	for _, s := range x.info.Shards {
 		if s.Elems != x.info.Shards[0].Elems {
 			what := "rows"
@@ -218,43 +224,45 @@ func (d *state) alike(g *Group, x *tensor) {
 	}
 }
 
-// algorithm returns the algorithm of a name if it does the collective, and else the usual
-// one. For auto it returns the cheapest that fits, the same for all lanes. Room is the bytes
-// of TCM that other work needs at the same time, and alone excludes inboxes.
-func (c *world) algorithm(name string, plan *ccl.Plan, lanes []lane, queues topology.IPCQ, room memory.Bytes, alone bool) (*ccl.Algorithm, error) {
+// resolveAlgorithm returns the algorithm with a name, or the default algorithm if that one
+// does not support the collective. For auto it returns the cheapest algorithm that fits,
+// the same for all lanes. reserved is the TCM in bytes that other work needs at the same
+// time. With queuesOnly, auto excludes algorithms that need inboxes.
+func (c *world) resolveAlgorithm(name string, plan *ccl.Plan, lanes []lane, queues topology.IPCQ, reserved memory.Bytes, queuesOnly bool) (*ccl.Algorithm, error) {
 	does := plan.Collective
 	if name == ccl.Auto {
-		return c.cheapest(plan, lanes, queues, room, alone)
+		return c.cheapestAlgorithm(plan, lanes, queues, reserved, queuesOnly)
 	}
 	if a, err := ccl.Find(name, does); err == nil || !slices.Contains(ccl.Names(), name) {
-		return a, err // which says what there is
+		return a, err // the error lists the names
 	}
 	return ccl.Find(ccl.Usual(does), does)
 }
 
-// choice is what the cost of a collective depends on.
-type choice struct {
+// choiceKey contains everything that the cheapest algorithm depends on.
+type choiceKey struct {
 	does        ccl.Collective
 	dtype       torch.DType
 	pes         string
 	root, count int
 	lanes       int
 	queues      topology.IPCQ
-	room        memory.Bytes
-	alone       bool // no inboxes
+	reserved    memory.Bytes
+	queuesOnly  bool // exclude inboxes
 	chunk       int
 }
 
-// cheapest returns the algorithm that costs least, or the usual one if no cost is known. It
-// is an error if that does not fit either. Programs ask for the same again and again.
-func (c *world) cheapest(plan *ccl.Plan, lanes []lane, queues topology.IPCQ, room memory.Bytes, alone bool) (*ccl.Algorithm, error) {
+// cheapestAlgorithm returns the algorithm with the lowest cost, or the default algorithm if
+// no cost is known. It returns an error if the default algorithm does not fit either. It
+// caches the result, because programs repeat the same collectives.
+func (c *world) cheapestAlgorithm(plan *ccl.Plan, lanes []lane, queues topology.IPCQ, reserved memory.Bytes, queuesOnly bool) (*ccl.Algorithm, error) {
 	places := machine.Numbers(lanes[0].pes)
-	key := choice{plan.Collective, plan.DType, fmt.Sprint(places), plan.Root, plan.Count(0), len(lanes), queues, room, alone, plan.Chunk}
+	key := choiceKey{plan.Collective, plan.DType, fmt.Sprint(places), plan.Root, plan.Count(0), len(lanes), queues, reserved, queuesOnly, plan.Chunk}
 	if a := c.choices[key]; a != nil && len(plan.Counts) == 1 {
 		return a, nil
 	}
 	network := cost.NewNetwork(c.Topology(), places, queues)
-	network.Lanes, network.Beat, network.QueuesAlone, network.Room = len(lanes), c.m.Engine.Beat, alone, room
+	network.Lanes, network.Beat, network.QueuesAlone, network.Room = len(lanes), c.m.Engine.Beat, queuesOnly, reserved
 	a, _ := cost.Pick(plan, network)
 	if a == nil {
 		usual, err := ccl.Find(ccl.Usual(plan.Collective), plan.Collective)

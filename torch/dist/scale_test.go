@@ -13,8 +13,9 @@ import (
 	"github.com/kernbench/kernbench/torch/dist"
 )
 
-// thousandSIPs is a context without values for a torus of 1,024 SIPs, 131,072 PEs.
-func thousandSIPs(tb testing.TB) *torch.Rank {
+// newThousandSIPs returns the main rank of a context without values, on a torus of 1,024
+// SIPs with 131,072 PEs.
+func newThousandSIPs(tb testing.TB) *torch.Rank {
 	tb.Helper()
 	spec, err := topology.Load(context.Background(), "default", "system.sips.topology=torus_2d", "system.sips.count=1024")
 	if err != nil {
@@ -32,12 +33,13 @@ func thousandSIPs(tb testing.TB) *torch.Rank {
 	return r
 }
 
-// measured runs something on 1,024 SIPs, from the compilation of the topology to its end,
-// and reports what that took. The memory is all that the process has had.
-func measured(b *testing.B, run func(r *torch.Rank) error) {
+// measure calls run on 1,024 SIPs and reports time, memory and events. The time includes
+// the compilation of the topology. The memory is all memory that the process obtained from
+// the operating system.
+func measure(b *testing.B, run func(r *torch.Rank) error) {
 	began := cpuTime()
 	for b.Loop() {
-		self := thousandSIPs(b)
+		self := newThousandSIPs(b)
 		if err := run(self); err != nil {
 			b.Fatal(err)
 		}
@@ -53,7 +55,7 @@ func measured(b *testing.B, run func(r *torch.Rank) error) {
 	b.ReportMetric(0, "ns/op")
 }
 
-// cpuTime is what this process has spent on its CPUs.
+// cpuTime returns the CPU time of this process so far.
 func cpuTime() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
@@ -62,13 +64,13 @@ func cpuTime() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// BenchmarkAllReduce16384 is an all-reduce over 1,024 workers, each of which has an addend
-// of 4 KiB on one PE of each of its 16 cubes.
+// BenchmarkAllReduce16384 measures an all-reduce of 1,024 workers, each with an addend of 4
+// KiB on one PE of each of its 16 cubes.
 func BenchmarkAllReduce16384(b *testing.B) {
 	one := torch.DPPolicy{Cube: torch.Partial, PE: torch.Replicate, NumPEs: 1}
 	for _, algorithm := range []string{"tree", "center_root"} {
 		b.Run(algorithm, func(b *testing.B) {
-			measured(b, func(r *torch.Rank) error {
+			measure(b, func(r *torch.Rank) error {
 				return r.Spawn(func(r *torch.Rank) error {
 					if err := dist.InitProcessGroup(r, dist.Backend, dist.Algorithm(algorithm)); err != nil {
 						return err
@@ -84,10 +86,10 @@ func BenchmarkAllReduce16384(b *testing.B) {
 	}
 }
 
-// BenchmarkAsync1024 is four all-reduces of 32 B on tensors of their own that 1,024 workers
-// ask for before they wait for any: what it takes to keep streams in order.
+// BenchmarkAsync1024 measures how long the scheduler takes to keep streams in order: 1,024
+// workers enqueue four all-reduces of 32 B on different tensors before they wait for any.
 func BenchmarkAsync1024(b *testing.B) {
-	measured(b, func(r *torch.Rank) error {
+	measure(b, func(r *torch.Rank) error {
 		return r.Spawn(func(r *torch.Rank) error {
 			if err := dist.InitProcessGroup(r, dist.Backend, dist.Algorithm("tree")); err != nil {
 				return err

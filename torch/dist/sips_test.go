@@ -13,14 +13,15 @@ import (
 	"github.com/kernbench/kernbench/torch/dist"
 )
 
-// divided returns what member i of k has of some indices.
-func divided(list []int, i, k int) []int {
+// divide returns part i of a list that is divided into k parts.
+func divide(list []int, i, k int) []int {
 	per := (len(list) + k - 1) / k
 	from := min(i*per, len(list))
 	return list[from:min(from+per, len(list))]
 }
 
-// bounds returns the first of some consecutive indices and their number.
+// bounds returns the first of consecutive indices, or -1 if there are none, and their
+// number.
 func bounds(list []int) (start, extent int) {
 	if len(list) == 0 {
 		return -1, 0
@@ -28,8 +29,9 @@ func bounds(list []int) (start, extent int) {
 	return list[0], len(list)
 }
 
-// All splits of three levels, of a matrix that none of them divides evenly: the boxes are
-// those that cutting lists of rows and columns gives, and all values come back.
+// TestEveryTripleOfSplits places a matrix with every combination of splits over SIPs, cubes
+// and PEs. No split divides the matrix evenly. It compares the boxes of the shards with
+// divided lists of rows and columns, and checks the values.
 func TestEveryTripleOfSplits(t *testing.T) {
 	l := hostedtest.New(t, torch.Options{Topology: hostedtest.System(t, "ring6", "system.sips.count=3", "sip.cube_mesh.w=2", "sip.cube_mesh.h=1", "cube.pe_layout.pe_per_corner=1"), Threads: 1})
 	const height, width = 7, 11
@@ -59,9 +61,9 @@ func TestEveryTripleOfSplits(t *testing.T) {
 				case torch.Partial:
 					addends = addends*n + place[level]
 				case torch.RowWise:
-					rows = divided(rows, place[level], n)
+					rows = divide(rows, place[level], n)
 				case torch.ColumnWise:
-					cols = divided(cols, place[level], n)
+					cols = divide(cols, place[level], n)
 				}
 			}
 			top, h := bounds(rows)
@@ -83,7 +85,8 @@ func TestEveryTripleOfSplits(t *testing.T) {
 	}
 }
 
-// The zero value of SIP and NumSIPs is the device of the rank, as it was without them.
+// TestSIPsOfAPolicy checks the SIPs that a policy uses. With SIP and NumSIPs of 0 it uses
+// the device of the rank.
 func TestSIPsOfAPolicy(t *testing.T) {
 	l := hostedtest.New(t, torch.Options{Topology: hostedtest.System(t, "ring6", "system.sips.count=3")})
 	l.SetDevice(2)
@@ -129,8 +132,9 @@ func TestSIPsOfAPolicy(t *testing.T) {
 	}
 }
 
-// over is a tensor over ranks whose part i is column block i of each row.
-func over(l *hostedtest.Lab, p torch.DPPolicy, rows, cols int, value func(rank, row, col int) int) *torch.Tensor {
+// newOverRanks makes a matrix that is divided by columns over ranks. Each rank has cols
+// columns.
+func newOverRanks(l *hostedtest.Lab, p torch.DPPolicy, rows, cols int, value func(rank, row, col int) int) *torch.Tensor {
 	l.T.Helper()
 	ranks := len(l.Layout(torch.Shape{1}, p))
 	data := make([]int, 0, rows*ranks*cols)
@@ -142,8 +146,8 @@ func over(l *hostedtest.Lab, p torch.DPPolicy, rows, cols int, value func(rank, 
 	return l.Ints(data, torch.I32, p, rows, ranks*cols)
 }
 
-// holdsOver checks each rank's part of such a tensor.
-func holdsOver(l *hostedtest.Lab, what string, x *torch.Tensor, want func(rank, row, col int) int) {
+// checkOverRanks checks each rank's part of a tensor of newOverRanks.
+func checkOverRanks(l *hostedtest.Lab, what string, x *torch.Tensor, want func(rank, row, col int) int) {
 	l.T.Helper()
 	a := torch.Must(x.Numpy())
 	cols := x.Shape()[1] / len(x.Shards())
@@ -156,8 +160,9 @@ func holdsOver(l *hostedtest.Lab, what string, x *torch.Tensor, want func(rank, 
 	}
 }
 
-// A tensor of one row that is cut by columns over the PEs of several SIPs is each rank's
-// vector, for every collective of a program without Spawn.
+// TestCollectivesOverSIPs runs every collective of a program without Spawn on a tensor of
+// one row that is divided by columns over the PEs of several SIPs, so that each rank has a
+// vector.
 func TestCollectivesOverSIPs(t *testing.T) {
 	const n = 5
 	columns := torch.DPPolicy{SIP: torch.ColumnWise, Cube: torch.ColumnWise, PE: torch.ColumnWise}
@@ -180,67 +185,67 @@ func TestCollectivesOverSIPs(t *testing.T) {
 		sum := func(row, col int) int { return 100*ws*(ws-1)/2 + ws*(10*row+col) }
 		list := func(value func(block, rank, row, col int) int) (tensors []*torch.Tensor) {
 			for block := range ws {
-				tensors = append(tensors, over(l, c.p, 1, n, func(rank, row, col int) int { return value(block, rank, row, col) }))
+				tensors = append(tensors, newOverRanks(l, c.p, 1, n, func(rank, row, col int) int { return value(block, rank, row, col) }))
 			}
 			return tensors
 		}
 		blank := func(int, int, int, int) int { return -1 }
 		root := ws - 1
 
-		x := over(l, c.p, 1, n, own)
+		x := newOverRanks(l, c.p, 1, n, own)
 		torch.OK(dist.AllReduce(l.Rank, x, dist.SUM, g))
-		holdsOver(l, c.name+": all_reduce", x, func(_, row, col int) int { return sum(row, col) })
+		checkOverRanks(l, c.name+": all_reduce", x, func(_, row, col int) int { return sum(row, col) })
 
-		x = over(l, c.p, 3, n, own)
+		x = newOverRanks(l, c.p, 3, n, own)
 		torch.OK(dist.AllReduce(l.Rank, x, dist.MAX, g))
-		holdsOver(l, c.name+": all_reduce of 3 rows", x, func(_, row, col int) int { return own(ws-1, row, col) })
+		checkOverRanks(l, c.name+": all_reduce of 3 rows", x, func(_, row, col int) int { return own(ws-1, row, col) })
 
-		x = over(l, c.p, 1, n, own)
+		x = newOverRanks(l, c.p, 1, n, own)
 		torch.OK(dist.Reduce(l.Rank, x, ranks[root], dist.SUM, g))
-		holdsOver(l, c.name+": reduce", x, func(rank, row, col int) int {
+		checkOverRanks(l, c.name+": reduce", x, func(rank, row, col int) int {
 			if rank == root {
 				return sum(row, col)
 			}
 			return own(rank, row, col)
 		})
 
-		x = over(l, c.p, 1, n, own)
+		x = newOverRanks(l, c.p, 1, n, own)
 		torch.OK(dist.Broadcast(l.Rank, x, ranks[root], g))
-		holdsOver(l, c.name+": broadcast", x, func(_, row, col int) int { return own(root, row, col) })
+		checkOverRanks(l, c.name+": broadcast", x, func(_, row, col int) int { return own(root, row, col) })
 
-		x = over(l, c.p, 1, n, own)
+		x = newOverRanks(l, c.p, 1, n, own)
 		out := list(blank)
 		torch.OK(dist.AllGather(l.Rank, out, x, g))
 		for block, y := range out {
-			holdsOver(l, c.name+": all_gather", y, func(_, row, col int) int { return own(block, row, col) })
+			checkOverRanks(l, c.name+": all_gather", y, func(_, row, col int) int { return own(block, row, col) })
 		}
 
-		y := over(l, c.p, 1, ws*n, func(int, int, int) int { return -1 })
+		y := newOverRanks(l, c.p, 1, ws*n, func(int, int, int) int { return -1 })
 		torch.OK(dist.AllGatherIntoTensor(l.Rank, y, x, g))
-		holdsOver(l, c.name+": all_gather_into_tensor", y, func(_, _, col int) int { return own(col/n, 0, col%n) })
+		checkOverRanks(l, c.name+": all_gather_into_tensor", y, func(_, _, col int) int { return own(col/n, 0, col%n) })
 
-		y = over(l, c.p, 1, ws*n, own)
+		y = newOverRanks(l, c.p, 1, ws*n, own)
 		torch.OK(dist.ReduceScatterTensor(l.Rank, x, y, dist.SUM, g))
-		holdsOver(l, c.name+": reduce_scatter_tensor", x, func(rank, row, col int) int { return sum(row, rank*n+col) })
+		checkOverRanks(l, c.name+": reduce_scatter_tensor", x, func(rank, row, col int) int { return sum(row, rank*n+col) })
 
 		in := list(func(block, rank, _, col int) int { return own(rank, block, col) })
 		torch.OK(dist.ReduceScatter(l.Rank, x, in, dist.SUM, g))
-		holdsOver(l, c.name+": reduce_scatter", x, func(rank, _, col int) int { return sum(rank, col) })
+		checkOverRanks(l, c.name+": reduce_scatter", x, func(rank, _, col int) int { return sum(rank, col) })
 
 		out = list(blank)
 		torch.OK(dist.AllToAll(l.Rank, out, in, g))
 		for block, y := range out {
-			holdsOver(l, c.name+": all_to_all", y, func(rank, _, col int) int { return own(block, rank, col) })
+			checkOverRanks(l, c.name+": all_to_all", y, func(rank, _, col int) int { return own(block, rank, col) })
 		}
 
-		x, y = over(l, c.p, ws, n, own), over(l, c.p, ws, n, func(int, int, int) int { return -1 })
+		x, y = newOverRanks(l, c.p, ws, n, own), newOverRanks(l, c.p, ws, n, func(int, int, int) int { return -1 })
 		torch.OK(dist.AllToAllSingle(l.Rank, y, x, nil, nil, g))
-		holdsOver(l, c.name+": all_to_all_single", y, func(rank, row, col int) int { return own(row, rank, col) })
+		checkOverRanks(l, c.name+": all_to_all_single", y, func(rank, row, col int) int { return own(row, rank, col) })
 
-		x, out = over(l, c.p, 1, n, own), list(blank)
+		x, out = newOverRanks(l, c.p, 1, n, own), list(blank)
 		torch.OK(dist.Gather(l.Rank, x, out, ranks[root], g))
 		for block, y := range out {
-			holdsOver(l, c.name+": gather", y, func(rank, row, col int) int {
+			checkOverRanks(l, c.name+": gather", y, func(rank, row, col int) int {
 				if rank == root {
 					return own(block, row, col)
 				}
@@ -248,15 +253,15 @@ func TestCollectivesOverSIPs(t *testing.T) {
 			})
 		}
 		torch.OK(dist.Scatter(l.Rank, x, in, ranks[root], g))
-		holdsOver(l, c.name+": scatter", x, func(rank, _, col int) int { return own(root, rank, col) })
+		checkOverRanks(l, c.name+": scatter", x, func(rank, _, col int) int { return own(root, rank, col) })
 
-		x, y = over(l, c.p, 1, n, own), over(l, c.p, 1, n, func(int, int, int) int { return -1 })
+		x, y = newOverRanks(l, c.p, 1, n, own), newOverRanks(l, c.p, 1, n, func(int, int, int) int { return -1 })
 		works := torch.Must(dist.BatchISendIRecv(l.Rank, []dist.P2POp{
 			{Kind: dist.Sends, Tensor: x, Rank: ranks[0], Peer: ranks[root], Group: g},
 			{Kind: dist.Recvs, Tensor: y, Rank: ranks[root], Peer: ranks[0], Group: g},
 		}))
 		torch.OK(errors.Join(works[0].Wait(), works[1].Wait()))
-		holdsOver(l, c.name+": a message", y, func(rank, row, col int) int {
+		checkOverRanks(l, c.name+": a message", y, func(rank, row, col int) int {
 			if rank == root {
 				return own(0, row, col)
 			}
@@ -265,7 +270,8 @@ func TestCollectivesOverSIPs(t *testing.T) {
 	}
 }
 
-// The addends of all SIPs are summed, and are copies afterwards.
+// TestAllReduceOfAddendsOverSIPs checks that an all-reduce sums the addends on all SIPs and
+// turns them into copies.
 func TestAllReduceOfAddendsOverSIPs(t *testing.T) {
 	l := hostedtest.New(t, torch.Options{Topology: hostedtest.System(t, "ring6", "system.sips.count=2", "sip.cube_mesh.w=2", "sip.cube_mesh.h=1", "cube.pe_layout.pe_per_corner=1"), Threads: 1})
 	torch.OK(dist.InitProcessGroup(l.Rank, "ahbm"))
@@ -285,7 +291,8 @@ func TestAllReduceOfAddendsOverSIPs(t *testing.T) {
 	}
 }
 
-// A kernel runs on the PEs of all SIPs, each with its own box.
+// TestKernelsOverSIPs checks that a kernel runs on the PEs of all SIPs, each with its own
+// box.
 func TestKernelsOverSIPs(t *testing.T) {
 	l := hostedtest.New(t, torch.Options{Topology: hostedtest.System(t, "ring6", "system.sips.count=3"), Threads: 1})
 	x := l.Ints(lists.Count(0, 5*14), torch.I32, torch.DPPolicy{SIP: torch.RowWise, Cube: torch.ColumnWise, PE: torch.ColumnWise, NumSIPs: 3, NumCubes: 2, NumPEs: 2}, 5, 14)
@@ -304,7 +311,8 @@ func TestKernelsOverSIPs(t *testing.T) {
 	l.Holds("x", x, want)
 }
 
-// Under Spawn a rank is a SIP, and two ranks cannot both bring all SIPs.
+// TestTensorsOverSIPsUnderSpawn checks that under Spawn, where a rank is a SIP, an
+// all-reduce refuses tensors over several SIPs.
 func TestTensorsOverSIPsUnderSpawn(t *testing.T) {
 	for _, on := range []torch.Placement{torch.On(0, 128), torch.DPPolicy{SIP: torch.RowWise, NumCubes: 1, NumPEs: 1}} {
 		_, err := hostedtest.Spawn(t, 2, func(r *torch.Rank) error {

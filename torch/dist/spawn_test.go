@@ -29,7 +29,7 @@ func TestAWorkerThatFailsIsTheOnlyOneNamed(t *testing.T) {
 		return err
 	})
 	hostedtest.Blames(t, err, []int{2}, "rank 2: boom")
-	if !errors.Is(err, boom) || stopped != 4 { // rank 3 had not begun
+	if !errors.Is(err, boom) || stopped != 4 { // also rank 3, which had not begun
 		t.Errorf("errors.Is is %v, and %d of 4 workers were unwound", errors.Is(err, boom), stopped)
 	}
 }
@@ -162,7 +162,7 @@ func TestWorkersShareOneClock(t *testing.T) {
 	var times [2]torch.Time
 	_, err := hostedtest.Spawn(t, 2, func(r *torch.Rank) error {
 		x := hostedtest.Full(r, 1, 8)
-		if r.Rank() == 0 { // alone
+		if r.Rank() == 0 { // only this rank lets time pass
 			for range 3 {
 				if _, err := x.Numpy(); err != nil {
 					return err
@@ -207,8 +207,9 @@ func TestSpawnAgainAfterAFailure(t *testing.T) {
 	}
 }
 
-// Package fmt makes text of panics, also of the one that stops a worker: the error of
-// the rank that failed is the one that counts, whatever the others do after it.
+// TestAWorkerThatIsStoppedWhilePrinting checks that Spawn returns the error of the rank
+// that failed, also if another worker is stopped inside package fmt, which turns panics
+// into text and lets the worker continue.
 func TestAWorkerThatIsStoppedWhilePrinting(t *testing.T) {
 	texts := make([]string, 3)
 	_, err := hostedtest.Spawn(t, 3, func(r *torch.Rank) error {
@@ -229,7 +230,8 @@ func TestAWorkerThatIsStoppedWhilePrinting(t *testing.T) {
 	}
 }
 
-// The grid of an all-reduce is that of the SIPs, where all of them take part.
+// TestGridOfSIPs checks that an all-reduce of all SIPs uses the grid of the SIPs: it takes
+// about the same time on 2x3 and on 3x2.
 func TestGridOfSIPs(t *testing.T) {
 	times := map[string]torch.Time{}
 	for name, sets := range map[string][]string{"2x3": nil, "3x2": {"system.sips.w=3", "system.sips.h=2"}} {
@@ -263,10 +265,10 @@ func TestCheckAgainstAnArray(t *testing.T) {
 	}
 }
 
-// worker is what Spawn runs, with the default group made.
+// worker is a function that Spawn runs on each rank.
 type worker func(r *torch.Rank) error
 
-// pause lets simulated time pass for the calling worker alone.
+// pause lets simulated time pass for the calling worker only, by a number of reads.
 func pause(r *torch.Rank, times int) {
 	x := torch.Must(r.Zeros(torch.F32, torch.Shape{1}))
 	for range times {

@@ -12,52 +12,52 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// state is a rank with what this package knows of it.
+// state is the state of one rank in this package.
 type state struct {
 	*torch.Rank
 	s *stream.Rank
 	w *world
 
-	joined []*Group // in the order in which it made them; the first is the default one
-	made   int      // groups of the world, with those that it has destroyed
-	before int      // those of them that it made before the default one
+	joined     []*Group // the rank's groups in the order in which it made them; the first is the default group
+	groupsMade int      // the number of groups of the world that the rank has made, including destroyed ones
+	madeBefore int      // the value of groupsMade before the present default group
 
-	coalescing *coalescing // while it calls collectives that become one
+	coalescing *coalescing // inside Coalescing; otherwise nil
 }
 
-// world is the ranks that make groups together: the workers of a Spawn, or the PEs that the
-// program itself drives.
+// world is the state that ranks share: the workers of one Spawn, or the PEs of a program
+// without Spawn.
 type world struct {
 	*host
-	spawned bool                // ranks are workers of Spawn, and not PEs
-	groups  []*groupState       // process groups, by number
-	letters map[message][]*call // messages that have one end only so far
-	outbox  []*call             // messages that begin at the present instant
-	ends    int                 // of messages that were asked for first, so far
+	spawned      bool                   // ranks are workers of Spawn; otherwise PEs
+	groups       []*groupState          // by number; groups that SplitGroup made of a parent are in the parent
+	unmatched    map[messageKey][]*call // messages with one end so far
+	outbox       []*call                // messages that begin at the present instant and are not launched yet
+	messageCount int                    // the number of calls of messages so far
 
-	matching    bool         // ends are matched after what happens at the present instant
-	anyReceives []anyReceive // that have no message yet, in the order in which they were asked for
+	matching    bool         // match is scheduled at the end of the present instant
+	anyReceives []anyReceive // receives from any source that wait for a message, oldest first
 }
 
-// host is what is known of a machine.
+// host is the state of this package for one machine.
 type host struct {
 	*torch.Context
 	s        *stream.Scheduler
 	m        *machine.Machine
-	choices  map[choice]*ccl.Algorithm // by algorithm auto
-	finished int                       // programs of collectives that have ended
-	last     Stats                     // of them, for tests
+	choices  map[choiceKey]*ccl.Algorithm // the choices of auto so far
+	finished int                          // the number of launches of collectives and messages that have ended
+	last     Stats                        // the statistics of the last launch, for tests
 }
 
-// of returns the state of a rank.
-func of(r *torch.Rank) *state {
+// stateOf returns the state of a rank, and creates it on the first call.
+func stateOf(r *torch.Rank) *state {
 	s := hosted.Rank(r)
 	if d, ok := s.State.(*state); ok {
 		return d
 	}
 	w, ok := s.World.(*world)
 	if !ok {
-		w = &world{host: hostOf(r.Context), spawned: s.Spawned(), letters: map[message][]*call{}}
+		w = &world{host: hostOf(r.Context), spawned: s.Spawned(), unmatched: map[messageKey][]*call{}}
 		s.World = w
 	}
 	d := &state{Rank: r, s: s, w: w}
@@ -65,34 +65,35 @@ func of(r *torch.Rank) *state {
 	return d
 }
 
-// hostOf returns what is known of the machine of a context.
+// hostOf returns the state for the machine of a context, and creates it on the first call.
 func hostOf(c *torch.Context) *host {
 	s := hosted.Scheduler(c)
 	h, ok := s.State.(*host)
 	if !ok {
-		h = &host{Context: c, s: s, m: s.Machine, choices: map[choice]*ccl.Algorithm{}}
+		h = &host{Context: c, s: s, m: s.Machine, choices: map[choiceKey]*ccl.Algorithm{}}
 		s.State = h
 	}
 	return h
 }
 
-// Collectives returns how many programs of collectives and messages have ended.
+// Collectives returns the number of launches of collectives and messages that have ended.
 func Collectives(c *torch.Context) int { return hostOf(c).finished }
 
-// tensor is a tensor at the time of a call. Later calls may make copies of its addends.
+// tensor is a tensor with its layout at the time of a call. A later call may change the
+// layout: an all-reduce turns addends into copies.
 type tensor struct {
 	*torch.Tensor
 	info *hosted.Tensor
 }
 
-// shard is what one PE holds of a tensor.
+// shard is the part of a tensor that one PE holds.
 type shard = hosted.Shard
 
-// tensorOf returns a tensor as a call of an operation uses it. It panics with a *torch.Error
-// if that cannot be used.
+// tensorOf returns a tensor with its present layout. It panics with a *torch.Error if the
+// tensor cannot be used in the operation op.
 func tensorOf(x *torch.Tensor, op string) *tensor { return &tensor{x, hosted.TensorOf(x, op)} }
 
-// tensorsOf returns tensors as a call uses them.
+// tensorsOf calls tensorOf for each tensor.
 func tensorsOf(list []*torch.Tensor, op string) []*tensor {
 	all := make([]*tensor, len(list))
 	for i, x := range list {
@@ -101,13 +102,14 @@ func tensorsOf(list []*torch.Tensor, op string) []*tensor {
 	return all
 }
 
-// packed panics if the tensor is not contiguous.
-func (x *tensor) packed(op string) {
+// requireContiguous panics if the tensor is not contiguous.
+func (x *tensor) requireContiguous(op string) {
 	refuse(!x.IsContiguous(), op, "%s is not contiguous: give the tensor that Contiguous returns", x.info.Name)
 }
 
-// numbers returns how many parts a tensor has, copies of each, and addends.
-func (x *tensor) numbers() (parts, copies, addends int) {
+// layoutCounts returns the number of parts of a tensor, of copies of each part, and of
+// addends.
+func (x *tensor) layoutCounts() (parts, copies, addends int) {
 	for _, s := range x.info.Shards {
 		copies, addends = max(copies, s.Copy+1), max(addends, s.Addend+1)
 	}
@@ -117,27 +119,27 @@ func (x *tensor) numbers() (parts, copies, addends int) {
 // overlaps reports whether two tensors may have memory in common.
 func (x *tensor) overlaps(y *tensor) bool { return x.info.Region.Overlaps(y.info.Region) }
 
-// coincides reports whether two tensors are the same elements of one storage.
-func (x *tensor) coincides(y *tensor) bool {
+// sameElements reports whether two tensors are the same elements of the same storage.
+func (x *tensor) sameElements(y *tensor) bool {
 	return x.Tensor == y.Tensor || x.info.Region.Storage == y.info.Region.Storage && slices.Equal(x.info.Shape, y.info.Shape) &&
 		slices.EqualFunc(x.info.Shards, y.info.Shards, func(s, t shard) bool {
 			return s.VA == t.VA && slices.Equal(s.Start, t.Start) && slices.Equal(s.Extent, t.Extent)
 		})
 }
 
-// refuse panics with a *torch.Error if a program has made a mistake.
+// refuse panics with a *torch.Error if mistake is true.
 func refuse(mistake bool, op, format string, args ...any) {
 	if mistake {
 		panic(misuse(op, format, args...))
 	}
 }
 
-// misuse returns the error of a mistake in an operation.
+// misuse returns an error that reports a mistake of the program in an operation.
 func misuse(op, format string, args ...any) *torch.Error {
 	return &torch.Error{Op: op, Err: fmt.Errorf(format, args...)}
 }
 
-// pick returns the elements of a list that have some indices, in their order.
+// pick returns the elements of a list at the given indices, in the order of the indices.
 func pick[T any](list []T, indices []int) []T {
 	return lists.Map(indices, func(i int) T { return list[i] })
 }

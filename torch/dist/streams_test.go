@@ -15,21 +15,22 @@ import (
 	"github.com/kernbench/kernbench/torch/dist"
 )
 
-// steps multiplies a tensor of n elements and adds to it, n times one after the other.
-func steps(t *tl.PE, x tl.Ptr, n, times, factor, addend int) {
+// multiplyAdd is a kernel that computes x·factor + addend of n elements, a number of times.
+func multiplyAdd(t *tl.PE, x tl.Ptr, n, times, factor, addend int) {
 	for range times {
 		t.Store(x, t.Load(x, tl.Shape{n}, tl.F32).Mul(factor).Add(addend))
 	}
 }
 
-// Nothing is waited for, and in any other order the numbers would be others.
+// TestAStreamKeepsItsOrder checks that operations of a stream run in order although the
+// host does not wait for any. In another order the numbers would be different.
 func TestAStreamKeepsItsOrder(t *testing.T) {
 	const n, ranks = 40, 3
 	l, err := hostedtest.Spawn(t, ranks, func(r *torch.Rank) error {
 		rank := r.Rank()
 		x, y := hostedtest.Full(r, rank, n), hostedtest.Full(r, 0, n)
 		launch := func(x *torch.Tensor, factor, addend int) error {
-			_, err := r.Launch("steps", steps, x, n, 1, factor, addend)
+			_, err := r.Launch("steps", multiplyAdd, x, n, 1, factor, addend)
 			return err
 		}
 		err := errors.Join(
@@ -56,7 +57,8 @@ func TestAStreamKeepsItsOrder(t *testing.T) {
 	}
 }
 
-// Copies take what the slice holds when they are asked for.
+// TestACopyOutlivesItsSource checks that a copy from a slice uses the values at the time of
+// the call.
 func TestACopyOutlivesItsSource(t *testing.T) {
 	l := hostedtest.New(t, hostedtest.Far(t, 1))
 	data := lists.Count(0, 5)
@@ -70,14 +72,15 @@ func TestACopyOutlivesItsSource(t *testing.T) {
 	l.Holds("y", y, lists.Count(0, 5))
 }
 
-// Launches are sent ahead of their turn: the next one begins at the instant at which the
-// one before it ends, however far the host is, on the same PEs and on others.
+// TestLaunchesFollowEachOther checks that a launch starts at the instant at which the one
+// before it ends, on the same PEs and on others. The host is far away, but launches are
+// sent ahead of their turn.
 func TestLaunchesFollowEachOther(t *testing.T) {
 	l := hostedtest.New(t, hostedtest.Far(t, 1))
 	var all []*torch.Launched
 	x, y := l.MustZeros(torch.F32, torch.On(0), 8), l.MustZeros(torch.F32, torch.On(1, 9, 100), 24)
 	for _, z := range []*torch.Tensor{x, x, y, x, y, y} {
-		r, err := l.Launch("steps", steps, z, 8, 3, 1, 1)
+		r, err := l.Launch("steps", multiplyAdd, z, 8, 3, 1, 1)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -92,7 +95,7 @@ func TestLaunchesFollowEachOther(t *testing.T) {
 	if got, want := l.Now(), last.Start()+last.Crit(); got != want {
 		t.Errorf("it is %v, want %v, the end of the last", got, want)
 	}
-	late, err := l.Launch("steps", steps, x, 8, 3, 1, 1) // after it is known that all have ended
+	late, err := l.Launch("steps", multiplyAdd, x, 8, 3, 1, 1) // sent after the host has seen the end of all launches
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,7 +104,8 @@ func TestLaunchesFollowEachOther(t *testing.T) {
 	}
 }
 
-// So do collectives and what comes after them.
+// TestCollectivesFollowLaunches checks that a collective starts when the last launch before
+// it ends, and that the next launches start when the collective ends.
 func TestCollectivesFollowLaunches(t *testing.T) {
 	var before, after [2]*torch.Launched
 	var ended [2]torch.Time
@@ -112,13 +116,13 @@ func TestCollectivesFollowLaunches(t *testing.T) {
 			return err
 		}
 		x := hostedtest.Full(r, rank, 8)
-		if before[rank], err = r.Launch("before", steps, x, 8, 1+9*rank, 1, 0); err != nil {
+		if before[rank], err = r.Launch("before", multiplyAdd, x, 8, 1+9*rank, 1, 0); err != nil {
 			return err
 		}
 		if err := dist.AllReduce(r, x, dist.SUM); err != nil {
 			return err
 		}
-		if after[rank], err = r.Launch("after", steps, x, 8, 1, 1, 1); err != nil {
+		if after[rank], err = r.Launch("after", multiplyAdd, x, 8, 1, 1, 1); err != nil {
 			return err
 		}
 		err = r.Synchronize()
@@ -134,7 +138,7 @@ func TestCollectivesFollowLaunches(t *testing.T) {
 	}
 	for rank, r := range after {
 		if got, want := r.Start(), dist.Last(l.Context).Start+dist.Last(l.Context).Crit; got != want {
-			t.Errorf("rank %d goes on at %v, want %v", rank, got, want)
+			t.Errorf("rank %d continues at %v, want %v", rank, got, want)
 		}
 		if got, want := ended[rank], r.Start()+r.Crit(); got != want {
 			t.Errorf("Synchronize of rank %d returns at %v, want %v", rank, got, want)
@@ -142,7 +146,8 @@ func TestCollectivesFollowLaunches(t *testing.T) {
 	}
 }
 
-// A read waits for what writes its tensor and for nothing else.
+// TestAReadDoesNotWaitForOtherWork checks that a read waits only for operations that write
+// its tensor.
 func TestAReadDoesNotWaitForOtherWork(t *testing.T) {
 	l := hostedtest.New(t, torch.Options{})
 	x, y := l.MustZeros(torch.F32, torch.On(0), 8), l.Ints(lists.Count(0, 8), torch.F32, torch.On(1))
@@ -152,18 +157,18 @@ func TestAReadDoesNotWaitForOtherWork(t *testing.T) {
 	l.Holds("idle", idle, hostedtest.Fill(0, 8))
 	alone := l.Now() - began
 
-	long, err := l.Launch("long", steps, x, 8, 1000, 1, 1)
+	long, err := l.Launch("long", multiplyAdd, x, 8, 1000, 1, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	after, err := l.Launch("after", steps, y, 8, 1, 1, 5)
+	after, err := l.Launch("after", multiplyAdd, y, 8, 1, 1, 5)
 	if err != nil {
 		t.Fatal(err)
 	}
 	began = l.Now()
 	l.Holds("idle", idle, hostedtest.Fill(0, 8))
 	if took := l.Now() - began; took != alone {
-		t.Errorf("a read of another tensor takes %v, want %v as when nothing else is under way", took, alone)
+		t.Errorf("a read of another tensor takes %v, want %v as when nothing else is in flight", took, alone)
 	}
 	l.Holds("y", y, lists.Count(5, 8))
 	if end := after.Start() + after.Crit(); l.Now() < end || after.Start() != long.Start()+long.Crit() {
@@ -172,6 +177,8 @@ func TestAReadDoesNotWaitForOtherWork(t *testing.T) {
 	l.Holds("x", x, hostedtest.Fill(1000, 8))
 }
 
+// TestSynchronize checks that Synchronize waits for all operations of the rank, and takes
+// no time if there are none.
 func TestSynchronize(t *testing.T) {
 	l, err := hostedtest.Spawn(t, 2, func(r *torch.Rank) error {
 		x := hostedtest.Full(r, r.Rank(), 8)
@@ -193,10 +200,11 @@ func TestSynchronize(t *testing.T) {
 	}
 }
 
-// A race between kernels of two ranks is found, and none where a collective orders them.
+// TestRacesBetweenRanks checks that a race between kernels of two ranks is found, and that
+// there is none if a barrier orders the kernels.
 func TestRacesBetweenRanks(t *testing.T) {
 	for _, ordered := range []bool{false, true} {
-		o := machines(t)(trial{})
+		o := trialOptions(t)(trial{})
 		o.Race = true
 		l := hostedtest.New(t, o)
 		x := l.MustZeros(torch.F32, torch.On(0), 8)
@@ -232,10 +240,10 @@ func TestRacesBetweenRanks(t *testing.T) {
 	}
 }
 
-// The log of workers and their collectives gives the bytes that were read, with any
-// number of threads.
+// TestAReplayOfWorkersGivesTheSameBytes checks that a replay of the op log of workers and
+// their collectives gives the bytes that were read, with any number of threads.
 func TestAReplayOfWorkersGivesTheSameBytes(t *testing.T) {
-	o := machines(t)(trial{})
+	o := trialOptions(t)(trial{})
 	o.KeepLog = true
 	l := hostedtest.New(t, o)
 	err := l.Spawn(func(r *torch.Rank) error {
@@ -248,7 +256,7 @@ func TestAReplayOfWorkersGivesTheSameBytes(t *testing.T) {
 				return err
 			}
 			x := hostedtest.Full(r, r.Rank()+i, 50)
-			_, err = r.Launch("steps", steps, x, 50, 2, 2, r.Rank())
+			_, err = r.Launch("steps", multiplyAdd, x, 50, 2, 2, r.Rank())
 			if err := errors.Join(err, dist.AllReduce(r, x, dist.SUM, g), hostedtest.Second(x.Numpy())); err != nil {
 				return err
 			}
@@ -266,10 +274,11 @@ func TestAReplayOfWorkersGivesTheSameBytes(t *testing.T) {
 	}
 }
 
-// Coalesced and in-place collectives, messages to oneself and from any source leave a log
-// that replays to the same values, and has no races.
+// TestReplayOfCollectivesCalledTogether checks that the op log of coalesced and in-place
+// collectives, messages of a rank to itself and messages from any source replays to the
+// same values and has no races.
 func TestReplayOfCollectivesCalledTogether(t *testing.T) {
-	o := machines(t)(trial{spawned: true, world: 3})
+	o := trialOptions(t)(trial{spawned: true, world: 3})
 	o.KeepLog, o.Race = true, true
 	l := hostedtest.New(t, o)
 	err := l.Spawn(func(r *torch.Rank) error {
@@ -278,7 +287,7 @@ func TestReplayOfCollectivesCalledTogether(t *testing.T) {
 		x, y := hostedtest.Full(r, rank, 51), torch.Must(r.Full(float64(rank+1), torch.F32, torch.Shape{51}, torch.On(r.PE(rank, 1, 1))))
 		for i := range 3 {
 			for _, z := range []*torch.Tensor{x, y} {
-				torch.Must(r.Launch("steps", steps, z, 51, 2, 2, rank+i))
+				torch.Must(r.Launch("steps", multiplyAdd, z, 51, 2, 2, rank+i))
 			}
 			torch.OK(dist.AllReduceCoalesced(r, []*torch.Tensor{x, y}, dist.SUM))
 			torch.OK(dist.AllToAllSingle(r, x, x, nil, nil))
@@ -289,7 +298,7 @@ func TestReplayOfCollectivesCalledTogether(t *testing.T) {
 			if rank < 2 {
 				torch.OK(dist.Recv(r, x, dist.AnySource, 0))
 			}
-			torch.Must(r.Launch("steps", steps, x, 51, 2, 2, rank))
+			torch.Must(r.Launch("steps", multiplyAdd, x, 51, 2, 2, rank))
 		}
 		torch.OK(r.Synchronize())
 		return errors.Join(hostedtest.Second(x.Numpy()), hostedtest.Second(y.Numpy()))

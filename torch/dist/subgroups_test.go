@@ -11,7 +11,8 @@ import (
 	"github.com/kernbench/kernbench/torch/dist"
 )
 
-// Ranks of a group are sorted, unless their order is kept: that is the order of blocks.
+// TestOrderOfAGroup checks that the ranks of a group are sorted unless KeepOrder is given,
+// and that blocks are in the order of the ranks.
 func TestOrderOfAGroup(t *testing.T) {
 	for _, c := range []struct {
 		opts []dist.GroupOption
@@ -49,7 +50,8 @@ func TestOrderOfAGroup(t *testing.T) {
 	}
 }
 
-// A group made of a group whose order is kept is sorted all the same.
+// TestKeepOrderIsNotInherited checks that a group is sorted also if the default group was
+// made with KeepOrder.
 func TestKeepOrderIsNotInherited(t *testing.T) {
 	_, err := hostedtest.Spawn(t, 3, func(r *torch.Rank) error {
 		torch.OK(dist.DestroyProcessGroup(r))
@@ -84,7 +86,8 @@ func TestNewSubgroups(t *testing.T) {
 	}
 }
 
-// Ranks in no list get no group, and those of a list get the one of theirs.
+// TestNewSubgroupsByEnumeration checks that ranks in a list get the group of the list, and
+// other ranks no group.
 func TestNewSubgroupsByEnumeration(t *testing.T) {
 	var got [5]string
 	_, err := hostedtest.Spawn(t, 5, func(r *torch.Rank) error {
@@ -101,7 +104,8 @@ func TestNewSubgroupsByEnumeration(t *testing.T) {
 	}
 }
 
-// The members of a group split it without the others, by their ranks in it.
+// TestSplitGroup checks that only the members of a group split it, and that the lists have
+// ranks in the group.
 func TestSplitGroup(t *testing.T) {
 	var got [7]string
 	l, err := hostedtest.Spawn(t, 7, func(r *torch.Rank) error {

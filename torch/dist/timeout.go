@@ -11,36 +11,37 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// Timeout limits the simulated time of a group's collectives and messages, from the first
-// call of one to its end: one that takes longer ends all workers of Spawn, or the program.
-// 0 is none, and the default.
+// Timeout limits the simulated time of each collective and message of a group, from the
+// first rank's call to the end. If an operation takes longer, all workers of Spawn, or the
+// program, end with an error. The default of 0 means no limit.
 func Timeout(d time.Duration) GroupOption {
-	return func(o *GroupOptions) { o.Timeout = simulated("Timeout", d) }
+	return func(o *GroupOptions) { o.Timeout = simulatedTime("Timeout", d) }
 }
 
-// simulated returns a duration as simulated time.
-func simulated(op string, d time.Duration) torch.Time {
+// simulatedTime converts a duration to simulated time. It panics if the duration is not
+// from 0 to an hour.
+func simulatedTime(op string, d time.Duration) torch.Time {
 	refuse(d < 0 || d > time.Hour, op, "a timeout of %v: give one from 0 to an hour of simulated time", d)
 	return torch.Time(d.Nanoseconds()) * simtime.Nanosecond
 }
 
-// TimeoutError reports a collective or a message that did not end in the simulated time that
-// it had.
+// TimeoutError reports a collective or a message that did not end within its simulated
+// time.
 type TimeoutError struct {
-	Name    string     // of the collective
-	After   torch.Time // that it had
-	Missing []int      // ranks of the world that had not called it
-	arrival bool       // all that had to be done was to arrive
-	half    bool       // a message whose other end the program has not asked for
+	Name    string     // the name of the collective
+	After   torch.Time // the timeout
+	Missing []int      // ranks of the world that had not called the collective
+	arrival bool       // the operation is a monitored barrier, which ranks only arrive at
+	half    bool       // a message of which the program has enqueued one end only
 }
 
-// late returns the error of an operation that did not end in time.
-func late(op *stream.Operation, after torch.Time) *TimeoutError {
+// newTimeoutError returns the error for an operation that did not end in time.
+func newTimeoutError(op *stream.Operation, after torch.Time) *TimeoutError {
 	missing := op.Missing()
 	return &TimeoutError{Name: op.Name, After: after, Missing: missing, half: op.Message && op.IsPartial() && len(missing) == 0}
 }
 
-// Error names the ranks that had not called the collective.
+// Error returns a text with the ranks that had not called the collective.
 func (e *TimeoutError) Error() string {
 	switch {
 	case e.arrival:
@@ -53,28 +54,29 @@ func (e *TimeoutError) Error() string {
 	return fmt.Sprintf("%s: not ended within %v: %s not called it", e.Name, e.After, stream.RanksDo(e.Missing, "has", "have"))
 }
 
-// MonitoredBarrier waits until all ranks of a group have called it, in contrast to Barrier
-// also on the host. Rank 0 of the group gives up when a simulated time has passed since it
-// came: its error names the lowest rank that has not come, or with waitAllRanks all of them,
-// and the barrier fails on all ranks. Other ranks give up when rank 0 has not come as long
-// after them. A timeout of 0 is that of the group.
+// MonitoredBarrier waits until all ranks of a group have called it. In contrast to Barrier,
+// the host code waits. Rank 0 of the group gives up when the timeout has passed since its
+// call. Its error names the lowest rank that has not arrived, or all such ranks with
+// waitAllRanks, and the barrier fails on all ranks. Another rank gives up if rank 0 has not
+// arrived when the timeout has passed since its own call. A timeout of 0 is the timeout of
+// the group.
 func MonitoredBarrier(r *torch.Rank, timeout time.Duration, waitAllRanks bool, group ...*Group) error {
 	const name = "monitored_barrier"
-	d := of(r)
+	d := stateOf(r)
 	g, err := d.group(name, group)
 	if err != nil {
 		return err
 	}
 	refuse(d.coalescing != nil, name, "it waits, and is not coalesced with collectives")
-	after := simulated(name, timeout)
+	after := simulatedTime(name, timeout)
 	if after == 0 {
 		after = g.shared.options.Timeout
 	}
-	w, err := d.call(g, &request{collective: ccl.Barrier, what: name, label: name, monitored: true})
+	w, err := d.call(g, &request{collective: ccl.Barrier, signature: name, label: name, monitored: true})
 	if err != nil {
 		return err
 	}
-	w.handle.Waited = true // here
+	w.handle.Waited = true // this function waits
 	op := w.handle.Op
 	ended, err := d.s.AwaitFor(op, after)
 	if err != nil || ended {
@@ -85,12 +87,12 @@ func MonitoredBarrier(r *torch.Rank, timeout time.Duration, waitAllRanks bool, g
 	switch {
 	case g.rank > 0 && slices.Contains(missing, root):
 		missing = []int{root}
-	case g.rank > 0 || len(missing) == 0: // rank 0 will tell, or all have come
+	case g.rank > 0 || len(missing) == 0: // rank 0 reports the error, or all ranks have arrived
 		return d.s.Await(op)
 	case !waitAllRanks:
 		missing = missing[:1]
 	}
-	late := &TimeoutError{Name: op.Name, After: after, Missing: missing, arrival: true}
-	d.w.s.GiveUp(op, fmt.Errorf("rank %d gave up: %w", d.s.Number, late))
-	return late
+	timeoutErr := &TimeoutError{Name: op.Name, After: after, Missing: missing, arrival: true}
+	d.w.s.GiveUp(op, fmt.Errorf("rank %d gave up: %w", d.s.Number, timeoutErr))
+	return timeoutErr
 }

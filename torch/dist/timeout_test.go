@@ -26,8 +26,8 @@ func withTimeout(t *testing.T, n int, timeout time.Duration, run worker) (*hoste
 	})
 }
 
-// A collective or a message that does not end in time ends the workers at that instant, with
-// the ranks that have not called it.
+// TestTimeoutOfAGroup checks that a collective or a message that does not end in time ends
+// the workers at that instant, with an error that names the ranks that have not called it.
 func TestTimeoutOfAGroup(t *testing.T) {
 	reduce := func(n int) worker {
 		return func(r *torch.Rank) error {
@@ -94,8 +94,9 @@ func TestTimeoutOfAGroup(t *testing.T) {
 	}
 }
 
-// Without need, a timeout changes nothing: not even the time at the end.
-func TestTimeoutsThatAreNotNeeded(t *testing.T) {
+// TestUnexpiredTimeoutsChangeNothing checks that timeouts that do not expire change neither
+// values nor times.
+func TestUnexpiredTimeoutsChangeNothing(t *testing.T) {
 	run := func(timeout time.Duration) (torch.Time, dist.Stats) {
 		l, err := withTimeout(t, 3, timeout, func(r *torch.Rank) error {
 			x := hostedtest.Full(r, r.Rank(), 1029)
@@ -118,7 +119,8 @@ func TestTimeoutsThatAreNotNeeded(t *testing.T) {
 	}
 }
 
-// Ranks that can never come are reported as without a timeout.
+// TestTimeoutsOfRanksThatNeverCome checks that ranks that can never call a collective are
+// reported in the same way with and without a timeout.
 func TestTimeoutsOfRanksThatNeverCome(t *testing.T) {
 	for want, do := range map[string]worker{
 		"rank 3: returned without all_reduce 1 of the default group, for which ranks 0-2 wait": func(r *torch.Rank) error {
@@ -139,14 +141,15 @@ func TestTimeoutsOfRanksThatNeverCome(t *testing.T) {
 			return torch.Must(dist.BarrierAsync(r)).Wait()
 		},
 	} {
-		for _, timeout := range []time.Duration{0, time.Microsecond, time.Hour} { // the last is behind the limit of the run
+		for _, timeout := range []time.Duration{0, time.Microsecond, time.Hour} { // the last is later than the limit of the run
 			_, err := withTimeout(t, 4, timeout, do)
 			hostedtest.Says(t, fmt.Sprint("timeout ", timeout), err, want)
 		}
 	}
 }
 
-// A kernel that waits for ever is reported as without a timeout, not the collective behind it.
+// TestTimeoutsOfKernelsThatNeverEnd checks that a kernel that waits forever is reported in
+// the same way with and without a timeout, instead of the collective behind it.
 func TestTimeoutsOfKernelsThatNeverEnd(t *testing.T) {
 	stuck := func(t *tl.PE, x tl.Ptr) {
 		if t.Rank() == 0 {
@@ -176,7 +179,8 @@ func TestTimeoutsOfKernelsThatNeverEnd(t *testing.T) {
 	}
 }
 
-// A program without Spawn can ask for the other end of a message after a timeout.
+// TestTimeoutOfHalfAMessage checks that a program without Spawn can enqueue the other end
+// of a message after WaitTimeout has failed.
 func TestTimeoutOfHalfAMessage(t *testing.T) {
 	l := hostedtest.PEs(t, 3)
 	x, y := l.Ints(lists.Count(0, 9), torch.I32, torch.On(dist.PEs(l.Rank)...)), l.MustZeros(torch.I32, torch.On(dist.PEs(l.Rank)...), 9)
@@ -192,8 +196,8 @@ func TestTimeoutOfHalfAMessage(t *testing.T) {
 	l.Holds("y", y, []int{3, 4, 5, 0, 0, 0, 3, 4, 5})
 }
 
-// Groups have the timeout of the default group unless they have their own, and ranks agree on
-// it.
+// TestTimeoutsAreInherited checks that groups inherit the timeout of the default group
+// unless they have their own, and that all ranks must give the same timeout.
 func TestTimeoutsAreInherited(t *testing.T) {
 	_, err := withTimeout(t, 3, time.Microsecond, func(r *torch.Rank) error {
 		g := torch.Must(dist.NewGroup(r, []int{0, 1}, dist.Timeout(0)))
@@ -217,7 +221,8 @@ func TestTimeoutsAreInherited(t *testing.T) {
 	hostedtest.Says(t, "misuse", hostedtest.Misuse(func() { dist.Timeout(-1)(&dist.GroupOptions{}) }), "torch: Timeout: a timeout of -1ns: give one from 0 to an hour of simulated time")
 }
 
-// WaitTimeout gives up at that instant, and the collective goes on.
+// TestWaitTimeout checks that WaitTimeout returns when the time has passed, and that the
+// collective continues.
 func TestWaitTimeout(t *testing.T) {
 	var took torch.Time
 	l, err := hostedtest.Spawn(t, 3, func(r *torch.Rank) error {
@@ -249,7 +254,7 @@ func TestWaitTimeout(t *testing.T) {
 	}
 }
 
-// A program that drives all PEs has timeouts as well.
+// TestTimeoutsWithoutSpawn checks timeouts in a program without Spawn.
 func TestTimeoutsWithoutSpawn(t *testing.T) {
 	l := hostedtest.PEs(t, 5)
 	x := l.MustZeros(torch.F32, torch.On(dist.PEs(l.Rank)...), 5*300)
@@ -266,12 +271,13 @@ func TestTimeoutsWithoutSpawn(t *testing.T) {
 	hostedtest.Says(t, "Synchronize", l.Synchronize(), "all_reduce 1 of the default group: not ended within 300ns, though all its ranks have called it: raise the timeout")
 }
 
-// Rank 0 of a monitored barrier names the first rank that has not come, or all of them. The
-// others fail with it, and what comes later does not wait for it.
+// TestMonitoredBarrier checks that rank 0 of a monitored barrier names the first rank that
+// has not arrived, or all such ranks, that the barrier fails on all ranks, and that later
+// operations do not wait for it.
 func TestMonitoredBarrier(t *testing.T) {
 	for _, c := range []struct {
 		all  bool
-		late []int // ranks that come late
+		late []int // ranks that arrive late
 		want string
 	}{
 		{false, []int{3, 1}, "monitored_barrier 1 of group 1: rank 1 has not arrived within 1000ns"},

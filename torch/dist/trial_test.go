@@ -13,10 +13,10 @@ import (
 	"github.com/kernbench/kernbench/torch/dist"
 )
 
-// trial is one collective on one machine. What it has to give is computed here, in the
-// plainest way.
+// trial is one collective on one machine. This file computes the expected values in the
+// simplest way.
 type trial struct {
-	spawned    bool // ranks are workers, and not PEs
+	spawned    bool // ranks are workers; otherwise PEs
 	collective string
 	algorithm  string
 	world      int
@@ -24,22 +24,22 @@ type trial struct {
 	dtype      torch.DType
 	reduction  reduction
 	root       int   // rank in the group
-	rows       []int // of the blocks, one after the other and again from the first
-	width      int   // elements of a row; 0 if there is one axis
+	rows       []int // rows of each block; the list repeats if there are more blocks
+	width      int   // elements of a row; 0 for vectors
 	layout     layout
 	async      bool
-	chunk      topology.Bytes // of messages; 0 is as usual
-	mix        []mixed        // of tensors, by rank and number, instead of layout
-	symmetric  bool           // blocks between two ranks are of one size
+	chunk      topology.Bytes // the largest message; 0 for the default
+	mix        []mixedLayout  // layouts of the tensors, chosen by rank and tensor; empty to use layout
+	symmetric  bool           // both blocks between two ranks have the same size
 }
 
-// mixed is a layout of one tensor that others need not have.
-type mixed struct {
-	on     torch.DPPolicy
-	other  bool // on one PE that is not the first
-	turned bool // rows and columns are exchanged
+// mixedLayout is the layout of one tensor, which may differ from those of others.
+type mixedLayout struct {
+	on       torch.DPPolicy
+	other    bool // on one PE other than the first
+	reversed bool // the shape is reversed
 
-	before, behind int // rows of a larger tensor, of which it is a slice
+	before, behind int // rows before and behind the tensor if it is a slice of a larger one; else 0
 }
 
 func (tr trial) String() string {
@@ -51,10 +51,10 @@ func (tr trial) String() string {
 		tr.collective, tr.algorithm, tr.dtype, tr.reduction.op, tr.world, who, tr.group, tr.root, tr.rows, tr.width, tr.chunk, tr.async)
 }
 
-// reduction is a way to combine elements.
+// reduction is a way to combine elements, with its reference implementation.
 type reduction struct {
 	op     dist.ReduceOp
-	dtypes string // that it is for: "float", "int" or both
+	dtypes string // the supported dtypes: "float", "int" or both
 	fold   func(x, y float64) float64
 }
 
@@ -83,19 +83,19 @@ func (r reduction) serves(d torch.DType) bool {
 	return strings.Contains(r.dtypes, "int")
 }
 
-// sums reports whether the reduction adds what it gets.
+// sums reports whether the reduction adds elements.
 func (r reduction) sums() bool {
 	text := r.op.String()
 	return text == "sum" || text == "avg" || strings.HasPrefix(text, "premul_sum")
 }
 
-// layout is how workers lay their tensors out.
+// layout is a placement of the workers' tensors.
 type layout struct {
 	name    string
 	on      torch.Placement
 	addends int
-	// scattered says that a part of such a tensor does not lie in one piece, so that
-	// collectives on parts of one tensor refuse it.
+	// scattered is true if a part of such a tensor is not contiguous, so that collectives
+	// on parts of one tensor refuse it.
 	scattered bool
 }
 
@@ -108,19 +108,19 @@ var layouts = []layout{
 	{"copies of rows", torch.DPPolicy{Cube: torch.Replicate, PE: torch.RowWise, NumCubes: 2, NumPEs: 2}, 1, true},
 }
 
-// partials are for all_reduce alone.
-var partials = []layout{
+// partialLayouts are layouts with addends, which only all_reduce accepts.
+var partialLayouts = []layout{
 	{"addends of columns", torch.DPPolicy{Cube: torch.Partial, PE: torch.ColumnWise, NumCubes: 2, NumPEs: 2}, 2, false},
 	{"copies of addends", torch.DPPolicy{Cube: torch.Replicate, PE: torch.Partial, NumCubes: 2, NumPEs: 3}, 3, false},
 	{"addends of addends", torch.DPPolicy{Cube: torch.Partial, PE: torch.Partial, NumCubes: 2, NumPEs: 2}, 4, false},
 }
 
-// value is an element of what a rank has: such that every reduction over up to 28 ranks
-// and addends is exact in every dtype.
+// value returns element i of a rank's block. Every reduction over up to 28 ranks and
+// addends is exact in every dtype.
 func (tr trial) value(rank, addend, block, i int) float64 {
 	n := 3*rank + 5*block + 7*i
 	if addend > 0 {
-		n = 3*rank + 11*addend // what a kernel fills the addend with
+		n = 3*rank + 11*addend // the value that a kernel fills the addend with
 	}
 	switch {
 	case tr.reduction.op == dist.PRODUCT && n%4 == 0:
@@ -135,12 +135,14 @@ func (tr trial) value(rank, addend, block, i int) float64 {
 	return float64(n % 9)
 }
 
-// slot is a tensor of each rank of the group, nil where it has none.
-type slot [][]float64
+// tensorSet has the values of one tensor on each rank of the group; nil where a rank has
+// none.
+type tensorSet [][]float64
 
-// slot is what the ranks have as one block, of so many rows each.
-func (tr trial) slot(block int, rows func(rank int) int) slot {
-	s := make(slot, len(tr.group))
+// inputs returns the values of one block on all ranks. rows returns the number of rows on a
+// rank.
+func (tr trial) inputs(block int, rows func(rank int) int) tensorSet {
+	s := make(tensorSet, len(tr.group))
 	for rank := range s {
 		s[rank] = make([]float64, rows(rank)*max(1, tr.width))
 		for i := range s[rank] {
@@ -150,15 +152,16 @@ func (tr trial) slot(block int, rows func(rank int) int) slot {
 	return s
 }
 
-// everyone is a slot in which all ranks have the same.
-func (tr trial) everyone(parts ...[]float64) slot {
-	x := append([]float64{}, slices.Concat(parts...)...) // not nil, which is none
-	return slices.Repeat(slot{x}, len(tr.group))
+// replicate returns a set in which all ranks have the concatenated parts.
+func (tr trial) replicate(parts ...[]float64) tensorSet {
+	x := append([]float64{}, slices.Concat(parts...)...) // not nil, which stands for no tensor
+	return slices.Repeat(tensorSet{x}, len(tr.group))
 }
 
-// blank is a slot to be written: a number that comes from nowhere else.
-func (s slot) blank() slot {
-	b := make(slot, len(s))
+// blank returns a set of the same sizes to receive into. It is filled with 99, which is no
+// input value.
+func (s tensorSet) blank() tensorSet {
+	b := make(tensorSet, len(s))
 	for rank, x := range s {
 		if x != nil {
 			b[rank] = slices.Repeat([]float64{99}, len(x))
@@ -167,10 +170,10 @@ func (s slot) blank() slot {
 	return b
 }
 
-// rooted is a slot of which the root alone uses its own: the others have none, or, of a
-// tensor over PEs, keep what they have.
-func (tr trial) rooted(s, others slot) slot {
-	r := make(slot, len(s))
+// onlyRoot returns a set in which the root has its values of s. The other ranks have no
+// tensor under Spawn. Without Spawn they have their values of others.
+func (tr trial) onlyRoot(s, others tensorSet) tensorSet {
+	r := make(tensorSet, len(s))
 	if !tr.spawned {
 		copy(r, others)
 	}
@@ -178,9 +181,9 @@ func (tr trial) rooted(s, others slot) slot {
 	return r
 }
 
-// joined is slots one after the other in one tensor.
-func joined(list []slot) slot {
-	all := make(slot, len(list[0]))
+// concatenate returns a set in which each rank has its tensors of all sets as one tensor.
+func concatenate(list []tensorSet) tensorSet {
+	all := make(tensorSet, len(list[0]))
 	for rank := range all {
 		all[rank] = []float64{}
 		for _, s := range list {
@@ -190,7 +193,7 @@ func joined(list []slot) slot {
 	return all
 }
 
-// reduce combines what all ranks, and all their addends, have as one block.
+// reduce returns the reduction of one block over all ranks and all their addends.
 func (tr trial) reduce(block, rows int) []float64 {
 	out := make([]float64, rows*max(1, tr.width))
 	for i := range out {
@@ -209,56 +212,59 @@ func (tr trial) reduce(block, rows int) []float64 {
 			out[i] = tr.reduction.fold(out[i], v)
 		}
 		if tr.reduction.op == dist.AVG {
-			out[i] /= float64(len(tr.group)) // and not by the addends
+			out[i] /= float64(len(tr.group)) // not by the number of addends
 		}
 	}
 	return out
 }
 
-// The rows of a rank's block, of blocks that are all the same, and of what a rank has
-// for another.
-func (tr trial) block(rank int) int { return tr.rows[rank%len(tr.rows)] }
-func (tr trial) same(int) int       { return tr.rows[0] }
-func (tr trial) pair(from, to int) int {
+// blockRows returns the rows of a rank's block.
+func (tr trial) blockRows(rank int) int { return tr.rows[rank%len(tr.rows)] }
+
+// sameRows returns the rows of blocks that are all of one size.
+func (tr trial) sameRows(int) int { return tr.rows[0] }
+
+// pairRows returns the rows of the block that one rank sends to another.
+func (tr trial) pairRows(from, to int) int {
 	if tr.symmetric {
 		return tr.rows[(from+to)%len(tr.rows)]
 	}
 	if tr.spawned {
 		from *= len(tr.group)
 	} else {
-		from = 0 // parts of one tensor are alike
+		from = 0 // all parts of one tensor have the same sizes
 	}
 	return tr.rows[(from+to)%len(tr.rows)]
 }
 
-// caller is who calls the collective: a worker, or the program for all ranks.
+// caller is the worker that calls the collective, or the program for all ranks.
 type caller struct {
 	trial
 	*torch.Rank
-	g    *dist.Group
-	rank int // in the group; -1 for all
-	made int // tensors
+	g           *dist.Group
+	rank        int // rank in the group; -1 for all ranks
+	tensorCount int // the number of tensors that the caller has made
 
-	around []*torch.Tensor // rows before and behind slices, which have to stay as they are
+	around []*torch.Tensor // rows before and behind slices, which must not change
 }
 
-// inPlace has ranks send blocks of the sizes that they receive.
-func (c *caller) inPlace() {
+// makeSymmetric makes each rank send blocks of the same sizes as it receives.
+func (c *caller) makeSymmetric() {
 	if c.symmetric = c.spawned; !c.spawned {
 		c.rows = c.rows[:1]
 	}
 }
 
-// own is what the caller has of a slot.
-func (c *caller) own(s slot) []float64 {
+// own returns the caller's values of a set.
+func (c *caller) own(s tensorSet) []float64 {
 	if c.rank >= 0 {
 		return s[c.rank]
 	}
 	return slices.Concat(s...)
 }
 
-// tensor makes the caller's tensor of a slot, nil if it has none.
-func (c *caller) tensor(s slot) (*torch.Tensor, error) {
+// tensor makes the caller's tensor of a set, or returns nil if the caller has none.
+func (c *caller) tensor(s tensorSet) (*torch.Tensor, error) {
 	data, on := c.own(s), c.layout.on
 	if c.rank < 0 {
 		on = torch.On(dist.PEs(c.Rank, c.g)...)
@@ -270,19 +276,19 @@ func (c *caller) tensor(s slot) (*torch.Tensor, error) {
 		shape = torch.Shape{len(data) / c.width, c.width}
 	}
 	if len(c.mix) > 0 {
-		m := c.mix[(5*c.rank+c.made)%len(c.mix)]
-		c.made++
+		m := c.mix[(5*c.rank+c.tensorCount)%len(c.mix)]
+		c.tensorCount++
 		if on = m.on; m.other {
 			on = torch.On(c.PE(c.group[c.rank], 1, 3))
 		}
-		if m.turned {
+		if m.reversed {
 			slices.Reverse(shape)
 		}
 		if m.before+m.behind > 0 {
 			return c.slice(m, data, shape, on)
 		}
 	}
-	x, err := c.FromSlice(c.numbers(data), c.dtype, shape, on)
+	x, err := c.FromSlice(c.exactValues(data), c.dtype, shape, on)
 	if err != nil || c.layout.addends == 1 {
 		return x, err
 	}
@@ -295,25 +301,26 @@ func (c *caller) tensor(s slot) (*torch.Tensor, error) {
 	return x, err
 }
 
-// surroundings is what rows before and behind a slice hold.
-const surroundings = 77
+// surroundingValue is the value of the rows before and behind a slice.
+const surroundingValue = 77
 
-// slice makes the caller's tensor as rows of a larger one.
-func (c *caller) slice(m mixed, data []float64, shape torch.Shape, on torch.Placement) (*torch.Tensor, error) {
+// slice makes the caller's tensor as a slice of rows of a larger tensor.
+func (c *caller) slice(m mixedLayout, data []float64, shape torch.Shape, on torch.Placement) (*torch.Tensor, error) {
 	n := shape[0]
 	whole := slices.Clone(shape)
 	whole[0] += m.before + m.behind
-	all, err := c.Full(surroundings, c.dtype, whole, on)
+	all, err := c.Full(surroundingValue, c.dtype, whole, on)
 	if err != nil {
 		return nil, err
 	}
 	x := all.Narrow(0, m.before, n)
 	c.around = append(c.around, all.Narrow(0, 0, m.before), all.Narrow(0, m.before+n, m.behind))
-	return x, x.CopyFrom(c.numbers(data))
+	return x, x.CopyFrom(c.exactValues(data))
 }
 
-// numbers is numbers as a slice that is exact, and wraps around, in the dtype.
-func (tr trial) numbers(data []float64) any {
+// exactValues returns the data as a slice that converts exactly to the dtype. Integers wrap
+// around.
+func (tr trial) exactValues(data []float64) any {
 	if tr.dtype.IsFloat() {
 		return data
 	}
@@ -324,17 +331,18 @@ func (tr trial) numbers(data []float64) any {
 	return ints
 }
 
-// call is a collective: its tensors before and after, and its two forms.
-type call struct {
-	before, after []slot
+// collectiveCall is a collective: its tensors before and after, and its synchronous and
+// asynchronous calls.
+type collectiveCall struct {
+	before, after []tensorSet
 	sync          func(x []*torch.Tensor) error
 	async         func(x []*torch.Tensor) (*dist.Work, error)
 }
 
-// do makes the tensors, calls the collective and checks all copies of everything.
-func (c *caller) do(k call) error {
-	var x []*torch.Tensor // of those that the caller has
-	var after []slot
+// do makes the tensors, calls the collective and checks all copies of all tensors.
+func (c *caller) do(k collectiveCall) error {
+	var x []*torch.Tensor // the tensors that the caller has
+	var after []tensorSet
 	for i, s := range k.before {
 		y, err := c.tensor(s)
 		if err != nil {
@@ -346,7 +354,7 @@ func (c *caller) do(k call) error {
 	}
 	if c.async {
 		w, err := k.async(x)
-		if w != nil { // of a message, the others have no part in it
+		if w != nil { // nil on ranks that take no part in a message
 			err = errors.Join(w.Wait(), w.Wait())
 		}
 		if err != nil || w != nil && !w.IsCompleted() {
@@ -356,19 +364,20 @@ func (c *caller) do(k call) error {
 		return err
 	}
 	for _, y := range c.around {
-		if err := c.Check("", y, slices.Repeat([]int{surroundings}, y.Numel())); err != nil {
+		if err := c.Check("", y, slices.Repeat([]int{surroundingValue}, y.Numel())); err != nil {
 			return err
 		}
 	}
 	for i := range x {
-		if err := c.Check(fmt.Sprintf("tensor %d of rank %d", i, c.rank), x[i], c.numbers(c.own(after[i]))); err != nil {
+		if err := c.Check(fmt.Sprintf("tensor %d of rank %d", i, c.rank), x[i], c.exactValues(c.own(after[i]))); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// run runs the trial. The options have the topology of its world.
+// run runs the trial and returns an error if a value is wrong or there is a race. o must
+// have a topology that fits the trial.
 func (tr trial) run(o torch.Options) error {
 	c, err := torch.New(context.Background(), o)
 	if err != nil {
@@ -377,9 +386,9 @@ func (tr trial) run(o torch.Options) error {
 	self := c.Main()
 	defer self.Close()
 	if tr.spawned {
-		err = self.Spawn(func(r *torch.Rank) error { return tr.rank(r.Rank(), r) }, tr.world)
+		err = self.Spawn(func(r *torch.Rank) error { return tr.runRank(r.Rank(), r) }, tr.world)
 	} else {
-		err = tr.rank(-1, self)
+		err = tr.runRank(-1, self)
 	}
 	if err == nil {
 		err = self.Synchronize()
@@ -405,8 +414,8 @@ func (tr trial) run(o torch.Options) error {
 	return err
 }
 
-// rank is what each worker does, or the program for all ranks.
-func (tr trial) rank(rank int, r *torch.Rank) error {
+// runRank runs the trial on a worker, or with rank -1 in the program for all ranks.
+func (tr trial) runRank(rank int, r *torch.Rank) error {
 	c := &caller{trial: tr, Rank: r, rank: rank}
 	if err := dist.InitProcessGroup(c.Rank, "ahbm", func(o *dist.GroupOptions) { o.WorldSize = tr.world }); err != nil {
 		return err

@@ -13,11 +13,11 @@ import (
 	"github.com/kernbench/kernbench/torch/dist"
 )
 
-// TestPiecesOfViewsWithThreeAxes reads boxes of [s, b, h] views, seen as matrices of s·b
-// rows, by the addresses of their pieces.
+// TestPiecesOfViewsWithThreeAxes checks the pieces of boxes of views with the axes s, b and
+// h, taken as matrices of s·b rows.
 func TestPiecesOfViewsWithThreeAxes(t *testing.T) {
 	l := hostedtest.New(t, torch.Options{})
-	x := l.Ints(lists.Count(0, 60), torch.I32, torch.On(0, 1), 5, 3, 4) // s 0-2 on PE 0, 3 and 4 on PE 1
+	x := l.Ints(lists.Count(0, 60), torch.I32, torch.On(0, 1), 5, 3, 4) // s of 0 to 2 on PE 0, 3 and 4 on PE 1
 	base := x.Pieces(0, 0, 15, 4, 0)[0].Ptr.Addr
 	for _, c := range []struct {
 		name           string
@@ -45,8 +45,8 @@ func TestPiecesOfViewsWithThreeAxes(t *testing.T) {
 	hostedtest.Says(t, "rows at two distances", err, "torch: Pieces: tensor 1[:, 0:2] [5 2 4] i32: what PE 0 holds, [0:3, 0:2, 0:4], is not a block of rows: place the tensor so that only its first and its last axis are cut")
 }
 
-// TestViewsThatOverlapInOneCall refuses views that share memory where a call has no order for
-// them.
+// TestViewsThatOverlapInOneCall checks that a call refuses views that share memory if it
+// would use them in no fixed order.
 func TestViewsThatOverlapInOneCall(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -73,8 +73,8 @@ func TestViewsThatOverlapInOneCall(t *testing.T) {
 	}
 }
 
-// TestAllToAllOfViewsThatOverlap sends blocks that lie in memory of other blocks that are
-// received: they are copied first.
+// TestAllToAllOfViewsThatOverlap checks an all-to-all that sends from memory that it also
+// receives into. It must copy these blocks first.
 func TestAllToAllOfViewsThatOverlap(t *testing.T) {
 	for shift := range 7 {
 		l, err := hostedtest.Spawn(t, 3, func(r *torch.Rank) error {
@@ -93,8 +93,9 @@ func TestAllToAllOfViewsThatOverlap(t *testing.T) {
 	}
 }
 
-// TestOverlapsBetweenLanes refuses a rank that sends itself a slice of a tensor on three PEs,
-// and receives into a slice that begins on the next PE: what a PE sends, another overwrites.
+// TestOverlapsBetweenLanes checks that a rank must not send itself a slice of a tensor on
+// several PEs and receive into an overlapping slice that begins on another PE. One PE would
+// overwrite what another PE sends.
 func TestOverlapsBetweenLanes(t *testing.T) {
 	const n = 20
 	for _, c := range []struct {
@@ -127,8 +128,8 @@ func TestOverlapsBetweenLanes(t *testing.T) {
 	}
 }
 
-// In a program without Spawn, columns of a tensor of a row for each rank are a slice of each
-// rank's vector.
+// TestViewsOfPrograms checks collectives and messages of a program without Spawn on columns
+// of a matrix with one row for each rank. The columns are a slice of each rank's vector.
 func TestViewsOfPrograms(t *testing.T) {
 	l := hostedtest.New(t, hostedtest.Options(t, 3))
 	torch.OK(dist.InitProcessGroup(l.Rank, "ahbm"))

@@ -7,97 +7,99 @@ import (
 	"github.com/kernbench/kernbench/simtime"
 )
 
-// Work is a collective that goes on while the rank does something else.
+// Work is a collective or a message in flight, while the host code of the rank continues.
 type Work struct {
-	d      *state // of the rank that called it
+	d      *state // the rank that called the collective
 	call   *call
 	handle *stream.Handle
 }
 
-// acting returns the rank that waits: the one that called the collective, or after Spawn the
-// program.
-func (w *Work) acting() *stream.Rank {
+// waitingRank returns the rank that waits for the collective: the rank that called it, or
+// the program if Spawn has ended.
+func (w *Work) waitingRank() *stream.Rank {
 	if w.d.s.Over {
 		return w.d.s.Main()
 	}
 	return w.d.s
 }
 
-// Wait waits for the end. What the collective writes may be read after it. A second
-// Wait does nothing.
+// Wait waits for the end of the collective. After Wait, the tensors that the collective
+// writes may be read. A second Wait does nothing.
 func (w *Work) Wait() error { return w.await("Wait", 0) }
 
-// WaitTimeout waits for the end, but no longer than a simulated time. If that passes it
-// returns a *TimeoutError. The collective goes on, and can be waited for again. A timeout of
-// 0 is none.
+// WaitTimeout waits for the end of the collective for at most a duration of simulated time.
+// After that it returns a *TimeoutError. The collective continues, and the rank can wait
+// for it again. A duration of 0 means no limit.
 func (w *Work) WaitTimeout(d time.Duration) error { return w.await("WaitTimeout", d) }
 
-// await waits for the end, or until a simulated time has passed if that is not 0.
+// await implements Wait and WaitTimeout.
 func (w *Work) await(op string, d time.Duration) error {
-	w.exists(op)
+	w.checkExists(op)
 	if w.handle.Waited {
 		return nil
 	}
-	r := w.acting()
+	r := w.waitingRank()
 	if err := r.Begin(op); err != nil {
 		return err
 	}
-	after := simulated(op, d)
+	after := simulatedTime(op, d)
 	ended, err := r.AwaitFor(w.handle.Op, after)
 	if err == nil && !ended {
-		return late(w.handle.Op, after)
+		return newTimeoutError(w.handle.Op, after)
 	}
 	w.handle.Waited = err == nil
 	return err
 }
 
-// exists checks that there is a Work.
-func (w *Work) exists(op string) {
+// checkExists panics if the Work is nil.
+func (w *Work) checkExists(op string) {
 	refuse(w == nil, op, "the Work is nil: a call within Coalescing returns none, and neither does a Coalescing without calls: use the Work of CoalescingAsync")
 }
 
-// waited checks that the Work has been waited for.
-func (w *Work) waited(op string) {
+// checkWaited panics if the rank has not waited for the Work.
+func (w *Work) checkWaited(op string) {
 	refuse(!w.handle.Waited || !w.handle.Op.HasEnded(), op, "%s has not been waited for: call Wait first", w)
 }
 
-// look is how long it takes to look whether a collective has ended, if it has not.
-const look = 100 * simtime.Nanosecond
+// pollTime is the simulated time that IsCompleted takes if the collective has not ended
+// when it is called.
+const pollTime = 100 * simtime.Nanosecond
 
-// IsCompleted reports whether the collective has ended. If it has not, looking takes
-// 100 ns: so that a loop until it has comes to an end.
+// IsCompleted reports whether the collective has ended. If it has not, the call takes 100
+// ns of simulated time, so that a loop that polls the Work ends.
 func (w *Work) IsCompleted() bool {
-	w.exists("IsCompleted")
+	w.checkExists("IsCompleted")
 	h := w.handle
 	if h.Op.HasEnded() {
 		h.Waited = true
 	}
-	r := w.acting()
+	r := w.waitingRank()
 	if h.Waited || r.Begin("IsCompleted") != nil {
 		return h.Waited
 	}
-	h.Waited = r.Sleep("a look at "+h.Op.Name, look) == nil && h.Op.HasEnded()
+	h.Waited = r.Sleep("a look at "+h.Op.Name, pollTime) == nil && h.Op.HasEnded()
 	return h.Waited
 }
 
-// Stats returns what the collective took. It is called after Wait. Of a message it is what the
-// program took that carried it, with others if they began at the same instant.
+// Stats returns the statistics of the collective. The rank must have waited for it. For a
+// message they are the statistics of its launch, which also contains other messages that
+// began at the same instant.
 func (w *Work) Stats() Stats {
-	w.exists("Stats")
-	w.waited("Stats")
+	w.checkExists("Stats")
+	w.checkWaited("Stats")
 	s := w.call.stats
 	s.Name = w.handle.Op.Name
 	return s
 }
 
-// Source returns the rank of the world that sent what a receive has received. It is called
-// after Wait.
+// Source returns the rank of the world that sent the message of a receive. The rank must
+// have waited for the receive.
 func (w *Work) Source() int {
-	w.exists("Source")
+	w.checkExists("Source")
 	refuse(!w.handle.Op.Message, "Source", "%s is not a message", w)
-	w.waited("Source")
+	w.checkWaited("Source")
 	return w.call.source
 }
 
-// String names the collective.
+// String returns the name of the collective.
 func (w *Work) String() string { return w.handle.Op.Name }

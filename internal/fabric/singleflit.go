@@ -1,0 +1,109 @@
+package fabric
+
+import (
+	"github.com/kernbench/kernbench/internal/sim"
+	"github.com/kernbench/kernbench/topology"
+)
+
+// A message of one flit that touches no HBM, such as a small queue message, a credit or a
+// command, cannot be split. While every link is free, it takes one event per link. Where it
+// must wait, it becomes a train.
+
+// passSingleFlit sends message i over link, which is number st of its path, at the current
+// time.
+//
+// If all traffic of the next link comes over this link, no other message can come between:
+// the message passes both links in one event.
+func (m *trains) passSingleFlit(i int32, st int, link stage) {
+	l := &m.links[link] // link is in the event, so that this load and that of msg overlap
+	msg := &m.messages[i]
+	at := m.eng.Now()
+	if l.use == notUsed {
+		m.link(link)
+	}
+	if !m.isFree(l, at) {
+		m.convertToTrain(i, st)
+		return
+	}
+	for {
+		takes := m.serialize(l.hop.Bandwidth, msg.Bytes)
+		l.free = at + takes
+		l.bytes += msg.Bytes
+		l.busy += takes
+		l.count++
+		if m.observe != nil {
+			m.observePassage(i, true, Passage{Link: link, Bytes: msg.Bytes, Head: at, Start: at, End: l.free})
+		}
+		at = l.free + l.hop.Latency
+		if st++; st == len(msg.stages) {
+			m.eng.At(at, m.target, evSingleFlitEnd, uint64(uint32(i)))
+			return
+		}
+		next := msg.stages[st]
+		if l.feeds == notKnown {
+			l.feeds = m.fedLink(link, next)
+		}
+		if l.feeds == next && l.lastArrival < m.eng.Now() && m.isFree(m.link(next), at) {
+			l, link = m.link(next), next
+			continue
+		}
+		l.lastArrival = at
+		m.eng.At(at, m.target, evSingleFlit|sim.Kind(st)<<8, uint64(next)<<32|uint64(uint32(i)))
+		return
+	}
+}
+
+// serialize returns the serialization time of n bytes. It caches recent results: most links
+// of a machine have the same bandwidth and most messages the same size.
+func (m *trains) serialize(bw topology.BytesPerSec, n Bytes) Time {
+	c := &m.recent[bw>>20&3]
+	if c.bandwidth != bw || c.bytes != n {
+		*c = serializeTime{bw, n, bw.Serialize(n)}
+	}
+	return c.takes
+}
+
+// serializeTime is a cached result of serialize.
+type serializeTime struct {
+	bandwidth topology.BytesPerSec
+	bytes     Bytes
+	takes     Time
+}
+
+// fedLink returns next if all traffic of next comes over link, else none. A link feeds at
+// most one link: all its traffic continues there.
+func (m *trains) fedLink(link, next stage) stage {
+	if f, ok := m.net.(Feeder); ok && f.FedBy(next) == link {
+		return next
+	}
+	return none
+}
+
+// isFree reports whether a link can serve a single-flit message at a time without a wait,
+// given the traffic that has arrived by now.
+func (m *trains) isFree(l *linkState, at Time) bool {
+	if l.free > at {
+		return false
+	}
+	if l.use == singleFlits {
+		return true
+	}
+	s := m.serverAt(l.server)
+	return s.free+s.computeDelay <= at && s.queuesEmpty() && len(s.limited) == 0
+}
+
+// convertToTrain makes a train of single-flit message i, which must wait in front of link
+// number st of its path.
+func (m *trains) convertToTrain(i int32, st int) {
+	m.initSource(i)
+	if st == 0 {
+		m.offer(i)
+		return
+	}
+	msg, now := &m.messages[i], m.eng.Now()
+	m.sources[i].offered = 1
+	m.arrive(m.add(train{
+		msg: i, stage: int32(st), class: msg.Class, last: true, flits: 1, short: msg.isShort(0, m.cfg.Flit),
+		head: now, tail: now, share: m.split,
+	}), msg.stages[st])
+}

@@ -1,0 +1,157 @@
+package kernbench_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// packageDirs are the folders of the packages whose names docs/write/names.md uses.
+var packageDirs = map[string]string{
+	"tl": "tl", "torch": "torch", "dist": "torch/dist", "tp": "tp", "ccl": "ccl", "task": "task", "scenario": "scenario",
+	"comm": "comm", "coll": "comm/coll", "launch": "comm/launch", "kernbench": ".", "bench": "bench",
+}
+
+// TestNamesExist checks that packages declare each Go name in the right column of a table of
+// names.md, and that the commands have each flag there. A Go name is that of a package and
+// a declaration, or that of a type and a method or field.
+func TestNamesExist(t *testing.T) {
+	const page, commands = "docs/write/names.md", "docs/use/commands.md"
+	packages := map[string]map[string]bool{}
+	for name, dir := range packageDirs {
+		packages[name] = exportedNames(t, dir)
+	}
+	for _, made := range []string{"tl.Frobnicate", "PE.Frobnicate", "torch.PE", "tensors.Load", "Frobnicator.Load"} {
+		if isDeclared(packages, made) {
+			t.Errorf("the test finds %s, which does not exist", made)
+		}
+	}
+	help, found := read(t, commands), 0
+	for _, name := range namesInTables(read(t, page)) {
+		switch {
+		case goName.MatchString(name):
+			found++
+			if !isDeclared(packages, name) {
+				t.Errorf("%s: no package declares %s", page, name)
+			}
+		case strings.HasPrefix(name, "-") || strings.HasPrefix(name, "kernbench "):
+			if !strings.Contains(help, name) {
+				t.Errorf("%s: %s does not have %s", page, commands, name)
+			}
+		case name[0] >= 'A' && name[0] <= 'Z':
+			t.Errorf("%s: %s lacks its package or type", page, name)
+		}
+	}
+	if found < 200 {
+		t.Errorf("%s: found %d Go names, want at least 200", page, found)
+	}
+}
+
+var (
+	codeSpan = regexp.MustCompile("`([^`]+)`")
+	goName   = regexp.MustCompile(`^\w+\.[A-Z]\w*$`)
+)
+
+// namesInTables returns the code spans in the last column of every table of a page.
+func namesInTables(page string) (names []string) {
+	for line := range strings.Lines(page) {
+		if !strings.HasPrefix(line, "|") {
+			continue
+		}
+		cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), "|")
+		for _, span := range codeSpan.FindAllStringSubmatch(cells[len(cells)-1], -1) {
+			names = append(names, span[1])
+		}
+	}
+	return names
+}
+
+// isDeclared reports whether a package declares name, such as tl.CDiv, or a type of any
+// package has the method or field name, such as PE.Load.
+func isDeclared(packages map[string]map[string]bool, name string) bool {
+	owner, declared, _ := strings.Cut(name, ".")
+	if names, ok := packages[owner]; ok {
+		return names[declared]
+	}
+	for _, names := range packages {
+		if names[name] {
+			return true
+		}
+	}
+	return false
+}
+
+// exportedNames returns the exported declarations of the package in dir, and its exported
+// methods and fields as Type.Name.
+func exportedNames(t *testing.T, dir string) map[string]bool {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := map[string]bool{}
+	for _, name := range files {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.FileExports(file)
+		for _, decl := range file.Decls {
+			addNames(names, decl)
+		}
+	}
+	return names
+}
+
+func addNames(names map[string]bool, decl ast.Decl) {
+	switch d := decl.(type) {
+	case *ast.FuncDecl:
+		owner := ""
+		if d.Recv != nil {
+			owner = receiverType(d.Recv.List[0].Type) + "."
+		}
+		names[owner+d.Name.Name] = true
+	case *ast.GenDecl:
+		for _, spec := range d.Specs {
+			switch s := spec.(type) {
+			case *ast.ValueSpec:
+				for _, name := range s.Names {
+					names[name.Name] = true
+				}
+			case *ast.TypeSpec:
+				names[s.Name.Name] = true
+				if fields, ok := s.Type.(*ast.StructType); ok {
+					addFields(names, s.Name.Name, fields)
+				}
+			}
+		}
+	}
+}
+
+func addFields(names map[string]bool, owner string, fields *ast.StructType) {
+	for _, field := range fields.Fields.List {
+		for _, name := range field.Names {
+			names[owner+"."+name.Name] = true
+		}
+	}
+}
+
+// receiverType returns the name of the type of a method's receiver.
+func receiverType(e ast.Expr) string {
+	switch e := e.(type) {
+	case *ast.StarExpr:
+		return receiverType(e.X)
+	case *ast.IndexExpr: // a generic type
+		return receiverType(e.X)
+	case *ast.Ident:
+		return e.Name
+	}
+	return ""
+}
