@@ -61,8 +61,7 @@ rounding errors of n-1 additions. --check 0 and --data off compute no values and
 are faster.
 
 --per-rank adds pe_exec, the time of each rank from the common start to the end
-of its last PE. --trace records a single row. kernbench merge, plot and compare
-read the file of --out.
+of its last PE. --trace records a single row.
 
 --on shm measures real ranks: processes that share memory, each bound to a core
 if there are enough cores. Buffers are filled again before each iteration; an

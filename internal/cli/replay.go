@@ -18,7 +18,9 @@ from the log only, and compares what the host reads with what it read in the
 run. The digest identifies these bytes. A run with --data=off has read nothing,
 so there is nothing to compare. The exit status is 1 if bytes differ.
 
---format json prints one object; docs/use/benches.md describes it.`,
+--format json prints one object: version, file, recorded (version and
+configuration of the run), ok, operations, launches, host_reads, reads_compared,
+bytes_compared and digest.`,
 		Example: `  kernbench run qkv_gemm --log qkv.oplog
   kernbench replay qkv.oplog
   kernbench replay qkv.oplog --threads 1 --format json`,

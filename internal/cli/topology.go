@@ -23,8 +23,7 @@ func topologyCmd() *cobra.Command {
 links between them. A topology file describes it. These commands show what the
 description results in, without running anything.`,
 		Example: `  kernbench topology show --depth 2
-  kernbench topology presets
-  kernbench topology schema > topology.schema.json`,
+  kernbench topology presets`,
 	}
 	group(cmd)
 	checks := validator{Kind: setup.Topology, files: "topology files", usual: "the preset default", presets: topology.Presets(), list: "systems", member: ", pes"}
