@@ -10,6 +10,7 @@ import (
 	"hash/fnv"
 	"time"
 
+	"github.com/kernbench/kernbench/internal/config"
 	"github.com/kernbench/kernbench/internal/file"
 	"github.com/kernbench/kernbench/internal/hosted"
 	"github.com/kernbench/kernbench/internal/printable"
@@ -37,7 +38,7 @@ type Options struct {
 	Folder   string
 	Resume   bool
 	Strict   bool
-	Warn     func(text string)
+	Warn     func(text string) // also called for old spellings of parameters, by all benches
 	Progress func(done, total int, left time.Duration)
 }
 
@@ -47,7 +48,7 @@ type Options struct {
 func (b Bench) Execute(ctx context.Context, o Options) (*Result, error) {
 	o.KeepLog = o.KeepLog || o.Log != ""
 	var err error
-	if o.Params, err = b.params(ctx, o.Params, o.CCL); err != nil {
+	if o.Params, err = b.params(o.reportRenamed(ctx), o.Params, o.CCL); err != nil {
 		return nil, err
 	}
 	if err := b.folder(&o); err != nil {
@@ -77,6 +78,15 @@ func (b Bench) Execute(ctx context.Context, o Options) (*Result, error) {
 		r.Artifacts = append(r.Artifacts, o.Trace)
 	}
 	return r, err
+}
+
+// reportRenamed returns a context in which old spellings of names are reported: to the function
+// that ctx has, else to Warn.
+func (o Options) reportRenamed(ctx context.Context) context.Context {
+	if o.Warn == nil || config.ReportsRenamed(ctx) {
+		return ctx
+	}
+	return config.WithRenamed(ctx, func(old, name string) { o.Warn(old + " is now called " + name) })
 }
 
 // CostOf returns the Cost of a run, 1 for a bench that has none and for wrong parameters.

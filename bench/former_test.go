@@ -40,3 +40,13 @@ func TestFormerParams(t *testing.T) {
 		}
 	}
 }
+
+// TestFormerParamsWarn checks that a run from Go warns of former names.
+func TestFormerParamsWarn(t *testing.T) {
+	b := Bench{Name: "current", Run: func(*B) error { return nil }, Params: []Param{{Name: "dtype"}}}
+	var warnings []string
+	r, err := b.Execute(t.Context(), Options{Params: map[string]string{"precision": "f32"}, Warn: func(text string) { warnings = append(warnings, text) }})
+	if err != nil || r.Config.Params["dtype"] != "f32" || fmt.Sprint(warnings) != "[--precision is now called --dtype]" {
+		t.Errorf("got %v, warnings %q, want a warning of --precision", err, warnings)
+	}
+}

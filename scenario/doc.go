@@ -5,7 +5,7 @@
 // program of tasks (package task), does on several ranks at once, and what must come of
 // it:
 //
-//	summary: "all-gather: everyone gets what each rank has"
+//	summary: "all-gather: every rank receives the data of all ranks"
 //	nranks: 4                       # unless --nranks says otherwise; 1 to 64
 //	params: {count: 64}             # names for expressions; --set count=100
 //	signals: 2                      # of each rank, as many as the kernel uses

@@ -15,9 +15,9 @@ import (
 // queries, and what all have.
 func attentionParams(tokens string) []bench.Param {
 	return []bench.Param{
-		{Name: "scale", Usage: "what the 64 query and 8 KV heads of Llama-70B are divided by", Default: "8", Values: []string{"1", "2", "4", "8"}},
+		{Name: "scale", Usage: "divisor of the 64 query and 8 KV heads of Llama-70B", Default: "8", Values: []string{"1", "2", "4", "8"}},
 		defaulted(tokensParam, tokens), precisionParam,
-		{Name: "over", Usage: "what holds a shard: each PE of a cube, or each cube of a SIP", Default: "pe", Values: []string{"pe", "cube"}},
+		{Name: "over", Usage: "holder of a shard: each PE of a cube, or each cube of a SIP", Default: "pe", Values: []string{"pe", "cube"}},
 	}
 }
 

@@ -13,23 +13,25 @@ func init() {
 	bench.Register(bench.Bench{
 		Name:    "attention_decode",
 		Uses:    bench.UsesNothing,
-		Summary: "Llama-70B attention of new tokens with a KV cache cut over a mesh of PEs or cubes",
+		Summary: "Llama-70B attention of new tokens, with a KV cache divided over PEs or cubes",
 		Doc: `Grouped-query attention with heads of 128 elements, 8 query heads to a KV head.
-The keys and values of a context, the new tokens' included, are cut along the sequence
-over the holders of a mesh: the PEs of a cube, or with --over cube the cubes of a SIP,
-whose PEs share the heads. Every holder computes the new tokens' queries with its own
-keys: the largest score, the sum of exponentials and the weighted sum of values. These
-states are merged along the rows of the mesh, from both ends to the middle column, and
-along that to the middle, where the result is.
+The keys and values of a context, those of the new tokens included, are divided
+along the sequence over the holders of a mesh: the PEs of a cube, or with --over
+cube the cubes of a SIP, whose PEs share the heads. Every holder computes the
+queries of the new tokens with its own keys: the largest score, the sum of
+exponentials and the weighted sum of values. These states are merged along the
+rows of the mesh, from both ends to the middle column, and along that column to
+the middle, which has the result.
 
-local is the first half as a launch of its own, which writes the states to HBM, and merge
-the second, which reads them; both is one launch of the two, without that.
+local is the first half as a launch of its own, which writes the states to HBM;
+merge is the second half, which reads them; both is one launch of both halves,
+without HBM in between.
 
-Every element is compared with a dense computation in float64; it may be off by 8 standard
-deviations of what rounding makes of it.
+Every element is compared with a dense computation in float64, within 8 standard
+deviations of the rounding error.
 ` + breakdownDoc,
 		Params: append(attentionParams("1"), bench.Param{
-			Name: "context", Usage: "how many tokens have keys and values", Default: "1024",
+			Name: "context", Usage: "number of tokens with keys and values", Default: "1024",
 		}),
 		Row: decodeRow{}, Metrics: attentionMetrics{},
 		Run: runAttentionDecode,

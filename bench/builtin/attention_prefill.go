@@ -11,25 +11,26 @@ func init() {
 	bench.Register(bench.Bench{
 		Name:    "attention_prefill",
 		Uses:    bench.UsesNothing,
-		Summary: "Llama-70B attention of a prompt, keys and values passing through a mesh of PEs or cubes",
+		Summary: "Llama-70B attention of a prompt, with keys and values that move through a mesh",
 		Doc: `Grouped-query attention with heads of 128 elements, 8 query heads to a KV head.
-The tokens of a prompt are cut over the holders of a mesh: the PEs of a cube, or with
---over cube the cubes of a SIP, whose PEs share the heads. Every holder has the queries,
-keys and values of its tokens. Keys and values go east and west along their row of the
-mesh and from each place of it north and south, block by block, so that every holder gets
-those of every other once; it computes its queries with each block that comes and keeps
-the softmax running. With --mask causal a token sees itself and those before it: blocks of
-the future are passed on and not computed with, so that the holder of the last tokens has
-most to do and the others wait.
+The tokens of a prompt are divided over the holders of a mesh: the PEs of a
+cube, or with --over cube the cubes of a SIP, whose PEs share the heads. Every
+holder has the queries, keys and values of its tokens. Keys and values move east
+and west along their row of the mesh, and from each place of the row north and
+south, block by block, so that every holder receives the blocks of every other
+holder once. It computes its queries with each block that arrives and updates
+the running softmax. With --mask causal a token sees itself and earlier tokens:
+blocks of later tokens are forwarded without computing, so the holder of the
+last tokens has the most work and the others wait.
 
-A row for each order of the two: pass_first sends a block on before it computes with it,
-compute_first waits for the arithmetic before it does.
+There is a row for each order: pass_first forwards a block before it computes
+with it, compute_first afterwards.
 
-Every element is compared with a dense computation in float64; it may be off by 8 standard
-deviations of what rounding makes of it.
+Every element is compared with a dense computation in float64, within 8 standard
+deviations of the rounding error.
 ` + breakdownDoc,
 		Params: append(attentionParams("256"), bench.Param{
-			Name: "mask", Usage: "which keys a query sees", Default: "causal", Values: []string{"causal", "none"},
+			Name: "mask", Usage: "keys that a query sees", Default: "causal", Values: []string{"causal", "none"},
 		}),
 		Row: prefillRow{}, Metrics: attentionMetrics{},
 		Run: runAttentionPrefill,

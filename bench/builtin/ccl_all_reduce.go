@@ -15,22 +15,22 @@ func init() {
 	bench.Register(bench.Bench{
 		Name:    "ccl_all_reduce",
 		Uses:    bench.UsesCollectives,
-		Summary: "all-reduce of a few elements by every entry of ccl.yaml, over PEs or SIPs",
-		Doc: `Every entry of ccl.yaml sums the ranks' elements, and every rank's result is compared
-bit for bit. Rank r starts with r+1, or with smaller numbers where the dtype could
-not hold all sums of these exactly. A rank is a PE, or with --ranks-per sip a
-device, whose first PE has its tensor; each device is then a worker of Spawn. An
-entry for more ranks than there are is skipped, and a note says so. Where
-defaults.algorithm of ccl.yaml names an entry, that entry alone runs unless --algo
-says otherwise.
+		Summary: "all-reduce of a few elements with every entry of ccl.yaml, over PEs or SIPs",
+		Doc: `Every entry of ccl.yaml sums the elements of all ranks, and the result of every
+rank is compared bit for bit. Rank r starts with r+1, or with smaller numbers if
+the dtype cannot hold all sums exactly. A rank is a PE, or with --ranks-per sip
+a device, whose first PE has the tensor; each device is then a worker of Spawn.
+An entry for more ranks than the machine has is skipped, with a note. If
+defaults.algorithm of ccl.yaml names an entry, only that entry runs unless
+--algo is given.
 
-crit_ns is the longest that the all-reduce ran on a PE, spread_ns how far apart its
-PEs could have started.`,
+crit_ns is the longest time of the all-reduce on a PE, spread_ns the largest
+difference between the times at which its PEs could have started.`,
 		Params: []bench.Param{
 			{Name: "ranks-per", Usage: "what a rank is", Default: "pe", Values: []string{"pe", "sip"}},
-			{Name: "algo", Usage: "name of an entry of ccl.yaml, or all; not given, the entry that the defaults there name, if they name one", Default: "all", Choose: (*ccl.Config).DefaultEntry, Names: (*ccl.Config).Names},
-			{Name: "dtype", Usage: "type of the elements", Default: "f16", Values: []string{"f16", "bf16", "f32", "i32"}},
-			{Name: "elems", Usage: "elements of each rank, instead of as many as ccl.yaml says"},
+			{Name: "algo", Usage: "entry of ccl.yaml, or all; if not given, the entry that its defaults name", Default: "all", Choose: (*ccl.Config).DefaultEntry, Names: (*ccl.Config).Names},
+			{Name: "dtype", Usage: "dtype of the elements", Default: "f16", Values: []string{"f16", "bf16", "f32", "i32"}},
+			{Name: "elems", Usage: "elements of each rank; if not given, as in ccl.yaml"},
 		},
 		Row: allReduceRow{},
 		Run: runAllReduce,

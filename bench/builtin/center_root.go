@@ -19,19 +19,19 @@ func init() {
 	bench.Register(bench.Bench{
 		Name:    "center_root_buffers",
 		Uses:    bench.UsesCollectives,
-		Summary: "center_root all-reduce over 6 SIPs by memory of the queue slots, beside published figures",
-		Doc: `All-reduce by center_root of f16 tensors that have an addend on the first PE of each
-cube, with queue slots in TCM, SRAM and HBM, on a torus_2d of 3×2 SIPs with 4×4 cubes
-each. All 96 results of a point are compared bit for bit.
+		Summary: "center_root all-reduce over 6 SIPs by memory of queue slots, with published times",
+		Doc: `center_root all-reduce of f16 tensors with an addend on the first PE of each
+cube, with queue slots in TCM, SRAM and HBM, on a torus_2d of 3×2 SIPs with 4×4
+cubes each. All 96 results of a point are compared bit for bit.
 
-The system is the torus, with all other numbers, of links, cubes and PEs, from
---topology and --set: one that is no such torus is the numbers only, and the bench
-makes a machine of its own. --log has no operations of that.
+The numbers of links, cubes and PEs come from --topology and --set. If that
+machine is no such torus, the bench builds one with these numbers, and --log has
+none of its operations.
 
-latency_ns is the longest that the all-reduce ran on a PE. reference_ns is what
-another simulator says of its own machine (kernbench compare --reference tells of it), a
-point of comparison and not a truth to hit; ratio is latency_ns of that. No
-algorithm takes less than bound_ns.`,
+latency_ns is the longest time of the all-reduce on a PE. reference_ns is the
+time that another simulator reports for its own machine (kernbench compare
+--reference describes it), for comparison only; ratio is latency_ns divided by
+reference_ns. No algorithm takes less than bound_ns.`,
 		Params: []bench.Param{
 			{Name: "elems", Usage: "elements of an addend", Default: "all", Values: []string{"all", "128", "1024", "8192", "32768"}},
 		},

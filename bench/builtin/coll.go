@@ -21,25 +21,25 @@ func init() {
 	bench.Register(bench.Bench{
 		Name:    "coll",
 		Uses:    bench.UsesCollectives,
-		Summary: "one collective at one size by one algorithm: a row of kernbench coll, for sweeps",
-		Doc: `A row of kernbench coll, on the machine of the run: time_us from the common start on the
-PEs to the end of the last PE, algbw and busbw, the elements that are wrong, the
-algorithm that did it, the least possible time and what sets it. kernbench coll measures
-many sizes and algorithms of one system at once; kernbench sweep of this bench takes any
-settings of the system as well.`,
+		Summary: "one collective at one size with one algorithm: a row of kernbench coll, for sweeps",
+		Doc: `A row of kernbench coll on the machine of the run: time_us from the common start
+to the end of the last PE, algbw and busbw, the number of wrong elements, the
+algorithm, the lower bound and what sets it. kernbench coll measures many sizes
+and algorithms of one machine; kernbench sweep of this bench also varies
+settings of the machine.`,
 		Params: []bench.Param{
-			{Name: "collective", Usage: "what is measured", Default: ccl.AllReduce.String(), Values: lists.Map(ccl.Collectives(), ccl.Collective.String)},
-			{Name: "algo", Usage: "name of the algorithm, or auto; not given, as ccl.yaml says"},
-			{Name: "size", Usage: "the larger of what a rank sends and receives: 8, 4K, 1M", Default: "64K"},
+			{Name: "collective", Usage: "collective to measure", Default: ccl.AllReduce.String(), Values: lists.Map(ccl.Collectives(), ccl.Collective.String)},
+			{Name: "algo", Usage: "algorithm, or auto; if not given, as in ccl.yaml"},
+			{Name: "size", Usage: "bytes, the larger of what a rank sends and receives: 8, 4K, 1M", Default: "64K"},
 			{Name: "dtype", Usage: "dtype of the elements", Default: tl.F16.String(), Values: lists.Map(numeric.DTypes, numeric.DType.String)},
 			{Name: "op", Usage: "reduction", Default: ccl.Sum.String(), Values: lists.Map(collperf.Reductions(), ccl.Reduction.String)},
-			{Name: "root", Usage: "rank that is the root", Default: "0"},
+			{Name: "root", Usage: "rank of the root", Default: "0"},
 			{Name: "ranks-per", Usage: "what a rank is", Default: string(collperf.PerSIP), Values: []string{"pe", "sip"}},
-			{Name: "world", Usage: "ranks, the first there are; 0 for all, or as ccl.yaml says where a rank is a PE", Default: "0"},
-			{Name: "partial", Usage: "all_reduce of SIPs' tensors that have an addend on each cube", Default: "false", Values: []string{"false", "true"}},
-			{Name: "buffer", Usage: "memory of queue slots: tcm, sram or hbm; not given, as ccl.yaml and the topology say"},
-			{Name: "values", Usage: "what tensors hold", Default: string(collperf.Integers), Values: []string{"integers", "reals"}},
-			{Name: "iters", Usage: "iterations, whose times are averaged", Default: "1"},
+			{Name: "world", Usage: "use only the first ranks; 0 for all, or as in ccl.yaml if a rank is a PE", Default: "0"},
+			{Name: "partial", Usage: "all_reduce of SIPs' tensors with an addend on each cube", Default: "false", Values: []string{"false", "true"}},
+			{Name: "buffer", Usage: "memory of queue slots: tcm, sram or hbm; if not given, as in ccl.yaml and the topology"},
+			{Name: "values", Usage: "values of the tensors", Default: string(collperf.Integers), Values: []string{"integers", "reals"}},
+			{Name: "iters", Usage: "iterations to average over", Default: "1"},
 		},
 		Cost: func(params map[string]string, g *topology.Graph) float64 {
 			o, err := collOptions(func(name string) string { return params[name] }, g, ccl.Default())

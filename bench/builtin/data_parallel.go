@@ -14,11 +14,12 @@ func init() {
 		Name:    "data_parallel",
 		Uses:    bench.UsesCollectives,
 		Summary: "data-parallel training of a vector on all SIPs: broadcast, gradient, all-reduce, SGD step",
-		Doc: `Each SIP is a rank of a process group and has a copy of 4096 weights, spread over its PEs. In
-each of 4 steps every rank has data of its own, computes the gradient of half the squared distance
-to it, all ranks average their gradients, and each moves its weights by half of that. The weights
-are compared with those of a plain computation, on every rank. It is the example of
-docs/write/host-api.md.`,
+		Doc: `Each SIP is a rank of a process group and has a copy of 4096 weights, divided
+over its PEs. In each of 4 steps every rank has its own data and computes the
+gradient of half the squared distance to it; all ranks average their gradients,
+and each moves its weights by half of the average. The weights on every rank are
+compared with those of a plain computation. docs/write/host-api.md explains the
+program.`,
 		Metrics: dataParallelMetrics{},
 		Run: func(b *bench.B) error {
 			ranks := b.Topology().Spec().System.SIPs.Count

@@ -11,10 +11,10 @@ func init() {
 		Name:    "gemm_single_pe",
 		Uses:    bench.UsesNothing,
 		Summary: "32×128×32 matrix product of f16 on one PE: load, dot, store",
-		Doc: `The plainest matrix product: both operands are loaded whole, multiplied by one Dot
-and the result is stored. Nothing overlaps but the two loads, so that crit_ns is
-about the sum of the engines' times; matmul_composite shows what overlapping
-gains.`,
+		Doc: `The simplest matrix product: both operands are loaded whole, multiplied by one
+Dot, and the result is stored. Only the two loads overlap, so crit_ns is about
+the sum of the times of the engines. matmul_composite shows how much time
+overlap saves.`,
 		Metrics: engineTimes{},
 		Run:     runGemmSinglePE,
 	})

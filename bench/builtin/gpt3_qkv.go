@@ -18,19 +18,20 @@ func init() {
 	bench.Register(bench.Bench{
 		Name:    "gpt3_qkv",
 		Uses:    bench.UsesNothing,
-		Summary: "the Q, K and V projection of GPT-3 as one column-parallel layer, by ranks",
-		Doc: `GPT-3 has 12288 features and 96 heads of 128: the projection is 12288 × 36864 in one
-ColumnParallelLinear with bias. --divide makes the features and the heads fewer. A row for
-each number of ranks, each on a system like the given one with as many SIPs as ranks.
+		Summary: "Q, K and V projection of GPT-3 as one column-parallel layer, by number of ranks",
+		Doc: `GPT-3 has 12288 features and 96 heads of 128: the projection is 12288 × 36864 in
+one ColumnParallelLinear with bias. --divide reduces the features and the heads.
+There is a row for each number of ranks, on a machine like the given one with
+one SIP for each rank.
 
-Every element is compared with a dense computation in float64; it may be off by 8
-standard deviations of what rounding makes of it. gemm_ns is how long the GEMM engine of
-rank 0 that worked longest did, ideal_ns the product on all MAC arrays of the device at
-full rate, and utilization how much of total_ns that is.
+Every element is compared with a dense computation in float64, within 8 standard
+deviations of the rounding error. gemm_ns is the longest time that a GEMM engine
+of rank 0 worked, ideal_ns the time of the product on all MAC arrays of the
+device at full rate, and utilization ideal_ns divided by total_ns.
 ` + breakdownDoc,
 		Params: []bench.Param{
 			defaulted(tpParam, "1,2,4,8"), defaulted(tokensParam, "128"),
-			{Name: "divide", Usage: "what GPT-3's 12288 features and 96 heads are divided by", Default: "16", Values: []string{"1", "2", "4", "8", "16", "32"}},
+			{Name: "divide", Usage: "divisor of the 12288 features and 96 heads of GPT-3", Default: "16", Values: []string{"1", "2", "4", "8", "16", "32"}},
 			precisionParam, defaulted(placementParam, "columns"),
 		},
 		Row:  qkvRow{},

@@ -12,10 +12,10 @@ func init() {
 	bench.Register(bench.Bench{
 		Name:    "hello_send",
 		Uses:    bench.UsesNothing,
-		Summary: "every PE of the system passes a tile to its east neighbour, on a ring",
-		Doc: `A ring of all PEs, in order of their numbers. Each loads a tile of 64 f16, sends it
-east and stores what comes from the west. Most neighbours are in the same cube;
-the slowest hops are those between devices.`,
+		Summary: "every PE of the machine sends a tile to its east neighbour, on a ring",
+		Doc: `A ring of all PEs, in the order of their numbers. Each PE loads a tile of 64
+f16, sends it east and stores the tile from the west. Most neighbours are in the
+same cube; the slowest hops are between devices.`,
 		Metrics: helloMetrics{},
 		Run:     runHelloSend,
 	})

@@ -10,15 +10,15 @@ func init() {
 	bench.Register(bench.Bench{
 		Name:    "matmul_composite",
 		Uses:    bench.UsesNothing,
-		Summary: "32×3072×32 f16 as one composite command, operands streamed or loaded",
-		Doc: `A row for each way to give a composite its operands: ref_ref streams both from HBM
-tile by tile, load_ref has the first in TCM beforehand, load_load both. Streaming
-overlaps with the arithmetic; loading comes before it.
+		Summary: "32×3072×32 f16 matrix product as one composite, with streamed or loaded operands",
+		Doc: `There is a row for each way to give a composite its operands: ref_ref streams
+both from HBM tile by tile, load_ref has the first in TCM beforehand, load_load
+both. Streaming overlaps with the arithmetic; loading comes before it.
 
-composite_window_ns is from the first data that moves for the composite to the
-last that is written, gemm_count its tile products; both are from the op log and
-missing without one (--data=off). The other times are how long engines worked.
-gemm_utilization is gemm_ns of crit_ns.`,
+composite_window_ns is the time from the first data that moves for the composite
+to the last data written, gemm_count the number of tile products; both come from
+the op log and are missing without it (--data=off). The other times are how long
+engines worked. gemm_utilization is gemm_ns divided by crit_ns.`,
 		Row: compositeRow{},
 		Run: runMatmulComposite,
 	})

@@ -18,25 +18,26 @@ func init() {
 	bench.Register(bench.Bench{
 		Name:    "milestone-1h-ccl",
 		Uses:    bench.UsesCollectives,
-		Summary: "every figure of the center_root all-reduce over 6 SIPs: sizes by topology, and memories of queue slots",
-		Doc: `All-reduce by center_root of f16 tensors that have an addend on the first PE of each
-cube, of 6 SIPs with 4×4 cubes each, every rank a SIP, in two sweeps: 12 sizes on a
-ring_1d of 6, a torus_2d of 2×3 and a mesh_2d_no_wrap of 2×3; and 4 sizes with queue
-slots in TCM, SRAM and HBM on a torus_2d of 3×2. All other numbers, of links, cubes and
-PEs, are from --topology and --set, --ccl and --set ccl.…
+		Summary: "all figures of the center_root all-reduce over 6 SIPs: sizes, topologies, queue memories",
+		Doc: `center_root all-reduce of f16 tensors with an addend on the first PE of each
+cube, over 6 SIPs with 4×4 cubes each, every rank a SIP, in two sweeps: 12 sizes
+on a ring_1d of 6, a torus_2d of 2×3 and a mesh_2d_no_wrap of 2×3; and 4 sizes
+with queue slots in TCM, SRAM and HBM on a torus_2d of 3×2. All other numbers
+come from --topology, --ccl and --set.
 
-Every point is a machine of its own, all cores run points, and all 96 results of a
-point are compared bit for bit. That latency never falls as elements become more, and
-that no point takes less than bound_ns, which no algorithm does, are checks as well.
+Every point runs on its own machine, and points run in parallel on all cores.
+All 96 results of a point are compared bit for bit. The bench also checks that
+latency never falls as the number of elements grows, and that no point takes
+less than bound_ns, the lower bound of any algorithm.
 
-latency_ns is the longest that the all-reduce ran on a PE; n_elem is the elements of an
-addend. wrong is the SIPs with a wrong result.
+latency_ns is the longest time of the all-reduce on a PE; n_elem the elements of
+an addend; wrong the number of SIPs with a wrong result.
 
-The folder then has summary.csv and buffer_kind.csv, all figures as SVG and PNG,
-report.html with everything on one page, and points.jsonl, with which --resume takes
-over what is there.`,
+The folder has summary.csv and buffer_kind.csv, all figures as SVG and PNG,
+report.html with everything on one page, and points.jsonl, from which --resume
+continues.`,
 		Params: []bench.Param{
-			{Name: "max-elems", Usage: "leave out sizes of more elements than this", Default: "49152"},
+			{Name: "max-elems", Usage: "skip sizes with more elements", Default: "49152"},
 		},
 		Folder:     "1H_milestone_output/ccl",
 		Files:      []string{"points.jsonl", "summary.csv", "buffer_kind.csv", "*.svg", "*.png", "topology.yaml", "ccl.yaml", "report.html"},

@@ -13,31 +13,33 @@ func init() {
 	bench.Register(bench.Bench{
 		Name:    "milestone-1h-gemm",
 		Uses:    bench.UsesNothing,
-		Summary: "every figure of matrix products on one PE and on a device: sizes and ways to give operands, beside the roofline",
-		Doc: `Matrix products of f16, M × K by K × N, as composite commands in two sweeps: on one PE,
-and cut over all PEs of a SIP, where each cube has rows of the result and each of its PEs
-columns, with copies of what it needs in its own HBM. Each product is made in three ways:
-ref_ref streams both operands from HBM tile by tile, load_ref has the first in TCM
-beforehand, load_load both. Operands that TCM has no room for make no row, and a note says
-how many.
+		Summary: "all figures of matrix products on one PE and on a device: sizes, operands, roofline",
+		Doc: `Matrix products of f16, M × K by K × N, as composite commands in two sweeps: on
+one PE, and divided over all PEs of a SIP, where each cube has rows of the
+result and each of its PEs columns, with copies of its operands in its own HBM.
+Each product runs in three ways: ref_ref streams both operands from HBM tile by
+tile, load_ref has the first in TCM beforehand, load_load both. Operands that do
+not fit in TCM have no row; a note counts them.
 
-Every point is a machine of its own, all cores run points, and every element is compared
-bit for bit. That no time is below the roofline is a check as well.
+Every point runs on its own machine, points run in parallel on all cores, and
+every element is compared bit for bit. The bench also checks that no time is
+below the roofline.
 
-composite_window_ns is from the first data that moves for a composite to the last that is
-written, gemm_count the tile products of all PEs; both are from the op log and missing
-without one (--data=off). The times of engines are how long those of the PE that ended
-last worked; they overlap. gemm_utilization is how much of crit_ns the GEMM engines of all
-PEs worked. bytes is what moves between HBM and TCM, intensity_flop_per_byte operations for
-each of those, and roofline_ns the theory: the longer of all operations on the MAC arrays
-and all bytes through the memories. roofline_share is roofline_ns of crit_ns. The metrics
-best_gflops and best_roofline_share of a sweep are the largest of their columns, which may
-be of different rows.
+composite_window_ns is the time from the first data that moves for a composite
+to the last data written, gemm_count the tile products of all PEs; both come
+from the op log and are missing without it (--data=off). The times of engines
+are how long those of the PE that ended last worked; they overlap.
+gemm_utilization is the share of crit_ns in which the GEMM engines of all PEs
+worked. bytes is the data moved between HBM and TCM, intensity_flop_per_byte the
+operations per byte, and roofline_ns the longer of all operations on the MAC
+arrays and all bytes through the memories. roofline_share is roofline_ns divided
+by crit_ns. The metrics best_gflops and best_roofline_share of a sweep are the
+largest of their columns, possibly of different rows.
 
-The folder then has gemm.csv and device.csv, all figures as SVG and PNG, report.html with
-everything on one page, and points.jsonl, with which --resume takes over what is there.`,
+The folder has gemm.csv and device.csv, all figures as SVG and PNG, report.html
+with everything on one page, and points.jsonl, from which --resume continues.`,
 		Params: []bench.Param{
-			{Name: "sizes", Usage: "which sizes are multiplied: few is for a quick look", Default: "all", Values: []string{"all", "few"}},
+			{Name: "sizes", Usage: "sizes to multiply; few is a quick run", Default: "all", Values: []string{"all", "few"}},
 		},
 		Folder:     "1H_milestone_output/gemm",
 		Files:      []string{"points.jsonl", "gemm.csv", "device.csv", "*.svg", "*.png", "topology.yaml", "report.html"},

@@ -162,11 +162,12 @@ func (w way) run(b *bench.B, m model, whole bool, want *dense.Matrix) error {
 
 // breakdownDoc is the end of the Doc of benches that have these columns.
 const breakdownDoc = `
-Where time went is told of the PE that ends last, of rank 0 where there are ranks:
-compute_ns is when an engine of it was at work, exposed_memory_ns when none was and data
-moved between memories and TCM, exposed_comm_ns when none was and messages moved or were
-waited for, idle_ns the rest: they add up to total_ns. overlapped_memory_ns and
-overlapped_comm_ns is how much of compute_ns had data or messages moving beside it.`
+The breakdown is that of the PE that ends last, on rank 0 if there are ranks.
+compute_ns is the time in which one of its engines worked. Of the rest,
+exposed_memory_ns is the time in which data moved between memories and TCM,
+exposed_comm_ns the time in which messages moved or the PE waited for them, and
+idle_ns the remainder; the four add up to total_ns. overlapped_memory_ns and
+overlapped_comm_ns are the parts of compute_ns in which data or messages moved.`
 
 // breakdown are columns of a row that say where time went.
 type breakdown struct {

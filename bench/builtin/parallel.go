@@ -19,13 +19,13 @@ import (
 // Parameters of benches with tensor parallelism. Those without a default get one from
 // [defaulted].
 var (
-	precisionParam = bench.Param{Name: "dtype", Usage: "floating-point type of the elements", Default: "f16", Values: []string{"f16", "bf16", "f32"}}
-	groupParam     = bench.Param{Name: "algo", Usage: "algorithm of collectives between ranks; auto is what costs least, ccl.yaml what that says", Default: ccl.Auto}
-	tpParam        = bench.Param{Name: "tp", Usage: "ranks of tensor parallelism, each a SIP; several with commas"}
-	tokensParam    = bench.Param{Name: "tokens", Usage: "how many tokens are computed"}
-	overlapParam   = bench.Param{Name: "overlap", Usage: "pieces in which a row-parallel result is reduced while later ones are computed; several with commas"}
-	sequenceParam  = bench.Param{Name: "sequence-parallel", Usage: "whether ranks have tokens of their own between layers", Values: []string{"off", "on", "both"}}
-	placementParam = bench.Param{Name: "placement", Usage: "weights cut over the cubes of a device, or a copy in each, which then has tokens of its own", Values: []string{"columns", "tokens"}}
+	precisionParam = bench.Param{Name: "dtype", Usage: "dtype of the elements", Default: "f16", Values: []string{"f16", "bf16", "f32"}}
+	groupParam     = bench.Param{Name: "algo", Usage: "algorithm of collectives between ranks: auto is the cheapest, ccl.yaml the configured one", Default: ccl.Auto}
+	tpParam        = bench.Param{Name: "tp", Usage: "number of tensor-parallel ranks, each a SIP; several separated by commas"}
+	tokensParam    = bench.Param{Name: "tokens", Usage: "number of tokens"}
+	overlapParam   = bench.Param{Name: "overlap", Usage: "pieces in which a row-parallel result is reduced while later pieces are computed; several separated by commas"}
+	sequenceParam  = bench.Param{Name: "sequence-parallel", Usage: "divide the tokens over the ranks between layers", Values: []string{"off", "on", "both"}}
+	placementParam = bench.Param{Name: "placement", Usage: "divide weights over the cubes of a device, or copy them to each cube, which has its own tokens", Values: []string{"columns", "tokens"}}
 )
 
 // defaulted returns a parameter with a default.

@@ -14,13 +14,13 @@ func init() {
 	bench.Register(bench.Bench{
 		Name:    "pe2pe",
 		Uses:    bench.UsesNothing,
-		Summary: "latency between two PEs by distance and size: queues against raw DMA",
-		Doc: `Two PEs throw a tile to and fro. A latency is half of the second round trip: what
-comes before the first send drops out. The far end is the next PE of the cube, the
-last one, the next cube and the next device, as far as the system has them, and
-hops is how many links lie between. tcm_ns, sram_ns and hbm_ns are of queues whose
-slots are in that memory of the receiver. put_ns is of raw DMA: a Put into the
-receiver's HBM, a Notify, and the receiver's Load.`,
+		Summary: "latency between two PEs by distance and size, through queues and with raw DMA",
+		Doc: `Two PEs send a tile back and forth. A latency is half of the second round trip,
+which leaves out everything before the first send. The far end is the next PE of
+the cube, the last one, the next cube and the next device, if the machine has
+them; hops is the number of links between. tcm_ns, sram_ns and hbm_ns are for
+queues with slots in that memory of the receiver. put_ns is for raw DMA: a Put
+into the receiver's HBM, a Notify, and the receiver's Load.`,
 		Row: pe2peRow{},
 		Run: runPE2PE,
 	})

@@ -11,9 +11,9 @@ func init() {
 		Name:    "qkv_gemm",
 		Uses:    bench.UsesNothing,
 		Summary: "Q, K and V projections of 128×256×128 f16, over the PEs of a cube",
-		Doc: `An attention layer's first step: x, 128 tokens of 256, times three weights of
-256 × 128. The tokens are cut over the PEs of a cube, and each PE has a copy of the
-weights in its own HBM, so that PEs share nothing but the cube's NoC.`,
+		Doc: `The first step of an attention layer: x, 128 tokens of 256, times three weights
+of 256 × 128. The tokens are divided over the PEs of a cube, and each PE has a
+copy of the weights in its own HBM, so that PEs share only the NoC of the cube.`,
 		Metrics: qkvMetrics{},
 		Run:     runQKV,
 	})

@@ -14,16 +14,17 @@ func init() {
 	bench.Register(bench.Bench{
 		Name:    "task_chain",
 		Uses:    bench.UsesTasks,
-		Summary: "a chain of tasks under the three runtimes: what it costs to go from one to the next",
-		Doc: `Each task adds 1 to the same tile, and so waits for the one before: nothing runs beside
-anything, and what the runtimes differ in is what they do between two tasks and before
-the first. host_build_graph has the whole graph built before it begins. The control core of
-aicpu_build_graph builds while a task runs, and sees the end of the task late if it is
-just building another. The orchestrator of tensormap_and_ringbuffer disturbs nobody.
+		Summary: "chain of tasks under the three runtimes: the cost from one task to the next",
+		Doc: `Each task adds 1 to the same tile and so waits for the task before: nothing runs
+in parallel, and the runtimes differ only in what they do between two tasks and
+before the first. host_build_graph builds the whole graph before it begins. The
+control core of aicpu_build_graph builds while a task runs, and notices the end
+of the task late if it is building another one. The orchestrator of
+tensormap_and_ringbuffer delays no other core.
 
-formula_ns is the closed form of docs/write/tasks.md for kernels that take kernel_ns, as these
-do, and equals makespan_ns. It knows nothing of full storage: rows with more tasks than the
-runtime has places for are without it.`,
+formula_ns is the closed form of docs/write/tasks.md for kernels that take
+kernel_ns, as these do, and equals makespan_ns. It does not cover full storage:
+rows with more tasks than the runtime can hold do not have it.`,
 		Params: taskParams("16"),
 		Row:    chainRow{}, Metrics: taskMetrics{},
 		Run: runTaskChain,

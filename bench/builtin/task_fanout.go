@@ -12,12 +12,13 @@ func init() {
 	bench.Register(bench.Bench{
 		Name:    "task_fanout",
 		Uses:    bench.UsesTasks,
-		Summary: "one task, then many side by side, then one: how fast the runtimes spread work",
-		Doc: `A task writes a tile, others copy it to tiles of their own, each plus its number, and a
-last one adds them all up. The many could run at once, each on a PE. How nearly they do is
-for the control cores to say: one hands out all tasks and reads all ends under
-host_build_graph, has to build them as well under aicpu_build_graph, and there are three
-under tensormap_and_ringbuffer.`,
+		Summary: "one task, then many in parallel, then one: how fast the runtimes distribute work",
+		Doc: `A task writes a tile, many tasks copy it to tiles of their own, each plus its
+number, and a last task sums them. The many tasks could run at the same time,
+each on a PE. The control cores limit this: one core dispatches all tasks and
+reads all completions under host_build_graph, also builds the tasks under
+aicpu_build_graph, and three cores share the work under
+tensormap_and_ringbuffer.`,
 		Params: taskParams("24"),
 		Row:    chart.Row{}, Metrics: taskMetrics{},
 		Run: runTaskFanOut,

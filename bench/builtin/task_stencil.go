@@ -12,13 +12,13 @@ func init() {
 	bench.Register(bench.Bench{
 		Name:    "task_stencil",
 		Uses:    bench.UsesTasks,
-		Summary: "steps of a stencil, a task for each tile: work whose tasks wait for their neighbours",
-		Doc: `Eight steps over a row of tiles, each a task: an element becomes the sum of itself and
-its two neighbours, from one tensor to another and back. A task reads its tile and one
-element on either side, and so waits for three tasks of the step before and, since it
-overwrites what they read, for three of that step, which are mostly the same. The regions
-say so to the runtimes that look at regions, explicit edges to the one that does not. Each
-step is a scope.`,
+		Summary: "steps of a stencil, a task for each tile: tasks that wait for their neighbours",
+		Doc: `Eight steps over a row of tiles, each tile a task: an element becomes the sum of
+itself and its two neighbours, from one tensor to another and back. A task reads
+its tile and one element on either side, so it waits for three tasks of the step
+before. It also waits for the tasks of that step that read the tile it
+overwrites, mostly the same three. Runtimes that use regions find this in the
+regions; the other one gets explicit edges. Each step is a scope.`,
 		Params: taskParams("12"),
 		Row:    chart.Row{}, Metrics: taskMetrics{},
 		Run: runTaskStencil,

@@ -17,12 +17,12 @@ import (
 // taskParams is the parameters of benches of tasks: how many, and what all have.
 func taskParams(count string) []bench.Param {
 	return []bench.Param{
-		{Name: "runtime", Usage: "who schedules the tasks", Default: "all", Values: append([]string{"all"}, printable.Words(task.Runtimes)...)},
-		{Name: "count", Usage: "how many tasks, or tiles", Default: count},
-		{Name: "tile", Usage: "elements that a task works on", Default: "1024"},
-		{Name: "gantt-svg", Usage: "draw who did what when to this file, which ends in .svg or .png", Output: true},
+		{Name: "runtime", Usage: "runtime that schedules the tasks", Default: "all", Values: append([]string{"all"}, printable.Words(task.Runtimes)...)},
+		{Name: "count", Usage: "number of tasks or tiles", Default: count},
+		{Name: "tile", Usage: "elements of a task", Default: "1024"},
+		{Name: "gantt-svg", Usage: "draw a chart of all tasks over time to this file, .svg or .png", Output: true},
 		// Without a default, since it is no setting of the run.
-		{Name: "gantt-skip-building", Usage: "on: begin that picture at the first dispatch"},
+		{Name: "gantt-skip-building", Usage: "on: start the chart at the first dispatch"},
 	}
 }
 

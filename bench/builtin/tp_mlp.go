@@ -14,24 +14,25 @@ func init() {
 	bench.Register(bench.Bench{
 		Name:    "tp_mlp",
 		Uses:    bench.UsesCollectives,
-		Summary: "an MLP of two tensor-parallel layers, by ranks, with sequence parallelism and overlap or not",
-		Doc: `A ColumnParallelLinear from hidden to ffn features, GELU, and a RowParallelLinear back, both
-with bias, on all PEs of every rank. A row for each number of ranks, without and with
-sequence parallelism, where each rank has its tokens before and after, and for each
-number of pieces in which the second layer reduces what is done while it computes the
-rest (1: all at once, afterwards). Each runs on a system like the given one with as many
-SIPs as ranks.
+		Summary: "MLP of two tensor-parallel layers, by ranks, sequence parallelism and overlap",
+		Doc: `A ColumnParallelLinear from hidden to ffn features, GELU, and a
+RowParallelLinear back, both with bias, on all PEs of every rank. There is a row
+for each number of ranks, without and with sequence parallelism, in which each
+rank has its own tokens before and after, and for each number of pieces in which
+the second layer reduces finished pieces while it computes the next (1: all at
+the end). Each runs on a machine like the given one with one SIP for each rank.
 
-Every element on every rank is compared with a dense computation in float64; it may be
-off by 8 standard deviations of what rounding makes of it, to dtype after each step and to
-f32 in sums (docs/write/tp.md). After the reduction all ranks must have the same bits.
+Every element on every rank is compared with a dense computation in float64,
+within 8 standard deviations of the rounding error, to dtype after each step and
+to f32 in sums (docs/write/tp.md). After the reduction all ranks must have the
+same bits.
 
-collective is the algorithm that reduces, gemm_ns how long the GEMM engine of rank 0 that
-worked longest did, and comm_share how much of total_ns is exposed_comm_ns.
+collective is the algorithm that reduces, gemm_ns the longest time that a GEMM
+engine of rank 0 worked, and comm_share exposed_comm_ns divided by total_ns.
 ` + breakdownDoc,
 		Params: []bench.Param{
 			defaulted(tpParam, "1,2,4,8"), defaulted(tokensParam, "256"), {Name: "hidden", Usage: "features between layers", Default: "512"},
-			{Name: "ffn", Usage: "features within an MLP", Default: "2048"}, precisionParam, defaulted(sequenceParam, "off"), defaulted(overlapParam, "1,2"), defaulted(placementParam, "tokens"), groupParam,
+			{Name: "ffn", Usage: "features within the MLP", Default: "2048"}, precisionParam, defaulted(sequenceParam, "off"), defaulted(overlapParam, "1,2"), defaulted(placementParam, "tokens"), groupParam,
 		},
 		Row: mlpRow{},
 		Run: runTPMLP,

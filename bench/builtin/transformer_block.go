@@ -15,24 +15,26 @@ func init() {
 	bench.Register(bench.Bench{
 		Name:    "transformer_block",
 		Uses:    bench.UsesCollectives,
-		Summary: "a block of a transformer, forward: norm, attention, norm, MLP, on tensor-parallel ranks",
-		Doc: `A block as Llama has it, without rotary positions: RMSNorm, the projection to Q, K and V,
-causal grouped-query attention, the projection back and the residual; RMSNorm, the gated
-projection up, SwiGLU, the projection down and the residual. Heads and features are cut over
-the ranks; with sequence parallelism the norms and residuals are cut by tokens. --shape
-chooses the sizes: llama-70b has 8192 features, 64 query and 8 KV heads of 128, and 28672
-features in its MLP; tiny has 256, 16 and 8 of 16, and 512.
+		Summary: "forward pass of a transformer block on tensor-parallel ranks: norm, attention, MLP",
+		Doc: `A block of Llama without rotary positions: RMSNorm, the projection to Q, K and
+V, causal grouped-query attention, the projection back and the residual;
+RMSNorm, the gated projection up, SwiGLU, the projection down and the residual.
+Heads and features are divided over the ranks; with sequence parallelism the
+norms and residuals are divided by tokens. --shape chooses the sizes: llama-70b
+has 8192 features, 64 query and 8 KV heads of 128, and 28672 features in its
+MLP; tiny has 256, 16 and 8 of 16, and 512.
 
-Every element on every rank is compared with a dense computation in float64; it may be
-off by 8 standard deviations of what rounding makes of it. Without sequence parallelism
+Every element on every rank is compared with a dense computation in float64,
+within 8 standard deviations of the rounding error. Without sequence parallelism
 all ranks must have the same bits.
 
-A row for each step of rank 0: launches and collectives in their order, and all of them.
-A step begins with the end of the one before, so that the command's way to the device and
-the wait for other ranks are part of it. The row before is the time until the first step,
-in which weights and input are copied to the devices; after is the time from the last step
-to the end of the run, in which results are copied back. before, all and after add up to
-the row makespan, and this is makespan_ns if the block runs in one way.
+There is a row for each step of rank 0, launches and collectives in order, and a
+row for all of them. A step begins with the end of the step before, so it
+includes the route of the command to the device and the wait for other ranks.
+The row before is the time until the first step, in which weights and input are
+copied to the devices; the row after is the time from the last step to the end
+of the run, in which results are copied back. before, all and after add up to
+the row makespan, which is makespan_ns if the block runs in one way.
 ` + breakdownDoc,
 		Params: []bench.Param{
 			{Name: "shape", Usage: "sizes of the block", Default: "tiny", Values: []string{"tiny", "llama-70b"}},

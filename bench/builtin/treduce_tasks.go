@@ -12,12 +12,13 @@ func init() {
 	bench.Register(bench.Bench{
 		Name:    "treduce_tasks",
 		Uses:    bench.UsesTasks,
-		Summary: "ranks make blocks and a root adds them up as they come, all by tasks",
-		Doc: `Every SIP is a rank. A task makes each block of a rank's vector and tells the root; the
-root has a task for each block, which waits until all ranks have told it, reads theirs and
-adds them to its own. So computing, communicating and scheduling overlap as far as the
-runtimes let them: under host_build_graph a rank begins when its own graph is built, and
-the root has the largest.`,
+		Summary: "ranks compute blocks and a root sums them as they arrive, all as tasks",
+		Doc: `Every SIP is a rank. A task computes each block of a rank's vector and notifies
+the root. The root has a task for each block, which waits until all ranks have
+sent their notifications, reads their blocks and adds them to its own. So
+computation, communication and scheduling overlap as far as the runtimes allow:
+under host_build_graph a rank begins when its own graph is built, and the root
+has the largest graph.`,
 		Params: taskParams("12"),
 		Row:    chart.Row{}, Metrics: taskMetrics{},
 		Run: runTReduceTasks,

@@ -23,17 +23,17 @@ import (
 func commCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "comm",
-		Short: "Run kernels on ranks that really are processes, and check their values",
-		Long: `Comm runs distributed scenarios: a kernel of the tile language on several ranks,
-which share windows of memory and talk with Put, Get, Notify and WaitSignal. Ranks
-are processes (--backend shm), goroutines (inproc), or SIPs of a simulated machine
-(sim); every value is compared with a golden one.
+		Short: "Run kernels on processes, goroutines or simulated devices",
+		Long: `Comm runs distributed scenarios. A scenario runs a kernel of the tile language
+on several ranks, which share windows of memory and communicate with Put, Get,
+Notify and WaitSignal. Ranks are processes (--backend shm), goroutines (inproc)
+or SIPs of a simulated machine (sim). All outputs are compared with golden
+values.
 
-A scenario is a file. comm list shows those that come with kernbench, comm show
---source prints one to copy, and docs/write/scenarios.md tells how to write your own.`,
+A scenario is a YAML file. comm list shows the built-in scenarios, comm show
+--source prints one to copy, and docs/write/scenarios.md describes the format.`,
 		Example: `  kernbench comm list
   kernbench comm run all_reduce --nranks 4
-  kernbench comm run my-scenario.yaml --rounds 100
   kernbench comm show ep_dispatch_combine`,
 	}
 	group(cmd)
@@ -45,52 +45,44 @@ func commRunCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run SCENARIO",
 		Short: "Run a scenario and compare its values",
-		Long: `Run runs a scenario, a file or the name of one that comm list shows, and compares every
-output of every rank and round with its golden values. Everything is checked before a
-rank starts. kernbench run FILE.yaml does the same.
+		Long: `Run runs a scenario, a file or a name that comm list shows, and compares every
+output of every rank and round with golden values. Everything is checked before
+a rank starts.
 
-With --rounds the kernel runs so many times in the same ranks, with other inputs every
-time and random delays (--seed) in between, so that a kernel which does not wait where
-it should shows.
+--rounds runs the kernel several times in the same ranks, with random delays
+(--seed) between rounds, which reveals missing waits.
 
---devices says which devices the ranks are, 0-3 or 0,2,5, and so how many there are; --nranks,
-if given, must agree. On --backend shm each rank is bound to the core with the number of
-its device if the process may use all of these cores; the output says which, or why not.
+--devices names the device of each rank and so the number of ranks; --nranks
+must agree. On shm each rank is bound to the core with the number of its device,
+if the process may use all these cores; the output says which, or why not. On
+sim devices are SIPs of the machine. The presets default and alpha_beta grow to
+the number of ranks. a2a3sim is another name of default and a5sim of alpha_beta;
+both choose --backend sim and have no numbers of real machines.
 
-On --backend sim devices are SIPs of the system that -t names, a preset or a file. The
-presets default and alpha_beta are made as large as the ranks need. -t a2a3sim is
-another name of default, and -t a5sim of alpha_beta; both choose --backend sim, and have
-no numbers of those machines.
+--check race reports accesses of different PEs to the same bytes without order
+between them, in this run. It takes rounds as ordered, which real ranks do not
+guarantee, and does not see Go variables that kernels share.
 
-With --backend sim, --check race also looks for accesses of different PEs to the same
-bytes that nothing orders. It takes rounds for ordered, which real ranks do not, and
-sees the accesses of this run alone, and no Go variables that kernels share.
+--runtime runs the scenario as a program of tasks: the one that its file names
+under tasks, else its kernel as a single task. Runtimes differ in where the task
+graph is built and scheduled and in the cost (kernbench tasks show), not in the
+values.
 
---runtime runs the scenario as a program of tasks instead: the one that its file names
-under tasks, else its kernel as the only task. Who builds the graph, who schedules it
-and what that costs differ (kernbench tasks show); values do not. On --backend sim,
---gantt and --gantt-svg show who did what when, with --gantt-skip-building from the
-first dispatch on.
+comm prepare, execute and verify do the same in three steps.
 
---keep DIR leaves the inputs, outputs and golden values of each rank as .npy files. comm
-prepare, execute and verify do the same in three steps.
+Wrong values are reported by rank, round and span of elements, with the worst
+element of each span.
 
-Wrong values are reported by rank, round and span of elements, with the worst of each
-span, and are exit status 1. A mistake in the scenario or a flag is 2, a rank that
-failed 3.
-
---format json has one object: ok, scenario, backend, nranks, root (-1: none), rounds,
-devices, binding (with --devices: cores by rank, empty if not bound, and the allowed ones),
-params, system (of sim), runtime, tasks_config and, of sim, tasks (with --runtime),
-time_ns (in the kernels, of the slowest rank, with the random delays; with --runtime
-from when all ranks have begun to the end of the last task, on sim with what the host
-builds before), staging_ns (copying staged buffers into windows), compared, wrong, spans
-(how many), mismatches (the first 100 of these) and races (with --check race).`,
+--format json prints one object: ok, scenario, backend, nranks, root (-1: none),
+rounds, devices, binding, params, system, runtime, tasks_config, tasks, time_ns
+(of the slowest rank in the kernels, random delays included; with --runtime to
+the end of the last task), staging_ns (copying staged buffers into windows),
+compared, wrong, spans, mismatches (the first 100 spans) and races.`,
 		Example: `  kernbench comm run all_reduce --set mode=ring --nranks 5
   kernbench comm run treduce --root 2 --rounds 100
   kernbench comm run ffn_tp --backend sim -t alpha_beta --format json
   kernbench comm run my-scenario.yaml -t a2a3sim --devices 0-1
-  kernbench comm run all_gather --backend sim --runtime tensormap_and_ringbuffer --gantt
+  kernbench comm run all_gather --backend sim --runtime host_build_graph --gantt
   kernbench comm run broadcast --keep out`,
 		Args:              oneScenario,
 		ValidArgsFunction: completeScenario,
@@ -98,7 +90,7 @@ builds before), staging_ns (copying staged buffers into windows), compared, wron
 	tasks := addTaskFlags(cmd)
 	options := addScenarioFlags(cmd, tasks)
 	run := addBackendFlags(cmd)
-	keep := cmd.Flags().String("keep", "", "leave inputs, outputs and golden values in `DIR`, which is new or empty")
+	keep := cmd.Flags().String("keep", "", "write inputs, outputs and golden values to `DIR` as .npy files; it must be new or empty")
 	format := formatFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		resolveScenario(cmd, args)
@@ -124,9 +116,9 @@ func commPrepareCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "prepare SCENARIO DIR",
 		Short: "Write the inputs and golden values of a run to a folder",
-		Long: `Prepare writes what a run of the scenario starts from and should end with to a
-folder, as .npy files by round and rank, with the scenario and its parameters. Inputs
-may be changed before comm execute; comm verify compares.`,
+		Long: `Prepare writes the inputs and golden values of a run to a folder, as .npy files
+by round and rank, with the scenario and its parameters. You may change inputs
+before comm execute; comm verify compares the outputs.`,
 		Example: `  kernbench comm prepare all_reduce out --nranks 4
   kernbench comm execute out
   kernbench comm verify out`,
@@ -153,15 +145,17 @@ may be changed before comm execute; comm verify compares.`,
 func commExecuteCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "execute DIR",
-		Short: "Run what was prepared in a folder",
-		Long: `Execute runs the scenario of a folder that comm prepare has made, on the inputs
-there, and writes the outputs beside them; those of an earlier run are removed first.
-It compares nothing. Races that --check race finds are exit status 1.
+		Short: "Run a prepared folder",
+		Long: `Execute runs the scenario of a folder made by comm prepare on the inputs in the
+folder and writes the outputs there. It removes outputs of an earlier run first,
+and compares nothing.
 
-With --runtime it runs the tasks, as comm run does, and says how they were scheduled.
-Parameters are those of comm prepare; --set changes what tasks cost, tasks.KEY=VALUE.`,
+With --runtime it runs the tasks, as comm run does, and reports how they were
+scheduled. The parameters are those of comm prepare; --set changes only the
+costs of tasks, as tasks.KEY=VALUE.`,
 		Example: `  kernbench comm execute out --backend shm
-  kernbench comm execute out --backend sim --runtime host_build_graph --set tasks.host_build_graph.per_task=1us`,
+  kernbench comm execute out --backend sim --runtime host_build_graph \
+    --set tasks.host_build_graph.per_task=1us`,
 		Args: exactly("DIR"),
 	}
 	run := addBackendFlags(cmd)
@@ -193,7 +187,7 @@ func commVerifyCmd() *cobra.Command {
 	return prints(&cobra.Command{
 		Use:   "verify DIR",
 		Short: "Compare the outputs in a folder with their golden values",
-		Long: `Verify compares the outputs that comm execute has left in a folder with the golden
+		Long: `Verify compares the outputs that comm execute wrote to a folder with the golden
 values there, and reports as comm run does.`,
 		Example: `  kernbench comm verify out --format json`,
 		Args:    exactly("DIR"),

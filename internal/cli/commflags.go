@@ -24,12 +24,12 @@ import (
 // parameters, and is how to read them. Some of --set may be for tasks.
 func addScenarioFlags(cmd *cobra.Command, tasks *taskFlags) func(*runner.Options) error {
 	var nranks, root, rounds int
-	intFlag(cmd, &nranks, "nranks", 0, "how many ranks (default: as many as --devices has, else the scenario's)")
-	intFlag(cmd, &root, "root", 0, "the root, of scenarios that have one (default: the scenario's)")
-	intFlag(cmd, &rounds, "rounds", 1, "how often the kernel runs, with other inputs every time")
-	devices := cmd.Flags().String("devices", "", "`LIST` of the ranks' devices, such as 0-3 or 0,2,5 (default: from 0 on)")
+	intFlag(cmd, &nranks, "nranks", 0, "number `N` of ranks (default: that of --devices, else of the scenario)")
+	intFlag(cmd, &root, "root", 0, "`RANK` of the root (default: that of the scenario)")
+	intFlag(cmd, &rounds, "rounds", 1, "number `N` of runs of the kernel, each with other inputs")
+	devices := cmd.Flags().String("devices", "", "`LIST` of devices by rank, such as 0-3 or 0,2,5 (default: from 0)")
 	oldFlag(cmd, "d", "devices")
-	sets := cmd.Flags().StringArray("set", nil, "change a parameter of the scenario, `NAME=VALUE`, or with --runtime a value of tasks.yaml, tasks.KEY=VALUE; repeatable")
+	sets := cmd.Flags().StringArray("set", nil, "set a parameter of the scenario, `NAME=VALUE`, or with --runtime tasks.KEY=VALUE (repeatable)")
 	return func(o *runner.Options) error {
 		err := refuse(cmd,
 			misuse{"nranks", nranks < 1, fmt.Sprintf("%d: write 1 to 64", nranks)},
@@ -67,16 +67,16 @@ func addScenarioFlags(cmd *cobra.Command, tasks *taskFlags) func(*runner.Options
 // addBackendFlags gives a command the flags that say what ranks are, and is how to read
 // them.
 func addBackendFlags(cmd *cobra.Command) func(*runner.Options) error {
-	backend := choiceFlag(cmd, "backend", "what ranks are: processes, goroutines, or SIPs of a simulated machine", runner.Backends...)
-	preset := cmd.Flags().StringP("topology", "t", "", "`NAME` or file of the simulated system, of --backend sim (default: default), or a2a3sim or a5sim")
+	backend := choiceFlag(cmd, "backend", "kind of ranks: processes, goroutines or simulated", runner.Backends...)
+	preset := cmd.Flags().StringP("topology", "t", "", "file or preset `NAME` of the machine for --backend sim, a2a3sim or a5sim (default: default)")
 	complete(cmd, "topology", topology.Presets(), cobra.ShellCompDirectiveDefault)
 	oldFlag(cmd, "preset", "topology")
 	oldFlag(cmd, "p", "topology")
-	check := choiceFlag(cmd, "check", "look for accesses that nothing orders, on --backend sim", "none", "race")
+	check := choiceFlag(cmd, "check", "report unordered accesses, on --backend sim", "none", "race")
 	seed, timeout := uint64(1), time.Duration(0)
 	parseSeed := func(text string) (uint64, error) { return strconv.ParseUint(text, 10, 64) }
 	timeoutFlag(cmd, &timeout)
-	cmd.Flags().Var(value[uint64]{&seed, "int", parseSeed, "write a whole number, 0 or more"}, "seed", "`NUMBER` that the random delays of --rounds begin with")
+	cmd.Flags().Var(value[uint64]{&seed, "int", parseSeed, "write a whole number, 0 or more"}, "seed", "seed `NUMBER` of the random delays of --rounds")
 	return func(o *runner.Options) error {
 		if err := refuse(cmd, misuse{"topology", *preset == "", "is empty: write a preset, a file, a2a3sim or a5sim, or delete it"}); err != nil {
 			return err
@@ -105,7 +105,7 @@ func timeoutFlag(cmd *cobra.Command, p *time.Duration) {
 		}
 		return d, err
 	}
-	cmd.Flags().Var(value[time.Duration]{p, "duration", parse, "write a time such as 30s"}, "timeout", "wall-clock `TIME` after which the run is given up (default: none)")
+	cmd.Flags().Var(value[time.Duration]{p, "duration", parse, "write a time such as 30s"}, "timeout", "stop after this wall-clock `TIME` with exit status 3 (default: none)")
 	cmd.Flags().Lookup("timeout").DefValue = "" // the usage says what the default is
 }
 
@@ -122,11 +122,11 @@ type taskFlags struct {
 // addTaskFlags gives a command the flags of task runtimes.
 func addTaskFlags(cmd *cobra.Command) *taskFlags {
 	f := &taskFlags{cmd: cmd, configFlags: configFlags{setup.Choice{Kinds: []*setup.Kind{setup.Tasks}}}}
-	f.runtime = wordFlag(cmd, "runtime", "", "run the scenario as tasks, scheduled by this (default: its kernel, on each rank)", "", printable.Words(task.Runtimes))
+	f.runtime = wordFlag(cmd, "runtime", "", "run the scenario as tasks under a `RUNTIME`: "+strings.Join(printable.Words(task.Runtimes), ", ")+" (default: run its kernel)", "", printable.Words(task.Runtimes))
 	f.addFiles(cmd)
-	cmd.Flags().BoolVar(&f.gantt, "gantt", false, "with --runtime on --backend sim: show who did what when; in json, as spans")
-	cmd.Flags().StringVar(&f.svg, "gantt-svg", "", "the same as a picture, to `FILE`, which ends in .svg or .png")
-	cmd.Flags().BoolVar(&f.skip, "gantt-skip-building", false, "begin both charts at the first dispatch and leave out the building before it")
+	cmd.Flags().BoolVar(&f.gantt, "gantt", false, "with --runtime on --backend sim: draw a chart of all tasks over time; spans in JSON")
+	cmd.Flags().StringVar(&f.svg, "gantt-svg", "", "write the chart to `FILE`, .svg or .png")
+	cmd.Flags().BoolVar(&f.skip, "gantt-skip-building", false, "start charts at the first dispatch")
 	return f
 }
 

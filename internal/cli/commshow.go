@@ -15,16 +15,15 @@ import (
 func commListCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list",
-		Short: "List the scenarios that come with the program",
-		Long: `List shows the scenarios that comm run knows by name: those that come with kernbench
-and, in a program of your own that calls kernbench.Main, those it has registered. If
-one of these has mistakes the others are listed all the same, and the exit status is 2.
+		Short: "List the built-in scenarios",
+		Long: `List shows the scenarios that comm run finds by name: the built-in ones and, in
+a program that calls kernbench.Main, those that the program registers. If one of
+these has mistakes, the others are still listed and the exit status is 2.
 
---format json has a list of name, nranks and summary, and broken, the first mistake, of
-those that have one.`,
-		Example: `  kernbench comm list
-  kernbench comm list --format json`,
-		Args: noArgs,
+--format json prints a list of name, nranks, summary and, for a scenario with
+mistakes, broken (the first mistake).`,
+		Example: `  kernbench comm list`,
+		Args:    noArgs,
 	}
 	format := formatFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -37,25 +36,23 @@ those that have one.`,
 func commShowCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "show SCENARIO",
-		Short: "Print a scenario and the bytes of its windows",
-		Long: `Show prints what a scenario is for a number of ranks: its kernel, and the byte layout
-of the windows that ranks share, signals included. Each rank has a part of this layout;
-nothing in it depends on the rank. Signals are 64-bit words, each on a line of the cache
-of its own, in two banks that runs of the kernel use by turns.
+		Short: "Print a scenario and the layout of its windows",
+		Long: `Show prints a scenario for a number of ranks: its kernel, and the byte layout of
+the windows that the ranks share. The layout is the same on every rank. Signals
+are 64-bit words, each on its own cache line, in two banks that successive
+rounds alternate between.
 
---source prints the file itself, to copy.
-
---format json has scenario, summary, nranks, root, devices, params, kernel,
-tasks, context_version, windows (domain, ranks, bytes, signals, matrices (name, first,
-signals), signal_banks, signal_bytes) and buffers (name, dtype, shape, bytes, window,
-offset, staged, domain).`,
+--format json prints one object: scenario, summary, nranks, root, devices,
+params, kernel, tasks, context_version, windows (domain, ranks, bytes, signals,
+matrices, signal_banks, signal_bytes) and buffers (name, dtype, shape, bytes,
+window, offset, staged, domain).`,
 		Example: `  kernbench comm show all_reduce --nranks 8
   kernbench comm show all_reduce --source > my-scenario.yaml`,
 		Args:              oneScenario,
 		ValidArgsFunction: completeScenario,
 	}
 	options := addScenarioFlags(cmd, nil)
-	source := cmd.Flags().Bool("source", false, "print the file")
+	source := cmd.Flags().Bool("source", false, "print the file of the scenario")
 	format := formatFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		resolveScenario(cmd, args)

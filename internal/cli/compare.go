@@ -17,47 +17,45 @@ import (
 func compareCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "compare A B",
-		Short: "What changed between two results, or ours beside numbers of others",
-		Long: `Compare reads two files of results and prints what changed from A to B: CSV, JSON of
-run, coll, probe and sweep, JSONL of experiments, or two folders of CSV files, as the
-milestones write, whose files are compared by name.
+		Short: "Compare two results, or ours with published numbers",
+		Long: `Compare prints what changed from file A to file B. The files are CSV; JSON of
+run, coll, probe and sweep; JSONL of experiments; or two folders of CSV files,
+whose files are paired by name.
 
-The files say what their columns are: settings, by which rows are matched, results of
-which less or more is better, checks, bounds and other results. Versions and hashes are
-not compared. In files that do not say, as those of other programs, columns of words are
-settings, and nothing is better or worse unless --lower or --higher names the column;
-both flags also override what a file says. --key and --value name other columns to match
-rows by and to compare. Rows of one file with the same keys are one if they are alike in
-all columns, and else refused, with the columns that would tell them apart.
+The files give each column a role: setting, by which rows are paired; result of
+which less or more is better; check; bound; other result. Versions and hashes
+are not compared. In files without roles, for example of other programs, columns
+of words are settings, and results are neither better nor worse until --lower or
+--higher names their column. Rows of one file with the same keys must be equal
+in all columns; otherwise compare names the columns that distinguish them.
 
---threshold 2% lets all columns change by that much, --threshold latency_ns=0.5% one of
-them, but never a check. The default is 0: same inputs, same numbers. Differences are
-computed exactly.
+--threshold 2% allows all columns to change by that much, and --threshold
+latency_ns=0.5% one column. Checks have no threshold. Differences are exact.
 
-The exit status is 1 if a value got worse by more than its threshold, or B lacks a
-value, a row, a column or a file of A, and 2 if no row is in both; 0 otherwise. --format
-json has a, b, ok, tables (name, keys, values, matched, missing, added, lost and new
-columns, count of verdicts, cells), missing_files and new_files.
+The exit status is 1 if a value got worse by more than its threshold, or if B
+lacks a value, row, column or file of A. It is 2 if no row is in both.
 
---reference puts our numbers beside those of others, which it measures now: without a
-name it lists the references and their sources. --format json has reference, title,
-source, date, about, unknown, columns (of theirs), systems, difference, schema and rows.`,
+--reference measures on our machines what others have published and prints both
+numbers. Without a name it lists the references and their sources.
+
+--format json prints one object: a, b, ok, tables, missing_files and new_files;
+with --reference: reference, title, source, date, about, unknown, columns,
+systems, difference, schema and rows.`,
 		Example: `  kernbench compare before.csv after.csv
   kernbench compare before.json after.json --threshold 2%
   kernbench compare old/ccl new/ccl --threshold latency_ns=1% --format csv
   kernbench compare ring.csv torus.csv --key n_elem --value latency_ns --all
   kernbench compare mine.csv yours.csv --lower seconds --higher requests
-  kernbench compare --reference
   kernbench compare --reference tenstorrent_blackhole`,
 	}
 	var (
-		ours   = cmd.Flags().Bool("reference", false, "put ours beside the numbers of others that the argument names")
-		limits = cmd.Flags().StringArray("threshold", nil, "how much may change, `SHARE` or COLUMN=SHARE (default 0)")
-		keys   = cmd.Flags().StringSlice("key", nil, "`COLUMNS` to match rows by (default: the settings)")
+		ours   = cmd.Flags().Bool("reference", false, "measure published numbers, named by the argument")
+		limits = cmd.Flags().StringArray("threshold", nil, "allowed change, `SHARE` or COLUMN=SHARE (default 0)")
+		keys   = cmd.Flags().StringSlice("key", nil, "`COLUMNS` to pair rows by (default: settings)")
 		values = cmd.Flags().StringSlice("value", nil, "`COLUMNS` to compare (default: all others)")
-		lower  = cmd.Flags().StringSlice("lower", nil, "`COLUMNS` of which less is better (default: as the files say)")
-		higher = cmd.Flags().StringSlice("higher", nil, "`COLUMNS` of which more is better (default: as the files say)")
-		all    = cmd.Flags().Bool("all", false, "print what is equal too")
+		lower  = cmd.Flags().StringSlice("lower", nil, "`COLUMNS` of which less is better (default: as in the files)")
+		higher = cmd.Flags().StringSlice("higher", nil, "`COLUMNS` of which more is better (default: as in the files)")
+		all    = cmd.Flags().Bool("all", false, "also print equal values")
 		format = formatFlag(cmd, "csv")
 	)
 	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {

@@ -18,30 +18,30 @@ import (
 )
 
 func cclCmd() *cobra.Command {
-	return configCommand(setup.CCL, `How collectives are done is in ccl.yaml: defaults, and entries that have a name, each
-with an algorithm, queues and a number of ranks. kernbench run and coll read it from
---ccl FILE, else ./ccl.yaml, else it is the embedded one.`, `Show prints the entries of ccl.yaml with the defaults filled in; a dash is what the
-topology says, of root_cube the cube in the middle, of world_size all PEs. The first line
-says which configuration was used. Where defaults.algorithm names an entry, the row
-(defaults: NAME) has the settings of that entry. --format yaml prints a complete file,
-which loads back.
+	return configCommand(setup.CCL, `ccl.yaml configures collectives. It has defaults and named entries, each with an
+algorithm, queues and a number of ranks. kernbench run, coll and sweep read it
+from --ccl FILE, else ./ccl.yaml, else the embedded file.`, `Show prints the entries of ccl.yaml with the defaults filled in. A dash means as
+in the topology, for root_cube the middle cube, for world_size all PEs. The
+first line has the source of the configuration. If defaults.algorithm names an
+entry, the row (defaults: NAME) has the settings of that entry. --format yaml
+prints a complete ccl.yaml.
 
---format json has version, ccl (source and hash), default (the entry that the defaults
-name, if they do) and entries, the defaults first and without a name, with the keys of
-the file; sizes are in bytes.`,
-		", algorithms (names of entries)", ccl.Schema,
+--format json prints one object: version, ccl (source and hash), default (the
+entry that the defaults name) and entries, the defaults first and without a
+name, with the keys of the file; sizes are in bytes.`,
+		", algorithms", ccl.Schema,
 		func(c *setup.Loaded) (result, error) { return describe.DescribeCollectives(c.CCL) })
 }
 
 func tasksCmd() *cobra.Command {
-	return configCommand(setup.Tasks, `What scheduling the tasks of a program costs, and how many there is room for, is in
-tasks.yaml: what the runtimes have in common, and the numbers of each. kernbench run and
-comm run read it from --tasks FILE, else ./tasks.yaml, else it is the embedded one.`, `Show prints the numbers of tasks.yaml: those that the runtimes have in common, and a line
-for each runtime; a dash is what it does not have. The first line says which configuration
-was used. --format yaml prints a complete file, which loads back.
+	return configCommand(setup.Tasks, `tasks.yaml has the costs of scheduling tasks and the capacities of the runtimes:
+common numbers, and those of each runtime. kernbench run, sweep and comm run
+read it from --tasks FILE, else ./tasks.yaml, else the embedded file.`, `Show prints the numbers of tasks.yaml: the common ones, and a line for each
+runtime; a dash is a number that it does not have. The first line has the source
+of the configuration. --format yaml prints a complete tasks.yaml.
 
---format json has version, tasks (source and hash), control and runtimes, each with its
-name, with the keys of the file; times are in ns, and their names end in _ns.`,
+--format json prints one object: version, tasks (source and hash), control and
+runtimes, with the keys of the file; times are in ns, and their keys end in _ns.`,
 		"", task.Schema,
 		func(c *setup.Loaded) (result, error) { return describe.DescribeTasks(c.Tasks.(*task.Config)), nil })
 }
@@ -57,7 +57,7 @@ func configCommand(k *setup.Kind, long, shown, member string, schema func() []by
 	group(cmd)
 	show := &cobra.Command{
 		Use: "show", Short: "Print " + k.Says, Long: shown, Args: noArgs,
-		Example: fmt.Sprintf("  kernbench %[1]s show\n  kernbench %[1]s show --set %[2]s --format yaml > %[1]s.yaml", k.Name, k.Example),
+		Example: fmt.Sprintf("  kernbench %[1]s show\n  kernbench %[1]s show --set %[2]s --format yaml", k.Name, k.Example),
 	}
 	flags := addConfigFlags(show, k)
 	format := formatFlag(show, "yaml")
@@ -76,7 +76,7 @@ func configCommand(k *setup.Kind, long, shown, member string, schema func() []by
 		}
 		return printResult(cmd, *format, r)
 	}
-	checks := validator{Kind: k, files: "files of " + k.Says, usual: "the embedded one", presets: []string{"default"}, list: "configs", member: member}
+	checks := validator{Kind: k, files: k.Name + ".yaml files", usual: "the embedded one", presets: []string{"default"}, list: "configs", member: member}
 	cmd.AddCommand(show, checks.command(), schemaCommand(k.Name, "a "+k.Name+".yaml", schema))
 	return cmd
 }
@@ -96,12 +96,12 @@ func (k validator) command() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "validate [FILE|PRESET]...",
 		Short: "Check " + k.files,
-		Long: fmt.Sprintf(`Validate checks files and presets, or without arguments the one that other commands
-would use: ./%s.yaml, else %s. It reports every mistake at once
-with file, line, column and what to write instead, and then ends with exit status 2.
+		Long: fmt.Sprintf(`Validate checks files and presets; without arguments it checks ./%s.yaml,
+else %s. It reports all mistakes with file, line, column and
+what to write instead; the exit status is then 2.
 
---format json has a list %s of name, ok, source, hash%s and errors,
-each of file, line, column, path and message.`, k.Name, k.usual, k.list, k.member),
+--format json prints an object with the list %s, each with name, ok,
+source, hash%s and errors (file, line, column, path, message).`, k.Name, k.usual, k.list, k.member),
 		Example:           fmt.Sprintf("  kernbench %s validate\n  kernbench %[1]s validate my-%[1]s.yaml --format json", k.Name),
 		ValidArgsFunction: cobra.FixedCompletions(k.presets, cobra.ShellCompDirectiveDefault),
 	}
@@ -142,8 +142,8 @@ func schemaCommand(of, file string, schema func() []byte) *cobra.Command {
 	return &cobra.Command{
 		Use:   "schema",
 		Short: "Print the JSON Schema of " + file,
-		Long: fmt.Sprintf(`Schema prints the JSON Schema of %s, with which editors complete keys
-and mark mistakes as you type. Name it in the first line of your file:
+		Long: fmt.Sprintf(`Schema prints the JSON Schema of %s. Editors complete keys and
+mark mistakes with it if the first line of the file names it:
 
   # yaml-language-server: $schema=%s.schema.json`, file, of),
 		Example: fmt.Sprintf("  kernbench %s schema > %[1]s.schema.json", of),

@@ -40,7 +40,7 @@ func (v value[T]) Set(text string) error {
 }
 
 // number returns the value of a flag that counts.
-func number(p *int) value[int] { return value[int]{p, "int", strconv.Atoi, "write a whole number"} }
+func number(p *int) value[int] { return value[int]{p, "N", strconv.Atoi, "write a whole number"} }
 
 // intFlag gives a command a flag that counts.
 func intFlag(cmd *cobra.Command, p *int, name string, value int, usage string) {
@@ -50,7 +50,7 @@ func intFlag(cmd *cobra.Command, p *int, name string, value int, usage string) {
 
 // strictFlag gives a command --strict.
 func strictFlag(cmd *cobra.Command, p *bool) {
-	cmd.Flags().BoolVar(p, "strict", false, "refuse kept points that another build of the program has run, instead of warning")
+	cmd.Flags().BoolVar(p, "strict", false, "refuse points of another build of the program instead of warning")
 }
 
 // oldFlag gives a command a hidden flag that stands for another flag, which has the place of the
@@ -83,12 +83,23 @@ func choiceFlag(cmd *cobra.Command, name, usage string, allowed ...string) *stri
 // wordFlag is choiceFlag with a letter for short and any word as the default. It allows any text if
 // there are no words.
 func wordFlag(cmd *cobra.Command, name, letter, usage, chosen string, allowed []string) *string {
-	cmd.Flags().VarP(value[string]{&chosen, cmp.Or(strings.Join(allowed, "|"), "text"), func(word string) (string, error) {
+	kind := cmp.Or(strings.Join(allowed, "|"), "TEXT")
+	if len(kind) > mostKind {
+		kind = "WORD"
+		if !strings.Contains(usage, allowed[0]) {
+			usage += ": " + strings.Join(allowed, ", ")
+		}
+	}
+	cmd.Flags().VarP(value[string]{&chosen, kind, func(word string) (string, error) {
 		return word, checkWord(word, allowed)
 	}, ""}, name, letter, usage)
 	complete(cmd, name, allowed, cobra.ShellCompDirectiveNoFileComp)
 	return &chosen
 }
+
+// mostKind is the longest list of words that help shows next to the name of a flag. A longer list
+// is part of the usage text, or added to it.
+const mostKind = 18
 
 // checkWord refuses a word that is not allowed, if some are.
 func checkWord(word string, allowed []string) error {
@@ -100,12 +111,12 @@ func checkWord(word string, allowed []string) error {
 
 // fidelityFlag is --fidelity.
 func fidelityFlag(cmd *cobra.Command) *string {
-	return choiceFlag(cmd, "fidelity", "model of the fabric: trains of flits, or every flit an event", "train", "flit")
+	return choiceFlag(cmd, "fidelity", "model of the fabric: trains of flits or single flits", "train", "flit")
 }
 
 // formatFlag is --format, text and json unless a command has more.
 func formatFlag(cmd *cobra.Command, more ...string) *string {
-	return choiceFlag(cmd, "format", "how to print", append([]string{"text", "json"}, more...)...)
+	return choiceFlag(cmd, "format", "output format", append([]string{"text", "json"}, more...)...)
 }
 
 // misuse is a flag that means nothing where it is given, or whose value does not.
@@ -167,11 +178,11 @@ func (f *configFlags) addFiles(cmd *cobra.Command) {
 	for _, k := range f.Kinds {
 		if k == setup.Topology {
 			want := fmt.Sprintf("empty: write a file or a preset (%s)", strings.Join(topology.Presets(), ", "))
-			cmd.Flags().VarP(value[string]{&f.Topology, "name", notEmpty, want}, k.Name, "t", "file or preset `NAME` of the system (default ./topology.yaml, else the preset default)")
+			cmd.Flags().VarP(value[string]{&f.Topology, "name", notEmpty, want}, k.Name, "t", "file or preset `NAME` of the machine (default ./topology.yaml, else the preset default)")
 			complete(cmd, k.Name, topology.Presets(), cobra.ShellCompDirectiveDefault)
 			continue
 		}
-		cmd.Flags().StringVar(f.File(k), k.Name, "", fmt.Sprintf("`FILE` that says %s (default ./%s.yaml, else the embedded one)", k.Says, k.Name))
+		cmd.Flags().StringVar(f.File(k), k.Name, "", fmt.Sprintf("`FILE` with %s (default ./%s.yaml, else the embedded one)", k.Says, k.Name))
 	}
 }
 
@@ -182,7 +193,7 @@ func (f *configFlags) addSet(cmd *cobra.Command) {
 		examples, keys = append(examples, k.Example), append(keys, k.Keys()...)
 	}
 	// An array, not a slice: a value may hold commas.
-	cmd.Flags().StringArrayVar(&f.Sets, "set", nil, "change one value, as `KEY=VALUE` (repeatable): "+strings.Join(examples, ", "))
+	cmd.Flags().StringArrayVar(&f.Sets, "set", nil, "change one value (repeatable), `KEY=VALUE` such as "+strings.Join(examples, ", "))
 	complete(cmd, "set", keys, cobra.ShellCompDirectiveNoSpace|cobra.ShellCompDirectiveNoFileComp)
 }
 

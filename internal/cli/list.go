@@ -17,17 +17,15 @@ import (
 func listCmd() *cobra.Command {
 	return prints(&cobra.Command{
 		Use:   "list [BENCH]...",
-		Short: "List the benches, or tell more of some",
-		Long: `List shows the benches that kernbench run can run: those that come with kernbench
-and, in a program of your own that calls kernbench.Main, those it has registered.
-With names it tells what these benches do and report: their parameters, and the columns
-of their rows and metrics with units and what is better.
+		Short: "List the benches, or describe some",
+		Long: `List shows the benches that kernbench run can run: the built-in ones and, in a
+program that calls kernbench.Main, those that the program registers. For named
+benches it describes what they do, their parameters, and the columns of their
+rows and metrics.
 
---format json has a list of name, summary, doc and, of benches that have some, params
-of name, usage, default and values, and schema with the columns of rows and metrics.`,
+--format json prints a list of name, summary, doc, params and schema.`,
 		Example: `  kernbench list
-  kernbench list pe2pe
-  kernbench list --format json`,
+  kernbench list pe2pe`,
 		ValidArgsFunction: completeBench,
 	}, func(cmd *cobra.Command, args []string) (result, error) {
 		list, err := setup.ListBenches(cmd.Context(), args...)
@@ -54,6 +52,7 @@ func addParamFlags(cmd *cobra.Command) func(b bench.Bench) (map[string]string, e
 				panic(fmt.Sprintf("bench: parameter %s of %s is a flag of kernbench %s: rename it", p.Name, b.Name, cmd.Name()))
 			}
 			values[p.Name] = cmd.Flags().String(p.Name, "", p.Usage)
+			cmd.Flags().Lookup(p.Name).Annotations = map[string][]string{paramFlag: {}}
 			if err := cmd.RegisterFlagCompletionFunc(p.Name, completeParam(p.Name)); err != nil {
 				panic(err) // completed twice
 			}

@@ -19,40 +19,35 @@ func plotCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "plot FILE",
 		Short: "Draw columns of a file of results",
-		Long: `Plot draws columns of a file that the tool wrote: CSV, the JSON of run, coll, probe and
-sweep, and the JSONL of experiments. The picture is an SVG or a PNG of 1280×720, the
-size of a slide.
+		Long: `Plot draws columns of a file of results: CSV; JSON of run, coll, probe and
+sweep; or JSONL of experiments. The picture is an SVG or a PNG of 1280×720.
 
-What is not said is chosen by what the file says of its columns, and printed: -y is the
-first column that was measured, with its bounds; -x the setting with the most numbers;
---by the settings that tell the rows apart; --kind lines over numbers, else bars. A file
-that says nothing of its columns, as those of other programs, needs -x and -y.
+Flags that are not given follow from the roles of columns in the file, and are
+printed. A file without roles, for example of another program, needs -x and -y.
 
---kind lines has a line for each value of the columns of --by, and for each column of
--y, over the numbers of -x. bars has groups of bars instead, and takes words for -x.
-heat colours a table whose columns are the values of -x, whose rows are those of --by
-and whose cells are of one column -y. Settings with a unit, such as 64 GB/s, are
-numbers.
+--kind lines draws a line for each value of the --by columns and each column of
+-y, over the numbers of -x. bars draws groups of bars; -x may be words. heat
+colours a table: columns are values of -x, rows values of --by, cells have the
+column -y. Settings with a unit, such as 64 GB/s, are numbers.
 
---where takes the rows with that value of a column, of several for the same column those
-with any of them. Rows with an empty cell are left out of lines and bars. Several rows
-for the same x of one line, bar or cell are an error, which names the columns that would
-tell them apart. Rows whose checks failed are drawn, and counted in a message. A figure
-has at most 10000 points, bars or cells, and at most 100 lines or 14 series of bars.
+Several --where of one column select rows with any of the values. Lines and bars
+skip rows with an empty cell. Several rows for one point, bar or cell are an
+error, which names the columns that distinguish them. Rows whose checks failed
+are drawn, and counted in a message. A figure has at most 10000 points, bars or
+cells, 100 lines and 14 series of bars.
 
-Bounds are dashed lines; one that is the same for all of --by is drawn once. The
-subtitle has the settings that are the same in all rows. Of lines, the x axis is
-logarithmic if the largest x is at least 16 times the smallest, and the y axis if that
-holds for both; colours of a heat map if it holds for them. --log says otherwise, y
-being the colours.
+Bounds are dashed lines. The subtitle has the settings that all rows share. Axes
+of lines are logarithmic if the largest value is at least 16 times the smallest
+(y only if x is too), and so are the colours of a heat map, which --log calls y.
 
---format json has version, file, kind, x, y, by, log (the logarithmic axes), out, not_ok
-(points whose checks failed), and series of name, column and points of x and y.`,
+--format json prints one object: version, file, kind, x, y, by, log, out, not_ok
+(points whose checks failed) and series (name, column, points).`,
 		Example: `  kernbench coll all_reduce -t ring6 --algo all --format json > coll.json
   kernbench plot coll.json -o coll.svg
-  kernbench plot summary.csv -x n_elem -y latency_ns,bound_ns --by sip_topology -o latency.svg
-  kernbench plot buffer_kind.csv -x n_elem -y latency_ns --kind bars -o kinds.png
-  kernbench plot sweep.jsonl -x n -y utilization --by m --where k=256 --kind heat -o use.svg`,
+  kernbench plot summary.csv -x n_elem -y latency_ns,bound_ns -o latency.svg
+  kernbench plot buffer_kind.csv -x n_elem -y latency_ns --kind bars -o k.png
+  kernbench plot sweep.jsonl -x n -y utilization --by m --where k=256 \
+    --kind heat -o use.svg`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 {
 				return nil
@@ -65,14 +60,14 @@ being the colours.
 	}
 	var r plot.Request
 	flags := cmd.Flags()
-	flags.StringVarP(&r.X, "x", "x", "", "`COLUMN` along the bottom (default: the setting with the most numbers)")
-	flags.StringSliceVarP(&r.Y, "y", "y", nil, "`COLUMN`s to draw, several with commas between (default: the first measured one and its bounds)")
-	flags.StringSliceVar(&r.By, "by", nil, "`COLUMN`s that tell series apart, or the rows of a heat map (default: the settings that do)")
-	flags.StringArrayVar(&r.Where, "where", nil, "`COLUMN=VALUE` of the rows to draw; may be given several times")
-	flags.StringVar(&r.Title, "title", "", "`TEXT` above the picture (default: what is drawn)")
+	flags.StringVarP(&r.X, "x", "x", "", "`COLUMN` of the x axis (default: the setting with the most numbers)")
+	flags.StringSliceVarP(&r.Y, "y", "y", nil, "`COLUMNS` to draw (default: the first measured one and its bounds)")
+	flags.StringSliceVar(&r.By, "by", nil, "`COLUMNS` that distinguish series, or the rows of a heat map (default: settings)")
+	flags.StringArrayVar(&r.Where, "where", nil, "draw only rows with this `COLUMN=VALUE` (repeatable)")
+	flags.StringVar(&r.Title, "title", "", "title of the picture, a `TEXT` (default: what is drawn)")
 	out := flags.StringP("out", "o", "", "`FILE` to write, .svg or .png")
-	log := wordFlag(cmd, "log", "", "logarithmic axes (default: as sizes suggest)", "", []string{"x", "y", "xy", "none"})
-	kind := wordFlag(cmd, "kind", "", "kind of picture (default: lines over numbers, bars over words)", "", []string{plot.Lines, plot.Bars, plot.Heat})
+	log := wordFlag(cmd, "log", "", "logarithmic axes (default: by the range of values)", "", []string{"x", "y", "xy", "none"})
+	kind := wordFlag(cmd, "kind", "", "kind of picture (default: lines for numbers, bars for words)", "", []string{plot.Lines, plot.Bars, plot.Heat})
 	completeColumns(cmd, "x", "y", "by", "where")
 	return prints(cmd, func(cmd *cobra.Command, args []string) (result, error) {
 		r.Log, r.Kind, r.Note = *log, *kind, filepath.Base(args[0])

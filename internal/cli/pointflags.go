@@ -31,12 +31,12 @@ type pointFlags struct {
 // addPointFlags gives a command the flags; which says what --out is by default.
 func addPointFlags(cmd *cobra.Command, which string) *pointFlags {
 	flags, f := cmd.Flags(), &pointFlags{cmd: cmd}
-	flags.StringVar(&f.File, "out", "", "`FILE` for the results, lines of JSON (default: "+which+")")
-	flags.BoolVar(&f.Resume, "resume", false, "take over the points that --out has already")
-	flags.BoolVar(&f.Replace, "replace", false, "begin anew where --out has points")
+	flags.StringVar(&f.File, "out", "", "`FILE` for the results, .jsonl (default: "+which+")")
+	flags.BoolVar(&f.Resume, "resume", false, "keep the points that --out has")
+	flags.BoolVar(&f.Replace, "replace", false, "overwrite the points that --out has")
 	strictFlag(cmd, &f.Strict)
-	f.report = flags.String("report", "", "`FILE` for a page with a table to sort, figures, the configuration and how to reproduce it; ends in .html")
-	f.part = flags.String("shard", "", "run a part of the points, as `I/N`: 2/4 is the second of four")
+	f.report = flags.String("report", "", "`FILE` for a page, .html, with a table, figures, the configuration and the command")
+	f.part = flags.String("shard", "", "run a part of the points, `I/N`: 2/4 is the second of four")
 	return f
 }
 

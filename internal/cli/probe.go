@@ -12,15 +12,15 @@ import (
 func probeCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "probe",
-		Short: "Time single transfers and compare them with the formula",
-		Long: `Probe times transfers that have the machine to themselves: host to device, device
-to host, and a PE's DMA from its own HBM slice, one in the same half of its cube,
-one in the other half, in the next cube and in the next SIP, and all PEs of a
-cube at once from their own. For each size it prints the closed form, the
-simulated time, whether they are equal, the slowest part of the way and how much
-of it was used; then, for the smallest size, when data passed each link. Reads are
-timed from the instant when the memory starts to serve them: a request's own way
-to a remote memory is not charged.
+		Short: "Time single transfers and compare them with formulas",
+		Long: `Probe times transfers on an otherwise idle machine: host to device, device to
+host, and the DMA of a PE from its own HBM slice, from one in the same half of
+its cube, in the other half, in the next cube and in the next SIP; and all PEs
+of a cube at once, each from its own slice. For each size it prints the closed
+form, the simulated time, whether they are equal, the slowest part of the route
+and its utilization; and for the smallest size when data passed each link. Reads
+are timed from when the memory starts to serve them, without the route of the
+request.
 
 The exit status is 1 if a simulated time differs from its formula.`,
 		Example: `  kernbench probe

@@ -12,16 +12,15 @@ import (
 func replayCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "replay FILE",
-		Short: "Compute the values of a saved run again",
-		Long: `Replay reads an op log that kernbench run --log has saved, computes all values again
-from the log alone, and compares what the host then reads with what it read in the
-run. The digest identifies those bytes: it is the same for runs that read the same.
+		Short: "Recompute the values of a saved run",
+		Long: `Replay reads an op log that kernbench run --log saved, computes all values again
+from the log only, and compares what the host reads with what it read in the
+run. The digest identifies these bytes. A run with --data=off has read nothing,
+so there is nothing to compare. The exit status is 1 if bytes differ.
 
-The exit status is 1 if bytes differ, and 2 if the file is no op log or damaged. A
-run with --data=off has read nothing, so that there is nothing to compare.
-
---format json has file, recorded (by which version, with which configuration), ok,
-operations, launches, host_reads, reads_compared, bytes_compared and digest.`,
+--format json prints one object: version, file, recorded (version and
+configuration of the run), ok, operations, launches, host_reads, reads_compared,
+bytes_compared and digest.`,
 		Example: `  kernbench run qkv_gemm --log qkv.oplog
   kernbench replay qkv.oplog
   kernbench replay qkv.oplog --threads 1 --format json`,

@@ -75,43 +75,39 @@ func rootCmd() (root *cobra.Command, started *bool) {
 	started = new(bool)
 	root = &cobra.Command{
 		Use:   "kernbench",
-		Short: "How long will it take on an accelerator that does not exist yet?",
-		Long: `kernbench simulates a multi-device chiplet accelerator with an exact clock: it
-runs kernels and collectives on it, checks what they compute, and says where the
-time went; it sweeps over machines, draws and compares results. Same inputs, same
-output bytes.
+		Short: "Simulate a chiplet accelerator: times, values, and where the time went",
+		Long: `kernbench simulates a multi-device chiplet accelerator with an exact clock. It
+runs kernels and collectives, checks the values they compute and shows where the
+time went. It sweeps over machines, and draws and compares results. The same
+inputs give the same output bytes.
 
-A system is described by --topology FILE or PRESET, else ./topology.yaml, else
-the preset default. How collectives are done on it is said by --ccl FILE, else
-./ccl.yaml, and what scheduling tasks costs by --tasks FILE, else ./tasks.yaml, else by
-defaults too; --set changes single values.
+--topology names the machine, a file or a preset; the default is
+./topology.yaml, else the preset default. --ccl names the configuration of
+collectives (else ./ccl.yaml) and --tasks the costs of scheduling tasks (else
+./tasks.yaml); without these files, embedded ones are used. --set changes single
+values of all three.
 
-Exit status, of all commands:
+Exit status of all commands:
 
-    0    all is well
-    1    a value is wrong, a race was found, a check or comparison failed; the
-         result is printed all the same
-    2    bad usage or input: a flag, a file that is missing, malformed or not
-         permitted, a name that cannot be written to, a size that does not fit into
-         the memory of the simulated machine or of this computer
-    3    the run failed: a kernel was misused, panicked, waited for ever or never
-         ended, a rank or a point of a sweep failed, --timeout has passed, or the
-         system failed, such as by a full disk
-    130  interrupted (SIGINT, Ctrl-C), whatever failed because of that
-    141  the reader of the output has gone
-    143  terminated (SIGTERM), whatever failed because of that`,
+    0    success
+    1    a wrong value, a race, or a failed check or comparison; the result is
+         printed
+    2    bad usage or input: a flag; a file that is missing, malformed or not
+         permitted; a name that cannot be written to; a size that does not fit
+         in the memory of the simulated machine or of this computer
+    3    the run failed: a kernel was misused, panicked, deadlocked or never
+         ended; a rank or a point of a sweep failed; --timeout has passed; or
+         the system failed, for example with a full disk
+    130  interrupted (SIGINT, Ctrl-C)
+    141  the reader of the output has closed it
+    143  terminated (SIGTERM)`,
 		Example: `  kernbench list
-  kernbench run milestone-1h-ccl
-  kernbench coll all_reduce --topology ring6
+  kernbench run hello_send
   kernbench coll all_reduce -b 64K -e 64K --trace ring.json
   kernbench trace ring.json
   kernbench sweep sweep.yaml
   kernbench comm run all_reduce --nranks 4
-  kernbench probe
-  kernbench topology show
-  kernbench topology show --topology torus2x3 --set sip.ucie.bandwidth=256GB/s
-  kernbench topology diagram --view cube -o cube.svg
-  kernbench topology validate my-system.yaml`,
+  kernbench topology show --topology torus2x3 --set sip.ucie.bandwidth=256GB/s`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		PersistentPreRun: func(cmd *cobra.Command, _ []string) {
@@ -123,8 +119,14 @@ Exit status, of all commands:
 	group(root)
 	root.SetFlagErrorFunc(flagError)
 	addVersionFlag(root)
-	root.AddCommand(cclCmd(), collCmd(), commCmd(), compareCmd(), listCmd(), mergeCmd(), plotCmd(), probeCmd(),
-		replayCmd(), runCmd(), sweepCmd(), tasksCmd(), topologyCmd(), traceCmd(), versionCmd())
+	root.SetUsageFunc(writeUsage)
+	root.AddGroup(commandGroups...)
+	root.SetHelpCommandGroupID("other")
+	root.SetCompletionCommandGroupID("other")
+	root.AddCommand(inGroup("run", collCmd(), commCmd(), probeCmd(), replayCmd(), runCmd(), sweepCmd())...)
+	root.AddCommand(inGroup("results", compareCmd(), mergeCmd(), plotCmd(), traceCmd())...)
+	root.AddCommand(inGroup("config", cclCmd(), tasksCmd(), topologyCmd())...)
+	root.AddCommand(inGroup("other", listCmd(), versionCmd())...)
 	return root, started
 }
 
@@ -143,7 +145,7 @@ func group(cmd *cobra.Command) {
 // addVersionFlag gives the root command --version. That of cobra needs a template, and a
 // program with one keeps all its exported methods.
 func addVersionFlag(root *cobra.Command) {
-	wanted := root.Flags().BoolP("version", "v", false, "version for kernbench")
+	wanted := root.Flags().BoolP("version", "v", false, "print the version")
 	run := root.RunE
 	root.RunE = func(cmd *cobra.Command, args []string) error {
 		if !*wanted {
@@ -174,6 +176,9 @@ func addBuiltins(root *cobra.Command) {
 		switch c.Name() {
 		case "completion":
 			group(c)
+			for _, shell := range c.Commands() { // one line is too long
+				shell.Long = strings.ReplaceAll(shell.Long, "via your OS's package manager", "with your package manager")
+			}
 		case "help":
 			c.Run, c.RunE = nil, func(_ *cobra.Command, args []string) error {
 				cmd, rest, err := root.Find(args)
@@ -257,12 +262,11 @@ func seeHelp(cmd *cobra.Command) string {
 func versionCmd() *cobra.Command {
 	return prints(&cobra.Command{
 		Use:   "version",
-		Short: "Print the version and what it was built from",
+		Short: "Print the version and the build",
 		Long: `Version prints the version of kernbench that results carry, the module as the
-build resolved it, the Go toolchain, and the revision of the program's
-repository where the build recorded one.`,
-		Example: `  kernbench version
-  kernbench version --format json`,
-		Args: noArgs,
+build resolved it, the Go toolchain, and the revision of the repository if the
+build recorded one.`,
+		Example: `  kernbench version`,
+		Args:    noArgs,
 	}, func(*cobra.Command, []string) (result, error) { return version.ReadBuild(), nil })
 }

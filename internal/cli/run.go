@@ -23,42 +23,30 @@ import (
 func runCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run [BENCH]",
-		Short: "Run a bench, or a distributed scenario: times, checked values",
-		Long: `Run runs a bench on a simulated system and prints the rows and metrics it reports, the
-critical path of its slowest launch, and whether the values that its kernels computed
-are those of its reference. kernbench list shows the benches, and kernbench list BENCH
-the parameters of one, which are flags. A bench that does no collectives refuses --ccl
-and --set ccl.KEY, one that runs no tasks --tasks and --set tasks.KEY.
+		Short: "Run a bench or a scenario and check its values",
+		Long: `Run runs a bench on a simulated machine. It prints the rows and metrics that the
+bench reports and the time of its longest launch (crit_ns), and compares the
+values that its kernels computed with a reference. kernbench list shows the
+benches. The parameters of a bench are flags. A bench that uses no collectives
+refuses --ccl and --set ccl.KEY; a bench without tasks refuses --tasks and
+--set tasks.KEY.
 
-A file that ends in .yaml is a distributed scenario, which kernbench comm run runs: its
-flags are those of that command.
+A file that ends in .yaml is a distributed scenario: kernbench comm run runs it
+and has its flags.
 
---data=off finds out times only and is faster. --check=race looks for accesses of
-different PEs to the same memory that nothing orders. --log saves the op log, for
-kernbench replay. --trace records what every engine and link does, for kernbench trace
-and Perfetto. A kernel that never ends is stopped by --limit, and by --stall if it does
-not even call the tile language.
+--per-rank prints all launches and collectives in the order of their ends, with
+the time on each rank from the start to the end of the rank's last PE. Ranks of
+a collective are those of the world; ranks of a launch are its PEs. makespan_ns
+is the time of the whole program, from the first command of the host to the last
+end, copies included.
 
---per-rank prints a table of all launches and collectives, in the order of their ends:
-how long each ran on every rank, from its start to the end of the rank's last PE. The
-longest is crit_ns. Ranks of a collective are those of the world, others the PEs of the
-launch. makespan_ns is the time of the whole program, from the first command of the host
-to the last end, with all copies.
+Output of Printf in kernels, wrong values and races go to standard error.
 
-Benches that write files, such as milestone-1h-ccl, write them to --out; with --resume
-they go on from the results that lie there.
-
-What kernels print with Printf goes to standard error, as do wrong values and races, for
-which the exit status is 1. A kernel that is misused, panics, waits for ever or never
-ends is exit status 3.
-
---format json has one object: bench, ok, crit_ns, makespan_ns, notes, metrics, rows,
-artifacts (files written), config and schema (the columns of metrics and rows); with
---per-rank also launches, each with name, start_ns, crit_ns, ranks and pe_exec_ns, by rank.`,
+--format json prints one object; docs/use/benches.md describes it.`,
 		Example: `  kernbench run hello_send
-  kernbench run --bench matmul_composite --format json
+  kernbench run matmul_composite --format json
   kernbench run pe2pe --data=off --topology torus2x3
-  kernbench run ccl_all_reduce --algo ring_all_reduce_tcm --ranks-per sip --topology ring6 --per-rank
+  kernbench run ccl_all_reduce --algo ring_all_reduce_tcm --ranks-per sip
   kernbench run qkv_gemm --check=race --log qkv.oplog --trace qkv.json
   kernbench run transformer_block --shape llama-70b --tokens 512 --data=off
   kernbench run my-scenario.yaml --nranks 4`,
@@ -145,18 +133,18 @@ func chosenBench(ctx context.Context, flag string, args []string) (bench.Bench, 
 func addRunFlags(cmd *cobra.Command) func() (bench.Options, error) {
 	var o bench.Options
 	flags := cmd.Flags()
-	data := choiceFlag(cmd, "data", "compute values and check them, or times only", "on", "off")
-	check := choiceFlag(cmd, "check", "look for races between PEs", "none", "race")
+	data := choiceFlag(cmd, "data", "off computes times only", "on", "off")
+	check := choiceFlag(cmd, "check", "report unordered accesses of different PEs", "none", "race")
 	fidelity := fidelityFlag(cmd)
 	threads := threadsFlag(cmd)
-	flags.StringVar(&o.Log, "log", "", "save the op log to `FILE`")
+	flags.StringVar(&o.Log, "log", "", "save the op log to `FILE`, for kernbench replay")
 	traceFlag(cmd, &o.Trace)
-	flags.StringVar(&o.Folder, "out", "", "`FOLDER` for the files of a bench that writes some, instead of its own")
-	flags.BoolVar(&o.Resume, "resume", false, "take over results that lie in the folder already; also MILESTONE_FAST=1")
+	flags.StringVar(&o.Folder, "out", "", "`FOLDER` for the files of a bench (default: its own)")
+	flags.BoolVar(&o.Resume, "resume", false, "keep the results in the folder; also MILESTONE_FAST=1")
 	strictFlag(cmd, &o.Strict)
-	flags.BoolVar(&o.PerRank, "per-rank", false, "also print how long every launch and collective ran on each rank")
-	limit := flags.Duration("limit", 10*time.Second, "simulated `TIME` after which a run is given up")
-	flags.DurationVar(&o.Stall, "stall", 10*time.Second, "wall-clock `TIME` that a kernel may go on without calling the tile language")
+	flags.BoolVar(&o.PerRank, "per-rank", false, "also print the time of launches and collectives on each rank")
+	limit := flags.Duration("limit", 10*time.Second, "stop a run after this simulated `TIME`")
+	flags.DurationVar(&o.Stall, "stall", 10*time.Second, "stop a kernel that calls no function of the tile language for this wall-clock `TIME`")
 	return func() (_ bench.Options, err error) {
 		o.NoData, o.Race, o.Flit = *data == "off", *check == "race", *fidelity == "flit"
 		o.Limit = torch.Time(limit.Nanoseconds()) * simtime.Nanosecond
@@ -169,7 +157,7 @@ func addRunFlags(cmd *cobra.Command) func() (bench.Options, error) {
 
 // traceFlag gives a command --trace.
 func traceFlag(cmd *cobra.Command, name *string) {
-	cmd.Flags().StringVar(name, "trace", "", "record what the machine does to `FILE`, for kernbench trace and Perfetto; compressed if it ends in .gz")
+	cmd.Flags().StringVar(name, "trace", "", "record the activity of engines and links to `FILE`, for kernbench trace and Perfetto; .gz compresses")
 }
 
 // longestRun is within what the simulated clock can count.
@@ -181,7 +169,7 @@ const mostThreads = 1024
 // threadsFlag gives a command --threads, and is how to read it.
 func threadsFlag(cmd *cobra.Command) func() (int, error) {
 	var n int
-	intFlag(cmd, &n, "threads", 0, "threads that compute values, 0 for one on each core; results do not depend on it")
+	intFlag(cmd, &n, "threads", 0, "number `N` of threads, 0 for one on each core; results do not depend on it")
 	return func() (int, error) {
 		if n < 0 || n > mostThreads {
 			return 0, fmt.Errorf("--threads %d: write 0 to %d", n, mostThreads)

@@ -18,25 +18,24 @@ import (
 func sweepCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "sweep FILE",
-		Short: "Run a bench at all points of a grid of settings",
-		Long: `Sweep runs a bench at every point of a grid that a YAML file describes: systems,
-settings as of --set, parameters of the bench. It checks all points before it runs
-the first. Points run at the same time, on one thread each; the results do not depend
-on how many do. A line on standard error shows how many have ended and about how long
-the others will take.
+		Short: "Run a bench at every point of a grid of settings",
+		Long: `Sweep runs a bench at every point of a grid. A YAML file describes the grid:
+machines, settings as for --set, and parameters of the bench; docs/use/sweeps.md
+has its keys. All points are checked before the first one runs. Points run in
+parallel, on one thread each.
 
-A point that has ended is written to --out at once. --resume continues an interrupted
-or killed sweep without repeating finished points; --replace begins anew. --shard I/N
-runs every N-th point, for several machines; kernbench merge joins their files.
+A finished point is written to --out at once. --resume continues an interrupted
+or killed sweep without repeating finished points. --shard I/N runs every N-th
+point, to divide a sweep over several computers; kernbench merge merges the
+files.
 
-The file goes before ./topology.yaml, ./ccl.yaml and ./tasks.yaml, and flags go before
-the file. Files that it names are relative to it. docs/use/sweeps.md has all its keys.
+Flags override the file, and the file overrides ./topology.yaml, ./ccl.yaml and
+./tasks.yaml. Files that it names are relative to it.
 
-The exit status is 1 if values are wrong and 3 if points failed; other points are kept.
+A point that fails does not stop the others.
 
---format json has one object: sweep, bench, file, ok, total (points of the shard),
-points of point, settings and row, and schema (the columns of settings, row, metrics
-and rows). With --dry-run it is a list of point and settings.`,
+--format json prints one object: sweep, bench, file, ok, total, points (point,
+settings and row) and schema. With --dry-run it is a list of point and settings.`,
 		Example: `  kernbench sweep sweep.yaml
   kernbench sweep sweep.yaml --dry-run
   kernbench sweep sweep.yaml --out bandwidth.jsonl --resume
@@ -45,10 +44,10 @@ and rows). With --dry-run it is a list of point and settings.`,
 	}
 	flags := addConfigFlags(cmd, setup.Program...)
 	format := formatFlag(cmd, "csv")
-	points := addPointFlags(cmd, "the name of the sweep with .jsonl, in the current folder")
-	dry := cmd.Flags().Bool("dry-run", false, "check all points and print those that would run")
+	points := addPointFlags(cmd, "./SWEEP.jsonl")
+	dry := cmd.Flags().Bool("dry-run", false, "check all points and print them")
 	var workers int
-	intFlag(cmd, &workers, "workers", 0, "points to run side by side, 0 for one on each core; results do not depend on it")
+	intFlag(cmd, &workers, "workers", 0, "number `N` of points in parallel, 0 for one on each core; results do not depend on it")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		o, err := points.options()
 		if err == nil {
@@ -98,18 +97,16 @@ and rows). With --dry-run it is a list of point and settings.`,
 func mergeCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "merge OUT FILE...",
-		Short: "Put the shards of a sweep together",
-		Long: `Merge puts the files together that kernbench sweep or kernbench coll has written with
---shard: OUT is byte for byte what the whole sweep would have written.
+		Short: "Merge the shards of a sweep",
+		Long: `Merge merges files that kernbench sweep or coll wrote with --shard. OUT is byte
+for byte the file of the whole sweep, and may be one of the files.
 
-Files of different sweeps are refused, and so are damaged files, points with different
-rows, and points that are in none of the files. --partial leaves those out: the same
-command with --resume --out OUT runs them. OUT may be one of the files. An OUT that is damaged,
-of another sweep, or has points that no file has is not overwritten. Points of different
-builds of the program are merged with a warning, or refused with --strict.
+Merge refuses files of different sweeps, damaged files, points with different
+rows, and missing points. With --partial, points may be missing; the same
+command with --resume --out OUT runs them. An OUT that is damaged, of another
+sweep, or has points that no file has is not overwritten.
 
---format json has one object: file, points (of the whole sweep) and missing (the numbers of
-points left out).`,
+--format json prints one object: file, points and missing (numbers of points).`,
 		Example: `  kernbench merge sweep.jsonl sweep.*-of-4.jsonl
   kernbench merge --partial sweep.jsonl sweep.1-of-4.jsonl sweep.3-of-4.jsonl`,
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -120,7 +117,7 @@ points left out).`,
 		},
 	}
 	var o experiment.MergeOptions
-	cmd.Flags().BoolVar(&o.Partial, "partial", false, "points may be missing")
+	cmd.Flags().BoolVar(&o.Partial, "partial", false, "allow missing points")
 	strictFlag(cmd, &o.Strict)
 	return prints(cmd, func(cmd *cobra.Command, args []string) (result, error) {
 		if filepath.Ext(args[0]) != ".jsonl" {

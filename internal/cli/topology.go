@@ -18,13 +18,12 @@ import (
 func topologyCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "topology",
-		Short: "Show, check and draw the simulated system",
-		Long: `A system is SIPs (devices) of cubes (dies) of PEs, their memories, and the links
-between them, as a topology file describes it. These commands tell what a
-description comes to, before anything runs on it.`,
+		Short: "Show, check and draw the simulated machine",
+		Long: `A machine has SIPs (devices) of cubes (dies) of PEs, their memories, and the
+links between them. A topology file describes it. These commands show what the
+description results in, without running anything.`,
 		Example: `  kernbench topology show --depth 2
-  kernbench topology presets
-  kernbench topology schema > topology.schema.json`,
+  kernbench topology presets`,
 	}
 	group(cmd)
 	checks := validator{Kind: setup.Topology, files: "topology files", usual: "the preset default", presets: topology.Presets(), list: "systems", member: ", pes"}
@@ -35,9 +34,9 @@ description comes to, before anything runs on it.`,
 func presetsCmd() *cobra.Command {
 	return prints(&cobra.Command{
 		Use:   "presets",
-		Short: "List the systems that come with kernbench",
-		Long: `Presets lists the systems that come with kernbench. Any of them is a --topology,
-and a file of your own may say "extends: NAME" and give only what differs.`,
+		Short: "List the built-in machines",
+		Long: `Presets lists the built-in machines. --topology takes their names, and a file
+may begin with "extends: NAME" and give only the differences.`,
 		Example: `  kernbench topology presets
   kernbench topology show --topology ring6 --format yaml > my-system.yaml`,
 		Args: noArgs,
@@ -48,22 +47,18 @@ func diagramCmd() *cobra.Command {
 	views := printable.Words(draw.Views)
 	cmd := &cobra.Command{
 		Use:   "diagram",
-		Short: "Draw a system, a SIP, a cube or a PE",
-		Long: `Diagram draws a view of a system as a picture (SVG or PNG, at the size of a
-slide), as a Graphviz file, or as JSON for programs that draw their own. The views
-are the SIPs and their links (system), the cubes of a SIP and its IO chiplet (sip),
-the NoC of a cube and the units on it (cube), and the units of a PE (pe). Links
-have their bandwidths in the legend, and next to them where there is room. Links
-that overrides change or remove stand out, with their own numbers.
+		Short: "Draw a machine, a SIP, a cube or a PE",
+		Long: `Diagram draws a view of a machine: the SIPs and their links (system), the cubes
+of a SIP and its IO chiplet (sip), the NoC of a cube and the units on it (cube),
+or the units of a PE (pe). The legend has the bandwidths of links. Links that
+overrides change or remove are highlighted, with their own numbers. SIPs, cubes
+and PEs differ only by overrides.
 
 The ending of the file name selects the format: .svg, .png, .dot or .gv, .json.
---format selects it for standard output and for names with another ending or none.
+--format selects it for standard output and for other names.
 
-SIPs, cubes and PEs are alike but for overrides; --sip, --cube and --pe say which
-one to draw.
-
-JSON has blocks, with their names and places, and wires from block to block:
-one_way, and a state that is usual, changed, one_way or absent.`,
+JSON has blocks (names and positions) and wires between them, with one_way and
+state: usual, changed, one_way or absent.`,
 		Example: `  kernbench topology diagram -o system.svg
   kernbench topology diagram --view cube --topology torus2x3 -o cube.png
   kernbench topology diagram --view sip --format dot | dot -Tpdf -o sip.pdf`,
@@ -71,11 +66,11 @@ one_way, and a state that is usual, changed, one_way or absent.`,
 	}
 	system := addConfigFlags(cmd, setup.Topology)
 	view := choiceFlag(cmd, "view", "what to draw", views...)
-	given := wordFlag(cmd, "format", "", "picture, Graphviz file, or blocks and wires as data (default: by the ending of --out, else svg)", "", draw.DiagramFormats)
+	given := wordFlag(cmd, "format", "", "output format (default: by the ending of --out, else svg)", "", draw.DiagramFormats)
 	var at draw.Place
-	intFlag(cmd, &at.SIP, "sip", 0, "which SIP, for all views but system")
-	intFlag(cmd, &at.Cube, "cube", 0, "which cube, for the views cube and pe")
-	intFlag(cmd, &at.PE, "pe", 0, "which PE, for the view pe")
+	intFlag(cmd, &at.SIP, "sip", 0, "number `N` of the SIP, for views other than system")
+	intFlag(cmd, &at.Cube, "cube", 0, "number `N` of the cube, for the views cube and pe")
+	intFlag(cmd, &at.PE, "pe", 0, "number `N` of the PE, for the view pe")
 	var out string
 	cmd.Flags().StringVarP(&out, "out", "o", "-", "`FILE` to write, - for standard output")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -116,31 +111,30 @@ one_way, and a state that is usual, changed, one_way or absent.`,
 func showCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "show",
-		Short: "Print a system and its numbers",
-		Long: `Show prints a system as a tree: the SIPs and their links, a SIP, a cube, a PE with
-its engines and their peaks, and the totals. What is alike is told once, and
-overridden links are listed. The first line says which configuration was used.
+		Short: "Print a machine and its numbers",
+		Long: `Show prints a machine as a tree: the SIPs and their links, a SIP, a cube, a PE
+with its engines and their peaks, and the totals. Equal parts are printed once;
+overridden links are listed. The first line has the source of the configuration.
 
---links lists every directed link with its bandwidth, its latency on the wire
-and the overhead of the node it enters; an override names links as shown there.
---format yaml prints the effective configuration, which loads back.
+--links lists every directed link with its bandwidth, its latency and the
+overhead of the node it enters; overrides use the same names of links.
+--format yaml prints a complete topology file.
 
---format json has the keys of the YAML, nested alike, with exact numbers whose
-unit ends the key: bandwidth_gbs (null: unlimited), latency_ns, size_bytes,
-clock_ghz, pitch_mm. Beside the configuration stand corners (the PEs and their
-routers), per_pe, per_sip and totals (gemm_tflops, null when it takes no time;
-hbm_bytes, hbm_gbs), and with --links a list links of name, bandwidth_gbs,
-latency_ns and overhead_ns.`,
+--format json has the structure of the YAML with exact numbers whose unit ends
+the key: bandwidth_gbs (null: unlimited), latency_ns, size_bytes, clock_ghz,
+pitch_mm. It adds corners (the PEs and their routers), per_pe, per_sip, totals
+(gemm_tflops, hbm_bytes, hbm_gbs) and, with --links, links (name, bandwidth_gbs,
+latency_ns, overhead_ns).`,
 		Example: `  kernbench topology show --depth 2
   kernbench topology show --topology torus2x3 --links | grep io.switch
-  kernbench topology show --set sip.ucie.bandwidth=256GB/s --format yaml > topology.yaml`,
+  kernbench topology show --set sip.ucie.bandwidth=256GB/s --format yaml`,
 		Args: noArgs,
 	}
 	system := addConfigFlags(cmd, setup.Topology)
 	format := formatFlag(cmd, "yaml")
 	links := cmd.Flags().Bool("links", false, "list every directed link")
 	var depth int
-	intFlag(cmd, &depth, "depth", describe.DepthPE, "how far down the tree goes: 1 system, 2 SIP, 3 cube, 4 PE")
+	intFlag(cmd, &depth, "depth", describe.DepthPE, "depth `N` of the tree: 1 system, 2 SIP, 3 cube, 4 PE")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if err := refuse(cmd,
 			misuse{"depth", depth < describe.DepthSystem || depth > describe.DepthPE, fmt.Sprintf("%d: write 1 (system), 2 (SIP), 3 (cube) or 4 (PE)", depth)},

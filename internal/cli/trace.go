@@ -41,44 +41,41 @@ type (
 func traceCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "trace FILE",
-		Short: "Say where the time of a recorded run went",
-		Long: `Trace reads a trace that --trace has recorded, lists its longest launches, and prints of
-the whole program:
+		Short: "Show where the time of a recorded run went",
+		Long: `Trace reads a file that --trace recorded, lists the longest launches, and prints
+for the whole program:
 
-  the critical path: the chain of dependent activities that determines the makespan, from
-  the first command of the host through copies, commands, launches, collectives and tasks
-  to the last end; summed up by kind, then step by step
-  how busy the engines of PEs were, as shares of the makespan
-  how busy links were meanwhile, and how long the heads of trains waited for them
+  the critical path: the chain of dependent activities that determines the
+  makespan, summed by kind and then step by step
+  the utilization of the engines of PEs
+  the utilization of links, and how long heads of trains waited for them
 
-With --launch N it prints these of one launch, the path with all its segments and the PEs
-that it visits, and also the slowest PE: what it spent its time on and for whom it waited,
-next to the median PE.
+--launch N prints the same for one launch, with all segments of the path and the
+PEs it visits, and the slowest PE: what it spent its time on and which PEs it
+waited for, next to the median PE.
 
-With --by it prints a profile instead: by operation and engine, or by line of the kernels,
-how often and how long, and what share of the critical path. The rows add up to the path.
+--by prints a profile by operation and engine, or by line of the kernels: the
+count, the time and the share of the critical path. The rows add up to the path.
 
-docs/use/traces.md has the format, and what the kinds of latency on the path are. A file
-that breaks the rules of the format is refused, with the first mistakes. The same file
-opens in ui.perfetto.dev and in chrome://tracing.
+docs/use/traces.md describes the format and the kinds of latency on the path. A
+file that violates the format is refused, with the first mistakes. The file also
+opens in ui.perfetto.dev and chrome://tracing.
 
---format json has all of the path, with trace (recorded by which version, with which
-topology), events, launches, longest, program, launch, path (kinds, steps, segments,
-visits), slowest (cpu, engines, waited_from, text), engines and links (kinds, busiest,
-most_queued); with --by trace, program, launch, by, ns and rows.`,
+--format json prints one object with the complete path: trace (version and
+topology of the recording), events, launches, longest, program, launch, path
+(kinds, steps, segments, visits), slowest, engines and links; with --by: trace,
+program, launch, by, ns and rows.`,
 		Example: `  kernbench run qkv_gemm --trace run.json
   kernbench trace run.json
   kernbench trace run.json --launch 0 --all
-  kernbench trace run.json --by op
-  kernbench trace run.json --by line --top 20
-  kernbench trace run.json.gz --top 3 --format json`,
+  kernbench trace run.json --by line --top 20`,
 		Args: oneArg("FILE", "no file: name a trace, as kernbench run --trace records it"),
 	}
 	var launch, top int
-	intFlag(cmd, &launch, "launch", analysis.Whole, "`N`umber of the launch to report on, or -1 for the whole program")
-	intFlag(cmd, &top, "top", 10, "launches, links, PEs waited for, and rows of a profile, to list")
-	all := cmd.Flags().Bool("all", false, "the whole path, not only its ends, or all rows of a profile")
-	by := wordFlag(cmd, "by", "", "a profile by this instead", "", []string{string(analysis.ByOp), string(analysis.ByLine)})
+	intFlag(cmd, &launch, "launch", analysis.Whole, "number `N` of the launch, -1 for the whole program")
+	intFlag(cmd, &top, "top", 10, "list `N` launches, links, PEs and rows of a profile")
+	all := cmd.Flags().Bool("all", false, "print the whole path, or all rows of a profile")
+	by := wordFlag(cmd, "by", "", "print a profile by this", "", []string{string(analysis.ByOp), string(analysis.ByLine)})
 	format := formatFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if top < 0 {

@@ -41,10 +41,16 @@ func WithRenamed(ctx context.Context, report func(old, name string)) context.Con
 	return context.WithValue(ctx, renamedKey{}, report)
 }
 
+// ReportsRenamed reports whether ctx has a function of [WithRenamed].
+func ReportsRenamed(ctx context.Context) bool { return ctx.Value(renamedKey{}) != nil }
+
 // Renamed reports an old spelling of a name to the function of [WithRenamed], if ctx has one
-// and the two differ.
+// and the two differ. A nil ctx has none: help is printed without a context.
 func Renamed(ctx context.Context, old, name string) {
-	if report, ok := ctx.Value(renamedKey{}).(func(old, name string)); ok && old != name {
+	if ctx == nil || old == name {
+		return
+	}
+	if report, ok := ctx.Value(renamedKey{}).(func(old, name string)); ok {
 		report(old, name)
 	}
 }

@@ -28,7 +28,7 @@ type Kind struct {
 	Name    string // of the flag, of the key in the file of a sweep, and of the file, with .yaml
 	Prefix  string // of keys of --set
 	Example string // of --set
-	Says    string // what the file says
+	Says    string // what the file has, as a noun
 
 	spec reflect.Type
 	load func(ctx context.Context, l *Loaded, name string, sets []string) (Config, error)
@@ -55,7 +55,7 @@ var (
 		},
 	}
 	CCL = &Kind{
-		Name: "ccl", Prefix: "ccl.", Example: "ccl.defaults.buffer_kind=hbm", Says: "how collectives are done", spec: reflect.TypeFor[ccl.Config](),
+		Name: "ccl", Prefix: "ccl.", Example: "ccl.defaults.buffer_kind=hbm", Says: "the configuration of collectives", spec: reflect.TypeFor[ccl.Config](),
 		load: func(ctx context.Context, l *Loaded, name string, sets []string) (_ Config, err error) {
 			l.CCL, err = ccl.Load(ctx, name, sets...)
 			return l.CCL, err
@@ -67,7 +67,7 @@ var (
 		uses: bench.UsesCollectives, why: "does no collectives", past: "did no collective",
 	}
 	Tasks = &Kind{
-		Name: "tasks", Prefix: "tasks.", Example: "tasks.control.register_read=50ns", Says: "what scheduling tasks costs", spec: reflect.TypeFor[task.Config](),
+		Name: "tasks", Prefix: "tasks.", Example: "tasks.control.register_read=50ns", Says: "the costs of scheduling tasks", spec: reflect.TypeFor[task.Config](),
 		load: func(ctx context.Context, l *Loaded, name string, sets []string) (Config, error) {
 			t, err := task.Load(ctx, name, sets...)
 			l.Tasks = t
