@@ -80,7 +80,7 @@ func (r *report) Notef(format string, args ...any) {
 	r.result.Notes = append(r.result.Notes, fmt.Sprintf(format, args...))
 }
 
-// Artifact adds the name of a file that the bench has written to the result.
+// Artifact adds the name of a file to the list of written files in the result.
 func (r *report) Artifact(file string) { r.result.Artifacts = append(r.result.Artifacts, file) }
 
 // AddCheck adds a check that the bench itself has made, after the checks of the machine so
@@ -123,8 +123,8 @@ func (b *B) Machine(g *topology.Graph, run func(on *B) error) error {
 	return (&B{Rank: c.Main(), report: report{o, b.bench, b.result}}).runPart(run)
 }
 
-// collect adds the checks, launches and times of the machine since the last call to the
-// result.
+// collect adds to the result the checks, launches and times of the machine since the last
+// call.
 func (b *B) collect() {
 	r, checks, launches := b.result, b.Checks(), b.Launches()
 	r.Crit, r.Makespan = max(r.Crit, b.Crit()), max(r.Makespan, b.Makespan())
@@ -133,8 +133,8 @@ func (b *B) collect() {
 	b.checked, b.launched = len(checks), len(launches)
 }
 
-// runPart calls a part of the bench, waits for the machine and adds everything that the
-// machine measured to the result.
+// runPart calls a part of the bench, waits for the machine and adds to the result
+// everything that the machine measured.
 func (b *B) runPart(run func(on *B) error) error {
 	if err := run(b); err != nil {
 		return err

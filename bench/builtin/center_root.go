@@ -116,8 +116,8 @@ func arrange(g *topology.Graph, a arrangement) (*topology.Graph, error) {
 }
 
 // centerRootAllReduce sums addends over all SIPs and returns how long the all-reduce took.
-// Every SIP is a rank and has an addend on the first PE of each of its cubes. The queue
-// slots are in the memory kind.
+// Every SIP is a rank and has an addend on the first PE of each of its cubes. kind is the
+// memory of the queue slots.
 func centerRootAllReduce(c *torch.Context, kind topology.BufferKind, elems int) (took torch.Time, err error) {
 	s := torch.Must(c.CCL().Named(""))
 	s.Algorithm, s.BufferKind = ccl.CenterRoot.Name, kind
@@ -146,7 +146,7 @@ func centerRootAllReduce(c *torch.Context, kind topology.BufferKind, elems int) 
 			t.Store(to, t.Load(from, tl.Shape{elems}, tl.F16))
 		}, x, parts))
 		work := torch.Must(dist.AllReduceAsync(r, x, dist.SUM))
-		torch.OK(work.Wait()) // also without values: slots in HBM are stored after parts
+		torch.OK(work.Wait()) // also without values: slots in HBM are at addresses after parts
 		took = work.Stats().Crit
 		torch.OK(r.Check(fmt.Sprintf("%d elements on SIP %d, slots in %s", elems, rank, kind), x, want))
 		torch.OK(parts.Free())

@@ -56,7 +56,7 @@ type variant struct {
 	system   *topology.Graph
 	ranks    int
 	sequence bool // sequence parallelism
-	overlap  int
+	overlap  int  // number of pieces in which a row-parallel result is reduced
 }
 
 func (w variant) String() string {

@@ -72,11 +72,11 @@ type pe2peRow struct {
 }
 
 func runPE2PE(b *bench.B) error {
-	ends := findPeers(b.Rank)
-	if len(ends) == 0 {
+	peers := findPeers(b.Rank)
+	if len(peers) == 0 {
 		return errors.New("pe2pe needs two PEs: take a larger system")
 	}
-	for _, to := range ends {
+	for _, to := range peers {
 		for _, bytes := range []int{128, 512, 2048, 4096, 10240} {
 			row := pe2peRow{To: to.name, Hops: to.hops, Bytes: bytes}
 			for _, way := range []struct {
@@ -107,7 +107,7 @@ type farPeer struct {
 }
 
 // findPeers returns PEs at increasing distances from PE 0, as far as the system has them.
-func findPeers(r *torch.Rank) (ends []farPeer) {
+func findPeers(r *torch.Rank) (peers []farPeer) {
 	g := r.Topology()
 	last := g.Spec().PEsPerCube() - 1
 	from := g.PENode(0, 0, 0, topology.KindTCM)
@@ -128,9 +128,9 @@ func findPeers(r *torch.Rank) (ends []farPeer) {
 		if err != nil {
 			continue // an override removed the links to this PE
 		}
-		ends = append(ends, farPeer{e.name, r.PE(e.sip, e.cube, e.pe), len(path)})
+		peers = append(peers, farPeer{e.name, r.PE(e.sip, e.cube, e.pe), len(path)})
 	}
-	return ends
+	return peers
 }
 
 // latency returns half of the second round trip between PE 0 and another PE.

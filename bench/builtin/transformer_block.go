@@ -54,7 +54,7 @@ type block struct {
 	activations
 	blockShape
 	weights map[string][]float32
-	spent   torch.Breakdown // the time until the end of the last step
+	elapsed torch.Breakdown // the time until the end of the last step
 	last    torch.Time      // the end of the last step
 }
 
@@ -122,7 +122,7 @@ func (b *block) fill() {
 // phases.
 func (m *block) report(b *bench.B, _ *torch.Rank, w variant, phases []torch.Phase) {
 	before, all := torch.Breakdown{Idle: phases[0].Start}, sumPhases(phases)
-	m.spent, m.last = before.Add(all), phases[len(phases)-1].End
+	m.elapsed, m.last = before.Add(all), phases[len(phases)-1].End
 	m.row(b, w, "before", before)
 	for _, p := range phases {
 		m.row(b, w, p.Name, p.Breakdown)
@@ -134,7 +134,7 @@ func (m *block) report(b *bench.B, _ *torch.Rank, w variant, phases []torch.Phas
 func (m *block) reportEnd(b *bench.B, w variant, makespan torch.Time) {
 	after := torch.Breakdown{Idle: makespan - m.last}
 	m.row(b, w, "after", after)
-	m.row(b, w, "makespan", m.spent.Add(after))
+	m.row(b, w, "makespan", m.elapsed.Add(after))
 }
 
 // row adds a row for a step.

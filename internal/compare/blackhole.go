@@ -15,7 +15,7 @@ import (
 
 const (
 	// maxTriedSize is the largest size at which all algorithms are tried. Above it the
-	// links dominate, and the fastest algorithm is the one at the largest size tried.
+	// links dominate, so the algorithm that was fastest at the largest size tried is used.
 	maxTriedSize topology.Bytes = 4 << 20
 	// coarseSize is the size from which packets have 64 KiB. This changes times by less
 	// than 0.1 %, and the simulation takes an eighth of the time.

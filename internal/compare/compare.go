@@ -222,9 +222,9 @@ func (c *Comparison) name(t *table.Table, row int, columns []int) string {
 	return strings.Join(words, " ")
 }
 
-// informativeKeys reports for each key whether the names of rows need it. They do not need
-// a key that repeats an earlier key in every row, or a key with the same value in all rows
-// unless all keys are such.
+// informativeKeys reports for each key whether the names of rows need it. A key is not
+// needed if it repeats an earlier key in every row. A key with the same value in all rows
+// is not needed either, unless all keys are constant.
 func informativeKeys(keys []string, tables ...*table.Table) []bool {
 	columns := make([][]string, len(keys)) // cells of all rows
 	for _, t := range tables {

@@ -52,7 +52,7 @@ func judge(role table.Role, a, b any, threshold *big.Rat) Cell {
 	x, y := number(a), number(b)
 	if x == nil || y == nil {
 		c.Verdict = Changed
-		unchecked := role == table.Check && (y == nil || (y.Sign() == 0) == trueIsBetter) // not checked before, and not checked as right now
+		unchecked := role == table.Check && (y == nil || (y.Sign() == 0) == trueIsBetter) // not checked before, and now not checked or wrong
 		if !neutral && (x != nil || unchecked) {                                          // a value that is no longer measured is worse
 			c.Verdict = Worse
 		}

@@ -111,7 +111,7 @@ func (o Options) accept(ctx context.Context, f *os.File, name string, h header) 
 	}
 	c, err := parse(name, r)
 	switch {
-	case errors.Is(err, errForeign): // never overwritten
+	case errors.Is(err, errForeign): // such a file is never overwritten
 		return nil, err
 	case !o.Resume && o.Replace:
 		return &contents{}, nil

@@ -123,7 +123,7 @@ const sumEndBytes = len(`,"sum":"01234567"}`)
 
 // splitChecksum returns a line without its checksum, and whether it has one. It returns an
 // error if the checksum is wrong.
-func splitChecksum(line []byte, seed uint32) (plain []byte, sealed bool, err error) {
+func splitChecksum(line []byte, seed uint32) (plain []byte, hasChecksum bool, err error) {
 	start := max(0, len(line)-sumEndBytes)
 	if !sumEnd.Match(line[start:]) {
 		return line, false, nil
@@ -208,12 +208,12 @@ func parse(name string, r io.Reader) (*contents, error) {
 
 // parseHeader parses the first line of a file.
 func (c *contents) parseHeader(line []byte) (err error) {
-	plain, sealed, err := splitChecksum(line, 0)
+	plain, hasChecksum, err := splitChecksum(line, 0)
 	var whole struct{ Sweep header }
 	if err == nil {
 		err = json.Unmarshal(plain, &whole)
 	}
-	c.header, c.hasChecksums = whole.Sweep, sealed
+	c.header, c.hasChecksums = whole.Sweep, hasChecksum
 	if err == nil {
 		c.shard, err = ParseShard(c.header.Shard)
 	}
@@ -225,7 +225,7 @@ func (c *contents) parseHeader(line []byte) (err error) {
 	case !bytes.Equal(c.header.plain(), plain):
 		return errNotCanonical
 	}
-	if !sealed {
+	if !hasChecksum {
 		c.header.upgrade()
 	}
 	c.seed = c.header.seed()
@@ -245,8 +245,8 @@ func (h *header) upgrade() {
 
 // parseRecord parses a line of a file after the first.
 func (c *contents) parseRecord(line []byte) (r record, err error) {
-	plain, sealed, err := splitChecksum(line, c.seed)
-	if err == nil && sealed != c.hasChecksums {
+	plain, hasChecksum, err := splitChecksum(line, c.seed)
+	if err == nil && hasChecksum != c.hasChecksums {
 		return r, errNotCanonical
 	} else if err == nil {
 		err = json.Unmarshal(plain, &r)
@@ -271,7 +271,7 @@ func (c *contents) checkHeader(name string, want header) error {
 	case !have.sameSweep(want):
 		return fmt.Errorf("%s has results of other points, which cannot be gone on with: it is of a grid of %d points (digest %s), and this is one of %d (%s); leave out --resume to begin the file anew, or choose another name", name, have.Points, have.Grid, want.Points, want.Grid)
 	case have.Shard != want.Shard:
-		wanted, _ := ParseShard(want.Shard) // cannot fail: String of a Shard
+		wanted, _ := ParseShard(want.Shard) // cannot fail: Shard.String wrote it
 		return fmt.Errorf("%s is the file of %s, and this is %s: give each a file of its own", name, c.shard.description(), wanted.description())
 	case !have.compatible(want.Schema):
 		return fmt.Errorf("%s has results with other columns, which cannot be gone on with: leave out --resume to begin the file anew, or choose another name", name)
