@@ -149,7 +149,7 @@ func centerRootLine(t *testing.T, name string) string {
 	t.Helper()
 	var sets, cclSets []string
 	for i, set := range strings.Split(name, "`") {
-		if own, is := strings.CutPrefix(set, "ccl."); is {
+		if own, isCCL := strings.CutPrefix(set, "ccl."); isCCL {
 			cclSets = append(cclSets, own)
 		} else if i%2 == 1 {
 			sets = append(sets, set)

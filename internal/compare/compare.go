@@ -123,9 +123,9 @@ func (o *Options) roles(tables ...*table.Table) map[string]table.Role {
 		for i, c := range t.Columns {
 			roles[c.Name] = cmp.Or(roles[c.Name], c.Role)
 			for _, row := range t.Rows {
-				if _, is := row[i].(string); row[i] != nil {
+				if _, isText := row[i].(string); row[i] != nil {
 					before, seen := words[c.Name]
-					words[c.Name] = is && (before || !seen)
+					words[c.Name] = isText && (before || !seen)
 				}
 			}
 		}

@@ -87,9 +87,9 @@ func (t *Thresholds) Set(text string) error {
 	if !single {
 		column, share = "", text
 	}
-	percent, is := strings.CutSuffix(share, "%")
+	percent, isPercent := strings.CutSuffix(share, "%")
 	limit := number(json.Number(percent))
-	if limit == nil || limit.Sign() < 0 || !is && limit.Sign() != 0 || single && column == "" {
+	if limit == nil || limit.Sign() < 0 || !isPercent && limit.Sign() != 0 || single && column == "" {
 		return fmt.Errorf("threshold %q: write a share such as 2%% or 0, or one of a column, latency_ns=2%%", text)
 	}
 	limit.Quo(limit, big.NewRat(100, 1))

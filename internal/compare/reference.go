@@ -65,8 +65,8 @@ func parse(text []byte) (*Reference, error) {
 	texts := map[string]*string{"title": &r.Title, "date": &r.Date}
 	lists := map[string]*[]string{"source": &r.Source, "about": &r.About, "unknown": &r.Unknown}
 	for lines := bufio.NewScanner(bytes.NewReader(text)); lines.Scan(); {
-		comment, is := strings.CutPrefix(lines.Text(), "# ")
-		if !is {
+		comment, isComment := strings.CutPrefix(lines.Text(), "# ")
+		if !isComment {
 			break
 		}
 		key, value, _ := strings.Cut(comment, ": ")

@@ -87,7 +87,7 @@ func All(a, b []table.Named, o Options) (*Summary, error) {
 	return nil, errors.New("they have no table of the same name: compare two files, or two folders with the same files")
 }
 
-// optional reports whether only one of two results may have a table.
+// optional reports whether a table may be missing in one of two results.
 func optional(name string) bool { return name == experiment.Metrics || name == experiment.Ranks }
 
 // findTable returns the table with a name, or nil if there is none.

@@ -170,8 +170,8 @@ func (f *Failed) Error() string {
 	return text
 }
 
-// Unwrap returns a *PointError for each reason. It is the error of the first point that
-// failed for that reason; the other points are in Also.
+// Unwrap returns a *PointError for each reason: the error of the first point that failed
+// for that reason, with the other points in Also.
 func (f *Failed) Unwrap() (reasons []error) {
 	first := map[string]*PointError{}
 	for _, p := range f.Points {

@@ -177,7 +177,7 @@ func (s *state[R]) verdict(ctx context.Context) error {
 	return f
 }
 
-// runPoints runs the points in todo.
+// runPoints runs the points in todo, as many at a time as workers and memory allow.
 func (s *state[R]) runPoints(ctx context.Context) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
