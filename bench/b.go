@@ -13,26 +13,28 @@ import (
 	"github.com/kernbench/kernbench/torch/dist"
 )
 
-// report is a run and its result, of one machine (B) or of many (E).
+// report is a run and its result. B embeds it for a run on one machine, E for a run on many
+// machines.
 type report struct {
-	Options Options // of the run
+	Options Options // the options of the run
 
 	bench  *Bench
 	result *Result
 }
 
-// B is a run of a bench: the machine that it runs on, its parameters and its result, as
-// [testing.B] is of a benchmark.
+// B is a run of a bench: the machine that it runs on, its parameters and its result. It
+// corresponds to [testing.B].
 type B struct {
-	*torch.Rank // the program, with the machine
+	*torch.Rank // the host program on the machine
 	report
 
-	// checked and launched count the checks and launches of the machine that the result has.
+	// checked and launched count the checks and launches of the machine that are already in
+	// the result.
 	checked, launched int
 }
 
-// Param returns the value of a parameter. It panics with a *torch.Error if the bench has not
-// declared it.
+// Param returns the value of a parameter. It panics with a *torch.Error if the bench has
+// not declared the parameter.
 func (r *report) Param(name string) string {
 	value, ok := r.Options.Params[name]
 	if !ok {
@@ -41,14 +43,15 @@ func (r *report) Param(name string) string {
 	return value
 }
 
-// Row adds a row to the table of the result. It panics with a *torch.Error if the row is not
-// of the type of [Bench.Row], or a number in it is not finite.
+// Row adds a row to the table of the result. It panics with a *torch.Error if the type of
+// the row is not that of [Bench.Row], or if a number in the row is not finite.
 func (r *report) Row(row any) {
 	r.result.Rows.Rows = append(r.result.Rows.Rows, cells("Row", r.bench.Row, row))
 }
 
-// Metrics sets the metrics of the result. It panics with a *torch.Error if they are not of
-// the type of [Bench.Metrics], a number in them is not finite, or it is called twice.
+// Metrics sets the metrics of the result. It panics with a *torch.Error if the type of
+// metrics is not that of [Bench.Metrics], if a number in them is not finite, or if it is
+// called twice.
 func (r *report) Metrics(metrics any) {
 	if len(r.result.Metrics) > 0 {
 		panic(misuse("Metrics", "called twice: report all metrics at once"))
@@ -59,7 +62,8 @@ func (r *report) Metrics(metrics any) {
 	}
 }
 
-// cells returns the cells of a row or of metrics, which has to be of the declared type.
+// cells returns the cells of a row or of metrics. It panics with a *torch.Error unless row
+// has the declared type.
 func cells(op string, declared, row any) []any {
 	if reflect.TypeOf(row) != reflect.TypeOf(declared) {
 		panic(misuse(op, "a %T is reported, and Bench.%s declares %T: make them one type", row, op, declared))
@@ -71,41 +75,42 @@ func cells(op string, declared, row any) []any {
 	return list
 }
 
-// Notef adds a line of text to the result, before the table.
+// Notef adds a line of text to the result. The lines are printed before the table.
 func (r *report) Notef(format string, args ...any) {
 	r.result.Notes = append(r.result.Notes, fmt.Sprintf(format, args...))
 }
 
-// Artifact adds a file that the bench has written to the result.
+// Artifact adds the name of a file to the list of written files in the result.
 func (r *report) Artifact(file string) { r.result.Artifacts = append(r.result.Artifacts, file) }
 
-// AddCheck adds a check that the bench has made itself: a bench with a wrong one fails.
+// AddCheck adds a check that the bench itself has made, after the checks of the machine so
+// far. A run with a failed check fails.
 func (b *B) AddCheck(check torch.Check) {
-	b.collect() // those of the machine come first
+	b.collect() // checks of the machine come first
 	b.report.AddCheck(check)
 }
 
-// AddCheck adds a check to the result: a run with a wrong one fails.
+// AddCheck adds a check to the result. A run with a failed check fails.
 func (r *report) AddCheck(check torch.Check) { r.result.Checks = append(r.result.Checks, check) }
 
-// Found adds the critical path, the makespan and the races of a machine that the bench has run
-// apart from its own, now or in an earlier run.
+// Found adds the critical path, the makespan and the races of another machine that the
+// bench has run, now or in an earlier run.
 func (r *report) Found(crit, makespan torch.Time, races []string) {
 	r.result.Crit, r.result.Makespan = max(r.result.Crit, crit), max(r.result.Makespan, makespan)
 	r.result.Races = append(r.result.Races, races...)
 }
 
-// Machine runs a part of the bench on a machine of another system. Times, checks, races and
-// launches of it are those of the bench: its critical path and its makespan are the longest of
-// all machines. An op log and a trace are of one machine, so that
-// options which ask for one are refused.
+// Machine runs a part of the bench on another machine, with the system g. The checks, races
+// and launches of that machine are added to the result of the bench. The critical path and
+// the makespan of the result are the longest of all machines. An op log or a trace covers
+// one machine, so Machine returns an error if the options ask for one.
 func (b *B) Machine(g *topology.Graph, run func(on *B) error) error {
-	const alone = "%s is of one machine, and this bench makes others: choose parameters for one row alone, and a system with as many SIPs as it has ranks"
+	const oneMachine = "%s is of one machine, and this bench makes others: choose parameters for one row alone, and a system with as many SIPs as it has ranks"
 	switch {
 	case b.Options.KeepLog:
-		return &ParamError{"log", fmt.Errorf(alone, "an op log")}
+		return &ParamError{"log", fmt.Errorf(oneMachine, "an op log")}
 	case b.Options.Trace != "":
-		return &ParamError{"trace", fmt.Errorf(alone, "a trace")}
+		return &ParamError{"trace", fmt.Errorf(oneMachine, "a trace")}
 	}
 	b.collect()
 	o := b.Options
@@ -115,10 +120,11 @@ func (b *B) Machine(g *topology.Graph, run func(on *B) error) error {
 		return err
 	}
 	defer c.Close()
-	return (&B{Rank: c.Main(), report: report{o, b.bench, b.result}}).do(run)
+	return (&B{Rank: c.Main(), report: report{o, b.bench, b.result}}).runPart(run)
 }
 
-// collect adds what the machine has found out since the last call to the result.
+// collect adds to the result the checks, launches and times of the machine since the last
+// call.
 func (b *B) collect() {
 	r, checks, launches := b.result, b.Checks(), b.Launches()
 	r.Crit, r.Makespan = max(r.Crit, b.Crit()), max(r.Makespan, b.Makespan())
@@ -127,12 +133,13 @@ func (b *B) collect() {
 	b.checked, b.launched = len(checks), len(launches)
 }
 
-// do calls a part of the bench, waits for the machine and adds all that it has found out to the result.
-func (b *B) do(run func(on *B) error) error {
+// runPart calls a part of the bench, waits for the machine and adds to the result
+// everything that the machine measured.
+func (b *B) runPart(run func(on *B) error) error {
 	if err := run(b); err != nil {
 		return err
 	}
-	if err := b.Synchronize(); err != nil { // what the bench has not waited for, or errors it overlooked
+	if err := b.Synchronize(); err != nil { // waits for pending operations and returns errors that the bench ignored
 		return err
 	}
 	b.collect()
@@ -156,6 +163,7 @@ func (b *B) do(run func(on *B) error) error {
 	return err
 }
 
+// misuse returns the error for a wrong call of op by a bench.
 func misuse(op, format string, args ...any) error {
 	return &torch.Error{Op: op, Err: fmt.Errorf(format, args...)}
 }

@@ -11,9 +11,10 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// measure launches a kernel that adds 1 to an element on each of two PEs, and checks them. If
-// race is set, the first PE writes the element of the second at the same time instead.
-func measure(b *B, name string, want int, race bool) error {
+// launchAndCheck launches a kernel that adds 1 to an element on each of two PEs, and checks
+// the elements. If race is set, the first PE writes the element of the second PE at the
+// same time instead.
+func launchAndCheck(b *B, name string, want int, race bool) error {
 	x, err := b.Zeros(torch.F16, torch.Shape{2}, torch.On(0, 1))
 	if err != nil {
 		return err
@@ -30,7 +31,8 @@ func measure(b *B, name string, want int, race bool) error {
 	return b.Check(name, x, []int{1, want})
 }
 
-// parts is a bench of three parts, the second on another machine, with checks of its own.
+// parts returns a bench of three parts with checks between them. The second part runs on
+// another machine.
 func parts(t *testing.T, race bool) Bench {
 	spec, err := topology.Load(t.Context(), "default", "system.sips.count=1")
 	if err != nil {
@@ -41,20 +43,21 @@ func parts(t *testing.T, race bool) Bench {
 		t.Fatal(err)
 	}
 	return Bench{Name: "parts", Row: shareRow{}, Run: func(b *B) error {
-		torch.OK(measure(b, "first", 1, false))
+		torch.OK(launchAndCheck(b, "first", 1, false))
 		torch.OK(b.Machine(g, func(on *B) error {
 			on.Row(shareRow{float64(on.NumPEs())})
 			on.Notef("%d PEs", on.NumPEs())
 			on.AddCheck(torch.Check{Name: "second begins"})
-			return measure(on, "second", 1, race)
+			return launchAndCheck(on, "second", 1, race)
 		}))
-		torch.OK(measure(b, "third", 2, false))
+		torch.OK(launchAndCheck(b, "third", 2, false))
 		b.AddCheck(torch.Check{Name: "third ends"})
 		return nil
 	}}
 }
 
-// TestMachine: what a part on another machine has found out is in the result, in order.
+// TestMachine checks that the result contains the checks, launches, rows, notes and races
+// of a part on another machine, in order.
 func TestMachine(t *testing.T) {
 	r := execute(t, parts(t, false), Options{Options: torch.Options{PerRank: true, Race: true}})
 	want := torch.Checks{
@@ -77,11 +80,12 @@ func TestMachine(t *testing.T) {
 	}
 	r = execute(t, parts(t, true), Options{Options: torch.Options{Race: true}})
 	if len(r.Races) != 1 {
-		t.Errorf("races %q, want the one of the other machine", r.Races)
+		t.Errorf("races %q, want one race, of the other machine", r.Races)
 	}
 }
 
-// TestMachineRefused: an op log and a trace are of one machine.
+// TestMachineRefused checks that Machine returns an error if the options ask for an op log
+// or a trace.
 func TestMachineRefused(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for name, o := range map[string]Options{"log": {Log: "x"}, "trace": {Options: torch.Options{Trace: "x"}}} {

@@ -1,19 +1,19 @@
-// Package bench is the contract of a bench and the registry of all benches.
+// Package bench defines what a bench is and registers all benches.
 //
 // A bench is a program on a simulated machine that measures something and checks what it
-// computed. The example below is a complete one.
+// computed. The example below is a complete bench.
 //
-// [Bench.Run] is called with a [B], which embeds the context of the machine. Row and Metrics
-// declare the columns of the results: name, unit, role and label are tags of a struct's
-// fields, so that commands know which numbers are settings, and of which less or more is
-// better. A bench may have parameters ([Param]), which are flags on the command line and
-// [B.Param] for the bench.
+// [Bench.Run] is called with a [B], which embeds the context of the machine. Row and
+// Metrics declare the columns of the results. The tags of a struct's fields give each
+// column a name, a unit, a role and a label. From the roles, commands know which numbers
+// are settings and whether less or more is better. A bench may have parameters ([Param]).
+// They are flags on the command line, and the bench reads them with [B.Param].
 //
-// `kernbench list` shows the registered benches and `kernbench run` runs one; a program of
+// `kernbench list` shows the registered benches and `kernbench run` runs one. A program of
 // your own registers its benches and calls kernbench.Main. [Bench.Execute] runs a bench and
 // returns a [Result], whose JSON is a contract.
 //
-// The built-in benches are in package bench/builtin, flags and exit codes in internal/cli. The
-// package imports torch and table, and of the layers above them only what errors
-// and op logs are made of.
+// The built-in benches are in package bench/builtin; flags and exit codes are in
+// internal/cli. This package imports torch and table. From the layers above them it imports
+// only what errors and op logs consist of.
 package bench

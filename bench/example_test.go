@@ -14,7 +14,7 @@ func double(t *tl.PE, x tl.Ptr, n int) {
 	t.Store(x, t.Load(x, tl.Shape{n}, tl.F16).Mul(2))
 }
 
-// metrics are what the bench reports.
+// metrics are the metrics that the bench reports.
 type metrics struct {
 	Elems int        `json:"elems" table:",setting,elements"`
 	Time  torch.Time `json:"time_ns" table:"ns,lower"`

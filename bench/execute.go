@@ -24,17 +24,18 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// Options choose the machine that a bench runs on and what is kept of the run.
+// Options choose the machine that a bench runs on and which records of the run to keep.
 type Options struct {
 	torch.Options
-	Params map[string]string // values of parameters; others have their defaults
+	Params map[string]string // values of parameters; missing parameters have their defaults
 	Log    string            // file to write the op log to; "" writes none
 
-	// Benches with a Folder only: Folder replaces it, and Resume keeps the results that it
-	// has already. Results of another build of the program are kept with a call of Warn, or
-	// refused if Strict is set. Progress is called at the beginning and whenever a point has
-	// ended: done of the total points have a row, and left is the estimated time until the last
-	// one has, negative if unknown.
+	// The following options are for benches with a Folder only. Folder replaces the bench's
+	// Folder. Resume keeps the results that are already in the folder. If another build of
+	// the program wrote these results, Warn is called; if Strict is set, the run fails
+	// instead. Progress is called at the start and whenever a point has ended: done of
+	// total points have a row, and left is the estimated time until the last point ends,
+	// negative if unknown.
 	Folder   string
 	Resume   bool
 	Strict   bool
@@ -42,16 +43,16 @@ type Options struct {
 	Progress func(done, total int, left time.Duration)
 }
 
-// Execute runs the bench on a machine of its own. Wrong values are in the result;
-// an error means that the run failed: a kernel was misused, panicked or never
-// ended, or ctx did.
+// Execute runs the bench on a new machine. Wrong values are reported in the result. An
+// error means that the run failed: a kernel was misused, panicked or never ended, or ctx
+// ended.
 func (b Bench) Execute(ctx context.Context, o Options) (*Result, error) {
 	o.KeepLog = o.KeepLog || o.Log != ""
 	var err error
 	if o.Params, err = b.params(o.reportRenamed(ctx), o.Params, o.CCL); err != nil {
 		return nil, err
 	}
-	if err := b.folder(&o); err != nil {
+	if err := b.chooseFolder(&o); err != nil {
 		return nil, err
 	}
 	if b.Experiment != nil {
@@ -62,8 +63,8 @@ func (b Bench) Execute(ctx context.Context, o Options) (*Result, error) {
 		return nil, err
 	}
 	r := b.newResult(c.Topology(), o)
-	err = guard(func() error { return (&B{Rank: c.Main(), report: report{o, &b, r}}).do(b.Run) })
-	if !errors.As(err, new(*torch.Stalled)) { // a machine in an endless loop cannot be ended
+	err = guard(func() error { return (&B{Rank: c.Main(), report: report{o, &b, r}}).runPart(b.Run) })
+	if !errors.As(err, new(*torch.Stalled)) { // a machine in an endless loop cannot be closed
 		defer c.Close()
 	}
 	if err != nil {
@@ -80,8 +81,8 @@ func (b Bench) Execute(ctx context.Context, o Options) (*Result, error) {
 	return r, err
 }
 
-// reportRenamed returns a context in which old spellings of names are reported: to the function
-// that ctx has, else to Warn.
+// reportRenamed returns a context that reports old spellings of names: to the function in
+// ctx if there is one, otherwise to Warn.
 func (o Options) reportRenamed(ctx context.Context) context.Context {
 	if o.Warn == nil || config.ReportsRenamed(ctx) {
 		return ctx
@@ -89,7 +90,8 @@ func (o Options) reportRenamed(ctx context.Context) context.Context {
 	return config.WithRenamed(ctx, func(old, name string) { o.Warn(old + " is now called " + name) })
 }
 
-// CostOf returns the Cost of a run, 1 for a bench that has none and for wrong parameters.
+// CostOf returns the Cost of a run. It returns 1 if the bench has no Cost or a parameter is
+// wrong.
 func (b Bench) CostOf(o Options) float64 {
 	params, err := b.params(context.Background(), o.Params, o.CCL)
 	if b.Cost == nil || err != nil {
@@ -98,8 +100,9 @@ func (b Bench) CostOf(o Options) float64 {
 	return b.Cost(params, o.Topology)
 }
 
-// folder chooses the folder that the bench writes its files to.
-func (b Bench) folder(o *Options) error {
+// chooseFolder sets o.Folder to the folder that the bench writes its files to. It returns
+// an error for options that do not fit the bench.
+func (b Bench) chooseFolder(o *Options) error {
 	many := "bench %s runs many machines, and this is of one: take a bench of one, or kernbench coll"
 	switch {
 	case b.Folder != "" && o.Log != "":
@@ -118,8 +121,8 @@ func (b Bench) folder(o *Options) error {
 	return nil
 }
 
-// guard returns the error of a call. Panics, also those of [torch.Must] and [torch.OK],
-// become errors.
+// guard calls a function and returns its error. It turns panics, also those of [torch.Must]
+// and [torch.OK], into errors.
 func guard(call func() error) (err error) {
 	defer func() {
 		if value := recover(); value != nil {
@@ -129,7 +132,7 @@ func guard(call func() error) (err error) {
 	return call()
 }
 
-// newResult returns the result of a run that has not begun.
+// newResult returns an empty result for a run that has not begun.
 func (b Bench) newResult(g *topology.Graph, o Options) *Result {
 	s := b.Schema()
 	r := &Result{
@@ -147,9 +150,9 @@ func (b Bench) newResult(g *topology.Graph, o Options) *Result {
 	return r
 }
 
-// explain turns the error of a run, and that of its machine if it ended, into one
-// for the person who wrote the bench: a panic becomes one line that says where in
-// their code it was. The stack is kept only if this module's own code panicked.
+// explain merges the error of a run and the error that ended its machine, if any, into one
+// error for the author of the bench. A panic becomes one line with its place in the
+// author's code. The stack is kept only if kernbench's own code panicked.
 func explain(err, ended error) error {
 	var inKernel *sim.PanicError
 	var wrong *tl.Error
@@ -157,7 +160,7 @@ func explain(err, ended error) error {
 	switch {
 	case errors.As(ended, &inKernel):
 		if errors.As(ended, &wrong) {
-			return wrong // says where
+			return wrong // includes the place
 		}
 		return inKernel
 	case errors.As(err, new(*torch.SpawnError)):
@@ -171,16 +174,17 @@ func explain(err, ended error) error {
 	return err
 }
 
-// Reads is what the host read in a run. Its JSON is part of what `kernbench replay --format json` prints.
+// Reads counts what the host read in a run. Its JSON is part of what `kernbench replay
+// --format json` prints.
 type Reads struct {
 	Reads  int    `json:"host_reads"`
-	Known  int    `json:"reads_compared"` // of which the op log has a digest
-	Bytes  int64  `json:"bytes_compared"` // that these read
-	Digest string `json:"digest"`         // of all of them, in order; "" if there are none
+	Known  int    `json:"reads_compared"` // reads with a digest in the op log
+	Bytes  int64  `json:"bytes_compared"` // bytes of the reads with a digest
+	Digest string `json:"digest"`         // hash of the digests, in order; "" if there are none
 }
 
-// ReadsOf is what the host read in the run of an op log. The digest is the 64-bit
-// FNV-1a hash of the digests of the reads.
+// ReadsOf counts the host's reads in an op log. The digest is the 64-bit FNV-1a hash of the
+// digests of the reads.
 func ReadsOf(log *oplog.Log) (r Reads) {
 	sum := fnv.New64a()
 	for i := range log.Ops {
@@ -196,7 +200,7 @@ func ReadsOf(log *oplog.Log) (r Reads) {
 		for _, a := range op.Mem {
 			r.Bytes += a.Bytes()
 		}
-		sum.Write(binary.BigEndian.AppendUint64(nil, op.Digest)) // never fails
+		sum.Write(binary.BigEndian.AppendUint64(nil, op.Digest)) // a hash never returns an error
 	}
 	if r.Known > 0 {
 		r.Digest = fmt.Sprintf("%016x", sum.Sum64())
@@ -204,7 +208,7 @@ func ReadsOf(log *oplog.Log) (r Reads) {
 	return r
 }
 
-// save writes the op log of a run to a file.
+// save writes the op log of a run to a file and records its name and summary in the result.
 func (r *Result) save(c *torch.Context, name string) error {
 	out, err := file.Create(name)
 	if err != nil {
@@ -223,9 +227,9 @@ func (r *Result) save(c *torch.Context, name string) error {
 	}
 	r.Artifacts = append(r.Artifacts, name)
 	reads := ReadsOf(c.Log())
-	r.logged = fmt.Sprintf("%s, %s", printable.Count(len(c.Log().Ops), "operation"), printable.Count(reads.Reads, "host read"))
+	r.logSummary = fmt.Sprintf("%s, %s", printable.Count(len(c.Log().Ops), "operation"), printable.Count(reads.Reads, "host read"))
 	if reads.Digest != "" {
-		r.logged += ", digest " + reads.Digest
+		r.logSummary += ", digest " + reads.Digest
 	}
 	return nil
 }

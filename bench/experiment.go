@@ -22,42 +22,45 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// Experiment is a run of a bench of many points, each measured on machines of its own. Points
-// run in parallel, and what they find is kept in points.jsonl in the folder of the bench,
-// with which a later run continues.
+// Experiment is a bench that measures many points, each on machines of its own. Points run
+// in parallel. Their results are kept in points.jsonl in the folder of the bench, so that a
+// later run can continue from them.
 //
-// The settings of a point are the tagged fields of P. R is what a point finds: a row type,
-// or a slice of one for points that have several rows or none. The columns of the result are
-// those of P, then those of the row type.
+// The tagged fields of P are the settings of a point. R is the result of a point: a row
+// type, or a slice of a row type if a point can have several rows or none. The columns of
+// the table are the columns of P, followed by the columns of the row type.
 type Experiment[P, R any] interface {
 	// Points returns the points, in the order of the table.
 	Points() []P
-	// Cost returns how long a point takes relative to others, for the time left.
+	// Cost returns the run time of a point relative to other points. It is used to estimate
+	// the time left.
 	Cost(p P) float64
-	// Measure runs a point. It is called by several goroutines.
+	// Measure runs a point. Several goroutines call it at the same time.
 	Measure(e *E, p P) (R, error)
-	// Report checks what the points found, and writes files. The table has all rows already.
+	// Report checks the results of all points and writes files. The table already has all
+	// rows.
 	Report(e *E, points []P, found []R) error
 }
 
-// NewExperiment returns an experiment for [Bench.Experiment]. Every run begins with begin,
+// NewExperiment returns an experiment for [Bench.Experiment]. Each run first calls begin,
 // which reads the parameters.
 func NewExperiment[P, R any, X Experiment[P, R]](begin func(e *E) (X, error)) Experimenter {
-	return experimental[P, R]{func(e *E) (Experiment[P, R], error) { return begin(e) }}
+	return typedExperiment[P, R]{func(e *E) (Experiment[P, R], error) { return begin(e) }}
 }
 
-// Experimenter runs an Experiment of any types.
+// Experimenter is an Experiment of any types P and R, as [Bench.Experiment] holds it.
 type Experimenter interface {
 	columns() []table.Column
 	run(e *E) error
 }
 
-type experimental[P, R any] struct {
+// typedExperiment implements Experimenter for the types P and R.
+type typedExperiment[P, R any] struct {
 	begin func(e *E) (Experiment[P, R], error)
 }
 
-// E is a run of an [Experiment]: the system and the collectives that it is given, its
-// parameters and its result.
+// E is a run of an [Experiment]: the system and the configuration of collectives that it is
+// given, its parameters and its result.
 type E struct {
 	report
 	Topology *topology.Graph
@@ -66,8 +69,8 @@ type E struct {
 	ctx context.Context
 }
 
-// Machine returns a machine of a system for a point, which has to close it. Its values are
-// computed on one thread, since points run in parallel.
+// Machine returns a new machine for a point, with the system g. The point must close the
+// machine. The machine computes values on one thread, because points run in parallel.
 func (e *E) Machine(g *topology.Graph) (*torch.Context, error) {
 	o := e.Options.Options
 	o.Topology, o.CCL, o.Threads = g, e.CCL, 1
@@ -77,10 +80,10 @@ func (e *E) Machine(g *topology.Graph) (*torch.Context, error) {
 // Table returns the rows of all points.
 func (e *E) Table() *table.Table { return e.result.Rows }
 
-// experiment runs the bench's experiment. It makes no machine but those of points.
+// experiment runs the bench's experiment. The only machines are those that points create.
 func (b Bench) experiment(ctx context.Context, o Options) (*Result, error) {
 	if o.Topology == nil {
-		o.Topology = torch.Must(topology.Compile(torch.Must(topology.Preset("default")))) // part of the program
+		o.Topology = torch.Must(topology.Compile(torch.Must(topology.Preset("default")))) // the preset is embedded in the program
 	}
 	if o.CCL == nil {
 		o.CCL = ccl.Default()
@@ -97,14 +100,14 @@ func (b Bench) experiment(ctx context.Context, o Options) (*Result, error) {
 	return r, nil
 }
 
-// columns returns the columns of settings and rows.
-func (x experimental[P, R]) columns() []table.Column {
+// columns returns the columns of the settings, followed by the columns of the rows.
+func (x typedExperiment[P, R]) columns() []table.Column {
 	var p P
-	return append(table.ColumnsOf(p), table.ColumnsOf(rowOf[R]())...)
+	return append(table.ColumnsOf(p), table.ColumnsOf(zeroRow[R]())...)
 }
 
-// rowOf returns a zero value of the row type of R.
-func rowOf[R any]() any {
+// zeroRow returns a zero value of the row type of R.
+func zeroRow[R any]() any {
 	t := reflect.TypeFor[R]()
 	if t.Kind() == reflect.Slice {
 		t = t.Elem()
@@ -112,8 +115,8 @@ func rowOf[R any]() any {
 	return reflect.Zero(t).Interface()
 }
 
-// run measures the points, makes their table, and has it reported.
-func (x experimental[P, R]) run(e *E) error {
+// run measures the points, builds their table and calls Report.
+func (x typedExperiment[P, R]) run(e *E) error {
 	running, err := x.begin(e)
 	if err != nil {
 		return err
@@ -130,7 +133,7 @@ func (x experimental[P, R]) run(e *E) error {
 		return err
 	}
 	var p P
-	o.Schema = table.Schema{"settings": table.ColumnsOf(p), "row": table.ColumnsOf(rowOf[R]())}
+	o.Schema = table.Schema{"settings": table.ColumnsOf(p), "row": table.ColumnsOf(zeroRow[R]())}
 	o.Cost = func(i int) float64 { return running.Cost(points[i]) }
 	found, err := experiment.Run(e.ctx, o, settings, func(_ context.Context, i int, _ experiment.Point) (row R, err error) {
 		err = guard(func() (err error) { row, err = running.Measure(e, points[i]); return err })
@@ -160,12 +163,12 @@ func (x experimental[P, R]) run(e *E) error {
 	return running.Report(e, points, found)
 }
 
-// pointsFile is the file of every experiment.
+// pointsFile is the name of the file with the results of an experiment's points.
 const pointsFile = "points.jsonl"
 
-// prepare makes the folder, and returns how the points are run and kept. The tables and the
-// page of an earlier run are removed when this one is known to continue: they are not of the
-// points that come.
+// prepare creates the folder and returns the options for running the points. The options
+// include a function that removes the tables and the page of an earlier run, because they
+// do not describe the new points. It is called once this run is certain to continue.
 func (e *E) prepare() (o experiment.Options, err error) {
 	folder := e.Options.Folder
 	program, err := version.Program()
@@ -175,7 +178,7 @@ func (e *E) prepare() (o experiment.Options, err error) {
 	if err := os.MkdirAll(folder, 0o777); err != nil {
 		return o, &ParamError{"out", err}
 	}
-	if err := e.ownFolder(); err != nil {
+	if err := e.checkFolder(); err != nil {
 		return o, &ParamError{"out", err}
 	}
 	remove := func() error {
@@ -195,15 +198,16 @@ func (e *E) prepare() (o experiment.Options, err error) {
 	}, nil
 }
 
-// identity returns a text of all that rows depend on besides their point and the program.
+// identity returns a text of everything that rows depend on, other than their point and the
+// program.
 func (e *E) identity() string {
 	o := e.Options
 	return fmt.Sprintf("%s, topology %s, ccl %s, values %v, races %v, flit %v", e.bench.Name,
 		e.Topology.Spec().Hash(), e.CCL.Hash(), !o.NoData, o.Race, o.Flit)
 }
 
-// ownFolder refuses a folder that has the points of another bench.
-func (e *E) ownFolder() error {
+// checkFolder returns an error if the folder has the points of another bench.
+func (e *E) checkFolder() error {
 	r, err := file.Open(e.ctx, filepath.Join(e.Options.Folder, pointsFile), math.MaxInt64)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -224,7 +228,7 @@ func (e *E) ownFolder() error {
 	return nil
 }
 
-// Write writes a file to the folder of the bench.
+// Write writes a file to the folder of the bench and adds it to the result.
 func (e *E) Write(name string, data []byte) error {
 	path := filepath.Join(e.Options.Folder, name)
 	if err := file.Write(path, data); err != nil {
@@ -234,7 +238,7 @@ func (e *E) Write(name string, data []byte) error {
 	return nil
 }
 
-// WriteTable writes a table as CSV.
+// WriteTable writes a table as a CSV file to the folder of the bench.
 func (e *E) WriteTable(name string, t *table.Table) error {
 	var b bytes.Buffer
 	if err := t.WriteCSV(&b); err != nil {

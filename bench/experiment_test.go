@@ -13,11 +13,11 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// squares is an experiment that squares numbers; a point without a row is one that is odd.
+// squares is an experiment that squares numbers. The point of an odd number has no row.
 type squares struct {
 	reported []int
 	fail     bool
-	report   func(e *E) error // instead of writing the table; nil: none
+	report   func(e *E) error // called instead of writing the table; may be nil
 }
 
 type number struct {
@@ -67,8 +67,9 @@ func squaresBench(t *testing.T, s *squares) Bench {
 	}
 }
 
-// TestExperiment: rows are those of the points and what they found, made now or by an earlier
-// run, and no machine runs but those of points.
+// TestExperiment checks that rows consist of the settings and the results of points,
+// measured now or in an earlier run. It also checks that the only machines are those of
+// points.
 func TestExperiment(t *testing.T) {
 	s := &squares{}
 	b := squaresBench(t, s)
@@ -92,7 +93,7 @@ func TestExperiment(t *testing.T) {
 	}
 }
 
-// dot is a figure whose PNG may fail.
+// dot is a figure whose Encode may fail for a PNG.
 type dot struct{ png error }
 
 func (d dot) Encode(name string) ([]byte, error) {
@@ -102,7 +103,8 @@ func (d dot) Encode(name string) ([]byte, error) {
 	return []byte("PNG"), d.png
 }
 
-// TestPage: a page has its facts, sections, figures and tables, and what makes it again.
+// TestPage checks that a page has its facts, sections, figures and tables, and the command
+// that reproduces it.
 func TestPage(t *testing.T) {
 	b := squaresBench(t, &squares{report: func(e *E) error {
 		p := e.Page("Squares", "All of them.")
@@ -142,7 +144,7 @@ func TestPage(t *testing.T) {
 	}
 }
 
-// TestExperimentPanics: a point that panics is one that failed.
+// TestExperimentPanics checks that a panic in a point makes the point fail.
 func TestExperimentPanics(t *testing.T) {
 	_, err := squaresBench(t, &squares{fail: true}).Execute(t.Context(), Options{})
 	var failed *experiment.Failed

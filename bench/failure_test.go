@@ -18,7 +18,7 @@ type shareRow struct {
 	Share float64 `json:"share" table:",result"`
 }
 
-// TestFailures is what authors of benches see of their mistakes. Those inside
+// TestFailures checks the error messages for mistakes of a bench's author. Mistakes inside
 // kernels are in the scripts of internal/cli.
 func TestFailures(t *testing.T) {
 	for _, tt := range []struct {
@@ -46,7 +46,8 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// TestOwnPanicKeepsItsStack: what is no author's fault is for us to find.
+// TestOwnPanicKeepsItsStack checks that a panic inside kernbench, which is not the author's
+// mistake, is reported with its stack.
 func TestOwnPanicKeepsItsStack(t *testing.T) {
 	_, err := Bench{Name: "b", Run: func(*B) error {
 		var x *torch.Tensor

@@ -41,7 +41,7 @@ func TestFolder(t *testing.T) {
 	}
 }
 
-// TestFolderRefused: what a bench has no use for is refused, not ignored.
+// TestFolderRefused checks that an option that a bench cannot use is an error.
 func TestFolderRefused(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, tt := range []struct {
@@ -65,7 +65,7 @@ func TestFolderRefused(t *testing.T) {
 	}
 }
 
-// TestTraceOfAFailure: a run that fails leaves no trace.
+// TestTraceOfAFailure checks that a run that fails leaves no trace file.
 func TestTraceOfAFailure(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "t.json")
 	fails := errors.New("no luck")

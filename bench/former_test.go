@@ -8,8 +8,8 @@ import (
 	"github.com/kernbench/kernbench/internal/config"
 )
 
-// TestFormerParams checks that parameters are found by the names that they had, that these are
-// reported, and that a bench with a parameter of such a name keeps it.
+// TestFormerParams checks that parameters are found by their former names, that former
+// names are reported, and that a bench with a parameter of such a name keeps it.
 func TestFormerParams(t *testing.T) {
 	nothing := func(*B) error { return nil }
 	current := Bench{Name: "current", Run: nothing, Params: []Param{{Name: "dtype"}, {Name: "algo", Names: (*ccl.Config).Names}, {Name: "elems"}}}

@@ -11,8 +11,9 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// Page is the page report.html of an experiment: the configuration, how the values came out,
-// the command that makes the files again, and sections with text, figures and tables.
+// Page is the page report.html of an experiment. It shows the configuration, whether the
+// values are right, the command that reproduces the files, and sections with text, figures
+// and tables.
 type Page struct {
 	e    *E
 	page page.Page
@@ -20,7 +21,7 @@ type Page struct {
 
 // Figure is a picture for a [Page], such as a chart.Gantt.
 type Figure interface {
-	// Encode returns the picture in the format of a file name, which ends in .svg or .png.
+	// Encode returns the picture in the format that the file name implies: .svg or .png.
 	Encode(name string) ([]byte, error)
 }
 
@@ -30,12 +31,13 @@ func (e *E) Page(title, lead string) *Page { return &Page{e, page.Page{Title: ti
 // Fact adds a line to the table at the top of the page.
 func (p *Page) Fact(name, value string) { p.page.Facts = append(p.page.Facts, [2]string{name, value}) }
 
-// Section begins a section, which what is added next belongs to. An empty line in the text
-// begins a paragraph.
+// Section begins a new section. Later calls of Table and Figure add to it. An empty line in
+// the text separates paragraphs.
 func (p *Page) Section(heading, text string) {
 	p.page.Sections = append(p.page.Sections, page.Section{Heading: heading, Text: text})
 }
 
+// section returns the current section. It panics with a *torch.Error if there is none.
 func (p *Page) section(op string) *page.Section {
 	if len(p.page.Sections) == 0 {
 		panic(misuse(op, "the page has no section yet: call Section first"))
@@ -43,14 +45,15 @@ func (p *Page) section(op string) *page.Section {
 	return &p.page.Sections[len(p.page.Sections)-1]
 }
 
-// Table adds a table to the section. It panics with a *torch.Error if there is none.
+// Table adds a table to the current section. It panics with a *torch.Error if there is no
+// section.
 func (p *Page) Table(caption string, t *table.Table) {
 	s := p.section("Table")
 	s.Tables = append(s.Tables, page.Table{Caption: caption, Table: t})
 }
 
-// Figure adds a figure to the section, and writes it to NAME.svg and NAME.png. It panics with
-// a *torch.Error if there is no section.
+// Figure adds a figure to the current section and writes it to NAME.svg and NAME.png. It
+// panics with a *torch.Error if there is no section.
 func (p *Page) Figure(name, caption string, f Figure) error {
 	s := p.section("Figure")
 	svg, err := f.Encode(name + ".svg")

@@ -16,20 +16,20 @@ import (
 	"github.com/kernbench/kernbench/torch/dist"
 )
 
-type askedMetrics struct {
+type echoMetrics struct {
 	RanksPer string `json:"ranks_per" table:",setting"`
 }
 
-// asked reports its parameters.
-var asked = Bench{
-	Name: "asked", Summary: "s",
+// echo is a bench that reports its parameters.
+var echo = Bench{
+	Name: "echo", Summary: "s",
 	Params: []Param{
 		{Name: "ranks-per", Usage: "what a rank is", Default: "pe", Values: []string{"pe", "sip"}},
 		{Name: "note", Usage: "any text"},
 	},
-	Metrics: askedMetrics{},
+	Metrics: echoMetrics{},
 	Run: func(b *B) error {
-		b.Metrics(askedMetrics{b.Param("ranks-per")})
+		b.Metrics(echoMetrics{b.Param("ranks-per")})
 		if note := b.Param("note"); note != "" {
 			b.Notef("note: %s", note)
 		}
@@ -37,10 +37,10 @@ var asked = Bench{
 	},
 }
 
-// TestCostOf: a cost is that of all parameters, those with their defaults among them, and 1
-// if nothing is known.
+// TestCostOf checks that the cost depends on the values of all parameters, defaults
+// included, and that it is 1 if the bench has no Cost or a parameter is wrong.
 func TestCostOf(t *testing.T) {
-	b := asked
+	b := echo
 	if got := b.CostOf(Options{}); got != 1 {
 		t.Errorf("without Cost: got %v, want 1", got)
 	}
@@ -60,10 +60,10 @@ func TestCostOf(t *testing.T) {
 }
 
 func TestRegisterParams(t *testing.T) {
-	isolated(t)
-	Register(asked)
-	good := Bench{Name: "other", Summary: "s", Run: nothing, Params: []Param{asked.Params[0]}}
-	good.Params[0].Default = "sip" // is its own affair
+	isolateRegistry(t)
+	Register(echo)
+	good := Bench{Name: "other", Summary: "s", Run: doNothing, Params: []Param{echo.Params[0]}}
+	good.Params[0].Default = "sip" // the same parameter may have another default in another bench
 	Register(good)
 	for _, tt := range []struct {
 		params []Param
@@ -77,7 +77,7 @@ func TestRegisterParams(t *testing.T) {
 	} {
 		got := func() (text string) {
 			defer func() { text = fmt.Sprint(recover()) }()
-			Register(Bench{Name: "x", Summary: "s", Run: nothing, Params: tt.params})
+			Register(Bench{Name: "x", Summary: "s", Run: doNothing, Params: tt.params})
 			return ""
 		}()
 		if !strings.HasPrefix(got, "bench: "+tt.want) {
@@ -86,7 +86,8 @@ func TestRegisterParams(t *testing.T) {
 	}
 }
 
-// TestParams: the bench gets what was given and else the defaults, and results say so.
+// TestParams checks that the bench gets the given values and otherwise the defaults, and
+// that the result has them.
 func TestParams(t *testing.T) {
 	for _, tt := range []struct {
 		given map[string]string
@@ -96,7 +97,7 @@ func TestParams(t *testing.T) {
 		{nil, map[string]string{"ranks-per": "pe", "note": ""}, "# params: ranks-per=pe\n# fidelity: train\n\nmetric"},
 		{map[string]string{"ranks-per": "sip", "note": "a b"}, map[string]string{"ranks-per": "sip", "note": "a b"}, "# params: note=a b ranks-per=sip\n# fidelity: train\n\nnote: a b\n\nmetric"},
 	} {
-		r := execute(t, asked, Options{Params: tt.given})
+		r := execute(t, echo, Options{Params: tt.given})
 		if diff := cmp.Diff(tt.want, r.Config.Params); diff != "" {
 			t.Errorf("%v: parameters (-want +got):\n%s", tt.given, diff)
 		}
@@ -116,9 +117,9 @@ func TestParams(t *testing.T) {
 		want  string
 	}{
 		{map[string]string{"ranks-per": "cube"}, `--ranks-per: "cube": write one of pe, sip`},
-		{map[string]string{"ranks": "pe"}, "--ranks: no parameter of bench asked, which has [note ranks-per]"},
+		{map[string]string{"ranks": "pe"}, "--ranks: no parameter of bench echo, which has [note ranks-per]"},
 	} {
-		_, err := asked.Execute(t.Context(), Options{Params: tt.given})
+		_, err := echo.Execute(t.Context(), Options{Params: tt.given})
 		var wrong *ParamError
 		if !errors.As(err, &wrong) || err.Error() != tt.want {
 			t.Errorf("%v: got %v, want %s", tt.given, err, tt.want)
@@ -126,10 +127,10 @@ func TestParams(t *testing.T) {
 	}
 }
 
-// TestUndeclaredParam: asking for a parameter that was not declared is a mistake of the
-// bench.
+// TestUndeclaredParam checks that a bench fails if it reads a parameter that it has not
+// declared.
 func TestUndeclaredParam(t *testing.T) {
-	b := asked
+	b := echo
 	b.Run = func(b *B) error { b.Param("rank-per"); return nil }
 	_, err := b.Execute(t.Context(), Options{})
 	want := `torch: Param: "rank-per" is not declared: the parameters are [note ranks-per]`
@@ -138,7 +139,8 @@ func TestUndeclaredParam(t *testing.T) {
 	}
 }
 
-// TestUsedCCL: results of runs with collectives, and only those, say which ccl.yaml.
+// TestUsedCCL checks that the result of a run with collectives has the origin of ccl.yaml,
+// and that other results do not.
 func TestUsedCCL(t *testing.T) {
 	mine, err := ccl.Parse("my.yaml", []byte("extends: default\n"), "defaults.buffer_kind=hbm")
 	if err != nil {
@@ -166,11 +168,11 @@ func TestUsedCCL(t *testing.T) {
 	}
 }
 
-// TestChosenDefault: a configuration of collectives may give the default of a parameter; a value
-// that is given goes before it.
+// TestChosenDefault checks that a configuration of collectives can give the default of a
+// parameter, and that a given value takes precedence.
 func TestChosenDefault(t *testing.T) {
-	b := asked
-	b.Params = slices.Clone(asked.Params)
+	b := echo
+	b.Params = slices.Clone(echo.Params)
 	note := slices.IndexFunc(b.Params, func(p Param) bool { return p.Name == "note" })
 	b.Params[note].Default, b.Params[note].Choose = "none", (*ccl.Config).DefaultEntry
 	for _, tt := range []struct {

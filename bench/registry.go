@@ -19,31 +19,35 @@ import (
 type Bench struct {
 	Name    string // lower-case words joined by _ or -: "hello_send"
 	Summary string // one line, for the list
-	Doc     string // what it does and reports, for those who want to know more
+	Doc     string // what the bench does and reports, in detail
 	Params  []Param
-	// Uses says which settings the bench reads beside those of the machine: others are
-	// refused where they are given. Zero takes all, and a run tells if they had no effect.
+	// Uses lists the settings that the bench reads in addition to those of the machine.
+	// Commands refuse other settings. If Uses is zero, all settings are accepted, and a run
+	// reports settings that had no effect.
 	Uses Uses
-	// Folder is where a bench that writes files puts them, unless whoever runs it says
-	// otherwise: "1H_milestone_output/ccl". Results there may be taken over (Resume).
+	// Folder is the default folder of a bench that writes files, such as
+	// "1H_milestone_output/ccl". [Options.Folder] replaces it. A run can continue from the
+	// results in the folder ([Options.Resume]).
 	Folder string
 	// Files are the names of the files that the bench writes to its folder, as patterns of
-	// [path/filepath.Match]: "*.svg". A configuration that is read from a file of such a name
-	// in the folder is refused, unless the bench would write the same again.
+	// [path/filepath.Match] such as "*.svg". A configuration that is read from such a file
+	// in the folder is refused, unless the bench would write the same file again.
 	Files []string
-	// Row and Metrics declare the columns of the table and the metrics that the bench reports:
-	// zero values of structs whose fields have tags with a name, a unit, a role and perhaps a
-	// label, json:"time_ns" table:"ns,lower". Roles are setting, lower and higher (is better),
-	// result, bound and check. A bench without a table or metrics leaves them nil.
+	// Row and Metrics declare the columns of the table and the metrics that the bench
+	// reports. Both are zero values of structs. The tags of the fields have a name, a unit,
+	// a role and optionally a label: json:"time_ns" table:"ns,lower". The roles are
+	// setting, lower and higher (is better), result, bound and check. Row is nil for a
+	// bench without a table, and Metrics for one without metrics.
 	Row     any
 	Metrics any
-	// Cost, if set, returns how long a run takes on this computer relative to other runs of the
-	// bench, by all its parameters and the system. Sweeps estimate the time left by it.
+	// Cost returns how long a run takes on this computer relative to other runs of the
+	// bench, from the values of all parameters and the system. Sweeps use it to estimate
+	// the time left. It may be nil.
 	Cost func(params map[string]string, g *topology.Graph) float64
-	// Experiment, instead of Run, measures many points: see [NewExperiment].
+	// Experiment replaces Run in benches that measure many points: see [NewExperiment].
 	Experiment Experimenter
 	// Run launches kernels, checks values with Check, and reports with Row and Metrics. An
-	// error means that the bench could not be run, not that a value is wrong.
+	// error means that the bench could not run, not that a value is wrong.
 	Run func(b *B) error
 }
 
@@ -66,8 +70,8 @@ var (
 	validName = regexp.MustCompile(`^[a-z][a-z0-9]*([_-][a-z0-9]+)*$`)
 )
 
-// Register adds a bench, usually from an init function. It panics if the bench or one
-// of its parameters is not complete, or a name is none or taken.
+// Register adds a bench to the registry, usually from an init function. It panics if the
+// bench or a parameter is incomplete, or if a name is invalid or taken.
 func Register(b Bench) {
 	switch _, taken := registry[b.Name]; {
 	case !validName.MatchString(b.Name):
@@ -84,53 +88,57 @@ func Register(b Bench) {
 	registry[b.Name] = b
 }
 
-// All returns the registered benches by name.
+// All returns the registered benches, sorted by name.
 func All() []Bench {
 	return slices.SortedFunc(maps.Values(registry), func(a, b Bench) int { return strings.Compare(a.Name, b.Name) })
 }
 
-// Find returns the bench of a name.
+// Find returns the bench with a name, and reports whether there is one.
 func Find(name string) (Bench, bool) {
 	b, ok := registry[name]
 	return b, ok
 }
 
-// Uses says which settings a bench reads beside those of the machine.
+// Uses is a set of settings that a bench reads in addition to those of the machine.
 type Uses uint8
 
-// The settings. They are combined by |, and zero means that the bench does not say.
+// The settings, which are combined with |. Zero means that the bench does not declare what
+// it reads.
 const (
-	UsesNothing     Uses = 1 << iota // no others
+	UsesNothing     Uses = 1 << iota // only the settings of the machine
 	UsesCollectives                  // ccl.yaml
 	UsesTasks                        // tasks.yaml
 )
 
-// Ignores reports whether a bench has said that it does not read some settings.
+// Ignores reports whether the bench declares that it reads none of the given settings.
 func (b Bench) Ignores(settings Uses) bool { return b.Uses != 0 && b.Uses&settings == 0 }
 
-// Param is a parameter of a bench: a flag of kernbench run, and for the bench the
-// value of ctx.Param. Parameters of several benches may have the same name.
+// Param is a parameter of a bench. It is a flag of kernbench run, and the bench reads its
+// value with [B.Param]. Parameters of several benches may have the same name.
 type Param struct {
 	Name    string   `json:"name"`  // lower-case words joined by -: "ranks-per"
 	Usage   string   `json:"usage"` // one line, for the help
 	Default string   `json:"default"`
-	Values  []string `json:"values,omitempty"` // what it may be; empty: any text
-	Output  bool     `json:"-"`                // the value is the name of a file that the bench writes, "" for none
-	// Choose, if it is set, returns the default that a configuration of collectives gives,
-	// and "" if it gives none: then Default holds.
+	Values  []string `json:"values,omitempty"` // allowed values; empty: any text
+	Output  bool     `json:"-"`                // whether the value names a file that the bench writes; "" writes none
+	// Choose returns the default that a configuration of collectives gives, or "" for the
+	// value of Default. It may be nil.
 	Choose func(c *ccl.Config) string `json:"-"`
-	// Names, if it is set, returns the names that a configuration of collectives has for the
-	// value. A value that differs from one of them only in _, - and case means that name.
+	// Names returns the names that a configuration of collectives defines for the value. A
+	// value that differs from such a name only in _, - and case stands for that name. Names
+	// may be nil.
 	Names func(c *ccl.Config) []string `json:"-"`
 }
 
-// FormerParams has the parameters of built-in benches that were renamed: the new name by the old
-// one. A bench takes the old name too if it has the new parameter and none of the old name.
+// FormerParams maps the former name of each renamed parameter of the built-in benches to
+// its new name. A bench accepts the former name if it has the new parameter and no
+// parameter with the former name.
 var FormerParams = map[string]string{
 	"datatype": "dtype", "precision": "dtype", "algorithm": "algo", "ccl-algorithm": "algo", "n-elem": "elems",
 }
 
-// FindParam returns the parameter of a name, or of a former name.
+// FindParam returns the parameter with a name or a former name, and reports whether there
+// is one.
 func (b Bench) FindParam(name string) (p Param, ok bool) {
 	for _, name := range []string{name, FormerParams[name]} {
 		if i := slices.IndexFunc(b.Params, func(p Param) bool { return p.Name == name }); i >= 0 {
@@ -140,8 +148,8 @@ func (b Bench) FindParam(name string) (p Param, ok bool) {
 	return p, false
 }
 
-// ParamError is a value of a parameter that a bench has no use for: a mistake of
-// whoever gave it, not of the run.
+// ParamError is an error about the value of a parameter or of an option. The caller made a
+// mistake; the run did not fail.
 type ParamError struct {
 	Name string
 	Err  error
@@ -149,10 +157,10 @@ type ParamError struct {
 
 func (e *ParamError) Error() string { return "--" + e.Name + ": " + e.Err.Error() }
 
-// Unwrap gives the reason.
+// Unwrap returns the reason.
 func (e *ParamError) Unwrap() error { return e.Err }
 
-// check is why a value is not one of the parameter's.
+// check returns an error if value is not one of the parameter's allowed values.
 func (p Param) check(value string) error {
 	if len(p.Values) > 0 && !slices.Contains(p.Values, value) {
 		return &ParamError{p.Name, fmt.Errorf("%q: write one of %s", value, strings.Join(p.Values, ", "))}
@@ -160,7 +168,7 @@ func (p Param) check(value string) error {
 	return nil
 }
 
-// checkParams panics if a bench's parameters are not complete.
+// checkParams panics if a parameter of the bench is incomplete or declared twice.
 func (b Bench) checkParams() {
 	for i, p := range b.Params {
 		switch {
@@ -176,8 +184,8 @@ func (b Bench) checkParams() {
 	}
 }
 
-// params returns the values of all parameters: those given, and the defaults. Old spellings of
-// names are reported to ctx.
+// params returns the values of all parameters: the given values, and the defaults of the
+// others. It reports former names to ctx.
 func (b Bench) params(ctx context.Context, given map[string]string, collectives *ccl.Config) (map[string]string, error) {
 	if len(b.Params)+len(given) == 0 {
 		return nil, nil
@@ -189,7 +197,7 @@ func (b Bench) params(ctx context.Context, given map[string]string, collectives 
 	all := map[string]string{}
 	for _, p := range b.Params {
 		all[p.Name] = p.Default
-		if p.Choose != nil && collectives != nil { // nil is the preset, which gives none
+		if p.Choose != nil && collectives != nil { // nil is the preset, which gives no defaults
 			all[p.Name] = cmp.Or(p.Choose(collectives), p.Default)
 		}
 		if value, ok := given[p.Name]; ok {
@@ -216,8 +224,8 @@ func (b Bench) params(ctx context.Context, given map[string]string, collectives 
 	return all, nil
 }
 
-// currentParams returns values by the names that parameters have now, and reports former names
-// to ctx.
+// currentParams returns the given values by the current names of the parameters. It reports
+// former names to ctx.
 func (b Bench) currentParams(ctx context.Context, given map[string]string) (map[string]string, error) {
 	current := map[string]string{}
 	for _, name := range slices.Sorted(maps.Keys(given)) {

@@ -9,19 +9,20 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// isolated gives a test a registry of its own.
-func isolated(t *testing.T) {
+// isolateRegistry gives a test an empty registry and restores the previous one at the end
+// of the test.
+func isolateRegistry(t *testing.T) {
 	before := registry
 	registry = map[string]Bench{}
 	t.Cleanup(func() { registry = before })
 }
 
-func nothing(*B) error { return nil }
+func doNothing(*B) error { return nil }
 
 func TestRegister(t *testing.T) {
-	isolated(t)
-	Register(Bench{Name: "milestone-1h-ccl", Summary: "s", Run: nothing})
-	Register(Bench{Name: "hello_send", Summary: "s", Run: nothing})
+	isolateRegistry(t)
+	Register(Bench{Name: "milestone-1h-ccl", Summary: "s", Run: doNothing})
+	Register(Bench{Name: "hello_send", Summary: "s", Run: doNothing})
 	var names []string
 	for _, b := range All() {
 		names = append(names, b.Name)
@@ -39,26 +40,26 @@ func TestRegister(t *testing.T) {
 		bench Bench
 		want  string
 	}{
-		{Bench{Name: "", Summary: "s", Run: nothing}, `"" is no name for a bench`},
-		{Bench{Name: "Hello", Summary: "s", Run: nothing}, `"Hello" is no name for a bench`},
-		{Bench{Name: "hello send", Summary: "s", Run: nothing}, `"hello send" is no name for a bench`},
-		{Bench{Name: "-x", Summary: "s", Run: nothing}, `"-x" is no name for a bench`},
-		{Bench{Name: "hello_", Summary: "s", Run: nothing}, `"hello_" is no name for a bench`},
-		{Bench{Name: "hello_send", Summary: "s", Run: nothing}, `two benches are called "hello_send"`},
+		{Bench{Name: "", Summary: "s", Run: doNothing}, `"" is no name for a bench`},
+		{Bench{Name: "Hello", Summary: "s", Run: doNothing}, `"Hello" is no name for a bench`},
+		{Bench{Name: "hello send", Summary: "s", Run: doNothing}, `"hello send" is no name for a bench`},
+		{Bench{Name: "-x", Summary: "s", Run: doNothing}, `"-x" is no name for a bench`},
+		{Bench{Name: "hello_", Summary: "s", Run: doNothing}, `"hello_" is no name for a bench`},
+		{Bench{Name: "hello_send", Summary: "s", Run: doNothing}, `two benches are called "hello_send"`},
 		{Bench{Name: "x", Summary: "s"}, "x needs a Run or an Experiment"},
-		{Bench{Name: "x", Run: nothing}, "x needs a Summary of one line"},
-		{Bench{Name: "x", Summary: "a\nb", Run: nothing}, "x needs a Summary of one line"},
-		{Bench{Name: "x", Summary: "s", Run: nothing, Row: struct {
+		{Bench{Name: "x", Run: doNothing}, "x needs a Summary of one line"},
+		{Bench{Name: "x", Summary: "a\nb", Run: doNothing}, "x needs a Summary of one line"},
+		{Bench{Name: "x", Summary: "s", Run: doNothing, Row: struct {
 			Time torch.Time `table:"ns,lower"`
 		}{}}, "table: field Time of"},
-		{Bench{Name: "x", Summary: "s", Run: nothing, Metrics: struct {
+		{Bench{Name: "x", Summary: "s", Run: doNothing, Metrics: struct {
 			Time torch.Time `json:"time_ns" table:"ns,fast"`
 		}{}}, "table: field Time of"},
-		{Bench{Name: "x", Summary: "s", Run: nothing, Row: struct {
+		{Bench{Name: "x", Summary: "s", Run: doNothing, Row: struct {
 			sampleRow
 			Other int `json:"size" table:"B,setting"`
 		}{}}, "table: two fields of"},
-		{Bench{Name: "x", Summary: "s", Run: nothing, Row: &sampleRow{}}, "table: *bench.sampleRow is no struct"},
+		{Bench{Name: "x", Summary: "s", Run: doNothing, Row: &sampleRow{}}, "table: *bench.sampleRow is no struct"},
 	} {
 		got := func() (text string) {
 			defer func() { text = fmt.Sprint(recover()) }()

@@ -15,44 +15,45 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// Result is what a run of a bench has found out. Its JSON is a contract, which
-// docs/use/benches.md describes. Its tagged fields are columns of a row for each run.
+// Result is the result of a run of a bench. Its JSON is a contract, which
+// docs/use/benches.md describes. Its tagged fields are columns in tables with a row for
+// each run.
 type Result struct {
 	Bench     string       `json:"bench"`
 	OK        bool         `json:"ok" table:",check"`                      // no wrong value and no race
-	Crit      torch.Time   `json:"crit_ns" table:"ns,lower,critical path"` // the longest of a launch
-	Makespan  torch.Time   `json:"makespan_ns" table:"ns,lower"`           // the longest of a machine
+	Crit      torch.Time   `json:"crit_ns" table:"ns,lower,critical path"` // the longest time of a launch
+	Makespan  torch.Time   `json:"makespan_ns" table:"ns,lower"`           // the longest time of a machine
 	Notes     []string     `json:"notes,omitempty"`
 	Metrics   table.Record `json:"metrics"`
 	Rows      *table.Table `json:"rows"`
 	Artifacts []string     `json:"artifacts"` // files written
 	Config    Config       `json:"config"`
-	// Launches is how long every launch and collective ran on each rank, if that was
-	// asked for.
+	// Launches has the time of every launch and collective on each rank. It is empty unless
+	// Options.PerRank is set.
 	Launches []torch.RankTimes `json:"launches,omitempty"`
 	Schema   table.Schema      `json:"schema"` // columns of rows, metrics and launches
 
-	Checks torch.Checks `json:"-"` // comparisons with a reference
-	Races  []string     `json:"-"` // pairs of accesses that nothing orders
-	logged string       // what is in the op log that was saved
+	Checks     torch.Checks `json:"-"` // comparisons with a reference
+	Races      []string     `json:"-"` // pairs of unordered accesses
+	logSummary string       // what the saved op log contains; "" if none was saved
 }
 
-// Config is what a result was made with. What cannot change a result, such as the
-// number of threads, is not in it.
+// Config describes what a result depends on. Options that cannot change a result, such as
+// the number of threads, are not in it.
 type Config struct {
 	Version   string            `json:"version"` // of kernbench
 	Topology  topology.Origin   `json:"topology"`
-	CCL       *topology.Origin  `json:"ccl,omitempty"`        // of runs with collectives
-	Tasks     *topology.Origin  `json:"tasks,omitempty"`      // of runs with programs of tasks: of the first
-	TasksAlso []topology.Origin `json:"tasks_also,omitempty"` // and others than that
-	Params    map[string]string `json:"params,omitempty"`     // of benches that have some
+	CCL       *topology.Origin  `json:"ccl,omitempty"`        // of a run with collectives; otherwise nil
+	Tasks     *topology.Origin  `json:"tasks,omitempty"`      // of the first program of tasks; nil without programs of tasks
+	TasksAlso []topology.Origin `json:"tasks_also,omitempty"` // further configurations of tasks, each once
+	Params    map[string]string `json:"params,omitempty"`     // values of all parameters
 	Fidelity  string            `json:"fidelity"`             // train or flit
 	Data      string            `json:"data"`                 // on or off
 	Check     string            `json:"check"`                // race or none
 }
 
-// WriteText writes the result for people: what ran on which machine, notes, the table
-// of rows, the metrics, and whether the values are right.
+// WriteText writes the result for people: the configuration, notes, the table of rows, the
+// metrics, and whether the values are right.
 func (r *Result) WriteText(w io.Writer) error {
 	fmt.Fprintf(w, "# bench: %s\n# topology: %v\n", r.Bench, r.Config.Topology)
 	if used := r.Config.CCL; used != nil {
@@ -95,8 +96,8 @@ func (r *Result) WriteText(w io.Writer) error {
 	case r.Config.Check == "race":
 		fmt.Fprintln(w, "no races")
 	}
-	if r.logged != "" {
-		fmt.Fprintf(w, "op log: %s\n", r.logged)
+	if r.logSummary != "" {
+		fmt.Fprintf(w, "op log: %s\n", r.logSummary)
 	}
 	for _, file := range r.Artifacts {
 		fmt.Fprintf(w, "written: %s\n", file)
@@ -130,14 +131,14 @@ func (c Config) paramText() string {
 	return strings.Join(words, " ")
 }
 
-// nanoseconds returns a time as tables have it: a number to the last digit.
+// nanoseconds formats a time for tables: the exact number of nanoseconds.
 func nanoseconds(t torch.Time) string { return string(t.AppendIn(nil, simtime.Nanosecond)) }
 
-// verdict returns the last line: what was compared, and how it came out.
+// verdict returns the last line of the text: what was compared, and whether it is right.
 func (r *Result) verdict() string { return "values " + Verdict(r.Config.Data != "off", r.Checks) }
 
-// Verdict returns how checks came out: those of values, if values were computed, and apart
-// from them all others.
+// Verdict summarizes checks: first the checks of values, if values were computed, then all
+// other checks.
 func Verdict(computed bool, checks []torch.Check) string {
 	var elems, values, wrong, others, failed int
 	for _, c := range checks {

@@ -34,7 +34,7 @@ type sampleRow struct {
 	Rate *float64    `json:"gbs" table:"GB/s,higher"`
 }
 
-// sample reports one value of every kind.
+// sample is a bench that reports one value of every kind.
 var sample = Bench{Name: "sample", Summary: "s", Row: sampleRow{}, Metrics: sampleMetrics{}, Run: func(b *B) error {
 	x, err := b.FromSlice([]int{1, 2, 3, 4}, torch.F16, torch.Shape{4}, torch.On(0, 1))
 	if err != nil {
@@ -48,7 +48,7 @@ var sample = Bench{Name: "sample", Summary: "s", Row: sampleRow{}, Metrics: samp
 	if err := b.Synchronize(); err != nil {
 		return err
 	}
-	b.Found(12345678*simtime.Nanosecond, 23456789*simtime.Nanosecond, nil) // longer than the launch
+	b.Found(12345678*simtime.Nanosecond, 23456789*simtime.Nanosecond, nil) // longer times than those of the launch
 	b.Metrics(sampleMetrics{Window: 1500 * simtime.Picosecond, Count: 3, Share: 1.0 / 3, Kind: "tcm", Less: true})
 	b.Row(sampleRow{Size: 128, Time: new(torch.Time(simtime.Nanosecond))})
 	b.Row(sampleRow{Size: 4096, Rate: new(2.5)})
@@ -64,7 +64,7 @@ func execute(t *testing.T, b Bench, o Options) *Result {
 	return r
 }
 
-// TestJSON is the contract that docs/use/benches.md describes.
+// TestJSON checks the JSON of a result, the contract that docs/use/benches.md describes.
 func TestJSON(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "sample.oplog")
 	r := execute(t, sample, Options{Log: file})
@@ -171,7 +171,7 @@ func TestJSON(t *testing.T) {
 	if diff := cmp.Diff([]table.Named{{Name: "", Table: r.Rows}, {Name: "metrics", Table: metrics}}, tables); diff != "" {
 		t.Errorf("tables that are read back (-want +got):\n%s", diff)
 	}
-	empty := execute(t, Bench{Name: "empty", Run: nothing}, Options{Options: torch.Options{Flit: true, NoData: true}})
+	empty := execute(t, Bench{Name: "empty", Run: doNothing}, Options{Options: torch.Options{Flit: true, NoData: true}})
 	got.Reset()
 	if err := table.WriteJSON(&got, empty); err != nil {
 		t.Fatal(err)
@@ -238,7 +238,7 @@ func TestVerdict(t *testing.T) {
 	r := Result{Checks: []torch.Check{right, bad, holds, fails}}
 	want := []string{"wrong value: y: element 0 is 1, want 2", "failed check: times rise: 8 take 2ns, less than 4"}
 	if diff := cmp.Diff(want, r.Wrong()); diff != "" {
-		t.Errorf("what is wrong (-want +got):\n%s", diff)
+		t.Errorf("failed checks (-want +got):\n%s", diff)
 	}
 }
 
@@ -260,7 +260,7 @@ func TestLog(t *testing.T) {
 	if r := ReadsOf(log); r.Reads != 2 || r.Known != 2 || r.Bytes != 8 || len(r.Digest) != 16 {
 		t.Errorf("host reads: got %+v, want 2, all known, of 8 bytes", r)
 	}
-	// A digest of other bytes is another.
+	// Other bytes have another digest.
 	before := ReadsOf(log).Digest
 	log.Ops[len(log.Ops)-2].Digest++
 	if after := ReadsOf(log); after.Digest == before {

@@ -16,8 +16,8 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// TestUsedTasks: results of runs with tasks, and only those, say which tasks.yaml, after
-// the line of ccl.yaml, and each of several once.
+// TestUsedTasks checks that the result of a run with tasks has the origin of each
+// tasks.yaml once, after the line of ccl.yaml, and that other results have none.
 func TestUsedTasks(t *testing.T) {
 	parse := func(file, text string) *task.Config {
 		c, err := task.Parse(file, []byte("extends: default\n"+text))

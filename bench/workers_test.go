@@ -9,7 +9,8 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// What goes wrong in a worker is told with its rank, and where.
+// TestFailuresOfWorkers checks that the error of a worker has the worker's rank and the
+// place.
 func TestFailuresOfWorkers(t *testing.T) {
 	for _, c := range []struct {
 		name   string

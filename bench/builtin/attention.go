@@ -11,24 +11,24 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// attentionParams returns the parameters of the benches of attention: how many tokens have
-// queries, and what all have.
+// attentionParams returns the parameters that the attention benches share. tokens is the
+// default for the number of tokens with queries.
 func attentionParams(tokens string) []bench.Param {
 	return []bench.Param{
 		{Name: "scale", Usage: "divisor of the 64 query and 8 KV heads of Llama-70B", Default: "8", Values: []string{"1", "2", "4", "8"}},
-		defaulted(tokensParam, tokens), precisionParam,
+		withDefault(tokensParam, tokens), precisionParam,
 		{Name: "over", Usage: "holder of a shard: each PE of a cube, or each cube of a SIP", Default: "pe", Values: []string{"pe", "cube"}},
 	}
 }
 
-// attentionCase is heads over a mesh, by the parameters.
+// attentionCase is a number of heads on a mesh of holders, as the parameters choose them.
 type attentionCase struct {
 	heads attention.Heads
 	mesh  attention.Mesh
 	dtype torch.DType
 }
 
-// attentionMetrics are the sizes of a case.
+// attentionMetrics are the metrics of a case: its sizes.
 type attentionMetrics struct {
 	QueryHeads   int `json:"query_heads" table:",setting"`
 	KVHeads      int `json:"kv_heads" table:",setting,KV heads"`
@@ -40,7 +40,7 @@ type attentionMetrics struct {
 // newAttentionCase reads the parameters and reports the metrics.
 func newAttentionCase(b *bench.B) attentionCase {
 	scale := torch.Must(strconv.Atoi(b.Param("scale")))
-	c := attentionCase{heads: attention.Heads{Query: 64 / scale, KV: 8 / scale, Dim: 128}, dtype: precision(b)}
+	c := attentionCase{heads: attention.Heads{Query: 64 / scale, KV: 8 / scale, Dim: 128}, dtype: dtypeOf(b)}
 	if b.Param("over") == "pe" {
 		c.mesh = attention.OfCube(b.Rank, 0, 0)
 	} else {
@@ -50,8 +50,8 @@ func newAttentionCase(b *bench.B) attentionCase {
 	return c
 }
 
-// count returns the value of a parameter that is a number.
-func count(b *bench.B, name string, most int) (int, error) {
+// countParam returns the value of a parameter that is a whole number from 1 to most.
+func countParam(b *bench.B, name string, most int) (int, error) {
 	n, err := strconv.Atoi(b.Param(name))
 	if err != nil || n < 1 || n > most {
 		return 0, &bench.ParamError{Name: name, Err: fmt.Errorf("%q: write a whole number from 1 to %d", b.Param(name), most)}
@@ -59,20 +59,21 @@ func count(b *bench.B, name string, most int) (int, error) {
 	return n, nil
 }
 
-// inputs returns Q of some tokens, and K and V of some: a column for each element of each
-// head. Without values it returns none.
+// inputs returns the queries of some tokens and the keys and values of others, with a
+// column for each element of each head. It returns nil if values are not computed.
 func (c attentionCase) inputs(r *torch.Rank, queries, keys int) (q, k, v []float32) {
 	wide := c.heads.KV * c.heads.Dim
 	products := 2 * float64(queries) * float64(keys) * float64(c.heads.Query*c.heads.Dim)
 	elements := float64(queries)*float64(c.heads.Query*c.heads.Dim) + 2*float64(keys)*float64(wide) + float64(queries)*float64(keys)
-	torch.OK(affordable(r, products, elements))
+	torch.OK(checkAffordable(r, products, elements))
 	if !r.HasData() {
 		return nil, nil, nil
 	}
-	return normal(queries*c.heads.Query*c.heads.Dim, 1, 1), normal(keys*wide, 1, 2), normal(keys*wide, 1, 3)
+	return normalNumbers(queries*c.heads.Query*c.heads.Dim, 1, 1), normalNumbers(keys*wide, 1, 2), normalNumbers(keys*wide, 1, 3)
 }
 
-// tensors returns Q where it is told, K and V cut over the holders.
+// tensors returns the tensors of Q, K and V. Q has the placement on; the rows of K and V
+// are divided over the holders of the mesh.
 func (c attentionCase) tensors(r *torch.Rank, queries, keys int, q, k, v []float32, on torch.Placement) (list [3]*torch.Tensor) {
 	lanes := len(c.mesh.Lanes)
 	for i, x := range [][]float32{q, k, v} {
@@ -89,8 +90,8 @@ func (c attentionCase) tensors(r *torch.Rank, queries, keys int, q, k, v []float
 	return list
 }
 
-// reference returns the attention of each query head, a column for each element: token i sees
-// the keys up to i + offset.
+// reference computes the attention of all query heads, with a column for each element.
+// Token i sees the keys up to i + offset.
 func (c attentionCase) reference(q, k, v []float32, offset int) *dense.Matrix {
 	d := c.heads.Dim
 	matrix := func(x []float32, heads int) *dense.Matrix { return dense.New(len(x)/(heads*d), heads*d, x, c.dtype) }
@@ -104,7 +105,8 @@ func (c attentionCase) reference(q, k, v []float32, offset int) *dense.Matrix {
 	return dense.Beside(all...)
 }
 
-// attentionTimes are columns of a row: how long a launch took, and where the time went.
+// attentionTimes are the columns of a row that show how long a launch took and how its time
+// divides.
 type attentionTimes struct {
 	Crit torch.Time `json:"crit_ns" table:"ns,lower,critical path"`
 	breakdown
@@ -114,5 +116,5 @@ type attentionTimes struct {
 func measureAttention(r *torch.Rank, launch func() (*torch.Launched, error)) attentionTimes {
 	profile := torch.Must(r.Profile())
 	l := torch.Must(launch())
-	return attentionTimes{l.Crit(), newBreakdown(together(torch.Must(profile.Stop())))}
+	return attentionTimes{l.Crit(), newBreakdown(sumPhases(torch.Must(profile.Stop())))}
 }

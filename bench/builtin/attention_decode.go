@@ -44,8 +44,8 @@ type decodeRow struct {
 }
 
 func runAttentionDecode(b *bench.B) error {
-	context := torch.Must(count(b, "context", 1<<20))
-	tokens, err := count(b, "tokens", context)
+	context := torch.Must(countParam(b, "context", 1<<20))
+	tokens, err := countParam(b, "tokens", context)
 	if err != nil {
 		return fmt.Errorf("%w: the context has them as well", err)
 	}
@@ -57,7 +57,7 @@ func runAttentionDecode(b *bench.B) error {
 	states := torch.Must(r.Empty(torch.F32, torch.Shape{len(c.mesh.PEs()) * d.StateElems()}, torch.On(c.mesh.PEs()...)))
 	var want dense.Matrix
 	if r.HasData() {
-		want = *byLane(c.reference(q, k, v, context-tokens), lanes)
+		want = *stackLanes(c.reference(q, k, v, context-tokens), lanes)
 	}
 	shape := torch.Shape{lanes * tokens, c.heads.Query * c.heads.Dim / lanes}
 	for _, phase := range []string{"local", "merge", "both"} {
@@ -80,8 +80,9 @@ func runAttentionDecode(b *bench.B) error {
 	return nil
 }
 
-// byLane returns a matrix as the roots of a mesh hold it: the columns of each lane in turn.
-func byLane(m *dense.Matrix, lanes int) *dense.Matrix {
+// stackLanes returns a matrix in the layout of the roots of a mesh: the columns of each
+// lane are stacked below those of the previous lane.
+func stackLanes(m *dense.Matrix, lanes int) *dense.Matrix {
 	wide := m.Cols / lanes
 	out := &dense.Matrix{Rows: lanes * m.Rows, Cols: wide}
 	for lane := range lanes {

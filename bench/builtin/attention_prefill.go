@@ -43,7 +43,7 @@ type prefillRow struct {
 }
 
 func runAttentionPrefill(b *bench.B) error {
-	tokens := torch.Must(count(b, "tokens", 1<<17))
+	tokens := torch.Must(countParam(b, "tokens", 1<<17))
 	c, r := newAttentionCase(b), b.Rank
 	q, k, v := c.inputs(r, tokens, tokens)
 	x := c.tensors(r, tokens, tokens, q, k, v, c.mesh.Rows())

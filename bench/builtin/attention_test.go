@@ -9,7 +9,8 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// TestAttentionOver: several numbers of heads and both kinds of holders, ragged, without races.
+// TestAttentionOver runs attention with several numbers of heads and both kinds of holders,
+// on tokens that do not divide evenly, and checks values and races.
 func TestAttentionOver(t *testing.T) {
 	for _, over := range []string{"pe", "cube"} {
 		for _, scale := range []string{"4", "8"} {
@@ -27,8 +28,8 @@ func TestAttentionOver(t *testing.T) {
 	}
 }
 
-// TestAttentionRows: passing on first is faster, and so is decoding in one launch; and the
-// times of a row add up.
+// TestAttentionRows checks that the order pass_first and decoding in one launch are not
+// slower than their alternatives, and that the times of a row add up.
 func TestAttentionRows(t *testing.T) {
 	for name, column := range map[string]string{"attention_prefill": "order", "attention_decode": "phase"} {
 		crit := map[string]torch.Time{}
@@ -43,7 +44,7 @@ func TestAttentionRows(t *testing.T) {
 			}
 		}
 		if crit["pass_first"] > crit["compute_first"] {
-			t.Errorf("passing on first takes %v, want at most the %v of computing first", crit["pass_first"], crit["compute_first"])
+			t.Errorf("pass_first takes %v, want at most the %v of compute_first", crit["pass_first"], crit["compute_first"])
 		}
 		if apart := crit["local"] + crit["merge"]; crit["both"] > apart {
 			t.Errorf("decoding in one launch takes %v, want at most the %v of two", crit["both"], apart)
@@ -65,7 +66,7 @@ func TestAttentionParams(t *testing.T) {
 	}
 }
 
-// TestAttentionPrecisions: values of each type of elements are right.
+// TestAttentionPrecisions checks the values with each type of elements.
 func TestAttentionPrecisions(t *testing.T) {
 	for _, precision := range []string{"f16", "bf16", "f32"} {
 		for name, params := range map[string]map[string]string{

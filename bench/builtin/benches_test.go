@@ -14,7 +14,8 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-func system(t *testing.T, preset string) *topology.Graph {
+// compilePreset returns the system of a preset.
+func compilePreset(t *testing.T, preset string) *topology.Graph {
 	t.Helper()
 	spec, err := topology.Preset(preset)
 	if err != nil {
@@ -43,11 +44,12 @@ func execute(t *testing.T, name string, o bench.Options) *bench.Result {
 	return r
 }
 
-// names is the built-in benches, so that one that is lost is missed.
+// names are the names of all built-in benches. A bench that is no longer registered makes a
+// test fail.
 var names = []string{"attention_decode", "attention_prefill", "ccl_all_reduce", "center_root_buffers", "coll", "data_parallel", "gemm_single_pe", "gpt3_qkv", "hello_send", "matmul_composite", "milestone-1h-ccl", "milestone-1h-gemm", "pe2pe", "qkv_gemm", "task_chain", "task_fanout", "task_stencil", "tp_mlp", "transformer_block", "treduce_tasks"}
 
-// quick is the parameters with which a bench that takes long is run on every system.
-var quick = map[string]map[string]string{
+// quickParams are the parameters of short runs, for benches that otherwise take long.
+var quickParams = map[string]map[string]string{
 	"ccl_all_reduce": {"ranks-per": "sip"}, "center_root_buffers": {"elems": "128"},
 	"gpt3_qkv": {"tp": "2", "tokens": "16", "divide": "32"}, "tp_mlp": {"tp": "2", "tokens": "16", "hidden": "64", "ffn": "128"},
 	"milestone-1h-ccl": {"max-elems": "128"}, "milestone-1h-gemm": {"sizes": "few"}, "transformer_block": {"tp": "2", "tokens": "8"},
@@ -66,19 +68,19 @@ func TestRegistered(t *testing.T) {
 	}
 }
 
-// TestValues runs every bench on every preset: values are compared, and right, and
-// no PE races with another.
+// TestValues runs every bench on every preset, and checks that values are compared and
+// right and that there are no races.
 func TestValues(t *testing.T) {
 	for _, preset := range topology.Presets() {
-		g := system(t, preset)
+		g := compilePreset(t, preset)
 		for _, name := range names {
 			if name == "data_parallel" && (preset == "mesh2x3" || preset == "torus2x3") {
-				continue // it takes long, and ring6 has as many ranks
+				continue // the bench takes long, and ring6 has the same number of ranks
 			}
 			if b, _ := bench.Find(name); b.Folder != "" && preset != "default" {
-				continue // it takes long, and makes systems of its own or of part of this
+				continue // the bench takes long, and builds its own systems or uses part of this one
 			}
-			r := execute(t, name, bench.Options{Params: quick[name], Options: torch.Options{Topology: g, Race: true}})
+			r := execute(t, name, bench.Options{Params: quickParams[name], Options: torch.Options{Topology: g, Race: true}})
 			if !r.OK || len(r.Checks) == 0 {
 				t.Errorf("%s on %s: ok %v after %d checks, want true after some\n%v %v", name, preset, r.OK, len(r.Checks), r.Wrong(), r.Races)
 			}
@@ -86,11 +88,11 @@ func TestValues(t *testing.T) {
 	}
 }
 
-// TestTimesWithoutValues: leaving out the data phase changes no time, but that of the copies of
-// a model's weights and of the reads of checks.
+// TestTimesWithoutValues checks that times do not change without the data phase, except for
+// the copies of a model's weights and the reads of checks.
 func TestTimesWithoutValues(t *testing.T) {
 	for _, name := range names {
-		with, without := execute(t, name, bench.Options{Params: quick[name]}), execute(t, name, bench.Options{Params: quick[name], Options: torch.Options{NoData: true}})
+		with, without := execute(t, name, bench.Options{Params: quickParams[name]}), execute(t, name, bench.Options{Params: quickParams[name], Options: torch.Options{NoData: true}})
 		for i, c := range with.Rows.Columns {
 			switch c.Name {
 			case "step":
@@ -98,7 +100,7 @@ func TestTimesWithoutValues(t *testing.T) {
 				with.Rows.Rows, without.Rows.Rows = slices.DeleteFunc(with.Rows.Rows, copies), slices.DeleteFunc(without.Rows.Rows, copies)
 			case "composite_window_ns", "gemm_count", "wrong":
 				for _, row := range with.Rows.Rows {
-					row[i] = nil // from the op log, or of values
+					row[i] = nil // needs the op log or values
 				}
 			}
 		}
@@ -132,8 +134,8 @@ func value[T any](t *testing.T, row table.Record, name string) (v T) {
 	return v
 }
 
-// inBench runs a function as a bench and returns the result.
-func inBench(t *testing.T, run func(b *bench.B) error) *bench.Result {
+// runInBench runs a function as a bench and returns the result.
+func runInBench(t *testing.T, run func(b *bench.B) error) *bench.Result {
 	t.Helper()
 	r, err := bench.Bench{Run: run}.Execute(t.Context(), bench.Options{})
 	if err != nil {
@@ -142,8 +144,8 @@ func inBench(t *testing.T, run func(b *bench.B) error) *bench.Result {
 	return r
 }
 
-// TestSchema: every column of every bench has a role, and those with a unit in their names
-// have that unit.
+// TestSchema checks that every column of every bench has a role, and that a column whose
+// name ends in _ns has the unit ns.
 func TestSchema(t *testing.T) {
 	for _, b := range bench.All() {
 		for member, columns := range b.Schema() {
@@ -156,8 +158,9 @@ func TestSchema(t *testing.T) {
 	}
 }
 
-// TestPE2PE: latency rises with bytes in every column and with hops in all but
-// sram, which lies where it lies; slots in TCM are the fastest.
+// TestPE2PE checks that latency rises with bytes in every column, and with hops in every
+// column except sram_ns, because the SRAM has a fixed place in the cube. It also checks
+// that slots in TCM are the fastest.
 func TestPE2PE(t *testing.T) {
 	rows := rowsOf(execute(t, "pe2pe", bench.Options{Options: torch.Options{NoData: true}}))
 	if len(rows) != 20 {
@@ -168,12 +171,12 @@ func TestPE2PE(t *testing.T) {
 			now := value[torch.Time](t, row, column)
 			if i%5 > 0 {
 				if smaller := value[torch.Time](t, rows[i-1], column); smaller >= now {
-					t.Errorf("row %d: %s is %v with %d bytes, want more than the %v of fewer", i, column, now, value[int](t, row, "bytes"), smaller)
+					t.Errorf("row %d: %s is %v with %d bytes, want more than the %v of fewer bytes", i, column, now, value[int](t, row, "bytes"), smaller)
 				}
 			}
 			if i >= 5 && column != "sram_ns" {
 				if nearer := value[torch.Time](t, rows[i-5], column); nearer >= now || value[int](t, rows[i-5], "hops") >= value[int](t, row, "hops") {
-					t.Errorf("row %d: %s is %v over %d hops, want more than the %v over fewer", i, column, now, value[int](t, row, "hops"), nearer)
+					t.Errorf("row %d: %s is %v over %d hops, want more than the %v over fewer hops", i, column, now, value[int](t, row, "hops"), nearer)
 				}
 			}
 			if tcm := value[torch.Time](t, row, "tcm_ns"); tcm > now {
@@ -183,8 +186,8 @@ func TestPE2PE(t *testing.T) {
 	}
 }
 
-// TestMatmulComposite: the tile products are those of the plan, and engines worked
-// as long as their formulas say, whatever the operands.
+// TestMatmulComposite checks the number of tile products, and that the engines are busy as
+// long as their formulas say, with all ways to give operands.
 func TestMatmulComposite(t *testing.T) {
 	rows := rowsOf(execute(t, "matmul_composite", bench.Options{}))
 	if len(rows) != 3 {
@@ -201,7 +204,7 @@ func TestMatmulComposite(t *testing.T) {
 		if want := torch.Time(48 * (16 + 8) * ns); gemm != want {
 			t.Errorf("%s: gemm_ns %v, want %v", operands, gemm, want)
 		}
-		// Both operands come once, by Load or by the composite: 2·192 KiB at 256 GB/s.
+		// Both operands are read once, by Load or by the composite: 2·192 KiB at 256 GB/s.
 		if got, want := value[torch.Time](t, row, "dma_read_ns"), torch.Time(1536*ns); got != want {
 			t.Errorf("%s: dma_read_ns %v, want %v", operands, got, want)
 		}

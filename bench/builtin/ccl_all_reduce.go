@@ -47,8 +47,8 @@ type allReduceRow struct {
 	Spread    torch.Time `json:"spread_ns" table:"ns,lower,spread of starts"`
 }
 
-// exactTypes is the dtypes with the largest number up to which each holds all whole
-// ones.
+// exactTypes maps the name of a dtype to the dtype and its limit: the dtype represents
+// every whole number up to the limit exactly.
 var exactTypes = map[string]struct {
 	dtype torch.DType
 	limit int
@@ -68,8 +68,8 @@ func runAllReduce(b *bench.B) error {
 			return &bench.ParamError{Name: "algo", Err: err}
 		}
 		if text := b.Param("elems"); text != "" {
-			if s.NElem, err = strconv.Atoi(text); err != nil || s.NElem < 0 || s.NElem > mostElems {
-				return &bench.ParamError{Name: "elems", Err: fmt.Errorf("%q: write a whole number from 0 to %d", text, mostElems)}
+			if s.NElem, err = strconv.Atoi(text); err != nil || s.NElem < 0 || s.NElem > maxElems {
+				return &bench.ParamError{Name: "elems", Err: fmt.Errorf("%q: write a whole number from 0 to %d", text, maxElems)}
 			}
 		}
 		torch.OK(allReduceEntry(b, name, s))
@@ -77,23 +77,23 @@ func runAllReduce(b *bench.B) error {
 	return nil
 }
 
-// mostElems bounds the elements of a rank: no device has room for as many, and all ranks
-// together have fewer than a tensor can have.
-const mostElems = 1 << 32
+// maxElems is an upper bound on the elements of a rank. No device has the capacity for
+// more, and the elements of all ranks still fit into one tensor.
+const maxElems = 1 << 32
 
 // allReduceEntry runs the all-reduce of one entry, and reports a row, notes and a check.
 func allReduceEntry(b *bench.B, name string, s ccl.Settings) error {
-	there, unit := b.NumPEs(), "PEs"
+	available, unit := b.NumPEs(), "PEs"
 	if b.Param("ranks-per") == "sip" {
-		there, unit = b.Topology().Spec().System.SIPs.Count, "SIPs"
+		available, unit = b.Topology().Spec().System.SIPs.Count, "SIPs"
 	}
-	ranks := cmp.Or(s.WorldSize, there)
+	ranks := cmp.Or(s.WorldSize, available)
 	var err error
 	if s.Algorithm != ccl.Auto {
 		_, err = ccl.Find(s.Algorithm, ccl.AllReduce)
 	}
-	if ranks > there {
-		err = fmt.Errorf("world size %d, and there are %d %s", ranks, there, unit)
+	if ranks > available {
+		err = fmt.Errorf("world size %d, and there are %d %s", ranks, available, unit)
 	}
 	if err != nil && b.Param("algo") == name {
 		return &bench.ParamError{Name: "algo", Err: fmt.Errorf("%s: %w", name, err)}
@@ -131,9 +131,10 @@ func allReduceEntry(b *bench.B, name string, s ccl.Settings) error {
 	return nil
 }
 
-// exactAddends is what ranks start with: 1, 2, 3 and so on, from 1 again where the sum
-// would be above a limit, and nothing for those that are too many even so. Whoever
-// adds any of them in any order stays within the limit.
+// exactAddends returns the value that each rank starts with: 1, 2, 3 and so on. The values
+// start again at 1 as often as needed to keep the sum at most limit. If there are more
+// ranks than limit, the last ranks start with 0. Every partial sum, in any order, is at
+// most limit.
 func exactAddends(ranks, limit int) []int {
 	again, total := ranks, func(p int) int { q, r := ranks/p, ranks%p; return q*p*(p+1)/2 + r*(r+1)/2 }
 	for again > 1 && total(again) > limit {
@@ -146,8 +147,8 @@ func exactAddends(ranks, limit int) []int {
 	return addends
 }
 
-// allReduce sums tensors that have n_elem times each of the addends. It returns what comes
-// out, nil without values, and what the collective took.
+// allReduce sums tensors. The tensors contain each addend n_elem times. It returns the
+// result, which is nil if values are not computed, and the statistics of the collective.
 func allReduce(r *torch.Rank, s ccl.Settings, dtype torch.DType, addends []int, on ...torch.TensorOption) (sum *torch.Array, took dist.Stats) {
 	torch.OK(dist.InitProcessGroup(r, dist.Backend, dist.Settings(s)))
 	x := torch.Must(r.FromFunc(func(i int) float64 { return float64(addends[i/s.NElem]) }, dtype, torch.Shape{len(addends) * s.NElem}, on...))
@@ -161,10 +162,11 @@ func allReduce(r *torch.Rank, s ccl.Settings, dtype torch.DType, addends []int, 
 	return sum, work.Stats()
 }
 
-// shownRanks is how many of the ranks that are wrong are told of one by one.
+// shownRanks is the number of wrong ranks that are reported one by one.
 const shownRanks = 5
 
-// reportRanks compares what each rank got with the sum that it should have.
+// reportRanks compares the result of each rank with the expected sum, and adds a check and
+// notes.
 func reportRanks(b *bench.B, name string, got []*torch.Array, sum int) {
 	check := torch.Check{Name: name}
 	failed := 0

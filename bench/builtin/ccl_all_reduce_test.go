@@ -13,8 +13,8 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// TestAllReduceOfPEs: every entry on all PEs of the default system, or as many as it
-// says.
+// TestAllReduceOfPEs runs every entry on all PEs of the default system, or on the number of
+// PEs that the entry sets.
 func TestAllReduceOfPEs(t *testing.T) {
 	r := execute(t, "ccl_all_reduce", bench.Options{})
 	want := []string{
@@ -48,11 +48,11 @@ func TestAllReduceOfPEs(t *testing.T) {
 	}
 }
 
-// TestAllReduceDTypes: sums that a dtype does not hold exactly are avoided.
+// TestAllReduceDTypes checks that the sums are exact with every dtype.
 func TestAllReduceDTypes(t *testing.T) {
 	for dtype := range exactTypes {
 		for _, per := range []string{"pe", "sip"} {
-			r := execute(t, "ccl_all_reduce", bench.Options{Params: map[string]string{"dtype": dtype, "ranks-per": per, "algo": "ring_all_reduce_tcm", "elems": "5"}, Options: torch.Options{Topology: system(t, "alpha_beta")}})
+			r := execute(t, "ccl_all_reduce", bench.Options{Params: map[string]string{"dtype": dtype, "ranks-per": per, "algo": "ring_all_reduce_tcm", "elems": "5"}, Options: torch.Options{Topology: compilePreset(t, "alpha_beta")}})
 			if want := []string{"ring_all_reduce_tcm (ws=4): 4 OK"}; !slices.Equal(r.Notes, want) || r.Checks[0].Elems != 20 {
 				t.Errorf("%s, ranks per %s: got %v after %d elements, want %v after 20", dtype, per, r.Notes, r.Checks[0].Elems, want)
 			}
@@ -89,7 +89,8 @@ func TestExactAddends(t *testing.T) {
 	}
 }
 
-// TestAllReduceSkips: entries that do not fit are notes, and nothing is wrong.
+// TestAllReduceSkips checks that entries that do not fit are skipped with a note and
+// without an error.
 func TestAllReduceSkips(t *testing.T) {
 	config, err := ccl.Parse("my.yaml", []byte("algorithms:\n  ring_16: {world_size: 16}\n  chain_2: {algorithm: chain, world_size: 2}\n"))
 	if err != nil {
@@ -98,15 +99,15 @@ func TestAllReduceSkips(t *testing.T) {
 	for per, want := range map[string]string{
 		"pe": "ring_16: skipped: world size 16, and there are 4 PEs", "sip": "ring_16: skipped: world size 16, and there are 4 SIPs",
 	} {
-		r := execute(t, "ccl_all_reduce", bench.Options{Params: map[string]string{"ranks-per": per}, Options: torch.Options{Topology: system(t, "alpha_beta"), CCL: config}})
+		r := execute(t, "ccl_all_reduce", bench.Options{Params: map[string]string{"ranks-per": per}, Options: torch.Options{Topology: compilePreset(t, "alpha_beta"), CCL: config}})
 		if len(r.Notes) != 2 || !strings.HasPrefix(r.Notes[0], "chain_2: skipped: algorithm chain does no all_reduce") || r.Notes[1] != want || len(r.Rows.Rows) > 0 || !r.OK {
 			t.Errorf("ranks per %s: ok %v, %d rows, notes %q, want %q", per, r.OK, len(r.Rows.Rows), r.Notes, want)
 		}
 	}
 }
 
-// TestAllReduceFails: ranks with a wrong element are told of, up to five, and the check
-// fails.
+// TestAllReduceFails checks that up to five ranks with a wrong element are reported, and
+// that the check fails.
 func TestAllReduceFails(t *testing.T) {
 	array := func(values ...byte) *torch.Array {
 		return &torch.Array{Shape: torch.Shape{len(values)}, DType: torch.U8, Bytes: values}
@@ -128,7 +129,7 @@ func TestAllReduceFails(t *testing.T) {
 			"rank 0: element 0 is 0, want 21",
 		},
 	} {
-		r := inBench(t, func(b *bench.B) error { reportRanks(b, "ring", tt.got, 21); return nil })
+		r := runInBench(t, func(b *bench.B) error { reportRanks(b, "ring", tt.got, 21); return nil })
 		check := torch.Checks{{Name: "ring", Elems: 3 * len(tt.got), Wrong: tt.wrong}}
 		if diff := cmp.Diff([]any{tt.notes, check}, []any{r.Notes, r.Checks}); diff != "" || r.OK != (tt.wrong == "") {
 			t.Errorf("ok %v, notes and checks (-want +got):\n%s", r.OK, diff)
@@ -136,7 +137,7 @@ func TestAllReduceFails(t *testing.T) {
 	}
 }
 
-// TestAllReduceParams: values that make no sense are mistakes of whoever gave them.
+// TestAllReduceParams checks that invalid values of parameters are a ParamError.
 func TestAllReduceParams(t *testing.T) {
 	program, _ := bench.Find("ccl_all_reduce")
 	for _, tt := range []struct{ name, value, want string }{

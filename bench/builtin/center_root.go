@@ -52,7 +52,7 @@ type centerRootRow struct {
 
 func runCenterRoot(b *bench.B) error {
 	published := torch.Must(compare.GetReference("torus6_buffer_kind"))
-	g := torch.Must(arranged(b.Topology(), torus3x2))
+	g := torch.Must(arrange(b.Topology(), torus3x2))
 	b.Notef("%v with 4×4 cubes each (hash %s)", torus3x2, g.Spec().Hash())
 	run := func(on *bench.B) error {
 		for i := range published.Table.Rows {
@@ -63,7 +63,7 @@ func runCenterRoot(b *bench.B) error {
 			latency, reference := torch.Must(centerRootAllReduce(on.Context, kind, elems)), torch.Time(math.Round(published.Number(i, "latency_ns")*1e6))
 			on.Row(centerRootRow{
 				BufferKind: kind, Elems: elems, Bytes: elems * torch.F16.Size(),
-				Latency: latency, Reference: reference, Ratio: rounded(float64(latency)/float64(reference), 3),
+				Latency: latency, Reference: reference, Ratio: roundTo(float64(latency)/float64(reference), 3),
 				Bound: centerRootBound(on.Context, elems),
 			})
 		}
@@ -75,15 +75,15 @@ func runCenterRoot(b *bench.B) error {
 	return b.Machine(g, run)
 }
 
-// arrangement is how the SIPs of a system are joined.
+// arrangement describes how the SIPs of a system are connected.
 type arrangement struct {
 	shape topology.Shape
-	w, h  int // of a grid, else how many, and 1
+	w, h  int // size of a grid; otherwise the number of SIPs and 1
 }
 
 var torus3x2 = arrangement{topology.Torus2D, 3, 2}
 
-// String returns "torus_2d of 3×2 SIPs".
+// String returns a text such as "torus_2d of 3×2 SIPs".
 func (a arrangement) String() string { return fmt.Sprintf("%s of %s SIPs", a.shape, a.size()) }
 
 func (a arrangement) size() string {
@@ -95,9 +95,9 @@ func (a arrangement) size() string {
 
 func (a arrangement) sips() int { return a.w * a.h }
 
-// arranged returns a system with its SIPs so, of 4×4 cubes each, and all other numbers as
-// they are: the same if it has them so.
-func arranged(g *topology.Graph, a arrangement) (*topology.Graph, error) {
+// arrange returns a system whose SIPs are connected as a says and have 4×4 cubes each. All
+// other numbers are those of g. If g already is such a system, arrange returns g.
+func arrange(g *topology.Graph, a arrangement) (*topology.Graph, error) {
 	spec := *g.Spec()
 	sips, cubes := &spec.System.SIPs, &spec.SIP.CubeMesh
 	sips.Count, sips.Topology, sips.W, sips.H = a.sips(), a.shape, 0, 0
@@ -115,9 +115,9 @@ func arranged(g *topology.Graph, a arrangement) (*topology.Graph, error) {
 	return other, nil
 }
 
-// centerRootAllReduce sums addends of all SIPs, each of which is a rank and has one on
-// the first PE of each of its cubes, with queue slots in a memory. It returns how long that
-// took.
+// centerRootAllReduce sums addends over all SIPs and returns how long the all-reduce took.
+// Every SIP is a rank and has an addend on the first PE of each of its cubes. kind is the
+// memory of the queue slots.
 func centerRootAllReduce(c *torch.Context, kind topology.BufferKind, elems int) (took torch.Time, err error) {
 	s := torch.Must(c.CCL().Named(""))
 	s.Algorithm, s.BufferKind = ccl.CenterRoot.Name, kind
@@ -138,14 +138,15 @@ func centerRootAllReduce(c *torch.Context, kind topology.BufferKind, elems int) 
 				data = append(data, addend(rank*cubes+cube, i))
 			}
 		}
-		// A host writes the sum of addends, not each: that is for their PEs to do.
+		// The host can write the value of a partial tensor, but not its addends. A kernel
+		// on the PEs writes the addends.
 		parts := torch.Must(r.FromSlice(data, torch.F16, torch.Shape{len(data)}, torch.On(pes...)))
 		x := torch.Must(r.Empty(torch.F16, torch.Shape{elems}, torch.DPPolicy{Cube: torch.Partial, NumPEs: 1}))
 		torch.Must(r.Launch("copy", func(t *tl.PE, to, from tl.Ptr) {
 			t.Store(to, t.Load(from, tl.Shape{elems}, tl.F16))
 		}, x, parts))
 		work := torch.Must(dist.AllReduceAsync(r, x, dist.SUM))
-		torch.OK(work.Wait()) // also without values: slots in HBM lie behind parts
+		torch.OK(work.Wait()) // also without values: slots in HBM are at addresses after parts
 		took = work.Stats().Crit
 		torch.OK(r.Check(fmt.Sprintf("%d elements on SIP %d, slots in %s", elems, rank, kind), x, want))
 		torch.OK(parts.Free())
@@ -158,10 +159,11 @@ func centerRootAllReduce(c *torch.Context, kind topology.BufferKind, elems int) 
 	return took, nil
 }
 
-// addend returns element i of an addend: of 96 such f16 holds every sum exactly.
+// addend returns element i of addend a. f16 represents the sum of 96 addends exactly.
 func addend(a, i int) int { return (i*(a+3) + i/2039) % 22 }
 
-// centerRootBound returns a time that no algorithm beats.
+// centerRootBound returns a lower bound on the time of the all-reduce that holds for every
+// algorithm.
 func centerRootBound(c *torch.Context, elems int) torch.Time {
 	spec := c.Topology().Spec()
 	var pes []int

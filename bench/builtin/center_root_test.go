@@ -14,8 +14,8 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// TestCenterRootRows: the rows are those of the reference, more elements take longer, slots
-// in TCM are the fastest, and nothing beats the bound.
+// TestCenterRootRows checks that the rows match the reference, that more elements take
+// longer, that slots in TCM are the fastest, and that no latency is below the bound.
 func TestCenterRootRows(t *testing.T) {
 	rows := rowsOf(execute(t, "center_root_buffers", bench.Options{Options: torch.Options{NoData: true}}))
 	if len(rows) != 12 {
@@ -46,8 +46,8 @@ func TestCenterRootRows(t *testing.T) {
 	}
 }
 
-// torusSystem is the system that the bench makes of the default one.
-func torusSystem(t *testing.T, sets ...string) *topology.Graph {
+// newTorusSystem returns the system that the bench derives from the default system.
+func newTorusSystem(t *testing.T, sets ...string) *topology.Graph {
 	t.Helper()
 	spec, err := topology.Load(t.Context(), "torus2x3", append(sets, "system.sips.w=3", "system.sips.h=2")...)
 	if err != nil {
@@ -60,19 +60,19 @@ func torusSystem(t *testing.T, sets ...string) *topology.Graph {
 	return g
 }
 
-// TestCenterRootSystem: a torus is taken as it is, of another system the numbers, and
-// both give the same rows.
+// TestCenterRootSystem checks that a torus is used unchanged, that a torus is derived from
+// another system, and that both give the same rows.
 func TestCenterRootSystem(t *testing.T) {
-	torus := torusSystem(t)
-	if g, err := arranged(torus, torus3x2); g != torus || err != nil {
-		t.Errorf("a torus of 3×2: another one, error %v", err)
+	torus := newTorusSystem(t)
+	if g, err := arrange(torus, torus3x2); g != torus || err != nil {
+		t.Errorf("a torus of 3×2 was replaced, error %v", err)
 	}
-	g, err := arranged(system(t, "default"), torus3x2)
+	g, err := arrange(compilePreset(t, "default"), torus3x2)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if got, want := g.Spec().Hash(), torus.Spec().Hash(); got != want {
-		t.Errorf("made of the default system: hash %s, want %s", got, want)
+		t.Errorf("derived from the default system: hash %s, want %s", got, want)
 	}
 	param := map[string]string{"elems": "1024"}
 	own := execute(t, "center_root_buffers", bench.Options{Params: param})
@@ -85,7 +85,8 @@ func TestCenterRootSystem(t *testing.T) {
 	}
 }
 
-// TestCenterRootOverrides: a link that the torus has not is an error that says so.
+// TestCenterRootOverrides checks the error for an override of a link that the torus does
+// not have.
 func TestCenterRootOverrides(t *testing.T) {
 	spec, err := topology.Parse("my.yaml", []byte(`
 extends: default
@@ -99,12 +100,13 @@ overrides: [{link: sip0.cube3.ucie_e->sip0.cube4.ucie_w, latency: 1 ns}]
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := arranged(g, torus3x2); err == nil || !strings.Contains(err.Error(), "as a torus_2d of 3×2 SIPs with 4×4 cubes: ") {
+	if _, err := arrange(g, torus3x2); err == nil || !strings.Contains(err.Error(), "as a torus_2d of 3×2 SIPs with 4×4 cubes: ") {
 		t.Errorf("an override of a link in a fifth column: got %v", err)
 	}
 }
 
-// TestAddendsAreExact: f16 holds all whole numbers up to 2048.
+// TestAddendsAreExact checks that the sum of all addends is at most 2048, because f16
+// represents all whole numbers up to 2048.
 func TestAddendsAreExact(t *testing.T) {
 	for i := range 49152 {
 		sum := 0
@@ -117,8 +119,8 @@ func TestAddendsAreExact(t *testing.T) {
 	}
 }
 
-// TestCenterRootDoc runs the table of docs/use/algorithms.md that says what changes with
-// a --set: microseconds of 128 and of 32768 elements.
+// TestCenterRootDoc runs the table of docs/use/algorithms.md that shows the effect of a
+// --set: microseconds with 128 and with 32768 elements.
 func TestCenterRootDoc(t *testing.T) {
 	text, err := os.ReadFile("../../docs/use/algorithms.md")
 	if err != nil {
@@ -136,18 +138,18 @@ func TestCenterRootDoc(t *testing.T) {
 			continue
 		}
 		if got := centerRootLine(t, name); got != cells[1] {
-			t.Errorf("docs/use/algorithms.md: the row is not what comes out:\ngot  | %s | %s\nwant %s", name, got, line)
+			t.Errorf("docs/use/algorithms.md: the row is not the measured row:\ngot  | %s | %s\nwant %s", name, got, line)
 		}
 	}
 }
 
-// centerRootLine is the cells of the table behind a name, which has a --set in each pair
-// of backquotes.
+// centerRootLine returns the cells of the table after a name. The name has a --set in each
+// pair of backquotes.
 func centerRootLine(t *testing.T, name string) string {
 	t.Helper()
 	var sets, cclSets []string
 	for i, set := range strings.Split(name, "`") {
-		if own, is := strings.CutPrefix(set, "ccl."); is {
+		if own, isCCL := strings.CutPrefix(set, "ccl."); isCCL {
 			cclSets = append(cclSets, own)
 		} else if i%2 == 1 {
 			sets = append(sets, set)
@@ -157,7 +159,7 @@ func centerRootLine(t *testing.T, name string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := torusSystem(t, sets...)
+	g := newTorusSystem(t, sets...)
 	var cells strings.Builder
 	for _, elems := range []string{"128", "32768"} {
 		r := execute(t, "center_root_buffers", bench.Options{Params: map[string]string{"elems": elems}, Options: torch.Options{Topology: g, CCL: config, NoData: true}})

@@ -53,7 +53,7 @@ settings of the machine.`,
 	})
 }
 
-// collRow is the row of one algorithm, which is compared with no other.
+// collRow is the row of one algorithm. It has no columns that compare algorithms.
 type collRow struct {
 	Collective string `json:"collective" table:",setting"`
 	collperf.Case
@@ -79,13 +79,13 @@ func runColl(b *bench.B) error {
 	return nil
 }
 
-// collOptions returns what the parameters choose.
-func collOptions(param func(string) string, g *topology.Graph, how *ccl.Config) (o collperf.Options, err error) {
+// collOptions returns the options that the parameters choose.
+func collOptions(param func(string) string, g *topology.Graph, config *ccl.Config) (o collperf.Options, err error) {
 	mistake := func(name, format string, args ...any) (collperf.Options, error) {
 		return o, &bench.ParamError{Name: name, Err: fmt.Errorf(format, args...)}
 	}
 	o = collperf.Options{
-		Topology: g, CCL: how, Algorithm: param("algo"), RanksPer: collperf.RanksPer(param("ranks-per")),
+		Topology: g, CCL: config, Algorithm: param("algo"), RanksPer: collperf.RanksPer(param("ranks-per")),
 		Partial: param("partial") == "true", Buffer: topology.BufferKind(param("buffer")), Values: collperf.Values(param("values")),
 	}
 	if o.Collective, err = ccl.ParseCollective(param("collective")); err != nil {
@@ -114,7 +114,7 @@ func collOptions(param func(string) string, g *topology.Graph, how *ccl.Config) 
 		return mistake("size", "%q: %w", param("size"), err)
 	}
 	o.Min, o.Max = topology.Bytes(size), topology.Bytes(size)
-	defaults, err := how.Named("")
+	defaults, err := config.Named("")
 	if o.RanksPer == collperf.PerPE {
 		o.World = cmp.Or(o.World, defaults.WorldSize)
 	}

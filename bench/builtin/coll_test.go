@@ -30,9 +30,9 @@ func collParams(t *testing.T, changes map[string]string) (bench.Bench, map[strin
 	return b, params
 }
 
-// TestCollOptions: the parameters are the options of kernbench coll.
+// TestCollOptions checks that the parameters set the options of kernbench coll.
 func TestCollOptions(t *testing.T) {
-	g := system(t, "ring6")
+	g := compilePreset(t, "ring6")
 	_, params := collParams(t, map[string]string{
 		"collective": "reduce", "algo": "tree", "size": "4K", "dtype": "f32", "op": "max", "root": "2", "ranks-per": "pe", "world": "5",
 		"buffer": "hbm", "values": "reals", "iters": "3",
@@ -48,10 +48,10 @@ func TestCollOptions(t *testing.T) {
 	}
 }
 
-// TestCollCost: a larger size, more ranks and more iterations cost more; a system without
-// enough ranks costs nothing.
+// TestCollCost checks that a larger size, more ranks and more iterations cost more, and
+// that the cost is 0 on a system without enough ranks.
 func TestCollCost(t *testing.T) {
-	g := system(t, "ring6")
+	g := compilePreset(t, "ring6")
 	cost := func(changes map[string]string) float64 {
 		b, params := collParams(t, changes)
 		return b.Cost(params, g)

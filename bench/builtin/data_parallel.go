@@ -40,7 +40,7 @@ const (
 	rate    = 0.5
 )
 
-// train is the worker of a rank.
+// train runs one rank of the training.
 func train(r *torch.Rank) error {
 	r.SetDevice(r.Rank())
 	torch.OK(dist.InitProcessGroup(r, "ahbm"))
@@ -59,7 +59,7 @@ func train(r *torch.Rank) error {
 	return dist.DestroyProcessGroup(r)
 }
 
-// gradient is that of half the squared distance between w and x.
+// gradient computes the gradient of half the squared distance between w and x.
 func gradient(t *tl.PE, grad, w, x tl.Ptr) {
 	own := tl.Shape{w.Dim(0)}
 	t.Store(grad, t.Load(w, own, tl.F32).Sub(t.Load(x, own, tl.F32)))
@@ -71,8 +71,8 @@ func sgd(t *tl.PE, w, grad tl.Ptr, rate float64) {
 	t.Store(w, t.Load(w, own, tl.F32).Sub(t.Load(grad, own, tl.F32).Mul(rate)))
 }
 
-// batch is the data of a rank: whole numbers whose mean over all ranks is whole too, so
-// that every result is exact.
+// batch returns the data of a rank in a step. The data are whole numbers whose mean over
+// all ranks is whole too, so that every result is exact.
 func batch(rank, step, ranks int) []float32 {
 	data := make([]float32, weights)
 	for i := range data {
@@ -81,10 +81,10 @@ func batch(rank, step, ranks int) []float32 {
 	return data
 }
 
-// target is the mean of the ranks' data.
+// target returns element i of the mean of all ranks' data in a step.
 func target(i, step int) int { return i%17 + 4*step }
 
-// trained is the weights that come out.
+// trained computes the expected weights after all steps.
 func trained() []float32 {
 	w := make([]float32, weights)
 	for i := range w {

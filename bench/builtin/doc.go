@@ -1,15 +1,15 @@
-// Package builtin is the built-in benches, a file each. Importing it registers
-// them.
+// Package builtin contains the built-in benches, each in its own file. Importing the
+// package registers them.
 //
-// They are meant to be read and copied: a kernel in the tile language, host code
-// that launches it, and a check of every value against a reference in plain Go,
-// written down apart from the simulator's own arithmetic (reference.go). They run on
-// any system, with values and without.
+// The benches are meant to be read and copied. Each has a kernel in the tile language, host
+// code that launches it, and a check of every value against a reference in plain Go. The
+// reference does not use the simulator's arithmetic (reference.go). The benches run on any
+// system, with values and without.
 //
-// A call that must not fail is in torch.Must or torch.OK: the runner makes what these stop
-// with the error of the bench.
+// A call that must not fail is wrapped in torch.Must or torch.OK. If it fails, these
+// functions panic, and the runner turns the panic into the error of the bench.
 //
-// The package imports bench, torch, tl, ccl and topology, as a bench of your own does. The
-// milestones, which run experiments and write figures and pages (milestone_*.go), also import
-// the packages of internal that do that: compare, draw, page and table.
+// The package imports bench, torch, tl, ccl and topology, as any other bench does. The
+// milestones (milestone_*.go) run experiments and write figures and pages. They also import
+// the internal packages for this purpose: compare, draw, page and table.
 package builtin

@@ -20,14 +20,14 @@ overlap saves.`,
 	})
 }
 
-// gemm is c = a × b of matrices that fit into TCM.
+// gemm computes c = a × b for matrices that fit into TCM.
 func gemm(t *tl.PE, a, b, c tl.Ptr, m, k, n int) {
 	x := t.Load(a, tl.Shape{m, k}, tl.F16)
 	y := t.Load(b, tl.Shape{k, n}, tl.F16)
 	t.Store(c, x.Dot(y).To(tl.F16))
 }
 
-// engineTimes are how long the engines of a PE worked.
+// engineTimes are the times that the engines of a PE were busy.
 type engineTimes struct {
 	DMARead  torch.Time `json:"dma_read_ns" table:"ns,lower,DMA read"`
 	Fetch    torch.Time `json:"fetch_ns" table:"ns,lower"`

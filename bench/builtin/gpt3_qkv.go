@@ -30,9 +30,9 @@ of rank 0 worked, ideal_ns the time of the product on all MAC arrays of the
 device at full rate, and utilization ideal_ns divided by total_ns.
 ` + breakdownDoc,
 		Params: []bench.Param{
-			defaulted(tpParam, "1,2,4,8"), defaulted(tokensParam, "128"),
+			withDefault(tpParam, "1,2,4,8"), withDefault(tokensParam, "128"),
 			{Name: "divide", Usage: "divisor of the 12288 features and 96 heads of GPT-3", Default: "16", Values: []string{"1", "2", "4", "8", "16", "32"}},
-			precisionParam, defaulted(placementParam, "columns"),
+			precisionParam, withDefault(placementParam, "columns"),
 		},
 		Row:  qkvRow{},
 		Cost: costGPT3QKV,
@@ -48,10 +48,11 @@ type qkvRow struct {
 	breakdown
 }
 
-// costGPT3QKV adds up the SIPs of all systems, and the loads of weights, which take as long
-// as 3 SIPs for every 1536×4608 of them and half as long again for every 512 tokens.
+// costGPT3QKV returns the sum of the costs of all systems. A system costs 1 for each SIP,
+// and 3 for loading 1536×4608 weights, in proportion to their number. Every 512 tokens
+// increase the cost of loading by half.
 func costGPT3QKV(params map[string]string, _ *topology.Graph) (cost float64) {
-	number := func(text string) float64 { n, _ := strconv.ParseFloat(text, 64); return n } // 0 if it is refused
+	number := func(text string) float64 { n, _ := strconv.ParseFloat(text, 64); return n } // 0 if the parameter is invalid
 	weights := 8 / number(params["divide"])
 	for _, ranks := range strings.Split(params["tp"], ",") {
 		cost += number(ranks) + 3*weights*weights*(1+number(params["tokens"])/1024)
@@ -60,24 +61,24 @@ func costGPT3QKV(params map[string]string, _ *topology.Graph) (cost float64) {
 }
 
 func runGPT3QKV(b *bench.B) error {
-	tokens := torch.Must(count(b, "tokens", 1<<17))
-	ranks := torch.Must(counts(b, "tp", 1<<10))
-	dtype := precision(b)
+	tokens := torch.Must(countParam(b, "tokens", 1<<17))
+	ranks := torch.Must(countsParam(b, "tp", 1<<10))
+	dtype := dtypeOf(b)
 	hidden := 12288 / torch.Must(strconv.Atoi(b.Param("divide")))
 	out := 3 * hidden
-	torch.OK(divides("tp", "columns of the projection", out, ranks))
-	torch.OK(affordable(b.Rank, float64(tokens)*float64(hidden)*float64(out), float64(hidden)*float64(out)+float64(tokens)*float64(hidden+out)))
+	torch.OK(checkDivides("tp", "columns of the projection", out, ranks))
+	torch.OK(checkAffordable(b.Rank, float64(tokens)*float64(hidden)*float64(out), float64(hidden)*float64(out)+float64(tokens)*float64(hidden+out)))
 	var x, w, bias []float32
 	var want *dense.Matrix
 	if b.HasData() {
-		x, w, bias = normal(tokens*hidden, 1, 1), normal(hidden*out, 1/math.Sqrt(float64(hidden)), 2), normal(out, 1, 3)
+		x, w, bias = normalNumbers(tokens*hidden, 1, 1), normalNumbers(hidden*out, 1/math.Sqrt(float64(hidden)), 2), normalNumbers(out, 1, 3)
 		product := dense.MatMul(dense.New(tokens, hidden, x, dtype), dense.New(hidden, out, w, dtype), 1, torch.F32)
 		want = dense.Add(product, dense.New(1, out, bias, dtype), torch.F32).Round(dtype)
 	}
 	placement := weightPlacement(b)
 	for _, n := range ranks {
-		g := torch.Must(withSIPs(b, n))
-		err := onRanks(b, g, len(ranks) == 1, nil, func(r *torch.Rank) error {
+		g := torch.Must(systemWithSIPs(b, n))
+		err := runOnRanks(b, g, len(ranks) == 1, nil, func(r *torch.Rank) error {
 			rank := r.Rank()
 			qkv := torch.Must(tp.NewColumnParallelLinear(r, "qkv", hidden, out, tp.Options{DType: dtype, Bias: true, Weight: &placement}))
 			in := torch.Must(r.Empty(dtype, torch.Shape{tokens, hidden}, tp.Activations(placement)))
@@ -89,7 +90,7 @@ func runGPT3QKV(b *bench.B) error {
 			y := forward(qkv, in)
 			phases := torch.Must(profile.Stop())
 			if rank == 0 {
-				all := together(phases)
+				all := sumPhases(phases)
 				ideal := idealGEMM(r, tokens, hidden, out/n)
 				b.Row(qkvRow{n, gemmTime(r, 0), ideal, share(ideal, all.Total()), newBreakdown(all)})
 			}
@@ -106,7 +107,7 @@ func runGPT3QKV(b *bench.B) error {
 	return nil
 }
 
-// idealGEMM returns how long a product takes on all MAC arrays of a device at full rate.
+// idealGEMM returns the time of a product on all MAC arrays of a device at full rate.
 func idealGEMM(r *torch.Rank, m, k, n int) torch.Time {
 	spec := r.Topology().Spec()
 	g := spec.PE.GEMM

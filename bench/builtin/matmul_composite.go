@@ -24,20 +24,22 @@ engines worked. gemm_utilization is gemm_ns divided by crit_ns.`,
 	})
 }
 
-// operands is a way to give a composite its operands: each is loaded first, or streamed.
+// operands is a way to give a composite its operands: each operand is loaded first or
+// streamed.
 type operands struct {
 	name         string
 	loadA, loadB bool
 }
 
-// operandVariants is those that benches compare.
+// operandVariants are the ways that benches compare.
 var operandVariants = []operands{{"ref_ref", false, false}, {"load_ref", true, false}, {"load_load", true, true}}
 
-// composite is c = a × b, of what the PE holds of each.
+// composite computes c = a × b with one composite command, for the PE's shards of a, b and
+// c.
 func composite(t *tl.PE, a, b, c tl.Ptr, loadA, loadB bool) {
 	m, k, n := c.Dim(0), a.Dim(1), c.Dim(1)
 	if m*n == 0 {
-		return // a part of a matrix that has none for this PE
+		return // this PE has no shard of the result
 	}
 	x, y := t.Ref(a, tl.Shape{m, k}, tl.F16), t.Ref(b, tl.Shape{k, n}, tl.F16)
 	if loadA {
@@ -49,7 +51,7 @@ func composite(t *tl.PE, a, b, c tl.Ptr, loadA, loadB bool) {
 	t.Wait(t.Composite(tl.Gemm(x, y, c)))
 }
 
-// compositeRow is a row of matmul_composite. Window and Count are unknown without an op log.
+// compositeRow is a row of matmul_composite. Window and Count are nil without an op log.
 type compositeRow struct {
 	Operands    string      `json:"operands" table:",setting"`
 	Crit        torch.Time  `json:"crit_ns" table:"ns,lower,critical path"`
@@ -62,12 +64,13 @@ type compositeRow struct {
 
 func runMatmulComposite(on *bench.B) error {
 	for _, v := range operandVariants {
-		matmulVariant(on, v)
+		runVariant(on, v)
 	}
 	return nil
 }
 
-func matmulVariant(on *bench.B, v operands) {
+// runVariant runs the product with operands given as v says, and reports a row and a check.
+func runVariant(on *bench.B, v operands) {
 	const m, k, n = 32, 3072, 32
 	x, y := values(m*k, 7), values(k*n, 11)
 	a := torch.Must(on.FromSlice(x, torch.F16, torch.Shape{m, k}))
@@ -85,7 +88,8 @@ func matmulVariant(on *bench.B, v operands) {
 	free(a, b, c)
 }
 
-// share returns a part of a time, nil of none: a system may take no time at all.
+// share returns part divided by whole, or nil if whole is 0, as on a system that takes no
+// time.
 func share(part, whole torch.Time) *float64 {
 	if whole == 0 {
 		return nil

@@ -46,7 +46,7 @@ continues.`,
 	})
 }
 
-// The two sweeps.
+// The names of the two sweeps.
 const (
 	latencySweep = "latency"
 	bufferSweep  = "buffer_kind"
@@ -68,28 +68,27 @@ type cclPoint struct {
 	Kind  topology.BufferKind `json:"buffer_kind" table:",setting,memory of queue slots"`
 	Elems int                 `json:"n_elem" table:",setting,elements of an addend"`
 
-	at arrangement
+	at arrangement // of the SIPs
 }
 
-// cclRow is what a point found.
+// cclRow is the result of a point.
 type cclRow struct {
 	BytesPerPE  int        `json:"bytes_per_pe" table:"B,setting,data on each PE"`
-	Latency     torch.Time `json:"latency_ns" table:"ns,lower"` // the longest that the all-reduce ran on a PE
+	Latency     torch.Time `json:"latency_ns" table:"ns,lower"` // the longest time of the all-reduce on a PE
 	Bound       torch.Time `json:"bound_ns" table:"ns,bound"`
-	Wrong       *int       `json:"wrong" table:",check,SIPs with a wrong result"` // nil without values
+	Wrong       *int       `json:"wrong" table:",check,SIPs with a wrong result"` // nil if values are not computed
 	Algorithm   string     `json:"algorithm" table:",setting"`
 	SIPs        int        `json:"n_sips" table:",setting,number of SIPs"`
 	BytesPerSIP int        `json:"bytes_per_sip" table:"B,setting,data on each SIP"`
 
-	Crit       torch.Time `json:"crit_ns"` // of all launches
+	Crit       torch.Time `json:"crit_ns"` // the longest critical path of a launch
 	Makespan   torch.Time `json:"makespan_ns"`
 	Compared   int        `json:"elems"`
 	Difference string     `json:"difference,omitempty"`
 	Races      []string   `json:"races,omitempty"`
 }
 
-// cclMetrics are what the points found together. A system whose links take no time has no
-// ratios.
+// cclMetrics summarize all points. The ratios are nil on a system whose links take no time.
 type cclMetrics struct {
 	Points    int      `json:"points" table:",setting"`
 	LeastOver *float64 `json:"least_over_bound" table:",result"`
@@ -102,7 +101,8 @@ type cclMilestone struct {
 	systems map[arrangement]*topology.Graph
 }
 
-// newCCLMilestone returns the points up to --max-elems, on systems made of the given one.
+// newCCLMilestone returns the points up to --max-elems. Their systems are derived from the
+// given system.
 func newCCLMilestone(e *bench.E) (*cclMilestone, error) {
 	most, err := strconv.Atoi(e.Param("max-elems"))
 	if err != nil || most < bufferElems[0] {
@@ -125,7 +125,7 @@ func newCCLMilestone(e *bench.E) (*cclMilestone, error) {
 		add(bufferSweep, torus3x2, kind, bufferElems)
 	}
 	for _, at := range allSystems {
-		m.systems[at] = torch.Must(arranged(e.Topology, at))
+		m.systems[at] = torch.Must(arrange(e.Topology, at))
 	}
 	return m, nil
 }
@@ -133,10 +133,11 @@ func newCCLMilestone(e *bench.E) (*cclMilestone, error) {
 // Points returns the points of both sweeps.
 func (m *cclMilestone) Points() []cclPoint { return m.points }
 
-// Cost returns how long a point takes: mostly as its elements do, which move in chunks.
+// Cost returns the relative run time of a point. It grows with the number of elements,
+// which move in chunks.
 func (m *cclMilestone) Cost(p cclPoint) float64 { return float64(2048 + p.Elems) }
 
-// Measure runs a point on a machine of its own.
+// Measure runs a point on a new machine.
 func (m *cclMilestone) Measure(e *bench.E, p cclPoint) (row cclRow, err error) {
 	g := m.systems[p.at]
 	on := torch.Must(e.Machine(g))
@@ -163,17 +164,17 @@ func (m *cclMilestone) Measure(e *bench.E, p cclPoint) (row cclRow, err error) {
 	return row, nil
 }
 
-// cclFound is a point with what it found.
-type cclFound struct {
+// cclResult is a point and its result.
+type cclResult struct {
 	cclPoint
 	cclRow
 }
 
-// Report checks the points, and writes tables, figures and the page.
+// Report checks the points and writes tables, figures and the page.
 func (m *cclMilestone) Report(e *bench.E, points []cclPoint, rows []cclRow) error {
-	var found cclSweeps
+	var found cclResults
 	for i, p := range points {
-		found = append(found, cclFound{p, rows[i]})
+		found = append(found, cclResult{p, rows[i]})
 		e.Found(rows[i].Crit, rows[i].Makespan, rows[i].Races)
 	}
 	for _, a := range allSystems {
@@ -197,21 +198,21 @@ func summaryTable(t *table.Table) *table.Table {
 	return t.Where("sweep", latencySweep).Select("algorithm", "sip_topology", "n_sips", "n_elem", "bytes_per_pe", "bytes_per_sip", "latency_ns", "bound_ns", "wrong")
 }
 
-// bufferTable returns the points of the sweep of memories.
+// bufferTable returns the points of the sweep over memories of the queue slots.
 func bufferTable(t *table.Table) *table.Table {
 	return t.Where("sweep", bufferSweep).Select("buffer_kind", "n_elem", "bytes_per_pe", "latency_ns", "bound_ns", "wrong")
 }
 
-// cclSweeps is all points, in their order.
-type cclSweeps []cclFound
+// cclResults are the results of all points, in the order of the points.
+type cclResults []cclResult
 
-// timeless reports whether a latency or a bound is 0, as in a system whose links take no
-// time: there is nothing to compare with, and no place on an axis.
-func (s cclSweeps) timeless() bool {
-	return slices.ContainsFunc(s, func(p cclFound) bool { return min(p.Latency, p.Bound) <= 0 })
+// timeless reports whether a latency or a bound is 0, as on a system whose links take no
+// time. Such a time has no ratio and no place on a logarithmic axis.
+func (s cclResults) timeless() bool {
+	return slices.ContainsFunc(s, func(p cclResult) bool { return min(p.Latency, p.Bound) <= 0 })
 }
 
-func (s cclSweeps) metrics() cclMetrics {
+func (s cclResults) metrics() cclMetrics {
 	m := cclMetrics{Points: len(s)}
 	if s.timeless() {
 		return m
@@ -220,15 +221,16 @@ func (s cclSweeps) metrics() cclMetrics {
 	for _, p := range s {
 		least, most = min(least, p.overBound()), max(most, p.overBound())
 	}
-	m.LeastOver, m.MostOver = new(rounded(least, 3)), new(rounded(most, 3))
+	m.LeastOver, m.MostOver = new(roundTo(least, 3)), new(roundTo(most, 3))
 	return m
 }
 
-// overBound returns how many times the bound the latency is.
-func (p *cclFound) overBound() float64 { return float64(p.Latency) / float64(p.Bound) }
+// overBound returns the latency divided by the bound.
+func (p *cclResult) overBound() float64 { return float64(p.Latency) / float64(p.Bound) }
 
-// series returns the points of a sweep that differ in elements alone, in their order.
-func (s cclSweeps) series(sweep string) (list [][]cclFound) {
+// series returns the results of a sweep, grouped into series that differ only in the number
+// of elements.
+func (s cclResults) series(sweep string) (list [][]cclResult) {
 	for i, p := range s {
 		if p.Sweep != sweep {
 			continue
@@ -241,14 +243,14 @@ func (s cclSweeps) series(sweep string) (list [][]cclFound) {
 	return list
 }
 
-// name returns the name of all points of a series.
+// name returns the name of the series that the point belongs to.
 func (p *cclPoint) name() string {
 	return fmt.Sprintf("%s on %v, slots in %s", p.Sweep, p.at, p.Kind)
 }
 
-// checks returns what has to hold of all points: every value is right, no latency is below
-// its bound, and none falls as elements become more.
-func (s cclSweeps) checks() (list []torch.Check) {
+// checks returns the checks of all points: every value is right, no latency is below its
+// bound, and latency does not fall as the number of elements grows.
+func (s cclResults) checks() (list []torch.Check) {
 	for _, p := range s {
 		if p.Wrong != nil {
 			name := fmt.Sprintf("sweep=%s sip_topology=%s sips=%s buffer_kind=%s n_elem=%d", p.Sweep, p.Shape, p.Size, p.Kind, p.Elems)
@@ -257,16 +259,16 @@ func (s cclSweeps) checks() (list []torch.Check) {
 	}
 	for _, sweep := range []string{latencySweep, bufferSweep} {
 		for _, line := range s.series(sweep) {
-			above, rises := bounded(line)
+			above, rises := checkSeries(line)
 			list = append(list, above, rises)
 		}
 	}
 	return list
 }
 
-// bounded checks that no point of a series is faster than its bound, and that more elements
-// never take less time.
-func bounded(s []cclFound) (above, rises torch.Check) {
+// checkSeries checks that no point of a series is faster than its bound, and that more
+// elements never take less time.
+func checkSeries(s []cclResult) (above, rises torch.Check) {
 	above.Name, rises.Name = s[0].name()+": latency_ns is at least bound_ns", s[0].name()+": latency_ns rises with n_elem"
 	for i, p := range s {
 		if above.Wrong == "" && p.Latency < p.Bound {

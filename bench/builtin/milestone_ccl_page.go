@@ -12,8 +12,8 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// writePage writes the figures, and report.html with all of them.
-func (m *cclMilestone) writePage(e *bench.E, found cclSweeps) error {
+// writePage writes the figures, and report.html with all figures.
+func (m *cclMilestone) writePage(e *bench.E, found cclResults) error {
 	p := e.Page("Milestone 1H: collectives",
 		"All-reduce by center_root over 6 SIPs of 4×4 cubes, simulated: f16 tensors that have an addend on the first PE of each cube, "+
 			"every rank a SIP. Latency is the longest that the all-reduce ran on a PE. No algorithm takes less time than the bound.")
@@ -22,27 +22,27 @@ func (m *cclMilestone) writePage(e *bench.E, found cclSweeps) error {
 	kinds := found.series(bufferSweep)
 	p.Section("Memory of the queue slots", bufferText(kinds))
 	p.Table("buffer_kind.csv", bufferTable(e.Table()))
-	torch.OK(p.Figure("buffer_kind", "Latency by size, for queue slots in each of the memories.", drawn{bufferFigure(kinds)}))
+	torch.OK(p.Figure("buffer_kind", "Latency by size, for queue slots in each of the memories.", pageFigure{bufferFigure(kinds)}))
 	m.systemSection(p)
 	fsimSection(p, systems)
 	return p.Write()
 }
 
-// drawn is a figure of internal/draw on a page.
-type drawn struct{ figure draw.Figure }
+// pageFigure is a figure of internal/draw on a page.
+type pageFigure struct{ figure draw.Figure }
 
-func (d drawn) Encode(name string) ([]byte, error) { return draw.Encode(name, d.figure) }
+func (d pageFigure) Encode(name string) ([]byte, error) { return draw.Encode(name, d.figure) }
 
-func latencySection(p *bench.Page, systems [][]cclFound, t *table.Table) {
+func latencySection(p *bench.Page, systems [][]cclResult, t *table.Table) {
 	p.Section("Latency by size and topology", latencyText(systems))
 	p.Table("summary.csv", summaryTable(t))
 	f := latencyFigure("center_root all-reduce over 6 SIPs", systems...)
 	f.Note = strings.TrimSpace("No algorithm is faster than the bound. " + sameText(systems))
-	torch.OK(p.Figure("latency_topologies", "The three systems, with the bound of each.", drawn{f}))
+	torch.OK(p.Figure("latency_topologies", "The three systems, with the bound of each.", pageFigure{f}))
 	for _, line := range systems {
 		at := line[0].at
 		f := latencyFigure(fmt.Sprintf("center_root all-reduce on a %v", at), line)
-		torch.OK(p.Figure("latency_"+string(at.shape), fmt.Sprintf("%v alone.", at), drawn{f}))
+		torch.OK(p.Figure("latency_"+string(at.shape), fmt.Sprintf("%v alone.", at), pageFigure{f}))
 	}
 }
 
@@ -57,28 +57,28 @@ func (m *cclMilestone) systemSection(p *bench.Page) {
 	}
 	p.Section("Systems", "")
 	p.Table("SIPs and cubes are as here; all other numbers are those of topology.yaml, below.", t)
-	torch.OK(p.Figure("topology", "The systems of the latency sweep. That of the queue slots is the torus with 3 columns and 2 rows.", drawn{m.systemsFigure()}))
+	torch.OK(p.Figure("topology", "The systems of the latency sweep. That of the queue slots is the torus with 3 columns and 2 rows.", pageFigure{m.systemsFigure()}))
 }
 
-func fsimSection(p *bench.Page, systems [][]cclFound) {
+func fsimSection(p *bench.Page, systems [][]cclResult) {
 	fsim := torch.Must(compare.GetReference("fsim"))
 	us := fsim.Number(0, "latency_us")
 	p.Section("Next to FSIM", fmt.Sprintf("FSIM says %g µs: %s What FSIM did in its time is not known, nor for which size: its line has no place along the sizes. "+
-		"The figure shows the two together and does not say that one machine is faster than the other.", us, fsimKnown(fsim)))
+		"The figure shows the two together and does not say that one machine is faster than the other.", us, describeFSIM(fsim)))
 	f := latencyFigure("center_root all-reduce of the model and an external result", systems...)
 	first, last := float64(systems[0][0].BytesPerPE), float64(systems[0][len(systems[0])-1].BytesPerPE)
 	f.Series = append(f.Series, draw.Series{Name: fmt.Sprintf("FSIM: %g µs", us), Bound: true, X: []float64{first, last}, Y: []float64{us, us}})
-	f.Note = "FSIM: " + fsimKnown(fsim)
-	torch.OK(p.Figure("fsim", "Latency of the model over sizes with its bounds, and the time of FSIM, whose workload is not known.", drawn{f}))
+	f.Note = "FSIM: " + describeFSIM(fsim)
+	torch.OK(p.Figure("fsim", "Latency of the model over sizes with its bounds, and the time of FSIM, whose workload is not known.", pageFigure{f}))
 }
 
-// fsimKnown returns what is known of the external result, and what is not.
-func fsimKnown(r *compare.Reference) string {
+// describeFSIM returns what is known and what is not known about the external result.
+func describeFSIM(r *compare.Reference) string {
 	return strings.Join(r.About, "; ") + ". Not known: " + strings.Join(r.Unknown, "; ") + "."
 }
 
 // latencyText returns a paragraph for each system.
-func latencyText(systems [][]cclFound) string {
+func latencyText(systems [][]cclResult) string {
 	var paragraphs []string
 	for _, s := range systems {
 		first, last := s[0], s[len(s)-1]
@@ -91,9 +91,9 @@ func latencyText(systems [][]cclFound) string {
 	return strings.Join(paragraphs, "\n\n")
 }
 
-// sameText returns which systems take the same time, and up to which size: their lines hide
-// each other.
-func sameText(systems [][]cclFound) string {
+// sameText names the systems that take the same time, and up to which size. Their lines in
+// the figure cover each other.
+func sameText(systems [][]cclResult) string {
 	var sentences []string
 	for i, a := range systems {
 		for _, b := range systems[:i] {
@@ -109,8 +109,8 @@ func sameText(systems [][]cclFound) string {
 	return strings.Join(sentences, " ")
 }
 
-// bufferText compares the memories with the first.
-func bufferText(kinds [][]cclFound) string {
+// bufferText compares the latency of each memory with the latency of the first memory.
+func bufferText(kinds [][]cclResult) string {
 	var sentences []string
 	for _, s := range kinds[1:] {
 		var sizes []string
@@ -124,11 +124,11 @@ func bufferText(kinds [][]cclFound) string {
 	return strings.Join(sentences, " ")
 }
 
-// cclSubtitle is what all points have in common.
+// cclSubtitle describes what all points have in common.
 const cclSubtitle = "all_reduce of f16, an addend on the first PE of each of 96 cubes"
 
 // latencyFigure draws the latencies of some systems by size, and their bounds.
-func latencyFigure(title string, systems ...[]cclFound) draw.Lines {
+func latencyFigure(title string, systems ...[]cclResult) draw.Lines {
 	f := draw.Lines{
 		Title: title, Subtitle: fmt.Sprintf("%s, queue slots in %s", cclSubtitle, memoryName(systems[0][0].Kind)),
 		X: draw.Axis{Label: "data on each PE", Log: true, Format: table.Unit("B").Format},
@@ -152,7 +152,7 @@ func latencyFigure(title string, systems ...[]cclFound) draw.Lines {
 }
 
 // bufferFigure draws the latencies by size and memory of the queue slots.
-func bufferFigure(kinds [][]cclFound) draw.Bars {
+func bufferFigure(kinds [][]cclResult) draw.Bars {
 	f := draw.Bars{
 		Title:    fmt.Sprintf("center_root all-reduce on a %v, by memory of the queue slots", kinds[0][0].at),
 		Subtitle: cclSubtitle, X: "data on each PE", Y: draw.Axis{Label: "latency", Unit: "µs", Format: draw.SI},
@@ -182,10 +182,11 @@ func (m *cclMilestone) systemsFigure() draw.Systems {
 	return f
 }
 
+// memoryName returns the name of a memory in figures and text.
 func memoryName(kind topology.BufferKind) string { return strings.ToUpper(string(kind)) }
 
 // size returns the size of an addend as text.
-func (p *cclFound) size() string { return table.Unit("B").Format(float64(p.BytesPerPE)) }
+func (p *cclResult) size() string { return table.Unit("B").Format(float64(p.BytesPerPE)) }
 
-// micros returns a time as figures have it.
+// micros returns a time in microseconds, for figures.
 func micros(t torch.Time) float64 { return t.NS() / 1000 }

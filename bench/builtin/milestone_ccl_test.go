@@ -24,7 +24,7 @@ import (
 // milestoneCCL is the name of the bench.
 const milestoneCCL = "milestone-1h-ccl"
 
-// cclFiles is what the bench writes, in its order.
+// cclFiles are the files that the bench writes, in order.
 var cclFiles = []string{
 	"points.jsonl", "summary.csv", "buffer_kind.csv",
 	"latency_topologies.svg", "latency_topologies.png", "latency_ring_1d.svg", "latency_ring_1d.png",
@@ -32,8 +32,8 @@ var cclFiles = []string{
 	"buffer_kind.svg", "buffer_kind.png", "topology.svg", "topology.png", "fsim.svg", "fsim.png", "topology.yaml", "ccl.yaml", "report.html",
 }
 
-// folderOf is the files of a folder.
-func folderOf(t *testing.T, dir string) map[string]string {
+// readFolder returns the contents of the files of a folder, by name.
+func readFolder(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -53,8 +53,9 @@ func folderOf(t *testing.T, dir string) map[string]string {
 // TestMilestoneCCLFew runs the smallest sizes with values, and compares the tables.
 func TestMilestoneCCLFew(t *testing.T) {
 	dir := t.TempDir()
-	r := execute(t, milestoneCCL, bench.Options{Params: quick[milestoneCCL], Folder: dir})
-	// 12 points and 3: 96 results each, of 8+32+64+128 elements on three systems, and of 128.
+	r := execute(t, milestoneCCL, bench.Options{Params: quickParams[milestoneCCL], Folder: dir})
+	// 96 results for each of 15 points: 12 points with 8, 32, 64 and 128 elements on three
+	// systems, and 3 points with 128 elements.
 	elems := 0
 	for _, c := range r.Checks {
 		elems += c.Elems
@@ -62,7 +63,7 @@ func TestMilestoneCCLFew(t *testing.T) {
 	if want := 96 * (3*(8+32+64+128) + 3*128); !r.OK || elems != want || len(r.Checks) != 15+2*6 {
 		t.Errorf("ok %v, %d elements in %d checks, want true, %d in 27:\n%v", r.OK, elems, len(r.Checks), want, r.Wrong())
 	}
-	files := folderOf(t, dir)
+	files := readFolder(t, dir)
 	if got, want := slices.Sorted(maps.Keys(files)), slices.Sorted(slices.Values(cclFiles)); !slices.Equal(got, want) {
 		t.Errorf("files %v, want %v", got, want)
 	}
@@ -105,8 +106,8 @@ hbm,128,256,2156.73862,472.325,0
 	}
 }
 
-// TestMilestoneCCLAll runs all 48 points without values: what docs/use/milestones.md says of
-// them is true, and all that holds of them with values but that they are right.
+// TestMilestoneCCLAll runs all 48 points without values. It compares the times with
+// docs/use/milestones.md and checks everything except values.
 func TestMilestoneCCLAll(t *testing.T) {
 	dir := t.TempDir()
 	r := execute(t, milestoneCCL, bench.Options{Folder: dir, Options: torch.Options{NoData: true}})
@@ -135,24 +136,24 @@ func TestMilestoneCCLAll(t *testing.T) {
 	checkDocFigures(t, dir, "ccl_", "latency_topologies.svg", "buffer_kind.svg", "topology.svg")
 }
 
-// TestMilestoneCCLResume: neither interruptions nor the number of workers show in what is
-// written and reported.
+// TestMilestoneCCLResume checks that files and results do not depend on interruptions or
+// the number of workers.
 func TestMilestoneCCLResume(t *testing.T) {
 	whole, resumed := t.TempDir(), t.TempDir()
-	o := bench.Options{Params: quick[milestoneCCL], Folder: whole, Options: torch.Options{Threads: 1}}
+	o := bench.Options{Params: quickParams[milestoneCCL], Folder: whole, Options: torch.Options{Threads: 1}}
 	first := execute(t, milestoneCCL, o)
-	lines := strings.SplitAfter(folderOf(t, whole)["points.jsonl"], "\n")
-	part := lines[0] + lines[9] + lines[3] + lines[5][:20] // killed while it wrote the third
+	lines := strings.SplitAfter(readFolder(t, whole)["points.jsonl"], "\n")
+	part := lines[0] + lines[9] + lines[3] + lines[5][:20] // as if the run was killed while it wrote the third point
 	if err := os.WriteFile(filepath.Join(resumed, "points.jsonl"), []byte(part), 0o666); err != nil {
 		t.Fatal(err)
 	}
 	var steps []int
 	o.Folder, o.Threads, o.Resume, o.Progress = resumed, 3, true, func(done, total int, _ time.Duration) { steps = append(steps, done, total) }
 	second := execute(t, milestoneCCL, o)
-	if diff := cmp.Diff(folderOf(t, whole), folderOf(t, resumed)); diff != "" {
+	if diff := cmp.Diff(readFolder(t, whole), readFolder(t, resumed)); diff != "" {
 		t.Errorf("files (-whole +resumed):\n%s", diff)
 	}
-	second.Artifacts = first.Artifacts // in another folder
+	second.Artifacts = first.Artifacts // the same files in another folder
 	if diff := cmp.Diff(first, second, cmp.AllowUnexported(bench.Result{})); diff != "" {
 		t.Errorf("results (-whole +resumed):\n%s", diff)
 	}
@@ -163,17 +164,17 @@ func TestMilestoneCCLResume(t *testing.T) {
 	b, _ := bench.Find(milestoneCCL)
 	var refused *bench.ParamError
 	if _, err := b.Execute(t.Context(), o); !errors.As(err, &refused) || refused.Name != "out" {
-		t.Errorf("without values on top of a run with: got %v, want one about --out", err)
+		t.Errorf("without values, continuing a run with values: got %v, want an error about --out", err)
 	}
 }
 
-// TestRefusedRunKeepsFiles: a run that cannot go on with what is in the folder changes nothing
-// there.
+// TestRefusedRunKeepsFiles checks that a run that cannot continue from the results in the
+// folder changes nothing there.
 func TestRefusedRunKeepsFiles(t *testing.T) {
 	dir := t.TempDir()
-	o := bench.Options{Params: quick[milestoneCCL], Folder: dir, Options: torch.Options{NoData: true}}
+	o := bench.Options{Params: quickParams[milestoneCCL], Folder: dir, Options: torch.Options{NoData: true}}
 	execute(t, milestoneCCL, o)
-	before := folderOf(t, dir)
+	before := readFolder(t, dir)
 	b, _ := bench.Find(milestoneCCL)
 	o.Resume, o.NoData = true, false
 	_, err := b.Execute(t.Context(), o)
@@ -181,19 +182,19 @@ func TestRefusedRunKeepsFiles(t *testing.T) {
 	if !errors.As(err, &param) || param.Name != "out" || !strings.Contains(err.Error(), "has results of something else") {
 		t.Errorf("got %v, want the folder to be refused", err)
 	}
-	if diff := cmp.Diff(before, folderOf(t, dir)); diff != "" {
+	if diff := cmp.Diff(before, readFolder(t, dir)); diff != "" {
 		t.Errorf("the folder was changed (-before +after):\n%s", diff)
 	}
 }
 
-// TestMilestoneCCLWrong changes rows that a run takes over: a value that is wrong, a
-// latency that falls, and one below its bound are found.
+// TestMilestoneCCLWrong changes the saved rows that a run continues from. It checks that a
+// wrong value, a latency that falls and a latency below its bound are reported.
 func TestMilestoneCCLWrong(t *testing.T) {
 	dir := t.TempDir()
-	o := bench.Options{Params: quick[milestoneCCL], Folder: dir, Resume: true}
+	o := bench.Options{Params: quickParams[milestoneCCL], Folder: dir, Resume: true}
 	execute(t, milestoneCCL, o)
-	points := folderOf(t, dir)["points.jsonl"]
-	points = regexp.MustCompile(`,"sum":"[0-9a-f]{8}"`).ReplaceAllString(points, "") // as early versions wrote it
+	points := readFolder(t, dir)["points.jsonl"]
+	points = regexp.MustCompile(`,"sum":"[0-9a-f]{8}"`).ReplaceAllString(points, "") // as in files of early versions
 	for from, to := range map[string]string{
 		`"wrong":0,"algorithm":"center_root","n_sips":6,"bytes_per_sip":2048,"crit_ns":2239.3061`: `"wrong":1,"algorithm":"center_root","n_sips":6,"bytes_per_sip":2048,"difference":"SIP 3: element 0 is 7, want 5","crit_ns":2239.3061`,
 		`"latency_ns":2143.5911`:                     `"latency_ns":2072.804849`,
@@ -218,7 +219,8 @@ func TestMilestoneCCLWrong(t *testing.T) {
 	}
 }
 
-// TestMilestoneCCLTimeless: a system whose links are free has tables and no figures.
+// TestMilestoneCCLTimeless checks that a system whose links take no time has tables and no
+// figures.
 func TestMilestoneCCLTimeless(t *testing.T) {
 	spec, err := topology.Load(t.Context(), "alpha_beta", "system.sips.link.latency=0ns", "system.sips.link.bandwidth=unlimited")
 	if err != nil {
@@ -228,13 +230,13 @@ func TestMilestoneCCLTimeless(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := execute(t, milestoneCCL, bench.Options{Params: quick[milestoneCCL], Options: torch.Options{Topology: g, NoData: true}})
+	r := execute(t, milestoneCCL, bench.Options{Params: quickParams[milestoneCCL], Options: torch.Options{Topology: g, NoData: true}})
 	if len(r.Artifacts) != 3 || len(r.Rows.Rows) != 15 || !r.OK {
 		t.Errorf("files %v, %d rows, ok %v, want the points and two tables, 15, true", r.Artifacts, len(r.Rows.Rows), r.OK)
 	}
 }
 
-// TestMilestoneCCLMisuse: what the bench cannot do is said before it begins.
+// TestMilestoneCCLMisuse checks that wrong options are an error before the run begins.
 func TestMilestoneCCLMisuse(t *testing.T) {
 	b, _ := bench.Find(milestoneCCL)
 	for _, test := range []struct {
@@ -243,12 +245,12 @@ func TestMilestoneCCLMisuse(t *testing.T) {
 		var refused *bench.ParamError
 		o := bench.Options{Params: map[string]string{"max-elems": test.most}, Folder: t.TempDir(), Log: test.log}
 		if _, err := b.Execute(t.Context(), o); !errors.As(err, &refused) || refused.Name != test.name {
-			t.Errorf("--max-elems %s, log %q: got %v, want one about --%s", test.most, test.log, err, test.name)
+			t.Errorf("--max-elems %s, log %q: got %v, want an error about --%s", test.most, test.log, err, test.name)
 		}
 	}
 }
 
-// BenchmarkMilestoneCCL is all 48 points with values, and all that is written of them.
+// BenchmarkMilestoneCCL measures all 48 points with values, and writing their files.
 func BenchmarkMilestoneCCL(b *testing.B) {
 	program, _ := bench.Find(milestoneCCL)
 	dir := b.TempDir()
@@ -259,8 +261,8 @@ func BenchmarkMilestoneCCL(b *testing.B) {
 	}
 }
 
-// TestMilestoneFolder: the tables and the page of an earlier run do not outlive the start of the
-// next, and a folder with the points of another milestone is refused.
+// TestMilestoneFolder checks that a run first removes the tables and the page of an earlier
+// run, and that a folder with the points of another milestone is an error.
 func TestMilestoneFolder(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"summary.csv", "report.html", "mine.csv"} {
@@ -270,7 +272,7 @@ func TestMilestoneFolder(t *testing.T) {
 	}
 	b, _ := bench.Find(milestoneCCL)
 	ctx, cancel := context.WithCancel(t.Context())
-	o := bench.Options{Params: quick[milestoneCCL], Folder: dir, Progress: func(done, _ int, _ time.Duration) {
+	o := bench.Options{Params: quickParams[milestoneCCL], Folder: dir, Progress: func(done, _ int, _ time.Duration) {
 		if done > 0 {
 			cancel()
 		}
@@ -291,7 +293,7 @@ func TestMilestoneFolder(t *testing.T) {
 	}
 	b, _ = bench.Find("milestone-1h-gemm")
 	o.Progress = nil
-	o.Params = quick["milestone-1h-gemm"]
+	o.Params = quickParams["milestone-1h-gemm"]
 	_, err = b.Execute(t.Context(), o)
 	var param *bench.ParamError
 	if want := "--out: " + dir + " has the results of milestone-1h-ccl: choose another folder"; !errors.As(err, &param) || err.Error() != want {

@@ -48,7 +48,7 @@ with everything on one page, and points.jsonl, from which --resume continues.`,
 	})
 }
 
-// gemmMetrics are the best of each sweep, which may be of different rows.
+// gemmMetrics are the best values of each sweep. They may come from different rows.
 type gemmMetrics struct {
 	PEPoints     int     `json:"pe_points" table:",setting"`
 	PEGFlops     float64 `json:"pe_best_gflops" table:"GFLOP/s,higher"`
@@ -58,32 +58,34 @@ type gemmMetrics struct {
 	DeviceShare  float64 `json:"device_best_roofline_share" table:",higher"`
 }
 
-// gemmMilestone is a run of the milestone: the sweeps over sizes, on one PE and on a device.
+// gemmMilestone is a run of the milestone: the sweeps over sizes, on one PE and on a
+// device.
 type gemmMilestone struct {
 	system     *topology.Spec
 	sweeps     []gemmSweep
 	references gemmReferences
 }
 
-// gemmSweep is a grid with what its points found, in their order.
+// gemmSweep is a grid with the results of its points, in the order of the points.
 type gemmSweep struct {
 	gemmGrid
 	roofline roofline
-	rows     []gemmFound
+	rows     []gemmResult
 	tooLarge map[string]int // points whose operands do not fit into TCM, by variant
 }
 
-// gemmFound is a point with what it found.
-type gemmFound struct {
+// gemmResult is a point and its result.
+type gemmResult struct {
 	gemmPoint
 	gemmRow
 }
 
-// newGemmMilestone returns the sweeps over the sizes of the parameter.
+// newGemmMilestone returns the sweeps over the sizes that the parameter names.
 func newGemmMilestone(e *bench.E) (*gemmMilestone, error) {
 	return newGemmSweeps(e.Topology.Spec(), gemmGrids[e.Param("sizes")]), nil
 }
 
+// newGemmSweeps returns a milestone with a sweep for each grid on system s.
 func newGemmSweeps(s *topology.Spec, grids []gemmGrid) *gemmMilestone {
 	m := &gemmMilestone{system: s}
 	for _, g := range grids {
@@ -100,22 +102,22 @@ func (m *gemmMilestone) Points() (points []gemmPoint) {
 	return points
 }
 
-// Cost returns how long a point takes: as its operations, and the tiles that have to be
-// simulated on all PEs.
+// Cost returns the relative run time of a point. It grows with the number of operations,
+// and so with the number of simulated tiles on all PEs.
 func (m *gemmMilestone) Cost(p gemmPoint) float64 {
 	return 1e6 + float64(p.M)*float64(p.K)*float64(p.N)
 }
 
-// Measure runs a point on a machine of its own.
+// Measure runs a point on a new machine.
 func (m *gemmMilestone) Measure(e *bench.E, p gemmPoint) ([]gemmRow, error) {
 	on := torch.Must(e.Machine(e.Topology))
 	defer on.Close()
 	return p.run(on.Main(), &m.references), nil
 }
 
-// Report checks the points, and writes tables, figures and the page.
+// Report checks the points and writes tables, figures and the page.
 func (m *gemmMilestone) Report(e *bench.E, points []gemmPoint, rows [][]gemmRow) error {
-	m.add(points, rows)
+	m.addResults(points, rows)
 	if !m.sweeps[0].roofline.finite() {
 		e.Notef("%s", noRoofline)
 	}
@@ -137,29 +139,30 @@ func (m *gemmMilestone) Report(e *bench.E, points []gemmPoint, rows [][]gemmRow)
 		e.WriteTable("gemm.csv", e.Table().Where("sweep", "pe")), e.WriteTable("device.csv", e.Table().Where("sweep", "device")), m.writePage(e))
 }
 
-// add gives the sweeps what their points found: a row each, or none.
-func (m *gemmMilestone) add(points []gemmPoint, rows [][]gemmRow) {
+// addResults adds the results of points to their sweeps. A point has one row or none.
+func (m *gemmMilestone) addResults(points []gemmPoint, rows [][]gemmRow) {
 	for i, p := range points {
 		s := &m.sweeps[slices.IndexFunc(m.sweeps, func(s gemmSweep) bool { return s.name == p.Sweep })]
 		if len(rows[i]) == 0 {
 			s.tooLarge[p.Operands]++
 		}
 		for _, r := range rows[i] {
-			s.rows = append(s.rows, gemmFound{p, r})
+			s.rows = append(s.rows, gemmResult{p, r})
 		}
 	}
 }
 
-// row returns the row of a variant and of sizes, nil if there is none.
-func (s *gemmSweep) row(o operands, d topology.Dims3) *gemmFound {
-	i := slices.IndexFunc(s.rows, func(r gemmFound) bool { return r.operands == o && r.shape() == d })
+// row returns the row with the given variant and sizes, or nil if there is none.
+func (s *gemmSweep) row(o operands, d topology.Dims3) *gemmResult {
+	i := slices.IndexFunc(s.rows, func(r gemmResult) bool { return r.operands == o && r.shape() == d })
 	if i < 0 {
 		return nil
 	}
 	return &s.rows[i]
 }
 
-// checks returns the check of each point, if there are values, and those of the sweeps.
+// checks returns a check of each point, if values are computed, and the checks of the
+// sweeps.
 func (m *gemmMilestone) checks(values bool) (list torch.Checks) {
 	for _, s := range m.sweeps {
 		for _, r := range s.rows {
@@ -167,11 +170,12 @@ func (m *gemmMilestone) checks(values bool) (list torch.Checks) {
 				list = append(list, torch.Check{Name: r.String(), Elems: r.Checked, Wrong: r.Wrong})
 			}
 		}
-		list = append(list, aboveRoofline(s.rows))
+		list = append(list, checkAboveRoofline(s.rows))
 	}
 	return list
 }
 
+// metrics returns the best values of each sweep.
 func (m *gemmMilestone) metrics() (all gemmMetrics) {
 	for _, s := range m.sweeps {
 		var gflops, share float64
@@ -188,32 +192,32 @@ func (m *gemmMilestone) metrics() (all gemmMetrics) {
 	return all
 }
 
-// gemmGrid is the sizes of a sweep, and which of them figures show.
+// gemmGrid is the sizes of a sweep and the selection that figures show.
 type gemmGrid struct {
 	name    string // "pe" or "device"
 	title   string
 	m, k, n []int
 
-	slice  int                        // the k of figures over m and n
-	curve  func(m int) topology.Dims3 // of times over m
-	along  string                     // what m is there
-	stages []int                      // the m of products whose stages are shown
+	fixedK     int                        // value of k in figures over m and n
+	curve      func(m int) topology.Dims3 // sizes of the product with a given m, in figures of times over m
+	curveLabel string                     // label of the axis with m in figures of times over m
+	stages     []int                      // values of m in the figure of stages
 }
 
-// gemmGrids is the sweeps by the parameter.
+// gemmGrids maps the value of the parameter to the grids of the sweeps.
 var gemmGrids = map[string][]gemmGrid{
 	"all": {
 		{
 			name: "pe", title: "one PE",
 			m: []int{16, 32, 64, 128, 256, 512}, k: []int{64, 256, 1024, 4096}, n: []int{16, 32, 64, 128, 256, 512},
-			slice: 1024, along: "M = N, with K = 1024",
+			fixedK: 1024, curveLabel: "M = N, with K = 1024",
 			curve:  func(m int) topology.Dims3 { return topology.Dims3{M: m, K: 1024, N: m} },
 			stages: []int{16, 64, 256},
 		},
 		{
 			name: "device", title: "a device",
 			m: []int{128, 256, 512, 1024, 2048}, k: []int{512, 2048}, n: []int{1024, 2048, 4096},
-			slice: 2048, along: "M, with K = N = 2048",
+			fixedK: 2048, curveLabel: "M, with K = N = 2048",
 			curve:  func(m int) topology.Dims3 { return topology.Dims3{M: m, K: 2048, N: 2048} },
 			stages: []int{128, 512, 2048},
 		},
@@ -221,20 +225,20 @@ var gemmGrids = map[string][]gemmGrid{
 	"few": {
 		{
 			name: "pe", title: "one PE", m: []int{16, 64}, k: []int{64, 256}, n: []int{16, 64},
-			slice: 256, along: "M = N, with K = 256",
+			fixedK: 256, curveLabel: "M = N, with K = 256",
 			curve:  func(m int) topology.Dims3 { return topology.Dims3{M: m, K: 256, N: m} },
 			stages: []int{64},
 		},
 		{
 			name: "device", title: "a device", m: []int{32, 64}, k: []int{64}, n: []int{128},
-			slice: 64, along: "M, with K = 64 and N = 128",
+			fixedK: 64, curveLabel: "M, with K = 64 and N = 128",
 			curve:  func(m int) topology.Dims3 { return topology.Dims3{M: m, K: 64, N: 128} },
 			stages: []int{64},
 		},
 	},
 }
 
-// points returns those of the grid, by variant.
+// points returns the points of the grid, ordered by variant.
 func (g gemmGrid) points() (points []gemmPoint) {
 	for _, o := range operandVariants {
 		for _, k := range g.k {
@@ -248,7 +252,7 @@ func (g gemmGrid) points() (points []gemmPoint) {
 	return points
 }
 
-// pes returns how many PEs multiply.
+// pes returns the number of PEs that compute a product.
 func (g gemmGrid) pes(s *topology.Spec) int {
 	if g.name == "pe" {
 		return 1

@@ -15,16 +15,17 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// gemmSubtitle is what all products have in common.
+// gemmSubtitle describes what all products have in common.
 const gemmSubtitle = "products of f16, M × K by K × N, as composite commands"
 
-// namedFigure is a figure with the beginning of its file's name and what it shows.
+// namedFigure is a figure with the beginning of its file name and a caption.
 type namedFigure struct {
 	name, caption string
 	draw.Figure
 }
 
-// figures returns those of a sweep, none of a system whose arithmetic or memory takes no time.
+// figures returns the figures of a sweep. There are none for a system whose arithmetic or
+// memory takes no time.
 func (s *gemmSweep) figures() []namedFigure {
 	if !s.roofline.finite() {
 		return nil
@@ -42,7 +43,7 @@ func (s *gemmSweep) figures() []namedFigure {
 	return append(list, namedFigure{"stages", "How much of the time each stage works. Stages overlap: a bar above 100 % is more than one at work at a time.", s.drawStages()})
 }
 
-// drawRoofline draws operations a second over operations a byte.
+// drawRoofline draws operations per second over operations per byte.
 func (s *gemmSweep) drawRoofline() draw.Figure {
 	r := s.roofline
 	low, high := math.Inf(1), r.ridge()*2
@@ -78,7 +79,7 @@ func (s *gemmSweep) drawTimes() draw.Figure {
 		Title:    fmt.Sprintf("Time of matrix products on %s", s.title),
 		Subtitle: gemmSubtitle,
 		Note:     s.roofline.formula(),
-		X:        draw.Axis{Label: s.along, Log: true, Format: whole},
+		X:        draw.Axis{Label: s.curveLabel, Log: true, Format: formatInteger},
 		Y:        draw.Axis{Label: "time", Log: true, Format: table.Unit("ns").Format},
 	}
 	var bounds []draw.Series
@@ -98,15 +99,15 @@ func (s *gemmSweep) drawTimes() draw.Figure {
 	return f
 }
 
-// drawUtilization draws how much the GEMM engines of a variant work, by m and n; nil if none
-// of the products fit.
+// drawUtilization draws the utilization of the GEMM engines with the given variant, by m
+// and n. It returns nil if none of the products fit into TCM.
 func (s *gemmSweep) drawUtilization(o operands) draw.Figure {
 	f := draw.HeatMap{
 		Title:    fmt.Sprintf("Utilization of the GEMM engine on %s, %s", s.title, o.name),
 		Subtitle: gemmSubtitle,
-		Note:     fmt.Sprintf("K = %d. The share of the critical path that the GEMM engines of all PEs work; – where operands do not fit into TCM", s.slice),
+		Note:     fmt.Sprintf("K = %d. The share of the critical path that the GEMM engines of all PEs work; – where operands do not fit into TCM", s.fixedK),
 		X:        "N", Y: "M", Unit: "%", Max: 100,
-		Format: whole,
+		Format: formatInteger,
 	}
 	for _, n := range s.n {
 		f.Columns = append(f.Columns, strconv.Itoa(n))
@@ -116,7 +117,7 @@ func (s *gemmSweep) drawUtilization(o operands) draw.Figure {
 		values := make([]float64, len(s.n))
 		for i, n := range s.n {
 			values[i] = math.NaN()
-			if row := s.row(o, topology.Dims3{M: m, K: s.slice, N: n}); row != nil {
+			if row := s.row(o, topology.Dims3{M: m, K: s.fixedK, N: n}); row != nil {
 				values[i], some = 100*row.Utilization, true
 			}
 		}
@@ -128,19 +129,19 @@ func (s *gemmSweep) drawUtilization(o operands) draw.Figure {
 	return f
 }
 
-// drawStages draws how much of the time each stage of chosen products works.
+// drawStages draws the share of the time that each stage of some products is busy.
 func (s *gemmSweep) drawStages() draw.Figure {
 	f := draw.Bars{
 		Title:    fmt.Sprintf("Stages of matrix products on %s", s.title),
 		Subtitle: gemmSubtitle,
 		Note:     "Busy times of the PE that ends last, in % of the time that the product takes. Stages overlap.",
-		X:        s.along + ", by how operands are given",
+		X:        s.curveLabel + ", by how operands are given",
 		Y:        draw.Axis{Label: "busy", Unit: "% of the time"},
 	}
 	for _, stage := range []string{"DMA read", "fetch", "GEMM", "math", "store", "DMA write"} {
 		f.Series = append(f.Series, draw.BarSeries{Name: stage})
 	}
-	is, _, _ := strings.Cut(s.along, ",")
+	is, _, _ := strings.Cut(s.curveLabel, ",")
 	for _, m := range s.stages {
 		for _, o := range operandVariants {
 			row := s.row(o, s.curve(m))
@@ -157,21 +158,21 @@ func (s *gemmSweep) drawStages() draw.Figure {
 	return f
 }
 
-// whole returns a number without a fraction.
-func whole(v float64) string { return strconv.Itoa(int(math.Round(v))) }
+// formatInteger formats a number without a fraction.
+func formatInteger(v float64) string { return strconv.Itoa(int(math.Round(v))) }
 
-// roofline is what some PEs of a system can do at best, by its topology: operations on
-// their MAC arrays and bytes between their HBM slices and TCM. A rate of +Inf is one that
-// takes no time.
+// roofline is the peak rates of some PEs of a system, from its topology: operations on
+// their MAC arrays, and bytes between their HBM slices and TCM. A rate of +Inf means that
+// the work takes no time.
 type roofline struct {
 	pes      int
-	flops    float64 // a second, of all arrays
-	filled   float64 // the same, with the filling of the array that every tile takes
-	channels float64 // bytes a second of the HBM channels, reads and writes together
-	port     float64 // bytes a second each way: the slower of slice link and DMA port
+	flops    float64 // operations per second of all arrays
+	filled   float64 // flops reduced by the time to fill the array for every tile
+	channels float64 // bytes per second of the HBM channels, reads and writes together
+	port     float64 // bytes per second in each direction: the slower of slice link and DMA port
 }
 
-// newRoofline is that of so many PEs.
+// newRoofline returns the roofline of a number of PEs.
 func newRoofline(s *topology.Spec, pes int) roofline {
 	g, hbm := s.PE.GEMM, s.Cube.HBM
 	r := roofline{
@@ -190,7 +191,7 @@ func newRoofline(s *topology.Spec, pes int) roofline {
 	return r
 }
 
-// perSecond is a bandwidth as a number.
+// perSecond returns a bandwidth as a number, +Inf if it is unlimited.
 func perSecond(bw topology.BytesPerSec) float64 {
 	if bw == topology.Unlimited {
 		return math.Inf(1)
@@ -198,23 +199,24 @@ func perSecond(bw topology.BytesPerSec) float64 {
 	return float64(bw)
 }
 
-// bandwidth is the memory ceiling: no more bytes a second move, in whatever directions.
+// bandwidth returns the memory ceiling: the most bytes per second that can move, in any mix
+// of directions.
 func (r roofline) bandwidth() float64 { return min(r.channels, 2*r.port) }
 
 // finite reports whether there are ceilings to draw.
 func (r roofline) finite() bool { return !math.IsInf(r.flops, 1) && !math.IsInf(r.bandwidth(), 1) }
 
-// ridge is the operations a byte from which on arithmetic is the limit.
+// ridge returns the number of operations per byte from which arithmetic is the limit.
 func (r roofline) ridge() float64 { return r.flops / r.bandwidth() }
 
-// least is the least time of a product: that of its operations on the arrays, or of its
-// bytes between memory and TCM, whichever is longer.
-func (r roofline) least(flops float64, read, written topology.Bytes) torch.Time {
+// minTime returns a lower bound on the time of a product: the time of its operations on the
+// arrays or the time of its bytes between memory and TCM, whichever is longer.
+func (r roofline) minTime(flops float64, read, written topology.Bytes) torch.Time {
 	in, out := float64(read), float64(written)
 	return torch.Time(math.Round(1e15 * max(flops/r.flops, (in+out)/r.channels, max(in, out)/r.port)))
 }
 
-// String is the ceilings.
+// String returns the ceilings as text.
 func (r roofline) String() string {
 	if !r.finite() {
 		return "arithmetic or memory that takes no time"
@@ -222,17 +224,18 @@ func (r roofline) String() string {
 	return fmt.Sprintf("%.4g TFLOP/s and %g GB/s, %.3g operations for each byte", r.flops/1e12, r.bandwidth()/1e9, r.ridge())
 }
 
-// formula says how the least time is worked out.
+// formula returns the formula of the lower bound as text.
 func (r roofline) formula() string {
 	return fmt.Sprintf("Theory: max(2·M·K·N / %.4g TFLOP/s, bytes / %g GB/s), of the bytes that move between HBM and TCM", r.flops/1e12, r.bandwidth()/1e9)
 }
 
-// rounding is how much less than the theory a simulated time may be: the time of every
-// flit is rounded to the femtosecond, 0.01 % of one on a link of 10 TB/s.
+// rounding is the relative amount by which a simulated time may be below the lower bound.
+// The time of every flit is rounded to a femtosecond, which is 0.01 % of a flit's time on a
+// link of 10 TB/s.
 const rounding = 1e-4
 
-// aboveRoofline checks that no simulated time is below its least.
-func aboveRoofline(rows []gemmFound) torch.Check {
+// checkAboveRoofline checks that no simulated time is below its lower bound.
+func checkAboveRoofline(rows []gemmResult) torch.Check {
 	check := torch.Check{Name: "no time below the roofline"}
 	for _, r := range rows {
 		if check.Wrong == "" && float64(r.Crit) < float64(r.Roofline)*(1-rounding) {
@@ -242,9 +245,9 @@ func aboveRoofline(rows []gemmFound) torch.Check {
 	return check
 }
 
-// traffic is the bytes that a PE moves between HBM and TCM for its part of a product. An
-// operand that is loaded comes once. Of one that is streamed every tile of the result
-// takes the rows or columns that it needs anew.
+// traffic returns the bytes that a PE moves between HBM and TCM for its part of a product.
+// A loaded operand is read once. Of a streamed operand, every tile of the result reads its
+// rows or columns again.
 func traffic(tile topology.Dims3, o operands, part topology.Dims3) (read, written topology.Bytes) {
 	elem := topology.Bytes(torch.F16.Size())
 	a := elem * topology.Bytes(part.M) * topology.Bytes(part.K)

@@ -20,26 +20,26 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// TestMilestoneGEMMFiles: all files are there, and the same bytes whatever the threads and
-// whether points are taken over.
+// TestMilestoneGEMMFiles checks that all files are written, with the same bytes for any
+// number of threads and after an interruption.
 func TestMilestoneGEMMFiles(t *testing.T) {
 	folder := t.TempDir()
 	r := runGemm(t, bench.Options{Folder: folder, Options: torch.Options{Threads: 1}})
-	first := folderOf(t, folder)
+	first := readFolder(t, folder)
 	if len(first) != len(r.Artifacts) || len(first) != 29 {
 		t.Errorf("%d files and %d artifacts, want 29: 12 figures in two forms, 2 tables, points, the topology and a page", len(first), len(r.Artifacts))
 	}
 	checkFiles(t, "milestone-1h-gemm", r.Artifacts)
 	checkGemmTables(t, folder, len(r.Rows.Rows))
 	lines := strings.SplitAfter(first["points.jsonl"], "\n")
-	part := strings.Join(append(lines[:1:1], lines[9:20]...), "") + lines[3][:20] // killed while it wrote
+	part := strings.Join(append(lines[:1:1], lines[9:20]...), "") + lines[3][:20] // as if the run was killed while it wrote a point
 	if err := os.WriteFile(filepath.Join(folder, "points.jsonl"), []byte(part), 0o666); err != nil {
 		t.Fatal(err)
 	}
 	again := runGemm(t, bench.Options{Folder: folder, Resume: true, Options: torch.Options{Threads: 3}})
 	for _, name := range slices.Sorted(maps.Keys(first)) {
-		if now := folderOf(t, folder)[name]; now != first[name] {
-			t.Errorf("%s has other bytes after a run of 3 threads that took over points: %d, and %d before", name, len(now), len(first[name]))
+		if now := readFolder(t, folder)[name]; now != first[name] {
+			t.Errorf("%s has other bytes after a resumed run with 3 threads: %d, and %d before", name, len(now), len(first[name]))
 		}
 	}
 	if diff := cmp.Diff([]any{r.Rows, r.Metrics, r.Checks, r.Crit, r.Artifacts}, []any{again.Rows, again.Metrics, again.Checks, again.Crit, again.Artifacts}); diff != "" {
@@ -48,12 +48,12 @@ func TestMilestoneGEMMFiles(t *testing.T) {
 }
 
 // checkGemmTables checks the columns and the number of rows of the CSV files, and that
-// points.jsonl reads as a table of as many.
+// points.jsonl reads as a table with the same number of rows.
 func checkGemmTables(t *testing.T, folder string, want int) {
 	t.Helper()
 	rows := 0
 	for name, sweep := range map[string]string{"gemm.csv": "pe", "device.csv": "device"} {
-		in := csv.NewReader(strings.NewReader(folderOf(t, folder)[name]))
+		in := csv.NewReader(strings.NewReader(readFolder(t, folder)[name]))
 		in.Comment = '#'
 		records, err := in.ReadAll()
 		if err != nil {
@@ -80,8 +80,8 @@ func checkGemmTables(t *testing.T, folder string, want int) {
 	}
 }
 
-// TestMilestoneGEMMPage runs all products on one PE without values: what
-// docs/use/milestones.md says of them is true.
+// TestMilestoneGEMMPage runs all products on one PE without values, and compares the times
+// with docs/use/milestones.md.
 func TestMilestoneGEMMPage(t *testing.T) {
 	dir := t.TempDir()
 	var m *gemmMilestone
@@ -96,7 +96,7 @@ func TestMilestoneGEMMPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	one := &m.sweeps[0]
-	if check := aboveRoofline(one.rows); check.Wrong != "" || len(one.rows) != 398 {
+	if check := checkAboveRoofline(one.rows); check.Wrong != "" || len(one.rows) != 398 {
 		t.Errorf("%d products, want 398, and none below the roofline: %s", len(one.rows), check.Wrong)
 	}
 	if best := r.Metrics.Get("pe_best_roofline_share"); best != json.Number("0.9301") {

@@ -12,7 +12,7 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// writePage writes the figures, and report.html with all of them.
+// writePage writes the figures, and report.html with all figures.
 func (m *gemmMilestone) writePage(e *bench.E) error {
 	p := e.Page("Matrix products and the roofline",
 		"Products of f16, M × K by K × N, as composite commands on one PE and on a device. "+
@@ -23,18 +23,18 @@ func (m *gemmMilestone) writePage(e *bench.E) error {
 		p.Fact("at best, "+s.title, s.roofline.String())
 		p.Section("On "+s.title, s.text(m.system))
 		p.Table(fmt.Sprintf("The variants on %s; shares of the roofline are geometric means over all products.", s.title), s.summary())
-		p.Table(fmt.Sprintf("Times on %s, %s.", s.title, s.along), s.shown())
+		p.Table(fmt.Sprintf("Times on %s, %s.", s.title, s.curveLabel), s.curveTable())
 		for _, f := range s.figures() {
-			torch.OK(p.Figure(f.name+"_"+s.name, f.caption, drawn{f.Figure}))
+			torch.OK(p.Figure(f.name+"_"+s.name, f.caption, pageFigure{f.Figure}))
 		}
 	}
 	return p.Write()
 }
 
-// noRoofline takes the place of figures.
+// noRoofline is the text that replaces the figures of a system without a roofline.
 const noRoofline = "The arithmetic or the memory of this system takes no time: there is no roofline, and no figure of it."
 
-// text returns what the figures of a sweep show.
+// text returns a description of what the figures of a sweep show.
 func (s *gemmSweep) text(spec *topology.Spec) string {
 	if !s.roofline.finite() {
 		return noRoofline
@@ -56,12 +56,12 @@ func (s *gemmSweep) text(spec *topology.Spec) string {
 	}, "\n\n")
 }
 
-// tileCycles returns how many cycles a tile takes without the filling of the array.
+// tileCycles returns the number of cycles of a tile, without filling the array.
 func tileCycles(g topology.GEMM) int {
 	return tl.CDiv(g.Tile.M, g.Array.M) * tl.CDiv(g.Tile.K, g.Array.K) * tl.CDiv(g.Tile.N, g.Array.N)
 }
 
-// gemmSummary is a line about all products of a variant.
+// gemmSummary is a line of the table with a summary of each variant.
 type gemmSummary struct {
 	Operands    string  `json:"operands" table:",setting"`
 	Products    int     `json:"products" table:",result"`
@@ -77,7 +77,7 @@ type gemmSummary struct {
 func (s *gemmSweep) summary() *table.Table {
 	var lines []gemmSummary
 	for _, o := range operandVariants {
-		best, n, logs, busy := &gemmFound{}, 0, 0.0, 0.0
+		best, n, logs, busy := &gemmResult{}, 0, 0.0, 0.0
 		for i := range s.rows {
 			r := &s.rows[i]
 			if r.operands != o {
@@ -100,9 +100,9 @@ func (s *gemmSweep) summary() *table.Table {
 	return torch.Must(table.From(lines))
 }
 
-// shown returns the rows that the curve of times shows.
-func (s *gemmSweep) shown() *table.Table {
-	var rows []gemmFound
+// curveTable returns the rows on the curve of times.
+func (s *gemmSweep) curveTable() *table.Table {
+	var rows []gemmResult
 	for _, o := range operandVariants {
 		for _, m := range s.m {
 			if r := s.row(o, s.curve(m)); r != nil {
@@ -114,5 +114,5 @@ func (s *gemmSweep) shown() *table.Table {
 		"dma_read_ns", "fetch_ns", "gemm_ns", "store_ns", "dma_write_ns")
 }
 
-// percent returns a share in percent, to a tenth.
-func percent(share float64) float64 { return rounded(100*share, 1) }
+// percent returns a share in percent, rounded to a tenth.
+func percent(share float64) float64 { return roundTo(100*share, 1) }

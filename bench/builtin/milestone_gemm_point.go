@@ -12,8 +12,8 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// gemmPoint is a product of M × K by K × N on one PE or on a device, in one of the ways
-// to give composites their operands.
+// gemmPoint is a product of M × K by K × N on one PE or on a device, with one way to give
+// composites their operands.
 type gemmPoint struct {
 	Sweep    string `json:"sweep" table:",setting"` // "pe" or "device"
 	Operands string `json:"operands" table:",setting"`
@@ -31,9 +31,9 @@ func newGemmPoint(sweep string, o operands, m, k, n int) gemmPoint {
 // shape returns the sizes of a product.
 func (p gemmPoint) shape() topology.Dims3 { return topology.Dims3{M: p.M, K: p.K, N: p.N} }
 
-// placements returns where the operands and the result of a point lie. Of a device each cube
-// has rows of the result and each of its PEs columns of those; a PE has copies of all
-// that it needs for them in its own HBM.
+// placements returns the placements of the operands and the result of a point. On a device,
+// each cube has rows of the result and each PE of the cube has columns of these rows. Every
+// PE has copies of the operands that it needs in its own HBM.
 func (p gemmPoint) placements() (a, b, c torch.DPPolicy) {
 	a = torch.DPPolicy{Cube: torch.RowWise, PE: torch.Replicate}
 	b = torch.DPPolicy{Cube: torch.Replicate, PE: torch.ColumnWise}
@@ -46,8 +46,8 @@ func (p gemmPoint) placements() (a, b, c torch.DPPolicy) {
 	return a, b, c
 }
 
-// run multiplies on a machine, and returns a row, or none if operands that are to be
-// loaded are more than TCM holds.
+// run computes the product on a machine and returns a row. It returns no row if the
+// operands to load do not fit into TCM.
 func (p gemmPoint) run(r *torch.Rank, want *gemmReferences) []gemmRow {
 	onA, onB, onC := p.placements()
 	x, y := values(p.M*p.K, 7), values(p.K*p.N, 11)
@@ -78,7 +78,7 @@ func (p gemmPoint) String() string {
 	return fmt.Sprintf("%s %v %s", p.Sweep, p.shape(), p.operands.name)
 }
 
-// gemmRow is what a point found. Count and Window are unknown without an op log.
+// gemmRow is the result of a point. Count and Window are nil without an op log.
 type gemmRow struct {
 	PEs         int         `json:"pes" table:",setting,PEs"`
 	Crit        torch.Time  `json:"crit_ns" table:"ns,lower,critical path"`
@@ -88,7 +88,7 @@ type gemmRow struct {
 	Utilization float64     `json:"gemm_utilization" table:",higher,GEMM utilization"`
 	Count       *int        `json:"gemm_count" table:",result,tile products"`
 	Window      *torch.Time `json:"composite_window_ns" table:"ns,lower"`
-	engineTimes             // of the PE that ended last
+	engineTimes             // times of the PE that ended last
 	Flops       int64       `json:"flops" table:",result"`
 	Bytes       int64       `json:"bytes" table:"B,result"`
 	Intensity   float64     `json:"intensity_flop_per_byte" table:"FLOP/B,result,intensity"`
@@ -99,7 +99,7 @@ type gemmRow struct {
 	Races    []string   `json:"races,omitempty"`
 }
 
-// measure returns the row of a product that has run, of whose result PEs had parts.
+// measure returns the row of a product that has run. parts are the shards of the result.
 func (p gemmPoint) measure(r *torch.Rank, l *torch.Launched, parts []torch.Shard) gemmRow {
 	spec := r.Topology().Spec()
 	last := slices.Index(l.Exec(), l.Crit())
@@ -116,19 +116,20 @@ func (p gemmPoint) measure(r *torch.Rank, l *torch.Launched, parts []torch.Shard
 		}
 	}
 	row.Bytes = int64(read + written)
-	row.Intensity = rounded(float64(row.Flops)/float64(row.Bytes), 3)
-	row.Roofline = torch.Time(newRoofline(spec, row.PEs).least(float64(row.Flops), read, written))
+	row.Intensity = roundTo(float64(row.Flops)/float64(row.Bytes), 3)
+	row.Roofline = torch.Time(newRoofline(spec, row.PEs).minTime(float64(row.Flops), read, written))
 	if row.Crit > 0 { // a system may take no time at all
-		row.Utilization = rounded(float64(busy)/float64(row.Crit)/float64(row.PEs), 4)
-		row.GFlops = rounded(float64(row.Flops)/row.Crit.NS(), 3)
-		row.Share = rounded(float64(row.Roofline)/float64(row.Crit), 4)
+		row.Utilization = roundTo(float64(busy)/float64(row.Crit)/float64(row.PEs), 4)
+		row.GFlops = roundTo(float64(row.Flops)/row.Crit.NS(), 3)
+		row.Share = roundTo(float64(row.Roofline)/float64(row.Crit), 4)
 	}
 	row.Window, row.Count = window(r.Composites())
 	return row
 }
 
-// window returns how long composite commands took together, and how many tile products they
-// made: nil without any, as where there is no op log.
+// window returns the time from the start of the first composite command to the end of the
+// last, and the number of their tile products. Both are nil if there are no commands, as
+// without an op log.
 func window(all []torch.Composite) (took *torch.Time, tiles *int) {
 	if len(all) == 0 {
 		return nil, nil
@@ -141,18 +142,18 @@ func window(all []torch.Composite) (took *torch.Time, tiles *int) {
 	return new(end - first), &count
 }
 
-// rounded returns a number with some digits behind the point.
-func rounded(x float64, digits int) float64 {
+// roundTo rounds a number to some digits after the decimal point.
+func roundTo(x float64, digits int) float64 {
 	scale := math.Pow10(digits)
 	return math.Round(x*scale) / scale
 }
 
-// gemmReferences is products to compare with by their sizes, each computed once for all points.
-// Points run side by side.
-type gemmReferences struct{ made sync.Map }
+// gemmReferences are the expected products by size. Each product is computed once and
+// shared by all points, which run in parallel.
+type gemmReferences struct{ products sync.Map }
 
-// product returns a × b, of sizes that always have the same operands.
+// product returns a × b. The operands of the same sizes are always the same.
 func (r *gemmReferences) product(d topology.Dims3, a, b []float32) []float32 {
-	of, _ := r.made.LoadOrStore(d, sync.OnceValue(func() []float32 { return matmul(a, b, d.M, d.K, d.N) }))
-	return of.(func() []float32)()
+	product, _ := r.products.LoadOrStore(d, sync.OnceValue(func() []float32 { return matmul(a, b, d.M, d.K, d.N) }))
+	return product.(func() []float32)()
 }

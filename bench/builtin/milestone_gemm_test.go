@@ -14,15 +14,15 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// runGemm is the bench with few sizes.
+// runGemm runs the bench with few sizes.
 func runGemm(t *testing.T, o bench.Options) *bench.Result {
 	t.Helper()
 	o.Params = map[string]string{"sizes": "few"}
 	return execute(t, "milestone-1h-gemm", o)
 }
 
-// gemmRowOf is the row of a point.
-func gemmRowOf(t *testing.T, rows []table.Record, p gemmPoint) table.Record {
+// findGemmRow returns the row of a point.
+func findGemmRow(t *testing.T, rows []table.Record, p gemmPoint) table.Record {
 	t.Helper()
 	i := slices.IndexFunc(rows, func(r table.Record) bool {
 		shape := topology.Dims3{M: value[int](t, r, "m"), K: value[int](t, r, "k"), N: value[int](t, r, "n")}
@@ -34,30 +34,31 @@ func gemmRowOf(t *testing.T, rows []table.Record, p gemmPoint) table.Record {
 	return rows[i]
 }
 
-// TestGemmRows: engines work as long as closed forms say, and the theory is the longer of
-// what was worked out by hand: operations at 8192 a ns, bytes at 256 a ns, for each PE.
-// Those bytes are what passed the DMA, of every product.
+// TestGemmRows checks that the busy times of engines match closed forms. It checks that
+// roofline_ns is the longer of two times computed by hand: operations at 8192 per ns, and
+// bytes at 256 per ns, on each PE. It also checks for every product that these bytes are
+// the bytes that passed the DMA.
 func TestGemmRows(t *testing.T) {
 	const ns torch.Time = 1e6 // fs
 	rows := rowsOf(runGemm(t, bench.Options{}))
-	g := system(t, "default").Spec().PE.GEMM
+	g := compilePreset(t, "default").Spec().PE.GEMM
 	for _, tt := range []struct {
 		point              gemmPoint
-		tile               topology.Dims3 // of which there are so many, on each PE
-		tiles, pes         int
+		tile               topology.Dims3 // size of a tile
+		tiles, pes         int            // number of tiles on each PE, and number of PEs
 		read, write, least torch.Time
 		bytes              int64
 	}{
-		// A and B are 32 KiB each, and of 2 tiles along N and M; the result is 8 KiB.
+		// A and B are 32 KiB each, with 2 tiles along N and M; the result is 8 KiB.
 		{newGemmPoint("pe", operandVariants[0], 64, 256, 64), g.Tile, 16, 1, 512 * ns, 32 * ns, 544 * ns, 136 << 10},
 		{newGemmPoint("pe", operandVariants[1], 64, 256, 64), g.Tile, 16, 1, 384 * ns, 32 * ns, 416 * ns, 104 << 10},
 		{newGemmPoint("pe", operandVariants[2], 64, 256, 64), g.Tile, 16, 1, 256 * ns, 32 * ns, 288 * ns, 72 << 10},
 		// Half a tile: 2 KiB and 2 KiB of operands, 512 B of result, 4 + 8 cycles.
 		{newGemmPoint("pe", operandVariants[0], 16, 64, 16), topology.Dims3{M: 16, K: 64, N: 16}, 1, 1, 16 * ns, 2 * ns, 18 * ns, 4608},
-		// 16 cubes with 4 rows each, 8 PEs with 16 columns of those.
+		// 16 cubes with 4 rows each, and in each cube 8 PEs with 16 columns each.
 		{newGemmPoint("device", operandVariants[2], 64, 64, 128), topology.Dims3{M: 4, K: 64, N: 16}, 1, 128, 10 * ns, ns / 2, 10*ns + ns/2, 128 * (512 + 2048 + 128)},
 	} {
-		row := gemmRowOf(t, rows, tt.point)
+		row := findGemmRow(t, rows, tt.point)
 		for name, want := range map[string]torch.Time{
 			"gemm_ns":     torch.Time(tt.tiles) * pe.GemmTime(g, tt.tile.M, tt.tile.K, tt.tile.N),
 			"dma_read_ns": tt.read, "dma_write_ns": tt.write, "math_ns": 0, "roofline_ns": tt.least,
@@ -87,8 +88,8 @@ func TestGemmRows(t *testing.T) {
 	}
 }
 
-// TestGemmDeviceIsItsParts: PEs of a device share nothing, so that it takes as long as one
-// of them with its part.
+// TestGemmDeviceIsItsParts checks that a device takes as long as one of its PEs with its
+// part, because the PEs share nothing.
 func TestGemmDeviceIsItsParts(t *testing.T) {
 	for _, o := range operandVariants {
 		device, one := newGemmPoint("device", o, 1024, 128, 512), newGemmPoint("pe", o, 64, 128, 64)
@@ -99,7 +100,7 @@ func TestGemmDeviceIsItsParts(t *testing.T) {
 	}
 }
 
-// runPoint runs a point on the default system, times only.
+// runPoint runs a point on the default system without values.
 func runPoint(t *testing.T, p gemmPoint) []gemmRow {
 	t.Helper()
 	c, err := torch.New(t.Context(), torch.Options{NoData: true})
@@ -111,8 +112,8 @@ func runPoint(t *testing.T, p gemmPoint) []gemmRow {
 	return p.run(on, nil)
 }
 
-// TestGemmTooLarge: 1 MiB of each operand is more than a TCM of 2 MiB has room for beside
-// the buffers of a composite, and one of them is not.
+// TestGemmTooLarge checks that a TCM of 2 MiB cannot hold two operands of 1 MiB each in
+// addition to the buffers of a composite, and that it can hold one.
 func TestGemmTooLarge(t *testing.T) {
 	for _, tt := range []struct {
 		operands operands
@@ -141,10 +142,10 @@ func TestGemmTooLarge(t *testing.T) {
 	}
 }
 
-// TestGemmBest: the best of a sweep are the largest values of their columns, of whatever rows, and
-// only elements of products count as compared.
+// TestGemmBest checks that the best values of a sweep are the largest values of their
+// columns, even from different rows, and that only elements of products count as compared.
 func TestGemmBest(t *testing.T) {
-	m := gemmMilestone{system: system(t, "default").Spec(), sweeps: []gemmSweep{{gemmGrid: gemmGrid{name: "pe"}, rows: []gemmFound{
+	m := gemmMilestone{system: compilePreset(t, "default").Spec(), sweeps: []gemmSweep{{gemmGrid: gemmGrid{name: "pe"}, rows: []gemmResult{
 		{gemmRow: gemmRow{Crit: 10, Roofline: 9, GFlops: 100, Share: 0.9301, Checked: 6}}, {gemmRow: gemmRow{Crit: 10, Roofline: 6, GFlops: 200, Share: 0.6136, Checked: 8}},
 	}}}}
 	want := gemmMetrics{PEPoints: 2, PEGFlops: 200, PEShare: 0.9301}
@@ -156,8 +157,8 @@ func TestGemmBest(t *testing.T) {
 	}
 }
 
-// TestGemmVerdict: a wrong value of a point and a time below the roofline make the bench
-// fail, a time at it or a rounding below does not.
+// TestGemmVerdict checks that a wrong value and a time below the roofline make the bench
+// fail. A time at the roofline, or below it by a rounding error, does not.
 func TestGemmVerdict(t *testing.T) {
 	const ns = 1e6
 	for _, tt := range []struct {
@@ -172,7 +173,7 @@ func TestGemmVerdict(t *testing.T) {
 		{"wrong", gemmRow{Crit: 100 * ns, Roofline: 100 * ns, Checked: 3, Wrong: "element 1 is 2, want 3"}, "element 1 is 2, want 3"},
 	} {
 		point := newGemmPoint("pe", operandVariants[0], 1, 2, 3)
-		m := gemmMilestone{system: system(t, "default").Spec(), sweeps: []gemmSweep{{gemmGrid: gemmGrid{name: "pe"}, rows: []gemmFound{{point, tt.row}}}}}
+		m := gemmMilestone{system: compilePreset(t, "default").Spec(), sweeps: []gemmSweep{{gemmGrid: gemmGrid{name: "pe"}, rows: []gemmResult{{point, tt.row}}}}}
 		checks := m.checks(true)
 		var got []string
 		for _, c := range checks {
@@ -186,8 +187,8 @@ func TestGemmVerdict(t *testing.T) {
 	}
 }
 
-// TestGemmRoofline: the ceilings of the default PE and of one whose channels do more than
-// its port.
+// TestGemmRoofline checks the ceilings of the default PE, of a PE whose channels are faster
+// than its port, and of other PEs.
 func TestGemmRoofline(t *testing.T) {
 	for _, tt := range []struct {
 		sets          []string
@@ -211,21 +212,21 @@ func TestGemmRoofline(t *testing.T) {
 		if got := r.String(); got != tt.text {
 			t.Errorf("%v: %q, want %q", tt.sets, got, tt.text)
 		}
-		if got := r.least(81920*float64(tt.pes), tt.read, tt.written); got != tt.least {
+		if got := r.minTime(81920*float64(tt.pes), tt.read, tt.written); got != tt.least {
 			t.Errorf("%v: %d bytes read and %d written take %v at least, want %v", tt.sets, tt.read, tt.written, got, tt.least)
 		}
 	}
 }
 
-// TestGemmWithoutTime: a system that takes no time has rows and no figures.
+// TestGemmWithoutTime checks that a system that takes no time has rows and no figures.
 func TestGemmWithoutTime(t *testing.T) {
-	r := runGemm(t, bench.Options{Options: torch.Options{Topology: system(t, "alpha_beta")}})
+	r := runGemm(t, bench.Options{Options: torch.Options{Topology: compilePreset(t, "alpha_beta")}})
 	if len(r.Rows.Rows) != 30 || !r.OK || len(r.Artifacts) != 5 || len(r.Notes) != 1 || r.Notes[0] != noRoofline {
 		t.Errorf("%d rows, ok %v, files %v, notes %q: want 30 that are right, 5 files and the note %q", len(r.Rows.Rows), r.OK, r.Artifacts, r.Notes, noRoofline)
 	}
 }
 
-// TestMatmul: the reference is the sum in ascending k, to the last bit.
+// TestMatmul checks that the reference is the sum in ascending k, to the last bit.
 func TestMatmul(t *testing.T) {
 	plain := func(a, b []float32, m, k, n int) []float32 {
 		c := make([]float32, m*n)
@@ -246,7 +247,7 @@ func TestMatmul(t *testing.T) {
 	}
 }
 
-// BenchmarkMatmul is the reference of 256×1024×256.
+// BenchmarkMatmul measures the reference of 256×1024×256.
 func BenchmarkMatmul(b *testing.B) {
 	x, y := values(256*1024, 7), values(1024*256, 11)
 	for b.Loop() {

@@ -19,7 +19,7 @@ var update = flag.Bool("update", false, "rewrite the figures of docs/use/milesto
 
 func TestMain(m *testing.M) { os.Exit(rapidtest.Main(m)) }
 
-// checkDocFigures holds figures of docs/img against those that a milestone has drawn.
+// checkDocFigures compares figures in docs/img with the figures that a milestone has drawn.
 func checkDocFigures(t *testing.T, dir, prefix string, names ...string) {
 	t.Helper()
 	for _, name := range names {
@@ -34,13 +34,13 @@ func checkDocFigures(t *testing.T, dir, prefix string, names ...string) {
 			}
 		}
 		if shown, err := os.ReadFile(file); string(shown) != string(drawn) || err != nil {
-			t.Errorf("%s is not what the milestone draws (error %v): run go test ./benches -run Milestone -update", file, err)
+			t.Errorf("%s is not what the milestone draws (error %v): run go test ./bench/builtin -run Milestone -update", file, err)
 		}
 	}
 }
 
-// checkFiles wants the files that a milestone has written to match the patterns of its bench,
-// and each pattern to match one of the files.
+// checkFiles checks that the files that a milestone has written match the patterns of its
+// bench, and that each pattern matches a file.
 func checkFiles(t *testing.T, name string, written []string) {
 	t.Helper()
 	b, _ := bench.Find(name)
@@ -65,7 +65,8 @@ func checkFiles(t *testing.T, name string, written []string) {
 	}
 }
 
-// TestExactTime: a time that a file has kept is the same to the last digit.
+// TestExactTime checks that a time that is written as JSON and read back is the same to the
+// last digit.
 func TestExactTime(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		want := torch.Time(rapid.Int64Range(0, math.MaxInt64).Draw(t, "fs"))

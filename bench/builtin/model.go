@@ -11,84 +11,85 @@ import (
 	"github.com/kernbench/kernbench/tp"
 )
 
-// model is tensor-parallel layers that make of tokens with some features others with as
-// many. Benches embed activations and add the rest.
+// model is a stack of tensor-parallel layers whose output has as many tokens and features
+// as its input. Benches embed activations and implement the other methods.
 type model interface {
-	io() *activations
-	divided() (n int, what string) // what is cut over the ranks
-	products() float64             // of two numbers, to compute it
-	elements() float64             // of weights, input and what lies between layers
-	fill()                         // makes weights and input
+	base() *activations
+	shardedSize() (n int, what string) // size that is divided over the ranks, and its name
+	products() float64                 // number of multiplications in a forward pass
+	elements() float64                 // number of elements of weights, input and intermediate results
+	fill()                             // computes the values of weights and input
 	reference(ranks int) *dense.Matrix
-	// layers makes those of the calling rank, with their weights if there are values.
-	layers(r *torch.Rank, w way) (forward func(x *torch.Tensor) *torch.Tensor)
-	// report adds the rows of a way to do it, which has run on c.
-	report(b *bench.B, r *torch.Rank, w way, phases []torch.Phase)
-	// ended adds the rows that are known when the machine has ended, at its makespan.
-	ended(b *bench.B, w way, makespan torch.Time)
+	// layers builds the layers of rank r, with their weights if values are computed. It
+	// returns the forward pass.
+	layers(r *torch.Rank, w variant) (forward func(x *torch.Tensor) *torch.Tensor)
+	// report adds the rows of a variant. phases are the phases of rank 0.
+	report(b *bench.B, r *torch.Rank, w variant, phases []torch.Phase)
+	// reportEnd adds the rows that are known only when the machine has ended.
+	reportEnd(b *bench.B, w variant, makespan torch.Time)
 }
 
-// activations is what goes into a model, by the parameters.
+// activations are the input of a model and its sizes, as the parameters choose them.
 type activations struct {
 	tokens, hidden int
 	dtype          torch.DType
-	placement      torch.DPPolicy // of weights
+	placement      torch.DPPolicy // placement of the weights
 	x              []float32
 }
 
-func (a *activations) io() *activations { return a }
+func (a *activations) base() *activations { return a }
 
-func (a *activations) ended(*bench.B, way, torch.Time) {}
+func (a *activations) reportEnd(*bench.B, variant, torch.Time) {}
 
-// newActivations reads the parameters.
+// newActivations returns the activations that the parameters choose, without values.
 func newActivations(b *bench.B, hidden int) activations {
 	return activations{
-		tokens: torch.Must(count(b, "tokens", mostSize)), hidden: hidden, dtype: precision(b), placement: weightPlacement(b),
+		tokens: torch.Must(countParam(b, "tokens", maxSize)), hidden: hidden, dtype: dtypeOf(b), placement: weightPlacement(b),
 	}
 }
 
-// mostSize bounds each size of a model.
-const mostSize = 1 << 17
+// maxSize is the largest value of each size of a model.
+const maxSize = 1 << 17
 
-// way is one to run a model.
-type way struct {
+// variant is one way to run a model.
+type variant struct {
 	system   *topology.Graph
 	ranks    int
-	sequence bool // parallelism
-	overlap  int
+	sequence bool // sequence parallelism
+	overlap  int  // number of pieces in which a row-parallel result is reduced
 }
 
-func (w way) String() string {
+func (w variant) String() string {
 	return fmt.Sprintf("tp %d, sequence parallel %t, overlap %d", w.ranks, w.sequence, w.overlap)
 }
 
-// wayColumns are columns of a row that say which way it is.
-type wayColumns struct {
+// variantColumns are the columns of a row that identify the variant.
+type variantColumns struct {
 	Ranks    int  `json:"tp" table:",setting,ranks"`
 	Sequence bool `json:"sequence_parallel" table:",setting"`
 	Overlap  int  `json:"overlap" table:",setting"`
 }
 
-func (w way) columns() wayColumns { return wayColumns{w.ranks, w.sequence, w.overlap} }
+func (w variant) columns() variantColumns { return variantColumns{w.ranks, w.sequence, w.overlap} }
 
-// ways returns all ways that the parameters ask for.
-func ways(b *bench.B, m model) (list []way) {
-	ranks, pieces := torch.Must(counts(b, "tp", 1<<10)), torch.Must(counts(b, "overlap", 1<<10))
-	n, what := m.divided()
-	torch.OK(divides("tp", what, n, ranks))
-	sequence := sequences(b)
+// variants returns all variants that the parameters choose.
+func variants(b *bench.B, m model) (list []variant) {
+	ranks, pieces := torch.Must(countsParam(b, "tp", 1<<10)), torch.Must(countsParam(b, "overlap", 1<<10))
+	n, what := m.shardedSize()
+	torch.OK(checkDivides("tp", what, n, ranks))
+	sequence := sequenceModes(b)
 	if slices.Contains(sequence, true) {
-		torch.OK(divides("tokens", "tokens", m.io().tokens, ranks))
+		torch.OK(checkDivides("tokens", "tokens", m.base().tokens, ranks))
 	}
-	if most := slices.Max(pieces); most > m.io().hidden {
-		torch.OK(&bench.ParamError{Name: "overlap", Err: fmt.Errorf("%d pieces of %d columns", most, m.io().hidden)})
+	if most := slices.Max(pieces); most > m.base().hidden {
+		torch.OK(&bench.ParamError{Name: "overlap", Err: fmt.Errorf("%d pieces of %d columns", most, m.base().hidden)})
 	}
 	for _, r := range ranks {
-		g := torch.Must(withSIPs(b, r))
+		g := torch.Must(systemWithSIPs(b, r))
 		for _, s := range sequence {
 			for _, overlap := range pieces {
-				if r > 1 || s == sequence[0] && overlap == pieces[0] { // one rank does it in one way
-					list = append(list, way{g, r, s, overlap})
+				if r > 1 || s == sequence[0] && overlap == pieces[0] { // one rank has only one variant
+					list = append(list, variant{g, r, s, overlap})
 				}
 			}
 		}
@@ -96,14 +97,14 @@ func ways(b *bench.B, m model) (list []way) {
 	return list
 }
 
-// runModel runs a model in all ways that the parameters ask for.
+// runModel runs all variants of a model that the parameters choose.
 func runModel(b *bench.B, m model) error {
-	torch.OK(affordable(b.Rank, m.products(), m.elements()))
-	list := ways(b, m)
+	torch.OK(checkAffordable(b.Rank, m.products(), m.elements()))
+	list := variants(b, m)
 	if b.HasData() {
 		m.fill()
 	}
-	want := map[int]*dense.Matrix{} // by ranks
+	want := map[int]*dense.Matrix{} // by number of ranks
 	for _, w := range list {
 		if b.HasData() && want[w.ranks] == nil {
 			want[w.ranks] = m.reference(w.ranks)
@@ -115,16 +116,17 @@ func runModel(b *bench.B, m model) error {
 	return nil
 }
 
-// run runs a model in one way: the whole bench, or a part of it.
-func (w way) run(b *bench.B, m model, whole bool, want *dense.Matrix) error {
+// run runs one variant of a model and checks its result against want. whole is set if the
+// bench has no other variant.
+func (w variant) run(b *bench.B, m model, whole bool, want *dense.Matrix) error {
 	results := make([]*torch.Array, w.ranks)
-	a := m.io()
-	options, err := between(b)
+	a := m.base()
+	options, err := groupOptions(b)
 	if err != nil {
 		return err
 	}
 	var machine *torch.Context
-	err = onRanks(b, w.system, whole, options, func(r *torch.Rank) error {
+	err = runOnRanks(b, w.system, whole, options, func(r *torch.Rank) error {
 		rank := r.Rank()
 		machine = r.Context
 		forward := m.layers(r, w)
@@ -153,14 +155,14 @@ func (w way) run(b *bench.B, m model, whole bool, want *dense.Matrix) error {
 	if err != nil {
 		return err
 	}
-	m.ended(b, w, machine.Makespan())
+	m.reportEnd(b, w, machine.Makespan())
 	if b.HasData() && !w.sequence {
-		agree(b, fmt.Sprintf("%v, all ranks alike", w), results)
+		checkSameBits(b, fmt.Sprintf("%v, all ranks alike", w), results)
 	}
 	return nil
 }
 
-// breakdownDoc is the end of the Doc of benches that have these columns.
+// breakdownDoc is the end of the Doc of benches whose rows have the columns of breakdown.
 const breakdownDoc = `
 The breakdown is that of the PE that ends last, on rank 0 if there are ranks.
 compute_ns is the time in which one of its engines worked. Of the rest,
@@ -169,7 +171,7 @@ exposed_comm_ns the time in which messages moved or the PE waited for them, and
 idle_ns the remainder; the four add up to total_ns. overlapped_memory_ns and
 overlapped_comm_ns are the parts of compute_ns in which data or messages moved.`
 
-// breakdown are columns of a row that say where time went.
+// breakdown has the columns of a row that show how time divides.
 type breakdown struct {
 	Total            torch.Time `json:"total_ns" table:"ns,lower"`
 	Compute          torch.Time `json:"compute_ns" table:"ns,lower"`
@@ -184,8 +186,8 @@ func newBreakdown(b torch.Breakdown) breakdown {
 	return breakdown{b.Total(), b.Compute, b.Memory, b.Comm, b.Idle, b.OverlappedMemory, b.OverlappedComm}
 }
 
-// together returns the breakdown of all phases.
-func together(phases []torch.Phase) (b torch.Breakdown) {
+// sumPhases returns the sum of the breakdowns of all phases.
+func sumPhases(phases []torch.Phase) (b torch.Breakdown) {
 	for _, p := range phases {
 		b = b.Add(p.Breakdown)
 	}

@@ -16,8 +16,7 @@ import (
 	"github.com/kernbench/kernbench/tp"
 )
 
-// Parameters of benches with tensor parallelism. Those without a default get one from
-// [defaulted].
+// Parameters of benches with tensor parallelism. [withDefault] adds missing defaults.
 var (
 	precisionParam = bench.Param{Name: "dtype", Usage: "dtype of the elements", Default: "f16", Values: []string{"f16", "bf16", "f32"}}
 	groupParam     = bench.Param{Name: "algo", Usage: "algorithm of collectives between ranks: auto is the cheapest, ccl.yaml the configured one", Default: ccl.Auto}
@@ -28,14 +27,15 @@ var (
 	placementParam = bench.Param{Name: "placement", Usage: "divide weights over the cubes of a device, or copy them to each cube, which has its own tokens", Values: []string{"columns", "tokens"}}
 )
 
-// defaulted returns a parameter with a default.
-func defaulted(p bench.Param, value string) bench.Param {
+// withDefault returns a parameter with another default.
+func withDefault(p bench.Param, value string) bench.Param {
 	p.Default = value
 	return p
 }
 
-// counts returns the value of a parameter that is a list of numbers.
-func counts(b *bench.B, name string, most int) (list []int, err error) {
+// countsParam returns the value of a parameter that is a list of different whole numbers
+// from 1 to most.
+func countsParam(b *bench.B, name string, most int) (list []int, err error) {
 	for _, text := range strings.Split(b.Param(name), ",") {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 1 || n > most || slices.Contains(list, n) {
@@ -46,11 +46,11 @@ func counts(b *bench.B, name string, most int) (list []int, err error) {
 	return list, nil
 }
 
-// precision returns the dtype that a parameter names.
-func precision(b *bench.B) torch.DType { return exactTypes[b.Param("dtype")].dtype }
+// dtypeOf returns the dtype that the parameter dtype names.
+func dtypeOf(b *bench.B) torch.DType { return exactTypes[b.Param("dtype")].dtype }
 
-// divides refuses a size that does not divide by ranks.
-func divides(param, what string, n int, ranks []int) error {
+// checkDivides returns an error if n is not divisible by each number of ranks.
+func checkDivides(param, what string, n int, ranks []int) error {
 	for _, r := range ranks {
 		if n%r != 0 {
 			return &bench.ParamError{Name: param, Err: fmt.Errorf("%d %s do not divide by %d ranks", n, what, r)}
@@ -59,28 +59,31 @@ func divides(param, what string, n int, ranks []int) error {
 	return nil
 }
 
-// mostProducts is how many products of two numbers a bench computes to check values: some
-// minutes' worth.
-const mostProducts = 1 << 37
+// maxProducts is the largest number of multiplications that a bench does to check values.
+// They take some minutes.
+const maxProducts = 1 << 37
 
-// bytesPerElement estimates what an element of inputs and weights takes of this computer: a
-// number, and in the reference its value and its error, with those of products on the way.
+// bytesPerElement is an estimate of the memory on this computer for each element of inputs
+// and weights: the number itself, and in the reference its value and its error, including
+// those of intermediate products.
 const bytesPerElement = 64
 
-// affordable refuses values that would take too long to compute and to check, or more
-// memory than this computer has: elements is how many inputs and weights have.
-func affordable(r *torch.Rank, products, elements float64) error {
+// checkAffordable returns an error if computing and checking values would take too long or
+// more memory than this computer has. elements is the number of elements of inputs and
+// weights. It returns nil if values are not computed.
+func checkAffordable(r *torch.Rank, products, elements float64) error {
 	if !r.HasData() {
 		return nil
 	}
-	if products > mostProducts {
+	if products > maxProducts {
 		return &bench.ParamError{Name: "tokens", Err: fmt.Errorf("%.1g products of numbers are too many to compute and check: take fewer tokens, or find out times only with --data=off", products)}
 	}
 	return r.Reserve("inputs and reference", uint64(bytesPerElement*elements))
 }
 
-// between returns the algorithm of collectives between ranks, by the parameter.
-func between(b *bench.B) ([]dist.GroupOption, error) {
+// groupOptions returns the options of the process group: the algorithm that the parameter
+// names.
+func groupOptions(b *bench.B) ([]dist.GroupOption, error) {
 	name := b.Param("algo")
 	if name == ccl.File {
 		return nil, nil
@@ -91,19 +94,20 @@ func between(b *bench.B) ([]dist.GroupOption, error) {
 	return []dist.GroupOption{dist.Algorithm(name)}, nil
 }
 
-// sequences returns whether ranks have tokens of their own, by the parameter.
-func sequences(b *bench.B) []bool {
+// sequenceModes returns whether to run without and with sequence parallelism, as the
+// parameter says.
+func sequenceModes(b *bench.B) []bool {
 	return map[string][]bool{"off": {false}, "on": {true}, "both": {false, true}}[b.Param("sequence-parallel")]
 }
 
-// weightPlacement returns where the weights of layers lie, by the parameter.
+// weightPlacement returns the placement of the weights that the parameter names.
 func weightPlacement(b *bench.B) torch.DPPolicy {
 	return map[string]torch.DPPolicy{"columns": tp.Spread, "tokens": tp.ByTokens}[b.Param("placement")]
 }
 
-// withSIPs returns the system of the bench if it has that number of SIPs, else one like it
-// that has, with a note.
-func withSIPs(b *bench.B, sips int) (*topology.Graph, error) {
+// systemWithSIPs returns the system of the bench if it has the given number of SIPs.
+// Otherwise it returns a similar system with that number of SIPs and adds a note.
+func systemWithSIPs(b *bench.B, sips int) (*topology.Graph, error) {
 	spec := *b.Topology().Spec()
 	if spec.System.SIPs.Count == sips {
 		return b.Topology(), nil
@@ -121,10 +125,10 @@ func withSIPs(b *bench.B, sips int) (*topology.Graph, error) {
 	return g, nil
 }
 
-// onRanks runs a worker on each SIP of a system, with tensor parallelism over all of them,
-// whose group has the options. If that is the whole bench and the system is that of the
-// bench, it needs no other machine.
-func onRanks(b *bench.B, g *topology.Graph, whole bool, options []dist.GroupOption, worker func(r *torch.Rank) error) error {
+// runOnRanks runs a worker on each SIP of a system, with tensor parallelism over all SIPs.
+// The process group has the given options. The workers run on the machine of the bench if
+// they are the whole bench and g is its system, and otherwise on another machine.
+func runOnRanks(b *bench.B, g *topology.Graph, whole bool, options []dist.GroupOption, worker func(r *torch.Rank) error) error {
 	ranks := g.Spec().System.SIPs.Count
 	run := func(on *bench.B) error {
 		return on.Spawn(func(r *torch.Rank) error {
@@ -140,8 +144,8 @@ func onRanks(b *bench.B, g *topology.Graph, whole bool, options []dist.GroupOpti
 	return b.Machine(g, run)
 }
 
-// agree checks that the ranks have the same bits.
-func agree(b *bench.B, name string, ranks []*torch.Array) {
+// checkSameBits adds a check that all ranks have the same bits.
+func checkSameBits(b *bench.B, name string, ranks []*torch.Array) {
 	check := torch.Check{Name: name}
 	for rank, a := range ranks {
 		check.Elems += a.Len()
@@ -152,7 +156,7 @@ func agree(b *bench.B, name string, ranks []*torch.Array) {
 	b.AddCheck(check)
 }
 
-// gemmTime returns how long the GEMM engine of a SIP that worked longest did.
+// gemmTime returns the longest busy time of a GEMM engine of a SIP.
 func gemmTime(r *torch.Rank, sip int) (most torch.Time) {
 	spec := r.Topology().Spec()
 	first := r.PE(sip, 0, 0)
@@ -162,8 +166,9 @@ func gemmTime(r *torch.Rank, sip int) (most torch.Time) {
 	return most
 }
 
-// normal returns n numbers of a normal distribution with this deviation: the seed says which.
-func normal(n int, deviation float64, seed uint64) []float32 {
+// normalNumbers returns n random numbers with a normal distribution around 0. The numbers
+// depend only on the arguments.
+func normalNumbers(n int, deviation float64, seed uint64) []float32 {
 	r := rand.New(rand.NewPCG(seed, 0))
 	x := make([]float32, n)
 	for i := range x {

@@ -13,8 +13,9 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// fewCubes is a system of 2 × 2 cubes with the default's PEs to a device, or as sets says.
-func fewCubes(t *testing.T, sets ...string) *topology.Graph {
+// smallSystem returns a system with 2 × 2 cubes per device and otherwise the PEs of the
+// default, changed by sets.
+func smallSystem(t *testing.T, sets ...string) *topology.Graph {
 	t.Helper()
 	spec, err := topology.Load(t.Context(), "ring6", append([]string{"sip.cube_mesh.w=2", "sip.cube_mesh.h=2"}, sets...)...)
 	if err != nil {
@@ -27,28 +28,29 @@ func fewCubes(t *testing.T, sets ...string) *topology.Graph {
 	return g
 }
 
-// addsUp checks that the parts of each row's time are all of it, to the femtosecond, and
-// what is beside computing not more than that.
-func addsUp(t *testing.T, name string, rows []table.Record) {
+// checkTimesAddUp checks that the parts of each row's time add up to the total, to the
+// femtosecond, and that overlapped time is at most compute time.
+func checkTimesAddUp(t *testing.T, name string, rows []table.Record) {
 	t.Helper()
 	for i, row := range rows {
-		of := func(column string) torch.Time { return value[torch.Time](t, row, column) }
-		sum := of("compute_ns") + of("exposed_memory_ns") + of("exposed_comm_ns") + of("idle_ns")
-		if total := of("total_ns"); sum != total || total == 0 && row.Get("step") != "after" {
+		cell := func(column string) torch.Time { return value[torch.Time](t, row, column) }
+		sum := cell("compute_ns") + cell("exposed_memory_ns") + cell("exposed_comm_ns") + cell("idle_ns")
+		if total := cell("total_ns"); sum != total || total == 0 && row.Get("step") != "after" {
 			t.Errorf("%s, row %d: parts are %d fs together, want total_ns of %d fs", name, i, sum, total)
 		}
-		if compute, beside := of("compute_ns"), max(of("overlapped_memory_ns"), of("overlapped_comm_ns")); beside > compute {
-			t.Errorf("%s, row %d: %v beside computing, want at most the %v of that", name, i, beside, compute)
+		if compute, overlapped := cell("compute_ns"), max(cell("overlapped_memory_ns"), cell("overlapped_comm_ns")); overlapped > compute {
+			t.Errorf("%s, row %d: %v overlapped, want at most the %v of computing", name, i, overlapped, compute)
 		}
 	}
 }
 
-// TestScaling: with parts that fill the MAC arrays, each doubling of the ranks halves the
-// time of GEMM engines; the share of communication rises, and every row's times add up.
+// TestScaling checks that each doubling of the ranks halves the time of the GEMM engines,
+// with parts that fill the MAC arrays. It also checks that the share of communication rises
+// and that the times of every row add up.
 func TestScaling(t *testing.T) {
 	params := map[string]string{"tp": "1,2,4,8", "tokens": "128", "hidden": "512", "ffn": "2048", "overlap": "1"}
-	rows := rowsOf(execute(t, "tp_mlp", bench.Options{Params: params, Options: torch.Options{Topology: fewCubes(t), NoData: true}}))
-	addsUp(t, "tp_mlp", rows)
+	rows := rowsOf(execute(t, "tp_mlp", bench.Options{Params: params, Options: torch.Options{Topology: smallSystem(t), NoData: true}}))
+	checkTimesAddUp(t, "tp_mlp", rows)
 	for i, row := range rows[1:] {
 		tp, fewer := value[int](t, row, "tp"), rows[i]
 		ratio := float64(value[torch.Time](t, row, "gemm_ns")) / float64(value[torch.Time](t, fewer, "gemm_ns"))
@@ -62,44 +64,45 @@ func TestScaling(t *testing.T) {
 	}
 }
 
-// TestOverlapPays: where computing a piece takes longer than reducing one, reducing beside
-// computing is at least a tenth faster.
+// TestOverlapPays checks that overlap makes a run at least a tenth faster where computing a
+// piece takes longer than reducing it.
 func TestOverlapPays(t *testing.T) {
 	params := map[string]string{"tp": "4", "tokens": "512", "hidden": "2048", "ffn": "8192", "overlap": "1,2,4", "placement": "tokens"}
-	rows := rowsOf(execute(t, "tp_mlp", bench.Options{Params: params, Options: torch.Options{Topology: fewCubes(t), NoData: true}}))
-	addsUp(t, "tp_mlp", rows)
+	rows := rowsOf(execute(t, "tp_mlp", bench.Options{Params: params, Options: torch.Options{Topology: smallSystem(t), NoData: true}}))
+	checkTimesAddUp(t, "tp_mlp", rows)
 	without := value[torch.Time](t, rows[0], "total_ns")
 	for _, row := range rows[1:] {
 		with, pieces := value[torch.Time](t, row, "total_ns"), value[int](t, row, "overlap")
 		ratio := float64(with) / float64(without)
 		t.Logf("%d pieces: %.3f", pieces, ratio)
 		if ratio > 0.9 {
-			t.Errorf("with %d pieces it takes %v, %.3f of the %v without, want at most 0.9", pieces, with, ratio, without)
+			t.Errorf("%d pieces take %v, %.3f of the %v without overlap, want at most 0.9", pieces, with, ratio, without)
 		}
 	}
 }
 
-// TestBlockSteps: the steps of a block add up to all of it, and with what is before and after
-// to its makespan. That of the bench is the longest of its machines.
+// TestBlockSteps checks that the steps of a block add up to the row all, and with the rows
+// before and after to the makespan. The makespan of the bench must be the longest of its
+// machines.
 func TestBlockSteps(t *testing.T) {
 	params := map[string]string{"tp": "2,8", "tokens": "16", "sequence-parallel": "both", "overlap": "1,2"}
-	r := execute(t, "transformer_block", bench.Options{Params: params, Options: torch.Options{Topology: fewCubes(t), NoData: true}})
+	r := execute(t, "transformer_block", bench.Options{Params: params, Options: torch.Options{Topology: smallSystem(t), NoData: true}})
 	rows := rowsOf(r)
-	addsUp(t, "transformer_block", rows)
+	checkTimesAddUp(t, "transformer_block", rows)
 	blocks, longest := 0, torch.Time(0)
 	var steps, whole torch.Breakdown
 	for _, row := range rows {
-		of := func(column string) torch.Time { return value[torch.Time](t, row, column) }
+		cell := func(column string) torch.Time { return value[torch.Time](t, row, column) }
 		times := torch.Breakdown{
-			Compute: of("compute_ns"), Memory: of("exposed_memory_ns"), Comm: of("exposed_comm_ns"), Idle: of("idle_ns"),
-			OverlappedMemory: of("overlapped_memory_ns"), OverlappedComm: of("overlapped_comm_ns"),
+			Compute: cell("compute_ns"), Memory: cell("exposed_memory_ns"), Comm: cell("exposed_comm_ns"), Idle: cell("idle_ns"),
+			OverlappedMemory: cell("overlapped_memory_ns"), OverlappedComm: cell("overlapped_comm_ns"),
 		}
 		switch step := value[string](t, row, "step"); {
 		case step == "makespan":
 			if whole != times {
 				t.Errorf("block %d: the rows are %+v together, want %+v", blocks, whole, times)
 			}
-			longest = max(longest, of("total_ns"))
+			longest = max(longest, cell("total_ns"))
 			blocks++
 			steps, whole = torch.Breakdown{}, torch.Breakdown{}
 		case step == "all" && steps != times:
@@ -118,9 +121,9 @@ func TestBlockSteps(t *testing.T) {
 	}
 }
 
-// TestParallelValues: every placement, dtype and way to reduce, without races.
+// TestParallelValues checks values and races with every placement, dtype and way to reduce.
 func TestParallelValues(t *testing.T) {
-	g := fewCubes(t, "sip.cube_mesh.h=1", "cube.pe_layout.pe_per_corner=1")
+	g := smallSystem(t, "sip.cube_mesh.h=1", "cube.pe_layout.pe_per_corner=1")
 	for _, way := range []struct{ placement, dtype string }{{"columns", "bf16"}, {"columns", "f32"}, {"tokens", "f16"}, {"tokens", "f32"}} {
 		for name, params := range map[string]map[string]string{
 			"tp_mlp":            {"tp": "1,2,4", "tokens": "12", "hidden": "32", "ffn": "64", "sequence-parallel": "both", "overlap": "1,2"},
@@ -128,11 +131,12 @@ func TestParallelValues(t *testing.T) {
 			"transformer_block": {"tp": "4", "tokens": "8", "sequence-parallel": "both", "overlap": "1,2"},
 		} {
 			params["placement"], params["dtype"] = way.placement, way.dtype
-			// One of each rank, and one of all where they have the same: tp_mlp on 1 rank, and 2 and
-			// 4 in four ways; the block in four ways.
+			// There is a check for each rank, and a check that all ranks have the same bits
+			// where they must. tp_mlp runs on 1 rank, and in four variants each on 2 and on
+			// 4 ranks. The block runs in four variants.
 			checks := map[string]int{"tp_mlp": 2 + 2*(2+1) + 2*2 + 2*(4+1) + 2*4, "gpt3_qkv": 2 + 4, "transformer_block": 2*(4+1) + 2*4}[name]
 			r := execute(t, name, bench.Options{Params: params, Options: torch.Options{Topology: g, Race: true}})
-			addsUp(t, name, rowsOf(r))
+			checkTimesAddUp(t, name, rowsOf(r))
 			if !r.OK || len(r.Checks) != checks {
 				t.Errorf("%s %v: ok %v after %d checks, want true after %d\n%v %v", name, params, r.OK, len(r.Checks), checks, r.Wrong(), r.Races)
 			}
@@ -140,7 +144,7 @@ func TestParallelValues(t *testing.T) {
 	}
 }
 
-// TestParallelParams: what is refused, and how.
+// TestParallelParams checks the error messages for invalid parameters.
 func TestParallelParams(t *testing.T) {
 	numbers := func(text string) string {
 		return fmt.Sprintf("%q: write whole numbers from 1 to 1024, each once, with commas between them", text)
@@ -178,7 +182,8 @@ func TestParallelParams(t *testing.T) {
 	}
 }
 
-// TestTooManyValues: work of hours is refused, and offered without values.
+// TestTooManyValues checks that a run whose values would take hours is an error that
+// suggests a run without values.
 func TestTooManyValues(t *testing.T) {
 	b, _ := bench.Find("transformer_block")
 	_, err := b.Execute(t.Context(), bench.Options{Params: map[string]string{"shape": "llama-70b", "tokens": "512"}})
@@ -188,8 +193,8 @@ func TestTooManyValues(t *testing.T) {
 	}
 }
 
-// TestAgree: another bit on any rank is found.
-func TestAgree(t *testing.T) {
+// TestCheckSameBits checks that a different bit on any rank is reported.
+func TestCheckSameBits(t *testing.T) {
 	array := func(bits ...byte) *torch.Array {
 		return &torch.Array{Shape: torch.Shape{len(bits) / 2}, DType: torch.F16, Bytes: bits}
 	}
@@ -197,8 +202,8 @@ func TestAgree(t *testing.T) {
 		last byte
 		want string
 	}{{4, ""}, {5, "rank 2 has other bits than rank 0"}} {
-		r := inBench(t, func(b *bench.B) error {
-			agree(b, "alike", []*torch.Array{array(1, 2, 3, 4), array(1, 2, 3, 4), array(1, 2, 3, c.last)})
+		r := runInBench(t, func(b *bench.B) error {
+			checkSameBits(b, "alike", []*torch.Array{array(1, 2, 3, 4), array(1, 2, 3, 4), array(1, 2, 3, c.last)})
 			return nil
 		})
 		if got, want := r.Checks[0], (torch.Check{Name: "alike", Elems: 6, Wrong: c.want}); got != want {

@@ -26,9 +26,9 @@ into the receiver's HBM, a Notify, and the receiver's Load.`,
 	})
 }
 
-// throwQueue sends a tile from rank 0 to rank 1 and back, some rounds, in the end
-// for both to keep.
-func throwQueue(t *tl.PE, x tl.Ptr, n, rounds int) {
+// pingPongQueue sends a tile from rank 0 to rank 1 and back through queues, rounds times.
+// At the end both ranks store the tile.
+func pingPongQueue(t *tl.PE, x tl.Ptr, n, rounds int) {
 	tile, port := tl.Tile{}, tl.West
 	if t.Rank() == 0 {
 		tile, port = t.Load(x, tl.Shape{n}, tl.F16), tl.East
@@ -43,8 +43,9 @@ func throwQueue(t *tl.PE, x tl.Ptr, n, rounds int) {
 	t.Store(x, tile)
 }
 
-// throwPut does the same through the memory of the receiver.
-func throwPut(t *tl.PE, x tl.Ptr, n, rounds int) {
+// pingPongPut sends a tile to and fro like pingPongQueue, but through the memory of the
+// receiver.
+func pingPongPut(t *tl.PE, x tl.Ptr, n, rounds int) {
 	tile, peer := tl.Tile{}, 1-t.Rank()
 	if t.Rank() == 0 {
 		tile = t.Load(x, tl.Shape{n}, tl.F16)
@@ -71,11 +72,11 @@ type pe2peRow struct {
 }
 
 func runPE2PE(b *bench.B) error {
-	ends := farEnds(b.Rank)
-	if len(ends) == 0 {
+	peers := findPeers(b.Rank)
+	if len(peers) == 0 {
 		return errors.New("pe2pe needs two PEs: take a larger system")
 	}
-	for _, to := range ends {
+	for _, to := range peers {
 		for _, bytes := range []int{128, 512, 2048, 4096, 10240} {
 			row := pe2peRow{To: to.name, Hops: to.hops, Bytes: bytes}
 			for _, way := range []struct {
@@ -84,8 +85,8 @@ func runPE2PE(b *bench.B) error {
 				kind   topology.BufferKind
 				took   *torch.Time
 			}{
-				{"tcm", throwQueue, topology.BufferTCM, &row.TCM}, {"sram", throwQueue, topology.BufferSRAM, &row.SRAM},
-				{"hbm", throwQueue, topology.BufferHBM, &row.HBM}, {"put", throwPut, "", &row.Put},
+				{"tcm", pingPongQueue, topology.BufferTCM, &row.TCM}, {"sram", pingPongQueue, topology.BufferSRAM, &row.SRAM},
+				{"hbm", pingPongQueue, topology.BufferHBM, &row.HBM}, {"put", pingPongPut, "", &row.Put},
 			} {
 				took, err := attempt(func() torch.Time { return latency(b.Rank, way.kernel, way.kind, to.pe, bytes) })
 				if err != nil {
@@ -99,40 +100,40 @@ func runPE2PE(b *bench.B) error {
 	return nil
 }
 
-// end is a PE to throw to from PE 0.
-type end struct {
+// farPeer is a PE that exchanges tiles with PE 0.
+type farPeer struct {
 	name     string
 	pe, hops int
 }
 
-// farEnds is PEs further and further from PE 0, as far as the system has them.
-func farEnds(r *torch.Rank) (ends []end) {
+// findPeers returns PEs at increasing distances from PE 0, as far as the system has them.
+func findPeers(r *torch.Rank) (peers []farPeer) {
 	g := r.Topology()
 	last := g.Spec().PEsPerCube() - 1
 	from := g.PENode(0, 0, 0, topology.KindTCM)
 	for _, e := range []struct {
 		name          string
 		sip, cube, pe int
-		there         bool
+		exists        bool
 	}{
 		{"next_pe", 0, 0, 1, last > 0},
 		{"last_pe", 0, 0, last, last > 1},
 		{"next_cube", 0, 1, 0, g.Spec().CubesPerSIP() > 1},
 		{"next_sip", 1, 0, 0, g.Spec().System.SIPs.Count > 1},
 	} {
-		if !e.there {
+		if !e.exists {
 			continue
 		}
 		path, err := g.Route(nil, from, g.PENode(e.sip, e.cube, e.pe, topology.KindTCM))
 		if err != nil {
-			continue // cut off by an override
+			continue // an override removed the links to this PE
 		}
-		ends = append(ends, end{e.name, r.PE(e.sip, e.cube, e.pe), len(path)})
+		peers = append(peers, farPeer{e.name, r.PE(e.sip, e.cube, e.pe), len(path)})
 	}
-	return ends
+	return peers
 }
 
-// latency returns half of the second round trip between PE 0 and another.
+// latency returns half of the second round trip between PE 0 and another PE.
 func latency(r *torch.Rank, kernel any, kind topology.BufferKind, to, bytes int) torch.Time {
 	var took [2]torch.Time
 	n := bytes / torch.F16.Size()

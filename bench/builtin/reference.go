@@ -1,7 +1,7 @@
 package builtin
 
-// values is n numbers between -1 and 1 that f16 holds exactly, with all of its 11
-// bits in use. Another step gives other numbers.
+// values returns n numbers between -1 and 1 that f16 represents exactly and that use all of
+// its 11 significant bits. Different steps give different numbers.
 func values(n, step int) []float32 {
 	x := make([]float32, n)
 	for i := range x {
@@ -10,15 +10,14 @@ func values(n, step int) []float32 {
 	return x
 }
 
-// valueAt returns number i of those of values.
+// valueAt returns element i of the result of values.
 func valueAt(i, step int) float64 { return float64(i*step%2039-1019) / 1024 }
 
-// matmul returns the product of a, m × k, and b, k × n, as Dot adds it up: in f32, in
-// ascending k, each product rounded before it is added. Four rows of b at a time are added to
-// a row of the result.
+// matmul returns the product of a, m × k, and b, k × n. It adds like Dot: in f32, in
+// ascending k, with each product rounded before it is added.
 func matmul(a, b []float32, m, k, n int) []float32 {
 	c := make([]float32, m*n)
-	for from := 0; from < k; from += blockRows { // of b: so few that they stay in the cache
+	for from := 0; from < k; from += blockRows { // blocks of rows of b that fit into the cache
 		to := min(k, from+blockRows)
 		for i := range m {
 			addProducts(c[i*n:][:n], a[i*k+from:i*k+to], b[from*n:to*n])
@@ -29,7 +28,8 @@ func matmul(a, b []float32, m, k, n int) []float32 {
 
 const blockRows = 64
 
-// addProducts adds to a row of the result the rows of b, each times an element of x.
+// addProducts adds the rows of b, each times an element of x, to a row of the result. It
+// adds four rows of b at a time.
 func addProducts(row, x, b []float32) {
 	n := len(row)
 	for ; len(x) >= 4; x, b = x[4:], b[4*n:] {

@@ -36,7 +36,8 @@ func addOne(t *tl.PE, x tl.Ptr, n int) {
 	t.Store(x, t.Load(x, tl.Shape{n}, tl.F32).Add(1))
 }
 
-// chainRow is a row of task_chain. Formula is unknown with more tasks than places.
+// chainRow is a row of task_chain. Formula is nil with more tasks than the runtime's
+// storage holds.
 type chainRow struct {
 	chart.Row
 	Kernel  torch.Time  `json:"kernel_ns" table:"ns,lower"`
@@ -45,7 +46,7 @@ type chainRow struct {
 
 func runTaskChain(b *bench.B) error {
 	n, elems := taskSizes(b, 100_000)
-	return underEach(b, "A chain of tasks", func(r task.Runtime) *task.Result {
+	return runUnderEach(b, "A chain of tasks", func(r task.Runtime) *task.Result {
 		x := torch.Must(b.Zeros(torch.F32, torch.Shape{elems}))
 		result := torch.Must(task.Run(b.Rank, task.Options{Name: "task_chain", Runtime: r, Devices: []int{0}}, func(b *task.Builder) {
 			tile := b.Tensor(x)
@@ -59,15 +60,16 @@ func runTaskChain(b *bench.B) error {
 		return result
 	}, func(r *task.Result) any {
 		row := chainRow{Row: chart.NewRow(r), Kernel: r.Compute / torch.Time(n)}
-		if n <= places(r.Config, r.Runtime) {
+		if n <= taskCapacity(r.Config, r.Runtime) {
 			row.Formula = new(r.Config.ChainTime(r.Runtime, n, 1, row.Kernel))
 		}
 		return row
 	})
 }
 
-// places is how many tasks outside of scopes the storage of a runtime has room for.
-func places(c *task.Config, r task.Runtime) int {
+// taskCapacity returns the number of tasks outside of scopes that the storage of a runtime
+// holds.
+func taskCapacity(c *task.Config, r task.Runtime) int {
 	switch r {
 	case task.HostBuildGraph:
 		return c.Host.Tasks

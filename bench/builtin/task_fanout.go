@@ -33,7 +33,7 @@ func addNumber(t *tl.PE, x, y tl.Ptr, n, number int) {
 	t.Store(y, t.Load(x, tl.Shape{1, n}, tl.I32).Add(number))
 }
 
-// addRows adds up rows of n elements.
+// addRows computes the sum of some rows of n elements.
 func addRows(t *tl.PE, y, sum tl.Ptr, rows, n int) {
 	total := t.Load(y, tl.Shape{n}, tl.I32)
 	for row := 1; row < rows; row++ {
@@ -48,7 +48,7 @@ func runTaskFanOut(b *bench.B) error {
 	for i := range want {
 		want[i] = int32(n*i + n*(n-1)/2)
 	}
-	return underEach(b, "One task, many, one", func(r task.Runtime) *task.Result {
+	return runUnderEach(b, "One task, many, one", func(r task.Runtime) *task.Result {
 		x := torch.Must(b.Zeros(torch.I32, torch.Shape{elems}))
 		y := torch.Must(b.Zeros(torch.I32, torch.Shape{n, elems}, torch.DPPolicy{Cube: torch.RowWise, PE: torch.RowWise}))
 		sum := torch.Must(b.Zeros(torch.I32, torch.Shape{elems}))

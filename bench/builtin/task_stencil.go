@@ -25,10 +25,10 @@ regions; the other one gets explicit edges. Each step is a scope.`,
 	})
 }
 
-// stencilSteps is how often the stencil is applied.
+// stencilSteps is the number of times that the stencil is applied.
 const stencilSteps = 8
 
-// sumOfThree makes n elements out of n+2: each the sum of three neighbours.
+// sumOfThree computes n elements from n+2: each is the sum of three neighbours.
 func sumOfThree(t *tl.PE, x, y tl.Ptr, n int) {
 	shape := tl.Shape{n}
 	left, middle, right := t.Load(x, shape, tl.I32), t.Load(x.At(1), shape, tl.I32), t.Load(x.At(2), shape, tl.I32)
@@ -46,19 +46,19 @@ func runTaskStencil(b *bench.B) error {
 	}
 	var want []int32
 	if b.HasData() {
-		torch.OK(b.Reserve("the reference", 4*uint64(all)*3)) // before, after, and what is compared
+		torch.OK(b.Reserve("the reference", 4*uint64(all)*3)) // the elements before and after a step, and the copy to compare with
 		want = make([]int32, all)
 		for i := range want {
 			want[i] = int32(begin(i))
 		}
 		want = stencil(want)
 	}
-	return underEach(b, "A stencil", func(r task.Runtime) *task.Result {
+	return runUnderEach(b, "A stencil", func(r task.Runtime) *task.Result {
 		x := torch.Must(b.FromFunc(begin, torch.I32, torch.Shape{all}))
 		y := torch.Must(b.Zeros(torch.I32, torch.Shape{all}))
 		result := torch.Must(task.Run(b.Rank, task.Options{Name: "task_stencil", Runtime: r, Devices: []int{0}}, func(b *task.Builder) {
 			from, to := b.Tensor(x), b.Tensor(y)
-			var last []task.ID // of the step before, by tile
+			var last []task.ID // tasks of the previous step, by tile
 			for range stencilSteps {
 				b.Scope("step", func() {
 					var step []task.ID
@@ -84,9 +84,9 @@ func runTaskStencil(b *bench.B) error {
 	}, taskRow)
 }
 
-// stencil returns what becomes of elements, which it overwrites.
+// stencil applies the stencil to x in plain Go and returns the result. It overwrites x.
 func stencil(x []int32) []int32 {
-	y := make([]int32, len(x)) // with zeros at both ends, as x
+	y := make([]int32, len(x)) // zero at both ends, like x
 	for range stencilSteps {
 		for i := 1; i < len(x)-1; i++ {
 			y[i] = x[i-1] + x[i] + x[i+1]

@@ -14,19 +14,20 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// taskParams is the parameters of benches of tasks: how many, and what all have.
+// taskParams returns the parameters of the task benches. count is the default number of
+// tasks or tiles.
 func taskParams(count string) []bench.Param {
 	return []bench.Param{
 		{Name: "runtime", Usage: "runtime that schedules the tasks", Default: "all", Values: append([]string{"all"}, printable.Words(task.Runtimes)...)},
 		{Name: "count", Usage: "number of tasks or tiles", Default: count},
 		{Name: "tile", Usage: "elements of a task", Default: "1024"},
 		{Name: "gantt-svg", Usage: "draw a chart of all tasks over time to this file, .svg or .png", Output: true},
-		// Without a default, since it is no setting of the run.
+		// This parameter has no default, because it is no setting of the run.
 		{Name: "gantt-skip-building", Usage: "on: start the chart at the first dispatch"},
 	}
 }
 
-// taskMetrics are the sizes of a program of tasks.
+// taskMetrics are the metrics of a program of tasks: its sizes.
 type taskMetrics struct {
 	Tasks int `json:"tasks" table:",setting"`
 	Cores int `json:"compute_cores" table:",setting"`
@@ -34,15 +35,16 @@ type taskMetrics struct {
 
 // taskSizes returns the parameters count and tile.
 func taskSizes(b *bench.B, most int) (tasks, elems int) {
-	return torch.Must(count(b, "count", most)), torch.Must(count(b, "tile", 1<<16))
+	return torch.Must(countParam(b, "count", most)), torch.Must(countParam(b, "tile", 1<<16))
 }
 
-// taskRow returns the row of a run in a bench without columns of its own.
+// taskRow returns the row of a run in a bench without additional columns.
 func taskRow(r *task.Result) any { return chart.NewRow(r) }
 
-// underEach runs a program under each of the runtimes that were asked for. A run has a row
-// of the table, which row returns, and panels of the picture.
-func underEach(b *bench.B, title string, run func(r task.Runtime) *task.Result, row func(*task.Result) any) error {
+// runUnderEach runs a program under each runtime that the parameters choose. For each run,
+// it adds the row that the function row returns. It draws all runs into one picture if the
+// parameters ask for it.
+func runUnderEach(b *bench.B, title string, run func(r task.Runtime) *task.Result, row func(*task.Result) any) error {
 	picture, given := b.Param("gantt-svg"), b.Param("gantt-skip-building")
 	skip := given == "on"
 	switch {
@@ -95,8 +97,8 @@ func underEach(b *bench.B, title string, run func(r task.Runtime) *task.Result, 
 	return nil
 }
 
-// attempt calls a function and returns as an error what [torch.Must] and [torch.OK] in it
-// stop with: the caller adds where that was.
+// attempt calls a function and returns its panic, such as one of [torch.Must] or
+// [torch.OK], as an error. The caller can then add context to the error.
 func attempt[T any](f func() T) (value T, err error) {
 	defer func() {
 		if stopped := recover(); stopped != nil {

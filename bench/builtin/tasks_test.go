@@ -13,7 +13,7 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// column is a value of each row of a result.
+// column returns the values of a column.
 func column(t *testing.T, r *bench.Result, name string) (values []torch.Time) {
 	t.Helper()
 	for _, row := range rowsOf(r) {
@@ -22,6 +22,7 @@ func column(t *testing.T, r *bench.Result, name string) (values []torch.Time) {
 	return values
 }
 
+// TestTaskChain checks that the makespan of a chain equals the closed form.
 func TestTaskChain(t *testing.T) {
 	for _, count := range []string{"1", "16", "100"} {
 		r := execute(t, "task_chain", bench.Options{Params: map[string]string{"count": count}})
@@ -34,7 +35,8 @@ func TestTaskChain(t *testing.T) {
 	}
 }
 
-// TestTaskChainStorage: a row has the formula if the runtime has a place for every task.
+// TestTaskChainStorage checks that a row has the formula only if the runtime can store all
+// tasks.
 func TestTaskChainStorage(t *testing.T) {
 	c, err := task.Load(t.Context(), "default", "host_build_graph.tasks=20", "aicpu_build_graph.tasks=18", "tensormap_and_ringbuffer.slots=17")
 	if err != nil {
@@ -44,7 +46,7 @@ func TestTaskChainStorage(t *testing.T) {
 		"17": {"host_build_graph", "aicpu_build_graph", "tensormap_and_ringbuffer"},
 		"18": {"host_build_graph", "aicpu_build_graph", "tensormap_and_ringbuffer without"},
 		"19": {"host_build_graph", "aicpu_build_graph without", "tensormap_and_ringbuffer without"},
-		"21": {"aicpu_build_graph without", "tensormap_and_ringbuffer without"}, // the host has refused
+		"21": {"aicpu_build_graph without", "tensormap_and_ringbuffer without"}, // host_build_graph cannot store 21 tasks
 	} {
 		r := execute(t, "task_chain", bench.Options{Params: map[string]string{"count": count}, Options: torch.Options{NoData: true, Settings: []any{c}}})
 		var got []string
@@ -61,7 +63,8 @@ func TestTaskChainStorage(t *testing.T) {
 	}
 }
 
-// TestTaskFanOutSums: sums are exact beyond 2²⁴, from where on f32 has no odd numbers.
+// TestTaskFanOutSums checks that sums are exact above 2²⁴, where f32 cannot represent odd
+// numbers.
 func TestTaskFanOutSums(t *testing.T) {
 	for _, p := range []map[string]string{
 		{"count": "4900"},
@@ -75,10 +78,10 @@ func TestTaskFanOutSums(t *testing.T) {
 	}
 }
 
-// TestTaskBenches holds what the benches are there to show: the host's building is the
-// most of its time, on a chain nobody is disturbed by the orchestrator, a control core of
-// its own reads ends sooner, and the orchestrator is what takes the time where tasks are
-// short.
+// TestTaskBenches checks what the benches demonstrate. Under host_build_graph, most of the
+// time is building. On a chain, tensormap_and_ringbuffer is faster than aicpu_build_graph,
+// because its orchestrator does not delay the reading of ends. Where tasks are short, the
+// orchestrator of tensormap_and_ringbuffer takes nearly all the time.
 func TestTaskBenches(t *testing.T) {
 	makespan := map[string][]torch.Time{}
 	build := map[string][]torch.Time{}

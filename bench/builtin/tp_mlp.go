@@ -31,8 +31,8 @@ collective is the algorithm that reduces, gemm_ns the longest time that a GEMM
 engine of rank 0 worked, and comm_share exposed_comm_ns divided by total_ns.
 ` + breakdownDoc,
 		Params: []bench.Param{
-			defaulted(tpParam, "1,2,4,8"), defaulted(tokensParam, "256"), {Name: "hidden", Usage: "features between layers", Default: "512"},
-			{Name: "ffn", Usage: "features within the MLP", Default: "2048"}, precisionParam, defaulted(sequenceParam, "off"), defaulted(overlapParam, "1,2"), defaulted(placementParam, "tokens"), groupParam,
+			withDefault(tpParam, "1,2,4,8"), withDefault(tokensParam, "256"), {Name: "hidden", Usage: "features between layers", Default: "512"},
+			{Name: "ffn", Usage: "features within the MLP", Default: "2048"}, precisionParam, withDefault(sequenceParam, "off"), withDefault(overlapParam, "1,2"), withDefault(placementParam, "tokens"), groupParam,
 		},
 		Row: mlpRow{},
 		Run: runTPMLP,
@@ -40,14 +40,14 @@ engine of rank 0 worked, and comm_share exposed_comm_ns divided by total_ns.
 }
 
 type mlpRow struct {
-	wayColumns
+	variantColumns
 	Collective string     `json:"collective" table:",result"`
 	GEMM       torch.Time `json:"gemm_ns" table:"ns,lower,GEMM"`
 	CommShare  *float64   `json:"comm_share" table:",result,share of exposed communication"`
 	breakdown
 }
 
-// mlp is the two layers by the parameters, with their weights.
+// mlp is the two layers that the parameters choose, with their weights.
 type mlp struct {
 	activations
 	ffn            int
@@ -55,12 +55,12 @@ type mlp struct {
 }
 
 func runTPMLP(b *bench.B) error {
-	hidden := torch.Must(count(b, "hidden", mostSize))
-	ffn := torch.Must(count(b, "ffn", mostSize))
+	hidden := torch.Must(countParam(b, "hidden", maxSize))
+	ffn := torch.Must(countParam(b, "ffn", maxSize))
 	return runModel(b, &mlp{activations: newActivations(b, hidden), ffn: ffn})
 }
 
-func (m *mlp) divided() (int, string) { return m.ffn, "features of the MLP" }
+func (m *mlp) shardedSize() (int, string) { return m.ffn, "features of the MLP" }
 
 func (m *mlp) products() float64 { return 2 * float64(m.tokens) * float64(m.hidden) * float64(m.ffn) }
 
@@ -68,22 +68,23 @@ func (m *mlp) elements() float64 {
 	return 2*float64(m.hidden)*float64(m.ffn) + float64(m.tokens)*float64(2*m.hidden+m.ffn)
 }
 
-// fill makes what goes in.
+// fill computes the values of the weights and the input.
 func (m *mlp) fill() {
-	m.x = normal(m.tokens*m.hidden, 1, 1)
-	m.w1, m.b1 = normal(m.hidden*m.ffn, 1/math.Sqrt(float64(m.hidden)), 2), normal(m.ffn, 1, 3)
-	m.w2, m.b2 = normal(m.ffn*m.hidden, 1/math.Sqrt(float64(m.ffn)), 4), normal(m.hidden, 1, 5)
+	m.x = normalNumbers(m.tokens*m.hidden, 1, 1)
+	m.w1, m.b1 = normalNumbers(m.hidden*m.ffn, 1/math.Sqrt(float64(m.hidden)), 2), normalNumbers(m.ffn, 1, 3)
+	m.w2, m.b2 = normalNumbers(m.ffn*m.hidden, 1/math.Sqrt(float64(m.ffn)), 4), normalNumbers(m.hidden, 1, 5)
 }
 
-// reference returns the dense result, as ranks add it up.
+// reference returns the dense result. It splits the second product into the partial sums of
+// the ranks.
 func (m *mlp) reference(ranks int) *dense.Matrix {
-	of := func(rows, cols int, data []float32) *dense.Matrix { return dense.New(rows, cols, data, m.dtype) }
-	h := dense.Add(dense.MatMul(of(m.tokens, m.hidden, m.x), of(m.hidden, m.ffn, m.w1), 1, torch.F32), of(1, m.ffn, m.b1), torch.F32).Round(m.dtype)
+	matrix := func(rows, cols int, data []float32) *dense.Matrix { return dense.New(rows, cols, data, m.dtype) }
+	h := dense.Add(dense.MatMul(matrix(m.tokens, m.hidden, m.x), matrix(m.hidden, m.ffn, m.w1), 1, torch.F32), matrix(1, m.ffn, m.b1), torch.F32).Round(m.dtype)
 	h = dense.Map(h, dense.GELU, torch.F32).Round(m.dtype)
-	return dense.Add(dense.MatMul(h, of(m.ffn, m.hidden, m.w2), ranks, m.dtype), of(1, m.hidden, m.b2), m.dtype)
+	return dense.Add(dense.MatMul(h, matrix(m.ffn, m.hidden, m.w2), ranks, m.dtype), matrix(1, m.hidden, m.b2), m.dtype)
 }
 
-func (m *mlp) layers(r *torch.Rank, w way) func(x *torch.Tensor) *torch.Tensor {
+func (m *mlp) layers(r *torch.Rank, w variant) func(x *torch.Tensor) *torch.Tensor {
 	o := tp.Options{DType: m.dtype, Bias: true, SequenceParallel: w.sequence, Weight: &m.placement}
 	fc1 := torch.Must(tp.NewColumnParallelLinear(r, "fc1", m.hidden, m.ffn, o))
 	o.InputIsParallel, o.Overlap = true, w.overlap
@@ -97,12 +98,12 @@ func (m *mlp) layers(r *torch.Rank, w way) func(x *torch.Tensor) *torch.Tensor {
 	}
 }
 
-func (m *mlp) report(b *bench.B, r *torch.Rank, w way, phases []torch.Phase) {
-	t := together(phases)
+func (m *mlp) report(b *bench.B, r *torch.Rank, w variant, phases []torch.Phase) {
+	t := sumPhases(phases)
 	b.Row(mlpRow{w.columns(), algorithm(phases), gemmTime(r, 0), share(t.Comm, t.Total()), newBreakdown(t)})
 }
 
-// algorithm returns the algorithm of the last collective of some phases, "" if there is none.
+// algorithm returns the algorithm of the last collective in phases, or "" if there is none.
 func algorithm(phases []torch.Phase) string {
 	for _, p := range slices.Backward(phases) {
 		if p.Algorithm != "" {

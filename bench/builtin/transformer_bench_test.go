@@ -8,8 +8,8 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// BenchmarkLlamaBlock is the simulation of a transformer block of Llama-70B's sizes on 8
-// ranks of 128 PEs each, 512 tokens, times only.
+// BenchmarkLlamaBlock measures the simulation of a transformer block with Llama-70B's sizes
+// on 8 ranks of 128 PEs each, with 512 tokens and without values.
 func BenchmarkLlamaBlock(b *testing.B) {
 	block, _ := bench.Find("transformer_block")
 	for range b.N {

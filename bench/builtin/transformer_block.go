@@ -38,7 +38,7 @@ the row makespan, which is makespan_ns if the block runs in one way.
 ` + breakdownDoc,
 		Params: []bench.Param{
 			{Name: "shape", Usage: "sizes of the block", Default: "tiny", Values: []string{"tiny", "llama-70b"}},
-			defaulted(tpParam, "8"), defaulted(tokensParam, "32"), precisionParam, defaulted(sequenceParam, "off"), defaulted(overlapParam, "1"), defaulted(placementParam, "columns"), groupParam,
+			withDefault(tpParam, "8"), withDefault(tokensParam, "32"), precisionParam, withDefault(sequenceParam, "off"), withDefault(overlapParam, "1"), withDefault(placementParam, "columns"), groupParam,
 		},
 		Row: blockRow{},
 		Run: runTransformerBlock,
@@ -46,18 +46,18 @@ the row makespan, which is makespan_ns if the block runs in one way.
 }
 
 type blockRow struct {
-	wayColumns
+	variantColumns
 	Step string `json:"step" table:",setting"`
 	breakdown
 }
 
-// block is a transformer block by the parameters, with its weights.
+// block is a transformer block with the sizes that the parameters choose, and its weights.
 type block struct {
 	activations
 	blockShape
 	weights map[string][]float32
-	spent   torch.Breakdown // until the end of the last step
-	last    torch.Time      // when that was
+	elapsed torch.Breakdown // the time until the end of the last step
+	last    torch.Time      // the end of the last step
 }
 
 // blockShape is the sizes of a block.
@@ -66,7 +66,7 @@ type blockShape struct {
 	heads         attention.Heads
 }
 
-// blockShapes is the sizes by name.
+// blockShapes maps names to the sizes of a block.
 var blockShapes = map[string]blockShape{
 	"tiny":      {features: 256, ffn: 512, heads: attention.Heads{Query: 16, KV: 8, Dim: 16}},
 	"llama-70b": {features: 8192, ffn: 28672, heads: attention.Heads{Query: 64, KV: 8, Dim: 128}},
@@ -74,10 +74,10 @@ var blockShapes = map[string]blockShape{
 
 const blockEps = 1e-5 // as in Llama
 
-// linear is the name of each linear layer, with what goes in and what comes out. The
-// columns of the first are queries, keys and values of the first rank, then those of the
-// next, so that each has its own.
-func (b *block) linear() []blockLayer {
+// linearLayers returns the name, the input size and the output size of each linear layer.
+// The columns of qkv are the queries, keys and values of the first rank, then those of the
+// next rank, and so on. So the columns of each rank are contiguous.
+func (b *block) linearLayers() []blockLayer {
 	q, kv := b.heads.Query*b.heads.Dim, b.heads.KV*b.heads.Dim
 	return []blockLayer{
 		{"qkv", b.hidden, q + 2*kv}, {"o", q, b.hidden},
@@ -95,35 +95,36 @@ func runTransformerBlock(b *bench.B) error {
 	return runModel(b, &block{activations: newActivations(b, shape.features), blockShape: shape})
 }
 
-func (b *block) divided() (int, string) { return b.heads.KV, "KV heads" }
+func (b *block) shardedSize() (int, string) { return b.heads.KV, "KV heads" }
 
 func (b *block) products() (n float64) {
-	for _, l := range b.linear() {
+	for _, l := range b.linearLayers() {
 		n += float64(b.tokens) * float64(l.in) * float64(l.out)
 	}
 	return n
 }
 
 func (b *block) elements() (n float64) {
-	for _, l := range b.linear() {
+	for _, l := range b.linearLayers() {
 		n += float64(l.in)*float64(l.out) + float64(b.tokens)*float64(l.in+l.out)
 	}
-	return n + float64(b.tokens)*float64(b.tokens) // and the scores of a head
+	return n + float64(b.tokens)*float64(b.tokens) // plus the scores of a head
 }
 
-// fill makes the weights and what goes in.
+// fill computes the values of the weights and the input.
 func (b *block) fill() {
-	b.x = normal(b.tokens*b.hidden, 1, 1)
-	b.weights = map[string][]float32{"norm1": normal(b.hidden, 1, 2), "norm2": normal(b.hidden, 1, 3)}
-	for i, l := range b.linear() {
-		b.weights[l.name] = normal(l.in*l.out, 1/math.Sqrt(float64(l.in)), uint64(4+i))
+	b.x = normalNumbers(b.tokens*b.hidden, 1, 1)
+	b.weights = map[string][]float32{"norm1": normalNumbers(b.hidden, 1, 2), "norm2": normalNumbers(b.hidden, 1, 3)}
+	for i, l := range b.linearLayers() {
+		b.weights[l.name] = normalNumbers(l.in*l.out, 1/math.Sqrt(float64(l.in)), uint64(4+i))
 	}
 }
 
-// report adds a row for the time before the block, one for each phase and one for all.
-func (m *block) report(b *bench.B, _ *torch.Rank, w way, phases []torch.Phase) {
-	before, all := torch.Breakdown{Idle: phases[0].Start}, together(phases)
-	m.spent, m.last = before.Add(all), phases[len(phases)-1].End
+// report adds a row for the time before the block, a row for each phase and a row for all
+// phases.
+func (m *block) report(b *bench.B, _ *torch.Rank, w variant, phases []torch.Phase) {
+	before, all := torch.Breakdown{Idle: phases[0].Start}, sumPhases(phases)
+	m.elapsed, m.last = before.Add(all), phases[len(phases)-1].End
 	m.row(b, w, "before", before)
 	for _, p := range phases {
 		m.row(b, w, p.Name, p.Breakdown)
@@ -131,30 +132,30 @@ func (m *block) report(b *bench.B, _ *torch.Rank, w way, phases []torch.Phase) {
 	m.row(b, w, "all", all)
 }
 
-// ended adds a row for the time after the block and one for the whole makespan.
-func (m *block) ended(b *bench.B, w way, makespan torch.Time) {
+// reportEnd adds a row for the time after the block and a row for the whole makespan.
+func (m *block) reportEnd(b *bench.B, w variant, makespan torch.Time) {
 	after := torch.Breakdown{Idle: makespan - m.last}
 	m.row(b, w, "after", after)
-	m.row(b, w, "makespan", m.spent.Add(after))
+	m.row(b, w, "makespan", m.elapsed.Add(after))
 }
 
 // row adds a row for a step.
-func (*block) row(b *bench.B, w way, step string, t torch.Breakdown) {
+func (*block) row(b *bench.B, w variant, step string, t torch.Breakdown) {
 	b.Row(blockRow{w.columns(), step, newBreakdown(t)})
 }
 
-// layers makes a rank's part of a transformer block.
-func (b *block) layers(r *torch.Rank, w way) func(x *torch.Tensor) *torch.Tensor {
+// layers builds a rank's layers of the block and returns the forward pass.
+func (b *block) layers(r *torch.Rank, w variant) func(x *torch.Tensor) *torch.Tensor {
 	column := tp.Options{DType: b.dtype, Weight: &b.placement}
 	gated, row := column, column
 	gated.Gated = true
 	row.InputIsParallel, row.SequenceParallel, row.Overlap = true, w.sequence, w.overlap
-	norm1, norm2 := b.norm(r, "norm1", column), b.norm(r, "norm2", column)
-	qkv := linear(r, b, "qkv", column, tp.NewColumnParallelLinear)
-	o := linear(r, b, "o", row, tp.NewRowParallelLinear)
-	up := linear(r, b, "up", gated, tp.NewColumnParallelLinear)
-	down := linear(r, b, "down", row, tp.NewRowParallelLinear)
-	gathered := func(x *torch.Tensor) *torch.Tensor { // with the rows of all ranks, if these have their own
+	norm1, norm2 := b.newNorm(r, "norm1", column), b.newNorm(r, "norm2", column)
+	qkv := newLinear(r, b, "qkv", column, tp.NewColumnParallelLinear)
+	o := newLinear(r, b, "o", row, tp.NewRowParallelLinear)
+	up := newLinear(r, b, "up", gated, tp.NewColumnParallelLinear)
+	down := newLinear(r, b, "down", row, tp.NewRowParallelLinear)
+	gather := func(x *torch.Tensor) *torch.Tensor { // x with the rows of all ranks, if the rows are divided over the ranks
 		if !w.sequence {
 			return x
 		}
@@ -171,13 +172,13 @@ func (b *block) layers(r *torch.Rank, w way) func(x *torch.Tensor) *torch.Tensor
 		return sum
 	}
 	return func(x *torch.Tensor) *torch.Tensor {
-		h := gathered(torch.Must(norm1.Forward(x)))
+		h := gather(torch.Must(norm1.Forward(x)))
 		heads := forward(qkv, h)
-		a := torch.Must(tp.DotProductAttention(r, "attention", heads, b.of(w.ranks)))
+		a := torch.Must(tp.DotProductAttention(r, "attention", heads, b.headsPerRank(w.ranks)))
 		x = residual(x, o, a)
 		free(h, heads, a)
 
-		h = gathered(torch.Must(norm2.Forward(x)))
+		h = gather(torch.Must(norm2.Forward(x)))
 		wide := forward(up, h)
 		g := torch.Must(tp.SwiGLU("SwiGLU", up, wide))
 		y := residual(x, down, g)
@@ -186,8 +187,8 @@ func (b *block) layers(r *torch.Rank, w way) func(x *torch.Tensor) *torch.Tensor
 	}
 }
 
-// norm makes a norm with its weights.
-func (b *block) norm(r *torch.Rank, name string, o tp.Options) *tp.RMSNorm {
+// newNorm returns a norm with its weights.
+func (b *block) newNorm(r *torch.Rank, name string, o tp.Options) *tp.RMSNorm {
 	n := torch.Must(tp.NewRMSNorm(r, name, b.hidden, blockEps, o))
 	if r.HasData() {
 		torch.OK(n.Load(b.weights[name]))
@@ -195,15 +196,15 @@ func (b *block) norm(r *torch.Rank, name string, o tp.Options) *tp.RMSNorm {
 	return n
 }
 
-// layer is a linear layer of a rank.
-type layer interface {
+// linearLayer is a linear layer of a rank.
+type linearLayer interface {
 	Forward(x *torch.Tensor) (y, bias *torch.Tensor, err error)
 	Load(weight, bias []float32) error
 }
 
-// linear makes a linear layer of a block with its weights.
-func linear[L layer](r *torch.Rank, b *block, name string, o tp.Options, make func(*torch.Rank, string, int, int, tp.Options) (L, error)) L {
-	size := b.linear()[slices.IndexFunc(b.linear(), func(l blockLayer) bool { return l.name == name })]
+// newLinear builds a linear layer of a block with its weights.
+func newLinear[L linearLayer](r *torch.Rank, b *block, name string, o tp.Options, make func(*torch.Rank, string, int, int, tp.Options) (L, error)) L {
+	size := b.linearLayers()[slices.IndexFunc(b.linearLayers(), func(l blockLayer) bool { return l.name == name })]
 	l := torch.Must(make(r, name, size.in, size.out, o))
 	if r.HasData() {
 		torch.OK(l.Load(b.weights[name], nil))
@@ -211,15 +212,15 @@ func linear[L layer](r *torch.Rank, b *block, name string, o tp.Options, make fu
 	return l
 }
 
-// forward returns what a linear layer makes of x.
-func forward(l layer, x *torch.Tensor) *torch.Tensor {
+// forward returns the output of a linear layer for the input x.
+func forward(l linearLayer, x *torch.Tensor) *torch.Tensor {
 	y, _, err := l.Forward(x)
 	torch.OK(err)
 	return y
 }
 
-// of returns the heads of one of some ranks.
-func (b *block) of(ranks int) attention.Heads {
+// headsPerRank returns the number of heads of each rank.
+func (b *block) headsPerRank(ranks int) attention.Heads {
 	return attention.Heads{Query: b.heads.Query / ranks, KV: b.heads.KV / ranks, Dim: b.heads.Dim}
 }
 
@@ -229,11 +230,12 @@ func free(list ...*torch.Tensor) {
 	}
 }
 
-// reference is the block in float64, with the rounding of so many ranks.
+// reference computes the block in float64, with the rounding of a run on the given number
+// of ranks.
 func (b *block) reference(ranks int) *dense.Matrix {
 	weight := func(name string, in, out int) *dense.Matrix { return dense.New(in, out, b.weights[name], b.dtype) }
 	w := map[string]*dense.Matrix{}
-	for _, l := range b.linear() {
+	for _, l := range b.linearLayers() {
 		w[l.name] = weight(l.name, l.in, l.out)
 	}
 	column := func(x *dense.Matrix, name string) *dense.Matrix { return dense.MatMul(x, w[name], 1, b.dtype) }
@@ -244,7 +246,7 @@ func (b *block) reference(ranks int) *dense.Matrix {
 	h := norm(x, "norm1")
 	qkv := column(h, "qkv")
 	head := func(i int) *dense.Matrix { return qkv.Slice(0, i*b.heads.Dim, b.tokens, b.heads.Dim) }
-	own := b.of(ranks)
+	own := b.headsPerRank(ranks)
 	var heads []*dense.Matrix
 	for rank := range ranks {
 		first := rank * (own.Query + 2*own.KV)
@@ -255,7 +257,7 @@ func (b *block) reference(ranks int) *dense.Matrix {
 	}
 	x = dense.Add(x, dense.MatMul(dense.Beside(heads...), w["o"], ranks, b.dtype), b.dtype)
 	h = norm(x, "norm2")
-	up := column(h, "up") // the gates, and what they gate
+	up := column(h, "up") // the gates, followed by the values that they scale
 	gate := dense.Map(up.Slice(0, 0, b.tokens, b.ffn), dense.SiLU, torch.F32)
 	g := dense.Mul(gate, up.Slice(0, b.ffn, b.tokens, b.ffn), torch.F32).Round(b.dtype)
 	return dense.Add(x, dense.MatMul(g, w["down"], ranks, b.dtype), b.dtype)

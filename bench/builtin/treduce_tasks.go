@@ -25,7 +25,7 @@ has the largest graph.`,
 	})
 }
 
-// makeBlock makes a block of a rank, and tells the root.
+// makeBlock computes a block of a rank and notifies the root.
 func makeBlock(t *tl.PE, x tl.Ptr, n, block int) {
 	t.Store(x, t.Arange(n, tl.I32).Add(100*t.Rank()+block))
 	if t.Rank() > 0 {
@@ -33,7 +33,7 @@ func makeBlock(t *tl.PE, x tl.Ptr, n, block int) {
 	}
 }
 
-// addBlocks adds up a block of all ranks, at rank 0.
+// addBlocks adds the same block of all ranks on rank 0.
 func addBlocks(t *tl.PE, x, sum tl.Ptr, n, block int) {
 	total := t.Load(x, tl.Shape{n}, tl.I32)
 	t.WaitSignal(block, tl.EQ, t.NumRanks()-1)
@@ -54,7 +54,7 @@ func runTReduceTasks(b *bench.B) error {
 		block, within := i/elems, i%elems
 		return float64(ranks*(within+block) + 100*ranks*(ranks-1)/2)
 	}
-	return underEach(b, "A reduction to rank 0", func(r task.Runtime) *task.Result {
+	return runUnderEach(b, "A reduction to rank 0", func(r task.Runtime) *task.Result {
 		x := torch.Must(b.Zeros(torch.I32, torch.Shape{ranks * all}, torch.On(homes...)))
 		sum := torch.Must(b.Zeros(torch.I32, torch.Shape{all}))
 		result := torch.Must(task.Run(b.Rank, task.Options{Name: "treduce_tasks", Runtime: r}, func(b *task.Builder) {

@@ -14,21 +14,24 @@ import (
 )
 
 const (
-	// Up to here all algorithms are tried; above, links are what counts, and the fastest is
-	// that of the largest size tried.
-	manyTried topology.Bytes = 4 << 20
-	// From here on packets are of 64 KiB, which changes less than 0.1 %, and takes an
-	// eighth of the time.
-	coarse topology.Bytes = 64 << 20
+	// maxTriedSize is the largest size at which all algorithms are tried. Above it the
+	// links dominate, so the algorithm that was fastest at the largest size tried is used.
+	maxTriedSize topology.Bytes = 4 << 20
+	// coarseSize is the size from which packets have 64 KiB. This changes times by less
+	// than 0.1 %, and the simulation takes an eighth of the time.
+	coarseSize topology.Bytes = 64 << 20
 )
 
-// like is the algorithm nearest to what is known of theirs.
-var like = map[string]string{
-	"all_reduce ring": "bidirectional_ring", // a reduce-scatter, then an all-gather, both ways round
-	"all_reduce line": "ring",               // the same to and fro over a line
-	"all_to_all line": "direct",             // chunks for far devices pass those between
+// similarAlgorithms maps a collective and a fabric to our algorithm that is most similar to
+// what is known about theirs.
+var similarAlgorithms = map[string]string{
+	"all_reduce ring": "bidirectional_ring", // a reduce-scatter, then an all-gather, in both directions
+	"all_reduce line": "ring",               // the same, back and forth over a line
+	"all_to_all line": "direct",             // chunks for distant devices pass through the devices between
 }
 
+// blackholeRow is a row of the comparison. Best is the fastest algorithm, Like the most
+// similar one.
 type blackholeRow struct {
 	Op        string      `json:"op" table:",setting,collective"`
 	Devices   json.Number `json:"devices" table:",setting"`
@@ -47,14 +50,15 @@ type blackholeRow struct {
 	WithCall  json.Number `json:"with_call_ratio" table:",result"`
 }
 
-// runBlackhole runs each collective with the algorithm that auto picks, with the fastest,
-// and with the one that is most like theirs. call_us is what theirs took longer than that at
-// the smallest size of the series: a guess of what a call costs at any size.
-func runBlackhole(l *lab, r *Reference) *table.Table {
+// runBlackhole measures each collective with the algorithm that auto chooses, with the
+// fastest algorithm and with the most similar one. call_us is how much longer theirs took
+// than the most similar algorithm at the smallest size of the series. It estimates the cost
+// of a call at any size.
+func runBlackhole(l *measurer, r *Reference) *table.Table {
 	var rows []blackholeRow
 	var (
 		series  string
-		fastest string  // algorithm
+		fastest string  // name of the algorithm
 		call    float64 // µs
 	)
 	for i := range r.Table.Rows {
@@ -69,30 +73,30 @@ func runBlackhole(l *lab, r *Reference) *table.Table {
 			}
 			return measured[i]
 		}
-		if size <= manyTried {
+		if size <= maxTriedSize {
 			fastest = measure(collperf.AllAlgorithms).Algorithm
 		}
-		auto, best, same := measure(collperf.Auto), measure(fastest), measure(like[op+" "+fabric])
+		auto, best, similar := measure(collperf.Auto), measure(fastest), measure(similarAlgorithms[op+" "+fabric])
 		if op+" "+fabric != series {
-			series, call = op+" "+fabric, theirs-*same.TimeUS
+			series, call = op+" "+fabric, theirs-*similar.TimeUS
 		}
 		rows = append(rows, blackholeRow{
 			op, r.digits(i, "devices"), fabric, r.digits(i, "size_bytes"), r.digits(i, "time_us"),
-			auto.Algorithm, fixed(*auto.TimeUS, 2), ratio(*auto.TimeUS, theirs), best.Algorithm, fixed(*best.TimeUS, 2),
-			same.Algorithm, fixed(*same.TimeUS, 2), ratio(*same.TimeUS, theirs),
-			fixed(call, 2), ratio(*same.TimeUS+call, theirs),
+			auto.Algorithm, formatFixed(*auto.TimeUS, 2), ratio(*auto.TimeUS, theirs), best.Algorithm, formatFixed(*best.TimeUS, 2),
+			similar.Algorithm, formatFixed(*similar.TimeUS, 2), ratio(*similar.TimeUS, theirs),
+			formatFixed(call, 2), ratio(*similar.TimeUS+call, theirs),
 		})
 	}
 	return torch.Must(table.From(rows))
 }
 
-// blackholeOptions returns the options of a collective on the preset.
-func blackholeOptions(l *lab, op, fabric, devices string, size topology.Bytes) collperf.Options {
+// blackholeOptions returns the options of a collective on the preset blackhole.
+func blackholeOptions(l *measurer, op, fabric, devices string, size topology.Bytes) collperf.Options {
 	var sets []string
 	if fabric == "line" {
 		sets = []string{"system.sips.topology=line", "system.sips.count=" + devices}
 	}
-	if size >= coarse {
+	if size >= coarseSize {
 		sets = append(sets, "system.flit=64KiB", "pe.ipcq.slot_size=64KiB")
 	}
 	return collperf.Options{Topology: l.system("blackhole", sets...), Collective: torch.Must(ccl.ParseCollective(op)), DTypes: []tl.DType{tl.BF16}}

@@ -19,7 +19,7 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(rapidtest.Main(m)) }
 
-// read reads a table that is written in lines, cells apart by spaces. The name of a column
+// read parses a table from lines whose cells are separated by spaces. The name of a column
 // may end in the first letter of its role: "latency/l".
 func read(t testing.TB, lines string) *table.Table {
 	t.Helper()
@@ -43,7 +43,7 @@ func read(t testing.TB, lines string) *table.Table {
 func TestThresholds(t *testing.T) {
 	for _, text := range []string{"", "%", "2", "-1%", "two%", "=2%", "a=", "a=2", "NaN%", "Inf%", "0x"} {
 		if err := new(Thresholds).Set(text); err == nil || !strings.HasPrefix(err.Error(), fmt.Sprintf("threshold %q: write a share such as 2%% or 0", text)) {
-			t.Errorf("%q: got %v, want a refusal", text, err)
+			t.Errorf("%q: got %v, want an error", text, err)
 		}
 	}
 	var o Thresholds
@@ -53,13 +53,14 @@ func TestThresholds(t *testing.T) {
 		}
 	}
 	for column, want := range map[string]string{"time_us": "1/50", "latency_ns": "0/1", "busbw": "1/200"} {
-		if got := o.of(column).String(); got != want {
+		if got := o.forColumn(column).String(); got != want {
 			t.Errorf("%s: got %s, want %s", column, got, want)
 		}
 	}
 }
 
-// TestJudge: at the edge of its threshold a value is equal, behind it it is not.
+// TestJudge checks verdicts. A change that equals the threshold counts as equal; a larger
+// change does not.
 func TestJudge(t *testing.T) {
 	for _, tt := range []struct {
 		role      table.Role
@@ -68,7 +69,7 @@ func TestJudge(t *testing.T) {
 		want      Verdict
 		change    string
 	}{
-		{table.Lower, json.Number("100"), json.Number("100"), "0", Equal, ""}, // the same text says all
+		{table.Lower, json.Number("100"), json.Number("100"), "0", Equal, ""}, // equal texts have no change
 		{table.Lower, json.Number("100"), json.Number("100.0"), "0", Equal, "0"},
 		{table.Lower, json.Number("100"), json.Number("1e2"), "0", Equal, "0"},
 		{table.Lower, json.Number("100"), json.Number("100.000001"), "0", Worse, "1e-06"},
@@ -77,11 +78,11 @@ func TestJudge(t *testing.T) {
 		{table.Lower, json.Number("100"), json.Number("102.000001"), "2%", Worse, "2.000001"},
 		{table.Lower, json.Number("100"), json.Number("98"), "2%", Equal, "-2"},
 		{table.Lower, json.Number("100"), json.Number("97.999999"), "2%", Better, "-2.000001"},
-		{table.Lower, json.Number("1.1"), json.Number("1.122"), "2%", Equal, "2"}, // which floats would call worse
+		{table.Lower, json.Number("1.1"), json.Number("1.122"), "2%", Equal, "2"}, // computed with floats, this would be worse
 		{table.Lower, json.Number("0.1"), json.Number("0.3"), "200%", Equal, "200"},
 		{table.Lower, json.Number("0"), json.Number("0.0"), "0", Equal, ""},
 		{table.Lower, json.Number("0"), json.Number("1"), "1000%", Worse, ""},
-		{"", json.Number("5"), json.Number("4"), "0", Changed, "-20"}, // nothing says what is better
+		{"", json.Number("5"), json.Number("4"), "0", Changed, "-20"}, // no role says which direction is better
 		{table.Bound, json.Number("5"), json.Number("4"), "0", Changed, "-20"},
 		{table.Lower, json.Number("5"), nil, "100%", Worse, ""}, // no longer measured
 		{table.Lower, nil, json.Number("5"), "0", Changed, ""},
@@ -94,10 +95,10 @@ func TestJudge(t *testing.T) {
 		{table.Result, false, nil, "0", Equal, ""},
 		{table.Result, true, nil, "0", Changed, ""},
 		{table.Check, json.Number("0"), json.Number("1"), "0", Worse, ""},
-		{table.Check, json.Number("100"), json.Number("101"), "5%", Worse, "1"}, // no threshold for that
+		{table.Check, json.Number("100"), json.Number("101"), "5%", Worse, "1"}, // checks have no threshold
 		{table.Check, json.Number("3"), json.Number("1"), "100%", Better, "-66.66666666666667"},
 		{table.Check, json.Number("1"), json.Number("0"), "0", Better, "-100"},
-		{table.Check, json.Number("0"), nil, "0", Worse, ""}, // nobody looked
+		{table.Check, json.Number("0"), nil, "0", Worse, ""}, // values are no longer checked
 		{table.Check, nil, json.Number("0"), "0", Changed, ""},
 		{table.Check, nil, json.Number("1"), "0", Worse, ""},
 		{table.Check, true, false, "100%", Worse, ""},
@@ -106,13 +107,13 @@ func TestJudge(t *testing.T) {
 		{table.Check, true, nil, "0", Worse, ""},
 		{table.Check, nil, true, "0", Changed, ""},
 		{table.Check, nil, false, "0", Worse, ""},
-		{table.Check, "yes", "no", "0", Worse, ""}, // who knows
+		{table.Check, "yes", "no", "0", Worse, ""}, // an unknown value of a check counts as worse
 	} {
 		var o Thresholds
 		if err := o.Set(tt.threshold); err != nil {
 			t.Fatal(err)
 		}
-		got := judge(tt.role, tt.a, tt.b, o.of("t"))
+		got := judge(tt.role, tt.a, tt.b, o.forColumn("t"))
 		change := ""
 		if got.Change != nil {
 			change = strconv.FormatFloat(*got.Change, 'g', -1, 64)
@@ -153,7 +154,8 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// TestCompareColumns: which columns are keys and values, and what becomes of others.
+// TestCompareColumns checks which columns become keys and values, and which are reported as
+// lost.
 func TestCompareColumns(t *testing.T) {
 	a, b := read(t, "n/s t_ns/l u_ns/l x/s\n1 1 1 1\n"), read(t, "n/s t_ns/l x/s\n1 1 2\n")
 	for _, tt := range []struct {
@@ -192,7 +194,8 @@ func TestCompareColumns(t *testing.T) {
 	}
 }
 
-// TestCompareWords: a bandwidth with its unit was set, and one without was measured.
+// TestCompareWords checks that a bandwidth with a unit is a setting and a bandwidth without
+// a unit is a value.
 func TestCompareWords(t *testing.T) {
 	a := read(t, "link.bandwidth bandwidth/h t_ns/l\n64GB/s 60 1\n128GB/s  2\n")
 	c, err := Tables(a, a, Options{})
@@ -205,7 +208,8 @@ func TestCompareWords(t *testing.T) {
 	}
 }
 
-// TestCompareAmbiguous: rows of one table with the same keys are refused, unless they are alike.
+// TestCompareAmbiguous checks that rows of one table with the same keys are an error unless
+// the rows are equal.
 func TestCompareAmbiguous(t *testing.T) {
 	kinds := read(t, "kind n/s dtype t_ns/l\ntcm 8 f16 1\nhbm 8 f16 2\ntcm 16 f16 3\n")
 	both := read(t, "kind n/s dtype t_ns/l\ntcm 8 f16 1\nhbm 8 f16 2\ntcm 8 f32 3\n")
@@ -214,7 +218,7 @@ func TestCompareAmbiguous(t *testing.T) {
 		name string
 		a, b *table.Table
 		keys []string
-		want string // the error, or how many rows are matched
+		want string // the error, or the number of matched rows
 	}{
 		{"other columns tell", kinds, kinds, []string{"n"}, "a.csv has 2 rows with n=8 (rows 1 and 2): tell them apart with --key n,kind"},
 		{"two columns tell", both, both, []string{"n"}, "a.csv has 3 rows with n=8 (rows 1 and 2): tell them apart with --key n,kind,dtype"},
@@ -236,7 +240,7 @@ func TestCompareAmbiguous(t *testing.T) {
 	}
 }
 
-// TestRowNames: rows are named by the keys that tell something, once.
+// TestRowNames checks that the names of rows have only informative keys, each once.
 func TestRowNames(t *testing.T) {
 	for _, tt := range []struct{ a, b, want string }{
 		{"k n/s row.n/s bytes/s t_ns/l\nx 8 8 16 1\nx 16 16 32 1\n", "k n/s row.n/s bytes/s t_ns/l\nx 8 8 16 1\n", "n=16 bytes=32"},
@@ -253,7 +257,7 @@ func TestRowNames(t *testing.T) {
 	}
 }
 
-// TestCompareWithoutKeys: rows are taken in order.
+// TestCompareWithoutKeys checks that rows without keys are matched in order.
 func TestCompareWithoutKeys(t *testing.T) {
 	c, err := Tables(read(t, "t_ns/l\n1\n2\n"), read(t, "t_ns/l\n1\n3\n4\n"), Options{})
 	if err != nil {
@@ -313,8 +317,8 @@ func TestAll(t *testing.T) {
 	}
 }
 
-// TestWithoutRoles: of files that do not say, columns of words are settings, and of numbers
-// nothing is better, unless the options say so.
+// TestWithoutRoles checks files without roles. Columns of words are settings. Columns of
+// numbers have no better direction, unless the options give one.
 func TestWithoutRoles(t *testing.T) {
 	a, b := read(t, "kind n t_ns ok\ntcm 8 10 true\nhbm 8 20 true\n"), read(t, "kind n t_ns ok\ntcm 8 9 true\nhbm 8 21 false\n")
 	for _, tt := range []struct {
@@ -345,14 +349,15 @@ func TestWithoutRoles(t *testing.T) {
 	}
 }
 
-// TestDirections: columns that no table has, or that are named for two things, are refused.
+// TestDirections checks that a column that no table has, or that the options name for two
+// purposes, is an error.
 func TestDirections(t *testing.T) {
 	a := []table.Named{{Table: read(t, "kind t_ns\nx 1\n")}, {Name: experiment.Metrics, Table: read(t, "u_ns\n1\n")}}
 	for _, tt := range []struct {
 		o    Options
 		want string
 	}{
-		{Options{Lower: []string{"t_ns", "u_ns"}}, "<nil>"}, // of any table
+		{Options{Lower: []string{"t_ns", "u_ns"}}, "<nil>"}, // columns of any table
 		{Options{Lower: []string{"t"}}, `--lower: no column "t": there are kind, t_ns`},
 		{Options{Higher: []string{"kinds"}}, `--higher: no column "kinds": there are kind, t_ns; did you mean kind?`},
 		{Options{Lower: []string{"t_ns"}, Higher: []string{"t_ns"}}, `column "t_ns" is named by --lower and --higher: leave out one of them`},
@@ -364,8 +369,8 @@ func TestDirections(t *testing.T) {
 	}
 }
 
-// TestCompareIsFair: a table is equal to itself in any order of its rows, and what is
-// better one way is worse the other.
+// TestCompareIsFair checks that a table equals itself in any order of its rows, and that
+// better values become worse when the tables are swapped.
 func TestCompareIsFair(t *testing.T) {
 	columns := read(t, "k/s t_ns/l busbw/h\n").Columns
 	rapid.Check(t, func(t *rapid.T) {
@@ -390,12 +395,12 @@ func TestCompareIsFair(t *testing.T) {
 		}
 		there, back := count(a, b), count(b, a)
 		if there.Count[Worse] != back.Count[Better] || there.Count[Equal] != back.Count[Equal] || len(there.Missing) != len(back.Added) {
-			t.Errorf("there %+v, back %+v: want what is worse to be better", there, back)
+			t.Errorf("a to b %+v, b to a %+v: want worse values of one to be better values of the other", there, back)
 		}
 	})
 }
 
-// BenchmarkTables is the time of a row of four values.
+// BenchmarkTables measures the time per row of four values.
 func BenchmarkTables(b *testing.B) {
 	const rows = 1000
 	var lines strings.Builder
@@ -412,7 +417,8 @@ func BenchmarkTables(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*rows), "ns/row")
 }
 
-// TestAnotherChoice: an algorithm that was chosen for a row is a result, which may change.
+// TestAnotherChoice checks that an algorithm that was chosen automatically is a result,
+// which may change.
 func TestAnotherChoice(t *testing.T) {
 	c, err := Tables(read(t, "size/s algorithm/r time_us/l\n8 direct 5\n16 direct 9\n"), read(t, "size/s algorithm/r time_us/l\n8 direct 5\n16 ring 7\n"), Options{})
 	if err != nil {
@@ -428,7 +434,8 @@ func TestAnotherChoice(t *testing.T) {
 	}
 }
 
-// TestSaidOnce: what a point says of its only row is not compared twice.
+// TestSaidOnce checks that a column of points that repeats the column of its only row is
+// not compared twice.
 func TestSaidOnce(t *testing.T) {
 	point := func(whole, row string) *table.Table {
 		return read(t, "n/s point.crit_ns/l crit_ns/l\n8 "+whole+" "+row+"\n")

@@ -11,8 +11,8 @@ import (
 	"github.com/kernbench/kernbench/table"
 )
 
-// number returns a cell as the decimal that is written, and true and false as 1 and 0. It
-// returns nil if the cell is neither.
+// number returns the exact decimal value of a cell. true is 1 and false is 0. It returns
+// nil if the cell is neither a number nor a boolean.
 func number(cell any) *big.Rat {
 	switch v := cell.(type) {
 	case bool:
@@ -26,7 +26,7 @@ func number(cell any) *big.Rat {
 			return nil
 		}
 		if x == 0 {
-			return new(big.Rat) // also what is too small for a float: its exponent may be of any size
+			return new(big.Rat) // also for numbers too small for a float, because their exponent may be huge
 		}
 		if r, ok := new(big.Rat).SetString(string(v)); ok {
 			return r
@@ -41,19 +41,19 @@ func judge(role table.Role, a, b any, threshold *big.Rat) Cell {
 	neutral := role != table.Lower && role != table.Higher && role != table.Check
 	_, boolA := a.(bool)
 	_, boolB := b.(bool)
-	right := role == table.Check && (boolA || boolB) // more is better: true
+	trueIsBetter := role == table.Check && (boolA || boolB) // of two booleans, true is better
 	if role == table.Check {
 		threshold = new(big.Rat)
 	}
-	no := func(cell any) bool { return cell == nil || cell == false } // JSON may leave out what is false
-	if c.A == c.B || neutral && no(a) && no(b) {
+	isFalse := func(cell any) bool { return cell == nil || cell == false } // JSON may leave out false values
+	if c.A == c.B || neutral && isFalse(a) && isFalse(b) {
 		return c
 	}
 	x, y := number(a), number(b)
 	if x == nil || y == nil {
 		c.Verdict = Changed
-		unchecked := role == table.Check && (y == nil || (y.Sign() == 0) == right) // no check before, and none now that says that values are right
-		if !neutral && (x != nil || unchecked) {                                   // what was measured no longer is
+		unchecked := role == table.Check && (y == nil || (y.Sign() == 0) == trueIsBetter) // not checked before, and now not checked or wrong
+		if !neutral && (x != nil || unchecked) {                                          // a value that is no longer measured is worse
 			c.Verdict = Worse
 		}
 		return c
@@ -67,7 +67,7 @@ func judge(role table.Role, a, b any, threshold *big.Rat) Cell {
 	case new(big.Rat).Abs(more).Cmp(allowed) <= 0:
 	case neutral:
 		c.Verdict = Changed
-	case (role == table.Higher || right) == (more.Sign() > 0):
+	case (role == table.Higher || trueIsBetter) == (more.Sign() > 0):
 		c.Verdict = Better
 	default:
 		c.Verdict = Worse
@@ -75,19 +75,21 @@ func judge(role table.Role, a, b any, threshold *big.Rat) Cell {
 	return c
 }
 
-// Thresholds says by how much a value may change and still count as equal, as a share of
-// what it was. The zero value allows nothing.
-type Thresholds map[string]*big.Rat // by column; "" is all others
+// Thresholds maps a column to the largest change that still counts as equal, as a share of
+// the value in A. The key "" is for all other columns. Without an entry, no change is
+// allowed.
+type Thresholds map[string]*big.Rat
 
-// Set reads a threshold: "2%" for all columns, or "latency_ns=0.5%" for one.
+// Set parses and adds a threshold: "2%" for all columns, or "latency_ns=0.5%" for one
+// column.
 func (t *Thresholds) Set(text string) error {
 	column, share, single := strings.Cut(text, "=")
 	if !single {
 		column, share = "", text
 	}
-	percent, is := strings.CutSuffix(share, "%")
+	percent, isPercent := strings.CutSuffix(share, "%")
 	limit := number(json.Number(percent))
-	if limit == nil || limit.Sign() < 0 || !is && limit.Sign() != 0 || single && column == "" {
+	if limit == nil || limit.Sign() < 0 || !isPercent && limit.Sign() != 0 || single && column == "" {
 		return fmt.Errorf("threshold %q: write a share such as 2%% or 0, or one of a column, latency_ns=2%%", text)
 	}
 	limit.Quo(limit, big.NewRat(100, 1))
@@ -98,5 +100,5 @@ func (t *Thresholds) Set(text string) error {
 	return nil
 }
 
-// of returns the threshold of a column.
-func (t Thresholds) of(column string) *big.Rat { return cmp.Or(t[column], t[""], new(big.Rat)) }
+// forColumn returns the threshold of a column.
+func (t Thresholds) forColumn(column string) *big.Rat { return cmp.Or(t[column], t[""], new(big.Rat)) }

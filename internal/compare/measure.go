@@ -19,19 +19,20 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// Measured is a reference with our own numbers.
+// Measured is a reference together with our own numbers.
 type Measured struct {
 	*Reference
-	Systems    []string     `json:"systems"`    // that ours were measured on: "preset ring6 (hash 88275a90ffa3)"
-	Difference string       `json:"difference"` // in a line
+	Systems    []string     `json:"systems"`    // the systems of our measurements: "preset ring6 (hash 88275a90ffa3)"
+	Difference string       `json:"difference"` // a line about how ours differ from theirs
 	Schema     table.Schema `json:"schema"`
-	Rows       *table.Table `json:"rows"`    // theirs and ours
-	Version    string       `json:"version"` // of kernbench
+	Rows       *table.Table `json:"rows"`    // their numbers and ours
+	Version    string       `json:"version"` // version of kernbench
 }
 
-// nearest is how ours are measured for each reference, and what is different about them.
-var nearest = map[string]struct {
-	run        func(*lab, *Reference) *table.Table
+// measurements maps the name of a reference to the function that measures our numbers and
+// to a text about how they differ from theirs.
+var measurements = map[string]struct {
+	run        func(*measurer, *Reference) *table.Table
 	difference string
 }{
 	"allreduce_lower_bounds": {runBounds, "theirs is the optimum of any algorithm; bound is ours, which is never weaker on these six but for their rounding, and takes is the fastest algorithm here at 16 MiB"},
@@ -40,7 +41,7 @@ var nearest = map[string]struct {
 	"torus6_buffer_kind":     {runTorus6, "theirs is of another machine, and its times grow as if tensors moved whole from hop to hop; ours move in chunks that overlap"},
 }
 
-// Measure measures what comes nearest to a reference on our machines.
+// Measure measures on our machines what is most similar to a reference.
 func Measure(ctx context.Context, name string) (m *Measured, err error) {
 	r, err := GetReference(name)
 	if err != nil {
@@ -51,15 +52,15 @@ func Measure(ctx context.Context, name string) (m *Measured, err error) {
 			m, err = nil, fmt.Errorf("ours beside %s: %w", name, failed)
 		}
 	}()
-	l := &lab{ctx: ctx}
-	t := nearest[name].run(l, r)
-	return &Measured{r, l.systems, nearest[name].difference, table.Schema{"rows": t.Columns}, t, version.Version}, nil
+	l := &measurer{ctx: ctx}
+	t := measurements[name].run(l, r)
+	return &Measured{r, l.systems, measurements[name].difference, table.Schema{"rows": t.Columns}, t, version.Version}, nil
 }
 
 // WriteCSV writes the rows.
 func (m *Measured) WriteCSV(w io.Writer) error { return m.Rows.WriteCSV(w) }
 
-// WriteText writes what is known of the reference, the rows, and what is different about ours.
+// WriteText writes what is known about the reference, the rows, and how our numbers differ.
 func (m *Measured) WriteText(w io.Writer) error {
 	fmt.Fprintf(w, "# reference: %s, %s\n", m.Name, m.Title)
 	m.writeKnown(w, "# ")
@@ -72,15 +73,15 @@ func (m *Measured) WriteText(w io.Writer) error {
 	return err
 }
 
-// lab measures on systems, and remembers which. Its methods panic with errors, which Measure
-// returns.
-type lab struct {
+// measurer measures on systems and records which systems it used. Its methods panic with
+// errors, which Measure returns.
+type measurer struct {
 	ctx     context.Context
 	systems []string
 }
 
-// system compiles a preset with some values changed, whatever files there are.
-func (l *lab) system(preset string, sets ...string) *topology.Graph {
+// system compiles a preset with some values changed. It ignores configuration files.
+func (l *measurer) system(preset string, sets ...string) *topology.Graph {
 	spec := torch.Must(topology.Parse("preset "+preset, torch.Must(topology.PresetSource(preset)), sets...))
 	if name := topology.OriginOf(spec).String(); !slices.Contains(l.systems, name) {
 		l.systems = append(l.systems, name)
@@ -88,10 +89,10 @@ func (l *lab) system(preset string, sets ...string) *topology.Graph {
 	return torch.Must(topology.Compile(spec))
 }
 
-// measure returns the row of a collective at one size by one algorithm, or by the fastest of all,
-// the first of several. Ranks are SIPs; values are not computed. Errors begin with what is
-// measured.
-func (l *lab) measure(what string, o collperf.Options, size topology.Bytes) collperf.Row {
+// measure returns the row of a collective at one size with one algorithm, or with the
+// fastest algorithm, the first one if several are equally fast. Ranks are SIPs, and values
+// are not computed. Errors begin with the text what.
+func (l *measurer) measure(what string, o collperf.Options, size topology.Bytes) collperf.Row {
 	o.Min, o.Max, o.RanksPer, o.NoCheck = size, size, collperf.PerSIP, true
 	rows, _, err := collperf.Run(l.ctx, o, nil)
 	best := 0
@@ -106,13 +107,13 @@ func (l *lab) measure(what string, o collperf.Options, size topology.Bytes) coll
 	return rows[best]
 }
 
-// fixed returns a number with some places behind the point.
-func fixed(x float64, places int) json.Number {
+// formatFixed formats a number with some digits after the decimal point.
+func formatFixed(x float64, places int) json.Number {
 	return json.Number(strconv.FormatFloat(x, 'f', places, 64))
 }
 
-// ratio returns how many times theirs ours is.
-func ratio(ours, theirs float64) json.Number { return fixed(ours/theirs, 3) }
+// ratio returns ours divided by theirs.
+func ratio(ours, theirs float64) json.Number { return formatFixed(ours/theirs, 3) }
 
 type fsimRow struct {
 	System string      `json:"system" table:",setting"`
@@ -123,8 +124,9 @@ type fsimRow struct {
 	Ratio  json.Number `json:"ratio" table:",result"`
 }
 
-// runFSIM measures the all-reduce of milestone-1h-ccl, since nothing is known to be alike.
-func runFSIM(l *lab, r *Reference) *table.Table {
+// runFSIM measures the all-reduce of milestone-1h-ccl, because the workload of the
+// reference is not known.
+func runFSIM(l *measurer, r *Reference) *table.Table {
 	var rows []fsimRow
 	for _, preset := range []string{"ring6", "torus2x3", "mesh2x3"} {
 		g := l.system(preset)
@@ -133,7 +135,7 @@ func runFSIM(l *lab, r *Reference) *table.Table {
 			ours := *l.measure(preset, collperf.Options{
 				Topology: g, Collective: ccl.AllReduce, Algorithm: ccl.CenterRoot.Name, Partial: true,
 			}, topology.Bytes(elems*f16)).TimeUS
-			rows = append(rows, fsimRow{preset, elems, elems * f16, r.digits(0, "latency_us"), fixed(ours, 3), ratio(ours, r.Number(0, "latency_us"))})
+			rows = append(rows, fsimRow{preset, elems, elems * f16, r.digits(0, "latency_us"), formatFixed(ours, 3), ratio(ours, r.Number(0, "latency_us"))})
 		}
 	}
 	return torch.Must(table.From(rows))
@@ -148,8 +150,8 @@ type torus6Row struct {
 	Ratio  json.Number  `json:"ratio" table:",result"`
 }
 
-// runTorus6 does what the bench center_root_buffers does.
-func runTorus6(l *lab, r *Reference) *table.Table {
+// runTorus6 measures what the bench center_root_buffers measures.
+func runTorus6(l *measurer, r *Reference) *table.Table {
 	g := l.system("torus2x3", "system.sips.w=3", "system.sips.h=2")
 	var rows []torus6Row
 	for i := range r.Table.Rows {
@@ -166,11 +168,12 @@ func runTorus6(l *lab, r *Reference) *table.Table {
 }
 
 const (
-	tried = 1 << 20  // bytes at which all algorithms are tried
-	large = 16 << 20 // bytes of a large message, for the best of them
+	triedBytes = 1 << 20  // size at which all algorithms are tried
+	largeBytes = 16 << 20 // size at which the fastest algorithm is measured
 )
 
-// boundsRow has times in M/b.
+// boundsRow is a row of the comparison. Its times are in M/b: message size divided by the
+// bandwidth of a link.
 type boundsRow struct {
 	Topology   string      `json:"topology" table:",setting"`
 	Nodes      json.Number `json:"nodes" table:",setting"`
@@ -185,25 +188,25 @@ type boundsRow struct {
 
 // runBounds measures our bound and the fastest algorithm on each fabric. All algorithms are
 // tried at 1 MiB, and the fastest is measured at 16 MiB.
-func runBounds(l *lab, r *Reference) *table.Table {
+func runBounds(l *measurer, r *Reference) *table.Table {
 	var rows []boundsRow
 	for i := range r.Table.Rows {
 		fabric, optimum := r.Text(i, "topology"), r.Number(i, "optimum")
 		g := l.system("alpha_beta", fabricSets(fabric, r.Text(i, "nodes"))...)
 		o := collperf.Options{Topology: g, Collective: ccl.AllReduce, Algorithm: collperf.AllAlgorithms}
-		o.Algorithm = l.measure(fabric, o, tried).Algorithm
-		row := l.measure(fabric, o, large)
-		unit := large / float64(g.Spec().System.SIPs.Link.Bandwidth) * 1e6 // M/b in µs
+		o.Algorithm = l.measure(fabric, o, triedBytes).Algorithm
+		row := l.measure(fabric, o, largeBytes)
+		unit := largeBytes / float64(g.Spec().System.SIPs.Link.Bandwidth) * 1e6 // M/b in µs
 		rows = append(rows, boundsRow{
 			fabric, r.digits(i, "nodes"), r.digits(i, "optimum"), r.digits(i, "equal_shard"),
-			fixed(row.BoundUS/unit, 3), ratio(row.BoundUS/unit, optimum),
-			row.Algorithm, fixed(*row.TimeUS/unit, 3), ratio(*row.TimeUS/unit, optimum),
+			formatFixed(row.BoundUS/unit, 3), ratio(row.BoundUS/unit, optimum),
+			row.Algorithm, formatFixed(*row.TimeUS/unit, 3), ratio(*row.TimeUS/unit, optimum),
 		})
 	}
 	return torch.Must(table.From(rows))
 }
 
-// fabricSets returns a fabric, "torus_2d 2x3", as changes of a preset.
+// fabricSets returns the settings that change a preset to a fabric such as "torus_2d 2x3".
 func fabricSets(fabric, nodes string) []string {
 	kind, grid, _ := strings.Cut(fabric, " ")
 	sets := []string{"system.sips.topology=" + kind, "system.sips.count=" + nodes}

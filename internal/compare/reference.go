@@ -17,15 +17,15 @@ import (
 	"github.com/kernbench/kernbench/table"
 )
 
-// Reference is numbers of others, and what is known of them.
+// Reference is published numbers of others, and what is known about them.
 type Reference struct {
 	Name    string            `json:"reference"`
 	Title   string            `json:"title"`
 	Source  []string          `json:"source"`
 	Date    string            `json:"date"`
 	About   []string          `json:"about"`
-	Unknown []string          `json:"unknown"` // what nobody told us
-	Columns map[string]string `json:"columns"` // of the table, and what they mean
+	Unknown []string          `json:"unknown"` // what the source does not say
+	Columns map[string]string `json:"columns"` // meaning of each column of the table
 	Table   *table.Table      `json:"-"`
 }
 
@@ -36,12 +36,12 @@ var data embed.FS
 func References() []string {
 	entries, err := data.ReadDir("data")
 	if err != nil {
-		panic(err) // it is part of the program
+		panic(err) // cannot happen: the folder is embedded in the program
 	}
 	return lists.Make(len(entries), func(i int) string { return strings.TrimSuffix(entries[i].Name(), ".csv") })
 }
 
-// GetReference returns a reference.
+// GetReference returns the reference with a name.
 func GetReference(name string) (*Reference, error) {
 	if !slices.Contains(References(), name) {
 		return nil, fmt.Errorf("no reference %q: there are %s%s", name, strings.Join(References(), ", "), config.DidYouMean(name, References()))
@@ -58,14 +58,15 @@ func GetReference(name string) (*Reference, error) {
 	return r, nil
 }
 
-// parse reads a file: lines "# key: value" tell of it, the rest is the table.
+// parse parses the file of a reference. Lines "# key: value" at its start describe the
+// reference; the rest is the table.
 func parse(text []byte) (*Reference, error) {
 	r := &Reference{Columns: map[string]string{}}
 	texts := map[string]*string{"title": &r.Title, "date": &r.Date}
 	lists := map[string]*[]string{"source": &r.Source, "about": &r.About, "unknown": &r.Unknown}
 	for lines := bufio.NewScanner(bytes.NewReader(text)); lines.Scan(); {
-		comment, is := strings.CutPrefix(lines.Text(), "# ")
-		if !is {
+		comment, isComment := strings.CutPrefix(lines.Text(), "# ")
+		if !isComment {
 			break
 		}
 		key, value, _ := strings.Cut(comment, ": ")
@@ -86,16 +87,16 @@ func parse(text []byte) (*Reference, error) {
 	return r, err
 }
 
-// Text returns a cell.
+// Text returns a cell as text. It panics if there is no such column.
 func (r *Reference) Text(row int, column string) string {
 	i, err := r.Table.Find(column)
 	if err != nil {
-		panic("reference " + r.Name + ": " + err.Error()) // the file is part of the program
+		panic("reference " + r.Name + ": " + err.Error()) // the file is embedded in the program
 	}
 	return r.Table.Text(row, i)
 }
 
-// Number returns a cell that is a number.
+// Number returns a cell as a number. It panics if the cell is no number.
 func (r *Reference) Number(row int, column string) float64 {
 	x, err := strconv.ParseFloat(r.Text(row, column), 64)
 	if err != nil {
@@ -104,12 +105,12 @@ func (r *Reference) Number(row int, column string) float64 {
 	return x
 }
 
-// digits returns a cell that is a number as it is written.
+// digits returns a cell that is a number, with the digits of the file.
 func (r *Reference) digits(row int, column string) json.Number {
 	return json.Number(r.Text(row, column))
 }
 
-// writeKnown writes what is known of a reference, and what is not.
+// writeKnown writes what is known about a reference, and what is not.
 func (r *Reference) writeKnown(w io.Writer, indent string) {
 	writeLines(w, indent+"source", r.Source)
 	writeLines(w, indent+"date", []string{r.Date})
@@ -123,12 +124,12 @@ func writeLines(w io.Writer, word string, lines []string) {
 	}
 }
 
-// List is all references.
+// List is a list of references.
 type List struct {
 	References []*Reference `json:"references"`
 }
 
-// ListReferences reads all references.
+// ListReferences returns all references.
 func ListReferences() (*List, error) {
 	l := &List{}
 	for _, name := range References() {
@@ -141,7 +142,7 @@ func ListReferences() (*List, error) {
 	return l, nil
 }
 
-// WriteText writes what is known of each reference.
+// WriteText writes what is known about each reference.
 func (l *List) WriteText(w io.Writer) error {
 	for i, r := range l.References {
 		if i > 0 {

@@ -12,8 +12,8 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// TestReferences: every file says what it is, where it comes from, what its columns mean
-// and what is not known of it, and has something to be measured beside it.
+// TestReferences checks that every file has a title, a source, the meaning of its columns
+// and what is not known, and that there is a measurement to compare with.
 func TestReferences(t *testing.T) {
 	want := []string{"allreduce_lower_bounds", "fsim", "tenstorrent_blackhole", "torus6_buffer_kind"}
 	if diff := cmp.Diff(want, References()); diff != "" {
@@ -36,16 +36,16 @@ func TestReferences(t *testing.T) {
 		if len(r.Columns) != len(r.Table.Columns) {
 			t.Errorf("%s: meanings of %d columns, and the table has %d", name, len(r.Columns), len(r.Table.Columns))
 		}
-		if nearest[name].run == nil || nearest[name].difference == "" {
-			t.Errorf("%s: nothing is measured beside it, or nothing said on what is different", name)
+		if measurements[name].run == nil || measurements[name].difference == "" {
+			t.Errorf("%s: there is no measurement to compare with, or no text about the difference", name)
 		}
 	}
-	if len(nearest) != len(want) {
-		t.Errorf("ours are measured beside %d references, want %d", len(nearest), len(want))
+	if len(measurements) != len(want) {
+		t.Errorf("there are measurements for %d references, want %d", len(measurements), len(want))
 	}
 }
 
-// TestFacts: some numbers of each.
+// TestFacts checks some numbers of each reference.
 func TestFacts(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
@@ -77,7 +77,8 @@ func TestFacts(t *testing.T) {
 	}
 }
 
-// TestParse: what is known is in the head, and a key that nobody knows is a mistake.
+// TestParse checks that descriptions are read only from the start of the file, and that an
+// unknown key is an error.
 func TestParse(t *testing.T) {
 	r, err := parse([]byte("# title: t\n# source: a: b\n# unknown: u\n# column n: number\nn\n1\n# about: not in the head\n"))
 	if err != nil || r.Title != "t" || !slices.Equal(r.Source, []string{"a: b"}) || r.Columns["n"] != "number" || r.About != nil {
@@ -88,8 +89,8 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// TestMeasure: rows of the reference in order, with ours beside each, on the systems that are
-// named. The tables themselves are in docs/use/references.md.
+// TestMeasure checks the rows of a reference with our numbers and the names of the systems.
+// docs/use/references.md has all tables.
 func TestMeasure(t *testing.T) {
 	b, err := Measure(t.Context(), "torus6_buffer_kind")
 	if err != nil {
@@ -106,7 +107,7 @@ func TestMeasure(t *testing.T) {
 		t.Errorf("the column of ours is %+v, want times in ns of which less is better", c)
 	}
 	if _, err := Measure(t.Context(), "nothing"); err == nil {
-		t.Error("a reference that there is not: want an error")
+		t.Error("a reference that does not exist: want an error")
 	}
 }
 
@@ -124,15 +125,15 @@ func TestFabricSets(t *testing.T) {
 	}
 }
 
-// TestBlackholePackets: larger packets, which large sizes are measured with, change less
-// than 0.1 % at the smallest of these, 64 MiB.
+// TestBlackholePackets checks that the larger packets for large sizes change times by less
+// than 0.1 % at the smallest of these sizes, 64 MiB.
 func TestBlackholePackets(t *testing.T) {
-	l := &lab{ctx: t.Context()}
+	l := &measurer{ctx: t.Context()}
 	var times []float64
-	for _, size := range []topology.Bytes{coarse - 1, coarse} {
+	for _, size := range []topology.Bytes{coarseSize - 1, coarseSize} {
 		o := blackholeOptions(l, "all_reduce", "ring", "8", size)
 		o.Algorithm = "bidirectional_ring"
-		times = append(times, *l.measure("a ring", o, coarse).TimeUS)
+		times = append(times, *l.measure("a ring", o, coarseSize).TimeUS)
 	}
 	if times[0] == times[1] || times[1]/times[0] > 1.001 || times[1]/times[0] < 0.999 {
 		t.Errorf("64 MiB take %v µs in packets of 8 KiB, %v µs in larger ones, want within 0.1 %%", times[0], times[1])

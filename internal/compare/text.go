@@ -13,14 +13,14 @@ import (
 )
 
 // KeepChanges removes the cells that are equal.
-func (s *Sum) KeepChanges() {
+func (s *Summary) KeepChanges() {
 	for _, t := range s.Tables {
 		t.Cells = slices.DeleteFunc(t.Cells, func(c Cell) bool { return c.Verdict == Equal })
 	}
 }
 
-// Trouble says in a sentence what is bad about B.
-func (s *Sum) Trouble() string {
+// Trouble returns a sentence about what is worse or missing in B.
+func (s *Summary) Trouble() string {
 	worse, rows, columns := 0, 0, 0
 	for _, n := range s.Tables {
 		worse, rows, columns = worse+n.Count[Worse], rows+len(n.Missing), columns+len(n.Lost)
@@ -41,8 +41,8 @@ func (s *Sum) Trouble() string {
 	return than
 }
 
-// Unmatched says why no row of A is in B, and what to do.
-func (s *Sum) Unmatched() string {
+// Unmatched returns a sentence about why no row of A matches a row of B, and what to do.
+func (s *Summary) Unmatched() string {
 	t := s.Tables[0]
 	switch {
 	case len(t.Missing) == 0:
@@ -54,7 +54,7 @@ func (s *Sum) Unmatched() string {
 }
 
 // WriteText writes what changed in each table, and the files that only one side has.
-func (s *Sum) WriteText(w io.Writer) error {
+func (s *Summary) WriteText(w io.Writer) error {
 	for i, t := range s.Tables {
 		if i > 0 {
 			fmt.Fprintln(w)
@@ -68,7 +68,8 @@ func (s *Sum) WriteText(w io.Writer) error {
 	return nil
 }
 
-// writeText writes the table of what changed, what is there only once, and a summary.
+// writeText writes a table of the changes, the rows and columns that only one side has, and
+// a summary.
 func (t Named) writeText(w io.Writer) error {
 	if t.Name != "" {
 		fmt.Fprintf(w, "# %s\n", t.Name)
@@ -95,7 +96,7 @@ func (t Named) writeText(w io.Writer) error {
 	return err
 }
 
-// changeText returns a change in percent, to three digits.
+// changeText formats a change in percent with three digits.
 func changeText(percent *float64) string {
 	if percent == nil {
 		return "-"
@@ -103,11 +104,11 @@ func changeText(percent *float64) string {
 	return fmt.Sprintf("%+.3g%%", *percent)
 }
 
-// WriteCSV writes what changed, and rows, columns and files that only one side has.
-func (s *Sum) WriteCSV(w io.Writer) error {
+// WriteCSV writes the changes, and the rows, columns and files that only one side has.
+func (s *Summary) WriteCSV(w io.Writer) error {
 	names := []string{"table", "row", "column", "a", "b", "change_percent", "verdict"}
 	t := &table.Table{Columns: lists.Make(len(names), func(i int) table.Column { return table.Column{Name: names[i]} })}
-	alone := func(verdict string, at func(name string) []any, names []string) {
+	addUnmatched := func(verdict string, at func(name string) []any, names []string) {
 		for _, name := range names {
 			t.Rows = append(t.Rows, append(at(name), nil, nil, nil, verdict))
 		}
@@ -121,12 +122,12 @@ func (s *Sum) WriteCSV(w io.Writer) error {
 			t.Rows = append(t.Rows, []any{n.Name, c.Row, c.Column, c.A, c.B, change, string(c.Verdict)})
 		}
 		row := func(name string) []any { return []any{n.Name, name, nil} }
-		alone("missing", row, n.Missing)
-		alone("new", row, n.Added)
-		alone("missing", func(name string) []any { return []any{n.Name, nil, name} }, n.Lost)
+		addUnmatched("missing", row, n.Missing)
+		addUnmatched("new", row, n.Added)
+		addUnmatched("missing", func(name string) []any { return []any{n.Name, nil, name} }, n.Lost)
 	}
 	file := func(name string) []any { return []any{name, nil, nil} }
-	alone("missing", file, s.Missing)
-	alone("new", file, s.Added)
+	addUnmatched("missing", file, s.Missing)
+	addUnmatched("new", file, s.Added)
 	return t.WriteCSV(w)
 }

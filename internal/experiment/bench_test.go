@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-func lineOf(n int) []Point {
+// linePoints returns n points that differ in one setting.
+func linePoints(n int) []Point {
 	d := Dimension{Name: "n"}
 	for i := range n {
 		d.Values = append(d.Values, strconv.Itoa(i))
@@ -14,26 +15,26 @@ func lineOf(n int) []Point {
 	return grid(d)
 }
 
-// BenchmarkPoints is what a point costs beside its run: without a file, and in one.
+// BenchmarkPoints measures the overhead per point, without a file and with a file.
 func BenchmarkPoints(b *testing.B) {
 	for name, file := range map[string]string{"memory": "", "file": filepath.Join(b.TempDir(), "r.jsonl")} {
 		b.Run(name, func(b *testing.B) {
-			if _, err := Run(b.Context(), Options{File: file, Replace: true}, lineOf(b.N), named, nil); err != nil {
+			if _, err := Run(b.Context(), Options{File: file, Replace: true}, linePoints(b.N), nameRow, nil); err != nil {
 				b.Fatal(err)
 			}
 		})
 	}
 }
 
-// BenchmarkResume is what a point costs that is taken over.
+// BenchmarkResume measures the cost of a point that is read from the file.
 func BenchmarkResume(b *testing.B) {
-	o, points := Options{File: filepath.Join(b.TempDir(), "r.jsonl")}, lineOf(b.N)
-	if _, err := Run(b.Context(), o, points, named, nil); err != nil {
+	o, points := Options{File: filepath.Join(b.TempDir(), "r.jsonl")}, linePoints(b.N)
+	if _, err := Run(b.Context(), o, points, nameRow, nil); err != nil {
 		b.Fatal(err)
 	}
 	o.Resume = true
 	b.ResetTimer()
-	if _, err := Run(b.Context(), o, points, named, nil); err != nil {
+	if _, err := Run(b.Context(), o, points, nameRow, nil); err != nil {
 		b.Fatal(err)
 	}
 }

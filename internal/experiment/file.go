@@ -20,13 +20,13 @@ type output struct {
 	info   fs.FileInfo
 	header header
 
-	dirty   chan struct{} // something was written since the last sync
+	dirty   chan struct{} // signals a write since the last sync
 	syncing sync.WaitGroup
-	syncErr error // for close, after syncing
+	syncErr error // first error of a sync, which close returns
 }
 
-// open locks the file of the options, reads it and makes it ready for more records. If
-// there is none, or its rows are to be replaced, the file is begun anew.
+// open locks the file of the options, reads it and prepares it for more records. It begins
+// a new file if there is none or if its rows are to be replaced.
 func open(ctx context.Context, o Options, h header) (*output, *contents, error) {
 	for {
 		f, name, err := openLocked(o.File)
@@ -37,19 +37,20 @@ func open(ctx context.Context, o Options, h header) (*output, *contents, error) 
 		if err != nil {
 			return nil, nil, &FileError{errors.Join(err, f.Close())}
 		}
-		described := len(c.header.Schema) > 0 || len(h.Schema) == 0
-		if c.size > 0 && (!described || c.missing() > 0 && (!c.sealed || !c.header.has(h.Programs))) {
-			// The file gets checksums, the columns and the name of this program before it gets rows.
+		hasSchema := len(c.header.Schema) > 0 || len(h.Schema) == 0
+		if c.size > 0 && (!hasSchema || c.missing() > 0 && (!c.hasChecksums || !c.header.hasPrograms(h.Programs))) {
+			// Add checksums, the columns and the name of this program to the file before
+			// any row.
 			c.header.Schema = h.Schema
 			if c.missing() > 0 {
-				c.header.add(h.Programs)
+				c.header.addPrograms(h.Programs)
 			}
 			if err := errors.Join(file.Write(name, lines(c.header, c.records)), f.Close()); err != nil {
 				return nil, nil, fmt.Errorf("go on with %s: %w", name, err)
 			}
 			continue
 		}
-		if err := begun(f, name, c, h); err != nil {
+		if err := prepareFile(f, name, c, h); err != nil {
 			return nil, nil, errors.Join(err, f.Close())
 		}
 		out, err := newOutput(f, name, c.header)
@@ -57,6 +58,7 @@ func open(ctx context.Context, o Options, h header) (*output, *contents, error) 
 	}
 }
 
+// newOutput returns an output for an open file and starts to sync it in the background.
 func newOutput(f *os.File, name string, h header) (*output, error) {
 	info, err := f.Stat()
 	if err != nil {
@@ -67,8 +69,8 @@ func newOutput(f *os.File, name string, h header) (*output, error) {
 	return out, nil
 }
 
-// openLocked opens a file, creating it if there is none, and locks it until it is closed.
-// The name returned is that of the file which a link leads to.
+// openLocked opens a file, or creates it, and locks it until it is closed. It follows links
+// and returns the name of the file that was opened.
 func openLocked(name string) (*os.File, string, error) {
 	if target, err := filepath.EvalSymlinks(name); err == nil {
 		name = target
@@ -86,7 +88,7 @@ func openLocked(name string) (*os.File, string, error) {
 		if err := lock(f); err != nil {
 			return nil, "", errors.Join(err, f.Close())
 		}
-		// The process that had the lock before may have put another file in its place.
+		// The process that held the lock before may have replaced the file.
 		ours, err := f.Stat()
 		if err != nil {
 			return nil, "", errors.Join(err, f.Close())
@@ -100,8 +102,8 @@ func openLocked(name string) (*os.File, string, error) {
 	}
 }
 
-// accept returns the contents of a file that a sweep takes over, empty if it takes over
-// none.
+// accept returns the contents of a file that the sweep continues from. The contents are
+// empty if the sweep begins a new file.
 func (o Options) accept(ctx context.Context, f *os.File, name string, h header) (*contents, error) {
 	r, err := file.NewReader(ctx, f, maxFileBytes)
 	if err != nil {
@@ -109,7 +111,7 @@ func (o Options) accept(ctx context.Context, f *os.File, name string, h header) 
 	}
 	c, err := parse(name, r)
 	switch {
-	case errors.Is(err, errForeign): // never overwritten
+	case errors.Is(err, errForeign): // such a file is never overwritten
 		return nil, err
 	case !o.Resume && o.Replace:
 		return &contents{}, nil
@@ -122,11 +124,11 @@ func (o Options) accept(ctx context.Context, f *os.File, name string, h header) 
 	case c.size == 0:
 		return c, nil
 	}
-	if err := c.differs(name, h); err != nil {
+	if err := c.checkHeader(name, h); err != nil {
 		return nil, err
 	}
-	if olds := c.header.olds(o.Program); len(olds) > 0 {
-		text := fmt.Sprintf("%s has points of another build of the program (%s, and this is %s)", name, strings.Join(olds, ", "), o.Program)
+	if others := c.header.otherPrograms(o.Program); len(others) > 0 {
+		text := fmt.Sprintf("%s has points of another build of the program (%s, and this is %s)", name, strings.Join(others, ", "), o.Program)
 		if o.Strict {
 			return nil, fmt.Errorf("%s: leave out --strict to keep them, or --resume to begin the file anew", text)
 		}
@@ -135,8 +137,9 @@ func (o Options) accept(ctx context.Context, f *os.File, name string, h header) 
 	return c, nil
 }
 
-// begun makes the file end with its last whole line, the header if it has no other.
-func begun(f *os.File, name string, c *contents, h header) error {
+// prepareFile truncates the file after its last whole line. If the file has no whole line,
+// it writes the header.
+func prepareFile(f *os.File, name string, c *contents, h header) error {
 	info, err := f.Stat()
 	if err == nil && info.Size() > c.size {
 		err = f.Truncate(c.size)
@@ -155,20 +158,22 @@ func begun(f *os.File, name string, c *contents, h header) error {
 	return nil
 }
 
-// append adds a record, which outlives the process from then on, and soon the machine.
-// After an error the file must not be written any more: its last line may be a part.
+// append adds a record to the file. The record survives the end of the process at once, and
+// a failure of the computer after the next sync. After an error the file must not be
+// written any more, because its last line may be incomplete.
 func (out *output) append(r record) error {
 	if _, err := out.f.Write(append(r.line(out.header.seed()), '\n')); err != nil {
 		return fmt.Errorf("write results: %w", err)
 	}
 	select {
 	case out.dirty <- struct{}{}:
-	default: // the sync that is due comes after this write
+	default: // a sync is already due and will include this write
 	}
 	return nil
 }
 
-// sync brings what was written to the disk, all that has come together at once.
+// sync writes the file to the disk whenever a record was added. One sync covers all records
+// that were added before it.
 func (out *output) sync() {
 	for range out.dirty {
 		if err := out.f.Sync(); err != nil && out.syncErr == nil {
@@ -177,7 +182,7 @@ func (out *output) sync() {
 	}
 }
 
-// close ends the writing; all records are on the disk then.
+// close stops the syncing and closes the file. All records are then on the disk.
 func (out *output) close() error {
 	close(out.dirty)
 	out.syncing.Wait()

@@ -19,14 +19,15 @@ import (
 
 var sums = regexp.MustCompile(`,"sum":"[0-9a-f]{8}"`)
 
-// early returns a file as early versions wrote it, without checksums.
-func early(text string) string { return sums.ReplaceAllString(text, "") }
+// withoutChecksums returns the text of a file as early versions wrote it.
+func withoutChecksums(text string) string { return sums.ReplaceAllString(text, "") }
 
-// TestDamage: only a last line that was not written to its end is mended, all else is
-// refused with its line. Files without checksums show what the other checks find.
+// TestDamage checks that an incomplete last line is removed and that any other damage is an
+// error with the line. The files have no checksums, so that the other checks find the
+// damage.
 func TestDamage(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "r.jsonl")
-	good := early(whole(t, numbers, Shard{2, 3}))
+	good := withoutChecksums(wholeFile(t, numbers, Shard{2, 3}))
 	for _, tt := range []struct{ name, text, want string }{
 		{"nothing", "", ""},
 		{"part of the header", good[:30], ""},
@@ -47,12 +48,12 @@ func TestDamage(t *testing.T) {
 		{"a point twice", good + good[strings.LastIndex(good[:len(good)-1], "\n")+1:], ":4: point 4 again, which line 3 has: delete the line"},
 		{"two files in one", good + good, ":4: damaged: not as a sweep writes it"},
 		{"an empty line", good + "\n", ":4: damaged: unexpected end of JSON input"},
-		{"somebody else's", "bench: hello_send\n", " was not written by a sweep: move it, or choose another name"},
+		{"no sweep", "bench: hello_send\n", " was not written by a sweep: move it, or choose another name"},
 	} {
 		write(t, file, tt.text)
-		_, err := Run(t.Context(), Options{File: file, Identity: "v1", Shard: Shard{2, 3}, Resume: true}, numbers, named, nil)
+		_, err := Run(t.Context(), Options{File: file, Identity: "v1", Shard: Shard{2, 3}, Resume: true}, numbers, nameRow, nil)
 		if tt.want == "" {
-			if got := early(read(t, file)); err != nil || got != good {
+			if got := withoutChecksums(read(t, file)); err != nil || got != good {
 				t.Errorf("%s: got %v and\n%s\nwant\n%s", tt.name, err, got, good)
 			}
 			continue
@@ -67,11 +68,11 @@ func TestDamage(t *testing.T) {
 	}
 }
 
-// TestRefused: a file is taken over only by the sweep that began it.
+// TestRefused checks that only the sweep that began a file can continue it.
 func TestRefused(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "r.jsonl")
-	write(t, file, whole(t, numbers, Shard{}))
+	write(t, file, wholeFile(t, numbers, Shard{}))
 	for _, tt := range []struct {
 		o      Options
 		points []Point
@@ -85,41 +86,43 @@ func TestRefused(t *testing.T) {
 		{Options{File: filepath.Join(dir, "no", "r.jsonl")}, numbers, "no folder " + filepath.Join(dir, "no") + " to write r.jsonl in: create it first"},
 		{Options{Shard: Shard{3, 2}}, numbers, "no shard 3 of 2: the first is 1/2 and the last 2/2"},
 	} {
-		if _, err := Run(t.Context(), tt.o, tt.points, named, nil); err == nil || !strings.HasPrefix(err.Error(), tt.want) {
+		if _, err := Run(t.Context(), tt.o, tt.points, nameRow, nil); err == nil || !strings.HasPrefix(err.Error(), tt.want) {
 			t.Errorf("got %v, want it to begin with %s", err, tt.want)
 		}
 	}
-	if got, want := read(t, file), whole(t, numbers, Shard{}); got != want {
+	if got, want := read(t, file), wholeFile(t, numbers, Shard{}); got != want {
 		t.Errorf("the file was changed (-want +got):\n%s", cmp.Diff(want, got))
 	}
-	// Begun anew, a file may be of anything.
-	if _, err := Run(t.Context(), Options{File: file, Identity: "v2", Replace: true, Shard: Shard{1, 2}}, numbers, named, nil); err != nil {
+	// A file that is begun anew may belong to any sweep.
+	if _, err := Run(t.Context(), Options{File: file, Identity: "v2", Replace: true, Shard: Shard{1, 2}}, numbers, nameRow, nil); err != nil {
 		t.Error(err)
 	}
 }
 
-// TestLocked: one process writes a file, and others learn which.
+// TestLocked checks that only one process writes a file, and that the error for other
+// processes names it.
 func TestLocked(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "r.jsonl")
 	f, _, err := openLocked(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = Run(t.Context(), Options{File: file}, numbers, named, nil)
+	_, err = Run(t.Context(), Options{File: file}, numbers, nameRow, nil)
 	want := fmt.Sprintf("process %d is writing %s: wait for its end, stop it, or choose another name", os.Getpid(), file)
-	// Some file systems have numbers of their own in /proc/locks.
+	// On some file systems, /proc/locks has other numbers than Stat.
 	if other := strings.Replace(want, fmt.Sprint("process ", os.Getpid()), "another process", 1); err == nil || err.Error() != want && err.Error() != other {
 		t.Errorf("got %v, want %s", err, want)
 	}
 	if err := f.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Run(t.Context(), Options{File: file}, numbers, named, nil); err != nil {
+	if _, err := Run(t.Context(), Options{File: file}, numbers, nameRow, nil); err != nil {
 		t.Error(err)
 	}
 }
 
-// TestLink: results go where a link leads, and files beside them are left alone.
+// TestLink checks that results go to the target of a link, and that other files in the
+// folder do not change.
 func TestLink(t *testing.T) {
 	dir := t.TempDir()
 	file, link := filepath.Join(dir, "r.jsonl"), filepath.Join(dir, "link.jsonl")
@@ -128,40 +131,40 @@ func TestLink(t *testing.T) {
 	if err := os.Symlink(file, link); err != nil {
 		t.Fatal(err)
 	}
-	// The second of two points first, so that there is something to put in order.
+	// The file begins with the last point, so that the lines must be sorted.
 	o := Options{File: link, Identity: "v1"}
 	h := header{Identity: "v1", Points: 6, Grid: digest(numbers)}
 	write(t, file, string(h.line())+"\n"+string(newRecord(5, numbers[5], []byte(`{"name":"kind=b n=3","value":2}`)).line(h.seed()))+"\n")
 	o.Resume = true
-	if _, err := Run(t.Context(), o, numbers, named, nil); err != nil {
+	if _, err := Run(t.Context(), o, numbers, nameRow, nil); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(whole(t, numbers, Shard{}), read(t, file)); diff != "" {
+	if diff := cmp.Diff(wholeFile(t, numbers, Shard{}), read(t, file)); diff != "" {
 		t.Errorf("file (-want +got):\n%s", diff)
 	}
 	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 3 {
 		t.Errorf("the folder has %v, %v, want the file, the link and the other file", entries, err)
 	}
 	if got := read(t, file+".tmp"); got != "a user's file" {
-		t.Errorf("the file beside the results has %q", got)
+		t.Errorf("the file next to the results has %q", got)
 	}
 }
 
-// FuzzParse: whatever a file has, what is read of it is what is written of it.
+// FuzzParse checks that writing what was read from a file gives the same text.
 func FuzzParse(f *testing.F) {
-	good := whole(f, numbers, Shard{2, 3})
+	good := wholeFile(f, numbers, Shard{2, 3})
 	f.Add(good)
 	f.Add(good[:len(good)-7])
 	f.Add("{\"sweep\":{}}\n{}\n")
-	f.Add(early(good))
+	f.Add(withoutChecksums(good))
 	f.Fuzz(func(t *testing.T, text string) {
 		c, err := parse("r.jsonl", strings.NewReader(text))
 		if err != nil || c.size == 0 {
 			return
 		}
 		again, want := string(lines(c.header, c.records)), text[:c.size]
-		if !c.sealed { // the header may have been that of an early version
-			_, again, _ = strings.Cut(early(again), "\n")
+		if !c.hasChecksums { // the header may have been that of an early version
+			_, again, _ = strings.Cut(withoutChecksums(again), "\n")
 			_, want, _ = strings.Cut(want, "\n")
 		}
 		if again != want {
@@ -170,10 +173,10 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// TestBits flips every bit of a file: each is refused, or costs the last point, which is
-// known to be missing then.
+// TestBits flips every bit of a file. It checks that each flip is an error, or that only
+// the last point is missing.
 func TestBits(t *testing.T) {
-	good := []byte(whole(t, numbers, Shard{2, 3}))
+	good := []byte(wholeFile(t, numbers, Shard{2, 3}))
 	want, err := parse("r.jsonl", bytes.NewReader(good))
 	if err != nil {
 		t.Fatal(err)
@@ -193,17 +196,17 @@ func TestBits(t *testing.T) {
 	}
 }
 
-// TestForeignRow: a row of another sweep is refused, although it is undamaged.
+// TestForeignRow checks that an undamaged row of another sweep is an error.
 func TestForeignRow(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "r.jsonl")
-	if _, err := Run(t.Context(), Options{File: file, Identity: "v2", Workers: 1}, numbers, named, nil); err != nil {
+	if _, err := Run(t.Context(), Options{File: file, Identity: "v2", Workers: 1}, numbers, nameRow, nil); err != nil {
 		t.Fatal(err)
 	}
-	ours, theirs := strings.SplitAfter(whole(t, numbers, Shard{}), "\n"), strings.SplitAfter(read(t, file), "\n")
+	ours, theirs := strings.SplitAfter(wholeFile(t, numbers, Shard{}), "\n"), strings.SplitAfter(read(t, file), "\n")
 	mixed := strings.Join(append(ours[:3:3], theirs[3:]...), "")
 	write(t, file, mixed)
 	want := file + ":4: damaged: its checksum is wrong: delete the line to have its point run again"
-	if _, err := Run(t.Context(), Options{File: file, Identity: "v1", Resume: true}, numbers, named, nil); err == nil || err.Error() != want {
+	if _, err := Run(t.Context(), Options{File: file, Identity: "v1", Resume: true}, numbers, nameRow, nil); err == nil || err.Error() != want {
 		t.Errorf("resume: got %v, want %s", err, want)
 	}
 	if _, err := Merge(t.Context(), file+"l", MergeOptions{}, file); err == nil || err.Error() != want {
@@ -214,15 +217,16 @@ func TestForeignRow(t *testing.T) {
 	}
 }
 
-// TestEarly: a file of an early version is gone on with, and has checksums then.
+// TestEarly checks that a sweep continues a file of an early version and adds checksums to
+// it.
 func TestEarly(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "r.jsonl")
 	o := Options{File: file, Identity: "bench x", Program: "0.1.0 0123456789ab", Workers: 1}
-	if _, err := Run(t.Context(), o, numbers, named, nil); err != nil {
+	if _, err := Run(t.Context(), o, numbers, nameRow, nil); err != nil {
 		t.Fatal(err)
 	}
 	want := read(t, file)
-	old := strings.Replace(early(want), `"identity":"bench x","programs":["0.1.0 0123456789ab"]`, `"identity":"kernbench 0.1.0, program 0123456789ab, bench x"`, 1)
+	old := strings.Replace(withoutChecksums(want), `"identity":"bench x","programs":["0.1.0 0123456789ab"]`, `"identity":"kernbench 0.1.0, program 0123456789ab, bench x"`, 1)
 	part := strings.Join(strings.SplitAfter(old, "\n")[:4], "")
 	write(t, file, part)
 	c, err := load(t.Context(), file)
@@ -230,28 +234,28 @@ func TestEarly(t *testing.T) {
 		t.Fatalf("got %+v, %v, want 3 points of 6", c, err)
 	}
 	o.Resume, o.Strict = true, true
-	if _, err := Run(t.Context(), o, numbers, named, nil); err != nil {
+	if _, err := Run(t.Context(), o, numbers, nameRow, nil); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(want, read(t, file)); diff != "" {
-		t.Errorf("gone on with (-want +got):\n%s", diff)
+		t.Errorf("continued (-want +got):\n%s", diff)
 	}
-	// One that has all points is left as it is.
+	// A file that has all points is not changed.
 	write(t, file, old)
-	if _, err := Run(t.Context(), o, numbers, named, nil); err != nil || read(t, file) != old {
+	if _, err := Run(t.Context(), o, numbers, nameRow, nil); err != nil || read(t, file) != old {
 		t.Errorf("got %v and\n%s\nwant\n%s", err, read(t, file), old)
 	}
 }
 
-// TestSchema: the columns are in the first line. A file of other columns is refused; one of
-// an early version, which has none, gets them.
+// TestSchema checks that the first line has the columns. A file with other columns is an
+// error. A file of an early version has no columns and gets them.
 func TestSchema(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "r.jsonl")
 	o := Options{File: file, Identity: "v1", Workers: 1, Schema: table.Schema{
 		"settings": {{Name: "kind", Role: table.Setting}, {Name: "n", Role: table.Setting}},
 		"row":      {{Name: "value", Unit: "ns", Role: table.Lower, Label: "latency"}},
 	}}
-	if _, err := Run(t.Context(), o, numbers, named, nil); err != nil {
+	if _, err := Run(t.Context(), o, numbers, nameRow, nil); err != nil {
 		t.Fatal(err)
 	}
 	all := read(t, file)
@@ -264,20 +268,20 @@ func TestSchema(t *testing.T) {
 		t.Errorf("read: got %v, %v, want %v", tables[0].Columns, err, wantColumns)
 	}
 	o.Resume = true
-	plain := whole(t, numbers, Shard{})
-	for _, had := range []string{plain, plain[:len(plain)-1], early(plain)} {
+	plain := wholeFile(t, numbers, Shard{})
+	for _, had := range []string{plain, plain[:len(plain)-1], withoutChecksums(plain)} {
 		write(t, file, had)
-		if _, err := Run(t.Context(), o, numbers, named, nil); err != nil || read(t, file) != all {
-			t.Errorf("gone on with: %v and\n%s\nwant\n%s", err, read(t, file), all)
+		if _, err := Run(t.Context(), o, numbers, nameRow, nil); err != nil || read(t, file) != all {
+			t.Errorf("continued: %v and\n%s\nwant\n%s", err, read(t, file), all)
 		}
 	}
 	other := o
 	other.Schema = table.Schema{"settings": o.Schema["settings"]}
 	want := file + " has results with other columns, which cannot be gone on with: leave out --resume to begin the file anew, or choose another name"
-	if _, err := Run(t.Context(), other, numbers, named, nil); err == nil || err.Error() != want || read(t, file) != all {
+	if _, err := Run(t.Context(), other, numbers, nameRow, nil); err == nil || err.Error() != want || read(t, file) != all {
 		t.Errorf("other columns: got %v, want %s", err, want)
 	}
-	// A merge takes the columns of whichever file has them.
+	// A merge takes the columns of the file that has them.
 	early := file + "l"
 	write(t, early, plain)
 	for _, files := range [][]string{{file, early}, {early, file}} {
@@ -286,7 +290,7 @@ func TestSchema(t *testing.T) {
 		}
 	}
 	other.File, other.Resume = file+"2", false
-	if _, err := Run(t.Context(), other, numbers, named, nil); err != nil {
+	if _, err := Run(t.Context(), other, numbers, nameRow, nil); err != nil {
 		t.Fatal(err)
 	}
 	want = file + " and " + other.File + " have results with different columns: leave out one of them"
@@ -295,11 +299,12 @@ func TestSchema(t *testing.T) {
 	}
 }
 
-// TestAnotherProgram: points of another build are kept with a warning, or refused.
+// TestAnotherProgram checks that points of another build are kept with a warning, or
+// refused if Strict is set.
 func TestAnotherProgram(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "r.jsonl")
 	o := Options{File: file, Identity: "v1", Program: "1 a", Workers: 1}
-	if _, err := Run(t.Context(), o, numbers, named, nil); err != nil {
+	if _, err := Run(t.Context(), o, numbers, nameRow, nil); err != nil {
 		t.Fatal(err)
 	}
 	all := read(t, file)
@@ -318,17 +323,17 @@ func TestAnotherProgram(t *testing.T) {
 	}
 	o.Strict = true
 	refused := file + " has points of another build of the program (1 a, and this is 1 b): leave out --strict to keep them, or --resume to begin the file anew"
-	if _, err := Run(t.Context(), o, numbers, named, nil); err == nil || err.Error() != refused {
+	if _, err := Run(t.Context(), o, numbers, nameRow, nil); err == nil || err.Error() != refused {
 		t.Errorf("strict: got %v, want %s", err, refused)
 	}
-	// A point that is run adds its program.
+	// A point that runs adds its program to the file.
 	write(t, file, all[:len(all)-1])
 	o.Strict = false
-	if _, err := Run(t.Context(), o, numbers, named, nil); err != nil {
+	if _, err := Run(t.Context(), o, numbers, nameRow, nil); err != nil {
 		t.Fatal(err)
 	}
 	if got := read(t, file); !strings.Contains(got, `"programs":["1 a","1 b"]`) || strings.Count(got, "\n") != 7 {
-		t.Errorf("gone on with:\n%s", got)
+		t.Errorf("continued:\n%s", got)
 	}
 	refused = "the points are of different builds of the program (1 a, 1 b): leave out --strict to put them together"
 	if _, err := Merge(t.Context(), file+"l", MergeOptions{Strict: true}, file); err == nil || err.Error() != refused {
@@ -336,8 +341,8 @@ func TestAnotherProgram(t *testing.T) {
 	}
 }
 
-// TestRemovedOrReplaced: whatever happens to the name of the file, no point is lost and no
-// other file overwritten.
+// TestRemovedOrReplaced checks that no point is lost and no other file is overwritten if
+// the file of results is removed or replaced during the sweep.
 func TestRemovedOrReplaced(t *testing.T) {
 	for _, after := range []int{1, 3, 6} {
 		for _, newcomer := range []string{"", "another file\n"} {
@@ -354,10 +359,10 @@ func TestRemovedOrReplaced(t *testing.T) {
 						write(t, "r.jsonl", newcomer)
 					}
 				}}
-				_, err := Run(t.Context(), o, numbers, named, nil)
+				_, err := Run(t.Context(), o, numbers, nameRow, nil)
 				kept, _ := filepath.Glob("r.kept-*.jsonl")
 				if newcomer == "" {
-					if got := read(t, "r.jsonl"); err != nil || got != whole(t, numbers, Shard{}) || kept != nil {
+					if got := read(t, "r.jsonl"); err != nil || got != wholeFile(t, numbers, Shard{}) || kept != nil {
 						t.Errorf("got %v, %v and\n%s", err, kept, got)
 					}
 					return
@@ -365,36 +370,36 @@ func TestRemovedOrReplaced(t *testing.T) {
 				if len(kept) != 1 || read(t, "r.jsonl") != newcomer {
 					t.Fatalf("kept as %v; the other file has\n%s", kept, read(t, "r.jsonl"))
 				}
-				points := min(after+1, 6) // the one that found it out is kept too
+				points := min(after+1, 6) // the point that noticed the other file is kept too
 				want := fmt.Sprintf("another process has replaced r.jsonl: that file is left as it is, and the %d points of this sweep are in %s; go on with --resume --out %[2]s", points, kept[0])
 				if err == nil || err.Error() != want {
 					t.Errorf("got %v, want %s", err, want)
 				}
 				o = Options{File: kept[0], Identity: "v1", Resume: true}
-				if _, err := Run(t.Context(), o, numbers, named, nil); err != nil || read(t, kept[0]) != whole(t, numbers, Shard{}) {
-					t.Errorf("gone on with: %v and\n%s", err, read(t, kept[0]))
+				if _, err := Run(t.Context(), o, numbers, nameRow, nil); err != nil || read(t, kept[0]) != wholeFile(t, numbers, Shard{}) {
+					t.Errorf("continued: %v and\n%s", err, read(t, kept[0]))
 				}
 			})
 		}
 	}
 }
 
-// TestBegin: the caller's preparations are made when the file is accepted, not before.
+// TestBegin checks that Begin is called once the file is accepted, and not before.
 func TestBegin(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "r.jsonl")
-	write(t, file, whole(t, numbers, Shard{}))
+	write(t, file, wholeFile(t, numbers, Shard{}))
 	began := 0
 	o := Options{File: file, Identity: "v2", Resume: true, Begin: func() error { began++; return nil }}
-	if _, err := Run(t.Context(), o, numbers, named, nil); err == nil || began != 0 {
+	if _, err := Run(t.Context(), o, numbers, nameRow, nil); err == nil || began != 0 {
 		t.Errorf("a file of another sweep: %v, begun %d times", err, began)
 	}
 	o.Identity = "v1"
-	if _, err := Run(t.Context(), o, numbers, named, nil); err != nil || began != 1 {
+	if _, err := Run(t.Context(), o, numbers, nameRow, nil); err != nil || began != 1 {
 		t.Errorf("its own file: %v, begun %d times", err, began)
 	}
 	stop := errors.New("stop")
 	o.Begin = func() error { return stop }
-	if _, err := Run(t.Context(), o, numbers, named, nil); !errors.Is(err, stop) {
+	if _, err := Run(t.Context(), o, numbers, nameRow, nil); !errors.Is(err, stop) {
 		t.Errorf("got %v, want the error of Begin", err)
 	}
 }

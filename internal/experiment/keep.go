@@ -13,7 +13,7 @@ import (
 	"github.com/kernbench/kernbench/internal/file"
 )
 
-// openFile opens the file of the options and takes over what it has.
+// openFile opens the file of the options and loads the rows that it has.
 func (s *state[R]) openFile(ctx context.Context) error {
 	h := header{Identity: s.Identity, Points: len(s.points), Grid: digest(s.points), Shard: s.Shard.String(), About: s.About, Schema: s.Schema}
 	if s.Program != "" {
@@ -24,39 +24,40 @@ func (s *state[R]) openFile(ctx context.Context) error {
 	if s.out, c, err = open(ctx, s.Options, h); err != nil {
 		return err
 	}
-	s.kept, s.last = map[int]json.RawMessage{}, -1
-	if err := s.takeOver(c); err != nil {
+	s.saved, s.last = map[int]json.RawMessage{}, -1
+	if err := s.loadRecords(c); err != nil {
 		return &FileError{errors.Join(err, s.out.close())}
 	}
 	return nil
 }
 
-// arrange puts the records of the file in the order of the points, if they are not.
-func (s *state[R]) arrange() error {
+// sortFile writes the records of the file in the order of the points, unless they are
+// already in order.
+func (s *state[R]) sortFile() error {
 	if s.out == nil || s.last < len(s.points) {
 		return nil
 	}
-	if err := file.Write(s.out.name, s.text()); err != nil {
+	if err := file.Write(s.out.name, s.fileText()); err != nil {
 		return fmt.Errorf("put %s in order: %w", s.out.name, err)
 	}
 	return nil
 }
 
-// text returns the file with all rows, in the order of the points.
-func (s *state[R]) text() []byte {
+// fileText returns the text of the file with all rows, in the order of the points.
+func (s *state[R]) fileText() []byte {
 	var records []record
-	for _, index := range s.mine {
-		if row := s.kept[index]; row != nil {
+	for _, index := range s.indices {
+		if row := s.saved[index]; row != nil {
 			records = append(records, newRecord(index, s.points[index], row))
 		}
 	}
 	return lines(s.out.header, records)
 }
 
-// secure checks that the file still has its name. A file that was removed is written
-// again. If another file has its name the rows are kept under a new one, and the sweep
-// cannot go on.
-func (s *state[R]) secure() error {
+// checkName checks that the file still has its name. A file that was removed is written
+// again. If another file has the name, the rows are written under a new name, and an error
+// ends the sweep.
+func (s *state[R]) checkName() error {
 	if s.out == nil {
 		return nil
 	}
@@ -65,18 +66,18 @@ func (s *state[R]) secure() error {
 	case err == nil && os.SameFile(now, s.out.info):
 		return nil
 	case err == nil:
-		e := &ReplacedError{Name: s.out.name, Kept: file.Beside(s.out.name), Points: len(s.kept)}
-		if err := file.Write(e.Kept, s.text()); err != nil {
+		e := &ReplacedError{Name: s.out.name, Kept: file.Beside(s.out.name), Points: len(s.saved)}
+		if err := file.Write(e.Kept, s.fileText()); err != nil {
 			return err
 		}
 		return e
 	case !errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("write results: %w", err)
 	}
-	if err := file.Write(s.out.name, s.text()); err != nil {
+	if err := file.Write(s.out.name, s.fileText()); err != nil {
 		return err
 	}
-	s.Warn(fmt.Sprintf("%s was removed, and has been written again with %d points", s.out.name, len(s.kept)))
+	s.Warn(fmt.Sprintf("%s was removed, and has been written again with %d points", s.out.name, len(s.saved)))
 	f, name, err := openLocked(s.out.name)
 	if err != nil {
 		return err
@@ -86,12 +87,12 @@ func (s *state[R]) secure() error {
 		s.out = old
 		return err
 	}
-	s.last = slices.Max(append(slices.Collect(maps.Keys(s.kept)), -1))
+	s.last = slices.Max(append(slices.Collect(maps.Keys(s.saved)), -1))
 	return old.close()
 }
 
-// takeOver makes the records of the file rows of the sweep.
-func (s *state[R]) takeOver(c *contents) error {
+// loadRecords makes the records of the file rows of the sweep.
+func (s *state[R]) loadRecords(c *contents) error {
 	for i, r := range c.records {
 		var row R
 		err := json.Unmarshal(r.Row, &row)
@@ -101,26 +102,27 @@ func (s *state[R]) takeOver(c *contents) error {
 		if err != nil {
 			return fmt.Errorf("%s:%d: damaged: %w: delete the line to have its point run again", s.out.name, i+2, err)
 		}
-		s.rows[r.Point], s.kept[r.Point] = row, r.Row
-		s.follow(r.Point)
+		s.rows[r.Point], s.saved[r.Point] = row, r.Row
+		s.noteOrder(r.Point)
 	}
 	return nil
 }
 
-// follow notes that a record is the next of the file.
-func (s *state[R]) follow(index int) {
+// noteOrder records the index of the next record in the file, and notices if the records
+// are no longer in order.
+func (s *state[R]) noteOrder(index int) {
 	if index < s.last {
-		index = len(s.points) // for good
+		index = len(s.points) // out of order from now on
 	}
 	s.last = max(s.last, index)
 }
 
-// keep adds a row to the file.
-func (s *state[R]) keep(index int, row json.RawMessage) error {
-	s.kept[index] = row
+// save adds a row to the file.
+func (s *state[R]) save(index int, row json.RawMessage) error {
+	s.saved[index] = row
 	if err := s.out.append(newRecord(index, s.points[index], row)); err != nil {
 		return err
 	}
-	s.follow(index)
-	return s.secure()
+	s.noteOrder(index)
+	return s.checkName()
 }

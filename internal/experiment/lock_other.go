@@ -4,5 +4,5 @@ package experiment
 
 import "os"
 
-// lock would keep other processes from a file; here nothing does.
+// lock does nothing on this platform. On others it locks a file against other processes.
 func lock(*os.File) error { return nil }

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lock makes a file this process's until it is closed.
+// lock locks a file for this process until the file is closed.
 func lock(f *os.File) error {
 	err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	switch {
@@ -28,8 +28,9 @@ func lock(f *os.File) error {
 	return fmt.Errorf("%s is writing %s: wait for its end, stop it, or choose another name", who, f.Name())
 }
 
-// holder is the process that has locked a file, as far as /proc/locks tells: a line is
-// "1: FLOCK ADVISORY WRITE pid major:minor:inode 0 EOF".
+// holder returns the id of the process that has locked a file, or "" if /proc/locks does
+// not list it. A line of /proc/locks is "1: FLOCK ADVISORY WRITE pid major:minor:inode 0
+// EOF".
 func holder(f *os.File) (pid string) {
 	info, err := f.Stat()
 	if err != nil {

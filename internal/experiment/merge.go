@@ -14,15 +14,15 @@ import (
 	"github.com/kernbench/kernbench/internal/printable"
 )
 
-// Merged is what a merge has put together. Its JSON is what `kernbench merge --format json` prints.
+// Merged is the result of a merge. Its JSON is what `kernbench merge --format json` prints.
 type Merged struct {
 	File     string   `json:"file"`
-	Points   int      `json:"points"`  // of the whole sweep
-	Missing  []int    `json:"missing"` // indices of those that no file has
+	Points   int      `json:"points"`  // number of points of the whole sweep
+	Missing  []int    `json:"missing"` // indices of the points that no file has
 	Programs []string `json:"-"`       // builds of the program that have run points
 }
 
-// WriteText writes what is in the file, and what to do if points are missing.
+// WriteText writes what the file has, and what to do if points are missing.
 func (m Merged) WriteText(w io.Writer) error {
 	text := fmt.Sprintf("written: %s, %d of %s", m.File, m.Points-len(m.Missing), printable.Count(m.Points, "point"))
 	if len(m.Missing) > 0 {
@@ -34,14 +34,15 @@ func (m Merged) WriteText(w io.Writer) error {
 
 // MergeOptions choose what a merge accepts.
 type MergeOptions struct {
-	Partial bool // points may be missing
+	Partial bool // accept missing points
 	Strict  bool // refuse points of different builds of the program
 }
 
-// Merge writes the results of shards, or of parts of a sweep, to one file: byte for byte
-// what the whole sweep would have written. The files may be those of running sweeps. A
-// file under the name out is replaced only if it is a sweep's, undamaged, and all its points
-// are in the files. The error is a [*FileError] unless out could not be written.
+// Merge writes the results of shards, or of parts of a sweep, to one file. The file is byte
+// for byte the file that the whole sweep would have written. The sweeps of the given files
+// may still run. Merge replaces an existing file out only if it is an undamaged file of a
+// sweep and all its points are in the given files. The error is a [*FileError] unless out
+// could not be written.
 func Merge(ctx context.Context, out string, o MergeOptions, files ...string) (m Merged, err error) {
 	g, err := gather(ctx, files)
 	if err != nil {
@@ -49,10 +50,10 @@ func Merge(ctx context.Context, out string, o MergeOptions, files ...string) (m 
 	}
 	h := g.header
 	m = Merged{File: out, Points: h.Points, Missing: []int{}, Programs: h.Programs}
-	var there []record
+	var present []record
 	for i := range h.Points {
 		if r, ok := g.records[i]; ok {
-			there = append(there, r)
+			present = append(present, r)
 		} else {
 			m.Missing = append(m.Missing, i)
 		}
@@ -60,7 +61,7 @@ func Merge(ctx context.Context, out string, o MergeOptions, files ...string) (m 
 	switch {
 	case len(m.Missing) > 0 && !o.Partial:
 		return m, &FileError{fmt.Errorf("%d of %d points are in none of the files: %s%s; run those, or merge with --partial",
-			len(m.Missing), m.Points, ranges(m.Missing), homes(m.Missing, g.shards))}
+			len(m.Missing), m.Points, formatRanges(m.Missing), shardsOf(m.Missing, g.shards))}
 	case o.Strict && len(h.Programs) > 1:
 		return m, &FileError{fmt.Errorf("the points are of different builds of the program (%s): leave out --strict to put them together", strings.Join(h.Programs, ", "))}
 	}
@@ -70,16 +71,16 @@ func Merge(ctx context.Context, out string, o MergeOptions, files ...string) (m 
 			return m, &FileError{err}
 		}
 		defer func() { err = errors.Join(err, f.Close()) }()
-		if err := mayReplace(ctx, f, out, g); err != nil {
+		if err := checkReplace(ctx, f, out, g); err != nil {
 			return m, &FileError{err}
 		}
 	}
-	return m, file.Write(out, lines(h, there))
+	return m, file.Write(out, lines(h, present))
 }
 
-// mayReplace returns why a file must not be replaced by points: it would lose some, or
-// may have some that cannot be read.
-func mayReplace(ctx context.Context, f *os.File, name string, g *gathered) error {
+// checkReplace returns an error if a file must not be replaced by the points of g, because
+// points would be lost or the file may have points that cannot be read.
+func checkReplace(ctx context.Context, f *os.File, name string, g *pointSet) error {
 	r, err := file.NewReader(ctx, f, maxFileBytes)
 	if err != nil {
 		return err
@@ -97,26 +98,26 @@ func mayReplace(ctx context.Context, f *os.File, name string, g *gathered) error
 	}
 	var lost []int
 	for _, r := range c.records {
-		if _, there := g.records[r.Point]; !there {
+		if _, present := g.records[r.Point]; !present {
 			lost = append(lost, r.Point)
 		}
 	}
 	if slices.Sort(lost); len(lost) > 0 {
-		return fmt.Errorf("%s has points of this sweep that none of the files has, and would lose them: %s; name it among the files too, or choose another name", name, ranges(lost))
+		return fmt.Errorf("%s has points of this sweep that none of the files has, and would lose them: %s; name it among the files too, or choose another name", name, formatRanges(lost))
 	}
 	return nil
 }
 
-// gathered is the points of several files of one sweep.
-type gathered struct {
-	header  header // with the programs of all files, and no shard
-	shards  int    // how many there are, if all files are ones of as many
+// pointSet is the points of several files of one sweep.
+type pointSet struct {
+	header  header // has the programs of all files and no shard
+	shards  int    // number of shards of the sweep; 0 if the files disagree or are not shards
 	records map[int]record
 }
 
-// gather reads files of one sweep.
-func gather(ctx context.Context, files []string) (*gathered, error) {
-	g := &gathered{records: map[int]record{}}
+// gather reads the points of several files of one sweep.
+func gather(ctx context.Context, files []string) (*pointSet, error) {
+	g := &pointSet{records: map[int]record{}}
 	from := map[int]string{}
 	for i, name := range files {
 		c, err := load(ctx, name)
@@ -130,13 +131,13 @@ func gather(ctx context.Context, files []string) (*gathered, error) {
 			g.header, g.shards = c.header, c.shard.N
 			g.header.Shard = ""
 		} else if !g.header.sameSweep(c.header) {
-			return nil, unlike(files[0], g.header, name, c.header)
+			return nil, differentSweeps(files[0], g.header, name, c.header)
 		} else if len(g.header.Schema) == 0 {
 			g.header.Schema = c.header.Schema
 		} else if len(c.header.Schema) > 0 && !g.header.compatible(c.header.Schema) {
 			return nil, fmt.Errorf("%s and %s have results with different columns: leave out one of them", files[0], name)
 		}
-		g.header.add(c.header.Programs)
+		g.header.addPrograms(c.header.Programs)
 		if g.shards != c.shard.N {
 			g.shards = 0
 		}
@@ -161,12 +162,13 @@ func load(ctx context.Context, name string) (*contents, error) {
 	return parse(name, r)
 }
 
-// homes returns the shards that points are of: " (of shard 2/4, 3/4)".
-func homes(points []int, shards int) string {
+// shardsOf returns a text with the shards that points belong to, such as " (of shard 2/4,
+// 3/4)".
+func shardsOf(points []int, shards int) string {
 	var words []string
 	for i := range shards {
 		s := Shard{i + 1, shards}
-		if slices.ContainsFunc(points, s.has) {
+		if slices.ContainsFunc(points, s.contains) {
 			words = append(words, s.String())
 		}
 	}
@@ -176,16 +178,17 @@ func homes(points []int, shards int) string {
 	return " (of shard " + strings.Join(words, ", ") + ")"
 }
 
-// unlike says how two files are not of one sweep.
-func unlike(a string, ha header, b string, hb header) error {
+// differentSweeps returns an error that says how the sweeps of two files differ.
+func differentSweeps(a string, ha header, b string, hb header) error {
 	if ha.Identity != hb.Identity {
 		return fmt.Errorf("%s and %s are not of one sweep:\n  %s\n  %s\nleave out one of them", a, b, ha.Identity, hb.Identity)
 	}
 	return fmt.Errorf("%s and %s are not of one sweep: of %d points (digest %s) and of %d (%s); leave out one of them", a, b, ha.Points, ha.Grid, hb.Points, hb.Grid)
 }
 
-// ranges returns ascending numbers for people: "0, 3-5, 9", the first dozen of them.
-func ranges(list []int) string {
+// formatRanges returns ascending numbers as text, such as "0, 3-5, 9". It shows at most
+// twelve ranges.
+func formatRanges(list []int) string {
 	const most = 12
 	words := printable.Runs(list, 2)
 	if len(words) > most {

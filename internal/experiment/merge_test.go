@@ -20,18 +20,18 @@ func TestMerge(t *testing.T) {
 		write(t, path, text)
 		return path
 	}
-	all := whole(t, numbers, Shard{})
-	one, two := file("1", whole(t, numbers, Shard{1, 2})), file("2", whole(t, numbers, Shard{2, 2}))
-	third := file("3", whole(t, numbers, Shard{1, 3}))
-	other := file("other", strings.Replace(early(all), "v1", "v2", 1))
-	fewer := file("fewer", whole(t, numbers[:3], Shard{}))
-	wrong := file("wrong", strings.Replace(early(all), `a n=2","value":2`, `a n=2","value":3`, 1))
+	all := wholeFile(t, numbers, Shard{})
+	one, two := file("1", wholeFile(t, numbers, Shard{1, 2})), file("2", wholeFile(t, numbers, Shard{2, 2}))
+	third := file("3", wholeFile(t, numbers, Shard{1, 3}))
+	other := file("other", strings.Replace(withoutChecksums(all), "v1", "v2", 1))
+	fewer := file("fewer", wholeFile(t, numbers[:3], Shard{}))
+	wrong := file("wrong", strings.Replace(withoutChecksums(all), `a n=2","value":2`, `a n=2","value":3`, 1))
 	empty := file("empty", all[:20])
 	foreign := file("foreign", "bench: x\n")
 	for _, tt := range []struct {
 		files   []string
 		partial bool
-		want    string // of the file, or of the error
+		want    string // text of the file, or prefix of the error
 		missing []int
 	}{
 		{[]string{two, one}, false, all, nil},
@@ -60,7 +60,7 @@ func TestMerge(t *testing.T) {
 		}
 	}
 	if _, err := Merge(t.Context(), foreign, MergeOptions{}, one, two); err == nil || read(t, foreign) != "bench: x\n" {
-		t.Errorf("a file of somebody else is overwritten: %v", err)
+		t.Errorf("a file that is no sweep's is overwritten: %v", err)
 	}
 	had := read(t, one)
 	want := one + " has points of this sweep that none of the files has, and would lose them: 0, 2, 4; name it among the files too"
@@ -76,12 +76,12 @@ func TestMerge(t *testing.T) {
 	}
 }
 
-// partial returns the file of a sweep with some of its points.
+// partial returns the text of the file of a sweep with some of its points.
 func partial(t *testing.T, points ...int) string {
 	h := header{Identity: "v1", Points: len(numbers), Grid: digest(numbers)}
 	var records []record
 	for _, i := range points {
-		row, _ := named(t.Context(), i, numbers[i])
+		row, _ := nameRow(t.Context(), i, numbers[i])
 		raw, err := table.Marshal(row)
 		if err != nil {
 			t.Fatal(err)
@@ -91,16 +91,17 @@ func partial(t *testing.T, points ...int) string {
 	return string(lines(h, records))
 }
 
-// TestMergeIntoDamaged: a damaged file is never replaced: its good points would be lost.
+// TestMergeIntoDamaged checks that a merge does not replace a damaged file, because its
+// good points would be lost.
 func TestMergeIntoDamaged(t *testing.T) {
 	dir := t.TempDir()
 	out, in := filepath.Join(dir, "out.jsonl"), filepath.Join(dir, "in.jsonl")
-	all := whole(t, numbers, Shard{})
+	all := wholeFile(t, numbers, Shard{})
 	write(t, in, partial(t, 0, 2, 4))
 	for _, damaged := range []string{
 		strings.Replace(all, `"n":"2"`, `"n":"4"`, 1),
 		strings.Replace(all, `"n":"2"`, `"n":2`, 1),
-		strings.Replace(all, "v1", "v3", 1), // of another sweep, perhaps
+		strings.Replace(all, "v1", "v3", 1), // perhaps a file of another sweep
 	} {
 		write(t, out, damaged)
 		_, err := Merge(t.Context(), out, MergeOptions{Partial: true}, in)
@@ -110,7 +111,7 @@ func TestMergeIntoDamaged(t *testing.T) {
 	}
 }
 
-// TestMergeLeavesNothing: a merge that is refused makes no file.
+// TestMergeLeavesNothing checks that a merge that fails writes no file.
 func TestMergeLeavesNothing(t *testing.T) {
 	t.Chdir(t.TempDir())
 	write(t, "in.jsonl", partial(t, 0, 2, 4))
@@ -138,7 +139,7 @@ func TestRanges(t *testing.T) {
 		{[]int{0, 1, 2, 5, 7, 8}, "0-2, 5, 7-8"},
 		{odd, "1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, ..."},
 	} {
-		if got := ranges(tt.list); got != tt.want {
+		if got := formatRanges(tt.list); got != tt.want {
 			t.Errorf("%v: got %s, want %s", fmt.Sprint(tt.list), got, tt.want)
 		}
 	}

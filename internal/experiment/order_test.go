@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// TestEachIsInOrder: rows are handed over in the order of points, whichever ends first, and
-// as soon as they can be: each but the last of four points waits for the one after it, and
-// the fifth for the rows of these.
+// TestEachIsInOrder checks that each is called in the order of points, whichever point ends
+// first, and as early as possible. Points 0 to 2 each wait for the next point. Point 4
+// waits until the rows of points 0 to 3 were delivered.
 func TestEachIsInOrder(t *testing.T) {
 	var ended [5]chan struct{}
 	for i := range ended {
@@ -21,7 +21,7 @@ func TestEachIsInOrder(t *testing.T) {
 	}
 	given := make(chan struct{})
 	var got []int
-	_, err := Run(t.Context(), Options{Workers: 4}, lineOf(5), func(_ context.Context, _ int, p Point) (int, error) {
+	_, err := Run(t.Context(), Options{Workers: 4}, linePoints(5), func(_ context.Context, _ int, p Point) (int, error) {
 		i, _ := strconv.Atoi(p.Get("n"))
 		switch i {
 		case 4:
@@ -43,31 +43,31 @@ func TestEachIsInOrder(t *testing.T) {
 	}
 }
 
-// TestEachSkipsFailures: a point that failed holds up no other.
+// TestEachSkipsFailures checks that a failed point does not delay the rows of other points.
 func TestEachSkipsFailures(t *testing.T) {
 	var got []int
 	_, err := Run(t.Context(), Options{Workers: 2}, numbers, func(ctx context.Context, _ int, p Point) (row, error) {
 		if p.Get("n") == "2" {
 			return row{}, errors.New("no luck")
 		}
-		return named(ctx, 0, p)
+		return nameRow(ctx, 0, p)
 	}, func(index int, _ row) { got = append(got, index) })
 	if want := []int{0, 2, 3, 5}; !errors.As(err, new(*Failed)) || !slices.Equal(got, want) {
 		t.Errorf("got %v, %v, want %v and the failures", got, err, want)
 	}
 }
 
-// TestStop: the first failure in the order of points is the end, after all rows before it;
-// points behind it are cancelled or never begin. With enough workers points end in the
-// reverse order.
+// TestStop checks that a sweep with Stop ends at the first failure in the order of points,
+// after all rows before it. Later points are cancelled or never start. With enough workers,
+// the points end in reverse order.
 func TestStop(t *testing.T) {
 	for workers := 1; workers <= 6; workers++ {
 		synctest.Test(t, func(t *testing.T) {
 			var got []int
-			rows, err := Run(t.Context(), Options{Workers: workers, Stop: true}, lineOf(20), func(ctx context.Context, _ int, p Point) (string, error) {
+			rows, err := Run(t.Context(), Options{Workers: workers, Stop: true}, linePoints(20), func(ctx context.Context, _ int, p Point) (string, error) {
 				i, _ := strconv.Atoi(p.Get("n"))
 				if i > 4 {
-					<-ctx.Done() // ends only if it is cancelled
+					<-ctx.Done() // ends only when the point is cancelled
 					return "", ctx.Err()
 				}
 				time.Sleep(time.Duration(5-i) * time.Second)
@@ -86,7 +86,7 @@ func TestStop(t *testing.T) {
 		})
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	_, err := Run(ctx, Options{Workers: 2, Stop: true}, lineOf(2), func(ctx context.Context, _ int, p Point) (int, error) {
+	_, err := Run(ctx, Options{Workers: 2, Stop: true}, linePoints(2), func(ctx context.Context, _ int, p Point) (int, error) {
 		if p.Get("n") == "1" {
 			return 0, errors.New("no luck")
 		}
@@ -99,17 +99,18 @@ func TestStop(t *testing.T) {
 	}
 }
 
-// TestMemory: points run at the same time only as far as memory holds them, and give it back.
+// TestMemory checks that points run at the same time only if they fit into memory, and that
+// they release their memory.
 func TestMemory(t *testing.T) {
 	for _, tt := range []struct {
 		bytes int64
 		want  int // points that run at the same time
-	}{{mostMemory + 1, 1}, {mostMemory/2 + 1, 1}, {mostMemory / 64, 3}} {
+	}{{maxMemory + 1, 1}, {maxMemory/2 + 1, 1}, {maxMemory / 64, 3}} {
 		synctest.Test(t, func(t *testing.T) {
 			begun, now, most := time.Now(), 0, 0
 			o := Options{Workers: 3, Memory: func(int) int64 { return tt.bytes }}
 			lock := make(chan struct{}, 1)
-			_, err := Run(t.Context(), o, lineOf(90), func(ctx context.Context, _ int, p Point) (row, error) {
+			_, err := Run(t.Context(), o, linePoints(90), func(ctx context.Context, _ int, p Point) (row, error) {
 				lock <- struct{}{}
 				now++
 				most = max(most, now)
@@ -118,7 +119,7 @@ func TestMemory(t *testing.T) {
 				lock <- struct{}{}
 				now--
 				<-lock
-				return named(ctx, 0, p)
+				return nameRow(ctx, 0, p)
 			}, nil)
 			if took := time.Since(begun); err != nil || most != tt.want || took != time.Duration(90/tt.want)*time.Second {
 				t.Errorf("%d bytes each: got %d at a time, %v, %v, want %d", tt.bytes, most, took, err, tt.want)
@@ -127,8 +128,8 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// TestLeft: once a point has ended the time left is exact, if points take what their costs
-// say, however uneven these are. It is the same for alike points without costs.
+// TestLeft checks that the time left is exact once a point has ended, if points take as
+// long as their costs say, and also for equal points without costs.
 func TestLeft(t *testing.T) {
 	double := func(i int) float64 { return float64(int(1) << i) }
 	for _, tt := range []struct {
@@ -155,7 +156,7 @@ func TestLeft(t *testing.T) {
 					t.Errorf("%d workers, %d of %d points done: %v left, want %v", tt.workers, done, total, left, want)
 				}
 			}}
-			if _, err := Run(t.Context(), o, lineOf(20), func(_ context.Context, _ int, p Point) (int, error) {
+			if _, err := Run(t.Context(), o, linePoints(20), func(_ context.Context, _ int, p Point) (int, error) {
 				seconds := 1.0
 				if i, _ := strconv.Atoi(p.Get("n")); tt.cost != nil {
 					seconds = tt.cost(i)

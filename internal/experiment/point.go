@@ -11,13 +11,13 @@ import (
 	"github.com/kernbench/kernbench/table"
 )
 
-// Setting is one choice of a point.
+// Setting is a key and a value of a point.
 type Setting struct{ Name, Value string }
 
-// Point is one configuration, its settings in the order of the sweep.
+// Point is one configuration. Its settings are in the order of the sweep.
 type Point []Setting
 
-// PointOf returns the settings of a row ([table.Cells]).
+// PointOf returns the cells of a row ([table.Cells]) as the settings of a point.
 func PointOf(row any) (Point, error) {
 	cells, err := table.Cells(row)
 	if err != nil {
@@ -30,7 +30,7 @@ func PointOf(row any) (Point, error) {
 	return p, nil
 }
 
-// Get returns the value of a setting. It panics if the point has none of that name.
+// Get returns the value of a setting. It panics if the point has no setting with that name.
 func (p Point) Get(name string) string {
 	for _, s := range p {
 		if s.Name == name {
@@ -40,7 +40,7 @@ func (p Point) Get(name string) string {
 	panic(fmt.Sprintf("experiment: no setting %q in the point %q", name, p.String()))
 }
 
-// String returns "topology=ring_1d n_elem=8".
+// String returns a text such as "topology=ring_1d n_elem=8".
 func (p Point) String() string {
 	return strings.Join(lists.Map(p, func(s Setting) string { return s.Name + "=" + s.Value }), " ")
 }
@@ -54,8 +54,8 @@ func (p Point) Record() table.Record {
 	return r
 }
 
-// Dimension is a setting and all its values. A dimension of a file has the paths there of
-// its name and of each value.
+// Dimension is a setting and all its values. NameAt and At are set if the dimension comes
+// from a file: they are the paths in the file of the name and of each value.
 type Dimension struct {
 	Name   string
 	Values []string
@@ -63,9 +63,9 @@ type Dimension struct {
 	At     []string
 }
 
-// Product returns all combinations of groups of settings, the last group changing fastest.
-// The settings of a group change together and have equally many values. Without groups it
-// returns one point that has no settings.
+// Product returns all combinations of the values of some groups of settings. The last group
+// changes fastest. The settings of a group change together and have the same number of
+// values. Without groups, Product returns one point without settings.
 func Product(groups [][]Dimension) []Point {
 	points := []Point{{}}
 	for _, dims := range groups {
@@ -84,7 +84,7 @@ func Product(groups [][]Dimension) []Point {
 	return points
 }
 
-// digest identifies points and their order.
+// digest returns a hash of points and their order.
 func digest(points []Point) string {
 	var text []byte
 	for _, p := range points {
@@ -96,13 +96,13 @@ func digest(points []Point) string {
 	return config.Digest(text)
 }
 
-// Shard is a part of the points, for one of N machines: those whose index, modulo N, is
-// I-1. The zero value is all points.
+// Shard is a part of the points, for one of N machines. It contains the points whose index
+// modulo N is I-1. The zero value contains all points.
 type Shard struct{ I, N int }
 
 var shardPattern = regexp.MustCompile(`^([1-9][0-9]{0,5})/([1-9][0-9]{0,5})$`)
 
-// ParseShard reads "2/4". The empty text is all points.
+// ParseShard parses a text such as "2/4". The empty text stands for all points.
 func ParseShard(text string) (Shard, error) {
 	if text == "" {
 		return Shard{}, nil
@@ -111,13 +111,13 @@ func ParseShard(text string) (Shard, error) {
 	if m == nil {
 		return Shard{}, fmt.Errorf("%q is no shard: write i/n, such as 2/4 for the second of four", text)
 	}
-	i, _ := strconv.Atoi(m[1]) // six digits at most
+	i, _ := strconv.Atoi(m[1]) // cannot fail: at most six digits
 	n, _ := strconv.Atoi(m[2])
 	s := Shard{i, n}
 	return s, s.check()
 }
 
-// String returns "2/4", or "" for all points.
+// String returns a text such as "2/4", or "" for all points.
 func (s Shard) String() string {
 	if s == (Shard{}) {
 		return ""
@@ -125,6 +125,7 @@ func (s Shard) String() string {
 	return fmt.Sprintf("%d/%d", s.I, s.N)
 }
 
+// check returns an error if the sweep has no such shard.
 func (s Shard) check() error {
 	if s != (Shard{}) && (s.I < 1 || s.I > s.N) {
 		return fmt.Errorf("no shard %d of %d: the first is 1/%d and the last %d/%d", s.I, s.N, max(s.N, 1), max(s.N, 1), max(s.N, 1))
@@ -132,33 +133,35 @@ func (s Shard) check() error {
 	return nil
 }
 
-// Indices returns those of the shard among some points.
+// Indices returns the indices of the shard's points, for a sweep with a given number of
+// points.
 func (s Shard) Indices(points int) (list []int) {
 	for i := range points {
-		if s.has(i) {
+		if s.contains(i) {
 			list = append(list, i)
 		}
 	}
 	return list
 }
 
-func (s Shard) has(index int) bool { return s.N == 0 || index%s.N == s.I-1 }
+// contains reports whether the shard contains the point with an index.
+func (s Shard) contains(index int) bool { return s.N == 0 || index%s.N == s.I-1 }
 
-// name returns what messages call it.
-func (s Shard) name() string {
+// description returns the shard as messages call it.
+func (s Shard) description() string {
 	if s.N == 0 {
 		return "the whole sweep"
 	}
 	return "shard " + s.String()
 }
 
-// Failed is the points of a sweep that have no row, because their run failed.
+// Failed is the error of a sweep with points that have no row, because their run failed.
 type Failed struct {
 	Points []*PointError // in the order of the points
 	Total  int           // points of the shard
 }
 
-// Error counts them and gives each reason once.
+// Error returns the number of failed points and each reason once.
 func (f *Failed) Error() string {
 	text := fmt.Sprintf("%d of %d points failed", len(f.Points), f.Total)
 	for _, err := range f.Unwrap() {
@@ -167,8 +170,8 @@ func (f *Failed) Error() string {
 	return text
 }
 
-// Unwrap gives a *PointError for each reason: that of the first point that failed for it,
-// with the others in Also.
+// Unwrap returns a *PointError for each reason: the error of the first point that failed
+// for that reason, with the other points in Also.
 func (f *Failed) Unwrap() (reasons []error) {
 	first := map[string]*PointError{}
 	for _, p := range f.Points {
@@ -184,23 +187,23 @@ func (f *Failed) Unwrap() (reasons []error) {
 	return reasons
 }
 
-// numeral is what may differ between two errors of one reason: times, sizes, and names of
-// PEs.
+// numeral matches the parts that may differ between two errors with the same reason: times,
+// sizes, and numbers in the names of PEs.
 var numeral = regexp.MustCompile(`[0-9]+(\.[0-9]+)?(e[+-][0-9]+)?`)
 
-// PointError is why a point failed.
+// PointError is the error of a point that failed.
 type PointError struct {
-	Index int // among all points
+	Index int // index among all points
 	Point Point
 	Err   error
-	Also  []*PointError // that failed for the same reason, but for its numbers
+	Also  []*PointError // points with the same error, except for its numbers
 }
 
-// shownAlso is how many points are named that failed for the same reason as another.
+// shownAlso is the number of points with the same error that a message names.
 const shownAlso = 8
 
-// Error is "point 3 (topology=ring_1d n_elem=8): why", and behind it the points that failed
-// for the same reason.
+// Error returns a text such as "point 3 (topology=ring_1d n_elem=8): why", followed by the
+// points with the same error.
 func (e *PointError) Error() string {
 	text := fmt.Sprintf("%s: %v", e.name(), e.Err)
 	if len(e.Also) > 0 {
@@ -219,26 +222,27 @@ func (e *PointError) name() string {
 	return fmt.Sprintf("point %d (%v)", e.Index, e.Point)
 }
 
-// Unwrap is why.
+// Unwrap returns the reason.
 func (e *PointError) Unwrap() error { return e.Err }
 
-// ReplacedError reports that another file has got the name of the results while the sweep
-// ran.
+// ReplacedError reports that another file took the name of the file of results during the
+// sweep.
 type ReplacedError struct {
 	Name   string
 	Kept   string // the file that has the points of the sweep
-	Points int    // how many those are
+	Points int    // the number of points in Kept
 }
 
 func (e *ReplacedError) Error() string {
 	return fmt.Sprintf("another process has replaced %s: that file is left as it is, and the %d points of this sweep are in %s; go on with --resume --out %s", e.Name, e.Points, e.Kept, e.Kept)
 }
 
-// FileError is why files of results cannot be used, before any point has been run or any file has been
-// written: one is another sweep's, damaged, being written by another process, or out of reach.
+// FileError reports that a file of results cannot be used: it belongs to another sweep, is
+// damaged, is being written by another process, or cannot be accessed. It is returned
+// before any point runs and before any file is written.
 type FileError struct{ Err error }
 
 func (e *FileError) Error() string { return e.Err.Error() }
 
-// Unwrap is the reason.
+// Unwrap returns the reason.
 func (e *FileError) Unwrap() error { return e.Err }

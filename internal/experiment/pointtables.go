@@ -14,14 +14,15 @@ import (
 	"github.com/kernbench/kernbench/table"
 )
 
-// readLines reads the file of an experiment.
+// readLines reads the .jsonl file of an experiment. It returns a table and the number of
+// missing points.
 func readLines(ctx context.Context, name string) ([]table.Named, int, error) {
 	c, err := load(ctx, name)
 	switch {
 	case errors.Is(err, errForeign):
 		return nil, 0, fmt.Errorf(`%s: the first line does not tell of a sweep, {"sweep": ...}`, name)
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, 0, unread(name, err)
+		return nil, 0, readError(name, err)
 	case err != nil:
 		return nil, 0, err
 	}
@@ -44,13 +45,13 @@ func readLines(ctx context.Context, name string) ([]table.Named, int, error) {
 type pointRows struct {
 	point    float64
 	settings table.Record
-	shared   table.Record // what the point says beside its rows
+	shared   table.Record // members of the point that are not in a row
 	rows     []table.Record
 }
 
-// PointTable returns the rows of points, which are objects ([table.Record]) with the members
-// point, settings and row. They are in the order of the points: a sweep that has not ended
-// has them in the order in which they ended.
+// PointTable returns a table of the rows of points. The points are objects ([table.Record])
+// with the members point, settings and row. The rows are in the order of the points, even
+// if the sweep has not ended and its file has them in another order.
 func PointTable(schema table.Schema, points []any) (*table.Table, error) {
 	var list []pointRows
 	for i, v := range points {
@@ -60,7 +61,7 @@ func PointTable(schema table.Schema, points []any) (*table.Table, error) {
 		if err != nil {
 			return nil, fmt.Errorf(`point %d in the file: no number as "point"`, i+1)
 		}
-		shared, rows, err := rowsOf(point.Get("row"))
+		shared, rows, err := splitRows(point.Get("row"))
 		if err != nil {
 			return nil, fmt.Errorf("point %v: %w", at, err)
 		}
@@ -83,19 +84,21 @@ func PointTable(schema table.Schema, points []any) (*table.Table, error) {
 	t := table.FromRecords(nil, records)
 	for i := range t.Columns {
 		c := &t.Columns[i]
-		said := columns[c.Name]
-		c.Role, c.Label, c.Unit = said.Role, said.Label, cmp.Or(said.Unit, c.Unit)
+		declared := columns[c.Name]
+		c.Role, c.Label, c.Unit = declared.Role, declared.Label, cmp.Or(declared.Unit, c.Unit)
 	}
 	return t, nil
 }
 
-// ofPoint begins the names of columns of points that rows have as well.
-const ofPoint = "point."
+// pointPrefix is the prefix for columns of points that have the same name as a column of
+// rows.
+const pointPrefix = "point."
 
-// nameColumns gives every column a name of its own, which depends on what columns there are
-// and never on their cells. Settings keep theirs; a column of rows that is also a setting is
-// called "row." and its name, one of points that is also a setting or a column of rows
-// "point." and its name. It returns the columns of the schema by these names.
+// nameColumns gives every column a unique name, which depends only on which columns exist,
+// not on their cells. Settings keep their names. A column of rows with the name of a
+// setting gets the prefix "row.". A column of points with the name of a setting or of a
+// column of rows gets the prefix "point.". nameColumns returns the columns of the schema by
+// these names.
 func nameColumns(schema table.Schema, list []pointRows) map[string]table.Column {
 	columns := map[string]table.Column{}
 	settings, taken := map[string]bool{}, map[string]bool{}
@@ -104,7 +107,7 @@ func nameColumns(schema table.Schema, list []pointRows) map[string]table.Column 
 			if member == Metrics {
 				c.Name = Metrics + "." + c.Name
 			}
-			columns[rename(word, c.Name, taken)] = c
+			columns[prefixTaken(word, c.Name, taken)] = c
 		}
 	}
 	for _, p := range list {
@@ -116,20 +119,20 @@ func nameColumns(schema table.Schema, list []pointRows) map[string]table.Column 
 	for _, p := range list {
 		for _, row := range p.rows {
 			for i := range row {
-				row[i].Name = rename("row.", row[i].Name, settings)
+				row[i].Name = prefixTaken("row.", row[i].Name, settings)
 				taken[row[i].Name] = true
 			}
 		}
 	}
 	for _, p := range list {
 		for i := range p.shared {
-			p.shared[i].Name = rename(ofPoint, p.shared[i].Name, taken)
+			p.shared[i].Name = prefixTaken(pointPrefix, p.shared[i].Name, taken)
 		}
 	}
 	declare("settings", "", nil)
 	if slices.ContainsFunc(list, func(p pointRows) bool { return p.shared != nil }) {
-		declare("row", ofPoint, taken)
-		declare(Metrics, ofPoint, taken)
+		declare("row", pointPrefix, taken)
+		declare(Metrics, pointPrefix, taken)
 		declare("rows", "row.", settings)
 	} else {
 		declare("row", "row.", settings)
@@ -137,31 +140,32 @@ func nameColumns(schema table.Schema, list []pointRows) map[string]table.Column 
 	return columns
 }
 
-// rename puts a word before a name as long as it is taken.
-func rename(word, name string, taken map[string]bool) string {
+// prefixTaken puts word before a name until the name is not taken.
+func prefixTaken(word, name string, taken map[string]bool) string {
 	for taken[name] {
 		name = word + name
 	}
 	return name
 }
 
-// RepeatsRow reports whether a column of points says in every row what the row says itself,
-// as it does if points have one row each.
+// RepeatsRow reports whether a column of points has the same value as the corresponding
+// column of rows in every row, as it does if each point has one row.
 func RepeatsRow(t *table.Table, name string) bool {
-	own, of := strings.CutPrefix(name, ofPoint)
+	own, isPoint := strings.CutPrefix(name, pointPrefix)
 	i, j := t.Index(name), t.Index(own)
-	return of && i >= 0 && j >= 0 && !slices.ContainsFunc(t.Rows, func(row []any) bool { return row[i] != row[j] })
+	return isPoint && i >= 0 && j >= 0 && !slices.ContainsFunc(t.Rows, func(row []any) bool { return row[i] != row[j] })
 }
 
-// rowsOf returns the rows of a point: itself, those of a list, or those it has under "rows",
-// beside which the point may say more.
-func rowsOf(row any) (shared table.Record, rows []table.Record, err error) {
+// splitRows returns the rows of a point. These are the value itself, the elements of a
+// list, or the elements of the member "rows". In the last case, shared is the other
+// members.
+func splitRows(row any) (shared table.Record, rows []table.Record, err error) {
 	if whole, ok := row.(table.Record); ok {
 		list, several := whole.Get("rows").([]any)
 		if !several {
 			return nil, []table.Record{whole.Flat()}, nil
 		}
-		shared, row = whole.Flat(), list // a list is no cell
+		shared, row = whole.Flat(), list // Flat leaves out lists, such as "rows"
 	}
 	list, ok := row.([]any)
 	if !ok {

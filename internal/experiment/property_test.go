@@ -14,16 +14,16 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestAnySweep: whatever the grid, the workers, the shards, and wherever sweeps are cut
-// off, rows are complete and in order, no point runs while its line is whole, and
-// the bytes of the merged files are those of one sweep that nothing happened to.
+// TestAnySweep runs sweeps with random grids, workers, shards and interruptions. It checks
+// that rows are complete and in order, that no point runs again if its line is whole, and
+// that the merged files have the same bytes as an uninterrupted sweep.
 func TestAnySweep(t *testing.T) {
 	dir := t.TempDir()
 	rapid.Check(t, func(t *rapid.T) {
 		points := anyGrid(t)
 		name := func(s string) string { return filepath.Join(dir, s+".jsonl") }
 		o := Options{File: name("whole"), Identity: "v1", Replace: true, Workers: rapid.IntRange(1, 4).Draw(t, "workers")}
-		rows, err := Run(t.Context(), o, points, named, nil)
+		rows, err := Run(t.Context(), o, points, nameRow, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -38,7 +38,7 @@ func TestAnySweep(t *testing.T) {
 			o := Options{File: name(fmt.Sprint(i)), Identity: "v1", Replace: true, Shard: Shard{i + 1, shards}}
 			for kill := range rapid.IntRange(0, 3).Draw(t, "kills") {
 				o.Resume = kill > 0
-				cutOff(t, o, points)
+				interrupt(t, o, points)
 				o.Resume = true
 			}
 			o.Workers = rapid.IntRange(1, 4).Draw(t, "workers")
@@ -51,12 +51,13 @@ func TestAnySweep(t *testing.T) {
 		if _, err := Merge(t.Context(), name("merged"), MergeOptions{}, rapid.Permutation(files).Draw(t, "order")...); err != nil {
 			t.Fatal(err)
 		}
-		if got, want := text(t, name("merged")), text(t, name("whole")); got != want {
+		if got, want := readText(t, name("merged")), readText(t, name("whole")); got != want {
 			t.Fatalf("merged:\n%s\nwhole:\n%s", got, want)
 		}
 	})
 }
 
+// anyGrid draws the points of a random grid.
 func anyGrid(t *rapid.T) []Point {
 	var dims []Dimension
 	for i := range rapid.IntRange(0, 3).Draw(t, "dimensions") {
@@ -69,8 +70,8 @@ func anyGrid(t *rapid.T) []Point {
 	return grid(dims...)
 }
 
-// cutOff runs a part of a sweep and leaves the file as a kill might, at any byte.
-func cutOff(t *rapid.T, o Options, points []Point) {
+// interrupt runs a part of a sweep and truncates the file at any byte, as a kill might.
+func interrupt(t *rapid.T, o Options, points []Point) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	o.Workers = rapid.IntRange(1, 4).Draw(t, "workers")
@@ -80,35 +81,35 @@ func cutOff(t *rapid.T, o Options, points []Point) {
 			cancel()
 		}
 	}
-	if _, err := Run(ctx, o, points, named, nil); err != nil && !errors.Is(err, context.Canceled) {
+	if _, err := Run(ctx, o, points, nameRow, nil); err != nil && !errors.Is(err, context.Canceled) {
 		t.Fatal(err)
 	}
-	size := len(text(t, o.File))
+	size := len(readText(t, o.File))
 	if err := os.Truncate(o.File, int64(rapid.IntRange(0, size).Draw(t, "size"))); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// mustRun ends a sweep, and wants it to run just the points that have no whole line.
+// mustRun completes a sweep and checks that it runs only the points without a whole line.
 func mustRun(t *rapid.T, o Options, points []Point) {
 	lines := 0
 	if o.Resume {
-		lines = max(strings.Count(text(t, o.File), "\n")-1, 0)
+		lines = max(strings.Count(readText(t, o.File), "\n")-1, 0)
 	}
 	var ran atomic.Int64
 	rows, err := Run(t.Context(), o, points, func(ctx context.Context, _ int, p Point) (row, error) {
 		ran.Add(1)
-		return named(ctx, 0, p)
+		return nameRow(ctx, 0, p)
 	}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if int(ran.Load())+lines != len(rows) {
-		t.Fatalf("%d points were there and %d were run, want %d in all", lines, ran.Load(), len(rows))
+		t.Fatalf("%d points were in the file and %d were run, want %d in all", lines, ran.Load(), len(rows))
 	}
 }
 
-func text(t *rapid.T, file string) string {
+func readText(t *rapid.T, file string) string {
 	t.Helper()
 	b, err := os.ReadFile(file)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/kernbench/kernbench/table"
 )
 
-// MaxPoints is the most points that a sweep may have.
+// MaxPoints is the largest number of points of a sweep.
 const MaxPoints = 1_000_000
 
 const (
@@ -26,59 +26,59 @@ const (
 // header is the first line of a file.
 type header struct {
 	Identity string   `json:"identity"`
-	Programs []string `json:"programs,omitempty"` // the builds of the program that have run points, in order
-	Points   int      `json:"points"`             // of the whole sweep
-	Grid     string   `json:"grid"`               // digest of all points
+	Programs []string `json:"programs,omitempty"` // the builds of the program that have run points, sorted
+	Points   int      `json:"points"`             // number of points of the whole sweep
+	Grid     string   `json:"grid"`               // hash of all points
 	Shard    string   `json:"shard,omitempty"`    // the part of the points that the file has
 
-	About  string       `json:"about,omitempty"`  // what all points share, for people
+	About  string       `json:"about,omitempty"`  // a text for people about what all points share
 	Schema table.Schema `json:"schema,omitempty"` // columns of settings and rows; early versions wrote none
 }
 
-// begin is how every file begins.
-const begin = `{"sweep":`
+// fileStart is the start of every file.
+const fileStart = `{"sweep":`
 
 // plain returns the line of a header without its checksum.
 func (h header) plain() []byte {
 	raw, err := table.Marshal(h)
 	if err != nil {
-		panic(fmt.Sprintf("experiment: header: %v", err)) // texts and numbers only
+		panic(fmt.Sprintf("experiment: header: %v", err)) // cannot happen: the header has only texts and numbers
 	}
-	return append(append([]byte(begin), raw...), '}')
+	return append(append([]byte(fileStart), raw...), '}')
 }
 
 // line returns the line of a header.
-func (h header) line() []byte { return seal(h.plain(), 0) }
+func (h header) line() []byte { return addChecksum(h.plain(), 0) }
 
-// sameSweep reports whether two files have points of one sweep.
+// sameSweep reports whether two files have points of the same sweep.
 func (h header) sameSweep(other header) bool {
 	return h.Identity == other.Identity && h.Points == other.Points && h.Grid == other.Grid
 }
 
-// seed returns the start of the checksums of records, so that a record of another sweep
-// does not pass for one of this.
+// seed returns the start value for the checksums of records. It depends on the sweep, so
+// that records of another sweep have a wrong checksum.
 func (h header) seed() uint32 {
 	return crc32.Checksum(fmt.Appendf(nil, "%q %d %q", h.Identity, h.Points, h.Grid), castagnoli)
 }
 
-// has reports whether the header has all of some programs.
-func (h header) has(programs []string) bool {
+// hasPrograms reports whether the header has all given programs.
+func (h header) hasPrograms(programs []string) bool {
 	return !slices.ContainsFunc(programs, func(p string) bool { return !slices.Contains(h.Programs, p) })
 }
 
-// compatible reports whether rows of a schema fit those of the file, whose header may have
-// none.
+// compatible reports whether rows with schema s fit into the file. A header without a
+// schema fits all rows.
 func (h header) compatible(s table.Schema) bool {
 	return len(h.Schema) == 0 || maps.EqualFunc(h.Schema, s, slices.Equal)
 }
 
-// add adds programs to those of the header.
-func (h *header) add(programs []string) {
+// addPrograms adds programs to the header.
+func (h *header) addPrograms(programs []string) {
 	h.Programs = slices.Compact(slices.Sorted(slices.Values(slices.Concat(h.Programs, programs))))
 }
 
-// olds returns the programs of the header beside one.
-func (h header) olds(program string) []string {
+// otherPrograms returns the programs of the header except the given one.
+func (h header) otherPrograms(program string) []string {
 	return slices.DeleteFunc(slices.Clone(h.Programs), func(p string) bool { return p == program })
 }
 
@@ -89,10 +89,11 @@ type record struct {
 	Row      json.RawMessage `json:"row"`
 }
 
+// newRecord returns the record of a point and its row.
 func newRecord(index int, p Point, row json.RawMessage) record {
 	settings, err := p.Record().MarshalJSON()
 	if err != nil {
-		panic(fmt.Sprintf("experiment: settings: %v", err)) // texts only
+		panic(fmt.Sprintf("experiment: settings: %v", err)) // cannot happen: settings are texts
 	}
 	return record{index, settings, row}
 }
@@ -102,52 +103,52 @@ func (r record) plain() []byte {
 	return fmt.Appendf(nil, `{"point":%d,"settings":%s,"row":%s}`, r.Point, r.Settings, r.Row)
 }
 
-// line returns the line of a record in the file of a sweep with that seed.
-func (r record) line(seed uint32) []byte { return seal(r.plain(), seed) }
+// line returns the line of a record in a sweep with the given seed.
+func (r record) line(seed uint32) []byte { return addChecksum(r.plain(), seed) }
 
 func (r record) equal(other record) bool { return bytes.Equal(r.plain(), other.plain()) }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// seal adds the checksum to a line that is a JSON object, as its last member.
-func seal(plain []byte, seed uint32) []byte {
+// addChecksum adds the checksum to a line that is a JSON object, as its last member.
+func addChecksum(plain []byte, seed uint32) []byte {
 	sum := crc32.Update(seed, castagnoli, plain)
 	return fmt.Appendf(plain[:len(plain)-1], `,"sum":"%08x"}`, sum)
 }
 
-// sumEnd is the end of a line with a checksum, of sumEndBytes.
+// sumEnd matches the end of a line with a checksum. It is sumEndBytes long.
 var sumEnd = regexp.MustCompile(`^,"sum":"[0-9a-f]{8}"\}$`)
 
 const sumEndBytes = len(`,"sum":"01234567"}`)
 
-// unseal returns a line without its checksum, and whether it has one. A wrong checksum is
-// an error.
-func unseal(line []byte, seed uint32) (plain []byte, sealed bool, err error) {
+// splitChecksum returns a line without its checksum, and whether it has one. It returns an
+// error if the checksum is wrong.
+func splitChecksum(line []byte, seed uint32) (plain []byte, hasChecksum bool, err error) {
 	start := max(0, len(line)-sumEndBytes)
 	if !sumEnd.Match(line[start:]) {
 		return line, false, nil
 	}
-	again := seal(append(bytes.Clone(line[:start]), '}'), seed)
+	again := addChecksum(append(bytes.Clone(line[:start]), '}'), seed)
 	if !bytes.Equal(again, line) {
 		return nil, true, errors.New("its checksum is wrong")
 	}
 	return append(again[:start], '}'), true, nil
 }
 
-// contents is what a file has, up to a last line that was not written to its end.
+// contents is the contents of a file, without an incomplete last line.
 type contents struct {
-	header  header
-	sealed  bool // lines have checksums; those of early versions have none
-	seed    uint32
-	shard   Shard // of the header
-	records []record
-	size    int64 // of the whole lines, in bytes
+	header       header
+	hasChecksums bool // whether lines have checksums; early versions wrote none
+	seed         uint32
+	shard        Shard // the shard in the header
+	records      []record
+	size         int64 // size of the whole lines in bytes
 }
 
-// missing returns how many points of its shard the file does not have.
+// missing returns the number of points of its shard that the file does not have.
 func (c *contents) missing() int { return len(c.shard.Indices(c.header.Points)) - len(c.records) }
 
-// lines returns the text of a file.
+// lines returns the text of a file with a header and records.
 func lines(h header, records []record) []byte {
 	b := append(h.line(), '\n')
 	for _, r := range records {
@@ -159,22 +160,22 @@ func lines(h header, records []record) []byte {
 // errForeign is the cause of errors about files that no sweep has written.
 var errForeign = errors.New("was not written by a sweep")
 
-// errNotOurs is the error of a line that a sweep would write otherwise.
-var errNotOurs = errors.New("not as a sweep writes it")
+// errNotCanonical is the error for a line that a sweep would write in another way.
+var errNotCanonical = errors.New("not as a sweep writes it")
 
-// parse reads a file. Without a whole first line the file has no contents.
+// parse reads a file. The contents are empty if the file has no whole first line.
 func parse(name string, r io.Reader) (*contents, error) {
-	first := make([]byte, len(begin))
+	first := make([]byte, len(fileStart))
 	n, err := io.ReadFull(r, first)
 	switch first = first[:n]; {
 	case err != nil && err != io.EOF && err != io.ErrUnexpectedEOF:
 		return nil, fmt.Errorf("read %s: %w", name, err)
-	case !bytes.HasPrefix([]byte(begin), first):
+	case !bytes.HasPrefix([]byte(fileStart), first):
 		return nil, fmt.Errorf("%s %w: move it, or choose another name", name, errForeign)
 	}
 	c := &contents{}
 	in := file.NewLines(io.MultiReader(bytes.NewReader(first), r), maxLineBytes)
-	seen := map[int]int{} // line of a point
+	seen := map[int]int{} // line number of each point
 	for {
 		line, whole, err := in.Next()
 		switch {
@@ -182,7 +183,7 @@ func parse(name string, r io.Reader) (*contents, error) {
 			return nil, fmt.Errorf("%s:%d: damaged: %w", name, in.Line(), err)
 		case err != nil && err != io.EOF:
 			return nil, fmt.Errorf("read %s: %w", name, err)
-		case err == io.EOF || !whole: // what comes after the last newline was not written to its end
+		case err == io.EOF || !whole: // the text after the last newline is an incomplete line
 			return c, nil
 		case in.Line() == 1:
 			if err := c.parseHeader(line); err != nil {
@@ -205,13 +206,14 @@ func parse(name string, r io.Reader) (*contents, error) {
 	}
 }
 
+// parseHeader parses the first line of a file.
 func (c *contents) parseHeader(line []byte) (err error) {
-	plain, sealed, err := unseal(line, 0)
+	plain, hasChecksum, err := splitChecksum(line, 0)
 	var whole struct{ Sweep header }
 	if err == nil {
 		err = json.Unmarshal(plain, &whole)
 	}
-	c.header, c.sealed = whole.Sweep, sealed
+	c.header, c.hasChecksums = whole.Sweep, hasChecksum
 	if err == nil {
 		c.shard, err = ParseShard(c.header.Shard)
 	}
@@ -221,31 +223,31 @@ func (c *contents) parseHeader(line []byte) (err error) {
 	case c.header.Points < 0 || c.header.Points > MaxPoints:
 		return fmt.Errorf("%d points, and a sweep has at most %d", c.header.Points, MaxPoints)
 	case !bytes.Equal(c.header.plain(), plain):
-		return errNotOurs
+		return errNotCanonical
 	}
-	if !sealed {
-		c.header.fromEarly()
+	if !hasChecksum {
+		c.header.upgrade()
 	}
 	c.seed = c.header.seed()
 	return nil
 }
 
-// earlyProgram is the part of the identity that named the program, in files of early
-// versions.
+// earlyProgram matches the program in an identity. Files of early versions have it there.
 var earlyProgram = regexp.MustCompile(`kernbench ([^ ,]+), program ([0-9a-f]+), `)
 
-// fromEarly makes the header of an early version one of this.
-func (h *header) fromEarly() {
+// upgrade converts the header of an early version to the current form.
+func (h *header) upgrade() {
 	if m := earlyProgram.FindStringSubmatchIndex(h.Identity); m != nil && len(h.Programs) == 0 {
 		h.Programs = []string{h.Identity[m[2]:m[3]] + " " + h.Identity[m[4]:m[5]]}
 		h.Identity = h.Identity[:m[0]] + h.Identity[m[1]:]
 	}
 }
 
+// parseRecord parses a line of a file after the first.
 func (c *contents) parseRecord(line []byte) (r record, err error) {
-	plain, sealed, err := unseal(line, c.seed)
-	if err == nil && sealed != c.sealed {
-		return r, errNotOurs
+	plain, hasChecksum, err := splitChecksum(line, c.seed)
+	if err == nil && hasChecksum != c.hasChecksums {
+		return r, errNotCanonical
 	} else if err == nil {
 		err = json.Unmarshal(plain, &r)
 	}
@@ -253,15 +255,15 @@ func (c *contents) parseRecord(line []byte) (r record, err error) {
 	case err != nil:
 		return r, err
 	case !bytes.Equal(r.plain(), plain):
-		return r, errNotOurs
-	case r.Point < 0 || r.Point >= c.header.Points || !c.shard.has(r.Point):
-		return r, fmt.Errorf("point %d is none of the %d of %s", r.Point, c.header.Points, c.shard.name())
+		return r, errNotCanonical
+	case r.Point < 0 || r.Point >= c.header.Points || !c.shard.contains(r.Point):
+		return r, fmt.Errorf("point %d is none of the %d of %s", r.Point, c.header.Points, c.shard.description())
 	}
 	return r, nil
 }
 
-// differs returns why a file cannot take the rows of a sweep.
-func (c *contents) differs(name string, want header) error {
+// checkHeader returns an error if a sweep with the header want cannot add rows to the file.
+func (c *contents) checkHeader(name string, want header) error {
 	have := c.header
 	switch {
 	case have.Identity != want.Identity:
@@ -269,8 +271,8 @@ func (c *contents) differs(name string, want header) error {
 	case !have.sameSweep(want):
 		return fmt.Errorf("%s has results of other points, which cannot be gone on with: it is of a grid of %d points (digest %s), and this is one of %d (%s); leave out --resume to begin the file anew, or choose another name", name, have.Points, have.Grid, want.Points, want.Grid)
 	case have.Shard != want.Shard:
-		wanted, _ := ParseShard(want.Shard) // made from one
-		return fmt.Errorf("%s is the file of %s, and this is %s: give each a file of its own", name, c.shard.name(), wanted.name())
+		wanted, _ := ParseShard(want.Shard) // cannot fail: Shard.String wrote it
+		return fmt.Errorf("%s is the file of %s, and this is %s: give each a file of its own", name, c.shard.description(), wanted.description())
 	case !have.compatible(want.Schema):
 		return fmt.Errorf("%s has results with other columns, which cannot be gone on with: leave out --resume to begin the file anew, or choose another name", name)
 	}

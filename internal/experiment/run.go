@@ -14,58 +14,60 @@ import (
 	"github.com/kernbench/kernbench/table"
 )
 
-// Options choose which points run and what is kept of them.
+// Options choose which points run and where their rows are kept.
 type Options struct {
-	File     string       // of results, a line of JSON for each point; "" keeps none
-	Identity string       // of all that rows depend on besides the point; a File of another is refused
-	About    string       // what all points share, for the figures of File: "all_reduce over 6 ranks"
-	Schema   table.Schema // columns of settings and rows, for the first line of File; a File of another is refused
-	Resume   bool         // take over the points that File has
-	Replace  bool         // begin anew where File has points; without either it is refused
-	Program  string       // the build of the program that runs points
-	Strict   bool         // refuse to take over points of another Program
+	File     string       // file of results, with a line of JSON for each point; "" keeps none
+	Identity string       // identifies everything that rows depend on, except the point; a File with another identity is refused
+	About    string       // text for figures about what all points share: "all_reduce over 6 ranks"
+	Schema   table.Schema // columns of settings and rows, for the first line of File; a File with another schema is refused
+	Resume   bool         // keep the points that File has
+	Replace  bool         // discard the points that File has; without Resume or Replace, such a File is refused
+	Program  string       // identifies the build of the program
+	Strict   bool         // refuse a File with points of another Program
 	Warn     func(text string)
-	Begin    func() error // called when File is accepted, before the first point runs
+	Begin    func() error // called when File is accepted, before the first point runs; may be nil
 	Shard    Shard
 	Workers  int  // points that run at the same time; 0: one for each core
-	Stop     bool // end with the first point that fails, in the order of points
-	// Cost, if set, returns the cost of a point relative to the others, for the time left.
+	Stop     bool // stop at the first point that fails, in the order of points
+	// Cost returns the cost of a point relative to other points, for estimates of the time
+	// left. If it is nil, all points have the same cost.
 	Cost func(index int) float64
-	// Memory, if set, returns about how many bytes a point takes. Points run at the same time
-	// only if the free memory holds them, at most mostMemory; one point alone may take more.
+	// Memory returns about how many bytes a point needs. Points run at the same time only
+	// if together they fit into the free memory and into maxMemory. A point that runs by
+	// itself may need more. Memory may be nil.
 	Memory func(index int) int64
-	// Progress, if set, is called at the beginning and whenever a point has ended. Done of the
-	// total points of the shard have a row; left is the estimated time until the last one has,
-	// negative if unknown.
+	// Progress is called at the start and whenever a point has ended. done of the total
+	// points of the shard have a row. left is the estimated time until the last point ends,
+	// negative if unknown. Progress may be nil.
 	Progress func(done, total int, left time.Duration)
 }
 
-// mostMemory bounds the bytes of points that run at the same time.
-const mostMemory = 4 << 30
+// maxMemory is the largest number of bytes of points that run at the same time.
+const maxMemory = 4 << 30
 
-// Run runs all points of the shard and returns their rows, in the order of points. It calls
-// each, if set, with every row in that order, as soon as all points before it have ended;
-// rows that were taken over from the file are among them. The callbacks of the options and
-// each are called from the goroutine of Run.
+// Run runs all points of the shard and returns their rows, in the order of points. If each
+// is not nil, Run calls it with every row in that order, as soon as all points before it
+// have ended, including rows from the file. The callbacks of the options and each are
+// called from the goroutine of Run.
 //
-// A point that fails or panics does not stop the others: in the end [*Failed] names all that
-// did, whose rows are zero. With Stop no point begins after a failure, and those behind it
-// are cancelled: the error is the [*PointError] of the first that fails, and the rows are
-// those before it, for any number of workers. When ctx ends, the points that have ended are
-// kept, and the error is the cause.
+// A point that fails or panics does not stop the other points. At the end, [*Failed] names
+// all failed points; their rows are zero. With Stop, no point begins after a failure, and
+// the points after the failed one are cancelled. The error is then the [*PointError] of the
+// first point that fails, and the result is the rows before it, for any number of workers.
+// When ctx ends, the file keeps the points that have ended, and the error is the cause.
 func Run[R any](ctx context.Context, o Options, points []Point, run func(ctx context.Context, index int, p Point) (R, error), each func(index int, row R)) ([]R, error) {
 	if o.Warn == nil {
 		o.Warn = func(string) {}
 	}
 	s := &state[R]{Options: o, points: points, run: run, each: each}
-	err := s.all(ctx)
+	err := s.runAll(ctx)
 	var failed *Failed
 	var first *PointError
 	if err != nil && !errors.As(err, &failed) && !errors.As(err, &first) {
 		return nil, err
 	}
-	rows := make([]R, len(s.mine))
-	for i, index := range s.mine {
+	rows := make([]R, len(s.indices))
+	for i, index := range s.indices {
 		if failed == nil && first != nil && index == first.Index {
 			return rows[:i], err
 		}
@@ -77,50 +79,51 @@ func Run[R any](ctx context.Context, o Options, points []Point, run func(ctx con
 // state is a run of points.
 type state[R any] struct {
 	Options
-	points []Point
-	mine   []int // indices of the shard
-	run    func(context.Context, int, Point) (R, error)
-	each   func(int, R)
+	points  []Point
+	indices []int // indices of the shard's points
+	run     func(context.Context, int, Point) (R, error)
+	each    func(int, R)
 
-	rows     map[int]R
-	failed   map[int]error
-	given    int   // how many of mine are before the first that has not ended
-	todo     []int // indices of points that have not begun, in order
-	running  map[int]*running
-	outcomes chan outcome[R]
-	free     int64 // bytes of memory for points that run at the same time
-	pace     pace
+	rows      map[int]R
+	failed    map[int]error
+	delivered int   // number of indices before the first point that has not ended
+	todo      []int // indices of points that have not started, in order
+	running   map[int]*running
+	outcomes  chan outcome[R]
+	free      int64 // bytes of memory for points that run at the same time
+	pace      pace
 
-	out    *output                 // nil: no file
-	kept   map[int]json.RawMessage // rows as the file has them
-	broken error                   // of the file
-	last   int                     // index of the last record, for as long as they are in order
+	out     *output                 // nil without a file
+	saved   map[int]json.RawMessage // rows in the file, by index
+	fileErr error                   // error of the file, which ends the sweep
+	last    int                     // index of the last record in the file; len(points) if records are out of order
 }
 
 // running is a point that runs.
 type running struct {
-	ctx    context.Context
-	cancel context.CancelFunc
-	begun  time.Time
-	bytes  int64
+	ctx     context.Context
+	cancel  context.CancelFunc
+	started time.Time
+	bytes   int64
 }
 
-// outcome is what a point that ran has come to.
+// outcome is the result of a point that has ended.
 type outcome[R any] struct {
 	index int
 	row   R
-	raw   json.RawMessage // for the file, if there is one
+	raw   json.RawMessage // the row as JSON; nil without a file
 	err   error
 }
 
-func (s *state[R]) all(ctx context.Context) (err error) {
+// runAll opens the file, runs the points that have no row and returns the error of Run.
+func (s *state[R]) runAll(ctx context.Context) (err error) {
 	if err := s.Shard.check(); err != nil {
 		return err
 	}
 	if len(s.points) > MaxPoints {
 		return fmt.Errorf("%d points, and a sweep has at most %d: make lists or ranges shorter", len(s.points), MaxPoints)
 	}
-	s.mine, s.rows, s.failed = s.Shard.Indices(len(s.points)), map[int]R{}, map[int]error{}
+	s.indices, s.rows, s.failed = s.Shard.Indices(len(s.points)), map[int]R{}, map[int]error{}
 	if s.File != "" {
 		if err := s.openFile(ctx); err != nil {
 			return err
@@ -128,7 +131,7 @@ func (s *state[R]) all(ctx context.Context) (err error) {
 		defer func() { err = errors.Join(err, s.out.close()) }()
 	}
 	s.pace.costs = make([]float64, len(s.points))
-	for _, i := range s.mine {
+	for _, i := range s.indices {
 		if _, ok := s.rows[i]; ok {
 			continue
 		}
@@ -143,20 +146,20 @@ func (s *state[R]) all(ctx context.Context) (err error) {
 		}
 	}
 	s.deliver()
-	s.work(ctx)
-	if s.broken == nil {
-		s.broken = s.secure()
+	s.runPoints(ctx)
+	if s.fileErr == nil {
+		s.fileErr = s.checkName()
 	}
-	if s.broken != nil {
-		return s.broken
+	if s.fileErr != nil {
+		return s.fileErr
 	}
 	return s.verdict(ctx)
 }
 
-// verdict returns what became of the points, once none runs any more.
+// verdict returns the error of the sweep when no point runs any more.
 func (s *state[R]) verdict(ctx context.Context) error {
-	f := &Failed{Total: len(s.mine)}
-	for _, index := range s.mine {
+	f := &Failed{Total: len(s.indices)}
+	for _, index := range s.indices {
 		err, failed := s.failed[index]
 		if _, ok := s.rows[index]; !ok && !failed {
 			return context.Cause(ctx)
@@ -168,54 +171,54 @@ func (s *state[R]) verdict(ctx context.Context) error {
 			}
 		}
 	}
-	if err := s.arrange(); err != nil || len(f.Points) == 0 {
+	if err := s.sortFile(); err != nil || len(f.Points) == 0 {
 		return err
 	}
 	return f
 }
 
-// work runs the points that are to do.
-func (s *state[R]) work(ctx context.Context) {
+// runPoints runs the points in todo, as many at a time as workers and memory allow.
+func (s *state[R]) runPoints(ctx context.Context) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	if s.Workers < 1 {
 		s.Workers = runtime.GOMAXPROCS(0)
 	}
-	s.free = mostMemory
+	s.free = maxMemory
 	if m := host.Available(); s.Memory != nil && m.Total > 0 {
-		s.free = int64(min(m.Free, mostMemory))
+		s.free = int64(min(m.Free, maxMemory))
 	}
 	s.running, s.outcomes = map[int]*running{}, make(chan outcome[R])
 	for {
-		for ctx.Err() == nil && s.admits() {
+		for ctx.Err() == nil && s.mayStart() {
 			s.start(ctx)
 		}
 		if s.Progress != nil {
-			s.Progress(len(s.rows), len(s.mine), s.pace.left(s.running, s.todo))
+			s.Progress(len(s.rows), len(s.indices), s.pace.left(s.running, s.todo))
 		}
 		if len(s.running) == 0 {
 			return
 		}
-		s.end(<-s.outcomes)
-		if s.broken != nil {
+		s.finish(<-s.outcomes)
+		if s.fileErr != nil {
 			stop()
 		}
 	}
 }
 
-// admits reports whether the next point may begin.
-func (s *state[R]) admits() bool {
+// mayStart reports whether the next point may start.
+func (s *state[R]) mayStart() bool {
 	if len(s.todo) == 0 || len(s.running) >= s.Workers || s.Stop && len(s.failed) > 0 {
 		return false
 	}
 	return len(s.running) == 0 || s.Memory == nil || s.Memory(s.todo[0]) <= s.free
 }
 
-// start begins the next point.
+// start starts the next point.
 func (s *state[R]) start(ctx context.Context) {
 	index := s.todo[0]
 	s.todo = s.todo[1:]
-	r := &running{begun: time.Now()}
+	r := &running{started: time.Now()}
 	r.ctx, r.cancel = context.WithCancel(ctx)
 	if s.Memory != nil {
 		r.bytes = s.Memory(index)
@@ -229,11 +232,11 @@ func (s *state[R]) start(ctx context.Context) {
 	}()
 }
 
-// attempt runs a point and returns a panic as an error.
+// attempt runs a point. It returns a panic as an error.
 func (s *state[R]) attempt(ctx context.Context, index int) (row R, raw json.RawMessage, err error) {
 	defer func() {
 		if value := recover(); value != nil {
-			err = recovered(value)
+			err = panicError(value)
 		}
 	}()
 	if row, err = s.run(ctx, index, s.points[index]); err == nil && s.File != "" {
@@ -242,9 +245,10 @@ func (s *state[R]) attempt(ctx context.Context, index int) (row R, raw json.RawM
 	return row, raw, err
 }
 
-// recovered returns a panic as an error. An error that was thrown on purpose is that error;
-// a slip such as an index out of range says where it was.
-func recovered(value any) error {
+// panicError returns the value of a panic as an error. An error that was passed to panic on
+// purpose is returned unchanged. A runtime error, such as an index out of range, is
+// described with its place.
+func panicError(value any) error {
 	err, ok := value.(error)
 	if ok && !errors.As(err, new(runtime.Error)) {
 		return err
@@ -252,15 +256,15 @@ func recovered(value any) error {
 	return errors.New(sim.DescribePanic(value, string(debug.Stack())))
 }
 
-// end keeps the outcome of a point. With Stop a failure cancels the points behind it.
-func (s *state[R]) end(o outcome[R]) {
+// finish records the outcome of a point. With Stop, a failure cancels the points after it.
+func (s *state[R]) finish(o outcome[R]) {
 	r := s.running[o.index]
 	delete(s.running, o.index)
 	s.free += r.bytes
 	stopped := r.ctx.Err() != nil
 	r.cancel()
 	switch {
-	case s.broken != nil || o.err != nil && stopped:
+	case s.fileErr != nil || o.err != nil && stopped:
 		return
 	case o.err != nil:
 		s.failed[o.index] = o.err
@@ -272,21 +276,21 @@ func (s *state[R]) end(o outcome[R]) {
 	default:
 		s.rows[o.index] = o.row
 		s.pace.cost += s.pace.costs[o.index]
-		s.pace.took += time.Since(r.begun)
+		s.pace.took += time.Since(r.started)
 		if s.out != nil {
-			s.broken = s.keep(o.index, o.raw)
+			s.fileErr = s.save(o.index, o.raw)
 		}
 	}
-	if s.broken == nil {
+	if s.fileErr == nil {
 		s.deliver()
 	}
 }
 
-// deliver gives the rows to each that have no point before them that has not ended. With
-// Stop the first failure is the end.
+// deliver calls each with the rows whose earlier points have all ended. With Stop, it does
+// not continue after the first failure.
 func (s *state[R]) deliver() {
-	for ; s.given < len(s.mine); s.given++ {
-		index := s.mine[s.given]
+	for ; s.delivered < len(s.indices); s.delivered++ {
+		index := s.indices[s.delivered]
 		row, ok := s.rows[index]
 		_, failed := s.failed[index]
 		switch {

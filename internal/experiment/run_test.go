@@ -17,14 +17,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// row is what the points of tests come to.
+// row is the row type of the tests.
 type row struct {
 	Name  string `json:"name"`
 	Value int    `json:"value"`
 }
 
-// named is a row that tells of its point.
-func named(_ context.Context, _ int, p Point) (row, error) { return row{p.String(), len(p)}, nil }
+// nameRow returns a row with the name of the point.
+func nameRow(_ context.Context, _ int, p Point) (row, error) { return row{p.String(), len(p)}, nil }
 
 var numbers = grid(Dimension{Name: "kind", Values: []string{"a", "b"}}, Dimension{Name: "n", Values: []string{"1", "2", "3"}})
 
@@ -44,37 +44,37 @@ func write(t testing.TB, file, text string) {
 	}
 }
 
-// whole is the file of a sweep that nothing happened to.
-func whole(t testing.TB, points []Point, shard Shard) string {
+// wholeFile returns the text of the file of an uninterrupted sweep.
+func wholeFile(t testing.TB, points []Point, shard Shard) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "whole.jsonl")
-	if _, err := Run(t.Context(), Options{File: file, Identity: "v1", Shard: shard, Workers: 1}, points, named, nil); err != nil {
+	if _, err := Run(t.Context(), Options{File: file, Identity: "v1", Shard: shard, Workers: 1}, points, nameRow, nil); err != nil {
 		t.Fatal(err)
 	}
 	return read(t, file)
 }
 
-// TestFile is the format.
+// TestFile checks the format of the file.
 func TestFile(t *testing.T) {
 	want := `{"sweep":{"identity":"v1","points":6,"grid":"` + digest(numbers) + `","shard":"2/3"},"sum":"84bd56a5"}
 {"point":1,"settings":{"kind":"a","n":"2"},"row":{"name":"kind=a n=2","value":2},"sum":"e3114891"}
 {"point":4,"settings":{"kind":"b","n":"2"},"row":{"name":"kind=b n=2","value":2},"sum":"0bde5a08"}
 `
-	if diff := cmp.Diff(want, whole(t, numbers, Shard{2, 3})); diff != "" {
+	if diff := cmp.Diff(want, wholeFile(t, numbers, Shard{2, 3})); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if got := whole(t, numbers, Shard{}); strings.Contains(got, "shard") || strings.Count(got, "\n") != 7 {
+	if got := wholeFile(t, numbers, Shard{}); strings.Contains(got, "shard") || strings.Count(got, "\n") != 7 {
 		t.Errorf("the whole sweep is\n%s\nwant 7 lines without a shard", got)
 	}
 }
 
-// TestRows: rows come in the order of the points, as the values that run returned; those of
-// a resumed file as it has them.
+// TestRows checks that rows are in the order of the points. They are the values that run
+// returned, or the values in a resumed file.
 func TestRows(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "r.jsonl")
 	for _, file := range []string{"", file, file} {
-		var told []string
-		o := Options{File: file, Workers: 3, Progress: func(done, total int, _ time.Duration) { told = append(told, fmt.Sprintf("%d/%d", done, total)) }}
+		var progress []string
+		o := Options{File: file, Workers: 3, Progress: func(done, total int, _ time.Duration) { progress = append(progress, fmt.Sprintf("%d/%d", done, total)) }}
 		var ran atomic.Bool
 		var each []int
 		if _, err := os.Stat(file); err == nil {
@@ -90,7 +90,7 @@ func TestRows(t *testing.T) {
 			each = append(each, index)
 		})
 		if err != nil || ran.Load() == o.Resume {
-			t.Fatalf("got %v; points ran: %v, and the file has them: %v", err, ran.Load(), o.Resume)
+			t.Fatalf("got %v; points ran: %v, want the opposite of resumed: %v", err, ran.Load(), o.Resume)
 		}
 		if want := []int{0, 1, 2, 3, 4, 5}; !slices.Equal(each, want) {
 			t.Errorf("each: got %v, want %v", each, want)
@@ -105,18 +105,18 @@ func TestRows(t *testing.T) {
 			}
 		}
 		if o.Resume {
-			if got, want := strings.Join(told, " "), "6/6"; got != want {
+			if got, want := strings.Join(progress, " "), "6/6"; got != want {
 				t.Errorf("progress: got %s, want %s", got, want)
 			}
 			continue
 		}
-		if got, want := strings.Join(told, " "), "0/6 1/6 2/6 3/6 4/6 5/6 6/6"; got != want {
+		if got, want := strings.Join(progress, " "), "0/6 1/6 2/6 3/6 4/6 5/6 6/6"; got != want {
 			t.Errorf("progress: got %s, want %s", got, want)
 		}
 	}
 }
 
-// TestFailed: what fails is told of in the end, and run again by the next.
+// TestFailed checks that the error names failed points, and that the next run repeats them.
 func TestFailed(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "r.jsonl")
 	o := Options{File: file, Identity: "v1", Workers: 2}
@@ -131,7 +131,7 @@ func TestFailed(t *testing.T) {
 			list := []int{}
 			return row{Value: list[len(p)]}, nil
 		}
-		return named(ctx, 0, p)
+		return nameRow(ctx, 0, p)
 	}, nil)
 	var failed *Failed
 	if !errors.As(err, &failed) || len(failed.Points) != 3 || failed.Total != 6 {
@@ -155,20 +155,20 @@ func TestFailed(t *testing.T) {
 		mu.Lock()
 		defer mu.Unlock()
 		ran[p.String()]++
-		return named(ctx, 0, p)
+		return nameRow(ctx, 0, p)
 	}, nil); err != nil {
 		t.Fatal(err)
 	}
 	if want := map[string]int{"kind=a n=2": 1, "kind=b n=1": 1, "kind=b n=3": 1}; !cmp.Equal(ran, want) {
 		t.Errorf("run again: got %v, want %v", ran, want)
 	}
-	if diff := cmp.Diff(whole(t, numbers, Shard{}), read(t, file)); diff != "" {
+	if diff := cmp.Diff(wholeFile(t, numbers, Shard{}), read(t, file)); diff != "" {
 		t.Errorf("file (-want +got):\n%s", diff)
 	}
 }
 
-// TestReasonsAreSaidOnce: points that failed for one reason, but for its numbers, are named
-// together.
+// TestReasonsAreSaidOnce checks that points whose errors differ only in numbers are
+// reported together.
 func TestReasonsAreSaidOnce(t *testing.T) {
 	var points []Point
 	for n := range 13 {
@@ -188,7 +188,7 @@ func TestReasonsAreSaidOnce(t *testing.T) {
 	}
 }
 
-// TestRowThatIsNoJSON: a row that the file cannot hold is a point that failed.
+// TestRowThatIsNoJSON checks that a point fails if its row cannot be written as JSON.
 func TestRowThatIsNoJSON(t *testing.T) {
 	o := Options{File: filepath.Join(t.TempDir(), "r.jsonl")}
 	_, err := Run(t.Context(), o, numbers[:1], func(context.Context, int, Point) (func(), error) { return func() {}, nil }, nil)
@@ -197,22 +197,22 @@ func TestRowThatIsNoJSON(t *testing.T) {
 	}
 }
 
-// TestInterrupted: a context that ends stops what runs, keeps what has ended, and is no
-// failure of points.
+// TestInterrupted checks that the end of a context stops running points and keeps the
+// points that have ended, and that the error is not a failure of points.
 func TestInterrupted(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "r.jsonl")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cause := errors.New("enough")
 	rows, err := Run(ctx, Options{File: file, Identity: "v1", Workers: 2}, numbers, func(ctx context.Context, _ int, p Point) (row, error) {
 		switch p.Get("n") {
-		case "2": // ends when it is told to, and well
+		case "2": // ends with a row although the context has ended
 			cancel(cause)
-			return named(ctx, 0, p)
+			return nameRow(ctx, 0, p)
 		case "3":
 			<-ctx.Done()
 			return row{}, ctx.Err()
 		}
-		return named(ctx, 0, p)
+		return nameRow(ctx, 0, p)
 	}, nil)
 	if !errors.Is(err, cause) || rows != nil {
 		t.Errorf("got %v, %v, want no rows and %v", rows, err, cause)
@@ -222,16 +222,16 @@ func TestInterrupted(t *testing.T) {
 			t.Errorf("%s is not in\n%s", want, got)
 		}
 	}
-	if _, err := Run(t.Context(), Options{File: file, Identity: "v1", Resume: true}, numbers, named, nil); err != nil {
+	if _, err := Run(t.Context(), Options{File: file, Identity: "v1", Resume: true}, numbers, nameRow, nil); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(whole(t, numbers, Shard{}), read(t, file)); diff != "" {
+	if diff := cmp.Diff(wholeFile(t, numbers, Shard{}), read(t, file)); diff != "" {
 		t.Errorf("file (-want +got):\n%s", diff)
 	}
 }
 
-// TestBrokenFile: a file that cannot be written any more ends the sweep, and what is in
-// it stays of use.
+// TestBrokenFile checks that an error when writing the file ends the sweep, and that the
+// file can still be continued.
 func TestBrokenFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "r.jsonl")
 	s := &state[row]{Options: Options{File: file, Identity: "v1", Workers: 1}, points: numbers}
@@ -242,16 +242,16 @@ func TestBrokenFile(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		return named(ctx, 0, p)
+		return nameRow(ctx, 0, p)
 	}
-	err := s.all(t.Context())
+	err := s.runAll(t.Context())
 	if err == nil || !strings.HasPrefix(err.Error(), "write results: write "+file) || runs != 3 {
 		t.Errorf("got %v after %d points, want an error of the third write", err, runs)
 	}
-	if _, err := Run(t.Context(), Options{File: file, Identity: "v1", Resume: true}, numbers, named, nil); err != nil {
+	if _, err := Run(t.Context(), Options{File: file, Identity: "v1", Resume: true}, numbers, nameRow, nil); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(whole(t, numbers, Shard{}), read(t, file)); diff != "" {
+	if diff := cmp.Diff(wholeFile(t, numbers, Shard{}), read(t, file)); diff != "" {
 		t.Errorf("file (-want +got):\n%s", diff)
 	}
 }

@@ -17,19 +17,18 @@ import (
 	"github.com/kernbench/kernbench/table"
 )
 
-// The names of further tables of a result: the metrics of a run, and the times of every
-// rank.
+// Names of further tables of a result: the metrics of a run, and the times of every rank.
 const (
 	Metrics = "metrics"
 	Ranks   = "ranks"
 )
 
-// ReadTables reads the tables of a file of results ([ReadFile]), or those of the CSV files of
-// a folder, which are named by their paths in it.
+// ReadTables reads the tables of a file of results ([ReadFile]), or of all CSV files in a
+// folder. The name of a table is the path of its CSV file in the folder.
 func ReadTables(ctx context.Context, path string) (tables []table.Named, missing int, err error) {
 	info, err := os.Stat(path)
 	if err != nil {
-		return nil, 0, unread(path, err)
+		return nil, 0, readError(path, err)
 	}
 	if !info.IsDir() {
 		return ReadFile(ctx, path)
@@ -38,12 +37,12 @@ func ReadTables(ctx context.Context, path string) (tables []table.Named, missing
 		if err != nil || entry.IsDir() || filepath.Ext(name) != ".csv" {
 			return err
 		}
-		of, _, err := ReadFile(ctx, name)
+		read, _, err := ReadFile(ctx, name)
 		if err != nil {
 			return err
 		}
 		within, err := filepath.Rel(path, name)
-		tables = append(tables, table.Named{Name: filepath.ToSlash(within), Table: of[0].Table})
+		tables = append(tables, table.Named{Name: filepath.ToSlash(within), Table: read[0].Table})
 		return err
 	})
 	if err == nil && len(tables) == 0 {
@@ -52,7 +51,8 @@ func ReadTables(ctx context.Context, path string) (tables []table.Named, missing
 	return tables, 0, err
 }
 
-func unread(path string, err error) error {
+// readError returns the error for a file that cannot be read.
+func readError(path string, err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%s: there is no such file: name a .csv, .json or .jsonl with results", path)
 	}
@@ -60,14 +60,14 @@ func unread(path string, err error) error {
 }
 
 const (
-	maxTableBytes   = 256 << 20 // of a file of CSV or JSON
+	maxTableBytes   = 256 << 20 // largest CSV or JSON file
 	maxCSVLineBytes = 1 << 20
 )
 
-// ReadFile reads the tables of a file of results: .csv; .json as run, coll, probe and sweep
-// print it; .jsonl of an experiment. The rows come first and have no name. A run without
-// rows has its metrics alone. missing is the number of points of the experiment, or of its
-// shard, that the file does not have.
+// ReadFile reads the tables of a file of results. The file is a .csv, a .json as run, coll,
+// probe and sweep print it, or a .jsonl of an experiment. The first table has the rows and
+// no name. For a run without rows, the only table is its metrics. missing is the number of
+// points of the experiment, or of its shard, that the file does not have.
 func ReadFile(ctx context.Context, path string) (tables []table.Named, missing int, err error) {
 	ext := strings.ToLower(filepath.Ext(path))
 	read := map[string]func(io.Reader) ([]table.Named, error){".csv": readCSV, ".json": readJSON}[ext]
@@ -78,7 +78,7 @@ func ReadFile(ctx context.Context, path string) (tables []table.Named, missing i
 	}
 	r, err := file.Open(ctx, path, maxTableBytes)
 	if err != nil {
-		return nil, 0, unread(path, err)
+		return nil, 0, readError(path, err)
 	}
 	defer r.Close()
 	tables, err = read(r)
@@ -96,13 +96,13 @@ func readCSV(r io.Reader) ([]table.Named, error) {
 	return []table.Named{{Table: t}}, err
 }
 
-// wholeRun is the columns of a run as a whole, before its metrics.
-var wholeRun = []table.Column{
+// runColumns are the columns of a run as a whole. They precede its metrics.
+var runColumns = []table.Column{
 	{Name: "bench", Role: table.Setting}, {Name: "ok", Role: table.Check}, {Name: "crit_ns", Unit: "ns", Role: table.Lower, Label: "critical path"},
 	{Name: "makespan_ns", Unit: "ns", Role: table.Lower},
 }
 
-// readJSON reads what a command printed with --format json.
+// readJSON reads the output of a command with --format json.
 func readJSON(r io.Reader) ([]table.Named, error) {
 	o, err := table.Decode(r)
 	if err != nil {
@@ -120,26 +120,26 @@ func readJSON(r io.Reader) ([]table.Named, error) {
 	delete(schema, "launches")
 	if o.Get("bench") != nil {
 		whole := table.Record{}
-		for _, c := range wholeRun {
+		for _, c := range runColumns {
 			whole = append(whole, table.Member{Name: c.Name, Value: o.Get(c.Name)})
 		}
 		metrics, _ := o.Get(Metrics).(table.Record)
 		o = slices.DeleteFunc(o, func(m table.Member) bool { return m.Name == Metrics })
 		o = append(o, table.Member{Name: Metrics, Value: append(whole, metrics...)})
-		schema[Metrics] = slices.Concat(wholeRun, schema[Metrics])
+		schema[Metrics] = slices.Concat(runColumns, schema[Metrics])
 	}
 	tables, err := table.ReadJSON(o, schema)
 	if err == nil && ranks != nil {
 		tables = append(tables, table.Named{Name: Ranks, Table: ranks})
 	}
 	for i := range tables {
-		tables[i].About = about(o)
+		tables[i].About = describeRows(o)
 	}
 	return tables, err
 }
 
-// about returns what the output of a command says of all its rows.
-func about(o table.Record) string {
+// describeRows returns a text with what all rows of a command's output have in common.
+func describeRows(o table.Record) string {
 	var words []string
 	flat := o.Flat()
 	for _, name := range []string{"bench", "collective", "topology.source", "config.topology.source"} {
@@ -150,24 +150,24 @@ func about(o table.Record) string {
 	return strings.Join(words, ", ")
 }
 
-// rankTable returns the times of ranks that rows of coll or launches of a run have as a list:
-// a line for each rank, with the number of the row or launch and some of its members before
-// it. It returns nil if nothing has such times.
+// rankTable returns a table with the times of each rank in the rows of coll or in the
+// launches of a run. Each line has the number of the row or launch, some of its members,
+// the rank and the time. The result is nil if there are no such times.
 func rankTable(schema table.Schema, o table.Record) *table.Table {
 	var lines []table.Record
 	columns := []table.Column{{Name: "row", Role: table.Setting}}
-	for _, of := range []struct {
+	for _, source := range []struct {
 		member string
 		about  []string
 	}{{"rows", []string{"size", "count", "type", "redop", "root", "algorithm"}}, {"launches", []string{"name"}}} {
-		list, _ := o.Get(of.member).([]any)
+		list, _ := o.Get(source.member).([]any)
 		for i, v := range list {
 			row, _ := v.(table.Record)
 			times, _ := row.Get("pe_exec_ns").([]any)
 			ranks, _ := row.Get("ranks").([]any)
 			for j, t := range times {
 				line := table.Record{{Name: "row", Value: json.Number(strconv.Itoa(i + 1))}}
-				for _, name := range of.about {
+				for _, name := range source.about {
 					line = append(line, table.Member{Name: name, Value: row.Get(name)})
 				}
 				rank := any(json.Number(strconv.Itoa(j)))
@@ -180,10 +180,10 @@ func rankTable(schema table.Schema, o table.Record) *table.Table {
 		if len(lines) == 0 {
 			continue
 		}
-		for _, name := range of.about {
+		for _, name := range source.about {
 			c := table.Column{Name: name, Role: table.Setting}
-			if i := slices.IndexFunc(schema[of.member], func(c table.Column) bool { return c.Name == name }); i >= 0 {
-				c = schema[of.member][i]
+			if i := slices.IndexFunc(schema[source.member], func(c table.Column) bool { return c.Name == name }); i >= 0 {
+				c = schema[source.member][i]
 			}
 			columns = append(columns, c)
 		}

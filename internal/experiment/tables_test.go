@@ -13,8 +13,8 @@ import (
 	"github.com/kernbench/kernbench/table"
 )
 
-// put writes a file and returns its path.
-func put(t testing.TB, name, text string) string {
+// writeTemp writes a file in a temporary folder and returns its path.
+func writeTemp(t testing.TB, name, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
 	if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
@@ -26,7 +26,7 @@ func put(t testing.TB, name, text string) string {
 // head is the first line of a sweep of three points, as early versions wrote it.
 const head = `{"sweep":{"identity":"x","points":3,"grid":"g"}}`
 
-// csvText returns tables as CSV, each after its name if it has one.
+// csvText returns tables as CSV, each after its name unless the name is empty.
 func csvText(t testing.TB, tables []table.Named) string {
 	t.Helper()
 	var b bytes.Buffer
@@ -108,7 +108,7 @@ func TestReadFile(t *testing.T) {
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			tables, missing, err := ReadFile(t.Context(), put(t, tt.file, tt.text))
+			tables, missing, err := ReadFile(t.Context(), writeTemp(t, tt.file, tt.text))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -144,7 +144,7 @@ func TestReadDamaged(t *testing.T) {
 		{"a.json", `{"sweep":"s","points":[1]}`, `point 1 in the file: no number as "point"`},
 		{"a.txt", "n\n", "results are in files that end in .csv, .json or .jsonl"},
 	} {
-		path := put(t, tt.file, tt.text)
+		path := writeTemp(t, tt.file, tt.text)
 		_, _, err := ReadFile(t.Context(), path)
 		if err == nil || !strings.HasPrefix(strings.TrimPrefix(strings.TrimPrefix(err.Error(), path), ": "), tt.want) {
 			t.Errorf("%s with %.40q: got error %v, want one that begins with %s: %s", tt.file, tt.text, err, path, tt.want)
@@ -155,7 +155,7 @@ func TestReadDamaged(t *testing.T) {
 	}
 }
 
-// TestReadFolder: a folder has the tables of its CSV files.
+// TestReadFolder checks that a folder has the tables of its CSV files.
 func TestReadFolder(t *testing.T) {
 	folder := t.TempDir()
 	if _, _, err := ReadTables(t.Context(), folder); err == nil || err.Error() != folder+": no .csv in this folder: name a file, or a folder with results" {
@@ -176,22 +176,23 @@ func TestReadFolder(t *testing.T) {
 	}
 }
 
-// TestAbout: what a command says of all its rows comes with the tables.
+// TestAbout checks that tables have a description of what their rows have in common.
 func TestAbout(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"rows":[{"n":1}]}`: "",
 		`{"collective":"all_reduce","rows":[{"n":1}],"config":{"topology":{"source":"preset ring6","hash":"1f"}}}`: "all_reduce, preset ring6",
 		`{"topology":{"source":"preset default"},"rows":[{"n":1}]}`:                                                "preset default",
 	} {
-		tables, _, err := ReadFile(t.Context(), put(t, "a.json", text))
+		tables, _, err := ReadFile(t.Context(), writeTemp(t, "a.json", text))
 		if err != nil || tables[0].About != want {
 			t.Errorf("%s: got %v, %v, want %q", text, tables, err, want)
 		}
 	}
 }
 
-// TestReadRanks: times of ranks are a table with a line for each: those of launches by the
-// ranks of the launch, those of rows of coll by their place.
+// TestReadRanks checks that the times of ranks become a table with a line for each rank.
+// Ranks of a launch have the numbers in the launch, and ranks in a row of coll are counted
+// from 0.
 func TestReadRanks(t *testing.T) {
 	for _, tt := range []struct{ text, want string }{
 		{`{"bench":"b","rows":[],"launches":[{"name":"k","ranks":[4,1],"pe_exec_ns":[1.5,2]},{"name":"none"},{"name":"l","pe_exec_ns":[3]}]}`,
@@ -201,7 +202,7 @@ func TestReadRanks(t *testing.T) {
 				"row,size,count,type,redop,root,algorithm,rank,pe_exec_ns\n1,8,2,f32,sum,-1,ring,0,7\n1,8,2,f32,sum,-1,ring,1,9\n"},
 		{`{"rows":[{"size":8}]}`, ""},
 	} {
-		tables, _, err := ReadFile(t.Context(), put(t, "a.json", tt.text))
+		tables, _, err := ReadFile(t.Context(), writeTemp(t, "a.json", tt.text))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -215,10 +216,11 @@ func TestReadRanks(t *testing.T) {
 	}
 }
 
-// TestRepeatsRow: a column of points that says what its only row says is told apart.
+// TestRepeatsRow checks that RepeatsRow finds a column of points with the values of the
+// rows.
 func TestRepeatsRow(t *testing.T) {
 	for csv, want := range map[string]bool{"point.t,t\n1,1\n2,2\n": true, "point.t,t\n1,1\n2,3\n": false, "point.t,u\n1,1\n": false, "x.t,t\n1,1\n": false} {
-		tables, _, err := ReadFile(t.Context(), put(t, "a.csv", csv))
+		tables, _, err := ReadFile(t.Context(), writeTemp(t, "a.csv", csv))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -228,14 +230,14 @@ func TestRepeatsRow(t *testing.T) {
 	}
 }
 
-// FuzzRead: no text is read wrongly, every row has a cell for each column.
+// FuzzRead checks that every row that ReadFile returns has a cell for each column.
 func FuzzRead(f *testing.F) {
 	f.Add("a,b\n1,2\n")
 	f.Add(`{"bench":"b","rows":[{"n":1},{"m":{"k":2}}]}`)
 	f.Add(head + "\n" + `{"point":0,"settings":{"n":"1"},"row":{"rows":[{"n":2}]}}` + "\n")
 	f.Fuzz(func(t *testing.T, text string) {
 		for _, end := range []string{".csv", ".json", ".jsonl"} {
-			tables, _, err := ReadFile(t.Context(), put(t, "a"+end, text))
+			tables, _, err := ReadFile(t.Context(), writeTemp(t, "a"+end, text))
 			if err != nil {
 				continue
 			}

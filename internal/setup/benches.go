@@ -13,8 +13,8 @@ import (
 	"github.com/kernbench/kernbench/table"
 )
 
-// FindBench returns a registered bench, or an error that helps to find it. An old spelling of
-// its name is reported to ctx.
+// FindBench returns the registered bench with a name, or an error that suggests similar
+// names. It reports a former name of a bench to ctx.
 func FindBench(ctx context.Context, name string) (bench.Bench, error) {
 	names := BenchNames()
 	if known, ok := config.Resolve(ctx, name, names); ok {
@@ -38,13 +38,13 @@ type Listed struct {
 	Schema  table.Schema  `json:"schema,omitempty"` // columns of rows and metrics
 }
 
-// List is some benches, told in a line each, or in full if they were named.
+// List is some benches. They are printed as a line each, or in full if they were named.
 type List struct {
 	benches []Listed
 	full    bool
 }
 
-// ListBenches returns the named benches, or all if there are no names.
+// ListBenches returns the named benches, or all benches if there are no names.
 func ListBenches(ctx context.Context, names ...string) (l List, err error) {
 	l.full = len(names) > 0
 	if !l.full {
@@ -64,7 +64,7 @@ func ListBenches(ctx context.Context, names ...string) (l List, err error) {
 // MarshalJSON writes the benches as a list.
 func (l List) MarshalJSON() ([]byte, error) { return table.Marshal(l.benches) }
 
-// WriteText writes a table of the benches, or what each does and reports.
+// WriteText writes a table of the benches, or a description of each bench.
 func (l List) WriteText(w io.Writer) error {
 	if !l.full {
 		return table.WriteList(w, []string{"bench", "summary"}, l.benches, func(b Listed) []string { return []string{b.Name, b.Summary} })
@@ -81,7 +81,7 @@ func (l List) WriteText(w io.Writer) error {
 	return nil
 }
 
-// paramText returns the parameters of a bench, a line each.
+// paramText returns the parameters of a bench, each on its own line.
 func (b Listed) paramText() string {
 	var lines strings.Builder
 	for _, p := range b.Params {
@@ -99,12 +99,12 @@ func (b Listed) paramText() string {
 // writeColumns writes the columns of rows and metrics.
 func (b Listed) writeColumns(w io.Writer) error {
 	better := map[table.Role]string{table.Lower: "lower is better", table.Higher: "higher is better"}
-	for _, of := range []struct{ member, thing string }{{"rows", "column"}, {"metrics", "metric"}} {
-		if len(b.Schema[of.member]) == 0 {
+	for _, section := range []struct{ member, thing string }{{"rows", "column"}, {"metrics", "metric"}} {
+		if len(b.Schema[section.member]) == 0 {
 			continue
 		}
 		fmt.Fprintln(w)
-		if err := table.WriteList(w, []string{of.thing, "unit", "role", "label"}, b.Schema[of.member], func(c table.Column) []string {
+		if err := table.WriteList(w, []string{section.thing, "unit", "role", "label"}, b.Schema[section.member], func(c table.Column) []string {
 			return []string{c.Name, string(c.Unit), cmp.Or(better[c.Role], string(c.Role)), c.Label}
 		}); err != nil {
 			return err
@@ -113,7 +113,8 @@ func (b Listed) writeColumns(w io.Writer) error {
 	return nil
 }
 
-// NoEffect refuses a setting of the kind, written as text, if a bench ignores it.
+// NoEffect returns an error if the bench ignores settings of the kind. text is the setting
+// as it was written.
 func (k *Kind) NoEffect(b bench.Bench, text string) error {
 	if k.uses == 0 || !b.Ignores(k.uses) {
 		return nil
@@ -127,7 +128,7 @@ func (k *Kind) NoEffect(b bench.Bench, text string) error {
 	return fmt.Errorf("%s has no effect: %s %s: leave it out; benches that do: %s", text, b.Name, k.why, strings.Join(others, ", "))
 }
 
-// CheckEffect refuses the first flag that a bench ignores.
+// CheckEffect returns an error for the first flag that a bench ignores.
 func (c *Choice) CheckEffect(b bench.Bench) error {
 	for _, k := range c.Kinds {
 		for _, text := range c.Given(k) {
@@ -139,8 +140,8 @@ func (c *Choice) CheckEffect(b bench.Bench) error {
 	return nil
 }
 
-// Ineffective returns a sentence for each flag that had no effect on a run, of a bench that does
-// not say which settings it uses.
+// Ineffective returns a sentence for each flag that had no effect on a run. It is for
+// benches that do not declare which settings they use.
 func (c *Choice) Ineffective(r *bench.Result) (list []string) {
 	used := map[*Kind]bool{CCL: r.Config.CCL != nil, Tasks: r.Config.Tasks != nil}
 	for _, k := range []*Kind{CCL, Tasks} {

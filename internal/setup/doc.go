@@ -1,9 +1,10 @@
-// Package setup finds the configurations that a command works on: the system, ccl.yaml and
-// tasks.yaml, each a [Kind].
+// Package setup loads the configurations that a command uses: the system, ccl.yaml and
+// tasks.yaml. Each of them is a [Kind].
 //
-// A [Choice] names their files and changes single values, as flags or the file of a sweep say.
-// [Choice.Load] reads and checks them. [Choice.Validate] reports all mistakes.
-// [Choice.CheckEffect] refuses what a bench would ignore.
+// A [Choice] names the files and changes single values, as flags or the file of a sweep
+// say. [Choice.Load] reads and checks the files. [Choice.Validate] reports all mistakes.
+// [Choice.CheckEffect] reports settings that a bench would ignore.
 //
-// The package imports bench, for what benches use, and the packages that own the configurations.
+// The package imports bench, because benches declare which settings they use, and the
+// packages that define the configurations.
 package setup

@@ -16,26 +16,26 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// Config is a configuration that was read from YAML files.
+// Config returns the configuration that was read first.
 type Config interface {
 	file.Config
 	Source() string
 	Hash() string
 }
 
-// Kind is a kind of configuration: a flag names its file, and --set changes single values.
+// Kind is a kind of configuration. A flag names its file, and --set changes single values.
 type Kind struct {
-	Name    string // of the flag, of the key in the file of a sweep, and of the file, with .yaml
-	Prefix  string // of keys of --set
-	Example string // of --set
-	Says    string // what the file has, as a noun
+	Name    string // name of the flag, of the key in a sweep's file, and of the file without .yaml
+	Prefix  string // prefix of keys of --set; "" for the topology
+	Example string // example of --set
+	Says    string // what the file configures, for help texts
 
 	spec reflect.Type
 	load func(ctx context.Context, l *Loaded, name string, sets []string) (Config, error)
-	size func(l *Loaded, v *Validation) string // how large a good one is; notes what only this kind has
+	size func(l *Loaded, v *Validation) string // returns the size of a valid configuration as text, and sets the fields of v that only this kind has
 
-	uses      bench.Uses // what benches that read the kind use
-	why, past string     // why a bench ignores the kind; the same of a run
+	uses      bench.Uses // flag of benches that read the kind; 0 if all benches do
+	why, past string     // why a bench ignores the kind, and why a run did
 }
 
 // The kinds of configurations.
@@ -76,12 +76,13 @@ var (
 		size: func(*Loaded, *Validation) string { return fmt.Sprintf("runtimes: %d", len(task.Runtimes)) },
 		uses: bench.UsesTasks, why: "runs no tasks", past: "ran no tasks",
 	}
-	// Program is the kinds that a program of the host API runs on.
+	// Program is the kinds of configuration that a program of the host API uses.
 	Program = []*Kind{Topology, CCL, Tasks}
 )
 
-// Keys returns the paths of all values of the configuration, as --set begins. Names
-// that a file gives are those of the embedded ccl.yaml.
+// Keys returns the paths of all values of the configuration, each followed by =, as for
+// --set. The paths of entries, whose names a file may choose, are those of the embedded
+// ccl.yaml.
 func (k *Kind) Keys() []string {
 	var paths []string
 	var walk func(t reflect.Type, prefix string)
@@ -104,19 +105,19 @@ func (k *Kind) Keys() []string {
 	return paths
 }
 
-// Choice is the configurations that are wanted.
+// Choice names the configurations to load.
 type Choice struct {
 	Kinds                []*Kind
-	Topology, CCL, Tasks string   // files, or a preset; "" is the usual one
+	Topology, CCL, Tasks string   // file or preset; "" is the default
 	Sets                 []string // KEY=VALUE
 }
 
-// File returns where the file of a kind is named.
+// File returns a pointer to the name of the file of a kind.
 func (c *Choice) File(k *Kind) *string {
 	return map[*Kind]*string{Topology: &c.Topology, CCL: &c.CCL, Tasks: &c.Tasks}[k]
 }
 
-// Given returns the flags, as they were written, that choose a configuration.
+// Given returns the flags that choose or change a configuration, as they were written.
 func (c *Choice) Given(k *Kind) (texts []string) {
 	if name := *c.File(k); name != "" {
 		texts = append(texts, fmt.Sprintf("--%s %s", k.Name, name))
@@ -129,19 +130,19 @@ func (c *Choice) Given(k *Kind) (texts []string) {
 	return texts
 }
 
-// Loaded is the configurations of the kinds that a choice has.
+// Loaded is the loaded configurations of a choice.
 type Loaded struct {
 	System *topology.Graph
 	CCL    *ccl.Config
 	Tasks  any // *task.Config or *task.Refused, a setting of a torch.Context
 	read   []Config
-	kinds  []*Kind // of read
+	kinds  []*Kind // kinds of read, by index
 }
 
 // Config returns the configuration that was read first.
 func (l *Loaded) Config() Config { return l.read[0] }
 
-// AddTo declares the files that the configurations were read from.
+// AddTo adds the files of the configurations to u and returns u.
 func (l *Loaded) AddTo(u *file.Uses) *file.Uses {
 	for i, c := range l.read {
 		u.ReadsConfig(l.kinds[i].Name, c)
@@ -149,18 +150,18 @@ func (l *Loaded) AddTo(u *file.Uses) *file.Uses {
 	return u
 }
 
-// LoadKind reads the configuration of a kind. Keys of Sets with its prefix are its own, and
-// those of no kind belong to the first kind.
+// LoadKind reads the configuration of a kind. Keys of Sets with the prefix of the kind
+// belong to it. Keys without the prefix of another kind belong to the first kind.
 func (c *Choice) LoadKind(ctx context.Context, kind *Kind, l *Loaded) error {
 	var sets []string
 	for _, set := range c.Sets {
-		of := c.Kinds[0]
+		owner := c.Kinds[0]
 		for _, k := range c.Kinds[1:] {
 			if strings.HasPrefix(set, k.Prefix) {
-				of = k
+				owner = k
 			}
 		}
-		if of == kind {
+		if owner == kind {
 			sets = append(sets, strings.TrimPrefix(set, kind.Prefix))
 		}
 	}
@@ -171,9 +172,9 @@ func (c *Choice) LoadKind(ctx context.Context, kind *Kind, l *Loaded) error {
 	return err
 }
 
-// Load reads the configurations, and returns the mistakes in all of them. A ./tasks.yaml of a
-// program that no flag asks for and that has mistakes is no error here: the runs that use it
-// refuse it.
+// Load reads all configurations and returns the mistakes in all of them. If ./tasks.yaml
+// has mistakes and no flag names it, Load returns no error for it. The runs that use tasks
+// then fail.
 func (c *Choice) Load(ctx context.Context) (*Loaded, error) {
 	l := &Loaded{}
 	var err error

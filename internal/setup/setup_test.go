@@ -16,7 +16,8 @@ func init() {
 	bench.Register(bench.Bench{Name: "summing", Summary: "does collectives", Uses: bench.UsesCollectives, Run: nothing})
 }
 
-// TestGiven wants flags as they were written, each with the kind that it is for.
+// TestGiven checks that flags are returned as they were written, for the kind that they
+// belong to.
 func TestGiven(t *testing.T) {
 	c := Choice{Kinds: Program, CCL: "my.yaml", Sets: []string{"sip.ucie.bandwidth=1GB/s", "ccl.defaults.n_slots=4", "tasks.control.compute_cores=2"}}
 	for k, want := range map[*Kind][]string{
@@ -29,7 +30,8 @@ func TestGiven(t *testing.T) {
 	}
 }
 
-// TestCheckEffect: settings that a bench ignores are refused, with the benches that do not.
+// TestCheckEffect checks that a setting that a bench ignores is an error, which names the
+// benches that use the setting.
 func TestCheckEffect(t *testing.T) {
 	c := Choice{Kinds: Program, Topology: "ring6", Sets: []string{"ccl.defaults.n_slots=4"}}
 	for name, want := range map[string]string{
@@ -49,8 +51,8 @@ func TestCheckEffect(t *testing.T) {
 	}
 }
 
-// TestLoad: values are set in the configuration that their prefix names. A ./tasks.yaml with
-// mistakes is refused only where a flag asks for it.
+// TestLoad checks that values are set in the configuration that their prefix names, and
+// that a ./tasks.yaml with mistakes is an error only if a flag names it.
 func TestLoad(t *testing.T) {
 	t.Chdir(t.TempDir())
 	if err := os.WriteFile("tasks.yaml", []byte("nonsense: 1\n"), 0o600); err != nil {
@@ -74,7 +76,8 @@ func TestLoad(t *testing.T) {
 	}
 }
 
-// TestValidate wants the place of every mistake, and the size of what has none.
+// TestValidate checks that the place of every mistake is reported, and the size of a valid
+// configuration.
 func TestValidate(t *testing.T) {
 	c := Choice{Kinds: []*Kind{Topology}, Topology: "ring6"}
 	if v := c.Validate(t.Context(), Topology); !v.OK || v.PEs != 768 || v.Text != fmt.Sprintf("preset ring6: ok (768 PEs, hash %s)", v.Hash) {

@@ -9,21 +9,21 @@ import (
 	"github.com/kernbench/kernbench/internal/file"
 )
 
-// Validation is a configuration that was checked.
+// Validation is the result of checking a configuration.
 type Validation struct {
-	Name       string          `json:"name"` // as it was given
+	Name       string          `json:"name"` // name as it was given
 	OK         bool            `json:"ok"`
-	Source     string          `json:"source,omitempty"` // of a good one
+	Source     string          `json:"source,omitempty"` // source of a valid configuration
 	Hash       string          `json:"hash,omitempty"`
-	PEs        int             `json:"pes,omitempty"`        // of a system
-	Algorithms []string        `json:"algorithms,omitempty"` // that a ccl.yaml names
+	PEs        int             `json:"pes,omitempty"`        // number of PEs of a system
+	Algorithms []string        `json:"algorithms,omitempty"` // names of the entries of a ccl.yaml
 	Errors     []*config.Error `json:"errors"`
 
 	Err  error  `json:"-"` // all mistakes
-	Text string `json:"-"` // a line about a good one
+	Text string `json:"-"` // a line about a valid configuration
 }
 
-// Validate checks the configuration of a kind that a choice names, alone.
+// Validate checks the configuration of kind k, which must be the only kind of the choice.
 func (c *Choice) Validate(ctx context.Context, k *Kind) Validation {
 	name := *c.File(k)
 	l, err := c.Load(ctx)

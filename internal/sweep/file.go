@@ -10,7 +10,7 @@ import (
 	"github.com/kernbench/kernbench/internal/experiment"
 )
 
-// sweepText is a sweep as it is written.
+// sweepText is a sweep as written in its file.
 type sweepText struct {
 	Bench    string               `yaml:"bench" want:"the name of a bench, such as hello_send"`
 	Topology string               `yaml:"topology,omitempty" want:"a file or a preset"`
@@ -24,7 +24,7 @@ type sweepText struct {
 	Grid     []dimensionText      `yaml:"grid,omitempty" want:"a list of dimensions such as {key: topology, values: [ring6, torus2x3]}"`
 }
 
-// dimensionText is a setting that changes, or several that change together.
+// dimensionText is a setting that changes, or several settings that change together.
 type dimensionText struct {
 	Key    string          `yaml:"key,omitempty" want:"topology, params.NAME, or a key of --set"`
 	Values []valueText     `yaml:"values,omitempty" want:"a list of values"`
@@ -36,12 +36,13 @@ type dimensionText struct {
 }
 
 type (
-	valueText    string // as it is written
+	valueText    string // a value as written in the file
 	dataWord     string
 	checkWord    string
 	fidelityWord string
 )
 
+// sweepScalars returns how the scalars of a sweep's file are parsed.
 func sweepScalars() config.Scalars {
 	s := config.Scalars{}
 	config.Define(s, "a single value", func(text string) (valueText, error) { return valueText(text), nil }, func(v valueText) string { return string(v) })
@@ -51,17 +52,18 @@ func sweepScalars() config.Scalars {
 	return s
 }
 
-// source is the file of a sweep, and what is wrong with it.
+// source is the file of a sweep and the mistakes in it.
 type source struct {
 	sweepText
 	name   string
-	text   string                   // that the file has
-	axes   [][]experiment.Dimension // of each dimension of the grid, the settings that change together
+	text   string                   // contents of the file
+	axes   [][]experiment.Dimension // the settings of each dimension of the grid, which change together
 	errors config.Errors
 	doc    *config.Doc
 }
 
-// readSource reads a file. It finds mistakes of form. What the settings mean is checked by the plan.
+// readSource reads a file and reports mistakes of form. The plan checks what the settings
+// mean.
 func readSource(ctx context.Context, name string) (*source, error) {
 	text, err := config.ReadFile(ctx, name)
 	if err != nil {
@@ -112,12 +114,12 @@ func (f *source) fail(path, format string, args ...any) {
 func (f *source) dimension(path string, d dimensionText) (columns []experiment.Dimension) {
 	if d.Zip == nil {
 		columns = f.column(path, d)
-		if !d.ranged() { // a range has no value twice
-			f.checkTwice(columns)
+		if !d.isRange() { // a range has no duplicates
+			f.checkDuplicates(columns)
 		}
 		return columns
 	}
-	if d.Key != "" || d.Values != nil || d.ranged() {
+	if d.Key != "" || d.Values != nil || d.isRange() {
 		f.fail(path, "zip stands alone: its dimensions have the keys and values")
 	}
 	for i, z := range d.Zip {
@@ -134,13 +136,13 @@ func (f *source) dimension(path string, d dimensionText) (columns []experiment.D
 			return columns
 		}
 	}
-	f.checkTwice(columns)
+	f.checkDuplicates(columns)
 	return columns
 }
 
-// checkTwice refuses values that are given twice. Of several settings that change together,
-// their values at one place count as one.
-func (f *source) checkTwice(columns []experiment.Dimension) {
+// checkDuplicates reports values that are given twice. If several settings change together,
+// all their values at one index count as one value.
+func (f *source) checkDuplicates(columns []experiment.Dimension) {
 	if len(columns) == 0 {
 		return
 	}
@@ -158,22 +160,23 @@ func (f *source) checkTwice(columns []experiment.Dimension) {
 	}
 }
 
-func (d dimensionText) ranged() bool {
+// isRange reports whether the dimension has keys of a range.
+func (d dimensionText) isRange() bool {
 	return d.From != nil || d.To != nil || d.Times != nil || d.Step != nil
 }
 
-// column returns the one setting of a dimension, none if it has mistakes.
+// column returns the only setting of a dimension, or nil if the dimension has mistakes.
 func (f *source) column(path string, d dimensionText) []experiment.Dimension {
 	c := experiment.Dimension{Name: d.Key, NameAt: path + ".key"}
 	switch {
 	case d.Key == "":
 		f.fail(path, "no key: add one, such as key: topology")
 		return nil
-	case d.Values != nil && d.ranged():
+	case d.Values != nil && d.isRange():
 		f.fail(path, "values and a range: delete one of them")
 		return nil
-	case d.ranged():
-		if c.Values = f.numbers(path, d); c.Values == nil {
+	case d.isRange():
+		if c.Values = f.rangeValues(path, d); c.Values == nil {
 			return nil
 		}
 	default:
@@ -191,9 +194,9 @@ func (f *source) column(path string, d dimensionText) []experiment.Dimension {
 	return []experiment.Dimension{c}
 }
 
-// numbers returns the values of a range, up to its end and including it if a step meets it.
-// A range with mistakes has none.
-func (f *source) numbers(path string, d dimensionText) (values []string) {
+// rangeValues returns the values of a range. The end is included if a step reaches it. The
+// result is nil if the range has mistakes.
+func (f *source) rangeValues(path string, d dimensionText) (values []string) {
 	switch {
 	case d.From == nil || d.To == nil || (d.Times == nil) == (d.Step == nil):
 		f.fail(path, "a range has from, to, and one of times and step")
@@ -210,7 +213,7 @@ func (f *source) numbers(path string, d dimensionText) (values []string) {
 	}
 	for n := *d.From; ; {
 		values = append(values, strconv.Itoa(n))
-		switch { // compared before it grows, lest it overflow
+		switch { // compare before n grows, to avoid overflow
 		case d.Step != nil && n <= *d.To-*d.Step:
 			n += *d.Step
 		case d.Times != nil && n <= *d.To / *d.Times:

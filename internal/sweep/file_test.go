@@ -11,7 +11,8 @@ import (
 	"github.com/kernbench/kernbench/internal/experiment"
 )
 
-// TestSweepRange: a range has its ends, as far as it meets them, and ends before numbers do.
+// TestSweepRange checks that a range includes its start, and its end if a step reaches it,
+// and that large numbers do not overflow.
 func TestSweepRange(t *testing.T) {
 	const most = math.MaxInt
 	for _, tt := range []struct {
@@ -31,14 +32,14 @@ func TestSweepRange(t *testing.T) {
 		if d.Times = &tt.times; tt.step > 0 {
 			d.Times, d.Step = nil, &tt.step
 		}
-		if got := new(source).numbers("", d); !slices.Equal(got, tt.want) {
+		if got := new(source).rangeValues("", d); !slices.Equal(got, tt.want) {
 			t.Errorf("%d to %d, times %d, step %d: got %v, want %v", tt.from, tt.to, tt.times, tt.step, got, tt.want)
 		}
 	}
 }
 
-// FuzzSweepFile: whatever a file says, its mistakes are told, and a grid that is accepted
-// has the points that it says, all of them different.
+// FuzzSweepFile checks that every file is either reported as wrong or has a valid number of
+// points, with no two consecutive points equal.
 func FuzzSweepFile(f *testing.F) {
 	f.Add("bench: gemm_single_pe\ngrid:\n  - {key: pe.gemm.fill_cycles, values: [8, 16]}\n  - {key: params.count, from: 1, to: 512, times: 2}\n")
 	f.Add("bench: x\nset: [a=1]\ngrid:\n  - zip:\n    - {key: a, values: [1, 2]}\n    - {key: b, from: 1, to: 9, times: 3}\n")

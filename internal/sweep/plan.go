@@ -19,37 +19,38 @@ import (
 	"github.com/kernbench/kernbench/internal/setup"
 )
 
-// paramPrefix is what begins the keys of a grid that are parameters of the bench.
+// paramPrefix is the prefix of the keys of a grid that are parameters of the bench.
 const paramPrefix = "params."
 
-// Plan is a sweep whose settings all mean something.
+// Plan is a sweep whose settings are checked.
 type Plan struct {
 	Uses file.Uses // files that the sweep reads
 
 	*source
-	bench     bench.Bench
-	base      setup.Choice      // of the command line
-	written   map[string]string // the names that parameters have in the file, if these are old spellings
-	points    []experiment.Point
-	places    map[[2]string]place      // of values of the grid, by key and value
-	ready     map[string]*setup.Loaded // some configurations, by their key
-	hashes    map[string]string        // of all of them
-	costs     []float64                // of the points
-	elsewhere []error                  // mistakes that are not in the file of the sweep
+	bench       bench.Bench
+	base        setup.Choice      // choice of the command line
+	written     map[string]string // former names of parameters in the file, by current name
+	points      []experiment.Point
+	places      map[[2]string]place      // places of the grid's values, by key and value
+	loaded      map[string]*setup.Loaded // up to maxLoaded configurations, by the key of their choice
+	hashes      map[string]string        // hashes of all configurations, by the key of their choice
+	costs       []float64                // costs of the points
+	otherErrors []error                  // mistakes outside the file of the sweep
 }
 
-// place is where a setting is written, as paths of the file; "" on the command line.
+// place is where a setting is written: the paths of its key and its value in the file. Both
+// are "" for the command line.
 type place struct{ key, value string }
 
-// New reads the file of a sweep and checks all its points. The choice of the command line goes
-// before what the file says, and the grid before both. A large grid takes a while, which ctx can
-// end.
+// New reads the file of a sweep and checks all its points. The grid takes precedence over
+// the choice of the command line, which takes precedence over the other keys of the file.
+// The check of a large grid takes some time and stops when ctx ends.
 func New(ctx context.Context, name string, base setup.Choice) (*Plan, error) {
 	f, err := readSource(ctx, name)
 	if err != nil {
 		return nil, err
 	}
-	p := &Plan{source: f, base: base, written: map[string]string{}, places: map[[2]string]place{}, ready: map[string]*setup.Loaded{}, hashes: map[string]string{}}
+	p := &Plan{source: f, base: base, written: map[string]string{}, places: map[[2]string]place{}, loaded: map[string]*setup.Loaded{}, hashes: map[string]string{}}
 	p.findBench(ctx)
 	p.points = experiment.Product(f.axes)
 	for _, c := range slices.Concat(f.axes...) {
@@ -66,11 +67,11 @@ func New(ctx context.Context, name string, base setup.Choice) (*Plan, error) {
 	if err := p.checkPoints(ctx); err != nil {
 		return nil, err
 	}
-	return p, errors.Join(append(p.elsewhere, p.errors.Err())...)
+	return p, errors.Join(append(p.otherErrors, p.errors.Err())...)
 }
 
-// findBench finds the bench, and puts the names that it and its parameters have now in place of
-// old spellings, which are reported to ctx.
+// findBench finds the bench. It replaces former names of the bench and its parameters by
+// the current names, and reports them to ctx.
 func (p *Plan) findBench(ctx context.Context) {
 	var err error
 	if p.bench, err = setup.FindBench(ctx, p.Bench); err != nil {
@@ -128,7 +129,8 @@ func (p *Plan) checkBench() {
 	}
 }
 
-// checkParam checks a value of a parameter, and reports whether there is such a parameter.
+// checkParam checks a value of a parameter. It reports whether the bench has such a
+// parameter.
 func (p *Plan) checkParam(name, value string, at place) bool {
 	i := slices.IndexFunc(p.bench.Params, func(q bench.Param) bool { return q.Name == name })
 	if i < 0 {
@@ -145,10 +147,10 @@ func (p *Plan) checkParam(name, value string, at place) bool {
 	return true
 }
 
-// checkEffect refuses settings that the bench ignores: of flags, and of the file.
+// checkEffect reports settings in flags and in the file that the bench ignores.
 func (p *Plan) checkEffect() {
 	if err := p.base.CheckEffect(p.bench); err != nil {
-		p.elsewhere = append(p.elsewhere, err)
+		p.otherErrors = append(p.otherErrors, err)
 	}
 	for _, k := range p.base.Kinds {
 		refuse := func(path, text string, given bool) {
@@ -167,7 +169,7 @@ func (p *Plan) checkEffect() {
 	}
 }
 
-// checkClashes refuses to say twice what something is.
+// checkClashes reports settings that both the grid and another place give.
 func (p *Plan) checkClashes() {
 	fixed := map[string]string{}
 	if p.Topology != "" {
@@ -192,24 +194,24 @@ func (p *Plan) checkClashes() {
 	}
 }
 
-// checkPoints loads the configuration of every point, each kind once, and finds the costs of
-// its points.
+// checkPoints loads the configurations of all points, each once, and computes the costs of
+// the points.
 func (p *Plan) checkPoints(ctx context.Context) error {
-	var kinds []choice
-	alike := map[string][]int{} // points by the key of their choice
+	var choices []choice
+	byKey := map[string][]int{} // indices of points, by the key of their choice
 	for i, point := range p.points {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		s := p.choice(point)
-		if alike[s.key()] == nil {
-			kinds = append(kinds, s)
+		s := p.choiceFor(point)
+		if byKey[s.key()] == nil {
+			choices = append(choices, s)
 		}
-		alike[s.key()] = append(alike[s.key()], i)
+		byKey[s.key()] = append(byKey[s.key()], i)
 	}
 	p.costs = make([]float64, len(p.points))
-	for _, s := range kinds {
-		if len(p.errors)+len(p.elsewhere) >= config.MaxErrors {
+	for _, s := range choices {
+		if len(p.errors)+len(p.otherErrors) >= config.MaxErrors {
 			return nil
 		}
 		if ctx.Err() != nil {
@@ -217,27 +219,27 @@ func (p *Plan) checkPoints(ctx context.Context) error {
 		}
 		l, err := s.Load(ctx)
 		if err != nil {
-			p.mistakes(ctx, s)
+			p.addErrors(ctx, s)
 			continue
 		}
 		l.AddTo(&p.Uses)
-		if len(p.ready) < maxReady {
-			p.ready[s.key()] = l
+		if len(p.loaded) < maxLoaded {
+			p.loaded[s.key()] = l
 		}
-		p.hashes[s.key()] = hashes(l)
-		for _, i := range alike[s.key()] {
-			p.costs[i] = p.bench.CostOf(p.with(l, p.choice(p.points[i])))
+		p.hashes[s.key()] = configHashes(l)
+		for _, i := range byKey[s.key()] {
+			p.costs[i] = p.bench.CostOf(p.benchOptions(l, p.choiceFor(p.points[i])))
 		}
 	}
 	return nil
 }
 
-// identity returns a text of all that rows depend on beside their point and the program:
-// how benches are run, and the configurations and parameters of all points.
+// identity returns a text of everything that rows depend on, except their point and the
+// program: how benches are run, and the configurations and parameters of all points.
 func (p *Plan) identity() string {
 	var text []byte
 	for _, point := range p.points {
-		s := p.choice(point)
+		s := p.choiceFor(point)
 		text = fmt.Appendf(text, "%v %s", point, p.hashes[s.key()])
 		for _, name := range slices.Sorted(maps.Keys(s.params)) {
 			text = fmt.Appendf(text, " %q=%q", name, s.params[name])
@@ -248,8 +250,8 @@ func (p *Plan) identity() string {
 		cmp.Or(p.Data, "on"), cmp.Or(p.Check, "none"), cmp.Or(p.Fidelity, "train"), config.Digest(text))
 }
 
-// DefaultOut returns the file that results go to, one for each shard. It is named after the
-// file of the sweep.
+// DefaultOut returns the default file for the results of a sweep or of a shard. Its name
+// derives from the file of the sweep.
 func DefaultOut(name string, shard experiment.Shard) string {
 	base := printable.Line(strings.TrimSuffix(filepath.Base(name), filepath.Ext(name)))
 	if shard.N > 0 {

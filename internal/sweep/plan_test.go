@@ -9,8 +9,8 @@ import (
 	"github.com/kernbench/kernbench/internal/setup"
 )
 
-// TestCosts: points have the costs that the bench declares, whatever their order, and
-// all the same if it declares none.
+// TestCosts checks that points have the costs that the bench declares, in any order, and
+// the same cost if it declares none.
 func TestCosts(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for text, want := range map[string][]float64{

@@ -17,16 +17,16 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// choice is what a point runs on.
+// choice is the configurations and parameters of a point.
 type choice struct {
 	setup.Choice
-	at     []place // of each of Sets
-	system place   // of the topology
+	at     []place // places of Sets, by index
+	system place   // place of the topology
 	params map[string]string
 }
 
-// choice returns what a point runs on.
-func (p *Plan) choice(point experiment.Point) choice {
+// choiceFor returns the configurations and parameters of a point.
+func (p *Plan) choiceFor(point experiment.Point) choice {
 	s := choice{Choice: p.base, params: map[string]string{}}
 	s.Sets = slices.Concat(p.Set, p.base.Sets)
 	s.at = make([]place, len(s.Sets))
@@ -35,9 +35,9 @@ func (p *Plan) choice(point experiment.Point) choice {
 		s.at[i] = place{at, at}
 	}
 	if s.Topology == "" && p.Topology != "" {
-		s.Topology, s.system = p.beside(p.Topology), place{"topology", "topology"}
+		s.Topology, s.system = p.resolvePath(p.Topology), place{"topology", "topology"}
 	}
-	s.CCL, s.Tasks = cmp.Or(s.CCL, p.beside(p.CCL)), cmp.Or(s.Tasks, p.beside(p.Tasks))
+	s.CCL, s.Tasks = cmp.Or(s.CCL, p.resolvePath(p.CCL)), cmp.Or(s.Tasks, p.resolvePath(p.Tasks))
 	for name, value := range p.Params {
 		s.params[name] = string(value)
 	}
@@ -48,7 +48,7 @@ func (p *Plan) choice(point experiment.Point) choice {
 		case isParam:
 			s.params[param] = setting.Value
 		case setting.Name == "topology":
-			s.Topology, s.system = p.beside(setting.Value), at
+			s.Topology, s.system = p.resolvePath(setting.Value), at
 		default:
 			s.Sets, s.at = append(s.Sets, setting.Name+"="+setting.Value), append(s.at, at)
 		}
@@ -56,9 +56,9 @@ func (p *Plan) choice(point experiment.Point) choice {
 	return s
 }
 
-// beside returns the path of a file that the sweep names relative to itself. Presets and absolute
-// names stay.
-func (p *Plan) beside(name string) string {
+// resolvePath returns the path of a file that the sweep names relative to its own file. It
+// returns presets and absolute paths unchanged.
+func (p *Plan) resolvePath(name string) string {
 	isFile := strings.ContainsAny(name, `/\`) || strings.HasSuffix(name, ".yaml") || strings.HasSuffix(name, ".yml")
 	if !isFile || filepath.IsAbs(name) {
 		return name
@@ -66,15 +66,16 @@ func (p *Plan) beside(name string) string {
 	return filepath.Join(filepath.Dir(p.name), name)
 }
 
-// maxReady is how many configurations are kept for when their points run. Others are read
-// again: large systems take memory, and a grid may have any number of them.
-const maxReady = 16
+// maxLoaded is the largest number of configurations that are kept in memory until their
+// points run. Other configurations are read again, because large systems take memory and a
+// grid may have any number of them.
+const maxLoaded = 16
 
-// key returns the same text for choices of the same configurations.
+// key returns a text that is equal for choices with the same configurations.
 func (s choice) key() string { return fmt.Sprintf("%q %q", s.Topology, s.Sets) }
 
-// hashes returns those of the three configurations.
-func hashes(l *setup.Loaded) string {
+// configHashes returns the hashes of the three configurations.
+func configHashes(l *setup.Loaded) string {
 	tasks := "refused"
 	if c, ok := l.Tasks.(*task.Config); ok {
 		tasks = c.Hash()
@@ -82,46 +83,48 @@ func hashes(l *setup.Loaded) string {
 	return strings.Join([]string{l.System.Spec().Hash(), l.CCL.Hash(), tasks}, " ")
 }
 
-// mistakes adds what is wrong with a choice that cannot be loaded.
-func (p *Plan) mistakes(ctx context.Context, s choice) {
-	at := map[*setup.Kind]string{setup.Topology: s.system.value, setup.CCL: written("ccl", p.CCL, p.base.CCL), setup.Tasks: written("tasks", p.Tasks, p.base.Tasks)}
+// addErrors adds the mistakes of a choice that cannot be loaded.
+func (p *Plan) addErrors(ctx context.Context, s choice) {
+	at := map[*setup.Kind]string{setup.Topology: s.system.value, setup.CCL: keyPath("ccl", p.CCL, p.base.CCL), setup.Tasks: keyPath("tasks", p.Tasks, p.base.Tasks)}
 	for _, k := range s.Kinds {
 		if k != setup.Tasks || len(s.Given(k)) > 0 {
-			p.place(s, s.LoadKind(ctx, k, new(setup.Loaded)), at[k])
+			p.placeErrors(s, s.LoadKind(ctx, k, new(setup.Loaded)), at[k])
 		}
 	}
 }
 
-// written returns the path of a key if it is there and no flag goes before it.
-func written(key, value, flag string) string {
+// keyPath returns the path of a key if the file has it and no flag overrides it, and
+// otherwise "".
+func keyPath(key, value, flag string) string {
 	if value == "" || flag != "" {
 		return ""
 	}
 	return key
 }
 
-// place puts the mistakes of one configuration, which the value at a path names, where they
-// can be mended: in the file, if it is to blame.
-func (p *Plan) place(s choice, err error, path string) {
+// placeErrors adds the mistakes in one configuration. path is the place in the file that
+// names the configuration. A mistake that the file causes is reported at its place there.
+func (p *Plan) placeErrors(s choice, err error, path string) {
 	for _, e := range config.Flatten(err) {
 		var at *config.Error
 		path, text := path, e.Error()
 		switch {
-		case !errors.As(e, &at): // of the name itself
+		case !errors.As(e, &at): // about the name itself, reported at path
 		case at.File == "--set":
 			path, text = s.setAt(at), at.Path+": "+at.Msg
 		default:
-			path = "" // has its place in another file
+			path = "" // the error already names a place in another file
 		}
 		if path != "" {
 			p.fail(path, "%s", text)
 		} else {
-			p.elsewhere = append(p.elsewhere, e)
+			p.otherErrors = append(p.otherErrors, e)
 		}
 	}
 }
 
-// setAt returns where the setting is written that has a mistake: the last that can have made it.
+// setAt returns the place of the setting that caused a mistake. This is the last setting
+// whose key fits the path of the mistake.
 func (s choice) setAt(e *config.Error) string {
 	for i := len(s.Sets) - 1; i >= 0; i-- {
 		key, _, _ := strings.Cut(s.Sets[i], "=")
@@ -138,22 +141,24 @@ func (s choice) setAt(e *config.Error) string {
 	return ""
 }
 
-// options returns how a point runs: on one thread, at the same time as others.
-func (p *Plan) options(ctx context.Context, s choice) (o bench.Options, err error) {
-	l, ok := p.ready[s.key()]
+// loadOptions returns the options to run a point. It loads the configurations unless they
+// are in memory.
+func (p *Plan) loadOptions(ctx context.Context, s choice) (o bench.Options, err error) {
+	l, ok := p.loaded[s.key()]
 	if !ok {
 		if l, err = s.Load(ctx); err != nil {
 			return o, err
 		}
-		if hashes(l) != p.hashes[s.key()] {
+		if configHashes(l) != p.hashes[s.key()] {
 			return o, errors.New("its configuration was changed while the sweep ran: begin the sweep anew")
 		}
 	}
-	return p.with(l, s), nil
+	return p.benchOptions(l, s), nil
 }
 
-// with returns how a point runs with its configurations.
-func (p *Plan) with(l *setup.Loaded, s choice) bench.Options {
+// benchOptions returns the options to run a point with its configurations, on one thread,
+// because points run in parallel.
+func (p *Plan) benchOptions(l *setup.Loaded, s choice) bench.Options {
 	return bench.Options{Params: s.params, Options: torch.Options{
 		Topology: l.System, CCL: l.CCL, Settings: []any{l.Tasks}, Threads: 1,
 		NoData: p.Data == "off", Race: p.Check == "race", Flit: p.Fidelity == "flit",

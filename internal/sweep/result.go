@@ -34,7 +34,7 @@ func (p *Plan) schema() table.Schema {
 
 // run runs a point.
 func (p *Plan) run(ctx context.Context, _ int, point experiment.Point) (table.Record, error) {
-	o, err := p.options(ctx, p.choice(point))
+	o, err := p.loadOptions(ctx, p.choiceFor(point))
 	if err != nil {
 		return nil, err
 	}
@@ -45,7 +45,7 @@ func (p *Plan) run(ctx context.Context, _ int, point experiment.Point) (table.Re
 	return sweepRow(r)
 }
 
-// sweepRow returns what a sweep keeps of a result.
+// sweepRow returns the part of a result that a sweep keeps.
 func sweepRow(r *bench.Result) (table.Record, error) {
 	whole, err := table.From([]bench.Result{*r})
 	if err != nil {
@@ -75,7 +75,7 @@ func sweepRow(r *bench.Result) (table.Record, error) {
 	return row, nil
 }
 
-// Result is what came of a sweep. Its JSON is what `kernbench sweep --format json` prints.
+// Result is the result of a sweep. Its JSON is what `kernbench sweep --format json` prints.
 type Result struct {
 	Sweep  string       `json:"sweep"`
 	Bench  string       `json:"bench"`
@@ -86,18 +86,18 @@ type Result struct {
 	Schema table.Schema `json:"schema"`
 
 	Failed *experiment.Failed `json:"-"` // nil if no point failed
-	Wrong  []error            `json:"-"` // values of points
-	Table  *table.Table       `json:"-"` // of all points
+	Wrong  []error            `json:"-"` // wrong values and races of points
+	Table  *table.Table       `json:"-"` // rows of all points
 	plan   *Plan
-	shard  bool // only a part of the points was run
+	shard  bool // whether only a shard of the points was run
 }
 
-// pointRecord returns a point as an object.
+// pointRecord returns the index and the settings of a point as an object.
 func (p *Plan) pointRecord(index int) table.Record {
 	return table.Record{{Name: "point", Value: json.Number(strconv.Itoa(index))}, {Name: "settings", Value: p.points[index].Record()}}
 }
 
-// Run runs the points. It returns a result if some points failed, too.
+// Run runs the points. It also returns a result if some points failed.
 func (p *Plan) Run(ctx context.Context, o experiment.Options) (*Result, error) {
 	o.Identity, o.Schema, o.About = p.identity(), p.schema(), p.about()
 	o.Cost = func(i int) float64 { return p.costs[i] }
@@ -109,7 +109,7 @@ func (p *Plan) Run(ctx context.Context, o experiment.Options) (*Result, error) {
 	r.OK = r.Failed == nil
 	for i, index := range o.Shard.Indices(len(p.points)) {
 		row := rows[i]
-		if row == nil { // it failed
+		if row == nil { // the point failed
 			continue
 		}
 		r.OK = r.OK && row.Get("ok") == true
@@ -126,7 +126,7 @@ func (p *Plan) Run(ctx context.Context, o experiment.Options) (*Result, error) {
 	return r, nil
 }
 
-// WriteCSV writes the table, nothing if it is empty.
+// WriteCSV writes the table, or nothing if the table is empty.
 func (r *Result) WriteCSV(w io.Writer) error {
 	if len(r.Table.Rows) == 0 {
 		return nil
@@ -134,11 +134,11 @@ func (r *Result) WriteCSV(w io.Writer) error {
 	return r.Table.WriteCSV(w)
 }
 
-// WriteText writes the results, and what to do with the file.
+// WriteText writes the results, and what can be done with the file.
 func (r *Result) WriteText(w io.Writer) error {
-	fmt.Fprintf(w, "# sweep: %s\n# bench: %s\n%s# points: %d of %d\n\n", r.Sweep, r.Bench, r.plan.fixed(), len(r.Points), r.Total)
+	fmt.Fprintf(w, "# sweep: %s\n# bench: %s\n%s# points: %d of %d\n\n", r.Sweep, r.Bench, r.plan.sharedSettings(), len(r.Points), r.Total)
 	if len(r.Table.Rows) > 0 {
-		if err := shown(r.Table).WriteText(w); err != nil {
+		if err := displayColumns(r.Table).WriteText(w); err != nil {
 			return err
 		}
 	}
@@ -154,9 +154,9 @@ func (r *Result) WriteText(w io.Writer) error {
 	return err
 }
 
-// fixed returns the settings that all points share and that the file or the command line
-// gives, a line each.
-func (p *Plan) fixed() string {
+// sharedSettings returns the settings that all points share and that the file or the
+// command line gives, each on its own line.
+func (p *Plan) sharedSettings() string {
 	var params []string
 	for _, name := range slices.Sorted(maps.Keys(p.Params)) {
 		params = append(params, name+"="+string(p.Params[name]))
@@ -177,9 +177,9 @@ func (p *Plan) fixed() string {
 	return lines.String()
 }
 
-// shown returns the columns for people: without hashes, and without those of a point that
-// its only row repeats.
-func shown(t *table.Table) *table.Table {
+// displayColumns returns the table without the columns that people do not need: hashes, and
+// columns of points that repeat a column of rows.
+func displayColumns(t *table.Table) *table.Table {
 	var names []string
 	for _, c := range t.Columns {
 		if c.Role != table.Origin && !experiment.RepeatsRow(t, c.Name) {
@@ -189,8 +189,8 @@ func shown(t *table.Table) *table.Table {
 	return t.Select(names...)
 }
 
-// about returns what the figures of all points tell of the sweep: the bench, and the system
-// if all points have the same.
+// about returns a text about the sweep for figures: the bench, and the system if all points
+// have the same system.
 func (p *Plan) about() string {
 	if system := cmp.Or(p.base.Topology, p.Topology); system != "" {
 		return p.Bench + " on " + system
@@ -198,24 +198,24 @@ func (p *Plan) about() string {
 	return p.Bench
 }
 
-// Page returns a page that tells of the sweep besides its results, and the table of these. The
-// page has the file of the sweep, and the systems of points as far as they are at hand.
+// Page returns a page about the sweep, and the table of its results. The page shows the
+// file of the sweep and the systems that are still in memory.
 func (r *Result) Page() (about page.Page, t *table.Table) {
 	p := r.plan
 	about = page.Page{
 		Title: "Sweep of " + r.Bench, Lead: p.about(), Facts: [][2]string{{"sweep", r.Sweep}, {"points", fmt.Sprintf("%d of %d", len(r.Points), r.Total)}},
 		Config: []page.File{{Name: filepath.Base(r.Sweep), Text: p.text}},
 	}
-	told := map[string]bool{}
+	seen := map[string]bool{}
 	for i, point := range p.points {
-		l, ok := p.ready[p.choice(point).key()]
-		if !ok || told[l.System.Spec().Hash()] {
+		l, ok := p.loaded[p.choiceFor(point).key()]
+		if !ok || seen[l.System.Spec().Hash()] {
 			continue
 		}
-		told[l.System.Spec().Hash()] = true
+		seen[l.System.Spec().Hash()] = true
 		about.Config = append(about.Config, page.File{Name: fmt.Sprintf("topology.yaml of point %d (hash %s)", i, l.System.Spec().Hash()), Text: string(l.System.Spec().YAML())})
 	}
-	return about, shown(r.Table)
+	return about, displayColumns(r.Table)
 }
 
 // WritePoints writes the points that a sweep would run.
