@@ -11,7 +11,7 @@ import (
 
 // allocated is how many objects a program allocates in rounds 2,500 to 3,500 of a loop
 // that all of its PEs run: what it needs once, it has by then.
-func allocated(t *testing.T, p Program, r *rig, round func(t *tl.PE, i int)) uint64 {
+func countAllocations(t *testing.T, p Program, r *rig, round func(t *tl.PE, i int)) uint64 {
 	t.Helper()
 	const warm, measured = 2500, 1000
 	var before, after runtime.MemStats
@@ -90,7 +90,7 @@ func TestMessagesAllocateNothing(t *testing.T) {
 			for i, id := range ids {
 				x[i] = r.tensor(id, 64)
 			}
-			got := allocated(t, Program{Targets: ids, Links: ring(ids...), Queues: topology.IPCQ{BufferKind: c.kind}}, r, func(t *tl.PE, i int) { c.round(t, x[t.Rank()], i) })
+			got := countAllocations(t, Program{Targets: ids, Links: ring(ids...), Queues: topology.IPCQ{BufferKind: c.kind}}, r, func(t *tl.PE, i int) { c.round(t, x[t.Rank()], i) })
 			if got > 20 { // of 2,000 rounds: what the runtime does beside
 				t.Errorf("%d objects allocated in 2,000 rounds, want none", got)
 			}

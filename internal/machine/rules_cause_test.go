@@ -15,7 +15,7 @@ func TestTheLogSaysWhatReleasedAnOperation(t *testing.T) {
 	ids := []PEID{0, 1}
 	x, y := []tl.Ptr{r.tensor(0, 64, 64), r.tensor(1, 64, 64)}, r.tensor(0, 64, 64)
 	all := tl.Shape{64, 64}
-	r.on(Program{Targets: ids, Links: []Connection{{0, tl.East, 1, tl.West}}, Body: func(t *tl.PE) {
+	r.run(Program{Targets: ids, Links: []Connection{{0, tl.East, 1, tl.West}}, Body: func(t *tl.PE) {
 		if t.Rank() == 1 {
 			v := t.Recv(tl.West, all, tl.F16) // by the Send
 			t.WaitSignal(3, tl.EQ, 1)         // by the Notify

@@ -81,25 +81,25 @@ func (r *rig) addr(p tl.Ptr) memory.Addr {
 	return 0
 }
 
-// multiplied is a product that has run.
-type multiplied struct {
+// productRun is a product that has run.
+type productRun struct {
 	*rig
-	steps       []tileStep
-	op          oplog.Op     // in the log
-	pinnedBeats simtime.Time // by which the loads of pinned operands kept the DMA busy
+	steps          []tileStep
+	op             oplog.Op     // in the log
+	pinnedPortTime simtime.Time // by which the loads of pinned operands kept the DMA busy
 }
 
 // multiply runs a product, and works out its steps.
-func (p product) multiply(t tester) *multiplied {
+func (p product) multiply(t tester) *productRun {
 	t.Helper()
-	return p.multiplyIn(t, fabric.Train)
+	return p.multiplyWith(t, fabric.Train)
 }
 
-func (p product) multiplyIn(t tester, fid fabric.Fidelity) *multiplied {
+func (p product) multiplyWith(t tester, fid fabric.Fidelity) *productRun {
 	t.Helper()
 	r := newRig(t, Options{Fidelity: fid, Log: true})
 	a, b, c, bias := r.tensor(0, p.m, p.k), r.tensor(0, p.k, p.n), r.tensor(0, p.m, p.n), r.tensor(0, 1, p.n)
-	r.alone(func(t *tl.PE) {
+	r.runAlone(func(t *tl.PE) {
 		x, y := t.Ref(a, tl.Shape{p.m, p.k}, tl.F16), t.Ref(b, tl.Shape{p.k, p.n}, tl.F16)
 		if p.pinA {
 			x = t.Load(a, tl.Shape{p.m, p.k}, tl.F16)
@@ -108,7 +108,7 @@ func (p product) multiplyIn(t tester, fid fabric.Fidelity) *multiplied {
 			y = t.Load(b, tl.Shape{p.k, p.n}, tl.F16)
 		}
 		if p.pinA || p.pinB { // long enough for a load of 100 × 400
-			pass(t, 2000)
+			spendCalls(t, 2000)
 		}
 		var steps []tl.Step
 		if p.bias {
@@ -119,13 +119,13 @@ func (p product) multiplyIn(t tester, fid fabric.Fidelity) *multiplied {
 		}
 		t.Wait(t.Composite(tl.Gemm(x, y, c), steps...))
 	})
-	out := &multiplied{rig: r, op: r.op(oplog.Gemm)}
+	out := &productRun{rig: r, op: r.op(oplog.Gemm)}
 	for _, x := range []struct {
 		pinned bool
 		n      int
 	}{{p.pinA, p.m * p.k}, {p.pinB, p.k * p.n}} {
 		if x.pinned {
-			out.pinnedBeats += r.beats(memory.Bytes(2 * x.n))
+			out.pinnedPortTime += r.portTime(memory.Bytes(2 * x.n))
 		}
 	}
 	out.steps = p.steps(r, matrix{r.addr(a), p.k}, matrix{r.addr(b), p.n}, matrix{r.addr(c), p.n}, matrix{r.addr(bias), p.n})
@@ -173,24 +173,24 @@ func (p product) steps(r *rig, a, b, c, bias matrix) (list []tileStep) {
 }
 
 // beats is how long n bytes occupy the port of the DMA engine.
-func (r *rig) beats(n memory.Bytes) simtime.Time {
+func (r *rig) portTime(n memory.Bytes) simtime.Time {
 	bw, flit := r.spec.PE.DMA.Bandwidth, r.spec.System.Flit
 	return simtime.Time(n/flit)*bw.Serialize(flit) + bw.Serialize(n%flit)
 }
 
 // busy is how long each engine works, and each HBM channel, whole bursts counted and
 // waiting not.
-type busy struct {
+type busyTimes struct {
 	fetch, gemm, math, store, read, write simtime.Time
 	channels                              []simtime.Time
 }
 
-func (p *multiplied) busy() busy {
+func (p *productRun) busyTimes() busyTimes {
 	h := memory.NewHBM(p.spec.Cube.HBM)
-	b := busy{channels: make([]simtime.Time, h.Channels)}
+	b := busyTimes{channels: make([]simtime.Time, h.Channels)}
 	access := func(list []memory.Region, port *simtime.Time) {
 		for _, r := range list {
-			*port += p.beats(r.Bytes())
+			*port += p.portTime(r.Bytes())
 			for off := memory.Bytes(0); off < r.Bytes(); {
 				piece := h.BurstAt(r, off)
 				b.channels[piece.Channel] += h.BurstTime
@@ -207,16 +207,18 @@ func (p *multiplied) busy() busy {
 }
 
 // most is the busy time of the busiest of all.
-func (b busy) most() simtime.Time {
+func (b busyTimes) longest() simtime.Time {
 	return max(b.fetch, b.gemm, b.math, b.store, b.read, b.write, slices.Max(b.channels))
 }
 
 // window is from when its first data moves, or it reaches the engines if it is all
 // there, to when the last of its result is in memory.
-func (p *multiplied) window() simtime.Time { return p.op.End - max(p.op.Start, p.op.Issue+p.scheduler) }
+func (p *productRun) duration() simtime.Time {
+	return p.op.End - max(p.op.Start, p.op.Issue+p.scheduler)
+}
 
-// inSeries is how long the steps take one after another, each transfer alone.
-func (p *multiplied) inSeries() simtime.Time {
+// sequentialTime is how long the steps take one after another, each transfer alone.
+func (p *productRun) sequentialTime() simtime.Time {
 	p.Helper()
 	r := newRig(p.tester, Options{})
 	l, err := r.Launch("series", []PEID{0}, func(proc *sim.Proc, at *PE) {
@@ -246,8 +248,8 @@ func (p *multiplied) inSeries() simtime.Time {
 // of the busiest engine or HBM channel, whether every flit is an event or not.
 func TestCompositeStagesOverlap(t *testing.T) {
 	for name, fid := range fidelities {
-		p := product{m: 32, k: 3072, n: 32}.multiplyIn(t, fid)
-		most, window := p.busy().most(), p.window()
+		p := product{m: 32, k: 3072, n: 32}.multiplyWith(t, fid)
+		most, window := p.busyTimes().longest(), p.duration()
 		ratio := float64(window) / float64(most)
 		t.Logf("%s: the window is %v, the busiest works for %v: %.3f", name, window, most, ratio)
 		if ratio < 1 || ratio > 1.1 {
@@ -261,7 +263,7 @@ func TestCompositeStagesOverlap(t *testing.T) {
 func TestCompositeIsBetweenRooflineAndSumOfStages(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := anyProduct.Draw(t, "product").multiply(t)
-		if least, most, got := p.busy().most(), p.inSeries(), p.window(); got < least || got > most {
+		if least, most, got := p.busyTimes().longest(), p.sequentialTime(), p.duration(); got < least || got > most {
 			t.Fatalf("the window is %v, want %v to %v", got, least, most)
 		}
 	})
@@ -273,12 +275,12 @@ func TestCompositeIsBetweenRooflineAndSumOfStages(t *testing.T) {
 func TestCompositeEnginesAreBusyForTheirSteps(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := anyProduct.Draw(t, "product").multiply(t)
-		want, on := p.busy(), p.PE(0)
+		want, on := p.busyTimes(), p.PE(0)
 		for _, c := range []struct {
 			engine    string
 			got, want simtime.Time
 		}{
-			{"DMA read", on.DMABusy(memory.Read), want.read + p.pinnedBeats},
+			{"DMA read", on.DMABusy(memory.Read), want.read + p.pinnedPortTime},
 			{"DMA write", on.DMABusy(memory.Write), want.write},
 			{"fetch", on.Pipeline.Fetch.Busy, want.fetch},
 			{"GEMM", on.Pipeline.Units[pe.GEMM].Busy, want.gemm},
@@ -298,14 +300,14 @@ func TestPinningRemovesPerTileReads(t *testing.T) {
 	a, b := both, both
 	a.pinA, b.pinB = true, true
 	streamed := both.multiply(t)
-	tiles := 48 * streamed.beats(4096)
-	for name, p := range map[string]*multiplied{"a": a.multiply(t), "b": b.multiply(t)} {
-		got := streamed.PE(0).DMABusy(memory.Read) - (p.PE(0).DMABusy(memory.Read) - p.pinnedBeats)
+	tiles := 48 * streamed.portTime(4096)
+	for name, p := range map[string]*productRun{"a": a.multiply(t), "b": b.multiply(t)} {
+		got := streamed.PE(0).DMABusy(memory.Read) - (p.PE(0).DMABusy(memory.Read) - p.pinnedPortTime)
 		if got != tiles {
 			t.Errorf("pinning %s removes %v, want %v", name, got, tiles)
 		}
-		if p.window() >= streamed.window() {
-			t.Errorf("with %s pinned the window is %v, want less than %v", name, p.window(), streamed.window())
+		if p.duration() >= streamed.duration() {
+			t.Errorf("with %s pinned the window is %v, want less than %v", name, p.duration(), streamed.duration())
 		}
 	}
 }

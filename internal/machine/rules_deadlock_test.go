@@ -45,7 +45,7 @@ func TestARingOfSendsIsADeadlock(t *testing.T) {
 			if i == 4 {
 				since[r.PE(ids[t.Rank()]).String()] = r.clock(t) + r.dispatch
 			}
-			line = here(1)
+			line = lineBelow(1)
 			t.Send(tl.East, x)
 		}
 	}})
@@ -122,9 +122,9 @@ func TestWaitsThatNobodyEndsAreDeadlocks(t *testing.T) {
 		r := newRig(t, Options{})
 		x := r.tensor(0, 64)
 		var start simtime.Time
-		d := r.deadlock(Program{Targets: []PEID{0, 1}, Links: pair(0, 1), Body: by(func(t *tl.PE) {
+		d := r.deadlock(Program{Targets: []PEID{0, 1}, Links: pair(0, 1), Body: perRank(func(t *tl.PE) {
 			start = r.clock(t)
-			pass(t, 10)
+			spendCalls(t, 10)
 			c.body(t, x)
 		}, func(*tl.PE) {})})
 		same(t, c.name+": blocked PEs", len(d.Blocked), 1)
@@ -149,9 +149,9 @@ func TestWaitsThatNobodyEndsAreDeadlocks(t *testing.T) {
 // Room that is taken by a tile which never comes: the report says what the kernel
 // waits for.
 func TestRoomThatNeverComesIsADeadlock(t *testing.T) {
-	r := newRig(t, Options{}, tcmOf("16 KiB")...)
+	r := newRig(t, Options{}, tcmSettings("16 KiB")...)
 	x := r.tensor(0, 4096)
-	d := r.deadlock(Program{Targets: []PEID{0, 1}, Links: pair(0, 1), Body: by(func(t *tl.PE) {
+	d := r.deadlock(Program{Targets: []PEID{0, 1}, Links: pair(0, 1), Body: perRank(func(t *tl.PE) {
 		t.RecvAsync(tl.East, tl.Shape{4096}, tl.F16)
 		t.Load(x, tl.Shape{4096}, tl.F16)
 		t.Load(x, tl.Shape{4096}, tl.F16)
@@ -205,8 +205,8 @@ func TestEndlessKernelsEndAtTheLimit(t *testing.T) {
 // A panic in a kernel's own code stops the run with the PE and its value.
 func TestAPanicInAKernelNamesThePE(t *testing.T) {
 	r := newRig(t, Options{})
-	_, err := r.try(Program{Name: "bad", Targets: []PEID{3, 9}, Body: by(func(t *tl.PE) { pass(t, 100) }, func(t *tl.PE) {
-		pass(t, 5)
+	_, err := r.try(Program{Name: "bad", Targets: []PEID{3, 9}, Body: perRank(func(t *tl.PE) { spendCalls(t, 100) }, func(t *tl.PE) {
+		spendCalls(t, 5)
 		panic("oops")
 	})})
 	var p *sim.PanicError

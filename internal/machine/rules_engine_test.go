@@ -78,7 +78,7 @@ func elems(x tl.Tile) (int, memory.Bytes) {
 }
 
 // full is the time of a tile of n elements of so many bytes each made of one value.
-func (r *rig) full(n, size int) simtime.Time {
+func (r *rig) fullTime(n, size int) simtime.Time {
 	math := r.spec.PE.Math
 	return pe.CommandTime(r.spec.PE, 0, pe.MathTime(math, math.Cycles.Simple, n), memory.Bytes(n*size))
 }
@@ -95,10 +95,10 @@ func TestMathTakesItsFormula(t *testing.T) {
 		m, n := rapid.IntRange(1, 70).Draw(t, "rows"), rapid.IntRange(1, 70).Draw(t, "cols")
 		math := r.spec.PE.Math
 		took := make([]simtime.Time, len(mathOps))
-		run := r.on(Program{Targets: []PEID{0}, Body: func(t *tl.PE) {
+		run := r.run(Program{Targets: []PEID{0}, Body: func(t *tl.PE) {
 			x := t.Full(tl.Shape{m, n}, tl.F32, 1)
 			y := t.Full(tl.Shape{m, n}, tl.F32, 2)
-			pass(t, r.passFor(r.scheduler+2*r.full(m*n, 4)))
+			spendCalls(t, r.callsFor(r.scheduler+2*r.fullTime(m*n, 4)))
 			for i, op := range mathOps {
 				worked, stored := elems(op.run(x, y))
 				if op.reduces {
@@ -108,7 +108,7 @@ func TestMathTakesItsFormula(t *testing.T) {
 					op.cycles.Sqrt*math.Cycles.Sqrt + op.cycles.Exp*math.Cycles.Exp
 				took[i] = pe.CommandTime(r.spec.PE, memory.Bytes(op.args*m*n*4), pe.MathTime(math, cycles, worked), stored)
 				if i < len(mathOps)-1 {
-					pass(t, r.passFor(r.scheduler+took[i]))
+					spendCalls(t, r.callsFor(r.scheduler+took[i]))
 				}
 			}
 		}})
@@ -143,18 +143,18 @@ func TestDotTakesItsFormula(t *testing.T) {
 			fetched += stored
 		}
 		took := pe.CommandTime(r.spec.PE, fetched, pe.GemmTime(r.spec.PE.GEMM, m, k, n), stored)
-		idle := r.passFor(r.scheduler + r.full(m*k, 2) + r.full(k*n, 2) + r.full(m*n, 4))
-		got := r.alone(func(t *tl.PE) {
+		idle := r.callsFor(r.scheduler + r.fullTime(m*k, 2) + r.fullTime(k*n, 2) + r.fullTime(m*n, 4))
+		got := r.runAlone(func(t *tl.PE) {
 			a, b := t.Zeros(tl.Shape{m, k}, tl.F16), t.Zeros(tl.Shape{k, n}, tl.F16)
 			acc := t.Zeros(tl.Shape{m, n}, tl.F32)
-			pass(t, idle)
+			spendCalls(t, idle)
 			if more {
 				a.Dot(b, acc)
 			} else {
 				a.Dot(b)
 			}
 		})
-		if want := r.calls(3+idle+1) + took; got != want {
+		if want := r.callTime(3+idle+1) + took; got != want {
 			t.Fatalf("Dot of %d×%d×%d ends at %v, want %v", m, k, n, got, want)
 		}
 		if got := r.PE(0).Pipeline.Units[pe.GEMM].Busy; got != pe.GemmTime(r.spec.PE.GEMM, m, k, n) {
@@ -167,7 +167,7 @@ func TestDotTakesItsFormula(t *testing.T) {
 func TestReshapeTakesADispatchCycle(t *testing.T) {
 	r := newRig(t, Options{})
 	var before, after simtime.Time
-	r.alone(func(t *tl.PE) {
+	r.runAlone(func(t *tl.PE) {
 		x := t.Zeros(tl.Shape{64}, tl.F16)
 		before = r.clock(t)
 		x.Reshape(8, 8)
@@ -203,14 +203,14 @@ func TestLoadAndStoreTakeTheirFormula(t *testing.T) {
 		x := r.place(id, n)
 		size := memory.Bytes(2 * n)
 
-		idle := r.passFor(r.scheduler + r.full(n, 2))
-		got := r.alone(func(t *tl.PE) {
+		idle := r.callsFor(r.scheduler + r.fullTime(n, 2))
+		got := r.runAlone(func(t *tl.PE) {
 			if !store {
 				t.Load(x, tl.Shape{n}, tl.F16)
 				return
 			}
 			y := t.Zeros(tl.Shape{n}, tl.F16)
-			pass(t, idle)
+			spendCalls(t, idle)
 			t.Store(x, y)
 		})
 		var want simtime.Time
@@ -220,9 +220,9 @@ func TestLoadAndStoreTakeTheirFormula(t *testing.T) {
 		case n == 0:
 			want = simtime.Time(1+idle+1) * r.dispatch
 		case store:
-			want = r.calls(1+idle+1) + r.setup + r.moves(r.tcm(0), id, size)
+			want = r.callTime(1+idle+1) + r.setup + r.transferTime(r.tcm(0), id, size)
 		default:
-			want = r.calls(1) + r.setup + r.moves(id, r.tcm(0), size)
+			want = r.callTime(1) + r.setup + r.transferTime(id, r.tcm(0), size)
 		}
 		if got != want {
 			t.Fatalf("%v at %v (store: %v): ends at %v, want %v", size, id, store, got, want)
@@ -235,10 +235,10 @@ func TestAMaskedLoadMovesWhatExists(t *testing.T) {
 	for _, c := range []struct{ exist, moves int }{{-3, 0}, {0, 0}, {1, 1}, {100, 100}, {1024, 1024}, {5000, 1024}} {
 		r := newRig(t, Options{})
 		x := r.tensor(0, 1024)
-		got := r.alone(func(t *tl.PE) { t.Load(x, tl.Shape{1024}, tl.F16, tl.Mask(c.exist)) })
+		got := r.runAlone(func(t *tl.PE) { t.Load(x, tl.Shape{1024}, tl.F16, tl.Mask(c.exist)) })
 		want := r.dispatch
 		if c.moves > 0 {
-			want = r.calls(1) + r.setup + r.moves(r.hbm(0), r.tcm(0), memory.Bytes(2*c.moves))
+			want = r.callTime(1) + r.setup + r.transferTime(r.hbm(0), r.tcm(0), memory.Bytes(2*c.moves))
 		}
 		if got != want {
 			t.Errorf("mask %d: the load ends at %v, want %v", c.exist, got, want)

@@ -19,8 +19,8 @@ import (
 func TestFidelitiesAgreeOnAMessage(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := anyDelivery.Draw(t, "message")
-		_, train := m.travelIn(t, fabric.Train)
-		_, flit := m.travelIn(t, fabric.Flit)
+		_, train := m.sendWith(t, fabric.Train)
+		_, flit := m.sendWith(t, fabric.Flit)
 		if train != flit {
 			t.Fatalf("%+v: by trains %+v, by flits %+v", m, train, flit)
 		}
@@ -38,13 +38,13 @@ func TestFidelitiesAgreeOnATile(t *testing.T) {
 		for i, fid := range []fabric.Fidelity{fabric.Train, fabric.Flit} {
 			r := newRig(t, Options{Fidelity: fid})
 			x := r.place(id, 40, width)
-			took[i] = r.alone(func(t *tl.PE) {
+			took[i] = r.runAlone(func(t *tl.PE) {
 				if !store {
 					t.Load(x, tl.Shape{rows, cols}, tl.F16)
 					return
 				}
 				v := t.Zeros(tl.Shape{rows, cols}, tl.F16)
-				pass(t, 2000)
+				spendCalls(t, 2000)
 				t.Store(x, v)
 			})
 		}
@@ -58,12 +58,12 @@ func TestFidelitiesAgreeOnATile(t *testing.T) {
 // critical path.
 func TestFidelitiesAreCloseUnderContention(t *testing.T) {
 	gemm := func(p product) func(t *testing.T, fid fabric.Fidelity) simtime.Time {
-		return func(t *testing.T, fid fabric.Fidelity) simtime.Time { return p.multiplyIn(t, fid).window() }
+		return func(t *testing.T, fid fabric.Fidelity) simtime.Time { return p.multiplyWith(t, fid).duration() }
 	}
 	queues := func(kind topology.BufferKind, n int, ids ...PEID) func(t *testing.T, fid fabric.Fidelity) simtime.Time {
 		return func(t *testing.T, fid fabric.Fidelity) simtime.Time {
 			r := newRig(t, Options{Fidelity: fid})
-			return r.on(Program{Targets: ids, Links: ring(ids...), Queues: topology.IPCQ{BufferKind: kind}, Body: func(t *tl.PE) {
+			return r.run(Program{Targets: ids, Links: ring(ids...), Queues: topology.IPCQ{BufferKind: kind}, Body: func(t *tl.PE) {
 				x := t.Zeros(tl.Shape{n}, tl.F16)
 				for range 6 {
 					t.Send(tl.East, x)
@@ -97,8 +97,8 @@ func TestFidelitiesAreCloseUnderContention(t *testing.T) {
 	}
 }
 
-// logOf is the op log of a busy run, as its file.
-func logOf(t *testing.T) []byte {
+// recordLog is the op log of a busy run, as its file.
+func recordLog(t *testing.T) []byte {
 	t.Helper()
 	r := newRig(t, Options{Log: true})
 	ids := everyPE(r.Machine)
@@ -106,7 +106,7 @@ func logOf(t *testing.T) []byte {
 	for i, id := range ids {
 		x[i], y[i] = r.tensor(id, 64, 64), r.tensor(id, 64, 64)
 	}
-	r.on(Program{Targets: ids, Links: ring(ids...), Body: func(t *tl.PE) {
+	r.run(Program{Targets: ids, Links: ring(ids...), Body: func(t *tl.PE) {
 		me, far := x[t.Rank()], x[(t.Rank()*37+11)%len(ids)]
 		v := t.Load(far, tl.Shape{64, 64}, tl.F16)
 		for range 3 {
@@ -127,10 +127,10 @@ func logOf(t *testing.T) []byte {
 
 // The same run gives the same log, to the byte, whatever GOMAXPROCS.
 func TestLogsAreIdentical(t *testing.T) {
-	want := logOf(t)
+	want := recordLog(t)
 	for _, procs := range []int{1, 2} {
 		old := runtime.GOMAXPROCS(procs)
-		got := logOf(t)
+		got := recordLog(t)
 		runtime.GOMAXPROCS(old)
 		if !bytes.Equal(got, want) {
 			t.Errorf("GOMAXPROCS=%d gives another log, of %d bytes where %d are wanted", procs, len(got), len(want))

@@ -12,16 +12,8 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// circle joins PEs in a ring.
-func circle(pes ...PEID) (table []Connection) {
-	for i, id := range pes {
-		table = append(table, Connection{id, tl.East, pes[(i+1)%len(pes)], tl.West})
-	}
-	return table
-}
-
-// trade sends tiles east and receives as many from the west, one of them by any port.
-func trade(t *tl.PE) {
+// exchangeTiles sends tiles east and receives as many from the west, one of them by any port.
+func exchangeTiles(t *tl.PE) {
 	big := tl.Shape{5, 1000} // three fragments
 	t.Send(tl.East, t.Zeros(tl.Shape{31}, tl.F16))
 	t.RecvAny(tl.Shape{31}, tl.F16)
@@ -32,7 +24,7 @@ func trade(t *tl.PE) {
 
 // groups has the workers on some PEs run a kernel, group by group, and returns how long
 // each member takes. check is called between two groups.
-func (r *rig) groups(pes []PEID, rounds [][]int, body func(t *tl.PE), check func(round int)) [][]simtime.Time {
+func (r *rig) runGroups(pes []PEID, rounds [][]int, body func(t *tl.PE), check func(round int)) [][]simtime.Time {
 	took, workers := make([][]simtime.Time, len(rounds)), make([]*Worker, len(pes))
 	due := make([]int, len(pes)) // the part of a worker in the present group, from 1
 	var group *Group
@@ -51,14 +43,14 @@ func (r *rig) groups(pes []PEID, rounds [][]int, body func(t *tl.PE), check func
 		}
 		took[round] = make([]simtime.Time, len(members))
 		var err error
-		if group, err = Join("k", members, circle(at...), topology.IPCQ{}); err != nil {
+		if group, err = Join("k", members, ring(at...), topology.IPCQ{}); err != nil {
 			r.Fatal(err)
 		}
 		for _, w := range members {
 			w.Wake()
 		}
 	}
-	r.on(Program{Targets: pes, Serve: func(w *Worker) {
+	r.run(Program{Targets: pes, Serve: func(w *Worker) {
 		k := w.Rank()
 		workers[k] = w
 		if ready++; ready == len(pes) {
@@ -66,12 +58,12 @@ func (r *rig) groups(pes []PEID, rounds [][]int, body func(t *tl.PE), check func
 		}
 		for {
 			for due[k] == 0 && round < len(rounds) {
-				w.Wait(text("a group"))
+				w.Wait(waitReason("a group"))
 			}
 			if round == len(rounds) {
 				return
 			}
-			took[round][due[k]-1] = w.runs("k", body)
+			took[round][due[k]-1] = w.runKernel("k", body)
 			due[k] = 0
 			if group.Leave(w) {
 				check(round)
@@ -101,7 +93,7 @@ func TestGroupsOfWorkers(t *testing.T) {
 			return n
 		}
 		before := used()
-		took := r.groups(pes, rounds, trade, func(round int) {
+		took := r.runGroups(pes, rounds, exchangeTiles, func(round int) {
 			same(t, fmt.Sprintf("%s: memory in use after group %d", kind, round), used(), before)
 		})
 		for i, members := range rounds {
@@ -109,9 +101,9 @@ func TestGroupsOfWorkers(t *testing.T) {
 			for _, k := range members {
 				at = append(at, pes[k])
 			}
-			run := newRig(t, Options{}, sets...).on(Program{Targets: at, Links: circle(at...), Body: trade})
+			run := newRig(t, Options{}, sets...).run(Program{Targets: at, Links: ring(at...), Body: exchangeTiles})
 			for k, id := range at {
-				same(t, fmt.Sprintf("%s: member %d of group %d", kind, k, i), took[i][k], run.exec(id))
+				same(t, fmt.Sprintf("%s: member %d of group %d", kind, k, i), took[i][k], run.ExecOf(id))
 			}
 		}
 		r.TraceLinks()
@@ -133,8 +125,8 @@ func TestGroupsThatCannotBe(t *testing.T) {
 		slot  memory.Bytes
 		want  string
 	}{
-		{circle(0, 2), 0, "kernel k: the neighbour table names PE 2, which the launch does not run on"},
-		{circle(0, 1), 1 << 40, "kernel k: slots of the queue sip0.cube0.pe0 east (member 0) -> sip0.cube0.pe1 west (member 1): "},
+		{ring(0, 2), 0, "kernel k: the neighbour table names PE 2, which the launch does not run on"},
+		{ring(0, 1), 1 << 40, "kernel k: slots of the queue sip0.cube0.pe0 east (member 0) -> sip0.cube0.pe1 west (member 1): "},
 	} {
 		r := newRig(t, Options{})
 		var first *Worker
@@ -160,24 +152,24 @@ func TestGroupsFollowEachOther(t *testing.T) {
 	body := func(t *tl.PE) {
 		t.Send(tl.West, t.Zeros(tl.Shape{1}, tl.F16))
 		t.Send(tl.East, t.Zeros(tl.Shape{1}, tl.F16))
-		pass(t, 1000)
+		spendCalls(t, 1000)
 		_, port := t.RecvAny(tl.Shape{1}, tl.F16)
 		order[t.Rank()] = append(order[t.Rank()], port)
 		t.Recv(tl.East+tl.West-port, tl.Shape{1}, tl.F16)
 	}
-	r.groups([]PEID{0, 1, 100}, [][]int{{0, 1, 2}, {2, 0}, {0, 1, 2}}, body, func(int) {})
+	r.runGroups([]PEID{0, 1, 100}, [][]int{{0, 1, 2}, {2, 0}, {0, 1, 2}}, body, func(int) {})
 	for rank, want := range []string{"[east east east]", "[east east]", "[east east east]"} {
 		same(t, fmt.Sprint("ports of rank ", rank), fmt.Sprint(order[rank]), want)
 	}
 	r = newRig(t, Options{})
 	e := r.failure(Program{Targets: []PEID{0}, Serve: func(w *Worker) {
-		group, err := Join("k", []*Worker{w}, circle(0), topology.IPCQ{})
+		group, err := Join("k", []*Worker{w}, ring(0), topology.IPCQ{})
 		if err != nil {
 			t.Error(err)
 		}
-		w.runs("k", trade)
+		w.runKernel("k", exchangeTiles)
 		same(t, "the only member is the last", group.Leave(w), true)
-		w.runs("later", trade)
+		w.runKernel("later", exchangeTiles)
 	}})
 	same(t, "a Send after the group", e.Err.Error(), "no port east: the launch has no neighbour table, or this PE is not in it")
 }

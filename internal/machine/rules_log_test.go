@@ -10,14 +10,14 @@ import (
 )
 
 // every is a kernel for two PEs that uses each kind of operation.
-func every(r *rig) Program {
+func everyOperation(r *rig) Program {
 	x, y, z := r.tensor(0, 64, 64), r.tensor(1, 64, 64), r.tensor(0, 64, 64)
 	x.Window, y.Window = 1, 1
 	sq := tl.Shape{64, 64}
 	return Program{
 		Targets: []PEID{0, 1}, Links: pair(0, 1), Queues: topology.IPCQ{BufferKind: topology.BufferTCM},
 		Windows: [][]memory.Part{{{VA: r.va(x), Bytes: 8192}, {VA: r.va(y), Bytes: 8192}}},
-		Body: by(func(t *tl.PE) {
+		Body: perRank(func(t *tl.PE) {
 			a := t.Load(x, sq, tl.F16)
 			t.Load(x, tl.Shape{0}, tl.F16)
 			t.Scratch(tl.Shape{64}, tl.F16)
@@ -50,7 +50,7 @@ func every(r *rig) Program {
 // kernel's run.
 func TestLogTimesAreInOrder(t *testing.T) {
 	r := newRig(t, Options{Log: true})
-	run := r.on(every(r))
+	run := r.run(everyOperation(r))
 	seen := map[oplog.Kind]bool{}
 	for _, op := range r.Log.Ops {
 		seen[op.Kind] = true

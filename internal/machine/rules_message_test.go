@@ -29,7 +29,7 @@ func TestMessageTakesItsFormula(t *testing.T) {
 		}
 		r.Close()
 		same(t, "messages", len(n.at), 1)
-		same(t, "it arrives at", n.at[0], r.moves(r.tcm(0), r.tcm(b), r.spec.PE.IPCQ.CreditBytes))
+		same(t, "it arrives at", n.at[0], r.transferTime(r.tcm(0), r.tcm(b), r.spec.PE.IPCQ.CreditBytes))
 	}
 }
 

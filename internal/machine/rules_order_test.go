@@ -18,7 +18,7 @@ func TestCompositesInARowOverlap(t *testing.T) {
 	run := func(n int) (window simtime.Time, r *rig) {
 		r = newRig(t, Options{Log: true})
 		a, b := r.tensor(0, 32, 1024), r.tensor(0, 1024, 32)
-		r.alone(func(t *tl.PE) {
+		r.runAlone(func(t *tl.PE) {
 			for range n {
 				out := t.Ref(a, tl.Shape{32, 1024}, tl.F16)
 				t.Composite(tl.Gemm(out, t.Ref(b, tl.Shape{1024, 32}, tl.F16), r.tensor(0, 32, 32)))
@@ -55,7 +55,7 @@ func TestACompositeFollowsTheOneWhoseResultItReads(t *testing.T) {
 	r := newRig(t, Options{Log: true})
 	a, b, c := r.tensor(0, 64, 64), r.tensor(0, 64, 64), r.tensor(0, 64, 64)
 	sq := tl.Shape{64, 64}
-	r.alone(func(t *tl.PE) {
+	r.runAlone(func(t *tl.PE) {
 		t.Composite(tl.Gemm(t.Ref(a, sq, tl.F16), t.Ref(a, sq, tl.F16), b))
 		t.Composite(tl.Gemm(t.Ref(b, sq, tl.F16), t.Ref(b, sq, tl.F16), c))
 	})
@@ -69,7 +69,7 @@ func TestALoadFollowsTheCompositeThatWritesWhatItReads(t *testing.T) {
 	r := newRig(t, Options{Log: true})
 	a, c := r.tensor(0, 32, 32), r.tensor(0, 32, 32)
 	sq := tl.Shape{32, 32}
-	r.alone(func(t *tl.PE) {
+	r.runAlone(func(t *tl.PE) {
 		t.Composite(tl.Gemm(t.Ref(a, sq, tl.F16), t.Ref(a, sq, tl.F16), c))
 		t.Load(c, sq, tl.F16)
 		t.Load(a, sq, tl.F16)
@@ -85,7 +85,7 @@ func TestCompositesKeepProgramOrderWithStores(t *testing.T) {
 	r := newRig(t, Options{Log: true})
 	a, c := r.tensor(0, 64, 64), r.tensor(0, 64, 64)
 	sq := tl.Shape{64, 64}
-	r.alone(func(t *tl.PE) {
+	r.runAlone(func(t *tl.PE) {
 		x := t.Zeros(sq, tl.F16)
 		t.Store(a, x)
 		t.Composite(tl.Gemm(t.Ref(a, sq, tl.F16), t.Ref(a, sq, tl.F16), c))
@@ -103,10 +103,10 @@ func TestADotBehindACompositeWaitsForItsLastTile(t *testing.T) {
 	r := newRig(t, Options{Log: true})
 	a, c := r.tensor(0, 32, 64), r.tensor(0, 32, 32)
 	s := r.spec.PE
-	idle := r.passFor(r.scheduler + r.full(32*64, 2) + r.full(64*32, 2))
-	r.alone(func(t *tl.PE) {
+	idle := r.callsFor(r.scheduler + r.fullTime(32*64, 2) + r.fullTime(64*32, 2))
+	r.runAlone(func(t *tl.PE) {
 		x, y := t.Zeros(tl.Shape{32, 64}, tl.F16), t.Zeros(tl.Shape{64, 32}, tl.F16)
-		pass(t, idle)
+		spendCalls(t, idle)
 		t.Composite(tl.Gemm(t.Ref(a, tl.Shape{32, 64}, tl.F16), y, c))
 		x.Dot(y)
 	})
@@ -115,7 +115,7 @@ func TestADotBehindACompositeWaitsForItsLastTile(t *testing.T) {
 	run := pe.GemmTime(s.GEMM, 32, 64, 32)
 	// One tile of 4 KiB is read, rows side by side, fetched with the tile in TCM, and
 	// begins to run.
-	began := gemm.Start + r.moves(r.hbm(0), r.tcm(0), 4096) + fetch
+	began := gemm.Start + r.transferTime(r.hbm(0), r.tcm(0), 4096) + fetch
 	same(t, "the product is fetched from", dot.Start, began)
 	same(t, "its result is there at", dot.End, max(began+run, began+fetch)+run+pe.CommandTime(s, 0, 0, 4096))
 }
@@ -125,10 +125,10 @@ func TestTheNextCommandIsFetchedWhileOneRuns(t *testing.T) {
 	r := newRig(t, Options{Log: true})
 	s := r.spec.PE
 	const n = 8
-	idle := r.passFor(r.scheduler + r.full(64*64, 2))
-	r.alone(func(t *tl.PE) {
+	idle := r.callsFor(r.scheduler + r.fullTime(64*64, 2))
+	r.runAlone(func(t *tl.PE) {
 		x := t.Zeros(tl.Shape{64, 64}, tl.F16)
-		pass(t, idle)
+		spendCalls(t, idle)
 		for range n {
 			x.Dot(x)
 		}
@@ -191,10 +191,10 @@ func TestTheNextTileIsFetchedWhileOneRuns(t *testing.T) {
 	r := newRig(t, Options{Log: true})
 	s, c := r.spec.PE, r.tensor(0, 32, 32)
 	const tiles = 6
-	idle := r.passFor(r.scheduler + 2*r.full(32*64*tiles, 2))
-	r.alone(func(t *tl.PE) {
+	idle := r.callsFor(r.scheduler + 2*r.fullTime(32*64*tiles, 2))
+	r.runAlone(func(t *tl.PE) {
 		x, y := t.Zeros(tl.Shape{32, 64 * tiles}, tl.F16), t.Zeros(tl.Shape{64 * tiles, 32}, tl.F16)
-		pass(t, idle)
+		spendCalls(t, idle)
 		t.Composite(tl.Gemm(x, y, c))
 		x.Neg()
 	})
@@ -212,9 +212,9 @@ func TestCommGoesBeforeCompute(t *testing.T) {
 	r := newRig(t, Options{Log: true})
 	y := r.tensor(0, 16, 65536)
 	x, windows := r.window(128, 0, 1)
-	r.on(Program{Targets: []PEID{0, 1}, Windows: windows, Body: by(func(t *tl.PE) {
+	r.run(Program{Targets: []PEID{0, 1}, Windows: windows, Body: perRank(func(t *tl.PE) {
 		v, small := t.Zeros(tl.Shape{65536}, tl.F16), t.Zeros(tl.Shape{128}, tl.F16)
-		pass(t, r.passFor(r.scheduler+r.full(65536, 2)+r.full(128, 2)))
+		spendCalls(t, r.callsFor(r.scheduler+r.fullTime(65536, 2)+r.fullTime(128, 2)))
 		for i := range 16 {
 			t.Store(y.At(i), v)
 		}

@@ -29,7 +29,7 @@ func (r *rig) creditTime(a, b PEID) (t simtime.Time) {
 
 // blocked is a sender that fills its queue and sends once more, to a receiver that
 // takes its first message `late` after the start.
-type blocked struct {
+type blockedSender struct {
 	delivery
 	slots int
 	late  simtime.Time
@@ -37,19 +37,19 @@ type blocked struct {
 
 // after is when the sender goes on after each send, and credit when the formula says
 // that its last one has a credit.
-func (x blocked) run(t tester, sets ...string) (r *rig, after []simtime.Time, credit simtime.Time) {
+func (x blockedSender) run(t tester, sets ...string) (r *rig, after []simtime.Time, credit simtime.Time) {
 	t.Helper()
 	r = newRig(t, Options{}, append(sets, set("pe.ipcq.n_slots", x.slots))...)
-	idle, wait := r.passFor(r.scheduler+r.full(x.n, 2)), r.passFor(x.late)
-	run := r.on(Program{Targets: []PEID{x.a, x.b}, Links: pair(x.a, x.b), Queues: topology.IPCQ{BufferKind: x.kind}, Body: by(func(t *tl.PE) {
+	idle, wait := r.callsFor(r.scheduler+r.fullTime(x.n, 2)), r.callsFor(x.late)
+	run := r.run(Program{Targets: []PEID{x.a, x.b}, Links: pair(x.a, x.b), Queues: topology.IPCQ{BufferKind: x.kind}, Body: perRank(func(t *tl.PE) {
 		m := t.Zeros(tl.Shape{x.n}, tl.F16)
-		pass(t, idle)
+		spendCalls(t, idle)
 		for range x.slots + 1 {
 			t.Send(tl.East, m)
 			after = append(after, r.clock(t))
 		}
 	}, func(t *tl.PE) {
-		pass(t, wait)
+		spendCalls(t, wait)
 		for range x.slots + 1 {
 			t.Recv(tl.West, tl.Shape{x.n}, tl.F16)
 		}
@@ -57,11 +57,11 @@ func (x blocked) run(t tester, sets ...string) (r *rig, after []simtime.Time, cr
 	for i := range after {
 		after[i] -= run.Start
 	}
-	return r, after, r.calls(wait+1) + r.take(x.kind, x.b, memory.Bytes(2*x.n)) + r.creditTime(x.a, x.b)
+	return r, after, r.callTime(wait+1) + r.slotReadTime(x.kind, x.b, memory.Bytes(2*x.n)) + r.creditTime(x.a, x.b)
 }
 
-var anyBlocked = rapid.Custom(func(t *rapid.T) blocked {
-	x := blocked{anyDelivery.Draw(t, "message"), rapid.IntRange(1, 8).Draw(t, "slots"), 2 * simtime.Microsecond}
+var anyBlockedSender = rapid.Custom(func(t *rapid.T) blockedSender {
+	x := blockedSender{anyDelivery.Draw(t, "message"), rapid.IntRange(1, 8).Draw(t, "slots"), 2 * simtime.Microsecond}
 	x.n = min(x.n, 128) // so that all are there when the first is taken
 	return x
 })
@@ -71,9 +71,9 @@ var anyBlocked = rapid.Custom(func(t *rapid.T) blocked {
 // come its way.
 func TestSendIsFireAndForgetUntilCreditsRunOut(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		x := anyBlocked.Draw(t, "case")
+		x := anyBlockedSender.Draw(t, "case")
 		r, after, credit := x.run(t)
-		idle := r.passFor(r.scheduler + r.full(x.n, 2))
+		idle := r.callsFor(r.scheduler + r.fullTime(x.n, 2))
 		for i, at := range after {
 			want := simtime.Time(1+idle+i+1) * r.dispatch
 			if i == x.slots {
@@ -90,7 +90,7 @@ func TestSendIsFireAndForgetUntilCreditsRunOut(t *testing.T) {
 // sleeper's, rounded up to whole periods, and all of it costs PE cycles.
 func TestPollRoundsTheWaitUp(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		x := anyBlocked.Draw(t, "case")
+		x := anyBlockedSender.Draw(t, "case")
 		cycles := rapid.IntRange(1, 500).Draw(t, "poll cycles")
 		r, after, credit := x.run(t, "pe.ipcq.backpressure=poll", set("pe.ipcq.poll_cycles", cycles))
 		period := r.spec.PE.CPU.Clock.Cycles(cycles)
@@ -107,19 +107,19 @@ func TestPollRoundsTheWaitUp(t *testing.T) {
 
 // A sender that sleeps spends nothing on polling.
 func TestSleepCostsNoCycles(t *testing.T) {
-	r, _, _ := blocked{delivery{topology.BufferTCM, 0, 1, 64}, 4, simtime.Microsecond}.run(t)
+	r, _, _ := blockedSender{delivery{topology.BufferTCM, 0, 1, 64}, 4, simtime.Microsecond}.run(t)
 	same(t, "spent on polling", r.PE(0).Polled, 0)
 }
 
 // lane is the links of a path, each the definition's own server:
 // D(i,k) = max(D(i,k-1), A(i,k)) + ser(i), A(i+1,k) = D(i,k) + latency(i).
-type lane struct {
+type pathModel struct {
 	hops []fabric.Hop
 	left []simtime.Time
 }
 
 // carry is when a flit of n bytes that sets out at an instant arrives.
-func (l *lane) carry(at simtime.Time, n memory.Bytes) simtime.Time {
+func (l *pathModel) carry(at simtime.Time, n memory.Bytes) simtime.Time {
 	if l.left == nil {
 		l.left = make([]simtime.Time, len(l.hops))
 	}
@@ -142,22 +142,22 @@ func TestLargeMessagesArePipelinedThroughTheRing(t *testing.T) {
 		late := rapid.IntRange(0, 1000).Draw(t, "late")
 		r := newRig(t, Options{Log: true}, set("pe.ipcq.n_slots", slots), "pe.ipcq.slot_size=256 B")
 		n := 128 * fragments
-		idle := r.passFor(r.scheduler + r.full(n, 2))
+		idle := r.callsFor(r.scheduler + r.fullTime(n, 2))
 		var sent, visible simtime.Time
-		run := r.on(Program{Targets: []PEID{a, b}, Links: pair(a, b), Body: by(func(t *tl.PE) {
+		run := r.run(Program{Targets: []PEID{a, b}, Links: pair(a, b), Body: perRank(func(t *tl.PE) {
 			x := t.Zeros(tl.Shape{n}, tl.F16)
-			pass(t, idle)
+			spendCalls(t, idle)
 			t.Send(tl.East, x)
 			sent = r.clock(t)
 		}, func(t *tl.PE) {
-			pass(t, late)
+			spendCalls(t, late)
 			x := t.Recv(tl.West, tl.Shape{n}, tl.F16)
 			visible = r.clock(t)
 			x.Neg()
 		})})
 
 		cpu, recv := simtime.Time(1+idle+1)*r.dispatch, simtime.Time(late+1)*r.dispatch
-		way := lane{hops: r.path(r.tcm(a), r.tcm(b))}
+		way := pathModel{hops: r.path(r.tcm(a), r.tcm(b))}
 		tcm := r.spec.PE.TCM
 		pass := tcm.Overhead + max(tcm.ReadBandwidth.Serialize(256), tcm.WriteBandwidth.Serialize(256))
 		var credits []simtime.Time
@@ -176,7 +176,7 @@ func TestLargeMessagesArePipelinedThroughTheRing(t *testing.T) {
 		if got, want := visible-run.Start, max(recv, arrived); got != want {
 			t.Fatalf("the receiver goes on at %v, want %v: with the last byte", got, want)
 		}
-		if got, want := r.op(oplog.Math).Start-run.Start, max(copied, max(recv, arrived)+r.calls(1)); got != want {
+		if got, want := r.op(oplog.Math).Start-run.Start, max(copied, max(recv, arrived)+r.callTime(1)); got != want {
 			t.Fatalf("the tile is fetched from %v, want %v", got, want)
 		}
 	})
@@ -191,24 +191,24 @@ func TestFragmentsFollowEachOtherWithoutGaps(t *testing.T) {
 	}{{1, 1}, {1, 2}, {1, 4}, {100, 2}, {100, 4}, {255, 3}, {255, 4}} {
 		r := newRig(t, Options{})
 		n := 2048 * c.slots
-		idle := r.passFor(r.scheduler + r.full(n, 2))
+		idle := r.callsFor(r.scheduler + r.fullTime(n, 2))
 		var visible simtime.Time
-		run := r.on(Program{Targets: []PEID{0, c.b}, Links: pair(0, c.b), Body: by(func(t *tl.PE) {
+		run := r.run(Program{Targets: []PEID{0, c.b}, Links: pair(0, c.b), Body: perRank(func(t *tl.PE) {
 			x := t.Zeros(tl.Shape{n}, tl.F16)
-			pass(t, idle)
+			spendCalls(t, idle)
 			t.Send(tl.East, x)
 		}, func(t *tl.PE) {
 			t.Recv(tl.West, tl.Shape{n}, tl.F16)
 			visible = r.clock(t)
 		})})
 		same(t, fmt.Sprintf("%d slots to PE %d are visible at", c.slots, c.b), visible-run.Start,
-			r.calls(1+idle+1)+r.put(topology.BufferTCM, 0, c.b, memory.Bytes(2*n)))
+			r.callTime(1+idle+1)+r.slotWriteTime(topology.BufferTCM, 0, c.b, memory.Bytes(2*n)))
 	}
 }
 
 // flow is what an observer of the links sees of a queue: flits that have left the
 // sender's TCM and are not in the receiver's yet.
-type flow struct {
+type flitChange struct {
 	at    simtime.Time
 	flits int
 }
@@ -233,27 +233,27 @@ func TestBackPressureBoundsBytesInFlight(t *testing.T) {
 
 		first, _ := r.Graph.LinkBetween(r.Node(r.tcm(0)), r.Graph.PENode(0, 0, 0, topology.KindDMA))
 		last, _ := r.Graph.LinkBetween(r.Graph.PENode(0, 1, 3, topology.KindDMA), r.Node(r.tcm(11)))
-		var moves []flow
+		var moves []flitChange
 		r.Fabric.Observe(func(p fabric.Passage) {
 			switch p.Link {
 			case first:
-				moves = append(moves, flow{p.Start, 1})
+				moves = append(moves, flitChange{p.Start, 1})
 			case last:
-				moves = append(moves, flow{p.End, -1})
+				moves = append(moves, flitChange{p.End, -1})
 			}
 		})
-		r.on(Program{Targets: []PEID{0, 11}, Links: pair(0, 11), Queues: topology.IPCQ{BufferKind: kind}, Body: by(func(t *tl.PE) {
+		r.run(Program{Targets: []PEID{0, 11}, Links: pair(0, 11), Queues: topology.IPCQ{BufferKind: kind}, Body: perRank(func(t *tl.PE) {
 			for _, n := range sizes {
 				t.Send(tl.East, t.Zeros(tl.Shape{128 * n}, tl.F16))
 			}
 		}, func(t *tl.PE) {
 			for i, n := range sizes {
-				pass(t, late[i])
+				spendCalls(t, late[i])
 				t.Recv(tl.West, tl.Shape{128 * n}, tl.F16)
 			}
 		})})
 
-		slices.SortStableFunc(moves, func(a, b flow) int { return int(a.at - b.at) })
+		slices.SortStableFunc(moves, func(a, b flitChange) int { return int(a.at - b.at) })
 		now, most := 0, 0
 		for _, m := range moves {
 			now += m.flits
@@ -262,14 +262,14 @@ func TestBackPressureBoundsBytesInFlight(t *testing.T) {
 		if most > slots*flits {
 			t.Fatalf("%d B are in flight, want at most %d slots of %d B", 256*most, slots, 256*flits)
 		}
-		if full := fills(sizes, slots, flits); late[0] == 1500 && most < full {
+		if full := flitsThatFit(sizes, slots, flits); late[0] == 1500 && most < full {
 			t.Fatalf("%d B are in flight while the receiver waits, want at least %d", 256*most, 256*full)
 		}
 	})
 }
 
 // fills is how many flits fit into slots, in fragments of at most so many.
-func fills(sizes []int, slots, flits int) (in int) {
+func flitsThatFit(sizes []int, slots, flits int) (in int) {
 	for _, n := range sizes {
 		for ; n > 0 && slots > 0; slots-- {
 			in += min(n, flits)
@@ -286,7 +286,7 @@ func TestCreditOfNoBytes(t *testing.T) {
 	y := r.tensor(9, 1)
 	const late = 50
 	var at simtime.Time
-	run := r.on(Program{Targets: []PEID{0, 9}, Links: pair(0, 9), Body: by(func(t *tl.PE) {
+	run := r.run(Program{Targets: []PEID{0, 9}, Links: pair(0, 9), Body: perRank(func(t *tl.PE) {
 		none := t.Zeros(tl.Shape{0}, tl.F16)
 		t.Send(tl.East, none)
 		t.Send(tl.East, none)
@@ -298,7 +298,7 @@ func TestCreditOfNoBytes(t *testing.T) {
 		t.RecvInto(tl.West, y, tl.Shape{0}, tl.F16)
 		t.RecvInto(tl.West, y, tl.Shape{0}, tl.F16)
 	})})
-	same(t, "the second is sent at", at-run.Start, r.calls(late+1)+r.creditTime(0, 9))
+	same(t, "the second is sent at", at-run.Start, r.callTime(late+1)+r.creditTime(0, 9))
 }
 
 // A slot's credit goes back when its own copy has ended, also if that of the slot before it, to
@@ -308,7 +308,7 @@ func TestCreditOfALongCopyBehindAShortOne(t *testing.T) {
 	y := r.tensor(9, 8)
 	const long = 32 << 10
 	var at simtime.Time
-	r.on(Program{Targets: []PEID{0, 9}, Links: pair(0, 9), Body: by(func(t *tl.PE) {
+	r.run(Program{Targets: []PEID{0, 9}, Links: pair(0, 9), Body: perRank(func(t *tl.PE) {
 		short, tile := t.Zeros(tl.Shape{8}, tl.F16), t.Zeros(tl.Shape{long}, tl.F16)
 		t.Send(tl.East, short)
 		t.Send(tl.East, tile)
@@ -316,7 +316,7 @@ func TestCreditOfALongCopyBehindAShortOne(t *testing.T) {
 		t.Send(tl.East, short) // and into the second
 		at = r.clock(t)
 	}, func(t *tl.PE) {
-		pass(t, 2000) // both are there
+		spendCalls(t, 2000) // both are there
 		t.RecvInto(tl.West, y, tl.Shape{8}, tl.F16)
 		t.Recv(tl.West, tl.Shape{long}, tl.F16)
 		t.Recv(tl.West, tl.Shape{8}, tl.F16)

@@ -53,8 +53,8 @@ func TestRecvAnyIsFair(t *testing.T) {
 		}
 		r := newRig(t, Options{})
 		var got []tl.Port
-		r.on(gather(counts, func(t *tl.PE) {
-			pass(t, 1000)
+		r.run(gather(counts, func(t *tl.PE) {
+			spendCalls(t, 1000)
 			for range want {
 				_, port := t.RecvAny(tl.Shape{64}, tl.F16)
 				got = append(got, port)
@@ -71,11 +71,11 @@ func TestRecvAnyStarvesNobody(t *testing.T) {
 	r := newRig(t, Options{})
 	const each = 50
 	var taken []tl.Port
-	r.on(gather([4]int{each, each, each, each}, func(t *tl.PE) {
+	r.run(gather([4]int{each, each, each, each}, func(t *tl.PE) {
 		for range 4 * each {
 			_, port := t.RecvAny(tl.Shape{64}, tl.F16)
 			taken = append(taken, port)
-			pass(t, 200) // slower than the senders
+			spendCalls(t, 200) // slower than the senders
 		}
 	}))
 	for i := 4; i+4 <= len(taken)-4; i++ {
@@ -94,16 +94,16 @@ func TestRecvAsyncOverlaps(t *testing.T) {
 	for _, async := range []bool{true, false} {
 		r := newRig(t, Options{Log: true})
 		var waited simtime.Time
-		run := r.on(Program{Targets: []PEID{0, 100}, Links: pair(0, 100), Body: by(func(t *tl.PE) {
+		run := r.run(Program{Targets: []PEID{0, 100}, Links: pair(0, 100), Body: perRank(func(t *tl.PE) {
 			t.Send(tl.East, t.Zeros(tl.Shape{2048}, tl.F16))
 		}, func(t *tl.PE) {
 			var x tl.Tile
 			if async {
 				h := t.RecvAsync(tl.West, tl.Shape{2048}, tl.F16)
-				pass(t, busy)
+				spendCalls(t, busy)
 				x = h.Wait()
 			} else {
-				pass(t, busy)
+				spendCalls(t, busy)
 				x = t.Recv(tl.West, tl.Shape{2048}, tl.F16)
 			}
 			waited = r.clock(t)
@@ -112,10 +112,10 @@ func TestRecvAsyncOverlaps(t *testing.T) {
 		fetched := r.op(oplog.Math).Start - run.Start
 		if async {
 			same(t, "RecvAsync: Wait returns at", waited-run.Start, (1+busy+1)*r.dispatch)
-			same(t, "RecvAsync: the tile is fetched from", fetched, r.calls(1+busy+1+1))
+			same(t, "RecvAsync: the tile is fetched from", fetched, r.callTime(1+busy+1+1))
 		} else {
 			same(t, "Recv returns at", waited-run.Start, (busy+1)*r.dispatch)
-			same(t, "Recv: the tile is fetched from", fetched, r.calls(busy+1)+r.take(topology.BufferTCM, 100, 4096))
+			same(t, "Recv: the tile is fetched from", fetched, r.callTime(busy+1)+r.slotReadTime(topology.BufferTCM, 100, 4096))
 		}
 	}
 }
@@ -123,7 +123,7 @@ func TestRecvAsyncOverlaps(t *testing.T) {
 // Receives of one port take its messages in the order in which they were asked for.
 func TestRecvAsyncKeepsOrder(t *testing.T) {
 	r := newRig(t, Options{})
-	r.on(Program{Targets: []PEID{0, 1}, Links: pair(0, 1), Body: by(func(t *tl.PE) {
+	r.run(Program{Targets: []PEID{0, 1}, Links: pair(0, 1), Body: perRank(func(t *tl.PE) {
 		for i := range 6 {
 			t.Send(tl.East, t.Zeros(tl.Shape{i + 1}, tl.F16))
 		}
@@ -147,15 +147,15 @@ func TestRecvIntoGoesStraightToMemory(t *testing.T) {
 			r := newRig(t, Options{Log: true})
 			y := r.tensor(1, n)
 			var visible simtime.Time
-			run := r.on(Program{Targets: []PEID{0, 1}, Links: pair(0, 1), Queues: topology.IPCQ{BufferKind: kind}, Body: by(func(t *tl.PE) {
+			run := r.run(Program{Targets: []PEID{0, 1}, Links: pair(0, 1), Queues: topology.IPCQ{BufferKind: kind}, Body: perRank(func(t *tl.PE) {
 				t.Send(tl.East, t.Zeros(tl.Shape{n}, tl.F16))
 			}, func(t *tl.PE) {
 				t.RecvInto(tl.West, y, tl.Shape{n}, tl.F16)
 				visible = r.clock(t)
 			})})
-			same(t, fmt.Sprintf("%d elements by slots in %s end at", n, kind), run.Start+run.exec(1),
-				visible+r.setup+r.moves(r.slots(kind, 1), r.hbm(1), memory.Bytes(2*n)))
-			same(t, "the log has its end at", r.op(oplog.Recv).End, run.Start+run.exec(1))
+			same(t, fmt.Sprintf("%d elements by slots in %s end at", n, kind), run.Start+run.ExecOf(1),
+				visible+r.setup+r.transferTime(r.slotMemory(kind, 1), r.hbm(1), memory.Bytes(2*n)))
+			same(t, "the log has its end at", r.op(oplog.Recv).End, run.Start+run.ExecOf(1))
 		}
 	}
 }
@@ -177,7 +177,7 @@ func TestAMismatchNamesBothMessages(t *testing.T) {
 	} {
 		r := newRig(t, Options{})
 		y := r.tensor(1, 65)
-		e := r.failure(Program{Targets: []PEID{0, 1}, Links: pair(0, 1), Body: by(func(t *tl.PE) {
+		e := r.failure(Program{Targets: []PEID{0, 1}, Links: pair(0, 1), Body: perRank(func(t *tl.PE) {
 			t.Send(tl.East, t.Zeros(tl.Shape{64}, tl.F16))
 		}, func(t *tl.PE) { c.body(t, y) })})
 		var m *ipcq.Mismatch
@@ -193,14 +193,14 @@ func TestAMismatchNamesBothMessages(t *testing.T) {
 // Another shape of as many elements is the same message.
 func TestShapesMayDiffer(t *testing.T) {
 	r := newRig(t, Options{})
-	r.on(Program{Targets: []PEID{0, 1}, Links: pair(0, 1), Body: by(func(t *tl.PE) {
+	r.run(Program{Targets: []PEID{0, 1}, Links: pair(0, 1), Body: perRank(func(t *tl.PE) {
 		t.Send(tl.East, t.Zeros(tl.Shape{64}, tl.F16))
 	}, func(t *tl.PE) { t.Recv(tl.West, tl.Shape{4, 2, 8}, tl.F16) })})
 }
 
 // A message of no bytes takes a slot, and a credit, like any other.
 func TestMessagesOfNoBytesTakeSlots(t *testing.T) {
-	x := blocked{delivery{topology.BufferTCM, 0, 9, 0}, 4, simtime.Microsecond}
+	x := blockedSender{delivery{topology.BufferTCM, 0, 9, 0}, 4, simtime.Microsecond}
 	for _, kind := range topology.BufferKinds {
 		x.kind = kind
 		_, after, credit := x.run(t)
@@ -214,7 +214,7 @@ func TestQueuesAreNewInEveryLaunch(t *testing.T) {
 	r := newRig(t, Options{})
 	var ends []simtime.Time
 	for range 3 {
-		run, err := r.Start(Program{Name: "k", Targets: []PEID{0, 1}, Links: pair(0, 1), Body: by(func(t *tl.PE) {
+		run, err := r.Start(Program{Name: "k", Targets: []PEID{0, 1}, Links: pair(0, 1), Body: perRank(func(t *tl.PE) {
 			for range 10 {
 				t.Send(tl.East, t.Zeros(tl.Shape{64}, tl.F16))
 			}

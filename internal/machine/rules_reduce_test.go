@@ -74,7 +74,7 @@ func (x *reduction) formula(peers []int) simtime.Time {
 		return s.TCM.Overhead + max(bw.Serialize(memory.Bytes(n)), s.FetchStore.Bandwidth.Serialize(memory.Bytes(n)))
 	}
 	var (
-		called                        = x.calls(1)
+		called                        = x.callTime(1)
 		arrived, fetched, run, stored simtime.Time // the last of each
 		began, end                    simtime.Time
 		free                          []simtime.Time // when each step has been fetched
@@ -87,7 +87,7 @@ func (x *reduction) formula(peers []int) simtime.Time {
 			if step := len(free); step >= deep {
 				asked = max(asked, free[step-deep])
 			}
-			arrived = max(asked+x.setup, arrived) + x.moves(x.hbm(x.pes[peer]), x.tcm(x.pes[0]), memory.Bytes(bytes))
+			arrived = max(asked+x.setup, arrived) + x.transferTime(x.hbm(x.pes[peer]), x.tcm(x.pes[0]), memory.Bytes(bytes))
 			fetched = max(arrived, fetched, began) + port(s.TCM.ReadBandwidth, bytes)
 			free = append(free, fetched)
 			if i > 0 {
@@ -100,7 +100,7 @@ func (x *reduction) formula(peers []int) simtime.Time {
 			done = max(done, written[c-outputs])
 		}
 		stored = max(done, stored) + port(s.TCM.WriteBandwidth, bytes)
-		end = max(stored+x.setup, end) + x.moves(x.tcm(x.pes[0]), x.to, memory.Bytes(bytes))
+		end = max(stored+x.setup, end) + x.transferTime(x.tcm(x.pes[0]), x.to, memory.Bytes(bytes))
 		written = append(written, end)
 	}
 	return end
@@ -125,11 +125,11 @@ func TestReducePeersTakesItsFormula(t *testing.T) {
 						to = topology.KindSRAM
 					}
 					x := newReduction(r, pes, bytes/dtype.Size(), dtype, to)
-					run := r.on(x.program(func(t *tl.PE) { x.reduce(t, tl.OpAdd, peers...) }))
+					run := r.run(x.program(func(t *tl.PE) { x.reduce(t, tl.OpAdd, peers...) }))
 					what := fmt.Sprintf("%s, %s: %d B of %v of %d ranks", name, slow, bytes, dtype, ranks)
 					op := r.op(oplog.ReducePeers)
 					same(t, what+" end", op.End-run.Start, x.formula(peers))
-					same(t, what+" start", op.Start-run.Start, r.calls(1)+r.setup)
+					same(t, what+" start", op.Start-run.Start, r.callTime(1)+r.setup)
 					same(t, what+" have steps", int(op.Tiles), (bytes+chunk-1)/chunk*ranks)
 				}
 			}
@@ -148,14 +148,14 @@ func TestReducePeersOfOneChunk(t *testing.T) {
 			pes = append(pes, PEID(30*i))
 		}
 		x := newReduction(r, pes, n, tl.F64, topology.KindHBM)
-		run := r.on(x.program(func(t *tl.PE) { x.reduce(t, tl.OpMinimum) }))
-		want := r.calls(1) + r.setup + pe.CommandTime(r.spec.PE, bytes, pe.MathTime(r.spec.PE.Math, r.spec.PE.Math.Cycles.Simple, n), bytes) +
-			r.setup + r.moves(r.tcm(0), r.hbm(0), bytes)
+		run := r.run(x.program(func(t *tl.PE) { x.reduce(t, tl.OpMinimum) }))
+		want := r.callTime(1) + r.setup + pe.CommandTime(r.spec.PE, bytes, pe.MathTime(r.spec.PE.Math, r.spec.PE.Math.Cycles.Simple, n), bytes) +
+			r.setup + r.transferTime(r.tcm(0), r.hbm(0), bytes)
 		for _, id := range pes {
-			want += r.moves(r.hbm(id), r.tcm(0), bytes)
+			want += r.transferTime(r.hbm(id), r.tcm(0), bytes)
 		}
 		same(t, fmt.Sprintf("%d ranks", ranks), r.op(oplog.ReducePeers).End-run.Start, want)
-		same(t, fmt.Sprintf("the root of %d ranks", ranks), run.exec(0), want)
+		same(t, fmt.Sprintf("the root of %d ranks", ranks), run.ExecOf(0), want)
 	}
 }
 
@@ -172,8 +172,8 @@ func TestReducePeersOverlapsItsReads(t *testing.T) {
 				pes = append(pes, PEID(9*i))
 			}
 			x := newReduction(r, pes, bytes/4, tl.F32, topology.KindSRAM)
-			took = append(took, r.on(x.program(func(t *tl.PE) { x.reduce(t, tl.OpAdd) })).exec(0))
-			if least := simtime.Time(ranks) * r.beats(bytes); took[len(took)-1] < least {
+			took = append(took, r.run(x.program(func(t *tl.PE) { x.reduce(t, tl.OpAdd) })).ExecOf(0))
+			if least := simtime.Time(ranks) * r.portTime(bytes); took[len(took)-1] < least {
 				t.Errorf("%d ranks, %d outstanding: %v, less than the %v of the port", ranks, outstanding, took[len(took)-1], least)
 			}
 		}
@@ -190,13 +190,13 @@ func TestReducePeersIsItsSlowestGet(t *testing.T) {
 	for _, ranks := range []int{2, 3, 5, 7} {
 		for _, dtype := range []tl.DType{tl.BF16, tl.F32, tl.U64} {
 			for _, bytes := range []int{8, 256, 4096} {
-				r := newRigOf(t, Options{Log: true}, "alpha_beta", set("system.sips.count", ranks))
+				r := newPresetRig(t, Options{Log: true}, "alpha_beta", set("system.sips.count", ranks))
 				var pes []PEID
 				for i := range ranks {
 					pes = append(pes, PEID(i))
 				}
 				x := newReduction(r, pes, bytes/dtype.Size(), dtype, topology.KindHBM)
-				run := r.on(x.program(func(t *tl.PE) { x.reduce(t, tl.OpMaximum) }))
+				run := r.run(x.program(func(t *tl.PE) { x.reduce(t, tl.OpMaximum) }))
 				flit := r.spec.System.Flit
 				link := r.spec.System.SIPs.Link
 				want := simtime.Time(ranks/2)*link.Latency + link.Bandwidth.Serialize(memory.Bytes(bytes))
@@ -214,7 +214,7 @@ func TestReducePeersIsDispatchedOnce(t *testing.T) {
 	r := newRig(t, Options{})
 	x := newReduction(r, []PEID{0, 1, 2}, 1<<20, tl.F32, topology.KindHBM) // twice as large as TCM
 	var after simtime.Time
-	run := r.on(x.program(func(t *tl.PE) {
+	run := r.run(x.program(func(t *tl.PE) {
 		keep := t.Zeros(tl.Shape{(2<<20 - need) / 4}, tl.F32)
 		h := t.Composite(tl.ReducePeers(tl.OpAdd, x.out, x.x[0], tl.Shape{x.n}, x.dtype))
 		after = r.clock(t)
@@ -256,10 +256,10 @@ func TestReducePeersOfNothing(t *testing.T) {
 	for _, shape := range []tl.Shape{{0}, {0, 8}, {8, 0}, {2, 0, 3}} {
 		r := newRig(t, Options{Log: true})
 		x := newReduction(r, []PEID{0, 1}, 64, tl.F32, topology.KindHBM)
-		run := r.on(x.program(func(t *tl.PE) {
+		run := r.run(x.program(func(t *tl.PE) {
 			t.Wait(t.Composite(tl.ReducePeers(tl.OpAdd, x.out, x.x[0], shape, tl.F32)))
 		}))
-		same(t, fmt.Sprint(shape), run.exec(0), 2*r.dispatch)
+		same(t, fmt.Sprint(shape), run.ExecOf(0), 2*r.dispatch)
 	}
 }
 
@@ -268,7 +268,7 @@ func TestReducePeersInPlace(t *testing.T) {
 	r := newRig(t, Options{Log: true})
 	x := newReduction(r, []PEID{0, 1, 2}, 5000, tl.F32, topology.KindHBM)
 	x.out = x.x[0]
-	r.on(x.program(func(t *tl.PE) { x.reduce(t, tl.OpAdd) }))
+	r.run(x.program(func(t *tl.PE) { x.reduce(t, tl.OpAdd) }))
 	op := r.op(oplog.ReducePeers)
 	same(t, "written", op.Mem[0], op.Args[0].Mem[0])
 }
@@ -279,7 +279,7 @@ func TestReducePeersGoesBeforeLoads(t *testing.T) {
 	r := newRig(t, Options{Log: true})
 	x := newReduction(r, []PEID{0, 1}, 1024, tl.F32, topology.KindHBM)
 	big := r.tensor(0, 64<<10)
-	r.on(x.program(func(t *tl.PE) {
+	r.run(x.program(func(t *tl.PE) {
 		for i := range 16 {
 			t.Load(big.At(4096*i), tl.Shape{4096}, tl.F16)
 		}

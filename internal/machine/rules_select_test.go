@@ -36,8 +36,8 @@ func TestSelectTakesTheFirstThatIsReady(t *testing.T) {
 	} {
 		r := newRig(t, Options{})
 		got, took := -1, simtime.Time(0)
-		r.on(gather(c.counts, func(t *tl.PE) {
-			pass(t, late)
+		r.run(gather(c.counts, func(t *tl.PE) {
+			spendCalls(t, late)
 			took = -r.clock(t)
 			got = t.Select(c.cases...)
 			took += r.clock(t)
@@ -66,7 +66,7 @@ func TestSelectLetsOthersCatchUp(t *testing.T) {
 	} {
 		r := newRig(t, Options{})
 		var got int
-		r.on(Program{Targets: []PEID{0, 1}, Links: pair(0, 1), Body: by(func(t *tl.PE) {
+		r.run(Program{Targets: []PEID{0, 1}, Links: pair(0, 1), Body: perRank(func(t *tl.PE) {
 			t.Notify(1, 0, tl.Set, 1)
 			t.Send(tl.East, t.Zeros(tl.Shape{64}, tl.F16))
 		}, func(t *tl.PE) {
@@ -86,10 +86,10 @@ func TestSelectWaitsForAMessage(t *testing.T) {
 	r := newRig(t, Options{})
 	var index int
 	var at simtime.Time
-	idle := r.passFor(r.scheduler + r.full(4096, 2))
-	run := r.on(Program{
+	idle := r.callsFor(r.scheduler + r.fullTime(4096, 2))
+	run := r.run(Program{
 		Targets: []PEID{0, 9, 2}, Links: []Connection{{0, tl.North, 9, tl.Parent}, {0, tl.West, 2, tl.Parent}},
-		Body: by(func(t *tl.PE) {
+		Body: perRank(func(t *tl.PE) {
 			h := t.RecvAsync(tl.North, tl.Shape{64}, tl.F16)
 			index = t.Select(tl.CanRecv(tl.North), tl.CanRecv(tl.West))
 			at = r.clock(t)
@@ -99,30 +99,30 @@ func TestSelectWaitsForAMessage(t *testing.T) {
 			t.Send(tl.Parent, t.Zeros(tl.Shape{64}, tl.F16))
 		}, func(t *tl.PE) {
 			x := t.Zeros(tl.Shape{4096}, tl.F16)
-			pass(t, idle)
+			spendCalls(t, idle)
 			t.Send(tl.Parent, x)
 		}),
 	})
 	same(t, "case", index, 1)
-	same(t, "it goes on at", at-run.Start, r.calls(1+idle+1)+r.put(topology.BufferTCM, 2, 0, 4096))
+	same(t, "it goes on at", at-run.Start, r.callTime(1+idle+1)+r.slotWriteTime(topology.BufferTCM, 2, 0, 4096))
 }
 
-// crowd is a sender that fills its queue with messages of a slot and then selects on
+// fullQueue is a sender that fills its queue with messages of a slot and then selects on
 // room for one of so many fragments, which the receiver, who is late, gives back one
 // by one.
-type crowd struct {
+type fullQueue struct {
 	b                PEID
 	slots, fragments int
 }
 
 // run is when Select goes on and the formula of it: the return of as many credits as
 // the message has fragments, at most all.
-func (x crowd) run(t tester, sets ...string) (r *rig, began, at, credit simtime.Time) {
+func (x fullQueue) run(t tester, sets ...string) (r *rig, began, at, credit simtime.Time) {
 	t.Helper()
 	r = newRig(t, Options{}, append(sets, set("pe.ipcq.n_slots", x.slots), "pe.ipcq.slot_size=256 B")...)
-	late := r.passFor(2 * simtime.Microsecond)
+	late := r.callsFor(2 * simtime.Microsecond)
 	large := tl.Shape{128 * x.fragments}
-	run := r.on(Program{Targets: []PEID{0, x.b}, Links: pair(0, x.b), Body: by(func(t *tl.PE) {
+	run := r.run(Program{Targets: []PEID{0, x.b}, Links: pair(0, x.b), Body: perRank(func(t *tl.PE) {
 		m, next := t.Zeros(tl.Shape{128}, tl.F16), t.Zeros(large, tl.F16)
 		for range x.slots {
 			t.Send(tl.East, m)
@@ -135,7 +135,7 @@ func (x crowd) run(t tester, sets ...string) (r *rig, began, at, credit simtime.
 			same(r.tester, "the send takes", r.clock(t)-at, r.dispatch)
 		}
 	}, func(t *tl.PE) {
-		pass(t, late)
+		spendCalls(t, late)
 		for range x.slots {
 			t.Recv(tl.West, tl.Shape{128}, tl.F16)
 		}
@@ -144,20 +144,20 @@ func (x crowd) run(t tester, sets ...string) (r *rig, began, at, credit simtime.
 	tcm := r.spec.PE.TCM
 	var copied simtime.Time
 	for k := range min(x.fragments, x.slots) {
-		copied = max(copied, r.calls(late+1+k)+r.setup) + tcm.Overhead + max(tcm.ReadBandwidth.Serialize(256), tcm.WriteBandwidth.Serialize(256))
+		copied = max(copied, r.callTime(late+1+k)+r.setup) + tcm.Overhead + max(tcm.ReadBandwidth.Serialize(256), tcm.WriteBandwidth.Serialize(256))
 	}
 	return r, began - run.Start, at - run.Start, copied + r.creditTime(0, x.b)
 }
 
-var anyCrowd = rapid.Custom(func(t *rapid.T) crowd {
-	return crowd{PEID(rapid.IntRange(1, 255).Draw(t, "to")), rapid.IntRange(1, 6).Draw(t, "slots"), rapid.IntRange(1, 9).Draw(t, "fragments")}
+var anyFullQueue = rapid.Custom(func(t *rapid.T) fullQueue {
+	return fullQueue{PEID(rapid.IntRange(1, 255).Draw(t, "to")), rapid.IntRange(1, 6).Draw(t, "slots"), rapid.IntRange(1, 9).Draw(t, "fragments")}
 })
 
 // Select on room goes on at the instant when the last credit that the message needs is
 // back, and the send that follows does not wait.
 func TestSelectWaitsForCredits(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		x := anyCrowd.Draw(t, "case")
+		x := anyFullQueue.Draw(t, "case")
 		_, _, at, credit := x.run(t)
 		if at != credit {
 			t.Fatalf("%+v: Select goes on at %v, want %v", x, at, credit)
@@ -168,7 +168,7 @@ func TestSelectWaitsForCredits(t *testing.T) {
 // A CPU that polls looks for credits every poll_cycles, in Select as in Send.
 func TestSelectPollsForCredits(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		x := anyCrowd.Draw(t, "case")
+		x := anyFullQueue.Draw(t, "case")
 		x.fragments = min(x.fragments, x.slots) // so that the send does not poll as well
 		cycles := rapid.IntRange(1, 500).Draw(t, "poll cycles")
 		r, began, at, credit := x.run(t, "pe.ipcq.backpressure=poll", set("pe.ipcq.poll_cycles", cycles))
@@ -188,16 +188,16 @@ func TestSelectWaitsForASignal(t *testing.T) {
 	r := newRig(t, Options{})
 	var at simtime.Time
 	const idle = 300
-	run := r.on(Program{Targets: []PEID{0, 9}, Body: by(func(t *tl.PE) {
+	run := r.run(Program{Targets: []PEID{0, 9}, Body: perRank(func(t *tl.PE) {
 		t.Select(tl.CanSignal(7, tl.GE, 2))
 		at = r.clock(t)
 	}, func(t *tl.PE) {
 		t.Notify(0, 7, tl.Add, 1)
 		t.Notify(0, 8, tl.Add, 2)
-		pass(t, idle)
+		spendCalls(t, idle)
 		t.Notify(0, 7, tl.Add, 1)
 	})})
-	same(t, "it goes on at", at-run.Start, simtime.Time(2+idle+1)*r.dispatch+r.notice(9, 0))
+	same(t, "it goes on at", at-run.Start, simtime.Time(2+idle+1)*r.dispatch+r.notifyTime(9, 0))
 }
 
 // Whatever comes first ends the wait at its own time: a message also when a credit is
@@ -219,9 +219,9 @@ func TestSelectWaitsForWhateverComesFirst(t *testing.T) {
 		r := newRig(t, Options{})
 		var index int
 		var at simtime.Time
-		run := r.on(Program{
+		run := r.run(Program{
 			Targets: []PEID{0, far, 1, 2}, Links: append(pair(0, far), Connection{0, tl.North, 1, tl.Parent}),
-			Body: by(func(t *tl.PE) {
+			Body: perRank(func(t *tl.PE) {
 				x := t.Zeros(tl.Shape{64}, tl.F16)
 				for range 4 {
 					t.Send(tl.East, x)
@@ -230,24 +230,24 @@ func TestSelectWaitsForWhateverComesFirst(t *testing.T) {
 				at = r.clock(t)
 				t.Recv(tl.North, tl.Shape{64}, tl.F16)
 			}, func(t *tl.PE) {
-				pass(t, c.taken)
+				spendCalls(t, c.taken)
 				for range 4 {
 					t.Recv(tl.West, tl.Shape{64}, tl.F16)
 				}
 			}, func(t *tl.PE) {
 				x := t.Zeros(tl.Shape{64}, tl.F16)
-				pass(t, c.message)
+				spendCalls(t, c.message)
 				t.Send(tl.Parent, x)
 			}, func(t *tl.PE) {
-				pass(t, c.signal)
+				spendCalls(t, c.signal)
 				t.Notify(0, 0, tl.Set, 1)
 			}),
 		})
-		begun := r.calls(c.taken + 1)
+		begun := r.callTime(c.taken + 1)
 		comes := [3]simtime.Time{
-			begun + r.take(topology.BufferTCM, far, 128) + r.creditTime(0, far),
-			r.calls(1+c.message+1) + r.put(topology.BufferTCM, 1, 0, 128),
-			simtime.Time(c.signal+1)*r.dispatch + r.notice(2, 0),
+			begun + r.slotReadTime(topology.BufferTCM, far, 128) + r.creditTime(0, far),
+			r.callTime(1+c.message+1) + r.slotWriteTime(topology.BufferTCM, 1, 0, 128),
+			simtime.Time(c.signal+1)*r.dispatch + r.notifyTime(2, 0),
 		}
 		if strings.Contains(c.name, "on its way") && !(begun < comes[c.want] && comes[c.want] < comes[0]) {
 			t.Errorf("%s: it comes at %v, want between %v and %v", c.name, comes[c.want], begun, comes[0])
@@ -279,14 +279,14 @@ func TestSelectGetsWhatRecvGets(t *testing.T) {
 				want[compass[i]] = n
 			}
 		}
-		r.on(gather(counts, func(t *tl.PE) { // which is an error if messages are left
+		r.run(gather(counts, func(t *tl.PE) { // which is an error if messages are left
 			for range total {
 				port := order[t.Select(cases...)]
 				before := r.clock(t)
 				t.Recv(port, tl.Shape{64}, tl.F16)
 				same(r.tester, "the receive takes", r.clock(t)-before, r.dispatch)
 				got[port]++
-				pass(t, slow)
+				spendCalls(t, slow)
 			}
 		}))
 		if !maps.Equal(got, want) {
@@ -299,7 +299,7 @@ func TestSelectGetsWhatRecvGets(t *testing.T) {
 func TestSelectInADeadlock(t *testing.T) {
 	r := newRig(t, Options{})
 	ids := []PEID{0, 1, 2}
-	d := r.deadlock(Program{Targets: ids, Links: ring(ids...), Body: by(func(t *tl.PE) {
+	d := r.deadlock(Program{Targets: ids, Links: ring(ids...), Body: perRank(func(t *tl.PE) {
 		for range 4 {
 			t.Send(tl.West, t.Zeros(tl.Shape{64}, tl.F16))
 		}
@@ -334,7 +334,7 @@ func TestSelectMisuseIsAnError(t *testing.T) {
 		{[]tl.Case{tl.CanSignal(65536, tl.EQ, 0)}, "no signal 65536: a PE has 0 to 65535"},
 	} {
 		r := newRig(t, Options{})
-		e := r.failure(Program{Targets: []PEID{0, 1}, Links: pair(0, 1), Body: by(func(t *tl.PE) { t.Select(c.cases...) }, func(*tl.PE) {})})
+		e := r.failure(Program{Targets: []PEID{0, 1}, Links: pair(0, 1), Body: perRank(func(t *tl.PE) { t.Select(c.cases...) }, func(*tl.PE) {})})
 		same(t, "operation", e.Op, "Select")
 		same(t, e.Shapes, e.Err.Error(), c.want)
 	}
@@ -345,8 +345,8 @@ func TestSelectWithoutEndIsFound(t *testing.T) {
 	if raceDetector {
 		t.Skip("it takes the race detector too long")
 	}
-	r := newRigOf(t, Options{}, "alpha_beta")
-	e := r.failure(Program{Targets: []PEID{0, 1}, Links: pair(0, 1), Body: by(func(t *tl.PE) {
+	r := newPresetRig(t, Options{}, "alpha_beta")
+	e := r.failure(Program{Targets: []PEID{0, 1}, Links: pair(0, 1), Body: perRank(func(t *tl.PE) {
 		for {
 			t.Select(tl.CanSend(tl.East, tl.Shape{64}, tl.F16))
 		}

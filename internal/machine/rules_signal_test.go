@@ -26,9 +26,9 @@ func (r *rig) window(n int, ids ...PEID) ([]tl.Ptr, [][]memory.Part) {
 
 // notice is how long a notification from PE a to PE b takes from its dispatch on: 16 B
 // in class comm.
-func (r *rig) notice(a, b PEID) simtime.Time {
+func (r *rig) notifyTime(a, b PEID) simtime.Time {
 	r.Helper()
-	return r.scheduler + r.setup + r.moves(r.tcm(a), r.tcm(b), r.spec.PE.IPCQ.CreditBytes)
+	return r.scheduler + r.setup + r.transferTime(r.tcm(a), r.tcm(b), r.spec.PE.IPCQ.CreditBytes)
 }
 
 // A notification takes dispatch, scheduler, set-up and the path of 16 B; who waits for
@@ -37,22 +37,22 @@ func TestNotifyTakesItsFormula(t *testing.T) {
 	for _, b := range []PEID{1, 8, 100, 255} {
 		r := newRig(t, Options{})
 		var at simtime.Time
-		run := r.on(Program{Targets: []PEID{0, b}, Body: by(func(t *tl.PE) {
+		run := r.run(Program{Targets: []PEID{0, b}, Body: perRank(func(t *tl.PE) {
 			t.Notify(1, 7, tl.Set, 1)
 		}, func(t *tl.PE) {
 			t.WaitSignal(7, tl.EQ, 1)
 			at = r.clock(t)
 		})})
-		same(t, "the waiter goes on at", at-run.Start, r.dispatch+r.notice(0, b))
+		same(t, "the waiter goes on at", at-run.Start, r.dispatch+r.notifyTime(0, b))
 	}
 	r := newRig(t, Options{})
 	var at simtime.Time
-	run := r.on(Program{Targets: []PEID{0}, Body: func(t *tl.PE) {
+	run := r.run(Program{Targets: []PEID{0}, Body: func(t *tl.PE) {
 		t.Notify(0, 0, tl.Add, 5)
 		t.WaitSignal(0, tl.EQ, 5)
 		at = r.clock(t)
 	}})
-	same(t, "who notifies itself goes on at", at-run.Start, r.dispatch+r.notice(0, 0))
+	same(t, "who notifies itself goes on at", at-run.Start, r.dispatch+r.notifyTime(0, 0))
 }
 
 // Each comparison, below, at and above the value.
@@ -67,7 +67,7 @@ func TestEveryComparison(t *testing.T) {
 	} {
 		var got, waited [3]bool
 		r := newRig(t, Options{})
-		r.on(Program{Targets: []PEID{0}, Body: func(t *tl.PE) {
+		r.run(Program{Targets: []PEID{0}, Body: func(t *tl.PE) {
 			for i, v := range []int{4, 5, 6} {
 				t.Notify(0, i, tl.Set, v)
 			}
@@ -89,7 +89,7 @@ func TestEveryComparison(t *testing.T) {
 func TestTestDoesNotWait(t *testing.T) {
 	r := newRig(t, Options{})
 	var last, first simtime.Time // look that fails, look that does not
-	run := r.on(Program{Targets: []PEID{0, 1}, Body: by(func(t *tl.PE) {
+	run := r.run(Program{Targets: []PEID{0, 1}, Body: perRank(func(t *tl.PE) {
 		t.Notify(1, 0, tl.Set, 1)
 	}, func(t *tl.PE) {
 		for !t.Test(0, tl.GE, 1) {
@@ -97,7 +97,7 @@ func TestTestDoesNotWait(t *testing.T) {
 		}
 		first = r.clock(t)
 	})})
-	arrives := run.Start + r.dispatch + r.notice(0, 1)
+	arrives := run.Start + r.dispatch + r.notifyTime(0, 1)
 	if !(last < arrives && arrives <= first && first == last+r.dispatch) {
 		t.Errorf("the last look in vain is at %v, the next at %v, want %v between them, %v apart", last, first, arrives, r.dispatch)
 	}
@@ -110,20 +110,20 @@ func TestPutAndGetTakeTheirFormula(t *testing.T) {
 			size := memory.Bytes(2 * n)
 			r := newRig(t, Options{})
 			x, windows := r.window(n, 0, peer)
-			idle := r.passFor(r.scheduler + r.full(n, 2))
-			run := r.on(Program{Targets: []PEID{0, peer}, Windows: windows, Body: by(func(t *tl.PE) {
+			idle := r.callsFor(r.scheduler + r.fullTime(n, 2))
+			run := r.run(Program{Targets: []PEID{0, peer}, Windows: windows, Body: perRank(func(t *tl.PE) {
 				v := t.Zeros(tl.Shape{n}, tl.F16)
-				pass(t, idle)
+				spendCalls(t, idle)
 				t.Put(1, x[0], v)
 			}, func(*tl.PE) {})})
-			same(t, "Put ends at", run.exec(0), r.calls(1+idle+1)+r.setup+r.moves(r.tcm(0), r.hbm(peer), size))
+			same(t, "Put ends at", run.ExecOf(0), r.callTime(1+idle+1)+r.setup+r.transferTime(r.tcm(0), r.hbm(peer), size))
 
 			r = newRig(t, Options{})
 			x, windows = r.window(n, 0, peer)
-			run = r.on(Program{Targets: []PEID{0, peer}, Windows: windows, Body: by(func(t *tl.PE) {
+			run = r.run(Program{Targets: []PEID{0, peer}, Windows: windows, Body: perRank(func(t *tl.PE) {
 				t.Get(1, x[0], tl.Shape{n}, tl.F16)
 			}, func(*tl.PE) {})})
-			same(t, "Get ends at", run.exec(0), r.calls(1)+r.setup+r.moves(r.hbm(peer), r.tcm(0), size))
+			same(t, "Get ends at", run.ExecOf(0), r.callTime(1)+r.setup+r.transferTime(r.hbm(peer), r.tcm(0), size))
 		}
 	}
 }
@@ -149,13 +149,13 @@ func TestWindowMisuseIsAnError(t *testing.T) {
 	} {
 		r := newRig(t, Options{})
 		x, windows := r.window(64, 0, 1)
-		e := r.failure(Program{Targets: []PEID{0, 1}, Windows: windows, Body: by(func(t *tl.PE) { c.body(t, x[0]) }, func(*tl.PE) {})})
+		e := r.failure(Program{Targets: []PEID{0, 1}, Windows: windows, Body: perRank(func(t *tl.PE) { c.body(t, x[0]) }, func(*tl.PE) {})})
 		same(t, c.name, e.Err.Error(), c.want)
 	}
 	r := newRig(t, Options{})
 	x, windows := r.window(64, 0, 1)
 	windows[0][1].Bytes = 0
-	e := r.failure(Program{Targets: []PEID{0, 1}, Windows: windows, Body: by(func(t *tl.PE) { t.Put(1, x[0], v(t)) }, func(*tl.PE) {})})
+	e := r.failure(Program{Targets: []PEID{0, 1}, Windows: windows, Body: perRank(func(t *tl.PE) { t.Put(1, x[0], v(t)) }, func(*tl.PE) {})})
 	same(t, "peer without a part", e.Err.Error(), "elements 0 to 63 are not all in the shard of rank 1 of the window, which has 0: move the pointer, or mask what lies beyond")
 }
 
@@ -165,7 +165,7 @@ func TestAQueueOrdersMemory(t *testing.T) {
 	r := newRig(t, Options{Log: true})
 	x, y := r.tensor(0, 65536), r.tensor(100, 65536)
 	var visible simtime.Time
-	r.on(Program{Targets: []PEID{0, 100}, Links: pair(0, 100), Body: by(func(t *tl.PE) {
+	r.run(Program{Targets: []PEID{0, 100}, Links: pair(0, 100), Body: perRank(func(t *tl.PE) {
 		v := t.Zeros(tl.Shape{65536}, tl.F16)
 		t.Store(y, v)
 		t.Load(x, tl.Shape{65536}, tl.F16)
@@ -189,7 +189,7 @@ func TestAQueueDoesNotWaitForComposites(t *testing.T) {
 		r := newRig(t, Options{Log: true})
 		a, c := r.tensor(0, 128, 128), r.tensor(0, 128, 128)
 		var visible simtime.Time
-		r.on(Program{Targets: []PEID{0, 1}, Links: pair(0, 1), Body: by(func(t *tl.PE) {
+		r.run(Program{Targets: []PEID{0, 1}, Links: pair(0, 1), Body: perRank(func(t *tl.PE) {
 			v := t.Zeros(tl.Shape{1}, tl.F16)
 			x := t.Ref(a, tl.Shape{128, 128}, tl.F16)
 			h := t.Composite(tl.Gemm(x, x, c))
@@ -202,7 +202,7 @@ func TestAQueueDoesNotWaitForComposites(t *testing.T) {
 			visible = r.clock(t)
 		})})
 		end := r.op(oplog.Gemm).End
-		want := end + r.dispatch + r.scheduler + r.put(topology.BufferTCM, 0, 1, 2)
+		want := end + r.dispatch + r.scheduler + r.slotWriteTime(topology.BufferTCM, 0, 1, 2)
 		switch {
 		case wait && visible != want:
 			t.Errorf("after Wait the message is visible at %v, want %v", visible, want)
@@ -218,7 +218,7 @@ func TestNotifyComesWhenTheLastReadBegins(t *testing.T) {
 	r := newRig(t, Options{Log: true})
 	x := r.tensor(0, 1<<16)
 	reads := r.spec.PE.DMA.Outstanding + 1
-	r.on(Program{Targets: []PEID{0}, Body: func(t *tl.PE) {
+	r.run(Program{Targets: []PEID{0}, Body: func(t *tl.PE) {
 		for i := range reads {
 			t.Load(x.Add(i*2048), tl.Shape{2048}, tl.F16)
 		}

@@ -16,27 +16,27 @@ import (
 
 // put is from a send's set-up to when n bytes are in a slot of PE b, and take from a
 // receive's set-up to when they are out of it.
-func (r *rig) put(kind topology.BufferKind, a, b PEID, n memory.Bytes) simtime.Time {
+func (r *rig) slotWriteTime(kind topology.BufferKind, a, b PEID, n memory.Bytes) simtime.Time {
 	r.Helper()
-	return r.setup + r.moves(r.tcm(a), r.slots(kind, b), n) + r.access(kind)
+	return r.setup + r.transferTime(r.tcm(a), r.slotMemory(kind, b), n) + r.slotOverhead(kind)
 }
 
-func (r *rig) take(kind topology.BufferKind, b PEID, n memory.Bytes) simtime.Time {
+func (r *rig) slotReadTime(kind topology.BufferKind, b PEID, n memory.Bytes) simtime.Time {
 	r.Helper()
 	if kind == topology.BufferTCM { // one pass through the slower of its two ports
 		tcm := r.spec.PE.TCM
 		return r.setup + tcm.Overhead + max(tcm.ReadBandwidth.Serialize(n), tcm.WriteBandwidth.Serialize(n))
 	}
-	return r.setup + r.moves(r.slots(kind, b), r.tcm(b), n) + r.access(kind)
+	return r.setup + r.transferTime(r.slotMemory(kind, b), r.tcm(b), n) + r.slotOverhead(kind)
 }
 
 // slots is the memory of PE b that holds its queues' slots.
-func (r *rig) slots(kind topology.BufferKind, b PEID) memory.ID {
+func (r *rig) slotMemory(kind topology.BufferKind, b PEID) memory.ID {
 	return r.PE(b).Memory(bufferKinds[kind])
 }
 
 // access is what that adds: 6 ns for HBM; the 2 ns of SRAM are on the path.
-func (r *rig) access(kind topology.BufferKind) simtime.Time {
+func (r *rig) slotOverhead(kind topology.BufferKind) simtime.Time {
 	if kind == topology.BufferHBM {
 		return r.spec.PE.IPCQ.HBMOverhead
 	}
@@ -64,21 +64,21 @@ var anyDelivery = rapid.Custom(func(t *rapid.T) delivery {
 
 // times is when, after the start, the sender goes on, the message is visible to its
 // receiver, and it can be fetched from its TCM; and when both PEs end.
-type times struct{ sent, visible, fetched, sender, receiver simtime.Time }
+type deliveryTimes struct{ sent, visible, fetched, sender, receiver simtime.Time }
 
-// travel sends the message.
-func (m delivery) travel(t tester, sets ...string) (r *rig, got times) {
+// send sends the message.
+func (m delivery) send(t tester, sets ...string) (r *rig, got deliveryTimes) {
 	t.Helper()
-	return m.travelIn(t, fabric.Train, sets...)
+	return m.sendWith(t, fabric.Train, sets...)
 }
 
-func (m delivery) travelIn(t tester, fid fabric.Fidelity, sets ...string) (r *rig, got times) {
+func (m delivery) sendWith(t tester, fid fabric.Fidelity, sets ...string) (r *rig, got deliveryTimes) {
 	t.Helper()
 	r = newRig(t, Options{Fidelity: fid, Log: true}, sets...)
-	idle := r.passFor(r.scheduler + r.full(m.n, 2))
-	run := r.on(Program{Targets: []PEID{m.a, m.b}, Links: pair(m.a, m.b), Queues: topology.IPCQ{BufferKind: m.kind}, Body: by(func(t *tl.PE) {
+	idle := r.callsFor(r.scheduler + r.fullTime(m.n, 2))
+	run := r.run(Program{Targets: []PEID{m.a, m.b}, Links: pair(m.a, m.b), Queues: topology.IPCQ{BufferKind: m.kind}, Body: perRank(func(t *tl.PE) {
 		x := t.Zeros(tl.Shape{m.n}, tl.F16)
-		pass(t, idle)
+		spendCalls(t, idle)
 		t.Send(tl.East, x)
 		got.sent = r.clock(t)
 	}, func(t *tl.PE) {
@@ -87,7 +87,7 @@ func (m delivery) travelIn(t tester, fid fabric.Fidelity, sets ...string) (r *ri
 		x.Neg()
 	})})
 	got.sent, got.visible, got.fetched = got.sent-run.Start, got.visible-run.Start, r.op(oplog.Math).Start-run.Start
-	got.sender, got.receiver = run.exec(m.a), run.exec(m.b)
+	got.sender, got.receiver = run.ExecOf(m.a), run.ExecOf(m.b)
 	return r, got
 }
 
@@ -101,12 +101,12 @@ func (m delivery) travelIn(t tester, fid fabric.Fidelity, sets ...string) (r *ri
 func TestAMessageTakesItsFormula(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := anyDelivery.Draw(t, "message")
-		r, got := m.travel(t, anyPESets.Draw(t, "sets")...)
+		r, got := m.send(t, anyPESets.Draw(t, "sets")...)
 		size := memory.Bytes(2 * m.n)
-		idle := r.passFor(r.scheduler + r.full(m.n, 2))
-		want := times{sent: simtime.Time(1+idle+1) * r.dispatch}
-		want.visible = want.sent + r.scheduler + r.put(m.kind, m.a, m.b, size)
-		want.fetched = max(want.visible+r.take(m.kind, m.b, size), want.visible+r.calls(1))
+		idle := r.callsFor(r.scheduler + r.fullTime(m.n, 2))
+		want := deliveryTimes{sent: simtime.Time(1+idle+1) * r.dispatch}
+		want.visible = want.sent + r.scheduler + r.slotWriteTime(m.kind, m.a, m.b, size)
+		want.fetched = max(want.visible+r.slotReadTime(m.kind, m.b, size), want.visible+r.callTime(1))
 		neg := pe.CommandTime(r.spec.PE, size, pe.MathTime(r.spec.PE.Math, r.spec.PE.Math.Cycles.Simple, m.n), size)
 		want.sender, want.receiver = want.visible, want.fetched+neg
 		if got != want {
@@ -120,13 +120,13 @@ func TestAKernelEndsWithItsLastReceive(t *testing.T) {
 	for _, kind := range topology.BufferKinds {
 		r := newRig(t, Options{})
 		var visible simtime.Time
-		run := r.on(Program{Targets: []PEID{0, 9}, Links: pair(0, 9), Queues: topology.IPCQ{BufferKind: kind}, Body: by(func(t *tl.PE) {
+		run := r.run(Program{Targets: []PEID{0, 9}, Links: pair(0, 9), Queues: topology.IPCQ{BufferKind: kind}, Body: perRank(func(t *tl.PE) {
 			t.Send(tl.East, t.Zeros(tl.Shape{1024}, tl.F16))
 		}, func(t *tl.PE) {
 			t.Recv(tl.West, tl.Shape{1024}, tl.F16)
 			visible = r.clock(t)
 		})})
-		same(t, string(kind)+": the receiver ends at", run.Start+run.exec(9), visible+r.take(kind, 9, 2048))
+		same(t, string(kind)+": the receiver ends at", run.Start+run.ExecOf(9), visible+r.slotReadTime(kind, 9, 2048))
 	}
 }
 
@@ -137,7 +137,7 @@ func TestTCMSlotsAreFastest(t *testing.T) {
 		taken := map[topology.BufferKind]simtime.Time{}
 		for _, kind := range topology.BufferKinds {
 			m.kind = kind
-			_, got := m.travel(t)
+			_, got := m.send(t)
 			taken[kind] = got.receiver
 		}
 		if tcm := taken[topology.BufferTCM]; tcm > taken[topology.BufferSRAM] || tcm > taken[topology.BufferHBM] {
@@ -153,7 +153,7 @@ func TestLatencyRisesWithHopsAndBytes(t *testing.T) {
 		// The same cube, then one, two and three cubes further along a row, then three
 		// rows down, then the other SIP.
 		for _, b := range []PEID{1, 8, 16, 24, 24 + 32, 24 + 96, 128 + 24 + 96} {
-			_, got := delivery{kind, 0, b, 128}.travel(t)
+			_, got := delivery{kind, 0, b, 128}.send(t)
 			took := got.fetched - got.sent
 			if took <= before {
 				t.Errorf("%s: to PE %d it takes %v, want more than the %v of the one before", kind, b, took, before)
@@ -162,7 +162,7 @@ func TestLatencyRisesWithHopsAndBytes(t *testing.T) {
 		}
 		before = 0
 		for _, n := range []int{0, 1, 64, 128, 129, 256, 512, 1024, 2048} {
-			_, got := delivery{kind, 0, 100, n}.travel(t)
+			_, got := delivery{kind, 0, 100, n}.send(t)
 			took := got.fetched - got.sent
 			if took <= before {
 				t.Errorf("%s: %d elements take %v, want more than the %v of fewer", kind, n, took, before)
@@ -188,14 +188,14 @@ func TestSlotsAreAllocatedAndRunOut(t *testing.T) {
 		r := newRig(t, Options{}, c.set)
 		var held [3]memory.Bytes
 		p := Program{Targets: []PEID{0, 1}, Queues: topology.IPCQ{BufferKind: kind}, Body: func(*tl.PE) {
-			held[0] = r.Memory(r.slots(kind, 0)).Allocator.Used()
-			held[1] = r.Memory(r.slots(kind, 1)).Allocator.Used()
+			held[0] = r.Memory(r.slotMemory(kind, 0)).Allocator.Used()
+			held[1] = r.Memory(r.slotMemory(kind, 1)).Allocator.Used()
 		}}
 		for i := range 2 {
 			p.Links = append(p.Links, Connection{0, tl.Numbered(i), 1, tl.Numbered(1 - i)})
 		}
-		r.on(p)
-		held[2] = r.Memory(r.slots(kind, 0)).Allocator.Used()
+		r.run(p)
+		held[2] = r.Memory(r.slotMemory(kind, 0)).Allocator.Used()
 		want := [3]memory.Bytes{2 * slots, 2 * slots, 0}
 		if kind == topology.BufferSRAM { // both PEs' in one
 			want = [3]memory.Bytes{4 * slots, 4 * slots, 0}
@@ -211,7 +211,7 @@ func TestSlotsAreAllocatedAndRunOut(t *testing.T) {
 		case c.want != "" && (err == nil || err.Error() != c.want):
 			t.Errorf("%s: %v, want %s", kind, err, c.want)
 		}
-		same(t, string(kind)+" held after that", r.Memory(r.slots(kind, 0)).Allocator.Used(), 0)
+		same(t, string(kind)+" held after that", r.Memory(r.slotMemory(kind, 0)).Allocator.Used(), 0)
 	}
 }
 

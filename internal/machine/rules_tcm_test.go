@@ -16,14 +16,14 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// tcmOf is a TCM of a size, without room for queues.
-func tcmOf(size string) []string {
+// tcmSettings is a TCM of a size, without room for queues.
+func tcmSettings(size string) []string {
 	return []string{set("pe.tcm.size", size), set("pe.ipcq.buffer_kind", "sram")}
 }
 
 // overflow runs an operation and is the *pe.Overflow that it panics with, nil if it
 // goes well. The kernel goes on.
-func overflow(op func()) (o *pe.Overflow) {
+func recoverOverflow(op func()) (o *pe.Overflow) {
 	defer func() {
 		switch e := recover().(type) {
 		case nil:
@@ -41,10 +41,10 @@ func overflow(op func()) (o *pe.Overflow) {
 
 // Of four tiles that fill the TCM, the fifth displaces the one not used for longest.
 func TestTCMDisplacesTheLeastRecentlyUsedTile(t *testing.T) {
-	r := newRig(t, Options{}, tcmOf("16 KiB")...)
+	r := newRig(t, Options{}, tcmSettings("16 KiB")...)
 	x := r.tensor(0, 2048)
 	var gone []int
-	r.alone(func(t *tl.PE) {
+	r.runAlone(func(t *tl.PE) {
 		var tiles []tl.Tile
 		load := func() { tiles = append(tiles, t.Load(x, tl.Shape{2048}, tl.F16)) }
 		for range 4 {
@@ -55,7 +55,7 @@ func TestTCMDisplacesTheLeastRecentlyUsedTile(t *testing.T) {
 		t.Store(x, tiles[2])
 		load() // instead of 3
 		for i, tile := range tiles {
-			if overflow(func() { t.Store(x, tile) }) != nil {
+			if recoverOverflow(func() { t.Store(x, tile) }) != nil {
 				gone = append(gone, i)
 			}
 		}
@@ -69,39 +69,39 @@ func TestTCMDisplacesTheLeastRecentlyUsedTile(t *testing.T) {
 func TestTCMHoldsAThousandTiles(t *testing.T) {
 	r := newRig(t, Options{})
 	gone := 0
-	r.alone(func(t *tl.PE) {
+	r.runAlone(func(t *tl.PE) {
 		tiles := make([]tl.Tile, 1100)
 		for i := range tiles {
 			tiles[i] = t.Zeros(tl.Shape{1}, tl.F16)
 		}
-		for gone < len(tiles) && overflow(func() { tiles[gone].Pin() }) != nil {
+		for gone < len(tiles) && recoverOverflow(func() { tiles[gone].Pin() }) != nil {
 			gone++
 		}
 	})
 	same(t, "tiles displaced", gone, 1100-1024)
 }
 
-// shelf is the rule as a list: what is in TCM, oldest use first.
-type shelf struct {
+// tcmModel is the rule as a list: what is in TCM, oldest use first.
+type tcmModel struct {
 	size  memory.Bytes
-	tiles []shelved
+	tiles []modelTile
 }
 
-type shelved struct {
+type modelTile struct {
 	name   int
 	bytes  memory.Bytes
 	pinned bool
 	freed  bool
 }
 
-func (s *shelf) used() (n memory.Bytes) {
+func (s *tcmModel) used() (n memory.Bytes) {
 	for _, x := range s.tiles {
 		n += x.bytes
 	}
 	return n
 }
 
-func (s *shelf) find(name int) int {
+func (s *tcmModel) find(name int) int {
 	for i, x := range s.tiles {
 		if x.name == name {
 			return i
@@ -111,7 +111,7 @@ func (s *shelf) find(name int) int {
 }
 
 // add makes room by displacing the oldest tiles that are not pinned.
-func (s *shelf) add(name int, n memory.Bytes) bool {
+func (s *tcmModel) add(name int, n memory.Bytes) bool {
 	n = (n + 255) / 256 * 256
 	for i := 0; s.used()+n > s.size; {
 		if i == len(s.tiles) {
@@ -123,18 +123,18 @@ func (s *shelf) add(name int, n memory.Bytes) bool {
 		}
 		s.tiles = append(s.tiles[:i], s.tiles[i+1:]...)
 	}
-	s.tiles = append(s.tiles, shelved{name: name, bytes: n})
+	s.tiles = append(s.tiles, modelTile{name: name, bytes: n})
 	return true
 }
 
 // move puts a tile to the end of the list, or to its beginning.
-func (s *shelf) move(i int, newest bool) {
+func (s *tcmModel) move(i int, newest bool) {
 	x := s.tiles[i]
 	s.tiles = append(s.tiles[:i], s.tiles[i+1:]...)
 	if newest {
 		s.tiles = append(s.tiles, x)
 	} else {
-		s.tiles = append([]shelved{x}, s.tiles...)
+		s.tiles = append([]modelTile{x}, s.tiles...)
 	}
 }
 
@@ -154,17 +154,17 @@ var anyTileUse = rapid.Custom(func(t *rapid.T) tileUse {
 func TestTCMHoldsWhatTheRuleSays(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		uses := rapid.SliceOfN(anyTileUse, 1, 60).Draw(t, "uses")
-		r := newRig(t, Options{}, tcmOf("16 KiB")...)
+		r := newRig(t, Options{}, tcmSettings("16 KiB")...)
 		x := r.tensor(0, 4096)
 		var got, want []bool // overflows
-		r.alone(func(k *tl.PE) {
-			s := shelf{size: 16 << 10}
+		r.runAlone(func(k *tl.PE) {
+			s := tcmModel{size: 16 << 10}
 			var tiles []tl.Tile
 			for _, u := range uses {
 				if u.what < 2 || len(tiles) == 0 {
 					fits := s.add(len(tiles), memory.Bytes(2*u.n))
 					want = append(want, !fits)
-					got = append(got, overflow(func() {
+					got = append(got, recoverOverflow(func() {
 						if u.what == 0 {
 							tiles = append(tiles, k.Load(x, tl.Shape{u.n}, tl.F16))
 						} else {
@@ -179,7 +179,7 @@ func TestTCMHoldsWhatTheRuleSays(t *testing.T) {
 					at = -1
 				}
 				want = append(want, at < 0)
-				got = append(got, overflow(func() {
+				got = append(got, recoverOverflow(func() {
 					switch u.what {
 					case 2:
 						tiles[old].Pin()
@@ -245,7 +245,7 @@ func TestTCMOverflowNamesWhatWasAskedAndFree(t *testing.T) {
 		}, pe0 + "Gemm([32 192] f16, ref [192 32] f16)", pe.Overflow{Asked: 12288, Free: 4096, Size: 16384}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			r := newRig(t, Options{}, tcmOf("16 KiB")...)
+			r := newRig(t, Options{}, tcmSettings("16 KiB")...)
 			x := r.tensor(0, 16384)
 			e := r.failure(Program{Targets: []PEID{0}, Body: func(t *tl.PE) { c.body(t, x) }})
 			var o *pe.Overflow
@@ -270,9 +270,9 @@ func TestTCMOverflowNamesWhatWasAskedAndFree(t *testing.T) {
 // is issued when load i has ended, its dispatch cycle included in the wait, and what is
 // in flight never exceeds the TCM.
 func TestRunningAheadIsBoundedByTCM(t *testing.T) {
-	r := newRig(t, Options{Log: true}, tcmOf("16 KiB")...)
+	r := newRig(t, Options{Log: true}, tcmSettings("16 KiB")...)
 	x := r.tensor(100, 2048) // far away
-	r.alone(func(t *tl.PE) {
+	r.runAlone(func(t *tl.PE) {
 		for range 30 {
 			t.Load(x, tl.Shape{2048}, tl.F16)
 		}
@@ -297,12 +297,12 @@ func TestRunningAheadIsBoundedByTCM(t *testing.T) {
 // A tile goes when what reads it is over: a load in its place is issued when the
 // store has read it.
 func TestATileStaysWhileItIsRead(t *testing.T) {
-	r := newRig(t, Options{Log: true}, tcmOf("4 KiB")...)
+	r := newRig(t, Options{Log: true}, tcmSettings("4 KiB")...)
 	x, y := r.tensor(0, 2048), r.tensor(100, 2048)
-	idle := r.passFor(r.scheduler + r.full(2048, 2))
-	r.alone(func(t *tl.PE) {
+	idle := r.callsFor(r.scheduler + r.fullTime(2048, 2))
+	r.runAlone(func(t *tl.PE) {
 		a := t.Zeros(tl.Shape{2048}, tl.F16)
-		pass(t, idle)
+		spendCalls(t, idle)
 		t.Store(y, a)
 		t.Load(x, tl.Shape{2048}, tl.F16)
 	})
@@ -312,7 +312,7 @@ func TestATileStaysWhileItIsRead(t *testing.T) {
 // A composite reads ahead as far as there is room: four steps of 4 KiB would not fit
 // beside its tile of 16 KiB and two results of 2 KiB, three do.
 func TestACompositeReadsAheadAsFarAsThereIsRoom(t *testing.T) {
-	r := newRig(t, Options{Log: true}, tcmOf("32 KiB")...)
+	r := newRig(t, Options{Log: true}, tcmSettings("32 KiB")...)
 	a, b, c := r.tensor(0, 32, 256), r.tensor(0, 256, 32), r.tensor(0, 32, 32)
 	_, err := r.try(Program{Targets: []PEID{0}, Body: func(t *tl.PE) {
 		x := t.Load(a, tl.Shape{32, 256}, tl.F16).Pin()
@@ -326,13 +326,13 @@ func TestACompositeReadsAheadAsFarAsThereIsRoom(t *testing.T) {
 // Slots in TCM, scratch and a composite's buffers are taken from what tiles have.
 func TestQueuesScratchAndCompositesTakeTCM(t *testing.T) {
 	room := func(t *tl.PE) (free memory.Bytes) {
-		o := overflow(func() { t.Zeros(tl.Shape{1 << 20}, tl.F64) })
+		o := recoverOverflow(func() { t.Zeros(tl.Shape{1 << 20}, tl.F64) })
 		return o.Free
 	}
 	var free [4]memory.Bytes
 	r := newRig(t, Options{})
 	a, c := r.tensor(0, 32, 64), r.tensor(0, 32, 32)
-	r.on(Program{Targets: []PEID{0, 1}, Links: pair(0, 1), Queues: topology.IPCQ{BufferKind: topology.BufferTCM}, Body: by(func(t *tl.PE) {
+	r.run(Program{Targets: []PEID{0, 1}, Links: pair(0, 1), Queues: topology.IPCQ{BufferKind: topology.BufferTCM}, Body: perRank(func(t *tl.PE) {
 		free[0] = room(t)
 		t.Scratch(tl.Shape{1000}, tl.F16)
 		free[1] = room(t)
@@ -349,7 +349,7 @@ func TestQueuesScratchAndCompositesTakeTCM(t *testing.T) {
 	same(t, "free beside a composite", free[2], size-slots-2048-2*8192-2*2048)
 	same(t, "free behind it", free[3], size-slots-2048)
 	for _, p := range []PEID{0, 1} {
-		if at, ok, err := r.PE(p).Tiles.Room(size); at != 0 && !ok || err != nil {
+		if at, ok, err := r.PE(p).Tiles.MakeSpace(size); at != 0 && !ok || err != nil {
 			t.Errorf("%v is not empty after its kernel: %v", r.PE(p), err)
 		}
 	}

@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
 	"testing"
 
@@ -51,10 +50,10 @@ var graphs = map[string]*topology.Graph{}
 
 func newRig(t tester, o Options, sets ...string) *rig {
 	t.Helper()
-	return newRigOf(t, o, "default", sets...)
+	return newPresetRig(t, o, "default", sets...)
 }
 
-func newRigOf(t tester, o Options, preset string, sets ...string) *rig {
+func newPresetRig(t tester, o Options, preset string, sets ...string) *rig {
 	t.Helper()
 	key := fmt.Sprint(preset, sets)
 	if graphs[key] == nil {
@@ -75,11 +74,11 @@ func newRigOf(t tester, o Options, preset string, sets ...string) *rig {
 	}
 }
 
-// calls is how long after the start of a kernel its n-th call reaches an engine.
-func (r *rig) calls(n int) simtime.Time { return simtime.Time(n)*r.dispatch + r.scheduler }
+// callTime is how long after the start of a kernel its n-th call reaches an engine.
+func (r *rig) callTime(n int) simtime.Time { return simtime.Time(n)*r.dispatch + r.scheduler }
 
 // on runs a program to its end.
-func (r *rig) on(p Program) *Run {
+func (r *rig) run(p Program) *Run {
 	r.Helper()
 	run, err := r.try(p)
 	if err != nil {
@@ -102,31 +101,28 @@ func (r *rig) try(p Program) (*Run, error) {
 }
 
 // alone is how long a kernel runs on PE 0.
-func (r *rig) alone(body func(t *tl.PE)) simtime.Time {
+func (r *rig) runAlone(body func(t *tl.PE)) simtime.Time {
 	r.Helper()
-	return r.on(Program{Targets: []PEID{0}, Body: body}).Critical()
+	return r.run(Program{Targets: []PEID{0}, Body: body}).Critical()
 }
-
-// exec is how long a program ran on a PE.
-func (run *Run) exec(id PEID) simtime.Time { return run.Exec(slices.Index(run.Targets, id)) }
 
 // pair joins port East of PE a with port West of PE b.
 func pair(a, b PEID) []Connection { return []Connection{{a, tl.East, b, tl.West}} }
 
 // by runs the body of each rank.
-func by(bodies ...func(t *tl.PE)) func(t *tl.PE) {
+func perRank(bodies ...func(t *tl.PE)) func(t *tl.PE) {
 	return func(t *tl.PE) { bodies[t.Rank()](t) }
 }
 
 // pass lets the CPU make n calls that no engine hears of.
-func pass(t *tl.PE, n int) {
+func spendCalls(t *tl.PE, n int) {
 	for range n {
 		t.Test(0, tl.EQ, -1)
 	}
 }
 
-// passFor is how many of them take at least so long.
-func (r *rig) passFor(d simtime.Time) int { return int(d/r.dispatch) + 1 }
+// callsFor is how many of them take at least so long.
+func (r *rig) callsFor(d simtime.Time) int { return int(d/r.dispatch) + 1 }
 
 // clock reads the time of a kernel's CPU off what it prints, to the femtosecond.
 func (r *rig) clock(t *tl.PE) (at simtime.Time) {
@@ -199,7 +195,7 @@ func (r *rig) hbm(id PEID) memory.ID { return r.PE(id).Memory(topology.KindHBM) 
 
 // moves is the time of n bytes from one memory to another, alone: the formulas of
 // package fabric.
-func (r *rig) moves(from, to memory.ID, n memory.Bytes) simtime.Time {
+func (r *rig) transferTime(from, to memory.ID, n memory.Bytes) simtime.Time {
 	r.Helper()
 	path, flit := r.path(from, to), r.spec.System.Flit
 	for op, id := range map[memory.Op]memory.ID{memory.Read: from, memory.Write: to} {
@@ -255,7 +251,7 @@ func same[T comparable](t tester, what string, got, want T) {
 }
 
 // here is the line so many lines below its call, as reports write it.
-func here(below int) string {
+func lineBelow(below int) string {
 	_, file, line, _ := runtime.Caller(1)
 	return fmt.Sprintf("%s:%d", filepath.Base(file), line+below)
 }

@@ -13,9 +13,9 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// crowded are deeds that no queue is too small for: who sends has asked before for what
+// smallQueueSteps are kernelSteps that no queue is too small for: who sends has asked before for what
 // it is sent.
-var crowded = []deed{
+var smallQueueSteps = []kernelStep{
 	{"large message", func(t *tl.PE, n int, _, _ tl.Ptr, v tl.Tile) tl.Tile {
 		h := t.RecvAsync(tl.West, tl.Shape{n, n}, tl.F16)
 		t.Send(tl.East, t.Zeros(tl.Shape{n, n}, tl.F16))
@@ -51,7 +51,7 @@ var crowded = []deed{
 	}},
 	{"a message or a signal", func(t *tl.PE, n int, _, _ tl.Ptr, v tl.Tile) tl.Tile {
 		const signal = 1000
-		t.Notify(next(t), signal, tl.Add, 1)
+		t.Notify(nextRank(t), signal, tl.Add, 1)
 		t.Send(tl.East, t.Zeros(tl.Shape{n}, tl.F16))
 		if t.Select(tl.CanSignal(signal, tl.GE, 1), tl.CanRecv(tl.West)) == 1 {
 			t.WaitSignal(signal, tl.GE, 1)
@@ -100,7 +100,7 @@ var crowded = []deed{
 		}
 		t.Store(y, v)
 		const signal = 1001
-		t.Notify(next(t), signal, tl.Add, 1)
+		t.Notify(nextRank(t), signal, tl.Add, 1)
 		t.WaitSignal(signal, tl.GE, 1)
 		clearSignal(t, signal)
 		return v
@@ -117,7 +117,7 @@ func clearSignal(t *tl.PE, signal int) {
 
 // released checks that every activity, on the critical path or not, begins at most so long
 // after what released it, and not before that began.
-func (tr *traced) released(t tester, longest simtime.Time) {
+func (tr *parsedTrace) checkReleases(t tester, longest simtime.Time) {
 	t.Helper()
 	for _, l := range tr.launches {
 		if by := tr.activities[l.released]; by == nil || by.end != l.start {
@@ -126,7 +126,7 @@ func (tr *traced) released(t tester, longest simtime.Time) {
 	}
 	for id, a := range tr.activities {
 		if a.after == 0 {
-			if a.start > 0 && !slices.ContainsFunc(tr.launches, func(l *tracedSlice) bool { return l.start == a.start }) {
+			if a.start > 0 && !slices.ContainsFunc(tr.launches, func(l *traceSlice) bool { return l.start == a.start }) {
 				t.Fatalf("activity %d, %s %s, begins at %v, with no launch, and nothing released it", id, a.track, a.name, a.start)
 			}
 			continue
@@ -142,7 +142,7 @@ func (tr *traced) released(t tester, longest simtime.Time) {
 }
 
 // latency is the longest that can be between two activities of a kernel on a ring of PEs.
-func (r *rig) latency(ids []PEID, q topology.IPCQ) simtime.Time {
+func (r *rig) longestLatency(ids []PEID, q topology.IPCQ) simtime.Time {
 	r.Helper()
 	longest := r.setup + r.scheduler
 	var polls simtime.Time
@@ -155,12 +155,12 @@ func (r *rig) latency(ids []PEID, q topology.IPCQ) simtime.Time {
 	return longest
 }
 
-// anyTraced is a kernel of all deeds, with queues that may be small and may be polled.
-func anyTraced(t *rapid.T) kernel {
-	of := slices.Concat(deeds, composites, crowded)
+// anyTracedKernel is a kernel of all kernelSteps, with queues that may be small and may be polled.
+func anyTracedKernel(t *rapid.T) randomKernel {
+	of := slices.Concat(kernelSteps, compositeSteps, smallQueueSteps)
 	few := rapid.Bool().Draw(t, "few slots")
 	if few {
-		of = slices.DeleteFunc(of, func(d deed) bool { return d.name == "send" })
+		of = slices.DeleteFunc(of, func(d kernelStep) bool { return d.name == "send" })
 	}
 	k := anyKernel(t, of)
 	if few {
@@ -176,20 +176,20 @@ func anyTraced(t *rapid.T) kernel {
 // no latency that the machine has no reason for.
 func TestTraceOfAnyKernel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		k := anyTraced(t)
+		k := anyTracedKernel(t)
 		_, plain := k.run(t, false)
 		var r *rig
 		var run *Run
-		tr := recorded(t, Options{}, func(o Options) *rig {
+		tr := recordTrace(t, Options{}, func(o Options) *rig {
 			r, run = k.run(t, false, o.Trace)
 			return r
 		})
 		same(t, "with a trace it takes", run.Critical(), plain.Critical())
 		same(t, "launches", len(tr.launches), 1)
 		same(t, "the launch takes", tr.launches[0].end-tr.launches[0].start, run.Critical())
-		longest := r.latency(k.ids, k.queues)
-		tr.released(t, longest)
-		tr.path(t, tr.launches[0], longest)
+		longest := r.longestLatency(k.ids, k.queues)
+		tr.checkReleases(t, longest)
+		tr.criticalPath(t, tr.launches[0], longest)
 	})
 }
 
@@ -197,17 +197,17 @@ func TestTraceOfAnyKernel(t *testing.T) {
 // a path of its own. Workers run kernels between waits for tasks, which are on it.
 func TestTraceOfAnyLaunches(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		all := rapid.SliceOfN(rapid.Custom(anyTraced), 2, 3).Draw(t, "kernels")
+		all := rapid.SliceOfN(rapid.Custom(anyTracedKernel), 2, 3).Draw(t, "kernels")
 		works := rapid.SliceOfN(rapid.Bool(), len(all), len(all)).Draw(t, "workers")
 		var r *rig
 		var runs []*Run
-		tr := recorded(t, Options{Fidelity: all[0].fidelity}, func(o Options) *rig {
+		tr := recordTrace(t, Options{Fidelity: all[0].fidelity}, func(o Options) *rig {
 			r = newRig(t, o)
 			defer r.Close()
 			for i, k := range all {
 				p := k.program(r)
 				if works[i] {
-					p = served(p)
+					p = serveByWorkers(p)
 				}
 				run, err := r.Start(p, sim.Event{})
 				if err != nil {
@@ -223,31 +223,31 @@ func TestTraceOfAnyLaunches(t *testing.T) {
 		same(t, "launches", len(tr.launches), len(all))
 		var longest simtime.Time
 		for _, k := range all {
-			longest = max(longest, r.latency(k.ids, k.queues))
+			longest = max(longest, r.longestLatency(k.ids, k.queues))
 		}
-		tr.released(t, longest)
+		tr.checkReleases(t, longest)
 		for _, run := range runs {
-			at := slices.IndexFunc(tr.launches, func(l *tracedSlice) bool {
+			at := slices.IndexFunc(tr.launches, func(l *traceSlice) bool {
 				return l.start == run.Start && l.end == run.Start+run.Critical()
 			})
 			if at < 0 {
 				t.Fatalf("no launch from %v to %v", run.Start, run.Start+run.Critical())
 			}
-			tr.path(t, tr.launches[at], longest)
+			tr.criticalPath(t, tr.launches[at], longest)
 		}
 	})
 }
 
 // served is a program whose kernel workers run, and a short one after it, with waits before,
 // between and after.
-func served(p Program) Program {
+func serveByWorkers(p Program) Program {
 	body := p.Body
 	p.Body, p.Serve = nil, func(w *Worker) {
 		wait := func(n int) { w.SleepUntil(w.Now() + simtime.Time(n*(w.Rank()+1))*123_457) }
 		wait(1)
-		w.runs("first", body)
+		w.runKernel("first", body)
 		wait(2)
-		w.runs("second", func(t *tl.PE) { pass(t, 3) })
+		w.runKernel("second", func(t *tl.PE) { spendCalls(t, 3) })
 		wait(1)
 	}
 	return p

@@ -40,13 +40,13 @@ func (e *traceEvent) at() simtime.Time {
 
 // traced is a trace as read back: activities by number, launches, and the bytes on each
 // track.
-type traced struct {
-	activities map[int64]*tracedSlice
-	launches   []*tracedSlice
+type parsedTrace struct {
+	activities map[int64]*traceSlice
+	launches   []*traceSlice
 	bytes      map[string]int64
 }
 
-type tracedSlice struct {
+type traceSlice struct {
 	track, name string
 	line        string
 	start, end  simtime.Time
@@ -55,14 +55,14 @@ type tracedSlice struct {
 }
 
 // readTrace reads a trace, and checks what holds for every one.
-func readTrace(t tester, data []byte) *traced {
+func readTrace(t tester, data []byte) *parsedTrace {
 	t.Helper()
 	var file struct{ TraceEvents []traceEvent }
 	if err := json.Unmarshal(data, &file); err != nil {
 		t.Fatalf("not JSON: %v", err)
 	}
-	tr := &traced{activities: map[int64]*tracedSlice{}, bytes: map[string]int64{}}
-	names, open, last, flows := map[[2]int]string{}, map[[2]int]*tracedSlice{}, map[[2]int]simtime.Time{}, map[int64]int{}
+	tr := &parsedTrace{activities: map[int64]*traceSlice{}, bytes: map[string]int64{}}
+	names, open, last, flows := map[[2]int]string{}, map[[2]int]*traceSlice{}, map[[2]int]simtime.Time{}, map[int64]int{}
 	for i := range file.TraceEvents {
 		e := &file.TraceEvents[i]
 		track := [2]int{e.PID, e.TID}
@@ -81,7 +81,7 @@ func readTrace(t tester, data []byte) *traced {
 			if open[track] != nil {
 				t.Fatalf("event %d: a slice begins inside another on %s", i, names[track])
 			}
-			s := &tracedSlice{names[[2]int{e.PID}] + " " + names[track], e.Name, e.Args.Line, e.at(), 0, e.Args.After, e.Args.Released}
+			s := &traceSlice{names[[2]int{e.PID}] + " " + names[track], e.Name, e.Args.Line, e.at(), 0, e.Args.After, e.Args.Released}
 			open[track] = s
 			tr.bytes[names[track]] += e.Args.Bytes
 			if e.Args.ID != 0 {
@@ -118,7 +118,7 @@ func readTrace(t tester, data []byte) *traced {
 // path is the critical path of a launch, from its end: what it was on, and for how long.
 // Together that is the whole launch; latencies between activities are its explanation or
 // a mistake in the trace.
-func (tr *traced) path(t tester, launch *tracedSlice, longest simtime.Time) (steps []string) {
+func (tr *parsedTrace) criticalPath(t tester, launch *traceSlice, longest simtime.Time) (steps []string) {
 	t.Helper()
 	now := launch.end
 	for id := launch.after; id != 0; {
@@ -147,7 +147,7 @@ func (tr *traced) path(t tester, launch *tracedSlice, longest simtime.Time) (ste
 }
 
 // recorded runs something on a machine that is recorded, and is the trace.
-func recorded(t tester, o Options, run func(o Options) *rig) *traced {
+func recordTrace(t tester, o Options, run func(o Options) *rig) *parsedTrace {
 	t.Helper()
 	var file bytes.Buffer
 	o.Trace = trace.New(&file)
@@ -166,10 +166,10 @@ func recorded(t tester, o Options, run func(o Options) *rig) *traced {
 func TestTraceOfAKernelAlone(t *testing.T) {
 	var r *rig
 	var run *Run
-	tr := recorded(t, Options{}, func(o Options) *rig {
+	tr := recordTrace(t, Options{}, func(o Options) *rig {
 		r = newRig(t, o)
 		x := r.tensor(0, 64, 64)
-		run = r.on(Program{Targets: []PEID{0}, Body: func(t *tl.PE) {
+		run = r.run(Program{Targets: []PEID{0}, Body: func(t *tl.PE) {
 			a := t.Load(x, tl.Shape{64, 64}, tl.F16)
 			t.Store(x, a.Dot(a).To(tl.F16))
 		}})
@@ -179,9 +179,9 @@ func TestTraceOfAKernelAlone(t *testing.T) {
 	same(t, "the launch takes", tr.launches[0].end-tr.launches[0].start, run.Critical())
 	const rows = 64 * 64 * 2
 	s := r.spec.PE
-	moved := r.moves(r.hbm(0), r.tcm(0), rows)
+	moved := r.transferTime(r.hbm(0), r.tcm(0), rows)
 	want := []string{
-		"sip0.cube0.pe0 dma write store " + r.moves(r.tcm(0), r.hbm(0), rows).String(),
+		"sip0.cube0.pe0 dma write store " + r.transferTime(r.tcm(0), r.hbm(0), rows).String(),
 		r.setup.String(),
 		"sip0.cube0.pe0 store cast 16ns", // 8 KiB at 512 GB/s
 		"sip0.cube0.pe0 math cast " + pe.MathTime(s.Math, s.Math.Cycles.Simple, 64*64).String(),
@@ -193,7 +193,7 @@ func TestTraceOfAKernelAlone(t *testing.T) {
 		(r.scheduler + r.setup - 3*r.dispatch).String(), // the CPU went on for three more calls
 		"sip0.cube0.pe0 cpu run " + (4 * r.dispatch).String(),
 	}
-	got := tr.path(t, tr.launches[0], r.setup+r.scheduler)
+	got := tr.criticalPath(t, tr.launches[0], r.setup+r.scheduler)
 	if !slices.Equal(got, want) {
 		t.Errorf("the path is\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
@@ -208,11 +208,11 @@ func TestLaunchesShareATrack(t *testing.T) {
 		{[2]PEID{0, 0}, "host launches, host launches"},
 		{[2]PEID{0, 1}, "host launches, host launches 2"},
 	} {
-		tr := recorded(t, Options{}, func(o Options) *rig {
+		tr := recordTrace(t, Options{}, func(o Options) *rig {
 			r := newRig(t, o)
 			defer r.Close()
 			for _, id := range c.pes {
-				if _, err := r.Start(Program{Name: "k", Targets: []PEID{id}, Body: func(t *tl.PE) { pass(t, 100) }}, sim.Event{}); err != nil {
+				if _, err := r.Start(Program{Name: "k", Targets: []PEID{id}, Body: func(t *tl.PE) { spendCalls(t, 100) }}, sim.Event{}); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -226,17 +226,17 @@ func TestLaunchesShareATrack(t *testing.T) {
 // Large transfers that meet on links interrupt each other: slices are cut short there, and
 // what each carried is still what the link did.
 func TestTraceOfInterruptions(t *testing.T) {
-	recorded(t, Options{}, func(o Options) *rig {
+	recordTrace(t, Options{}, func(o Options) *rig {
 		r := newRig(t, o)
 		x, y := r.tensor(0, 512, 512), r.tensor(3, 512, 512)
-		r.on(Program{Targets: []PEID{1, 2, 9}, Body: by(func(t *tl.PE) {
+		r.run(Program{Targets: []PEID{1, 2, 9}, Body: perRank(func(t *tl.PE) {
 			t.Store(y, t.Load(x, tl.Shape{512, 512}, tl.F16))
 		}, func(t *tl.PE) {
-			pass(t, 100)
+			spendCalls(t, 100)
 			t.Load(x, tl.Shape{512, 512}, tl.F16)
 		}, func(t *tl.PE) {
 			for range 50 {
-				pass(t, 20)
+				spendCalls(t, 20)
 				t.Load(x, tl.Shape{16}, tl.F16)
 				t.Notify(0, 0, tl.Add, 1)
 			}

@@ -18,14 +18,14 @@ import (
 
 // deed is a step of a random kernel, which all PEs of a ring run: x and y are tensors of
 // the PE's own, x one that others may write, and v the last tile.
-type deed struct {
+type kernelStep struct {
 	name string
 	do   func(t *tl.PE, n int, x, y tl.Ptr, v tl.Tile) tl.Tile
 }
 
-func next(t *tl.PE) int { return (t.Rank() + 1) % t.NumRanks() }
+func nextRank(t *tl.PE) int { return (t.Rank() + 1) % t.NumRanks() }
 
-var deeds = []deed{
+var kernelSteps = []kernelStep{
 	{"load", func(t *tl.PE, n int, x, _ tl.Ptr, _ tl.Tile) tl.Tile { return t.Load(x, tl.Shape{n, n}, tl.F16) }},
 	{"store", func(t *tl.PE, n int, _, y tl.Ptr, v tl.Tile) tl.Tile { t.Store(y, v); return v }},
 	{"dot", func(t *tl.PE, n int, _, _ tl.Ptr, _ tl.Tile) tl.Tile {
@@ -33,7 +33,7 @@ var deeds = []deed{
 		return a.Dot(a).To(tl.F16)
 	}},
 	{"math", func(t *tl.PE, _ int, _, _ tl.Ptr, v tl.Tile) tl.Tile { return v.Exp() }},
-	{"nothing", func(t *tl.PE, n int, _, _ tl.Ptr, v tl.Tile) tl.Tile { pass(t, n); return v }},
+	{"nothing", func(t *tl.PE, n int, _, _ tl.Ptr, v tl.Tile) tl.Tile { spendCalls(t, n); return v }},
 	{"send", func(t *tl.PE, n int, _, _ tl.Ptr, v tl.Tile) tl.Tile {
 		t.Send(tl.East, t.Zeros(tl.Shape{n, n}, tl.F16))
 		return t.Recv(tl.West, tl.Shape{n, n}, tl.F16)
@@ -57,14 +57,14 @@ var deeds = []deed{
 		return v
 	}},
 	{"put", func(t *tl.PE, n int, x, _ tl.Ptr, v tl.Tile) tl.Tile {
-		t.Put(next(t), x, t.Zeros(tl.Shape{n, n}, tl.F16))
+		t.Put(nextRank(t), x, t.Zeros(tl.Shape{n, n}, tl.F16))
 		return v
 	}},
 	{"get", func(t *tl.PE, n int, x, _ tl.Ptr, _ tl.Tile) tl.Tile {
-		return t.Get(next(t), x, tl.Shape{n, n}, tl.F16)
+		return t.Get(nextRank(t), x, tl.Shape{n, n}, tl.F16)
 	}},
 	{"signal", func(t *tl.PE, n int, _, _ tl.Ptr, v tl.Tile) tl.Tile {
-		t.Notify(next(t), n, tl.Add, 1)
+		t.Notify(nextRank(t), n, tl.Add, 1)
 		t.WaitSignal(n, tl.GE, 1)
 		t.Notify(t.Rank(), n, tl.Add, -1)
 		t.WaitSignal(n, tl.LE, 0)
@@ -73,7 +73,7 @@ var deeds = []deed{
 }
 
 // composites are apart: the log does not say when their engines are at work.
-var composites = []deed{
+var compositeSteps = []kernelStep{
 	{"product", func(t *tl.PE, n int, x, y tl.Ptr, v tl.Tile) tl.Tile {
 		a := t.Ref(x, tl.Shape{n, n}, tl.F16)
 		t.Composite(tl.Gemm(a, a, y))
@@ -90,15 +90,15 @@ var composites = []deed{
 }
 
 // kernel is steps and their sizes.
-type kernel struct {
-	steps    []deed
+type randomKernel struct {
+	steps    []kernelStep
 	sizes    []int
 	ids      []PEID
 	queues   topology.IPCQ
 	fidelity fabric.Fidelity
 }
 
-func anyKernel(t *rapid.T, of []deed) (k kernel) {
+func anyKernel(t *rapid.T, of []kernelStep) (k randomKernel) {
 	k.ids = rapid.SampledFrom([][]PEID{{0, 1}, {0, 100}, {3, 9, 200}}).Draw(t, "PEs")
 	k.queues.BufferKind = rapid.SampledFrom(topology.BufferKinds).Draw(t, "slots")
 	k.fidelity = rapid.SampledFrom([]fabric.Fidelity{fabric.Train, fabric.Flit}).Draw(t, "fidelity")
@@ -114,7 +114,7 @@ func anyKernel(t *rapid.T, of []deed) (k kernel) {
 }
 
 // run runs the kernel on a new machine.
-func (k kernel) run(t tester, measure bool, rec ...*trace.Recorder) (*rig, *Run) {
+func (k randomKernel) run(t tester, measure bool, rec ...*trace.Recorder) (*rig, *Run) {
 	t.Helper()
 	o := Options{Log: true, Fidelity: k.fidelity}
 	if len(rec) > 0 {
@@ -122,11 +122,11 @@ func (k kernel) run(t tester, measure bool, rec ...*trace.Recorder) (*rig, *Run)
 	}
 	r := newRig(t, o)
 	r.Measuring = measure
-	return r, r.on(k.program(r))
+	return r, r.run(k.program(r))
 }
 
 // program is the kernel, with tensors on a machine.
-func (k kernel) program(r *rig) Program {
+func (k randomKernel) program(r *rig) Program {
 	r.Helper()
 	const n = 90
 	x, windows := r.window(n*n, k.ids...)
@@ -144,7 +144,7 @@ func (k kernel) program(r *rig) Program {
 }
 
 // swept adds up a PE's time piece by piece, between instants at which anything changes.
-func swept(u *pe.Usage, from, own, end simtime.Time) (b Breakdown) {
+func sumIntervals(u *pe.Usage, from, own, end simtime.Time) (b Breakdown) {
 	comm := slices.Concat(u.DMA[fabric.Comm], u.Waits, pe.Spans{{Start: own, End: end}})
 	at := []simtime.Time{from, end}
 	for _, list := range []pe.Spans{u.Compute, u.DMA[fabric.Compute], comm} {
@@ -183,14 +183,14 @@ func swept(u *pe.Usage, from, own, end simtime.Time) (b Breakdown) {
 // what one gets by looking at each piece of time for itself.
 func TestAnyBreakdownAddsUp(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		k := anyKernel(t, slices.Concat(deeds, composites))
+		k := anyKernel(t, slices.Concat(kernelSteps, compositeSteps))
 		_, run := k.run(t, true)
 		end := run.Start + run.Critical()
 		from := run.Start + run.Critical()*simtime.Time(rapid.IntRange(0, 8).Draw(t, "from"))/8
 		for i, id := range run.Targets {
 			b, ok := run.Breakdown(func(pe PEID) bool { return pe == id }, from)
 			u := run.cores[id].Usage()
-			if want := swept(u, from, run.end[i], end); !ok || b != want || b.Total() != end-from {
+			if want := sumIntervals(u, from, run.end[i], end); !ok || b != want || b.Total() != end-from {
 				t.Fatalf("PE %d from %v to %v: %+v, together %v, want %+v", id, from, end, b, b.Total(), want)
 			}
 			if memory := u.DMA[fabric.Compute].Total(); b.OverlappedMemory > b.Compute || b.OverlappedComm > b.Compute || b.OverlappedMemory+b.Memory > memory {
@@ -203,7 +203,7 @@ func TestAnyBreakdownAddsUp(t *testing.T) {
 // Engines are at work when the log says that commands are.
 func TestComputeIsWhatTheLogSays(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		k := anyKernel(t, deeds)
+		k := anyKernel(t, kernelSteps)
 		r, run := k.run(t, true)
 		for _, id := range run.Targets {
 			var want pe.Spans
@@ -222,7 +222,7 @@ func TestComputeIsWhatTheLogSays(t *testing.T) {
 // Measuring changes no time.
 func TestMeasuringTakesNoTime(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		k := anyKernel(t, slices.Concat(deeds, composites))
+		k := anyKernel(t, slices.Concat(kernelSteps, compositeSteps))
 		_, with := k.run(t, true)
 		_, without := k.run(t, false)
 		if with.Start != without.Start || !slices.Equal(with.end, without.end) {
@@ -241,7 +241,7 @@ func BenchmarkMeasured(b *testing.B) {
 			for b.Loop() {
 				m := build(b, Options{}, "default")
 				m.Measuring = on
-				if _, err := m.Start(ringOf(everyPE(m), 100), sim.Event{}); err != nil {
+				if _, err := m.Start(ringProgram(everyPE(m), 100), sim.Event{}); err != nil {
 					b.Fatal(err)
 				}
 				m.mustRun(b)

@@ -15,16 +15,16 @@ import (
 )
 
 // runs has a worker run a kernel and is how long that takes.
-func (w *Worker) runs(name string, body func(t *tl.PE)) simtime.Time {
+func (w *Worker) runKernel(name string, body func(t *tl.PE)) simtime.Time {
 	from := w.Now()
 	w.Run(name, func(m tl.Machine) { body(tl.NewPE(m, name)) })
 	return w.Now() - from
 }
 
 // text is what a worker waits for.
-type text string
+type waitReason string
 
-func (s text) String() string { return string(s) }
+func (s waitReason) String() string { return string(s) }
 
 // A kernel that a worker runs takes as long as in a launch of its own, to the last
 // femtosecond, however many the worker has run before and whenever it begins.
@@ -60,15 +60,15 @@ func TestAWorkersKernelTakesAsLongAsALaunch(t *testing.T) {
 			for i, k := range kernels {
 				r := newRig(t, Options{}, sets...)
 				x, y := r.tensor(0, 64, 64), r.tensor(id, 64, 64)
-				want[i] = r.on(Program{Targets: []PEID{id}, Body: func(t *tl.PE) { k.body(t, x, y) }}).exec(id)
+				want[i] = r.run(Program{Targets: []PEID{id}, Body: func(t *tl.PE) { k.body(t, x, y) }}).ExecOf(id)
 			}
 			r := newRig(t, Options{}, sets...)
 			x, y := r.tensor(0, 64, 64), r.tensor(id, 64, 64)
 			total := simtime.Time(0)
-			run := r.on(Program{Targets: []PEID{id}, Serve: func(w *Worker) {
+			run := r.run(Program{Targets: []PEID{id}, Serve: func(w *Worker) {
 				for round := range 3 {
 					for i, k := range kernels {
-						took := w.runs(k.name, func(t *tl.PE) { k.body(t, x, y) })
+						took := w.runKernel(k.name, func(t *tl.PE) { k.body(t, x, y) })
 						same(t, fmt.Sprintf("PE %d, round %d of %s with %v", id, round, k.name, sets), took, want[i])
 						total += took
 						w.SleepUntil(w.Now() + simtime.Time(i)*123_457) // between two cycles
@@ -76,26 +76,26 @@ func TestAWorkersKernelTakesAsLongAsALaunch(t *testing.T) {
 					}
 				}
 			}})
-			same(t, "the launch takes", run.exec(id), total)
+			same(t, "the launch takes", run.ExecOf(id), total)
 		}
 	}
 }
 
 // turns has two workers run kernels of so many calls in turn, each waking the other.
-func turns(r *rig, rounds int) (began []simtime.Time, run *Run) {
+func takeTurns(r *rig, rounds int) (began []simtime.Time, run *Run) {
 	workers := make([]*Worker, 2)
 	turn := 0
-	run = r.on(Program{Targets: []PEID{0, 100}, Serve: func(w *Worker) {
+	run = r.run(Program{Targets: []PEID{0, 100}, Serve: func(w *Worker) {
 		workers[w.Rank()] = w
 		for turn < rounds {
 			for turn < rounds && turn%2 != w.Rank() {
-				w.Wait(text("its turn"))
+				w.Wait(waitReason("its turn"))
 			}
 			if turn == rounds {
 				break
 			}
 			began = append(began, w.Now())
-			w.runs("task", func(t *tl.PE) { pass(t, 10*(w.Rank()+1)) })
+			w.runKernel("task", func(t *tl.PE) { spendCalls(t, 10*(w.Rank()+1)) })
 			turn++
 			if other := workers[1-w.Rank()]; other != nil {
 				other.Wake()
@@ -109,7 +109,7 @@ func turns(r *rig, rounds int) (began []simtime.Time, run *Run) {
 // Workers that wake each other go on at that instant.
 func TestWorkersTakeTurns(t *testing.T) {
 	r := newRig(t, Options{})
-	began, run := turns(r, 5)
+	began, run := takeTurns(r, 5)
 	d := r.dispatch
 	var got []simtime.Time
 	for _, at := range began {
@@ -127,14 +127,14 @@ func TestWakeEndsWaitAlone(t *testing.T) {
 	var first *Worker
 	d := r.dispatch
 	var ends [3]simtime.Time
-	run := r.on(Program{Targets: []PEID{0, 1}, Serve: func(w *Worker) {
+	run := r.run(Program{Targets: []PEID{0, 1}, Serve: func(w *Worker) {
 		if w.Rank() == 0 {
 			first = w
-			w.runs("long", func(t *tl.PE) { pass(t, 100) })
+			w.runKernel("long", func(t *tl.PE) { spendCalls(t, 100) })
 			ends[0] = w.Now()
 			w.SleepUntil(w.Now() + 100*d)
 			ends[1] = w.Now()
-			w.Wait(text("the end"))
+			w.Wait(waitReason("the end"))
 			ends[2] = w.Now()
 			return
 		}
@@ -152,13 +152,13 @@ func TestWakeEndsWaitAlone(t *testing.T) {
 // Ranks with one home have the same signals: a notification takes the way to the home,
 // and all who wait for it there go on at that instant.
 func TestSignalsOfAHome(t *testing.T) {
-	r := newRigOf(t, Options{Log: true}, "default")
+	r := newPresetRig(t, Options{Log: true}, "default")
 	sender := r.ID(1, 0, 0)
 	targets := []PEID{sender, 2, 9} // 9 is in another cube than its home
 	var at, both [3]simtime.Time
-	run := r.on(Program{Targets: targets, Homes: []PEID{sender, 2, 2}, Serve: func(w *Worker) {
-		w.runs("k", by(func(t *tl.PE) {
-			pass(t, 20)
+	run := r.run(Program{Targets: targets, Homes: []PEID{sender, 2, 2}, Serve: func(w *Worker) {
+		w.runKernel("k", perRank(func(t *tl.PE) {
+			spendCalls(t, 20)
 			t.Notify(2, 3, tl.Set, 1) // of PE 9, which is PE 2 for that
 			t.WaitSignal(0, tl.EQ, 2)
 			at[0] = r.clock(t)
@@ -179,13 +179,13 @@ func TestSignalsOfAHome(t *testing.T) {
 			}
 		}))
 	}})
-	want := run.Start + 21*r.dispatch + r.notice(sender, 2)
+	want := run.Start + 21*r.dispatch + r.notifyTime(sender, 2)
 	same(t, "PE 2 goes on at", at[1], want)
 	same(t, "PE 9 goes on at", at[2], want)
-	want += r.dispatch + r.notice(2, 2)
+	want += r.dispatch + r.notifyTime(2, 2)
 	same(t, "PE 2 goes on again at", both[1], want)
 	same(t, "PE 9 goes on again at", both[2], want)
-	same(t, "PE 256 goes on at", at[0], want+2*r.dispatch+r.notice(9, sender))
+	same(t, "PE 256 goes on at", at[0], want+2*r.dispatch+r.notifyTime(9, sender))
 	for i, op := range r.ops(oplog.Notify)[:2] {
 		same(t, fmt.Sprint("who notification ", i, " is for"), op.Peer, 2)
 	}
@@ -229,7 +229,7 @@ func TestAWorkersKernelIsNamed(t *testing.T) {
 				return
 			}
 			w.SleepUntil(w.Now() + 1)
-			w.runs(c.name, c.body)
+			w.runKernel(c.name, c.body)
 		}})
 		same(t, c.name, e.Err.Error(), c.want)
 		same(t, "the kernel is", e.Kernel, c.name)
@@ -269,9 +269,9 @@ func TestIdleWorkersAreNotToBlame(t *testing.T) {
 		r := newRig(t, Options{})
 		d := r.deadlock(Program{Name: "serve", Targets: []PEID{0, 1, 2}, Serve: func(w *Worker) {
 			if w.Rank() == 1 && c.busy {
-				w.runs("k", func(t *tl.PE) { t.WaitSignal(3, tl.EQ, 1) })
+				w.runKernel("k", func(t *tl.PE) { t.WaitSignal(3, tl.EQ, 1) })
 			}
-			w.Wait(text("a task"))
+			w.Wait(waitReason("a task"))
 		}})
 		var got []string
 		for _, b := range d.Blocked {
@@ -287,18 +287,18 @@ func TestTasksInTheLog(t *testing.T) {
 	r := newRig(t, Options{Log: true, NoLines: true})
 	var ended oplog.ID
 	var at [2][2]simtime.Time
-	run := r.on(Program{Targets: []PEID{0, 100}, Serve: func(w *Worker) {
+	run := r.run(Program{Targets: []PEID{0, 100}, Serve: func(w *Worker) {
 		if w.Rank() == 0 {
 			w.Begin("first", 0, nil, 0)
 			at[0][0] = w.Now()
-			w.runs("first", func(t *tl.PE) { pass(t, 10) })
+			w.runKernel("first", func(t *tl.PE) { spendCalls(t, 10) })
 			ended, at[0][1] = w.End(0), w.Now()
 			return
 		}
 		w.SleepUntil(w.Now() + simtime.Microsecond)
 		w.Begin("second", 7, []oplog.Operand{{From: ended}}, ended)
 		at[1][0] = w.Now()
-		w.runs("second", func(t *tl.PE) { t.Zeros(tl.Shape{64}, tl.F16) })
+		w.runKernel("second", func(t *tl.PE) { t.Zeros(tl.Shape{64}, tl.F16) })
 		w.End(7)
 		at[1][1] = w.Now()
 		w.Begin("second", 8, nil, 0)
@@ -341,7 +341,7 @@ func TestWorkersAllocateNothing(t *testing.T) {
 	var first *Worker
 	var before, after runtime.MemStats
 	const warm, measured = 500, 1000
-	what := new(text)
+	what := new(waitReason)
 	var failed error
 	b := tl.Block{Ptr: x, Shape: oplog.Shape{Rank: 1, Dim: [4]int32{64}}, DType: tl.F16}
 	b.Valid = b.Shape
@@ -349,7 +349,7 @@ func TestWorkersAllocateNothing(t *testing.T) {
 	body := func(m tl.Machine) {
 		failed = errors.Join(failed, m.Load(&v, b), m.Store(v, b))
 	}
-	r.on(Program{Targets: []PEID{0, 1}, Homes: []PEID{0, 0}, Serve: func(w *Worker) {
+	r.run(Program{Targets: []PEID{0, 1}, Homes: []PEID{0, 0}, Serve: func(w *Worker) {
 		if w.Rank() == 0 {
 			first = w
 			for i := range warm + measured {
@@ -375,5 +375,5 @@ func TestWorkersAllocateNothing(t *testing.T) {
 
 // BenchmarkWorker is a kernel of ten calls by one of two workers that take turns.
 func BenchmarkWorker(b *testing.B) {
-	turns(newRig(b, Options{}), b.N)
+	takeTurns(newRig(b, Options{}), b.N)
 }
