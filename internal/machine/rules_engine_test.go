@@ -13,7 +13,7 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// anyPESets changes numbers of the engines, or leaves them as they are.
+// anyPESets draws settings of the engines of a PE, or none.
 var anyPESets = rapid.Custom(func(t *rapid.T) []string {
 	if rapid.Bool().Draw(t, "default") {
 		return nil
@@ -32,13 +32,13 @@ var anyPESets = rapid.Custom(func(t *rapid.T) []string {
 	}
 })
 
-// mathOps is every elementwise operation, reduction and rearrangement of tiles, and
-// how many cycles of each kind a vector of it takes.
+// mathOps lists the elementwise operations, reductions and rearrangements of tiles, with
+// the cycles of each kind that one vector takes.
 var mathOps = []struct {
 	name    string
 	cycles  topology.MathCycles
-	args    int  // tiles
-	reduces bool // it works on what it reads, not on what it makes
+	args    int  // number of tiles that it reads
+	reduces bool // its time depends on the elements that it reads, not on those of its result
 	run     func(x, y tl.Tile) tl.Tile
 }{
 	{"Add", topology.MathCycles{Simple: 1}, 2, false, func(x, y tl.Tile) tl.Tile { return x.Add(y) }},
@@ -68,7 +68,7 @@ var mathOps = []struct {
 	{"Broadcast", topology.MathCycles{Simple: 1}, 1, false, func(x, _ tl.Tile) tl.Tile { return x.Broadcast(append(tl.Shape{3}, x.Shape()...)) }},
 }
 
-// elems is the number of elements of a tile, and its size.
+// elems returns the number of elements of a tile and its size.
 func elems(x tl.Tile) (int, memory.Bytes) {
 	n := 1
 	for _, d := range x.Shape() {
@@ -77,18 +77,19 @@ func elems(x tl.Tile) (int, memory.Bytes) {
 	return n, memory.Bytes(n * x.DType().Size())
 }
 
-// full is the time of a tile of n elements of so many bytes each made of one value.
+// fullTime returns the time of Full for n elements of size bytes each.
 func (r *rig) fullTime(n, size int) simtime.Time {
 	math := r.spec.PE.Math
 	return pe.CommandTime(r.spec.PE, 0, pe.MathTime(math, math.Cycles.Simple, n), memory.Bytes(n*size))
 }
 
-// An elementwise operation, alone: dispatch, scheduler, then
+// TestMathTakesItsFormula checks that an operation of the MATH engine, without contention,
+// takes dispatch, scheduler, and then
 //
 //	operands / fetch + ⌈elements / vector_width⌉ · cycles / clock + result / store
 //
-// A reduction and a softmax work on the elements they read, the others on those they
-// make.
+// For a reduction and a softmax, elements counts the operand; for other operations, the
+// result.
 func TestMathTakesItsFormula(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := newRig(t, Options{Log: true}, anyPESets.Draw(t, "sets")...)
@@ -115,31 +116,32 @@ func TestMathTakesItsFormula(t *testing.T) {
 		ops := r.Log.Ops[2:]
 		for i, op := range mathOps {
 			if got := ops[i]; got.Start != got.Issue+r.scheduler || got.End != got.Start+took[i] {
-				t.Fatalf("%s of [%d %d], issued at %v, runs from %v to %v, want to begin %v later and take %v",
+				t.Fatalf("%s of [%d %d], issued at %v, runs from %v to %v, want it to start %v later and take %v",
 					op.name, m, n, got.Issue, got.Start, got.End, r.scheduler, took[i])
 			}
 		}
 		if got, want := run.Start+run.Critical(), ops[len(mathOps)-1].End; got != want {
-			t.Fatalf("the kernel ends at %v, want %v: with its last command", got, want)
+			t.Fatalf("the kernel ends at %v, want %v, the end of its last command", got, want)
 		}
 	})
 }
 
-// A product of tiles, alone: dispatch, scheduler, then
+// TestDotTakesItsFormula checks that Dot, without contention, takes dispatch, scheduler,
+// and then
 //
 //	operands / fetch + (⌈m/array.m⌉·⌈k/array.k⌉·⌈n/array.n⌉ + fill) / clock + result / store
 //
-// the accumulator, if there is one, being an operand.
+// The accumulator, if there is one, counts as an operand.
 func TestDotTakesItsFormula(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		sets := anyPESets.Draw(t, "sets")
 		size := rapid.IntRange(0, 100)
 		m, k, n := size.Draw(t, "m"), size.Draw(t, "k"), size.Draw(t, "n")
-		more := rapid.Bool().Draw(t, "accumulate")
+		accumulate := rapid.Bool().Draw(t, "accumulate")
 		r := newRig(t, Options{}, sets...)
 
 		fetched, stored := memory.Bytes(2*(m*k+k*n)), memory.Bytes(4*m*n)
-		if more {
+		if accumulate {
 			fetched += stored
 		}
 		took := pe.CommandTime(r.spec.PE, fetched, pe.GemmTime(r.spec.PE.GEMM, m, k, n), stored)
@@ -148,7 +150,7 @@ func TestDotTakesItsFormula(t *testing.T) {
 			a, b := t.Zeros(tl.Shape{m, k}, tl.F16), t.Zeros(tl.Shape{k, n}, tl.F16)
 			acc := t.Zeros(tl.Shape{m, n}, tl.F32)
 			spendCalls(t, idle)
-			if more {
+			if accumulate {
 				a.Dot(b, acc)
 			} else {
 				a.Dot(b)
@@ -163,8 +165,9 @@ func TestDotTakesItsFormula(t *testing.T) {
 	})
 }
 
-// A tile under another shape is the same bytes: a dispatch cycle and no more.
-func TestReshapeTakesADispatchCycle(t *testing.T) {
+// TestReshapeTakesOneDispatch checks that Reshape takes only its dispatch, because the
+// bytes of the tile stay the same.
+func TestReshapeTakesOneDispatch(t *testing.T) {
 	r := newRig(t, Options{})
 	var before, after simtime.Time
 	r.runAlone(func(t *tl.PE) {
@@ -176,7 +179,7 @@ func TestReshapeTakesADispatchCycle(t *testing.T) {
 	same(t, "Reshape", after-before, r.dispatch)
 }
 
-// anyMemory is the HBM of some PE, the SRAM of its cube, or the TCM of PE 0.
+// anyMemory draws the HBM slice of a PE, the SRAM of a cube, or the TCM of PE 0.
 var anyMemory = rapid.Custom(func(t *rapid.T) memory.ID {
 	id := anyPE.Draw(t, "of")
 	p := memory.ID{Kind: oplog.HBM, SIP: int32(id / 128), Cube: int32(id / 8 % 16), PE: int32(id % 8)}
@@ -189,13 +192,14 @@ var anyMemory = rapid.Custom(func(t *rapid.T) memory.ID {
 	return p
 })
 
-// Load and Store, alone: dispatch, scheduler, DMA set-up, and the path's formula.
+// TestLoadAndStoreTakeTheirFormula checks that Load and Store, without contention, take
+// dispatch, scheduler, DMA set-up, and the time of the path by its formula.
 func TestLoadAndStoreTakeTheirFormula(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		sets := anyPESets.Draw(t, "sets")
 		id := anyMemory.Draw(t, "memory")
 		store := rapid.Bool().Draw(t, "store")
-		n := 1024 * rapid.IntRange(1, 40).Draw(t, "whole groups") // elements of 2 B: groups of 8 bursts
+		n := 1024 * rapid.IntRange(1, 40).Draw(t, "whole groups") // elements of 2 B, a multiple of 8 bursts
 		if rapid.Bool().Draw(t, "small") {
 			n = rapid.IntRange(0, 1024).Draw(t, "elements")
 		}
@@ -230,18 +234,19 @@ func TestLoadAndStoreTakeTheirFormula(t *testing.T) {
 	})
 }
 
-// A masked load moves what exists.
-func TestAMaskedLoadMovesWhatExists(t *testing.T) {
-	for _, c := range []struct{ exist, moves int }{{-3, 0}, {0, 0}, {1, 1}, {100, 100}, {1024, 1024}, {5000, 1024}} {
+// TestAMaskedLoadMovesOnlyValidElements checks that a masked load takes the time of the
+// elements within the mask.
+func TestAMaskedLoadMovesOnlyValidElements(t *testing.T) {
+	for _, c := range []struct{ mask, moves int }{{-3, 0}, {0, 0}, {1, 1}, {100, 100}, {1024, 1024}, {5000, 1024}} {
 		r := newRig(t, Options{})
 		x := r.tensor(0, 1024)
-		got := r.runAlone(func(t *tl.PE) { t.Load(x, tl.Shape{1024}, tl.F16, tl.Mask(c.exist)) })
+		got := r.runAlone(func(t *tl.PE) { t.Load(x, tl.Shape{1024}, tl.F16, tl.Mask(c.mask)) })
 		want := r.dispatch
 		if c.moves > 0 {
 			want = r.callTime(1) + r.setup + r.transferTime(r.hbm(0), r.tcm(0), memory.Bytes(2*c.moves))
 		}
 		if got != want {
-			t.Errorf("mask %d: the load ends at %v, want %v", c.exist, got, want)
+			t.Errorf("mask %d: the load ends at %v, want %v", c.mask, got, want)
 		}
 	}
 }

@@ -12,7 +12,8 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// exchangeTiles sends tiles east and receives as many from the west, one of them by any port.
+// exchangeTiles sends two tiles east and receives two from the west, the first with
+// RecvAny.
 func exchangeTiles(t *tl.PE) {
 	big := tl.Shape{5, 1000} // three fragments
 	t.Send(tl.East, t.Zeros(tl.Shape{31}, tl.F16))
@@ -22,11 +23,12 @@ func exchangeTiles(t *tl.PE) {
 	r.Wait().Add(1)
 }
 
-// groups has the workers on some PEs run a kernel, group by group, and returns how long
-// each member takes. check is called between two groups.
+// runGroups starts workers on some PEs and runs a kernel on one group of them after
+// another. rounds lists the members of each group as indices in pes. runGroups returns how
+// long each member takes. It calls check when a group has ended.
 func (r *rig) runGroups(pes []PEID, rounds [][]int, body func(t *tl.PE), check func(round int)) [][]simtime.Time {
 	took, workers := make([][]simtime.Time, len(rounds)), make([]*Worker, len(pes))
-	due := make([]int, len(pes)) // the part of a worker in the present group, from 1
+	due := make([]int, len(pes)) // each worker's number in the current group, from 1; 0 if it has no kernel to run
 	var group *Group
 	round, ready := -1, 0
 	next := func() {
@@ -74,9 +76,9 @@ func (r *rig) runGroups(pes []PEID, rounds [][]int, body func(t *tl.PE), check f
 	return took
 }
 
-// A kernel of a group of workers takes as long as in a launch on the same PEs, whichever
-// groups these were in before, and leaves no memory allocated. Traces call its queues by
-// the names of their ports.
+// TestGroupsOfWorkers checks that a kernel of a group of workers takes as long as in a
+// launch on the same PEs, independently of earlier groups, and leaves no memory allocated.
+// It also checks that traces name the group's queues by their ports.
 func TestGroupsOfWorkers(t *testing.T) {
 	pes, rounds := []PEID{0, 1, 100}, [][]int{{0, 1}, {1, 2}, {2, 0, 1}, {1}, {0, 1, 2}, {0, 1}}
 	for _, kind := range topology.BufferKinds {
@@ -117,9 +119,9 @@ func TestGroupsOfWorkers(t *testing.T) {
 	}
 }
 
-// A table that names others than the members is refused, and so is one that no memory is
-// left for.
-func TestGroupsThatCannotBe(t *testing.T) {
+// TestJoinErrors checks that Join fails if the neighbour table names a PE that is not a
+// member, or if there is not enough memory for the queues.
+func TestJoinErrors(t *testing.T) {
 	for _, c := range []struct {
 		table []Connection
 		slot  memory.Bytes
@@ -144,8 +146,8 @@ func TestGroupsThatCannotBe(t *testing.T) {
 	}
 }
 
-// RecvAny begins with the first port in every group, and a worker that has left a group has
-// no queues.
+// TestGroupsFollowEachOther checks that RecvAny begins with the first port again in every
+// group, and that a worker that has left its group has no queues.
 func TestGroupsFollowEachOther(t *testing.T) {
 	r := newRig(t, Options{})
 	order := map[int][]tl.Port{}

@@ -9,7 +9,7 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// every is a kernel for two PEs that uses each kind of operation.
+// everyOperation returns a program for two PEs that uses each kind of operation.
 func everyOperation(r *rig) Program {
 	x, y, z := r.tensor(0, 64, 64), r.tensor(1, 64, 64), r.tensor(0, 64, 64)
 	x.Window, y.Window = 1, 1
@@ -46,8 +46,8 @@ func everyOperation(r *rig) Program {
 	}
 }
 
-// Every operation of the log is issued, then starts, then ends, all within its
-// kernel's run.
+// TestLogTimesAreInOrder checks that every operation in the op log is issued, then starts,
+// then ends, and that all of this is within the run of its kernel.
 func TestLogTimesAreInOrder(t *testing.T) {
 	r := newRig(t, Options{Log: true})
 	run := r.run(everyOperation(r))
@@ -61,8 +61,8 @@ func TestLogTimesAreInOrder(t *testing.T) {
 	}
 	for kind := oplog.Load; kind < oplog.NumKinds; kind++ {
 		switch kind {
-		case oplog.HostWrite, oplog.HostRead, oplog.Zero, oplog.Barrier: // not of kernels
-		case oplog.TaskBegin, oplog.TaskEnd: // of workers
+		case oplog.HostWrite, oplog.HostRead, oplog.Zero, oplog.Barrier: // not operations of kernels
+		case oplog.TaskBegin, oplog.TaskEnd: // operations of workers
 		default:
 			if !seen[kind] {
 				t.Errorf("no operation of kind %v", kind)

@@ -10,7 +10,8 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// window is a tensor of n elements on each of the PEs, as an argument of a launch.
+// window maps a tensor of n elements at each PE. It returns the tensors and the windows for
+// Program.
 func (r *rig) window(n int, ids ...PEID) ([]tl.Ptr, [][]memory.Part) {
 	r.Helper()
 	var ptrs []tl.Ptr
@@ -24,15 +25,16 @@ func (r *rig) window(n int, ids ...PEID) ([]tl.Ptr, [][]memory.Part) {
 	return ptrs, [][]memory.Part{parts}
 }
 
-// notice is how long a notification from PE a to PE b takes from its dispatch on: 16 B
-// in class comm.
+// notifyTime returns the time of a notification of 16 B from PE a to PE b after its
+// dispatch.
 func (r *rig) notifyTime(a, b PEID) simtime.Time {
 	r.Helper()
 	return r.scheduler + r.setup + r.transferTime(r.tcm(a), r.tcm(b), r.spec.PE.IPCQ.CreditBytes)
 }
 
-// A notification takes dispatch, scheduler, set-up and the path of 16 B; who waits for
-// it goes on at that instant, and its own PE may be notified as well.
+// TestNotifyTakesItsFormula checks that a notification takes dispatch, scheduler, set-up
+// and the path of 16 B, and that a PE that waits for it continues at that instant. A PE may
+// also notify itself.
 func TestNotifyTakesItsFormula(t *testing.T) {
 	for _, b := range []PEID{1, 8, 100, 255} {
 		r := newRig(t, Options{})
@@ -43,7 +45,7 @@ func TestNotifyTakesItsFormula(t *testing.T) {
 			t.WaitSignal(7, tl.EQ, 1)
 			at = r.clock(t)
 		})})
-		same(t, "the waiter goes on at", at-run.Start, r.dispatch+r.notifyTime(0, b))
+		same(t, "the waiting PE continues at", at-run.Start, r.dispatch+r.notifyTime(0, b))
 	}
 	r := newRig(t, Options{})
 	var at simtime.Time
@@ -52,14 +54,15 @@ func TestNotifyTakesItsFormula(t *testing.T) {
 		t.WaitSignal(0, tl.EQ, 5)
 		at = r.clock(t)
 	}})
-	same(t, "who notifies itself goes on at", at-run.Start, r.dispatch+r.notifyTime(0, 0))
+	same(t, "a PE that notifies itself continues at", at-run.Start, r.dispatch+r.notifyTime(0, 0))
 }
 
-// Each comparison, below, at and above the value.
+// TestEveryComparison checks each comparison of signals that are less than, equal to and
+// greater than the value.
 func TestEveryComparison(t *testing.T) {
 	for _, c := range []struct {
 		cmp  tl.Cmp
-		want [3]bool // of 4, 5 and 6 with 5
+		want [3]bool // the results for 4, 5 and 6 compared with 5
 	}{
 		{tl.EQ, [3]bool{false, true, false}}, {tl.NE, [3]bool{true, false, true}},
 		{tl.GT, [3]bool{false, false, true}}, {tl.GE, [3]bool{false, true, true}},
@@ -74,7 +77,7 @@ func TestEveryComparison(t *testing.T) {
 			t.WaitSignal(2, tl.EQ, 6)
 			for i := range got {
 				if got[i] = t.Test(i, c.cmp, 5); c.want[i] {
-					t.WaitSignal(i, c.cmp, 5) // or it would never return
+					t.WaitSignal(i, c.cmp, 5) // never returns if the comparison is false
 					waited[i] = true
 				}
 			}
@@ -84,11 +87,11 @@ func TestEveryComparison(t *testing.T) {
 	}
 }
 
-// Test looks and does not wait: it costs a dispatch cycle, and sees a notification from
-// the instant of its arrival on.
+// TestTestDoesNotWait checks that Test takes one dispatch, does not wait, and sees a
+// notification from the instant of its arrival on.
 func TestTestDoesNotWait(t *testing.T) {
 	r := newRig(t, Options{})
-	var last, first simtime.Time // look that fails, look that does not
+	var last, first simtime.Time // the last Test that returns false, the first that returns true
 	run := r.run(Program{Targets: []PEID{0, 1}, Body: perRank(func(t *tl.PE) {
 		t.Notify(1, 0, tl.Set, 1)
 	}, func(t *tl.PE) {
@@ -99,11 +102,12 @@ func TestTestDoesNotWait(t *testing.T) {
 	})})
 	arrives := run.Start + r.dispatch + r.notifyTime(0, 1)
 	if !(last < arrives && arrives <= first && first == last+r.dispatch) {
-		t.Errorf("the last look in vain is at %v, the next at %v, want %v between them, %v apart", last, first, arrives, r.dispatch)
+		t.Errorf("the last false Test is at %v, the first true one at %v, want %v between them, and %v from one to the other", last, first, arrives, r.dispatch)
 	}
 }
 
-// Put and Get are transfers of class comm between the TCM and the peer's memory.
+// TestPutAndGetTakeTheirFormula checks that Put and Get take the time of a transfer between
+// the TCM and the peer's memory.
 func TestPutAndGetTakeTheirFormula(t *testing.T) {
 	for _, peer := range []PEID{1, 100, 255} {
 		for _, n := range []int{1, 1024, 8192} {
@@ -128,7 +132,8 @@ func TestPutAndGetTakeTheirFormula(t *testing.T) {
 	}
 }
 
-// What no peer has, no window is, and no part holds, is an error.
+// TestWindowMisuseIsAnError checks the errors for peers and signals that do not exist, for
+// pointers that are not into a window, and for elements outside of a peer's part.
 func TestWindowMisuseIsAnError(t *testing.T) {
 	v := func(t *tl.PE) tl.Tile { return t.Zeros(tl.Shape{64}, tl.F16) }
 	for _, c := range []struct {
@@ -144,7 +149,7 @@ func TestWindowMisuseIsAnError(t *testing.T) {
 		{"test of a wrong signal", func(t *tl.PE, x tl.Ptr) { t.Test(65536, tl.EQ, 0) }, "no signal 65536: a PE has 0 to 65535"},
 		{"scratch", func(t *tl.PE, x tl.Ptr) { t.Put(1, t.Scratch(tl.Shape{64}, tl.F16), v(t)) }, "the pointer is into no window: only tensor arguments of the launch are windows"},
 		{"no such window", func(t *tl.PE, x tl.Ptr) { x.Window = 2; t.Put(1, x, v(t)) }, "the pointer is not into a window: pass a tensor argument of the launch, not scratch"},
-		{"behind the end", func(t *tl.PE, x tl.Ptr) { t.Put(1, x.At(1), v(t)) }, "elements 1 to 64 are not all in the shard of rank 1 of the window, which has 64: move the pointer, or mask what lies beyond"},
+		{"after the end", func(t *tl.PE, x tl.Ptr) { t.Put(1, x.At(1), v(t)) }, "elements 1 to 64 are not all in the shard of rank 1 of the window, which has 64: move the pointer, or mask what lies beyond"},
 		{"before the start", func(t *tl.PE, x tl.Ptr) { t.Get(1, x.At(-1), tl.Shape{64}, tl.F16) }, "elements -1 to 62 are not all in the shard of rank 1 of the window, which has 64: move the pointer, or mask what lies beyond"},
 	} {
 		r := newRig(t, Options{})
@@ -159,8 +164,8 @@ func TestWindowMisuseIsAnError(t *testing.T) {
 	same(t, "peer without a part", e.Err.Error(), "elements 0 to 63 are not all in the shard of rank 1 of the window, which has 0: move the pointer, or mask what lies beyond")
 }
 
-// A message is visible when everything its sender stored before is in memory, and a
-// read before it has begun; what follows it does not delay it.
+// TestAQueueOrdersMemory checks that a message is visible when everything that its sender
+// stored before is in memory and earlier reads have begun. Later stores do not delay it.
 func TestAQueueOrdersMemory(t *testing.T) {
 	r := newRig(t, Options{Log: true})
 	x, y := r.tensor(0, 65536), r.tensor(100, 65536)
@@ -182,8 +187,8 @@ func TestAQueueOrdersMemory(t *testing.T) {
 	}
 }
 
-// A composite is there for others after Wait, and a message does not wait for it
-// before.
+// TestAQueueDoesNotWaitForComposites checks that a message does not wait for a composite
+// that was issued before it. Only after Wait is the result visible to other PEs.
 func TestAQueueDoesNotWaitForComposites(t *testing.T) {
 	for _, wait := range []bool{false, true} {
 		r := newRig(t, Options{Log: true})
@@ -212,9 +217,10 @@ func TestAQueueDoesNotWaitForComposites(t *testing.T) {
 	}
 }
 
-// A notification waits for reads before it to begin, and no longer: also for one that had to
-// wait for a place in its channel.
-func TestNotifyComesWhenTheLastReadBegins(t *testing.T) {
+// TestNotifyWaitsUntilTheLastReadBegins checks that a notification waits until all earlier
+// reads have begun, and no longer. The last read begins late because its DMA channel
+// already has the maximum number of requests in flight.
+func TestNotifyWaitsUntilTheLastReadBegins(t *testing.T) {
 	r := newRig(t, Options{Log: true})
 	x := r.tensor(0, 1<<16)
 	reads := r.spec.PE.DMA.Outstanding + 1

@@ -14,28 +14,31 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// put is from a send's set-up to when n bytes are in a slot of PE b, and take from a
-// receive's set-up to when they are out of it.
+// slotWriteTime returns the time from the set-up of a send until n bytes are in a slot of
+// PE b.
 func (r *rig) slotWriteTime(kind topology.BufferKind, a, b PEID, n memory.Bytes) simtime.Time {
 	r.Helper()
 	return r.setup + r.transferTime(r.tcm(a), r.slotMemory(kind, b), n) + r.slotOverhead(kind)
 }
 
+// slotReadTime returns the time from the set-up of a receive until n bytes are copied out
+// of a slot of PE b.
 func (r *rig) slotReadTime(kind topology.BufferKind, b PEID, n memory.Bytes) simtime.Time {
 	r.Helper()
-	if kind == topology.BufferTCM { // one pass through the slower of its two ports
+	if kind == topology.BufferTCM { // read and written at the same time, at the speed of the slower port
 		tcm := r.spec.PE.TCM
 		return r.setup + tcm.Overhead + max(tcm.ReadBandwidth.Serialize(n), tcm.WriteBandwidth.Serialize(n))
 	}
 	return r.setup + r.transferTime(r.slotMemory(kind, b), r.tcm(b), n) + r.slotOverhead(kind)
 }
 
-// slots is the memory of PE b that holds its queues' slots.
+// slotMemory returns the memory that holds the slots of PE b's queues.
 func (r *rig) slotMemory(kind topology.BufferKind, b PEID) memory.ID {
 	return r.PE(b).Memory(bufferKinds[kind])
 }
 
-// access is what that adds: 6 ns for HBM; the 2 ns of SRAM are on the path.
+// slotOverhead returns what an access to a slot takes in addition to the path: 6 ns for
+// HBM. The 2 ns of SRAM are part of the path.
 func (r *rig) slotOverhead(kind topology.BufferKind) simtime.Time {
 	if kind == topology.BufferHBM {
 		return r.spec.PE.IPCQ.HBMOverhead
@@ -43,7 +46,7 @@ func (r *rig) slotOverhead(kind topology.BufferKind) simtime.Time {
 	return 0
 }
 
-// delivery is one message of a tile from PE a to PE b, both otherwise idle.
+// delivery is one message with a tile from PE a to PE b, both otherwise idle.
 type delivery struct {
 	kind topology.BufferKind
 	a, b PEID
@@ -56,17 +59,17 @@ var anyDelivery = rapid.Custom(func(t *rapid.T) delivery {
 		a:    anyPE.Draw(t, "from"), n: rapid.IntRange(0, 2048).Draw(t, "elements"),
 	}
 	m.b = (m.a + PEID(rapid.IntRange(1, 255).Draw(t, "distance"))) % 256
-	if m.kind == topology.BufferHBM && m.n > 1024 { // the formula is for a group of bursts, or two
+	if m.kind == topology.BufferHBM && m.n > 1024 { // the formula holds for up to 8 bursts, and for 16
 		m.n = 2048
 	}
 	return m
 })
 
-// times is when, after the start, the sender goes on, the message is visible to its
-// receiver, and it can be fetched from its TCM; and when both PEs end.
+// deliveryTimes are times after the start: when the sender continues, when the message is
+// visible to the receiver, when a command fetches it from TCM, and when each PE ends.
 type deliveryTimes struct{ sent, visible, fetched, sender, receiver simtime.Time }
 
-// send sends the message.
+// send sends the message on an idle machine and returns its times.
 func (m delivery) send(t tester, sets ...string) (r *rig, got deliveryTimes) {
 	t.Helper()
 	return m.sendWith(t, fabric.Train, sets...)
@@ -91,14 +94,15 @@ func (m delivery) sendWith(t tester, fid fabric.Fidelity, sets ...string) (r *ri
 	return r, got
 }
 
-// A message alone: the sender goes on after its dispatch cycle; the receiver sees the
-// message when its last byte is in the slot, and has it in TCM when that is copied out:
+// TestQueueMessageTakesItsFormula checks the times of a message without contention. The
+// sender continues after one dispatch. The receiver sees the message when its last byte is
+// in the slot, and has it in TCM when it has been copied out of the slot:
 //
 //	visible = sent + scheduler + set-up + path to the slot (+ 6 ns to HBM)
-//	taken   = visible + set-up + path out of the slot (+ 6 ns from HBM)
+//	in TCM  = visible + set-up + path out of the slot (+ 6 ns from HBM)
 //
-// A command on it is dispatched at once and fetches it when it is there.
-func TestAMessageTakesItsFormula(t *testing.T) {
+// A command that reads the message is dispatched at once and fetches it when it is in TCM.
+func TestQueueMessageTakesItsFormula(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := anyDelivery.Draw(t, "message")
 		r, got := m.send(t, anyPESets.Draw(t, "sets")...)
@@ -115,7 +119,8 @@ func TestAMessageTakesItsFormula(t *testing.T) {
 	})
 }
 
-// A kernel that receives and does nothing more ends when the message is in its TCM.
+// TestAKernelEndsWithItsLastReceive checks that a kernel whose last operation is a receive
+// ends when the message is in TCM.
 func TestAKernelEndsWithItsLastReceive(t *testing.T) {
 	for _, kind := range topology.BufferKinds {
 		r := newRig(t, Options{})
@@ -130,33 +135,35 @@ func TestAKernelEndsWithItsLastReceive(t *testing.T) {
 	}
 }
 
-// Slots in TCM are never slower than those in SRAM or HBM.
+// TestTCMSlotsAreFastest checks that slots in TCM are never slower than slots in SRAM or
+// HBM.
 func TestTCMSlotsAreFastest(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := anyDelivery.Draw(t, "message")
-		taken := map[topology.BufferKind]simtime.Time{}
+		ends := map[topology.BufferKind]simtime.Time{}
 		for _, kind := range topology.BufferKinds {
 			m.kind = kind
 			_, got := m.send(t)
-			taken[kind] = got.receiver
+			ends[kind] = got.receiver
 		}
-		if tcm := taken[topology.BufferTCM]; tcm > taken[topology.BufferSRAM] || tcm > taken[topology.BufferHBM] {
-			t.Fatalf("%d elements from PE %d to %d take %v, want tcm the least", m.n, m.a, m.b, taken)
+		if tcm := ends[topology.BufferTCM]; tcm > ends[topology.BufferSRAM] || tcm > ends[topology.BufferHBM] {
+			t.Fatalf("%d elements from PE %d to %d end at %v, want tcm the earliest", m.n, m.a, m.b, ends)
 		}
 	})
 }
 
-// Latency rises with every hop and with every flit, in all three kinds of slots.
+// TestLatencyRisesWithHopsAndBytes checks that the latency of a message rises with its
+// distance and its size, for all three kinds of slots.
 func TestLatencyRisesWithHopsAndBytes(t *testing.T) {
 	for _, kind := range topology.BufferKinds {
 		var before simtime.Time
-		// The same cube, then one, two and three cubes further along a row, then three
-		// rows down, then the other SIP.
+		// The same cube; one, two and three cubes away in the same row; one and three rows
+		// down from there; the other SIP.
 		for _, b := range []PEID{1, 8, 16, 24, 24 + 32, 24 + 96, 128 + 24 + 96} {
 			_, got := delivery{kind, 0, b, 128}.send(t)
 			took := got.fetched - got.sent
 			if took <= before {
-				t.Errorf("%s: to PE %d it takes %v, want more than the %v of the one before", kind, b, took, before)
+				t.Errorf("%s: to PE %d it takes %v, want more than the %v of the nearer PE", kind, b, took, before)
 			}
 			before = took
 		}
@@ -165,15 +172,15 @@ func TestLatencyRisesWithHopsAndBytes(t *testing.T) {
 			_, got := delivery{kind, 0, 100, n}.send(t)
 			took := got.fetched - got.sent
 			if took <= before {
-				t.Errorf("%s: %d elements take %v, want more than the %v of fewer", kind, n, took, before)
+				t.Errorf("%s: %d elements take %v, want more than the %v of fewer elements", kind, n, took, before)
 			}
 			before = took
 		}
 	}
 }
 
-// Slots are memory like any other: they are taken at the start of a launch, given back
-// at its end, and there may be none left.
+// TestSlotsAreAllocatedAndRunOut checks that slots are allocated at the start of a launch
+// and freed at its end, and that a launch fails if there is not enough memory for them.
 func TestSlotsAreAllocatedAndRunOut(t *testing.T) {
 	const slots = 4 * 4096
 	for kind, c := range map[topology.BufferKind]struct {
@@ -183,24 +190,24 @@ func TestSlotsAreAllocatedAndRunOut(t *testing.T) {
 			"launch k: slots of the queue sip0.cube0.pe0 port2 -> sip0.cube0.pe1 port0: sip0.cube0.hbm1: out of memory: asked 16KiB aligned to 256B, free 8KiB of 40KiB, largest block 8KiB; free something, ask for less, or raise cube.hbm.slice_size in the topology"},
 		topology.BufferSRAM: {"cube.sram.size=80 KiB",
 			"launch k: slots of the queue sip0.cube0.pe1 port0 -> sip0.cube0.pe0 port2: sip0.cube0.sram: out of memory: asked 16KiB aligned to 256B, free 0B of 80KiB, largest block 0B; free something, ask for less, or raise cube.sram.size in the topology"},
-		topology.BufferTCM: {"pe.tcm.size=160 KiB", ""}, // the least for 8 ports
+		topology.BufferTCM: {"pe.tcm.size=160 KiB", ""}, // the smallest that is valid with 8 ports
 	} {
 		r := newRig(t, Options{}, c.set)
-		var held [3]memory.Bytes
+		var used [3]memory.Bytes
 		p := Program{Targets: []PEID{0, 1}, Queues: topology.IPCQ{BufferKind: kind}, Body: func(*tl.PE) {
-			held[0] = r.Memory(r.slotMemory(kind, 0)).Allocator.Used()
-			held[1] = r.Memory(r.slotMemory(kind, 1)).Allocator.Used()
+			used[0] = r.Memory(r.slotMemory(kind, 0)).Allocator.Used()
+			used[1] = r.Memory(r.slotMemory(kind, 1)).Allocator.Used()
 		}}
 		for i := range 2 {
 			p.Links = append(p.Links, Connection{0, tl.Numbered(i), 1, tl.Numbered(1 - i)})
 		}
 		r.run(p)
-		held[2] = r.Memory(r.slotMemory(kind, 0)).Allocator.Used()
+		used[2] = r.Memory(r.slotMemory(kind, 0)).Allocator.Used()
 		want := [3]memory.Bytes{2 * slots, 2 * slots, 0}
-		if kind == topology.BufferSRAM { // both PEs' in one
+		if kind == topology.BufferSRAM { // both PEs share the SRAM
 			want = [3]memory.Bytes{4 * slots, 4 * slots, 0}
 		}
-		same(t, string(kind)+" held by PE 0, by PE 1, after", held, want)
+		same(t, string(kind)+" used at PE 0, at PE 1, after the launch", used, want)
 
 		r = newRig(t, Options{}, c.set)
 		p.Links = []Connection{{0, tl.Numbered(1), 1, tl.Numbered(1)}, {0, tl.Numbered(0), 1, tl.Numbered(2)}, {0, tl.Numbered(2), 1, tl.Numbered(0)}}
@@ -211,7 +218,7 @@ func TestSlotsAreAllocatedAndRunOut(t *testing.T) {
 		case c.want != "" && (err == nil || err.Error() != c.want):
 			t.Errorf("%s: %v, want %s", kind, err, c.want)
 		}
-		same(t, string(kind)+" held after that", r.Memory(r.slotMemory(kind, 0)).Allocator.Used(), 0)
+		same(t, string(kind)+" used after the failed launch", r.Memory(r.slotMemory(kind, 0)).Allocator.Used(), 0)
 	}
 }
 

@@ -12,8 +12,9 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// Slices of engines have the name of their operation and the line of the kernel, also those
-// of messages and of tiles of composites, which move while the CPU does something else.
+// TestTraceNamesOperations checks that the activities of engines have the name of their
+// operation and its line in the kernel. This includes messages and tiles of composites,
+// which move while the CPU runs other operations.
 func TestTraceNamesOperations(t *testing.T) {
 	for slots, copied := range map[topology.BufferKind]string{topology.BufferTCM: "copy recv 5", topology.BufferHBM: "dma read recv 5"} {
 		first := 0

@@ -15,7 +15,7 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// traceEvent is a line of a trace.
+// traceEvent is an event of a trace file.
 type traceEvent struct {
 	Ph       string
 	PID, TID int
@@ -29,7 +29,7 @@ type traceEvent struct {
 	}
 }
 
-// at is the time of an event, to the femtosecond.
+// at returns the time of an event, to the femtosecond.
 func (e *traceEvent) at() simtime.Time {
 	t, err := simtime.ParseTime(e.TS.String(), simtime.Microsecond)
 	if err != nil {
@@ -38,23 +38,24 @@ func (e *traceEvent) at() simtime.Time {
 	return t
 }
 
-// traced is a trace as read back: activities by number, launches, and the bytes on each
-// track.
+// parsedTrace is the content of a trace file.
 type parsedTrace struct {
-	activities map[int64]*traceSlice
+	activities map[int64]*traceSlice // by number
 	launches   []*traceSlice
-	bytes      map[string]int64
+	bytes      map[string]int64 // by name of the track
 }
 
+// traceSlice is an activity or a launch in a trace.
 type traceSlice struct {
 	track, name string
-	line        string
+	line        string // the line of the kernel
 	start, end  simtime.Time
-	after       int64
-	released    int64 // of a launch
+	after       int64 // the activity that released it; the last activity of a launch; 0 is none
+	released    int64 // the activity that released a launch
 }
 
-// readTrace reads a trace, and checks what holds for every one.
+// readTrace parses a trace. It checks that times on each track ascend, that slices on a
+// track do not overlap, and that every slice and every message has a beginning and an end.
 func readTrace(t tester, data []byte) *parsedTrace {
 	t.Helper()
 	var file struct{ TraceEvents []traceEvent }
@@ -88,7 +89,7 @@ func readTrace(t tester, data []byte) *parsedTrace {
 				tr.activities[e.Args.ID] = s
 			}
 			if e.Args.ID != 0 && e.Args.After >= e.Args.ID {
-				t.Fatalf("event %d: activity %d comes after %d", i, e.Args.ID, e.Args.After)
+				t.Fatalf("event %d: activity %d was released by %d, which is not an earlier one", i, e.Args.ID, e.Args.After)
 			}
 			if e.Args.Crit != "" {
 				tr.launches = append(tr.launches, s)
@@ -115,9 +116,9 @@ func readTrace(t tester, data []byte) *parsedTrace {
 	return tr
 }
 
-// path is the critical path of a launch, from its end: what it was on, and for how long.
-// Together that is the whole launch; latencies between activities are its explanation or
-// a mistake in the trace.
+// criticalPath returns the critical path of a launch, from its end to its start: activities
+// and the latencies between them, with their times. It checks that they cover the launch
+// and that no latency is longer than longest.
 func (tr *parsedTrace) criticalPath(t tester, launch *traceSlice, longest simtime.Time) (steps []string) {
 	t.Helper()
 	now := launch.end
@@ -127,13 +128,13 @@ func (tr *parsedTrace) criticalPath(t tester, launch *traceSlice, longest simtim
 			t.Fatalf("no activity %d, after %v", id, steps)
 		}
 		if gap := now - a.end; gap > longest {
-			t.Fatalf("%s %s ended %v before what it released, after %v", a.track, a.name, gap, steps)
+			t.Fatalf("%s %s ended %v before the activity that it released, after %v", a.track, a.name, gap, steps)
 		} else if gap > 0 {
 			steps = append(steps, fmt.Sprintf("%v", gap))
 			now = a.end
 		}
 		if now < a.start {
-			t.Fatalf("%s %s begins %v after what it released, after %v", a.track, a.name, a.start-now, steps)
+			t.Fatalf("%s %s begins %v after the activity that it released, after %v", a.track, a.name, a.start-now, steps)
 		}
 		if now > a.start {
 			steps = append(steps, fmt.Sprintf("%s %s %v", a.track, a.name, now-a.start))
@@ -146,7 +147,8 @@ func (tr *parsedTrace) criticalPath(t tester, launch *traceSlice, longest simtim
 	return steps
 }
 
-// recorded runs something on a machine that is recorded, and is the trace.
+// recordTrace calls run with options that record a trace, and returns the parsed trace. It
+// checks the bytes on each link.
 func recordTrace(t tester, o Options, run func(o Options) *rig) *parsedTrace {
 	t.Helper()
 	var file bytes.Buffer
@@ -162,7 +164,8 @@ func recordTrace(t tester, o Options, run func(o Options) *rig) *parsedTrace {
 	return tr
 }
 
-// A load and a product of what it brought, stored: its path has every part of it.
+// TestTraceOfAKernelAlone checks the critical path of a kernel on one PE that loads a tile,
+// multiplies it by itself and stores the product.
 func TestTraceOfAKernelAlone(t *testing.T) {
 	var r *rig
 	var run *Run
@@ -190,7 +193,7 @@ func TestTraceOfAKernelAlone(t *testing.T) {
 		"sip0.cube0.pe0 gemm dot 64×64×64 " + pe.GemmTime(s.GEMM, 64, 64, 64).String(),
 		"sip0.cube0.pe0 fetch dot 64×64×64 32ns",
 		"sip0.cube0.pe0 dma read load " + moved.String(),
-		(r.scheduler + r.setup - 3*r.dispatch).String(), // the CPU went on for three more calls
+		(r.scheduler + r.setup - 3*r.dispatch).String(), // the CPU runs three more calls in this time
 		"sip0.cube0.pe0 cpu run " + (4 * r.dispatch).String(),
 	}
 	got := tr.criticalPath(t, tr.launches[0], r.setup+r.scheduler)
@@ -199,7 +202,8 @@ func TestTraceOfAKernelAlone(t *testing.T) {
 	}
 }
 
-// Launches that follow each other are on one track, those side by side on several.
+// TestLaunchesShareATrack checks that launches that run one after another are on one track,
+// and launches that run at the same time on different subtracks.
 func TestLaunchesShareATrack(t *testing.T) {
 	for _, c := range []struct {
 		pes  [2]PEID
@@ -223,8 +227,9 @@ func TestLaunchesShareATrack(t *testing.T) {
 	}
 }
 
-// Large transfers that meet on links interrupt each other: slices are cut short there, and
-// what each carried is still what the link did.
+// TestTraceOfInterruptions runs large transfers that interrupt each other on links, which
+// cuts their slices short. recordTrace checks that the bytes of the slices still add up to
+// the bytes of each link.
 func TestTraceOfInterruptions(t *testing.T) {
 	recordTrace(t, Options{}, func(o Options) *rig {
 		r := newRig(t, o)

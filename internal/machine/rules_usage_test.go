@@ -11,7 +11,8 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// measured is what a PE did while a program ran, which is the one that is looked at.
+// measure runs a program and returns the breakdown of one PE. It checks that the parts add
+// up to the time of the program.
 func (r *rig) measure(id PEID, p Program) (b Breakdown, run *Run) {
 	r.Helper()
 	r.Measuring = true
@@ -20,29 +21,30 @@ func (r *rig) measure(id PEID, p Program) (b Breakdown, run *Run) {
 	if !ok {
 		r.Fatalf("PE %d was not measured", id)
 	}
-	same(r, "all parts together are", b.Total(), run.Critical())
+	same(r, "the sum of all parts", b.Total(), run.Critical())
 	return b, run
 }
 
-// overlap is how long a time from a to b has in common with one from c to d.
+// overlap returns for how long the time from a to b and the time from c to d overlap.
 func overlap(a, b, c, d simtime.Time) simtime.Time { return max(0, min(b, d)-max(a, c)) }
 
-// A kernel on one PE: the parts follow from the formulas of its commands and transfers.
+// TestBreakdownOfAKernelAlone checks the breakdown of kernels on one PE. The parts follow
+// from the formulas of commands and transfers.
 func TestBreakdownOfAKernelAlone(t *testing.T) {
 	sq := tl.Shape{64, 64}
 	r := newRig(t, Options{})
 	s := r.spec.PE
-	const rows = 64 * 64 * 2 // bytes of a square
+	const rows = 64 * 64 * 2 // bytes of a 64×64 tile
 	full, dot := r.fullTime(64*64, 2), pe.CommandTime(s, 2*rows, pe.GemmTime(s.GEMM, 64, 64, 64), 2*rows)
 	moved := func(n memory.Bytes) simtime.Time { return r.transferTime(r.hbm(0), r.tcm(0), n) }
 	idle := r.callsFor(r.scheduler + full)
 	square := moved(rows)
-	// A product after so many calls, and a load right behind it, of n bytes.
-	beside := func(n memory.Bytes) Breakdown {
-		begins := r.dispatch + r.setup // after the product
+	// loadDuringDot returns the breakdown of a Dot and a load of n bytes right after it.
+	loadDuringDot := func(n memory.Bytes) Breakdown {
+		begins := r.dispatch + r.setup // after the start of the Dot
 		hidden := overlap(0, dot, begins, begins+moved(n))
 		b := Breakdown{Compute: full + dot, OverlappedMemory: hidden, Memory: moved(n) - hidden}
-		b.Idle = r.callTime(1) + simtime.Time(1+idle)*r.dispatch - full // to the product
+		b.Idle = r.callTime(1) + simtime.Time(1+idle)*r.dispatch - full // until the Dot starts
 		return b
 	}
 	for _, c := range []struct {
@@ -51,25 +53,25 @@ func TestBreakdownOfAKernelAlone(t *testing.T) {
 		want Breakdown
 	}{
 		{"nothing", func(*tl.PE, tl.Ptr, tl.Ptr) {}, Breakdown{}},
-		{"calls that no engine hears of", func(t *tl.PE, _, _ tl.Ptr) { spendCalls(t, 20) }, Breakdown{Idle: 20 * r.dispatch}},
+		{"calls that use only the CPU", func(t *tl.PE, _, _ tl.Ptr) { spendCalls(t, 20) }, Breakdown{Idle: 20 * r.dispatch}},
 		{"a load", func(t *tl.PE, x, _ tl.Ptr) { t.Load(x, sq, tl.F16) },
 			Breakdown{Memory: square, Idle: r.callTime(1) + r.setup}},
-		{"a product of what is loaded", func(t *tl.PE, x, _ tl.Ptr) { a := t.Load(x, sq, tl.F16); a.Dot(a) },
+		{"a product of a loaded tile", func(t *tl.PE, x, _ tl.Ptr) { a := t.Load(x, sq, tl.F16); a.Dot(a) },
 			Breakdown{Memory: square, Compute: dot, Idle: r.callTime(1) + r.setup}},
-		{"a store of what is made", func(t *tl.PE, x, _ tl.Ptr) { t.Store(x, t.Zeros(sq, tl.F16)) },
+		{"a store of a computed tile", func(t *tl.PE, x, _ tl.Ptr) { t.Store(x, t.Zeros(sq, tl.F16)) },
 			Breakdown{Compute: full, Memory: r.transferTime(r.tcm(0), r.hbm(0), rows), Idle: r.callTime(1) + r.setup}},
-		{"a short load beside a product", func(t *tl.PE, x, _ tl.Ptr) {
+		{"a short load during a product", func(t *tl.PE, x, _ tl.Ptr) {
 			a := t.Zeros(sq, tl.F16)
 			spendCalls(t, idle)
 			a.Dot(a)
 			t.Load(x, tl.Shape{1024}, tl.F16)
-		}, beside(2048)},
-		{"a long load beside a product", func(t *tl.PE, _, y tl.Ptr) {
+		}, loadDuringDot(2048)},
+		{"a long load during a product", func(t *tl.PE, _, y tl.Ptr) {
 			a := t.Zeros(sq, tl.F16)
 			spendCalls(t, idle)
 			a.Dot(a)
 			t.Load(y, tl.Shape{65536}, tl.F16)
-		}, beside(131072)},
+		}, loadDuringDot(131072)},
 	} {
 		r := newRig(t, Options{})
 		x, y := r.tensor(0, 64, 64), r.tensor(0, 65536)
@@ -78,8 +80,9 @@ func TestBreakdownOfAKernelAlone(t *testing.T) {
 	}
 }
 
-// The results of a stream wait for those before them to be written, far away: their
-// stores are apart from the rest of the work, all of which counts.
+// TestBreakdownOfACompositeThatWaitsForItsWrites runs a stream whose writes are slow, so
+// that the stores of its last results wait for the writes of earlier results. It checks
+// that these stores, which do not overlap other work of the engines, count as Compute.
 func TestBreakdownOfACompositeThatWaitsForItsWrites(t *testing.T) {
 	const n = 4 * 2048 // four chunks of 4 KiB
 	r := newRig(t, Options{})
@@ -92,12 +95,13 @@ func TestBreakdownOfACompositeThatWaitsForItsWrites(t *testing.T) {
 	if write := r.setup + r.transferTime(r.tcm(0), r.hbm(255), 4096); write < 3*run {
 		t.Fatalf("a write takes %v, and MATH %v: choose another case", write, 3*run)
 	}
-	// MATH has one chunk after the other; the third and the fourth result are stored
+	// MATH computes one chunk after another. The third and the fourth result are stored
 	// when the first and the second have been written.
-	same(t, "engines are at work for", b.Compute, fetch+4*run+2*store)
+	same(t, "engines compute for", b.Compute, fetch+4*run+2*store)
 }
 
-// Composites are of class compute, as loads and stores are: what they move is Memory.
+// TestCompositesAreOfClassCompute checks that the transfers of composites are of class
+// compute, like loads and stores, and count as Memory.
 func TestCompositesAreOfClassCompute(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -120,7 +124,7 @@ func TestCompositesAreOfClassCompute(t *testing.T) {
 	}
 }
 
-// What a PE does that has to do with another.
+// TestBreakdownOfCommunication checks the breakdown of a PE that communicates with another.
 func TestBreakdownOfCommunication(t *testing.T) {
 	const a, b, n, size = 0, 100, 1024, 2048
 	sq := tl.Shape{64, 64}
@@ -131,7 +135,7 @@ func TestBreakdownOfCommunication(t *testing.T) {
 	dot := pe.CommandTime(s, 2*rows, pe.GemmTime(s.GEMM, 64, 64, 64), 2*rows)
 	d, callTime := terms.dispatch, terms.callTime
 	idle := terms.callsFor(terms.scheduler + full + square)
-	both := pe.MathTime(s.Math, s.Math.Cycles.Simple, n) + square // one is stored while the other is made
+	both := pe.MathTime(s.Math, s.Math.Cycles.Simple, n) + square // one tile is stored while the other is computed
 	put := terms.transferTime(terms.tcm(a), terms.tcm(b), size)
 	toHBM := terms.transferTime(terms.tcm(a), terms.hbm(b), size)
 	fromHBM := terms.transferTime(terms.hbm(b), terms.tcm(a), size)
@@ -145,8 +149,8 @@ func TestBreakdownOfCommunication(t *testing.T) {
 		want  Breakdown
 	}{
 		{
-			// It waits from its own call on. The copy out of a slot in TCM is no request of
-			// the DMA's channels.
+			// The receiver waits from the end of its dispatch on. The copy out of a slot in TCM
+			// is not a request of a DMA channel.
 			"a receive that waits", topology.BufferTCM, b,
 			func(t *tl.PE, _ tl.Ptr) { x := t.Zeros(tl.Shape{n}, tl.F16); spendCalls(t, idle); t.Send(tl.East, x) },
 			func(t *tl.PE, _ tl.Ptr) { t.Recv(tl.West, tl.Shape{n}, tl.F16) },
@@ -168,8 +172,8 @@ func TestBreakdownOfCommunication(t *testing.T) {
 			Breakdown{Comm: simtime.Time(idle)*d + notice, Idle: d},
 		},
 		{
-			// The product begins while it waits, and is shorter.
-			"a wait for a signal beside a product", topology.BufferTCM, b,
+			// The product begins during the wait and ends before the wait does.
+			"a wait for a signal during a product", topology.BufferTCM, b,
 			func(t *tl.PE, _ tl.Ptr) { spendCalls(t, 10*idle); t.Notify(1, 0, tl.Set, 1) },
 			func(t *tl.PE, _ tl.Ptr) {
 				x := t.Zeros(sq, tl.F16)
@@ -183,15 +187,15 @@ func TestBreakdownOfCommunication(t *testing.T) {
 			},
 		},
 		{
-			// A signal that is there already is not waited for.
-			"a signal that is there", topology.BufferTCM, b,
+			// The signal has arrived before the PE asks for it.
+			"a signal that has arrived", topology.BufferTCM, b,
 			func(t *tl.PE, _ tl.Ptr) { t.Notify(1, 0, tl.Set, 1) },
 			func(t *tl.PE, _ tl.Ptr) { spendCalls(t, 10*idle); t.WaitSignal(0, tl.EQ, 1) },
 			Breakdown{Idle: simtime.Time(10*idle+1) * d},
 		},
 		{
-			// It waits for the end of all, which the one that receives has later.
-			"a send beside a product", topology.BufferTCM, a,
+			// The send overlaps the product, which ends last.
+			"a send during a product", topology.BufferTCM, a,
 			func(t *tl.PE, _ tl.Ptr) {
 				x, y := t.Zeros(tl.Shape{n}, tl.F16), t.Zeros(sq, tl.F16)
 				spendCalls(t, idle)
@@ -216,7 +220,7 @@ func TestBreakdownOfCommunication(t *testing.T) {
 			Breakdown{Comm: fromHBM, Idle: callTime(1) + terms.setup},
 		},
 		{
-			"one that has nothing to do", topology.BufferTCM, b,
+			"a PE that ends early", topology.BufferTCM, b,
 			func(t *tl.PE, x tl.Ptr) { t.Get(1, x, tl.Shape{n}, tl.F16) },
 			func(t *tl.PE, _ tl.Ptr) { spendCalls(t, 2) },
 			Breakdown{Idle: 2 * d, Comm: callTime(1) + terms.setup + fromHBM - 2*d},
@@ -232,7 +236,8 @@ func TestBreakdownOfCommunication(t *testing.T) {
 	}
 }
 
-// A part of a run is that part: the parts of two halves are those of the whole.
+// TestBreakdownFromAnInstantOn checks that the breakdown from an instant on covers the time
+// from this instant to the end, and that none of its parts is larger than in the whole run.
 func TestBreakdownFromAnInstantOn(t *testing.T) {
 	r := newRig(t, Options{})
 	x := r.tensor(0, 64, 64)
@@ -244,10 +249,10 @@ func TestBreakdownFromAnInstantOn(t *testing.T) {
 	for _, part := range []simtime.Time{0, 1, 3, 7, 8} {
 		from := run.Start + run.Critical()*part/8
 		b, ok := run.Breakdown(every, from)
-		same(t, "it was measured", ok, true)
-		same(t, "together", b.Total(), run.Start+run.Critical()-from)
+		same(t, "there is a breakdown", ok, true)
+		same(t, "the sum of all parts", b.Total(), run.Start+run.Critical()-from)
 		if b.Compute > whole.Compute || b.Memory > whole.Memory || b.OverlappedMemory > whole.OverlappedMemory || b.Idle > whole.Idle {
-			t.Errorf("from %v on it is %+v, and all of it %+v", from, b, whole)
+			t.Errorf("from %v on the breakdown is %+v, that of the whole run %+v", from, b, whole)
 		}
 	}
 	if _, ok := run.Breakdown(func(PEID) bool { return false }, run.Start); ok {
@@ -255,9 +260,9 @@ func TestBreakdownFromAnInstantOn(t *testing.T) {
 	}
 }
 
-// Nothing is kept unless it is wanted: of programs that start after Measure(true) and
-// before Measure(false).
-func TestNothingIsMeasuredUnlessWanted(t *testing.T) {
+// TestMeasuringAppliesToProgramsThatStart checks that the machine measures exactly the
+// programs that start while Measuring is true.
+func TestMeasuringAppliesToProgramsThatStart(t *testing.T) {
 	r := newRig(t, Options{})
 	x := r.tensor(0, 64, 64)
 	p := Program{Name: "k", Targets: []PEID{0}, Body: func(t *tl.PE) { t.Load(x, tl.Shape{64, 64}, tl.F16).Neg() }}
@@ -270,9 +275,9 @@ func TestNothingIsMeasuredUnlessWanted(t *testing.T) {
 		}
 		r.mustRun(t)
 		_, ok := run.Breakdown(every, run.Start)
-		same(t, "it was measured", ok, on)
-		home := r.PE(0)
-		same(t, "its engines note what they do", home.DMA.Usage != nil && home.Pipeline.Usage != nil, on)
+		same(t, "there is a breakdown", ok, on)
+		first := r.PE(0)
+		same(t, "the engines record their use", first.DMA.Usage != nil && first.Pipeline.Usage != nil, on)
 	}
 	r.Close()
 }
