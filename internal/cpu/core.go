@@ -184,7 +184,7 @@ func (c *Core) Print(text string) {
 // room makes room for n bytes in TCM, waiting for tiles that have to go. The tiles to keep stay.
 func (c *Core) room(n memory.Bytes, keep ...int32) error {
 	for {
-		at, ok, err := c.pe.Tiles.Room(n, keep...)
+		at, ok, err := c.pe.Tiles.MakeSpace(n, keep...)
 		if err != nil {
 			return err
 		}

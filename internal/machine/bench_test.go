@@ -11,9 +11,9 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// ringOf returns a program in which every PE sends a tile of 64 elements east, receives a
-// tile from the west and adds it, for a number of rounds.
-func ringOf(ids []PEID, rounds int) Program {
+// ringProgram returns a program in which every PE sends a tile of 64 elements east, receives
+// a tile from the west and adds it, for a number of rounds.
+func ringProgram(ids []PEID, rounds int) Program {
 	p := Program{Name: "ring", Targets: ids, Body: func(t *tl.PE) {
 		acc := t.Full(tl.Shape{64}, tl.F16, 1)
 		for range rounds {
@@ -90,7 +90,7 @@ func BenchmarkQueueMessages(b *testing.B) {
 				before := m.Engine.Events()
 				b.StartTimer()
 				began := cpuTime()
-				if _, err := m.Start(ringOf(ids, c.rounds), sim.Event{}); err != nil {
+				if _, err := m.Start(ringProgram(ids, c.rounds), sim.Event{}); err != nil {
 					b.Fatal(err)
 				}
 				m.mustRun(b)

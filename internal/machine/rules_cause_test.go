@@ -7,28 +7,28 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// The log says of each operation that waited whose end released it: that of an
-// operand, of the command before it, of an earlier access to the same memory, of the
-// send of a message, of a notification, of what was waited for.
-func TestTheLogSaysWhatReleasedAnOperation(t *testing.T) {
+// TestLogRecordsWhatReleasedAnOperation checks the cause of each operation that waited: an
+// operand, the previous command, an earlier access to the same memory, the send of a
+// message, a notification, or the composite that Wait waited for.
+func TestLogRecordsWhatReleasedAnOperation(t *testing.T) {
 	r := newRig(t, Options{Log: true})
 	ids := []PEID{0, 1}
 	x, y := []tl.Ptr{r.tensor(0, 64, 64), r.tensor(1, 64, 64)}, r.tensor(0, 64, 64)
 	all := tl.Shape{64, 64}
-	r.on(Program{Targets: ids, Links: []Connection{{0, tl.East, 1, tl.West}}, Body: func(t *tl.PE) {
+	r.run(Program{Targets: ids, Links: []Connection{{0, tl.East, 1, tl.West}}, Body: func(t *tl.PE) {
 		if t.Rank() == 1 {
-			v := t.Recv(tl.West, all, tl.F16) // by the Send
-			t.WaitSignal(3, tl.EQ, 1)         // by the Notify
+			v := t.Recv(tl.West, all, tl.F16) // released by the Send
+			t.WaitSignal(3, tl.EQ, 1)         // released by the Notify
 			t.Store(x[1], v)
 			return
 		}
 		a := t.Load(x[0], all, tl.F16)
-		b := a.Exp()                                                 // by the Load
-		a.Exp()                                                      // by the Exp before it
-		t.Store(x[0], b)                                             // by b
-		t.Load(x[0], all, tl.F16)                                    // by the Store
-		t.Wait(t.Composite(tl.Gemm(t.Ref(x[0], all, tl.F16), a, y))) // the Gemm by the Store, the Wait by the Gemm
-		t.Send(tl.East, b)                                           // by nobody
+		b := a.Exp()                                                 // released by the Load
+		a.Exp()                                                      // released by the Exp before it
+		t.Store(x[0], b)                                             // released by the Exp that makes b
+		t.Load(x[0], all, tl.F16)                                    // released by the Store
+		t.Wait(t.Composite(tl.Gemm(t.Ref(x[0], all, tl.F16), a, y))) // the Store releases the Gemm, the Gemm the Wait
+		t.Send(tl.East, b)                                           // did not wait
 		t.Notify(1, 3, tl.Set, 1)
 	}})
 	named := map[string]oplog.ID{}

@@ -17,16 +17,17 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// product is a composite GEMM of f16 matrices in the HBM of PE 0, either operand
-// streamed or loaded before.
+// product is a composite GEMM of f16 matrices in the HBM of PE 0. Each operand is streamed,
+// or loaded before the composite starts.
 type product struct {
 	m, k, n    int
-	pinA, pinB bool
-	epilogue   []tl.Op // of one operand, the result before it
-	bias       bool    // a row that is added to every row of the result
+	pinA, pinB bool    // the operand is loaded before
+	epilogue   []tl.Op // unary operations on the result
+	bias       bool    // a row is added to every row of the result, before epilogue
 }
 
-// anyProduct is a product of up to a few hundred tiles, whole or ragged.
+// anyProduct draws a product of up to about a hundred tiles. Tiles at the edges may be
+// smaller than others.
 var anyProduct = rapid.Custom(func(t *rapid.T) product {
 	p := product{
 		m: rapid.IntRange(1, 100).Draw(t, "m"), k: rapid.IntRange(1, 400).Draw(t, "k"), n: rapid.IntRange(1, 100).Draw(t, "n"),
@@ -41,19 +42,20 @@ var anyProduct = rapid.Custom(func(t *rapid.T) product {
 	return p
 })
 
-// tileStep is one tile of a product, by the document: what is read of HBM for it, how
-// long each engine works on it, and what is written.
+// tileStep is one tile of a product as documented: the regions of HBM that it reads and
+// writes, and how long each engine works on it.
 type tileStep struct {
 	reads, writes            []memory.Region
 	fetch, gemm, math, store simtime.Time
 }
 
-// matrix is where a matrix of f16 lies.
+// matrix is the address and the width of an f16 matrix in HBM.
 type matrix struct {
 	addr memory.Addr
 	cols int
 }
 
+// box returns the region of some rows and columns, from (row, col) on.
 func (x matrix) box(row, col, rows, cols int) memory.Region {
 	stride := memory.Bytes(2 * x.cols)
 	r := memory.Region{
@@ -66,10 +68,10 @@ func (x matrix) box(row, col, rows, cols int) memory.Region {
 	return r
 }
 
-// va is where a tensor begins.
+// va returns the virtual address of a tensor.
 func (r *rig) va(p tl.Ptr) memory.VA { return memory.VA(p.Addr) }
 
-// addr is where in its memory a tensor begins.
+// addr returns the address of a tensor in its memory.
 func (r *rig) addr(p tl.Ptr) memory.Addr {
 	access, err := r.Space.Translate(r.va(p), 1)
 	if err != nil {
@@ -81,25 +83,25 @@ func (r *rig) addr(p tl.Ptr) memory.Addr {
 	return 0
 }
 
-// multiplied is a product that has run.
-type multiplied struct {
+// productRun is a product that has run, with its steps.
+type productRun struct {
 	*rig
-	steps       []tileStep
-	op          oplog.Op     // in the log
-	pinnedBeats simtime.Time // by which the loads of pinned operands kept the DMA busy
+	steps          []tileStep
+	op             oplog.Op     // the product in the op log
+	pinnedPortTime simtime.Time // DMA port time of the loads of pinned operands
 }
 
-// multiply runs a product, and works out its steps.
-func (p product) multiply(t tester) *multiplied {
+// multiply runs a product and computes its steps.
+func (p product) multiply(t tester) *productRun {
 	t.Helper()
-	return p.multiplyIn(t, fabric.Train)
+	return p.multiplyWith(t, fabric.Train)
 }
 
-func (p product) multiplyIn(t tester, fid fabric.Fidelity) *multiplied {
+func (p product) multiplyWith(t tester, fid fabric.Fidelity) *productRun {
 	t.Helper()
 	r := newRig(t, Options{Fidelity: fid, Log: true})
 	a, b, c, bias := r.tensor(0, p.m, p.k), r.tensor(0, p.k, p.n), r.tensor(0, p.m, p.n), r.tensor(0, 1, p.n)
-	r.alone(func(t *tl.PE) {
+	r.runAlone(func(t *tl.PE) {
 		x, y := t.Ref(a, tl.Shape{p.m, p.k}, tl.F16), t.Ref(b, tl.Shape{p.k, p.n}, tl.F16)
 		if p.pinA {
 			x = t.Load(a, tl.Shape{p.m, p.k}, tl.F16)
@@ -108,7 +110,7 @@ func (p product) multiplyIn(t tester, fid fabric.Fidelity) *multiplied {
 			y = t.Load(b, tl.Shape{p.k, p.n}, tl.F16)
 		}
 		if p.pinA || p.pinB { // long enough for a load of 100 × 400
-			pass(t, 2000)
+			spendCalls(t, 2000)
 		}
 		var steps []tl.Step
 		if p.bias {
@@ -119,21 +121,21 @@ func (p product) multiplyIn(t tester, fid fabric.Fidelity) *multiplied {
 		}
 		t.Wait(t.Composite(tl.Gemm(x, y, c), steps...))
 	})
-	out := &multiplied{rig: r, op: r.op(oplog.Gemm)}
+	out := &productRun{rig: r, op: r.op(oplog.Gemm)}
 	for _, x := range []struct {
 		pinned bool
 		n      int
 	}{{p.pinA, p.m * p.k}, {p.pinB, p.k * p.n}} {
 		if x.pinned {
-			out.pinnedBeats += r.beats(memory.Bytes(2 * x.n))
+			out.pinnedPortTime += r.portTime(memory.Bytes(2 * x.n))
 		}
 	}
 	out.steps = p.steps(r, matrix{r.addr(a), p.k}, matrix{r.addr(b), p.n}, matrix{r.addr(c), p.n}, matrix{r.addr(bias), p.n})
 	return out
 }
 
-// steps is the tiles of the product: along a row of the result first, those of K
-// innermost.
+// steps returns the tiles of the product: row by row of the result, with K as the innermost
+// loop.
 func (p product) steps(r *rig, a, b, c, bias matrix) (list []tileStep) {
 	s, tile := r.spec.PE, r.spec.PE.GEMM.Tile
 	port := func(bw topology.BytesPerSec, elems int) simtime.Time {
@@ -172,25 +174,26 @@ func (p product) steps(r *rig, a, b, c, bias matrix) (list []tileStep) {
 	return list
 }
 
-// beats is how long n bytes occupy the port of the DMA engine.
-func (r *rig) beats(n memory.Bytes) simtime.Time {
+// portTime returns how long n bytes occupy the port of the DMA engine.
+func (r *rig) portTime(n memory.Bytes) simtime.Time {
 	bw, flit := r.spec.PE.DMA.Bandwidth, r.spec.System.Flit
 	return simtime.Time(n/flit)*bw.Serialize(flit) + bw.Serialize(n%flit)
 }
 
-// busy is how long each engine works, and each HBM channel, whole bursts counted and
-// waiting not.
-type busy struct {
+// busyTimes is how long each engine and each HBM channel works, without waiting. A channel
+// counts whole bursts.
+type busyTimes struct {
 	fetch, gemm, math, store, read, write simtime.Time
 	channels                              []simtime.Time
 }
 
-func (p *multiplied) busy() busy {
+// busyTimes adds up the times of all steps.
+func (p *productRun) busyTimes() busyTimes {
 	h := memory.NewHBM(p.spec.Cube.HBM)
-	b := busy{channels: make([]simtime.Time, h.Channels)}
+	b := busyTimes{channels: make([]simtime.Time, h.Channels)}
 	access := func(list []memory.Region, port *simtime.Time) {
 		for _, r := range list {
-			*port += p.beats(r.Bytes())
+			*port += p.portTime(r.Bytes())
 			for off := memory.Bytes(0); off < r.Bytes(); {
 				piece := h.BurstAt(r, off)
 				b.channels[piece.Channel] += h.BurstTime
@@ -206,17 +209,21 @@ func (p *multiplied) busy() busy {
 	return b
 }
 
-// most is the busy time of the busiest of all.
-func (b busy) most() simtime.Time {
+// longest returns the longest busy time of an engine or channel.
+func (b busyTimes) longest() simtime.Time {
 	return max(b.fetch, b.gemm, b.math, b.store, b.read, b.write, slices.Max(b.channels))
 }
 
-// window is from when its first data moves, or it reaches the engines if it is all
-// there, to when the last of its result is in memory.
-func (p *multiplied) window() simtime.Time { return p.op.End - max(p.op.Start, p.op.Issue+p.scheduler) }
+// duration returns the time from the first transfer of the product until its whole result
+// is in memory. If both operands are loaded before, it begins when the product reaches the
+// engines.
+func (p *productRun) duration() simtime.Time {
+	return p.op.End - max(p.op.Start, p.op.Issue+p.scheduler)
+}
 
-// inSeries is how long the steps take one after another, each transfer alone.
-func (p *multiplied) inSeries() simtime.Time {
+// sequentialTime returns how long the stages of all steps take one after another, with one
+// transfer at a time.
+func (p *productRun) sequentialTime() simtime.Time {
 	p.Helper()
 	r := newRig(p.tester, Options{})
 	l, err := r.Launch("series", []PEID{0}, func(proc *sim.Proc, at *PE) {
@@ -242,43 +249,44 @@ func (p *multiplied) inSeries() simtime.Time {
 	return l.Critical()
 }
 
-// The window of 32×3072×32, both operands streamed, is within 10 % of the busy time
-// of the busiest engine or HBM channel, whether every flit is an event or not.
+// TestCompositeStagesOverlap checks that a product of 32×3072×32 with both operands
+// streamed takes at most 10 % longer than its busiest engine or HBM channel works, in both
+// fidelities.
 func TestCompositeStagesOverlap(t *testing.T) {
 	for name, fid := range fidelities {
-		p := product{m: 32, k: 3072, n: 32}.multiplyIn(t, fid)
-		most, window := p.busy().most(), p.window()
-		ratio := float64(window) / float64(most)
-		t.Logf("%s: the window is %v, the busiest works for %v: %.3f", name, window, most, ratio)
+		p := product{m: 32, k: 3072, n: 32}.multiplyWith(t, fid)
+		busiest, took := p.busyTimes().longest(), p.duration()
+		ratio := float64(took) / float64(busiest)
+		t.Logf("%s: the product takes %v, the busiest engine or channel works for %v: %.3f", name, took, busiest, ratio)
 		if ratio < 1 || ratio > 1.1 {
-			t.Errorf("%s: the window of %v is %.3f of the busiest's %v, want 1 to 1.1", name, window, ratio, most)
+			t.Errorf("%s: the product takes %v, which is %.3f of the longest busy time %v, want 1 to 1.1", name, took, ratio, busiest)
 		}
 	}
 }
 
-// Whatever the shape, and whichever operand is pinned: no faster than its busiest
-// engine or channel, no slower than its stages one after another.
+// TestCompositeIsBetweenRooflineAndSumOfStages checks that any product is no faster than
+// its busiest engine or channel and no slower than its stages one after another.
 func TestCompositeIsBetweenRooflineAndSumOfStages(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := anyProduct.Draw(t, "product").multiply(t)
-		if least, most, got := p.busy().most(), p.inSeries(), p.window(); got < least || got > most {
-			t.Fatalf("the window is %v, want %v to %v", got, least, most)
+		if least, most, got := p.busyTimes().longest(), p.sequentialTime(), p.duration(); got < least || got > most {
+			t.Fatalf("the product takes %v, want %v to %v", got, least, most)
 		}
 	})
 }
 
-// Every engine works for as long as the steps say, epilogues included; pinning an
-// operand removes exactly its per-tile reads from the busy time of the DMA's read
-// channel, and its one load adds its own.
+// TestCompositeEnginesAreBusyForTheirSteps checks that every engine is busy for the sum of
+// the steps, including epilogues. Pinning an operand removes exactly its reads per tile
+// from the busy time of the DMA's read channel and adds the one load of the operand.
 func TestCompositeEnginesAreBusyForTheirSteps(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := anyProduct.Draw(t, "product").multiply(t)
-		want, on := p.busy(), p.PE(0)
+		want, on := p.busyTimes(), p.PE(0)
 		for _, c := range []struct {
 			engine    string
 			got, want simtime.Time
 		}{
-			{"DMA read", on.DMABusy(memory.Read), want.read + p.pinnedBeats},
+			{"DMA read", on.DMABusy(memory.Read), want.read + p.pinnedPortTime},
 			{"DMA write", on.DMABusy(memory.Write), want.write},
 			{"fetch", on.Pipeline.Fetch.Busy, want.fetch},
 			{"GEMM", on.Pipeline.Units[pe.GEMM].Busy, want.gemm},
@@ -292,20 +300,21 @@ func TestCompositeEnginesAreBusyForTheirSteps(t *testing.T) {
 	})
 }
 
-// The numbers of the issue: pinning takes 48 reads of 4 KiB off the DMA.
+// TestPinningRemovesPerTileReads checks that pinning an operand removes 48 reads of 4 KiB
+// from the DMA and makes the product faster.
 func TestPinningRemovesPerTileReads(t *testing.T) {
 	both := product{m: 32, k: 3072, n: 32}
 	a, b := both, both
 	a.pinA, b.pinB = true, true
 	streamed := both.multiply(t)
-	tiles := 48 * streamed.beats(4096)
-	for name, p := range map[string]*multiplied{"a": a.multiply(t), "b": b.multiply(t)} {
-		got := streamed.PE(0).DMABusy(memory.Read) - (p.PE(0).DMABusy(memory.Read) - p.pinnedBeats)
+	tiles := 48 * streamed.portTime(4096)
+	for name, p := range map[string]*productRun{"a": a.multiply(t), "b": b.multiply(t)} {
+		got := streamed.PE(0).DMABusy(memory.Read) - (p.PE(0).DMABusy(memory.Read) - p.pinnedPortTime)
 		if got != tiles {
 			t.Errorf("pinning %s removes %v, want %v", name, got, tiles)
 		}
-		if p.window() >= streamed.window() {
-			t.Errorf("with %s pinned the window is %v, want less than %v", name, p.window(), streamed.window())
+		if p.duration() >= streamed.duration() {
+			t.Errorf("with %s pinned the product takes %v, want less than %v", name, p.duration(), streamed.duration())
 		}
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// ring joins the east port of each PE with the west port of the next.
+// ring connects the east port of each PE with the west port of the next.
 func ring(ids ...PEID) (links []Connection) {
 	for i, id := range ids {
 		links = append(links, Connection{id, tl.East, ids[(i+1)%len(ids)], tl.West})
@@ -21,7 +21,7 @@ func ring(ids ...PEID) (links []Connection) {
 	return links
 }
 
-// deadlock is the report that a program ends with.
+// deadlock runs a program that must end in a deadlock and returns the report.
 func (r *rig) deadlock(p Program) *sim.Deadlock {
 	r.Helper()
 	_, err := r.try(p)
@@ -32,8 +32,9 @@ func (r *rig) deadlock(p Program) *sim.Deadlock {
 	return d
 }
 
-// A ring of PEs that send and never receive ends in a report: each PE, what it waits
-// for, at which line and since when, and the cycle.
+// TestARingOfSendsIsADeadlock checks the report of a ring of PEs that send and never
+// receive. The report has the cycle, and for each PE what it waits for, at which line and
+// since when.
 func TestARingOfSendsIsADeadlock(t *testing.T) {
 	r := newRig(t, Options{})
 	ids := []PEID{0, 1, 2, 3}
@@ -45,7 +46,7 @@ func TestARingOfSendsIsADeadlock(t *testing.T) {
 			if i == 4 {
 				since[r.PE(ids[t.Rank()]).String()] = r.clock(t) + r.dispatch
 			}
-			line = here(1)
+			line = lineBelow(1)
 			t.Send(tl.East, x)
 		}
 	}})
@@ -68,8 +69,9 @@ func TestARingOfSendsIsADeadlock(t *testing.T) {
 	}
 }
 
-// All 256 PEs in a ring: the report comes after a few events for each.
-func TestADeadlockIsFoundAtOnce(t *testing.T) {
+// TestDeadlockIsFoundAfterFewEvents checks that a deadlock of all 256 PEs in a ring is
+// reported after at most 100 events per PE.
+func TestDeadlockIsFoundAfterFewEvents(t *testing.T) {
 	r := newRig(t, Options{})
 	ids := everyPE(r.Machine)
 	d := r.deadlock(Program{Targets: ids, Links: ring(ids...), Body: func(t *tl.PE) {
@@ -81,11 +83,12 @@ func TestADeadlockIsFoundAtOnce(t *testing.T) {
 	same(t, "blocked PEs", len(d.Blocked), 256)
 	same(t, "PEs in the cycle", len(d.Cycle), 256)
 	if events := r.Engine.Events(); events > 256*100 {
-		t.Errorf("the report comes after %d events, want at most 100 for each PE", events)
+		t.Errorf("the deadlock is reported after %d events, want at most 100 for each PE", events)
 	}
 }
 
-// BenchmarkDeadlock is a ring of 256 PEs that send and never receive, to its report.
+// BenchmarkDeadlock measures the time until the deadlock of a ring of 256 PEs, which send
+// and never receive, is reported.
 func BenchmarkDeadlock(b *testing.B) {
 	for b.Loop() {
 		r := newRig(b, Options{})
@@ -99,13 +102,14 @@ func BenchmarkDeadlock(b *testing.B) {
 	}
 }
 
-// Waits that nobody ends, each with what for, at which line, and since when.
-func TestWaitsThatNobodyEndsAreDeadlocks(t *testing.T) {
+// TestWaitsThatNeverEndAreDeadlocks checks what the report of a deadlock says of each kind
+// of wait: what the PE waits for, at which line and since when.
+func TestWaitsThatNeverEndAreDeadlocks(t *testing.T) {
 	for _, c := range []struct {
 		name string
-		body func(t *tl.PE, x tl.Ptr) // after 10 calls
+		body func(t *tl.PE, x tl.Ptr) // runs after 10 calls
 		on   string
-		kind string // of wait, if it is not on
+		kind string // the kind of wait; empty if it is the same as on
 		ends bool   // the report says that the peer has ended
 	}{
 		{"Recv", func(t *tl.PE, x tl.Ptr) { t.Recv(tl.East, tl.Shape{64}, tl.F16) },
@@ -122,9 +126,9 @@ func TestWaitsThatNobodyEndsAreDeadlocks(t *testing.T) {
 		r := newRig(t, Options{})
 		x := r.tensor(0, 64)
 		var start simtime.Time
-		d := r.deadlock(Program{Targets: []PEID{0, 1}, Links: pair(0, 1), Body: by(func(t *tl.PE) {
+		d := r.deadlock(Program{Targets: []PEID{0, 1}, Links: pair(0, 1), Body: perRank(func(t *tl.PE) {
 			start = r.clock(t)
-			pass(t, 10)
+			spendCalls(t, 10)
 			c.body(t, x)
 		}, func(*tl.PE) {})})
 		same(t, c.name+": blocked PEs", len(d.Blocked), 1)
@@ -141,17 +145,17 @@ func TestWaitsThatNobodyEndsAreDeadlocks(t *testing.T) {
 			}
 		}
 		same(t, c.name, got, want)
-		same(t, c.name+": the deadlock is", d.At, got.Since) // not before the wait
+		same(t, c.name+": the deadlock is at", d.At, got.Since) // not before the wait
 		same(t, c.name+": cycle", len(d.Cycle), 0)
 	}
 }
 
-// Room that is taken by a tile which never comes: the report says what the kernel
-// waits for.
-func TestRoomThatNeverComesIsADeadlock(t *testing.T) {
-	r := newRig(t, Options{}, tcmOf("16 KiB")...)
+// TestTCMSpaceThatNeverIsFreeIsADeadlock runs a kernel that needs the space of a tile which
+// never arrives. It checks that the report says that the kernel waits for space in TCM.
+func TestTCMSpaceThatNeverIsFreeIsADeadlock(t *testing.T) {
+	r := newRig(t, Options{}, tcmSettings("16 KiB")...)
 	x := r.tensor(0, 4096)
-	d := r.deadlock(Program{Targets: []PEID{0, 1}, Links: pair(0, 1), Body: by(func(t *tl.PE) {
+	d := r.deadlock(Program{Targets: []PEID{0, 1}, Links: pair(0, 1), Body: perRank(func(t *tl.PE) {
 		t.RecvAsync(tl.East, tl.Shape{4096}, tl.F16)
 		t.Load(x, tl.Shape{4096}, tl.F16)
 		t.Load(x, tl.Shape{4096}, tl.F16)
@@ -160,8 +164,8 @@ func TestRoomThatNeverComesIsADeadlock(t *testing.T) {
 	same(t, "it waits for", d.Blocked[0].On, "room in TCM")
 }
 
-// An endless kernel of tile-language calls ends at the limit of simulated time,
-// whatever it does.
+// TestEndlessKernelsEndAtTheLimit checks that endless kernels of tile-language calls fail
+// at the limit of simulated time, with the kernel's line in the error.
 func TestEndlessKernelsEndAtTheLimit(t *testing.T) {
 	for name, body := range map[string]func(t *tl.PE){
 		"computes": func(t *tl.PE) {
@@ -183,7 +187,7 @@ func TestEndlessKernelsEndAtTheLimit(t *testing.T) {
 				t.Select(tl.CanRecv(tl.East), tl.CanSignal(0, tl.EQ, 0))
 			}
 		},
-		"plays ball": func(t *tl.PE) {
+		"sends and receives": func(t *tl.PE) {
 			for {
 				t.Send(tl.East, t.Zeros(tl.Shape{64}, tl.F16))
 				t.Recv(tl.West, tl.Shape{64}, tl.F16)
@@ -197,16 +201,17 @@ func TestEndlessKernelsEndAtTheLimit(t *testing.T) {
 			t.Errorf("%s: the run ends with %v, want a *sim.TimeLimit of 20 µs", name, err)
 		}
 		if strings.Count(err.Error(), " at rules_deadlock_test.go:") != 1 || strings.Contains(err.Error(), "\n") {
-			t.Errorf("%s: the run ends with %v, want one line that names the kernel's", name, err)
+			t.Errorf("%s: the run ends with %v, want one line of text with the line of the kernel", name, err)
 		}
 	}
 }
 
-// A panic in a kernel's own code stops the run with the PE and its value.
+// TestAPanicInAKernelNamesThePE checks that a panic in the code of a kernel ends the run
+// with an error that has the PE and the value of the panic.
 func TestAPanicInAKernelNamesThePE(t *testing.T) {
 	r := newRig(t, Options{})
-	_, err := r.try(Program{Name: "bad", Targets: []PEID{3, 9}, Body: by(func(t *tl.PE) { pass(t, 100) }, func(t *tl.PE) {
-		pass(t, 5)
+	_, err := r.try(Program{Name: "bad", Targets: []PEID{3, 9}, Body: perRank(func(t *tl.PE) { spendCalls(t, 100) }, func(t *tl.PE) {
+		spendCalls(t, 5)
 		panic("oops")
 	})})
 	var p *sim.PanicError
@@ -215,22 +220,23 @@ func TestAPanicInAKernelNamesThePE(t *testing.T) {
 	}
 }
 
-// A run that its context ends stops, though its kernels never would.
+// TestARunEndsWithItsContext checks that a cancelled context ends a run whose kernel never
+// ends.
 func TestARunEndsWithItsContext(t *testing.T) {
 	r := newRig(t, Options{})
 	defer r.Close()
 	ctx, cancel := context.WithCancelCause(context.Background())
-	gone := errors.New("gone")
+	cancelled := errors.New("cancelled")
 	_, err := r.Start(Program{Name: "k", Targets: []PEID{0}, Body: func(t *tl.PE) {
 		for {
 			t.Test(0, tl.EQ, -1)
-			cancel(gone)
+			cancel(cancelled)
 		}
 	}}, sim.Event{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := r.Engine.Run(ctx); !errors.Is(err, gone) {
-		t.Errorf("the run ends with %v, want %v", err, gone)
+	if err := r.Engine.Run(ctx); !errors.Is(err, cancelled) {
+		t.Errorf("the run ends with %v, want %v", err, cancelled)
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// anyPESets changes numbers of the engines, or leaves them as they are.
+// anyPESets draws settings of the engines of a PE, or none.
 var anyPESets = rapid.Custom(func(t *rapid.T) []string {
 	if rapid.Bool().Draw(t, "default") {
 		return nil
@@ -32,13 +32,13 @@ var anyPESets = rapid.Custom(func(t *rapid.T) []string {
 	}
 })
 
-// mathOps is every elementwise operation, reduction and rearrangement of tiles, and
-// how many cycles of each kind a vector of it takes.
+// mathOps lists the elementwise operations, reductions and rearrangements of tiles, with
+// the cycles of each kind that one vector takes.
 var mathOps = []struct {
 	name    string
 	cycles  topology.MathCycles
-	args    int  // tiles
-	reduces bool // it works on what it reads, not on what it makes
+	args    int  // number of tiles that it reads
+	reduces bool // its time depends on the elements that it reads, not on those of its result
 	run     func(x, y tl.Tile) tl.Tile
 }{
 	{"Add", topology.MathCycles{Simple: 1}, 2, false, func(x, y tl.Tile) tl.Tile { return x.Add(y) }},
@@ -68,7 +68,7 @@ var mathOps = []struct {
 	{"Broadcast", topology.MathCycles{Simple: 1}, 1, false, func(x, _ tl.Tile) tl.Tile { return x.Broadcast(append(tl.Shape{3}, x.Shape()...)) }},
 }
 
-// elems is the number of elements of a tile, and its size.
+// elems returns the number of elements of a tile and its size.
 func elems(x tl.Tile) (int, memory.Bytes) {
 	n := 1
 	for _, d := range x.Shape() {
@@ -77,28 +77,29 @@ func elems(x tl.Tile) (int, memory.Bytes) {
 	return n, memory.Bytes(n * x.DType().Size())
 }
 
-// full is the time of a tile of n elements of so many bytes each made of one value.
-func (r *rig) full(n, size int) simtime.Time {
+// fullTime returns the time of Full for n elements of size bytes each.
+func (r *rig) fullTime(n, size int) simtime.Time {
 	math := r.spec.PE.Math
 	return pe.CommandTime(r.spec.PE, 0, pe.MathTime(math, math.Cycles.Simple, n), memory.Bytes(n*size))
 }
 
-// An elementwise operation, alone: dispatch, scheduler, then
+// TestMathTakesItsFormula checks that an operation of the MATH engine, without contention,
+// takes dispatch, scheduler, and then
 //
 //	operands / fetch + ⌈elements / vector_width⌉ · cycles / clock + result / store
 //
-// A reduction and a softmax work on the elements they read, the others on those they
-// make.
+// For a reduction and a softmax, elements counts the operand; for other operations, the
+// result.
 func TestMathTakesItsFormula(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := newRig(t, Options{Log: true}, anyPESets.Draw(t, "sets")...)
 		m, n := rapid.IntRange(1, 70).Draw(t, "rows"), rapid.IntRange(1, 70).Draw(t, "cols")
 		math := r.spec.PE.Math
 		took := make([]simtime.Time, len(mathOps))
-		run := r.on(Program{Targets: []PEID{0}, Body: func(t *tl.PE) {
+		run := r.run(Program{Targets: []PEID{0}, Body: func(t *tl.PE) {
 			x := t.Full(tl.Shape{m, n}, tl.F32, 1)
 			y := t.Full(tl.Shape{m, n}, tl.F32, 2)
-			pass(t, r.passFor(r.scheduler+2*r.full(m*n, 4)))
+			spendCalls(t, r.callsFor(r.scheduler+2*r.fullTime(m*n, 4)))
 			for i, op := range mathOps {
 				worked, stored := elems(op.run(x, y))
 				if op.reduces {
@@ -108,53 +109,54 @@ func TestMathTakesItsFormula(t *testing.T) {
 					op.cycles.Sqrt*math.Cycles.Sqrt + op.cycles.Exp*math.Cycles.Exp
 				took[i] = pe.CommandTime(r.spec.PE, memory.Bytes(op.args*m*n*4), pe.MathTime(math, cycles, worked), stored)
 				if i < len(mathOps)-1 {
-					pass(t, r.passFor(r.scheduler+took[i]))
+					spendCalls(t, r.callsFor(r.scheduler+took[i]))
 				}
 			}
 		}})
 		ops := r.Log.Ops[2:]
 		for i, op := range mathOps {
 			if got := ops[i]; got.Start != got.Issue+r.scheduler || got.End != got.Start+took[i] {
-				t.Fatalf("%s of [%d %d], issued at %v, runs from %v to %v, want to begin %v later and take %v",
+				t.Fatalf("%s of [%d %d], issued at %v, runs from %v to %v, want it to start %v later and take %v",
 					op.name, m, n, got.Issue, got.Start, got.End, r.scheduler, took[i])
 			}
 		}
 		if got, want := run.Start+run.Critical(), ops[len(mathOps)-1].End; got != want {
-			t.Fatalf("the kernel ends at %v, want %v: with its last command", got, want)
+			t.Fatalf("the kernel ends at %v, want %v, the end of its last command", got, want)
 		}
 	})
 }
 
-// A product of tiles, alone: dispatch, scheduler, then
+// TestDotTakesItsFormula checks that Dot, without contention, takes dispatch, scheduler,
+// and then
 //
 //	operands / fetch + (⌈m/array.m⌉·⌈k/array.k⌉·⌈n/array.n⌉ + fill) / clock + result / store
 //
-// the accumulator, if there is one, being an operand.
+// The accumulator, if there is one, counts as an operand.
 func TestDotTakesItsFormula(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		sets := anyPESets.Draw(t, "sets")
 		size := rapid.IntRange(0, 100)
 		m, k, n := size.Draw(t, "m"), size.Draw(t, "k"), size.Draw(t, "n")
-		more := rapid.Bool().Draw(t, "accumulate")
+		accumulate := rapid.Bool().Draw(t, "accumulate")
 		r := newRig(t, Options{}, sets...)
 
 		fetched, stored := memory.Bytes(2*(m*k+k*n)), memory.Bytes(4*m*n)
-		if more {
+		if accumulate {
 			fetched += stored
 		}
 		took := pe.CommandTime(r.spec.PE, fetched, pe.GemmTime(r.spec.PE.GEMM, m, k, n), stored)
-		idle := r.passFor(r.scheduler + r.full(m*k, 2) + r.full(k*n, 2) + r.full(m*n, 4))
-		got := r.alone(func(t *tl.PE) {
+		idle := r.callsFor(r.scheduler + r.fullTime(m*k, 2) + r.fullTime(k*n, 2) + r.fullTime(m*n, 4))
+		got := r.runAlone(func(t *tl.PE) {
 			a, b := t.Zeros(tl.Shape{m, k}, tl.F16), t.Zeros(tl.Shape{k, n}, tl.F16)
 			acc := t.Zeros(tl.Shape{m, n}, tl.F32)
-			pass(t, idle)
-			if more {
+			spendCalls(t, idle)
+			if accumulate {
 				a.Dot(b, acc)
 			} else {
 				a.Dot(b)
 			}
 		})
-		if want := r.calls(3+idle+1) + took; got != want {
+		if want := r.callTime(3+idle+1) + took; got != want {
 			t.Fatalf("Dot of %d×%d×%d ends at %v, want %v", m, k, n, got, want)
 		}
 		if got := r.PE(0).Pipeline.Units[pe.GEMM].Busy; got != pe.GemmTime(r.spec.PE.GEMM, m, k, n) {
@@ -163,11 +165,12 @@ func TestDotTakesItsFormula(t *testing.T) {
 	})
 }
 
-// A tile under another shape is the same bytes: a dispatch cycle and no more.
-func TestReshapeTakesADispatchCycle(t *testing.T) {
+// TestReshapeTakesOneDispatch checks that Reshape takes only its dispatch, because the
+// bytes of the tile stay the same.
+func TestReshapeTakesOneDispatch(t *testing.T) {
 	r := newRig(t, Options{})
 	var before, after simtime.Time
-	r.alone(func(t *tl.PE) {
+	r.runAlone(func(t *tl.PE) {
 		x := t.Zeros(tl.Shape{64}, tl.F16)
 		before = r.clock(t)
 		x.Reshape(8, 8)
@@ -176,7 +179,7 @@ func TestReshapeTakesADispatchCycle(t *testing.T) {
 	same(t, "Reshape", after-before, r.dispatch)
 }
 
-// anyMemory is the HBM of some PE, the SRAM of its cube, or the TCM of PE 0.
+// anyMemory draws the HBM slice of a PE, the SRAM of a cube, or the TCM of PE 0.
 var anyMemory = rapid.Custom(func(t *rapid.T) memory.ID {
 	id := anyPE.Draw(t, "of")
 	p := memory.ID{Kind: oplog.HBM, SIP: int32(id / 128), Cube: int32(id / 8 % 16), PE: int32(id % 8)}
@@ -189,13 +192,14 @@ var anyMemory = rapid.Custom(func(t *rapid.T) memory.ID {
 	return p
 })
 
-// Load and Store, alone: dispatch, scheduler, DMA set-up, and the path's formula.
+// TestLoadAndStoreTakeTheirFormula checks that Load and Store, without contention, take
+// dispatch, scheduler, DMA set-up, and the time of the path by its formula.
 func TestLoadAndStoreTakeTheirFormula(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		sets := anyPESets.Draw(t, "sets")
 		id := anyMemory.Draw(t, "memory")
 		store := rapid.Bool().Draw(t, "store")
-		n := 1024 * rapid.IntRange(1, 40).Draw(t, "whole groups") // elements of 2 B: groups of 8 bursts
+		n := 1024 * rapid.IntRange(1, 40).Draw(t, "whole groups") // elements of 2 B, a multiple of 8 bursts
 		if rapid.Bool().Draw(t, "small") {
 			n = rapid.IntRange(0, 1024).Draw(t, "elements")
 		}
@@ -203,14 +207,14 @@ func TestLoadAndStoreTakeTheirFormula(t *testing.T) {
 		x := r.place(id, n)
 		size := memory.Bytes(2 * n)
 
-		idle := r.passFor(r.scheduler + r.full(n, 2))
-		got := r.alone(func(t *tl.PE) {
+		idle := r.callsFor(r.scheduler + r.fullTime(n, 2))
+		got := r.runAlone(func(t *tl.PE) {
 			if !store {
 				t.Load(x, tl.Shape{n}, tl.F16)
 				return
 			}
 			y := t.Zeros(tl.Shape{n}, tl.F16)
-			pass(t, idle)
+			spendCalls(t, idle)
 			t.Store(x, y)
 		})
 		var want simtime.Time
@@ -220,9 +224,9 @@ func TestLoadAndStoreTakeTheirFormula(t *testing.T) {
 		case n == 0:
 			want = simtime.Time(1+idle+1) * r.dispatch
 		case store:
-			want = r.calls(1+idle+1) + r.setup + r.moves(r.tcm(0), id, size)
+			want = r.callTime(1+idle+1) + r.setup + r.transferTime(r.tcm(0), id, size)
 		default:
-			want = r.calls(1) + r.setup + r.moves(id, r.tcm(0), size)
+			want = r.callTime(1) + r.setup + r.transferTime(id, r.tcm(0), size)
 		}
 		if got != want {
 			t.Fatalf("%v at %v (store: %v): ends at %v, want %v", size, id, store, got, want)
@@ -230,18 +234,19 @@ func TestLoadAndStoreTakeTheirFormula(t *testing.T) {
 	})
 }
 
-// A masked load moves what exists.
-func TestAMaskedLoadMovesWhatExists(t *testing.T) {
-	for _, c := range []struct{ exist, moves int }{{-3, 0}, {0, 0}, {1, 1}, {100, 100}, {1024, 1024}, {5000, 1024}} {
+// TestAMaskedLoadMovesOnlyValidElements checks that a masked load takes the time of the
+// elements within the mask.
+func TestAMaskedLoadMovesOnlyValidElements(t *testing.T) {
+	for _, c := range []struct{ mask, moves int }{{-3, 0}, {0, 0}, {1, 1}, {100, 100}, {1024, 1024}, {5000, 1024}} {
 		r := newRig(t, Options{})
 		x := r.tensor(0, 1024)
-		got := r.alone(func(t *tl.PE) { t.Load(x, tl.Shape{1024}, tl.F16, tl.Mask(c.exist)) })
+		got := r.runAlone(func(t *tl.PE) { t.Load(x, tl.Shape{1024}, tl.F16, tl.Mask(c.mask)) })
 		want := r.dispatch
 		if c.moves > 0 {
-			want = r.calls(1) + r.setup + r.moves(r.hbm(0), r.tcm(0), memory.Bytes(2*c.moves))
+			want = r.callTime(1) + r.setup + r.transferTime(r.hbm(0), r.tcm(0), memory.Bytes(2*c.moves))
 		}
 		if got != want {
-			t.Errorf("mask %d: the load ends at %v, want %v", c.exist, got, want)
+			t.Errorf("mask %d: the load ends at %v, want %v", c.mask, got, want)
 		}
 	}
 }

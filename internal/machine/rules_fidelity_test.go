@@ -14,20 +14,21 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// A message alone takes the same time whether every flit is an event or not, whatever
-// its size and its slots.
+// TestFidelitiesAgreeOnAMessage checks that a message without contention takes the same
+// time in both fidelities, for any size and any kind of slots.
 func TestFidelitiesAgreeOnAMessage(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := anyDelivery.Draw(t, "message")
-		_, train := m.travelIn(t, fabric.Train)
-		_, flit := m.travelIn(t, fabric.Flit)
+		_, train := m.sendWith(t, fabric.Train)
+		_, flit := m.sendWith(t, fabric.Flit)
 		if train != flit {
-			t.Fatalf("%+v: by trains %+v, by flits %+v", m, train, flit)
+			t.Fatalf("%+v: with trains %+v, with flits %+v", m, train, flit)
 		}
 	})
 }
 
-// So does a load or a store of any tile, masked, strided, of one shard.
+// TestFidelitiesAgreeOnATile checks that a load or a store of a tile, dense or strided,
+// takes the same time in both fidelities.
 func TestFidelitiesAgreeOnATile(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		id := anyMemory.Draw(t, "memory")
@@ -38,32 +39,32 @@ func TestFidelitiesAgreeOnATile(t *testing.T) {
 		for i, fid := range []fabric.Fidelity{fabric.Train, fabric.Flit} {
 			r := newRig(t, Options{Fidelity: fid})
 			x := r.place(id, 40, width)
-			took[i] = r.alone(func(t *tl.PE) {
+			took[i] = r.runAlone(func(t *tl.PE) {
 				if !store {
 					t.Load(x, tl.Shape{rows, cols}, tl.F16)
 					return
 				}
 				v := t.Zeros(tl.Shape{rows, cols}, tl.F16)
-				pass(t, 2000)
+				spendCalls(t, 2000)
 				t.Store(x, v)
 			})
 		}
 		if took[0] != took[1] {
-			t.Fatalf("[%d %d] of width %d at %v (store: %v): %v by trains, %v by flits", rows, cols, width, id, store, took[0], took[1])
+			t.Fatalf("[%d %d] of width %d at %v (store: %v): %v with trains, %v with flits", rows, cols, width, id, store, took[0], took[1])
 		}
 	})
 }
 
-// Under contention the two are close: how close is in the table, as a part of the
-// critical path.
+// TestFidelitiesAreCloseUnderContention checks that the times of both fidelities under
+// contention differ by at most a fraction, which is different for each case.
 func TestFidelitiesAreCloseUnderContention(t *testing.T) {
 	gemm := func(p product) func(t *testing.T, fid fabric.Fidelity) simtime.Time {
-		return func(t *testing.T, fid fabric.Fidelity) simtime.Time { return p.multiplyIn(t, fid).window() }
+		return func(t *testing.T, fid fabric.Fidelity) simtime.Time { return p.multiplyWith(t, fid).duration() }
 	}
 	queues := func(kind topology.BufferKind, n int, ids ...PEID) func(t *testing.T, fid fabric.Fidelity) simtime.Time {
 		return func(t *testing.T, fid fabric.Fidelity) simtime.Time {
 			r := newRig(t, Options{Fidelity: fid})
-			return r.on(Program{Targets: ids, Links: ring(ids...), Queues: topology.IPCQ{BufferKind: kind}, Body: func(t *tl.PE) {
+			return r.run(Program{Targets: ids, Links: ring(ids...), Queues: topology.IPCQ{BufferKind: kind}, Body: func(t *tl.PE) {
 				x := t.Zeros(tl.Shape{n}, tl.F16)
 				for range 6 {
 					t.Send(tl.East, x)
@@ -72,33 +73,34 @@ func TestFidelitiesAreCloseUnderContention(t *testing.T) {
 			}}).Critical()
 		}
 	}
-	everywhere := make([]PEID, 256)
-	for i := range everywhere {
-		everywhere[i] = PEID(i)
+	all := make([]PEID, 256)
+	for i := range all {
+		all[i] = PEID(i)
 	}
 	for _, c := range []struct {
 		name   string
-		within float64
+		within float64 // the largest difference, as a fraction of the time with flits
 		run    func(t *testing.T, fid fabric.Fidelity) simtime.Time
 	}{
 		{"product, both operands streamed", 0.03, gemm(product{m: 32, k: 3072, n: 32})},
 		{"ragged product", 0.01, gemm(product{m: 100, k: 333, n: 70})},
-		{"ring of 256, 128 B", 0, queues(topology.BufferTCM, 64, everywhere...)},
-		{"ring of 256, 16 KiB", 0.04, queues(topology.BufferTCM, 8192, everywhere...)},
-		{"ring of a cube, 16 KiB, slots in SRAM", 0.07, queues(topology.BufferSRAM, 8192, everywhere[:8]...)},
-		{"ring of a cube, 16 KiB, slots in HBM", 0.05, queues(topology.BufferHBM, 8192, everywhere[:8]...)},
+		{"ring of 256, 128 B", 0, queues(topology.BufferTCM, 64, all...)},
+		{"ring of 256, 16 KiB", 0.04, queues(topology.BufferTCM, 8192, all...)},
+		{"ring of a cube, 16 KiB, slots in SRAM", 0.07, queues(topology.BufferSRAM, 8192, all[:8]...)},
+		{"ring of a cube, 16 KiB, slots in HBM", 0.05, queues(topology.BufferHBM, 8192, all[:8]...)},
 	} {
 		train, flit := c.run(t, fabric.Train), c.run(t, fabric.Flit)
-		apart := float64(max(train-flit, flit-train)) / float64(flit)
-		t.Logf("%s: %v by trains, %v by flits, %.3f %% apart", c.name, train, flit, 100*apart)
-		if apart > c.within {
-			t.Errorf("%s: %v by trains, want %v within %v %%", c.name, train, flit, 100*c.within)
+		difference := float64(max(train-flit, flit-train)) / float64(flit)
+		t.Logf("%s: %v with trains, %v with flits, a difference of %.3f %%", c.name, train, flit, 100*difference)
+		if difference > c.within {
+			t.Errorf("%s: %v with trains, want %v within %v %%", c.name, train, flit, 100*c.within)
 		}
 	}
 }
 
-// logOf is the op log of a busy run, as its file.
-func logOf(t *testing.T) []byte {
+// recordLog runs a kernel with transfers, messages, composites and signals on all PEs, and
+// returns the encoded op log.
+func recordLog(t *testing.T) []byte {
 	t.Helper()
 	r := newRig(t, Options{Log: true})
 	ids := everyPE(r.Machine)
@@ -106,7 +108,7 @@ func logOf(t *testing.T) []byte {
 	for i, id := range ids {
 		x[i], y[i] = r.tensor(id, 64, 64), r.tensor(id, 64, 64)
 	}
-	r.on(Program{Targets: ids, Links: ring(ids...), Body: func(t *tl.PE) {
+	r.run(Program{Targets: ids, Links: ring(ids...), Body: func(t *tl.PE) {
 		me, far := x[t.Rank()], x[(t.Rank()*37+11)%len(ids)]
 		v := t.Load(far, tl.Shape{64, 64}, tl.F16)
 		for range 3 {
@@ -125,15 +127,16 @@ func logOf(t *testing.T) []byte {
 	return file.Bytes()
 }
 
-// The same run gives the same log, to the byte, whatever GOMAXPROCS.
+// TestLogsAreIdentical checks that a run writes the same op log, byte for byte, with any
+// GOMAXPROCS.
 func TestLogsAreIdentical(t *testing.T) {
-	want := logOf(t)
+	want := recordLog(t)
 	for _, procs := range []int{1, 2} {
 		old := runtime.GOMAXPROCS(procs)
-		got := logOf(t)
+		got := recordLog(t)
 		runtime.GOMAXPROCS(old)
 		if !bytes.Equal(got, want) {
-			t.Errorf("GOMAXPROCS=%d gives another log, of %d bytes where %d are wanted", procs, len(got), len(want))
+			t.Errorf("GOMAXPROCS=%d gives a different log of %d bytes; the first has %d", procs, len(got), len(want))
 		}
 	}
 }

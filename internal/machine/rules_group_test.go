@@ -12,16 +12,9 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// circle joins PEs in a ring.
-func circle(pes ...PEID) (table []Connection) {
-	for i, id := range pes {
-		table = append(table, Connection{id, tl.East, pes[(i+1)%len(pes)], tl.West})
-	}
-	return table
-}
-
-// trade sends tiles east and receives as many from the west, one of them by any port.
-func trade(t *tl.PE) {
+// exchangeTiles sends two tiles east and receives two from the west, the first with
+// RecvAny.
+func exchangeTiles(t *tl.PE) {
 	big := tl.Shape{5, 1000} // three fragments
 	t.Send(tl.East, t.Zeros(tl.Shape{31}, tl.F16))
 	t.RecvAny(tl.Shape{31}, tl.F16)
@@ -30,11 +23,12 @@ func trade(t *tl.PE) {
 	r.Wait().Add(1)
 }
 
-// groups has the workers on some PEs run a kernel, group by group, and returns how long
-// each member takes. check is called between two groups.
-func (r *rig) groups(pes []PEID, rounds [][]int, body func(t *tl.PE), check func(round int)) [][]simtime.Time {
+// runGroups starts workers on some PEs and runs a kernel on one group of them after
+// another. rounds lists the members of each group as indices in pes. runGroups returns how
+// long each member takes. It calls check when a group has ended.
+func (r *rig) runGroups(pes []PEID, rounds [][]int, body func(t *tl.PE), check func(round int)) [][]simtime.Time {
 	took, workers := make([][]simtime.Time, len(rounds)), make([]*Worker, len(pes))
-	due := make([]int, len(pes)) // the part of a worker in the present group, from 1
+	due := make([]int, len(pes)) // each worker's number in the current group, from 1; 0 if it has no kernel to run
 	var group *Group
 	round, ready := -1, 0
 	next := func() {
@@ -51,14 +45,14 @@ func (r *rig) groups(pes []PEID, rounds [][]int, body func(t *tl.PE), check func
 		}
 		took[round] = make([]simtime.Time, len(members))
 		var err error
-		if group, err = Join("k", members, circle(at...), topology.IPCQ{}); err != nil {
+		if group, err = Join("k", members, ring(at...), topology.IPCQ{}); err != nil {
 			r.Fatal(err)
 		}
 		for _, w := range members {
 			w.Wake()
 		}
 	}
-	r.on(Program{Targets: pes, Serve: func(w *Worker) {
+	r.run(Program{Targets: pes, Serve: func(w *Worker) {
 		k := w.Rank()
 		workers[k] = w
 		if ready++; ready == len(pes) {
@@ -66,12 +60,12 @@ func (r *rig) groups(pes []PEID, rounds [][]int, body func(t *tl.PE), check func
 		}
 		for {
 			for due[k] == 0 && round < len(rounds) {
-				w.Wait(text("a group"))
+				w.Wait(waitReason("a group"))
 			}
 			if round == len(rounds) {
 				return
 			}
-			took[round][due[k]-1] = w.runs("k", body)
+			took[round][due[k]-1] = w.runKernel("k", body)
 			due[k] = 0
 			if group.Leave(w) {
 				check(round)
@@ -82,9 +76,9 @@ func (r *rig) groups(pes []PEID, rounds [][]int, body func(t *tl.PE), check func
 	return took
 }
 
-// A kernel of a group of workers takes as long as in a launch on the same PEs, whichever
-// groups these were in before, and leaves no memory allocated. Traces call its queues by
-// the names of their ports.
+// TestGroupsOfWorkers checks that a kernel of a group of workers takes as long as in a
+// launch on the same PEs, independently of earlier groups, and leaves no memory allocated.
+// It also checks that traces name the group's queues by their ports.
 func TestGroupsOfWorkers(t *testing.T) {
 	pes, rounds := []PEID{0, 1, 100}, [][]int{{0, 1}, {1, 2}, {2, 0, 1}, {1}, {0, 1, 2}, {0, 1}}
 	for _, kind := range topology.BufferKinds {
@@ -101,7 +95,7 @@ func TestGroupsOfWorkers(t *testing.T) {
 			return n
 		}
 		before := used()
-		took := r.groups(pes, rounds, trade, func(round int) {
+		took := r.runGroups(pes, rounds, exchangeTiles, func(round int) {
 			same(t, fmt.Sprintf("%s: memory in use after group %d", kind, round), used(), before)
 		})
 		for i, members := range rounds {
@@ -109,9 +103,9 @@ func TestGroupsOfWorkers(t *testing.T) {
 			for _, k := range members {
 				at = append(at, pes[k])
 			}
-			run := newRig(t, Options{}, sets...).on(Program{Targets: at, Links: circle(at...), Body: trade})
+			run := newRig(t, Options{}, sets...).run(Program{Targets: at, Links: ring(at...), Body: exchangeTiles})
 			for k, id := range at {
-				same(t, fmt.Sprintf("%s: member %d of group %d", kind, k, i), took[i][k], run.exec(id))
+				same(t, fmt.Sprintf("%s: member %d of group %d", kind, k, i), took[i][k], run.ExecOf(id))
 			}
 		}
 		r.TraceLinks()
@@ -125,16 +119,16 @@ func TestGroupsOfWorkers(t *testing.T) {
 	}
 }
 
-// A table that names others than the members is refused, and so is one that no memory is
-// left for.
-func TestGroupsThatCannotBe(t *testing.T) {
+// TestJoinErrors checks that Join fails if the neighbour table names a PE that is not a
+// member, or if there is not enough memory for the queues.
+func TestJoinErrors(t *testing.T) {
 	for _, c := range []struct {
 		table []Connection
 		slot  memory.Bytes
 		want  string
 	}{
-		{circle(0, 2), 0, "kernel k: the neighbour table names PE 2, which the launch does not run on"},
-		{circle(0, 1), 1 << 40, "kernel k: slots of the queue sip0.cube0.pe0 east (member 0) -> sip0.cube0.pe1 west (member 1): "},
+		{ring(0, 2), 0, "kernel k: the neighbour table names PE 2, which the launch does not run on"},
+		{ring(0, 1), 1 << 40, "kernel k: slots of the queue sip0.cube0.pe0 east (member 0) -> sip0.cube0.pe1 west (member 1): "},
 	} {
 		r := newRig(t, Options{})
 		var first *Worker
@@ -152,32 +146,32 @@ func TestGroupsThatCannotBe(t *testing.T) {
 	}
 }
 
-// RecvAny begins with the first port in every group, and a worker that has left a group has
-// no queues.
+// TestGroupsFollowEachOther checks that RecvAny begins with the first port again in every
+// group, and that a worker that has left its group has no queues.
 func TestGroupsFollowEachOther(t *testing.T) {
 	r := newRig(t, Options{})
 	order := map[int][]tl.Port{}
 	body := func(t *tl.PE) {
 		t.Send(tl.West, t.Zeros(tl.Shape{1}, tl.F16))
 		t.Send(tl.East, t.Zeros(tl.Shape{1}, tl.F16))
-		pass(t, 1000)
+		spendCalls(t, 1000)
 		_, port := t.RecvAny(tl.Shape{1}, tl.F16)
 		order[t.Rank()] = append(order[t.Rank()], port)
 		t.Recv(tl.East+tl.West-port, tl.Shape{1}, tl.F16)
 	}
-	r.groups([]PEID{0, 1, 100}, [][]int{{0, 1, 2}, {2, 0}, {0, 1, 2}}, body, func(int) {})
+	r.runGroups([]PEID{0, 1, 100}, [][]int{{0, 1, 2}, {2, 0}, {0, 1, 2}}, body, func(int) {})
 	for rank, want := range []string{"[east east east]", "[east east]", "[east east east]"} {
 		same(t, fmt.Sprint("ports of rank ", rank), fmt.Sprint(order[rank]), want)
 	}
 	r = newRig(t, Options{})
 	e := r.failure(Program{Targets: []PEID{0}, Serve: func(w *Worker) {
-		group, err := Join("k", []*Worker{w}, circle(0), topology.IPCQ{})
+		group, err := Join("k", []*Worker{w}, ring(0), topology.IPCQ{})
 		if err != nil {
 			t.Error(err)
 		}
-		w.runs("k", trade)
+		w.runKernel("k", exchangeTiles)
 		same(t, "the only member is the last", group.Leave(w), true)
-		w.runs("later", trade)
+		w.runKernel("later", exchangeTiles)
 	}})
 	same(t, "a Send after the group", e.Err.Error(), "no port east: the launch has no neighbour table, or this PE is not in it")
 }

@@ -9,15 +9,15 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// every is a kernel for two PEs that uses each kind of operation.
-func every(r *rig) Program {
+// everyOperation returns a program for two PEs that uses each kind of operation.
+func everyOperation(r *rig) Program {
 	x, y, z := r.tensor(0, 64, 64), r.tensor(1, 64, 64), r.tensor(0, 64, 64)
 	x.Window, y.Window = 1, 1
 	sq := tl.Shape{64, 64}
 	return Program{
 		Targets: []PEID{0, 1}, Links: pair(0, 1), Queues: topology.IPCQ{BufferKind: topology.BufferTCM},
 		Windows: [][]memory.Part{{{VA: r.va(x), Bytes: 8192}, {VA: r.va(y), Bytes: 8192}}},
-		Body: by(func(t *tl.PE) {
+		Body: perRank(func(t *tl.PE) {
 			a := t.Load(x, sq, tl.F16)
 			t.Load(x, tl.Shape{0}, tl.F16)
 			t.Scratch(tl.Shape{64}, tl.F16)
@@ -46,11 +46,11 @@ func every(r *rig) Program {
 	}
 }
 
-// Every operation of the log is issued, then starts, then ends, all within its
-// kernel's run.
+// TestLogTimesAreInOrder checks that every operation in the op log is issued, then starts,
+// then ends, and that all of this is within the run of its kernel.
 func TestLogTimesAreInOrder(t *testing.T) {
 	r := newRig(t, Options{Log: true})
-	run := r.on(every(r))
+	run := r.run(everyOperation(r))
 	seen := map[oplog.Kind]bool{}
 	for _, op := range r.Log.Ops {
 		seen[op.Kind] = true
@@ -61,8 +61,8 @@ func TestLogTimesAreInOrder(t *testing.T) {
 	}
 	for kind := oplog.Load; kind < oplog.NumKinds; kind++ {
 		switch kind {
-		case oplog.HostWrite, oplog.HostRead, oplog.Zero, oplog.Barrier: // not of kernels
-		case oplog.TaskBegin, oplog.TaskEnd: // of workers
+		case oplog.HostWrite, oplog.HostRead, oplog.Zero, oplog.Barrier: // not operations of kernels
+		case oplog.TaskBegin, oplog.TaskEnd: // operations of workers
 		default:
 			if !seen[kind] {
 				t.Errorf("no operation of kind %v", kind)

@@ -10,7 +10,7 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// instants notes when events happen.
+// instants is a handler that records the times of its events.
 type instants struct {
 	eng *sim.Engine
 	at  []simtime.Time
@@ -18,8 +18,9 @@ type instants struct {
 
 func (n *instants) Handle(sim.Kind, uint64) { n.at = append(n.at, n.eng.Now()) }
 
-// A message takes what its bytes take on the fabric, and no DMA engine.
-func TestMessageTakesItsFormula(t *testing.T) {
+// TestMachineMessageTakesItsFormula checks that Message takes the time of its bytes on the
+// fabric. It uses no DMA engine.
+func TestMachineMessageTakesItsFormula(t *testing.T) {
 	for _, b := range []PEID{1, 8, 100, 255} {
 		r := newRig(t, Options{})
 		n := &instants{eng: r.Engine}
@@ -29,17 +30,18 @@ func TestMessageTakesItsFormula(t *testing.T) {
 		}
 		r.Close()
 		same(t, "messages", len(n.at), 1)
-		same(t, "it arrives at", n.at[0], r.moves(r.tcm(0), r.tcm(b), r.spec.PE.IPCQ.CreditBytes))
+		same(t, "it arrives at", n.at[0], r.transferTime(r.tcm(0), r.tcm(b), r.spec.PE.IPCQ.CreditBytes))
 	}
 }
 
-// A look of the host takes the way of a copy, leaves the log as it is, and needs values.
-func TestHostPeekTakesACopy(t *testing.T) {
-	times := func(look func(r *rig, p tl.Ptr, done sim.Event) error) (simtime.Time, int) {
+// TestHostPeekTakesAsLongAsACopy checks that HostPeek takes as long as a copy to the host
+// and adds nothing to the op log, and that Peek fails if values are not computed.
+func TestHostPeekTakesAsLongAsACopy(t *testing.T) {
+	measure := func(read func(r *rig, p tl.Ptr, done sim.Event) error) (simtime.Time, int) {
 		r := newRig(t, Options{Log: true})
 		defer r.Close()
 		n := &instants{eng: r.Engine}
-		if err := look(r, r.tensor(100, 64), sim.Event{Target: r.Engine.Register(n)}); err != nil {
+		if err := read(r, r.tensor(100, 64), sim.Event{Target: r.Engine.Register(n)}); err != nil {
 			t.Fatal(err)
 		}
 		if err := r.Engine.Run(context.Background()); err != nil {
@@ -47,13 +49,13 @@ func TestHostPeekTakesACopy(t *testing.T) {
 		}
 		return n.at[0], len(r.Log.Ops)
 	}
-	want, logged := times(func(r *rig, p tl.Ptr, done sim.Event) error {
+	want, copyOps := measure(func(r *rig, p tl.Ptr, done sim.Event) error {
 		_, err := r.CopyOut(r.va(p), 2, done)
 		return err
 	})
-	got, silent := times(func(r *rig, p tl.Ptr, done sim.Event) error { return r.HostPeek(r.va(p), 2, done) })
-	same(t, "a look takes", got, want)
-	same(t, "operations of a copy and of a look", [2]int{logged, silent}, [2]int{1, 0})
+	got, peekOps := measure(func(r *rig, p tl.Ptr, done sim.Event) error { return r.HostPeek(r.va(p), 2, done) })
+	same(t, "HostPeek takes", got, want)
+	same(t, "operations of a copy and of HostPeek", [2]int{copyOps, peekOps}, [2]int{1, 0})
 	r := newRig(t, Options{})
 	defer r.Close()
 	if _, err := r.Peek(r.va(r.tensor(0, 4)), 2); err != cpu.ErrNoValues {

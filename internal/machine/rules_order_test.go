@@ -12,13 +12,14 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// Two composites that touch different memory overlap: the second reads ahead while
-// the first computes, and the engines do the work of both.
+// TestCompositesInARowOverlap checks that two composites that use different memory overlap:
+// the second reads its operands while the first computes. The engines are busy for as long
+// as both composites need.
 func TestCompositesInARowOverlap(t *testing.T) {
 	run := func(n int) (window simtime.Time, r *rig) {
 		r = newRig(t, Options{Log: true})
 		a, b := r.tensor(0, 32, 1024), r.tensor(0, 1024, 32)
-		r.alone(func(t *tl.PE) {
+		r.runAlone(func(t *tl.PE) {
 			for range n {
 				out := t.Ref(a, tl.Shape{32, 1024}, tl.F16)
 				t.Composite(tl.Gemm(out, t.Ref(b, tl.Shape{1024, 32}, tl.F16), r.tensor(0, 32, 32)))
@@ -30,7 +31,7 @@ func TestCompositesInARowOverlap(t *testing.T) {
 	one, r1 := run(1)
 	two, r2 := run(2)
 	if two <= one || two >= 2*one {
-		t.Errorf("two composites take %v, want more than the %v of one and less than twice", two, one)
+		t.Errorf("two composites take %v, want more than the %v of one and less than twice as long", two, one)
 	}
 	ops := r2.ops(oplog.Gemm)
 	if ops[1].Start >= ops[0].End {
@@ -50,12 +51,13 @@ func TestCompositesInARowOverlap(t *testing.T) {
 	}
 }
 
-// A composite that reads what another writes begins to read when that has ended.
-func TestACompositeFollowsTheOneWhoseResultItReads(t *testing.T) {
+// TestACompositeWaitsForTheCompositeItReads checks that a composite that reads the result
+// of another composite starts to read when the other has ended.
+func TestACompositeWaitsForTheCompositeItReads(t *testing.T) {
 	r := newRig(t, Options{Log: true})
 	a, b, c := r.tensor(0, 64, 64), r.tensor(0, 64, 64), r.tensor(0, 64, 64)
 	sq := tl.Shape{64, 64}
-	r.alone(func(t *tl.PE) {
+	r.runAlone(func(t *tl.PE) {
 		t.Composite(tl.Gemm(t.Ref(a, sq, tl.F16), t.Ref(a, sq, tl.F16), b))
 		t.Composite(tl.Gemm(t.Ref(b, sq, tl.F16), t.Ref(b, sq, tl.F16), c))
 	})
@@ -63,29 +65,31 @@ func TestACompositeFollowsTheOneWhoseResultItReads(t *testing.T) {
 	same(t, "the second begins to read at", ops[1].Start, ops[0].End)
 }
 
-// A load of what a composite writes starts when that has ended, without a Wait; a
-// load beside it does not wait.
-func TestALoadFollowsTheCompositeThatWritesWhatItReads(t *testing.T) {
+// TestALoadWaitsForTheCompositeItReads checks that a load of the result of a composite
+// starts when the composite has ended, without a Wait. A load of other memory does not
+// wait.
+func TestALoadWaitsForTheCompositeItReads(t *testing.T) {
 	r := newRig(t, Options{Log: true})
 	a, c := r.tensor(0, 32, 32), r.tensor(0, 32, 32)
 	sq := tl.Shape{32, 32}
-	r.alone(func(t *tl.PE) {
+	r.runAlone(func(t *tl.PE) {
 		t.Composite(tl.Gemm(t.Ref(a, sq, tl.F16), t.Ref(a, sq, tl.F16), c))
 		t.Load(c, sq, tl.F16)
 		t.Load(a, sq, tl.F16)
 	})
 	gemm, loads := r.op(oplog.Gemm), r.ops(oplog.Load)
 	same(t, "the load of the result starts at", loads[0].Start, gemm.End)
-	same(t, "the load beside it starts at", loads[1].Start, loads[1].Issue+r.scheduler+r.setup)
+	same(t, "the load of other memory starts at", loads[1].Start, loads[1].Issue+r.scheduler+r.setup)
 }
 
-// A composite starts to read what a store before it writes when that has ended, and
-// a store over what a composite reads waits for the composite.
+// TestCompositesKeepProgramOrderWithStores checks that a composite starts to read the
+// memory of an earlier store when the store has ended, and that a store to memory that a
+// composite reads waits for the composite.
 func TestCompositesKeepProgramOrderWithStores(t *testing.T) {
 	r := newRig(t, Options{Log: true})
 	a, c := r.tensor(0, 64, 64), r.tensor(0, 64, 64)
 	sq := tl.Shape{64, 64}
-	r.alone(func(t *tl.PE) {
+	r.runAlone(func(t *tl.PE) {
 		x := t.Zeros(sq, tl.F16)
 		t.Store(a, x)
 		t.Composite(tl.Gemm(t.Ref(a, sq, tl.F16), t.Ref(a, sq, tl.F16), c))
@@ -93,42 +97,43 @@ func TestCompositesKeepProgramOrderWithStores(t *testing.T) {
 	})
 	gemm, stores := r.op(oplog.Gemm), r.ops(oplog.Store)
 	same(t, "the composite starts at", gemm.Start, stores[0].End)
-	same(t, "the store behind it starts at", stores[1].Start, gemm.End)
+	same(t, "the store after it starts at", stores[1].Start, gemm.End)
 }
 
-// Commands begin in program order: a product behind a composite is fetched when the
-// composite's last tile has begun to run on the GEMM engine, and the engine is its own
-// from when that ends.
-func TestADotBehindACompositeWaitsForItsLastTile(t *testing.T) {
+// TestADotAfterACompositeWaitsForItsLastTile checks that commands begin in program order.
+// The operands of a Dot after a composite are fetched when the composite's last tile begins
+// to run on the GEMM engine. The Dot runs when this tile has ended.
+func TestADotAfterACompositeWaitsForItsLastTile(t *testing.T) {
 	r := newRig(t, Options{Log: true})
 	a, c := r.tensor(0, 32, 64), r.tensor(0, 32, 32)
 	s := r.spec.PE
-	idle := r.passFor(r.scheduler + r.full(32*64, 2) + r.full(64*32, 2))
-	r.alone(func(t *tl.PE) {
+	idle := r.callsFor(r.scheduler + r.fullTime(32*64, 2) + r.fullTime(64*32, 2))
+	r.runAlone(func(t *tl.PE) {
 		x, y := t.Zeros(tl.Shape{32, 64}, tl.F16), t.Zeros(tl.Shape{64, 32}, tl.F16)
-		pass(t, idle)
+		spendCalls(t, idle)
 		t.Composite(tl.Gemm(t.Ref(a, tl.Shape{32, 64}, tl.F16), y, c))
 		x.Dot(y)
 	})
 	gemm, dot := r.op(oplog.Gemm), r.op(oplog.Dot)
 	fetch := pe.CommandTime(s, 8192, 0, 0) // two tiles of 4 KiB
 	run := pe.GemmTime(s.GEMM, 32, 64, 32)
-	// One tile of 4 KiB is read, rows side by side, fetched with the tile in TCM, and
-	// begins to run.
-	began := gemm.Start + r.moves(r.hbm(0), r.tcm(0), 4096) + fetch
-	same(t, "the product is fetched from", dot.Start, began)
-	same(t, "its result is there at", dot.End, max(began+run, began+fetch)+run+pe.CommandTime(s, 0, 0, 4096))
+	// One tile of 4 KiB, which is contiguous, is read, fetched together with the tile in
+	// TCM, and begins to run.
+	began := gemm.Start + r.transferTime(r.hbm(0), r.tcm(0), 4096) + fetch
+	same(t, "the operands of the Dot are fetched from", dot.Start, began)
+	same(t, "its result is in TCM at", dot.End, max(began+run, began+fetch)+run+pe.CommandTime(s, 0, 0, 4096))
 }
 
-// Commands that follow each other overlap: while one runs, the next is fetched.
+// TestTheNextCommandIsFetchedWhileOneRuns checks that the operands of the next command are
+// fetched while a command runs.
 func TestTheNextCommandIsFetchedWhileOneRuns(t *testing.T) {
 	r := newRig(t, Options{Log: true})
 	s := r.spec.PE
 	const n = 8
-	idle := r.passFor(r.scheduler + r.full(64*64, 2))
-	r.alone(func(t *tl.PE) {
+	idle := r.callsFor(r.scheduler + r.fullTime(64*64, 2))
+	r.runAlone(func(t *tl.PE) {
 		x := t.Zeros(tl.Shape{64, 64}, tl.F16)
-		pass(t, idle)
+		spendCalls(t, idle)
 		for range n {
 			x.Dot(x)
 		}
@@ -144,14 +149,16 @@ func TestTheNextCommandIsFetchedWhileOneRuns(t *testing.T) {
 		if op.End != want {
 			t.Errorf("product %d ends at %v, want %v", i, op.End, want)
 		}
-		// There are two sets of registers: one is filled when the other begins to run.
+		// There are two sets of registers. The fetch into one begins when the command in the
+		// other begins to run.
 		if i > 0 {
 			same(t, fmt.Sprintf("product %d is fetched from", i), op.Start, ops[0].Start+fetch+simtime.Time(i-1)*run)
 		}
 	}
 }
 
-// A kernel may end with any operation: it ends when that is over.
+// TestAKernelMayEndWithAnyTransfer checks that a kernel may return right after any
+// operation, without waiting for it.
 func TestAKernelMayEndWithAnyTransfer(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -185,16 +192,17 @@ func TestAKernelMayEndWithAnyTransfer(t *testing.T) {
 	}
 }
 
-// The tiles of a composite are fetched so too, one ahead of the engine: a command of the
-// other engine behind it is fetched when the last of them is.
+// TestTheNextTileIsFetchedWhileOneRuns checks that the tiles of a composite are fetched one
+// ahead of the engine. The operands of a MATH command after the composite are fetched when
+// the last tile has been fetched.
 func TestTheNextTileIsFetchedWhileOneRuns(t *testing.T) {
 	r := newRig(t, Options{Log: true})
 	s, c := r.spec.PE, r.tensor(0, 32, 32)
 	const tiles = 6
-	idle := r.passFor(r.scheduler + 2*r.full(32*64*tiles, 2))
-	r.alone(func(t *tl.PE) {
+	idle := r.callsFor(r.scheduler + 2*r.fullTime(32*64*tiles, 2))
+	r.runAlone(func(t *tl.PE) {
 		x, y := t.Zeros(tl.Shape{32, 64 * tiles}, tl.F16), t.Zeros(tl.Shape{64 * tiles, 32}, tl.F16)
-		pass(t, idle)
+		spendCalls(t, idle)
 		t.Composite(tl.Gemm(x, y, c))
 		x.Neg()
 	})
@@ -203,18 +211,18 @@ func TestTheNextTileIsFetchedWhileOneRuns(t *testing.T) {
 		t.Fatalf("the fetch of %v is longer than the run of %v: choose another case", fetch, run)
 	}
 	begins := r.op(oplog.Gemm).Issue + r.scheduler
-	same(t, "the command behind is fetched from", r.op(oplog.Math).Start, begins+fetch+(tiles-2)*run+fetch)
+	same(t, "the operands of the next command are fetched from", r.op(oplog.Math).Start, begins+fetch+(tiles-2)*run+fetch)
 }
 
-// Communication goes first: a put that is asked for behind stores of a megabyte starts
-// when one of them has left its place at the DMA engine.
+// TestCommGoesBeforeCompute checks that class comm has priority: a put that is issued after
+// 16 stores of 128 KiB starts as soon as the first store has ended.
 func TestCommGoesBeforeCompute(t *testing.T) {
 	r := newRig(t, Options{Log: true})
 	y := r.tensor(0, 16, 65536)
 	x, windows := r.window(128, 0, 1)
-	r.on(Program{Targets: []PEID{0, 1}, Windows: windows, Body: by(func(t *tl.PE) {
+	r.run(Program{Targets: []PEID{0, 1}, Windows: windows, Body: perRank(func(t *tl.PE) {
 		v, small := t.Zeros(tl.Shape{65536}, tl.F16), t.Zeros(tl.Shape{128}, tl.F16)
-		pass(t, r.passFor(r.scheduler+r.full(65536, 2)+r.full(128, 2)))
+		spendCalls(t, r.callsFor(r.scheduler+r.fullTime(65536, 2)+r.fullTime(128, 2)))
 		for i := range 16 {
 			t.Store(y.At(i), v)
 		}

@@ -17,10 +17,11 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
+// compass lists the ports of rank 0 in gather, in the order of RecvAny.
 var compass = []tl.Port{tl.North, tl.South, tl.East, tl.West}
 
-// gather is a program in which ranks 1 to 4 send so many messages each to rank 0, which
-// runs body.
+// gather returns a program in which rank i+1 sends counts[i] messages to rank 0, which runs
+// body. Rank 0 receives them on port compass[i].
 func gather(counts [4]int, body func(t *tl.PE)) Program {
 	p := Program{Targets: []PEID{0, 1, 2, 3, 4}, Body: func(t *tl.PE) {
 		if t.Rank() == 0 {
@@ -37,13 +38,14 @@ func gather(counts [4]int, body func(t *tl.PE)) Program {
 	return p
 }
 
-// RecvAny goes round the ports that have a message, from behind the one it took last.
+// TestRecvAnyIsFair checks that RecvAny is round-robin over the ports that have a message,
+// beginning after the port of the previous message.
 func TestRecvAnyIsFair(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var counts [4]int
 		var want []tl.Port
 		for i := range counts {
-			counts[i] = rapid.IntRange(0, 4).Draw(t, compass[i].String()) // as many as there are slots
+			counts[i] = rapid.IntRange(0, 4).Draw(t, compass[i].String()) // at most the number of slots
 		}
 		for left, turn := counts, 0; left != [4]int{}; turn++ {
 			if i := turn % 4; left[i] > 0 {
@@ -53,57 +55,58 @@ func TestRecvAnyIsFair(t *testing.T) {
 		}
 		r := newRig(t, Options{})
 		var got []tl.Port
-		r.on(gather(counts, func(t *tl.PE) {
-			pass(t, 1000)
+		r.run(gather(counts, func(t *tl.PE) {
+			spendCalls(t, 1000)
 			for range want {
 				_, port := t.RecvAny(tl.Shape{64}, tl.F16)
 				got = append(got, port)
 			}
 		}))
 		if !slices.Equal(got, want) {
-			t.Fatalf("%v messages are taken from %v, want %v", counts, got, want)
+			t.Fatalf("%v messages are received from %v, want %v", counts, got, want)
 		}
 	})
 }
 
-// While all ports have messages, none waits for more than one round of the others.
-func TestRecvAnyStarvesNobody(t *testing.T) {
+// TestRecvAnyStarvesNoPort checks that RecvAny receives one message from each port in turn
+// while all ports have messages.
+func TestRecvAnyStarvesNoPort(t *testing.T) {
 	r := newRig(t, Options{})
 	const each = 50
-	var taken []tl.Port
-	r.on(gather([4]int{each, each, each, each}, func(t *tl.PE) {
+	var ports []tl.Port
+	r.run(gather([4]int{each, each, each, each}, func(t *tl.PE) {
 		for range 4 * each {
 			_, port := t.RecvAny(tl.Shape{64}, tl.F16)
-			taken = append(taken, port)
-			pass(t, 200) // slower than the senders
+			ports = append(ports, port)
+			spendCalls(t, 200) // slower than the senders
 		}
 	}))
-	for i := 4; i+4 <= len(taken)-4; i++ {
-		round := slices.Sorted(slices.Values(taken[i : i+4]))
+	for i := 4; i+4 <= len(ports)-4; i++ {
+		round := slices.Sorted(slices.Values(ports[i : i+4]))
 		if !slices.Equal(round, compass) {
-			t.Fatalf("messages %d to %d are from %v, want one of each port", i, i+3, taken[i:i+4])
+			t.Fatalf("messages %d to %d are from %v, want one from each port", i, i+3, ports[i:i+4])
 		}
 	}
 }
 
-// A receive that was asked for before copies its message when that comes, while the
-// kernel does something else: the tile is there when Wait returns. One that is asked
-// for late is copied late.
+// TestRecvAsyncOverlaps checks that RecvAsync copies its message when it arrives, while the
+// kernel does something else, so that the tile is in TCM when Wait returns. With Recv after
+// the other work, the copy begins late.
 func TestRecvAsyncOverlaps(t *testing.T) {
 	const busy = 3000
 	for _, async := range []bool{true, false} {
 		r := newRig(t, Options{Log: true})
 		var waited simtime.Time
-		run := r.on(Program{Targets: []PEID{0, 100}, Links: pair(0, 100), Body: by(func(t *tl.PE) {
+		run := r.run(Program{Targets: []PEID{0, 100}, Links: pair(0, 100), Body: perRank(func(t *tl.PE) {
 			t.Send(tl.East, t.Zeros(tl.Shape{2048}, tl.F16))
 		}, func(t *tl.PE) {
 			var x tl.Tile
 			if async {
 				h := t.RecvAsync(tl.West, tl.Shape{2048}, tl.F16)
-				pass(t, busy)
+				spendCalls(t, busy)
 				x = h.Wait()
 			} else {
-				pass(t, busy)
+				spendCalls(t, busy)
 				x = t.Recv(tl.West, tl.Shape{2048}, tl.F16)
 			}
 			waited = r.clock(t)
@@ -112,55 +115,57 @@ func TestRecvAsyncOverlaps(t *testing.T) {
 		fetched := r.op(oplog.Math).Start - run.Start
 		if async {
 			same(t, "RecvAsync: Wait returns at", waited-run.Start, (1+busy+1)*r.dispatch)
-			same(t, "RecvAsync: the tile is fetched from", fetched, r.calls(1+busy+1+1))
+			same(t, "RecvAsync: the tile is fetched at", fetched, r.callTime(1+busy+1+1))
 		} else {
 			same(t, "Recv returns at", waited-run.Start, (busy+1)*r.dispatch)
-			same(t, "Recv: the tile is fetched from", fetched, r.calls(busy+1)+r.take(topology.BufferTCM, 100, 4096))
+			same(t, "Recv: the tile is fetched at", fetched, r.callTime(busy+1)+r.slotReadTime(topology.BufferTCM, 100, 4096))
 		}
 	}
 }
 
-// Receives of one port take its messages in the order in which they were asked for.
+// TestRecvAsyncKeepsOrder checks that the receives of one port get its messages in the
+// order in which the receives were issued.
 func TestRecvAsyncKeepsOrder(t *testing.T) {
 	r := newRig(t, Options{})
-	r.on(Program{Targets: []PEID{0, 1}, Links: pair(0, 1), Body: by(func(t *tl.PE) {
+	r.run(Program{Targets: []PEID{0, 1}, Links: pair(0, 1), Body: perRank(func(t *tl.PE) {
 		for i := range 6 {
 			t.Send(tl.East, t.Zeros(tl.Shape{i + 1}, tl.F16))
 		}
 	}, func(t *tl.PE) {
 		var list []tl.Receive
-		for i := range 6 { // each has a size of its own: an exchange would be an error
+		for i := range 6 { // each has a different size: another order would be an error
 			list = append(list, t.RecvAsync(tl.West, tl.Shape{i + 1}, tl.F16))
 		}
 		for _, h := range slices.Backward(list) {
 			h.Wait()
-			h.Wait() // again is the same
+			h.Wait() // a second Wait returns the same tile
 		}
 	})})
 }
 
-// A message received into memory goes there straight from its slot: set-up and the
-// path from the one to the other, and no tile.
-func TestRecvIntoGoesStraightToMemory(t *testing.T) {
+// TestRecvIntoCopiesDirectlyToMemory checks that RecvInto copies a message from its slot to
+// memory without a tile in between: it takes set-up and the path between the two memories.
+func TestRecvIntoCopiesDirectlyToMemory(t *testing.T) {
 	for _, kind := range []topology.BufferKind{topology.BufferTCM, topology.BufferSRAM} {
 		for _, n := range []int{1, 128, 1024, 2048} {
 			r := newRig(t, Options{Log: true})
 			y := r.tensor(1, n)
 			var visible simtime.Time
-			run := r.on(Program{Targets: []PEID{0, 1}, Links: pair(0, 1), Queues: topology.IPCQ{BufferKind: kind}, Body: by(func(t *tl.PE) {
+			run := r.run(Program{Targets: []PEID{0, 1}, Links: pair(0, 1), Queues: topology.IPCQ{BufferKind: kind}, Body: perRank(func(t *tl.PE) {
 				t.Send(tl.East, t.Zeros(tl.Shape{n}, tl.F16))
 			}, func(t *tl.PE) {
 				t.RecvInto(tl.West, y, tl.Shape{n}, tl.F16)
 				visible = r.clock(t)
 			})})
-			same(t, fmt.Sprintf("%d elements by slots in %s end at", n, kind), run.Start+run.exec(1),
-				visible+r.setup+r.moves(r.slots(kind, 1), r.hbm(1), memory.Bytes(2*n)))
-			same(t, "the log has its end at", r.op(oplog.Recv).End, run.Start+run.exec(1))
+			same(t, fmt.Sprintf("%d elements in slots in %s: the receiver ends at", n, kind), run.Start+run.ExecOf(1),
+				visible+r.setup+r.transferTime(r.slotMemory(kind, 1), r.hbm(1), memory.Bytes(2*n)))
+			same(t, "in the log, the receive ends at", r.op(oplog.Recv).End, run.Start+run.ExecOf(1))
 		}
 	}
 }
 
-// What a message is and what was asked for are both in the error.
+// TestAMismatchNamesBothMessages checks that, if a receive has another size or dtype than
+// the message, the error has the size and dtype of both.
 func TestAMismatchNamesBothMessages(t *testing.T) {
 	const from = "the message from sip0.cube0.pe0 east is [64] f16, and "
 	for _, c := range []struct {
@@ -177,7 +182,7 @@ func TestAMismatchNamesBothMessages(t *testing.T) {
 	} {
 		r := newRig(t, Options{})
 		y := r.tensor(1, 65)
-		e := r.failure(Program{Targets: []PEID{0, 1}, Links: pair(0, 1), Body: by(func(t *tl.PE) {
+		e := r.failure(Program{Targets: []PEID{0, 1}, Links: pair(0, 1), Body: perRank(func(t *tl.PE) {
 			t.Send(tl.East, t.Zeros(tl.Shape{64}, tl.F16))
 		}, func(t *tl.PE) { c.body(t, y) })})
 		var m *ipcq.Mismatch
@@ -190,31 +195,33 @@ func TestAMismatchNamesBothMessages(t *testing.T) {
 	}
 }
 
-// Another shape of as many elements is the same message.
+// TestShapesMayDiffer checks that a receive may have another shape with the same number of
+// elements.
 func TestShapesMayDiffer(t *testing.T) {
 	r := newRig(t, Options{})
-	r.on(Program{Targets: []PEID{0, 1}, Links: pair(0, 1), Body: by(func(t *tl.PE) {
+	r.run(Program{Targets: []PEID{0, 1}, Links: pair(0, 1), Body: perRank(func(t *tl.PE) {
 		t.Send(tl.East, t.Zeros(tl.Shape{64}, tl.F16))
 	}, func(t *tl.PE) { t.Recv(tl.West, tl.Shape{4, 2, 8}, tl.F16) })})
 }
 
-// A message of no bytes takes a slot, and a credit, like any other.
+// TestMessagesOfNoBytesTakeSlots checks that a message of 0 B needs a slot and a credit
+// like any other message.
 func TestMessagesOfNoBytesTakeSlots(t *testing.T) {
-	x := blocked{delivery{topology.BufferTCM, 0, 9, 0}, 4, simtime.Microsecond}
+	x := blockedSender{delivery{topology.BufferTCM, 0, 9, 0}, 4, simtime.Microsecond}
 	for _, kind := range topology.BufferKinds {
 		x.kind = kind
 		_, after, credit := x.run(t)
-		same(t, string(kind)+": the fifth send goes on at", after[4], credit)
+		same(t, string(kind)+": the sender continues after the fifth send at", after[4], credit)
 	}
 }
 
-// The only reason to wait is the queue itself: what is left of a launch does not
-// disturb the next.
+// TestQueuesAreNewInEveryLaunch checks that a launch with queues takes the same time when
+// it is repeated: nothing of earlier launches delays it.
 func TestQueuesAreNewInEveryLaunch(t *testing.T) {
 	r := newRig(t, Options{})
 	var ends []simtime.Time
 	for range 3 {
-		run, err := r.Start(Program{Name: "k", Targets: []PEID{0, 1}, Links: pair(0, 1), Body: by(func(t *tl.PE) {
+		run, err := r.Start(Program{Name: "k", Targets: []PEID{0, 1}, Links: pair(0, 1), Body: perRank(func(t *tl.PE) {
 			for range 10 {
 				t.Send(tl.East, t.Zeros(tl.Shape{64}, tl.F16))
 			}

@@ -13,25 +13,25 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// chunk is what a step of a ReducePeers works on.
+// chunk is the number of bytes that a step of ReducePeers reads.
 const chunk = 16 << 10
 
-// reduction is a ReducePeers of a vector at the first of some PEs.
+// reduction is a ReducePeers of a vector. The first of the PEs, the root, runs it.
 type reduction struct {
 	*rig
 	pes   []PEID
 	x     []tl.Ptr // the part of each PE
 	out   tl.Ptr
-	to    memory.ID // where out is
+	to    memory.ID // the memory of out
 	dtype tl.DType
 	n     int
 }
 
-// newReduction maps the parts of a window of n elements, and the result in a memory of the
+// newReduction maps a window of n elements at each PE, and the result in a memory of the
 // root.
 func newReduction(r *rig, pes []PEID, n int, dtype tl.DType, to topology.Kind) *reduction {
 	x := &reduction{rig: r, pes: pes, dtype: dtype, n: n}
-	halves := max(1, n*dtype.Size()/2) // tensors are of f16
+	halves := max(1, n*dtype.Size()/2) // tensor maps elements of f16
 	view := func(p tl.Ptr) tl.Ptr {
 		p.DType = dtype
 		return p
@@ -46,7 +46,7 @@ func newReduction(r *rig, pes []PEID, n int, dtype tl.DType, to topology.Kind) *
 	return x
 }
 
-// program runs a kernel at the root.
+// program returns a program in which the root runs a kernel.
 func (x *reduction) program(root func(t *tl.PE)) Program {
 	var parts []memory.Part
 	for _, p := range x.x {
@@ -59,35 +59,35 @@ func (x *reduction) program(root func(t *tl.PE)) Program {
 	}}
 }
 
-// reduce is the operation.
+// reduce runs the operation and waits for its end.
 func (x *reduction) reduce(t *tl.PE, op tl.Op, peers ...int) {
 	t.Wait(t.Composite(tl.ReducePeers(op, x.out, x.x[0], tl.Shape{x.n}, x.dtype, peers...)))
 }
 
-// formula is the time of the operation by the document, where the DMA engine has one
-// request under way: from the dispatch to the last byte written.
+// formula computes the documented time of the operation, from the start of the kernel until
+// the last byte is written, if the DMA engine has one request in flight at a time.
 func (x *reduction) formula(peers []int) simtime.Time {
-	const deep, outputs = 8, 2
+	const readAhead, outputs = 8, 2 // buffers for chunks read, and for results
 	s := &x.spec.PE
 	elem := x.dtype.Size()
 	port := func(bw topology.BytesPerSec, n int) simtime.Time {
 		return s.TCM.Overhead + max(bw.Serialize(memory.Bytes(n)), s.FetchStore.Bandwidth.Serialize(memory.Bytes(n)))
 	}
 	var (
-		called                        = x.calls(1)
-		arrived, fetched, run, stored simtime.Time // the last of each
+		called                        = x.callTime(1)
+		arrived, fetched, run, stored simtime.Time // when the latest step has passed each stage
 		began, end                    simtime.Time
-		free                          []simtime.Time // when each step has been fetched
+		free                          []simtime.Time // when each step has been fetched, which frees its buffer
 		written                       []simtime.Time // when each chunk is in memory
 	)
 	for at := 0; at < x.n*elem; at += chunk {
 		bytes := min(chunk, x.n*elem-at)
 		for i, peer := range peers {
 			asked := called
-			if step := len(free); step >= deep {
-				asked = max(asked, free[step-deep])
+			if step := len(free); step >= readAhead {
+				asked = max(asked, free[step-readAhead])
 			}
-			arrived = max(asked+x.setup, arrived) + x.moves(x.hbm(x.pes[peer]), x.tcm(x.pes[0]), memory.Bytes(bytes))
+			arrived = max(asked+x.setup, arrived) + x.transferTime(x.hbm(x.pes[peer]), x.tcm(x.pes[0]), memory.Bytes(bytes))
 			fetched = max(arrived, fetched, began) + port(s.TCM.ReadBandwidth, bytes)
 			free = append(free, fetched)
 			if i > 0 {
@@ -100,45 +100,46 @@ func (x *reduction) formula(peers []int) simtime.Time {
 			done = max(done, written[c-outputs])
 		}
 		stored = max(done, stored) + port(s.TCM.WriteBandwidth, bytes)
-		end = max(stored+x.setup, end) + x.moves(x.tcm(x.pes[0]), x.to, memory.Bytes(bytes))
+		end = max(stored+x.setup, end) + x.transferTime(x.tcm(x.pes[0]), x.to, memory.Bytes(bytes))
 		written = append(written, end)
 	}
 	return end
 }
 
-// TestReducePeersTakesItsFormula: with one request of the DMA engine at a time, to the
-// femtosecond, for any number of peers, size and dtype, whichever engine sets the pace.
+// TestReducePeersTakesItsFormula checks the time of ReducePeers to the femtosecond, with
+// one DMA request in flight at a time, for several numbers of ranks, sizes and dtypes, and
+// with different engines as the bottleneck.
 func TestReducePeersTakesItsFormula(t *testing.T) {
-	for _, slow := range []string{"pe.math.vector_width=64", "pe.math.vector_width=4", "pe.fetch_store.bandwidth=16 GB/s", "pe.fetch_store.bandwidth=4 GB/s"} {
+	for _, setting := range []string{"pe.math.vector_width=64", "pe.math.vector_width=4", "pe.fetch_store.bandwidth=16 GB/s", "pe.fetch_store.bandwidth=4 GB/s"} {
 		for _, ranks := range []int{1, 2, 3, 5, 7} {
 			for i, dtype := range []tl.DType{tl.F16, tl.F32, tl.F64, tl.I8} {
 				for name, fid := range fidelities {
 					bytes := []int{8, 200, 1992, chunk, 2*chunk + 1000, 12 * chunk}[(i+ranks)%6]
-					r := newRig(t, Options{Log: true, Fidelity: fid}, set("pe.dma.outstanding", 1), slow)
+					r := newRig(t, Options{Log: true, Fidelity: fid}, set("pe.dma.outstanding", 1), setting)
 					var pes []PEID
-					var peers []int // the last first
+					var peers []int // in descending order
 					for i := range ranks {
 						pes, peers = append(pes, PEID(9*i)), append(peers, ranks-1-i)
 					}
 					to := topology.KindHBM
-					if bytes > chunk { // or writes compete with reads of the root's own part
+					if bytes > chunk { // otherwise writes compete with reads of the root's own window
 						to = topology.KindSRAM
 					}
 					x := newReduction(r, pes, bytes/dtype.Size(), dtype, to)
-					run := r.on(x.program(func(t *tl.PE) { x.reduce(t, tl.OpAdd, peers...) }))
-					what := fmt.Sprintf("%s, %s: %d B of %v of %d ranks", name, slow, bytes, dtype, ranks)
+					run := r.run(x.program(func(t *tl.PE) { x.reduce(t, tl.OpAdd, peers...) }))
+					what := fmt.Sprintf("%s, %s: %d B of %v of %d ranks", name, setting, bytes, dtype, ranks)
 					op := r.op(oplog.ReducePeers)
 					same(t, what+" end", op.End-run.Start, x.formula(peers))
-					same(t, what+" start", op.Start-run.Start, r.calls(1)+r.setup)
-					same(t, what+" have steps", int(op.Tiles), (bytes+chunk-1)/chunk*ranks)
+					same(t, what+" start", op.Start-run.Start, r.callTime(1)+r.setup)
+					same(t, what+" steps", int(op.Tiles), (bytes+chunk-1)/chunk*ranks)
 				}
 			}
 		}
 	}
 }
 
-// TestReducePeersOfOneChunk: where the reads set the pace, the operation takes the sum of
-// them, one fetch, operation and store, and the write.
+// TestReducePeersOfOneChunk checks that, if reads are the bottleneck, the operation takes
+// the sum of the reads, one fetch, one MATH operation, one store, and the write.
 func TestReducePeersOfOneChunk(t *testing.T) {
 	const n, bytes = 249, 1992
 	for _, ranks := range []int{2, 3, 5, 7} {
@@ -148,19 +149,20 @@ func TestReducePeersOfOneChunk(t *testing.T) {
 			pes = append(pes, PEID(30*i))
 		}
 		x := newReduction(r, pes, n, tl.F64, topology.KindHBM)
-		run := r.on(x.program(func(t *tl.PE) { x.reduce(t, tl.OpMinimum) }))
-		want := r.calls(1) + r.setup + pe.CommandTime(r.spec.PE, bytes, pe.MathTime(r.spec.PE.Math, r.spec.PE.Math.Cycles.Simple, n), bytes) +
-			r.setup + r.moves(r.tcm(0), r.hbm(0), bytes)
+		run := r.run(x.program(func(t *tl.PE) { x.reduce(t, tl.OpMinimum) }))
+		want := r.callTime(1) + r.setup + pe.CommandTime(r.spec.PE, bytes, pe.MathTime(r.spec.PE.Math, r.spec.PE.Math.Cycles.Simple, n), bytes) +
+			r.setup + r.transferTime(r.tcm(0), r.hbm(0), bytes)
 		for _, id := range pes {
-			want += r.moves(r.hbm(id), r.tcm(0), bytes)
+			want += r.transferTime(r.hbm(id), r.tcm(0), bytes)
 		}
 		same(t, fmt.Sprintf("%d ranks", ranks), r.op(oplog.ReducePeers).End-run.Start, want)
-		same(t, fmt.Sprintf("the root of %d ranks", ranks), run.exec(0), want)
+		same(t, fmt.Sprintf("the root of %d ranks", ranks), run.ExecOf(0), want)
 	}
 }
 
-// TestReducePeersOverlapsItsReads: with more requests under way the operation is faster,
-// and no faster than its reads keep the port of the DMA engine busy.
+// TestReducePeersOverlapsItsReads checks that the operation is faster with more than one
+// request in flight, and takes at least as long as its reads occupy the port of the DMA
+// engine.
 func TestReducePeersOverlapsItsReads(t *testing.T) {
 	const bytes = 5*chunk + 1000
 	for _, ranks := range []int{2, 3, 5, 7} {
@@ -172,31 +174,32 @@ func TestReducePeersOverlapsItsReads(t *testing.T) {
 				pes = append(pes, PEID(9*i))
 			}
 			x := newReduction(r, pes, bytes/4, tl.F32, topology.KindSRAM)
-			took = append(took, r.on(x.program(func(t *tl.PE) { x.reduce(t, tl.OpAdd) })).exec(0))
-			if least := simtime.Time(ranks) * r.beats(bytes); took[len(took)-1] < least {
-				t.Errorf("%d ranks, %d outstanding: %v, less than the %v of the port", ranks, outstanding, took[len(took)-1], least)
+			took = append(took, r.run(x.program(func(t *tl.PE) { x.reduce(t, tl.OpAdd) })).ExecOf(0))
+			if least := simtime.Time(ranks) * r.portTime(bytes); took[len(took)-1] < least {
+				t.Errorf("%d ranks, %d outstanding: %v, want at least the %v of the port", ranks, outstanding, took[len(took)-1], least)
 			}
 		}
-		if took[1] >= took[0] || took[2] >= took[0] { // 8 may be slower than 2: reads of one slice share its channels
-			t.Errorf("%d ranks: %v with 1, 2 and 8 requests outstanding, want less with several", ranks, took)
+		if took[1] >= took[0] || took[2] >= took[0] { // 8 may be slower than 2, because reads of one HBM slice share its channels
+			t.Errorf("%d ranks: %v with 1, 2 and 8 requests outstanding, want less time with 2 and 8 than with 1", ranks, took)
 		}
 	}
 }
 
-// TestReducePeersIsItsSlowestGet: on a machine where only links between devices take time,
-// the reads of a chunk go at once, and the farthest is d = ranks/2 devices away. A flit
-// passes d links, the rest of the chunk follows on the last.
-func TestReducePeersIsItsSlowestGet(t *testing.T) {
+// TestReducePeersTakesAsLongAsItsSlowestRead runs on a machine where only links between
+// devices take time. The reads of a chunk run at the same time. The farthest peer is
+// ranks/2 devices away: the first flit passes ranks/2 links, and the rest of the chunk
+// follows it on the last link.
+func TestReducePeersTakesAsLongAsItsSlowestRead(t *testing.T) {
 	for _, ranks := range []int{2, 3, 5, 7} {
 		for _, dtype := range []tl.DType{tl.BF16, tl.F32, tl.U64} {
 			for _, bytes := range []int{8, 256, 4096} {
-				r := newRigOf(t, Options{Log: true}, "alpha_beta", set("system.sips.count", ranks))
+				r := newPresetRig(t, Options{Log: true}, "alpha_beta", set("system.sips.count", ranks))
 				var pes []PEID
 				for i := range ranks {
 					pes = append(pes, PEID(i))
 				}
 				x := newReduction(r, pes, bytes/dtype.Size(), dtype, topology.KindHBM)
-				run := r.on(x.program(func(t *tl.PE) { x.reduce(t, tl.OpMaximum) }))
+				run := r.run(x.program(func(t *tl.PE) { x.reduce(t, tl.OpMaximum) }))
 				flit := r.spec.System.Flit
 				link := r.spec.System.SIPs.Link
 				want := simtime.Time(ranks/2)*link.Latency + link.Bandwidth.Serialize(memory.Bytes(bytes))
@@ -207,32 +210,33 @@ func TestReducePeersIsItsSlowestGet(t *testing.T) {
 	}
 }
 
-// TestReducePeersIsDispatchedOnce: the CPU goes on after one dispatch, whatever the size,
-// and eight chunks and two results are all that the operation takes of TCM.
+// TestReducePeersIsDispatchedOnce checks that the CPU continues after one dispatch for any
+// size, and that the operation uses TCM for only eight chunks and two results.
 func TestReducePeersIsDispatchedOnce(t *testing.T) {
 	const need = (8 + 2) * chunk
 	r := newRig(t, Options{})
 	x := newReduction(r, []PEID{0, 1, 2}, 1<<20, tl.F32, topology.KindHBM) // twice as large as TCM
 	var after simtime.Time
-	run := r.on(x.program(func(t *tl.PE) {
+	run := r.run(x.program(func(t *tl.PE) {
 		keep := t.Zeros(tl.Shape{(2<<20 - need) / 4}, tl.F32)
 		h := t.Composite(tl.ReducePeers(tl.OpAdd, x.out, x.x[0], tl.Shape{x.n}, x.dtype))
 		after = r.clock(t)
 		t.Wait(h)
-		keep.Sum(0) // an error if it has gone
+		keep.Sum(0) // an error if the tile was evicted
 	}))
 	same(t, "the CPU after two calls", after-run.Start, 2*r.dispatch)
 }
 
-// TestReducePeersRefuses: what only the machine knows, with kernel, PE, operation and line.
-func TestReducePeersRefuses(t *testing.T) {
+// TestReducePeersErrors checks the errors that only the machine can find. They name kernel,
+// PE, operation and line.
+func TestReducePeersErrors(t *testing.T) {
 	const k = "kernel k on sip0.cube0.pe0: "
 	for _, c := range []struct {
 		root func(t *tl.PE, x *reduction)
 		want string
 	}{
 		{func(t *tl.PE, x *reduction) {
-			t.Zeros(tl.Shape{2<<20 - 32768}, tl.I8).Pin() // two chunks and two results are the least
+			t.Zeros(tl.Shape{2<<20 - 32768}, tl.I8).Pin() // leaves 32 KiB; the operation needs two chunks and two results
 			x.reduce(t, tl.OpAdd, 1, 0)
 		}, k + "ReducePeers(add, [4096] f32 of ranks [1 0]) at rules_reduce_test.go:LINE: TCM overflow: 64KiB asked, 32KiB of 2MiB free: use fewer or smaller tiles, or Free pinned ones"},
 		{func(t *tl.PE, x *reduction) {
@@ -251,35 +255,37 @@ func TestReducePeersRefuses(t *testing.T) {
 	}
 }
 
-// TestReducePeersOfNothing takes the time that it takes to say so: two calls.
-func TestReducePeersOfNothing(t *testing.T) {
+// TestReducePeersOfNoElements checks that a reduction of 0 elements takes only the dispatch
+// of its two calls.
+func TestReducePeersOfNoElements(t *testing.T) {
 	for _, shape := range []tl.Shape{{0}, {0, 8}, {8, 0}, {2, 0, 3}} {
 		r := newRig(t, Options{Log: true})
 		x := newReduction(r, []PEID{0, 1}, 64, tl.F32, topology.KindHBM)
-		run := r.on(x.program(func(t *tl.PE) {
+		run := r.run(x.program(func(t *tl.PE) {
 			t.Wait(t.Composite(tl.ReducePeers(tl.OpAdd, x.out, x.x[0], shape, tl.F32)))
 		}))
-		same(t, fmt.Sprint(shape), run.exec(0), 2*r.dispatch)
+		same(t, fmt.Sprint(shape), run.ExecOf(0), 2*r.dispatch)
 	}
 }
 
-// TestReducePeersInPlace: the result may be the root's own part of the window.
+// TestReducePeersInPlace checks that the result may be the root's own part of the window.
 func TestReducePeersInPlace(t *testing.T) {
 	r := newRig(t, Options{Log: true})
 	x := newReduction(r, []PEID{0, 1, 2}, 5000, tl.F32, topology.KindHBM)
 	x.out = x.x[0]
-	r.on(x.program(func(t *tl.PE) { x.reduce(t, tl.OpAdd) }))
+	r.run(x.program(func(t *tl.PE) { x.reduce(t, tl.OpAdd) }))
 	op := r.op(oplog.ReducePeers)
 	same(t, "written", op.Mem[0], op.Args[0].Mem[0])
 }
 
-// TestReducePeersGoesBeforeLoads: its reads are of class comm. Behind eight loads that are
-// under way, they are the next, and the loads that came before them wait.
+// TestReducePeersGoesBeforeLoads checks that the reads of the operation are of class comm.
+// They start after the eight loads that are in flight and before loads that were issued
+// earlier and are not in flight.
 func TestReducePeersGoesBeforeLoads(t *testing.T) {
 	r := newRig(t, Options{Log: true})
 	x := newReduction(r, []PEID{0, 1}, 1024, tl.F32, topology.KindHBM)
 	big := r.tensor(0, 64<<10)
-	r.on(x.program(func(t *tl.PE) {
+	r.run(x.program(func(t *tl.PE) {
 		for i := range 16 {
 			t.Load(big.At(4096*i), tl.Shape{4096}, tl.F16)
 		}
@@ -287,6 +293,6 @@ func TestReducePeersGoesBeforeLoads(t *testing.T) {
 	}))
 	loads, op := r.ops(oplog.Load), r.op(oplog.ReducePeers)
 	if first := loads[7].Start; op.Start <= first || op.Start >= loads[9].Start {
-		t.Errorf("it starts at %v, the loads before it at %v and %v", op.Start, first, loads[9].Start)
+		t.Errorf("it starts at %v, want a time between %v and %v, the starts of loads 7 and 9", op.Start, first, loads[9].Start)
 	}
 }

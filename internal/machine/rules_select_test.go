@@ -14,11 +14,11 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// Of several cases that are ready the first in the list is taken, for one dispatch
-// cycle.
-func TestSelectTakesTheFirstThatIsReady(t *testing.T) {
+// TestSelectReturnsTheFirstReadyCase checks that Select returns the first case in the list
+// that is ready, and takes one dispatch.
+func TestSelectReturnsTheFirstReadyCase(t *testing.T) {
 	north, south := tl.CanRecv(tl.North), tl.CanRecv(tl.South)
-	room, told := tl.CanSend(tl.East, tl.Shape{64}, tl.F16), tl.CanSignal(0, tl.GE, 1)
+	space, signal := tl.CanSend(tl.East, tl.Shape{64}, tl.F16), tl.CanSignal(0, tl.GE, 1)
 	const late = 1000
 	for _, c := range []struct {
 		name   string
@@ -29,15 +29,15 @@ func TestSelectTakesTheFirstThatIsReady(t *testing.T) {
 		{"message for the first", [4]int{1, 0}, []tl.Case{north, south}, 0},
 		{"message for the second", [4]int{0, 1}, []tl.Case{north, south}, 1},
 		{"both", [4]int{1, 1}, []tl.Case{north, south}, 0},
-		{"both, listed the other way", [4]int{1, 1}, []tl.Case{south, north}, 0},
-		{"a message and room", [4]int{1, 0}, []tl.Case{north, room}, 0},
-		{"no message, but room", [4]int{1, 0}, []tl.Case{south, told, room}, 2},
+		{"both, in the opposite order", [4]int{1, 1}, []tl.Case{south, north}, 0},
+		{"a message and a free slot", [4]int{1, 0}, []tl.Case{north, space}, 0},
+		{"no message, but a free slot", [4]int{1, 0}, []tl.Case{south, signal, space}, 2},
 		{"a signal that is 0", [4]int{1, 0}, []tl.Case{south, tl.CanSignal(0, tl.EQ, 0), north}, 1},
 	} {
 		r := newRig(t, Options{})
 		got, took := -1, simtime.Time(0)
-		r.on(gather(c.counts, func(t *tl.PE) {
-			pass(t, late)
+		r.run(gather(c.counts, func(t *tl.PE) {
+			spendCalls(t, late)
 			took = -r.clock(t)
 			got = t.Select(c.cases...)
 			took += r.clock(t)
@@ -52,21 +52,22 @@ func TestSelectTakesTheFirstThatIsReady(t *testing.T) {
 	}
 }
 
-// Select sees what others have done by the time of the CPU, which runs ahead of them.
-func TestSelectLetsOthersCatchUp(t *testing.T) {
-	room := tl.CanSend(tl.West, tl.Shape{64}, tl.F16)
+// TestSelectLetsOtherPEsCatchUp checks that Select sees the messages and signals of other
+// PEs up to the time of its own CPU, which runs ahead of them.
+func TestSelectLetsOtherPEsCatchUp(t *testing.T) {
+	space := tl.CanSend(tl.West, tl.Shape{64}, tl.F16)
 	for _, c := range []struct {
 		name  string
 		cases []tl.Case
 		want  int
 	}{
-		{"a message that has come", []tl.Case{tl.CanRecv(tl.West), room}, 0},
-		{"a signal that has changed", []tl.Case{tl.CanSignal(0, tl.EQ, 0), room}, 1},
+		{"a message that has arrived", []tl.Case{tl.CanRecv(tl.West), space}, 0},
+		{"a signal that has changed", []tl.Case{tl.CanSignal(0, tl.EQ, 0), space}, 1},
 		{"a signal that is set", []tl.Case{tl.CanSignal(0, tl.EQ, 0), tl.CanSignal(0, tl.EQ, 1)}, 1},
 	} {
 		r := newRig(t, Options{})
 		var got int
-		r.on(Program{Targets: []PEID{0, 1}, Links: pair(0, 1), Body: by(func(t *tl.PE) {
+		r.run(Program{Targets: []PEID{0, 1}, Links: pair(0, 1), Body: perRank(func(t *tl.PE) {
 			t.Notify(1, 0, tl.Set, 1)
 			t.Send(tl.East, t.Zeros(tl.Shape{64}, tl.F16))
 		}, func(t *tl.PE) {
@@ -80,16 +81,17 @@ func TestSelectLetsOthersCatchUp(t *testing.T) {
 	}
 }
 
-// Select goes on when the first fragment of a message is visible, as RecvAny does; a
-// message that was asked for does not count.
+// TestSelectWaitsForAMessage checks that Select returns when the first fragment of a
+// message is visible, like RecvAny. A message for which RecvAsync was called does not
+// count.
 func TestSelectWaitsForAMessage(t *testing.T) {
 	r := newRig(t, Options{})
 	var index int
 	var at simtime.Time
-	idle := r.passFor(r.scheduler + r.full(4096, 2))
-	run := r.on(Program{
+	idle := r.callsFor(r.scheduler + r.fullTime(4096, 2))
+	run := r.run(Program{
 		Targets: []PEID{0, 9, 2}, Links: []Connection{{0, tl.North, 9, tl.Parent}, {0, tl.West, 2, tl.Parent}},
-		Body: by(func(t *tl.PE) {
+		Body: perRank(func(t *tl.PE) {
 			h := t.RecvAsync(tl.North, tl.Shape{64}, tl.F16)
 			index = t.Select(tl.CanRecv(tl.North), tl.CanRecv(tl.West))
 			at = r.clock(t)
@@ -99,30 +101,31 @@ func TestSelectWaitsForAMessage(t *testing.T) {
 			t.Send(tl.Parent, t.Zeros(tl.Shape{64}, tl.F16))
 		}, func(t *tl.PE) {
 			x := t.Zeros(tl.Shape{4096}, tl.F16)
-			pass(t, idle)
+			spendCalls(t, idle)
 			t.Send(tl.Parent, x)
 		}),
 	})
 	same(t, "case", index, 1)
-	same(t, "it goes on at", at-run.Start, r.calls(1+idle+1)+r.put(topology.BufferTCM, 2, 0, 4096))
+	same(t, "Select returns at", at-run.Start, r.callTime(1+idle+1)+r.slotWriteTime(topology.BufferTCM, 2, 0, 4096))
 }
 
-// crowd is a sender that fills its queue with messages of a slot and then selects on
-// room for one of so many fragments, which the receiver, who is late, gives back one
-// by one.
-type crowd struct {
-	b                PEID
+// fullQueue is a sender that fills its queue with messages of one slot each and then waits
+// in Select until it can send a message of several fragments. The receiver begins late and
+// returns the credits one by one.
+type fullQueue struct {
+	b                PEID // the receiver; PE 0 sends
 	slots, fragments int
 }
 
-// run is when Select goes on and the formula of it: the return of as many credits as
-// the message has fragments, at most all.
-func (x crowd) run(t tester, sets ...string) (r *rig, began, at, credit simtime.Time) {
+// run returns the times at which Select begins to wait and at which it returns. credit is
+// the time by the formula: when a credit for each fragment has returned, at most for all
+// slots.
+func (x fullQueue) run(t tester, sets ...string) (r *rig, began, at, credit simtime.Time) {
 	t.Helper()
 	r = newRig(t, Options{}, append(sets, set("pe.ipcq.n_slots", x.slots), "pe.ipcq.slot_size=256 B")...)
-	late := r.passFor(2 * simtime.Microsecond)
+	late := r.callsFor(2 * simtime.Microsecond)
 	large := tl.Shape{128 * x.fragments}
-	run := r.on(Program{Targets: []PEID{0, x.b}, Links: pair(0, x.b), Body: by(func(t *tl.PE) {
+	run := r.run(Program{Targets: []PEID{0, x.b}, Links: pair(0, x.b), Body: perRank(func(t *tl.PE) {
 		m, next := t.Zeros(tl.Shape{128}, tl.F16), t.Zeros(large, tl.F16)
 		for range x.slots {
 			t.Send(tl.East, m)
@@ -135,7 +138,7 @@ func (x crowd) run(t tester, sets ...string) (r *rig, began, at, credit simtime.
 			same(r.tester, "the send takes", r.clock(t)-at, r.dispatch)
 		}
 	}, func(t *tl.PE) {
-		pass(t, late)
+		spendCalls(t, late)
 		for range x.slots {
 			t.Recv(tl.West, tl.Shape{128}, tl.F16)
 		}
@@ -144,84 +147,87 @@ func (x crowd) run(t tester, sets ...string) (r *rig, began, at, credit simtime.
 	tcm := r.spec.PE.TCM
 	var copied simtime.Time
 	for k := range min(x.fragments, x.slots) {
-		copied = max(copied, r.calls(late+1+k)+r.setup) + tcm.Overhead + max(tcm.ReadBandwidth.Serialize(256), tcm.WriteBandwidth.Serialize(256))
+		copied = max(copied, r.callTime(late+1+k)+r.setup) + tcm.Overhead + max(tcm.ReadBandwidth.Serialize(256), tcm.WriteBandwidth.Serialize(256))
 	}
 	return r, began - run.Start, at - run.Start, copied + r.creditTime(0, x.b)
 }
 
-var anyCrowd = rapid.Custom(func(t *rapid.T) crowd {
-	return crowd{PEID(rapid.IntRange(1, 255).Draw(t, "to")), rapid.IntRange(1, 6).Draw(t, "slots"), rapid.IntRange(1, 9).Draw(t, "fragments")}
+var anyFullQueue = rapid.Custom(func(t *rapid.T) fullQueue {
+	return fullQueue{PEID(rapid.IntRange(1, 255).Draw(t, "to")), rapid.IntRange(1, 6).Draw(t, "slots"), rapid.IntRange(1, 9).Draw(t, "fragments")}
 })
 
-// Select on room goes on at the instant when the last credit that the message needs is
-// back, and the send that follows does not wait.
+// TestSelectWaitsForCredits checks that Select returns when the last credit that the
+// message needs has returned, and that the following Send does not wait.
 func TestSelectWaitsForCredits(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		x := anyCrowd.Draw(t, "case")
+		x := anyFullQueue.Draw(t, "case")
 		_, _, at, credit := x.run(t)
 		if at != credit {
-			t.Fatalf("%+v: Select goes on at %v, want %v", x, at, credit)
+			t.Fatalf("%+v: Select returns at %v, want %v", x, at, credit)
 		}
 	})
 }
 
-// A CPU that polls looks for credits every poll_cycles, in Select as in Send.
+// TestSelectPollsForCredits checks that Select, like Send, polls for credits every
+// poll_cycles if back-pressure is configured as poll.
 func TestSelectPollsForCredits(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		x := anyCrowd.Draw(t, "case")
+		x := anyFullQueue.Draw(t, "case")
 		x.fragments = min(x.fragments, x.slots) // so that the send does not poll as well
 		cycles := rapid.IntRange(1, 500).Draw(t, "poll cycles")
 		r, began, at, credit := x.run(t, "pe.ipcq.backpressure=poll", set("pe.ipcq.poll_cycles", cycles))
 		period := r.spec.PE.CPU.Clock.Cycles(cycles)
-		looks := (credit - began + period - 1) / period
-		if want := began + looks*period; at != want {
-			t.Fatalf("%+v: Select goes on at %v, want %v: %d looks, %v apart, from %v on", x, at, want, looks, period, began)
+		polls := (credit - began + period - 1) / period
+		if want := began + polls*period; at != want {
+			t.Fatalf("%+v: Select returns at %v, want %v: %d polls, %v apart, from %v on", x, at, want, polls, period, began)
 		}
-		if got, want := r.PE(0).Polled, looks*period; got != want {
+		if got, want := r.PE(0).Polled, polls*period; got != want {
 			t.Fatalf("%v is spent on polling, want %v", got, want)
 		}
 	})
 }
 
-// Select on a signal goes on when the comparison holds, and not with changes before.
+// TestSelectWaitsForASignal checks that Select returns when the comparison with a signal is
+// true, not at earlier changes of the signal or of other signals.
 func TestSelectWaitsForASignal(t *testing.T) {
 	r := newRig(t, Options{})
 	var at simtime.Time
 	const idle = 300
-	run := r.on(Program{Targets: []PEID{0, 9}, Body: by(func(t *tl.PE) {
+	run := r.run(Program{Targets: []PEID{0, 9}, Body: perRank(func(t *tl.PE) {
 		t.Select(tl.CanSignal(7, tl.GE, 2))
 		at = r.clock(t)
 	}, func(t *tl.PE) {
 		t.Notify(0, 7, tl.Add, 1)
 		t.Notify(0, 8, tl.Add, 2)
-		pass(t, idle)
+		spendCalls(t, idle)
 		t.Notify(0, 7, tl.Add, 1)
 	})})
-	same(t, "it goes on at", at-run.Start, simtime.Time(2+idle+1)*r.dispatch+r.notice(9, 0))
+	same(t, "Select returns at", at-run.Start, simtime.Time(2+idle+1)*r.dispatch+r.notifyTime(9, 0))
 }
 
-// Whatever comes first ends the wait at its own time: a message also when a credit is
-// already known to be on its way.
-func TestSelectWaitsForWhateverComesFirst(t *testing.T) {
+// TestSelectReturnsAtTheFirstEvent checks that the first of a credit, a message and a
+// signal ends the wait at its time. A message or a signal may arrive while a credit is in
+// flight.
+func TestSelectReturnsAtTheFirstEvent(t *testing.T) {
 	const far, early, late = PEID(255), 2000, 4000
 	for _, c := range []struct {
 		name            string
-		taken           int // calls before the receiver of the full queue takes a message
-		message, signal int // and before the message and the notification are sent
+		taken           int // calls before the receiver of the full queue receives a message
+		message, signal int // calls before the message and the notification are sent
 		want            int
 	}{
 		{"credit", early, late, late, 0},
 		{"message", late, early, late, 1},
 		{"signal", late, late, early, 2},
-		{"message while a credit is on its way", early, early + 10, late, 1},
-		{"signal while a credit is on its way", early, late, early + 10, 2},
+		{"message while a credit is in flight", early, early + 10, late, 1},
+		{"signal while a credit is in flight", early, late, early + 10, 2},
 	} {
 		r := newRig(t, Options{})
 		var index int
 		var at simtime.Time
-		run := r.on(Program{
+		run := r.run(Program{
 			Targets: []PEID{0, far, 1, 2}, Links: append(pair(0, far), Connection{0, tl.North, 1, tl.Parent}),
-			Body: by(func(t *tl.PE) {
+			Body: perRank(func(t *tl.PE) {
 				x := t.Zeros(tl.Shape{64}, tl.F16)
 				for range 4 {
 					t.Send(tl.East, x)
@@ -230,35 +236,36 @@ func TestSelectWaitsForWhateverComesFirst(t *testing.T) {
 				at = r.clock(t)
 				t.Recv(tl.North, tl.Shape{64}, tl.F16)
 			}, func(t *tl.PE) {
-				pass(t, c.taken)
+				spendCalls(t, c.taken)
 				for range 4 {
 					t.Recv(tl.West, tl.Shape{64}, tl.F16)
 				}
 			}, func(t *tl.PE) {
 				x := t.Zeros(tl.Shape{64}, tl.F16)
-				pass(t, c.message)
+				spendCalls(t, c.message)
 				t.Send(tl.Parent, x)
 			}, func(t *tl.PE) {
-				pass(t, c.signal)
+				spendCalls(t, c.signal)
 				t.Notify(0, 0, tl.Set, 1)
 			}),
 		})
-		begun := r.calls(c.taken + 1)
-		comes := [3]simtime.Time{
-			begun + r.take(topology.BufferTCM, far, 128) + r.creditTime(0, far),
-			r.calls(1+c.message+1) + r.put(topology.BufferTCM, 1, 0, 128),
-			simtime.Time(c.signal+1)*r.dispatch + r.notice(2, 0),
+		begun := r.callTime(c.taken + 1)
+		arrives := [3]simtime.Time{
+			begun + r.slotReadTime(topology.BufferTCM, far, 128) + r.creditTime(0, far),
+			r.callTime(1+c.message+1) + r.slotWriteTime(topology.BufferTCM, 1, 0, 128),
+			simtime.Time(c.signal+1)*r.dispatch + r.notifyTime(2, 0),
 		}
-		if strings.Contains(c.name, "on its way") && !(begun < comes[c.want] && comes[c.want] < comes[0]) {
-			t.Errorf("%s: it comes at %v, want between %v and %v", c.name, comes[c.want], begun, comes[0])
+		if strings.Contains(c.name, "in flight") && !(begun < arrives[c.want] && arrives[c.want] < arrives[0]) {
+			t.Errorf("%s: it arrives at %v, want between %v and %v", c.name, arrives[c.want], begun, arrives[0])
 		}
 		same(t, c.name+": case", index, c.want)
-		same(t, c.name+": it goes on at", at-run.Start, comes[c.want])
+		same(t, c.name+": Select returns at", at-run.Start, arrives[c.want])
 	}
 }
 
-// A kernel that receives by Select, in the order of any list, gets what it gets by Recv.
-func TestSelectGetsWhatRecvGets(t *testing.T) {
+// TestSelectFindsEveryMessage checks that a kernel that receives from the ports that Select
+// returns gets all messages, with the cases in any order, and that no receive waits.
+func TestSelectFindsEveryMessage(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var counts [4]int
 		total := 0
@@ -279,14 +286,14 @@ func TestSelectGetsWhatRecvGets(t *testing.T) {
 				want[compass[i]] = n
 			}
 		}
-		r.on(gather(counts, func(t *tl.PE) { // which is an error if messages are left
+		r.run(gather(counts, func(t *tl.PE) { // the run fails if messages are left
 			for range total {
 				port := order[t.Select(cases...)]
 				before := r.clock(t)
 				t.Recv(port, tl.Shape{64}, tl.F16)
 				same(r.tester, "the receive takes", r.clock(t)-before, r.dispatch)
 				got[port]++
-				pass(t, slow)
+				spendCalls(t, slow)
 			}
 		}))
 		if !maps.Equal(got, want) {
@@ -295,11 +302,12 @@ func TestSelectGetsWhatRecvGets(t *testing.T) {
 	})
 }
 
-// A report names every case, and the cycle goes by the first PE that still waits.
+// TestSelectInADeadlock checks that the report of a deadlock names every case of a Select.
+// The cycle follows the first case whose peer still waits.
 func TestSelectInADeadlock(t *testing.T) {
 	r := newRig(t, Options{})
 	ids := []PEID{0, 1, 2}
-	d := r.deadlock(Program{Targets: ids, Links: ring(ids...), Body: by(func(t *tl.PE) {
+	d := r.deadlock(Program{Targets: ids, Links: ring(ids...), Body: perRank(func(t *tl.PE) {
 		for range 4 {
 			t.Send(tl.West, t.Zeros(tl.Shape{64}, tl.F16))
 		}
@@ -321,7 +329,8 @@ func TestSelectInADeadlock(t *testing.T) {
 	same(t, "cycle", fmt.Sprint(d.Cycle), "[k@sip0.cube0.pe0 k@sip0.cube0.pe1]")
 }
 
-// Ports and signals that do not exist are errors, also behind a case that is ready.
+// TestSelectMisuseIsAnError checks that ports and signals that do not exist are errors,
+// even after a case that is ready.
 func TestSelectMisuseIsAnError(t *testing.T) {
 	ready := tl.CanSend(tl.East, tl.Shape{64}, tl.F16)
 	for _, c := range []struct {
@@ -334,19 +343,20 @@ func TestSelectMisuseIsAnError(t *testing.T) {
 		{[]tl.Case{tl.CanSignal(65536, tl.EQ, 0)}, "no signal 65536: a PE has 0 to 65535"},
 	} {
 		r := newRig(t, Options{})
-		e := r.failure(Program{Targets: []PEID{0, 1}, Links: pair(0, 1), Body: by(func(t *tl.PE) { t.Select(c.cases...) }, func(*tl.PE) {})})
+		e := r.failure(Program{Targets: []PEID{0, 1}, Links: pair(0, 1), Body: perRank(func(t *tl.PE) { t.Select(c.cases...) }, func(*tl.PE) {})})
 		same(t, "operation", e.Op, "Select")
 		same(t, e.Shapes, e.Err.Error(), c.want)
 	}
 }
 
-// Where calls take no time, an endless loop of Select is found by their number.
-func TestSelectWithoutEndIsFound(t *testing.T) {
+// TestEndlessSelectIsAnError checks that an endless loop of Select fails on a machine where
+// calls take no time: the number of calls is limited.
+func TestEndlessSelectIsAnError(t *testing.T) {
 	if raceDetector {
-		t.Skip("it takes the race detector too long")
+		t.Skip("too slow with the race detector")
 	}
-	r := newRigOf(t, Options{}, "alpha_beta")
-	e := r.failure(Program{Targets: []PEID{0, 1}, Links: pair(0, 1), Body: by(func(t *tl.PE) {
+	r := newPresetRig(t, Options{}, "alpha_beta")
+	e := r.failure(Program{Targets: []PEID{0, 1}, Links: pair(0, 1), Body: perRank(func(t *tl.PE) {
 		for {
 			t.Select(tl.CanSend(tl.East, tl.Shape{64}, tl.F16))
 		}

@@ -10,7 +10,8 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// window is a tensor of n elements on each of the PEs, as an argument of a launch.
+// window maps a tensor of n elements at each PE. It returns the tensors and the windows for
+// Program.
 func (r *rig) window(n int, ids ...PEID) ([]tl.Ptr, [][]memory.Part) {
 	r.Helper()
 	var ptrs []tl.Ptr
@@ -24,42 +25,44 @@ func (r *rig) window(n int, ids ...PEID) ([]tl.Ptr, [][]memory.Part) {
 	return ptrs, [][]memory.Part{parts}
 }
 
-// notice is how long a notification from PE a to PE b takes from its dispatch on: 16 B
-// in class comm.
-func (r *rig) notice(a, b PEID) simtime.Time {
+// notifyTime returns the time of a notification of 16 B from PE a to PE b after its
+// dispatch.
+func (r *rig) notifyTime(a, b PEID) simtime.Time {
 	r.Helper()
-	return r.scheduler + r.setup + r.moves(r.tcm(a), r.tcm(b), r.spec.PE.IPCQ.CreditBytes)
+	return r.scheduler + r.setup + r.transferTime(r.tcm(a), r.tcm(b), r.spec.PE.IPCQ.CreditBytes)
 }
 
-// A notification takes dispatch, scheduler, set-up and the path of 16 B; who waits for
-// it goes on at that instant, and its own PE may be notified as well.
+// TestNotifyTakesItsFormula checks that a notification takes dispatch, scheduler, set-up
+// and the path of 16 B, and that a PE that waits for it continues at that instant. A PE may
+// also notify itself.
 func TestNotifyTakesItsFormula(t *testing.T) {
 	for _, b := range []PEID{1, 8, 100, 255} {
 		r := newRig(t, Options{})
 		var at simtime.Time
-		run := r.on(Program{Targets: []PEID{0, b}, Body: by(func(t *tl.PE) {
+		run := r.run(Program{Targets: []PEID{0, b}, Body: perRank(func(t *tl.PE) {
 			t.Notify(1, 7, tl.Set, 1)
 		}, func(t *tl.PE) {
 			t.WaitSignal(7, tl.EQ, 1)
 			at = r.clock(t)
 		})})
-		same(t, "the waiter goes on at", at-run.Start, r.dispatch+r.notice(0, b))
+		same(t, "the waiting PE continues at", at-run.Start, r.dispatch+r.notifyTime(0, b))
 	}
 	r := newRig(t, Options{})
 	var at simtime.Time
-	run := r.on(Program{Targets: []PEID{0}, Body: func(t *tl.PE) {
+	run := r.run(Program{Targets: []PEID{0}, Body: func(t *tl.PE) {
 		t.Notify(0, 0, tl.Add, 5)
 		t.WaitSignal(0, tl.EQ, 5)
 		at = r.clock(t)
 	}})
-	same(t, "who notifies itself goes on at", at-run.Start, r.dispatch+r.notice(0, 0))
+	same(t, "a PE that notifies itself continues at", at-run.Start, r.dispatch+r.notifyTime(0, 0))
 }
 
-// Each comparison, below, at and above the value.
+// TestEveryComparison checks each comparison of signals that are less than, equal to and
+// greater than the value.
 func TestEveryComparison(t *testing.T) {
 	for _, c := range []struct {
 		cmp  tl.Cmp
-		want [3]bool // of 4, 5 and 6 with 5
+		want [3]bool // the results for 4, 5 and 6 compared with 5
 	}{
 		{tl.EQ, [3]bool{false, true, false}}, {tl.NE, [3]bool{true, false, true}},
 		{tl.GT, [3]bool{false, false, true}}, {tl.GE, [3]bool{false, true, true}},
@@ -67,14 +70,14 @@ func TestEveryComparison(t *testing.T) {
 	} {
 		var got, waited [3]bool
 		r := newRig(t, Options{})
-		r.on(Program{Targets: []PEID{0}, Body: func(t *tl.PE) {
+		r.run(Program{Targets: []PEID{0}, Body: func(t *tl.PE) {
 			for i, v := range []int{4, 5, 6} {
 				t.Notify(0, i, tl.Set, v)
 			}
 			t.WaitSignal(2, tl.EQ, 6)
 			for i := range got {
 				if got[i] = t.Test(i, c.cmp, 5); c.want[i] {
-					t.WaitSignal(i, c.cmp, 5) // or it would never return
+					t.WaitSignal(i, c.cmp, 5) // never returns if the comparison is false
 					waited[i] = true
 				}
 			}
@@ -84,12 +87,12 @@ func TestEveryComparison(t *testing.T) {
 	}
 }
 
-// Test looks and does not wait: it costs a dispatch cycle, and sees a notification from
-// the instant of its arrival on.
+// TestTestDoesNotWait checks that Test takes one dispatch, does not wait, and sees a
+// notification from the instant of its arrival on.
 func TestTestDoesNotWait(t *testing.T) {
 	r := newRig(t, Options{})
-	var last, first simtime.Time // look that fails, look that does not
-	run := r.on(Program{Targets: []PEID{0, 1}, Body: by(func(t *tl.PE) {
+	var last, first simtime.Time // the last Test that returns false, the first that returns true
+	run := r.run(Program{Targets: []PEID{0, 1}, Body: perRank(func(t *tl.PE) {
 		t.Notify(1, 0, tl.Set, 1)
 	}, func(t *tl.PE) {
 		for !t.Test(0, tl.GE, 1) {
@@ -97,38 +100,40 @@ func TestTestDoesNotWait(t *testing.T) {
 		}
 		first = r.clock(t)
 	})})
-	arrives := run.Start + r.dispatch + r.notice(0, 1)
+	arrives := run.Start + r.dispatch + r.notifyTime(0, 1)
 	if !(last < arrives && arrives <= first && first == last+r.dispatch) {
-		t.Errorf("the last look in vain is at %v, the next at %v, want %v between them, %v apart", last, first, arrives, r.dispatch)
+		t.Errorf("the last false Test is at %v, the first true one at %v, want %v between them, and %v from one to the other", last, first, arrives, r.dispatch)
 	}
 }
 
-// Put and Get are transfers of class comm between the TCM and the peer's memory.
+// TestPutAndGetTakeTheirFormula checks that Put and Get take the time of a transfer between
+// the TCM and the peer's memory.
 func TestPutAndGetTakeTheirFormula(t *testing.T) {
 	for _, peer := range []PEID{1, 100, 255} {
 		for _, n := range []int{1, 1024, 8192} {
 			size := memory.Bytes(2 * n)
 			r := newRig(t, Options{})
 			x, windows := r.window(n, 0, peer)
-			idle := r.passFor(r.scheduler + r.full(n, 2))
-			run := r.on(Program{Targets: []PEID{0, peer}, Windows: windows, Body: by(func(t *tl.PE) {
+			idle := r.callsFor(r.scheduler + r.fullTime(n, 2))
+			run := r.run(Program{Targets: []PEID{0, peer}, Windows: windows, Body: perRank(func(t *tl.PE) {
 				v := t.Zeros(tl.Shape{n}, tl.F16)
-				pass(t, idle)
+				spendCalls(t, idle)
 				t.Put(1, x[0], v)
 			}, func(*tl.PE) {})})
-			same(t, "Put ends at", run.exec(0), r.calls(1+idle+1)+r.setup+r.moves(r.tcm(0), r.hbm(peer), size))
+			same(t, "Put ends at", run.ExecOf(0), r.callTime(1+idle+1)+r.setup+r.transferTime(r.tcm(0), r.hbm(peer), size))
 
 			r = newRig(t, Options{})
 			x, windows = r.window(n, 0, peer)
-			run = r.on(Program{Targets: []PEID{0, peer}, Windows: windows, Body: by(func(t *tl.PE) {
+			run = r.run(Program{Targets: []PEID{0, peer}, Windows: windows, Body: perRank(func(t *tl.PE) {
 				t.Get(1, x[0], tl.Shape{n}, tl.F16)
 			}, func(*tl.PE) {})})
-			same(t, "Get ends at", run.exec(0), r.calls(1)+r.setup+r.moves(r.hbm(peer), r.tcm(0), size))
+			same(t, "Get ends at", run.ExecOf(0), r.callTime(1)+r.setup+r.transferTime(r.hbm(peer), r.tcm(0), size))
 		}
 	}
 }
 
-// What no peer has, no window is, and no part holds, is an error.
+// TestWindowMisuseIsAnError checks the errors for peers and signals that do not exist, for
+// pointers that are not into a window, and for elements outside of a peer's part.
 func TestWindowMisuseIsAnError(t *testing.T) {
 	v := func(t *tl.PE) tl.Tile { return t.Zeros(tl.Shape{64}, tl.F16) }
 	for _, c := range []struct {
@@ -144,28 +149,28 @@ func TestWindowMisuseIsAnError(t *testing.T) {
 		{"test of a wrong signal", func(t *tl.PE, x tl.Ptr) { t.Test(65536, tl.EQ, 0) }, "no signal 65536: a PE has 0 to 65535"},
 		{"scratch", func(t *tl.PE, x tl.Ptr) { t.Put(1, t.Scratch(tl.Shape{64}, tl.F16), v(t)) }, "the pointer is into no window: only tensor arguments of the launch are windows"},
 		{"no such window", func(t *tl.PE, x tl.Ptr) { x.Window = 2; t.Put(1, x, v(t)) }, "the pointer is not into a window: pass a tensor argument of the launch, not scratch"},
-		{"behind the end", func(t *tl.PE, x tl.Ptr) { t.Put(1, x.At(1), v(t)) }, "elements 1 to 64 are not all in the shard of rank 1 of the window, which has 64: move the pointer, or mask what lies beyond"},
+		{"after the end", func(t *tl.PE, x tl.Ptr) { t.Put(1, x.At(1), v(t)) }, "elements 1 to 64 are not all in the shard of rank 1 of the window, which has 64: move the pointer, or mask what lies beyond"},
 		{"before the start", func(t *tl.PE, x tl.Ptr) { t.Get(1, x.At(-1), tl.Shape{64}, tl.F16) }, "elements -1 to 62 are not all in the shard of rank 1 of the window, which has 64: move the pointer, or mask what lies beyond"},
 	} {
 		r := newRig(t, Options{})
 		x, windows := r.window(64, 0, 1)
-		e := r.failure(Program{Targets: []PEID{0, 1}, Windows: windows, Body: by(func(t *tl.PE) { c.body(t, x[0]) }, func(*tl.PE) {})})
+		e := r.failure(Program{Targets: []PEID{0, 1}, Windows: windows, Body: perRank(func(t *tl.PE) { c.body(t, x[0]) }, func(*tl.PE) {})})
 		same(t, c.name, e.Err.Error(), c.want)
 	}
 	r := newRig(t, Options{})
 	x, windows := r.window(64, 0, 1)
 	windows[0][1].Bytes = 0
-	e := r.failure(Program{Targets: []PEID{0, 1}, Windows: windows, Body: by(func(t *tl.PE) { t.Put(1, x[0], v(t)) }, func(*tl.PE) {})})
+	e := r.failure(Program{Targets: []PEID{0, 1}, Windows: windows, Body: perRank(func(t *tl.PE) { t.Put(1, x[0], v(t)) }, func(*tl.PE) {})})
 	same(t, "peer without a part", e.Err.Error(), "elements 0 to 63 are not all in the shard of rank 1 of the window, which has 0: move the pointer, or mask what lies beyond")
 }
 
-// A message is visible when everything its sender stored before is in memory, and a
-// read before it has begun; what follows it does not delay it.
+// TestAQueueOrdersMemory checks that a message is visible when everything that its sender
+// stored before is in memory and earlier reads have begun. Later stores do not delay it.
 func TestAQueueOrdersMemory(t *testing.T) {
 	r := newRig(t, Options{Log: true})
 	x, y := r.tensor(0, 65536), r.tensor(100, 65536)
 	var visible simtime.Time
-	r.on(Program{Targets: []PEID{0, 100}, Links: pair(0, 100), Body: by(func(t *tl.PE) {
+	r.run(Program{Targets: []PEID{0, 100}, Links: pair(0, 100), Body: perRank(func(t *tl.PE) {
 		v := t.Zeros(tl.Shape{65536}, tl.F16)
 		t.Store(y, v)
 		t.Load(x, tl.Shape{65536}, tl.F16)
@@ -182,14 +187,14 @@ func TestAQueueOrdersMemory(t *testing.T) {
 	}
 }
 
-// A composite is there for others after Wait, and a message does not wait for it
-// before.
+// TestAQueueDoesNotWaitForComposites checks that a message does not wait for a composite
+// that was issued before it. Only after Wait is the result visible to other PEs.
 func TestAQueueDoesNotWaitForComposites(t *testing.T) {
 	for _, wait := range []bool{false, true} {
 		r := newRig(t, Options{Log: true})
 		a, c := r.tensor(0, 128, 128), r.tensor(0, 128, 128)
 		var visible simtime.Time
-		r.on(Program{Targets: []PEID{0, 1}, Links: pair(0, 1), Body: by(func(t *tl.PE) {
+		r.run(Program{Targets: []PEID{0, 1}, Links: pair(0, 1), Body: perRank(func(t *tl.PE) {
 			v := t.Zeros(tl.Shape{1}, tl.F16)
 			x := t.Ref(a, tl.Shape{128, 128}, tl.F16)
 			h := t.Composite(tl.Gemm(x, x, c))
@@ -202,7 +207,7 @@ func TestAQueueDoesNotWaitForComposites(t *testing.T) {
 			visible = r.clock(t)
 		})})
 		end := r.op(oplog.Gemm).End
-		want := end + r.dispatch + r.scheduler + r.put(topology.BufferTCM, 0, 1, 2)
+		want := end + r.dispatch + r.scheduler + r.slotWriteTime(topology.BufferTCM, 0, 1, 2)
 		switch {
 		case wait && visible != want:
 			t.Errorf("after Wait the message is visible at %v, want %v", visible, want)
@@ -212,13 +217,14 @@ func TestAQueueDoesNotWaitForComposites(t *testing.T) {
 	}
 }
 
-// A notification waits for reads before it to begin, and no longer: also for one that had to
-// wait for a place in its channel.
-func TestNotifyComesWhenTheLastReadBegins(t *testing.T) {
+// TestNotifyWaitsUntilTheLastReadBegins checks that a notification waits until all earlier
+// reads have begun, and no longer. The last read begins late because its DMA channel
+// already has the maximum number of requests in flight.
+func TestNotifyWaitsUntilTheLastReadBegins(t *testing.T) {
 	r := newRig(t, Options{Log: true})
 	x := r.tensor(0, 1<<16)
 	reads := r.spec.PE.DMA.Outstanding + 1
-	r.on(Program{Targets: []PEID{0}, Body: func(t *tl.PE) {
+	r.run(Program{Targets: []PEID{0}, Body: func(t *tl.PE) {
 		for i := range reads {
 			t.Load(x.Add(i*2048), tl.Shape{2048}, tl.F16)
 		}

@@ -14,36 +14,39 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// put is from a send's set-up to when n bytes are in a slot of PE b, and take from a
-// receive's set-up to when they are out of it.
-func (r *rig) put(kind topology.BufferKind, a, b PEID, n memory.Bytes) simtime.Time {
+// slotWriteTime returns the time from the set-up of a send until n bytes are in a slot of
+// PE b.
+func (r *rig) slotWriteTime(kind topology.BufferKind, a, b PEID, n memory.Bytes) simtime.Time {
 	r.Helper()
-	return r.setup + r.moves(r.tcm(a), r.slots(kind, b), n) + r.access(kind)
+	return r.setup + r.transferTime(r.tcm(a), r.slotMemory(kind, b), n) + r.slotOverhead(kind)
 }
 
-func (r *rig) take(kind topology.BufferKind, b PEID, n memory.Bytes) simtime.Time {
+// slotReadTime returns the time from the set-up of a receive until n bytes are copied out
+// of a slot of PE b.
+func (r *rig) slotReadTime(kind topology.BufferKind, b PEID, n memory.Bytes) simtime.Time {
 	r.Helper()
-	if kind == topology.BufferTCM { // one pass through the slower of its two ports
+	if kind == topology.BufferTCM { // read and written at the same time, at the speed of the slower port
 		tcm := r.spec.PE.TCM
 		return r.setup + tcm.Overhead + max(tcm.ReadBandwidth.Serialize(n), tcm.WriteBandwidth.Serialize(n))
 	}
-	return r.setup + r.moves(r.slots(kind, b), r.tcm(b), n) + r.access(kind)
+	return r.setup + r.transferTime(r.slotMemory(kind, b), r.tcm(b), n) + r.slotOverhead(kind)
 }
 
-// slots is the memory of PE b that holds its queues' slots.
-func (r *rig) slots(kind topology.BufferKind, b PEID) memory.ID {
+// slotMemory returns the memory that holds the slots of PE b's queues.
+func (r *rig) slotMemory(kind topology.BufferKind, b PEID) memory.ID {
 	return r.PE(b).Memory(bufferKinds[kind])
 }
 
-// access is what that adds: 6 ns for HBM; the 2 ns of SRAM are on the path.
-func (r *rig) access(kind topology.BufferKind) simtime.Time {
+// slotOverhead returns what an access to a slot takes in addition to the path: 6 ns for
+// HBM. The 2 ns of SRAM are part of the path.
+func (r *rig) slotOverhead(kind topology.BufferKind) simtime.Time {
 	if kind == topology.BufferHBM {
 		return r.spec.PE.IPCQ.HBMOverhead
 	}
 	return 0
 }
 
-// delivery is one message of a tile from PE a to PE b, both otherwise idle.
+// delivery is one message with a tile from PE a to PE b, both otherwise idle.
 type delivery struct {
 	kind topology.BufferKind
 	a, b PEID
@@ -56,29 +59,29 @@ var anyDelivery = rapid.Custom(func(t *rapid.T) delivery {
 		a:    anyPE.Draw(t, "from"), n: rapid.IntRange(0, 2048).Draw(t, "elements"),
 	}
 	m.b = (m.a + PEID(rapid.IntRange(1, 255).Draw(t, "distance"))) % 256
-	if m.kind == topology.BufferHBM && m.n > 1024 { // the formula is for a group of bursts, or two
+	if m.kind == topology.BufferHBM && m.n > 1024 { // the formula holds for up to 8 bursts, and for 16
 		m.n = 2048
 	}
 	return m
 })
 
-// times is when, after the start, the sender goes on, the message is visible to its
-// receiver, and it can be fetched from its TCM; and when both PEs end.
-type times struct{ sent, visible, fetched, sender, receiver simtime.Time }
+// deliveryTimes are times after the start: when the sender continues, when the message is
+// visible to the receiver, when a command fetches it from TCM, and when each PE ends.
+type deliveryTimes struct{ sent, visible, fetched, sender, receiver simtime.Time }
 
-// travel sends the message.
-func (m delivery) travel(t tester, sets ...string) (r *rig, got times) {
+// send sends the message on an idle machine and returns its times.
+func (m delivery) send(t tester, sets ...string) (r *rig, got deliveryTimes) {
 	t.Helper()
-	return m.travelIn(t, fabric.Train, sets...)
+	return m.sendWith(t, fabric.Train, sets...)
 }
 
-func (m delivery) travelIn(t tester, fid fabric.Fidelity, sets ...string) (r *rig, got times) {
+func (m delivery) sendWith(t tester, fid fabric.Fidelity, sets ...string) (r *rig, got deliveryTimes) {
 	t.Helper()
 	r = newRig(t, Options{Fidelity: fid, Log: true}, sets...)
-	idle := r.passFor(r.scheduler + r.full(m.n, 2))
-	run := r.on(Program{Targets: []PEID{m.a, m.b}, Links: pair(m.a, m.b), Queues: topology.IPCQ{BufferKind: m.kind}, Body: by(func(t *tl.PE) {
+	idle := r.callsFor(r.scheduler + r.fullTime(m.n, 2))
+	run := r.run(Program{Targets: []PEID{m.a, m.b}, Links: pair(m.a, m.b), Queues: topology.IPCQ{BufferKind: m.kind}, Body: perRank(func(t *tl.PE) {
 		x := t.Zeros(tl.Shape{m.n}, tl.F16)
-		pass(t, idle)
+		spendCalls(t, idle)
 		t.Send(tl.East, x)
 		got.sent = r.clock(t)
 	}, func(t *tl.PE) {
@@ -87,26 +90,27 @@ func (m delivery) travelIn(t tester, fid fabric.Fidelity, sets ...string) (r *ri
 		x.Neg()
 	})})
 	got.sent, got.visible, got.fetched = got.sent-run.Start, got.visible-run.Start, r.op(oplog.Math).Start-run.Start
-	got.sender, got.receiver = run.exec(m.a), run.exec(m.b)
+	got.sender, got.receiver = run.ExecOf(m.a), run.ExecOf(m.b)
 	return r, got
 }
 
-// A message alone: the sender goes on after its dispatch cycle; the receiver sees the
-// message when its last byte is in the slot, and has it in TCM when that is copied out:
+// TestQueueMessageTakesItsFormula checks the times of a message without contention. The
+// sender continues after one dispatch. The receiver sees the message when its last byte is
+// in the slot, and has it in TCM when it has been copied out of the slot:
 //
 //	visible = sent + scheduler + set-up + path to the slot (+ 6 ns to HBM)
-//	taken   = visible + set-up + path out of the slot (+ 6 ns from HBM)
+//	in TCM  = visible + set-up + path out of the slot (+ 6 ns from HBM)
 //
-// A command on it is dispatched at once and fetches it when it is there.
-func TestAMessageTakesItsFormula(t *testing.T) {
+// A command that reads the message is dispatched at once and fetches it when it is in TCM.
+func TestQueueMessageTakesItsFormula(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := anyDelivery.Draw(t, "message")
-		r, got := m.travel(t, anyPESets.Draw(t, "sets")...)
+		r, got := m.send(t, anyPESets.Draw(t, "sets")...)
 		size := memory.Bytes(2 * m.n)
-		idle := r.passFor(r.scheduler + r.full(m.n, 2))
-		want := times{sent: simtime.Time(1+idle+1) * r.dispatch}
-		want.visible = want.sent + r.scheduler + r.put(m.kind, m.a, m.b, size)
-		want.fetched = max(want.visible+r.take(m.kind, m.b, size), want.visible+r.calls(1))
+		idle := r.callsFor(r.scheduler + r.fullTime(m.n, 2))
+		want := deliveryTimes{sent: simtime.Time(1+idle+1) * r.dispatch}
+		want.visible = want.sent + r.scheduler + r.slotWriteTime(m.kind, m.a, m.b, size)
+		want.fetched = max(want.visible+r.slotReadTime(m.kind, m.b, size), want.visible+r.callTime(1))
 		neg := pe.CommandTime(r.spec.PE, size, pe.MathTime(r.spec.PE.Math, r.spec.PE.Math.Cycles.Simple, m.n), size)
 		want.sender, want.receiver = want.visible, want.fetched+neg
 		if got != want {
@@ -115,65 +119,68 @@ func TestAMessageTakesItsFormula(t *testing.T) {
 	})
 }
 
-// A kernel that receives and does nothing more ends when the message is in its TCM.
+// TestAKernelEndsWithItsLastReceive checks that a kernel whose last operation is a receive
+// ends when the message is in TCM.
 func TestAKernelEndsWithItsLastReceive(t *testing.T) {
 	for _, kind := range topology.BufferKinds {
 		r := newRig(t, Options{})
 		var visible simtime.Time
-		run := r.on(Program{Targets: []PEID{0, 9}, Links: pair(0, 9), Queues: topology.IPCQ{BufferKind: kind}, Body: by(func(t *tl.PE) {
+		run := r.run(Program{Targets: []PEID{0, 9}, Links: pair(0, 9), Queues: topology.IPCQ{BufferKind: kind}, Body: perRank(func(t *tl.PE) {
 			t.Send(tl.East, t.Zeros(tl.Shape{1024}, tl.F16))
 		}, func(t *tl.PE) {
 			t.Recv(tl.West, tl.Shape{1024}, tl.F16)
 			visible = r.clock(t)
 		})})
-		same(t, string(kind)+": the receiver ends at", run.Start+run.exec(9), visible+r.take(kind, 9, 2048))
+		same(t, string(kind)+": the receiver ends at", run.Start+run.ExecOf(9), visible+r.slotReadTime(kind, 9, 2048))
 	}
 }
 
-// Slots in TCM are never slower than those in SRAM or HBM.
+// TestTCMSlotsAreFastest checks that slots in TCM are never slower than slots in SRAM or
+// HBM.
 func TestTCMSlotsAreFastest(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := anyDelivery.Draw(t, "message")
-		taken := map[topology.BufferKind]simtime.Time{}
+		ends := map[topology.BufferKind]simtime.Time{}
 		for _, kind := range topology.BufferKinds {
 			m.kind = kind
-			_, got := m.travel(t)
-			taken[kind] = got.receiver
+			_, got := m.send(t)
+			ends[kind] = got.receiver
 		}
-		if tcm := taken[topology.BufferTCM]; tcm > taken[topology.BufferSRAM] || tcm > taken[topology.BufferHBM] {
-			t.Fatalf("%d elements from PE %d to %d take %v, want tcm the least", m.n, m.a, m.b, taken)
+		if tcm := ends[topology.BufferTCM]; tcm > ends[topology.BufferSRAM] || tcm > ends[topology.BufferHBM] {
+			t.Fatalf("%d elements from PE %d to %d end at %v, want tcm the earliest", m.n, m.a, m.b, ends)
 		}
 	})
 }
 
-// Latency rises with every hop and with every flit, in all three kinds of slots.
+// TestLatencyRisesWithHopsAndBytes checks that the latency of a message rises with its
+// distance and its size, for all three kinds of slots.
 func TestLatencyRisesWithHopsAndBytes(t *testing.T) {
 	for _, kind := range topology.BufferKinds {
 		var before simtime.Time
-		// The same cube, then one, two and three cubes further along a row, then three
-		// rows down, then the other SIP.
+		// The same cube; one, two and three cubes away in the same row; one and three rows
+		// down from there; the other SIP.
 		for _, b := range []PEID{1, 8, 16, 24, 24 + 32, 24 + 96, 128 + 24 + 96} {
-			_, got := delivery{kind, 0, b, 128}.travel(t)
+			_, got := delivery{kind, 0, b, 128}.send(t)
 			took := got.fetched - got.sent
 			if took <= before {
-				t.Errorf("%s: to PE %d it takes %v, want more than the %v of the one before", kind, b, took, before)
+				t.Errorf("%s: to PE %d it takes %v, want more than the %v of the nearer PE", kind, b, took, before)
 			}
 			before = took
 		}
 		before = 0
 		for _, n := range []int{0, 1, 64, 128, 129, 256, 512, 1024, 2048} {
-			_, got := delivery{kind, 0, 100, n}.travel(t)
+			_, got := delivery{kind, 0, 100, n}.send(t)
 			took := got.fetched - got.sent
 			if took <= before {
-				t.Errorf("%s: %d elements take %v, want more than the %v of fewer", kind, n, took, before)
+				t.Errorf("%s: %d elements take %v, want more than the %v of fewer elements", kind, n, took, before)
 			}
 			before = took
 		}
 	}
 }
 
-// Slots are memory like any other: they are taken at the start of a launch, given back
-// at its end, and there may be none left.
+// TestSlotsAreAllocatedAndRunOut checks that slots are allocated at the start of a launch
+// and freed at its end, and that a launch fails if there is not enough memory for them.
 func TestSlotsAreAllocatedAndRunOut(t *testing.T) {
 	const slots = 4 * 4096
 	for kind, c := range map[topology.BufferKind]struct {
@@ -183,24 +190,24 @@ func TestSlotsAreAllocatedAndRunOut(t *testing.T) {
 			"launch k: slots of the queue sip0.cube0.pe0 port2 -> sip0.cube0.pe1 port0: sip0.cube0.hbm1: out of memory: asked 16KiB aligned to 256B, free 8KiB of 40KiB, largest block 8KiB; free something, ask for less, or raise cube.hbm.slice_size in the topology"},
 		topology.BufferSRAM: {"cube.sram.size=80 KiB",
 			"launch k: slots of the queue sip0.cube0.pe1 port0 -> sip0.cube0.pe0 port2: sip0.cube0.sram: out of memory: asked 16KiB aligned to 256B, free 0B of 80KiB, largest block 0B; free something, ask for less, or raise cube.sram.size in the topology"},
-		topology.BufferTCM: {"pe.tcm.size=160 KiB", ""}, // the least for 8 ports
+		topology.BufferTCM: {"pe.tcm.size=160 KiB", ""}, // the smallest that is valid with 8 ports
 	} {
 		r := newRig(t, Options{}, c.set)
-		var held [3]memory.Bytes
+		var used [3]memory.Bytes
 		p := Program{Targets: []PEID{0, 1}, Queues: topology.IPCQ{BufferKind: kind}, Body: func(*tl.PE) {
-			held[0] = r.Memory(r.slots(kind, 0)).Allocator.Used()
-			held[1] = r.Memory(r.slots(kind, 1)).Allocator.Used()
+			used[0] = r.Memory(r.slotMemory(kind, 0)).Allocator.Used()
+			used[1] = r.Memory(r.slotMemory(kind, 1)).Allocator.Used()
 		}}
 		for i := range 2 {
 			p.Links = append(p.Links, Connection{0, tl.Numbered(i), 1, tl.Numbered(1 - i)})
 		}
-		r.on(p)
-		held[2] = r.Memory(r.slots(kind, 0)).Allocator.Used()
+		r.run(p)
+		used[2] = r.Memory(r.slotMemory(kind, 0)).Allocator.Used()
 		want := [3]memory.Bytes{2 * slots, 2 * slots, 0}
-		if kind == topology.BufferSRAM { // both PEs' in one
+		if kind == topology.BufferSRAM { // both PEs share the SRAM
 			want = [3]memory.Bytes{4 * slots, 4 * slots, 0}
 		}
-		same(t, string(kind)+" held by PE 0, by PE 1, after", held, want)
+		same(t, string(kind)+" used at PE 0, at PE 1, after the launch", used, want)
 
 		r = newRig(t, Options{}, c.set)
 		p.Links = []Connection{{0, tl.Numbered(1), 1, tl.Numbered(1)}, {0, tl.Numbered(0), 1, tl.Numbered(2)}, {0, tl.Numbered(2), 1, tl.Numbered(0)}}
@@ -211,7 +218,7 @@ func TestSlotsAreAllocatedAndRunOut(t *testing.T) {
 		case c.want != "" && (err == nil || err.Error() != c.want):
 			t.Errorf("%s: %v, want %s", kind, err, c.want)
 		}
-		same(t, string(kind)+" held after that", r.Memory(r.slots(kind, 0)).Allocator.Used(), 0)
+		same(t, string(kind)+" used after the failed launch", r.Memory(r.slotMemory(kind, 0)).Allocator.Used(), 0)
 	}
 }
 

@@ -16,14 +16,14 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// tcmOf is a TCM of a size, without room for queues.
-func tcmOf(size string) []string {
+// tcmSettings returns the settings for a TCM of a size that holds no slots of queues.
+func tcmSettings(size string) []string {
 	return []string{set("pe.tcm.size", size), set("pe.ipcq.buffer_kind", "sram")}
 }
 
-// overflow runs an operation and is the *pe.Overflow that it panics with, nil if it
-// goes well. The kernel goes on.
-func overflow(op func()) (o *pe.Overflow) {
+// recoverOverflow runs an operation and returns the *pe.Overflow that it panics with, or
+// nil if it does not panic. The kernel continues in both cases.
+func recoverOverflow(op func()) (o *pe.Overflow) {
 	defer func() {
 		switch e := recover().(type) {
 		case nil:
@@ -39,69 +39,72 @@ func overflow(op func()) (o *pe.Overflow) {
 	return nil
 }
 
-// Of four tiles that fill the TCM, the fifth displaces the one not used for longest.
-func TestTCMDisplacesTheLeastRecentlyUsedTile(t *testing.T) {
-	r := newRig(t, Options{}, tcmOf("16 KiB")...)
+// TestTCMEvictsTheLeastRecentlyUsedTile fills the TCM with four tiles and checks that each
+// further load evicts the least recently used tile.
+func TestTCMEvictsTheLeastRecentlyUsedTile(t *testing.T) {
+	r := newRig(t, Options{}, tcmSettings("16 KiB")...)
 	x := r.tensor(0, 2048)
-	var gone []int
-	r.alone(func(t *tl.PE) {
+	var evicted []int
+	r.runAlone(func(t *tl.PE) {
 		var tiles []tl.Tile
 		load := func() { tiles = append(tiles, t.Load(x, tl.Shape{2048}, tl.F16)) }
 		for range 4 {
 			load()
 		}
-		t.Store(x, tiles[0]) // now tile 1 is the oldest
-		load()               // instead of 1
+		t.Store(x, tiles[0]) // now tile 1 is the least recently used
+		load()               // evicts tile 1
 		t.Store(x, tiles[2])
-		load() // instead of 3
+		load() // evicts tile 3
 		for i, tile := range tiles {
-			if overflow(func() { t.Store(x, tile) }) != nil {
-				gone = append(gone, i)
+			if recoverOverflow(func() { t.Store(x, tile) }) != nil {
+				evicted = append(evicted, i)
 			}
 		}
 	})
-	if got, want := fmt.Sprint(gone), "[1 3]"; got != want {
-		t.Errorf("tiles %s are gone, want %s", got, want)
+	if got, want := fmt.Sprint(evicted), "[1 3]"; got != want {
+		t.Errorf("tiles %s are evicted, want %s", got, want)
 	}
 }
 
-// There are at most 1,024 tiles, however small.
-func TestTCMHoldsAThousandTiles(t *testing.T) {
+// TestTCMHoldsAtMost1024Tiles checks that a TCM holds at most 1,024 tiles, even if they
+// are small.
+func TestTCMHoldsAtMost1024Tiles(t *testing.T) {
 	r := newRig(t, Options{})
-	gone := 0
-	r.alone(func(t *tl.PE) {
+	evicted := 0
+	r.runAlone(func(t *tl.PE) {
 		tiles := make([]tl.Tile, 1100)
 		for i := range tiles {
 			tiles[i] = t.Zeros(tl.Shape{1}, tl.F16)
 		}
-		for gone < len(tiles) && overflow(func() { tiles[gone].Pin() }) != nil {
-			gone++
+		for evicted < len(tiles) && recoverOverflow(func() { tiles[evicted].Pin() }) != nil {
+			evicted++
 		}
 	})
-	same(t, "tiles displaced", gone, 1100-1024)
+	same(t, "tiles evicted", evicted, 1100-1024)
 }
 
-// shelf is the rule as a list: what is in TCM, oldest use first.
-type shelf struct {
+// tcmModel is a model of a TCM: a list of its tiles, least recently used first.
+type tcmModel struct {
 	size  memory.Bytes
-	tiles []shelved
+	tiles []modelTile
 }
 
-type shelved struct {
+type modelTile struct {
 	name   int
 	bytes  memory.Bytes
 	pinned bool
 	freed  bool
 }
 
-func (s *shelf) used() (n memory.Bytes) {
+func (s *tcmModel) used() (n memory.Bytes) {
 	for _, x := range s.tiles {
 		n += x.bytes
 	}
 	return n
 }
 
-func (s *shelf) find(name int) int {
+// find returns the index of a tile, or -1 if it is not in TCM.
+func (s *tcmModel) find(name int) int {
 	for i, x := range s.tiles {
 		if x.name == name {
 			return i
@@ -110,8 +113,9 @@ func (s *shelf) find(name int) int {
 	return -1
 }
 
-// add makes room by displacing the oldest tiles that are not pinned.
-func (s *shelf) add(name int, n memory.Bytes) bool {
+// add adds a tile of n bytes. It makes space by evicting the least recently used tiles that
+// are not pinned, and reports whether this was enough.
+func (s *tcmModel) add(name int, n memory.Bytes) bool {
 	n = (n + 255) / 256 * 256
 	for i := 0; s.used()+n > s.size; {
 		if i == len(s.tiles) {
@@ -123,48 +127,48 @@ func (s *shelf) add(name int, n memory.Bytes) bool {
 		}
 		s.tiles = append(s.tiles[:i], s.tiles[i+1:]...)
 	}
-	s.tiles = append(s.tiles, shelved{name: name, bytes: n})
+	s.tiles = append(s.tiles, modelTile{name: name, bytes: n})
 	return true
 }
 
-// move puts a tile to the end of the list, or to its beginning.
-func (s *shelf) move(i int, newest bool) {
+// move moves tile i to the end of the list (newest) or to its beginning.
+func (s *tcmModel) move(i int, newest bool) {
 	x := s.tiles[i]
 	s.tiles = append(s.tiles[:i], s.tiles[i+1:]...)
 	if newest {
 		s.tiles = append(s.tiles, x)
 	} else {
-		s.tiles = append([]shelved{x}, s.tiles...)
+		s.tiles = append([]modelTile{x}, s.tiles...)
 	}
 }
 
-// tileUse is an operation of a kernel on its tiles.
+// tileUse is one operation of a random kernel on its tiles.
 type tileUse struct {
-	what int // 0 load, 1 make, 2 pin, 3 free, 4 store
+	what int // 0 load, 1 zeros, 2 pin, 3 free, 4 store
 	n    int // elements of a new tile
-	old  int // tile that is used, counted round
+	old  int // the tile that is used, modulo the number of tiles
 }
 
 var anyTileUse = rapid.Custom(func(t *rapid.T) tileUse {
 	return tileUse{rapid.IntRange(0, 4).Draw(t, "what"), rapid.IntRange(0, 4096).Draw(t, "elements"), rapid.IntRange(0, 99).Draw(t, "tile")}
 })
 
-// Whatever a kernel loads, makes, uses, pins and frees: what is gone is what the rule
-// says, whenever the tiles come and go in time.
-func TestTCMHoldsWhatTheRuleSays(t *testing.T) {
+// TestTCMMatchesItsModel checks that random operations on tiles overflow exactly where the
+// model says. The model does not depend on the times of transfers and commands.
+func TestTCMMatchesItsModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		uses := rapid.SliceOfN(anyTileUse, 1, 60).Draw(t, "uses")
-		r := newRig(t, Options{}, tcmOf("16 KiB")...)
+		r := newRig(t, Options{}, tcmSettings("16 KiB")...)
 		x := r.tensor(0, 4096)
-		var got, want []bool // overflows
-		r.alone(func(k *tl.PE) {
-			s := shelf{size: 16 << 10}
+		var got, want []bool // whether each operation overflows
+		r.runAlone(func(k *tl.PE) {
+			s := tcmModel{size: 16 << 10}
 			var tiles []tl.Tile
 			for _, u := range uses {
 				if u.what < 2 || len(tiles) == 0 {
 					fits := s.add(len(tiles), memory.Bytes(2*u.n))
 					want = append(want, !fits)
-					got = append(got, overflow(func() {
+					got = append(got, recoverOverflow(func() {
 						if u.what == 0 {
 							tiles = append(tiles, k.Load(x, tl.Shape{u.n}, tl.F16))
 						} else {
@@ -179,7 +183,7 @@ func TestTCMHoldsWhatTheRuleSays(t *testing.T) {
 					at = -1
 				}
 				want = append(want, at < 0)
-				got = append(got, overflow(func() {
+				got = append(got, recoverOverflow(func() {
 					switch u.what {
 					case 2:
 						tiles[old].Pin()
@@ -202,24 +206,25 @@ func TestTCMHoldsWhatTheRuleSays(t *testing.T) {
 	})
 }
 
-// The use of a tile that is gone, and a tile that does not fit, say so: kernel, PE,
-// operation, shapes, line, bytes asked and free.
-func TestTCMOverflowNamesWhatWasAskedAndFree(t *testing.T) {
+// TestTCMOverflowErrors checks the error of a tile that does not fit and of an evicted
+// tile. The error has kernel, PE, operation, shapes, line, and the bytes that were asked
+// for and that are free.
+func TestTCMOverflowErrors(t *testing.T) {
 	const pe0 = "kernel k on sip0.cube0.pe0: "
 	for _, c := range []struct {
 		name     string
 		body     func(t *tl.PE, x tl.Ptr)
-		says     string // how the error begins
+		prefix   string // the beginning of the error
 		overflow pe.Overflow
 	}{
 		{"too large", func(t *tl.PE, x tl.Ptr) {
 			t.Load(x, tl.Shape{9000}, tl.F16)
 		}, pe0 + "Load([9000] f16)", pe.Overflow{Asked: 18176, Free: 16384, Size: 16384}},
-		{"no room beside pinned ones", func(t *tl.PE, x tl.Ptr) {
+		{"no space next to pinned tiles", func(t *tl.PE, x tl.Ptr) {
 			t.Load(x, tl.Shape{4096}, tl.F16).Pin()
 			t.Zeros(tl.Shape{5000}, tl.F16)
 		}, pe0 + "Full([5000] f16)", pe.Overflow{Asked: 10240, Free: 8192, Size: 16384}},
-		{"no room beside scratch", func(t *tl.PE, x tl.Ptr) {
+		{"no space next to scratch", func(t *tl.PE, x tl.Ptr) {
 			t.Scratch(tl.Shape{4096}, tl.F16)
 			t.Load(x, tl.Shape{8192}, tl.F16)
 		}, pe0 + "Load([8192] f16)", pe.Overflow{Asked: 16384, Free: 8192, Size: 16384, Reserved: 8192}},
@@ -230,22 +235,22 @@ func TestTCMOverflowNamesWhatWasAskedAndFree(t *testing.T) {
 			a := t.Ref(x, tl.Shape{64, 64}, tl.F16)
 			t.Composite(tl.Gemm(a, a, x.Add(8192).Strided(64, 1)))
 		}, pe0 + "Gemm(ref [64 64] f16, ref [64 64] f16)", pe.Overflow{Asked: 20480, Free: 16384, Size: 16384}},
-		{"gone", func(t *tl.PE, x tl.Ptr) {
+		{"evicted", func(t *tl.PE, x tl.Ptr) {
 			a := t.Load(x, tl.Shape{4096}, tl.F16)
 			t.Load(x, tl.Shape{8192}, tl.F16)
 			a.Neg()
 		}, pe0 + "Neg([4096] f16)", pe.Overflow{Asked: 8192, Size: 16384, Gone: true}},
-		{"operand in the way of its result", func(t *tl.PE, x tl.Ptr) {
+		{"no space for operand and result", func(t *tl.PE, x tl.Ptr) {
 			a := t.Load(x, tl.Shape{4096}, tl.F16)
 			a.To(tl.F32)
 		}, pe0 + "To([4096] f16)", pe.Overflow{Asked: 16384, Free: 8192, Size: 16384}},
-		{"operand in the way of a composite", func(t *tl.PE, x tl.Ptr) {
+		{"no space for operand and composite", func(t *tl.PE, x tl.Ptr) {
 			a := t.Load(x, tl.Shape{32, 192}, tl.F16)
 			t.Composite(tl.Gemm(a, t.Ref(x, tl.Shape{192, 32}, tl.F16), x.Add(8192).Strided(32, 1)))
 		}, pe0 + "Gemm([32 192] f16, ref [192 32] f16)", pe.Overflow{Asked: 12288, Free: 4096, Size: 16384}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			r := newRig(t, Options{}, tcmOf("16 KiB")...)
+			r := newRig(t, Options{}, tcmSettings("16 KiB")...)
 			x := r.tensor(0, 16384)
 			e := r.failure(Program{Targets: []PEID{0}, Body: func(t *tl.PE) { c.body(t, x) }})
 			var o *pe.Overflow
@@ -254,7 +259,7 @@ func TestTCMOverflowNamesWhatWasAskedAndFree(t *testing.T) {
 			}
 			same(t, "overflow", *o, c.overflow)
 			text := e.Error()
-			for _, part := range []string{c.says + " at rules_tcm_test.go:", o.Asked.String(), o.Size.String()} {
+			for _, part := range []string{c.prefix + " at rules_tcm_test.go:", o.Asked.String(), o.Size.String()} {
 				if !strings.Contains(text, part) {
 					t.Errorf("error %q, want %q in it", text, part)
 				}
@@ -266,13 +271,13 @@ func TestTCMOverflowNamesWhatWasAskedAndFree(t *testing.T) {
 	}
 }
 
-// A kernel runs ahead as far as the TCM has room: load i+4 of tiles of a quarter of it
-// is issued when load i has ended, its dispatch cycle included in the wait, and what is
-// in flight never exceeds the TCM.
+// TestRunningAheadIsBoundedByTCM checks that a kernel runs ahead as long as TCM has space.
+// With tiles of a quarter of the TCM, load i+4 is issued when load i has ended; its
+// dispatch overlaps the wait. Loads in flight never exceed the TCM.
 func TestRunningAheadIsBoundedByTCM(t *testing.T) {
-	r := newRig(t, Options{Log: true}, tcmOf("16 KiB")...)
-	x := r.tensor(100, 2048) // far away
-	r.alone(func(t *tl.PE) {
+	r := newRig(t, Options{Log: true}, tcmSettings("16 KiB")...)
+	x := r.tensor(100, 2048) // in another cube
+	r.runAlone(func(t *tl.PE) {
 		for range 30 {
 			t.Load(x, tl.Shape{2048}, tl.F16)
 		}
@@ -294,25 +299,26 @@ func TestRunningAheadIsBoundedByTCM(t *testing.T) {
 	}
 }
 
-// A tile goes when what reads it is over: a load in its place is issued when the
-// store has read it.
+// TestATileStaysWhileItIsRead checks that a tile is not evicted while a store reads it: a
+// load that needs its space is issued when the store has ended.
 func TestATileStaysWhileItIsRead(t *testing.T) {
-	r := newRig(t, Options{Log: true}, tcmOf("4 KiB")...)
+	r := newRig(t, Options{Log: true}, tcmSettings("4 KiB")...)
 	x, y := r.tensor(0, 2048), r.tensor(100, 2048)
-	idle := r.passFor(r.scheduler + r.full(2048, 2))
-	r.alone(func(t *tl.PE) {
+	idle := r.callsFor(r.scheduler + r.fullTime(2048, 2))
+	r.runAlone(func(t *tl.PE) {
 		a := t.Zeros(tl.Shape{2048}, tl.F16)
-		pass(t, idle)
+		spendCalls(t, idle)
 		t.Store(y, a)
 		t.Load(x, tl.Shape{2048}, tl.F16)
 	})
 	same(t, "the load is issued at", r.op(oplog.Load).Issue, r.op(oplog.Store).End)
 }
 
-// A composite reads ahead as far as there is room: four steps of 4 KiB would not fit
-// beside its tile of 16 KiB and two results of 2 KiB, three do.
-func TestACompositeReadsAheadAsFarAsThereIsRoom(t *testing.T) {
-	r := newRig(t, Options{Log: true}, tcmOf("32 KiB")...)
+// TestACompositeReadsAheadAsFarAsTCMAllows checks that a composite reads fewer steps ahead
+// instead of failing. Its tile takes 16 KiB and its two results 2 KiB each, which leaves
+// space for three steps of 4 KiB and not for four.
+func TestACompositeReadsAheadAsFarAsTCMAllows(t *testing.T) {
+	r := newRig(t, Options{Log: true}, tcmSettings("32 KiB")...)
 	a, b, c := r.tensor(0, 32, 256), r.tensor(0, 256, 32), r.tensor(0, 32, 32)
 	_, err := r.try(Program{Targets: []PEID{0}, Body: func(t *tl.PE) {
 		x := t.Load(a, tl.Shape{32, 256}, tl.F16).Pin()
@@ -323,33 +329,35 @@ func TestACompositeReadsAheadAsFarAsThereIsRoom(t *testing.T) {
 	}
 }
 
-// Slots in TCM, scratch and a composite's buffers are taken from what tiles have.
+// TestQueuesScratchAndCompositesTakeTCM checks that slots in TCM, scratch buffers and the
+// buffers of composites reduce the space for tiles, and that the space is free after
+// the composite and after the kernel.
 func TestQueuesScratchAndCompositesTakeTCM(t *testing.T) {
-	room := func(t *tl.PE) (free memory.Bytes) {
-		o := overflow(func() { t.Zeros(tl.Shape{1 << 20}, tl.F64) })
+	freeBytes := func(t *tl.PE) (free memory.Bytes) {
+		o := recoverOverflow(func() { t.Zeros(tl.Shape{1 << 20}, tl.F64) })
 		return o.Free
 	}
 	var free [4]memory.Bytes
 	r := newRig(t, Options{})
 	a, c := r.tensor(0, 32, 64), r.tensor(0, 32, 32)
-	r.on(Program{Targets: []PEID{0, 1}, Links: pair(0, 1), Queues: topology.IPCQ{BufferKind: topology.BufferTCM}, Body: by(func(t *tl.PE) {
-		free[0] = room(t)
+	r.run(Program{Targets: []PEID{0, 1}, Links: pair(0, 1), Queues: topology.IPCQ{BufferKind: topology.BufferTCM}, Body: perRank(func(t *tl.PE) {
+		free[0] = freeBytes(t)
 		t.Scratch(tl.Shape{1000}, tl.F16)
-		free[1] = room(t)
+		free[1] = freeBytes(t)
 		h := t.Composite(tl.Gemm(t.Ref(a, tl.Shape{32, 64}, tl.F16), t.Ref(a.Strided(32, 1), tl.Shape{64, 32}, tl.F16), c))
-		free[2] = room(t)
+		free[2] = freeBytes(t)
 		t.Wait(h)
-		free[3] = room(t)
+		free[3] = freeBytes(t)
 	}, func(*tl.PE) {})})
 	size := memory.Bytes(2 << 20)
 	slots := memory.Bytes(4 * 4096)
-	same(t, "free beside a queue's slots", free[0], size-slots)
-	same(t, "free beside 2000 B of scratch", free[1], size-slots-2048)
-	// Two steps' operands of 8 KiB, two results of 2 KiB.
-	same(t, "free beside a composite", free[2], size-slots-2048-2*8192-2*2048)
-	same(t, "free behind it", free[3], size-slots-2048)
+	same(t, "free with the slots of a queue", free[0], size-slots)
+	same(t, "free with 2000 B of scratch", free[1], size-slots-2048)
+	// The operands of two steps, 8 KiB each, and two results of 2 KiB.
+	same(t, "free during a composite", free[2], size-slots-2048-2*8192-2*2048)
+	same(t, "free after the composite", free[3], size-slots-2048)
 	for _, p := range []PEID{0, 1} {
-		if at, ok, err := r.PE(p).Tiles.Room(size); at != 0 && !ok || err != nil {
+		if at, ok, err := r.PE(p).Tiles.MakeSpace(size); at != 0 && !ok || err != nil {
 			t.Errorf("%v is not empty after its kernel: %v", r.PE(p), err)
 		}
 	}

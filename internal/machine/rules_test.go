@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
 	"testing"
 
@@ -23,11 +22,10 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// The files rules_*_test.go hold the machine to what its documents say, with
-// kernels of the tile language and nothing below it. Each test is named after its
-// rule, and states the time it wants as a sum of the documented terms.
+// The files rules_*_test.go check the rules of the documentation with kernels in the tile
+// language. Each test is named after its rule. Expected times are sums of documented terms.
 
-// tester is what the rules need of a *testing.T or a *rapid.T.
+// tester is the part of *testing.T and *rapid.T that these tests use.
 type tester interface {
 	Helper()
 	Fatal(args ...any)
@@ -35,26 +33,27 @@ type tester interface {
 	Errorf(format string, args ...any)
 }
 
-// rig is a machine for one experiment, and the terms of its formulas.
+// rig is a machine for one test, with the terms of its formulas.
 type rig struct {
 	*Machine
 	tester
 	spec *topology.Spec
 
-	dispatch  simtime.Time // of a call of the tile language
-	scheduler simtime.Time // from the CPU to an engine
-	setup     simtime.Time // of a DMA request
+	dispatch  simtime.Time // the time of one call on the CPU
+	scheduler simtime.Time // the time from the CPU to an engine
+	setup     simtime.Time // the time to form the descriptor of a DMA request
 }
 
-// graphs are the systems that were compiled so far.
+// graphs is a cache of compiled topologies, by preset and settings.
 var graphs = map[string]*topology.Graph{}
 
+// newRig builds the default preset with some settings changed.
 func newRig(t tester, o Options, sets ...string) *rig {
 	t.Helper()
-	return newRigOf(t, o, "default", sets...)
+	return newPresetRig(t, o, "default", sets...)
 }
 
-func newRigOf(t tester, o Options, preset string, sets ...string) *rig {
+func newPresetRig(t tester, o Options, preset string, sets ...string) *rig {
 	t.Helper()
 	key := fmt.Sprint(preset, sets)
 	if graphs[key] == nil {
@@ -75,11 +74,12 @@ func newRigOf(t tester, o Options, preset string, sets ...string) *rig {
 	}
 }
 
-// calls is how long after the start of a kernel its n-th call reaches an engine.
-func (r *rig) calls(n int) simtime.Time { return simtime.Time(n)*r.dispatch + r.scheduler }
+// callTime returns the time from the start of a kernel until its n-th call reaches an
+// engine, if no call waits.
+func (r *rig) callTime(n int) simtime.Time { return simtime.Time(n)*r.dispatch + r.scheduler }
 
-// on runs a program to its end.
-func (r *rig) on(p Program) *Run {
+// run runs a program to its end. An error fails the test.
+func (r *rig) run(p Program) *Run {
 	r.Helper()
 	run, err := r.try(p)
 	if err != nil {
@@ -88,7 +88,7 @@ func (r *rig) on(p Program) *Run {
 	return run
 }
 
-// try runs a program to its end, or to its error.
+// try runs a program to its end or until it fails.
 func (r *rig) try(p Program) (*Run, error) {
 	if p.Name == "" {
 		p.Name = "k"
@@ -101,34 +101,32 @@ func (r *rig) try(p Program) (*Run, error) {
 	return run, r.Engine.Run(context.Background())
 }
 
-// alone is how long a kernel runs on PE 0.
-func (r *rig) alone(body func(t *tl.PE)) simtime.Time {
+// runAlone runs a kernel on PE 0 and returns how long it takes.
+func (r *rig) runAlone(body func(t *tl.PE)) simtime.Time {
 	r.Helper()
-	return r.on(Program{Targets: []PEID{0}, Body: body}).Critical()
+	return r.run(Program{Targets: []PEID{0}, Body: body}).Critical()
 }
 
-// exec is how long a program ran on a PE.
-func (run *Run) exec(id PEID) simtime.Time { return run.Exec(slices.Index(run.Targets, id)) }
-
-// pair joins port East of PE a with port West of PE b.
+// pair connects port East of PE a with port West of PE b.
 func pair(a, b PEID) []Connection { return []Connection{{a, tl.East, b, tl.West}} }
 
-// by runs the body of each rank.
-func by(bodies ...func(t *tl.PE)) func(t *tl.PE) {
+// perRank returns a kernel that runs bodies[i] on rank i.
+func perRank(bodies ...func(t *tl.PE)) func(t *tl.PE) {
 	return func(t *tl.PE) { bodies[t.Rank()](t) }
 }
 
-// pass lets the CPU make n calls that no engine hears of.
-func pass(t *tl.PE, n int) {
+// spendCalls makes n calls that use only the CPU. Each call takes one dispatch.
+func spendCalls(t *tl.PE, n int) {
 	for range n {
 		t.Test(0, tl.EQ, -1)
 	}
 }
 
-// passFor is how many of them take at least so long.
-func (r *rig) passFor(d simtime.Time) int { return int(d/r.dispatch) + 1 }
+// callsFor returns a number of calls that together take more than d.
+func (r *rig) callsFor(d simtime.Time) int { return int(d/r.dispatch) + 1 }
 
-// clock reads the time of a kernel's CPU off what it prints, to the femtosecond.
+// clock returns the time of a kernel's CPU, to the femtosecond. It parses the time that
+// Printf prints before its text.
 func (r *rig) clock(t *tl.PE) (at simtime.Time) {
 	r.Print = func(text string) {
 		_, text, _ = strings.Cut(strings.TrimSuffix(text, "] "), " ")
@@ -150,13 +148,14 @@ func (r *rig) clock(t *tl.PE) (at simtime.Time) {
 	return at
 }
 
-// tensor maps a tensor of f16 in the HBM of a PE, from a boundary of one burst per
-// channel on.
+// tensor maps an f16 tensor in the HBM slice of a PE. Its address is aligned to 16 KiB, so
+// that it begins a sequence of bursts with one burst for each channel.
 func (r *rig) tensor(id PEID, dims ...int) tl.Ptr {
 	r.Helper()
 	return r.place(r.PE(id).Memory(topology.KindHBM), dims...)
 }
 
+// place maps an f16 tensor in a memory, aligned to 16 KiB.
 func (r *rig) place(id memory.ID, dims ...int) tl.Ptr {
 	r.Helper()
 	p := tl.Ptr{DType: tl.F16, Rank: int8(len(dims))}
@@ -178,8 +177,8 @@ func (r *rig) place(id memory.ID, dims ...int) tl.Ptr {
 	return p
 }
 
-// path is the hops from one memory to another. From a TCM to itself it is the read
-// port.
+// path returns the hops from one memory to another. The path from a TCM to itself is its
+// read port.
 func (r *rig) path(from, to memory.ID) []fabric.Hop {
 	r.Helper()
 	if from == to {
@@ -197,9 +196,9 @@ func (r *rig) path(from, to memory.ID) []fabric.Hop {
 func (r *rig) tcm(id PEID) memory.ID { return r.PE(id).Memory(topology.KindTCM) }
 func (r *rig) hbm(id PEID) memory.ID { return r.PE(id).Memory(topology.KindHBM) }
 
-// moves is the time of n bytes from one memory to another, alone: the formulas of
-// package fabric.
-func (r *rig) moves(from, to memory.ID, n memory.Bytes) simtime.Time {
+// transferTime returns the time of n bytes from one memory to another without contention,
+// by the formulas of package fabric.
+func (r *rig) transferTime(from, to memory.ID, n memory.Bytes) simtime.Time {
 	r.Helper()
 	path, flit := r.path(from, to), r.spec.System.Flit
 	for op, id := range map[memory.Op]memory.ID{memory.Read: from, memory.Write: to} {
@@ -215,7 +214,7 @@ func (r *rig) moves(from, to memory.ID, n memory.Bytes) simtime.Time {
 	return fabric.Uncontended(path, n, flit)
 }
 
-// ops is the operations of a kind, in the order of the log.
+// ops returns the operations of a kind, in the order of the op log.
 func (r *rig) ops(kind oplog.Kind) (list []oplog.Op) {
 	for _, op := range r.Log.Ops {
 		if op.Kind == kind {
@@ -225,7 +224,7 @@ func (r *rig) ops(kind oplog.Kind) (list []oplog.Op) {
 	return list
 }
 
-// op is the only operation of a kind.
+// op returns the only operation of a kind.
 func (r *rig) op(kind oplog.Kind) oplog.Op {
 	r.Helper()
 	list := r.ops(kind)
@@ -235,7 +234,7 @@ func (r *rig) op(kind oplog.Kind) oplog.Op {
 	return list[0]
 }
 
-// failure is the error of a kernel, as its *tl.Error.
+// failure runs a program whose kernel must fail and returns its error.
 func (r *rig) failure(p Program) *tl.Error {
 	r.Helper()
 	_, err := r.try(p)
@@ -246,7 +245,7 @@ func (r *rig) failure(p Program) *tl.Error {
 	return e
 }
 
-// same compares what happened with what the documents say.
+// same checks that got is want. what names the value in the failure message.
 func same[T comparable](t tester, what string, got, want T) {
 	t.Helper()
 	if got != want {
@@ -254,8 +253,9 @@ func same[T comparable](t tester, what string, got, want T) {
 	}
 }
 
-// here is the line so many lines below its call, as reports write it.
-func here(below int) string {
+// lineBelow returns the file and number of the line that is below lines after the call, in
+// the format of reports.
+func lineBelow(below int) string {
 	_, file, line, _ := runtime.Caller(1)
 	return fmt.Sprintf("%s:%d", filepath.Base(file), line+below)
 }

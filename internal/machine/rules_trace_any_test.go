@@ -13,15 +13,15 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// crowded are deeds that no queue is too small for: who sends has asked before for what
-// it is sent.
-var crowded = []deed{
+// smallQueueSteps are steps that cannot deadlock with small queues: before a PE sends more
+// than one slot holds, it issues its receive or uses Select.
+var smallQueueSteps = []kernelStep{
 	{"large message", func(t *tl.PE, n int, _, _ tl.Ptr, v tl.Tile) tl.Tile {
 		h := t.RecvAsync(tl.West, tl.Shape{n, n}, tl.F16)
 		t.Send(tl.East, t.Zeros(tl.Shape{n, n}, tl.F16))
 		return h.Wait()
 	}},
-	{"two receives under way", func(t *tl.PE, n int, _, _ tl.Ptr, v tl.Tile) tl.Tile {
+	{"two receives in flight", func(t *tl.PE, n int, _, _ tl.Ptr, v tl.Tile) tl.Tile {
 		first, second := t.RecvAsync(tl.West, tl.Shape{n}, tl.F16), t.RecvAsync(tl.West, tl.Shape{n, n}, tl.F16)
 		t.Send(tl.East, t.Zeros(tl.Shape{n}, tl.F16))
 		t.Send(tl.East, t.Zeros(tl.Shape{n, n}, tl.F16))
@@ -51,7 +51,7 @@ var crowded = []deed{
 	}},
 	{"a message or a signal", func(t *tl.PE, n int, _, _ tl.Ptr, v tl.Tile) tl.Tile {
 		const signal = 1000
-		t.Notify(next(t), signal, tl.Add, 1)
+		t.Notify(nextRank(t), signal, tl.Add, 1)
 		t.Send(tl.East, t.Zeros(tl.Shape{n}, tl.F16))
 		if t.Select(tl.CanSignal(signal, tl.GE, 1), tl.CanRecv(tl.West)) == 1 {
 			t.WaitSignal(signal, tl.GE, 1)
@@ -75,16 +75,16 @@ var crowded = []deed{
 		t.RecvInto(tl.West, y, tl.Shape{n}, tl.F16)
 		return h.Wait()
 	}},
-	{"a TCM too small", func(t *tl.PE, n int, x, y tl.Ptr, _ tl.Tile) tl.Tile {
+	{"more tiles than fit into TCM", func(t *tl.PE, n int, x, y tl.Ptr, _ tl.Tile) tl.Tile {
 		t.Store(y, t.Load(x, tl.Shape{n, n}, tl.F16))
-		for range 6 { // of half a MiB, and of 2 there are
+		for range 6 { // tiles of 512 KiB in a TCM of 2 MiB
 			t.Zeros(tl.Shape{512, 512}, tl.F16).Exp()
 		}
 		return t.Load(x, tl.Shape{n, n}, tl.F16)
 	}},
 	{"a message before its receiver's clock", func(t *tl.PE, n int, _, _ tl.Ptr, _ tl.Tile) tl.Tile {
 		t.Send(tl.East, t.Zeros(tl.Shape{n}, tl.F16))
-		for range 5 { // the CPU's clock is far ahead then
+		for range 5 { // then the clock of the CPU is far ahead
 			t.Zeros(tl.Shape{512, 512}, tl.F16).Exp()
 		}
 		return t.Recv(tl.West, tl.Shape{n}, tl.F16)
@@ -95,19 +95,21 @@ var crowded = []deed{
 		return a
 	}},
 	{"many loads and a signal", func(t *tl.PE, n int, x, y tl.Ptr, v tl.Tile) tl.Tile {
-		for range 12 { // more than are under way at a time
+		for range 12 { // more than are in flight at a time
 			v = t.Load(x, tl.Shape{n, n}, tl.F16)
 		}
 		t.Store(y, v)
 		const signal = 1001
-		t.Notify(next(t), signal, tl.Add, 1)
+		t.Notify(nextRank(t), signal, tl.Add, 1)
 		t.WaitSignal(signal, tl.GE, 1)
 		clearSignal(t, signal)
 		return v
 	}},
 }
 
-// clearSignal has a signal be 0 again before the PE that sets it can do so once more.
+// clearSignal subtracts 1 from a signal and waits until it is 0. Then it sends a message to
+// the PE that sets the signal. Each PE waits for this message, so that it sets the signal
+// again only when it is 0.
 func clearSignal(t *tl.PE, signal int) {
 	t.Notify(t.Rank(), signal, tl.Add, -1)
 	t.WaitSignal(signal, tl.LE, 0)
@@ -115,9 +117,10 @@ func clearSignal(t *tl.PE, signal int) {
 	t.Recv(tl.East, tl.Shape{1}, tl.F16)
 }
 
-// released checks that every activity, on the critical path or not, begins at most so long
-// after what released it, and not before that began.
-func (tr *traced) released(t tester, longest simtime.Time) {
+// checkReleases checks that every activity starts at most longest after the end of the
+// activity that released it, and not before its start. The activity that released a launch
+// must end when the launch starts.
+func (tr *parsedTrace) checkReleases(t tester, longest simtime.Time) {
 	t.Helper()
 	for _, l := range tr.launches {
 		if by := tr.activities[l.released]; by == nil || by.end != l.start {
@@ -126,8 +129,8 @@ func (tr *traced) released(t tester, longest simtime.Time) {
 	}
 	for id, a := range tr.activities {
 		if a.after == 0 {
-			if a.start > 0 && !slices.ContainsFunc(tr.launches, func(l *tracedSlice) bool { return l.start == a.start }) {
-				t.Fatalf("activity %d, %s %s, begins at %v, with no launch, and nothing released it", id, a.track, a.name, a.start)
+			if a.start > 0 && !slices.ContainsFunc(tr.launches, func(l *traceSlice) bool { return l.start == a.start }) {
+				t.Fatalf("activity %d, %s %s, begins at %v, where no launch starts, and no activity released it", id, a.track, a.name, a.start)
 			}
 			continue
 		}
@@ -141,8 +144,9 @@ func (tr *traced) released(t tester, longest simtime.Time) {
 	}
 }
 
-// latency is the longest that can be between two activities of a kernel on a ring of PEs.
-func (r *rig) latency(ids []PEID, q topology.IPCQ) simtime.Time {
+// longestLatency returns the longest possible time between two consecutive activities of a
+// kernel on a ring of PEs.
+func (r *rig) longestLatency(ids []PEID, q topology.IPCQ) simtime.Time {
 	r.Helper()
 	longest := r.setup + r.scheduler
 	var polls simtime.Time
@@ -155,14 +159,15 @@ func (r *rig) latency(ids []PEID, q topology.IPCQ) simtime.Time {
 	return longest
 }
 
-// anyTraced is a kernel of all deeds, with queues that may be small and may be polled.
-func anyTraced(t *rapid.T) kernel {
-	of := slices.Concat(deeds, composites, crowded)
+// anyTracedKernel draws a kernel with steps of all kinds. Its queues may be small and may
+// be polled.
+func anyTracedKernel(t *rapid.T) randomKernel {
+	choices := slices.Concat(kernelSteps, compositeSteps, smallQueueSteps)
 	few := rapid.Bool().Draw(t, "few slots")
 	if few {
-		of = slices.DeleteFunc(of, func(d deed) bool { return d.name == "send" })
+		choices = slices.DeleteFunc(choices, func(d kernelStep) bool { return d.name == "send" })
 	}
-	k := anyKernel(t, of)
+	k := anyKernel(t, choices)
 	if few {
 		k.queues.NSlots, k.queues.SlotSize = rapid.IntRange(1, 3).Draw(t, "count"), 256
 	}
@@ -172,42 +177,43 @@ func anyTraced(t *rapid.T) kernel {
 	return k
 }
 
-// Whatever kernels do: tracing changes no time, and the critical path is the launch, with
-// no latency that the machine has no reason for.
+// TestTraceOfAnyKernel checks that tracing a random kernel changes no time, and that its
+// critical path covers the launch, without gaps that are longer than longestLatency.
 func TestTraceOfAnyKernel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		k := anyTraced(t)
+		k := anyTracedKernel(t)
 		_, plain := k.run(t, false)
 		var r *rig
 		var run *Run
-		tr := recorded(t, Options{}, func(o Options) *rig {
+		tr := recordTrace(t, Options{}, func(o Options) *rig {
 			r, run = k.run(t, false, o.Trace)
 			return r
 		})
 		same(t, "with a trace it takes", run.Critical(), plain.Critical())
 		same(t, "launches", len(tr.launches), 1)
 		same(t, "the launch takes", tr.launches[0].end-tr.launches[0].start, run.Critical())
-		longest := r.latency(k.ids, k.queues)
-		tr.released(t, longest)
-		tr.path(t, tr.launches[0], longest)
+		longest := r.longestLatency(k.ids, k.queues)
+		tr.checkReleases(t, longest)
+		tr.criticalPath(t, tr.launches[0], longest)
 	})
 }
 
-// Launches come one after another where they share PEs, and side by side where not; each has
-// a path of its own. Workers run kernels between waits for tasks, which are on it.
+// TestTraceOfAnyLaunches checks the critical path of each of several launches, which
+// overlap if they share no PEs. Some kernels are run by workers, whose waits are on the
+// path, too.
 func TestTraceOfAnyLaunches(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		all := rapid.SliceOfN(rapid.Custom(anyTraced), 2, 3).Draw(t, "kernels")
-		works := rapid.SliceOfN(rapid.Bool(), len(all), len(all)).Draw(t, "workers")
+		all := rapid.SliceOfN(rapid.Custom(anyTracedKernel), 2, 3).Draw(t, "kernels")
+		byWorkers := rapid.SliceOfN(rapid.Bool(), len(all), len(all)).Draw(t, "workers")
 		var r *rig
 		var runs []*Run
-		tr := recorded(t, Options{Fidelity: all[0].fidelity}, func(o Options) *rig {
+		tr := recordTrace(t, Options{Fidelity: all[0].fidelity}, func(o Options) *rig {
 			r = newRig(t, o)
 			defer r.Close()
 			for i, k := range all {
 				p := k.program(r)
-				if works[i] {
-					p = served(p)
+				if byWorkers[i] {
+					p = serveByWorkers(p)
 				}
 				run, err := r.Start(p, sim.Event{})
 				if err != nil {
@@ -223,31 +229,31 @@ func TestTraceOfAnyLaunches(t *testing.T) {
 		same(t, "launches", len(tr.launches), len(all))
 		var longest simtime.Time
 		for _, k := range all {
-			longest = max(longest, r.latency(k.ids, k.queues))
+			longest = max(longest, r.longestLatency(k.ids, k.queues))
 		}
-		tr.released(t, longest)
+		tr.checkReleases(t, longest)
 		for _, run := range runs {
-			at := slices.IndexFunc(tr.launches, func(l *tracedSlice) bool {
+			at := slices.IndexFunc(tr.launches, func(l *traceSlice) bool {
 				return l.start == run.Start && l.end == run.Start+run.Critical()
 			})
 			if at < 0 {
 				t.Fatalf("no launch from %v to %v", run.Start, run.Start+run.Critical())
 			}
-			tr.path(t, tr.launches[at], longest)
+			tr.criticalPath(t, tr.launches[at], longest)
 		}
 	})
 }
 
-// served is a program whose kernel workers run, and a short one after it, with waits before,
-// between and after.
-func served(p Program) Program {
+// serveByWorkers returns a program in which workers run the kernel of p and then a short
+// kernel. They wait before, between and after the kernels.
+func serveByWorkers(p Program) Program {
 	body := p.Body
 	p.Body, p.Serve = nil, func(w *Worker) {
 		wait := func(n int) { w.SleepUntil(w.Now() + simtime.Time(n*(w.Rank()+1))*123_457) }
 		wait(1)
-		w.runs("first", body)
+		w.runKernel("first", body)
 		wait(2)
-		w.runs("second", func(t *tl.PE) { pass(t, 3) })
+		w.runKernel("second", func(t *tl.PE) { spendCalls(t, 3) })
 		wait(1)
 	}
 	return p

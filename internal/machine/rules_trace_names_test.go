@@ -12,12 +12,13 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// Slices of engines have the name of their operation and the line of the kernel, also those
-// of messages and of tiles of composites, which move while the CPU does something else.
+// TestTraceNamesOperations checks that the activities of engines have the name of their
+// operation and its line in the kernel. This includes messages and tiles of composites,
+// which move while the CPU runs other operations.
 func TestTraceNamesOperations(t *testing.T) {
 	for slots, copied := range map[topology.BufferKind]string{topology.BufferTCM: "copy recv 5", topology.BufferHBM: "dma read recv 5"} {
 		first := 0
-		tr := recorded(t, Options{}, func(o Options) *rig {
+		tr := recordTrace(t, Options{}, func(o Options) *rig {
 			r := newRig(t, o)
 			x, y, sq := r.tensor(0, 64, 64), r.tensor(0, 64, 64), tl.Shape{64, 64}
 			kernel := func(t *tl.PE) {
@@ -34,7 +35,7 @@ func TestTraceNamesOperations(t *testing.T) {
 				t.Wait(product)
 				in.Wait()
 			}
-			r.on(Program{Targets: []PEID{0, 1}, Links: ring(0, 1), Queues: topology.IPCQ{BufferKind: slots}, Body: kernel})
+			r.run(Program{Targets: []PEID{0, 1}, Links: ring(0, 1), Queues: topology.IPCQ{BufferKind: slots}, Body: kernel})
 			return r
 		})
 		got := map[string]bool{}

@@ -15,7 +15,7 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// traceEvent is a line of a trace.
+// traceEvent is an event of a trace file.
 type traceEvent struct {
 	Ph       string
 	PID, TID int
@@ -29,7 +29,7 @@ type traceEvent struct {
 	}
 }
 
-// at is the time of an event, to the femtosecond.
+// at returns the time of an event, to the femtosecond.
 func (e *traceEvent) at() simtime.Time {
 	t, err := simtime.ParseTime(e.TS.String(), simtime.Microsecond)
 	if err != nil {
@@ -38,31 +38,32 @@ func (e *traceEvent) at() simtime.Time {
 	return t
 }
 
-// traced is a trace as read back: activities by number, launches, and the bytes on each
-// track.
-type traced struct {
-	activities map[int64]*tracedSlice
-	launches   []*tracedSlice
-	bytes      map[string]int64
+// parsedTrace is the content of a trace file.
+type parsedTrace struct {
+	activities map[int64]*traceSlice // by number
+	launches   []*traceSlice
+	bytes      map[string]int64 // by name of the track
 }
 
-type tracedSlice struct {
+// traceSlice is an activity or a launch in a trace.
+type traceSlice struct {
 	track, name string
-	line        string
+	line        string // the line of the kernel
 	start, end  simtime.Time
-	after       int64
-	released    int64 // of a launch
+	after       int64 // the activity that released it; the last activity of a launch; 0 is none
+	released    int64 // the activity that released a launch
 }
 
-// readTrace reads a trace, and checks what holds for every one.
-func readTrace(t tester, data []byte) *traced {
+// readTrace parses a trace. It checks that times on each track ascend, that slices on a
+// track do not overlap, and that every slice and every message has a beginning and an end.
+func readTrace(t tester, data []byte) *parsedTrace {
 	t.Helper()
 	var file struct{ TraceEvents []traceEvent }
 	if err := json.Unmarshal(data, &file); err != nil {
 		t.Fatalf("not JSON: %v", err)
 	}
-	tr := &traced{activities: map[int64]*tracedSlice{}, bytes: map[string]int64{}}
-	names, open, last, flows := map[[2]int]string{}, map[[2]int]*tracedSlice{}, map[[2]int]simtime.Time{}, map[int64]int{}
+	tr := &parsedTrace{activities: map[int64]*traceSlice{}, bytes: map[string]int64{}}
+	names, open, last, flows := map[[2]int]string{}, map[[2]int]*traceSlice{}, map[[2]int]simtime.Time{}, map[int64]int{}
 	for i := range file.TraceEvents {
 		e := &file.TraceEvents[i]
 		track := [2]int{e.PID, e.TID}
@@ -81,14 +82,14 @@ func readTrace(t tester, data []byte) *traced {
 			if open[track] != nil {
 				t.Fatalf("event %d: a slice begins inside another on %s", i, names[track])
 			}
-			s := &tracedSlice{names[[2]int{e.PID}] + " " + names[track], e.Name, e.Args.Line, e.at(), 0, e.Args.After, e.Args.Released}
+			s := &traceSlice{names[[2]int{e.PID}] + " " + names[track], e.Name, e.Args.Line, e.at(), 0, e.Args.After, e.Args.Released}
 			open[track] = s
 			tr.bytes[names[track]] += e.Args.Bytes
 			if e.Args.ID != 0 {
 				tr.activities[e.Args.ID] = s
 			}
 			if e.Args.ID != 0 && e.Args.After >= e.Args.ID {
-				t.Fatalf("event %d: activity %d comes after %d", i, e.Args.ID, e.Args.After)
+				t.Fatalf("event %d: activity %d was released by %d, which is not an earlier one", i, e.Args.ID, e.Args.After)
 			}
 			if e.Args.Crit != "" {
 				tr.launches = append(tr.launches, s)
@@ -115,10 +116,10 @@ func readTrace(t tester, data []byte) *traced {
 	return tr
 }
 
-// path is the critical path of a launch, from its end: what it was on, and for how long.
-// Together that is the whole launch; latencies between activities are its explanation or
-// a mistake in the trace.
-func (tr *traced) path(t tester, launch *tracedSlice, longest simtime.Time) (steps []string) {
+// criticalPath returns the critical path of a launch, from its end to its start: activities
+// and the latencies between them, with their times. It checks that they cover the launch
+// and that no latency is longer than longest.
+func (tr *parsedTrace) criticalPath(t tester, launch *traceSlice, longest simtime.Time) (steps []string) {
 	t.Helper()
 	now := launch.end
 	for id := launch.after; id != 0; {
@@ -127,13 +128,13 @@ func (tr *traced) path(t tester, launch *tracedSlice, longest simtime.Time) (ste
 			t.Fatalf("no activity %d, after %v", id, steps)
 		}
 		if gap := now - a.end; gap > longest {
-			t.Fatalf("%s %s ended %v before what it released, after %v", a.track, a.name, gap, steps)
+			t.Fatalf("%s %s ended %v before the activity that it released, after %v", a.track, a.name, gap, steps)
 		} else if gap > 0 {
 			steps = append(steps, fmt.Sprintf("%v", gap))
 			now = a.end
 		}
 		if now < a.start {
-			t.Fatalf("%s %s begins %v after what it released, after %v", a.track, a.name, a.start-now, steps)
+			t.Fatalf("%s %s begins %v after the activity that it released, after %v", a.track, a.name, a.start-now, steps)
 		}
 		if now > a.start {
 			steps = append(steps, fmt.Sprintf("%s %s %v", a.track, a.name, now-a.start))
@@ -146,8 +147,9 @@ func (tr *traced) path(t tester, launch *tracedSlice, longest simtime.Time) (ste
 	return steps
 }
 
-// recorded runs something on a machine that is recorded, and is the trace.
-func recorded(t tester, o Options, run func(o Options) *rig) *traced {
+// recordTrace calls run with options that record a trace, and returns the parsed trace. It
+// checks the bytes on each link.
+func recordTrace(t tester, o Options, run func(o Options) *rig) *parsedTrace {
 	t.Helper()
 	var file bytes.Buffer
 	o.Trace = trace.New(&file)
@@ -162,14 +164,15 @@ func recorded(t tester, o Options, run func(o Options) *rig) *traced {
 	return tr
 }
 
-// A load and a product of what it brought, stored: its path has every part of it.
+// TestTraceOfAKernelAlone checks the critical path of a kernel on one PE that loads a tile,
+// multiplies it by itself and stores the product.
 func TestTraceOfAKernelAlone(t *testing.T) {
 	var r *rig
 	var run *Run
-	tr := recorded(t, Options{}, func(o Options) *rig {
+	tr := recordTrace(t, Options{}, func(o Options) *rig {
 		r = newRig(t, o)
 		x := r.tensor(0, 64, 64)
-		run = r.on(Program{Targets: []PEID{0}, Body: func(t *tl.PE) {
+		run = r.run(Program{Targets: []PEID{0}, Body: func(t *tl.PE) {
 			a := t.Load(x, tl.Shape{64, 64}, tl.F16)
 			t.Store(x, a.Dot(a).To(tl.F16))
 		}})
@@ -179,9 +182,9 @@ func TestTraceOfAKernelAlone(t *testing.T) {
 	same(t, "the launch takes", tr.launches[0].end-tr.launches[0].start, run.Critical())
 	const rows = 64 * 64 * 2
 	s := r.spec.PE
-	moved := r.moves(r.hbm(0), r.tcm(0), rows)
+	moved := r.transferTime(r.hbm(0), r.tcm(0), rows)
 	want := []string{
-		"sip0.cube0.pe0 dma write store " + r.moves(r.tcm(0), r.hbm(0), rows).String(),
+		"sip0.cube0.pe0 dma write store " + r.transferTime(r.tcm(0), r.hbm(0), rows).String(),
 		r.setup.String(),
 		"sip0.cube0.pe0 store cast 16ns", // 8 KiB at 512 GB/s
 		"sip0.cube0.pe0 math cast " + pe.MathTime(s.Math, s.Math.Cycles.Simple, 64*64).String(),
@@ -190,16 +193,17 @@ func TestTraceOfAKernelAlone(t *testing.T) {
 		"sip0.cube0.pe0 gemm dot 64×64×64 " + pe.GemmTime(s.GEMM, 64, 64, 64).String(),
 		"sip0.cube0.pe0 fetch dot 64×64×64 32ns",
 		"sip0.cube0.pe0 dma read load " + moved.String(),
-		(r.scheduler + r.setup - 3*r.dispatch).String(), // the CPU went on for three more calls
+		(r.scheduler + r.setup - 3*r.dispatch).String(), // the CPU runs three more calls in this time
 		"sip0.cube0.pe0 cpu run " + (4 * r.dispatch).String(),
 	}
-	got := tr.path(t, tr.launches[0], r.setup+r.scheduler)
+	got := tr.criticalPath(t, tr.launches[0], r.setup+r.scheduler)
 	if !slices.Equal(got, want) {
 		t.Errorf("the path is\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 }
 
-// Launches that follow each other are on one track, those side by side on several.
+// TestLaunchesShareATrack checks that launches that run one after another are on one track,
+// and launches that run at the same time on different subtracks.
 func TestLaunchesShareATrack(t *testing.T) {
 	for _, c := range []struct {
 		pes  [2]PEID
@@ -208,11 +212,11 @@ func TestLaunchesShareATrack(t *testing.T) {
 		{[2]PEID{0, 0}, "host launches, host launches"},
 		{[2]PEID{0, 1}, "host launches, host launches 2"},
 	} {
-		tr := recorded(t, Options{}, func(o Options) *rig {
+		tr := recordTrace(t, Options{}, func(o Options) *rig {
 			r := newRig(t, o)
 			defer r.Close()
 			for _, id := range c.pes {
-				if _, err := r.Start(Program{Name: "k", Targets: []PEID{id}, Body: func(t *tl.PE) { pass(t, 100) }}, sim.Event{}); err != nil {
+				if _, err := r.Start(Program{Name: "k", Targets: []PEID{id}, Body: func(t *tl.PE) { spendCalls(t, 100) }}, sim.Event{}); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -223,20 +227,21 @@ func TestLaunchesShareATrack(t *testing.T) {
 	}
 }
 
-// Large transfers that meet on links interrupt each other: slices are cut short there, and
-// what each carried is still what the link did.
+// TestTraceOfInterruptions runs large transfers that interrupt each other on links, which
+// cuts their slices short. recordTrace checks that the bytes of the slices still add up to
+// the bytes of each link.
 func TestTraceOfInterruptions(t *testing.T) {
-	recorded(t, Options{}, func(o Options) *rig {
+	recordTrace(t, Options{}, func(o Options) *rig {
 		r := newRig(t, o)
 		x, y := r.tensor(0, 512, 512), r.tensor(3, 512, 512)
-		r.on(Program{Targets: []PEID{1, 2, 9}, Body: by(func(t *tl.PE) {
+		r.run(Program{Targets: []PEID{1, 2, 9}, Body: perRank(func(t *tl.PE) {
 			t.Store(y, t.Load(x, tl.Shape{512, 512}, tl.F16))
 		}, func(t *tl.PE) {
-			pass(t, 100)
+			spendCalls(t, 100)
 			t.Load(x, tl.Shape{512, 512}, tl.F16)
 		}, func(t *tl.PE) {
 			for range 50 {
-				pass(t, 20)
+				spendCalls(t, 20)
 				t.Load(x, tl.Shape{16}, tl.F16)
 				t.Notify(0, 0, tl.Add, 1)
 			}

@@ -16,16 +16,20 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// deed is a step of a random kernel, which all PEs of a ring run: x and y are tensors of
-// the PE's own, x one that others may write, and v the last tile.
-type deed struct {
+// kernelStep is a step of a random kernel, which all PEs of a ring run.
+type kernelStep struct {
 	name string
-	do   func(t *tl.PE, n int, x, y tl.Ptr, v tl.Tile) tl.Tile
+	// do runs the step and returns a tile for the next step. n is the size of the step. x and
+	// y are tensors in the HBM of the PE; other PEs may also write x. v is the tile of the
+	// previous step.
+	do func(t *tl.PE, n int, x, y tl.Ptr, v tl.Tile) tl.Tile
 }
 
-func next(t *tl.PE) int { return (t.Rank() + 1) % t.NumRanks() }
+// nextRank returns the rank of the next PE of the ring.
+func nextRank(t *tl.PE) int { return (t.Rank() + 1) % t.NumRanks() }
 
-var deeds = []deed{
+// kernelSteps are steps without composites.
+var kernelSteps = []kernelStep{
 	{"load", func(t *tl.PE, n int, x, _ tl.Ptr, _ tl.Tile) tl.Tile { return t.Load(x, tl.Shape{n, n}, tl.F16) }},
 	{"store", func(t *tl.PE, n int, _, y tl.Ptr, v tl.Tile) tl.Tile { t.Store(y, v); return v }},
 	{"dot", func(t *tl.PE, n int, _, _ tl.Ptr, _ tl.Tile) tl.Tile {
@@ -33,7 +37,7 @@ var deeds = []deed{
 		return a.Dot(a).To(tl.F16)
 	}},
 	{"math", func(t *tl.PE, _ int, _, _ tl.Ptr, v tl.Tile) tl.Tile { return v.Exp() }},
-	{"nothing", func(t *tl.PE, n int, _, _ tl.Ptr, v tl.Tile) tl.Tile { pass(t, n); return v }},
+	{"nothing", func(t *tl.PE, n int, _, _ tl.Ptr, v tl.Tile) tl.Tile { spendCalls(t, n); return v }},
 	{"send", func(t *tl.PE, n int, _, _ tl.Ptr, v tl.Tile) tl.Tile {
 		t.Send(tl.East, t.Zeros(tl.Shape{n, n}, tl.F16))
 		return t.Recv(tl.West, tl.Shape{n, n}, tl.F16)
@@ -43,28 +47,28 @@ var deeds = []deed{
 		t.RecvInto(tl.West, y, tl.Shape{n}, tl.F16)
 		return v
 	}},
-	{"receive beside", func(t *tl.PE, n int, _, _ tl.Ptr, v tl.Tile) tl.Tile {
+	{"receive while computing", func(t *tl.PE, n int, _, _ tl.Ptr, v tl.Tile) tl.Tile {
 		h := t.RecvAsync(tl.West, tl.Shape{n}, tl.F16)
 		t.Send(tl.East, t.Zeros(tl.Shape{n}, tl.F16))
 		v.Exp()
 		h.Wait()
 		return v
 	}},
-	{"receive from anybody", func(t *tl.PE, n int, _, _ tl.Ptr, v tl.Tile) tl.Tile {
+	{"receive from any port", func(t *tl.PE, n int, _, _ tl.Ptr, v tl.Tile) tl.Tile {
 		t.Send(tl.East, t.Zeros(tl.Shape{n}, tl.F16))
 		t.Select(tl.CanRecv(tl.West))
 		t.RecvAny(tl.Shape{n}, tl.F16)
 		return v
 	}},
 	{"put", func(t *tl.PE, n int, x, _ tl.Ptr, v tl.Tile) tl.Tile {
-		t.Put(next(t), x, t.Zeros(tl.Shape{n, n}, tl.F16))
+		t.Put(nextRank(t), x, t.Zeros(tl.Shape{n, n}, tl.F16))
 		return v
 	}},
 	{"get", func(t *tl.PE, n int, x, _ tl.Ptr, _ tl.Tile) tl.Tile {
-		return t.Get(next(t), x, tl.Shape{n, n}, tl.F16)
+		return t.Get(nextRank(t), x, tl.Shape{n, n}, tl.F16)
 	}},
 	{"signal", func(t *tl.PE, n int, _, _ tl.Ptr, v tl.Tile) tl.Tile {
-		t.Notify(next(t), n, tl.Add, 1)
+		t.Notify(nextRank(t), n, tl.Add, 1)
 		t.WaitSignal(n, tl.GE, 1)
 		t.Notify(t.Rank(), n, tl.Add, -1)
 		t.WaitSignal(n, tl.LE, 0)
@@ -72,8 +76,9 @@ var deeds = []deed{
 	}},
 }
 
-// composites are apart: the log does not say when their engines are at work.
-var composites = []deed{
+// compositeSteps are steps with composites. They are separate because the op log does not
+// say when a composite keeps the engines busy.
+var compositeSteps = []kernelStep{
 	{"product", func(t *tl.PE, n int, x, y tl.Ptr, v tl.Tile) tl.Tile {
 		a := t.Ref(x, tl.Shape{n, n}, tl.F16)
 		t.Composite(tl.Gemm(a, a, y))
@@ -89,32 +94,34 @@ var composites = []deed{
 	}},
 }
 
-// kernel is steps and their sizes.
-type kernel struct {
-	steps    []deed
+// randomKernel is a kernel of random steps, with the size of each step.
+type randomKernel struct {
+	steps    []kernelStep
 	sizes    []int
 	ids      []PEID
 	queues   topology.IPCQ
 	fidelity fabric.Fidelity
 }
 
-func anyKernel(t *rapid.T, of []deed) (k kernel) {
+// anyKernel draws a kernel with up to 12 of the given steps.
+func anyKernel(t *rapid.T, choices []kernelStep) (k randomKernel) {
 	k.ids = rapid.SampledFrom([][]PEID{{0, 1}, {0, 100}, {3, 9, 200}}).Draw(t, "PEs")
 	k.queues.BufferKind = rapid.SampledFrom(topology.BufferKinds).Draw(t, "slots")
 	k.fidelity = rapid.SampledFrom([]fabric.Fidelity{fabric.Train, fabric.Flit}).Draw(t, "fidelity")
-	names := make([]string, len(of))
-	for i, d := range of {
+	names := make([]string, len(choices))
+	for i, d := range choices {
 		names[i] = d.name
 	}
 	for _, name := range rapid.SliceOfN(rapid.SampledFrom(names), 1, 12).Draw(t, "steps") {
 		i := slices.Index(names, name)
-		k.steps, k.sizes = append(k.steps, of[i]), append(k.sizes, rapid.SampledFrom([]int{1, 16, 64, 90}).Draw(t, "size"))
+		k.steps, k.sizes = append(k.steps, choices[i]), append(k.sizes, rapid.SampledFrom([]int{1, 16, 64, 90}).Draw(t, "size"))
 	}
 	return k
 }
 
-// run runs the kernel on a new machine.
-func (k kernel) run(t tester, measure bool, rec ...*trace.Recorder) (*rig, *Run) {
+// run runs the kernel on a new machine. It measures the use of engines if measure is true,
+// and records a trace if rec is given.
+func (k randomKernel) run(t tester, measure bool, rec ...*trace.Recorder) (*rig, *Run) {
 	t.Helper()
 	o := Options{Log: true, Fidelity: k.fidelity}
 	if len(rec) > 0 {
@@ -122,11 +129,11 @@ func (k kernel) run(t tester, measure bool, rec ...*trace.Recorder) (*rig, *Run)
 	}
 	r := newRig(t, o)
 	r.Measuring = measure
-	return r, r.on(k.program(r))
+	return r, r.run(k.program(r))
 }
 
-// program is the kernel, with tensors on a machine.
-func (k kernel) program(r *rig) Program {
+// program maps the tensors of the kernel on a machine and returns its program.
+func (k randomKernel) program(r *rig) Program {
 	r.Helper()
 	const n = 90
 	x, windows := r.window(n*n, k.ids...)
@@ -143,8 +150,10 @@ func (k kernel) program(r *rig) Program {
 	}}
 }
 
-// swept adds up a PE's time piece by piece, between instants at which anything changes.
-func swept(u *pe.Usage, from, own, end simtime.Time) (b Breakdown) {
+// sumIntervals computes the breakdown of a PE between from and end in a second way. It
+// visits each interval in which no engine changes between busy and idle. own is the time at
+// which the PE ended.
+func sumIntervals(u *pe.Usage, from, own, end simtime.Time) (b Breakdown) {
 	comm := slices.Concat(u.DMA[fabric.Comm], u.Waits, pe.Spans{{Start: own, End: end}})
 	at := []simtime.Time{from, end}
 	for _, list := range []pe.Spans{u.Compute, u.DMA[fabric.Compute], comm} {
@@ -158,19 +167,19 @@ func swept(u *pe.Usage, from, own, end simtime.Time) (b Breakdown) {
 			return slices.ContainsFunc(list, func(s pe.Span) bool { return s.Start <= at[i] && at[i+1] <= s.End })
 		}
 		took := at[i+1] - at[i]
-		computes, moves, talks := during(u.Compute), during(u.DMA[fabric.Compute]), during(comm)
+		computing, moving, communicating := during(u.Compute), during(u.DMA[fabric.Compute]), during(comm)
 		switch {
-		case computes:
+		case computing:
 			b.Compute += took
-			if moves {
+			if moving {
 				b.OverlappedMemory += took
 			}
-			if talks {
+			if communicating {
 				b.OverlappedComm += took
 			}
-		case talks:
+		case communicating:
 			b.Comm += took
-		case moves:
+		case moving:
 			b.Memory += took
 		default:
 			b.Idle += took
@@ -179,31 +188,33 @@ func swept(u *pe.Usage, from, own, end simtime.Time) (b Breakdown) {
 	return b
 }
 
-// The parts of any kernel's time add up, on every PE and from any instant on, and are
-// what one gets by looking at each piece of time for itself.
+// TestAnyBreakdownAddsUp checks that the parts of the breakdown of a random kernel add up
+// to its time, on every PE and from any instant on, and that they equal the result
+// of sumIntervals.
 func TestAnyBreakdownAddsUp(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		k := anyKernel(t, slices.Concat(deeds, composites))
+		k := anyKernel(t, slices.Concat(kernelSteps, compositeSteps))
 		_, run := k.run(t, true)
 		end := run.Start + run.Critical()
 		from := run.Start + run.Critical()*simtime.Time(rapid.IntRange(0, 8).Draw(t, "from"))/8
 		for i, id := range run.Targets {
 			b, ok := run.Breakdown(func(pe PEID) bool { return pe == id }, from)
 			u := run.cores[id].Usage()
-			if want := swept(u, from, run.end[i], end); !ok || b != want || b.Total() != end-from {
-				t.Fatalf("PE %d from %v to %v: %+v, together %v, want %+v", id, from, end, b, b.Total(), want)
+			if want := sumIntervals(u, from, run.end[i], end); !ok || b != want || b.Total() != end-from {
+				t.Fatalf("PE %d from %v to %v: %+v, in total %v, want %+v", id, from, end, b, b.Total(), want)
 			}
 			if memory := u.DMA[fabric.Compute].Total(); b.OverlappedMemory > b.Compute || b.OverlappedComm > b.Compute || b.OverlappedMemory+b.Memory > memory {
-				t.Fatalf("PE %d: %+v, and memory is at work for %v", id, b, memory)
+				t.Fatalf("PE %d: %+v, and memory is busy for %v", id, b, memory)
 			}
 		}
 	})
 }
 
-// Engines are at work when the log says that commands are.
-func TestComputeIsWhatTheLogSays(t *testing.T) {
+// TestComputeIsTheTimeOfCommands checks that engines count as computing exactly while the
+// op log has a command in progress.
+func TestComputeIsTheTimeOfCommands(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		k := anyKernel(t, deeds)
+		k := anyKernel(t, kernelSteps)
 		r, run := k.run(t, true)
 		for _, id := range run.Targets {
 			var want pe.Spans
@@ -219,29 +230,30 @@ func TestComputeIsWhatTheLogSays(t *testing.T) {
 	})
 }
 
-// Measuring changes no time.
+// TestMeasuringTakesNoTime checks that measuring changes no time, and that there is no
+// breakdown without measuring.
 func TestMeasuringTakesNoTime(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		k := anyKernel(t, slices.Concat(deeds, composites))
+		k := anyKernel(t, slices.Concat(kernelSteps, compositeSteps))
 		_, with := k.run(t, true)
 		_, without := k.run(t, false)
 		if with.Start != without.Start || !slices.Equal(with.end, without.end) {
-			t.Fatalf("measured it runs from %v to %v, want %v to %v", with.Start, with.end, without.Start, without.end)
+			t.Fatalf("with measuring, the kernel runs from %v to %v, want %v to %v", with.Start, with.end, without.Start, without.end)
 		}
 		if _, ok := without.Breakdown(func(PEID) bool { return true }, without.Start); ok {
-			t.Fatal("it was measured without being asked for")
+			t.Fatal("there is a breakdown although Measuring is false")
 		}
 	})
 }
 
-// BenchmarkMeasured is the ring of 256 PEs with and without a note of what they do.
+// BenchmarkMeasured runs a ring of 256 PEs with and without measuring the use of engines.
 func BenchmarkMeasured(b *testing.B) {
 	for _, on := range []bool{false, true} {
 		b.Run(map[bool]string{false: "off", true: "on"}[on], func(b *testing.B) {
 			for b.Loop() {
 				m := build(b, Options{}, "default")
 				m.Measuring = on
-				if _, err := m.Start(ringOf(everyPE(m), 100), sim.Event{}); err != nil {
+				if _, err := m.Start(ringProgram(everyPE(m), 100), sim.Event{}); err != nil {
 					b.Fatal(err)
 				}
 				m.mustRun(b)

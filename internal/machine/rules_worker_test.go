@@ -14,20 +14,21 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// runs has a worker run a kernel and is how long that takes.
-func (w *Worker) runs(name string, body func(t *tl.PE)) simtime.Time {
+// runKernel runs a kernel on a worker and returns how long it takes.
+func (w *Worker) runKernel(name string, body func(t *tl.PE)) simtime.Time {
 	from := w.Now()
 	w.Run(name, func(m tl.Machine) { body(tl.NewPE(m, name)) })
 	return w.Now() - from
 }
 
-// text is what a worker waits for.
-type text string
+// waitReason is a text that says what a worker waits for.
+type waitReason string
 
-func (s text) String() string { return string(s) }
+func (s waitReason) String() string { return string(s) }
 
-// A kernel that a worker runs takes as long as in a launch of its own, to the last
-// femtosecond, however many the worker has run before and whenever it begins.
+// TestAWorkersKernelTakesAsLongAsALaunch checks that a kernel on a worker takes as long as
+// in a launch by itself, to the femtosecond, independently of earlier kernels on the worker
+// and of its start time.
 func TestAWorkersKernelTakesAsLongAsALaunch(t *testing.T) {
 	sq := tl.Shape{64, 64}
 	kernels := []struct {
@@ -39,7 +40,7 @@ func TestAWorkersKernelTakesAsLongAsALaunch(t *testing.T) {
 			a := t.Load(x, sq, tl.F16)
 			t.Store(y, a.Dot(a).To(tl.F16).Add(1))
 		}},
-		{"a product for nobody", func(t *tl.PE, x, y tl.Ptr) { t.Zeros(sq, tl.F16).Dot(t.Zeros(sq, tl.F16)) }},
+		{"a product that is not used", func(t *tl.PE, x, y tl.Ptr) { t.Zeros(sq, tl.F16).Dot(t.Zeros(sq, tl.F16)) }},
 		{"a composite that it does not wait for", func(t *tl.PE, x, y tl.Ptr) {
 			t.Composite(tl.Gemm(t.Ref(x, sq, tl.F16), t.Ref(x, sq, tl.F16), y))
 		}},
@@ -48,10 +49,10 @@ func TestAWorkersKernelTakesAsLongAsALaunch(t *testing.T) {
 			t.Store(s, t.Load(x, sq, tl.F16).Pin())
 			t.Store(y, t.Load(s, sq, tl.F16))
 		}},
-		{"a notification of its own", func(t *tl.PE, x, y tl.Ptr) {
+		{"a notification to itself", func(t *tl.PE, x, y tl.Ptr) {
 			t.Notify(0, 0, tl.Set, 7)
 			t.WaitSignal(0, tl.EQ, 7)
-			t.Notify(0, 0, tl.Set, 0) // on its way at the end
+			t.Notify(0, 0, tl.Set, 0) // in flight when the kernel returns
 		}},
 	}
 	for _, id := range []PEID{0, 100} {
@@ -60,56 +61,58 @@ func TestAWorkersKernelTakesAsLongAsALaunch(t *testing.T) {
 			for i, k := range kernels {
 				r := newRig(t, Options{}, sets...)
 				x, y := r.tensor(0, 64, 64), r.tensor(id, 64, 64)
-				want[i] = r.on(Program{Targets: []PEID{id}, Body: func(t *tl.PE) { k.body(t, x, y) }}).exec(id)
+				want[i] = r.run(Program{Targets: []PEID{id}, Body: func(t *tl.PE) { k.body(t, x, y) }}).ExecOf(id)
 			}
 			r := newRig(t, Options{}, sets...)
 			x, y := r.tensor(0, 64, 64), r.tensor(id, 64, 64)
 			total := simtime.Time(0)
-			run := r.on(Program{Targets: []PEID{id}, Serve: func(w *Worker) {
+			run := r.run(Program{Targets: []PEID{id}, Serve: func(w *Worker) {
 				for round := range 3 {
 					for i, k := range kernels {
-						took := w.runs(k.name, func(t *tl.PE) { k.body(t, x, y) })
+						took := w.runKernel(k.name, func(t *tl.PE) { k.body(t, x, y) })
 						same(t, fmt.Sprintf("PE %d, round %d of %s with %v", id, round, k.name, sets), took, want[i])
 						total += took
-						w.SleepUntil(w.Now() + simtime.Time(i)*123_457) // between two cycles
+						w.SleepUntil(w.Now() + simtime.Time(i)*123_457) // not a multiple of a cycle
 						total += simtime.Time(i) * 123_457
 					}
 				}
 			}})
-			same(t, "the launch takes", run.exec(id), total)
+			same(t, "the launch takes", run.ExecOf(id), total)
 		}
 	}
 }
 
-// turns has two workers run kernels of so many calls in turn, each waking the other.
-func turns(r *rig, rounds int) (began []simtime.Time, run *Run) {
+// takeTurns runs kernels on two workers in turn. Each worker wakes the other after its
+// kernel. began has the start times of the kernels.
+func takeTurns(r *rig, rounds int) (began []simtime.Time, run *Run) {
 	workers := make([]*Worker, 2)
 	turn := 0
-	run = r.on(Program{Targets: []PEID{0, 100}, Serve: func(w *Worker) {
+	run = r.run(Program{Targets: []PEID{0, 100}, Serve: func(w *Worker) {
 		workers[w.Rank()] = w
 		for turn < rounds {
 			for turn < rounds && turn%2 != w.Rank() {
-				w.Wait(text("its turn"))
+				w.Wait(waitReason("its turn"))
 			}
 			if turn == rounds {
 				break
 			}
 			began = append(began, w.Now())
-			w.runs("task", func(t *tl.PE) { pass(t, 10*(w.Rank()+1)) })
+			w.runKernel("task", func(t *tl.PE) { spendCalls(t, 10*(w.Rank()+1)) })
 			turn++
 			if other := workers[1-w.Rank()]; other != nil {
 				other.Wake()
-				other.Wake() // the second does nothing
+				other.Wake() // the second Wake does nothing
 			}
 		}
 	}})
 	return began, run
 }
 
-// Workers that wake each other go on at that instant.
+// TestWorkersTakeTurns checks that a worker continues at the instant at which another wakes
+// it.
 func TestWorkersTakeTurns(t *testing.T) {
 	r := newRig(t, Options{})
-	began, run := turns(r, 5)
+	began, run := takeTurns(r, 5)
 	d := r.dispatch
 	var got []simtime.Time
 	for _, at := range began {
@@ -121,20 +124,21 @@ func TestWorkersTakeTurns(t *testing.T) {
 	same(t, "the launch takes", run.Critical(), 70*d)
 }
 
-// A Wake of a worker that runs a kernel or sleeps does nothing, neither then nor later.
-func TestWakeEndsWaitAlone(t *testing.T) {
+// TestWakeEndsOnlyWait checks that Wake does nothing to a worker that runs a kernel or
+// sleeps, and does not end its next Wait either.
+func TestWakeEndsOnlyWait(t *testing.T) {
 	r := newRig(t, Options{})
 	var first *Worker
 	d := r.dispatch
 	var ends [3]simtime.Time
-	run := r.on(Program{Targets: []PEID{0, 1}, Serve: func(w *Worker) {
+	run := r.run(Program{Targets: []PEID{0, 1}, Serve: func(w *Worker) {
 		if w.Rank() == 0 {
 			first = w
-			w.runs("long", func(t *tl.PE) { pass(t, 100) })
+			w.runKernel("long", func(t *tl.PE) { spendCalls(t, 100) })
 			ends[0] = w.Now()
 			w.SleepUntil(w.Now() + 100*d)
 			ends[1] = w.Now()
-			w.Wait(text("the end"))
+			w.Wait(waitReason("the end"))
 			ends[2] = w.Now()
 			return
 		}
@@ -149,23 +153,24 @@ func TestWakeEndsWaitAlone(t *testing.T) {
 	}
 }
 
-// Ranks with one home have the same signals: a notification takes the way to the home,
-// and all who wait for it there go on at that instant.
+// TestSignalsOfAHome checks that ranks with the same home share their signals. A
+// notification takes as long as a notification to the home. All ranks of the home that wait
+// for it continue at that instant.
 func TestSignalsOfAHome(t *testing.T) {
-	r := newRigOf(t, Options{Log: true}, "default")
+	r := newPresetRig(t, Options{Log: true}, "default")
 	sender := r.ID(1, 0, 0)
-	targets := []PEID{sender, 2, 9} // 9 is in another cube than its home
+	targets := []PEID{sender, 2, 9} // PE 9 is in another cube than its home, PE 2
 	var at, both [3]simtime.Time
-	run := r.on(Program{Targets: targets, Homes: []PEID{sender, 2, 2}, Serve: func(w *Worker) {
-		w.runs("k", by(func(t *tl.PE) {
-			pass(t, 20)
-			t.Notify(2, 3, tl.Set, 1) // of PE 9, which is PE 2 for that
+	run := r.run(Program{Targets: targets, Homes: []PEID{sender, 2, 2}, Serve: func(w *Worker) {
+		w.runKernel("k", perRank(func(t *tl.PE) {
+			spendCalls(t, 20)
+			t.Notify(2, 3, tl.Set, 1) // to rank 2, whose home is PE 2
 			t.WaitSignal(0, tl.EQ, 2)
 			at[0] = r.clock(t)
 		}, func(t *tl.PE) {
 			t.WaitSignal(3, tl.EQ, 1)
 			at[1] = r.clock(t)
-			t.Notify(2, 4, tl.Set, 1) // both
+			t.Notify(2, 4, tl.Set, 1) // ranks 1 and 2 share the signal
 			t.WaitSignal(4, tl.EQ, 1)
 			both[1] = r.clock(t)
 		}, func(t *tl.PE) {
@@ -179,19 +184,20 @@ func TestSignalsOfAHome(t *testing.T) {
 			}
 		}))
 	}})
-	want := run.Start + 21*r.dispatch + r.notice(sender, 2)
-	same(t, "PE 2 goes on at", at[1], want)
-	same(t, "PE 9 goes on at", at[2], want)
-	want += r.dispatch + r.notice(2, 2)
-	same(t, "PE 2 goes on again at", both[1], want)
-	same(t, "PE 9 goes on again at", both[2], want)
-	same(t, "PE 256 goes on at", at[0], want+2*r.dispatch+r.notice(9, sender))
+	want := run.Start + 21*r.dispatch + r.notifyTime(sender, 2)
+	same(t, "PE 2 continues at", at[1], want)
+	same(t, "PE 9 continues at", at[2], want)
+	want += r.dispatch + r.notifyTime(2, 2)
+	same(t, "PE 2 continues again at", both[1], want)
+	same(t, "PE 9 continues again at", both[2], want)
+	same(t, "PE 128 continues at", at[0], want+2*r.dispatch+r.notifyTime(9, sender))
 	for i, op := range r.ops(oplog.Notify)[:2] {
-		same(t, fmt.Sprint("who notification ", i, " is for"), op.Peer, 2)
+		same(t, fmt.Sprint("the rank that notification ", i, " is for"), op.Peer, 2)
 	}
 }
 
-// Signals of homes are zero at the start of every launch, for all of their ranks.
+// TestSignalsOfHomesAreZeroAtTheStart checks that shared signals are 0 at the start of
+// every launch.
 func TestSignalsOfHomesAreZeroAtTheStart(t *testing.T) {
 	r := newRig(t, Options{})
 	for i := range 2 {
@@ -210,8 +216,9 @@ func TestSignalsOfHomesAreZeroAtTheStart(t *testing.T) {
 	r.Close()
 }
 
-// What a worker leaves behind is the error of its kernel, by the kernel's name.
-func TestAWorkersKernelIsNamed(t *testing.T) {
+// TestErrorsNameTheWorkersKernel checks that an error of a worker's kernel has the name of
+// this kernel, not of the launch.
+func TestErrorsNameTheWorkersKernel(t *testing.T) {
 	var late tl.Machine
 	for _, c := range []struct {
 		name string
@@ -229,15 +236,16 @@ func TestAWorkersKernelIsNamed(t *testing.T) {
 				return
 			}
 			w.SleepUntil(w.Now() + 1)
-			w.runs(c.name, c.body)
+			w.runKernel(c.name, c.body)
 		}})
 		same(t, c.name, e.Err.Error(), c.want)
 		same(t, "the kernel is", e.Kernel, c.name)
 	}
 }
 
-// A program is a body or a server, and homes are PEs of the launch.
-func TestProgramsThatCannotBe(t *testing.T) {
+// TestProgramErrors checks that a program must have either a Body or a Serve, and that
+// homes must be PEs of the launch.
+func TestProgramErrors(t *testing.T) {
 	body := func(*tl.PE) {}
 	for _, c := range []struct {
 		p    Program
@@ -256,8 +264,9 @@ func TestProgramsThatCannotBe(t *testing.T) {
 	}
 }
 
-// Idle workers are not in the report of a deadlock, unless nobody else is there.
-func TestIdleWorkersAreNotToBlame(t *testing.T) {
+// TestDeadlockReportsOmitIdleWorkers checks that the report of a deadlock names idle
+// workers only if all processes are idle.
+func TestDeadlockReportsOmitIdleWorkers(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		busy bool
@@ -269,9 +278,9 @@ func TestIdleWorkersAreNotToBlame(t *testing.T) {
 		r := newRig(t, Options{})
 		d := r.deadlock(Program{Name: "serve", Targets: []PEID{0, 1, 2}, Serve: func(w *Worker) {
 			if w.Rank() == 1 && c.busy {
-				w.runs("k", func(t *tl.PE) { t.WaitSignal(3, tl.EQ, 1) })
+				w.runKernel("k", func(t *tl.PE) { t.WaitSignal(3, tl.EQ, 1) })
 			}
-			w.Wait(text("a task"))
+			w.Wait(waitReason("a task"))
 		}})
 		var got []string
 		for _, b := range d.Blocked {
@@ -281,24 +290,24 @@ func TestIdleWorkersAreNotToBlame(t *testing.T) {
 	}
 }
 
-// Tasks are in the log with their names, numbers and what they come after, also where
-// lines are not wanted.
+// TestTasksInTheLog checks that the op log has the names, numbers and dependencies of
+// tasks, even if it has no lines of kernels.
 func TestTasksInTheLog(t *testing.T) {
 	r := newRig(t, Options{Log: true, NoLines: true})
 	var ended oplog.ID
 	var at [2][2]simtime.Time
-	run := r.on(Program{Targets: []PEID{0, 100}, Serve: func(w *Worker) {
+	run := r.run(Program{Targets: []PEID{0, 100}, Serve: func(w *Worker) {
 		if w.Rank() == 0 {
 			w.Begin("first", 0, nil, 0)
 			at[0][0] = w.Now()
-			w.runs("first", func(t *tl.PE) { pass(t, 10) })
+			w.runKernel("first", func(t *tl.PE) { spendCalls(t, 10) })
 			ended, at[0][1] = w.End(0), w.Now()
 			return
 		}
 		w.SleepUntil(w.Now() + simtime.Microsecond)
 		w.Begin("second", 7, []oplog.Operand{{From: ended}}, ended)
 		at[1][0] = w.Now()
-		w.runs("second", func(t *tl.PE) { t.Zeros(tl.Shape{64}, tl.F16) })
+		w.runKernel("second", func(t *tl.PE) { t.Zeros(tl.Shape{64}, tl.F16) })
 		w.End(7)
 		at[1][1] = w.Now()
 		w.Begin("second", 8, nil, 0)
@@ -331,7 +340,8 @@ func TestTasksInTheLog(t *testing.T) {
 	same(t, "lines", strings.Join(r.Log.Lines, " "), " first second")
 }
 
-// Without a log, tasks, kernels of workers and waits for them allocate nothing.
+// TestWorkersAllocateNothing checks that tasks, kernels of workers and waits allocate
+// nothing if there is no op log.
 func TestWorkersAllocateNothing(t *testing.T) {
 	if raceDetector {
 		t.Skip("the race detector allocates")
@@ -341,7 +351,7 @@ func TestWorkersAllocateNothing(t *testing.T) {
 	var first *Worker
 	var before, after runtime.MemStats
 	const warm, measured = 500, 1000
-	what := new(text)
+	what := new(waitReason)
 	var failed error
 	b := tl.Block{Ptr: x, Shape: oplog.Shape{Rank: 1, Dim: [4]int32{64}}, DType: tl.F16}
 	b.Valid = b.Shape
@@ -349,7 +359,7 @@ func TestWorkersAllocateNothing(t *testing.T) {
 	body := func(m tl.Machine) {
 		failed = errors.Join(failed, m.Load(&v, b), m.Store(v, b))
 	}
-	r.on(Program{Targets: []PEID{0, 1}, Homes: []PEID{0, 0}, Serve: func(w *Worker) {
+	r.run(Program{Targets: []PEID{0, 1}, Homes: []PEID{0, 0}, Serve: func(w *Worker) {
 		if w.Rank() == 0 {
 			first = w
 			for i := range warm + measured {
@@ -368,12 +378,12 @@ func TestWorkersAllocateNothing(t *testing.T) {
 			first.Wake()
 		}
 	}})
-	if n := after.Mallocs - before.Mallocs; failed != nil || n > 20 { // what the runtime does beside
+	if n := after.Mallocs - before.Mallocs; failed != nil || n > 20 { // the Go runtime may allocate a few
 		t.Errorf("%d objects allocated in 1,000 rounds, error %v, want none", n, failed)
 	}
 }
 
-// BenchmarkWorker is a kernel of ten calls by one of two workers that take turns.
+// BenchmarkWorker measures kernels of 10 and 20 calls on two workers that take turns.
 func BenchmarkWorker(b *testing.B) {
-	turns(newRig(b, Options{}), b.N)
+	takeTurns(newRig(b, Options{}), b.N)
 }

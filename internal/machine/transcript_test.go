@@ -310,7 +310,7 @@ func (s *transcript) step(k *tl.PE, w []string, pe PEID, tiles map[string]tl.Til
 	case "await":
 		k.Wait(handles[w[1]])
 	case "idle":
-		pass(k, number(1))
+		spendCalls(k, number(1))
 	case "print":
 		k.Printf("%v", tiles[w[1]].Values())
 	default:

@@ -26,7 +26,7 @@ type Tiles struct {
 	reserved    memory.Bytes // by reservations
 	slots       []slot       // slot 0 has no tile: it is the head of the list in order of use
 	freeList    int32        // the first free slot; 0 is none
-	freedBy     sim.Mark     // the activity that the latest call of Room waited for
+	freedBy     sim.Mark     // the activity that the latest call of MakeSpace waited for
 	dma         *DMA
 	pipeline    *Pipeline
 }
@@ -80,12 +80,12 @@ func (o *Overflow) Error() string {
 
 func (s *slot) bytes() memory.Bytes { return memory.Bytes(s.granules) * granule }
 
-// Room evicts tiles until n bytes are free, and returns the time from which they are free.
-// ok is false if the time is not known yet, because the next tile to evict is in use.
+// MakeSpace evicts tiles until n bytes are free, and returns the time from which they are
+// free. ok is false if the time is not known yet, because the next tile to evict is in use.
 //
 // keep names the operands of the current operation, which are the tiles that were used last.
-// If only tiles in keep and pinned tiles are left, Room returns an *Overflow.
-func (m *Tiles) Room(n memory.Bytes, keep ...int32) (at simtime.Time, ok bool, err error) {
+// If only tiles in keep and pinned tiles are left, MakeSpace returns an *Overflow.
+func (m *Tiles) MakeSpace(n memory.Bytes, keep ...int32) (at simtime.Time, ok bool, err error) {
 	n = roundUp(n)
 	for m.used+n > m.Size || m.count >= maxTiles {
 		old := m.oldest()
@@ -110,13 +110,13 @@ func (m *Tiles) Room(n memory.Bytes, keep ...int32) (at simtime.Time, ok bool, e
 	return at, true, nil
 }
 
-// FreedBy returns the activity that the latest call of Room waited for.
+// FreedBy returns the activity that the latest call of MakeSpace waited for.
 func (m *Tiles) FreedBy() sim.Mark { return m.freedBy }
 
 // MadeBy returns the activity that made a tile ready.
 func (m *Tiles) MadeBy(i int32) sim.Mark { return m.slots[i].by }
 
-// Reserve takes n bytes, which Room has made free, for a use other than tiles.
+// Reserve takes n bytes, which MakeSpace has made free, for a use other than tiles.
 func (m *Tiles) Reserve(n memory.Bytes) { m.reserve(roundUp(n)) }
 
 // Release frees n bytes that Reserve took.
@@ -130,9 +130,9 @@ func (m *Tiles) reserve(more memory.Bytes) {
 
 func roundUp(n memory.Bytes) memory.Bytes { return (n + granule - 1) / granule * granule }
 
-// New adds a tile of n bytes, which Room has made free, and returns its slot and version.
-// The tile is ready when the given number of parts has arrived, or when a command or
-// SetReady sets its time.
+// New adds a tile of n bytes, which MakeSpace has made free, and returns its slot and
+// version. The tile is ready when the given number of parts has arrived, or when a command
+// or SetReady sets its time.
 func (m *Tiles) New(n memory.Bytes, parts int) (int32, uint32) {
 	i := m.freeList
 	if i == 0 {
