@@ -49,10 +49,9 @@ func (l level) String() string {
 	return fmt.Sprintf("the NoC of sip%d.cube%d", l.sip, l.cube)
 }
 
-// detour extends the path to a node with the fewest links within a level, and reports
-// whether there is a way. Among several ways it takes the one whose links have the lowest
-// ids. It is a breadth-first search from p.at, whose cost is linear in the size of the
-// level.
+// detour extends the path to a node by a shortest way within a level, and reports whether
+// there is a way. Of several shortest ways it takes the one whose links have the lowest
+// ids. It is a breadth-first search from p.at; its cost is linear in the size of the level.
 func (p *path) detour(l level, to NodeID) bool {
 	if p.at == to {
 		return true

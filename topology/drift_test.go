@@ -72,7 +72,7 @@ func TestSchemaAcceptsPresets(t *testing.T) {
 // result.
 func TestSchemaAgreesWithLoader(t *testing.T) {
 	full := presetTree(t, "default")
-	full["sip"].(map[string]any)["cube_mesh"] = map[string]any{"w": 1, "h": 1, "gap": "1 mm"} // small, so quick
+	full["sip"].(map[string]any)["cube_mesh"] = map[string]any{"w": 1, "h": 1, "gap": "1 mm"} // small, so that the test is fast
 	full["overrides"] = []any{map[string]any{
 		"link": "sip0.io.switch<->sip1.io.switch", "bandwidth": "50 GB/s", "latency": "1 us",
 	}}

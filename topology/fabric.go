@@ -143,7 +143,7 @@ func (g grid) neighbor(i int, d Direction) (int, bool) {
 }
 
 // nextSide returns the side on which dimension-order routing leaves a vertex for another
-// vertex: along the row to the right column, then along the column.
+// vertex. The route first follows the row to the other vertex's column, then that column.
 func (g grid) nextSide(from, to int) Direction {
 	x, y := g.position(from)
 	tx, ty := g.position(to)

@@ -23,14 +23,14 @@ const (
 	KindIOCPU           // command processor of a SIP
 	KindIOSwitch        // fabric switch of a SIP
 	KindUCIe            // die-to-die port of a cube or of the IO chiplet
-	KindRouter          // of a cube's NoC
+	KindRouter          // router of a cube's NoC
 	KindCubeCPU         // control CPU of a cube
-	KindSRAM            // of a cube
-	KindHBM             // slice of one PE
+	KindSRAM            // shared memory of a cube
+	KindHBM             // memory slice of one PE
 	KindPECPU           // runs the kernel; this kind and the following are units of a PE
-	KindScheduler       // dispatches and tracks completion
-	KindDMA             // between the NoC and the TCM
-	KindFetchStore      // between the TCM and the registers
+	KindScheduler       // dispatches commands and tracks their completion
+	KindDMA             // moves data between the NoC and the TCM
+	KindFetchStore      // moves data between the TCM and the registers
 	KindGEMM            // matrix engine
 	KindMath            // vector engine
 	KindTCM             // scratch memory
@@ -56,7 +56,7 @@ type Node struct {
 type Link struct {
 	From, To  NodeID
 	Bandwidth BytesPerSec
-	Latency   Time // on the wire; entering To adds its Overhead
+	Latency   Time // time on the wire, without the Overhead of To
 }
 
 // Graph is a compiled system: its components and the directed links between them. It does
@@ -82,7 +82,7 @@ type Graph struct {
 
 // cubeIDs is the indices of the components of a cube among the components of its SIP.
 type cubeIDs struct {
-	first int                // of routers, CPU, SRAM, HBM slices, PE units and ports, in this order
+	first int                // the first router; CPU, SRAM, HBM slices, PE units and ports follow
 	port  [numDirections]int // the port on each side; -1 if there is no neighbour
 }
 

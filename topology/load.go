@@ -62,7 +62,7 @@ func (s *Spec) Source() string { return s.origin.Name() }
 // Origin identifies the configuration of a result.
 type Origin struct {
 	Source string `json:"source"` // a path or "preset NAME", and the --set arguments
-	Hash   string `json:"hash"`   // of the effective configuration
+	Hash   string `json:"hash"`   // hash of the effective configuration
 }
 
 // OriginOf returns the origin of the configuration of a system, of collectives or of

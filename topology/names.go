@@ -81,8 +81,8 @@ func (g *Graph) candidates(name string) (first, end NodeID) {
 	return g.inSIP(sip, g.cubes[cube].first), g.inSIP(sip, last)
 }
 
-// nearestName returns the name of the component that is most similar to a name that does not
-// exist, or "". It searches the SIP of the name, or SIP 0 if the name has no valid SIP.
+// nearestName returns the name of the component that is most similar to a name that does
+// not exist, or "". It searches the SIP of the name, or SIP 0 if the name has no valid SIP.
 func (g *Graph) nearestName(name string) string {
 	const enough = 1 << 13 // components, so that the search in a huge SIP is fast
 	part, _, _ := strings.Cut(name, ".")
@@ -152,16 +152,16 @@ func (g *Graph) LookupLink(name string) ([]LinkID, bool) {
 	if !okFrom || !okTo {
 		return nil, false
 	}
-	ids := g.parallel(nil, from, to, ordinal)
+	ids := g.appendLinks(nil, from, to, ordinal)
 	if both {
-		ids = g.parallel(ids, to, from, ordinal)
+		ids = g.appendLinks(ids, to, from, ordinal)
 	}
 	return ids, len(ids) > 0
 }
 
-// parallel appends the links from one node to another: the link with an ordinal, or all
+// appendLinks appends the links from one node to another: the link with an ordinal, or all
 // links if ordinal is negative.
-func (g *Graph) parallel(ids []LinkID, from, to NodeID, ordinal int) []LinkID {
+func (g *Graph) appendLinks(ids []LinkID, from, to NodeID, ordinal int) []LinkID {
 	first, n := g.between(from, to)
 	for id := first; id < first+LinkID(n); id++ {
 		if k, _ := g.ordinal(id); ordinal < 0 || k == ordinal {

@@ -94,6 +94,7 @@ func defineQuantity[T ~int64](s config.Scalars, q *quantity) {
 		func(v T) string { return q.format(int64(v)) })
 }
 
+// want describes the syntax in errors: "a size such as 2 MiB".
 func (q *quantity) want() string { return q.name + " such as " + q.example }
 
 // decimal matches the number of a quantity, without its unit.

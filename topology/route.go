@@ -15,11 +15,13 @@ import (
 //     endpoint of the other end's SIP.
 //   - In a NoC and in the cube mesh, routing is XY: along the row, then along the column.
 //     The path crosses the cubes on the way from UCIe port to UCIe port.
-//   - Between a cube and its IO chiplet, the path follows the cube's column through row 0.
-//   - On the SIP fabric, routing is in dimension order, columns first. The path takes the
-//     shorter way round, and the positive direction at a tie. Of k parallel links it takes
-//     number (cube·PEs + PE of the source + SIP of the destination) mod k, so that the PEs
-//     of a SIP that send to the same other SIP share the links evenly.
+//   - Between a cube and its IO chiplet, the path follows the cube's column; the IO chiplet
+//     is connected to row 0.
+//   - On the SIP fabric, routing is in dimension order: along the row, then along the
+//     column. The path takes the shorter way round, and the positive direction at a tie.
+//     Of k parallel links it takes number (cube·PEs + PE of the source + SIP of the
+//     destination) mod k, so that the PEs of a SIP that send to the same other SIP share
+//     the links evenly.
 //   - If a link on this path is absent, the path crosses that NoC, cube mesh or fabric by
 //     a shortest path instead; see detour.
 //
@@ -66,8 +68,8 @@ func (g *Graph) lane(from, to NodeID) int {
 	return lane
 }
 
-// anchor returns the next node on the way from an endpoint to its junction. The host has a
-// PCIe endpoint for every SIP; it takes that of the other end's SIP.
+// anchor returns the next node on the way from an endpoint to its junction. The host is
+// connected to a PCIe endpoint of every SIP; otherSIP selects one.
 func (g *Graph) anchor(id NodeID, otherSIP int) NodeID {
 	n := g.Node(id)
 	sip, cube := int(n.SIP), int(n.Cube)

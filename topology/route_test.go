@@ -156,8 +156,8 @@ func TestFabricRoutes(t *testing.T) {
 	}
 }
 
-// TestParallelLinksShare checks that transfers from each PE of a SIP to the same PE of the
-// other SIP use the parallel links evenly.
+// TestParallelLinksShare checks that routes from each PE of a SIP to the corresponding PE of
+// the other SIP use the parallel links evenly.
 func TestParallelLinksShare(t *testing.T) {
 	s := testSpec()
 	s.System.SIPs.Link.Links = 4

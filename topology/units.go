@@ -11,7 +11,7 @@ import (
 // Time is simulated time in femtoseconds.
 type Time = simtime.Time
 
-// Bytes is an amount of data or a size of memory.
+// Bytes is an amount of data or a size of memory in bytes.
 type Bytes int64
 
 // The binary units of memory sizes.
@@ -108,8 +108,8 @@ func (q IPCQ) RingBytes() Bytes { return Bytes(q.MaxPorts) * Bytes(q.NSlots) * q
 // String formats the size as m×k×n.
 func (d Dims3) String() string { return fmt.Sprintf("%d×%d×%d", d.M, d.K, d.N) }
 
-// checkGraphMemory returns an error if this computer has too little memory for the graph of the
-// system.
+// checkGraphMemory returns an error if this computer has too little memory for the graph
+// of the system.
 func (s *Spec) checkGraphMemory() error {
 	if err := host.Check(s.graphBytes()); err != nil {
 		return fmt.Errorf("a system of %d SIPs with %d×%d cubes of %d×%d routers: %w: make it smaller",

@@ -46,8 +46,8 @@ func (g *Graph) sipLinks() []Link {
 	return w.links
 }
 
-// connectIO connects the units of the IO chiplet to its switch, and its ports to the cubes of row
-// 0.
+// connectIO connects the units of the IO chiplet to its switch, and its ports to the cubes
+// of row 0.
 func (w *wiring) connectIO() {
 	g, io, ucie := w.g, w.g.spec.SIP.IO, w.g.spec.SIP.UCIe
 	w.duplex(g.PCIe(0), g.IOSwitch(0), io.Bandwidth, nil)
@@ -68,7 +68,8 @@ func (w *wiring) connectDies(cube int) {
 	}
 }
 
-// connectNoC connects the routers of a cube to each other and to the cube's ports, CPU and SRAM.
+// connectNoC connects the routers of a cube to each other and to the cube's ports, CPU and
+// SRAM.
 func (w *wiring) connectNoC(cube int) {
 	g, c := w.g, w.g.spec.Cube
 	for r := range g.noc.size() {
@@ -87,8 +88,8 @@ func (w *wiring) connectNoC(cube int) {
 	w.duplex(g.router(0, cube, g.siteRouter(c.SRAM.At)), g.SRAM(0, cube), c.SRAM.Bandwidth, nil)
 }
 
-// connectPE connects a PE and its HBM slice to their router, and the units of the PE to each
-// other.
+// connectPE connects a PE and its HBM slice to their router, and the units of the PE to
+// each other.
 func (w *wiring) connectPE(cube, pe int) {
 	g, s := w.g, w.g.spec
 	router := g.router(0, cube, g.sites[pe])
@@ -118,8 +119,9 @@ type absence struct {
 	ordinal  int // among parallel links
 }
 
-// applyOverrides applies the overrides of the spec in order, so that of two overrides of one link
-// the later one counts. Names refer to the system before any link is removed.
+// applyOverrides applies the overrides of the spec in order: if two overrides change the
+// same value of a link, the later one counts. Names refer to the system before any link is
+// removed.
 func (g *Graph) applyOverrides() config.Errors {
 	var errs config.Errors
 	removed := map[LinkID]bool{}
