@@ -39,7 +39,7 @@
 //	create     Full, Zeros, Arange
 //	compute    Dot, Softmax, Sum, Max, Min, To, Trans, Reshape, Broadcast
 //	math       Add, Sub, Mul, Div, Maximum, Minimum, FMA, Clamp, Where,
-//	           Lt, Le, Gt, Ge, Eq, Ne, And, Or, Xor (of bits, for integers),
+//	           Lt, Le, Gt, Ge, Eq, Ne, And, Or, Xor (bitwise, integers only),
 //	           Neg, Abs, Exp, Log, Sqrt, Rsqrt, Sigmoid, Tanh
 //	composite  Composite with Gemm, Stream or ReducePeers and an epilogue of Do; Wait
 //	queues     Send, Recv, RecvAny, RecvAsync, RecvInto
@@ -55,19 +55,19 @@
 //
 // # Shapes, dtypes, rounding
 //
-// Tiles have up to four axes. Elementwise operations broadcast: shapes are aligned
-// at their last axes, and a tile is repeated along an axis where it has extent 1 or
-// that it does not have. A reduction removes its axis; [Tile.Reshape] restores the
-// axis where broadcasting needs it. The dtypes of tiles must be equal; To converts. A
-// number takes the dtype of the tiles. If that is an integer type, the number must be
-// one of its values. Comparisons return u8, 0 or 1.
+// Tiles have up to four axes. Elementwise operations broadcast: shapes are aligned at
+// their last axes, and a tile is repeated along missing axes and along axes of extent
+// 1. A reduction removes its axis; [Tile.Reshape] restores the axis where broadcasting
+// needs it. The dtypes of tiles must be equal; To converts. A number takes the dtype
+// of the tiles. If that is an integer type, the number must be one of its values.
+// Comparisons return tiles of u8 whose elements are 0 or 1.
 //
 // Every operation rounds its result to the dtype once, to nearest, ties to even.
 // f16 and bf16 are computed in f32. Dot adds products to an f32 accumulator one by
 // one in ascending k (f64 for f64, integers for integers). It rounds each product
 // before adding it, so a loop over blocks of k computes the same bits as one Dot.
-// Only FMA fuses. Sum adds in ascending order, f16 and bf16 in f32. Integers wrap.
-// Package numeric documents all rules.
+// Only FMA fuses a product and a sum. Sum adds in ascending order, f16 and bf16 in
+// f32. Integers wrap. Package numeric documents all rules.
 //
 // # Masks
 //
@@ -101,8 +101,8 @@
 // queues, signals and the ends of launches order accesses. What a PE stored before a
 // Send is visible to the PE that has received the message. What it put before a
 // [PE.Notify] is visible to the PE that has waited for the signal. A message contains
-// what the tile, or the memory of the Ref, held when the send was issued. Accesses to
-// the same memory that are not ordered in this way are a race.
+// what the tile, or the memory of the Ref, held when the send was issued. Unordered
+// accesses of different PEs to the same memory are a race if one of them is a write.
 //
 // # Slow operations
 //

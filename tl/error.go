@@ -98,7 +98,7 @@ type Error struct {
 	PE     string // "sip0.cube5.pe3"
 	Op     string // "Dot"
 	Shapes string // the operands: "[32 64] f16, [32 64] f16"
-	Line   string // of the kernel: "matmul.go:41"
+	Line   string // the line of the kernel: "matmul.go:41"
 	Err    error
 }
 

@@ -37,9 +37,9 @@ type Machine interface {
 	// Send puts a tile into a queue and waits while the queue is full.
 	Send(port Port, v Value) error
 	// Recv takes the next message of a queue into a new tile v, or to memory if into is
-	// not nil. It waits for the message if wait is true; otherwise Wait does, with the
-	// Handle. For AnyPort, Recv waits until a port has a message. It serves the ports in
-	// turn and returns the port.
+	// not nil. If wait is true, Recv waits for the message; otherwise the PE calls Wait
+	// with the Handle. For AnyPort, Recv waits until a port has a message. It serves the
+	// ports in turn and returns the port.
 	Recv(port Port, v *Value, into *Block, wait bool) (Handle, Port, error)
 	// Select waits until at least one of the cases holds and returns the index of the
 	// first that does. There is at least one case.
@@ -48,7 +48,8 @@ type Machine interface {
 	Put(peer int, v Value, to Block) error
 	// Get reads a tile from the part of a window that a peer holds.
 	Get(peer int, v *Value, from Block) error
-	// Notify changes a signal of a peer after everything that was put before.
+	// Notify changes a signal of a peer after everything that was put to the peer before
+	// has arrived.
 	Notify(peer, signal int, op SignalOp, value int64) error
 	// WaitSignal waits until a signal of this PE compares true with value.
 	WaitSignal(signal int, cmp Cmp, value int64) error

@@ -20,7 +20,7 @@ import (
 // the tensor has its additional, outer axes packed: a tile of two axes through a pointer
 // into a vector consists of consecutive rows.
 type Ptr struct {
-	Addr   int64 // virtual
+	Addr   int64 // virtual address
 	DType  numeric.DType
 	Rank   int8     // the number of axes
 	Window int16    // the number of the tensor argument of the launch, from 1; 0 if Put and Get cannot use it

@@ -121,7 +121,7 @@ const (
 	South
 	East
 	West
-	GlobalNorth // between devices
+	GlobalNorth // this port and the next three are between devices
 	GlobalSouth
 	GlobalEast
 	GlobalWest
