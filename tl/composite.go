@@ -43,8 +43,8 @@ func Do(op Op, args ...any) Step { return Step{Math: op, operands: args} }
 
 // Composite starts a command that reads its operands from memory, computes and writes
 // its result to memory while the kernel continues. Each step of the epilogue is applied
-// to the result before it is written. The kernel may use the memory that the command
-// reads and writes again after [PE.Wait].
+// to the result before it is written. The memory that the command reads and writes is
+// safe to use after [PE.Wait].
 func (t *PE) Composite(cmd Command, epilogue ...Step) Handle {
 	if cmd.kind == 0 {
 		panic(t.fail("Composite", "", errors.New("a zero Command does nothing: make one with Gemm, Stream or ReducePeers")))

@@ -218,8 +218,9 @@ func NewPE(m Machine, kernel string) *PE {
 	return &PE{m: m, kernel: kernel, place: m.Place()}
 }
 
-// Through returns a PE for the same kernel whose operations run on wrap of this PE's
-// machine. The wrapper can observe or change them.
+// Through returns a PE for the same kernel whose operations run on another machine. wrap
+// returns that machine, which can observe or change operations before it passes them to
+// this PE's machine.
 func (t *PE) Through(wrap func(Machine) Machine) *PE { return NewPE(wrap(t.m), t.kernel) }
 
 // ProgramID returns the coordinate of the PE along an axis: 0 for the PE in its cube, 1

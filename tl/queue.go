@@ -172,9 +172,9 @@ func (p Port) String() string {
 }
 
 // Barrier waits until all ranks of the launch, or all given ranks, have called Barrier on
-// this signal as often as this rank. What these ranks did before the call is visible to
-// all of them after it. A kernel may call Barrier on one signal any number of times, with
-// the same ranks every time. The signal counts arrivals and has no other use.
+// this signal as often as this rank has. What these ranks did before the call is visible
+// to all of them after it. A kernel may call Barrier on one signal any number of times,
+// with the same ranks every time. The signal counts arrivals and has no other use.
 func (t *PE) Barrier(signal int, ranks ...int) {
 	b := t.m.Barrier(signal)
 	if err := b.enter(t.place.Rank, t.place.Ranks, ranks); err != nil {
@@ -189,8 +189,8 @@ func (t *PE) Barrier(signal int, ranks ...int) {
 	b.waiting = false
 }
 
-// Barrier is the state of the barrier on one signal of a rank. A machine keeps it until it
-// resets the signal.
+// Barrier is the state of the barrier on one signal of a rank. A machine keeps it until
+// the signal is reset.
 //
 // One counter is enough for all calls. A rank notifies its peers of its next call only
 // after all ranks have begun the present call. A signal changes only after everything

@@ -28,7 +28,7 @@ const (
 	U64  = numeric.U64
 )
 
-// Op names an elementwise operation where a composite needs one.
+// Op is an elementwise operation of a composite.
 type Op = numeric.Op
 
 // The operations of [Stream] and [Do].
