@@ -1,6 +1,6 @@
-// Package simtime has simulated time: an integer of femtoseconds, with exact text.
+// Package simtime defines simulated time: an integer number of femtoseconds that formats
+// and parses exactly.
 //
-// Times of the simulator, of results and of traces are of this one type, so that a
-// program can add and compare them without rounding. The package imports the standard
-// library alone.
+// The simulator, results and traces all use this type, so a program can add and compare
+// their times without rounding. The package imports only the standard library.
 package simtime

@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// Time is simulated time in femtoseconds: an instant since the start of the
-// run, or a duration. An int64 of them spans two and a half hours.
+// Time is simulated time in femtoseconds: an instant since the start of the run, or a
+// duration. The range of an int64 is two and a half hours.
 type Time int64
 
-// The units reports speak in, and the one the clock counts in.
+// The units of time. Femtosecond is the resolution of the clock.
 const (
 	Femtosecond Time = 1
 	Picosecond       = 1000 * Femtosecond
@@ -21,26 +21,26 @@ const (
 	Second           = 1000 * Millisecond
 )
 
-// Never is later than every event: the limit of a run without one.
+// Never is later than every event. It is the limit of a run without a limit.
 const Never Time = 1<<63 - 1
 
-// NS is the time in nanoseconds, exact up to 2^53 fs (9 s).
+// NS returns the time in nanoseconds, exact up to 2^53 fs (9 s).
 func (t Time) NS() float64 { return float64(t) / float64(Nanosecond) }
 
-// String is the time in nanoseconds, exact to the last digit: "12.5ns".
+// String formats the time in nanoseconds, exact to the last digit: "12.5ns".
 func (t Time) String() string { return string(t.AppendIn(nil, Nanosecond)) + "ns" }
 
 // MarshalJSON writes the time as an exact decimal number of nanoseconds.
 func (t Time) MarshalJSON() ([]byte, error) { return t.AppendIn(nil, Nanosecond), nil }
 
-// UnmarshalJSON reads what MarshalJSON writes.
+// UnmarshalJSON parses the output of MarshalJSON.
 func (t *Time) UnmarshalJSON(text []byte) (err error) {
 	*t, err = ParseTime(string(text), Nanosecond)
 	return err
 }
 
-// AppendIn appends the time as an exact decimal number of units, each a power of ten of
-// femtoseconds.
+// AppendIn appends the time as an exact decimal number of units. The unit must be a power
+// of ten of femtoseconds.
 func (t Time) AppendIn(b []byte, unit Time) []byte {
 	u, scale := uint64(t), uint64(unit)
 	if t < 0 {
@@ -60,11 +60,11 @@ func (t Time) AppendIn(b []byte, unit Time) []byte {
 	return b
 }
 
-// ParseTime reads what AppendIn writes: a decimal number of units that is a whole number of
-// femtoseconds.
+// ParseTime parses the output of AppendIn: a decimal number of units that is a whole
+// number of femtoseconds.
 func ParseTime(text string, unit Time) (Time, error) {
 	whole, fraction, _ := strings.Cut(text, ".")
-	digits := 0 // of a unit, behind the point
+	digits := 0 // the largest number of digits after the decimal point
 	for u := unit; u > 1; u /= 10 {
 		digits++
 	}
@@ -81,9 +81,9 @@ func ParseTime(text string, unit Time) (Time, error) {
 	return Time(fs), nil
 }
 
-// MulDiv is a·b/c rounded to nearest with a 128-bit intermediate, so that a
-// serialization time of any message on any link is exact to the femtosecond.
-// It saturates at Never rather than wrap.
+// MulDiv computes a·b/c with a 128-bit intermediate and rounds to nearest, so that the
+// serialization time of any message on any link is exact to the femtosecond. It saturates
+// at Never and does not wrap.
 func MulDiv(a, b, c uint64) Time {
 	hi, lo := bits.Mul64(a, b)
 	lo, carry := bits.Add64(lo, c/2, 0)
@@ -95,7 +95,7 @@ func MulDiv(a, b, c uint64) Time {
 	return Time(min(q, uint64(Never)))
 }
 
-// Unit is a unit that times are shown in.
+// Unit is a unit in which times are printed.
 type Unit struct {
 	Name string
 	Size Time
@@ -105,7 +105,7 @@ var units = []Unit{
 	{"s", Second}, {"ms", Millisecond}, {"µs", Microsecond}, {"ns", Nanosecond}, {"ps", Picosecond}, {"fs", Femtosecond},
 }
 
-// Unit returns the largest unit that fits in the time, and ns for 0.
+// Unit returns the largest unit that is not longer than the time, or ns for 0.
 func (t Time) Unit() Unit {
 	for _, u := range units {
 		if t >= u.Size {
@@ -115,21 +115,21 @@ func (t Time) Unit() Unit {
 	return Unit{"ns", Nanosecond}
 }
 
-// Number returns the time as an exact decimal number of units.
+// Number formats the time as an exact decimal number of units.
 func (u Unit) Number(t Time) string { return string(t.AppendIn(nil, u.Size)) }
 
-// Text returns the time, exact to the last digit, in the unit that [Time.Unit] picks: "12.5 µs".
+// Text formats the time in the unit of [Time.Unit], exact to the last digit: "12.5 µs".
 func (t Time) Text() string {
 	u := t.Unit()
 	return u.Number(t) + " " + u.Name
 }
 
-// Rounded returns the time as [Time.Text] does, rounded to four digits: "257.6 µs".
+// Rounded formats the time like [Time.Text], rounded to four digits: "257.6 µs".
 func (t Time) Rounded() string {
 	step := Femtosecond
 	for t/step > 9999 {
 		step *= 10
 	}
-	up := t % step * 2 / step // 1 from half a step on
+	up := t % step * 2 / step // 1 if the remainder is at least half a step
 	return ((t/step + up) * step).Text()
 }

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestTimeComesBack: whatever is written is read back to the femtosecond.
-func TestTimeComesBack(t *testing.T) {
+// TestTimeRoundTrip checks that formatted times are parsed back to the femtosecond.
+func TestTimeRoundTrip(t *testing.T) {
 	for _, tt := range []struct {
 		time Time
 		unit Time

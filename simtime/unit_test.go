@@ -53,12 +53,12 @@ func TestRounded(t *testing.T) {
 	}
 }
 
-// TestRoundedIsClose wants four digits at most that are within 0.05 % of the time, and
-// the time itself where it has no more.
+// TestRoundedIsClose checks that Rounded returns at most four digits and is within 0.05 %
+// of the time. A time of at most four digits must not change.
 func TestRoundedIsClose(t *testing.T) {
 	digits := func(n Time) int { return len(strings.TrimRight(fmt.Sprint(int64(n)), "0")) }
 	rapid.Check(t, func(t *rapid.T) {
-		// Times of every length, half of them of few digits.
+		// Times of every magnitude, half of them with few digits.
 		exact := Time(rapid.Int64Range(1, int64(Never)).Draw(t, "time"))
 		if rapid.Bool().Draw(t, "few digits") {
 			exact = Time(rapid.Int64Range(1, 99_999).Draw(t, "digits"))
@@ -80,7 +80,7 @@ func TestRoundedIsClose(t *testing.T) {
 	})
 }
 
-// readTime reads what [Time.Text] writes.
+// readTime parses the output of [Time.Text].
 func readTime(t *rapid.T, text string) Time {
 	number, name, _ := strings.Cut(text, " ")
 	for _, u := range units {

@@ -6,7 +6,7 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// TestNoAllocation holds what kernels do in their inner loops to no garbage.
+// TestNoAllocation checks that the operations of inner loops allocate no memory.
 func TestNoAllocation(t *testing.T) {
 	r := &recorder{}
 	pe := tl.NewPE(r, "test")
@@ -54,7 +54,7 @@ func TestNoAllocation(t *testing.T) {
 	}
 }
 
-// BenchmarkAdd is what tl itself adds to an operation.
+// BenchmarkAdd measures the time that package tl itself adds to an operation.
 func BenchmarkAdd(b *testing.B) {
 	pe := tl.NewPE(&recorder{silent: true}, "bench")
 	x := pe.Zeros(tl.Shape{32, 64}, tl.F16)
@@ -65,13 +65,13 @@ func BenchmarkAdd(b *testing.B) {
 	}
 }
 
-// inShard returns a pointer that is kept to a shard of some bytes.
+// inShard returns p, restricted to a shard of the given number of bytes.
 func inShard(p tl.Ptr, bytes int64) tl.Ptr {
 	p.Shard = &tl.Shard{Tensor: "tensor 1", Addr: p.Addr, Bytes: bytes}
 	return p
 }
 
-// BenchmarkLoad is a masked load of a block of a shard.
+// BenchmarkLoad measures a masked load of a block of a shard.
 func BenchmarkLoad(b *testing.B) {
 	pe := tl.NewPE(&recorder{silent: true}, "bench")
 	shard := inShard(matrix, 1<<20)
@@ -81,8 +81,8 @@ func BenchmarkLoad(b *testing.B) {
 	}
 }
 
-// BenchmarkCaller is what a machine pays for the line of an operation that it has
-// seen before.
+// BenchmarkCaller measures how long a machine needs to find the line of an operation that
+// it has seen before.
 func BenchmarkCaller(b *testing.B) {
 	m := &deepMachine{depth: 1}
 	pe := tl.NewPE(m, "bench")

@@ -7,8 +7,8 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// TestBarrierCounts: every call waits for the arrivals of all calls on its signal so far,
-// by whatever list the ranks are given.
+// TestBarrierCounts checks that every call waits for the arrivals of all calls on its
+// signal so far, in whatever order the ranks are listed.
 func TestBarrierCounts(t *testing.T) {
 	r := &recorder{}
 	pe := tl.NewPE(r, "test") // rank 2 of 4

@@ -7,7 +7,7 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// tensor stands for what a launch calls a tensor.
+// tensor is a stand-in for the tensor type of a launch.
 type tensor string
 
 func TestBind(t *testing.T) {

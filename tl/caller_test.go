@@ -8,13 +8,13 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// here is the line that calls it.
+// here returns the line of its caller.
 func here() string {
 	_, _, line, _ := runtime.Caller(1)
 	return fmt.Sprintf("caller_test.go:%d", line)
 }
 
-// inlined is small enough to be: its line is still its own.
+// inlined calls Exp and is small enough to be inlined. The line found must be its own.
 func inlined(x tl.Tile) tl.Tile { return x.Exp() }
 
 const inlinedLine = "caller_test.go:18"
@@ -23,17 +23,17 @@ func TestCaller(t *testing.T) {
 	r := &recorder{}
 	pe := tl.NewPE(r, "test")
 	x := pe.Load(vector, tl.Shape{64}, tl.F16)
-	for range 2 { // the second time from the cache
+	for range 2 { // the second iteration uses the cache
 		for _, tt := range []struct {
 			name string
-			do   func() string // returns the line that is wanted
+			do   func() string // returns the expected line
 		}{
 			{"operation", func() string { x.Add(1); return here() }},
-			{"operation by way of another", func() string { pe.Zeros(tl.Shape{4}, tl.F16); return here() }},
+			{"operation through another", func() string { pe.Zeros(tl.Shape{4}, tl.F16); return here() }},
 			{"chain", func() string { x.Add(1).Mul(2).Sum(0); return here() }},
 			{"helper of the kernel", func() string { inlined(x); return inlinedLine }},
 			{"receive", func() string { pe.RecvAsync(tl.East, tl.Shape{4}, tl.F16).Wait(); return here() }},
-			{"misuse", func() string { r.line = stopped(t, func() { x.Add(nil) }).Line; return here() }},
+			{"misuse", func() string { r.line = recoverError(t, func() { x.Add(nil) }).Line; return here() }},
 			{"method value", func() string { exp := x.Exp; exp(); return here() }},
 		} {
 			want := tt.do()
@@ -46,7 +46,7 @@ func TestCaller(t *testing.T) {
 				defer x.Free()
 			}
 			_, _, line, _ := runtime.Caller(0)
-			return fmt.Sprintf("caller_test.go:%d", line+2) // the brace: that is when it runs
+			return fmt.Sprintf("caller_test.go:%d", line+2) // the closing brace, where the deferred call runs
 		}
 		if want := deferred(); r.line != want {
 			t.Errorf("deferred: the machine sees line %q, want %q", r.line, want)

@@ -8,41 +8,43 @@ import (
 	"github.com/kernbench/kernbench/oplog"
 )
 
-// Command is work that [PE.Composite] starts: [Gemm], [Stream] or [ReducePeers].
+// Command is a command that [PE.Composite] starts: [Gemm], [Stream] or [ReducePeers].
 type Command struct {
 	kind     oplog.Kind
 	math     Op
 	operands []any // of Gemm and Stream
 	out      Ptr
 
-	x     Ptr // of ReducePeers, as are all below
+	x     Ptr // of ReducePeers, like the fields below
 	shape Shape
 	dtype DType
-	peers []int // nil is all ranks
+	peers []int // nil for all ranks
 }
 
-// Gemm is the matrix product of a and b, written to out as out's dtype. Operands
-// are refs, which may be far larger than TCM and are streamed from memory tile by
-// tile, or tiles, which stay in TCM meanwhile.
+// Gemm returns a command that multiplies the matrices a and b and writes the product to
+// out, converted to out's dtype. Operands are refs or tiles. Refs may be far larger than
+// TCM; they are streamed from memory tile by tile. Tiles stay in TCM until the command
+// ends.
 func Gemm(a, b Tile, out Ptr) Command {
 	return Command{kind: oplog.Gemm, operands: []any{a, b}, out: out}
 }
 
-// Stream is an elementwise operation on refs, tiles and numbers, written to out as
-// out's dtype.
+// Stream returns a command that applies an elementwise operation to refs, tiles and
+// numbers and writes the result to out, converted to out's dtype.
 func Stream(op Op, out Ptr, args ...any) Command {
 	return Command{kind: oplog.Stream, math: op, operands: args, out: out}
 }
 
-// Do is a step of an epilogue: op of what came before it and of args. It is done in
-// the dtype of the command's result before that is written, f32 for a Gemm of f16;
-// args are converted to it and broadcast to the result's shape.
+// Do returns a step of an epilogue that applies op to the result so far and args. The
+// step computes in the dtype that the command's result has before it is written, such as
+// f32 for a Gemm of f16. args are converted to that dtype and broadcast to the result's
+// shape.
 func Do(op Op, args ...any) Step { return Step{Math: op, operands: args} }
 
-// Composite starts a command that reads its operands from memory, computes and
-// writes its result to memory while the kernel goes on. Each step of the epilogue
-// is applied to the result on its way out. What it reads and writes is safe to use
-// after [PE.Wait].
+// Composite starts a command that reads its operands from memory, computes and writes
+// its result to memory while the kernel continues. Each step of the epilogue is applied
+// to the result before it is written. The memory that the command reads and writes is
+// safe to use after [PE.Wait].
 func (t *PE) Composite(cmd Command, epilogue ...Step) Handle {
 	if cmd.kind == 0 {
 		panic(t.fail("Composite", "", errors.New("a zero Command does nothing: make one with Gemm, Stream or ReducePeers")))
@@ -66,7 +68,7 @@ func (t *PE) Composite(cmd Command, epilogue ...Step) Handle {
 	return h
 }
 
-// Wait waits for a command to end. There is nothing to wait for in a zero Handle.
+// Wait waits for a command to end. For a zero Handle it returns at once.
 func (t *PE) Wait(h Handle) {
 	if err := t.wait(h); err != nil {
 		panic(t.fail("Wait", "", err))
@@ -80,8 +82,8 @@ func (t *PE) wait(h Handle) error {
 	return t.m.Wait(h)
 }
 
-// command fills in a composite but for its epilogue, and says in which dtype that
-// is done.
+// command fills in a composite except for its epilogue. It returns the dtype in which
+// the epilogue computes.
 func (t *PE) command(c *Composite, cmd *Command) (d DType, err error) {
 	if cmd.kind == oplog.ReducePeers {
 		return cmd.dtype, t.reducePeers(c, cmd)
@@ -91,10 +93,10 @@ func (t *PE) command(c *Composite, cmd *Command) (d DType, err error) {
 	}
 	var s oplog.Shape
 	if cmd.kind == oplog.Gemm {
-		s, err = product(&c.Args[0].Value, &c.Args[1].Value)
+		s, err = productShape(&c.Args[0].Value, &c.Args[1].Value)
 		d = numeric.DotType(c.Args[0].Value.DType)
-	} else if err = streams(cmd.math, len(c.Args)); err == nil {
-		s, d, err = elementwise(cmd.math, c.Args)
+	} else if err = checkStream(cmd.math, len(c.Args)); err == nil {
+		s, d, err = checkElementwise(cmd.math, c.Args)
 	}
 	if err != nil {
 		return 0, err
@@ -105,7 +107,8 @@ func (t *PE) command(c *Composite, cmd *Command) (d DType, err error) {
 	return d, err
 }
 
-// step is a step of an epilogue as the machine takes it.
+// step checks a step of an epilogue and converts it to the form that the machine takes.
+// shape and d are the shape and dtype of the result.
 func (t *PE) step(s Step, shape oplog.Shape, d DType) (Step, error) {
 	args, err := t.arguments(s.operands)
 	if err != nil {
@@ -114,7 +117,7 @@ func (t *PE) step(s Step, shape oplog.Shape, d DType) (Step, error) {
 	if s.Math == numeric.Where {
 		return Step{}, errors.New("a result is no condition: use Stream(OpWhere, ...)")
 	}
-	if err := streams(s.Math, 1+len(args)); err != nil {
+	if err := checkStream(s.Math, 1+len(args)); err != nil {
 		return Step{}, err
 	}
 	for i := range args {
@@ -122,11 +125,11 @@ func (t *PE) step(s Step, shape oplog.Shape, d DType) (Step, error) {
 			return Step{}, fmt.Errorf("%v does not broadcast to the result's %s", args[i].Value, shape.String())
 		}
 	}
-	return Step{Math: s.Math, Args: args}, defined(s.Math, d, args)
+	return Step{Math: s.Math, Args: args}, checkDefined(s.Math, d, args)
 }
 
-// streams reports why an operation on n operands is not for composites.
-func streams(op Op, n int) error {
+// checkStream returns an error if composites cannot apply an operation to n operands.
+func checkStream(op Op, n int) error {
 	if !op.IsElementwise() || op.IsComparison() {
 		return fmt.Errorf("%v is no operation of composites: use tl.OpAdd to tl.OpXor", op)
 	}
@@ -158,7 +161,7 @@ func (cmd *Command) text() string {
 	return fmt.Sprintf("%v, %s %v of %s", cmd.math, cmd.shape.String(), cmd.dtype, of)
 }
 
-// commandText is a command or a step as errors show it: "add, ref [64] f16, 2".
+// commandText formats a command or a step for errors: "add, ref [64] f16, 2".
 func commandText(op Op, operands []any) string {
 	text := operandsText(operands)
 	if op == 0 {

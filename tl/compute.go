@@ -9,43 +9,45 @@ import (
 	"github.com/kernbench/kernbench/oplog"
 )
 
-// Full is a tile of one value.
+// Full creates a tile whose elements are all v.
 func (t *PE) Full(s Shape, dtype DType, v float64) Tile {
-	e := t.made(oplog.Full, s, dtype)
+	e := t.beginNew(oplog.Full, s, dtype)
 	if t.c.Fill = v; !fits(dtype, v) {
 		panic(t.fail("Full", Value{Shape: e, DType: dtype}.String(), fmt.Errorf("%v is not a value of %v", v, dtype)))
 	}
 	return t.compute(e, dtype)
 }
 
-// Zeros is a tile of zeros.
+// Zeros creates a tile of zeros.
 func (t *PE) Zeros(s Shape, dtype DType) Tile { return t.Full(s, dtype, 0) }
 
-// Arange is the tile 0, 1, 2 ... of n elements.
+// Arange creates a tile of n elements: 0, 1, 2 ...
 func (t *PE) Arange(n int, dtype DType) Tile {
-	return t.compute(t.made(oplog.Arange, Shape{n}, dtype), dtype)
+	return t.compute(t.beginNew(oplog.Arange, Shape{n}, dtype), dtype)
 }
 
-// made begins an operation that makes a tile out of nothing.
-func (t *PE) made(kind oplog.Kind, s Shape, d DType) oplog.Shape {
-	t.take(kind, 0)
+// beginNew begins a command without operands and returns the shape of the tile that it
+// creates.
+func (t *PE) beginNew(kind oplog.Kind, s Shape, d DType) oplog.Shape {
+	t.begin(kind, 0)
 	return t.extents(opName(kind, 0), s, d)
 }
 
-// Dot returns the matrix product of x, [m, k], and y, [k, n], plus acc if it is given. The
-// result, and acc, is f32 for f16, bf16 and f32, f64 for f64, i32 for integers of
-// up to 32 bits and i64 for longer ones; products are added in ascending k.
+// Dot returns the matrix product of x, [m, k], and y, [k, n], plus acc if it is given.
+// The dtype of the result and of acc is f32 for f16, bf16 and f32, f64 for f64, i32 for
+// integers of up to 32 bits, and i64 for longer integers. Products are added in ascending
+// k.
 func (x Tile) Dot(y Tile, acc ...Tile) Tile {
 	t := x.pe
 	if len(acc) == 0 {
-		t.take(oplog.Dot, 0, x, y)
+		t.begin(oplog.Dot, 0, x, y)
 	} else {
-		t.take(oplog.Dot, 0, x, y, acc[0])
+		t.begin(oplog.Dot, 0, x, y, acc[0])
 	}
 	if len(acc) > 1 {
 		panic(t.failCompute(fmt.Errorf("%d accumulators: there is at most one", len(acc))))
 	}
-	s, err := product(&t.c.Args[0].Value, &t.c.Args[1].Value)
+	s, err := productShape(&t.c.Args[0].Value, &t.c.Args[1].Value)
 	t.must(err)
 	d := numeric.DotType(x.v.DType)
 	if len(acc) == 1 && (acc[0].v.Shape != s || acc[0].v.DType != d) {
@@ -54,30 +56,30 @@ func (x Tile) Dot(y Tile, acc ...Tile) Tile {
 	return t.compute(s, d)
 }
 
-// Softmax is e^x over its sum along the last axis.
+// Softmax divides e^x by the sum of e^x along the last axis.
 func (x Tile) Softmax() Tile {
 	t := x.pe
-	t.take(oplog.Softmax, numeric.SoftmaxOp, x)
+	t.begin(oplog.Softmax, numeric.SoftmaxOp, x)
 	if x.v.Shape.Rank == 0 {
 		panic(t.failCompute(errors.New("there is no axis to sum over")))
 	}
-	t.must(defined(numeric.SoftmaxOp, x.v.DType, nil))
+	t.must(checkDefined(numeric.SoftmaxOp, x.v.DType, nil))
 	return t.compute(x.v.Shape, x.v.DType)
 }
 
-// Sum adds up along an axis, which disappears; a negative axis counts from the
-// end. Elements are added in order, f16 and bf16 in f32.
+// Sum adds the elements along an axis and removes the axis. A negative axis counts from
+// the end. Elements are added in order, f16 and bf16 in f32.
 func (x Tile) Sum(axis int) Tile { return x.reduce(numeric.Sum, axis) }
 
-// Max is the largest along an axis, as Sum.
+// Max takes the largest element along an axis, and removes the axis like Sum.
 func (x Tile) Max(axis int) Tile { return x.reduce(numeric.Max, axis) }
 
-// Min is the smallest along an axis, as Sum.
+// Min takes the smallest element along an axis, and removes the axis like Sum.
 func (x Tile) Min(axis int) Tile { return x.reduce(numeric.Min, axis) }
 
 func (x Tile) reduce(op Op, along int) Tile {
 	t := x.pe
-	t.take(oplog.Reduce, op, x)
+	t.begin(oplog.Reduce, op, x)
 	s := x.v.Shape
 	along, err := axis(s, along)
 	t.must(err)
@@ -91,11 +93,11 @@ func (x Tile) reduce(op Op, along int) Tile {
 	return t.compute(s, x.v.DType)
 }
 
-// To converts to another dtype: floats round to nearest even, floats to integers
-// truncate and saturate, integers wrap.
+// To converts the tile to another dtype. Conversions to floats round to nearest, ties to
+// even. Floats become integers by truncation and saturation. Integers wrap.
 func (x Tile) To(dtype DType) Tile {
 	t := x.pe
-	t.take(oplog.Cast, 0, x)
+	t.begin(oplog.Cast, 0, x)
 	if !dtype.Valid() {
 		panic(t.failCompute(errDType))
 	}
@@ -105,7 +107,7 @@ func (x Tile) To(dtype DType) Tile {
 // Trans exchanges the last two axes.
 func (x Tile) Trans() Tile {
 	t := x.pe
-	t.take(oplog.Trans, 0, x)
+	t.begin(oplog.Trans, 0, x)
 	s := x.v.Shape
 	if s.Rank < 2 {
 		panic(t.failCompute(fmt.Errorf("%d axes: there must be two to exchange", s.Rank)))
@@ -115,11 +117,11 @@ func (x Tile) Trans() Tile {
 	return t.compute(s, x.v.DType)
 }
 
-// Reshape gives the elements, in their order, another shape. No data moves: the new
-// tile lies where the old one does, and freeing one frees both.
+// Reshape gives the elements another shape and keeps their order. No data moves: the new
+// tile shares the memory of x, and freeing either tile frees both.
 func (x Tile) Reshape(dims ...int) Tile {
 	t := x.pe
-	t.take(oplog.Reshape, 0, x)
+	t.begin(oplog.Reshape, 0, x)
 	s, err := extents(dims)
 	t.must(err)
 	if n := x.v.Shape.Elems(); s.Elems() != n {
@@ -128,11 +130,11 @@ func (x Tile) Reshape(dims ...int) Tile {
 	return t.compute(s, x.v.DType)
 }
 
-// Broadcast repeats the tile along new leading axes and along axes of extent 1 to
-// make it of a shape. Arithmetic does so by itself.
+// Broadcast repeats the tile along new leading axes and along axes of extent 1 until it
+// has shape s. Elementwise operations broadcast without it.
 func (x Tile) Broadcast(s Shape) Tile {
 	t := x.pe
-	t.take(oplog.Broadcast, 0, x)
+	t.begin(oplog.Broadcast, 0, x)
 	e, err := extents(s)
 	t.must(err)
 	if both, ok := broadcast(x.v.Shape, e); !ok || both != e {
@@ -141,8 +143,8 @@ func (x Tile) Broadcast(s Shape) Tile {
 	return t.compute(e, x.v.DType)
 }
 
-// binary is math of two operands for an operation that every dtype has, in the usual
-// case without a look at each.
+// binary applies an operation that every dtype supports to two operands. In the usual
+// case, two tiles of equal shape and dtype, it skips the checks of math.
 func (t *PE) binary(op Op, x Tile, y any) Tile {
 	if y, ok := y.(Tile); ok && t != nil && y.pe == t && !x.v.InMem && !y.v.InMem && x.v.Shape == y.v.Shape && x.v.DType == y.v.DType {
 		t.c.Kind, t.c.Math, t.c.Axis, t.c.Fill, t.c.N = oplog.Math, op, 0, 0, 2
@@ -153,17 +155,17 @@ func (t *PE) binary(op Op, x Tile, y any) Tile {
 	return t.math(op, x, y)
 }
 
-// math is an elementwise operation.
+// math applies an elementwise operation.
 func (t *PE) math(op Op, args ...any) Tile {
-	t.take(oplog.Math, op, args...)
-	s, d, err := elementwise(op, t.c.Args[:t.c.N])
+	t.begin(oplog.Math, op, args...)
+	s, d, err := checkElementwise(op, t.c.Args[:t.c.N])
 	t.must(err)
 	return t.compute(s, op.Result(d))
 }
 
-// take begins a command of the engines: its operands are checked and put where the
-// machine gets them from. A zero Tile leads here with a PE of nil.
-func (t *PE) take(kind oplog.Kind, op Op, args ...any) {
+// begin checks the operands of an engine's command and stores the command in t.c. compute
+// passes it to the machine. t is nil if the first operand is a zero Tile.
+func (t *PE) begin(kind oplog.Kind, op Op, args ...any) {
 	if t == nil {
 		panic(misuse(opName(kind, op), operandsText(args), errZeroTile))
 	}
@@ -175,21 +177,21 @@ func (t *PE) take(kind oplog.Kind, op Op, args ...any) {
 	t.c.Kind, t.c.Math, t.c.Axis, t.c.Fill, t.c.N = kind, op, 0, 0, len(args)
 }
 
-// compute gives the machine the command that take began.
+// compute passes the command in t.c to the machine. The result has shape s and dtype d.
 func (t *PE) compute(s oplog.Shape, d DType) Tile {
 	t.v = Value{Shape: s, DType: d}
 	t.must(t.m.Compute(&t.v, &t.c))
 	return Tile{t, t.v}
 }
 
-// must stops the kernel if there is an error of the command that take began.
+// must stops the kernel if err, an error of the command in t.c, is not nil.
 func (t *PE) must(err error) {
 	if err != nil {
 		panic(t.failCompute(err))
 	}
 }
 
-// failCompute makes the Error of the command that take began.
+// failCompute returns the Error of the command in t.c.
 func (t *PE) failCompute(err error) *Error {
 	operands := argsText(t.c.Args[:t.c.N])
 	if t.c.N == 0 {
@@ -198,7 +200,8 @@ func (t *PE) failCompute(err error) *Error {
 	return t.fail(opName(t.c.Kind, t.c.Math), operands, err)
 }
 
-// opName is an operation as kernels write it, by its kind, or its Op if it has one.
+// opName returns the name of an operation in kernels. op is 0 if kind is enough to name
+// it.
 func opName(kind oplog.Kind, op Op) string {
 	switch {
 	case kind == oplog.Cast:
@@ -212,94 +215,96 @@ func opName(kind oplog.Kind, op Op) string {
 	return strings.ToUpper(name[:1]) + name[1:]
 }
 
-// Add is x + y. Here and below, an operand of type any is a Tile or a Go number:
-// shapes broadcast, dtypes must be equal, and a number takes the dtype of the tiles.
+// Add adds y to x. Here and below, an operand of type any is a Tile or a Go number.
+// Shapes broadcast, dtypes must be equal, and a number takes the dtype of the tiles.
 func (x Tile) Add(y any) Tile { return x.pe.binary(numeric.Add, x, y) }
 
-// Sub is x - y. [PE.Sub] has the form for a number minus a tile.
+// Sub subtracts y from x. [PE.Sub] subtracts a tile from a number.
 func (x Tile) Sub(y any) Tile { return x.pe.binary(numeric.Sub, x, y) }
 
-// Mul is x × y.
+// Mul multiplies x by y.
 func (x Tile) Mul(y any) Tile { return x.pe.binary(numeric.Mul, x, y) }
 
-// Div is x / y; integers truncate. [PE.Div] has the form for a number over a tile.
+// Div divides x by y; integers truncate. [PE.Div] divides a number by a tile.
 func (x Tile) Div(y any) Tile { return x.pe.binary(numeric.Div, x, y) }
 
-// Maximum is the larger of x and y; NaN if either is.
+// Maximum takes the larger of x and y, or NaN if either is NaN.
 func (x Tile) Maximum(y any) Tile { return x.pe.binary(numeric.Maximum, x, y) }
 
-// Minimum is the smaller of x and y; NaN if either is.
+// Minimum takes the smaller of x and y, or NaN if either is NaN.
 func (x Tile) Minimum(y any) Tile { return x.pe.binary(numeric.Minimum, x, y) }
 
-// And is the bits that x and y both have. Only integers have And, Or and Xor.
+// And computes the bitwise and of x and y. And, Or and Xor are for integers only.
 func (x Tile) And(y any) Tile { return x.pe.math(numeric.BitAnd, x, y) }
 
-// Or is the bits that x or y has.
+// Or computes the bitwise or of x and y.
 func (x Tile) Or(y any) Tile { return x.pe.math(numeric.BitOr, x, y) }
 
-// Xor is the bits that one of x and y has and the other has not.
+// Xor computes the bitwise exclusive or of x and y.
 func (x Tile) Xor(y any) Tile { return x.pe.math(numeric.BitXor, x, y) }
 
-// Lt is 1 where x < y, else 0, in u8: a condition for [PE.Where].
+// Lt compares x with y and returns u8: 1 where x < y, else 0. The result is a condition
+// for [PE.Where].
 func (x Tile) Lt(y any) Tile { return x.pe.binary(numeric.Lt, x, y) }
 
-// Le is 1 where x <= y, else 0, in u8.
+// Le compares x with y and returns u8: 1 where x <= y, else 0.
 func (x Tile) Le(y any) Tile { return x.pe.binary(numeric.Le, x, y) }
 
-// Gt is 1 where x > y, else 0, in u8.
+// Gt compares x with y and returns u8: 1 where x > y, else 0.
 func (x Tile) Gt(y any) Tile { return x.pe.binary(numeric.Gt, x, y) }
 
-// Ge is 1 where x >= y, else 0, in u8.
+// Ge compares x with y and returns u8: 1 where x >= y, else 0.
 func (x Tile) Ge(y any) Tile { return x.pe.binary(numeric.Ge, x, y) }
 
-// Eq is 1 where x = y, else 0, in u8.
+// Eq compares x with y and returns u8: 1 where x = y, else 0.
 func (x Tile) Eq(y any) Tile { return x.pe.binary(numeric.Eq, x, y) }
 
-// Ne is 1 where x and y differ, else 0, in u8.
+// Ne compares x with y and returns u8: 1 where x and y differ, else 0.
 func (x Tile) Ne(y any) Tile { return x.pe.binary(numeric.Ne, x, y) }
 
-// FMA is x × y + z, rounded once.
+// FMA computes x × y + z, rounded once.
 func (x Tile) FMA(y, z any) Tile { return x.pe.math(numeric.FMA, x, y, z) }
 
-// Clamp is x, but at least lo and at most hi.
+// Clamp limits x to at least lo and at most hi.
 func (x Tile) Clamp(lo, hi any) Tile { return x.pe.math(numeric.Clamp, x, lo, hi) }
 
-// Neg is -x.
+// Neg negates x.
 func (x Tile) Neg() Tile { return x.pe.math(numeric.Neg, x) }
 
-// Abs is the magnitude of x.
+// Abs computes the absolute value of x.
 func (x Tile) Abs() Tile { return x.pe.math(numeric.Abs, x) }
 
-// Exp is e to the power of x.
+// Exp computes e to the power of x.
 func (x Tile) Exp() Tile { return x.pe.math(numeric.Exp, x) }
 
-// Log is the natural logarithm of x.
+// Log computes the natural logarithm of x.
 func (x Tile) Log() Tile { return x.pe.math(numeric.Log, x) }
 
-// Sqrt is the square root of x.
+// Sqrt computes the square root of x.
 func (x Tile) Sqrt() Tile { return x.pe.math(numeric.Sqrt, x) }
 
-// Rsqrt is 1 / √x.
+// Rsqrt computes 1 / √x.
 func (x Tile) Rsqrt() Tile { return x.pe.math(numeric.Rsqrt, x) }
 
-// Sigmoid is 1 / (1 + e^-x).
+// Sigmoid computes 1 / (1 + e^-x).
 func (x Tile) Sigmoid() Tile { return x.pe.math(numeric.Sigmoid, x) }
 
-// Tanh is the hyperbolic tangent of x.
+// Tanh computes the hyperbolic tangent of x.
 func (x Tile) Tanh() Tile { return x.pe.math(numeric.Tanh, x) }
 
-// Sub is x - y, where x may be the number: t.Sub(1, y).
+// Sub subtracts y from x, where x may be a number: t.Sub(1, y).
 func (t *PE) Sub(x, y any) Tile { return t.math(numeric.Sub, x, y) }
 
-// Div is x / y, where x may be the number: t.Div(1, y).
+// Div divides x by y, where x may be a number: t.Div(1, y).
 func (t *PE) Div(x, y any) Tile { return t.math(numeric.Div, x, y) }
 
-// FMA returns x × y + z, rounded once, where x may be the number: t.FMA(2, y, z).
+// FMA computes x × y + z, rounded once, where x may be a number: t.FMA(2, y, z).
 func (t *PE) FMA(x, y, z any) Tile { return t.math(numeric.FMA, x, y, z) }
 
-// Clamp returns x, but at least lo and at most hi, where x may be the number: t.Clamp(1, lo, hi).
+// Clamp limits x to at least lo and at most hi, where x may be a number:
+// t.Clamp(1, lo, hi).
 func (t *PE) Clamp(x, lo, hi any) Tile { return t.math(numeric.Clamp, x, lo, hi) }
 
-// Where is x where cond, in u8, is not 0, and y elsewhere. At least one of x and y
-// is a tile.
+// Where selects elements: x where cond, a tile of u8, is not 0, and y where it is 0. At
+// least one of x and y is a tile.
 func (t *PE) Where(cond Tile, x, y any) Tile { return t.math(numeric.Where, cond, x, y) }

@@ -1,10 +1,11 @@
-// Package tl is the tile language: what kernels are written in.
+// Package tl is the tile language, in which kernels are written.
 //
 // A kernel is a Go function that runs on every PE of a launch. Its first argument
-// is the PE, the others are pointers to tensors and plain values:
+// is the PE. The other arguments are pointers to tensors and plain values:
 //
-//	// add is z = x + y for vectors of n elements that lie on one PE, or on none of
-//	// those that run it. Blocks go round the PEs; the last one may be ragged.
+//	// add computes z = x + y for vectors of n elements. Each vector is stored on one
+//	// PE, or on PEs that do not run the kernel. The PEs take blocks in turn; the last
+//	// block may be partial.
 //	func add(t *tl.PE, x, y, z tl.Ptr, n int) {
 //		const block = 1024
 //		for i := block * t.Rank(); i < n; i += block * t.NumRanks() {
@@ -15,10 +16,10 @@
 //	}
 //
 // In Triton the same kernel computes the offsets of a block with arange, compares
-// them with n to get a mask, adds them to a pointer and loads. Here a [Ptr] knows
-// its dtype and strides, so that At takes the index of the block's first element
-// and Shape its extents, in as many axes as the tensor has; and a [Mask] is how
-// many elements of the block exist, not which. What else is spelt differently:
+// the offsets with n to get a mask, adds them to a pointer and loads. Here a [Ptr]
+// has a dtype and strides. At takes the index of the block's first element, and Shape
+// the extents of the block, both with as many axes as the tensor. A [Mask] is the
+// number of elements of the block that exist, not a list of them. Other differences:
 //
 //	program_id(0)               t.Rank(), or t.ProgramID(axis) for PE, cube, SIP
 //	a + b, a * 2, 1 / a         a.Add(b), a.Mul(2), t.Div(1, a)
@@ -35,76 +36,79 @@
 //
 //	place      ProgramID, NumPrograms (0 PE, 1 cube, 2 SIP), Rank, NumRanks
 //	memory     Load, Store, Ref, Scratch; Mask, Other; Ptr.At, Add, As, Strided, Whole
-//	make       Full, Zeros, Arange
+//	create     Full, Zeros, Arange
 //	compute    Dot, Softmax, Sum, Max, Min, To, Trans, Reshape, Broadcast
 //	math       Add, Sub, Mul, Div, Maximum, Minimum, FMA, Clamp, Where,
-//	           Lt, Le, Gt, Ge, Eq, Ne, And, Or, Xor (of bits, for integers),
+//	           Lt, Le, Gt, Ge, Eq, Ne, And, Or, Xor (bitwise, integers only),
 //	           Neg, Abs, Exp, Log, Sqrt, Rsqrt, Sigmoid, Tanh
 //	composite  Composite with Gemm, Stream or ReducePeers and an epilogue of Do; Wait
 //	queues     Send, Recv, RecvAny, RecvAsync, RecvInto
 //	windows    Put, Get, Notify, WaitSignal, Test, Barrier
-//	either     Select of CanRecv, CanSend, CanSignal
+//	selection  Select of CanRecv, CanSend, CanSignal
 //	tiles      Shape, Dim, DType, Pin, Free, Item, Values
 //	debugging  Printf, Assert
 //
-// A [Tile] is an immutable value. Its methods make new tiles and chain:
-// row.Sub(row.Max(0)).Exp(). Operands of type any are tiles or Go numbers. Where
-// the first operand is a number and order matters, the PE has the operation:
+// A [Tile] is an immutable value. Its methods return new tiles and can be chained:
+// row.Sub(row.Max(0)).Exp(). Operands of type any are tiles or Go numbers. If the
+// first operand is a number and the order matters, use the method of the PE:
 // t.Sub(1, x), t.Div(1, x).
 //
 // # Shapes, dtypes, rounding
 //
-// Tiles have up to four axes. Elementwise operations broadcast: shapes are aligned
-// at their last axes, and where one has extent 1, or no axis, it is repeated. An
-// axis that is reduced disappears; [Tile.Reshape] brings it back where broadcasting
-// needs it. Dtypes of tiles must be equal, To converts; a number takes the dtype of
-// the tiles and, if that is an integer, must be one of its values. Comparisons give
-// u8, 0 or 1.
+// Tiles have up to four axes. Elementwise operations broadcast: shapes are aligned at
+// their last axes, and a tile is repeated along missing axes and along axes of extent
+// 1. A reduction removes its axis; [Tile.Reshape] restores the axis where broadcasting
+// needs it. The dtypes of tiles must be equal; To converts. A number takes the dtype
+// of the tiles. If that is an integer type, the number must be one of its values.
+// Comparisons return tiles of u8 whose elements are 0 or 1.
 //
 // Every operation rounds its result to the dtype once, to nearest, ties to even.
 // f16 and bf16 are computed in f32. Dot adds products to an f32 accumulator one by
-// one in ascending k (f64 for f64, integers for integers), rounding each product
-// before it is added, so that a loop over blocks of k gives the same bits as one
-// Dot. Only FMA fuses. Sum adds in ascending order, f16 and bf16 in f32. Integers
-// wrap. Package numeric has the rules in full.
+// one in ascending k (f64 for f64, integers for integers). It rounds each product
+// before adding it, so a loop over blocks of k computes the same bits as one Dot.
+// Only FMA fuses a product and a sum. Sum adds in ascending order, f16 and bf16 in
+// f32. Integers wrap. Package numeric documents all rules.
 //
 // # Masks
 //
-// tl.Mask(n-i, m-j) says how many rows and columns of a block exist, counted from
-// its start; zero or less is none, more than the block has is all. Elements that do
-// not exist are never touched: they read as 0, or as [Other] says, and are not
-// written.
+// tl.Mask(n-i, m-j) is the number of rows and columns of a block that exist, counted
+// from the start of the block. Zero or less means none; more than the block has means
+// all. Memory of elements that do not exist is never accessed: loads return 0 or the
+// value of [Other] for them, and stores skip them.
 //
 // # Time
 //
 // Every operation costs the PE's CPU one dispatch. Loads, stores, sends and compute
-// commands then run on their own: a tile is waited for where it is used, and
-// compute commands of one PE begin in program order. So what overlaps is written by
-// asking early: the loads of the next block before the arithmetic on this one.
+// commands then run asynchronously. The first use of a tile waits for it, and the
+// compute commands of one PE begin in program order. To overlap loads with
+// arithmetic, issue the loads of the next block before the arithmetic on the current
+// block.
 //
 // A [PE.Composite] runs a whole matrix product, a pass over large tensors, or a reduction
-// over peers, from memory to memory in one command, with loads, arithmetic and stores
-// overlapped; what it makes is there after [PE.Wait].
+// over peers in one command, from memory to memory. Its loads, arithmetic and stores
+// overlap. Its result is in memory after [PE.Wait].
 //
 // # TCM
 //
-// A tile stays in TCM until room is needed, then the least recently used one goes.
-// Using a tile that is gone is an error that says so: TCM is too small for what
-// the kernel keeps. Pin keeps a tile whatever happens, Free ends one early.
+// A tile stays in TCM until space is needed for another; then the least recently used
+// tile is evicted. Using an evicted tile is an error: TCM is too small for the tiles
+// that the kernel keeps. Pin prevents the eviction of a tile. Free gives up a tile
+// early.
 //
 // # Order between PEs
 //
-// Within a PE, accesses to the same memory keep program order. Between PEs only
-// queues and signals order them, and the ends of launches: what a PE has stored
-// before a Send is there for whoever has received it, what it has put before a
-// [PE.Notify] for whoever has waited for that signal. A send carries what its tile,
-// or the memory of its Ref, held when it was issued. Anything else is a race.
+// Within a PE, accesses to the same memory keep program order. Between PEs, only
+// queues, signals and the ends of launches order accesses. What a PE stored before a
+// Send is visible to the PE that has received the message. What it put before a
+// [PE.Notify] is visible to the PE that has waited for the signal. A message contains
+// what the tile, or the memory of the Ref, held when the send was issued. Unordered
+// accesses of different PEs to the same memory are a race if one of them is a write.
 //
-// # What is slow
+// # Slow operations
 //
-// [Tile.Item] and [Tile.Values] give the kernel values to branch on. Values are
-// otherwise computed later and in bulk; asking for one computes everything that it
-// depends on first, and is an error under --data=off.
+// [Tile.Item] and [Tile.Values] return values that the kernel can branch on.
+// Otherwise values are computed later and in bulk. Item and Values first compute
+// everything that the value depends on. They are an error under --data=off.
 //
 // # Errors
 //
@@ -114,10 +118,9 @@
 //	matmul.go:41: inner sizes 64 and 32 differ: the first operand's columns must
 //	equal the second's rows
 //
-// # What is here
+// # Implementation
 //
-// [PE] checks what kernels ask for and hands it to a [Machine], which lives
-// elsewhere: the simulated one in internal/cpu. Neither time nor values are
-// computed here. The package imports simtime for Time, numeric for
-// dtypes and operations, and oplog for shapes and kinds.
+// [PE] checks each operation and passes it to a [Machine], such as the simulated one
+// in internal/cpu. This package computes neither times nor values. It imports simtime
+// for Time, numeric for dtypes and operations, and oplog for shapes and kinds.
 package tl

@@ -10,13 +10,13 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// eager is a launch that computes at once and has no clock: what the operations
-// mean, without the machine. Every rank is a goroutine; East of a rank leads to
-// West of the next, in a ring. One memory holds everything.
+// eager is a launch without a simulated machine: it computes values at once and has no
+// clock. Every rank is a goroutine. The East port of a rank is connected to the West port
+// of the next rank, in a ring. All memory is in one array.
 type eager struct {
 	ranks int
 
-	mu      sync.Mutex // all below
+	mu      sync.Mutex // guards the fields below
 	changed *sync.Cond
 	mem     []byte
 	windows [][]int64 // address of each rank's part, by window
@@ -30,7 +30,7 @@ type end struct {
 	port tl.Port
 }
 
-// eagerQueue keeps every message; receives take them in the order of posting.
+// eagerQueue keeps all messages. Receives take messages in the order of posting.
 type eagerQueue struct {
 	messages [][]byte
 	posted   int
@@ -46,8 +46,8 @@ func newEager(ranks int) *eager {
 	return e
 }
 
-// tensor is a row-major tensor of which every rank has its own part, equally
-// large. It returns the pointer of each rank.
+// tensor allocates a row-major tensor for each rank, as the parts of one window, and
+// returns the pointer of each rank.
 func (e *eager) tensor(d tl.DType, shape tl.Shape, values ...[]float64) []tl.Ptr {
 	p := tl.Ptr{DType: d, Rank: int8(len(shape)), Window: int16(len(e.windows) + 1)}
 	elems := 1
@@ -72,7 +72,7 @@ func (e *eager) tensor(d tl.DType, shape tl.Shape, values ...[]float64) []tl.Ptr
 	return ptrs
 }
 
-// values are n elements from a pointer on.
+// values returns n elements, starting at a pointer.
 func (e *eager) values(p tl.Ptr, n int) []float64 {
 	values := make([]float64, n)
 	for i := range values {
@@ -81,12 +81,12 @@ func (e *eager) values(p tl.Ptr, n int) []float64 {
 	return values
 }
 
-// pe is one rank, for kernel code that runs in place.
+// pe returns the PE of one rank, for kernel code that the caller runs itself.
 func (e *eager) pe(rank int, kernel string) *tl.PE {
 	return tl.NewPE(&eagerPE{eager: e, rank: rank, barriers: map[int]*tl.Barrier{}}, kernel)
 }
 
-// run runs a kernel on every rank and returns what stopped each of them.
+// run runs a kernel on every rank and returns the error that stopped each rank, or nil.
 func (e *eager) run(name string, kernel func(t *tl.PE)) []error {
 	errs := make([]error, e.ranks)
 	var wg sync.WaitGroup
@@ -134,19 +134,19 @@ func (e *eagerPE) Free(v tl.Value) error { e.tiles[v.Slot] = nil; return nil }
 
 func (e *eagerPE) Bytes(v tl.Value) ([]byte, error) { return e.data(&v), nil }
 
-// newTile keeps the data of a new tile.
+// newTile stores the data of a new tile.
 func (e *eagerPE) newTile(v *tl.Value, data []byte) {
 	v.Slot = int32(len(e.tiles))
 	e.tiles = append(e.tiles, data)
 }
 
-// ref is the memory of a Ref.
+// ref returns the memory of a Ref.
 func ref(v *tl.Value) *tl.Block {
 	b := v.Block()
 	return &b
 }
 
-// data is what a tile holds, or the memory of a ref.
+// data returns the elements of a tile or ref.
 func (e *eagerPE) data(v *tl.Value) []byte {
 	if v.InMem {
 		return e.read(ref(v))
@@ -161,8 +161,8 @@ func (e *eagerPE) Scratch(n int64) (int64, error) {
 	return int64(len(e.mem)) - n, nil
 }
 
-// each calls f with every element of a block that exists: its index in the tile
-// and its address.
+// each calls f for every element of a block that exists, with the element's index in the
+// tile and its address.
 func each(b *tl.Block, f func(i int, addr int64)) {
 	size := int64(b.DType.Size())
 	for i := range b.Shape.Elems() {
@@ -209,7 +209,7 @@ func (e *eagerPE) Store(v tl.Value, to tl.Block) error {
 	return nil
 }
 
-// atPeer moves a block to a peer's part of its window.
+// atPeer returns the corresponding block in a peer's part of the window.
 func (e *eagerPE) atPeer(b tl.Block, peer int) *tl.Block {
 	parts := e.windows[b.Ptr.Window-1]
 	b.Ptr.Addr += parts[peer] - parts[e.rank]
@@ -226,7 +226,7 @@ func (e *eagerPE) Get(peer int, v *tl.Value, from tl.Block) error {
 	return nil
 }
 
-// composites have handles beyond those of receives.
+// compositeHandle is the handle of all composites, larger than any handle of a receive.
 const compositeHandle = 1 << 62
 
 func (e *eagerPE) Composite(c *tl.Composite) (tl.Handle, error) {

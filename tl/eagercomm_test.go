@@ -94,7 +94,7 @@ func (e *eagerPE) post(port tl.Port, v *tl.Value, into *tl.Block) (tl.Handle, tl
 	return tl.Handle{N: uint64(len(e.receives))}, port, nil
 }
 
-// Select finds room in every queue: they have no end.
+// Select waits until a case holds. A SendCase always holds, because queues are unbounded.
 func (e *eagerPE) Select(cases []tl.Case) (int, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -118,7 +118,7 @@ func (e *eagerPE) Select(cases []tl.Case) (int, error) {
 
 func (e *eagerPE) Wait(h tl.Handle) error {
 	if int(h.N) > len(e.receives) {
-		return nil // a composite, which has long ended
+		return nil // a composite, which has already ended
 	}
 	r := e.receives[h.N-1]
 	e.mu.Lock()

@@ -8,7 +8,7 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// Compute does a command of the engines.
+// Compute runs a command of the engines at once.
 func (e *eagerPE) Compute(v *tl.Value, c *tl.Compute) error {
 	d := v.DType
 	data := make([]byte, v.Bytes())
@@ -69,7 +69,7 @@ func (e *eagerPE) Compute(v *tl.Value, c *tl.Compute) error {
 	return nil
 }
 
-// operandType is the dtype that an operation is done in.
+// operandType returns the dtype in which an operation computes.
 func operandType(op tl.Op, args []tl.Arg) tl.DType {
 	for i := range args {
 		if !args[i].IsScalar && !(op == tl.OpWhere && i == 0) {
@@ -79,8 +79,8 @@ func operandType(op tl.Op, args []tl.Arg) tl.DType {
 	panic("operands are numbers only")
 }
 
-// operands are the elements of each operand of an operation, repeated to its shape,
-// as dtype d.
+// operands returns the elements of each operand of an operation, broadcast to shape and
+// converted to dtype d.
 func (e *eagerPE) operands(op tl.Op, d tl.DType, shape oplog.Shape, args []tl.Arg) [][]byte {
 	all := make([][]byte, len(args))
 	for i := range args {
@@ -103,7 +103,7 @@ func (e *eagerPE) operands(op tl.Op, d tl.DType, shape oplog.Shape, args []tl.Ar
 	return all
 }
 
-// repeat is the data of v broadcast to a shape.
+// repeat broadcasts src, the data of v, to a shape.
 func repeat(src []byte, v *tl.Value, shape oplog.Shape) []byte {
 	size := v.DType.Size()
 	data := make([]byte, shape.Elems()*size)

@@ -13,15 +13,16 @@ import (
 	"github.com/kernbench/kernbench/simtime"
 )
 
-// Callers finds the lines of kernel code that call into this package, for the op log and for
-// reports of deadlocks. A machine has one, which remembers all return addresses met so far.
-// It is not for goroutines that run at the same time.
+// Callers finds the lines of kernel code that call into this package, for the op log and
+// for reports of deadlocks. Each machine has its own, which caches return addresses.
+// Goroutines must not use it at the same time.
 type Callers struct{ sites map[uintptr]site }
 
-// Line returns the innermost frame outside of this package, as "matmul.go:41". A machine calls
-// it from its methods. The line is "" where no kernel is running.
+// Line returns the line of the innermost caller outside of this package, such as
+// "matmul.go:41". A machine calls it from its methods. Line returns "" if no kernel is
+// running.
 func (c *Callers) Line() string {
-	var pcs [5]uintptr // as many as a machine and this package usually have, and the kernel
+	var pcs [5]uintptr // usually enough frames for the machine, this package and the kernel
 	inside := false
 	for skip := 2; ; skip += len(pcs) {
 		n := runtime.Callers(skip, pcs[:])
@@ -38,15 +39,15 @@ func (c *Callers) Line() string {
 	}
 }
 
-// site is what Callers knows of a return address.
+// site is the cached description of a return address.
 type site struct {
 	line   string
 	tl     bool // in this package
-	passed bool // in this package, a transport, or the runtime running a deferred call
+	passed bool // not kernel code: in this package, a transport, or the runtime in a deferred call
 }
 
-// transport begins the names of functions that stand for Send and Recv of this package: the
-// line of the kernel that calls them is the one wanted.
+// transport is the prefix of functions that kernels call in place of Send and Recv. Line
+// skips them and returns the line of the kernel that calls them.
 const transport = "github.com/kernbench/kernbench/ccl.(*Transport)."
 
 func (c *Callers) site(pc uintptr) site {
@@ -64,24 +65,25 @@ func (c *Callers) site(pc uintptr) site {
 	return s
 }
 
-// Printf shows a line of text to the user, after the PE and its time:
+// Printf prints a line of text for the user, after the name of the PE and its time:
 //
 //	[sip0.cube0.pe3 1.25µs] row 7
 //
-// A tile prints as its shape and dtype. Its elements are Values.
+// A tile prints as its shape and dtype. [Tile.Values] returns its elements.
 func (t *PE) Printf(format string, args ...any) {
 	text := strings.TrimSuffix(fmt.Sprintf(format, args...), "\n")
 	t.m.Print("[" + t.place.Name + " " + timeText(t.m.Now()) + "] " + text)
 }
 
-// Assert stops the launch unless cond holds, for the reason that the text gives.
+// Assert stops the launch with the text as error unless cond holds.
 func (t *PE) Assert(cond bool, format string, args ...any) {
 	if !cond {
 		panic(t.fail("Assert", "", fmt.Errorf(format, args...)))
 	}
 }
 
-// timeText is a time to the last digit in the unit that suits it.
+// timeText formats a time with all digits: as [simtime.Time] does below a microsecond, in
+// microseconds otherwise.
 func timeText(at simtime.Time) string {
 	if at < simtime.Microsecond {
 		return at.String()
@@ -89,19 +91,19 @@ func timeText(at simtime.Time) string {
 	return strconv.FormatFloat(float64(at)/float64(simtime.Microsecond), 'f', -1, 64) + "µs"
 }
 
-// Error says what a kernel did wrong and where: operations panic with an *Error,
-// which stops the launch. Err is the reason, of this package or of the machine.
+// Error is the error of a kernel: what went wrong and where. Operations panic with an
+// *Error, which stops the launch. Err is the reason, from this package or the machine.
 type Error struct {
 	Kernel string // name of the launch
 	PE     string // "sip0.cube5.pe3"
 	Op     string // "Dot"
 	Shapes string // the operands: "[32 64] f16, [32 64] f16"
-	Line   string // of the kernel: "matmul.go:41"
+	Line   string // the line of the kernel: "matmul.go:41"
 	Err    error
 }
 
-// Error is all of it in one line. Kernel and PE are missing where only a zero Tile
-// or a pointer was at hand.
+// Error formats all fields in one line. Kernel and PE are left out if the operation had
+// only a zero Tile or a pointer, which belong to no PE.
 func (e *Error) Error() string {
 	var b strings.Builder
 	if e.Kernel != "" {
@@ -117,20 +119,18 @@ func (e *Error) Error() string {
 	return b.String() + ": " + e.Err.Error()
 }
 
-// Unwrap gives the reason.
+// Unwrap returns the reason.
 func (e *Error) Unwrap() error { return e.Err }
 
-// misuse makes an Error where no PE is at hand.
+// misuse returns the Error of an operation that has no PE.
 func misuse(op, operands string, err error) *Error {
 	return &Error{Op: op, Shapes: operands, Line: new(Callers).Line(), Err: err}
 }
 
-// fail makes an Error to panic with. The PE is nil where all there was is a zero
-// Tile.
+// fail returns an Error to panic with. t is nil if the operation had only a zero Tile.
 //
-// Operands come as text and reasons are made of text and numbers, never of tiles
-// or of the kernel's slices, which would then live on the heap in every call that
-// succeeds.
+// Callers pass operands as text, and reasons that contain only text and numbers. Tiles or
+// slices of the kernel would escape to the heap in every call, even in a successful one.
 func (t *PE) fail(op, operands string, err error) *Error {
 	e := misuse(op, operands, err)
 	if t != nil {
@@ -147,12 +147,11 @@ var (
 	errRef      = errors.New("a Ref is memory, not data in TCM: Load it first")
 )
 
-// Binding is a kernel with the arguments of a launch. Launches make it; a kernel is
-// given what is in it.
+// Binding is a kernel with the arguments of a launch. Launches create it.
 type Binding struct {
-	fn   reflect.Value
-	args []reflect.Value // without the PE; those of tensors are filled in by Call
-	at   []int           // which argument each tensor is
+	fn         reflect.Value
+	args       []reflect.Value // without the PE; Call fills in the pointers to tensors
+	tensorArgs []int           // the index in args of each tensor
 }
 
 var (
@@ -160,9 +159,9 @@ var (
 	ptrType = reflect.TypeFor[Ptr]()
 )
 
-// Bind checks that a kernel takes the arguments, of which those of type T are
-// tensors: they go to parameters of type Ptr, numbers to parameters of their kind.
-// The tensors come back in order.
+// Bind checks that the arguments match the parameters of a kernel. Arguments of type T are
+// tensors, for parameters of type Ptr. Numbers are converted to the parameter's type if
+// their value does not change. Bind returns the tensors in order.
 func Bind[T any](name string, kernel any, args []any) (*Binding, []T, error) {
 	b := &Binding{fn: reflect.ValueOf(kernel)}
 	if kernel == nil || b.fn.Kind() == reflect.Func && b.fn.IsNil() {
@@ -182,7 +181,7 @@ func Bind[T any](name string, kernel any, args []any) (*Binding, []T, error) {
 			if want != ptrType {
 				return nil, nil, fmt.Errorf("argument %d of %s is a %v, and a tensor is given, which is a tl.Ptr", i+1, name, want)
 			}
-			tensors, b.at = append(tensors, x), append(b.at, i)
+			tensors, b.tensorArgs = append(tensors, x), append(b.tensorArgs, i)
 			b.args = append(b.args, reflect.Value{})
 			continue
 		}
@@ -195,8 +194,8 @@ func Bind[T any](name string, kernel any, args []any) (*Binding, []T, error) {
 	return b, tensors, nil
 }
 
-// convert is a value as a parameter's type: the same, or a number that does not
-// change by it.
+// convert converts a value to a parameter's type. It reports whether the value is
+// assignable, or a number that the conversion does not change.
 func convert(a any, want reflect.Type) (reflect.Value, bool) {
 	v := reflect.ValueOf(a)
 	if !v.IsValid() {
@@ -222,7 +221,7 @@ func (b *Binding) Call(t *PE, tensors ...Ptr) {
 	in = append(in, reflect.ValueOf(t))
 	in = append(in, b.args...)
 	for i, p := range tensors {
-		in[1+b.at[i]] = reflect.ValueOf(p)
+		in[1+b.tensorArgs[i]] = reflect.ValueOf(p)
 	}
 	b.fn.Call(in)
 }

@@ -13,7 +13,7 @@ func helloSend(t *tl.PE, x tl.Ptr, n int) {
 	t.Store(x, t.Recv(tl.West, tl.Shape{n}, tl.F16))
 }
 
-// A launch of helloSend on three PEs in a ring.
+// A launch of helloSend runs on three PEs in a ring.
 func Example_helloSend() {
 	launch := newEager(3)
 	x := launch.tensor(tl.F16, tl.Shape{2}, []float64{1, 2}, []float64{3, 4}, []float64{5, 6})
@@ -27,7 +27,7 @@ func Example_helloSend() {
 	// [3 4]
 }
 
-// add is z = x + y. Blocks go round the PEs; the last one is ragged.
+// add computes z = x + y. The PEs take blocks in turn; the last block is partial.
 func add(t *tl.PE, x, y, z tl.Ptr, n int) {
 	const block = 4
 	for i := block * t.Rank(); i < n; i += block * t.NumRanks() {
@@ -37,7 +37,7 @@ func add(t *tl.PE, x, y, z tl.Ptr, n int) {
 	}
 }
 
-// Ragged edges are one mask.
+// A mask handles the partial block at the end of a vector.
 func Example_vectorAdd() {
 	launch := newEager(2)
 	x := launch.tensor(tl.F16, tl.Shape{10}, []float64{0, 1, 2, 3, 4, 5, 6, 7, 8, 9})[0]
@@ -48,7 +48,7 @@ func Example_vectorAdd() {
 	// Output: [9 10 11 12 13 14 15 16 17 0]
 }
 
-// matmul is c = a × b for a of m × k and b of k × n, in tiles.
+// matmul computes c = a × b in tiles, for a of m × k and b of k × n.
 func matmul(t *tl.PE, a, b, c tl.Ptr, m, k, n int) {
 	const bm, bk, bn = 2, 4, 2
 	cols := tl.CDiv(n, bn)
@@ -64,7 +64,8 @@ func matmul(t *tl.PE, a, b, c tl.Ptr, m, k, n int) {
 	}
 }
 
-// A tiled matrix product, checked with a composite that does all of it.
+// A kernel multiplies matrices tile by tile. Then one composite command does the same,
+// with an epilogue.
 func Example_matmul() {
 	launch := newEager(4)
 	const m, k, n = 3, 5, 3
@@ -93,8 +94,8 @@ func Example_matmul() {
 	// [0 4 9 0 4 9 0 4 9]
 }
 
-// softmax is y = softmax(x) of each row. Outside the row there is minus infinity,
-// which adds nothing.
+// softmax computes the softmax of each row of x. Elements outside the row read as minus
+// infinity, so they add nothing to the sum.
 func softmax(t *tl.PE, x, y tl.Ptr, rows, cols int) {
 	const block = 8
 	for r := t.Rank(); r < rows; r += t.NumRanks() {
@@ -104,7 +105,7 @@ func softmax(t *tl.PE, x, y tl.Ptr, rows, cols int) {
 	}
 }
 
-// Softmax of rows, from its parts.
+// A kernel computes the softmax of rows from elementwise operations and reductions.
 func Example_softmax() {
 	launch := newEager(2)
 	x := launch.tensor(tl.F32, tl.Shape{2, 4}, []float64{7, 7, 7, 7, 0, 0, -100, -100})[0]
@@ -118,7 +119,7 @@ func Example_softmax() {
 	// [0.500 0.500 0.000 0.000]
 }
 
-// A mean over ranks at a root, which reads the windows of all ranks by one command.
+// A root computes the mean over ranks. It reads the windows of all ranks with one command.
 func ExampleReducePeers() {
 	launch := newEager(4)
 	x := launch.tensor(tl.F16, tl.Shape{3}, []float64{1, 2, 3}, []float64{5, 6, 7}, []float64{0, 0, 0}, []float64{2, 4, 6})
@@ -127,7 +128,7 @@ func ExampleReducePeers() {
 	launch.run("mean", func(t *tl.PE) {
 		if t.Rank() != root {
 			t.Notify(root, ready, tl.Add, 1)
-			t.WaitSignal(read, tl.EQ, 1) // then x may be written again
+			t.WaitSignal(read, tl.EQ, 1) // from here on the rank may overwrite x
 			return
 		}
 		t.WaitSignal(ready, tl.EQ, t.NumRanks()-1)

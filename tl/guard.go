@@ -1,33 +1,36 @@
 package tl
 
-// Guard looks at what a kernel is about to do, and may refuse it: for those who run
-// kernels that must keep to some of the memory, the ports or the signals.
+// Guard checks each operation before the machine runs it, and may refuse it. It restricts
+// a kernel to some of the memory, ports, peers and signals.
 type Guard interface {
-	// Access is a use of memory, of the kernel's own or in the part of a peer.
+	// Access checks an access to a block of the kernel's own memory or of a peer's part
+	// of a window.
 	Access(b *Block, use Use) error
-	// Allocated is scratch memory that the kernel has got.
+	// Allocated records scratch memory that the kernel has allocated.
 	Allocated(addr, bytes int64)
-	// Peer is a rank that the kernel puts into, gets from or notifies, and what the
-	// machine calls it.
+	// Peer checks a rank that the kernel puts to, gets from or notifies. It returns the
+	// number of that rank at the machine.
 	Peer(rank int) (int, error)
-	// Port is one that the kernel sends to, receives from, or waits for; AnyPort is all.
+	// Port checks a port that the kernel sends to, receives from or waits for. AnyPort
+	// stands for all ports.
 	Port(p Port) error
-	// Signal is one that the kernel changes at a peer, or else waits for or looks at.
+	// Signal checks a signal that the kernel changes at a peer or, if changes is false,
+	// waits for or tests.
 	Signal(number int, changes bool) error
 }
 
-// Use is what a kernel does with a block of memory.
+// Use is the way in which a kernel accesses a block of memory.
 type Use uint8
 
 // The uses.
 const (
 	Reads Use = iota
 	Writes
-	Reaches // at a peer
+	Reaches // reads or writes at a peer
 )
 
-// Guarded is a machine whose operations a guard looks at first, of a kernel that is some
-// rank.
+// Guarded returns a machine that asks a guard before it runs an operation on m. rank is
+// the rank of the kernel.
 func Guarded(m Machine, rank int, g Guard) Machine { return &guarded{m, rank, g} }
 
 type guarded struct {
@@ -36,8 +39,9 @@ type guarded struct {
 	guard Guard
 }
 
-// at is what a kernel does to a block of a rank: at its own, what it would do otherwise.
-func (g *guarded) at(rank int, b *Block, own Use) (peer int, err error) {
+// checkAt checks an access to a block in the part of a rank and returns the number of that
+// rank at the machine. own is the use if the rank is the kernel's own.
+func (g *guarded) checkAt(rank int, b *Block, own Use) (peer int, err error) {
 	if peer, err = g.guard.Peer(rank); err != nil {
 		return 0, err
 	}
@@ -70,9 +74,9 @@ func (g *guarded) Store(v Value, to Block) error {
 }
 
 func (g *guarded) Composite(op *Composite) (Handle, error) {
-	err := g.operands(op.Args)
+	err := g.checkOperands(op.Args)
 	for i := 0; i < len(op.Epilogue) && err == nil; i++ {
-		err = g.operands(op.Epilogue[i].Args)
+		err = g.checkOperands(op.Epilogue[i].Args)
 	}
 	if err == nil {
 		err = g.guard.Access(&op.Out, Writes)
@@ -83,14 +87,14 @@ func (g *guarded) Composite(op *Composite) (Handle, error) {
 	return g.Machine.Composite(op)
 }
 
-// operands looks at those that are in memory, of this PE or of a peer.
-func (g *guarded) operands(args []Arg) (err error) {
+// checkOperands checks the operands that are in memory, of this PE or of a peer.
+func (g *guarded) checkOperands(args []Arg) (err error) {
 	for i := range args {
 		if a := &args[i]; a.AtPeer {
 			b := a.Value.Block()
-			a.Peer, err = g.at(a.Peer, &b, Reads)
+			a.Peer, err = g.checkAt(a.Peer, &b, Reads)
 		} else {
-			err = g.ref(&a.Value)
+			err = g.checkRef(&a.Value)
 		}
 		if err != nil {
 			return err
@@ -99,7 +103,7 @@ func (g *guarded) operands(args []Arg) (err error) {
 	return nil
 }
 
-func (g *guarded) ref(v *Value) error {
+func (g *guarded) checkRef(v *Value) error {
 	if !v.InMem {
 		return nil
 	}
@@ -110,7 +114,7 @@ func (g *guarded) ref(v *Value) error {
 func (g *guarded) Send(port Port, v Value) error {
 	err := g.guard.Port(port)
 	if err == nil {
-		err = g.ref(&v)
+		err = g.checkRef(&v)
 	}
 	if err != nil {
 		return err
@@ -130,7 +134,7 @@ func (g *guarded) Recv(port Port, v *Value, into *Block, wait bool) (Handle, Por
 }
 
 func (g *guarded) Put(rank int, v Value, to Block) error {
-	peer, err := g.at(rank, &to, Writes)
+	peer, err := g.checkAt(rank, &to, Writes)
 	if err != nil {
 		return err
 	}
@@ -138,7 +142,7 @@ func (g *guarded) Put(rank int, v Value, to Block) error {
 }
 
 func (g *guarded) Get(rank int, v *Value, from Block) error {
-	peer, err := g.at(rank, &from, Reads)
+	peer, err := g.checkAt(rank, &from, Reads)
 	if err != nil {
 		return err
 	}

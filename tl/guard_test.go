@@ -9,10 +9,10 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// watch is a guard that writes down what it is asked, and refuses what is the n-th.
+// watch is a guard that records its calls and refuses one of them.
 type watch struct {
 	asked  []string
-	refuse int
+	refuse int // the number of the call to refuse, from 1; 0 for none
 }
 
 func (w *watch) ask(format string, args ...any) error {
@@ -35,8 +35,8 @@ func (w *watch) Signal(n int, changes bool) error {
 	return w.ask("%s %d", map[bool]string{false: "look at", true: "change"}[changes], n)
 }
 
-// TestGuard: a guard is asked about every use of memory, ports, peers and signals, and what it
-// refuses does not reach the machine.
+// TestGuard checks that a guard is asked about every use of memory, ports, peers and
+// signals, and that an operation it refuses does not reach the machine.
 func TestGuard(t *testing.T) {
 	at := func(addr int64) tl.Ptr {
 		return tl.Ptr{Addr: addr, DType: tl.F32, Rank: 1, Stride: [4]int64{1}, Window: 1}
@@ -61,8 +61,8 @@ func TestGuard(t *testing.T) {
 		{"RecvInto", func(t *tl.PE) { t.RecvInto(tl.East, at(64), n, tl.F32) }, []string{"port east", "write 64"}},
 		{"Put", func(t *tl.PE) { t.Put(1, at(64), t.Zeros(n, tl.F32)) }, []string{"peer 1", "reach 64"}},
 		{"Get", func(t *tl.PE) { t.Get(1, at(64), n, tl.F32) }, []string{"peer 1", "reach 64"}},
-		{"Put into one's own", func(t *tl.PE) { t.Put(3, at(64), t.Zeros(n, tl.F32)) }, []string{"peer 3", "write 64"}},
-		{"Get from one's own", func(t *tl.PE) { t.Get(3, at(64), n, tl.F32) }, []string{"peer 3", "read 64"}},
+		{"Put to the own rank", func(t *tl.PE) { t.Put(3, at(64), t.Zeros(n, tl.F32)) }, []string{"peer 3", "write 64"}},
+		{"Get from the own rank", func(t *tl.PE) { t.Get(3, at(64), n, tl.F32) }, []string{"peer 3", "read 64"}},
 		{"Notify", func(t *tl.PE) { t.Notify(1, 7, tl.Set, 1) }, []string{"peer 1", "change 7"}},
 		{"WaitSignal", func(t *tl.PE) { t.WaitSignal(7, tl.EQ, 1) }, []string{"look at 7"}},
 		{"Test", func(t *tl.PE) { t.Test(7, tl.EQ, 1) }, []string{"look at 7"}},
@@ -75,7 +75,7 @@ func TestGuard(t *testing.T) {
 		}
 		calls := len(r.calls)
 		if c.name == "Scratch" {
-			continue // nobody is asked before
+			continue // the guard is called after the allocation and cannot refuse it
 		}
 		for i := range c.want {
 			w, r := &watch{refuse: i + 1}, &recorder{}

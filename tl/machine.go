@@ -9,66 +9,67 @@ import (
 	"github.com/kernbench/kernbench/simtime"
 )
 
-// Machine runs the operations of one PE: the simulated CPU in internal/cpu, or
-// a process in internal/procpe. A PE checks what a kernel asks for; a machine
-// gives it time and keeps it for the data phase. Errors come without the kernel,
-// PE, operation and line, which PE adds.
+// Machine runs the operations of one PE. Machines are the simulated CPU in internal/cpu
+// and a process in internal/procpe. A PE checks an operation; a machine determines when
+// it runs and records it for the data phase. The errors of a machine do not name the
+// kernel, PE, operation and line; PE adds them.
 //
-// What a *Value, a *Compute, a *Block or a []Case points to is the PE's, and changes
-// after the call; a *Composite is the machine's to keep. The pointers in blocks and
-// values have a stride for each axis of the shape beside them.
+// A *Value, *Compute, *Block or []Case belongs to the PE and changes after the call. The
+// machine may keep a *Composite. The pointer in a block or value has a stride for each
+// axis of the shape next to it.
 type Machine interface {
-	// Place is where the kernel runs.
+	// Place returns where the kernel runs.
 	Place() Place
-	// Now is the time on the PE's own clock.
+	// Now returns the time on the PE's own clock.
 	Now() simtime.Time
-	// Scratch allocates scratch memory, zeroed, until the kernel ends.
+	// Scratch allocates zeroed scratch memory until the kernel ends.
 	Scratch(bytes int64) (addr int64, err error)
-	// Load brings a box of memory into a new tile, v. The pointer is virtual.
+	// Load loads a block of memory into a new tile, v. The address is virtual.
 	Load(v *Value, from Block) error
 	// Store writes a tile to memory.
 	Store(v Value, to Block) error
-	// Compute makes a new tile, v, out of others.
+	// Compute computes a new tile, v.
 	Compute(v *Value, c *Compute) error
 	// Composite starts a command that streams tiles from memory to memory.
 	Composite(c *Composite) (Handle, error)
 	// Wait waits for the end of a composite or of a receive.
 	Wait(h Handle) error
-	// Send puts a tile into a queue, waiting for room.
+	// Send puts a tile into a queue and waits while the queue is full.
 	Send(port Port, v Value) error
-	// Recv takes the next message of a queue into a new tile v, or to memory if
-	// into is not nil. It waits for it, or leaves that to Wait and the Handle.
-	// AnyPort takes the port whose turn it is, waiting for one with a message, and
-	// says which.
+	// Recv takes the next message of a queue into a new tile v, or to memory if into is
+	// not nil. If wait is true, Recv waits for the message; otherwise the PE calls Wait
+	// with the Handle. For AnyPort, Recv waits until a port has a message. It serves the
+	// ports in turn and returns the port.
 	Recv(port Port, v *Value, into *Block, wait bool) (Handle, Port, error)
-	// Select waits until one of the cases, of which there is one at least, is so, and
-	// is the index of the first that is.
+	// Select waits until at least one of the cases holds and returns the index of the
+	// first that does. There is at least one case.
 	Select(cases []Case) (int, error)
 	// Put writes a tile into the part of a window that a peer holds.
 	Put(peer int, v Value, to Block) error
 	// Get reads a tile from the part of a window that a peer holds.
 	Get(peer int, v *Value, from Block) error
-	// Notify changes a signal of a peer, after everything put before.
+	// Notify changes a signal of a peer after everything that was put to the peer before
+	// has arrived.
 	Notify(peer, signal int, op SignalOp, value int64) error
-	// WaitSignal waits until a signal of this PE compares true.
+	// WaitSignal waits until a signal of this PE compares true with value.
 	WaitSignal(signal int, cmp Cmp, value int64) error
-	// TestSignal reports whether it does now.
+	// TestSignal reports whether a signal of this PE compares true with value now.
 	TestSignal(signal int, cmp Cmp, value int64) (bool, error)
-	// Barrier is the state of the barrier on a signal of this rank. It is zero when the
-	// signals are.
+	// Barrier returns the state of the barrier on a signal of this rank. The state is
+	// zero whenever the signals are reset to zero.
 	Barrier(signal int) *Barrier
-	// Bytes computes the value of a tile.
+	// Bytes computes the elements of a tile.
 	Bytes(v Value) ([]byte, error)
-	// Pin keeps a tile in TCM until it is freed.
+	// Pin keeps a tile in TCM until Free.
 	Pin(v Value) error
-	// Free ends the use of a tile.
+	// Free gives up a tile and its space in TCM.
 	Free(v Value) error
-	// Print shows a line of text to the user.
+	// Print prints a line of text for the user.
 	Print(text string)
 }
 
-// Place is where a kernel runs: its own coordinates, those of the machine, and
-// its rank among the PEs of the launch.
+// Place is where a kernel runs: the coordinates of its PE, the extents of the machine,
+// and its rank among the PEs of the launch.
 type Place struct {
 	PE, Cube, SIP    int
 	PEs, Cubes, SIPs int // per cube, per SIP, in the system
@@ -76,19 +77,19 @@ type Place struct {
 	Name             string // "sip0.cube5.pe3"
 }
 
-// Value is a tile, or memory that stands for one, as a machine knows it. A machine
-// sets ID, Slot and Turn of tiles that it makes; the rest is given.
+// Value is the machine's view of a tile, or of a Ref. A machine sets ID, Slot and Turn of
+// tiles that it creates. The PE sets the other fields.
 type Value struct {
-	ID    oplog.ID // its producer in the op log, if there is one
-	Slot  int32    // where it lies in TCM
-	Turn  uint32   // tells it from later tiles in the same place
+	ID    oplog.ID // the operation that produced it in the op log; 0 if there is none
+	Slot  int32    // identifies its place in TCM
+	Turn  uint32   // distinguishes it from later tiles in the same slot
 	Shape oplog.Shape
 	DType numeric.DType
 	InMem bool // a Ref: Block{*Ptr, Shape}
-	Ptr   *Ptr // of a Ref; elsewhere nil, tiles being copied often
+	Ptr   *Ptr // of a Ref; nil for tiles. A pointer, because values are copied often
 }
 
-// Bytes is the size of the tile.
+// Bytes returns the size of the tile in bytes.
 func (v *Value) Bytes() int64 { return int64(v.Shape.Elems()) * int64(v.DType.Size()) }
 
 // Block returns the memory of a Ref.
@@ -96,9 +97,8 @@ func (v *Value) Block() Block {
 	return Block{Ptr: *v.Ptr, Shape: v.Shape, Valid: v.Shape, DType: v.DType}
 }
 
-// Block is a box of elements in memory, as long as Shape along each axis, of which
-// the first Valid along each axis exist. Reading the others gives Fill; writing
-// them does nothing.
+// Block is a box of elements in memory with the extents Shape. Along each axis, the first
+// Valid elements exist. Other elements read as Fill, and writes skip them.
 type Block struct {
 	Ptr   Ptr
 	Shape oplog.Shape
@@ -110,45 +110,48 @@ type Block struct {
 // Compute describes a command for the GEMM or the MATH engine.
 type Compute struct {
 	Kind oplog.Kind // Full to Broadcast
-	Math numeric.Op // of Math and Reduce
-	Axis int
-	Fill float64 // of Full
+	Math numeric.Op // for the kinds Math and Reduce
+	Axis int        // for the kind Reduce
+	Fill float64    // for the kind Full
 	Args [3]Arg
 	N    int // arguments in use
 }
 
-// Arg is a tile, memory or a number.
+// Arg is an operand: a tile, memory or a number.
 type Arg struct {
 	Value    Value
 	Scalar   float64
 	IsScalar bool
-	AtPeer   bool // of memory: in the part of a window that rank Peer holds, at the place that Ptr is in this PE's own
-	Peer     int
+
+	// AtPeer says that the memory is in the part of a window that rank Peer holds, at the
+	// offset that Ptr has in this PE's own part.
+	AtPeer bool
+	Peer   int
 }
 
-// Composite describes a composite command: a matrix product, an elementwise
-// operation of large operands or a reduction over peers, and what is done to its
-// result on the way.
+// Composite describes a composite command: a matrix product, an elementwise operation on
+// large operands or a reduction over peers, and an epilogue.
 type Composite struct {
 	Kind     oplog.Kind // Gemm, Stream or ReducePeers
-	Math     numeric.Op // of Stream and ReducePeers
-	Args     []Arg      // two for Gemm: tiles (pinned) or memory (streamed); of ReducePeers memory at peers
+	Math     numeric.Op // for Stream and ReducePeers
+	Args     []Arg      // two for Gemm: tiles (pinned) or memory (streamed); for ReducePeers memory at peers
 	Epilogue []Step
 	Out      Block
 }
 
-// Step is an operation of an epilogue, on what came before it and Args.
+// Step is an operation of an epilogue. Its operands are the result so far and Args.
 type Step struct {
 	Math numeric.Op
 	Args []Arg
 
-	operands []any // what Do was given, until Composite makes Args of it
+	operands []any // the arguments of Do, which Composite converts to Args
 }
 
-// Handle is something to wait for. The zero Handle is nothing.
+// Handle identifies a command or a receive to wait for. The zero Handle identifies
+// nothing.
 type Handle struct{ N uint64 }
 
-// SignalOp is how Notify changes a signal.
+// SignalOp is the way in which Notify changes a signal.
 type SignalOp uint8
 
 // The ways to change a signal.
@@ -157,7 +160,7 @@ const (
 	Add
 )
 
-// Cmp is how WaitSignal and Test compare a signal with a value.
+// Cmp is a comparison of a signal with a value, for WaitSignal and Test.
 type Cmp uint8
 
 // The comparisons.
@@ -175,7 +178,7 @@ func (c Cmp) String() string {
 	return printable.Name("Cmp", c, []string{"EQ", "NE", "GT", "GE", "LT", "LE"})
 }
 
-// Holds reports whether a compares with b so.
+// Holds reports whether the comparison of a with b is true.
 func (c Cmp) Holds(a, b int64) bool {
 	switch c {
 	case EQ:
@@ -192,8 +195,8 @@ func (c Cmp) Holds(a, b int64) bool {
 	return a <= b
 }
 
-// PE is the processing element that a kernel runs on, with every operation a
-// kernel has. A kernel gets its own as first argument:
+// PE is the processing element that a kernel runs on. Its methods are the operations of
+// the tile language. A kernel gets its PE as the first argument:
 //
 //	func scale(t *tl.PE, x tl.Ptr, n int)
 type PE struct {
@@ -201,44 +204,46 @@ type PE struct {
 	kernel string
 	place  Place
 
-	// What goes to the machine by pointer stays here, or every call would allocate.
+	// Arguments that the machine gets by pointer. As locals they would be allocated on
+	// every call.
 	v     Value
 	c     Compute
 	into  Block
 	cases []Case
 }
 
-// NewPE makes the PE on which a kernel, known to errors by name, runs. Machines
-// call it; a kernel is given its PE.
+// NewPE creates the PE that a kernel runs on. kernel is the name of the kernel in errors.
+// Machines call NewPE and pass the PE to the kernel.
 func NewPE(m Machine, kernel string) *PE {
 	return &PE{m: m, kernel: kernel, place: m.Place()}
 }
 
-// Through is the PE with operations that go through what wrap makes of its machine, for
-// those who look at them on their way.
+// Through returns a PE for the same kernel whose operations run on another machine. wrap
+// returns that machine, which can observe or change operations before it passes them to
+// this PE's machine.
 func (t *PE) Through(wrap func(Machine) Machine) *PE { return NewPE(wrap(t.m), t.kernel) }
 
-// ProgramID is where the kernel runs along an axis: 0 is the PE in its cube, 1 the
-// cube in its SIP, 2 the SIP.
+// ProgramID returns the coordinate of the PE along an axis: 0 for the PE in its cube, 1
+// for the cube in its SIP, 2 for the SIP.
 func (t *PE) ProgramID(axis int) int {
-	return t.along("ProgramID", axis, [3]int{t.place.PE, t.place.Cube, t.place.SIP})
+	return t.coordinate("ProgramID", axis, [3]int{t.place.PE, t.place.Cube, t.place.SIP})
 }
 
-// NumPrograms is how many there are along an axis: PEs in a cube, cubes in a SIP,
-// SIPs.
+// NumPrograms returns the extent of the machine along an axis: the number of PEs in a
+// cube, cubes in a SIP, or SIPs.
 func (t *PE) NumPrograms(axis int) int {
-	return t.along("NumPrograms", axis, [3]int{t.place.PEs, t.place.Cubes, t.place.SIPs})
+	return t.coordinate("NumPrograms", axis, [3]int{t.place.PEs, t.place.Cubes, t.place.SIPs})
 }
 
-func (t *PE) along(op string, axis int, ids [3]int) int {
+func (t *PE) coordinate(op string, axis int, ids [3]int) int {
 	if axis < 0 || axis > 2 {
 		panic(t.fail(op, "", fmt.Errorf("no axis %d: 0 is the PE, 1 the cube, 2 the SIP", axis)))
 	}
 	return ids[axis]
 }
 
-// Rank is the index of this PE among those of the launch.
+// Rank returns the index of this PE among the PEs of the launch.
 func (t *PE) Rank() int { return t.place.Rank }
 
-// NumRanks is how many PEs the launch runs on.
+// NumRanks returns the number of PEs that the launch runs on.
 func (t *PE) NumRanks() int { return t.place.Ranks }

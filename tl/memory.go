@@ -7,17 +7,17 @@ import (
 	"github.com/kernbench/kernbench/oplog"
 )
 
-// Option changes what a load, a store, a put or a get does: [Mask] or [Other].
+// Option is an option of a load, a store, a put or a get: [Mask] or [Other].
 type Option struct {
 	masks, fills bool
 	valid        oplog.Shape
 	other        float64
 }
 
-// Mask says how many elements along each axis of the block exist, counted from its
-// start: none if negative, all if more than the block has. So a block of a vector
-// of n elements at i is masked by Mask(n-i). The others are not read from memory,
-// see [Other], and not written to it.
+// Mask sets the number of elements of the block that exist along each axis, counted from
+// its start: none if negative, all if more than the block has. For example, Mask(n-i)
+// masks a block at element i of a vector of n elements. Elements that do not exist are
+// neither read from memory nor written to it; [Other] sets the value that they read as.
 func Mask(valid ...int) Option {
 	o := Option{masks: true}
 	o.valid.Rank = int8(min(len(valid), oplog.MaxRank+1))
@@ -27,11 +27,11 @@ func Mask(valid ...int) Option {
 	return o
 }
 
-// Other is what elements outside the mask read as, instead of 0. It means nothing to
-// stores.
+// Other sets the value that elements outside the mask read as. Without it they read as 0.
+// Stores ignore it.
 func Other(v float64) Option { return Option{fills: true, other: v} }
 
-// Load brings a block of memory into TCM. dtype must be the pointer's.
+// Load loads a block of memory into TCM. dtype must be the pointer's.
 func (t *PE) Load(p Ptr, s Shape, dtype DType, opts ...Option) Tile {
 	var b Block
 	t.block(&b, "Load", &p, t.extents("Load", s, dtype), dtype, opts)
@@ -42,18 +42,18 @@ func (t *PE) Load(p Ptr, s Shape, dtype DType, opts ...Option) Tile {
 	return Tile{t, t.v}
 }
 
-// Ref is a handle of a block of memory. No data moves: [Gemm] and [Stream] stream
-// from it, Send sends from it.
+// Ref returns a handle to a block of memory. No data moves: [Gemm] and [Stream] stream
+// from the memory, and Send sends from it.
 func (t *PE) Ref(p Ptr, s Shape, dtype DType) Tile {
 	var b Block
 	t.block(&b, "Ref", &p, t.extents("Ref", s, dtype), dtype, nil)
-	at := b.Ptr // a copy, so that only the pointer goes to the heap
+	at := b.Ptr // a copy, so that only the pointer escapes to the heap
 	return Tile{t, Value{Shape: b.Shape, DType: dtype, InMem: true, Ptr: &at}}
 }
 
-// Store writes a tile to memory. Its dtype must be the pointer's.
+// Store writes a tile to memory. The tile's dtype must be the pointer's.
 func (t *PE) Store(p Ptr, x Tile, opts ...Option) {
-	if err := t.usable(&x); err != nil {
+	if err := t.checkUsable(&x); err != nil {
 		panic(t.fail("Store", x.v.String(), err))
 	}
 	var b Block
@@ -63,8 +63,7 @@ func (t *PE) Store(p Ptr, x Tile, opts ...Option) {
 	}
 }
 
-// Scratch allocates memory in this PE's TCM for a tensor of a shape, zeroed, until
-// the kernel ends.
+// Scratch allocates zeroed memory for a tensor in this PE's TCM until the kernel ends.
 func (t *PE) Scratch(s Shape, dtype DType) Ptr {
 	v := Value{Shape: t.extents("Scratch", s, dtype), DType: dtype}
 	addr, err := t.m.Scratch(v.Bytes())
@@ -87,7 +86,8 @@ func (t *PE) block(b *Block, op string, p *Ptr, s oplog.Shape, d DType, opts []O
 	}
 }
 
-// extents is a shape as a value, for tiles of dtype d.
+// extents converts the shape of a tile of dtype d to a value. It stops the kernel if the
+// shape or dtype is invalid.
 func (t *PE) extents(op string, s Shape, d DType) oplog.Shape {
 	e, err := extents(s)
 	if err == nil && !d.Valid() {
@@ -99,8 +99,7 @@ func (t *PE) extents(op string, s Shape, d DType) oplog.Shape {
 	return e
 }
 
-// set makes b, a zero Block, the elements of a shape that a pointer points to, as options
-// say.
+// set fills in b, a zero Block, with the pointer, the shape and the options.
 func (b *Block) set(p *Ptr, s oplog.Shape, d DType, opts []Option) error {
 	b.Ptr, b.Shape, b.Valid, b.DType = *p, s, s, d
 	b.Ptr.view(&s)
@@ -140,7 +139,7 @@ func (b *Block) set(p *Ptr, s oplog.Shape, d DType, opts []Option) error {
 	return nil
 }
 
-// String is the shape and dtype of a block, and its mask: "[64] f16 mask [3]".
+// String formats the shape, dtype and mask of a block: "[64] f16 mask [3]".
 func (b Block) String() string {
 	s := (Value{Shape: b.Shape, DType: b.DType}).String()
 	if b.Valid != b.Shape {

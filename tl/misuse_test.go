@@ -8,8 +8,8 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// stopped runs kernel code and returns the error that stopped it.
-func stopped(t *testing.T, do func()) (err *tl.Error) {
+// recoverError runs kernel code and returns the error that stopped it.
+func recoverError(t *testing.T, do func()) (err *tl.Error) {
 	t.Helper()
 	defer func() {
 		var ok bool
@@ -30,9 +30,9 @@ func TestMisuse(t *testing.T) {
 	scratch := tl.Ptr{Addr: 1, DType: tl.F16, Rank: 1, Stride: [4]int64{1}}
 	tests := []struct {
 		do   func(t *tl.PE, o operands)
-		want string // AT is the line
+		want string // AT stands for the line of the kernel
 	}{
-		// Tiles that are none, not ours, or without data.
+		// Zero tiles, tiles of another PE, and refs.
 		{func(t *tl.PE, o operands) { zero.Add(1) },
 			"Add(zero Tile, 1) AT: a zero Tile holds nothing: tiles come from Load, Full, Recv and operations on them"},
 		{func(t *tl.PE, o operands) { o.v.Add(zero) },
@@ -322,7 +322,7 @@ func TestMisuse(t *testing.T) {
 	for _, tt := range tests {
 		pe := tl.NewPE(&recorder{}, "matmul")
 		o := newOperands(pe)
-		err := stopped(t, func() { tt.do(pe, o) })
+		err := recoverError(t, func() { tt.do(pe, o) })
 		if !strings.HasPrefix(err.Line, "misuse_test.go:") {
 			t.Errorf("line %q of %v, want one of misuse_test.go", err.Line, err)
 		}
@@ -333,7 +333,7 @@ func TestMisuse(t *testing.T) {
 	}
 }
 
-// TestMachineErrors makes every call of the machine fail.
+// TestMachineErrors checks the error of each operation when the machine fails.
 func TestMachineErrors(t *testing.T) {
 	cause := errors.New("out of order")
 	tests := []struct {
@@ -365,7 +365,7 @@ func TestMachineErrors(t *testing.T) {
 		pe := tl.NewPE(r, "matmul")
 		o := newOperands(pe)
 		r.fail = cause
-		err := stopped(t, func() { tt.do(pe, o) })
+		err := recoverError(t, func() { tt.do(pe, o) })
 		want := "kernel matmul on sip1.cube5.pe3: " + tt.want + " at " + err.Line + ": out of order"
 		if err.Error() != want {
 			t.Errorf("got  %v\nwant %s", err, want)
@@ -376,7 +376,8 @@ func TestMachineErrors(t *testing.T) {
 	}
 }
 
-// TestReceiveErrors has only the wait for a message fail.
+// TestReceiveErrors checks the errors of receives when only the wait for the message
+// fails.
 func TestReceiveErrors(t *testing.T) {
 	r := &recorder{wait: errors.New("no message will come")}
 	pe := tl.NewPE(r, "ring")
@@ -386,7 +387,7 @@ func TestReceiveErrors(t *testing.T) {
 		"RecvInto(east, [8] f16)": func() { pe.RecvInto(tl.East, vector, tl.Shape{8}, tl.F16) },
 		"Wait(east, [8] f16)":     func() { pe.RecvAsync(tl.East, tl.Shape{8}, tl.F16).Wait() },
 	} {
-		err := stopped(t, do)
+		err := recoverError(t, do)
 		want = "kernel ring on sip1.cube5.pe3: " + want + " at " + err.Line + ": no message will come"
 		if err.Error() != want {
 			t.Errorf("got  %v\nwant %s", err, want)

@@ -12,15 +12,15 @@ import (
 	"github.com/kernbench/kernbench/oplog"
 )
 
-// argument makes an operand one as a machine takes it, or says why it is none. Refs
-// are operands of composites only.
+// argument converts an operand to the form that the machine takes. It returns an error if
+// x is not a valid operand. refs allows Refs, which are operands of composites only.
 func (t *PE) argument(a *Arg, x any, refs bool) error {
 	if x, ok := x.(Tile); ok {
 		*a = Arg{Value: x.v}
 		if refs {
-			return t.owned(&x)
+			return t.checkOwned(&x)
 		}
-		return t.usable(&x)
+		return t.checkUsable(&x)
 	}
 	f, ok := number(x)
 	if !ok {
@@ -30,8 +30,8 @@ func (t *PE) argument(a *Arg, x any, refs bool) error {
 	return nil
 }
 
-// number returns a Go number as a float64, if it is one and exact. A value of a type with a
-// name of its own, such as a DType, is none.
+// number converts a Go number to float64 and reports whether x is a number and the result
+// is exact. A value of a defined type, such as a DType, is not a number.
 func number(x any) (f float64, ok bool) {
 	switch v := reflect.ValueOf(x); {
 	case !v.IsValid() || v.Type().PkgPath() != "":
@@ -48,8 +48,9 @@ func number(x any) (f float64, ok bool) {
 	return f, math.Abs(f) < 1<<53
 }
 
-// elementwise is the shape of an operation's result and the dtype of its operands.
-func elementwise(op Op, args []Arg) (s oplog.Shape, d DType, err error) {
+// checkElementwise checks the operands of an elementwise operation. It returns the shape of
+// the result and the dtype of the operands.
+func checkElementwise(op Op, args []Arg) (s oplog.Shape, d DType, err error) {
 	if op == numeric.Where {
 		cond := &args[0]
 		if cond.IsScalar || cond.Value.DType != numeric.U8 {
@@ -78,11 +79,12 @@ func elementwise(op Op, args []Arg) (s oplog.Shape, d DType, err error) {
 	if d == 0 {
 		return s, d, errors.New("the operands are numbers only: make one a tile with Full, which says of what dtype")
 	}
-	return s, d, defined(op, d, args)
+	return s, d, checkDefined(op, d, args)
 }
 
-// defined reports why an operation cannot be done in dtype d.
-func defined(op Op, d DType, args []Arg) error {
+// checkDefined returns an error if dtype d does not support an operation or a number among
+// its operands.
+func checkDefined(op Op, d DType, args []Arg) error {
 	if !numeric.Supports(op, d) {
 		return fmt.Errorf("there is no %v of %v: convert with To", op, d)
 	}
@@ -94,8 +96,8 @@ func defined(op Op, d DType, args []Arg) error {
 	return nil
 }
 
-// product is the shape of the matrix product of two tiles.
-func product(a, b *Value) (s oplog.Shape, err error) {
+// productShape checks the operands of a matrix product and returns the shape of the result.
+func productShape(a, b *Value) (s oplog.Shape, err error) {
 	if a.Shape.Rank != 2 || b.Shape.Rank != 2 {
 		return s, fmt.Errorf("operands of %d and %d axes: a matrix product takes two each", a.Shape.Rank, b.Shape.Rank)
 	}
@@ -108,7 +110,7 @@ func product(a, b *Value) (s oplog.Shape, err error) {
 	return oplog.Shape{Rank: 2, Dim: [oplog.MaxRank]int32{a.Shape.Dim[0], b.Shape.Dim[1]}}, nil
 }
 
-// operandsText is operands as errors show them: "[32 64] f16, 2".
+// operandsText formats operands for errors: "[32 64] f16, 2".
 func operandsText(args []any) string {
 	texts := make([]string, len(args))
 	for i, x := range args {
@@ -123,7 +125,7 @@ func operandsText(args []any) string {
 	return strings.Join(texts, ", ")
 }
 
-// argsText is the same of operands that were taken.
+// argsText formats operands like operandsText, after argument has converted them.
 func argsText(args []Arg) string {
 	texts := make([]string, len(args))
 	for i := range args {
@@ -137,8 +139,8 @@ func argsText(args []Arg) string {
 
 func numberText(f float64) string { return strconv.FormatFloat(f, 'g', -1, 64) }
 
-// typeText is the Go type of an operand that is none. Not %T: what goes to fmt
-// lives on the heap in every call.
+// typeText returns the Go type of an invalid operand. It avoids %T, because arguments of
+// fmt escape to the heap in every call.
 func typeText(x any) string {
 	if x == nil {
 		return "nil"

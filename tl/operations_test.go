@@ -12,14 +12,14 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// vector and matrix are pointers into tensors of a launch: 1000 elements, and rows
-// of 100.
+// vector and matrix are pointers to tensors of a launch: a vector of 1000 elements and a
+// matrix with rows of 100 elements.
 var (
 	vector = tl.Ptr{Addr: 1000, DType: tl.F16, Rank: 1, Window: 1, Stride: [4]int64{1}}
 	matrix = tl.Ptr{Addr: 5000, DType: tl.F16, Rank: 2, Window: 2, Stride: [4]int64{100, 1}}
 )
 
-// operands are what most cases work on: tiles #1 to #4 of f16, #5 of f32, #6 of u8
+// operands is the set of tiles that most cases use: #1 to #4 of f16, #5 of f32, #6 of u8
 // and #7 of i32.
 type operands struct {
 	v, m, k, row  tl.Tile
@@ -263,7 +263,7 @@ func TestPrintfTime(t *testing.T) {
 	}
 }
 
-func TestTileKnowsItself(t *testing.T) {
+func TestTileShapeAndDType(t *testing.T) {
 	pe := tl.NewPE(&recorder{}, "test")
 	x := pe.Load(matrix, tl.Shape{32, 64}, tl.F16)
 	if diff := cmp.Diff(tl.Shape{32, 64}, x.Shape()); diff != "" {
@@ -331,7 +331,8 @@ func TestCmp(t *testing.T) {
 	}
 }
 
-// Dim is the extents of what the PE holds, whatever the pointer is moved by.
+// TestDim checks that Dim returns the extents of the PE's own part and does not change
+// when the pointer moves.
 func TestDim(t *testing.T) {
 	p := tl.Ptr{DType: tl.F32, Rank: 2, Stride: [4]int64{6, 1}, Extent: [4]int32{4, 6}}
 	for _, c := range []struct {

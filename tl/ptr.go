@@ -7,31 +7,31 @@ import (
 	"github.com/kernbench/kernbench/oplog"
 )
 
-// Ptr points to an element of a tensor, or of scratch memory. It knows the dtype
-// and the strides of what it points into, so that a tile of a matrix is
-// t.Load(x.At(row, col), tl.Shape{rows, cols}, tl.F16).
+// Ptr is a pointer to an element of a tensor or of scratch memory. It contains the dtype
+// and the strides of the tensor, so t.Load(x.At(row, col), tl.Shape{rows, cols}, tl.F16)
+// loads a tile of a matrix.
 //
-// A kernel gets a pointer to the part of each tensor argument that its own PE
-// holds, or to the start of the whole tensor if the PE holds none of it. An access that
-// leaves that part is an error, unless it is by way of [Ptr.Whole].
+// A kernel gets a pointer to the part of each tensor argument that its own PE holds, or
+// to the start of the whole tensor if the PE holds no part of it. An access outside of
+// that part is an error, unless the pointer comes from [Ptr.Whole].
 //
-// A tile with fewer axes than the tensor lies along the tensor's last ones: a tile
-// of one axis through a pointer into a matrix is a piece of a row. A tile with more
-// axes has its further, outer axes packed: a tile of two axes through a pointer
-// into a vector is rows one after the other.
+// A tile with fewer axes than the tensor extends along the tensor's last axes: a tile of
+// one axis through a pointer into a matrix is a piece of a row. A tile with more axes than
+// the tensor has its additional, outer axes packed: a tile of two axes through a pointer
+// into a vector consists of consecutive rows.
 type Ptr struct {
-	Addr   int64 // virtual
+	Addr   int64 // virtual address
 	DType  numeric.DType
-	Rank   int8
-	Window int16    // which tensor argument of the launch, from 1, for Put and Get
+	Rank   int8     // the number of axes
+	Window int16    // the number of the tensor argument of the launch, from 1; 0 if Put and Get cannot use it
 	Stride [4]int64 // elements between neighbours along each axis of the tensor
 	Extent [4]int32 // elements of the PE's own part along each axis; see Dim
-	Shard  *Shard   // what it may reach; nil is what the machine says
+	Shard  *Shard   // the memory that it may access; nil if only the machine checks accesses
 }
 
-// Dim is how many elements the part of the tensor that the PE holds has along an axis,
-// negative axes counting from the last: 0 if it holds none. It stays the same when the
-// pointer moves.
+// Dim returns the number of elements along an axis of the part of the tensor that the PE
+// holds, or 0 if it holds none. A negative axis counts from the end. The result does not
+// change when the pointer moves.
 func (p Ptr) Dim(axis int) int {
 	if axis < 0 {
 		axis += int(p.Rank)
@@ -43,10 +43,10 @@ func (p Ptr) Dim(axis int) int {
 	return int(p.Extent[axis])
 }
 
-// At moves the pointer by an index along each axis, from the outermost: x.At(i) of
-// a vector is element i, a.At(row, col) an element of a matrix and a.At(row) the
-// start of a row. Indices may be negative; memory that is not there is an error
-// where it is used.
+// At moves the pointer by an index along each axis, outermost first: x.At(i) points to
+// element i of a vector, a.At(row, col) to an element of a matrix, and a.At(row) to the
+// start of a row. Indices may be negative. A pointer outside of the tensor is an error
+// only when it is used.
 func (p Ptr) At(i ...int) Ptr {
 	if len(i) > int(p.Rank) {
 		panic(misuse("At", "pointer to "+p.DType.String(),
@@ -64,8 +64,8 @@ func (p Ptr) Add(n int) Ptr {
 	return p
 }
 
-// As reads the same memory as elements of another dtype. If their size is another,
-// so are the strides: rows stay where they are.
+// As reinterprets the same memory as elements of another dtype. If the element size
+// changes, As adapts the strides so that rows start at the same addresses.
 func (p Ptr) As(d DType) Ptr {
 	if !d.Valid() {
 		panic(misuse("As", d.String(), errDType))
@@ -90,9 +90,10 @@ func (p Ptr) As(d DType) Ptr {
 	return p
 }
 
-// Strided sees the same memory as a tensor of as many axes as strides are given:
-// x.Strided(ld, 1) is a matrix whose rows are ld elements apart, x.Strided(ld) a
-// column of it. Strides along which a block has several elements must not be negative.
+// Strided views the same memory as a tensor with the given strides, one for each axis:
+// x.Strided(ld, 1) is a matrix whose rows are ld elements apart, and x.Strided(ld) a
+// column of that matrix. A stride must not be negative if a block has several elements
+// along its axis.
 func (p Ptr) Strided(stride ...int) Ptr {
 	if len(stride) > oplog.MaxRank {
 		panic(misuse("Strided", Shape(stride).String(),
@@ -100,14 +101,15 @@ func (p Ptr) Strided(stride ...int) Ptr {
 	}
 	p.Rank = int8(len(stride))
 	p.Stride = [4]int64{}
-	p.Extent = [4]int32{} // of what it is now seen as, nothing is known
+	p.Extent = [4]int32{} // the extents of the new view are unknown
 	for i, n := range stride {
 		p.Stride[i] = int64(n)
 	}
 	return p
 }
 
-// size is the bytes of an element. A zero Ptr has none: what uses it says so.
+// size returns the size of an element in bytes. It returns 0 for a zero Ptr; operations
+// that use a zero Ptr report the error.
 func (p Ptr) size() int64 {
 	if !p.DType.Valid() {
 		return 0
@@ -115,7 +117,7 @@ func (p Ptr) size() int64 {
 	return int64(p.DType.Size())
 }
 
-// inner is the stride of the innermost axis.
+// inner returns the stride of the innermost axis, or 1 if there is no axis.
 func (p Ptr) inner() int64 {
 	if p.Rank == 0 {
 		return 1
@@ -123,7 +125,7 @@ func (p Ptr) inner() int64 {
 	return p.Stride[p.Rank-1]
 }
 
-// view gives the pointer a stride for each axis of a tile.
+// view gives the pointer one stride for each axis of a tile of shape s.
 func (p *Ptr) view(s *oplog.Shape) {
 	next, stride, rank := p.inner(), p.Stride, int(p.Rank)
 	p.Rank = s.Rank
@@ -138,24 +140,24 @@ func (p *Ptr) view(s *oplog.Shape) {
 	}
 }
 
-// Shard is the memory that a pointer may reach: what a PE holds of a tensor, a whole
-// tensor, or a block of a collective. Launches make it.
+// Shard is the memory that a pointer may access: the part of a tensor that a PE holds, a
+// whole tensor, or a block of a collective. Launches create it.
 type Shard struct {
 	Tensor      string       // name, shape and dtype: "tensor 1 [256] f32"
 	Part        fmt.Stringer // "this PE's shard [64:128]"; nil for the whole tensor
 	Addr, Bytes int64
-	Box         *Ptr // to its first element, with its strides and extents, if there are gaps between its elements
-	Whole       *Ptr // to the start of the whole tensor; nil if kernels cannot ask for that
+	Box         *Ptr // its first element, strides and extents; nil if there are no gaps between elements
+	Whole       *Ptr // the start of the whole tensor; nil if kernels cannot access it
 }
 
 // Whole returns a pointer to the start of the whole tensor, wherever p points in it. A
-// pointer of a launch reaches the shard that its PE holds, and an access beyond that is an
-// error; through Whole it is not. Shards follow each other in the order of the PEs, so
-// that a tensor which is cut by rows is all there row by row. Put and Get count from the
-// start of a shard and take no such pointer.
+// pointer argument of a launch may access only the shard that its PE holds; the result of
+// Whole may access all shards. In memory, shards follow each other in the order of the
+// PEs, so a tensor that is split by rows is contiguous, row by row. Put and Get address
+// elements from the start of a shard and do not accept the result of Whole.
 //
-// What is not a tensor of a launch has no other part: of scratch memory and in kernels of
-// scenarios and tasks, Whole returns p.
+// Scratch memory and the memory of scenarios and tasks are not divided into shards. For
+// these, Whole returns p.
 func (p Ptr) Whole() Ptr {
 	if p.Shard == nil || p.Shard.Whole == nil {
 		return p
@@ -163,8 +165,8 @@ func (p Ptr) Whole() Ptr {
 	return *p.Shard.Whole
 }
 
-// Span returns the address of the first byte of the block's elements and the one behind
-// the last. A block without elements has no span.
+// Span returns the address of the first byte of the block's elements and the address
+// after the last byte. The block must have elements.
 func (b *Block) Span() (first, end int64) {
 	size := int64(b.DType.Size())
 	first, end = b.Ptr.Addr, b.Ptr.Addr+size
@@ -175,7 +177,7 @@ func (b *Block) Span() (first, end int64) {
 	return first, end
 }
 
-// inShard checks that all elements of the block lie in the shard of its pointer.
+// inShard checks that all elements of the block are in the shard of its pointer.
 func (b *Block) inShard() error {
 	s := b.Ptr.Shard
 	if s == nil {
@@ -187,27 +189,28 @@ func (b *Block) inShard() error {
 	return s.Beyond(b)
 }
 
-// avoidsGaps reports whether no element of a block, all of which are between the first and
-// the last of the shard, lies in a gap of the shard: the block is within one row of the
-// shard, or its axes are axes of the shard. Elements of another size are not looked at.
+// avoidsGaps reports whether no element of a block is in a gap between elements of the
+// shard: the block is within one row of the shard, or its axes are axes of the shard. The
+// block must be between the first and the last element of the shard. If its elements have
+// another size than the shard's elements, avoidsGaps does not check and returns true.
 func (s *Shard) avoidsGaps(b *Block) bool {
 	box := s.Box
 	if box == nil || box.size() != int64(b.DType.Size()) {
 		return true
 	}
-	var room [oplog.MaxRank]int64 // elements of the shard along each axis from the block on
+	var left [oplog.MaxRank]int64 // elements of the shard along each axis, from the start of the block on
 	at := (b.Ptr.Addr - box.Addr) / box.size()
 	for axis, n := range box.Extent[:box.Rank] {
 		if n > 1 {
-			room[axis] = int64(n) - at/box.Stride[axis]
+			left[axis] = int64(n) - at/box.Stride[axis]
 			at %= box.Stride[axis]
 		}
-		if n > 1 && room[axis] <= 0 {
+		if n > 1 && left[axis] <= 0 {
 			return false
 		}
 	}
 	first, end := b.Span()
-	if last := int(box.Rank) - 1; at == 0 && last >= 0 && box.Stride[last] == 1 && (end-first)/box.size() <= max(room[last], 1) {
+	if last := int(box.Rank) - 1; at == 0 && last >= 0 && box.Stride[last] == 1 && (end-first)/box.size() <= max(left[last], 1) {
 		return true
 	}
 	for axis, n := range b.Valid.Dim[:b.Valid.Rank] {
@@ -216,19 +219,19 @@ func (s *Shard) avoidsGaps(b *Block) bool {
 		}
 		along := -1
 		for i := range int(box.Rank) {
-			if box.Stride[i] == b.Ptr.Stride[axis] && room[i] > 0 {
+			if box.Stride[i] == b.Ptr.Stride[axis] && left[i] > 0 {
 				along = i
 			}
 		}
-		if along < 0 || room[along] < int64(n) {
+		if along < 0 || left[along] < int64(n) {
 			return false
 		}
-		room[along] = 0 // two axes of a block are not one of the shard
+		left[along] = 0 // two axes of a block cannot be the same axis of the shard
 	}
 	return at == 0
 }
 
-// Beyond returns the error of a block that leaves the shard.
+// Beyond returns the error of a block that is not completely in the shard.
 func (s *Shard) Beyond(b *Block) error {
 	size := int64(b.DType.Size())
 	first, end := b.Span()

@@ -11,10 +11,10 @@ import (
 	"github.com/kernbench/kernbench/oplog"
 )
 
-// Send puts a tile, or a ref's memory as it is now, into the queue of a port. It
-// goes on at once while the peer has room, and waits otherwise.
+// Send puts a tile, or the present contents of a ref's memory, into the queue of a port.
+// It returns at once if the peer has free slots, and waits otherwise.
 func (t *PE) Send(port Port, x Tile) {
-	err := t.owned(&x)
+	err := t.checkOwned(&x)
 	if err == nil && port <= AnyPort {
 		err = errPort
 	}
@@ -26,8 +26,9 @@ func (t *PE) Send(port Port, x Tile) {
 	}
 }
 
-// Recv waits for the next message of a port and takes it. It must have as many
-// bytes as the tile. AnyPort takes from whichever port has one, in turn.
+// Recv waits for the next message of a port and returns it as a tile. The message must
+// have as many bytes as the tile. With AnyPort, Recv takes the message of any port that
+// has one, serving the ports in turn.
 func (t *PE) Recv(port Port, s Shape, dtype DType) Tile {
 	t.v = Value{Shape: t.extents("Recv", s, dtype), DType: dtype}
 	err := errPort
@@ -40,21 +41,21 @@ func (t *PE) Recv(port Port, s Shape, dtype DType) Tile {
 	return Tile{t, t.v}
 }
 
-// RecvAny is Recv from AnyPort, and says which it was.
+// RecvAny receives from AnyPort like Recv and also returns the port of the message.
 func (t *PE) RecvAny(s Shape, dtype DType) (Tile, Port) {
 	r := t.post("RecvAny", AnyPort, t.extents("RecvAny", s, dtype), dtype, nil, true)
 	return r.tile, r.port
 }
 
-// RecvInto waits for the next message of a port and moves it straight to memory.
+// RecvInto waits for the next message of a port and moves it directly to memory.
 func (t *PE) RecvInto(port Port, p Ptr, s Shape, dtype DType) {
 	t.into = Block{}
 	t.block(&t.into, "RecvInto", &p, t.extents("RecvInto", s, dtype), dtype, nil)
 	t.post("RecvInto", port, t.into.Shape, dtype, &t.into, true)
 }
 
-// RecvAsync takes the next message of a port when it comes, while the kernel goes
-// on until [Receive.Wait]. Every receive must be waited for.
+// RecvAsync starts a receive of the next message of a port and returns at once.
+// [Receive.Wait] waits for the message. Every receive must be waited for.
 func (t *PE) RecvAsync(port Port, s Shape, dtype DType) Receive {
 	e := t.extents("RecvAsync", s, dtype)
 	if port == AnyPort {
@@ -64,14 +65,14 @@ func (t *PE) RecvAsync(port Port, s Shape, dtype DType) Receive {
 	return t.post("RecvAsync", port, e, dtype, nil, false)
 }
 
-// Receive is a message on its way.
+// Receive is a receive in progress, started by [PE.RecvAsync].
 type Receive struct {
 	tile   Tile
 	port   Port
 	handle Handle
 }
 
-// Wait waits for the message and is its tile. Waiting again gives the same tile.
+// Wait waits for the message and returns it as a tile. Further calls return the same tile.
 func (r Receive) Wait() Tile {
 	if r.tile.pe == nil {
 		panic(misuse("Wait", "", errors.New("a zero Receive waits for nothing: they come from RecvAsync")))
@@ -83,7 +84,7 @@ func (r Receive) Wait() Tile {
 	return r.tile
 }
 
-// post asks the machine for the next message of a port.
+// post posts a receive of the next message of a port to the machine.
 func (t *PE) post(op string, port Port, s oplog.Shape, d DType, into *Block, wait bool) Receive {
 	t.v = Value{Shape: s, DType: d}
 	err := errPort
@@ -100,8 +101,8 @@ func (t *PE) post(op string, port Port, s oplog.Shape, d DType, into *Block, wai
 
 func portText(p Port, v Value) string { return p.String() + ", " + v.String() }
 
-// Connection joins a port of A with a port of B, both ways. A and B are the numbers of PEs, or
-// of members of a group.
+// Connection connects a port of A with a port of B in both directions. A and B are the
+// numbers of PEs, or of members of a group.
 type Connection struct {
 	A     int
 	APort Port
@@ -109,18 +110,18 @@ type Connection struct {
 	BPort Port
 }
 
-// Port names one of a PE's queues. What it is connected to is in the neighbour
-// table of the launch.
+// Port identifies a queue out and a queue in of a PE. The neighbour table of the launch
+// says which ports are connected.
 type Port int16
 
 // The named ports. Others are Child(i) and plain numbers from Numbered(0).
 const (
-	AnyPort Port = iota - 1 // in Recv: whichever has a message, in turn
+	AnyPort Port = iota - 1 // in Recv: any port that has a message, in turn
 	North
 	South
 	East
 	West
-	GlobalNorth // between devices
+	GlobalNorth // this port and the next three are between devices
 	GlobalSouth
 	GlobalEast
 	GlobalWest
@@ -134,7 +135,7 @@ const (
 	numberedName = "port"
 )
 
-// Child is the port to child i of a tree, from 0.
+// Child returns the port to child i of a tree, counted from 0.
 func Child(i int) Port {
 	if i < 0 || i >= maxChildren {
 		panic(misuse("Child", strconv.Itoa(i), fmt.Errorf("children count from 0 to %d", maxChildren-1)))
@@ -142,7 +143,7 @@ func Child(i int) Port {
 	return firstChild + Port(i)
 }
 
-// Numbered is port i of those without a name, from 0.
+// Numbered returns port i of the ports that have no name, counted from 0.
 func Numbered(i int) Port {
 	if i < 0 || i > math.MaxInt16-int(firstNumber) {
 		panic(misuse("Numbered", strconv.Itoa(i), fmt.Errorf("ports count from 0 to %d", math.MaxInt16-int(firstNumber))))
@@ -155,7 +156,7 @@ var portNames = [...]string{
 	"global_north", "global_south", "global_east", "global_west", "parent",
 }
 
-// String is the name of the port: "east", "child2", "port7".
+// String returns the name of the port: "east", "child2", "port7".
 func (p Port) String() string {
 	switch {
 	case p < AnyPort:
@@ -170,10 +171,10 @@ func (p Port) String() string {
 	return fmt.Sprintf("%s%d", numberedName, p-firstNumber)
 }
 
-// Barrier waits until all ranks of the launch, or all of the given ones, have called
-// Barrier on this signal as often as this rank has. What they did before the call is done
-// for all of them after it. A kernel may call it any number of times on one signal, with
-// the same ranks every time. The signal then counts arrivals and has no other use.
+// Barrier waits until all ranks of the launch, or all given ranks, have called Barrier on
+// this signal as often as this rank has. What these ranks did before the call is visible
+// to all of them after it. A kernel may call Barrier on one signal any number of times,
+// with the same ranks every time. The signal counts arrivals and has no other use.
 func (t *PE) Barrier(signal int, ranks ...int) {
 	b := t.m.Barrier(signal)
 	if err := b.enter(t.place.Rank, t.place.Ranks, ranks); err != nil {
@@ -188,20 +189,20 @@ func (t *PE) Barrier(signal int, ranks ...int) {
 	b.waiting = false
 }
 
-// Barrier is the state of the barrier on one signal of a rank. A machine keeps it for as
-// long as the signal keeps its value.
+// Barrier is the state of the barrier on one signal of a rank. A machine keeps it until
+// the signal is reset.
 //
-// One count is enough for all calls. A rank notifies its peers of its next call only after
-// all ranks have begun the present one, and a signal changes only when what the notifying
-// rank did before is done for everyone. So whichever notifications add up to the count,
-// all ranks have arrived.
+// One counter is enough for all calls. A rank notifies its peers of its next call only
+// after all ranks have begun the present call. A signal changes only after everything
+// that the notifying rank did before is visible to all ranks. So when the counter reaches
+// the expected value, all ranks have arrived, in whatever order the notifications came.
 type Barrier struct {
-	ranks    []int // that meet, each once
-	arrivals int   // of other ranks, in all calls so far
-	waiting  bool  // in a call
+	ranks    []int // the ranks that call the barrier, each once
+	arrivals int   // the number of arrivals of other ranks that all calls so far wait for
+	waiting  bool  // whether a call is in progress
 }
 
-// enter begins a call by a rank of n, and adds the arrivals that it waits for.
+// enter begins a call by one of n ranks and adds the arrivals that the call waits for.
 func (b *Barrier) enter(rank, n int, ranks []int) error {
 	if b.waiting {
 		return errors.New("another task of this rank waits at the barrier on this signal: order the two tasks, or give each a signal of its own")
@@ -221,9 +222,9 @@ func (b *Barrier) enter(rank, n int, ranks []int) error {
 	return nil
 }
 
-// members returns a copy of the ranks of a barrier, which are all of n if ranks is nil.
-// It refuses a list that has a rank twice, a rank that does not exist, or not the calling
-// rank.
+// members returns a copy of the ranks of a barrier: all n ranks if ranks is nil. It
+// returns an error if the list contains a rank twice, contains a rank that does not
+// exist, or lacks the calling rank.
 func members(rank, n int, ranks []int) ([]int, error) {
 	list := slices.Clone(ranks)
 	if ranks == nil {

@@ -14,22 +14,23 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(rapidtest.Main(m)) }
 
-// recorder is a machine that writes down what it is asked for, one line a call.
-// Tiles are #1, #2 ... as they are made.
+// recorder is a machine that records its calls, one line per call. Tiles are numbered #1,
+// #2 ... in the order of their creation.
 type recorder struct {
 	calls   []string
-	silent  bool  // do nothing, for measurements
-	fail    error // what every call returns
-	wait    error // what Wait returns
+	silent  bool  // record nothing, for measurements
+	fail    error // the error that every call returns
+	wait    error // the error that Wait returns, if not nil
 	tiles   int32
-	barrier tl.Barrier // of all signals
+	barrier tl.Barrier // shared by all signals
 	now     simtime.Time
-	line    string // of the kernel, at the last call
+	line    string // the line of the kernel at the last call
 	callers tl.Callers
 }
 
-// say is deferred formatting: a silent recorder must not allocate.
-func (r *recorder) say(text func() string) error {
+// record records a call. text formats it only if the recorder is not silent, because a
+// silent recorder must not allocate.
+func (r *recorder) record(text func() string) error {
 	if !r.silent {
 		r.calls = append(r.calls, text())
 		r.line = r.callers.Line()
@@ -79,19 +80,19 @@ func (r *recorder) Place() tl.Place {
 func (r *recorder) Now() simtime.Time { return r.now }
 
 func (r *recorder) Scratch(n int64) (int64, error) {
-	return 4096, r.say(func() string { return fmt.Sprintf("scratch %d bytes", n) })
+	return 4096, r.record(func() string { return fmt.Sprintf("scratch %d bytes", n) })
 }
 
 func (r *recorder) Load(v *tl.Value, from tl.Block) error {
-	return r.say(func() string { return "load " + r.newTile(v) + " from " + blockText(from) })
+	return r.record(func() string { return "load " + r.newTile(v) + " from " + blockText(from) })
 }
 
 func (r *recorder) Store(v tl.Value, to tl.Block) error {
-	return r.say(func() string { return "store " + valueText(v) + " to " + blockText(to) })
+	return r.record(func() string { return "store " + valueText(v) + " to " + blockText(to) })
 }
 
 func (r *recorder) Compute(v *tl.Value, c *tl.Compute) error {
-	return r.say(func() string {
+	return r.record(func() string {
 		op := c.Kind.String()
 		switch c.Kind {
 		case oplog.Math:
@@ -106,7 +107,7 @@ func (r *recorder) Compute(v *tl.Value, c *tl.Compute) error {
 }
 
 func (r *recorder) Composite(c *tl.Composite) (tl.Handle, error) {
-	return tl.Handle{N: 7}, r.say(func() string {
+	return tl.Handle{N: 7}, r.record(func() string {
 		text := c.Kind.String()
 		if c.Kind != oplog.Gemm {
 			text += " " + c.Math.String()
@@ -123,11 +124,11 @@ func (r *recorder) Wait(h tl.Handle) error {
 	if r.wait != nil {
 		return r.wait
 	}
-	return r.say(func() string { return fmt.Sprintf("wait %d", h.N) })
+	return r.record(func() string { return fmt.Sprintf("wait %d", h.N) })
 }
 
 func (r *recorder) Send(port tl.Port, v tl.Value) error {
-	return r.say(func() string { return fmt.Sprintf("send %v %s", port, valueText(v)) })
+	return r.record(func() string { return fmt.Sprintf("send %v %s", port, valueText(v)) })
 }
 
 func (r *recorder) Recv(port tl.Port, v *tl.Value, into *tl.Block, wait bool) (tl.Handle, tl.Port, error) {
@@ -138,7 +139,7 @@ func (r *recorder) Recv(port tl.Port, v *tl.Value, into *tl.Block, wait bool) (t
 	if wait && r.wait != nil {
 		return tl.Handle{}, from, r.wait
 	}
-	return tl.Handle{N: 9}, from, r.say(func() string {
+	return tl.Handle{N: 9}, from, r.record(func() string {
 		text := fmt.Sprintf("recv %v %s", port, r.newTile(v))
 		if into != nil {
 			text += " into " + blockText(*into)
@@ -151,45 +152,45 @@ func (r *recorder) Recv(port tl.Port, v *tl.Value, into *tl.Block, wait bool) (t
 }
 
 func (r *recorder) Select(cases []tl.Case) (int, error) {
-	return len(cases) - 1, r.say(func() string { return fmt.Sprintf("select %v", cases) })
+	return len(cases) - 1, r.record(func() string { return fmt.Sprintf("select %v", cases) })
 }
 
 func (r *recorder) Put(peer int, v tl.Value, to tl.Block) error {
-	return r.say(func() string {
+	return r.record(func() string {
 		return fmt.Sprintf("put %s to rank %d window %d at %s", valueText(v), peer, to.Ptr.Window, blockText(to))
 	})
 }
 
 func (r *recorder) Get(peer int, v *tl.Value, from tl.Block) error {
-	return r.say(func() string {
+	return r.record(func() string {
 		return fmt.Sprintf("get %s from rank %d window %d at %s", r.newTile(v), peer, from.Ptr.Window, blockText(from))
 	})
 }
 
 func (r *recorder) Notify(peer, signal int, op tl.SignalOp, value int64) error {
-	return r.say(func() string { return fmt.Sprintf("notify rank %d signal %d op %d value %d", peer, signal, op, value) })
+	return r.record(func() string { return fmt.Sprintf("notify rank %d signal %d op %d value %d", peer, signal, op, value) })
 }
 
 func (r *recorder) WaitSignal(signal int, cmp tl.Cmp, value int64) error {
-	return r.say(func() string { return fmt.Sprintf("wait signal %d cmp %d value %d", signal, cmp, value) })
+	return r.record(func() string { return fmt.Sprintf("wait signal %d cmp %d value %d", signal, cmp, value) })
 }
 
 func (r *recorder) TestSignal(signal int, cmp tl.Cmp, value int64) (bool, error) {
-	return true, r.say(func() string { return fmt.Sprintf("test signal %d cmp %d value %d", signal, cmp, value) })
+	return true, r.record(func() string { return fmt.Sprintf("test signal %d cmp %d value %d", signal, cmp, value) })
 }
 
 func (r *recorder) Barrier(int) *tl.Barrier { return &r.barrier }
 
 func (r *recorder) Bytes(v tl.Value) ([]byte, error) {
-	return []byte{0, 0x3c, 0, 0xc0}, r.say(func() string { return "bytes " + valueText(v) }) // 1, -2 in f16
+	return []byte{0, 0x3c, 0, 0xc0}, r.record(func() string { return "bytes " + valueText(v) }) // 1, -2 in f16
 }
 
 func (r *recorder) Pin(v tl.Value) error {
-	return r.say(func() string { return "pin " + valueText(v) })
+	return r.record(func() string { return "pin " + valueText(v) })
 }
 
 func (r *recorder) Free(v tl.Value) error {
-	return r.say(func() string { return "free " + valueText(v) })
+	return r.record(func() string { return "free " + valueText(v) })
 }
 
 func (r *recorder) Print(text string) { r.calls = append(r.calls, text) }

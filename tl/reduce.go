@@ -11,28 +11,29 @@ import (
 	"github.com/kernbench/kernbench/oplog"
 )
 
-// ReducePeers reduces a block of a window over peers into local memory. It reads the
-// block from the part of the window that each peer holds, at the place that x is in this
-// PE's own part, combines what it reads by op, and writes the result to out as out's
-// dtype. The peers are ranks of the launch, each at most once. Without any they are all
-// ranks in ascending order, this one included. op is OpAdd, OpMul, OpMaximum, OpMinimum,
-// or, for integers, OpAnd, OpOr or OpXor. It is done in dtype, which must be that of x,
-// in the order of the peers:
+// ReducePeers returns a command that reduces a block of a window over peers into local
+// memory. The command reads the block from each peer's part of the window, at the offset
+// that x has in this PE's own part. It combines the blocks with op and writes the result
+// to out, converted to out's dtype. The peers are ranks of the launch, each at most once.
+// Without peers, they are all ranks in ascending order, including this rank. op is OpAdd,
+// OpMul, OpMaximum, OpMinimum or, for integers, OpAnd, OpOr or OpXor. The command computes
+// in dtype, which must be the dtype of x, in the order of the peers:
 //
 //	(x of peers[0] op x of peers[1]) op x of peers[2] ...
 //
-// So the bits are those of a loop of [PE.Get] and [Tile.Add]. The block is read chunk by
-// chunk, the next ones while one is combined, and may be far larger than TCM:
+// So the result has the same bits as a loop of [PE.Get] and [Tile.Add]. The block may be
+// far larger than TCM: the command reads it in parts, and reads the next parts while it
+// combines one.
 //
 //	t.Wait(t.Composite(tl.ReducePeers(tl.OpAdd, out, x, tl.Shape{n}, tl.F32)))
 //
-// Signals order it with what the peers do: they [PE.Notify] this PE when the block is
-// there, and this PE notifies them after [PE.Wait] that it has been read.
+// Signals order the command with the peers: each peer calls [PE.Notify] when its block is
+// ready, and this PE notifies the peers after [PE.Wait] that their blocks have been read.
 func ReducePeers(op Op, out, x Ptr, s Shape, dtype DType, peers ...int) Command {
 	return Command{kind: oplog.ReducePeers, math: op, out: out, x: x, shape: slices.Clone(s), dtype: dtype, peers: slices.Clone(peers)}
 }
 
-// reducePeers fills in a reduction over peers but for its epilogue.
+// reducePeers fills in a reduction over peers except for its epilogue.
 func (t *PE) reducePeers(c *Composite, cmd *Command) error {
 	s, err := extents(cmd.shape)
 	if err != nil {
@@ -46,7 +47,7 @@ func (t *PE) reducePeers(c *Composite, cmd *Command) error {
 	default:
 		return fmt.Errorf("%v is no reduction: use OpAdd, OpMul, OpMaximum, OpMinimum, OpAnd, OpOr or OpXor", cmd.math)
 	}
-	if err := defined(cmd.math, cmd.dtype, nil); err != nil {
+	if err := checkDefined(cmd.math, cmd.dtype, nil); err != nil {
 		return err
 	}
 	peers, err := t.distinctPeers(cmd.peers)
@@ -66,15 +67,15 @@ func (t *PE) reducePeers(c *Composite, cmd *Command) error {
 	if s.Rank > 2 && !(from.flatten() && c.Out.flatten()) {
 		return errors.New("a block of more than two axes that is not in one piece: reduce its matrices one by one")
 	}
-	at := from.Ptr // a copy, so that only the pointer goes to the heap
+	at := from.Ptr // a copy, so that only the pointer escapes to the heap
 	for _, peer := range peers {
 		c.Args = append(c.Args, Arg{Value: Value{Shape: from.Shape, DType: cmd.dtype, InMem: true, Ptr: &at}, AtPeer: true, Peer: peer})
 	}
 	return nil
 }
 
-// distinctPeers returns the ranks of a reduction, which are all if peers is nil. It
-// refuses an empty list, ranks that do not exist and a rank that is given twice.
+// distinctPeers returns the ranks of a reduction: all ranks if peers is nil. It returns an
+// error for an empty list, a rank that does not exist, or a rank that is given twice.
 func (t *PE) distinctPeers(peers []int) ([]int, error) {
 	if peers == nil {
 		return lists.Count(0, t.place.Ranks), nil
@@ -83,7 +84,7 @@ func (t *PE) distinctPeers(peers []int) ([]int, error) {
 		return nil, errors.New("an empty list of peers: name one at least, or leave the list out for all ranks")
 	}
 	for i, peer := range peers {
-		if err := t.isPeer(peer); err != nil {
+		if err := t.checkPeer(peer); err != nil {
 			return nil, err
 		}
 		if slices.Contains(peers[:i], peer) {
@@ -93,8 +94,8 @@ func (t *PE) distinctPeers(peers []int) ([]int, error) {
 	return peers, nil
 }
 
-// flatten makes a block of elements that lie one behind the other a vector. It reports
-// whether they do.
+// flatten changes a contiguous block to a vector. It reports whether the block was
+// contiguous and short enough for one axis.
 func (b *Block) flatten() bool {
 	dense := int64(1)
 	for i := int(b.Shape.Rank) - 1; i >= 0; i-- {

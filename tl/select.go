@@ -8,18 +8,18 @@ import (
 	"github.com/kernbench/kernbench/internal/lists"
 )
 
-// Case is something that a kernel can wait for in [PE.Select]. The fields are for
-// machines; kernels make cases with [CanRecv], [CanSend] and [CanSignal].
+// Case is a condition that a kernel can wait for in [PE.Select]. Kernels create cases with
+// [CanRecv], [CanSend] and [CanSignal]; machines read the fields.
 type Case struct {
 	Kind   CaseKind
-	Cmp    Cmp   // of SignalCase
-	Port   Port  // of RecvCase and SendCase
-	Signal int   // of SignalCase
-	Value  int64 // of SignalCase
-	Bytes  int64 // of SendCase: the size of the message
+	Cmp    Cmp   // for SignalCase
+	Port   Port  // for RecvCase and SendCase
+	Signal int   // for SignalCase
+	Value  int64 // for SignalCase
+	Bytes  int64 // for SendCase: the size of the message
 }
 
-// CaseKind is what a case waits for. The zero CaseKind is nothing.
+// CaseKind is the kind of a case. The zero CaseKind is invalid.
 type CaseKind uint8
 
 // The kinds of cases.
@@ -29,35 +29,38 @@ const (
 	SignalCase
 )
 
-// CanRecv is that a message is there on a port which nobody has asked for. As for
-// RecvAny, its first fragment suffices: a Recv of more than a slot may wait for the
-// rest, and must begin before that is there if the queue is too short for all of it.
+// CanRecv returns a case that holds when a port has a message for which no receive has
+// been posted. As with RecvAny, the first fragment is enough: if the message is larger
+// than a slot, the Recv may still wait for the rest. If the message is larger than the
+// queue, the rest arrives only after the Recv has begun.
 func CanRecv(port Port) Case { return Case{Kind: RecvCase, Port: port} }
 
-// CanSend is that a port has room for a message of so many elements, or is empty if
-// the message is larger than the queue: a Send of that still waits on the way.
+// CanSend returns a case that holds when the queue of a port has space for a message of
+// the given shape and dtype. For a message larger than the queue, it holds when the queue
+// is empty; the Send then still waits until the receiver has taken the first fragments.
 func CanSend(port Port, s Shape, dtype DType) Case {
 	v := Value{Shape: (*PE)(nil).extents("CanSend", s, dtype), DType: dtype}
 	return Case{Kind: SendCase, Port: port, Bytes: v.Bytes()}
 }
 
-// CanSignal is that a signal of this PE compares true with v.
+// CanSignal returns a case that holds when a signal of this PE compares true with v.
 func CanSignal(signal int, cmp Cmp, v int) Case {
 	return Case{Kind: SignalCase, Signal: signal, Cmp: cmp, Value: int64(v)}
 }
 
-// Select waits until one of the cases is so, and is its index: the first in the list
-// if there are several. It only tells; the Recv, Send or WaitSignal that follows does
-// it. In particular it is WaitSignal or Test, and not Select, that orders this PE
-// behind what was put before the signal.
+// Select waits until at least one of the cases holds and returns the index of the first
+// that does. Select does not receive, send or change anything: a Recv, Send or WaitSignal
+// must follow. In particular, data that was put before the signal is visible after
+// WaitSignal or Test, not after Select.
 //
-// A fixed order is what kernels reason about: a stage that drains the machine goes
-// before one that fills it. A kernel that wants turns rotates its list.
+// The order of the cases is their priority, so that a kernel can, for example, prefer a
+// stage that drains data to a stage that adds data. A kernel that wants to serve the
+// cases in turn rotates the list.
 func (t *PE) Select(cases ...Case) int {
 	err := checkCases(cases)
 	i := 0
 	if err == nil {
-		t.cases = append(t.cases[:0], cases...) // those of the kernel stay on its stack
+		t.cases = append(t.cases[:0], cases...) // a copy, so that cases stays on the kernel's stack
 		i, err = t.m.Select(t.cases)
 	}
 	if err != nil {
@@ -88,7 +91,7 @@ func checkCases(cases []Case) error {
 	return nil
 }
 
-// String is the case as kernels write it, a message by its bytes.
+// String formats the case as in a kernel, with the size of a message in bytes.
 func (c Case) String() string {
 	switch c.Kind {
 	case RecvCase:

@@ -8,15 +8,15 @@ import (
 	"github.com/kernbench/kernbench/numeric"
 )
 
-// Tile is a handle of an immutable block of elements: data in TCM, or after
-// [PE.Ref] memory that stands for it. Operations make new tiles. A tile belongs to
-// the PE that made it and ends with the kernel.
+// Tile is a handle to an immutable block of elements in TCM, or to memory if it comes from
+// [PE.Ref]. Operations return new tiles. A tile belongs to the PE that created it and
+// exists until the kernel ends.
 type Tile struct {
 	pe *PE
 	v  Value
 }
 
-// Shape is the tile's extents.
+// Shape returns the extents of the tile.
 func (x Tile) Shape() Shape {
 	s := make(Shape, x.v.Shape.Rank)
 	for i := range s {
@@ -25,18 +25,18 @@ func (x Tile) Shape() Shape {
 	return s
 }
 
-// Dim is the extent of an axis; a negative one counts from the end.
+// Dim returns the extent of an axis. A negative axis counts from the end.
 func (x Tile) Dim(i int) int {
 	i, err := axis(x.v.Shape, i)
 	x.must("Dim", err)
 	return int(x.v.Shape.Dim[i])
 }
 
-// DType is the type of the elements.
+// DType returns the type of the elements.
 func (x Tile) DType() DType { return x.v.DType }
 
-// Item is the value of a tile of one element. It makes the machine compute
-// everything that led to it, which is slow, and is an error under --data=off.
+// Item returns the value of a tile of one element. The machine must first compute
+// everything that the value depends on, which is slow. Item is an error under --data=off.
 func (x Tile) Item() float64 {
 	data := x.bytes("Item")
 	if n := x.v.Shape.Elems(); n != 1 {
@@ -45,8 +45,8 @@ func (x Tile) Item() float64 {
 	return numeric.Get(x.v.DType, data, 0)
 }
 
-// Values is the elements of a tile, row by row. It is slow for the same reason as
-// [Tile.Item], and integers beyond 2^53 are rounded.
+// Values returns the elements of a tile, row by row. It is slow for the same reason as
+// [Tile.Item]. Integers beyond 2^53 are rounded.
 func (x Tile) Values() []float64 {
 	data := x.bytes("Values")
 	return lists.Make(x.v.Shape.Elems(), func(i int) float64 { return numeric.Get(x.v.DType, data, i) })
@@ -59,32 +59,34 @@ func (x Tile) bytes(op string) []byte {
 	return data
 }
 
-// Pin keeps a tile in TCM until it is freed, whatever needs room, and returns it.
+// Pin keeps a tile in TCM until it is freed, even if other tiles need space, and returns
+// the tile.
 func (x Tile) Pin() Tile {
 	x.check("Pin")
 	x.must("Pin", x.pe.m.Pin(x.v))
 	return x
 }
 
-// Free ends the use of a tile and gives its room back.
+// Free gives up a tile and releases its space in TCM.
 func (x Tile) Free() {
 	x.check("Free")
 	x.must("Free", x.pe.m.Free(x.v))
 }
 
-// check stops an operation on a tile alone if it holds no data.
-func (x Tile) check(op string) { x.must(op, x.pe.usable(&x)) }
+// check stops the kernel if the tile has no data in TCM. op is the operation in the error.
+func (x Tile) check(op string) { x.must(op, x.pe.checkUsable(&x)) }
 
-// must stops an operation on a tile alone if it has an error.
+// must stops the kernel if err is not nil. op is the operation in the error, and x its
+// only operand.
 func (x Tile) must(op string, err error) {
 	if err != nil {
 		panic(x.pe.fail(op, x.v.String(), err))
 	}
 }
 
-// usable reports why a tile cannot be used as data on this PE.
-func (t *PE) usable(x *Tile) error {
-	if err := t.owned(x); err != nil {
+// checkUsable returns an error if a tile cannot be used as data on this PE.
+func (t *PE) checkUsable(x *Tile) error {
+	if err := t.checkOwned(x); err != nil {
 		return err
 	}
 	if x.v.InMem {
@@ -93,8 +95,8 @@ func (t *PE) usable(x *Tile) error {
 	return nil
 }
 
-// owned reports why a tile or Ref cannot be used on this PE.
-func (t *PE) owned(x *Tile) error {
+// checkOwned returns an error if a tile or Ref does not belong to this PE.
+func (t *PE) checkOwned(x *Tile) error {
 	if x.pe == nil {
 		return errZeroTile
 	}
@@ -104,14 +106,14 @@ func (t *PE) owned(x *Tile) error {
 	return nil
 }
 
-// String is the shape and dtype of a tile: "[32 64] f16".
+// String formats the shape and dtype of a tile: "[32 64] f16".
 func (x Tile) String() string { return x.v.String() }
 
-// Format makes every verb of Printf show a tile as String does: what it holds is
-// not known while the kernel runs.
+// Format prints a tile like String for every verb of Printf. The elements are not known
+// while the kernel runs.
 func (x Tile) Format(f fmt.State, _ rune) { io.WriteString(f, x.String()) }
 
-// String is the shape and dtype of a value: "[32 64] f16", "ref [32 64] f16".
+// String formats the shape and dtype of a value: "[32 64] f16", "ref [32 64] f16".
 func (v Value) String() string {
 	if !v.DType.Valid() {
 		return "zero Tile"

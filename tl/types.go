@@ -28,10 +28,10 @@ const (
 	U64  = numeric.U64
 )
 
-// Op names an elementwise operation where a composite needs one.
+// Op is an elementwise operation of a composite.
 type Op = numeric.Op
 
-// The operations that [Stream] and [Do] know.
+// The operations of [Stream] and [Do].
 const (
 	OpAdd     = numeric.Add
 	OpSub     = numeric.Sub
@@ -55,15 +55,16 @@ const (
 	OpXor     = numeric.BitXor
 )
 
-// Shape is the extents of a tile, outermost first: tl.Shape{rows, cols}. At most
-// four axes; none makes a tile of one element, an extent of 0 an empty tile.
+// Shape is the extents of a tile, outermost first: tl.Shape{rows, cols}. A tile has at
+// most four axes. A tile without axes has one element; a tile with an extent of 0 is
+// empty.
 type Shape []int
 
-// maxElems bounds the elements of a tile, so that its size in bytes is an int64
-// whatever the dtype.
+// maxElems is the largest number of elements of a tile. It keeps the size in bytes
+// within an int64 for every dtype.
 const maxElems = 1 << 48
 
-// extents is s as a value. Callers' literals stay on their stack because of it.
+// extents converts s to a value, so that a caller's Shape literal stays on the stack.
 func extents(s Shape) (oplog.Shape, error) {
 	var e oplog.Shape
 	if len(s) > oplog.MaxRank {
@@ -84,7 +85,7 @@ func extents(s Shape) (oplog.Shape, error) {
 	return e, nil
 }
 
-// axis is axis i of a shape, where negative ones count from the end.
+// axis returns the index of axis i of a shape. A negative i counts from the end.
 func axis(s oplog.Shape, i int) (int, error) {
 	n := int(s.Rank)
 	if i < -n || i >= n {
@@ -96,8 +97,9 @@ func axis(s oplog.Shape, i int) (int, error) {
 	return i, nil
 }
 
-// broadcast is the shape of an elementwise operation on shapes a and b: aligned at
-// their last axes, extents are equal or one of them is 1 or missing.
+// broadcast returns the shape of an elementwise operation on shapes a and b, and whether
+// they broadcast: aligned at their last axes, extents must be equal, or one of them 1 or
+// missing.
 func broadcast(a, b oplog.Shape) (oplog.Shape, bool) {
 	if a.Rank < b.Rank {
 		a, b = b, a
@@ -113,7 +115,7 @@ func broadcast(a, b oplog.Shape) (oplog.Shape, bool) {
 	return a, true
 }
 
-// fits reports whether a number is a value of dtype d, but for rounding.
+// fits reports whether dtype d can represent a number, apart from rounding of floats.
 func fits(d DType, x float64) bool {
 	if d.IsFloat() {
 		return true
@@ -126,7 +128,7 @@ func fits(d DType, x float64) bool {
 	return x == math.Trunc(x) && 0 <= x && x < math.Ldexp(1, bits)
 }
 
-// String is the shape in brackets: "[32 64]".
+// String formats the shape in brackets: "[32 64]".
 func (s Shape) String() string {
 	b := []byte{'['}
 	for i, n := range s {
@@ -138,6 +140,6 @@ func (s Shape) String() string {
 	return string(append(b, ']'))
 }
 
-// CDiv is a divided by b, rounded up, for a of at least 0 and b above it: how many
-// blocks of b cover a.
+// CDiv divides a by b and rounds up: the number of blocks of b elements that cover a
+// elements. a must be at least 0, b at least 1.
 func CDiv(a, b int) int { return (a + b - 1) / b }

@@ -7,11 +7,11 @@ import (
 	"github.com/kernbench/kernbench/oplog"
 )
 
-// Put writes a tile into the part of a window that a peer, a rank of the launch,
-// holds, at the place that p is in this PE's own part. A window is a tensor argument
-// of the launch. [PE.Notify] tells the peer.
+// Put writes a tile into a peer's part of a window, at the offset that p has in this PE's
+// own part. The peer is a rank of the launch, the window a tensor argument of the launch.
+// [PE.Notify] signals the peer that the data has arrived.
 func (t *PE) Put(peer int, p Ptr, x Tile, opts ...Option) {
-	if err := t.usable(&x); err != nil {
+	if err := t.checkUsable(&x); err != nil {
 		panic(t.fail("Put", peerText(peer, x.v.String()), err))
 	}
 	var b Block
@@ -21,8 +21,8 @@ func (t *PE) Put(peer int, p Ptr, x Tile, opts ...Option) {
 	}
 }
 
-// Get reads a tile from the part of a window that a peer holds, at the place that p
-// is in this PE's own part.
+// Get reads a tile from a peer's part of a window, at the offset that p has in this PE's
+// own part.
 func (t *PE) Get(peer int, p Ptr, s Shape, dtype DType, opts ...Option) Tile {
 	t.v = Value{Shape: t.extents("Get", s, dtype), DType: dtype}
 	var b Block
@@ -33,18 +33,18 @@ func (t *PE) Get(peer int, p Ptr, s Shape, dtype DType, opts ...Option) Tile {
 	return Tile{t, t.v}
 }
 
-// window sets b to the memory of a tile v at a peer.
+// window sets b to the block of a window that holds v at a peer.
 func (t *PE) window(b *Block, op string, peer int, p *Ptr, v *Value, opts []Option) {
 	err := b.inWindow(p, v.Shape, v.DType, opts)
 	if err == nil {
-		err = t.isPeer(peer)
+		err = t.checkPeer(peer)
 	}
 	if err != nil {
 		panic(t.fail(op, peerText(peer, b.String()), err))
 	}
 }
 
-// inWindow is set for a pointer that must be into a window.
+// inWindow fills in b like set, for a pointer that must point into a window.
 func (b *Block) inWindow(p *Ptr, s oplog.Shape, d DType, opts []Option) error {
 	err := b.set(p, s, d, opts)
 	switch {
@@ -56,10 +56,10 @@ func (b *Block) inWindow(p *Ptr, s oplog.Shape, d DType, opts []Option) error {
 	return errors.New("the pointer is into no window: only tensor arguments of the launch are windows")
 }
 
-// Notify changes a signal of a peer, by [Set] or [Add], once everything that this
-// PE put there before has arrived.
+// Notify changes a signal of a peer by [Set] or [Add], after everything that this PE put
+// to the peer before has arrived.
 func (t *PE) Notify(peer, signal int, op SignalOp, v int) {
-	err := t.isPeer(peer)
+	err := t.checkPeer(peer)
 	if err == nil && op > Add {
 		err = fmt.Errorf("no signal operation %d: use Set or Add", op)
 	}
@@ -95,7 +95,7 @@ func (t *PE) Test(signal int, cmp Cmp, v int) bool {
 	return holds
 }
 
-func (t *PE) isPeer(peer int) error {
+func (t *PE) checkPeer(peer int) error {
 	if peer < 0 || peer >= t.place.Ranks {
 		return fmt.Errorf("no rank %d: this launch has ranks 0 to %d", peer, t.place.Ranks-1)
 	}

@@ -11,10 +11,10 @@ import (
 	"github.com/kernbench/kernbench/internal/config/configtest"
 )
 
-var placed = regexp.MustCompile(`^[^:]+\.yaml:[1-9][0-9]*:[1-9][0-9]*: `)
+// position matches the file, line and column at the start of an error.
+var position = regexp.MustCompile(`^[^:]+\.yaml:[1-9][0-9]*:[1-9][0-9]*: `)
 
-// TestBad loads every broken file of testdata/bad and compares the complete
-// text of what the user is told.
+// TestBad loads every invalid file of testdata/bad and compares the complete error text.
 func TestBad(t *testing.T) {
 	t.Chdir("testdata/bad")
 	files, err := filepath.Glob("*.yaml")
@@ -29,8 +29,8 @@ func TestBad(t *testing.T) {
 				t.Fatalf("Load gives %v, want config.Errors", err)
 			}
 			for _, e := range errs {
-				if !placed.MatchString(e.Error()) {
-					t.Errorf("not placed as file:line:column: %v", e)
+				if !position.MatchString(e.Error()) {
+					t.Errorf("does not begin with file:line:column: %v", e)
 				}
 			}
 			configtest.Golden(t, strings.TrimSuffix(file, ".yaml")+".want", err.Error()+"\n")
@@ -46,12 +46,13 @@ func TestBadAllAtOnce(t *testing.T) {
 			t.Errorf("%s: got %d errors, want %d:\n%v", file, len(errs), want, err)
 		}
 	}
-	// Past the limit there are values that could not be read and nobody knows of.
+	// Above the limit of errors there may be more values that could not be decoded, so the
+	// rules that need them are not checked.
 	many := "overrides:\n" + strings.Repeat("  - {link: host->moon, latency: soon}\n", config.MaxErrors) + "system: none\n"
 	if _, err := Parse("many.yaml", []byte(many)); err == nil || strings.Contains(err.Error(), "no link") {
 		t.Errorf("names checked in a system that could not be read: %v", err)
 	}
-	// An argument that names nothing hides nothing either.
+	// An invalid --set argument does not hide the other mistakes.
 	_, err := Load(t.Context(), "default", "cube", "cube.sram.at=r9c9", "overrides=[{link: host->moon, latency: 1 ns}]")
 	var errs config.Errors
 	if !errors.As(err, &errs) || len(errs) != 3 {

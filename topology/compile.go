@@ -5,27 +5,27 @@ import (
 	"slices"
 )
 
-// Compile lays out the system that s describes and applies its overrides, whose
-// errors come all at once. A system whose graph this computer has no memory for is
-// refused. Other values must be those that loading a file lets
-// through: positive counts, and sites and corners on the NoC. Time and memory
-// are linear in the number of links: a thousand SIPs take well under a second.
-// The graph keeps s, which must not change afterwards.
+// Compile builds the graph of the system that s describes and applies its overrides. It
+// returns all errors of overrides at once, and an error if this computer has too little
+// memory for the graph. The other values of s must be valid as in a loaded file: positive
+// counts, and sites and corners on the NoC. Time and memory are linear in the number of
+// links: a thousand SIPs take well under a second. The graph keeps s, which must not
+// change later.
 func Compile(s *Spec) (*Graph, error) {
-	if err := s.affordable(); err != nil {
+	if err := s.checkGraphMemory(); err != nil {
 		return nil, err
 	}
 	g, err := layOut(s)
 	if err != nil {
 		return nil, err
 	}
-	if err := g.override().Err(); err != nil {
+	if err := g.applyOverrides().Err(); err != nil {
 		return nil, err
 	}
 	return g, nil
 }
 
-// layOut returns the system before its overrides.
+// layOut returns the graph of the system without its overrides.
 func layOut(s *Spec) (*Graph, error) {
 	fabric, err := s.sipGrid()
 	if err != nil {
@@ -39,13 +39,13 @@ func layOut(s *Spec) (*Graph, error) {
 		fabric: fabric,
 		sites:  peSites(s.Cube.PELayout, noc),
 	}
-	g.place()
-	g.join(g.sipLinks(), g.outerLinks())
+	g.placeNodes()
+	g.addLinks(g.sipLinks(), g.outerLinks())
 	return g, nil
 }
 
-// place creates the components of SIP 0 and those outside any SIP.
-func (g *Graph) place() {
+// placeNodes creates the components of SIP 0 and the components outside any SIP.
+func (g *Graph) placeNodes() {
 	s, overheads := g.spec, g.spec.overheads()
 	at := layout{pitch: s.Cube.NoC.Pitch, gap: s.SIP.CubeMesh.Gap, noc: g.noc, mesh: g.mesh}
 	g.outer = []Node{{Kind: KindHost, SIP: -1, Cube: -1}}
@@ -55,8 +55,8 @@ func (g *Graph) place() {
 	add := func(k Kind, cube, index int, p Point) {
 		g.sip = append(g.sip, Node{Kind: k, Cube: int32(cube), Index: int32(index), Pos: p, Overhead: overheads[k]})
 	}
-	add(KindPCIe, -1, 0, at.off(at.ioSwitch(), 0, -4))
-	add(KindIOCPU, -1, 0, at.off(at.ioSwitch(), -4, 0))
+	add(KindPCIe, -1, 0, at.offset(at.ioSwitch(), 0, -4))
+	add(KindIOCPU, -1, 0, at.offset(at.ioSwitch(), -4, 0))
 	add(KindIOSwitch, -1, 0, at.ioSwitch())
 	for col := range g.mesh.w {
 		add(KindUCIe, -1, col, at.ioUCIe(col))
@@ -66,14 +66,14 @@ func (g *Graph) place() {
 		for r := range g.noc.size() {
 			add(KindRouter, cube, r, at.router(cube, r))
 		}
-		add(KindCubeCPU, cube, 0, at.on(cube, g.siteRouter(s.Cube.CPU.At), KindCubeCPU))
-		add(KindSRAM, cube, 0, at.on(cube, g.siteRouter(s.Cube.SRAM.At), KindSRAM))
+		add(KindCubeCPU, cube, 0, at.component(cube, g.siteRouter(s.Cube.CPU.At), KindCubeCPU))
+		add(KindSRAM, cube, 0, at.component(cube, g.siteRouter(s.Cube.SRAM.At), KindSRAM))
 		for pe, r := range g.sites {
-			add(KindHBM, cube, pe, at.on(cube, r, KindHBM))
+			add(KindHBM, cube, pe, at.component(cube, r, KindHBM))
 		}
 		for pe, r := range g.sites {
 			for unit := KindPECPU; unit <= KindIPCQ; unit++ {
-				add(unit, cube, pe, at.on(cube, r, unit))
+				add(unit, cube, pe, at.component(cube, r, unit))
 			}
 		}
 		for d := North; d < numDirections; d++ {
@@ -88,7 +88,8 @@ func (g *Graph) place() {
 	}
 }
 
-// overheads returns what components add to whatever enters them, by kind.
+// overheads returns the delay that each kind of component adds to everything that enters
+// it.
 func (s *Spec) overheads() [KindIPCQ + 1]Time {
 	return [...]Time{
 		KindSwitch:    s.System.SIPs.Switch.Overhead,
@@ -110,9 +111,10 @@ func (s *Spec) overheads() [KindIPCQ + 1]Time {
 // siteRouter returns the index of the router at a site.
 func (g *Graph) siteRouter(at Site) int { return at.Row*g.noc.w + at.Col }
 
-// join numbers the links: those inside SIP 0 repeated for every SIP, and those
-// outside, by From and then To. Both lists come in that order.
-func (g *Graph) join(inside, outside []Link) {
+// addLinks stores and numbers all links, ordered by From and then To. inside is the links
+// inside SIP 0, which are repeated for every SIP; outside is the links outside of SIPs.
+// Both lists are in that order.
+func (g *Graph) addLinks(inside, outside []Link) {
 	sips := g.spec.System.SIPs.Count
 	g.links = make([]Link, 0, len(outside)+sips*len(inside))
 	g.first = make([]LinkID, 0, g.NumNodes()+1)
@@ -145,7 +147,7 @@ func (g *Graph) join(inside, outside []Link) {
 	g.first = append(g.first, LinkID(len(g.links)))
 }
 
-// sortLinks orders links by From and then To; parallel ones keep their order.
+// sortLinks sorts links by From and then To. Parallel links keep their order.
 func sortLinks(links []Link) {
 	slices.SortStableFunc(links, func(a, b Link) int {
 		return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To))

@@ -14,9 +14,8 @@ import (
 
 const ns = simtime.Nanosecond
 
-// testSpec is the default shape with round numbers, so that the latencies in
-// these tests can be added up by hand: a pitch of wire is 20 ps, a gap 10 ps, a
-// router 1 ns.
+// testSpec returns a spec of the default shape with round numbers, so that the latencies in
+// these tests can be added by hand: a pitch of wire is 20 ps, a gap 10 ps, a router 1 ns.
 func testSpec() *Spec {
 	s := &Spec{}
 	s.System = System{
@@ -53,7 +52,7 @@ func testSpec() *Spec {
 	return s
 }
 
-// fabricSpec is testSpec with another SIP fabric and a single-cube SIP.
+// fabricSpec returns testSpec with another SIP fabric and one cube per SIP.
 func fabricSpec(shape Shape, count, w, h int) *Spec {
 	s := testSpec()
 	s.System.SIPs.Topology, s.System.SIPs.Count, s.System.SIPs.W, s.System.SIPs.H = shape, count, w, h
@@ -70,7 +69,7 @@ func mustCompile(t testing.TB, s *Spec) *Graph {
 	return g
 }
 
-// drawSpec is a random small system of any shape.
+// drawSpec draws a random small system of any shape.
 func drawSpec(t *rapid.T) *Spec {
 	s := testSpec()
 	n := func(name string, lo, hi int) int { return rapid.IntRange(lo, hi).Draw(t, name) }
@@ -110,7 +109,7 @@ func TestCounts(t *testing.T) {
 			g := mustCompile(t, s)
 
 			cubes, ports := size.cubesW*size.cubesH, 2*pairs(size.cubesW, size.cubesH)+size.cubesW
-			const pes, unitLinks = 8, 14 + 1 + 5 + 1 // data both ways; CPU, scheduler, IPCQ commands
+			const pes, unitLinks = 8, 14 + 1 + 5 + 1 // data in both directions; commands of CPU, scheduler, IPCQ
 			nodes := 1 + 2*(3+size.cubesW+cubes*(size.nocW*size.nocH+2+9*pes)+ports)
 			links := 2 + 4 + 2*(4+2*size.cubesW+ // SIPs, host, IO chiplet
 				2*pairs(size.cubesW, size.cubesH)+2*size.cubesW+2*ports+
@@ -187,8 +186,9 @@ func TestExplicitLatencyReplacesWire(t *testing.T) {
 	}
 }
 
-// TestGraphIsSound checks the order that ids are resolved by, that no wire is
-// free, and that the constructors by place agree with the nodes.
+// TestGraphIsSound checks that links are in the order of From and To, that every link has a
+// latency, that links outside of PEs have a link back, and that the methods that return
+// components by their place agree with the nodes.
 func TestGraphIsSound(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawSpec(t)
@@ -274,7 +274,7 @@ func TestPENodeRefusesOtherKinds(t *testing.T) {
 	g.PENode(0, 0, 0, KindHBM)
 }
 
-// thousandSIPs is the largest system that the design asks for: 131,072 PEs.
+// thousandSIPs returns the largest system that the design requires: 131,072 PEs.
 func thousandSIPs() *Spec {
 	s := testSpec()
 	s.System.SIPs.Topology, s.System.SIPs.Count = Torus2D, 1024
@@ -291,7 +291,8 @@ func TestThousandSIPsFit(t *testing.T) {
 	g := mustCompile(t, thousandSIPs())
 	took := time.Since(start)
 	runtime.ReadMemStats(&after)
-	// Bounds far above what it takes (see the benchmark), to catch a blow-up.
+	// The limits are far above the usual time and memory (see the benchmark), to find only
+	// gross regressions.
 	if took > 10*time.Second {
 		t.Errorf("compiling took %v, want at most 10s", took)
 	}
@@ -301,13 +302,13 @@ func TestThousandSIPsFit(t *testing.T) {
 	if want := 1 + 1024*1499; g.NumNodes() != want {
 		t.Errorf("%d nodes, want %d", g.NumNodes(), want)
 	}
-	if want := 1024 * (3692 + 2 + 4); g.NumLinks() != want { // a SIP's own, the host's, the torus's
+	if want := 1024 * (3692 + 2 + 4); g.NumLinks() != want { // links inside a SIP, of the host, of the torus
 		t.Errorf("%d links, want %d", g.NumLinks(), want)
 	}
 }
 
 func BenchmarkCompile1024SIPs(b *testing.B) {
-	b.ReportAllocs() // B/op beside the seconds
+	b.ReportAllocs() // reports B/op in addition to the seconds
 	for b.Loop() {
 		mustCompile(b, thousandSIPs())
 	}

@@ -5,34 +5,34 @@ import (
 	"slices"
 )
 
-// level is a part of the network with its own routing rule, within which a
-// path may go around an absent link: the NoC of a cube, the cube mesh of a SIP
-// (cube is -1) or the SIP fabric (both are -1).
+// level is a part of the network with its own routing rule: the NoC of a cube, the cube
+// mesh of a SIP (cube is -1) or the SIP fabric (both are -1). A path may go around an
+// absent link within its level.
 type level struct{ sip, cube int32 }
 
-// levelOf is the level of a link between two nodes. Links of endpoints and
-// those inside a PE have none: there is no way around them.
+// levelOf returns the level of a link between two nodes. The second result is false for
+// links of endpoints and links inside a PE: no path goes around them.
 func levelOf(a, b Node) (level, bool) {
 	switch {
 	case a.Kind == KindRouter && b.Kind == KindRouter:
 		return level{a.SIP, a.Cube}, true
 	case a.Kind == KindUCIe || b.Kind == KindUCIe:
 		return level{a.SIP, -1}, true
-	case a.joinsSIPs() && b.joinsSIPs():
+	case a.connectsSIPs() && b.connectsSIPs():
 		return level{-1, -1}, true
 	}
 	return level{}, false
 }
 
-func (n Node) joinsSIPs() bool { return n.Kind == KindIOSwitch || n.Kind == KindSwitch }
+func (n Node) connectsSIPs() bool { return n.Kind == KindIOSwitch || n.Kind == KindSwitch }
 
-// carries reports whether a path at the level may pass through a node. In the
-// cube mesh it keeps off the IO chiplet's switch, where traffic from outside
-// enters, though it may start or end there.
+// carries reports whether a path at the level may pass through a node. A path in the cube
+// mesh may start or end at the IO chiplet's switch but not pass through it, because
+// traffic from outside enters there.
 func (l level) carries(n Node) bool {
 	switch {
 	case l.sip < 0:
-		return n.joinsSIPs()
+		return n.connectsSIPs()
 	case l.cube < 0:
 		return n.SIP == l.sip && (n.Kind == KindRouter || n.Kind == KindUCIe)
 	}
@@ -49,9 +49,9 @@ func (l level) String() string {
 	return fmt.Sprintf("the NoC of sip%d.cube%d", l.sip, l.cube)
 }
 
-// detour goes to a node by a path of fewest links within a level, of several
-// the one whose links come first in order of id. It is a breadth-first search
-// from p.at, and costs as much as the level is large.
+// detour extends the path to a node by a shortest way within a level, and reports whether
+// there is a way. Of several shortest ways it takes the one whose links have the lowest
+// ids. It is a breadth-first search from p.at; its cost is linear in the size of the level.
 func (p *path) detour(l level, to NodeID) bool {
 	if p.at == to {
 		return true
@@ -73,7 +73,7 @@ func (p *path) detour(l level, to NodeID) bool {
 	return false
 }
 
-// follow goes to a node along the tree of a search that started at p.at.
+// follow extends the path to a node along the tree of a search that started at p.at.
 func (p *path) follow(cameFrom map[NodeID]NodeID, to NodeID) bool {
 	var hops []NodeID
 	for id := to; id != p.at; id = cameFrom[id] {
@@ -87,9 +87,10 @@ func (p *path) follow(cameFrom map[NodeID]NodeID, to NodeID) bool {
 	return true
 }
 
-// terminals is the nodes that must reach each other within a level for every
-// endpoint to reach every other: all SIPs, one router for each cube (its NoC
-// answers for the rest), all routers that anything hangs on.
+// terminals returns the nodes that must reach each other within a level so that every
+// endpoint reaches every other: the switches of all SIPs; the IO switch and one router of
+// each cube (the check of the NoC covers the other routers); or all routers with an
+// endpoint.
 func (g *Graph) terminals(l level) []NodeID {
 	var ids []NodeID
 	switch {
@@ -112,17 +113,17 @@ func (g *Graph) terminals(l level) []NodeID {
 	return ids
 }
 
-// hasEndpoint reports whether anything but routers hangs on a router.
+// hasEndpoint reports whether a router is connected to anything other than routers.
 func (g *Graph) hasEndpoint(router NodeID) bool {
 	return slices.ContainsFunc(g.Out(router), func(l Link) bool {
 		return g.Node(l.To).Kind != KindRouter
 	})
 }
 
-// severed is a pair of terminals of a level without a path from the first to
-// the second, if there is one. In the cube mesh the cubes must reach each other
-// without the IO chiplet, so its switch is not the hub of the search.
-func (g *Graph) severed(l level) (from, to NodeID, found bool) {
+// findSevered finds a pair of terminals of a level without a path from the first to the
+// second. It searches from a hub to every terminal and back. In the cube mesh, cubes must
+// reach each other without the IO chiplet, so its switch is not the hub.
+func (g *Graph) findSevered(l level) (from, to NodeID, found bool) {
 	ids := g.terminals(l)
 	hub := ids[len(ids)-1]
 	for _, id := range ids {

@@ -11,10 +11,10 @@ import (
 	"github.com/kernbench/kernbench/internal/config/configtest"
 )
 
-// loaderOnly is the rules that a schema cannot say, by what the loader's
-// message holds. Only for these may the schema accept what the loader refuses.
+// loaderOnly lists the rules that a schema cannot express, as parts of the loader's errors.
+// Only for these rules may the schema accept a description that the loader refuses.
 var loaderOnly = []string{
-	"out of range",               // the upper end of a quantity, and a clock's lower
+	"out of range",               // the upper limit of a quantity, and the lower limit of a clock
 	"not a whole number of",      // fractions of a byte
 	"expected a power of two",    // flit and burst
 	"do not fit in",              // queue rings
@@ -24,15 +24,15 @@ var loaderOnly = []string{
 	"do not fill a grid",         // w·h != count
 	"w without h", "h without w", // half a grid
 	"has no grid",             // sides of a ring
-	"are more than",           // PEs and routers in all
-	"is about the same link",  // override twice
+	"are more than",           // the total of PEs and of routers
+	"is about the same link",  // two overrides of one link
 	"changes nothing",         // override without a change
-	"an absent link has no",   // override with too much
-	"no link", "leave no way", // override of a link that is not there, or is needed
+	"an absent link has no",   // override that removes and changes a link
+	"no link", "leave no way", // override of a link that does not exist, or that is needed
 	"no preset", "can extend presets only",
 }
 
-// presetTree is a preset as plain maps, lists and values.
+// presetTree returns a preset as plain maps, lists and values.
 func presetTree(t *testing.T, name string) map[string]any {
 	t.Helper()
 	src, err := PresetSource(name)
@@ -67,11 +67,12 @@ func TestSchemaAcceptsPresets(t *testing.T) {
 	}
 }
 
-// TestSchemaAgreesWithLoader breaks a complete description and one that extends
-// it in every place, and gives the result to both.
+// TestSchemaAgreesWithLoader changes every place of a complete description, and of a
+// description that extends it. It checks that the schema and the loader agree on each
+// result.
 func TestSchemaAgreesWithLoader(t *testing.T) {
 	full := presetTree(t, "default")
-	full["sip"].(map[string]any)["cube_mesh"] = map[string]any{"w": 1, "h": 1, "gap": "1 mm"} // small, so quick
+	full["sip"].(map[string]any)["cube_mesh"] = map[string]any{"w": 1, "h": 1, "gap": "1 mm"} // small, so that the test is fast
 	full["overrides"] = []any{map[string]any{
 		"link": "sip0.io.switch<->sip1.io.switch", "bandwidth": "50 GB/s", "latency": "1 us",
 	}}
@@ -101,29 +102,29 @@ func TestSchemaAgreesWithLoader(t *testing.T) {
 	}
 }
 
-// strange is what every value is replaced by in turn, and what single values are
-// replaced by besides.
-var strange = []any{
+// oddValues are the values that mutate writes in every place. oddScalars are additional
+// values in place of scalars.
+var oddValues = []any{
 	0, "", "word", true, false, nil, []any{}, map[string]any{}, map[string]any{"a": 1}, []any{1},
 }
 
-var strangeSingle = []any{
+var oddScalars = []any{
 	1, -1, 3, 4.5, 65, 1 << 40, "0", "12", "unlimited", "r0c0", "r9c9", "ring_1d", "torus_2d", "sram",
 	"1 B", "1.5 KiB", "1.0001 B", "2 MB", "0 B", "1 PiB", "12 GB/s", "0 GB/s", "0.0 GB/s", "0.5 B/s", "999999 TB/s",
 	"1 ns", "1ns", "1  ns", "-1 ns", "+1 ns", "1 µs", "0 ns", "00 ns", "0.1 fs", "2 s", "1. ns", ".5 ns", "1e3 ns",
 	"1 GHz", "1 Hz", "2.5 mm", "0.0001 mm", "10 ns/mm", " 1 ns", "1 ns ",
 }
 
-// mutate changes a tree in every place, calls try after each change, and undoes
-// it: keys are deleted and added, values replaced.
+// mutate changes a tree in every place: it deletes and adds keys and replaces values. It
+// calls try after each change and then undoes the change.
 func mutate(tree map[string]any, try func(what string)) {
 	var walk func(path string, node any, put func(any))
 	walk = func(path string, node any, put func(any)) {
-		values := strange
+		values := oddValues
 		switch node.(type) {
 		case map[string]any, []any:
 		default:
-			values = slices.Concat(strange, strangeSingle)
+			values = slices.Concat(oddValues, oddScalars)
 		}
 		for _, v := range values {
 			put(v)

@@ -4,8 +4,8 @@ import (
 	"math"
 )
 
-// sipGrid is the SIPs as a grid: a square when w and h are left open. Shapes of
-// one dimension are one row; in those of none (fully_connected, switch) the row
+// sipGrid returns the grid of SIPs: a square if w and h are not given. Shapes of one
+// dimension are one row. For shapes without dimensions (fully_connected, switch) the row
 // only numbers the SIPs.
 func (s *Spec) sipGrid() (grid, error) {
 	sips := s.System.SIPs
@@ -23,8 +23,8 @@ func (s *Spec) sipGrid() (grid, error) {
 	return grid{w: w, h: h, wrap: sips.Topology == Torus2D}, nil
 }
 
-// MostSquare returns the columns and rows of the most square grid of n, with at least as many
-// columns as rows.
+// MostSquare returns the columns and rows of the most square grid of n vertices that has
+// at least as many columns as rows.
 func MostSquare(n int) (w, h int) {
 	w, h = n, 1
 	for rows := 2; rows*rows <= n; rows++ {
@@ -35,17 +35,17 @@ func MostSquare(n int) (w, h int) {
 	return w, h
 }
 
-// SIPGrid is the number of columns and rows of SIPs: count and 1 unless the
-// fabric has two dimensions.
+// SIPGrid returns the number of columns and rows of SIPs: count and 1 unless the fabric
+// has two dimensions.
 func (g *Graph) SIPGrid() (w, h int) { return g.fabric.w, g.fabric.h }
 
-// SIPAt is the column and row of a SIP in the grid.
-func (g *Graph) SIPAt(sip int) (col, row int) { return g.fabric.at(sip) }
+// SIPAt returns the column and row of a SIP in the grid.
+func (g *Graph) SIPAt(sip int) (col, row int) { return g.fabric.position(sip) }
 
-// SIPNeighbors is the SIPs next to one in the fabric, each once: north, east,
-// south, west in a grid (so next, previous on a ring or line), and all others
-// in rising order when fully connected or on a switch. It speaks of the shape:
-// an absent link takes no neighbour away.
+// SIPNeighbors returns the neighbours of a SIP in the fabric, each once. In a grid the
+// order is north, east, south, west (next, previous on a ring or line). In a fully
+// connected fabric or on a switch, the neighbours are all other SIPs in ascending order.
+// Neighbours follow from the shape of the fabric; absent links make no difference.
 func (g *Graph) SIPNeighbors(sip int) []int {
 	var near []int
 	switch g.spec.System.SIPs.Topology {
@@ -65,14 +65,14 @@ func (g *Graph) SIPNeighbors(sip int) []int {
 	return near
 }
 
-// outerLinks is the links that leave a SIP, by From and then To: between the
-// host and every PCIe endpoint, and between the fabric switches. A neighbour
-// pair, or a SIP and the central switch, has the given number of parallel
-// links each way.
+// outerLinks returns the links outside of SIPs, ordered by From and then To: between the
+// host and every PCIe endpoint, and between the fabric switches. Neighbouring SIPs, or a
+// SIP and the central switch, have the specified number of parallel links in each
+// direction.
 func (g *Graph) outerLinks() []Link {
 	pcie, link := g.spec.Host.PCIe, g.spec.System.SIPs.Link
 	var links []Link
-	join := func(from, to NodeID) {
+	connect := func(from, to NodeID) {
 		for range link.Links {
 			links = append(links, Link{From: from, To: to, Bandwidth: link.Bandwidth, Latency: link.Latency})
 		}
@@ -82,12 +82,12 @@ func (g *Graph) outerLinks() []Link {
 			Link{From: g.Host(), To: g.PCIe(sip), Bandwidth: pcie.Bandwidth, Latency: pcie.Latency},
 			Link{From: g.PCIe(sip), To: g.Host(), Bandwidth: pcie.Bandwidth, Latency: pcie.Latency})
 		if g.spec.System.SIPs.Topology == Switch {
-			join(g.IOSwitch(sip), g.centralSwitch())
-			join(g.centralSwitch(), g.IOSwitch(sip))
+			connect(g.IOSwitch(sip), g.centralSwitch())
+			connect(g.centralSwitch(), g.IOSwitch(sip))
 			continue
 		}
 		for _, other := range g.SIPNeighbors(sip) {
-			join(g.IOSwitch(sip), g.IOSwitch(other))
+			connect(g.IOSwitch(sip), g.IOSwitch(other))
 		}
 	}
 	sortLinks(links)
@@ -97,8 +97,8 @@ func (g *Graph) outerLinks() []Link {
 // Direction is a side of a router, a cube or a SIP in its grid.
 type Direction uint8
 
-// The directions, in the order of ports and neighbour lists. North is the row
-// above (row 0 is the top one), East the column to the right.
+// The directions, in the order of ports and neighbour lists. North is the row above (row
+// 0 is the top row), East the column to the right.
 const (
 	North Direction = iota
 	East
@@ -107,28 +107,28 @@ const (
 	numDirections
 )
 
-// steps is the way to the neighbour on each side.
+// steps is the offset in columns and rows of the neighbour on each side.
 var steps = [numDirections]struct{ x, y int }{North: {0, -1}, East: {1, 0}, South: {0, 1}, West: {-1, 0}}
 
-// opposite returns the side that a link leaving by d arrives at.
+// opposite returns the side at which a link that leaves on side d arrives.
 func (d Direction) opposite() Direction { return (d + 2) % numDirections }
 
-// grid is w columns × h rows of vertices, numbered row·w + column. The NoC of
-// a cube, the cubes of a SIP and the SIP fabrics with dimensions are all grids.
+// grid is a grid of w columns × h rows of vertices, numbered row·w + column. The NoC of a
+// cube, the cubes of a SIP and the SIP fabrics with dimensions are grids.
 type grid struct {
 	w, h int
-	wrap bool // first and last of a row or column of three or more are joined
+	wrap bool // connect the first and last vertex of rows and columns of three or more
 }
 
 func (g grid) size() int { return g.w * g.h }
 
-// at is the column and row of vertex i.
-func (g grid) at(i int) (x, y int) { return i % g.w, i / g.w }
+// position returns the column and row of vertex i.
+func (g grid) position(i int) (x, y int) { return i % g.w, i / g.w }
 
-// neighbor is the vertex next to i on side d, if there is one. In a dimension
-// of size 2 the wrap link is the direct link, so a pair is joined once.
+// neighbor returns the vertex next to i on side d, if there is one. In a dimension of
+// size 2 the wrap link would repeat the direct link, so there is only the direct link.
 func (g grid) neighbor(i int, d Direction) (int, bool) {
-	x, y := g.at(i)
+	x, y := g.position(i)
 	x, y = x+steps[d].x, y+steps[d].y
 	if g.wrap && g.w > 2 {
 		x = (x + g.w) % g.w
@@ -142,25 +142,26 @@ func (g grid) neighbor(i int, d Direction) (int, bool) {
 	return y*g.w + x, true
 }
 
-// toward is the side by which dimension order leaves a vertex for another one:
-// along the row until the column is right, then along the column.
-func (g grid) toward(from, to int) Direction {
-	x, y := g.at(from)
-	tx, ty := g.at(to)
+// nextSide returns the side on which dimension-order routing leaves a vertex for another
+// vertex. The route first follows the row to the other vertex's column, then that column.
+func (g grid) nextSide(from, to int) Direction {
+	x, y := g.position(from)
+	tx, ty := g.position(to)
 	switch {
-	case x != tx && g.ahead(x, tx, g.w):
+	case x != tx && g.goesForward(x, tx, g.w):
 		return East
 	case x != tx:
 		return West
-	case g.ahead(y, ty, g.h):
+	case g.goesForward(y, ty, g.h):
 		return South
 	}
 	return North
 }
 
-// ahead reports whether the way from a to b in a dimension of size n is in the
-// positive direction: with wrap the shorter way round, the positive at a tie.
-func (g grid) ahead(a, b, n int) bool {
+// goesForward reports whether the route from a to b in a dimension of size n goes in the
+// positive direction. With wrap links the route takes the shorter way round, and the
+// positive direction at a tie.
+func (g grid) goesForward(a, b, n int) bool {
 	if !g.wrap || n <= 2 {
 		return b > a
 	}

@@ -6,13 +6,13 @@ import (
 	"testing"
 )
 
-// adjacency is the SIP links of a graph, a line for each SIP.
+// adjacency formats the SIP links of a graph, one line per SIP.
 func adjacency(g *Graph) string {
 	var b strings.Builder
 	for sip := range g.Spec().System.SIPs.Count {
 		fmt.Fprintf(&b, "%d:", sip)
 		for _, l := range g.Links() {
-			if to := g.Node(l.To); l.From == g.IOSwitch(sip) && to.joinsSIPs() {
+			if to := g.Node(l.To); l.From == g.IOSwitch(sip) && to.connectsSIPs() {
 				fmt.Fprintf(&b, " %d", to.SIP) // -1 is the central switch
 			}
 		}

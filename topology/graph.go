@@ -5,14 +5,14 @@ import (
 	"slices"
 )
 
-// NodeID names a component of a compiled Graph; LinkID a directed link. Both
-// count from 0 without gaps.
+// NodeID identifies a component of a compiled Graph, LinkID a directed link. Both count
+// from 0 without gaps.
 type (
 	NodeID int32
 	LinkID int32
 )
 
-// Kind is what a component is.
+// Kind is the kind of a component.
 type Kind uint8
 
 // The kinds of component, outermost first.
@@ -23,14 +23,14 @@ const (
 	KindIOCPU           // command processor of a SIP
 	KindIOSwitch        // fabric switch of a SIP
 	KindUCIe            // die-to-die port of a cube or of the IO chiplet
-	KindRouter          // of a cube's NoC
+	KindRouter          // router of a cube's NoC
 	KindCubeCPU         // control CPU of a cube
-	KindSRAM            // of a cube
-	KindHBM             // slice of one PE
-	KindPECPU           // runs the kernel; the units of a PE from here on
-	KindScheduler       // dispatches and tracks completion
-	KindDMA             // between the NoC and the TCM
-	KindFetchStore      // between the TCM and the registers
+	KindSRAM            // shared memory of a cube
+	KindHBM             // memory slice of one PE
+	KindPECPU           // runs the kernel; this kind and the following are units of a PE
+	KindScheduler       // dispatches commands and tracks their completion
+	KindDMA             // moves data between the NoC and the TCM
+	KindFetchStore      // moves data between the TCM and the registers
 	KindGEMM            // matrix engine
 	KindMath            // vector engine
 	KindTCM             // scratch memory
@@ -49,23 +49,23 @@ type Node struct {
 	Cube     int32 // -1 outside any cube
 	Index    int32 // PE or HBM slice; router row·w+column; cube port Direction; IO port column; else 0
 	Pos      Point
-	Overhead Time // charged to whatever enters
+	Overhead Time // delay of everything that enters
 }
 
 // Link is one direction of a connection.
 type Link struct {
 	From, To  NodeID
 	Bandwidth BytesPerSec
-	Latency   Time // on the wire; entering To adds its Overhead
+	Latency   Time // time on the wire, without the Overhead of To
 }
 
-// Graph is a compiled system: its components and the directed links between
-// them. It does not change after Compile, so that simulations may share one.
+// Graph is a compiled system: its components and the directed links between them. It does
+// not change after Compile, so simulations may share it.
 //
-// All SIPs are alike, so the components of one stand for all and an id is
-// resolved by arithmetic. Links are stored one by one, because an override may
-// change any of them, ordered by From and then To: the links out of a node are
-// neighbours, and parallel links are too.
+// All SIPs are the same, so only the components of SIP 0 are stored, and the id of a
+// component is computed. Every link is stored, because an override may change any link.
+// Links are ordered by From and then To: the links out of a node are consecutive, and so
+// are parallel links.
 type Graph struct {
 	spec              *Spec
 	noc, mesh, fabric grid // routers of a cube, cubes of a SIP, SIPs
@@ -80,13 +80,13 @@ type Graph struct {
 	absent []absence
 }
 
-// cubeIDs is where the components of a cube are among those of its SIP.
+// cubeIDs is the indices of the components of a cube among the components of its SIP.
 type cubeIDs struct {
-	first int                // routers, CPU, SRAM, HBM slices, PE units, ports
-	port  [numDirections]int // -1 where there is no neighbour
+	first int                // the first router; CPU, SRAM, HBM slices, PE units and ports follow
+	port  [numDirections]int // the port on each side; -1 if there is no neighbour
 }
 
-// Components of the IO chiplet, ahead of the cubes in their SIP.
+// The indices of the components of the IO chiplet, which come before the cubes of a SIP.
 const (
 	pcieOffset = iota
 	ioCPUOffset
@@ -94,16 +94,16 @@ const (
 	ioUCIeOffset // one port per column of cubes
 )
 
-// Spec is the description that the graph was compiled from; read only.
+// Spec returns the description that the graph was compiled from; read only.
 func (g *Graph) Spec() *Spec { return g.spec }
 
-// NumNodes is the number of components.
+// NumNodes returns the number of components.
 func (g *Graph) NumNodes() int { return len(g.outer) + g.spec.System.SIPs.Count*len(g.sip) }
 
-// NumLinks is the number of directed links, without absent ones.
+// NumLinks returns the number of directed links, without absent links.
 func (g *Graph) NumLinks() int { return len(g.links) }
 
-// Node is a component.
+// Node returns a component.
 func (g *Graph) Node(id NodeID) Node {
 	i := int(id) - len(g.outer)
 	if i < 0 {
@@ -114,23 +114,24 @@ func (g *Graph) Node(id NodeID) Node {
 	return n
 }
 
-// Link is a directed link.
+// Link returns a directed link.
 func (g *Graph) Link(id LinkID) Link { return g.links[id] }
 
-// Links is all links, indexed by LinkID; read only.
+// Links returns all links, indexed by LinkID; read only.
 func (g *Graph) Links() []Link { return g.links }
 
 // Out returns the links out of a component, in the order of their ids; read only.
 func (g *Graph) Out(id NodeID) []Link { return g.links[g.first[id]:g.first[id+1]] }
 
-// LinkBetween is the link from a component straight to another, the first
-// where there are parallel ones.
+// LinkBetween returns the direct link from one component to another: the first of several
+// parallel links. It reports whether there is one.
 func (g *Graph) LinkBetween(from, to NodeID) (LinkID, bool) {
 	first, n := g.between(from, to)
 	return first, n > 0
 }
 
-// between returns the first of the n parallel links from a node to another.
+// between returns the number n of parallel links from one node to another, and the first
+// of them.
 func (g *Graph) between(from, to NodeID) (first LinkID, n int) {
 	out := g.Out(from)
 	i, _ := slices.BinarySearchFunc(out, to, func(l Link, to NodeID) int { return int(l.To - to) })
@@ -140,43 +141,43 @@ func (g *Graph) between(from, to NodeID) (first LinkID, n int) {
 	return g.first[from] + LinkID(i), n
 }
 
-// The components by place. Indices out of range give another component's id
-// or panic.
+// The following methods return components by their place. For indices out of range they
+// return the id of another component or panic.
 
-// Host is the machine that the SIPs are plugged into.
+// Host returns the host computer of the SIPs.
 func (g *Graph) Host() NodeID { return 0 }
 
-// centralSwitch exists in topology: switch only.
+// centralSwitch returns the central switch, which exists in topology: switch only.
 func (g *Graph) centralSwitch() NodeID { return 1 }
 
-// PCIe is the PCIe endpoint of a SIP.
+// PCIe returns the PCIe endpoint of a SIP.
 func (g *Graph) PCIe(sip int) NodeID { return g.inSIP(sip, pcieOffset) }
 
-// IOCPU is the command processor of a SIP.
+// IOCPU returns the command processor of a SIP.
 func (g *Graph) IOCPU(sip int) NodeID { return g.inSIP(sip, ioCPUOffset) }
 
-// IOSwitch is the fabric switch of a SIP.
+// IOSwitch returns the fabric switch of a SIP.
 func (g *Graph) IOSwitch(sip int) NodeID { return g.inSIP(sip, ioSwitchOffset) }
 
-// ioUCIe is the port of the IO chiplet above a column of cubes.
+// ioUCIe returns the port of the IO chiplet above a column of cubes.
 func (g *Graph) ioUCIe(sip, col int) NodeID { return g.inSIP(sip, ioUCIeOffset+col) }
 
-// Router is a router of a cube's NoC.
+// Router returns a router of a cube's NoC.
 func (g *Graph) Router(sip, cube, row, col int) NodeID { return g.router(sip, cube, row*g.noc.w+col) }
 
-// CubeCPU is the control CPU of a cube.
+// CubeCPU returns the control CPU of a cube.
 func (g *Graph) CubeCPU(sip, cube int) NodeID { return g.inCube(sip, cube, g.noc.size()) }
 
-// SRAM is the scratch memory of a cube.
+// SRAM returns the shared memory of a cube.
 func (g *Graph) SRAM(sip, cube int) NodeID { return g.inCube(sip, cube, g.noc.size()+1) }
 
-// HBM is the memory slice of a PE.
+// HBM returns the memory slice of a PE.
 func (g *Graph) HBM(sip, cube, pe int) NodeID { return g.inCube(sip, cube, g.noc.size()+2+pe) }
 
-// PERouter is the router that a PE and its HBM slice hang on.
+// PERouter returns the router that a PE and its HBM slice are connected to.
 func (g *Graph) PERouter(sip, cube, pe int) NodeID { return g.router(sip, cube, g.sites[pe]) }
 
-// PENode is a unit of a PE, KindPECPU to KindIPCQ. It panics on another kind.
+// PENode returns a unit of a PE, KindPECPU to KindIPCQ. It panics for any other kind.
 func (g *Graph) PENode(sip, cube, pe int, unit Kind) NodeID {
 	if unit < KindPECPU || unit > KindIPCQ {
 		panic(fmt.Sprintf("topology: kind %d is not a unit of a PE", unit))
@@ -186,7 +187,7 @@ func (g *Graph) PENode(sip, cube, pe int, unit Kind) NodeID {
 
 func (g *Graph) router(sip, cube, index int) NodeID { return g.inCube(sip, cube, index) }
 
-// port is the UCIe port of a cube on a side that has a neighbour.
+// port returns the UCIe port of a cube on a side that has a neighbour.
 func (g *Graph) port(sip, cube int, d Direction) NodeID { return g.inSIP(sip, g.cubes[cube].port[d]) }
 
 func (g *Graph) inSIP(sip, offset int) NodeID {
@@ -197,7 +198,8 @@ func (g *Graph) inCube(sip, cube, offset int) NodeID {
 	return g.inSIP(sip, g.cubes[cube].first+offset)
 }
 
-// Bottleneck is the lowest bandwidth on a path; Unlimited when none is finite.
+// Bottleneck returns the lowest bandwidth on a path, or Unlimited if no bandwidth is
+// finite.
 func (g *Graph) Bottleneck(path []LinkID) BytesPerSec {
 	low := Unlimited
 	for _, id := range path {
@@ -208,8 +210,8 @@ func (g *Graph) Bottleneck(path []LinkID) BytesPerSec {
 	return low
 }
 
-// Latency is what a path costs apart from data: every wire, and the overhead
-// of every node entered.
+// Latency returns the time of a path for a message without data: the sum of the wire
+// delays and of the overheads of all nodes entered.
 func (g *Graph) Latency(path []LinkID) Time {
 	var sum Time
 	for _, id := range path {

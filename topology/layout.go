@@ -1,17 +1,18 @@
 package topology
 
-// layout places components in the plane of a SIP. The IO chiplet is a strip
-// one pitch high along the top; the dies of the cube mesh lie below it, a gap
-// apart; a router is in the centre of its cell of a die. What hangs on a
-// router sits a quarter pitch off it, each kind on its own side, so that no
-// wire has zero length.
+// layout computes the positions of components in the plane of a SIP. The IO chiplet is a
+// strip along the top, one pitch high. The dies of the cube mesh are below it, with a gap
+// between them. A router is in the centre of its cell of a die. Components connected to a
+// router are a quarter pitch away from it, each kind on its own side, so no wire has
+// length zero.
 type layout struct {
 	pitch, gap Micrometres
 	noc, mesh  grid
 }
 
-// offsets places what hangs on a router, in sixteenths of the pitch from it. Of the units of
-// a PE the DMA and the CPU are nearest to the router, each unit beside those it feeds.
+// offsets is the distance of components from their router, in sixteenths of the pitch. Of
+// the units of a PE, the CPU, DMA and IPCQ are nearest to the router. Each unit is next to
+// the units that it feeds.
 var offsets = [...]struct{ x, y int }{
 	KindCubeCPU: {4, 0}, KindSRAM: {-4, 0}, KindHBM: {0, 4},
 	KindPECPU: {-1, -4}, KindDMA: {0, -4}, KindIPCQ: {1, -4},
@@ -19,14 +20,14 @@ var offsets = [...]struct{ x, y int }{
 	KindGEMM: {0, -6}, KindMath: {1, -6},
 }
 
-// off is the point a number of sixteenths of the pitch from p.
-func (l layout) off(p Point, x, y int) Point {
+// offset moves p by a number of sixteenths of the pitch.
+func (l layout) offset(p Point, x, y int) Point {
 	return Point{p.X + Micrometres(x)*l.pitch/16, p.Y + Micrometres(y)*l.pitch/16}
 }
 
-// die is the top left corner of a cube.
+// die returns the top left corner of a cube.
 func (l layout) die(cube int) Point {
-	x, y := l.mesh.at(cube)
+	x, y := l.mesh.position(cube)
 	return Point{
 		X: Micrometres(x) * (Micrometres(l.noc.w)*l.pitch + l.gap),
 		Y: l.pitch + l.gap + Micrometres(y)*(Micrometres(l.noc.h)*l.pitch+l.gap),
@@ -34,40 +35,41 @@ func (l layout) die(cube int) Point {
 }
 
 func (l layout) router(cube, index int) Point {
-	x, y := l.noc.at(index)
-	return l.off(l.die(cube), 16*x+8, 16*y+8)
+	x, y := l.noc.position(index)
+	return l.offset(l.die(cube), 16*x+8, 16*y+8)
 }
 
-// on returns the place of a component that hangs on a router.
-func (l layout) on(cube, router int, kind Kind) Point {
-	return l.off(l.router(cube, router), offsets[kind].x, offsets[kind].y)
+// component returns the position of a component that is connected to a router.
+func (l layout) component(cube, router int, kind Kind) Point {
+	return l.offset(l.router(cube, router), offsets[kind].x, offsets[kind].y)
 }
 
-// port is at the die edge, half a pitch from its router.
+// port returns the position of a UCIe port: at the die edge, half a pitch from its router.
 func (l layout) port(cube int, d Direction) Point {
-	return l.off(l.router(cube, portRouter(l.noc, d)), 8*steps[d].x, 8*steps[d].y)
+	return l.offset(l.router(cube, portRouter(l.noc, d)), 8*steps[d].x, 8*steps[d].y)
 }
 
-// ioSwitch is in the centre of the IO chiplet.
+// ioSwitch returns the position of the fabric switch: the centre of the IO chiplet.
 func (l layout) ioSwitch() Point {
 	last := l.die(l.mesh.w - 1)
-	return l.off(Point{X: (last.X + Micrometres(l.noc.w)*l.pitch) / 2}, 0, 8)
+	return l.offset(Point{X: (last.X + Micrometres(l.noc.w)*l.pitch) / 2}, 0, 8)
 }
 
-// ioUCIe faces the north port of the cube below it.
+// ioUCIe returns the position of a port of the IO chiplet: above the north port of the
+// cube in its column.
 func (l layout) ioUCIe(col int) Point { return Point{l.port(col, North).X, l.pitch} }
 
-// portRouter returns the router that the UCIe port of a side hangs on, in the
-// middle of its edge: as far from the middle of the NoC as a row or column goes.
+// portRouter returns the router that the UCIe port of a side is connected to: the router
+// in the middle of that edge of the NoC.
 func portRouter(noc grid, d Direction) int {
 	along := func(n, step int) int { return min(max((n-1)/2+step*n, 0), n-1) }
 	return along(noc.h, steps[d].y)*noc.w + along(noc.w, steps[d].x)
 }
 
-// peSites is the router of each PE of a cube. Corner blocks come in the order
-// NW, NE, SW, SE: one corner is the whole mesh, two are its left and right
-// halves, four its quadrants. The PEs of a corner take the routers of its block
-// row by row from the outer corner inwards, round and round.
+// peSites returns the router of each PE of a cube. The blocks of corners come in the order
+// NW, NE, SW, SE: one corner is the whole mesh, two corners are its left and right halves,
+// four its quadrants. The PEs of a corner take the routers of its block row by row, from
+// the outer corner inwards, and start again if there are more PEs than routers.
 func peSites(layout PELayout, noc grid) []int {
 	var sites []int
 	for corner := range layout.Corners {
@@ -94,8 +96,8 @@ func peSites(layout PELayout, noc grid) []int {
 	return sites
 }
 
-// half is the first or second half of n rows or columns; the first has the odd
-// one.
+// half returns the range of the first or second half of n rows or columns. If n is odd,
+// the first half is larger.
 func half(n, which int) (from, to int) {
 	mid := (n + 1) / 2
 	if which == 0 {
@@ -104,10 +106,10 @@ func half(n, which int) (from, to int) {
 	return mid, n
 }
 
-// Half returns the half of its cube that a PE is in, by router columns: 0 is the
-// left one, 1 the right one.
+// Half returns which half of the router columns of its cube a PE is in: 0 for the left
+// half, 1 for the right half.
 func (g *Graph) Half(pe int) int {
-	col, _ := g.noc.at(g.sites[pe])
+	col, _ := g.noc.position(g.sites[pe])
 	_, mid := half(g.noc.w, 0)
 	return col / mid
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/kernbench/kernbench/internal/config"
 )
 
-// File is the description that Load reads when it is not told which.
+// File is the name of the description that Load reads if it gets an empty name.
 const File = "topology.yaml"
 
 //go:embed presets/*.yaml
@@ -30,42 +30,43 @@ var file = func() config.File[Spec] {
 	return config.File[Spec]{Presets: presets, Usual: File, New: func(d *config.Doc) *Spec { return &Spec{origin: d} }, Check: (*Spec).check}
 }()
 
-// Load reads a system: a file of that name if there is one, else the preset.
-// With an empty name it is ./topology.yaml if there is one, else the preset
-// default; [Spec.Source] says which it was. Each of sets changes one value, as
-// "cube.hbm.channels=16". The error has a line for every mistake; it is the cause of ctx if
-// ctx ends before all is read.
+// Load reads a system: the file with this name if it exists, else the preset. For an empty
+// name it reads ./topology.yaml if it exists, else the preset default. [Spec.Source]
+// reports which one was read. Each element of sets changes one value, such as
+// "cube.hbm.channels=16". The error has a line for every mistake. If ctx ends before all
+// files are read, the error is the cause of ctx.
 func Load(ctx context.Context, name string, sets ...string) (*Spec, error) {
 	return file.Load(ctx, name, sets...)
 }
 
-// Parse is like Load for a text in memory, which may extend presets but no
-// files. Errors call it by the name given.
+// Parse reads a system like Load, from a text in memory. The text may extend presets but
+// not files. name identifies the text in errors.
 func Parse(name string, src []byte, sets ...string) (*Spec, error) {
 	return file.Parse(name, src, sets...)
 }
 
-// Preset reads one of the systems that come with the package.
+// Preset reads a system that comes with the package.
 func Preset(name string) (*Spec, error) { return file.Preset(name) }
 
-// Presets lists the systems that come with the package.
+// Presets lists the names of the systems that come with the package.
 func Presets() []string { return file.Names() }
 
 // PresetSource returns the text of a preset, with the reasons for its numbers.
 func PresetSource(name string) ([]byte, error) { return file.Source(name) }
 
-// Source returns where the spec was loaded from: a path or "preset NAME", and each
-// --set argument, as in "preset default, --set cube.hbm.channels=16"; "" for a
-// spec made in Go.
+// Source returns where the spec was loaded from: a path or "preset NAME", and each --set
+// argument, as in "preset default, --set cube.hbm.channels=16". For a spec that was
+// created in Go it returns "".
 func (s *Spec) Source() string { return s.origin.Name() }
 
-// Origin says which configuration a result was made with.
+// Origin identifies the configuration of a result.
 type Origin struct {
-	Source string `json:"source"` // a path or "preset NAME", and what --set changed
-	Hash   string `json:"hash"`   // of the effective configuration
+	Source string `json:"source"` // a path or "preset NAME", and the --set arguments
+	Hash   string `json:"hash"`   // hash of the effective configuration
 }
 
-// OriginOf returns the origin of a configuration: of a system, of collectives or of tasks.
+// OriginOf returns the origin of the configuration of a system, of collectives or of
+// tasks.
 func OriginOf(c interface {
 	Source() string
 	Hash() string
@@ -73,22 +74,22 @@ func OriginOf(c interface {
 	return Origin{Source: c.Source(), Hash: c.Hash()}
 }
 
-// String returns the source and the hash: "preset ring6 (hash 0123)".
+// String formats the source and the hash: "preset ring6 (hash 0123)".
 func (o Origin) String() string { return fmt.Sprintf("%s (hash %s)", o.Source, o.Hash) }
 
-// Files lists the files that the spec was loaded from: the one asked for, and those
-// that it extends. Presets are none.
+// Files lists the files that the spec was loaded from: the requested file and the files
+// that it extends. Presets are not listed.
 func (s *Spec) Files() []string { return s.origin.Files() }
 
-// YAML returns the spec as a complete file, which loads to an equal one.
+// YAML formats the spec as a complete file. Loading the file gives an equal spec.
 func (s *Spec) YAML() []byte { return config.Encode(s, config.Quantities) }
 
-// Hash identifies the system: specs that describe the same one have the same
-// hash, whatever files and arguments they came from.
+// Hash returns a hash that identifies the system. Specs that describe the same system have
+// the same hash, whatever files and arguments they were loaded from.
 func (s *Spec) Hash() string { return config.Digest(s.YAML()) }
 
-// Validate checks a spec made or changed in Go as if it were a file, and fills
-// in the sides of a SIP grid as Load does. Errors show the lines of [Spec.YAML].
+// Validate checks a spec that was created or changed in Go as Load checks a file. Like
+// Load, it fills in the sides of a SIP grid. Errors show lines of [Spec.YAML].
 func (s *Spec) Validate() error {
 	t, err := Parse("spec", s.YAML())
 	if err != nil {
@@ -98,12 +99,12 @@ func (s *Spec) Validate() error {
 	return nil
 }
 
-// schema is generated from the types of this package by its tests, which also
-// hold it against the loader: go test ./topology -update rewrites it.
+// schema is generated from the types of this package by its tests, which also compare it
+// with the loader. go test ./topology -update rewrites it.
 //
 //go:embed topology.schema.json
 var schema []byte
 
-// Schema is the JSON Schema of a description, for editors. It knows the keys,
-// units and limits; rules between several values only the loader knows.
+// Schema returns the JSON Schema of a description, for editors. It covers keys, units and
+// limits. Only the loader checks rules between several values.
 func Schema() []byte { return slices.Clone(schema) }

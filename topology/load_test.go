@@ -45,7 +45,8 @@ func TestPresets(t *testing.T) {
 	}
 }
 
-// The formulas hold for alpha_beta only if a ring never runs out of credits.
+// TestAlphaBetaQueuesAreDeep checks that a queue of alpha_beta holds the data of two round
+// trips. The formulas for alpha_beta hold only if a sender never waits for credits.
 func TestAlphaBetaQueuesAreDeep(t *testing.T) {
 	s, err := Preset("alpha_beta")
 	if err != nil {
@@ -58,7 +59,7 @@ func TestAlphaBetaQueuesAreDeep(t *testing.T) {
 	}
 }
 
-func TestLoadFindsWhatWasAskedFor(t *testing.T) {
+func TestLoadByName(t *testing.T) {
 	t.Chdir(t.TempDir())
 	load := func(name string) (source string, sips int) {
 		t.Helper()
@@ -151,7 +152,7 @@ func TestSetErrors(t *testing.T) {
 	configtest.Golden(t, "testdata/set_syntax.want", err.Error()+"\n")
 }
 
-// Whatever way a system was described, it has one hash.
+// TestHash checks that a system has the same hash in whatever way it was described.
 func TestHash(t *testing.T) {
 	ring6, err := Preset("ring6")
 	if err != nil {
@@ -206,10 +207,10 @@ func TestErrorAt(t *testing.T) {
 	}
 }
 
-// Whatever can be described can be written, and reads back the same.
+// TestRoundTrip checks that every valid spec can be written and reads back unchanged.
 func TestRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		s := anySpec(t)
+		s := drawValidSpec(t)
 		got, err := Parse("drawn", s.YAML())
 		if err != nil {
 			t.Fatalf("%v\n%s", err, s.YAML())
@@ -221,8 +222,8 @@ func TestRoundTrip(t *testing.T) {
 	})
 }
 
-// anySpec is any valid spec.
-func anySpec(t *rapid.T) *Spec {
+// drawValidSpec draws a random valid spec.
+func drawValidSpec(t *rapid.T) *Spec {
 	s := &Spec{}
 	drawValue(t, reflect.ValueOf(s).Elem(), "")
 	pow2 := rapid.IntRange(4, 16)
@@ -245,13 +246,13 @@ func anySpec(t *rapid.T) *Spec {
 	}
 	for i := range s.Overrides {
 		o := &s.Overrides[i]
-		o.Link = fmt.Sprintf("sip0.cube%d.r0c0<->sip0.cube%d.r0c1", i, i) // none twice, and another way round
+		o.Link = fmt.Sprintf("sip0.cube%d.r0c0<->sip0.cube%d.r0c1", i, i) // different links, each with a detour
 		o.Absent = o.Bandwidth == nil && o.Latency == nil
 	}
 	return s
 }
 
-// drawValue fills a value with anything that its type and tag allow.
+// drawValue sets v to a random value that its type and tag allow.
 func drawValue(t *rapid.T, v reflect.Value, tag reflect.StructTag) {
 	quantities := map[reflect.Type]*quantity{
 		reflect.TypeFor[Bytes](): size, reflect.TypeFor[BytesPerSec](): bandwidth, reflect.TypeFor[Time](): duration,

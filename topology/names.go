@@ -8,11 +8,11 @@ import (
 	"github.com/kernbench/kernbench/internal/config"
 )
 
-// nameRule tells a user what links are called.
+// nameRule explains the names of links in errors.
 const nameRule = "write from->to, or a<->b for both ways, such as sip0.io.switch<->sip1.io.switch or sip0.cube5.r2c1->sip0.cube5.r2c2"
 
-// ownNames is the last part of the name of a component that is the only one
-// of its kind where it lives.
+// ownNames is the last part of the name of a component that is the only one of its kind in
+// its SIP, cube or PE, or in the system.
 var ownNames = [...]string{
 	KindHost: "host", KindSwitch: "switch",
 	KindPCIe: "pcie", KindIOCPU: "cpu", KindIOSwitch: "switch",
@@ -24,7 +24,7 @@ var ownNames = [...]string{
 // portNames is the last part of the name of a cube's UCIe port.
 var portNames = [numDirections]string{North: "ucie_n", East: "ucie_e", South: "ucie_s", West: "ucie_w"}
 
-// Name is the stable name of a component, such as "sip0.cube5.pe3.dma".
+// Name returns the stable name of a component, such as "sip0.cube5.pe3.dma".
 func (g *Graph) Name(id NodeID) string {
 	n := g.Node(id)
 	if n.SIP < 0 {
@@ -39,7 +39,7 @@ func (g *Graph) Name(id NodeID) string {
 	cube := fmt.Sprintf("sip%d.cube%d", n.SIP, n.Cube)
 	switch {
 	case n.Kind == KindRouter:
-		col, row := g.noc.at(int(n.Index))
+		col, row := g.noc.position(int(n.Index))
 		return fmt.Sprintf("%s.r%dc%d", cube, row, col)
 	case n.Kind == KindUCIe:
 		return cube + "." + portNames[n.Index]
@@ -51,9 +51,9 @@ func (g *Graph) Name(id NodeID) string {
 	return cube + "." + ownNames[n.Kind]
 }
 
-// Lookup returns the component of a name.
+// Lookup returns the component with a name, and whether there is one.
 func (g *Graph) Lookup(name string) (NodeID, bool) {
-	first, end := g.around(name)
+	first, end := g.candidates(name)
 	for id := first; id < end; id++ {
 		if g.Name(id) == name {
 			return id, true
@@ -62,15 +62,15 @@ func (g *Graph) Lookup(name string) (NodeID, bool) {
 	return 0, false
 }
 
-// around returns the components among which one of a name has to be: those of a cube, of
-// an IO chiplet, or outside any SIP.
-func (g *Graph) around(name string) (first, end NodeID) {
+// candidates returns the range of components that includes the component with a name, if it
+// exists: the components of a cube, of an IO chiplet, or outside any SIP.
+func (g *Graph) candidates(name string) (first, end NodeID) {
 	parts := strings.SplitN(name, ".", 3)
-	sip, ok := numbered(parts[0], "sip", g.spec.System.SIPs.Count)
+	sip, ok := parseNumber(parts[0], "sip", g.spec.System.SIPs.Count)
 	if !ok || len(parts) < 3 {
 		return 0, NodeID(len(g.outer))
 	}
-	cube, ok := numbered(parts[1], "cube", len(g.cubes))
+	cube, ok := parseNumber(parts[1], "cube", len(g.cubes))
 	if !ok {
 		return g.inSIP(sip, 0), g.inSIP(sip, g.cubes[0].first)
 	}
@@ -81,12 +81,12 @@ func (g *Graph) around(name string) (first, end NodeID) {
 	return g.inSIP(sip, g.cubes[cube].first), g.inSIP(sip, last)
 }
 
-// nearest is the component whose name is most like one that does not exist, or
-// "". It looks in the SIP that is named, else in the first, which has them all.
-func (g *Graph) nearest(name string) string {
-	const enough = 1 << 13 // components, so that a mistake in a huge SIP is told at once
+// nearestName returns the name of the component that is most similar to a name that does
+// not exist, or "". It searches the SIP of the name, or SIP 0 if the name has no valid SIP.
+func (g *Graph) nearestName(name string) string {
+	const enough = 1 << 13 // components, so that the search in a huge SIP is fast
 	part, _, _ := strings.Cut(name, ".")
-	sip, ok := numbered(part, "sip", g.spec.System.SIPs.Count)
+	sip, ok := parseNumber(part, "sip", g.spec.System.SIPs.Count)
 	if !ok {
 		sip = 0
 	}
@@ -100,8 +100,8 @@ func (g *Graph) nearest(name string) string {
 	return config.Nearest(name, known)
 }
 
-// numbered is the number below limit that follows a prefix.
-func numbered(text, prefix string, limit int) (int, bool) {
+// parseNumber parses the number that follows a prefix. It must be below limit.
+func parseNumber(text, prefix string, limit int) (int, bool) {
 	digits, ok := strings.CutPrefix(text, prefix)
 	n, err := strconv.Atoi(digits)
 	if !ok || err != nil || n < 0 || n >= limit {
@@ -110,8 +110,8 @@ func numbered(text, prefix string, limit int) (int, bool) {
 	return n, true
 }
 
-// LinkName is the stable name of a link: "from->to", and "from->to#0",
-// "from->to#1" where there are parallel ones. Absent links keep their number.
+// LinkName returns the stable name of a link: "from->to", or "from->to#0", "from->to#1"
+// for parallel links. Absent links keep their number.
 func (g *Graph) LinkName(id LinkID) string {
 	l := g.links[id]
 	name := g.Name(l.From) + "->" + g.Name(l.To)
@@ -121,12 +121,13 @@ func (g *Graph) LinkName(id LinkID) string {
 	return name
 }
 
-// ordinal is the place of a link among its n parallel ones, absent included.
+// ordinal returns the index k of a link among the n parallel links, including absent
+// links.
 func (g *Graph) ordinal(id LinkID) (k, n int) {
 	l := g.links[id]
 	first, n := g.between(l.From, l.To)
 	k = int(id - first)
-	for _, a := range g.absent { // in rising order of ordinal
+	for _, a := range g.absent { // in ascending order of ordinal
 		if a.from != l.From || a.to != l.To {
 			continue
 		}
@@ -138,9 +139,9 @@ func (g *Graph) ordinal(id LinkID) (k, n int) {
 	return k, n
 }
 
-// LookupLink is the links of a name: "a->b" is all parallel links from a to b,
-// "a->b#1" the second of them (and "a->b#0" the first alone), "a<->b" and
-// "a<->b#1" those of both directions.
+// LookupLink returns the links with a name, and whether there are any. "a->b" names all
+// parallel links from a to b, "a->b#0" only the first and "a->b#1" only the second.
+// "a<->b" and "a<->b#1" name the links of both directions.
 func (g *Graph) LookupLink(name string) ([]LinkID, bool) {
 	fromName, toName, both, ordinal, ok := cutLinkName(name)
 	if !ok {
@@ -151,16 +152,16 @@ func (g *Graph) LookupLink(name string) ([]LinkID, bool) {
 	if !okFrom || !okTo {
 		return nil, false
 	}
-	ids := g.parallel(nil, from, to, ordinal)
+	ids := g.appendLinks(nil, from, to, ordinal)
 	if both {
-		ids = g.parallel(ids, to, from, ordinal)
+		ids = g.appendLinks(ids, to, from, ordinal)
 	}
 	return ids, len(ids) > 0
 }
 
-// parallel appends the links from a node to another: the one of an ordinal, or
-// all when it is negative.
-func (g *Graph) parallel(ids []LinkID, from, to NodeID, ordinal int) []LinkID {
+// appendLinks appends the links from one node to another: the link with an ordinal, or all
+// links if ordinal is negative.
+func (g *Graph) appendLinks(ids []LinkID, from, to NodeID, ordinal int) []LinkID {
 	first, n := g.between(from, to)
 	for id := first; id < first+LinkID(n); id++ {
 		if k, _ := g.ordinal(id); ordinal < 0 || k == ordinal {
@@ -170,8 +171,8 @@ func (g *Graph) parallel(ids []LinkID, from, to NodeID, ordinal int) []LinkID {
 	return ids
 }
 
-// cutLinkName takes the name of a link apart; ordinal is -1 when it has none.
-// Spaces around the arrow are not part of any name.
+// cutLinkName splits the name of a link into its parts. ordinal is -1 if the name has
+// none. Spaces around the arrow are ignored.
 func cutLinkName(name string) (from, to string, both bool, ordinal int, ok bool) {
 	from, to, both = strings.Cut(name, "<->")
 	if !both {

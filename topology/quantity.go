@@ -11,17 +11,17 @@ import (
 	"github.com/kernbench/kernbench/internal/config"
 )
 
-// quantity is how the values of a physical type are written: a decimal number
-// and a unit, exact and within a range.
+// quantity is the syntax of the values of a physical type: a decimal number and a unit,
+// exact and within a range.
 type quantity struct {
-	name     string // in messages: "a size"
-	example  string
-	base     string // what a value must be a whole number of
-	units    []unit // largest first
-	synonyms map[string]string
-	hints    []hint
-	min, max int64  // in the base unit
-	outside  string // more to say to who is out of range
+	name      string // in errors: "a size"
+	example   string
+	base      string // the base unit; a value must be a whole number of it
+	units     []unit // largest first
+	synonyms  map[string]string
+	hints     []hint
+	min, max  int64  // in the base unit
+	rangeHint string // appended to the error of a value that is out of range
 }
 
 type unit struct {
@@ -29,7 +29,7 @@ type unit struct {
 	scale int64 // in the base unit
 }
 
-// hint answers a unit that is not one of ours but is often meant.
+// hint is the correction for a unit that is not accepted but often written.
 type hint struct {
 	unit *regexp.Regexp
 	text string
@@ -43,8 +43,8 @@ var (
 	}
 	bandwidth = &quantity{
 		name: "a bandwidth", example: "128 GB/s", base: "bytes a second", min: 1, max: 1e17,
-		outside: "; unlimited is a link that takes no time",
-		units:   []unit{{"TB/s", 1e12}, {"GB/s", 1e9}, {"MB/s", 1e6}, {"kB/s", 1e3}, {"B/s", 1}},
+		rangeHint: "; unlimited is a link that takes no time",
+		units:     []unit{{"TB/s", 1e12}, {"GB/s", 1e9}, {"MB/s", 1e6}, {"kB/s", 1e3}, {"B/s", 1}},
 		hints: []hint{
 			{regexp.MustCompile(`^[kKMGT]?i?(b/s|bps|bit.*)$`), "that counts bits: divide by 8 and write GB/s"},
 			{regexp.MustCompile(`^[KMGT]iB/s$`), "bandwidths are decimal: 1 GB/s is 10⁹ bytes a second"},
@@ -85,7 +85,7 @@ func init() {
 	config.DefineWords(s, Backpressures)
 }
 
-// Format returns a value of a type of this package as a file has it: "128 GB/s".
+// Format formats a value of a type of this package as in a file: "128 GB/s".
 func Format(v any) string { return config.Quantities[reflect.TypeOf(v)].Format(v) }
 
 func defineQuantity[T ~int64](s config.Scalars, q *quantity) {
@@ -94,15 +94,16 @@ func defineQuantity[T ~int64](s config.Scalars, q *quantity) {
 		func(v T) string { return q.format(int64(v)) })
 }
 
+// want describes the syntax in errors: "a size such as 2 MiB".
 func (q *quantity) want() string { return q.name + " such as " + q.example }
 
-// decimal is a number as a quantity has it; the unit follows.
+// decimal matches the number of a quantity, without its unit.
 var decimal = regexp.MustCompile(`^(0|[1-9][0-9]*)(\.[0-9]+)?$`)
 
-// exponent is how the unit seems to start in 1e30 GB/s.
+// exponent matches the text after the number 1 in 1e30 GB/s, where a unit should start.
 var exponent = regexp.MustCompile(`^[eE][+-]?[0-9]`)
 
-// parse reads a quantity exactly: no digit is lost on the way to base units.
+// parse parses a quantity and converts it to the base unit without rounding.
 func (q *quantity) parse(text string) (int64, error) {
 	number := text[:len(text)-len(strings.TrimLeft(text, "0123456789."))]
 	unitName := strings.TrimLeft(text[len(number):], " ")
@@ -130,13 +131,13 @@ func (q *quantity) parse(text string) (int64, error) {
 		return 0, fmt.Errorf("%s is not a whole number of %s", text, q.base)
 	}
 	if v := value.Num(); v.Cmp(big.NewInt(q.min)) < 0 || v.Cmp(big.NewInt(q.max)) > 0 {
-		return 0, fmt.Errorf("%s is out of range: %s is from %s to %s%s", text, q.name, q.format(q.min), q.format(q.max), q.outside)
+		return 0, fmt.Errorf("%s is out of range: %s is from %s to %s%s", text, q.name, q.format(q.min), q.format(q.max), q.rangeHint)
 	}
 	return value.Num().Int64(), nil
 }
 
-// needsUnit answers a bare number with one that would do: a size is most likely
-// one in bytes, all else in the usual unit.
+// needsUnit returns the error of a number without a unit. It suggests a unit: bytes for a
+// size, otherwise the unit of the example.
 func (q *quantity) needsUnit(number string) error {
 	_, unit, _ := strings.Cut(q.example, " ")
 	if q == size && !strings.Contains(number, ".") {
@@ -148,7 +149,8 @@ func (q *quantity) needsUnit(number string) error {
 	return fmt.Errorf("%s needs a unit: write %s %s, for example", number, number, unit)
 }
 
-// scale is the size of a unit, or an error that says which unit to write.
+// scale returns the size of a unit in base units. For an unknown unit it returns an error
+// that says which unit to write.
 func (q *quantity) scale(name string) (int64, error) {
 	if s, ok := q.synonyms[name]; ok {
 		name = s
@@ -168,8 +170,8 @@ func (q *quantity) scale(name string) (int64, error) {
 	return 0, fmt.Errorf("unknown unit %q; units of %s: %s%s", name, q.name, strings.Join(names, ", "), config.DidYouMean(name, names))
 }
 
-// format writes a value exactly, in the largest unit that needs no more than
-// three decimals.
+// format formats a value exactly, in the largest unit that needs no more than three
+// decimals.
 func (q *quantity) format(v int64) string {
 	if v < 0 {
 		return "-" + q.format(-v)
@@ -217,5 +219,5 @@ func parseSite(text string) (s Site, err error) {
 	return s, err
 }
 
-// String is the site as a file writes it: "r3c0".
+// String formats the site as in a file: "r3c0".
 func (s Site) String() string { return fmt.Sprintf("r%dc%d", s.Row, s.Col) }

@@ -13,7 +13,7 @@ import (
 func TestQuantities(t *testing.T) {
 	for _, c := range []struct {
 		text string
-		want any // a value, or what the error says
+		want any // the value, or -1 of its type for an error
 	}{
 		{"128 GB/s", 128 * GBps},
 		{"128GB/s", 128 * GBps},
@@ -66,7 +66,7 @@ func TestQuantities(t *testing.T) {
 	}
 }
 
-// A quantity refuses what it cannot hold exactly, and says why.
+// TestQuantityErrors checks the errors of invalid quantities.
 func TestQuantityErrors(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{"128", "128 needs a unit: write 128 GB/s, for example"},
@@ -93,7 +93,7 @@ func TestQuantityErrors(t *testing.T) {
 	}
 }
 
-// A bare number is answered with one that would do.
+// TestNeedsUnit checks that the error of a number without a unit suggests a unit.
 func TestNeedsUnit(t *testing.T) {
 	for _, c := range []struct {
 		q          *quantity

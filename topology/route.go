@@ -5,42 +5,45 @@ import (
 	"slices"
 )
 
-// Route appends the links from one endpoint to another to buf, which may be
-// nil. Endpoints are the host, the PCIe endpoint, CPU and switch of an IO
-// chiplet, and in a cube its routers, CPU, SRAM and HBM slices and the CPU, DMA
-// and TCM of its PEs. The path is a function of the two ends alone:
+// Route appends the links from one endpoint to another to buf, which may be nil.
+// Endpoints are the host; the PCIe endpoint, CPU and switch of an IO chiplet; the
+// routers, CPU, SRAM and HBM slices of a cube; and the CPU, DMA and TCM of a PE. The path
+// depends only on its two ends:
 //
-//   - An endpoint is reached by its router (a TCM by its DMA), those of the IO
-//     chiplet by its switch, the host by the PCIe endpoint of the other end's SIP.
-//   - In a NoC and in the cube mesh XY: along the row, then along the column.
-//     The cubes on the way are crossed from UCIe port to UCIe port.
-//   - Between a cube and its IO chiplet along the cube's column, over row 0.
-//   - On the SIP fabric by dimension order, columns first, the shorter way
-//     round, at a tie the positive one. Of k parallel links it takes number
-//     (cube·PEs + PE of the source + SIP of the destination) mod k, so that the
-//     PEs of a SIP that talk to one other SIP share the links evenly.
-//   - Where the rule meets an absent link, that NoC, cube mesh or fabric is
-//     crossed by a shortest path instead: see detour.
+//   - The path reaches an endpoint in a cube through its router (a TCM through its DMA),
+//     an endpoint in an IO chiplet through the switch, and the host through the PCIe
+//     endpoint of the other end's SIP.
+//   - In a NoC and in the cube mesh, routing is XY: along the row, then along the column.
+//     The path crosses the cubes on the way from UCIe port to UCIe port.
+//   - Between a cube and its IO chiplet, the path follows the cube's column; the IO chiplet
+//     is connected to row 0.
+//   - On the SIP fabric, routing is in dimension order: along the row, then along the
+//     column. The path takes the shorter way round, and the positive direction at a tie.
+//     Of k parallel links it takes number (cube·PEs + PE of the source + SIP of the
+//     destination) mod k, so that the PEs of a SIP that send to the same other SIP share
+//     the links evenly.
+//   - If a link on this path is absent, the path crosses that NoC, cube mesh or fabric by
+//     a shortest path instead; see detour.
 //
-// Route allocates nothing when buf has room and no link on the way is absent.
-// No path is free: a route from a node to itself is an error.
+// Route allocates nothing if buf has enough capacity and no link on the way is absent. A
+// route from a node to itself is an error.
 func (g *Graph) Route(buf []LinkID, from, to NodeID) ([]LinkID, error) {
 	if from == to {
 		return buf, fmt.Errorf("route from %s to itself: data that stays in place takes no path", g.Name(from))
 	}
 	for _, end := range [...]NodeID{from, to} {
-		if !g.Node(end).endpoint() {
+		if !g.Node(end).isEndpoint() {
 			return buf, fmt.Errorf("route from %s to %s: %s is not an endpoint of the network", g.Name(from), g.Name(to), g.Name(end))
 		}
 	}
 	p := path{g: g, links: buf, at: from, lane: g.lane(from, to)}
-	if !p.run(to) {
+	if !p.extendTo(to) {
 		return buf, fmt.Errorf("no path from %s to %s", g.Name(from), g.Name(to))
 	}
 	return p.links, nil
 }
 
-func (n Node) endpoint() bool {
+func (n Node) isEndpoint() bool {
 	switch n.Kind {
 	case KindSwitch, KindUCIe, KindScheduler, KindFetchStore, KindGEMM, KindMath, KindIPCQ:
 		return false
@@ -48,11 +51,11 @@ func (n Node) endpoint() bool {
 	return true
 }
 
-// junction reports whether a node is where endpoints hang: a router or the
+// isJunction reports whether a node is one that endpoints are connected to: a router or the
 // switch of an IO chiplet.
-func (n Node) junction() bool { return n.Kind == KindRouter || n.Kind == KindIOSwitch }
+func (n Node) isJunction() bool { return n.Kind == KindRouter || n.Kind == KindIOSwitch }
 
-// lane picks among parallel links.
+// lane returns a number that selects one of k parallel links: number lane mod k.
 func (g *Graph) lane(from, to NodeID) int {
 	src, dst := g.Node(from), g.Node(to)
 	lane := int(max(dst.SIP, 0))
@@ -65,8 +68,8 @@ func (g *Graph) lane(from, to NodeID) int {
 	return lane
 }
 
-// anchor is the next node from an endpoint inwards to its junction. The host
-// has one PCIe endpoint for every SIP, so it needs the other end's.
+// anchor returns the next node on the way from an endpoint to its junction. The host is
+// connected to a PCIe endpoint of every SIP; otherSIP selects one.
 func (g *Graph) anchor(id NodeID, otherSIP int) NodeID {
 	n := g.Node(id)
 	sip, cube := int(n.SIP), int(n.Cube)
@@ -85,15 +88,16 @@ func (g *Graph) anchor(id NodeID, otherSIP int) NodeID {
 	return g.router(sip, cube, g.sites[n.Index])
 }
 
-// path is a route in the making: the links so far and the node they lead to.
+// path is a route under construction.
 type path struct {
 	g     *Graph
-	links []LinkID
-	at    NodeID
-	lane  int
+	links []LinkID // the links so far
+	at    NodeID   // the node where the links so far end
+	lane  int      // selects among parallel links
 }
 
-// hop goes over the link to a node, and reports whether there is one.
+// hop extends the path by the link to a node, and reports whether there is one. The
+// following methods of path also extend it, and report whether there is a way.
 func (p *path) hop(to NodeID) bool {
 	first, n := p.g.between(p.at, to)
 	if n == 0 {
@@ -104,29 +108,29 @@ func (p *path) hop(to NodeID) bool {
 	return true
 }
 
-// run goes from an endpoint to another: inwards to the first node that leads
-// to the destination, from junction to junction, and outwards.
-func (p *path) run(to NodeID) bool {
+// extendTo extends the path from an endpoint to another: inwards to the first node on the
+// destination's way inwards, or to a junction; from junction to junction; and outwards.
+func (p *path) extendTo(to NodeID) bool {
 	g := p.g
 	fromSIP, toSIP := int(g.Node(p.at).SIP), int(g.Node(to).SIP)
 
-	var down [4]NodeID // the destination's way inwards: TCM, DMA, router or host, PCIe, switch
+	var down [4]NodeID // the way from the destination inwards: TCM, DMA, router or host, PCIe, switch
 	down[0] = to
 	n := 1
-	for down[n-1] != p.at && !g.Node(down[n-1]).junction() {
+	for down[n-1] != p.at && !g.Node(down[n-1]).isJunction() {
 		down[n] = g.anchor(down[n-1], fromSIP)
 		n++
 	}
-	met := func() int { return slices.Index(down[:n], p.at) }
-	for met() < 0 && !g.Node(p.at).junction() {
+	downIndex := func() int { return slices.Index(down[:n], p.at) }
+	for downIndex() < 0 && !g.Node(p.at).isJunction() {
 		if !p.hop(g.anchor(p.at, toSIP)) {
 			return false
 		}
 	}
-	if met() < 0 && !p.cross(down[n-1]) {
+	if downIndex() < 0 && !p.crossTo(down[n-1]) {
 		return false
 	}
-	for i := met() - 1; i >= 0; i-- {
+	for i := downIndex() - 1; i >= 0; i-- {
 		if !p.hop(down[i]) {
 			return false
 		}
@@ -134,26 +138,26 @@ func (p *path) run(to NodeID) bool {
 	return true
 }
 
-// cross goes from a junction to another.
-func (p *path) cross(to NodeID) bool {
+// crossTo extends the path from a junction to another.
+func (p *path) crossTo(to NodeID) bool {
 	a, b := p.g.Node(p.at), p.g.Node(to)
 	if a.SIP == b.SIP {
-		return p.mesh(to)
+		return p.crossMesh(to)
 	}
-	return p.mesh(p.g.IOSwitch(int(a.SIP))) && p.fabric(int(a.SIP), int(b.SIP)) && p.mesh(to)
+	return p.crossMesh(p.g.IOSwitch(int(a.SIP))) && p.crossFabric(int(a.SIP), int(b.SIP)) && p.crossMesh(to)
 }
 
-// fabric goes from the switch of a SIP to that of another.
-func (p *path) fabric(from, to int) bool {
+// crossFabric extends the path from the switch of a SIP to the switch of another.
+func (p *path) crossFabric(from, to int) bool {
 	start := *p
-	if p.dimensionOrder(from, to) {
+	if p.followDimensionOrder(from, to) {
 		return true
 	}
 	*p = start
 	return p.detour(level{sip: -1, cube: -1}, p.g.IOSwitch(to))
 }
 
-func (p *path) dimensionOrder(sip, to int) bool {
+func (p *path) followDimensionOrder(sip, to int) bool {
 	g := p.g
 	switch g.spec.System.SIPs.Topology {
 	case Switch:
@@ -162,7 +166,7 @@ func (p *path) dimensionOrder(sip, to int) bool {
 		return p.hop(g.IOSwitch(to))
 	}
 	for sip != to {
-		sip, _ = g.fabric.neighbor(sip, g.fabric.toward(sip, to))
+		sip, _ = g.fabric.neighbor(sip, g.fabric.nextSide(sip, to))
 		if !p.hop(g.IOSwitch(sip)) {
 			return false
 		}
@@ -170,26 +174,26 @@ func (p *path) dimensionOrder(sip, to int) bool {
 	return true
 }
 
-// mesh goes from a junction of a SIP to another of the same.
-func (p *path) mesh(to NodeID) bool {
+// crossMesh extends the path from a junction of a SIP to another junction of the same SIP.
+func (p *path) crossMesh(to NodeID) bool {
 	if p.at == to {
 		return true
 	}
 	a, b := p.g.Node(p.at), p.g.Node(to)
 	if a.Cube == b.Cube {
-		return p.noc(to)
+		return p.crossNoC(to)
 	}
 	start := *p
-	if p.cubeToCube(a, b, to) {
+	if p.crossCubes(a, b, to) {
 		return true
 	}
 	*p = start
 	return p.detour(level{sip: a.SIP, cube: -1}, to)
 }
 
-// cubeToCube goes over UCIe links from a junction a to b, which is node to.
-// The IO chiplet, where Cube is -1, lies north of row 0.
-func (p *path) cubeToCube(a, b Node, to NodeID) bool {
+// crossCubes extends the path over UCIe links from junction a to junction b, which is node
+// to. The IO chiplet, where Cube is -1, is north of row 0.
+func (p *path) crossCubes(a, b Node, to NodeID) bool {
 	g, sip := p.g, int(a.SIP)
 	cube, goal := int(a.Cube), int(b.Cube)
 	if cube < 0 {
@@ -202,33 +206,33 @@ func (p *path) cubeToCube(a, b Node, to NodeID) bool {
 		goal = cube % g.mesh.w
 	}
 	for cube != goal {
-		out := g.mesh.toward(cube, goal)
+		out := g.mesh.nextSide(cube, goal)
 		next, _ := g.mesh.neighbor(cube, out)
 		in := out.opposite()
-		if !(p.noc(g.portRouter(sip, cube, out)) && p.hop(g.port(sip, cube, out)) &&
+		if !(p.crossNoC(g.portRouter(sip, cube, out)) && p.hop(g.port(sip, cube, out)) &&
 			p.hop(g.port(sip, next, in)) && p.hop(g.portRouter(sip, next, in))) {
 			return false
 		}
 		cube = next
 	}
 	if b.Cube < 0 {
-		return p.noc(g.portRouter(sip, cube, North)) && p.hop(g.port(sip, cube, North)) &&
+		return p.crossNoC(g.portRouter(sip, cube, North)) && p.hop(g.port(sip, cube, North)) &&
 			p.hop(g.ioUCIe(sip, cube)) && p.hop(to)
 	}
-	return p.noc(to)
+	return p.crossNoC(to)
 }
 
-// portRouter is the router of a cube that the port of a side hangs on.
+// portRouter returns the router of a cube that the port of a side is connected to.
 func (g *Graph) portRouter(sip, cube int, d Direction) NodeID {
 	return g.router(sip, cube, portRouter(g.noc, d))
 }
 
-// noc goes from a router of a cube to another of the same.
-func (p *path) noc(to NodeID) bool {
+// crossNoC extends the path from a router of a cube to another router of the same cube.
+func (p *path) crossNoC(to NodeID) bool {
 	g, start := p.g, *p
 	a, b := g.Node(p.at), g.Node(to)
 	for r := int(a.Index); r != int(b.Index); {
-		r, _ = g.noc.neighbor(r, g.noc.toward(r, int(b.Index)))
+		r, _ = g.noc.neighbor(r, g.noc.nextSide(r, int(b.Index)))
 		if !p.hop(g.router(int(a.SIP), int(a.Cube), r)) {
 			*p = start
 			return p.detour(level{sip: a.SIP, cube: a.Cube}, to)

@@ -26,9 +26,8 @@ func route(t testing.TB, g *Graph, from, to string) []LinkID {
 	return path
 }
 
-// stops is the nodes that a path enters. Names in the SIP that the path starts
-// in are cut short.
-func stops(g *Graph, path []LinkID) string {
+// nodeNames returns the names of the nodes that a path enters, without the prefix "sip0.".
+func nodeNames(g *Graph, path []LinkID) string {
 	var names []string
 	for _, id := range path {
 		names = append(names, strings.TrimPrefix(g.Name(g.Link(id).To), "sip0."))
@@ -93,7 +92,7 @@ func TestRoutes(t *testing.T) {
 		{"host to IO CPU", "host", "sip0.io.cpu", "io.pcie io.switch io.cpu", 500*ns + 5*ns + 5*ns + 10*ns + 10_000, 60 * GBps},
 	} {
 		path := route(t, g, c.from, c.to)
-		if diff := cmp.Diff(c.want, stops(g, path)); diff != "" {
+		if diff := cmp.Diff(c.want, nodeNames(g, path)); diff != "" {
 			t.Errorf("%s, %s to %s (-want +got):\n%s", c.name, c.from, c.to, diff)
 		}
 		if got := g.Latency(path); got != c.latency {
@@ -117,8 +116,8 @@ func TestBottleneckOfUnlimitedLinks(t *testing.T) {
 	}
 }
 
-// fabricStops is the SIPs that a path from a SIP to another enters.
-func fabricStops(t *testing.T, g *Graph, from, to int) string {
+// sipNames returns the names of the SIPs that a path from one SIP to another enters.
+func sipNames(t *testing.T, g *Graph, from, to int) string {
 	t.Helper()
 	path, err := g.Route(nil, g.IOCPU(from), g.IOCPU(to))
 	if err != nil {
@@ -151,14 +150,14 @@ func TestFabricRoutes(t *testing.T) {
 		{"switch", Switch, 6, 0, 0, 5, 1, "switch sip1"},
 	} {
 		g := mustCompile(t, fabricSpec(c.shape, c.count, c.w, c.h))
-		if got := fabricStops(t, g, c.from, c.to); got != c.want {
+		if got := sipNames(t, g, c.from, c.to); got != c.want {
 			t.Errorf("%s: %d to %d by %s, want %s", c.name, c.from, c.to, got, c.want)
 		}
 	}
 }
 
-// TestParallelLinksShare checks that the PEs of a SIP that each talk to the
-// same PE of the other SIP spread over the parallel links.
+// TestParallelLinksShare checks that routes from each PE of a SIP to the corresponding PE of
+// the other SIP use the parallel links evenly.
 func TestParallelLinksShare(t *testing.T) {
 	s := testSpec()
 	s.System.SIPs.Link.Links = 4
@@ -203,8 +202,8 @@ func TestRouteErrors(t *testing.T) {
 	}
 }
 
-// checkRoute fails unless a route leads from an endpoint to another without
-// using a link twice, and costs time.
+// checkRoute checks that a route leads from one endpoint to another, uses no link twice and
+// takes time.
 func checkRoute(t *rapid.T, g *Graph, from, to NodeID) {
 	prefix := LinkID(-1)
 	got, err := g.Route([]LinkID{prefix}, from, to)
@@ -230,7 +229,7 @@ func checkRoute(t *rapid.T, g *Graph, from, to NodeID) {
 func endpoints(g *Graph) []NodeID {
 	var ids []NodeID
 	for id := range NodeID(g.NumNodes()) {
-		if g.Node(id).endpoint() {
+		if g.Node(id).isEndpoint() {
 			ids = append(ids, id)
 		}
 	}

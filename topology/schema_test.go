@@ -30,13 +30,13 @@ func TestSchemaIsCurrent(t *testing.T) {
 // tags, syntax from the quantities, descriptions from the comments.
 func specSchema(t *testing.T) *jsonschema.Schema {
 	spec := reflect.TypeFor[Spec]()
-	root := schemaWriter{comments(t)}.of(spec, "")
+	root := schemaWriter{comments(t)}.schemaOf(spec, "")
 	root.Schema = "https://json-schema.org/draft/2020-12/schema"
 	root.Title = "kernbench topology"
 	root.PropertyOrder = append([]string{"extends"}, root.PropertyOrder...)
 	root.Properties["extends"] = &jsonschema.Schema{
 		Type:        "string",
-		Description: "A preset (" + strings.Join(Presets(), ", ") + ") or a file, relative to this one, whose values hold where this file gives none.",
+		Description: "A preset (" + strings.Join(Presets(), ", ") + ") or a file, relative to this file. Its values apply where this file has none.",
 	}
 	root.If = &jsonschema.Schema{Required: []string{"extends"}}
 	root.Then = &jsonschema.Schema{}
@@ -44,7 +44,7 @@ func specSchema(t *testing.T) *jsonschema.Schema {
 	return root
 }
 
-// required says which keys a complete file has, at every level.
+// required returns a schema that requires the keys of a complete file, at every level.
 func required(t reflect.Type) *jsonschema.Schema {
 	s := &jsonschema.Schema{}
 	for _, k := range config.Keys(t) {
@@ -65,7 +65,7 @@ func required(t reflect.Type) *jsonschema.Schema {
 
 type schemaWriter struct{ comments map[string]string }
 
-func (w schemaWriter) of(t reflect.Type, tag reflect.StructTag) *jsonschema.Schema {
+func (w schemaWriter) schemaOf(t reflect.Type, tag reflect.StructTag) *jsonschema.Schema {
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
@@ -81,7 +81,7 @@ func (w schemaWriter) of(t reflect.Type, tag reflect.StructTag) *jsonschema.Sche
 			AdditionalProperties: &jsonschema.Schema{Not: &jsonschema.Schema{}},
 		}
 		for _, k := range config.Keys(t) {
-			p := w.of(k.Type, k.Tag)
+			p := w.schemaOf(k.Type, k.Tag)
 			if c := w.comments[t.Name()+"."+k.StructField.Name]; c != "" {
 				p.Description = strings.TrimSpace(c + " " + p.Description)
 			}
@@ -89,8 +89,8 @@ func (w schemaWriter) of(t reflect.Type, tag reflect.StructTag) *jsonschema.Sche
 			s.PropertyOrder = append(s.PropertyOrder, k.Name)
 		}
 		return s
-	case reflect.Slice: // an item of a list is not inherited, so it is complete
-		item := w.of(t.Elem(), "")
+	case reflect.Slice: // items of a list are not inherited, so they must be complete
+		item := w.schemaOf(t.Elem(), "")
 		item.Required = required(t.Elem()).Required
 		return &jsonschema.Schema{Type: "array", Items: item}
 	case reflect.Int:
@@ -115,7 +115,7 @@ var scalarSchemas = map[reflect.Type]*jsonschema.Schema{
 	reflect.TypeFor[Hz]():           frequency.schema(),
 	reflect.TypeFor[Micrometres]():  distance.schema(),
 	reflect.TypeFor[TimePerMM]():    wireDelay.schema(),
-	reflect.TypeFor[BytesPerSec]():  unlimitedToo(bandwidth.schema()),
+	reflect.TypeFor[BytesPerSec]():  allowUnlimited(bandwidth.schema()),
 	reflect.TypeFor[Site]():         {Type: "string", Pattern: sitePattern.String(), Description: "A router of the NoC: row and column.", Examples: []any{"r3c0"}},
 	reflect.TypeFor[Shape]():        words(Shapes),
 	reflect.TypeFor[BufferKind]():   words(BufferKinds),
@@ -141,7 +141,7 @@ func (q *quantity) schema() *jsonschema.Schema {
 	}
 }
 
-func unlimitedToo(s *jsonschema.Schema) *jsonschema.Schema {
+func allowUnlimited(s *jsonschema.Schema) *jsonschema.Schema {
 	s.Pattern = "^unlimited$|" + s.Pattern
 	s.Description = strings.TrimSuffix(s.Description, ".") + ", or unlimited."
 	s.Examples = append(s.Examples, "unlimited")
@@ -156,8 +156,8 @@ func words[T ~string](all []T) *jsonschema.Schema {
 	return s
 }
 
-// comments gives the comment of each type and, as "Type.Field", of each field
-// of spec.go, as sentences.
+// comments returns the comments of spec.go as sentences: of each type by its name, and of
+// each field by "Type.Field".
 func comments(t *testing.T) map[string]string {
 	file, err := parser.ParseFile(token.NewFileSet(), "spec.go", nil, parser.ParseComments)
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/kernbench/kernbench/internal/host/hosttest"
 )
 
-// TestTooLarge refuses systems whose graph this computer has no memory for, before any of
-// it is made.
+// TestTooLarge checks that Compile returns an error for a graph that does not fit in
+// memory, before it allocates the graph.
 func TestTooLarge(t *testing.T) {
 	hosttest.SetMemory(t, 2000)
 	for _, tt := range []struct {
@@ -41,8 +41,8 @@ func TestTooLarge(t *testing.T) {
 	}
 }
 
-// TestGraphBytes has the estimate be no less than what the lists of a graph take, and no
-// more than three times as much.
+// TestGraphBytes checks that the estimate is at least the size of the lists of a graph and
+// at most three times that size.
 func TestGraphBytes(t *testing.T) {
 	for _, sets := range [][]string{
 		nil,

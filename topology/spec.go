@@ -6,9 +6,9 @@ import (
 	"github.com/kernbench/kernbench/internal/config"
 )
 
-// Spec is a whole system as topology.yaml describes it, after extends and
-// overrides. Its fields are the keys of the file; presets/default.yaml gives
-// each a value and the reason for it.
+// Spec is a whole system as topology.yaml describes it, after extends and --set have been
+// applied. Its fields are the keys of the file; presets/default.yaml gives each key a value
+// and the reason for the value.
 type Spec struct {
 	System    System     `yaml:"system"`
 	SIP       SIP        `yaml:"sip"`
@@ -17,13 +17,13 @@ type Spec struct {
 	Host      Host       `yaml:"host"`
 	Overrides []Override `yaml:"overrides,omitempty"`
 
-	origin *config.Doc // where each value was written; nil for a spec made in Go
+	origin *config.Doc // where each value was written; nil for a spec created in Go
 }
 
-// System is how data is cut and carried, and how the devices are joined.
+// System is the flits and wires of the whole system, and its devices.
 type System struct {
 	Flit      Bytes     `yaml:"flit"`       // unit of arbitration on every link
-	WireDelay TimePerMM `yaml:"wire_delay"` // of links that give no latency
+	WireDelay TimePerMM `yaml:"wire_delay"` // delay of the wires of links without a latency
 	SIPs      SIPs      `yaml:"sips"`
 }
 
@@ -37,7 +37,7 @@ type SIPs struct {
 	Switch   Overhead `yaml:"switch"` // the central switch of topology: switch
 }
 
-// Shape names a SIP fabric.
+// Shape is the name of a SIP fabric.
 type Shape string
 
 // The SIP fabrics.
@@ -50,20 +50,20 @@ const (
 	Switch         Shape = "switch"
 )
 
-// Shapes lists the SIP fabrics in the order documents name them.
+// Shapes lists the SIP fabrics in the order of the documentation.
 var Shapes = []Shape{Ring1D, Torus2D, Mesh2DNoWrap, Line, FullyConnected, Switch}
 
 // Grid reports whether the shape has two dimensions.
 func (s Shape) Grid() bool { return s == Torus2D || s == Mesh2DNoWrap }
 
-// SIPLink is the connection of a pair of neighbouring SIPs, each direction.
+// SIPLink is one direction of the connection between two neighbouring SIPs.
 type SIPLink struct {
 	Bandwidth BytesPerSec `yaml:"bandwidth"`
 	Latency   Time        `yaml:"latency"`
 	Links     int         `yaml:"links" range:"1..64"` // parallel links per neighbour pair
 }
 
-// Overhead is the delay that a component adds to whatever enters it.
+// Overhead is the delay that a component adds to everything that enters it.
 type Overhead struct {
 	Overhead Time `yaml:"overhead"`
 }
@@ -79,23 +79,23 @@ type SIP struct {
 type CubeMesh struct {
 	W   int         `yaml:"w" range:"1..1024"`
 	H   int         `yaml:"h" range:"1..1024"`
-	Gap Micrometres `yaml:"gap"` // between facing die edges
+	Gap Micrometres `yaml:"gap"` // distance between facing die edges
 }
 
-// UCIe is a die-to-die link: its bandwidth each way and the delay of a port,
-// paid on leaving one die and again on entering the other.
+// UCIe is a die-to-die link: its bandwidth in each direction and the delay of a port, which
+// applies on leaving one die and again on entering the other.
 type UCIe struct {
 	Bandwidth BytesPerSec `yaml:"bandwidth"`
 	Overhead  Time        `yaml:"overhead"`
 	Latency   *Time       `yaml:"latency,omitempty"` // replaces the wire delay
 }
 
-// IO is the chiplet towards the host and the other SIPs.
+// IO is the chiplet that connects a SIP to the host and to other SIPs.
 type IO struct {
 	PCIe      Overhead    `yaml:"pcie"`      // PCIe endpoint
 	CPU       Overhead    `yaml:"cpu"`       // command processor
 	Switch    Overhead    `yaml:"switch"`    // fabric switch
-	Bandwidth BytesPerSec `yaml:"bandwidth"` // between switch, endpoint and CPU
+	Bandwidth BytesPerSec `yaml:"bandwidth"` // bandwidth between switch, endpoint, CPU and UCIe ports
 }
 
 // Cube is a die: a NoC with PEs, SRAM, HBM and a control CPU.
@@ -107,7 +107,7 @@ type Cube struct {
 	HBM      HBM      `yaml:"hbm"`
 }
 
-// PELayout is how many corners of the NoC hold PEs, and how many PEs each.
+// PELayout is the number of corners of the NoC with PEs and the number of PEs per corner.
 type PELayout struct {
 	Corners     int `yaml:"corners" oneof:"1 2 4"`
 	PEPerCorner int `yaml:"pe_per_corner" range:"1..1024"`
@@ -119,8 +119,8 @@ type NoC struct {
 	H         int         `yaml:"h" range:"1..256"`
 	Pitch     Micrometres `yaml:"pitch"`
 	Bandwidth BytesPerSec `yaml:"bandwidth"`
-	Overhead  Time        `yaml:"overhead"`          // of a router
-	Latency   *Time       `yaml:"latency,omitempty"` // router to router; replaces the wire delay
+	Overhead  Time        `yaml:"overhead"`          // overhead of a router
+	Latency   *Time       `yaml:"latency,omitempty"` // latency from router to router; replaces the wire delay
 }
 
 // Site is a router of the cube's NoC, written r<row>c<column>.
@@ -143,12 +143,12 @@ type SRAM struct {
 // HBM is the stacked memory of a cube, one slice per PE.
 type HBM struct {
 	SliceSize        Bytes       `yaml:"slice_size"`
-	Bandwidth        BytesPerSec `yaml:"bandwidth"`                         // slice to router, each way
-	Overhead         Time        `yaml:"overhead"`                          // of the controller
+	Bandwidth        BytesPerSec `yaml:"bandwidth"`                         // bandwidth between slice and router, each direction
+	Overhead         Time        `yaml:"overhead"`                          // overhead of the controller
 	Channels         int         `yaml:"channels" oneof:"1 2 4 8 16 32 64"` // pseudo-channels per slice
 	ChannelBandwidth BytesPerSec `yaml:"channel_bandwidth"`
 	Burst            Bytes       `yaml:"burst"`
-	Turnaround       Time        `yaml:"turnaround"` // of a channel between read and write
+	Turnaround       Time        `yaml:"turnaround"` // time of a channel to switch between reads and writes
 }
 
 // PE is a processing element.
@@ -167,13 +167,13 @@ type PE struct {
 type CPU struct {
 	Overhead       Time `yaml:"overhead"`
 	Clock          Hz   `yaml:"clock"`
-	DispatchCycles int  `yaml:"dispatch_cycles" range:"0..1000000"` // per tile-language call
+	DispatchCycles int  `yaml:"dispatch_cycles" range:"0..1000000"` // cycles per call of the tile language
 }
 
 // DMA is the engine between the NoC and the TCM.
 type DMA struct {
-	Bandwidth   BytesPerSec `yaml:"bandwidth"` // to the router, each way
-	Setup       Time        `yaml:"setup"`     // per request
+	Bandwidth   BytesPerSec `yaml:"bandwidth"` // bandwidth to the router, each direction
+	Setup       Time        `yaml:"setup"`     // setup time of a request
 	Outstanding int         `yaml:"outstanding" range:"1..65536"`
 }
 
@@ -204,7 +204,7 @@ type Math struct {
 	Cycles      MathCycles `yaml:"cycles"`
 }
 
-// MathCycles is what one vector of an operation costs.
+// MathCycles is the cycles per vector of each group of operations.
 type MathCycles struct {
 	Simple int `yaml:"simple" range:"0..1000000"` // add, multiply, compare, select, convert
 	Div    int `yaml:"div" range:"0..1000000"`
@@ -220,19 +220,20 @@ type TCM struct {
 	Overhead       Time        `yaml:"overhead"`
 }
 
-// IPCQ is the queues between PEs.
+// IPCQ is the set of queues between PEs.
 type IPCQ struct {
 	MaxPorts     int          `yaml:"max_ports" range:"1..1024"`
 	NSlots       int          `yaml:"n_slots" range:"1..65536"`
 	SlotSize     Bytes        `yaml:"slot_size"`
 	BufferKind   BufferKind   `yaml:"buffer_kind"`
 	CreditBytes  Bytes        `yaml:"credit_bytes"`
-	Backpressure Backpressure `yaml:"backpressure"`                   // of a sender without credit
-	PollCycles   int          `yaml:"poll_cycles" range:"1..1000000"` // between two looks, of backpressure: poll
-	HBMOverhead  Time         `yaml:"hbm_overhead"`                   // of a slot in HBM, beside the controller's
+	Backpressure Backpressure `yaml:"backpressure"`                   // how a sender waits for a credit
+	PollCycles   int          `yaml:"poll_cycles" range:"1..1000000"` // CPU cycles between two polls, for backpressure: poll
+	HBMOverhead  Time         `yaml:"hbm_overhead"`                   // overhead of a slot in HBM, in addition to the controller's
 }
 
-// Override returns q with the fields of over that are not zero.
+// Override returns a copy of q in which fields of over that are not zero replace those
+// of q.
 func (q IPCQ) Override(over IPCQ) IPCQ {
 	q.MaxPorts = cmp.Or(over.MaxPorts, q.MaxPorts)
 	q.NSlots = cmp.Or(over.NSlots, q.NSlots)
@@ -245,35 +246,35 @@ func (q IPCQ) Override(over IPCQ) IPCQ {
 	return q
 }
 
-// BufferKind says which memory of the receiver holds its queue slots.
+// BufferKind is the memory of the receiver that holds its queue slots.
 type BufferKind string
 
-// The places for queue slots.
+// The memories for queue slots.
 const (
 	BufferTCM  BufferKind = "tcm"
 	BufferSRAM BufferKind = "sram"
 	BufferHBM  BufferKind = "hbm"
 )
 
-// BufferKinds lists the places for queue slots.
+// BufferKinds lists the memories for queue slots.
 var BufferKinds = []BufferKind{BufferTCM, BufferSRAM, BufferHBM}
 
-// Backpressure says what a sender does that has no credit.
+// Backpressure is the way in which a sender without credit waits for one.
 type Backpressure string
 
 // The ways to wait for a credit.
 const (
-	Sleep Backpressure = "sleep" // until it comes
-	Poll  Backpressure = "poll"  // looking for it every few cycles
+	Sleep Backpressure = "sleep" // sleep until a credit wakes the sender
+	Poll  Backpressure = "poll"  // check for a credit every few cycles
 )
 
 // Backpressures lists the ways to wait for a credit.
 var Backpressures = []Backpressure{Sleep, Poll}
 
-// Host is the machine that the SIPs are plugged into.
+// Host is the host computer of the SIPs.
 type Host struct {
 	PCIe        PCIe  `yaml:"pcie"`
-	LaunchBytes Bytes `yaml:"launch_bytes"` // command packet sent to each CPU of a launch
+	LaunchBytes Bytes `yaml:"launch_bytes"` // size of the command that a launch sends to each CPU
 }
 
 // PCIe is the link between the host and each SIP.
@@ -282,8 +283,8 @@ type PCIe struct {
 	Latency   Time        `yaml:"latency"`
 }
 
-// Override changes one link, named as in `kernbench topology show --links`:
-// "a->b" for one direction, "a<->b" for both.
+// Override is a change of one link, named as in `kernbench topology show --links`: "a->b"
+// for one direction, "a<->b" for both.
 type Override struct {
 	Link      string       `yaml:"link" want:"a link such as sip0.io.switch<->sip1.io.switch"`
 	Bandwidth *BytesPerSec `yaml:"bandwidth,omitempty"`
@@ -291,7 +292,8 @@ type Override struct {
 	Absent    bool         `yaml:"absent,omitempty"`
 }
 
-// Numbers returns the new bandwidth and the new latency, as far as there are any.
+// Numbers formats the new bandwidth and the new latency. It leaves out a value that the
+// override does not change.
 func (o Override) Numbers() (texts []string) {
 	if o.Bandwidth != nil {
 		texts = append(texts, Format(*o.Bandwidth))
@@ -302,8 +304,8 @@ func (o Override) Numbers() (texts []string) {
 	return texts
 }
 
-// PEsPerCube is the number of PEs, and of HBM slices, in a cube.
+// PEsPerCube returns the number of PEs, and of HBM slices, in a cube.
 func (s *Spec) PEsPerCube() int { return s.Cube.PELayout.Corners * s.Cube.PELayout.PEPerCorner }
 
-// CubesPerSIP is the number of cubes in a device.
+// CubesPerSIP returns the number of cubes in a SIP.
 func (s *Spec) CubesPerSIP() int { return s.SIP.CubeMesh.W * s.SIP.CubeMesh.H }

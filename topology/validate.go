@@ -10,19 +10,19 @@ import (
 	"github.com/kernbench/kernbench/internal/host"
 )
 
-// The largest systems, so that a slip in a number is an error rather than a
-// machine out of memory.
+// The limits of a system's size. They make a mistyped number an error before the computer
+// runs out of memory.
 const (
 	maxPEs      = 1 << 24
 	maxRouters  = 1 << 25
 	maxSIPLinks = 1 << 24
 )
 
-// check finds the mistakes that concern several values, and fills in what
-// follows from others. It adds to the errors of decoding, and passes over rules
-// about values that those have already reported.
+// check finds mistakes that concern several values, and fills in values that follow from
+// others. It adds its errors to the errors of decoding. It skips rules about values that
+// could not be decoded.
 func (s *Spec) check(errs config.Errors) error {
-	if len(errs) >= config.MaxErrors { // and more values that could not be read
+	if len(errs) >= config.MaxErrors { // there may be more values that could not be decoded
 		return errs.Err()
 	}
 	c := checker{Spec: s, errs: errs}
@@ -31,28 +31,29 @@ func (s *Spec) check(errs config.Errors) error {
 			c.bad = append(c.bad, e.Path)
 		}
 	}
-	c.sips()
-	c.corners()
-	c.scale()
+	c.checkSIPs()
+	c.checkCorners()
+	c.checkScale()
 	shaped := c.found == 0
-	c.sites()
-	c.memory()
-	c.ipcq()
-	c.overrides()
+	c.checkSites()
+	c.checkSizes()
+	c.checkIPCQ()
+	c.checkOverrides()
 	if shaped {
-		c.links()
+		c.checkLinks()
 	}
 	return c.errs.Err()
 }
 
+// checker collects the errors of a spec.
 type checker struct {
 	*Spec
 	errs  config.Errors
-	bad   []string // paths of values that could not be read
-	found int      // mistakes that are not those of decoding
+	bad   []string // paths of values that could not be decoded
+	found int      // number of mistakes apart from errors of decoding
 }
 
-// ok reports whether the values at all the paths could be read.
+// ok reports whether the values at all the paths could be decoded.
 func (c *checker) ok(paths ...string) bool {
 	return !slices.ContainsFunc(paths, func(p string) bool {
 		return slices.ContainsFunc(c.bad, func(b string) bool {
@@ -61,6 +62,7 @@ func (c *checker) ok(paths ...string) bool {
 	})
 }
 
+// fail adds an error at a path.
 func (c *checker) fail(path, format string, args ...any) {
 	c.found++
 	if len(c.errs) < config.MaxErrors {
@@ -68,8 +70,8 @@ func (c *checker) fail(path, format string, args ...any) {
 	}
 }
 
-// sips checks the SIP grid and gives it its sides.
-func (c *checker) sips() {
+// checkSIPs checks the SIP grid and fills in its sides.
+func (c *checker) checkSIPs() {
 	const count, w, h = "system.sips.count", "system.sips.w", "system.sips.h"
 	if !c.ok("system.sips.topology", count, w, h) {
 		return
@@ -97,8 +99,8 @@ func (c *checker) sips() {
 	}
 }
 
-// corners checks that each has routers of its own.
-func (c *checker) corners() {
+// checkCorners checks that each corner has routers of its own.
+func (c *checker) checkCorners() {
 	const corners = "cube.pe_layout.corners"
 	if !c.ok(corners, "cube.noc.w", "cube.noc.h") {
 		return
@@ -113,8 +115,8 @@ func (c *checker) corners() {
 	}
 }
 
-// sites checks that they are on the NoC.
-func (c *checker) sites() {
+// checkSites checks that the routers of the CPU and the SRAM are on the NoC.
+func (c *checker) checkSites() {
 	if !c.ok("cube.noc.w", "cube.noc.h") {
 		return
 	}
@@ -132,8 +134,8 @@ func (c *checker) sites() {
 
 func (n NoC) has(at Site) bool { return at.Row < n.H && at.Col < n.W }
 
-// memory checks the units that data is cut into.
-func (c *checker) memory() {
+// checkSizes checks the sizes of flits and bursts.
+func (c *checker) checkSizes() {
 	for _, u := range []struct {
 		path string
 		size Bytes
@@ -144,44 +146,44 @@ func (c *checker) memory() {
 	}
 }
 
-// LeastTiles is how many tiles, each as large as a slot, queues in TCM have to leave room
-// for. Kernels of collectives need up to five tiles for their messages.
+// LeastTiles is the number of tiles, each as large as a slot, for which queues in TCM must
+// leave space. Kernels of collectives need up to five tiles for their messages.
 const LeastTiles = 8
 
-// ipcq checks that the queue rings fit into the memory they are put in, with what else has
-// to be there: tiles in TCM, tensors in HBM.
-func (c *checker) ipcq() {
+// checkIPCQ checks that the queue rings fit into their memory together with its other
+// contents: tiles in TCM, tensors in HBM.
+func (c *checker) checkIPCQ() {
 	q := c.PE.IPCQ
 	if !c.ok("pe.ipcq.max_ports", "pe.ipcq.n_slots", "pe.ipcq.slot_size", "pe.ipcq.buffer_kind") {
 		return
 	}
 	slot := size.format(int64(q.SlotSize))
 	rings := fmt.Sprintf("%d ports × %d slots × %s", q.MaxPorts, q.NSlots, slot)
-	memory, path, sharers, beside := c.PE.TCM.Size, "pe.tcm.size", 1, LeastTiles*q.SlotSize
+	memory, path, sharers, reserved := c.PE.TCM.Size, "pe.tcm.size", 1, LeastTiles*q.SlotSize
 	switch q.BufferKind {
 	case BufferTCM:
 		rings += fmt.Sprintf(", and %d tiles of %s", LeastTiles, slot)
 	case BufferSRAM:
-		memory, path, sharers, beside = c.Cube.SRAM.Size, "cube.sram.size", c.PEsPerCube(), 0
+		memory, path, sharers, reserved = c.Cube.SRAM.Size, "cube.sram.size", c.PEsPerCube(), 0
 		if sharers > 1 {
 			rings = fmt.Sprintf("%d PEs × %s", sharers, rings)
 		}
 	case BufferHBM:
-		memory, path, beside = c.Cube.HBM.SliceSize, "cube.hbm.slice_size", 1
+		memory, path, reserved = c.Cube.HBM.SliceSize, "cube.hbm.slice_size", 1
 		rings += ", and tensors"
 	}
 	if !c.ok(path) || sharers > 1 && !c.ok("cube.pe_layout") {
 		return
 	}
-	if need := host.Product(sharers, q.MaxPorts, q.NSlots, int(q.SlotSize)); need > uint64(max(0, memory-beside)) {
+	if need := host.Product(sharers, q.MaxPorts, q.NSlots, int(q.SlotSize)); need > uint64(max(0, memory-reserved)) {
 		changed := c.origin.Latest("pe.ipcq.slot_size", "pe.ipcq.n_slots", "pe.ipcq.max_ports", "pe.ipcq.buffer_kind", path)
 		c.fail(changed, "the queue rings do not fit in %s, %s: %s; use fewer or smaller slots, or another memory, pe.ipcq.buffer_kind",
 			path, size.format(int64(memory)), rings)
 	}
 }
 
-// scale checks that the system is one that a computer can hold.
-func (c *checker) scale() {
+// checkScale checks that the system does not exceed the limits of size.
+func (c *checker) checkScale() {
 	const count = "system.sips.count"
 	if !c.ok(count, "sip.cube_mesh.w", "sip.cube_mesh.h", "cube.pe_layout.corners", "cube.pe_layout.pe_per_corner",
 		"cube.noc.w", "cube.noc.h") {
@@ -202,15 +204,16 @@ func (c *checker) scale() {
 	}
 }
 
-// overrides checks that each says one thing about a link of its own.
-func (c *checker) overrides() {
+// checkOverrides checks that each override names a link, changes something, and is the only
+// override of its link.
+func (c *checker) checkOverrides() {
 	first := map[string]int{}
 	for i, o := range c.Overrides {
 		path := fmt.Sprintf("overrides[%d]", i)
 		if !c.ok(path) {
 			continue
 		}
-		// An unknown key or the like may have been meant to be the one that is not there.
+		// An unknown key, for example, may be a misspelling of the key that is missing.
 		slipped := func(e *config.Error) bool { return strings.HasPrefix(e.Path, path+".") }
 		link := strings.ReplaceAll(o.Link, " ", "")
 		before, again := first[link]
@@ -231,10 +234,11 @@ func (c *checker) overrides() {
 	}
 }
 
-// links checks that the links of overrides exist and may be absent, in a system
-// laid out for the purpose: its shape must be right, other numbers need not. It
-// costs as much as Compile, so a system without overrides is spared.
-func (c *checker) links() {
+// checkLinks checks that the links of overrides exist and may be absent. It lays out the
+// system for this check, so the shape of the system must be valid; other values may be
+// wrong. The check takes as long as Compile, so checkLinks skips it for a system without
+// overrides.
+func (c *checker) checkLinks() {
 	if len(c.Overrides) == 0 || !c.ok("system.sips.count", "system.sips.topology", "system.sips.w", "system.sips.h",
 		"system.sips.link.links", "sip.cube_mesh.w", "sip.cube_mesh.h", "cube.noc.w", "cube.noc.h",
 		"cube.pe_layout.corners", "cube.pe_layout.pe_per_corner") {
@@ -242,15 +246,15 @@ func (c *checker) links() {
 	}
 	s := *c.Spec
 	for _, at := range []*Site{&s.Cube.CPU.At, &s.Cube.SRAM.At} {
-		if !s.Cube.NoC.has(*at) { // a mistake of its own, which changes no name
+		if !s.Cube.NoC.has(*at) { // reported by checkSites; it changes no name
 			*at = Site{}
 		}
 	}
 	g, err := layOut(&s)
-	if err != nil { // what sips checks
+	if err != nil { // reported by checkSIPs
 		return
 	}
-	for _, e := range g.override() {
+	for _, e := range g.applyOverrides() {
 		if c.ok(e.Path) && len(c.errs) < config.MaxErrors {
 			c.errs = append(c.errs, e)
 		}

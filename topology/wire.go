@@ -10,8 +10,8 @@ import (
 	"github.com/kernbench/kernbench/internal/config"
 )
 
-// wiring collects the links inside a SIP. A link without a latency of its own
-// has the wire delay of its length.
+// wiring collects the links inside a SIP. A link without an explicit latency has the wire
+// delay of its length.
 type wiring struct {
 	g     *Graph
 	links []Link
@@ -19,36 +19,36 @@ type wiring struct {
 
 func (w *wiring) link(from, to NodeID, bw BytesPerSec, latency *Time) {
 	if latency == nil {
-		a, b := w.g.Node(from).Pos, w.g.Node(to).Pos // between which wires run along rows and columns
+		a, b := w.g.Node(from).Pos, w.g.Node(to).Pos // the wire between them follows rows and columns
 		latency = new(w.g.spec.System.WireDelay.Over(max(a.X-b.X, b.X-a.X) + max(a.Y-b.Y, b.Y-a.Y)))
 	}
 	w.links = append(w.links, Link{From: from, To: to, Bandwidth: bw, Latency: *latency})
 }
 
-// duplex joins two components, each direction its own link.
+// duplex connects two components by a link in each direction.
 func (w *wiring) duplex(a, b NodeID, bw BytesPerSec, latency *Time) {
 	w.link(a, b, bw, latency)
 	w.link(b, a, bw, latency)
 }
 
-// sipLinks is the links inside SIP 0, by From and then To.
+// sipLinks returns the links inside SIP 0, ordered by From and then To.
 func (g *Graph) sipLinks() []Link {
 	w := &wiring{g: g}
-	w.io()
+	w.connectIO()
 	for cube := range g.mesh.size() {
-		w.dieToDie(cube)
-		w.noc(cube)
+		w.connectDies(cube)
+		w.connectNoC(cube)
 		for pe := range g.sites {
-			w.pe(cube, pe)
+			w.connectPE(cube, pe)
 		}
 	}
 	sortLinks(w.links)
 	return w.links
 }
 
-// io joins the units of the IO chiplet by its switch, and its ports to the
-// cubes of row 0.
-func (w *wiring) io() {
+// connectIO connects the units of the IO chiplet to its switch, and its ports to the cubes
+// of row 0.
+func (w *wiring) connectIO() {
 	g, io, ucie := w.g, w.g.spec.SIP.IO, w.g.spec.SIP.UCIe
 	w.duplex(g.PCIe(0), g.IOSwitch(0), io.Bandwidth, nil)
 	w.duplex(g.IOCPU(0), g.IOSwitch(0), io.Bandwidth, nil)
@@ -58,8 +58,8 @@ func (w *wiring) io() {
 	}
 }
 
-// dieToDie joins a cube to its neighbours in the east and south.
-func (w *wiring) dieToDie(cube int) {
+// connectDies connects a cube to its neighbours in the east and south.
+func (w *wiring) connectDies(cube int) {
 	g, ucie := w.g, w.g.spec.SIP.UCIe
 	for _, d := range []Direction{East, South} {
 		if next, ok := g.mesh.neighbor(cube, d); ok {
@@ -68,8 +68,9 @@ func (w *wiring) dieToDie(cube int) {
 	}
 }
 
-// noc joins the routers of a cube, and to them its ports, CPU and SRAM.
-func (w *wiring) noc(cube int) {
+// connectNoC connects the routers of a cube to each other and to the cube's ports, CPU and
+// SRAM.
+func (w *wiring) connectNoC(cube int) {
 	g, c := w.g, w.g.spec.Cube
 	for r := range g.noc.size() {
 		for _, d := range []Direction{East, South} {
@@ -87,9 +88,9 @@ func (w *wiring) noc(cube int) {
 	w.duplex(g.router(0, cube, g.siteRouter(c.SRAM.At)), g.SRAM(0, cube), c.SRAM.Bandwidth, nil)
 }
 
-// pe joins a PE and its HBM slice to their router, and the PE's units to each
-// other.
-func (w *wiring) pe(cube, pe int) {
+// connectPE connects a PE and its HBM slice to their router, and the units of the PE to
+// each other.
+func (w *wiring) connectPE(cube, pe int) {
 	g, s := w.g, w.g.spec
 	router := g.router(0, cube, g.sites[pe])
 	unit := func(k Kind) NodeID { return g.PENode(0, cube, pe, k) }
@@ -104,7 +105,7 @@ func (w *wiring) pe(cube, pe int) {
 	w.duplex(fetchStore, unit(KindGEMM), Unlimited, nil)
 	w.duplex(fetchStore, unit(KindMath), Unlimited, nil)
 
-	// Commands, which carry no data.
+	// Links for commands, which carry no data.
 	w.link(unit(KindPECPU), unit(KindScheduler), Unlimited, nil)
 	for _, k := range []Kind{KindDMA, KindFetchStore, KindGEMM, KindMath, KindIPCQ} {
 		w.link(unit(KindScheduler), unit(k), Unlimited, nil)
@@ -112,19 +113,19 @@ func (w *wiring) pe(cube, pe int) {
 	w.link(unit(KindIPCQ), dma, Unlimited, nil)
 }
 
-// absence is a link that an override takes away.
+// absence is a link that an override removes.
 type absence struct {
 	from, to NodeID
 	ordinal  int // among parallel links
 }
 
-// override applies the overrides of the spec in order, so that of two about
-// one link the later has the last word. All names are those of the system
-// before any link is taken away.
-func (g *Graph) override() config.Errors {
+// applyOverrides applies the overrides of the spec in order: if two overrides change the
+// same value of a link, the later one counts. Names refer to the system before any link is
+// removed.
+func (g *Graph) applyOverrides() config.Errors {
 	var errs config.Errors
-	gone := map[LinkID]bool{}
-	cut := map[level]int{} // last override that takes a link from a level
+	removed := map[LinkID]bool{}
+	lastRemoval := map[level]int{} // the last override that removes a link of each level
 	for i, o := range g.spec.Overrides {
 		at := fmt.Sprintf("overrides[%d].link", i)
 		ids, ok := g.LookupLink(o.Link)
@@ -148,28 +149,28 @@ func (g *Graph) override() config.Errors {
 				errs = append(errs, g.spec.origin.Errorf(at, "%s is the only way from %s to %s: it cannot be absent", g.LinkName(id), g.Name(l.From), g.Name(l.To)))
 				continue
 			}
-			gone[id] = true
-			cut[lev] = i
+			removed[id] = true
+			lastRemoval[lev] = i
 		}
 	}
-	g.remove(gone)
+	g.removeLinks(removed)
 	inOrder := func(a, b level) int { return cmp.Or(cmp.Compare(a.sip, b.sip), cmp.Compare(a.cube, b.cube)) }
-	for _, lev := range slices.SortedFunc(maps.Keys(cut), inOrder) {
-		if from, to, found := g.severed(lev); found {
-			errs = append(errs, g.spec.origin.Errorf(fmt.Sprintf("overrides[%d].link", cut[lev]),
+	for _, lev := range slices.SortedFunc(maps.Keys(lastRemoval), inOrder) {
+		if from, to, found := g.findSevered(lev); found {
+			errs = append(errs, g.spec.origin.Errorf(fmt.Sprintf("overrides[%d].link", lastRemoval[lev]),
 				"the absent links leave no way from %s to %s in %s: keep one", g.Name(from), g.Name(to), lev))
 		}
 	}
 	return errs
 }
 
-// remove takes links away and numbers the others anew.
-func (g *Graph) remove(gone map[LinkID]bool) {
-	if len(gone) == 0 {
+// removeLinks removes links and renumbers the others.
+func (g *Graph) removeLinks(removed map[LinkID]bool) {
+	if len(removed) == 0 {
 		return
 	}
-	var absent []absence // g.absent changes what ordinal returns
-	for _, id := range slices.Sorted(maps.Keys(gone)) {
+	var absent []absence // collected first, because g.absent changes the result of ordinal
+	for _, id := range slices.Sorted(maps.Keys(removed)) {
 		k, _ := g.ordinal(id)
 		absent = append(absent, absence{g.links[id].From, g.links[id].To, k})
 	}
@@ -178,7 +179,7 @@ func (g *Graph) remove(gone map[LinkID]bool) {
 	for n := range g.first {
 		end := g.first[n]
 		for ; old < end; old++ {
-			if !gone[old] {
+			if !removed[old] {
 				kept = append(kept, g.links[old])
 			}
 		}
@@ -187,7 +188,7 @@ func (g *Graph) remove(gone map[LinkID]bool) {
 	g.links = kept
 }
 
-// whyNoLink tells what is wrong with the name of a link.
+// whyNoLink explains what is wrong with the name of a link.
 func (g *Graph) whyNoLink(name string) string {
 	from, to, _, _, ok := cutLinkName(name)
 	if !ok {
@@ -195,7 +196,7 @@ func (g *Graph) whyNoLink(name string) string {
 	}
 	for _, end := range []string{from, to} {
 		if _, ok := g.Lookup(end); !ok {
-			near := g.nearest(end)
+			near := g.nearestName(end)
 			if near == "" {
 				return fmt.Sprintf("there is no component %q; %s", end, nameRule)
 			}

@@ -8,9 +8,9 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// TestMeaning computes operations whose operands have an order, so that one that is
-// passed on in the wrong place shows.
-func TestMeaning(t *testing.T) {
+// TestValues compares the results of operations with expected values. The order of the
+// operands matters in most of them, so that exchanged operands would be found.
+func TestValues(t *testing.T) {
 	e := newEager(1)
 	p := e.tensor(tl.F32, tl.Shape{2, 3}, []float64{1, -2, 3, -4, 5, -6})[0]
 	q := e.tensor(tl.F16, tl.Shape{3, 2})[0]
@@ -68,15 +68,15 @@ func TestMeaning(t *testing.T) {
 	}
 }
 
-// TestBetweenPEs sums a rank-dependent tile over a ring in every way there is to
-// pass it on.
+// TestBetweenPEs sums a tile that depends on the rank over a ring. It passes tiles to the
+// next rank with each operation that can do so.
 func TestBetweenPEs(t *testing.T) {
 	const ranks, n = 5, 3
 	shape := tl.Shape{n}
 	east := func(t *tl.PE) int { return (t.Rank() + 1) % t.NumRanks() }
 	ways := []struct {
 		name string
-		// pass gives x to the east neighbour and returns what came from the west.
+		// pass sends x to the east neighbour and returns the tile from the west.
 		pass func(t *tl.PE, window tl.Ptr, x tl.Tile, round int) tl.Tile
 	}{
 		{"Recv", func(t *tl.PE, _ tl.Ptr, x tl.Tile, _ int) tl.Tile {
@@ -157,8 +157,8 @@ func TestBetweenPEs(t *testing.T) {
 	}
 }
 
-// TestReducePeers: ranks 0 to 3 have f16 whose sums depend on their order; rank 2 reduces
-// what some of them have.
+// TestReducePeers reduces the blocks of several ranks at rank 2 and compares the results.
+// The elements are f16 values whose sums depend on the order of the ranks.
 func TestReducePeers(t *testing.T) {
 	inf := math.Inf(1)
 	parts := [][]float64{{2048, 1, -3, inf}, {1, 2048, 7, 5}, {1, 1, 2, -inf}, {-2, 3, -9, 0}}
@@ -169,7 +169,7 @@ func TestReducePeers(t *testing.T) {
 	}{
 		{tl.OpAdd, []int{0, 1, 2}, []float64{2048, 2048, 6, math.NaN()}}, // 2048 + 1 is 2048 in f16, a tie to even
 		{tl.OpAdd, []int{1, 2, 0}, []float64{2050, 2048, 6, math.NaN()}}, // 1 + 1 comes first
-		{tl.OpAdd, nil, []float64{2046, 2052, -3, math.NaN()}},           // 2048 + 3 too
+		{tl.OpAdd, nil, []float64{2046, 2052, -3, math.NaN()}},           // 2048 + 3 is 2052, also a tie to even
 		{tl.OpAdd, []int{3}, []float64{-2, 3, -9, 0}},
 		{tl.OpMaximum, nil, []float64{2048, 2048, 7, inf}},
 		{tl.OpMinimum, []int{2, 3}, []float64{-2, 1, -9, -inf}},
