@@ -7,11 +7,11 @@ import (
 	"github.com/kernbench/kernbench/oplog"
 )
 
-// op takes the next operation of the log into account.
-func (o *order) op(op *oplog.Op) {
+// add processes the next operation of the log.
+func (o *order) add(op *oplog.Op) {
 	o.now = op.ID
 	if op.Kind == oplog.Barrier && op.PE < 0 && op.Launch >= 0 { // see oplog.Order
-		o.after[op.Peer] = append(o.after[op.Peer], op.Launch)
+		o.predecessors[op.Peer] = append(o.predecessors[op.Peer], op.Launch)
 		return
 	}
 	if op.PE < 0 || op.Kind == oplog.Barrier {
@@ -20,11 +20,11 @@ func (o *order) op(op *oplog.Op) {
 	}
 	if i := op.Launch; i >= 0 && int(i) < len(o.launched) && !o.launched[i] {
 		o.launched[i] = true
-		o.launch(i)
+		o.beginLaunch(i)
 	}
 	t := o.thread(op.PE)
-	o.goOn(t)
-	if len(t.tasks) > 0 {
+	o.resume(t)
+	if len(t.inFlight) > 0 {
 		for x := range operands(op) {
 			o.wait(t, x.From)
 		}
@@ -45,39 +45,40 @@ func (o *order) op(op *oplog.Op) {
 		}
 		o.release(t, op.ID)
 		for _, k := range o.unsent[op.ID] {
-			o.receive(k)
+			o.writeReceived(k)
 		}
 		delete(o.unsent, op.ID)
 	case oplog.Notify:
 		o.release(t, op.ID)
 	case oplog.TaskEnd:
-		o.finishAll(t) // it has drained the PE
+		o.finishAll(t) // a task ends when its PE has drained
 		o.release(t, op.ID)
 	case oplog.WaitSignal, oplog.TaskBegin:
-		t.blocked = append(t.blocked, &task{id: op.ID, pe: op.PE, from: op.Args})
+		t.blocked = append(t.blocked, &asyncOp{id: op.ID, pe: op.PE, from: op.Args})
 	case oplog.Recv:
-		o.recv(t, op)
+		o.startRecv(t, op)
 	case oplog.Gemm, oplog.Stream, oplog.ReducePeers:
-		o.composite(t, op)
+		o.startComposite(t, op)
 	}
 }
 
-// goOn lets a PE go on after what it was blocked by. What has not happened when the
-// PE goes on did not block it: that it is there is known when it is used.
-func (o *order) goOn(t *thread) {
+// resume ends the waits that blocked a PE before its next operation. A wait whose causes
+// have not been issued yet did not block the PE, because the PE has continued without
+// them: the operation stays in flight until it is used.
+func (o *order) resume(t *thread) {
 	for _, k := range t.blocked {
 		if k.resolved(o.now - 1) {
 			o.finish(t, k)
 		} else {
-			t.tasks = append(t.tasks, k)
+			t.inFlight = append(t.inFlight, k)
 		}
 	}
 	t.blocked = t.blocked[:0]
 }
 
-// wait is a PE's wait for an operation, if that is a task under way.
+// wait orders a PE after the operation id, if id is in flight.
 func (o *order) wait(t *thread, id oplog.ID) {
-	for _, k := range t.tasks {
+	for _, k := range t.inFlight {
 		if k.id == id && k.resolved(o.now-1) {
 			o.finish(t, k)
 			return
@@ -85,54 +86,54 @@ func (o *order) wait(t *thread, id oplog.ID) {
 	}
 }
 
-// launch orders everything that PEs did before what they do in a launch, and so
-// everything that those of launches before it did.
-func (o *order) launch(i int32) {
+// beginLaunch orders what the PEs of a launch do in it after everything that these PEs did
+// before, and after everything that the PEs of its predecessors did.
+func (o *order) beginLaunch(i int32) {
 	pes := o.log.Launches[i].PEs
 	in := make(map[int32]bool, len(pes))
 	for _, pe := range pes {
 		in[pe] = true
 	}
-	everyone := true
+	all := true
 	for pe := range o.pes {
-		everyone = everyone && in[pe]
+		all = all && in[pe]
 	}
-	if everyone {
+	if all {
 		o.now--
 		o.barrier()
 		o.now++
 		return
 	}
 	before := slices.Clone(pes)
-	for _, first := range o.after[i] {
+	for _, first := range o.predecessors[i] {
 		if int(first) < len(o.log.Launches) {
 			before = append(before, o.log.Launches[first].PEs...)
 		}
 	}
-	delete(o.after, i)
-	var all clock
+	delete(o.predecessors, i)
+	var joined clock
 	for _, pe := range before {
 		t := o.thread(pe)
-		o.goOn(t)
+		o.resume(t)
 		o.finishAll(t)
-		all.join(t.clock)
+		joined.join(t.clock)
 	}
 	for _, pe := range pes {
 		t := o.thread(pe)
-		t.clock.join(all)
+		t.clock.join(joined)
 		t.advance()
 		t.base = nil
 	}
 }
 
-// recv starts a receive.
-func (o *order) recv(t *thread, op *oplog.Op) {
+// startRecv starts a receive.
+func (o *order) startRecv(t *thread, op *oplog.Op) {
 	if len(op.Args) == 0 || op.Args[0].From == 0 {
 		return // the run ended before the message came
 	}
-	k := &task{id: op.ID, pe: op.PE, from: op.Args[:1], write: op.Mem}
-	if o.waited[op.ID-1] {
-		t.tasks = append(t.tasks, k)
+	k := &asyncOp{id: op.ID, pe: op.PE, from: op.Args[:1], write: op.Mem}
+	if o.hasWait[op.ID-1] {
+		t.inFlight = append(t.inFlight, k)
 	} else {
 		t.blocked = append(t.blocked, k)
 	}
@@ -145,35 +146,35 @@ func (o *order) recv(t *thread, op *oplog.Op) {
 		o.unsent[from] = append(o.unsent[from], k)
 		return
 	}
-	o.receive(k)
+	o.writeReceived(k)
 }
 
-// receive writes what was received to memory: after what its PE did before, and
-// after the send.
-func (o *order) receive(k *task) {
+// writeReceived writes received data to memory: after what the PE did before the receive,
+// and after the send.
+func (o *order) writeReceived(k *asyncOp) {
 	t := o.thread(k.pe)
-	if k.id <= o.began { // the PE has forgotten what it did then
+	if k.id <= o.roundStart { // what the PE did before comes before this round as a whole
 		k.view = nil
 	}
 	o.acquire(&k.view, k.from[0].From)
-	o.begin(t, k, 1)
+	o.assignEpochs(t, k, 1)
 	o.touchAll(t, o.log.Op(k.id), k, k.last, oplog.Write, k.write)
 }
 
-// composite starts a composite: it reads, then it writes.
-func (o *order) composite(t *thread, op *oplog.Op) {
-	k := &task{id: op.ID, pe: op.PE}
-	o.begin(t, k, 2)
+// startComposite starts a composite, which first reads and then writes.
+func (o *order) startComposite(t *thread, op *oplog.Op) {
+	k := &asyncOp{id: op.ID, pe: op.PE}
+	o.assignEpochs(t, k, 2)
 	read := epoch{k.last.component, k.last.number - 1}
 	for x := range operands(op) {
 		o.touchAll(t, op, k, read, oplog.Read, x.Mem)
 	}
 	o.touchAll(t, op, k, k.last, oplog.Write, op.Mem)
-	t.tasks = append(t.tasks, k)
+	t.inFlight = append(t.inFlight, k)
 }
 
-// touchAll is touch of every piece of memory.
-func (o *order) touchAll(t *thread, op *oplog.Op, k *task, e epoch, phase oplog.Phase, mem []oplog.Access) {
+// touchAll calls touch for every non-empty access in mem.
+func (o *order) touchAll(t *thread, op *oplog.Op, k *asyncOp, e epoch, phase oplog.Phase, mem []oplog.Access) {
 	for _, m := range mem {
 		if r := regionOf(m); r.rowBytes > 0 {
 			o.touch(access{id: op.ID, pe: op.PE, line: op.Line, epoch: e, async: k, region: r}, phase, m.Space, t)
@@ -181,8 +182,8 @@ func (o *order) touchAll(t *thread, op *oplog.Op, k *task, e epoch, phase oplog.
 	}
 }
 
-// apply lets an operation touch memory. The lock is held, and given up while bytes
-// move: only this goroutine touches memory.
+// apply reads or writes the memory of an operation. The caller holds the lock; apply
+// releases it while bytes move, which is safe because only this goroutine accesses memory.
 func (e *Executor) apply(effect oplog.Effect) error {
 	id := effect.Op
 	if id < 1 || int(id) > len(e.nodes) {
@@ -203,7 +204,7 @@ func (e *Executor) read(op *oplog.Op) error {
 	switch op.Kind {
 	case oplog.Load, oplog.Get:
 		v := e.pool.take(e.bytes(op))
-		if masked(op) && len(v.bytes) > 0 { // the box is from memory, the rest is Fill
+		if masked(op) && len(v.bytes) > 0 { // memory provides the box; the rest is Fill
 			fillWith(v.bytes, op.DType, op.Fill)
 		}
 		if err := e.moveBox(op, v.bytes, (*memory.Store).Read); err != nil {
@@ -234,7 +235,7 @@ func (e *Executor) read(op *oplog.Op) error {
 	return nil
 }
 
-// readInputs takes what a composite's operands in memory hold.
+// readInputs reads the operands of a composite that are in memory.
 func (e *Executor) readInputs(op *oplog.Op) error {
 	var inputs []*value
 	for o := range operands(op) {
@@ -249,7 +250,7 @@ func (e *Executor) readInputs(op *oplog.Op) error {
 	}
 	if inputs != nil {
 		e.inputs[op.ID] = inputs
-		e.arrived(op.ID)
+		e.deliverOperand(op.ID)
 	}
 	return nil
 }
@@ -273,7 +274,7 @@ func (e *Executor) write(op *oplog.Op) error {
 	return e.fail(op.ID, "a %v writes no memory, but the log says that it did", op.Kind)
 }
 
-// store writes the value of an operation, once it is there, to the memory of another.
+// store waits for the value of operation from and writes it to the memory of op.
 func (e *Executor) store(op *oplog.Op, from oplog.ID) error {
 	if err := e.await(from); err != nil {
 		return err
@@ -281,6 +282,6 @@ func (e *Executor) store(op *oplog.Op, from oplog.ID) error {
 	if err := e.moveBox(op, e.node(from).value.bytes, (*memory.Store).Write); err != nil {
 		return err
 	}
-	e.used(from)
+	e.endUse(from)
 	return nil
 }
