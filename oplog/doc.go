@@ -8,5 +8,5 @@
 //
 // This package defines the records and their file format. Packages internal/cpu and
 // internal/machine write logs, and internal/exec computes the values. This package imports
-// simtime for Time and numeric for dtypes.
+// simtime for Time, numeric for dtypes, internal/file and internal/printable.
 package oplog

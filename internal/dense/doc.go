@@ -49,6 +49,7 @@
 // it. Use random operands there.
 //
 // Other packages provide the machine's results and compare them. This package imports
-// numeric, for dtypes and conversions, and the standard library. Operands with mismatched
-// shapes panic. No function changes its operands, and all may be called concurrently.
+// numeric, for dtypes and conversions, internal/lists and the standard library. Operands
+// with mismatched shapes panic. No function changes its operands, and all may be called
+// concurrently.
 package dense
