@@ -59,6 +59,7 @@ func isVectorised(op Op, d DType) bool {
 	}
 }
 
+// combineGroups combines whole groups with the function for dtype d.
 func combineGroups(op Op, d DType, dst, also, x, y *byte, groups int, streaming bool) {
 	switch d {
 	case F16:

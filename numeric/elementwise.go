@@ -225,6 +225,7 @@ func SetInt(d DType, buf []byte, i int, v int64) {
 	}
 }
 
+// element returns the bytes of element i of buf.
 func element(d DType, buf []byte, i int) []byte {
 	size := d.Size()
 	return buf[i*size : (i+1)*size]

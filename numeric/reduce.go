@@ -60,6 +60,7 @@ func reduceRow[T number](op Op, d DType, dst, src []byte) {
 	store(d, dst, result[:])
 }
 
+// fold combines v with the elements of x, in ascending order.
 func fold[T number](op Op, v T, x []T) T {
 	switch op {
 	case Sum:

@@ -136,6 +136,7 @@ func refApply(op Op, d DType, args []uint64) uint64 {
 	}
 }
 
+// refInt returns the result of op on integers.
 func refInt(op Op, d DType, args []uint64) uint64 {
 	x, y, z := intOf(d, args[0]), new(big.Int), new(big.Int)
 	if len(args) > 1 {
@@ -200,6 +201,7 @@ func refOrder(op Op, order int, unordered bool) uint64 {
 	return 0
 }
 
+// refFloat returns the result of op on floats.
 func refFloat(op Op, d DType, args []uint64) uint64 {
 	var f [3]float64
 	var v [3]*big.Float

@@ -23,10 +23,10 @@ var transcendentals = []struct {
 	{Tanh, tanh, bigTanh, math.Tanh},
 }
 
-// digits is the precision of exact references in bits.
-const digits = 400
+// bigPrec is the precision of exact references in bits.
+const bigPrec = 400
 
-func wide(x float64) *big.Float { return new(big.Float).SetPrec(digits).SetFloat64(x) }
+func wide(x float64) *big.Float { return new(big.Float).SetPrec(bigPrec).SetFloat64(x) }
 
 // bigExp halves x until a short Taylor series is exact enough, and squares the result as
 // many times.
@@ -57,7 +57,7 @@ func bigLog(x float64) *big.Float {
 }
 
 func bigRsqrt(x float64) *big.Float {
-	root := new(big.Float).SetPrec(digits).Sqrt(wide(x))
+	root := new(big.Float).SetPrec(bigPrec).Sqrt(wide(x))
 	return root.Quo(wide(1), root)
 }
 

@@ -18,9 +18,10 @@ const damageAdvice = "the file is damaged: copy it again, or record the run agai
 // recordsPerCtx is the number of records that are read between two checks of the context.
 const recordsPerCtx = 1 << 12
 
-// coder writes a log, if out is set, or reads one. Both use the same walk over the fields
-// (walk.go), so that they cannot diverge. They also share the checks: Encode does not
-// write what Decode would reject. After the first error a coder does nothing.
+// coder writes a log, if out is set, or reads one; the comments below call both coding.
+// Writing and reading use the same walk over the fields (walk.go), so that they cannot
+// diverge. They also share the checks: Encode does not write what Decode would reject. A
+// coder keeps its first error.
 type coder struct {
 	out io.Writer
 	buf []byte
@@ -48,6 +49,7 @@ type coder struct {
 
 func (c *coder) reading() bool { return c.out == nil }
 
+// fail records an error, unless there is one, and ends the input.
 func (c *coder) fail(format string, args ...any) {
 	if c.err != nil {
 		return
@@ -69,6 +71,7 @@ func (c *coder) flush() {
 	c.buf = c.buf[:0]
 }
 
+// write writes b to out and adds it to the checksum.
 func (c *coder) write(b []byte) {
 	if c.err != nil {
 		return

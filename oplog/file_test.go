@@ -120,6 +120,7 @@ type shortReader struct{ r io.Reader }
 
 func (h shortReader) Read(p []byte) (int, error) { return h.r.Read(p[:max(1, len(p)-1)]) }
 
+// randomLog returns a log with random values in all fields.
 func randomLog(t *rapid.T) *Log {
 	i32 := rapid.Int32()
 	draw := func(g *rapid.Generator[int32]) int32 { return g.Draw(t, "n") }

@@ -106,7 +106,7 @@ func storeBoth(m *Matrix, t tile, work, d numeric.DType) (*Matrix, tile) {
 	if work == d {
 		return m, t
 	}
-	return m.Round(d), t.to(d)
+	return m.Round(d), t.convertTo(d)
 }
 
 func matmul(r *rand.Rand, _, d numeric.DType) (*Matrix, tile) {
@@ -120,7 +120,7 @@ func mlp(parts int) chain {
 	return func(r *rand.Rand, work, d numeric.DType) (*Matrix, tile) {
 		x, w1, bias, w2 := normal(r, 32, 64, 1, d), weights(r, 64, 256, d), normal(r, 1, 256, 1, d), weights(r, 256, 64, d)
 		h, th := Add(MatMul(x, w1, 1, d), bias, d), tileOf(x, d).matmul(tileOf(w1, d), 1, d).apply(numeric.Add, tileOf(bias, d))
-		h, th = storeBoth(Map(h, GELU, work), th.to(work).gelu(), work, d)
+		h, th = storeBoth(Map(h, GELU, work), th.convertTo(work).gelu(), work, d)
 		return MatMul(h, w2, parts, d), th.matmul(tileOf(w2, d), parts, d)
 	}
 }
@@ -128,29 +128,29 @@ func mlp(parts int) chain {
 func elementwise(f Func, machine func(tile) tile) chain {
 	return func(r *rand.Rand, work, d numeric.DType) (*Matrix, tile) {
 		x := normal(r, 64, 64, 2, d)
-		return storeBoth(Map(x, f, work), machine(tileOf(x, d).to(work)), work, d)
+		return storeBoth(Map(x, f, work), machine(tileOf(x, d).convertTo(work)), work, d)
 	}
 }
 
 func softmax(offset int) chain {
 	return func(r *rand.Rand, work, d numeric.DType) (*Matrix, tile) {
 		x := normal(r, 64, 64, 2, d)
-		return storeBoth(Softmax(x, offset, work), tileOf(x, d).to(work).causal(offset).softmax(), work, d)
+		return storeBoth(Softmax(x, offset, work), tileOf(x, d).convertTo(work).causal(offset).softmax(), work, d)
 	}
 }
 
 func attention(offset int) chain {
 	return func(r *rand.Rand, work, d numeric.DType) (*Matrix, tile) {
 		q, k, v := normal(r, 64, 32, 1, d), normal(r, 64, 32, 1, d), normal(r, 64, 32, 1, d)
-		scores := tileOf(q, d).dot(tileOf(k, d).transpose()).to(work).scale(1 / math.Sqrt(32))
-		p := scores.causal(offset).softmax().to(d)
+		scores := tileOf(q, d).dot(tileOf(k, d).transpose()).convertTo(work).scale(1 / math.Sqrt(32))
+		p := scores.causal(offset).softmax().convertTo(d)
 		return Attention(q, k, v, 1/math.Sqrt(32), offset, work, d), p.matmul(tileOf(v, d), 1, d)
 	}
 }
 
 func rmsNorm(r *rand.Rand, work, d numeric.DType) (*Matrix, tile) {
 	x, gain := normal(r, 64, 96, 1, d), normal(r, 1, 96, 1, d)
-	return storeBoth(RMSNorm(x, gain, 1e-5, work), tileOf(x, d).to(work).rmsNorm(tileOf(gain, d).to(work), 1e-5), work, d)
+	return storeBoth(RMSNorm(x, gain, 1e-5, work), tileOf(x, d).convertTo(work).rmsNorm(tileOf(gain, d).convertTo(work), 1e-5), work, d)
 }
 
 // layers runs a transformer: four times norm, attention and perceptron, with residuals.
@@ -164,18 +164,18 @@ func layers(r *rand.Rand, work, d numeric.DType) (*Matrix, tile) {
 	}
 	for range 4 {
 		gain := normal(r, 1, width, 1, d)
-		h, th := storeBoth(RMSNorm(x, gain, 1e-5, work), tx.to(work).rmsNorm(tileOf(gain, d).to(work), 1e-5), work, d)
+		h, th := storeBoth(RMSNorm(x, gain, 1e-5, work), tx.convertTo(work).rmsNorm(tileOf(gain, d).convertTo(work), 1e-5), work, d)
 		q, tq := linear(h, th, width, 1)
 		k, tk := linear(h, th, width, 1)
 		v, tv := linear(h, th, width, 1)
-		scores := tq.dot(tk.transpose()).to(work).scale(1.0 / 8)
-		o, to := Attention(q, k, v, 1.0/8, 0, work, d), scores.causal(0).softmax().to(d).matmul(tv, 1, d)
+		scores := tq.dot(tk.transpose()).convertTo(work).scale(1.0 / 8)
+		o, to := Attention(q, k, v, 1.0/8, 0, work, d), scores.causal(0).softmax().convertTo(d).matmul(tv, 1, d)
 		o, to = linear(o, to, width, 4)
 		x, tx = Add(x, o, d), tx.apply(numeric.Add, to)
 
-		h, th = storeBoth(RMSNorm(x, gain, 1e-5, work), tx.to(work).rmsNorm(tileOf(gain, d).to(work), 1e-5), work, d)
+		h, th = storeBoth(RMSNorm(x, gain, 1e-5, work), tx.convertTo(work).rmsNorm(tileOf(gain, d).convertTo(work), 1e-5), work, d)
 		h, th = linear(h, th, 4*width, 1)
-		h, th = storeBoth(Map(h, SiLU, work), th.to(work).silu(), work, d)
+		h, th = storeBoth(Map(h, SiLU, work), th.convertTo(work).silu(), work, d)
 		h, th = linear(h, th, width, 4)
 		x, tx = Add(x, h, d), tx.apply(numeric.Add, th)
 	}

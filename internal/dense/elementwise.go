@@ -31,6 +31,8 @@ func Scale(m *Matrix, factor float64, d numeric.DType) *Matrix {
 	return Mul(m, row, d)
 }
 
+// combine applies op to the values and variances of all elements of a and b, and rounds to
+// d. b may be one row.
 func combine(name string, a, b *Matrix, d numeric.DType, op func(x, xVar, y, yVar float64) (z, variance float64)) *Matrix {
 	require(a.Cols == b.Cols && (a.Rows == b.Rows || b.Rows == 1), "%s of %v and %v", name, a, b)
 	step := roundingTo(d)
@@ -98,6 +100,7 @@ type rounding struct {
 	least float64 // absolute, for small numbers: half the spacing of subnormals
 }
 
+// roundingTo returns the rounding to a dtype. It panics if d is not supported.
 func roundingTo(d numeric.DType) rounding {
 	r, ok := map[numeric.DType]rounding{numeric.F16: {0x1p-11, 0x1p-25}, numeric.BF16: {0x1p-8, 0x1p-134}, numeric.F32: {0x1p-24, 0x1p-150}}[d]
 	require(ok, "no reference for %v: use f16, bf16 or f32", d)

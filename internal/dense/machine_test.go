@@ -38,7 +38,7 @@ func fillLike(like tile, v float64) tile {
 
 func (t tile) at(i int) float64 { return numeric.Get(t.d, t.bytes, i) }
 
-func (t tile) to(d numeric.DType) tile {
+func (t tile) convertTo(d numeric.DType) tile {
 	out := newTile(t.rows, t.cols, d)
 	numeric.Cast(d, out.bytes, t.d, t.bytes)
 	return out
@@ -83,7 +83,7 @@ func (t tile) matmul(b tile, parts int, d numeric.DType, skip ...int) tile {
 		if skipped[p] {
 			continue
 		}
-		addend := t.slice(0, p*block, t.rows, block).dot(b.slice(p*block, 0, block, b.cols)).to(d)
+		addend := t.slice(0, p*block, t.rows, block).dot(b.slice(p*block, 0, block, b.cols)).convertTo(d)
 		if total.bytes == nil {
 			total = addend
 		} else {
@@ -107,7 +107,7 @@ func (t tile) apply(op numeric.Op, others ...tile) tile {
 
 func (t tile) scale(v float64) tile { return t.apply(numeric.Mul, fillLike(t, v)) }
 
-func (t tile) plus(v float64) tile { return t.apply(numeric.Add, fillLike(t, v)) }
+func (t tile) addScalar(v float64) tile { return t.apply(numeric.Add, fillLike(t, v)) }
 
 func (t tile) broadcast(rows, cols int) tile {
 	if t.rows == rows && t.cols == cols {
@@ -132,11 +132,11 @@ func (t tile) reduce(op numeric.Op) tile {
 func (t tile) gelu() tile {
 	cube := t.apply(numeric.Mul, t).apply(numeric.Mul, t)
 	argument := cube.scale(0.044715).apply(numeric.Add, t).scale(math.Sqrt(2 / math.Pi))
-	return t.scale(0.5).apply(numeric.Mul, argument.apply(numeric.Tanh).plus(1))
+	return t.scale(0.5).apply(numeric.Mul, argument.apply(numeric.Tanh).addScalar(1))
 }
 
 func (t tile) silu() tile {
-	return t.apply(numeric.Div, t.scale(-1).apply(numeric.Exp).plus(1))
+	return t.apply(numeric.Div, t.scale(-1).apply(numeric.Exp).addScalar(1))
 }
 
 func (t tile) softmax() tile {
@@ -157,7 +157,7 @@ func (t tile) causal(offset int) tile {
 
 func (t tile) rmsNorm(gain tile, eps float64) tile {
 	mean := t.apply(numeric.Mul, t).reduce(numeric.Sum).scale(1 / float64(t.cols))
-	return t.apply(numeric.Mul, mean.plus(eps).apply(numeric.Rsqrt)).apply(numeric.Mul, gain)
+	return t.apply(numeric.Mul, mean.addScalar(eps).apply(numeric.Rsqrt)).apply(numeric.Mul, gain)
 }
 
 // compare compares a tile with a reference. It returns the number of elements that are

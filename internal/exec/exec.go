@@ -86,6 +86,7 @@ func (e *Executor) poll() {
 	}
 }
 
+// flush applies all effects and makes all operations ready whose operands exist.
 func (e *Executor) flush() {
 	e.registerOps()
 	e.matchReceives()

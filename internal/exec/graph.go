@@ -25,6 +25,7 @@ type edge struct {
 	next int32
 }
 
+// none is the index of no edge, and the size class of no buffer.
 const none = -1
 
 func (e *Executor) node(id oplog.ID) *node { return &e.nodes[id-1] }
@@ -76,7 +77,7 @@ func (e *Executor) registerOps() {
 	}
 }
 
-// matchReceives counts the uses of receives whose send has become known.
+// matchReceives calls countUses for the receives whose send was unknown.
 func (e *Executor) matchReceives() {
 	unsent := e.unsent
 	e.unsent = unsent[:0]
@@ -105,6 +106,8 @@ func (e *Executor) hold(id oplog.ID) {
 	}
 }
 
+// countUses counts an operation as a use of its operands. A receive whose send has just
+// become known then waits for the send.
 func (e *Executor) countUses(id oplog.ID) {
 	op := e.log.Op(id)
 	if !usesOperands(op.Kind) {

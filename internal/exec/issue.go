@@ -76,7 +76,7 @@ func (o *order) resume(t *thread) {
 	t.blocked = t.blocked[:0]
 }
 
-// wait orders a PE after the operation id, if id is in flight.
+// wait orders a PE after operation id, if id is in flight and can have ended.
 func (o *order) wait(t *thread, id oplog.ID) {
 	for _, k := range t.inFlight {
 		if k.id == id && k.resolved(o.now-1) {
@@ -200,6 +200,7 @@ func (e *Executor) apply(effect oplog.Effect) error {
 	return e.write(e.log.Op(id))
 }
 
+// read applies the read effect of an operation.
 func (e *Executor) read(op *oplog.Op) error {
 	switch op.Kind {
 	case oplog.Load, oplog.Get:
@@ -255,6 +256,7 @@ func (e *Executor) readInputs(op *oplog.Op) error {
 	return nil
 }
 
+// write applies the write effect of an operation.
 func (e *Executor) write(op *oplog.Op) error {
 	switch op.Kind {
 	case oplog.Store, oplog.Put:

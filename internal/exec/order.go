@@ -19,10 +19,12 @@ type epoch struct {
 // happened.
 type clock []uint32
 
+// knows reports whether an epoch is known to have happened.
 func (c *clock) knows(e epoch) bool {
 	return int(e.component) < len(*c) && (*c)[e.component] >= e.number
 }
 
+// learn adds an epoch, with all earlier ones of its component, to what is known.
 func (c *clock) learn(e epoch) {
 	if short := int(e.component) + 1 - len(*c); short > 0 {
 		*c = append(*c, make([]uint32, short)...)
@@ -30,6 +32,7 @@ func (c *clock) learn(e epoch) {
 	(*c)[e.component] = max((*c)[e.component], e.number)
 }
 
+// join adds everything that d knows.
 func (c *clock) join(d clock) {
 	for i, n := range d {
 		if n > 0 {
@@ -48,7 +51,7 @@ type stamp struct {
 
 // thread is the state of a PE: a sequence of operations with a vector clock.
 type thread struct {
-	round      int // the other fields are valid in this round
+	round      int // the round in which the other fields are valid
 	own        epoch
 	clock      clock
 	base       clock      // a copy of clock for stamps, nil if clock has changed since
@@ -80,10 +83,10 @@ type order struct {
 	pes          map[int32]bool    // the PEs that issue operations
 	threads      map[int32]*thread
 
-	// A round begins with a barrier that orders everything before everything after.
-	// The fields below describe the current round.
+	// A round begins at an operation that comes after everything before it and before
+	// everything after it. The fields below describe the current round.
 	round      int
-	roundStart oplog.ID // the operation of the barrier
+	roundStart oplog.ID // the operation at which the round begins
 	components int32
 	stamps     map[oplog.ID]stamp
 	accesses   []access // all accesses to memory

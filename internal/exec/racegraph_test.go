@@ -140,6 +140,7 @@ type launchNode struct {
 	node int
 }
 
+// graphNode is the issue of an operation, or an access of an asynchronous one.
 type graphNode struct {
 	op      *oplog.Op
 	mem     []oplog.Access
@@ -318,6 +319,7 @@ func (g *graph) blocks(op *oplog.Op) bool {
 	return false
 }
 
+// names reports whether id is an operand of op.
 func names(op *oplog.Op, id oplog.ID) bool {
 	for _, o := range op.Args {
 		if o.From == id {
@@ -361,6 +363,8 @@ func (g *graph) conflict(a, b int) bool {
 	return g.nodes[a].op.PE != g.nodes[b].op.PE && g.overlap(a, b)
 }
 
+// overlap reports whether two nodes touch a common byte, one of them writes, and the byte
+// did not become new scratch memory between them.
 func (g *graph) overlap(a, b int) bool {
 	if !g.nodes[a].isWrite && !g.nodes[b].isWrite {
 		return false

@@ -107,6 +107,7 @@ func (r *reference) write(op *oplog.Op) {
 	}
 }
 
+// inBox reports whether the element with index at is in the box of an operation.
 func inBox(op *oplog.Op, at []int) bool {
 	for i, x := range at {
 		if op.Box.Rank > 0 && x >= int(op.Box.Dim[i]) {

@@ -74,6 +74,7 @@ func (r *region) pages(f func(page, lo, hi int64)) {
 	}
 }
 
+// pagesOf calls f for each page of the bytes in [lo, hi).
 func pagesOf(lo, hi int64, f func(page, lo, hi int64)) {
 	for page := lo / pageBytes; page*pageBytes < hi; page++ {
 		f(page, max(lo, page*pageBytes), min(hi, (page+1)*pageBytes))

@@ -71,6 +71,7 @@ func (e *Executor) verify(op *oplog.Op) error {
 	return nil
 }
 
+// check returns what is wrong with an operation.
 func (e *Executor) check(op *oplog.Op) error {
 	switch op.Kind {
 	case oplog.Notify, oplog.WaitSignal, oplog.Barrier, oplog.Wait, oplog.TaskBegin, oplog.TaskEnd:
