@@ -41,7 +41,7 @@ type coder struct {
 	field int
 	vals  []int64
 
-	issue      simtime.Time // of the previous operation
+	issue      simtime.Time // issue time of the previous operation
 	maxRef     ID           // the last operation that any operation refers to
 	maxRefBy   int          // number of the operation that refers to maxRef
 	lastEffect ID           // operation of the previous effect

@@ -101,7 +101,8 @@ func TestTails(t *testing.T) {
 	}
 }
 
-// storeBoth converts the results of an operation that was computed in work to d.
+// storeBoth stores the result of an operation in d, for the reference and for the machine.
+// The operation was computed in work.
 func storeBoth(m *Matrix, t tile, work, d numeric.DType) (*Matrix, tile) {
 	if work == d {
 		return m, t

@@ -45,9 +45,9 @@ func combine(name string, a, b *Matrix, d numeric.DType, op func(x, xVar, y, yVa
 	return out
 }
 
-// Func computes y, a function of one number that the machine computes in several steps. An
-// error of one unit roundoff u in any step but the last changes y by some multiple of u;
-// steps is the sum of the squares of these multiples.
+// Func is a function of one number that the machine computes in several steps. It returns
+// the value y and steps. An error of one unit roundoff u in any step but the last changes
+// y by some multiple of u; steps is the sum of the squares of these multiples.
 type Func func(x float64) (y, steps float64)
 
 // GELU computes the tanh form, ½x(1 + tanh(√(2/π)(x + 0.044715x³))).

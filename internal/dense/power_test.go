@@ -107,8 +107,8 @@ func typical(r *rand.Rand, rows, cols int, d numeric.DType) *Matrix {
 
 // TestEqualTerms shows a limit of the model. When all terms are the same number, all
 // partial sums are rounded in the same direction, and errors add up. In f32 a correct
-// result is then beyond its tolerance, by 18 standard deviations. In f16 the rounding of
-// the result is much larger than this error.
+// result is then off by 18 standard deviations, which is beyond its tolerance. In f16 the
+// rounding of the result is much larger than this error.
 func TestEqualTerms(t *testing.T) {
 	const k = 1024
 	for d, want := range map[numeric.DType]int{f16: 0, bf16: 0, f32: 1} {

@@ -7,9 +7,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestErrorsOfOperands checks that the variances of an operand add to those of the result
-// the sum over their products with the squared derivatives, which the test computes as
-// differences.
+// TestErrorsOfOperands checks by how much the variances of an operand increase those of
+// the result: by the sum of each variance times the squared derivative. The test computes
+// derivatives as differences.
 func TestErrorsOfOperands(t *testing.T) {
 	gain := exactMatrix([]float64{1, -2, 0.5, 3, 1})
 	other := exactMatrix([]float64{2, 3, -1, 0.25, 5})

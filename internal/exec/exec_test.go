@@ -13,7 +13,7 @@ import (
 )
 
 // newFineGrained returns an executor that starts a goroutine for the smallest amount of
-// work, as large logs do.
+// work, so that short logs use threads as long ones do.
 func newFineGrained(log *oplog.Log, threads int) *Executor {
 	e := New(log, newMemories(), threads)
 	e.grain = 1

@@ -32,7 +32,7 @@ func (s *script) store(pe int32, mem ...oplog.Access) oplog.ID {
 
 func (s *script) send(pe int32) oplog.ID { return s.op(pe, oplog.Op{Kind: oplog.Send}) }
 
-// after logs an operation that names the operations from.
+// after logs an operation that has the operations in from as operands.
 func (s *script) after(pe int32, kind oplog.Kind, from ...oplog.ID) oplog.ID {
 	op := oplog.Op{Kind: kind}
 	for _, id := range from {

@@ -145,7 +145,7 @@ type graphNode struct {
 	op      *oplog.Op
 	mem     []oplog.Access
 	isWrite bool
-	when    oplog.ID // the first operation that can be ordered after the node
+	when    oplog.ID // the last operation that is issued before the node can happen
 }
 
 func (g *graph) addNode(n graphNode) int {
@@ -341,7 +341,7 @@ func (g *graph) addHardwareOrder(first, second *oplog.Op) {
 	}
 }
 
-// reach reports for each node whether it can be reached from a node.
+// reach reports for each node whether there is a path to it from a given node.
 func (g *graph) reach(from int) []bool {
 	seen := make([]bool, len(g.nodes))
 	work := []int{from}

@@ -313,8 +313,8 @@ func (p *logGenerator) matrix(d numeric.DType, m, n int32) oplog.Operand {
 	return oplog.Operand{Mem: p.mem(int(m*n) * d.Size()), Shape: shape(m, n), DType: d}
 }
 
-// send logs a send to the receive to. If to is 0, the first receive without a send gets
-// it; if there is none, a random value is sent.
+// send logs a send of the message for receive `to`. If to is 0, the message is for the
+// first receive without a send; if there is none, a random value is sent.
 func (p *logGenerator) send(to oplog.ID) {
 	if to == 0 && len(p.unsent) > 0 {
 		to, p.unsent = p.unsent[0], p.unsent[1:]

@@ -17,7 +17,7 @@ import (
 
 // Result is the outcome of a replay. `kernbench replay --format json` prints it as JSON.
 type Result struct {
-	Version  string       `json:"version"` // of the kernbench that replays
+	Version  string       `json:"version"` // version of the kernbench that replays the log
 	File     string       `json:"file"`
 	Recorded oplog.Header `json:"recorded"`
 	OK       bool         `json:"ok"`
