@@ -2,10 +2,10 @@ package numeric
 
 import "fmt"
 
-// Apply computes op element by element on args, which are of dtype d and of equal
-// element counts, into dst. Where takes a condition of U8 first; comparisons write
-// U8. dst may be one of args if its elements are of the same size, and must not
-// overlap them otherwise. It allocates nothing.
+// Apply computes op element by element and writes the results to dst. args have dtype d
+// and equal element counts. Where takes a condition of U8 first; comparisons write U8. dst
+// may be one of args if their elements have the same size; otherwise it must not overlap
+// them. Apply allocates nothing.
 func Apply(op Op, d DType, dst []byte, args ...[]byte) {
 	checkApply(op, d, dst, args)
 	switch {
@@ -41,7 +41,7 @@ func checkApply(op Op, d DType, dst []byte, args [][]byte) {
 	}
 }
 
-// kernel is the loops over elements of one Go type.
+// kernel holds the loops over elements of one Go type.
 type kernel struct {
 	apply  func(op Op, d DType, dst []byte, args [3][]byte)
 	reduce func(op Op, d DType, dst, src []byte, outer, n, inner int)
@@ -49,14 +49,15 @@ type kernel struct {
 
 func kernelOf[T number]() kernel { return kernel{apply[T], reduce[T]} }
 
-// kernels is, for each dtype, the loops over the type that its elements are computed in.
+// kernels holds, for each dtype, the loops over the Go type in which its elements are
+// computed.
 var kernels = [...]kernel{
 	F16: kernelOf[float32](), BF16: kernelOf[float32](), F32: kernelOf[float32](), F64: kernelOf[float64](),
 	I8: kernelOf[int8](), I16: kernelOf[int16](), I32: kernelOf[int32](), I64: kernelOf[int64](),
 	U8: kernelOf[uint8](), U16: kernelOf[uint16](), U32: kernelOf[uint32](), U64: kernelOf[uint64](),
 }
 
-// apply computes a block of elements at a time.
+// apply computes op, one block of elements at a time.
 func apply[T number](op Op, d DType, dst []byte, args [3][]byte) {
 	var operands [3][block]T
 	size, arity := d.Size(), op.Arity()

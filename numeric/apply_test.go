@@ -7,30 +7,31 @@ import (
 	"testing"
 )
 
-var elementwise = []Op{Add, Sub, Mul, Div, Maximum, Minimum, Lt, Le, Gt, Ge, Eq, Ne, Neg, Abs, Sqrt, FMA, Clamp, Where, BitAnd, BitOr, BitXor}
+var elementwiseOps = []Op{Add, Sub, Mul, Div, Maximum, Minimum, Lt, Le, Gt, Ge, Eq, Ne, Neg, Abs, Sqrt, FMA, Clamp, Where, BitAnd, BitOr, BitXor}
 
-// Exact operations: every tuple of special values, then drawn ones of all kinds of
-// length.
+// TestApply compares exact operations with the reference: for every tuple of special
+// values, and for random values of several lengths.
 func TestApply(t *testing.T) {
-	bothWays(t, func(t *testing.T) {
-		for _, op := range elementwise {
+	withAndWithoutVector(t, func(t *testing.T) {
+		for _, op := range elementwiseOps {
 			for _, d := range DTypes {
 				if !Supports(op, d) {
 					continue
 				}
 				if !vector || op <= Minimum {
-					checkApplied(t, op, d, tuples(op, d))
+					checkApplyResult(t, op, d, allTuples(op, d))
 				}
 				r := newRand(uint64(op)<<8 | uint64(d))
 				for _, n := range []int{0, 1, 2, 7, 8, 9, 31, 127, 128, 129, 300} {
-					checkApplied(t, op, d, drawArgs(r, op, d, n))
+					checkApplyResult(t, op, d, drawArgs(r, op, d, n))
 				}
 			}
 		}
 	})
 }
 
-// Products halfway between two values, and addends that decide, however small.
+// TestFMARoundsOnce checks FMA for products halfway between two values, where even the
+// smallest addend decides the rounding.
 func TestFMARoundsOnce(t *testing.T) {
 	for d, digits := range map[DType]int{F16: 11, BF16: 8, F32: 24, F64: 53} {
 		var args [3][]uint64
@@ -49,12 +50,12 @@ func TestFMARoundsOnce(t *testing.T) {
 				setBits(d, values[a], i, bits)
 			}
 		}
-		checkApplied(t, FMA, d, values)
+		checkApplyResult(t, FMA, d, values)
 	}
 }
 
-// tuples are arguments that hold every combination of specials.
-func tuples(op Op, d DType) [][]byte {
+// allTuples returns arguments that contain every combination of specials.
+func allTuples(op Op, d DType) [][]byte {
 	n := 1
 	for i := range op.Arity() {
 		n *= len(specials(argType(op, d, i)))
@@ -73,11 +74,13 @@ func tuples(op Op, d DType) [][]byte {
 	return args
 }
 
-func checkApplied(t *testing.T, op Op, d DType, args [][]byte) {
+// checkApplyResult compares the result of Apply with the reference, and checks that the
+// arguments are unchanged.
+func checkApplyResult(t *testing.T, op Op, d DType, args [][]byte) {
 	t.Helper()
 	to := op.Result(d)
 	n := len(args[0]) / argType(op, d, 0).Size()
-	dst, check := guarded(t, n%3, n*to.Size())
+	dst, check := newGuarded(t, n%3, n*to.Size())
 	before := make([][]byte, len(args))
 	for i := range args {
 		before[i] = slices.Clone(args[i])
@@ -106,10 +109,10 @@ func checkApplied(t *testing.T, op Op, d DType, args [][]byte) {
 	}
 }
 
-// The destination may be an argument.
+// TestApplyInPlace checks that the destination may be an argument.
 func TestApplyInPlace(t *testing.T) {
-	bothWays(t, func(t *testing.T) {
-		for _, op := range elementwise {
+	withAndWithoutVector(t, func(t *testing.T) {
+		for _, op := range elementwiseOps {
 			for _, d := range DTypes {
 				if !Supports(op, d) || op.IsComparison() && d.Size() != 1 {
 					continue
@@ -126,7 +129,8 @@ func TestApplyInPlace(t *testing.T) {
 	})
 }
 
-// Maximum and its like, said outright rather than by a reference.
+// TestSpecialResults checks results for special operands against explicit bit patterns,
+// not against a reference.
 func TestSpecialResults(t *testing.T) {
 	const zero, minusZero, one, quiet = 0, 0x8000, 0x3c00, 0x7e00
 	for _, c := range []struct {
@@ -162,7 +166,7 @@ func TestSpecialResults(t *testing.T) {
 		{Tanh, []uint64{0xfc00}, 0xbc00},
 		{Tanh, []uint64{0xffff}, quiet},
 	} {
-		for _, n := range []int{1, 8} { // in Go, and where there is any in assembly
+		for _, n := range []int{1, 8} { // Go converts one element, assembly eight if there is any
 			args := make([][]byte, len(c.args))
 			for a, bits := range c.args {
 				of := argType(c.op, F16, a)
@@ -180,6 +184,7 @@ func TestSpecialResults(t *testing.T) {
 	}
 }
 
+// TestMisusePanics checks that mistakes of the caller panic with a message.
 func TestMisusePanics(t *testing.T) {
 	two, four := make([]byte, 2), make([]byte, 4)
 	for name, f := range map[string]func(){

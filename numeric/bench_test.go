@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
-// The ratio benchmarks compare with what one would write first, in the same run,
-// and fail when the ratio is below what is promised.
+// The smallest permitted ratios. The ratio benchmarks compare with the simplest code in
+// the same run, and fail below these ratios.
 const (
 	minDotRatio    = 4
 	minF16AddRatio = 10
 )
 
-// naiveDot is the product as one writes it first: i, j, k.
+// naiveDot computes a product with three simple loops: i, j, k.
 func naiveDot(acc, a, b []float32, m, k, n int) {
 	for i := range m {
 		for j := range n {
@@ -28,6 +28,7 @@ func naiveDot(acc, a, b []float32, m, k, n int) {
 	}
 }
 
+// BenchmarkDotRatio compares Dot with three simple loops.
 func BenchmarkDotRatio(b *testing.B) {
 	const n = 256
 	x, y, acc := random(1, F32, n*n), random(2, F32, n*n), random(3, F32, n*n)
@@ -37,7 +38,7 @@ func BenchmarkDotRatio(b *testing.B) {
 		func() { naiveDot(facc, fx, fy, n, n, n) })
 }
 
-// scalarAddF16 is the sum as one writes it first: convert, add, convert.
+// scalarAddF16 computes a sum in the simplest way: convert, add, convert.
 func scalarAddF16(dst, x, y []byte) {
 	for i := 0; i < len(dst); i += 2 {
 		sum := F16ToF32(binary.LittleEndian.Uint16(x[i:])) + F16ToF32(binary.LittleEndian.Uint16(y[i:]))
@@ -45,6 +46,7 @@ func scalarAddF16(dst, x, y []byte) {
 	}
 }
 
+// BenchmarkF16AddRatio compares a sum of f16 with scalar code.
 func BenchmarkF16AddRatio(b *testing.B) {
 	const n = 64 << 10
 	x, y, dst := random(1, F16, n), random(2, F16, n), make([]byte, 2*n)
@@ -53,8 +55,8 @@ func BenchmarkF16AddRatio(b *testing.B) {
 		func() { scalarAddF16(dst, x, y) })
 }
 
-// compareTimes times ours and a baseline in alternation and takes the best round of
-// each, so that a busy neighbour disturbs both alike.
+// compareTimes measures ours and a baseline in alternation and uses the best round of
+// each, so that other load on the machine affects both equally.
 func compareTimes(b *testing.B, least float64, name string, steps int, ours, theirs func()) {
 	if !vector {
 		b.Skip("no AVX2 and F16C: nothing is promised")
@@ -71,7 +73,7 @@ func compareTimes(b *testing.B, least float64, name string, steps int, ours, the
 		}
 	}
 	ratio := float64(best[1]) / float64(best[0])
-	b.ReportMetric(0, "ns/op") // of both together: meaningless
+	b.ReportMetric(0, "ns/op") // the time of both together means nothing
 	b.ReportMetric(float64(best[0].Nanoseconds()), "ns/ours")
 	b.ReportMetric(float64(best[1].Nanoseconds()), "ns/"+name)
 	b.ReportMetric(ratio, "x")
@@ -80,7 +82,7 @@ func compareTimes(b *testing.B, least float64, name string, steps int, ours, the
 	}
 }
 
-// BenchmarkDot is products by dtype and size; 32×64×32 is a tile of the default
+// BenchmarkDot measures products by dtype and size; 32×64×32 is a tile of the default
 // machine.
 func BenchmarkDot(b *testing.B) {
 	for _, d := range []DType{F16, BF16, F32, F64, I8, I32} {
@@ -98,7 +100,7 @@ func BenchmarkDot(b *testing.B) {
 	}
 }
 
-// BenchmarkApply is operations by dtype on a tile of 4 Ki elements.
+// BenchmarkApply measures operations by dtype on a tile of 4 Ki elements.
 func BenchmarkApply(b *testing.B) {
 	const n = 4 << 10
 	for _, d := range []DType{F16, F32, F64, I32} {
@@ -165,7 +167,7 @@ func perElement(b *testing.B, n int) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*n), "ns/element")
 }
 
-// random is n elements between -2 and 2, or small integers.
+// random returns n elements: floats between -2 and 2, or small integers.
 func random(seed uint64, d DType, n int) []byte {
 	r := newRand(seed)
 	buf := make([]byte, n*d.Size())

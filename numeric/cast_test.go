@@ -8,8 +8,9 @@ import (
 	"testing"
 )
 
+// TestCast compares conversions between all dtypes with the reference.
 func TestCast(t *testing.T) {
-	bothWays(t, func(t *testing.T) {
+	withAndWithoutVector(t, func(t *testing.T) {
 		for _, from := range DTypes {
 			for _, to := range DTypes {
 				if vector && max(from, to) > F32 {
@@ -28,8 +29,8 @@ func TestCast(t *testing.T) {
 	})
 }
 
-// boundaries are elements of from around those where conversion to the integer or
-// narrower float to saturates, wraps or rounds.
+// boundaries returns elements of from near the values where the conversion to the integer
+// or narrower float to saturates, wraps or rounds.
 func boundaries(from, to DType) []uint64 {
 	var all []uint64
 	for _, exponent := range []int{7, 8, 11, 15, 16, 24, 31, 32, 53, 63, 64} {
@@ -38,7 +39,7 @@ func boundaries(from, to DType) []uint64 {
 			v.Add(v, big.NewInt(delta))
 			for range 2 {
 				if from.IsFloat() {
-					all = append(all, nearest(from, new(big.Float).SetPrec(exactly).SetInt(v)))
+					all = append(all, nearest(from, new(big.Float).SetPrec(exactPrec).SetInt(v)))
 				} else {
 					all = append(all, intBits(from, v))
 				}
@@ -46,7 +47,7 @@ func boundaries(from, to DType) []uint64 {
 			}
 		}
 	}
-	if !from.IsFloat() && from.Size() == 8 && to.IsFloat() { // just beside a midpoint
+	if !from.IsFloat() && from.Size() == 8 && to.IsFloat() { // next to a midpoint
 		for _, fraction := range []uint{53, 24, 11, 8} {
 			middle := uint64(1)<<62 | 1<<(62-fraction)
 			all = append(all, middle-1, middle, middle+1, middle|1<<(63-fraction), 2*middle+1)
@@ -61,7 +62,7 @@ func checkCast(t *testing.T, to, from DType, values []uint64) {
 	for i, bits := range values {
 		setBits(from, src, i, bits)
 	}
-	dst, check := guarded(t, 1, len(values)*to.Size())
+	dst, check := newGuarded(t, 1, len(values)*to.Size())
 	Cast(to, dst, from, src)
 	check()
 	for i, bits := range values {
@@ -108,7 +109,7 @@ func refTruncate(to DType, x float64) uint64 {
 	return intBits(to, v)
 }
 
-// Set is Cast from F64, and Get to it.
+// TestGetSet checks that Set converts as Cast from F64 does, and Get as Cast to F64.
 func TestGetSet(t *testing.T) {
 	r := newRand(5)
 	for _, d := range DTypes {
@@ -171,7 +172,7 @@ func TestEqual(t *testing.T) {
 					Set(d, a, i, v)
 				}
 				for i, v := range c.b {
-					if Set(d, b, i, v); v != v { // another NaN
+					if Set(d, b, i, v); v != v { // make it a different NaN
 						setBits(d, b, i, bitsAt(d, b, i)|1|1<<(8*d.Size()-1))
 					}
 				}
@@ -186,8 +187,10 @@ func TestEqual(t *testing.T) {
 	}
 }
 
+// TestCastInPlace checks that the destination may be the source if the dtypes have the
+// same size.
 func TestCastInPlace(t *testing.T) {
-	bothWays(t, func(t *testing.T) {
+	withAndWithoutVector(t, func(t *testing.T) {
 		src := draw(newRand(3), BF16, 100)
 		want := make([]byte, len(src))
 		Cast(I16, want, BF16, src)

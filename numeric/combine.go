@@ -2,23 +2,26 @@ package numeric
 
 import "fmt"
 
-// Combine computes op, one of Add, Mul, Maximum and Minimum, of x and y, elements of
-// dtype d, and writes the result to dst, one place or two. Same bits as [Apply]. x
-// and y may each be one of dst; nothing may overlap otherwise.
+// Combine computes op, one of Add, Mul, Maximum and Minimum, of x and y, elements of dtype
+// d, and writes the result to one or two destinations. The result has the same bits as
+// that of [Apply]. x and y may each be one of dst; apart from that, slices must not
+// overlap.
 //
-// It allocates nothing if it is called by name. For a call through a variable the
-// compiler has to put the list of destinations on the heap.
+// Combine allocates nothing if it is called by name. For a call through a variable, the
+// compiler allocates the list of destinations on the heap.
 func Combine(op Op, d DType, x, y []byte, dst ...[]byte) {
 	combineInto(op, d, x, y, dst, false)
 }
 
-// CombineStreaming is Combine with stores that go past the caches, for results that
-// do not fit there. In place it gains nothing. Whoever sees a later store sees these.
-// Places whose elements don't begin a line of the cache together get plain stores.
+// CombineStreaming combines like Combine, with stores that bypass the caches. Use it for
+// results that do not fit into the caches; in place it is not faster. A core that sees a
+// later store also sees these stores. If the destinations do not reach the start of a
+// cache line at the same element, plain stores are used.
 func CombineStreaming(op Op, d DType, x, y []byte, dst ...[]byte) {
 	combineInto(op, d, x, y, dst, true)
 }
 
+// combineInto implements Combine and CombineStreaming.
 func combineInto(op Op, d DType, x, y []byte, dst [][]byte, streaming bool) {
 	checkCombine(op, d, x, y, dst)
 	var also []byte

@@ -1,24 +1,24 @@
 package numeric
 
-// group is the bytes of each operand that the assembly combines at a time.
+// group is the number of bytes of each operand that the assembly combines at a time.
 const group = 128
 
 // combineVector computes op of x and y into dst, and into also unless that is nil, if
-// there is assembly for it. It says whether there is. Streaming stores have to be
-// aligned: if dst and also don't come to that at the same element, plain ones do.
+// there is assembly for it. It reports whether there is. Streaming stores must be aligned:
+// if dst and also do not become aligned at the same element, plain stores are used.
 func combineVector(op Op, d DType, dst, also, x, y []byte, streaming bool) bool {
-	if !vector || !vectorised(op, d) {
+	if !vector || !isVectorised(op, d) {
 		return false
 	}
 	from := 0
 	if streaming {
-		from = min(untilAligned(dst), len(dst))
-		if streaming = from%d.Size() == 0 && (also == nil || untilAligned(also) == untilAligned(dst)); !streaming {
+		from = min(bytesToAlign(dst), len(dst))
+		if streaming = from%d.Size() == 0 && (also == nil || bytesToAlign(also) == bytesToAlign(dst)); !streaming {
 			from = 0
 		}
 	}
 	groups := (len(dst) - from) / group
-	combineFew(op, d, dst, also, x, y, 0, from)
+	combinePadded(op, d, dst, also, x, y, 0, from)
 	if groups > 0 {
 		var second *byte
 		if also != nil {
@@ -26,13 +26,12 @@ func combineVector(op Op, d DType, dst, also, x, y []byte, streaming bool) bool 
 		}
 		combineGroups(op, d, &dst[from], second, &x[from], &y[from], groups, streaming)
 	}
-	combineFew(op, d, dst, also, x, y, from+groups*group, len(dst))
+	combinePadded(op, d, dst, also, x, y, from+groups*group, len(dst))
 	return true
 }
 
-// combineFew combines the bytes at from to to, fewer than a group, in a group that is
-// padded.
-func combineFew(op Op, d DType, dst, also, x, y []byte, from, to int) {
+// combinePadded combines the bytes in [from, to), fewer than a group, in a padded group.
+func combinePadded(op Op, d DType, dst, also, x, y []byte, from, to int) {
 	if from == to {
 		return
 	}
@@ -46,7 +45,8 @@ func combineFew(op Op, d DType, dst, also, x, y []byte, from, to int) {
 	}
 }
 
-func vectorised(op Op, d DType) bool {
+// isVectorised reports whether there is assembly for op on dtype d.
+func isVectorised(op Op, d DType) bool {
 	switch d {
 	case F16, BF16, F32, F64:
 		return op <= Minimum
@@ -59,6 +59,7 @@ func vectorised(op Op, d DType) bool {
 	}
 }
 
+// combineGroups combines whole groups with the function for dtype d.
 func combineGroups(op Op, d DType, dst, also, x, y *byte, groups int, streaming bool) {
 	switch d {
 	case F16:
@@ -76,9 +77,9 @@ func combineGroups(op Op, d DType, dst, also, x, y *byte, groups int, streaming 
 	}
 }
 
-// The functions below do whole groups, at least one, into dst and, unless that is
-// nil, also, which have to be aligned if they are streaming. Those of floats do Add
-// to Minimum, combineI32 Add, Maximum and Minimum, combineI64 Add.
+// The functions below combine whole groups, at least one, into dst and, unless it is nil,
+// into also. For streaming, dst and also must be aligned. The functions for floats support
+// Add to Minimum, combineI32 supports Add, Maximum and Minimum, and combineI64 Add.
 
 //go:noescape
 func combineF16(op Op, dst, also, x, y *byte, groups int, streaming bool)

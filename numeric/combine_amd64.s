@@ -1,9 +1,9 @@
 #include "go_asm.h"
 #include "textflag.h"
 
-// The loops of this file take four vectors at a time: operands in Y0 to Y3 and in Y4
-// to Y7, results in Y0 to Y3. Y8 to Y10 are for use in between; Y15 is the NaN to
-// write, and Y12 to Y14 are what bf16 needs.
+// The loops of this file process four vectors at a time. The operands are in Y0 to Y3 and
+// in Y4 to Y7, the results in Y0 to Y3. Y8 to Y10 are temporaries, Y15 holds the NaN to
+// write, and Y12 to Y14 hold constants for bf16.
 
 #define NANS32 \
 	MOVL $const_nanF32, AX \
@@ -15,19 +15,22 @@
 	VMOVQ AX, X15 \
 	VPBROADCASTQ X15, Y15
 
-// Y14 and Y13 are what rounding to bf16 adds: the last digit kept, and just under
-// half of it. Y12 is the half of a word that bf16 keeps.
+// HALVES sets the constants for bf16. Rounding adds the lowest kept bit (mask Y14) and
+// 0x7fff (Y13), just under half of that bit. Y12 masks the half of a word that bf16 keeps.
 #define HALVES \
 	VPCMPEQD Y12, Y12, Y12 \
 	VPSRLD $31, Y12, Y14 \
 	VPSRLD $17, Y12, Y13 \
 	VPSLLD $16, Y12, Y12
 
-// Operations: x becomes op of x and y, a NaN where an operand or the result is one.
+// Operations: they set x to op of x and y, or to a NaN where an operand or the result is
+// NaN.
 //
-// Of equal or unordered operands the instructions for maxima and minima return the
-// second, hence both orders. Ordered, they differ at most in the sign of zero;
-// unordered, one of them is NaN, which "or" keeps and "and" may not.
+// For equal or unordered operands, the instructions for maxima and minima return the
+// second operand. Therefore both orders are computed. For ordered operands, the two
+// results differ at most in the sign of zero: "and" gives +0, "or" gives -0. For unordered
+// operands, one of the results is NaN. "or" keeps the NaN. "and" may not, so maxima
+// set all bits where the operands are unordered.
 
 #define ADD32(x, y) VADDPS y, x, x
 #define SUB32(x, y) VSUBPS y, x, x
@@ -64,8 +67,8 @@
 #define MINI32(x, y) VPMINSD y, x, x
 #define ADDI64(x, y) VPADDQ y, x, x
 
-// NaNs are rare: a test of four vectors, two in each comparison, jumps over writing
-// the NaN of Y15 in place of every one.
+// NAN32 and NAN64 replace every NaN by that in Y15. NaNs are rare: a test of all four
+// vectors, two in each comparison, skips the replacement.
 
 #define ONE32(x) VCMPPS $3, x, x, Y4; VBLENDVPS Y4, Y15, x, x
 #define NAN32 \
@@ -109,7 +112,7 @@
 #define STORE(to) MOVES(VMOVDQU, to)
 #define STREAM(to) MOVES(VMOVNTDQ, to)
 
-// Loops over halves are too long for the processor to look far ahead in them.
+// The loops over f16 and bf16 are too long for the processor to prefetch far enough ahead.
 #define AHEAD(from) PREFETCHT0 1024(from)
 
 #define LOADF16(from, a, b, c, d) \
@@ -133,8 +136,8 @@
 	VMOVNTDQ X6, 32(to) \
 	VMOVNTDQ X7, 48(to)
 
-// The elements of even and of odd places go into different vectors: each bf16 is
-// half of a word where it lies, and no lanes have to be crossed.
+// LOADBF16 loads elements with even and with odd index into different vectors. Each bf16
+// is then one half of its word, and elements need not cross lanes.
 #define LOADBF16(from, a, b, c, d) \
 	AHEAD(from) \
 	VMOVDQU (from), b \
@@ -160,8 +163,8 @@
 #define STOREBF16(to) VMOVDQU Y0, (to); VMOVDQU Y2, 32(to)
 #define STREAMBF16(to) VMOVNTDQ Y0, (to); VMOVNTDQ Y2, 32(to)
 
-// Branches on the operation, in every turn of the loop, are always foreseen and cost
-// nothing beside the loads.
+// The branches on the operation, in every iteration, are always predicted and cost nothing
+// compared with the loads.
 
 #define FOUR(OP) \
 	OP(Y0, Y4) \
@@ -215,7 +218,7 @@ min: \
 
 #define OPSI64 FOUR(ADDI64)
 
-// COMBINE is the rest of a function.
+// COMBINE loads the arguments and is the loop and the end of a function.
 #define COMBINE(LOAD, OPS, NAN, PACK, STORE, STREAM, bytes) \
 	MOVBLZX op+0(FP), BX \
 	MOVQ dst+8(FP), DI \

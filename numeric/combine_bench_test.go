@@ -5,18 +5,19 @@ import (
 	"testing"
 )
 
-// Bytes of an operand: three of them stay in the second cache, or in none.
+// Sizes of an operand in bytes: three operands fit into the second-level cache, or into no
+// cache.
 const (
-	cached = 64 << 10
-	large  = 64 << 20
+	cachedBytes = 64 << 10
+	largeBytes  = 64 << 20
 )
 
-// BenchmarkCombine is the bytes of one operand in a time.
+// BenchmarkCombine measures the bandwidth in bytes of one operand.
 func BenchmarkCombine(b *testing.B) {
-	for _, size := range []int{cached, large} {
+	for _, size := range []int{cachedBytes, largeBytes} {
 		dst, also := make([]byte, size), make([]byte, size)
 		for _, d := range []DType{F32, F16, BF16, F64, I32} {
-			x, y := repeated(1, d, size), repeated(2, d, size)
+			x, y := repeatRandom(1, d, size), repeatRandom(2, d, size)
 			for _, op := range []Op{Add, Maximum} {
 				for _, c := range []struct {
 					name string
@@ -36,15 +37,15 @@ func BenchmarkCombine(b *testing.B) {
 }
 
 func BenchmarkCopyStreaming(b *testing.B) {
-	for _, size := range []int{cached, large} {
-		src, dst := repeated(1, U8, size), make([]byte, size)
+	for _, size := range []int{cachedBytes, largeBytes} {
+		src, dst := repeatRandom(1, U8, size), make([]byte, size)
 		b.Run(fmt.Sprintf("%dKiB/copy", size>>10), func(b *testing.B) { timeBytes(b, size, func() { copy(dst, src) }) })
 		b.Run(fmt.Sprintf("%dKiB/streaming", size>>10), func(b *testing.B) { timeBytes(b, size, func() { CopyStreaming(dst, src) }) })
 	}
 }
 
 func timeBytes(b *testing.B, size int, f func()) {
-	f() // has the memory there
+	f() // allocate the pages
 	b.ReportAllocs()
 	for b.Loop() {
 		f()
@@ -52,10 +53,10 @@ func timeBytes(b *testing.B, size int, f func()) {
 	b.ReportMetric(float64(size)*float64(b.N)/float64(b.Elapsed().Nanoseconds()), "GB/s")
 }
 
-// repeated is some random elements over and over: drawing so many takes long.
-func repeated(seed uint64, d DType, size int) []byte {
+// repeatRandom repeats a few random elements, because drawing all of them takes long.
+func repeatRandom(seed uint64, d DType, size int) []byte {
 	buf := make([]byte, size)
-	for n := copy(buf, random(seed, d, cached/d.Size())); n < size; n *= 2 {
+	for n := copy(buf, random(seed, d, cachedBytes/d.Size())); n < size; n *= 2 {
 		copy(buf[n:], buf[:n])
 	}
 	return buf

@@ -7,32 +7,34 @@ import (
 	"testing"
 )
 
-var combining = []Op{Add, Mul, Maximum, Minimum}
+var combineOps = []Op{Add, Mul, Maximum, Minimum}
 
-// combineOperands are drawn elements, many of them NaN, and for the assembly, which
-// has a shorter way by groups without one, elements that give none.
+// combineOperands returns pairs of operands: random elements, many of them NaN, and, for
+// the assembly, which has a shorter path for groups without NaN, elements that give no
+// NaN.
 func combineOperands(d DType, n int) [][2][]byte {
 	r := newRand(uint64(d))
-	return [][2][]byte{{draw(r, d, n), draw(r, d, n)}, {random(1, d, n), random(2, d, n)}}[:1+count(vector)]
+	return [][2][]byte{{draw(r, d, n), draw(r, d, n)}, {random(1, d, n), random(2, d, n)}}[:1+boolToInt(vector)]
 }
 
-// Every length up to some groups, and some that are longer, to one place and to two,
-// at all kinds of address, into the operands too: the bits of Apply in Go.
+// TestCombine checks that Combine and CombineStreaming give the same bits as Apply in Go:
+// for short and long operands, with one and two destinations, at aligned and unaligned
+// addresses, and in place.
 func TestCombine(t *testing.T) {
 	lengths := []int{1000, 4099}
 	for n := range 201 {
 		lengths = append(lengths, n)
 	}
-	bothWays(t, func(t *testing.T) {
+	withAndWithoutVector(t, func(t *testing.T) {
 		for _, d := range DTypes {
-			for _, op := range combining {
+			for _, op := range combineOps {
 				r := newRand(uint64(op)<<8 | uint64(d))
 				for _, operands := range combineOperands(d, slices.Max(lengths)) {
 					want := make([]byte, len(operands[0]))
 					withoutVector(func() { Apply(op, d, want, operands[0], operands[1]) })
 					for _, n := range lengths {
 						size := n * d.Size()
-						checkCombined(t, r, op, d, operands[0][:size], operands[1][:size], want[:size])
+						checkCombineResult(t, r, op, d, operands[0][:size], operands[1][:size], want[:size])
 					}
 				}
 			}
@@ -40,34 +42,34 @@ func TestCombine(t *testing.T) {
 	})
 }
 
-func checkCombined(t *testing.T, r *rand.Rand, op Op, d DType, x, y, want []byte) {
+func checkCombineResult(t *testing.T, r *rand.Rand, op Op, d DType, x, y, want []byte) {
 	t.Helper()
 	for i, combine := range []func(Op, DType, []byte, []byte, ...[]byte){Combine, CombineStreaming} {
 		name := []string{"Combine", "CombineStreaming"}[i]
 		for _, c := range []struct {
 			places int
-			inX    int // which place is x, or -1
-			inY    int
+			inX    int // index of the destination that is also x, or -1
+			inY    int // index of the destination that is also y, or -1
 		}{{1, -1, -1}, {1, 0, -1}, {1, -1, 0}, {2, -1, -1}, {2, 1, -1}, {2, 1, 0}} {
-			// Mostly what streaming wants: both at the same distance from a line.
+			// Mostly both have the same offset in a cache line, which streaming needs.
 			off := r.IntN(64/d.Size()) * d.Size()
 			offsets := [][]int{{0, 0}, {off, off}, {off, 32}, {1, 3}}[r.IntN(4)]
 			var dst [][]byte
 			var untouched []func()
 			for i := range c.places {
-				place, check := guarded(t, offsets[i], len(x))
+				place, check := newGuarded(t, offsets[i], len(x))
 				dst, untouched = append(dst, place), append(untouched, check)
 			}
-			from, and := x, y
+			left, right := x, y
 			if c.inX >= 0 {
-				from = dst[c.inX]
-				copy(from, x)
+				left = dst[c.inX]
+				copy(left, x)
 			}
 			if c.inY >= 0 {
-				and = dst[c.inY]
-				copy(and, y)
+				right = dst[c.inY]
+				copy(right, y)
 			}
-			combine(op, d, from, and, dst...)
+			combine(op, d, left, right, dst...)
 			for i := range dst {
 				untouched[i]()
 				if !slices.Equal(dst[i], want) {
@@ -81,7 +83,8 @@ func checkCombined(t *testing.T, r *rand.Rand, op Op, d DType, x, y, want []byte
 	}
 }
 
-// A NaN is seen wherever in a group it is, in either operand.
+// TestCombineSeesEveryNaN checks that a NaN at any index of a group, in either operand,
+// gives NaN.
 func TestCombineSeesEveryNaN(t *testing.T) {
 	for _, d := range []DType{F16, BF16, F32, F64} {
 		const n = 128
@@ -104,17 +107,18 @@ func TestCombineSeesEveryNaN(t *testing.T) {
 	}
 }
 
-// It copies as many bytes as the shorter slice has, as copy does.
+// TestCopyStreaming checks that CopyStreaming copies as many bytes as the shorter slice
+// has, as copy does.
 func TestCopyStreaming(t *testing.T) {
 	all := random(1, U8, 9999)
 	lengths := []int{4096, 9996}
 	for n := range 400 {
 		lengths = append(lengths, n)
 	}
-	bothWays(t, func(t *testing.T) {
+	withAndWithoutVector(t, func(t *testing.T) {
 		for _, n := range lengths {
 			for _, offset := range []int{0, 1, 32, 63} {
-				dst, untouched := guarded(t, offset, n)
+				dst, untouched := newGuarded(t, offset, n)
 				CopyStreaming(dst, all[3:])
 				untouched()
 				if want := all[3 : 3+n]; !slices.Equal(dst, want) {
@@ -126,6 +130,7 @@ func TestCopyStreaming(t *testing.T) {
 	})
 }
 
+// TestCombineMisusePanics checks the messages of panics for mistakes of the caller.
 func TestCombineMisusePanics(t *testing.T) {
 	two, four := make([]byte, 2), make([]byte, 4)
 	for _, c := range []struct {

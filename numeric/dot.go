@@ -5,48 +5,49 @@ import (
 	"sync"
 )
 
-// A product is computed in panels, copied to where they lie close together, in the
-// type they are computed in: dotRows × dotDepth of a and dotDepth × dotWidth of b.
-// They stay in the processor's caches while each is used many times.
+// A product is computed in panels: dotRows × dotDepth of a and dotDepth × dotWidth of b.
+// They are copied to contiguous memory in the type in which they are computed. Panels stay
+// in the processor caches while each is used many times.
 const (
 	dotRows  = 64
 	dotDepth = 128
 	dotWidth = 128
-	dotCols  = 16 // columns at a time: two vectors of float32, the assembly depends on it
+	dotCols  = 16 // columns at a time: two vectors of float32; the assembly depends on it
 
-	// dotPitch is how far the rows of b's panel are apart: not a power of two, for
-	// their columns to lie in different sets of the cache.
+	// dotPitch is the distance between rows of the panel of b, in elements. It is not a
+	// power of two, so that the elements of a column are in different cache sets.
 	dotPitch = dotWidth + dotCols
 )
 
+// panels holds copies of panels of both operands.
 type panels[T number] struct {
 	a    [dotRows * dotDepth]T
 	b    [dotDepth * dotPitch]T
-	sums [dotRows * dotCols]T // of columns at the right edge, or without assembly
+	sums [dotRows * dotCols]T // for columns at the right edge, or without assembly
 }
 
-// multipliers computes products, by their dtype.
+// multipliers holds the functions that compute products, by the dtype of the product.
 var multipliers = [...]func(p product){
 	F32: multiplier[float32](), F64: multiplier[float64](), I32: multiplier[int32](), I64: multiplier[int64](),
 }
 
-// DotType returns the dtype of a matrix product of operands of dtype d: F32 for f16,
-// bf16 and f32, F64 for f64, and for integers, signed or not, I64 if they have 64
-// bits, I32 otherwise.
+// DotType returns the dtype of a matrix product of operands of dtype d: F32 for f16, bf16
+// and f32, F64 for f64. For integers, signed or not, it is I64 if they have 64 bits, and
+// I32 otherwise.
 func DotType(d DType) DType {
 	switch {
 	case d.IsFloat():
-		return max(d, F32) // F64 comes after it
+		return max(d, F32) // F64 is greater than F32
 	case d.Size() == 8:
 		return I64
 	}
 	return I32
 }
 
-// Dot adds to acc, m×n elements of dtype DotType(d), the matrix product of a, m×k,
-// and b, k×n, both of dtype d. Each element of acc gets its products in ascending
-// k, one at a time, each rounded before it is added; integers wrap. acc must not
-// overlap a or b.
+// Dot adds to acc, m×n elements of dtype DotType(d), the matrix product of a, m×k, and b,
+// k×n, both of dtype d. The products are added to each element of acc in ascending k, one
+// at a time, and each is rounded before it is added. Integers wrap. acc must not overlap a
+// or b.
 func Dot(d DType, acc, a, b []byte, m, k, n int) {
 	checkShape("Dot to", DotType(d), acc, m, n, 1)
 	checkShape("Dot of a left operand of", d, a, m, k, 1)
@@ -54,14 +55,15 @@ func Dot(d DType, acc, a, b []byte, m, k, n int) {
 	multipliers[DotType(d)](product{d, acc, a, b, m, k, n})
 }
 
-// product is the arguments of Dot.
+// product holds the arguments of Dot.
 type product struct {
 	d         DType
 	acc, a, b []byte
 	m, k, n   int
 }
 
-// multiplier returns a function that computes products with panels of T, which it uses again.
+// multiplier returns a function that computes products with panels of T. The function
+// reuses the panels.
 func multiplier[T number]() func(p product) {
 	pool := sync.Pool{New: func() any { return new(panels[T]) }}
 	return func(p product) {
@@ -71,8 +73,9 @@ func multiplier[T number]() func(p product) {
 	}
 }
 
+// multiply computes a product, panel by panel.
 func (buf *panels[T]) multiply(p *product) {
-	for k := 0; k < p.k; k += dotDepth { // outermost: ascending for every element
+	for k := 0; k < p.k; k += dotDepth { // the outermost loop, so that k ascends for every element
 		depth := min(dotDepth, p.k-k)
 		for j := 0; j < p.n; j += dotWidth {
 			width := min(dotWidth, p.n-j)
@@ -92,8 +95,8 @@ func (buf *panels[T]) multiply(p *product) {
 	}
 }
 
-// addProducts adds to rows × cols elements of acc from (i, j+c) on the products of
-// a's panel with b's from column c on.
+// addProducts adds to rows × cols elements of acc, from (i, j+c) on, the products of the
+// panel of a with the panel of b, from column c on.
 func (buf *panels[T]) addProducts(p *product, i, j, c, rows, depth, cols int) {
 	to := DotType(p.d)
 	acc, stride := p.acc[(i*p.n+j+c)*to.Size():], p.n*to.Size()
@@ -113,7 +116,7 @@ func (buf *panels[T]) addProducts(p *product, i, j, c, rows, depth, cols int) {
 	}
 }
 
-// convert is load, to the type that products are added in.
+// convert converts elements to the type in which products are added.
 func convert[T number](d DType, dst []T, src []byte) {
 	switch d {
 	case I8:
@@ -132,13 +135,13 @@ func convert[T number](d DType, dst []T, src []byte) {
 		for i := range dst {
 			dst[i] = T(binary.LittleEndian.Uint16(src[2*i:]))
 		}
-	default: // floats, and integers whose bits are the same
+	default: // floats, and integers that have the size of T
 		load(d, dst, src)
 	}
 }
 
-// dotPanel adds a, rows × depth, times b, depth × dotCols, to sums, rows × dotCols,
-// four columns at a time and at least the first cols.
+// dotPanel adds a, rows × depth, times b, depth × dotCols, to sums, rows × dotCols. It
+// computes four columns at a time, and at least the first cols.
 func dotPanel[T number](sums, a, b []T, rows, depth, cols int) {
 	for r := range rows {
 		a := a[r*depth:][:depth]

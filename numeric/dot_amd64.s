@@ -1,8 +1,8 @@
 #include "go_asm.h"
 #include "textflag.h"
 
-// One value of a, at address x, times 16 values of b in Y8 and Y9, added to the sums
-// lo and hi. The product is rounded before it is added: no FMA.
+// ROW multiplies one value of a, at address x, by the 16 values of b in Y8 and Y9, and adds
+// the products to the sums lo and hi. It rounds each product before it adds it: no FMA.
 #define ROW(x, lo, hi) \
 	VBROADCASTSS x, Y10 \
 	VMULPS Y8, Y10, Y11 \
@@ -14,7 +14,7 @@
 	VMOVUPS at, lo \
 	VMOVUPS 32 at, hi
 
-// STORE writes two vectors of sums, with Y15 where they are NaN.
+// STORE writes two vectors of sums, with the NaN of Y15 in place of every NaN.
 #define STORE(lo, hi, at) \
 	VCMPPS $3, lo, lo, Y10 \
 	VCMPPS $3, hi, hi, Y11 \
@@ -25,7 +25,8 @@
 
 // func dotF32(sums *byte, stride int, a, b *float32, rows, depth int)
 //
-// Four rows at a time, their sums in Y0 to Y7, then the rows that are left.
+// It processes four rows at a time, with their sums in Y0 to Y7, and then the remaining
+// rows one by one.
 TEXT ·dotF32(SB), NOSPLIT, $0-48
 	MOVL $const_nanF32, AX
 	VMOVD AX, X15
@@ -35,9 +36,9 @@ TEXT ·dotF32(SB), NOSPLIT, $0-48
 	MOVQ a+16(FP), SI
 	MOVQ rows+32(FP), DX
 	MOVQ depth+40(FP), R9
-	SHLQ $2, R9               // bytes of a row of a
-	LEAQ (R8)(R8*2), R10      // three rows of sums
-	LEAQ (R9)(R9*2), R11      // three rows of a
+	SHLQ $2, R9               // size of a row of a in bytes
+	LEAQ (R8)(R8*2), R10      // size of three rows of sums
+	LEAQ (R9)(R9*2), R11      // size of three rows of a
 	SUBQ $4, DX
 	JLT  single
 
@@ -66,7 +67,7 @@ fourLoop:
 	STORE(Y4, Y5, (DI)(R8*2))
 	STORE(Y6, Y7, (DI)(R10*1))
 	LEAQ (DI)(R8*4), DI
-	ADDQ R11, SI              // the loop has passed one row
+	ADDQ R11, SI              // the loop has advanced by one row: skip three
 	SUBQ $4, DX
 	JGE  four
 

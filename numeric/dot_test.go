@@ -9,9 +9,10 @@ import (
 	"pgregory.net/rapid"
 )
 
+// TestDot compares products with the reference.
 func TestDot(t *testing.T) {
 	shapes := [][3]int{{0, 3, 3}, {3, 0, 3}, {3, 3, 0}, {1, 1, 1}, {1, 5, 16}, {5, 3, 17}, {4, 7, 15}, {7, 20, 33}, {6, 130, 9}, {66, 3, 130}, {3, 260, 20}}
-	bothWays(t, func(t *testing.T) {
+	withAndWithoutVector(t, func(t *testing.T) {
 		for _, d := range DTypes {
 			if vector && DotType(d) != F32 {
 				continue
@@ -21,7 +22,7 @@ func TestDot(t *testing.T) {
 				m, k, n := s[0], s[1], s[2]
 				acc := draw(r, DotType(d), m*n)
 				checkDot(t, d, acc, draw(r, d, m*k), draw(r, d, k*n), m, k, n)
-				// Drawn values are soon all NaN or infinite: these are not.
+				// Sums of drawn values soon become NaN or infinite; these do not.
 				checkDot(t, d, random(1, DotType(d), m*n), random(2, d, m*k), random(3, d, k*n), m, k, n)
 			}
 		}
@@ -31,7 +32,7 @@ func TestDot(t *testing.T) {
 func checkDot(t *testing.T, d DType, acc, a, b []byte, m, k, n int) {
 	t.Helper()
 	to := DotType(d)
-	got, check := guarded(t, n%5, len(acc))
+	got, check := newGuarded(t, n%5, len(acc))
 	copy(got, acc)
 	Dot(d, got, a, b, m, k, n)
 	check()
@@ -48,7 +49,7 @@ func checkDot(t *testing.T, d DType, acc, a, b []byte, m, k, n int) {
 	}
 }
 
-// refMultiplyAdd is sum + x·y, the product rounded first.
+// refMultiplyAdd returns sum + x·y, with the product rounded first.
 func refMultiplyAdd(d DType, sum, x, y uint64) uint64 {
 	switch to := DotType(d); to {
 	case F32:
@@ -71,7 +72,8 @@ func refMultiplyAdd(d DType, sum, x, y uint64) uint64 {
 	}
 }
 
-// A loop over tiles of K gives the bits of one call, and the assembly those of Go.
+// TestDotInParts checks that a loop over tiles of K gives the same bits as one call, and
+// the assembly the same bits as Go.
 func TestDotInParts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := rapid.SampledFrom(DTypes).Draw(t, "dtype")
@@ -93,7 +95,7 @@ func TestDotInParts(t *testing.T) {
 			Dot(d, parts, columns(a, m, k*d.Size(), 0, part*d.Size()), b[:part*n*d.Size()], m, part, n)
 		})
 		Dot(d, parts, columns(a, m, k*d.Size(), part*d.Size(), k*d.Size()), b[part*n*d.Size():], m, k-part, n)
-		// Without products nothing is written, not even a plain NaN.
+		// With k = 0 nothing is written, not even a quiet NaN for another NaN.
 		if i := Equal(DotType(d), whole, parts); i >= 0 || k > 0 && !slices.Equal(whole, parts) {
 			t.Fatalf("dot of %v %dx%dx%d in parts from %d on: element %d is %s, want %s", d, m, k, n, part, i,
 				show(DotType(d), bitsAt(DotType(d), parts, max(i, 0))), show(DotType(d), bitsAt(DotType(d), whole, max(i, 0))))
@@ -101,7 +103,7 @@ func TestDotInParts(t *testing.T) {
 	})
 }
 
-// columns are the bytes from to to of each of m rows.
+// columns returns the bytes in [from, to) of each of m rows.
 func columns(a []byte, m, row, from, to int) []byte {
 	var part []byte
 	for i := range m {
@@ -110,6 +112,7 @@ func columns(a []byte, m, row, from, to int) []byte {
 	return part
 }
 
+// withoutVector runs f with the assembly switched off.
 func withoutVector(f func()) {
 	was := vector
 	defer func() { vector = was }()

@@ -8,7 +8,7 @@ import (
 	"github.com/kernbench/kernbench/internal/printable"
 )
 
-// DType is the type of an element. Its numbers go into logs: they never change.
+// DType is the type of an element. Logs contain its numbers, which therefore never change.
 type DType uint8
 
 // The dtypes: IEEE 754 floats, bfloat16, and integers in two's complement.
@@ -42,10 +42,10 @@ var dtypeSizes = [...]uint8{
 	U8: 1, U16: 2, U32: 4, U64: 8,
 }
 
-// Valid says whether d is one of DTypes.
+// Valid reports whether d is one of DTypes.
 func (d DType) Valid() bool { return F16 <= d && d <= U64 }
 
-// Size is the bytes of an element. It panics if d is not valid.
+// Size returns the size of an element in bytes. It panics if d is not valid.
 func (d DType) Size() int {
 	if !d.Valid() {
 		panic(fmt.Sprintf("numeric: %v has no size: use one of %s", d, dtypeList()))
@@ -53,16 +53,16 @@ func (d DType) Size() int {
 	return int(dtypeSizes[d])
 }
 
-// IsFloat says whether elements are floating-point numbers.
+// IsFloat reports whether elements are floating-point numbers.
 func (d DType) IsFloat() bool { return F16 <= d && d <= F64 }
 
-// IsSigned says whether elements can be negative.
+// IsSigned reports whether elements can be negative.
 func (d DType) IsSigned() bool { return F16 <= d && d <= I64 }
 
-// String returns the name: "f16", "bf16", ...
+// String returns the name, such as "f16".
 func (d DType) String() string { return printable.Name("DType", d, dtypeNames[:]) }
 
-// ParseDType returns the dtype of a name.
+// ParseDType returns the dtype with a name.
 func ParseDType(name string) (DType, error) {
 	if i := slices.Index(dtypeNames[:], name); i > 0 {
 		return DType(i), nil

@@ -6,8 +6,8 @@ import (
 	"math"
 )
 
-// The loops of this file put their results in x. One text serves every number; where
-// floats and integers differ the dtype tells them apart.
+// The loops of this file write their results to x. They are generic over all number types;
+// where floats and integers differ, they test the dtype.
 
 func combine[T number](op Op, d DType, x, y []T) {
 	y = y[:len(x)]
@@ -71,7 +71,7 @@ func compare[T number](op Op, dst []byte, x, y []T) {
 	}
 }
 
-// floatFuncs are the functions of one number that are computed in float64.
+// floatFuncs holds the functions of one operand that are computed in float64.
 var floatFuncs = [...]func(float64) float64{Exp: exp, Log: log, Sqrt: math.Sqrt, Rsqrt: rsqrt, Sigmoid: sigmoid, Tanh: tanh}
 
 func unary[T number](op Op, d DType, x []T) {
@@ -83,7 +83,7 @@ func unary[T number](op Op, d DType, x []T) {
 	case Abs:
 		for i, v := range x {
 			if v <= 0 {
-				x[i] = 0 - v // +0 from either zero
+				x[i] = 0 - v // gives +0 for both zeros
 			}
 		}
 	default:
@@ -91,10 +91,10 @@ func unary[T number](op Op, d DType, x []T) {
 	}
 }
 
-// transform makes x f(x), rounded for d.
+// transform applies f to each element of x and rounds the result for d.
 func transform[T number](d DType, f func(float64) float64, x []T) {
-	// In a loop of their own the conversions do not hold up the next call of f: the
-	// processor can work at several.
+	// The conversions are in separate loops, so that they do not delay the next call of f
+	// and the processor can overlap several calls.
 	var wide [block]float64
 	for ; len(x) > 0; x = x[min(block, len(x)):] {
 		w := wide[:min(block, len(x))]
@@ -122,7 +122,7 @@ func multiplyAdd[T number](d DType, x, y, z []T) {
 	}
 }
 
-// applyWhere moves elements of a size as they are, NaNs too.
+// applyWhere copies elements of size bytes unchanged, including NaNs.
 func applyWhere(size int, dst, cond, a, b []byte) {
 	for i, c := range cond {
 		from := b
@@ -130,7 +130,7 @@ func applyWhere(size int, dst, cond, a, b []byte) {
 			from = a
 		}
 		at := i * size
-		switch size { // a constant size is a move, not a call
+		switch size { // with a constant size, the compiler emits a move instead of a call
 		case 1:
 			dst[at] = from[at]
 		case 2:
@@ -143,7 +143,8 @@ func applyWhere(size int, dst, cond, a, b []byte) {
 	}
 }
 
-// Get is element i of buf. Integers beyond 2^53 are rounded: see GetInt.
+// Get returns element i of buf. Integers beyond 2^53 are rounded; GetInt returns them
+// exactly.
 func Get(d DType, buf []byte, i int) float64 {
 	b := element(d, buf, i)
 	switch d {
@@ -162,7 +163,7 @@ func Get(d DType, buf []byte, i int) float64 {
 	}
 }
 
-// Set makes element i of buf v, converted as [Cast] does from F64.
+// Set sets element i of buf to v, converted as [Cast] does from F64.
 func Set(d DType, buf []byte, i int, v float64) {
 	b := element(d, buf, i)
 	switch d {
@@ -187,8 +188,8 @@ func Set(d DType, buf []byte, i int, v float64) {
 	}
 }
 
-// GetInt is element i of buf, of an integer dtype. U64 elements beyond the
-// greatest int64 wrap: uint64(GetInt(...)) is their value.
+// GetInt returns element i of buf, which has an integer dtype. U64 elements beyond the
+// greatest int64 wrap; uint64(GetInt(...)) is their value.
 func GetInt(d DType, buf []byte, i int) int64 {
 	b := element(d, buf, i)
 	switch d {
@@ -209,7 +210,7 @@ func GetInt(d DType, buf []byte, i int) int64 {
 	}
 }
 
-// SetInt makes element i of buf, of an integer dtype, v, wrapped to its size.
+// SetInt sets element i of buf, which has an integer dtype, to v, wrapped to its size.
 func SetInt(d DType, buf []byte, i int, v int64) {
 	b := element(d, buf, i)
 	switch len(b) {
@@ -224,14 +225,15 @@ func SetInt(d DType, buf []byte, i int, v int64) {
 	}
 }
 
+// element returns the bytes of element i of buf.
 func element(d DType, buf []byte, i int) []byte {
 	size := d.Size()
 	return buf[i*size : (i+1)*size]
 }
 
-// Equal is the index of the first element that differs between a and b, or -1. Any
-// NaN equals any NaN; +0 and -0 differ; an element that only one of them has
-// differs.
+// Equal returns the index of the first element that differs between a and b, or -1. Any
+// NaN equals any NaN; +0 and -0 differ. If a and b have different lengths, the first
+// element that only one of them has differs.
 func Equal(d DType, a, b []byte) int {
 	if bytes.Equal(a, b) {
 		return -1

@@ -3,19 +3,19 @@ package numeric
 import "math"
 
 // The functions of this file round every product before they add it, by an explicit
-// conversion or in madd: otherwise compilers for some machines would fuse the two.
-// Polynomials are Taylor's, long enough that what they leave out is below a
-// thirtieth of the last place.
+// conversion or in madd. Otherwise compilers for some machines would fuse the two.
+// Polynomials are Taylor series, so long that their truncation error is below 1/30 of a
+// unit in the last place.
 
 const (
-	ln2Hi = 0x1.62e42fefap-1 // 37 digits: times an exponent it is exact
+	ln2Hi = 0x1.62e42fefap-1 // 37 bits, so that its product with an exponent is exact
 	ln2Lo = math.Ln2 - ln2Hi
 )
 
-// madd is x·y + z, both rounded.
+// madd returns x·y + z, with both operations rounded.
 func madd(x, y, z float64) float64 { return float64(x*y) + z }
 
-// exp is e^x.
+// exp returns e^x.
 func exp(x float64) float64 {
 	switch {
 	case x != x:
@@ -30,12 +30,12 @@ func exp(x float64) float64 {
 	return scale(hi, k)
 }
 
-// sigmoid is 1/(1+e^-x).
+// sigmoid returns 1/(1+e^-x).
 func sigmoid(x float64) float64 {
 	switch {
 	case x != x:
 		return x
-	case x > 38: // e^-x is less than half the last place of 1
+	case x > 38: // e^-x is less than half a unit in the last place of 1
 		return 1
 	case x < -746:
 		return 0
@@ -51,12 +51,12 @@ func sigmoid(x float64) float64 {
 	return scale(quotient(hi, lo, sum, rest), k)
 }
 
-// tanh is the hyperbolic tangent, as -m/(2+m) with m = e^(-2|x|) - 1.
+// tanh returns the hyperbolic tangent, computed as -m/(2+m) with m = e^(-2|x|) - 1.
 func tanh(x float64) float64 {
 	switch {
 	case x != x:
 		return x
-	case math.Abs(x) > 20: // less than half the last place from 1
+	case math.Abs(x) > 20: // differs from 1 by less than half a unit in the last place
 		return math.Copysign(1, x)
 	}
 	r, t, k := expParts(-2 * math.Abs(x))
@@ -73,8 +73,8 @@ func tanh(x float64) float64 {
 	return math.Copysign(quotient(m, rest, sum, (m-(sum-2))+rest), x)
 }
 
-// expParts splits e^x into 2^k·(1 + r + t), where |r| ≤ ln(2)/2, t is about r²/2,
-// and x is in the range in which e^x is neither 0 nor infinite.
+// expParts splits e^x into 2^k·(1 + r + t), where |r| ≤ ln(2)/2 and t is about r²/2. x
+// must be in the range in which e^x is neither 0 nor infinite.
 func expParts(x float64) (r, t float64, k int) {
 	n := math.RoundToEven(float64(x * math.Log2E))
 	whole := x - float64(n*ln2Hi) // exact
@@ -85,9 +85,9 @@ func expParts(x float64) (r, t float64, k int) {
 	return r, t, int(n)
 }
 
-// expTail returns (e^r - 1 - r)/r², whose coefficients are 1/2!, 1/3! and so on up to 1/13!.
+// expTail returns (e^r - 1 - r)/r². The coefficients are 1/2!, 1/3! and so on up to 1/13!.
 func expTail(r float64) float64 {
-	// In pairs, so that the processor can do several at a time.
+	// Computed in pairs, so that the processor can overlap operations.
 	r2 := float64(r * r)
 	r4 := float64(r2 * r2)
 	low := madd(r2, madd(1./120, r, 1./24), madd(1./6, r, 1./2))
@@ -96,7 +96,7 @@ func expTail(r float64) float64 {
 	return madd(r4, madd(r4, high, mid), low)
 }
 
-// expPair is 1 + r + t as its nearest float64 and what that leaves.
+// expPair returns 1 + r + t as the nearest float64 and the remainder.
 func expPair(r, t float64) (hi, lo float64) {
 	sum := 1 + r
 	rest := (r - (sum - 1)) + t
@@ -104,23 +104,23 @@ func expPair(r, t float64) (hi, lo float64) {
 	return hi, rest - (hi - sum)
 }
 
-// quotient is (a + da)/(b + db), where da and db are far smaller than a and b.
+// quotient returns (a + da)/(b + db), where da and db are much smaller than a and b.
 func quotient(a, da, b, db float64) float64 {
 	q := a / b
 	remainder := math.FMA(-q, b, a) // exact
 	return q + ((remainder+da)-float64(q*db))/b
 }
 
-// scale is x·2^k, rounded once: x is about 1, and k down to -1080.
+// scale returns x·2^k, rounded once. x is about 1, and k is at least -1080.
 func scale(x float64, k int) float64 {
 	half := k >> 1
 	return float64(x * pow2(half) * pow2(k-half))
 }
 
-// pow2 is 2^k, of the exponents of normal numbers.
+// pow2 returns 2^k. k must be the exponent of a normal number.
 func pow2(k int) float64 { return math.Float64frombits(uint64(k+1023) << 52) }
 
-// rsqrt is 1/√x.
+// rsqrt returns 1/√x.
 func rsqrt(x float64) float64 {
 	if x > 0 && x < 0x1p-900 { // the remainder below would underflow
 		return rsqrt(x*0x1p200) * 0x1p100
@@ -133,7 +133,7 @@ func rsqrt(x float64) float64 {
 	return quotient(1, 0, root, remainder/(2*root))
 }
 
-// log is the natural logarithm.
+// log returns the natural logarithm.
 func log(x float64) float64 {
 	switch {
 	case x != x || x > math.MaxFloat64:
@@ -149,8 +149,9 @@ func log(x float64) float64 {
 		exponent--
 	}
 	k := float64(exponent)
-	// log(1+f) = 2·atanh(s) with s = f/(2+f). Because 2s = f - s·f and s·f = h - s·h
-	// with h = f²/2, it is f - (h - s·(h + r)), where f is exact and h small.
+	// log(1+f) = 2·atanh(s) with s = f/(2+f). Let 2·atanh(s) = 2s + s·r (see logTail).
+	// Because 2s = f - s·f and s·f = h - s·h with h = f²/2, the logarithm is
+	// f - (h - s·(h + r)), where f is exact and h is small.
 	f := m - 1
 	h := float64(f * (f / 2))
 	s := f / (2 + f)
@@ -160,7 +161,7 @@ func log(x float64) float64 {
 	return sum + ((f - (sum - whole)) - correction)
 }
 
-// logTail is (2·atanh(s) - 2s)/s, of z = s².
+// logTail returns (2·atanh(s) - 2s)/s for z = s².
 func logTail(z float64) float64 {
 	z2 := float64(z * z)
 	z4 := float64(z2 * z2)

@@ -5,7 +5,7 @@ import (
 	"math"
 )
 
-// The NaNs that operations write.
+// The bit patterns of NaN that operations write.
 const (
 	nanF16  = 0x7e00
 	nanBF16 = 0x7fc0
@@ -18,7 +18,7 @@ const (
 	f32Inf  = 0x7f80_0000
 )
 
-// F16ToF32 widens, exactly.
+// F16ToF32 converts an f16 to float32 exactly.
 func F16ToF32(h uint16) float32 {
 	sign := uint32(h&0x8000) << 16
 	magnitude := uint32(h & 0x7fff)
@@ -28,13 +28,13 @@ func F16ToF32(h uint16) float32 {
 	case magnitude == 0x7c00:
 		return math.Float32frombits(sign | f32Inf)
 	}
-	// With the fraction in its place only the exponent's bias is wrong, by 112,
-	// for subnormals as well.
+	// After the shift the fraction is in place, and only the bias of the exponent is wrong,
+	// by 112. This holds for subnormals, too.
 	f := math.Float32frombits(magnitude<<13) * 0x1p112
 	return math.Float32frombits(sign | math.Float32bits(f))
 }
 
-// F32ToF16 rounds.
+// F32ToF16 rounds a float32 to f16.
 func F32ToF16(f float32) uint16 {
 	b := math.Float32bits(f)
 	sign := uint16(b >> 16 & 0x8000)
@@ -45,8 +45,8 @@ func F32ToF16(f float32) uint16 {
 	case magnitude >= 0x4780_0000: // 2^16
 		return sign | 0x7c00
 	case magnitude < 0x3880_0000: // 2^-14: subnormal
-		// The last place of a float32 in [0.5, 1) is the step of f16 subnormals, so
-		// that adding 0.5 rounds and leaves the steps in the fraction.
+		// The spacing of float32 in [0.5, 1) is the spacing of f16 subnormals. Adding 0.5
+		// therefore rounds, and the fraction is then the number of steps.
 		steps := math.Float32bits(math.Float32frombits(magnitude)+0.5) - math.Float32bits(0.5)
 		return sign | uint16(steps)
 	}
@@ -54,7 +54,7 @@ func F32ToF16(f float32) uint16 {
 	return sign | uint16(roundOff(magnitude, 13))
 }
 
-// BF16ToF32 widens, exactly.
+// BF16ToF32 converts a bf16 to float32 exactly.
 func BF16ToF32(h uint16) float32 {
 	if h&0x7fff > 0x7f80 {
 		return math.Float32frombits(nanF32)
@@ -62,7 +62,7 @@ func BF16ToF32(h uint16) float32 {
 	return math.Float32frombits(uint32(h) << 16)
 }
 
-// F32ToBF16 rounds.
+// F32ToBF16 rounds a float32 to bf16.
 func F32ToBF16(f float32) uint16 {
 	b := math.Float32bits(f)
 	if b&^f32Sign > f32Inf {
@@ -71,23 +71,23 @@ func F32ToBF16(f float32) uint16 {
 	return uint16(roundOff(b, 16))
 }
 
-// F64ToF16 rounds once.
-func F64ToF16(x float64) uint16 { return F32ToF16(oddF32(x)) }
+// F64ToF16 rounds a float64 to f16, once.
+func F64ToF16(x float64) uint16 { return F32ToF16(roundToOdd(x)) }
 
-// F64ToBF16 rounds once.
-func F64ToBF16(x float64) uint16 { return F32ToBF16(oddF32(x)) }
+// F64ToBF16 rounds a float64 to bf16, once.
+func F64ToBF16(x float64) uint16 { return F32ToBF16(roundToOdd(x)) }
 
-// roundOff drops the low bits of b and rounds to nearest, ties to even. A carry
-// out of the fraction is the next exponent, and past the largest the infinity.
+// roundOff drops the low bits of b and rounds to nearest, ties to even. A carry out of the
+// fraction gives the next exponent, and beyond the largest exponent infinity.
 func roundOff(b uint32, low int) uint32 {
 	return (b + 1<<(low-1) - 1 + b>>low&1) >> low
 }
 
-// applyBits combines bits. Those of one place never meet those of another, so that it
-// takes eight bytes at a time, whatever the elements and the order of their bytes.
+// applyBits computes a bitwise operation. Bits do not affect each other, so it processes
+// eight bytes at a time, regardless of the size of elements and the order of bytes.
 func applyBits(op Op, dst, x, y []byte) {
 	const word = 8
-	x, y = x[:len(dst)], y[:len(dst)] // so that the compiler knows
+	x, y = x[:len(dst)], y[:len(dst)] // lets the compiler omit bounds checks
 	i := 0
 	for ; i+word <= len(dst); i += word {
 		z := combineBits(op, binary.NativeEndian.Uint64(x[i:i+word]), binary.NativeEndian.Uint64(y[i:i+word]))

@@ -18,6 +18,8 @@ var halfCases = []halfCase{
 	{BF16, BF16ToF32, F32ToBF16, F64ToBF16},
 }
 
+// TestHalfWidensAndReturnsAllPatterns checks that every bit pattern is widened correctly
+// and narrowed back to the same pattern.
 func TestHalfWidensAndReturnsAllPatterns(t *testing.T) {
 	for _, c := range halfCases {
 		for bits := range 1 << 16 {
@@ -40,7 +42,8 @@ func TestHalfWidensAndReturnsAllPatterns(t *testing.T) {
 	}
 }
 
-// Every value, every midpoint between two values, and the numbers next to those.
+// TestHalfRoundsToNearestEven checks the rounding of every value, of every midpoint
+// between two values, and of the numbers next to them.
 func TestHalfRoundsToNearestEven(t *testing.T) {
 	for _, c := range halfCases {
 		values := halves[c.d]
@@ -65,7 +68,7 @@ func TestHalfRoundsRandomNumbers(t *testing.T) {
 		for range 50_000 {
 			checkNarrow32(t, c, math.Float32frombits(r.Uint32()))
 			checkNarrow64(t, c, math.Float64frombits(r.Uint64()))
-			// Within the range, where most patterns of float64 are not.
+			// Most patterns of float64 are out of the range of f16 and bf16; these are not.
 			checkNarrow64(t, c, math.Ldexp(r.Float64()-0.5, r.IntN(300)-160))
 		}
 	}
@@ -85,7 +88,7 @@ func checkNarrow64(t *testing.T, c halfCase, f float64) {
 	}
 }
 
-// Known patterns, so that the reference is itself held to something.
+// TestHalfKnownValues checks the reference and Set against known bit patterns.
 func TestHalfKnownValues(t *testing.T) {
 	for _, c := range []struct {
 		d    DType

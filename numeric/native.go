@@ -7,15 +7,15 @@ import (
 	"unsafe"
 )
 
-// number are the types that elements are computed in: float32 for F16, BF16 and
-// F32, and for every other dtype the Go type of that name.
+// number is a type in which elements are computed: float32 for F16, BF16 and F32, and the
+// Go type of the same name for every other dtype.
 type number interface {
 	float32 | float64 | int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint64
 }
 
-// block is how many elements are loaded, computed and stored at a time, in arrays
-// on the stack: large enough that the loops outweigh the calls, small enough that
-// clearing the arrays does not matter to a short tile.
+// block is the number of elements that are loaded, computed and stored at a time, in
+// arrays on the stack. It is large enough that the loops outweigh the calls, and small
+// enough that clearing the arrays takes little time compared with a short tile.
 const block = 128
 
 var (
@@ -23,7 +23,7 @@ var (
 	nan          = math.Float64frombits(nanF64)
 )
 
-// load converts the first len(dst) elements of src to the type they are computed in.
+// load converts the first len(dst) elements of src to the type in which they are computed.
 func load[T number](d DType, dst []T, src []byte) {
 	if d == F16 || d == BF16 {
 		widen(d, float32s(dst), src)
@@ -35,7 +35,7 @@ func load[T number](d DType, dst []T, src []byte) {
 	}
 }
 
-// store rounds the results in x to d and writes them to dst. It spoils x.
+// store rounds the results in x to d and writes them to dst. It overwrites x.
 func store[T number](d DType, dst []byte, x []T) {
 	if d == F16 || d == BF16 {
 		narrow(d, dst, float32s(x))
@@ -54,7 +54,7 @@ func store[T number](d DType, dst []byte, x []T) {
 	copy(dst, bytesOf(x))
 }
 
-// widen converts elements of F16 or BF16.
+// widen converts elements of F16 or BF16 to float32.
 func widen(d DType, dst []float32, src []byte) {
 	for i := castVector(F32, bytesOf(dst), d, src[:2*len(dst)]); i < len(dst); i++ {
 		h := binary.LittleEndian.Uint16(src[2*i:])
@@ -66,7 +66,7 @@ func widen(d DType, dst []float32, src []byte) {
 	}
 }
 
-// narrow rounds to elements of F16 or BF16.
+// narrow rounds float32 to elements of F16 or BF16.
 func narrow(d DType, dst []byte, src []float32) {
 	for i := castVector(d, dst, F32, bytesOf(src)); i < len(src); i++ {
 		h := F32ToF16(src[i])
@@ -77,13 +77,13 @@ func narrow(d DType, dst []byte, src []float32) {
 	}
 }
 
-// bytesOf is the memory of x.
+// bytesOf returns the memory of x.
 func bytesOf[T number](x []T) []byte {
 	var element T
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(x))), len(x)*int(unsafe.Sizeof(element)))
 }
 
-// float32s is x, where T is float32.
+// float32s returns x as a []float32. T must be float32.
 func float32s[T number](x []T) []float32 {
 	return unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(x))), len(x))
 }
@@ -95,9 +95,9 @@ func swapBytes(b []byte, size int) {
 	}
 }
 
-// CopyStreaming is copy(dst, src) with stores that go past the caches, for what does
-// not fit there or is read by another core. Whoever sees a later store sees these.
-// dst and src must not overlap.
+// CopyStreaming copies like copy(dst, src), with stores that bypass the caches. Use it for
+// data that does not fit into the caches or that another core reads. A core that sees a
+// later store also sees these stores. dst and src must not overlap.
 func CopyStreaming(dst, src []byte) {
 	n := min(len(dst), len(src))
 	stream(dst[:n], src[:n])

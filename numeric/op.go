@@ -2,10 +2,10 @@ package numeric
 
 import "github.com/kernbench/kernbench/internal/printable"
 
-// Op is an operation on values. Its numbers go into logs: they never change.
+// Op is an operation on values. Logs contain its numbers, which therefore never change.
 type Op uint8
 
-// Operations that [Apply] does element by element.
+// Operations of [Apply], element by element.
 const (
 	Add Op = iota + 1
 	Sub
@@ -32,7 +32,7 @@ const (
 	Where // cond (U8, true unless 0), a, b
 )
 
-// Operations over an axis: those of [Reduce], and that of [Softmax].
+// Operations over an axis: Sum, Max and Min for [Reduce], SoftmaxOp for [Softmax].
 const (
 	Sum Op = iota + Where + 1
 	Max
@@ -40,7 +40,7 @@ const (
 	SoftmaxOp
 )
 
-// Operations that [Apply] does on the bits of integers.
+// Operations of [Apply] on the bits of integers.
 const (
 	BitAnd Op = iota + SoftmaxOp + 1
 	BitOr
@@ -56,24 +56,24 @@ var opNames = [...]string{
 	BitAnd: "bit_and", BitOr: "bit_or", BitXor: "bit_xor",
 }
 
-// Valid says whether op is an operation.
+// Valid reports whether op is an operation.
 func (op Op) Valid() bool { return Add <= op && op <= BitXor }
 
-// String returns the name: "add", "sub", ...
+// String returns the name, such as "add".
 func (op Op) String() string { return printable.Name("Op", op, opNames[:]) }
 
-// IsElementwise says whether op is one of [Apply].
+// IsElementwise reports whether op is an operation of [Apply].
 func (op Op) IsElementwise() bool { return Add <= op && op <= Where || op.isBitwise() }
 
 func (op Op) isBitwise() bool { return BitAnd <= op && op <= BitXor }
 
-// IsComparison says whether op writes U8, 0 or 1, whatever its operands are.
+// IsComparison reports whether op writes U8, 0 or 1, for operands of any dtype.
 func (op Op) IsComparison() bool { return Lt <= op && op <= Ne }
 
-// IsReduction says whether op is one of [Reduce].
+// IsReduction reports whether op is an operation of [Reduce].
 func (op Op) IsReduction() bool { return Sum <= op && op <= Min }
 
-// Arity is the number of operands.
+// Arity returns the number of operands.
 func (op Op) Arity() int {
 	switch {
 	case op <= Ne, op.isBitwise():
@@ -85,7 +85,7 @@ func (op Op) Arity() int {
 	}
 }
 
-// Result is the dtype that op writes when its operands are of dtype d.
+// Result returns the dtype of the result of op for operands of dtype d.
 func (op Op) Result(d DType) DType {
 	if op.IsComparison() {
 		return U8
@@ -93,8 +93,8 @@ func (op Op) Result(d DType) DType {
 	return d
 }
 
-// Operand returns the dtype of operand i of an operation on dtype d: d, but U8 for the
-// condition of [Where].
+// Operand returns the dtype of operand i of an operation on dtype d: U8 for the condition
+// of [Where], and d otherwise.
 func (op Op) Operand(i int, d DType) DType {
 	if op == Where && i == 0 {
 		return U8
@@ -102,9 +102,9 @@ func (op Op) Operand(i int, d DType) DType {
 	return d
 }
 
-// Supports says whether op is defined for operands of dtype d: roots,
-// transcendentals and softmax are for floats, operations on bits for integers, all
-// else for every dtype.
+// Supports reports whether op is defined for operands of dtype d. Roots, transcendental
+// functions and softmax are only for floats, operations on bits only for integers, and all
+// others for every dtype.
 func Supports(op Op, d DType) bool {
 	switch op {
 	case Exp, Log, Sqrt, Rsqrt, Sigmoid, Tanh, SoftmaxOp:

@@ -5,10 +5,10 @@ import (
 	"math"
 )
 
-// Reduce folds the middle axis of src, [outer][n][inner] elements of dtype d, with
-// Sum, Max or Min, into the [outer][inner] elements of dst. Of no elements the sum
-// is 0, the maximum the least value of the dtype and the minimum the greatest. dst
-// and src must not overlap.
+// Reduce folds the middle axis of src, [outer][n][inner] elements of dtype d, with Sum,
+// Max or Min, into the [outer][inner] elements of dst. If n is 0, the sum is 0, the
+// maximum is the least value of the dtype and the minimum is the greatest. dst and src
+// must not overlap.
 func Reduce(op Op, d DType, dst, src []byte, outer, n, inner int) {
 	if !op.IsReduction() || !d.Valid() {
 		panic(fmt.Sprintf("numeric: Reduce does not do %v on %v: use Sum, Max or Min", op, d))
@@ -60,6 +60,7 @@ func reduceRow[T number](op Op, d DType, dst, src []byte) {
 	store(d, dst, result[:])
 }
 
+// fold combines v with the elements of x, in ascending order.
 func fold[T number](op Op, v T, x []T) T {
 	switch op {
 	case Sum:
@@ -90,9 +91,9 @@ func reduceColumns[T number](op Op, d DType, dst, src []byte, n, w, stride int) 
 	store(d, dst, results[:w])
 }
 
-// Softmax computes the softmax of each of outer rows of n elements of the float
-// dtype d. A row with a NaN or with +Inf becomes NaN, and so does one that is all
-// -Inf. dst may be src. It allocates only for rows of more than 1024 elements.
+// Softmax computes the softmax of each of outer rows of n elements of the float dtype d. A
+// row that contains NaN or +Inf, or consists of -Inf only, becomes NaN. dst may be src.
+// Softmax allocates only for rows of more than 1024 elements.
 func Softmax(d DType, dst, src []byte, outer, n int) {
 	if !Supports(SoftmaxOp, d) {
 		panic(fmt.Sprintf("numeric: Softmax does not do %v: use a float dtype", d))
@@ -106,7 +107,7 @@ func Softmax(d DType, dst, src []byte, outer, n int) {
 	softmax[float32](d, F32, dst, src, outer, n)
 }
 
-// softmax computes in the dtype in, which is T.
+// softmax computes Softmax in the dtype in, whose Go type is T.
 func softmax[T float32 | float64](d, in DType, dst, src []byte, outer, n int) {
 	if n == 0 {
 		return

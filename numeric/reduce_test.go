@@ -9,9 +9,10 @@ var reduceShapes = [][3]int{
 	{0, 3, 2}, {3, 2, 0}, {2, 0, 3}, {1, 1, 1}, {1, 7, 1}, {3, 1, 5}, {2, 5, 3}, {5, 130, 1}, {1, 200, 1}, {2, 3, 128}, {2, 3, 129}, {1, 6, 270},
 }
 
+// TestReduce compares reductions with the reference.
 func TestReduce(t *testing.T) {
 	pairwise := map[Op]Op{Sum: Add, Max: Maximum, Min: Minimum}
-	bothWays(t, func(t *testing.T) {
+	withAndWithoutVector(t, func(t *testing.T) {
 		for op, step := range pairwise {
 			for _, d := range DTypes {
 				if vector && d > F32 {
@@ -21,7 +22,7 @@ func TestReduce(t *testing.T) {
 				for _, s := range reduceShapes {
 					outer, n, inner := s[0], s[1], s[2]
 					src := draw(r, d, outer*n*inner)
-					dst, check := guarded(t, r.IntN(8), outer*inner*d.Size())
+					dst, check := newGuarded(t, r.IntN(8), outer*inner*d.Size())
 					Reduce(op, d, dst, src, outer, n, inner)
 					check()
 					for i := range outer * inner {
@@ -40,7 +41,7 @@ func TestReduce(t *testing.T) {
 	})
 }
 
-// refReduce folds in the type that elements are accumulated in, and rounds to d.
+// refReduce folds a column in the type in which elements are accumulated, and rounds to d.
 func refReduce(op, step Op, d DType, column []uint64) uint64 {
 	if len(column) == 0 {
 		return emptyResult[op][d]
@@ -56,12 +57,13 @@ func refReduce(op, step Op, d DType, column []uint64) uint64 {
 	for _, bits := range column[1:] {
 		v = refApply(step, in, []uint64{v, bits})
 	}
-	if d.IsFloat() { // also a lone NaN
+	if d.IsFloat() { // even a single NaN becomes the quiet NaN
 		return nearestF64(d, decode(in, v))
 	}
 	return v
 }
 
+// emptyResult holds the bit patterns of reductions of no elements; missing entries are 0.
 var emptyResult = map[Op]map[DType]uint64{
 	Sum: {},
 	Max: {F16: 0xfc00, BF16: 0xff80, F32: 0xff800000, F64: 0xfff0000000000000, I8: 0x80, I16: 0x8000, I32: 0x80000000, I64: 1 << 63},
@@ -69,7 +71,8 @@ var emptyResult = map[Op]map[DType]uint64{
 		U8: 0xff, U16: 0xffff, U32: 0xffffffff, U64: 1<<64 - 1},
 }
 
-// 2048 ones after 2048: f16 counts no further, f32 does, and only the end is rounded.
+// TestSumRoundsOnce adds 1024 ones to 2048. Each addition would be lost in f16, but not in
+// f32; only the total is rounded to f16.
 func TestSumRoundsOnce(t *testing.T) {
 	src := make([]byte, 2*1025)
 	Set(F16, src, 0, 2048)
@@ -83,8 +86,9 @@ func TestSumRoundsOnce(t *testing.T) {
 	}
 }
 
+// TestSoftmax compares softmax with the reference.
 func TestSoftmax(t *testing.T) {
-	bothWays(t, func(t *testing.T) {
+	withAndWithoutVector(t, func(t *testing.T) {
 		for _, d := range []DType{F16, BF16, F32, F64} {
 			r := newRand(uint64(d))
 			for _, s := range [][2]int{{0, 3}, {3, 0}, {1, 1}, {2, 7}, {3, 8}, {2, 129}, {1, 1500}} {
@@ -92,7 +96,7 @@ func TestSoftmax(t *testing.T) {
 				if s[1] == 7 {
 					src = draw(r, d, s[0]*s[1])
 				}
-				dst, check := guarded(t, 3, len(src))
+				dst, check := newGuarded(t, 3, len(src))
 				Softmax(d, dst, src, s[0], s[1])
 				check()
 				for row := range s[0] {
@@ -108,7 +112,8 @@ func TestSoftmax(t *testing.T) {
 	})
 }
 
-// refSoftmax follows the rule, with the package's exp, which has a test of its own.
+// refSoftmax computes a softmax by the documented rule, with the exp of this package,
+// which has its own test.
 func refSoftmax(d DType, src []byte) []uint64 {
 	round := func(x float64) float64 {
 		if d == F64 {
@@ -138,6 +143,7 @@ func refSoftmax(d DType, src []byte) []uint64 {
 	return result
 }
 
+// TestSoftmaxRules checks known results, also for infinities and NaN.
 func TestSoftmaxRules(t *testing.T) {
 	inf := math.Inf(1)
 	for _, c := range []struct{ x, want []float64 }{

@@ -8,12 +8,13 @@ import (
 	"sort"
 )
 
-// The reference: elements as bit patterns, computed one at a time with exact
-// numbers and rounded by looking for the nearest value. It shares no code with the
+// The reference computes elements, given as bit patterns, one at a time with exact
+// numbers, and rounds by searching for the nearest value. It shares no code with the
 // package.
 
-// precision of exact sums and products of any two float64, and of their sums.
-const exactly = 5000
+// exactPrec is a precision in bits at which sums and products of any two float64, and
+// their sums, are exact.
+const exactPrec = 5000
 
 func bitsAt(d DType, buf []byte, i int) uint64 {
 	var word [8]byte
@@ -27,8 +28,8 @@ func setBits(d DType, buf []byte, i int, bits uint64) {
 	copy(buf[i*d.Size():(i+1)*d.Size()], word[:])
 }
 
-// halves are the values of the patterns 0 to infinity of F16 and BF16, where
-// infinity has the value that the next finite number would have.
+// halves holds the values of the bit patterns from 0 to infinity of F16 and BF16. Infinity
+// has the value that the next finite number would have.
 var halves = map[DType][]float64{F16: halfValues(10, 15), BF16: halfValues(7, 127)}
 
 func halfValues(fraction, bias int) []float64 {
@@ -43,7 +44,7 @@ func halfValues(fraction, bias int) []float64 {
 	return values
 }
 
-// decode is the value of a float.
+// decode returns the value of a float.
 func decode(d DType, bits uint64) float64 {
 	switch d {
 	case F64:
@@ -67,7 +68,7 @@ func decode(d DType, bits uint64) float64 {
 
 var quietNaN = map[DType]uint64{F16: 0x7e00, BF16: 0x7fc0, F32: 0x7fc00000, F64: 0x7ff8000000000000}
 
-// nearest rounds v, or NaN if it is nil.
+// nearest rounds v to d. A nil v means NaN.
 func nearest(d DType, v *big.Float) uint64 {
 	switch {
 	case v == nil:
@@ -103,7 +104,7 @@ func nearestF64(d DType, f float64) uint64 {
 	return nearest(d, big.NewFloat(f))
 }
 
-// intOf and intBits convert between an integer and its pattern, which wraps.
+// intOf returns the integer that a bit pattern represents.
 func intOf(d DType, bits uint64) *big.Int {
 	v := new(big.Int).SetUint64(bits)
 	if width := 8 * d.Size(); d.IsSigned() && bits>>(width-1)&1 == 1 {
@@ -112,12 +113,14 @@ func intOf(d DType, bits uint64) *big.Int {
 	return v
 }
 
+// intBits returns the bit pattern of an integer, which wraps.
 func intBits(d DType, v *big.Int) uint64 {
 	modulus := new(big.Int).Lsh(big.NewInt(1), uint(8*d.Size()))
 	return new(big.Int).Mod(v, modulus).Uint64()
 }
 
-// refApply is the result of op on elements of d, transcendentals excepted.
+// refApply returns the result of op on elements of d. It does not support transcendental
+// functions.
 func refApply(op Op, d DType, args []uint64) uint64 {
 	switch {
 	case op == Where && args[0] != 0:
@@ -133,6 +136,7 @@ func refApply(op Op, d DType, args []uint64) uint64 {
 	}
 }
 
+// refInt returns the result of op on integers.
 func refInt(op Op, d DType, args []uint64) uint64 {
 	x, y, z := intOf(d, args[0]), new(big.Int), new(big.Int)
 	if len(args) > 1 {
@@ -181,7 +185,7 @@ func refInt(op Op, d DType, args []uint64) uint64 {
 	return intBits(d, r)
 }
 
-// refOrder is a comparison, of the order of its operands.
+// refOrder returns the result of a comparison of operands with a given order.
 func refOrder(op Op, order int, unordered bool) uint64 {
 	holds := map[Op]bool{Lt: order < 0, Le: order <= 0, Gt: order > 0, Ge: order >= 0, Eq: order == 0, Ne: order != 0}
 	result, ok := holds[op]
@@ -197,6 +201,7 @@ func refOrder(op Op, order int, unordered bool) uint64 {
 	return 0
 }
 
+// refFloat returns the result of op on floats.
 func refFloat(op Op, d DType, args []uint64) uint64 {
 	var f [3]float64
 	var v [3]*big.Float
@@ -205,11 +210,11 @@ func refFloat(op Op, d DType, args []uint64) uint64 {
 		f[i] = decode(d, bits)
 		nan = nan || math.IsNaN(f[i])
 		if finite = finite && !math.IsNaN(f[i]) && !math.IsInf(f[i], 0); finite {
-			v[i] = new(big.Float).SetPrec(exactly).SetFloat64(f[i])
+			v[i] = new(big.Float).SetPrec(exactPrec).SetFloat64(f[i])
 		}
 	}
 	x, y := f[0], f[1]
-	r := new(big.Float).SetPrec(exactly)
+	r := new(big.Float).SetPrec(exactPrec)
 	var special float64 // the result if an operand is not finite
 	switch op {
 	case Add:
@@ -248,9 +253,9 @@ func refFloat(op Op, d DType, args []uint64) uint64 {
 	case Abs:
 		return nearestF64(d, math.Abs(x))
 	case Maximum:
-		return nearestF64(d, math.Max(x, y)*boolNaN(nan))
+		return nearestF64(d, math.Max(x, y)*nanIf(nan))
 	case Minimum:
-		return nearestF64(d, math.Min(x, y)*boolNaN(nan))
+		return nearestF64(d, math.Min(x, y)*nanIf(nan))
 	default:
 		order := 0
 		if x < y {
@@ -266,8 +271,8 @@ func refFloat(op Op, d DType, args []uint64) uint64 {
 	return nearest(d, r)
 }
 
-// boolNaN is a factor: math.Max(+Inf, NaN) is +Inf.
-func boolNaN(nan bool) float64 {
+// nanIf returns NaN or 1, as a factor that propagates NaN: math.Max(+Inf, NaN) is +Inf.
+func nanIf(nan bool) float64 {
 	if nan {
 		return math.NaN()
 	}

@@ -5,13 +5,13 @@ import (
 	"math"
 )
 
-// Rounding to odd truncates a result that does not fit and sets its last digit. That
-// is all a later rounding to nearest, at least two digits shorter, needs to know of
-// the digits that were dropped: a value can pass through formats of decreasing width
-// and be rounded in effect once.
+// Rounding to odd truncates a result that does not fit and sets its last bit. The last bit
+// shows a later rounding to nearest, to at least two bits fewer, that bits were dropped.
+// So a value can pass through formats of decreasing width with the same result as a single
+// rounding.
 
-// oddF32 rounds to odd.
-func oddF32(x float64) float32 {
+// roundToOdd rounds x to odd.
+func roundToOdd(x float64) float32 {
 	f := float32(x)
 	if float64(f) == x || x != x {
 		return f
@@ -23,14 +23,14 @@ func oddF32(x float64) float32 {
 	return math.Float32frombits(b | 1)
 }
 
-// oddSum is x+y rounded to odd. The sum must not overflow.
-func oddSum(x, y float64) float64 {
+// addToOdd returns x+y rounded to odd. The sum must not overflow.
+func addToOdd(x, y float64) float64 {
 	sum := x + y
-	// What the rounding of sum dropped, exactly (Knuth's two-sum).
+	// dropped is the exact rounding error of sum (Knuth's two-sum).
 	dy := sum - x
 	dropped := (x - (sum - dy)) + (y - dy)
 	b := math.Float64bits(sum)
-	if b&1 == 1 || dropped == 0 || dropped != dropped { // NaN: sum is not finite
+	if b&1 == 1 || dropped == 0 || dropped != dropped { // dropped is NaN if sum is not finite
 		return sum
 	}
 	if (dropped > 0) == (sum > 0) {
@@ -39,8 +39,8 @@ func oddSum(x, y float64) float64 {
 	return math.Float64frombits(b - 1)
 }
 
-// oddUint is u rounded to odd at no fewer than 42 digits.
-func oddUint(u uint64) float64 {
+// uintToOdd returns u rounded to odd at no fewer than 42 bits.
+func uintToOdd(u uint64) float64 {
 	const low = 1<<11 - 1
 	if u >= 1<<53 && u&low != 0 {
 		u = u&^low | (low + 1)
@@ -48,35 +48,37 @@ func oddUint(u uint64) float64 {
 	return float64(u)
 }
 
-// fma is a·b+c, rounded in effect once when it is stored as d. All are exact
-// values of d.
+// fma returns a·b+c, such that storing it as d gives the result of a single rounding. a, b
+// and c are exact values of d.
 func fma(d DType, a, b, c float64) float64 {
 	if d == F64 {
 		return math.FMA(a, b, c)
 	}
-	return roundFor(d, oddSum(float64(a*b), c)) // the product is exact
+	return roundFor(d, addToOdd(float64(a*b), c)) // the product is exact
 }
 
-// roundFor rounds x so that storing it as the float dtype d has rounded it once.
+// roundFor rounds x such that storing it as the float dtype d gives the result of a single
+// rounding.
 func roundFor(d DType, x float64) float64 {
 	switch d {
 	case F64:
 		return x
 	case F32:
 		return float64(float32(x))
-	default: // through float32
-		return float64(oddF32(x))
+	default: // stored through float32
+		return float64(roundToOdd(x))
 	}
 }
 
-// Cast converts the elements of src to those of dst, as many:
+// Cast converts the elements of src to the dtype of dst. Both must have the same number of
+// elements. The rules are:
 //
 //   - float to float and integer to float round to nearest even, once;
 //   - float to integer truncates toward zero, saturates, and makes NaN 0;
 //   - integer to integer wraps.
 //
-// dst and src must not overlap, unless they are the same slice and the dtypes are
-// of the same size.
+// dst and src must not overlap, unless they are the same slice and the dtypes have the
+// same size.
 func Cast(to DType, dst []byte, from DType, src []byte) {
 	n := len(src) / from.Size()
 	if len(src) != n*from.Size() || len(dst) != n*to.Size() {
@@ -88,25 +90,25 @@ func Cast(to DType, dst []byte, from DType, src []byte) {
 	}
 	for i := castVector(to, dst, from, src); i < n; i++ {
 		switch {
-		case from.IsFloat() || to == F64: // to which Get has rounded
+		case from.IsFloat() || to == F64: // Get rounds integers to float64
 			Set(to, dst, i, Get(from, src, i))
 		case to.IsFloat():
-			Set(to, dst, i, oddInt(from, GetInt(from, src, i)))
+			Set(to, dst, i, intToOdd(from, GetInt(from, src, i)))
 		default:
 			SetInt(to, dst, i, GetInt(from, src, i))
 		}
 	}
 }
 
-// oddInt is v, read from an integer dtype, rounded to odd for a narrower float.
-func oddInt(d DType, v int64) float64 {
+// intToOdd returns v, read from an integer dtype, rounded to odd for a narrower float.
+func intToOdd(d DType, v int64) float64 {
 	if d.IsSigned() && v < 0 {
-		return -oddUint(uint64(-v))
+		return -uintToOdd(uint64(-v))
 	}
-	return oddUint(uint64(v))
+	return uintToOdd(uint64(v))
 }
 
-// truncate is x as an integer of dtype d.
+// truncate converts x to an integer of dtype d: toward zero, saturating, and NaN to 0.
 func truncate(d DType, x float64) int64 {
 	bits := 8 * d.Size()
 	least, end := 0.0, pow2(bits)
@@ -121,7 +123,7 @@ func truncate(d DType, x float64) int64 {
 	case x >= end && d.IsSigned():
 		return 1<<(bits-1) - 1
 	case x >= end:
-		return -1 // all bits set: the greatest, once wrapped
+		return -1 // all bits set: the greatest unsigned integer
 	case d == U64:
 		return int64(uint64(x))
 	default:

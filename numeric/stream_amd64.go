@@ -2,18 +2,19 @@ package numeric
 
 import "unsafe"
 
-// cacheLine is the bytes that streaming stores had better fill as a whole.
+// cacheLine is the size of a cache line in bytes. Streaming stores are fastest if they
+// fill whole lines.
 const cacheLine = 64
 
-// untilAligned is the bytes of b before a line of the cache begins.
-func untilAligned(b []byte) int {
+// bytesToAlign returns the number of bytes of b before the next start of a cache line.
+func bytesToAlign(b []byte) int {
 	return int(-uintptr(unsafe.Pointer(unsafe.SliceData(b))) % cacheLine)
 }
 
-// stream is a copy of equal lengths. Plain stores do what comes before the first line
-// of dst and after the last whole group.
+// stream copies src to dst, which have equal lengths. It uses plain stores before the
+// first cache line of dst and after the last whole group.
 func stream(dst, src []byte) {
-	head := untilAligned(dst)
+	head := bytesToAlign(dst)
 	groups := (len(dst) - head) / group
 	if !vector || groups <= 0 {
 		copy(dst, src)
@@ -25,8 +26,8 @@ func stream(dst, src []byte) {
 	copy(dst[tail:], src[tail:])
 }
 
-// streamGroups copies groups, at least one, to an aligned dst, and has them seen
-// before any later store.
+// streamGroups copies at least one group to an aligned dst. A fence makes the copies
+// visible before any later store.
 //
 //go:noescape
 func streamGroups(dst, src *byte, groups int)

@@ -8,13 +8,13 @@ import (
 	"testing"
 )
 
-// transcendentals, with a reference to 250 digits and one that is good to about
-// 2^-50, from package math.
+// transcendentals lists the functions, each with an exact reference (to at least 150 bits)
+// and an approximate one from package math (to about 2^-50).
 var transcendentals = []struct {
-	op     Op
-	ours   func(float64) float64
-	exact  func(float64) *big.Float
-	likely func(float64) float64
+	op          Op
+	ours        func(float64) float64
+	exact       func(float64) *big.Float
+	approximate func(float64) float64
 }{
 	{Exp, exp, func(x float64) *big.Float { return bigExp(wide(x)) }, math.Exp},
 	{Log, log, bigLog, math.Log},
@@ -23,11 +23,13 @@ var transcendentals = []struct {
 	{Tanh, tanh, bigTanh, math.Tanh},
 }
 
-const digits = 400
+// bigPrec is the precision of exact references in bits.
+const bigPrec = 400
 
-func wide(x float64) *big.Float { return new(big.Float).SetPrec(digits).SetFloat64(x) }
+func wide(x float64) *big.Float { return new(big.Float).SetPrec(bigPrec).SetFloat64(x) }
 
-// bigExp halves x until Taylor's series is short, and squares as often.
+// bigExp halves x until a short Taylor series is exact enough, and squares the result as
+// many times.
 func bigExp(x *big.Float) *big.Float {
 	halvings := max(0, x.MantExp(nil)+16)
 	r := new(big.Float).SetMantExp(x, -halvings)
@@ -42,8 +44,9 @@ func bigExp(x *big.Float) *big.Float {
 	return sum
 }
 
-// bigLog improves y, which is good to 2^-50, to y + 2(x-e^y)/(x+e^y), good to 2^-150.
-// math.Log of a subnormal number is not good everywhere.
+// bigLog improves y, which is exact to 2^-50, to y + 2(x-e^y)/(x+e^y), which is exact to
+// 2^-150. It splits off the exponent, because math.Log is inaccurate for subnormals on
+// some machines.
 func bigLog(x float64) *big.Float {
 	f, exponent := math.Frexp(x)
 	y := wide(math.Log(f) + float64(exponent)*math.Ln2)
@@ -54,7 +57,7 @@ func bigLog(x float64) *big.Float {
 }
 
 func bigRsqrt(x float64) *big.Float {
-	root := new(big.Float).SetPrec(digits).Sqrt(wide(x))
+	root := new(big.Float).SetPrec(bigPrec).Sqrt(wide(x))
 	return root.Quo(wide(1), root)
 }
 
@@ -67,7 +70,7 @@ func bigTanh(x float64) *big.Float {
 	if math.Abs(x) > 100 {
 		return wide(math.Copysign(1, x))
 	}
-	if math.Abs(x) < 0x1p-60 { // x - x³/3, and 2^-120 beyond
+	if math.Abs(x) < 0x1p-60 { // x - x³/3; the rest is below 2^-120
 		cube := wide(x)
 		cube.Mul(cube, wide(x))
 		cube.Mul(cube, wide(x))
@@ -78,9 +81,11 @@ func bigTanh(x float64) *big.Float {
 	return above.Quo(above, e.Add(e, wide(1)))
 }
 
-// maxError is the error in units of the last place that float64 functions may have.
+// maxError is the largest permitted error of float64 functions, in units in the last
+// place.
 const maxError = 0.85
 
+// TestTranscendentalAccuracy checks that no error exceeds maxError.
 func TestTranscendentalAccuracy(t *testing.T) {
 	for _, f := range transcendentals {
 		worst, at := 0.0, 0.0
@@ -96,8 +101,8 @@ func TestTranscendentalAccuracy(t *testing.T) {
 	}
 }
 
-// accuracyPoints are arguments whose results are finite: of every magnitude, in the
-// range where results change most, and where the cases of the code meet.
+// accuracyPoints returns arguments with finite results: of every magnitude, in the range
+// where results change most, and at the boundaries between the cases of the code.
 func accuracyPoints(op Op) []float64 {
 	r := newRand(uint64(op))
 	var xs []float64
@@ -118,7 +123,7 @@ func accuracyPoints(op Op) []float64 {
 		add(8*r.Float64() - 4)
 		add(1 + (r.Float64()-0.5)/50)
 	}
-	for k := -60; k <= 60; k++ { // where reductions change the exponent
+	for k := -60; k <= 60; k++ { // where the range reduction changes the exponent
 		for _, x := range []float64{(float64(k) + 0.5) * math.Ln2, float64(k) * math.Ln2, math.Ldexp(math.Sqrt2, k), math.Ldexp(1, 17*k), float64(k)} {
 			add(math.Nextafter(x, 0))
 			add(x)
@@ -132,7 +137,7 @@ func accuracyPoints(op Op) []float64 {
 	return xs
 }
 
-// ulps is how far got is from want, in units of the last place of want.
+// ulps returns the difference between got and want in units in the last place of want.
 func ulps(got float64, want *big.Float) float64 {
 	rounded, _ := want.Float64()
 	_, exponent := math.Frexp(rounded)
@@ -142,8 +147,9 @@ func ulps(got float64, want *big.Float) float64 {
 	return math.Abs(e)
 }
 
-// Every f16 and bf16 gives the correctly rounded result. Package math tells it where
-// it is not close to a midpoint, and the long reference elsewhere.
+// TestTranscendentalsOfAllHalves checks that results are correctly rounded for every f16
+// and bf16. The expected value comes from package math, or close to a midpoint from the
+// exact reference.
 func TestTranscendentalsOfAllHalves(t *testing.T) {
 	for _, d := range []DType{F16, BF16} {
 		src := make([]byte, 2<<16)
@@ -155,7 +161,7 @@ func TestTranscendentalsOfAllHalves(t *testing.T) {
 			Apply(f.op, d, dst, src)
 			for bits := range 1 << 16 {
 				x := decode(d, uint64(bits))
-				y := f.likely(x)
+				y := f.approximate(x)
 				want := nearestF64(d, y*(1+0x1p-48))
 				if want != nearestF64(d, y*(1-0x1p-48)) {
 					want = nearest(d, f.exact(x))
@@ -168,6 +174,8 @@ func TestTranscendentalsOfAllHalves(t *testing.T) {
 	}
 }
 
+// TestTranscendentalsOfF32 checks that results are correctly rounded for f32, except
+// within 2^-52 of a midpoint.
 func TestTranscendentalsOfF32(t *testing.T) {
 	for _, f := range transcendentals {
 		points := accuracyPoints(f.op)
@@ -178,7 +186,7 @@ func TestTranscendentalsOfF32(t *testing.T) {
 		Apply(f.op, F32, dst, src)
 		for i := range points {
 			x := Get(F32, src, i)
-			if y := f.likely(x); y != y || math.IsInf(y, 0) || x == 0 {
+			if y := f.approximate(x); y != y || math.IsInf(y, 0) || x == 0 {
 				continue
 			}
 			v := f.exact(x)
@@ -190,10 +198,11 @@ func TestTranscendentalsOfF32(t *testing.T) {
 	}
 }
 
+// nudge multiplies v by a factor close to 1.
 func nudge(v *big.Float, by float64) *big.Float { return new(big.Float).Mul(v, wide(by)) }
 
-// Sums over the bits of many results, which every machine is to find: those where
-// the compiler fuses products and sums too.
+// TestTranscendentalsAreTheSameEverywhere compares hashes of many results, which must be
+// the same on all machines, including those whose compilers fuse products and sums.
 func TestTranscendentalsAreTheSameEverywhere(t *testing.T) {
 	want := map[Op]uint64{
 		Exp: 0x5aa687e6e13ad280, Log: 0xce3ccfb203ba9666, Rsqrt: 0x64e71505e77a087f,

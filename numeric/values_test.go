@@ -7,9 +7,10 @@ import (
 	"unsafe"
 )
 
-// specials are the patterns around which rules change: zeros, the least and
-// greatest subnormal and normal numbers, powers of two, infinities and NaNs, quiet
-// and signalling, of both signs; of integers the ends and what is next to them.
+// specials returns bit patterns at which the rules change. For floats these are zeros, the
+// least and greatest subnormal and normal numbers, powers of two, infinities, and quiet
+// and signalling NaNs, with both signs. For integers they include the least and greatest
+// values and their neighbours.
 func specials(d DType) []uint64 {
 	magnitudes := map[DType][]uint64{
 		F16:  {0, 1, 2, 0x3ff, 0x400, 0x401, 0x2e66, 0x3bff, 0x3c00, 0x3c01, 0x6bff, 0x7bff, 0x7c00, 0x7c01, 0x7e2a},
@@ -34,8 +35,8 @@ func specials(d DType) []uint64 {
 	return all
 }
 
-// drawBits are patterns that meet each other: specials, numbers near 1, whose sums
-// and products stay in range, and anything.
+// drawBits draws a bit pattern: a special, a number near 1, so that sums and products stay
+// in range, or any pattern.
 func drawBits(r *rand.Rand, d DType) uint64 {
 	switch all := specials(d); r.IntN(8) {
 	case 0:
@@ -50,9 +51,9 @@ func drawBits(r *rand.Rand, d DType) uint64 {
 	}
 }
 
-// draw is n such elements, at an address that is off by some bytes.
+// draw returns n elements of drawBits at a misaligned address.
 func draw(r *rand.Rand, d DType, n int) []byte {
-	buf := misaligned(r.IntN(16), n*d.Size())
+	buf := newMisaligned(r.IntN(16), n*d.Size())
 	for i := range n {
 		setBits(d, buf, i, drawBits(r, d))
 	}
@@ -67,7 +68,7 @@ func drawArgs(r *rand.Rand, op Op, d DType, n int) [][]byte {
 	return args
 }
 
-// argType is the dtype of argument i.
+// argType returns the dtype of argument i.
 func argType(op Op, d DType, i int) DType {
 	if op == Where && i == 0 {
 		return U8
@@ -75,20 +76,19 @@ func argType(op Op, d DType, i int) DType {
 	return d
 }
 
-// misaligned is size bytes from an address off bytes after the beginning of a line of
-// the cache.
-func misaligned(off, size int) []byte {
+// newMisaligned returns size bytes that begin off bytes after the start of a cache line.
+func newMisaligned(off, size int) []byte {
 	const line = 64
 	buf := make([]byte, line+off+size)
 	return buf[int(-uintptr(unsafe.Pointer(&buf[0]))%line)+off:][:size]
 }
 
-// guarded is a destination of size bytes between guards, and a check that those are
-// untouched.
-func guarded(t *testing.T, off, size int) (dst []byte, check func()) {
+// newGuarded returns a destination of size bytes between guard bytes, and a function that
+// checks that the guards are unchanged.
+func newGuarded(t *testing.T, off, size int) (dst []byte, check func()) {
 	t.Helper()
 	const guard, mark = 64, 0xa5
-	buf := misaligned(off, guard+size+guard)
+	buf := newMisaligned(off, guard+size+guard)
 	for i := range buf {
 		buf[i] = mark
 	}
@@ -96,29 +96,29 @@ func guarded(t *testing.T, off, size int) (dst []byte, check func()) {
 		t.Helper()
 		for i, b := range buf {
 			if (i < guard || i >= guard+size) && b != mark {
-				t.Fatalf("byte %d beside a destination of %d bytes was overwritten with %#x", i-guard, size, b)
+				t.Fatalf("byte %d outside a destination of %d bytes was overwritten with %#x", i-guard, size, b)
 			}
 		}
 	}
 }
 
-// bothWays runs f without the assembly and with it, if there is any.
-func bothWays(t *testing.T, f func(t *testing.T)) {
+// withAndWithoutVector runs f without the assembly and, if there is any, with it.
+func withAndWithoutVector(t *testing.T, f func(t *testing.T)) {
 	was := vector
 	defer func() { vector = was }()
-	for _, vector = range []bool{false, true}[:1+count(was)] {
+	for _, vector = range []bool{false, true}[:1+boolToInt(was)] {
 		t.Run(fmt.Sprintf("vector=%v", vector), f)
 	}
 }
 
-func count(b bool) int {
+func boolToInt(b bool) int {
 	if b {
 		return 1
 	}
 	return 0
 }
 
-// show is a value and its pattern.
+// show formats a value and, for floats, its bit pattern.
 func show(d DType, bits uint64) string {
 	if d.IsFloat() {
 		return fmt.Sprintf("%v (%#x)", decode(d, bits), bits)

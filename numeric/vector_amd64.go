@@ -1,13 +1,13 @@
 package numeric
 
-// castGroup is the elements that the assembly converts at a time. It does whole
-// groups, and Go the elements that are left.
+// castGroup is the number of elements that the assembly converts at a time. The assembly
+// converts whole groups, and Go code the remaining elements.
 const castGroup = 8
 
-// vector says whether the assembly is used. Tests compare with it off.
+// vector reports whether the assembly is used. Tests switch it off to compare results.
 var vector = hasVector()
 
-// hasVector says whether the processor and the operating system have AVX2 and F16C.
+// hasVector reports whether the processor and the operating system support AVX2 and F16C.
 func hasVector() bool {
 	const (
 		osxsave, avx, f16c = 1 << 27, 1 << 28, 1 << 29 // leaf 1, ECX
@@ -25,8 +25,8 @@ func hasVector() bool {
 	return extended&avx2 != 0
 }
 
-// castVector converts the first elements between f32 and the half floats, and says
-// how many.
+// castVector converts the first elements between f32 and f16 or bf16, and returns the
+// number of elements that it has converted.
 func castVector(to DType, dst []byte, from DType, src []byte) int {
 	groups := len(src) / from.Size() / castGroup
 	if !vector || groups == 0 {
@@ -47,8 +47,8 @@ func castVector(to DType, dst []byte, from DType, src []byte) int {
 	return groups * castGroup
 }
 
-// dotVector is dotPanel on sums in elements of F32, their rows stride bytes apart.
-// It says whether it did it.
+// dotVector does the work of dotPanel if there is assembly for it, and reports whether
+// there is. The rows of sums, elements of F32, are stride bytes apart.
 func dotVector(sums []byte, stride int, a, b []float32, rows, depth int) bool {
 	if vector {
 		dotF32(&sums[0], stride, &a[0], &b[0], rows, depth)
@@ -60,7 +60,7 @@ func cpuid(leaf uint32) (eax, ebx, ecx, edx uint32)
 
 func xgetbv() (xcr0 uint32)
 
-// The functions below do groups of eight elements, at least one.
+// The functions below convert groups of eight elements, at least one.
 
 //go:noescape
 func widenF16(dst, src *byte, groups int)
@@ -74,9 +74,9 @@ func narrowF16(dst, src *byte, groups int)
 //go:noescape
 func narrowBF16(dst, src *byte, groups int)
 
-// dotF32 adds a, rows × depth, times b, depth × 16 with rows dotPitch apart, to
-// rows × 16 elements of sums, the rows stride bytes apart. There is at least one row
-// and one of depth.
+// dotF32 adds a, rows × depth, times b, depth × 16, to sums, rows × 16. The rows of b are
+// dotPitch elements apart, and the rows of sums stride bytes. rows and depth are at
+// least 1.
 //
 //go:noescape
 func dotF32(sums *byte, stride int, a, b *float32, rows, depth int)

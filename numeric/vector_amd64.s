@@ -1,15 +1,15 @@
 #include "go_asm.h"
 #include "textflag.h"
 
-// Elements in Y2 with Y3 set where they are NaN; Y15 is the NaN to write.
+// Elements are in Y2. Y3 marks those that are NaN. Y15 is the NaN to write.
 
 #define NANS \
 	MOVL $const_nanF32, AX \
 	VMOVD AX, X15 \
 	VPBROADCASTD X15, Y15
 
-// Y14 and Y13 are what rounding to bf16 adds: the last digit kept, and just under
-// half of it.
+// HALVES sets the constants that rounding to bf16 adds: the lowest kept bit (mask Y14) and
+// 0x7fff (Y13), just under half of that bit.
 #define HALVES \
 	MOVL $1, AX \
 	VMOVD AX, X14 \
@@ -34,7 +34,7 @@
 	VMOVDQU X2, (DI)
 #define STOREF32 VMOVUPS Y2, (DI)
 
-// CONVERT is a loop over the groups, and the end of the function.
+// CONVERT is the loop over the groups and the end of a function.
 #define CONVERT(LOAD, from, STORE, to) \
 loop: \
 	LOAD(SI, Y2) \

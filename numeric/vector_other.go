@@ -2,7 +2,7 @@
 
 package numeric
 
-// There is no assembly for this machine: Go does everything.
+// vector is false, because there is no assembly for this machine: Go code does everything.
 var vector = false
 
 func combineVector(Op, DType, []byte, []byte, []byte, []byte, bool) bool { return false }

@@ -8,7 +8,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// The assembly gives the bits of Go, for any length, alignment and value.
+// TestVectorEqualsGo checks that the assembly gives the same bits as Go for any length,
+// alignment and value.
 func TestVectorEqualsGo(t *testing.T) {
 	if !vector {
 		t.Skip("no AVX2 and F16C")
@@ -20,7 +21,7 @@ func TestVectorEqualsGo(t *testing.T) {
 		n := rapid.IntRange(0, 2000).Draw(t, "n")
 		r := newRand(rapid.Uint64().Draw(t, "seed"))
 		args := drawArgs(r, op, d, n)
-		fast, slow := misaligned(r.IntN(32), n*d.Size()), make([]byte, n*d.Size())
+		fast, slow := newMisaligned(r.IntN(32), n*d.Size()), make([]byte, n*d.Size())
 		Apply(op, d, fast, args...)
 		withoutVector(func() { Apply(op, d, slow, args...) })
 		if !slices.Equal(fast, slow) {
@@ -30,6 +31,8 @@ func TestVectorEqualsGo(t *testing.T) {
 	})
 }
 
+// firstDifference returns the index of the first element whose bits differ. There must be
+// one.
 func firstDifference(d DType, a, b []byte) int {
 	i := 0
 	for bitsAt(d, a, i) == bitsAt(d, b, i) {
@@ -38,7 +41,8 @@ func firstDifference(d DType, a, b []byte) int {
 	return i
 }
 
-// Every f16 and bf16 with every other of some: whole rows of the table.
+// TestVectorOnAllHalves checks that assembly and Go agree on every f16 and bf16, combined
+// with each special value.
 func TestVectorOnAllHalves(t *testing.T) {
 	if !vector {
 		t.Skip("no AVX2 and F16C")
@@ -66,11 +70,12 @@ func TestVectorOnAllHalves(t *testing.T) {
 	}
 }
 
+// TestNothingAllocates checks that calls allocate no memory for values of 300 elements.
 func TestNothingAllocates(t *testing.T) {
 	const n = 300
 	check := func(name string, f func()) {
 		t.Helper()
-		f() // fills pools
+		f() // fill the pools
 		if got := testing.AllocsPerRun(20, f); got != 0 {
 			t.Errorf("%s allocates %v times, want 0", name, got)
 		}
@@ -98,7 +103,7 @@ func TestNothingAllocates(t *testing.T) {
 			Reduce(Max, d, dst[:10*d.Size()], x, 1, n/10, 10)
 		})
 		to, also := dst[:n*d.Size()], make([]byte, n*d.Size())
-		for _, op := range combining {
+		for _, op := range combineOps {
 			check(op.String()+" of "+d.String()+" to one place and two", func() {
 				Combine(op, d, x, y, to)
 				Combine(op, d, x, y, to, also)
@@ -115,7 +120,7 @@ func TestNothingAllocates(t *testing.T) {
 	}
 }
 
-// Buffers are pooled: calls at the same time must not share them.
+// TestConcurrentDots checks that concurrent calls do not share the pooled buffers.
 func TestConcurrentDots(t *testing.T) {
 	const m, k, n = 20, 30, 40
 	var wg sync.WaitGroup

@@ -12,42 +12,44 @@ import (
 	"github.com/kernbench/kernbench/simtime"
 )
 
-// again is what to do about a damaged file.
-const again = "the file is damaged: copy it again, or record the run again"
+// damageAdvice is the advice for a damaged file.
+const damageAdvice = "the file is damaged: copy it again, or record the run again"
 
-// recordsPerCtx is how many records are read between looks at the context.
+// recordsPerCtx is the number of records that are read between two checks of the context.
 const recordsPerCtx = 1 << 12
 
-// coder writes a log, if out is set, or reads one. One walk over the fields
-// (walk.go) serves both, so that the two cannot drift apart, and so do its checks:
-// what Decode would refuse, Encode does not write. The first error stays.
+// coder writes a log, if out is set, or reads one; the comments below call both coding.
+// Writing and reading use the same walk over the fields (walk.go), so that they cannot
+// diverge. They also share the checks: Encode does not write what Decode would reject. A
+// coder keeps its first error.
 type coder struct {
 	out io.Writer
 	buf []byte
 	sum uint32
 
-	ctx context.Context // of reading
+	ctx context.Context // ends reading
 	in  []byte
 	off int
-	end int // of what may be read: the checksum follows
+	end int // end of the data to read; the checksum follows
 
-	part  string // what is being coded, for errors
-	index int    // which one of them, from 1
+	part  string // the table that is being coded, for errors
+	index int    // number of its current element, from 1; 0 for none
 	err   error
 
-	// The record in progress.
+	// The current record.
 	mask  uint64
 	field int
 	vals  []int64
 
-	issue      simtime.Time // of the operation before
-	furthest   ID           // that any operation refers to
-	furthestBy int
-	effected   ID // operation of the effect before
+	issue      simtime.Time // issue time of the previous operation
+	maxRef     ID           // the last operation that any operation refers to
+	maxRefBy   int          // number of the operation that refers to maxRef
+	lastEffect ID           // operation of the previous effect
 }
 
 func (c *coder) reading() bool { return c.out == nil }
 
+// fail records an error, unless there is one, and ends the input.
 func (c *coder) fail(format string, args ...any) {
 	if c.err != nil {
 		return
@@ -63,12 +65,13 @@ func (c *coder) fail(format string, args ...any) {
 	c.off = c.end
 }
 
-// flush writes out what was coded.
+// flush writes the buffer to out.
 func (c *coder) flush() {
 	c.write(c.buf)
 	c.buf = c.buf[:0]
 }
 
+// write writes b to out and adds it to the checksum.
 func (c *coder) write(b []byte) {
 	if c.err != nil {
 		return
@@ -87,14 +90,14 @@ func (c *coder) begin() {
 	c.vals = c.vals[:0]
 }
 
-// number codes a field, which must lie within lo and hi.
+// number codes a field, whose value must be between lo and hi.
 func number[T ~int8 | ~int32 | ~int64 | ~uint8](c *coder, name string, v *T, lo, hi int64) {
 	x := int64(*v)
 	if c.reading() {
 		x = 0
 		if c.mask>>c.field&1 != 0 {
 			u := c.uvarint()
-			x = int64(u>>1) ^ -int64(u&1) // as binary.Varint has signed numbers
+			x = int64(u>>1) ^ -int64(u&1) // zigzag, as in binary.Varint
 		}
 		c.field++
 	} else {
@@ -107,24 +110,24 @@ func number[T ~int8 | ~int32 | ~int64 | ~uint8](c *coder, name string, v *T, lo,
 	*v = T(x)
 }
 
-// any64 codes a field of which every value makes sense.
+// any64 codes a field that may have any value.
 func any64[T ~int64](c *coder, v *T) { number(c, "", v, math.MinInt64, math.MaxInt64) }
 
-// relative codes a field by its distance from another.
+// relative codes a field as the difference from another value.
 func relative[T ~int64](c *coder, v *T, from T) {
 	d := *v - from
 	any64(c, &d)
 	*v = from + d
 }
 
-// float codes a field with its bytes reversed.
+// float codes a field as its bits with the bytes reversed.
 func float(c *coder, v *float64) {
 	x := int64(bits.ReverseBytes64(math.Float64bits(*v)))
 	any64(c, &x)
 	*v = math.Float64frombits(bits.ReverseBytes64(uint64(x)))
 }
 
-// length codes how many elements a list has. Each takes at least a byte.
+// length codes the number of elements of a list. Each element takes at least a byte.
 func length[T any](c *coder, name string, list []T) int {
 	n := int64(len(list))
 	most := int64(math.MaxInt64)
@@ -135,11 +138,11 @@ func length[T any](c *coder, name string, list []T) int {
 	return int(n)
 }
 
-// finish ends the fields of a record; its lists follow.
+// finish ends the fields of a record. The elements of its lists follow.
 func (c *coder) finish() {
 	if c.reading() {
 		if c.mask>>c.field != 0 {
-			c.fail("a record has a field that this program does not know; %s", again)
+			c.fail("a record has a field that this program does not know; %s", damageAdvice)
 		}
 		return
 	}
@@ -182,7 +185,7 @@ func elements[T any](c *coder, list *[]T, n int, walk func(*coder, *T)) {
 	}
 }
 
-// table codes a list of its own, numbering its elements for errors.
+// table codes a list of the log with its length, and counts the elements for errors.
 func table[T any](c *coder, part string, list *[]T, walk func(*coder, *T)) {
 	c.part, c.index = part, 0
 	n := c.count(len(*list))
@@ -195,7 +198,7 @@ func table[T any](c *coder, part string, list *[]T, walk func(*coder, *T)) {
 	})
 }
 
-// count codes a number of things that take at least a byte each.
+// count codes the number of elements of a list. Each element takes at least a byte.
 func (c *coder) count(n int) int {
 	if !c.reading() {
 		c.buf = binary.AppendUvarint(c.buf, uint64(n))
@@ -205,13 +208,13 @@ func (c *coder) count(n int) int {
 	u := c.uvarint()
 	if left := c.end - c.off; u > uint64(left) {
 		c.off = at
-		c.fail("%d are announced where only %d bytes are left; %s", u, left, again)
+		c.fail("%d are announced where only %d bytes are left; %s", u, left, damageAdvice)
 		return 0
 	}
 	return int(u)
 }
 
-// blob codes a length and bytes, which when read stay where they are.
+// blob codes a length and bytes. Bytes that are read are a slice of the input, not a copy.
 func (c *coder) blob(b *[]byte) {
 	n := c.count(len(*b))
 	c.raw(b, n)
@@ -232,7 +235,7 @@ func (c *coder) raw(b *[]byte, n int) {
 		return
 	}
 	if left := c.end - c.off; n > left {
-		c.fail("%d bytes are announced where only %d are left; %s", n, left, again)
+		c.fail("%d bytes are announced where only %d are left; %s", n, left, damageAdvice)
 		return
 	}
 	*b = c.in[c.off : c.off+n : c.off+n]
@@ -252,16 +255,17 @@ func (c *coder) uvarint() uint64 {
 	case n > 0:
 		c.off += n
 	case n == 0:
-		c.fail("the file ends here, in the middle; %s", again)
+		c.fail("the file ends here, in the middle; %s", damageAdvice)
 	default:
-		c.fail("a number has more than 64 bits; %s", again)
+		c.fail("a number has more than 64 bits; %s", damageAdvice)
 	}
 	return v
 }
 
+// advice returns what the user can do about an error.
 func (c *coder) advice() string {
 	if c.reading() {
-		return again
+		return damageAdvice
 	}
 	return "correct what made the log"
 }

@@ -1,13 +1,12 @@
-// Package oplog is the record of what kernels and hosts did: the program that a
-// run was, with its times.
+// Package oplog records what kernels and hosts did in a run, with times.
 //
-// The timing phase appends an Op for every operation, in the order of issue, and
-// notes in Effects when operations touched memory. The data phase computes values
-// from that alone: tiles are immutable values that follow their producers, and
-// memory is what the effects so far have made of it. A log can be written to a
-// file and read back (file.go); replaying it gives the same bytes.
+// The timing phase appends an Op for every operation, in the order of issue. It records in
+// Effects when operations read and wrote memory. The data phase computes values from the
+// log only: a tile is an immutable value that is computed from its operands, and the
+// contents of memory follow from the effects. A log can be written to a file and read back
+// (file.go); a replay of it gives the same bytes.
 //
-// The package has the records and their file. Computing them is internal/exec,
-// making them internal/cpu and internal/machine. It imports simtime for Time and
-// numeric for dtypes.
+// This package defines the records and their file format. Packages internal/cpu and
+// internal/machine write logs, and internal/exec computes the values. This package imports
+// simtime for Time, numeric for dtypes, internal/file and internal/printable.
 package oplog

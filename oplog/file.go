@@ -14,7 +14,7 @@ import (
 	"github.com/kernbench/kernbench/internal/file"
 )
 
-// A log file is, in this order:
+// A log file consists of these parts, in this order:
 //
 //	magic      8 bytes, "kboplog\n"
 //	version    uvarint, 1
@@ -26,14 +26,14 @@ import (
 //	effects    uvarint count, then records
 //	checksum   CRC-32C of all bytes before it, 4 bytes, little-endian
 //
-// Varints are those of encoding/binary; a string is a uvarint length and its bytes.
-// A record starts with a uvarint whose bit i says that field i is not 0, followed
-// by those fields as varints. The fields are what walk.go lists, in that order,
-// the lengths of the record's lists last; the elements of the lists follow the
-// record. Floats are their bits with the bytes reversed, which makes common ones
-// short. The issue of an operation is relative to that of the one before it, its
-// start to its issue and its end to its start; the operation of an effect is
-// relative to that of the effect before.
+// Varints are encoded as in encoding/binary. A string is a uvarint length and its bytes.
+// A record starts with a uvarint in which bit i says that field i is not 0, followed by
+// these fields as varints. walk.go lists the fields in order; the lengths of the record's
+// lists come last. The elements of the lists follow the record. A float is encoded as its
+// bits with the bytes reversed, which makes common values short. The issue time of an
+// operation is relative to that of the previous operation, its start to its issue, and
+// its end to its start. The operation of an effect is relative to that of the previous
+// effect.
 const (
 	magic   = "kboplog\n"
 	version = 1
@@ -47,9 +47,9 @@ const noLog = `this is no op log, which starts with "kboplog\n"; name a file tha
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// Header says where a log comes from.
+// Header describes the origin of a log.
 type Header struct {
-	Tool   string            `json:"tool"`   // version of what recorded it
+	Tool   string            `json:"tool"`   // version of the program that recorded the log
 	Config string            `json:"config"` // hash of the effective configuration
 	Notes  map[string]string `json:"notes,omitempty"`
 }
@@ -76,9 +76,9 @@ func Encode(w io.Writer, h Header, l *Log) error {
 	return nil
 }
 
-// Decode reads a log from a file. Its memory grows with the bytes of the file,
-// never with the counts that the file claims. The data of host writes are slices
-// of one block. It ends when ctx does.
+// Decode reads a log from a file until ctx ends. The memory that it needs grows with the
+// size of the file, never with the counts that the file claims. The data of all host
+// writes share one buffer.
 func Decode(ctx context.Context, r io.Reader) (Header, *Log, error) {
 	file, err := io.ReadAll(r)
 	if err != nil {
@@ -101,7 +101,7 @@ func Decode(ctx context.Context, r io.Reader) (Header, *Log, error) {
 	return h, l, nil
 }
 
-// header reads everything before the log itself.
+// header reads everything that precedes the tables of the log.
 func (c *coder) header() (h Header) {
 	c.part = "header"
 	if !bytes.HasPrefix(c.in[:c.end], []byte(magic)) {
@@ -118,7 +118,7 @@ func (c *coder) header() (h Header) {
 	c.blob(&text)
 	if len(text) > maxHeaderBytes {
 		c.off = at
-		c.fail("it has %d bytes, of which %d are allowed; %s", len(text), maxHeaderBytes, again)
+		c.fail("it has %d bytes, of which %d are allowed; %s", len(text), maxHeaderBytes, damageAdvice)
 	}
 	if c.err != nil {
 		return h
@@ -127,16 +127,16 @@ func (c *coder) header() (h Header) {
 	d.DisallowUnknownFields()
 	if err := d.Decode(&h); err != nil {
 		c.off = at
-		c.fail("%v; %s", err, again)
+		c.fail("%v; %s", err, damageAdvice)
 	}
 	return h
 }
 
-// checkEnd checks that nothing is left, and the checksum.
+// checkEnd checks that the whole file has been read, and compares the checksum.
 func (c *coder) checkEnd() {
 	c.part = "end"
 	if c.off != c.end || len(c.in)-c.end != checksumBytes {
-		c.fail("%d bytes are left, of which the checksum takes %d; %s", len(c.in)-c.off, checksumBytes, again)
+		c.fail("%d bytes are left, of which the checksum takes %d; %s", len(c.in)-c.off, checksumBytes, damageAdvice)
 		return
 	}
 	if err := checkSum(binary.LittleEndian.Uint32(c.in[c.end:]), crc32.Checksum(c.in[:c.end], castagnoli)); err != nil {
@@ -146,11 +146,11 @@ func (c *coder) checkEnd() {
 
 const (
 	maxFileBytes = 16 << 30
-	maxPipeBytes = 1 << 30 // of what can be read once only, and is kept before it is checked
+	maxPipeBytes = 1 << 30 // for input that can be read only once, and is kept in memory before it is checked
 )
 
-// Open reads a log from a file until ctx ends. The checksum of a regular file is verified
-// before the file is kept in memory.
+// Open reads a log from a file until ctx ends. For a regular file, it verifies the
+// checksum before it loads the file into memory.
 func Open(ctx context.Context, name string) (h Header, l *Log, err error) {
 	r, err := file.Open(ctx, name, maxFileBytes)
 	if err != nil {
@@ -181,13 +181,13 @@ func verify(r io.Reader) error {
 	}
 	sum := crc32.Checksum(start, castagnoli)
 	for done := len(magic); ; {
-		in.Discard(done) // what has been looked at
+		in.Discard(done) // included in sum
 		buf, err := in.Peek(in.Size())
 		if err != nil && err != io.EOF {
 			return err
 		}
 		if done = len(buf) - checksumBytes; done < 0 {
-			return fmt.Errorf("the file ends in the middle; %s", again)
+			return fmt.Errorf("the file ends in the middle; %s", damageAdvice)
 		}
 		sum = crc32.Update(sum, castagnoli, buf[:done])
 		if err == io.EOF {
@@ -199,7 +199,7 @@ func verify(r io.Reader) error {
 // checkSum compares the checksum of a log with that of its bytes.
 func checkSum(want, got uint32) error {
 	if got != want {
-		return fmt.Errorf("the checksum is %#08x, that of the bytes before it %#08x; %s", want, got, again)
+		return fmt.Errorf("the checksum is %#08x, that of the bytes before it %#08x; %s", want, got, damageAdvice)
 	}
 	return nil
 }

@@ -33,7 +33,7 @@ func encode(t interface{ Fatal(...any) }, h Header, l *Log) []byte {
 	return b.Bytes()
 }
 
-// sample is a log with something in every field.
+// sample returns a log in which every field is set in some operation.
 func sample() (Header, *Log) {
 	l := &Log{PEs: []string{"sip0.cube0.pe0", "sip0.cube0.pe1"}}
 	l.Launches = []Launch{{"copy", []int32{0, 1}}, {Name: "idle"}}
@@ -57,7 +57,8 @@ func sample() (Header, *Log) {
 	return Header{Tool: "v1.2", Config: "abc", Notes: map[string]string{"bench": "copy"}}, l
 }
 
-// TestFormat holds the format to its version: files of version 1 stay readable.
+// TestFormat checks that the bytes of a file do not change, so that files of version 1
+// stay readable.
 func TestFormat(t *testing.T) {
 	h, l := sample()
 	const want = `
@@ -75,6 +76,8 @@ e007030602c60202080604f90102028040021010e701040204040609011e81808002329f1f030302
 	}
 }
 
+// TestRoundTrip checks that a log is unchanged after it is written and read, and that its
+// lines keep their numbers.
 func TestRoundTrip(t *testing.T) {
 	h, l := sample()
 	gotHeader, got, err := Decode(t.Context(), bytes.NewReader(encode(t, h, l)))
@@ -92,12 +95,14 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
+// TestRoundTripOfRandomLogs checks that random logs are unchanged after they are written
+// and read.
 func TestRoundTripOfRandomLogs(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l := randomLog(t)
 		h := Header{Tool: rapid.String().Draw(t, "tool"), Notes: map[string]string{"k": "v"}}
 		file := encode(t, h, l)
-		_, got, err := Decode(t.Context(), iotestHalf{bytes.NewReader(file)})
+		_, got, err := Decode(t.Context(), shortReader{bytes.NewReader(file)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -110,11 +115,12 @@ func TestRoundTripOfRandomLogs(t *testing.T) {
 	})
 }
 
-// iotestHalf reads one byte less than asked where it can, as a pipe might.
-type iotestHalf struct{ r io.Reader }
+// shortReader reads one byte less than requested where it can, as a pipe might.
+type shortReader struct{ r io.Reader }
 
-func (h iotestHalf) Read(p []byte) (int, error) { return h.r.Read(p[:max(1, len(p)-1)]) }
+func (h shortReader) Read(p []byte) (int, error) { return h.r.Read(p[:max(1, len(p)-1)]) }
 
+// randomLog returns a log with random values in all fields.
 func randomLog(t *rapid.T) *Log {
 	i32 := rapid.Int32()
 	draw := func(g *rapid.Generator[int32]) int32 { return g.Draw(t, "n") }
@@ -172,7 +178,8 @@ func randomLog(t *rapid.T) *Log {
 	return l
 }
 
-// TestLargeData: data beyond the write buffer goes its own way.
+// TestLargeData checks that data larger than the write buffer, which bypasses the buffer,
+// is unchanged.
 func TestLargeData(t *testing.T) {
 	l := &Log{}
 	data := bytes.Repeat([]byte("kernbench"), flushBytes)
@@ -189,7 +196,7 @@ func TestLargeData(t *testing.T) {
 	}
 }
 
-// TestDamage: every file that is cut short or has a bit flipped is an error.
+// TestDamage checks that every file that is truncated or has a flipped bit is an error.
 func TestDamage(t *testing.T) {
 	file := encode(t, Header{}, func() *Log { _, l := sample(); return l }())
 	for n := range file {
@@ -205,8 +212,8 @@ func TestDamage(t *testing.T) {
 	}
 }
 
-// sealed adds a valid checksum, so that only the contents are at fault.
-func sealed(parts ...any) []byte {
+// seal adds a valid checksum, so that only the contents are wrong.
+func seal(parts ...any) []byte {
 	var b []byte
 	for _, p := range parts {
 		switch p := p.(type) {
@@ -229,20 +236,20 @@ func TestDecodeErrors(t *testing.T) {
 		want string
 	}{
 		{"nothing", nil, `op log: byte 0, header: this is no op log, which starts with "kboplog\n"; name a file that was recorded as one`},
-		{"version", sealed(magic, 2, "rest"), "op log: byte 9, header: its format has version 2, this program reads 1; record the run again, or replay it with the program that recorded it"},
-		{"no JSON", sealed(magic, 1, 2, "{]"), "op log: byte 9, header: invalid character ']' looking for beginning of object key string" + damaged},
-		{"unknown key", sealed(magic, 1, 7, `{"a":1}`), `op log: byte 9, header: json: unknown field "a"` + damaged},
-		{"cut header", sealed(magic, 1, 90, "{"), "op log: byte 9, header: 90 are announced where only 1 bytes are left" + damaged},
-		{"many ops", sealed(start, 0, 0, 0, 1<<40, 0), "op log: byte 15, operation: 1099511627776 are announced where only 1 bytes are left" + damaged},
-		{"kind", sealed(op("\x01\x7e")), "op log: byte 18, operation 1: its kind is 63, want 1 to 29" + damaged},
-		{"no kind", sealed(op("\x00")), "op log: byte 17, operation 1: its kind is 0, want 1 to 29" + damaged},
-		{"many operands", sealed(op("\x81\x80\x80\x40\x02"), 1<<50, "\x00"), "op log: byte 29, operation 1: the number of operands is 562949953421312, want 0 to 9" + damaged},
-		{"unknown fields", sealed(op("\x81\x80\x80\x80\x80\x80\x80\x80\x40\x04")), "op log: byte 26, operation 1: a record has a field that this program does not know" + damaged},
-		{"long number", sealed(op("\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff")), "op log: byte 16, operation 1: a number has more than 64 bits" + damaged},
-		{"reference", sealed(op("\x81\x80\x80\x10\x02\x04"), 0), "op log: byte 22, operation 1: it refers to operation 2, the last one is 1" + damaged},
-		{"effect", sealed(op("\x01\x02\x01\x01\x04")), "op log: byte 21, effect 1: it is one of operation 2, the last one is 1" + damaged},
-		{"more", sealed(start, 0, 0, 0, 0, 0, "more"), "op log: byte 17, end: 8 bytes are left, of which the checksum takes 4" + damaged},
-		{"checksum", append(sealed(start, 0, 0, 0, 0, 0)[:17], 1, 2, 3, 4), "op log: byte 17, end: the checksum is 0x04030201, that of the bytes before it 0x127a997c" + damaged},
+		{"version", seal(magic, 2, "rest"), "op log: byte 9, header: its format has version 2, this program reads 1; record the run again, or replay it with the program that recorded it"},
+		{"no JSON", seal(magic, 1, 2, "{]"), "op log: byte 9, header: invalid character ']' looking for beginning of object key string" + damaged},
+		{"unknown key", seal(magic, 1, 7, `{"a":1}`), `op log: byte 9, header: json: unknown field "a"` + damaged},
+		{"cut header", seal(magic, 1, 90, "{"), "op log: byte 9, header: 90 are announced where only 1 bytes are left" + damaged},
+		{"many ops", seal(start, 0, 0, 0, 1<<40, 0), "op log: byte 15, operation: 1099511627776 are announced where only 1 bytes are left" + damaged},
+		{"kind", seal(op("\x01\x7e")), "op log: byte 18, operation 1: its kind is 63, want 1 to 29" + damaged},
+		{"no kind", seal(op("\x00")), "op log: byte 17, operation 1: its kind is 0, want 1 to 29" + damaged},
+		{"many operands", seal(op("\x81\x80\x80\x40\x02"), 1<<50, "\x00"), "op log: byte 29, operation 1: the number of operands is 562949953421312, want 0 to 9" + damaged},
+		{"unknown fields", seal(op("\x81\x80\x80\x80\x80\x80\x80\x80\x40\x04")), "op log: byte 26, operation 1: a record has a field that this program does not know" + damaged},
+		{"long number", seal(op("\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff")), "op log: byte 16, operation 1: a number has more than 64 bits" + damaged},
+		{"reference", seal(op("\x81\x80\x80\x10\x02\x04"), 0), "op log: byte 22, operation 1: it refers to operation 2, the last one is 1" + damaged},
+		{"effect", seal(op("\x01\x02\x01\x01\x04")), "op log: byte 21, effect 1: it is one of operation 2, the last one is 1" + damaged},
+		{"more", seal(start, 0, 0, 0, 0, 0, "more"), "op log: byte 17, end: 8 bytes are left, of which the checksum takes 4" + damaged},
+		{"checksum", append(seal(start, 0, 0, 0, 0, 0)[:17], 1, 2, 3, 4), "op log: byte 17, end: the checksum is 0x04030201, that of the bytes before it 0x127a997c" + damaged},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -284,16 +291,17 @@ func TestEncodeErrors(t *testing.T) {
 	}
 }
 
-// FuzzRead: no file makes Decode panic, and what it accepts is written as it was
-// read. The checksum is corrected, or nothing would ever be accepted.
+// FuzzRead checks that no file makes Decode panic, and that an accepted log is the same
+// after it is written and read again. It corrects the checksum, because otherwise no file
+// would be accepted.
 func FuzzRead(f *testing.F) {
 	h, l := sample()
 	f.Add(encode(f, h, l))
 	f.Add(encode(f, Header{}, &Log{}))
-	f.Add(sealed(magic, 1, 2, "{}", 0, 0, 0, 1<<40))
+	f.Add(seal(magic, 1, 2, "{}", 0, 0, 0, 1<<40))
 	f.Fuzz(func(t *testing.T, file []byte) {
 		if len(file) >= checksumBytes {
-			file = sealed(string(file[:len(file)-checksumBytes]))
+			file = seal(string(file[:len(file)-checksumBytes]))
 		}
 		h, l, err := Decode(t.Context(), bytes.NewReader(file))
 		if err != nil {

@@ -9,15 +9,15 @@ import (
 	"github.com/kernbench/kernbench/simtime"
 )
 
-// ID numbers the operations of a log from 1, in the order of issue. 0 is none.
+// ID is the number of an operation in a log, from 1 in the order of issue. 0 means none.
 type ID int64
 
-// Kind is what an operation does.
+// Kind is the kind of an operation.
 type Kind uint8
 
-// The kinds of operation. "Value" is the tile that an operation produces.
+// The kinds of operations. "Value" is the tile that an operation produces.
 const (
-	Load       Kind = iota + 1 // value: what Mem holds when it starts; outside Box, Fill
+	Load       Kind = iota + 1 // value: what Mem holds at the start; Fill outside Box
 	Store                      // writes Args[0] to Mem
 	Full                       // value: Fill everywhere
 	Arange                     // value: 0, 1, 2 ...
@@ -32,44 +32,45 @@ const (
 	Gemm                       // composite: Args[0] × Args[1], Epilogue, as DType to Mem
 	Stream                     // composite: Math of Args, Epilogue, as DType to Mem
 	Send                       // value: Args[0], for the Recv that names it
-	Recv                       // value: that of the Send Args[0].From; written to Mem if there is one
-	Put                        // writes Args[0] to Mem, of another PE
-	Get                        // value: what Mem, of another PE, holds when it starts
+	Recv                       // value: that of the Send Args[0].From; also written to Mem, if not empty
+	Put                        // writes Args[0] to Mem of another PE
+	Get                        // value: what Mem of another PE holds at the start
 	Notify                     // changes a signal of PE Peer
-	WaitSignal                 // returned because of the Notify operations Args
-	Scratch                    // Mem is new scratch memory: zero
+	WaitSignal                 // the wait ended because of the Notify operations Args
+	Scratch                    // Mem is new scratch memory, filled with zeros
 	HostWrite                  // writes Data to Mem
 	HostRead                   // value: what Mem holds, for the host
-	Zero                       // Mem is newly allocated: zero
-	Barrier                    // everything before it happened before everything after; or see Order
-	Wait                       // Args[0].From, a composite or a receive, had ended
-	TaskBegin                  // a task, number Peer of its rank and called Line, begins after the TaskEnd operations Args
-	TaskEnd                    // task number Peer, and everything that it started, has ended
-	// ReducePeers is a composite: Math of Args, which are at several PEs, one after the
-	// other, Epilogue, as DType to Mem.
+	Zero                       // Mem is newly allocated and filled with zeros
+	Barrier                    // everything before it happened before everything after it; see also Order
+	Wait                       // Args[0].From, a composite or a receive, has ended
+	TaskBegin                  // task number Peer of its rank, named Line, begins after the TaskEnd operations Args
+	TaskEnd                    // task number Peer, with everything that it started, has ended
+	// ReducePeers is a composite: Math of Args, which are at several PEs and are combined
+	// one after another, then Epilogue, as DType to Mem.
 	ReducePeers
 	NumKinds
 )
 
-// IsComposite reports whether an operation is a composite command, from memory to memory.
+// IsComposite reports whether operations of a kind are composites: commands from memory to
+// memory.
 func (k Kind) IsComposite() bool { return k == Gemm || k == Stream || k == ReducePeers }
 
-// Order is a Barrier between two launches alone: launch number `then`, which begins
-// next, comes after number `first` has ended.
+// Order returns a Barrier that orders only two launches: launch number `then`, which has
+// not begun, begins after launch number `first` has ended.
 func Order(first, then int32) Op {
 	return Op{Kind: Barrier, PE: -1, Launch: first, Peer: then, Port: -1}
 }
 
-// MaxRank is the most axes that a tile has.
+// MaxRank is the largest number of axes of a tile.
 const MaxRank = 4
 
-// Shape is the extents of a tile, outermost first. It is comparable.
+// Shape holds the extents of a tile, outermost first. It is comparable.
 type Shape struct {
 	Rank int8
 	Dim  [MaxRank]int32
 }
 
-// Elems is the number of elements.
+// Elems returns the number of elements.
 func (s Shape) Elems() int {
 	n := 1
 	for _, d := range s.Dim[:s.Rank] {
@@ -78,13 +79,13 @@ func (s Shape) Elems() int {
 	return n
 }
 
-// Space is a memory of the machine.
+// Space identifies a memory of the machine.
 type Space struct {
 	Kind          SpaceKind
 	SIP, Cube, PE int32 // PE is 0 for SRAM
 }
 
-// SpaceKind tells the memories of a machine apart.
+// SpaceKind is the kind of a memory.
 type SpaceKind uint8
 
 // The kinds of memory.
@@ -94,7 +95,8 @@ const (
 	TCM
 )
 
-// Access is a run of rows in one memory: Rows times RowBytes, Stride apart.
+// Access is a sequence of rows in one memory: Rows rows of RowBytes bytes, Stride bytes
+// apart.
 type Access struct {
 	Space    Space
 	Addr     int64
@@ -103,21 +105,21 @@ type Access struct {
 	Stride   int64
 }
 
-// Bytes is how much the access moves.
+// Bytes returns the size of the access in bytes.
 func (a Access) Bytes() int64 { return a.Rows * a.RowBytes }
 
-// Operand is what an operation works on: the value of another operation, memory
-// (of composites and of sends), or a number.
+// Operand is an operand of an operation: the value of another operation, memory (for
+// composites and sends), or a number.
 type Operand struct {
-	From   ID       // the producer; 0 for memory and numbers
-	Mem    []Access // row-major pieces of the operand, if it is in memory
-	Shape  Shape    // rank 0 and no producer for a number
+	From   ID       // the operation that produces the value; 0 for memory and numbers
+	Mem    []Access // the pieces of an operand in memory, row-major
+	Shape  Shape    // a number has rank 0 and neither From nor Mem
 	DType  numeric.DType
 	Scalar float64 // the number, rounded to DType where it is used
 }
 
-// Step is one operation of a composite's epilogue, applied to what came before:
-// Math(result, Args...), in the accumulator's dtype.
+// Step is one operation of the epilogue of a composite. It computes Math(result, Args...)
+// from the previous result, in the dtype of the accumulator.
 type Step struct {
 	Math numeric.Op
 	Args []Operand
@@ -127,41 +129,41 @@ type Step struct {
 type Op struct {
 	ID     ID
 	Kind   Kind
-	Math   numeric.Op // of Math, Reduce, Stream, ReducePeers
-	Axis   int8       // of Reduce
+	Math   numeric.Op // for Math, Reduce, Stream and ReducePeers
+	Axis   int8       // for Reduce
 	DType  numeric.DType
-	Shape  Shape // of the value, or of what is written
-	Box    Shape // the extents that are inside memory, if not all of Shape
+	Shape  Shape // shape of the value, or of what is written
+	Box    Shape // the extents that are in memory, if not all of Shape; see Load
 	Fill   float64
-	PE     int32 // -1 is the host
+	PE     int32 // -1 for the host
 	Launch int32 // index in Log.Launches, -1 for the host
-	Line   int32 // index in Log.Lines: where the kernel asked for it; of TaskBegin: the task's name
-	Peer   int32 // of Put, Get, Notify: the other PE; of TaskBegin and TaskEnd: the task
-	Port   int32 // of Send and Recv
-	Signal int32 // of Notify and WaitSignal
-	Tiles  int32 // matrix tiles of a composite
+	Line   int32 // index in Log.Lines: the source line of the call; for TaskBegin, the name of the task
+	Peer   int32 // for Put, Get and Notify, the other PE; for TaskBegin and TaskEnd, the number of the task
+	Port   int32 // for Send and Recv
+	Signal int32 // for Notify and WaitSignal
+	Tiles  int32 // for composites, the number of matrix tiles
 
 	Issue, Start, End simtime.Time
-	Cause             ID // whose end released it, if it waited for another
+	Cause             ID // the operation whose end released this one, or 0
 
 	Args     []Operand
-	Mem      []Access // memory read or written, row-major pieces of the value
+	Mem      []Access // memory that is read or written, row-major pieces of the value
 	Epilogue []Step
-	Data     []byte // of HostWrite
-	Digest   uint64 // of HostRead: FNV-1a 64 of the bytes read, once known
+	Data     []byte // for HostWrite
+	Digest   uint64 // for HostRead: 64-bit FNV-1a hash of the bytes read; 0 if unknown
 }
 
-// Phase is which half of a memory operation an effect is.
+// Phase distinguishes the reads and the writes of operations.
 type Phase uint8
 
-// A read takes what was last published when it starts, a write publishes when it
-// ends. A composite does both.
+// The phases. A read returns what memory holds when the operation starts. A write changes
+// memory when the operation ends. A composite has both phases.
 const (
 	Read Phase = iota
 	Write
 )
 
-// Effect is the instant at which an operation touches memory.
+// Effect is the instant at which an operation reads or writes memory.
 type Effect struct {
 	Op    ID
 	Phase Phase
@@ -173,18 +175,18 @@ type Launch struct {
 	PEs  []int32
 }
 
-// Log is the operations of a run, and their order where it matters.
+// Log holds the operations of a run and the order of their effects.
 type Log struct {
 	Ops      []Op     // by ID - 1
-	Effects  []Effect // in the order of the clock, ties as the machine broke them
+	Effects  []Effect // in the order of time; ties in the order in which the machine resolved them
 	Launches []Launch
-	Lines    []string // "kernel.go:12", names of tasks; 0 is ""
-	PEs      []string // names by number: "sip0.cube5.pe3"
+	Lines    []string // source lines such as "kernel.go:12", and names of tasks; index 0 is ""
+	PEs      []string // names by number, such as "sip0.cube5.pe3"
 
 	lines map[string]int32
 }
 
-// Add appends an operation and gives it its ID.
+// Add appends an operation and assigns its ID.
 func (l *Log) Add(op Op) ID {
 	if len(l.Ops) == cap(l.Ops) {
 		l.Ops = slices.Grow(l.Ops, max(1024, len(l.Ops))) // append would copy a long log more often
@@ -194,16 +196,16 @@ func (l *Log) Add(op Op) ID {
 	return op.ID
 }
 
-// Op is an operation by ID, to be changed until it has ended.
+// Op returns the operation with an ID. The caller may change it until it has ended.
 func (l *Log) Op(id ID) *Op { return &l.Ops[id-1] }
 
-// Effect notes that an operation touches memory now.
+// Effect records that an operation reads or writes memory now.
 func (l *Log) Effect(id ID, p Phase) { l.Effects = append(l.Effects, Effect{id, p}) }
 
-// Reset forgets all operations and launches: numbers begin anew.
+// Reset removes all operations and launches. Numbering starts again.
 func (l *Log) Reset() { l.Ops, l.Effects, l.Launches = l.Ops[:0], l.Effects[:0], l.Launches[:0] }
 
-// NamePE gives a PE its name.
+// NamePE sets the name of a PE.
 func (l *Log) NamePE(pe int, name string) {
 	for len(l.PEs) <= pe {
 		l.PEs = append(l.PEs, "")
@@ -211,7 +213,8 @@ func (l *Log) NamePE(pe int, name string) {
 	l.PEs[pe] = name
 }
 
-// Line is the number of a place in the source, or of the name of a task.
+// Line returns the index of a source line or of the name of a task in Lines, and adds it
+// if necessary.
 func (l *Log) Line(at string) int32 {
 	if l.lines == nil {
 		l.lines = make(map[string]int32)
@@ -234,16 +237,16 @@ var kindNames = [NumKinds]string{
 	TaskBegin: "TaskBegin", TaskEnd: "TaskEnd", ReducePeers: "ReducePeers",
 }
 
-// String returns the name of the kind: "Load".
+// String returns the name of the kind, such as "Load".
 func (k Kind) String() string { return printable.Name("Kind", k, kindNames[:]) }
 
 // String returns "read" or "write".
 func (p Phase) String() string { return printable.Name("Phase", p, []string{"read", "write"}) }
 
-// String is the shape in brackets: "[32 64]".
+// String returns the extents in brackets, such as "[32 64]".
 func (s Shape) String() string { return fmt.Sprint(s.Dim[:s.Rank]) }
 
-// String is the memory's name in the topology: "sip0.cube5.hbm3".
+// String returns the name of the memory in the topology, such as "sip0.cube5.hbm3".
 func (s Space) String() string {
 	switch s.Kind {
 	case HBM:
@@ -256,8 +259,8 @@ func (s Space) String() string {
 	return fmt.Sprintf("sip%d.cube%d.pe%d: memory kind %d, of which there is none", s.SIP, s.Cube, s.PE, s.Kind)
 }
 
-// Describe is an operation as errors name it:
-// "operation 12 (Store at copy.go:7 of kernel copy on sip0.cube5.pe3)".
+// Describe returns the text by which errors name an operation, such as "operation 12
+// (Store at copy.go:7 of kernel copy on sip0.cube5.pe3)".
 func (l *Log) Describe(id ID) string {
 	if id < 1 || int(id) > len(l.Ops) {
 		return fmt.Sprintf("operation %d (not in the log, which has %d)", id, len(l.Ops))

@@ -13,10 +13,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
+// TestOpen checks that Open reads a log, and that Open and Decode return the cause of a
+// context that has ended.
 func TestOpen(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "x.oplog")
 	h, l := sample()
-	for range 10_000 { // longer than the buffer of the checksum
+	for range 10_000 { // make the file longer than the buffer of verify
 		l.Effect(l.Add(l.Ops[1]), Read)
 	}
 	good := encode(t, h, l)
@@ -41,7 +43,7 @@ func TestOpen(t *testing.T) {
 	}
 }
 
-// TestOpenHuge: a damaged file is refused without being kept in memory.
+// TestOpenHuge checks that a damaged file is rejected without being loaded into memory.
 func TestOpenHuge(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "x.oplog")
 	for _, tt := range []struct{ start, want string }{

@@ -2,6 +2,7 @@ package oplog
 
 import "testing"
 
+// TestText checks the texts of operations, memories, kinds, phases and shapes.
 func TestText(t *testing.T) {
 	_, l := sample()
 	l.Op(4).PE = 9

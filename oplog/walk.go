@@ -12,12 +12,11 @@ func (c *coder) log(l *Log) {
 	table(c, "line", &l.Lines, (*coder).text)
 	table(c, "launch", &l.Launches, (*coder).launch)
 	table(c, "operation", &l.Ops, (*coder).op)
-	// Operands may refer to operations behind their own, so that their range is
-	// known only now.
+	// Operands may refer to later operations, so they can be checked only now.
 	last := ID(len(l.Ops))
-	if c.furthest > last {
-		c.part, c.index = "operation", c.furthestBy
-		c.fail("it refers to operation %d, the last one is %d; %s", c.furthest, last, c.advice())
+	if c.maxRef > last {
+		c.part, c.index = "operation", c.maxRefBy
+		c.fail("it refers to operation %d, the last one is %d; %s", c.maxRef, last, c.advice())
 	}
 	table(c, "effect", &l.Effects, func(c *coder, e *Effect) { c.effect(e, last) })
 }
@@ -32,16 +31,16 @@ func (c *coder) launch(l *Launch) {
 	})
 }
 
-// effect codes an effect relative to the one before it.
+// effect codes an effect. Its operation is relative to that of the previous effect.
 func (c *coder) effect(e *Effect, last ID) {
 	c.begin()
-	relative(c, &e.Op, c.effected)
+	relative(c, &e.Op, c.lastEffect)
 	number(c, "its phase", &e.Phase, int64(Read), int64(Write))
 	c.finish()
 	if e.Op < 1 || e.Op > last {
 		c.fail("it is one of operation %d, the last one is %d; %s", e.Op, last, c.advice())
 	}
-	c.effected = e.Op
+	c.lastEffect = e.Op
 }
 
 func (c *coder) op(op *Op) {
@@ -103,11 +102,11 @@ func (c *coder) operand(o *Operand) {
 	elements(c, &o.Mem, mem, (*coder).access)
 }
 
-// refer codes the ID of an operation, or none.
+// refer codes the ID of an operation, which may be 0 for none.
 func (c *coder) refer(id *ID) {
 	number(c, "an operation it refers to", id, 0, math.MaxInt64)
-	if *id > c.furthest {
-		c.furthest, c.furthestBy = *id, c.index
+	if *id > c.maxRef {
+		c.maxRef, c.maxRefBy = *id, c.index
 	}
 }
 

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// BenchmarkMatMul is a layer of 512 tokens. An exact b are weights; one with errors is
-// what was computed, as keys are.
+// BenchmarkMatMul measures a layer of 512 tokens. The second operand is exact, as weights
+// are, or has errors, as computed keys have.
 func BenchmarkMatMul(b *testing.B) {
 	r := rand.New(rand.NewPCG(1, 1))
 	x, w := normal(r, 512, 1024, 1, f16), normal(r, 1024, 1024, 1, f16)

@@ -15,13 +15,14 @@ const (
 	f32  = numeric.F32
 )
 
-// chain is a computation, done by the reference and by the machine. Steps inside
-// operations round to work, what is stored to d.
+// chain is a computation that is done by the reference and by the simulated arithmetic.
+// Steps inside operations round to work; stored results round to d.
 type chain func(r *rand.Rand, work, d numeric.DType) (*Matrix, tile)
 
-// TestCalibration: all elements of right results are within tolerance, and the tolerance is
-// not slack: errors are about as large as the reference says. rms and worst are of error
-// over standard deviation, as measured.
+// TestCalibration checks that all elements of correct results are within their tolerance,
+// and that the tolerance is not too wide: errors are about as large as the reference
+// predicts. rms and worst are measured values of the error divided by the standard
+// deviation.
 func TestCalibration(t *testing.T) {
 	for _, c := range []struct {
 		name       string
@@ -65,7 +66,7 @@ func TestCalibration(t *testing.T) {
 	} {
 		t.Run(fmt.Sprintf("%s/%v in %v", c.name, c.d, c.work), func(t *testing.T) {
 			want, got := c.run(rand.New(rand.NewPCG(1, 1)), c.work, c.d)
-			wrong, rms, worst := got.against(want)
+			wrong, rms, worst := got.compare(want)
 			if wrong != 0 {
 				t.Errorf("%d of %d elements are beyond their tolerance, want none", wrong, len(want.V))
 			}
@@ -79,8 +80,8 @@ func TestCalibration(t *testing.T) {
 	}
 }
 
-// TestTails: where results are next to nothing, what steps before left of them is within
-// tolerance too.
+// TestTails checks that results close to zero are within their tolerance, too, in spite of
+// the rounding errors of earlier steps.
 func TestTails(t *testing.T) {
 	x := zeros(1, 80)
 	for i := range x.V {
@@ -93,19 +94,20 @@ func TestTails(t *testing.T) {
 			f       Func
 			machine func(tile) tile
 		}{{"gelu", GELU, tile.gelu}, {"silu", SiLU, swish}} {
-			if wrong, _, worst := c.machine(tileOf(x, d)).against(Map(x, c.f, d)); wrong != 0 {
+			if wrong, _, worst := c.machine(tileOf(x, d)).compare(Map(x, c.f, d)); wrong != 0 {
 				t.Errorf("%s in %v: %d elements are beyond their tolerance, by up to %.1f standard deviations, want none", c.name, d, wrong, worst)
 			}
 		}
 	}
 }
 
-// stored is an operation done in work whose result is stored in d.
-func stored(m *Matrix, t tile, work, d numeric.DType) (*Matrix, tile) {
+// storeBoth stores the result of an operation in d, for the reference and for the machine.
+// The operation was computed in work.
+func storeBoth(m *Matrix, t tile, work, d numeric.DType) (*Matrix, tile) {
 	if work == d {
 		return m, t
 	}
-	return m.Round(d), t.to(d)
+	return m.Round(d), t.convertTo(d)
 }
 
 func matmul(r *rand.Rand, _, d numeric.DType) (*Matrix, tile) {
@@ -113,12 +115,13 @@ func matmul(r *rand.Rand, _, d numeric.DType) (*Matrix, tile) {
 	return MatMul(a, b, 1, d), tileOf(a, d).matmul(tileOf(b, d), 1, d)
 }
 
-// mlp is two layers with a bias and GELU between, the second cut into parts.
+// mlp returns a chain of two layers with a bias and GELU between them. The second layer is
+// divided into parts.
 func mlp(parts int) chain {
 	return func(r *rand.Rand, work, d numeric.DType) (*Matrix, tile) {
 		x, w1, bias, w2 := normal(r, 32, 64, 1, d), weights(r, 64, 256, d), normal(r, 1, 256, 1, d), weights(r, 256, 64, d)
 		h, th := Add(MatMul(x, w1, 1, d), bias, d), tileOf(x, d).matmul(tileOf(w1, d), 1, d).apply(numeric.Add, tileOf(bias, d))
-		h, th = stored(Map(h, GELU, work), th.to(work).gelu(), work, d)
+		h, th = storeBoth(Map(h, GELU, work), th.convertTo(work).gelu(), work, d)
 		return MatMul(h, w2, parts, d), th.matmul(tileOf(w2, d), parts, d)
 	}
 }
@@ -126,32 +129,32 @@ func mlp(parts int) chain {
 func elementwise(f Func, machine func(tile) tile) chain {
 	return func(r *rand.Rand, work, d numeric.DType) (*Matrix, tile) {
 		x := normal(r, 64, 64, 2, d)
-		return stored(Map(x, f, work), machine(tileOf(x, d).to(work)), work, d)
+		return storeBoth(Map(x, f, work), machine(tileOf(x, d).convertTo(work)), work, d)
 	}
 }
 
 func softmax(offset int) chain {
 	return func(r *rand.Rand, work, d numeric.DType) (*Matrix, tile) {
 		x := normal(r, 64, 64, 2, d)
-		return stored(Softmax(x, offset, work), tileOf(x, d).to(work).causal(offset).softmax(), work, d)
+		return storeBoth(Softmax(x, offset, work), tileOf(x, d).convertTo(work).causal(offset).softmax(), work, d)
 	}
 }
 
 func attention(offset int) chain {
 	return func(r *rand.Rand, work, d numeric.DType) (*Matrix, tile) {
 		q, k, v := normal(r, 64, 32, 1, d), normal(r, 64, 32, 1, d), normal(r, 64, 32, 1, d)
-		scores := tileOf(q, d).dot(tileOf(k, d).transpose()).to(work).scale(1 / math.Sqrt(32))
-		p := scores.causal(offset).softmax().to(d)
+		scores := tileOf(q, d).dot(tileOf(k, d).transpose()).convertTo(work).scale(1 / math.Sqrt(32))
+		p := scores.causal(offset).softmax().convertTo(d)
 		return Attention(q, k, v, 1/math.Sqrt(32), offset, work, d), p.matmul(tileOf(v, d), 1, d)
 	}
 }
 
 func rmsNorm(r *rand.Rand, work, d numeric.DType) (*Matrix, tile) {
 	x, gain := normal(r, 64, 96, 1, d), normal(r, 1, 96, 1, d)
-	return stored(RMSNorm(x, gain, 1e-5, work), tileOf(x, d).to(work).rmsNorm(tileOf(gain, d).to(work), 1e-5), work, d)
+	return storeBoth(RMSNorm(x, gain, 1e-5, work), tileOf(x, d).convertTo(work).rmsNorm(tileOf(gain, d).convertTo(work), 1e-5), work, d)
 }
 
-// layers is a transformer: norm, attention and perceptron with residuals, four times.
+// layers runs a transformer: four times norm, attention and perceptron, with residuals.
 func layers(r *rand.Rand, work, d numeric.DType) (*Matrix, tile) {
 	const tokens, width = 32, 64
 	x := normal(r, tokens, width, 1, d)
@@ -162,31 +165,32 @@ func layers(r *rand.Rand, work, d numeric.DType) (*Matrix, tile) {
 	}
 	for range 4 {
 		gain := normal(r, 1, width, 1, d)
-		h, th := stored(RMSNorm(x, gain, 1e-5, work), tx.to(work).rmsNorm(tileOf(gain, d).to(work), 1e-5), work, d)
+		h, th := storeBoth(RMSNorm(x, gain, 1e-5, work), tx.convertTo(work).rmsNorm(tileOf(gain, d).convertTo(work), 1e-5), work, d)
 		q, tq := linear(h, th, width, 1)
 		k, tk := linear(h, th, width, 1)
 		v, tv := linear(h, th, width, 1)
-		scores := tq.dot(tk.transpose()).to(work).scale(1.0 / 8)
-		o, to := Attention(q, k, v, 1.0/8, 0, work, d), scores.causal(0).softmax().to(d).matmul(tv, 1, d)
+		scores := tq.dot(tk.transpose()).convertTo(work).scale(1.0 / 8)
+		o, to := Attention(q, k, v, 1.0/8, 0, work, d), scores.causal(0).softmax().convertTo(d).matmul(tv, 1, d)
 		o, to = linear(o, to, width, 4)
 		x, tx = Add(x, o, d), tx.apply(numeric.Add, to)
 
-		h, th = stored(RMSNorm(x, gain, 1e-5, work), tx.to(work).rmsNorm(tileOf(gain, d).to(work), 1e-5), work, d)
+		h, th = storeBoth(RMSNorm(x, gain, 1e-5, work), tx.convertTo(work).rmsNorm(tileOf(gain, d).convertTo(work), 1e-5), work, d)
 		h, th = linear(h, th, 4*width, 1)
-		h, th = stored(Map(h, SiLU, work), th.to(work).silu(), work, d)
+		h, th = storeBoth(Map(h, SiLU, work), th.convertTo(work).silu(), work, d)
 		h, th = linear(h, th, width, 4)
 		x, tx = Add(x, h, d), tx.apply(numeric.Add, th)
 	}
 	return x, tx
 }
 
-// weights are so small that products stay of the size of the inputs.
+// weights returns a matrix of numbers so small that products have about the size of the
+// inputs.
 func weights(r *rand.Rand, rows, cols int, d numeric.DType) *Matrix {
 	return normal(r, rows, cols, 1/math.Sqrt(float64(rows)), d)
 }
 
-// normal is a matrix of normally distributed numbers of standard deviation size, without
-// errors.
+// normal returns a matrix of normally distributed numbers with standard deviation size,
+// without errors.
 func normal(r *rand.Rand, rows, cols int, size float64, d numeric.DType) *Matrix {
 	values := make([]float64, rows*cols)
 	for i := range values {

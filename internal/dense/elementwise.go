@@ -6,14 +6,15 @@ import (
 	"github.com/kernbench/kernbench/numeric"
 )
 
-// Add is a + b, rounded to d. If b is one row (a bias), it is added to every row of a.
+// Add returns a + b, rounded to d. If b is one row (a bias), it is added to every row of
+// a.
 func Add(a, b *Matrix, d numeric.DType) *Matrix {
 	return combine("Add", a, b, d, func(x, xVar, y, yVar float64) (z, variance float64) {
 		return x + y, xVar + yVar
 	})
 }
 
-// Mul is a·b element by element, rounded to d. If b is one row, every row of a is
+// Mul returns a·b element by element, rounded to d. If b is one row, every row of a is
 // multiplied by it.
 func Mul(a, b *Matrix, d numeric.DType) *Matrix {
 	return combine("Mul", a, b, d, func(x, xVar, y, yVar float64) (z, variance float64) {
@@ -21,15 +22,17 @@ func Mul(a, b *Matrix, d numeric.DType) *Matrix {
 	})
 }
 
-// Scale is m times a factor, which itself is rounded to d first.
+// Scale multiplies m by a factor, which is itself rounded to d first.
 func Scale(m *Matrix, factor float64, d numeric.DType) *Matrix {
 	row := zeros(1, m.Cols)
 	for j := range row.V {
-		row.V[j] = rounded(factor, d)
+		row.V[j] = roundTo(factor, d)
 	}
 	return Mul(m, row, d)
 }
 
+// combine applies op to the values and variances of all elements of a and b, and rounds to
+// d. b may be one row.
 func combine(name string, a, b *Matrix, d numeric.DType, op func(x, xVar, y, yVar float64) (z, variance float64)) *Matrix {
 	require(a.Cols == b.Cols && (a.Rows == b.Rows || b.Rows == 1), "%s of %v and %v", name, a, b)
 	step := roundingTo(d)
@@ -42,46 +45,47 @@ func combine(name string, a, b *Matrix, d numeric.DType, op func(x, xVar, y, yVa
 	return out
 }
 
-// Func is a function of one number, y, that the machine computes in several steps. If each
-// step but the last were off by one unit roundoff u, y would be off by some multiple of u
-// for each: steps is the sum of the squares of those multiples.
+// Func is a function of one number that the machine computes in several steps. It returns
+// the value y and steps. An error of one unit roundoff u in any step but the last changes
+// y by some multiple of u; steps is the sum of the squares of these multiples.
 type Func func(x float64) (y, steps float64)
 
-// GELU is the tanh form, ½x(1 + tanh(√(2/π)(x + 0.044715x³))).
+// GELU computes the tanh form, ½x(1 + tanh(√(2/π)(x + 0.044715x³))).
 func GELU(x float64) (y, steps float64) {
 	a := math.Sqrt(2/math.Pi) * (x + 0.044715*x*x*x)
 	t := math.Tanh(a)
 	y = x / 2 * (1 + t)
-	// The argument comes from two rounded constants and five operations, each taken as if
-	// it concerned all of it. Then tanh rounds, which matters where 1 + tanh is nearly
-	// nothing, the sum rounds, and a product before the last.
+	// The argument has seven roundings: two constants and five operations. Each counts as
+	// an error of the whole argument. Then tanh rounds, which matters where 1 + tanh is
+	// almost 0. Then the sum rounds, and the product before the last one.
 	argument := x / 2 * (1 - t*t) * a
 	tanh, plus := x/2*t, y
 	return y, 7*argument*argument + tanh*tanh + plus*plus + y*y
 }
 
-// SiLU is x/(1 + exp(-x)).
+// SiLU computes x/(1 + exp(-x)).
 func SiLU(x float64) (y, steps float64) {
 	y = x / (1 + math.Exp(-x))
-	// Exponential, sum and reciprocal each are off by at most u of themselves, and so is y.
+	// The relative errors of exponential, sum and reciprocal are at most u each, and
+	// change y by at most u·|y| each.
 	return y, 3 * y * y
 }
 
-// Map is f of every element, each step of which rounds to d.
+// Map applies f to every element. Each step of f rounds to d.
 func Map(m *Matrix, f Func, d numeric.DType) *Matrix {
 	step := roundingTo(d)
 	out := zeros(m.Rows, m.Cols)
 	for i, x := range m.V {
 		y, steps := f(x)
 		out.V[i] = y
-		// A step before the last may be subnormal, as the sigmoid of -15 is in f16, and then
-		// be multiplied by x.
+		// An intermediate result may be subnormal, such as the sigmoid of -15 in f16, and
+		// then be multiplied by x.
 		out.Var[i] = step.perSquare()*steps + step.variance(y) + step.variance(0)*x*x
 		if m.Var[i] == 0 {
 			continue
 		}
-		// Differences over one standard deviation, not the derivative: where it is zero, as
-		// at the minimum of GELU, errors do not vanish.
+		// Use differences over one standard deviation, not the derivative: where the
+		// derivative is zero, as at the minimum of GELU, errors do not vanish.
 		sigma := math.Sqrt(m.Var[i])
 		above, _ := f(x + sigma)
 		below, _ := f(x - sigma)
@@ -90,36 +94,37 @@ func Map(m *Matrix, f Func, d numeric.DType) *Matrix {
 	return out
 }
 
-// rounding is the error of rounding to a dtype.
+// rounding is the largest error of rounding to a dtype.
 type rounding struct {
-	unit  float64 // of a number, relative: half the spacing at 1
-	least float64 // of any number, absolute: half the spacing of subnormals
+	unit  float64 // relative to the number: half the spacing at 1
+	least float64 // absolute, for small numbers: half the spacing of subnormals
 }
 
+// roundingTo returns the rounding to a dtype. It panics if d is not supported.
 func roundingTo(d numeric.DType) rounding {
 	r, ok := map[numeric.DType]rounding{numeric.F16: {0x1p-11, 0x1p-25}, numeric.BF16: {0x1p-8, 0x1p-134}, numeric.F32: {0x1p-24, 0x1p-150}}[d]
 	require(ok, "no reference for %v: use f16, bf16 or f32", d)
 	return r
 }
 
-// variance is that of the error of rounding z.
+// variance returns the variance of the error of rounding z.
 func (r rounding) variance(z float64) float64 {
 	half := max(r.unit*math.Abs(z), r.least)
 	return half * half / 3
 }
 
-// perSquare is variance(z)/z² of normal numbers.
+// perSquare returns variance(z)/z² for normal numbers.
 func (r rounding) perSquare() float64 { return r.unit * r.unit / 3 }
 
-// accumulator is the rounding of sums, which machines accumulate in f32 for all dtypes
-// that have a reference.
+// accumulator is the rounding of sums. Machines accumulate in f32 for all dtypes that have
+// a reference.
 var accumulator = roundingTo(numeric.F32)
 
-// narrows says whether an accumulated sum is rounded when it becomes a d.
+// narrows reports whether an accumulated sum is rounded when it is stored as d.
 func narrows(d numeric.DType) bool { return d != numeric.F32 }
 
-// sum is the sum of values, and the variance of its error if each addition rounds as
-// the accumulator does, in ascending order.
+// sum returns the sum of values in ascending order, and the variance of its error if each
+// addition rounds as the accumulator does.
 func sum(values []float64) (total, variance float64) {
 	squares := 0.0
 	for _, v := range values {
@@ -129,8 +134,8 @@ func sum(values []float64) (total, variance float64) {
 	return total, squares * accumulator.perSquare()
 }
 
-// rounded is v as the machine has it in d.
-func rounded(v float64, d numeric.DType) float64 {
+// roundTo returns v as the machine stores it in d.
+func roundTo(v float64, d numeric.DType) float64 {
 	var element [8]byte
 	numeric.Set(d, element[:d.Size()], 0, v)
 	return numeric.Get(d, element[:d.Size()], 0)

@@ -6,8 +6,8 @@ import (
 	"github.com/kernbench/kernbench/numeric"
 )
 
-// tile is a matrix as a machine has it: elements of a dtype, on which operations round.
-// References are compared with what these compute.
+// tile is a matrix as a machine stores it: elements of a dtype, on which operations round.
+// Tests compare references with the results of tiles.
 type tile struct {
 	rows, cols int
 	d          numeric.DType
@@ -18,7 +18,7 @@ func newTile(rows, cols int, d numeric.DType) tile {
 	return tile{rows, cols, d, make([]byte, rows*cols*d.Size())}
 }
 
-// tileOf is the tile that a reference was made from.
+// tileOf returns the values of a reference as a tile.
 func tileOf(m *Matrix, d numeric.DType) tile {
 	t := newTile(m.Rows, m.Cols, d)
 	for i, v := range m.V {
@@ -27,7 +27,8 @@ func tileOf(m *Matrix, d numeric.DType) tile {
 	return t
 }
 
-func filled(like tile, v float64) tile {
+// fillLike returns a tile with the shape and dtype of like, filled with v.
+func fillLike(like tile, v float64) tile {
 	t := newTile(like.rows, like.cols, like.d)
 	for i := range t.rows * t.cols {
 		numeric.Set(t.d, t.bytes, i, v)
@@ -37,7 +38,7 @@ func filled(like tile, v float64) tile {
 
 func (t tile) at(i int) float64 { return numeric.Get(t.d, t.bytes, i) }
 
-func (t tile) to(d numeric.DType) tile {
+func (t tile) convertTo(d numeric.DType) tile {
 	out := newTile(t.rows, t.cols, d)
 	numeric.Cast(d, out.bytes, t.d, t.bytes)
 	return out
@@ -63,14 +64,14 @@ func (t tile) slice(row, col, rows, cols int) tile {
 	return out
 }
 
-// dot accumulates in f32, in ascending k.
+// dot computes a product, accumulated in f32 in ascending k.
 func (t tile) dot(b tile) tile {
 	out := newTile(t.rows, b.cols, numeric.F32)
 	numeric.Dot(t.d, out.bytes, t.bytes, b.bytes, t.rows, t.cols, b.cols)
 	return out
 }
 
-// matmul is what ranks compute, those of skip left out.
+// matmul computes a product as ranks of tensor parallelism do, without the ranks in skip.
 func (t tile) matmul(b tile, parts int, d numeric.DType, skip ...int) tile {
 	skipped := make(map[int]bool)
 	for _, s := range skip {
@@ -82,7 +83,7 @@ func (t tile) matmul(b tile, parts int, d numeric.DType, skip ...int) tile {
 		if skipped[p] {
 			continue
 		}
-		addend := t.slice(0, p*block, t.rows, block).dot(b.slice(p*block, 0, block, b.cols)).to(d)
+		addend := t.slice(0, p*block, t.rows, block).dot(b.slice(p*block, 0, block, b.cols)).convertTo(d)
 		if total.bytes == nil {
 			total = addend
 		} else {
@@ -92,7 +93,8 @@ func (t tile) matmul(b tile, parts int, d numeric.DType, skip ...int) tile {
 	return total
 }
 
-// apply is one operation; operands of one row or one column are broadcast.
+// apply computes one elementwise operation. Operands of one row or one column are
+// broadcast.
 func (t tile) apply(op numeric.Op, others ...tile) tile {
 	out := newTile(t.rows, t.cols, t.d)
 	args := [][]byte{t.bytes}
@@ -103,9 +105,9 @@ func (t tile) apply(op numeric.Op, others ...tile) tile {
 	return out
 }
 
-func (t tile) scale(v float64) tile { return t.apply(numeric.Mul, filled(t, v)) }
+func (t tile) scale(v float64) tile { return t.apply(numeric.Mul, fillLike(t, v)) }
 
-func (t tile) plus(v float64) tile { return t.apply(numeric.Add, filled(t, v)) }
+func (t tile) addScalar(v float64) tile { return t.apply(numeric.Add, fillLike(t, v)) }
 
 func (t tile) broadcast(rows, cols int) tile {
 	if t.rows == rows && t.cols == cols {
@@ -130,11 +132,11 @@ func (t tile) reduce(op numeric.Op) tile {
 func (t tile) gelu() tile {
 	cube := t.apply(numeric.Mul, t).apply(numeric.Mul, t)
 	argument := cube.scale(0.044715).apply(numeric.Add, t).scale(math.Sqrt(2 / math.Pi))
-	return t.scale(0.5).apply(numeric.Mul, argument.apply(numeric.Tanh).plus(1))
+	return t.scale(0.5).apply(numeric.Mul, argument.apply(numeric.Tanh).addScalar(1))
 }
 
 func (t tile) silu() tile {
-	return t.apply(numeric.Div, t.scale(-1).apply(numeric.Exp).plus(1))
+	return t.apply(numeric.Div, t.scale(-1).apply(numeric.Exp).addScalar(1))
 }
 
 func (t tile) softmax() tile {
@@ -142,7 +144,7 @@ func (t tile) softmax() tile {
 	return e.apply(numeric.Div, e.reduce(numeric.Sum))
 }
 
-// causal hides from row i the columns beyond i + offset.
+// causal hides the columns after i + offset from row i.
 func (t tile) causal(offset int) tile {
 	out := t.slice(0, 0, t.rows, t.cols)
 	for i := range t.rows {
@@ -155,13 +157,13 @@ func (t tile) causal(offset int) tile {
 
 func (t tile) rmsNorm(gain tile, eps float64) tile {
 	mean := t.apply(numeric.Mul, t).reduce(numeric.Sum).scale(1 / float64(t.cols))
-	return t.apply(numeric.Mul, mean.plus(eps).apply(numeric.Rsqrt)).apply(numeric.Mul, gain)
+	return t.apply(numeric.Mul, mean.addScalar(eps).apply(numeric.Rsqrt)).apply(numeric.Mul, gain)
 }
 
-// against compares with a reference: how many elements are beyond their tolerance, and
-// the root mean square and the greatest of error over standard deviation, of those that
-// have one.
-func (t tile) against(m *Matrix) (wrong int, rms, worst float64) {
+// compare compares a tile with a reference. It returns the number of elements that are
+// beyond their tolerance, and the root mean square and the maximum of the error divided by
+// the standard deviation, over the elements whose standard deviation is not zero.
+func (t tile) compare(m *Matrix) (wrong int, rms, worst float64) {
 	tolerances := m.Tolerances()
 	squares, count := 0.0, 0
 	for i, v := range m.V {

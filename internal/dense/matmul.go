@@ -4,9 +4,10 @@ import (
 	"github.com/kernbench/kernbench/numeric"
 )
 
-// MatMul is a·b as ranks of tensor parallelism compute it: the sum over k is cut into
-// parts equal blocks, each of which is accumulated in f32 and rounded to d; then the blocks
-// are added in ascending order, with a rounding to d each.
+// MatMul returns a·b as the ranks of tensor parallelism compute it. The sum over k is
+// divided into equal blocks; parts is their number. Each block is accumulated in f32 and
+// rounded to d. Then the blocks are added in ascending order, and each sum is rounded to
+// d.
 func MatMul(a, b *Matrix, parts int, d numeric.DType) *Matrix {
 	require(a.Cols == b.Rows, "MatMul of %v and %v: columns of the first must be rows of the second", a, b)
 	require(parts > 0 && a.Cols%parts == 0, "MatMul of %v and %v: %d parts do not divide the sum", a, b, parts)
@@ -22,26 +23,27 @@ func MatMul(a, b *Matrix, parts int, d numeric.DType) *Matrix {
 	return p.out
 }
 
-// stripCols is how many columns of b are multiplied at a time: so few that, side by side,
-// they stay in the second cache while all rows of a pass by.
+// stripCols is the number of columns of b that are multiplied at a time: so few that a
+// copy of them stays in the second-level cache while all rows of a are processed.
 const stripCols = 64
 
-// product is a matrix product under way. The variances of its elements, apart from what
-// partial sums add, are matrix products too, as all errors are independent:
+// product is a matrix product in progress. The variances of its elements, except for the
+// part of the partial sums, are matrix products too, because all errors are independent:
 //
 //	Σ Var(a)·b² + a²·Var(b) + Var(a)·Var(b) + perSquare·a²·b²
 //
-// the last of which is the rounding of each term. They are computed as
+// The last term is the rounding of each product. The sum is computed as
 // fromA·(b² + Var(b)) + a²·Var(b) with fromA = Var(a) + perSquare·a².
 type product struct {
 	a, out    *Matrix
 	parts     int
-	store     rounding
-	narrow    bool
+	store     rounding // the rounding of stored sums
+	narrow    bool     // an accumulated sum is rounded when it is stored
 	a2, fromA []float64
 }
 
-// strip computes the columns from col on, which are a times b.
+// strip computes columns of the result, from col on: a times b, the same columns of the
+// right operand.
 func (p *product) strip(col int, b *Matrix) {
 	exact := true
 	b2PlusVar := make([]float64, len(b.V))
@@ -79,8 +81,8 @@ func (p *product) strip(col int, b *Matrix) {
 }
 
 // addTerms adds to sums the product of the row x and the matrix y, in ascending order, and
-// to squares the square of every partial sum. Four terms at a time keep it from waiting for
-// memory.
+// to squares the square of every partial sum. It processes four terms at a time to wait
+// less for memory.
 func addTerms(sums, squares, x, y []float64) {
 	n := len(sums)
 	squares = squares[:n]
@@ -104,7 +106,7 @@ func addTerms(sums, squares, x, y []float64) {
 	}
 }
 
-// addProduct is addTerms without partial sums.
+// addProduct adds to sums the product of the row x and the matrix y.
 func addProduct(sums, x, y []float64) {
 	n := len(sums)
 	for ; len(x) >= 4; x, y = x[4:], y[4*n:] {

@@ -8,28 +8,28 @@ import (
 	"github.com/kernbench/kernbench/numeric"
 )
 
-// Sigmas is how many standard deviations an element may be off. The text of the package
-// says why so many.
+// Sigmas is the tolerance of an element in standard deviations. The comment on the package
+// explains the value.
 const Sigmas = 8
 
-// floor is added to every tolerance: the least normal number of f32 and bf16. What is
-// smaller a machine may flush to zero.
+// floor is added to every tolerance: the smallest normal number of f32 and bf16. A machine
+// may flush smaller numbers to zero.
 const floor = 0x1p-126
 
-// Matrix is rows × cols of values, row-major, and the variances of their errors.
+// Matrix holds rows × cols values, row-major, and the variances of their errors.
 type Matrix struct {
 	Rows, Cols int
 	V, Var     []float64
 }
 
-// New is a matrix of values, rounded to the dtype: what the machine was given, without
-// errors.
+// New returns a matrix of values, rounded to the dtype and without errors: the input of
+// the machine.
 func New[T float32 | float64](rows, cols int, values []T, d numeric.DType) *Matrix {
 	require(len(values) == rows*cols, "New of %d×%d with %d values", rows, cols, len(values))
-	roundingTo(d) // refuses dtypes without one
+	roundingTo(d) // panics if d is not supported
 	m := zeros(rows, cols)
 	for i, v := range values {
-		m.V[i] = rounded(float64(v), d)
+		m.V[i] = roundTo(float64(v), d)
 	}
 	return m
 }
@@ -38,12 +38,13 @@ func zeros(rows, cols int) *Matrix {
 	return &Matrix{Rows: rows, Cols: cols, V: make([]float64, rows*cols), Var: make([]float64, rows*cols)}
 }
 
-// Tolerances is how far each element of a right result may be from V.
+// Tolerances returns how far each element of a correct result may be from V.
 func (m *Matrix) Tolerances() []float64 {
 	return lists.Map(m.Var, func(v float64) float64 { return Sigmas*math.Sqrt(v) + floor })
 }
 
-// Round is m stored in d. The values stay: only their variances grow by the rounding.
+// Round models storing m in d. The values are unchanged; the variances grow by those of
+// the rounding.
 func (m *Matrix) Round(d numeric.DType) *Matrix {
 	store := roundingTo(d)
 	out := zeros(m.Rows, m.Cols)
@@ -53,7 +54,7 @@ func (m *Matrix) Round(d numeric.DType) *Matrix {
 	return out
 }
 
-// Transpose is m with rows and columns exchanged.
+// Transpose returns m with rows and columns exchanged.
 func (m *Matrix) Transpose() *Matrix {
 	out := zeros(m.Cols, m.Rows)
 	for i := range m.Rows {
@@ -64,7 +65,7 @@ func (m *Matrix) Transpose() *Matrix {
 	return out
 }
 
-// Slice is a copy of the rows × cols elements that begin at (row, col).
+// Slice copies the rows × cols elements that begin at (row, col).
 func (m *Matrix) Slice(row, col, rows, cols int) *Matrix {
 	require(0 <= row && 0 <= rows && row+rows <= m.Rows && 0 <= col && 0 <= cols && col+cols <= m.Cols,
 		"Slice of %d×%d at (%d, %d) from %v", rows, cols, row, col, m)
@@ -75,8 +76,8 @@ func (m *Matrix) Slice(row, col, rows, cols int) *Matrix {
 	return out
 }
 
-// Beside is matrices of as many rows, from left to right: the heads of an attention, the
-// columns of several ranks.
+// Beside concatenates matrices with the same number of rows from left to right, such as
+// the heads of an attention or the columns of several ranks.
 func Beside(ms ...*Matrix) *Matrix {
 	require(len(ms) > 0, "Beside of no matrices")
 	cols := 0
@@ -102,15 +103,15 @@ func (m *Matrix) put(row, col int, from *Matrix, fromRow, fromCol, cols int) {
 	copy(m.Var[to:to+cols], from.Var[at:])
 }
 
-// row is row i, values and variances.
+// row returns the values and variances of row i.
 func (m *Matrix) row(i int) (values, variances []float64) {
 	return m.V[i*m.Cols:][:m.Cols], m.Var[i*m.Cols:][:m.Cols]
 }
 
-// String is the shape: "2×3".
+// String returns the shape, such as "2×3".
 func (m *Matrix) String() string { return fmt.Sprintf("%d×%d", m.Rows, m.Cols) }
 
-// require panics unless the operands fit. Callers say which do not.
+// require panics with a message unless ok.
 func require(ok bool, format string, args ...any) {
 	if !ok {
 		panic("dense: " + fmt.Sprintf(format, args...))

@@ -7,10 +7,10 @@ import (
 	"github.com/kernbench/kernbench/numeric"
 )
 
-// TestPower: mistakes are found in almost every element that they concern, and in four of
-// five in bf16, where a term is not much larger than the roundings of 8 parts. The machine
-// does a layer of 32×256 by 256×64 in those 8 parts, adds a bias, and makes one mistake. What a
-// skipped rank had to add is sometimes next to nothing, which nobody can find.
+// TestPower checks how many elements reveal a mistake: almost every affected one, and in
+// bf16 four of five, because there a term is not much larger than the roundings of 8
+// parts. The machine multiplies 32×256 by 256×64 in 8 parts, adds a bias, and makes one
+// mistake. The addend of a skipped rank is sometimes so small that no check can find it.
 func TestPower(t *testing.T) {
 	type operands struct{ x, w, bias tile }
 	layer := func(o operands, d numeric.DType, skip ...int) tile {
@@ -18,10 +18,10 @@ func TestPower(t *testing.T) {
 	}
 	const rows, cols, k = 32, 64, 256
 	for _, c := range []struct {
-		name      string
-		machine   func(o operands, d numeric.DType) tile
-		concerned int
-		found     [3]int // in f16, bf16 and f32
+		name     string
+		machine  func(o operands, d numeric.DType) tile
+		affected int    // elements that the mistake changes
+		found    [3]int // elements beyond their tolerance in f16, bf16 and f32
 	}{
 		{
 			name:    "none",
@@ -35,8 +35,8 @@ func TestPower(t *testing.T) {
 				}
 				return layer(o, d)
 			},
-			concerned: rows * cols,
-			found:     [3]int{2048, 1685, 2048},
+			affected: rows * cols,
+			found:    [3]int{2048, 1685, 2048},
 		},
 		{
 			name: "a doubled term",
@@ -46,8 +46,8 @@ func TestPower(t *testing.T) {
 				}
 				return layer(o, d)
 			},
-			concerned: rows * cols,
-			found:     [3]int{2048, 1690, 2048},
+			affected: rows * cols,
+			found:    [3]int{2048, 1690, 2048},
 		},
 		{
 			name: "two swapped rows of the result",
@@ -60,22 +60,22 @@ func TestPower(t *testing.T) {
 				}
 				return out
 			},
-			concerned: 2 * cols,
-			found:     [3]int{128, 127, 128},
+			affected: 2 * cols,
+			found:    [3]int{128, 127, 128},
 		},
 		{
 			name: "no bias",
 			machine: func(o operands, d numeric.DType) tile {
 				return o.x.matmul(o.w, 8, d)
 			},
-			concerned: rows * cols,
-			found:     [3]int{2048, 1584, 2048},
+			affected: rows * cols,
+			found:    [3]int{2048, 1584, 2048},
 		},
 		{
-			name:      "a skipped rank",
-			machine:   func(o operands, d numeric.DType) tile { return layer(o, d, 3) },
-			concerned: rows * cols,
-			found:     [3]int{2014, 1874, 2048},
+			name:     "a skipped rank",
+			machine:  func(o operands, d numeric.DType) tile { return layer(o, d, 3) },
+			affected: rows * cols,
+			found:    [3]int{2014, 1874, 2048},
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -84,16 +84,16 @@ func TestPower(t *testing.T) {
 				x, w, bias := typical(r, rows, k, d), typical(r, k, cols, d), typical(r, 1, cols, d)
 				want := Add(MatMul(x, w, 8, d), bias, d)
 				got := c.machine(operands{tileOf(x, d), tileOf(w, d), tileOf(bias, d)}, d)
-				if wrong, _, _ := got.against(want); wrong != c.found[i] {
-					t.Errorf("%v: %d of %d elements found, want %d", d, wrong, c.concerned, c.found[i])
+				if wrong, _, _ := got.compare(want); wrong != c.found[i] {
+					t.Errorf("%v: %d of %d elements found, want %d", d, wrong, c.affected, c.found[i])
 				}
 			}
 		})
 	}
 }
 
-// typical is a matrix of numbers of either sign between 1/2 and 3/2, so that no term is
-// much smaller than the others.
+// typical returns a matrix of numbers of either sign between 1/2 and 3/2, so that no term
+// is much smaller than the others.
 func typical(r *rand.Rand, rows, cols int, d numeric.DType) *Matrix {
 	values := make([]float64, rows*cols)
 	for i := range values {
@@ -105,19 +105,19 @@ func typical(r *rand.Rand, rows, cols int, d numeric.DType) *Matrix {
 	return New(rows, cols, values, d)
 }
 
-// TestEqualTerms shows what the model does not cover: when all terms are the same number,
-// partial sums are all rounded the same way, and errors add up. In f32 a right result is
-// then beyond its tolerance, 18 standard deviations off; in f16 the rounding of the result
-// is far larger than that.
+// TestEqualTerms shows a limit of the model. When all terms are the same number, all
+// partial sums are rounded in the same direction, and errors add up. In f32 a correct
+// result is then off by 18 standard deviations, which is beyond its tolerance. In f16 the
+// rounding of the result is much larger than this error.
 func TestEqualTerms(t *testing.T) {
 	const k = 1024
 	for d, want := range map[numeric.DType]int{f16: 0, bf16: 0, f32: 1} {
 		a, b := zeros(1, k), zeros(k, 1)
 		for i := range k {
-			a.V[i], b.V[i] = rounded(0.1, d), rounded(0.9, d)
+			a.V[i], b.V[i] = roundTo(0.1, d), roundTo(0.9, d)
 		}
 		got := tileOf(a, d).matmul(tileOf(b, d), 1, d)
-		if wrong, _, off := got.against(MatMul(a, b, 1, d)); wrong != want {
+		if wrong, _, off := got.compare(MatMul(a, b, 1, d)); wrong != want {
 			t.Errorf("%v: %d elements beyond tolerance, off by %.1f standard deviations; want %d", d, wrong, off, want)
 		}
 	}

@@ -7,12 +7,13 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestErrorsOfOperands: what variances of the operand add to those of the result is the
-// sum over the squares of derivatives, taken here as differences.
+// TestErrorsOfOperands checks by how much the variances of an operand increase those of
+// the result: by the sum of each variance times the squared derivative. The test computes
+// derivatives as differences.
 func TestErrorsOfOperands(t *testing.T) {
-	gain := of([]float64{1, -2, 0.5, 3, 1})
-	other := of([]float64{2, 3, -1, 0.25, 5})
-	square := of([]float64{1, 2}, []float64{3, 4}, []float64{-1, 5}, []float64{0, 1}, []float64{2, 2})
+	gain := exactMatrix([]float64{1, -2, 0.5, 3, 1})
+	other := exactMatrix([]float64{2, 3, -1, 0.25, 5})
+	square := exactMatrix([]float64{1, 2}, []float64{3, 4}, []float64{-1, 5}, []float64{0, 1}, []float64{2, 2})
 	for _, c := range []struct {
 		name string
 		f    func(x *Matrix) *Matrix
@@ -46,7 +47,8 @@ func TestErrorsOfOperands(t *testing.T) {
 						slope := derivative(c.f, x, i, o)
 						want += slope * slope * x.Var[i]
 					}
-					// Where slopes vanish what is left is of the order of the variance squared.
+					// Where the slope is zero, a term of the order of the squared
+					// variance remains.
 					if math.Abs(got.Var[o]-want) > 1e-5*want+1e-15 {
 						t.Fatalf("variance %d of f(%g ± √%g) is %.9g, want %.9g", o, x.V, x.Var, got.Var[o], want)
 					}
@@ -56,7 +58,8 @@ func TestErrorsOfOperands(t *testing.T) {
 	}
 }
 
-// derivative is that of element o of the result with respect to element i of x.
+// derivative returns the derivative of element o of the result with respect to element i
+// of x.
 func derivative(f func(*Matrix) *Matrix, x *Matrix, i, o int) float64 {
 	const h = 1e-5
 	at := func(v float64) float64 {
@@ -67,7 +70,8 @@ func derivative(f func(*Matrix) *Matrix, x *Matrix, i, o int) float64 {
 	return (at(x.V[i]+h) - at(x.V[i]-h)) / (2 * h)
 }
 
-// TestFlatPlaces: at the minimum of GELU the derivative is zero, and errors are not.
+// TestFlatPlaces checks that errors do not vanish at the minimum of GELU, where the
+// derivative is zero.
 func TestFlatPlaces(t *testing.T) {
 	const minimum, sigma = -0.7524614220710162, 0.1
 	x := &Matrix{Rows: 1, Cols: 1, V: []float64{minimum}, Var: []float64{sigma * sigma}}

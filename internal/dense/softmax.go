@@ -10,9 +10,10 @@ import (
 // NoMask is an offset with which every row sees every column.
 const NoMask = math.MaxInt32
 
-// Softmax is exp(x)/Σ exp(x) over each row, each step of which rounds to d. Row i sees the
-// columns up to and including i + offset, which is at least 0: 0 for a square of scores of
-// queries and keys at the same places, NoMask for all. The others are exactly 0.
+// Softmax computes exp(x)/Σ exp(x) over each row. Each step rounds to d. Row i sees the
+// columns up to and including i + offset; the other columns are exactly 0. offset is at
+// least 0: 0 for a square of scores of queries and keys at the same positions, NoMask for
+// all columns.
 func Softmax(x *Matrix, offset int, d numeric.DType) *Matrix {
 	require(offset >= 0, "Softmax of %v with offset %d: row 0 would see nothing", x, offset)
 	step := roundingTo(d)
@@ -24,24 +25,25 @@ func Softmax(x *Matrix, offset int, d numeric.DType) *Matrix {
 		p, pVar := out.row(i)
 		for j := range seen {
 			p[j] = e.v[j] / e.sum
-			// ∂p[j]/∂e is 1 - p[j] at j and -p[j] elsewhere, divided by the sum.
+			// ∂p[j]/∂e, times the sum, is 1 - p[j] at j and -p[j] at other indices.
 			own := (1 - p[j]) * (1 - p[j]) * e.variance[j]
 			others := p[j] * p[j] * (e.variances - e.variance[j] + e.sumVar)
-			// The quotient may be a reciprocal and a product.
+			// The machine may compute the quotient as a reciprocal and a product.
 			pVar[j] = (own+others)/(e.sum*e.sum) + 2*step.variance(p[j])
 		}
 	}
 	return out
 }
 
-// exponents is exp(x - max(x)) of a row. The maximum is the same number wherever it is
-// subtracted, so its error is of no consequence.
+// exponents holds exp(x - max(x)) of a row. The same maximum is subtracted everywhere, so
+// its error has no effect.
 type exponents struct {
 	v, variance []float64
 	variances   float64 // sum of variance
-	sum, sumVar float64 // sumVar is from roundings of the sum alone
+	sum, sumVar float64 // sumVar is only the part of the roundings of the sum
 }
 
+// exponentials computes exp(x - max(x)) of a row with its variances.
 func exponentials(x, xVar []float64, step rounding) exponents {
 	e := exponents{v: make([]float64, len(x)), variance: make([]float64, len(x))}
 	greatest := slices.Max(x)
@@ -56,9 +58,9 @@ func exponentials(x, xVar []float64, step rounding) exponents {
 	return e
 }
 
-// Attention is softmax(scale · q·kᵀ)·v of one head. Scores and softmax are in the dtype
-// work; the probabilities are stored in d, of which v is too, before they are multiplied
-// by v, and so is the result. Row i of q sees the rows of k up to and including i +
+// Attention computes softmax(scale · q·kᵀ)·v of one head. Scores and softmax are computed
+// in the dtype work. The probabilities are stored in d before they are multiplied by v. v
+// and the result have the dtype d. Row i of q sees the rows of k up to and including i +
 // offset, as in [Softmax].
 func Attention(q, k, v *Matrix, scale float64, offset int, work, d numeric.DType) *Matrix {
 	scores := Scale(MatMul(q, k.Transpose(), 1, work), scale, work)
@@ -75,13 +77,13 @@ func RMSNorm(x, gain *Matrix, eps float64, d numeric.DType) *Matrix {
 	require(gain.Rows == 1 && gain.Cols == x.Cols, "RMSNorm of %v with gain of %v", x, gain)
 	out := zeros(x.Rows, x.Cols)
 	for i := range x.Rows {
-		x.normalise(out, i, gain, rounded(eps, d), roundingTo(d))
+		x.normaliseRow(out, i, gain, roundTo(eps, d), roundingTo(d))
 	}
 	return out
 }
 
-// normalise makes row i of out x·gain/√(mean(x²) + eps).
-func (m *Matrix) normalise(out *Matrix, i int, gain *Matrix, eps float64, step rounding) {
+// normaliseRow sets row i of out to x·gain/√(mean(x²) + eps), where x is row i of m.
+func (m *Matrix) normaliseRow(out *Matrix, i int, gain *Matrix, eps float64, step rounding) {
 	x, xVar := m.row(i)
 	count := float64(len(x))
 	squares := make([]float64, len(x))
@@ -97,15 +99,16 @@ func (m *Matrix) normalise(out *Matrix, i int, gain *Matrix, eps float64, step r
 	// The sum rounds when it is stored, then the mean, then the addition of eps.
 	ownVar := (totalVar+squaresVar)/(count*count) + 3*step.variance(meanSquare)
 	inverse := 1 / math.Sqrt(meanSquare)
-	// The root halves relative errors. It rounds, and so does the reciprocal.
+	// The root halves relative errors. The root and the reciprocal each round.
 	inverseVar := inverse*inverse*ownVar/(4*meanSquare*meanSquare) + 2*step.variance(inverse)
 
 	v, variance := out.row(i)
 	gains, gainsVar := gain.row(0)
 	pull := inverse * inverse / count
 	for j, c := range x {
-		// ∂/∂x of x/√… is inverse·(1 at j, - x[j]·x·pull), whose squares, times the
-		// variances, sum up to this.
+		// The derivative of x[j]/√… with respect to x[l] is inverse·((1 if l = j) -
+		// x[j]·x[l]·pull). fromX is the sum of its squares times the variances, without
+		// inverse².
 		fromX := xVar[j]*(1-2*c*c*pull) + c*c*pull*pull*weighted
 		y := c * inverse
 		v[j] = y * gains[j]

@@ -12,15 +12,16 @@ import (
 	"github.com/kernbench/kernbench/numeric"
 )
 
-// of is a matrix of given rows, without errors.
-func of(rows ...[]float64) *Matrix {
+// exactMatrix returns a matrix of the given rows, without errors.
+func exactMatrix(rows ...[]float64) *Matrix {
 	return New(len(rows), len(rows[0]), slices.Concat(rows...), f32)
 }
 
-// TestValues compares with numbers worked out by hand, or to many digits elsewhere.
+// TestValues compares results with numbers that were computed by hand or by other
+// programs.
 func TestValues(t *testing.T) {
-	m := of([]float64{1, 2, 3}, []float64{4, 5, 6})
-	row := of([]float64{10, 20, 30})
+	m := exactMatrix([]float64{1, 2, 3}, []float64{4, 5, 6})
+	row := exactMatrix([]float64{10, 20, 30})
 	l2, l3 := math.Log(2), math.Log(3)
 	logs := &Matrix{Rows: 2, Cols: 3, V: []float64{0, l2, l3, l3, l3, l3}, Var: make([]float64, 6)}
 	for _, c := range []struct {
@@ -40,15 +41,15 @@ func TestValues(t *testing.T) {
 		{"Scale", Scale(m, 0.1, f16), [][]float64{{0.0999755859375, 0.199951171875, 0.2999267578125}, {0.39990234375, 0.4998779296875, 0.599853515625}}},
 		{"MatMul", MatMul(m, m.Transpose(), 1, f16), [][]float64{{14, 32}, {32, 77}}},
 		{"MatMul in parts", MatMul(m, m.Transpose(), 3, f16), [][]float64{{14, 32}, {32, 77}}},
-		{"GELU", Map(of([]float64{-1, 0, 1, 2}), GELU, f32), [][]float64{{-0.15880800939172324, 0, 0.8411919906082768, 1.954597694087775}}},
-		{"SiLU", Map(of([]float64{-1, 0, 1}), SiLU, f32), [][]float64{{-0.2689414213699951, 0, 0.7310585786300049}}},
-		{"RMSNorm", RMSNorm(of([]float64{3, 4}), of([]float64{2, 1}), 0, f32), [][]float64{{6 / math.Sqrt(12.5), 4 / math.Sqrt(12.5)}}},
-		{"RMSNorm with eps", RMSNorm(of([]float64{3, 4}), of([]float64{2, 1}), 3.5, f32), [][]float64{{1.5, 1}}},
+		{"GELU", Map(exactMatrix([]float64{-1, 0, 1, 2}), GELU, f32), [][]float64{{-0.15880800939172324, 0, 0.8411919906082768, 1.954597694087775}}},
+		{"SiLU", Map(exactMatrix([]float64{-1, 0, 1}), SiLU, f32), [][]float64{{-0.2689414213699951, 0, 0.7310585786300049}}},
+		{"RMSNorm", RMSNorm(exactMatrix([]float64{3, 4}), exactMatrix([]float64{2, 1}), 0, f32), [][]float64{{6 / math.Sqrt(12.5), 4 / math.Sqrt(12.5)}}},
+		{"RMSNorm with eps", RMSNorm(exactMatrix([]float64{3, 4}), exactMatrix([]float64{2, 1}), 3.5, f32), [][]float64{{1.5, 1}}},
 		{"Softmax", Softmax(logs, NoMask, f32), [][]float64{{1. / 6, 2. / 6, 3. / 6}, {1. / 3, 1. / 3, 1. / 3}}},
 		{"causal Softmax", Softmax(logs, 0, f32), [][]float64{{1, 0, 0}, {0.5, 0.5, 0}}},
 		{"causal Softmax with offset", Softmax(logs, 1, f32), [][]float64{{1. / 3, 2. / 3, 0}, {1. / 3, 1. / 3, 1. / 3}}},
-		{"Attention", Attention(of([]float64{0}, []float64{0}), of([]float64{5}, []float64{6}), of([]float64{8, 1}, []float64{2, 3}), 1, NoMask, f32, f16), [][]float64{{5, 2}, {5, 2}}},
-		{"causal Attention", Attention(of([]float64{0}, []float64{0}), of([]float64{5}, []float64{6}), of([]float64{8, 1}, []float64{2, 3}), 1, 0, f32, f16), [][]float64{{8, 1}, {5, 2}}},
+		{"Attention", Attention(exactMatrix([]float64{0}, []float64{0}), exactMatrix([]float64{5}, []float64{6}), exactMatrix([]float64{8, 1}, []float64{2, 3}), 1, NoMask, f32, f16), [][]float64{{5, 2}, {5, 2}}},
+		{"causal Attention", Attention(exactMatrix([]float64{0}, []float64{0}), exactMatrix([]float64{5}, []float64{6}), exactMatrix([]float64{8, 1}, []float64{2, 3}), 1, 0, f32, f16), [][]float64{{8, 1}, {5, 2}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			want := slices.Concat(c.want...)
@@ -64,12 +65,13 @@ func TestValues(t *testing.T) {
 	}
 }
 
-// TestVariances: in units of u²/3, by hand.
+// TestVariances compares variances with numbers that were computed by hand, in units of
+// u²/3.
 func TestVariances(t *testing.T) {
 	u16, u32 := 0x1p-22/3, 0x1p-48/3
-	one := of([]float64{1, 2, 3})
-	col := of([]float64{4}, []float64{5}, []float64{6})
-	erring := &Matrix{Rows: 1, Cols: 3, V: one.V, Var: []float64{1, 10, 100}}
+	one := exactMatrix([]float64{1, 2, 3})
+	col := exactMatrix([]float64{4}, []float64{5}, []float64{6})
+	inexact := &Matrix{Rows: 1, Cols: 3, V: one.V, Var: []float64{1, 10, 100}}
 	for _, c := range []struct {
 		name string
 		got  *Matrix
@@ -77,17 +79,17 @@ func TestVariances(t *testing.T) {
 	}{
 		{"New", one, []float64{0, 0, 0}},
 		{"Round", one.Round(f16), []float64{u16, 4 * u16, 9 * u16}},
-		{"Round to subnormals", of([]float64{0x1p-14, 0x1p-20, 0}).Round(f16), []float64{0x1p-50 / 3, 0x1p-50 / 3, 0x1p-50 / 3}},
+		{"Round to subnormals", exactMatrix([]float64{0x1p-14, 0x1p-20, 0}).Round(f16), []float64{0x1p-50 / 3, 0x1p-50 / 3, 0x1p-50 / 3}},
 		{"Round to bf16", one.Round(bf16), []float64{0x1p-16 / 3, 4 * 0x1p-16 / 3, 9 * 0x1p-16 / 3}},
-		{"Add", Add(erring, erring, f16), []float64{2 + 4*u16, 20 + 16*u16, 200 + 36*u16}},
-		{"Mul", Mul(one, erring, f16), []float64{1 + u16, 40 + 16*u16, 900 + 81*u16}},
+		{"Add", Add(inexact, inexact, f16), []float64{2 + 4*u16, 20 + 16*u16, 200 + 36*u16}},
+		{"Mul", Mul(one, inexact, f16), []float64{1 + u16, 40 + 16*u16, 900 + 81*u16}},
 		// Terms 4, 10, 18, partial sums 4, 14, 32.
 		{"MatMul in f32", MatMul(one, col, 1, f32), []float64{u32 * (16 + 100 + 324 + 16 + 196 + 1024)}},
 		{"MatMul in f16", MatMul(one, col, 1, f16), []float64{u32*(16+100+324+16+196+1024) + u16*32*32}},
 		// Three blocks of one term each, then 4+10 and 14+18.
 		{"MatMul in 3 parts", MatMul(one, col, 3, f16), []float64{u32*2*(16+100+324) + u16*(16+100+324+14*14+32*32)}},
-		{"MatMul of errors", MatMul(erring, col, 1, f32), []float64{16 + 250 + 3600 + u32*(16+100+324+16+196+1024)}},
-		{"MatMul by errors", MatMul(col.Transpose(), erring.Transpose(), 1, f32), []float64{16 + 250 + 3600 + u32*(16+100+324+16+196+1024+1+10+100)}},
+		{"MatMul of errors", MatMul(inexact, col, 1, f32), []float64{16 + 250 + 3600 + u32*(16+100+324+16+196+1024)}},
+		{"MatMul by errors", MatMul(col.Transpose(), inexact.Transpose(), 1, f32), []float64{16 + 250 + 3600 + u32*(16+100+324+16+196+1024+1+10+100)}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			for i, w := range c.want {
@@ -99,6 +101,7 @@ func TestVariances(t *testing.T) {
 	}
 }
 
+// TestTolerances checks that a tolerance is 8 standard deviations plus the floor.
 func TestTolerances(t *testing.T) {
 	m := &Matrix{Rows: 1, Cols: 2, V: []float64{1, 1}, Var: []float64{0, 0.25}}
 	if got, want := m.Tolerances(), []float64{0x1p-126, 4}; !slices.Equal(got, want) {
@@ -106,7 +109,7 @@ func TestTolerances(t *testing.T) {
 	}
 }
 
-// TestMatMulOfAnyShape compares with the sum as the book has it.
+// TestMatMulOfAnyShape compares products of random shapes with the textbook sum.
 func TestMatMulOfAnyShape(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		parts := rapid.IntRange(1, 4).Draw(t, "parts")
@@ -134,6 +137,7 @@ func TestMatMulOfAnyShape(t *testing.T) {
 	})
 }
 
+// TestMisuse checks that operands that do not fit panic with a message that names them.
 func TestMisuse(t *testing.T) {
 	a, b, row := zeros(2, 3), zeros(4, 5), zeros(1, 4)
 	for want, call := range map[string]func(){

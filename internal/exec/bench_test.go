@@ -8,8 +8,8 @@ import (
 	"github.com/kernbench/kernbench/oplog"
 )
 
-// vectorAdds is a log of PEs that each load two tiles of n elements, add and scale
-// them, and store the result, over and over, side by side.
+// vectorAdds returns a log in which all PEs repeatedly load two tiles of n elements, add
+// and scale them, and store the result.
 func vectorAdds(pes, rounds int, n int32) *oplog.Log {
 	b := &builder{}
 	bytes := int64(n) * 2
@@ -33,7 +33,7 @@ func vectorAdds(pes, rounds int, n int32) *oplog.Log {
 	return &b.Log
 }
 
-// BenchmarkExec is what an operation costs in a log of small ones.
+// BenchmarkExec measures the cost of an operation in a log of small operations.
 func BenchmarkExec(b *testing.B) {
 	log := vectorAdds(64, 300, 64)
 	for _, threads := range []int{1, 2} {
@@ -49,7 +49,7 @@ func BenchmarkExec(b *testing.B) {
 	}
 }
 
-// BenchmarkGemm is a large product: with more threads it is cut by rows.
+// BenchmarkGemm measures a large product. With several threads it is divided by rows.
 func BenchmarkGemm(b *testing.B) {
 	const n = 512
 	log := &builder{}
@@ -57,7 +57,7 @@ func BenchmarkGemm(b *testing.B) {
 	y := tile(x, f16, shape(n, n))
 	z := log.op(oplog.Op{Kind: oplog.Dot, DType: f32, Shape: shape(n, n), Args: []oplog.Operand{y, y}})
 	log.op(oplog.Op{Kind: oplog.Store, DType: f32, Shape: shape(n, n), Mem: at(0, n*n*4), Args: []oplog.Operand{tile(z, f32, shape(n, n))}}, oplog.Write)
-	b.Run("dot", func(b *testing.B) { // the arithmetic alone
+	b.Run("dot", func(b *testing.B) { // only the arithmetic
 		args, acc := values(f16, make([]float64, n*n)...), make([]byte, n*n*4)
 		for b.Loop() {
 			numeric.Dot(f16, acc, args, args, n, n, n)

@@ -18,7 +18,7 @@ const (
 	u8  = numeric.U8
 )
 
-// hbm is the memory that hand-made logs work in.
+// hbm is the memory that the logs of the builder use.
 var hbm = oplog.Space{Kind: oplog.HBM}
 
 func shape(dims ...int32) (s oplog.Shape) {
@@ -26,12 +26,12 @@ func shape(dims ...int32) (s oplog.Shape) {
 	return s
 }
 
-// at is a run of bytes of hbm.
+// at returns an access to n contiguous bytes of hbm.
 func at(addr, n int64) []oplog.Access {
 	return []oplog.Access{{Space: hbm, Addr: addr, Rows: 1, RowBytes: n, Stride: n}}
 }
 
-// values is elements as bytes.
+// values returns elements as bytes.
 func values(d numeric.DType, v ...float64) []byte {
 	b := make([]byte, len(v)*d.Size())
 	for i, x := range v {
@@ -40,10 +40,10 @@ func values(d numeric.DType, v ...float64) []byte {
 	return b
 }
 
-// builder makes logs by hand, each operation taking effect at once.
+// builder builds logs by hand. Each operation takes effect at once.
 type builder struct{ oplog.Log }
 
-// op logs an operation of PE 0, and the effects it has.
+// op logs an operation of PE 0 and its effects.
 func (b *builder) op(op oplog.Op, effects ...oplog.Phase) oplog.ID {
 	id := b.Add(op)
 	for _, p := range effects {
@@ -58,7 +58,7 @@ func (b *builder) host(addr int64, d numeric.DType, v ...float64) {
 	b.op(oplog.Op{Kind: oplog.HostWrite, PE: -1, Launch: -1, Mem: at(addr, int64(len(data))), Data: data}, oplog.Write)
 }
 
-// tile logs a tile of elements, as the host wrote them and a kernel loaded them.
+// tile logs a tile of elements: the host writes them and a kernel loads them.
 func (b *builder) tile(d numeric.DType, s oplog.Shape, v ...float64) oplog.Operand {
 	const addr = 1 << 20
 	b.host(addr, d, v...)

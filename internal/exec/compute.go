@@ -7,26 +7,26 @@ import (
 	"github.com/kernbench/kernbench/oplog"
 )
 
-// scratch is what a goroutine needs to compute.
+// scratch is the working memory of a goroutine that computes values.
 type scratch struct {
-	dst  []byte   // of the whole operation
-	args []source // operands, and behind them those of the epilogue
+	dst  []byte   // the value of the whole operation
+	args []source // the operands, followed by those of the epilogue
 
-	in     [3][]byte // operands of a block
-	filled [3]bool   // in of an operand that is one element holds it already
-	wide   [3][]byte // operands of a block, as many bytes as it takes
-	cast   [3][]byte // the same in another dtype
-	acc    []byte    // of a composite
-	step   []source  // operands of a step of its epilogue
+	in     [3][]byte // the operands of a block
+	filled [3]bool   // cast holds copies of the only element of the operand
+	wide   [3][]byte // the operands of a block, broadcast
+	cast   [3][]byte // the operands of a block, converted to another dtype
+	acc    []byte    // the accumulators of a composite
+	step   []source  // the operands of a step of an epilogue
 }
 
 // source is an operand with its value.
 type source struct {
 	*oplog.Operand
-	data []byte // nil for numbers
+	data []byte // nil for a number
 }
 
-// fetch finds the operands of an operation.
+// fetch looks up the values of the operands of an operation.
 func (s *scratch) fetch(e *Executor, op *oplog.Op) {
 	s.args = s.args[:0]
 	inputs := e.inputs[op.ID]
@@ -42,7 +42,7 @@ func (s *scratch) fetch(e *Executor, op *oplog.Op) {
 	}
 }
 
-// compute computes units from to to of an operation.
+// compute computes the units in [from, to) of an operation.
 func (s *scratch) compute(op *oplog.Op, from, to int) {
 	if len(s.dst) == 0 {
 		return
@@ -60,10 +60,10 @@ func (s *scratch) compute(op *oplog.Op, from, to int) {
 		size := op.DType.Size()
 		s.elementwise(op.Math, d, s.dst[from*size:to*size], op.Shape, from, to, s.args)
 	case oplog.Reduce:
-		outer, n, inner := around(op.Args[0].Shape, int(op.Axis))
+		outer, n, inner := splitAtAxis(op.Args[0].Shape, int(op.Axis))
 		numeric.Reduce(op.Math, d, s.dst, s.args[0].data, outer, n, inner)
 	case oplog.Softmax:
-		outer, n, _ := around(op.Shape, int(op.Shape.Rank)-1)
+		outer, n, _ := splitAtAxis(op.Shape, int(op.Shape.Rank)-1)
 		numeric.Softmax(d, s.dst, s.args[0].data, outer, n)
 	case oplog.Dot:
 		row := int(op.Shape.Dim[1]) * d.Size()
@@ -71,7 +71,7 @@ func (s *scratch) compute(op *oplog.Op, from, to int) {
 	case oplog.Cast:
 		numeric.Cast(d, s.dst, op.Args[0].DType, s.args[0].data)
 	case oplog.Trans:
-		outer, rows, cols := around(op.Args[0].Shape, int(op.Shape.Rank)-2)
+		outer, rows, cols := splitAtAxis(op.Args[0].Shape, int(op.Shape.Rank)-2)
 		n := rows * cols * d.Size()
 		for i := range outer {
 			transpose(s.dst[i*n:(i+1)*n], s.args[0].data[i*n:(i+1)*n], rows, cols, d.Size())
@@ -83,9 +83,9 @@ func (s *scratch) compute(op *oplog.Op, from, to int) {
 	}
 }
 
-// around is the number of elements before an axis, along it and behind it. What has
-// no axis counts as a row of one element.
-func around(s oplog.Shape, axis int) (outer, n, inner int) {
+// splitAtAxis returns the number of elements before an axis, along the axis and behind it.
+// A shape without axes counts as a row of one element.
+func splitAtAxis(s oplog.Shape, axis int) (outer, n, inner int) {
 	outer, n, inner = 1, 1, 1
 	for i, d := range s.Dim[:s.Rank] {
 		switch {
@@ -100,7 +100,7 @@ func around(s oplog.Shape, axis int) (outer, n, inner int) {
 	return outer, n, inner
 }
 
-// dot computes rows of a product into acc, added to a third operand if there is one.
+// dot computes rows of a product into acc, plus the third operand if there is one.
 func (s *scratch) dot(op *oplog.Op, acc []byte, from, to int) {
 	d, size := op.Args[0].DType, op.Args[0].DType.Size()
 	k, n := int(op.Args[0].Shape.Dim[1]), int(op.Shape.Dim[1])
@@ -132,25 +132,27 @@ func transpose(dst, src []byte, rows, cols, size int) {
 	}
 }
 
-// grown is b with room for n bytes, of which nothing is known.
-func grown(b []byte, n int) []byte {
+// ensureLen returns a slice of n bytes with undefined contents. It reuses b if b has the
+// capacity.
+func ensureLen(b []byte, n int) []byte {
 	if cap(b) < n {
 		return make([]byte, n)
 	}
 	return b[:n]
 }
 
-// A composite is computed in strips, of so many rows or elements, that pass through
-// its epilogue while they are in the processor's cache.
+// Composites are computed in strips of this many rows or elements. A strip passes through
+// the epilogue while it is in the processor cache.
 const (
 	stripRows     = 64
 	stripElements = 16 * block
 )
 
-// composite computes rows of a product, or elements of a stream, in the type they
-// accumulate in, applies the epilogue and rounds once to the dtype of the result.
+// composite computes the units in [from, to) of a composite, rows of a product or elements
+// of a stream, in the dtype of the accumulators. It applies the epilogue and rounds once
+// to the dtype of the result.
 func (s *scratch) composite(op *oplog.Op, from, to int) {
-	strip, elems := stripElements, 1 // elements of a unit
+	strip, elems := stripElements, 1 // elems is the number of elements of a unit
 	if op.Kind == oplog.Gemm {
 		strip, elems = stripRows, int(op.Shape.Dim[1])
 	}
@@ -160,14 +162,14 @@ func (s *scratch) composite(op *oplog.Op, from, to int) {
 		out := s.dst[at*elems*op.DType.Size() : end*elems*op.DType.Size()]
 		acc := out
 		if d != op.DType {
-			s.acc = grown(s.acc, (end-at)*elems*d.Size())
+			s.acc = ensureLen(s.acc, (end-at)*elems*d.Size())
 			acc = s.acc
 		}
 		s.accumulate(op, acc, at, end)
 		args := s.args[len(op.Args):]
 		for i := range op.Epilogue {
 			step := &op.Epilogue[i]
-			s.step = append(s.step[:0], source{}) // what came before: acc itself
+			s.step = append(s.step[:0], source{}) // the first operand is acc itself
 			s.step = append(s.step, args[:len(step.Args)]...)
 			args = args[len(step.Args):]
 			s.elementwise(step.Math, d, acc, op.Shape, at*elems, end*elems, s.step)
@@ -178,7 +180,7 @@ func (s *scratch) composite(op *oplog.Op, from, to int) {
 	}
 }
 
-// accumulate computes units from to to of a composite before its epilogue.
+// accumulate computes the units in [from, to) of a composite before its epilogue.
 func (s *scratch) accumulate(op *oplog.Op, acc []byte, from, to int) {
 	switch op.Kind {
 	case oplog.Gemm:
@@ -189,13 +191,13 @@ func (s *scratch) accumulate(op *oplog.Op, acc []byte, from, to int) {
 		size := op.Args[0].DType.Size()
 		copy(acc, s.args[0].data[from*size:to*size])
 		for i := range op.Args[1:] {
-			s.step = append(s.step[:0], source{}, s.args[i+1]) // the reduction so far is acc itself
+			s.step = append(s.step[:0], source{}, s.args[i+1]) // the first operand is acc itself
 			s.elementwise(op.Math, op.Args[0].DType, acc, op.Shape, from, to, s.step)
 		}
 	}
 }
 
-// accType is the dtype that a composite's epilogue works in.
+// accType returns the dtype in which the epilogue of a composite computes.
 func accType(op *oplog.Op) numeric.DType {
 	if op.Kind == oplog.Gemm {
 		return numeric.DotType(op.Args[0].DType)

@@ -11,8 +11,8 @@ import (
 	"github.com/kernbench/kernbench/oplog"
 )
 
-// TestDamagedLogs: a log in which anything is wrong is an error or another log, and
-// never a panic.
+// TestDamagedLogs checks that a damaged log gives an error or counts as a different log,
+// and never panics.
 func TestDamagedLogs(t *testing.T) {
 	failed := 0
 	rapid.Check(t, func(t *rapid.T) {
@@ -33,7 +33,7 @@ func TestDamagedLogs(t *testing.T) {
 	}
 }
 
-// damage changes something about an operation or an effect.
+// damage changes an operation or an effect at random.
 func damage(r *rand.Rand, log *oplog.Log) {
 	op := &log.Ops[r.IntN(len(log.Ops))]
 	number := func() int32 { return []int32{-1, 0, 1, 2, 3, 7, math.MaxInt32}[r.IntN(7)] }

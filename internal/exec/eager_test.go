@@ -8,7 +8,7 @@ import (
 	"github.com/kernbench/kernbench/oplog"
 )
 
-// TestEager computes operations with operands of each sort, one after the other.
+// TestEager computes operations with every sort of operand, one after another.
 func TestEager(t *testing.T) {
 	encode := func(v ...float64) []byte { return values(f32, v...) }
 	given := func(dims ...int32) oplog.Operand { return tile(1, f32, shape(dims...)) }
@@ -31,7 +31,7 @@ func TestEager(t *testing.T) {
 			[][]byte{encode(1, 2, 3, 4), encode(5, 6), nil, encode(100, 200)}, encode(134, 278)},
 	} {
 		c.op.DType = f32
-		got := bytes.Repeat([]byte{0xff}, len(c.want)) // what was there before does not matter
+		got := bytes.Repeat([]byte{0xff}, len(c.want)) // previous contents do not matter
 		if e.Compute(&c.op, got, c.data); !bytes.Equal(got, c.want) {
 			t.Errorf("%s is %x, want %x", c.name, got, c.want)
 		}

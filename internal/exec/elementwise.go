@@ -5,12 +5,12 @@ import (
 	"github.com/kernbench/kernbench/oplog"
 )
 
-// block is how many elements of an operand that has to be repeated or converted
-// exist at a time: it stays in the processor's cache.
+// block is the number of elements of an operand that are broadcast or converted at a time.
+// A block stays in the processor cache.
 const block = 2048
 
-// mathType is the dtype that Math and Stream compute in: that of the operands that
-// have a shape, of Where not the condition's, or else the result's.
+// mathType returns the dtype in which Math and Stream compute: that of the operands that
+// have a shape (except the condition of Where), or else that of the result.
 func mathType(op *oplog.Op) numeric.DType {
 	if op.Kind == oplog.Math && !op.Math.IsComparison() {
 		return op.DType
@@ -29,9 +29,9 @@ func mathType(op *oplog.Op) numeric.DType {
 
 func isNumber(o *oplog.Operand) bool { return o.From == 0 && len(o.Mem) == 0 && o.Shape.Rank == 0 }
 
-// elementwise computes the elements from to to of an operation whose operands are
-// repeated to a shape, and converted to dtype d where they have another. A source
-// without an operand is dst itself.
+// elementwise computes the elements in [from, to) of an operation. Operands are broadcast
+// to shape, and converted to dtype d where they have another one. A source without an
+// operand is dst itself.
 func (s *scratch) elementwise(math numeric.Op, d numeric.DType, dst []byte, shape oplog.Shape, from, to int, args []source) {
 	if from == to {
 		return
@@ -53,13 +53,13 @@ func (s *scratch) elementwise(math numeric.Op, d numeric.DType, dst []byte, shap
 	}
 }
 
-// take makes in[i] the n elements of an operand from at on.
+// take sets in[i] to n elements of an operand, from element at on.
 func (s *scratch) take(i int, arg *source, d numeric.DType, shape oplog.Shape, elems, at, n int) {
 	size := d.Size()
 	own := arg.Operand.DType
 	switch have := arg.Shape.Elems(); {
 	case arg.data == nil || have == 1 && elems > 1:
-		if !s.filled[i] { // by the first block, the longest
+		if !s.filled[i] { // the first block is the longest
 			s.constant(i, arg, d, n)
 		}
 		s.in[i] = s.cast[i][:n*size]
@@ -67,21 +67,21 @@ func (s *scratch) take(i int, arg *source, d numeric.DType, shape oplog.Shape, e
 	case have == elems:
 		s.in[i] = arg.data[at*own.Size():][:n*own.Size()]
 	default:
-		s.wide[i] = grown(s.wide[i], n*own.Size())
+		s.wide[i] = ensureLen(s.wide[i], n*own.Size())
 		expand(s.wide[i], arg.data, own.Size(), arg.Shape, shape, at)
 		s.in[i] = s.wide[i]
 	}
 	if own != d {
-		s.cast[i] = grown(s.cast[i], n*size)
+		s.cast[i] = ensureLen(s.cast[i], n*size)
 		numeric.Cast(d, s.cast[i], own, s.in[i])
 		s.in[i] = s.cast[i]
 	}
 }
 
-// constant makes cast[i] one element n times.
+// constant fills cast[i] with n copies of an operand that is a number or one element.
 func (s *scratch) constant(i int, arg *source, d numeric.DType, n int) {
 	s.filled[i] = true
-	s.cast[i] = grown(s.cast[i], n*d.Size())
+	s.cast[i] = ensureLen(s.cast[i], n*d.Size())
 	one := s.cast[i][:d.Size()]
 	if arg.data == nil {
 		numeric.Set(d, one, 0, arg.Scalar)
@@ -91,13 +91,13 @@ func (s *scratch) constant(i int, arg *source, d numeric.DType, n int) {
 	fill(s.cast[i], one)
 }
 
-// fillWith makes all elements of dst, of which there is at least one, v.
+// fillWith sets all elements of dst to v. dst has at least one element.
 func fillWith(dst []byte, d numeric.DType, v float64) {
 	numeric.Set(d, dst, 0, v)
 	fill(dst, dst[:d.Size()])
 }
 
-// fill repeats an element, which may be the first of dst.
+// fill fills dst with copies of an element, which may be the first of dst.
 func fill(dst, element []byte) {
 	n := copy(dst, element)
 	for n < len(dst) {
@@ -105,8 +105,8 @@ func fill(dst, element []byte) {
 	}
 }
 
-// expand copies to dst the elements from at on of src, of shape from, repeated
-// along the axes in which from has extent 1 or which it does not have.
+// expand copies elements of src, from element at on, to dst. src has shape from and is
+// broadcast to shape: repeated along the axes that from lacks or in which it has extent 1.
 func expand(dst, src []byte, size int, from, shape oplog.Shape, at int) {
 	if len(dst) == 0 {
 		return

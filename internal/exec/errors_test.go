@@ -8,7 +8,7 @@ import (
 	"github.com/kernbench/kernbench/oplog"
 )
 
-// TestErrors: what is wrong with a log is an error that names the operation.
+// TestErrors checks that each mistake in a log gives an error that names the operation.
 func TestErrors(t *testing.T) {
 	const (
 		here    = " at copy.go:7 of kernel copy on pe0): "
@@ -19,7 +19,7 @@ func TestErrors(t *testing.T) {
 	type op = oplog.Op
 	tests := []struct {
 		name    string
-		op      op // the second; the first is a tile [2 3] f16, whose read has not happened
+		op      op // operation 2; operation 1 is a tile [2 3] f16, whose read has not happened
 		effects []oplog.Phase
 		want    string
 	}{
@@ -132,7 +132,7 @@ func TestErrors(t *testing.T) {
 				return store
 			}
 			e := New(&b.Log, mem, 2)
-			for range 2 { // the error stays
+			for range 2 { // the second call returns the same error
 				if err := e.Flush(); err == nil || err.Error() != tt.want {
 					t.Errorf("Flush error\n got %v\nwant %s", err, tt.want)
 				}
@@ -143,11 +143,13 @@ func TestErrors(t *testing.T) {
 	}
 }
 
+// TestEffectOfNothing checks the error for an effect of an operation that is not in the
+// log.
 func TestEffectOfNothing(t *testing.T) {
 	b := &builder{}
 	b.Effect(3, oplog.Read)
 	const want = "operation 3 (not in the log, which has 0): an effect names it; the log is damaged"
-	if err := New(&b.Log, memories(), 1).Flush(); err == nil || err.Error() != want {
+	if err := New(&b.Log, newMemories(), 1).Flush(); err == nil || err.Error() != want {
 		t.Errorf("Flush error\n got %v\nwant %s", err, want)
 	}
 }

@@ -8,64 +8,66 @@ import (
 	"github.com/kernbench/kernbench/oplog"
 )
 
-// Executor computes the values of a log while it grows. Its methods belong to one
-// goroutine, the one that appends to the log; Flush may use others meanwhile.
+// Executor computes the values of a log while the log grows. Its methods must be called
+// from the goroutine that appends to the log. Flush may start other goroutines.
 //
-// What an operation computes must be in the log when it is appended, except for
-// the send that a receive gets its value from: Args[0].From is 0 until it is known.
+// What an operation computes must be in the log when the operation is appended. The only
+// exception is the send that a receive takes its value from: Args[0].From is 0 until the
+// send is known.
 type Executor struct {
-	// Poll, if set, is called now and then by whoever computes, from any goroutine
-	// but one at a time. An error ends everything.
+	// Poll, unless nil, is called from time to time while values are computed: from any
+	// goroutine, but never from two at once. If it returns an error, the execution ends
+	// with that error.
 	Poll func() error
 
 	log     *oplog.Log
 	mem     func(oplog.Space) *memory.Store
 	threads int
-	grain   int // work worth a goroutine
+	grain   int // the cost that justifies another goroutine
 
-	keep   bool                              // values until they are forgotten
-	onRead func(op *oplog.Op, digest uint64) // what a host has read
-	kernel map[int32][]oplog.ID              // tiles of the launches that run
-	unsent []oplog.ID                        // receives that no send is known for
-	err    error                             // the first, which ends everything
+	keepTiles   bool                              // keep tiles until Forget or End
+	onRead      func(op *oplog.Op, digest uint64) // called with what a host has read
+	launchTiles map[int32][]oplog.ID              // the tiles of each launch that has not ended
+	unsent      []oplog.ID                        // receives whose send is not known yet
+	err         error                             // the first error, which ends the execution
 
-	effects int // applied
-	active  int // operations that are computed once their operands are there
+	applied int // effects that have been applied
+	active  int // number of operations, from the first, that are computed once their operands exist
 
-	// What follows is shared with the workers.
-	mu       sync.Mutex
-	nodes    []node // by ID - 1
-	edges    []edge
-	unused   int32                 // head of the list of edges that are free
-	inputs   map[oplog.ID][]*value // memory operands of composites, once read
-	finished []oplog.ID
-	ready    []job
-	queued   int // cost of what is ready
-	workers  int
-	stepped  sync.Cond // a worker has done something
-	pool     pool
-	spare    sync.Pool // of scratches, for workers
-	own      scratch   // of the walk
+	// The fields below are shared with the workers.
+	mu          sync.Mutex
+	nodes       []node // by ID - 1
+	edges       []edge
+	freeEdges   int32                 // head of the list of free edges, or none
+	inputs      map[oplog.ID][]*value // operands that composites have read from memory
+	finished    []oplog.ID
+	ready       []job
+	queuedCost  int // total cost of ready
+	workers     int
+	progress    sync.Cond // signalled when a worker has ended a job
+	pool        pool
+	scratches   sync.Pool // *scratch for workers
+	walkScratch scratch   // for the goroutine that walks over the effects
 }
 
-// New returns an executor at the start of a log. mem finds the memories of the
-// machine; threads is how many goroutines may compute at a time.
+// New returns an executor at the start of a log. mem returns the memory of a space.
+// threads is the number of goroutines that may compute at a time.
 func New(log *oplog.Log, mem func(oplog.Space) *memory.Store, threads int) *Executor {
 	e := &Executor{
-		log: log, mem: mem, threads: max(1, threads), grain: defaultGrain, keep: true,
-		onRead: func(op *oplog.Op, digest uint64) { op.Digest = digest },
-		kernel: map[int32][]oplog.ID{},
-		inputs: map[oplog.ID][]*value{},
-		unused: none,
+		log: log, mem: mem, threads: max(1, threads), grain: defaultGrain, keepTiles: true,
+		onRead:      func(op *oplog.Op, digest uint64) { op.Digest = digest },
+		launchTiles: map[int32][]oplog.ID{},
+		inputs:      map[oplog.ID][]*value{},
+		freeEdges:   none,
 	}
-	e.stepped.L = &e.mu
-	e.spare.New = func() any { return new(scratch) }
+	e.progress.L = &e.mu
+	e.scratches.New = func() any { return new(scratch) }
 	return e
 }
 
-// Flush applies all effects logged since the last call, and computes every value
-// that can be computed now. After an error the executor stays where it is and
-// Flush returns the error again.
+// Flush applies all effects that were logged since the last call and computes every value
+// that can be computed now. After an error the executor does not continue, and Flush
+// returns the same error again.
 func (e *Executor) Flush() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -74,41 +76,42 @@ func (e *Executor) Flush() error {
 	return e.err
 }
 
-// effectsPerPoll is how many effects are applied between calls of Poll.
+// effectsPerPoll is the number of effects that are applied between two calls of Poll.
 const effectsPerPoll = 1 << 10
 
-// poll calls Poll and keeps its error, unless there is one.
+// poll calls Poll and records its error, unless an error has occurred before.
 func (e *Executor) poll() {
 	if e.Poll != nil && e.err == nil {
 		e.err = e.Poll()
 	}
 }
 
+// flush applies all effects and makes all operations ready whose operands exist.
 func (e *Executor) flush() {
-	e.count()
-	e.match()
-	for e.err == nil && e.effects < len(e.log.Effects) {
-		if e.effects%effectsPerPoll == 0 {
+	e.registerOps()
+	e.matchReceives()
+	for e.err == nil && e.applied < len(e.log.Effects) {
+		if e.applied%effectsPerPoll == 0 {
 			if e.poll(); e.err != nil {
 				return
 			}
 		}
-		effect := e.log.Effects[e.effects]
-		// Operations are computed from when they were issued, not before, so that
-		// values exist for about as long as the tiles did.
+		effect := e.log.Effects[e.applied]
+		// Do not compute operations before they were issued: then values exist for
+		// about as long as the tiles did.
 		if e.activate(effect.Op); e.err != nil {
 			return
 		}
 		if err := e.apply(effect); err != nil && e.err == nil {
 			e.err = err
 		}
-		e.effects++
+		e.applied++
 	}
 	e.activate(oplog.ID(len(e.log.Ops)))
 }
 
-// Value is the bytes of the tile that an operation produces, computed first if
-// need be. They are the executor's, and valid until the next call.
+// Value returns the bytes of the tile that an operation produces, and computes it first if
+// necessary. The bytes belong to the executor and are valid until the next call.
 func (e *Executor) Value(id oplog.ID) ([]byte, error) {
 	if err := e.Flush(); err != nil {
 		return nil, err
@@ -130,8 +133,8 @@ func (e *Executor) Value(id oplog.ID) ([]byte, error) {
 	return nil, e.unavailable(id)
 }
 
-// Result is the bytes that a host read has read, nil if it has not happened. They
-// stay until Forget.
+// Result returns the bytes that a host read has read, or nil if the read has not happened.
+// The bytes are valid until Forget.
 func (e *Executor) Result(id oplog.ID) []byte {
 	if int(id) > len(e.nodes) || e.node(id).value == nil {
 		return nil
@@ -139,12 +142,12 @@ func (e *Executor) Result(id oplog.ID) []byte {
 	return e.node(id).value.bytes
 }
 
-// Forget says that no operation will use the value of this one, except for those
-// already logged: its tile has left TCM, or the host has its Result.
+// Forget declares that only operations that are already logged will use the value of id:
+// its tile has left TCM, or the host has its Result.
 func (e *Executor) Forget(id oplog.ID) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.count(); e.err != nil {
+	if e.registerOps(); e.err != nil {
 		return
 	}
 	e.node(id).held = false
@@ -155,36 +158,37 @@ func (e *Executor) Forget(id oplog.ID) {
 func (e *Executor) End(launch int32) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.count(); e.err != nil {
+	if e.registerOps(); e.err != nil {
 		return
 	}
-	for _, id := range e.kernel[launch] {
+	for _, id := range e.launchTiles[launch] {
 		e.node(id).held = false
 		e.drop(id)
 	}
-	delete(e.kernel, launch)
+	delete(e.launchTiles, launch)
 }
 
-// fail is an error of an operation.
+// fail returns an error that names an operation.
 func (e *Executor) fail(id oplog.ID, format string, args ...any) error {
 	return fmt.Errorf("%s: %w", e.log.Describe(id), fmt.Errorf(format, args...))
 }
 
-// Eager computes operations one at a time, when they are asked for: for machines that
-// have values at once and need no log. The bits are those of an Executor. The zero
-// Eager is ready for use, by one goroutine.
+// Eager computes operations one at a time, for machines that need values at once and keep
+// no log. The results are the same bits as those of an Executor. The zero Eager is ready
+// for use by one goroutine.
 type Eager struct{ scratch scratch }
 
-// Compute computes the value of an operation of the engines, Full to Gemm and Stream,
-// into dst. data is the bytes of its operands, those of the epilogue behind its own,
-// and nil for numbers; what is no number has a From, whichever. Shapes and dtypes are
-// the caller's to check. A Reshape, whose value is its operand's, leaves dst as it is.
+// Compute computes the value of an operation of the engines, Full to Gemm and Stream, into
+// dst. data holds the bytes of each operand, followed by those of the operands of the
+// epilogue; the entry of a number is nil. An operand that is not a number must have a
+// From, with any ID. The caller checks shapes and dtypes. For a Reshape, whose value is
+// that of its operand, Compute leaves dst unchanged.
 func (e *Eager) Compute(op *oplog.Op, dst []byte, data [][]byte) {
 	s := &e.scratch
 	s.dst, s.args = dst, s.args[:0]
 	for o := range operands(op) {
 		s.args = append(s.args, source{o, data[len(s.args)]})
 	}
-	units, _ := divisible(op)
+	units, _ := parallelUnits(op)
 	s.compute(op, 0, units)
 }

@@ -12,21 +12,22 @@ import (
 	"github.com/kernbench/kernbench/oplog"
 )
 
-// eager starts a goroutine for the least of work, as large logs do.
-func eager(log *oplog.Log, threads int) *Executor {
-	e := New(log, memories(), threads)
+// newFineGrained returns an executor that starts a goroutine for the smallest amount of
+// work, so that short logs use threads as long ones do.
+func newFineGrained(log *oplog.Log, threads int) *Executor {
+	e := New(log, newMemories(), threads)
 	e.grain = 1
 	return e
 }
 
-// TestRandomLogs: the executor agrees with the reference, with any number of
-// threads, and so does a replay of the log from a file.
+// TestRandomLogs checks that the executor agrees with the reference, with any number of
+// threads, and that a replay of the log from a file does, too.
 func TestRandomLogs(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		log := randomLog(t)
 		want := interpret(log)
 		for _, threads := range []int{1, 2, 8} {
-			e := eager(log, threads)
+			e := newFineGrained(log, threads)
 			if err := e.Flush(); err != nil {
 				t.Fatal(err)
 			}
@@ -66,8 +67,8 @@ func replayFile(t *rapid.T, log *oplog.Log) {
 	}
 }
 
-// TestIncremental: a log that is flushed while it grows, and whose tiles are
-// forgotten after their last use, gives what it gives as a whole.
+// TestIncremental checks that a log that is flushed while it grows, and whose tiles are
+// forgotten after their last use, gives the same values as the whole log at once.
 func TestIncremental(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		whole := randomLog(t)
@@ -80,9 +81,9 @@ func TestIncremental(t *testing.T) {
 			lastUse[whole.Ops[i].ID] = max(lastUse[whole.Ops[i].ID], i)
 		}
 		log := &oplog.Log{PEs: whole.PEs, Launches: whole.Launches, Lines: whole.Lines}
-		e := eager(log, rapid.IntRange(1, 4).Draw(t, "threads"))
+		e := newFineGrained(log, rapid.IntRange(1, 4).Draw(t, "threads"))
 		for i, effects := 0, 0; i < len(whole.Ops); {
-			// Receives learn of their sends when these are logged.
+			// A receive names its send only once the send is logged.
 			op := whole.Ops[i]
 			op.Args = slices.Clone(op.Args)
 			for j := range op.Args {
@@ -102,7 +103,7 @@ func TestIncremental(t *testing.T) {
 				}
 			}
 			i++
-			for effects < len(whole.Effects) && e.can(whole.Effects[effects], whole, i) && rapid.Bool().Draw(t, "effect") {
+			for effects < len(whole.Effects) && e.canApply(whole.Effects[effects], whole, i) && rapid.Bool().Draw(t, "effect") {
 				log.Effects = append(log.Effects, whole.Effects[effects])
 				effects++
 			}
@@ -129,9 +130,9 @@ func TestIncremental(t *testing.T) {
 	})
 }
 
-// can says whether all operations that an effect depends on are among the first n
+// canApply reports whether all operations that an effect depends on are among the first n
 // of a log.
-func (e *Executor) can(effect oplog.Effect, whole *oplog.Log, n int) bool {
+func (e *Executor) canApply(effect oplog.Effect, whole *oplog.Log, n int) bool {
 	work := []oplog.ID{effect.Op}
 	for len(work) > 0 {
 		id := work[len(work)-1]
@@ -148,7 +149,8 @@ func (e *Executor) can(effect oplog.Effect, whole *oplog.Log, n int) bool {
 	return true
 }
 
-// TestLargeOperationsInParts: cutting does not change a bit.
+// TestLargeOperationsInParts checks that dividing operations into parts does not change a
+// bit.
 func TestLargeOperationsInParts(t *testing.T) {
 	const m, k, n, out = 300, 70, 130, 1 << 20
 	noise := rand.New(rand.NewPCG(1, 2))
@@ -192,7 +194,7 @@ func TestLargeOperationsInParts(t *testing.T) {
 	added := tile(b.op(oplog.Op{Kind: oplog.Math, Math: numeric.Add, DType: f32, Shape: shape(m, n), Args: []oplog.Operand{product, biasTile}}), f32, shape(m, n))
 	last := b.op(oplog.Op{Kind: oplog.Math, Math: numeric.FMA, DType: f32, Shape: shape(m, n), Args: []oplog.Operand{num(2), added, added}})
 	for _, threads := range []int{1, 2, 8} {
-		e := New(&b.Log, memories(), threads)
+		e := New(&b.Log, newMemories(), threads)
 		got, err := e.Value(last)
 		if err != nil {
 			t.Fatal(err)
@@ -206,8 +208,8 @@ func TestLargeOperationsInParts(t *testing.T) {
 	}
 }
 
-// TestLongChains: many operations that depend on each other neither overflow the
-// stack nor cost more than each its own.
+// TestLongChains checks that long chains of dependent operations do not overflow the
+// stack, and that the cost of each operation does not grow with the chain.
 func TestLongChains(t *testing.T) {
 	one := oplog.Op{Kind: oplog.Full, DType: i32, Shape: shape(1, 1), Fill: 1}
 	chains := map[string]struct {
@@ -235,7 +237,7 @@ func TestLongChains(t *testing.T) {
 			}
 			b.op(oplog.Op{Kind: oplog.Store, DType: i32, Shape: shape(1, 1), Mem: at(0, 4), Args: []oplog.Operand{last}}, oplog.Write)
 			id := b.read(0, 4)
-			e := New(&b.Log, memories(), 2)
+			e := New(&b.Log, newMemories(), 2)
 			if err := e.Flush(); err != nil {
 				t.Fatal(err)
 			}

@@ -7,29 +7,31 @@ import (
 	"github.com/kernbench/kernbench/oplog"
 )
 
-// node is the state of an operation.
+// node is the state of an operation of the log.
 type node struct {
 	value   *value
 	out     int32 // head of the list of edges to operations that wait for value
-	waiting int32 // for so many operands; once computed on, for so many parts
-	uses    int32 // by operations in the log that have not had value yet
-	held    bool  // by a kernel, a queue or a host: there may be uses to come
-	done    bool  // value is there, or was
+	waiting int32 // missing operands; while the operation is computed, unfinished parts
+	uses    int32 // logged operations that have not used value yet
+	held    bool  // a kernel, a queue or a host may add uses
+	done    bool  // value exists or has existed
 
-	touched [oplog.Write + 1]bool // memory, by phase
+	touched [oplog.Write + 1]bool // the effects that were applied, by phase
 }
 
-// edge leads from an operation to one that waits for its value.
+// edge leads from an operation to another one that waits for its value.
 type edge struct {
 	to   oplog.ID
 	next int32
 }
 
+// none is the index of no edge, and the size class of no buffer.
 const none = -1
 
 func (e *Executor) node(id oplog.ID) *node { return &e.nodes[id-1] }
 
-// hasValue says which operations have one. It has room for kinds that are none.
+// hasValue reports which kinds of operations have a value. Its length covers invalid
+// kinds, too.
 var hasValue = [math.MaxUint8 + 1]bool{
 	oplog.Load: true, oplog.Get: true, oplog.HostRead: true, oplog.Send: true, oplog.Recv: true,
 	oplog.Full: true, oplog.Arange: true, oplog.Math: true, oplog.Reduce: true, oplog.Softmax: true, oplog.Dot: true,
@@ -37,7 +39,7 @@ var hasValue = [math.MaxUint8 + 1]bool{
 	oplog.Gemm: true, oplog.Stream: true, oplog.ReducePeers: true,
 }
 
-// operands are those of an operation and of its epilogue.
+// operands iterates over the operands of an operation and then those of its epilogue.
 func operands(op *oplog.Op) iter.Seq[*oplog.Operand] {
 	return func(yield func(*oplog.Operand) bool) {
 		for i := range op.Args {
@@ -55,13 +57,13 @@ func operands(op *oplog.Op) iter.Seq[*oplog.Operand] {
 	}
 }
 
-// takes says whether an operation takes the values of its operands; of signals and
-// waits they are only causes.
-func takes(k oplog.Kind) bool { return hasValue[k] || k == oplog.Store || k == oplog.Put }
+// usesOperands reports whether operations of a kind use the values of their operands. The
+// operands of signals and waits are only causes.
+func usesOperands(k oplog.Kind) bool { return hasValue[k] || k == oplog.Store || k == oplog.Put }
 
-// count notes what newly logged operations use, so that values stay until they have
-// been used.
-func (e *Executor) count() {
+// registerOps adds a node for every newly logged operation and counts the uses of its
+// operands, so that values are kept until they have been used.
+func (e *Executor) registerOps() {
 	if e.err != nil {
 		return
 	}
@@ -75,8 +77,8 @@ func (e *Executor) count() {
 	}
 }
 
-// match looks for receives that got their send since.
-func (e *Executor) match() {
+// matchReceives calls countUses for the receives whose send was unknown.
+func (e *Executor) matchReceives() {
 	unsent := e.unsent
 	e.unsent = unsent[:0]
 	for _, id := range unsent {
@@ -87,25 +89,28 @@ func (e *Executor) match() {
 	}
 }
 
-// hold says until when the value of an operation is kept beyond its uses.
+// hold decides what keeps the value of an operation in addition to its uses by other
+// operations.
 func (e *Executor) hold(id oplog.ID) {
 	op, n := e.log.Op(id), e.node(id)
 	switch {
-	case op.Kind == oplog.Send: // until it is received
+	case op.Kind == oplog.Send: // kept until it is received
 		n.held = true
 	case op.Kind.IsComposite(), op.Kind == oplog.Recv && len(op.Mem) > 0:
-		n.uses += int32(min(1, len(op.Mem))) // until it is written
-	case e.keep && hasValue[op.Kind]:
+		n.uses += int32(min(1, len(op.Mem))) // kept until it is written
+	case e.keepTiles && hasValue[op.Kind]:
 		n.held = true
 		if op.Launch >= 0 {
-			e.kernel[op.Launch] = append(e.kernel[op.Launch], id)
+			e.launchTiles[op.Launch] = append(e.launchTiles[op.Launch], id)
 		}
 	}
 }
 
+// countUses counts an operation as a use of its operands. A receive whose send has just
+// become known then waits for the send.
 func (e *Executor) countUses(id oplog.ID) {
 	op := e.log.Op(id)
-	if !takes(op.Kind) {
+	if !usesOperands(op.Kind) {
 		return
 	}
 	for o := range operands(op) {
@@ -118,12 +123,12 @@ func (e *Executor) countUses(id oplog.ID) {
 			return
 		case o.From > 0:
 			e.node(o.From).uses++
-			if e.active >= int(id) { // a receive that waited for its send
+			if e.active >= int(id) { // a receive whose send was unknown
 				if e.err = e.verify(op); e.err != nil {
 					return
 				}
 				e.link(id, o.From)
-				e.arrived(id)
+				e.deliverOperand(id)
 			}
 		case op.Kind == oplog.Recv:
 			e.unsent = append(e.unsent, id)
@@ -131,7 +136,7 @@ func (e *Executor) countUses(id oplog.ID) {
 	}
 }
 
-// activate lets the operations up to id be computed once their operands are there.
+// activate allows the operations up to id to be computed once their operands exist.
 func (e *Executor) activate(id oplog.ID) {
 	for ; e.active < min(int(id), len(e.nodes)) && e.err == nil; e.active++ {
 		op := &e.log.Ops[e.active]
@@ -142,23 +147,23 @@ func (e *Executor) activate(id oplog.ID) {
 			continue
 		}
 		n := e.node(op.ID)
-		n.waiting = 1 // for what this loop adds, or for memory
+		n.waiting = 1 // until the loop below has added all operands, or until memory is read
 		fromMemory := readsMemory(op)
 		for o := range operands(op) {
 			switch {
 			case o.From > 0:
 				e.link(op.ID, o.From)
 			case op.Kind == oplog.Recv:
-				fromMemory = true // for its send rather, see countUses
+				fromMemory = true // waits for its send: see countUses
 			}
 		}
 		if !fromMemory {
-			e.arrived(op.ID)
+			e.deliverOperand(op.ID)
 		}
 	}
 }
 
-// readsMemory says whether an operation waits for its read.
+// readsMemory reports whether an operation waits for its read effect.
 func readsMemory(op *oplog.Op) bool {
 	switch op.Kind {
 	case oplog.Load, oplog.Get, oplog.HostRead:
@@ -173,50 +178,50 @@ func readsMemory(op *oplog.Op) bool {
 	return false
 }
 
-// link makes an operation wait for another, unless that is done.
+// link makes operation id wait for operation from, unless from is done.
 func (e *Executor) link(id, from oplog.ID) {
 	f := e.node(from)
 	if f.done {
 		return
 	}
 	e.node(id).waiting++
-	i := e.unused
+	i := e.freeEdges
 	if i == none {
 		i = int32(len(e.edges))
 		e.edges = append(e.edges, edge{})
 	} else {
-		e.unused = e.edges[i].next
+		e.freeEdges = e.edges[i].next
 	}
 	e.edges[i] = edge{id, f.out}
 	f.out = i
 }
 
-// arrived counts one operand of an operation as there, and starts it if that was
-// the last.
-func (e *Executor) arrived(id oplog.ID) {
+// deliverOperand counts one operand of an operation as available. With the last one, the
+// operation starts.
+func (e *Executor) deliverOperand(id oplog.ID) {
 	n := e.node(id)
 	if n.waiting--; n.waiting > 0 {
 		return
 	}
 	op := e.log.Op(id)
 	switch op.Kind {
-	case oplog.Reshape, oplog.Send, oplog.Recv: // the same bytes
+	case oplog.Reshape, oplog.Send, oplog.Recv: // the value is the same bytes
 		from := op.Args[0].From
 		v := e.node(from).value
 		v.refs++
 		if op.Kind == oplog.Recv {
 			e.node(from).held = false
 		}
-		e.used(from)
+		e.endUse(from)
 		e.finish(id, v)
 	default:
 		e.push(job{id: id, cost: cost(op)})
 	}
 }
 
-// finish gives an operation its value, and all that it was waited for with it. What
-// that finishes in turn is only noted by the inner call and done by the outer one:
-// chains of operations are longer than stacks are deep.
+// finish sets the value of an operation and delivers it to the operations that wait for
+// it. Operations that finish as a result are queued by the nested call and processed by
+// the outer one, because chains of operations can be too long for recursion.
 func (e *Executor) finish(id oplog.ID, v *value) {
 	n := e.node(id)
 	n.value, n.done = v, true
@@ -229,22 +234,22 @@ func (e *Executor) finish(id oplog.ID, v *value) {
 		n := e.node(id)
 		for n.out != none {
 			next := e.edges[n.out]
-			e.edges[n.out].next, e.unused = e.unused, n.out
+			e.edges[n.out].next, e.freeEdges = e.freeEdges, n.out
 			n.out = next.next
-			e.arrived(next.to)
+			e.deliverOperand(next.to)
 		}
 		e.drop(id)
 	}
 	e.finished = e.finished[:0]
 }
 
-// used counts one use of a value as over.
-func (e *Executor) used(id oplog.ID) {
+// endUse counts one use of a value as over.
+func (e *Executor) endUse(id oplog.ID) {
 	e.node(id).uses--
 	e.drop(id)
 }
 
-// drop gives a value up that nothing needs.
+// drop releases a value that is no longer needed.
 func (e *Executor) drop(id oplog.ID) {
 	n := e.node(id)
 	if n.value == nil || !n.done || n.held || n.uses > 0 {
@@ -254,8 +259,8 @@ func (e *Executor) drop(id oplog.ID) {
 	n.value = nil
 }
 
-// unavailable returns the error of asking for a value that does not exist yet. The error
-// names the operation that has to happen first.
+// unavailable returns the error for a value that does not exist yet. The error names the
+// operation that must happen first.
 func (e *Executor) unavailable(id oplog.ID) error {
 	const wait = "let the simulation go on until it has"
 	at, steps := id, 0
@@ -276,7 +281,7 @@ func (e *Executor) unavailable(id oplog.ID) error {
 	return e.fail(id, "its value does not exist: %s has not happened; %s", read, wait)
 }
 
-// missing is an operand of an operation that has no value yet, or 0.
+// missing returns an operand of an operation that has no value yet, or 0.
 func (e *Executor) missing(id oplog.ID) oplog.ID {
 	for o := range operands(e.log.Op(id)) {
 		if o.From > 0 && !e.node(o.From).done {

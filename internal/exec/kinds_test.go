@@ -12,7 +12,7 @@ import (
 
 var inf = math.Inf(1)
 
-// TestTiles: what each kind of operation makes of known operands.
+// TestTiles checks the value of each kind of operation for known operands.
 func TestTiles(t *testing.T) {
 	const op = oplog.Math
 	tests := []struct {
@@ -82,7 +82,7 @@ func TestTiles(t *testing.T) {
 			return oplog.Op{Kind: oplog.Dot, DType: f32, Shape: shape(2, 2), Args: []oplog.Operand{
 				b.tile(f16, shape(2, 3), 1, 2, 3, 4, 5, 6), b.tile(f16, shape(3, 2), 1, 0, 0, 1, 1, 1)}}
 		}, []float64{4, 5, 10, 11}},
-		{"dot goes on", func(b *builder) oplog.Op {
+		{"dot adds to a sum", func(b *builder) oplog.Op {
 			return oplog.Op{Kind: oplog.Dot, DType: i32, Shape: shape(1, 2), Args: []oplog.Operand{
 				b.tile(u8, shape(1, 1), 200), b.tile(u8, shape(1, 2), 200, 1), b.tile(i32, shape(1, 2), 1, -1)}}
 		}, []float64{40001, 199}},
@@ -111,7 +111,7 @@ func TestTiles(t *testing.T) {
 			op := tt.op(b)
 			id := b.op(op)
 			for _, threads := range []int{1, 2, 8} {
-				e := New(&b.Log, memories(), threads)
+				e := New(&b.Log, newMemories(), threads)
 				got, err := e.Value(id)
 				if err != nil {
 					t.Fatal(err)
@@ -131,7 +131,7 @@ func elements(d numeric.DType, b []byte) (v []float64) {
 	return v
 }
 
-// TestMemory: what operations that touch memory leave there.
+// TestMemory checks what operations leave in memory.
 func TestMemory(t *testing.T) {
 	// A matrix of 3 by 4 numbers, 0 to 11, at 0; results at 256.
 	rows := func(addr, n, bytes int64) []oplog.Access {
@@ -238,7 +238,7 @@ func TestMemory(t *testing.T) {
 			recv := b.op(oplog.Op{Kind: oplog.Recv, PE: 1, DType: f32, Shape: shape(1, 2), Args: []oplog.Operand{{From: send}}})
 			b.op(oplog.Op{Kind: oplog.Store, PE: 1, DType: f32, Shape: shape(1, 2), Mem: at(256, 8), Args: []oplog.Operand{tile(recv, f32, shape(1, 2))}}, oplog.Write)
 		}, f32, []float64{3, 4}},
-		{"a send carries what its source held", func(b *builder) {
+		{"a send carries what its source held at the read", func(b *builder) {
 			recv := b.op(oplog.Op{Kind: oplog.Recv, PE: 1, DType: f32, Shape: shape(2), Mem: at(256, 8), Args: make([]oplog.Operand, 1)})
 			b.Op(recv).Args[0].From = b.op(oplog.Op{Kind: oplog.Send, Args: []oplog.Operand{matrix(shape(2), at(4, 8))}}, oplog.Read)
 			b.host(4, f32, 77, 78)
@@ -266,9 +266,9 @@ func TestMemory(t *testing.T) {
 			b.host(256, f32, 1, 2)
 			b.op(oplog.Op{Kind: oplog.Zero, PE: -1, Mem: []oplog.Access{{Space: hbm, Addr: 0, Rows: 1 << 40, RowBytes: 1, Stride: 1}}}, oplog.Write)
 		}, f32, []float64{0, 0}},
-		{"a read takes what was published", func(b *builder) {
+		{"a read returns the last write before it", func(b *builder) {
 			b.host(256, f32, 1, 2)
-			x := b.op(oplog.Op{Kind: oplog.Load, DType: f32, Shape: shape(1), Mem: at(256, 4)}) // reads 9
+			x := b.op(oplog.Op{Kind: oplog.Load, DType: f32, Shape: shape(1), Mem: at(256, 4)}) // will read 9
 			s := b.op(oplog.Op{Kind: oplog.Store, DType: f32, Shape: shape(1), Mem: at(260, 4), Args: []oplog.Operand{tile(x, f32, shape(1))}})
 			b.host(256, f32, 9)
 			b.Effect(x, oplog.Read)
@@ -283,7 +283,7 @@ func TestMemory(t *testing.T) {
 			tt.log(b)
 			id := b.read(256, int64(len(tt.want)*tt.d.Size()))
 			for _, threads := range []int{1, 2, 8} {
-				e := New(&b.Log, memories(), threads)
+				e := New(&b.Log, newMemories(), threads)
 				if err := e.Flush(); err != nil {
 					t.Fatal(err)
 				}

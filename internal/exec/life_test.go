@@ -7,10 +7,10 @@ import (
 	"github.com/kernbench/kernbench/oplog"
 )
 
-// flushed is an executor of what is in a log so far.
-func flushed(t *testing.T, b *builder) *Executor {
+// newFlushed returns an executor that has executed everything that is logged.
+func newFlushed(t *testing.T, b *builder) *Executor {
 	t.Helper()
-	e := New(&b.Log, memories(), 2)
+	e := New(&b.Log, newMemories(), 2)
 	flush(t, e)
 	return e
 }
@@ -30,6 +30,7 @@ func wantValue(t *testing.T, e *Executor, id oplog.ID, want ...float64) {
 	}
 }
 
+// wantGone checks that the value of an operation no longer exists.
 func wantGone(t *testing.T, e *Executor, id oplog.ID) {
 	t.Helper()
 	want := e.log.Describe(id) + ": its value is no longer there: ask before the tile is freed and its kernel ends"
@@ -38,17 +39,18 @@ func wantGone(t *testing.T, e *Executor, id oplog.ID) {
 	}
 }
 
-// TestForget: a forgotten value is there for what was logged before, and no longer.
+// TestForget checks that a forgotten value exists as long as operations that were logged
+// before need it, and no longer.
 func TestForget(t *testing.T) {
 	b := &builder{}
 	x := b.tile(f32, shape(2), 1, 2)
-	e := flushed(t, b)
+	e := newFlushed(t, b)
 	wantValue(t, e, x.From, 1, 2)
 	store := b.op(oplog.Op{Kind: oplog.Store, DType: f32, Shape: shape(2), Mem: at(0, 8), Args: []oplog.Operand{x}})
 	y := b.op(oplog.Op{Kind: oplog.Reshape, DType: f32, Shape: shape(2, 1), Args: []oplog.Operand{x}})
 	e.Forget(x.From)
 	flush(t, e)
-	wantValue(t, e, x.From, 1, 2) // for the store
+	wantValue(t, e, x.From, 1, 2) // the store still needs it
 	b.Effect(store, oplog.Write)
 	id := b.read(0, 8)
 	flush(t, e)
@@ -70,7 +72,8 @@ func TestForget(t *testing.T) {
 	}
 }
 
-// TestEnd: the tiles of a launch go with it, messages and what others hold stay.
+// TestEnd checks that the end of a launch removes its tiles, but neither messages nor the
+// tiles of other launches.
 func TestEnd(t *testing.T) {
 	b := &builder{}
 	b.Launches = []oplog.Launch{{Name: "first"}, {Name: "second"}}
@@ -79,7 +82,7 @@ func TestEnd(t *testing.T) {
 	}
 	x, y := full(0, 1), full(1, 2)
 	send := b.op(oplog.Op{Kind: oplog.Send, Args: []oplog.Operand{x}})
-	e := flushed(t, b)
+	e := newFlushed(t, b)
 	e.End(0)
 	wantGone(t, e, x.From)
 	wantValue(t, e, y.From, 2)
@@ -90,12 +93,14 @@ func TestEnd(t *testing.T) {
 	wantGone(t, e, recv)
 }
 
+// TestValueErrors checks the errors for operations without a value and for values that do
+// not exist yet.
 func TestValueErrors(t *testing.T) {
 	b := &builder{}
 	id := b.op(oplog.Op{Kind: oplog.Barrier})
 	load := b.op(oplog.Op{Kind: oplog.Load, DType: f32, Mem: at(0, 4)})
 	cast := b.op(oplog.Op{Kind: oplog.Cast, DType: f16, Args: []oplog.Operand{tile(load, f32, shape())}})
-	e := New(&b.Log, memories(), 1)
+	e := New(&b.Log, newMemories(), 1)
 	for id, want := range map[oplog.ID]string{
 		id:   "operation 1 (Barrier on PE 0) has no value",
 		9:    "operation 9 (not in the log, which has 3) has no value",
@@ -111,11 +116,11 @@ func TestValueErrors(t *testing.T) {
 	}
 }
 
-// TestBuffersAreReused: memory is bounded by the values that exist at a time.
+// TestBuffersAreReused checks that memory is bounded by the values that exist at a time.
 func TestBuffersAreReused(t *testing.T) {
 	const pes = 4
-	e := New(vectorAdds(pes, 500, 64), memories(), 1)
-	e.keep = false
+	e := New(vectorAdds(pes, 500, 64), newMemories(), 1)
+	e.keepTiles = false
 	flush(t, e)
 	buffers := 0
 	for _, list := range e.pool.free {
@@ -129,11 +134,11 @@ func TestBuffersAreReused(t *testing.T) {
 	}
 }
 
-// TestScratchTakesNoPages: zeroing does not cost what it zeroes.
+// TestScratchTakesNoPages checks that zeroing scratch memory allocates no pages.
 func TestScratchTakesNoPages(t *testing.T) {
 	b := &builder{}
 	b.op(oplog.Op{Kind: oplog.Scratch, Mem: at(0, 1<<40)}, oplog.Write)
-	mem := memories()
+	mem := newMemories()
 	e := New(&b.Log, mem, 1)
 	flush(t, e)
 	if got := mem(hbm).Resident(); got != 0 {
@@ -141,8 +146,8 @@ func TestScratchTakesNoPages(t *testing.T) {
 	}
 }
 
-// TestReplayCompares: a read of other bytes than recorded is found, one without a
-// digest counted.
+// TestReplayCompares checks that a replay finds a read whose bytes differ from the
+// recorded digest, and counts a read without a digest.
 func TestReplayCompares(t *testing.T) {
 	b := &builder{}
 	b.host(0, f32, 1, 2, 3)
@@ -158,7 +163,8 @@ func TestReplayCompares(t *testing.T) {
 	}
 }
 
-// TestDigest: FNV-1a with 64 bits, so that other programs can compute it.
+// TestDigest checks that the digest is the 64-bit FNV-1a hash, so that other programs can
+// compute it.
 func TestDigest(t *testing.T) {
 	for text, want := range map[string]uint64{"": 0xcbf29ce484222325, "a": 0xaf63dc4c8601ec8c} {
 		if got := digest([]byte(text)); got != want {

@@ -7,21 +7,24 @@ import (
 	"github.com/kernbench/kernbench/oplog"
 )
 
-// epoch is a stretch of what a component does, in one piece for all others. The
-// components are PEs, and for each PE as many more as it has composites and
-// receives under way at a time.
+// epoch is a sequence of actions of a component, of which another component knows either
+// all or none. Each PE is a component. In addition, each PE has as many components as it
+// has composites and receives in flight at a time.
 type epoch struct {
 	component int32
 	number    uint32 // from 1
 }
 
-// clock is what is known to have happened: of each component, up to which epoch.
+// clock is a vector clock: for each component, the last epoch that is known to have
+// happened.
 type clock []uint32
 
+// knows reports whether an epoch is known to have happened.
 func (c *clock) knows(e epoch) bool {
 	return int(e.component) < len(*c) && (*c)[e.component] >= e.number
 }
 
+// learn adds an epoch, with all earlier ones of its component, to what is known.
 func (c *clock) learn(e epoch) {
 	if short := int(e.component) + 1 - len(*c); short > 0 {
 		*c = append(*c, make([]uint32, short)...)
@@ -29,6 +32,7 @@ func (c *clock) learn(e epoch) {
 	(*c)[e.component] = max((*c)[e.component], e.number)
 }
 
+// join adds everything that d knows.
 func (c *clock) join(d clock) {
 	for i, n := range d {
 		if n > 0 {
@@ -37,69 +41,72 @@ func (c *clock) join(d clock) {
 	}
 }
 
-// stamp is what is known where a PE sends, notifies or ends a task: everything that it knew,
-// which many stamps share, and its own epoch.
+// stamp is the vector clock of a PE at a send, a notification or the end of a task. base
+// is everything that the PE knew, and is shared by several stamps; own is the epoch of the
+// PE.
 type stamp struct {
 	base clock
 	own  epoch
 }
 
-// thread is a PE.
+// thread is the state of a PE: a sequence of operations with a vector clock.
 type thread struct {
-	round   int // in which the rest is valid
-	own     epoch
-	clock   clock
-	base    clock   // copy of clock for stamps, nil if it has changed
-	tasks   []*task // under way
-	blocked []*task // that the PE waits for before it goes on
-	unused  []epoch // the last ones of components without a task
+	round      int // the round in which the other fields are valid
+	own        epoch
+	clock      clock
+	base       clock      // a copy of clock for stamps, nil if clock has changed since
+	inFlight   []*asyncOp // operations that have not ended for the PE
+	blocked    []*asyncOp // operations that the PE waits for before its next operation
+	freeEpochs []epoch    // the last epochs of components that no operation uses
 }
 
-// task is something a PE started and waits for later: a composite, a receive, the
-// return of WaitSignal, or the ends that a TaskBegin comes after.
-type task struct {
+// asyncOp is an operation that a PE starts and waits for later: a composite, a receive, a
+// WaitSignal, or a TaskBegin with the task ends that it follows.
+type asyncOp struct {
 	id    oplog.ID
 	pe    int32
-	from  []oplog.Operand // sends, notifications or TaskEnds that it waits for
-	last  epoch           // of its accesses, if it has any
-	view  clock           // what comes before these; nil for what its PE knew at its issue
-	write []oplog.Access  // of a receive
+	from  []oplog.Operand // the sends, notifications or TaskEnds that it waits for
+	last  epoch           // the epoch of its last access, if it has any
+	view  clock           // what comes before its accesses; nil for what its PE knew at the issue
+	write []oplog.Access  // the memory that a receive writes
 }
 
-// order decides what happens before what, operation by operation.
+// order derives which operations of a log happen before which, one operation after
+// another, and collects the races.
 type order struct {
-	log      *oplog.Log
-	now      oplog.ID          // the operation looked at
-	named    []int32           // by ID - 1: how many will wait for a send, notification or TaskEnd
-	waited   []bool            // by ID - 1: there is a Wait for it
-	launched []bool            // by launch
-	after    map[int32][]int32 // by launch that has not begun: those that come before it
-	pes      map[int32]bool    // that do anything
-	threads  map[int32]*thread
+	log          *oplog.Log
+	now          oplog.ID          // the current operation
+	waiters      []int32           // by ID - 1: the number of operations that wait for a send, notification or TaskEnd
+	hasWait      []bool            // by ID - 1: a Wait names the operation
+	launched     []bool            // by launch: it has begun
+	predecessors map[int32][]int32 // by launch that has not begun: the launches that come before it
+	pes          map[int32]bool    // the PEs that issue operations
+	threads      map[int32]*thread
 
-	// Since everything was last ordered, after operation began:
+	// A round begins at an operation that comes after everything before it and before
+	// everything after it. The fields below describe the current round.
 	round      int
-	began      oplog.ID
+	roundStart oplog.ID // the operation at which the round begins
 	components int32
 	stamps     map[oplog.ID]stamp
-	all        []access // where memory was touched
+	accesses   []access // all accesses to memory
 	pages      map[pageKey]*page
 
-	unsent   map[oplog.ID][]*task // receives to memory, by the send that is to come
-	reported map[[2]int32]bool
+	unsent   map[oplog.ID][]*asyncOp // receives to memory, by their send, which has not been issued
+	reported map[[2]int32]bool       // pairs of lines that have been reported
 	races    []Race
 }
 
 func newOrder(log *oplog.Log) *order {
 	o := &order{
-		log: log, named: make([]int32, len(log.Ops)), waited: make([]bool, len(log.Ops)), launched: make([]bool, len(log.Launches)), after: map[int32][]int32{},
-		pes: map[int32]bool{}, threads: map[int32]*thread{}, unsent: map[oplog.ID][]*task{}, reported: map[[2]int32]bool{},
+		log: log, waiters: make([]int32, len(log.Ops)), hasWait: make([]bool, len(log.Ops)), launched: make([]bool, len(log.Launches)), predecessors: map[int32][]int32{},
+		pes: map[int32]bool{}, threads: map[int32]*thread{}, unsent: map[oplog.ID][]*asyncOp{}, reported: map[[2]int32]bool{},
 	}
 	o.barrier()
 	return o
 }
 
-// scan looks ahead for who waits for what, and checks the log.
+// scan checks the log and records which operations are waited for.
 func (o *order) scan() error {
 	for i := range o.log.Ops {
 		op := &o.log.Ops[i]
@@ -110,26 +117,26 @@ func (o *order) scan() error {
 			if x.From < 0 || int(x.From) > len(o.log.Ops) {
 				return fmt.Errorf("%s refers to operation %d, the last is %d; correct what made the log", o.log.Describe(op.ID), x.From, len(o.log.Ops))
 			}
-			if err := touchable(x.Mem); err != nil {
+			if err := checkAccessSize(x.Mem); err != nil {
 				return fmt.Errorf("%s: %w; correct what made the log", o.log.Describe(op.ID), err)
 			}
 			switch {
 			case x.From == 0:
 			case op.Kind == oplog.Wait:
-				o.waited[x.From-1] = true
+				o.hasWait[x.From-1] = true
 			case op.Kind == oplog.Recv || op.Kind == oplog.WaitSignal || op.Kind == oplog.TaskBegin:
-				o.named[x.From-1]++
+				o.waiters[x.From-1]++
 			}
 		}
-		if err := touchable(op.Mem); err != nil && op.PE >= 0 {
+		if err := checkAccessSize(op.Mem); err != nil && op.PE >= 0 {
 			return fmt.Errorf("%s: %w; correct what made the log", o.log.Describe(op.ID), err)
 		}
 	}
 	return nil
 }
 
-// touchable checks that memory is no more than a PE can touch.
-func touchable(mem []oplog.Access) error {
+// checkAccessSize checks that an operation accesses no more memory than a value may have.
+func checkAccessSize(mem []oplog.Access) error {
 	n, err := memBytes(mem)
 	if err == nil && n > maxBytes {
 		err = fmt.Errorf("it touches %d bytes of memory, more than the %d that it may", n, maxBytes)
@@ -137,18 +144,20 @@ func touchable(mem []oplog.Access) error {
 	return err
 }
 
-// barrier orders everything so far before everything to come, and so forgets it,
-// except for what waits for sends to come.
+// barrier orders everything before the current operation before everything after it. It
+// starts a round and drops the state of the last one, except receives whose sends have not
+// been issued.
 func (o *order) barrier() {
 	o.round++
-	o.began = o.now
+	o.roundStart = o.now
 	o.components = 0
 	o.stamps = map[oplog.ID]stamp{}
-	o.all = o.all[:0]
+	o.accesses = o.accesses[:0]
 	o.pages = map[pageKey]*page{}
 }
 
-// thread returns a PE, at the beginning of the round if the PE has done nothing in it.
+// thread returns the state of a PE. If the PE has done nothing in this round, thread
+// resets the state.
 func (o *order) thread(pe int32) *thread {
 	t := o.threads[pe]
 	if t == nil {
@@ -158,22 +167,24 @@ func (o *order) thread(pe int32) *thread {
 	if t.round == o.round {
 		return t
 	}
-	over := func(k *task) bool { return k.resolved(o.began) }
+	ended := func(k *asyncOp) bool { return k.resolved(o.roundStart) }
 	*t = thread{
-		round: o.round, own: o.component(), clock: t.clock[:0],
-		tasks: slices.DeleteFunc(t.tasks, over), blocked: slices.DeleteFunc(t.blocked, over), unused: t.unused[:0],
+		round: o.round, own: o.newComponent(), clock: t.clock[:0],
+		inFlight: slices.DeleteFunc(t.inFlight, ended), blocked: slices.DeleteFunc(t.blocked, ended), freeEpochs: t.freeEpochs[:0],
 	}
 	t.clock.learn(t.own)
 	return t
 }
 
-func (o *order) component() epoch {
+// newComponent returns the first epoch of a new component.
+func (o *order) newComponent() epoch {
 	o.components++
 	return epoch{o.components - 1, 1}
 }
 
-// resolved says whether all that a task waits for was issued up to an operation.
-func (k *task) resolved(by oplog.ID) bool {
+// resolved reports whether everything that an operation waits for was issued no later than
+// operation by.
+func (k *asyncOp) resolved(by oplog.ID) bool {
 	for i := range k.from {
 		if k.from[i].From > by {
 			return false
@@ -182,10 +193,10 @@ func (k *task) resolved(by oplog.ID) bool {
 	return true
 }
 
-// release stamps a send, a notification or a TaskEnd, and begins an epoch that it does not
-// cover.
+// release stamps a send, a notification or a TaskEnd, and begins an epoch that the stamp
+// does not cover.
 func (o *order) release(t *thread, id oplog.ID) {
-	if o.named[id-1] == 0 {
+	if o.waiters[id-1] == 0 {
 		return
 	}
 	if t.base == nil {
@@ -195,17 +206,17 @@ func (o *order) release(t *thread, id oplog.ID) {
 	t.advance()
 }
 
-// advance begins an epoch of which nobody knows.
+// advance begins a new epoch of the PE, which no other component knows.
 func (t *thread) advance() {
 	t.own.number++
 	t.clock.learn(t.own)
 }
 
-// acquire makes a clock know what was known at a stamp. Who knows the epoch of a
-// stamp knows the rest of it.
+// acquire adds to a clock what was known at a stamp. A clock that contains the epoch of a
+// stamp contains the rest of the stamp, too.
 func (o *order) acquire(c *clock, id oplog.ID) {
 	s, ok := o.stamps[id]
-	if !ok { // it was before the round began
+	if !ok { // stamped before this round
 		return
 	}
 	if !c.knows(s.own) {
@@ -214,12 +225,12 @@ func (o *order) acquire(c *clock, id oplog.ID) {
 	}
 }
 
-// finish is a PE's wait for a task to end.
-func (o *order) finish(t *thread, k *task) {
+// finish orders a PE after the end of an operation that it has started.
+func (o *order) finish(t *thread, k *asyncOp) {
 	for i := range k.from {
 		if from := k.from[i].From; from > 0 {
 			o.acquire(&t.clock, from)
-			if o.named[from-1]--; o.named[from-1] == 0 { // the last that waited for it
+			if o.waiters[from-1]--; o.waiters[from-1] == 0 { // nothing else waits for it
 				delete(o.stamps, from)
 			}
 		}
@@ -227,26 +238,26 @@ func (o *order) finish(t *thread, k *task) {
 	t.clock.join(k.view)
 	if k.last.number > 0 {
 		t.clock.learn(k.last)
-		t.unused = append(t.unused, k.last)
+		t.freeEpochs = append(t.freeEpochs, k.last)
 	}
 	t.base = nil
-	t.tasks = slices.DeleteFunc(t.tasks, func(other *task) bool { return other == k })
+	t.inFlight = slices.DeleteFunc(t.inFlight, func(other *asyncOp) bool { return other == k })
 }
 
-// finishAll is a PE's wait for all its tasks that can have ended.
+// finishAll finishes all operations of a PE that can have ended.
 func (o *order) finishAll(t *thread) {
-	for _, k := range slices.Clone(t.tasks) {
+	for _, k := range slices.Clone(t.inFlight) {
 		if k.resolved(o.now - 1) {
 			o.finish(t, k)
 		}
 	}
 }
 
-// follow orders an access of a PE, or of one of its tasks, behind that of another
-// task of the same PE: they overlap, and the hardware keeps the order.
-func follow(t *thread, k *task, b *access) {
+// orderAfter orders an access of a PE, or of its operation k, after the overlapping access
+// b of another operation of the same PE. The hardware keeps this order.
+func orderAfter(t *thread, k *asyncOp, b *access) {
 	view := viewOf(t, k)
-	if k != nil { // its earlier accesses keep the view they had
+	if k != nil { // earlier accesses of k keep the view they had
 		k.view = slices.Clone(*view)
 		view = &k.view
 	}
@@ -255,14 +266,14 @@ func follow(t *thread, k *task, b *access) {
 	t.base = nil
 }
 
-// begin gives a task epochs of its own for n accesses, one after another: a component
-// that no task is using, or a new one.
-func (o *order) begin(t *thread, k *task, n uint32) {
-	if len(t.unused) == 0 {
-		e := o.component()
-		t.unused = append(t.unused, epoch{e.component, 0})
+// assignEpochs assigns n consecutive epochs to an operation, one for each access. They
+// belong to a component that no operation is using, or to a new one.
+func (o *order) assignEpochs(t *thread, k *asyncOp, n uint32) {
+	if len(t.freeEpochs) == 0 {
+		e := o.newComponent()
+		t.freeEpochs = append(t.freeEpochs, epoch{e.component, 0})
 	}
-	last := len(t.unused) - 1
-	k.last = epoch{t.unused[last].component, t.unused[last].number + n}
-	t.unused = t.unused[:last]
+	last := len(t.freeEpochs) - 1
+	k.last = epoch{t.freeEpochs[last].component, t.freeEpochs[last].number + n}
+	t.freeEpochs = t.freeEpochs[:last]
 }

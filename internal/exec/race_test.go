@@ -12,7 +12,8 @@ import (
 	"github.com/kernbench/kernbench/oplog"
 )
 
-// script is a log of accesses and what orders them, one line after another.
+// script is a log of accesses and of operations that order them. Each operation has its
+// own source line.
 type script struct{ oplog.Log }
 
 func (s *script) op(pe int32, op oplog.Op) oplog.ID {
@@ -31,6 +32,7 @@ func (s *script) store(pe int32, mem ...oplog.Access) oplog.ID {
 
 func (s *script) send(pe int32) oplog.ID { return s.op(pe, oplog.Op{Kind: oplog.Send}) }
 
+// after logs an operation that has the operations in from as operands.
 func (s *script) after(pe int32, kind oplog.Kind, from ...oplog.ID) oplog.ID {
 	op := oplog.Op{Kind: kind}
 	for _, id := range from {
@@ -39,12 +41,12 @@ func (s *script) after(pe int32, kind oplog.Kind, from ...oplog.ID) oplog.ID {
 	return s.op(pe, op)
 }
 
-// gemm reads one region and writes another.
+// gemm logs a composite that reads one region and writes another.
 func (s *script) gemm(pe int32, from, to oplog.Access) oplog.ID {
 	return s.op(pe, oplog.Op{Kind: oplog.Gemm, Args: []oplog.Operand{{Mem: []oplog.Access{from}}}, Mem: []oplog.Access{to}})
 }
 
-// reduce reads regions of peers and writes another.
+// reduce logs a reduction that reads regions of peers and writes another region.
 func (s *script) reduce(pe int32, to oplog.Access, from ...oplog.Access) oplog.ID {
 	op := oplog.Op{Kind: oplog.ReducePeers, Mem: []oplog.Access{to}}
 	for _, a := range from {
@@ -55,8 +57,8 @@ func (s *script) reduce(pe int32, to oplog.Access, from ...oplog.Access) oplog.I
 
 func bytesAt(addr, n int64) oplog.Access { return at(addr, n)[0] }
 
-// TestRaces: planted races are found, and order of every kind is seen. Operations
-// are numbered from 1.
+// TestRaces checks that planted races are found and that every kind of order is
+// recognized. Operations are numbered from 1.
 func TestRaces(t *testing.T) {
 	x, y := bytesAt(0, 8), bytesAt(100, 8)
 	type pairs = [][2]oplog.ID
@@ -70,7 +72,7 @@ func TestRaces(t *testing.T) {
 		{"two writes", func(s *script) { s.store(0, x); s.store(1, x) }, pairs{{1, 2}}},
 		{"two reads", func(s *script) { s.load(0, x); s.load(1, x) }, nil},
 		{"one PE", func(s *script) { s.store(0, x); s.load(0, x) }, nil},
-		{"elsewhere", func(s *script) { s.store(0, x); s.load(1, y) }, nil},
+		{"different bytes", func(s *script) { s.store(0, x); s.load(1, y) }, nil},
 		{"another memory", func(s *script) {
 			s.store(0, x)
 			s.load(1, oplog.Access{Space: oplog.Space{Kind: oplog.TCM}, Rows: 1, RowBytes: 8})
@@ -118,7 +120,7 @@ func TestRaces(t *testing.T) {
 		}, nil},
 		{"chain in the wrong order", func(s *script) {
 			s.store(0, x)
-			q := s.send(1) // before it hears of the store
+			q := s.send(1) // before PE 1 knows of the store
 			s.after(1, oplog.Recv, s.send(0))
 			s.after(2, oplog.Recv, q)
 			s.load(2, x)
@@ -143,7 +145,7 @@ func TestRaces(t *testing.T) {
 			s.store(0, x)
 			s.store(0, y)
 			s.Op(r).Args[0].From = s.send(0)
-			s.after(1, oplog.Cast, r) // uses it
+			s.after(1, oplog.Cast, r) // uses the message
 			s.load(1, y)
 		}, pairs{{2, 3}}},
 		{"receive to memory", func(s *script) {
@@ -170,7 +172,7 @@ func TestRaces(t *testing.T) {
 			s.after(1, oplog.WaitSignal, a, b)
 			s.load(1, x, y)
 		}, nil},
-		{"signal of another", func(s *script) {
+		{"signal of another PE", func(s *script) {
 			s.store(0, x)
 			s.op(0, oplog.Op{Kind: oplog.Notify})
 			s.after(1, oplog.WaitSignal, s.op(2, oplog.Op{Kind: oplog.Notify}))
@@ -182,7 +184,7 @@ func TestRaces(t *testing.T) {
 			s.after(1, oplog.TaskBegin, s.op(0, oplog.Op{Kind: oplog.TaskEnd}))
 			s.load(1, x)
 		}, nil},
-		{"task beside a task", func(s *script) {
+		{"two unordered tasks", func(s *script) {
 			s.after(0, oplog.TaskBegin)
 			s.store(0, x)
 			s.op(0, oplog.Op{Kind: oplog.TaskEnd})
@@ -232,14 +234,14 @@ func TestRaces(t *testing.T) {
 		}, pairs{{1, 5}}},
 		{"composite and others", func(s *script) { s.gemm(0, x, y); s.store(1, x); s.load(1, y) }, pairs{{1, 2}, {1, 3}}},
 		{"reduction over peers and a peer", func(s *script) { s.reduce(0, y, x, bytesAt(50, 8)); s.store(1, x); s.store(2, bytesAt(50, 8)) }, pairs{{1, 2}, {1, 3}}},
-		{"reduction over peers that told it, and are told", func(s *script) {
+		{"reduction over peers, notified before and after", func(s *script) {
 			s.store(1, x)
 			s.after(0, oplog.WaitSignal, s.op(1, oplog.Op{Kind: oplog.Notify}))
 			s.after(0, oplog.Wait, s.reduce(0, y, x, bytesAt(50, 8)))
 			s.after(1, oplog.WaitSignal, s.op(0, oplog.Op{Kind: oplog.Notify}))
 			s.store(1, x)
 		}, nil},
-		{"reduction over peers that are told too early", func(s *script) {
+		{"reduction over peers that are notified too early", func(s *script) {
 			s.reduce(0, y, x)
 			s.after(1, oplog.WaitSignal, s.op(0, oplog.Op{Kind: oplog.Notify}))
 			s.store(1, x)
@@ -251,12 +253,12 @@ func TestRaces(t *testing.T) {
 			s.after(1, oplog.Recv, s.send(0))
 			s.store(1, x, y)
 		}, nil},
-		{"composite after what its PE heard", func(s *script) {
+		{"composite after a receive of its PE", func(s *script) {
 			s.store(1, x)
 			s.after(0, oplog.Recv, s.send(1))
 			s.gemm(0, x, y)
 		}, nil},
-		{"composite before what its PE hears", func(s *script) {
+		{"composite before a receive of its PE", func(s *script) {
 			s.gemm(0, x, y)
 			s.store(1, x)
 			s.after(0, oplog.Recv, s.send(1))
@@ -276,11 +278,11 @@ func TestRaces(t *testing.T) {
 		}, pairs{{1, 6}}},
 		{"two composites", func(s *script) {
 			s.gemm(0, x, y)
-			s.after(0, oplog.Wait, s.gemm(0, y, x)) // after the first
+			s.after(0, oplog.Wait, s.gemm(0, y, x)) // after the first composite
 			s.after(1, oplog.Recv, s.send(0))
 			s.store(1, x, y)
 		}, nil},
-		{"two composites beside each other", func(s *script) {
+		{"two composites at the same time", func(s *script) {
 			s.gemm(0, x, y)
 			s.after(0, oplog.Wait, s.gemm(0, bytesAt(200, 8), bytesAt(300, 8)))
 			s.after(1, oplog.Recv, s.send(0))
@@ -328,10 +330,11 @@ func TestRaces(t *testing.T) {
 	}
 }
 
+// TestRaceText checks the text of a race, and that a pair of lines is reported once.
 func TestRaceText(t *testing.T) {
 	s := &script{oplog.Log{PEs: []string{"sip0.cube0.pe0", "sip0.cube0.pe1"}}}
 	s.Launches = []oplog.Launch{{Name: "copy", PEs: []int32{0, 1}}}
-	for range 3 { // reported once
+	for range 3 { // the race must be reported once
 		for pe := range int32(2) {
 			op := oplog.Op{Kind: oplog.Store, PE: pe, Line: s.Line(fmt.Sprintf("copy.go:%d", 7+pe)), Mem: at(16+int64(pe), 8)}
 			s.Add(op)
@@ -348,6 +351,7 @@ func TestRaceText(t *testing.T) {
 	}
 }
 
+// TestRaceErrors checks the errors of Races for invalid logs.
 func TestRaceErrors(t *testing.T) {
 	tests := []struct {
 		op   oplog.Op
@@ -366,8 +370,8 @@ func TestRaceErrors(t *testing.T) {
 	}
 }
 
-// TestRacesAgainstGraph compares with a judge that draws the whole graph of what
-// happens before what and looks at every byte of every pair.
+// TestRacesAgainstGraph compares the races with those of a reference that builds the whole
+// happens-before graph and compares every byte of every pair of accesses.
 func TestRacesAgainstGraph(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		noise := rand.NewChaCha8([32]byte(rapid.SliceOfN(rapid.Byte(), 32, 32).Draw(t, "seed")))
@@ -381,7 +385,7 @@ func TestRacesAgainstGraph(t *testing.T) {
 			a, b := log.Op(r.A).Line, log.Op(r.B).Line
 			got[[2]int32{min(a, b), max(a, b)}] = true
 		}
-		want := racesOf(log)
+		want := findRaces(log)
 		if maps.Equal(got, want) {
 			return
 		}
@@ -390,12 +394,12 @@ func TestRacesAgainstGraph(t *testing.T) {
 			op := &log.Ops[i]
 			t.Logf("%d: PE %d launch %d line %d %v %v %v", op.ID, op.PE, op.Launch, op.Line, op.Kind, op.Args, op.Mem)
 		}
-		t.Fatalf("races between lines that are none: %v\nraces not found: %v", without(got, want), without(want, got))
+		t.Fatalf("wrongly reported races between lines: %v\nraces not found: %v", difference(got, want), difference(want, got))
 	})
 }
 
-// without is the pairs of lines that are only in the first set.
-func without(a, b map[[2]int32]bool) (pairs [][2]int32) {
+// difference returns the pairs of lines that are only in a.
+func difference(a, b map[[2]int32]bool) (pairs [][2]int32) {
 	for p := range a {
 		if !b[p] {
 			pairs = append(pairs, p)
@@ -405,8 +409,8 @@ func without(a, b map[[2]int32]bool) (pairs [][2]int32) {
 	return pairs
 }
 
-// BenchmarkRaces is 100,000 accesses of 256 PEs in a ring: each stores to its
-// neighbour's memory and its own, and sends to the neighbour.
+// BenchmarkRaces checks 100,000 accesses of 256 PEs in a ring. Each PE stores to its own
+// memory and its neighbour's, and sends to the neighbour.
 func BenchmarkRaces(b *testing.B) {
 	const pes, rounds = 256, 128
 	s := &script{}
@@ -435,13 +439,13 @@ func BenchmarkRaces(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*accesses), "ns/access")
 }
 
-// TestOrderOfLaunches: a launch that comes after another in a stream comes after what
-// that one's PEs did, also where it does not run.
+// TestOrderOfLaunches checks that a launch that follows another one in a stream is ordered
+// after what the PEs of that launch did, even if the two share no PEs.
 func TestOrderOfLaunches(t *testing.T) {
 	x := bytesAt(0, 8)
 	for _, ordered := range []bool{false, true} {
 		s := &script{oplog.Log{Launches: []oplog.Launch{{Name: "a", PEs: []int32{0}}, {Name: "b", PEs: []int32{1}}}}}
-		s.op(2, oplog.Op{Kind: oplog.Load, Mem: []oplog.Access{bytesAt(512, 8)}}) // somebody else
+		s.op(2, oplog.Op{Kind: oplog.Load, Mem: []oplog.Access{bytesAt(512, 8)}}) // a PE of neither launch
 		s.store(0, x)
 		if ordered {
 			s.Add(oplog.Order(0, 1))

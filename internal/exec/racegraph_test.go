@@ -7,7 +7,8 @@ import (
 	"github.com/kernbench/kernbench/oplog"
 )
 
-// randomAccesses draws a log of accesses by a few PEs, and of what may order them.
+// randomAccesses returns a random log of accesses by a few PEs and of operations that may
+// order them.
 func randomAccesses(r *rand.Rand, n int) *oplog.Log {
 	const pes = 4
 	log := &oplog.Log{}
@@ -28,10 +29,10 @@ func randomAccesses(r *rand.Rand, n int) *oplog.Log {
 		}}
 	}
 	var launch [pes]int32
-	var async [pes][]oplog.ID // to be waited for
-	var sent, notified, over []oplog.ID
+	var async [pes][]oplog.ID // operations that a Wait may name
+	var sent, notified, taskEnds []oplog.ID
 	var unsent []oplog.ID // receives without a send
-	few := r.IntN(2) == 0
+	fewLines := r.IntN(2) == 0
 	for len(log.Ops) < n {
 		pe := r.Int32N(pes)
 		op := oplog.Op{PE: pe, Launch: launch[pe]}
@@ -85,11 +86,11 @@ func randomAccesses(r *rand.Rand, n int) *oplog.Log {
 			}
 		case kind == 20:
 			op.Kind = oplog.TaskEnd
-			over = append(over, id)
-		case kind == 21 && len(over) > 0:
+			taskEnds = append(taskEnds, id)
+		case kind == 21 && len(taskEnds) > 0:
 			op.Kind = oplog.TaskBegin
 			for range 1 + r.IntN(2) {
-				op.Args = append(op.Args, oplog.Operand{From: over[r.IntN(len(over))]})
+				op.Args = append(op.Args, oplog.Operand{From: taskEnds[r.IntN(len(taskEnds))]})
 			}
 		case kind == 18 && r.IntN(3) == 0:
 			op.Kind = oplog.Scratch
@@ -98,7 +99,7 @@ func randomAccesses(r *rand.Rand, n int) *oplog.Log {
 			op.Kind, op.PE, op.Launch = oplog.Barrier, -1, -1
 		case kind == 19 && launch[pe] < 2:
 			next := launch[pe] + 1
-			busy := func(p int32) bool { // a PE that waits for a message, or is further on
+			busy := func(p int32) bool { // the PE waits for a message, or has passed this launch
 				return launch[p] >= next || slices.ContainsFunc(unsent, func(id oplog.ID) bool { return log.Op(id).PE == p })
 			}
 			if slices.ContainsFunc(log.Launches[next].PEs, busy) {
@@ -112,7 +113,7 @@ func randomAccesses(r *rand.Rand, n int) *oplog.Log {
 			continue
 		}
 		op.Line = int32(id)
-		if few {
+		if fewLines {
 			op.Line = int32(r.IntN(5))
 		}
 		log.Add(op)
@@ -120,45 +121,48 @@ func randomAccesses(r *rand.Rand, n int) *oplog.Log {
 	return log
 }
 
-// graph is what happens before what: nodes are points in the life of operations.
+// graph is a happens-before graph. Its nodes are the issue of each operation and the
+// accesses of asynchronous ones.
 type graph struct {
 	log   *oplog.Log
 	nodes []graphNode
-	after [][]int // edges
-	issue []int   // node by ID - 1, and those of composites and receives:
-	read  []int
-	write []int
+	after [][]int // edges to later nodes
+	issue []int   // by ID - 1: the issue of the operation
+	read  []int   // by ID - 1: the read of a composite; otherwise the issue
+	write []int   // by ID - 1: the write of a composite, or the end of a wait; otherwise the issue
 
-	launches []launchNode // so far
+	launches []launchNode // launches that have begun
 }
 
-// launchNode is where the PEs of a launch meet.
+// launchNode is the common start of the PEs of a launch.
 type launchNode struct {
 	pes  map[int32]bool
 	node int
 }
 
+// graphNode is the issue of an operation, or an access of an asynchronous one.
 type graphNode struct {
 	op      *oplog.Op
 	mem     []oplog.Access
 	isWrite bool
-	when    oplog.ID // it can be known of
+	when    oplog.ID // the last operation that is issued before the node can happen
 }
 
-func (g *graph) node(n graphNode) int {
+func (g *graph) addNode(n graphNode) int {
 	g.nodes, g.after = append(g.nodes, n), append(g.after, nil)
 	return len(g.nodes) - 1
 }
 
-func (g *graph) edge(a, b int) { g.after[a] = append(g.after[a], b) }
+func (g *graph) addEdge(a, b int) { g.after[a] = append(g.after[a], b) }
 
-// waits says whether operations of a kind wait for others of other PEs.
+// waits reports whether operations of a kind wait for operations of other PEs.
 func waits(k oplog.Kind) bool {
 	return k == oplog.Recv || k == oplog.WaitSignal || k == oplog.TaskBegin
 }
 
-// latest is the last of the sends and notifications that an operation waits for.
-func latest(op *oplog.Op) (id oplog.ID) {
+// lastCause returns the last of the sends, notifications and task ends that an operation
+// waits for, or 0.
+func lastCause(op *oplog.Op) (id oplog.ID) {
 	if waits(op.Kind) {
 		for _, o := range op.Args {
 			id = max(id, o.From)
@@ -167,14 +171,14 @@ func latest(op *oplog.Op) (id oplog.ID) {
 	return id
 }
 
-// racesOf finds the pairs of lines with races from the whole graph.
-func racesOf(log *oplog.Log) map[[2]int32]bool {
+// findRaces returns the pairs of lines with races, found in the whole graph.
+func findRaces(log *oplog.Log) map[[2]int32]bool {
 	g := &graph{log: log}
 	for i := range log.Ops {
-		g.add(&log.Ops[i])
+		g.addNodes(&log.Ops[i])
 	}
 	for i := range log.Ops {
-		g.order(&log.Ops[i])
+		g.addEdges(&log.Ops[i])
 	}
 	found := map[[2]int32]bool{}
 	for a := range g.nodes {
@@ -189,8 +193,8 @@ func racesOf(log *oplog.Log) map[[2]int32]bool {
 	return found
 }
 
-// add makes the nodes of an operation.
-func (g *graph) add(op *oplog.Op) {
+// addNodes adds the nodes of an operation.
+func (g *graph) addNodes(op *oplog.Op) {
 	n := graphNode{op: op, when: op.ID}
 	switch op.Kind {
 	case oplog.Load:
@@ -200,52 +204,52 @@ func (g *graph) add(op *oplog.Op) {
 	case oplog.Send:
 		n.mem = op.Args[0].Mem
 	}
-	issue := g.node(n)
+	issue := g.addNode(n)
 	read, write := issue, issue
 	if op.Kind == oplog.Gemm {
-		read = g.node(graphNode{op, op.Args[0].Mem, false, op.ID})
-		write = g.node(graphNode{op, op.Mem, true, op.ID})
-		g.edge(issue, read)
-		g.edge(read, write)
+		read = g.addNode(graphNode{op, op.Args[0].Mem, false, op.ID})
+		write = g.addNode(graphNode{op, op.Mem, true, op.ID})
+		g.addEdge(issue, read)
+		g.addEdge(read, write)
 	}
 	if waits(op.Kind) {
-		n := graphNode{op, op.Mem, true, max(op.ID, latest(op))}
-		if latest(op) == 0 {
+		n := graphNode{op, op.Mem, true, max(op.ID, lastCause(op))}
+		if lastCause(op) == 0 {
 			n.mem = nil // no message came
 		}
-		write = g.node(n)
-		g.edge(issue, write)
+		write = g.addNode(n)
+		g.addEdge(issue, write)
 	}
 	g.issue, g.read, g.write = append(g.issue, issue), append(g.read, read), append(g.write, write)
 }
 
-// order makes the edges to an operation.
-func (g *graph) order(op *oplog.Op) {
+// addEdges adds the edges that lead to an operation.
+func (g *graph) addEdges(op *oplog.Op) {
 	i := int(op.ID) - 1
 	if waits(op.Kind) {
 		for _, o := range op.Args {
 			if o.From > 0 {
-				g.edge(g.issue[o.From-1], g.write[i])
+				g.addEdge(g.issue[o.From-1], g.write[i])
 			}
 		}
 	}
-	if g.first(op) {
-		g.launch(op)
+	if g.isFirst(op) {
+		g.addLaunch(op)
 	}
 	for _, l := range g.launches {
 		if l.pes[op.PE] || op.Kind == oplog.Barrier {
-			g.edge(l.node, g.issue[i])
+			g.addEdge(l.node, g.issue[i])
 		}
 	}
-	var next *oplog.Op // of the PE before this one
+	var next *oplog.Op // the following operation of the same PE, nil if that is op
 	for j := i - 1; j >= 0; j-- {
 		b := &g.log.Ops[j]
-		ended := latest(b) < op.ID && (b.Kind != oplog.Recv || b.Args[0].From > 0)
+		ended := lastCause(b) < op.ID && (b.Kind != oplog.Recv || b.Args[0].From > 0)
 		switch {
 		case op.Kind == oplog.Barrier || b.Kind == oplog.Barrier:
-			g.edge(g.issue[j], g.issue[i])
+			g.addEdge(g.issue[j], g.issue[i])
 			if ended {
-				g.edge(g.write[j], g.issue[i])
+				g.addEdge(g.write[j], g.issue[i])
 			}
 		case b.PE != op.PE:
 			continue
@@ -253,17 +257,17 @@ func (g *graph) order(op *oplog.Op) {
 		if b.PE != op.PE {
 			continue
 		}
-		g.edge(g.issue[j], g.issue[i])
+		g.addEdge(g.issue[j], g.issue[i])
 		if ended && (names(op, b.ID) || next == nil && g.blocks(b) || op.Kind == oplog.TaskEnd) {
-			g.edge(g.write[j], g.issue[i])
+			g.addEdge(g.write[j], g.issue[i])
 		}
 		next = b
-		g.held(b, op)
+		g.addHardwareOrder(b, op)
 	}
 }
 
-// first says whether an operation is the first of its launch.
-func (g *graph) first(op *oplog.Op) bool {
+// isFirst reports whether an operation is the first of its launch.
+func (g *graph) isFirst(op *oplog.Op) bool {
 	for i := range g.log.Ops[:op.ID-1] {
 		if b := &g.log.Ops[i]; b.Launch == op.Launch && b.Kind != oplog.Barrier {
 			return false
@@ -272,10 +276,10 @@ func (g *graph) first(op *oplog.Op) bool {
 	return op.Kind != oplog.Barrier
 }
 
-// launch makes the node of a launch that begins with an operation: behind what its
-// PEs did, and behind other launches that they were in.
-func (g *graph) launch(op *oplog.Op) {
-	l := launchNode{map[int32]bool{}, g.node(graphNode{op: op})}
+// addLaunch adds the node of a launch that begins with an operation. The node comes after
+// what the PEs of the launch did before, and after the other launches of these PEs.
+func (g *graph) addLaunch(op *oplog.Op) {
+	l := launchNode{map[int32]bool{}, g.addNode(graphNode{op: op})}
 	for _, pe := range g.log.Launches[op.Launch].PEs {
 		l.pes[pe] = true
 	}
@@ -284,22 +288,22 @@ func (g *graph) launch(op *oplog.Op) {
 		if !l.pes[b.PE] && b.Kind != oplog.Barrier {
 			continue
 		}
-		g.edge(g.issue[i], l.node)
-		if latest(b) < op.ID {
-			g.edge(g.write[i], l.node)
+		g.addEdge(g.issue[i], l.node)
+		if lastCause(b) < op.ID {
+			g.addEdge(g.write[i], l.node)
 		}
 	}
 	for _, other := range g.launches {
 		for pe := range l.pes {
 			if other.pes[pe] {
-				g.edge(other.node, l.node)
+				g.addEdge(other.node, l.node)
 			}
 		}
 	}
 	g.launches = append(g.launches, l)
 }
 
-// blocks says whether a PE does nothing until an operation has ended.
+// blocks reports whether a PE does nothing until an operation has ended.
 func (g *graph) blocks(op *oplog.Op) bool {
 	switch op.Kind {
 	case oplog.WaitSignal, oplog.TaskBegin:
@@ -315,6 +319,7 @@ func (g *graph) blocks(op *oplog.Op) bool {
 	return false
 }
 
+// names reports whether id is an operand of op.
 func names(op *oplog.Op, id oplog.ID) bool {
 	for _, o := range op.Args {
 		if o.From == id {
@@ -324,18 +329,19 @@ func names(op *oplog.Op, id oplog.ID) bool {
 	return false
 }
 
-// held orders accesses of one PE that the hardware keeps in order, if the first
-// is not the PE's own.
-func (g *graph) held(first, second *oplog.Op) {
+// addHardwareOrder orders overlapping accesses of one PE that the hardware keeps in order:
+// those whose first access belongs to an asynchronous operation.
+func (g *graph) addHardwareOrder(first, second *oplog.Op) {
 	for _, a := range []int{g.read[first.ID-1], g.write[first.ID-1]} {
 		for _, b := range []int{g.issue[second.ID-1], g.read[second.ID-1], g.write[second.ID-1]} {
 			if g.nodes[a].when < max(second.ID, g.nodes[b].when) && g.overlap(a, b) {
-				g.edge(a, b)
+				g.addEdge(a, b)
 			}
 		}
 	}
 }
 
+// reach reports for each node whether there is a path to it from a given node.
 func (g *graph) reach(from int) []bool {
 	seen := make([]bool, len(g.nodes))
 	work := []int{from}
@@ -351,11 +357,14 @@ func (g *graph) reach(from int) []bool {
 	return seen
 }
 
-// conflict says whether two nodes of different PEs touch the same bytes.
+// conflict reports whether two nodes of different PEs touch the same bytes and one of them
+// writes.
 func (g *graph) conflict(a, b int) bool {
 	return g.nodes[a].op.PE != g.nodes[b].op.PE && g.overlap(a, b)
 }
 
+// overlap reports whether two nodes touch a common byte, one of them writes, and the byte
+// did not become new scratch memory between them.
 func (g *graph) overlap(a, b int) bool {
 	if !g.nodes[a].isWrite && !g.nodes[b].isWrite {
 		return false
@@ -386,7 +395,7 @@ func (g *graph) bytes(n int) map[location]bool {
 	return all
 }
 
-// renewed says whether a byte became new scratch memory between two operations.
+// renewed reports whether a byte became new scratch memory between two operations.
 func (g *graph) renewed(at location, a, b oplog.ID) bool {
 	for i := range g.log.Ops {
 		op := &g.log.Ops[i]

@@ -12,28 +12,29 @@ import (
 
 const (
 	randomPEs   = 3
-	randomBytes = 512 // of each memory that random logs use
+	randomBytes = 512 // size of each memory that random logs use
 )
 
 var randomSpaces = []oplog.Space{{Kind: oplog.HBM}, {Kind: oplog.HBM, PE: 1}, {Kind: oplog.SRAM}, {Kind: oplog.TCM, PE: 2}}
 
-// program draws a random log in which operations of several PEs overlap: effects come
-// any time after their operation, and receives may come before their sends.
-type program struct {
+// logGenerator builds a random log in which operations of several PEs overlap. Effects
+// come any time after their operation, and receives may come before their sends.
+type logGenerator struct {
 	*rand.Rand
 	log     oplog.Log
 	tiles   [randomPEs][]oplog.Operand
-	pending []oplog.Effect
-	read    map[oplog.ID]bool
-	unsent  []oplog.ID // receives without a send
-	unread  []oplog.ID // sends without a receive
-	pe      int32      // whose turn it is
+	pending []oplog.Effect    // effects that have not happened
+	read    map[oplog.ID]bool // operations whose read effect has happened
+	unsent  []oplog.ID        // receives without a send
+	unread  []oplog.ID        // sends without a receive
+	pe      int32             // the PE of the next operation
 }
 
+// randomLog returns a random log that writes all memories first and reads them at the end.
 func randomLog(t *rapid.T) *oplog.Log {
-	// Numbers drawn by rapid are small most of the time: only the seed is its.
+	// Most numbers that rapid draws are small, so rapid draws only the seed.
 	noise := rand.NewChaCha8([32]byte(rapid.SliceOfN(rapid.Byte(), 32, 32).Draw(t, "seed")))
-	p := &program{Rand: rand.New(noise), read: map[oplog.ID]bool{}}
+	p := &logGenerator{Rand: rand.New(noise), read: map[oplog.ID]bool{}}
 	p.log.PEs = []string{"pe0", "pe1", "pe2"}
 	p.log.Launches = []oplog.Launch{{Name: "random", PEs: []int32{0, 1, 2}}}
 	for _, s := range randomSpaces {
@@ -46,10 +47,10 @@ func randomLog(t *rapid.T) *oplog.Log {
 		p.pe = p.Int32N(randomPEs)
 		p.step()
 	}
-	for _, id := range p.unsent { // or what waits for them never ends
+	for _, id := range p.unsent { // send what receives wait for
 		p.send(id)
 	}
-	for p.happen() {
+	for p.applyPending() {
 	}
 	for _, s := range randomSpaces {
 		id := p.log.Add(oplog.Op{Kind: oplog.HostRead, PE: -1, Launch: -1, Mem: []oplog.Access{{Space: s, Rows: randomBytes / 32, RowBytes: 32, Stride: 32}}})
@@ -58,20 +59,20 @@ func randomLog(t *rapid.T) *oplog.Log {
 	return &p.log
 }
 
-func (p *program) dim() int32 { return p.Int32N(5) }
+func (p *logGenerator) dim() int32 { return p.Int32N(5) }
 
-func (p *program) dtype() numeric.DType { return numeric.DTypes[p.IntN(len(numeric.DTypes))] }
+func (p *logGenerator) dtype() numeric.DType { return numeric.DTypes[p.IntN(len(numeric.DTypes))] }
 
-func (p *program) number() float64 {
+func (p *logGenerator) number() float64 {
 	return pick(p, []float64{0, 1, -1, 0.1, -2.5, 300, math.Inf(-1)})
 }
 
-func pick[T any](p *program, from []T) T { return from[p.IntN(len(from))] }
+func pick[T any](p *logGenerator, from []T) T { return from[p.IntN(len(from))] }
 
-func (p *program) step() {
+func (p *logGenerator) step() {
 	switch p.IntN(16) {
 	case 0, 1, 2:
-		p.happen()
+		p.applyPending()
 	case 3, 4:
 		p.load(p.dtype(), p.shape())
 	case 5, 6:
@@ -81,7 +82,7 @@ func (p *program) step() {
 	case 8:
 		p.dot()
 	case 9:
-		p.one()
+		p.unary()
 	case 10:
 		p.send(0)
 	case 11:
@@ -89,15 +90,15 @@ func (p *program) step() {
 	case 12:
 		p.composite()
 	case 13:
-		p.tile(oplog.Op{Kind: oplog.Full, DType: p.dtype(), Shape: p.shape(), Fill: p.number()})
+		p.addTile(oplog.Op{Kind: oplog.Full, DType: p.dtype(), Shape: p.shape(), Fill: p.number()})
 	case 14:
-		p.tile(oplog.Op{Kind: oplog.Arange, DType: p.dtype(), Shape: shape(p.dim())})
+		p.addTile(oplog.Op{Kind: oplog.Arange, DType: p.dtype(), Shape: shape(p.dim())})
 	case 15:
 		p.pending = append(p.pending, oplog.Effect{Op: p.add(oplog.Op{Kind: oplog.Scratch, Mem: p.mem(p.IntN(64))}), Phase: oplog.Write})
 	}
 }
 
-func (p *program) shape() (s oplog.Shape) {
+func (p *logGenerator) shape() (s oplog.Shape) {
 	s.Rank = int8(p.IntN(4))
 	for i := range s.Dim[:s.Rank] {
 		s.Dim[i] = p.dim()
@@ -105,8 +106,8 @@ func (p *program) shape() (s oplog.Shape) {
 	return s
 }
 
-// mem is n bytes somewhere, in one piece or two, the second in rows.
-func (p *program) mem(n int) (mem []oplog.Access) {
+// mem returns n bytes at random addresses, in one piece or two, the second in rows.
+func (p *logGenerator) mem(n int) (mem []oplog.Access) {
 	piece := func(rows, bytes int) {
 		stride := bytes + p.IntN(3)
 		mem = append(mem, oplog.Access{
@@ -127,32 +128,32 @@ func (p *program) mem(n int) (mem []oplog.Access) {
 	return mem
 }
 
-func (p *program) add(op oplog.Op) oplog.ID {
+func (p *logGenerator) add(op oplog.Op) oplog.ID {
 	op.PE = p.pe
 	return p.log.Add(op)
 }
 
-// tile logs an operation that makes one.
-func (p *program) tile(op oplog.Op) oplog.Operand {
+// addTile logs an operation that produces a tile.
+func (p *logGenerator) addTile(op oplog.Op) oplog.Operand {
 	o := tile(p.add(op), op.DType, op.Shape)
 	p.tiles[p.pe] = append(p.tiles[p.pe], o)
 	return o
 }
 
-func (p *program) load(d numeric.DType, s oplog.Shape) oplog.Operand {
+func (p *logGenerator) load(d numeric.DType, s oplog.Shape) oplog.Operand {
 	op := oplog.Op{Kind: oplog.Load, DType: d, Shape: s}
 	if p.IntN(2) == 0 {
 		op.Kind = oplog.Get
 	}
 	p.mask(&op)
 	op.Mem = p.mem(box(&op).Elems() * d.Size())
-	o := p.tile(op)
+	o := p.addTile(op)
 	p.pending = append(p.pending, oplog.Effect{Op: o.From, Phase: oplog.Read})
 	return o
 }
 
-// mask sometimes cuts an operation's box.
-func (p *program) mask(op *oplog.Op) {
+// mask sets a random box in half of the cases.
+func (p *logGenerator) mask(op *oplog.Op) {
 	if p.IntN(2) == 0 {
 		return
 	}
@@ -162,15 +163,16 @@ func (p *program) mask(op *oplog.Op) {
 	}
 }
 
-func (p *program) some() oplog.Operand {
+// anyTile returns a random tile of the current PE, and loads one if there is none.
+func (p *logGenerator) anyTile() oplog.Operand {
 	if len(p.tiles[p.pe]) == 0 {
 		return p.load(p.dtype(), p.shape())
 	}
 	return pick(p, p.tiles[p.pe])
 }
 
-func (p *program) store() {
-	x := p.some()
+func (p *logGenerator) store() {
+	x := p.anyTile()
 	op := oplog.Op{Kind: oplog.Store, DType: x.DType, Shape: x.Shape, Args: []oplog.Operand{x}}
 	if p.IntN(2) == 0 {
 		op.Kind = oplog.Put
@@ -180,8 +182,9 @@ func (p *program) store() {
 	p.pending = append(p.pending, oplog.Effect{Op: p.add(op), Phase: oplog.Write})
 }
 
-// beside is an operand that broadcasts to a shape: a number, a tile, or memory.
-func (p *program) beside(d numeric.DType, to oplog.Shape, inMemory bool) oplog.Operand {
+// broadcastOperand returns an operand that broadcasts to a shape: a number, a tile, or
+// memory.
+func (p *logGenerator) broadcastOperand(d numeric.DType, to oplog.Shape, inMemory bool) oplog.Operand {
 	s := to
 	for i := range s.Dim[:s.Rank] {
 		if p.IntN(3) == 0 {
@@ -200,7 +203,7 @@ func (p *program) beside(d numeric.DType, to oplog.Shape, inMemory bool) oplog.O
 	return p.load(d, s)
 }
 
-func (p *program) elementwise(d numeric.DType) numeric.Op {
+func (p *logGenerator) elementwise(d numeric.DType) numeric.Op {
 	op := numeric.Add + numeric.Op(p.IntN(int(numeric.BitXor)))
 	if !op.IsElementwise() || !numeric.Supports(op, d) {
 		return numeric.Add
@@ -208,8 +211,9 @@ func (p *program) elementwise(d numeric.DType) numeric.Op {
 	return op
 }
 
-// operands of an elementwise operation, the first of the shape of the result.
-func (p *program) operands(op *oplog.Op, d numeric.DType, inMemory bool) {
+// addOperands adds the operands of an elementwise operation. The first has the shape of
+// the result.
+func (p *logGenerator) addOperands(op *oplog.Op, d numeric.DType, inMemory bool) {
 	for i := range op.Math.Arity() {
 		of := d
 		if op.Math == numeric.Where && i == 0 {
@@ -219,30 +223,30 @@ func (p *program) operands(op *oplog.Op, d numeric.DType, inMemory bool) {
 			op.Args = append(op.Args, p.load(of, op.Shape))
 			continue
 		}
-		op.Args = append(op.Args, p.beside(of, op.Shape, inMemory))
+		op.Args = append(op.Args, p.broadcastOperand(of, op.Shape, inMemory))
 	}
 }
 
-func (p *program) math() {
+func (p *logGenerator) math() {
 	d := p.dtype()
 	op := oplog.Op{Kind: oplog.Math, Math: p.elementwise(d), Shape: p.shape()}
 	op.DType = op.Math.Result(d)
-	p.operands(&op, d, false)
-	p.tile(op)
+	p.addOperands(&op, d, false)
+	p.addTile(op)
 }
 
-func (p *program) dot() {
+func (p *logGenerator) dot() {
 	d, m, k, n := p.dtype(), p.dim(), p.dim(), p.dim()
 	op := oplog.Op{Kind: oplog.Dot, DType: numeric.DotType(d), Shape: shape(m, n), Args: []oplog.Operand{p.load(d, shape(m, k)), p.load(d, shape(k, n))}}
 	if p.IntN(2) == 0 {
 		op.Args = append(op.Args, p.load(op.DType, op.Shape))
 	}
-	p.tile(op)
+	p.addTile(op)
 }
 
-// one is an operation on one tile.
-func (p *program) one() {
-	x := p.some()
+// unary logs an operation on one tile.
+func (p *logGenerator) unary() {
+	x := p.anyTile()
 	op := oplog.Op{DType: x.DType, Shape: x.Shape, Args: []oplog.Operand{x}}
 	switch last := x.Shape.Rank - 1; {
 	case last < 0 || p.IntN(3) == 0:
@@ -264,10 +268,10 @@ func (p *program) one() {
 		op.Shape = oplog.Shape{Rank: last}
 		copy(op.Shape.Dim[:], append(append([]int32{}, x.Shape.Dim[:op.Axis]...), x.Shape.Dim[op.Axis+1:x.Shape.Rank]...))
 	}
-	p.tile(op)
+	p.addTile(op)
 }
 
-func (p *program) composite() {
+func (p *logGenerator) composite() {
 	d := p.dtype()
 	op := oplog.Op{Kind: oplog.Stream, Math: p.elementwise(d), DType: p.dtype(), Shape: p.shape()}
 	var acc numeric.DType
@@ -282,8 +286,8 @@ func (p *program) composite() {
 		op.Kind, op.Math, op.Shape, acc = oplog.Gemm, 0, shape(m, n), numeric.DotType(d)
 		op.Args = []oplog.Operand{p.matrix(d, m, k), p.matrix(d, k, n)}
 	} else {
-		p.operands(&op, d, true)
-		acc = op.Math.Result(mathDType(&op)) // all may be numbers
+		p.addOperands(&op, d, true)
+		acc = op.Math.Result(mathDType(&op)) // not of d, because all operands may be numbers
 	}
 	for range p.IntN(3) {
 		s := oplog.Step{Math: p.elementwise(acc)}
@@ -291,7 +295,7 @@ func (p *program) composite() {
 			s.Math = numeric.Maximum
 		}
 		for range s.Math.Arity() - 1 {
-			s.Args = append(s.Args, p.beside(p.dtype(), op.Shape, true))
+			s.Args = append(s.Args, p.broadcastOperand(p.dtype(), op.Shape, true))
 		}
 		op.Epilogue = append(op.Epilogue, s)
 	}
@@ -302,19 +306,20 @@ func (p *program) composite() {
 	p.pending = append(p.pending, oplog.Effect{Op: id, Phase: oplog.Read}, oplog.Effect{Op: id, Phase: oplog.Write})
 }
 
-func (p *program) matrix(d numeric.DType, m, n int32) oplog.Operand {
+func (p *logGenerator) matrix(d numeric.DType, m, n int32) oplog.Operand {
 	if p.IntN(2) == 0 {
 		return p.load(d, shape(m, n))
 	}
 	return oplog.Operand{Mem: p.mem(int(m*n) * d.Size()), Shape: shape(m, n), DType: d}
 }
 
-// send sends what one of the receives waits for, or, without any, something.
-func (p *program) send(to oplog.ID) {
+// send logs a send of the message for receive `to`. If to is 0, the message is for the
+// first receive without a send; if there is none, a random value is sent.
+func (p *logGenerator) send(to oplog.ID) {
 	if to == 0 && len(p.unsent) > 0 {
 		to, p.unsent = p.unsent[0], p.unsent[1:]
 	}
-	x := p.some()
+	x := p.anyTile()
 	if to > 0 {
 		x = p.load(p.log.Op(to).DType, p.log.Op(to).Shape)
 	}
@@ -332,8 +337,9 @@ func (p *program) send(to oplog.ID) {
 	p.unread = append(p.unread, id)
 }
 
-// recv takes a message that is there, or waits for one.
-func (p *program) recv() {
+// recv logs a receive of a message that has been sent, or, if there is none, of a later
+// one.
+func (p *logGenerator) recv() {
 	op := oplog.Op{Kind: oplog.Recv, DType: p.dtype(), Shape: p.shape(), Args: make([]oplog.Operand, 1)}
 	waits := len(p.unread) == 0
 	if !waits {
@@ -348,15 +354,16 @@ func (p *program) recv() {
 		id = p.add(op)
 		p.pending = append(p.pending, oplog.Effect{Op: id, Phase: oplog.Write})
 	} else {
-		id = p.tile(op).From
+		id = p.addTile(op).From
 	}
 	if waits {
 		p.unsent = append(p.unsent, id)
 	}
 }
 
-// happen lets a pending effect happen that can.
-func (p *program) happen() bool {
+// applyPending logs a random pending effect that can happen now, and reports whether there
+// was one.
+func (p *logGenerator) applyPending() bool {
 	var can []int
 	for i, e := range p.pending {
 		if e.Phase == oplog.Read || p.exists(e.Op) {
@@ -374,8 +381,8 @@ func (p *program) happen() bool {
 	return true
 }
 
-// exists says whether the value that an operation has or writes does.
-func (p *program) exists(id oplog.ID) bool {
+// exists reports whether the value that an operation has or writes exists.
+func (p *logGenerator) exists(id oplog.ID) bool {
 	op := p.log.Op(id)
 	switch op.Kind {
 	case oplog.Load, oplog.Get, oplog.Gemm, oplog.Stream, oplog.ReducePeers:

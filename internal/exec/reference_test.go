@@ -5,17 +5,18 @@ import (
 	"github.com/kernbench/kernbench/oplog"
 )
 
-// reference executes a log as its description reads: one element at a time, one
-// byte of memory at a time, a value when it is asked for. It is the judge of the
-// executor and shares nothing with it but the arithmetic.
+// reference executes a log in the simplest way: one element at a time, one byte of memory
+// at a time, and a value when it is needed. Tests compare the executor with it. The two
+// share only the arithmetic.
 type reference struct {
 	log    *oplog.Log
 	memory map[oplog.Space]map[int64]byte
 	values map[oplog.ID][]byte
 	inputs map[*oplog.Operand][]byte
-	reads  map[oplog.ID][]byte // by hosts
+	reads  map[oplog.ID][]byte // what hosts have read
 }
 
+// interpret executes a log and returns the reference with its values.
 func interpret(log *oplog.Log) *reference {
 	r := &reference{log, map[oplog.Space]map[int64]byte{}, map[oplog.ID][]byte{}, map[*oplog.Operand][]byte{}, map[oplog.ID][]byte{}}
 	for _, e := range log.Effects {
@@ -29,7 +30,7 @@ func interpret(log *oplog.Log) *reference {
 	return r
 }
 
-// each calls f for every byte of pieces, in order.
+// each calls f for every byte of the accesses, in order.
 func (r *reference) each(mem []oplog.Access, f func(m map[int64]byte, addr int64)) {
 	for _, a := range mem {
 		if r.memory[a.Space] == nil {
@@ -43,13 +44,13 @@ func (r *reference) each(mem []oplog.Access, f func(m map[int64]byte, addr int64
 	}
 }
 
-func (r *reference) take(mem []oplog.Access) []byte {
+func (r *reference) gather(mem []oplog.Access) []byte {
 	b := []byte{}
 	r.each(mem, func(m map[int64]byte, addr int64) { b = append(b, m[addr]) })
 	return b
 }
 
-func (r *reference) publish(mem []oplog.Access, b []byte) {
+func (r *reference) scatter(mem []oplog.Access, b []byte) {
 	r.each(mem, func(m map[int64]byte, addr int64) {
 		m[addr] = b[0]
 		b = b[1:]
@@ -59,9 +60,9 @@ func (r *reference) publish(mem []oplog.Access, b []byte) {
 func (r *reference) read(op *oplog.Op) {
 	switch op.Kind {
 	case oplog.HostRead:
-		r.reads[op.ID] = r.take(op.Mem)
+		r.reads[op.ID] = r.gather(op.Mem)
 	case oplog.Load, oplog.Get:
-		memory := r.take(op.Mem)
+		memory := r.gather(op.Mem)
 		size := op.DType.Size()
 		var value []byte
 		eachIndex(op.Shape, func(at []int) {
@@ -77,7 +78,7 @@ func (r *reference) read(op *oplog.Op) {
 	default:
 		for o := range operands(op) {
 			if len(o.Mem) > 0 {
-				r.inputs[o] = r.take(o.Mem)
+				r.inputs[o] = r.gather(o.Mem)
 			}
 		}
 	}
@@ -86,7 +87,7 @@ func (r *reference) read(op *oplog.Op) {
 func (r *reference) write(op *oplog.Op) {
 	switch op.Kind {
 	case oplog.HostWrite:
-		r.publish(op.Mem, op.Data)
+		r.scatter(op.Mem, op.Data)
 	case oplog.Scratch, oplog.Zero:
 		r.each(op.Mem, func(m map[int64]byte, addr int64) { m[addr] = 0 })
 	default:
@@ -102,10 +103,11 @@ func (r *reference) write(op *oplog.Op) {
 			}
 			value = value[op.DType.Size():]
 		})
-		r.publish(op.Mem, inside)
+		r.scatter(op.Mem, inside)
 	}
 }
 
+// inBox reports whether the element with index at is in the box of an operation.
 func inBox(op *oplog.Op, at []int) bool {
 	for i, x := range at {
 		if op.Box.Rank > 0 && x >= int(op.Box.Dim[i]) {
@@ -115,7 +117,7 @@ func inBox(op *oplog.Op, at []int) bool {
 	return true
 }
 
-// eachIndex counts through a shape.
+// eachIndex calls f for every index of a shape, in row-major order.
 func eachIndex(s oplog.Shape, f func(at []int)) {
 	at := make([]int, s.Rank)
 	for n := range s.Elems() {
@@ -127,8 +129,9 @@ func eachIndex(s oplog.Shape, f func(at []int)) {
 	}
 }
 
-// element is one of an operand that is broadcast to what at is an index of.
-func (r *reference) element(o *oplog.Operand, d numeric.DType, at []int) []byte {
+// operandElement returns the element of an operand, broadcast to the shape of the result,
+// for the element of the result with index at.
+func (r *reference) operandElement(o *oplog.Operand, d numeric.DType, at []int) []byte {
 	result := make([]byte, d.Size())
 	if isNumber(o) {
 		numeric.Set(d, result, 0, o.Scalar)
@@ -175,12 +178,12 @@ func (r *reference) compute(op *oplog.Op) (value []byte) {
 		numeric.Softmax(d, value, r.operand(&op.Args[0]), op.Shape.Elems()/max(1, n), n)
 		return value
 	}
-	eachIndex(op.Shape, func(at []int) { value = append(value, r.at(op, at)...) })
+	eachIndex(op.Shape, func(at []int) { value = append(value, r.resultElement(op, at)...) })
 	return value
 }
 
-// at is one element of the value of an operation.
-func (r *reference) at(op *oplog.Op, at []int) []byte {
+// resultElement returns one element of the value of an operation.
+func (r *reference) resultElement(op *oplog.Op, at []int) []byte {
 	d := op.DType
 	result := make([]byte, d.Size())
 	switch op.Kind {
@@ -189,25 +192,25 @@ func (r *reference) at(op *oplog.Op, at []int) []byte {
 	case oplog.Arange:
 		numeric.Set(d, result, 0, float64(at[0]))
 	case oplog.Broadcast:
-		return r.element(&op.Args[0], d, at)
+		return r.operandElement(&op.Args[0], d, at)
 	case oplog.Trans:
 		from := append([]int{}, at...)
 		n := len(at)
 		from[n-2], from[n-1] = at[n-1], at[n-2]
-		return r.element(&op.Args[0], d, from)
+		return r.operandElement(&op.Args[0], d, from)
 	case oplog.Reduce:
 		var column []byte
 		n := int(op.Args[0].Shape.Dim[op.Axis])
 		for i := range n {
 			from := append(append(append([]int{}, at[:op.Axis]...), i), at[op.Axis:]...)
-			column = append(column, r.element(&op.Args[0], d, from)...)
+			column = append(column, r.operandElement(&op.Args[0], d, from)...)
 		}
 		numeric.Reduce(op.Math, d, result, column, 1, n, 1)
 	case oplog.Math:
 		return r.math(op, mathDType(op), at)
 	case oplog.Dot:
 		if len(op.Args) == 3 {
-			result = r.element(&op.Args[2], d, at)
+			result = r.operandElement(&op.Args[2], d, at)
 		}
 		return r.dot(op, result, at)
 	case oplog.Gemm:
@@ -218,10 +221,10 @@ func (r *reference) at(op *oplog.Op, at []int) []byte {
 		return r.epilogue(op, op.Math.Result(acc), r.math(op, acc, at), at)
 	case oplog.ReducePeers:
 		of := op.Args[0].DType
-		acc := r.element(&op.Args[0], of, at)
+		acc := r.operandElement(&op.Args[0], of, at)
 		for i := range op.Args[1:] {
 			next := make([]byte, len(acc))
-			numeric.Apply(op.Math, of, next, acc, r.element(&op.Args[i+1], of, at))
+			numeric.Apply(op.Math, of, next, acc, r.operandElement(&op.Args[i+1], of, at))
 			acc = next
 		}
 		return r.epilogue(op, of, acc, at)
@@ -229,8 +232,8 @@ func (r *reference) at(op *oplog.Op, at []int) []byte {
 	return result
 }
 
-// mathDType is the dtype of the operands of an elementwise operation, in which
-// numbers are taken; those of Where are its last two.
+// mathDType returns the dtype of the operands of an elementwise operation, to which
+// numbers are converted. For Where, these are its last two operands.
 func mathDType(op *oplog.Op) numeric.DType {
 	for i := len(op.Args) - 1; i >= 0; i-- {
 		if !isNumber(&op.Args[i]) && (op.Math != numeric.Where || i > 0) {
@@ -248,7 +251,7 @@ func (r *reference) math(op *oplog.Op, d numeric.DType, at []int) []byte {
 		if op.Math == numeric.Where && i == 0 {
 			of = u8
 		}
-		args = append(args, r.element(&op.Args[i], of, at))
+		args = append(args, r.operandElement(&op.Args[i], of, at))
 	}
 	numeric.Apply(op.Math, d, result, args...)
 	return result
@@ -257,7 +260,7 @@ func (r *reference) math(op *oplog.Op, d numeric.DType, at []int) []byte {
 func (r *reference) dot(op *oplog.Op, acc []byte, at []int) []byte {
 	d := op.Args[0].DType
 	for k := range int(op.Args[0].Shape.Dim[1]) {
-		numeric.Dot(d, acc, r.element(&op.Args[0], d, []int{at[0], k}), r.element(&op.Args[1], d, []int{k, at[1]}), 1, 1, 1)
+		numeric.Dot(d, acc, r.operandElement(&op.Args[0], d, []int{at[0], k}), r.operandElement(&op.Args[1], d, []int{k, at[1]}), 1, 1, 1)
 	}
 	return acc
 }
@@ -266,7 +269,7 @@ func (r *reference) epilogue(op *oplog.Op, d numeric.DType, acc []byte, at []int
 	for _, step := range op.Epilogue {
 		args := [][]byte{acc}
 		for i := range step.Args {
-			args = append(args, r.element(&step.Args[i], d, at))
+			args = append(args, r.operandElement(&step.Args[i], d, at))
 		}
 		next := make([]byte, len(acc))
 		numeric.Apply(step.Math, d, next, args...)

@@ -2,10 +2,10 @@ package exec
 
 import "github.com/kernbench/kernbench/oplog"
 
-// region is a set of bytes of one memory: one row, or several with gaps between.
+// region is a set of bytes of one memory: one row, or several rows with gaps between them.
 type region struct{ addr, rows, rowBytes, stride int64 }
 
-// regionOf is the bytes of an access, whatever their order.
+// regionOf returns the set of bytes of an access, regardless of their order.
 func regionOf(a oplog.Access) region {
 	r := region{a.Addr, a.Rows, a.RowBytes, a.Stride}
 	if r.rows == 0 || r.rowBytes == 0 {
@@ -23,7 +23,7 @@ func regionOf(a oplog.Access) region {
 
 func (r *region) end() int64 { return r.addr + (r.rows-1)*r.stride + r.rowBytes }
 
-// next is the first byte of the region that is not before at.
+// next returns the first byte of the region at or after at.
 func (r *region) next(at int64) (int64, bool) {
 	if at <= r.addr {
 		return r.addr, true
@@ -38,7 +38,7 @@ func (r *region) next(at int64) (int64, bool) {
 	return r.addr + (row+1)*r.stride, true
 }
 
-// overlap is the first byte within lo and hi that two regions share.
+// overlap returns the first byte in [lo, hi) that two regions share.
 func overlap(a, b *region, lo, hi int64) (int64, bool) {
 	at := lo
 	for {
@@ -57,12 +57,12 @@ func overlap(a, b *region, lo, hi int64) (int64, bool) {
 	}
 }
 
-// pageBytes is the granule of the index of accesses. Larger pages make fewer entries
-// of large accesses, smaller ones fewer comparisons of accesses side by side.
+// pageBytes is the size of a page in the index of accesses. With larger pages, a large
+// access has fewer entries; with smaller pages, fewer adjacent accesses are compared.
 const pageBytes = 16 << 10
 
-// pages calls f for the pages that a region touches, with the first byte and the
-// end of what it may touch there. A page that has ends of two rows comes twice.
+// pages calls f for each page that a region touches, with the range of bytes that it may
+// touch there. A page with the end of one row and the start of the next comes twice.
 func (r *region) pages(f func(page, lo, hi int64)) {
 	if r.stride <= pageBytes {
 		pagesOf(r.addr, r.end(), f)
@@ -74,6 +74,7 @@ func (r *region) pages(f func(page, lo, hi int64)) {
 	}
 }
 
+// pagesOf calls f for each page of the bytes in [lo, hi).
 func pagesOf(lo, hi int64, f func(page, lo, hi int64)) {
 	for page := lo / pageBytes; page*pageBytes < hi; page++ {
 		f(page, max(lo, page*pageBytes), min(hi, (page+1)*pageBytes))

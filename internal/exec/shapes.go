@@ -7,7 +7,7 @@ import (
 	"github.com/kernbench/kernbench/oplog"
 )
 
-// checkShapes checks the number, shapes and dtypes of operands against the result.
+// checkShapes checks the number, shapes and dtypes of the operands against the result.
 func checkShapes(op *oplog.Op) error {
 	if len(op.Epilogue) > 0 && !op.Kind.IsComposite() {
 		return fmt.Errorf("a %v has no epilogue", op.Kind)
@@ -59,7 +59,7 @@ func checkOne(op *oplog.Op) error {
 		if !op.Math.IsReduction() || op.Axis < 0 || op.Axis >= arg.Shape.Rank {
 			return fmt.Errorf("%v over axis %d of %v is no reduction", op.Math, op.Axis, arg.Shape)
 		}
-		outer, _, inner := around(arg.Shape, int(op.Axis))
+		outer, _, inner := splitAtAxis(arg.Shape, int(op.Axis))
 		ok = arg.DType == op.DType && op.Shape.Elems() == outer*inner
 	case oplog.Trans:
 		s := arg.Shape
@@ -74,8 +74,8 @@ func checkOne(op *oplog.Op) error {
 	return nil
 }
 
-// checkProduct checks the operands of a matrix product; of a composite the result
-// may have any dtype.
+// checkProduct checks the operands of a matrix product. The result of a composite may have
+// any dtype.
 func checkProduct(op *oplog.Op) error {
 	a, b := &op.Args[0], &op.Args[1]
 	if isNumber(a) || isNumber(b) || a.DType != b.DType ||
@@ -90,8 +90,8 @@ func checkProduct(op *oplog.Op) error {
 	return nil
 }
 
-// checkElementwise checks the operands of an elementwise operation; of a composite the
-// result may have any dtype.
+// checkElementwise checks the operands of an elementwise operation. The result of a
+// composite may have any dtype.
 func checkElementwise(op *oplog.Op) error {
 	d := mathType(op)
 	if !numeric.Supports(op.Math, d) || op.Kind == oplog.Math && op.DType != op.Math.Result(d) {
@@ -106,7 +106,7 @@ func checkElementwise(op *oplog.Op) error {
 	return nil
 }
 
-// checkPeers checks the operands of a reduction over peers: all have the shape of the
+// checkPeers checks that the operands of a reduction over peers all have the shape of the
 // result.
 func checkPeers(op *oplog.Op) error {
 	d := op.Args[0].DType
@@ -121,7 +121,8 @@ func checkPeers(op *oplog.Op) error {
 	return nil
 }
 
-// checkEpilogue checks the steps of a composite, whose operands have been checked.
+// checkEpilogue checks the steps of the epilogue of a composite. The operands of the
+// composite itself have been checked before.
 func checkEpilogue(op *oplog.Op) error {
 	for i := range op.Epilogue {
 		step, d := &op.Epilogue[i], accType(op)
@@ -140,7 +141,7 @@ func checkEpilogue(op *oplog.Op) error {
 	return nil
 }
 
-// broadcasts says whether a shape can be repeated to another.
+// broadcasts reports whether shape s can be repeated to shape to.
 func broadcasts(s, to oplog.Shape) bool {
 	if s.Rank > to.Rank {
 		return false

@@ -7,8 +7,8 @@ import (
 	"github.com/kernbench/kernbench/oplog"
 )
 
-// The functions here move bytes between values and memory. They give up the lock
-// meanwhile.
+// The functions of this file move bytes between values and memory. They release the lock
+// while they do.
 
 // moveBox moves the box of a value from or to the memory of its operation.
 func (e *Executor) moveBox(op *oplog.Op, value []byte, do accessFunc) error {
@@ -23,7 +23,8 @@ func (e *Executor) moveBox(op *oplog.Op, value []byte, do accessFunc) error {
 	return nil
 }
 
-// gather reads pieces of memory one after another into a new value of n bytes.
+// gather reads the bytes of all accesses in mem, one after another, into a new value of n
+// bytes.
 func (e *Executor) gather(id oplog.ID, mem []oplog.Access, n int) (*value, error) {
 	v := e.pool.take(n)
 	e.mu.Unlock()
@@ -31,7 +32,7 @@ func (e *Executor) gather(id oplog.ID, mem []oplog.Access, n int) (*value, error
 	return v, e.move(id, &cursor{mem: mem}, v.bytes, (*memory.Store).Read)
 }
 
-// zero makes the memory of an operation zero.
+// zero writes zeros to the memory of an operation.
 func (e *Executor) zero(op *oplog.Op) error {
 	for c := (cursor{mem: op.Mem}); ; {
 		space, addr, n := c.next(1 << 62)
@@ -51,7 +52,7 @@ func (e *Executor) zero(op *oplog.Op) error {
 // accessFunc is (*memory.Store).Read or Write.
 type accessFunc func(*memory.Store, memory.Addr, []byte) error
 
-// move reads or writes as many bytes as b has at a cursor.
+// move reads or writes len(b) bytes at a cursor.
 func (e *Executor) move(id oplog.ID, c *cursor, b []byte, do accessFunc) error {
 	for len(b) > 0 {
 		space, addr, n := c.next(int64(len(b)))
@@ -67,19 +68,18 @@ func (e *Executor) move(id oplog.ID, c *cursor, b []byte, do accessFunc) error {
 	return nil
 }
 
-// cursor goes through pieces of memory, row by row.
+// cursor iterates over the bytes of accesses, row by row.
 type cursor struct {
 	mem []oplog.Access
 	row int64
-	off int64 // in the row
+	off int64 // offset in the row
 }
 
-// next is the next bytes that lie in one piece, at most limit of them; none at the
-// end.
+// next returns the next contiguous bytes, at most limit of them. At the end n is 0.
 func (c *cursor) next(limit int64) (space oplog.Space, addr, n int64) {
 	for len(c.mem) > 0 {
 		a := c.mem[0]
-		if a.Stride == a.RowBytes { // one row, in fact
+		if a.Stride == a.RowBytes { // contiguous: treat it as one row
 			a.Rows, a.RowBytes = min(a.Rows, 1), a.Rows*a.RowBytes
 		}
 		if c.row >= a.Rows || a.RowBytes == 0 {
@@ -95,10 +95,10 @@ func (c *cursor) next(limit int64) (space oplog.Space, addr, n int64) {
 	return space, 0, 0
 }
 
-// masked says whether part of an operation's value has no memory.
+// masked reports whether a part of an operation's value has no memory.
 func masked(op *oplog.Op) bool { return op.Box.Rank > 0 && op.Box != op.Shape }
 
-// box is the shape of the part that has.
+// box returns the shape of the part of an operation's value that has memory.
 func box(op *oplog.Op) oplog.Shape {
 	if op.Box.Rank > 0 {
 		return op.Box
@@ -106,15 +106,15 @@ func box(op *oplog.Op) oplog.Shape {
 	return op.Shape
 }
 
-// runs iterates over the bytes of a value that lie in the box, in order, in pieces that are
-// as long as possible.
+// runs iterates over the bytes of a value that are in the box, in order, in contiguous
+// pieces that are as long as possible.
 func runs(op *oplog.Op, value []byte) func(yield func([]byte) bool) {
 	return func(yield func([]byte) bool) {
 		if !masked(op) {
 			yield(value)
 			return
 		}
-		// Axes behind the last that is cut are whole: one run covers them.
+		// The axes behind the last one that the box cuts are whole: one run covers them.
 		axis := int(op.Shape.Rank) - 1
 		for axis > 0 && op.Box.Dim[axis] == op.Shape.Dim[axis] {
 			axis--
@@ -123,7 +123,7 @@ func runs(op *oplog.Op, value []byte) func(yield func([]byte) bool) {
 		for _, d := range op.Shape.Dim[axis+1 : op.Shape.Rank] {
 			size *= int(d)
 		}
-		before, cut, _ := around(op.Box, axis)
+		before, cut, _ := splitAtAxis(op.Box, axis)
 		for run := range before {
 			off, stride := 0, int(op.Shape.Dim[axis])*size
 			for i := axis - 1; i >= 0; i-- {
@@ -141,21 +141,21 @@ func runs(op *oplog.Op, value []byte) func(yield func([]byte) bool) {
 // value is the bytes of a tile, shared by the operations that only pass it on.
 type value struct {
 	bytes []byte
-	refs  int32
-	class int8 // of its buffer in the pool, none if it is not for reuse
+	refs  int32 // number of operations that share the bytes
+	class int8  // size class of the buffer in the pool, none if it is not reused
 }
 
 const (
 	minClass = 6  // 64 bytes
-	maxClass = 26 // 64 MiB: what is larger goes back to the garbage collector
+	maxClass = 26 // 64 MiB; the garbage collector frees larger buffers
 )
 
-// pool keeps the buffers of values that are gone, by powers of two of their size.
+// pool keeps free buffers for reuse, by size class: the power of two of their capacity.
 type pool struct {
 	free [maxClass + 1][]*value
 }
 
-// take is a buffer of n bytes with anything in it.
+// take returns a buffer of n bytes with undefined contents.
 func (p *pool) take(n int) *value {
 	class := max(minClass, bits.Len(uint(max(n, 1)-1)))
 	if class > maxClass {
@@ -171,7 +171,7 @@ func (p *pool) take(n int) *value {
 	return v
 }
 
-// release gives up one share in a value.
+// release removes one reference to a value and reuses its buffer after the last one.
 func (p *pool) release(v *value) {
 	if v.refs--; v.refs == 0 && v.class != none {
 		p.free[v.class] = append(p.free[v.class], v)

@@ -12,11 +12,12 @@ import (
 	"github.com/kernbench/kernbench/oplog"
 )
 
-// maxBytes is the size of the largest value. It is far more than any tile, and
-// keeps a damaged log from asking for all memory there is.
+// maxBytes is the size of the largest value in bytes. It is far larger than any tile, and
+// prevents a damaged log from allocating all memory.
 const maxBytes = 1 << 32
 
-// sizeOf is the bytes of a shape, or an error.
+// sizeOf returns the size of a shape in bytes, or an error if it is too large or the dtype
+// is invalid.
 func sizeOf(s oplog.Shape, d numeric.DType) (int, error) {
 	if !d.Valid() {
 		return 0, fmt.Errorf("its dtype is %v, which is none", d)
@@ -38,7 +39,7 @@ func sizeOf(s oplog.Shape, d numeric.DType) (int, error) {
 	return n, nil
 }
 
-// memBytes is the bytes of pieces of memory, or an error.
+// memBytes returns the total size of accesses in bytes, or an error if one is invalid.
 func memBytes(mem []oplog.Access) (int, error) {
 	total := int64(0)
 	for i := range mem {
@@ -51,7 +52,7 @@ func memBytes(mem []oplog.Access) (int, error) {
 	return int(total), nil
 }
 
-// bytes is the size of the value of an operation that was verified.
+// bytes returns the size of the value of an operation that has been verified.
 func (e *Executor) bytes(op *oplog.Op) int {
 	if op.Kind == oplog.HostRead {
 		n, _ := memBytes(op.Mem)
@@ -62,7 +63,7 @@ func (e *Executor) bytes(op *oplog.Op) int {
 
 func operandBytes(o *oplog.Operand) int { return o.Shape.Elems() * o.DType.Size() }
 
-// verify checks that an operation can be computed, so that computing cannot fail.
+// verify checks that an operation can be computed, so that computing it cannot fail.
 func (e *Executor) verify(op *oplog.Op) error {
 	if err := e.check(op); err != nil {
 		return e.fail(op.ID, "%w; correct what made the log", err)
@@ -70,6 +71,7 @@ func (e *Executor) verify(op *oplog.Op) error {
 	return nil
 }
 
+// check returns what is wrong with an operation.
 func (e *Executor) check(op *oplog.Op) error {
 	switch op.Kind {
 	case oplog.Notify, oplog.WaitSignal, oplog.Barrier, oplog.Wait, oplog.TaskBegin, oplog.TaskEnd:
@@ -105,10 +107,10 @@ func (e *Executor) check(op *oplog.Op) error {
 	return checkShapes(op)
 }
 
-// checkOperand checks that an operand has as many bytes as where it comes from.
+// checkOperand checks that an operand has the same size as its source.
 func (e *Executor) checkOperand(op *oplog.Op, o *oplog.Operand) error {
 	shape, d := o.Shape, o.DType
-	if op.Kind == oplog.Recv { // the shape is its own, and the send may not be known
+	if op.Kind == oplog.Recv { // the shape is that of op, and the send may not be known
 		shape, d = op.Shape, op.DType
 	}
 	if isNumber(o) {
@@ -135,26 +137,27 @@ func (e *Executor) checkOperand(op *oplog.Op, o *oplog.Operand) error {
 	if len(o.Mem) > 0 || !isTile(from.Kind) && !(op.Kind == oplog.Recv && from.Kind == oplog.Send) {
 		return fmt.Errorf("an operand is %s, which is no tile", e.log.Describe(o.From))
 	}
-	if got, err := e.sent(from); err != nil || got != want {
+	if got, err := e.unverifiedBytes(from); err != nil || got != want {
 		return fmt.Errorf("an operand of %v %v is %d bytes, but %s has %d", shape, d, want, e.log.Describe(o.From), got)
 	}
 	return nil
 }
 
-// sent is the size of a value that was perhaps not verified yet.
-func (e *Executor) sent(op *oplog.Op) (int, error) {
+// unverifiedBytes returns the size of the value of an operation that may not have been
+// verified yet.
+func (e *Executor) unverifiedBytes(op *oplog.Op) (int, error) {
 	if op.Kind == oplog.Send && len(op.Args) == 1 {
 		return sizeOf(op.Args[0].Shape, op.Args[0].DType)
 	}
 	return sizeOf(op.Shape, op.DType)
 }
 
-// isTile reports whether an operation makes a tile.
+// isTile reports whether operations of a kind produce a tile.
 func isTile(k oplog.Kind) bool {
 	return hasValue[k] && k != oplog.Send && k != oplog.HostRead && !k.IsComposite()
 }
 
-// checkMemory checks that an operation has as much memory as it writes or reads.
+// checkMemory checks that the memory of an operation has the size that it writes or reads.
 func (e *Executor) checkMemory(op *oplog.Op) error {
 	switch op.Kind {
 	case oplog.Load, oplog.Store, oplog.Get, oplog.Put, oplog.Gemm, oplog.Stream, oplog.ReducePeers:
@@ -185,20 +188,20 @@ func (e *Executor) checkMemory(op *oplog.Op) error {
 	return err
 }
 
-// Replayed is what a replay found.
+// Replayed is the result of a replay.
 type Replayed struct {
-	Reads      int        // by hosts
-	Unknown    int        // of which the log has no digest: the run computed no values
-	Mismatched []oplog.ID // of which the digest differs
+	Reads      int        // number of reads by hosts
+	Unknown    int        // reads without a digest in the log, because the run computed no values
+	Mismatched []oplog.ID // reads whose digest differs
 }
 
-// Replay executes a whole log in memories of its own and compares what hosts read
-// with what the log says they read. It does not change the log. It returns the cause of ctx
-// when ctx ends.
+// Replay executes a whole log in its own memories and compares what hosts read with the
+// digests in the log. It does not change the log. When ctx ends, it returns the cause of
+// ctx.
 func Replay(ctx context.Context, log *oplog.Log, threads int) (Replayed, error) {
 	var r Replayed
-	e := New(log, memories(), threads)
-	e.keep = false
+	e := New(log, newMemories(), threads)
+	e.keepTiles = false
 	e.Poll = func() error { return context.Cause(ctx) }
 	e.onRead = func(op *oplog.Op, digest uint64) {
 		r.Reads++
@@ -214,9 +217,9 @@ func Replay(ctx context.Context, log *oplog.Log, threads int) (Replayed, error) 
 	return r, err
 }
 
-// memories finds memories for an executor without a machine: each is there when
-// first used, zero, and without end.
-func memories() func(oplog.Space) *memory.Store {
+// newMemories returns a function that finds memories for an executor without a machine. It
+// creates each memory on first use: filled with zeros and unlimited in size.
+func newMemories() func(oplog.Space) *memory.Store {
 	all := map[oplog.Space]*memory.Store{}
 	return func(s oplog.Space) *memory.Store {
 		if all[s] == nil {
@@ -226,7 +229,7 @@ func memories() func(oplog.Space) *memory.Store {
 	}
 }
 
-// digest is the FNV-1a hash by which logs know what a host has read.
+// digest returns the FNV-1a hash that logs record of what a host has read.
 func digest(b []byte) uint64 {
 	h := fnv.New64a()
 	h.Write(b) // never fails

@@ -4,50 +4,51 @@ import (
 	"github.com/kernbench/kernbench/oplog"
 )
 
-// job is an operation whose operands are there, or a part of one: units from to
-// to, which are rows of products and elements of other operations.
+// job is an operation whose operands exist, or a part of one: the units in [from, to).
+// Units are rows of products and elements of other operations.
 type job struct {
 	id       oplog.ID
 	cost     int
-	from, to int // to is 0 until the operation is cut into parts
+	from, to int // to is 0 until the operation is divided into parts
 }
 
-// A worker is started for so much work that nobody does yet, in additions of f32: a
-// few times what it costs to start one. A part of an operation is at least that.
+// defaultGrain is the cost of waiting work, in additions of f32, that justifies starting a
+// worker: a few times the cost of starting one. A part of an operation costs at least
+// that.
 const defaultGrain = 1 << 15
 
-// push makes a job ready. The last in is the first out: the youngest values are
-// still in the processor's cache, and the fewest exist at a time.
+// push makes a job ready. The last job in is the first out: the youngest values are still
+// in the processor cache, and the fewest values exist at a time.
 func (e *Executor) push(t job) {
 	e.ready = append(e.ready, t)
-	e.queued += t.cost
-	if e.workers < e.threads-1 && e.queued >= e.grain*(e.workers+1) {
+	e.queuedCost += t.cost
+	if e.workers < e.threads-1 && e.queuedCost >= e.grain*(e.workers+1) {
 		e.workers++
 		go e.work()
 	}
 }
 
-// work does jobs until none is ready. Workers don't linger: the walk starts one
-// whenever there is enough to do.
+// work runs jobs until none is ready. Workers do not wait for more: push starts a new one
+// whenever there is enough work.
 func (e *Executor) work() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	s := e.spare.Get().(*scratch)
-	defer e.spare.Put(s)
+	s := e.scratches.Get().(*scratch)
+	defer e.scratches.Put(s)
 	for len(e.ready) > 0 {
 		e.step(s)
-		e.stepped.Signal()
+		e.progress.Signal()
 	}
 	e.workers--
-	e.stepped.Signal()
+	e.progress.Signal()
 }
 
-// step does one job. It is called with the lock, and gives it up meanwhile.
+// step runs one job. The caller holds the lock; step releases it while it computes.
 func (e *Executor) step(s *scratch) {
 	e.poll()
 	t := e.ready[len(e.ready)-1]
 	e.ready = e.ready[:len(e.ready)-1]
-	e.queued -= t.cost
+	e.queuedCost -= t.cost
 	op, n := e.log.Op(t.id), e.node(t.id)
 	if t.to == 0 {
 		n.value = e.pool.take(e.bytes(op))
@@ -63,7 +64,7 @@ func (e *Executor) step(s *scratch) {
 	}
 	for o := range operands(op) {
 		if o.From > 0 {
-			e.used(o.From)
+			e.endUse(o.From)
 		}
 	}
 	for _, v := range e.inputs[t.id] {
@@ -73,10 +74,11 @@ func (e *Executor) step(s *scratch) {
 	e.finish(t.id, n.value)
 }
 
-// cut makes parts of a large operation ready and returns the first. Neither rows nor
-// elements depend on each other, so that parts have the same bytes as the whole.
+// cut divides a large operation into parts. It makes all parts but the first ready and
+// returns the first. Neither rows nor elements depend on each other, so the parts have the
+// same bytes as the whole.
 func (e *Executor) cut(op *oplog.Op, t job) job {
-	units, least := divisible(op)
+	units, least := parallelUnits(op)
 	parts := max(1, min(e.threads, units/least, t.cost/e.grain))
 	e.node(t.id).waiting = int32(parts)
 	t.cost /= parts
@@ -88,18 +90,18 @@ func (e *Executor) cut(op *oplog.Op, t job) job {
 	return t
 }
 
-// await works until an operation has its value.
+// await runs jobs until an operation has its value.
 func (e *Executor) await(id oplog.ID) error {
 	for !e.node(id).done {
 		switch {
 		case e.err != nil && e.workers == 0:
 			return e.err
 		case len(e.ready) > 0:
-			e.step(&e.own)
+			e.step(&e.walkScratch)
 		case e.workers > 0:
-			e.stepped.Wait()
+			e.progress.Wait()
 		case e.active < len(e.nodes):
-			// It may depend on one that was issued later, through a queue.
+			// Through a queue, id may depend on an operation that was issued later.
 			e.activate(oplog.ID(e.active + 1))
 		default:
 			return e.unavailable(id)
@@ -108,23 +110,23 @@ func (e *Executor) await(id oplog.ID) error {
 	return nil
 }
 
-// drain works until nothing is ready, or lets go of it after an error.
+// drain runs jobs until none is ready. After an error it discards them.
 func (e *Executor) drain() {
 	for len(e.ready) > 0 || e.workers > 0 {
 		if e.err != nil {
 			e.ready = e.ready[:0]
 		}
 		if len(e.ready) > 0 {
-			e.step(&e.own)
+			e.step(&e.walkScratch)
 		} else if e.workers > 0 {
-			e.stepped.Wait()
+			e.progress.Wait()
 		}
 	}
 }
 
-// divisible is how many units an operation has that can be computed apart, and how
-// many of them are the least that should be.
-func divisible(op *oplog.Op) (units, least int) {
+// parallelUnits returns the number of units of an operation that can be computed
+// independently, and the smallest number of units that is worth a part.
+func parallelUnits(op *oplog.Op) (units, least int) {
 	switch op.Kind {
 	case oplog.Dot, oplog.Gemm:
 		return int(op.Shape.Dim[0]), 32
@@ -134,7 +136,7 @@ func divisible(op *oplog.Op) (units, least int) {
 	return 1, 1
 }
 
-// cost is about how long an operation takes, in additions of f32.
+// cost estimates how long an operation takes, in additions of f32.
 func cost(op *oplog.Op) int {
 	switch op.Kind {
 	case oplog.Dot, oplog.Gemm:

@@ -10,21 +10,21 @@ import (
 	"github.com/kernbench/kernbench/numeric"
 )
 
-// header is what the dictionary of a file says.
+// header is the dictionary of a file.
 type header struct {
 	descr   string
 	fortran bool // the first index changes fastest
 	shape   []int
 }
 
-// parseHeader reads a dictionary of exactly the three keys, in any order, with
-// spaces behind it and a newline at the end.
+// parseHeader parses a dictionary with exactly three keys, in any order, followed by
+// spaces and a newline.
 func parseHeader(text string) (h header, err error) {
 	p := parser{text: text}
 	seen := map[string]bool{}
 	err = p.list('{', '}', func() error {
 		start := p.at
-		key, err := p.quoted()
+		key, err := p.stringLiteral()
 		if err != nil {
 			return err
 		}
@@ -61,8 +61,8 @@ func parseHeader(text string) (h header, err error) {
 	return h, nil
 }
 
-// Array is the contents of a file: elements in row-major order, little-endian. A
-// shape without extents is that of one element.
+// Array is the contents of a file: elements in row-major order, little-endian. An array
+// with an empty shape has one element.
 type Array struct {
 	Shape []int
 	DType numeric.DType
@@ -70,8 +70,9 @@ type Array struct {
 	Bool  bool // the elements are bools: the dtype is u8, and each is 0 or 1
 }
 
-// byteCount is the bytes of a shape's elements. Extents of 0 do not make up for others
-// that are too large: whoever multiplies some of them must not overflow.
+// byteCount returns the size of a shape in bytes. Extents that are too large are an error
+// even if another extent is 0, because callers multiply some of the extents and must not
+// overflow.
 func byteCount(shape []int, d numeric.DType) (int, error) {
 	product, empty := d.Size(), false
 	for axis, n := range shape {
@@ -92,15 +93,15 @@ func byteCount(shape []int, d numeric.DType) (int, error) {
 	return product, nil
 }
 
-// codes is NumPy's kind and size of each dtype. Before it comes the order of bytes:
-// '<' little-endian, '>' big-endian, '|' for what has none.
+// codes holds the kind and size that NumPy uses for each dtype. In a header, the order of
+// bytes precedes it: '<' little-endian, '>' big-endian, '|' not applicable.
 var codes = [...]string{
 	numeric.F16: "f2", numeric.BF16: "V2", numeric.F32: "f4", numeric.F64: "f8",
 	numeric.I8: "i1", numeric.I16: "i2", numeric.I32: "i4", numeric.I64: "i8",
 	numeric.U8: "u1", numeric.U16: "u2", numeric.U32: "u4", numeric.U64: "u8",
 }
 
-// descrOf returns the dtype of an array as a header has it.
+// descrOf returns the dtype of an array as a header spells it.
 func descrOf(a *Array) string {
 	switch {
 	case a.Bool:
@@ -111,15 +112,15 @@ func descrOf(a *Array) string {
 	return "<" + codes[a.DType]
 }
 
-// isBool reports whether a header says that elements are bools, one byte each.
+// isBool reports whether the dtype of a header means bools of one byte each.
 func isBool(descr string) bool {
 	return len(descr) == 3 && strings.ContainsRune("<>|", rune(descr[0])) && descr[1:] == "b1"
 }
 
-// parseDescr returns the dtype and the order of bytes that a header says.
+// parseDescr returns the dtype and the order of bytes that a header specifies.
 func parseDescr(descr string) (d numeric.DType, bigEndian bool, err error) {
 	switch {
-	case descr == "bfloat16": // says no order: that of nearly all machines
+	case descr == "bfloat16": // without an order: assume that of nearly all machines
 		return numeric.BF16, false, nil
 	case isBool(descr):
 		return numeric.U8, false, nil
@@ -139,19 +140,19 @@ func parseDescr(descr string) (d numeric.DType, bigEndian bool, err error) {
 	return 0, false, fmt.Errorf("dtype %.40q is not read: convert the array to f2, f4, f8, i1 to i8 or u1 to u8 with < or > before it, |b1, or V2 for bf16", descr)
 }
 
-// parser reads the few forms of Python's literals that headers have. Its methods
-// pass over white space first.
+// parser parses the few forms of Python literals that headers contain. Its methods skip
+// white space first.
 type parser struct {
 	text string
-	at   int // how much of it is read
+	at   int // offset of the next character
 }
 
-// malformed says what is wrong with a header from one of its bytes on.
+// malformed returns an error that says what is wrong at a byte of the header.
 func malformed(at int, format string, args ...any) error {
 	return fmt.Errorf("byte %d of the header: %s: %s", at, fmt.Sprintf(format, args...), saveAgain)
 }
 
-// next is the next character, or 0 at the end.
+// next returns the next character without reading it, or 0 at the end.
 func (p *parser) next() byte {
 	for p.at < len(p.text) && strings.IndexByte(" \t\r\n", p.text[p.at]) >= 0 {
 		p.at++
@@ -162,7 +163,7 @@ func (p *parser) next() byte {
 	return p.text[p.at]
 }
 
-// take reads a character if it is the next.
+// take reads the next character if it is c.
 func (p *parser) take(c byte) bool {
 	if p.next() != c {
 		return false
@@ -171,7 +172,7 @@ func (p *parser) take(c byte) bool {
 	return true
 }
 
-// list reads items with commas between them, and perhaps one behind the last.
+// list reads items separated by commas, with an optional comma behind the last one.
 func (p *parser) list(open, end byte, item func() error) error {
 	if err := p.want(open); err != nil {
 		return err
@@ -187,7 +188,7 @@ func (p *parser) list(open, end byte, item func() error) error {
 	return nil
 }
 
-// want reads a character that must be there.
+// want reads the character c, which must be next.
 func (p *parser) want(c byte) error {
 	if !p.take(c) {
 		return p.unexpected(string(c))
@@ -195,7 +196,7 @@ func (p *parser) want(c byte) error {
 	return nil
 }
 
-// unexpected says what is there and what should be.
+// unexpected returns an error that says what was found and what was expected.
 func (p *parser) unexpected(want string) error {
 	found := "the end"
 	if p.next(); p.at < len(p.text) {
@@ -204,8 +205,8 @@ func (p *parser) unexpected(want string) error {
 	return malformed(p.at, "%s where %s should be", found, want)
 }
 
-// quoted reads a string.
-func (p *parser) quoted() (string, error) {
+// stringLiteral reads a string in quotes.
+func (p *parser) stringLiteral() (string, error) {
 	quote := p.next()
 	if quote != '\'' && quote != '"' {
 		return "", p.unexpected("a string in quotes")
@@ -218,12 +219,12 @@ func (p *parser) quoted() (string, error) {
 	return text, nil
 }
 
-// descr reads a dtype, which may be a list of fields.
+// descr reads a dtype. A list of fields is an error.
 func (p *parser) descr() (string, error) {
 	if p.next() == '[' {
 		return "", errors.New("the dtype is a structure: save each of its fields as an array")
 	}
-	return p.quoted()
+	return p.stringLiteral()
 }
 
 // boolean reads True or False.
@@ -238,8 +239,8 @@ func (p *parser) boolean() (bool, error) {
 	return false, p.unexpected("True or False")
 }
 
-// tuple reads numbers in parentheses. Of one number it needs the comma, without
-// which Python has a number.
+// tuple reads numbers in parentheses. A single number needs a comma behind it, as in
+// Python.
 func (p *parser) tuple() ([]int, error) {
 	numbers := []int{}
 	err := p.list('(', ')', func() error {
@@ -253,7 +254,7 @@ func (p *parser) tuple() ([]int, error) {
 	return numbers, err
 }
 
-// number reads an extent. Like Python it takes no zeros ahead of other digits.
+// number reads an extent. As in Python, leading zeros are not allowed.
 func (p *parser) number() (int, error) {
 	p.next()
 	rest := p.text[p.at:]

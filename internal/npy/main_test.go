@@ -12,7 +12,7 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(rapidtest.Main(m)) }
 
-// file is a file as it is laid out, with a header of any text.
+// file builds a file with any text as its header.
 func file(major byte, text, data string) []byte {
 	b := []byte{0x93, 'N', 'U', 'M', 'P', 'Y', major, 0}
 	if major == 1 {

@@ -15,15 +15,17 @@ import (
 const (
 	magic = "\x93NUMPY"
 
-	// maxHeaderBytes bounds headers: those of arrays have some hundred bytes.
+	// maxHeaderBytes is the size of the largest header that is read. Headers of arrays
+	// have a few hundred bytes.
 	maxHeaderBytes = 1 << 20
 
-	// saveAgain is what to do about a file that does not keep to the format.
+	// saveAgain is the advice for files that violate the format.
 	saveAgain = "make the file with numpy.save"
 )
 
-// Read reads one array and nothing behind it: files may follow each other. Memory
-// grows with what r has, not with what a header claims.
+// Read reads one array and stops behind it, so that several files can follow each other in
+// r. The memory that it needs grows with the data in r, not with the size that a header
+// claims.
 func Read(r io.Reader) (*Array, error) {
 	a, err := read(r)
 	if err != nil {
@@ -60,7 +62,7 @@ func read(r io.Reader) (*Array, error) {
 	a := &Array{Shape: h.shape, DType: d, Bytes: data, Bool: isBool(h.descr)}
 	if a.Bool {
 		for i := range data {
-			data[i] = min(data[i], 1) // any other byte is true for NumPy
+			data[i] = min(data[i], 1) // NumPy treats any non-zero byte as true
 		}
 	}
 	return a, nil
@@ -85,7 +87,7 @@ func readHeader(r io.Reader) (h header, err error) {
 	if err != nil {
 		return h, err
 	}
-	n := binary.LittleEndian.Uint32(append(length, 0, 0)) // the first four
+	n := binary.LittleEndian.Uint32(append(length, 0, 0)) // reads four bytes; two may be padding
 	if n > maxHeaderBytes {
 		return h, fmt.Errorf("a header of %d bytes is longer than the %d that an array may have: %s", n, maxHeaderBytes, saveAgain)
 	}
@@ -96,7 +98,7 @@ func readHeader(r io.Reader) (h header, err error) {
 	return parseHeader(string(text))
 }
 
-// readBytes reads n bytes. Memory grows with what there is.
+// readBytes reads n bytes. Its memory grows with the available data.
 func readBytes(r io.Reader, what string, n int) ([]byte, error) {
 	data, err := io.ReadAll(io.LimitReader(r, int64(n)))
 	switch {
@@ -108,16 +110,16 @@ func readBytes(r io.Reader, what string, n int) ([]byte, error) {
 	return data, nil
 }
 
-// rowMajor puts elements, of elem bytes each, of which the first index changes fastest in the order in
-// which the last does.
+// rowMajor converts elements of elem bytes each from column-major order, in which the
+// first index changes fastest, to row-major order.
 func rowMajor(src []byte, shape []int, elem int) []byte {
-	// Extents of 1 have no order. Without them there are few axes, however long
-	// the header is.
+	// Extents of 1 do not affect the order. Without them there are few axes, even if the
+	// header is long.
 	shape = slices.DeleteFunc(slices.Clone(shape), func(n int) bool { return n == 1 })
 	if len(src) == 0 || len(shape) < 2 {
 		return src
 	}
-	stride := make([]int, len(shape)) // bytes of src, by axis
+	stride := make([]int, len(shape)) // in bytes of src, by axis
 	step := elem
 	for axis, n := range shape {
 		stride[axis] = step
@@ -141,11 +143,11 @@ func rowMajor(src []byte, shape []int, elem int) []byte {
 	return dst
 }
 
-// align is what the bytes before the elements are a multiple of, so that a file can
-// be mapped into memory.
+// align is the alignment of the elements in a file, so that the file can be mapped into
+// memory.
 const align = 64
 
-// Write writes an array, in version 1.0 of the format, or in 2.0 if its header has
+// Write writes an array in version 1.0 of the format, or in version 2.0 if its header has
 // more than 65,535 bytes.
 func Write(w io.Writer, a *Array) error {
 	head, err := encodeHeader(a)
@@ -160,7 +162,7 @@ func Write(w io.Writer, a *Array) error {
 	return nil
 }
 
-// encodeHeader is all of a file that comes before the elements.
+// encodeHeader returns everything that precedes the elements in a file.
 func encodeHeader(a *Array) ([]byte, error) {
 	if !a.DType.Valid() {
 		return nil, fmt.Errorf("the array's dtype is %v, which is none: set one of package numeric", a.DType)
@@ -182,10 +184,10 @@ func encodeHeader(a *Array) ([]byte, error) {
 	}
 	text := dictionary(a)
 	version, lengthBytes := byte(1), 2
-	length := padded(lengthBytes, text)
+	length := paddedLength(lengthBytes, text)
 	if length > math.MaxUint16 {
 		version, lengthBytes = 2, 4
-		length = padded(lengthBytes, text)
+		length = paddedLength(lengthBytes, text)
 	}
 	if length > maxHeaderBytes {
 		return nil, fmt.Errorf("a header for %d axes has %d bytes, at most %d can be read: join axes", len(a.Shape), length, maxHeaderBytes)
@@ -197,7 +199,7 @@ func encodeHeader(a *Array) ([]byte, error) {
 	return append(head, '\n'), nil
 }
 
-// dictionary is the text of a header, as NumPy writes it.
+// dictionary returns the text of a header as NumPy writes it.
 func dictionary(a *Array) string {
 	shape := strings.ReplaceAll(strings.Trim(fmt.Sprint(a.Shape), "[]"), " ", ", ")
 	if len(a.Shape) == 1 {
@@ -206,9 +208,9 @@ func dictionary(a *Array) string {
 	return fmt.Sprintf("{'descr': '%s', 'fortran_order': False, 'shape': (%s), }", descrOf(a), shape)
 }
 
-// padded is the bytes of a header of text, spaces and a newline, its length in
-// lengthBytes.
-func padded(lengthBytes int, text string) int {
+// paddedLength returns the length of a header that consists of text, spaces and a newline.
+// lengthBytes is the size of the length field.
+func paddedLength(lengthBytes int, text string) int {
 	before := len(magic) + 2 + lengthBytes
 	return (before+len(text)+1+align-1)/align*align - before
 }

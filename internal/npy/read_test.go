@@ -55,7 +55,8 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// Arrays in one file, as numpy.save appends them.
+// TestReadOneAfterAnother checks that several arrays in one file, as numpy.save appends
+// them, are read one after another.
 func TestReadOneAfterAnother(t *testing.T) {
 	r := bytes.NewReader(append(encode(t, &Array{Shape: nil, DType: numeric.U8, Bytes: []byte{1}}), encode(t, &Array{Shape: nil, DType: numeric.U8, Bytes: []byte{2}})...))
 	for want := byte(1); want <= 2; want++ {
@@ -146,7 +147,7 @@ func TestReadErrors(t *testing.T) {
 	}
 }
 
-// Every file that is cut short is an error.
+// TestReadOfPartsFails checks that every truncated file is an error.
 func TestReadOfPartsFails(t *testing.T) {
 	b := encode(t, &Array{Shape: []int{3, 1, 2}, DType: numeric.U16, Bytes: []byte("abcdefghijkl")})
 	for n := range b {
@@ -156,7 +157,8 @@ func TestReadOfPartsFails(t *testing.T) {
 	}
 }
 
-// A header that claims a petabyte gets no more memory than there is data.
+// TestReadDoesNotTrustHeaders checks that a header that claims a petabyte allocates no
+// more memory than there is data.
 func TestReadDoesNotTrustHeaders(t *testing.T) {
 	b := file(1, "{'descr': '|u1', 'fortran_order': False, 'shape': (1125899906842624,)}\n", strings.Repeat("x", 100_000))
 	var before, after runtime.MemStats
@@ -171,7 +173,8 @@ func TestReadDoesNotTrustHeaders(t *testing.T) {
 	}
 }
 
-// No file makes Read panic, and what it accepts is written as it was read.
+// FuzzRead checks that no file makes Read panic, and that an accepted array is the same
+// after it is written and read again.
 func FuzzRead(f *testing.F) {
 	f.Add(encode(f, &Array{Shape: []int{2, 3}, DType: numeric.F16, Bytes: make([]byte, 12)}))
 	f.Add(encode(f, &Array{Shape: nil, DType: numeric.I64, Bytes: make([]byte, 8)}))
@@ -193,7 +196,7 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// BenchmarkRead is a matrix of 1 Mi elements of f32, by how it is laid out.
+// BenchmarkRead reads a matrix of 1 Mi elements of f32 in several layouts.
 func BenchmarkRead(b *testing.B) {
 	data := strings.Repeat("abcd", 1<<20)
 	for _, c := range []struct{ name, text string }{
@@ -213,7 +216,7 @@ func BenchmarkRead(b *testing.B) {
 	}
 }
 
-// BenchmarkWrite is the same matrix.
+// BenchmarkWrite writes a matrix of 1 Mi elements of f32.
 func BenchmarkWrite(b *testing.B) {
 	a := &Array{Shape: []int{1024, 1024}, DType: numeric.F32, Bytes: make([]byte, 4<<20)}
 	b.SetBytes(int64(len(a.Bytes)))

@@ -12,8 +12,8 @@ import (
 	"github.com/kernbench/kernbench/numeric"
 )
 
-// Files as the description of the format has them: with what is before the elements
-// padded to 128 bytes, headers are 118 (0x76) long.
+// TestWriteKnownFiles compares files with the description of the format. What precedes the
+// elements is padded to 128 bytes, so headers have 118 (0x76) bytes.
 func TestWriteKnownFiles(t *testing.T) {
 	for _, c := range []struct {
 		array Array
@@ -37,7 +37,8 @@ func TestWriteKnownFiles(t *testing.T) {
 	}
 }
 
-// A header one byte too long for 64 gets all of the next 64 as spaces.
+// TestHeaderIsPadded checks that the elements begin at a multiple of 64 bytes, with the
+// least padding.
 func TestHeaderIsPadded(t *testing.T) {
 	for n := range 200 {
 		a := Array{Shape: ones(n), DType: numeric.U8, Bytes: []byte{7}}
@@ -85,7 +86,8 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// Any array, laid out in either order of elements and bytes, is read as it was.
+// TestRoundTripProperty checks that any array is read back unchanged from either order of
+// elements and bytes.
 func TestRoundTripProperty(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		want := &Array{
@@ -102,7 +104,7 @@ func TestRoundTripProperty(t *testing.T) {
 		if fortran {
 			text = strings.Replace(text, "False", "True", 1)
 		}
-		b := file(byte(rapid.IntRange(1, 3).Draw(t, "version")), text+"\n", laidOut(want, fortran, big))
+		b := file(byte(rapid.IntRange(1, 3).Draw(t, "version")), text+"\n", layOut(want, fortran, big))
 		r := bytes.NewReader(append(b, "rest"...))
 		got, err := Read(r)
 		if err != nil {
@@ -117,9 +119,9 @@ func TestRoundTripProperty(t *testing.T) {
 	})
 }
 
-// laidOut is the elements of an array in an order, by the definition of it: element
-// (i, j, k) of shape (I, J, K) is at i + I·(j + J·k) in Fortran.
-func laidOut(a *Array, fortran, big bool) string {
+// layOut returns the elements of an array in a given order, by definition: in Fortran
+// order, element (i, j, k) of shape (I, J, K) is at i + I·(j + J·k).
+func layOut(a *Array, fortran, big bool) string {
 	size := a.DType.Size()
 	b := make([]byte, len(a.Bytes))
 	for element := range len(b) / size {

@@ -1,5 +1,5 @@
-// Package replay computes the values of a saved op log again, and compares what the host then reads
-// with what it read in the run.
+// Package replay computes the values of a saved op log again and compares what the host
+// then reads with what it read in the run.
 package replay
 
 import (
@@ -15,9 +15,9 @@ import (
 	"github.com/kernbench/kernbench/oplog"
 )
 
-// Result is what replaying a log found. Its JSON is what `kernbench replay --format json` prints.
+// Result is the outcome of a replay. `kernbench replay --format json` prints it as JSON.
 type Result struct {
-	Version  string       `json:"version"` // of kernbench, now
+	Version  string       `json:"version"` // version of the kernbench that replays the log
 	File     string       `json:"file"`
 	Recorded oplog.Header `json:"recorded"`
 	OK       bool         `json:"ok"`
@@ -29,7 +29,8 @@ type Result struct {
 	mismatched []oplog.ID
 }
 
-// File reads a log and computes its values, on all cores if threads is 0, until ctx ends.
+// File reads a log and computes its values with the given number of threads, or on all
+// cores if threads is 0. It stops when ctx ends.
 func File(ctx context.Context, name string, threads int) (*Result, error) {
 	h, log, err := oplog.Open(ctx, name)
 	if err != nil {
@@ -64,7 +65,8 @@ func (r *Result) WriteText(w io.Writer) error {
 	return err
 }
 
-// shownMismatches bounds the list of reads that differ: the first tells most.
+// shownMismatches is the greatest number of differing reads that are listed. The first one
+// is the most useful.
 const shownMismatches = 5
 
 // Mistakes returns a message for each of the first reads that differ.

@@ -1,0 +1,112 @@
+package exec
+
+import (
+	"github.com/kernbench/kernbench/internal/memory"
+	"github.com/kernbench/kernbench/oplog"
+)
+
+// apply reads or writes the memory of an operation. The caller holds the lock; apply
+// releases it while bytes move, which is safe because only this goroutine accesses memory.
+func (e *Executor) apply(effect oplog.Effect) error {
+	id := effect.Op
+	if id < 1 || int(id) > len(e.nodes) {
+		return e.fail(id, "an effect names it; the log is damaged")
+	}
+	n := e.node(id)
+	if n.touched[effect.Phase] {
+		return e.fail(id, "its %v is in the log twice; an operation touches memory once", effect.Phase)
+	}
+	n.touched[effect.Phase] = true
+	if effect.Phase == oplog.Read {
+		return e.read(e.log.Op(id))
+	}
+	return e.write(e.log.Op(id))
+}
+
+// read applies the read effect of an operation.
+func (e *Executor) read(op *oplog.Op) error {
+	switch op.Kind {
+	case oplog.Load, oplog.Get:
+		v := e.pool.take(e.bytes(op))
+		if masked(op) && len(v.bytes) > 0 { // memory provides the box; the rest is Fill
+			fillWith(v.bytes, op.DType, op.Fill)
+		}
+		if err := e.moveBox(op, v.bytes, (*memory.Store).Read); err != nil {
+			return err
+		}
+		e.finish(op.ID, v)
+	case oplog.HostRead:
+		v, err := e.gather(op.ID, op.Mem, e.bytes(op))
+		if err != nil {
+			return err
+		}
+		e.onRead(op, digest(v.bytes))
+		e.finish(op.ID, v)
+	case oplog.Send:
+		if len(op.Args[0].Mem) == 0 {
+			return nil
+		}
+		v, err := e.gather(op.ID, op.Args[0].Mem, operandBytes(&op.Args[0]))
+		if err != nil {
+			return err
+		}
+		e.finish(op.ID, v)
+	case oplog.Gemm, oplog.Stream, oplog.ReducePeers:
+		return e.readInputs(op)
+	default:
+		return e.fail(op.ID, "a %v reads no memory, but the log says that it did", op.Kind)
+	}
+	return nil
+}
+
+// readInputs reads the operands of a composite that are in memory.
+func (e *Executor) readInputs(op *oplog.Op) error {
+	var inputs []*value
+	for o := range operands(op) {
+		if len(o.Mem) == 0 {
+			continue
+		}
+		v, err := e.gather(op.ID, o.Mem, operandBytes(o))
+		if err != nil {
+			return err
+		}
+		inputs = append(inputs, v)
+	}
+	if inputs != nil {
+		e.inputs[op.ID] = inputs
+		e.deliverOperand(op.ID)
+	}
+	return nil
+}
+
+// write applies the write effect of an operation.
+func (e *Executor) write(op *oplog.Op) error {
+	switch op.Kind {
+	case oplog.Store, oplog.Put:
+		return e.store(op, op.Args[0].From)
+	case oplog.Gemm, oplog.Stream, oplog.ReducePeers, oplog.Recv:
+		if len(op.Mem) == 0 {
+			return nil
+		}
+		return e.store(op, op.ID)
+	case oplog.HostWrite:
+		e.mu.Unlock()
+		defer e.mu.Lock()
+		return e.move(op.ID, &cursor{mem: op.Mem}, op.Data, (*memory.Store).Write)
+	case oplog.Scratch, oplog.Zero:
+		return e.zero(op)
+	}
+	return e.fail(op.ID, "a %v writes no memory, but the log says that it did", op.Kind)
+}
+
+// store waits for the value of operation from and writes it to the memory of op.
+func (e *Executor) store(op *oplog.Op, from oplog.ID) error {
+	if err := e.await(from); err != nil {
+		return err
+	}
+	if err := e.moveBox(op, e.node(from).value.bytes, (*memory.Store).Write); err != nil {
+		return err
+	}
+	e.endUse(from)
+	return nil
+}
