@@ -78,7 +78,7 @@ type Mismatch struct {
 	Worst  int    `json:"worst"` // index of the element with the largest error; Got, Want and ULP are those of this element
 	Got    string `json:"got"`
 	Want   string `json:"want"`
-	ULP    uint64 `json:"ulp"` // the error, in values of the dtype between Got and Want
+	ULP    uint64 `json:"ulp"` // the distance of Got from Want, in values of the dtype
 }
 
 // String formats the mismatch in one line.

@@ -102,8 +102,8 @@ func checkMemory(pl *scenario.Plan) error {
 }
 
 // memoryBytes estimates the memory of the windows, buffers and values of all ranks. In
-// addition to its windows and buffers, a rank holds the values of the current buffer and
-// those of the previous one until they are garbage-collected.
+// addition to its windows and buffers, a rank holds the values of one buffer and, until
+// the garbage collector frees them, the values of the previous buffer.
 func memoryBytes(pl *scenario.Plan) (n uint64) {
 	for _, w := range pl.Windows {
 		ranks := pl.Ranks
