@@ -108,7 +108,7 @@ func (pl *Plan) argValue(a argument, rank, round int, ctx comm.Context) (any, er
 	return nil, nil
 }
 
-// accepts reports whether a parameter of type want can hold the value without a change.
+// accepts reports whether a parameter of type want can hold the value unchanged.
 func (k *callKind) accepts(want reflect.Type, value any) bool {
 	zero := reflect.Zero(want)
 	switch v := value.(type) {

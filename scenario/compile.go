@@ -11,7 +11,7 @@ import (
 	"github.com/kernbench/kernbench/oplog"
 )
 
-// reserved lists the names that expressions define in every scenario.
+// reserved lists the names that have a meaning in every expression.
 var reserved = append([]string{"min", "max", "cdiv", "floor"}, slotNames...)
 
 // compile parses the expressions of the file and records the mistakes that do not depend

@@ -66,8 +66,9 @@
 // [RegisterKernel], [RegisterTasks], [RegisterInput] and [RegisterGolden] add Go functions.
 // [Register] adds a scenario. [Load] reads a file or finds a registered scenario, and
 // reports all mistakes at once, with their lines and columns. [Scenario.Plan] evaluates the
-// scenario for a number of ranks, a root and parameters. In the resulting [Plan] every
-// size is known. The plan computes values until its context ends.
+// scenario for a number of ranks, a root and parameters, and checks that its values can be
+// computed. In the resulting [Plan] every size is known. The plan computes values until its
+// context ends.
 //
 // This package runs nothing: scenario/runner does. The built-in scenarios are in package
 // scenario/builtin. The package imports comm and internal/procpe for the types and the

@@ -157,7 +157,7 @@ func (pl *Plan) fitWindow(p *problems) {
 type Domain struct {
 	Name  string
 	Ranks []int // the members; Ranks[i] has rank i in the domain
-	Rank  int   // the rank of this rank in the domain; -1 if it is not a member
+	Rank  int   // this rank's number in the domain; -1 if it is not a member
 }
 
 // forRank returns the domain as a rank of the run sees it.

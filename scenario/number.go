@@ -11,7 +11,8 @@ import (
 	"github.com/kernbench/kernbench/internal/config"
 )
 
-// number is a value of an expression. It is an integer as long as the result is exact.
+// number is a value of an expression: an int64, or a float64 if a float literal or a
+// division with a remainder went into it.
 type number struct {
 	fraction bool // the value is f, otherwise n
 	n        int64

@@ -53,7 +53,7 @@ const (
 	SignalBytes = comm.SignalBytes
 )
 
-// Buffer is a buffer that each rank, or each member of a domain, has.
+// Buffer is memory of each rank, or of each member of a domain.
 type Buffer struct {
 	Name   string
 	DType  numeric.DType
@@ -180,8 +180,8 @@ func (pl *Plan) Staged() bool {
 	return slices.ContainsFunc(pl.Buffers, func(b *Buffer) bool { return b.Staged })
 }
 
-// Rooted reports whether the scenario has a root: something in the file uses it, or the file
-// names one for its functions.
+// Rooted reports whether the scenario has a root: an expression, an argument or an output
+// uses it, or the file has the key root for its functions.
 func (pl *Plan) Rooted() bool { return pl.scenario.rooted }
 
 // Args returns the arguments of the kernel at a rank in a round: a *Buffer for each tl.Ptr,

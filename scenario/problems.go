@@ -32,8 +32,8 @@ func (p *problems) addAt(path, format string, args ...any) {
 	p.add(p.doc.Errorf(path, format, args...))
 }
 
-// addInChoice records a mistake in a choice. The text begins with the value. The error names
-// the key if the choice was read from a file, or else the flag.
+// addInChoice records a mistake in a choice. The text begins with the value. The error
+// names the key if the choice was read from a file, or else the flag.
 func (p *problems) addInChoice(c Choice, key, flag, text string) {
 	switch {
 	case c.Mistake != nil:

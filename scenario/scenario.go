@@ -90,7 +90,7 @@ func Load(ctx context.Context, name string) (*Scenario, error) {
 	return Parse(name, text)
 }
 
-// Parse reads a scenario from text. Errors name it source.
+// Parse parses the text of a scenario. source is its name in errors.
 func Parse(source string, text []byte) (*Scenario, error) {
 	doc, err := config.ParseAlone(source, text)
 	if err != nil {

@@ -150,7 +150,8 @@ func (pl *Plan) checkValues(p *problems) {
 }
 
 // tryValues computes both ends of a buffer at every rank that has it, in the first and the
-// last round, up to the first mistake. It calls a Go function at one rank in one round only.
+// last round, up to the first mistake. It calls a Go function at one rank in one round
+// only.
 func (pl *Plan) tryValues(p *problems, s source, b *Buffer, on func(rank int) bool) {
 	if !s.exists() {
 		return

@@ -15,9 +15,9 @@ import (
 	"github.com/kernbench/kernbench/comm/shm"
 )
 
-// Child runs the job of a rank and exits, if this process was started as a rank. Otherwise it
-// returns at once. Programs that call Run must call Child first in main. Packages whose tests
-// call Run must call Child first in TestMain.
+// Child runs the job of a rank and exits, if this process was started as a rank. Otherwise
+// it returns at once. Programs that call Run must call Child first in main. Packages whose
+// tests call Run must call Child first in TestMain.
 func Child() {
 	if os.Getenv(rankVariable) == "" {
 		return
@@ -72,9 +72,9 @@ func runRank() error {
 	return nil
 }
 
-// preferOOMKill makes the kernel kill this process before the launcher when memory runs out,
-// so that the launcher can report it. Every process may raise its own score. Without the
-// file, the kernel may kill the launcher instead.
+// preferOOMKill makes the kernel kill this process before the launcher when memory runs
+// out, so that the launcher can report it. Every process may raise its own score. Without
+// the file, the kernel may kill the launcher instead.
 func preferOOMKill() { os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0) }
 
 // bind binds a thread to a CPU. Thread 0 is the calling thread.
@@ -87,9 +87,9 @@ func bind(thread, cpu int) error {
 	return unix.SchedSetaffinity(thread, &set)
 }
 
-// bindProcess binds all threads of this process to a CPU. New threads inherit the binding. It
-// must be called after the communicator is open, because all ranks should see the same number
-// of CPUs while they open it.
+// bindProcess binds all threads of this process to a CPU. New threads inherit the binding.
+// It must be called after the communicator is open, because all ranks should see the same
+// number of CPUs while they open it.
 func bindProcess(cpu int) error {
 	bound := map[string]bool{}
 	for {

@@ -90,7 +90,8 @@ func sharedFiles(t *testing.T) (files []string) {
 	return files
 }
 
-// eventually calls check until it returns nil. After 2 s it fails the test with the last error.
+// eventually calls check until it returns nil. After 2 s it fails the test with the last
+// error.
 func eventually(t *testing.T, check func() error) {
 	t.Helper()
 	var err error

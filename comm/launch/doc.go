@@ -11,11 +11,12 @@
 //	}
 //
 // A run succeeds when all jobs have returned without an error. When a rank fails or the
-// context ends, the launcher asks the other ranks to stop: their waits fail, and the contexts
-// of their jobs end. Ranks that have not stopped after 500 ms are killed. The error has a
-// [*RankError] for the rank that failed first, or the cause of the context. Run returns when
-// all its processes have ended. If the process that called Run ends in any way, the kernel
-// kills the processes of the ranks. A run creates no named files or shared memory.
+// context ends, the launcher asks the other ranks to stop: their waits fail, and the
+// contexts of their jobs end. Ranks that have not stopped after 500 ms are killed. The
+// error has a [*RankError] for the rank that failed first, or the cause of the context. Run
+// returns when all its processes have ended. If the process that called Run ends in any
+// way, the kernel kills the processes of the ranks. A run creates no named files or shared
+// memory.
 //
 // Windows are in package comm, collectives in comm/coll. The package imports comm,
 // comm/inproc, comm/shm, internal/host, internal/printable and golang.org/x/sys/unix.

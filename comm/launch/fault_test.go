@@ -128,7 +128,7 @@ func TestKill(t *testing.T) {
 					rest = append(rest, &RankError{Rank: rank})
 				}
 			}
-			checkError(t, err, f.Rank, fmt.Sprintf("rank %d: killed by SIGKILL\n%s failed in consequence", f.Rank, ranksOf(rest)))
+			checkError(t, err, f.Rank, fmt.Sprintf("rank %d: killed by SIGKILL\n%s failed in consequence", f.Rank, formatRanks(rest)))
 		})
 	}
 }
@@ -147,7 +147,8 @@ func TestManyFollow(t *testing.T) {
 	checkError(t, err, 3, "rank 3: disk full\nranks 0 to 2 and 4 to 15 failed in consequence")
 }
 
-// whenBegun is a writer that calls a function when a number of ranks of job fault have begun.
+// whenBegun is a writer that calls a function when a number of ranks of job fault have
+// begun.
 type whenBegun struct {
 	ranks int
 	do    func()
@@ -179,7 +180,8 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-// TestCancelOwnErrors checks that errors that ranks return when the context ends are reported.
+// TestCancelOwnErrors checks that errors that ranks return when the context ends are
+// reported.
 func TestCancelOwnErrors(t *testing.T) {
 	checkCleanup(t)
 	ctx, cancel := context.WithCancel(withDeadline(t))

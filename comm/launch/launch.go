@@ -47,23 +47,23 @@ type Options struct {
 	Backend string // "shm" for processes, "inproc" for goroutines; "": shm
 	Ranks   int    // the number of ranks
 
-	// Timeout is the longest time that a rank waits for other ranks in one operation. 0 means
-	// no limit as long as these ranks exist. Run waits for the start of each further process
-	// for the same time, but at least 2 s.
+	// Timeout is the longest time that a rank waits for other ranks in one operation. 0
+	// means no limit as long as these ranks exist. Run waits for the start of each further
+	// process for the same time, but at least 2 s.
 	Timeout time.Duration
 
-	// Output receives the text that processes of ranks write to stdout and stderr, the stack
-	// of a job that panics, and a message if a signal such as SIGSTOP has stopped a process
-	// for some seconds. Each line begins with the rank, "rank 2: ". If Output is nil, the text
-	// is discarded.
+	// Output receives the text that processes of ranks write to stdout and stderr, the
+	// stack of a job that panics, and a message if a signal such as SIGSTOP has stopped a
+	// process for some seconds. Each line begins with the rank, "rank 2: ". If Output is
+	// nil, the text is discarded.
 	Output io.Writer
 
 	CPUs []int // rank r is bound to CPUs[r], unless it is negative; nil binds no rank
 }
 
 // Overhead estimates the memory in bytes that ranks of a backend need in addition to the
-// memory that their jobs allocate. A Go process needs 3 MB and its share of the pages of the
-// program.
+// memory that their jobs allocate. A Go process needs 3 MB and its share of the pages of
+// the program.
 func Overhead(backend string, ranks int) uint64 {
 	if backend == inproc.Name {
 		return 64 << 10 * uint64(ranks)
@@ -74,19 +74,19 @@ func Overhead(backend string, ranks int) uint64 {
 // grace is the time between the request to stop and the kill of a rank.
 const grace = 500 * time.Millisecond
 
-// suspendedPeriod is the interval at which the launcher looks for processes that a signal has
-// stopped. It reports a process that it finds stopped twice in a row.
+// suspendedPeriod is the interval at which the launcher looks for processes that a signal
+// has stopped. It reports a process that it finds stopped twice in a row.
 var suspendedPeriod = 2 * time.Second
 
 // startTimeout is the minimum of the time that Run waits for one more process to start.
 var startTimeout = 2 * time.Second
 
 // Run runs a job on all ranks and returns their results by rank. If a rank fails, there are
-// no results, and the error joins one or more [*RankError]: first the root causes, with equal
-// errors of several ranks combined, then the ranks that failed in consequence. If ctx has
-// ended, its cause comes first, and ranks that only stopped are not mentioned. Processes that
-// do not stop are killed. Goroutines cannot be killed; they are left running, which the error
-// says.
+// no results, and the error joins one or more [*RankError]: first the root causes, with
+// equal errors of several ranks combined, then the ranks that failed in consequence. If ctx
+// has ended, its cause comes first, and ranks that only stopped are not mentioned.
+// Processes that do not stop are killed. Goroutines cannot be killed; they are left
+// running, which the error says.
 func Run(ctx context.Context, o Options, job string, arg []byte) (results [][]byte, err error) {
 	if err := o.check(job); err != nil {
 		return nil, fmt.Errorf("launch: %w", err)

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// startLauncher starts a process that launches ranks, in a new process group, and waits until
-// the ranks have begun.
+// startLauncher starts a process that launches ranks, in a new process group, and waits
+// until the ranks have begun.
 func startLauncher(t *testing.T) (cmd *exec.Cmd, out *bufio.Scanner, ranks []int) {
 	t.Helper()
 	cmd = exec.Command("/proc/self/exe")
@@ -43,8 +43,8 @@ func TestLauncherKilled(t *testing.T) {
 	}
 }
 
-// TestInterrupt sends SIGINT to the launcher and all its ranks, as a terminal does. It checks
-// that the launcher handles the signal and ends the run.
+// TestInterrupt sends SIGINT to the launcher and all its ranks, as a terminal does. It
+// checks that the launcher handles the signal and ends the run.
 func TestInterrupt(t *testing.T) {
 	checkCleanup(t)
 	cmd, out, ranks := startLauncher(t)

@@ -64,8 +64,8 @@ func runLauncher() int {
 	return 4
 }
 
-// runInGroup runs ranks in a control group and returns the exit status. One of the ranks uses
-// up the memory of the group.
+// runInGroup runs ranks in a control group and returns the exit status. One of the ranks
+// uses up the memory of the group.
 func runInGroup(group string) int {
 	if err := hosttest.Join(group); err != nil {
 		fmt.Println(err)

@@ -12,8 +12,8 @@ import (
 	"github.com/kernbench/kernbench/internal/host/hosttest"
 )
 
-// TestOutOfMemory runs a rank that uses up the memory of its control group. It checks that the
-// kernel kills the rank and not the launcher, and that the error gives the reason.
+// TestOutOfMemory runs a rank that uses up the memory of its control group. It checks that
+// the kernel kills the rank and not the launcher, and that the error gives the reason.
 func TestOutOfMemory(t *testing.T) {
 	checkCleanup(t)
 	group := hosttest.Group(t, 128<<20)

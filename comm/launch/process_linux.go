@@ -139,8 +139,8 @@ func startProcess(o order, memory *os.File, out *output) (*process, error) {
 	return p, nil
 }
 
-// watch sends the process its orders and forwards its reports as events. When the process has
-// ended and its pipes are closed, watch sends the event ended.
+// watch sends the process its orders and forwards its reports as events. When the process
+// has ended and its pipes are closed, watch sends the event ended.
 func (p *process) watch(o order, events chan<- event) {
 	var pipes sync.WaitGroup
 	var last *outcome
@@ -162,8 +162,8 @@ func (p *process) watch(o order, events chan<- event) {
 	events <- e
 }
 
-// sendOrders writes the order and, if the rank must stop early, the reason. It ignores errors:
-// they mean that the rank has ended, which watch notices.
+// sendOrders writes the order and, if the rank must stop early, the reason. It ignores
+// errors: they mean that the rank has ended, which watch notices.
 func (p *process) sendOrders(o order) {
 	orders := gob.NewEncoder(p.orders)
 	if orders.Encode(o) != nil {
@@ -176,8 +176,8 @@ func (p *process) sendOrders(o order) {
 	}
 }
 
-// readReports reads the reports of the rank and sends them as events. It returns the outcome
-// in the last report, or nil if there is none.
+// readReports reads the reports of the rank and sends them as events. It returns the
+// outcome in the last report, or nil if there is none.
 func (p *process) readReports(events chan<- event) *outcome {
 	reports := gob.NewDecoder(p.report)
 	for {
@@ -204,16 +204,17 @@ type signalError struct{ syscall.Signal }
 // Error returns a text such as "killed by SIGKILL".
 func (e *signalError) Error() string { return "killed by " + unix.SignalName(e.Signal) }
 
-// killedForMemory reports whether the kernel may have killed a process because memory ran out.
-// The only signs of this are the signal SIGKILL and a counter that the kernel increments
-// before; see explain.
+// killedForMemory reports whether the kernel may have killed a process because memory ran
+// out. The only signs of this are the signal SIGKILL and a counter that the kernel
+// increments before; see explain.
 func killedForMemory(died error) bool {
 	by, ok := errors.AsType[*signalError](died)
 	return ok && by.Signal == syscall.SIGKILL
 }
 
-// describeDeath returns an error that says how a process ended without reporting an outcome.
-// termSignal reports that it ended by SIGTERM or SIGINT, which ask programs to end.
+// describeDeath returns an error that says how a process ended without reporting an
+// outcome. termSignal reports that it ended by SIGTERM or SIGINT, which ask programs to
+// end.
 func describeDeath(state *os.ProcessState) (termSignal bool, err error) {
 	status, ok := state.Sys().(syscall.WaitStatus)
 	switch {

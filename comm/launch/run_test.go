@@ -64,7 +64,8 @@ func TestUnusedComm(t *testing.T) {
 	}
 }
 
-// TestLargeMessages runs a job whose argument and results do not fit in the buffer of a pipe.
+// TestLargeMessages runs a job whose argument and results do not fit in the buffer of a
+// pipe.
 func TestLargeMessages(t *testing.T) {
 	checkCleanup(t)
 	got, err := Run(t.Context(), Options{Ranks: 2, Output: t.Output()}, "size", make([]byte, 1<<20))
@@ -136,8 +137,8 @@ func TestOutputFails(t *testing.T) {
 	}
 }
 
-// TestSubprocess checks that Run does not wait for processes that ranks have started and that
-// keep the output of the ranks open.
+// TestSubprocess checks that Run does not wait for processes that ranks have started and
+// that keep the output of the ranks open.
 func TestSubprocess(t *testing.T) {
 	checkCleanup(t)
 	got, err := Run(t.Context(), Options{Ranks: 2, Output: t.Output()}, "subprocess", nil)
@@ -198,8 +199,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestMissingChild checks that Run refuses to start ranks in the process of a rank. A program
-// that does not call Child would otherwise start itself again and again.
+// TestMissingChild checks that Run refuses to start ranks in the process of a rank. A
+// program that does not call Child would otherwise start itself again and again.
 func TestMissingChild(t *testing.T) {
 	t.Setenv(rankVariable, "0")
 	_, err := Run(t.Context(), Options{Ranks: 1}, "idle", nil)
@@ -208,8 +209,8 @@ func TestMissingChild(t *testing.T) {
 	}
 }
 
-// TestWaitingCost checks the CPU time of a rank that waits for another: it polls for a moment
-// and then sleeps.
+// TestWaitingCost checks the CPU time of a rank that waits for another: it polls for a
+// moment and then sleeps.
 func TestWaitingCost(t *testing.T) {
 	const wait, most = time.Second, 80 * time.Millisecond
 	got, err := Run(t.Context(), Options{Ranks: 2, Output: t.Output()}, "wait", []byte(wait.String()))

@@ -42,8 +42,8 @@ func TestSignalledGroup(t *testing.T) {
 	}
 }
 
-// continuer records the output of ranks. It sends SIGCONT to rank 1 when the launcher reports
-// that the rank is stopped.
+// continuer records the output of ranks. It sends SIGCONT to rank 1 when the launcher
+// reports that the rank is stopped.
 type continuer struct {
 	bytes.Buffer
 	pid int

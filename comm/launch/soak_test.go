@@ -60,8 +60,8 @@ func soakJob(_ context.Context, c *comm.Comm, arg []byte) ([]byte, error) {
 	return nil, nil
 }
 
-// notifyAndWait notifies all other ranks and waits until this rank has received times notices
-// for each other rank. times is the number of calls, including this one.
+// notifyAndWait notifies all other ranks and waits until this rank has received times
+// notices for each other rank. times is the number of calls, including this one.
 func notifyAndWait(c *comm.Comm, w *comm.Window, times int64) error {
 	for rank := range c.Size() {
 		if rank == c.Rank() {
@@ -74,8 +74,8 @@ func notifyAndWait(c *comm.Comm, w *comm.Window, times int64) error {
 	return w.WaitSignal(0, tl.GE, times*int64(c.Size()-1))
 }
 
-// TestSoak checks that barriers and signals between processes release ranks neither too early
-// nor never.
+// TestSoak checks that barriers and signals between processes release ranks neither too
+// early nor never.
 func TestSoak(t *testing.T) {
 	arg := "2000"
 	if *soak {

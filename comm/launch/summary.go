@@ -18,10 +18,10 @@ type failure struct {
 // maxErrors is the largest number of different errors that are listed.
 const maxErrors = 4
 
-// summarise combines the failures of ranks, in the order in which the ranks ended. It returns
-// each root cause once, then the ranks that failed in consequence. If the caller has stopped
-// the run, most failures are consequences of the stop. If there is no root cause, summarise
-// then returns one of these failures, which says where a rank was.
+// summarise combines the failures of ranks, in the order in which the ranks ended. It
+// returns each root cause once, then the ranks that failed in consequence. If the caller
+// has stopped the run, most failures are consequences of the stop. If there is no root
+// cause, summarise then returns one of these failures, which says where a rank was.
 func summarise(failures []failure, stopped bool) (errs []error) {
 	most := deadlocked // failures with at most this blame are root causes
 	if !stopped {
@@ -50,7 +50,7 @@ func summarise(failures []failure, stopped bool) (errs []error) {
 	}
 	errs = groupErrors(roots)
 	if len(following) > 0 && !stuck {
-		errs = append(errs, fmt.Errorf("%s failed in consequence", ranksOf(following)))
+		errs = append(errs, fmt.Errorf("%s failed in consequence", formatRanks(following)))
 	}
 	if len(roots) == 0 && len(waiting) > 0 {
 		errs = append(errs, waiting[0]) // the others are the same, or say that this rank has failed
@@ -79,13 +79,13 @@ func groupErrors(list []*RankError) (errs []error) {
 		}
 	}
 	if len(more) > 0 {
-		errs = append(errs, fmt.Errorf("%s failed too, such as %w", ranksOf(more), more[0]))
+		errs = append(errs, fmt.Errorf("%s failed too, such as %w", formatRanks(more), more[0]))
 	}
 	return errs
 }
 
-// ranksOf returns a text such as "rank 3" or "ranks 0, 2 to 5 and 7".
-func ranksOf(errs []*RankError) string {
+// formatRanks returns a text such as "rank 3" or "ranks 0, 2 to 5 and 7".
+func formatRanks(errs []*RankError) string {
 	var ranks []int
 	for _, e := range errs {
 		ranks = append(ranks, e.Rank)
@@ -116,10 +116,11 @@ func (e *RankError) text() string {
 
 func (e *RankError) Unwrap() error { return e.Err }
 
-// errorGroup holds errors, sorted by rank, that are equal except for the number of the rank.
+// errorGroup holds errors, sorted by rank, that are equal except for the number of the
+// rank.
 type errorGroup struct{ ranks []*RankError }
 
 // Error returns a text such as "ranks 0 to 2: disk full", with the error of the first rank.
-func (a *errorGroup) Error() string { return ranksOf(a.ranks) + ": " + a.ranks[0].text() }
+func (a *errorGroup) Error() string { return formatRanks(a.ranks) + ": " + a.ranks[0].text() }
 
 func (a *errorGroup) Unwrap() error { return a.ranks[0] }

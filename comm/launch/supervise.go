@@ -80,7 +80,7 @@ func (s *supervisor) add(rank int, r rankControl) {
 	s.unfinished++
 }
 
-// wait returns when all ranks that were started have ended.
+// wait handles events until all ranks that were started have ended.
 func (s *supervisor) wait(ctx context.Context) {
 	late := time.NewTimer(s.arrivalTimeout)
 	defer late.Stop()
@@ -152,9 +152,9 @@ func (s *supervisor) handle(e event) {
 	}
 }
 
-// explain adds to the death of a rank that memory ran out, if the kernel killed the rank for
-// that reason. The kernel counts the processes that it killed in the control group; explain
-// attributes each of them to one rank.
+// explain returns the error for the death of a rank. If the kernel killed the rank because
+// memory ran out, the error says so. The kernel counts the processes that it has killed in
+// the control group; explain attributes each of them to one rank.
 func (s *supervisor) explain(died error) error {
 	if !killedForMemory(died) || host.OOMKills() <= s.oomKills {
 		return died
@@ -206,8 +206,9 @@ func (s *supervisor) killRest() {
 }
 
 // reportSuspended reports, once, each rank whose process a signal has stopped. Other ranks
-// wait for this rank without limit, which looks like a hang. A process that is found stopped
-// only once is not reported: it may be about to continue, together with the launcher.
+// wait for this rank without limit, which looks like a hang. A process that is found
+// stopped only once is not reported: it may be about to continue, together with the
+// launcher.
 func (s *supervisor) reportSuspended() {
 	for i := range s.ranks {
 		r := &s.ranks[i]

@@ -13,7 +13,8 @@ import (
 	"github.com/kernbench/kernbench/comm"
 )
 
-// TestLines writes a text in random parts and checks that its lines are written with prefixes.
+// TestLines writes a text in random parts and checks that its lines are written with
+// prefixes.
 func TestLines(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		parts := rapid.SliceOf(rapid.StringMatching(`[ab\n]{0,8}`)).Draw(t, "parts")

@@ -58,8 +58,8 @@ func (o order) runJob(ctx context.Context, d environment) outcome {
 	d.opened()
 	result, err := o.callJob(ctx, job, c, d)
 	if err != nil {
-		// A job may return an error that does not wrap the cause. The error that poisoned the
-		// communicator is therefore considered, too.
+		// A job may return an error that does not wrap the cause. The error that poisoned
+		// the communicator is therefore considered, too.
 		whose := max(blameFor(ctx, err), blameFor(ctx, c.Err()))
 		c.Abort(err) // returns err
 		c.Close()    // its error is not why the rank failed
@@ -118,8 +118,8 @@ type stopCause string
 func (s stopCause) Error() string { return "the run was stopped: " + string(s) }
 
 // The launcher and a rank communicate through two pipes, in values of encoding/gob. The
-// launcher sends an order and, if the rank must end early, a string with the reason. The rank
-// sends reports.
+// launcher sends an order and, if the rank must end early, a string with the reason. The
+// rank sends reports.
 
 // report is a message from the process of a rank. The kind of the last report is ended or
 // failing.

@@ -21,8 +21,8 @@ func oneWay(n int) []ring { return []ring{{0, n, +1, 2}} }
 // bothWays returns two rings in opposite directions, each of half of the elements.
 func bothWays(n int) []ring { return []ring{{0, n / 2, +1, 2}, {n / 2, n - n/2, -1, 3}} }
 
-// hop is one of the 2P-1 steps of a ring at a rank, where P is the number of ranks. In step s
-// the rank handles the part with the number of the rank that is s positions before it. In
+// hop is one of the 2P-1 steps of a ring at a rank, where P is the number of ranks. In step
+// s the rank handles the part with the number of the rank that is s positions before it. In
 // steps s < P the rank adds its own elements, which makes the part a sum over s+1 ranks. In
 // step P-1 the sum is complete. In later steps the rank forwards complete sums.
 type hop struct {
@@ -42,8 +42,9 @@ func (r ring) hop(step, rank, ranks int) hop {
 // completesSum reports whether this is the step in which the sum becomes complete.
 func (h hop) completesSum() bool { return 2*h.step == h.last }
 
-// sum runs a step s < P. It adds the elements of this rank to the partial sum that has arrived
-// and puts the result into the window of the next rank. The pointers are to the part.
+// sum runs a step s < P. It adds the elements of this rank to the partial sum that has
+// arrived and puts the result into the window of the next rank. The pointers are to the
+// part.
 func (h hop) sum(t *tl.PE, x, work, out tl.Ptr) {
 	h.wait(t)
 	forBlocks(h.elems, func(at, elems int) {
@@ -63,8 +64,8 @@ func (h hop) sum(t *tl.PE, x, work, out tl.Ptr) {
 	h.notifyNext(t)
 }
 
-// forward runs a step s >= P. It waits for a complete sum in out and puts it into the window of
-// the next rank.
+// forward runs a step s >= P. It waits for a complete sum in out and puts it into the
+// window of the next rank.
 func (h hop) forward(t *tl.PE, out tl.Ptr) {
 	h.wait(t)
 	if h.step == h.last {
@@ -108,13 +109,13 @@ func ringKernel(rings func(n int) []ring) any {
 	}
 }
 
-// ringTasks returns an orchestration with a task for each step. Each ring is a chain of tasks.
-// The rings run at the same time.
+// ringTasks returns an orchestration with a task for each step. Each ring is a chain of
+// tasks. The rings run at the same time.
 //
 // One compute core is enough. Tasks are submitted in the order of the kernel: step 0 of all
-// rings, then step 1 of all rings. A step waits only for an earlier step of another rank. The
-// tasks could therefore run one at a time in the order of submission, and every runtime runs
-// such programs to the end.
+// rings, then step 1 of all rings. A step waits only for an earlier step of another rank.
+// The tasks could therefore run one at a time in the order of submission, and every runtime
+// runs such programs to the end.
 func ringTasks(rings func(n int) []ring) any {
 	return func(b *task.Builder, x, work, out *task.Tensor, n int) {
 		last := slices.Repeat([]task.ID{submitBarrier(b, 0, nil)}, len(rings(n)))
@@ -127,8 +128,9 @@ func ringTasks(rings func(n int) []ring) any {
 	}
 }
 
-// submit adds the step as a task. The data that the previous rank puts into this rank's window
-// is there when the step has waited. The task therefore declares that it writes this data.
+// submit adds the step as a task. The data that the previous rank puts into this rank's
+// window is there when the step has waited. The task therefore declares that it writes this
+// data.
 func (h hop) submit(b *task.Builder, x, work, out *task.Tensor, after task.ID) task.ID {
 	part := func(x *task.Tensor) task.Region { return vectorRegion(x, h.from, h.elems) }
 	if 2*h.step > h.last {

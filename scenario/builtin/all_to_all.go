@@ -5,7 +5,7 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// allToAll sends row d of x to rank d, where it becomes row s of out. s is the sender.
+// allToAll sends each row d of x to row s of out of rank d, where s is this rank.
 func allToAll(t *tl.PE, x, out tl.Ptr, n int) {
 	t.Barrier(ready) // all ranks have read their outputs of the previous round
 	for peer := range t.NumRanks() {

@@ -6,10 +6,10 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// allToAllPairs sends row d of x to rank d, where it becomes row s of out. s is the sender. The
-// kernel needs no barrier. Peers write the inbox of this rank after the launch has started at
-// all ranks, and so after this rank has copied the rows of the previous launch. This rank ends
-// after all peers have written its inbox.
+// allToAllPairs sends each row d of x to rank d, which copies it from its inbox to row s of
+// out, where s is the sender. The kernel needs no barrier. Peers write the inbox of this
+// rank after the launch has started at all ranks, and so after this rank has copied the
+// rows of the previous launch. This rank ends after all peers have written its inbox.
 func allToAllPairs(t *tl.PE, x, inbox, out tl.Ptr, n int, sent scenario.Matrix) {
 	me, ranks := t.Rank(), t.NumRanks()
 	for i := 1; i < ranks; i++ {
@@ -29,15 +29,16 @@ func sendRow(t *tl.PE, peer int, x, inbox tl.Ptr, n, signal int) {
 	t.Notify(peer, signal, tl.Set, 1)
 }
 
-// takeRow waits until the sender has notified this rank, and copies n elements from the inbox.
+// takeRow waits until the sender has notified this rank, and copies n elements from the
+// inbox.
 func takeRow(t *tl.PE, inbox, out tl.Ptr, n, signal int) {
 	t.WaitSignal(signal, tl.EQ, 1)
 	copyTile(t, t.Rank(), inbox, out, n)
 }
 
-// allToAllPairsTasks submits a task for each row that the rank sends and for each row that it
-// takes. No edges are needed, because tasks of a rank have no rows in common. One compute core
-// is enough, because all rows are sent before the first task waits.
+// allToAllPairsTasks submits a task for each row that the rank sends and for each row that
+// it takes. No edges are needed, because tasks of a rank have no rows in common. One
+// compute core is enough, because all rows are sent before the first task waits.
 func allToAllPairsTasks(b *task.Builder, x, inbox, out *task.Tensor, n int, sent scenario.Matrix) {
 	me, ranks := b.Rank(), b.NumRanks()
 	for i := 1; i < ranks; i++ {

@@ -82,8 +82,8 @@ func rotateTasks(b *task.Builder, x, got, out *task.Tensor, n, steps int) {
 	}, task.After(last...))
 }
 
-// TestBarrierReuse calls Barrier many times on one signal, on every backend, as a kernel and as
-// tasks. Different ranks arrive last.
+// TestBarrierReuse calls Barrier many times on one signal, on every backend, as a kernel
+// and as tasks. Different ranks arrive last.
 func TestBarrierReuse(t *testing.T) {
 	o := writeScenario(t, rotateFile)
 	for _, backend := range runner.Backends {
@@ -110,8 +110,8 @@ func unorderedBarriers(b *task.Builder, x, got, out *task.Tensor, n, steps int) 
 	submitBarrier(b, 0, nil)
 }
 
-// TestBarrierTwiceAtOnce checks that two tasks of a rank cannot wait at barriers of one signal
-// at the same time.
+// TestBarrierTwiceAtOnce checks that two tasks of a rank cannot wait at barriers of one
+// signal at the same time.
 func TestBarrierTwiceAtOnce(t *testing.T) {
 	o := writeScenario(t, strings.Replace(rotateFile, "tasks: {name: test_rotate,", "tasks: {name: test_rotate_unordered,", 1))
 	o.Runtime, o.Tasks = task.AICPUBuildGraph, withCores(t, "2")

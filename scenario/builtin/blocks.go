@@ -20,8 +20,8 @@ func fetch(t *tl.PE, rank int, p tl.Ptr, n int) tl.Tile {
 	return t.Get(rank, p, tl.Shape{n}, p.DType)
 }
 
-// fetchSum returns the sum of n elements in the windows of several ranks, added in the order
-// of the list.
+// fetchSum returns the sum of n elements in the windows of several ranks, added in the
+// order of the list.
 func fetchSum(t *tl.PE, ranks []int, p tl.Ptr, n int) tl.Tile {
 	total := fetch(t, ranks[0], p, n)
 	for _, r := range ranks[1:] {
@@ -30,8 +30,8 @@ func fetchSum(t *tl.PE, ranks []int, p tl.Ptr, n int) tl.Tile {
 	return total
 }
 
-// chunk returns the c-th of several parts of n elements. The sizes of the parts differ by at
-// most 1.
+// chunk returns the c-th of several parts of n elements. The sizes of the parts differ by
+// at most 1.
 func chunk(n, parts, c int) (from, elems int) {
 	from = n * c / parts
 	return from, n*(c+1)/parts - from

@@ -12,8 +12,8 @@ func broadcast(t *tl.PE, x, out tl.Ptr, n, root int) {
 	broadcastEnd(t, root)
 }
 
-// broadcastBegin notifies all other ranks that x is there, at the root. At other ranks it waits
-// for this notice.
+// broadcastBegin, at the root, notifies all other ranks that x is there. At other ranks it
+// waits for this notice.
 func broadcastBegin(t *tl.PE, root int) {
 	if t.Rank() == root {
 		notifyOthers(t, ready)
@@ -22,8 +22,8 @@ func broadcastBegin(t *tl.PE, root int) {
 	}
 }
 
-// broadcastEnd notifies the root that this rank has read x. At the root it waits for the
-// notices of all other ranks.
+// broadcastEnd, at the root, waits until all other ranks have read x. At other ranks it
+// notifies the root.
 func broadcastEnd(t *tl.PE, root int) {
 	if t.Rank() != root {
 		t.Notify(root, done, tl.Add, 1)

@@ -15,15 +15,16 @@ func domainRankMap(t *tl.PE, x, evenX, oddX, evenSum, oddSum, evenMap, oddMap tl
 	writeMap(t, odd, oddMap)
 }
 
-// sumInDomain copies x to the window buffer shown and stores the sum of all members' shown in
-// out. It does nothing if this rank is not a member. It uses signal and signal+1.
-func sumInDomain(t *tl.PE, d scenario.Domain, signal int, x, shown, out tl.Ptr, n int) {
+// sumInDomain copies x to the window buffer shared, and stores in out the sum of shared
+// over all members of the domain. It does nothing if this rank is not a member. It uses
+// signal and signal+1.
+func sumInDomain(t *tl.PE, d scenario.Domain, signal int, x, shared, out tl.Ptr, n int) {
 	if d.Rank < 0 {
 		return
 	}
-	copyTile(t, t.Rank(), x, shown, n)
+	copyTile(t, t.Rank(), x, shared, n)
 	t.Barrier(signal, d.Ranks...)
-	sumTile(t, d.Ranks, shown, out, n)
+	sumTile(t, d.Ranks, shared, out, n)
 	t.Barrier(signal+1, d.Ranks...)
 }
 
@@ -38,10 +39,10 @@ func writeMap(t *tl.PE, d scenario.Domain, out tl.Ptr) {
 	}
 }
 
-// domainRankMapTasks submits the tasks of both domains, which run at the same time. With one
-// compute core the domains take turns at the rank that is in both: while this rank waits for
-// the members of one domain, the members of the other domain wait for it. There is no
-// deadlock, because only one rank is in both domains.
+// domainRankMapTasks submits the tasks of both domains, which run at the same time. With
+// one compute core the domains take turns at the rank that is in both: while this rank
+// waits for the members of one domain, the members of the other domain wait for it. There
+// is no deadlock, because only one rank is in both domains.
 func domainRankMapTasks(b *task.Builder, x, evenX, oddX, evenSum, oddSum, evenMap, oddMap *task.Tensor, n int, even, odd scenario.Domain) {
 	submitSum(b, even, 0, x, evenX, evenSum, n)
 	submitSum(b, odd, 2, x, oddX, oddSum, n)
@@ -50,15 +51,15 @@ func domainRankMapTasks(b *task.Builder, x, evenX, oddX, evenSum, oddSum, evenMa
 }
 
 // submitSum does the work of sumInDomain as tasks, one for each tile of the sum.
-func submitSum(b *task.Builder, d scenario.Domain, signal int, x, shown, out *task.Tensor, n int) {
+func submitSum(b *task.Builder, d scenario.Domain, signal int, x, shared, out *task.Tensor, n int) {
 	if d.Rank < 0 {
 		return
 	}
 	show := b.Submit("show", copyTile, task.Args{
-		task.Scalar("rank", b.Rank()), task.In("x", x), task.Out("shown", shown), task.Scalar("n", n),
+		task.Scalar("rank", b.Rank()), task.In("x", x), task.Out("shown", shared), task.Scalar("n", n),
 	})
 	start := submitBarrier(b, signal, d.Ranks, show)
-	part := func(from, elems int) task.Region { return vectorRegion(shown, from, elems) }
+	part := func(from, elems int) task.Region { return vectorRegion(shared, from, elems) }
 	sums := sumTiles(b, sumTile, d.Ranks, n, part, out, start)
 	submitBarrier(b, signal+1, d.Ranks, append(sums, start)...)
 }

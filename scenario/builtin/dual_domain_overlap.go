@@ -65,8 +65,8 @@ func dualScale(t *tl.PE, inbox, out tl.Ptr, rows, n int) {
 	})
 }
 
-// dualDomainOverlapTasks submits a task for each row that the rank sends and for each tile of
-// the sum. The domains run at the same time. With one compute core they take turns; see
+// dualDomainOverlapTasks submits a task for each row that the rank sends and for each tile
+// of the sum. The domains run at the same time. With one compute core they take turns; see
 // domainRankMapTasks for why there is no deadlock.
 func dualDomainOverlapTasks(b *task.Builder, x, leftX, rightX, leftOut, rightOut *task.Tensor, n int, left, right scenario.Domain) {
 	for _, s := range memberSides(left, right, leftX, rightX, leftOut, rightOut) {

@@ -13,8 +13,9 @@ const (
 	combined
 )
 
-// epDispatchCombine puts the rows of this rank's tokens into recv at the ranks of their experts.
-// It stores in y, for each token, the weighted sum of the rows that the experts return.
+// epDispatchCombine puts the rows of this rank's tokens into recv at the ranks of their
+// experts. It stores in y, for each token, the weighted sum of the rows that the experts
+// return.
 func epDispatchCombine(t *tl.PE, x, w, recv, y tl.Ptr, tokens, topk, dim, experts, seed int) {
 	routes := route(t.NumRanks(), tokens, topk, experts, seed)[t.Rank()]
 	t.Barrier(ready) // all ranks have read the rows of the previous round

@@ -8,11 +8,12 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// epTaskRows is the largest number of rows that a task sends, or of tokens that it combines.
+// epTaskRows is the largest number of rows that a task sends, or of tokens that it
+// combines.
 const epTaskRows = 16
 
-// epTasks submits tasks that send rows to consecutive rows of one rank, and tasks that combine
-// tokens. Each task is a task group whose PEs divide the rows among them.
+// epTasks submits tasks that send rows to consecutive rows of one rank, and tasks that
+// combine tokens. Each task is a task group whose PEs divide the rows among them.
 func epTasks(b *task.Builder, x, w, recv, y *task.Tensor, tokens, topk, dim, experts, seed, group int) {
 	routes := route(b.NumRanks(), tokens, topk, experts, seed)[b.Rank()]
 	var all task.ID

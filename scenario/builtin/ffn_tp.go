@@ -51,7 +51,8 @@ func ffnTasks(b *task.Builder, x, w, partial, out *task.Tensor, m, n, group int)
 	})
 }
 
-// ffnMultiply stores x·w in partial. Each member of the task group computes some of the rows.
+// ffnMultiply stores x·w in partial. Each member of the task group computes some of the
+// rows.
 func ffnMultiply(t *tl.PE, x, w, partial tl.Ptr) {
 	from, rows := chunk(x.Dim(0), t.NumPrograms(0), t.ProgramID(0))
 	if rows == 0 {
@@ -62,8 +63,8 @@ func ffnMultiply(t *tl.PE, x, w, partial tl.Ptr) {
 }
 
 // ffnGolden computes the sum of x·w over all ranks in closed form. x[i][l] = (l + a)/32 and
-// w[l][j] = (n·l + b)/48 are linear in l, so that the sum over l of their product needs only
-// the sums of l and l².
+// w[l][j] = (n·l + b)/48 are linear in l, so that the sum over l of their product needs
+// only the sums of l and l².
 func ffnGolden(e scenario.Env, out []float64) error {
 	k, n := e.Int("k"), e.Int("n")
 	kf, nf := float64(k), float64(n)

@@ -34,8 +34,8 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// TestRoute checks that every token has topk visits, that no two visits share a row, and that
-// the rows of each rank have no gaps.
+// TestRoute checks that every token has topk visits, that no two visits share a row, and
+// that the rows of each rank have no gaps.
 func TestRoute(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		ranks, tokens, experts := rapid.IntRange(1, 9).Draw(t, "ranks"), rapid.IntRange(0, 20).Draw(t, "tokens"), rapid.IntRange(1, 16).Draw(t, "experts")

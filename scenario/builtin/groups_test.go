@@ -15,8 +15,8 @@ func init() {
 	scenario.RegisterTasks("test_columns", columnTasks)
 }
 
-// columnsFile is a scenario in which every rank stores the sum of all rows of x in each row of
-// out.
+// columnsFile is a scenario in which every rank stores the sum of all rows of x in each row
+// of out.
 const columnsFile = `summary: "sums of columns"
 nranks: 2
 params: {rows: 5, count: 1031}
@@ -55,8 +55,8 @@ func columnTasks(b *task.Builder, x, out *task.Tensor, n int) {
 	}, task.Args{task.In("x", x), task.Out("out", out), task.Scalar("n", n)}, task.Group(x.Shape[0], torch.Ring))
 }
 
-// TestGroupsOnBackends runs task groups whose members exchange messages, on every backend and
-// under every runtime.
+// TestGroupsOnBackends runs task groups whose members exchange messages, on every backend
+// and under every runtime.
 func TestGroupsOnBackends(t *testing.T) {
 	o := writeScenario(t, columnsFile)
 	o.Rounds = 2

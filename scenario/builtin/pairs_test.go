@@ -7,8 +7,8 @@ import (
 	"github.com/kernbench/kernbench/task"
 )
 
-// TestPairs runs all_to_all_pairs on every backend, with odd numbers of ranks and elements, as
-// a kernel and as tasks, and checks that there are no races.
+// TestPairs runs all_to_all_pairs on every backend, with odd numbers of ranks and elements,
+// as a kernel and as tasks, and checks that there are no races.
 func TestPairs(t *testing.T) {
 	for _, backend := range runner.Backends {
 		for _, ranks := range []int{1, 3, 5, 7} {

@@ -34,7 +34,8 @@ func TestRounds(t *testing.T) {
 }
 
 // TestTooLarge checks that a run that does not fit in the memory of the computer is refused
-// before a rank starts. Each rank needs three buffers of 4 GiB and the values of two buffers.
+// before a rank starts. Each rank needs three buffers of 4 GiB and the values of two
+// buffers.
 func TestTooLarge(t *testing.T) {
 	hosttest.SetMemory(t, 2000)
 	for _, tt := range []struct {

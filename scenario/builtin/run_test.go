@@ -37,8 +37,8 @@ func TestManySimulated(t *testing.T) {
 	}
 }
 
-// TestReal runs several rounds of every scenario on goroutines and on processes, with random
-// delays.
+// TestReal runs several rounds of every scenario on goroutines and on processes, with
+// random delays.
 func TestReal(t *testing.T) {
 	for backend, sizes := range map[string][]int{runner.InProc: {2, 3, 5}, runner.SHM: {1, 2, 3, 4, 5, 8}} {
 		for _, o := range variants() {
@@ -105,8 +105,8 @@ func TestAnyRoot(t *testing.T) {
 	}
 }
 
-// TestSameBytes checks that the outputs of sim and shm have the same bits, even where values
-// are rounded.
+// TestSameBytes checks that the outputs of sim and shm have the same bits, even where
+// values are rounded.
 func TestSameBytes(t *testing.T) {
 	for _, o := range variants() {
 		outputs := map[string]map[string][]byte{}

@@ -18,8 +18,8 @@ func withCores(t testing.TB, n string) *task.Config {
 	return c
 }
 
-// TestRuntimes runs every scenario as tasks under every runtime, on one compute core, on two
-// and on all.
+// TestRuntimes runs every scenario as tasks under every runtime, on one compute core, on
+// two and on all.
 func TestRuntimes(t *testing.T) {
 	for _, runtime := range task.Runtimes {
 		for _, backend := range []string{runner.InProc, runner.Sim} {

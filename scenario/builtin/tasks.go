@@ -15,8 +15,8 @@ func submitBarrier(b *task.Builder, signal int, ranks []int, after ...task.ID) t
 // tileCount is the number of tasks that divide the work of one kernel.
 const tileCount = 4
 
-// forTiles divides n elements into tileCount tiles, calls f for each tile that is not empty,
-// and returns the tasks that f submits.
+// forTiles divides n elements into tileCount tiles, calls f for each tile that is not
+// empty, and returns the tasks that f submits.
 func forTiles(n int, f func(from, elems int) task.ID) (ids []task.ID) {
 	for c := range tileCount {
 		if from, elems := chunk(n, tileCount, c); elems > 0 {
@@ -34,8 +34,9 @@ func vectorRegion(x *task.Tensor, from, elems int) task.Region {
 // tileKernel is a kernel that stores in out the sum of n elements in the windows of ranks.
 type tileKernel func(t *tl.PE, ranks []int, x, out tl.Ptr, n int)
 
-// sumTiles submits a task after the task after, for each tile of out. The task runs kernel to
-// add the elements in the windows of ranks. part returns the region of these elements.
+// sumTiles submits a task for each tile of out. The tasks depend on the task after. Each
+// task runs kernel to add the elements in the windows of ranks. part returns the region of
+// these elements.
 func sumTiles(b *task.Builder, kernel tileKernel, ranks []int, n int, part func(from, elems int) task.Region, out *task.Tensor, after task.ID) []task.ID {
 	return forTiles(n, func(from, elems int) task.ID {
 		return b.Submit("sum", kernel, task.Args{

@@ -56,8 +56,8 @@ func buildProgram(t *testing.T, pl *scenario.Plan, rank int) *task.Program {
 	return p
 }
 
-// findConflict describes two overlapping regions of two tasks of which at least one writes. It
-// returns "" if there are none.
+// findConflict describes overlapping regions of two tasks, at least one of which is
+// written. It returns "" if there are none.
 func findConflict(a, b *task.Task) string {
 	for _, x := range a.Args {
 		for _, y := range b.Args {
@@ -72,8 +72,8 @@ func findConflict(a, b *task.Task) string {
 	return ""
 }
 
-// TestEdges checks that explicit edges order all conflicting tasks of a rank, because one of
-// the runtimes infers no edges, and all tasks that access windows with the barriers.
+// TestEdges checks that explicit edges order all conflicting tasks of a rank, because one
+// of the runtimes infers no edges. It also checks the order of barriers; see checkSignals.
 func TestEdges(t *testing.T) {
 	conflicts := 0
 	for _, o := range variants() {
@@ -114,9 +114,9 @@ func TestEdges(t *testing.T) {
 	}
 }
 
-// checkSignals checks that edges order each task that only waits and notifies with all other
-// such tasks and with all tasks that access windows. It compares only tasks and windows of the
-// same domain.
+// checkSignals checks the tasks that only wait and notify. Edges must order each of them
+// relative to all other such tasks, and relative to all tasks that access windows. Tasks
+// and windows of different domains are independent.
 func checkSignals(t *testing.T, where string, p *task.Program, before [][]bool) {
 	t.Helper()
 	for i := range p.Tasks {
@@ -137,8 +137,8 @@ func checkSignals(t *testing.T, where string, p *task.Program, before [][]bool) 
 	}
 }
 
-// signalRanks reports whether a task only waits and notifies: it has no tensors. ranks is the
-// domain of such a task; nil: all ranks.
+// signalRanks reports whether a task only waits and notifies: it has no tensors. ranks is
+// the domain of such a task; nil: all ranks.
 func signalRanks(x *task.Task) (ranks []int, onlySignals bool) {
 	for _, a := range x.Args {
 		if a.Region.Tensor != nil {

@@ -48,8 +48,8 @@ func notifyOthers(t *tl.PE, signal int) {
 	}
 }
 
-// treduceTasks returns an orchestration that submits, at the root, a task for each tile of the
-// sum. The kernel of these tasks is reduce.
+// treduceTasks returns an orchestration that submits, at the root, a task for each tile of
+// the sum. The kernel of these tasks is reduce.
 func treduceTasks(reduce tileKernel) any {
 	return func(b *task.Builder, x, out *task.Tensor, n, root int) {
 		if b.Rank() != root {

@@ -15,8 +15,8 @@ import (
 )
 
 func init() {
-	// The kernel stores the number of cores that the rank may use, then three times the first
-	// of these cores.
+	// The kernel stores the number of cores that the rank may use, then three times the
+	// first of these cores.
 	registerProbe("probe_bound", "", "", `"1 + min(i, 1)*(device - 1)"`, func(t *tl.PE, x, out tl.Ptr) {
 		cores := host.CPUs()
 		t.Store(out, t.Full(tl.Shape{1}, tl.F32, float64(len(cores))))
@@ -35,7 +35,7 @@ func TestBinding(t *testing.T) {
 	if len(inUse) == 0 {
 		t.Skip("no core that this process may use has the number of a device")
 	}
-	slices.Reverse(inUse) // ranks and cores count in different directions
+	slices.Reverse(inUse) // so that no rank has the number of its core, if there are enough cores
 	cores := inUse[:min(3, len(inUse))]
 	devices := strings.Trim(strings.ReplaceAll(fmt.Sprint(cores), " ", ","), "[]")
 	bound := &runner.Binding{Cores: cores, Allowed: allowed}

@@ -18,8 +18,8 @@ import (
 // compareChunk is the number of elements between checks whether the context has ended.
 const compareChunk = 1 << 16
 
-// compare compares an output with its golden values and adds the mismatches to the report. 0
-// equals -0, and all NaNs are equal. The error is the cause of ctx, if ctx has ended.
+// compare compares an output with its golden values and adds the mismatches to the report.
+// 0 equals -0, and all NaNs are equal. The error is the cause of ctx, if ctx has ended.
 func (r *Report) compare(ctx context.Context, o *scenario.Output, rank, round int, got, want []byte) error {
 	d, n := o.DType, o.Elems()
 	r.Compared += n
@@ -82,8 +82,8 @@ func (r *Report) finish() (ok bool) {
 	return r.Wrong == 0
 }
 
-// withinTolerance reports whether element i of an output equals the golden value, or differs
-// from it by no more than the tolerance. An infinity matches only itself.
+// withinTolerance reports whether element i of an output equals the golden value, or
+// differs from it by no more than the tolerance. An infinity matches only itself.
 func withinTolerance(o *scenario.Output, got, want []byte, i int) bool {
 	off := ulps(o.DType, got, want, i)
 	if off == 0 || o.Relative == 0 && o.Absolute == 0 {
@@ -128,7 +128,7 @@ func ordinal(d numeric.DType, buf []byte, i int) int64 {
 	if bits >= 0 {
 		return bits
 	}
-	return -(bits &^ (-1 << (8*d.Size() - 1))) // without the sign
+	return -(bits &^ (-1 << (8*d.Size() - 1))) // the other bits, negated
 }
 
 // formatElement formats an element with as many digits as identify the value.

@@ -176,7 +176,8 @@ func TestCompareChunks(t *testing.T) {
 	}
 }
 
-// TestMaxMismatches checks that a report counts all spans and lists the first MaxMismatches.
+// TestMaxMismatches checks that a report counts all spans and lists the first
+// MaxMismatches.
 func TestMaxMismatches(t *testing.T) {
 	const n = 1000
 	out := &scenario.Output{Buffer: &scenario.Buffer{Name: "out", DType: numeric.I64, Shape: []int{n}}}

@@ -207,8 +207,8 @@ func (f folder) removeOutputs(plan *scenario.Plan) error {
 	})
 }
 
-// stagingBytes is the largest number of bytes that a launch of the staging kernel copies at a
-// rank, if it fits in a quarter of the TCM. It is a multiple of one burst on every
+// stagingBytes is the largest number of bytes that a launch of the staging kernel copies at
+// a rank, if it fits in a quarter of the TCM. It is a multiple of one burst on every
 // pseudo-channel of a memory.
 const stagingBytes = 256 << 10
 

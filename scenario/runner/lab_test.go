@@ -36,8 +36,8 @@ func runRight(t testing.TB, o runner.Options) *runner.Result {
 	return r
 }
 
-// registerProbe adds a scenario with a kernel of the buffers x and out. more is added to the
-// keys of the file and args to the arguments of the kernel.
+// registerProbe adds a scenario with a kernel of the buffers x and out. more is added to
+// the keys of the file and args to the arguments of the kernel.
 func registerProbe(name, more, args, golden string, kernel any) {
 	scenario.RegisterKernel(name, kernel)
 	scenario.Register(name, []byte(`summary: "a probe"

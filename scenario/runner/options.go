@@ -117,9 +117,9 @@ var platforms = []struct{ sim, silicon, preset string }{
 	{"a5sim", "a5", scalablePresets[1]},
 }
 
-// ResolvePlatform replaces the name of a platform in Preset by its preset and sets Backend to
-// sim if it is empty. It returns an error for a silicon platform, for a platform with another
-// backend and for a misspelled platform. It does not change other presets.
+// ResolvePlatform replaces the name of a platform in Preset by its preset and sets Backend
+// to sim if it is empty. It returns an error for a silicon platform, for a platform with
+// another backend and for a misspelled platform. It does not change other presets.
 func (o *Options) ResolvePlatform() error {
 	var sims, silicon []string
 	for _, p := range platforms {

@@ -10,8 +10,8 @@ import (
 	"github.com/kernbench/kernbench/scenario/runner"
 )
 
-// TestPlatforms runs a scenario with the platforms of -t, with every backend and without one.
-// It compares the system and the time with those of the preset.
+// TestPlatforms runs a scenario with the platforms of -t, with every backend and without
+// one. It compares the system and the time with those of the preset.
 func TestPlatforms(t *testing.T) {
 	const (
 		chiplets = "preset default, --set system.sips.count=3"

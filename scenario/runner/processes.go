@@ -77,8 +77,8 @@ func (j *job) launch(ctx context.Context, r *Result) error {
 }
 
 // binding returns the cores that ranks are bound to, or nil if no devices were named. Ranks
-// are bound if they are processes and every device is the number of a core that this process
-// may use. Other devices are valid, because to kernels devices are only numbers.
+// are bound if they are processes and every device is the number of a core that this
+// process may use. Other devices are valid, because to kernels devices are only numbers.
 func (j *job) binding() *Binding {
 	if !j.plan.Bind {
 		return nil
@@ -129,8 +129,8 @@ func memoryBytes(pl *scenario.Plan) (n uint64) {
 }
 
 // printer serializes the output of the ranks of a run. Ranks that are goroutines find it by
-// its number. A rank that is a process has no printer: it writes to stderr, and the launcher
-// forwards the text.
+// its number. A rank that is a process has no printer: it writes to stderr, and the
+// launcher forwards the text.
 type printer struct {
 	sync.Mutex
 	to io.Writer

@@ -143,8 +143,8 @@ func (r *rank) makeWindows() (err error) {
 	return nil
 }
 
-// runRound writes the inputs, runs the kernel and passes on the outputs. Only the launch and
-// the kernel synchronize the ranks.
+// runRound writes the inputs, runs the kernel and passes on the outputs. Only the launch
+// and the kernel synchronize the ranks.
 func (r *rank) runRound(round int) error {
 	me := r.comm.Rank()
 	for _, b := range r.plan.Inputs() {
@@ -220,8 +220,8 @@ func (r *rank) launch(round int) error {
 	return r.pe.Launch(r.plan.Kernel, timed.Interface(), args...)
 }
 
-// launchTasks runs the tasks of a round and adds their time, which begins when all ranks have
-// started.
+// launchTasks runs the tasks of a round and adds their time, which begins when all ranks
+// have started.
 func (r *rank) launchTasks(round int) error {
 	p, err := buildProgram(r.ctx, r.plan, r.comm.Rank(), round, r.windows[0].Context())
 	if err != nil {

@@ -71,8 +71,8 @@ func (c *computedValues) output(o *scenario.Output, rank, round int, got []byte)
 	return nil
 }
 
-// Run runs a scenario and compares its outputs. Wrong values are reported in the result, not
-// as an error.
+// Run runs a scenario and compares its outputs. Wrong values are reported in the result,
+// not as an error.
 func Run(ctx context.Context, o Options) (*Result, error) {
 	ctx, cancel := o.withTimeout(ctx)
 	defer cancel()
@@ -205,7 +205,8 @@ func newResult(pl *scenario.Plan) *Result {
 }
 
 // userError converts the error of a simulated run to an error for the author of the kernel,
-// without the internals of the machine. ended is the error that stopped the machine, or nil.
+// without the internals of the machine. ended is the error that stopped the machine, or
+// nil.
 func userError(err, ended error) error {
 	if failed, ok := errors.AsType[*RankError](err); ok {
 		return failed

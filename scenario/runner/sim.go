@@ -172,7 +172,8 @@ func (s *simulation) tensorOf(b *scenario.Buffer) *tensor {
 }
 
 // launch runs the kernel on all ranks. Its arguments differ by rank. The machine therefore
-// runs a wrapper that takes all buffers and calls the kernel with the arguments of its rank.
+// runs a wrapper that takes all buffers and calls the kernel with the arguments of its
+// rank.
 func (s *simulation) launch(round int, r *Result) error {
 	if s.Runtime != "" {
 		return s.launchTasks(round, r)
@@ -247,8 +248,8 @@ func rankPointer(b *scenario.Buffer, p tl.Ptr, rank int) tl.Ptr {
 	return p
 }
 
-// scalablePresets lists the presets whose number of SIPs a run sets: default models chiplets,
-// alpha_beta plain links. Other presets and files have a fixed number.
+// scalablePresets lists the presets whose number of SIPs a run sets: default models
+// chiplets, alpha_beta plain links. Other presets and files have a fixed number.
 var scalablePresets = []string{"default", "alpha_beta"}
 
 // loadSystem returns a simulated system that has the devices of a run. In an error, others

@@ -52,9 +52,9 @@ func init() {
 
 // stagingTime returns the nanoseconds that the preset default takes to copy blocks of the
 // given sizes in bytes, one after another. A block is read from HBM and then written:
-// dispatch 1 ns, scheduler 1 ns, descriptor 4 ns for the read and 4 ns for the write. Each of
-// the two transfers takes 1.01687 ns for wires and router, 8 ns for a burst, 2.5 ns for its
-// first flit of 256 bytes, and 1 ns for each other flit.
+// dispatch 1 ns, scheduler 1 ns, descriptor 4 ns for the read and 4 ns for the write. Each
+// of the two transfers takes 1.01687 ns for wires and router, 8 ns for a burst, 2.5 ns for
+// its first flit of 256 bytes, and 1 ns for each other flit.
 func stagingTime(blocks ...int) (ns float64) {
 	for _, bytes := range blocks {
 		const fs = 1e6
@@ -72,8 +72,8 @@ func formatTime(ns *float64) string {
 	return fmt.Sprintf("%v ns", *ns)
 }
 
-// TestStagingTime compares the simulated time of staging with the closed form. It also checks
-// that staging does not change the time of the kernel.
+// TestStagingTime compares the simulated time of staging with the closed form. It also
+// checks that staging does not change the time of the kernel.
 func TestStagingTime(t *testing.T) {
 	const block = 256 << 10
 	for _, tt := range []struct {

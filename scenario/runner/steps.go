@@ -101,8 +101,8 @@ func (f folder) prepare(plan *scenario.Plan) error {
 		file.Write(filepath.Join(f.dir, choiceFile), append(settled, '\n')))
 }
 
-// removePrepared removes the files that prepare has written and, if all is true, the folder.
-// It leaves a folder with outputs unchanged.
+// removePrepared removes the files that prepare has written and, if all is true, the
+// folder. It leaves a folder with outputs unchanged.
 func (f folder) removePrepared(plan *scenario.Plan, all bool) error {
 	outputs, err := fs.Glob(os.DirFS(f.dir), "round*/rank*/*.out.npy")
 	if err != nil || len(outputs) > 0 {

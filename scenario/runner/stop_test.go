@@ -57,7 +57,7 @@ func TestStopped(t *testing.T) {
 				if keep == "" && what == "prepare" {
 					continue
 				}
-				left := make(chan struct{}) // the function ends with the test
+				left := make(chan struct{}) // closed after the run, which ends the function
 				ctx, cancel := context.WithCancelCause(t.Context())
 				wait := func(e scenario.Env) {
 					if e.Rank == at {

@@ -13,9 +13,9 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// orchestrate submits the tasks of a rank with their arguments. Without an orchestration, it
-// submits the kernel as the only task. source returns the Source of a buffer's task.Tensor,
-// by which the caller finds the memory of the buffer.
+// orchestrate submits the tasks of a rank with their arguments. Without an orchestration,
+// it submits the kernel as the only task. source returns the Source of a buffer's
+// task.Tensor, by which the caller finds the memory of the buffer.
 func orchestrate(b *task.Builder, pl *scenario.Plan, args []any, source func(*scenario.Buffer) any) {
 	tensors := map[*scenario.Buffer]*task.Tensor{}
 	for _, buffer := range pl.Buffers {
@@ -61,8 +61,8 @@ func kernelArgs(args []any, tensors map[*scenario.Buffer]*task.Tensor) (list tas
 	return list
 }
 
-// taskTensor returns the task.Tensor of a buffer at a rank. It is empty if the rank is not a
-// member of the buffer's domain.
+// taskTensor returns the task.Tensor of a buffer at a rank. It is empty if the rank is not
+// a member of the buffer's domain.
 func taskTensor(buffer *scenario.Buffer, rank int, source any) task.Tensor {
 	t := task.Tensor{Name: buffer.Name, DType: buffer.DType, Shape: buffer.Shape, Window: buffer.Window >= 0, Source: source}
 	if !buffer.On(rank) {
@@ -76,9 +76,9 @@ func (o *Options) taskOptions(pl *scenario.Plan) task.Options {
 	return task.Options{Name: cmp.Or(pl.Orchestration, pl.Kernel), Runtime: o.Runtime, Config: o.Tasks, Devices: pl.Devices, Signals: cmp.Or(pl.Windows[0].Signals, -1)}
 }
 
-// checkTasks refuses programs that do not fit in the runtime, before anything runs. It checks
-// the first and the last round. cores is the number of compute cores of a rank, unless the
-// configuration gives one; 0 is task.DefaultCores.
+// checkTasks refuses programs that do not fit in the runtime, before anything runs. It
+// checks the first and the last round. cores is the number of compute cores of a rank,
+// unless the configuration gives one; 0 is task.DefaultCores.
 func (j *job) checkTasks(ctx context.Context, cores int) error {
 	o := j.taskOptions(j.plan)
 	if o.Config.Control.ComputeCores == 0 {

@@ -15,8 +15,8 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// registerTasks adds a scenario with tasks and no kernel. The tasks must leave the buffer out
-// unchanged.
+// registerTasks adds a scenario with tasks and no kernel. The tasks must leave the buffer
+// out unchanged.
 func registerTasks(name, args string, orchestrate any) {
 	scenario.RegisterTasks(name, orchestrate)
 	scenario.Register(name, []byte(`summary: "a probe"
@@ -79,8 +79,8 @@ func init() {
 // startedKernels counts the kernels of probe_grows that have started in this process.
 var startedKernels atomic.Int64
 
-// lastBuilt is the time at which the orchestration of rank 1 of probe_late last ended in this
-// process.
+// lastBuilt is the time at which the orchestration of rank 1 of probe_late last ended in
+// this process.
 var lastBuilt time.Time
 
 // TestCheckLastRound checks that tasks that do not fit in the runtime in the last round are
@@ -103,8 +103,8 @@ func TestCheckLastRound(t *testing.T) {
 	}
 }
 
-// TestCores checks that tasks are refused by the number of compute cores of a simulated rank:
-// that of the configuration, or else the PEs of its SIP.
+// TestCores checks that tasks are refused by the number of compute cores of a simulated
+// rank: that of the configuration, or else the PEs of its SIP.
 func TestCores(t *testing.T) {
 	for _, tt := range []struct {
 		preset string
@@ -122,8 +122,8 @@ func TestCores(t *testing.T) {
 	}
 }
 
-// TestMiddleRound checks the error of an argument that cannot be computed in a round that is
-// not tried before the run.
+// TestMiddleRound checks the error of an argument that cannot be computed in a round that
+// is not tried before the run.
 func TestMiddleRound(t *testing.T) {
 	for _, backend := range runner.Backends {
 		o := runner.Options{Scenario: "probe_middle", Backend: backend, Runtime: task.AICPUBuildGraph}
@@ -135,8 +135,8 @@ func TestMiddleRound(t *testing.T) {
 	}
 }
 
-// TestPollingTask checks that a task that polls a signal in a loop does not block the task of
-// its rank that the peer needs.
+// TestPollingTask checks that a task that polls a signal in a loop does not block the task
+// of its rank that the peer needs.
 func TestPollingTask(t *testing.T) {
 	for _, backend := range []string{runner.InProc, runner.SHM} {
 		for _, name := range task.Runtimes {

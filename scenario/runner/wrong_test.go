@@ -86,8 +86,8 @@ func init() {
 // stagedAgain is closed when rank 0 has its inputs of round 1.
 var stagedAgain chan struct{}
 
-// copyWithoutBarrier copies x of the other rank and ends without waiting until the other rank
-// has copied too. Rank 1 copies after rank 0 has written the inputs of round 1.
+// copyWithoutBarrier copies x of the other rank and ends without waiting until the other
+// rank has copied too. Rank 1 copies after rank 0 has written the inputs of round 1.
 func copyWithoutBarrier(t *tl.PE, x, out, _ tl.Ptr) {
 	t.Notify(1-t.Rank(), 0, tl.Set, 1)
 	t.WaitSignal(0, tl.EQ, 1)
@@ -120,8 +120,8 @@ func TestWrongGolden(t *testing.T) {
 	}
 }
 
-// TestMissingBarrier checks that several rounds reveal a kernel that ends while another rank
-// still reads its window.
+// TestMissingBarrier checks that several rounds reveal a kernel that ends while another
+// rank still reads its window.
 func TestMissingBarrier(t *testing.T) {
 	stagedAgain = make(chan struct{})
 	o := runner.Options{Scenario: "probe_hasty", Backend: runner.InProc}
