@@ -19,7 +19,7 @@ type number struct {
 	f        float64 // finite
 }
 
-func whole(n int) number { return number{n: int64(n)} }
+func wholeNumber(n int) number { return number{n: int64(n)} }
 
 func (x number) float() float64 {
 	if x.fraction {

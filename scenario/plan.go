@@ -138,7 +138,7 @@ func (s *Scenario) plan(c Choice, p *problems) *Plan {
 		return nil
 	}
 	pl.values = make([]number, len(s.names))
-	pl.values[slotRanks], pl.values[slotRoot] = whole(pl.Ranks), whole(pl.Root)
+	pl.values[slotRanks], pl.values[slotRoot] = wholeNumber(pl.Ranks), wholeNumber(pl.Root)
 	for i, name := range s.paramNames() {
 		pl.values[slotParams+i] = pl.params[name].number
 	}
@@ -222,7 +222,7 @@ func (pl *Plan) errorInExpr(x *expr, err error) error {
 // valuesAt returns the values of the names at a rank in a round.
 func (pl *Plan) valuesAt(rank, round int) []number {
 	v := slices.Clone(pl.values)
-	v[slotRank], v[slotRound], v[slotDevice] = whole(rank), whole(round), whole(pl.Devices[rank])
+	v[slotRank], v[slotRound], v[slotDevice] = wholeNumber(rank), wholeNumber(round), wholeNumber(pl.Devices[rank])
 	return v
 }
 

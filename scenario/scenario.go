@@ -260,13 +260,13 @@ func scalars() config.Scalars {
 	return s
 }
 
-// defineNumber adds the syntax of numbers x with 0 <= x < limit. In errors, which
-// describes this range.
-func defineNumber[T ~float64](s config.Scalars, which, example string, limit float64) {
+// defineNumber adds the syntax of numbers x with 0 <= x < limit. rangeText describes this
+// range in errors.
+func defineNumber[T ~float64](s config.Scalars, rangeText, example string, limit float64) {
 	config.Define(s, "a number such as "+example, func(text string) (T, error) {
 		f, err := strconv.ParseFloat(text, 64)
 		if err != nil || !(f >= 0 && f < limit) {
-			return 0, fmt.Errorf("expected a number %s such as %s, got %.60q", which, example, text)
+			return 0, fmt.Errorf("expected a number %s such as %s, got %.60q", rangeText, example, text)
 		}
 		return T(f), nil
 	}, func(x T) string { return fmt.Sprint(float64(x)) })

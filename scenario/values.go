@@ -89,7 +89,7 @@ func (pl *Plan) evaluate(x *expr, b *Buffer, rank, round int, out []byte, from, 
 		if i%cancelInterval == 0 && pl.ctx.Err() != nil {
 			return context.Cause(pl.ctx)
 		}
-		values[slotI] = whole(i)
+		values[slotI] = wholeNumber(i)
 		v, err := x.root.eval(values)
 		if err == nil {
 			err = store(b.DType, out, i-from, v)
@@ -149,9 +149,9 @@ func (pl *Plan) checkValues(p *problems) {
 	}
 }
 
-// tryValues computes both ends of a buffer at every rank that has it, in the first and the
-// last round, up to the first mistake. It calls a Go function at one rank in one round
-// only.
+// tryValues computes the first and the last triedElements elements of a buffer, up to the
+// first mistake, at every rank that has the buffer, in the first and the last round. It
+// calls a Go function at one rank in one round only.
 func (pl *Plan) tryValues(p *problems, s source, b *Buffer, on func(rank int) bool) {
 	if !s.exists() {
 		return

@@ -172,8 +172,8 @@ func TestCPUs(t *testing.T) {
 	}
 }
 
-// TestRefused checks the errors for options with which Run starts nothing.
-func TestRefused(t *testing.T) {
+// TestRefusedOptions checks the errors for options with which Run starts nothing.
+func TestRefusedOptions(t *testing.T) {
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	tests := []struct {

@@ -44,7 +44,7 @@ type supervisor struct {
 	out            *output
 	arrivalTimeout time.Duration // the time to wait for one more rank to arrive
 	events         chan event
-	ranks          []watched
+	ranks          []rankState
 	unfinished     int // the number of ranks that have not ended
 	succeeded      int // the number of ranks whose job succeeded
 	failures       []failure
@@ -55,8 +55,8 @@ type supervisor struct {
 	overdue        <-chan time.Time // fires when ranks that were asked to stop must be killed
 }
 
-// watched is the supervisor's state of a rank.
-type watched struct {
+// rankState is the supervisor's state of a rank.
+type rankState struct {
 	rankControl        // nil if the rank could not be started
 	phase       string // "start: " or "open: " for errors before the job begins, then ""
 	arrived     bool
@@ -69,14 +69,14 @@ type watched struct {
 
 func newSupervisor(o Options, out *output) *supervisor {
 	return &supervisor{
-		out: out, arrivalTimeout: max(o.Timeout, startTimeout), ranks: make([]watched, o.Ranks), events: make(chan event, eventsPerRank*o.Ranks),
+		out: out, arrivalTimeout: max(o.Timeout, startTimeout), ranks: make([]rankState, o.Ranks), events: make(chan event, eventsPerRank*o.Ranks),
 		oomKills: host.OOMKills(),
 	}
 }
 
 // add adds a rank to the run. r is nil if the rank could not be started.
 func (s *supervisor) add(rank int, r rankControl) {
-	s.ranks[rank] = watched{rankControl: r, phase: "start: "}
+	s.ranks[rank] = rankState{rankControl: r, phase: "start: "}
 	s.unfinished++
 }
 

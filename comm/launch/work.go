@@ -43,20 +43,20 @@ type environment struct {
 }
 
 // runJob opens the communicator, runs the job of a rank and closes the communicator.
-func (o order) runJob(ctx context.Context, d environment) outcome {
+func (o order) runJob(ctx context.Context, env environment) outcome {
 	job, err := findJob(o.Job)
 	if err != nil {
 		return outcome{err: err}
 	}
 	// No timeout yet: the launcher checks that all ranks start, which may take longer than
 	// an operation.
-	c, err := comm.Open(ctx, o.Rank, o.Ranks, d.rendezvous, comm.Options{Backend: d.backend})
+	c, err := comm.Open(ctx, o.Rank, o.Ranks, env.rendezvous, comm.Options{Backend: env.backend})
 	if err != nil {
 		return outcome{err: err, blame: blameFor(ctx, err)}
 	}
 	c.SetTimeout(o.Timeout)
-	d.opened()
-	result, err := o.callJob(ctx, job, c, d)
+	env.opened()
+	result, err := o.callJob(ctx, job, c, env)
 	if err != nil {
 		// A job may return an error that does not wrap the cause. The error that poisoned
 		// the communicator is therefore considered, too.
@@ -72,7 +72,7 @@ func (o order) runJob(ctx context.Context, d environment) outcome {
 }
 
 // callJob runs the job in a new goroutine, so that panics and runtime.Goexit are noticed.
-func (o order) callJob(ctx context.Context, job Job, c *comm.Comm, d environment) (result []byte, err error) {
+func (o order) callJob(ctx context.Context, job Job, c *comm.Comm, env environment) (result []byte, err error) {
 	err = errors.New("it ended its goroutine instead of returning")
 	done := make(chan struct{})
 	go func() {
@@ -80,11 +80,11 @@ func (o order) callJob(ctx context.Context, job Job, c *comm.Comm, d environment
 		defer func() {
 			if p := recover(); p != nil {
 				err = fmt.Errorf("panic: %v", p)
-				fmt.Fprintf(d.stack, "%v\n\n%s", err, debug.Stack()) // if this fails, err is still returned
+				fmt.Fprintf(env.stack, "%v\n\n%s", err, debug.Stack()) // if this fails, err is still returned
 			}
 		}()
 		if o.CPU >= 0 {
-			if failed := d.bind(o.CPU); failed != nil {
+			if failed := env.bind(o.CPU); failed != nil {
 				err = fmt.Errorf("bind to CPU %d: %w: name a CPU that this process may use", o.CPU, failed)
 				return
 			}

@@ -45,8 +45,8 @@ func TestULPs(t *testing.T) {
 	}
 }
 
-// encoded returns the bytes of values in a dtype.
-func encoded(d numeric.DType, values ...float64) []byte {
+// encode returns the bytes of values in a dtype.
+func encode(d numeric.DType, values ...float64) []byte {
 	b := make([]byte, len(values)*d.Size())
 	for i, v := range values {
 		numeric.Set(d, b, i, v)
@@ -58,7 +58,7 @@ func TestCompare(t *testing.T) {
 	out := &scenario.Output{Buffer: &scenario.Buffer{Name: "out", DType: numeric.F32, Shape: []int{2, 4}}}
 	near := *out
 	near.Relative = 0.25
-	want := encoded(numeric.F32, 0, 1, 2, 3, 4, 5, 6, 7)
+	want := encode(numeric.F32, 0, 1, 2, 3, 4, 5, 6, 7)
 	for _, tt := range []struct {
 		what string
 		out  *scenario.Output
@@ -66,14 +66,14 @@ func TestCompare(t *testing.T) {
 		want Report
 	}{
 		{"all right", out, want, Report{Compared: 8}},
-		{"-0", out, encoded(numeric.F32, math.Copysign(0, -1), 1, 2, 3, 4, 5, 6, 7), Report{Compared: 8}},
-		{"three spans", out, encoded(numeric.F32, 1, 1, 4, 3.5, 4, 5, 6, 8), Report{Compared: 8, Wrong: 4, Spans: 3, Mismatches: []Mismatch{
+		{"-0", out, encode(numeric.F32, math.Copysign(0, -1), 1, 2, 3, 4, 5, 6, 7), Report{Compared: 8}},
+		{"three spans", out, encode(numeric.F32, 1, 1, 4, 3.5, 4, 5, 6, 8), Report{Compared: 8, Wrong: 4, Spans: 3, Mismatches: []Mismatch{
 			{Rank: 3, Round: 2, Buffer: "out", First: 0, Last: 0, Worst: 0, Got: "1", Want: "0", ULP: 0x3f800000},
 			{Rank: 3, Round: 2, Buffer: "out", First: 2, Last: 3, Worst: 2, Got: "4", Want: "2", ULP: 1 << 23},
 			{Rank: 3, Round: 2, Buffer: "out", First: 7, Last: 7, Worst: 7, Got: "8", Want: "7", ULP: 1 << 21},
 		}}},
-		{"near enough", &near, encoded(numeric.F32, 0, 1.25, 1.5, 3, 4, 5, 6, 8), Report{Compared: 8}},
-		{"not near enough", &near, encoded(numeric.F32, 0, 1.25, 2.75, 3, 4, 5, 6, math.NaN()), Report{Compared: 8, Wrong: 2, Spans: 2, Mismatches: []Mismatch{
+		{"near enough", &near, encode(numeric.F32, 0, 1.25, 1.5, 3, 4, 5, 6, 8), Report{Compared: 8}},
+		{"not near enough", &near, encode(numeric.F32, 0, 1.25, 2.75, 3, 4, 5, 6, math.NaN()), Report{Compared: 8, Wrong: 2, Spans: 2, Mismatches: []Mismatch{
 			{Rank: 3, Round: 2, Buffer: "out", First: 2, Last: 2, Worst: 2, Got: "2.75", Want: "2", ULP: 3 << 20},
 			{Rank: 3, Round: 2, Buffer: "out", First: 7, Last: 7, Worst: 7, Got: "NaN", Want: "7", ULP: math.MaxUint64},
 		}}},
@@ -143,7 +143,7 @@ func TestWithinTolerance(t *testing.T) {
 		{numeric.F64, 0, 0, math.Copysign(0, -1), 0, true},
 	} {
 		o := &scenario.Output{Buffer: &scenario.Buffer{DType: tt.d}, Relative: tt.relative, Absolute: tt.absolute}
-		if got := withinTolerance(o, encoded(tt.d, tt.got), encoded(tt.d, tt.want), 0); got != tt.ok {
+		if got := withinTolerance(o, encode(tt.d, tt.got), encode(tt.d, tt.want), 0); got != tt.ok {
 			t.Errorf("%v: %v for %v with absolute %v and relative %v: got %v, want %v", tt.d, tt.got, tt.want, tt.absolute, tt.relative, got, tt.ok)
 		}
 	}

@@ -136,7 +136,8 @@ func TestInputErrors(t *testing.T) {
 
 func choose(ranks int) scenario.Choice { return scenario.Choice{Ranks: ranks} }
 
-// TestSystems runs on some of the devices of scalable presets and of a fixed one.
+// TestSystems runs on some of the devices of presets with a variable and with a fixed
+// number of SIPs.
 func TestSystems(t *testing.T) {
 	for _, tt := range []struct{ preset, devices, system string }{
 		{"", "", "preset default, --set system.sips.count=3"},
