@@ -16,31 +16,31 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// argument is one of a function's, as the file says it. It has an expression or a value, or
-// neither if it has mistakes.
+// argument is an argument of a function as the file writes it. It has an expression or a
+// value, or neither if it has mistakes.
 type argument struct {
 	path, text string
 	expr       *expr
 	value      func(pl *Plan, rank int, ctx comm.Context) any
 }
 
-// contextArg is the argument that is a comm.Context.
+// contextArg is the name of the argument that passes the comm.Context.
 const contextArg = "deviceCtx"
 
 func (s *Scenario) compileArg(p *problems, path, text string) argument {
 	a := argument{path: path, text: text}
-	buffer := s.buffer(text)
+	buffer := s.bufferIndex(text)
 	name, isDomain := strings.CutPrefix(text, "domain:")
 	matrix, isMatrix := strings.CutPrefix(text, "matrix:")
 	param, isParam := s.Params[text]
 	switch {
-	case p.known(path):
+	case p.hasMistake(path):
 	case isDomain && !slices.Contains(s.domains, name):
-		p.put(p.doc.ErrorIn(path, text, len(text)-len(name), "unknown domain %.60q; domains: %s%s", name, list(s.domains), config.DidYouMean(name, s.domains)))
+		p.add(p.doc.ErrorIn(path, text, len(text)-len(name), "unknown domain %.60q; domains: %s%s", name, joinNames(s.domains), config.DidYouMean(name, s.domains)))
 	case isDomain:
-		a.value = func(pl *Plan, rank int, _ comm.Context) any { return pl.domain(name).at(rank) }
+		a.value = func(pl *Plan, rank int, _ comm.Context) any { return pl.domain(name).forRank(rank) }
 	case isMatrix && !slices.Contains(s.file.Matrix, matrix):
-		p.put(p.doc.ErrorIn(path, text, len(text)-len(matrix), "unknown matrix %.60q; signal_matrices: %s%s", matrix, list(s.file.Matrix), config.DidYouMean(matrix, s.file.Matrix)))
+		p.add(p.doc.ErrorIn(path, text, len(text)-len(matrix), "unknown matrix %.60q; signal_matrices: %s%s", matrix, joinNames(s.file.Matrix), config.DidYouMean(matrix, s.file.Matrix)))
 	case isMatrix:
 		i := slices.Index(s.file.Matrix, matrix)
 		a.value = func(pl *Plan, _ int, _ comm.Context) any { return pl.Windows[0].Matrices[i] }
@@ -51,24 +51,25 @@ func (s *Scenario) compileArg(p *problems, path, text string) argument {
 	case text == contextArg:
 		a.value = func(_ *Plan, _ int, ctx comm.Context) any { return ctx }
 	case isName(text) && !slices.Contains(s.names, text):
-		if p.unread {
-			break // one of those, for all we know
+		if p.paramsUnread {
+			break // it may be a parameter whose name could not be read
 		}
 		known := append(append(s.bufferNames(), contextArg), s.names[slotRank:]...)
-		p.at(path, "unknown argument %.60q: write a buffer, an expression, domain:NAME, matrix:NAME or %s; known here: %s%s", text, contextArg, strings.Join(known, ", "), config.DidYouMean(text, known))
+		p.addAt(path, "unknown argument %.60q: write a buffer, an expression, domain:NAME, matrix:NAME or %s; known here: %s%s", text, contextArg, strings.Join(known, ", "), config.DidYouMean(text, known))
 	default:
-		a.expr = p.expr(path, exprText(text), s.scope(slotI))
+		a.expr = p.parseExpr(path, exprText(text), s.scope(slotI))
 	}
 	return a
 }
 
-// checkArg checks an argument at every rank, in the first and the last round.
+// checkArg checks that the function accepts an argument at every rank, in the first and
+// the last round.
 func (pl *Plan) checkArg(p *problems, k *callKind, name string, a argument, want reflect.Type) {
 	for _, round := range pl.SomeRounds() {
 		for rank := range pl.Ranks {
-			v, err := pl.arg(a, rank, round, comm.Context{})
+			v, err := pl.argValue(a, rank, round, comm.Context{})
 			if err != nil {
-				p.in(a.expr, err)
+				p.addInExpr(a.expr, err)
 				return
 			}
 			if v != nil && !k.accepts(want, v) {
@@ -79,14 +80,14 @@ func (pl *Plan) checkArg(p *problems, k *callKind, name string, a argument, want
 				case int, float64, string:
 					what = fmt.Sprintf("the %T %v", v, v)
 				}
-				p.at(a.path, "the %s %s wants %s here, and %s is %s", k.what, name, article(want.String()), a.text, what)
+				p.addAt(a.path, "the %s %s wants %s here, and %s is %s", k.what, name, article(want.String()), a.text, what)
 				return
 			}
 		}
 	}
 }
 
-// article returns a noun as a sentence has it: an int, a tl.Ptr.
+// article puts a or an before a noun: an int, a tl.Ptr.
 func article(noun string) string {
 	if strings.IndexByte("aeiou", noun[0]) >= 0 {
 		return "an " + noun
@@ -94,20 +95,20 @@ func article(noun string) string {
 	return "a " + noun
 }
 
-// arg returns the value of an argument: a *Buffer, an int, a float64, a string, a Domain, a Matrix
-// or a comm.Context; nil of one with mistakes.
-func (pl *Plan) arg(a argument, rank, round int, ctx comm.Context) (any, error) {
+// argValue returns the value of an argument: a *Buffer, an int, a float64, a string, a
+// Domain, a Matrix or a comm.Context. It returns nil for an argument with mistakes.
+func (pl *Plan) argValue(a argument, rank, round int, ctx comm.Context) (any, error) {
 	switch {
 	case a.value != nil:
 		return a.value(pl, rank, ctx), nil
 	case a.expr != nil:
-		x, err := a.expr.root.eval(pl.at(rank, round))
+		x, err := a.expr.root.eval(pl.valuesAt(rank, round))
 		return x.value(), err
 	}
 	return nil, nil
 }
 
-// accepts reports whether a parameter takes a value, unchanged.
+// accepts reports whether a parameter of type want can hold the value unchanged.
 func (k *callKind) accepts(want reflect.Type, value any) bool {
 	zero := reflect.Zero(want)
 	switch v := value.(type) {
@@ -127,13 +128,13 @@ func (k *callKind) accepts(want reflect.Type, value any) bool {
 	return reflect.TypeOf(value).AssignableTo(want)
 }
 
-// callKind is a kind of function that files name and give arguments: kernels, which run
-// on every rank, and orchestrations, which make the program of tasks of a rank.
+// callKind is a kind of function that scenario files call: kernels, which run on every
+// rank, or orchestrations, which submit the tasks of a rank.
 type callKind struct {
-	key    string       // in files
-	what   string       // in messages
-	first  reflect.Type // the parameter before those that the file gives
-	buffer reflect.Type // the parameter that is a buffer
+	key    string       // the key in files
+	what   string       // the name in messages
+	first  reflect.Type // the type of the first parameter, which files do not pass
+	buffer reflect.Type // the type of parameters that take a buffer
 	funcs  map[string]any
 }
 
@@ -142,18 +143,20 @@ var (
 	orchestrations = callKind{"tasks", "orchestration", reflect.TypeFor[*task.Builder](), reflect.TypeFor[*task.Tensor](), map[string]any{}}
 )
 
+// register adds a function. It panics unless the function has the first parameter of its
+// kind and no results.
 func (k *callKind) register(name string, f any) {
 	t := reflect.TypeOf(f)
 	if t == nil || t.Kind() != reflect.Func || t.NumIn() == 0 || t.In(0) != k.first || t.NumOut() > 0 || t.IsVariadic() {
 		panic(fmt.Sprintf("scenario: %s is a %T: %s is a func(%v, ...) without results", name, f, article(k.what), k.first))
 	}
-	add(k.what, k.funcs, name, f)
+	addNamed(k.what, k.funcs, name, f)
 }
 
-// call is such a function with its arguments, as the file says it.
+// call is a function with its arguments, as the file writes them.
 type call struct {
 	*callKind
-	text *callText // nil if the file has none
+	text *callText // nil if the file has no such call
 	args []argument
 }
 
@@ -168,14 +171,14 @@ func (s *Scenario) compileCall(p *problems, k *callKind, text *callText) call {
 	return c
 }
 
-// paramInName is a parameter in the name of a function.
+// paramInName matches a parameter in the name of a function.
 var paramInName = regexp.MustCompile(`\$\w*`)
 
-// settle finds the function of a call, and checks that it takes the arguments. There is
-// none if the file has none, or if it has mistakes.
-func (pl *Plan) settle(p *problems, c *call) (name string, f any) {
+// resolveCall finds the function of a call and checks that it accepts the arguments. It
+// returns nil if the file has no such call, or if the call has mistakes.
+func (pl *Plan) resolveCall(p *problems, c *call) (name string, f any) {
 	s, at := pl.scenario, c.key+".name"
-	if c.text == nil || p.known(at) || p.known(c.key) {
+	if c.text == nil || p.hasMistake(at) || p.hasMistake(c.key) {
 		return "", nil
 	}
 	params := s.paramNames()
@@ -191,8 +194,8 @@ func (pl *Plan) settle(p *problems, c *call) (name string, f any) {
 		return word
 	})
 	if missing != "" {
-		if !p.unread {
-			p.put(p.doc.ErrorIn(at, c.text.Name, strings.Index(c.text.Name, missing), "no parameter %s: params has %s%s", missing[1:], list(s.paramNames()), config.DidYouMean(missing[1:], s.paramNames())))
+		if !p.paramsUnread {
+			p.add(p.doc.ErrorIn(at, c.text.Name, strings.Index(c.text.Name, missing), "no parameter %s: params has %s%s", missing[1:], joinNames(s.paramNames()), config.DidYouMean(missing[1:], s.paramNames())))
 		}
 		return "", nil
 	}
@@ -201,12 +204,12 @@ func (pl *Plan) settle(p *problems, c *call) (name string, f any) {
 		name = current
 	}
 	if f = c.funcs[name]; f == nil {
-		p.at(at, "unknown %s %.60q; registered: %s%s", c.what, name, list(known), config.DidYouMean(name, known))
+		p.addAt(at, "unknown %s %.60q; registered: %s%s", c.what, name, joinNames(known), config.DidYouMean(name, known))
 		return "", nil
 	}
 	t := reflect.TypeOf(f)
-	if n := t.NumIn() - 1; n != len(c.args) && !p.known(c.key+".args") {
-		p.at(c.key+".args", "%d arguments for the %s %s, which is a %v: give it %d after the %s", len(c.args), c.what, name, t, n, c.first.Elem().Name())
+	if n := t.NumIn() - 1; n != len(c.args) && !p.hasMistake(c.key+".args") {
+		p.addAt(c.key+".args", "%d arguments for the %s %s, which is a %v: give it %d after the %s", len(c.args), c.what, name, t, n, c.first.Elem().Name())
 		return "", nil
 	}
 	for i, a := range c.args {

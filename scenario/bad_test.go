@@ -14,16 +14,16 @@ import (
 	"github.com/kernbench/kernbench/internal/config"
 )
 
-var placed = regexp.MustCompile(`^bad\.yaml:[1-9][0-9]*:[1-9][0-9]*: `)
+var withPosition = regexp.MustCompile(`^bad\.yaml:[1-9][0-9]*:[1-9][0-9]*: `)
 
-// TestBad is what authors of scenarios see of their mistakes: one file, and changes to
-// it, each with all that is then said. The commands are file, which says the file;
-// edit, whose first lines are replaced by those after =>; and choose, which changes
-// nothing. Arguments are what a run wants otherwise than the file says.
+// TestBad compares the errors for mistakes in a scenario with testdata/bad.txt. The command
+// file gives a file. The command edit replaces, in this file, the lines before => by the
+// lines after it. The command choose leaves the file unchanged. The arguments of a command
+// are the choice of the run.
 func TestBad(t *testing.T) {
 	base, edits := "", 0
 	datadriven.RunTest(t, "testdata/bad.txt", func(t *testing.T, d *datadriven.TestData) string {
-		text, c := base, choice(t, d)
+		text, c := base, parseChoice(t, d)
 		switch d.Cmd {
 		case "file":
 			base = d.Input + "\n"
@@ -44,8 +44,8 @@ func TestBad(t *testing.T) {
 			d.Fatalf(t, "%v: not config.Errors", err)
 		}
 		for _, e := range errs {
-			if d.Cmd == "edit" && !placed.MatchString(e.Error()) {
-				t.Errorf("%s: not placed as file:line:column: %v", d.Pos, e)
+			if d.Cmd == "edit" && !withPosition.MatchString(e.Error()) {
+				t.Errorf("%s: no position file:line:column: %v", d.Pos, e)
 			}
 		}
 		return err.Error()
@@ -55,7 +55,7 @@ func TestBad(t *testing.T) {
 	}
 }
 
-// refusal is why a text is no scenario, or cannot be run so.
+// refusal returns the error of parsing a scenario and planning it with a choice.
 func refusal(text string, c Choice) error {
 	s, err := Parse("bad.yaml", []byte(text))
 	if err == nil {
@@ -64,7 +64,8 @@ func refusal(text string, c Choice) error {
 	return err
 }
 
-func choice(t *testing.T, d *datadriven.TestData) (c Choice) {
+// parseChoice converts the arguments of a command to a choice.
+func parseChoice(t *testing.T, d *datadriven.TestData) (c Choice) {
 	for _, a := range d.CmdArgs {
 		value := strings.Join(a.Vals, ",")
 		n, err := strconv.Atoi(value)
@@ -87,7 +88,7 @@ func choice(t *testing.T, d *datadriven.TestData) (c Choice) {
 	return c
 }
 
-// TestAllAtOnce: a file with many mistakes is told of all of them.
+// TestAllAtOnce checks that the error for a file with many mistakes lists all of them.
 func TestAllAtOnce(t *testing.T) {
 	text := strings.NewReplacer(
 		"nranks: 4", "nranks: 65",
@@ -102,7 +103,7 @@ func TestAllAtOnce(t *testing.T) {
 	}
 }
 
-// TestUnreadable: what is no YAML is refused too.
+// TestUnreadable checks the errors for files that are empty, malformed or too large.
 func TestUnreadable(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                 "bad.yaml:1:1: the file is empty: write keys and values",

@@ -12,32 +12,35 @@ import (
 	"github.com/kernbench/kernbench/internal/lists"
 )
 
-// Choice is what a run wants otherwise than the file says. The zero value is nothing.
+// Choice holds the settings of a run that replace those of the file. The zero value
+// replaces nothing.
 type Choice struct {
-	Ranks   int               `json:"nranks" yaml:"nranks" range:"1..64"`                 // 0 is one for each of Devices, else the file's
-	Root    *int              `json:"root,omitempty" yaml:"root,omitempty" range:"0..63"` // nil is the file's
-	Rounds  int               `json:"rounds" yaml:"rounds" range:"1..10000000"`           // 0 is one
-	Devices string            `json:"devices,omitempty" yaml:"devices,omitempty"`         // such as 0-3 or 0,2,5; "" is the file's
-	Bind    bool              `json:"bind,omitempty" yaml:"bind,omitempty"`               // Devices were named, see Plan.Bind: for choices read from a file, which always has Devices
-	Params  map[string]string `json:"params,omitempty" yaml:"params,omitempty"`           // values, by name
-	Trusted bool              `json:"-"`                                                  // values are not tried: this plan was made before
-	// Mistake returns the error of a mistake in the value of a key, for choices that were read
-	// from a file. Errors of other choices name the flags of kernbench comm.
+	Ranks   int               `json:"nranks" yaml:"nranks" range:"1..64"`                 // 0: the number of Devices, or else the file's
+	Root    *int              `json:"root,omitempty" yaml:"root,omitempty" range:"0..63"` // nil: the file's
+	Rounds  int               `json:"rounds" yaml:"rounds" range:"1..10000000"`           // 0: one round
+	Devices string            `json:"devices,omitempty" yaml:"devices,omitempty"`         // such as 0-3 or 0,2,5; "": the file's
+	Bind    bool              `json:"bind,omitempty" yaml:"bind,omitempty"`               // the user named the devices, see Plan.Bind; only for choices read from a file, which always has Devices
+	Params  map[string]string `json:"params,omitempty" yaml:"params,omitempty"`           // the values of parameters by name
+	Trusted bool              `json:"-"`                                                  // do not try to compute values: the same plan was checked before
+	// Mistake returns the error for a wrong value of a key. It is set for choices that were
+	// read from a file. If Mistake is nil, errors name the flags of kernbench comm.
 	Mistake func(key, text string) error `json:"-"`
 }
 
-// chooseRanks settles the number of ranks, and reports whether there is one.
+// chooseRanks sets the number of ranks and reports whether the number is valid.
 func (pl *Plan) chooseRanks(c Choice, p *problems) (ok bool) {
 	s := pl.scenario
-	wrong := func(format string, args ...any) { p.at("nranks", format, args...) }
+	wrong := func(format string, args ...any) { p.addAt("nranks", format, args...) }
 	text := fmt.Sprintf("%d: ", s.Ranks)
 	pl.Ranks = s.Ranks
 	switch {
 	case c.Ranks != 0:
 		pl.Ranks, text = c.Ranks, fmt.Sprintf("%d: ", c.Ranks)
-		wrong = func(format string, args ...any) { p.chosen(c, "nranks", "--nranks", fmt.Sprintf(format, args...)) }
+		wrong = func(format string, args ...any) { p.addInChoice(c, "nranks", "--nranks", fmt.Sprintf(format, args...)) }
 	case c.Devices != "":
-		wrong = func(format string, args ...any) { p.chosen(c, "devices", "--devices", fmt.Sprintf(format, args...)) }
+		wrong = func(format string, args ...any) {
+			p.addInChoice(c, "devices", "--devices", fmt.Sprintf(format, args...))
+		}
 		devices, err := ParseDevices(c.Devices)
 		if err != nil {
 			wrong("%s: %v", c.Devices, err)
@@ -64,16 +67,16 @@ func (pl *Plan) chooseRoot(c Choice, p *problems) {
 	s := pl.scenario
 	switch {
 	case c.Root != nil && !s.rooted:
-		p.chosen(c, "root", "--root", fmt.Sprintf("%d: the scenario has no root: delete it", *c.Root))
+		p.addInChoice(c, "root", "--root", fmt.Sprintf("%d: the scenario has no root: delete it", *c.Root))
 	case c.Root != nil:
 		pl.Root = *c.Root
 		if pl.Root < 0 || pl.Root >= pl.Ranks {
-			p.chosen(c, "root", "--root", fmt.Sprintf("%d: the ranks are 0 to %d", pl.Root, pl.Ranks-1))
+			p.addInChoice(c, "root", "--root", fmt.Sprintf("%d: the ranks are 0 to %d", pl.Root, pl.Ranks-1))
 		}
 	case s.file.Root != nil:
 		pl.Root = *s.file.Root
 		if pl.Root >= pl.Ranks {
-			p.at("root", "rank %d does not exist: with nranks %d the ranks are 0 to %d", pl.Root, pl.Ranks, pl.Ranks-1)
+			p.addAt("root", "rank %d does not exist: with nranks %d the ranks are 0 to %d", pl.Root, pl.Ranks, pl.Ranks-1)
 		}
 	}
 }
@@ -83,13 +86,13 @@ func (pl *Plan) chooseParams(c Choice, p *problems) {
 	for _, name := range s.paramNames() {
 		value, err := s.Params[name].choose(c.Params[name])
 		if err != nil {
-			p.chosen(c, "params."+name, "--set "+name+"=", fmt.Sprintf("%s: %v", c.Params[name], err))
+			p.addInChoice(c, "params."+name, "--set "+name+"=", fmt.Sprintf("%s: %v", c.Params[name], err))
 		}
 		pl.params[name] = value
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Params)) {
 		if _, ok := s.Params[name]; !ok {
-			p.chosen(c, "params."+name, "--set", fmt.Sprintf("%s: no parameter of %s, which has %s%s", name, s.Source, list(s.paramNames()), config.DidYouMean(name, s.paramNames())))
+			p.addInChoice(c, "params."+name, "--set", fmt.Sprintf("%s: no parameter of %s, which has %s%s", name, s.Source, joinNames(s.paramNames()), config.DidYouMean(name, s.paramNames())))
 		}
 	}
 }
@@ -98,15 +101,15 @@ func (pl *Plan) chooseDevices(c Choice, p *problems) {
 	text, given := c.Devices, pl.scenario.file.Devices
 	pl.Bind = c.Bind || c.Mistake == nil && (text != "" || given != nil)
 	wrong := func(format string, args ...any) {
-		p.chosen(c, "devices", "--devices", fmt.Sprintf("%s: %s", text, fmt.Sprintf(format, args...)))
+		p.addInChoice(c, "devices", "--devices", fmt.Sprintf("%s: %s", text, fmt.Sprintf(format, args...)))
 	}
 	switch {
-	case text == "" && (given == nil || p.known("devices")):
+	case text == "" && (given == nil || p.hasMistake("devices")):
 		pl.Devices = lists.Count(0, pl.Ranks)
 		return
 	case text == "":
 		text = string(*given)
-		wrong = func(format string, args ...any) { p.at("devices", format, args...) }
+		wrong = func(format string, args ...any) { p.addAt("devices", format, args...) }
 	}
 	devices, err := ParseDevices(text)
 	switch {
@@ -120,7 +123,7 @@ func (pl *Plan) chooseDevices(c Choice, p *problems) {
 	pl.Devices = devices
 }
 
-// Params is the values of the parameters, as --set takes them.
+// Params returns the values of the parameters as --set accepts them.
 func (pl *Plan) Params() map[string]string {
 	all := map[string]string{}
 	for name, s := range pl.params {
@@ -129,7 +132,7 @@ func (pl *Plan) Params() map[string]string {
 	return all
 }
 
-// Choice is what makes the same plan of the same file.
+// Choice returns the choice that makes the same plan from the same file.
 func (pl *Plan) Choice() Choice {
 	c := Choice{Ranks: pl.Ranks, Rounds: pl.Rounds, Bind: pl.Bind, Params: pl.Params()}
 	if pl.scenario.rooted {
@@ -139,10 +142,10 @@ func (pl *Plan) Choice() Choice {
 	return c
 }
 
-// MaxDevices is how many devices there can be.
+// MaxDevices is the largest number of devices.
 const MaxDevices = 64
 
-// ParseDevices reads a list of devices such as 0-3 or 0,2,5, by rank.
+// ParseDevices parses a list such as 0-3 or 0,2,5. Entry r is the device of rank r.
 func ParseDevices(text string) ([]int, error) {
 	var list []int
 	for part := range strings.SplitSeq(text, ",") {
@@ -168,7 +171,8 @@ func ParseDevices(text string) ([]int, error) {
 	return list, nil
 }
 
-// parseDevice reads a number; one that is too large to be read is still too large.
+// parseDevice parses the number of a device. A number that overflows becomes the largest
+// one that fits, so that the caller reports an unknown device.
 func parseDevice(text string) (n int, ok bool) {
 	read, err := strconv.ParseUint(text, 10, 31)
 	return int(read), err == nil || errors.Is(err, strconv.ErrRange)

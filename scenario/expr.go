@@ -14,51 +14,51 @@ import (
 	"github.com/kernbench/kernbench/internal/config"
 )
 
-// expr is an expression that can be computed.
+// expr is a parsed expression.
 type expr struct {
-	path string // of the value in the file
+	path string // the path of the value in the file
 	text string
 	root term
-	uses []int // the names in it, as places in a scope
+	uses []int // the names in the expression, as indices into scope.names
 }
 
 // term is a part of an expression: a number, a name, or a function of other terms.
 type term struct {
-	at   int    // where it is in the text
-	op   string // "" of a number, "name", + - * / %, or a function
+	at   int    // offset in the text
+	op   string // "" for a number, "name", + - * / %, or a function
 	num  number
-	name int // place in the scope
+	name int // index into scope.names
 	args []term
 }
 
 // exprError is a mistake in an expression.
 type exprError struct {
-	at  int // where in the text
+	at  int // offset in the text
 	err error
 }
 
 func (e *exprError) Error() string { return e.err.Error() }
 
-// scope is the names that an expression may use, "" for those that it may not, and the
-// parameters among them.
+// scope holds the names that an expression may use and the parameters among them. The
+// names that it may not use are "".
 type scope struct {
 	names  []string
 	params map[string]Param
-	open   bool // the parameters could not be read: any other name may be one
+	open   bool // some parameters could not be read: an unknown name may be a parameter
 }
 
-// errUnread is a name that may be a parameter's.
-var errUnread = errors.New("the parameters could not be read")
+// errMaybeParam reports an unknown name that may be a parameter.
+var errMaybeParam = errors.New("the parameters could not be read")
 
 const (
-	maxText = 1000 // bytes of an expression
+	maxText = 1000 // largest length of an expression, in bytes
 	howTo   = "use numbers, names, + - * / %, parentheses, min, max, cdiv and floor"
 )
 
-// functions says how many arguments each takes; -1 is any number from one on.
+// functions maps each function to its number of arguments; -1 means one or more.
 var functions = map[string]int{"min": -1, "max": -1, "cdiv": 2, "floor": 1}
 
-// parseExpr reads an expression. The error is an *exprError, or errUnread.
+// parseExpr parses an expression. The error is an *exprError, or errMaybeParam.
 func parseExpr(path, text string, s scope) (*expr, error) {
 	if len(text) > maxText {
 		return nil, &exprError{0, fmt.Errorf("an expression of %d characters: use a registered function, func:NAME", len(text))}
@@ -83,6 +83,7 @@ func parseExpr(path, text string, s scope) (*expr, error) {
 	return x, nil
 }
 
+// compile converts a syntax tree to a term and records the names that it uses.
 func (x *expr) compile(e ast.Expr, s scope) (term, error) {
 	t := term{at: int(e.Pos()) - 1}
 	var args []ast.Expr
@@ -90,9 +91,9 @@ func (x *expr) compile(e ast.Expr, s scope) (term, error) {
 	case *ast.ParenExpr:
 		return x.compile(e.X, s)
 	case *ast.BasicLit:
-		return t, t.literal(e)
+		return t, t.parseNumber(e)
 	case *ast.Ident:
-		return t, x.variable(&t, e.Name, s)
+		return t, x.compileName(&t, e.Name, s)
 	case *ast.UnaryExpr:
 		if e.Op != token.SUB && e.Op != token.ADD {
 			return t, &exprError{t.at, fmt.Errorf("no operation %v: %s", e.Op, howTo)}
@@ -115,7 +116,7 @@ func (x *expr) compile(e ast.Expr, s scope) (term, error) {
 		case !known:
 			return t, &exprError{t.at, fmt.Errorf("no function %.60q: use min, max, cdiv or floor", name.Name)}
 		case n > 0 && len(e.Args) != n || len(e.Args) == 0 || e.Ellipsis.IsValid():
-			return t, &exprError{t.at, fmt.Errorf("%s has %d arguments: give it %s", name.Name, len(e.Args), many(n))}
+			return t, &exprError{t.at, fmt.Errorf("%s has %d arguments: give it %s", name.Name, len(e.Args), arity(n))}
 		}
 		t.op, args = name.Name, e.Args
 	default:
@@ -131,15 +132,16 @@ func (x *expr) compile(e ast.Expr, s scope) (term, error) {
 	return t, nil
 }
 
-func many(n int) string {
+// arity describes a number of arguments in a message.
+func arity(n int) string {
 	if n < 0 {
 		return "one or more"
 	}
 	return strconv.Itoa(n)
 }
 
-// literal reads a number.
-func (t *term) literal(e *ast.BasicLit) (err error) {
+// parseNumber sets the number of the term.
+func (t *term) parseNumber(e *ast.BasicLit) (err error) {
 	switch e.Kind {
 	case token.INT:
 		t.num.n, err = strconv.ParseInt(e.Value, 0, 64)
@@ -155,22 +157,24 @@ func (t *term) literal(e *ast.BasicLit) (err error) {
 	return nil
 }
 
-func (x *expr) variable(t *term, name string, s scope) error {
+// compileName sets the term to a name of the scope.
+func (x *expr) compileName(t *term, name string, s scope) error {
 	t.op, t.name = "name", slices.Index(s.names, name)
 	switch {
 	case s.params[name].Words != nil:
 		return &exprError{t.at, fmt.Errorf("%s is a word, not a number: use it as $%s in the name of the kernel", name, name)}
 	case t.name < 0 && s.open:
-		return errUnread
+		return errMaybeParam
 	case t.name < 0:
 		known := slices.DeleteFunc(slices.Clone(s.names), func(n string) bool { return n == "" })
-		return &exprError{t.at, fmt.Errorf("unknown name %.60q; known here: %s%s", name, list(known), config.DidYouMean(name, known))}
+		return &exprError{t.at, fmt.Errorf("unknown name %.60q; known here: %s%s", name, joinNames(known), config.DidYouMean(name, known))}
 	}
 	x.uses = append(x.uses, t.name)
 	return nil
 }
 
-// eval computes the term for the values of the names in its scope. The error is an *exprError.
+// eval computes the term from the values of the names in its scope. The error is an
+// *exprError.
 func (t *term) eval(values []number) (number, error) {
 	switch t.op {
 	case "":

@@ -9,12 +9,12 @@ import (
 	"pgregory.net/rapid"
 )
 
-// names is a scope for tests; n is 7, half is 0.5, mode is a word.
+// names is a scope for tests: n is 7, half is 0.5, zero is 0, mode is a word.
 var names = scope{names: []string{"n", "half", "zero", "mode"}, params: map[string]Param{"mode": {Words: []string{"plain"}}}}
 
 var values = []number{{n: 7}, {fraction: true, f: 0.5}, {}, {}}
 
-// compute is the value of a text, and where its mistake is.
+// compute evaluates an expression. It returns the value, or the error and its offset.
 func compute(text string) (string, int, error) {
 	x, err := parseExpr("p", text, names)
 	var v number
@@ -114,7 +114,7 @@ func TestExprMistakes(t *testing.T) {
 	}
 }
 
-// TestArithmetic compares with arithmetic that has no limits.
+// TestArithmetic compares arithmetic with math/big.
 func TestArithmetic(t *testing.T) {
 	whole := rapid.OneOf(rapid.Int64(), rapid.Int64Range(-20, 20), rapid.SampledFrom([]int64{-1 << 63, 1<<63 - 1, -1, 0, 1}))
 	rapid.Check(t, func(t *rapid.T) {
@@ -162,7 +162,7 @@ func TestArithmetic(t *testing.T) {
 	})
 }
 
-// FuzzExpr: whatever the text, there is a number or a mistake with its place.
+// FuzzExpr checks that every text gives a number or an error with an offset in the text.
 func FuzzExpr(f *testing.F) {
 	for _, text := range []string{"n/2", "min(1, cdiv(n, 3))", "((", "-9223372036854775808", "1e309", "n%-1", "\x00", "n //", "func(){}()", "_"} {
 		f.Add(text)

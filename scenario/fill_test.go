@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestPlanContext: when the context ends no values are made any more, whatever makes
-// them.
+// TestPlanContext checks that neither expressions nor functions compute values after the
+// context of the plan has ended.
 func TestPlanContext(t *testing.T) {
 	cause := errors.New("enough")
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -32,7 +32,8 @@ func TestPlanContext(t *testing.T) {
 	}
 }
 
-// TestStuckFill: a function that does not return is left behind.
+// TestStuckFill checks that a call returns when the context ends, although the function
+// does not.
 func TestStuckFill(t *testing.T) {
 	cause := errors.New("enough")
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -48,8 +49,9 @@ func TestStuckFill(t *testing.T) {
 	}
 }
 
-// TestPanics: what is said of functions that panic in other ways than the sample's.
-func TestPanics(t *testing.T) {
+// TestFillPanics checks the errors of functions that panic in other ways than those in
+// testdata/bad.txt.
+func TestFillPanics(t *testing.T) {
 	deep := func() { panic(errors.New("deep")) }
 	for want, f := range map[string]Fill{
 		"the function f panicked at fill_test.go:NN (rank 2, round 3): deep": func(Env, []float64) error { deep(); return nil },

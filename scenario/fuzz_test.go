@@ -7,7 +7,7 @@ import (
 	"github.com/kernbench/kernbench/internal/config"
 )
 
-// FuzzParse: whatever the file, there is a scenario or mistakes with their places.
+// FuzzParse checks that every file gives a scenario or config.Errors.
 func FuzzParse(f *testing.F) {
 	f.Add(sample)
 	f.Add("summary: s\nnranks: 2\nbuffers: [{name: x}]\nkernel: {}\noutputs: [{}]\n")

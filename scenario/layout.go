@@ -10,12 +10,13 @@ import (
 )
 
 const (
-	maxBytes   = 1 << 36 // of a buffer
+	maxBytes   = 1 << 36 // largest size of a buffer
 	maxSignals = 1 << 16
-	lineBytes  = 64 // where buffers begin
+	lineBytes  = 64 // alignment of buffers in a window
 )
 
-// size computes an expression that is a size; -1 if it is none.
+// size computes an expression that must be a whole number from 0 to most. It returns -1
+// if x is nil or has a mistake.
 func (pl *Plan) size(p *problems, x *expr, what string, most int64) int64 {
 	if x == nil {
 		return -1
@@ -32,11 +33,12 @@ func (pl *Plan) size(p *problems, x *expr, what string, most int64) int64 {
 	default:
 		return n.n
 	}
-	p.in(x, err)
+	p.addInExpr(x, err)
 	return -1
 }
 
-// addBuffer computes the shape of a buffer. One with mistakes has none.
+// addBuffer adds buffer i to the plan and computes its shape. The shape of a buffer with
+// mistakes is nil.
 func (pl *Plan) addBuffer(p *problems, i int) {
 	text, x := pl.scenario.file.Buffers[i], pl.scenario.buffers[i]
 	b := &Buffer{Name: text.Name, DType: text.DType, Window: -1, Staged: text.Staged, index: i}
@@ -45,7 +47,7 @@ func (pl *Plan) addBuffer(p *problems, i int) {
 	}
 	pl.Buffers = append(pl.Buffers, b)
 	var shape []int
-	bytes := int64(8) // of as many elements of the largest dtype
+	bytes := int64(8) // the size if the elements had the largest dtype
 	for _, e := range x.shape {
 		n := pl.size(p, e, "an extent", math.MaxInt32)
 		if n < 0 {
@@ -53,7 +55,7 @@ func (pl *Plan) addBuffer(p *problems, i int) {
 		}
 		shape = append(shape, int(n))
 		if bytes *= max(n, 1); bytes > maxBytes {
-			p.in(e, &exprError{0, fmt.Errorf("a buffer of shape %v is too large: at most 2^33 elements", shape)})
+			p.addInExpr(e, &exprError{0, fmt.Errorf("a buffer of shape %v is too large: at most 2^33 elements", shape)})
 			return
 		}
 	}
@@ -62,12 +64,12 @@ func (pl *Plan) addBuffer(p *problems, i int) {
 	}
 	b.Shape = shape
 	if n := pl.size(p, x.bytes, "a size", math.MaxInt64); n >= 0 && n != b.Bytes() {
-		p.in(x.bytes, &exprError{0, fmt.Errorf("%d bytes, and %d elements of %v have %d: write that, or delete bytes", n, b.Elems(), b.DType, b.Bytes())})
+		p.addInExpr(x.bytes, &exprError{0, fmt.Errorf("%d bytes, and %d elements of %v have %d: write that, or delete bytes", n, b.Elems(), b.DType, b.Bytes())})
 	}
 }
 
-// place gives the buffers in windows their offsets.
-func (pl *Plan) place(p *problems) {
+// placeBuffers sets the offsets of the buffers in windows.
+func (pl *Plan) placeBuffers(p *problems) {
 	s := pl.scenario
 	pl.Windows = []Memory{{}}
 	first := &pl.Windows[0]
@@ -77,7 +79,7 @@ func (pl *Plan) place(p *problems) {
 		first.Signals += pl.Ranks
 	}
 	if first.Signals > maxSignals {
-		p.at("signal_matrices", "%d signals, %d for each matrix, are too many: at most %d, with those of signals", len(first.Matrices)*pl.Ranks, pl.Ranks, maxSignals)
+		p.addAt("signal_matrices", "%d signals, %d for each matrix, are too many: at most %d, with those of signals", len(first.Matrices)*pl.Ranks, pl.Ranks, maxSignals)
 	}
 	first.Bytes = first.Data()
 	for i := range pl.Domains {
@@ -94,7 +96,7 @@ func (pl *Plan) place(p *problems) {
 		if text.Offset != nil {
 			b.Offset = pl.size(p, s.buffers[i].offset, "an offset", maxBytes)
 			if b.Offset < 0 {
-				b.Window = -1 // nothing to compare it with
+				b.Window = -1 // excludes the buffer from the checks for overlap
 				continue
 			}
 			pl.checkOffset(p, b, m)
@@ -104,14 +106,15 @@ func (pl *Plan) place(p *problems) {
 	pl.fitWindow(p)
 }
 
-// checkOffset refuses a buffer where others or signals are.
+// checkOffset refuses a buffer that is misaligned or overlaps the signals or an earlier
+// buffer.
 func (pl *Plan) checkOffset(p *problems, b *Buffer, m *Memory) {
 	x := pl.scenario.buffers[b.index].offset
 	overlap := func(what string, from, to int64) {
-		p.in(x, &exprError{0, fmt.Errorf("bytes %d to %d of %s overlap %s at %d to %d: move it, or delete offset", b.Offset, b.Offset+b.Bytes(), b.Name, what, from, to)})
+		p.addInExpr(x, &exprError{0, fmt.Errorf("bytes %d to %d of %s overlap %s at %d to %d: move it, or delete offset", b.Offset, b.Offset+b.Bytes(), b.Name, what, from, to)})
 	}
 	if size := int64(b.DType.Size()); b.Offset%size != 0 {
-		p.in(x, &exprError{0, fmt.Errorf("offset %d is no multiple of the %d bytes of %v", b.Offset, size, b.DType)})
+		p.addInExpr(x, &exprError{0, fmt.Errorf("offset %d is no multiple of the %d bytes of %v", b.Offset, size, b.DType)})
 	}
 	if end := m.Data(); b.Offset < end && b.Bytes() > 0 {
 		overlap("the signals", 0, end)
@@ -123,7 +126,8 @@ func (pl *Plan) checkOffset(p *problems, b *Buffer, m *Memory) {
 	}
 }
 
-// fitWindow makes the window as large as the file says, if it says so.
+// fitWindow enlarges the window to the size that the file gives, if any, and checks that
+// the signals and buffers fit.
 func (pl *Plan) fitWindow(p *problems) {
 	s, m := pl.scenario, &pl.Windows[0]
 	n := pl.size(p, s.window, "a window", maxBytes)
@@ -132,7 +136,7 @@ func (pl *Plan) fitWindow(p *problems) {
 	}
 	used := m.Signals > 0
 	if end := m.Data(); end > n {
-		p.in(s.window, &exprError{0, fmt.Errorf("a window of %d bytes is too small for %d signals, which have %d", n, m.Signals, end)})
+		p.addInExpr(s.window, &exprError{0, fmt.Errorf("a window of %d bytes is too small for %d signals, which have %d", n, m.Signals, end)})
 	}
 	for i, b := range pl.Buffers {
 		if b.Window != 0 {
@@ -140,30 +144,30 @@ func (pl *Plan) fitWindow(p *problems) {
 		}
 		used = true
 		if end := b.Offset + b.Bytes(); end > n {
-			p.at(fmt.Sprintf("buffers[%d].name", i), "%s ends at byte %d of the window, which has %d: make the window larger, or delete its key", b.Name, end, n)
+			p.addAt(fmt.Sprintf("buffers[%d].name", i), "%s ends at byte %d of the window, which has %d: make the window larger, or delete its key", b.Name, end, n)
 		}
 	}
 	if !used {
-		p.in(s.window, &exprError{0, errors.New("unused: no buffer lies in the window; delete it")})
+		p.addInExpr(s.window, &exprError{0, errors.New("unused: no buffer lies in the window; delete it")})
 	}
 	m.Bytes = max(m.Bytes, n)
 }
 
-// Domain is some of the ranks, as one of all ranks sees them.
+// Domain is a subset of the ranks, as one rank of the run sees it.
 type Domain struct {
 	Name  string
-	Ranks []int // its members, by their ranks in the domain
-	Rank  int   // this rank's in the domain, -1 if it is no member
+	Ranks []int // the members; Ranks[i] has rank i in the domain
+	Rank  int   // this rank's number in the domain; -1 if it is not a member
 }
 
-// at returns the domain as a rank sees it.
-func (d Domain) at(rank int) Domain {
+// forRank returns the domain as a rank of the run sees it.
+func (d Domain) forRank(rank int) Domain {
 	d.Rank = slices.Index(d.Ranks, rank)
 	return d
 }
 
-// Lookup returns the rank in the domain of a rank of the run. The error is comm.ErrNotMember if
-// it is no member.
+// Lookup converts a rank of the run to its rank in the domain. The error is
+// comm.ErrNotMember if the rank is not a member.
 func (d Domain) Lookup(rank int) (int, error) {
 	if i := slices.Index(d.Ranks, rank); i >= 0 {
 		return i, nil
@@ -171,18 +175,18 @@ func (d Domain) Lookup(rank int) (int, error) {
 	return 0, fmt.Errorf("rank %d: %w %s %v", rank, comm.ErrNotMember, d.Name, d.Ranks)
 }
 
-// Matrix is signals of which each rank has one for each rank that notifies it, so that the
-// notices of different ranks do not add up in one counter. A kernel gets it as the argument
-// matrix:NAME.
+// Matrix is a signal matrix: each rank has a signal for each rank that notifies it, so that
+// the notices of different ranks do not add up in one counter. A kernel receives it as the
+// argument matrix:NAME.
 type Matrix struct {
 	Name  string
-	First int // the signal that is for notices of rank 0; those of other ranks follow
+	First int // the signal for notices of rank 0; the signals for other ranks follow
 	Ranks int
 }
 
-// From returns the signal that is for notices of the rank source. Source notifies a peer with
-// t.Notify(peer, m.From(t.Rank()), ...), and the peer waits with t.WaitSignal(m.From(source),
-// ...). From panics if there is no such rank.
+// From returns the signal for notices of the rank source. Source notifies a peer with
+// t.Notify(peer, m.From(t.Rank()), ...). The peer waits with
+// t.WaitSignal(m.From(source), ...). From panics if there is no such rank.
 func (m Matrix) From(source int) int {
 	if source < 0 || source >= m.Ranks {
 		panic(fmt.Sprintf("matrix %s: no rank %d: it has a signal for each of the ranks 0 to %d", m.Name, source, m.Ranks-1))

@@ -11,14 +11,15 @@ import (
 	"github.com/kernbench/kernbench/internal/config"
 )
 
-// number is a value of an expression: whole as long as it can be.
+// number is a value of an expression: an int64, or a float64 if a float literal or a
+// division with a remainder went into it.
 type number struct {
-	fraction bool    // it is f
-	n        int64   // else
+	fraction bool // the value is f, otherwise n
+	n        int64
 	f        float64 // finite
 }
 
-func whole(n int) number { return number{n: int64(n)} }
+func wholeNumber(n int) number { return number{n: int64(n)} }
 
 func (x number) float() float64 {
 	if x.fraction {
@@ -34,7 +35,7 @@ func (x number) String() string {
 	return strconv.FormatInt(x.n, 10)
 }
 
-// value is the number as kernels get it.
+// value returns the number as kernels receive it: an int or a float64.
 func (x number) value() any {
 	if x.fraction {
 		return x.f
@@ -47,7 +48,7 @@ var (
 	errWhole    = errors.New("it needs whole numbers: use floor")
 )
 
-// arithmetic is x op y, where op is one of + - * / %.
+// arithmetic computes x op y, where op is one of + - * / %.
 func arithmetic(op string, x, y number) (number, error) {
 	fractions := x.fraction || y.fraction
 	if (op == "/" || op == "%") && y.float() == 0 {
@@ -78,7 +79,8 @@ func arithmetic(op string, x, y number) (number, error) {
 	return number{fraction: true, f: a}, nil
 }
 
-// wholeArithmetic is a op b, and whether that is a whole number of 64 bits.
+// wholeArithmetic computes a op b and reports whether the result is a whole number of 64
+// bits.
 func wholeArithmetic(op string, a, b int64) (z int64, exact bool) {
 	switch op {
 	case "+":
@@ -109,7 +111,7 @@ func less(x, y number) bool {
 	return x.n < y.n
 }
 
-// cdiv is x divided by y, rounded up.
+// cdiv divides x by y and rounds up.
 func cdiv(x, y number) (number, error) {
 	switch {
 	case x.fraction || y.fraction:
@@ -137,15 +139,15 @@ func floor(x number) (number, error) {
 	return number{n: int64(f)}, nil
 }
 
-// Param is a parameter of a scenario, a number or some words of which one is chosen, or the value
-// that it has in a plan.
+// Param is a parameter of a scenario: a number, or a list of words from which a run chooses
+// one. In a plan it holds the chosen value.
 type Param struct {
-	Words []string // the first is the default; nil of a number
+	Words []string // the first is the default; nil for a number
 
-	number number // the default
+	number number // the default, or in a plan the value
 }
 
-// parseParam reads a parameter as files write it: 256, 0.5 or ring|tree.
+// parseParam parses a parameter of a file: 256, 0.5 or ring|tree.
 func parseParam(text string) (p Param, err error) {
 	if p.number, err = parseNumber(text); err == nil {
 		return p, nil
@@ -176,7 +178,7 @@ func parseNumber(text string) (x number, err error) {
 	return x, err
 }
 
-// String is the parameter as files write it.
+// String formats the parameter as files write it.
 func (p Param) String() string {
 	if p.Words == nil {
 		return p.number.String()
@@ -184,7 +186,7 @@ func (p Param) String() string {
 	return strings.Join(p.Words, "|")
 }
 
-// choose returns the parameter with one value, that of a text, or the default for "".
+// choose parses text as a value of the parameter. For "" it returns the default.
 func (p Param) choose(text string) (Param, error) {
 	x, err := parseNumber(text)
 	switch {

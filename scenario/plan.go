@@ -10,62 +10,63 @@ import (
 	"github.com/kernbench/kernbench/numeric"
 )
 
-// Plan is a scenario for a number of ranks, a root and parameters: all that runs.
+// Plan is a scenario evaluated for a number of ranks, a root and parameters. It holds
+// everything that a run needs.
 type Plan struct {
 	Name                string
 	Ranks, Root, Rounds int
-	Devices             []int // by rank
-	Bind                bool  // Devices were named: ranks that are processes are bound to the cores of these numbers
+	Devices             []int // the device of each rank
+	Bind                bool  // the user or the file named the devices; processes are bound to the cores with these numbers
 	Windows             []Memory
-	Domains             []Domain // in alphabetical order; Rank is -1
+	Domains             []Domain // in alphabetical order; their Rank is -1
 	Buffers             []*Buffer
 	Outputs             []*Output
-	Kernel              string // "" if there is none
+	Kernel              string // the name of the kernel; "" if there is none
 	Func                any    // the kernel
-	Orchestration       string // "" if there is none
-	Tasks               any    // the orchestration, which makes the program of tasks of a rank
+	Orchestration       string // the name of the orchestration; "" if there is none
+	Tasks               any    // the orchestration, which submits the tasks of a rank
 
-	ctx      context.Context // values are made until it ends
+	ctx      context.Context // values are computed until ctx ends
 	scenario *Scenario
 	params   map[string]Param
-	values   []number // of the names in expressions, but for i, rank, round and device
+	values   []number // the value of each slot, except i, rank, round and device
 }
 
-// mostRounds bounds the rounds of a run: more are a digit too many.
-const mostRounds = 10_000_000
+// maxRounds bounds the rounds of a run, to catch mistyped numbers.
+const maxRounds = 10_000_000
 
-// Memory is a window that ranks share: that of all, or of a domain.
+// Memory is a window of all ranks or of the members of a domain.
 type Memory struct {
 	Domain   *Domain  // nil: all ranks
-	Signals  int      // that a kernel has; each lies in the window SignalBanks times
-	Matrices []Matrix // the last of these signals
-	Bytes    int64    // of each rank's part, signals included
+	Signals  int      // the signals of a kernel; the window holds SignalBanks copies of each
+	Matrices []Matrix // signal matrices; they use the last of the signals
+	Bytes    int64    // the size at each rank, signals included
 }
 
-// Data is where the bytes after the signals begin.
+// Data returns the offset of the first byte after the signals.
 func (m Memory) Data() int64 { return SignalBanks * int64(m.Signals) * SignalBytes }
 
-// Signals lie in a window one after the other, and that twice: kernels begin with
-// signals that are 0, so that runs of one take turns with two banks of them.
+// A window begins with SignalBanks banks of signals. A kernel must start with signals that
+// are 0, so successive runs of a kernel alternate between the banks.
 const (
 	SignalBanks = procpe.Banks
 	SignalBytes = comm.SignalBytes
 )
 
-// Buffer is memory that each rank, or each member of a domain, has.
+// Buffer is memory of each rank, or of each member of a domain.
 type Buffer struct {
 	Name   string
 	DType  numeric.DType
 	Shape  []int
-	Window int   // which of the plan's it lies in; -1: memory of the rank's own
-	Offset int64 // in the window
-	Staged bool  // inputs begin in memory of the rank's own, and are copied into the window before each round
+	Window int   // the index of its window in Plan.Windows; -1: private memory of the rank
+	Offset int64 // bytes from the start of the window
+	Staged bool  // inputs start in private memory and are copied into the window before each round
 	Domain *Domain
 
 	index int
 }
 
-// Elems is the number of elements.
+// Elems returns the number of elements.
 func (b *Buffer) Elems() int {
 	n := 1
 	for _, d := range b.Shape {
@@ -74,7 +75,7 @@ func (b *Buffer) Elems() int {
 	return n
 }
 
-// Bytes is the size.
+// Bytes returns the size in bytes.
 func (b *Buffer) Bytes() int64 { return int64(b.Elems()) * int64(b.DType.Size()) }
 
 // On reports whether a rank has the buffer.
@@ -85,7 +86,7 @@ type Output struct {
 	*Buffer
 
 	// An element may differ from the golden value by Absolute + Relative·|golden value|.
-	// If both are 0, no bit differs.
+	// If both are 0, all bits must be equal.
 	Relative, Absolute float64
 
 	index int
@@ -98,8 +99,9 @@ func (o *Output) On(rank int) bool {
 	return o.Buffer.On(rank) && (o.at != AtRoot || rank == o.root)
 }
 
-// Plan settles what a run is. The error has a line for every mistake. When ctx ends, the plan
-// makes no more values, here or later, and the error is the cause of ctx.
+// Plan evaluates the scenario with the choice of a run. The error has a line for every
+// mistake. When ctx ends, neither Plan nor the methods of the plan compute more values, and
+// their error is the cause of ctx.
 func (s *Scenario) Plan(ctx context.Context, c Choice) (*Plan, error) {
 	p := &problems{doc: s.doc, ctx: ctx}
 	pl := s.plan(c, p)
@@ -121,8 +123,8 @@ func (s *Scenario) Plan(ctx context.Context, c Choice) (*Plan, error) {
 func (s *Scenario) plan(c Choice, p *problems) *Plan {
 	before := len(p.errs)
 	pl := &Plan{Name: s.Name, scenario: s, params: map[string]Param{}, Rounds: max(c.Rounds, 1)}
-	if pl.Rounds > mostRounds {
-		p.chosen(c, "rounds", "--rounds", fmt.Sprintf("%d: write 1 to %d", pl.Rounds, mostRounds))
+	if pl.Rounds > maxRounds {
+		p.addInChoice(c, "rounds", "--rounds", fmt.Sprintf("%d: write 1 to %d", pl.Rounds, maxRounds))
 	}
 	pl.chooseParams(c, p)
 	if pl.chooseRanks(c, p) {
@@ -132,33 +134,33 @@ func (s *Scenario) plan(c Choice, p *problems) *Plan {
 			pl.addDomain(p, name)
 		}
 	}
-	if len(p.errs) > before { // sizes would follow from mistakes
+	if len(p.errs) > before { // sizes computed from mistakes would only add more errors
 		return nil
 	}
 	pl.values = make([]number, len(s.names))
-	pl.values[slotRanks], pl.values[slotRoot] = whole(pl.Ranks), whole(pl.Root)
+	pl.values[slotRanks], pl.values[slotRoot] = wholeNumber(pl.Ranks), wholeNumber(pl.Root)
 	for i, name := range s.paramNames() {
 		pl.values[slotParams+i] = pl.params[name].number
 	}
 	for i := range s.file.Buffers {
 		pl.addBuffer(p, i)
 	}
-	pl.place(p)
+	pl.placeBuffers(p)
 	for i, o := range s.file.Outputs {
-		if k := s.buffer(o.Buffer); k >= 0 {
+		if k := s.bufferIndex(o.Buffer); k >= 0 {
 			pl.Outputs = append(pl.Outputs, &Output{Buffer: pl.Buffers[k], Relative: float64(o.Relative), Absolute: float64(o.Absolute), index: i, at: o.Ranks, root: pl.Root})
 		}
 	}
-	pl.Kernel, pl.Func = pl.settle(p, &s.kernel)
-	pl.Orchestration, pl.Tasks = pl.settle(p, &s.tasks)
+	pl.Kernel, pl.Func = pl.resolveCall(p, &s.kernel)
+	pl.Orchestration, pl.Tasks = pl.resolveCall(p, &s.tasks)
 	return pl
 }
 
 func (pl *Plan) addDomain(p *problems, name string) {
 	ranks := pl.scenario.file.Domains[name]
 	for i, r := range ranks {
-		if path := fmt.Sprintf("domains.%s[%d]", name, i); r >= pl.Ranks && !p.known(path) {
-			p.at(path, "rank %d does not exist: with nranks %d the ranks are 0 to %d", r, pl.Ranks, pl.Ranks-1)
+		if path := fmt.Sprintf("domains.%s[%d]", name, i); r >= pl.Ranks && !p.hasMistake(path) {
+			p.addAt(path, "rank %d does not exist: with nranks %d the ranks are 0 to %d", r, pl.Ranks, pl.Ranks-1)
 		}
 	}
 	pl.Domains = append(pl.Domains, Domain{Name: name, Ranks: ranks, Rank: -1})
@@ -178,57 +180,57 @@ func (pl *Plan) Staged() bool {
 	return slices.ContainsFunc(pl.Buffers, func(b *Buffer) bool { return b.Staged })
 }
 
-// Rooted reports whether the scenario has a root: something in the file uses it, or the file
-// names one for its functions.
+// Rooted reports whether the scenario has a root: an expression, an argument or an output
+// uses it, or the file has the key root for its functions.
 func (pl *Plan) Rooted() bool { return pl.scenario.rooted }
 
-// Args is what the kernel is given at a rank in a round: a *Buffer for each tl.Ptr, and
-// numbers, texts, a [Domain], a [Matrix] or the context as they are.
+// Args returns the arguments of the kernel at a rank in a round: a *Buffer for each tl.Ptr,
+// and numbers, strings, a [Domain], a [Matrix] or the context unchanged.
 func (pl *Plan) Args(rank, round int, ctx comm.Context) ([]any, error) {
-	return pl.args(&pl.scenario.kernel, rank, round, ctx)
+	return pl.argValues(&pl.scenario.kernel, rank, round, ctx)
 }
 
-// TaskArgs returns what the orchestration is given at a rank in a round, after the Builder: a
-// *Buffer for each *task.Tensor, and the rest as Args has it. Without an orchestration they
-// are those of the kernel, as the only task.
+// TaskArgs returns the arguments of the orchestration after the Builder, at a rank in a
+// round: a *Buffer for each *task.Tensor, and the rest as in Args. Without an orchestration
+// it returns the arguments of the kernel, which then is the only task.
 func (pl *Plan) TaskArgs(rank, round int, ctx comm.Context) ([]any, error) {
 	if pl.Tasks == nil {
 		return pl.Args(rank, round, ctx)
 	}
-	return pl.args(&pl.scenario.tasks, rank, round, ctx)
+	return pl.argValues(&pl.scenario.tasks, rank, round, ctx)
 }
 
-func (pl *Plan) args(c *call, rank, round int, ctx comm.Context) ([]any, error) {
+func (pl *Plan) argValues(c *call, rank, round int, ctx comm.Context) ([]any, error) {
 	var all []any
 	for _, a := range c.args {
-		v, err := pl.arg(a, rank, round, ctx)
+		v, err := pl.argValue(a, rank, round, ctx)
 		if err != nil {
-			return nil, pl.failed(a.expr, err)
+			return nil, pl.errorInExpr(a.expr, err)
 		}
 		all = append(all, v)
 	}
 	return all, nil
 }
 
-// failed is an expression that cannot be computed, as an error with its place.
-func (pl *Plan) failed(x *expr, err error) error {
+// errorInExpr adds the position of an expression in the file to an error.
+func (pl *Plan) errorInExpr(x *expr, err error) error {
 	p := &problems{doc: pl.scenario.doc}
-	p.in(x, err)
+	p.addInExpr(x, err)
 	return p.errs.Err()
 }
 
-// at is the values of names at a rank in a round.
-func (pl *Plan) at(rank, round int) []number {
+// valuesAt returns the values of the names at a rank in a round.
+func (pl *Plan) valuesAt(rank, round int) []number {
 	v := slices.Clone(pl.values)
-	v[slotRank], v[slotRound], v[slotDevice] = whole(rank), whole(round), whole(pl.Devices[rank])
+	v[slotRank], v[slotRound], v[slotDevice] = wholeNumber(rank), wholeNumber(round), wholeNumber(pl.Devices[rank])
 	return v
 }
 
 // SomeRounds returns the rounds that are tried before a run: the first and the last.
 func (pl *Plan) SomeRounds() []int { return slices.Compact([]int{0, pl.Rounds - 1}) }
 
-// Source is where the file is, as errors say it.
+// Source returns the name of the file, as errors print it.
 func (pl *Plan) Source() string { return pl.scenario.Source }
 
-// Text is the file that the plan was made of.
+// Text returns the text of the scenario file.
 func (pl *Plan) Text() []byte { return pl.scenario.Text }

@@ -16,6 +16,7 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
+// plan parses a scenario and plans it with a choice.
 func plan(t *testing.T, text string, c Choice) *Plan {
 	t.Helper()
 	s, err := Parse("sample.yaml", []byte(text))
@@ -29,7 +30,7 @@ func plan(t *testing.T, text string, c Choice) *Plan {
 	return pl
 }
 
-// TestPlan: the sample as it stands.
+// TestPlan checks the plan of the sample with the default choice.
 func TestPlan(t *testing.T) {
 	pl := plan(t, sample, Choice{})
 	even := &Domain{Name: "even", Ranks: []int{0, 2}, Rank: -1}
@@ -58,7 +59,7 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-// TestArgs: what the kernel gets at a rank.
+// TestArgs checks the arguments of the kernel and of the tasks at a rank.
 func TestArgs(t *testing.T) {
 	pl := plan(t, strings.Replace(sample, "out, count, 0.5", "out, count*rank + round, 0.5", 1), Choice{Rounds: 3})
 	ctx := comm.Context{Rank: 2, Ranks: 4}
@@ -74,8 +75,8 @@ func TestArgs(t *testing.T) {
 	}
 }
 
-// TestEither: a kernel, tasks, or both.
-func TestEither(t *testing.T) {
+// TestKernelOrTasks checks the plans of scenarios with a kernel, with tasks and with both.
+func TestKernelOrTasks(t *testing.T) {
 	const kernel, tasks = "kernel: {name: samples, args: [x, x, x, x, 1, \"domain:d\"]}\n", "tasks: {name: sample_tasks, args: [x, x, x, x, 1, \"domain:d\"]}\n"
 	for _, tt := range []struct {
 		calls                 string
@@ -119,7 +120,7 @@ func TestValues(t *testing.T) {
 	}
 }
 
-// TestConstant: an expression without i is the same everywhere.
+// TestConstant checks that an expression without i gives all elements the same value.
 func TestConstant(t *testing.T) {
 	for _, count := range []string{"0", "1", "2", "7"} {
 		pl := plan(t, strings.Replace(sample, "init: i + 10*rank + round", "init: rank + 0.5", 1), Choice{Params: map[string]string{"count": count}})
@@ -131,8 +132,8 @@ func TestConstant(t *testing.T) {
 	}
 }
 
-// TestSameAgain: the choice of a plan makes the same plan.
-func TestSameAgain(t *testing.T) {
+// TestPlanChoice checks that the choice of a plan makes the same plan again.
+func TestPlanChoice(t *testing.T) {
 	root := 3
 	first := plan(t, sample, Choice{Ranks: 5, Root: &root, Rounds: 2, Devices: "0,2,4-6", Params: map[string]string{"count": "5"}})
 	again := plan(t, sample, first.Choice())
@@ -141,14 +142,14 @@ func TestSameAgain(t *testing.T) {
 	}
 }
 
-// TestRanksOfDevices settles the number of ranks by -d, --nranks and the devices and ranks of
-// the file.
+// TestRanksOfDevices checks how -d, --nranks and the keys devices and ranks determine the
+// number of ranks.
 func TestRanksOfDevices(t *testing.T) {
 	const own = "domains: {even: [0, 2]}"
 	for _, tt := range []struct {
-		more   string // in the file
+		more   string // added to the file
 		choice Choice
-		want   []int // devices, by rank
+		want   []int // the device of each rank
 		wrong  string
 	}{
 		{"", Choice{}, []int{0, 1, 2, 3}, ""},
@@ -186,7 +187,8 @@ func TestRanksOfDevices(t *testing.T) {
 	}
 }
 
-// TestMatrices places the signals of matrices behind the others, and hands them to kernels.
+// TestMatrices checks that the signals of matrices follow the other signals in the window,
+// and that kernels receive the matrices.
 func TestMatrices(t *testing.T) {
 	text := strings.NewReplacer("signals: 2\n", "signals: 2\nsignal_matrices: [sent, taken]\n", "tasks: {name: copied_$mode, args: [out, x, rank + round, deviceCtx]}\n", "",
 		`kernel: {name: copied, args: [x, half, out, count, 0.5, mode, "domain:even", deviceCtx]}`, `kernel: {name: notifies_$mode, args: [x, half, out, "matrix:taken", "matrix:sent", count]}`,
@@ -227,10 +229,10 @@ func TestMatrices(t *testing.T) {
 	if want := "bad.yaml:6:1: signal_matrices: 10 signals, 5 for each matrix, are too many: at most 65536, with those of signals\n"; err == nil || !strings.HasPrefix(err.Error(), want) {
 		t.Errorf("got %v, want %s", err, want)
 	}
-	plan(t, many, Choice{}) // 65528 + 2*4 is the most
+	plan(t, many, Choice{}) // 65528 + 2*4 is the maximum
 }
 
-// TestTolerance reads what the outputs of a file allow.
+// TestTolerance checks the tolerances of the outputs of a file.
 func TestTolerance(t *testing.T) {
 	pl := plan(t, strings.Replace(sample, "relative: 1e-3", "relative: 1e-3, absolute: 2.5", 1), Choice{})
 	if half := pl.Outputs[1]; half.Relative != 1e-3 || half.Absolute != 2.5 {
@@ -241,7 +243,8 @@ func TestTolerance(t *testing.T) {
 	}
 }
 
-// TestLayout: whatever the sizes, nothing in a window overlaps.
+// TestLayout checks that the signals and buffers of a window never overlap, for random
+// sizes and offsets.
 func TestLayout(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		signals := rapid.IntRange(0, 9).Draw(rt, "signals")
@@ -264,7 +267,7 @@ func TestLayout(t *testing.T) {
 		before := pl.Windows[0].Data()
 		for _, b := range pl.Buffers {
 			if b.Offset < before {
-				rt.Fatalf("%s at %d, and before it is something to %d:\n%s", b.Name, b.Offset, before, text)
+				rt.Fatalf("%s is at %d and overlaps bytes before %d:\n%s", b.Name, b.Offset, before, text)
 			}
 			before = b.Offset + b.Bytes()
 		}

@@ -12,85 +12,88 @@ import (
 	"github.com/kernbench/kernbench/internal/printable"
 )
 
-// problems is the mistakes found in a scenario so far.
+// problems collects the mistakes in a scenario.
 type problems struct {
 	doc  *config.Doc
 	errs config.Errors
-	ctx  context.Context // of the caller: old spellings of names are reported to it
+	ctx  context.Context // of the caller; receives warnings about old spellings of names
 
-	unread bool // some parameters have no names that can be read
+	paramsUnread bool // the names of some parameters could not be read
 }
 
-func (p *problems) put(e *config.Error) {
+func (p *problems) add(e *config.Error) {
 	if len(p.errs) < config.MaxErrors {
 		p.errs = append(p.errs, e)
 	}
 }
 
-// at is a mistake in the value at a path of the file.
-func (p *problems) at(path, format string, args ...any) { p.put(p.doc.Errorf(path, format, args...)) }
+// addAt records a mistake in the value at a path of the file.
+func (p *problems) addAt(path, format string, args ...any) {
+	p.add(p.doc.Errorf(path, format, args...))
+}
 
-// chosen adds a mistake in a choice, which begins with the value: at the key of the file
-// that the choice was read from, else with the flag before it.
-func (p *problems) chosen(c Choice, key, flag, text string) {
+// addInChoice records a mistake in a choice. The text begins with the value. The error
+// names the key if the choice was read from a file, or else the flag.
+func (p *problems) addInChoice(c Choice, key, flag, text string) {
 	switch {
 	case c.Mistake != nil:
-		p.copy(c.Mistake(key, text))
+		p.addError(c.Mistake(key, text))
 	case strings.HasSuffix(flag, "="):
-		p.put(&config.Error{Msg: flag + text})
+		p.add(&config.Error{Msg: flag + text})
 	default:
-		p.put(&config.Error{Msg: flag + " " + text})
+		p.add(&config.Error{Msg: flag + " " + text})
 	}
 }
 
-// in is a mistake in an expression, or in the values that it has.
-func (p *problems) in(x *expr, err error) {
+// addInExpr records a mistake in an expression or in its value.
+func (p *problems) addInExpr(x *expr, err error) {
 	e, ok := errors.AsType[*exprError](err)
 	if !ok {
-		p.at(x.path, "%v", err)
+		p.addAt(x.path, "%v", err)
 		return
 	}
-	p.put(p.doc.ErrorIn(x.path, x.text, e.at, "%v", e.err))
+	p.add(p.doc.ErrorIn(x.path, x.text, e.at, "%v", e.err))
 }
 
-// known reports whether the value at a path is one of those with mistakes already.
-func (p *problems) known(path string) bool {
+// hasMistake reports whether a mistake at a path is recorded. Mistakes that left the value
+// usable (Kept) do not count.
+func (p *problems) hasMistake(path string) bool {
 	return slices.ContainsFunc(p.errs, func(e *config.Error) bool { return e.Path == path && !e.Kept })
 }
 
-// expr reads an expression; nil if it has mistakes.
-func (p *problems) expr(path string, text exprText, s scope) *expr {
-	if p.known(path) {
+// parseExpr parses an expression. It returns nil if the expression has mistakes.
+func (p *problems) parseExpr(path string, text exprText, s scope) *expr {
+	if p.hasMistake(path) {
 		return nil
 	}
-	s.open = p.unread
+	s.open = p.paramsUnread
 	x, err := parseExpr(path, string(text), s)
-	if err != nil && err != errUnread {
-		p.in(&expr{path: path, text: string(text)}, err)
+	if err != nil && err != errMaybeParam {
+		p.addInExpr(&expr{path: path, text: string(text)}, err)
 	}
 	return x
 }
 
-// optional is expr of a value that need not be there.
-func (p *problems) optional(path string, text *exprText, s scope) *expr {
+// parseOptional parses an expression that the file may omit. It returns nil if it does.
+func (p *problems) parseOptional(path string, text *exprText, s scope) *expr {
 	if text == nil {
 		return nil
 	}
-	return p.expr(path, *text, s)
+	return p.parseExpr(path, *text, s)
 }
 
-// copy adds a mistake that was found elsewhere.
-func (p *problems) copy(err error) {
+// addError records an error with its position, if it has one.
+func (p *problems) addError(err error) {
 	one, ok := errors.AsType[*config.Error](err)
 	if !ok {
-		p.at("", "%v", err)
+		p.addAt("", "%v", err)
 		return
 	}
-	p.put(one)
+	p.add(one)
 }
 
-// list is names in a message.
-func list(names []string) string {
+// joinNames formats names for a message.
+func joinNames(names []string) string {
 	if len(names) == 0 {
 		return "none"
 	}
@@ -99,9 +102,10 @@ func list(names []string) string {
 
 var word = regexp.MustCompile(`[A-Za-z_][A-Za-z0-9_]*`)
 
-// unused refuses what is there and nobody uses. It looks at the texts, so that an
-// expression with a mistake still counts as a use.
-func (s *Scenario) unused(p *problems) {
+// checkUnused refuses parameters, a root, domains, matrices and buffers that the file
+// declares and does not use. It searches the texts, so that an expression with a mistake
+// still counts as a use.
+func (s *Scenario) checkUnused(p *problems) {
 	var texts, args []string
 	add := func(list ...*exprText) {
 		for _, t := range list {
@@ -120,7 +124,7 @@ func (s *Scenario) unused(p *problems) {
 	for i := range s.file.Outputs {
 		o := &s.file.Outputs[i]
 		add(&o.Golden)
-		if o.Ranks == AtRoot || p.known(fmt.Sprintf("outputs[%d].ranks", i)) {
+		if o.Ranks == AtRoot || p.hasMistake(fmt.Sprintf("outputs[%d].ranks", i)) {
 			texts = append(texts, "root")
 		}
 	}
@@ -138,29 +142,30 @@ func (s *Scenario) unused(p *problems) {
 	used := word.FindAllString(strings.Join(texts, " "), -1)
 
 	for _, name := range s.paramNames() {
-		if !slices.Contains(used, name) && !fills { // a function may use any
-			p.at("params."+name, "unused: delete it, or use it in an expression, an argument or the name of the kernel or the tasks")
+		if !slices.Contains(used, name) && !fills { // a function may use any parameter
+			p.addAt("params."+name, "unused: delete it, or use it in an expression, an argument or the name of the kernel or the tasks")
 		}
 	}
-	// A function may use the root, which cannot be seen here: the file says so by naming one.
+	// A Go function may use the root, which cannot be seen here. Such a file must have the
+	// key root.
 	s.rooted = slices.Contains(used, "root") || fills && s.file.Root != nil
 	if s.file.Root != nil && !s.rooted && len(s.file.Outputs) > 0 {
-		p.at("root", "unused: delete it, or use root in an expression, an argument or as the ranks of an output")
+		p.addAt("root", "unused: delete it, or use root in an expression, an argument or as the ranks of an output")
 	}
 	for _, name := range s.domains {
 		of := func(b bufferText) bool { return b.Domain != nil && *b.Domain == name }
 		if !slices.Contains(args, "domain:"+name) && !slices.ContainsFunc(s.file.Buffers, of) {
-			p.at("domains."+name, "unused: delete it, or use it for a buffer or as the argument domain:%s", name)
+			p.addAt("domains."+name, "unused: delete it, or use it for a buffer or as the argument domain:%s", name)
 		}
 	}
 	for i, name := range s.file.Matrix {
-		if path := fmt.Sprintf("signal_matrices[%d]", i); !p.known(path) && !slices.Contains(args, "matrix:"+name) {
-			p.at(path, "unused: delete it, or use it as the argument matrix:%s", name)
+		if path := fmt.Sprintf("signal_matrices[%d]", i); !p.hasMistake(path) && !slices.Contains(args, "matrix:"+name) {
+			p.addAt(path, "unused: delete it, or use it as the argument matrix:%s", name)
 		}
 	}
 	for i, b := range s.file.Buffers {
-		if path := fmt.Sprintf("buffers[%d].name", i); !p.known(path) && !slices.Contains(given, b.Name) {
-			p.at(path, "unused: delete the buffer, or give %s to the kernel or the tasks", b.Name)
+		if path := fmt.Sprintf("buffers[%d].name", i); !p.hasMistake(path) && !slices.Contains(given, b.Name) {
+			p.addAt(path, "unused: delete the buffer, or give %s to the kernel or the tasks", b.Name)
 		}
 	}
 }

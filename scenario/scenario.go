@@ -17,48 +17,47 @@ import (
 	"github.com/kernbench/kernbench/numeric"
 )
 
-// Scenario is a file that was read and makes sense.
+// Scenario is a file that was read and has no mistakes.
 type Scenario struct {
 	Name    string // "all_reduce"
-	Source  string // the file, or "scenario all_reduce" of a registered one
+	Source  string // the file, or "scenario all_reduce" for a registered scenario
 	Summary string
-	Ranks   int // unless somebody says otherwise
+	Ranks   int // the default number of ranks
 	Text    []byte
 	Params  map[string]Param
 
 	file file
 	doc  *config.Doc
 
-	names   []string // of all that expressions may use; see the slots
-	rooted  bool     // there is a root
+	names   []string // the names that expressions may use, by slot (slotI ...)
+	rooted  bool     // the scenario uses the root
 	signals *expr
 	window  *expr
 	domains []string
 	buffers []bufferExprs
 	kernel  call
 	tasks   call
-	outputs []source // golden values, by output
+	outputs []source // the golden values of each output
 }
 
-// bufferExprs is the expressions of a buffer. Those that the file does not have are
-// nil.
+// bufferExprs holds the expressions of a buffer. Expressions that the file omits are nil.
 type bufferExprs struct {
 	shape         []*expr
 	offset, bytes *expr
 	init          source
 }
 
-// source is where values come from: an expression, a function, or neither.
+// source is what computes the values of a buffer: an expression, a function, or neither.
 type source struct {
 	path string
 	expr *expr
 	fill Fill
-	name string // of the function
+	name string // the name of the function
 }
 
 func (s source) exists() bool { return s.expr != nil || s.fill != nil }
 
-// The places of names in the values of an expression. Parameters follow.
+// Slots are the indices of names in Scenario.names and Plan.values. The parameters follow.
 const (
 	slotI = iota
 	slotRank
@@ -71,9 +70,9 @@ const (
 
 var slotNames = []string{slotI: "i", slotRank: "rank", slotRound: "round", slotDevice: "device", slotRanks: "nranks", slotRoot: "root"}
 
-// Load finds a registered scenario, or else reads a file of that name. Without such a file it
-// finds a registered scenario whose name differs only in _, - and case. The error has a line
-// for every mistake; it is the cause of ctx if ctx ends before all is read.
+// Load finds a registered scenario, or else reads a file of that name. Without such a file
+// it finds a registered scenario whose name differs only in _, - and case. The error has a
+// line for every mistake. If ctx ends before the file is read, the error is its cause.
 func Load(ctx context.Context, name string) (*Scenario, error) {
 	if text, ok := scenarios[name]; ok {
 		return Parse("scenario "+name, text)
@@ -91,7 +90,7 @@ func Load(ctx context.Context, name string) (*Scenario, error) {
 	return Parse(name, text)
 }
 
-// Parse is Load for a text in memory. Errors call it by the name given.
+// Parse parses the text of a scenario. source is its name in errors.
 func Parse(source string, text []byte) (*Scenario, error) {
 	doc, err := config.ParseAlone(source, text)
 	if err != nil {
@@ -105,7 +104,7 @@ func Parse(source string, text []byte) (*Scenario, error) {
 	}
 	s.Summary, s.Ranks, s.Params = s.file.Summary, s.file.NRanks, s.file.Params
 	s.compile(p)
-	if s.Ranks > 0 { // what is wrong with the file as it stands
+	if s.Ranks > 0 { // also report mistakes that appear only with the default choices
 		s.plan(Choice{}, p)
 	}
 	if err := p.errs.Err(); err != nil {
@@ -114,7 +113,7 @@ func Parse(source string, text []byte) (*Scenario, error) {
 	return s, nil
 }
 
-// scope returns the names that some expressions may use: all but the hidden ones.
+// scope returns the names that an expression may use: all except the hidden slots.
 func (s *Scenario) scope(hidden ...int) scope {
 	sc := scope{names: slices.Clone(s.names), params: s.Params}
 	for _, h := range hidden {
@@ -123,7 +122,7 @@ func (s *Scenario) scope(hidden ...int) scope {
 	return sc
 }
 
-// paramNames is the names of the parameters in the order of their slots.
+// paramNames returns the names of the parameters in the order of their slots.
 func (s *Scenario) paramNames() []string { return slices.Sorted(maps.Keys(s.Params)) }
 
 var (
@@ -136,8 +135,8 @@ var (
 
 func isName(text string) bool { return validName.MatchString(text) }
 
-// Register adds a scenario: the text of its file. Load finds it by its name.
-func Register(name string, text []byte) { add("scenario", scenarios, name, text) }
+// Register adds a scenario with the text of its file. Load finds it by name.
+func Register(name string, text []byte) { addNamed("scenario", scenarios, name, text) }
 
 // RegisterKernel adds a kernel, a func(*tl.PE, ...) of the tile language.
 func RegisterKernel(name string, kernel any) { kernels.register(name, kernel) }
@@ -146,14 +145,15 @@ func RegisterKernel(name string, kernel any) { kernels.register(name, kernel) }
 // of one rank.
 func RegisterTasks(name string, orchestrate any) { orchestrations.register(name, orchestrate) }
 
-// RegisterInput adds a function that makes values of a buffer: init: func:NAME.
-func RegisterInput(name string, f Fill) { add("input", inputs, name, f) }
+// RegisterInput adds a function that computes the values of a buffer: init: func:NAME.
+func RegisterInput(name string, f Fill) { addNamed("input", inputs, name, f) }
 
-// RegisterGolden adds a function that makes the values that an output must have:
+// RegisterGolden adds a function that computes the golden values of an output:
 // golden: func:NAME.
-func RegisterGolden(name string, f Fill) { add("golden", goldens, name, f) }
+func RegisterGolden(name string, f Fill) { addNamed("golden", goldens, name, f) }
 
-func add[T any](what string, to map[string]T, name string, value T) {
+// addNamed adds value to a registry. It panics if the name is taken or malformed.
+func addNamed[T any](what string, to map[string]T, name string, value T) {
 	if _, taken := to[name]; taken {
 		panic(fmt.Sprintf("scenario: two of kind %s are called %q: rename one", what, name))
 	}
@@ -163,13 +163,13 @@ func add[T any](what string, to map[string]T, name string, value T) {
 	to[name] = value
 }
 
-// Names is the registered scenarios in alphabetical order.
+// Names returns the names of the registered scenarios in alphabetical order.
 func Names() []string { return slices.Sorted(maps.Keys(scenarios)) }
 
 // MaxRanks is the largest number of ranks.
 const MaxRanks = 64
 
-// file is a scenario as it is written.
+// file is the content of a scenario file before its expressions are parsed.
 type file struct {
 	Summary string           `yaml:"summary" want:"one line that says what it does"`
 	NRanks  int              `yaml:"nranks" range:"1..64"`
@@ -217,16 +217,16 @@ type outputText struct {
 	Absolute distance  `yaml:"absolute,omitempty" aka:"atol"`
 }
 
-// Placement is where a buffer lies.
+// Placement is the kind of memory that holds a buffer.
 type Placement string
 
 // The placements.
 const (
-	Window Placement = "window" // where peers can reach it
-	Device Placement = "device" // in memory of the rank's own
+	Window Placement = "window" // memory that peers can reach
+	Device Placement = "device" // private memory of the rank
 )
 
-// Where is the ranks at which an output is compared.
+// Where selects the ranks at which an output is compared.
 type Where string
 
 // The ranks of an output.
@@ -238,11 +238,11 @@ const (
 type (
 	exprText   string
 	deviceText string
-	tolerance  float64 // a share of the golden value
-	distance   float64 // in units of the golden value
+	tolerance  float64 // relative: a fraction of the golden value
+	distance   float64 // absolute: in units of the golden value
 )
 
-// scalars is the syntax of values that are written as one.
+// scalars returns the syntax of the scalar types in scenario files.
 func scalars() config.Scalars {
 	s := config.Scalars{}
 	asWritten := func(text string) (exprText, error) { return exprText(text), nil }
@@ -260,12 +260,13 @@ func scalars() config.Scalars {
 	return s
 }
 
-// defineNumber adds the syntax of numbers from 0 to below a limit. which describes them.
-func defineNumber[T ~float64](s config.Scalars, which, example string, limit float64) {
+// defineNumber adds the syntax of numbers x with 0 <= x < limit. rangeText describes this
+// range in errors.
+func defineNumber[T ~float64](s config.Scalars, rangeText, example string, limit float64) {
 	config.Define(s, "a number such as "+example, func(text string) (T, error) {
 		f, err := strconv.ParseFloat(text, 64)
 		if err != nil || !(f >= 0 && f < limit) {
-			return 0, fmt.Errorf("expected a number %s such as %s, got %.60q", which, example, text)
+			return 0, fmt.Errorf("expected a number %s such as %s, got %.60q", rangeText, example, text)
 		}
 		return T(f), nil
 	}, func(x T) string { return fmt.Sprint(float64(x)) })

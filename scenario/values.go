@@ -13,7 +13,7 @@ import (
 	"github.com/kernbench/kernbench/numeric"
 )
 
-// Inputs returns the buffers that get values before each round.
+// Inputs returns the buffers that are initialized before each round.
 func (pl *Plan) Inputs() (list []*Buffer) {
 	for _, b := range pl.Buffers {
 		if pl.scenario.buffers[b.index].init.exists() {
@@ -23,13 +23,13 @@ func (pl *Plan) Inputs() (list []*Buffer) {
 	return list
 }
 
-// Input is the values that a buffer gets at a rank before a round.
+// Input computes the values of a buffer at a rank before a round.
 func (pl *Plan) Input(b *Buffer, rank, round int) ([]byte, error) {
-	return pl.make(pl.scenario.buffers[b.index].init, b, rank, round)
+	return pl.computeValues(pl.scenario.buffers[b.index].init, b, rank, round)
 }
 
-// ValueBytes estimates the memory that it takes to make the input or the golden values of
-// a buffer. Functions make them as float64.
+// ValueBytes estimates the memory in bytes that computing the input or golden values of a
+// buffer takes. Go functions compute the values as float64 first.
 func (pl *Plan) ValueBytes(b *Buffer) uint64 {
 	filled := pl.scenario.buffers[b.index].init.fill != nil
 	for _, o := range pl.Outputs {
@@ -41,18 +41,18 @@ func (pl *Plan) ValueBytes(b *Buffer) uint64 {
 	return uint64(b.Bytes())
 }
 
-// Golden is the values that an output must have at a rank after a round.
+// Golden computes the golden values of an output at a rank after a round.
 func (pl *Plan) Golden(o *Output, rank, round int) ([]byte, error) {
-	return pl.make(pl.scenario.outputs[o.index], o.Buffer, rank, round)
+	return pl.computeValues(pl.scenario.outputs[o.index], o.Buffer, rank, round)
 }
 
-// chunk is how many elements are made before looking whether the context has ended.
-const chunk = 1 << 14
+// cancelInterval is the number of elements between checks whether the context has ended.
+const cancelInterval = 1 << 14
 
-// make computes all elements of a buffer.
-func (pl *Plan) make(s source, b *Buffer, rank, round int) ([]byte, error) {
+// computeValues computes all elements of a buffer.
+func (pl *Plan) computeValues(s source, b *Buffer, rank, round int) ([]byte, error) {
 	out := make([]byte, b.Bytes())
-	if s.fill == nil && !slices.Contains(s.expr.uses, slotI) { // all are the same
+	if s.fill == nil && !slices.Contains(s.expr.uses, slotI) { // all elements are equal
 		n := min(b.Elems(), 1)
 		err := pl.evaluate(s.expr, b, rank, round, out, 0, n)
 		for n *= b.DType.Size(); n > 0 && n < len(out); n *= 2 {
@@ -72,7 +72,7 @@ func (pl *Plan) make(s source, b *Buffer, rank, round int) ([]byte, error) {
 		return nil, pl.scenario.doc.Errorf(s.path, "%v", err)
 	}
 	for i, v := range values {
-		if i%chunk == 0 && pl.ctx.Err() != nil {
+		if i%cancelInterval == 0 && pl.ctx.Err() != nil {
 			return nil, context.Cause(pl.ctx)
 		}
 		if err := store(b.DType, out, i, number{fraction: true, f: v}); err != nil {
@@ -82,14 +82,14 @@ func (pl *Plan) make(s source, b *Buffer, rank, round int) ([]byte, error) {
 	return out, nil
 }
 
-// evaluate computes the elements from one to before another, which are all of out.
+// evaluate computes the elements from <= i < to and stores them from the start of out.
 func (pl *Plan) evaluate(x *expr, b *Buffer, rank, round int, out []byte, from, to int) error {
-	values := pl.at(rank, round)
+	values := pl.valuesAt(rank, round)
 	for i := from; i < to; i++ {
-		if i%chunk == 0 && pl.ctx.Err() != nil {
+		if i%cancelInterval == 0 && pl.ctx.Err() != nil {
 			return context.Cause(pl.ctx)
 		}
-		values[slotI] = whole(i)
+		values[slotI] = wholeNumber(i)
 		v, err := x.root.eval(values)
 		if err == nil {
 			err = store(b.DType, out, i-from, v)
@@ -102,12 +102,12 @@ func (pl *Plan) evaluate(x *expr, b *Buffer, rank, round int, out []byte, from, 
 		} else {
 			err = &exprError{0, fmt.Errorf("element %d at rank %d in round %d: %w", i, rank, round, err)}
 		}
-		return pl.failed(x, err)
+		return pl.errorInExpr(x, err)
 	}
 	return nil
 }
 
-// store writes a number as element i, if the dtype can hold it.
+// store writes a number to element i of out. The error says that the dtype cannot hold it.
 func store(d numeric.DType, out []byte, i int, v number) error {
 	if d.IsFloat() {
 		numeric.Set(d, out, i, v.float())
@@ -130,32 +130,34 @@ func store(d numeric.DType, out []byte, i int, v number) error {
 	return nil
 }
 
-// tried is how many elements at either end of a buffer are computed before a run.
-const tried = 1024
+// triedElements is the number of elements at each end of a buffer that are computed
+// before a run.
+const triedElements = 1024
 
-// checkValues computes some of all values, so that what cannot be computed is refused
-// before anything runs.
+// checkValues computes some elements of each input and output, to find values that cannot
+// be computed before anything runs. It refuses several rounds with the same inputs.
 func (pl *Plan) checkValues(p *problems) {
 	s := pl.scenario
 	for i, b := range pl.Buffers {
-		pl.try(p, s.buffers[i].init, b, b.On)
+		pl.tryValues(p, s.buffers[i].init, b, b.On)
 	}
 	for _, o := range pl.Outputs {
-		pl.try(p, s.outputs[o.index], o.Buffer, o.On)
+		pl.tryValues(p, s.outputs[o.index], o.Buffer, o.On)
 	}
-	if pl.Rounds > 1 && len(p.errs) == 0 && !pl.changes() {
-		p.at("buffers", "%d rounds, and no input changes from one to the next: use round in an init, such as i + 10*round", pl.Rounds)
+	if pl.Rounds > 1 && len(p.errs) == 0 && !pl.inputsChange() {
+		p.addAt("buffers", "%d rounds, and no input changes from one to the next: use round in an init, such as i + 10*round", pl.Rounds)
 	}
 }
 
-// try computes the ends of a buffer at every rank that has it, in the first and the
-// last round, up to the first mistake. Functions are tried at one rank in one round.
-func (pl *Plan) try(p *problems, s source, b *Buffer, on func(rank int) bool) {
+// tryValues computes the first and the last triedElements elements of a buffer, up to the
+// first mistake, at every rank that has the buffer, in the first and the last round. It
+// calls a Go function at one rank in one round only.
+func (pl *Plan) tryValues(p *problems, s source, b *Buffer, on func(rank int) bool) {
 	if !s.exists() {
 		return
 	}
 	n := b.Elems()
-	out := make([]byte, min(n, tried)*b.DType.Size())
+	out := make([]byte, min(n, triedElements)*b.DType.Size())
 	for _, round := range pl.SomeRounds() {
 		for rank := range pl.Ranks {
 			if !on(rank) {
@@ -163,12 +165,12 @@ func (pl *Plan) try(p *problems, s source, b *Buffer, on func(rank int) bool) {
 			}
 			var err error
 			if s.fill != nil {
-				_, err = pl.make(s, b, rank, round)
-			} else if err = pl.evaluate(s.expr, b, rank, round, out, 0, min(n, tried)); err == nil {
-				err = pl.evaluate(s.expr, b, rank, round, out, max(0, n-tried), n)
+				_, err = pl.computeValues(s, b, rank, round)
+			} else if err = pl.evaluate(s.expr, b, rank, round, out, 0, min(n, triedElements)); err == nil {
+				err = pl.evaluate(s.expr, b, rank, round, out, max(0, n-triedElements), n)
 			}
 			if err != nil {
-				p.copy(err)
+				p.addError(err)
 			}
 			if err != nil || s.fill != nil {
 				return
@@ -177,8 +179,8 @@ func (pl *Plan) try(p *problems, s source, b *Buffer, on func(rank int) bool) {
 	}
 }
 
-// changes reports whether some input of the second round differs from the first's.
-func (pl *Plan) changes() bool {
+// inputsChange reports whether some input differs between the first and the second round.
+func (pl *Plan) inputsChange() bool {
 	for _, b := range pl.Inputs() {
 		for rank := range pl.Ranks {
 			if !b.On(rank) {
@@ -187,29 +189,29 @@ func (pl *Plan) changes() bool {
 			first, err := pl.Input(b, rank, 0)
 			second, wrong := pl.Input(b, rank, 1)
 			if err != nil || wrong != nil || !bytes.Equal(first, second) {
-				return true // or an error, which the run will report
+				return true // the run reports an error, if any
 			}
 		}
 	}
 	return false
 }
 
-// Fill makes the elements of a buffer, in row-major order; out has as many as the shape.
-// They are rounded to the dtype afterwards. An error says what is wrong with the
-// parameters.
+// Fill computes all elements of a buffer in row-major order. The caller rounds them to the
+// dtype. An error says what is wrong with the parameters.
 type Fill func(e Env, out []float64) error
 
-// Env is what a registered function knows of the values that it makes. Root is 0 unless the
-// file has a root: scenarios whose functions use it say root: 0.
+// Env describes to a Fill the buffer, the rank and the round whose values it computes. Root
+// is 0 unless the scenario uses the root. If only a Fill uses it, the file must have the
+// key root.
 type Env struct {
 	Rank, Ranks, Root, Round, Device int
-	Shape                            []int // of the buffer
+	Shape                            []int // the shape of the buffer
 
 	params map[string]Param
 }
 
-// Int is a whole number among the parameters. If the file has no such parameter the
-// function ends here, and the file is refused.
+// Int returns the value of a parameter that is a whole number. If the file has no such
+// parameter, Int ends the function by a panic and the file is refused.
 func (e Env) Int(param string) int {
 	s, ok := e.params[param]
 	if !ok || s.Words != nil || s.number.fraction {
@@ -218,11 +220,11 @@ func (e Env) Int(param string) int {
 	return int(s.number.n)
 }
 
-// missingParam is the name of a parameter that a function wants and the file has not.
+// missingParam is the name of a parameter that a function needs and the file does not have.
 type missingParam string
 
-// call runs the function until ctx ends. The function knows nothing of ctx: it is left
-// behind then, with an out that nobody reads.
+// call runs the function until it returns or ctx ends. The function cannot observe ctx: if
+// ctx ends first, the function continues in its goroutine and its result is ignored.
 func (f Fill) call(ctx context.Context, name string, e Env, out []float64) error {
 	done := make(chan error, 1)
 	go func() {
@@ -231,7 +233,7 @@ func (f Fill) call(ctx context.Context, name string, e Env, out []float64) error
 			switch v := recover().(type) {
 			case nil:
 			case missingParam:
-				err = fmt.Errorf("the function wants a parameter %s that is a whole number: add it to params, which has %s", string(v), list(slices.Sorted(maps.Keys(e.params))))
+				err = fmt.Errorf("the function wants a parameter %s that is a whole number: add it to params, which has %s", string(v), joinNames(slices.Sorted(maps.Keys(e.params))))
 			default:
 				line, _ := stack.Line(string(debug.Stack()))
 				err = fmt.Errorf("the function %s panicked at %s (rank %d, round %d): %v", name, line, e.Rank, e.Round, v)

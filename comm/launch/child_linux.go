@@ -15,26 +15,26 @@ import (
 	"github.com/kernbench/kernbench/comm/shm"
 )
 
-// Child does the job of a rank and exits, if this process was started as one; else it
-// returns at once. Programs that call Run call it first thing in main, and packages
-// whose tests do, in TestMain.
+// Child runs the job of a rank and exits, if this process was started as a rank. Otherwise
+// it returns at once. Programs that call Run must call Child first in main. Packages whose
+// tests call Run must call Child first in TestMain.
 func Child() {
 	if os.Getenv(rankVariable) == "" {
 		return
 	}
-	if err := serve(); err != nil {
+	if err := runRank(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 	os.Exit(0)
 }
 
-// serve is the life of a rank's process. An error has been told to the launcher if it
-// could be.
-func serve() error {
-	signal.Ignore(syscall.SIGINT) // the terminal sends it to all; the launcher decides
-	preferAsVictim()
-	os.Unsetenv(rankVariable) // what the job starts is no rank
+// runRank runs the job of a rank in its process and reports the outcome to the launcher. It
+// returns an error if it cannot communicate with the launcher.
+func runRank() error {
+	signal.Ignore(syscall.SIGINT) // a terminal sends SIGINT to all processes; the launcher handles it
+	preferOOMKill()
+	os.Unsetenv(rankVariable) // processes that the job starts are not ranks
 	for fd := memoryFD; fd <= reportFD; fd++ {
 		syscall.CloseOnExec(fd)
 	}
@@ -53,13 +53,13 @@ func serve() error {
 		if orders.Decode(&why) != nil {
 			why = "the launcher has ended"
 		}
-		cancel(stopped(why))
+		cancel(stopCause(why))
 	}()
-	done := o.work(ctx, desk{
+	done := o.runJob(ctx, environment{
 		backend: shm.Name, rendezvous: fmt.Sprintf("fd:%d", memoryFD), bind: bindProcess, stack: os.Stderr,
 		opened: func() {
-			memory.Close()                       // comm has it open again
-			reports.Encode(report{Kind: opened}) // if that fails, so does the outcome
+			memory.Close()                       // comm has opened it again
+			reports.Encode(report{Kind: opened}) // if this fails, so does the last report
 		},
 	})
 	last := report{Kind: ended, Result: done.result}
@@ -72,12 +72,12 @@ func serve() error {
 	return nil
 }
 
-// preferAsVictim has the kernel kill this process before the launcher when memory runs
-// out, so that the launcher is there to say so. Every process may raise its own score;
-// where there is no such file ranks are as likely to be killed as the launcher.
-func preferAsVictim() { os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0) }
+// preferOOMKill makes the kernel kill this process before the launcher when memory runs
+// out, so that the launcher can report it. Every process may raise its own score. Without
+// the file, the kernel may kill the launcher instead.
+func preferOOMKill() { os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0) }
 
-// bind binds a thread to a CPU; 0 is the one that calls.
+// bind binds a thread to a CPU. Thread 0 is the calling thread.
 func bind(thread, cpu int) error {
 	var set unix.CPUSet
 	set.Set(cpu)
@@ -87,9 +87,9 @@ func bind(thread, cpu int) error {
 	return unix.SchedSetaffinity(thread, &set)
 }
 
-// bindProcess binds all threads of this process; later ones do as those that make
-// them. It is not done before the rank has met the others, who all should see the
-// same number of CPUs.
+// bindProcess binds all threads of this process to a CPU. New threads inherit the binding.
+// It must be called after the communicator is open, because all ranks should see the same
+// number of CPUs while they open it.
 func bindProcess(cpu int) error {
 	bound := map[string]bool{}
 	for {

@@ -18,27 +18,27 @@ import (
 
 var warm sync.Once
 
-// leavesNothing fails the test if at its end there are processes, descriptors,
-// goroutines or files that were not there before.
-func leavesNothing(t *testing.T) {
+// checkCleanup checks, when the test ends, that it has left no processes, file descriptors,
+// goroutines or files.
+func checkCleanup(t *testing.T) {
 	t.Helper()
-	warm.Do(func() { // the runtime opens descriptors of its own when first needed
+	warm.Do(func() { // the runtime opens descriptors on the first use
 		if _, err := Run(context.Background(), Options{Ranks: 1, Output: t.Output()}, "idle", nil); err != nil {
 			t.Fatal(err)
 		}
 	})
 	temp := t.TempDir()
 	t.Setenv("TMPDIR", temp)
-	before, files := count(t), sharedFiles(t)
+	before, files := countResources(t), sharedFiles(t)
 	t.Cleanup(func() {
 		eventually(t, func() error {
-			// What earlier tests had may have gone only now.
-			if after := count(t); after.descriptors > before.descriptors || after.goroutines > before.goroutines {
+			// Resources of earlier tests may have been freed since, so fewer are fine.
+			if after := countResources(t); after.descriptors > before.descriptors || after.goroutines > before.goroutines {
 				return fmt.Errorf("after the run %v, want no more than before: %v", after, before)
 			}
 			return nil
 		})
-		// Tests of other packages have files there too, but not for long.
+		// Tests of other packages may also create files there, but remove them soon.
 		added := slices.DeleteFunc(sharedFiles(t), func(f string) bool { return slices.Contains(files, f) })
 		eventually(t, func() error {
 			now := sharedFiles(t)
@@ -58,14 +58,14 @@ func leavesNothing(t *testing.T) {
 	})
 }
 
-// counts is how much there is of what a run must not leave.
+// counts holds the numbers of open descriptors and goroutines.
 type counts struct{ descriptors, goroutines int }
 
 func (c counts) String() string {
 	return fmt.Sprintf("%d descriptors and %d goroutines", c.descriptors, c.goroutines)
 }
 
-func count(t *testing.T) counts {
+func countResources(t *testing.T) counts {
 	t.Helper()
 	open, err := os.ReadDir("/proc/self/fd")
 	if err != nil {
@@ -74,8 +74,8 @@ func count(t *testing.T) counts {
 	return counts{len(open), runtime.NumGoroutine()}
 }
 
-// sharedFiles is the named memory of runs. Tests of other packages, which may run at the
-// same time, have names of their own.
+// sharedFiles lists the named shared memory of runs, without that of the tests of other
+// packages, which may run at the same time.
 func sharedFiles(t *testing.T) (files []string) {
 	t.Helper()
 	all, err := filepath.Glob("/dev/shm/kernbench.*")
@@ -90,7 +90,8 @@ func sharedFiles(t *testing.T) (files []string) {
 	return files
 }
 
-// eventually polls until there is no error, and fails the test with the last.
+// eventually calls check until it returns nil. After 2 s it fails the test with the last
+// error.
 func eventually(t *testing.T, check func() error) {
 	t.Helper()
 	var err error
@@ -103,8 +104,8 @@ func eventually(t *testing.T, check func() error) {
 	t.Error(err)
 }
 
-// gone is nil when a process has ended, whether or not its new parent has noticed.
-func gone(pid int) error {
+// checkEnded returns an error if a process still runs. A zombie counts as ended.
+func checkEnded(pid int) error {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return nil

@@ -12,14 +12,14 @@ import (
 	"time"
 )
 
-// guarded ends a run that hangs, long after it should have ended.
-func guarded(t *testing.T) context.Context {
+// withDeadline returns a context that ends a run that hangs.
+func withDeadline(t *testing.T) context.Context {
 	ctx, cancel := context.WithTimeoutCause(t.Context(), 10*time.Second, errors.New("the test's guard"))
 	t.Cleanup(cancel)
 	return ctx
 }
 
-// checkError compares an error, which is to have the *RankError of a rank.
+// checkError compares an error and checks that it wraps the *RankError of a rank.
 func checkError(t *testing.T, err error, rank int, want string) {
 	t.Helper()
 	if err == nil || err.Error() != want {
@@ -31,7 +31,7 @@ func checkError(t *testing.T, err error, rank int, want string) {
 	}
 }
 
-// TestFaults has one rank do something bad while the others pass barriers.
+// TestFaults checks the errors and the output of runs in which rank 2 fails.
 func TestFaults(t *testing.T) {
 	const shm, inproc = "shm", "inproc"
 	const (
@@ -42,8 +42,8 @@ func TestFaults(t *testing.T) {
 	tests := []struct {
 		backend, how, rest string
 		want               string // first line of the error
-		output             string // some of it
-		then               string // its second line
+		output             string // part of the output
+		then               string // second line of the error
 	}{
 		{shm, "exit 0", "", "rank 2: exited with status 0 before its job returned", "", follow},
 		{shm, "exit 7", "", "rank 2: exited with status 7 before its job returned", "", follow},
@@ -65,9 +65,9 @@ func TestFaults(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(fmt.Sprintf("%s/%s/%s", tt.backend, tt.how, tt.rest), func(t *testing.T) {
-			leavesNothing(t)
+			checkCleanup(t)
 			var b bytes.Buffer
-			got, err := Run(guarded(t), Options{Backend: tt.backend, Ranks: 4, Output: &b}, "fault", trouble{Rank: 2, How: tt.how, Rest: tt.rest}.arg(t))
+			got, err := Run(withDeadline(t), Options{Backend: tt.backend, Ranks: 4, Output: &b}, "fault", trouble{Rank: 2, How: tt.how, Rest: tt.rest}.arg(t))
 			if got != nil {
 				t.Errorf("results %q, want none", got)
 			}
@@ -79,21 +79,22 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// TestDeadlock has all ranks wait for a signal that nobody sends: whoever finds out, it
-// is told once.
+// TestDeadlock checks that a deadlock of all ranks is reported in one line, whichever rank
+// detects it.
 func TestDeadlock(t *testing.T) {
 	for _, backend := range []string{"shm", "inproc"} {
 		t.Run(backend, func(t *testing.T) {
-			leavesNothing(t)
-			_, err := Run(guarded(t), Options{Backend: backend, Ranks: 3, Output: t.Output()}, "fault", trouble{Rank: -1, How: "wait"}.arg(t))
+			checkCleanup(t)
+			_, err := Run(withDeadline(t), Options{Backend: backend, Ranks: 3, Output: t.Output()}, "fault", trouble{Rank: -1, How: "wait"}.arg(t))
 			if text := fmt.Sprint(err); !strings.Contains(text, ": a deadlock, every rank waits: rank 0: wait, signal 0") || strings.Contains(text, "\n") {
-				t.Errorf("error\n%s\nwant one line that tells of a deadlock", text)
+				t.Errorf("error\n%s\nwant one line that reports a deadlock", text)
 			}
 		})
 	}
 }
 
-// TestReturnedPeer has a rank return while others count on it.
+// TestReturnedPeer checks the error of a rank that waits at a barrier after its peer has
+// returned.
 func TestReturnedPeer(t *testing.T) {
 	for _, backend := range []string{"shm", "inproc"} {
 		for _, tt := range []struct{ rest, want string }{
@@ -101,8 +102,8 @@ func TestReturnedPeer(t *testing.T) {
 			{"return", ""},
 		} {
 			t.Run(backend+"/"+tt.rest, func(t *testing.T) {
-				leavesNothing(t)
-				_, err := Run(guarded(t), Options{Backend: backend, Ranks: 2, Output: t.Output()}, "fault", trouble{How: "return", Rest: tt.rest}.arg(t))
+				checkCleanup(t)
+				_, err := Run(withDeadline(t), Options{Backend: backend, Ranks: 2, Output: t.Output()}, "fault", trouble{How: "return", Rest: tt.rest}.arg(t))
 				if tt.want == "" && err == nil {
 					return
 				}
@@ -112,41 +113,42 @@ func TestReturnedPeer(t *testing.T) {
 	}
 }
 
-// TestKill kills a rank at a random point of a loop of barriers.
+// TestKill checks the error after a rank is killed at a random time in a loop of barriers.
 func TestKill(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for i := range 20 {
 		ranks := 2 + random.IntN(4)
 		f := trouble{Rank: random.IntN(ranks), How: "kill", After: time.Duration(random.Int64N(int64(30 * time.Millisecond)))}
 		t.Run(fmt.Sprintf("%d: rank %d of %d after %v", i, f.Rank, ranks, f.After), func(t *testing.T) {
-			leavesNothing(t)
-			_, err := Run(guarded(t), Options{Ranks: ranks, Output: t.Output()}, "fault", f.arg(t))
+			checkCleanup(t)
+			_, err := Run(withDeadline(t), Options{Ranks: ranks, Output: t.Output()}, "fault", f.arg(t))
 			var rest []*RankError
 			for rank := range ranks {
 				if rank != f.Rank {
 					rest = append(rest, &RankError{Rank: rank})
 				}
 			}
-			checkError(t, err, f.Rank, fmt.Sprintf("rank %d: killed by SIGKILL\n%s failed in consequence", f.Rank, ranksOf(rest)))
+			checkError(t, err, f.Rank, fmt.Sprintf("rank %d: killed by SIGKILL\n%s failed in consequence", f.Rank, formatRanks(rest)))
 		})
 	}
 }
 
-// TestTimeout has ranks wait for one that does not come.
+// TestTimeout checks the error of a rank that waits longer than the timeout.
 func TestTimeout(t *testing.T) {
-	leavesNothing(t)
-	_, err := Run(guarded(t), Options{Ranks: 2, Timeout: 400 * time.Millisecond, Output: t.Output()}, "fault", trouble{Rank: 0, How: "sleep"}.arg(t))
+	checkCleanup(t)
+	_, err := Run(withDeadline(t), Options{Ranks: 2, Timeout: 400 * time.Millisecond, Output: t.Output()}, "fault", trouble{Rank: 0, How: "sleep"}.arg(t))
 	checkError(t, err, 1, "rank 1: barrier, rank 0: the deadline has passed: nothing in 400ms\nrank 0: did not stop in 500ms: killed by SIGKILL")
 }
 
-// TestManyFollow has many ranks that fail because of another.
+// TestManyFollow checks the error when many ranks fail because of another rank.
 func TestManyFollow(t *testing.T) {
-	leavesNothing(t)
-	_, err := Run(guarded(t), Options{Ranks: 16, Output: t.Output()}, "fault", trouble{Rank: 3, How: "error"}.arg(t))
+	checkCleanup(t)
+	_, err := Run(withDeadline(t), Options{Ranks: 16, Output: t.Output()}, "fault", trouble{Rank: 3, How: "error"}.arg(t))
 	checkError(t, err, 3, "rank 3: disk full\nranks 0 to 2 and 4 to 15 failed in consequence")
 }
 
-// whenBegun calls a function when so many ranks of job fault have begun.
+// whenBegun is a writer that calls a function when a number of ranks of job fault have
+// begun.
 type whenBegun struct {
 	ranks int
 	do    func()
@@ -161,12 +163,12 @@ func (w *whenBegun) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// TestCancel ends the context while ranks do something that takes longer.
+// TestCancel checks the error when the context ends while ranks are busy or waiting.
 func TestCancel(t *testing.T) {
 	for _, how := range []string{"", "wait", "spin", "sleep", "context"} {
 		t.Run(how, func(t *testing.T) {
-			leavesNothing(t)
-			ctx, cancel := context.WithCancelCause(guarded(t))
+			checkCleanup(t)
+			ctx, cancel := context.WithCancelCause(withDeadline(t))
 			defer cancel(nil)
 			enough := errors.New("enough")
 			begun := &whenBegun{3, func() { cancel(enough) }}
@@ -178,21 +180,22 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-// TestCancelOwnErrors has all ranks fail by themselves when they are stopped.
+// TestCancelOwnErrors checks that errors that ranks return when the context ends are
+// reported.
 func TestCancelOwnErrors(t *testing.T) {
-	leavesNothing(t)
-	ctx, cancel := context.WithCancel(guarded(t))
+	checkCleanup(t)
+	ctx, cancel := context.WithCancel(withDeadline(t))
 	defer cancel()
 	_, err := Run(ctx, Options{Ranks: 8, Output: &whenBegun{8, cancel}}, "fault", trouble{Rank: -1, How: "own error"}.arg(t))
 	checkError(t, err, 0, "the run was stopped: context canceled\nranks 0 to 7: half a file of rank 0 is left")
 }
 
-// TestCancelEarly ends the context while ranks are being started.
+// TestCancelEarly checks the error when the context ends while ranks start.
 func TestCancelEarly(t *testing.T) {
 	for _, backend := range []string{"shm", "inproc"} {
 		for _, after := range []time.Duration{0, time.Millisecond, 5 * time.Millisecond, 20 * time.Millisecond} {
 			t.Run(fmt.Sprintf("%s/%v", backend, after), func(t *testing.T) {
-				leavesNothing(t)
+				checkCleanup(t)
 				ctx, cancel := context.WithTimeout(t.Context(), after)
 				defer cancel()
 				want := "the run was stopped: context deadline exceeded"
@@ -208,31 +211,32 @@ func TestCancelEarly(t *testing.T) {
 	}
 }
 
-// TestStubbornGoroutine has one that cannot be stopped.
+// TestStubbornGoroutine checks the error for a goroutine that does not stop.
 func TestStubbornGoroutine(t *testing.T) {
 	release := make(chan struct{})
 	stubborn.Store(&release)
-	leavesNothing(t)
+	checkCleanup(t)
 	defer close(release)
-	_, err := Run(guarded(t), Options{Backend: "inproc", Ranks: 2}, "fault", trouble{How: "error", Rest: "stubborn"}.arg(t))
+	_, err := Run(withDeadline(t), Options{Backend: "inproc", Ranks: 2}, "fault", trouble{How: "error", Rest: "stubborn"}.arg(t))
 	checkError(t, err, 0, "rank 0: disk full\nrank 1: did not stop in 500ms: left running, since a goroutine cannot be killed")
 }
 
-// TestNeverStarts has ranks that do not get as far as Child, or are no program.
+// TestNeverStarts checks the errors for a rank that hangs before it calls Child, and for a
+// program that does not exist.
 func TestNeverStarts(t *testing.T) {
 	t.Run("hangs", func(t *testing.T) {
-		leavesNothing(t)
-		t.Setenv(stillbornRank, "1")
+		checkCleanup(t)
+		t.Setenv(hangingRankVariable, "1")
 		startTimeout = 300 * time.Millisecond
 		defer func() { startTimeout = 2 * time.Second }()
-		_, err := Run(guarded(t), Options{Ranks: 3, Timeout: time.Millisecond, Output: t.Output()}, "echo", nil)
+		_, err := Run(withDeadline(t), Options{Ranks: 3, Timeout: time.Millisecond, Output: t.Output()}, "echo", nil)
 		checkError(t, err, 1, "rank 1: start: killed by SIGKILL: nothing heard in 300ms; main has to call launch.Child before anything else\nranks 0 and 2 failed in consequence")
 	})
 	t.Run("no program", func(t *testing.T) {
-		leavesNothing(t)
+		checkCleanup(t)
 		program = "/nowhere"
 		defer func() { program = "/proc/self/exe" }()
-		_, err := Run(guarded(t), Options{Ranks: 3, Output: t.Output()}, "echo", nil)
+		_, err := Run(withDeadline(t), Options{Ranks: 3, Output: t.Output()}, "echo", nil)
 		checkError(t, err, 0, "rank 0: start: fork/exec /nowhere: no such file or directory")
 		if !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("error %v, want one that is %v", err, os.ErrNotExist)

@@ -17,15 +17,16 @@ import (
 	"github.com/kernbench/kernbench/comm/inproc"
 )
 
-// Job is what a rank does. It begins with the communicator of all ranks, which is
-// closed after it; if it returns an error, the other ranks' operations fail. The
-// context ends when the run is to stop.
+// Job is the function that a rank runs. c is the communicator of all ranks; it is closed
+// after the job. If the job returns an error, the operations of the other ranks fail. The
+// context ends when the run must stop.
 type Job = func(ctx context.Context, c *comm.Comm, arg []byte) (result []byte, err error)
 
 var jobs = map[string]Job{}
 
-// Register names work that ranks can do. Processes of ranks are this program again, so
-// it must be known by name before either calls Child or Run: in an init function.
+// Register adds a job that ranks can run. The processes of ranks run this program again and
+// find the job by name. Register must therefore be called before Child and Run, in an init
+// function.
 func Register(name string, job Job) {
 	if _, twice := jobs[name]; twice {
 		panic(fmt.Sprintf("launch: job %s is registered twice", name))
@@ -41,26 +42,28 @@ func findJob(name string) (Job, error) {
 		name, strings.Join(slices.Sorted(maps.Keys(jobs)), ", "))
 }
 
-// Options say how ranks are started.
+// Options says how to start ranks.
 type Options struct {
-	Backend string // "shm", which is processes, if empty; "inproc" is goroutines
-	Ranks   int    // how many
+	Backend string // "shm" for processes, "inproc" for goroutines; "": shm
+	Ranks   int    // the number of ranks
 
-	// Timeout is the longest that a rank waits for others in one operation, 0 as long as
-	// they are there. Run waits as long, and 2 s at least, for one more process to have
-	// started.
+	// Timeout is the longest time that a rank waits for other ranks in one operation. 0
+	// means no limit as long as these ranks exist. Run waits for the start of each further
+	// process for the same time, but at least 2 s.
 	Timeout time.Duration
 
-	// Output gets what processes of ranks write to stdout and stderr, the stack of a job
-	// that panics, and that a process has been stopped by a signal such as SIGSTOP for
-	// some seconds, a line at a time, after the rank: "rank 2: ". Nil drops it.
+	// Output receives the text that processes of ranks write to stdout and stderr, the
+	// stack of a job that panics, and a message if a signal such as SIGSTOP has stopped a
+	// process for some seconds. Each line begins with the rank, "rank 2: ". If Output is
+	// nil, the text is discarded.
 	Output io.Writer
 
-	CPUs []int // rank r is bound to CPUs[r], unless that is negative; nil binds none
+	CPUs []int // rank r is bound to CPUs[r], unless it is negative; nil binds no rank
 }
 
-// Overhead estimates the memory that ranks of a backend take besides what their jobs
-// allocate: a process of Go has 3 MB of its own, and its share of pages of the program.
+// Overhead estimates the memory in bytes that ranks of a backend need in addition to the
+// memory that their jobs allocate. A Go process needs 3 MB and its share of the pages of
+// the program.
 func Overhead(backend string, ranks int) uint64 {
 	if backend == inproc.Name {
 		return 64 << 10 * uint64(ranks)
@@ -68,22 +71,22 @@ func Overhead(backend string, ranks int) uint64 {
 	return 4 << 20 * uint64(ranks)
 }
 
-// grace is for ranks to stop by themselves.
+// grace is the time between the request to stop and the kill of a rank.
 const grace = 500 * time.Millisecond
 
-// suspendedPeriod is how often the launcher looks for ranks that a signal has stopped. It
-// tells of those that it finds stopped twice in a row.
+// suspendedPeriod is the interval at which the launcher looks for processes that a signal
+// has stopped. It reports a process that it finds stopped twice in a row.
 var suspendedPeriod = 2 * time.Second
 
-// startTimeout is how long at least a process may take to arrive after another.
+// startTimeout is the minimum of the time that Run waits for one more process to start.
 var startTimeout = 2 * time.Second
 
-// Run has ranks do a job and returns what each returned, by rank. If any fails there
-// are no results, and the error is a [*RankError] or several, joined: what ranks failed
-// of by themselves, once for those that failed alike, then the numbers of those that
-// failed because of it. If ctx has ended, its cause comes first, and nothing is said of
-// ranks that it has stopped. Ranks that do not stop are killed; goroutines cannot be,
-// and are left behind with an error that says so.
+// Run runs a job on all ranks and returns their results by rank. If a rank fails, there are
+// no results, and the error joins one or more [*RankError]: first the root causes, with
+// equal errors of several ranks combined, then the ranks that failed in consequence. If ctx
+// has ended, its cause comes first, and ranks that only stopped are not mentioned.
+// Processes that do not stop are killed. Goroutines cannot be killed; they are left
+// running, which the error says.
 func Run(ctx context.Context, o Options, job string, arg []byte) (results [][]byte, err error) {
 	if err := o.check(job); err != nil {
 		return nil, fmt.Errorf("launch: %w", err)
@@ -102,7 +105,7 @@ func Run(ctx context.Context, o Options, job string, arg []byte) (results [][]by
 		return nil, fmt.Errorf("launch: %w", err)
 	}
 	s.wait(ctx)
-	return s.results(), errors.Join(s.verdict(), end(), out.err())
+	return s.results(), errors.Join(s.runError(), end(), out.err())
 }
 
 func (o *Options) check(job string) error {
@@ -120,17 +123,17 @@ func (o *Options) check(job string) error {
 	return err
 }
 
-// order is what a rank has to know.
+// order is the message with the job of a rank.
 type order struct {
 	Rank, Ranks int
 	Job         string
 	Timeout     time.Duration
-	CPU         int // -1 for any
+	CPU         int // the CPU to bind to; -1: any
 	Arg         []byte
 }
 
-// of is the order for a rank.
-func (o order) of(rank int, cpus []int) order {
+// forRank returns the order for a rank.
+func (o order) forRank(rank int, cpus []int) order {
 	o.Rank, o.CPU = rank, -1
 	if cpus != nil {
 		o.CPU = cpus[rank]
@@ -140,29 +143,29 @@ func (o order) of(rank int, cpus []int) order {
 
 var inprocRuns atomic.Int64
 
-// goroutine is a rank that is one.
+// goroutine controls a rank that is a goroutine.
 type goroutine struct {
-	cancel context.CancelCauseFunc
-	gone   func() // tells that it has ended, as far as the launcher is concerned
+	cancel      context.CancelCauseFunc
+	reportEnded func() // reports to the launcher that the rank has ended, although the goroutine still runs
 }
 
-func (g *goroutine) stop(why string) { g.cancel(stopped(why)) }
+func (g *goroutine) stop(why string) { g.cancel(stopCause(why)) }
 
 func (g *goroutine) kill() (how string, became blame) {
-	g.gone()
+	g.reportEnded()
 	return "left running, since a goroutine cannot be killed", running
 }
 
 func (*goroutine) suspended() int { return 0 }
 
-// startGoroutines starts ranks of backend inproc.
+// startGoroutines starts the ranks of backend inproc.
 func startGoroutines(_ context.Context, o Options, out *output, all order, s *supervisor) (end func() error, err error) {
 	at := fmt.Sprintf("launch %d", inprocRuns.Add(1))
 	for rank := range o.Ranks {
-		// Not of the caller's context: the supervisor passes its end on.
+		// Not derived from the caller's context: the supervisor cancels it when that ends.
 		ctx, cancel := context.WithCancelCause(context.Background())
-		text := out.of(rank)
-		d := desk{
+		text := out.forRank(rank)
+		d := environment{
 			backend: inproc.Name, rendezvous: at, bind: bindThread, stack: text,
 			opened: func() { s.events <- event{rank: rank, kind: opened} },
 		}
@@ -170,7 +173,7 @@ func startGoroutines(_ context.Context, o Options, out *output, all order, s *su
 		s.events <- event{rank: rank, kind: arrived}
 		go func() {
 			defer cancel(nil)
-			done := all.of(rank, o.CPUs).work(ctx, d)
+			done := all.forRank(rank, o.CPUs).runJob(ctx, d)
 			text.flush()
 			if done.err != nil {
 				s.events <- event{rank: rank, kind: failing, outcome: done}
@@ -181,7 +184,7 @@ func startGoroutines(_ context.Context, o Options, out *output, all order, s *su
 	return func() error { return nil }, nil
 }
 
-// bindThread binds the goroutine, and its thread ends with it.
+// bindThread binds the calling goroutine to a CPU. Its thread ends with the goroutine.
 func bindThread(cpu int) error {
 	runtime.LockOSThread()
 	return bind(0, cpu)

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// startLauncher starts a process that launches ranks, in a process group of its own,
-// and waits until they pass barriers.
+// startLauncher starts a process that launches ranks, in a new process group, and waits
+// until the ranks have begun.
 func startLauncher(t *testing.T) (cmd *exec.Cmd, out *bufio.Scanner, ranks []int) {
 	t.Helper()
 	cmd = exec.Command("/proc/self/exe")
@@ -23,14 +23,14 @@ func startLauncher(t *testing.T) (cmd *exec.Cmd, out *bufio.Scanner, ranks []int
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { cmd.Process.Kill() }) // unless it has ended
+	t.Cleanup(func() { cmd.Process.Kill() }) // fails if the process has ended
 	out = bufio.NewScanner(pipe)
-	return cmd, out, pids(t, out, 4)
+	return cmd, out, readPIDs(t, out, 4)
 }
 
-// TestLauncherKilled kills the launcher: its ranks go too.
+// TestLauncherKilled checks that the ranks end when the launcher is killed.
 func TestLauncherKilled(t *testing.T) {
-	leavesNothing(t)
+	checkCleanup(t)
 	cmd, _, ranks := startLauncher(t)
 	if err := cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
@@ -39,14 +39,14 @@ func TestLauncherKilled(t *testing.T) {
 		t.Errorf("launcher: %v, want signal: killed", err)
 	}
 	for _, pid := range ranks {
-		eventually(t, func() error { return gone(pid) })
+		eventually(t, func() error { return checkEnded(pid) })
 	}
 }
 
-// TestInterrupt sends SIGINT to the launcher and all its ranks, as a terminal does:
-// the launcher, which catches it, ends the run.
+// TestInterrupt sends SIGINT to the launcher and all its ranks, as a terminal does. It
+// checks that the launcher handles the signal and ends the run.
 func TestInterrupt(t *testing.T) {
-	leavesNothing(t)
+	checkCleanup(t)
 	cmd, out, ranks := startLauncher(t)
 	if err := syscall.Kill(-cmd.Process.Pid, syscall.SIGINT); err != nil {
 		t.Fatal(err)
@@ -62,7 +62,7 @@ func TestInterrupt(t *testing.T) {
 		t.Errorf("launcher says\n%s\nwant that the run was stopped, and where a rank was", strings.Join(text, "\n"))
 	}
 	for _, pid := range ranks {
-		if err := gone(pid); err != nil {
+		if err := checkEnded(pid); err != nil {
 			t.Error(err)
 		}
 	}

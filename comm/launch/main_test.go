@@ -25,34 +25,35 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// Variables that make this program something else than a test.
+// Environment variables that make this program do something other than run tests.
 const (
-	launcherVariable = "LAUNCH_TEST_LAUNCHER"  // it launches ranks that never end
-	groupVariable    = "LAUNCH_TEST_GROUP"     // it joins this control group and launches ranks that use it up
-	stillbornRank    = "LAUNCH_TEST_STILLBORN" // this rank does not get as far as Child
+	launcherVariable    = "LAUNCH_TEST_LAUNCHER"  // run ranks until an interrupt
+	groupVariable       = "LAUNCH_TEST_GROUP"     // join this control group and run ranks, one of which uses up its memory
+	hangingRankVariable = "LAUNCH_TEST_STILLBORN" // this rank hangs before it calls Child
 )
 
-// TestMain is main of ranks too. Property tests draw the same cases every time.
+// TestMain also runs in the processes of ranks and launchers. Property tests draw the same
+// cases every time.
 func TestMain(m *testing.M) {
-	if rank := os.Getenv(stillbornRank); rank != "" && rank == os.Getenv(rankVariable) {
-		time.Sleep(time.Hour) // until it is killed
+	if rank := os.Getenv(hangingRankVariable); rank != "" && rank == os.Getenv(rankVariable) {
+		time.Sleep(time.Hour) // until the launcher kills the rank
 	}
 	Child()
 	if os.Getenv(launcherVariable) != "" {
-		os.Exit(launcher())
+		os.Exit(runLauncher())
 	}
 	if group := os.Getenv(groupVariable); group != "" {
-		os.Exit(hungry(group))
+		os.Exit(runInGroup(group))
 	}
-	if err := os.Setenv("GORACE", "atexit_sleep_ms=0"); err != nil { // of ranks: each would take a second to exit
+	if err := os.Setenv("GORACE", "atexit_sleep_ms=0"); err != nil { // inherited by ranks, which would otherwise take a second to exit
 		panic(err)
 	}
 	rapidtest.Seed()
 	os.Exit(m.Run())
 }
 
-// launcher runs ranks until it is interrupted.
-func launcher() int {
+// runLauncher runs ranks until an interrupt, and returns the exit status.
+func runLauncher() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	_, err := Run(ctx, Options{Ranks: 4, Output: os.Stdout}, "loop", nil)
@@ -63,8 +64,9 @@ func launcher() int {
 	return 4
 }
 
-// hungry runs ranks in a control group, one of which uses up its memory.
-func hungry(group string) int {
+// runInGroup runs ranks in a control group and returns the exit status. One of the ranks
+// uses up the memory of the group.
+func runInGroup(group string) int {
 	if err := hosttest.Join(group); err != nil {
 		fmt.Println(err)
 		return 5
@@ -80,7 +82,7 @@ func init() {
 			return nil, loop(c)
 		}
 		var eaten [][]byte
-		for len(eaten) < 1<<10 { // of 1 MiB, far more than the group has
+		for len(eaten) < 1<<10 { // blocks of 1 MiB, far more than the memory of the group
 			eaten = append(eaten, bytes.Repeat([]byte{1}, 1<<20))
 		}
 		return nil, fmt.Errorf("rank 1 has %d MiB and is not killed", len(eaten))
@@ -130,7 +132,7 @@ func init() {
 		return strconv.AppendInt(nil, int64(cpuTime()-before), 10), err
 	})
 	Register("subprocess", func(context.Context, *comm.Comm, []byte) ([]byte, error) {
-		// One that holds the rank's stdout open long after the rank has ended.
+		// This process keeps the rank's stdout open long after the rank has ended.
 		p, err := os.StartProcess("/bin/sleep", []string{"sleep", "20"}, &os.ProcAttr{Files: []*os.File{nil, os.Stdout, os.Stderr}})
 		if err != nil {
 			return nil, err
@@ -139,6 +141,7 @@ func init() {
 	})
 }
 
+// loop passes barriers until one fails.
 func loop(c *comm.Comm) error {
 	for {
 		if err := c.Barrier(); err != nil {
@@ -147,6 +150,7 @@ func loop(c *comm.Comm) error {
 	}
 }
 
+// cpuTime returns the CPU time of this process.
 func cpuTime() time.Duration {
 	var u unix.Rusage
 	if err := unix.Getrusage(unix.RUSAGE_SELF, &u); err != nil {
@@ -156,19 +160,18 @@ func cpuTime() time.Duration {
 }
 
 var (
-	spinning atomic.Bool                   // for ever
-	stubborn atomic.Pointer[chan struct{}] // ends goroutines that do not stop
+	spinning atomic.Bool                   // always true
+	stubborn atomic.Pointer[chan struct{}] // closing the channel ends the goroutines of "stubborn"
 )
 
 func init() { spinning.Store(true) }
 
-// trouble is the argument of job fault: what one rank, or all but one, do instead of
-// passing barriers.
+// trouble is the argument of job fault: what one rank and the other ranks do.
 type trouble struct {
-	Rank  int
-	How   string
-	After time.Duration
-	Rest  string // what the others do: "" passes barriers
+	Rank  int           // the rank that does How; -1: all ranks
+	How   string        // a case of fault; "": pass barriers
+	After time.Duration // "kill": when the rank kills itself
+	Rest  string        // what the other ranks do, as How
 }
 
 func (f trouble) arg(t testing.TB) []byte {
@@ -179,6 +182,7 @@ func (f trouble) arg(t testing.TB) []byte {
 	return b
 }
 
+// fault is a job whose ranks do what a trouble says.
 func fault(ctx context.Context, c *comm.Comm, arg []byte) ([]byte, error) {
 	var f trouble
 	if err := json.Unmarshal(arg, &f); err != nil {
@@ -199,7 +203,8 @@ func fault(ctx context.Context, c *comm.Comm, arg []byte) ([]byte, error) {
 		return nil, loop(c)
 	case "stop":
 		fmt.Println("pid", os.Getpid())
-		// A signal to the process may reach another thread first, and this one would go on.
+		// A signal to the process may reach another thread first, and this thread would
+		// continue.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		if err := unix.Tgkill(os.Getpid(), unix.Gettid(), unix.SIGSTOP); err != nil {
@@ -252,8 +257,8 @@ func fault(ctx context.Context, c *comm.Comm, arg []byte) ([]byte, error) {
 	return nil, fmt.Errorf("no trouble %q", how)
 }
 
-// pids reads those that ranks of job loop print.
-func pids(t *testing.T, r *bufio.Scanner, n int) []int {
+// readPIDs reads the process IDs that n ranks print.
+func readPIDs(t *testing.T, r *bufio.Scanner, n int) []int {
 	t.Helper()
 	var list []int
 	for len(list) < n && r.Scan() {

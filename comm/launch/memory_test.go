@@ -12,10 +12,10 @@ import (
 	"github.com/kernbench/kernbench/internal/host/hosttest"
 )
 
-// TestOutOfMemory has a rank use up the memory of its control group: the kernel kills the
-// rank and not the launcher, which says why.
+// TestOutOfMemory runs a rank that uses up the memory of its control group. It checks that
+// the kernel kills the rank and not the launcher, and that the error gives the reason.
 func TestOutOfMemory(t *testing.T) {
-	leavesNothing(t)
+	checkCleanup(t)
 	group := hosttest.Group(t, 128<<20)
 	cmd := exec.Command("/proc/self/exe")
 	cmd.Env = append(os.Environ(), groupVariable+"="+group)
@@ -29,9 +29,10 @@ func TestOutOfMemory(t *testing.T) {
 	}
 }
 
-// TestVictims has the kernel prefer ranks to the launcher when it looks for memory.
-func TestVictims(t *testing.T) {
-	got, err := Run(guarded(t), Options{Ranks: 2}, "score", nil)
+// TestOOMScore checks that the kernel would kill ranks before the launcher when memory runs
+// out.
+func TestOOMScore(t *testing.T) {
+	got, err := Run(withDeadline(t), Options{Ranks: 2}, "score", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,8 +43,8 @@ func TestVictims(t *testing.T) {
 	}
 }
 
-// TestExplain has processes die in a system of files: of SIGKILL while the kernel says
-// that it has killed some for want of memory, and otherwise.
+// TestExplain checks which deaths are attributed to a lack of memory. A fake /proc has the
+// kernel's counter of such kills.
 func TestExplain(t *testing.T) {
 	root := hosttest.Root(t, 2000)
 	t.Cleanup(host.Pretend(root))
@@ -59,16 +60,16 @@ func TestExplain(t *testing.T) {
 	)
 	kills(4)
 	s := newSupervisor(Options{Ranks: 8}, &output{})
-	says := func(signal syscall.Signal, want string) {
+	checkExplain := func(signal syscall.Signal, want string) {
 		t.Helper()
 		if got := s.explain(&signalError{signal}).Error(); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}
-	says(syscall.SIGKILL, plain) // those before do not count
+	checkExplain(syscall.SIGKILL, plain) // kills before the run do not count
 	kills(6)
-	says(syscall.SIGSEGV, "killed by SIGSEGV")
-	says(syscall.SIGKILL, memory)
-	says(syscall.SIGKILL, memory)
-	says(syscall.SIGKILL, plain) // the two are accounted for
+	checkExplain(syscall.SIGSEGV, "killed by SIGSEGV")
+	checkExplain(syscall.SIGKILL, memory)
+	checkExplain(syscall.SIGKILL, memory)
+	checkExplain(syscall.SIGKILL, plain) // both kills were attributed before
 }

@@ -17,55 +17,55 @@ import (
 	"github.com/kernbench/kernbench/comm/shm"
 )
 
-// program is what ranks run: this program, even if its file has been replaced.
+// program is the file that ranks execute: this program, even if its file has been replaced.
 var program = "/proc/self/exe"
 
-// rankVariable tells a process that it is a rank, and which.
+// rankVariable is the environment variable with the rank of a process that is a rank.
 const rankVariable = "KERNBENCH_RANK"
 
-// Descriptors of a rank's process.
+// The file descriptors of a rank's process.
 const (
 	memoryFD = 3 + iota // shared memory
-	ordersFD            // from the launcher
-	reportFD            // to it
+	ordersFD            // pipe from the launcher
+	reportFD            // pipe to the launcher
 )
 
-// linger is how long pipes are read after their process has ended, in case one that it
-// started holds them open.
-const linger = 200 * time.Millisecond
+// pipeTimeout is the time for which pipes are read after their process has ended. A process
+// that the rank started may keep the pipes open.
+const pipeTimeout = 200 * time.Millisecond
 
-// process is a rank that is one.
+// process controls a rank that is a process.
 type process struct {
 	rank   int
 	cmd    *exec.Cmd
 	orders *os.File
 	report *os.File
 	text   *lines
-	why    chan string // to stop
-	ended  chan struct{}
+	why    chan string   // the reason to stop; sent at most once
+	ended  chan struct{} // closed when the process has ended
 }
 
-func (p *process) stop(why string) { p.why <- why } // there is room: it is asked once
+func (p *process) stop(why string) { p.why <- why } // does not block: the channel has capacity 1
 
 func (p *process) kill() (how string, became blame) {
-	p.cmd.Process.Kill() // fails if it has ended, which is as good
+	p.cmd.Process.Kill() // fails if the process has ended, which is fine
 	return "killed by SIGKILL", killed
 }
 
-// suspended returns the process if a signal has stopped it. One that a debugger has stopped
-// is not reported.
+// suspended returns the process ID if a signal has stopped the process, and 0 otherwise. It
+// ignores a process that a debugger has stopped.
 func (p *process) suspended() (pid int) {
 	pid = p.cmd.Process.Pid
 	var info unix.Siginfo
 	err := unix.Waitid(unix.P_PID, pid, &info, unix.WSTOPPED|unix.WNOHANG|unix.WNOWAIT, nil)
-	if err != nil || info.Signo == 0 { // it has ended, or runs
+	if err != nil || info.Signo == 0 { // the process has ended, or runs
 		return 0
 	}
 	return pid
 }
 
-// startProcesses starts ranks of backend shm. It ends early, with the ranks that there
-// are, when one cannot be started or the context ends.
+// startProcesses starts the ranks of backend shm. It stops starting ranks when one of them
+// cannot be started or the context ends.
 func startProcesses(ctx context.Context, o Options, out *output, all order, s *supervisor) (end func() error, err error) {
 	if os.Getenv(rankVariable) != "" {
 		return nil, errors.New("this process is a rank of another run and has not begun its job: main has to call launch.Child before anything else")
@@ -77,19 +77,19 @@ func startProcesses(ctx context.Context, o Options, out *output, all order, s *s
 	started, over, left := make(chan struct{}), make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(left)
-		// The kernel kills a rank when the thread that started it ends, so that one
-		// has to last as long as they do.
+		// The kernel kills a rank when the thread that started it ends (Pdeathsig). This
+		// thread must therefore live as long as the ranks.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		for rank := 0; rank < o.Ranks && ctx.Err() == nil; rank++ {
-			p, err := startProcess(all.of(rank, o.CPUs), memory, out)
+			p, err := startProcess(all.forRank(rank, o.CPUs), memory, out)
 			if err != nil {
 				s.add(rank, nil)
 				s.events <- event{rank: rank, kind: ended, outcome: outcome{err: fmt.Errorf("start: %w", err)}}
 				break
 			}
 			s.add(rank, p)
-			go p.watch(all.of(rank, o.CPUs), s.events)
+			go p.watch(all.forRank(rank, o.CPUs), s.events)
 		}
 		close(started)
 		<-over
@@ -103,7 +103,7 @@ func startProcesses(ctx context.Context, o Options, out *output, all order, s *s
 	}, nil
 }
 
-// startProcess starts a rank.
+// startProcess starts the process of a rank.
 func startProcess(o order, memory *os.File, out *output) (*process, error) {
 	ordersRead, ordersWrite, err := os.Pipe()
 	if err != nil {
@@ -114,7 +114,7 @@ func startProcess(o order, memory *os.File, out *output) (*process, error) {
 		return nil, errors.Join(err, ordersRead.Close(), ordersWrite.Close())
 	}
 	p := &process{
-		rank: o.Rank, orders: ordersWrite, report: reportRead, text: out.of(o.Rank),
+		rank: o.Rank, orders: ordersWrite, report: reportRead, text: out.forRank(o.Rank),
 		why: make(chan string, 1), ended: make(chan struct{}),
 		cmd: &exec.Cmd{
 			Path:        program,
@@ -122,7 +122,7 @@ func startProcess(o order, memory *os.File, out *output) (*process, error) {
 			Env:         append(os.Environ(), fmt.Sprintf("%s=%d", rankVariable, o.Rank)),
 			ExtraFiles:  []*os.File{memory, ordersRead, reportWrite},
 			SysProcAttr: &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL},
-			WaitDelay:   linger,
+			WaitDelay:   pipeTimeout,
 		},
 	}
 	if out.to != nil {
@@ -132,39 +132,39 @@ func startProcess(o order, memory *os.File, out *output) (*process, error) {
 	if err = errors.Join(err, ordersRead.Close(), reportWrite.Close()); err != nil {
 		if p.cmd.Process != nil {
 			p.kill()
-			p.cmd.Wait() // it was killed
+			p.cmd.Wait() // its error is that the process was killed
 		}
 		return nil, errors.Join(err, ordersWrite.Close(), reportRead.Close())
 	}
 	return p, nil
 }
 
-// watch gives the process its orders, tells what it reports, and that it has ended
-// when nothing of it is left.
+// watch sends the process its orders and forwards its reports as events. When the process
+// has ended and its pipes are closed, watch sends the event ended.
 func (p *process) watch(o order, events chan<- event) {
-	var told sync.WaitGroup
+	var pipes sync.WaitGroup
 	var last *outcome
-	told.Go(func() { p.command(o) })
-	told.Go(func() { last = p.listen(events) })
-	p.cmd.Wait() // ProcessState says how it ended
+	pipes.Go(func() { p.sendOrders(o) })
+	pipes.Go(func() { last = p.readReports(events) })
+	p.cmd.Wait() // ProcessState has the result
 	close(p.ended)
-	p.orders.Close()                                 // a write that is under way ends
-	p.report.SetReadDeadline(time.Now().Add(linger)) // pipes have deadlines
-	told.Wait()
+	p.orders.Close()                                      // ends a write in progress
+	p.report.SetReadDeadline(time.Now().Add(pipeTimeout)) // pipes support deadlines
+	pipes.Wait()
 	p.report.Close()
 	p.text.flush()
 	e := event{rank: p.rank, kind: ended}
 	if last != nil {
 		e.outcome = *last
 	} else {
-		e.asked, e.died = death(p.cmd.ProcessState)
+		e.termSignal, e.died = describeDeath(p.cmd.ProcessState)
 	}
 	events <- e
 }
 
-// command writes the rank's orders. That it cannot is the rank's end, which is noticed
-// elsewhere.
-func (p *process) command(o order) {
+// sendOrders writes the order and, if the rank must stop early, the reason. It ignores
+// errors: they mean that the rank has ended, which watch notices.
+func (p *process) sendOrders(o order) {
 	orders := gob.NewEncoder(p.orders)
 	if orders.Encode(o) != nil {
 		return
@@ -176,17 +176,18 @@ func (p *process) command(o order) {
 	}
 }
 
-// listen reads what the rank reports, and returns the outcome that it tells.
-func (p *process) listen(events chan<- event) *outcome {
+// readReports reads the reports of the rank and sends them as events. It returns the
+// outcome in the last report, or nil if there is none.
+func (p *process) readReports(events chan<- event) *outcome {
 	reports := gob.NewDecoder(p.report)
 	for {
 		var r report
 		if reports.Decode(&r) != nil {
-			return nil // the process has ended, or will
+			return nil // the process has ended, or will end
 		}
 		e := event{rank: p.rank, kind: r.Kind, outcome: outcome{result: r.Result, blame: r.Blame}}
 		switch r.Kind {
-		case ended: // the process has not: watch tells when
+		case ended: // the process still runs; watch sends the event
 			return &e.outcome
 		case failing:
 			e.err = errors.New(r.Failed)
@@ -203,22 +204,24 @@ type signalError struct{ syscall.Signal }
 // Error returns a text such as "killed by SIGKILL".
 func (e *signalError) Error() string { return "killed by " + unix.SignalName(e.Signal) }
 
-// killedForMemory reports whether a death can be the kernel's way to get memory back. It
-// has no other sign than the signal, and a counter that goes up before it.
+// killedForMemory reports whether the kernel may have killed a process because memory ran
+// out. The only signs of this are the signal SIGKILL and a counter that the kernel
+// increments before; see explain.
 func killedForMemory(died error) bool {
 	by, ok := errors.AsType[*signalError](died)
 	return ok && by.Signal == syscall.SIGKILL
 }
 
-// death returns how a process ended that told no outcome, and whether a signal that asks
-// programs to end was the reason.
-func death(state *os.ProcessState) (asked bool, err error) {
+// describeDeath returns an error that says how a process ended without reporting an
+// outcome. termSignal reports that it ended by SIGTERM or SIGINT, which ask programs to
+// end.
+func describeDeath(state *os.ProcessState) (termSignal bool, err error) {
 	status, ok := state.Sys().(syscall.WaitStatus)
 	switch {
 	case ok && status.Signaled():
 		s := status.Signal()
 		return s == syscall.SIGTERM || s == syscall.SIGINT, &signalError{s}
-	case state.ExitCode() == 2: // of a Go program that crashes
+	case state.ExitCode() == 2: // the status of a Go program that crashes
 		return false, errors.New("exited with status 2 before its job returned: its output may have the reason")
 	default:
 		return false, fmt.Errorf("exited with status %d before its job returned", state.ExitCode())

@@ -7,7 +7,7 @@ import (
 	"errors"
 )
 
-// Child returns at once: processes are ranks on Linux alone.
+// Child returns at once, because ranks can be processes only on Linux.
 func Child() {}
 
 func startProcesses(context.Context, Options, *output, order, *supervisor) (func() error, error) {

@@ -18,7 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestResults checks what ranks return, by rank.
+// TestResults checks the results of all ranks, for several numbers of ranks.
 func TestResults(t *testing.T) {
 	for _, backend := range []string{"", "shm", "inproc"} {
 		for _, n := range []int{1, 2, 3, 8, 64} {
@@ -26,7 +26,7 @@ func TestResults(t *testing.T) {
 				continue
 			}
 			t.Run(fmt.Sprintf("%s/%d", backend, n), func(t *testing.T) {
-				leavesNothing(t)
+				checkCleanup(t)
 				began := time.Now()
 				got, err := Run(t.Context(), Options{Backend: backend, Ranks: n, Output: t.Output()}, "echo", []byte("hello"))
 				t.Logf("%v", time.Since(began))
@@ -42,19 +42,19 @@ func TestResults(t *testing.T) {
 	}
 }
 
-// TestManyBarriers has more ranks than cores.
+// TestManyBarriers passes 1000 barriers with 8 ranks, usually more than there are cores.
 func TestManyBarriers(t *testing.T) {
-	leavesNothing(t)
+	checkCleanup(t)
 	if _, err := Run(t.Context(), Options{Ranks: 8, Output: t.Output()}, "barriers", []byte("1000")); err != nil {
 		t.Error(err)
 	}
 }
 
-// TestUnusedComm has jobs that return at once.
+// TestUnusedComm runs jobs that return at once.
 func TestUnusedComm(t *testing.T) {
 	for _, backend := range []string{"shm", "inproc"} {
 		t.Run(backend, func(t *testing.T) {
-			leavesNothing(t)
+			checkCleanup(t)
 			for range 5 {
 				if _, err := Run(t.Context(), Options{Backend: backend, Ranks: 8, Output: t.Output()}, "idle", nil); err != nil {
 					t.Fatal(err)
@@ -64,18 +64,19 @@ func TestUnusedComm(t *testing.T) {
 	}
 }
 
-// TestLargeMessages has arguments and results that do not fit a pipe.
+// TestLargeMessages runs a job whose argument and results do not fit in the buffer of a
+// pipe.
 func TestLargeMessages(t *testing.T) {
-	leavesNothing(t)
+	checkCleanup(t)
 	got, err := Run(t.Context(), Options{Ranks: 2, Output: t.Output()}, "size", make([]byte, 1<<20))
 	if err != nil || len(got[0]) != 1<<20 || len(got[1]) != 1<<20+1 {
 		t.Errorf("error %v, results of %d ranks, want 2 of %d and %d bytes", err, len(got), 1<<20, 1<<20+1)
 	}
 }
 
-// TestTwoRuns has two at once.
+// TestTwoRuns checks the results of two runs at the same time.
 func TestTwoRuns(t *testing.T) {
-	leavesNothing(t)
+	checkCleanup(t)
 	var wg sync.WaitGroup
 	for i := range 2 {
 		wg.Go(func() {
@@ -88,17 +89,17 @@ func TestTwoRuns(t *testing.T) {
 	wg.Wait()
 }
 
-// TestThreadsEnd ends threads of the launcher while ranks run: those are killed with
-// the thread that started them.
+// TestThreadsEnd ends threads of the launcher while ranks run. It checks that the ranks
+// survive, although the kernel kills a rank with the thread that started it.
 func TestThreadsEnd(t *testing.T) {
-	leavesNothing(t)
+	checkCleanup(t)
 	over := make(chan struct{})
 	go func() {
 		defer close(over)
 		for range 200 {
 			done := make(chan struct{})
 			go func() {
-				runtime.LockOSThread() // and it ends with the goroutine
+				runtime.LockOSThread() // the thread ends with the goroutine
 				close(done)
 			}()
 			<-done
@@ -110,9 +111,9 @@ func TestThreadsEnd(t *testing.T) {
 	<-over
 }
 
-// TestOutput checks what ranks print, stdout and stderr.
+// TestOutput checks the text that ranks write to stdout and stderr.
 func TestOutput(t *testing.T) {
-	leavesNothing(t)
+	checkCleanup(t)
 	var b bytes.Buffer
 	if _, err := Run(t.Context(), Options{Ranks: 2, Output: &b}, "print", nil); err != nil {
 		t.Fatal(err)
@@ -125,9 +126,9 @@ func TestOutput(t *testing.T) {
 	}
 }
 
-// TestOutputFails has a writer that does not write: ranks do not suffer for it.
+// TestOutputFails checks that ranks succeed although their output cannot be written.
 func TestOutputFails(t *testing.T) {
-	leavesNothing(t)
+	checkCleanup(t)
 	r, w := io.Pipe()
 	r.CloseWithError(errors.New("no room"))
 	got, err := Run(t.Context(), Options{Ranks: 2, Output: w}, "print", nil)
@@ -136,9 +137,10 @@ func TestOutputFails(t *testing.T) {
 	}
 }
 
-// TestSubprocess has ranks whose own children hold their output open.
+// TestSubprocess checks that Run does not wait for processes that ranks have started and
+// that keep the output of the ranks open.
 func TestSubprocess(t *testing.T) {
-	leavesNothing(t)
+	checkCleanup(t)
 	got, err := Run(t.Context(), Options{Ranks: 2, Output: t.Output()}, "subprocess", nil)
 	if err != nil {
 		t.Fatal(err)
@@ -154,11 +156,11 @@ func TestSubprocess(t *testing.T) {
 	}
 }
 
-// TestCPUs binds ranks to one CPU.
+// TestCPUs checks that ranks are bound to the given CPUs, and the error for an invalid CPU.
 func TestCPUs(t *testing.T) {
 	for _, backend := range []string{"shm", "inproc"} {
 		t.Run(backend, func(t *testing.T) {
-			leavesNothing(t)
+			checkCleanup(t)
 			got, err := Run(t.Context(), Options{Backend: backend, Ranks: 2, CPUs: []int{0, 0}, Output: t.Output()}, "cpus", nil)
 			want := [][]byte{[]byte("1 of 1: true"), []byte("1 of 1: true")}
 			if diff := cmp.Diff(want, got); diff != "" || err != nil {
@@ -170,8 +172,8 @@ func TestCPUs(t *testing.T) {
 	}
 }
 
-// TestRefused checks what Run does not begin.
-func TestRefused(t *testing.T) {
+// TestRefusedOptions checks the errors for options with which Run starts nothing.
+func TestRefusedOptions(t *testing.T) {
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	tests := []struct {
@@ -197,8 +199,9 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestUnservedRank guards against a program that starts itself without end.
-func TestUnservedRank(t *testing.T) {
+// TestMissingChild checks that Run refuses to start ranks in the process of a rank. A
+// program that does not call Child would otherwise start itself again and again.
+func TestMissingChild(t *testing.T) {
 	t.Setenv(rankVariable, "0")
 	_, err := Run(t.Context(), Options{Ranks: 1}, "idle", nil)
 	if want := "launch: this process is a rank of another run"; err == nil || !strings.HasPrefix(err.Error(), want) {
@@ -206,8 +209,8 @@ func TestUnservedRank(t *testing.T) {
 	}
 }
 
-// TestWaitingCost measures the processor time of a rank that waits: it sleeps, after a
-// moment in which it looks for the other.
+// TestWaitingCost checks the CPU time of a rank that waits for another: it polls for a
+// moment and then sleeps.
 func TestWaitingCost(t *testing.T) {
 	const wait, most = time.Second, 80 * time.Millisecond
 	got, err := Run(t.Context(), Options{Ranks: 2, Output: t.Output()}, "wait", []byte(wait.String()))

@@ -13,13 +13,13 @@ import (
 	"time"
 )
 
-// TestSignalledGroup has a rank die of SIGTERM. If the context ends soon after, the signal
-// was sent to the launcher as well, and the rank has not failed by itself.
+// TestSignalledGroup checks the error when a rank dies by SIGTERM. If the context ends soon
+// after, the signal was also sent to the launcher, and the run was stopped.
 func TestSignalledGroup(t *testing.T) {
 	for _, tt := range []struct {
-		after time.Duration // until the context ends
-		asked bool          // the rank died of a signal that asks programs to end
-		want  string
+		after      time.Duration // time until the context ends
+		termSignal bool          // the rank died by a signal that asks programs to end
+		want       string
 	}{
 		{grace / 2, true, "the run was stopped: terminated\nrank 0: killed by SIGTERM"},
 		{2 * grace, true, "rank 0: killed by SIGTERM"},
@@ -32,23 +32,24 @@ func TestSignalledGroup(t *testing.T) {
 			s.add(0, nil)
 			s.events <- event{kind: arrived}
 			s.events <- event{kind: opened}
-			s.events <- event{kind: ended, died: errors.New("killed by SIGTERM"), asked: tt.asked}
+			s.events <- event{kind: ended, died: errors.New("killed by SIGTERM"), termSignal: tt.termSignal}
 			s.wait(ctx)
-			if got := s.verdict(); got == nil || got.Error() != tt.want {
+			if got := s.runError(); got == nil || got.Error() != tt.want {
 				t.Errorf("%+v: got\n%v\nwant\n%s", tt, got, tt.want)
 			}
-			time.Sleep(tt.after) // until nothing is left that the bubble would wait for
+			time.Sleep(tt.after) // until the timer of the synctest bubble has fired
 		})
 	}
 }
 
-// resume writes down what ranks print, and continues a rank that is said to be stopped.
-type resume struct {
+// continuer records the output of ranks. It sends SIGCONT to rank 1 when the launcher
+// reports that the rank is stopped.
+type continuer struct {
 	bytes.Buffer
 	pid int
 }
 
-func (r *resume) Write(text []byte) (int, error) {
+func (r *continuer) Write(text []byte) (int, error) {
 	if word, ok := strings.CutPrefix(string(text), "rank 1: pid "); ok {
 		pid, err := strconv.Atoi(strings.TrimSpace(word))
 		if err != nil {
@@ -65,14 +66,14 @@ func (r *resume) Write(text []byte) (int, error) {
 	return r.Buffer.Write(text)
 }
 
-// TestStoppedRank stops a rank that another one waits for. The launcher tells of it, once,
-// and the run goes on when the rank does.
+// TestStoppedRank stops a rank for which another rank waits. It checks that the launcher
+// reports it once, and that the run succeeds after the rank has continued.
 func TestStoppedRank(t *testing.T) {
-	leavesNothing(t)
+	checkCleanup(t)
 	suspendedPeriod = 20 * time.Millisecond
 	defer func() { suspendedPeriod = 2 * time.Second }()
-	var out resume
-	_, err := Run(guarded(t), Options{Ranks: 2, Output: &out}, "fault", trouble{Rank: 1, How: "stop", Rest: "barrier"}.arg(t))
+	var out continuer
+	_, err := Run(withDeadline(t), Options{Ranks: 2, Output: &out}, "fault", trouble{Rank: 1, How: "stop", Rest: "barrier"}.arg(t))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,12 +18,13 @@ import (
 
 var soak = flag.Bool("soak", false, "run a million generations of barriers and signals between processes")
 
-func init() { Register("soak", soaked) }
+func init() { Register("soak", soakJob) }
 
-// soaked meets the other ranks again and again, by a barrier and by signals in turn,
-// with random delays. Each says in its window which generation it has entered: after a
-// meeting nobody may be behind, which means an early release, or two ahead.
-func soaked(_ context.Context, c *comm.Comm, arg []byte) ([]byte, error) {
+// soakJob synchronizes with the other ranks many times, alternately by a barrier and by
+// signals, with random delays. Each rank stores in its window the generation that it has
+// entered. After a synchronization, no rank may be behind, which would be an early release,
+// or two generations ahead.
+func soakJob(_ context.Context, c *comm.Comm, arg []byte) ([]byte, error) {
 	var generations uint64
 	if err := json.Unmarshal(arg, &generations); err != nil {
 		return nil, err
@@ -37,7 +38,7 @@ func soaked(_ context.Context, c *comm.Comm, arg []byte) ([]byte, error) {
 	for g := uint64(1); g <= generations; g++ {
 		switch n := delays.IntN(20_000); {
 		case n == 0:
-			time.Sleep(12 * time.Millisecond) // the others fall asleep
+			time.Sleep(12 * time.Millisecond) // long enough for the other ranks to stop polling and sleep
 		case n < 200:
 			runtime.Gosched()
 		}
@@ -45,7 +46,7 @@ func soaked(_ context.Context, c *comm.Comm, arg []byte) ([]byte, error) {
 		if g%2 == 0 {
 			err = c.Barrier()
 		} else {
-			err = greetAll(c, w, int64(g+1)/2)
+			err = notifyAndWait(c, w, int64(g+1)/2)
 		}
 		if err != nil {
 			return nil, err
@@ -59,8 +60,9 @@ func soaked(_ context.Context, c *comm.Comm, arg []byte) ([]byte, error) {
 	return nil, nil
 }
 
-// greetAll adds to a signal of everybody else, and waits until they have.
-func greetAll(c *comm.Comm, w *comm.Window, times int64) error {
+// notifyAndWait notifies all other ranks and waits until this rank has received times
+// notices for each other rank. times is the number of calls, including this one.
+func notifyAndWait(c *comm.Comm, w *comm.Window, times int64) error {
 	for rank := range c.Size() {
 		if rank == c.Rank() {
 			continue
@@ -72,7 +74,8 @@ func greetAll(c *comm.Comm, w *comm.Window, times int64) error {
 	return w.WaitSignal(0, tl.GE, times*int64(c.Size()-1))
 }
 
-// TestSoak: neither barriers nor signals of processes let go early, or not at all.
+// TestSoak checks that barriers and signals between processes release ranks neither too
+// early nor never.
 func TestSoak(t *testing.T) {
 	arg := "2000"
 	if *soak {

@@ -9,30 +9,31 @@ import (
 	"github.com/kernbench/kernbench/internal/printable"
 )
 
-// failure is a rank's, and whom it blames.
+// failure is the error of a rank and whose fault it is.
 type failure struct {
 	*RankError
 	blame blame
 }
 
-// shown is how many different errors are told.
-const shown = 4
+// maxErrors is the largest number of different errors that are listed.
+const maxErrors = 4
 
-// summarise is the errors of ranks, given in the order in which they ended: what went
-// wrong, once, and which ranks failed because of it. If the caller has stopped the run,
-// that is why ranks fail that have no reason of their own; one of them says where it was.
+// summarise combines the failures of ranks, in the order in which the ranks ended. It
+// returns each root cause once, then the ranks that failed in consequence. If the caller
+// has stopped the run, most failures are consequences of the stop. If there is no root
+// cause, summarise then returns one of these failures, which says where a rank was.
 func summarise(failures []failure, stopped bool) (errs []error) {
-	most := deadlocked // blame of those that are told of
+	most := deadlocked // failures with at most this blame are root causes
 	if !stopped {
 		for most = late; most < others && !slices.ContainsFunc(failures, func(f failure) bool { return f.blame <= most }); {
-			most++ // nobody failed by itself
+			most++ // no failure has this blame or less
 		}
 	}
 	var roots, following, waiting, slow, left []*RankError
 	stuck := false
 	for _, f := range failures {
 		switch {
-		case f.blame == deadlocked && stuck: // it says the same of all ranks
+		case f.blame == deadlocked && stuck: // the first such error already lists all ranks
 		case f.blame <= most:
 			roots = append(roots, f.RankError)
 			stuck = stuck || f.blame == deadlocked
@@ -47,19 +48,20 @@ func summarise(failures []failure, stopped bool) (errs []error) {
 			following = append(following, f.RankError)
 		}
 	}
-	errs = tell(roots)
+	errs = groupErrors(roots)
 	if len(following) > 0 && !stuck {
-		errs = append(errs, fmt.Errorf("%s failed in consequence", ranksOf(following)))
+		errs = append(errs, fmt.Errorf("%s failed in consequence", formatRanks(following)))
 	}
 	if len(roots) == 0 && len(waiting) > 0 {
-		errs = append(errs, waiting[0]) // the others say the same, or that this one has failed
+		errs = append(errs, waiting[0]) // the others are the same, or say that this rank has failed
 	}
-	return slices.Concat(errs, tell(slow), tell(left))
+	return slices.Concat(errs, groupErrors(slow), groupErrors(left))
 }
 
-// tell returns one error for each group of errors that are alike.
-func tell(list []*RankError) (errs []error) {
-	groups := map[string]*alike{}
+// groupErrors returns one error for each group of equal errors. After maxErrors groups, it
+// combines all other errors in one.
+func groupErrors(list []*RankError) (errs []error) {
+	groups := map[string]*errorGroup{}
 	var more []*RankError
 	for _, e := range list {
 		own := regexp.MustCompile(fmt.Sprintf(`\brank %d\b`, e.Rank))
@@ -69,55 +71,56 @@ func tell(list []*RankError) (errs []error) {
 		case g != nil:
 			g.ranks = append(g.ranks, e)
 			slices.SortFunc(g.ranks, func(x, y *RankError) int { return x.Rank - y.Rank })
-		case len(groups) == shown:
+		case len(groups) == maxErrors:
 			more = append(more, e)
 		default:
-			groups[text] = &alike{[]*RankError{e}}
+			groups[text] = &errorGroup{[]*RankError{e}}
 			errs = append(errs, groups[text])
 		}
 	}
 	if len(more) > 0 {
-		errs = append(errs, fmt.Errorf("%s failed too, such as %w", ranksOf(more), more[0]))
+		errs = append(errs, fmt.Errorf("%s failed too, such as %w", formatRanks(more), more[0]))
 	}
 	return errs
 }
 
-// ranksOf returns a text such as "rank 3" or "ranks 0, 2 to 5 and 7".
-func ranksOf(errs []*RankError) string {
+// formatRanks returns a text such as "rank 3" or "ranks 0, 2 to 5 and 7".
+func formatRanks(errs []*RankError) string {
 	var ranks []int
 	for _, e := range errs {
 		ranks = append(ranks, e.Rank)
 	}
 	slices.Sort(ranks)
-	spans := strings.ReplaceAll(printable.List(printable.Runs(ranks, 3)), "-", " to ") // two are shorter one by one
+	spans := strings.ReplaceAll(printable.List(printable.Runs(ranks, 3)), "-", " to ") // runs of two are listed as two numbers
 	if len(errs) == 1 {
 		return "rank " + spans
 	}
 	return "ranks " + spans
 }
 
-// RankError is why a rank failed: the error of its job, or how its process ended.
+// RankError reports why a rank failed: the error of its job, or how its process ended.
 type RankError struct {
 	Rank int
 	Err  error
 }
 
-// Error is such as "rank 2: killed by SIGKILL".
+// Error returns a text such as "rank 2: killed by SIGKILL".
 func (e *RankError) Error() string {
 	return fmt.Sprintf("rank %d: %s", e.Rank, e.text())
 }
 
-// text is the error without the rank that it begins with, if it is one of comm.
+// text returns the error without the rank with which errors of comm begin.
 func (e *RankError) text() string {
 	return strings.TrimPrefix(e.Err.Error(), fmt.Sprintf("rank %d: ", e.Rank))
 }
 
 func (e *RankError) Unwrap() error { return e.Err }
 
-// alike is ranks whose errors are the same, but for the numbers of those ranks.
-type alike struct{ ranks []*RankError } // in order
+// errorGroup holds errors, sorted by rank, that are equal except for the number of the
+// rank.
+type errorGroup struct{ ranks []*RankError }
 
-// Error is such as "ranks 0 to 2: disk full", in the words of the first.
-func (a *alike) Error() string { return ranksOf(a.ranks) + ": " + a.ranks[0].text() }
+// Error returns a text such as "ranks 0 to 2: disk full", with the error of the first rank.
+func (a *errorGroup) Error() string { return formatRanks(a.ranks) + ": " + a.ranks[0].text() }
 
-func (a *alike) Unwrap() error { return a.ranks[0] }
+func (a *errorGroup) Unwrap() error { return a.ranks[0] }

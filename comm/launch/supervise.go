@@ -10,88 +10,88 @@ import (
 	"github.com/kernbench/kernbench/internal/lists"
 )
 
-// runner is a started rank, as the launcher controls it. No call waits.
-type runner interface {
-	stop(why string)                  // asks it to end
-	kill() (how string, became blame) // ends it, if that can be done
-	suspended() (pid int)             // returns its process if a signal has stopped that, else 0
+// rankControl controls a started rank. Its methods do not block.
+type rankControl interface {
+	stop(why string)                  // asks the rank to end
+	kill() (how string, became blame) // ends the rank if possible
+	suspended() (pid int)             // returns the ID of the process if a signal has stopped it, else 0
 }
 
-// event is what became of a rank.
+// event is a message to the supervisor about a rank.
 type event struct {
 	rank int
 	kind eventKind
 	outcome
-	died  error // of ended: how, if the rank told no outcome
-	asked bool  // of died: by a signal that asks programs to end
+	died       error // kind ended: how the rank ended, if it reported no outcome
+	termSignal bool  // it died by a signal that asks programs to end
 }
 
 type eventKind uint8
 
 const (
-	arrived eventKind = iota // it runs, and will meet the others
-	opened                   // it has met them and begins its job
-	failing                  // it has told an outcome that is an error
-	ended                    // it is gone; its last event
+	arrived eventKind = iota // the rank runs and opens the communicator
+	opened                   // the communicator is open; the rank begins its job
+	failing                  // the rank has reported an error
+	ended                    // the rank has ended; its last event
 )
 
-// eventsPerRank is the most that a rank has, so that nobody waits to tell one.
+// eventsPerRank is the largest number of events of a rank. The channel has capacity for all
+// events, so that senders do not block.
 const eventsPerRank = 5
 
-// supervisor waits for the ranks of a run, and stops all when one fails.
+// supervisor waits for the ranks of a run, and stops all ranks when one fails.
 type supervisor struct {
-	out      *output
-	patience time.Duration // for one more rank to arrive
-	events   chan event
-	ranks    []watched
-	left     int // have not ended
-	done     int // have done their job
-	failures []failure
-	stopping bool
-	cause    error  // that the context ended with
-	asked    bool   // a rank has died of a signal that asks programs to end
-	oomKills uint64 // of this control group, before the run or known to be of its ranks
-	overdue  <-chan time.Time
+	out            *output
+	arrivalTimeout time.Duration // the time to wait for one more rank to arrive
+	events         chan event
+	ranks          []rankState
+	unfinished     int // the number of ranks that have not ended
+	succeeded      int // the number of ranks whose job succeeded
+	failures       []failure
+	stopping       bool
+	cause          error            // the cause of the context, if it has ended
+	termSignal     bool             // a rank has died by a signal that asks programs to end
+	oomKills       uint64           // OOM kills of this control group before the run, plus those attributed to its ranks
+	overdue        <-chan time.Time // fires when ranks that were asked to stop must be killed
 }
 
-// watched is what the supervisor knows of a rank.
-type watched struct {
-	runner           // nil if the rank could not be started
-	phase     string // what it is doing, "open: ", unless that is its job
-	arrived   bool
-	ended     bool
-	result    []byte
-	condemned error // why it was killed from here
-	blame     blame // for that
-	suspended int   // how often in a row its process was found stopped
+// rankState is the supervisor's state of a rank.
+type rankState struct {
+	rankControl        // nil if the rank could not be started
+	phase       string // "start: " or "open: " for errors before the job begins, then ""
+	arrived     bool
+	ended       bool
+	result      []byte
+	killReason  error // why the supervisor killed the rank; nil if it did not
+	blame       blame // the blame for killReason
+	suspended   int   // how many times in a row the process was found stopped
 }
 
 func newSupervisor(o Options, out *output) *supervisor {
 	return &supervisor{
-		out: out, patience: max(o.Timeout, startTimeout), ranks: make([]watched, o.Ranks), events: make(chan event, eventsPerRank*o.Ranks),
+		out: out, arrivalTimeout: max(o.Timeout, startTimeout), ranks: make([]rankState, o.Ranks), events: make(chan event, eventsPerRank*o.Ranks),
 		oomKills: host.OOMKills(),
 	}
 }
 
-// add takes charge of a rank that has been started, or of one that could not be, whose r is
-// nil.
-func (s *supervisor) add(rank int, r runner) {
-	s.ranks[rank] = watched{runner: r, phase: "start: "}
-	s.left++
+// add adds a rank to the run. r is nil if the rank could not be started.
+func (s *supervisor) add(rank int, r rankControl) {
+	s.ranks[rank] = rankState{rankControl: r, phase: "start: "}
+	s.unfinished++
 }
 
-// wait returns when all ranks that were started have ended.
+// wait handles events until all ranks that were started have ended.
 func (s *supervisor) wait(ctx context.Context) {
-	late := time.NewTimer(s.patience)
+	late := time.NewTimer(s.arrivalTimeout)
 	defer late.Stop()
-	look := time.NewTicker(suspendedPeriod)
-	defer look.Stop()
+	suspendTicker := time.NewTicker(suspendedPeriod)
+	defer suspendTicker.Stop()
 	done := ctx.Done()
-	for s.left > 0 {
+	for s.unfinished > 0 {
 		select {
 		case e := <-s.events:
 			if e.kind == arrived {
-				late.Reset(s.patience)
+				late.Reset(s.arrivalTimeout)
 			}
 			s.handle(e)
 		case <-done:
@@ -99,30 +99,31 @@ func (s *supervisor) wait(ctx context.Context) {
 			s.cause = context.Cause(ctx)
 			s.stop(s.cause.Error())
 		case <-late.C:
-			s.missing()
+			s.killMissing()
 		case <-s.overdue:
 			s.killRest()
-		case <-look.C:
+		case <-suspendTicker.C:
 			s.reportSuspended()
 		}
 	}
-	if s.asked && s.cause == nil {
-		// The signal may have been sent to the group of processes. Then the caller gets it
-		// too and ends ctx, and the ranks have not failed.
+	if s.termSignal && s.cause == nil {
+		// The signal may have been sent to the process group. Then the caller receives it,
+		// too, and ends ctx. In this case the ranks have not failed.
 		select {
 		case <-done:
 		case <-time.After(grace):
 		}
 	}
-	if s.cause == nil && s.done < len(s.ranks) {
-		s.cause = context.Cause(ctx) // it ended before there were ranks to stop
+	if s.cause == nil && s.succeeded < len(s.ranks) {
+		s.cause = context.Cause(ctx) // the context ended before there were ranks to stop
 	}
 }
 
+// handle updates the state of a rank, and stops the run if the rank has failed.
 func (s *supervisor) handle(e event) {
 	r := &s.ranks[e.rank]
 	if r.ended {
-		return // a goroutine that was given up
+		return // a goroutine that was left running
 	}
 	switch e.kind {
 	case arrived:
@@ -133,16 +134,16 @@ func (s *supervisor) handle(e event) {
 		s.stop((&RankError{e.rank, e.err}).Error())
 	case ended:
 		r.ended, r.result = true, e.result
-		s.left--
-		s.asked = s.asked || e.asked
+		s.unfinished--
+		s.termSignal = s.termSignal || e.termSignal
 		if e.died != nil {
 			e.err = fmt.Errorf("%s%w", r.phase, s.explain(e.died))
-			if r.condemned != nil {
-				e.err, e.blame = r.condemned, r.blame
+			if r.killReason != nil {
+				e.err, e.blame = r.killReason, r.blame
 			}
 		}
 		if e.err == nil {
-			s.done++
+			s.succeeded++
 			return
 		}
 		failed := &RankError{e.rank, e.err}
@@ -151,8 +152,9 @@ func (s *supervisor) handle(e event) {
 	}
 }
 
-// explain adds to the death of a rank that the kernel killed it for want of memory, if it
-// did: once for each process of the control group that it says it has killed.
+// explain returns the error for the death of a rank. If the kernel killed the rank because
+// memory ran out, the error says so. The kernel counts the processes that it has killed in
+// the control group; explain attributes each of them to one rank.
 func (s *supervisor) explain(died error) error {
 	if !killedForMemory(died) || host.OOMKills() <= s.oomKills {
 		return died
@@ -165,7 +167,7 @@ func (s *supervisor) explain(died error) error {
 	return fmt.Errorf("%w: out of memory%s: take fewer ranks, or have them use less", died, why)
 }
 
-// stop asks all ranks to end, once.
+// stop asks all ranks to end. Only the first call has an effect.
 func (s *supervisor) stop(why string) {
 	if s.stopping {
 		return
@@ -173,67 +175,68 @@ func (s *supervisor) stop(why string) {
 	s.stopping = true
 	s.overdue = time.After(grace)
 	for i := range s.ranks {
-		if r := &s.ranks[i]; r.runner != nil && !r.ended {
+		if r := &s.ranks[i]; r.rankControl != nil && !r.ended {
 			r.stop(why)
 		}
 	}
 }
 
-// missing gives up on ranks that have not arrived.
-func (s *supervisor) missing() {
+// killMissing kills the ranks that have not arrived in time, and stops the run.
+func (s *supervisor) killMissing() {
 	if s.stopping {
-		return // they are asked to, or killed soon
+		return // the ranks were asked to stop, and are killed soon
 	}
 	for i := range s.ranks {
-		if r := &s.ranks[i]; r.runner != nil && !r.arrived && !r.ended {
+		if r := &s.ranks[i]; r.rankControl != nil && !r.arrived && !r.ended {
 			how, _ := r.kill()
-			r.condemned = fmt.Errorf("%s%s: nothing heard in %v; main has to call launch.Child before anything else", r.phase, how, s.patience)
-			s.stop((&RankError{i, r.condemned}).Error())
+			r.killReason = fmt.Errorf("%s%s: nothing heard in %v; main has to call launch.Child before anything else", r.phase, how, s.arrivalTimeout)
+			s.stop((&RankError{i, r.killReason}).Error())
 		}
 	}
 }
 
-// killRest ends ranks that were asked to stop and have not.
+// killRest kills the ranks that were asked to stop and have not ended.
 func (s *supervisor) killRest() {
 	for i := range s.ranks {
-		if r := &s.ranks[i]; r.runner != nil && !r.ended && r.condemned == nil {
+		if r := &s.ranks[i]; r.rankControl != nil && !r.ended && r.killReason == nil {
 			how, became := r.kill()
-			r.condemned, r.blame = fmt.Errorf("did not stop in %v: %s", grace, how), became
+			r.killReason, r.blame = fmt.Errorf("did not stop in %v: %s", grace, how), became
 		}
 	}
 }
 
-// reportSuspended tells, once, of each rank whose process a signal has stopped. Ranks that
-// wait for it do so without an end, which looks like a hang. A process that is found stopped
-// only once may be about to go on, together with this one.
+// reportSuspended reports, once, each rank whose process a signal has stopped. Other ranks
+// wait for this rank without limit, which looks like a hang. A process that is found
+// stopped only once is not reported: it may be about to continue, together with the
+// launcher.
 func (s *supervisor) reportSuspended() {
 	for i := range s.ranks {
 		r := &s.ranks[i]
-		if r.runner == nil || r.ended || s.stopping {
+		if r.rankControl == nil || r.ended || s.stopping {
 			continue
 		}
-		pid := r.runner.suspended()
+		pid := r.rankControl.suspended()
 		if pid == 0 {
 			r.suspended = 0
 			continue
 		}
 		if r.suspended++; r.suspended == 2 {
-			fmt.Fprintf(s.out.of(i), "process %d is stopped, and ranks that need it wait: continue it with kill -CONT %[1]d, or end the run\n", pid)
+			fmt.Fprintf(s.out.forRank(i), "process %d is stopped, and ranks that need it wait: continue it with kill -CONT %[1]d, or end the run\n", pid)
 		}
 	}
 }
 
-// results is what the jobs returned: nil unless all did.
+// results returns the results of the jobs by rank, or nil unless all jobs succeeded.
 func (s *supervisor) results() [][]byte {
-	if s.done < len(s.ranks) {
+	if s.succeeded < len(s.ranks) {
 		return nil
 	}
 	return lists.Make(len(s.ranks), func(i int) []byte { return s.ranks[i].result })
 }
 
-// verdict is nil if all ranks did their job.
-func (s *supervisor) verdict() error {
-	stopped := s.cause != nil && s.done < len(s.ranks)
+// runError returns the error of the run: nil if all jobs succeeded.
+func (s *supervisor) runError() error {
+	stopped := s.cause != nil && s.succeeded < len(s.ranks)
 	errs := summarise(s.failures, stopped)
 	if stopped {
 		errs = append([]error{fmt.Errorf("the run was stopped: %w", s.cause)}, errs...)

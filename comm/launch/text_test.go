@@ -13,12 +13,13 @@ import (
 	"github.com/kernbench/kernbench/comm"
 )
 
-// TestLines cuts text anywhere: what is passed on are its lines, with prefixes.
+// TestLines writes a text in random parts and checks that its lines are written with
+// prefixes.
 func TestLines(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		parts := rapid.SliceOf(rapid.StringMatching(`[ab\n]{0,8}`)).Draw(t, "parts")
 		var got bytes.Buffer
-		l := (&output{to: &got}).of(7)
+		l := (&output{to: &got}).forRank(7)
 		for _, p := range parts {
 			if n, err := l.Write([]byte(p)); n != len(p) || err != nil {
 				t.Fatalf("write %q: %d bytes, error %v", p, n, err)
@@ -30,11 +31,12 @@ func TestLines(t *testing.T) {
 			want += "rank 7: " + strings.TrimSuffix(line, "\n") + "\n"
 		}
 		if got.String() != want {
-			t.Fatalf("passed on %q, want %q", got.String(), want)
+			t.Fatalf("wrote %q, want %q", got.String(), want)
 		}
 	})
 }
 
+// TestSummarise checks the errors that summarise returns, with and without a stopped run.
 func TestSummarise(t *testing.T) {
 	failed := func(whose blame, text string, ranks ...int) (list []failure) {
 		for _, r := range ranks {
@@ -46,9 +48,9 @@ func TestSummarise(t *testing.T) {
 		name    string
 		failed  [][]failure
 		want    []string
-		stopped []string // if the caller has stopped the run
+		stopped []string // the errors if the caller has stopped the run
 	}{
-		{name: "nobody"},
+		{name: "none"},
 		{"one", [][]failure{failed(own, "x", 3)}, []string{"rank 3: x"}, []string{"rank 3: x"}},
 		{"named already", [][]failure{failed(own, "rank 3: x", 3)}, []string{"rank 3: x"}, []string{"rank 3: x"}},
 		{"another named", [][]failure{failed(own, "rank 3: x", 33)}, []string{"rank 33: rank 3: x"}, []string{"rank 33: rank 3: x"}},
@@ -70,7 +72,7 @@ func TestSummarise(t *testing.T) {
 		{"closed and failed", [][]failure{failed(closers, "z", 1), failed(own, "x", 2)}, []string{"rank 2: x", "rank 1 failed in consequence"}, []string{"rank 2: x"}},
 		{"deadlock", [][]failure{failed(deadlocked, "rank 1: waits", 1), failed(deadlocked, "rank 0: waits too", 0), failed(others, "y", 2)},
 			[]string{"rank 1: waits"}, []string{"rank 1: waits"}},
-		{"nobody by itself", [][]failure{failed(others, "y", 1, 2)}, []string{"ranks 1 and 2: y"}, []string{"rank 1: y"}},
+		{"only consequences", [][]failure{failed(others, "y", 1, 2)}, []string{"ranks 1 and 2: y"}, []string{"rank 1: y"}},
 		{"did not stop", [][]failure{failed(own, "x", 3), failed(killed, "y", 1, 0), failed(others, "z", 2), failed(running, "z", 4)},
 			[]string{"rank 3: x", "rank 2 failed in consequence", "ranks 0 and 1: y", "rank 4: z"}, []string{"rank 3: x", "rank 4: z"}},
 	}
@@ -89,9 +91,9 @@ func TestSummarise(t *testing.T) {
 	}
 }
 
-// TestRankErrorIs finds what comm says, of ranks of this process.
+// TestRankErrorIs checks that the error of a run on goroutines wraps the errors of comm.
 func TestRankErrorIs(t *testing.T) {
-	_, err := Run(guarded(t), Options{Backend: "inproc", Ranks: 2}, "fault", trouble{How: "return"}.arg(t))
+	_, err := Run(withDeadline(t), Options{Backend: "inproc", Ranks: 2}, "fault", trouble{How: "return"}.arg(t))
 	if !errors.Is(err, comm.ErrClosed) {
 		t.Errorf("error %v, want one that is %q", err, comm.ErrClosed)
 	}

@@ -12,53 +12,57 @@ import (
 	"github.com/kernbench/kernbench/comm"
 )
 
-// outcome is how a rank's part of a run ended.
+// outcome is the result or the error of a rank.
 type outcome struct {
 	result []byte
 	err    error
-	blame  blame // for err
+	blame  blame // whose fault err is
 }
 
-// blame is whose fault a failure is, as far as the rank that failed can tell.
+// blame says whose fault a failure is, in the view of the failed rank. Smaller values are
+// closer to the root cause.
 type blame uint8
 
 const (
-	own        blame = iota
-	deadlocked       // nobody's: all ranks wait
-	late             // others', which it has waited for too long
-	closers          // others have closed the communicator, perhaps with good reason
-	others           // have failed, or want the run to stop
-	killed           // so, and it did not stop by itself
-	running          // so, and it has not stopped at all
+	own        blame = iota // the failed rank
+	deadlocked              // no rank: all ranks wait
+	late                    // other ranks: the rank has waited for them too long
+	closers                 // other ranks: they have closed the communicator, perhaps rightly
+	others                  // other ranks: they have failed, or the run must stop
+	killed                  // as others, and the rank was killed because it did not stop
+	running                 // as others, and the rank still runs
 )
 
-// desk is where a rank works: what differs between processes and goroutines.
-type desk struct {
+// environment holds what differs between ranks that are processes and ranks that are
+// goroutines.
+type environment struct {
 	backend, rendezvous string
-	bind                func(cpu int) error // the goroutine that calls it, at least
-	opened              func()              // the rank has met the others
-	stack               io.Writer           // for the stack of a panic
+	bind                func(cpu int) error // binds at least the calling goroutine to a CPU
+	opened              func()              // called when the communicator is open
+	stack               io.Writer           // receives the stack of a panic
 }
 
-// work does a rank's job, with the communicator open.
-func (o order) work(ctx context.Context, d desk) outcome {
+// runJob opens the communicator, runs the job of a rank and closes the communicator.
+func (o order) runJob(ctx context.Context, env environment) outcome {
 	job, err := findJob(o.Job)
 	if err != nil {
 		return outcome{err: err}
 	}
-	// The launcher sees to it that all start, which may take longer than an operation.
-	c, err := comm.Open(ctx, o.Rank, o.Ranks, d.rendezvous, comm.Options{Backend: d.backend})
+	// No timeout yet: the launcher checks that all ranks start, which may take longer than
+	// an operation.
+	c, err := comm.Open(ctx, o.Rank, o.Ranks, env.rendezvous, comm.Options{Backend: env.backend})
 	if err != nil {
 		return outcome{err: err, blame: blameFor(ctx, err)}
 	}
 	c.SetTimeout(o.Timeout)
-	d.opened()
-	result, err := o.call(ctx, job, c, d)
+	env.opened()
+	result, err := o.callJob(ctx, job, c, env)
 	if err != nil {
-		// A job need not wrap what it was told: what poisoned the communicator counts.
+		// A job may return an error that does not wrap the cause. The error that poisoned
+		// the communicator is therefore considered, too.
 		whose := max(blameFor(ctx, err), blameFor(ctx, c.Err()))
-		c.Abort(err) // returns what it is told
-		c.Close()    // what went wrong with it is not why the rank failed
+		c.Abort(err) // returns err
+		c.Close()    // its error is not why the rank failed
 		return outcome{err: err, blame: whose}
 	}
 	if err := c.Close(); err != nil {
@@ -67,8 +71,8 @@ func (o order) work(ctx context.Context, d desk) outcome {
 	return outcome{result: result}
 }
 
-// call runs the job on a goroutine of its own, so that whatever ends that is noticed.
-func (o order) call(ctx context.Context, job Job, c *comm.Comm, d desk) (result []byte, err error) {
+// callJob runs the job in a new goroutine, so that panics and runtime.Goexit are noticed.
+func (o order) callJob(ctx context.Context, job Job, c *comm.Comm, env environment) (result []byte, err error) {
 	err = errors.New("it ended its goroutine instead of returning")
 	done := make(chan struct{})
 	go func() {
@@ -76,11 +80,11 @@ func (o order) call(ctx context.Context, job Job, c *comm.Comm, d desk) (result 
 		defer func() {
 			if p := recover(); p != nil {
 				err = fmt.Errorf("panic: %v", p)
-				fmt.Fprintf(d.stack, "%v\n\n%s", err, debug.Stack()) // if it cannot be written, err is still told
+				fmt.Fprintf(env.stack, "%v\n\n%s", err, debug.Stack()) // if this fails, err is still returned
 			}
 		}()
 		if o.CPU >= 0 {
-			if failed := d.bind(o.CPU); failed != nil {
+			if failed := env.bind(o.CPU); failed != nil {
 				err = fmt.Errorf("bind to CPU %d: %w: name a CPU that this process may use", o.CPU, failed)
 				return
 			}
@@ -91,7 +95,7 @@ func (o order) call(ctx context.Context, job Job, c *comm.Comm, d desk) (result 
 	return result, err
 }
 
-// blameFor is whom an error blames: nobody else if it is nil.
+// blameFor returns whose fault an error is. For nil it returns own.
 func blameFor(ctx context.Context, err error) blame {
 	switch {
 	case errors.Is(err, comm.ErrPeer), errors.Is(err, comm.ErrLost):
@@ -108,28 +112,29 @@ func blameFor(ctx context.Context, err error) blame {
 	return own
 }
 
-// stopped is the cause with which a job's context ends.
-type stopped string
+// stopCause is the cause with which the context of a job ends. It holds the reason.
+type stopCause string
 
-func (s stopped) Error() string { return "the run was stopped: " + string(s) }
+func (s stopCause) Error() string { return "the run was stopped: " + string(s) }
 
-// Launcher and rank talk over two pipes, in values of encoding/gob. The launcher sends an
-// order and, if the rank is to end early, a string with the reason. The rank sends reports.
+// The launcher and a rank communicate through two pipes, in values of encoding/gob. The
+// launcher sends an order and, if the rank must end early, a string with the reason. The
+// rank sends reports.
 
-// report is an event of a rank's process, as the process tells it. Its last report is of
-// kind ended or failing.
+// report is a message from the process of a rank. The kind of the last report is ended or
+// failing.
 type report struct {
 	Kind   eventKind
-	Result []byte // of ended
-	Failed string // of failing: the text of the error
-	Blame  blame  // of failing
+	Result []byte // kind ended: the result of the job
+	Failed string // kind failing: the text of the error
+	Blame  blame  // kind failing
 }
 
-// output passes on what ranks write, a line of one rank at a time.
+// output forwards the text that ranks write, one line of one rank at a time.
 type output struct {
 	mu     sync.Mutex
-	to     io.Writer // nil drops everything
-	failed error     // the first; nothing is written after it
+	to     io.Writer // nil discards everything
+	failed error     // the first error; nothing is written after it
 }
 
 func (o *output) err() error {
@@ -141,18 +146,19 @@ func (o *output) err() error {
 	return nil
 }
 
-// longestLine is where one without an end is cut.
+// longestLine is the length in bytes after which an incomplete line is written.
 const longestLine = 64 << 10
 
-// lines is the output of one rank. A rank never learns that it could not be written:
-// it would die of that.
+// lines splits the output of one rank into lines. Write never returns an error, because a
+// rank whose output fails would die.
 type lines struct {
 	*output
 	prefix string
-	part   []byte // of a line, not yet complete
+	part   []byte // the beginning of an incomplete line
 }
 
-func (o *output) of(rank int) *lines {
+// forRank returns a writer for the output of a rank.
+func (o *output) forRank(rank int) *lines {
 	return &lines{output: o, prefix: fmt.Sprintf("rank %d: ", rank)}
 }
 
@@ -165,22 +171,23 @@ func (l *lines) Write(b []byte) (int, error) {
 		l.part = append(l.part, line...)
 		b = rest
 		if whole || len(l.part) >= longestLine {
-			l.pass()
+			l.writeLine()
 		}
 	}
 	return n, nil
 }
 
-// flush passes on what is there of a last line.
+// flush writes the incomplete last line, if any.
 func (l *lines) flush() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.part) > 0 {
-		l.pass()
+		l.writeLine()
 	}
 }
 
-func (l *lines) pass() {
+// writeLine writes the current line after its prefix. The caller holds the lock.
+func (l *lines) writeLine() {
 	text := fmt.Appendf(nil, "%s%s\n", l.prefix, l.part)
 	l.part = l.part[:0]
 	if l.to == nil || l.failed != nil {

@@ -5,7 +5,7 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// allGather leaves x of rank r in row r of everybody's out.
+// allGather copies x of every rank r to row r of this rank's out.
 func allGather(t *tl.PE, x, out tl.Ptr, n int) {
 	t.Barrier(ready)
 	for peer := range t.NumRanks() {
@@ -14,14 +14,14 @@ func allGather(t *tl.PE, x, out tl.Ptr, n int) {
 	t.Barrier(done)
 }
 
-// allGatherTasks has a task for each row.
+// allGatherTasks submits a task for each row.
 func allGatherTasks(b *task.Builder, x, out *task.Tensor, n int) {
-	start := meet(b, ready, nil)
+	start := submitBarrier(b, ready, nil)
 	last := []task.ID{start}
 	for peer := range b.NumRanks() {
 		last = append(last, b.Submit("gather", copyTile, task.Args{
 			task.Scalar("peer", peer), atRank(b, peer, task.In, "x", x), task.Out("out", out.Rows(peer, 1)), task.Scalar("n", n),
 		}, task.After(start)))
 	}
-	meet(b, done, nil, last...)
+	submitBarrier(b, done, nil, last...)
 }

@@ -5,23 +5,23 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// allToAll leaves row d of rank s in row s of rank d.
+// allToAll sends each row d of x to row s of out of rank d, where s is this rank.
 func allToAll(t *tl.PE, x, out tl.Ptr, n int) {
-	t.Barrier(ready) // the last outputs have been read everywhere
+	t.Barrier(ready) // all ranks have read their outputs of the previous round
 	for peer := range t.NumRanks() {
 		sendTile(t, peer, x.At(peer), out.At(t.Rank()), n)
 	}
 	t.Barrier(done)
 }
 
-// allToAllTasks has a task for each row.
+// allToAllTasks submits a task for each row.
 func allToAllTasks(b *task.Builder, x, out *task.Tensor, n int) {
-	start := meet(b, ready, nil)
+	start := submitBarrier(b, ready, nil)
 	last := []task.ID{start}
 	for peer := range b.NumRanks() {
 		last = append(last, b.Submit("send", sendTile, task.Args{
 			task.Scalar("peer", peer), task.In("x", x.Rows(peer, 1)), atRank(b, peer, task.Out, "out", out.Rows(b.Rank(), 1)), task.Scalar("n", n),
 		}, task.After(start)))
 	}
-	meet(b, done, nil, last...)
+	submitBarrier(b, done, nil, last...)
 }

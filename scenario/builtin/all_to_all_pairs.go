@@ -6,37 +6,39 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// allToAllPairs leaves row d of rank s in row s of rank d. It needs no barrier: peers write
-// the inbox of this rank after the launch has begun everywhere, so after the rows of the last
-// launch were taken, and this rank ends after all of them have written.
+// allToAllPairs sends each row d of x to rank d, which copies it from its inbox to row s of
+// out, where s is the sender. The kernel needs no barrier. Peers write the inbox of this
+// rank after the launch has started at all ranks, and so after this rank has copied the
+// rows of the previous launch. This rank ends after all peers have written its inbox.
 func allToAllPairs(t *tl.PE, x, inbox, out tl.Ptr, n int, sent scenario.Matrix) {
 	me, ranks := t.Rank(), t.NumRanks()
 	for i := 1; i < ranks; i++ {
-		peer := (me + i) % ranks // not all to rank 0 first
+		peer := (me + i) % ranks // so that the ranks do not all send to rank 0 first
 		sendRow(t, peer, x.At(peer), inbox.At(me), n, sent.From(me))
 	}
 	sendTile(t, me, x.At(me), out.At(me), n)
 	for i := 1; i < ranks; i++ {
-		source := (me + ranks - i) % ranks // in the order in which they send to this rank
+		source := (me + ranks - i) % ranks // in the order in which the rows arrive: rank me-1 sends to this rank first
 		takeRow(t, inbox.At(source), out.At(source), n, sent.From(source))
 	}
 }
 
-// sendRow leaves n elements of x in the inbox of a peer, and notifies it.
+// sendRow puts n elements of x into the inbox of a peer and notifies the peer.
 func sendRow(t *tl.PE, peer int, x, inbox tl.Ptr, n, signal int) {
 	sendTile(t, peer, x, inbox, n)
 	t.Notify(peer, signal, tl.Set, 1)
 }
 
-// takeRow copies n elements of this rank's inbox once their source has notified it.
+// takeRow waits until the sender has notified this rank, and copies n elements from the
+// inbox.
 func takeRow(t *tl.PE, inbox, out tl.Ptr, n, signal int) {
 	t.WaitSignal(signal, tl.EQ, 1)
 	copyTile(t, t.Rank(), inbox, out, n)
 }
 
-// allToAllPairsTasks submits a task for each row that is sent and for each that is taken. No edge
-// is needed: tasks of a rank have no rows in common. All rows are sent before one is waited
-// for, so that one compute core is enough.
+// allToAllPairsTasks submits a task for each row that the rank sends and for each row that
+// it takes. No edges are needed, because tasks of a rank have no rows in common. One
+// compute core is enough, because all rows are sent before the first task waits.
 func allToAllPairsTasks(b *task.Builder, x, inbox, out *task.Tensor, n int, sent scenario.Matrix) {
 	me, ranks := b.Rank(), b.NumRanks()
 	for i := 1; i < ranks; i++ {

@@ -15,10 +15,11 @@ import (
 func init() {
 	scenario.RegisterKernel("test_rotate", rotate)
 	scenario.RegisterTasks("test_rotate", rotateTasks)
-	scenario.RegisterTasks("test_rotate_unordered", unorderedTasks)
+	scenario.RegisterTasks("test_rotate_unordered", unorderedBarriers)
 }
 
-// rotateFile has every rank take over its neighbour's numbers, plus 1, some steps long.
+// rotateFile is a scenario in which every rank copies its neighbour's numbers plus 1, in
+// several steps.
 const rotateFile = `summary: "rotation with one signal for all barriers"
 nranks: 4
 params: {count: 8, steps: 6}
@@ -33,7 +34,8 @@ outputs:
   - {buffer: out, golden: i + 100*((rank + steps)%nranks) + 10*round + steps}
 `
 
-func rotateScenario(t *testing.T, text string) runner.Options {
+// writeScenario writes a scenario file and returns options that run it.
+func writeScenario(t *testing.T, text string) runner.Options {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "rotate.yaml")
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
@@ -42,8 +44,8 @@ func rotateScenario(t *testing.T, text string) runner.Options {
 	return runner.Options{Scenario: file}
 }
 
-// rotate takes as long before a barrier as depends on the rank and the step: each rank is
-// the last at some of them.
+// rotate delays each barrier by a time that depends on the rank and the step, so that each
+// rank is the last at some barriers.
 func rotate(t *tl.PE, x, got, out tl.Ptr, n, steps int) {
 	next := (t.Rank() + 1) % t.NumRanks()
 	for step := range steps {
@@ -63,7 +65,7 @@ func addOne(t *tl.PE, x, out tl.Ptr, n int) {
 	t.Store(out, t.Load(x, tl.Shape{n}, tl.F32).Add(1))
 }
 
-// rotateTasks does the same with a task for each copy, sum and barrier.
+// rotateTasks does the same as rotate with a task for each copy, sum and barrier.
 func rotateTasks(b *task.Builder, x, got, out *task.Tensor, n, steps int) {
 	next := (b.Rank() + 1) % b.NumRanks()
 	var last []task.ID
@@ -71,19 +73,19 @@ func rotateTasks(b *task.Builder, x, got, out *task.Tensor, n, steps int) {
 		take := b.Submit("take", copyTile, task.Args{
 			task.Scalar("rank", next), atRank(b, next, task.In, "x", x), task.Out("got", got), task.Scalar("n", n),
 		}, task.After(last...))
-		taken := meet(b, 0, nil, take)
+		taken := submitBarrier(b, 0, nil, take)
 		add := b.Submit("add", addOne, task.Args{task.In("got", got), task.Out("x", x), task.Scalar("n", n)}, task.After(taken))
-		last = []task.ID{meet(b, 0, nil, add)}
+		last = []task.ID{submitBarrier(b, 0, nil, add)}
 	}
 	b.Submit("leave", copyTile, task.Args{
 		task.Scalar("rank", b.Rank()), task.In("x", x), task.Out("out", out), task.Scalar("n", n),
 	}, task.After(last...))
 }
 
-// TestBarrierAgain calls Barrier many times on one signal, on every backend, as a kernel
-// and as tasks, with ranks that are late by turns.
-func TestBarrierAgain(t *testing.T) {
-	o := rotateScenario(t, rotateFile)
+// TestBarrierReuse calls Barrier many times on one signal, on every backend, as a kernel
+// and as tasks. Different ranks arrive last.
+func TestBarrierReuse(t *testing.T) {
+	o := writeScenario(t, rotateFile)
 	for _, backend := range runner.Backends {
 		o.Backend, o.Race = backend, backend == runner.Sim
 		for _, o.Runtime = range append([]task.Runtime{""}, task.Runtimes...) {
@@ -93,25 +95,26 @@ func TestBarrierAgain(t *testing.T) {
 				o.Rounds, o.Seed = 5, &seed
 			}
 			if o.Runtime != "" {
-				o.Tasks = cores(t, "2")
+				o.Tasks = withCores(t, "2")
 			}
 			for _, o.Ranks = range []int{1, 3, 4} {
-				right(t, o)
+				runRight(t, o)
 			}
 		}
 	}
 }
 
-// unorderedTasks has two barriers on one signal that no edge orders.
-func unorderedTasks(b *task.Builder, x, got, out *task.Tensor, n, steps int) {
-	meet(b, 0, nil)
-	meet(b, 0, nil)
+// unorderedBarriers submits two barriers on one signal without an edge between them.
+func unorderedBarriers(b *task.Builder, x, got, out *task.Tensor, n, steps int) {
+	submitBarrier(b, 0, nil)
+	submitBarrier(b, 0, nil)
 }
 
-// TestBarrierTwiceAtOnce: two tasks of a rank at the barrier of one signal are an error.
+// TestBarrierTwiceAtOnce checks that two tasks of a rank cannot wait at barriers of one
+// signal at the same time.
 func TestBarrierTwiceAtOnce(t *testing.T) {
-	o := rotateScenario(t, strings.Replace(rotateFile, "tasks: {name: test_rotate,", "tasks: {name: test_rotate_unordered,", 1))
-	o.Runtime, o.Tasks = task.AICPUBuildGraph, cores(t, "2")
+	o := writeScenario(t, strings.Replace(rotateFile, "tasks: {name: test_rotate,", "tasks: {name: test_rotate_unordered,", 1))
+	o.Runtime, o.Tasks = task.AICPUBuildGraph, withCores(t, "2")
 	for _, o.Backend = range []string{runner.InProc, runner.Sim} {
 		_, err := runner.Run(t.Context(), o)
 		const want = "Barrier(signal 0) at tasks.go:11: another task of this rank waits at the barrier on this signal: order the two tasks, or give each a signal of its own"

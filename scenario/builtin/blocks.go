@@ -2,17 +2,17 @@ package builtin
 
 import "github.com/kernbench/kernbench/tl"
 
-// blockElems is the most elements that a kernel works on at a time.
+// blockElems is the largest number of elements that a kernel loads at a time.
 const blockElems = 4096
 
-// blocks calls f for the pieces of n elements.
-func blocks(n int, f func(at, elems int)) {
+// forBlocks calls f for consecutive blocks of n elements.
+func forBlocks(n int, f func(at, elems int)) {
 	for at := 0; at < n; at += blockElems {
 		f(at, min(blockElems, n-at))
 	}
 }
 
-// fetch is n elements of a buffer in the window of a rank, which may be this one.
+// fetch returns n elements of a buffer in the window of a rank, which may be this rank.
 func fetch(t *tl.PE, rank int, p tl.Ptr, n int) tl.Tile {
 	if rank == t.Rank() {
 		return t.Load(p, tl.Shape{n}, p.DType)
@@ -20,8 +20,9 @@ func fetch(t *tl.PE, rank int, p tl.Ptr, n int) tl.Tile {
 	return t.Get(rank, p, tl.Shape{n}, p.DType)
 }
 
-// sum is the sum over ranks of n elements in their windows, in the order given.
-func sum(t *tl.PE, ranks []int, p tl.Ptr, n int) tl.Tile {
+// fetchSum returns the sum of n elements in the windows of several ranks, added in the
+// order of the list.
+func fetchSum(t *tl.PE, ranks []int, p tl.Ptr, n int) tl.Tile {
 	total := fetch(t, ranks[0], p, n)
 	for _, r := range ranks[1:] {
 		total = total.Add(fetch(t, r, p, n))
@@ -29,7 +30,8 @@ func sum(t *tl.PE, ranks []int, p tl.Ptr, n int) tl.Tile {
 	return total
 }
 
-// chunk is the c-th of parts of n elements: as equal as can be.
+// chunk returns the c-th of several parts of n elements. The sizes of the parts differ by
+// at most 1.
 func chunk(n, parts, c int) (from, elems int) {
 	from = n * c / parts
 	return from, n*(c+1)/parts - from

@@ -5,14 +5,15 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// broadcast leaves the root's x in everybody's out.
+// broadcast copies the root's x to out.
 func broadcast(t *tl.PE, x, out tl.Ptr, n, root int) {
 	broadcastBegin(t, root)
 	copyTile(t, root, x, out, n)
 	broadcastEnd(t, root)
 }
 
-// broadcastBegin has the root say that its x is there, and the others wait for that.
+// broadcastBegin, at the root, notifies all other ranks that x is there. At other ranks it
+// waits for this notice.
 func broadcastBegin(t *tl.PE, root int) {
 	if t.Rank() == root {
 		notifyOthers(t, ready)
@@ -21,7 +22,8 @@ func broadcastBegin(t *tl.PE, root int) {
 	}
 }
 
-// broadcastEnd has the others say that they have read it, and the root wait for that.
+// broadcastEnd, at the root, waits until all other ranks have read x. At other ranks it
+// notifies the root.
 func broadcastEnd(t *tl.PE, root int) {
 	if t.Rank() != root {
 		t.Notify(root, done, tl.Add, 1)
@@ -30,14 +32,14 @@ func broadcastEnd(t *tl.PE, root int) {
 	t.WaitSignal(done, tl.EQ, t.NumRanks()-1)
 }
 
-// broadcastTasks has a task for each tile of out.
+// broadcastTasks submits a task for each tile of out.
 func broadcastTasks(b *task.Builder, x, out *task.Tensor, n, root int) {
-	whose := task.Args{task.Scalar("root", root)}
-	begin := b.Submit("begin", broadcastBegin, whose)
-	last := tiles(n, func(from, elems int) task.ID {
+	rootArg := task.Args{task.Scalar("root", root)}
+	begin := b.Submit("begin", broadcastBegin, rootArg)
+	last := forTiles(n, func(from, elems int) task.ID {
 		return b.Submit("copy", copyTile, task.Args{
-			whose[0], atRank(b, root, task.In, "x", vector(x, from, elems)), task.Out("out", vector(out, from, elems)), task.Scalar("n", elems),
+			rootArg[0], atRank(b, root, task.In, "x", vectorRegion(x, from, elems)), task.Out("out", vectorRegion(out, from, elems)), task.Scalar("n", elems),
 		}, task.After(begin))
 	})
-	b.Submit("end", broadcastEnd, whose, task.After(append(last, begin)...))
+	b.Submit("end", broadcastEnd, rootArg, task.After(append(last, begin)...))
 }

@@ -6,8 +6,8 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// domainRankMap leaves in the sums of each domain what its members have in x, and in
-// the maps the ranks of all there: -1 for those that are no members.
+// domainRankMap stores for each domain the sum of its members' x, and in a map the rank of
+// every rank in the domain: -1 if it is not a member.
 func domainRankMap(t *tl.PE, x, evenX, oddX, evenSum, oddSum, evenMap, oddMap tl.Ptr, n int, even, odd scenario.Domain) {
 	sumInDomain(t, even, 0, x, evenX, evenSum, n)
 	sumInDomain(t, odd, 2, x, oddX, oddSum, n)
@@ -15,19 +15,20 @@ func domainRankMap(t *tl.PE, x, evenX, oddX, evenSum, oddSum, evenMap, oddMap tl
 	writeMap(t, odd, oddMap)
 }
 
-// sumInDomain shows x to the other members of a domain, if this rank is one, and adds
-// up what they show. It takes two signals.
-func sumInDomain(t *tl.PE, d scenario.Domain, signal int, x, shown, out tl.Ptr, n int) {
+// sumInDomain copies x to the window buffer shared, and stores in out the sum of shared
+// over all members of the domain. It does nothing if this rank is not a member. It uses
+// signal and signal+1.
+func sumInDomain(t *tl.PE, d scenario.Domain, signal int, x, shared, out tl.Ptr, n int) {
 	if d.Rank < 0 {
 		return
 	}
-	copyTile(t, t.Rank(), x, shown, n)
+	copyTile(t, t.Rank(), x, shared, n)
 	t.Barrier(signal, d.Ranks...)
-	sumTile(t, d.Ranks, shown, out, n)
+	sumTile(t, d.Ranks, shared, out, n)
 	t.Barrier(signal+1, d.Ranks...)
 }
 
-// writeMap leaves the ranks of all in a domain in out.
+// writeMap stores the rank of every rank in a domain in out.
 func writeMap(t *tl.PE, d scenario.Domain, out tl.Ptr) {
 	for rank := range t.NumRanks() {
 		inside, err := d.Lookup(rank)
@@ -38,9 +39,10 @@ func writeMap(t *tl.PE, d scenario.Domain, out tl.Ptr) {
 	}
 }
 
-// domainRankMapTasks has both domains work side by side. Where a rank has one compute
-// core they take turns: while it waits for the members of one, those of the other wait
-// for it, and that ends, for only one rank is in both.
+// domainRankMapTasks submits the tasks of both domains, which run at the same time. With
+// one compute core the domains take turns at the rank that is in both: while this rank
+// waits for the members of one domain, the members of the other domain wait for it. There
+// is no deadlock, because only one rank is in both domains.
 func domainRankMapTasks(b *task.Builder, x, evenX, oddX, evenSum, oddSum, evenMap, oddMap *task.Tensor, n int, even, odd scenario.Domain) {
 	submitSum(b, even, 0, x, evenX, evenSum, n)
 	submitSum(b, odd, 2, x, oddX, oddSum, n)
@@ -48,16 +50,16 @@ func domainRankMapTasks(b *task.Builder, x, evenX, oddX, evenSum, oddSum, evenMa
 	b.Submit("map", writeMap, task.Args{task.Scalar("domain", odd), task.Out("map", oddMap)})
 }
 
-// submitSum is sumInDomain, with a task for each tile of the sum.
-func submitSum(b *task.Builder, d scenario.Domain, signal int, x, shown, out *task.Tensor, n int) {
+// submitSum does the work of sumInDomain as tasks, one for each tile of the sum.
+func submitSum(b *task.Builder, d scenario.Domain, signal int, x, shared, out *task.Tensor, n int) {
 	if d.Rank < 0 {
 		return
 	}
 	show := b.Submit("show", copyTile, task.Args{
-		task.Scalar("rank", b.Rank()), task.In("x", x), task.Out("shown", shown), task.Scalar("n", n),
+		task.Scalar("rank", b.Rank()), task.In("x", x), task.Out("shown", shared), task.Scalar("n", n),
 	})
-	start := meet(b, signal, d.Ranks, show)
-	part := func(from, elems int) task.Region { return vector(shown, from, elems) }
+	start := submitBarrier(b, signal, d.Ranks, show)
+	part := func(from, elems int) task.Region { return vectorRegion(shared, from, elems) }
 	sums := sumTiles(b, sumTile, d.Ranks, n, part, out, start)
-	meet(b, signal+1, d.Ranks, append(sums, start)...)
+	submitBarrier(b, signal+1, d.Ranks, append(sums, start)...)
 }

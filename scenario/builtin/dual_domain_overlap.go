@@ -6,15 +6,16 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// side is a domain of the two, as one of its members sees it.
+// side is one of the two domains with the buffers of one of its members. T is the type of a
+// buffer: tl.Ptr in kernels, *task.Tensor in orchestrations.
 type side[T any] struct {
 	scenario.Domain
 	inbox, out T
-	signal     int // and the one after it
+	signal     int // the domain uses signal and signal+1
 }
 
-// sides is those of the two domains that a rank is in.
-func sides[T any](left, right scenario.Domain, leftX, rightX, leftOut, rightOut T) (list []side[T]) {
+// memberSides returns the domains that this rank is a member of.
+func memberSides[T any](left, right scenario.Domain, leftX, rightX, leftOut, rightOut T) (list []side[T]) {
 	for _, s := range []side[T]{{left, leftX, leftOut, 0}, {right, rightX, rightOut, 2}} {
 		if s.Rank >= 0 {
 			list = append(list, s)
@@ -23,11 +24,10 @@ func sides[T any](left, right scenario.Domain, leftX, rightX, leftOut, rightOut 
 	return list
 }
 
-// dualDomainOverlap leaves in the outputs of each domain the sum of its members' x,
-// times 0.5 + 0.01·rank, plus 10 + rank. Whoever is in both domains works in both at
-// once.
+// dualDomainOverlap stores in the output of each domain the sum of its members' x, times
+// 0.5 + 0.01·rank, plus 10 + rank. A rank in both domains works in both at the same time.
 func dualDomainOverlap(t *tl.PE, x, leftX, rightX, leftOut, rightOut tl.Ptr, n int, left, right scenario.Domain) {
-	list := sides(left, right, leftX, rightX, leftOut, rightOut)
+	list := memberSides(left, right, leftX, rightX, leftOut, rightOut)
 	for _, s := range list {
 		t.Barrier(s.signal+ready, s.Ranks...)
 	}
@@ -37,12 +37,12 @@ func dualDomainOverlap(t *tl.PE, x, leftX, rightX, leftOut, rightOut tl.Ptr, n i
 		}
 	}
 	for _, s := range list {
-		dualArrived(t, s.inbox, s.signal+done, len(s.Ranks)-1)
+		dualWait(t, s.inbox, s.signal+done, len(s.Ranks)-1)
 		dualScale(t, s.inbox, s.out, len(s.Ranks), n)
 	}
 }
 
-// dualSend leaves x in the row that a peer, or this rank, has for it, and tells the peer.
+// dualSend writes x to a row at a peer or at this rank, and notifies the peer.
 func dualSend(t *tl.PE, peer int, x, row tl.Ptr, n, arrived int) {
 	sendTile(t, peer, x, row, n)
 	if peer != t.Rank() {
@@ -50,13 +50,13 @@ func dualSend(t *tl.PE, peer int, x, row tl.Ptr, n, arrived int) {
 	}
 }
 
-// dualArrived waits until all rows are in the inbox.
-func dualArrived(t *tl.PE, _ tl.Ptr, arrived, rows int) { t.WaitSignal(arrived, tl.EQ, rows) }
+// dualWait waits until all rows are in the inbox.
+func dualWait(t *tl.PE, _ tl.Ptr, arrived, rows int) { t.WaitSignal(arrived, tl.EQ, rows) }
 
-// dualScale leaves the sum of the rows in out, scaled.
+// dualScale adds the rows of the inbox and stores the scaled and shifted sum in out.
 func dualScale(t *tl.PE, inbox, out tl.Ptr, rows, n int) {
 	scale, shift := 0.5+0.01*float64(t.Rank()), 10+float64(t.Rank())
-	blocks(n, func(at, elems int) {
+	forBlocks(n, func(at, elems int) {
 		total := t.Load(inbox.At(0, at), tl.Shape{elems}, tl.F32)
 		for row := range rows - 1 {
 			total = total.Add(t.Load(inbox.At(row+1, at), tl.Shape{elems}, tl.F32))
@@ -65,24 +65,24 @@ func dualScale(t *tl.PE, inbox, out tl.Ptr, rows, n int) {
 	})
 }
 
-// dualDomainOverlapTasks has a task for each row that is sent and for each tile of the
-// sum. Both domains work side by side; with one compute core they take turns, which ends
-// for the reason that domainRankMapTasks gives.
+// dualDomainOverlapTasks submits a task for each row that the rank sends and for each tile
+// of the sum. The domains run at the same time. With one compute core they take turns; see
+// domainRankMapTasks for why there is no deadlock.
 func dualDomainOverlapTasks(b *task.Builder, x, leftX, rightX, leftOut, rightOut *task.Tensor, n int, left, right scenario.Domain) {
-	for _, s := range sides(left, right, leftX, rightX, leftOut, rightOut) {
-		start := meet(b, s.signal+ready, s.Ranks)
+	for _, s := range memberSides(left, right, leftX, rightX, leftOut, rightOut) {
+		start := submitBarrier(b, s.signal+ready, s.Ranks)
 		last := []task.ID{start}
 		for _, peer := range s.Ranks {
 			last = append(last, b.Submit("send", dualSend, task.Args{
 				task.Scalar("peer", peer), task.In("x", x), atRank(b, peer, task.Out, "row", s.inbox.Rows(s.Rank, 1)), task.Scalar("n", n), task.Scalar("arrived", s.signal+done),
 			}, task.After(start)))
 		}
-		arrived := b.Submit("arrived", dualArrived, task.Args{
+		arrived := b.Submit("arrived", dualWait, task.Args{
 			task.Out("inbox", s.inbox), task.Scalar("arrived", s.signal+done), task.Scalar("rows", len(s.Ranks)-1),
 		}, task.After(last...))
-		tiles(n, func(from, elems int) task.ID {
+		forTiles(n, func(from, elems int) task.ID {
 			return b.Submit("scale", dualScale, task.Args{
-				task.In("inbox", s.inbox.Box([]int{0, from}, []int{len(s.Ranks), elems})), task.Out("out", vector(s.out, from, elems)), task.Scalar("rows", len(s.Ranks)), task.Scalar("n", elems),
+				task.In("inbox", s.inbox.Box([]int{0, from}, []int{len(s.Ranks), elems})), task.Out("out", vectorRegion(s.out, from, elems)), task.Scalar("rows", len(s.Ranks)), task.Scalar("n", elems),
 			}, task.After(arrived))
 		})
 	}

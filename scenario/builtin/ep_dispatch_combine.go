@@ -7,19 +7,20 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// signals of barriers, after ready
+// The signals of barriers, in addition to ready.
 const (
 	dispatched = 1 + iota
 	combined
 )
 
-// epDispatchCombine leaves in recv the rows of tokens that go to this rank's experts,
-// and in y the sum of what the experts of each token of this rank return, by weight.
+// epDispatchCombine puts the rows of this rank's tokens into recv at the ranks of their
+// experts. It stores in y, for each token, the weighted sum of the rows that the experts
+// return.
 func epDispatchCombine(t *tl.PE, x, w, recv, y tl.Ptr, tokens, topk, dim, experts, seed int) {
 	routes := route(t.NumRanks(), tokens, topk, experts, seed)[t.Rank()]
-	t.Barrier(ready) // the rows of the last round are gone everywhere
+	t.Barrier(ready) // all ranks have read the rows of the previous round
 	for token, visits := range routes {
-		blocks(dim, func(at, elems int) {
+		forBlocks(dim, func(at, elems int) {
 			row := t.Load(x.At(token, at), tl.Shape{elems}, tl.BF16)
 			for _, v := range visits {
 				if v.rank == t.Rank() {
@@ -37,9 +38,9 @@ func epDispatchCombine(t *tl.PE, x, w, recv, y tl.Ptr, tokens, topk, dim, expert
 	t.Barrier(combined)
 }
 
-// epCombine leaves in y the sum of what the experts of a token return, by weight.
+// epCombine stores in y the weighted sum of the rows that the experts of a token return.
 func epCombine(t *tl.PE, visits []visit, w, recv, y tl.Ptr, dim int) {
-	blocks(dim, func(at, elems int) {
+	forBlocks(dim, func(at, elems int) {
 		total := t.Zeros(tl.Shape{elems}, tl.F32)
 		for k, v := range visits {
 			weight := t.Load(w.At(0, k), tl.Shape{1}, tl.F32)
@@ -49,7 +50,7 @@ func epCombine(t *tl.PE, visits []visit, w, recv, y tl.Ptr, dim int) {
 	})
 }
 
-// epReceived is the rows that a rank's experts are given, and zeros after them.
+// epReceived computes the rows that a rank's experts receive, with zeros after them.
 func epReceived(e scenario.Env, out []float64) error {
 	dim := e.Int("dim")
 	routes, err := epRoutes(e)
@@ -74,8 +75,8 @@ func epReceived(e scenario.Env, out []float64) error {
 	return nil
 }
 
-// epCombined is a rank's rows times the sums of their weights: an expert returns what
-// it is given.
+// epCombined computes each row of a rank times the sum of its weights, because an expert
+// returns its rows unchanged.
 func epCombined(e scenario.Env, out []float64) error {
 	dim, topk := e.Int("dim"), e.Int("topk")
 	if _, err := epRoutes(e); err != nil {
@@ -92,7 +93,7 @@ func epCombined(e scenario.Env, out []float64) error {
 	return nil
 }
 
-// epElement is element d of a token of a rank.
+// epElement returns element d of a token of a rank.
 func epElement(e scenario.Env, rank, token, d int) float64 {
 	return float64(100*rank + 10*token + d + 10*e.Round)
 }

@@ -7,10 +7,11 @@ import (
 	"github.com/kernbench/kernbench/scenario"
 )
 
-// visit is where a token goes: to a row of the window of a rank.
+// visit is a destination of a token: a row of recv in the window of a rank.
 type visit struct{ rank, row int }
 
-// epRoutes is the visits of all tokens in a round of a scenario, if they are possible.
+// epRoutes returns the visits of all tokens in a round, or an error if the parameters are
+// invalid. See route.
 func epRoutes(e scenario.Env) ([][][]visit, error) {
 	topk, experts := e.Int("topk"), e.Int("experts")
 	if experts < 1 || experts > maxExperts {
@@ -22,16 +23,16 @@ func epRoutes(e scenario.Env) ([][][]visit, error) {
 	return route(e.Ranks, e.Int("tokens"), topk, experts, e.Int("seed")+e.Round), nil
 }
 
-// maxExperts is the most that a rank can have.
+// maxExperts is the largest number of experts of a rank.
 const maxExperts = 1 << 12
 
-// route draws topk different experts for each token of each rank, and says where its
-// row goes: at the rank of an expert rows lie by expert, then by the rank and the token
-// that they come from.
+// route draws topk different experts for each token of each rank. It returns the visits by
+// rank, token and choice. At the rank of an expert, rows are sorted by expert, then by the
+// rank and the token that they come from.
 func route(ranks, tokens, topk, experts, seed int) [][][]visit {
 	draw := uint64(seed)
-	chosen := make([][][]int, ranks) // experts, by rank and token
-	rows := make([]int, ranks*experts)
+	chosen := make([][][]int, ranks)   // the experts of each token, by rank
+	rows := make([]int, ranks*experts) // the number of rows of each expert
 	for r := range chosen {
 		chosen[r] = make([][]int, tokens)
 		for token := range chosen[r] {
@@ -44,7 +45,7 @@ func route(ranks, tokens, topk, experts, seed int) [][][]visit {
 			}
 		}
 	}
-	next := make([]int, ranks*experts) // free row of each expert
+	next := make([]int, ranks*experts) // the next free row of each expert
 	for e := range next {
 		if e%experts > 0 {
 			next[e] = next[e-1] + rows[e-1]
@@ -63,7 +64,7 @@ func route(ranks, tokens, topk, experts, seed int) [][][]visit {
 	return routes
 }
 
-// mix makes a number look random: neighbours have nothing in common.
+// mix hashes a number, so that consecutive numbers give unrelated results.
 func mix(x uint64) uint64 {
 	x *= 0x9e3779b97f4a7c15
 	x ^= x >> 32

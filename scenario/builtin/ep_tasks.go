@@ -8,23 +8,24 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// epTaskRows is the most rows that a task sends, or tokens that it combines.
+// epTaskRows is the largest number of rows that a task sends, or of tokens that it
+// combines.
 const epTaskRows = 16
 
-// epTasks has a task for some rows that go to one rank and lie there side by side, and
-// one for some tokens that are combined. Each is a group of PEs that share the rows.
+// epTasks submits tasks that send rows to consecutive rows of one rank, and tasks that
+// combine tokens. Each task is a task group whose PEs divide the rows among them.
 func epTasks(b *task.Builder, x, w, recv, y *task.Tensor, tokens, topk, dim, experts, seed, group int) {
 	routes := route(b.NumRanks(), tokens, topk, experts, seed)[b.Rank()]
 	var all task.ID
 	b.Scope("dispatch", func() {
-		start := meet(b, ready, nil)
+		start := submitBarrier(b, ready, nil)
 		last := []task.ID{start}
-		for _, p := range parcels(routes) {
+		for _, p := range mergeParcels(routes) {
 			last = append(last, b.Submit("dispatch", epDispatchRows, task.Args{
 				task.Scalar("to", p), task.In("x", x), atRank(b, p.rank, task.Out, "recv", recv.Rows(p.row, len(p.tokens))), task.Scalar("dim", dim),
 			}, task.After(start), task.Group(group)))
 		}
-		all = meet(b, dispatched, nil, last...)
+		all = submitBarrier(b, dispatched, nil, last...)
 	})
 	b.Scope("combine", func() {
 		last := []task.ID{all}
@@ -34,11 +35,11 @@ func epTasks(b *task.Builder, x, w, recv, y *task.Tensor, tokens, topk, dim, exp
 				task.Scalar("from", routes[token:token+n]), task.In("w", w.Rows(token, n)), task.In("recv", recv), task.Out("y", y.Rows(token, n)), task.Scalar("dim", dim),
 			}, task.After(all), task.Group(group)))
 		}
-		meet(b, combined, nil, last...)
+		submitBarrier(b, combined, nil, last...)
 	})
 }
 
-// epDispatchRows sends the rows of a parcel, of which recv is the place.
+// epDispatchRows sends the rows of a parcel to recv, the region of its rows.
 func epDispatchRows(t *tl.PE, p parcel, x, recv tl.Ptr, dim int) {
 	from, rows := chunk(len(p.tokens), t.NumPrograms(0), t.ProgramID(0))
 	for i, token := range p.tokens[from : from+rows] {
@@ -46,7 +47,7 @@ func epDispatchRows(t *tl.PE, p parcel, x, recv tl.Ptr, dim int) {
 	}
 }
 
-// epCombineRows combines tokens, of which w and y are the rows.
+// epCombineRows combines tokens. w and y have a row for each of the tokens.
 func epCombineRows(t *tl.PE, routes [][]visit, w, recv, y tl.Ptr, dim int) {
 	from, rows := chunk(len(routes), t.NumPrograms(0), t.ProgramID(0))
 	for i, visits := range routes[from : from+rows] {
@@ -54,14 +55,14 @@ func epCombineRows(t *tl.PE, routes [][]visit, w, recv, y tl.Ptr, dim int) {
 	}
 }
 
-// parcel is tokens that go to rows of a rank's window that lie side by side.
+// parcel is a list of tokens that go to consecutive rows of a rank's window.
 type parcel struct {
-	rank, row int
+	rank, row int // the destination of the first token
 	tokens    []int
 }
 
-// parcels is what a rank sends, with at most epTaskRows tokens each.
-func parcels(routes [][]visit) (list []parcel) {
+// mergeParcels returns the parcels that a rank sends, each with at most epTaskRows tokens.
+func mergeParcels(routes [][]visit) (list []parcel) {
 	for token, visits := range routes {
 		for _, v := range visits {
 			list = append(list, parcel{v.rank, v.row, []int{token}})

@@ -7,10 +7,10 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// ffnRows is the rows of x that are multiplied at a time.
+// ffnRows is the number of rows of x that the kernel multiplies at a time.
 const ffnRows = 64
 
-// ffnTP leaves the sum of everybody's x·w in everybody's out.
+// ffnTP stores the sum of x·w over all ranks in out.
 func ffnTP(t *tl.PE, x, w, partial, out tl.Ptr, m, k, n int) {
 	ranks := lists.Count(0, t.NumRanks())
 	weights := t.Load(w, tl.Shape{k, n}, tl.F32).Pin()
@@ -23,11 +23,11 @@ func ffnTP(t *tl.PE, x, w, partial, out tl.Ptr, m, k, n int) {
 	t.Barrier(done)
 }
 
-// ffnTaskRows is the rows of x that a task multiplies, or whose products it sums.
+// ffnTaskRows is the number of rows of x that a task multiplies, or whose products it adds.
 const ffnTaskRows = 16
 
-// ffnTasks has a task for some rows of the product, a group of PEs that share them, and
-// one for their sum over the ranks.
+// ffnTasks submits for each ffnTaskRows rows a task that multiplies, a task group whose PEs
+// divide the rows among them, and a task that adds the products of all ranks.
 func ffnTasks(b *task.Builder, x, w, partial, out *task.Tensor, m, n, group int) {
 	var products []task.ID
 	b.Scope("multiply", func() {
@@ -39,7 +39,7 @@ func ffnTasks(b *task.Builder, x, w, partial, out *task.Tensor, m, n, group int)
 		}
 	})
 	b.Scope("sum", func() {
-		start := meet(b, ready, nil, products...)
+		start := submitBarrier(b, ready, nil, products...)
 		last := []task.ID{start}
 		for row := 0; row < m; row += ffnTaskRows {
 			rows := min(ffnTaskRows, m-row)
@@ -47,11 +47,12 @@ func ffnTasks(b *task.Builder, x, w, partial, out *task.Tensor, m, n, group int)
 				task.Scalar("ranks", lists.Count(0, b.NumRanks())), task.In("partial", partial.Rows(row, rows)), task.Out("out", out.Rows(row, rows)), task.Scalar("n", rows*n),
 			}, task.After(start)))
 		}
-		meet(b, done, nil, last...)
+		submitBarrier(b, done, nil, last...)
 	})
 }
 
-// ffnMultiply leaves x·w in partial: each member of the group does some of the rows.
+// ffnMultiply stores x·w in partial. Each member of the task group computes some of the
+// rows.
 func ffnMultiply(t *tl.PE, x, w, partial tl.Ptr) {
 	from, rows := chunk(x.Dim(0), t.NumPrograms(0), t.ProgramID(0))
 	if rows == 0 {
@@ -61,9 +62,9 @@ func ffnMultiply(t *tl.PE, x, w, partial tl.Ptr) {
 	t.Store(partial.At(from), t.Load(x.At(from), tl.Shape{rows, x.Dim(1)}, tl.F32).Dot(weights))
 }
 
-// ffnGolden is that sum in closed form: x[i][l] = (k·i + l + a)/32 and w[l][j] =
-// (n·l + j + b)/48 are linear in l, so that the sum over l of their product takes the
-// sums of l and of l² alone.
+// ffnGolden computes the sum of x·w over all ranks in closed form. x[i][l] = (l + a)/32 and
+// w[l][j] = (n·l + b)/48 are linear in l, so that the sum over l of their product needs
+// only the sums of l and l².
 func ffnGolden(e scenario.Env, out []float64) error {
 	k, n := e.Int("k"), e.Int("n")
 	kf, nf := float64(k), float64(n)

@@ -15,8 +15,7 @@ import (
 	"github.com/kernbench/kernbench/scenario/runner"
 )
 
-// TestFiles: each file is a scenario that is registered under its name, and begins by
-// saying what it is about.
+// TestFiles checks that each file is registered under its name and begins with a comment.
 func TestFiles(t *testing.T) {
 	entries, err := fs.Glob(files, "*.yaml")
 	if err != nil {
@@ -35,7 +34,8 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// TestRoute: every token visits different experts, and no two share a row.
+// TestRoute checks that every token has topk visits, that no two visits share a row, and
+// that the rows of each rank have no gaps.
 func TestRoute(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		ranks, tokens, experts := rapid.IntRange(1, 9).Draw(t, "ranks"), rapid.IntRange(0, 20).Draw(t, "tokens"), rapid.IntRange(1, 16).Draw(t, "experts")
@@ -63,7 +63,7 @@ func TestRoute(t *testing.T) {
 		}
 		all := 0
 		for rank, used := range rows {
-			n := slices.Index(used, false) // rows lie without gaps
+			n := slices.Index(used, false) // the number of rows, if there are no gaps
 			if n < 0 {
 				n = len(used)
 			}
@@ -78,7 +78,7 @@ func TestRoute(t *testing.T) {
 	})
 }
 
-// TestRouteIsFixed: the draw is part of what the scenario is.
+// TestRouteIsFixed checks that the experts drawn for a seed never change.
 func TestRouteIsFixed(t *testing.T) {
 	got := route(2, 2, 3, 2, 7)
 	want := [][][]visit{
@@ -90,7 +90,7 @@ func TestRouteIsFixed(t *testing.T) {
 	}
 }
 
-// TestFFNGolden compares the closed form with the sums that it stands for.
+// TestFFNGolden compares the closed form of ffnGolden with the sums.
 func TestFFNGolden(t *testing.T) {
 	const m, k, n = 5, 7, 3
 	s, err := scenario.Load(t.Context(), "ffn_tp")
@@ -127,8 +127,9 @@ func decodeF32(b []byte, i int) float32 {
 	return math.Float32frombits(uint32(b[0]) | uint32(b[1])<<8 | uint32(b[2])<<16 | uint32(b[3])<<24)
 }
 
-// TestRefused: parameters that make no sense together.
-func TestRefused(t *testing.T) {
+// TestInvalidParams checks that ep_dispatch_combine refuses parameters that contradict each
+// other.
+func TestInvalidParams(t *testing.T) {
 	for _, tt := range []struct {
 		ranks  int
 		params map[string]string
@@ -147,8 +148,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestPage holds the Go code of docs/write/scenarios.md to what the built-in scenarios and the
-// example have.
+// TestPage checks that the Go listings in docs/write/scenarios.md are in the sources of the
+// built-in scenarios or of the example.
 func TestPage(t *testing.T) {
 	page, err := os.ReadFile("../../docs/write/scenarios.md")
 	if err != nil {

@@ -15,7 +15,8 @@ func init() {
 	scenario.RegisterTasks("test_columns", columnTasks)
 }
 
-// columnsFile has every rank make each row of out the sum of all rows of x.
+// columnsFile is a scenario in which every rank stores the sum of all rows of x in each row
+// of out.
 const columnsFile = `summary: "sums of columns"
 nranks: 2
 params: {rows: 5, count: 1031}
@@ -39,7 +40,7 @@ func columns(t *tl.PE, x, out tl.Ptr, n int) {
 	}
 }
 
-// columnTasks does the same with a group in a ring, whose members have a row each.
+// columnTasks does the same as columns with a task group in a ring. Each member has a row.
 func columnTasks(b *task.Builder, x, out *task.Tensor, n int) {
 	b.Submit("columns", func(t *tl.PE, x, out tl.Ptr, n int) {
 		me, s := t.ProgramID(0), tl.Shape{n}
@@ -54,15 +55,15 @@ func columnTasks(b *task.Builder, x, out *task.Tensor, n int) {
 	}, task.Args{task.In("x", x), task.Out("out", out), task.Scalar("n", n)}, task.Group(x.Shape[0], torch.Ring))
 }
 
-// TestGroupsOnBackends has members of groups exchange messages on every backend, processes
-// included, under every runtime.
+// TestGroupsOnBackends runs task groups whose members exchange messages, on every backend
+// and under every runtime.
 func TestGroupsOnBackends(t *testing.T) {
-	o := rotateScenario(t, columnsFile)
+	o := writeScenario(t, columnsFile)
 	o.Rounds = 2
 	for _, o.Backend = range runner.Backends {
 		for _, o.Runtime = range task.Runtimes {
 			for _, o.Ranks = range []int{1, 3} {
-				right(t, o)
+				runRight(t, o)
 			}
 		}
 	}

@@ -9,13 +9,13 @@ import (
 	"github.com/kernbench/kernbench/scenario/runner"
 )
 
-// TestMain is also what the processes of ranks run.
+// TestMain also runs in the processes of ranks, where launch.Child does not return.
 func TestMain(m *testing.M) {
 	launch.Child()
 	os.Exit(m.Run())
 }
 
-// run runs a scenario that must not fail.
+// run runs a scenario and fails the test on an error.
 func run(t testing.TB, o runner.Options) *runner.Result {
 	t.Helper()
 	r, err := runner.Run(t.Context(), o)
@@ -25,8 +25,8 @@ func run(t testing.TB, o runner.Options) *runner.Result {
 	return r
 }
 
-// right is run of a scenario whose values must be right.
-func right(t testing.TB, o runner.Options) *runner.Result {
+// runRight runs a scenario and checks that all values are right.
+func runRight(t testing.TB, o runner.Options) *runner.Result {
 	t.Helper()
 	r := run(t, o)
 	if !r.OK || r.Wrong != 0 || len(r.Mismatches) > 0 || r.Compared == 0 {
@@ -35,13 +35,13 @@ func right(t testing.TB, o runner.Options) *runner.Result {
 	return r
 }
 
-// modes is the ways of scenarios that have several.
+// modes lists the values of the parameter mode, by scenario.
 var modes = map[string][]string{
 	"all_reduce": {"onephase", "twophase", "ring", "bidirectional_ring"},
 	"treduce":    {"loop", "treduce"},
 }
 
-// variants is the built-in scenarios in all their ways, of a size for tests.
+// variants returns the built-in scenarios in all their modes, with sizes for tests.
 func variants() (list []runner.Options) {
 	for _, name := range scenario.Names() {
 		o := runner.Options{Scenario: name}
@@ -62,7 +62,7 @@ func variants() (list []runner.Options) {
 	return list
 }
 
-// defined reports whether a scenario is for so many ranks.
-func defined(o runner.Options, ranks int) bool {
+// supportsRanks reports whether a scenario supports a number of ranks.
+func supportsRanks(o runner.Options, ranks int) bool {
 	return ranks == 3 || o.Scenario != "domain_rank_map" && o.Scenario != "dual_domain_overlap"
 }

@@ -2,5 +2,5 @@
 
 package builtin
 
-// crowd is how many ranks of each backend TestManyReal has.
-var crowd = map[int]string{17: "inproc", 33: "inproc", 64: "shm"}
+// manyRanks maps the numbers of ranks that TestManyReal runs to a backend.
+var manyRanks = map[int]string{17: "inproc", 33: "inproc", 64: "shm"}

@@ -2,6 +2,6 @@
 
 package builtin
 
-// crowd is how many ranks of each backend TestManyReal has: processes with the race
-// detector are slow to start.
-var crowd = map[int]string{9: "inproc"}
+// manyRanks maps the numbers of ranks that TestManyReal runs to a backend. There is no shm,
+// because processes with the race detector start slowly.
+var manyRanks = map[int]string{9: "inproc"}

@@ -6,7 +6,7 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// reduceScatter leaves the sum of everybody's row r of x in out of rank r.
+// reduceScatter stores the sum of row r of all ranks' x in out, at rank r.
 func reduceScatter(t *tl.PE, x, out tl.Ptr, n int) {
 	ranks := lists.Count(0, t.NumRanks())
 	t.Barrier(ready)
@@ -14,10 +14,10 @@ func reduceScatter(t *tl.PE, x, out tl.Ptr, n int) {
 	t.Barrier(done)
 }
 
-// reduceScatterTasks has a task for each tile of the sum.
+// reduceScatterTasks submits a task for each tile of the sum.
 func reduceScatterTasks(b *task.Builder, x, out *task.Tensor, n int) {
-	start := meet(b, ready, nil)
+	start := submitBarrier(b, ready, nil)
 	row := func(from, elems int) task.Region { return x.Box([]int{b.Rank(), from}, []int{1, elems}) }
 	sums := sumTiles(b, sumTile, lists.Count(0, b.NumRanks()), n, row, out, start)
-	meet(b, done, nil, append(sums, start)...)
+	submitBarrier(b, done, nil, append(sums, start)...)
 }

@@ -12,8 +12,8 @@ import (
 //go:embed *.yaml
 var files embed.FS
 
-// programs is what the files run, by the names there: kernels, and orchestrations that cut
-// the same work into tasks.
+// programs lists the kernels of the files, and the orchestrations that divide the same work
+// into tasks, by the names that the files use.
 var programs = []struct {
 	name          string
 	kernel, tasks any
@@ -23,17 +23,17 @@ var programs = []struct {
 	{"all_gather", allGather, allGatherTasks},
 	{"all_reduce_onephase", onePhase, onePhaseTasks},
 	{"all_reduce_twophase", twoPhase, twoPhaseTasks},
-	{"all_reduce_ring", ringBy(oneWay), ringTasksBy(oneWay)},
-	{"all_reduce_bidirectional_ring", ringBy(bothWays), ringTasksBy(bothWays)},
+	{"all_reduce_ring", ringKernel(oneWay), ringTasks(oneWay)},
+	{"all_reduce_bidirectional_ring", ringKernel(bothWays), ringTasks(bothWays)},
 	{"broadcast", broadcast, broadcastTasks},
 	{"domain_rank_map", domainRankMap, domainRankMapTasks},
 	{"dual_domain_overlap", dualDomainOverlap, dualDomainOverlapTasks},
 	{"ep_dispatch_combine", epDispatchCombine, epTasks},
 	{"ffn_tp", ffnTP, ffnTasks},
 	{"reduce_scatter", reduceScatter, reduceScatterTasks},
-	{"treduce", treduceBy(sumTile), treduceTasksBy(sumTile)}, // for files of users
-	{"treduce_loop", treduceBy(sumTile), treduceTasksBy(sumTile)},
-	{"treduce_treduce", treduceBy(reduceTile), treduceTasksBy(reduceTile)},
+	{"treduce", treduceKernel(sumTile), treduceTasks(sumTile)}, // for user-defined files
+	{"treduce_loop", treduceKernel(sumTile), treduceTasks(sumTile)},
+	{"treduce_treduce", treduceKernel(reduceTile), treduceTasks(reduceTile)},
 }
 
 func init() {
@@ -44,7 +44,7 @@ func init() {
 		scenario.Register(strings.TrimSuffix(name, ".yaml"), text)
 	}
 	if err != nil {
-		panic(err) // they are part of the program
+		panic(err) // cannot happen: the files are embedded
 	}
 	for _, p := range programs {
 		scenario.RegisterKernel(p.name, p.kernel)

@@ -12,8 +12,8 @@ import (
 
 var whole = flag.Bool("whole", false, "run 100 rounds of every scenario with every number of ranks, on goroutines and processes")
 
-// TestRounds runs each scenario 100 times back to back in the same ranks, with other
-// inputs every time and random delays.
+// TestRounds runs 100 rounds of each scenario without a pause in the same ranks, with
+// different inputs and random delays.
 func TestRounds(t *testing.T) {
 	sizes := []int{3}
 	if *whole {
@@ -22,19 +22,20 @@ func TestRounds(t *testing.T) {
 	for _, ranks := range sizes {
 		for _, backend := range []string{runner.InProc, runner.SHM} {
 			for _, o := range variants() {
-				if !defined(o, ranks) {
+				if !supportsRanks(o, ranks) {
 					continue
 				}
 				o.Backend, o.Ranks, o.Rounds = backend, ranks, 100
-				right(t, o)
+				runRight(t, o)
 			}
 			t.Logf("%d ranks on %s: all right", ranks, backend)
 		}
 	}
 }
 
-// TestTooLarge refuses what does not fit into the computer before a rank starts: three
-// buffers of 4 GiB at each rank, and two of values on the way.
+// TestTooLarge checks that a run that does not fit in the memory of the computer is refused
+// before a rank starts. Each rank needs three buffers of 4 GiB and the values of two
+// buffers.
 func TestTooLarge(t *testing.T) {
 	hosttest.SetMemory(t, 2000)
 	for _, tt := range []struct {

@@ -11,60 +11,61 @@ import (
 	"github.com/kernbench/kernbench/task"
 )
 
-// TestSimulated runs every scenario on the simulated machine, and finds no two accesses
-// that nothing orders.
+// TestSimulated runs every scenario on the simulated machine and checks that there are no
+// races.
 func TestSimulated(t *testing.T) {
 	for _, o := range variants() {
 		for _, ranks := range []int{1, 2, 3, 4, 5, 8} {
-			if !defined(o, ranks) {
+			if !supportsRanks(o, ranks) {
 				continue
 			}
 			o.Backend, o.Race, o.Ranks, o.Rounds = runner.Sim, true, ranks, 2
-			right(t, o)
+			runRight(t, o)
 		}
 	}
 }
 
-// TestManySimulated: up to 64 ranks.
+// TestManySimulated runs every scenario on up to 64 simulated ranks.
 func TestManySimulated(t *testing.T) {
 	for _, o := range variants() {
 		for _, ranks := range []int{17, 33, 64} {
-			if defined(o, ranks) {
+			if supportsRanks(o, ranks) {
 				o.Backend, o.Preset, o.Ranks = runner.Sim, "alpha_beta", ranks
-				right(t, o)
+				runRight(t, o)
 			}
 		}
 	}
 }
 
-// TestReal runs every scenario on goroutines and on processes, with several rounds and
-// delays.
+// TestReal runs several rounds of every scenario on goroutines and on processes, with
+// random delays.
 func TestReal(t *testing.T) {
 	for backend, sizes := range map[string][]int{runner.InProc: {2, 3, 5}, runner.SHM: {1, 2, 3, 4, 5, 8}} {
 		for _, o := range variants() {
 			for _, ranks := range sizes {
-				if defined(o, ranks) {
+				if supportsRanks(o, ranks) {
 					o.Backend, o.Ranks, o.Rounds = backend, ranks, 3
-					right(t, o)
+					runRight(t, o)
 				}
 			}
 		}
 	}
 }
 
-// TestManyReal: more ranks than there are cores.
+// TestManyReal runs every scenario with more ranks than the computer has cores.
 func TestManyReal(t *testing.T) {
-	for ranks, backend := range crowd {
+	for ranks, backend := range manyRanks {
 		for _, o := range variants() {
-			if defined(o, ranks) {
+			if supportsRanks(o, ranks) {
 				o.Backend, o.Ranks = backend, ranks
-				right(t, o)
+				runRight(t, o)
 			}
 		}
 	}
 }
 
-// TestAnyCount: counts that ranks do not divide, and none; kernels and tasks.
+// TestAnyCount runs kernels and tasks with counts that the number of ranks does not divide,
+// and with count 0.
 func TestAnyCount(t *testing.T) {
 	for _, o := range variants() {
 		switch o.Scenario {
@@ -87,7 +88,7 @@ func TestAnyCount(t *testing.T) {
 	}
 }
 
-// TestAnyRoot: every rank can be the root, of kernels and of tasks.
+// TestAnyRoot runs kernels and tasks with every rank as the root.
 func TestAnyRoot(t *testing.T) {
 	for _, name := range []string{"treduce", "broadcast"} {
 		for _, backend := range runner.Backends {
@@ -95,7 +96,7 @@ func TestAnyRoot(t *testing.T) {
 				o := runner.Options{Scenario: name, Backend: backend}
 				o.Ranks, o.Root = 5, &root
 				for _, o.Runtime = range []task.Runtime{"", task.AICPUBuildGraph} {
-					if r := right(t, o); r.Root != root {
+					if r := runRight(t, o); r.Root != root {
 						t.Errorf("%s: got root %d, want %d", name, r.Root, root)
 					}
 				}
@@ -104,15 +105,15 @@ func TestAnyRoot(t *testing.T) {
 	}
 }
 
-// TestSameBytes: simulated and real runs end with the same bits, also where values have
-// to be rounded.
+// TestSameBytes checks that the outputs of sim and shm have the same bits, even where
+// values are rounded.
 func TestSameBytes(t *testing.T) {
 	for _, o := range variants() {
 		outputs := map[string]map[string][]byte{}
 		for _, backend := range []string{runner.Sim, runner.SHM} {
 			o.Backend, o.Ranks, o.Keep = backend, 3, t.TempDir()
-			right(t, o)
-			outputs[backend] = read(t, o.Keep, "*.out.npy")
+			runRight(t, o)
+			outputs[backend] = readFiles(t, o.Keep, "*.out.npy")
 		}
 		if len(outputs[runner.Sim]) == 0 || len(outputs[runner.Sim]) != len(outputs[runner.SHM]) {
 			t.Fatalf("%s: %d outputs simulated, %d real", o.Scenario, len(outputs[runner.Sim]), len(outputs[runner.SHM]))
@@ -125,8 +126,8 @@ func TestSameBytes(t *testing.T) {
 	}
 }
 
-// read is the files of a run in a folder, by name.
-func read(t *testing.T, dir, pattern string) map[string][]byte {
+// readFiles returns the contents of the files in a folder that match a pattern, by name.
+func readFiles(t *testing.T, dir, pattern string) map[string][]byte {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "round*", "rank*", pattern))
 	if err != nil {
@@ -147,12 +148,12 @@ func read(t *testing.T, dir, pattern string) map[string][]byte {
 	return all
 }
 
-// BenchmarkRun is a whole run, from the file to the verdict.
+// BenchmarkRun measures a whole run, from reading the file to comparing the outputs.
 func BenchmarkRun(b *testing.B) {
 	for _, backend := range runner.Backends {
 		b.Run(backend, func(b *testing.B) {
 			for b.Loop() {
-				right(b, runner.Options{Scenario: "all_reduce", Backend: backend})
+				runRight(b, runner.Options{Scenario: "all_reduce", Backend: backend})
 			}
 		})
 	}

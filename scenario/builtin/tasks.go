@@ -5,19 +5,19 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// meet submits a barrier of all ranks, or of the given ones. Barriers of a program come one
-// after the other: a task that waits keeps its compute core, and a rank may have only one.
-func meet(b *task.Builder, signal int, ranks []int, after ...task.ID) task.ID {
+// submitBarrier submits a barrier of all ranks, or of the given ranks. Edges must order the
+// barriers of the same ranks: a waiting task keeps its core, and a rank may have only one.
+func submitBarrier(b *task.Builder, signal int, ranks []int, after ...task.ID) task.ID {
 	barrier := func(t *tl.PE, signal int, ranks []int) { t.Barrier(signal, ranks...) }
 	return b.Submit("barrier", barrier, task.Args{task.Scalar("signal", signal), task.Scalar("ranks", ranks)}, task.After(after...))
 }
 
-// tileCount is how many tasks share what one kernel would do in a loop.
+// tileCount is the number of tasks that divide the work of one kernel.
 const tileCount = 4
 
-// tiles calls f for tiles of n elements, of which none is empty, and is the tasks that it
-// submits.
-func tiles(n int, f func(from, elems int) task.ID) (ids []task.ID) {
+// forTiles divides n elements into tileCount tiles, calls f for each tile that is not
+// empty, and returns the tasks that f submits.
+func forTiles(n int, f func(from, elems int) task.ID) (ids []task.ID) {
 	for c := range tileCount {
 		if from, elems := chunk(n, tileCount, c); elems > 0 {
 			ids = append(ids, f(from, elems))
@@ -26,48 +26,51 @@ func tiles(n int, f func(from, elems int) task.ID) (ids []task.ID) {
 	return ids
 }
 
-// vector is elements of a tensor with one axis.
-func vector(x *task.Tensor, from, elems int) task.Region { return x.Box([]int{from}, []int{elems}) }
+// vectorRegion returns a range of elements of a tensor with one axis.
+func vectorRegion(x *task.Tensor, from, elems int) task.Region {
+	return x.Box([]int{from}, []int{elems})
+}
 
-// tileKernel leaves the sum over ranks of n elements in their windows in out.
+// tileKernel is a kernel that stores in out the sum of n elements in the windows of ranks.
 type tileKernel func(t *tl.PE, ranks []int, x, out tl.Ptr, n int)
 
-// sumTiles submits tasks, all after one, that leave in tiles of out the sums over ranks
-// of what is in their windows, by a kernel; part says where that is.
+// sumTiles submits a task for each tile of out. The tasks depend on the task after. Each
+// task runs kernel to add the elements in the windows of ranks. part returns the region of
+// these elements.
 func sumTiles(b *task.Builder, kernel tileKernel, ranks []int, n int, part func(from, elems int) task.Region, out *task.Tensor, after task.ID) []task.ID {
-	return tiles(n, func(from, elems int) task.ID {
+	return forTiles(n, func(from, elems int) task.ID {
 		return b.Submit("sum", kernel, task.Args{
-			task.Scalar("ranks", ranks), task.In("x", part(from, elems)), task.Out("out", vector(out, from, elems)), task.Scalar("n", elems),
+			task.Scalar("ranks", ranks), task.In("x", part(from, elems)), task.Out("out", vectorRegion(out, from, elems)), task.Scalar("n", elems),
 		}, task.After(after))
 	})
 }
 
-// sumTile leaves the sum over ranks of n elements in their windows in out.
+// sumTile stores the sum of n elements in the windows of ranks in out.
 func sumTile(t *tl.PE, ranks []int, x, out tl.Ptr, n int) {
-	x, out = x.Strided(1), out.Strided(1) // whatever the shape: one after the other
-	blocks(n, func(at, elems int) {
-		t.Store(out.At(at), sum(t, ranks, x.At(at), elems))
+	x, out = x.Strided(1), out.Strided(1) // treats buffers of any shape as vectors
+	forBlocks(n, func(at, elems int) {
+		t.Store(out.At(at), fetchSum(t, ranks, x.At(at), elems))
 	})
 }
 
-// reduceTile does the same by one operation.
+// reduceTile does the same as sumTile with one composite, a reduction over peers.
 func reduceTile(t *tl.PE, ranks []int, x, out tl.Ptr, n int) {
 	x, out = x.Strided(1), out.Strided(1)
 	t.Wait(t.Composite(tl.ReducePeers(tl.OpAdd, out, x, tl.Shape{n}, x.DType, ranks...)))
 }
 
-// copyTile leaves n elements of a rank's window in out.
+// copyTile copies n elements from the window of a rank, which may be this rank, to out.
 func copyTile(t *tl.PE, rank int, x, out tl.Ptr, n int) {
 	x, out = x.Strided(1), out.Strided(1)
-	blocks(n, func(at, elems int) {
+	forBlocks(n, func(at, elems int) {
 		t.Store(out.At(at), fetch(t, rank, x.At(at), elems))
 	})
 }
 
-// sendTile leaves n elements of x in a rank's window, which may be this one's.
+// sendTile copies n elements of x to the window of a rank, which may be this rank.
 func sendTile(t *tl.PE, rank int, x, out tl.Ptr, n int) {
 	x, out = x.Strided(1), out.Strided(1)
-	blocks(n, func(at, elems int) {
+	forBlocks(n, func(at, elems int) {
 		values := t.Load(x.At(at), tl.Shape{elems}, x.DType)
 		if rank == t.Rank() {
 			t.Store(out.At(at), values)
@@ -77,8 +80,8 @@ func sendTile(t *tl.PE, rank int, x, out tl.Ptr, n int) {
 	})
 }
 
-// atRank returns a region that a task reads or writes at one rank alone: own is task.In or
-// task.Out, for the rank itself.
+// atRank returns the argument of a region that a task accesses only at one rank. If this is
+// the rank of the program, atRank calls own, which is task.In or task.Out.
 func atRank(b *task.Builder, rank int, own func(string, task.Area) task.Arg, name string, a task.Area) task.Arg {
 	if rank == b.Rank() {
 		return own(name, a)

@@ -13,8 +13,8 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// planOf is what a run of a scenario is.
-func planOf(t *testing.T, o runner.Options) *scenario.Plan {
+// loadPlan loads a scenario and plans it.
+func loadPlan(t *testing.T, o runner.Options) *scenario.Plan {
 	t.Helper()
 	s, err := scenario.Load(t.Context(), o.Scenario)
 	if err != nil {
@@ -27,9 +27,10 @@ func planOf(t *testing.T, o runner.Options) *scenario.Plan {
 	return pl
 }
 
-// programOf is the program of tasks of a rank in the first round. Of buffers that the
-// rank has not the orchestration is given nil, so that it fails if it looks at them.
-func programOf(t *testing.T, pl *scenario.Plan, rank int) *task.Program {
+// buildProgram returns the program of tasks of a rank in the first round. The orchestration
+// receives nil for the buffers that the rank does not have, so that it panics if it uses
+// them.
+func buildProgram(t *testing.T, pl *scenario.Plan, rank int) *task.Program {
 	t.Helper()
 	args, err := pl.TaskArgs(rank, 0, comm.Context{})
 	if err != nil {
@@ -55,8 +56,9 @@ func programOf(t *testing.T, pl *scenario.Plan, rank int) *task.Program {
 	return p
 }
 
-// conflict is two regions of tasks that overlap where one of them writes, or "".
-func conflict(a, b *task.Task) string {
+// findConflict describes overlapping regions of two tasks, at least one of which is
+// written. It returns "" if there are none.
+func findConflict(a, b *task.Task) string {
 	for _, x := range a.Args {
 		for _, y := range b.Args {
 			if x.Region.Tensor == nil || y.Region.Tensor == nil || x.Access == 0 || y.Access == 0 {
@@ -70,20 +72,20 @@ func conflict(a, b *task.Task) string {
 	return ""
 }
 
-// TestEdges: explicit edges order all tasks of a rank that conflict, for that is all that
-// one of the runtimes goes by, and all that has to do with peers.
+// TestEdges checks that explicit edges order all conflicting tasks of a rank, because one
+// of the runtimes infers no edges. It also checks the order of barriers; see checkSignals.
 func TestEdges(t *testing.T) {
 	conflicts := 0
 	for _, o := range variants() {
 		for _, ranks := range []int{1, 2, 3, 5, 8} {
-			if !defined(o, ranks) {
+			if !supportsRanks(o, ranks) {
 				continue
 			}
 			o.Ranks = ranks
-			pl := planOf(t, o)
+			pl := loadPlan(t, o)
 			for rank := range ranks {
-				p := programOf(t, pl, rank)
-				before := make([][]bool, len(p.Tasks)) // whether task j comes before i, by way of others as well
+				p := buildProgram(t, pl, rank)
+				before := make([][]bool, len(p.Tasks)) // before[i][j]: edges order task j before task i, directly or through other tasks
 				for i := range p.Tasks {
 					before[i] = make([]bool, len(p.Tasks))
 					for _, j := range p.Tasks[i].After {
@@ -93,7 +95,7 @@ func TestEdges(t *testing.T) {
 						}
 					}
 					for j := range i {
-						what := conflict(&p.Tasks[j], &p.Tasks[i])
+						what := findConflict(&p.Tasks[j], &p.Tasks[i])
 						if what == "" {
 							continue
 						}
@@ -108,24 +110,25 @@ func TestEdges(t *testing.T) {
 		}
 	}
 	if conflicts < 100 {
-		t.Errorf("%d conflicts, want 100 or more: the test looks at nothing", conflicts)
+		t.Errorf("%d conflicts, want 100 or more: the test compares too little", conflicts)
 	}
 }
 
-// checkSignals: tasks that do nothing but wait and notify are ordered, and so is all that
-// has to do with windows to each of them. Those of a domain are apart from the others.
+// checkSignals checks the tasks that only wait and notify. Edges must order each of them
+// relative to all other such tasks, and relative to all tasks that access windows. Tasks
+// and windows of different domains are independent.
 func checkSignals(t *testing.T, where string, p *task.Program, before [][]bool) {
 	t.Helper()
 	for i := range p.Tasks {
-		ranks, alone := signals(&p.Tasks[i])
-		if !alone {
+		ranks, onlySignals := signalRanks(&p.Tasks[i])
+		if !onlySignals {
 			continue
 		}
 		for j := range p.Tasks {
-			others, same := signals(&p.Tasks[j])
+			others, same := signalRanks(&p.Tasks[j])
 			same = same && slices.Equal(ranks, others)
 			for _, a := range p.Tasks[j].Args {
-				same = same || a.Region.Tensor != nil && a.Region.Tensor.Window && slices.Equal(ranks, members(a.Region.Tensor))
+				same = same || a.Region.Tensor != nil && a.Region.Tensor.Window && slices.Equal(ranks, domainRanks(a.Region.Tensor))
 			}
 			if i != j && same && !before[i][j] && !before[j][i] {
 				t.Errorf("%s: no edges order task %d (%s) and task %d (%s)", where, i, p.Tasks[i].Name, j, p.Tasks[j].Name)
@@ -134,9 +137,9 @@ func checkSignals(t *testing.T, where string, p *task.Program, before [][]bool) 
 	}
 }
 
-// signals reports whether a task has no tensors, and is the ranks of a domain that it has
-// to do with.
-func signals(x *task.Task) (ranks []int, alone bool) {
+// signalRanks reports whether a task only waits and notifies: it has no tensors. ranks is
+// the domain of such a task; nil: all ranks.
+func signalRanks(x *task.Task) (ranks []int, onlySignals bool) {
 	for _, a := range x.Args {
 		if a.Region.Tensor != nil {
 			return nil, false
@@ -148,29 +151,29 @@ func signals(x *task.Task) (ranks []int, alone bool) {
 	return ranks, true
 }
 
-// members is the ranks of the domain of a tensor.
-func members(x *task.Tensor) []int {
+// domainRanks returns the ranks of the domain of a tensor; nil: all ranks.
+func domainRanks(x *task.Tensor) []int {
 	if d := x.Source.(*scenario.Buffer).Domain; d != nil {
 		return d.Ranks
 	}
 	return nil
 }
 
-// TestScopes: the phases of layers are scopes, and groups are of the size that was asked
-// for.
+// TestScopes checks that the phases of ffn_tp and ep_dispatch_combine are scopes, and that
+// task groups have the size of the parameter group.
 func TestScopes(t *testing.T) {
 	for _, tt := range []struct {
 		scenario string
 		params   map[string]string
-		scopes   map[string]int // tasks of each
-		grouped  int            // tasks of three PEs
+		scopes   map[string]int // the number of tasks in each scope
+		grouped  int            // the number of tasks with three PEs
 	}{
 		{"ffn_tp", map[string]string{"m": "40", "group": "3"}, map[string]int{"multiply": 3, "sum": 5}, 3},
 		{"ep_dispatch_combine", map[string]string{"tokens": "6", "topk": "1", "experts": "1", "dim": "8", "group": "3"}, map[string]int{"dispatch": 4, "combine": 2}, 3},
 	} {
 		o := runner.Options{Scenario: tt.scenario}
 		o.Params = tt.params
-		p := programOf(t, planOf(t, o), 0)
+		p := buildProgram(t, loadPlan(t, o), 0)
 		scopes, grouped := map[string]int{}, 0
 		for i := range p.Tasks {
 			scopes[p.Scopes[p.Tasks[i].Scope].Name]++

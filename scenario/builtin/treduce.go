@@ -6,14 +6,15 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
+// The signals of most scenarios.
 const (
-	ready = iota // inputs are there
-	done         // nobody reads them any more
+	ready = iota // the inputs are there
+	done         // the inputs have been read
 )
 
-// treduceBy returns a kernel that leaves the sum of what all ranks have in x in the root's
-// out, which it adds up with reduce.
-func treduceBy(reduce tileKernel) any {
+// treduceKernel returns a kernel that stores the sum of all ranks' x in the root's out. The
+// root adds with reduce.
+func treduceKernel(reduce tileKernel) any {
 	return func(t *tl.PE, x, out tl.Ptr, n, root int) {
 		if t.Rank() != root {
 			treduceOffer(t, root)
@@ -25,20 +26,20 @@ func treduceBy(reduce tileKernel) any {
 	}
 }
 
-// treduceOffer has a rank that is not the root say that its x is there, and wait until
-// the root has read it.
+// treduceOffer notifies the root that x of this rank is there, and waits until the root has
+// read it.
 func treduceOffer(t *tl.PE, root int) {
 	t.Notify(root, ready, tl.Add, 1)
 	t.WaitSignal(done, tl.EQ, 1)
 }
 
-// treduceBegin has the root wait until everybody's x is there.
+// treduceBegin waits, at the root, until x of all other ranks is there.
 func treduceBegin(t *tl.PE) { t.WaitSignal(ready, tl.EQ, t.NumRanks()-1) }
 
-// treduceEnd has the root say that it has read them.
+// treduceEnd notifies all other ranks that the root has read their x.
 func treduceEnd(t *tl.PE) { notifyOthers(t, done) }
 
-// notifyOthers sets a signal of all other ranks.
+// notifyOthers sets a signal to 1 at all other ranks.
 func notifyOthers(t *tl.PE, signal int) {
 	for peer := range t.NumRanks() {
 		if peer != t.Rank() {
@@ -47,16 +48,16 @@ func notifyOthers(t *tl.PE, signal int) {
 	}
 }
 
-// treduceTasksBy returns an orchestration with a task for each tile of the sum, at the
-// root, whose kernel is reduce.
-func treduceTasksBy(reduce tileKernel) any {
+// treduceTasks returns an orchestration that submits, at the root, a task for each tile of
+// the sum. The kernel of these tasks is reduce.
+func treduceTasks(reduce tileKernel) any {
 	return func(b *task.Builder, x, out *task.Tensor, n, root int) {
 		if b.Rank() != root {
 			b.Submit("offer", treduceOffer, task.Args{task.Scalar("root", root)})
 			return
 		}
 		begin := b.Submit("begin", treduceBegin, nil)
-		part := func(from, elems int) task.Region { return vector(x, from, elems) }
+		part := func(from, elems int) task.Region { return vectorRegion(x, from, elems) }
 		sums := sumTiles(b, reduce, lists.Count(0, b.NumRanks()), n, part, out, begin)
 		b.Submit("end", treduceEnd, nil, task.After(append(sums, begin)...))
 	}

@@ -11,9 +11,9 @@ import (
 	"github.com/kernbench/kernbench/task"
 )
 
-// rounded is a reduction whose sums depend on the order of their terms.
-const rounded = `
-summary: "sums that have to be rounded"
+// roundingFile is a reduction whose sums depend on the order of their terms.
+const roundingFile = `
+summary: "sums that must be rounded"
 nranks: 5
 root: 0
 params: {mode: loop|treduce, count: 5003}
@@ -27,12 +27,12 @@ outputs:
   - {buffer: out, ranks: root, golden: (i + 1)*(1/7 + 2/10 + 3/13 + 4/16 + 5/19), relative: 0.05}
 `
 
-// TestTReduceModes: the operation leaves the bits of the loop, on every backend and as
-// tasks, and the loop takes the time that it took before there was another way.
+// TestTReduceModes checks that both modes of treduce give the same bits, on every backend,
+// as a kernel and as tasks. It also checks their simulated times.
 func TestTReduceModes(t *testing.T) {
 	for _, dtype := range []string{"f16", "f32"} {
-		file := filepath.Join(t.TempDir(), "rounded.yaml")
-		if err := os.WriteFile(file, fmt.Appendf(nil, rounded, dtype), 0o600); err != nil {
+		file := filepath.Join(t.TempDir(), "rounding.yaml")
+		if err := os.WriteFile(file, fmt.Appendf(nil, roundingFile, dtype), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		var want map[string][]byte
@@ -41,13 +41,13 @@ func TestTReduceModes(t *testing.T) {
 				for _, runtime := range []task.Runtime{"", task.AICPUBuildGraph} {
 					o := runner.Options{Scenario: file, Backend: backend, Keep: t.TempDir()}
 					o.Runtime, o.Params = runtime, map[string]string{"mode": mode}
-					right(t, o)
-					got := read(t, o.Keep, "out.out.npy")
+					runRight(t, o)
+					got := readFiles(t, o.Keep, "out.out.npy")
 					if want == nil {
 						want = got
 					}
 					if out := "round0/rank0/out.out.npy"; len(got[out]) < 5003 || !bytes.Equal(got[out], want[out]) {
-						t.Errorf("%s, mode %s on %s, runtime %q: %d bytes that are not those of the loop", dtype, mode, backend, runtime, len(got[out]))
+						t.Errorf("%s, mode %s on %s, runtime %q: %d bytes that differ from the bytes of the loop", dtype, mode, backend, runtime, len(got[out]))
 					}
 				}
 			}
@@ -56,7 +56,7 @@ func TestTReduceModes(t *testing.T) {
 	for mode, want := range map[string]float64{"loop": 790.04248, "treduce": 1138.69122} {
 		o := runner.Options{Scenario: "treduce", Backend: runner.Sim}
 		o.Params = map[string]string{"mode": mode}
-		if r := right(t, o); r.TimeNS != want {
+		if r := runRight(t, o); r.TimeNS != want {
 			t.Errorf("mode %s takes %v ns, want %v", mode, r.TimeNS, want)
 		}
 	}

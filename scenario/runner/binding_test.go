@@ -15,7 +15,8 @@ import (
 )
 
 func init() {
-	// The number of cores that the rank may use, then the first of them.
+	// The kernel stores the number of cores that the rank may use, then three times the
+	// first of these cores.
 	registerProbe("probe_bound", "", "", `"1 + min(i, 1)*(device - 1)"`, func(t *tl.PE, x, out tl.Ptr) {
 		cores := host.CPUs()
 		t.Store(out, t.Full(tl.Shape{1}, tl.F32, float64(len(cores))))
@@ -23,7 +24,8 @@ func init() {
 	})
 }
 
-// TestBinding has each rank that is a process read the cores that it may use.
+// TestBinding checks that processes of named devices may use only their cores, and the
+// binding in the result.
 func TestBinding(t *testing.T) {
 	allowed := host.CPUs()
 	if len(allowed) == 0 {
@@ -33,7 +35,7 @@ func TestBinding(t *testing.T) {
 	if len(inUse) == 0 {
 		t.Skip("no core that this process may use has the number of a device")
 	}
-	slices.Reverse(inUse) // ranks and cores count in different directions
+	slices.Reverse(inUse) // so that no rank has the number of its core, if there are enough cores
 	cores := inUse[:min(3, len(inUse))]
 	devices := strings.Trim(strings.ReplaceAll(fmt.Sprint(cores), " ", ","), "[]")
 	bound := &runner.Binding{Cores: cores, Allowed: allowed}
@@ -66,7 +68,8 @@ func TestBinding(t *testing.T) {
 	}
 }
 
-// TestBindingPrepared binds the ranks of a prepared folder if it was prepared with devices.
+// TestBindingPrepared checks that a prepared folder has a binding only if it was prepared
+// with devices.
 func TestBindingPrepared(t *testing.T) {
 	for _, tt := range []struct {
 		devices string

@@ -15,36 +15,36 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// chunk is how many elements are compared before looking whether the context has ended.
-const chunk = 1 << 16
+// compareChunk is the number of elements between checks whether the context has ended.
+const compareChunk = 1 << 16
 
-// compare adds to a report what is wrong with an output. 0 equals -0, and any NaN any
-// other. The error is the cause of a context that has ended.
+// compare compares an output with its golden values and adds the mismatches to the report.
+// 0 equals -0, and all NaNs are equal. The error is the cause of ctx, if ctx has ended.
 func (r *Report) compare(ctx context.Context, o *scenario.Output, rank, round int, got, want []byte) error {
 	d, n := o.DType, o.Elems()
 	r.Compared += n
-	var open *Mismatch // the span that the element before is in
+	var open *Mismatch // the span of the previous element; nil if that element is right
 	end := func() {
 		if open == nil {
 			return
 		}
-		open.Got, open.Want = text(d, got, open.Worst), text(d, want, open.Worst)
+		open.Got, open.Want = formatElement(d, got, open.Worst), formatElement(d, want, open.Worst)
 		if r.Spans++; r.Spans <= MaxMismatches {
 			r.Mismatches = append(r.Mismatches, *open)
 		}
 		open = nil
 	}
-	for from := 0; from < n; from += chunk {
+	for from := 0; from < n; from += compareChunk {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		to := min(n, from+chunk)
+		to := min(n, from+compareChunk)
 		if size := d.Size(); bytes.Equal(got[from*size:to*size], want[from*size:to*size]) {
 			end()
 			continue
 		}
 		for i := from; i < to; i++ {
-			if within(o, got, want, i) {
+			if withinTolerance(o, got, want, i) {
 				end()
 				continue
 			}
@@ -63,7 +63,7 @@ func (r *Report) compare(ctx context.Context, o *scenario.Output, rank, round in
 	return nil
 }
 
-// add joins what was found elsewhere.
+// add adds the counts and mismatches of another report.
 func (r *Report) add(o Report) {
 	r.Compared += o.Compared
 	r.Wrong += o.Wrong
@@ -72,8 +72,9 @@ func (r *Report) add(o Report) {
 	r.Mismatches = r.Mismatches[:min(len(r.Mismatches), MaxMismatches)]
 }
 
-// settle puts the spans in order, in a list even if there are none, which it reports.
-func (r *Report) settle() (ok bool) {
+// finish sorts the spans by rank and round and reports whether all values are right. An
+// empty list becomes [] instead of null in JSON.
+func (r *Report) finish() (ok bool) {
 	r.Mismatches = append([]Mismatch{}, r.Mismatches...)
 	slices.SortStableFunc(r.Mismatches, func(a, b Mismatch) int {
 		return cmp.Or(cmp.Compare(a.Rank, b.Rank), cmp.Compare(a.Round, b.Round))
@@ -81,22 +82,23 @@ func (r *Report) settle() (ok bool) {
 	return r.Wrong == 0
 }
 
-// within reports whether element i of an output is what is wanted, or differs by no more than
-// the output allows. An infinity is near to itself alone.
-func within(o *scenario.Output, got, want []byte, i int) bool {
+// withinTolerance reports whether element i of an output equals the golden value, or
+// differs from it by no more than the tolerance. An infinity matches only itself.
+func withinTolerance(o *scenario.Output, got, want []byte, i int) bool {
 	off := ulps(o.DType, got, want, i)
 	if off == 0 || o.Relative == 0 && o.Absolute == 0 {
 		return off == 0
 	}
 	w := numeric.Get(o.DType, want, i)
-	difference := float64(off) // of whole numbers
+	difference := float64(off) // for integers, ulps are differences
 	if o.DType.IsFloat() {
 		difference = math.Abs(numeric.Get(o.DType, got, i) - w)
 	}
 	return !math.IsInf(difference, 0) && difference <= o.Absolute+o.Relative*math.Abs(w)
 }
 
-// ulps is how many values of the dtype lie between two elements.
+// ulps returns the distance of two elements in values of the dtype. The distance of a NaN
+// from a number is MaxUint64.
 func ulps(d numeric.DType, a, b []byte, i int) uint64 {
 	if !d.IsFloat() {
 		x, y := numeric.GetInt(d, a, i), numeric.GetInt(d, b, i)
@@ -111,26 +113,26 @@ func ulps(d numeric.DType, a, b []byte, i int) uint64 {
 		}
 		return math.MaxUint64
 	}
-	x, y := ordered(d, a, i), ordered(d, b, i)
+	x, y := ordinal(d, a, i), ordinal(d, b, i)
 	if x < y {
 		x, y = y, x
 	}
 	return uint64(x) - uint64(y)
 }
 
-// ordered numbers the values of a float dtype from the lowest to the highest; both
-// zeros are 0.
-func ordered(d numeric.DType, buf []byte, i int) int64 {
+// ordinal numbers the values of a float dtype from the lowest to the highest. Both zeros
+// have number 0.
+func ordinal(d numeric.DType, buf []byte, i int) int64 {
 	as := [...]numeric.DType{2: numeric.I16, 4: numeric.I32, 8: numeric.I64}[d.Size()]
 	bits := numeric.GetInt(as, buf, i)
 	if bits >= 0 {
 		return bits
 	}
-	return -(bits &^ (-1 << (8*d.Size() - 1))) // without the sign
+	return -(bits &^ (-1 << (8*d.Size() - 1))) // the other bits, negated
 }
 
-// text is an element in as many digits as tell it from others.
-func text(d numeric.DType, buf []byte, i int) string {
+// formatElement formats an element with as many digits as identify the value.
+func formatElement(d numeric.DType, buf []byte, i int) string {
 	switch {
 	case d == numeric.U64:
 		return strconv.FormatUint(uint64(numeric.GetInt(d, buf, i)), 10)
@@ -142,23 +144,23 @@ func text(d numeric.DType, buf []byte, i int) string {
 	return fmt.Sprint(float32(numeric.Get(d, buf, i)))
 }
 
-// checked keeps a kernel on a simulated PE to what it has on real ranks: buffers of its
-// own, and the signals of the scenario. The machine itself knows neither: it has one
-// tensor for the parts of all ranks, and many signals.
-type checked struct {
+// rankGuard restricts a kernel on a simulated PE to the memory and signals that a process
+// would have: the buffers of its rank and the signals of the scenario. The machine cannot
+// check this: it has one tensor for the buffers of all ranks, and more signals.
+type rankGuard struct {
 	regions []region
 	signals int
 }
 
-// region is memory that the kernel may use.
+// region is a range of memory that the kernel may use.
 type region struct {
 	name        string
 	addr, bytes int64
 }
 
-// Access checks that a block lies in one of the regions: else the error tells of the
-// nearest.
-func (c *checked) Access(b *tl.Block, _ tl.Use) error {
+// Access checks that a block is inside one of the regions. Otherwise the error names the
+// nearest region.
+func (c *rankGuard) Access(b *tl.Block, _ tl.Use) error {
 	if b.Valid.Elems() == 0 {
 		return nil
 	}
@@ -181,19 +183,19 @@ func (c *checked) Access(b *tl.Block, _ tl.Use) error {
 	return fmt.Errorf("bytes %d to %d are not all in %s, which has %d: move the pointer, or mask what lies beyond", first-near.addr, end-near.addr, near.name, near.bytes)
 }
 
-// Allocated adds scratch memory.
-func (c *checked) Allocated(addr, bytes int64) {
+// Allocated adds scratch memory to the regions.
+func (c *rankGuard) Allocated(addr, bytes int64) {
 	c.regions = append(c.regions, region{fmt.Sprintf("scratch of %d bytes", bytes), addr, bytes})
 }
 
-// Peer leaves ranks to the machine, which has the same.
-func (c *checked) Peer(rank int) (int, error) { return rank, nil }
+// Peer accepts every rank. The machine checks ranks itself.
+func (c *rankGuard) Peer(rank int) (int, error) { return rank, nil }
 
-// Port leaves ports to the machine, which has none here.
-func (c *checked) Port(tl.Port) error { return nil }
+// Port accepts every port. The machine refuses it, because these launches have no ports.
+func (c *rankGuard) Port(tl.Port) error { return nil }
 
 // Signal checks that the scenario has a signal.
-func (c *checked) Signal(n int, _ bool) error {
+func (c *rankGuard) Signal(n int, _ bool) error {
 	if n < 0 || n >= c.signals {
 		return procpe.NoSignal(n, c.signals)
 	}

@@ -45,7 +45,8 @@ func TestULPs(t *testing.T) {
 	}
 }
 
-func encoded(d numeric.DType, values ...float64) []byte {
+// encode returns the bytes of values in a dtype.
+func encode(d numeric.DType, values ...float64) []byte {
 	b := make([]byte, len(values)*d.Size())
 	for i, v := range values {
 		numeric.Set(d, b, i, v)
@@ -57,7 +58,7 @@ func TestCompare(t *testing.T) {
 	out := &scenario.Output{Buffer: &scenario.Buffer{Name: "out", DType: numeric.F32, Shape: []int{2, 4}}}
 	near := *out
 	near.Relative = 0.25
-	want := encoded(numeric.F32, 0, 1, 2, 3, 4, 5, 6, 7)
+	want := encode(numeric.F32, 0, 1, 2, 3, 4, 5, 6, 7)
 	for _, tt := range []struct {
 		what string
 		out  *scenario.Output
@@ -65,14 +66,14 @@ func TestCompare(t *testing.T) {
 		want Report
 	}{
 		{"all right", out, want, Report{Compared: 8}},
-		{"-0", out, encoded(numeric.F32, math.Copysign(0, -1), 1, 2, 3, 4, 5, 6, 7), Report{Compared: 8}},
-		{"three spans", out, encoded(numeric.F32, 1, 1, 4, 3.5, 4, 5, 6, 8), Report{Compared: 8, Wrong: 4, Spans: 3, Mismatches: []Mismatch{
+		{"-0", out, encode(numeric.F32, math.Copysign(0, -1), 1, 2, 3, 4, 5, 6, 7), Report{Compared: 8}},
+		{"three spans", out, encode(numeric.F32, 1, 1, 4, 3.5, 4, 5, 6, 8), Report{Compared: 8, Wrong: 4, Spans: 3, Mismatches: []Mismatch{
 			{Rank: 3, Round: 2, Buffer: "out", First: 0, Last: 0, Worst: 0, Got: "1", Want: "0", ULP: 0x3f800000},
 			{Rank: 3, Round: 2, Buffer: "out", First: 2, Last: 3, Worst: 2, Got: "4", Want: "2", ULP: 1 << 23},
 			{Rank: 3, Round: 2, Buffer: "out", First: 7, Last: 7, Worst: 7, Got: "8", Want: "7", ULP: 1 << 21},
 		}}},
-		{"near enough", &near, encoded(numeric.F32, 0, 1.25, 1.5, 3, 4, 5, 6, 8), Report{Compared: 8}},
-		{"not near enough", &near, encoded(numeric.F32, 0, 1.25, 2.75, 3, 4, 5, 6, math.NaN()), Report{Compared: 8, Wrong: 2, Spans: 2, Mismatches: []Mismatch{
+		{"near enough", &near, encode(numeric.F32, 0, 1.25, 1.5, 3, 4, 5, 6, 8), Report{Compared: 8}},
+		{"not near enough", &near, encode(numeric.F32, 0, 1.25, 2.75, 3, 4, 5, 6, math.NaN()), Report{Compared: 8, Wrong: 2, Spans: 2, Mismatches: []Mismatch{
 			{Rank: 3, Round: 2, Buffer: "out", First: 2, Last: 2, Worst: 2, Got: "2.75", Want: "2", ULP: 3 << 20},
 			{Rank: 3, Round: 2, Buffer: "out", First: 7, Last: 7, Worst: 7, Got: "NaN", Want: "7", ULP: math.MaxUint64},
 		}}},
@@ -85,10 +86,10 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// TestWithin compares with tolerances at their boundaries.
-func TestWithin(t *testing.T) {
+// TestWithinTolerance checks values at and just outside the boundaries of tolerances.
+func TestWithinTolerance(t *testing.T) {
 	inf, nan := math.Inf(1), math.NaN()
-	up := math.Nextafter(1, 2) - 1 // the last bit of 1
+	up := math.Nextafter(1, 2) - 1 // one ulp of 1
 	for _, tt := range []struct {
 		d                  numeric.DType
 		relative, absolute float64
@@ -100,14 +101,14 @@ func TestWithin(t *testing.T) {
 		{numeric.F64, 0, 0.5, 0.5, 1, true},
 		{numeric.F64, 0, 0.5, 1.5 + up, 1, false},
 		{numeric.F64, 0, 0.5, 0.5 - up, 1, false},
-		{numeric.F64, 0, 0.5, -0.5, 0, true}, // where a relative tolerance allows nothing
+		{numeric.F64, 0, 0.5, -0.5, 0, true}, // a relative tolerance allows nothing at 0
 		{numeric.F64, 0, 4, 1 << 40, 1<<40 + 4, true},
 		{numeric.F64, 0, 4, 1 << 40, 1<<40 + 5, false},
 		{numeric.F32, 0, 0.25, 2.25, 2, true},
 		{numeric.F32, 0, 0.25, 2.25 + 1.0/(1<<22), 2, false},
 		{numeric.F16, 0, 2, 2048, 2050, true},
 		{numeric.F16, 0, 1.875, 2048, 2050, false},
-		// absolute + relative*|want|, not of got
+		// absolute + relative*|want|, not |got|
 		{numeric.F64, 0.25, 0.5, 5.5, 4, true},
 		{numeric.F64, 0.25, 0.5, 5.5 + 4*up, 4, false},
 		{numeric.F64, 0.25, 0.5, 2.5, 4, true},
@@ -129,7 +130,7 @@ func TestWithin(t *testing.T) {
 		{numeric.F64, 0.5, math.MaxFloat64, math.MaxFloat64, inf, false},
 		{numeric.F64, 0.5, math.MaxFloat64, inf, math.MaxFloat64, false},
 		{numeric.F64, 0, math.MaxFloat64, math.MaxFloat64, 0, true},
-		// whole numbers
+		// integers
 		{numeric.I32, 0, 2, 7, 9, true},
 		{numeric.I32, 0, 2, 7, 10, false},
 		{numeric.I32, 0, 1.5, 7, 8, true},
@@ -137,28 +138,29 @@ func TestWithin(t *testing.T) {
 		{numeric.U8, 0.5, 1, 255, 170, true},
 		{numeric.I64, 0, 1, 1 << 62, 1<<62 + 1024, false},
 		{numeric.I64, 0, 1024, 1 << 62, 1<<62 + 1024, true},
-		// none
+		// no tolerance
 		{numeric.F64, 0, 0, 1 + up, 1, false},
 		{numeric.F64, 0, 0, math.Copysign(0, -1), 0, true},
 	} {
 		o := &scenario.Output{Buffer: &scenario.Buffer{DType: tt.d}, Relative: tt.relative, Absolute: tt.absolute}
-		if got := within(o, encoded(tt.d, tt.got), encoded(tt.d, tt.want), 0); got != tt.ok {
+		if got := withinTolerance(o, encode(tt.d, tt.got), encode(tt.d, tt.want), 0); got != tt.ok {
 			t.Errorf("%v: %v for %v with absolute %v and relative %v: got %v, want %v", tt.d, tt.got, tt.want, tt.absolute, tt.relative, got, tt.ok)
 		}
 	}
 }
 
-// TestChunks: a span goes on across chunks, and ends where a chunk is right.
-func TestChunks(t *testing.T) {
-	const n = 3*chunk + 5
+// TestCompareChunks checks that a span may cross chunks, ends at a chunk that is right, and
+// that compare stops when the context ends.
+func TestCompareChunks(t *testing.T) {
+	const n = 3*compareChunk + 5
 	out := &scenario.Output{Buffer: &scenario.Buffer{Name: "out", DType: numeric.U8, Shape: []int{n}}}
 	got := make([]byte, n)
-	for i := chunk - 2; i < 2*chunk; i++ {
+	for i := compareChunk - 2; i < 2*compareChunk; i++ {
 		got[i] = 1
 	}
 	got[n-1] = 2
-	want := Report{Compared: n, Wrong: chunk + 3, Spans: 2, Mismatches: []Mismatch{
-		{Buffer: "out", First: chunk - 2, Last: 2*chunk - 1, Worst: chunk - 2, Got: "1", Want: "0", ULP: 1},
+	want := Report{Compared: n, Wrong: compareChunk + 3, Spans: 2, Mismatches: []Mismatch{
+		{Buffer: "out", First: compareChunk - 2, Last: 2*compareChunk - 1, Worst: compareChunk - 2, Got: "1", Want: "0", ULP: 1},
 		{Buffer: "out", First: n - 1, Last: n - 1, Worst: n - 1, Got: "2", Want: "0", ULP: 2},
 	}}
 	var r Report
@@ -174,8 +176,9 @@ func TestChunks(t *testing.T) {
 	}
 }
 
-// TestCap: many spans are counted, and the first of them listed.
-func TestCap(t *testing.T) {
+// TestMaxMismatches checks that a report counts all spans and lists the first
+// MaxMismatches.
+func TestMaxMismatches(t *testing.T) {
 	const n = 1000
 	out := &scenario.Output{Buffer: &scenario.Buffer{Name: "out", DType: numeric.I64, Shape: []int{n}}}
 	got := make([]byte, 8*n)

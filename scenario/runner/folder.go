@@ -20,7 +20,7 @@ import (
 	"github.com/kernbench/kernbench/torch"
 )
 
-// The files of a folder, beside those of values.
+// The files of a folder, in addition to the .npy files.
 const (
 	scenarioFile = "scenario.yaml"
 	choiceFile   = "run.json"
@@ -29,18 +29,18 @@ const (
 // maxChoiceBytes is the limit on the size of choiceFile.
 const maxChoiceBytes = 1 << 20
 
-// FolderFiles is the names of the files of a folder, as patterns of [filepath.Match].
+// FolderFiles lists the names of all files of a folder as patterns of [filepath.Match].
 var FolderFiles = []string{scenarioFile, choiceFile, "round*/rank*/*.npy"}
 
-// prepared is what Prepare has settled: choiceFile.
-type prepared struct {
+// preparedRun is the content of choiceFile, which Prepare writes.
+type preparedRun struct {
 	Scenario string `json:"scenario" yaml:"scenario" want:"the name of the scenario"`
 	scenario.Choice
 }
 
-// parsePrepared reads the text of a choiceFile. The error has the places of its mistakes.
-// Whether the scenario has what was chosen is for its plan to find out.
-func parsePrepared(file string, text []byte) (p prepared, err error) {
+// parsePrepared parses the text of a choiceFile. The error has the positions of mistakes.
+// parsePrepared does not check the choice against the scenario; Scenario.Plan does.
+func parsePrepared(file string, text []byte) (p preparedRun, err error) {
 	if syntax, ok := errors.AsType[*json.SyntaxError](json.Unmarshal(text, new(any))); ok {
 		before := text[:max(0, min(syntax.Offset-1, int64(len(text))))]
 		line := 1 + bytes.Count(before, []byte{'\n'})
@@ -55,18 +55,20 @@ func parsePrepared(file string, text []byte) (p prepared, err error) {
 	return p, doc.Decode(&p, nil)
 }
 
-// folder has the values of a run in files.
+// folder stores the values of a run in files.
 type folder struct {
-	ctx context.Context // of the run: when it ends nothing is read or written any more
+	ctx context.Context // the context of the run; reading and writing stop when it ends
 	dir string
 }
 
-// round is the folder of a round.
-func (f folder) round(round int) string { return filepath.Join(f.dir, fmt.Sprintf("round%d", round)) }
+// roundDir returns the directory of a round.
+func (f folder) roundDir(round int) string {
+	return filepath.Join(f.dir, fmt.Sprintf("round%d", round))
+}
 
-// path is the file of a buffer's values; kind is in, out or golden.
+// path returns the file of a buffer's values; kind is in, out or golden.
 func (f folder) path(b *scenario.Buffer, rank, round int, kind string) string {
-	return filepath.Join(f.round(round), fmt.Sprintf("rank%d", rank), b.Name+"."+kind+".npy")
+	return filepath.Join(f.roundDir(round), fmt.Sprintf("rank%d", rank), b.Name+"."+kind+".npy")
 }
 
 // input reads an input.
@@ -96,10 +98,10 @@ func (f folder) read(b *scenario.Buffer, rank, round int, kind string) ([]byte, 
 	return a.Bytes, nil
 }
 
-// maxHeaderBytes is the space for the header of a .npy file, which has some hundred bytes.
+// maxHeaderBytes bounds the header of a .npy file, which usually has about 100 bytes.
 const maxHeaderBytes = 1 << 20
 
-// write leaves all of the values in the file, or no file.
+// write writes the values of a buffer to a file. If it fails, it leaves no file.
 func (f folder) write(b *scenario.Buffer, rank, round int, kind string, values []byte) error {
 	name := f.path(b, rank, round, kind)
 	if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {
@@ -121,7 +123,7 @@ type interruptible struct {
 	w   io.Writer
 }
 
-// Write writes in parts, and looks at the context before each.
+// Write writes in parts and checks the context before each part.
 func (i *interruptible) Write(from []byte) (n int, err error) {
 	const partBytes = 1 << 20
 	for err == nil && n < len(from) {
@@ -135,9 +137,9 @@ func (i *interruptible) Write(from []byte) (n int, err error) {
 	return n, err
 }
 
-// each calls do for every one of a plan's buffers or outputs, at every rank that has it in
-// every round, up to the first error.
-func each[T interface{ On(rank int) bool }](ctx context.Context, plan *scenario.Plan, list []T, do func(x T, rank, round int) error) error {
+// forEach calls do for every buffer or output of a list, in every round at every rank that
+// has it, up to the first error.
+func forEach[T interface{ On(rank int) bool }](ctx context.Context, plan *scenario.Plan, list []T, do func(x T, rank, round int) error) error {
 	for round := range plan.Rounds {
 		for rank := range plan.Ranks {
 			for _, x := range list {
@@ -156,10 +158,10 @@ func each[T interface{ On(rank int) bool }](ctx context.Context, plan *scenario.
 	return nil
 }
 
-// checkInputs refuses a folder whose inputs cannot be read, before ranks start: the error
-// of a rank would be a failure of the run.
+// checkInputs refuses a folder whose inputs cannot be read. Ranks would report it as a
+// failure of the run instead of an InputError.
 func (f folder) checkInputs(plan *scenario.Plan) error {
-	return each(f.ctx, plan, plan.Inputs(), func(b *scenario.Buffer, rank, round int) error {
+	return forEach(f.ctx, plan, plan.Inputs(), func(b *scenario.Buffer, rank, round int) error {
 		_, err := f.input(b, rank, round)
 		if errors.Is(err, fs.ErrNotExist) {
 			err = fmt.Errorf("an input is missing: put it back, or prepare the folder again: %w", err)
@@ -168,8 +170,8 @@ func (f folder) checkInputs(plan *scenario.Plan) error {
 	})
 }
 
-// open is the plan of a folder that was prepared.
-func (f folder) open() (*scenario.Plan, error) {
+// loadPlan reads the scenario and the choice of a prepared folder and returns the plan.
+func (f folder) loadPlan() (*scenario.Plan, error) {
 	text, err := file.Read(f.ctx, filepath.Join(f.dir, choiceFile), maxChoiceBytes)
 	switch {
 	case f.ctx.Err() != nil:
@@ -194,9 +196,9 @@ func (f folder) open() (*scenario.Plan, error) {
 	return plan, err
 }
 
-// removeOutputs makes the folder one that has not run.
+// removeOutputs removes the outputs of an earlier run.
 func (f folder) removeOutputs(plan *scenario.Plan) error {
-	return each(f.ctx, plan, plan.Outputs, func(o *scenario.Output, rank, round int) error {
+	return forEach(f.ctx, plan, plan.Outputs, func(o *scenario.Output, rank, round int) error {
 		err := os.Remove(f.path(o.Buffer, rank, round, "out"))
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil
@@ -205,13 +207,14 @@ func (f folder) removeOutputs(plan *scenario.Plan) error {
 	})
 }
 
-// stagingBytes is the most that a launch of the staging kernel copies at a rank, if a quarter
-// of the TCM has room for it. It is a multiple of all bursts of the channels of a memory.
+// stagingBytes is the largest number of bytes that a launch of the staging kernel copies at
+// a rank, if it fits in a quarter of the TCM. It is a multiple of one burst on every
+// pseudo-channel of a memory.
 const stagingBytes = 256 << 10
 
-// stage copies the staged buffers into the windows of their ranks, and adds the time. Blocks
-// are launches of their own, so that a block is read when the block before is written, and
-// the time is the sum of the times of blocks alone.
+// stage copies the staged buffers into the windows of their ranks and adds the time. Each
+// block is a separate launch, so that a block is read after the previous block is written,
+// and the time is the sum of the times of the blocks.
 func (s *simulation) stage(_ int, r *Result) error {
 	spec := s.Topology().Spec()
 	for _, t := range s.tensors {
@@ -221,7 +224,7 @@ func (s *simulation) stage(_ int, r *Result) error {
 		elems := t.Elems()
 		block := int(min(stagingBytes, int64(spec.PE.TCM.Size)/4)) / t.Buffer.DType.Size()
 		for at := 0; at < elems; at += block {
-			if err := s.timed(r.Staging, "staging", copyBlock, torch.PEs(s.pesOf(t)...), t.own, t.Tensor, at, min(block, elems-at)); err != nil {
+			if err := s.launchTimed(r.Staging, "staging", copyBlock, torch.PEs(s.pesOf(t)...), t.private, t.Tensor, at, min(block, elems-at)); err != nil {
 				return err
 			}
 		}
@@ -229,7 +232,7 @@ func (s *simulation) stage(_ int, r *Result) error {
 	return nil
 }
 
-// copyBlock copies n elements, from element at on.
+// copyBlock copies n elements, beginning with element at.
 func copyBlock(t *tl.PE, from, to tl.Ptr, at, n int) {
 	from, to = from.Strided(1), to.Strided(1)
 	t.Store(to.At(at), t.Load(from.At(at), tl.Shape{n}, from.DType))

@@ -16,8 +16,9 @@ import (
 	"github.com/kernbench/kernbench/scenario/runner"
 )
 
-// TestOneByOne prepares, runs and verifies, each from the files of the one before.
-func TestOneByOne(t *testing.T) {
+// TestSteps runs Prepare, Execute and Verify on one folder and compares the names of its
+// files.
+func TestSteps(t *testing.T) {
 	for _, backend := range runner.Backends {
 		dir := filepath.Join(t.TempDir(), "kept")
 		o := runner.Options{Scenario: "probe_sum", Backend: backend}
@@ -52,8 +53,9 @@ func TestOneByOne(t *testing.T) {
 	}
 }
 
-// TestOwnInput: the kernel reads what is in the files, and so does Verify.
-func TestOwnInput(t *testing.T) {
+// TestEditedInput checks that a kernel reads an input file that the user replaced, and the
+// errors of folders that cannot run.
+func TestEditedInput(t *testing.T) {
 	dir := t.TempDir()
 	o := runner.Options{Scenario: "probe_sum", Backend: runner.Sim}
 	o.Ranks, o.Params = 2, map[string]string{"count": "3"}
@@ -104,8 +106,8 @@ func TestOwnInput(t *testing.T) {
 	}
 }
 
-// TestInput: what is refused before anything runs.
-func TestInput(t *testing.T) {
+// TestInputErrors checks options that are refused before anything runs.
+func TestInputErrors(t *testing.T) {
 	six, seed := 6, uint64(6)
 	for _, tt := range []struct {
 		want string
@@ -134,8 +136,8 @@ func TestInput(t *testing.T) {
 
 func choose(ranks int) scenario.Choice { return scenario.Choice{Ranks: ranks} }
 
-// TestSystems: ranks can be some of the devices, of systems of either family and of
-// one's own.
+// TestSystems runs on some of the devices of presets with a variable and with a fixed
+// number of SIPs.
 func TestSystems(t *testing.T) {
 	for _, tt := range []struct{ preset, devices, system string }{
 		{"", "", "preset default, --set system.sips.count=3"},
@@ -145,13 +147,13 @@ func TestSystems(t *testing.T) {
 	} {
 		o := runner.Options{Scenario: "probe_sum", Backend: runner.Sim, Preset: tt.preset}
 		o.Ranks, o.Devices = 3, tt.devices
-		if r := right(t, o); r.System != tt.system {
+		if r := runRight(t, o); r.System != tt.system {
 			t.Errorf("%+v: got %s", tt, r.System)
 		}
 	}
 }
 
-// TestJSON: the form in which results are written.
+// TestJSON checks the JSON form of a result with mismatches.
 func TestJSON(t *testing.T) {
 	o := runner.Options{Scenario: "probe_golden", Backend: runner.Sim}
 	r := run(t, o)

@@ -10,13 +10,13 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// TestMain is also what the processes of ranks run.
+// TestMain also runs in the processes of ranks, where launch.Child does not return.
 func TestMain(m *testing.M) {
 	launch.Child()
 	os.Exit(m.Run())
 }
 
-// run runs a scenario that must not fail.
+// run runs a scenario and fails the test on an error.
 func run(t testing.TB, o runner.Options) *runner.Result {
 	t.Helper()
 	r, err := runner.Run(t.Context(), o)
@@ -26,8 +26,8 @@ func run(t testing.TB, o runner.Options) *runner.Result {
 	return r
 }
 
-// right is run of a scenario whose values must be right.
-func right(t testing.TB, o runner.Options) *runner.Result {
+// runRight runs a scenario and checks that all values are right.
+func runRight(t testing.TB, o runner.Options) *runner.Result {
 	t.Helper()
 	r := run(t, o)
 	if !r.OK || r.Wrong != 0 || len(r.Mismatches) > 0 || r.Compared == 0 {
@@ -36,7 +36,8 @@ func right(t testing.TB, o runner.Options) *runner.Result {
 	return r
 }
 
-// registerProbe adds a scenario of one kernel, x to out, for a test.
+// registerProbe adds a scenario with a kernel of the buffers x and out. more is added to
+// the keys of the file and args to the arguments of the kernel.
 func registerProbe(name, more, args, golden string, kernel any) {
 	scenario.RegisterKernel(name, kernel)
 	scenario.Register(name, []byte(`summary: "a probe"
@@ -51,8 +52,8 @@ outputs:
 `))
 }
 
-// sum is a scenario with a root and parameters.
-const sum = `summary: "the root sums what all have"
+// sum is the scenario probe_sum, which has a root and parameters.
+const sum = `summary: "the root adds the data of all ranks"
 nranks: 4
 ranks: {min: 2, max: 16}
 root: 0

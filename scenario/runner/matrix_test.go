@@ -10,7 +10,8 @@ import (
 )
 
 func init() {
-	// Each rank notifies each, itself too, by a number that no other signal gets.
+	// Each rank notifies every rank, itself included, with a value that no other signal
+	// receives.
 	registerProbe("probe_cells", "signal_matrices: [a, b]\n", `, "matrix:a", "matrix:b"`, "0", func(t *tl.PE, x, out tl.Ptr, a, b scenario.Matrix) {
 		n := t.NumRanks()
 		number := func(matrix, from, to int) int { return 1 + (matrix*n+from)*n + to }
@@ -33,8 +34,9 @@ func init() {
 	})
 }
 
-// TestCells has every cell of two matrices, and the signals before them, be a word of its own.
-func TestCells(t *testing.T) {
+// TestSignalMatrix checks that the signals of two matrices and the other signals are all
+// different counters.
+func TestSignalMatrix(t *testing.T) {
 	for _, tt := range []struct {
 		backend string
 		ranks   []int
@@ -45,13 +47,14 @@ func TestCells(t *testing.T) {
 				o.Preset = "alpha_beta"
 			}
 			o.Ranks, o.Rounds = ranks, 2
-			right(t, o)
+			runRight(t, o)
 		}
 	}
 }
 
-// TestNoCell reports a rank that there is none of, with the matrix.
-func TestNoCell(t *testing.T) {
+// TestSignalMatrixNoRank checks the error of a kernel that uses the signal of a rank that
+// does not exist.
+func TestSignalMatrixNoRank(t *testing.T) {
 	for _, backend := range runner.Backends {
 		_, err := runner.Run(t.Context(), runner.Options{Scenario: "probe_no_cell", Backend: backend})
 		if want := "matrix a: no rank 2: it has a signal for each of the ranks 0 to 1"; err == nil || !strings.Contains(err.Error(), want) {

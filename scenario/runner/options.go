@@ -14,74 +14,74 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// Options is what to run and how.
+// Options selects a scenario and how to run it.
 type Options struct {
 	Scenario string // a file, or the name of a registered scenario
 	scenario.Choice
 
-	Backend string        // one of Backends; "" is that of a platform in Preset, else DefaultBackend
-	Preset  string        // of sim: a preset, a topology file or the name of a platform; "" is the preset default
-	Race    bool          // of sim: look for accesses that nothing orders
-	Seed    *uint64       // of the delays between staging and reading, on processes and goroutines, of several rounds; nil is 1
-	Timeout time.Duration // of all of it; 0 is none
-	Runtime task.Runtime  // who schedules the scenario's tasks; "" runs its kernel
-	Tasks   *task.Config  // what that costs and holds; nil is the default
-	Keep    string        // folder to leave inputs, outputs and golden values in; "" is none
-	Print   io.Writer     // for what kernels print; nil drops it
+	Backend string        // one of Backends; "": sim if Preset is a platform, else DefaultBackend
+	Preset  string        // sim only: a preset, a topology file or the name of a platform; "": the preset default
+	Race    bool          // sim only: look for races
+	Seed    *uint64       // seed of the random delays in shm and inproc runs of several rounds; nil: 1
+	Timeout time.Duration // limit on the whole run; 0: none
+	Runtime task.Runtime  // the runtime that schedules the scenario's tasks; "": run the kernel
+	Tasks   *task.Config  // the costs and capacities of the runtime; nil: the default
+	Keep    string        // the folder to write inputs, outputs and golden values to; "": none
+	Print   io.Writer     // receives the text that kernels print; nil: discard it
 }
 
-// Result is what came of a run. Its JSON is a contract.
+// Result is the result of a run. Its JSON form is stable.
 type Result struct {
 	OK       bool              `json:"ok"`
 	Scenario string            `json:"scenario"`
-	Backend  string            `json:"backend,omitempty"` // of a run; comparing files does not know it
+	Backend  string            `json:"backend,omitempty"` // "" in a result of Verify
 	NRanks   int               `json:"nranks"`
-	Root     int               `json:"root"` // -1 if nothing has to do with one
+	Root     int               `json:"root"` // -1 if the scenario has no root
 	Rounds   int               `json:"rounds"`
 	Devices  []int             `json:"devices"`
-	Binding  *Binding          `json:"binding,omitempty"` // of shm and inproc, if devices were named
+	Binding  *Binding          `json:"binding,omitempty"` // shm and inproc only; nil unless devices were named
 	Params   map[string]string `json:"params,omitempty"`
-	System   string            `json:"system,omitempty"`     // of sim: where the topology came from
-	TimeNS   float64           `json:"time_ns"`              // of the kernels, or with a runtime of all tasks, all rounds: simulated, or by the clock of the slowest rank, with the random delays of several rounds
-	Staging  *float64          `json:"staging_ns,omitempty"` // of all rounds: copying staged buffers into windows, before the kernels; nil if none is staged
+	System   string            `json:"system,omitempty"`     // sim only: the source of the topology
+	TimeNS   float64           `json:"time_ns"`              // time of the kernels, or of all tasks with a runtime, summed over the rounds: simulated, or the wall-clock time of the slowest rank, random delays included
+	Staging  *float64          `json:"staging_ns,omitempty"` // time to copy staged buffers into windows, summed over the rounds; nil if no buffer is staged
 	Runtime  task.Runtime      `json:"runtime,omitempty"`
-	Config   *topology.Origin  `json:"tasks_config,omitempty"` // of runs with a runtime: what that costs
-	Tasks    *task.Result      `json:"tasks,omitempty"`        // of sim with a runtime: the last round
+	Config   *topology.Origin  `json:"tasks_config,omitempty"` // the source of the runtime's configuration; nil without a runtime
+	Tasks    *task.Result      `json:"tasks,omitempty"`        // sim with a runtime only: the last round
 	Report
-	Races []string `json:"races,omitzero"` // accesses that nothing orders; nil if they were not looked for
+	Races []string `json:"races,omitzero"` // nil if the run did not look for races
 }
 
-// Binding is the cores that ranks are bound to.
+// Binding holds the CPU cores that ranks are bound to.
 type Binding struct {
-	Cores   []int `json:"cores"`   // by rank, each the number of its device; empty if ranks are not bound
-	Allowed []int `json:"allowed"` // cores that this process may use
+	Cores   []int `json:"cores"`   // the core of each rank, with the number of its device; empty if ranks are not bound
+	Allowed []int `json:"allowed"` // the cores that this process may use
 }
 
-// Report is what comparing found.
+// Report is the result of comparing outputs with golden values.
 type Report struct {
-	Compared   int        `json:"compared"`   // elements
-	Wrong      int        `json:"wrong"`      // of which are wrong
-	Spans      int        `json:"spans"`      // of consecutive wrong elements
-	Mismatches []Mismatch `json:"mismatches"` // the first MaxMismatches of these
+	Compared   int        `json:"compared"`   // elements compared
+	Wrong      int        `json:"wrong"`      // elements that are wrong
+	Spans      int        `json:"spans"`      // spans of consecutive wrong elements
+	Mismatches []Mismatch `json:"mismatches"` // the first MaxMismatches spans
 }
 
-// MaxMismatches is how many spans a Report lists.
+// MaxMismatches is the largest number of spans that a Report lists.
 const MaxMismatches = 100
 
-// Mismatch is consecutive elements of an output that are wrong at a rank.
+// Mismatch is a span of consecutive wrong elements of an output at a rank.
 type Mismatch struct {
 	Rank   int    `json:"rank"`
 	Round  int    `json:"round"`
 	Buffer string `json:"buffer"`
 	First  int    `json:"first"` // index of the first wrong element, in row-major order
 	Last   int    `json:"last"`
-	Worst  int    `json:"worst"` // the one that is furthest off: the values are its
+	Worst  int    `json:"worst"` // index of the element with the largest error; Got, Want and ULP are those of this element
 	Got    string `json:"got"`
 	Want   string `json:"want"`
-	ULP    uint64 `json:"ulp"` // how many values of the dtype it is off
+	ULP    uint64 `json:"ulp"` // the distance of Got from Want, in values of the dtype
 }
 
-// String is the mismatch in a line.
+// String formats the mismatch in one line.
 func (m Mismatch) String() string {
 	if m.First == m.Last {
 		return fmt.Sprintf("rank %d, round %d: %s[%d] is %s, want %s (%d ulp)", m.Rank, m.Round, m.Buffer, m.First, m.Got, m.Want, m.ULP)
@@ -89,36 +89,37 @@ func (m Mismatch) String() string {
 	return fmt.Sprintf("rank %d, round %d: %s[%d..%d] is wrong, worst at %d: %s, want %s (%d ulp)", m.Rank, m.Round, m.Buffer, m.First, m.Last, m.Worst, m.Got, m.Want, m.ULP)
 }
 
-// InputError is a mistake in the scenario or in the options: nothing has run.
+// InputError is a mistake in the scenario or in the options. Nothing has run.
 type InputError struct{ Err error }
 
 func (e *InputError) Error() string { return e.Err.Error() }
 
-// Unwrap returns the reason as one of a list, since it may join several.
+// Unwrap returns Err in a list, because Err may join several errors.
 func (e *InputError) Unwrap() []error { return []error{e.Err} }
 
-// RankError is a rank that failed. The reason names it.
+// RankError reports a rank that failed. The message of Err names the rank.
 type RankError struct {
-	Rank int // the first that did; -1 if it is not known which
+	Rank int // the first rank that failed; -1 if unknown
 	Err  error
 }
 
 func (e *RankError) Error() string { return e.Err.Error() }
 
-// Unwrap gives the reason.
+// Unwrap returns Err.
 func (e *RankError) Unwrap() error { return e.Err }
 
-// platforms is the names that -t takes besides presets and files, which are common elsewhere
-// for kinds of machines. A sim stands for a preset, for convenience: the preset has no numbers
-// of that machine. Silicon is what kernbench does not run on.
+// platforms lists the platforms: names that -t accepts in addition to presets and files
+// because other tools use them for kinds of machines. Each sim name stands for a preset,
+// which does not model that machine. The silicon names are refused, because kernbench does
+// not run on hardware.
 var platforms = []struct{ sim, silicon, preset string }{
-	{"a2a3sim", "a2a3", families[0]},
-	{"a5sim", "a5", families[1]},
+	{"a2a3sim", "a2a3", scalablePresets[0]},
+	{"a5sim", "a5", scalablePresets[1]},
 }
 
-// ResolvePlatform replaces the name of a platform by the preset that it stands for, and
-// chooses the simulated machine if there is no backend yet. A platform that a run cannot have
-// is an error, and so is a name that is nearly one. Other presets are left as they are.
+// ResolvePlatform replaces the name of a platform in Preset by its preset and sets Backend
+// to sim if it is empty. It returns an error for a silicon platform, for a platform with
+// another backend and for a misspelled platform. It does not change other presets.
 func (o *Options) ResolvePlatform() error {
 	var sims, silicon []string
 	for _, p := range platforms {

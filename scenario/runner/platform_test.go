@@ -10,8 +10,8 @@ import (
 	"github.com/kernbench/kernbench/scenario/runner"
 )
 
-// TestPlatforms runs a scenario under the platforms of -p, with every backend and without
-// one. The times show which machine has run.
+// TestPlatforms runs a scenario with the platforms of -t, with every backend and without
+// one. It compares the system and the time with those of the preset.
 func TestPlatforms(t *testing.T) {
 	const (
 		chiplets = "preset default, --set system.sips.count=3"
@@ -31,8 +31,8 @@ func TestPlatforms(t *testing.T) {
 	}
 	for _, tt := range []struct {
 		preset, backend string
-		system          string // that has run
-		as              string // the preset whose time it has
+		system          string // the system of the result
+		as              string // the preset that takes the same time
 		wrong           string
 	}{
 		{"a2a3sim", "", chiplets, "default", ""},
@@ -68,9 +68,9 @@ func TestPlatforms(t *testing.T) {
 		if row := fmt.Sprintf("| `%s` | the preset `%s`, on `--backend sim` |", tt.preset, tt.as); !strings.Contains(string(page), row) {
 			t.Errorf("docs/write/scenarios.md has no line %s", row)
 		}
-		r := right(t, o)
+		r := runRight(t, o)
 		o.Backend, o.Preset = runner.Sim, tt.as
-		if want := right(t, o); r.Backend != runner.Sim || r.System != tt.system || r.TimeNS != want.TimeNS {
+		if want := runRight(t, o); r.Backend != runner.Sim || r.System != tt.system || r.TimeNS != want.TimeNS {
 			t.Errorf("-t %s, backend %q: got %s, %s, %v ns, want sim, %s, %v ns", tt.preset, tt.backend, r.Backend, r.System, r.TimeNS, tt.system, want.TimeNS)
 		}
 	}

@@ -29,7 +29,8 @@ outputs:
 `))
 }
 
-// TestPreparedMistakes: a mistake in run.json is told with its place there, and what to do.
+// TestPreparedMistakes checks the errors for mistakes in run.json: the position in the file
+// and how to correct it.
 func TestPreparedMistakes(t *testing.T) {
 	dir := t.TempDir()
 	if err := Prepare(t.Context(), Options{Scenario: "probe_prepared"}, dir); err != nil {
@@ -82,7 +83,7 @@ func TestPreparedMistakes(t *testing.T) {
 				t.Errorf("%s: %s: got %v, want an *InputError", tt.new, name, err)
 				continue
 			}
-			got, _, _ := strings.Cut(strings.ReplaceAll(err.Error(), dir+"/", ""), "\n") // without the line and its caret
+			got, _, _ := strings.Cut(strings.ReplaceAll(err.Error(), dir+"/", ""), "\n") // without the excerpt
 			if want := choiceFile + tt.want; got != want {
 				t.Errorf("%s: %s: got\n%s\nwant\n%s", tt.new, name, got, want)
 			}
@@ -90,8 +91,8 @@ func TestPreparedMistakes(t *testing.T) {
 	}
 }
 
-// FuzzPrepared: whatever run.json holds, there are mistakes with the name of the file, or a
-// choice that the file of the same choice gives again.
+// FuzzPrepared checks that every run.json gives an error with the name of the file, or a
+// choice that survives writing and reading it again.
 func FuzzPrepared(f *testing.F) {
 	f.Add(`{"scenario": "s", "nranks": 2, "rounds": 1}`)
 	f.Add("{\n  \"scenario\": \"all_reduce\",\n  \"nranks\": 4,\n  \"root\": 3,\n  \"rounds\": 100,\n  \"devices\": \"0-3\",\n  \"params\": {\"mode\": \"ring\", \"count\": \"3\"}\n}\n")
@@ -123,12 +124,12 @@ func FuzzPrepared(f *testing.F) {
 			t.Errorf("%q: got %s, then %s", text, one, two)
 		}
 		if s, err := scenario.Load(t.Context(), "probe_prepared"); err == nil {
-			s.Plan(context.Background(), p.Choice) // which may refuse it
+			s.Plan(context.Background(), p.Choice) // may return an error
 		}
 	})
 }
 
-// TestStagedBytes counts the memory in which staged inputs begin.
+// TestStagedBytes checks that memoryBytes counts the private memory of staged buffers.
 func TestStagedBytes(t *testing.T) {
 	bytes := func(staged string) uint64 {
 		s, err := scenario.Parse("s.yaml", []byte(`summary: "a probe"
@@ -147,7 +148,7 @@ outputs:
 		if err != nil {
 			t.Fatal(err)
 		}
-		return bytesOf(plan)
+		return memoryBytes(plan)
 	}
 	if got, want := bytes(", staged: true"), bytes("")+2*8000; got != want {
 		t.Errorf("%d bytes, want %d: 8000 more for each of two members", got, want)

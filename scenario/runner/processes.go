@@ -19,12 +19,12 @@ import (
 
 // launch runs the rounds on a backend of package comm.
 func (j *job) launch(ctx context.Context, r *Result) error {
-	release, err := host.Reserve(bytesOf(j.plan) + launch.Overhead(j.Backend, j.plan.Ranks))
+	release, err := host.Reserve(memoryBytes(j.plan) + launch.Overhead(j.Backend, j.plan.Ranks))
 	if err != nil {
 		return &InputError{fmt.Errorf("the buffers of %d ranks: %w: take fewer ranks, or smaller buffers", j.plan.Ranks, err)}
 	}
 	defer release()
-	o := order{Source: j.plan.Source(), Text: j.plan.Text(), Choice: j.plan.Choice(), Seed: 1, Runtime: j.Runtime}
+	o := rankOrder{Source: j.plan.Source(), Text: j.plan.Text(), Choice: j.plan.Choice(), Seed: 1, Runtime: j.Runtime}
 	if j.Seed != nil {
 		o.Seed = *j.Seed
 	}
@@ -36,7 +36,7 @@ func (j *job) launch(ctx context.Context, r *Result) error {
 	}
 	out := j.Print
 	if out != nil {
-		number, p, done := show(out)
+		number, p, done := registerPrinter(out)
 		defer done()
 		o.Print, out = number, p
 	}
@@ -63,7 +63,7 @@ func (j *job) launch(ctx context.Context, r *Result) error {
 		return &RankError{-1, err}
 	}
 	for _, text := range results {
-		var f found
+		var f rankResult
 		if err := json.Unmarshal(text, &f); err != nil {
 			return &RankError{-1, err}
 		}
@@ -76,9 +76,9 @@ func (j *job) launch(ctx context.Context, r *Result) error {
 	return nil
 }
 
-// binding returns the cores of ranks whose devices were named, nil if none were. Ranks are
-// bound if they are processes and every device is a core that these may use. Kernels know
-// devices as numbers, so that other devices are no mistake.
+// binding returns the cores that ranks are bound to, or nil if no devices were named. Ranks
+// are bound if they are processes and every device is the number of a core that this
+// process may use. Other devices are valid, because to kernels devices are only numbers.
 func (j *job) binding() *Binding {
 	if !j.plan.Bind {
 		return nil
@@ -91,20 +91,20 @@ func (j *job) binding() *Binding {
 	return b
 }
 
-// affordable refuses buffers whose values this computer cannot hold as often as a
-// simulation does: in the memory of the machine and in the op log.
-func affordable(pl *scenario.Plan) error {
+// checkMemory refuses a simulation whose buffers do not fit in the memory of this computer.
+// A simulation holds the values twice: in the simulated memory and in the op log.
+func checkMemory(pl *scenario.Plan) error {
 	const times = 2
-	if err := host.Check(host.Product(times, bytesOf(pl))); err != nil {
+	if err := host.Check(host.Product(times, memoryBytes(pl))); err != nil {
 		return &InputError{fmt.Errorf("the buffers of %d ranks: %w: take fewer ranks, or smaller buffers", pl.Ranks, err)}
 	}
 	return nil
 }
 
-// bytesOf estimates the memory of all ranks' windows, buffers and values: beside its
-// memory a rank holds the values of one buffer at a time, and those of the one before
-// until they are collected.
-func bytesOf(pl *scenario.Plan) (n uint64) {
+// memoryBytes estimates the memory of the windows, buffers and values of all ranks. In
+// addition to its windows and buffers, a rank holds the values of one buffer and, until
+// the garbage collector frees them, the values of the previous buffer.
+func memoryBytes(pl *scenario.Plan) (n uint64) {
 	for _, w := range pl.Windows {
 		ranks := pl.Ranks
 		if w.Domain != nil {
@@ -128,9 +128,9 @@ func bytesOf(pl *scenario.Plan) (n uint64) {
 	return n
 }
 
-// printer is where the ranks of a run print, one at a time. Ranks that are goroutines
-// find it by its number. In a process there is none, and what it writes to stderr gets
-// there by way of the launcher.
+// printer serializes the output of the ranks of a run. Ranks that are goroutines find it by
+// its number. A rank that is a process has no printer: it writes to stderr, and the
+// launcher forwards the text.
 type printer struct {
 	sync.Mutex
 	to io.Writer
@@ -143,19 +143,19 @@ func (p *printer) Write(text []byte) (int, error) {
 }
 
 var (
-	printers    sync.Map // of *printer, by number
+	printers    sync.Map // number to *printer
 	lastPrinter atomic.Int64
 )
 
-// show makes a writer one that ranks can print to; done ends that.
-func show(to io.Writer) (number int64, p *printer, done func()) {
+// registerPrinter adds a printer that writes to a writer. done removes the printer.
+func registerPrinter(to io.Writer) (number int64, p *printer, done func()) {
 	number, p = lastPrinter.Add(1), &printer{to: to}
 	printers.Store(number, p)
 	return number, p, func() { printers.Delete(number) }
 }
 
-// printerOf returns the printer of a number, or stderr in a process of a rank.
-func printerOf(number int64) io.Writer {
+// findPrinter returns the printer with a number, or stderr in the process of a rank.
+func findPrinter(number int64) io.Writer {
 	if p, ok := printers.Load(number); ok {
 		return p.(*printer)
 	}

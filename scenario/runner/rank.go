@@ -19,49 +19,49 @@ import (
 	"github.com/kernbench/kernbench/task"
 )
 
-// jobName is what a rank does, for comm/launch.
+// jobName is the name under which runRank is registered with comm/launch.
 const jobName = "scenario"
 
 func init() { launch.Register(jobName, runRank) }
 
-// order is what a rank is told.
-type order struct {
+// rankOrder is the argument of runRank: what a rank must run.
+type rankOrder struct {
 	Source  string
 	Text    []byte
 	Choice  scenario.Choice
-	Folder  string // "" has inputs made and outputs compared by the rank
+	Folder  string // the folder of inputs and outputs; "": the rank computes inputs and compares outputs
 	Seed    uint64
-	Runtime task.Runtime // "" runs the kernel
-	Tasks   []byte       // the configuration of runtimes
-	Print   int64        // the printer that kernels print to; 0 is none
+	Runtime task.Runtime // "": run the kernel
+	Tasks   []byte       // the configuration of the runtime, as YAML
+	Print   int64        // the number of the printer that kernels print to; 0: none
 }
 
-// found is what a rank returns.
-type found struct {
+// rankResult is the result of runRank.
+type rankResult struct {
 	Report  Report
-	Took    time.Duration // in the kernel, or for all tasks
-	Staging time.Duration // copying staged buffers
+	Took    time.Duration // time in the kernel, or for all tasks
+	Staging time.Duration // time to copy staged buffers
 }
 
-// rank is one of a run on windows.
+// rank is the state of a rank that is a process or a goroutine.
 type rank struct {
-	order
+	rankOrder
 	ctx     context.Context
 	plan    *scenario.Plan
 	comm    *comm.Comm
 	values  values
-	windows []*comm.Window              // by number in the plan; nil where it is no member
-	own     map[*scenario.Buffer][]byte // memory of buffers that lie in none or are staged
+	windows []*comm.Window              // by index in Plan.Windows; nil where the rank is not a member
+	private map[*scenario.Buffer][]byte // private memory of the buffers that are staged or in no window
 	delays  *rand.Rand
 	pe      *procpe.Rank
 	took    time.Duration
 	staging time.Duration
 }
 
-// runRank does what one rank does.
+// runRank runs all rounds of one rank.
 func runRank(ctx context.Context, c *comm.Comm, arg []byte) ([]byte, error) {
 	r := &rank{ctx: ctx, comm: c}
-	if err := json.Unmarshal(arg, &r.order); err != nil {
+	if err := json.Unmarshal(arg, &r.rankOrder); err != nil {
 		return nil, err
 	}
 	s, err := scenario.Parse(r.Source, r.Text)
@@ -72,47 +72,48 @@ func runRank(ctx context.Context, c *comm.Comm, arg []byte) ([]byte, error) {
 	if r.plan, err = s.Plan(ctx, r.Choice); err != nil {
 		return nil, err
 	}
-	compared := &computed{ctx: ctx, plan: r.plan}
+	compared := &computedValues{ctx: ctx, plan: r.plan}
 	r.values = compared
 	if r.Folder != "" {
 		r.values = folder{ctx, r.Folder}
 	}
-	if err := r.prepare(); err != nil {
+	if err := r.allocate(); err != nil {
 		return nil, err
 	}
 	for round := range r.plan.Rounds {
-		if err := r.round(round); err != nil {
+		if err := r.runRound(round); err != nil {
 			return nil, err
 		}
 	}
-	return json.Marshal(found{compared.Report, r.took, r.staging})
+	return json.Marshal(rankResult{compared.Report, r.took, r.staging})
 }
 
-// prepare makes the memory of the rank.
-func (r *rank) prepare() error {
+// allocate allocates the windows and buffers of the rank.
+func (r *rank) allocate() error {
 	if err := r.makeWindows(); err != nil {
 		return err
 	}
-	r.own = map[*scenario.Buffer][]byte{}
+	r.private = map[*scenario.Buffer][]byte{}
 	for _, b := range r.plan.Buffers {
 		if (b.Window < 0 || b.Staged) && b.On(r.comm.Rank()) {
-			r.own[b] = make([]byte, b.Bytes())
+			r.private[b] = make([]byte, b.Bytes())
 		}
 	}
 	r.delays = rand.New(rand.NewPCG(r.Seed, uint64(r.comm.Rank())))
 	var o procpe.Options
 	if r.plan.Rounds > 1 {
-		o.Delay = r.hesitate
+		o.Delay = r.delayRandomly
 	}
 	if r.Print > 0 {
-		o.Print = printerOf(r.Print)
+		o.Print = findPrinter(r.Print)
 	}
 	r.pe = procpe.New(r.windows[0], o)
 	return nil
 }
 
-// makeWindows makes the windows that the rank is a member of. All ranks take them in
-// one order, that of the first members, so that each can begin.
+// makeWindows allocates the windows of all domains that the rank is a member of. All ranks
+// allocate windows in the same order, by first member, so that ranks with several domains
+// do not wait for each other in a cycle.
 func (r *rank) makeWindows() (err error) {
 	r.windows = make([]*comm.Window, len(r.plan.Windows))
 	order := lists.Count(0, len(r.windows))
@@ -142,9 +143,9 @@ func (r *rank) makeWindows() (err error) {
 	return nil
 }
 
-// round stages inputs, runs the kernel and hands out the outputs. Nothing keeps the
-// ranks together but what the launch and the kernel do.
-func (r *rank) round(round int) error {
+// runRound writes the inputs, runs the kernel and passes on the outputs. Only the launch
+// and the kernel synchronize the ranks.
+func (r *rank) runRound(round int) error {
 	me := r.comm.Rank()
 	for _, b := range r.plan.Inputs() {
 		if !b.On(me) {
@@ -158,9 +159,9 @@ func (r *rank) round(round int) error {
 			copy(r.memory(b), in)
 			continue
 		}
-		copy(r.own[b], in)
+		copy(r.private[b], in)
 		began := time.Now()
-		copy(r.memory(b), r.own[b])
+		copy(r.memory(b), r.private[b])
 		r.staging += time.Since(began)
 	}
 	if r.plan.Rounds > 1 {
@@ -180,22 +181,23 @@ func (r *rank) round(round int) error {
 	return nil
 }
 
-// hesitate is called before what others can see: now and then it takes its time.
-func (r *rank) hesitate() {
+// delayRandomly sleeps up to 50 µs in one of 16 calls. It is called before operations that
+// other ranks can see, to vary the order of operations.
+func (r *rank) delayRandomly() {
 	if r.delays.IntN(16) == 0 {
 		time.Sleep(time.Duration(1+r.delays.IntN(50)) * time.Microsecond)
 	}
 }
 
-// memory is the bytes of a buffer at this rank.
+// memory returns the memory of a buffer at this rank.
 func (r *rank) memory(b *scenario.Buffer) []byte {
 	if b.Window < 0 {
-		return r.own[b]
+		return r.private[b]
 	}
 	return r.windows[b.Window].Local()[b.Offset-r.plan.Windows[b.Window].Data():][:b.Bytes()]
 }
 
-// launch runs the kernel, and notes how long it took from when all had arrived.
+// launch runs the kernel and adds its time, which begins when all ranks have launched it.
 func (r *rank) launch(round int) error {
 	if r.Runtime != "" {
 		return r.launchTasks(round)
@@ -218,10 +220,10 @@ func (r *rank) launch(round int) error {
 	return r.pe.Launch(r.plan.Kernel, timed.Interface(), args...)
 }
 
-// launchTasks runs the tasks of a round, and notes how long they took from when all ranks
-// had begun.
+// launchTasks runs the tasks of a round and adds their time, which begins when all ranks
+// have started.
 func (r *rank) launchTasks(round int) error {
-	p, err := build(r.ctx, r.plan, r.comm.Rank(), round, r.windows[0].Context())
+	p, err := buildProgram(r.ctx, r.plan, r.comm.Rank(), round, r.windows[0].Context())
 	if err != nil {
 		return err
 	}
@@ -245,8 +247,8 @@ func (r *rank) launchTasks(round int) error {
 	return nil
 }
 
-// tensor is what the kernel gets of a buffer: nothing of those of domains in which the
-// rank is no member.
+// tensor returns a buffer as the kernel receives it. If the rank is not a member of the
+// buffer's domain, the tensor is empty.
 func (r *rank) tensor(b *scenario.Buffer) procpe.Tensor {
 	t := procpe.Tensor{Name: b.Name, DType: b.DType, Shape: b.Shape}
 	switch {

@@ -23,36 +23,36 @@ const (
 	SHM    = "shm"    // processes that share memory
 )
 
-// Backends lists them.
+// Backends lists the backends.
 var Backends = []string{SHM, InProc, Sim}
 
-// DefaultBackend is processes.
+// DefaultBackend is the backend of a run that names none.
 const DefaultBackend = SHM
 
-// job is a run that is settled.
+// job is a run whose options and plan have been checked.
 type job struct {
 	*Options
 	plan   *scenario.Plan
 	values values
 }
 
-// values is where a run has its inputs from, and where its outputs go to.
+// values supplies the inputs of a run and receives its outputs.
 type values interface {
-	// input is the values of a buffer at a rank before a round.
+	// input returns the values of a buffer at a rank before a round.
 	input(b *scenario.Buffer, rank, round int) ([]byte, error)
-	// output takes those of an output after a round.
+	// output receives the values of an output at a rank after a round.
 	output(o *scenario.Output, rank, round int, got []byte) error
 }
 
-// computed makes inputs as they are needed, and compares outputs at once. Its errors are
-// those of a rank: what can be known before a run has been refused.
-type computed struct {
-	ctx  context.Context // of the run
+// computedValues computes inputs when they are needed and compares outputs immediately. Its
+// errors are RankErrors, because mistakes that can be found before a run were refused.
+type computedValues struct {
+	ctx  context.Context // the context of the run
 	plan *scenario.Plan
 	Report
 }
 
-func (c *computed) input(b *scenario.Buffer, rank, round int) ([]byte, error) {
+func (c *computedValues) input(b *scenario.Buffer, rank, round int) ([]byte, error) {
 	in, err := c.plan.Input(b, rank, round)
 	if err != nil {
 		return nil, &RankError{rank, err}
@@ -60,7 +60,7 @@ func (c *computed) input(b *scenario.Buffer, rank, round int) ([]byte, error) {
 	return in, nil
 }
 
-func (c *computed) output(o *scenario.Output, rank, round int, got []byte) error {
+func (c *computedValues) output(o *scenario.Output, rank, round int, got []byte) error {
 	want, err := c.plan.Golden(o, rank, round)
 	if err == nil {
 		err = c.compare(c.ctx, o, rank, round, got, want)
@@ -71,51 +71,52 @@ func (c *computed) output(o *scenario.Output, rank, round int, got []byte) error
 	return nil
 }
 
-// Run runs a scenario and compares its outputs. Wrong values are no error: they are in
-// the result.
+// Run runs a scenario and compares its outputs. Wrong values are reported in the result,
+// not as an error.
 func Run(ctx context.Context, o Options) (*Result, error) {
-	ctx, cancel := o.limit(ctx)
+	ctx, cancel := o.withTimeout(ctx)
 	defer cancel()
 	if o.Keep != "" {
-		return o.keep(ctx)
+		return o.runWithFiles(ctx)
 	}
-	plan, err := o.settle(ctx)
+	plan, err := o.loadPlan(ctx)
 	if err != nil {
-		return nil, refused(ctx, err)
+		return nil, inputError(ctx, err)
 	}
-	c := &computed{ctx: ctx, plan: plan}
+	c := &computedValues{ctx: ctx, plan: plan}
 	r, err := (&job{&o, plan, c}).run(ctx)
 	if err != nil {
 		return nil, err
 	}
 	r.add(c.Report)
-	r.OK = r.settle() && len(r.Races) == 0
+	r.OK = r.finish() && len(r.Races) == 0
 	return r, nil
 }
 
-// limit is ctx for as long as the options allow.
-func (o *Options) limit(ctx context.Context) (context.Context, context.CancelFunc) {
+// withTimeout returns a context that ends with ctx or after the timeout of the options.
+func (o *Options) withTimeout(ctx context.Context) (context.Context, context.CancelFunc) {
 	if o.Timeout <= 0 {
 		return context.WithCancel(ctx)
 	}
 	return context.WithTimeoutCause(ctx, o.Timeout, fmt.Errorf("not done within %v", o.Timeout))
 }
 
-// stopped reports whether the end of ctx is the reason of an error.
-func stopped(ctx context.Context, err error) bool {
+// stoppedBy reports whether err was caused by the end of ctx.
+func stoppedBy(ctx context.Context, err error) bool {
 	return ctx.Err() != nil && errors.Is(err, context.Cause(ctx))
 }
 
-// refused is an error from before the run: a mistake, unless ctx has ended.
-func refused(ctx context.Context, err error) error {
-	if stopped(ctx, err) {
+// inputError wraps an error from before the run in an InputError. An error caused by the
+// end of ctx is returned unchanged.
+func inputError(ctx context.Context, err error) error {
+	if stoppedBy(ctx, err) {
 		return err
 	}
 	return &InputError{err}
 }
 
-// settle checks the scenario and the options.
-func (o *Options) settle(ctx context.Context) (*scenario.Plan, error) {
+// loadPlan checks the options, loads the scenario and plans it.
+func (o *Options) loadPlan(ctx context.Context) (*scenario.Plan, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
@@ -126,8 +127,9 @@ func (o *Options) settle(ctx context.Context) (*scenario.Plan, error) {
 	return s.Plan(ctx, o.Choice)
 }
 
-// runs refuses a plan that has nothing to run, or makes an option mean nothing.
-func (o *Options) runs(pl *scenario.Plan) error {
+// checkPlan refuses a plan that the options cannot run, or for which an option has no
+// effect.
+func (o *Options) checkPlan(pl *scenario.Plan) error {
 	if o.Seed != nil && pl.Rounds == 1 {
 		return fmt.Errorf("--seed %d: there are random delays with several rounds (--rounds) alone, and this is one: delete it", *o.Seed)
 	}
@@ -137,7 +139,7 @@ func (o *Options) runs(pl *scenario.Plan) error {
 	return nil
 }
 
-// check refuses options that no run has.
+// check refuses invalid options, and sets the default backend.
 func (o *Options) check() error {
 	if err := o.ResolvePlatform(); err != nil {
 		return err
@@ -158,12 +160,12 @@ func (o *Options) check() error {
 	return nil
 }
 
-// run runs the kernels on the backend.
+// run runs all rounds on the backend.
 func (j *job) run(ctx context.Context) (*Result, error) {
 	pl := j.plan
 	r := newResult(pl)
 	r.Backend = j.Backend
-	if err := j.runs(pl); err != nil {
+	if err := j.checkPlan(pl); err != nil {
 		return nil, &InputError{err}
 	}
 	if pl.Staged() {
@@ -181,7 +183,7 @@ func (j *job) run(ctx context.Context) (*Result, error) {
 	} else {
 		err = j.launch(ctx, r)
 	}
-	if input, ok := errors.AsType[*InputError](err); ok && stopped(ctx, err) {
+	if input, ok := errors.AsType[*InputError](err); ok && stoppedBy(ctx, err) {
 		err = &RankError{-1, input.Err}
 	}
 	if err != nil {
@@ -193,7 +195,7 @@ func (j *job) run(ctx context.Context) (*Result, error) {
 	return r, nil
 }
 
-// newResult returns the result of a plan that has not run.
+// newResult returns a result with the settings of a plan that has not run.
 func newResult(pl *scenario.Plan) *Result {
 	r := &Result{Scenario: pl.Name, NRanks: pl.Ranks, Root: -1, Rounds: pl.Rounds, Devices: pl.Devices, Params: pl.Params()}
 	if pl.Rooted() {
@@ -202,9 +204,10 @@ func newResult(pl *scenario.Plan) *Result {
 	return r
 }
 
-// failure is the error of a run, and that of its machine if it ended, for whoever wrote
-// the kernel: without the insides of the machine.
-func failure(err, ended error) error {
+// userError converts the error of a simulated run to an error for the author of the kernel,
+// without the internals of the machine. ended is the error that stopped the machine, or
+// nil.
+func userError(err, ended error) error {
 	if failed, ok := errors.AsType[*RankError](err); ok {
 		return failed
 	}

@@ -17,29 +17,29 @@ import (
 type simulation struct {
 	*job
 	*torch.Rank
-	pes     []int     // by rank
-	tensors []*tensor // by number of the buffer
+	pes     []int     // the PE of each rank
+	tensors []*tensor // by index in Plan.Buffers
 }
 
-// tensor is a buffer on the machine: one part after the other, of the ranks that have
-// it.
+// tensor is a buffer on the simulated machine. Its first axis concatenates the buffers of
+// the ranks that have it.
 type tensor struct {
 	*torch.Tensor
 	*scenario.Buffer
-	ranks []int
-	own   *torch.Tensor // of a staged buffer: memory in which inputs begin
+	ranks   []int
+	private *torch.Tensor // the source of staging; nil for a buffer that is not staged
 }
 
 // simulate runs the rounds on the simulated machine.
 func (j *job) simulate(ctx context.Context, r *Result) error {
-	if err := affordable(j.plan); err != nil {
+	if err := checkMemory(j.plan); err != nil {
 		return err
 	}
 	others := "choose others with --devices, fewer with --nranks"
 	if _, ok := j.values.(folder); ok && j.Keep == "" {
 		others = "prepare another folder with other devices (-d) or fewer ranks (--nranks)"
 	}
-	graph, err := system(ctx, j.Preset, j.plan, others)
+	graph, err := loadSystem(ctx, j.Preset, j.plan, others)
 	if err != nil {
 		return &InputError{err}
 	}
@@ -56,8 +56,8 @@ func (j *job) simulate(ctx context.Context, r *Result) error {
 	}
 	defer c.Close()
 	s := &simulation{job: j, Rank: c.Main()}
-	if err := s.rounds(r); err != nil {
-		return failure(err, c.Err())
+	if err := s.runRounds(r); err != nil {
+		return userError(err, c.Err())
 	}
 	if j.Race {
 		if r.Races, err = c.Races(); err != nil {
@@ -67,8 +67,8 @@ func (j *job) simulate(ctx context.Context, r *Result) error {
 	return nil
 }
 
-// rounds places the buffers and runs one round after the other.
-func (s *simulation) rounds(r *Result) (err error) {
+// runRounds allocates the buffers and runs all rounds.
+func (s *simulation) runRounds(r *Result) (err error) {
 	defer func() {
 		if value := recover(); value != nil {
 			err = torch.Recovered(value)
@@ -78,19 +78,19 @@ func (s *simulation) rounds(r *Result) (err error) {
 		s.pes = append(s.pes, s.PE(device, 0, 0))
 	}
 	for _, b := range s.plan.Buffers {
-		if err := s.place(b); err != nil {
+		if err := s.placeBuffer(b); err != nil {
 			return err
 		}
 	}
-	for _, t := range s.tensors { // behind all buffers, whose addresses do not depend on it
+	for _, t := range s.tensors { // after all buffers, so that the addresses of buffers do not depend on staging
 		if t.Staged {
-			if t.own, err = s.Zeros(t.Buffer.DType, t.Tensor.Shape(), torch.On(s.pesOf(t)...)); err != nil {
+			if t.private, err = s.Zeros(t.Buffer.DType, t.Tensor.Shape(), torch.On(s.pesOf(t)...)); err != nil {
 				return err
 			}
 		}
 	}
 	for round := range s.plan.Rounds {
-		for _, step := range []func(round int, r *Result) error{s.write, s.stage, s.launch, s.collect} {
+		for _, step := range []func(round int, r *Result) error{s.writeInputs, s.stage, s.launch, s.collectOutputs} {
 			if err := step(round, r); err != nil {
 				return err
 			}
@@ -99,8 +99,8 @@ func (s *simulation) rounds(r *Result) (err error) {
 	return nil
 }
 
-// place makes the tensor of a buffer, zero.
-func (s *simulation) place(b *scenario.Buffer) (err error) {
+// placeBuffer allocates the tensor of a buffer, filled with zeros.
+func (s *simulation) placeBuffer(b *scenario.Buffer) (err error) {
 	t := &tensor{Buffer: b}
 	for rank := range s.pes {
 		if b.On(rank) {
@@ -122,8 +122,8 @@ func (s *simulation) pesOf(t *tensor) (pes []int) {
 	return pes
 }
 
-// write writes the inputs of a round.
-func (s *simulation) write(round int, _ *Result) error {
+// writeInputs writes the inputs of a round.
+func (s *simulation) writeInputs(round int, _ *Result) error {
 	for _, b := range s.plan.Inputs() {
 		t := s.tensorOf(b)
 		a := &torch.Array{Shape: t.Tensor.Shape(), DType: t.Buffer.DType}
@@ -136,7 +136,7 @@ func (s *simulation) write(round int, _ *Result) error {
 		}
 		to := t.Tensor
 		if t.Staged {
-			to = t.own
+			to = t.private
 		}
 		if err := to.CopyFrom(a); err != nil {
 			return err
@@ -145,8 +145,8 @@ func (s *simulation) write(round int, _ *Result) error {
 	return nil
 }
 
-// collect takes the outputs of a round.
-func (s *simulation) collect(round int, _ *Result) error {
+// collectOutputs reads the outputs of a round.
+func (s *simulation) collectOutputs(round int, _ *Result) error {
 	for _, o := range s.plan.Outputs {
 		t := s.tensorOf(o.Buffer)
 		all, err := t.Numpy()
@@ -171,9 +171,9 @@ func (s *simulation) tensorOf(b *scenario.Buffer) *tensor {
 	return s.tensors[slices.Index(s.plan.Buffers, b)]
 }
 
-// launch runs the kernel on all ranks. What it is given differs by rank, so that what
-// the machine runs is a kernel of all buffers, which calls the scenario's with what its
-// rank gets.
+// launch runs the kernel on all ranks. Its arguments differ by rank. The machine therefore
+// runs a wrapper that takes all buffers and calls the kernel with the arguments of its
+// rank.
 func (s *simulation) launch(round int, r *Result) error {
 	if s.Runtime != "" {
 		return s.launchTasks(round, r)
@@ -197,9 +197,9 @@ func (s *simulation) launch(round int, r *Result) error {
 	kernel := reflect.MakeFunc(reflect.FuncOf(in, nil, false), func(in []reflect.Value) []reflect.Value {
 		t := in[0].Interface().(*tl.PE)
 		own := map[*scenario.Buffer]tl.Ptr{}
-		c := &checked{signals: s.plan.Windows[0].Signals}
+		c := &rankGuard{signals: s.plan.Windows[0].Signals}
 		for i, x := range s.tensors {
-			p := pointer(x.Buffer, in[1+i].Interface().(tl.Ptr), t.Rank())
+			p := rankPointer(x.Buffer, in[1+i].Interface().(tl.Ptr), t.Rank())
 			own[x.Buffer] = p
 			if x.On(t.Rank()) {
 				c.regions = append(c.regions, region{fmt.Sprintf("%s %v %v", x.Buffer.Name, x.Buffer.Shape, x.Buffer.DType), p.Addr, x.Bytes()})
@@ -212,11 +212,11 @@ func (s *simulation) launch(round int, r *Result) error {
 		bound[t.Rank()].Call(t.Through(func(m tl.Machine) tl.Machine { return tl.Guarded(m, t.Rank(), c) }), ptrs...)
 		return nil
 	})
-	return s.timed(&r.TimeNS, s.plan.Kernel, kernel.Interface(), args...)
+	return s.launchTimed(&r.TimeNS, s.plan.Kernel, kernel.Interface(), args...)
 }
 
-// timed runs a kernel, and adds the time that it takes.
-func (s *simulation) timed(ns *float64, name string, kernel any, args ...any) error {
+// launchTimed runs a kernel and adds its time to *ns.
+func (s *simulation) launchTimed(ns *float64, name string, kernel any, args ...any) error {
 	l, err := s.Launch(name, kernel, args...)
 	if err == nil {
 		err = l.Wait()
@@ -227,17 +227,18 @@ func (s *simulation) timed(ns *float64, name string, kernel any, args ...any) er
 	return err
 }
 
-// deviceContext is what a rank knows of its window, but for addresses, which simulated
-// windows have none of.
+// deviceContext returns the comm.Context of a rank. The addresses are 0, because simulated
+// windows have none.
 func (j *job) deviceContext(rank int) comm.Context {
 	w := &j.plan.Windows[0]
 	return comm.Context{Rank: rank, Ranks: j.plan.Ranks, WindowBytes: w.Bytes - w.Data(), Base: make([]uint64, j.plan.Ranks)}
 }
 
-// pointer is what a rank sees of a buffer. Peers reach windows alone, and who is no
-// member of a domain has no part of its buffers.
-func pointer(b *scenario.Buffer, p tl.Ptr, rank int) tl.Ptr {
-	p.Shard = nil // checked keeps it to what a real rank has
+// rankPointer returns the pointer to a buffer that a rank receives. Peers can reach it only
+// if the buffer is in a window. A rank that is not a member of the buffer's domain receives
+// address 0.
+func rankPointer(b *scenario.Buffer, p tl.Ptr, rank int) tl.Ptr {
+	p.Shard = nil // rankGuard checks accesses instead
 	if b.Window < 0 {
 		p.Window = 0
 	}
@@ -247,19 +248,19 @@ func pointer(b *scenario.Buffer, p tl.Ptr, rank int) tl.Ptr {
 	return p
 }
 
-// families is the presets that are a kind of system of any size: chiplets, and plain
-// links. Other presets and files are one system each.
-var families = []string{"default", "alpha_beta"}
+// scalablePresets lists the presets whose number of SIPs a run sets: default models
+// chiplets, alpha_beta plain links. Other presets and files have a fixed number.
+var scalablePresets = []string{"default", "alpha_beta"}
 
-// system returns the simulated system that has the devices of a run. others says how to
-// choose other devices.
-func system(ctx context.Context, preset string, plan *scenario.Plan, others string) (*topology.Graph, error) {
+// loadSystem returns a simulated system that has the devices of a run. In an error, others
+// says how to choose other devices.
+func loadSystem(ctx context.Context, preset string, plan *scenario.Plan, others string) (*topology.Graph, error) {
 	if preset == "" {
-		preset = families[0]
+		preset = scalablePresets[0]
 	}
 	need := slices.Max(plan.Devices) + 1
 	var sets []string
-	if slices.Contains(families, preset) {
+	if slices.Contains(scalablePresets, preset) {
 		sets = append(sets, fmt.Sprintf("system.sips.count=%d", need))
 	}
 	spec, err := topology.Load(ctx, preset, sets...)
@@ -268,7 +269,7 @@ func system(ctx context.Context, preset string, plan *scenario.Plan, others stri
 	}
 	if n := spec.System.SIPs.Count; need > n {
 		return nil, fmt.Errorf("unknown device %d: the system %s has 0 to %d; %s, or choose -t %s, which has as many as needed",
-			need-1, preset, n-1, others, families[0])
+			need-1, preset, n-1, others, scalablePresets[0])
 	}
 	return topology.Compile(spec)
 }

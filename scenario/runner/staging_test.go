@@ -13,8 +13,8 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// staged is a scenario in which each rank reads the window of the next.
-const staged = `summary: "each rank has what the next has"
+// staged is a scenario in which each rank reads the window of the next rank.
+const staged = `summary: "each rank copies the data of the next rank"
 nranks: 3
 params: {count: 3}
 signals: 1
@@ -42,18 +42,19 @@ func init() {
 		b.Submit("next", next, task.Args{task.AtPeers("x", x), task.Out("out", out), task.Scalar("n", n)})
 	})
 	scenario.Register("probe_staged", []byte(staged))
-	// Sizes of x that are whole bursts of all channels keep its memory on their boundary.
+	// The only staged buffer is x. If its size is whole bursts of all channels, its private
+	// memory begins at a multiple of these bursts, as stagingTime assumes.
 	whole := strings.NewReplacer("  - {name: y, dtype: u8, shape: [3, 5], placement: window, init: i + rank + round, domain: some, staged: true}\n", "",
 		"  - {buffer: y, golden: i + rank + round}\n", "", "domains: {some: [0, 2]}\n", "", "[x, y, out", "[x, x, out").Replace(staged)
 	scenario.Register("probe_staged_x", []byte(whole))
 	scenario.Register("probe_direct_x", []byte(strings.Replace(whole, ", staged: true", "", 1)))
 }
 
-// stagingTime returns how many nanoseconds the preset default takes to copy blocks of the given
-// sizes in bytes, one after the other. A block is read from HBM and then written: dispatch 1, scheduler 1,
-// descriptor 4 for the read, descriptor 4 for the write; each of the two transfers takes
-// 1.01687 for wires and router, 8 for a burst and 2.5 for its first flit of 256 bytes, and 1
-// for each other flit.
+// stagingTime returns the nanoseconds that the preset default takes to copy blocks of the
+// given sizes in bytes, one after another. A block is read from HBM and then written:
+// dispatch 1 ns, scheduler 1 ns, descriptor 4 ns for the read and 4 ns for the write. Each
+// of the two transfers takes 1.01687 ns for wires and router, 8 ns for a burst, 2.5 ns for
+// its first flit of 256 bytes, and 1 ns for each other flit.
 func stagingTime(blocks ...int) (ns float64) {
 	for _, bytes := range blocks {
 		const fs = 1e6
@@ -63,16 +64,16 @@ func stagingTime(blocks ...int) (ns float64) {
 	return ns
 }
 
-// show writes a time that there may be none of.
-func show(ns *float64) string {
+// formatTime formats a time that may be nil.
+func formatTime(ns *float64) string {
 	if ns == nil {
 		return "none"
 	}
 	return fmt.Sprintf("%v ns", *ns)
 }
 
-// TestStagingTime compares the simulated time of staging with the closed form. The time of
-// the kernel is as without staging.
+// TestStagingTime compares the simulated time of staging with the closed form. It also
+// checks that staging does not change the time of the kernel.
 func TestStagingTime(t *testing.T) {
 	const block = 256 << 10
 	for _, tt := range []struct {
@@ -92,14 +93,14 @@ func TestStagingTime(t *testing.T) {
 			}
 			o := runner.Options{Scenario: "probe_staged_x", Backend: runner.Sim, Race: true, Runtime: runtime}
 			o.Rounds, o.Params = tt.rounds, map[string]string{"count": fmt.Sprint(tt.count)}
-			r := run(t, o) // there may be nothing to compare
+			r := run(t, o) // not runRight: with count 0 nothing is compared
 			o.Scenario = "probe_direct_x"
 			direct := run(t, o)
 			if !r.OK || !direct.OK {
 				t.Errorf("count %d, %d rounds, runtime %q: %+v", tt.count, tt.rounds, runtime, r)
 			}
 			if r.Staging == nil || *r.Staging != tt.want || direct.Staging != nil {
-				t.Errorf("count %d, %d rounds, runtime %q: staging takes %v, want %v ns; %v without it, want none", tt.count, tt.rounds, runtime, show(r.Staging), tt.want, show(direct.Staging))
+				t.Errorf("count %d, %d rounds, runtime %q: staging takes %v, want %v ns; %v without it, want none", tt.count, tt.rounds, runtime, formatTime(r.Staging), tt.want, formatTime(direct.Staging))
 			}
 			if r.TimeNS != direct.TimeNS {
 				t.Errorf("count %d, %d rounds, runtime %q: the kernel takes %v ns, want %v as without staging", tt.count, tt.rounds, runtime, r.TimeNS, direct.TimeNS)
@@ -108,7 +109,7 @@ func TestStagingTime(t *testing.T) {
 	}
 }
 
-// TestStaging compares the values of staged buffers on every backend, with odd sizes, domains
+// TestStaging checks the values of staged buffers on every backend, with odd sizes, domains
 // and several rounds.
 func TestStaging(t *testing.T) {
 	for _, backend := range runner.Backends {
@@ -116,15 +117,15 @@ func TestStaging(t *testing.T) {
 			for _, ranks := range []int{3, 5} {
 				o := runner.Options{Scenario: "probe_staged", Backend: backend, Runtime: runtime, Race: backend == runner.Sim}
 				o.Ranks, o.Rounds, o.Params = ranks, 2, map[string]string{"count": "1031"}
-				if r := right(t, o); r.Staging == nil || *r.Staging <= 0 {
-					t.Errorf("%s, %d ranks, runtime %q: staging takes %v, want some time", backend, ranks, runtime, show(r.Staging))
+				if r := runRight(t, o); r.Staging == nil || *r.Staging <= 0 {
+					t.Errorf("%s, %d ranks, runtime %q: staging takes %v, want some time", backend, ranks, runtime, formatTime(r.Staging))
 				}
 			}
 		}
 	}
 }
 
-// TestStagingSmallTCM copies in smaller blocks where the TCM is smaller.
+// TestStagingSmallTCM checks that a block has at most a quarter of the TCM.
 func TestStagingSmallTCM(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "small.yaml")
 	if err := os.WriteFile(file, []byte("extends: default\nsystem: {sips: {count: 3}}\npe: {tcm: {size: 512 KiB}}\n"), 0o666); err != nil {
@@ -132,7 +133,7 @@ func TestStagingSmallTCM(t *testing.T) {
 	}
 	o := runner.Options{Scenario: "probe_staged_x", Backend: runner.Sim, Preset: file}
 	o.Params = map[string]string{"count": fmt.Sprint((128<<10)/4 + 512)}
-	if r := right(t, o); *r.Staging != stagingTime(128<<10, 2048) {
+	if r := runRight(t, o); *r.Staging != stagingTime(128<<10, 2048) {
 		t.Errorf("staging takes %v ns, want %v", *r.Staging, stagingTime(128<<10, 2048))
 	}
 }

@@ -13,23 +13,23 @@ import (
 	"github.com/kernbench/kernbench/scenario"
 )
 
-// Prepare writes the inputs and golden values of a run to a folder, which is new or
-// empty. If it cannot, what it has written is removed.
+// Prepare writes the inputs and golden values of a run to a new or empty folder. If it
+// fails, it removes the files that it has written.
 func Prepare(ctx context.Context, o Options, dir string) error {
-	ctx, cancel := o.limit(ctx)
+	ctx, cancel := o.withTimeout(ctx)
 	defer cancel()
 	_, err := o.prepare(ctx, dir)
 	return err
 }
 
-// prepare is Prepare, and how to remove what it has written.
+// prepare does the work of Prepare. It also returns a function that removes the files.
 func (o *Options) prepare(ctx context.Context, dir string) (undo func() error, err error) {
-	plan, err := o.settle(ctx)
+	plan, err := o.loadPlan(ctx)
 	if err != nil {
-		return nil, refused(ctx, err)
+		return nil, inputError(ctx, err)
 	}
-	if n := numFiles(plan); n > mostFiles {
-		return nil, &InputError{fmt.Errorf("preparing %s: %d files are too many, there may be %d: take fewer rounds or ranks", dir, n, mostFiles)}
+	if n := numFiles(plan); n > maxFiles {
+		return nil, &InputError{fmt.Errorf("preparing %s: %d files are too many, there may be %d: take fewer rounds or ranks", dir, n, maxFiles)}
 	}
 	there, err := os.ReadDir(dir)
 	isNew := errors.Is(err, fs.ErrNotExist)
@@ -40,17 +40,17 @@ func (o *Options) prepare(ctx context.Context, dir string) (undo func() error, e
 		return nil, &InputError{fmt.Errorf("preparing %s: %w", dir, err)}
 	}
 	f := folder{ctx, dir}
-	undo = func() error { return f.remove(plan, isNew) }
+	undo = func() error { return f.removePrepared(plan, isNew) }
 	if err := f.prepare(plan); err != nil {
-		return nil, refused(ctx, fmt.Errorf("preparing %s: %w", dir, errors.Join(err, undo())))
+		return nil, inputError(ctx, fmt.Errorf("preparing %s: %w", dir, errors.Join(err, undo())))
 	}
 	return undo, nil
 }
 
-// mostFiles bounds the files of a folder.
-const mostFiles = 1_000_000
+// maxFiles is the largest number of files in a folder.
+const maxFiles = 1_000_000
 
-// numFiles returns how many files of values a run has: inputs, outputs and golden values of
+// numFiles returns the number of .npy files of a run: inputs, outputs and golden values of
 // every rank in every round.
 func numFiles(plan *scenario.Plan) (n int) {
 	for rank := range plan.Ranks {
@@ -72,7 +72,7 @@ func (f folder) prepare(plan *scenario.Plan) error {
 	if err := os.MkdirAll(f.dir, 0o777); err != nil {
 		return err
 	}
-	err := each(f.ctx, plan, plan.Inputs(), func(b *scenario.Buffer, rank, round int) error {
+	err := forEach(f.ctx, plan, plan.Inputs(), func(b *scenario.Buffer, rank, round int) error {
 		values, err := plan.Input(b, rank, round)
 		if err != nil {
 			return err
@@ -82,7 +82,7 @@ func (f folder) prepare(plan *scenario.Plan) error {
 	if err != nil {
 		return err
 	}
-	err = each(f.ctx, plan, plan.Outputs, func(o *scenario.Output, rank, round int) error {
+	err = forEach(f.ctx, plan, plan.Outputs, func(o *scenario.Output, rank, round int) error {
 		values, err := plan.Golden(o, rank, round)
 		if err != nil {
 			return err
@@ -92,7 +92,7 @@ func (f folder) prepare(plan *scenario.Plan) error {
 	if err != nil {
 		return err
 	}
-	settled, err := json.MarshalIndent(prepared{plan.Name, plan.Choice()}, "", "  ")
+	settled, err := json.MarshalIndent(preparedRun{plan.Name, plan.Choice()}, "", "  ")
 	if err != nil {
 		return err
 	}
@@ -101,16 +101,16 @@ func (f folder) prepare(plan *scenario.Plan) error {
 		file.Write(filepath.Join(f.dir, choiceFile), append(settled, '\n')))
 }
 
-// remove undoes prepare in a folder that was empty, or was not there. A folder with
-// outputs stays as it is.
-func (f folder) remove(plan *scenario.Plan, all bool) error {
+// removePrepared removes the files that prepare has written and, if all is true, the
+// folder. It leaves a folder with outputs unchanged.
+func (f folder) removePrepared(plan *scenario.Plan, all bool) error {
 	outputs, err := fs.Glob(os.DirFS(f.dir), "round*/rank*/*.out.npy")
 	if err != nil || len(outputs) > 0 {
 		return err
 	}
 	var errs []error
 	for round := range plan.Rounds {
-		errs = append(errs, os.RemoveAll(f.round(round)))
+		errs = append(errs, os.RemoveAll(f.roundDir(round)))
 	}
 	names := []string{filepath.Join(f.dir, scenarioFile), filepath.Join(f.dir, choiceFile)}
 	if all {
@@ -124,11 +124,11 @@ func (f folder) remove(plan *scenario.Plan, all bool) error {
 	return errors.Join(errs...)
 }
 
-// Execute runs what was prepared in a folder, and writes its outputs there. Those of an
-// earlier run are removed first. Of the options, the scenario and its choices are those
-// it was prepared with. Nothing is compared.
+// Execute runs a prepared folder and writes the outputs to it. It first removes the outputs
+// of an earlier run. The scenario and the choice are those of the folder, not of the
+// options. Execute compares nothing.
 func Execute(ctx context.Context, dir string, o Options) (*Result, error) {
-	ctx, cancel := o.limit(ctx)
+	ctx, cancel := o.withTimeout(ctx)
 	defer cancel()
 	return o.execute(ctx, dir)
 }
@@ -138,7 +138,7 @@ func (o *Options) execute(ctx context.Context, dir string) (*Result, error) {
 		return nil, &InputError{err}
 	}
 	f := folder{ctx, dir}
-	plan, err := f.open()
+	plan, err := f.loadPlan()
 	if err == nil {
 		err = f.removeOutputs(plan)
 	}
@@ -146,20 +146,20 @@ func (o *Options) execute(ctx context.Context, dir string) (*Result, error) {
 		err = f.checkInputs(plan)
 	}
 	if err != nil {
-		return nil, refused(ctx, err)
+		return nil, inputError(ctx, err)
 	}
 	return (&job{o, plan, f}).run(ctx)
 }
 
-// Verify compares the outputs in a folder with the golden values there.
+// Verify compares the outputs in a folder with its golden values.
 func Verify(ctx context.Context, dir string) (*Result, error) {
 	f := folder{ctx, dir}
-	plan, err := f.open()
+	plan, err := f.loadPlan()
 	if err != nil {
-		return nil, refused(ctx, err)
+		return nil, inputError(ctx, err)
 	}
 	r := newResult(plan)
-	err = each(ctx, plan, plan.Outputs, func(o *scenario.Output, rank, round int) error {
+	err = forEach(ctx, plan, plan.Outputs, func(o *scenario.Output, rank, round int) error {
 		got, err := f.read(o.Buffer, rank, round, "out")
 		if errors.Is(err, fs.ErrNotExist) {
 			err = fmt.Errorf("no output yet, run the folder first: %w", err)
@@ -171,15 +171,16 @@ func Verify(ctx context.Context, dir string) (*Result, error) {
 		return r.compare(ctx, o, rank, round, got, want)
 	})
 	if err != nil {
-		return nil, refused(ctx, err)
+		return nil, inputError(ctx, err)
 	}
-	r.OK = r.settle()
+	r.OK = r.finish()
 	return r, nil
 }
 
-// keep is a run with files. If it fails before there are outputs the folder is as it was
-// before, so that the same command can be given again.
-func (o *Options) keep(ctx context.Context) (*Result, error) {
+// runWithFiles prepares, executes and verifies in the folder Keep. If the run fails before
+// there are outputs, runWithFiles restores the folder, so that the same command can be
+// repeated.
+func (o *Options) runWithFiles(ctx context.Context) (*Result, error) {
 	undo, err := o.prepare(ctx, o.Keep)
 	if err != nil {
 		return nil, err

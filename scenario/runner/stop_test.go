@@ -29,7 +29,7 @@ func init() {
 	registerProbe("probe_stall", "  - {name: y, dtype: f32, shape: [1], placement: device, init: \"func:stalling\"}\n", ", y", `"func:stalling"`, zero)
 	registerProbe("probe_unlucky", "", "", `"func:unlucky"`, copyX)
 	scenario.RegisterGolden("unlucky", func(e scenario.Env, _ []float64) error {
-		if e.Rank == 1 { // not the rank that is tried
+		if e.Rank == 1 { // Plan tries rank 0 only
 			panic("no luck")
 		}
 		return nil
@@ -40,15 +40,15 @@ func init() {
 	})
 }
 
-// stall is what functions of probe_stall do, also those that are left behind.
+// stall is called by the functions of probe_stall, unless it is nil.
 var stall atomic.Pointer[func(scenario.Env)]
 
-// TestStopped: whatever is being made when the context ends, the error is its cause, and
-// a folder that is not complete is gone.
+// TestStopped ends the context while values are computed. It checks that the error is the
+// cause, and that an incomplete folder is removed.
 func TestStopped(t *testing.T) {
 	defer stall.Store(nil)
 	cause := errors.New("enough")
-	for _, at := range []int{0, 1} { // values are tried at rank 0
+	for _, at := range []int{0, 1} { // Plan tries values at rank 0; rank 1 computes them later
 		for what, do := range map[string]func(context.Context, runner.Options) error{
 			"run":     func(ctx context.Context, o runner.Options) error { _, err := runner.Run(ctx, o); return err },
 			"prepare": func(ctx context.Context, o runner.Options) error { return runner.Prepare(ctx, o, o.Keep) },
@@ -57,7 +57,7 @@ func TestStopped(t *testing.T) {
 				if keep == "" && what == "prepare" {
 					continue
 				}
-				left := make(chan struct{}) // the function ends with the test
+				left := make(chan struct{}) // closed after the run, which ends the function
 				ctx, cancel := context.WithCancelCause(t.Context())
 				wait := func(e scenario.Env) {
 					if e.Rank == at {
@@ -80,8 +80,9 @@ func TestStopped(t *testing.T) {
 	}
 }
 
-// TestStoppedBefore: a context that has ended, and a time that is up, end every step.
-func TestStoppedBefore(t *testing.T) {
+// TestEndedContext checks the errors of a context that has ended before the call, and of a
+// timeout that is too short.
+func TestEndedContext(t *testing.T) {
 	dir := t.TempDir()
 	o := runner.Options{Scenario: "probe_sum", Backend: runner.Sim}
 	if err := runner.Prepare(t.Context(), o, dir); err != nil {
@@ -107,8 +108,8 @@ func TestStoppedBefore(t *testing.T) {
 	}
 }
 
-// TestUnlucky: a golden function that panics while ranks run.
-func TestUnlucky(t *testing.T) {
+// TestGoldenPanics checks the error of a golden function that panics while ranks run.
+func TestGoldenPanics(t *testing.T) {
 	want := "scenario probe_unlucky:9:27: outputs[0].golden: the function unlucky panicked at stop_test.go:NN (rank 1, round 0): no luck"
 	for _, backend := range runner.Backends {
 		_, err := runner.Run(t.Context(), runner.Options{Scenario: "probe_unlucky", Backend: backend})
@@ -128,7 +129,8 @@ func TestUnlucky(t *testing.T) {
 	}
 }
 
-// TestKeepFailed: a folder without outputs is as it was before, one with outputs stays.
+// TestKeepFailed checks that a failed run restores a folder without outputs and keeps a
+// folder with outputs.
 func TestKeepFailed(t *testing.T) {
 	list := func(dir string) string {
 		there, err := os.ReadDir(dir)
@@ -158,7 +160,7 @@ func TestKeepFailed(t *testing.T) {
 	}
 }
 
-// TestJSONRight is TestJSON where nothing is wrong: of a run, and of files.
+// TestJSONRight checks the JSON form of results without mismatches, of Run and of Verify.
 func TestJSONRight(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "kept")
 	r := run(t, runner.Options{Scenario: "probe_print", Backend: runner.Sim, Race: true, Keep: dir})

@@ -13,15 +13,16 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// orchestrate submits the tasks of a rank, which are given args: those of the scenario, or
-// its kernel as the only one. source is where a buffer lies, for who runs the program.
+// orchestrate submits the tasks of a rank with their arguments. Without an orchestration,
+// it submits the kernel as the only task. source returns the Source of a buffer's
+// task.Tensor, by which the caller finds the memory of the buffer.
 func orchestrate(b *task.Builder, pl *scenario.Plan, args []any, source func(*scenario.Buffer) any) {
 	tensors := map[*scenario.Buffer]*task.Tensor{}
 	for _, buffer := range pl.Buffers {
-		tensors[buffer] = b.Declare(declared(buffer, b.Rank(), source(buffer)))
+		tensors[buffer] = b.Declare(taskTensor(buffer, b.Rank(), source(buffer)))
 	}
 	if pl.Tasks == nil {
-		b.Submit(pl.Kernel, pl.Func, oneTask(args, tensors))
+		b.Submit(pl.Kernel, pl.Func, kernelArgs(args, tensors))
 		return
 	}
 	f := reflect.ValueOf(pl.Tasks)
@@ -30,14 +31,14 @@ func orchestrate(b *task.Builder, pl *scenario.Plan, args []any, source func(*sc
 		if buffer, ok := a.(*scenario.Buffer); ok {
 			a = tensors[buffer]
 		}
-		in = append(in, reflect.ValueOf(a).Convert(f.Type().In(i+1))) // the plan has checked that it can be
+		in = append(in, reflect.ValueOf(a).Convert(f.Type().In(i+1))) // Plan has checked that the conversion is possible
 	}
 	f.Call(in)
 }
 
-// build records the program of a rank in a round, whose tensors have their buffers as
-// sources.
-func build(ctx context.Context, pl *scenario.Plan, rank, round int, device comm.Context) (*task.Program, error) {
+// buildProgram returns the program of a rank in a round. The Source of each tensor is its
+// *scenario.Buffer.
+func buildProgram(ctx context.Context, pl *scenario.Plan, rank, round int, device comm.Context) (*task.Program, error) {
 	args, err := pl.TaskArgs(rank, round, device)
 	if err != nil {
 		return nil, err
@@ -47,8 +48,9 @@ func build(ctx context.Context, pl *scenario.Plan, rank, round int, device comm.
 	})
 }
 
-// oneTask is the arguments of a kernel as those of a task that may do anything to them.
-func oneTask(args []any, tensors map[*scenario.Buffer]*task.Tensor) (list task.Args) {
+// kernelArgs converts the arguments of a kernel to those of a task. The task may read and
+// write all buffers.
+func kernelArgs(args []any, tensors map[*scenario.Buffer]*task.Tensor) (list task.Args) {
 	for i, a := range args {
 		if buffer, ok := a.(*scenario.Buffer); ok {
 			list = append(list, task.InOut(buffer.Name, tensors[buffer]))
@@ -59,8 +61,9 @@ func oneTask(args []any, tensors map[*scenario.Buffer]*task.Tensor) (list task.A
 	return list
 }
 
-// declared is the tensor of a buffer at a rank: nothing where it is no member.
-func declared(buffer *scenario.Buffer, rank int, source any) task.Tensor {
+// taskTensor returns the task.Tensor of a buffer at a rank. It is empty if the rank is not
+// a member of the buffer's domain.
+func taskTensor(buffer *scenario.Buffer, rank int, source any) task.Tensor {
 	t := task.Tensor{Name: buffer.Name, DType: buffer.DType, Shape: buffer.Shape, Window: buffer.Window >= 0, Source: source}
 	if !buffer.On(rank) {
 		t.Shape, t.Source = make(tl.Shape, len(buffer.Shape)), nil
@@ -68,14 +71,14 @@ func declared(buffer *scenario.Buffer, rank int, source any) task.Tensor {
 	return t
 }
 
-// taskOptions is how tasks are scheduled.
+// taskOptions returns the options for running tasks.
 func (o *Options) taskOptions(pl *scenario.Plan) task.Options {
 	return task.Options{Name: cmp.Or(pl.Orchestration, pl.Kernel), Runtime: o.Runtime, Config: o.Tasks, Devices: pl.Devices, Signals: cmp.Or(pl.Windows[0].Signals, -1)}
 }
 
-// checkTasks refuses programs that their runtime has no room for, before anything runs, by
-// the first and the last round. cores is how many compute cores a rank has, unless the
-// configuration says; 0 is as many as real ones have.
+// checkTasks refuses programs that do not fit in the runtime, before anything runs. It
+// checks the first and the last round. cores is the number of compute cores of a rank,
+// unless the configuration gives one; 0 is task.DefaultCores.
 func (j *job) checkTasks(ctx context.Context, cores int) error {
 	o := j.taskOptions(j.plan)
 	if o.Config.Control.ComputeCores == 0 {
@@ -85,13 +88,13 @@ func (j *job) checkTasks(ctx context.Context, cores int) error {
 	}
 	for _, round := range j.plan.SomeRounds() {
 		for rank := range j.plan.Ranks {
-			p, err := build(ctx, j.plan, rank, round, j.deviceContext(rank))
+			p, err := buildProgram(ctx, j.plan, rank, round, j.deviceContext(rank))
 			if err == nil {
 				err = p.Check(o)
 				p.Discard()
 			}
 			if err != nil {
-				return refused(ctx, err)
+				return inputError(ctx, err)
 			}
 		}
 	}

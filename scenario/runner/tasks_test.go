@@ -15,7 +15,8 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// registerTasks adds a scenario of tasks alone, which leave out as it is, for a test.
+// registerTasks adds a scenario with tasks and no kernel. The tasks must leave the buffer
+// out unchanged.
 func registerTasks(name, args string, orchestrate any) {
 	scenario.RegisterTasks(name, orchestrate)
 	scenario.Register(name, []byte(`summary: "a probe"
@@ -31,17 +32,17 @@ outputs:
 
 func init() {
 	registerTasks("probe_grows", ", 2 + 200*round", func(b *task.Builder, out *task.Tensor, members int) {
-		b.Submit("none", func(*tl.PE) { begun.Add(1) }, nil, task.Group(members))
+		b.Submit("none", func(*tl.PE) { startedKernels.Add(1) }, nil, task.Group(members))
 	})
 	registerTasks("probe_middle", ", 12/(round - 1)", func(b *task.Builder, out *task.Tensor, _ int) {
 		b.Submit("none", func(*tl.PE) {}, nil)
 	})
 	registerTasks("probe_asks", "", func(b *task.Builder, out *task.Tensor) {
-		b.Submit("asks", func(t *tl.PE) {
+		b.Submit("poll", func(t *tl.PE) {
 			for !t.Test(0, tl.EQ, 1) {
 			}
 		}, nil)
-		b.Submit("tells", func(t *tl.PE) { t.Notify(1-t.Rank(), 0, tl.Set, 1) }, nil)
+		b.Submit("notify", func(t *tl.PE) { t.Notify(1-t.Rank(), 0, tl.Set, 1) }, nil)
 	})
 	registerTasks("probe_decides", "", func(b *task.Builder, out *task.Tensor) {
 		d := b.Domain("pair", 1, 0)
@@ -56,7 +57,7 @@ func init() {
 			}, task.Args{task.InOut("x", out.Rows(3, 1)), task.Out("y", box)})
 		}
 		id := move(5)
-		if v := b.Value(id, out, 3); v < 8 || b.Value(id, box, 0) != v { // it was 3 and more
+		if v := b.Value(id, out, 3); v < 8 || b.Value(id, box, 0) != v { // it was 3 + round
 			panic(v)
 		}
 		b.Submit("back", func(t *tl.PE, x tl.Ptr) { t.Store(x, t.Load(x, tl.Shape{1}, tl.F32).Sub(5)) },
@@ -65,29 +66,30 @@ func init() {
 	registerTasks("probe_late", "", func(b *task.Builder, out *task.Tensor) {
 		if b.Rank() == 1 {
 			for range 1 << 13 {
-				b.Scope("nothing", nil) // which takes a while
+				b.Scope("nothing", nil) // spend some time
 			}
 		}
 		b.Submit("none", func(*tl.PE) {}, nil)
 		if b.Rank() == 1 {
-			built = time.Now()
+			lastBuilt = time.Now()
 		}
 	})
 }
 
-// begun counts the kernels of probe_grows that began in this process.
-var begun atomic.Int64
+// startedKernels counts the kernels of probe_grows that have started in this process.
+var startedKernels atomic.Int64
 
-// built is when the orchestration of rank 1 of probe_late ended last in this process.
-var built time.Time
+// lastBuilt is the time at which the orchestration of rank 1 of probe_late last ended in
+// this process.
+var lastBuilt time.Time
 
-// TestLaterRound: tasks that there is no room for in the last round are refused before
-// the first.
-func TestLaterRound(t *testing.T) {
+// TestCheckLastRound checks that tasks that do not fit in the runtime in the last round are
+// refused before the first.
+func TestCheckLastRound(t *testing.T) {
 	for _, backend := range runner.Backends {
 		o := runner.Options{Scenario: "probe_grows", Backend: backend, Runtime: task.AICPUBuildGraph}
-		right(t, o)
-		was := begun.Load()
+		runRight(t, o)
+		was := startedKernels.Load()
 		o.Rounds = 3
 		_, err := runner.Run(t.Context(), o)
 		const want = "is a group of 402, and the rank has 128 compute cores"
@@ -95,18 +97,18 @@ func TestLaterRound(t *testing.T) {
 		if !errors.As(err, &input) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want an InputError with %s", backend, err, want)
 		}
-		if n := begun.Load() - was; n != 0 {
-			t.Errorf("%s: %d kernels have begun, want 0", backend, n)
+		if n := startedKernels.Load() - was; n != 0 {
+			t.Errorf("%s: %d kernels have started, want 0", backend, n)
 		}
 	}
 }
 
-// TestCores: a simulated rank has as many compute cores as its SIP has PEs, or as the
-// configuration says, when tasks are looked at too.
+// TestCores checks that tasks are refused by the number of compute cores of a simulated
+// rank: that of the configuration, or else the PEs of its SIP.
 func TestCores(t *testing.T) {
 	for _, tt := range []struct {
 		preset string
-		cores  int // of the configuration
+		cores  int // compute_cores of the configuration
 		has    int
 	}{{"", 0, 128}, {"", 1, 1}, {"alpha_beta", 0, 1}} {
 		config := *task.Default()
@@ -120,7 +122,8 @@ func TestCores(t *testing.T) {
 	}
 }
 
-// TestMiddleRound: an argument that there is not in a round which nobody has looked at.
+// TestMiddleRound checks the error of an argument that cannot be computed in a round that
+// is not tried before the run.
 func TestMiddleRound(t *testing.T) {
 	for _, backend := range runner.Backends {
 		o := runner.Options{Scenario: "probe_middle", Backend: backend, Runtime: task.AICPUBuildGraph}
@@ -132,21 +135,22 @@ func TestMiddleRound(t *testing.T) {
 	}
 }
 
-// TestTasksThatAsk: a task that asks in a loop does not keep others of its rank from
-// doing what it asks for.
-func TestTasksThatAsk(t *testing.T) {
+// TestPollingTask checks that a task that polls a signal in a loop does not block the task
+// of its rank that the peer needs.
+func TestPollingTask(t *testing.T) {
 	for _, backend := range []string{runner.InProc, runner.SHM} {
 		for _, name := range task.Runtimes {
-			right(t, runner.Options{Scenario: "probe_asks", Backend: backend, Runtime: name})
+			runRight(t, runner.Options{Scenario: "probe_asks", Backend: backend, Runtime: name})
 		}
 	}
 }
 
-// TestTasksThatDecide: orchestrations of scenarios look at values and make domains.
-func TestTasksThatDecide(t *testing.T) {
+// TestDynamicTasks runs an orchestration that reads values of tasks and makes a domain. It
+// also checks that no orchestration keeps waiting for values.
+func TestDynamicTasks(t *testing.T) {
 	for _, backend := range runner.Backends {
 		for _, name := range task.Runtimes {
-			right(t, runner.Options{Scenario: "probe_decides", Backend: backend, Runtime: name, Choice: scenario.Choice{Rounds: 2}})
+			runRight(t, runner.Options{Scenario: "probe_decides", Backend: backend, Runtime: name, Choice: scenario.Choice{Rounds: 2}})
 		}
 	}
 	stacks := make([]byte, 1<<20)
@@ -156,10 +160,11 @@ func TestTasksThatDecide(t *testing.T) {
 	}
 }
 
-// TestTimeOfTasks: the time that a rank waits for others to begin is not in the result.
+// TestTimeOfTasks checks that the time that a rank waits for other ranks to start is not in
+// the result.
 func TestTimeOfTasks(t *testing.T) {
-	r := right(t, runner.Options{Scenario: "probe_late", Backend: runner.InProc, Runtime: task.AICPUBuildGraph})
-	if most := time.Since(built); r.TimeNS > float64(most.Nanoseconds()) {
-		t.Errorf("tasks took %v ns, want %v ns at most, since the last rank began", r.TimeNS, most.Nanoseconds())
+	r := runRight(t, runner.Options{Scenario: "probe_late", Backend: runner.InProc, Runtime: task.AICPUBuildGraph})
+	if most := time.Since(lastBuilt); r.TimeNS > float64(most.Nanoseconds()) {
+		t.Errorf("tasks took %v ns, want at most %v ns, the time since the last rank started", r.TimeNS, most.Nanoseconds())
 	}
 }

@@ -23,14 +23,14 @@ func (r *Result) Mistakes() (all []string) {
 	return append(all, r.Races...)
 }
 
-// lines is text for people, a name before each line.
+// lines builds a text whose lines begin with a name in a column.
 type lines struct{ strings.Builder }
 
 func (l *lines) add(name, format string, args ...any) {
 	fmt.Fprintf(l, "%-9s %s\n", name, fmt.Sprintf(format, args...))
 }
 
-// WriteExecuted writes a result of [Execute]: values have not been compared.
+// WriteExecuted writes a result of [Execute], whose values have not been compared.
 func (r *Result) WriteExecuted(w io.Writer, dir string) error {
 	var l lines
 	fmt.Fprintf(&l, "%s has the outputs of %s; next: kernbench comm verify %[1]s\n", dir, r.Scenario)
@@ -41,7 +41,7 @@ func (r *Result) WriteExecuted(w io.Writer, dir string) error {
 	return err
 }
 
-// WriteText writes a result for people.
+// WriteText writes a result as readable text.
 func (r *Result) WriteText(w io.Writer) error {
 	var l lines
 	l.add("scenario", "%s%s", r.Scenario, describe.ParamText(r.Params))
@@ -82,7 +82,8 @@ func (r *Result) WriteText(w io.Writer) error {
 	return err
 }
 
-// addBinding adds the cores that ranks are bound to if devices were named, or why there are none.
+// addBinding adds the cores that ranks are bound to, or why they are not bound. It adds
+// nothing if no devices were named.
 func (l *lines) addBinding(r *Result) {
 	if r.Binding == nil {
 		return
@@ -99,7 +100,8 @@ func (l *lines) addBinding(r *Result) {
 	}
 }
 
-// addRaces adds the number of races if the run looked for races, and what it did not look for.
+// addRaces adds the number of races and which races the run cannot find. It adds nothing if
+// the run did not look for races.
 func (l *lines) addRaces(r *Result) {
 	switch {
 	case r.Races == nil:
@@ -112,7 +114,7 @@ func (l *lines) addRaces(r *Result) {
 	l.add("", "not looked for: accesses of different rounds, those that other inputs would make, Go variables that kernels share")
 }
 
-// addTasks adds how the tasks of a run were scheduled.
+// addTasks adds the runtime and how the time of the tasks divides.
 func (l *lines) addTasks(r *Result) {
 	if r.Runtime == "" {
 		return

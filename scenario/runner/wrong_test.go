@@ -16,7 +16,7 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// copyX leaves x in out.
+// copyX copies x to out.
 func copyX(t *tl.PE, x, out tl.Ptr) {
 	t.Store(out, t.Load(x, tl.Shape{4}, tl.F32))
 }
@@ -53,7 +53,7 @@ func init() {
 	})
 	registerProbe("probe_stuck", "", "", "0", func(t *tl.PE, x, out tl.Ptr) { t.WaitSignal(0, tl.EQ, 1) })
 	registerProbe("probe_beyond", "", "", "0", func(t *tl.PE, x, out tl.Ptr) {
-		if t.Rank() == 0 { // behind it, the simulated machine has rank 1's
+		if t.Rank() == 0 { // on the simulated machine, x of rank 1 follows x of rank 0
 			t.Load(x.At(2), tl.Shape{4}, tl.F32)
 		}
 	})
@@ -74,10 +74,10 @@ func init() {
 		t.Printf("hello from %d", t.Rank())
 		t.Store(out, t.Zeros(tl.Shape{4}, tl.F32))
 	})
-	registerProbe("probe_hasty", "  - {name: flag, dtype: f32, shape: [1], placement: device, init: \"func:staged\"}\n", ", flag", "i + 10*(1 - rank) + 100*round", hasty)
+	registerProbe("probe_hasty", "  - {name: flag, dtype: f32, shape: [1], placement: device, init: \"func:staged\"}\n", ", flag", "i + 10*(1 - rank) + 100*round", copyWithoutBarrier)
 	scenario.RegisterInput("staged", func(e scenario.Env, _ []float64) error {
 		if e.Rank == 0 && e.Round == 1 {
-			close(stagedAgain) // x of rank 0 is that of round 1 by now
+			close(stagedAgain) // inputs are written in order: x of rank 0 has its values of round 1
 		}
 		return nil
 	})
@@ -86,9 +86,9 @@ func init() {
 // stagedAgain is closed when rank 0 has its inputs of round 1.
 var stagedAgain chan struct{}
 
-// hasty copies the other rank's x, and ends without waiting until it is copied itself.
-// Rank 1 takes its time in round 0.
-func hasty(t *tl.PE, x, out, _ tl.Ptr) {
+// copyWithoutBarrier copies x of the other rank and ends without waiting until the other
+// rank has copied too. Rank 1 copies after rank 0 has written the inputs of round 1.
+func copyWithoutBarrier(t *tl.PE, x, out, _ tl.Ptr) {
 	t.Notify(1-t.Rank(), 0, tl.Set, 1)
 	t.WaitSignal(0, tl.EQ, 1)
 	if t.Rank() == 1 {
@@ -97,7 +97,7 @@ func hasty(t *tl.PE, x, out, _ tl.Ptr) {
 	t.Store(out, t.Get(1-t.Rank(), x, tl.Shape{4}, tl.F32))
 }
 
-// TestWrongGolden: every mismatch is reported, in spans, with how far off it is.
+// TestWrongGolden checks that every mismatch is reported, as spans with the largest error.
 func TestWrongGolden(t *testing.T) {
 	want := []runner.Mismatch{
 		{Rank: 0, Round: 0, Buffer: "out", First: 1, Last: 2, Worst: 1, Got: "1", Want: "2", ULP: 1 << 23},
@@ -120,7 +120,8 @@ func TestWrongGolden(t *testing.T) {
 	}
 }
 
-// TestMissingBarrier: a kernel that ends while others read its window shows.
+// TestMissingBarrier checks that several rounds reveal a kernel that ends while another
+// rank still reads its window.
 func TestMissingBarrier(t *testing.T) {
 	stagedAgain = make(chan struct{})
 	o := runner.Options{Scenario: "probe_hasty", Backend: runner.InProc}
@@ -134,8 +135,8 @@ func TestMissingBarrier(t *testing.T) {
 
 var lineNumber = regexp.MustCompile(`\.go:\d+`)
 
-// TestFailures is what is said of kernels that fail, on the simulated machine and on
-// real ranks.
+// TestFailures checks the errors of kernels that fail, on the simulated machine and on
+// processes and goroutines.
 func TestFailures(t *testing.T) {
 	for _, tt := range []struct{ scenario, simulated, real string }{
 		{
@@ -187,8 +188,8 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// TestStuck: ranks that wait for ever are stopped, by the simulated machine at once and
-// elsewhere when the time is up.
+// TestStuck checks that ranks that wait forever are stopped: by the simulated machine at
+// once, on other backends by the timeout.
 func TestStuck(t *testing.T) {
 	for backend, want := range map[string]string{
 		runner.Sim:    "probe_stuck@sip1.cube0.pe0 waits for signal 0 EQ 1",
@@ -203,7 +204,7 @@ func TestStuck(t *testing.T) {
 	}
 }
 
-// TestDeadlock: ranks that wait for ever are found out, without a time limit.
+// TestDeadlock checks that a deadlock of all ranks is detected without a timeout.
 func TestDeadlock(t *testing.T) {
 	for _, backend := range []string{runner.InProc, runner.SHM} {
 		_, err := runner.Run(t.Context(), runner.Options{Scenario: "probe_stuck", Backend: backend})
@@ -215,17 +216,18 @@ func TestDeadlock(t *testing.T) {
 	}
 }
 
-// TestSpecialValues: what a kernel gets is that of its rank, and devices are those
-// asked for.
+// TestSpecialValues checks that a kernel receives the context, the rank, the round and the
+// device of its rank.
 func TestSpecialValues(t *testing.T) {
 	for _, backend := range runner.Backends {
 		o := runner.Options{Scenario: "probe_context", Backend: backend}
 		o.Devices = "1,0"
-		right(t, o)
+		runRight(t, o)
 	}
 }
 
-// TestPrint: what kernels print comes out, with who said it.
+// TestPrint checks that the text that kernels print is written with the PE or rank that
+// prints it.
 func TestPrint(t *testing.T) {
 	for backend, want := range map[string]string{
 		runner.Sim:    "sip1.cube0.pe0",
@@ -233,7 +235,7 @@ func TestPrint(t *testing.T) {
 		runner.SHM:    "[rank 1 ",
 	} {
 		var said bytes.Buffer
-		right(t, runner.Options{Scenario: "probe_print", Backend: backend, Print: &said})
+		runRight(t, runner.Options{Scenario: "probe_print", Backend: backend, Print: &said})
 		if got := said.String(); !strings.Contains(got, want) || strings.Count(got, "hello from") != 2 {
 			t.Errorf("%s: got %q, want %s", backend, got, want)
 		}
