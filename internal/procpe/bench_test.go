@@ -122,7 +122,7 @@ func BenchmarkWorker(b *testing.B) {
 		b.Run(c.name, func(b *testing.B) {
 			b.ReportAllocs()
 			benchSession(b, 1, func(_ *comm.Comm, s *Session) error {
-				w := s.Worker()
+				w := s.NewWorker()
 				for range b.N {
 					w.Start(c.name, c.body)
 				}
@@ -137,7 +137,7 @@ func BenchmarkWorker(b *testing.B) {
 func BenchmarkSwitch(b *testing.B) {
 	b.ReportAllocs()
 	benchSession(b, 1, func(_ *comm.Comm, s *Session) error {
-		workers := []*Worker{s.Worker(), s.Worker()}
+		workers := []*Worker{s.NewWorker(), s.NewWorker()}
 		for i, w := range workers {
 			w.Start("turns", func(m tl.Machine) {
 				t := tl.NewPE(m, "turns")
@@ -161,7 +161,7 @@ func BenchmarkSwitch(b *testing.B) {
 func BenchmarkPoll(b *testing.B) {
 	b.ReportAllocs()
 	benchSession(b, 1, func(_ *comm.Comm, s *Session) error {
-		w := s.Worker()
+		w := s.NewWorker()
 		w.Start("poll", func(m tl.Machine) {
 			t := tl.NewPE(m, "poll")
 			for range b.N {
@@ -189,7 +189,7 @@ func BenchmarkPingPongOfWorkers(b *testing.B) {
 				me, peer := c.Rank(), 1-c.Rank()
 				workers := make([]*Worker, n)
 				for i := range workers {
-					workers[i] = s.Worker()
+					workers[i] = s.NewWorker()
 					workers[i].Start("pingpong", func(m tl.Machine) {
 						t := tl.NewPE(m, "pingpong")
 						if i > 0 { // only waits for the end

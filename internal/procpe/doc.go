@@ -25,7 +25,7 @@
 //	s, err := r.Begin("step", tensors...)
 //	...
 //	defer s.End()
-//	a, b := s.Worker(), s.Worker()
+//	a, b := s.NewWorker(), s.NewWorker()
 //	a.Start("halo", func(m tl.Machine) { halo(tl.NewPE(m, "halo"), s.Pointer(0)) })
 //	b.Start("inner", func(m tl.Machine) { inner(tl.NewPE(m, "inner"), s.Pointer(0)) })
 //	for a.Running() || b.Running() {

@@ -25,7 +25,7 @@ func TestPolling(t *testing.T) {
 		const asked, answered = 0, 1
 		peer := 1 - c.Rank()
 		var order []string
-		a, b, answer := s.Worker(), s.Worker(), s.Worker()
+		a, b, answer := s.NewWorker(), s.NewWorker(), s.NewWorker()
 		start(a, "a", func(t *tl.PE, _ tl.Ptr) {
 			order = append(order, "a begins")
 			pollUntil(t, answered)
@@ -59,7 +59,7 @@ func TestPollersTakeTurns(t *testing.T) {
 		var turns []int
 		var workers []*Worker
 		for i := range 3 {
-			w := s.Worker()
+			w := s.NewWorker()
 			workers = append(workers, w)
 			start(w, "turns", func(t *tl.PE, _ tl.Ptr) {
 				for range 3 {
@@ -83,7 +83,7 @@ func TestPollersTakeTurns(t *testing.T) {
 // ranks wait except one, which polls for a long time.
 func TestPollingIsNoDeadlock(t *testing.T) {
 	runOnBackends(t, func(t *testing.T, c *comm.Comm, s *Session) error {
-		waits, asks := s.Worker(), s.Worker()
+		waits, asks := s.NewWorker(), s.NewWorker()
 		start(waits, "waits", func(t *tl.PE, _ tl.Ptr) { t.WaitSignal(0, tl.EQ, 1) })
 		if c.Rank() == 0 {
 			start(asks, "asks", func(t *tl.PE, _ tl.Ptr) {
@@ -107,7 +107,7 @@ func TestAbortReachesPollers(t *testing.T) {
 			c.Abort(err)
 			return err
 		}
-		w := s.Worker()
+		w := s.NewWorker()
 		start(w, "a", func(t *tl.PE, _ tl.Ptr) { pollUntil(t, 0) })
 		return runToEnd(s, w)
 	})

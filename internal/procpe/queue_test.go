@@ -12,7 +12,7 @@ import (
 // joinTwo creates a group of two workers: the east port of a is connected with the west
 // port of b.
 func joinTwo(s *Session) (a, b *Worker, g *Group) {
-	a, b = s.Worker(), s.Worker()
+	a, b = s.NewWorker(), s.NewWorker()
 	return a, b, s.Join("k", []*Worker{a, b}, []tl.Connection{{A: 0, APort: tl.East, B: 1, BPort: tl.West}})
 }
 
@@ -145,7 +145,7 @@ func TestReceiveKeepsItsTile(t *testing.T) {
 // both, RecvAny begins with the first port, and a worker that has left has no queues.
 func TestGroupsFollowEachOther(t *testing.T) {
 	runOneSession(t, setup{}, func(s *Session) {
-		a, b := s.Worker(), s.Worker()
+		a, b := s.NewWorker(), s.NewWorker()
 		for round := range 2 {
 			g := s.Join("k", []*Worker{a, b}, []tl.Connection{{A: 0, APort: tl.East, B: 1, BPort: tl.West}, {A: 0, APort: tl.West, B: 1, BPort: tl.East}, {A: 0, APort: tl.North, B: 1, BPort: tl.North}})
 			var got []tl.Port

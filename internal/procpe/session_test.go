@@ -107,7 +107,7 @@ func TestWorkers(t *testing.T) {
 		const asked, answered = 0, 1
 		me, peer := c.Rank(), 1-c.Rank()
 		var order []string
-		a, b, answer := s.Worker(), s.Worker(), s.Worker()
+		a, b, answer := s.NewWorker(), s.NewWorker(), s.NewWorker()
 		start(a, "a", func(t *tl.PE, x tl.Ptr) {
 			order = append(order, "a begins")
 			t.WaitSignal(answered, tl.EQ, 1)
@@ -145,7 +145,7 @@ func TestPingPongOfWorkers(t *testing.T) {
 	const kernels, rounds = 10, 20
 	runOnBackends(t, func(t *testing.T, c *comm.Comm, s *Session) error {
 		me, peer := c.Rank(), 1-c.Rank()
-		workers := []*Worker{s.Worker(), s.Worker()}
+		workers := []*Worker{s.NewWorker(), s.NewWorker()}
 		for k := range kernels {
 			for i, w := range workers {
 				start(w, fmt.Sprintf("player %d", i), func(t *tl.PE, x tl.Ptr) {
@@ -185,7 +185,7 @@ func TestPingPongOfWorkers(t *testing.T) {
 func TestSelectInWorkers(t *testing.T) {
 	runOnBackends(t, func(t *testing.T, c *comm.Comm, s *Session) error {
 		var got []int
-		taker, giver := s.Worker(), s.Worker()
+		taker, giver := s.NewWorker(), s.NewWorker()
 		start(taker, "taker", func(t *tl.PE, _ tl.Ptr) {
 			first, second := tl.CanSignal(2, tl.GE, 1), tl.CanSignal(3, tl.GE, 1)
 			got = append(got, t.Select(first, second))
@@ -214,7 +214,7 @@ func TestDeadlock(t *testing.T) {
 	var line string
 	const said = "a deadlock, every rank waits: rank 0: wait, any of 3 signals; rank 1: wait, signal 1 GE 5"
 	errs := runSessions(t, inproc.Name, 2, setup{Signals: 8}, func(c *comm.Comm, s *Session) error {
-		a, b := s.Worker(), s.Worker()
+		a, b := s.NewWorker(), s.NewWorker()
 		start(a, "a", func(t *tl.PE, _ tl.Ptr) {
 			if c.Rank() == 0 {
 				line = here(1)
@@ -260,7 +260,7 @@ func TestAbortOfAPeer(t *testing.T) {
 			c.Abort(err)
 			return err
 		}
-		a, b := s.Worker(), s.Worker()
+		a, b := s.NewWorker(), s.NewWorker()
 		start(a, "a", func(t *tl.PE, _ tl.Ptr) { t.WaitSignal(0, tl.EQ, 1) })
 		start(b, "b", func(t *tl.PE, _ tl.Ptr) { t.WaitSignal(1, tl.EQ, 1) })
 		return runToEnd(s, a, b)

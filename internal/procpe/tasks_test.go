@@ -54,7 +54,7 @@ func TestRandomTasks(t *testing.T) {
 			var list []*Worker
 			var waiting [][]int // tasks of each worker
 			for k := range workers {
-				list, waiting = append(list, s.Worker()), append(waiting, nil)
+				list, waiting = append(list, s.NewWorker()), append(waiting, nil)
 				for i, x := range tasks {
 					if x.rank == c.Rank() && x.worker == k {
 						waiting[k] = append(waiting[k], i)

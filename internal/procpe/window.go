@@ -93,8 +93,8 @@ func (c *core) Barrier(signal int) *tl.Barrier {
 	return b
 }
 
-// NoSignal returns the error for a signal n of a kernel that has fewer signals.
-func NoSignal(n, signals int) error {
+// NoSignalError returns the error for a signal n of a kernel that has fewer signals.
+func NoSignalError(n, signals int) error {
 	has := "none"
 	if signals > 0 {
 		has = fmt.Sprintf("0 to %d", signals-1)
@@ -104,7 +104,7 @@ func NoSignal(n, signals int) error {
 
 func (c *core) checkSignal(n int) error {
 	if n < 0 || n >= c.bank {
-		return NoSignal(n, c.bank)
+		return NoSignalError(n, c.bank)
 	}
 	return nil
 }

@@ -48,8 +48,8 @@ func (l localWait) String() string {
 	return l.description
 }
 
-// Worker creates a worker with its own TileBytes of tiles.
-func (s *Session) Worker() *Worker {
+// NewWorker creates a worker with its own TileBytes of tiles.
+func (s *Session) NewWorker() *Worker {
 	s.mustBeOpen()
 	w := &Worker{session: s}
 	w.core = s.newCore(w.await)

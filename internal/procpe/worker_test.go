@@ -37,7 +37,7 @@ func TestErrorsInWorkers(t *testing.T) {
 			"Put(rank 0, [1] i64) at " + here(-1) + ": the pointer is into no window: only tensor arguments of the launch are windows"},
 	} {
 		runOneSession(t, setup{Signals: 8}, func(s *Session) {
-			patient, wrong := s.Worker(), s.Worker()
+			patient, wrong := s.NewWorker(), s.NewWorker()
 			start(patient, "patient", func(t *tl.PE, _ tl.Ptr) { t.WaitSignal(0, tl.EQ, 1) })
 			start(wrong, "wrong", c.kernel)
 			var misuse *tl.Error
@@ -57,8 +57,8 @@ func TestErrorsInWorkers(t *testing.T) {
 func TestEnd(t *testing.T) {
 	runOneSession(t, setup{Signals: 8}, func(s *Session) {
 		var log []string
-		s.Worker() // runs no kernel
-		done, stuck, twice, asks := s.Worker(), s.Worker(), s.Worker(), s.Worker()
+		s.NewWorker() // runs no kernel
+		done, stuck, twice, asks := s.NewWorker(), s.NewWorker(), s.NewWorker(), s.NewWorker()
 		start(done, "done", func(t *tl.PE, _ tl.Ptr) {})
 		var line, again, last string
 		start(stuck, "stuck", func(t *tl.PE, _ tl.Ptr) {
@@ -126,7 +126,7 @@ func TestMisuseOfSessions(t *testing.T) {
 		return nil
 	}
 	runOneSession(t, setup{Signals: 8}, func(s *Session) {
-		w := s.Worker()
+		w := s.NewWorker()
 		start(w, "a", func(t *tl.PE, _ tl.Ptr) { t.WaitSignal(0, tl.EQ, 1) })
 		empty := func(tl.Machine) {}
 		open := s.rank.Launch("b", func(*tl.PE) {})
@@ -138,7 +138,7 @@ func TestMisuseOfSessions(t *testing.T) {
 			{"Launch in a session", errorText(open), "launch of b on rank 0: work is still going on, and its signals are in use: End it first"},
 			{"Start on a worker that runs", busy, "b cannot start: the worker runs a, which has not ended"},
 			{"Start after End", panics(func() { w.Start("b", empty) }), "work on rank 0 has ended: Begin another session"},
-			{"Worker after End", panics(func() { s.Worker() }), "work on rank 0 has ended: Begin another session"},
+			{"NewWorker after End", panics(func() { s.NewWorker() }), "work on rank 0 has ended: Begin another session"},
 			{"Begin with too many tensors", errorText(many), "launch of many on rank 0: 32768 tensors: 32767 are the most"},
 			{"Begin with a tensor of no dtype", errorText(untyped), "launch of untyped on rank 0: tensor y has no dtype: use tl.F16 to tl.U64"},
 		} {
@@ -199,7 +199,7 @@ func TestNotAMemberInSession(t *testing.T) {
 		if c.Rank() == 1 {
 			return nil
 		}
-		w := s.Worker()
+		w := s.NewWorker()
 		start(w, "stray", func(t *tl.PE, x tl.Ptr) { t.Put(1, x, t.Zeros(tl.Shape{1}, tl.U8)) })
 		if got := errorText(errors.Unwrap(w.Err())); got != want {
 			t.Errorf("error %q, want %q", got, want)
@@ -213,7 +213,7 @@ func TestNotAMemberInSession(t *testing.T) {
 func TestManyKernels(t *testing.T) {
 	const kernels = 100_000
 	runOneSession(t, setup{}, func(s *Session) {
-		w := s.Worker()
+		w := s.NewWorker()
 		var last tl.Ptr
 		for i := range kernels {
 			start(w, "add", func(t *tl.PE, x tl.Ptr) {
@@ -249,7 +249,7 @@ func TestManyKernels(t *testing.T) {
 // tiles of another worker.
 func TestTilesOfWorkers(t *testing.T) {
 	runOneSession(t, setup{TileBytes: 4096}, func(s *Session) {
-		keeper, filler := s.Worker(), s.Worker()
+		keeper, filler := s.NewWorker(), s.NewWorker()
 		got := 0.0
 		start(keeper, "keeper", func(t *tl.PE, _ tl.Ptr) {
 			tile := t.Full(tl.Shape{400}, tl.I64, 7)
@@ -272,7 +272,7 @@ func TestTilesOfWorkers(t *testing.T) {
 // allocate.
 func TestKernelsAllocateNothing(t *testing.T) {
 	runOneSession(t, setup{}, func(s *Session) {
-		w := s.Worker()
+		w := s.NewWorker()
 		empty := func(tl.Machine) {}
 		if n := testing.AllocsPerRun(100, func() { w.Start("empty", empty) }); n != 0 {
 			t.Errorf("an empty kernel: %v allocations, want 0", n)
