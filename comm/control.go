@@ -83,14 +83,14 @@ func (c *control) closedBy(peer, size int) (barriers uint64, closed bool) {
 // send waits until a peer has received the previous message, then sends it a message.
 func (c *Comm) send(p place, peer int, m message) error {
 	p.peer = c.ranks[peer]
-	mine, theirs := c.box(peer), c.box(c.rank)
-	if err := c.await(word(c.ctrl.local, mine+boxAck), tl.GE, int64(c.sent[peer]), p); err != nil {
+	ownBox, peerBox := c.box(peer), c.box(c.rank)
+	if err := c.await(word(c.ctrl.local, ownBox+boxAck), tl.GE, int64(c.sent[peer]), p); err != nil {
 		return err
 	}
 	c.sent[peer]++
-	err := c.ctrl.Put(peer, theirs+boxKind, bytesOf(&m))
+	err := c.ctrl.Put(peer, peerBox+boxKind, bytesOf(&m))
 	if err == nil {
-		err = c.ctrl.Store(peer, theirs+boxSeq, c.sent[peer])
+		err = c.ctrl.Store(peer, peerBox+boxSeq, c.sent[peer])
 	}
 	return c.finishWrite(p, err)
 }
@@ -99,12 +99,12 @@ func (c *Comm) send(p place, peer int, m message) error {
 // kind is an error.
 func (c *Comm) receive(p place, peer int, kind uint64) (m message, err error) {
 	p.peer = c.ranks[peer]
-	mine := c.box(peer)
+	ownBox := c.box(peer)
 	c.received[peer]++
-	if err := c.await(word(c.ctrl.local, mine+boxSeq), tl.GE, int64(c.received[peer]), p); err != nil {
+	if err := c.await(word(c.ctrl.local, ownBox+boxSeq), tl.GE, int64(c.received[peer]), p); err != nil {
 		return m, err
 	}
-	copy(bytesOf(&m), c.ctrl.local[mine+boxKind:])
+	copy(bytesOf(&m), c.ctrl.local[ownBox+boxKind:])
 	if err := c.finishWrite(p, c.ctrl.Store(peer, c.box(c.rank)+boxAck, c.received[peer])); err != nil {
 		return m, err
 	}

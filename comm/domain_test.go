@@ -50,7 +50,7 @@ func domainSum(d *comm.Comm, me, rounds int) error {
 }
 
 // makeDomains creates, in order, the domains of which this rank is a member.
-func makeDomains(c *comm.Comm, lists ...[]int) (made []*comm.Comm, err error) {
+func makeDomains(c *comm.Comm, lists ...[]int) (list []*comm.Comm, err error) {
 	for _, ranks := range lists {
 		if !slices.Contains(ranks, c.Rank()) {
 			continue
@@ -59,9 +59,9 @@ func makeDomains(c *comm.Comm, lists ...[]int) (made []*comm.Comm, err error) {
 		if err != nil {
 			return nil, err
 		}
-		made = append(made, d)
+		list = append(list, d)
 	}
-	return made, nil
+	return list, nil
 }
 
 // TestDomains checks sums in domains that share members.
@@ -81,11 +81,11 @@ func TestDomains(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			runOnBackends(t, test.nranks, func(c *comm.Comm) error {
-				made, err := makeDomains(c, test.lists...)
+				list, err := makeDomains(c, test.lists...)
 				if err != nil {
 					return err
 				}
-				for _, d := range made {
+				for _, d := range list {
 					if err := domainSum(d, c.Rank(), 3); err != nil {
 						return err
 					}
@@ -100,12 +100,12 @@ func TestDomains(t *testing.T) {
 // peers is in only one of them.
 func TestDomainsAtOnce(t *testing.T) {
 	runOnBackends(t, 3, func(c *comm.Comm) error {
-		made, err := makeDomains(c, []int{0, 1}, []int{1, 2})
+		list, err := makeDomains(c, []int{0, 1}, []int{1, 2})
 		if err != nil {
 			return err
 		}
 		var windows []*comm.Window
-		for _, d := range made {
+		for _, d := range list {
 			w, err := d.AllocWindow(8, 1)
 			if err != nil {
 				return err
@@ -195,11 +195,11 @@ func TestDomainRanks(t *testing.T) {
 // errors, and that the world remains usable.
 func TestDomainClosed(t *testing.T) {
 	runOnBackends(t, 3, func(c *comm.Comm) error {
-		made, err := makeDomains(c, []int{2, 0})
+		list, err := makeDomains(c, []int{2, 0})
 		if err != nil {
 			return err
 		}
-		for _, d := range made {
+		for _, d := range list {
 			inner, err := d.Domain(0, 1)
 			if err != nil {
 				return err

@@ -107,8 +107,8 @@ func (c *Comm) checkUsable(p place) error {
 	if c.closed {
 		return c.errorAt(p, ErrClosed)
 	}
-	if by := c.world.abortedBy(); by >= 0 {
-		return c.fail(p.withPeer(by), c.world.readReason(by))
+	if failed := c.world.abortedBy(); failed >= 0 {
+		return c.fail(p.withPeer(failed), c.world.readReason(failed))
 	}
 	if c.world.ctx.Err() != nil { // short waits do not check the context
 		return c.fail(p, context.Cause(c.world.ctx))

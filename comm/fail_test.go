@@ -208,11 +208,11 @@ func TestCancel(t *testing.T) {
 			ctx, cancel := context.WithCancelCause(context.Background())
 			at := commtest.Name()
 			errs := commtest.Together(2, func(rank int) error {
-				mine := context.Background()
+				rankCtx := context.Background()
 				if rank == 0 {
-					mine = ctx
+					rankCtx = ctx
 				}
-				c, err := comm.Open(mine, rank, 2, at, comm.Options{Backend: b, Timeout: commtest.Patience})
+				c, err := comm.Open(rankCtx, rank, 2, at, comm.Options{Backend: b, Timeout: commtest.Patience})
 				if err != nil {
 					return err
 				}

@@ -38,11 +38,11 @@ func (s step) run(c *comm.Comm, w *comm.Window, round int64) error {
 	case "sum":
 		return w.Accumulate(next, 8, numeric.U32, elements(numeric.U32, 1, 2))
 	case "window":
-		made, err := c.AllocWindow(64, 1)
+		window, err := c.AllocWindow(64, 1)
 		if err != nil {
 			return err
 		}
-		return made.Close()
+		return window.Close()
 	}
 	if !slices.Contains(s.members, c.Rank()) {
 		return nil
@@ -87,7 +87,7 @@ func TestRandomFailure(t *testing.T) {
 			}), 1, 10).Draw(t, "program")
 			bad := rapid.IntRange(-1, nranks-1).Draw(t, "rank that fails") // -1: none
 			when := rapid.IntRange(0, len(program)).Draw(t, "step it fails at")
-			how := rapid.SampledFrom([]string{"abort", "cancel", "close"}).Draw(t, "failure")
+			failure := rapid.SampledFrom([]string{"abort", "cancel", "close"}).Draw(t, "failure")
 			at := commtest.Name()
 			errs := commtest.Together(nranks, func(rank int) error {
 				ctx, cancel := context.WithCancel(context.Background())
@@ -103,14 +103,14 @@ func TestRandomFailure(t *testing.T) {
 				}
 				for i, s := range program {
 					if rank == bad && i == when {
-						return failures[how](c, w, cancel)
+						return failures[failure](c, w, cancel)
 					}
 					if err := s.run(c, w, int64(i)+1); err != nil {
 						return err
 					}
 				}
 				if rank == bad && when == len(program) {
-					return failures[how](c, w, cancel)
+					return failures[failure](c, w, cancel)
 				}
 				return c.Barrier()
 			})
@@ -119,7 +119,7 @@ func TestRandomFailure(t *testing.T) {
 					t.Errorf("rank %d: got %v, want an error before the deadline: %v", rank, err, bad >= 0)
 				}
 			}
-			if bad >= 0 && how == "abort" {
+			if bad >= 0 && failure == "abort" {
 				if want := fmt.Sprintf("rank %d: abort: boom", bad); errs[bad].Error() != want {
 					t.Errorf("rank %d: got %v, want %s", bad, errs[bad], want)
 				}

@@ -107,8 +107,8 @@ func TestWaitThrough(t *testing.T) {
 			if err := w.WaitSignal(0, test.cmp, test.v); err != nil {
 				return err
 			}
-			if there, err := w.TestSignal(0, tl.EQ, last); err != nil || !there {
-				return fmt.Errorf("%v %d: the signal is %d after the wait: got %v, %v, want true", test.cmp, test.v, last, there, err)
+			if equal, err := w.TestSignal(0, tl.EQ, last); err != nil || !equal {
+				return fmt.Errorf("%v %d: the signal is %d after the wait: got %v, %v, want true", test.cmp, test.v, last, equal, err)
 			}
 		}
 		return c.Barrier()
@@ -166,8 +166,8 @@ func TestBank(t *testing.T) {
 		if err := w.Bank(3); err != nil {
 			return err
 		}
-		if there, err := w.TestSignal(0, tl.EQ, 2); err != nil || !there {
-			return fmt.Errorf("signal 3 as 0: is 2: %v, %v", there, err)
+		if equal, err := w.TestSignal(0, tl.EQ, 2); err != nil || !equal {
+			return fmt.Errorf("signal 3 as 0: is 2: %v, %v", equal, err)
 		}
 		if err := commtest.Says(w.Notify(0, 1, tl.Set, 1), fmt.Sprintf("rank %d: notify, signal 1, rank 0: out of range: the window has 1 signals, from 0", c.Rank())); err != nil {
 			return err

@@ -61,7 +61,7 @@ func (d delayer) delay() {
 	case n < 100:
 		runtime.Gosched()
 	case n < 2000:
-		for began := time.Now(); time.Since(began) < time.Duration(n)*time.Nanosecond; {
+		for start := time.Now(); time.Since(start) < time.Duration(n)*time.Nanosecond; {
 		}
 	}
 }

@@ -81,20 +81,20 @@ func (c *Comm) awaitLong(ready func() bool, p place) error {
 		if asleep {
 			w.increment(pollsAt)
 		}
-		if by := w.abortedBy(); by >= 0 {
-			return c.fail(p.withPeer(by), w.readReason(by))
+		if failed := w.abortedBy(); failed >= 0 {
+			return c.fail(p.withPeer(failed), w.readReason(failed))
 		}
 		now := time.Now()
 		if now.Sub(lastCheck) >= checkEvery {
 			lastCheck = now
-			if where, err := c.checkPeers(p, now.Sub(start), asleep); err != nil {
+			if errPlace, err := c.checkPeers(p, now.Sub(start), asleep); err != nil {
 				if ready() {
 					return nil // the peer did its part before it ended
 				}
-				if by := w.abortedBy(); by >= 0 {
-					return c.fail(p.withPeer(by), w.readReason(by)) // the peer reported the reason before it ended
+				if failed := w.abortedBy(); failed >= 0 {
+					return c.fail(p.withPeer(failed), w.readReason(failed)) // the peer reported the reason before it ended
 				}
-				return c.fail(where, err)
+				return c.fail(errPlace, err)
 			}
 		}
 		switch {
@@ -184,40 +184,40 @@ func (w *world) markAsleep(p place) {
 // checkDeadlock returns an error if no rank can ever continue. This rank is asleep. The
 // first call that finds all ranks asleep takes a snapshot, which later calls compare.
 func (w *world) checkDeadlock() error {
-	now := make([]rankState, w.size)
-	for rank := range now {
+	states := make([]rankState, w.size)
+	for rank := range states {
 		var err error
-		if now[rank].waits, err = w.sleepingWaits(rank); err != nil || now[rank].waits == 0 {
+		if states[rank].waits, err = w.sleepingWaits(rank); err != nil || states[rank].waits == 0 {
 			w.snapshot = nil
 			return err
 		}
 	}
-	unchanged := w.snapshot != nil
-	for rank := range now {
+	polledTwice := w.snapshot != nil
+	for rank := range states {
 		polls, err := load(w.ctrl, rank, pollsAt)
 		if err != nil {
 			return err
 		}
-		now[rank].polls = polls
-		unchanged = unchanged && (now[rank].waits == closedWaits || polls >= w.snapshot[rank].polls+2)
+		states[rank].polls = polls
+		polledTwice = polledTwice && (states[rank].waits == closedWaits || polls >= w.snapshot[rank].polls+2)
 	}
-	for rank := range now { // check that no rank continued while its polls were read
+	for rank := range states { // check that no rank continued while its polls were read
 		waits, err := w.sleepingWaits(rank)
 		if err != nil {
 			return err
 		}
-		if waits != now[rank].waits || w.snapshot != nil && waits != w.snapshot[rank].waits {
+		if waits != states[rank].waits || w.snapshot != nil && waits != w.snapshot[rank].waits {
 			w.snapshot = nil
 			return nil
 		}
 	}
 	if w.snapshot == nil {
-		w.snapshot = now
+		w.snapshot = states
 	}
-	if !unchanged {
+	if !polledTwice {
 		return nil
 	}
-	return w.deadlockError(now)
+	return w.deadlockError(states)
 }
 
 // closedWaits stands for the waits of a rank that has closed the communicator.

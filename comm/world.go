@@ -30,8 +30,8 @@ func (w *world) abortedBy() int { return int(atomic.LoadUint64(word(w.ctrl.local
 // those ranks may have ended.
 func (w *world) poisonPeers(e *Error) {
 	firstFailed := w.rank
-	if by := w.abortedBy(); by >= 0 {
-		firstFailed = by // pass on the rank that failed first
+	if failed := w.abortedBy(); failed >= 0 {
+		firstFailed = failed // pass on the rank that failed first
 	}
 	copy(w.ctrl.local[cacheLine:cacheLine+textBytes-1], e.Error())
 	for peer := range others(w.rank, w.size) {

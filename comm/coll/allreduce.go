@@ -15,8 +15,8 @@ func (g *Group) reduceAll(c *call) error {
 	if err := g.begin(c); err != nil {
 		return err
 	}
-	mine := g.resident(c, g.rank)
-	if !mine { // all ranks will use slots, so peers can begin as soon as this rank enters
+	ownResident := g.resident(c, g.rank)
+	if !ownResident { // all ranks will use slots, so peers can begin as soon as this rank enters
 		if err := g.stageChunk(c, base+1, 0); err != nil {
 			return err
 		}
@@ -30,7 +30,7 @@ func (g *Group) reduceAll(c *call) error {
 	if g.allResident(c) {
 		return g.reduceInWindows(c, base+1)
 	}
-	if mine {
+	if ownResident {
 		if err := g.stageChunk(c, base+1, 0); err != nil {
 			return err
 		}
@@ -44,7 +44,8 @@ func (g *Group) reduceAll(c *call) error {
 		}
 		from := int(s) * chunk
 		n := min(chunk, c.bytes()-from)
-		if c.onePhase && g.wantsResult(c) { // a peer that announces step s+1 has read the slots of step s
+		// A rank announces step s+1 only after it has read the slots of step s.
+		if c.onePhase && g.wantsResult(c) {
 			if err := g.combine(c, g.allSources(c, g.stagedAt(base+s+1), from, false), n, false, c.dst[from:from+n]); err != nil {
 				return err
 			}
@@ -158,7 +159,9 @@ func (g *Group) combineParts(c *call, step int64, from, n int) error {
 	if err := g.raiseAll(c, "result", reduced, step); err != nil {
 		return err
 	}
-	if copyLater && g.wantsResult(c) { // after the signal: peers need not wait for this copy. Stores past the caches are faster
+	// After the signal, so that peers do not wait for this copy. Stores past the caches are
+	// faster.
+	if copyLater && g.wantsResult(c) {
 		numeric.CopyStreaming(c.dst[from+lo:from+hi], result)
 	}
 	return g.forEachPeer(func(peer int) error {

@@ -16,9 +16,9 @@ import (
 func TestFailure(t *testing.T) {
 	const n, bad = 3, 1
 	for _, backend := range backends {
-		for _, how := range []string{"abort", "close"} {
+		for _, failure := range []string{"abort", "close"} {
 			for when := range 6 {
-				t.Run(fmt.Sprintf("%s/%s/%d", backend, how, when), func(t *testing.T) {
+				t.Run(fmt.Sprintf("%s/%s/%d", backend, failure, when), func(t *testing.T) {
 					p := randomProgram(uint64(when), n, 12)
 					disturb := delayAtRandom(uint64(when), "")
 					errs := runGroup(backend, n, p.o, func(g *coll.Group) error {
@@ -31,7 +31,7 @@ func TestFailure(t *testing.T) {
 							switch {
 							case i != when+4 || g.Comm().Rank() != bad:
 								err = j.run(g, m, pause)
-							case how == "abort":
+							case failure == "abort":
 								return errors.New("boom")
 							default:
 								return g.Comm().Close()
@@ -44,7 +44,7 @@ func TestFailure(t *testing.T) {
 					})
 					for rank, err := range errs {
 						if rank != bad {
-							checkFailure(t, rank, err, how)
+							checkFailure(t, rank, err, failure)
 						}
 					}
 				})
@@ -54,7 +54,7 @@ func TestFailure(t *testing.T) {
 }
 
 // checkFailure checks the error of a rank whose peer has aborted or closed.
-func checkFailure(t *testing.T, rank int, err error, how string) {
+func checkFailure(t *testing.T, rank int, err error, failure string) {
 	t.Helper()
 	var e *comm.Error
 	if !errors.As(err, &e) {
@@ -66,8 +66,8 @@ func checkFailure(t *testing.T, rank int, err error, how string) {
 	if e.Rank != rank || e.Peer < 0 || e.Peer == rank || !inCollective && !onData {
 		t.Errorf("rank %d: got %v, want an error that names it, a peer and the phase of a collective", rank, err)
 	}
-	why := map[string]string{"abort": "rank 1: abort: boom", "close": "rank 1: it has been closed by that rank"}[how]
-	if !strings.HasSuffix(err.Error(), why) {
-		t.Errorf("rank %d:\n got %v\nwant it to end with %s", rank, err, why)
+	reason := map[string]string{"abort": "rank 1: abort: boom", "close": "rank 1: it has been closed by that rank"}[failure]
+	if !strings.HasSuffix(err.Error(), reason) {
+		t.Errorf("rank %d:\n got %v\nwant it to end with %s", rank, err, reason)
 	}
 }

@@ -84,8 +84,8 @@ type step struct {
 // offer stages this rank's data of a step, unless it is in a window, and announces it to
 // the takers. second says that it is the second step of the call.
 func (g *Group) offer(c *call, p pattern, s step, second bool) error {
-	mine := c.srcPlaces[g.rank].window != 0
-	if !mine {
+	ownResident := c.srcPlaces[g.rank].window != 0
+	if !ownResident {
 		if second && p.rooted() { // a rank that is still in the previous call may read this slot
 			if err := g.forEachPeer(func(peer int) error { return g.awaitEntry(c, peer) }); err != nil {
 				return err
@@ -102,7 +102,7 @@ func (g *Group) offer(c *call, p pattern, s step, second bool) error {
 	if s.first {
 		return g.announceEntry(c)
 	}
-	if p.rooted() && !mine || !p.rooted() && !g.allSourcesResident(c) {
+	if p.rooted() && !ownResident || !p.rooted() && !g.allSourcesResident(c) {
 		return g.forEachTaker(c, p, func(peer int) error { return g.raise(c, "data", staged, peer, s.number) })
 	}
 	return nil

@@ -137,11 +137,11 @@ func (m *file) check(rank, ranks int) error {
 // mismatchError returns the error of a rank that expects another number of ranks than the
 // file has.
 func (m *file) mismatchError(rank, ranks int) error {
-	who := "the launcher"
+	creator := "the launcher"
 	if m.head.first >= 0 {
-		who = fmt.Sprintf("rank %d", m.head.first)
+		creator = fmt.Sprintf("rank %d", m.head.first)
 	}
-	return fmt.Errorf("%w: rank %d says that there are %d ranks, %s that there are %d", comm.ErrMismatch, rank, ranks, who, m.head.ranks)
+	return fmt.Errorf("%w: rank %d says that there are %d ranks, %s that there are %d", comm.ErrMismatch, rank, ranks, creator, m.head.ranks)
 }
 
 func (m *file) unmap() error {

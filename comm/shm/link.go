@@ -98,8 +98,8 @@ func (l *link) Wake(rank int) {
 func (l *link) Lost(rank int) error {
 	at, reason := rankLockAt(rank), "its process has ended"
 	if rank == l.rank {
-		if by := atomic.LoadUint64(&l.head.refused); by != 0 {
-			return l.mismatchError(int(by>>32)-1, int(uint32(by)))
+		if refused := atomic.LoadUint64(&l.head.refused); refused != 0 {
+			return l.mismatchError(int(refused>>32)-1, int(uint32(refused)))
 		}
 		if l.head.first >= 0 {
 			return nil // the run has no launcher

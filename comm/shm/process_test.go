@@ -121,11 +121,11 @@ func TestKilledWhileJoining(t *testing.T) {
 		t.Fatal(err)
 	}
 	waitFor(t, func() bool {
-		there, err := shm.Taken(runPath(at), 2)
+		taken, err := shm.Taken(runPath(at), 2)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return there
+		return taken
 	})
 	if err := cmd.Process.Kill(); err != nil {
 		t.Fatal(err)

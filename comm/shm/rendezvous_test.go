@@ -126,15 +126,15 @@ func TestSymlink(t *testing.T) {
 // folder, and that only files of named runs in /dev/shm are replaced.
 func TestNotOurs(t *testing.T) {
 	dir := t.TempDir() // it need not be in memory: no run is created there
-	mine, sibling := filepath.Join(dir, "notes"), filepath.Join(dir, "kernbench.yaml")
-	for _, p := range []string{mine, sibling} {
+	given, sibling := filepath.Join(dir, "notes"), filepath.Join(dir, "kernbench.yaml")
+	for _, p := range []string{given, sibling} {
 		if err := os.WriteFile(p, make([]byte, 8192), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	checkError(t, join(mine, 2, 0)[0], "rank 0: open: "+mine+": not shared memory of a run: remove it, or name another")
-	if !exists(mine) || !exists(sibling) {
-		t.Errorf("files of the user exist: got %v and %v, want true", exists(mine), exists(sibling))
+	checkError(t, join(given, 2, 0)[0], "rank 0: open: "+given+": not shared memory of a run: remove it, or name another")
+	if !exists(given) || !exists(sibling) {
+		t.Errorf("files of the user exist: got %v and %v, want true", exists(given), exists(sibling))
 	}
 
 	at := commtest.Name()

@@ -89,12 +89,12 @@ func isRunFile(path string, f *os.File) bool {
 
 // isNameOf reports whether a path is a name of an open file.
 func isNameOf(path string, f *os.File) bool {
-	there, err := os.Lstat(path)
+	named, err := os.Lstat(path)
 	if err != nil {
 		return false
 	}
-	this, err := f.Stat()
-	return err == nil && os.SameFile(there, this)
+	opened, err := f.Stat()
+	return err == nil && os.SameFile(named, opened)
 }
 
 // removeName removes the file name of a run, unless the run has lost it already.

@@ -53,8 +53,8 @@ func (c *core) Place() tl.Place {
 
 // Now returns the wall-clock time since the kernel started.
 func (c *core) Now() simtime.Time {
-	const most = math.MaxInt64 / time.Duration(simtime.Nanosecond)
-	return simtime.Time(min(time.Since(c.start), most)) * simtime.Nanosecond
+	const maxDuration = math.MaxInt64 / time.Duration(simtime.Nanosecond)
+	return simtime.Time(min(time.Since(c.start), maxDuration)) * simtime.Nanosecond
 }
 
 // Print writes the output of a kernel. It puts the rank before every line but the first,

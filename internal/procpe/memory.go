@@ -140,7 +140,7 @@ func newBlockRuns(b *tl.Block, at int64, r *region) (blockRuns, error) {
 		if n == 1 {
 			continue
 		}
-		if most := size / elem / (n - 1); stride > most || stride < -most { // so that no product below overflows
+		if maxStride := size / elem / (n - 1); stride > maxStride || stride < -maxStride { // so that no product below overflows
 			return x, fmt.Errorf("axis %d of the block, %d elements that are %d apart, is longer than %s, which has %d bytes", i, n, stride, r.name, size)
 		}
 		first += min(0, (n-1)*x.step[i])

@@ -161,8 +161,8 @@ func (c *core) Recv(at tl.Port, v *tl.Value, into *tl.Block, wait bool) (tl.Hand
 // receive waits for the message of a posted receive.
 func (c *core) receive(rc *receive) error {
 	if !rc.done {
-		what := fmt.Sprintf("a message %v on %v", rc.Value, rc.queue)
-		if _, err := c.await(nil, localWait{what, rc.queue.from, func() bool { return rc.done }}); err != nil {
+		description := fmt.Sprintf("a message %v on %v", rc.Value, rc.queue)
+		if _, err := c.await(nil, localWait{description, rc.queue.from, func() bool { return rc.done }}); err != nil {
 			return err
 		}
 	}

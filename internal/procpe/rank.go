@@ -135,10 +135,10 @@ func (s *Session) Join(kernel string, members []*Worker, table []tl.Connection) 
 	g := &Group{session: s, kernel: kernel, running: len(members)}
 	for _, c := range table {
 		a, b := &queueEnd{member: c.A, port: c.APort}, &queueEnd{member: c.B, port: c.BPort}
-		there, back := &queue{from: a, to: b}, &queue{from: b, to: a}
-		g.queues = append(g.queues, there, back)
-		members[c.A].core.connect(c.APort, port{out: there, in: back})
-		members[c.B].core.connect(c.BPort, port{out: back, in: there})
+		aToB, bToA := &queue{from: a, to: b}, &queue{from: b, to: a}
+		g.queues = append(g.queues, aToB, bToA)
+		members[c.A].core.connect(c.APort, port{out: aToB, in: bToA})
+		members[c.B].core.connect(c.BPort, port{out: bToA, in: aToB})
 	}
 	return g
 }

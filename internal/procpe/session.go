@@ -118,8 +118,8 @@ func describeWaits(workers []*Worker) string {
 			continue
 		}
 		signals := lists.Map(w.waits, func(c comm.Condition) string { return fmt.Sprintf("signal %d %v %d", c.Signal, c.Cmp, c.Value) })
-		what := append(signals, lists.Map(w.locals, localWait.String)...)
-		lines = append(lines, w.core.kernel+" waits for "+strings.Join(what, " or "))
+		conditions := append(signals, lists.Map(w.locals, localWait.String)...)
+		lines = append(lines, w.core.kernel+" waits for "+strings.Join(conditions, " or "))
 	}
 	return strings.Join(lines, ", ")
 }

@@ -132,14 +132,14 @@ func TestMisuseOfSessions(t *testing.T) {
 		open := s.rank.Launch("b", func(*tl.PE) {})
 		busy := panics(func() { w.Start("b", empty) })
 		s.End()
-		_, many := s.rank.Begin("many", make([]Tensor, 1<<15)...)
+		_, tooMany := s.rank.Begin("many", make([]Tensor, 1<<15)...)
 		_, untyped := s.rank.Begin("untyped", Tensor{Name: "y"})
 		for _, c := range []struct{ what, got, want any }{
 			{"Launch in a session", errorText(open), "launch of b on rank 0: work is still going on, and its signals are in use: End it first"},
 			{"Start on a worker that runs", busy, "b cannot start: the worker runs a, which has not ended"},
 			{"Start after End", panics(func() { w.Start("b", empty) }), "work on rank 0 has ended: Begin another session"},
 			{"NewWorker after End", panics(func() { s.NewWorker() }), "work on rank 0 has ended: Begin another session"},
-			{"Begin with too many tensors", errorText(many), "launch of many on rank 0: 32768 tensors: 32767 are the most"},
+			{"Begin with too many tensors", errorText(tooMany), "launch of many on rank 0: 32768 tensors: 32767 are the most"},
 			{"Begin with a tensor of no dtype", errorText(untyped), "launch of untyped on rank 0: tensor y has no dtype: use tl.F16 to tl.U64"},
 		} {
 			if c.got != c.want {
@@ -227,8 +227,8 @@ func TestManyKernels(t *testing.T) {
 				t.Fatalf("kernel %d: %v", i, w.Err())
 			}
 		}
-		if regions, most := len(w.core.regions), cap(w.core.regions); regions != 1 || most > 4 {
-			t.Errorf("%d regions with capacity %d, want 1 and at most 4", regions, most)
+		if regions, capacity := len(w.core.regions), cap(w.core.regions); regions != 1 || capacity > 4 {
+			t.Errorf("%d regions with capacity %d, want 1 and at most 4", regions, capacity)
 		}
 		if used, slots := w.core.tiles.used, len(w.core.tiles.slots); used != 0 || slots > 8 {
 			t.Errorf("%d bytes of tiles and %d slots, want 0 and 8 at most", used, slots)
