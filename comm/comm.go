@@ -79,8 +79,8 @@ func Open(ctx context.Context, rank, nranks int, rendezvous string, o Options) (
 	return c, nil
 }
 
-// exchangeHellos sends a hello message to every other rank and checks that theirs have the
-// same context version and number of ranks.
+// exchangeHellos exchanges hello messages with all other ranks. It returns an error if the
+// context version or the number of ranks differs.
 func (c *Comm) exchangeHellos(o Options) error {
 	p := newPlace("open", "hello")
 	version := cmp.Or(o.contextVersion, ContextVersion)

@@ -31,8 +31,8 @@
 //
 // # Waiting
 //
-// A waiting rank polls memory. If ranks outnumber cores, it yields its core between polls.
-// After 10 ms it sleeps.
+// A waiting rank polls memory. After 0.5 ms, or at once if ranks outnumber cores, it yields
+// its core between polls. After 10 ms it sleeps.
 //
 // # Backends
 //

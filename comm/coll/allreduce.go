@@ -44,7 +44,8 @@ func (g *Group) reduceAll(c *call) error {
 		}
 		from := int(s) * chunk
 		n := min(chunk, c.bytes()-from)
-		// A rank announces step s+1 only after it has read the slots of step s.
+		// A rank announces step s+1 only after it has read the slots of step s. So their
+		// owners can reuse them in step s+2.
 		if c.onePhase && g.wantsResult(c) {
 			if err := g.combine(c, g.allSources(c, g.stagedAt(base+s+1), from, false), n, false, c.dst[from:from+n]); err != nil {
 				return err
@@ -68,8 +69,8 @@ func (g *Group) reduceAll(c *call) error {
 }
 
 // Pick returns the algorithm that Auto uses for an all_reduce or a reduce of private
-// buffers. For small data it is DirectOnePhase, which takes one exchange of signals instead
-// of two.
+// buffers. Up to 64 KiB / ranks it is DirectOnePhase, which takes one exchange of signals
+// instead of two.
 func Pick(ranks, bytes int) Algorithm {
 	if bytes <= (64<<10)/ranks {
 		return DirectOnePhase

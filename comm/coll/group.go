@@ -57,7 +57,7 @@ type slotUse struct {
 // block is the number of bytes that are combined at a time. They stay in the nearest cache.
 const block = 16 << 10
 
-// New creates a group of the ranks of a communicator. All of them call it with the same
+// New creates a group of the ranks of a communicator. All ranks call it with the same
 // options.
 func New(c *comm.Comm, o Options) (*Group, error) {
 	if c == nil {

@@ -68,7 +68,7 @@ func (l *link) Reserve(members int, bytes int64) (uint64, error) {
 	return uint64(off), allocate(l.File, off, n)
 }
 
-// Sleep sleeps on the bell of this rank.
+// Sleep waits until another rank changes the bell of this rank, at most for d.
 func (l *link) Sleep(ready func() bool, d time.Duration) {
 	if d == 0 {
 		yield()
@@ -83,7 +83,7 @@ func (l *link) Sleep(ready func() bool, d time.Duration) {
 	atomic.StoreUint32(&b.asleep, 0)
 }
 
-// Wake increments the bell of a rank that is asleep.
+// Wake changes the bell of a rank that is asleep, which ends its sleep.
 func (l *link) Wake(rank int) {
 	b := &l.states[rank]
 	if atomic.LoadUint32(&b.asleep) == 0 {

@@ -15,8 +15,8 @@ import (
 )
 
 // Locks on bytes far behind the end of the file show which processes are alive: the kernel
-// releases them when a process ends. They belong to an open file description, so a process
-// can also check locks that it holds through another one.
+// releases them when a process ends. A lock belongs to an open file, not to a process. So a
+// process that has opened the file twice can check its own locks.
 const (
 	joinLock = 1 << 61          // held while a rank joins or removes a dead run
 	lifeLock = joinLock + 1     // held by the launcher

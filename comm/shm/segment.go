@@ -97,7 +97,7 @@ func isNameOf(path string, f *os.File) bool {
 	return err == nil && os.SameFile(named, opened)
 }
 
-// removeName removes the file name of a run, unless the run has lost it already.
+// removeName removes the path of a run, unless the path no longer names its file.
 func removeName(path string, f *os.File) error {
 	if err := lockWaiting(f, joinLock); err != nil {
 		return err

@@ -196,8 +196,8 @@ type Tensor struct {
 
 	Memory []byte // private memory; nil if Window is set
 
-	// Window has a part of the tensor at each of its ranks, at Offset. Put and Get need
-	// such a tensor.
+	// Window holds the tensor at each of its ranks, at Offset. Put and Get need such a
+	// tensor.
 	Window *comm.Window
 	Offset int64 // bytes into Memory, or into each rank's part of Window
 }

@@ -51,9 +51,9 @@ func New(signals *comm.Window, o Options) *Rank {
 
 // Launch waits until all ranks have launched the kernel, runs it, and returns when it has
 // ended at this rank. The kernel is a function of a *tl.PE and further parameters: a tl.Ptr
-// for each [Tensor] in args, and a number for each number. If the kernel fails, the error
-// is a *tl.Error. Other ranks do not get it: the caller decides whether to call Abort of
-// comm.
+// for each [Tensor] in args, and a number of the same kind for each number. If the kernel
+// fails, the error is a *tl.Error. Other ranks do not get it: the caller decides whether to
+// call Abort of comm.
 func (r *Rank) Launch(name string, kernel any, args ...any) error {
 	bound, tensors, err := tl.Bind[Tensor](name, kernel, args)
 	if err != nil {

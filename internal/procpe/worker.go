@@ -77,8 +77,8 @@ func (w *Worker) Start(kernel string, body func(m tl.Machine)) {
 	w.next()
 }
 
-// Resume continues the kernel, as far as Start does, if it waits for nothing, or what it
-// waits for is true or has failed.
+// Resume continues the kernel, as far as Start does, if the kernel waits for nothing, if a
+// condition that it waits for is true, or if the wait has failed.
 func (w *Worker) Resume() {
 	if !w.running {
 		return
@@ -111,7 +111,7 @@ func (w *Worker) Running() bool { return w.running }
 // [Rank.Launch].
 func (w *Worker) Err() error { return w.err }
 
-// runKernels is the body of the coroutine. It runs one kernel after another.
+// runKernels runs one kernel after another. It is the body of the coroutine.
 func (w *Worker) runKernels(yield func(struct{}) bool) {
 	w.yield = yield
 	for more := true; more; more = yield(struct{}{}) {
