@@ -11,7 +11,7 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// elements are small integers as elements of a dtype.
+// elements converts small integers to elements of a dtype.
 func elements(d numeric.DType, values ...int64) []byte {
 	wide := make([]byte, 0, 8*len(values))
 	for _, v := range values {
@@ -22,12 +22,12 @@ func elements(d numeric.DType, values ...int64) []byte {
 	return b
 }
 
-// TestAccumulate has all ranks add to the same elements of all ranks at once. Small
-// integers have one sum in every dtype. The elements begin beside a word and end with
-// the window, within one.
+// TestAccumulate checks the sums when all ranks add to the same elements of all ranks at
+// once. Sums of small integers are exact in every dtype. For dtypes smaller than a word the
+// elements begin and end within a word, and the last word is the end of the window.
 func TestAccumulate(t *testing.T) {
 	const count, rounds = 13, 5
-	everySize(t, func(c *comm.Comm) error {
+	runOnSizes(t, func(c *comm.Comm) error {
 		for _, d := range numeric.DTypes {
 			size := int64(d.Size())
 			w, err := c.AllocWindow((1+count)*size, 1)
@@ -55,7 +55,7 @@ func TestAccumulate(t *testing.T) {
 				return fmt.Errorf("%v:\n got %v\nwant %v", d, got, want)
 			}
 			if zero, err := w.TestSignal(0, tl.EQ, 0); err != nil || !zero {
-				return fmt.Errorf("%v: the signal beside the elements is zero: got %v, %v, want true", d, zero, err)
+				return fmt.Errorf("%v: the signal next to the elements is zero: got %v, %v, want true", d, zero, err)
 			}
 			if err := w.Close(); err != nil {
 				return err
@@ -65,11 +65,11 @@ func TestAccumulate(t *testing.T) {
 	})
 }
 
-// TestAccumulateNeighbours has ranks add to elements of one word that are each their
-// own.
+// TestAccumulateNeighbours checks the sums when four ranks add to four different elements
+// of the same word.
 func TestAccumulateNeighbours(t *testing.T) {
 	const rounds = 500
-	everywhere(t, 4, func(c *comm.Comm) error {
+	runOnBackends(t, 4, func(c *comm.Comm) error {
 		w, err := c.AllocWindow(8, 0)
 		if err != nil {
 			return err

@@ -8,8 +8,8 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// between measures what two ranks do together.
-func between(b *testing.B, body func(w *comm.Window, rounds int) error) {
+// measurePair measures body on two ranks with each backend.
+func measurePair(b *testing.B, body func(w *comm.Window, rounds int) error) {
 	for _, backend := range backends {
 		b.Run(backend, func(b *testing.B) {
 			for rank, err := range commtest.World(comm.Options{Backend: backend, Timeout: commtest.Patience}, 2, func(c *comm.Comm) error {
@@ -31,7 +31,7 @@ func between(b *testing.B, body func(w *comm.Window, rounds int) error) {
 }
 
 func BenchmarkBarrier(b *testing.B) {
-	between(b, func(w *comm.Window, rounds int) error {
+	measurePair(b, func(w *comm.Window, rounds int) error {
 		for range rounds {
 			if err := w.Comm().Barrier(); err != nil {
 				return err
@@ -41,9 +41,9 @@ func BenchmarkBarrier(b *testing.B) {
 	})
 }
 
-// BenchmarkPutNotifyWait is a round trip: 8 bytes and a signal there, and back.
+// BenchmarkPutNotifyWait measures a round trip of 8 bytes and a signal.
 func BenchmarkPutNotifyWait(b *testing.B) {
-	between(b, func(w *comm.Window, rounds int) error {
+	measurePair(b, func(w *comm.Window, rounds int) error {
 		peer := 1 - w.Comm().Rank()
 		data := make([]byte, 8)
 		for i := range rounds {

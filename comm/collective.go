@@ -6,15 +6,15 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// What is in this file is for those who write collectives: waits that know whom they
-// wait for, and buffers that others can find.
+// This file has operations for implementing collectives: waits with a known peer, and
+// lookups of windows by buffer and by ID.
 
-// Note is what a rank says with a signal: it travels on the signal's line of the cache.
+// Note is data that a rank sends together with a signal. It shares the signal's cache line.
 type Note [7]uint64
 
-// Raise sets a signal of a rank, together with a note unless n is nil, in a phase of an
-// operation, which errors name: [Window.Await] waits for it. Both are there until the next
-// call, so that ranks must agree on when that may be.
+// Raise sets a signal of a rank and, unless n is nil, the note of the signal.
+// [Window.Await] waits for the signal. Errors name op and phase. The next Raise overwrites
+// signal and note, so the ranks must agree on when it may come.
 func (w *Window) Raise(op, phase string, peer, signal int, v int64, n *Note) error {
 	p := place{op: op, phase: phase, peer: -1, signal: signal}
 	err := w.checkSignal(&p, peer)
@@ -22,34 +22,35 @@ func (w *Window) Raise(op, phase string, peer, signal int, v int64, n *Note) err
 		return err
 	}
 	if n != nil {
-		err = w.seg.Put(peer, w.at(signal)+8, bytesOf(n))
+		err = w.seg.Put(peer, w.signalOffset(signal)+8, bytesOf(n))
 	}
 	if err == nil {
-		err = w.seg.Store(peer, w.at(signal), uint64(v))
+		err = w.seg.Store(peer, w.signalOffset(signal), uint64(v))
 	}
-	return w.comm.sent(p, err)
+	return w.comm.finishWrite(p, err)
 }
 
-// Note returns the note of the last Raise of a signal of this rank, which has waited for it.
+// Note returns the note of the last Raise of a signal of this rank. The rank must have
+// waited for the signal.
 func (w *Window) Note(signal int) (n Note) {
-	copy(bytesOf(&n), w.local[w.at(signal)+8:])
+	copy(bytesOf(&n), w.local[w.signalOffset(signal)+8:])
 	return n
 }
 
-// Await waits, as WaitSignal does, for a signal that a peer raises to at least v in a phase
-// of an operation. Errors name peer, phase and operation.
+// Await waits until a peer has raised a signal of this rank to at least v. Errors name op,
+// phase and peer.
 func (w *Window) Await(op, phase string, peer, signal int, v int64) error {
 	return w.wait(place{op: op, phase: phase, peer: w.comm.ranks[peer], signal: signal}, tl.GE, v)
 }
 
-// Fail poisons the communicator because ranks do not agree, or a collective cannot go
-// on: the operations of all ranks fail from now on.
+// Fail poisons the communicator because ranks do not agree or a collective cannot continue.
+// From now on the operations of all ranks fail.
 func (c *Comm) Fail(op, phase string, peer int, err error) error {
-	return c.fail(at(op, phase).with(c.ranks[peer]), err)
+	return c.fail(newPlace(op, phase).withPeer(c.ranks[peer]), err)
 }
 
-// Find is the window of the communicator that holds a buffer of this rank, and where:
-// nil if none does.
+// Find returns the window of the communicator that holds a buffer of this rank, and the
+// offset of the buffer. It returns nil if no window holds it.
 func (c *Comm) Find(b []byte) (w *Window, off int64) {
 	if len(b) == 0 {
 		return nil, 0
@@ -68,10 +69,11 @@ func (c *Comm) Find(b []byte) (w *Window, off int64) {
 	return nil, 0
 }
 
-// ID tells the windows of a communicator apart: it is the same at all ranks.
+// ID returns a number that identifies the window in its communicator, the same at all
+// ranks.
 func (w *Window) ID() int { return w.id }
 
-// Window is the one with an ID, nil if there is none or it is closed.
+// Window returns the window with an ID, or nil if there is none or it is closed.
 func (c *Comm) Window(id int) *Window {
 	for _, w := range c.windows {
 		if w.id == id {
@@ -81,13 +83,13 @@ func (c *Comm) Window(id int) *Window {
 	return nil
 }
 
-// Barrier waits until all ranks of the communicator have called it. Ranks pass word
-// on in rounds, each twice as far; a flag holds how many barriers its writer has
-// entered, so that nothing needs resetting and a rank that is already in the next
-// barrier does no harm.
+// Barrier waits until all ranks of the communicator have called it. It is a dissemination
+// barrier: in step k each rank sets a flag of the rank 2ᵏ further on and waits for its own
+// flag of that step. A flag holds the number of barriers that its writer has entered. So
+// flags are never reset, and a rank that is already in the next barrier does no harm.
 func (c *Comm) Barrier() error {
-	p := at("barrier", "")
-	if err := c.usable(p); err != nil {
+	p := newPlace("barrier", "")
+	if err := c.checkUsable(p); err != nil {
 		return err
 	}
 	return c.barrier(p)
@@ -96,14 +98,14 @@ func (c *Comm) Barrier() error {
 func (c *Comm) barrier(p place) error {
 	c.generation++
 	p.barrier = c.generation
-	for k := range rounds(c.size) {
+	for k := range barrierSteps(c.size) {
 		to := (c.rank + 1<<k) % c.size
 		from := (c.rank - 1<<k + c.size) % c.size
-		flag := int64(flagsAt + line*k)
-		if err := c.sent(p.with(c.ranks[to]), c.ctrl.Store(to, flag, c.generation)); err != nil {
+		flag := int64(flagsAt + cacheLine*k)
+		if err := c.finishWrite(p.withPeer(c.ranks[to]), c.ctrl.Store(to, flag, c.generation)); err != nil {
 			return err
 		}
-		if err := c.await(word(c.ctrl.local, flag), tl.GE, int64(c.generation), p.with(c.ranks[from])); err != nil {
+		if err := c.await(word(c.ctrl.local, flag), tl.GE, int64(c.generation), p.withPeer(c.ranks[from])); err != nil {
 			return err
 		}
 	}

@@ -14,38 +14,38 @@ import (
 	"github.com/kernbench/kernbench/internal/lists"
 )
 
-// Options change how a rank is opened. The zero value is what most want.
+// Options change how a rank is opened. The zero value suits most programs.
 type Options struct {
 	Backend string        // "shm" if empty
-	Timeout time.Duration // longest wait for others in one operation; 0 is as long as they are there
+	Timeout time.Duration // longest wait for other ranks in one operation; 0 waits while they are alive
 
-	contextVersion uint32 // 0 is ContextVersion; others are for tests
+	contextVersion uint32 // 0 means ContextVersion; tests set other versions
 }
 
-// DefaultBackend is that of processes of one machine.
+// DefaultBackend is the backend for processes of one machine.
 const DefaultBackend = "shm"
 
-// Comm is a communicator: some ranks that share windows. The one of Open is all of
-// them, the world; [Comm.Domain] makes others. One goroutine of a rank uses its
-// communicators and windows at a time.
+// Comm is a communicator: ranks that share windows and barriers. Open returns the
+// communicator of all ranks, the world; [Comm.Domain] creates communicators of some ranks.
+// Only one goroutine of a rank may use its communicators and windows at a time.
 type Comm struct {
 	world      *world
 	rank, size int
-	ranks      []int // of the world, by rank
+	ranks      []int // ranks in the world, by rank in the communicator
 	ctrl       *control
-	generation uint64 // barriers so far
-	said       []uint64
-	heard      []uint64
+	generation uint64   // number of barriers that this rank has entered
+	sent       []uint64 // number of messages sent to each rank
+	received   []uint64 // number of messages received from each rank
 	windows    []*Window
-	made       int // windows so far
+	allocated  int // number of windows ever allocated
 	domains    []*Comm
 	closed     bool
 }
 
-// Open joins a run as one of its ranks and waits until all have. What rendezvous names
-// depends on the backend: of shm, memory that a launcher passed on, or a name that
-// processes have agreed on; of inproc, a name within the process. The communicator
-// fails when ctx ends.
+// Open joins a run as one of its ranks and waits until all ranks have joined. The backend
+// defines what rendezvous names. For shm it is memory that a launcher has passed on, or a
+// name that the processes have agreed on; for inproc it is a name within the process. The
+// communicator fails when ctx ends.
 func Open(ctx context.Context, rank, nranks int, rendezvous string, o Options) (*Comm, error) {
 	refuse := func(err error) error {
 		return &Error{Rank: rank, Peer: -1, Op: "open", Signal: -1, Err: err}
@@ -53,12 +53,12 @@ func Open(ctx context.Context, rank, nranks int, rendezvous string, o Options) (
 	if nranks < 1 || rank < 0 || rank >= nranks {
 		return nil, refuse(fmt.Errorf("%w: no rank %d of %d: ranks are 0 to nranks-1", ErrRange, rank, nranks))
 	}
-	b, err := find(cmp.Or(o.Backend, DefaultBackend))
+	b, err := findBackend(cmp.Or(o.Backend, DefaultBackend))
 	if err != nil {
 		return nil, refuse(err)
 	}
 	joining := ctx
-	if o.Timeout > 0 { // of joining; waits count their own
+	if o.Timeout > 0 { // limits Join; each later wait has its own deadline
 		var cancel context.CancelFunc
 		joining, cancel = context.WithTimeoutCause(ctx, o.Timeout, ErrTimeout)
 		defer cancel()
@@ -67,56 +67,57 @@ func Open(ctx context.Context, rank, nranks int, rendezvous string, o Options) (
 	if err != nil {
 		return nil, refuse(err)
 	}
-	w := &world{ctx: ctx, link: link, rank: rank, size: nranks, timeout: o.Timeout, crowded: crowded(nranks)}
+	w := &world{ctx: ctx, link: link, rank: rank, size: nranks, timeout: o.Timeout, oversubscribed: isOversubscribed(nranks)}
 	c := &Comm{world: w, rank: rank, size: nranks, ranks: lists.Count(0, nranks)}
 	if err := c.attach(0); err != nil {
 		return nil, errors.Join(refuse(err), link.Close())
 	}
 	w.ctrl = c.ctrl
-	if err := c.greet(o); err != nil {
+	if err := c.exchangeHellos(o); err != nil {
 		return nil, errors.Join(err, link.Close())
 	}
 	return c, nil
 }
 
-// greet meets the other ranks, who must have the same idea of the run.
-func (c *Comm) greet(o Options) error {
-	p := at("open", "hello")
+// exchangeHellos exchanges hello messages with all other ranks. It returns an error if the
+// context version or the number of ranks differs.
+func (c *Comm) exchangeHellos(o Options) error {
+	p := newPlace("open", "hello")
 	version := cmp.Or(o.contextVersion, ContextVersion)
 	for peer := range others(c.rank, c.size) {
-		if err := c.say(p, peer, message{what: hello, values: [3]uint64{uint64(version), uint64(c.size)}}); err != nil {
+		if err := c.send(p, peer, message{kind: hello, values: [3]uint64{uint64(version), uint64(c.size)}}); err != nil {
 			return err
 		}
 	}
 	for peer := range others(c.rank, c.size) {
-		m, err := c.hear(p, peer, hello)
+		m, err := c.receive(p, peer, hello)
 		if err != nil {
 			return err
 		}
 		if theirs := uint32(m.values[0]); theirs != version {
-			return c.fail(p.with(peer), fmt.Errorf("%w: rank %d has context version %d, rank %d version %d: build both from one version of kernbench",
+			return c.fail(p.withPeer(peer), fmt.Errorf("%w: rank %d has context version %d, rank %d version %d: build both from one version of kernbench",
 				ErrMismatch, c.rank, version, peer, theirs))
 		}
 		if theirs := int(m.values[1]); theirs != c.size {
-			return c.fail(p.with(peer), fmt.Errorf("%w: rank %d says that there are %d ranks, rank %d that there are %d",
+			return c.fail(p.withPeer(peer), fmt.Errorf("%w: rank %d says that there are %d ranks, rank %d that there are %d",
 				ErrMismatch, c.rank, c.size, peer, theirs))
 		}
 	}
 	return nil
 }
 
-// attach maps the communicator's control memory.
+// attach maps the control memory of the communicator.
 func (c *Comm) attach(handle uint64) error {
 	seg, err := c.world.link.Map(handle, c.ranks, controlBytes(c.size))
 	if err != nil {
 		return err
 	}
 	c.ctrl = &control{Segment: seg, local: seg.Bytes(c.rank)}
-	c.said, c.heard = make([]uint64, c.size), make([]uint64, c.size)
+	c.sent, c.received = make([]uint64, c.size), make([]uint64, c.size)
 	return nil
 }
 
-// others iterates over all of so many ranks but one.
+// others iterates over 0 to ranks-1 without rank.
 func others(rank, ranks int) iter.Seq[int] {
 	return func(yield func(int) bool) {
 		for peer := range ranks {
@@ -127,16 +128,17 @@ func others(rank, ranks int) iter.Seq[int] {
 	}
 }
 
-// Rank is this rank's number in the communicator.
+// Rank returns the number of this rank in the communicator.
 func (c *Comm) Rank() int { return c.rank }
 
-// Size is how many ranks the communicator has.
+// Size returns the number of ranks in the communicator.
 func (c *Comm) Size() int { return c.size }
 
-// Ranks is the members as ranks of the world, by rank of the communicator.
+// Ranks lists the ranks in the world of the communicator's members, in the order of their
+// ranks in the communicator.
 func (c *Comm) Ranks() []int { return slices.Clone(c.ranks) }
 
-// Err is what poisoned the communicator: nil while it can be used.
+// Err returns the error that poisoned the communicator, or nil.
 func (c *Comm) Err() error {
 	if e := c.world.poison.Load(); e != nil {
 		return e
@@ -144,22 +146,22 @@ func (c *Comm) Err() error {
 	return nil
 }
 
-// SetTimeout changes the longest wait for others in one operation, of all domains of
-// this rank; 0 is as long as they are there.
+// SetTimeout changes the longest wait for other ranks in one operation. It applies to the
+// world and all domains of this rank. 0 waits while the other ranks are alive.
 func (c *Comm) SetTimeout(d time.Duration) { c.world.timeout = d }
 
-// Abort makes the operations of all ranks fail, because of err: for a rank that cannot
-// go on.
+// Abort makes the operations of all ranks fail with err as the reason. A rank that cannot
+// continue calls it.
 func (c *Comm) Abort(err error) error {
-	p := at("abort", "")
+	p := newPlace("abort", "")
 	if c.closed {
-		return c.errorAt(p, ErrClosed) // its memory is gone
+		return c.errorAt(p, ErrClosed) // its control memory is unmapped
 	}
 	return c.fail(p, err)
 }
 
-// Close ends the use of the communicator, its windows and its domains. It waits for
-// nobody: ranks that need this one get an error. Closing again does nothing.
+// Close closes the communicator, its windows and its domains. It does not wait for other
+// ranks: ranks that wait for this rank get an error. Closing again does nothing.
 func (c *Comm) Close() error {
 	if c.closed {
 		return nil
@@ -185,58 +187,62 @@ func (c *Comm) Close() error {
 	return errors.Join(append(errs, c.world.link.Close())...)
 }
 
-// Backend is a way for ranks to reach one another's memory. docs/write/backends.md shows
+// Backend is a way for ranks to access each other's memory. docs/write/backends.md shows
 // how to add one.
 type Backend interface {
-	// Join makes this rank one of the run that rendezvous names, with so many bytes of
-	// memory, zeroed, that the others can reach: segment 0. It need not wait for them.
+	// Join adds this rank to the run that rendezvous names. From then on other ranks can
+	// access segment 0, which has the given number of bytes at each rank, all zero. Join
+	// need not wait for other ranks.
 	Join(ctx context.Context, rank, nranks int, rendezvous string, bytes int64) (Link, error)
 }
 
-// Link is one rank's connection to the others. One goroutine uses it.
+// Link is the connection of one rank to the others. Only one goroutine uses it.
 type Link interface {
-	// Reserve sets memory aside for a segment of so many bytes at each of so many
-	// members. One of them calls it and tells the others the handle.
+	// Reserve reserves memory for a segment with the given number of members and bytes at
+	// each member. One member calls it and sends the handle to the others.
 	Reserve(members int, bytes int64) (handle uint64, err error)
-	// Map gives access to a segment, whose bytes are zero at first. Every member calls
-	// it, naming the members' ranks in the same order.
+	// Map returns a segment, whose bytes are zero at first. Every member calls it with
+	// the ranks of all members in the same order.
 	Map(handle uint64, members []int, bytes int64) (Segment, error)
-	// Sleep returns when somebody wakes this rank, or after d, or if ready says so when
-	// it is asked, which is after this rank can be woken. A d of 0 lets others run, and
-	// ready is nil.
+	// Sleep marks this rank as asleep and then calls ready. Unless ready returns true, it
+	// sleeps until another rank wakes this rank, at most for d. If d is 0, ready is nil
+	// and Sleep only lets other ranks run.
 	Sleep(ready func() bool, d time.Duration)
 	// Wake ends the sleep of a rank. It is called after every change that the rank may
-	// wait for, so it should cost little while the rank is awake.
+	// wait for, so it must be cheap while the rank is awake.
 	Wake(rank int)
-	// Lost is why a rank that has joined will never answer again, such as that its
-	// process has ended: nil while it may, or may yet join. Asked about the own rank, it
-	// is why the run as a whole cannot go on, such as that whoever started it has ended.
+	// Lost returns why a rank that has joined will never answer again, for example because
+	// its process has ended. It returns nil if the rank may answer or may still join. For
+	// the caller's own rank it returns why the whole run cannot continue, for example
+	// because the launcher has ended.
 	Lost(rank int) error
-	// Close gives up the link and what it has mapped.
+	// Close releases the link and the segments that it has mapped.
 	Close() error
 }
 
-// Segment is memory at each of some ranks. Offsets of words are multiples of 8. What a
-// member wrote before it changed a word is seen by whoever has seen the change.
-// [Memory] is a Segment of memory that this process can address.
+// Segment is memory at each of several ranks, its members. Words are 8 bytes and their
+// offsets are multiples of 8. A rank that has read a changed word sees everything that the
+// changing member wrote before. [Memory] is a Segment of memory that this process can
+// address.
 type Segment interface {
-	// Bytes is the memory of a member, nil if it cannot be addressed from here. That of
-	// the own member always can.
+	// Bytes returns the memory of a member, or nil if this process cannot address it. The
+	// caller's own memory can always be addressed.
 	Bytes(member int) []byte
-	// Put and Get copy into and out of a member's memory. Get reads one word at once.
+	// Put and Get copy into and out of the memory of a member. Get reads a single word
+	// atomically.
 	Put(member int, off int64, src []byte) error
 	Get(member int, off int64, dst []byte) error
-	// Store, Add and CompareAndSwap change a word at once.
+	// Store, Add and CompareAndSwap change a word atomically.
 	Store(member int, off int64, v uint64) error
 	Add(member int, off int64, v uint64) error
 	CompareAndSwap(member int, off int64, old, new uint64) (bool, error)
-	// Free gives up the segment. The last member to do so frees the memory.
+	// Free releases the segment at this member. The last member frees the memory.
 	Free() error
 }
 
 var backends = map[string]Backend{}
 
-// Register makes a backend known by a name. Packages of backends do so in an init
+// Register adds a backend under a name. The package of a backend calls it in an init
 // function.
 func Register(name string, b Backend) {
 	if _, twice := backends[name]; twice {
@@ -248,7 +254,7 @@ func Register(name string, b Backend) {
 // Backends returns the names of the backends that this program has, in alphabetical order.
 func Backends() []string { return slices.Sorted(maps.Keys(backends)) }
 
-func find(name string) (Backend, error) {
+func findBackend(name string) (Backend, error) {
 	if b := backends[name]; b != nil {
 		return b, nil
 	}

@@ -13,9 +13,10 @@ import (
 	"github.com/kernbench/kernbench/comm/commtest"
 )
 
-// TestContext compares what a kernel is told with what there is.
+// TestContext compares the context of a window with the window, also after encoding and
+// decoding it and after closing the window.
 func TestContext(t *testing.T) {
-	everySize(t, func(c *comm.Comm) error {
+	runOnSizes(t, func(c *comm.Comm) error {
 		w, err := c.AllocWindow(72, 1)
 		if err != nil {
 			return err
@@ -54,7 +55,8 @@ func TestContext(t *testing.T) {
 
 var sample = comm.Context{Rank: 1, Ranks: 2, WindowBytes: 0x102030405, Base: []uint64{0x1000, 0xfedcba9876543210}}
 
-// TestContextBytes holds the bytes of version 1, which kernels rely on.
+// TestContextBytes compares an encoded context with the bytes of version 1, on which
+// kernels rely.
 func TestContextBytes(t *testing.T) {
 	b, err := sample.MarshalBinary()
 	if err != nil {
@@ -67,7 +69,8 @@ func TestContextBytes(t *testing.T) {
 	}
 }
 
-// TestContextRefused changes one thing at a time.
+// TestContextRefused checks the errors of UnmarshalBinary for an encoded context with one
+// invalid change.
 func TestContextRefused(t *testing.T) {
 	le := binary.LittleEndian
 	tests := []struct {

@@ -10,125 +10,126 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// control is the memory that the ranks of a communicator use to talk about it. Each
-// has a block of it:
+// control is the memory in which the ranks of a communicator coordinate barriers, messages
+// and failures. Each rank has one control block:
 //
-//	abort     a word: 1 + the rank that failed first, of the world
+//	abort     a word: 1 + the rank in the world that failed first; 0 if none did
 //	waits     a word: odd while the rank sleeps in a wait
-//	looks     a word: how often it has looked in vain since it sleeps
-//	text      what the rank itself failed of
-//	doing     what it waits for
-//	flags     a line for each round of the barrier
-//	boxes     a line for each other rank
+//	polls     a word: how often the rank has polled without success while asleep
+//	text      the error of this rank, if it failed
+//	doing     what the rank waits for
+//	flags     a cache line for each step of a barrier
+//	boxes     a cache line for each rank: its last message to this rank
 //
-// Only the world's first five are in use. Lines are 64 bytes, so that words that
-// different ranks write do not share one.
+// The first five are used only in the world, not in domains. Cache lines are 64 bytes, so
+// that words written by different ranks do not share one.
 type control struct {
 	Segment
 	local []byte
 }
 
 const (
-	line       = 64
+	cacheLine  = 64
 	waitsAt    = 8
-	looksAt    = 16
-	textBytes  = 1024 - line - doingBytes
-	doingAt    = line + textBytes
+	pollsAt    = 16
+	textBytes  = 1024 - cacheLine - doingBytes
+	doingAt    = cacheLine + textBytes
 	doingBytes = 128
 	flagsAt    = doingAt + doingBytes
 )
 
-func rounds(size int) int { return bits.Len(uint(size - 1)) }
+func barrierSteps(size int) int { return bits.Len(uint(size - 1)) }
 
-func boxesAt(size int) int64 { return int64(flagsAt + line*rounds(size)) }
+func boxesAt(size int) int64 { return int64(flagsAt + cacheLine*barrierSteps(size)) }
 
-// controlBytes is the size of a rank's block.
-func controlBytes(size int) int64 { return boxesAt(size) + int64(line*size) }
+// controlBytes returns the size of the control block of one rank.
+func controlBytes(size int) int64 { return boxesAt(size) + int64(cacheLine*size) }
 
-// Words of a box. A rank's box for a peer has what the peer says, but ack, which is
-// what the peer has heard of what this rank said.
+// Offsets of the words of a box. The peer of a box writes all its words. Only boxAck is
+// about the other direction: messages from this rank to the peer.
 const (
-	boxSeq    = 8 * iota // messages so far
-	boxWhat              // kind of the last
-	boxValues            // three words
+	boxSeq    = 8 * iota // number of messages from the peer
+	boxKind              // kind of the last message
+	boxValues            // three words of the last message
 	_
 	_
-	boxAck
+	boxAck    // number of this rank's messages that the peer has received
 	boxClosed // 1 + the barriers that the peer entered before it closed the communicator; 0 if it has not
 )
 
-// message is what one rank tells another, as it lies in a box.
+// message is a message between two ranks, with the layout that it has in a box.
 type message struct {
-	what   uint64
+	kind   uint64
 	values [3]uint64
 }
 
-// Kinds of messages.
+// Kinds of messages, each with the meaning of its three values.
 const (
-	hello     uint64 = 1 + iota // context version, ranks, -
+	hello     uint64 = 1 + iota // context version, number of ranks, unused
 	newWindow                   // bytes, signals, handle
-	newDomain                   // members, their hash, handle
+	newDomain                   // number of members, hash of the members, handle
 )
 
-// box is the offset of the box that a rank has for a peer.
-func (c *Comm) box(peer int) int64 { return boxesAt(c.size) + int64(line*peer) }
+// box returns the offset of the box for messages from a peer.
+func (c *Comm) box(peer int) int64 { return boxesAt(c.size) + int64(cacheLine*peer) }
 
-// closedBy reports whether a peer has closed the communicator of so many ranks, and how
-// many barriers it entered before.
+// closedBy reports whether a peer has closed the communicator of size ranks, and how many
+// barriers the peer entered before.
 func (c *control) closedBy(peer, size int) (barriers uint64, closed bool) {
-	v := atomic.LoadUint64(word(c.local, boxesAt(size)+int64(line*peer)+boxClosed))
+	v := atomic.LoadUint64(word(c.local, boxesAt(size)+int64(cacheLine*peer)+boxClosed))
 	return v - 1, v != 0
 }
 
-// say sends a message to a rank of the communicator, when that has heard the last one.
-func (c *Comm) say(p place, peer int, m message) error {
+// send waits until a peer has received the previous message, then sends it a message.
+func (c *Comm) send(p place, peer int, m message) error {
 	p.peer = c.ranks[peer]
-	mine, theirs := c.box(peer), c.box(c.rank)
-	if err := c.await(word(c.ctrl.local, mine+boxAck), tl.GE, int64(c.said[peer]), p); err != nil {
+	ownBox, peerBox := c.box(peer), c.box(c.rank)
+	if err := c.await(word(c.ctrl.local, ownBox+boxAck), tl.GE, int64(c.sent[peer]), p); err != nil {
 		return err
 	}
-	c.said[peer]++
-	err := c.ctrl.Put(peer, theirs+boxWhat, bytesOf(&m))
+	c.sent[peer]++
+	err := c.ctrl.Put(peer, peerBox+boxKind, bytesOf(&m))
 	if err == nil {
-		err = c.ctrl.Store(peer, theirs+boxSeq, c.said[peer])
+		err = c.ctrl.Store(peer, peerBox+boxSeq, c.sent[peer])
 	}
-	return c.sent(p, err)
+	return c.finishWrite(p, err)
 }
 
-// hear waits for the next message of a rank, which should be of a kind.
-func (c *Comm) hear(p place, peer int, what uint64) (m message, err error) {
+// receive waits for the next message of a peer and acknowledges it. A message of another
+// kind is an error.
+func (c *Comm) receive(p place, peer int, kind uint64) (m message, err error) {
 	p.peer = c.ranks[peer]
-	mine := c.box(peer)
-	c.heard[peer]++
-	if err := c.await(word(c.ctrl.local, mine+boxSeq), tl.GE, int64(c.heard[peer]), p); err != nil {
+	ownBox := c.box(peer)
+	c.received[peer]++
+	if err := c.await(word(c.ctrl.local, ownBox+boxSeq), tl.GE, int64(c.received[peer]), p); err != nil {
 		return m, err
 	}
-	copy(bytesOf(&m), c.ctrl.local[mine+boxWhat:])
-	if err := c.sent(p, c.ctrl.Store(peer, c.box(c.rank)+boxAck, c.heard[peer])); err != nil {
+	copy(bytesOf(&m), c.ctrl.local[ownBox+boxKind:])
+	if err := c.finishWrite(p, c.ctrl.Store(peer, c.box(c.rank)+boxAck, c.received[peer])); err != nil {
 		return m, err
 	}
-	if m.what != what {
+	if m.kind != kind {
 		names := [...]string{hello: "joins the run", newWindow: "makes a window", newDomain: "makes a domain"}
 		theirs := "does something else"
-		if m.what < uint64(len(names)) {
-			theirs = names[m.what]
+		if m.kind < uint64(len(names)) {
+			theirs = names[m.kind]
 		}
-		return m, c.fail(p, fmt.Errorf("%w: rank %d %s, rank %d %s", ErrMismatch, c.world.rank, names[what], p.peer, theirs))
+		return m, c.fail(p, fmt.Errorf("%w: rank %d %s, rank %d %s", ErrMismatch, c.world.rank, names[kind], p.peer, theirs))
 	}
 	return m, nil
 }
 
-// reserve has the first of some members reserve a segment and tell the others its handle.
-// The first two values of m must be the same at all members; differ is the error of a
-// member whose values are not those of the first.
-func (c *Comm) reserve(p place, members []int, m message, bytes int64, differ func(theirs message) error) (handle uint64, err error) {
+// reserve returns the handle of a new segment. The first member reserves the segment and
+// sends the handle to the others. The first two values of m must be the same at all
+// members; mismatch returns the error of a member whose values differ from the first's.
+func (c *Comm) reserve(p place, members []int, m message, bytes int64, mismatch func(theirs message) error) (handle uint64, err error) {
 	if first := members[0]; first != c.rank {
-		theirs, err := c.hear(p, first, m.what)
+		theirs, err := c.receive(p, first, m.kind)
 		if err != nil {
 			return 0, err
 		}
 		if [2]uint64(theirs.values[:]) != [2]uint64(m.values[:]) {
-			return 0, c.fail(p.with(c.ranks[first]), differ(theirs))
+			return 0, c.fail(p.withPeer(c.ranks[first]), mismatch(theirs))
 		}
 		return theirs.values[2], nil
 	}
@@ -136,29 +137,30 @@ func (c *Comm) reserve(p place, members []int, m message, bytes int64, differ fu
 		return 0, c.fail(p, err)
 	}
 	for _, peer := range members[1:] {
-		if err := c.say(p, peer, m); err != nil {
+		if err := c.send(p, peer, m); err != nil {
 			return 0, err
 		}
 	}
 	return m.values[2], nil
 }
 
-// ContextVersion is the version of the bytes of a [Context].
+// ContextVersion is the version of the binary format of a [Context].
 const ContextVersion = 1
 
-// Context is what a kernel knows of a window: whose it is and where its parts are.
+// Context describes a window to a kernel: the rank, the number of ranks and the addresses
+// of all parts.
 type Context struct {
 	Rank, Ranks int
 	WindowBytes int64
-	Base        []uint64 // address of each rank's part, as this rank sees it; 0 where it cannot
+	Base        []uint64 // address of each rank's part in this process; 0 if it cannot be addressed
 }
 
-// contextHeader is what the bytes of a context begin with. The bases follow, from byte 32 on,
-// 8 bytes each. All is little-endian.
+// contextHeader is the header of the binary format of a context. The bases follow from byte
+// 32 on, 8 bytes each. All numbers are little-endian.
 type contextHeader struct {
 	Magic       [4]byte // byte 0: contextMagic
 	Version     uint32  // byte 4
-	Size        uint32  // byte 8: bytes, with the bases
+	Size        uint32  // byte 8: bytes of header and bases
 	Rank, Ranks uint32  // bytes 12 and 16
 	_           uint32  // byte 20
 	WindowBytes int64   // byte 24
@@ -168,7 +170,7 @@ const contextHeaderBytes = 32
 
 var contextMagic = [4]byte([]byte("KBCX"))
 
-// Context is that of the window for this rank.
+// Context returns the context of the window for this rank.
 func (w *Window) Context() Context {
 	c := Context{Rank: w.comm.rank, Ranks: w.comm.size, WindowBytes: w.bytes, Base: make([]uint64, w.comm.size)}
 	for r := range c.Base {
@@ -179,7 +181,7 @@ func (w *Window) Context() Context {
 	return c
 }
 
-// MarshalBinary is the context as bytes, for kernels that are not in Go.
+// MarshalBinary encodes the context, for kernels that are not written in Go.
 func (c Context) MarshalBinary() ([]byte, error) {
 	b, err := binary.Append(nil, binary.LittleEndian, contextHeader{
 		Magic: contextMagic, Version: ContextVersion, Size: uint32(contextHeaderBytes + 8*len(c.Base)),
@@ -191,7 +193,8 @@ func (c Context) MarshalBinary() ([]byte, error) {
 	return binary.Append(b, binary.LittleEndian, c.Base)
 }
 
-// UnmarshalBinary reads a context, and refuses what is none of this version.
+// UnmarshalBinary decodes a context. Bytes that are not a context of this version are an
+// error.
 func (c *Context) UnmarshalBinary(b []byte) error {
 	var h contextHeader
 	if _, err := binary.Decode(b, binary.LittleEndian, &h); err != nil || h.Magic != contextMagic {

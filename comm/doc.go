@@ -1,5 +1,5 @@
-// Package comm lets ranks, which are processes of one machine or goroutines of one
-// process, share memory and talk with one-sided operations.
+// Package comm lets ranks share memory and communicate with one-sided operations. Ranks
+// are processes of one machine or goroutines of one process.
 //
 //	c, err := comm.Open(ctx, rank, nranks, "my-run", comm.Options{})
 //	...
@@ -11,37 +11,36 @@
 //
 // # Windows and signals
 //
-// A [Window] is memory that each rank of a communicator has and all can reach, by
-// [Window.Put], [Window.Get] and [Window.Accumulate], or directly by [Window.Peer]. A
-// window has signals, 64-bit numbers that others change with [Window.Notify] and the
-// rank waits for with [Window.WaitSignal]. What was written before a Notify is seen by
-// whoever has waited for it; nothing else orders accesses of ranks but
-// [Comm.Barrier].
+// A [Window] is memory at each rank of a communicator. All ranks of the communicator
+// access it with [Window.Put], [Window.Get] and [Window.Accumulate], or directly through
+// [Window.Peer]. A window also has signals: 64-bit integers that other ranks change with
+// [Window.Notify] and the rank waits for with [Window.WaitSignal]. A rank that has waited
+// for a Notify sees everything that the notifying rank wrote before it. Only Notify and
+// [Comm.Barrier] order accesses of different ranks.
 //
-// A [Comm.Domain] is a communicator of some ranks, with windows and barriers of its
-// own.
+// A [Comm.Domain] is a communicator of some of the ranks, with its own windows and
+// barriers.
 //
-// # Failing
+// # Errors
 //
-// A failure that concerns others is an [*Error] that names the rank, its peer, the
-// operation and its phase, and poisons the communicator: all later operations of all
-// ranks fail at once. A rank whose process ends without Close is noticed by whoever
-// waits, within milliseconds. Deadlines are the caller's: [Options.Timeout]. Mistakes
-// of the caller alone, such as an offset outside of the window, are errors of the same
-// type that poison nothing.
+// A failure that concerns other ranks is an [*Error] that names the rank, its peer, the
+// operation and its phase. It poisons the communicator: all later operations of all ranks
+// fail at once. A waiting rank notices within milliseconds that the process of another
+// rank has ended without Close. [Options.Timeout] limits each wait. Invalid arguments,
+// such as an offset outside the window, are errors of the same type and poison nothing.
 //
 // # Waiting
 //
-// A rank that waits looks at memory again and again while there is a core for each
-// rank, gives its core to others if there is not, and sleeps after 10 ms.
+// A waiting rank polls memory. After 0.5 ms, or at once if ranks outnumber cores, it yields
+// its core between polls. After 10 ms it sleeps.
 //
 // # Backends
 //
-// A [Backend] provides the memory, and is chosen by name: shm, processes that share
-// memory, in package comm/shm; inproc, goroutines, in comm/inproc. A program imports
-// the packages of those that it wants. Collectives on windows are in comm/coll,
-// processes are started by comm/launch.
+// A [Backend] provides the memory and is chosen by name: shm, for processes that share
+// memory, in package comm/shm; inproc, for goroutines, in comm/inproc. A program imports
+// the packages of the backends that it uses. Package comm/coll has collectives on windows,
+// and comm/launch starts processes.
 //
-// The package imports tl for the words that signals share with kernels and
-// numeric for sums.
+// The package imports tl for the operations and comparisons of signals, which kernels use
+// too, and numeric for sums.
 package comm

@@ -16,8 +16,8 @@ import (
 
 const domainCount = 256
 
-// domainSum has the members of a domain add i + 100r, of their rank r in the world, at
-// all of them, some rounds long, and checks the sums.
+// domainSum checks sums in a domain. In each round, the member with rank r in the world
+// adds i + 100r + round to element i of all members. me is this rank in the world.
 func domainSum(d *comm.Comm, me, rounds int) error {
 	w, err := d.AllocWindow(8*domainCount, 0)
 	if err != nil {
@@ -49,8 +49,8 @@ func domainSum(d *comm.Comm, me, rounds int) error {
 	return nil
 }
 
-// domains makes those of a list that a rank is a member of, in order.
-func domains(c *comm.Comm, lists ...[]int) (made []*comm.Comm, err error) {
+// makeDomains creates, in order, the domains of which this rank is a member.
+func makeDomains(c *comm.Comm, lists ...[]int) (list []*comm.Comm, err error) {
 	for _, ranks := range lists {
 		if !slices.Contains(ranks, c.Rank()) {
 			continue
@@ -59,12 +59,12 @@ func domains(c *comm.Comm, lists ...[]int) (made []*comm.Comm, err error) {
 		if err != nil {
 			return nil, err
 		}
-		made = append(made, d)
+		list = append(list, d)
 	}
-	return made, nil
+	return list, nil
 }
 
-// TestDomains makes domains that overlap in members, and uses them.
+// TestDomains checks sums in domains that share members.
 func TestDomains(t *testing.T) {
 	tests := []struct {
 		name   string
@@ -80,12 +80,12 @@ func TestDomains(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			everywhere(t, test.nranks, func(c *comm.Comm) error {
-				made, err := domains(c, test.lists...)
+			runOnBackends(t, test.nranks, func(c *comm.Comm) error {
+				list, err := makeDomains(c, test.lists...)
 				if err != nil {
 					return err
 				}
-				for _, d := range made {
+				for _, d := range list {
 					if err := domainSum(d, c.Rank(), 3); err != nil {
 						return err
 					}
@@ -96,16 +96,16 @@ func TestDomains(t *testing.T) {
 	}
 }
 
-// TestDomainsAtOnce has a rank take part in two domains in turns, while the other
-// members of each know nothing of the other.
+// TestDomainsAtOnce checks the data when rank 1 uses two domains in turn and each of its
+// peers is in only one of them.
 func TestDomainsAtOnce(t *testing.T) {
-	everywhere(t, 3, func(c *comm.Comm) error {
-		made, err := domains(c, []int{0, 1}, []int{1, 2})
+	runOnBackends(t, 3, func(c *comm.Comm) error {
+		list, err := makeDomains(c, []int{0, 1}, []int{1, 2})
 		if err != nil {
 			return err
 		}
 		var windows []*comm.Window
-		for _, d := range made {
+		for _, d := range list {
 			w, err := d.AllocWindow(8, 1)
 			if err != nil {
 				return err
@@ -115,7 +115,7 @@ func TestDomainsAtOnce(t *testing.T) {
 		for round := range int64(300) {
 			for _, w := range windows {
 				peer := 1 - w.Comm().Rank()
-				if err := inOrder(
+				if err := runInOrder(
 					func() error { return w.Put(peer, 0, []byte{byte(c.Rank()), byte(round)}) },
 					func() error { return w.Notify(peer, 0, tl.Add, 1) },
 				); err != nil {
@@ -141,10 +141,11 @@ func TestDomainsAtOnce(t *testing.T) {
 	})
 }
 
-// TestDomainRanks makes domains in domains and looks ranks up.
+// TestDomainRanks checks the ranks of a domain, of a domain within a domain, and the errors
+// of ranks that are not members.
 func TestDomainRanks(t *testing.T) {
-	everywhere(t, 5, func(c *comm.Comm) error {
-		outer, err := domains(c, []int{4, 2, 0})
+	runOnBackends(t, 5, func(c *comm.Comm) error {
+		outer, err := makeDomains(c, []int{4, 2, 0})
 		if err != nil || len(outer) == 0 {
 			return err
 		}
@@ -171,7 +172,7 @@ func TestDomainRanks(t *testing.T) {
 		if !errors.Is(err, comm.ErrNotMember) {
 			return fmt.Errorf("got %v, want ErrNotMember", err)
 		}
-		inner, err := domains(d, []int{2, 0}) // ranks of d: 0 and 4 of the world
+		inner, err := makeDomains(d, []int{2, 0}) // ranks in d; in the world they are 0 and 4
 		if err != nil {
 			return err
 		}
@@ -190,15 +191,15 @@ func TestDomainRanks(t *testing.T) {
 	})
 }
 
-// TestDomainClosed uses a domain, its window and a domain in it after Close: all fail,
-// and the world goes on.
+// TestDomainClosed checks that a closed domain, its window and the domain in it return
+// errors, and that the world remains usable.
 func TestDomainClosed(t *testing.T) {
-	everywhere(t, 3, func(c *comm.Comm) error {
-		made, err := domains(c, []int{2, 0})
+	runOnBackends(t, 3, func(c *comm.Comm) error {
+		list, err := makeDomains(c, []int{2, 0})
 		if err != nil {
 			return err
 		}
-		for _, d := range made {
+		for _, d := range list {
 			inner, err := d.Domain(0, 1)
 			if err != nil {
 				return err
@@ -223,12 +224,12 @@ func TestDomainClosed(t *testing.T) {
 				return e
 			}
 		}
-		return inOrder(c.Barrier, c.Err)
+		return runInOrder(c.Barrier, c.Err)
 	})
 }
 
-// operations is each operation that can be called on a communicator and a window of
-// it, by the place that its errors name.
+// operations returns the operations of a communicator and its window, by the operation and
+// phase that their errors name.
 func operations(c *comm.Comm, w *comm.Window) map[string]func() error {
 	return map[string]func() error{
 		"put":              func() error { return w.Put(0, 0, nil) },
@@ -253,8 +254,8 @@ func operations(c *comm.Comm, w *comm.Window) map[string]func() error {
 	}
 }
 
-// TestDomainsAreFreed makes and closes a thousand domains with windows: what they had
-// is garbage afterwards. How shm gives memory back is tested there.
+// TestDomainsAreFreed checks that the Go heap does not grow when a thousand domains with
+// windows are created and closed. Package shm tests that shared memory is released.
 func TestDomainsAreFreed(t *testing.T) {
 	const each = 64 << 10
 	heap := func() int64 {
@@ -263,7 +264,7 @@ func TestDomainsAreFreed(t *testing.T) {
 		runtime.ReadMemStats(&m)
 		return int64(m.HeapAlloc)
 	}
-	everywhere(t, 3, func(c *comm.Comm) error {
+	runOnBackends(t, 3, func(c *comm.Comm) error {
 		if c.Rank() == 2 {
 			return nil
 		}

@@ -7,45 +7,47 @@ import (
 	"strings"
 )
 
-// Why operations fail; the errors of this package wrap them.
+// Reasons for failures. The errors of this package wrap them.
 var (
 	ErrClosed    = errors.New("it has been closed")
 	ErrLost      = errors.New("it is gone")                 // a peer's process has ended
-	ErrTimeout   = errors.New("the deadline has passed")    // that the caller set
+	ErrTimeout   = errors.New("the deadline has passed")    // Options.Timeout or SetTimeout
 	ErrMismatch  = errors.New("ranks do not agree")         // on a size, a dtype, a version
-	ErrNotMember = errors.New("not a member of the domain") // a rank that is asked for
-	ErrRange     = errors.New("out of range")               // of a window, or no such rank or signal
+	ErrNotMember = errors.New("not a member of the domain") // this rank or the rank of RankOf
+	ErrRange     = errors.New("out of range")               // outside the window, or no such rank or signal
 	ErrNoMemory  = errors.New("no memory for it")
 	ErrPeer      = errors.New("another rank has failed")
 	ErrDeadlock  = errors.New("a deadlock, every rank waits")
 )
 
-// Error is a failure of an operation. After one that concerns other ranks every later
-// operation of the rank fails with it, and theirs too.
+// Error is a failure of an operation. After an Error that concerns other ranks, every later
+// operation of the rank fails with the same Error, and the operations of other ranks fail
+// too.
 type Error struct {
-	Rank   int    // that failed
-	Peer   int    // that it waited for, or disagrees with; -1 if there is none
+	Rank   int    // rank in the world that failed
+	Peer   int    // rank in the world that it waited for or disagrees with; -1 if there is none
 	Op     string // operation: "barrier", "put"
-	Phase  string // of a collective, or of the operation: "entry"; "" if it has none
-	Signal int    // that it waited for; -1 if there is none
+	Phase  string // phase of the operation or collective, such as "entry"; "" if it has none
+	Signal int    // signal that it changed or waited for; -1 if there is none
 	Err    error
 }
 
-// Error is such as "rank 1: barrier, rank 2: it is gone: its process has ended".
+// Error formats the error, for example as "rank 1: barrier, rank 2: it is gone: its process
+// has ended".
 func (e *Error) Error() string {
 	return fmt.Sprintf("rank %d: %v: %v", e.Rank, place{op: e.Op, phase: e.Phase, peer: e.Peer, signal: e.Signal}, e.Err)
 }
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// place is what a rank is doing, for errors.
+// place describes what a rank is doing, for errors.
 type place struct {
 	op, phase    string
-	peer, signal int    // of the world; -1 for none
-	barrier      uint64 // that it waits in, which takes all; 0 for none
+	peer, signal int    // peer as rank in the world; -1 if there is none
+	barrier      uint64 // number of the barrier that the rank waits in, from 1; 0 for none
 }
 
-// String is such as "barrier, rank 2".
+// String formats the place, for example as "barrier, rank 2".
 func (p place) String() string {
 	var b strings.Builder
 	b.WriteString(p.op)
@@ -62,29 +64,33 @@ func (p place) String() string {
 	return b.String()
 }
 
-func at(op, phase string) place { return place{op: op, phase: phase, peer: -1, signal: -1} }
+func newPlace(op, phase string) place { return place{op: op, phase: phase, peer: -1, signal: -1} }
 
-func (p place) with(peer int) place { p.peer = peer; return p }
+func (p place) withPeer(peer int) place { p.peer = peer; return p }
 
+// errorAt returns err as an Error with the rank and p. It returns an Error of this rank
+// unchanged.
 func (c *Comm) errorAt(p place, err error) *Error {
 	if known, ok := errors.AsType[*Error](err); ok && known.Rank == c.world.rank {
-		return known // says where already
+		return known // has a place already
 	}
 	return &Error{Rank: c.world.rank, Peer: p.peer, Op: p.op, Phase: p.phase, Signal: p.signal, Err: err}
 }
 
-// fail poisons the communicator: this rank's operations fail from now on with the
-// same error, and those of others with one that tells of it.
+// fail poisons the communicator and returns the error that poisoned it. From now on all
+// operations of this rank fail with this error, and those of other ranks with an error that
+// quotes it.
 func (c *Comm) fail(p place, err error) error {
 	e := c.errorAt(p, err)
 	if c.world.poison.CompareAndSwap(nil, e) {
-		c.world.tell(e)
+		c.world.poisonPeers(e)
 	}
 	return c.world.poison.Load()
 }
 
-// sent wakes the rank whose memory an operation has changed, or fails with the operation.
-func (c *Comm) sent(p place, err error) error {
+// finishWrite wakes the peer of p after an operation has changed its memory. If the
+// operation failed with err, it poisons the communicator.
+func (c *Comm) finishWrite(p place, err error) error {
 	if err != nil {
 		return c.fail(p, err)
 	}
@@ -92,18 +98,19 @@ func (c *Comm) sent(p place, err error) error {
 	return nil
 }
 
-// usable is nil unless the communicator was closed or poisoned, or its context ended.
-func (c *Comm) usable(p place) error {
+// checkUsable returns an error if the communicator was closed or poisoned, or its context
+// has ended.
+func (c *Comm) checkUsable(p place) error {
 	if e := c.world.poison.Load(); e != nil {
 		return e
 	}
 	if c.closed {
 		return c.errorAt(p, ErrClosed)
 	}
-	if by := c.world.aborted(); by >= 0 {
-		return c.fail(p.with(by), c.world.told(by))
+	if failed := c.world.abortedBy(); failed >= 0 {
+		return c.fail(p.withPeer(failed), c.world.readReason(failed))
 	}
-	if c.world.ctx.Err() != nil { // waits that are short do not ask
+	if c.world.ctx.Err() != nil { // short waits do not check the context
 		return c.fail(p, context.Cause(c.world.ctx))
 	}
 	return nil

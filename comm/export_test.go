@@ -1,6 +1,7 @@
 package comm
 
-// WithContextVersion is the options of a rank that was built from another version.
+// WithContextVersion returns options with which a rank behaves like a build with another
+// context version.
 func (o Options) WithContextVersion(v uint32) Options {
 	o.contextVersion = v
 	return o

@@ -12,11 +12,13 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// told is what a rank says of another's failure.
-func told(place string, of string) string { return place + ": another rank has failed: " + of }
+// peerFailed returns the error text of a rank that fails because another rank has failed.
+func peerFailed(place string, reason string) string {
+	return place + ": another rank has failed: " + reason
+}
 
-// TestMismatch has ranks that do not agree: each one's error names both and what they
-// said.
+// TestMismatch checks the errors of ranks that call different operations, or the same
+// operation with different arguments. The error names two ranks and what each one does.
 func TestMismatch(t *testing.T) {
 	alloc := func(bytes int64, signals int) func(*comm.Comm) error {
 		return func(c *comm.Comm) error {
@@ -45,13 +47,13 @@ func TestMismatch(t *testing.T) {
 		want  []string
 	}{
 		{"bytes and signals", []func(*comm.Comm) error{alloc(64, 1), alloc(128, 2)},
-			[]string{told("rank 0: window, all have it, rank 1", windows), windows}},
+			[]string{peerFailed("rank 0: window, all have it, rank 1", windows), windows}},
 		{"members", []func(*comm.Comm) error{domain(0, 1), domain(0, 1, 2), (*comm.Comm).Barrier},
-			[]string{told("rank 0: barrier, rank 1", lists), lists, told("rank 2: barrier, rank 1", lists)}},
+			[]string{peerFailed("rank 0: barrier, rank 1", lists), lists, peerFailed("rank 2: barrier, rank 1", lists)}},
 		{"order of members", []func(*comm.Comm) error{domain(0, 1, 2), (*comm.Comm).Barrier, domain(0, 2, 1)},
-			[]string{told("rank 0: barrier, rank 2", order), told("rank 1: barrier, rank 2", order), order}},
+			[]string{peerFailed("rank 0: barrier, rank 2", order), peerFailed("rank 1: barrier, rank 2", order), order}},
 		{"what is made", []func(*comm.Comm) error{alloc(64, 1), domain(0, 1)},
-			[]string{told("rank 0: window, all have it, rank 1", kinds), kinds}},
+			[]string{peerFailed("rank 0: window, all have it, rank 1", kinds), kinds}},
 	}
 	for _, test := range tests {
 		for _, b := range backends {
@@ -69,8 +71,8 @@ func TestMismatch(t *testing.T) {
 	}
 }
 
-// TestMismatchAtOpen has ranks of different builds, or of different ideas of how many
-// there are. Who finds out, and who is told, depends on who is first.
+// TestMismatchAtOpen checks the errors of ranks that open with different context versions
+// or numbers of ranks. Which rank detects the mismatch depends on which one is faster.
 func TestMismatchAtOpen(t *testing.T) {
 	for _, b := range backends {
 		t.Run("version/"+b, func(t *testing.T) {
@@ -88,7 +90,7 @@ func TestMismatchAtOpen(t *testing.T) {
 				zero  = "rank 0: open, hello, rank 1: ranks do not agree: rank 0 has context version 1, rank 1 version 7" + fix
 				first = "rank 1: open, hello, rank 0: ranks do not agree: rank 1 has context version 7, rank 0 version 1" + fix
 			)
-			for rank, want := range [][]string{{zero, told("rank 0: open, hello, rank 1", first)}, {first, told("rank 1: open, hello, rank 0", zero)}} {
+			for rank, want := range [][]string{{zero, peerFailed("rank 0: open, hello, rank 1", first)}, {first, peerFailed("rank 1: open, hello, rank 0", zero)}} {
 				if e := commtest.Says(errs[rank], want...); e != nil {
 					t.Errorf("rank %d: %v", rank, e)
 				}
@@ -121,13 +123,13 @@ func TestMismatchAtOpen(t *testing.T) {
 	}
 }
 
-// TestTimeout has ranks wait for one that does nothing: the error says for whom and in
-// which phase.
+// TestTimeout checks the error of a rank whose peer does nothing: it names the peer and the
+// phase.
 func TestTimeout(t *testing.T) {
 	const nothing = "the deadline has passed: nothing in 30ms"
 	tests := []struct {
 		name string
-		rank int // that waits, of 2
+		rank int // rank that waits, of 2
 		wait func(c *comm.Comm, w *comm.Window) error
 		want comm.Error
 	}{
@@ -147,20 +149,20 @@ func TestTimeout(t *testing.T) {
 	for _, test := range tests {
 		for _, b := range backends {
 			t.Run(test.name+"/"+b, func(t *testing.T) {
-				over := make(chan struct{})
+				done := make(chan struct{})
 				commtest.Succeed(t, commtest.World(comm.Options{Backend: b, Timeout: commtest.Patience}, 2, func(c *comm.Comm) error {
 					w, err := c.AllocWindow(8, 2)
 					if err != nil {
 						return err
 					}
 					if c.Rank() != test.rank {
-						<-over
+						<-done
 						return nil
 					}
-					defer close(over)
+					defer close(done)
 					c.SetTimeout(30 * time.Millisecond)
 					err = test.wait(c, w)
-					if e := is(err, test.want, nothing); e != nil {
+					if e := checkFields(err, test.want, nothing); e != nil {
 						return e
 					}
 					if !errors.Is(err, comm.ErrTimeout) {
@@ -174,15 +176,15 @@ func TestTimeout(t *testing.T) {
 	for _, b := range backends {
 		t.Run("open/"+b, func(t *testing.T) {
 			_, err := comm.Open(context.Background(), 1, 3, commtest.Name(), comm.Options{Backend: b, Timeout: 30 * time.Millisecond})
-			if e := is(err, comm.Error{Rank: 1, Peer: 0, Op: "open", Phase: "hello", Signal: -1}, nothing); e != nil {
+			if e := checkFields(err, comm.Error{Rank: 1, Peer: 0, Op: "open", Phase: "hello", Signal: -1}, nothing); e != nil {
 				t.Error(e)
 			}
 		})
 	}
 }
 
-// is compares the fields of an error, and the text of what it wraps.
-func is(err error, want comm.Error, text string) error {
+// checkFields compares the fields of an error, and the text of the error that it wraps.
+func checkFields(err error, want comm.Error, text string) error {
 	var got *comm.Error
 	if !errors.As(err, &got) {
 		return fmt.Errorf("got %v, want a *comm.Error", err)
@@ -198,18 +200,19 @@ func is(err error, want comm.Error, text string) error {
 	return nil
 }
 
-// TestCancel ends the context of a rank that waits, with a reason.
+// TestCancel checks the errors when the context of a waiting rank ends with a cause, and
+// when it has ended before Open.
 func TestCancel(t *testing.T) {
 	for _, b := range backends {
 		t.Run(b, func(t *testing.T) {
 			ctx, cancel := context.WithCancelCause(context.Background())
 			at := commtest.Name()
 			errs := commtest.Together(2, func(rank int) error {
-				mine := context.Background()
+				rankCtx := context.Background()
 				if rank == 0 {
-					mine = ctx
+					rankCtx = ctx
 				}
-				c, err := comm.Open(mine, rank, 2, at, comm.Options{Backend: b, Timeout: commtest.Patience})
+				c, err := comm.Open(rankCtx, rank, 2, at, comm.Options{Backend: b, Timeout: commtest.Patience})
 				if err != nil {
 					return err
 				}
@@ -224,7 +227,7 @@ func TestCancel(t *testing.T) {
 				return w.WaitSignal(0, tl.EQ, 1)
 			})
 			const why = "rank 0: wait, signal 0: enough"
-			for rank, want := range []string{why, told("rank 1: wait, signal 0, rank 0", why)} {
+			for rank, want := range []string{why, peerFailed("rank 1: wait, signal 0, rank 0", why)} {
 				if e := commtest.Says(errs[rank], want); e != nil {
 					t.Errorf("rank %d: %v", rank, e)
 				}

@@ -11,7 +11,7 @@ import (
 	_ "github.com/kernbench/kernbench/comm/shm"
 )
 
-// backends are those that tests run on; ranks are goroutines on either.
+// backends lists the backends that tests run on. Ranks are goroutines on both.
 var backends = []string{"inproc", "shm"}
 
 // sizes are the numbers of ranks that operations are tested with.
@@ -19,8 +19,8 @@ var sizes = []int{1, 2, 3, 5, 8, 17}
 
 func TestMain(m *testing.M) { os.Exit(commtest.Main(m)) }
 
-// everywhere runs a function on every rank of both backends, and none may fail.
-func everywhere(t *testing.T, nranks int, body func(c *comm.Comm) error) {
+// runOnBackends runs a function on every rank with each backend. No rank may fail.
+func runOnBackends(t *testing.T, nranks int, body func(c *comm.Comm) error) {
 	t.Helper()
 	for _, b := range backends {
 		t.Run(fmt.Sprintf("%s/%d", b, nranks), func(t *testing.T) {
@@ -30,16 +30,16 @@ func everywhere(t *testing.T, nranks int, body func(c *comm.Comm) error) {
 	}
 }
 
-// everySize runs a function everywhere with every number of ranks.
-func everySize(t *testing.T, body func(c *comm.Comm) error) {
+// runOnSizes runs a function with each backend and each number of ranks in sizes.
+func runOnSizes(t *testing.T, body func(c *comm.Comm) error) {
 	t.Helper()
 	for _, n := range sizes {
-		everywhere(t, n, body)
+		runOnBackends(t, n, body)
 	}
 }
 
-// inOrder calls functions until one fails.
-func inOrder(steps ...func() error) error {
+// runInOrder calls functions until one fails, and returns its error.
+func runInOrder(steps ...func() error) error {
 	for _, step := range steps {
 		if err := step(); err != nil {
 			return err

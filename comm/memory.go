@@ -6,21 +6,21 @@ import (
 	"unsafe"
 )
 
-// Memory is a segment whose bytes this process can address, by member. It starts at
-// a multiple of 8. Free does nothing: a backend that has something to free embeds
-// Memory and has a Free of its own.
+// Memory is a segment whose bytes this process can address: a slice for each member, which
+// begins at a multiple of 8 bytes. Free does nothing: a backend that must free memory
+// embeds Memory and defines its own Free.
 type Memory [][]byte
 
-// Bytes is the memory of a member.
+// Bytes returns the memory of a member.
 func (m Memory) Bytes(member int) []byte { return m[member] }
 
-// Put copies into a member's memory.
+// Put copies src into the memory of a member.
 func (m Memory) Put(member int, off int64, src []byte) error {
 	copy(m[member][off:off+int64(len(src))], src)
 	return nil
 }
 
-// Get copies out of a member's memory.
+// Get copies from the memory of a member into dst. It reads an aligned word atomically.
 func (m Memory) Get(member int, off int64, dst []byte) error {
 	if len(dst) == 8 && off%8 == 0 {
 		binary.NativeEndian.PutUint64(dst, atomic.LoadUint64(word(m[member], off)))
@@ -30,19 +30,19 @@ func (m Memory) Get(member int, off int64, dst []byte) error {
 	return nil
 }
 
-// Store changes a word.
+// Store sets a word atomically.
 func (m Memory) Store(member int, off int64, v uint64) error {
 	atomic.StoreUint64(word(m[member], off), v)
 	return nil
 }
 
-// Add adds to a word.
+// Add adds v to a word atomically.
 func (m Memory) Add(member int, off int64, v uint64) error {
 	atomic.AddUint64(word(m[member], off), v)
 	return nil
 }
 
-// CompareAndSwap changes a word if it is what it is thought to be.
+// CompareAndSwap sets a word to new if it is old, atomically.
 func (m Memory) CompareAndSwap(member int, off int64, old, new uint64) (bool, error) {
 	return atomic.CompareAndSwapUint64(word(m[member], off), old, new), nil
 }
@@ -50,7 +50,7 @@ func (m Memory) CompareAndSwap(member int, off int64, old, new uint64) (bool, er
 // Free does nothing.
 func (m Memory) Free() error { return nil }
 
-// load reads a word of a member's memory.
+// load reads a word of the memory of a member.
 func load(s Segment, member int, off int64) (uint64, error) {
 	if b := s.Bytes(member); b != nil {
 		return atomic.LoadUint64(word(b, off)), nil
@@ -60,22 +60,23 @@ func load(s Segment, member int, off int64) (uint64, error) {
 	return binary.NativeEndian.Uint64(b[:]), err
 }
 
-// bytesOf returns the memory of a value that is made of words.
+// bytesOf returns the memory of a value that consists of words.
 func bytesOf[T message | Note](v *T) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(v)), unsafe.Sizeof(*v))
 }
 
-// word is the word at an offset, for atomic use.
+// word returns the address of the word at an offset, for atomic operations.
 func word(b []byte, off int64) *uint64 {
 	return (*uint64)(unsafe.Pointer(&b[off : off+8][0]))
 }
 
-// WindowBytes returns the size of each rank's part of a window: its signals, then its bytes.
-// Signals are words on lines of the cache of their own, and the last bytes are a whole word,
-// so that each can be changed at once. Nothing depends on how many ranks there are.
+// WindowBytes returns the size of one rank's part of a window: its signals, then its bytes.
+// Each signal is a word on a cache line of its own. The bytes are padded to whole words, so
+// that each element can be changed atomically. The size does not depend on the number of
+// ranks.
 func WindowBytes(bytes int64, signals int) int64 { return signalAt(signals) + (bytes+7)&^7 }
 
-// SignalBytes is the distance of signals in a window.
-const SignalBytes = line
+// SignalBytes is the distance between two signals in a window.
+const SignalBytes = cacheLine
 
 func signalAt(signal int) int64 { return int64(signal) * SignalBytes }

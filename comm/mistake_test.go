@@ -12,8 +12,8 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// TestMistakes makes every mistake that concerns nobody else: each is refused, and the
-// communicator works as before.
+// TestMistakes checks that invalid calls which concern no other rank return errors and
+// leave the communicator usable.
 func TestMistakes(t *testing.T) {
 	type call func(c *comm.Comm, w, closed *comm.Window) error
 	second := func(_ any, err error) error { return err }
@@ -78,7 +78,7 @@ func TestMistakes(t *testing.T) {
 		{func(c *comm.Comm, w, _ *comm.Window) error { return second(c.Domain()) }, comm.ErrNotMember,
 			"domain: not a member of the domain []: only members make it"},
 	}
-	everywhere(t, 2, func(c *comm.Comm) error {
+	runOnBackends(t, 2, func(c *comm.Comm) error {
 		w, err := c.AllocWindow(20, 2)
 		if err != nil {
 			return err
@@ -98,7 +98,7 @@ func TestMistakes(t *testing.T) {
 			if !errors.Is(err, test.kind) {
 				return fmt.Errorf("got %v, want one that is %q", err, test.kind)
 			}
-			if err := inOrder(c.Err, c.Barrier); err != nil {
+			if err := runInOrder(c.Err, c.Barrier); err != nil {
 				return fmt.Errorf("after %q: %w", test.want, err)
 			}
 		}
@@ -106,9 +106,9 @@ func TestMistakes(t *testing.T) {
 	})
 }
 
-// TestNoSignals asks for a signal of a window without any.
+// TestNoSignals checks the error for a signal of a window without signals.
 func TestNoSignals(t *testing.T) {
-	everywhere(t, 1, func(c *comm.Comm) error {
+	runOnBackends(t, 1, func(c *comm.Comm) error {
 		w, err := c.AllocWindow(8, 0)
 		if err != nil {
 			return err
@@ -117,7 +117,7 @@ func TestNoSignals(t *testing.T) {
 	})
 }
 
-// TestOpenMistakes opens what cannot be.
+// TestOpenMistakes checks the errors of Open for invalid arguments.
 func TestOpenMistakes(t *testing.T) {
 	const spelling = ": write letters, digits, dots and hyphens, such as my-run; or a path that begins with /"
 	tests := []struct {

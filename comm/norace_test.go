@@ -2,4 +2,5 @@
 
 package comm_test
 
-const raced = 1
+// raceDivisor divides the number of generations. Without the race detector it is 1.
+const raceDivisor = 1

@@ -1,4 +1,4 @@
 package comm
 
-// pause tells the processor that this is a loop that waits.
+// pause executes the PAUSE instruction, a hint to the processor that the code polls.
 func pause()

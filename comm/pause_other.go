@@ -2,5 +2,5 @@
 
 package comm
 
-// pause would tell the processor that this is a loop that waits.
+// pause does nothing. On amd64 it is a hint to the processor that the code polls.
 func pause() {}

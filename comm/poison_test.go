@@ -11,14 +11,14 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// TestAbort has one rank abort while one waits in a barrier, one for a signal, and one
-// does neither: all get its reason, and every later operation fails with the same
-// error at once.
+// TestAbort checks the errors when one rank aborts while one waits in a barrier, one waits
+// for a signal, and one calls Put. All get the reason of the abort, and every later
+// operation of a rank fails at once with the same error.
 func TestAbort(t *testing.T) {
 	const why = "rank 1: abort: boom"
 	want := []string{
-		told("rank 0: barrier, rank 1", why), why,
-		told("rank 2: wait, signal 0, rank 1", why), told("rank 3: put, rank 1", why),
+		peerFailed("rank 0: barrier, rank 1", why), why,
+		peerFailed("rank 2: wait, signal 0, rank 1", why), peerFailed("rank 3: put, rank 1", why),
 	}
 	for _, b := range backends {
 		t.Run(b, func(t *testing.T) {
@@ -63,7 +63,7 @@ func TestAbort(t *testing.T) {
 	}
 }
 
-// TestAbortInDomain fails in a domain, which concerns all.
+// TestAbortInDomain checks that an abort in a domain also fails ranks outside the domain.
 func TestAbortInDomain(t *testing.T) {
 	const why = "rank 2: abort: boom"
 	for _, b := range backends {
@@ -81,7 +81,7 @@ func TestAbortInDomain(t *testing.T) {
 				}
 				return d.Barrier()
 			})
-			for rank, want := range []string{told("rank 0: barrier, rank 2", why), told("rank 1: barrier, rank 2", why), why} {
+			for rank, want := range []string{peerFailed("rank 0: barrier, rank 2", why), peerFailed("rank 1: barrier, rank 2", why), why} {
 				if e := commtest.Says(errs[rank], want); e != nil {
 					t.Errorf("rank %d: %v", rank, e)
 				}
@@ -90,7 +90,8 @@ func TestAbortInDomain(t *testing.T) {
 	}
 }
 
-// TestClosedEarly has a rank leave while another waits for it.
+// TestClosedEarly checks the error of a rank that waits for a rank which has closed the
+// communicator.
 func TestClosedEarly(t *testing.T) {
 	tests := []struct {
 		name string
@@ -132,7 +133,7 @@ func TestClosedEarly(t *testing.T) {
 					})
 					want := []string{test.want, "no error"}
 					if inDomain {
-						want[1] = told("rank 1: barrier, rank 0", test.want)
+						want[1] = peerFailed("rank 1: barrier, rank 0", test.want)
 					}
 					for rank, err := range errs {
 						if e := commtest.Says(err, want[rank]); e != nil {
@@ -145,8 +146,8 @@ func TestClosedEarly(t *testing.T) {
 	}
 }
 
-// TestClosedAfterItsPart has a rank do what others wait for and leave: they succeed,
-// however late they look, and go on without it.
+// TestClosedAfterItsPart checks that waits succeed if a rank closes after it has done what
+// the others wait for. The other ranks continue without it.
 func TestClosedAfterItsPart(t *testing.T) {
 	for _, b := range backends {
 		t.Run(b, func(t *testing.T) {
@@ -157,13 +158,13 @@ func TestClosedAfterItsPart(t *testing.T) {
 						return err
 					}
 					if c.Rank() == 2 {
-						return inOrder(
+						return runInOrder(
 							func() error { return w.Notify(0, 0, tl.Set, 1) },
 							func() error { return w.Notify(1, 0, tl.Set, 1) },
 						)
 					}
 					for g := range int64(20) {
-						if err := inOrder(
+						if err := runInOrder(
 							func() error { return w.WaitSignal(0, tl.EQ, 1) },
 							func() error { return w.Notify(1-c.Rank(), 1, tl.Add, 1) },
 							func() error { return w.WaitSignal(1, tl.GT, g) },
@@ -178,9 +179,9 @@ func TestClosedAfterItsPart(t *testing.T) {
 	}
 }
 
-// TestClosed uses a communicator after Close.
+// TestClosed checks the error of each operation on a closed communicator.
 func TestClosed(t *testing.T) {
-	everywhere(t, 2, func(c *comm.Comm) error {
+	runOnBackends(t, 2, func(c *comm.Comm) error {
 		w, err := c.AllocWindow(8, 1)
 		if err != nil {
 			return err
@@ -197,17 +198,17 @@ func TestClosed(t *testing.T) {
 	})
 }
 
-// TestBarrierWithoutOne has a rank leave before a barrier in which those who are there
-// wait for one another first, and one of them waits for a signal that never comes.
+// TestBarrierWithoutOne checks the errors when rank 2 closes before a barrier of ranks 0
+// and 1, which first wait for each other, while rank 3 waits for a signal that never comes.
 func TestBarrierWithoutOne(t *testing.T) {
 	for _, b := range backends {
 		t.Run(b, func(t *testing.T) {
-			var have sync.WaitGroup // all ranks have the window
-			have.Add(4)
+			var allocated sync.WaitGroup // all ranks have allocated the window
+			allocated.Add(4)
 			errs := commtest.World(comm.Options{Backend: b, Timeout: commtest.Patience}, 4, func(c *comm.Comm) error {
 				w, err := c.AllocWindow(8, 1)
-				have.Done()
-				have.Wait()
+				allocated.Done()
+				allocated.Wait()
 				if err != nil || c.Rank() == 2 {
 					return err
 				}
@@ -221,10 +222,10 @@ func TestBarrierWithoutOne(t *testing.T) {
 				one  = "rank 1: barrier, rank 2: it has been closed by that rank"
 			)
 			for rank, want := range [][]string{
-				{zero, told("rank 0: barrier, rank 1", one)},
-				{one, told("rank 1: barrier, rank 0", zero)},
+				{zero, peerFailed("rank 0: barrier, rank 1", one)},
+				{one, peerFailed("rank 1: barrier, rank 0", zero)},
 				{"no error"},
-				{told("rank 3: wait, signal 0, rank 0", zero), told("rank 3: wait, signal 0, rank 1", one)},
+				{peerFailed("rank 3: wait, signal 0, rank 0", zero), peerFailed("rank 3: wait, signal 0, rank 1", one)},
 			} {
 				if e := commtest.Says(errs[rank], want...); e != nil {
 					t.Errorf("rank %d: %v", rank, e)

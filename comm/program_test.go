@@ -15,22 +15,22 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// step is something that some ranks of a communicator do together.
+// step is an operation of a random program that several ranks do together.
 type step struct {
-	kind    string
-	members []int // of a domain
+	kind    string // one of stepKinds
+	members []int  // members of the domain, for steps with a domain
 }
 
 var stepKinds = []string{"barrier", "ring", "sum", "window", "domain", "domain, closed"}
 
-// do takes part in a step, in window w of c.
-func (s step) do(c *comm.Comm, w *comm.Window, round int64) error {
+// run runs the step on this rank, in window w of c.
+func (s step) run(c *comm.Comm, w *comm.Window, round int64) error {
 	next := (c.Rank() + 1) % c.Size()
 	switch s.kind {
 	case "barrier":
 		return c.Barrier()
 	case "ring":
-		return inOrder(
+		return runInOrder(
 			func() error { return w.Put(next, 0, []byte{byte(round)}) },
 			func() error { return w.Notify(next, 0, tl.Set, round) },
 			func() error { return w.Await("ring", "", (c.Rank()+c.Size()-1)%c.Size(), 0, round) },
@@ -38,11 +38,11 @@ func (s step) do(c *comm.Comm, w *comm.Window, round int64) error {
 	case "sum":
 		return w.Accumulate(next, 8, numeric.U32, elements(numeric.U32, 1, 2))
 	case "window":
-		made, err := c.AllocWindow(64, 1)
+		window, err := c.AllocWindow(64, 1)
 		if err != nil {
 			return err
 		}
-		return made.Close()
+		return window.Close()
 	}
 	if !slices.Contains(s.members, c.Rank()) {
 		return nil
@@ -60,7 +60,7 @@ func (s step) do(c *comm.Comm, w *comm.Window, round int64) error {
 	return d.Close()
 }
 
-// failures are ways for a rank not to go on.
+// failures holds the ways in which a rank can fail.
 var failures = map[string]func(c *comm.Comm, w *comm.Window, cancel func()) error{
 	"abort": func(c *comm.Comm, _ *comm.Window, _ func()) error { return c.Abort(errors.New("boom")) },
 	"close": func(c *comm.Comm, _ *comm.Window, _ func()) error {
@@ -68,12 +68,12 @@ var failures = map[string]func(c *comm.Comm, w *comm.Window, cancel func()) erro
 	},
 	"cancel": func(_ *comm.Comm, w *comm.Window, cancel func()) error {
 		cancel()
-		return w.WaitSignal(1, tl.NE, 0) // which nobody changes
+		return w.WaitSignal(1, tl.NE, 0) // no rank changes this signal
 	},
 }
 
-// TestRandomFailure has one rank of a random program fail at a random point: every rank
-// ends with an error, and long before the deadline. Without the failure none does.
+// TestRandomFailure checks that every rank returns an error long before the deadline if one
+// rank fails at a random step of a random program, and that no rank does without a failure.
 func TestRandomFailure(t *testing.T) {
 	for _, backend := range backends {
 		t.Run(backend, rapid.MakeCheck(func(t *rapid.T) {
@@ -87,7 +87,7 @@ func TestRandomFailure(t *testing.T) {
 			}), 1, 10).Draw(t, "program")
 			bad := rapid.IntRange(-1, nranks-1).Draw(t, "rank that fails") // -1: none
 			when := rapid.IntRange(0, len(program)).Draw(t, "step it fails at")
-			how := rapid.SampledFrom([]string{"abort", "cancel", "close"}).Draw(t, "failure")
+			failure := rapid.SampledFrom([]string{"abort", "cancel", "close"}).Draw(t, "failure")
 			at := commtest.Name()
 			errs := commtest.Together(nranks, func(rank int) error {
 				ctx, cancel := context.WithCancel(context.Background())
@@ -103,14 +103,14 @@ func TestRandomFailure(t *testing.T) {
 				}
 				for i, s := range program {
 					if rank == bad && i == when {
-						return failures[how](c, w, cancel)
+						return failures[failure](c, w, cancel)
 					}
-					if err := s.do(c, w, int64(i)+1); err != nil {
+					if err := s.run(c, w, int64(i)+1); err != nil {
 						return err
 					}
 				}
 				if rank == bad && when == len(program) {
-					return failures[how](c, w, cancel)
+					return failures[failure](c, w, cancel)
 				}
 				return c.Barrier()
 			})
@@ -119,7 +119,7 @@ func TestRandomFailure(t *testing.T) {
 					t.Errorf("rank %d: got %v, want an error before the deadline: %v", rank, err, bad >= 0)
 				}
 			}
-			if bad >= 0 && how == "abort" {
+			if bad >= 0 && failure == "abort" {
 				if want := fmt.Sprintf("rank %d: abort: boom", bad); errs[bad].Error() != want {
 					t.Errorf("rank %d: got %v, want %s", bad, errs[bad], want)
 				}

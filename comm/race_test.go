@@ -2,5 +2,5 @@
 
 package comm_test
 
-// raced is how much fewer generations the race detector leaves time for.
-const raced = 5
+// raceDivisor divides the number of generations, because the race detector is slow.
+const raceDivisor = 5

@@ -9,9 +9,9 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// TestNotify sets and adds, at once from all ranks, and negative numbers too.
+// TestNotify checks Set and Add, with all ranks adding at once and with negative numbers.
 func TestNotify(t *testing.T) {
-	everySize(t, func(c *comm.Comm) error {
+	runOnSizes(t, func(c *comm.Comm) error {
 		w, err := c.AllocWindow(0, 2)
 		if err != nil {
 			return err
@@ -24,7 +24,7 @@ func TestNotify(t *testing.T) {
 				}
 			}
 		}
-		return inOrder(
+		return runInOrder(
 			func() error { return w.Notify((c.Rank()+1)%c.Size(), 0, tl.Set, -7) },
 			func() error { return w.WaitSignal(0, tl.EQ, -7) },
 			c.Barrier,
@@ -34,7 +34,7 @@ func TestNotify(t *testing.T) {
 	})
 }
 
-var holds = map[tl.Cmp]func(a, b int64) bool{
+var compareFuncs = map[tl.Cmp]func(a, b int64) bool{
 	tl.EQ: func(a, b int64) bool { return a == b },
 	tl.NE: func(a, b int64) bool { return a != b },
 	tl.GT: func(a, b int64) bool { return a > b },
@@ -43,10 +43,10 @@ var holds = map[tl.Cmp]func(a, b int64) bool{
 	tl.LE: func(a, b int64) bool { return a <= b },
 }
 
-// TestCompare tries all comparisons of small, negative and extreme numbers.
+// TestCompare checks all comparisons of small, negative and extreme numbers.
 func TestCompare(t *testing.T) {
 	numbers := []int64{-1 << 63, -2, -1, 0, 1, 2, 1<<63 - 1}
-	everywhere(t, 1, func(c *comm.Comm) error {
+	runOnBackends(t, 1, func(c *comm.Comm) error {
 		w, err := c.AllocWindow(0, 1)
 		if err != nil {
 			return err
@@ -56,7 +56,7 @@ func TestCompare(t *testing.T) {
 				return err
 			}
 			for _, b := range numbers {
-				for cmp, f := range holds {
+				for cmp, f := range compareFuncs {
 					want := f(a, b)
 					if got, err := w.TestSignal(0, cmp, b); err != nil || got != want {
 						return fmt.Errorf("%d %v %d: got %v, %v, want %v", a, cmp, b, got, err, want)
@@ -74,13 +74,13 @@ func TestCompare(t *testing.T) {
 	})
 }
 
-// TestWaitThrough waits with each comparison for a change that another rank makes
-// after others that do not fulfil it.
+// TestWaitThrough checks that a wait with each comparison continues through changes for
+// which the comparison is false, until another rank makes a change for which it is true.
 func TestWaitThrough(t *testing.T) {
 	tests := []struct {
 		cmp  tl.Cmp
 		v    int64
-		sets []int64 // the last one fulfils it
+		sets []int64 // only the last value compares true
 	}{
 		{tl.EQ, 5, []int64{4, 6, 5}},
 		{tl.NE, 0, []int64{0, 0, 1}},
@@ -89,7 +89,7 @@ func TestWaitThrough(t *testing.T) {
 		{tl.LT, 0, []int64{1, 0, -1}},
 		{tl.LE, -1, []int64{1, 0, -1}},
 	}
-	everywhere(t, 2, func(c *comm.Comm) error {
+	runOnBackends(t, 2, func(c *comm.Comm) error {
 		for _, test := range tests {
 			w, err := c.AllocWindow(0, 1)
 			if err != nil {
@@ -107,17 +107,17 @@ func TestWaitThrough(t *testing.T) {
 			if err := w.WaitSignal(0, test.cmp, test.v); err != nil {
 				return err
 			}
-			if there, err := w.TestSignal(0, tl.EQ, last); err != nil || !there {
-				return fmt.Errorf("%v %d: the signal is %d after the wait: got %v, %v, want true", test.cmp, test.v, last, there, err)
+			if equal, err := w.TestSignal(0, tl.EQ, last); err != nil || !equal {
+				return fmt.Errorf("%v %d: the signal is %d after the wait: got %v, %v, want true", test.cmp, test.v, last, equal, err)
 			}
 		}
 		return c.Barrier()
 	})
 }
 
-// TestPost sends notes with signals, back and forth.
-func TestPost(t *testing.T) {
-	everywhere(t, 2, func(c *comm.Comm) error {
+// TestRaise checks the notes that two ranks send to each other with signals.
+func TestRaise(t *testing.T) {
+	runOnBackends(t, 2, func(c *comm.Comm) error {
 		w, err := c.AllocWindow(8, 2)
 		if err != nil {
 			return err
@@ -126,7 +126,7 @@ func TestPost(t *testing.T) {
 		for round := range int64(50) {
 			say := comm.Note{uint64(round), uint64(c.Rank()), 2, 3, 4, 5, 1 << 63}
 			want := comm.Note{uint64(round), uint64(peer), 2, 3, 4, 5, 1 << 63}
-			err := inOrder(
+			err := runInOrder(
 				func() error { return w.Raise("notify", "", peer, 1, round+1, &say) },
 				func() error { return w.Await("test", "post", peer, 1, round+1) },
 			)
@@ -144,9 +144,10 @@ func TestPost(t *testing.T) {
 	})
 }
 
-// TestBank: signals are counted from where the window is told to, at each rank.
+// TestBank checks that Notify, WaitSignal and TestSignal number signals from the first one
+// of the bank.
 func TestBank(t *testing.T) {
-	everywhere(t, 2, func(c *comm.Comm) error {
+	runOnBackends(t, 2, func(c *comm.Comm) error {
 		w, err := c.AllocWindow(0, 4)
 		if err != nil {
 			return err
@@ -165,8 +166,8 @@ func TestBank(t *testing.T) {
 		if err := w.Bank(3); err != nil {
 			return err
 		}
-		if there, err := w.TestSignal(0, tl.EQ, 2); err != nil || !there {
-			return fmt.Errorf("signal 3 as 0: is 2: %v, %v", there, err)
+		if equal, err := w.TestSignal(0, tl.EQ, 2); err != nil || !equal {
+			return fmt.Errorf("signal 3 as 0: is 2: %v, %v", equal, err)
 		}
 		if err := commtest.Says(w.Notify(0, 1, tl.Set, 1), fmt.Sprintf("rank %d: notify, signal 1, rank 0: out of range: the window has 1 signals, from 0", c.Rank())); err != nil {
 			return err
@@ -175,9 +176,9 @@ func TestBank(t *testing.T) {
 	})
 }
 
-// TestWaitAnyOfWindows waits for signals of two windows, of which either comes.
+// TestWaitAnyOfWindows checks which condition WaitAny reports for signals of two windows.
 func TestWaitAnyOfWindows(t *testing.T) {
-	everywhere(t, 2, func(c *comm.Comm) error {
+	runOnBackends(t, 2, func(c *comm.Comm) error {
 		a, err := c.AllocWindow(0, 1)
 		if err != nil {
 			return err

@@ -21,60 +21,62 @@ func generations() int64 {
 	if *soak {
 		return 1_000_000
 	}
-	return 5_000 / raced
+	return 5_000 / raceDivisor
 }
 
-// laps is the generation that each rank has entered. Ranks are goroutines here, so that
-// it can be apart from the memory that is tested.
-type laps []atomic.Int64
+// progress holds the generation that each rank has entered. It is not in the memory under
+// test: ranks are goroutines here and can share Go memory.
+type progress []atomic.Int64
 
-// cross enters a generation, meets some ranks and checks that none of them is behind,
-// which means that this rank was released early, or two ahead.
-func (l laps) cross(me int, with []int, g int64, meet func() error) error {
-	l[me].Store(g)
-	if err := meet(); err != nil {
+// enterGeneration records that a rank enters generation g and calls synchronize. Afterwards
+// it checks that no peer is behind, which would mean that synchronize returned too early,
+// and that no peer is two generations ahead.
+func (l progress) enterGeneration(rank int, peers []int, g int64, synchronize func() error) error {
+	l[rank].Store(g)
+	if err := synchronize(); err != nil {
 		return err
 	}
-	for _, peer := range with {
+	for _, peer := range peers {
 		at := l[peer].Load()
 		if at < g {
-			return fmt.Errorf("rank %d left generation %d early: rank %d is in %d", me, g, peer, at)
+			return fmt.Errorf("rank %d left generation %d early: rank %d is in %d", rank, g, peer, at)
 		}
 		if at > g+1 {
-			return fmt.Errorf("rank %d leaves generation %d late: rank %d is in %d", me, g, peer, at)
+			return fmt.Errorf("rank %d leaves generation %d late: rank %d is in %d", rank, g, peer, at)
 		}
 	}
 	return nil
 }
 
-// dawdler delays a rank: mostly not, often a little, and rarely for so long that the
-// others fall asleep.
-type dawdler struct{ *rand.Rand }
+// delayer delays a rank at random: usually not at all, often for up to 2 µs, and rarely for
+// so long that the other ranks fall asleep.
+type delayer struct{ *rand.Rand }
 
-func newDawdler(rank int) dawdler { return dawdler{rand.New(rand.NewPCG(1, uint64(rank)))} }
+func newDelayer(rank int) delayer { return delayer{rand.New(rand.NewPCG(1, uint64(rank)))} }
 
-func (d dawdler) dawdle() {
+func (d delayer) delay() {
 	switch n := d.IntN(10_000); {
 	case n == 0:
 		time.Sleep(12 * time.Millisecond)
 	case n < 100:
 		runtime.Gosched()
 	case n < 2000:
-		for began := time.Now(); time.Since(began) < time.Duration(n)*time.Nanosecond; {
+		for start := time.Now(); time.Since(start) < time.Duration(n)*time.Nanosecond; {
 		}
 	}
 }
 
+// TestBarrierSoak checks that no rank leaves a barrier early or late, in many barriers.
 func TestBarrierSoak(t *testing.T) {
 	const nranks = 4
 	for _, b := range backends {
 		t.Run(b, func(t *testing.T) {
-			l := make(laps, nranks)
+			l := make(progress, nranks)
 			commtest.Succeed(t, commtest.World(comm.Options{Backend: b, Timeout: commtest.Patience}, nranks, func(c *comm.Comm) error {
-				d := newDawdler(c.Rank())
+				d := newDelayer(c.Rank())
 				for g := int64(1); g <= generations(); g++ {
-					d.dawdle()
-					if err := l.cross(c.Rank(), c.Ranks(), g, c.Barrier); err != nil {
+					d.delay()
+					if err := l.enterGeneration(c.Rank(), c.Ranks(), g, c.Barrier); err != nil {
 						return err
 					}
 				}
@@ -84,24 +86,24 @@ func TestBarrierSoak(t *testing.T) {
 	}
 }
 
-// TestSignalSoak has pairs of ranks meet by signals: a count, and a pair of numbers
-// that take turns.
+// TestSignalSoak checks that pairs of ranks stay in step when they synchronize by signals:
+// a counter, and two signals that are set in alternate generations.
 func TestSignalSoak(t *testing.T) {
 	const nranks = 4
 	for _, b := range backends {
 		t.Run(b, func(t *testing.T) {
-			l := make(laps, nranks)
+			l := make(progress, nranks)
 			commtest.Succeed(t, commtest.World(comm.Options{Backend: b, Timeout: commtest.Patience}, nranks, func(c *comm.Comm) error {
 				w, err := c.AllocWindow(8, 3)
 				if err != nil {
 					return err
 				}
-				d := newDawdler(c.Rank())
+				d := newDelayer(c.Rank())
 				peer := c.Rank() ^ 1
 				for g := int64(1); g <= generations(); g++ {
-					d.dawdle()
-					err := l.cross(c.Rank(), []int{peer}, g, func() error {
-						return inOrder(
+					d.delay()
+					err := l.enterGeneration(c.Rank(), []int{peer}, g, func() error {
+						return runInOrder(
 							func() error { return w.Notify(peer, int(g%2), tl.Set, g) },
 							func() error { return w.Notify(peer, 2, tl.Add, 1) },
 							func() error { return w.WaitSignal(2, tl.GE, g) },
@@ -118,22 +120,22 @@ func TestSignalSoak(t *testing.T) {
 	}
 }
 
-// TestSoakCatches soaks a barrier that waits for a count which nobody resets: it holds
-// once only, and the check must notice.
+// TestSoakCatches checks that enterGeneration detects a broken barrier. The barrier waits
+// for a counter that is never reset, so it works only once.
 func TestSoakCatches(t *testing.T) {
 	const nranks = 4
 	for _, b := range backends {
 		t.Run(b, func(t *testing.T) {
-			l := make(laps, nranks)
+			l := make(progress, nranks)
 			errs := commtest.World(comm.Options{Backend: b, Timeout: commtest.Patience}, nranks, func(c *comm.Comm) error {
 				w, err := c.AllocWindow(0, 1)
 				if err != nil {
 					return err
 				}
-				d := newDawdler(c.Rank())
+				d := newDelayer(c.Rank())
 				for g := int64(1); g <= 20_000; g++ {
-					d.dawdle()
-					err := l.cross(c.Rank(), c.Ranks(), g, func() error {
+					d.delay()
+					err := l.enterGeneration(c.Rank(), c.Ranks(), g, func() error {
 						for peer := range nranks {
 							if peer == c.Rank() {
 								continue

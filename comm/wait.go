@@ -12,16 +12,15 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// How a rank waits: it looks at a word again and again for a while, which is fastest,
-// then goes on looking less often, lets others have the core and asks whether its peers
-// are still there, and in the end sleeps.
+// A rank waits in three stages. First it only polls a word, which is fastest. Then it also
+// yields its core and checks that its peers are alive. In the end it sleeps between polls.
 const (
-	hotLooks   = 2000                   // before the clock is asked
-	looks      = 64                     // between other things
-	yieldAfter = 500 * time.Microsecond // of looking: the peer may have no core
-	askEvery   = 2 * time.Millisecond   // whether peers are there
-	sleepAfter = 10 * time.Millisecond  // of looking
-	longest    = 50 * time.Millisecond  // sleep, before peers are asked about
+	firstPolls    = 2000                   // polls before the rank reads the clock
+	pollsPerCheck = 64                     // polls between two reads of the clock
+	yieldAfter    = 500 * time.Microsecond // polling time after which the rank yields: the peer may have no core
+	checkEvery    = 2 * time.Millisecond   // interval of the checks that peers are alive
+	sleepAfter    = 10 * time.Millisecond  // polling time after which the rank sleeps
+	maxSleep      = 50 * time.Millisecond  // longest sleep without a check of the peers
 )
 
 // await waits until a word of this rank's own memory compares true with v.
@@ -29,20 +28,20 @@ func (c *Comm) await(w *uint64, cmp tl.Cmp, v int64, p place) error {
 	if cmp.Holds(int64(atomic.LoadUint64(w)), v) {
 		return nil
 	}
-	if !c.world.crowded {
-		for range hotLooks {
+	if !c.world.oversubscribed {
+		for range firstPolls {
 			pause()
 			if cmp.Holds(int64(atomic.LoadUint64(w)), v) {
 				return nil
 			}
 		}
 	}
-	return c.awaitLong(c.world.look.at(w, cmp, v), p)
+	return c.awaitLong(c.world.condition.set(w, cmp, v), p)
 }
 
-// look is what a rank waits for: one function serves all its waits, so that they
-// allocate nothing.
-type look struct {
+// wordCondition is the comparison that a rank waits for. All waits of the rank share one
+// closure, so that waits do not allocate.
+type wordCondition struct {
 	word *uint64
 	cmp  tl.Cmp
 	v    int64
@@ -50,7 +49,7 @@ type look struct {
 	holds func() bool
 }
 
-func (l *look) at(w *uint64, cmp tl.Cmp, v int64) func() bool {
+func (l *wordCondition) set(w *uint64, cmp tl.Cmp, v int64) func() bool {
 	l.word, l.cmp, l.v = w, cmp, v
 	if l.holds == nil {
 		l.holds = func() bool { return l.cmp.Holds(int64(atomic.LoadUint64(l.word)), l.v) }
@@ -58,62 +57,63 @@ func (l *look) at(w *uint64, cmp tl.Cmp, v int64) func() bool {
 	return l.holds
 }
 
-// awaitLong waits until ready says so, which looks at this rank's own memory.
+// awaitLong waits until ready returns true. ready reads only this rank's own memory.
 func (c *Comm) awaitLong(ready func() bool, p place) error {
 	w := c.world
-	began := time.Now()
-	asked := began
+	start := time.Now()
+	lastCheck := start
 	asleep := false
 	defer func() {
-		if asleep { // it goes on
-			w.seen = nil
-			w.bump(waitsAt)
+		if asleep { // the rank continues
+			w.snapshot = nil
+			w.increment(waitsAt)
 		}
 	}()
 	for {
-		for range looks {
+		for range pollsPerCheck {
 			if ready() {
 				return nil
 			}
-			if !w.crowded {
+			if !w.oversubscribed {
 				pause()
 			}
 		}
 		if asleep {
-			w.bump(looksAt)
+			w.increment(pollsAt)
 		}
-		if by := w.aborted(); by >= 0 {
-			return c.fail(p.with(by), w.told(by))
+		if failed := w.abortedBy(); failed >= 0 {
+			return c.fail(p.withPeer(failed), w.readReason(failed))
 		}
 		now := time.Now()
-		if now.Sub(asked) >= askEvery {
-			asked = now
-			if where, err := c.hopeless(p, now.Sub(began), asleep); err != nil {
+		if now.Sub(lastCheck) >= checkEvery {
+			lastCheck = now
+			if errPlace, err := c.checkPeers(p, now.Sub(start), asleep); err != nil {
 				if ready() {
-					return nil // the peer did its part before it went
+					return nil // the peer did its part before it ended
 				}
-				if by := w.aborted(); by >= 0 {
-					return c.fail(p.with(by), w.told(by)) // it told why before it went
+				if failed := w.abortedBy(); failed >= 0 {
+					return c.fail(p.withPeer(failed), w.readReason(failed)) // the peer reported the reason before it ended
 				}
-				return c.fail(where, err)
+				return c.fail(errPlace, err)
 			}
 		}
 		switch {
-		case now.Sub(began) >= sleepAfter:
+		case now.Sub(start) >= sleepAfter:
 			if !asleep {
 				asleep = true
-				w.sleeps(p)
+				w.markAsleep(p)
 			}
-			w.link.Sleep(func() bool { return ready() || w.aborted() >= 0 }, longest)
-		case w.crowded || now.Sub(began) >= yieldAfter:
+			w.link.Sleep(func() bool { return ready() || w.abortedBy() >= 0 }, maxSleep)
+		case w.oversubscribed || now.Sub(start) >= yieldAfter:
 			w.link.Sleep(nil, 0)
 		}
 	}
 }
 
-// hopeless is an error, and where, if there is no use in waiting any longer. It is for
-// the caller to fail: the wait may have ended since.
-func (c *Comm) hopeless(p place, waited time.Duration, asleep bool) (place, error) {
+// checkPeers returns an error, and the place for it, if waiting longer is useless. It does
+// not poison the communicator, because the condition of the wait may have become true
+// meanwhile; the caller decides.
+func (c *Comm) checkPeers(p place, waited time.Duration, asleep bool) (place, error) {
 	w := c.world
 	if err := context.Cause(w.ctx); err != nil {
 		return p, err
@@ -124,105 +124,110 @@ func (c *Comm) hopeless(p place, waited time.Duration, asleep bool) (place, erro
 	if err := w.link.Lost(w.rank); err != nil {
 		return p, err
 	}
-	there := c.size == 1
+	anyOpen := c.size == 1
 	for peer := range others(c.rank, c.size) {
 		rank := c.ranks[peer]
 		barriers, closed := c.ctrl.closedBy(peer, c.size)
 		switch {
 		case !closed:
-			there = true
+			anyOpen = true
 		case rank == p.peer || barriers < p.barrier:
-			return p.with(rank), fmt.Errorf("%w by that rank", ErrClosed)
+			return p.withPeer(rank), fmt.Errorf("%w by that rank", ErrClosed)
 		}
 	}
-	if !there {
+	if !anyOpen {
 		return p, fmt.Errorf("%w by all other ranks, or they have ended: there is nobody to wait for", ErrClosed)
 	}
 	for peer := range others(w.rank, w.size) {
 		lost := w.link.Lost(peer)
-		if _, closed := w.ctrl.closedBy(peer, w.size); closed || lost == nil { // a rank closes before it goes
+		if _, closed := w.ctrl.closedBy(peer, w.size); closed || lost == nil { // a rank closes before it ends
 			continue
 		}
-		return p.with(peer), fmt.Errorf("%w: %w", ErrLost, lost)
+		return p.withPeer(peer), fmt.Errorf("%w: %w", ErrLost, lost)
 	}
 	if asleep {
-		return p, w.standstill()
+		return p, w.checkDeadlock()
 	}
 	return p, nil
 }
 
-// crowded says whether ranks outnumber cores: then one that looks again and again is
-// in the way of those that it waits for.
-func crowded(ranks int) bool { return ranks > min(runtime.NumCPU(), runtime.GOMAXPROCS(0)) }
+// isOversubscribed reports whether ranks outnumber cores. A rank that only polls would then
+// keep the ranks that it waits for off the cores.
+func isOversubscribed(ranks int) bool { return ranks > min(runtime.NumCPU(), runtime.GOMAXPROCS(0)) }
 
-// If every rank sleeps in a wait, nobody will ever change anything: that is a deadlock,
-// which whoever finds it reports. A rank is known to sleep on if its count of waits is
-// odd and stays the same. If all have been seen to sleep, and each has since looked at
-// its memory twice in vain, then the second time it did so after nobody could change
-// it any more. Ranks that have closed the communicator change nothing either.
+// If every rank sleeps in a wait, no rank will ever change memory: that is a deadlock. The
+// rank that detects it reports it.
+//
+// A rank increments its word waits when it falls asleep and when it continues. If waits is
+// odd and does not change, the rank has slept all the time. Suppose a snapshot shows all
+// ranks asleep, and since then each rank has polled its memory twice without success. Then
+// the second poll of each rank came after the last possible change, and no condition can
+// become true any more. Ranks that have closed the communicator change nothing either.
 
-// sight is what was seen of a rank.
-type sight struct{ waits, looks uint64 }
+// rankState is a snapshot of the words waits and polls of a rank.
+type rankState struct{ waits, polls uint64 }
 
-func (w *world) bump(at int64) { atomic.AddUint64(word(w.ctrl.local, at), 1) }
+func (w *world) increment(at int64) { atomic.AddUint64(word(w.ctrl.local, at), 1) }
 
-// sleeps says that this rank sleeps from now on, and what for.
-func (w *world) sleeps(p place) {
+// markAsleep publishes that this rank is asleep, and what it waits for.
+func (w *world) markAsleep(p place) {
 	doing := p.String()
 	if p.signal >= 0 {
-		doing += fmt.Sprintf(" %v %d", w.look.cmp, w.look.v)
+		doing += fmt.Sprintf(" %v %d", w.condition.cmp, w.condition.v)
 	}
 	text := w.ctrl.local[doingAt : doingAt+doingBytes]
 	clear(text)
 	copy(text[:doingBytes-1], doing)
-	w.bump(waitsAt)
+	w.increment(waitsAt)
 }
 
-// standstill is an error if all ranks sleep for good. This rank does.
-func (w *world) standstill() error {
-	now := make([]sight, w.size)
-	for rank := range now {
+// checkDeadlock returns an error if no rank can ever continue. This rank is asleep. The
+// first call that finds all ranks asleep takes a snapshot, which later calls compare.
+func (w *world) checkDeadlock() error {
+	states := make([]rankState, w.size)
+	for rank := range states {
 		var err error
-		if now[rank].waits, err = w.sleeping(rank); err != nil || now[rank].waits == 0 {
-			w.seen = nil
+		if states[rank].waits, err = w.sleepingWaits(rank); err != nil || states[rank].waits == 0 {
+			w.snapshot = nil
 			return err
 		}
 	}
-	stands := w.seen != nil
-	for rank := range now {
-		looks, err := load(w.ctrl, rank, looksAt)
+	polledTwice := w.snapshot != nil
+	for rank := range states {
+		polls, err := load(w.ctrl, rank, pollsAt)
 		if err != nil {
 			return err
 		}
-		now[rank].looks = looks
-		stands = stands && (now[rank].waits == gone || looks >= w.seen[rank].looks+2)
+		states[rank].polls = polls
+		polledTwice = polledTwice && (states[rank].waits == closedWaits || polls >= w.snapshot[rank].polls+2)
 	}
-	for rank := range now { // and has slept while its looks were read
-		waits, err := w.sleeping(rank)
+	for rank := range states { // check that no rank continued while its polls were read
+		waits, err := w.sleepingWaits(rank)
 		if err != nil {
 			return err
 		}
-		if waits != now[rank].waits || w.seen != nil && waits != w.seen[rank].waits {
-			w.seen = nil
+		if waits != states[rank].waits || w.snapshot != nil && waits != w.snapshot[rank].waits {
+			w.snapshot = nil
 			return nil
 		}
 	}
-	if w.seen == nil {
-		w.seen = now
+	if w.snapshot == nil {
+		w.snapshot = states
 	}
-	if !stands {
+	if !polledTwice {
 		return nil
 	}
-	return w.deadlock(now)
+	return w.deadlockError(states)
 }
 
-// gone stands for the waits of a rank that has closed the communicator.
-const gone = math.MaxUint64
+// closedWaits stands for the waits of a rank that has closed the communicator.
+const closedWaits = math.MaxUint64
 
-// sleeping is the waits of a rank that sleeps, 0 if it does something.
-func (w *world) sleeping(rank int) (uint64, error) {
+// sleepingWaits returns the word waits of a rank that is asleep, closedWaits if it has
+// closed the communicator, and 0 if it is awake.
+func (w *world) sleepingWaits(rank int) (uint64, error) {
 	if _, closed := w.ctrl.closedBy(rank, w.size); closed && rank != w.rank {
-		return gone, nil
+		return closedWaits, nil
 	}
 	waits, err := load(w.ctrl, rank, waitsAt)
 	if waits%2 == 0 {
@@ -231,22 +236,22 @@ func (w *world) sleeping(rank int) (uint64, error) {
 	return waits, err
 }
 
-// deadlock tells what everybody waits for.
-func (w *world) deadlock(ranks []sight) error {
-	const most = 8
-	var list []string
+// deadlockError returns an error that lists what each rank waits for.
+func (w *world) deadlockError(ranks []rankState) error {
+	const maxListed = 8
+	var lines []string
 	for rank, s := range ranks {
 		doing := "has closed"
-		if s.waits != gone {
+		if s.waits != closedWaits {
 			var err error
-			if doing, err = w.text(rank, doingAt, doingBytes); err != nil {
+			if doing, err = w.readText(rank, doingAt, doingBytes); err != nil {
 				return err
 			}
 		}
-		if list = append(list, fmt.Sprintf("rank %d: %s", rank, doing)); len(list) == most && len(ranks) > most {
-			list = append(list, fmt.Sprintf("and %d more", len(ranks)-most))
+		if lines = append(lines, fmt.Sprintf("rank %d: %s", rank, doing)); len(lines) == maxListed && len(ranks) > maxListed {
+			lines = append(lines, fmt.Sprintf("and %d more", len(ranks)-maxListed))
 			break
 		}
 	}
-	return fmt.Errorf("%w: %s", ErrDeadlock, strings.Join(list, "; "))
+	return fmt.Errorf("%w: %s", ErrDeadlock, strings.Join(lines, "; "))
 }

@@ -12,30 +12,30 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// Window is memory that each rank of a communicator has and all can reach: signals,
-// then bytes. [WindowBytes] is the size of both.
+// Window is memory at each rank of a communicator that all its ranks can access: signals,
+// followed by bytes. [WindowBytes] returns the size of both.
 type Window struct {
 	comm    *Comm
-	id      int // among those of the communicator, the same at all ranks
+	id      int // unique among the windows of the communicator, the same at all ranks
 	seg     Segment
 	local   []byte // signals and bytes
 	bytes   int64
 	signals int
-	first   int // that counts as signal 0
+	first   int // index of the signal that has number 0
 	closed  bool
 }
 
-// AllocWindow makes a window with so many bytes and signals at each rank, all zero.
-// Every rank of the communicator calls it, with the same sizes.
+// AllocWindow creates a window with the given bytes and signals at each rank, all zero.
+// Every rank of the communicator calls it with the same sizes.
 func (c *Comm) AllocWindow(bytes int64, signals int) (*Window, error) {
-	p := at("window", "alloc")
-	if err := c.usable(p); err != nil {
+	p := newPlace("window", "alloc")
+	if err := c.checkUsable(p); err != nil {
 		return nil, err
 	}
 	if bytes < 0 || signals < 0 || bytes > 1<<46 || signals > 1<<30 {
 		return nil, c.errorAt(p, fmt.Errorf("%w: a window of %d bytes and %d signals", ErrRange, bytes, signals))
 	}
-	m := message{what: newWindow, values: [3]uint64{uint64(bytes), uint64(signals)}}
+	m := message{kind: newWindow, values: [3]uint64{uint64(bytes), uint64(signals)}}
 	handle, err := c.reserve(p, lists.Count(0, c.size), m, WindowBytes(bytes, signals), func(theirs message) error {
 		return fmt.Errorf("%w: rank %d makes a window of %d bytes and %d signals, rank %d one of %d bytes and %d signals",
 			ErrMismatch, c.world.rank, bytes, signals, c.ranks[0], theirs.values[0], theirs.values[1])
@@ -47,23 +47,24 @@ func (c *Comm) AllocWindow(bytes int64, signals int) (*Window, error) {
 	if err != nil {
 		return nil, c.fail(p, err)
 	}
-	c.made++
-	w := &Window{comm: c, id: c.made, seg: seg, local: seg.Bytes(c.rank), bytes: bytes, signals: signals}
+	c.allocated++
+	w := &Window{comm: c, id: c.allocated, seg: seg, local: seg.Bytes(c.rank), bytes: bytes, signals: signals}
 	c.windows = append(c.windows, w)
-	return w, c.barrier(at("window", "all have it"))
+	return w, c.barrier(newPlace("window", "all have it"))
 }
 
-// Comm is the communicator whose ranks have the window.
+// Comm returns the communicator of the window.
 func (w *Window) Comm() *Comm { return w.comm }
 
-// Size is the bytes of each rank.
+// Size returns the number of bytes at each rank.
 func (w *Window) Size() int64 { return w.bytes }
 
-// Signals is how many each rank has.
+// Signals returns the number of signals at each rank.
 func (w *Window) Signals() int { return w.signals }
 
-// Bank makes a signal count as number 0 from now on, and the others after it. Ranks that
-// talk have to agree on it. So signals can be used by turns, in banks.
+// Bank gives the signal with index first the number 0 from now on, the next signal number
+// 1, and so on. So a program can alternate between banks of signals. Ranks that notify each
+// other must use the same bank.
 func (w *Window) Bank(first int) error {
 	p := place{op: "bank", peer: -1, signal: first}
 	if first < 0 || first > w.signals {
@@ -73,14 +74,15 @@ func (w *Window) Bank(first int) error {
 	return nil
 }
 
-// at is the offset of a signal.
-func (w *Window) at(signal int) int64 { return signalAt(w.first + signal) }
+// signalOffset returns the offset of a signal in each rank's part of the window.
+func (w *Window) signalOffset(signal int) int64 { return signalAt(w.first + signal) }
 
-// Local is the bytes of this rank. They must not be used after the window is closed.
+// Local returns the bytes of this rank. They must not be used after the window is closed.
 func (w *Window) Local() []byte { return w.Peer(w.comm.rank) }
 
-// Peer is the bytes of a rank, for loads and stores: nil if the backend cannot address
-// them, or the window is closed. Only signals and barriers order accesses of ranks.
+// Peer returns the bytes of a rank for loads and stores, or nil if the backend cannot
+// address them, there is no such rank or the window is closed. Only signals and barriers
+// order accesses of different ranks.
 func (w *Window) Peer(rank int) []byte {
 	if w.closed || rank < 0 || rank >= w.comm.size {
 		return nil
@@ -93,25 +95,27 @@ func (w *Window) Peer(rank int) []byte {
 	return b[from:to:to]
 }
 
-// usable returns an error unless the window and its communicator can be used.
-func (w *Window) usable(p place) error {
-	if err := w.comm.usable(p); err != nil || !w.closed {
+// checkUsable returns an error unless the window and its communicator can be used.
+func (w *Window) checkUsable(p place) error {
+	if err := w.comm.checkUsable(p); err != nil || !w.closed {
 		return err
 	}
 	return w.comm.errorAt(p, ErrClosed)
 }
 
-// checkSignal refuses to change a signal that a peer does not have.
+// checkSignal returns an error unless the window is usable and has the peer and the signal
+// of p. It sets the peer of p.
 func (w *Window) checkSignal(p *place, peer int) error {
 	if err := w.check(p, peer, 0, 0); err != nil {
 		return err
 	}
-	return w.isSignal(*p)
+	return w.checkSignalIndex(*p)
 }
 
-// check refuses an access to a peer's part that is not possible. It names the peer in p.
+// check returns an error unless n bytes at offset off of a peer can be accessed. It sets
+// the peer of p.
 func (w *Window) check(p *place, peer int, off, n int64) error {
-	if err := w.usable(*p); err != nil {
+	if err := w.checkUsable(*p); err != nil {
 		return err
 	}
 	if peer < 0 || peer >= w.comm.size {
@@ -124,18 +128,18 @@ func (w *Window) check(p *place, peer int, off, n int64) error {
 	return nil
 }
 
-// Put copies into a rank's part of the window. A later Notify of that rank comes after
-// it.
+// Put copies src into the part of a rank. The copy is complete before a later Notify of
+// that rank.
 func (w *Window) Put(peer int, off int64, src []byte) error {
-	return w.copy(at("put", ""), Segment.Put, peer, off, src)
+	return w.copy(newPlace("put", ""), Segment.Put, peer, off, src)
 }
 
-// Get copies out of a rank's part of the window.
+// Get copies from the part of a rank into dst.
 func (w *Window) Get(peer int, off int64, dst []byte) error {
-	return w.copy(at("get", ""), Segment.Get, peer, off, dst)
+	return w.copy(newPlace("get", ""), Segment.Get, peer, off, dst)
 }
 
-// copy does a Put or a Get of the segment.
+// copy checks the arguments and calls do, which is Put or Get of the segment.
 func (w *Window) copy(p place, do func(s Segment, member int, off int64, b []byte) error, peer int, off int64, b []byte) error {
 	if err := w.check(&p, peer, off, int64(len(b))); err != nil {
 		return err
@@ -146,8 +150,8 @@ func (w *Window) copy(p place, do func(s Segment, member int, off int64, b []byt
 	return nil
 }
 
-// Notify changes a signal of a rank. What this rank has written before, in whatever
-// window, is seen by whoever has waited for the change.
+// Notify changes a signal of a rank. A rank that has waited for the change sees everything
+// that this rank wrote before, in any window.
 func (w *Window) Notify(peer, signal int, op tl.SignalOp, v int64) error {
 	p := place{op: "notify", peer: -1, signal: signal}
 	err := w.checkSignal(&p, peer)
@@ -156,13 +160,13 @@ func (w *Window) Notify(peer, signal int, op tl.SignalOp, v int64) error {
 	}
 	switch op {
 	case tl.Set:
-		err = w.seg.Store(peer, w.at(signal), uint64(v))
+		err = w.seg.Store(peer, w.signalOffset(signal), uint64(v))
 	case tl.Add:
-		err = w.seg.Add(peer, w.at(signal), uint64(v))
+		err = w.seg.Add(peer, w.signalOffset(signal), uint64(v))
 	default:
 		return w.comm.errorAt(p, fmt.Errorf("%w: no operation %d: use Set or Add", ErrRange, op))
 	}
-	return w.comm.sent(p, err)
+	return w.comm.finishWrite(p, err)
 }
 
 // WaitSignal waits until a signal of this rank compares true with v.
@@ -170,43 +174,43 @@ func (w *Window) WaitSignal(signal int, cmp tl.Cmp, v int64) error {
 	return w.wait(place{op: "wait", peer: -1, signal: signal}, cmp, v)
 }
 
-// wait waits until the signal of a place compares true with v.
+// wait waits until the signal of p compares true with v.
 func (w *Window) wait(p place, cmp tl.Cmp, v int64) error {
 	if err := w.checkWait(p, cmp); err != nil {
 		return err
 	}
-	return w.comm.await(word(w.local, w.at(p.signal)), cmp, v, p)
+	return w.comm.await(word(w.local, w.signalOffset(p.signal)), cmp, v, p)
 }
 
-// Condition is a comparison of a signal.
+// Condition is a comparison of a signal with a value.
 type Condition struct {
 	Signal int
 	Cmp    tl.Cmp
 	Value  int64
-	Window *Window // that has the signal, of the same world; nil is the window that is asked
+	Window *Window // window of the signal, in the same world; nil means the receiver of WaitAny
 }
 
-// of returns the window that has the signal.
-func (c *Condition) of(w *Window) *Window { return cmp.Or(c.Window, w) }
+// windowOr returns the window of the signal, which is w by default.
+func (c *Condition) windowOr(w *Window) *Window { return cmp.Or(c.Window, w) }
 
-// holds reports whether a signal of this rank compares true with v now.
+// holds reports whether a signal of this rank compares true with v now. It checks nothing.
 func (w *Window) holds(signal int, cmp tl.Cmp, v int64) bool {
-	return cmp.Holds(int64(atomic.LoadUint64(word(w.local, w.at(signal)))), v)
+	return cmp.Holds(int64(atomic.LoadUint64(word(w.local, w.signalOffset(signal)))), v)
 }
 
-// WaitAny waits until one of some conditions, of which there is one at least, is so, and
-// is the index of the first that is.
+// WaitAny waits until at least one of the conditions is true. It returns the index of the
+// first true condition. The list must not be empty.
 func (w *Window) WaitAny(conditions []Condition) (int, error) {
 	for _, c := range conditions {
-		if err := c.of(w).checkWait(place{op: "wait", peer: -1, signal: c.Signal}, c.Cmp); err != nil {
+		if err := c.windowOr(w).checkWait(place{op: "wait", peer: -1, signal: c.Signal}, c.Cmp); err != nil {
 			return 0, err
 		}
 	}
 	found := 0
 	err := w.comm.awaitLong(func() bool {
-		found = slices.IndexFunc(conditions, func(c Condition) bool { return c.of(w).holds(c.Signal, c.Cmp, c.Value) })
+		found = slices.IndexFunc(conditions, func(c Condition) bool { return c.windowOr(w).holds(c.Signal, c.Cmp, c.Value) })
 		return found >= 0
-	}, at("wait", fmt.Sprintf("any of %d signals", len(conditions))))
+	}, newPlace("wait", fmt.Sprintf("any of %d signals", len(conditions))))
 	return max(found, 0), err
 }
 
@@ -220,23 +224,24 @@ func (w *Window) TestSignal(signal int, cmp tl.Cmp, v int64) (bool, error) {
 }
 
 func (w *Window) checkWait(p place, cmp tl.Cmp) error {
-	if err := w.usable(p); err != nil {
+	if err := w.checkUsable(p); err != nil {
 		return err
 	}
 	if cmp > tl.LE {
 		return w.comm.errorAt(p, fmt.Errorf("%w: no comparison %d", ErrRange, cmp))
 	}
-	return w.isSignal(p)
+	return w.checkSignalIndex(p)
 }
 
-func (w *Window) isSignal(p place) error {
+func (w *Window) checkSignalIndex(p place) error {
 	if n := w.signals - w.first; p.signal < 0 || p.signal >= n {
 		return w.comm.errorAt(p, fmt.Errorf("%w: the window has %d signals, from 0", ErrRange, n))
 	}
 	return nil
 }
 
-// Close frees the window, once all its ranks have closed it. It waits for nobody.
+// Close closes the window at this rank without waiting. The memory is freed when all ranks
+// have closed the window.
 func (w *Window) Close() error {
 	w.comm.windows = slices.DeleteFunc(w.comm.windows, func(o *Window) bool { return o == w })
 	return w.free()
@@ -250,11 +255,11 @@ func (w *Window) free() error {
 	return w.seg.Free()
 }
 
-// Accumulate adds elements to those of a rank's part of the window, each at once: sums
-// of several ranks into the same elements lose nothing, in whatever order they come.
-// The offset is a multiple of the element's size.
+// Accumulate adds elements to the elements in the part of a rank, each atomically: if
+// several ranks add to the same elements, no addend is lost. The order of the additions is
+// not fixed. The offset is a multiple of the element's size.
 func (w *Window) Accumulate(peer int, off int64, d numeric.DType, src []byte) error {
-	p := at("accumulate", "")
+	p := newPlace("accumulate", "")
 	if err := w.check(&p, peer, off, int64(len(src))); err != nil {
 		return err
 	}
@@ -273,7 +278,7 @@ func (w *Window) Accumulate(peer int, off int64, d numeric.DType, src []byte) er
 	return nil
 }
 
-// addWord adds elements to those from byte at of a word.
+// addWord adds the elements of src to the elements that begin at byte at of a word.
 func (w *Window) addWord(peer int, off int64, at int, d numeric.DType, src []byte) error {
 	for {
 		old, err := load(w.seg, peer, off)

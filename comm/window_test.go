@@ -12,8 +12,8 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// TestPutGet puts pieces of any length at any offset and compares all of every rank's
-// part with what should be there, as Local, Peer and Get see it.
+// TestPutGet puts pieces of random length at random offsets and compares the parts of all
+// ranks, as Peer and Get return them, with the expected bytes.
 func TestPutGet(t *testing.T) {
 	type piece struct{ off, n int }
 	for _, backend := range backends {
@@ -25,8 +25,8 @@ func TestPutGet(t *testing.T) {
 				off := rapid.IntRange(0, size).Draw(t, "offset")
 				return piece{off, rapid.IntRange(0, size-off).Draw(t, "length")}
 			}), 1, 8).Draw(t, "pieces")
-			// What a rank's part holds in the end, if its writer is rank from.
-			holds := func(from int) []byte {
+			// expected returns the final bytes of the part that rank from writes to.
+			expected := func(from int) []byte {
 				b := make([]byte, size)
 				for i, p := range pieces {
 					copy(b[p.off:], bytes.Repeat([]byte{byte(1 + from*8 + i)}, p.n))
@@ -47,7 +47,7 @@ func TestPutGet(t *testing.T) {
 					return err
 				}
 				for peer := range nranks {
-					want := holds((peer + nranks - 1) % nranks)
+					want := expected((peer + nranks - 1) % nranks)
 					if got := w.Peer(peer); !bytes.Equal(got, want) {
 						return fmt.Errorf("rank %d's part by Peer:\n got %v\nwant %v", peer, got, want)
 					}
@@ -67,11 +67,10 @@ func TestPutGet(t *testing.T) {
 	}
 }
 
-// TestPutNotifyWait passes numbers round a ring, by Put and by a store into a peer's
-// part of another window: what was written before a notification is there after the
-// wait.
+// TestPutNotifyWait checks that a rank sees after WaitSignal what its peer wrote before
+// Notify. Ranks pass numbers round a ring, by Put and by a store into another window.
 func TestPutNotifyWait(t *testing.T) {
-	everySize(t, func(c *comm.Comm) error {
+	runOnSizes(t, func(c *comm.Comm) error {
 		n := c.Size()
 		w, err := c.AllocWindow(64, 2)
 		if err != nil {
@@ -84,7 +83,7 @@ func TestPutNotifyWait(t *testing.T) {
 		next, previous := (c.Rank()+1)%n, (c.Rank()+n-1)%n
 		for round := range 100 {
 			other.Peer(next)[2] = byte(round + c.Rank())
-			err := inOrder(
+			err := runInOrder(
 				func() error { return w.Put(next, 8, []byte{byte(c.Rank()), byte(round)}) },
 				func() error { return w.Notify(next, 0, tl.Add, 1) },
 				func() error { return w.WaitSignal(0, tl.GE, int64(round)+1) },
@@ -104,15 +103,14 @@ func TestPutNotifyWait(t *testing.T) {
 	})
 }
 
-// TestWindowsAreApart fills several windows and their signals, and compares each with
-// what was written to it: before that all are zero, and so is one that is made where
-// another was freed.
+// TestWindowsAreApart checks that several windows and their signals do not overlap, and
+// that new windows are zero, also in the second round, which reuses freed memory.
 func TestWindowsAreApart(t *testing.T) {
 	shapes := []struct {
 		bytes   int64
 		signals int
 	}{{0, 2}, {1, 1}, {64, 0}, {4097, 3}, {4096, 1}}
-	everySize(t, func(c *comm.Comm) error {
+	runOnSizes(t, func(c *comm.Comm) error {
 		mark := func(rank, window int) byte { return byte(1 + rank*len(shapes) + window) }
 		for round := range 2 {
 			var windows []*comm.Window
@@ -178,9 +176,9 @@ func TestWindowsAreApart(t *testing.T) {
 	})
 }
 
-// TestPeerBounds asks for the bytes of ranks that there are and are not.
+// TestPeerBounds checks the length of Peer for valid and invalid ranks.
 func TestPeerBounds(t *testing.T) {
-	everywhere(t, 3, func(c *comm.Comm) error {
+	runOnBackends(t, 3, func(c *comm.Comm) error {
 		w, err := c.AllocWindow(5, 1)
 		if err != nil {
 			return err

@@ -10,61 +10,62 @@ import (
 	"time"
 )
 
-// world is what a rank has once, however many domains it is in.
+// world is the state of a rank that all its communicators share.
 type world struct {
-	ctx        context.Context
-	link       Link
-	rank, size int
-	timeout    time.Duration
-	crowded    bool
-	ctrl       *control
-	poison     atomic.Pointer[Error]
-	look       look
-	seen       []sight // of all ranks, when all were last seen to sleep
+	ctx            context.Context
+	link           Link
+	rank, size     int
+	timeout        time.Duration
+	oversubscribed bool
+	ctrl           *control
+	poison         atomic.Pointer[Error]
+	condition      wordCondition
+	snapshot       []rankState // by rank, taken when all ranks were asleep; nil if some rank was awake
 }
 
-// aborted is the rank that told this one that it failed, -1 if none did.
-func (w *world) aborted() int { return int(atomic.LoadUint64(word(w.ctrl.local, 0))) - 1 }
+// abortedBy returns the rank whose failure was reported to this rank, or -1.
+func (w *world) abortedBy() int { return int(atomic.LoadUint64(word(w.ctrl.local, 0))) - 1 }
 
-// tell makes the others' operations fail too. It does what it can: they may be gone.
-func (w *world) tell(e *Error) {
-	culprit := w.rank
-	if by := w.aborted(); by >= 0 {
-		culprit = by // they hear from the first, or from whoever heard of it
+// poisonPeers makes the operations of all other ranks fail too. It ignores errors, because
+// those ranks may have ended.
+func (w *world) poisonPeers(e *Error) {
+	firstFailed := w.rank
+	if failed := w.abortedBy(); failed >= 0 {
+		firstFailed = failed // pass on the rank that failed first
 	}
-	copy(w.ctrl.local[line:line+textBytes-1], e.Error())
+	copy(w.ctrl.local[cacheLine:cacheLine+textBytes-1], e.Error())
 	for peer := range others(w.rank, w.size) {
-		if _, err := w.ctrl.CompareAndSwap(peer, 0, 0, uint64(culprit)+1); err == nil {
+		if _, err := w.ctrl.CompareAndSwap(peer, 0, 0, uint64(firstFailed)+1); err == nil {
 			w.link.Wake(peer)
 		}
 	}
 }
 
-// told is why another rank says that it failed.
-func (w *world) told(by int) error {
-	reason, err := w.text(by, line, textBytes)
+// readReason returns an error with the reason that another rank gave for its failure.
+func (w *world) readReason(rank int) error {
+	reason, err := w.readText(rank, cacheLine, textBytes)
 	if err != nil {
 		return fmt.Errorf("%w, and its reason cannot be read: %w", ErrPeer, err)
 	}
 	return fmt.Errorf("%w: %s", ErrPeer, reason)
 }
 
-// text reads a text in the control memory of a rank, which ends with a 0.
-func (w *world) text(rank int, at int64, most int) (string, error) {
+// readText reads a text that ends with a 0 byte from the control memory of a rank.
+func (w *world) readText(rank int, at int64, most int) (string, error) {
 	b := make([]byte, most)
 	err := w.ctrl.Get(rank, at, b)
 	b, _, _ = bytes.Cut(b, []byte{0})
 	return string(b), err
 }
 
-// Domain makes a communicator of some ranks of this one, which become its ranks 0, 1,
-// ... in the order given. Every member calls it with the same list, nobody else does.
-// Domains have their own windows and barriers, may share members and may be used at
-// the same time. Where a rank makes several, members make them in an order that lets
-// each begin, such as that of their first ranks.
+// Domain creates a communicator of some ranks of this communicator. They become ranks 0, 1,
+// ... of the domain in the order given. All members, and only they, call Domain with the
+// same list. Domains have their own windows and barriers, may share members and may be used
+// at the same time. Ranks that are in several domains create them in a common order, such
+// as the order of the domains' first ranks.
 func (c *Comm) Domain(ranks ...int) (*Comm, error) {
-	p := at("domain", "")
-	if err := c.usable(p); err != nil {
+	p := newPlace("domain", "")
+	if err := c.checkUsable(p); err != nil {
 		return nil, err
 	}
 	for i, r := range ranks {
@@ -85,7 +86,7 @@ func (c *Comm) Domain(ranks ...int) (*Comm, error) {
 	}
 	hash := fnv.New64a()
 	fmt.Fprint(hash, ranks)
-	m := message{what: newDomain, values: [3]uint64{uint64(len(ranks)), hash.Sum64()}}
+	m := message{kind: newDomain, values: [3]uint64{uint64(len(ranks)), hash.Sum64()}}
 	handle, err := c.reserve(p, ranks, m, controlBytes(len(ranks)), func(theirs message) error {
 		return fmt.Errorf("%w: rank %d makes a domain of the ranks %v, rank %d one of %d others",
 			ErrMismatch, c.world.rank, ranks, d.ranks[0], theirs.values[0])
@@ -100,11 +101,11 @@ func (c *Comm) Domain(ranks ...int) (*Comm, error) {
 	return d, nil
 }
 
-// RankOf is the rank in this communicator of a rank of the world: an error if it is
-// no member.
+// RankOf returns the rank in this communicator of a rank in the world, or an error if that
+// rank is not a member.
 func (c *Comm) RankOf(world int) (int, error) {
 	if i := slices.Index(c.ranks, world); i >= 0 {
 		return i, nil
 	}
-	return 0, c.errorAt(at("rank", "").with(world), fmt.Errorf("%w %v", ErrNotMember, c.ranks))
+	return 0, c.errorAt(newPlace("rank", "").withPeer(world), fmt.Errorf("%w %v", ErrNotMember, c.ranks))
 }

@@ -123,7 +123,7 @@ func (g *guard) Peer(rank int) (int, error) {
 func (g *guard) Signal(n int, changes bool) error {
 	g.usesPeers = g.usesPeers || !changes
 	if has := max(0, g.signals); g.signals != 0 && (n < 0 || n >= has) {
-		return procpe.NoSignal(n, has)
+		return procpe.NoSignalError(n, has)
 	}
 	return nil
 }

@@ -141,7 +141,7 @@ func (w *workers) start(id ID) {
 	for range t.Members {
 		core := w.free.take()
 		for len(w.cores) <= core {
-			w.cores = append(w.cores, &worker{Worker: w.session.Worker(), core: len(w.cores)})
+			w.cores = append(w.cores, &worker{Worker: w.session.NewWorker(), core: len(w.cores)})
 		}
 		w.running, members = append(w.running, w.cores[core]), append(members, w.cores[core].Worker)
 	}

@@ -1,11 +1,11 @@
-// Command collbench measures collectives between processes beside those of the
-// machine's MPI, in one run: it alternates between the two, rewrites the buffers before
-// every iteration, and prints medians of the ratios.
+// Command collbench compares collectives between processes with those of the machine's MPI.
+// In one run it alternates between the two, rewrites the buffers before every iteration,
+// and prints medians of the times and ratios.
 //
 //	go run ./cmd/collbench
 //	go run ./cmd/collbench -collectives all_reduce -dtypes f32 -alternations 20 -check
 //
-// Without an MPI it prints its own times.
+// Without an MPI it prints only the times of package coll.
 package main
 
 import (
@@ -37,11 +37,11 @@ func main() {
 	os.Exit(1)
 }
 
-// usageError is a flag that collbench can do nothing with.
+// usageError is the error of an invalid flag.
 type usageError struct{ error }
 
-// oneOf splits the words of a flag, each of which has to be one of those known.
-func oneOf(flag, words string, known []string) ([]string, error) {
+// splitKnown splits the comma-separated words of a flag. An unknown word is an error.
+func splitKnown(flag, words string, known []string) ([]string, error) {
 	list := strings.Split(words, ",")
 	for _, word := range list {
 		if !slices.Contains(known, word) {
@@ -51,16 +51,16 @@ func oneOf(flag, words string, known []string) ([]string, error) {
 	return list, nil
 }
 
-// What is measured unless flags say otherwise, which is all there is.
+// The supported collectives and dtypes, all of which are measured by default.
 var (
 	allCollectives = []string{"all_reduce", "all_gather", "reduce_scatter", "all_to_all", "broadcast"}
 	allDTypes      = []string{"f32", "f16"}
 )
 
-// memcpy is what a copy of the buffer takes, when all ranks do it at once.
+// memcpy is the name of a case in which all ranks copy a buffer at the same time.
 const memcpy = "memcpy"
 
-// sizes are measured so often that each takes about as long.
+// sizes lists the sizes to measure. With these iterations all take about the same time.
 var sizes = []struct{ bytes, iterations int }{
 	{4 << 10, 1000}, {64 << 10, 500}, {1 << 20, 100}, {16 << 20, 12}, {64 << 20, 5},
 }
@@ -73,11 +73,11 @@ func run(ctx context.Context) error {
 	check := flag.Bool("check", false, "fail if all_reduce of f32 between 2 ranks is slower than it has to be")
 	perRank := flag.Bool("per-rank", false, "also print the times of every rank")
 	flag.Parse()
-	types, err := oneOf("dtypes", *dtypes, allDTypes)
+	types, err := splitKnown("dtypes", *dtypes, allDTypes)
 	if err != nil {
 		return err
 	}
-	kinds, err := oneOf("collectives", *collectives, allCollectives)
+	kinds, err := splitKnown("collectives", *collectives, allCollectives)
 	if err != nil {
 		return err
 	}
@@ -86,18 +86,18 @@ func run(ctx context.Context) error {
 		return err
 	}
 	defer os.RemoveAll(folder)
-	other, err := buildMPI(ctx, folder)
+	mpiProgram, err := buildMPI(ctx, folder)
 	if errors.Is(err, errNoMPI) {
 		fmt.Printf("# %v\n", err)
 	} else if err != nil {
 		return err
 	}
-	var short []error
+	var tooSlow []error
 	for _, dtype := range types {
 		for _, collective := range kinds {
 			t := table{collective: collective, dtype: dtype, ranks: *ranks}
 			for range *alternations {
-				if err := t.measure(ctx, other); err != nil {
+				if err := t.measure(ctx, mpiProgram); err != nil {
 					return err
 				}
 			}
@@ -105,28 +105,29 @@ func run(ctx context.Context) error {
 			if *perRank {
 				t.printRanks()
 			}
-			if *check && *ranks == 2 && collective == "all_reduce" && dtype == "f32" && other != nil {
-				short = append(short, t.check()...)
+			if *check && *ranks == 2 && collective == "all_reduce" && dtype == "f32" && mpiProgram != nil {
+				tooSlow = append(tooSlow, t.check()...)
 			}
 		}
 	}
-	return errors.Join(short...)
+	return errors.Join(tooSlow...)
 }
 
-// table is the measurements of a collective.
+// table holds the measurements of a collective.
 type table struct {
 	collective, dtype string
 	ranks             int
 	rounds            []round
 }
 
-// round is one alternation: microseconds by case, and of MPI by the private one.
+// round holds the times of one alternation in microseconds, by case. MPI has only cases
+// with private buffers.
 type round struct {
 	ours map[Case]measurement
-	mpi  [2]map[Case]float64 // plain and tuned
+	mpi  [2]map[Case]float64 // indexed by plain and tuned; nil without an MPI
 }
 
-// The ways to run MPI: as it is, and with a malloc that keeps its memory.
+// The two variants of MPI: with default settings, and with a malloc that keeps its memory.
 const plain, tuned = 0, 1
 
 func (t *table) cases() (list []Case) {
@@ -139,20 +140,20 @@ func (t *table) cases() (list []Case) {
 	return list
 }
 
-func (t *table) measure(ctx context.Context, other *mpi) error {
+func (t *table) measure(ctx context.Context, mpiProgram *mpi) error {
 	r := round{ours: map[Case]measurement{}}
-	list, err := ours(ctx, t.ranks, t.cases())
+	list, err := measureProcesses(ctx, t.ranks, t.cases())
 	if err != nil {
 		return err
 	}
 	for _, m := range list {
 		r.ours[m.Case] = m
 	}
-	for way, env := range [][]string{plain: nil, tuned: keepMemory} {
-		if other == nil {
+	for variant, env := range [][]string{plain: nil, tuned: keepMemory} {
+		if mpiProgram == nil {
 			break
 		}
-		if r.mpi[way], err = other.measure(ctx, t.ranks, t.cases(), env...); err != nil {
+		if r.mpi[variant], err = mpiProgram.measure(ctx, t.ranks, t.cases(), env...); err != nil {
 			return err
 		}
 	}
@@ -160,16 +161,16 @@ func (t *table) measure(ctx context.Context, other *mpi) error {
 	return nil
 }
 
-// median is that of a number of each round.
-func (t *table) median(of func(round) float64) float64 {
+// median returns the median of a value of each round.
+func (t *table) median(value func(round) float64) float64 {
 	var list []float64
 	for _, r := range t.rounds {
-		list = append(list, of(r))
+		list = append(list, value(r))
 	}
 	return median(list)
 }
 
-// print shows times in microseconds and how many times as fast as MPI that is.
+// print prints times in microseconds, and how many times as fast as MPI they are.
 func (t *table) print() {
 	fmt.Printf("\n# %s of %s, %d ranks, medians of %d alternations; times in us\n", t.collective, t.dtype, t.ranks, len(t.rounds))
 	fmt.Printf("%10s %10s %10s %10s %10s %10s | %8s %8s %8s %8s\n", "bytes", "private", "window", "mpi", "mpi tuned", "memcpy",
@@ -189,7 +190,7 @@ func (t *table) print() {
 	}
 }
 
-// printRanks shows our times in microseconds as each rank measured them.
+// printRanks prints the times of package coll in microseconds, as each rank measured them.
 func (t *table) printRanks() {
 	fmt.Printf("\n# %s of %s by rank; times in us\n%10s %8s", t.collective, t.dtype, "bytes", "buffer")
 	for rank := range t.ranks {
@@ -212,29 +213,29 @@ func (t *table) printRanks() {
 	}
 }
 
-// ratio returns how many times as fast as MPI, plain or tuned, a case is.
-func (t *table) ratio(k Case, way int) float64 {
+// ratio returns how many times as fast as a variant of MPI a case is.
+func (t *table) ratio(k Case, variant int) float64 {
 	private := k
 	private.Window = false
-	return t.median(func(r round) float64 { return r.mpi[way][private] / r.ours[k].Micros })
+	return t.median(func(r round) float64 { return r.mpi[variant][private] / r.ours[k].Micros })
 }
 
-// least is how many times as fast as MPI an all-reduce of f32 has to be, by whether its buffers
-// lie in a window, and by bytes.
-var least = map[bool]map[int]float64{
+// minRatio says how many times as fast as MPI an all-reduce of f32 must be, by whether its
+// buffers are in a window, and by bytes.
+var minRatio = map[bool]map[int]float64{
 	false: {4 << 10: 1, 64 << 10: 1, 1 << 20: 1.2, 16 << 20: 1.2, 64 << 20: 1.2},
 	true:  {64 << 10: 2.5, 16 << 20: 5, 64 << 20: 5},
 }
 
-// check returns what is slower than it has to be.
-func (t *table) check() (short []error) {
+// check returns an error for each case that is slower than minRatio requires.
+func (t *table) check() (tooSlow []error) {
 	for _, k := range t.cases() {
 		if k.Collective == memcpy {
 			continue
 		}
-		if got, want := t.ratio(k, plain), least[k.Window][k.Bytes]; got < want {
-			short = append(short, fmt.Errorf("%s of %d bytes, in a window: %v: %.2f times as fast as MPI, want %.2f", k.Collective, k.Bytes, k.Window, got, want))
+		if got, want := t.ratio(k, plain), minRatio[k.Window][k.Bytes]; got < want {
+			tooSlow = append(tooSlow, fmt.Errorf("%s of %d bytes, in a window: %v: %.2f times as fast as MPI, want %.2f", k.Collective, k.Bytes, k.Window, got, want))
 		}
 	}
-	return short
+	return tooSlow
 }

@@ -15,13 +15,13 @@ import (
 //go:embed mpi/collectives.c
 var source []byte
 
-// errNoMPI means that this machine has none to compare with.
+// errNoMPI reports that this machine has no MPI to compare with.
 var errNoMPI = errors.New("no MPI on this machine: mpicc and mpirun are in the packages libopenmpi-dev and openmpi-bin of Debian")
 
-// mpi is a built program of the machine's MPI.
+// mpi is a program that measures collectives of the machine's MPI.
 type mpi struct{ program string }
 
-// buildMPI builds it in a folder.
+// buildMPI builds the MPI program in a folder.
 func buildMPI(ctx context.Context, folder string) (*mpi, error) {
 	for _, tool := range []string{"mpicc", "mpirun"} {
 		if _, err := exec.LookPath(tool); err != nil {
@@ -38,17 +38,18 @@ func buildMPI(ctx context.Context, folder string) (*mpi, error) {
 	return m, nil
 }
 
-// keepMemory keeps malloc from giving memory back to the system, which is half of the time
-// that large messages take with MPI.
+// keepMemory is an environment in which malloc does not return memory to the system.
+// Returning it takes half of the time of large messages with MPI.
 var keepMemory = []string{"MALLOC_MMAP_THRESHOLD_=4294967296", "MALLOC_TRIM_THRESHOLD_=4294967296", "MALLOC_TOP_PAD_=268435456"}
 
-// measure measures those of the cases that MPI can, with private buffers.
+// measure measures the collectives with private buffers among the cases, and returns their
+// times in microseconds.
 func (m *mpi) measure(ctx context.Context, ranks int, cases []Case, env ...string) (map[Case]float64, error) {
 	args := []string{"-np", strconv.Itoa(ranks), "--oversubscribe", m.program}
-	var asked []Case
+	var requested []Case
 	for _, k := range cases {
 		if !k.Window && k.Collective != memcpy {
-			asked = append(asked, k)
+			requested = append(requested, k)
 			args = append(args, fmt.Sprintf("%s:%s:%d:%d", k.Collective, k.DType, k.Bytes, k.Iterations))
 		}
 	}
@@ -62,17 +63,17 @@ func (m *mpi) measure(ctx context.Context, ranks int, cases []Case, env ...strin
 	}
 	times := map[Case]float64{}
 	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
-	if len(lines) != len(asked) {
-		return nil, fmt.Errorf("mpirun printed %d lines for %d cases:\n%s", len(lines), len(asked), out)
+	if len(lines) != len(requested) {
+		return nil, fmt.Errorf("mpirun printed %d lines for %d cases:\n%s", len(lines), len(requested), out)
 	}
 	for i, line := range lines {
 		var micros float64
 		var collective, dtype string
 		var bytes int
-		if _, err := fmt.Sscan(line, &collective, &dtype, &bytes, &micros); err != nil || bytes != asked[i].Bytes {
-			return nil, fmt.Errorf("mpirun printed %q for %v", line, asked[i])
+		if _, err := fmt.Sscan(line, &collective, &dtype, &bytes, &micros); err != nil || bytes != requested[i].Bytes {
+			return nil, fmt.Errorf("mpirun printed %q for %v", line, requested[i])
 		}
-		times[asked[i]] = micros
+		times[requested[i]] = micros
 	}
 	return times, nil
 }

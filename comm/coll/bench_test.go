@@ -8,15 +8,15 @@ import (
 	"github.com/kernbench/kernbench/comm/commtest"
 )
 
-// BenchmarkAllReduce is of f32 between two ranks, whose buffers are private or in a
-// window.
+// BenchmarkAllReduce measures all_reduce of f32 between two ranks with private buffers and
+// with buffers in a window.
 func BenchmarkAllReduce(b *testing.B) {
 	for _, resident := range []bool{false, true} {
 		for _, bytes := range []int{4 << 10, 64 << 10, 1 << 20, 16 << 20} {
-			where := map[bool]string{false: "private", true: "window"}[resident]
-			b.Run(fmt.Sprintf("%s/%dKiB", where, bytes>>10), func(b *testing.B) {
+			memory := map[bool]string{false: "private", true: "window"}[resident]
+			b.Run(fmt.Sprintf("%s/%dKiB", memory, bytes>>10), func(b *testing.B) {
 				b.SetBytes(int64(bytes))
-				commtest.Succeed(b, group("inproc", 2, coll.Options{}, func(g *coll.Group) error {
+				commtest.Succeed(b, runGroup("inproc", 2, coll.Options{}, func(g *coll.Group) error {
 					x, y := make([]float32, bytes/4), make([]float32, bytes/4)
 					if resident {
 						w, err := g.Comm().AllocWindow(int64(2*bytes), 0)

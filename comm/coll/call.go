@@ -8,10 +8,10 @@ import (
 	"github.com/kernbench/kernbench/numeric"
 )
 
-// Kind is a collective, one of those that [Group.Do] does.
+// Kind is a collective that [Group.Do] can run.
 type Kind uint8
 
-// The collectives, named as their functions.
+// The collectives, named like their functions.
 const (
 	KindAllReduce Kind = iota
 	KindReduce
@@ -25,63 +25,64 @@ const (
 
 var kindNames = [...]string{"all_reduce", "reduce", "broadcast", "all_gather", "reduce_scatter", "all_to_all", "gather", "scatter"}
 
-// String is the name: "all_reduce".
+// String returns the name, such as "all_reduce".
 func (k Kind) String() string { return printable.Name("Kind", k, kindNames[:]) }
 
-// Rooted reports whether one rank has a part of its own in it.
+// Rooted reports whether the collective has a root: one rank that provides or gets all the
+// data.
 func (k Kind) Rooted() bool {
 	return k == KindReduce || k == KindBroadcast || k == KindGather || k == KindScatter
 }
 
-// Reduces reports whether it combines elements.
+// Reduces reports whether the collective combines elements.
 func (k Kind) Reduces() bool { return k == KindAllReduce || k == KindReduce || k == KindReduceScatter }
 
-// call is one collective as a rank asks for it.
+// call is one call of a collective by this rank.
 type call struct {
 	kind      Kind
 	dtype     numeric.DType
 	op        Op
 	algorithm Algorithm
 	root      int
-	count     int // elements of a part, which is all of it where there are no parts
+	count     int // elements of each rank's part, or of the whole buffer if it has no parts
 	dst, src  []byte
-	onePhase  bool // of all_reduce and reduce
+	onePhase  bool // every rank that wants the result of all_reduce or reduce combines all data
 
-	at   []place // of each rank's src; known once its entry has come
-	into []place // of each rank's dst
+	srcPlaces []place // src of each rank; of a peer, known once it has entered the call
+	dstPlaces []place // dst of each rank, likewise
 }
 
-// bytes is the size of a part.
+// bytes returns the size of a part.
 func (c *call) bytes() int { return c.count * c.dtype.Size() }
 
-// place is a buffer in a window that others can reach: a zero place is none.
+// place is the position of a buffer in a window. The zero value means private memory.
 type place struct {
-	window int // ID
+	window int // ID of the window
 	off    int64
 }
 
-// note is what others have to know of the call: what must be equal, see saidIn, then
-// where the buffers are.
-func (g *Group) note(c *call) comm.Note {
+// makeNote encodes the call for the other ranks: first the arguments that must be equal at
+// all ranks, which decodeNote decodes, then the places of this rank's buffers.
+func (g *Group) makeNote(c *call) comm.Note {
 	n := comm.Note{uint64(c.kind) | uint64(c.dtype)<<8 | uint64(c.op)<<16 | uint64(c.algorithm)<<24 | uint64(c.root)<<32, uint64(c.count)}
-	src, dst := g.find(c.src), g.find(c.dst)
+	src, dst := g.findPlace(c.src), g.findPlace(c.dst)
 	n[2], n[3], n[4], n[5] = uint64(src.window), uint64(src.off), uint64(dst.window), uint64(dst.off)
-	c.at[g.rank], c.into[g.rank] = src, dst
+	c.srcPlaces[g.rank], c.dstPlaces[g.rank] = src, dst
 	return n
 }
 
-func (g *Group) find(b []byte) place {
+func (g *Group) findPlace(b []byte) place {
 	if w, off := g.comm.Find(b); w != nil {
 		return place{w.ID(), off}
 	}
 	return place{}
 }
 
-// locate learns from a peer's note where its buffers are.
-func (g *Group) locate(c *call, peer int, theirs *comm.Note) error {
-	c.at[peer] = place{int(theirs[2]), int64(theirs[3])}
-	c.into[peer] = place{int(theirs[4]), int64(theirs[5])}
-	for _, at := range [...]place{c.at[peer], c.into[peer]} {
+// locateBuffers takes the places of a peer's buffers from its note.
+func (g *Group) locateBuffers(c *call, peer int, theirs *comm.Note) error {
+	c.srcPlaces[peer] = place{int(theirs[2]), int64(theirs[3])}
+	c.dstPlaces[peer] = place{int(theirs[4]), int64(theirs[5])}
+	for _, at := range [...]place{c.srcPlaces[peer], c.dstPlaces[peer]} {
 		if at.window != 0 && g.comm.Window(at.window) == nil {
 			return g.comm.Fail(c.kind.String(), "entry", peer, fmt.Errorf("the window of that rank's buffer: %w here", comm.ErrClosed))
 		}
@@ -89,13 +90,13 @@ func (g *Group) locate(c *call, peer int, theirs *comm.Note) error {
 	return nil
 }
 
-// agree compares what a peer says of a call with what this rank has said.
-func (g *Group) agree(peer int, theirs *comm.Note) error {
-	if g.said[0] == theirs[0] && g.said[1] == theirs[1] {
+// compareNotes returns an error if the arguments in a peer's note differ from this rank's.
+func (g *Group) compareNotes(peer int, theirs *comm.Note) error {
+	if g.ownNote[0] == theirs[0] && g.ownNote[1] == theirs[1] {
 		return nil
 	}
-	a, b := saidIn(&g.said), saidIn(theirs)
-	said := []struct {
+	a, b := decodeNote(&g.ownNote), decodeNote(theirs)
+	fields := []struct {
 		what      string
 		mine, its any
 	}{
@@ -103,19 +104,19 @@ func (g *Group) agree(peer int, theirs *comm.Note) error {
 		{"operation", a.op, b.op}, {"algorithm", a.algorithm, b.algorithm}, {"root", a.root, b.root},
 	}
 	first, ranks := 0, g.comm.Ranks()
-	for said[first].mine == said[first].its {
+	for fields[first].mine == fields[first].its {
 		first++
 	}
 	return g.comm.Fail(a.kind.String(), "entry", peer, fmt.Errorf("%w: the %s is %v at rank %d and %v at rank %d",
-		comm.ErrMismatch, said[first].what, said[first].mine, ranks[g.rank], said[first].its, ranks[peer]))
+		comm.ErrMismatch, fields[first].what, fields[first].mine, ranks[g.rank], fields[first].its, ranks[peer]))
 }
 
-// saidIn is the call that a note tells of.
-func saidIn(n *comm.Note) call {
+// decodeNote returns the arguments of a call from its note.
+func decodeNote(n *comm.Note) call {
 	return call{kind: Kind(n[0]), dtype: numeric.DType(n[0] >> 8), op: Op(n[0] >> 16), algorithm: Algorithm(n[0] >> 24), root: int(n[0] >> 32), count: int(n[1])}
 }
 
-// Op is how elements are combined.
+// Op is an operation that combines elements.
 type Op uint8
 
 // The operations. Avg divides the sum by the number of ranks, rounding towards zero
@@ -132,17 +133,18 @@ var opNames = [...]string{"sum", "prod", "min", "max", "avg"}
 
 func (o Op) String() string { return printable.Name("Op", o, opNames[:]) }
 
-// numeric is the operation of two operands.
+// numeric returns the operation that combines two operands. Avg adds; combine divides the
+// sum at the end.
 func (o Op) numeric() numeric.Op {
 	return [...]numeric.Op{numeric.Add, numeric.Mul, numeric.Minimum, numeric.Maximum, numeric.Add}[o]
 }
 
-// Algorithm is a way to do a collective, by the names of package ccl.
+// Algorithm is a way to do an all_reduce or a reduce, with a name of package ccl.
 type Algorithm uint8
 
-// The algorithms. In DirectOnePhase every rank that wants a result reads the data of
-// all others; in Direct, of all_reduce and reduce, each rank reduces a part and the
-// others take the result from it.
+// The algorithms. In DirectOnePhase every rank that wants the result reads the data of all
+// other ranks. In Direct each rank reduces a part, and the other ranks copy the result of
+// that part.
 const (
 	Auto Algorithm = iota
 	DirectOnePhase

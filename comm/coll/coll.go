@@ -15,12 +15,12 @@ type (
 	BF16 uint16
 )
 
-// Element is what buffers are made of.
+// Element is the type of the elements of a buffer.
 type Element interface {
 	F16 | BF16 | float32 | float64 | int32 | int64
 }
 
-// dtypes holds the dtype of each element type, by its zero.
+// dtypes maps the zero value of each element type to the dtype.
 var dtypes = map[any]numeric.DType{
 	F16(0): numeric.F16, BF16(0): numeric.BF16, float32(0): numeric.F32, float64(0): numeric.F64, int32(0): numeric.I32, int64(0): numeric.I64,
 }
@@ -34,8 +34,8 @@ func bytesOf[T Element](x []T) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(&x[0])), len(x)*int(unsafe.Sizeof(x[0])))
 }
 
-// Slice is a part of a window's bytes as elements, for collectives that need not copy:
-// n elements from a byte offset on, a multiple of their size.
+// Slice returns n elements of this rank's part of a window, from byte offset off on, which
+// must be a multiple of the element size. Collectives need not stage such a slice.
 func Slice[T Element](w *comm.Window, off int64, n int) ([]T, error) {
 	var x T
 	size := int64(unsafe.Sizeof(x))
@@ -53,24 +53,25 @@ func Slice[T Element](w *comm.Window, off int64, n int) ([]T, error) {
 	return unsafe.Slice((*T)(unsafe.Pointer(&local[off])), n), nil
 }
 
-// AllReduce combines the src of all ranks, element by element, into the dst of each.
-// They may be the same.
+// AllReduce combines the src of all ranks, element by element, into the dst of each rank.
+// dst and src may be the same.
 func AllReduce[T Element](g *Group, dst, src []T, op Op) error {
 	return g.Do(KindAllReduce, dtypeOf[T](), op, 0, bytesOf(dst), bytesOf(src))
 }
 
-// Reduce is AllReduce into the dst of the root alone. Elsewhere dst is not used.
+// Reduce combines the src of all ranks, element by element, into the dst of the root. At
+// other ranks dst is not used.
 func Reduce[T Element](g *Group, dst, src []T, op Op, root int) error {
 	return g.Do(KindReduce, dtypeOf[T](), op, root, bytesOf(dst), bytesOf(src))
 }
 
-// Broadcast copies the data of the root to that of all other ranks.
+// Broadcast copies the data of the root to the data of all other ranks.
 func Broadcast[T Element](g *Group, data []T, root int) error {
 	return g.Do(KindBroadcast, dtypeOf[T](), Sum, root, bytesOf(data), bytesOf(data))
 }
 
-// AllGather puts the src of all ranks side by side into the dst of each, by rank. src
-// may be the rank's own part of dst.
+// AllGather concatenates the src of all ranks, in the order of ranks, in the dst of each
+// rank. src may be the rank's own part of dst.
 func AllGather[T Element](g *Group, dst, src []T) error {
 	return g.Do(KindAllGather, dtypeOf[T](), Sum, 0, bytesOf(dst), bytesOf(src))
 }
@@ -86,12 +87,13 @@ func AllToAll[T Element](g *Group, dst, src []T) error {
 	return g.Do(KindAllToAll, dtypeOf[T](), Sum, 0, bytesOf(dst), bytesOf(src))
 }
 
-// Gather is AllGather into the dst of the root alone. Elsewhere dst is not used.
+// Gather concatenates the src of all ranks, in the order of ranks, in the dst of the root.
+// At other ranks dst is not used.
 func Gather[T Element](g *Group, dst, src []T, root int) error {
 	return g.Do(KindGather, dtypeOf[T](), Sum, root, bytesOf(dst), bytesOf(src))
 }
 
-// Scatter copies part r of the src of the root to the dst of rank r. Elsewhere src is
+// Scatter copies part r of the src of the root to the dst of rank r. At other ranks src is
 // not used.
 func Scatter[T Element](g *Group, dst, src []T, root int) error {
 	return g.Do(KindScatter, dtypeOf[T](), Sum, root, bytesOf(dst), bytesOf(src))
@@ -102,13 +104,13 @@ func (g *Group) Barrier() error {
 	if err := g.comm.Barrier(); err != nil {
 		return err
 	}
-	return g.settle("barrier")
+	return g.awaitPreviousCall("barrier")
 }
 
-// Do does a collective on the bytes of elements: what the functions above do for
-// slices of a type. Operation and root are only looked at where there is one.
+// Do runs a collective on the bytes of elements. The functions above call it for slices of
+// a type. It ignores op and root if the collective has none.
 func (g *Group) Do(kind Kind, d numeric.DType, op Op, root int, dst, src []byte) error {
-	c := call{kind: kind, dtype: d, dst: dst, src: src, at: g.call.at, into: g.call.into}
+	c := call{kind: kind, dtype: d, dst: dst, src: src, srcPlaces: g.call.srcPlaces, dstPlaces: g.call.dstPlaces}
 	if kind.Reduces() {
 		c.op = op
 	}
@@ -118,12 +120,12 @@ func (g *Group) Do(kind Kind, d numeric.DType, op Op, root int, dst, src []byte)
 	if kind == KindAllReduce || kind == KindReduce {
 		c.algorithm = g.options.Algorithm
 	}
-	clear(c.at)
-	clear(c.into)
-	if err := g.fit(&c); err != nil {
+	clear(c.srcPlaces)
+	clear(c.dstPlaces)
+	if err := g.checkBuffers(&c); err != nil {
 		return &comm.Error{Rank: g.comm.Ranks()[g.rank], Peer: -1, Op: c.kind.String(), Signal: -1, Err: err}
 	}
-	// Nothing to wait for: it fails if the group cannot be used.
+	// This does not wait: it returns an error if the group cannot be used.
 	if err := g.window.Await(kind.String(), "entry", g.rank, g.signal(entered, g.rank), 0); err != nil {
 		return err
 	}
@@ -134,8 +136,8 @@ func (g *Group) Do(kind Kind, d numeric.DType, op Op, root int, dst, src []byte)
 	return g.pull(&g.call)
 }
 
-// fit works out the count and checks that buffers have it.
-func (g *Group) fit(c *call) error {
+// checkBuffers checks the arguments of the call and sets its count from the buffers.
+func (g *Group) checkBuffers(c *call) error {
 	switch {
 	case c.kind > KindScatter:
 		return fmt.Errorf("%w: no collective %d", comm.ErrRange, c.kind)
@@ -175,13 +177,14 @@ func (g *Group) fit(c *call) error {
 		}
 	}
 	if !isRoot {
-		return nil // one of them is not used, or both are the same
+		return nil // one buffer is not used, or both are the same
 	}
-	return c.overlap(g.rank)
+	return c.checkOverlap(g.rank)
 }
 
-// overlap refuses buffers that would be read after they were written.
-func (c *call) overlap(rank int) error {
+// checkOverlap returns an error if dst and src overlap such that the collective would read
+// data that it has overwritten.
+func (c *call) checkOverlap(rank int) error {
 	if len(c.dst) == 0 || len(c.src) == 0 {
 		return nil
 	}

@@ -9,9 +9,9 @@ import (
 	"github.com/kernbench/kernbench/comm/commtest"
 )
 
-// buffers is what a rank does every collective on.
+// buffers holds the buffers on which a rank calls every collective.
 type buffers struct {
-	x, y       []int32 // a part
+	x, y       []int32 // one part each
 	wide, into []int32 // a part for each rank
 }
 
@@ -31,7 +31,7 @@ func newBuffers(g *coll.Group, count int, resident bool) (b buffers, err error) 
 	return buffers{all[:count], all[count : 2*count], all[2*count : (2+n)*count], all[(2+n)*count:]}, nil
 }
 
-// collectives are all of them, with rank 1 as the root, on buffers.
+// collectives calls each collective on buffers, with rank 1 as the root.
 var collectives = []struct {
 	kind coll.Kind
 	call func(g *coll.Group, b *buffers) error
@@ -46,8 +46,8 @@ var collectives = []struct {
 	{coll.KindScatter, func(g *coll.Group, b *buffers) error { return coll.Scatter(g, b.y, b.wide, 1) }},
 }
 
-// TestCopied counts the bytes that go through slots: none of buffers in windows, and of
-// private ones what others take.
+// TestCopied checks the number of bytes that are staged: none of buffers in windows, and of
+// private buffers those that other ranks take.
 func TestCopied(t *testing.T) {
 	const (
 		n     = 3
@@ -70,7 +70,7 @@ func TestCopied(t *testing.T) {
 			for _, c := range collectives {
 				for _, resident := range []bool{false, true} {
 					var got each
-					errs := group(backend, n, coll.Options{SlotBytes: 512, Algorithm: algorithm}, func(g *coll.Group) error {
+					errs := runGroup(backend, n, coll.Options{SlotBytes: 512, Algorithm: algorithm}, func(g *coll.Group) error {
 						b, err := newBuffers(g, count, resident)
 						if err != nil {
 							return err
@@ -96,29 +96,29 @@ func TestCopied(t *testing.T) {
 	}
 }
 
-// TestNoAllocation has collectives allocate nothing once they have run, ten times in
-// batches of a hundred. A rank that has to wait for long sleeps, which may allocate, so
-// there are more batches than that.
+// TestNoAllocation checks that collectives do not allocate after their first call. Ten
+// batches of a hundred calls must be without allocations. A rank that waits for a long time
+// sleeps, which may allocate, so the test tries up to 50 batches.
 func TestNoAllocation(t *testing.T) {
-	const calls, enough, most = 100, 10, 50
+	const calls, enough, maxBatches = 100, 10, 50
 	for _, backend := range []string{"inproc", "remote"} {
 		for _, resident := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s/resident=%v", backend, resident), func(t *testing.T) {
-				commtest.Succeed(t, group(backend, 2, coll.Options{}, func(g *coll.Group) error {
+				commtest.Succeed(t, runGroup(backend, 2, coll.Options{}, func(g *coll.Group) error {
 					b, err := newBuffers(g, 100, resident)
 					if err != nil {
 						return err
 					}
 					var got []int64
 					for clean := 0; clean < enough; {
-						mallocs, err := mallocs(g, &b, calls)
+						mallocs, err := mallocsInCalls(g, &b, calls)
 						if err != nil {
 							return err
 						}
 						if mallocs == 0 {
 							clean++
 						}
-						if got = append(got, mallocs); len(got) == most {
+						if got = append(got, mallocs); len(got) == maxBatches {
 							return fmt.Errorf("allocations in batches of %d calls: got %d, want none in %d of them", calls, got, enough)
 						}
 					}
@@ -129,15 +129,16 @@ func TestNoAllocation(t *testing.T) {
 	}
 }
 
-// mallocs is how often all ranks together allocate in so many collectives.
-func mallocs(g *coll.Group, b *buffers, calls int) (int64, error) {
-	for _, c := range collectives { // the first may
+// mallocsInCalls returns the number of allocations of all ranks together during the given
+// number of calls.
+func mallocsInCalls(g *coll.Group, b *buffers, calls int) (int64, error) {
+	for _, c := range collectives { // the first call of each may allocate
 		if err := c.call(g, b); err != nil {
 			return 0, err
 		}
 	}
 	var m runtime.MemStats
-	before, err := quiet(g, &m)
+	before, err := countMallocs(g, &m)
 	if err != nil {
 		return 0, err
 	}
@@ -146,7 +147,7 @@ func mallocs(g *coll.Group, b *buffers, calls int) (int64, error) {
 			return 0, err
 		}
 	}
-	after, err := quiet(g, &m)
+	after, err := countMallocs(g, &m)
 	if err != nil {
 		return 0, err
 	}
@@ -155,8 +156,9 @@ func mallocs(g *coll.Group, b *buffers, calls int) (int64, error) {
 	return sum[0], err
 }
 
-// quiet is the number of allocations so far, while no rank does anything else.
-func quiet(g *coll.Group, m *runtime.MemStats) (uint64, error) {
+// countMallocs returns the number of allocations so far. It reads the number between two
+// barriers, while no rank allocates.
+func countMallocs(g *coll.Group, m *runtime.MemStats) (uint64, error) {
 	if err := g.Barrier(); err != nil {
 		return 0, err
 	}

@@ -5,19 +5,19 @@ import (
 	"github.com/kernbench/kernbench/numeric"
 )
 
-// streamFrom is from what size on a buffer does not fit into caches anyway, so that
-// stores go past them.
+// streamFrom is the size in bytes from which on a buffer does not fit into caches. Stores
+// to such buffers bypass the caches.
 const streamFrom = 4 << 20
 
-// source is where a rank's data of a step can be read.
+// source is the data of a rank in a step.
 type source struct {
-	window *comm.Window // nil for this rank itself, whose data is
+	window *comm.Window // window with the data; nil for this rank, whose data is own
 	own    []byte
-	off    int // in the window, of the data that the step begins with
+	off    int // offset of the data in the window
 }
 
-// from is the source from a later byte on.
-func (s source) from(off int) source {
+// skip returns the source without its first off bytes.
+func (s source) skip(off int) source {
 	s.off += off
 	if s.window == nil {
 		s.own = s.own[off:]
@@ -25,7 +25,8 @@ func (s source) from(off int) source {
 	return s
 }
 
-// allSources returns everybody's data of a step, by rank. The list is the group's own.
+// allSources returns the data of all ranks in a step, by rank. The next call reuses the
+// list.
 func (g *Group) allSources(c *call, slotAt, bufferAt int, inPlace bool) []source {
 	g.sources = g.sources[:0]
 	for peer := range g.n {
@@ -34,38 +35,38 @@ func (g *Group) allSources(c *call, slotAt, bufferAt int, inPlace bool) []source
 	return g.sources
 }
 
-// source returns a peer's data of a step: in its buffer if that is in a window and is read in
-// place, else in its slot.
+// source returns the data of a peer in a step: at bufferAt of its buffer if inPlace is set
+// and the buffer is in a window, otherwise at slotAt of the group's window.
 func (g *Group) source(c *call, peer int, slotAt, bufferAt int, inPlace bool) source {
 	if peer == g.rank {
 		return source{own: c.src[bufferAt:]}
 	}
-	if at := c.at[peer]; inPlace && at.window != 0 {
+	if at := c.srcPlaces[peer]; inPlace && at.window != 0 {
 		return source{window: g.comm.Window(at.window), off: int(at.off) + bufferAt}
 	}
 	return source{window: g.window, off: slotAt}
 }
 
-// bytes is n bytes of the source from off on, in one of the rooms if they cannot be
-// addressed.
-func (g *Group) bytes(s source, peer, off, n, room int) ([]byte, error) {
+// read returns n bytes of a peer's source from off on. If they cannot be addressed, it
+// copies them to one of the two scratch buffers.
+func (g *Group) read(s source, peer, off, n, scratch int) ([]byte, error) {
 	if s.window == nil {
 		return s.own[off : off+n], nil
 	}
 	if b := s.window.Peer(peer); b != nil {
 		return b[s.off+off : s.off+off+n], nil
 	}
-	if len(g.room[room]) < n {
-		g.room[room] = make([]byte, n)
+	if len(g.scratch[scratch]) < n {
+		g.scratch[scratch] = make([]byte, n)
 	}
-	b := g.room[room][:n]
+	b := g.scratch[scratch][:n]
 	return b, s.window.Get(peer, int64(s.off+off), b)
 }
 
-// fetch copies a peer's data to where the caller wants it.
+// fetch copies the data of a peer to dst.
 func (g *Group) fetch(c *call, dst []byte, s source, peer int) error {
 	if s.window == nil {
-		if !same(dst, s.own) {
+		if !sameStart(dst, s.own) {
 			copy(dst, s.own)
 		}
 		return nil
@@ -82,10 +83,11 @@ func (g *Group) fetch(c *call, dst []byte, s source, peer int) error {
 	return nil
 }
 
-// same reports whether two buffers begin at the same place.
-func same(a, b []byte) bool { return len(a) > 0 && len(b) > 0 && &a[0] == &b[0] }
+// sameStart reports whether two buffers begin at the same address.
+func sameStart(a, b []byte) bool { return len(a) > 0 && len(b) > 0 && &a[0] == &b[0] }
 
-// stage copies private data to where others, if there are any, can read it.
+// stage copies private data to offset at of the group's window, where other ranks can read
+// it. It does nothing if there are no other ranks.
 func (g *Group) stage(at int, src []byte) {
 	if g.n == 1 {
 		return
@@ -93,15 +95,15 @@ func (g *Group) stage(at int, src []byte) {
 	g.copied += int64(copy(g.window.Local()[at:], src))
 }
 
-// combine reduces n bytes of the sources of all ranks in ascending order, and writes
-// the result to one or two places of n bytes.
+// combine reduces n bytes of the sources of all ranks, in the order of ranks, and writes
+// the result to one or two destinations. With stream, the stores bypass the caches.
 func (g *Group) combine(c *call, sources []source, n int, stream bool, dst ...[]byte) error {
 	if g.n == 2 && c.op != Avg {
-		x, err := g.bytes(sources[0], 0, 0, n, 0)
+		x, err := g.read(sources[0], 0, 0, n, 0)
 		if err != nil {
 			return err
 		}
-		y, err := g.bytes(sources[1], 1, 0, n, 1)
+		y, err := g.read(sources[1], 1, 0, n, 1)
 		if err != nil {
 			return err
 		}
@@ -116,7 +118,7 @@ func (g *Group) combine(c *call, sources []source, n int, stream bool, dst ...[]
 		end := min(off+block, n)
 		acc := g.acc[:end-off]
 		for peer := range g.n {
-			x, err := g.bytes(sources[peer], peer, off, end-off, 0)
+			x, err := g.read(sources[peer], peer, off, end-off, 0)
 			if err != nil {
 				return err
 			}
@@ -127,7 +129,7 @@ func (g *Group) combine(c *call, sources []source, n int, stream bool, dst ...[]
 			}
 		}
 		if c.op == Avg {
-			numeric.Apply(numeric.Div, c.dtype, acc, acc, g.ranks(c.dtype, len(acc)))
+			numeric.Apply(numeric.Div, c.dtype, acc, acc, g.divisors(c.dtype, len(acc)))
 		}
 		for _, d := range dst {
 			copy(d[off:end], acc)
@@ -136,13 +138,13 @@ func (g *Group) combine(c *call, sources []source, n int, stream bool, dst ...[]
 	return nil
 }
 
-// ranks is the number of ranks as n bytes of elements.
-func (g *Group) ranks(d numeric.DType, n int) []byte {
-	if g.manyOf != d || len(g.many) < n {
-		g.manyOf, g.many = d, make([]byte, block)
+// divisors returns n bytes of elements that are each the number of ranks.
+func (g *Group) divisors(d numeric.DType, n int) []byte {
+	if g.divisorType != d || len(g.divisor) < n {
+		g.divisorType, g.divisor = d, make([]byte, block)
 		for i := range block / d.Size() {
-			numeric.Set(d, g.many, i, float64(g.n))
+			numeric.Set(d, g.divisor, i, float64(g.n))
 		}
 	}
-	return g.many[:n]
+	return g.divisor[:n]
 }

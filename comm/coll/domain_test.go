@@ -10,18 +10,19 @@ import (
 	"github.com/kernbench/kernbench/comm/commtest"
 )
 
-// TestDomains has two groups of domains that share rank 1, in use at the same time.
+// TestDomains checks the results of two groups whose domains share rank 1, which calls the
+// collectives of both in random order.
 func TestDomains(t *testing.T) {
 	const jobs = 40
 	domains := [2][]int{{1, 0}, {1, 2}}
 	for _, backend := range backends {
 		t.Run(backend, func(t *testing.T) {
 			programs := [2]*program{randomProgram(1, 2, jobs), randomProgram(2, 2, jobs)}
-			commtest.Succeed(t, world(backend, 3, func(c *comm.Comm) error {
+			commtest.Succeed(t, runWorld(backend, 3, func(c *comm.Comm) error {
 				var todo []func() error
 				for i, members := range domains {
 					if c.Rank() == 2-2*i {
-						continue // no member
+						continue // not a member
 					}
 					p := programs[i]
 					d, err := c.Domain(members...)
@@ -32,7 +33,7 @@ func TestDomains(t *testing.T) {
 					if err != nil {
 						return err
 					}
-					m, err := newMemory(d, p.room)
+					m, err := newMemory(d, p.memoryBytes)
 					if err != nil {
 						return err
 					}
@@ -40,14 +41,14 @@ func TestDomains(t *testing.T) {
 					for range p.jobs {
 						todo = append(todo, func() error {
 							next++
-							if err := p.jobs[next-1].do(g, m, func() {}); err != nil {
+							if err := p.jobs[next-1].run(g, m, func() {}); err != nil {
 								return fmt.Errorf("domain %d, call %d: %w", i, next-1, err)
 							}
 							return nil
 						})
 					}
 				}
-				r := rand.New(rand.NewPCG(3, 4)) // rank 1 does some of one, then some of the other
+				r := rand.New(rand.NewPCG(3, 4)) // rank 1 mixes the calls of both domains
 				r.Shuffle(len(todo), func(i, j int) { todo[i], todo[j] = todo[j], todo[i] })
 				for _, do := range todo {
 					if err := do(); err != nil {
@@ -60,9 +61,9 @@ func TestDomains(t *testing.T) {
 	}
 }
 
-// TestDomainMismatch names ranks of the world.
+// TestDomainMismatch checks that errors of a domain name ranks in the world.
 func TestDomainMismatch(t *testing.T) {
-	errs := world("inproc", 3, func(c *comm.Comm) error {
+	errs := runWorld("inproc", 3, func(c *comm.Comm) error {
 		if c.Rank() == 1 {
 			return nil
 		}

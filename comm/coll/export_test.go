@@ -1,10 +1,10 @@
 package coll
 
-// OnWait has a function called before every wait of the group for another rank, which
-// it may skip.
+// OnWait sets a function that the group calls before every wait for another rank. If the
+// function returns true, the group skips the wait.
 func (g *Group) OnWait(f func(phase string) (skip bool)) { g.onWait = f }
 
-// Phases of waits that a mutant may leave out.
+// Phases whose waits a mutant may skip.
 const (
 	CallBefore  = "call before"
 	Data        = "data"

@@ -11,18 +11,18 @@ import (
 	"github.com/kernbench/kernbench/comm/coll"
 )
 
-// TestFailure has a rank abort or close in the middle of a series: all others get
-// errors that name themselves, a peer and the phase, and nobody waits for long.
+// TestFailure checks the errors when a rank aborts or closes in the middle of a program:
+// they name the rank itself, a peer and the phase, and no rank waits for long.
 func TestFailure(t *testing.T) {
 	const n, bad = 3, 1
 	for _, backend := range backends {
-		for _, how := range []string{"abort", "close"} {
+		for _, failure := range []string{"abort", "close"} {
 			for when := range 6 {
-				t.Run(fmt.Sprintf("%s/%s/%d", backend, how, when), func(t *testing.T) {
+				t.Run(fmt.Sprintf("%s/%s/%d", backend, failure, when), func(t *testing.T) {
 					p := randomProgram(uint64(when), n, 12)
-					disturb := tardy(uint64(when), "")
-					errs := group(backend, n, p.o, func(g *coll.Group) error {
-						m, err := newMemory(g.Comm(), p.room)
+					disturb := delayAtRandom(uint64(when), "")
+					errs := runGroup(backend, n, p.o, func(g *coll.Group) error {
+						m, err := newMemory(g.Comm(), p.memoryBytes)
 						if err != nil {
 							return err
 						}
@@ -30,8 +30,8 @@ func TestFailure(t *testing.T) {
 						for i, j := range p.jobs {
 							switch {
 							case i != when+4 || g.Comm().Rank() != bad:
-								err = j.do(g, m, pause)
-							case how == "abort":
+								err = j.run(g, m, pause)
+							case failure == "abort":
 								return errors.New("boom")
 							default:
 								return g.Comm().Close()
@@ -44,7 +44,7 @@ func TestFailure(t *testing.T) {
 					})
 					for rank, err := range errs {
 						if rank != bad {
-							explain(t, rank, err, how)
+							checkFailure(t, rank, err, failure)
 						}
 					}
 				})
@@ -53,8 +53,8 @@ func TestFailure(t *testing.T) {
 	}
 }
 
-// explain checks the error of a rank whose peer has aborted or closed.
-func explain(t *testing.T, rank int, err error, how string) {
+// checkFailure checks the error of a rank whose peer has aborted or closed.
+func checkFailure(t *testing.T, rank int, err error, failure string) {
 	t.Helper()
 	var e *comm.Error
 	if !errors.As(err, &e) {
@@ -62,12 +62,12 @@ func explain(t *testing.T, rank int, err error, how string) {
 		return
 	}
 	inCollective := slices.ContainsFunc(kinds, func(k coll.Kind) bool { return k.String() == e.Op }) && e.Phase != ""
-	onData := e.Op == "put" || e.Op == "get" // of memory that cannot be addressed
+	onData := e.Op == "put" || e.Op == "get" // for memory that cannot be addressed
 	if e.Rank != rank || e.Peer < 0 || e.Peer == rank || !inCollective && !onData {
 		t.Errorf("rank %d: got %v, want an error that names it, a peer and the phase of a collective", rank, err)
 	}
-	why := map[string]string{"abort": "rank 1: abort: boom", "close": "rank 1: it has been closed by that rank"}[how]
-	if !strings.HasSuffix(err.Error(), why) {
-		t.Errorf("rank %d:\n got %v\nwant it to end with %s", rank, err, why)
+	reason := map[string]string{"abort": "rank 1: abort: boom", "close": "rank 1: it has been closed by that rank"}[failure]
+	if !strings.HasSuffix(err.Error(), reason) {
+		t.Errorf("rank %d:\n got %v\nwant it to end with %s", rank, err, reason)
 	}
 }

@@ -9,30 +9,31 @@ import (
 	"github.com/kernbench/kernbench/comm/commtest"
 )
 
-// TestFunctions is what each function does to a few numbers.
+// TestFunctions checks the results of each function for a few numbers and each dtype.
 func TestFunctions(t *testing.T) {
-	t.Run("f32", functions(func(x float64) float32 { return float32(x) }))
-	t.Run("f64", functions(func(x float64) float64 { return x }))
-	t.Run("i32", functions(func(x float64) int32 { return int32(x) }))
-	t.Run("i64", functions(func(x float64) int64 { return int64(x) }))
-	// Small integers, whose bits are the same as those of halves in a table.
+	t.Run("f32", checkFunctions(func(x float64) float32 { return float32(x) }))
+	t.Run("f64", checkFunctions(func(x float64) float64 { return x }))
+	t.Run("i32", checkFunctions(func(x float64) int32 { return int32(x) }))
+	t.Run("i64", checkFunctions(func(x float64) int64 { return int64(x) }))
+	// The bits of small integers as 16-bit floats.
 	halves := map[float64]coll.F16{-1: 0xbc00, 0: 0, 1: 0x3c00, 2: 0x4000, 3: 0x4200, 4: 0x4400, 5: 0x4500, 6: 0x4600, 7: 0x4700, 9: 0x4880, 10: 0x4900, 28: 0x4f00, 40: 0x5100}
-	t.Run("f16", functions(func(x float64) coll.F16 { return halves[x] }))
-	brains := map[float64]coll.BF16{-1: 0xbf80, 0: 0, 1: 0x3f80, 2: 0x4000, 3: 0x4040, 4: 0x4080, 5: 0x40a0, 6: 0x40c0, 7: 0x40e0, 9: 0x4110, 10: 0x4120, 28: 0x41e0, 40: 0x4220}
-	t.Run("bf16", functions(func(x float64) coll.BF16 { return brains[x] }))
+	t.Run("f16", checkFunctions(func(x float64) coll.F16 { return halves[x] }))
+	bfloats := map[float64]coll.BF16{-1: 0xbf80, 0: 0, 1: 0x3f80, 2: 0x4000, 3: 0x4040, 4: 0x4080, 5: 0x40a0, 6: 0x40c0, 7: 0x40e0, 9: 0x4110, 10: 0x4120, 28: 0x41e0, 40: 0x4220}
+	t.Run("bf16", checkFunctions(func(x float64) coll.BF16 { return bfloats[x] }))
 }
 
-// functions does them between two ranks: rank 0 has 1, 2, 4, 7 and rank 1 has 5, 7, 10, -1.
-func functions[T coll.Element](of func(float64) T) func(t *testing.T) {
+// checkFunctions returns a test of all functions between two ranks: rank 0 has 1, 2, 4, 7
+// and rank 1 has 5, 7, 10, -1.
+func checkFunctions[T coll.Element](convert func(float64) T) func(t *testing.T) {
 	list := func(values ...float64) (x []T) {
 		for _, v := range values {
-			x = append(x, of(v))
+			x = append(x, convert(v))
 		}
 		return x
 	}
 	tests := []struct {
 		name string
-		len  int // of dst
+		len  int // length of dst
 		call func(g *coll.Group, dst, src []T) error
 		want [2][]T
 	}{
@@ -60,7 +61,7 @@ func functions[T coll.Element](of func(float64) T) func(t *testing.T) {
 			[2][]T{list(1, 2), list(4, 7)}},
 	}
 	return func(t *testing.T) {
-		commtest.Succeed(t, group("inproc", 2, coll.Options{}, func(g *coll.Group) error {
+		commtest.Succeed(t, runGroup("inproc", 2, coll.Options{}, func(g *coll.Group) error {
 			rank := g.Comm().Rank()
 			for _, test := range tests {
 				src := [2][]T{list(1, 2, 4, 7), list(5, 7, 10, -1)}[rank]
@@ -77,14 +78,14 @@ func functions[T coll.Element](of func(float64) T) func(t *testing.T) {
 	}
 }
 
-// TestAverageOfIntegers rounds towards zero.
+// TestAverageOfIntegers checks that averages of integers are rounded towards zero.
 func TestAverageOfIntegers(t *testing.T) {
-	commtest.Succeed(t, group("inproc", 3, coll.Options{}, func(g *coll.Group) error {
+	commtest.Succeed(t, runGroup("inproc", 3, coll.Options{}, func(g *coll.Group) error {
 		x := [][]int32{{1, -1, 7, 1 << 30}, {1, -1, 0, 1 << 30}, {0, 0, 1, 1 << 30}}[g.Comm().Rank()]
 		if err := coll.AllReduce(g, x, x, coll.Avg); err != nil {
 			return err
 		}
-		// The sum of the last does not fit into an int32, and wraps as it does in Go.
+		// The last sum does not fit into an int32 and wraps as in Go.
 		if want := []int32{0, 0, 2, -(1 << 30) / 3}; !slices.Equal(x, want) {
 			return fmt.Errorf("got %v, want %v", x, want)
 		}
@@ -92,14 +93,15 @@ func TestAverageOfIntegers(t *testing.T) {
 	}))
 }
 
-// TestLarge is data that goes past the caches, in slots as they usually are.
+// TestLarge checks collectives of data so large that stores bypass the caches, with slots
+// of the default size.
 func TestLarge(t *testing.T) {
 	const count = 1<<20 + 17 // more than 4 MiB
 	golden := func(rank, i int) int32 { return int32(i*7 + rank) }
 	for _, n := range []int{2, 3} {
 		for _, resident := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%d/resident=%v", n, resident), func(t *testing.T) {
-				commtest.Succeed(t, group("inproc", n, coll.Options{}, func(g *coll.Group) error {
+				commtest.Succeed(t, runGroup("inproc", n, coll.Options{}, func(g *coll.Group) error {
 					b, err := newBuffers(g, count, resident)
 					if err != nil {
 						return err

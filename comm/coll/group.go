@@ -10,53 +10,54 @@ import (
 	"github.com/kernbench/kernbench/numeric"
 )
 
-// Options change how a group works. The zero value is what most want.
+// Options change how a group works. The zero value suits most programs.
 type Options struct {
-	Algorithm Algorithm // of all_reduce and reduce; Auto picks by size
-	SlotBytes int       // of private buffers at a time; 0 is a share of 2 MiB
+	Algorithm Algorithm // algorithm of all_reduce and reduce; Auto chooses by size
+	SlotBytes int       // size of a slot for staged data; 0 means 2 MiB / ranks, at least 64 KiB
 }
 
-// Group does collectives between the ranks of a communicator. One goroutine of a rank
-// uses it. Every rank makes its groups, and calls collectives of a group, in the same
-// order.
+// Group runs collectives between the ranks of a communicator. Only one goroutine of a rank
+// may use it at a time. All ranks create groups, and call the collectives of a group, in
+// the same order.
 type Group struct {
-	comm    *comm.Comm
-	window  *comm.Window // slots and signals
-	rank, n int
-	options Options
-	slot    int    // bytes
-	calls   int64  // collectives so far
-	steps   int64  // that they took, the same at all ranks
-	used    [2]use // of the slots of staged data, by parity of the step
-	call    call   // in progress
+	comm     *comm.Comm
+	window   *comm.Window // slots and signals
+	rank, n  int
+	options  Options
+	slot     int        // bytes of a slot
+	calls    int64      // number of collectives called so far
+	steps    int64      // number of steps of these collectives, the same at all ranks
+	slotUses [2]slotUse // readers of the two slots of staged data, by parity of the step
+	call     call       // the call in progress
 
-	acc, sum []byte        // blocks of sums
-	many     []byte        // the number of ranks, for averages,
-	manyOf   numeric.DType // in this dtype
-	room     [2][]byte     // for data that cannot be addressed
-	sources  []source
-	blocks   []source
-	copied   int64
+	acc, sum     []byte        // blocks of partial results
+	divisor      []byte        // the number of ranks as elements, for averages
+	divisorType  numeric.DType // dtype of divisor
+	scratch      [2][]byte     // copies of data that cannot be addressed
+	sources      []source
+	blockSources []source
+	copied       int64 // bytes copied to slots
 
-	said  comm.Note // of the call in progress, or the last
-	unmet bool      // its ranks need not all have met
+	ownNote    comm.Note // note of the call in progress, or of the last call
+	uncompared bool      // whether some ranks may not have compared the notes of the last call
 
-	onWait func(phase string) (skip bool) // for tests
+	onWait func(phase string) (skip bool) // called before each wait, for tests; may be nil
 }
 
-// Copied is how many bytes this rank has copied to slots because buffers were private.
+// Copied returns the number of bytes that this rank has copied to slots because its buffers
+// were private.
 func (g *Group) Copied() int64 { return g.copied }
 
-// use is who may still read a slot.
-type use struct {
-	step  int64
-	peers []int // that acknowledge it
+// slotUse lists the peers that may still read a slot.
+type slotUse struct {
+	step  int64 // step whose data is in the slot
+	peers []int // peers that acknowledge the step
 }
 
-// block is how many bytes are summed at a time: they stay in the nearest cache.
+// block is the number of bytes that are combined at a time. They stay in the nearest cache.
 const block = 16 << 10
 
-// New makes a group of the ranks of a communicator, all of which call it with the same
+// New creates a group of the ranks of a communicator. All ranks call it with the same
 // options.
 func New(c *comm.Comm, o Options) (*Group, error) {
 	if c == nil {
@@ -76,93 +77,98 @@ func New(c *comm.Comm, o Options) (*Group, error) {
 		return nil, err
 	}
 	g.acc, g.sum = make([]byte, block), make([]byte, block)
-	g.call.at, g.call.into = make([]place, g.n), make([]place, g.n)
+	g.call.srcPlaces, g.call.dstPlaces = make([]place, g.n), make([]place, g.n)
 	return g, nil
 }
 
-// slots is how many a group has: two for data and two for results, by parity of the step.
+// slots is the number of slots of a group: two for data and two for results, by parity of
+// the step.
 const slots = 4
 
-// defaultSlot returns the bytes of a slot between some ranks.
+// defaultSlot returns the default bytes of a slot.
 func defaultSlot(ranks int) int { return max(64<<10, (2<<20)/ranks) }
 
-// GroupBytes returns how much memory a group of default options takes at each rank.
+// GroupBytes returns the bytes of memory that a group with default options takes at each
+// rank.
 func GroupBytes(ranks int) uint64 {
 	return uint64(comm.WindowBytes(int64(slots*defaultSlot(ranks)), signalKinds*ranks) + 2*block)
 }
 
-// Close frees what the group has at this rank.
+// Close closes the window of the group at this rank.
 func (g *Group) Close() error { return g.window.Close() }
 
-// Comm is the communicator whose ranks the group has.
+// Comm returns the communicator of the group.
 func (g *Group) Comm() *comm.Comm { return g.comm }
 
-// Signals, one of each kind for each peer.
+// Kinds of signals. A rank has one signal of each kind for each peer, which raises it.
 const (
-	entered     = iota // calls, with notes; even ones
-	enteredOdd         // odd ones
-	staged             // steps whose data can be read
-	reduced            // steps whose results can be
-	done               // steps whose data has been read
-	signalKinds        // how many
+	entered     = iota // last even call that the peer has entered, with its note
+	enteredOdd         // last odd call that the peer has entered, with its note
+	staged             // last step whose data can be read
+	reduced            // last step whose result can be read
+	done               // last step whose data the peer has read, or whose result it has written
+	signalKinds        // number of kinds
 )
 
 func (g *Group) signal(kind, peer int) int { return kind*g.n + peer }
 
-// stagedAt and resultAt are where slots lie in the window.
+// stagedAt and resultAt return the offsets in the window of the slots that a step uses.
 func (g *Group) stagedAt(step int64) int { return int(step&1) * g.slot }
 
 func (g *Group) resultAt(step int64) int { return (2 + int(step&1)) * g.slot }
 
-// begin enters a collective: everybody has entered the one before, so that nobody
-// needs the notes of the one before that. Who did not meet in it looks at the notes
-// now, so that a disagreement never outlives the next call.
+// begin starts a call. It first waits until all ranks have entered the previous call. Then
+// no rank needs the notes of the call before that, which the notes of this call overwrite.
 func (g *Group) begin(c *call) error {
-	if err := g.settle(c.kind.String()); err != nil {
+	if err := g.awaitPreviousCall(c.kind.String()); err != nil {
 		return err
 	}
 	g.calls++
-	g.said = g.note(c)
+	g.ownNote = g.makeNote(c)
 	return nil
 }
 
-// settle waits until everybody has entered the last collective, and it was the same.
-func (g *Group) settle(op string) error {
-	return g.others(func(peer int) error {
-		s := g.entry(peer, g.calls)
-		if err := g.await(op, "call before", peer, s, g.calls); err != nil || !g.unmet {
+// awaitPreviousCall waits until all ranks have entered the previous call. If some ranks may
+// not have compared its notes, it compares them now, so that a mismatch is found in the
+// next call at the latest.
+func (g *Group) awaitPreviousCall(op string) error {
+	return g.forEachPeer(func(peer int) error {
+		s := g.entrySignal(peer, g.calls)
+		if err := g.await(op, "call before", peer, s, g.calls); err != nil || !g.uncompared {
 			return err
 		}
 		theirs := g.window.Note(s)
-		return g.agree(peer, &theirs)
+		return g.compareNotes(peer, &theirs)
 	})
 }
 
-func (g *Group) entry(peer int, call int64) int { return g.signal(entered+int(call&1), peer) }
+// entrySignal returns the signal that a peer raises when it enters a call.
+func (g *Group) entrySignal(peer int, call int64) int { return g.signal(entered+int(call&1), peer) }
 
-// enter tells everybody of the call. What this rank has staged by now can be read.
-func (g *Group) enter(c *call) error {
-	return g.others(func(peer int) error {
-		return g.window.Raise(c.kind.String(), "entry", peer, g.entry(g.rank, g.calls), g.calls, &g.said)
+// announceEntry sends the note of the call to all peers. Peers may then read what this rank
+// has staged.
+func (g *Group) announceEntry(c *call) error {
+	return g.forEachPeer(func(peer int) error {
+		return g.window.Raise(c.kind.String(), "entry", peer, g.entrySignal(g.rank, g.calls), g.calls, &g.ownNote)
 	})
 }
 
-// meet waits for a peer to enter the call, which must be the same. Nobody waits for
-// anything else of a peer before.
-func (g *Group) meet(c *call, peer int) error {
-	s := g.entry(peer, g.calls)
+// awaitEntry waits until a peer has entered the call, and compares its note. A rank calls
+// it before it waits for anything else of that peer.
+func (g *Group) awaitEntry(c *call, peer int) error {
+	s := g.entrySignal(peer, g.calls)
 	if err := g.await(c.kind.String(), "entry", peer, s, g.calls); err != nil {
 		return err
 	}
 	theirs := g.window.Note(s)
-	if err := g.agree(peer, &theirs); err != nil {
+	if err := g.compareNotes(peer, &theirs); err != nil {
 		return err
 	}
-	return g.locate(c, peer, &theirs)
+	return g.locateBuffers(c, peer, &theirs)
 }
 
-// others calls f with every other rank, beginning after this one.
-func (g *Group) others(f func(peer int) error) error {
+// forEachPeer calls f for every other rank, beginning with the next one, until f fails.
+func (g *Group) forEachPeer(f func(peer int) error) error {
 	for i := 1; i < g.n; i++ {
 		if err := f((g.rank + i) % g.n); err != nil {
 			return err
@@ -171,12 +177,12 @@ func (g *Group) others(f func(peer int) error) error {
 	return nil
 }
 
-// tell raises a signal of a peer to a step.
-func (g *Group) tell(c *call, phase string, kind, peer int, step int64) error {
+// raise sets this rank's signal at a peer to a step.
+func (g *Group) raise(c *call, phase string, kind, peer int, step int64) error {
 	return g.window.Raise(c.kind.String(), phase, peer, g.signal(kind, g.rank), step, nil)
 }
 
-// wait waits for a signal of a peer.
+// wait waits until a peer has raised its signal to a step.
 func (g *Group) wait(c *call, phase string, kind, peer int, step int64) error {
 	return g.await(c.kind.String(), phase, peer, g.signal(kind, peer), step)
 }
@@ -188,9 +194,9 @@ func (g *Group) await(op, phase string, peer, signal int, v int64) error {
 	return g.window.Await(op, phase, peer, signal, v)
 }
 
-// reuse waits until nobody reads the slot of a step any longer.
-func (g *Group) reuse(c *call, step int64) error {
-	u := &g.used[step&1]
+// awaitFreeSlot waits until no peer reads the slot of a step any longer.
+func (g *Group) awaitFreeSlot(c *call, step int64) error {
+	u := &g.slotUses[step&1]
 	for _, peer := range u.peers {
 		if err := g.wait(c, "slot in use", done, peer, u.step); err != nil {
 			return err

@@ -19,10 +19,10 @@ var (
 	ops    = []coll.Op{coll.Sum, coll.Prod, coll.Min, coll.Max, coll.Avg}
 )
 
-// choose is a number below n, of rapid's or of a generator's.
-type choose func(what string, n int) int
+// picker draws a number below n, from rapid or from a random generator.
+type picker func(what string, n int) int
 
-// job is a collective with its inputs and what must come out.
+// job is a collective with its inputs and expected results.
 type job struct {
 	kind        coll.Kind
 	dtype       numeric.DType
@@ -31,16 +31,15 @@ type job struct {
 	ranks       []part
 }
 
-// part is a rank's part in a job.
+// part is the part of one rank in a job.
 type part struct {
-	src, dst spot
-	inPlace  bool   // the smaller of them is a piece of the other
-	in, want []byte // of src and dst; without a want dst stays as it is
+	src, dst location
+	inPlace  bool   // the smaller buffer is a piece of the larger one
+	in, want []byte // input in src and expected result in dst; if want is nil, dst must not change
 }
 
-// spot is where a buffer lies: in the window, or in memory that the rank has for
-// itself.
-type spot struct {
+// location is the location of a buffer: in the window, or in private memory of the rank.
+type location struct {
 	window   bool
 	off, len int
 }
@@ -62,11 +61,11 @@ func wide(k coll.Kind) (src, dst bool) {
 	return false, false
 }
 
-// guard is how many bytes around dst are watched.
+// guard is the number of bytes before and after dst that must not change.
 const guard = 16
 
-// newJob draws a job with buffers within so many bytes of each rank.
-func newJob(pick choose, n, slot, room int) *job {
+// newJob draws a job of n ranks whose buffers fit into memoryBytes at each rank.
+func newJob(pick picker, n, slot, memoryBytes int) *job {
 	j := &job{
 		kind:  kinds[pick("kind", len(kinds))],
 		dtype: dtypes[pick("dtype", len(dtypes))],
@@ -74,31 +73,31 @@ func newJob(pick choose, n, slot, room int) *job {
 		root:  pick("root", n),
 	}
 	size := j.dtype.Size()
-	most := (room/2 - 5*guard) / size
+	maxCount := (memoryBytes/2 - 5*guard) / size
 	if src, dst := wide(j.kind); src || dst {
-		most /= n
+		maxCount /= n
 	}
 	counts := []int{0, 1, 3, n - 1, n + 1, slot/size - 1, slot/size + 1, 2 * slot / size, 3*slot/size + 5, slot/size/n + 1}
 	if i := pick("count", len(counts)+3); i < len(counts) {
-		j.count = min(counts[i], most)
+		j.count = min(counts[i], maxCount)
 	} else {
-		j.count = pick("elements", most+1)
+		j.count = pick("elements", maxCount+1)
 	}
-	j.place(pick, n, room)
-	j.fill(rand.New(rand.NewPCG(uint64(pick("seed", 1<<20)), 1)), n)
+	j.placeBuffers(pick, n, memoryBytes)
+	j.fillInputs(rand.New(rand.NewPCG(uint64(pick("seed", 1<<20)), 1)), n)
 	return j
 }
 
-// place draws where buffers lie.
-func (j *job) place(pick choose, n, room int) {
-	residence := pick("residence", 4) // 0 is private, 1 in the window, others are mixed
+// placeBuffers draws the locations of the buffers.
+func (j *job) placeBuffers(pick picker, n, memoryBytes int) {
+	residence := pick("residence", 4) // 0: all private, 1: all in the window, 2 and 3: mixed
 	inPlace := pick("in place", 3) == 0
 	size := j.dtype.Size()
 	wideSrc, wideDst := wide(j.kind)
 	for rank := range n {
 		var p part
-		at := func() spot {
-			s := spot{window: residence == 1, len: j.count * size}
+		at := func() location {
+			s := location{window: residence == 1, len: j.count * size}
 			if residence > 1 {
 				s.window = pick("window", 2) == 1
 			}
@@ -106,7 +105,7 @@ func (j *job) place(pick choose, n, room int) {
 			return s
 		}
 		p.src, p.dst = at(), at()
-		p.dst.off += room / 2
+		p.dst.off += memoryBytes / 2
 		if wideSrc {
 			p.src.len *= n
 		}
@@ -118,7 +117,7 @@ func (j *job) place(pick choose, n, room int) {
 		case j.kind == coll.KindBroadcast:
 			p.inPlace = true
 			p.dst = p.src
-		case !isRoot && pick("unused", 2) == 0: // then there need be none
+		case !isRoot && pick("unused", 2) == 0: // the unused buffer may be empty
 			if j.kind == coll.KindScatter {
 				p.src.len = 0
 			} else {
@@ -139,11 +138,11 @@ func (j *job) place(pick choose, n, room int) {
 	}
 }
 
-// fill draws the inputs and works out the results.
-func (j *job) fill(r *rand.Rand, n int) {
+// fillInputs draws the inputs and computes the expected results.
+func (j *job) fillInputs(r *rand.Rand, n int) {
 	for rank := range j.ranks {
 		p := &j.ranks[rank]
-		p.in = values(r, j.dtype, p.src.len/j.dtype.Size())
+		p.in = randomValues(r, j.dtype, p.src.len/j.dtype.Size())
 	}
 	bytes := j.count * j.dtype.Size()
 	piece := func(rank, i int) []byte { return j.ranks[rank].in[i*bytes:][:bytes] }
@@ -157,13 +156,13 @@ func (j *job) fill(r *rand.Rand, n int) {
 		p := &j.ranks[rank]
 		switch j.kind {
 		case coll.KindAllReduce, coll.KindReduce:
-			p.want = reduced(j.dtype, j.op, all(0))
+			p.want = reduceInOrder(j.dtype, j.op, all(0))
 		case coll.KindBroadcast:
 			p.want = piece(j.root, 0)
 		case coll.KindAllGather, coll.KindGather:
 			p.want = slices.Concat(all(0)...)
 		case coll.KindReduceScatter:
-			p.want = reduced(j.dtype, j.op, all(rank))
+			p.want = reduceInOrder(j.dtype, j.op, all(rank))
 		case coll.KindAllToAll:
 			p.want = slices.Concat(all(rank)...)
 		case coll.KindScatter:
@@ -175,25 +174,25 @@ func (j *job) fill(r *rand.Rand, n int) {
 	}
 }
 
-// reduced is what operands come to in the order of ranks.
-func reduced(d numeric.DType, op coll.Op, operands [][]byte) []byte {
+// reduceInOrder combines the operands of all ranks in the order of ranks.
+func reduceInOrder(d numeric.DType, op coll.Op, operands [][]byte) []byte {
 	acc := slices.Clone(operands[0])
 	do := map[coll.Op]numeric.Op{coll.Sum: numeric.Add, coll.Avg: numeric.Add, coll.Prod: numeric.Mul, coll.Min: numeric.Minimum, coll.Max: numeric.Maximum}[op]
 	for _, x := range operands[1:] {
 		numeric.Apply(do, d, acc, acc, x)
 	}
 	if op == coll.Avg {
-		many := make([]byte, len(acc))
+		divisor := make([]byte, len(acc))
 		for i := range len(acc) / d.Size() {
-			numeric.Set(d, many, i, float64(len(operands)))
+			numeric.Set(d, divisor, i, float64(len(operands)))
 		}
-		numeric.Apply(numeric.Div, d, acc, acc, many)
+		numeric.Apply(numeric.Div, d, acc, acc, divisor)
 	}
 	return acc
 }
 
-// values are numbers of all sizes, with some that are none.
-func values(r *rand.Rand, d numeric.DType, n int) []byte {
+// randomValues draws n numbers of all magnitudes, including infinities and NaN.
+func randomValues(r *rand.Rand, d numeric.DType, n int) []byte {
 	b := make([]byte, n*d.Size())
 	special := []float64{0, math.Copysign(0, -1), math.Inf(1), math.Inf(-1), math.NaN(), 1e-7, 6e4}
 	for i := range n {
@@ -209,25 +208,25 @@ func values(r *rand.Rand, d numeric.DType, n int) []byte {
 	return b
 }
 
-// wrong is what the check of a job finds.
-type wrong string
+// wrongResult is the error for a job with a wrong result.
+type wrongResult string
 
-func (w wrong) Error() string { return string(w) }
+func (w wrongResult) Error() string { return string(w) }
 
-// memory is what a rank has for buffers.
+// memory is the memory of a rank for buffers.
 type memory struct{ window, private []byte }
 
-func newMemory(c *comm.Comm, room int) (memory, error) {
-	w, err := c.AllocWindow(int64(room), 0)
+func newMemory(c *comm.Comm, bytes int) (memory, error) {
+	w, err := c.AllocWindow(int64(bytes), 0)
 	if err != nil {
 		return memory{}, err
 	}
-	words := make([]uint64, (room+7)/8)
-	return memory{w.Local(), unsafe.Slice((*byte)(unsafe.Pointer(&words[0])), room)}, nil
+	words := make([]uint64, (bytes+7)/8)
+	return memory{w.Local(), unsafe.Slice((*byte)(unsafe.Pointer(&words[0])), bytes)}, nil
 }
 
-// of is the bytes of a spot, with some before and after.
-func (m memory) of(s spot, around int) []byte {
+// bytes returns the bytes of a location, with the given number of bytes before and after.
+func (m memory) bytes(s location, around int) []byte {
 	b := m.private
 	if s.window {
 		b = m.window
@@ -235,14 +234,13 @@ func (m memory) of(s spot, around int) []byte {
 	return b[s.off-around : s.off+s.len+around]
 }
 
-// do does a rank's part of the job and checks what came out: that dst is right, and
-// nothing else has changed. It makes waste of src as soon as it may, and looks at dst
-// late.
-func (j *job) do(g *coll.Group, m memory, pause func()) error {
+// run runs this rank's part of the job. It checks that dst is right and that nothing else
+// has changed. To provoke races, it overwrites src as soon as it may and checks dst late.
+func (j *job) run(g *coll.Group, m memory, pause func()) error {
 	const before, after = 0xAA, 0xEE
 	p := &j.ranks[g.Comm().Rank()]
-	src, dst, watched := m.of(p.src, 0), m.of(p.dst, 0), m.of(p.dst, guard)
-	paint(watched, before)
+	src, dst, watched := m.bytes(p.src, 0), m.bytes(p.dst, 0), m.bytes(p.dst, guard)
+	fillWith(watched, before)
 	copy(src, p.in)
 	want := slices.Clone(watched)
 	if p.want != nil && p.dst.len > 0 {
@@ -254,9 +252,9 @@ func (j *job) do(g *coll.Group, m memory, pause func()) error {
 	}
 	if !p.inPlace {
 		if !bytes.Equal(src, p.in) {
-			return wrong(fmt.Sprintf("%v, rank %d: src has changed", j, g.Comm().Rank()))
+			return wrongResult(fmt.Sprintf("%v, rank %d: src has changed", j, g.Comm().Rank()))
 		}
-		paint(src, after)
+		fillWith(src, after)
 	}
 	pause()
 	if bytes.Equal(watched, want) {
@@ -264,13 +262,13 @@ func (j *job) do(g *coll.Group, m memory, pause func()) error {
 	}
 	for i := range watched {
 		if watched[i] != want[i] {
-			return wrong(fmt.Sprintf("%v, rank %d: byte %d of %d is %#x, want %#x", j, g.Comm().Rank(), i-guard, len(dst), watched[i], want[i]))
+			return wrongResult(fmt.Sprintf("%v, rank %d: byte %d of %d is %#x, want %#x", j, g.Comm().Rank(), i-guard, len(dst), watched[i], want[i]))
 		}
 	}
 	return nil
 }
 
-func paint(b []byte, with byte) {
+func fillWith(b []byte, with byte) {
 	for i := range b {
 		b[i] = with
 	}

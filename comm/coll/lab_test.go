@@ -10,14 +10,14 @@ import (
 	_ "github.com/kernbench/kernbench/comm/shm"
 )
 
-// backends are those that tests run on; ranks are goroutines on each.
+// backends lists the backends that tests run on. Ranks are goroutines on each.
 var backends = []string{"inproc", "shm", "remote"}
 
 func TestMain(m *testing.M) { os.Exit(commtest.Main(m)) }
 
-// world runs a function on every rank of a run and is the error of each. A rank that
-// fails aborts.
-func world(backend string, n int, body func(c *comm.Comm) error) []error {
+// runWorld runs a function on every rank of a run and returns the errors by rank. A rank
+// that fails aborts the run.
+func runWorld(backend string, n int, body func(c *comm.Comm) error) []error {
 	return commtest.World(comm.Options{Backend: backend, Timeout: commtest.Patience}, n, func(c *comm.Comm) error {
 		err := body(c)
 		if err != nil {
@@ -27,9 +27,9 @@ func world(backend string, n int, body func(c *comm.Comm) error) []error {
 	})
 }
 
-// group runs a function on every rank of a group and is the error of each.
-func group(backend string, n int, o coll.Options, body func(g *coll.Group) error) []error {
-	return world(backend, n, func(c *comm.Comm) error {
+// runGroup runs a function on every rank of a group and returns the errors by rank.
+func runGroup(backend string, n int, o coll.Options, body func(g *coll.Group) error) []error {
+	return runWorld(backend, n, func(c *comm.Comm) error {
 		g, err := coll.New(c, o)
 		if err != nil {
 			return err

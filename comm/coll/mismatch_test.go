@@ -10,9 +10,10 @@ import (
 	"github.com/kernbench/kernbench/comm/coll"
 )
 
-// TestMismatch has two ranks that do not agree on a call. Each gets an error that names
-// both and what they say: it finds out for itself, or hears of it from the other. One
-// that is not to wait for the other in the call gets it from the next.
+// TestMismatch checks the errors of two ranks that do not agree on a call. The error names
+// both ranks and both values. Each rank detects the mismatch itself or gets the error of
+// the other rank. A rank that does not wait for the other in this call gets the error from
+// the next one.
 func TestMismatch(t *testing.T) {
 	type caller func(g *coll.Group, x, wide []int32) error
 	allReduce := func(op coll.Op) caller {
@@ -42,9 +43,9 @@ func TestMismatch(t *testing.T) {
 	tests := []struct {
 		name     string
 		ranks    [2]caller
-		op       [2]string // that each one's error names
-		what     string
-		says     [2]string
+		op       [2]string // collective that the error of each rank names
+		what     string    // argument that differs
+		says     [2]string // value of the argument at each rank
 		one, two coll.Algorithm
 	}{
 		{"collective", [2]caller{allReduce(coll.Sum), allGather}, [2]string{"all_reduce", "all_gather"}, "collective", [2]string{"all_reduce", "all_gather"}, 0, 0},
@@ -71,7 +72,7 @@ func TestMismatch(t *testing.T) {
 					own[rank] = fmt.Sprintf("rank %d: %s, entry, rank %d: ranks do not agree: the %s is %s at rank %d and %s at rank %d",
 						rank, test.op[rank], 1-rank, test.what, test.says[rank], rank, test.says[1-rank], 1-rank)
 				}
-				errs := world("inproc", 2, func(c *comm.Comm) error {
+				errs := runWorld("inproc", 2, func(c *comm.Comm) error {
 					g, err := coll.New(c, coll.Options{SlotBytes: 128, Algorithm: [...]coll.Algorithm{test.one, test.two}[c.Rank()]})
 					if err != nil {
 						return err

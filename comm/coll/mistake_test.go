@@ -11,8 +11,8 @@ import (
 	"github.com/kernbench/kernbench/comm/commtest"
 )
 
-// TestMistakes are those of a caller alone: they have an error, and nothing else
-// happens.
+// TestMistakes checks that invalid arguments return an error, and that the group remains
+// usable.
 func TestMistakes(t *testing.T) {
 	x, wide := make([]int32, 4), make([]int32, 8)
 	tests := []struct {
@@ -43,17 +43,17 @@ func TestMistakes(t *testing.T) {
 		{func(g *coll.Group) error { return coll.Scatter(g, wide[1:5], wide, g.Comm().Rank()) }, "scatter: dst and src overlap: dst may only be this rank's own part of src, " + own},
 		{func(g *coll.Group) error { return coll.Gather(g, wide, wide[1:5], g.Comm().Rank()) }, "gather: dst and src overlap: src may only be this rank's own part of dst, " + own},
 	}
-	commtest.Succeed(t, group("inproc", 2, coll.Options{}, func(g *coll.Group) error {
+	commtest.Succeed(t, runGroup("inproc", 2, coll.Options{}, func(g *coll.Group) error {
 		for _, test := range tests {
 			if err := commtest.Says(test.call(g), fmt.Sprintf("rank %d: %s", g.Comm().Rank(), strings.ReplaceAll(test.want, own, ranges[g.Comm().Rank()]))); err != nil {
 				return err
 			}
 		}
-		// It goes on, and a buffer that is not used may be what it likes.
+		// The group remains usable. A buffer that is not used may overlap.
 		data := []int32{1, 10, 100, 1000}
 		dst := data[2:]
 		if g.Comm().Rank() == 1 {
-			dst = data[1:] // overlaps
+			dst = data[1:] // overlaps with src, and is not used
 		}
 		if err := coll.Reduce(g, dst, data[:2], coll.Sum, 0); err != nil {
 			return err
@@ -65,15 +65,16 @@ func TestMistakes(t *testing.T) {
 	}))
 }
 
-// own stands for the elements of a rank's part, of eight elements of two ranks.
+// own is a placeholder for the element range of a rank's own part, see ranges.
 const own = "OWN"
 
 var ranges = []string{"elements 0 to 3, or outside of it", "elements 4 to 7, or outside of it"}
 
-// TestClosed uses groups and windows that are closed.
+// TestClosed checks the errors of a closed group, and of a buffer whose window a peer has
+// closed.
 func TestClosed(t *testing.T) {
 	for _, n := range []int{1, 2} {
-		commtest.Succeed(t, group("inproc", n, coll.Options{}, func(g *coll.Group) error {
+		commtest.Succeed(t, runGroup("inproc", n, coll.Options{}, func(g *coll.Group) error {
 			rank, x := g.Comm().Rank(), make([]int32, 4)
 			if err := errors.Join(g.Barrier(), g.Close()); err != nil {
 				return err
@@ -82,7 +83,7 @@ func TestClosed(t *testing.T) {
 		}))
 	}
 	const closed = "rank 1: all_gather, entry, rank 0: the window of that rank's buffer: it has been closed here"
-	errs := group("inproc", 2, coll.Options{}, func(g *coll.Group) error {
+	errs := runGroup("inproc", 2, coll.Options{}, func(g *coll.Group) error {
 		w, err := g.Comm().AllocWindow(64, 0)
 		if err != nil {
 			return err
@@ -97,16 +98,16 @@ func TestClosed(t *testing.T) {
 		}
 		return coll.AllGather(g, make([]int32, 8), x)
 	})
-	for rank, err := range errs { // in which wait rank 0 hears of it depends
+	for rank, err := range errs { // rank 0 may get the error in different waits
 		if err == nil || !strings.HasSuffix(err.Error(), closed) {
 			t.Errorf("rank %d:\n got %v\nwant %s", rank, err, closed)
 		}
 	}
 }
 
-// TestSlice takes pieces of a window.
+// TestSlice checks the slices of a window and the errors for invalid ones.
 func TestSlice(t *testing.T) {
-	commtest.Succeed(t, group("inproc", 1, coll.Options{}, func(g *coll.Group) error {
+	commtest.Succeed(t, runGroup("inproc", 1, coll.Options{}, func(g *coll.Group) error {
 		w, err := g.Comm().AllocWindow(64, 3)
 		if err != nil {
 			return err
@@ -147,7 +148,7 @@ func TestSlice(t *testing.T) {
 	}))
 }
 
-// TestNew refuses options, and what is no communicator.
+// TestNew checks the errors of New for invalid options and a nil communicator.
 func TestNew(t *testing.T) {
 	_, err := coll.New(nil, coll.Options{})
 	if err := commtest.Says(err, "no communicator: give one that comm.Open or Domain returned"); err != nil {
@@ -157,7 +158,7 @@ func TestNew(t *testing.T) {
 		"slots of 127 bytes: 2 ranks need at least 128":                               {SlotBytes: 127},
 		"no algorithm 3: between real ranks there are auto, direct_one_phase, direct": {Algorithm: 3},
 	} {
-		for rank, err := range group("inproc", 2, o, func(*coll.Group) error { return nil }) {
+		for rank, err := range runGroup("inproc", 2, o, func(*coll.Group) error { return nil }) {
 			if err := commtest.Says(err, want); err != nil {
 				t.Errorf("rank %d: %v", rank, err)
 			}

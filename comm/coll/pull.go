@@ -2,15 +2,16 @@ package coll
 
 import "slices"
 
-// pattern is who takes which part of whose data.
+// pattern describes which ranks are sources of data, which ranks take it, and which part
+// they take.
 type pattern struct {
-	fromRoot bool // only the root's; else everybody's
-	toRoot   bool // only the root takes; else everybody
-	parts    bool // each takes a part of its own; else all take the same
-	reduce   bool // what is taken is combined; else it lies side by side, by rank
+	fromRoot bool // only the root is a source; otherwise all ranks are
+	toRoot   bool // only the root takes data; otherwise all ranks do
+	parts    bool // each rank takes another part; otherwise all take the same data
+	reduce   bool // takers combine the data of the sources; otherwise they concatenate it by rank
 }
 
-// rooted reports whether not everybody takes from everybody.
+// rooted reports whether only the root is a source or only the root takes data.
 func (p pattern) rooted() bool { return p.fromRoot || p.toRoot }
 
 var patterns = map[Kind]pattern{
@@ -22,16 +23,19 @@ var patterns = map[Kind]pattern{
 	KindScatter:       {fromRoot: true, parts: true},
 }
 
-// pull does a collective in which takers read the data of sources, in steps if it does
-// not fit into a slot. Sources stage their data in slots by turns, unless it lies in a
-// window anyway.
+// pull runs a collective in which takers read the data of sources, in several steps if the
+// data does not fit into a slot. Sources stage their data alternately in two slots, unless
+// it is in a window already.
 //
-// A slot is written again two steps later. That all takers have read it by then a
-// source knows: where everybody takes from everybody, from the signals of the step in
-// between, which takers send after they have read; else they acknowledge each step.
-// Two slots may hold data of collectives before. Of the first, whoever has entered the
-// last collective has read it, or this rank knew before it left that one. Of the second
-// it takes that everybody has entered this one, takers or not.
+// A slot is written again two steps later. By then the source knows that all takers have
+// read it. If all ranks take from all ranks, it knows this from the signals of the step in
+// between, which takers send after they have read. Otherwise takers acknowledge each step.
+//
+// When a call starts, both slots may hold data of earlier calls. The slot of the first step
+// is free. If it was written in the last call, this rank learned in that call that it was
+// read; if it was written before the last call, every rank that has entered the last call
+// has read it. The slot of the second step is free when all ranks, takers or not, have
+// entered this call.
 func (g *Group) pull(c *call) error {
 	p := patterns[c.kind]
 	chunk := g.chunk(c, p)
@@ -41,7 +45,7 @@ func (g *Group) pull(c *call) error {
 	if err := g.begin(c); err != nil {
 		return err
 	}
-	g.unmet = p.rooted()
+	g.uncompared = p.rooted()
 	isSource, isTaker := !p.fromRoot || g.rank == c.root, !p.toRoot || g.rank == c.root
 	for i := range steps {
 		s := step{number: base + int64(i) + 1, first: i == 0, last: i == steps-1, from: i * chunk, n: min(chunk, c.bytes()-i*chunk)}
@@ -50,7 +54,7 @@ func (g *Group) pull(c *call) error {
 				return err
 			}
 		} else if s.first {
-			if err := g.enter(c); err != nil {
+			if err := g.announceEntry(c); err != nil {
 				return err
 			}
 		}
@@ -63,68 +67,71 @@ func (g *Group) pull(c *call) error {
 			}
 		}
 	}
-	if isSource && c.at[g.rank].window != 0 {
+	if isSource && c.srcPlaces[g.rank].window != 0 {
 		return g.awaitTakers(c, p, base+int64(steps))
 	}
 	return nil
 }
 
-// step is a part of a collective: n bytes, from a byte on, of what each takes.
+// step is a step of a collective. It moves n bytes, beginning at byte from, of the data
+// that each rank takes from each source.
 type step struct {
-	number      int64 // of all steps of the group
+	number      int64 // number of the step, counted over all calls of the group
 	first, last bool
 	from, n     int
 }
 
-// offer lets others read this rank's data of a step.
+// offer stages this rank's data of a step, unless it is in a window, and announces it to
+// the takers. second says that it is the second step of the call.
 func (g *Group) offer(c *call, p pattern, s step, second bool) error {
-	mine := c.at[g.rank].window != 0
-	if !mine {
-		if second && p.rooted() { // who is still in the collective before may read this slot
-			if err := g.others(func(peer int) error { return g.meet(c, peer) }); err != nil {
+	ownResident := c.srcPlaces[g.rank].window != 0
+	if !ownResident {
+		if second && p.rooted() { // a rank that is still in the previous call may read this slot
+			if err := g.forEachPeer(func(peer int) error { return g.awaitEntry(c, peer) }); err != nil {
 				return err
 			}
 		}
-		if err := g.reuse(c, s.number); err != nil {
+		if err := g.awaitFreeSlot(c, s.number); err != nil {
 			return err
 		}
 		g.stagePart(c, p, s)
 		if p.rooted() {
-			g.awaitReaders(c, p, s.number)
+			g.recordReaders(c, p, s.number)
 		}
 	}
 	if s.first {
-		return g.enter(c)
+		return g.announceEntry(c)
 	}
-	if p.rooted() && !mine || !p.rooted() && !g.allFound(c) {
-		return g.takers(c, p, func(peer int) error { return g.tell(c, "data", staged, peer, s.number) })
+	if p.rooted() && !ownResident || !p.rooted() && !g.allSourcesResident(c) {
+		return g.forEachTaker(c, p, func(peer int) error { return g.raise(c, "data", staged, peer, s.number) })
 	}
 	return nil
 }
 
-// awaitData waits until all data that this rank takes in a step can be read.
+// awaitData waits until this rank can read all data that it takes in a step.
 func (g *Group) awaitData(c *call, p pattern, s step) error {
-	return g.others(func(peer int) error {
+	return g.forEachPeer(func(peer int) error {
 		switch {
 		case p.fromRoot && peer != c.root:
 			return nil
 		case s.first:
-			return g.meet(c, peer)
-		case p.rooted() && c.at[peer].window == 0 || !p.rooted() && !g.allFound(c):
+			return g.awaitEntry(c, peer)
+		case p.rooted() && c.srcPlaces[peer].window == 0 || !p.rooted() && !g.allSourcesResident(c):
 			return g.wait(c, "data", staged, peer, s.number)
 		}
 		return nil
 	})
 }
 
-// allFound reports whether everybody's data lies in windows. Ranks that have met know,
-// and need no signals then: nothing is staged.
-func (g *Group) allFound(c *call) bool {
-	return !slices.ContainsFunc(c.at, func(at place) bool { return at.window == 0 })
+// allSourcesResident reports whether the src of every rank is in a window. Then nothing is
+// staged, and steps need no signals. Ranks know it once they have compared notes.
+func (g *Group) allSourcesResident(c *call) bool {
+	return !slices.ContainsFunc(c.srcPlaces, func(at place) bool { return at.window == 0 })
 }
 
-// chunk is how many bytes each takes from a source in a step. What only the root has
-// others can read while it stages the next.
+// chunk returns the number of bytes that each rank takes from a source in a step. If only
+// the root is a source, chunks are smaller, so that other ranks read one chunk while the
+// root stages the next.
 func (g *Group) chunk(c *call, p pattern) int {
 	switch {
 	case p.parts:
@@ -135,9 +142,9 @@ func (g *Group) chunk(c *call, p pattern) int {
 	return g.slot
 }
 
-// takers calls f with every other rank that takes from this one.
-func (g *Group) takers(c *call, p pattern, f func(peer int) error) error {
-	return g.others(func(peer int) error {
+// forEachTaker calls f for every other rank that takes data from this rank.
+func (g *Group) forEachTaker(c *call, p pattern, f func(peer int) error) error {
+	return g.forEachPeer(func(peer int) error {
 		if p.toRoot && peer != c.root {
 			return nil
 		}
@@ -145,31 +152,32 @@ func (g *Group) takers(c *call, p pattern, f func(peer int) error) error {
 	})
 }
 
+// awaitTakers waits until all takers have read this rank's data of a step.
 func (g *Group) awaitTakers(c *call, p pattern, step int64) error {
-	return g.takers(c, p, func(peer int) error {
-		if err := g.meet(c, peer); err != nil {
+	return g.forEachTaker(c, p, func(peer int) error {
+		if err := g.awaitEntry(c, peer); err != nil {
 			return err
 		}
 		return g.wait(c, "others read", done, peer, step)
 	})
 }
 
-// awaitReaders notes who is to acknowledge a step.
-func (g *Group) awaitReaders(c *call, p pattern, step int64) {
-	u := &g.used[step&1]
+// recordReaders records which peers will acknowledge a step.
+func (g *Group) recordReaders(c *call, p pattern, step int64) {
+	u := &g.slotUses[step&1]
 	u.step = step
-	g.takers(c, p, func(peer int) error {
+	g.forEachTaker(c, p, func(peer int) error {
 		u.peers = append(u.peers, peer)
 		return nil
 	})
 }
 
-// stagePart stages what others take in a step.
+// stagePart stages the data that other ranks take in a step.
 func (g *Group) stagePart(c *call, p pattern, s step) {
 	at := g.stagedAt(s.number)
 	if !p.parts {
 		if p.toRoot && g.rank == c.root {
-			return // nobody takes it
+			return // no other rank takes it
 		}
 		g.stage(at, c.src[s.from:s.from+s.n])
 		return
@@ -208,13 +216,14 @@ func (g *Group) take(c *call, p pattern, s step) error {
 	return nil
 }
 
-// acknowledge tells those sources that wait for it that their data has been read.
+// acknowledge signals to the sources that wait for it that this rank has read their data of
+// a step.
 func (g *Group) acknowledge(c *call, p pattern, s step) error {
-	return g.others(func(peer int) error {
-		resident := c.at[peer].window != 0
+	return g.forEachPeer(func(peer int) error {
+		resident := c.srcPlaces[peer].window != 0
 		if p.fromRoot && peer != c.root || resident && !s.last || !resident && !p.rooted() {
 			return nil
 		}
-		return g.tell(c, "others read", done, peer, s.number)
+		return g.raise(c, "others read", done, peer, s.number)
 	})
 }

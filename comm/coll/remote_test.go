@@ -13,14 +13,14 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// remote is a backend whose ranks cannot address one another's memory, as those of a
-// network: all goes through Put, Get and the operations on words. What a network would
-// do is done by inproc.
+// remote is a backend whose ranks cannot address each other's memory, like ranks on a
+// network. All accesses use Put, Get and the operations on words. inproc does the work of
+// the network.
 type remote struct{ inproc.Backend }
 
 func init() { comm.Register("remote", remote{}) }
 
-// Join is inproc's.
+// Join joins a run of inproc.
 func (r remote) Join(ctx context.Context, rank, nranks int, rendezvous string, bytes int64) (comm.Link, error) {
 	link, err := r.Backend.Join(ctx, rank, nranks, rendezvous, bytes)
 	return remoteLink{link, rank}, err
@@ -31,7 +31,7 @@ type remoteLink struct {
 	rank int
 }
 
-// Map hides the memory of others.
+// Map returns a segment that hides the memory of other ranks.
 func (l remoteLink) Map(handle uint64, members []int, bytes int64) (comm.Segment, error) {
 	s, err := l.Link.Map(handle, members, bytes)
 	if err != nil {
@@ -46,7 +46,7 @@ type remoteSegment struct {
 	rank    int
 }
 
-// Bytes is the memory of this rank alone.
+// Bytes returns the memory of this rank, and nil for other ranks.
 func (s remoteSegment) Bytes(member int) []byte {
 	if s.members[member] != s.rank {
 		return nil
@@ -54,10 +54,10 @@ func (s remoteSegment) Bytes(member int) []byte {
 	return s.Segment.Bytes(member)
 }
 
-// TestRemote does what windows offer without the memory of others.
+// TestRemote checks the operations of windows if ranks cannot address each other's memory.
 func TestRemote(t *testing.T) {
 	const n = 3
-	commtest.Succeed(t, world("remote", n, func(c *comm.Comm) error {
+	commtest.Succeed(t, runWorld("remote", n, func(c *comm.Comm) error {
 		w, err := c.AllocWindow(64, 2)
 		if err != nil {
 			return err

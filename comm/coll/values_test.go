@@ -11,19 +11,19 @@ import (
 	"github.com/kernbench/kernbench/comm/commtest"
 )
 
-// program is collectives of one group, one after the other.
+// program is a sequence of collectives of one group.
 type program struct {
-	n    int
-	o    coll.Options
-	room int // bytes that each rank has for buffers in a window, and as many elsewhere
-	jobs []*job
+	n           int
+	o           coll.Options
+	memoryBytes int // bytes for buffers in a window at each rank, and also in private memory
+	jobs        []*job
 }
 
-// newProgram draws some collectives of n ranks.
-func newProgram(pick choose, n, jobs int) *program {
-	p := &program{n: n, room: max(32<<10, 1024*n)}
+// newProgram draws a program of n ranks with the given number of jobs.
+func newProgram(pick picker, n, jobs int) *program {
+	p := &program{n: n, memoryBytes: max(32<<10, 1024*n)}
 	if n > 8 {
-		p.room = 256 * n
+		p.memoryBytes = 256 * n
 	}
 	p.o.Algorithm = coll.Algorithm(pick("algorithm", 3))
 	p.o.SlotBytes = []int{64 * n, 64*n + 64, 1000 + 64*n, 0}[pick("slot", 4)]
@@ -32,21 +32,22 @@ func newProgram(pick choose, n, jobs int) *program {
 		slot = 64 << 10
 	}
 	for range jobs {
-		p.jobs = append(p.jobs, newJob(pick, n, slot, p.room))
+		p.jobs = append(p.jobs, newJob(pick, n, slot, p.memoryBytes))
 	}
 	return p
 }
 
-// run runs the program on a backend. Each rank may be disturbed in its own way.
+// run runs the program on a backend. disturb may delay each rank; the function that it
+// returns is called before and after each collective.
 func (p *program) run(backend string, disturb func(g *coll.Group) (pause func())) []error {
-	return group(backend, p.n, p.o, func(g *coll.Group) error {
-		m, err := newMemory(g.Comm(), p.room)
+	return runGroup(backend, p.n, p.o, func(g *coll.Group) error {
+		m, err := newMemory(g.Comm(), p.memoryBytes)
 		if err != nil {
 			return err
 		}
 		pause := disturb(g)
 		for i, j := range p.jobs {
-			if err := j.do(g, m, pause); err != nil {
+			if err := j.run(g, m, pause); err != nil {
 				return fmt.Errorf("call %d: %w", i, err)
 			}
 		}
@@ -54,27 +55,27 @@ func (p *program) run(backend string, disturb func(g *coll.Group) (pause func())
 	})
 }
 
-func undisturbed(*coll.Group) func() { return func() {} }
+func noDelay(*coll.Group) func() { return func() {} }
 
-// TestValues has every result of random collectives equal that of package numeric in
-// the order of ranks, to the bit.
+// TestValues compares every result of random collectives with operations of package numeric
+// in the order of ranks, bit for bit.
 func TestValues(t *testing.T) {
 	for _, backend := range backends {
 		t.Run(backend, rapid.MakeCheck(func(t *rapid.T) {
 			pick := func(what string, n int) int { return rapid.IntRange(0, n-1).Draw(t, what) }
 			n := rapid.SampledFrom([]int{1, 2, 3, 4, 5, 8}).Draw(t, "ranks")
-			commtest.Succeed(t, newProgram(pick, n, 1+pick("jobs", 4)).run(backend, undisturbed))
+			commtest.Succeed(t, newProgram(pick, n, 1+pick("jobs", 4)).run(backend, noDelay))
 		}))
 	}
 }
 
-// TestManyRanks is the same for numbers of ranks that are too many to try often.
+// TestManyRanks checks the same as TestValues with so many ranks that it tries fewer cases.
 func TestManyRanks(t *testing.T) {
 	for _, n := range []int{17, 33, 64} {
 		for i, backend := range backends {
 			t.Run(fmt.Sprintf("%s/%d", backend, n), func(t *testing.T) {
 				r := rand.New(rand.NewPCG(uint64(n), uint64(i)))
-				commtest.Succeed(t, newProgram(func(_ string, n int) int { return r.IntN(n) }, n, 6).run(backend, undisturbed))
+				commtest.Succeed(t, newProgram(func(_ string, n int) int { return r.IntN(n) }, n, 6).run(backend, noDelay))
 			})
 		}
 	}

@@ -1,7 +1,7 @@
-// Package commtest is what tests of package comm, of its backends and of what is built
-// on them share: runs whose ranks are goroutines, and comparisons of errors.
+// Package commtest has helpers for tests of package comm, of its backends and of packages
+// built on them: runs whose ranks are goroutines, and comparisons of errors.
 //
-// It imports comm alone of ours.
+// Of kernbench, it imports comm and internal/rapidtest.
 package commtest
 
 import (
@@ -19,18 +19,18 @@ import (
 	"github.com/kernbench/kernbench/internal/rapidtest"
 )
 
-// Patience is the deadline of tests in which nobody should wait long: a hang is then an
-// error that says who waits for whom.
+// Patience is the deadline of waits in tests where no rank should wait long. A hang then
+// becomes an error that names the rank and the peer that it waits for.
 const Patience = 20 * time.Second
 
 var runs atomic.Int64
 
-// Name is a rendezvous that no other test has.
+// Name returns a rendezvous that no other test uses.
 func Name() string { return fmt.Sprintf("test-%d-%d", os.Getpid(), runs.Add(1)) }
 
-// Main runs the tests of a package and is the exit status. It has rapid draw the same
-// cases every time, unless -rapid.seed says otherwise, and checks that nothing is left
-// in the system.
+// Main runs the tests of a package and returns the exit status. Without -rapid.seed, rapid
+// draws the same cases in every run. Main also checks that no file of the tests is left in
+// /dev/shm.
 func Main(m *testing.M) int {
 	rapidtest.Seed()
 	code := m.Run()
@@ -42,7 +42,7 @@ func Main(m *testing.M) int {
 	return code
 }
 
-// Together runs a function as each of some ranks and is the error of each.
+// Together runs body for each rank at the same time and returns the errors by rank.
 func Together(nranks int, body func(rank int) error) []error {
 	errs := make([]error, nranks)
 	var wg sync.WaitGroup
@@ -53,7 +53,7 @@ func Together(nranks int, body func(rank int) error) []error {
 	return errs
 }
 
-// World runs a function on every rank of a run and is the error of each.
+// World opens a run, runs body on every rank and returns the errors by rank.
 func World(o comm.Options, nranks int, body func(c *comm.Comm) error) []error {
 	at := Name()
 	var opened sync.WaitGroup
@@ -64,7 +64,7 @@ func World(o comm.Options, nranks int, body func(c *comm.Comm) error) []error {
 		if err != nil {
 			return err
 		}
-		opened.Wait() // or those who are still opening hear of early failures
+		opened.Wait() // so that a failure in body does not fail the Open of another rank
 		err = body(c)
 		if closed := c.Close(); err == nil {
 			err = closed
@@ -73,13 +73,13 @@ func World(o comm.Options, nranks int, body func(c *comm.Comm) error) []error {
 	})
 }
 
-// Failing is a matter of rapid's tests and others.
+// Failing is the part of testing.TB that tests of rapid have too.
 type Failing interface {
 	Helper()
 	Errorf(format string, args ...any)
 }
 
-// Succeed wants no rank to have failed.
+// Succeed checks that no rank has failed.
 func Succeed(t Failing, errs []error) {
 	t.Helper()
 	for rank, err := range errs {
@@ -89,8 +89,8 @@ func Succeed(t Failing, errs []error) {
 	}
 }
 
-// Says compares the text of an error with what it should be: one of several, where
-// that depends on which rank was quicker.
+// Says returns an error unless the text of err is one of want. It takes several texts
+// because some errors depend on which rank was faster. The text of nil is "no error".
 func Says(err error, want ...string) error {
 	got := "no error"
 	if err != nil {

@@ -1,6 +1,6 @@
 package inproc
 
-// Runs is how many have a rank.
+// Runs returns the number of runs that exist.
 func Runs() int {
 	runs.Lock()
 	defer runs.Unlock()

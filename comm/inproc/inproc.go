@@ -1,7 +1,7 @@
-// Package inproc is a backend of comm whose ranks are goroutines of one process: for
-// tests, and for trying collectives without processes. Importing it registers it as
-// "inproc". Ranks that open the same name are of one run; the name is free again when
-// all of them have closed.
+// Package inproc is a backend of comm whose ranks are goroutines of one process. It is
+// meant for tests and for experiments without processes. Importing the package registers
+// the backend as "inproc". Ranks that open the same name belong to the same run. The name
+// is free again when all of them have closed.
 //
 // It imports comm and internal/host.
 package inproc
@@ -24,29 +24,29 @@ const Name = "inproc"
 
 func init() { comm.Register(Name, Backend{}) }
 
-// Backend is the backend, for others to build on.
+// Backend is the backend. It is exported so that other backends can build on it.
 type Backend struct{}
 
-// run is what the ranks of a run share.
+// run is the state that the ranks of a run share.
 type run struct {
-	name  string
-	size  int
-	first int // rank, that came first
-	beds  []bed
+	name     string
+	size     int
+	first    int // rank that joined first
+	sleepers []sleeper
 
-	// All below is for who holds the lock of runs.
-	segments map[uint64]comm.Memory // that not all members have mapped
-	mapped   map[uint64]int         // by how many
-	next     uint64
-	taken    []bool
-	open     int   // ranks that have joined and not closed
-	refused  error // of a rank that could not join
+	// The lock of runs guards the fields below.
+	segments map[uint64]comm.Memory // by handle; only segments that some member has not mapped
+	mapped   map[uint64]int         // number of members that have mapped a segment, by handle
+	next     uint64                 // last handle
+	taken    []bool                 // ranks that have joined
+	open     int                    // number of ranks that have joined and not closed
+	refused  error                  // why a rank could not join
 }
 
-// bed is where a rank sleeps.
-type bed struct {
+// sleeper is the state with which a rank sleeps and is woken.
+type sleeper struct {
 	asleep atomic.Bool
-	bell   chan struct{} // of one element
+	bell   chan struct{} // has space for one wake-up
 }
 
 var runs = struct {
@@ -54,15 +54,15 @@ var runs = struct {
 	byName map[string]*run
 }{byName: map[string]*run{}}
 
-// Join makes a goroutine a rank.
+// Join adds a rank to the run with a name, and creates the run for its first rank.
 func (Backend) Join(_ context.Context, rank, nranks int, name string, bytes int64) (comm.Link, error) {
 	runs.Lock()
 	defer runs.Unlock()
 	r := runs.byName[name]
 	if r == nil {
-		r = &run{name: name, size: nranks, first: rank, beds: make([]bed, nranks), taken: make([]bool, nranks), segments: map[uint64]comm.Memory{}, mapped: map[uint64]int{}}
-		for i := range r.beds {
-			r.beds[i].bell = make(chan struct{}, 1)
+		r = &run{name: name, size: nranks, first: rank, sleepers: make([]sleeper, nranks), taken: make([]bool, nranks), segments: map[uint64]comm.Memory{}, mapped: map[uint64]int{}}
+		for i := range r.sleepers {
+			r.sleepers[i].bell = make(chan struct{}, 1)
 		}
 		r.segments[0] = newMemory(nranks, bytes)
 		runs.byName[name] = r
@@ -79,7 +79,7 @@ func (Backend) Join(_ context.Context, rank, nranks int, name string, bytes int6
 	return &link{run: r, rank: rank}, nil
 }
 
-// newMemory is zeroed memory for some members, at lines of the cache.
+// newMemory allocates zeroed memory for several members, each aligned to a cache line.
 func newMemory(members int, bytes int64) comm.Memory {
 	const line = 64
 	each := (bytes + line - 1) / line * line
@@ -113,7 +113,7 @@ func (l *link) Reserve(members int, bytes int64) (uint64, error) {
 	return l.next, nil
 }
 
-// Map finds a segment.
+// Map returns a segment. After the last member has mapped it, the run forgets it.
 func (l *link) Map(handle uint64, members []int, bytes int64) (comm.Segment, error) {
 	runs.Lock()
 	defer runs.Unlock()
@@ -122,19 +122,19 @@ func (l *link) Map(handle uint64, members []int, bytes int64) (comm.Segment, err
 		return nil, fmt.Errorf("no segment %d of %d members with %d bytes", handle, len(members), bytes)
 	}
 	if l.mapped[handle]++; l.mapped[handle] == len(members) {
-		delete(l.segments, handle) // who uses it keeps it
+		delete(l.segments, handle) // the members keep references to it
 		delete(l.mapped, handle)
 	}
 	return m, nil
 }
 
-// Sleep waits for the rank's bell.
+// Sleep waits for a wake-up on the bell of this rank.
 func (l *link) Sleep(ready func() bool, d time.Duration) {
 	if d == 0 {
 		runtime.Gosched()
 		return
 	}
-	b := &l.beds[l.rank]
+	b := &l.sleepers[l.rank]
 	b.asleep.Store(true)
 	defer b.asleep.Store(false)
 	if ready() {
@@ -148,27 +148,27 @@ func (l *link) Sleep(ready func() bool, d time.Duration) {
 	}
 }
 
-// Wake rings a rank's bell.
+// Wake sends a wake-up to the bell of a rank that is asleep.
 func (l *link) Wake(rank int) {
-	b := &l.beds[rank]
+	b := &l.sleepers[rank]
 	if !b.asleep.Load() {
 		return
 	}
 	select {
 	case b.bell <- struct{}{}:
-	default: // it rings already
+	default: // a wake-up is already there
 	}
 }
 
-// Lost is why a rank could not join, if one could not. A goroutine that has joined is
-// never lost: it closes its communicator.
+// Lost returns why a rank could not join, or nil. A goroutine that has joined is never
+// lost: it closes its communicator.
 func (l *link) Lost(int) error {
 	runs.Lock()
 	defer runs.Unlock()
 	return l.refused
 }
 
-// Close leaves the run.
+// Close leaves the run. The last rank removes the run.
 func (l *link) Close() error {
 	if l.closed {
 		return nil

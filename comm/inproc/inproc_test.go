@@ -11,14 +11,14 @@ import (
 	"github.com/kernbench/kernbench/comm/inproc"
 )
 
-// How ranks talk over this backend is tested in comm, together with that of others.
+// The tests of package comm check communication over this backend, too.
 
 func open(rank, nranks int, name string) (*comm.Comm, error) {
 	return comm.Open(context.Background(), rank, nranks, name, comm.Options{Backend: inproc.Name, Timeout: 20 * time.Second})
 }
 
-// both opens two ranks.
-func both(t *testing.T, name string) (a, b *comm.Comm) {
+// openBoth opens both ranks of a run.
+func openBoth(t *testing.T, name string) (a, b *comm.Comm) {
 	t.Helper()
 	var errA, errB error
 	var wg sync.WaitGroup
@@ -31,11 +31,11 @@ func both(t *testing.T, name string) (a, b *comm.Comm) {
 	return a, b
 }
 
-// TestName has a name taken while any rank has it, and free afterwards.
+// TestName checks that a name is taken until all ranks of its run have closed.
 func TestName(t *testing.T) {
-	a, b := both(t, "x")
-	other, another := both(t, "y") // at the same time
-	refused := func() {
+	a, b := openBoth(t, "x")
+	other, another := openBoth(t, "y") // at the same time
+	checkRefused := func() {
 		t.Helper()
 		const want = `rank 0: open: ranks do not agree: rank 0 of "x" is there already`
 		_, err := open(0, 2, "x")
@@ -46,22 +46,22 @@ func TestName(t *testing.T) {
 			t.Errorf("got %v, want ErrMismatch", err)
 		}
 	}
-	refused()
+	checkRefused()
 	if err := a.Close(); err != nil {
 		t.Error(err)
 	}
-	refused()
+	checkRefused()
 	if err := b.Close(); err != nil {
 		t.Error(err)
 	}
-	a, b = both(t, "x")
+	a, b = openBoth(t, "x")
 	if err := errors.Join(a.Close(), b.Close(), other.Close(), another.Close()); err != nil {
 		t.Error(err)
 	}
 }
 
-// TestForgotten leaves nothing of runs that are over, or did not begin.
-func TestForgotten(t *testing.T) {
+// TestRunsAreForgotten checks that nothing remains of runs that did not begin.
+func TestRunsAreForgotten(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	for range 3 { // each the first of its run

@@ -1,20 +1,20 @@
-// Package shm is the backend of comm whose ranks are processes of one Linux machine
-// that share memory. Importing it registers it as "shm", the default.
+// Package shm is the backend of comm whose ranks are processes of one Linux machine that
+// share memory. Importing the package registers the backend as "shm", the default.
 //
-// All memory of a run is one file without a disk behind it. Where it comes from is the
-// rendezvous:
+// All memory of a run is one file in memory. The rendezvous says which file:
 //
-//	fd:N    memory that a launcher made with [Create] and passed on as descriptor N; it
-//	        never had a name and is gone when the last process is
-//	name    a file of that name below /dev/shm, which the first rank makes and the last
-//	        one to join removes
-//	/path   the same, at a place of the user's choosing, on a file system in memory
+//	fd:N    memory that a launcher created with [Create] and passed on as descriptor N.
+//	        It has no name and disappears with the last process.
+//	name    the file kernbench.name in /dev/shm. The first rank creates it, and the last
+//	        rank to join removes it.
+//	/path   the same with a path chosen by the user, on a file system in memory.
 //
-// A rank holds a lock on a byte of the file as long as it lives, however it dies, so
-// that others can ask whether it is there. A named file on which nobody holds a lock
-// is of a dead run: whoever finds it removes it and joins none. A file that no run can
-// have left, at a path of the user's choosing, is refused and stays.
+// A rank locks a byte of the file as long as its process lives. The system releases the
+// lock when the process ends in any way, so other ranks can check whether the rank is
+// alive. A named file without a lock belongs to a dead run: a rank that finds it removes it
+// and starts a new run. A file at a path chosen by the user that no run can have left is an
+// error and is not removed.
 //
-// The package imports comm, internal/host and golang.org/x/sys/unix, and is empty elsewhere than on
-// Linux.
+// The package imports comm, internal/host and golang.org/x/sys/unix. It is empty on other
+// systems than Linux.
 package shm

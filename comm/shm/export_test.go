@@ -7,20 +7,20 @@ import (
 	"sync/atomic"
 )
 
-// Taken reports whether a process is a rank of the run at a path.
+// Taken reports whether a process has joined the run at a path as a rank.
 func Taken(path string, rank int) (bool, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return false, err
 	}
 	defer f.Close()
-	return locked(f, lockOf(rank), 1)
+	return isLocked(f, rankLockAt(rank), 1)
 }
 
-// Version is the layout of memory that this package knows.
+// Version is the version of the file layout that this package supports.
 const Version = version
 
-// SetVersion makes a file one of another layout.
+// SetVersion sets the layout version of a file.
 func SetVersion(f *os.File, v uint32) error {
 	m, err := open(f, 1)
 	if err != nil {

@@ -25,66 +25,67 @@ func (backend) Join(ctx context.Context, rank, nranks int, rendezvous string, by
 	l := &link{rank: rank, ranks: nranks}
 	var err error
 	if fd, ok := strings.CutPrefix(rendezvous, "fd:"); ok {
-		l.file, err = inherit(fd, rank, nranks)
+		l.file, err = joinByDescriptor(fd, rank, nranks)
 	} else {
-		l.file, l.path, err = meet(ctx, rendezvous, rank, nranks)
+		l.file, l.path, err = joinByName(ctx, rendezvous, rank, nranks)
 	}
 	if err != nil {
 		return nil, err
 	}
-	if err := l.base(bytes); err != nil {
+	if err := l.allocateBase(bytes); err != nil {
 		return nil, errors.Join(err, l.Close())
 	}
 	return l, nil
 }
 
-// link is a process's connection to a run.
+// link is the connection of a rank to its run.
 type link struct {
 	*file
 	rank, ranks int
-	path        string // of a named run
+	path        string // path of a named run; "" if a launcher created the run
 	mapped      []*segment
 	closed      bool
 }
 
-// base sees to it that segment 0 has memory, and that nothing is reserved within it.
-func (l *link) base(bytes int64) error {
+// allocateBase allocates segment 0 and moves the offset of the next segment behind it.
+// Every rank calls it.
+func (l *link) allocateBase(bytes int64) error {
 	h := l.head
 	if !atomic.CompareAndSwapUint64(&h.bytes, 0, uint64(bytes)) && atomic.LoadUint64(&h.bytes) != uint64(bytes) {
 		return fmt.Errorf("%w: rank %d needs %d bytes to talk to others, another rank %d: build all ranks from one version of kernbench",
 			comm.ErrMismatch, l.rank, bytes, h.bytes)
 	}
-	from := bedsEnd(l.ranks)
+	from := statesEnd(l.ranks)
 	n := segmentBytes(l.ranks, bytes)
 	atomic.CompareAndSwapUint64(&h.next, uint64(from), uint64(from+n))
 	return allocate(l.File, from, n)
 }
 
-// Reserve takes the next part of the file.
+// Reserve allocates a segment at the end of the file. Its handle is the offset.
 func (l *link) Reserve(members int, bytes int64) (uint64, error) {
 	n := segmentBytes(members, bytes)
 	off := int64(atomic.AddUint64(&l.head.next, uint64(n))) - n
 	return uint64(off), allocate(l.File, off, n)
 }
 
-// Sleep waits for the rank's bell.
+// Sleep waits until another rank changes the bell of this rank, at most for d.
 func (l *link) Sleep(ready func() bool, d time.Duration) {
 	if d == 0 {
 		yield()
 		return
 	}
-	b := &l.beds[l.rank]
+	b := &l.states[l.rank]
 	atomic.StoreUint32(&b.asleep, 1)
-	rung := atomic.LoadUint32(&b.bell)
+	bell := atomic.LoadUint32(&b.bell)
 	if !ready() {
-		futexWait(&b.bell, rung, d)
+		futexWait(&b.bell, bell, d)
 	}
 	atomic.StoreUint32(&b.asleep, 0)
 }
 
-// Wake rings a rank's bell.
+// Wake changes the bell of a rank that is asleep, which ends its sleep.
 func (l *link) Wake(rank int) {
-	b := &l.beds[rank]
+	b := &l.states[rank]
 	if atomic.LoadUint32(&b.asleep) == 0 {
 		return
 	}
@@ -92,29 +93,30 @@ func (l *link) Wake(rank int) {
 	futexWake(&b.bell)
 }
 
-// Lost asks whether a rank's process is there, or of the own rank, whether the run is.
+// Lost returns an error if the process of a rank has ended. For the own rank it returns an
+// error if a rank expects another number of ranks or the launcher has ended.
 func (l *link) Lost(rank int) error {
-	at, who := lockOf(rank), "its process has ended"
+	at, reason := rankLockAt(rank), "its process has ended"
 	if rank == l.rank {
-		if by := atomic.LoadUint64(&l.head.refused); by != 0 {
-			return l.disagree(int(by>>32)-1, int(uint32(by)))
+		if refused := atomic.LoadUint64(&l.head.refused); refused != 0 {
+			return l.mismatchError(int(refused>>32)-1, int(uint32(refused)))
 		}
 		if l.head.first >= 0 {
-			return nil // nobody launched it
+			return nil // the run has no launcher
 		}
-		at, who = lifeLock, "the launcher has ended"
-	} else if atomic.LoadUint32(&l.beds[rank].taken) == 0 {
-		return nil // it may yet join
+		at, reason = lifeLock, "the launcher has ended"
+	} else if atomic.LoadUint32(&l.states[rank].taken) == 0 {
+		return nil // the rank may still join
 	}
-	alive, err := locked(l.File, at, 1)
+	alive, err := isLocked(l.File, at, 1)
 	if err == nil && !alive {
-		err = errors.New(who)
+		err = errors.New(reason)
 	}
 	return err
 }
 
-// Close unmaps everything. A named run that still has its name loses it: nobody can
-// complete it.
+// Close unmaps everything and closes the file. It removes the name of a run that some ranks
+// have not joined, because the run can no longer become complete.
 func (l *link) Close() error {
 	if l.closed {
 		return nil
@@ -122,7 +124,7 @@ func (l *link) Close() error {
 	l.closed = true
 	var errs []error
 	if l.path != "" {
-		errs = append(errs, remove(l.path, l.File))
+		errs = append(errs, removeName(l.path, l.File))
 	}
 	for _, s := range l.mapped {
 		errs = append(errs, s.unmap())

@@ -14,28 +14,28 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Locks on bytes far behind the end of the file tell who is alive: the kernel lets
-// them go when a process ends. They belong to an open file, so that a process may ask
-// about its own.
+// Locks on bytes far behind the end of the file show which processes are alive: the kernel
+// releases them when a process ends. A lock belongs to an open file, not to a process. So a
+// process that has opened the file twice can check its own locks.
 const (
-	joinLock = 1 << 61          // held while joining, or removing a dead run
-	lifeLock = joinLock + 1     // of the launcher
-	rankLock = joinLock + 1<<20 // of rank 0, and so on
-	allRanks = 1 << 30          // bytes, more than there can be ranks
+	joinLock = 1 << 61          // held while a rank joins or removes a dead run
+	lifeLock = joinLock + 1     // held by the launcher
+	rankLock = joinLock + 1<<20 // held by rank 0; the following bytes are of ranks 1, 2, ...
+	allRanks = 1 << 30          // length of the range of rank locks, more than there can be ranks
 )
 
-func lockOf(rank int) int64 { return rankLock + int64(rank) }
+func rankLockAt(rank int) int64 { return rankLock + int64(rank) }
 
-// flock does a command with a lock of a kind on n bytes, and returns what the kernel makes of
-// that.
+// flock runs an fcntl command with a lock of a kind on n bytes, and returns the lock as the
+// kernel has changed it.
 func flock(f *os.File, command int, kind int16, from, n int64) (unix.Flock_t, error) {
 	l := unix.Flock_t{Type: kind, Whence: io.SeekStart, Start: from, Len: n}
-	err := restarted(func() error { return unix.FcntlFlock(f.Fd(), command, &l) })
+	err := retryInterrupted(func() error { return unix.FcntlFlock(f.Fd(), command, &l) })
 	return l, err
 }
 
-// restarted calls a system call again while signals interrupt it.
-func restarted(call func() error) error {
+// retryInterrupted repeats a system call while signals interrupt it.
+func retryInterrupted(call func() error) error {
 	for {
 		if err := call(); !errors.Is(err, unix.EINTR) {
 			return err
@@ -43,7 +43,7 @@ func restarted(call func() error) error {
 	}
 }
 
-// lock takes the lock on a byte: at once, or not at all.
+// lock tries to take the lock on a byte without waiting.
 func lock(f *os.File, at int64) (taken bool, err error) {
 	_, err = flock(f, unix.F_OFD_SETLK, unix.F_WRLCK, at, 1)
 	if errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.EACCES) {
@@ -55,7 +55,7 @@ func lock(f *os.File, at int64) (taken bool, err error) {
 	return true, nil
 }
 
-// lockWaiting takes a lock that nobody holds for long.
+// lockWaiting waits for the lock on a byte. No process holds it for long.
 func lockWaiting(f *os.File, at int64) error {
 	if _, err := flock(f, unix.F_OFD_SETLKW, unix.F_WRLCK, at, 1); err != nil {
 		return fmt.Errorf("lock shared memory: %w", err)
@@ -63,11 +63,11 @@ func lockWaiting(f *os.File, at int64) error {
 	return nil
 }
 
-// unlock gives a lock back. A lock that it cannot give back ends with the file.
+// unlock releases a lock. If that fails, closing the file releases it.
 func unlock(f *os.File, at int64) { flock(f, unix.F_OFD_SETLK, unix.F_UNLCK, at, 1) }
 
-// locked reports whether another open file holds a lock on some of n bytes.
-func locked(f *os.File, from, n int64) (bool, error) {
+// isLocked reports whether another open file holds a lock on any of n bytes.
+func isLocked(f *os.File, from, n int64) (bool, error) {
 	l, err := flock(f, unix.F_OFD_GETLK, unix.F_WRLCK, from, n)
 	if err != nil {
 		return false, fmt.Errorf("ask for locks on shared memory: %w", err)
@@ -80,18 +80,18 @@ const (
 	futexOpWake = 1
 )
 
-// futexWait sleeps while a word has a value, at most for d. It may return early.
+// futexWait sleeps while a word has the value v, at most for d. It may return early.
 func futexWait(w *uint32, v uint32, d time.Duration) {
 	t := unix.NsecToTimespec(int64(d))
 	unix.Syscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(w)), futexOpWait, uintptr(v), uintptr(unsafe.Pointer(&t)), 0, 0)
 }
 
-// futexWake wakes who sleeps on a word.
+// futexWake wakes all processes that sleep on a word.
 func futexWake(w *uint32) {
 	unix.Syscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(w)), futexOpWake, 1<<30, 0, 0, 0)
 }
 
-// yield lets others have the core: goroutines of this process, then other processes.
+// yield lets other goroutines of this process run, then other processes.
 func yield() {
 	runtime.Gosched()
 	unix.RawSyscall(unix.SYS_SCHED_YIELD, 0, 0, 0)

@@ -16,17 +16,17 @@ import (
 	"github.com/kernbench/kernbench/comm/shm"
 )
 
-// TestMain is also the main of processes that tests start, and checks that nothing is
-// left in the system.
+// TestMain runs the tests and checks that no file is left in /dev/shm. In a process that a
+// test has started, it runs a rank.
 func TestMain(m *testing.M) {
 	if rank := os.Getenv("COMM_RANK"); rank != "" {
-		os.Exit(child(rank, os.Getenv("COMM_RANKS"), os.Getenv("COMM_AT")))
+		os.Exit(runChild(rank, os.Getenv("COMM_RANKS"), os.Getenv("COMM_AT")))
 	}
 	os.Exit(commtest.Main(m))
 }
 
-// child opens a rank and closes it, or prints why it cannot.
-func child(rank, ranks, at string) int {
+// runChild opens a rank and closes it, or prints the error. It returns the exit status.
+func runChild(rank, ranks, at string) int {
 	r, _ := strconv.Atoi(rank)
 	n, _ := strconv.Atoi(ranks)
 	c, err := comm.Open(context.Background(), r, n, at, comm.Options{Timeout: commtest.Patience})
@@ -41,11 +41,11 @@ func child(rank, ranks, at string) int {
 	return 0
 }
 
-// path is where a named run meets.
-func path(name string) string { return filepath.Join(shm.Folder, "kernbench."+name) }
+// runPath returns the path of the file of a named run.
+func runPath(name string) string { return filepath.Join(shm.Folder, "kernbench."+name) }
 
-// folder is an empty one in memory.
-func folder(t *testing.T) string {
+// makeFolder creates an empty folder in memory.
+func makeFolder(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join(shm.Folder, commtest.Name())
 	if err := os.Mkdir(dir, 0o777); err != nil {
@@ -59,8 +59,8 @@ func folder(t *testing.T) string {
 	return dir
 }
 
-// join opens ranks of a run at once and is the error of each. Ranks that could be opened
-// meet and are closed.
+// join opens ranks of a run at the same time and returns the error of each. Ranks that it
+// could open run a barrier and close.
 func join(at string, nranks int, ranks ...int) []error {
 	errs := make([]error, len(ranks))
 	done := make(chan struct{})
@@ -83,9 +83,9 @@ func join(at string, nranks int, ranks ...int) []error {
 	return errs
 }
 
-// begin opens the first rank of a run in the background and returns when others can
-// find it. Its error comes later.
-func begin(t *testing.T, ctx context.Context, rank, nranks int, at, path string) <-chan error {
+// openFirst opens the first rank of a run in the background and returns when other ranks
+// can find the run. The channel delivers the error of the rank when it ends.
+func openFirst(t *testing.T, ctx context.Context, rank, nranks int, at, path string) <-chan error {
 	t.Helper()
 	result := make(chan error, 1)
 	go func() {
@@ -98,7 +98,7 @@ func begin(t *testing.T, ctx context.Context, rank, nranks int, at, path string)
 		}
 		result <- err
 	}()
-	await(t, func() bool { return exists(path) })
+	waitFor(t, func() bool { return exists(path) })
 	return result
 }
 
@@ -107,20 +107,20 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// await waits for something that will be.
-func await(t *testing.T, so func() bool) {
+// waitFor waits until a condition is true, and fails the test if that takes too long.
+func waitFor(t *testing.T, condition func() bool) {
 	t.Helper()
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
-	for end := time.Now().Add(commtest.Patience); !so(); <-tick.C {
+	for end := time.Now().Add(commtest.Patience); !condition(); <-tick.C {
 		if time.Now().After(end) {
-			t.Fatal("what should happen does not")
+			t.Fatal("the condition does not become true")
 		}
 	}
 }
 
-// says compares the text of an error with what it should be.
-func says(t *testing.T, err error, want ...string) {
+// checkError fails the test unless the text of an error is one of want.
+func checkError(t *testing.T, err error, want ...string) {
 	t.Helper()
 	if err := commtest.Says(err, want...); err != nil {
 		t.Error(err)

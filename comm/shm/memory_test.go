@@ -19,9 +19,9 @@ import (
 	"github.com/kernbench/kernbench/internal/host/hosttest"
 )
 
-// launched runs a function on every rank of a run as a launcher makes it, whose ranks
-// are goroutines. Memory is that of the run.
-func launched(t *testing.T, nranks int, body func(c *comm.Comm, memory *os.File) error) {
+// runLaunched runs body on every rank of a run that it creates like a launcher. The ranks
+// are goroutines. memory is the memory of the run.
+func runLaunched(t *testing.T, nranks int, body func(c *comm.Comm, memory *os.File) error) {
 	t.Helper()
 	memory, holder, err := shm.Create(nranks)
 	if err != nil {
@@ -44,36 +44,36 @@ func launched(t *testing.T, nranks int, body func(c *comm.Comm, memory *os.File)
 	commtest.Succeed(t, errs)
 }
 
-// pages is how many the memory of a run has.
-func pages(memory *os.File) (int64, error) {
+// countPages returns the number of allocated pages in the memory of a run.
+func countPages(memory *os.File) (int64, error) {
 	var s unix.Stat_t
 	err := unix.Fstat(int(memory.Fd()), &s)
 	return s.Blocks * 512 / 4096, err
 }
 
-// TestFreed counts the pages of a run: a window and a domain have theirs, which go when
-// the last member has closed, and a thousand domains leave none.
+// TestFreed checks that the pages of windows and domains are freed when the last member has
+// closed them, and that a thousand closed domains leave no pages.
 func TestFreed(t *testing.T) {
-	launched(t, 3, func(c *comm.Comm, memory *os.File) error {
-		// Ranks look between barriers, at which nothing changes.
+	runLaunched(t, 3, func(c *comm.Comm, memory *os.File) error {
+		// expect counts pages between two barriers, while no rank allocates or frees.
 		expect := func(what string, before, want int64) error {
 			if err := c.Barrier(); err != nil {
 				return err
 			}
-			got, err := pages(memory)
+			got, err := countPages(memory)
 			if err == nil && got-before != want {
 				err = fmt.Errorf("%s: got %d pages more, want %d", what, got-before, want)
 			}
 			return errors.Join(err, c.Barrier())
 		}
-		before, err := pages(memory)
+		before, err := countPages(memory)
 		if err != nil {
 			return err
 		}
 		if err := expect("nothing", before, 0); err != nil {
 			return err
 		}
-		w, err := c.AllocWindow(10*4096, 1) // 11 pages each, and one that counts
+		w, err := c.AllocWindow(10*4096, 1) // 11 pages at each rank, and one for the count of members that have freed it
 		if err != nil {
 			return err
 		}
@@ -126,7 +126,7 @@ func TestFreed(t *testing.T) {
 	})
 }
 
-// TestLauncherGone closes the holder: ranks that wait notice.
+// TestLauncherGone checks the error of a waiting rank when the launcher closes the holder.
 func TestLauncherGone(t *testing.T) {
 	memory, holder, err := shm.Create(2)
 	if err != nil {
@@ -141,12 +141,12 @@ func TestLauncherGone(t *testing.T) {
 	if err := holder.Close(); err != nil {
 		t.Fatal(err)
 	}
-	says(t, <-result, "rank 0: open, hello, rank 1: the launcher has ended")
+	checkError(t, <-result, "rank 0: open, hello, rank 1: the launcher has ended")
 }
 
-// TestTooLarge asks for more memory than the machine has, which must not even be tried:
-// the kernel would kill a process. It does so where the file system has a limit of its
-// own, lest a mistake do harm.
+// TestTooLarge checks that a request for more memory than the machine has is refused
+// without trying: the kernel would kill a process. The test runs only if the file system
+// has a limit, so that a failure of the check does no harm.
 func TestTooLarge(t *testing.T) {
 	hosttest.SetMemory(t, 2000)
 	var fs unix.Statfs_t
@@ -158,7 +158,7 @@ func TestTooLarge(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = c.AllocWindow(1<<46, 0)
-	says(t, err, "rank 0: window, alloc: no memory for it: 70368744181760 bytes of shared memory: 7.04e+04 GB of memory are needed, and 2 GB are free of the 16 GB that this computer has; ask for less")
+	checkError(t, err, "rank 0: window, alloc: no memory for it: 70368744181760 bytes of shared memory: 7.04e+04 GB of memory are needed, and 2 GB are free of the 16 GB that this computer has; ask for less")
 	if !errors.Is(err, comm.ErrNoMemory) {
 		t.Errorf("got %v, want ErrNoMemory", err)
 	}
@@ -167,10 +167,10 @@ func TestTooLarge(t *testing.T) {
 	}
 }
 
-// TestFull fills a small file system in memory, with segments and with the run itself:
-// an error and not a signal.
+// TestFull checks that a full file system is an error and not a signal, for segments and
+// for the file of the run itself.
 func TestFull(t *testing.T) {
-	small := func(t *testing.T, bytes int) string {
+	mountSmall := func(t *testing.T, bytes int) string {
 		dir := t.TempDir()
 		if err := unix.Mount("none", dir, "tmpfs", 0, fmt.Sprintf("size=%d", bytes)); err != nil {
 			t.Skipf("cannot mount a small file system: %v", err)
@@ -183,7 +183,7 @@ func TestFull(t *testing.T) {
 		return dir
 	}
 	t.Run("window", func(t *testing.T) {
-		at := filepath.Join(small(t, 1<<20), "run")
+		at := filepath.Join(mountSmall(t, 1<<20), "run")
 		errs := make([]error, 2)
 		var wg sync.WaitGroup
 		for rank := range 2 {
@@ -203,16 +203,16 @@ func TestFull(t *testing.T) {
 		}
 		wg.Wait()
 		const why = "rank 0: window, alloc: no memory for it: 208896 bytes of shared memory: no space left on device; free some, or ask for less"
-		says(t, errs[0], why)
-		says(t, errs[1], "rank 1: window, alloc, rank 0: another rank has failed: "+why,
+		checkError(t, errs[0], why)
+		checkError(t, errs[1], "rank 1: window, alloc, rank 0: another rank has failed: "+why,
 			"rank 1: window, all have it, rank 0: another rank has failed: "+why)
 		if !errors.Is(errs[0], comm.ErrNoMemory) {
 			t.Errorf("got %v, want ErrNoMemory", errs[0])
 		}
 	})
-	for _, bytes := range []int{4096, 12 << 10} { // too few for the first pages, and for talking
+	for _, bytes := range []int{4096, 12 << 10} { // too few for the header, and for segment 0
 		t.Run(fmt.Sprintf("run in %d bytes", bytes), func(t *testing.T) {
-			dir := small(t, bytes)
+			dir := mountSmall(t, bytes)
 			err := join(filepath.Join(dir, "run"), 2, 0)[0]
 			if !errors.Is(err, comm.ErrNoMemory) {
 				t.Errorf("got %v, want ErrNoMemory", err)

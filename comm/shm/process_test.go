@@ -18,15 +18,16 @@ import (
 	"github.com/kernbench/kernbench/comm/shm"
 )
 
-// process is a rank that is another process, as a user.
-func process(t *testing.T, uid uint32, rank, nranks int, at string) (*exec.Cmd, *bytes.Buffer) {
+// rankCommand returns a command that runs a rank as another process, and its output. uid is
+// the user of the process; 0 means the user of the test.
+func rankCommand(t *testing.T, uid uint32, rank, nranks int, at string) (*exec.Cmd, *bytes.Buffer) {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if uid != 0 { // who may not enter where the test was built
-		self = copyOf(t, self)
+	if uid != 0 { // the user may have no access to the folder of the test binary
+		self = copyProgram(t, self)
 	}
 	cmd := exec.Command(self)
 	cmd.Dir = "/"
@@ -40,7 +41,7 @@ func process(t *testing.T, uid uint32, rank, nranks int, at string) (*exec.Cmd, 
 	return cmd, &out
 }
 
-func copyOf(t *testing.T, program string) string {
+func copyProgram(t *testing.T, program string) string {
 	t.Helper()
 	b, err := os.ReadFile(program)
 	if err != nil {
@@ -58,14 +59,14 @@ func copyOf(t *testing.T, program string) string {
 	return to
 }
 
-// killed leaves what a run leaves whose only rank so far is killed.
-func killed(t *testing.T, rank, nranks int, at, path string) {
+// leaveKilledRun starts the first rank of a run and kills it, so that its file remains.
+func leaveKilledRun(t *testing.T, rank, nranks int, at, path string) {
 	t.Helper()
-	cmd, _ := process(t, 0, rank, nranks, at)
+	cmd, _ := rankCommand(t, 0, rank, nranks, at)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	await(t, func() bool { return exists(path) })
+	waitFor(t, func() bool { return exists(path) })
 	if err := cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
@@ -77,27 +78,27 @@ func killed(t *testing.T, rank, nranks int, at, path string) {
 	}
 }
 
-// TestStale begins a run at the name of a dead one, even as the rank that died and with
-// another number of ranks: nobody joins the dead one.
+// TestStale checks that a new run can use the name of a dead run, also with the rank that
+// died and with another number of ranks.
 func TestStale(t *testing.T) {
-	at := filepath.Join(folder(t), "kernbench.run")
-	killed(t, 0, 2, at, at)
+	at := filepath.Join(makeFolder(t), "kernbench.run")
+	leaveKilledRun(t, 0, 2, at, at)
 	commtest.Succeed(t, join(at, 3, 0, 1, 2))
-	killed(t, 1, 2, at, at)
+	leaveKilledRun(t, 1, 2, at, at)
 	commtest.Succeed(t, join(at, 2, 0, 1))
 }
 
-// TestSweep has a run remove what dead ones left beside it, and leave living ones
-// alone.
+// TestSweep checks that a new run removes the files of dead runs in its folder, but not
+// those of living runs or other files.
 func TestSweep(t *testing.T) {
-	dir := folder(t)
+	dir := makeFolder(t)
 	dead, living, other := filepath.Join(dir, "kernbench.dead"), filepath.Join(dir, "kernbench.living"), filepath.Join(dir, "other")
-	killed(t, 0, 2, dead, dead)
+	leaveKilledRun(t, 0, 2, dead, dead)
 	if err := os.WriteFile(other, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	defer os.Remove(other)
-	first := begin(t, context.Background(), 0, 2, living, living)
+	first := openFirst(t, context.Background(), 0, 2, living, living)
 	commtest.Succeed(t, join(filepath.Join(dir, "kernbench.new"), 2, 0, 1))
 	for p, want := range map[string]bool{dead: false, living: true, other: true} {
 		if got := exists(p); got != want {
@@ -108,23 +109,23 @@ func TestSweep(t *testing.T) {
 	commtest.Succeed(t, []error{<-first})
 }
 
-// TestKilledWhileJoining kills a rank while others wait for one that has not come: all
-// end, and the name is gone.
+// TestKilledWhileJoining checks that all ranks end and the name is free if a rank is killed
+// while the run waits for its last rank.
 func TestKilledWhileJoining(t *testing.T) {
 	at := commtest.Name()
-	first := begin(t, context.Background(), 0, 4, at, path(at))
+	first := openFirst(t, context.Background(), 0, 4, at, runPath(at))
 	second := make(chan error, 1)
 	go func() { second <- join(at, 4, 1)[0] }()
-	cmd, _ := process(t, 0, 2, 4, at)
+	cmd, _ := rankCommand(t, 0, 2, 4, at)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	await(t, func() bool {
-		there, err := shm.Taken(path(at), 2)
+	waitFor(t, func() bool {
+		taken, err := shm.Taken(runPath(at), 2)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return there
+		return taken
 	})
 	if err := cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
@@ -141,39 +142,39 @@ func TestKilledWhileJoining(t *testing.T) {
 			t.Errorf("rank %d: got %v, want ErrLost or ErrPeer", rank, err)
 		}
 	}
-	if exists(path(at)) {
+	if exists(runPath(at)) {
 		t.Error("the name is left")
 	}
 	commtest.Succeed(t, join(at, 2, 0, 1))
 }
 
-const nobody = 65534
+const nobodyUID = 65534
 
-// TestPermission joins a run of another user, and makes one where the user may not
-// write: the errors name the path.
+// TestPermission checks that the errors name the path when a process joins a run of another
+// user, or creates a run in a folder without write permission.
 func TestPermission(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("only root can be another user")
 	}
 	at := commtest.Name()
 	ctx, cancel := context.WithCancelCause(context.Background())
-	first := begin(t, ctx, 0, 2, at, path(at))
-	dir := folder(t)
+	first := openFirst(t, ctx, 0, 2, at, runPath(at))
+	dir := makeFolder(t)
 	if err := os.Chmod(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
 	run := filepath.Join(dir, "run")
 	const fix = ": permission denied: remove it, or name a run that is yours\n"
 	for rendezvous, want := range map[string]string{
-		at:  "rank 1: open: open " + path(at) + fix,
+		at:  "rank 1: open: open " + runPath(at) + fix,
 		run: "rank 1: open: create shared memory " + run + ": open " + dir + fix,
 	} {
-		cmd, out := process(t, nobody, 1, 2, rendezvous)
+		cmd, out := rankCommand(t, nobodyUID, 1, 2, rendezvous)
 		err := cmd.Run()
 		if got := out.String(); got != want || err == nil {
 			t.Errorf("%v:\n got %swant %s", err, got, want)
 		}
 	}
 	cancel(errors.New("enough"))
-	says(t, <-first, "rank 0: open, hello, rank 1: enough")
+	checkError(t, <-first, "rank 0: open, hello, rank 1: enough")
 }

@@ -18,14 +18,14 @@ import (
 	"github.com/kernbench/kernbench/comm"
 )
 
-// enter takes the place of a rank in the run that a file is of.
-func enter(f *os.File, rank, ranks int) (*file, error) {
+// openAsRank opens the file of a run and joins the run as a rank.
+func openAsRank(f *os.File, rank, ranks int) (*file, error) {
 	m, err := open(f, ranks)
 	if err != nil {
 		return nil, err
 	}
 	if err = m.check(rank, ranks); err == nil {
-		err = m.take(rank)
+		err = m.takeRank(rank)
 	}
 	if err != nil {
 		return nil, errors.Join(err, m.unmap())
@@ -33,38 +33,38 @@ func enter(f *os.File, rank, ranks int) (*file, error) {
 	return m, nil
 }
 
-// take marks the place of a rank as taken, for good: a run that has lost a rank cannot
-// be completed.
-func (m *file) take(rank int) error {
-	free, err := lock(m.File, lockOf(rank))
+// takeRank locks the byte of a rank and marks the rank as taken. The mark is permanent: a
+// run that has lost a rank cannot continue.
+func (m *file) takeRank(rank int) error {
+	free, err := lock(m.File, rankLockAt(rank))
 	if err == nil && !free {
 		err = fmt.Errorf("%w: another process is rank %d of this run, which process %d began: give each rank a number of its own, and each run a name", comm.ErrMismatch, rank, m.head.owner)
 	}
-	if err == nil && atomic.SwapUint32(&m.beds[rank].taken, 1) != 0 {
+	if err == nil && atomic.SwapUint32(&m.states[rank].taken, 1) != 0 {
 		err = fmt.Errorf("%w: the process that was rank %d of this run has ended: start all ranks again", comm.ErrLost, rank)
 	}
 	return err
 }
 
-// complete reports whether all ranks have joined.
-func (m *file) complete() bool {
-	for i := range m.beds {
-		if atomic.LoadUint32(&m.beds[i].taken) == 0 {
+// isComplete reports whether all ranks have joined.
+func (m *file) isComplete() bool {
+	for i := range m.states {
+		if atomic.LoadUint32(&m.states[i].taken) == 0 {
 			return false
 		}
 	}
 	return true
 }
 
-// Folder is where named runs meet.
+// Folder is the folder with the files of named runs.
 const Folder = "/dev/shm"
 
 const prefix = "kernbench."
 
 var namePattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$`)
 
-// meet joins a named run, which the first rank makes.
-func meet(ctx context.Context, rendezvous string, rank, ranks int) (*file, string, error) {
+// joinByName joins the run with a name or path. The first rank creates the run.
+func joinByName(ctx context.Context, rendezvous string, rank, ranks int) (*file, string, error) {
 	path := rendezvous
 	if !strings.HasPrefix(path, "/") {
 		if !namePattern.MatchString(path) {
@@ -72,12 +72,12 @@ func meet(ctx context.Context, rendezvous string, rank, ranks int) (*file, strin
 		}
 		path = filepath.Join(Folder, prefix+path)
 	}
-	sweep(filepath.Dir(path), path)
+	removeDeadRuns(filepath.Dir(path), path)
 	for {
 		if err := context.Cause(ctx); err != nil {
 			return nil, "", err
 		}
-		m, err := joinOrMake(path, rank, ranks)
+		m, err := joinOrCreate(path, rank, ranks)
 		if errors.Is(err, errAgain) {
 			continue
 		}
@@ -88,14 +88,14 @@ func meet(ctx context.Context, rendezvous string, rank, ranks int) (*file, strin
 	}
 }
 
-// errAgain means that another process was quicker.
+// errAgain reports that another process was faster, and that the caller must try again.
 var errAgain = errors.New("try again")
 
-func joinOrMake(path string, rank, ranks int) (*file, error) {
+func joinOrCreate(path string, rank, ranks int) (*file, error) {
 	begin := join
 	f, err := os.OpenFile(path, os.O_RDWR|unix.O_NOFOLLOW, 0)
 	if errors.Is(err, fs.ErrNotExist) {
-		begin = makeRun
+		begin = createRun
 		if f, err = os.OpenFile(filepath.Dir(path), os.O_RDWR|unix.O_TMPFILE, 0o600); err != nil {
 			err = fmt.Errorf("create shared memory %s: %w", path, err)
 		}
@@ -110,14 +110,14 @@ func joinOrMake(path string, rank, ranks int) (*file, error) {
 	return m, err
 }
 
-// makeRun makes a named run of a file without a name. The file gets its name when it is
-// complete and has the rank's lock.
-func makeRun(path string, f *os.File, rank, ranks int) (*file, error) {
-	if err := prepare(f, ranks, rank); err != nil {
+// createRun creates a named run from a file without a name. The file gets its name after
+// the header is written and the lock of the rank is taken.
+func createRun(path string, f *os.File, rank, ranks int) (*file, error) {
+	if err := initialize(f, ranks, rank); err != nil {
 		return nil, err
 	}
-	m, err := enter(f, rank, ranks)
-	if err != nil || ranks == 1 { // nobody else comes to a run of one
+	m, err := openAsRank(f, rank, ranks)
+	if err != nil || ranks == 1 { // no other rank needs the name
 		return m, err
 	}
 	err = unix.Linkat(unix.AT_FDCWD, fmt.Sprintf("/proc/self/fd/%d", f.Fd()), unix.AT_FDCWD, path, unix.AT_SYMLINK_FOLLOW)
@@ -132,33 +132,33 @@ func makeRun(path string, f *os.File, rank, ranks int) (*file, error) {
 	return nil, errors.Join(err, m.unmap())
 }
 
-// join joins a named run, or removes a dead one.
+// join joins a named run. If the run is dead, it removes the file and returns errAgain.
 func join(path string, f *os.File, rank, ranks int) (*file, error) {
 	if err := lockWaiting(f, joinLock); err != nil {
 		return nil, err
 	}
 	defer unlock(f, joinLock)
-	if !names(path, f) {
-		return nil, errAgain // it has begun, or is dead, since it was opened
+	if !isNameOf(path, f) {
+		return nil, errAgain // since it was opened, the run has become complete or was removed
 	}
-	alive, err := locked(f, rankLock, allRanks)
+	alive, err := isLocked(f, rankLock, allRanks)
 	if err != nil {
 		return nil, err
 	}
 	if !alive {
-		if !ours(path, f) {
-			return nil, fmt.Errorf("%s: %w: remove it, or name another", path, errNotOurs)
+		if !isRunFile(path, f) {
+			return nil, fmt.Errorf("%s: %w: remove it, or name another", path, errNotRun)
 		}
 		if err := os.Remove(path); err != nil {
 			return nil, fmt.Errorf("remove what a dead run left: %w", err)
 		}
 		return nil, errAgain
 	}
-	m, err := enter(f, rank, ranks)
+	m, err := openAsRank(f, rank, ranks)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	if m.complete() {
+	if m.isComplete() {
 		if err := os.Remove(path); err != nil {
 			return nil, errors.Join(err, m.unmap())
 		}

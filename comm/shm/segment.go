@@ -18,22 +18,22 @@ import (
 	"github.com/kernbench/kernbench/comm"
 )
 
-// segment is a part of the file: that of each member, at pages of its own, and a page
-// with the number of members that have freed it.
+// segment is a mapped part of the file: whole pages for each member, then a page with the
+// number of members that have freed the segment.
 type segment struct {
 	comm.Memory
 	link *link
-	off  int64
-	all  []byte
+	off  int64  // offset in the file
+	all  []byte // nil after the segment is unmapped
 }
 
 func segmentBytes(members int, bytes int64) int64 { return align(bytes, page)*int64(members) + page }
 
-// Map maps a segment.
+// Map maps a segment into this process.
 func (l *link) Map(handle uint64, members []int, bytes int64) (comm.Segment, error) {
 	off := int64(handle)
 	if handle == 0 {
-		off = bedsEnd(l.ranks)
+		off = statesEnd(l.ranks)
 	}
 	n := segmentBytes(len(members), bytes)
 	all, err := unix.Mmap(int(l.Fd()), off, int(n), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED|unix.MAP_POPULATE)
@@ -49,7 +49,7 @@ func (l *link) Map(handle uint64, members []int, bytes int64) (comm.Segment, err
 	return s, nil
 }
 
-// Free unmaps the segment; the last member to do so gives the memory back.
+// Free unmaps the segment. The last member returns its memory to the system.
 func (s *segment) Free() error {
 	if s.all == nil {
 		return nil
@@ -71,14 +71,14 @@ func (s *segment) unmap() error {
 	}
 	all := s.all
 	s.all = nil
-	clear(s.Memory) // who still has a slice of it is beyond help
+	clear(s.Memory) // later accesses panic; slices that the caller kept point to unmapped memory
 	return unix.Munmap(all)
 }
 
-// ours reports whether an unlocked file is what a dead run left, and not a file of the
-// user's at a path that was given by mistake. Names in the folder of named runs are
-// ours whatever they hold.
-func ours(path string, f *os.File) bool {
+// isRunFile reports whether an unlocked file was left by a dead run. Otherwise it is a file
+// of the user, at a path that was given by mistake. Every file in Folder with the prefix of
+// named runs counts as a run's, whatever it contains.
+func isRunFile(path string, f *os.File) bool {
 	if strings.HasPrefix(path, filepath.Join(Folder, prefix)) {
 		return true
 	}
@@ -87,42 +87,42 @@ func ours(path string, f *os.File) bool {
 	return err == nil && binary.NativeEndian.Uint64(first[:]) == magic
 }
 
-// names reports whether a path is the name of an open file.
-func names(path string, f *os.File) bool {
-	there, err := os.Lstat(path)
+// isNameOf reports whether a path is a name of an open file.
+func isNameOf(path string, f *os.File) bool {
+	named, err := os.Lstat(path)
 	if err != nil {
 		return false
 	}
-	this, err := f.Stat()
-	return err == nil && os.SameFile(there, this)
+	opened, err := f.Stat()
+	return err == nil && os.SameFile(named, opened)
 }
 
-// remove takes the name from a run that will not begin.
-func remove(path string, f *os.File) error {
+// removeName removes the path of a run, unless the path no longer names its file.
+func removeName(path string, f *os.File) error {
 	if err := lockWaiting(f, joinLock); err != nil {
 		return err
 	}
 	defer unlock(f, joinLock)
-	if !names(path, f) {
+	if !isNameOf(path, f) {
 		return nil
 	}
 	return os.Remove(path)
 }
 
-// sweep removes what dead runs left in a folder, but for one path. What cannot be
-// removed is somebody else's.
-func sweep(folder, but string) {
-	paths, _ := filepath.Glob(filepath.Join(folder, prefix+"*")) // only a bad pattern
+// removeDeadRuns removes the files that dead runs left in a folder, except for one path. It
+// ignores errors: a file that cannot be removed belongs to another user.
+func removeDeadRuns(folder, except string) {
+	paths, _ := filepath.Glob(filepath.Join(folder, prefix+"*")) // fails only for a bad pattern
 	for _, path := range paths {
-		if path == but {
+		if path == except {
 			continue
 		}
 		f, err := os.OpenFile(path, os.O_RDWR|unix.O_NOFOLLOW, 0)
 		if err != nil {
 			continue
 		}
-		if taken, err := lock(f, joinLock); err == nil && taken && names(path, f) {
-			if alive, err := locked(f, rankLock, allRanks); err == nil && !alive && ours(path, f) {
+		if taken, err := lock(f, joinLock); err == nil && taken && isNameOf(path, f) {
+			if alive, err := isLocked(f, rankLock, allRanks); err == nil && !alive && isRunFile(path, f) {
 				os.Remove(path)
 			}
 		}

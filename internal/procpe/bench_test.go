@@ -8,10 +8,10 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// onOne runs a kernel on one rank that has x, of n floats, in a window.
-func onOne(b *testing.B, n int, kernel func(t *tl.PE, x tl.Ptr)) {
+// runOnOne runs a kernel on one rank. x is a tensor of n floats in a window.
+func runOnOne(b *testing.B, n int, kernel func(t *tl.PE, x tl.Ptr)) {
 	b.Helper()
-	errs := onRanks(b, 1, setup{}, func(c *comm.Comm, r *Rank) error {
+	errs := forEachRank(b, 1, setup{}, func(c *comm.Comm, r *Rank) error {
 		w, err := c.AllocWindow(int64(4*n), 0)
 		if err != nil {
 			return err
@@ -23,14 +23,14 @@ func onOne(b *testing.B, n int, kernel func(t *tl.PE, x tl.Ptr)) {
 	}
 }
 
-// BenchmarkAdd is a load, an addition and a store: three operations.
+// BenchmarkAdd measures three operations: a load, an addition and a store.
 func BenchmarkAdd(b *testing.B) {
 	for _, n := range []int{16, 1024, 65536} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			b.ReportAllocs()
 			b.SetBytes(int64(4 * n))
 			s := tl.Shape{n}
-			onOne(b, n, func(t *tl.PE, x tl.Ptr) {
+			runOnOne(b, n, func(t *tl.PE, x tl.Ptr) {
 				for b.Loop() {
 					t.Store(x, t.Load(x, s, tl.F32).Add(1))
 				}
@@ -39,7 +39,7 @@ func BenchmarkAdd(b *testing.B) {
 	}
 }
 
-// BenchmarkPut is a put in one piece, and one of a column.
+// BenchmarkPut measures a put of contiguous memory, and a put of a column.
 func BenchmarkPut(b *testing.B) {
 	const n = 4096
 	for _, c := range []struct {
@@ -49,7 +49,7 @@ func BenchmarkPut(b *testing.B) {
 		b.Run(c.name, func(b *testing.B) {
 			b.ReportAllocs()
 			b.SetBytes(4 * n)
-			onOne(b, 64*n, func(t *tl.PE, x tl.Ptr) {
+			runOnOne(b, 64*n, func(t *tl.PE, x tl.Ptr) {
 				tile := t.Zeros(tl.Shape{n}, tl.F32)
 				for b.Loop() {
 					t.Put(0, c.to(x), tile)
@@ -59,10 +59,10 @@ func BenchmarkPut(b *testing.B) {
 	}
 }
 
-// BenchmarkPingPong is a put and a notification there and one back, between two
+// BenchmarkPingPong measures a round trip of a put and a notification between two
 // goroutines.
 func BenchmarkPingPong(b *testing.B) {
-	errs := onRanks(b, 2, setup{}, func(c *comm.Comm, r *Rank) error {
+	errs := forEachRank(b, 2, setup{}, func(c *comm.Comm, r *Rank) error {
 		w, err := c.AllocWindow(64, 0)
 		if err != nil {
 			return err
@@ -90,12 +90,12 @@ func BenchmarkPingPong(b *testing.B) {
 	}
 }
 
-// BenchmarkLaunch is a launch of an empty kernel.
+// BenchmarkLaunch measures a launch of an empty kernel.
 func BenchmarkLaunch(b *testing.B) {
 	for _, ranks := range []int{1, 2} {
 		b.Run(fmt.Sprint(ranks), func(b *testing.B) {
 			b.ReportAllocs()
-			errs := onRanks(b, ranks, setup{}, func(_ *comm.Comm, r *Rank) error {
+			errs := forEachRank(b, ranks, setup{}, func(_ *comm.Comm, r *Rank) error {
 				for range b.N {
 					if err := r.Launch("empty", func(*tl.PE) {}); err != nil {
 						return err
@@ -110,7 +110,7 @@ func BenchmarkLaunch(b *testing.B) {
 	}
 }
 
-// BenchmarkWorker is a kernel on one worker that never waits.
+// BenchmarkWorker measures a kernel on one worker that never waits.
 func BenchmarkWorker(b *testing.B) {
 	for _, c := range []struct {
 		name string
@@ -121,8 +121,8 @@ func BenchmarkWorker(b *testing.B) {
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			b.ReportAllocs()
-			inBench(b, 1, func(_ *comm.Comm, s *Session) error {
-				w := s.Worker()
+			benchSession(b, 1, func(_ *comm.Comm, s *Session) error {
+				w := s.NewWorker()
 				for range b.N {
 					w.Start(c.name, c.body)
 				}
@@ -132,12 +132,12 @@ func BenchmarkWorker(b *testing.B) {
 	}
 }
 
-// BenchmarkSwitch is two kernels of one rank that wake each other by turns: two waits,
+// BenchmarkSwitch measures two kernels of one rank that wake each other in turn: two waits,
 // two notifications and two resumes.
 func BenchmarkSwitch(b *testing.B) {
 	b.ReportAllocs()
-	inBench(b, 1, func(_ *comm.Comm, s *Session) error {
-		workers := []*Worker{s.Worker(), s.Worker()}
+	benchSession(b, 1, func(_ *comm.Comm, s *Session) error {
+		workers := []*Worker{s.NewWorker(), s.NewWorker()}
 		for i, w := range workers {
 			w.Start("turns", func(m tl.Machine) {
 				t := tl.NewPE(m, "turns")
@@ -152,15 +152,16 @@ func BenchmarkSwitch(b *testing.B) {
 				}
 			})
 		}
-		return finish(s, workers...)
+		return runToEnd(s, workers...)
 	})
 }
 
-// BenchmarkPoll is a test in vain: a pause, a Wait that waits for nothing, and a resume.
+// BenchmarkPoll measures a test that is false: a pause, a Wait that returns at once, and a
+// resume.
 func BenchmarkPoll(b *testing.B) {
 	b.ReportAllocs()
-	inBench(b, 1, func(_ *comm.Comm, s *Session) error {
-		w := s.Worker()
+	benchSession(b, 1, func(_ *comm.Comm, s *Session) error {
+		w := s.NewWorker()
 		w.Start("poll", func(m tl.Machine) {
 			t := tl.NewPE(m, "poll")
 			for range b.N {
@@ -178,20 +179,20 @@ func BenchmarkPoll(b *testing.B) {
 	})
 }
 
-// BenchmarkPingPongOfWorkers is BenchmarkPingPong without data, by one worker of several
-// that wait at each rank.
+// BenchmarkPingPongOfWorkers measures BenchmarkPingPong without data, by one worker at each
+// rank while other workers wait.
 func BenchmarkPingPongOfWorkers(b *testing.B) {
 	for _, n := range []int{1, 2, 8} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			b.ReportAllocs()
-			inBench(b, 2, func(c *comm.Comm, s *Session) error {
+			benchSession(b, 2, func(c *comm.Comm, s *Session) error {
 				me, peer := c.Rank(), 1-c.Rank()
 				workers := make([]*Worker, n)
 				for i := range workers {
-					workers[i] = s.Worker()
+					workers[i] = s.NewWorker()
 					workers[i].Start("pingpong", func(m tl.Machine) {
 						t := tl.NewPE(m, "pingpong")
-						if i > 0 { // waits for the end
+						if i > 0 { // only waits for the end
 							t.WaitSignal(0, tl.EQ, b.N)
 							return
 						}
@@ -206,16 +207,16 @@ func BenchmarkPingPongOfWorkers(b *testing.B) {
 						}
 					})
 				}
-				return finish(s, workers...)
+				return runToEnd(s, workers...)
 			})
 		})
 	}
 }
 
-// inBench runs f in a session of each rank.
-func inBench(b *testing.B, ranks int, f func(c *comm.Comm, s *Session) error) {
+// benchSession runs f in a session of each rank.
+func benchSession(b *testing.B, ranks int, f func(c *comm.Comm, s *Session) error) {
 	b.Helper()
-	errs := onRanks(b, ranks, setup{}, func(c *comm.Comm, r *Rank) error {
+	errs := forEachRank(b, ranks, setup{}, func(c *comm.Comm, r *Rank) error {
 		s, err := r.Begin("bench")
 		if err != nil {
 			return err

@@ -14,63 +14,65 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// core is a rank while it runs a kernel, or one after the other. It implements
+// core executes the operations of kernels, one kernel after the other. It implements
 // tl.Machine.
 type core struct {
 	*Rank
-	kernel  string
-	began   time.Time
+	kernel  string // name of the running kernel
+	start   time.Time
 	regions []region // tensors of the session, then scratch of the kernel
-	tensors int
+	tensors int      // number of tensors in regions
 	tiles   tiles
 
-	// await waits until one of some conditions is so and is its index, that of a local one
-	// behind all others: the rank does nothing else meanwhile, or other workers go on.
-	await      func(conditions []comm.Condition, locals ...local) (int, error)
-	conditions []comm.Condition // of the last wait
-	// pause lets other workers go on after a test in vain; nil where there are none.
+	// await waits until one of the conditions is true and returns its index; indices of
+	// local conditions follow those of signals. For a worker of a session, other workers
+	// run meanwhile; otherwise the whole rank waits.
+	await      func(conditions []comm.Condition, locals ...localWait) (int, error)
+	conditions []comm.Condition // conditions of the last wait, kept for reuse
+	// pause lets other workers run after a test that was false; nil without workers.
 	pause func() error
 
-	ports    []port                 // by tl.Port, if it is a member of a group with queues
-	turn     int                    // port that RecvAny looks at first
-	receives map[tl.Handle]*receive // that Wait has not been called for
-	asked    uint64                 // receives that had a handle
+	ports    []port                 // queues by tl.Port, if the worker is a member of a group
+	turn     int                    // port that RecvAny checks first
+	receives map[tl.Handle]*receive // receives for which the kernel has not called Wait
+	handles  uint64                 // number of handles returned so far
 
 	eager  exec.Eager
-	op     oplog.Op // at hand
-	data   [][]byte // of its operands
-	result []byte   // of a composite
+	op     oplog.Op // the operation in progress
+	data   [][]byte // bytes of its operands
+	result []byte   // result of a composite
 
-	reduced [2][]byte // of a reduction over peers: the result so far and the next operand
+	reduceBuffers [2][]byte // of a reduction over peers: the result so far and the next operand
 }
 
-// Place is a system of one cube with a PE for each rank.
+// Place describes the ranks as the PEs of a system with one cube.
 func (c *core) Place() tl.Place {
 	rank, size := c.comm.Rank(), c.comm.Size()
 	return tl.Place{PE: rank, PEs: size, Cubes: 1, SIPs: 1, Rank: rank, Ranks: size, Name: c.name()}
 }
 
-// Now is the time since the kernel began, by the clock on the wall.
+// Now returns the wall-clock time since the kernel started.
 func (c *core) Now() simtime.Time {
-	const most = math.MaxInt64 / time.Duration(simtime.Nanosecond)
-	return simtime.Time(min(time.Since(c.began), most)) * simtime.Nanosecond
+	const maxDuration = math.MaxInt64 / time.Duration(simtime.Nanosecond)
+	return simtime.Time(min(time.Since(c.start), maxDuration)) * simtime.Nanosecond
 }
 
-// Print writes what a kernel prints, with the rank before every line.
+// Print writes the output of a kernel. It puts the rank before every line but the first,
+// which has it already.
 func (c *core) Print(text string) {
 	if c.options.Print == nil {
 		return
 	}
-	// There is nobody to tell of an error: what a kernel computes does not depend on it.
+	// An error is ignored: the results of the kernel do not depend on the output.
 	io.WriteString(c.options.Print, strings.ReplaceAll(text, "\n", "\n["+c.name()+"] ")+"\n")
 }
 
-// Compute makes a tile out of others.
+// Compute computes a tile from other tiles.
 func (c *core) Compute(v *tl.Value, cmd *tl.Compute) error {
-	if err := c.begin(cmd.Kind, cmd.Args[:cmd.N]); err != nil {
+	if err := c.setOp(cmd.Kind, cmd.Args[:cmd.N]); err != nil {
 		return err
 	}
-	if cmd.Kind == oplog.Reshape { // the same bytes under another name
+	if cmd.Kind == oplog.Reshape { // the result shares the bytes of the operand
 		v.Slot, v.Turn = cmd.Args[0].Value.Slot, cmd.Args[0].Value.Turn
 		return nil
 	}
@@ -88,19 +90,19 @@ func (c *core) Compute(v *tl.Value, cmd *tl.Compute) error {
 	return nil
 }
 
-// Composite does a command from memory to memory.
+// Composite runs a command from memory to memory. It has ended when Composite returns.
 func (c *core) Composite(cmd *tl.Composite) (tl.Handle, error) {
 	var err error
 	if cmd.Kind == oplog.ReducePeers {
-		err = c.reduce(cmd)
+		err = c.reducePeers(cmd)
 	} else {
-		err = c.begin(cmd.Kind, cmd.Args)
+		err = c.setOp(cmd.Kind, cmd.Args)
 	}
 	if err != nil {
 		return tl.Handle{}, err
 	}
 	for _, s := range cmd.Epilogue {
-		args, err := c.operands(nil, s.Args)
+		args, err := c.appendOperands(nil, s.Args)
 		if err != nil {
 			return tl.Handle{}, err
 		}
@@ -109,34 +111,35 @@ func (c *core) Composite(cmd *tl.Composite) (tl.Handle, error) {
 	c.op.Math, c.op.Shape, c.op.DType = cmd.Math, cmd.Out.Shape, cmd.Out.DType
 	bytes := c.op.Shape.Elems() * c.op.DType.Size()
 	c.result = slices.Grow(c.result[:0], bytes)[:bytes]
-	// Not straight to memory: operands may be there.
+	// Not directly to memory: the output may overlap with operands.
 	c.eager.Compute(&c.op, c.result, c.data)
 	return tl.Handle{}, c.write(&cmd.Out, c.result)
 }
 
-// reduce begins a reduction over peers: it combines what they have, and leaves the result
-// as the only operand. At most two operands of the reduction are in memory at a time.
-func (c *core) reduce(cmd *tl.Composite) error {
+// reducePeers starts a reduction over peers: it combines the operands of the peers and
+// makes the result the only operand of the operation. At most two of the peers' operands
+// are in memory at a time.
+func (c *core) reducePeers(cmd *tl.Composite) error {
 	total := oplog.Operand{From: 1, Shape: cmd.Args[0].Value.Shape, DType: cmd.Args[0].Value.DType}
 	for i := range cmd.Args {
-		if err := c.fetch(&c.reduced[min(i, 1)], &cmd.Args[i]); err != nil {
+		if err := c.readAtPeer(&c.reduceBuffers[min(i, 1)], &cmd.Args[i]); err != nil {
 			return err
 		}
 		if i > 0 {
 			c.op = oplog.Op{Kind: oplog.Math, Math: cmd.Math, Shape: total.Shape, DType: total.DType, Args: append(c.op.Args[:0], total, total), Epilogue: c.op.Epilogue[:0]}
-			c.eager.Compute(&c.op, c.reduced[0], c.reduced[:])
+			c.eager.Compute(&c.op, c.reduceBuffers[0], c.reduceBuffers[:])
 		}
 	}
 	c.op = oplog.Op{Kind: cmd.Kind, Args: append(c.op.Args[:0], total), Epilogue: c.op.Epilogue[:0]}
-	c.data = append(c.data[:0], c.reduced[0])
+	c.data = append(c.data[:0], c.reduceBuffers[0])
 	return nil
 }
 
-// fetch reads an operand at a peer.
-func (c *core) fetch(to *[]byte, a *tl.Arg) error {
+// readAtPeer reads an operand from a peer.
+func (c *core) readAtPeer(to *[]byte, a *tl.Arg) error {
 	c.delay()
 	b := a.Value.Block()
-	w, member, x, err := c.atPeer(a.Peer, &b)
+	w, member, x, err := c.locateAtPeer(a.Peer, &b)
 	if err != nil {
 		return err
 	}
@@ -144,16 +147,16 @@ func (c *core) fetch(to *[]byte, a *tl.Arg) error {
 	return x.each(func(at, in, n int64) error { return w.Get(member, at, (*to)[in:in+n]) })
 }
 
-// begin begins an operation, with its operands.
-func (c *core) begin(kind oplog.Kind, args []tl.Arg) (err error) {
+// setOp starts an operation with its operands.
+func (c *core) setOp(kind oplog.Kind, args []tl.Arg) (err error) {
 	c.op = oplog.Op{Kind: kind, Args: c.op.Args[:0], Epilogue: c.op.Epilogue[:0]}
 	c.data = c.data[:0]
-	c.op.Args, err = c.operands(c.op.Args, args)
+	c.op.Args, err = c.appendOperands(c.op.Args, args)
 	return err
 }
 
-// operands appends operands to a list, and their bytes to the operation's.
-func (c *core) operands(to []oplog.Operand, args []tl.Arg) ([]oplog.Operand, error) {
+// appendOperands appends operands to a list, and their bytes to the data of the operation.
+func (c *core) appendOperands(to []oplog.Operand, args []tl.Arg) ([]oplog.Operand, error) {
 	for i := range args {
 		v := &args[i].Value
 		if args[i].IsScalar {
@@ -169,10 +172,10 @@ func (c *core) operands(to []oplog.Operand, args []tl.Arg) ([]oplog.Operand, err
 	return to, nil
 }
 
-// dataOf returns the bytes of a tile, or of memory that stands for one.
+// dataOf returns the bytes of a tile or a Ref.
 func (c *core) dataOf(v *tl.Value) ([]byte, error) {
 	if v.InMem {
-		return c.memory(v)
+		return c.refBytes(v)
 	}
 	return c.tiles.use(v)
 }
@@ -180,7 +183,7 @@ func (c *core) dataOf(v *tl.Value) ([]byte, error) {
 // Bytes returns the value of a tile.
 func (c *core) Bytes(v tl.Value) ([]byte, error) { return c.tiles.use(&v) }
 
-// Pin keeps a tile until it is freed.
+// Pin keeps a tile from eviction until it is freed.
 func (c *core) Pin(v tl.Value) error {
 	if _, err := c.tiles.use(&v); err != nil {
 		return err
@@ -189,7 +192,7 @@ func (c *core) Pin(v tl.Value) error {
 	return nil
 }
 
-// Free ends a tile.
+// Free removes a tile.
 func (c *core) Free(v tl.Value) error {
 	if _, err := c.tiles.use(&v); err != nil {
 		return err

@@ -11,15 +11,16 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// waves are values of both signs that round in every dtype.
+// waves returns values of both signs that must be rounded in every dtype.
 func waves(rank, i int) float64 { return 3 * math.Sin(float64(7*i+rank+1)) }
 
+// small returns integers from -5 to 5.
 func small(rank, i int) float64 { return float64((i*5+rank)%11) - 5 }
 
-// TestKernels runs the operations of kernels on one rank.
+// TestKernels compares the operations of kernels on one rank with the simulated machine.
 func TestKernels(t *testing.T) {
 	mat := func(d tl.DType, rows, cols int) *array {
-		return &array{dtype: d, shape: tl.Shape{rows, cols}, init: waves, own: rows%2 == 0}
+		return &array{dtype: d, shape: tl.Shape{rows, cols}, init: waves, private: rows%2 == 0}
 	}
 	for _, c := range []struct {
 		name   string
@@ -119,12 +120,12 @@ func TestKernels(t *testing.T) {
 			}
 		}, []any{&array{dtype: tl.F32, shape: tl.Shape{16}, init: waves}, &array{dtype: tl.F32, shape: tl.Shape{16}}}},
 	} {
-		t.Run(c.name, func(t *testing.T) { same(t, 1, 1, setup{}, c.kernel, c.args...) })
+		t.Run(c.name, func(t *testing.T) { checkSame(t, 1, 1, setup{}, c.kernel, c.args...) })
 	}
 }
 
-// TestRandomExpressions compares chains of operations on tiles of random dtypes and
-// shapes, masked at random.
+// TestRandomExpressions compares random chains of operations with the simulated machine, on
+// tiles of random dtype, shape and mask.
 func TestRandomExpressions(t *testing.T) {
 	unary := []func(tl.Tile) tl.Tile{tl.Tile.Neg, tl.Tile.Abs, tl.Tile.Trans, func(x tl.Tile) tl.Tile { return x.Max(1).Reshape(x.Dim(0), 1) }, func(x tl.Tile) tl.Tile { return x.Sum(0) }}
 	binary := []func(x tl.Tile, y any) tl.Tile{tl.Tile.Add, tl.Tile.Sub, tl.Tile.Mul, tl.Tile.Maximum, tl.Tile.Minimum}
@@ -150,14 +151,14 @@ func TestRandomExpressions(t *testing.T) {
 		shape := tl.Shape{n, n}
 		drawn++
 		t.Run(fmt.Sprint(drawn), func(t *testing.T) {
-			same(t, 1, 1, setup{}, kernel, &array{dtype: d, shape: shape, init: small}, &array{dtype: d, shape: shape, own: true})
+			checkSame(t, 1, 1, setup{}, kernel, &array{dtype: d, shape: shape, init: small}, &array{dtype: d, shape: shape, private: true})
 		})
 	})
 }
 
-// TestEndOfLaunch checks that a launch keeps nothing: neither tiles nor scratch.
+// TestEndOfLaunch checks that nothing remains of the scratch buffers of a launch.
 func TestEndOfLaunch(t *testing.T) {
-	out := actual(t, 1, 3, setup{}, func(t *tl.PE, x tl.Ptr) {
+	out := runOnRanks(t, 1, 3, setup{}, func(t *tl.PE, x tl.Ptr) {
 		p := t.Scratch(tl.Shape{4}, tl.I32)
 		t.Store(x, t.Load(x, tl.Shape{4}, tl.I32).Add(t.Load(p, tl.Shape{4}, tl.I32)).Add(1))
 		t.Store(p, t.Full(tl.Shape{4}, tl.I32, 1000))

@@ -25,12 +25,12 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(commtest.Main(m)) }
 
-// array is a tensor of which every rank has a part of the same shape.
+// array is a tensor that every rank has with the same shape.
 type array struct {
-	dtype tl.DType
-	shape tl.Shape
-	init  func(rank, i int) float64 // nil is 0
-	own   bool                      // memory of the rank's own, not of a window
+	dtype   tl.DType
+	shape   tl.Shape
+	init    func(rank, i int) float64 // initial value of element i; nil means 0
+	private bool                      // in private memory of the rank, not in a window
 }
 
 func (a *array) bytes(rank int) []byte {
@@ -47,19 +47,19 @@ func (a *array) bytes(rank int) []byte {
 	return b
 }
 
-// contents is what arrays hold, by array and rank.
+// contents holds the bytes of arrays, by array and rank.
 type contents [][][]byte
 
-// setup is the options of a rank, and how many signals its kernels have, 64 if 0.
+// setup has the options of a rank, and the number of signals of its kernels.
 type setup struct {
-	Signals   int
+	Signals   int // 0 means 64
 	TileBytes int64
 	Print     io.Writer
 	Delay     func()
 }
 
-// rank makes a rank of a communicator, with a window for its signals.
-func (o setup) rank(c *comm.Comm) (*Rank, error) {
+// newRank creates a Rank of a communicator, with a window for its signals.
+func (o setup) newRank(c *comm.Comm) (*Rank, error) {
 	w, err := c.AllocWindow(0, Banks*cmp.Or(o.Signals, 64))
 	if err != nil {
 		return nil, err
@@ -67,8 +67,8 @@ func (o setup) rank(c *comm.Comm) (*Rank, error) {
 	return New(w, Options{o.TileBytes, o.Print, o.Delay}), nil
 }
 
-// onRanks runs f as each rank of a communicator, on goroutines.
-func onRanks(t testing.TB, ranks int, o setup, f func(c *comm.Comm, r *Rank) error) []error {
+// forEachRank runs f on each rank of a communicator. Ranks are goroutines.
+func forEachRank(t testing.TB, ranks int, o setup, f func(c *comm.Comm, r *Rank) error) []error {
 	t.Helper()
 	errs := make([]error, ranks)
 	var wg sync.WaitGroup
@@ -79,7 +79,7 @@ func onRanks(t testing.TB, ranks int, o setup, f func(c *comm.Comm, r *Rank) err
 				if err != nil {
 					return err
 				}
-				r, err := o.rank(c)
+				r, err := o.newRank(c)
 				if err == nil {
 					err = f(c, r)
 				}
@@ -95,15 +95,15 @@ func onRanks(t testing.TB, ranks int, o setup, f func(c *comm.Comm, r *Rank) err
 	return errs
 }
 
-// tensor is a rank's part of an array.
+// tensor creates the tensor of this rank for an array.
 func (a *array) tensor(c *comm.Comm) (Tensor, error) {
 	x := Tensor{Name: "x", DType: a.dtype, Shape: a.shape}
 	init := a.bytes(c.Rank())
-	if a.own {
+	if a.private {
 		x.Memory = init
 		return x, nil
 	}
-	const before = 16 // bytes of the window that belong to nobody
+	const before = 16 // unused bytes at the start of the window
 	w, err := c.AllocWindow(before+int64(len(init)), 0)
 	if err != nil {
 		return x, err
@@ -113,8 +113,9 @@ func (a *array) tensor(c *comm.Comm) (Tensor, error) {
 	return x, nil
 }
 
-// actual runs a kernel on ranks that are goroutines, several times.
-func actual(t testing.TB, ranks, times int, o setup, kernel any, args ...any) contents {
+// runOnRanks runs a kernel several times on ranks that are goroutines, and returns the
+// contents of the arrays.
+func runOnRanks(t testing.TB, ranks, times int, o setup, kernel any, args ...any) contents {
 	t.Helper()
 	_, arrays, err := tl.Bind[*array]("k", kernel, args)
 	if err != nil {
@@ -124,7 +125,7 @@ func actual(t testing.TB, ranks, times int, o setup, kernel any, args ...any) co
 	for i := range got {
 		got[i] = make([][]byte, ranks)
 	}
-	errs := onRanks(t, ranks, o, func(c *comm.Comm, r *Rank) error {
+	errs := forEachRank(t, ranks, o, func(c *comm.Comm, r *Rank) error {
 		list := append([]any(nil), args...)
 		var tensors []Tensor
 		for i, a := range args {
@@ -173,8 +174,9 @@ var graph = sync.OnceValue(func() *topology.Graph {
 	return g
 })
 
-// simulated runs a kernel on PEs of the simulated machine.
-func simulated(t testing.TB, ranks, times int, kernel any, args ...any) contents {
+// runSimulated runs a kernel several times on PEs of the simulated machine, and returns the
+// contents of the arrays.
+func runSimulated(t testing.TB, ranks, times int, kernel any, args ...any) contents {
 	t.Helper()
 	bound, arrays, err := tl.Bind[*array]("k", kernel, args)
 	if err != nil {
@@ -241,12 +243,12 @@ func simulated(t testing.TB, ranks, times int, kernel any, args ...any) contents
 	return got
 }
 
-// same checks that a kernel leaves the same bits on ranks as on the simulated machine,
-// and returns them.
-func same(t testing.TB, ranks, times int, o setup, kernel any, args ...any) contents {
+// checkSame checks that a kernel produces the same bits on ranks and on the simulated
+// machine, and returns the contents of the arrays.
+func checkSame(t testing.TB, ranks, times int, o setup, kernel any, args ...any) contents {
 	t.Helper()
-	want := simulated(t, ranks, times, kernel, args...)
-	got := actual(t, ranks, times, o, kernel, args...)
+	want := runSimulated(t, ranks, times, kernel, args...)
+	got := runOnRanks(t, ranks, times, o, kernel, args...)
 	for i := range want {
 		for rank := range ranks {
 			if !bytes.Equal(got[i][rank], want[i][rank]) {

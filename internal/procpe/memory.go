@@ -10,32 +10,33 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// region is memory that a kernel can address: a tensor, or scratch.
+// region is memory that a kernel can address: a tensor or a scratch buffer.
 type region struct {
 	name    string
 	bytes   []byte
-	window  *comm.Window // nil of memory of the rank's own
-	offset  int64        // in the parts of the window
-	members []int        // ranks of the world that have it
+	window  *comm.Window // nil for private memory of the rank
+	offset  int64        // offset of the region in each part of the window
+	members []int        // ranks in the world that share the window
 }
 
-// Addresses are regions, from 1, and bytes in them, which may be negative: a pointer
-// that leaves its region by less than half of maxBytes is known to have left that one.
+// An address is the number of a region, from 1, times maxBytes, plus an offset in the
+// region. locate rounds to the nearest region. So it still attributes a pointer to its
+// region if the pointer is outside by less than maxBytes/2, even before the first byte.
 const maxBytes = 1 << 40
 
-// address is where the last of some regions begins.
-func address(regions []region) int64 { return int64(len(regions)) * maxBytes }
+// lastAddress returns the address of the last of the regions.
+func lastAddress(regions []region) int64 { return int64(len(regions)) * maxBytes }
 
-// Scratch allocates memory, zeroed, until the kernel ends.
+// Scratch allocates zeroed memory, which the kernel keeps until it ends.
 func (c *core) Scratch(bytes int64) (int64, error) {
 	if bytes > maxBytes/2 {
 		return 0, fmt.Errorf("%d bytes: %d are the most", bytes, int64(maxBytes/2))
 	}
 	c.regions = append(c.regions, region{name: fmt.Sprintf("scratch of %d bytes", bytes), bytes: make([]byte, bytes)})
-	return address(c.regions), nil
+	return lastAddress(c.regions), nil
 }
 
-// Load brings a block of memory into a tile.
+// Load reads a block of memory into a tile.
 func (c *core) Load(v *tl.Value, from tl.Block) error {
 	r, x, err := c.locate(&from)
 	if err != nil {
@@ -45,12 +46,12 @@ func (c *core) Load(v *tl.Value, from tl.Block) error {
 	if err != nil {
 		return err
 	}
-	c.fill(&from, tile)
+	c.fillMasked(&from, tile)
 	return r.read(&x, tile)
 }
 
-// read copies the elements of a box to a tile.
-func (r *region) read(x *box, tile []byte) error {
+// read copies runs of the region to a tile.
+func (r *region) read(x *blockRuns, tile []byte) error {
 	return x.each(func(at, in, n int64) error {
 		copy(tile[in:in+n], r.bytes[at:])
 		return nil
@@ -66,6 +67,7 @@ func (c *core) Store(v tl.Value, to tl.Block) error {
 	return c.write(&to, tile)
 }
 
+// write copies a tile to a block of memory.
 func (c *core) write(to *tl.Block, tile []byte) error {
 	r, x, err := c.locate(to)
 	if err != nil {
@@ -77,55 +79,55 @@ func (c *core) write(to *tl.Block, tile []byte) error {
 	})
 }
 
-// memory returns the bytes of a Ref: in place if they lie in one piece, else a copy.
-func (c *core) memory(v *tl.Value) ([]byte, error) {
+// refBytes returns the bytes of a Ref: in place if they are contiguous, otherwise a copy.
+func (c *core) refBytes(v *tl.Value) ([]byte, error) {
 	b := v.Block()
 	r, x, err := c.locate(&b)
 	if err != nil {
 		return nil, err
 	}
 	bytes := v.Bytes()
-	if x.run == bytes {
-		return r.bytes[x.at:][:bytes], nil
+	if x.runBytes == bytes {
+		return r.bytes[x.start:][:bytes], nil
 	}
 	copied := make([]byte, bytes)
 	return copied, r.read(&x, copied)
 }
 
-// fill gives the elements of a tile their value outside of the mask.
-func (c *core) fill(b *tl.Block, tile []byte) {
+// fillMasked sets a tile to the fill value of a block if the block is masked.
+func (c *core) fillMasked(b *tl.Block, tile []byte) {
 	if b.Valid != b.Shape {
 		op := oplog.Op{Kind: oplog.Full, Shape: b.Shape, DType: b.DType, Fill: b.Fill}
 		c.eager.Compute(&op, tile, nil)
 	}
 }
 
-// locate finds the region that a block is in, and where in it.
-func (c *core) locate(b *tl.Block) (*region, box, error) {
+// locate returns the region of a block, and the block's runs in that region.
+func (c *core) locate(b *tl.Block) (*region, blockRuns, error) {
 	i := (b.Ptr.Addr + maxBytes/2) / maxBytes
 	if i < 1 || i > int64(len(c.regions)) {
-		return nil, box{}, errors.New("the pointer is into no memory of this launch: pointers come from its arguments and from Scratch")
+		return nil, blockRuns{}, errors.New("the pointer is into no memory of this launch: pointers come from its arguments and from Scratch")
 	}
 	r := &c.regions[i-1]
-	x, err := newBox(b, b.Ptr.Addr-i*maxBytes, r)
+	x, err := newBlockRuns(b, b.Ptr.Addr-i*maxBytes, r)
 	return r, x, err
 }
 
-// box is the elements of a block that exist, as runs of bytes that are side by side
+// blockRuns describes the unmasked elements of a block as runs of bytes that are contiguous
 // both in memory and in the tile.
-type box struct {
-	at    int64 // first byte in its region
-	run   int64 // bytes; 0 if no element exists
-	axes  int   // around the runs, outermost first
-	count [oplog.MaxRank]int64
-	step  [oplog.MaxRank]int64 // bytes in memory
-	tile  [oplog.MaxRank]int64 // bytes in the tile
+type blockRuns struct {
+	start     int64                // offset of the first element in its region
+	runBytes  int64                // bytes of a run; 0 if there are no elements
+	outerAxes int                  // number of axes over which runs repeat, outermost first
+	count     [oplog.MaxRank]int64 // elements of each axis
+	step      [oplog.MaxRank]int64 // stride of each axis in memory, in bytes
+	tile      [oplog.MaxRank]int64 // stride of each axis in the tile, in bytes
 }
 
-// newBox lays a block out that begins at a byte of a region, and checks that all of it
-// is there.
-func newBox(b *tl.Block, at int64, r *region) (box, error) {
-	x := box{at: at}
+// newBlockRuns returns the runs of a block that begins at a byte of a region, or an error
+// if some of its elements are outside the region.
+func newBlockRuns(b *tl.Block, at int64, r *region) (blockRuns, error) {
+	x := blockRuns{start: at}
 	if b.Valid.Elems() == 0 {
 		return x, nil
 	}
@@ -138,7 +140,7 @@ func newBox(b *tl.Block, at int64, r *region) (box, error) {
 		if n == 1 {
 			continue
 		}
-		if most := size / elem / (n - 1); stride > most || stride < -most { // and no product overflows
+		if maxStride := size / elem / (n - 1); stride > maxStride || stride < -maxStride { // so that no product below overflows
 			return x, fmt.Errorf("axis %d of the block, %d elements that are %d apart, is longer than %s, which has %d bytes", i, n, stride, r.name, size)
 		}
 		first += min(0, (n-1)*x.step[i])
@@ -147,29 +149,30 @@ func newBox(b *tl.Block, at int64, r *region) (box, error) {
 	if first < 0 || end > size {
 		return x, fmt.Errorf("bytes %d to %d are not all in %s, which has %d: move the pointer, or mask what lies beyond", first, end, r.name, size)
 	}
-	x.run = elem
-	for x.axes = int(b.Shape.Rank); x.axes > 0; x.axes-- {
-		i := x.axes - 1
-		if x.tile[i] != x.run || x.count[i] > 1 && x.step[i] != x.run {
+	x.runBytes = elem
+	for x.outerAxes = int(b.Shape.Rank); x.outerAxes > 0; x.outerAxes-- {
+		i := x.outerAxes - 1
+		if x.tile[i] != x.runBytes || x.count[i] > 1 && x.step[i] != x.runBytes {
 			break
 		}
-		x.run *= x.count[i]
+		x.runBytes *= x.count[i]
 	}
 	return x, nil
 }
 
-// each calls f with every run: where it is in memory, where in the tile, and its bytes.
-func (x *box) each(f func(at, in, n int64) error) error {
-	if x.run == 0 {
+// each calls f for every run with its offset in memory, its offset in the tile and its
+// length in bytes.
+func (x *blockRuns) each(f func(at, in, n int64) error) error {
+	if x.runBytes == 0 {
 		return nil
 	}
 	var index [oplog.MaxRank]int64
-	at, in := x.at, int64(0)
+	at, in := x.start, int64(0)
 	for {
-		if err := f(at, in, x.run); err != nil {
+		if err := f(at, in, x.runBytes); err != nil {
 			return err
 		}
-		axis := x.axes - 1
+		axis := x.outerAxes - 1
 		for ; axis >= 0; axis-- {
 			at, in = at+x.step[axis], in+x.tile[axis]
 			if index[axis]++; index[axis] < x.count[axis] {
@@ -184,26 +187,26 @@ func (x *box) each(f func(at, in, n int64) error) error {
 	}
 }
 
-// Tensor is an argument of a launch that the kernel gets a pointer to: dense elements,
-// row by row, in memory of the rank's own or in its part of a window.
+// Tensor is an argument of a launch, to which the kernel gets a pointer. Its elements are
+// dense, in row-major order, in private memory of the rank or in its part of a window.
 type Tensor struct {
 	Name  string // for errors
 	DType tl.DType
 	Shape tl.Shape
 
-	Memory []byte // the rank's own, unless Window is set
+	Memory []byte // private memory; nil if Window is set
 
-	// Window has the tensor at each of its ranks, Offset bytes into their parts. Put and
-	// Get are for such tensors only.
+	// Window holds the tensor at each of its ranks, at Offset. Put and Get need such a
+	// tensor.
 	Window *comm.Window
-	Offset int64
+	Offset int64 // bytes into Memory, or into each rank's part of Window
 }
 
-// String is the name, shape and dtype: "x [4 64] f32".
+// String returns name, shape and dtype, such as "x [4 64] f32".
 func (x Tensor) String() string { return fmt.Sprintf("%s %v %v", x.Name, x.Shape, x.DType) }
 
-// memory is the bytes of the tensor and the pointer to it, with neither address nor
-// window.
+// memory returns the bytes of the tensor and a pointer to it, whose address and window the
+// caller sets.
 func (x *Tensor) memory() ([]byte, tl.Ptr, error) {
 	p := tl.Ptr{DType: x.DType, Rank: int8(len(x.Shape))}
 	if !x.DType.Valid() {
@@ -235,8 +238,8 @@ func (x *Tensor) memory() ([]byte, tl.Ptr, error) {
 	return all[x.Offset:][:bytes], p, nil
 }
 
-// argument makes a tensor part of the memory of kernels.
-func (s *Session) argument(x *Tensor) error {
+// addTensor adds a tensor to the regions and pointers of the session.
+func (s *Session) addTensor(x *Tensor) error {
 	memory, p, err := x.memory()
 	if err != nil {
 		return err
@@ -246,7 +249,7 @@ func (s *Session) argument(x *Tensor) error {
 		r.members = x.Window.Comm().Ranks()
 	}
 	s.regions = append(s.regions, r)
-	p.Addr, p.Window = address(s.regions), int16(len(s.regions))
+	p.Addr, p.Window = lastAddress(s.regions), int16(len(s.regions))
 	s.ptrs = append(s.ptrs, p)
 	return nil
 }

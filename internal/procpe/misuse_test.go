@@ -12,21 +12,21 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// here is the line of its caller, or one below it.
+// here returns the file and line that is the given number of lines below its caller.
 func here(below int) string {
 	_, file, line, _ := runtime.Caller(1)
 	return fmt.Sprintf("%s:%d", filepath.Base(file), line+below)
 }
 
-// TestMisuse runs kernels that go wrong, each followed by one that does not: a kernel
-// that fails leaves its rank usable.
+// TestMisuse checks the errors of kernels with mistakes, and that the rank remains usable
+// after each.
 func TestMisuse(t *testing.T) {
 	vec := tl.Shape{4}
 	const queues = ": ranks have no queues between them: Put into a window of the peer and Notify it, and have it WaitSignal"
 	const none = ": no signal 8: this kernel has 0 to 7; a scenario says how many with signals: 9"
 	for _, c := range []struct {
 		kernel func(t *tl.PE, x, own tl.Ptr)
-		want   string // LINE is that of the table
+		want   string // LINE stands for line
 		line   string
 	}{
 		{func(t *tl.PE, x, own tl.Ptr) { t.Load(x.At(13), vec, tl.F32) },
@@ -70,7 +70,7 @@ func TestMisuse(t *testing.T) {
 		{func(t *tl.PE, x, own tl.Ptr) { panic("no way") }, "panic at LINE: no way", here(0)},
 	} {
 		t.Run(c.line, func(t *testing.T) {
-			onRanks(t, 1, setup{Signals: 8, TileBytes: 4096}, func(comm *comm.Comm, r *Rank) error {
+			forEachRank(t, 1, setup{Signals: 8, TileBytes: 4096}, func(comm *comm.Comm, r *Rank) error {
 				w, err := comm.AllocWindow(72, 0)
 				if err != nil {
 					return err
@@ -92,11 +92,11 @@ func TestMisuse(t *testing.T) {
 	}
 }
 
-// TestNotAMember puts to a rank of the launch that has no part of the window.
+// TestNotAMember checks the error of a Put to a rank that has no part of the window.
 func TestNotAMember(t *testing.T) {
 	const want = "kernel stray on rank 0: Put(rank 1, [1] u8) at LINE: rank 1 of the world has no part of x [2] u8, whose window is shared by [2 0]: use a window that the peer is a member of"
 	var line string
-	errs := onRanks(t, 3, setup{}, func(c *comm.Comm, r *Rank) error {
+	errs := forEachRank(t, 3, setup{}, func(c *comm.Comm, r *Rank) error {
 		x := Tensor{Name: "x", DType: tl.U8, Shape: tl.Shape{2}, Memory: make([]byte, 2)}
 		if c.Rank() != 1 {
 			d, err := c.Domain(2, 0)
@@ -129,7 +129,7 @@ func TestNotAMember(t *testing.T) {
 	}
 }
 
-// TestLaunchErrors gives a launch what it cannot take.
+// TestLaunchErrors checks the errors of Launch for invalid kernels and arguments.
 func TestLaunchErrors(t *testing.T) {
 	one := func(*tl.PE, tl.Ptr) {}
 	x := Tensor{Name: "x", DType: tl.F32, Shape: tl.Shape{2, 3}, Memory: make([]byte, 30)}
@@ -143,7 +143,7 @@ func TestLaunchErrors(t *testing.T) {
 	deep.Shape = tl.Shape{1, 1, 1, 1, 1}
 	huge := x
 	huge.Shape = tl.Shape{1 << 20, 1 << 20}
-	errs := onRanks(t, 1, setup{}, func(c *comm.Comm, r *Rank) error {
+	errs := forEachRank(t, 1, setup{}, func(c *comm.Comm, r *Rank) error {
 		both := fits
 		var err error
 		if both.Window, err = c.AllocWindow(24, 0); err != nil {

@@ -11,23 +11,24 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// until asks for a signal until it is 1.
-func until(t *tl.PE, signal int) {
+// pollUntil tests a signal until it is 1.
+func pollUntil(t *tl.PE, signal int) {
 	for !t.Test(signal, tl.EQ, 1) {
 	}
 }
 
-// TestPolling has a kernel ask in a loop for what another one of the rank has the peer do,
-// where it is a loop that answers.
+// TestPolling checks that kernels that poll let other workers run: a kernel polls for an
+// answer of the peer that another kernel of its own rank requests, and the peer's kernel
+// polls for the request.
 func TestPolling(t *testing.T) {
-	bothBackends(t, func(t *testing.T, c *comm.Comm, s *Session) error {
+	runOnBackends(t, func(t *testing.T, c *comm.Comm, s *Session) error {
 		const asked, answered = 0, 1
 		peer := 1 - c.Rank()
 		var order []string
-		a, b, answer := s.Worker(), s.Worker(), s.Worker()
+		a, b, answer := s.NewWorker(), s.NewWorker(), s.NewWorker()
 		start(a, "a", func(t *tl.PE, _ tl.Ptr) {
 			order = append(order, "a begins")
-			until(t, answered)
+			pollUntil(t, answered)
 			order = append(order, "a has its answer")
 		})
 		if err := s.Wait([]*Worker{b, a}); err != nil || !a.Running() {
@@ -39,10 +40,10 @@ func TestPolling(t *testing.T) {
 			t.WaitSignal(answered, tl.EQ, 1)
 		})
 		start(answer, "answer", func(t *tl.PE, _ tl.Ptr) {
-			until(t, asked)
+			pollUntil(t, asked)
 			t.Notify(peer, answered, tl.Set, 1)
 		})
-		if err := finish(s, a, b, answer); err != nil {
+		if err := runToEnd(s, a, b, answer); err != nil {
 			return err
 		}
 		if want := []string{"a begins", "b asks", "a has its answer"}; !slices.Equal(order, want) {
@@ -52,24 +53,24 @@ func TestPolling(t *testing.T) {
 	})
 }
 
-// TestPollersTakeTurns has kernels of one rank ask in vain: each time the others go on.
+// TestPollersTakeTurns checks that after each test that is false the other workers run.
 func TestPollersTakeTurns(t *testing.T) {
-	alone(t, setup{Signals: 8}, func(s *Session) {
+	runOneSession(t, setup{Signals: 8}, func(s *Session) {
 		var turns []int
 		var workers []*Worker
 		for i := range 3 {
-			w := s.Worker()
+			w := s.NewWorker()
 			workers = append(workers, w)
 			start(w, "turns", func(t *tl.PE, _ tl.Ptr) {
 				for range 3 {
 					turns = append(turns, i)
 					t.Test(0, tl.EQ, 1)
 				}
-				t.Assert(t.Test(0, tl.EQ, 0), "signal 0 is not 0") // which is no reason to let others go on
+				t.Assert(t.Test(0, tl.EQ, 0), "signal 0 is not 0") // true: the worker continues
 				turns = append(turns, i)
 			})
 		}
-		if err := finish(s, workers...); err != nil {
+		if err := runToEnd(s, workers...); err != nil {
 			t.Error(err)
 		}
 		if want := []int{0, 1, 2, 0, 1, 2, 0, 1, 2, 0, 1, 2}; !slices.Equal(turns, want) {
@@ -78,11 +79,11 @@ func TestPollersTakeTurns(t *testing.T) {
 	})
 }
 
-// TestPollingIsNoDeadlock has all kernels of both ranks wait but one, which asks for
-// something for a long while.
+// TestPollingIsNoDeadlock checks that no deadlock is reported while all kernels of both
+// ranks wait except one, which polls for a long time.
 func TestPollingIsNoDeadlock(t *testing.T) {
-	bothBackends(t, func(t *testing.T, c *comm.Comm, s *Session) error {
-		waits, asks := s.Worker(), s.Worker()
+	runOnBackends(t, func(t *testing.T, c *comm.Comm, s *Session) error {
+		waits, asks := s.NewWorker(), s.NewWorker()
 		start(waits, "waits", func(t *tl.PE, _ tl.Ptr) { t.WaitSignal(0, tl.EQ, 1) })
 		if c.Rank() == 0 {
 			start(asks, "asks", func(t *tl.PE, _ tl.Ptr) {
@@ -93,23 +94,24 @@ func TestPollingIsNoDeadlock(t *testing.T) {
 				t.Notify(1, 0, tl.Set, 1)
 			})
 		}
-		return finish(s, waits, asks)
+		return runToEnd(s, waits, asks)
 	})
 }
 
-// TestAbortReachesPollers has a rank give up while the other one asks.
+// TestAbortReachesPollers checks the error of a rank that polls while the other rank
+// aborts.
 func TestAbortReachesPollers(t *testing.T) {
-	errs := inSession(t, inproc.Name, 2, setup{}, func(c *comm.Comm, s *Session) error {
+	errs := runSessions(t, inproc.Name, 2, setup{}, func(c *comm.Comm, s *Session) error {
 		if c.Rank() == 1 {
 			err := errors.New("no more")
 			c.Abort(err)
 			return err
 		}
-		w := s.Worker()
-		start(w, "a", func(t *tl.PE, _ tl.Ptr) { until(t, 0) })
-		return finish(s, w)
+		w := s.NewWorker()
+		start(w, "a", func(t *tl.PE, _ tl.Ptr) { pollUntil(t, 0) })
+		return runToEnd(s, w)
 	})
-	if !errors.Is(errs[0], comm.ErrPeer) || !strings.Contains(text(errs[0]), "no more") {
+	if !errors.Is(errs[0], comm.ErrPeer) || !strings.Contains(errorText(errs[0]), "no more") {
 		t.Errorf("error %v, want that the other rank has no more", errs[0])
 	}
 }

@@ -9,14 +9,16 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// writes is what was written, time by time.
+// writes records the text of each Write.
 type writes []string
 
 func (w *writes) Write(b []byte) (int, error) { *w = append(*w, string(b)); return len(b), nil }
 
+// TestPrint checks that the output of a kernel has the rank before every line, and that
+// each print is one Write.
 func TestPrint(t *testing.T) {
 	var out writes
-	errs := onRanks(t, 2, setup{}, func(c *comm.Comm, r *Rank) error {
+	errs := forEachRank(t, 2, setup{}, func(c *comm.Comm, r *Rank) error {
 		if c.Rank() == 1 {
 			r.options.Print = &out
 		}

@@ -9,9 +9,9 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// A queue between workers has as many slots as one of the default simulated system, so that
-// a kernel which waits for room there waits here as well. A message takes a slot for each
-// slotBytes, and one if it is empty.
+// A queue between workers has as many slots as a queue of the default simulated system, so
+// that a kernel which waits for a free slot there waits here as well. A message takes one
+// slot per slotBytes, and at least one.
 const (
 	slots     = 4
 	slotBytes = 4 << 10
@@ -19,25 +19,25 @@ const (
 
 func fragments(bytes int64) int { return max(1, int((bytes+slotBytes-1)/slotBytes)) }
 
-// port is the queues between a worker and another.
+// port is the pair of queues between a worker and one peer.
 type port struct{ out, in *queue }
 
 // queue carries messages from one worker to another.
 type queue struct {
-	from, to *end
-	messages []message  // that were sent and not received
-	slots    int        // that they take
-	posted   []*receive // that wait for messages, in order
+	from, to *queueEnd
+	messages []message  // messages sent and not received
+	slots    int        // slots that the messages take
+	posted   []*receive // receives that wait for messages, in order
 }
 
-// end is one end of two queues, one in and one out.
-type end struct {
+// queueEnd is the end of a queue in and a queue out: a port of a member of a group.
+type queueEnd struct {
 	member int
 	port   tl.Port
-	ended  bool // its kernel has
+	ended  bool // the member's kernel has ended
 }
 
-func (e *end) String() string { return fmt.Sprintf("member %d %v", e.member, e.port) }
+func (e *queueEnd) String() string { return fmt.Sprintf("member %d %v", e.member, e.port) }
 
 // String names the queue by its ends.
 func (q *queue) String() string { return fmt.Sprintf("the queue %v -> %v", q.from, q.to) }
@@ -48,9 +48,9 @@ type message struct {
 	bytes []byte
 }
 
-// receive is a message that a kernel has asked for.
+// receive is a call of Recv or RecvAsync.
 type receive struct {
-	message        // its bytes are those of the tile, if there is one
+	message        // the expected value; its bytes are those of the tile, if there is one
 	tiles   *tiles // nil if the message goes to memory
 	port    tl.Port
 	queue   *queue
@@ -58,13 +58,14 @@ type receive struct {
 	err     error
 }
 
-// waiting reports whether there is a message that no kernel has asked for.
-func (q *queue) waiting() bool { return len(q.posted) == 0 && len(q.messages) > 0 }
+// hasMessage reports whether there is a message for which no receive is posted.
+func (q *queue) hasMessage() bool { return len(q.posted) == 0 && len(q.messages) > 0 }
 
-// room reports whether a message has its slots, or all slots if it takes more.
-func (q *queue) room(bytes int64) bool { return q.slots+min(fragments(bytes), slots) <= slots }
+// hasSpace reports whether a message of the given size finds enough free slots. A message
+// larger than the queue needs all slots.
+func (q *queue) hasSpace(bytes int64) bool { return q.slots+min(fragments(bytes), slots) <= slots }
 
-// match gives messages to those who have asked.
+// match delivers messages to posted receives, in order.
 func (q *queue) match() {
 	for len(q.posted) > 0 && len(q.messages) > 0 {
 		rc, m := q.posted[0], q.messages[0]
@@ -86,18 +87,18 @@ func (q *queue) match() {
 
 var errQueues = errors.New("ranks have no queues between them: Put into a window of the peer and Notify it, and have it WaitSignal")
 
-// queues returns the queues of a port.
-func (c *core) queues(at tl.Port) (*port, error) {
+// findPort returns the queues of a port, or an error if the core has no queues there.
+func (c *core) findPort(at tl.Port) (*port, error) {
 	if int(at) >= len(c.ports) || c.ports[at].out == nil {
 		return nil, errQueues
 	}
 	return &c.ports[at], nil
 }
 
-// Send puts a tile, or memory that stands for one, into a queue, and waits until it has a
-// slot.
+// Send puts a tile or a Ref into a queue, and waits while the messages in the queue take
+// more slots than it has.
 func (c *core) Send(at tl.Port, v tl.Value) error {
-	p, err := c.queues(at)
+	p, err := c.findPort(at)
 	if err != nil {
 		return err
 	}
@@ -113,11 +114,12 @@ func (c *core) Send(at tl.Port, v tl.Value) error {
 	if q.slots <= slots {
 		return nil
 	}
-	_, err = c.await(nil, local{fmt.Sprintf("a free slot of %v", q), q.to, func() bool { return q.slots <= slots }})
+	_, err = c.await(nil, localWait{fmt.Sprintf("a free slot of %v", q), q.to, func() bool { return q.slots <= slots }})
 	return err
 }
 
-// Recv asks for the next message of a queue.
+// Recv posts a receive for the next message of a queue. With wait set, it waits for the
+// message; otherwise it returns a handle.
 func (c *core) Recv(at tl.Port, v *tl.Value, into *tl.Block, wait bool) (tl.Handle, tl.Port, error) {
 	c.delay()
 	if at == tl.AnyPort {
@@ -126,7 +128,7 @@ func (c *core) Recv(at tl.Port, v *tl.Value, into *tl.Block, wait bool) (tl.Hand
 			return tl.Handle{}, at, err
 		}
 	}
-	p, err := c.queues(at)
+	p, err := c.findPort(at)
 	if err != nil {
 		return tl.Handle{}, at, err
 	}
@@ -136,17 +138,17 @@ func (c *core) Recv(at tl.Port, v *tl.Value, into *tl.Block, wait bool) (tl.Hand
 			return tl.Handle{}, at, err
 		}
 		rc.tiles = &c.tiles
-		c.tiles.slots[v.Slot].pinned = true // until the message is there
+		c.tiles.slots[v.Slot].pinned = true // until the message has arrived
 	}
 	rc.Value = *v
 	p.in.posted = append(p.in.posted, rc)
 	p.in.match()
 	if !wait {
-		c.asked++
+		c.handles++
 		if c.receives == nil {
 			c.receives = map[tl.Handle]*receive{}
 		}
-		h := tl.Handle{N: c.asked}
+		h := tl.Handle{N: c.handles}
 		c.receives[h] = rc
 		return h, at, nil
 	}
@@ -156,18 +158,19 @@ func (c *core) Recv(at tl.Port, v *tl.Value, into *tl.Block, wait bool) (tl.Hand
 	return tl.Handle{}, at, c.write(into, rc.bytes)
 }
 
-// receive waits for a message.
+// receive waits for the message of a posted receive.
 func (c *core) receive(rc *receive) error {
 	if !rc.done {
-		what := fmt.Sprintf("a message %v on %v", rc.Value, rc.queue)
-		if _, err := c.await(nil, local{what, rc.queue.from, func() bool { return rc.done }}); err != nil {
+		description := fmt.Sprintf("a message %v on %v", rc.Value, rc.queue)
+		if _, err := c.await(nil, localWait{description, rc.queue.from, func() bool { return rc.done }}); err != nil {
 			return err
 		}
 	}
 	return rc.err
 }
 
-// Wait waits for a message. A composite has ended when its command returns.
+// Wait waits for the message of a RecvAsync. For a composite, which has ended when its
+// command returns, it does nothing.
 func (c *core) Wait(h tl.Handle) error {
 	rc := c.receives[h]
 	if rc == nil {
@@ -177,7 +180,8 @@ func (c *core) Wait(h tl.Handle) error {
 	return c.receive(rc)
 }
 
-// anyPort returns the port whose turn it is among those with a message, and waits for one.
+// anyPort waits until a port has a message and returns that port. If several ports have
+// messages, they take turns.
 func (c *core) anyPort() (tl.Port, error) {
 	if len(c.ports) == 0 {
 		return tl.AnyPort, errQueues
@@ -185,14 +189,14 @@ func (c *core) anyPort() (tl.Port, error) {
 	next := func() int {
 		for i := range c.ports {
 			at := (c.turn + i) % len(c.ports)
-			if in := c.ports[at].in; in != nil && in.waiting() {
+			if in := c.ports[at].in; in != nil && in.hasMessage() {
 				return at
 			}
 		}
 		return -1
 	}
 	if next() < 0 {
-		if _, err := c.await(nil, local{"a message on any port", nil, func() bool { return next() >= 0 }}); err != nil {
+		if _, err := c.await(nil, localWait{"a message on any port", nil, func() bool { return next() >= 0 }}); err != nil {
 			return tl.AnyPort, err
 		}
 	}
@@ -201,9 +205,10 @@ func (c *core) anyPort() (tl.Port, error) {
 	return tl.Port(at), nil
 }
 
-// Select waits until one of some cases is so.
+// Select waits until at least one case is true, and returns the index of the first true
+// case.
 func (c *core) Select(cases []tl.Case) (int, error) {
-	conditions, locals := c.conditions[:0], []local(nil)
+	conditions, locals := c.conditions[:0], []localWait(nil)
 	for i := range cases {
 		if s := &cases[i]; s.Kind == tl.SignalCase {
 			conditions = append(conditions, comm.Condition{Signal: s.Signal, Cmp: s.Cmp, Value: s.Value})
@@ -219,7 +224,7 @@ func (c *core) Select(cases []tl.Case) (int, error) {
 	if err != nil || len(locals) == 0 || len(conditions) == 0 {
 		return found, err
 	}
-	// The first of the list counts, and so do cases before the one that was found.
+	// waitAny checks all signals before all ports. Find the first true case of the list.
 	for i := range cases {
 		holds := false
 		if s := &cases[i]; s.Kind == tl.SignalCase {
@@ -234,15 +239,15 @@ func (c *core) Select(cases []tl.Case) (int, error) {
 	return c.Select(cases) // another rank has changed the signal again
 }
 
-// portCase returns the wait for a case of a port.
-func (c *core) portCase(s *tl.Case) (local, error) {
-	p, err := c.queues(s.Port)
+// portCase returns the condition of a case that waits for a port.
+func (c *core) portCase(s *tl.Case) (localWait, error) {
+	p, err := c.findPort(s.Port)
 	if err != nil {
-		return local{}, err
+		return localWait{}, err
 	}
 	if s.Kind == tl.RecvCase {
-		return local{fmt.Sprintf("a message on %v", p.in), p.in.from, p.in.waiting}, nil
+		return localWait{fmt.Sprintf("a message on %v", p.in), p.in.from, p.in.hasMessage}, nil
 	}
 	bytes := s.Bytes
-	return local{fmt.Sprintf("room for %d bytes in %v", bytes, p.out), p.out.to, func() bool { return p.out.room(bytes) }}, nil
+	return localWait{fmt.Sprintf("room for %d bytes in %v", bytes, p.out), p.out.to, func() bool { return p.out.hasSpace(bytes) }}, nil
 }

@@ -9,29 +9,31 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// members are two workers with queues between them, east to west.
-func members(s *Session) (a, b *Worker, g *Group) {
-	a, b = s.Worker(), s.Worker()
+// joinTwo creates a group of two workers: the east port of a is connected with the west
+// port of b.
+func joinTwo(s *Session) (a, b *Worker, g *Group) {
+	a, b = s.NewWorker(), s.NewWorker()
 	return a, b, s.Join("k", []*Worker{a, b}, []tl.Connection{{A: 0, APort: tl.East, B: 1, BPort: tl.West}})
 }
 
-// tile is n elements of 8 bytes, all of them a number.
+// tile returns a tile of n elements of 8 bytes with the same value.
 func tile(t *tl.PE, n, value int) tl.Tile { return t.Full(tl.Shape{n}, tl.I64, float64(value)) }
 
-// first is the first element of a tile.
-func first(x tl.Tile) int { return int(x.Values()[0]) }
+// firstElement returns the first element of a tile.
+func firstElement(x tl.Tile) int { return int(x.Values()[0]) }
 
-// TestQueuesHaveSlots has a kernel send ahead of the one that receives: four messages, or
-// one that is larger than the queue when its receive has been asked for. Messages come in
-// order, those of several receives in the order of these.
+// TestQueuesHaveSlots checks how far a sender gets ahead of the receiver: four messages of
+// one slot, or one message larger than the queue if its receive is posted. It also checks
+// that messages arrive in order, and that several receives get them in the order in which
+// they were posted.
 func TestQueuesHaveSlots(t *testing.T) {
-	alone(t, setup{}, func(s *Session) {
-		a, b, g := members(s)
+	runOneSession(t, setup{}, func(s *Session) {
+		a, b, g := joinTwo(s)
 		var log []string
 		note := func(format string, args ...any) { log = append(log, fmt.Sprintf(format, args...)) }
 		start(a, "a", func(t *tl.PE, _ tl.Ptr) {
 			for i := range 6 {
-				t.Send(tl.East, tile(t, 512, i)) // a slot
+				t.Send(tl.East, tile(t, 512, i)) // takes one slot
 				note("sent %d", i)
 			}
 			t.Send(tl.East, tile(t, 5*512, 6))
@@ -41,15 +43,15 @@ func TestQueuesHaveSlots(t *testing.T) {
 		})
 		start(b, "b", func(t *tl.PE, x tl.Ptr) {
 			for range 5 {
-				note("received %d", first(t.Recv(tl.West, tl.Shape{512}, tl.I64)))
+				note("received %d", firstElement(t.Recv(tl.West, tl.Shape{512}, tl.I64)))
 			}
 			one, large := t.RecvAsync(tl.West, tl.Shape{512}, tl.I64), t.RecvAsync(tl.West, tl.Shape{5, 512}, tl.I64)
-			note("received %d", first(large.Wait()))
-			note("received %d", first(one.Wait()))
+			note("received %d", firstElement(large.Wait()))
+			note("received %d", firstElement(one.Wait()))
 			large.Wait()
 			t.RecvInto(tl.West, x, tl.Shape{0}, tl.I64)
 		})
-		if err := finish(s, a, b); err != nil {
+		if err := runToEnd(s, a, b); err != nil {
 			t.Fatal(err)
 		}
 		for _, w := range []*Worker{a, b} {
@@ -58,7 +60,7 @@ func TestQueuesHaveSlots(t *testing.T) {
 			}
 		}
 		want := []string{
-			"sent 0", "sent 1", "sent 2", "sent 3", // and waits with the fifth
+			"sent 0", "sent 1", "sent 2", "sent 3", // the fifth Send waits
 			"received 0", "received 1", "received 2", "received 3", "received 4",
 			"sent 4", "sent 5", "sent a large one", "sent nothing", "received 6", "received 5",
 		}
@@ -68,11 +70,11 @@ func TestQueuesHaveSlots(t *testing.T) {
 	})
 }
 
-// TestSelectOfPorts chooses the first of cases of ports and signals that is so, when several
-// become so at once, and waits for all of them.
+// TestSelectOfPorts checks that Select waits for cases of ports and signals together, and
+// returns the first true case of the list if several become true at once.
 func TestSelectOfPorts(t *testing.T) {
 	for _, c := range []struct {
-		does func(t *tl.PE) // member 0, while member 1 waits
+		does func(t *tl.PE) // kernel of member 0, while member 1 waits
 		want int
 	}{
 		{func(t *tl.PE) { t.Send(tl.East, tile(t, 1, 1)) }, 0},
@@ -86,8 +88,8 @@ func TestSelectOfPorts(t *testing.T) {
 		}, 1},
 		{func(t *tl.PE) { t.Notify(0, 3, tl.Set, 1); t.Send(tl.East, tile(t, 1, 1)) }, 0},
 	} {
-		alone(t, setup{Signals: 8}, func(s *Session) {
-			a, b, _ := members(s)
+		runOneSession(t, setup{Signals: 8}, func(s *Session) {
+			a, b, _ := joinTwo(s)
 			got := -1
 			start(b, "b", func(t *tl.PE, _ tl.Ptr) {
 				t.Send(tl.West, tile(t, 3*512, 1))
@@ -95,11 +97,11 @@ func TestSelectOfPorts(t *testing.T) {
 			})
 			start(a, "a", func(t *tl.PE, _ tl.Ptr) {
 				if got >= 0 {
-					t.Assert(false, "Select has chosen %d before anything was so", got)
+					t.Assert(false, "Select has chosen %d before any case was true", got)
 				}
 				c.does(t)
 			})
-			if err := finish(s, a, b); err != nil {
+			if err := runToEnd(s, a, b); err != nil {
 				t.Fatal(err)
 			}
 			if got != c.want {
@@ -109,11 +111,11 @@ func TestSelectOfPorts(t *testing.T) {
 	}
 }
 
-// TestReceiveKeepsItsTile has other tiles take all the room while a message is awaited, and
-// then as many messages as there would be room for if none of them went.
+// TestReceiveKeepsItsTile checks that the tile of a posted receive is not evicted while
+// other tiles take all the space, and that tiles of received messages are evicted later.
 func TestReceiveKeepsItsTile(t *testing.T) {
-	alone(t, setup{TileBytes: 8 << 10}, func(s *Session) {
-		a, b, _ := members(s)
+	runOneSession(t, setup{TileBytes: 8 << 10}, func(s *Session) {
+		a, b, _ := joinTwo(s)
 		start(b, "b", func(t *tl.PE, x tl.Ptr) {
 			r := t.RecvAsync(tl.West, tl.Shape{3}, tl.I64)
 			for range 9 {
@@ -130,7 +132,7 @@ func TestReceiveKeepsItsTile(t *testing.T) {
 				t.Send(tl.East, tile(t, 128, 0))
 			}
 		})
-		if err := finish(s, a, b); err != nil {
+		if err := runToEnd(s, a, b); err != nil {
 			t.Fatal(err)
 		}
 		if got := s.regions[0].bytes[16]; got != 41 {
@@ -139,11 +141,11 @@ func TestReceiveKeepsItsTile(t *testing.T) {
 	})
 }
 
-// TestGroupsFollowEachOther has the same workers in two groups. RecvAny begins with the first
-// port in both, and a worker that has left a group has no queues.
+// TestGroupsFollowEachOther checks two groups of the same workers, one after the other. In
+// both, RecvAny begins with the first port, and a worker that has left has no queues.
 func TestGroupsFollowEachOther(t *testing.T) {
-	alone(t, setup{}, func(s *Session) {
-		a, b := s.Worker(), s.Worker()
+	runOneSession(t, setup{}, func(s *Session) {
+		a, b := s.NewWorker(), s.NewWorker()
 		for round := range 2 {
 			g := s.Join("k", []*Worker{a, b}, []tl.Connection{{A: 0, APort: tl.East, B: 1, BPort: tl.West}, {A: 0, APort: tl.West, B: 1, BPort: tl.East}, {A: 0, APort: tl.North, B: 1, BPort: tl.North}})
 			var got []tl.Port
@@ -159,7 +161,7 @@ func TestGroupsFollowEachOther(t *testing.T) {
 				}
 				t.Recv(tl.West, tl.Shape{1}, tl.I64)
 			})
-			if err := errors.Join(finish(s, a, b), g.Leave(a), g.Leave(b)); err != nil {
+			if err := errors.Join(runToEnd(s, a, b), g.Leave(a), g.Leave(b)); err != nil {
 				t.Fatal(err)
 			}
 			if want := []tl.Port{tl.North, tl.East}; !slices.Equal(got, want) {

@@ -11,16 +11,16 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// Options change how a rank runs kernels. The zero value is what most want.
+// Options change how a rank runs kernels. The zero value suits most programs.
 type Options struct {
-	TileBytes int64     // of tiles that exist at a time; DefaultTileBytes if 0
-	Print     io.Writer // for what kernels print, each time in one Write; nil drops it
-	// Delay is called before operations that others can see or that wait for them. Tests
-	// use it to shake the order.
+	TileBytes int64     // largest total size of tiles; 0 means DefaultTileBytes
+	Print     io.Writer // output of kernels, one Write for each print; nil discards it
+	// Delay is called before operations that other ranks can see, and before waits. Tests
+	// use it to vary the order of operations. It may be nil.
 	Delay func()
 }
 
-// Banks is how many sets of signals there are: launches use them by turns.
+// Banks is the number of banks of signals, which launches use in turn.
 const Banks = 2
 
 // DefaultTileBytes is eight times the TCM of the simulated machine.
@@ -30,18 +30,18 @@ const DefaultTileBytes = 16 << 20
 type Rank struct {
 	comm    *comm.Comm
 	options Options
-	world   []int // the rank in the world of each rank of the launch
-	// Launches take turns with two banks of signals. Who notifies in a launch has passed
-	// its barrier, and so has everybody ended the one before it: the bank of the last but
-	// one is quiet when a launch begins, and its owner can clear it before the barrier.
+	world   []int // rank in the world of each rank of the launch
+	// Launches alternate between two banks of signals. A rank that is in launch k has
+	// passed its barrier, so all ranks have ended launch k-1, and no rank changes the bank
+	// of k-1 any more. A rank clears that bank before it enters the barrier of launch k+1.
 	signals  *comm.Window
-	bank     int                 // signals of a launch
-	barriers map[int]*tl.Barrier // of the launch, by signal
-	launches int
-	open     *Session // nil if there is none
+	bank     int                 // number of signals in a bank
+	barriers map[int]*tl.Barrier // state of the launch's barriers, by signal
+	launches int                 // number of launches so far
+	open     *Session            // the session in progress, or nil
 }
 
-// New makes a rank run kernels. The window has the signals of kernels, Banks times. Every rank
+// New creates a Rank. The window has Banks times the signals that kernels use. Every rank
 // of its communicator calls New.
 func New(signals *comm.Window, o Options) *Rank {
 	o.TileBytes = cmp.Or(o.TileBytes, DefaultTileBytes)
@@ -49,27 +49,28 @@ func New(signals *comm.Window, o Options) *Rank {
 	return &Rank{comm: c, options: o, world: c.Ranks(), signals: signals, bank: signals.Signals() / Banks}
 }
 
-// Launch runs a kernel, a function of a *tl.PE and arguments, once all ranks have
-// launched it, and returns when it has ended here. A [Tensor] goes to a tl.Ptr
-// parameter, a number to one of its kind. A kernel that fails is a *tl.Error, which
-// others don't hear of: whether they should, by comm's Abort, is the caller's decision.
+// Launch waits until all ranks have launched the kernel, runs it, and returns when it has
+// ended at this rank. The kernel is a function of a *tl.PE and further parameters: a tl.Ptr
+// for each [Tensor] in args, and a number of the same kind for each number. If the kernel
+// fails, the error is a *tl.Error. Other ranks do not get it: the caller decides whether to
+// call Abort of comm.
 func (r *Rank) Launch(name string, kernel any, args ...any) error {
 	bound, tensors, err := tl.Bind[Tensor](name, kernel, args)
 	if err != nil {
-		return r.refused(name, err)
+		return r.launchError(name, err)
 	}
 	s, err := r.Begin(name, tensors...)
 	if err != nil {
 		return err
 	}
 	defer s.End()
-	c := s.core(func(conditions []comm.Condition, _ ...local) (int, error) { return r.wait(conditions) })
+	c := s.newCore(func(conditions []comm.Condition, _ ...localWait) (int, error) { return r.wait(conditions) })
 	c.kernel = name
 	return c.run(func(m tl.Machine) { bound.Call(tl.NewPE(m, name), s.ptrs...) })
 }
 
-// refused is the error of a launch that did not begin.
-func (r *Rank) refused(name string, err error) error {
+// launchError returns the error of a launch that did not start.
+func (r *Rank) launchError(name string, err error) error {
 	return fmt.Errorf("launch of %s on %s: %w", name, r.name(), err)
 }
 
@@ -78,8 +79,9 @@ func (r *Rank) Comm() *comm.Comm { return r.comm }
 
 func (r *Rank) name() string { return "rank " + strconv.Itoa(r.comm.Rank()) }
 
-// meet waits for the other ranks, with signals that are 0.
-func (r *Rank) meet() error {
+// synchronize switches to the other bank of signals, clears it and waits for the other
+// ranks.
+func (r *Rank) synchronize() error {
 	if err := r.signals.Bank(r.launches % Banks * r.bank); err != nil {
 		return err
 	}
@@ -97,16 +99,16 @@ func (r *Rank) meet() error {
 	return r.comm.Barrier()
 }
 
-// wait waits until one of some conditions, of which there is one at least, is so, and is
-// the index of the first that is.
+// wait waits until at least one of the conditions is true, and returns the index of the
+// first true condition. The list must not be empty.
 func (r *Rank) wait(conditions []comm.Condition) (int, error) {
-	if only := conditions[0]; len(conditions) == 1 && only.Window == nil { // errors name it
+	if only := conditions[0]; len(conditions) == 1 && only.Window == nil { // errors of WaitSignal name the signal
 		return 0, r.signals.WaitSignal(only.Signal, only.Cmp, only.Value)
 	}
 	return r.signals.WaitAny(conditions)
 }
 
-// test is the index of the first of some conditions that is so now, -1 if none is.
+// test returns the index of the first condition that is true now, or -1.
 func (r *Rank) test(conditions []comm.Condition) (int, error) {
 	for i, c := range conditions {
 		if holds, err := r.signals.TestSignal(c.Signal, c.Cmp, c.Value); holds || err != nil {
@@ -116,40 +118,41 @@ func (r *Rank) test(conditions []comm.Condition) (int, error) {
 	return -1, nil
 }
 
-// Group is workers of a session that run one kernel together, with queues between them.
+// Group is a set of workers of a session that run one kernel together, with queues between
+// them.
 type Group struct {
 	session *Session
 	kernel  string
 	queues  []*queue
-	running int // members that have not left
+	running int // number of members that have not left
 }
 
-// Join builds the queues of a neighbour table between workers that run no kernel, which are
-// the members of the group in that order. kernel is the name of their kernel in errors. The
-// caller has checked the table.
+// Join creates a group with the queues of a neighbour table. members are the workers of the
+// group, which must not run a kernel, in the order of their member numbers. kernel is the
+// name of their kernel in errors. The caller has checked the table.
 func (s *Session) Join(kernel string, members []*Worker, table []tl.Connection) *Group {
-	s.mustGoOn()
+	s.mustBeOpen()
 	g := &Group{session: s, kernel: kernel, running: len(members)}
 	for _, c := range table {
-		a, b := &end{member: c.A, port: c.APort}, &end{member: c.B, port: c.BPort}
-		there, back := &queue{from: a, to: b}, &queue{from: b, to: a}
-		g.queues = append(g.queues, there, back)
-		members[c.A].core.join(c.APort, port{out: there, in: back})
-		members[c.B].core.join(c.BPort, port{out: back, in: there})
+		a, b := &queueEnd{member: c.A, port: c.APort}, &queueEnd{member: c.B, port: c.BPort}
+		aToB, bToA := &queue{from: a, to: b}, &queue{from: b, to: a}
+		g.queues = append(g.queues, aToB, bToA)
+		members[c.A].core.connect(c.APort, port{out: aToB, in: bToA})
+		members[c.B].core.connect(c.BPort, port{out: bToA, in: aToB})
 	}
 	return g
 }
 
-// join gives the core the queues of a port.
-func (c *core) join(at tl.Port, p port) {
+// connect sets the queues of a port.
+func (c *core) connect(at tl.Port, p port) {
 	for int(at) >= len(c.ports) {
 		c.ports = append(c.ports, port{})
 	}
 	c.ports[at] = p
 }
 
-// Leave ends the part of a member, whose kernel has ended. When the last member leaves, it
-// returns an error if there are messages that no member received.
+// Leave removes a member whose kernel has ended. For the last member it returns an error if
+// there are messages that no member received.
 func (g *Group) Leave(w *Worker) error {
 	for _, p := range w.core.ports {
 		if p.out != nil {

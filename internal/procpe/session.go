@@ -14,28 +14,29 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// Session is a launch of any number of kernels, which the rank runs on workers with the
-// same tensors and signals, without meeting the others again. One goroutine at a time
-// uses it.
+// Session is a launch of any number of kernels. The rank runs them on workers with the same
+// tensors and signals, without another barrier with other ranks. Only one goroutine may use
+// it at a time.
 type Session struct {
 	rank       *Rank
 	name       string
 	regions    []region // one for each tensor
-	ptrs       []tl.Ptr // to them
+	ptrs       []tl.Ptr // pointers to the tensors
 	workers    []*Worker
-	conditions []comm.Condition // of the last Wait
+	conditions []comm.Condition // conditions of the last Wait, kept for reuse
 	ended      bool
 }
 
-// maxTensors is what the windows of pointers can tell apart.
+// maxTensors is the largest number of tensors, which the type of tl.Ptr.Window limits.
 const maxTensors = math.MaxInt16
 
-// Begin meets the other ranks, which all begin the session, with signals that are 0. A
-// rank has one session at a time: End it before the next, or before a Launch.
+// Begin starts a session, in which all signals are 0 at first. It waits until all ranks
+// have begun theirs. A rank has one session at a time: End it before the next Begin or
+// Launch.
 func (r *Rank) Begin(name string, tensors ...Tensor) (*Session, error) {
 	s := &Session{rank: r, name: name}
 	if err := s.begin(tensors); err != nil {
-		return nil, r.refused(name, err)
+		return nil, r.launchError(name, err)
 	}
 	return s, nil
 }
@@ -48,22 +49,22 @@ func (s *Session) begin(tensors []Tensor) error {
 		return fmt.Errorf("%d tensors: %d are the most", len(tensors), maxTensors)
 	}
 	for i := range tensors {
-		if err := s.argument(&tensors[i]); err != nil {
+		if err := s.addTensor(&tensors[i]); err != nil {
 			return err
 		}
 	}
-	if err := s.rank.meet(); err != nil {
+	if err := s.rank.synchronize(); err != nil {
 		return err
 	}
 	s.rank.open = s
 	return nil
 }
 
-// Pointer is the pointer to a tensor, by its index in Begin, that kernels use.
+// Pointer returns the pointer for kernels to tensor i of Begin.
 func (s *Session) Pointer(i int) tl.Ptr { return s.ptrs[i] }
 
-// core makes a core for kernels, with tiles of its own.
-func (s *Session) core(await func([]comm.Condition, ...local) (int, error)) *core {
+// newCore creates a core for kernels, with its own tiles.
+func (s *Session) newCore(await func([]comm.Condition, ...localWait) (int, error)) *core {
 	return &core{
 		Rank: s.rank, await: await,
 		regions: slices.Clip(s.regions), tensors: len(s.regions),
@@ -71,13 +72,14 @@ func (s *Session) core(await func([]comm.Condition, ...local) (int, error)) *cor
 	}
 }
 
-// ErrDeadlock is that kernels wait for messages of each other, or of kernels that have ended.
+// ErrDeadlock is the error of kernels that wait for messages of each other, or of kernels
+// that have ended.
 var ErrDeadlock = errors.New("a deadlock, no kernel of the rank can go on")
 
-// Wait waits until what one of some workers waits for is so: [Worker.Resume] then has it
-// go on. It waits for nothing if one of them can go on already. Those that run no kernel
-// don't count. It also ends when one of some further conditions is so. An error is comm's or
-// ErrDeadlock, and says what workers wait for; Resume then has waits for signals fail too.
+// Wait waits until at least one of the workers can continue: [Worker.Resume] then continues
+// its kernel. It ignores workers that run no kernel. It also returns when one of the
+// further conditions is true. An error is from comm or is ErrDeadlock, and says what the
+// workers wait for; after an error of comm, Resume makes waits for signals fail too.
 func (s *Session) Wait(workers []*Worker, also ...comm.Condition) error {
 	s.conditions = append(s.conditions[:0], also...)
 	locals := 0
@@ -85,17 +87,17 @@ func (s *Session) Wait(workers []*Worker, also ...comm.Condition) error {
 		if !w.running {
 			continue
 		}
-		if w.polls() {
-			runtime.Gosched() // what it asks for may be up to a rank that is a goroutine
+		if w.isPolling() {
+			runtime.Gosched() // the rank that changes the signal may be another goroutine
 			return nil
 		}
-		if slices.ContainsFunc(w.locals, func(l local) bool { return l.holds() }) {
+		if slices.ContainsFunc(w.locals, func(l localWait) bool { return l.holds() }) {
 			return nil
 		}
 		s.conditions = append(s.conditions, w.waits...)
 		locals += len(w.locals)
 	}
-	err := ErrDeadlock // of this rank alone, where nothing waits for others
+	err := ErrDeadlock // if no kernel waits for a signal, which other ranks could change
 	switch {
 	case len(s.conditions) > 0:
 		_, err = s.rank.wait(s.conditions)
@@ -103,28 +105,28 @@ func (s *Session) Wait(workers []*Worker, also ...comm.Condition) error {
 		return errors.New("no worker waits for anything: Start a kernel instead")
 	}
 	if err != nil {
-		return fmt.Errorf("%s on %s, where %s: %w", s.name, s.rank.name(), cmp.Or(waiting(workers), "no kernel runs"), err)
+		return fmt.Errorf("%s on %s, where %s: %w", s.name, s.rank.name(), cmp.Or(describeWaits(workers), "no kernel runs"), err)
 	}
 	return nil
 }
 
-// waiting says what workers wait for: "a waits for signal 3 GE 1".
-func waiting(workers []*Worker) string {
-	var list []string
+// describeWaits says what the workers wait for, such as "a waits for signal 3 GE 1".
+func describeWaits(workers []*Worker) string {
+	var lines []string
 	for _, w := range workers {
 		if !w.running {
 			continue
 		}
 		signals := lists.Map(w.waits, func(c comm.Condition) string { return fmt.Sprintf("signal %d %v %d", c.Signal, c.Cmp, c.Value) })
-		what := append(signals, lists.Map(w.locals, local.String)...)
-		list = append(list, w.core.kernel+" waits for "+strings.Join(what, " or "))
+		conditions := append(signals, lists.Map(w.locals, localWait.String)...)
+		lines = append(lines, w.core.kernel+" waits for "+strings.Join(conditions, " or "))
 	}
-	return strings.Join(list, ", ")
+	return strings.Join(lines, ", ")
 }
 
-// End ends the session: kernels that still wait, or ask for signals in vain, are unwound,
-// by an error of what they do that in, and so of every further wait. No kernel may call it. A second End does
-// nothing.
+// End ends the session. Kernels that still wait or poll are unwound: the operation in which
+// they wait or poll returns an error, and so does every later wait. No kernel may call End.
+// A second End does nothing.
 func (s *Session) End() {
 	if s.ended {
 		return

@@ -17,13 +17,13 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// inSession runs f in a session of each rank, with x, of 8 numbers in a window, on ranks
-// that are goroutines, and wants no coroutine to be left.
-func inSession(t *testing.T, backend string, ranks int, o setup, f func(c *comm.Comm, s *Session) error) []error {
+// runSessions runs f in a session of each rank and checks that no coroutine remains. Ranks
+// are goroutines. The session has a tensor x of 8 integers in a window.
+func runSessions(t *testing.T, backend string, ranks int, o setup, f func(c *comm.Comm, s *Session) error) []error {
 	t.Helper()
-	before := coroutines()
+	before := countCoroutines()
 	errs := commtest.World(comm.Options{Backend: backend, Timeout: commtest.Patience}, ranks, func(c *comm.Comm) error {
-		r, err := o.rank(c)
+		r, err := o.newRank(c)
 		if err != nil {
 			return err
 		}
@@ -42,26 +42,26 @@ func inSession(t *testing.T, backend string, ranks int, o setup, f func(c *comm.
 		s.End()
 		return c.Barrier()
 	})
-	if after := coroutines(); after != before {
+	if after := countCoroutines(); after != before {
 		t.Errorf("%d coroutines before, %d after", before, after)
 	}
 	return errs
 }
 
-// coroutines is how many there are. Other goroutines, such as the ranks', may take a
-// moment to end; a coroutine has ended when it says so.
-func coroutines() int {
+// countCoroutines returns the number of coroutines. It does not count other goroutines,
+// such as those of ranks, because they may end a little later.
+func countCoroutines() int {
 	stacks := make([]byte, 1<<20)
 	stacks = stacks[:runtime.Stack(stacks, true)]
 	return bytes.Count(stacks, []byte("created by iter.Pull"))
 }
 
-// bothBackends runs f in sessions of two ranks on either backend. None may fail.
-func bothBackends(t *testing.T, f func(t *testing.T, c *comm.Comm, s *Session) error) {
+// runOnBackends runs f in sessions of two ranks with each backend. No rank may fail.
+func runOnBackends(t *testing.T, f func(t *testing.T, c *comm.Comm, s *Session) error) {
 	for _, backend := range []string{inproc.Name, shm.Name} {
 		t.Run(backend, func(t *testing.T) {
-			o := setup{Signals: 8, Delay: shake()}
-			commtest.Succeed(t, inSession(t, backend, 2, o, func(c *comm.Comm, s *Session) error { return f(t, c, s) }))
+			o := setup{Signals: 8, Delay: randomDelay()}
+			commtest.Succeed(t, runSessions(t, backend, 2, o, func(c *comm.Comm, s *Session) error { return f(t, c, s) }))
 		})
 	}
 }
@@ -71,8 +71,8 @@ func start(w *Worker, name string, kernel func(t *tl.PE, x tl.Ptr)) {
 	w.Start(name, func(m tl.Machine) { kernel(tl.NewPE(m, name), w.session.Pointer(0)) })
 }
 
-// finish has workers go on until all have ended.
-func finish(s *Session, workers ...*Worker) error {
+// runToEnd resumes workers until all their kernels have ended.
+func runToEnd(s *Session, workers ...*Worker) error {
 	for {
 		var waiting []*Worker
 		for _, w := range workers {
@@ -92,22 +92,22 @@ func finish(s *Session, workers ...*Worker) error {
 	}
 }
 
-// text is that of an error, "" of none.
-func text(err error) string {
+// errorText returns the text of an error, or "" for nil.
+func errorText(err error) string {
 	if err == nil {
 		return ""
 	}
 	return err.Error()
 }
 
-// TestWorkers has a kernel of rank 0 wait for what another one there has rank 1 do, and
-// the same the other way round.
+// TestWorkers checks that a kernel can wait for an answer of the other rank that another
+// kernel of its own rank requests. Both ranks do this.
 func TestWorkers(t *testing.T) {
-	bothBackends(t, func(t *testing.T, c *comm.Comm, s *Session) error {
+	runOnBackends(t, func(t *testing.T, c *comm.Comm, s *Session) error {
 		const asked, answered = 0, 1
 		me, peer := c.Rank(), 1-c.Rank()
 		var order []string
-		a, b, answer := s.Worker(), s.Worker(), s.Worker()
+		a, b, answer := s.NewWorker(), s.NewWorker(), s.NewWorker()
 		start(a, "a", func(t *tl.PE, x tl.Ptr) {
 			order = append(order, "a begins")
 			t.WaitSignal(answered, tl.EQ, 1)
@@ -126,7 +126,7 @@ func TestWorkers(t *testing.T) {
 			t.Put(peer, x, t.Full(tl.Shape{1}, tl.I64, float64(100*me)))
 			t.Notify(peer, answered, tl.Set, 1)
 		})
-		if err := finish(s, a, b, answer); err != nil {
+		if err := runToEnd(s, a, b, answer); err != nil {
 			return err
 		}
 		if want := []string{"a begins", "b asks", "a has its answer"}; !slices.Equal(order, want) {
@@ -139,19 +139,19 @@ func TestWorkers(t *testing.T) {
 	})
 }
 
-// TestPingPongOfWorkers has two workers of each rank play with those of the other, kernel
-// after kernel.
+// TestPingPongOfWorkers checks the values that two workers of each rank exchange with the
+// workers of the other rank, in several kernels.
 func TestPingPongOfWorkers(t *testing.T) {
 	const kernels, rounds = 10, 20
-	bothBackends(t, func(t *testing.T, c *comm.Comm, s *Session) error {
+	runOnBackends(t, func(t *testing.T, c *comm.Comm, s *Session) error {
 		me, peer := c.Rank(), 1-c.Rank()
-		workers := []*Worker{s.Worker(), s.Worker()}
+		workers := []*Worker{s.NewWorker(), s.NewWorker()}
 		for k := range kernels {
 			for i, w := range workers {
 				start(w, fmt.Sprintf("player %d", i), func(t *tl.PE, x tl.Ptr) {
 					x = x.At(i)
 					for round := k*rounds + 1; round <= (k+1)*rounds; round++ {
-						if (me+i)%2 == 0 { // this one serves
+						if (me+i)%2 == 0 { // this player begins the round
 							t.Put(peer, x, t.Load(x, tl.Shape{1}, tl.I64).Add(1))
 							t.Notify(peer, i, tl.Add, 1)
 						}
@@ -163,13 +163,13 @@ func TestPingPongOfWorkers(t *testing.T) {
 					}
 				})
 			}
-			if err := finish(s, workers...); err != nil {
+			if err := runToEnd(s, workers...); err != nil {
 				return err
 			}
 		}
 		for i := range workers {
 			want := float64(kernels * rounds * 11)
-			if (me+i)%2 == 1 { // has not got its last one back
+			if (me+i)%2 == 1 { // the last addition of this player is only at the peer
 				want -= 10
 			}
 			if got := numeric.Get(tl.I64, s.regions[0].bytes, i); got != want {
@@ -180,11 +180,12 @@ func TestPingPongOfWorkers(t *testing.T) {
 	})
 }
 
-// TestSelectInWorkers has a kernel take two signals as they come.
+// TestSelectInWorkers checks the cases that Select returns in a worker when signals arrive
+// one after the other.
 func TestSelectInWorkers(t *testing.T) {
-	bothBackends(t, func(t *testing.T, c *comm.Comm, s *Session) error {
+	runOnBackends(t, func(t *testing.T, c *comm.Comm, s *Session) error {
 		var got []int
-		taker, giver := s.Worker(), s.Worker()
+		taker, giver := s.NewWorker(), s.NewWorker()
 		start(taker, "taker", func(t *tl.PE, _ tl.Ptr) {
 			first, second := tl.CanSignal(2, tl.GE, 1), tl.CanSignal(3, tl.GE, 1)
 			got = append(got, t.Select(first, second))
@@ -197,7 +198,7 @@ func TestSelectInWorkers(t *testing.T) {
 			t.WaitSignal(4, tl.EQ, 1)
 			t.Notify(1-c.Rank(), 2, tl.Set, 1)
 		})
-		if err := finish(s, taker, giver); err != nil {
+		if err := runToEnd(s, taker, giver); err != nil {
 			return err
 		}
 		if want := []int{1, 0, 0, 0}; !slices.Equal(got, want) {
@@ -207,12 +208,13 @@ func TestSelectInWorkers(t *testing.T) {
 	})
 }
 
-// TestStandstill has all workers of both ranks wait for what nobody does.
-func TestStandstill(t *testing.T) {
+// TestDeadlock checks the errors when all workers of both ranks wait for signals that no
+// kernel changes.
+func TestDeadlock(t *testing.T) {
 	var line string
 	const said = "a deadlock, every rank waits: rank 0: wait, any of 3 signals; rank 1: wait, signal 1 GE 5"
-	errs := inSession(t, inproc.Name, 2, setup{Signals: 8}, func(c *comm.Comm, s *Session) error {
-		a, b := s.Worker(), s.Worker()
+	errs := runSessions(t, inproc.Name, 2, setup{Signals: 8}, func(c *comm.Comm, s *Session) error {
+		a, b := s.NewWorker(), s.NewWorker()
 		start(a, "a", func(t *tl.PE, _ tl.Ptr) {
 			if c.Rank() == 0 {
 				line = here(1)
@@ -230,10 +232,10 @@ func TestStandstill(t *testing.T) {
 			waits = "a waits for signal 0 NE 0, b waits for signal 2 LT 0 or signal 3 EQ 7"
 		}
 		prefix := fmt.Sprintf("work on rank %d, where %s: rank %d: wait, ", c.Rank(), waits, c.Rank())
-		if got := text(err); !strings.HasPrefix(got, prefix) || !strings.HasSuffix(got, said) {
+		if got := errorText(err); !strings.HasPrefix(got, prefix) || !strings.HasSuffix(got, said) {
 			t.Errorf("rank %d: error %s\nwant %s... %s", c.Rank(), got, prefix, said)
 		}
-		// The kernels hear of it where they wait.
+		// The wait of the kernel fails, too.
 		a.Resume()
 		var failed *tl.Error
 		if !errors.As(a.Err(), &failed) || failed.Kernel != "a" || failed.Op != "WaitSignal" || !errors.Is(err, failed.Err) {
@@ -249,20 +251,21 @@ func TestStandstill(t *testing.T) {
 	}
 }
 
-// TestAbortOfAPeer has a rank give up while workers of the other wait.
+// TestAbortOfAPeer checks the error of a rank whose workers wait while the other rank
+// aborts.
 func TestAbortOfAPeer(t *testing.T) {
-	errs := inSession(t, inproc.Name, 2, setup{}, func(c *comm.Comm, s *Session) error {
+	errs := runSessions(t, inproc.Name, 2, setup{}, func(c *comm.Comm, s *Session) error {
 		if c.Rank() == 1 {
 			err := errors.New("no more")
 			c.Abort(err)
 			return err
 		}
-		a, b := s.Worker(), s.Worker()
+		a, b := s.NewWorker(), s.NewWorker()
 		start(a, "a", func(t *tl.PE, _ tl.Ptr) { t.WaitSignal(0, tl.EQ, 1) })
 		start(b, "b", func(t *tl.PE, _ tl.Ptr) { t.WaitSignal(1, tl.EQ, 1) })
-		return finish(s, a, b)
+		return runToEnd(s, a, b)
 	})
-	if !errors.Is(errs[0], comm.ErrPeer) || !strings.Contains(text(errs[0]), "no more") {
+	if !errors.Is(errs[0], comm.ErrPeer) || !strings.Contains(errorText(errs[0]), "no more") {
 		t.Errorf("error %v, want that the other rank has no more", errs[0])
 	}
 }

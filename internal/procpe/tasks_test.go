@@ -12,13 +12,13 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// TestRandomTasks runs random programs: each task, a kernel on some worker of some rank,
-// waits for tasks before it, or for the first of them, and tells everybody.
+// TestRandomTasks runs random programs of tasks. Each task is a kernel on some worker of
+// some rank. It waits for all or for any of several earlier tasks, then notifies all ranks.
 func TestRandomTasks(t *testing.T) {
 	type task struct {
 		rank, worker int
 		after        []int
-		any          bool
+		any          bool // wait for any task of after, not for all
 	}
 	rapid.Check(t, func(rt *rapid.T) {
 		ranks := rapid.IntRange(1, 3).Draw(rt, "ranks")
@@ -44,17 +44,17 @@ func TestRandomTasks(t *testing.T) {
 			}
 			if len(cases) > 0 {
 				chosen := tasks[i].after[t.Select(cases...)]
-				t.Assert(t.Test(chosen, tl.EQ, 1), "task %d goes on before task %d", i, chosen)
+				t.Assert(t.Test(chosen, tl.EQ, 1), "task %d continues before task %d", i, chosen)
 			}
 			for peer := range ranks {
 				t.Notify(peer, i, tl.Add, 1)
 			}
 		}
-		errs := inSession(t, inproc.Name, ranks, setup{Signals: len(tasks), Delay: shake()}, func(c *comm.Comm, s *Session) error {
+		errs := runSessions(t, inproc.Name, ranks, setup{Signals: len(tasks), Delay: randomDelay()}, func(c *comm.Comm, s *Session) error {
 			var list []*Worker
 			var waiting [][]int // tasks of each worker
 			for k := range workers {
-				list, waiting = append(list, s.Worker()), append(waiting, nil)
+				list, waiting = append(list, s.NewWorker()), append(waiting, nil)
 				for i, x := range tasks {
 					if x.rank == c.Rank() && x.worker == k {
 						waiting[k] = append(waiting[k], i)

@@ -10,12 +10,14 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
+// vector returns a value of n bytes without a tile.
 func vector(n int) tl.Value {
 	return tl.Value{DType: tl.U8, Shape: oplog.Shape{Rank: 1, Dim: [oplog.MaxRank]int32{int32(n)}}}
 }
 
-// TestTilesGoByLastUse checks which tiles are there against a list kept by hand.
-func TestTilesGoByLastUse(t *testing.T) {
+// TestTilesEvictLeastRecentlyUsed compares the tiles that exist after random operations
+// with a list that the test keeps itself.
+func TestTilesEvictLeastRecentlyUsed(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		const limit = 1000
 		ts := tiles{limit: limit}
@@ -24,7 +26,7 @@ func TestTilesGoByLastUse(t *testing.T) {
 			pinned bool
 			mark   byte
 		}
-		var live, gone []tile // the oldest first
+		var live, evicted []tile // the oldest first
 		used := func() (n int64) {
 			for _, x := range live {
 				n += cost(int(x.v.Bytes()))
@@ -44,18 +46,18 @@ func TestTilesGoByLastUse(t *testing.T) {
 					keep[0] = live[k].v.Slot
 				}
 				b, err := ts.add(&x.v, keep...)
-				// What has to go, goes.
+				// Evict from the expected list in the same way.
 				for at := 0; at < len(live) && used()+cost(int(x.v.Bytes())) > limit; {
 					if live[at].pinned || live[at].v.Slot == keep[0] {
 						at++
 						continue
 					}
-					gone = append(gone, live[at])
+					evicted = append(evicted, live[at])
 					live = slices.Delete(live, at, at+1)
 				}
 				fits := used()+cost(int(x.v.Bytes())) <= limit
 				if (err == nil) != fits {
-					rt.Fatalf("tile of %d bytes beside %d: %v", x.v.Bytes(), used(), err)
+					rt.Fatalf("tile of %d bytes in addition to %d: %v", x.v.Bytes(), used(), err)
 				}
 				if err == nil {
 					for j := range b {
@@ -75,16 +77,16 @@ func TestTilesGoByLastUse(t *testing.T) {
 				live = append(slices.Delete(live, k, k+1), x)
 			case action == 4:
 				ts.drop(live[k].v.Slot)
-				gone, live = append(gone, live[k]), slices.Delete(live, k, k+1)
+				evicted, live = append(evicted, live[k]), slices.Delete(live, k, k+1)
 			case action == 5:
 				ts.slots[live[k].v.Slot].pinned, live[k].pinned = true, true
 			}
 			if ts.used != used() {
 				rt.Fatalf("%d bytes are used, want %d", ts.used, used())
 			}
-			for _, x := range gone {
+			for _, x := range evicted {
 				if _, err := ts.use(&x.v); err == nil {
-					rt.Fatalf("tile %d is there and should be gone", x.mark)
+					rt.Fatalf("tile %d exists, want it evicted", x.mark)
 				}
 			}
 		}
@@ -95,11 +97,11 @@ func TestTilesGoByLastUse(t *testing.T) {
 	})
 }
 
-// TestManyTiles runs a kernel that makes far more tiles than there is room for, and
-// keeps one all the while.
+// TestManyTiles checks the results of a kernel that creates far more tiles than there is
+// space for, and keeps one of them pinned.
 func TestManyTiles(t *testing.T) {
 	const n, rounds = 1024, 1000
-	same(t, 1, 1, setup{TileBytes: 64 << 10}, func(t *tl.PE, x tl.Ptr) {
+	checkSame(t, 1, 1, setup{TileBytes: 64 << 10}, func(t *tl.PE, x tl.Ptr) {
 		step := t.Full(tl.Shape{1}, tl.F32, 0.125).Pin()
 		for range rounds {
 			t.Store(x, t.Load(x, tl.Shape{n}, tl.F32).Add(step))
@@ -107,9 +109,9 @@ func TestManyTiles(t *testing.T) {
 	}, &array{dtype: tl.F32, shape: tl.Shape{n}, init: waves})
 }
 
-// TestOperationsAllocateNothing holds operations to buffers that are there already.
+// TestOperationsAllocateNothing checks that operations reuse buffers instead of allocating.
 func TestOperationsAllocateNothing(t *testing.T) {
-	actual(t, 1, 1, setup{TileBytes: 4096, Delay: func() {}}, func(pe *tl.PE, x tl.Ptr) {
+	runOnRanks(t, 1, 1, setup{TileBytes: 4096, Delay: func() {}}, func(pe *tl.PE, x tl.Ptr) {
 		s := tl.Shape{64}
 		step := func() {
 			a := pe.Load(x, s, tl.F32, tl.Mask(60))
@@ -118,7 +120,7 @@ func TestOperationsAllocateNothing(t *testing.T) {
 			pe.Notify(0, 0, tl.Add, 1)
 			pe.WaitSignal(0, tl.GE, 1)
 		}
-		for range 50 { // until tiles go
+		for range 50 { // until tiles are evicted
 			step()
 		}
 		if n := testing.AllocsPerRun(100, step); n != 0 {

@@ -8,25 +8,24 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// Put writes a tile into the part of a window that a peer holds: what lies in one piece
-// by one put, from the tile.
+// Put writes a tile to a peer's part of a window, with one put for each contiguous run.
 func (c *core) Put(peer int, v tl.Value, to tl.Block) error {
 	c.delay()
 	tile, err := c.tiles.use(&v)
 	if err != nil {
 		return err
 	}
-	w, member, x, err := c.atPeer(peer, &to)
+	w, member, x, err := c.locateAtPeer(peer, &to)
 	if err != nil {
 		return err
 	}
 	return x.each(func(at, in, n int64) error { return w.Put(member, at, tile[in:in+n]) })
 }
 
-// Get reads a tile from the part of a window that a peer holds.
+// Get reads a tile from a peer's part of a window.
 func (c *core) Get(peer int, v *tl.Value, from tl.Block) error {
 	c.delay()
-	w, member, x, err := c.atPeer(peer, &from)
+	w, member, x, err := c.locateAtPeer(peer, &from)
 	if err != nil {
 		return err
 	}
@@ -34,13 +33,13 @@ func (c *core) Get(peer int, v *tl.Value, from tl.Block) error {
 	if err != nil {
 		return err
 	}
-	c.fill(&from, tile)
+	c.fillMasked(&from, tile)
 	return x.each(func(at, in, n int64) error { return w.Get(member, at, tile[in:in+n]) })
 }
 
-// atPeer is the window that a block is in, the peer's rank in it, and the block in the
-// peer's part.
-func (c *core) atPeer(peer int, b *tl.Block) (w *comm.Window, member int, x box, err error) {
+// locateAtPeer returns the window of a block, the rank of the peer in that window, and the
+// runs of the block in the peer's part.
+func (c *core) locateAtPeer(peer int, b *tl.Block) (w *comm.Window, member int, x blockRuns, err error) {
 	r, x, err := c.locate(b)
 	if err != nil {
 		return nil, 0, x, err
@@ -52,14 +51,14 @@ func (c *core) atPeer(peer int, b *tl.Block) (w *comm.Window, member int, x box,
 	if member < 0 {
 		return nil, 0, x, fmt.Errorf("rank %d of the world has no part of %s, whose window is shared by %v: use a window that the peer is a member of", c.world[peer], r.name, r.members)
 	}
-	x.at += r.offset
+	x.start += r.offset
 	return r.window, member, x, nil
 }
 
 // Notify changes a signal of a peer.
 func (c *core) Notify(peer, signal int, op tl.SignalOp, value int64) error {
 	c.delay()
-	if err := c.isSignal(signal); err != nil {
+	if err := c.checkSignal(signal); err != nil {
 		return err
 	}
 	return c.signals.Notify(peer, signal, op, value)
@@ -71,10 +70,10 @@ func (c *core) WaitSignal(signal int, cmp tl.Cmp, value int64) error {
 	return err
 }
 
-// TestSignal reports whether it does now. If it does not, other workers go on first: a
-// kernel that asks in a loop may wait for what they do.
+// TestSignal reports whether a signal of this rank compares true now. If it does not, other
+// workers run first: a kernel that polls in a loop may depend on them.
 func (c *core) TestSignal(signal int, cmp tl.Cmp, value int64) (bool, error) {
-	if err := c.isSignal(signal); err != nil {
+	if err := c.checkSignal(signal); err != nil {
 		return false, err
 	}
 	holds, err := c.signals.TestSignal(signal, cmp, value)
@@ -84,7 +83,7 @@ func (c *core) TestSignal(signal int, cmp tl.Cmp, value int64) (bool, error) {
 	return false, c.pause()
 }
 
-// Barrier returns the state of the barrier on a signal, which all workers of the rank share.
+// Barrier returns the state of the barrier on a signal. All workers of the rank share it.
 func (c *core) Barrier(signal int) *tl.Barrier {
 	b := c.barriers[signal]
 	if b == nil {
@@ -94,8 +93,8 @@ func (c *core) Barrier(signal int) *tl.Barrier {
 	return b
 }
 
-// NoSignal is the error of a signal that a kernel does not have.
-func NoSignal(n, signals int) error {
+// NoSignalError returns the error for a signal n of a kernel that has fewer signals.
+func NoSignalError(n, signals int) error {
 	has := "none"
 	if signals > 0 {
 		has = fmt.Sprintf("0 to %d", signals-1)
@@ -103,19 +102,20 @@ func NoSignal(n, signals int) error {
 	return fmt.Errorf("no signal %d: this kernel has %s; a scenario says how many with signals: %d", n, has, max(n, 0)+1)
 }
 
-func (c *core) isSignal(n int) error {
+func (c *core) checkSignal(n int) error {
 	if n < 0 || n >= c.bank {
-		return NoSignal(n, c.bank)
+		return NoSignalError(n, c.bank)
 	}
 	return nil
 }
 
-// waitAny waits until one of some conditions, which are the core's to keep, is so.
-func (c *core) waitAny(conditions []comm.Condition, locals ...local) (int, error) {
+// waitAny waits until one of the conditions is true and returns its index. It keeps the
+// list conditions for reuse.
+func (c *core) waitAny(conditions []comm.Condition, locals ...localWait) (int, error) {
 	c.conditions = conditions
 	c.delay()
 	for _, s := range conditions {
-		if err := c.isSignal(s.Signal); err != nil {
+		if err := c.checkSignal(s.Signal); err != nil {
 			return 0, err
 		}
 	}
@@ -128,29 +128,30 @@ func (c *core) delay() {
 	}
 }
 
-// tiles is the tiles of a kernel. A kernel does not say when it has done with one, so
-// they go as they do from TCM: when there are too many bytes of them, those that were
-// not used for longest. A slot and its turn name a tile.
+// tiles holds the tiles of a kernel. A kernel need not free tiles. As in TCM, the least
+// recently used tiles are evicted when all tiles take more than limit bytes. A tile is
+// identified by its slot and the slot's turn.
 type tiles struct {
-	limit, used int64
-	slots       []slot // the first is no tile: before it in the ring is the newest, behind it the oldest
+	limit, used int64  // bytes, including the overhead of each tile
+	slots       []slot // slot 0 is the head of a ring: its older is the newest tile, its newer the oldest
 	unused      []int32
-	spare       []byte // of the last tile that went
+	spare       []byte // memory of the tile that was dropped last, for reuse
 }
 
 type slot struct {
 	bytes        []byte
-	turn         uint32
+	turn         uint32 // incremented when a tile takes or leaves the slot
 	pinned       bool
-	older, newer int32
+	older, newer int32 // neighbours in the order of last use
 }
 
-// overhead is what a tile costs beside its bytes.
+// overhead is the memory in bytes that a tile takes in addition to its data.
 const overhead = 64
 
 func cost(bytes int) int64 { return int64(bytes) + overhead }
 
-// add is the bytes of a new tile, with anything in them. Tiles in the slots to keep stay.
+// add creates a tile, sets the slot and turn of v, and returns the bytes of the tile, which
+// are not initialized. It evicts other tiles if needed, but not those in the slots of keep.
 func (t *tiles) add(v *tl.Value, keep ...int32) ([]byte, error) {
 	if len(t.slots) == 0 {
 		t.slots = append(t.slots, slot{})
@@ -185,7 +186,7 @@ func (t *tiles) add(v *tl.Value, keep ...int32) ([]byte, error) {
 	return s.bytes, nil
 }
 
-// use is the bytes of a tile, which becomes the newest.
+// use returns the bytes of a tile and marks it as the most recently used.
 func (t *tiles) use(v *tl.Value) ([]byte, error) {
 	s := &t.slots[v.Slot]
 	if s.turn != v.Turn {
@@ -196,7 +197,7 @@ func (t *tiles) use(v *tl.Value) ([]byte, error) {
 	return s.bytes, nil
 }
 
-// drop ends a tile.
+// drop removes a tile.
 func (t *tiles) drop(i int32) {
 	s := &t.slots[i]
 	t.used -= cost(len(s.bytes))
@@ -206,7 +207,7 @@ func (t *tiles) drop(i int32) {
 	t.unused = append(t.unused, i)
 }
 
-// clear ends all tiles.
+// clear removes all tiles.
 func (t *tiles) clear() {
 	for len(t.slots) > 0 && t.slots[0].newer != 0 {
 		t.drop(t.slots[0].newer)

@@ -13,8 +13,8 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// shake is a Delay that lets others go first now and then.
-func shake() func() {
+// randomDelay returns a Delay that lets other goroutines run first, at random.
+func randomDelay() func() {
 	var mu sync.Mutex
 	rng := rand.New(rand.NewPCG(1, 2))
 	return func() {
@@ -27,8 +27,8 @@ func shake() func() {
 	}
 }
 
-// ring adds up what all ranks have: parts go round, each rank adding its own, with a
-// signal for each step. All ranks end with the sum.
+// ring computes the average of x over all ranks. Each x travels round the ring, with a
+// signal for each step, and each rank adds what it receives.
 func ring(t *tl.PE, x, box tl.Ptr, n int) {
 	me, ranks := t.Rank(), t.NumRanks()
 	next := (me + 1) % ranks
@@ -44,8 +44,8 @@ func ring(t *tl.PE, x, box tl.Ptr, n int) {
 	t.Store(x, sum.Div(ranks))
 }
 
-// gather has every rank fetch what others have, a column at a time, when they say that
-// it is there.
+// gather copies x of every rank into a column of all, when all ranks have notified that x
+// is ready.
 func gather(t *tl.PE, x, all tl.Ptr, n int) {
 	ranks := t.NumRanks()
 	t.Store(x, t.Load(x, tl.Shape{n}, tl.I32).Add(1))
@@ -57,7 +57,7 @@ func gather(t *tl.PE, x, all tl.Ptr, n int) {
 		tile := t.Get(peer, x, tl.Shape{n + 1}, tl.I32, tl.Mask(n), tl.Other(-1))
 		t.Store(all.At(0, peer).Strided(ranks), tile)
 	}
-	for peer := range ranks { // nobody writes before all have read
+	for peer := range ranks { // so that no rank writes x again before all have read it
 		t.Notify(peer, 2, tl.Add, 1)
 	}
 	t.WaitSignal(2, tl.EQ, ranks)
@@ -65,9 +65,8 @@ func gather(t *tl.PE, x, all tl.Ptr, n int) {
 	}
 }
 
-// choose has every rank take numbers from the two beside it in whichever order they
-// come.
-func choose(t *tl.PE, x, box tl.Ptr) {
+// takeFromNeighbours receives a number from both neighbours, in the order of arrival.
+func takeFromNeighbours(t *tl.PE, x, box tl.Ptr) {
 	me, ranks := t.Rank(), t.NumRanks()
 	for side, peer := range []int{(me + 1) % ranks, (me + ranks - 1) % ranks} {
 		t.Put(peer, box.At(side), t.Load(x, tl.Shape{1}, tl.I64))
@@ -83,10 +82,10 @@ func choose(t *tl.PE, x, box tl.Ptr) {
 	t.Select(tl.CanSignal(1, tl.EQ, 1))
 }
 
-// reduceAt has every rank reduce what all have, from the last rank to the first, in a block
-// of rows with gaps and from a pointer that has moved: a sum to f32, the largest, and what
-// one rank has.
-func reduceAt(t *tl.PE, x, sum, most, one tl.Ptr, rows, cols int) {
+// reduceBlocks reduces a block of x over peers at every rank. The block has gaps between
+// rows and does not begin at the start of x. The kernel computes a sum from the last rank
+// to the first, a maximum over all ranks, and a reduction over one rank.
+func reduceBlocks(t *tl.PE, x, sum, most, one tl.Ptr, rows, cols int) {
 	var peers []int
 	for r := range t.NumRanks() {
 		peers = append(peers, t.NumRanks()-1-r)
@@ -102,8 +101,8 @@ func reduceAt(t *tl.PE, x, sum, most, one tl.Ptr, rows, cols int) {
 	t.Barrier(0)
 }
 
-// TestWindows runs kernels that talk on several ranks and on the simulated machine,
-// launch after launch, in shaken order.
+// TestWindows compares kernels that communicate on several ranks with the simulated
+// machine, in several launches and with random delays.
 func TestWindows(t *testing.T) {
 	const n = 33
 	for _, ranks := range []int{1, 2, 5} {
@@ -113,31 +112,32 @@ func TestWindows(t *testing.T) {
 			args   []any
 		}{
 			{"ring", ring, []any{
-				&array{dtype: tl.F32, shape: tl.Shape{n}, init: waves, own: true}, &array{dtype: tl.F32, shape: tl.Shape{max(1, ranks-1), n}}, n}},
+				&array{dtype: tl.F32, shape: tl.Shape{n}, init: waves, private: true}, &array{dtype: tl.F32, shape: tl.Shape{max(1, ranks-1), n}}, n}},
 			{"gather", gather, []any{
 				&array{dtype: tl.I32, shape: tl.Shape{n}, init: small}, &array{dtype: tl.I32, shape: tl.Shape{n + 1, ranks}}, n}},
-			{"reduce", reduceAt, []any{
-				&array{dtype: tl.F16, shape: tl.Shape{ranks + 3, 1100}, init: waves}, &array{dtype: tl.F32, shape: tl.Shape{ranks, 1097}, own: true},
-				&array{dtype: tl.F16, shape: tl.Shape{ranks, 1097}, own: true}, &array{dtype: tl.F16, shape: tl.Shape{ranks, 1097}}, ranks, 1097}},
-			{"reduce nothing", reduceAt, []any{
-				&array{dtype: tl.I32, shape: tl.Shape{2, 3}, init: small}, &array{dtype: tl.I32, shape: tl.Shape{1}, own: true},
-				&array{dtype: tl.I32, shape: tl.Shape{1}, own: true}, &array{dtype: tl.I32, shape: tl.Shape{1}}, 1, 0}},
-			{"choose", choose, []any{
-				&array{dtype: tl.I64, shape: tl.Shape{1}, init: func(rank, _ int) float64 { return float64(rank + 1) }, own: true}, &array{dtype: tl.I64, shape: tl.Shape{2}}}},
+			{"reduce", reduceBlocks, []any{
+				&array{dtype: tl.F16, shape: tl.Shape{ranks + 3, 1100}, init: waves}, &array{dtype: tl.F32, shape: tl.Shape{ranks, 1097}, private: true},
+				&array{dtype: tl.F16, shape: tl.Shape{ranks, 1097}, private: true}, &array{dtype: tl.F16, shape: tl.Shape{ranks, 1097}}, ranks, 1097}},
+			{"reduce nothing", reduceBlocks, []any{
+				&array{dtype: tl.I32, shape: tl.Shape{2, 3}, init: small}, &array{dtype: tl.I32, shape: tl.Shape{1}, private: true},
+				&array{dtype: tl.I32, shape: tl.Shape{1}, private: true}, &array{dtype: tl.I32, shape: tl.Shape{1}}, 1, 0}},
+			{"choose", takeFromNeighbours, []any{
+				&array{dtype: tl.I64, shape: tl.Shape{1}, init: func(rank, _ int) float64 { return float64(rank + 1) }, private: true}, &array{dtype: tl.I64, shape: tl.Shape{2}}}},
 		} {
 			t.Run(fmt.Sprintf("%s on %d", c.name, ranks), func(t *testing.T) {
-				same(t, ranks, 5, setup{Signals: 8, Delay: shake()}, c.kernel, c.args...)
+				checkSame(t, ranks, 5, setup{Signals: 8, Delay: randomDelay()}, c.kernel, c.args...)
 			})
 		}
 	}
 }
 
-// TestLaunchesBackToBack has ranks lap each other. Signals are 0 in every launch, also
-// those that a rank changes when the other has ended already.
+// TestLaunchesBackToBack checks that signals are 0 at the start of every launch if ranks
+// proceed at different speeds. That includes signals that a rank changes when their owner
+// has ended the launch.
 func TestLaunchesBackToBack(t *testing.T) {
 	const ranks, launches, n = 4, 100, 8
-	var begun [ranks]int // launches of each rank
-	got := actual(t, ranks, launches, setup{Signals: ranks + 2, Delay: shake()}, func(t *tl.PE, x, box tl.Ptr) {
+	var begun [ranks]int // launches that each rank has begun
+	got := runOnRanks(t, ranks, launches, setup{Signals: ranks + 2, Delay: randomDelay()}, func(t *tl.PE, x, box tl.Ptr) {
 		const late = ranks + 1
 		me := t.Rank()
 		begun[me]++
@@ -148,14 +148,14 @@ func TestLaunchesBackToBack(t *testing.T) {
 			t.Notify(peer, ranks, tl.Add, 1)
 		}
 		for peer := range ranks {
-			t.WaitSignal(peer, tl.EQ, 7) // what an earlier launch left would make it more
+			t.WaitSignal(peer, tl.EQ, 7) // a value left from an earlier launch would make it larger
 		}
 		t.WaitSignal(ranks, tl.EQ, ranks)
 		sum = t.Load(box, tl.Shape{ranks, n}, tl.I64).Max(0)
 		t.Store(x, sum.Add(1))
 		t.Assert(t.Test(late, tl.EQ, 0) || t.Test(late, tl.EQ, begun[me]), "a signal has come from another launch")
-		t.Notify((me+1)%ranks, late, tl.Set, begun[me]) // for which nobody waits
-	}, &array{dtype: tl.I64, shape: tl.Shape{n}, init: func(rank, i int) float64 { return float64(rank + i) }, own: true},
+		t.Notify((me+1)%ranks, late, tl.Set, begun[me]) // no rank waits for it
+	}, &array{dtype: tl.I64, shape: tl.Shape{n}, init: func(rank, i int) float64 { return float64(rank + i) }, private: true},
 		&array{dtype: tl.I64, shape: tl.Shape{ranks, n}})
 	for rank, x := range got[0] {
 		for i := range n {
@@ -166,13 +166,13 @@ func TestLaunchesBackToBack(t *testing.T) {
 	}
 }
 
-// TestDomain puts into a window that not all ranks of the launch have, whose ranks have
-// other numbers there.
+// TestDomain checks Put into a window of a domain that has only some ranks of the launch,
+// with other numbers.
 func TestDomain(t *testing.T) {
 	const ranks = 3
 	members := []int{2, 0}
 	var got [ranks][]byte
-	errs := onRanks(t, ranks, setup{}, func(c *comm.Comm, r *Rank) error {
+	errs := forEachRank(t, ranks, setup{}, func(c *comm.Comm, r *Rank) error {
 		x := Tensor{Name: "x", DType: tl.U8, Shape: tl.Shape{2}, Memory: make([]byte, 2)}
 		if slices.Contains(members, c.Rank()) {
 			d, err := c.Domain(members...)

@@ -15,16 +15,16 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// Worker runs kernels of a session, one after the other, beside those of other workers:
-// where a kernel waits, or asks for a signal in vain, others go on. It is a coroutine: a
-// kernel runs inside of Start and Resume, and so one at a time.
+// Worker runs kernels of a session, one after the other. Workers of a session take turns:
+// they switch where a kernel waits, or where a test of a signal returns false. A worker is
+// a coroutine: its kernel runs inside Start and Resume, so only one kernel runs at a time.
 type Worker struct {
 	session *Session
 	core    *core
 	body    func(m tl.Machine)
 	running bool
-	waits   []comm.Condition // what a kernel that runs waits for; nothing if it can go on
-	locals  []local
+	waits   []comm.Condition // signals that the running kernel waits for
+	locals  []localWait      // local conditions that it waits for; if both are empty, it can continue
 	err     error
 
 	next  func() (struct{}, bool)
@@ -32,42 +32,44 @@ type Worker struct {
 	yield func(struct{}) bool
 }
 
-// local is something that a kernel waits for, and that other kernels of its rank bring about.
-type local struct {
-	what  string // for reports
-	peer  *end   // whose kernel has to do something; nil if there are several
-	holds func() bool
+// localWait is a condition that a kernel waits for and that other kernels of its rank make
+// true.
+type localWait struct {
+	description string      // for errors
+	peer        *queueEnd   // the peer whose kernel must act; nil if several can
+	holds       func() bool // whether the condition is true
 }
 
-// String describes the wait, and says if it is in vain.
-func (l local) String() string {
+// String describes the wait, and says if the peer's kernel has ended.
+func (l localWait) String() string {
 	if l.peer != nil && l.peer.ended {
-		return fmt.Sprintf("%s (member %d has ended)", l.what, l.peer.member)
+		return fmt.Sprintf("%s (member %d has ended)", l.description, l.peer.member)
 	}
-	return l.what
+	return l.description
 }
 
-// Worker makes a worker, with TileBytes for tiles of its own.
-func (s *Session) Worker() *Worker {
-	s.mustGoOn()
+// NewWorker creates a worker with its own TileBytes of tiles.
+func (s *Session) NewWorker() *Worker {
+	s.mustBeOpen()
 	w := &Worker{session: s}
-	w.core = s.core(w.await)
+	w.core = s.newCore(w.await)
 	w.core.pause = w.pause
-	w.next, w.stop = iter.Pull(w.serve)
+	w.next, w.stop = iter.Pull(w.runKernels)
 	s.workers = append(s.workers, w)
 	return w
 }
 
-func (s *Session) mustGoOn() {
+// mustBeOpen panics if the session has ended.
+func (s *Session) mustBeOpen() {
 	if s.ended {
 		panic(fmt.Sprintf("%s on %s has ended: Begin another session", s.name, s.rank.name()))
 	}
 }
 
-// Start begins a kernel, which errors name, and runs it until it ends or waits, or has
-// asked for a signal in vain. The worker must not be running one.
+// Start starts a kernel and runs it until it ends or waits, or until a test of a signal
+// returns false. Errors name the kernel. The worker must not be running another kernel.
 func (w *Worker) Start(kernel string, body func(m tl.Machine)) {
-	w.session.mustGoOn()
+	w.session.mustBeOpen()
 	if w.running {
 		panic(fmt.Sprintf("%s cannot start: the worker runs %s, which has not ended", kernel, w.core.kernel))
 	}
@@ -75,42 +77,42 @@ func (w *Worker) Start(kernel string, body func(m tl.Machine)) {
 	w.next()
 }
 
-// Resume lets a kernel go on, as far as Start does, if it waits for nothing, or what it
-// waits for is so or can no longer be.
+// Resume continues the kernel, as far as Start does, if the kernel waits for nothing, if a
+// condition that it waits for is true, or if the wait has failed.
 func (w *Worker) Resume() {
 	if !w.running {
 		return
 	}
-	if i, err := w.ready(); i >= 0 || err != nil || w.polls() {
+	if i, err := w.ready(); i >= 0 || err != nil || w.isPolling() {
 		w.next()
 	}
 }
 
-// ready returns the index of the first of the things that the kernel waits for that is so
-// now, -1 if none is.
+// ready returns the index of the first condition of waits and locals that is true now, or
+// -1.
 func (w *Worker) ready() (int, error) {
 	if i, err := w.session.rank.test(w.waits); i >= 0 || err != nil {
 		return i, err
 	}
-	if i := slices.IndexFunc(w.locals, func(l local) bool { return l.holds() }); i >= 0 {
+	if i := slices.IndexFunc(w.locals, func(l localWait) bool { return l.holds() }); i >= 0 {
 		return len(w.waits) + i, nil
 	}
 	return -1, nil
 }
 
-// polls reports whether a kernel that runs can go on: it asks, and does not wait.
-func (w *Worker) polls() bool { return len(w.waits) == 0 && len(w.locals) == 0 }
+// isPolling reports whether the running kernel has paused in a test and does not wait.
+func (w *Worker) isPolling() bool { return len(w.waits) == 0 && len(w.locals) == 0 }
 
-// Running reports whether a kernel has started and not ended: it waits, or it asks for
-// signals and can go on.
+// Running reports whether a kernel has started and not ended. Between calls of Start and
+// Resume it waits or polls.
 func (w *Worker) Running() bool { return w.running }
 
-// Err is the error of the last kernel, if it has ended: a *tl.Error, as of
+// Err returns the error of the last kernel if it has ended: a *tl.Error, like the error of
 // [Rank.Launch].
 func (w *Worker) Err() error { return w.err }
 
-// serve is the coroutine.
-func (w *Worker) serve(yield func(struct{}) bool) {
+// runKernels runs one kernel after another. It is the body of the coroutine.
+func (w *Worker) runKernels(yield func(struct{}) bool) {
 	w.yield = yield
 	for more := true; more; more = yield(struct{}{}) {
 		w.err = w.core.run(w.body)
@@ -120,7 +122,7 @@ func (w *Worker) serve(yield func(struct{}) bool) {
 
 var errEnded = errors.New("the session ended while the kernel waited")
 
-// pause lets the rank do something else, once.
+// pause yields to the caller of Start or Resume once.
 func (w *Worker) pause() error {
 	if !w.session.ended {
 		w.waits, w.locals = nil, nil
@@ -132,8 +134,9 @@ func (w *Worker) pause() error {
 	return nil
 }
 
-// await lets the rank do something else until one of some conditions is so.
-func (w *Worker) await(conditions []comm.Condition, locals ...local) (int, error) {
+// await yields to the caller of Start or Resume until one of the conditions is true. It
+// returns the index of the condition; local conditions follow the signals.
+func (w *Worker) await(conditions []comm.Condition, locals ...localWait) (int, error) {
 	w.waits, w.locals = conditions, locals
 	for !w.session.ended {
 		if i, err := w.ready(); i >= 0 || err != nil {
@@ -144,21 +147,21 @@ func (w *Worker) await(conditions []comm.Condition, locals ...local) (int, error
 	return 0, errEnded
 }
 
-// run runs a kernel to its end, and ends what it leaves.
+// run runs a kernel to its end, and releases its tiles, scratch buffers and receives.
 func (c *core) run(body func(m tl.Machine)) (err error) {
 	defer func() {
 		if stopped := recover(); stopped != nil {
-			err = c.failure(stopped)
+			err = c.toError(stopped)
 		}
 		c.clear()
 	}()
-	c.began = time.Now()
+	c.start = time.Now()
 	body(c)
-	return c.unwaited()
+	return c.checkReceives()
 }
 
-// unwaited returns the error of a kernel that has not waited for a message it asked for.
-func (c *core) unwaited() error {
+// checkReceives returns an error if the kernel has not waited for one of its RecvAsync.
+func (c *core) checkReceives() error {
 	if len(c.receives) == 0 {
 		return nil
 	}
@@ -169,7 +172,7 @@ func (c *core) unwaited() error {
 	}
 }
 
-// clear ends tiles, scratch and receives.
+// clear releases the tiles, scratch buffers and receives of the kernel.
 func (c *core) clear() {
 	clear(c.receives)
 	c.tiles.clear()
@@ -177,13 +180,13 @@ func (c *core) clear() {
 	c.regions = c.regions[:c.tensors]
 }
 
-// failure is the error of a kernel that panicked. It is called while the stack of the
-// panic is there.
-func (c *core) failure(stopped any) error {
+// toError converts the panic of a kernel to an error. It must be called while the stack of
+// the panic exists.
+func (c *core) toError(stopped any) error {
 	if e, ok := stopped.(*tl.Error); ok {
-		said := *e
-		said.Kernel, said.PE = c.kernel, c.name() // a pointer's misuse has neither
-		return &said
+		named := *e
+		named.Kernel, named.PE = c.kernel, c.name() // errors of tl.Ptr have neither
+		return &named
 	}
 	err, ok := stopped.(error)
 	if !ok {

@@ -11,13 +11,14 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// alone runs f in a session of one rank, which may not fail.
-func alone(t *testing.T, o setup, f func(s *Session)) {
+// runOneSession runs f in a session of one rank, which must not fail.
+func runOneSession(t *testing.T, o setup, f func(s *Session)) {
 	t.Helper()
-	commtest.Succeed(t, inSession(t, inproc.Name, 1, o, func(_ *comm.Comm, s *Session) error { f(s); return nil }))
+	commtest.Succeed(t, runSessions(t, inproc.Name, 1, o, func(_ *comm.Comm, s *Session) error { f(s); return nil }))
 }
 
-// TestErrorsInWorkers has kernels fail on a worker while another one waits. Both go on.
+// TestErrorsInWorkers checks the errors of kernels that fail on a worker while another
+// worker waits, and that both workers remain usable.
 func TestErrorsInWorkers(t *testing.T) {
 	for _, c := range []struct {
 		kernel func(t *tl.PE, x tl.Ptr)
@@ -35,8 +36,8 @@ func TestErrorsInWorkers(t *testing.T) {
 		{func(t *tl.PE, x tl.Ptr) { t.Put(0, t.Scratch(tl.Shape{1}, tl.I64), t.Zeros(tl.Shape{1}, tl.I64)) },
 			"Put(rank 0, [1] i64) at " + here(-1) + ": the pointer is into no window: only tensor arguments of the launch are windows"},
 	} {
-		alone(t, setup{Signals: 8}, func(s *Session) {
-			patient, wrong := s.Worker(), s.Worker()
+		runOneSession(t, setup{Signals: 8}, func(s *Session) {
+			patient, wrong := s.NewWorker(), s.NewWorker()
 			start(patient, "patient", func(t *tl.PE, _ tl.Ptr) { t.WaitSignal(0, tl.EQ, 1) })
 			start(wrong, "wrong", c.kernel)
 			var misuse *tl.Error
@@ -44,20 +45,20 @@ func TestErrorsInWorkers(t *testing.T) {
 				t.Errorf("error %v\nwant  %s", err, want)
 			}
 			start(wrong, "right", func(t *tl.PE, _ tl.Ptr) { t.Notify(0, 0, tl.Set, 1) })
-			if err := finish(s, patient, wrong); err != nil {
+			if err := runToEnd(s, patient, wrong); err != nil {
 				t.Errorf("after %s: %v", c.want, err)
 			}
 		})
 	}
 }
 
-// TestEnd ends a session whose kernels wait, or ask in a loop: their deferred calls run,
-// and wait no more.
+// TestEnd checks that kernels that wait or poll are unwound when their session ends: their
+// deferred functions run, and waits in deferred functions fail at once.
 func TestEnd(t *testing.T) {
-	alone(t, setup{Signals: 8}, func(s *Session) {
+	runOneSession(t, setup{Signals: 8}, func(s *Session) {
 		var log []string
-		s.Worker() // for nothing
-		done, stuck, twice, asks := s.Worker(), s.Worker(), s.Worker(), s.Worker()
+		s.NewWorker() // runs no kernel
+		done, stuck, twice, asks := s.NewWorker(), s.NewWorker(), s.NewWorker(), s.NewWorker()
 		start(done, "done", func(t *tl.PE, _ tl.Ptr) {})
 		var line, again, last string
 		start(stuck, "stuck", func(t *tl.PE, _ tl.Ptr) {
@@ -71,7 +72,7 @@ func TestEnd(t *testing.T) {
 			defer func() {
 				log = append(log, "twice unwinds")
 				again = here(1)
-				t.Select(tl.CanSignal(1, tl.EQ, 0)) // which is so
+				t.Select(tl.CanSignal(1, tl.EQ, 0)) // the case is true
 				log = append(log, "twice goes on")
 			}()
 			t.WaitSignal(0, tl.EQ, 1)
@@ -83,7 +84,7 @@ func TestEnd(t *testing.T) {
 				t.Test(0, tl.EQ, 1)
 				log = append(log, "asks goes on")
 			}()
-			until(t, 0)
+			pollUntil(t, 0)
 		})
 		s.End()
 		s.End()
@@ -99,7 +100,7 @@ func TestEnd(t *testing.T) {
 			{twice, "kernel twice on rank 0: Select(CanSignal(1, EQ, 0)) at " + again + ": the session ended while the kernel waited"},
 			{asks, "kernel asks on rank 0: Test(signal 0) at " + last + ": the session ended while the kernel waited"},
 		} {
-			if got := text(c.w.Err()); c.w.Running() || got != c.want {
+			if got := errorText(c.w.Err()); c.w.Running() || got != c.want {
 				t.Errorf("running %v, error %q, want %q", c.w.Running(), got, c.want)
 			}
 			if c.w.core.tiles.used != 0 {
@@ -107,7 +108,7 @@ func TestEnd(t *testing.T) {
 			}
 			c.w.Resume() // does nothing
 		}
-		if got, want := text(s.Wait([]*Worker{done, stuck})), "no worker waits for anything: Start a kernel instead"; got != want {
+		if got, want := errorText(s.Wait([]*Worker{done, stuck})), "no worker waits for anything: Start a kernel instead"; got != want {
 			t.Errorf("Wait: error %q, want %q", got, want)
 		}
 		if err := s.rank.Launch("after", func(t *tl.PE) { t.WaitSignal(0, tl.EQ, 0) }); err != nil {
@@ -116,29 +117,30 @@ func TestEnd(t *testing.T) {
 	})
 }
 
-// TestMisuseOfSessions calls what cannot be called at the time.
+// TestMisuseOfSessions checks the errors and panics of calls that are not allowed at the
+// time.
 func TestMisuseOfSessions(t *testing.T) {
 	panics := func(f func()) (said any) {
 		defer func() { said = recover() }()
 		f()
 		return nil
 	}
-	alone(t, setup{Signals: 8}, func(s *Session) {
-		w := s.Worker()
+	runOneSession(t, setup{Signals: 8}, func(s *Session) {
+		w := s.NewWorker()
 		start(w, "a", func(t *tl.PE, _ tl.Ptr) { t.WaitSignal(0, tl.EQ, 1) })
 		empty := func(tl.Machine) {}
 		open := s.rank.Launch("b", func(*tl.PE) {})
 		busy := panics(func() { w.Start("b", empty) })
 		s.End()
-		_, many := s.rank.Begin("many", make([]Tensor, 1<<15)...)
+		_, tooMany := s.rank.Begin("many", make([]Tensor, 1<<15)...)
 		_, untyped := s.rank.Begin("untyped", Tensor{Name: "y"})
 		for _, c := range []struct{ what, got, want any }{
-			{"Launch in a session", text(open), "launch of b on rank 0: work is still going on, and its signals are in use: End it first"},
+			{"Launch in a session", errorText(open), "launch of b on rank 0: work is still going on, and its signals are in use: End it first"},
 			{"Start on a worker that runs", busy, "b cannot start: the worker runs a, which has not ended"},
 			{"Start after End", panics(func() { w.Start("b", empty) }), "work on rank 0 has ended: Begin another session"},
-			{"Worker after End", panics(func() { s.Worker() }), "work on rank 0 has ended: Begin another session"},
-			{"Begin with too many tensors", text(many), "launch of many on rank 0: 32768 tensors: 32767 are the most"},
-			{"Begin with a tensor of no dtype", text(untyped), "launch of untyped on rank 0: tensor y has no dtype: use tl.F16 to tl.U64"},
+			{"NewWorker after End", panics(func() { s.NewWorker() }), "work on rank 0 has ended: Begin another session"},
+			{"Begin with too many tensors", errorText(tooMany), "launch of many on rank 0: 32768 tensors: 32767 are the most"},
+			{"Begin with a tensor of no dtype", errorText(untyped), "launch of untyped on rank 0: tensor y has no dtype: use tl.F16 to tl.U64"},
 		} {
 			if c.got != c.want {
 				t.Errorf("%s: %q, want %q", c.what, c.got, c.want)
@@ -147,9 +149,9 @@ func TestMisuseOfSessions(t *testing.T) {
 	})
 }
 
-// TestPointer compares the pointers of a session with those of a launch.
+// TestPointer compares the pointers of a session with the pointers of a launch.
 func TestPointer(t *testing.T) {
-	errs := onRanks(t, 1, setup{}, func(c *comm.Comm, r *Rank) error {
+	errs := forEachRank(t, 1, setup{}, func(c *comm.Comm, r *Rank) error {
 		w, err := c.AllocWindow(64, 0)
 		if err != nil {
 			return err
@@ -173,10 +175,11 @@ func TestPointer(t *testing.T) {
 	commtest.Succeed(t, errs)
 }
 
-// TestNotAMemberInSession puts to a rank that has no part of the window.
+// TestNotAMemberInSession checks the error of a Put to a rank that has no part of the
+// window.
 func TestNotAMemberInSession(t *testing.T) {
 	const want = "rank 1 of the world has no part of x [2] u8, whose window is shared by [0]: use a window that the peer is a member of"
-	commtest.Succeed(t, onRanks(t, 2, setup{}, func(c *comm.Comm, r *Rank) error {
+	commtest.Succeed(t, forEachRank(t, 2, setup{}, func(c *comm.Comm, r *Rank) error {
 		x := Tensor{Name: "x", DType: tl.U8, Shape: tl.Shape{0}}
 		if c.Rank() == 0 {
 			d, err := c.Domain(0)
@@ -196,35 +199,36 @@ func TestNotAMemberInSession(t *testing.T) {
 		if c.Rank() == 1 {
 			return nil
 		}
-		w := s.Worker()
+		w := s.NewWorker()
 		start(w, "stray", func(t *tl.PE, x tl.Ptr) { t.Put(1, x, t.Zeros(tl.Shape{1}, tl.U8)) })
-		if got := text(errors.Unwrap(w.Err())); got != want {
+		if got := errorText(errors.Unwrap(w.Err())); got != want {
 			t.Errorf("error %q, want %q", got, want)
 		}
 		return nil
 	}))
 }
 
-// TestManyKernels runs so many kernels on a worker that anything they left would show.
+// TestManyKernels checks that kernels leave no tiles, scratch buffers or values on their
+// worker.
 func TestManyKernels(t *testing.T) {
 	const kernels = 100_000
-	alone(t, setup{}, func(s *Session) {
-		w := s.Worker()
+	runOneSession(t, setup{}, func(s *Session) {
+		w := s.NewWorker()
 		var last tl.Ptr
 		for i := range kernels {
 			start(w, "add", func(t *tl.PE, x tl.Ptr) {
 				p := t.Scratch(tl.Shape{2}, tl.I64)
 				t.Scratch(tl.Shape{1}, tl.I64)
 				t.Store(x, t.Load(x, tl.Shape{1}, tl.I64).Add(t.Load(p, tl.Shape{1}, tl.I64)).Add(1))
-				t.Store(p, t.Full(tl.Shape{2}, tl.I64, 1000)) // the next has another one, zeroed
+				t.Store(p, t.Full(tl.Shape{2}, tl.I64, 1000)) // the next kernel gets a zeroed buffer
 				last = p
 			})
 			if w.Err() != nil {
 				t.Fatalf("kernel %d: %v", i, w.Err())
 			}
 		}
-		if regions, most := len(w.core.regions), cap(w.core.regions); regions != 1 || most > 4 {
-			t.Errorf("%d regions and room for %d, want 1 and for 4 at most", regions, most)
+		if regions, capacity := len(w.core.regions), cap(w.core.regions); regions != 1 || capacity > 4 {
+			t.Errorf("%d regions with capacity %d, want 1 and at most 4", regions, capacity)
 		}
 		if used, slots := w.core.tiles.used, len(w.core.tiles.slots); used != 0 || slots > 8 {
 			t.Errorf("%d bytes of tiles and %d slots, want 0 and 8 at most", used, slots)
@@ -235,16 +239,17 @@ func TestManyKernels(t *testing.T) {
 			t.Errorf("x is %v after %d kernels", got, kernels)
 		}
 		start(w, "late", func(t *tl.PE, _ tl.Ptr) { t.Load(last, tl.Shape{1}, tl.I64) })
-		if want := "the pointer is into no memory of this launch: pointers come from its arguments and from Scratch"; text(errors.Unwrap(w.Err())) != want {
+		if want := "the pointer is into no memory of this launch: pointers come from its arguments and from Scratch"; errorText(errors.Unwrap(w.Err())) != want {
 			t.Errorf("scratch of an earlier kernel: error %v, want %s", w.Err(), want)
 		}
 	})
 }
 
-// TestTilesOfWorkers has a worker fill its tiles while another one's stay.
+// TestTilesOfWorkers checks that a worker that fills its space for tiles does not evict
+// tiles of another worker.
 func TestTilesOfWorkers(t *testing.T) {
-	alone(t, setup{TileBytes: 4096}, func(s *Session) {
-		keeper, filler := s.Worker(), s.Worker()
+	runOneSession(t, setup{TileBytes: 4096}, func(s *Session) {
+		keeper, filler := s.NewWorker(), s.NewWorker()
 		got := 0.0
 		start(keeper, "keeper", func(t *tl.PE, _ tl.Ptr) {
 			tile := t.Full(tl.Shape{400}, tl.I64, 7)
@@ -257,17 +262,17 @@ func TestTilesOfWorkers(t *testing.T) {
 			}
 			t.Notify(0, 0, tl.Set, 1)
 		})
-		if err := finish(s, keeper, filler); err != nil || got != 2800 {
+		if err := runToEnd(s, keeper, filler); err != nil || got != 2800 {
 			t.Errorf("sum %v, %v, want 2800", got, err)
 		}
 	})
 }
 
-// TestKernelsAllocateNothing holds kernels to what their worker has already, whether
-// they wait, ask or do neither.
+// TestKernelsAllocateNothing checks that starting, resuming and polling kernels does not
+// allocate.
 func TestKernelsAllocateNothing(t *testing.T) {
-	alone(t, setup{}, func(s *Session) {
-		w := s.Worker()
+	runOneSession(t, setup{}, func(s *Session) {
+		w := s.NewWorker()
 		empty := func(tl.Machine) {}
 		if n := testing.AllocsPerRun(100, func() { w.Start("empty", empty) }); n != 0 {
 			t.Errorf("an empty kernel: %v allocations, want 0", n)

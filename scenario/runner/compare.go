@@ -197,7 +197,7 @@ func (c *rankGuard) Port(tl.Port) error { return nil }
 // Signal checks that the scenario has a signal.
 func (c *rankGuard) Signal(n int, _ bool) error {
 	if n < 0 || n >= c.signals {
-		return procpe.NoSignal(n, c.signals)
+		return procpe.NoSignalError(n, c.signals)
 	}
 	return nil
 }

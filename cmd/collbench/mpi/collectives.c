@@ -1,7 +1,7 @@
-// Times of collectives of the machine's MPI: one line for each argument
-// COLLECTIVE:DTYPE:BYTES:ITERATIONS, with the median over the iterations of the
-// slowest rank's microseconds. BYTES are those of the larger buffer. Buffers are
-// rewritten before every iteration.
+// Measures collectives of the machine's MPI. For each argument
+// COLLECTIVE:DTYPE:BYTES:ITERATIONS it prints a line with the median over the iterations of
+// the slowest rank's time in microseconds. BYTES is the size of the larger buffer. Buffers
+// are rewritten before every iteration.
 #include <immintrin.h>
 #include <mpi.h>
 #include <stdint.h>
@@ -9,7 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-// MPI has no f16: its sum is an operation of ours, as fast as the compiler makes it.
+// Adds f16 elements. MPI has no f16, so the program defines the operation itself, with
+// vector instructions.
 static void add_f16(void *in, void *inout, int *len, MPI_Datatype *type) {
 	(void)type;
 	uint16_t *x = in, *y = inout;

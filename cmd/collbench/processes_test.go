@@ -7,19 +7,20 @@ import (
 	"github.com/kernbench/kernbench/comm/launch"
 )
 
-// TestMain is also what the processes of ranks run.
+// TestMain runs the tests. In the process of a rank, it runs the rank.
 func TestMain(m *testing.M) {
 	launch.Child()
 	os.Exit(m.Run())
 }
 
-// TestOurs: every rank has a time of its own, which is at most that of the slowest.
-func TestOurs(t *testing.T) {
+// TestMeasureProcesses checks that every rank reports a time, and that no time is longer
+// than that of the slowest rank.
+func TestMeasureProcesses(t *testing.T) {
 	cases := []Case{
 		{Collective: "all_reduce", DType: "f16", Bytes: 96, Iterations: 5},
 		{Collective: "broadcast", DType: "f32", Bytes: 4096, Iterations: 4, Window: true},
 	}
-	list, err := ours(t.Context(), 3, cases)
+	list, err := measureProcesses(t.Context(), 3, cases)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// TestDeadlock: ranks that all wait for something that nobody will do are told so, with
-// no deadline set, and what everybody waits for.
+// TestDeadlock checks that ranks get an error without any deadline if no rank can ever
+// continue, and that the error lists what each rank waits for.
 func TestDeadlock(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
@@ -55,36 +55,36 @@ func TestDeadlock(t *testing.T) {
 					}
 					return tt.body(c, w)
 				})
-				told := 0
+				detected := 0
 				for rank, err := range errs {
 					if strings.Contains(tt.want, "rank 1: has closed") && rank == 1 {
 						continue
 					}
 					if errors.Is(err, comm.ErrDeadlock) {
-						told++
+						detected++
 					}
 					if err == nil || !strings.Contains(err.Error(), tt.want) {
 						t.Errorf("rank %d: got %v, want %q in it", rank, err, tt.want)
 					}
 				}
-				if told == 0 {
-					t.Error("no rank found the deadlock itself")
+				if detected == 0 {
+					t.Error("no rank has ErrDeadlock")
 				}
 			})
 		}
 	}
 }
 
-// TestNoDeadlock: a rank that is slow is not waited for in vain.
+// TestNoDeadlock checks that ranks that sleep for a slow rank do not report a deadlock.
 func TestNoDeadlock(t *testing.T) {
-	everywhere(t, 4, func(c *comm.Comm) error {
+	runOnBackends(t, 4, func(c *comm.Comm) error {
 		w, err := c.AllocWindow(0, 1)
 		if err != nil {
 			return err
 		}
 		for round := range int64(3) {
 			if c.Rank() == 3 {
-				time.Sleep(200 * time.Millisecond) // the others sleep by now, and look several times
+				time.Sleep(200 * time.Millisecond) // long enough for the others to fall asleep and poll several times
 				for peer := range 3 {
 					if err := w.Notify(peer, 0, tl.Set, round+1); err != nil {
 						return err

@@ -10,7 +10,7 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// drawBlock draws a block with strides of either sign, or none.
+// drawBlock draws a block with strides that are dense, positive, negative or 0.
 func drawBlock(rt *rapid.T) tl.Block {
 	rank := rapid.IntRange(0, oplog.MaxRank).Draw(rt, "rank")
 	b := tl.Block{DType: rapid.SampledFrom([]tl.DType{tl.U8, tl.F16, tl.F32}).Draw(rt, "dtype")}
@@ -31,8 +31,9 @@ func drawBlock(rt *rapid.T) tl.Block {
 	return b
 }
 
-// elements is each element of a block that exists: its byte in memory and in the tile.
-func elements(b *tl.Block, at int64) (list [][2]int64) {
+// listElements lists the unmasked elements of a block: their offsets in memory and in the
+// tile.
+func listElements(b *tl.Block, at int64) (list [][2]int64) {
 	elem := int64(b.DType.Size())
 	for i := range b.Shape.Elems() {
 		mem, rest, exists := at, i, true
@@ -49,19 +50,19 @@ func elements(b *tl.Block, at int64) (list [][2]int64) {
 	return list
 }
 
-// TestBox compares the runs of random blocks with their elements, one by one, and the
-// check of their bounds with whether any element is outside.
-func TestBox(t *testing.T) {
+// TestBlockRuns compares the runs of random blocks with their elements one by one, and
+// checks that blocks with an element outside the region are an error.
+func TestBlockRuns(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		b := drawBlock(rt)
 		r := &region{name: "x", bytes: make([]byte, rapid.IntRange(0, 400).Draw(rt, "bytes"))}
 		at := rapid.Int64Range(-8, 200).Draw(rt, "at")
-		want := elements(&b, at)
+		want := listElements(&b, at)
 		inside, elem := true, int64(b.DType.Size())
 		for _, e := range want {
 			inside = inside && e[0] >= 0 && e[0]+elem <= int64(len(r.bytes))
 		}
-		x, err := newBox(&b, at, r)
+		x, err := newBlockRuns(&b, at, r)
 		if (err == nil) != inside {
 			rt.Fatalf("block %v at %d of %d bytes, strides %v: error %v, inside %v", b, at, len(r.bytes), b.Ptr.Stride, err, inside)
 		}
@@ -83,8 +84,8 @@ func TestBox(t *testing.T) {
 	})
 }
 
-// TestBoxRuns checks that runs are as long as they can be.
-func TestBoxRuns(t *testing.T) {
+// TestRunsAreLongest checks that runs are as long as possible.
+func TestRunsAreLongest(t *testing.T) {
 	for _, c := range []struct {
 		name         string
 		shape, valid []int32
@@ -107,14 +108,14 @@ func TestBoxRuns(t *testing.T) {
 		copy(b.Valid.Dim[:], c.shape)
 		copy(b.Valid.Dim[:], c.valid)
 		copy(b.Ptr.Stride[:], c.stride)
-		x, err := newBox(&b, 0, &region{bytes: make([]byte, 1000)})
+		x, err := newBlockRuns(&b, 0, &region{bytes: make([]byte, 1000)})
 		if err != nil {
 			t.Errorf("%s: %v", c.name, err)
 			continue
 		}
 		runs := int64(0)
-		if err := x.each(func(_, _, _ int64) error { runs++; return nil }); err != nil || x.run != c.run || runs != c.runs {
-			t.Errorf("%s: %d runs of %d bytes, %v, want %d of %d", c.name, runs, x.run, err, c.runs, c.run)
+		if err := x.each(func(_, _, _ int64) error { runs++; return nil }); err != nil || x.runBytes != c.run || runs != c.runs {
+			t.Errorf("%s: %d runs of %d bytes, %v, want %d of %d", c.name, runs, x.runBytes, err, c.runs, c.run)
 		}
 	}
 }

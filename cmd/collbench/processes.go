@@ -15,34 +15,34 @@ import (
 	"github.com/kernbench/kernbench/internal/lists"
 )
 
-// measurement is a case and how long it took: medians over the iterations.
+// measurement is a case with its times in microseconds: medians over the iterations.
 type measurement struct {
 	Case
-	Micros float64   // of the slowest rank
-	Own    float64   // of the rank that measured it
+	Micros float64   // time of the slowest rank
+	Own    float64   // time of the rank that measured it
 	Ranks  []float64 // Own of every rank
 }
 
-// Case is something to measure.
+// Case is a collective, or memcpy, with the parameters of its measurement.
 type Case struct {
 	Collective string // or memcpy
 	DType      string // f32 or f16
-	Bytes      int    // of the larger buffer
+	Bytes      int    // size of the larger buffer
 	Iterations int
-	Window     bool // buffers lie in a window
+	Window     bool // buffers are in a window
 }
 
 const job = "collbench"
 
 func init() { launch.Register(job, measureAll) }
 
-// ours measures cases between processes.
-func ours(ctx context.Context, ranks int, cases []Case) ([]measurement, error) {
+// measureProcesses measures cases between processes, with package coll.
+func measureProcesses(ctx context.Context, ranks int, cases []Case) ([]measurement, error) {
 	arg, err := json.Marshal(cases)
 	if err != nil {
 		return nil, err
 	}
-	results, err := launch.Run(ctx, launch.Options{Backend: "shm", Ranks: ranks, CPUs: cores(ranks)}, job, arg)
+	results, err := launch.Run(ctx, launch.Options{Backend: "shm", Ranks: ranks, CPUs: chooseCores(ranks)}, job, arg)
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +58,7 @@ func ours(ctx context.Context, ranks int, cases []Case) ([]measurement, error) {
 	return all[0], nil
 }
 
-// measureAll is a rank.
+// measureAll measures all cases on one rank. It is the job of the processes.
 func measureAll(_ context.Context, c *comm.Comm, arg []byte) ([]byte, error) {
 	var cases []Case
 	if err := json.Unmarshal(arg, &cases); err != nil {
@@ -84,8 +84,8 @@ func measureAll(_ context.Context, c *comm.Comm, arg []byte) ([]byte, error) {
 	return json.Marshal(all)
 }
 
-// measure returns the medians over the iterations of the slowest rank's time, as in
-// mpi/collectives.c, and of this rank's own.
+// measure returns two medians over the iterations, in microseconds: of the time of the
+// slowest rank, as in mpi/collectives.c, and of this rank's own time.
 func measure[T float32 | coll.F16](g *coll.Group, k Case) (slowest, own float64, err error) {
 	count, ranks := k.Bytes/int(unsafe.Sizeof(T(0))), g.Comm().Size()
 	part := count / ranks
@@ -104,7 +104,7 @@ func measure[T float32 | coll.F16](g *coll.Group, k Case) (slowest, own float64,
 		}
 	}
 	clear(dst)
-	var slow, mine []float64
+	var slowestTimes, ownTimes []float64
 	for i := -2; i < k.Iterations; i++ {
 		for j := range src {
 			src[j] = T(1 + (i+j)&7)
@@ -112,10 +112,10 @@ func measure[T float32 | coll.F16](g *coll.Group, k Case) (slowest, own float64,
 		if err := g.Barrier(); err != nil {
 			return 0, 0, err
 		}
-		from := time.Now()
+		start := time.Now()
 		switch k.Collective {
 		case "all_reduce":
-			if k.Window { // in place: what lies in a window need not be kept
+			if k.Window { // in place: the data in the window need not be kept
 				err = coll.AllReduce(g, src, src, coll.Sum)
 			} else {
 				err = coll.AllReduce(g, dst, src, coll.Sum)
@@ -133,19 +133,19 @@ func measure[T float32 | coll.F16](g *coll.Group, k Case) (slowest, own float64,
 		default:
 			err = fmt.Errorf("no collective %q", k.Collective)
 		}
-		took := float64(time.Since(from)) / 1e3
-		most := []float64{took}
+		elapsed := float64(time.Since(start)) / 1e3
+		slowestRank := []float64{elapsed}
 		if err == nil {
-			err = coll.AllReduce(g, most, most, coll.Max)
+			err = coll.AllReduce(g, slowestRank, slowestRank, coll.Max)
 		}
 		if err != nil {
 			return 0, 0, err
 		}
 		if i >= 0 {
-			slow, mine = append(slow, most[0]), append(mine, took)
+			slowestTimes, ownTimes = append(slowestTimes, slowestRank[0]), append(ownTimes, elapsed)
 		}
 	}
-	return median(slow), median(mine), g.Barrier()
+	return median(slowestTimes), median(ownTimes), g.Barrier()
 }
 
 // median returns the middle of a list, which it sorts.
@@ -154,8 +154,9 @@ func median(list []float64) float64 {
 	return list[len(list)/2]
 }
 
-// cores binds each rank to a core of its own, as MPI does, if there are as many.
-func cores(ranks int) []int {
+// chooseCores returns a core for each rank, as MPI binds them, or nil if there are fewer
+// cores than ranks.
+func chooseCores(ranks int) []int {
 	if ranks > runtime.NumCPU() {
 		return nil
 	}
