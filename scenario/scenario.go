@@ -93,7 +93,7 @@ func Load(ctx context.Context, name string) (*Scenario, error) {
 
 // Parse is Load for a text in memory. Errors call it by the name given.
 func Parse(source string, text []byte) (*Scenario, error) {
-	doc, err := config.ParseAlone(source, text)
+	doc, err := config.ParseStandalone(source, text)
 	if err != nil {
 		return nil, err
 	}
