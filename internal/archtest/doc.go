@@ -12,7 +12,8 @@
 //     may import simtime for times, but not internal/sim, the simulation engine. The other
 //     files of the package are the model and use no function of formula.go. So a test that
 //     compares the model with a closed form compares two independent results.
-//   - Only internal/config and tests import a YAML library. No package imports "C".
+//   - Only internal/config and tests import a YAML library. Only tests import a template
+//     package: it would make the linker keep all exported methods. No package imports "C".
 //   - The command links no plotting library (gonum) and no LaTeX parser.
 //   - Only commands and examples print: fmt.Print, Printf and Println appear only in cmd,
 //     internal/cli, examples and tests.

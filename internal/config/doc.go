@@ -21,8 +21,8 @@
 // Only the parts of YAML that a configuration needs are accepted. The others are refused,
 // each with its own message: anchors and aliases (they can expand exponentially, and give a
 // value two positions), merge keys (extends is the only way to inherit), tags, keys that
-// are not text, null, several documents, nesting deeper than 64, and files larger than 1
-// MiB.
+// are not text, null, several documents, files larger than 1 MiB, and nesting deeper than
+// 64 levels.
 //
 // The package is independent of any particular configuration. It is the only package that
 // imports the YAML library. It imports internal/file, internal/lists and

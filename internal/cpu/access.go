@@ -101,7 +101,8 @@ var accessKinds = [oplog.NumKinds]struct {
 	oplog.Get: {fabric.Comm, pe.Get}, oplog.Put: {fabric.Comm, pe.Put},
 }
 
-// moveToPeer moves the pointer of a block to the same offset in a peer's part of the window.
+// moveToPeer moves the pointer of a block to the same offset in a peer's part of the
+// window.
 func (c *Core) moveToPeer(b *tl.Block, peer int) error {
 	w := int(b.Ptr.Window) - 1
 	if w < 0 || w >= len(c.launch.Windows) {
@@ -152,7 +153,7 @@ func (c *Core) submit(id oplog.ID, kind oplog.Kind) {
 }
 
 // hold reserves one position in the order of the PE's memory accesses for all requests that
-// accessRecord the core's pieces.
+// access the core's pieces.
 func (c *Core) hold(id oplog.ID, op memory.Op) pe.Order {
 	if op == memory.Read {
 		return c.pe.DMA.Hold(id, c.pieces, nil, false)
@@ -178,7 +179,7 @@ func (m *System) addTransfer(t transfer) (begun, ended sim.Event) {
 }
 
 // Copy adds a copy by the host in a number of parts. Each part calls the events begun and
-// recordEnd. The end of the last part calls done.
+// ended. The end of the last part calls done.
 func (m *System) Copy(id oplog.ID, parts int, done sim.Event) (begun, ended sim.Event) {
 	return m.addTransfer(transfer{id: id, begins: parts, ends: parts, done: done})
 }

@@ -66,8 +66,8 @@ func (c *Core) find(b *tl.Block) (err error) {
 	return err
 }
 
-// appendRequests appends a request for each piece: a read into the PE's TCM, or a write from it.
-// It reuses the paths of requests in the unused capacity of to.
+// appendRequests appends a request for each piece: a read into the PE's TCM, or a write
+// from it. It reuses the paths of requests in the unused capacity of to.
 func (c *Core) appendRequests(to []pe.Request, pieces []pe.Access, op memory.Op, class fabric.Class) []pe.Request {
 	tcm := c.pe.Memory(topology.KindTCM)
 	for _, p := range pieces {

@@ -61,6 +61,8 @@ type builder struct {
 	reads, writes []pe.Access // all memory that the composite accesses
 }
 
+// plan returns the plan of a composite. It is an error if the result partly overlaps an
+// operand in memory.
 func (b *builder) plan(cmd *tl.Composite) (pe.Plan, error) {
 	c := b.core
 	out := tl.Value{Shape: cmd.Out.Shape, DType: cmd.Out.DType, InMem: true, Ptr: &cmd.Out.Ptr}
@@ -197,8 +199,8 @@ func (b *builder) matrix(v *tl.Value, op memory.Op, class fabric.Class) (pe.Matr
 	}}, nil
 }
 
-// rowStride returns the distance in bytes between consecutive rows, which lie along the
-// last axis. It is an error if the distance differs.
+// rowStride returns the distance in bytes between consecutive rows. A row is a run along
+// the last axis. It is an error if the distance is not the same for all rows.
 func (x *box) rowStride() (stride memory.Bytes, err error) {
 	const last = oplog.MaxRank - 2
 	stride, n := x.stride[last], x.extent[last]

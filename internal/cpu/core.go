@@ -37,7 +37,7 @@ type Core struct {
 	dispatch  simtime.Time // dispatch time of an operation
 	scheduler simtime.Time // from the dispatch of a command to its arrival at the engines
 	poll      simtime.Time // interval of polls for a credit; 0 means to sleep instead
-	calls     int          // since the CPU last let other processes run
+	calls     int          // calls since the CPU last let other processes run
 	idle      int          // calls since the CPU's clock last moved
 	last      simtime.Time // when the CPU's clock last moved
 
@@ -108,7 +108,7 @@ const maxIdleCalls = 1 << 24
 const beatEvery = 64
 
 // tick charges the dispatch time of an operation. It returns an error if the kernel has
-// recordEnd, exceeds the time limit, or makes too many calls that take no time.
+// ended, exceeds the time limit, or makes too many calls that take no time.
 func (c *Core) tick() error {
 	c.now += c.dispatch
 	if c.trace != nil {
@@ -216,8 +216,8 @@ func (c *Core) newTile(v *tl.Value, parts int, keep ...int32) error {
 	return nil
 }
 
-// recordMaker records the operation that made a tile, so that Data can forget the value when the
-// tile is freed or evicted.
+// recordMaker records the operation that made a tile, so that Data can forget the value
+// when the tile is freed or evicted.
 func (c *Core) recordMaker(v *tl.Value) {
 	if c.m.Data == nil {
 		return
@@ -229,7 +229,7 @@ func (c *Core) recordMaker(v *tl.Value) {
 	c.tiles[v.Slot] = append(c.tiles[v.Slot], v.ID)
 }
 
-// forget tells Data that no later operation uses the values of the tile in a slot.
+// forget makes Data drop the values of the tile in a slot, which no later operation uses.
 func (c *Core) forget(slot int32) {
 	for _, id := range c.tiles[slot] {
 		c.m.Data.Forget(id)

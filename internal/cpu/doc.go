@@ -1,6 +1,6 @@
 // Package cpu models the control CPU of a PE. A Core (core.go) implements tl.Machine for
 // the kernels of one launch. It charges the dispatch time of each operation, turns pointers
-// requestsInto parts of memory, and passes the operation to an engine (internal/pe) or a queue
+// into parts of memory, and passes the operation to an engine (internal/pe) or a queue
 // (internal/ipcq). It waits where the kernel must wait.
 //
 //	system.go     the System that all CPUs share, and the PEs

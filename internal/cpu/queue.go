@@ -101,8 +101,8 @@ func (c *Core) Send(name tl.Port, v tl.Value) error {
 }
 
 // sendMemory sends the core's pieces directly from memory, without a tile: a request for
-// each fragment reads it in place. All fragments are one access in the PE's program. Its
-// effect, the read of the value, is when the last fragment begins to be read.
+// each fragment reads it in place. All fragments are one access in the PE's program: in the
+// op log, the value is read when the last fragment begins to be read.
 func (c *Core) sendMemory(ring *ipcq.Ring, msg *ipcq.Message) error {
 	if len(c.pieces) > 1 {
 		return fmt.Errorf("the memory to send is in %d pieces: Load it, or send it piece by piece", len(c.pieces))
@@ -130,8 +130,8 @@ func (c *Core) sendMemory(ring *ipcq.Ring, msg *ipcq.Message) error {
 	return nil
 }
 
-// takeCredit takes a credit of a queue. If none is left, it waits until one returns: asleep if
-// poll is 0, else polling at that interval.
+// takeCredit takes a credit of a queue. If none is left, it waits until one returns: asleep
+// if poll is 0, else polling at that interval.
 func (c *Core) takeCredit(ring *ipcq.Ring) {
 	first := c.now
 	for {
@@ -278,7 +278,7 @@ type anyMessage struct{ *Core }
 func (anyMessage) String() string { return "a message on any port" }
 
 // HeldBy returns a process that could end the wait: the first sender whose kernel has not
-// recordEnd. If all have ended, it returns one of the ended processes.
+// ended. If all have ended, it returns one of the ended processes.
 func (m anyMessage) HeldBy() (ended *sim.Proc) {
 	for i := range m.ports {
 		if in := m.ports[i].in; in != nil && in.From.Proc != nil {
@@ -290,8 +290,8 @@ func (m anyMessage) HeldBy() (ended *sim.Proc) {
 	return ended
 }
 
-// requestsInto returns a function that appends the requests which write n bytes of a message, from
-// offset off, to the memory of a block.
+// requestsInto returns a function that appends the requests which write n bytes of a
+// message, from offset off, to the memory of a block.
 func (c *Core) requestsInto(to *tl.Block, ring *ipcq.Ring) (func([]pe.Request, memory.Bytes, memory.Bytes) []pe.Request, error) {
 	if err := c.find(to); err != nil {
 		return nil, err
@@ -323,7 +323,8 @@ func (c *Core) requestsInto(to *tl.Block, ring *ipcq.Ring) (func([]pe.Request, m
 	}, nil
 }
 
-// RecordVisible records in the op log that the message of a Send has become visible to its receiver.
+// RecordVisible records in the op log that the message of a Send has become visible to its
+// receiver.
 func (m *System) RecordVisible(id oplog.ID) {
 	op := m.Log.Op(id)
 	op.End = m.Engine.Now()

@@ -17,8 +17,8 @@ func (c *Core) newRecord(kind oplog.Kind) oplog.Op {
 	return op
 }
 
-// accessRecord returns the op-log record of a read or a write of the core's pieces. peer is -1 if
-// the memory is the PE's own.
+// accessRecord returns the op-log record of a read or a write of the core's pieces. peer is
+// -1 if the memory is the PE's own.
 func (c *Core) accessRecord(kind oplog.Kind, b *tl.Block, peer int) oplog.Op {
 	op := c.newRecord(kind)
 	op.Shape, op.DType, op.Fill = b.Shape, b.DType, b.Fill
@@ -64,9 +64,9 @@ func (m *System) recordEnd(id oplog.ID) {
 	}
 }
 
-// recordCommand records the times and the cause of a command of the PE's engines. A command that
-// did not start when it arrived waited for an operand or, if its operands were ready, for
-// the previous command.
+// recordCommand records the times and the cause of a command of the PE's engines. A command
+// that did not start when it arrived waited for an operand or, if its operands were ready,
+// for the previous command.
 func (p *Element) recordCommand(id oplog.ID, start, end simtime.Time) {
 	m := p.system
 	op := m.Log.Op(id)
@@ -107,8 +107,8 @@ func (m *System) recordFollow(id, other oplog.ID) {
 // Usage returns the busy times of the parts of the PE; nil if usage was not measured.
 func (c *Core) Usage() *pe.Usage { return c.usage }
 
-// recordWait records a wait for another PE from since until now, in the usage and in the trace.
-// what names the awaited thing; by is the activity that ended the wait.
+// recordWait records a wait for another PE from since until now, in the usage and in the
+// trace. what names the awaited thing; by is the activity that ended the wait.
 func (c *Core) recordWait(what string, since simtime.Time, by sim.Mark) {
 	if c.usage != nil {
 		c.usage.Waits.Add(since, c.now)

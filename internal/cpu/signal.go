@@ -161,8 +161,8 @@ func (c *Core) TestSignal(number int, cmp tl.Cmp, value int64) (bool, error) {
 }
 
 // syncToPoll waits until the simulation engine has reached the CPU's time, before the CPU
-// reads the state of other PEs in a call that a kernel may repeat in a loop. Other
-// processes run in between, even if the call takes no time.
+// reads the state of other PEs in a call that a kernel may repeat in a loop. It lets other
+// processes run even if the call takes no time.
 func (c *Core) syncToPoll() {
 	c.eng.Beat()
 	c.sync()

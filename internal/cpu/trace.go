@@ -18,8 +18,8 @@ type cpuTrace struct {
 	idle        sim.Mark     // a worker's wait for its next kernel
 }
 
-// beginRun begins a run that was released by the activity after. Everything that the CPU causes
-// from now on is released by the run.
+// beginRun begins a run that was released by the activity after. Everything that the CPU
+// causes from now on is released by the run.
 func (c *Core) beginRun(after sim.Mark) {
 	if c.trace == nil {
 		return
@@ -54,7 +54,7 @@ func (c *Core) traceWait(what string, since simtime.Time, by sim.Mark) {
 }
 
 // traceEnd records that the kernel and everything that it started have ended. The CPU has
-// recordWait for that since the given instant.
+// waited for that since the given instant.
 func (c *Core) traceEnd(since simtime.Time) {
 	if c.trace == nil {
 		return
@@ -71,9 +71,9 @@ func (c *Core) traceEnd(since simtime.Time) {
 	}
 }
 
-// BeginIdle records that a worker has no kernel to run from now on. What the worker does before
-// it waits is released by its last kernel. Before the first kernel it is released by the
-// wait, which begins with the launch.
+// BeginIdle records that a worker has no kernel to run from now on. What the worker does
+// before it waits is released by its last kernel. Before the first kernel it is released by
+// the wait, which begins with the launch.
 func (c *Core) BeginIdle() {
 	if c.trace == nil {
 		return
@@ -83,8 +83,8 @@ func (c *Core) BeginIdle() {
 	c.eng.By = c.proc.Mark
 }
 
-// EndIdle records that a worker had no kernel to run from the end of its last kernel, or from
-// the start, until now. by is the activity that ended the wait; 0 if there is none.
+// EndIdle records that a worker had no kernel to run from the end of its last kernel, or
+// from the start, until now. by is the activity that ended the wait; 0 if there is none.
 func (c *Core) EndIdle(by sim.Mark) {
 	if c.trace == nil {
 		return

@@ -81,8 +81,8 @@ func TestDefaultSystem(t *testing.T) {
 
 // TestExactTimes checks two times against values computed by hand. A local read of 4 KiB
 // takes 4 ns for set-up, 8 ns for the first burst, 16 ns for 16 flits, 1 ns and 0.5 ns for
-// one flit on each of the other two links, 1 ns for the router, and 0.01 ns/mm for 0.75 +
-// 0.75 + 0.187 mm of wire.
+// one flit on each of the other two links, 1 ns for the router, and 0.01 ns/mm for three
+// wires of 0.75, 0.75 and 0.187 mm.
 func TestExactTimes(t *testing.T) {
 	times := probe(t, fabric.Train, "default").times()
 	const fs = simtime.Femtosecond

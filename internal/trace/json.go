@@ -19,11 +19,13 @@ type events struct {
 	any  bool   // an event has been written
 }
 
+// begin writes the text before the events.
 func (e *events) begin(w io.Writer) {
 	e.w = bufio.NewWriterSize(w, 1<<16)
 	e.w.WriteString(`{"displayTimeUnit":"ns","traceEvents":[`)
 }
 
+// end writes the text after the events, with about as JSON, and flushes the writer.
 func (e *events) end(about []byte) error {
 	e.w.WriteString("\n],\"otherData\":")
 	e.w.Write(about)
@@ -31,8 +33,8 @@ func (e *events) end(about []byte) error {
 	return e.w.Flush() // also returns an earlier error
 }
 
-// event begins the line of an event with a phase, which is its kind. A thread of 0 is none.
-func (e *events) event(phase byte, process, thread int) {
+// beginEvent begins the line of an event. phase is the kind of event; thread 0 means none.
+func (e *events) beginEvent(phase byte, process, thread int) {
 	e.line = e.line[:0]
 	if e.any {
 		e.line = append(e.line, ',')
@@ -47,8 +49,8 @@ func (e *events) event(phase byte, process, thread int) {
 	}
 }
 
-// done ends the line of an event and writes it.
-func (e *events) done() {
+// endEvent ends the line of an event and writes it.
+func (e *events) endEvent() {
 	e.close()
 	e.w.Write(e.line)
 }
@@ -95,18 +97,18 @@ func (e *events) time(name string, t, unit simtime.Time) {
 }
 
 // metadata writes a property of a process, or of a thread if thread is not 0.
-func (e *events) metadata(what string, process, thread int, is Arg) {
-	e.event('M', process, thread)
-	e.text("name", what)
+func (e *events) metadata(name string, process, thread int, value Arg) {
+	e.beginEvent('M', process, thread)
+	e.text("name", name)
 	e.args()
-	e.arg(&is)
+	e.arg(&value)
 	e.close()
-	e.done()
+	e.endEvent()
 }
 
 // slice writes the event that begins a slice.
 func (e *events) slice(t *Track, s *Slice) {
-	e.event('B', t.p.id, t.id)
+	e.beginEvent('B', t.p.id, t.id)
 	e.time("ts", s.Start, simtime.Microsecond)
 	e.text("name", s.Name)
 	if s.ID != 0 || s.After != 0 || len(s.Args) > 0 {
@@ -122,7 +124,7 @@ func (e *events) slice(t *Track, s *Slice) {
 		}
 		e.close()
 	}
-	e.done()
+	e.endEvent()
 }
 
 func (e *events) arg(a *Arg) {
@@ -139,14 +141,14 @@ func (e *events) arg(a *Arg) {
 }
 
 func (e *events) sliceEnd(t *Track, at simtime.Time) {
-	e.event('E', t.p.id, t.id)
+	e.beginEvent('E', t.p.id, t.id)
 	e.time("ts", at, simtime.Microsecond)
-	e.done()
+	e.endEvent()
 }
 
 // flow writes one end of a message's arrow: phase 's' is the start, 'f' the end.
 func (e *events) flow(phase byte, t *Track, at simtime.Time, message sim.Mark) {
-	e.event(phase, t.p.id, t.id)
+	e.beginEvent(phase, t.p.id, t.id)
 	if phase == 'f' {
 		e.text("bp", "e") // the arrow ends at the enclosing slice
 	}
@@ -154,16 +156,16 @@ func (e *events) flow(phase byte, t *Track, at simtime.Time, message sim.Mark) {
 	e.text("name", "message")
 	e.text("cat", "queue")
 	e.integer("id", int64(message))
-	e.done()
+	e.endEvent()
 }
 
 func (e *events) counter(process int, at simtime.Time, name, unit string, value float64) {
-	e.event('C', process, 0)
+	e.beginEvent('C', process, 0)
 	e.time("ts", at, simtime.Microsecond)
 	e.text("name", name)
 	e.args()
 	e.key(unit)
 	e.line = strconv.AppendFloat(e.line, value, 'g', 6, 64)
 	e.close()
-	e.done()
+	e.endEvent()
 }

@@ -36,7 +36,7 @@ func (r *Recorder) Links(n int, about func(link int) LinkInfo) *Links {
 	return &Links{r: r, about: about, links: make([]*linkTrack, n), processes: map[string]*Process{}, kinds: map[string]*utilization{}}
 }
 
-// Cut shortens the last slice of a link: it carries only bytes bytes and ends at end.
+// Cut reduces the last slice of a link to a number of bytes and ends it at end or earlier.
 func (ls *Links) Cut(link int, bytes int64, end simtime.Time) {
 	l := ls.links[link]
 	l.args[0] = Number("bytes", bytes)

@@ -30,9 +30,9 @@ func (b *builder) add(format string, args ...any) {
 	b.lines = append(b.lines, fmt.Sprintf(format, args...))
 }
 
-// on returns the pid and tid of a track. On first use it adds the events that name the
+// track returns the pid and tid of a track. On first use it adds the events that name the
 // process and the track.
-func (b *builder) on(process, thread string) string {
+func (b *builder) track(process, thread string) string {
 	pid, ok := b.processes[process]
 	if !ok {
 		pid = len(b.processes) + 1
@@ -50,7 +50,7 @@ func (b *builder) on(process, thread string) string {
 
 // slice adds a slice; args is the text between the braces of its arguments.
 func (b *builder) slice(process, thread, name string, start, end simtime.Time, args string) {
-	track := b.on(process, thread)
+	track := b.track(process, thread)
 	b.add(`{"ph":"B",%s,"ts":%s,"name":%q,"args":{%s}}`, track, us(start), name, args)
 	b.add(`{"ph":"E",%s,"ts":%s}`, track, us(end))
 }

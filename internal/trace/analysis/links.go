@@ -60,11 +60,13 @@ func (r *linkRecord) read() (total LinkTotal, err error) {
 	return total, named([]byte("busy_ns"), err)
 }
 
-// Links sums up the traffic of links by the trains that began in the interval from from to
-// to. It returns the top busiest links, the top links with the longest waits, and the sums
-// by kind. The slice of a train lasts from its first flit to its last flit and may have
-// gaps, so it does not show how long the link was busy with the train. Only the busy time
-// of all trains of a link is known; it is divided in proportion to bytes.
+// Links sums up the traffic of links, counting the trains that began at or after from and
+// before to. It lists the busiest links and the links with the longest waits, at most top
+// of each, and the sums by kind.
+//
+// The slice of a train lasts from its first flit to its last flit and may have gaps, so it
+// does not show how long the link was busy with the train. Only the busy time of all trains
+// of a link together is known. Links divides it among trains in proportion to bytes.
 func (t *Trace) Links(from, to simtime.Time, top int) Links {
 	r := Links{Time: to - from}
 	traffic := t.linkTraffic(from, to)
@@ -126,8 +128,8 @@ func linkKinds(all []Link) (list []LinkKind) {
 	return list
 }
 
-// topLinks returns the top links with the largest values other than 0. Equal values are in
-// the order of names.
+// topLinks returns at most top links, those with the largest values. It omits links with
+// value 0 and sorts links with equal values by name.
 func topLinks(all []Link, top int, value func(*Link) simtime.Time) []Link {
 	all = slices.DeleteFunc(slices.Clone(all), func(l Link) bool { return value(&l) == 0 })
 	slices.SortFunc(all, func(a, b Link) int {

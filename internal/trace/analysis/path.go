@@ -79,11 +79,11 @@ func (t *Trace) ProgramPath() (*Path, error) {
 	return p, nil
 }
 
-// path walks back from instant to, at which the activity last ended, to instant from. It
-// goes from each activity to the activity that released it, and from the first activity of
-// a launch to the activity that released the launch. If the releasing activity had ended
-// earlier, the time in between is latency. If it continued in parallel, only its time
-// before the release counts.
+// path returns the critical path of a launch or program that began at from and ended at to.
+// last is its last activity. The path is found by walking back in time: from each activity
+// to the activity that released it, and from the first activity of a launch to the activity
+// that released the launch. If the releasing activity had ended earlier, the time in
+// between is latency. If it continued in parallel, only its time before the release counts.
 func (t *Trace) path(from, to simtime.Time, last int64) (*Path, error) {
 	w := walk{t: t, p: &Path{}, from: from, at: to}
 	if err := w.back(last); err != nil {

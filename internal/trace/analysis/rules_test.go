@@ -19,7 +19,7 @@ func TestRules(t *testing.T) {
 	const pe = "sip0.cube0.pe0"
 	build := func(f func(b *builder)) string {
 		b := newBuilder()
-		b.on(pe, "cpu") // pid 1, tid 1
+		b.track(pe, "cpu") // pid 1, tid 1
 		f(b)
 		return b.String()
 	}
@@ -33,7 +33,7 @@ func TestRules(t *testing.T) {
 		{"E without B", line(sliceEnd), "line 4: sip0.cube0.pe0 cpu: an E at 2000ns without a B before it"},
 		{"E on another track", build(func(b *builder) {
 			b.lines = append(b.lines, slice)
-			track := b.on(pe, "gemm")
+			track := b.track(pe, "gemm")
 			b.add(`{"ph":"E",%s,"ts":2}`, track)
 		}), "line 4: sip0.cube0.pe0 cpu: run begins at 1000ns and does not end\n" +
 			"line 6: sip0.cube0.pe0 gemm: an E at 2000ns without a B before it"},
@@ -96,15 +96,15 @@ func TestRules(t *testing.T) {
 		{"cut off within a line", message().String()[:300], "line 5: this is no event: each line is one, an object of JSON"},
 		{"an event that is a list", line("[1]"), "line 4: this is no event: each line is one, an object of JSON"},
 		{"a missing comma", strings.Replace(message().String(), "},\n", "}\n", 1), "line 2: a comma is missing behind the event"},
-		{"a comma too many", strings.Replace(message().String(), "}\n]", "},\n]", 1), "line 32: the last event has a comma behind it"},
+		{"a trailing comma", strings.Replace(message().String(), "}\n]", "},\n]", 1), "line 32: the last event has a comma behind it"},
 		{"a time in floating point", line(`{"ph":"B","pid":1,"tid":1,"ts":1e-3}`),
 			"line 4: ts: write a decimal that is not negative, exact to the femtosecond, without an exponent"},
 		{"a time finer than the clock", line(`{"ph":"B","pid":1,"tid":1,"ts":0.0000000001}`),
 			"line 4: ts: write a decimal that is not negative, exact to the femtosecond, without an exponent"},
 		{"a time that is a text", line(`{"ph":"B","pid":1,"tid":1,"ts":"1"}`),
 			"line 4: ts: write a decimal that is not negative, exact to the femtosecond, without an exponent"},
-		{"a number that is none", line(`{"ph":"B","pid":1.5,"tid":1,"ts":1}`), "line 4: pid: write a whole number"},
-		{"arguments that are none", line(`{"ph":"B","pid":1,"tid":1,"ts":1,"args":3}`), "line 4: args: write an object"},
+		{"a pid that is not an integer", line(`{"ph":"B","pid":1.5,"tid":1,"ts":1}`), "line 4: pid: write a whole number"},
+		{"arguments that are not an object", line(`{"ph":"B","pid":1,"tid":1,"ts":1,"args":3}`), "line 4: args: write an object"},
 		{"a link without a time", strings.Replace(message().String(), `"topology":"abc"`, `"links":[{"name":"a->b","busy_ns":-1,"queued_ns":0}]`, 1),
 			"line 33: behind the events: link a->b: busy_ns: write a decimal that is not negative, exact to the femtosecond, without an exponent"},
 	}
@@ -133,7 +133,7 @@ func TestManyMistakes(t *testing.T) {
 // TestMistake checks that the error of Read contains a Mistake with its line and track.
 func TestMistake(t *testing.T) {
 	b := newBuilder()
-	b.add(`{"ph":"E",%s,"ts":1}`, b.on("pe0", "cpu"))
+	b.add(`{"ph":"E",%s,"ts":1}`, b.track("pe0", "cpu"))
 	var got *Mistake
 	_, err := Read(t.Context(), strings.NewReader(b.String()))
 	if want := (Mistake{4, "pe0 cpu", "an E at 1000ns without a B before it"}); !errors.As(err, &got) || *got != want {
