@@ -18,7 +18,7 @@ const File = "ccl.yaml"
 //go:embed ccl.yaml
 var defaultFile []byte
 
-var file = config.File[Config]{Presets: config.Presets{"default": defaultFile}, Usual: File, New: func(d *config.Doc) *Config { return &Config{origin: d} }, Scalars: scalars, Check: (*Config).check}
+var file = config.File[Config]{Presets: config.Presets{"default": defaultFile}, DefaultFile: File, New: func(d *config.Doc) *Config { return &Config{origin: d} }, Scalars: scalars, Check: (*Config).check}
 
 // Load reads a configuration: the file with a name, or the preset "default". With an empty
 // name it reads ./ccl.yaml if that exists, otherwise the preset; [Config.Source] returns

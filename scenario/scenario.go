@@ -92,7 +92,7 @@ func Load(ctx context.Context, name string) (*Scenario, error) {
 
 // Parse parses the text of a scenario. source is its name in errors.
 func Parse(source string, text []byte) (*Scenario, error) {
-	doc, err := config.ParseAlone(source, text)
+	doc, err := config.ParseStandalone(source, text)
 	if err != nil {
 		return nil, err
 	}

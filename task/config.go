@@ -104,7 +104,7 @@ const File = "tasks.yaml"
 //go:embed tasks.yaml
 var defaultFile []byte
 
-var file = config.File[Config]{Presets: config.Presets{"default": defaultFile}, Usual: File, New: func(d *config.Doc) *Config { return &Config{origin: d} }}
+var file = config.File[Config]{Presets: config.Presets{"default": defaultFile}, DefaultFile: File, New: func(d *config.Doc) *Config { return &Config{origin: d} }}
 
 // Load reads a configuration from a file, or from the preset "default". If name is empty it
 // reads ./tasks.yaml if that exists, else the preset; [Config.Source] returns which. Each

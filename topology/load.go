@@ -27,7 +27,7 @@ var file = func() config.File[Spec] {
 	if err != nil {
 		panic(err) // the files are part of the program
 	}
-	return config.File[Spec]{Presets: presets, Usual: File, New: func(d *config.Doc) *Spec { return &Spec{origin: d} }, Check: (*Spec).check}
+	return config.File[Spec]{Presets: presets, DefaultFile: File, New: func(d *config.Doc) *Spec { return &Spec{origin: d} }, Check: (*Spec).check}
 }()
 
 // Load reads a system: the file with this name if it exists, else the preset. For an empty

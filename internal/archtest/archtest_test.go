@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
+// TestModule checks the rules for imports, printing, files and closed forms in this module.
 func TestModule(t *testing.T) {
 	found, err := check(os.DirFS("../.."))
 	if err != nil {
@@ -21,7 +22,8 @@ func TestModule(t *testing.T) {
 	}
 }
 
-// TestCheck feeds the checker small modules, most of which break one rule.
+// TestCheck checks the violations that check finds in small modules. Most of them break one
+// rule.
 func TestCheck(t *testing.T) {
 	const simImport = `import "github.com/kernbench/kernbench/internal/sim"` + "\n"
 	tests := []struct {
@@ -70,7 +72,7 @@ func TestCheck(t *testing.T) {
 			want: []string{"internal/draw/figure.go:2: internal/draw imports internal/page of its own layer, evaluation: views, whose packages are apart"},
 		},
 		{
-			name: "package in no layer, one whose name merely begins like one, and folders the go command skips",
+			name: "package in no layer, package whose name only begins like a listed one, and folders that the go command skips",
 			files: map[string]string{
 				"internal/util/util.go":      "package util\n",
 				"internal/simulator/s.go":    "package simulator\n",
@@ -163,6 +165,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
+// TestCheckUnparsable checks that a file with a syntax error is an error with a position.
 func TestCheckUnparsable(t *testing.T) {
 	_, err := check(fstest.MapFS{"tl/pe.go": &fstest.MapFile{Data: []byte("package tl\nfunc {")}})
 	if err == nil || !strings.HasPrefix(err.Error(), "tl/pe.go:2:6: ") {
@@ -170,8 +173,8 @@ func TestCheckUnparsable(t *testing.T) {
 	}
 }
 
-// TestLayersAreDisjoint guards the table itself: a package listed twice would
-// silently take the first of its places.
+// TestLayersAreDisjoint checks that no package is in two layers. The checks would use only
+// the first of them.
 func TestLayersAreDisjoint(t *testing.T) {
 	seen := map[string]string{}
 	for _, l := range layers {
@@ -184,8 +187,8 @@ func TestLayersAreDisjoint(t *testing.T) {
 	}
 }
 
-// TestDocumented wants the layers of docs/work/architecture.md to be those of the table, in its
-// order. The helpers of tests and this package are not documented there.
+// TestDocumented checks that docs/work/architecture.md has the same layers in the same
+// order. Packages that only help tests, and this package, are not documented there.
 func TestDocumented(t *testing.T) {
 	page, err := os.ReadFile("../../docs/work/architecture.md")
 	if err != nil {
@@ -204,7 +207,7 @@ func TestDocumented(t *testing.T) {
 			}
 		}
 		slices.Sort(row)
-		if name == "" { // more of the layer above
+		if name == "" { // the row continues the layer above
 			last := &got[len(got)-1]
 			*last = append(*last, row...)
 			slices.Sort((*last)[1:])
@@ -227,8 +230,8 @@ func TestDocumented(t *testing.T) {
 	}
 }
 
-// TestLinked wants nothing of a plotting library in the command: internal/draw needs none, and
-// they link parsers of LaTeX.
+// TestLinked checks that the command links no plotting library. internal/draw needs none,
+// and plotting libraries also link LaTeX parsers.
 func TestLinked(t *testing.T) {
 	out, err := exec.Command("go", "list", "-deps", "../../cmd/kernbench").Output()
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-// check returns the violations in the module whose root is fsys, sorted.
+// check returns the sorted violations in the module whose root is fsys.
 func check(fsys fs.FS) ([]string, error) {
 	pkgs, fset, err := parseModule(fsys)
 	if err != nil {
@@ -22,18 +22,18 @@ func check(fsys fs.FS) ([]string, error) {
 	var found []string
 	for dir, files := range pkgs {
 		p := pass{dir: dir, fset: fset, files: files}
-		p.imports()
-		p.prints()
-		p.fileAccess()
-		p.formulas()
+		p.checkImports()
+		p.checkPrinting()
+		p.checkFileAccess()
+		p.checkFormulas()
 		found = append(found, p.found...)
 	}
 	slices.Sort(found)
 	return found, nil
 }
 
-// parseModule parses every Go file, by the folder it is in. It skips what the
-// go command skips.
+// parseModule parses every Go file and returns the files by folder. It skips the files and
+// folders that the go command skips.
 func parseModule(fsys fs.FS) (map[string][]*ast.File, *token.FileSet, error) {
 	fset := token.NewFileSet()
 	pkgs := map[string][]*ast.File{}
@@ -65,14 +65,15 @@ func parseModule(fsys fs.FS) (map[string][]*ast.File, *token.FileSet, error) {
 	return pkgs, fset, err
 }
 
-// pass checks the package in one folder, with its external tests.
+// pass checks the package in one folder, including its external tests.
 type pass struct {
 	dir   string
 	fset  *token.FileSet
 	files []*ast.File
-	found []string
+	found []string // violations
 }
 
+// report adds a violation at a position.
 func (p *pass) report(at token.Pos, format string, args ...any) {
 	pos := p.fset.Position(at)
 	p.found = append(p.found, fmt.Sprintf("%s:%d: %s", pos.Filename, pos.Line, fmt.Sprintf(format, args...)))
@@ -82,8 +83,9 @@ func (p *pass) fileName(n ast.Node) string { return path.Base(p.fset.Position(n.
 func (p *pass) isTest(n ast.Node) bool     { return strings.HasSuffix(p.fileName(n), "_test.go") }
 func (p *pass) isFormula(n ast.Node) bool  { return p.fileName(n) == "formula.go" }
 
-// imports checks the layers, and the libraries that have one importer or none.
-func (p *pass) imports() {
+// checkImports checks the layers, and the imports of libraries that only some packages may
+// import.
+func (p *pass) checkImports() {
 	layer := layerOf(p.dir)
 	if layer < 0 {
 		p.report(p.files[0].Package, "package %s is in no layer; add it to layers in internal/archtest/layers_test.go", p.dir)
@@ -101,20 +103,20 @@ func (p *pass) imports() {
 				p.report(spec.Pos(), "%s imports %s; a template keeps all exported methods in the program, 2 MB: write the text", p.dir, imported)
 			}
 			dep, ours := inModule(imported)
-			// A package that is in no layer is reported where it is.
+			// An imported package that is in no layer is reported in its own folder.
 			switch depLayer := layerOf(dep); {
 			case !ours || layer < 0:
 			case depLayer > layer:
 				p.report(spec.Pos(), "%s (layer %s) imports %s (layer %s), which lies below it", p.dir, layers[layer].name, dep, layers[depLayer].name)
-			case depLayer == layer && layers[layer].apart && dep != p.dir:
+			case depLayer == layer && layers[layer].independent && dep != p.dir:
 				p.report(spec.Pos(), "%s imports %s of its own layer, %s, whose packages are apart", p.dir, dep, layers[layer].name)
 			}
 		}
 	}
 }
 
-// prints checks that libraries leave the terminal alone.
-func (p *pass) prints() {
+// checkPrinting checks that library code does not print.
+func (p *pass) checkPrinting() {
 	if matchesAny(printers, p.dir) {
 		return
 	}
@@ -130,11 +132,11 @@ func (p *pass) prints() {
 	}
 }
 
-// fileCalls is the functions of package os that open, read, write or rename a file.
+// fileCalls lists the functions of package os that open, read, write or rename a file.
 var fileCalls = []string{"Create", "CreateTemp", "Open", "OpenFile", "ReadFile", "Rename", "WriteFile"}
 
-// fileAccess checks that files of the user are read and written by internal/file.
-func (p *pass) fileAccess() {
+// checkFileAccess checks that only internal/file reads and writes files of the user.
+func (p *pass) checkFileAccess() {
 	if matchesAny(fileAccessors, p.dir) {
 		return
 	}
@@ -150,9 +152,10 @@ func (p *pass) fileAccess() {
 	}
 }
 
-// formulas checks both sides of the wall between closed forms and models.
-func (p *pass) formulas() {
-	var model, all []*ast.File // without tests
+// checkFormulas checks that closed forms do not simulate and that models do not use closed
+// forms.
+func (p *pass) checkFormulas() {
+	var model, all []*ast.File // without tests; all includes formula.go
 	for _, file := range p.files {
 		switch {
 		case p.isTest(file):
@@ -185,16 +188,16 @@ func (p *pass) formulas() {
 	}
 }
 
-// resolve finds what identifiers stand for, as far as one package alone can
-// tell: imported packages are taken to be empty and the errors that follow from
-// that are of no interest.
+// resolve returns the objects that identifiers refer to, as far as the package by itself
+// shows them. It treats imported packages as empty and ignores the errors that result.
 func resolve(dir string, fset *token.FileSet, files []*ast.File) map[*ast.Ident]types.Object {
 	info := types.Info{Uses: map[*ast.Ident]types.Object{}}
 	conf := types.Config{Importer: emptyPackages{}, Error: func(error) {}}
-	conf.Check(dir, fset, files, &info) // goes on after errors, since Error is set
+	conf.Check(dir, fset, files, &info) // continues after errors, because Error is set
 	return info.Uses
 }
 
+// emptyPackages is an importer that returns an empty package for every path.
 type emptyPackages struct{}
 
 func (emptyPackages) Import(importPath string) (*types.Package, error) {
@@ -203,9 +206,8 @@ func (emptyPackages) Import(importPath string) (*types.Package, error) {
 	return pkg, nil
 }
 
-// selectionsFrom lists the x.Name in a file where x is the package imported
-// from importedPath, under whatever name. A local variable of that name counts
-// too: do not shadow a package.
+// selectionsFrom returns the expressions x.Name in a file where x is the local name of the
+// package importedPath. It does not distinguish a local variable that shadows the package.
 func selectionsFrom(file *ast.File, importedPath string) []*ast.SelectorExpr {
 	local := ""
 	for _, spec := range file.Imports {
@@ -231,12 +233,13 @@ func selectionsFrom(file *ast.File, importedPath string) []*ast.SelectorExpr {
 func importPath(spec *ast.ImportSpec) string {
 	p, err := strconv.Unquote(spec.Path.Value)
 	if err != nil {
-		panic(err) // the parser accepts string literals only
+		panic(err) // cannot happen: the parser accepts only string literals
 	}
 	return p
 }
 
-// inModule is a package's path relative to the module, and whether it is in it.
+// inModule returns the path of a package relative to the module, and reports whether the
+// package is in the module.
 func inModule(importPath string) (string, bool) {
 	if importPath == module {
 		return ".", true

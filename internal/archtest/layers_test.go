@@ -2,17 +2,18 @@ package archtest
 
 import "strings"
 
-// module is the path of this module; the packages below are relative to it.
+// module is the path of this module. The packages below are relative to it.
 const module = "github.com/kernbench/kernbench"
 
-// layers is the order of the module: a package imports from its own row and from those
-// above it, or from those above it alone where the packages of its row are apart. A new
-// package goes where its first importer needs it and no lower. "..." at the end stands for
-// all packages below.
+// layers lists the layers of the module. A package may import packages of its own layer and
+// of the layers above it in the list. Packages of an independent layer must not import each
+// other. A new package belongs in the layer in which the first package that imports it
+// needs it, and in no lower one. A name that ends in "/..." also means all packages in that
+// folder.
 var layers = []struct {
-	name     string
-	packages []string
-	apart    bool
+	name        string
+	packages    []string
+	independent bool
 }{
 	{name: "foundation", packages: []string{
 		"simtime", "internal/sim", "topology", "internal/printable", "internal/lists", "internal/config", "internal/config/configtest", "internal/file", "internal/rapidtest",
@@ -26,35 +27,34 @@ var layers = []struct {
 	}},
 	{name: "collectives", packages: []string{"ccl", "ccl/bound", "ccl/cost", "comm/coll"}},
 	{name: "host API", packages: []string{"internal/stream", "internal/hosted", "torch", "torch/dist", "internal/hosted/hostedtest", "tp", "attention", "task", "scenario"}},
-	{name: "evaluation: tables", apart: true, packages: []string{"table"}},
-	{name: "evaluation: views", apart: true, packages: []string{"internal/page", "internal/draw", "internal/describe", "internal/trace/analysis"}},
-	{name: "evaluation: experiments", apart: true, packages: []string{"internal/experiment"}},
-	{name: "evaluation: figures", apart: true, packages: []string{"internal/plot", "task/chart", "internal/progress"}},
-	{name: "evaluation: measurements", apart: true, packages: []string{"internal/probe", "internal/collperf", "scenario/runner"}},
-	{name: "evaluation: comparisons", apart: true, packages: []string{"internal/compare"}},
-	{name: "benches: contract", apart: true, packages: []string{"bench"}},
-	{name: "benches: uses", apart: true, packages: []string{"bench/builtin", "scenario/builtin", "internal/setup", "internal/replay"}},
-	{name: "sweeps", apart: true, packages: []string{"internal/sweep"}},
-	{name: "command", apart: true, packages: []string{"internal/cli"}},
-	{name: "command: entry", apart: true, packages: []string{"."}},
-	{name: "programs", apart: true, packages: []string{"cmd/kernbench", "cmd/collbench", "examples/...", "internal/archtest"}}, // the last: tests of the repository
+	{name: "evaluation: tables", independent: true, packages: []string{"table"}},
+	{name: "evaluation: views", independent: true, packages: []string{"internal/page", "internal/draw", "internal/describe", "internal/trace/analysis"}},
+	{name: "evaluation: experiments", independent: true, packages: []string{"internal/experiment"}},
+	{name: "evaluation: figures", independent: true, packages: []string{"internal/plot", "task/chart", "internal/progress"}},
+	{name: "evaluation: measurements", independent: true, packages: []string{"internal/probe", "internal/collperf", "scenario/runner"}},
+	{name: "evaluation: comparisons", independent: true, packages: []string{"internal/compare"}},
+	{name: "benches: contract", independent: true, packages: []string{"bench"}},
+	{name: "benches: uses", independent: true, packages: []string{"bench/builtin", "scenario/builtin", "internal/setup", "internal/replay"}},
+	{name: "sweeps", independent: true, packages: []string{"internal/sweep"}},
+	{name: "command", independent: true, packages: []string{"internal/cli"}},
+	{name: "command: entry", independent: true, packages: []string{"."}},
+	{name: "programs", independent: true, packages: []string{"cmd/kernbench", "cmd/collbench", "examples/...", "internal/archtest"}}, // internal/archtest tests the repository
 }
 
-// printers is where fmt.Print may appear.
+// printers lists the packages that may call fmt.Print.
 var printers = []string{"cmd/...", "internal/cli", "examples/..."}
 
-// fileAccessors is the packages that may open files by themselves, beside internal/file: for
-// shared memory and locks, for files of the system, for the running program, and for
-// tests and tools.
+// fileAccessors lists internal/file and the other packages that may open files: for shared
+// memory and locks, system files, the executable of the running program, tests and tools.
 var fileAccessors = []string{
 	"internal/file", "internal/experiment", "internal/version", "internal/host/...", "comm/shm", "comm/launch",
 	"internal/config/configtest", "cmd/collbench", "examples/...",
 }
 
-// yamlLibraries are the import paths that only internal/config, and tests, may use.
+// yamlLibraries lists the import paths that only internal/config and tests may use.
 var yamlLibraries = []string{"go.yaml.in/yaml/...", "gopkg.in/yaml.v2", "gopkg.in/yaml.v3"}
 
-// layerOf is the index in layers of a package, or -1.
+// layerOf returns the index in layers of a package's layer, or -1.
 func layerOf(pkg string) int {
 	for i, l := range layers {
 		if matchesAny(l.packages, pkg) {
@@ -64,8 +64,8 @@ func layerOf(pkg string) int {
 	return -1
 }
 
-// matchesAny reports whether a package is one of the patterns, or lies below
-// one that ends in "...".
+// matchesAny reports whether a package equals one of the patterns, or is in the folder of a
+// pattern that ends in "/...".
 func matchesAny(patterns []string, pkg string) bool {
 	for _, p := range patterns {
 		if below, ok := strings.CutSuffix(p, "/..."); pkg == below || ok && strings.HasPrefix(pkg, below+"/") {

@@ -13,6 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
+// TestPublic checks the rules for the exported declarations of this module's public
+// packages.
 func TestPublic(t *testing.T) {
 	fset := token.NewFileSet()
 	pkgs, err := loadPublic("../..", fset)
@@ -24,7 +26,7 @@ func TestPublic(t *testing.T) {
 	}
 }
 
-// TestCheckPublic feeds the checker small packages.
+// TestCheckPublic checks the violations that checkPublic finds in small packages.
 func TestCheckPublic(t *testing.T) {
 	const (
 		advice   = ", a type of an internal package; unexport the declaration, or give it a public type"
@@ -110,7 +112,7 @@ type List[T any] []T
 			if strings.Contains(tt.source, "Context") {
 				dir = "torch"
 			}
-			m := madeUp{token.NewFileSet(), map[string]string{
+			m := sourceImporter{token.NewFileSet(), map[string]string{
 				module + "/internal/draw": internal,
 				module + "/" + dir:        "package " + dir + "\nimport `" + module + "/internal/draw`\n" + tt.source,
 			}}
@@ -125,13 +127,13 @@ type List[T any] []T
 	}
 }
 
-// madeUp imports packages from their sources, by path.
-type madeUp struct {
+// sourceImporter imports packages from source texts.
+type sourceImporter struct {
 	fset    *token.FileSet
-	sources map[string]string
+	sources map[string]string // by import path
 }
 
-func (m madeUp) Import(importPath string) (*types.Package, error) {
+func (m sourceImporter) Import(importPath string) (*types.Package, error) {
 	file, err := parser.ParseFile(m.fset, path.Base(importPath)+".go", m.sources[importPath], 0)
 	if err != nil {
 		return nil, err

@@ -16,14 +16,15 @@ import (
 )
 
 const (
-	// maxExported is the most functions, methods and types that a public package exports.
+	// maxExported is the maximum number of functions, methods and types that a public
+	// package exports.
 	maxExported = 150
-	// maxContextMethods is the most exported methods of torch.Context.
+	// maxContextMethods is the maximum number of exported methods of torch.Context.
 	maxContextMethods = 30
 )
 
-// loadPublic returns the public packages of the module at root, read from the compiler's
-// export data. The go command builds what its cache lacks and needs no network.
+// loadPublic returns the public packages of the module at root, from the compiler's export
+// data. The go command builds the packages that are not in its cache. It needs no network.
 func loadPublic(root string, fset *token.FileSet) ([]*types.Package, error) {
 	list := exec.Command("go", "list", "-export", "-deps", "-json=ImportPath,Export", "./...")
 	list.Dir = root
@@ -41,7 +42,7 @@ func loadPublic(root string, fset *token.FileSet) ([]*types.Package, error) {
 			return nil, err
 		}
 		exports[p.ImportPath] = p.Export
-		if isPublic(p.ImportPath) && p.Export != "" { // folders with tests alone have no export data
+		if isPublic(p.ImportPath) && p.Export != "" { // folders that contain only tests have no export data
 			public = append(public, p.ImportPath)
 		}
 	}
@@ -73,9 +74,9 @@ func isInternal(pkg *types.Package) bool {
 	return ours && slices.Contains(strings.Split(dir, "/"), "internal")
 }
 
-// checkPublic returns the violations in the exported declarations of public packages, sorted:
-// types of internal packages that a user of the package can reach, and packages and types that
-// export too much.
+// checkPublic returns the sorted violations in the exported declarations of public
+// packages: types of internal packages that a user of the package can reach, and packages
+// and types that export too much.
 func checkPublic(fset *token.FileSet, pkgs []*types.Package) []string {
 	var found []string
 	for _, pkg := range pkgs {
@@ -83,7 +84,7 @@ func checkPublic(fset *token.FileSet, pkgs []*types.Package) []string {
 		s := surface{fset: fset, pkg: pkg, dir: dir}
 		for _, name := range pkg.Scope().Names() {
 			if obj := pkg.Scope().Lookup(name); obj.Exported() {
-				s.declaration(obj)
+				s.checkDeclaration(obj)
 			}
 		}
 		if s.count > maxExported {
@@ -95,20 +96,20 @@ func checkPublic(fset *token.FileSet, pkgs []*types.Package) []string {
 	return found
 }
 
-// surface walks over what a public package exports.
+// surface walks over the exported declarations of a public package.
 type surface struct {
 	fset  *token.FileSet
 	pkg   *types.Package
 	dir   string
-	decl  string         // the declaration that is walked over, such as Config.Used
+	decl  string         // the current declaration, such as Config.Used
 	at    token.Position // of decl
 	seen  map[types.Type]bool
-	count int // exported functions, methods and types
-	found []string
+	count int      // number of exported functions, methods and types
+	found []string // violations
 }
 
-// declaration checks an exported object of the package scope, with its exported methods.
-func (s *surface) declaration(obj types.Object) {
+// checkDeclaration checks an exported object of the package scope and its exported methods.
+func (s *surface) checkDeclaration(obj types.Object) {
 	s.seen = map[types.Type]bool{}
 	s.enter(obj, func() {
 		name, ok := obj.(*types.TypeName)
@@ -125,7 +126,7 @@ func (s *surface) declaration(obj types.Object) {
 			s.typeParams(t.TypeParams())
 			s.walk(t.Rhs())
 		case *types.Named:
-			methods := s.members(t)
+			methods := s.checkMembers(t)
 			s.count += methods
 			if s.dir == "torch" && name.Name() == "Context" && methods > maxContextMethods {
 				s.report("has %d exported methods, at most %d allowed; unexport or move some", methods, maxContextMethods)
@@ -134,7 +135,7 @@ func (s *surface) declaration(obj types.Object) {
 	})
 }
 
-// enter runs check with obj added to the name of the declaration that reports speak of.
+// enter calls check with obj appended to the name of the current declaration.
 func (s *surface) enter(obj types.Object, check func()) {
 	decl, at := s.decl, s.at
 	s.decl = strings.TrimPrefix(decl+"."+obj.Name(), ".")
@@ -145,13 +146,14 @@ func (s *surface) enter(obj types.Object, check func()) {
 	s.decl, s.at = decl, at
 }
 
+// report adds a violation at the current declaration.
 func (s *surface) report(format string, args ...any) {
 	s.found = append(s.found, fmt.Sprintf("%s/%s:%d: %s.%s %s", s.dir, filepath.Base(s.at.Filename), s.at.Line, s.pkg.Name(), s.decl, fmt.Sprintf(format, args...)))
 }
 
-// members checks what t declares itself: type parameters, what it is made of, and exported
-// methods, whose number it returns.
-func (s *surface) members(t *types.Named) int {
+// checkMembers checks the type parameters, the underlying type and the exported methods of
+// t. It returns the number of exported methods.
+func (s *surface) checkMembers(t *types.Named) int {
 	s.typeParams(t.TypeParams())
 	s.walk(t.Underlying())
 	exported := 0
@@ -164,8 +166,9 @@ func (s *surface) members(t *types.Named) int {
 	return exported
 }
 
-// walk checks the types that t mentions. It follows unexported types of the package, whose
-// exported fields and methods users reach; exported ones are declarations of their own.
+// walk checks the types that t mentions. It also checks the unexported types of the
+// package, because users can reach their exported fields and methods. Exported types are
+// checked as declarations.
 func (s *surface) walk(t types.Type) {
 	if t == nil || s.seen[t] {
 		return
@@ -182,7 +185,7 @@ func (s *surface) walk(t types.Type) {
 			s.report("mentions %s.%s, a type of an internal package; unexport the declaration, or give it a public type", dir, obj.Name())
 		case obj.Pkg() == s.pkg && !obj.Exported():
 			s.seen[t] = true
-			s.members(t)
+			s.checkMembers(t)
 		}
 	case *types.Struct:
 		for f := range t.Fields() {

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// machine is a configuration with one of everything.
+// machine is a configuration with a field of each kind.
 type machine struct {
 	Name  string   `yaml:"name"`
 	Cores int      `yaml:"cores" range:"1..64"`
@@ -51,6 +51,7 @@ cache:
   color: red
 `
 
+// TestDecode checks that Decode fills all kinds of fields and that Encode writes them back.
 func TestDecode(t *testing.T) {
 	d, err := Parse("m.yaml", []byte(good+"links: [a, b]\nfast: true\nlimit: -3\n"))
 	if err != nil {
@@ -68,6 +69,7 @@ func TestDecode(t *testing.T) {
 	}
 }
 
+// TestDecodeErrors checks the position and the text of each kind of error.
 func TestDecodeErrors(t *testing.T) {
 	for _, c := range []struct{ name, src, want string }{
 		{"unknown key", good + "coers: 4\n", "m.yaml:6:1: coers: unknown key; known here: name, cores, ways, cache, links, fast, limit; did you mean cores?"},
@@ -102,6 +104,8 @@ func TestDecodeErrors(t *testing.T) {
 	}
 }
 
+// TestExtend checks that a document is merged over its base, that the base is not changed,
+// and that values keep their positions.
 func TestExtend(t *testing.T) {
 	parse := func(file, src string) *Doc {
 		t.Helper()
@@ -140,7 +144,8 @@ func TestExtend(t *testing.T) {
 	}
 }
 
-// Errors come in the order of the text, the user's own file before its bases.
+// TestErrorOrder checks that errors are in the order of the text, those of the user's file
+// before those of the files that it extends.
 func TestErrorOrder(t *testing.T) {
 	p := Presets{"default": []byte(good + "bad: 1\n")}
 	d, err := p.Parse("child.yaml", []byte("worse: 1\nextends: default\ncores: many\nname: &n x\n"), "cache.size=warm")
@@ -161,7 +166,8 @@ func TestErrorOrder(t *testing.T) {
 	}
 }
 
-// Many mistakes cost no more than a few: a text of a mebibyte is done at once.
+// TestManyMistakes checks that a text of a mebibyte with very many mistakes is decoded
+// quickly and has at most MaxErrors errors.
 func TestManyMistakes(t *testing.T) {
 	var keys, items strings.Builder
 	for i := range 80_000 {
@@ -184,7 +190,7 @@ func TestManyMistakes(t *testing.T) {
 	}
 }
 
-// Huge and hostile texts are refused at once, at a place.
+// TestHostile checks that huge and malicious texts are refused quickly, with a position.
 func TestHostile(t *testing.T) {
 	const mib = 1 << 20
 	for _, c := range []struct{ name, src, want string }{
@@ -211,6 +217,8 @@ func TestHostile(t *testing.T) {
 	}
 }
 
+// TestExcerpt checks that the caret is under the column of lines with long or unprintable
+// text.
 func TestExcerpt(t *testing.T) {
 	for _, c := range []struct {
 		line   string
@@ -229,6 +237,7 @@ func TestExcerpt(t *testing.T) {
 	}
 }
 
+// TestNearest checks which known word is suggested for a mistyped word.
 func TestNearest(t *testing.T) {
 	known := []string{"ring_1d", "torus_2d", "line", "m"}
 	for word, want := range map[string]string{

@@ -11,25 +11,26 @@ import (
 	"github.com/kernbench/kernbench/internal/lists"
 )
 
-// Decode fills the struct that dst points to. The error, if any, is always the
-// [Errors] of the whole document in the order of its text; the fields without
-// mistakes are filled all the same.
+// Decode fills the struct that dst points to. An error is always the [Errors] of the whole
+// document, in the order of its text. Fields without mistakes are filled even if there are
+// errors.
 func (d *Doc) Decode(dst any, scalars Scalars) error {
-	found := *d // with errors of its own: a document can be decoded again
+	found := *d // a copy with its own errors, so that the document can be decoded again
 	found.errs = slices.Clone(d.errs)
 	decoder{&found, scalars}.value(reflect.ValueOf(dst).Elem(), &field{at: d.root.at, value: d.root}, "", "")
-	for _, e := range found.errs { // layers have come since some were found
+	for _, e := range found.errs { // layers may have been added since the errors were found
 		e.rank = d.rank(e)
 	}
 	return found.errs.Err()
 }
 
+// decoder fills Go values from a document.
 type decoder struct {
 	*Doc
 	scalars Scalars
 }
 
-// value fills v from the value of a field; tag is that of v's struct field.
+// value fills v from the value of a field; tag is the tag of v's struct field.
 func (d decoder) value(v reflect.Value, f *field, path string, tag reflect.StructTag) {
 	n := f.value
 	if n.refused {
@@ -85,9 +86,9 @@ func (d decoder) value(v reflect.Value, f *field, path string, tag reflect.Struc
 	}
 }
 
-// written says how values are written: as which kind of node, and as a scalar with which
-// tag. The zero value stands for a scalar with any tag.
-var written = map[reflect.Kind]struct {
+// nodeForms has the kind of node in which a Go value is written and, for a scalar, its tag.
+// The zero value is a scalar with any tag.
+var nodeForms = map[reflect.Kind]struct {
 	kind kind
 	tag  string
 }{
@@ -95,13 +96,13 @@ var written = map[reflect.Kind]struct {
 	reflect.Bool: {scalar, "!!bool"}, reflect.String: {scalar, "!!str"},
 }
 
-// refuse reports a value of the wrong kind.
+// refuse adds an error if a node has the wrong kind for v, and reports whether it has.
 func (d decoder) refuse(v reflect.Value, n *node, path string, tag reflect.StructTag) bool {
-	as := written[v.Kind()]
+	form := nodeForms[v.Kind()]
 	if _, special := d.scalars[v.Type()]; special {
-		as = written[reflect.Invalid]
+		form = nodeForms[reflect.Invalid]
 	}
-	if n.kind == as.kind && (as.tag == "" || as.tag == n.tag) {
+	if n.kind == form.kind && (form.tag == "" || form.tag == n.tag) {
 		return false
 	}
 	d.fail(n.at, path, "expected %s, got %s", d.want(v.Type(), tag), n.describe())
@@ -122,19 +123,18 @@ func (d decoder) fields(v reflect.Value, f *field, path string) {
 		d.value(v.FieldByIndex(known[k].Index), g, join(path, g.key), known[k].Tag)
 	}
 	hint := ""
-	if path == "" && d.extends == nil && !d.alone {
+	if path == "" && d.extends == nil && !d.standalone {
 		hint = "; or start the file with \"extends: default\""
 	}
 	for _, k := range known {
 		if k.Required && f.value.field(k.Name) == nil {
 			d.fail(f.at, join(path, k.Name), "missing: add %s%s", d.want(k.Type, k.Tag), hint)
-			hint = "" // once is enough
+			hint = "" // show the hint only once
 		}
 	}
 }
 
-// didYouMeanKey returns what DidYouMean returns for an unknown key. A key is also found by the
-// name in its aka tag.
+// didYouMeanKey is DidYouMean for an unknown key. It also finds a key by its aka tag.
 func didYouMeanKey(word string, known []Key) string {
 	for _, k := range known {
 		if aka := k.Tag.Get("aka"); aka == strings.ToLower(word) && aka != "" {
@@ -144,14 +144,14 @@ func didYouMeanKey(word string, known []Key) string {
 	return DidYouMean(word, keyNames(known))
 }
 
-// NamePattern is the names that a mapping of named values may use. They hold no
-// dot or bracket, so that a path can lead to each of them.
+// NamePattern is a regular expression for the names in a mapping of named values. Names
+// contain no dot or bracket, so that a path can refer to them.
 const NamePattern = `^[a-z][a-z0-9]*([_-][a-z0-9]+)*$`
 
 var namePattern = regexp.MustCompile(NamePattern)
 
-// entries fills a map from a mapping whose keys are names of the user's own. An
-// entry with a wrong name is read for its mistakes and left out.
+// entries fills a map from a mapping whose keys are names that the user chooses. An entry
+// with an invalid name is checked for other mistakes and left out.
 func (d decoder) entries(v reflect.Value, n *node, path string, tag reflect.StructTag) {
 	for i := range n.fields {
 		f := &n.fields[i]
@@ -171,7 +171,7 @@ func (d decoder) entries(v reflect.Value, n *node, path string, tag reflect.Stru
 	}
 }
 
-// want says what a value of a type looks like.
+// want describes how a value of a type is written, for messages.
 func (d decoder) want(t reflect.Type, tag reflect.StructTag) string {
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -197,14 +197,15 @@ func (d decoder) want(t reflect.Type, tag reflect.StructTag) string {
 	return "a text"
 }
 
-// Key is a key of a mapping, as a struct field declares it.
+// Key is a key of a mapping that a struct field declares.
 type Key struct {
 	reflect.StructField
 	Name     string
 	Required bool
 }
 
-// Keys lists the keys of the mapping that a struct type describes, in order.
+// Keys lists the keys of the mapping that a struct type describes, in the order of its
+// fields.
 func Keys(t reflect.Type) []Key {
 	var keys []Key
 	for _, f := range reflect.VisibleFields(t) {
@@ -220,6 +221,7 @@ func keyNames(keys []Key) []string {
 	return lists.Map(keys, func(k Key) string { return k.Name })
 }
 
+// join returns the path of a key in the mapping at path.
 func join(path, key string) string {
 	if path == "" {
 		return key
@@ -227,4 +229,5 @@ func join(path, key string) string {
 	return path + "." + key
 }
 
+// index returns the path of item i of the list at path.
 func index(path string, i int) string { return path + "[" + strconv.Itoa(i) + "]" }

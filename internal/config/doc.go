@@ -1,26 +1,30 @@
-// Package config reads configuration files strictly: every mistake at once,
-// each with file, line, column, the line itself and what to write instead.
+// Package config reads configuration files strictly. It reports all mistakes at once, each
+// with file, line, column, the text of the line and what to write instead.
 //
-// A file is parsed into a [Doc], a tree of values that know where they were
-// written. Documents are layered before they are decoded: a file may start with
-// "extends: NAME", whose mappings it overlays key by key (lists and single
-// values replace), and --set arguments overlay the result. Only then does
-// [Doc.Decode] fill a Go struct, so an error in a value points at the file or
-// argument that wrote it, and a key is missing only if no layer has it.
+// A file is parsed into a [Doc], a tree of values with their positions. Documents are
+// layered before they are decoded. A file may start with "extends: NAME": its mappings are
+// merged over those of NAME key by key, and its lists and single values replace those of
+// NAME. --set arguments are then merged over the result. Finally [Doc.Decode] fills a Go
+// struct. So an error in a value refers to the file or argument that contains the value,
+// and a key is missing only if no layer has it.
 //
-// The struct is the grammar. A field's yaml tag names its key, and a key is
-// required unless the tag says omitempty. A whole-number field may carry
-// range:"1..64" or oneof:"1 2 4", and any field want:"a link such as a->b", what
-// messages tell the user to write, and aka:"atol", a name that the key has elsewhere, for
-// which messages suggest the key. A map is a mapping whose keys are names that the
-// user chooses. Types that are written as one value with a syntax of their own, such
-// as quantities with units, are given as [Scalars].
+// The struct is the grammar. The yaml tag of a field names its key. A key is required
+// unless the tag has omitempty. Further tags are:
 //
-// YAML is used as far as a configuration needs it. Refused, each with a message
-// of its own: anchors and aliases (they expand into bombs, and give a value two
-// places), merge keys (extends is the one way to inherit), tags, keys that are
-// not text, null, several documents, nesting beyond 64, and files over 1 MiB.
+//	range:"1..64" or oneof:"1 2 4"  the numbers that an integer field accepts
+//	want:"a link such as a->b"      what messages tell the user to write
+//	aka:"atol"                      another name of the key, for which messages suggest the key
 //
-// The package knows no configuration in particular. It is the only one that
-// imports the YAML library, and imports nothing of ours but internal/printable.
+// A map is a mapping whose keys are names that the user chooses. Types with their own
+// syntax, such as quantities with units, are passed as [Scalars].
+//
+// Only the parts of YAML that a configuration needs are accepted. The others are refused,
+// each with its own message: anchors and aliases (they can expand exponentially, and give a
+// value two positions), merge keys (extends is the only way to inherit), tags, keys that
+// are not text, null, several documents, files larger than 1 MiB, and nesting deeper than
+// 64 levels.
+//
+// The package is independent of any particular configuration. It is the only package that
+// imports the YAML library. It imports internal/file, internal/lists and
+// internal/printable.
 package config

@@ -11,22 +11,22 @@ import (
 	"github.com/kernbench/kernbench/internal/printable"
 )
 
-// Error is one mistake in a configuration, at the place where it can be mended. Its JSON is an
-// element of the errors of `kernbench topology validate --format json`.
+// Error is a mistake in a configuration, with the position where it can be corrected. Its
+// JSON is an element of the errors of `kernbench topology validate --format json`.
 type Error struct {
-	File    string `json:"file"`   // "--set" for an argument; "" when the value came from no file
-	Line    int    `json:"line"`   // from 1; 0 where the source has no lines, as in --set
+	File    string `json:"file"`   // "--set" for an argument; "" if the value is not from a file
+	Line    int    `json:"line"`   // from 1; 0 if the source has no lines, as in --set
 	Column  int    `json:"column"` // from 1, in characters
-	Path    string `json:"path"`   // the value, as "cube.hbm.channels"; "" for the whole file
+	Path    string `json:"path"`   // of the value, such as "cube.hbm.channels"; "" for the whole file
 	Msg     string `json:"message"`
-	Excerpt string `json:"-"` // the line with a caret under the column; "" when there is none
-	Kept    bool   `json:"-"` // the value at Path was read all the same, as beside an unknown key
+	Excerpt string `json:"-"` // the line with a caret under the column; "" if there is none
+	Kept    bool   `json:"-"` // the value at Path was read in spite of the mistake
 
 	src  *source
-	rank int // of the source among those of the document
+	rank int // index of the source in its document
 }
 
-// Error is "file:line:column: path: message" and the excerpt under it.
+// Error returns "file:line:column: path: message" and the excerpt below it.
 func (e *Error) Error() string {
 	var b strings.Builder
 	switch {
@@ -45,15 +45,15 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
-// Errors is every mistake found in a configuration, in the order of its text, up
-// to the first MaxErrors.
+// Errors is a list of the mistakes in a configuration, in the order of its text. It has at
+// most MaxErrors elements.
 type Errors []*Error
 
-// MaxErrors is where the search for mistakes ends: what has more is no
-// configuration.
+// MaxErrors is the maximum number of mistakes that are reported. A text with more mistakes
+// is probably not a configuration.
 const MaxErrors = 100
 
-// Error is the mistakes one after the other.
+// Error returns the messages of all mistakes, separated by newlines.
 func (es Errors) Error() string {
 	texts := lists.Map(es, (*Error).Error)
 	if len(es) >= MaxErrors {
@@ -62,12 +62,12 @@ func (es Errors) Error() string {
 	return strings.Join(texts, "\n")
 }
 
-// Unwrap gives the single mistakes to errors.As.
+// Unwrap returns the individual mistakes, for errors.As.
 func (es Errors) Unwrap() []error {
 	return lists.Map(es, func(e *Error) error { return e })
 }
 
-// Err is the errors in order, or nil when there are none.
+// Err sorts the errors and returns them, or nil if there are none.
 func (es Errors) Err() error {
 	if len(es) == 0 {
 		return nil
@@ -78,7 +78,7 @@ func (es Errors) Err() error {
 	return es
 }
 
-// Flatten returns the errors that err joins, at any depth, in order.
+// Flatten returns the errors that err joins at any depth, in order.
 func Flatten(err error) (all []error) {
 	if err == nil {
 		return nil
@@ -93,12 +93,13 @@ func Flatten(err error) (all []error) {
 	return all
 }
 
-// excerptWidth is how much of a long line is shown on either side of the caret.
+// excerptWidth is the number of characters of a long line that are shown on each side of
+// the caret.
 const excerptWidth = 60
 
-// excerpt shows a line with a caret under a column, both from 1. Long lines are
-// cut around the column, and characters that are not printable are replaced, each by one
-// that is, so that the caret stays under the column.
+// excerpt formats a line with a caret under a column, which counts from 1. Long lines are
+// cut around the column. Each character that is not printable is replaced by one printable
+// character, so that the caret stays under the column.
 func excerpt(label, line string, column int) string {
 	runes := []rune(strings.TrimRight(line, "\r\n"))
 	for i, r := range runes {
@@ -123,15 +124,15 @@ func excerpt(label, line string, column int) string {
 	return fmt.Sprintf("%s | %s%s%s\n%s | %s^", label, before, string(runes[from:to]), after, margin, pad)
 }
 
-// Nearest is the known word that a mistyped one was most likely meant to be: one
-// it is the beginning of, from three letters on, or one slip away, two when it
-// has more than four letters. It is "" when none is that close.
+// Nearest returns the known word that a mistyped word most likely stands for, or "". A
+// known word is near if the mistyped word is a prefix of at least three letters, or if the
+// two differ by one edit, or by two if the mistyped word has more than four letters.
 func Nearest(word string, known []string) string {
 	if len(word) > 100 {
 		return ""
 	}
 	word = strings.ToLower(word)
-	best, least := "", min(2, max(len(word), 1)) // a slip in a single letter leaves nothing
+	best, least := "", min(2, max(len(word), 1)) // one edit could turn a single letter into any other
 	if len(word) > 4 {
 		least = 3
 	}
@@ -147,8 +148,8 @@ func Nearest(word string, known []string) string {
 	return best
 }
 
-// DidYouMean is the end of a message about an unknown word, "; did you mean ring6?", if one
-// that is known is near.
+// DidYouMean returns the end of a message about an unknown word, such as "; did you mean
+// ring6?", or "" if no known word is near.
 func DidYouMean(word string, known []string) string {
 	if near := Nearest(word, known); near != "" {
 		return "; did you mean " + near + "?"
@@ -156,10 +157,11 @@ func DidYouMean(word string, known []string) string {
 	return ""
 }
 
-// distance is the number of insertions, deletions, substitutions and swaps of
-// neighbours between two words.
+// distance returns the edit distance of two words: the number of insertions, deletions,
+// substitutions and swaps of neighbours.
 func distance(a, b string) int {
-	// Rows of the usual table: d[j] is the distance of a[:i] and b[:j].
+	// Dynamic programming by rows: row[j] is the distance of a[:i] and b[:j], prev is the
+	// row for i-1, and before the row for i-2.
 	var before []int
 	prev := lists.Count(0, len(b)+1)
 	for i := 1; i <= len(a); i++ {

@@ -6,21 +6,21 @@ import (
 	"unicode/utf8"
 )
 
-// Extend lays the document over another: mappings are merged key by key, and
-// what the document says wins. Lists and single values replace.
+// Extend merges the document over base. Mappings are merged key by key. Lists and single
+// values of the document replace those of base.
 func (d *Doc) Extend(base *Doc) {
 	d.root = overlay(base.root, d.root)
 	d.sources = append(d.sources, base.sources...)
 	d.errs = append(d.errs, base.errs...)
 }
 
-// overlay is top over bottom. Neither is changed: presets are shared.
+// overlay returns top merged over bottom. It changes neither, because presets are shared.
 func overlay(bottom, top *node) *node {
 	if bottom == nil || bottom.kind != mapping || top.kind != mapping {
 		return top
 	}
 	merged := &node{kind: mapping, at: top.at, fields: slices.Clone(bottom.fields)}
-	if top.at.src.set { // an argument names a mapping only to reach into it
+	if top.at.src.set { // --set names a mapping only as part of a path
 		merged.at = bottom.at
 	}
 	for _, f := range top.fields {
@@ -38,9 +38,8 @@ func overlay(bottom, top *node) *node {
 	return merged
 }
 
-// Set overlays one value, as the argument of --set gives it:
-// "cube.hbm.channels=16". The value is YAML, so lists and mappings can be given
-// in their flow form. Mistakes are for Decode to report.
+// Set merges the value of a --set argument over the document: "cube.hbm.channels=16". The
+// value is YAML, so lists and mappings can be given in flow form. Decode reports mistakes.
 func (d *Doc) Set(arg string) {
 	s := &source{name: "--set", lines: strings.Split(arg, "\n"), set: true}
 	d.sources = append(d.sources, s)
@@ -67,7 +66,7 @@ func (d *Doc) Set(arg string) {
 	d.root = overlay(d.root, wrap(n, path, s))
 }
 
-// wrap is the value in the mappings that its path names.
+// wrap returns a value inside the nested mappings of its path.
 func wrap(n *node, path string, s *source) *node {
 	for path != "" {
 		outer, key := "", path

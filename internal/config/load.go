@@ -16,10 +16,10 @@ import (
 	"github.com/kernbench/kernbench/internal/file"
 )
 
-// Presets is the configurations that a program carries, by name. One is called "default".
+// Presets maps names to the texts of built-in configurations. One of them is "default".
 type Presets map[string][]byte
 
-// maxChain is how many files may extend one another.
+// maxChain is the maximum length of a chain of files that extend one another.
 const maxChain = 16
 
 // Names lists the presets in alphabetical order.
@@ -34,20 +34,20 @@ func (p Presets) Source(name string) ([]byte, error) {
 	return nil, fmt.Errorf("no preset %s; presets: %s%s", quote(name), strings.Join(names, ", "), DidYouMean(name, names))
 }
 
-// Load reads what the user asked for, with its extends and --set arguments
-// applied: a file if there is one of that name, else a preset. Without a name it
-// is the usual file if there is one, else the preset default. A file that exists
-// but cannot be read is an error, never passed over. The one exception is the usual file
-// that standard output goes to and that is still empty: the output is to become the file.
-func (p Presets) Load(ctx context.Context, name, usual string, sets ...string) (*Doc, error) {
+// Load reads the file with a name or, if there is none, the preset with that name. Without
+// a name it reads defaultFile if that exists, else the preset default. It then applies
+// extends and the --set arguments. A file that exists but cannot be read is an error. The
+// only exception is an empty defaultFile to which standard output is redirected: it is
+// ignored, because it will hold the output of the command.
+func (p Presets) Load(ctx context.Context, name, defaultFile string, sets ...string) (*Doc, error) {
 	if name == "" {
-		switch there, err := usualExists(usual); {
+		switch exists, err := defaultFileExists(defaultFile); {
 		case err != nil:
 			return nil, err
-		case !there:
+		case !exists:
 			return p.preset("default", sets)
 		}
-		name = usual
+		name = defaultFile
 	}
 	info, err := os.Lstat(name)
 	switch missing := errors.Is(err, fs.ErrNotExist); {
@@ -68,27 +68,28 @@ func (p Presets) Load(ctx context.Context, name, usual string, sets ...string) (
 	return d, err
 }
 
-// usualExists reports whether there is anything to read under the name of the usual
-// file. The other ending of YAML files is a slip, which must not go unnoticed.
-func usualExists(usual string) (bool, error) {
-	_, err := os.Lstat(usual)
+// defaultFileExists reports whether the default file exists and is to be read. A file of
+// that name with the ending .yml is probably a mistake of the user, and therefore an error.
+func defaultFileExists(name string) (bool, error) {
+	_, err := os.Lstat(name)
 	if !errors.Is(err, fs.ErrNotExist) {
-		return err == nil && !emptied(usual), err
+		return err == nil && !isEmptyStdout(name), err
 	}
-	stem := strings.TrimSuffix(usual, ".yaml")
-	if _, err := os.Lstat(stem + ".yml"); err == nil && !emptied(stem+".yml") {
-		return false, fmt.Errorf("found %s.yml: name it %s or pass --%s %s.yml", stem, usual, stem, stem)
+	stem := strings.TrimSuffix(name, ".yaml")
+	if _, err := os.Lstat(stem + ".yml"); err == nil && !isEmptyStdout(stem+".yml") {
+		return false, fmt.Errorf("found %s.yml: name it %s or pass --%s %s.yml", stem, name, stem, stem)
 	}
 	return false, nil
 }
 
-// emptied reports whether a file is the one that standard output goes to, and empty, as the
-// shell makes it for `kernbench ccl show --format yaml > ccl.yaml`.
-func emptied(name string) bool {
+// isEmptyStdout reports whether a file is empty and standard output is redirected to it.
+// The shell creates such a file for `kernbench ccl show --format yaml > ccl.yaml`.
+func isEmptyStdout(name string) bool {
 	info, err := os.Stat(name)
 	return err == nil && info.Mode().IsRegular() && info.Size() == 0 && file.IsStdout(info)
 }
 
+// preset reads a preset and applies --set arguments.
 func (p Presets) preset(name string, sets []string) (*Doc, error) {
 	text, err := p.Source(name)
 	if err != nil {
@@ -97,13 +98,14 @@ func (p Presets) preset(name string, sets []string) (*Doc, error) {
 	return p.build(context.Background(), presetFile(name), text, chain{presetFile(name)}, sets)
 }
 
-// Parse is like Load for a text in memory, which may extend presets only.
+// Parse is like Load for a text in memory. The text may extend only presets.
 func (p Presets) Parse(file string, text []byte, sets ...string) (*Doc, error) {
 	return p.build(context.Background(), file, text, nil, sets)
 }
 
+// build parses a text, merges it over what it extends, and applies --set arguments.
 func (p Presets) build(ctx context.Context, file string, text []byte, from chain, sets []string) (*Doc, error) {
-	d, err := p.extended(ctx, file, text, from)
+	d, err := p.parseLayers(ctx, file, text, from)
 	if err != nil {
 		return nil, err
 	}
@@ -113,12 +115,12 @@ func (p Presets) build(ctx context.Context, file string, text []byte, from chain
 	return d, nil
 }
 
-// chain is the files that extend one another, from the one asked for; nil for a
-// text in memory, from which no file can be reached.
+// chain is a list of files of which each extends the next, starting with the file that the
+// user named. It is nil for a text in memory, which cannot extend files.
 type chain []string
 
-// extended parses a text and lays it over what it extends.
-func (p Presets) extended(ctx context.Context, file string, text []byte, from chain) (*Doc, error) {
+// parseLayers parses a text and merges it over what it extends.
+func (p Presets) parseLayers(ctx context.Context, file string, text []byte, from chain) (*Doc, error) {
 	d, err := Parse(file, text)
 	if err != nil || d.extends == nil {
 		return d, err
@@ -128,7 +130,7 @@ func (p Presets) extended(ctx context.Context, file string, text []byte, from ch
 		d.fail(d.extends.at, "extends", "%v", err)
 		return nil, d.errs.Err()
 	}
-	base, err := p.extended(ctx, baseFile, baseText, append(slices.Clone(from), baseFile))
+	base, err := p.parseLayers(ctx, baseFile, baseText, append(slices.Clone(from), baseFile))
 	if err != nil {
 		return nil, err
 	}
@@ -137,8 +139,8 @@ func (p Presets) extended(ctx context.Context, file string, text []byte, from ch
 	return d, nil
 }
 
-// open finds what an extends key names: a preset if it is a bare word, else a
-// file, relative to the one that extends it.
+// open reads the text that an extends key names: a preset if the name is a bare word, else
+// a file, relative to the file that extends it.
 func (p Presets) open(ctx context.Context, n *node, from chain) (name string, text []byte, err error) {
 	presets := strings.Join(p.Names(), ", ")
 	if n.kind != scalar || n.tag != "!!str" {
@@ -160,7 +162,7 @@ func (p Presets) open(ctx context.Context, n *node, from chain) (name string, te
 		return "", nil, fmt.Errorf("more than %d files extend one another", maxChain)
 	case !isPath(n.text):
 		if text, err = p.Source(n.text); err != nil && from != nil {
-			err = fmt.Errorf("%w%s", err, fileInstead(filepath.Dir(from[len(from)-1]), n.text))
+			err = fmt.Errorf("%w%s", err, fileHint(filepath.Dir(from[len(from)-1]), n.text))
 		}
 	default:
 		text, err = ReadFile(ctx, name)
@@ -168,9 +170,9 @@ func (p Presets) open(ctx context.Context, n *node, from chain) (name string, te
 	return name, text, err
 }
 
-// fileInstead is the end of a message about a bare word that is no preset, when
-// something of that name lies beside the file that extends it.
-func fileInstead(dir, name string) string {
+// fileHint returns the end of a message about a bare word that is not a preset. It is not
+// empty if there is a file or directory of that name next to the file that extends it.
+func fileHint(dir, name string) string {
 	info, err := os.Stat(filepath.Join(dir, name))
 	switch {
 	case err != nil:
@@ -181,17 +183,18 @@ func fileInstead(dir, name string) string {
 	return fmt.Sprintf("; for the file write ./%s", name)
 }
 
-// isPath reports whether a name can only be a file's.
+// isPath reports whether a name must be the name of a file.
 func isPath(name string) bool {
 	return strings.ContainsAny(name, `/\`) || strings.HasSuffix(name, ".yaml") || strings.HasSuffix(name, ".yml")
 }
 
-// Digest identifies a text by twelve hexadecimal digits.
+// Digest returns a hash of a text, as twelve hexadecimal digits.
 func Digest(text []byte) string {
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:6])
 }
 
+// presetFile returns the name of a preset in messages.
 func presetFile(name string) string { return "preset " + name }
 
 // ReadFile reads a file for Parse, of at most maxSize bytes. The error for a file that does
@@ -207,13 +210,13 @@ func ReadFile(ctx context.Context, name string) ([]byte, error) {
 		}
 		return nil, noFile("no file " + name)
 	}
-	if err == nil && emptied(name) {
+	if err == nil && isEmptyStdout(name) {
 		return nil, fmt.Errorf("standard output goes to %s, which is read, and the shell has emptied it: send it to another file", name)
 	}
 	return text, err
 }
 
-// noFile is the message for a file that does not exist.
+// noFile is the error for a file that does not exist.
 type noFile string
 
 func (e noFile) Error() string { return string(e) }
@@ -221,23 +224,23 @@ func (e noFile) Error() string { return string(e) }
 // Is reports that the error is fs.ErrNotExist.
 func (e noFile) Is(target error) bool { return target == fs.ErrNotExist }
 
-// File is a kind of configuration: the presets there are, the file that is read if none is
-// named, and how a T is made of what was read.
+// File is a kind of configuration file that is decoded into a T.
 type File[T any] struct {
 	Presets
-	Usual   string         // "topology.yaml"
-	New     func(*Doc) *T  // an empty one, which keeps where its values come from
-	Scalars func() Scalars // nil: Quantities
-	// Check, if set, checks what was read together with its mistakes so far, and returns all of them.
+	DefaultFile string         // the file that is read if the user names none: "topology.yaml"
+	New         func(*Doc) *T  // returns an empty T that keeps the document, for positions
+	Scalars     func() Scalars // nil means Quantities
+	// Check checks a decoded T, given the mistakes found so far, and returns all mistakes.
+	// It may be nil.
 	Check func(*T, Errors) error
 }
 
-// Load reads what the user asked for, until ctx ends; see Presets.
+// Load reads a file or a preset, until ctx ends; see [Presets.Load].
 func (f File[T]) Load(ctx context.Context, name string, sets ...string) (*T, error) {
-	return f.decode(f.Presets.Load(ctx, name, f.Usual, sets...))
+	return f.decode(f.Presets.Load(ctx, name, f.DefaultFile, sets...))
 }
 
-// Parse is like Load for a text in memory, which may extend presets only.
+// Parse is like Load for a text in memory. The text may extend only presets.
 func (f File[T]) Parse(file string, text []byte, sets ...string) (*T, error) {
 	return f.decode(f.Presets.Parse(file, text, sets...))
 }
@@ -245,7 +248,8 @@ func (f File[T]) Parse(file string, text []byte, sets ...string) (*T, error) {
 // Preset reads a preset.
 func (f File[T]) Preset(name string) (*T, error) { return f.decode(f.preset(name, nil)) }
 
-// Default reads the preset default, which is known to be there and right, being part of the program.
+// Default reads the preset default. It panics if the preset has mistakes, because the
+// preset is part of the program.
 func (f File[T]) Default() *T {
 	t, err := f.Preset("default")
 	if err != nil {
@@ -254,7 +258,7 @@ func (f File[T]) Default() *T {
 	return t
 }
 
-// decode makes a T of what was read.
+// decode decodes and checks a document; it returns err if that is not nil.
 func (f File[T]) decode(d *Doc, err error) (*T, error) {
 	if err != nil {
 		return nil, err

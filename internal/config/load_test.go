@@ -7,12 +7,14 @@ import (
 	"testing"
 )
 
+// TestExtends checks Load for files that extend others: cycles, long chains, missing files
+// and other mistakes.
 func TestExtends(t *testing.T) {
 	t.Chdir(t.TempDir())
 	files := map[string]string{
 		"loop_a.yaml":  "extends: loop_b.yaml\n",
 		"loop_b.yaml":  "extends: ./loop_a.yaml\n",
-		"default":      "extends: default\n", // a file called like the preset it extends
+		"default":      "extends: default\n", // a file with the name of the preset that it extends
 		"alias.yaml":   "name: &n default\nextends: *n\n",
 		"big.yaml":     strings.Repeat("# nothing\n", 200_000),
 		"on_big.yaml":  "extends: big.yaml\n",
@@ -55,7 +57,7 @@ func TestExtends(t *testing.T) {
 		{"on_file.yaml", `on_file.yaml:1:10: extends: no preset "bare"; presets: default; for the file write ./bare`},
 		{"on_path.yaml", "on_path.yaml:1:10: extends: lib is a folder, not a file"},
 	} {
-		_, err := p.Load(t.Context(), c.name, "usual.yaml")
+		_, err := p.Load(t.Context(), c.name, "main.yaml")
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.HasPrefix(err.Error(), c.want)) {
 			t.Errorf("%s: got %v, want %q", c.name, err, c.want)
 		}
@@ -66,6 +68,7 @@ func TestExtends(t *testing.T) {
 	}
 }
 
+// link creates a symbolic link, or skips the test if that is not possible.
 func link(t *testing.T, target, name string) {
 	t.Helper()
 	if err := os.Symlink(target, name); err != nil {
@@ -73,8 +76,9 @@ func link(t *testing.T, target, name string) {
 	}
 }
 
-// The usual file is passed over only when there is none.
-func TestUsualFile(t *testing.T) {
+// TestDefaultFile checks that Load reads the preset default only if the default file does
+// not exist.
+func TestDefaultFile(t *testing.T) {
 	p := Presets{"default": []byte(good)}
 	write := func(name string) func(*testing.T) {
 		return func(t *testing.T) {
@@ -92,21 +96,21 @@ func TestUsualFile(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name       string
-		lay        func(*testing.T)
+		prepare    func(*testing.T)
 		want, fail string
 	}{
 		{"none", func(*testing.T) {}, "preset default", ""},
-		{"there", write("usual.yaml"), "usual.yaml", ""},
-		{"a file called like the preset", write("default"), "preset default", ""},
-		{"a directory called like the preset", mkdir("default"), "preset default", ""},
-		{"directory", mkdir("usual.yaml"), "", "usual.yaml is a folder, not a file"},
-		{"broken link", func(t *testing.T) { link(t, "x", "usual.yaml") }, "", "usual.yaml is a link to x, which does not exist"},
-		{"other ending", write("usual.yml"), "", "found usual.yml: name it usual.yaml or pass --usual usual.yml"},
+		{"exists", write("main.yaml"), "main.yaml", ""},
+		{"a file with the name of the preset", write("default"), "preset default", ""},
+		{"a directory with the name of the preset", mkdir("default"), "preset default", ""},
+		{"directory", mkdir("main.yaml"), "", "main.yaml is a folder, not a file"},
+		{"broken link", func(t *testing.T) { link(t, "x", "main.yaml") }, "", "main.yaml is a link to x, which does not exist"},
+		{"other ending", write("main.yml"), "", "found main.yml: name it main.yaml or pass --main main.yml"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Chdir(t.TempDir())
-			c.lay(t)
-			d, err := p.Load(t.Context(), "", "usual.yaml")
+			c.prepare(t)
+			d, err := p.Load(t.Context(), "", "main.yaml")
 			switch {
 			case c.fail != "" && (err == nil || err.Error() != c.fail):
 				t.Errorf("got %v, want %s", err, c.fail)
@@ -119,6 +123,7 @@ func TestUsualFile(t *testing.T) {
 	}
 }
 
+// TestName checks that the name of a document lists its --set arguments on one line.
 func TestName(t *testing.T) {
 	p := Presets{"default": []byte(good)}
 	d, err := p.Parse("child.yaml", []byte("extends: default\n"), "cores=4", "links=[a,\nb]")
@@ -130,7 +135,8 @@ func TestName(t *testing.T) {
 	}
 }
 
-// TestFiles: a configuration knows the files that it was read from, and presets are none.
+// TestFiles checks the list of files that a configuration was read from. Presets are not
+// files.
 func TestFiles(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for name, text := range map[string]string{"top.yaml": "extends: ./base.yaml\n", "base.yaml": "extends: default\n"} {
@@ -140,7 +146,7 @@ func TestFiles(t *testing.T) {
 	}
 	p := Presets{"default": []byte(good)}
 	for name, want := range map[string]string{"./top.yaml": "[./top.yaml base.yaml]", "base.yaml": "[base.yaml]", "default": "[]", "": "[]"} {
-		d, err := p.Load(t.Context(), name, "usual.yaml", "a=1")
+		d, err := p.Load(t.Context(), name, "main.yaml", "a=1")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -7,12 +7,13 @@ import (
 	"testing"
 )
 
-// zoo is a configuration with names of the user's own.
+// zoo is a configuration with names that the user chooses.
 type zoo struct {
 	Rooms map[string]cache `yaml:"rooms,omitempty"`
 	Ages  map[string]int   `yaml:"ages,omitempty" range:"0..200"`
 }
 
+// TestDecodeMap checks that mappings of names are decoded, merged and encoded.
 func TestDecodeMap(t *testing.T) {
 	d, err := Parse("zoo.yaml", []byte("rooms:\n  big-room_2: {size: 20C, color: red}\nages: {rex: 3, ida: 0}\n"))
 	if err != nil {
@@ -34,6 +35,8 @@ func TestDecodeMap(t *testing.T) {
 	}
 }
 
+// TestDecodeMapErrors checks the errors of mappings of names, and that entries with invalid
+// names are left out.
 func TestDecodeMapErrors(t *testing.T) {
 	for _, c := range []struct {
 		src  string
@@ -92,7 +95,7 @@ func TestDecodeMapErrors(t *testing.T) {
 	}
 }
 
-// Presets may be a single text.
+// TestOnePreset checks that a single preset is enough.
 func TestOnePreset(t *testing.T) {
 	t.Chdir(t.TempDir())
 	p := Presets{"default": []byte("ages: {rex: 3}\n")}

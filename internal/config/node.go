@@ -8,26 +8,26 @@ import (
 	"unicode/utf8"
 )
 
-// Doc is a configuration as written, possibly in layers: every value knows the
-// file or the --set argument it came from.
+// Doc is the text of a configuration as a tree, possibly merged from several layers. Each
+// value has a position in the file or the --set argument that contains it.
 type Doc struct {
-	root    *node
-	sources []*source // in the order errors are reported
-	errs    Errors    // found while building the tree, for Decode to report
-	extends *node     // the value of the extends key, if any
-	aliased bool      // an anchor or alias was reported: once is enough
-	alone   bool      // files of its kind extend no others
+	root       *node
+	sources    []*source // in the order in which errors are reported
+	errs       Errors    // mistakes found while the tree was built; Decode reports them
+	extends    *node     // the value of the extends key; nil if there is none
+	aliased    bool      // an anchor or alias has been reported; further ones are not
+	standalone bool      // extends is a key without special meaning
 }
 
-// source is a text that values are written in: a file or a --set argument.
+// source is a text that contains values: a file or a --set argument.
 type source struct {
 	name  string
 	lines []string
-	set   bool
+	set   bool // a --set argument
 	file  bool // read from a file, not from a preset or from memory
 }
 
-// pos is a place in a source; line and column count from 1.
+// pos is a position in a source; line and column count from 1.
 type pos struct {
 	src          *source
 	line, column int
@@ -43,26 +43,26 @@ const (
 
 func (k kind) String() string { return [...]string{"a single value", "a mapping", "a list"}[k] }
 
-// node is a value and where it was written.
+// node is a value and its position.
 type node struct {
 	kind   kind
 	text   string  // of a scalar
-	tag    string  // of a scalar: what YAML takes the text for, such as "!!int"
+	tag    string  // of a scalar: its YAML type, such as "!!int"
 	fields []field // of a mapping, in the order of the file
 	items  []*node // of a list
 	at     pos
 
-	refused bool // already reported, and of no use
+	refused bool // a mistake was reported that makes the value unusable
 }
 
 // field is a key of a mapping with its value.
 type field struct {
 	key   string
-	at    pos
+	at    pos // of the key
 	value *node
 }
 
-// field is the field of a key, or nil.
+// field returns the field with a key, or nil.
 func (n *node) field(key string) *field {
 	for i := range n.fields {
 		if n.fields[i].key == key {
@@ -72,7 +72,7 @@ func (n *node) field(key string) *field {
 	return nil
 }
 
-// describe says what a value is, for messages that wanted something else.
+// describe describes a value, for messages that expected another one.
 func (n *node) describe() string {
 	switch {
 	case n.kind != scalar:
@@ -85,9 +85,9 @@ func (n *node) describe() string {
 	return n.text
 }
 
-// Name returns where the configuration came from: the name its text was parsed under
-// and, in order, the --set arguments laid over it. It is "" for a nil document, that of a
-// configuration made in Go.
+// Name returns the origin of the configuration: the file name that was passed to the parser
+// and, in order, the --set arguments. It returns "" for a nil document, which stands for a
+// configuration built in Go.
 func (d *Doc) Name() string {
 	if d == nil {
 		return ""
@@ -95,7 +95,7 @@ func (d *Doc) Name() string {
 	name := d.sources[0].name
 	for _, s := range d.sources {
 		if arg := strings.Join(s.lines, "\n"); s.set {
-			if strings.ContainsAny(arg, "\n\r\t") { // a name is one line
+			if strings.ContainsAny(arg, "\n\r\t") { // the name must be one line
 				arg = strconv.Quote(arg)
 			}
 			name += ", --set " + arg
@@ -104,8 +104,8 @@ func (d *Doc) Name() string {
 	return name
 }
 
-// Files lists the files that the configuration was read from: the one asked for, and
-// those that it extends. Presets are none, and a nil document has none.
+// Files lists the files that the configuration was read from: the file that the user named
+// and the files that it extends. Presets are not files. A nil document has no files.
 func (d *Doc) Files() (names []string) {
 	if d == nil {
 		return nil
@@ -118,9 +118,9 @@ func (d *Doc) Files() (names []string) {
 	return names
 }
 
-// Errorf returns an error in the value at a path such as "overrides[2].link", placed
-// where that value was written, or else the innermost value around it. In a nil document,
-// that of a configuration made in Go, it has no place.
+// Errorf returns an error about the value at a path such as "overrides[2].link". Its
+// position is that of the value or, if there is none, of the innermost value around it. For
+// a nil document, which stands for a configuration built in Go, the error has no position.
 func (d *Doc) Errorf(path, format string, args ...any) *Error {
 	if d == nil {
 		return &Error{Path: path, Msg: fmt.Sprintf(format, args...)}
@@ -128,9 +128,9 @@ func (d *Doc) Errorf(path, format string, args ...any) *Error {
 	return d.errorAt(d.find(path), path, format, args...)
 }
 
-// ErrorIn is Errorf about a part of a text value, which begins after the first before
-// bytes of it. Where the text is not written as it reads, as with escapes or
-// on several lines, the place is that of the value.
+// ErrorIn is Errorf for a part of a text value that begins after the first before bytes. If
+// the source differs from the text, for example because of escapes or several lines, the
+// position is that of the whole value.
 func (d *Doc) ErrorIn(path, text string, before int, format string, args ...any) *Error {
 	at := d.find(path)
 	if at.line >= 1 && at.line <= len(at.src.lines) {
@@ -147,9 +147,9 @@ func (d *Doc) ErrorIn(path, text string, before int, format string, args ...any)
 	return d.errorAt(at, path, format, args...)
 }
 
-// Latest is the one of the paths whose value was written in the topmost layer,
-// and so most likely the one that was just changed: by --set, else in the file,
-// else in what it extends. Among equals it is the first.
+// Latest returns the path whose value is in the topmost layer, which the user most likely
+// changed last: --set, then the file, then the files that it extends. If several paths are
+// in the same layer, it returns the first.
 func (d *Doc) Latest(paths ...string) string {
 	best, least := "", 0
 	for _, p := range paths {
@@ -165,8 +165,8 @@ func (d *Doc) Latest(paths ...string) string {
 	return best
 }
 
-// find is the place of the value at a path, or of the innermost value around it.
-// The place of a mapping or list is its key, which is what a reader looks for.
+// find returns the position of the value at a path, or of the innermost value around it.
+// The position of a mapping or list is that of its key.
 func (d *Doc) find(path string) pos {
 	n, at := d.root, d.root.at
 	for _, step := range strings.FieldsFunc(path, func(r rune) bool { return r == '.' || r == '[' || r == ']' }) {
@@ -186,8 +186,8 @@ func (d *Doc) find(path string) pos {
 	return at
 }
 
-// place is where errors about a field's value go: a single value itself, the
-// key of anything larger.
+// place returns the position for errors about a field's value: that of a single value, or
+// the key of a mapping or list.
 func (f *field) place() pos {
 	if f.value.kind == scalar && f.value.tag != "!!null" {
 		return f.value.at
@@ -195,6 +195,7 @@ func (f *field) place() pos {
 	return f.at
 }
 
+// errorAt returns an error at a position.
 func (d *Doc) errorAt(at pos, path, format string, args ...any) *Error {
 	e := at.error(format, args...)
 	e.Path = path
@@ -202,16 +203,18 @@ func (d *Doc) errorAt(at pos, path, format string, args ...any) *Error {
 	return e
 }
 
-// rank puts the errors of the sources of a document in order.
+// rank returns the index of an error's source in the document, by which errors are sorted.
 func (d *Doc) rank(e *Error) int { return slices.Index(d.sources, e.src) }
 
+// fail adds an error, unless there are MaxErrors already.
 func (d *Doc) fail(at pos, path, format string, args ...any) {
 	if len(d.errs) < MaxErrors {
 		d.errs = append(d.errs, d.errorAt(at, path, format, args...))
 	}
 }
 
-// failKept reports a mistake that leaves the value at the path of use.
+// failKept adds an error about a mistake in spite of which the value at the path can be
+// used.
 func (d *Doc) failKept(at pos, path, format string, args ...any) {
 	if len(d.errs) < MaxErrors {
 		d.fail(at, path, format, args...)
@@ -219,7 +222,7 @@ func (d *Doc) failKept(at pos, path, format string, args ...any) {
 	}
 }
 
-// error is a mistake at a place, with the line shown.
+// error returns an error at a position, with an excerpt of the line.
 func (p pos) error(format string, args ...any) *Error {
 	e := &Error{File: p.src.name, Line: p.line, Column: p.column, Msg: fmt.Sprintf(format, args...), src: p.src}
 	label := "    " + strconv.Itoa(p.line)
@@ -232,7 +235,7 @@ func (p pos) error(format string, args ...any) *Error {
 	return e
 }
 
-// quote shows a text in a message, cut if it is long.
+// quote returns a quoted text for a message, cut if it is long.
 func quote(text string) string {
 	const long = 60
 	if r := []rune(text); len(r) > long {

@@ -14,27 +14,27 @@ import (
 
 const (
 	maxSize  = 1 << 20 // bytes of a file
-	maxDepth = 64      // mappings and lists within each other
-	maxKeys  = 1000    // of one mapping; a configuration has a dozen
+	maxDepth = 64      // nested mappings and lists
+	maxKeys  = 1000    // keys of one mapping; a configuration has about a dozen
 )
 
-// Parse reads the text of a file. What makes the text unreadable is an error
-// here, as [Errors]; mistakes that leave the rest readable wait for Decode.
+// Parse parses the text of a file. Mistakes that make the text unreadable are returned as
+// [Errors]. Decode reports all other mistakes.
 func Parse(file string, src []byte) (*Doc, error) { return parse(file, src, false) }
 
-// ParseAlone is Parse for a kind of files that extend no others: for them extends is
-// a key like any other.
-func ParseAlone(file string, src []byte) (*Doc, error) { return parse(file, src, true) }
+// ParseStandalone is Parse for a kind of file that cannot extend others: extends is a key
+// without special meaning.
+func ParseStandalone(file string, src []byte) (*Doc, error) { return parse(file, src, true) }
 
 // tooLarge returns the error for a file of more than maxSize bytes.
 func tooLarge(s *source) *Error {
 	return (pos{s, 1, 1}).error("the file has more than %d bytes: a configuration has a few thousand", maxSize)
 }
 
-func parse(file string, src []byte, alone bool) (*Doc, error) {
+func parse(file string, src []byte, standalone bool) (*Doc, error) {
 	s := &source{name: file}
-	least, start := "keys and values", ""
-	if !alone {
+	least, start := "keys and values", "" // parts of messages
+	if !standalone {
 		least, start = "at least \"extends: default\"", ", starting with \"extends: default\""
 	}
 	if len(src) > maxSize {
@@ -45,7 +45,7 @@ func parse(file string, src []byte, alone bool) (*Doc, error) {
 	if e := s.checkText(); e != nil {
 		return nil, Errors{e}
 	}
-	d := &Doc{sources: []*source{s}, alone: alone}
+	d := &Doc{sources: []*source{s}, standalone: standalone}
 	root, err := s.parse(src)
 	switch {
 	case err != nil:
@@ -57,14 +57,15 @@ func parse(file string, src []byte, alone bool) (*Doc, error) {
 	if d.root.kind != mapping {
 		return nil, Errors{d.root.at.error("the file holds %s: write keys and values%s", d.root.kind, start)}
 	}
-	if f := d.root.field("extends"); f != nil && !alone {
+	if f := d.root.field("extends"); f != nil && !standalone {
 		d.extends = f.value
 		d.root.fields = slices.DeleteFunc(d.root.fields, func(f field) bool { return f.key == "extends" })
 	}
 	return d, nil
 }
 
-// checkText refuses what is no text, before the YAML library sees it.
+// checkText returns an error if the source contains bytes that are not text. It runs before
+// the YAML library.
 func (s *source) checkText() *Error {
 	for l, line := range s.lines {
 		column := 0
@@ -84,7 +85,7 @@ func (s *source) checkText() *Error {
 	return nil
 }
 
-// parse is the root of the one YAML document of a text; nil if it has none.
+// parse returns the root of the only YAML document in a text; nil if there is none.
 func (s *source) parse(src []byte) (*yaml.Node, *Error) {
 	loader, err := yaml.NewLoader(bytes.NewReader(src),
 		yaml.WithPlugin(limit.New(limit.DepthValue(maxDepth))), yaml.WithUniqueKeys(false))
@@ -108,15 +109,15 @@ func (s *source) parse(src []byte) (*yaml.Node, *Error) {
 	return doc.Content[0], nil
 }
 
-// syntaxError places an error of the YAML library and says it in plain words
-// where the library's own are about its insides.
+// syntaxError adds a position to an error of the YAML library. It replaces messages about
+// the library's internals by ones that say what to correct.
 func (s *source) syntaxError(err error) *Error {
 	le, ok := errors.AsType[*yaml.LoadError](err)
 	if !ok {
 		return (pos{s, 1, 1}).error("not YAML: %v", err)
 	}
 	at := pos{s, max(le.Mark.Line, 1), max(le.Mark.Column, 1)}
-	if at.line >= len(s.lines) { // at the end of the text: show its last words
+	if at.line >= len(s.lines) { // at the end of the text: show its last line that is not blank
 		at.line = len(s.lines)
 		for at.line > 1 && strings.TrimSpace(s.lines[at.line-1]) == "" {
 			at.line--
@@ -153,7 +154,7 @@ func (s *source) syntaxError(err error) *Error {
 
 const noAlias = "anchors and aliases are not supported: write the value out"
 
-// node turns a YAML node into ours, noting what a configuration may not use.
+// node converts a YAML node and adds errors for features that a configuration may not use.
 // Positions are relative to base, where the text starts in its source.
 func (d *Doc) node(y *yaml.Node, base pos, path string) *node {
 	at := base.plus(y)
@@ -185,7 +186,8 @@ func (d *Doc) node(y *yaml.Node, base pos, path string) *node {
 	return n
 }
 
-// refuseAlias reports the first anchor or alias of a document; a bomb has many.
+// refuseAlias adds an error for the first anchor or alias of a document. A malicious
+// document may have very many. lost means that the value cannot be used.
 func (d *Doc) refuseAlias(at pos, path string, lost bool) {
 	switch {
 	case d.aliased:
@@ -197,7 +199,7 @@ func (d *Doc) refuseAlias(at pos, path string, lost bool) {
 	d.aliased = true
 }
 
-// addField adds a key and its value to a mapping, unless the key cannot be used.
+// addField adds a key and its value to a mapping, or an error if the key cannot be used.
 func (d *Doc) addField(n *node, key, value *yaml.Node, base pos, path string) {
 	at := base.plus(key)
 	first := n.field(key.Value)
@@ -210,7 +212,7 @@ func (d *Doc) addField(n *node, key, value *yaml.Node, base pos, path string) {
 		d.failKept(at, path, "the key %s is not a word", quote(key.Value))
 	case key.Anchor != "":
 		d.refuseAlias(at, path, false)
-	case first != nil && first.value.kind == mapping && value.Kind == yaml.MappingNode: // look for mistakes in both
+	case first != nil && first.value.kind == mapping && value.Kind == yaml.MappingNode: // merge the two, to find the mistakes in both
 		d.failKept(at, join(path, key.Value), "given twice: first on line %d, column %d; put all of it there", first.at.line, first.at.column)
 		first.value = overlay(first.value, d.node(value, base, join(path, key.Value)))
 	case first != nil:
@@ -220,7 +222,7 @@ func (d *Doc) addField(n *node, key, value *yaml.Node, base pos, path string) {
 	}
 }
 
-// plus is the place of a YAML node in a text that starts at p.
+// plus returns the position of a YAML node in a text that starts at p.
 func (p pos) plus(y *yaml.Node) pos {
 	column := y.Column
 	if y.Line == 1 {

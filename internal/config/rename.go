@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// Canonical returns the known name that a word spells: the word itself if it is known, else
-// the first known name that differs from it only in _, - and case. It reports whether there
-// is one.
+// Canonical returns the known name that matches a word: the word itself if it is known,
+// else the first known name that differs from it only in _, - and case. It reports whether
+// there is a match.
 func Canonical(word string, known []string) (name string, ok bool) {
 	if slices.Contains(known, word) {
 		return word, true
@@ -20,11 +20,11 @@ func Canonical(word string, known []string) (name string, ok bool) {
 	return known[i], true
 }
 
-// plain removes what Canonical ignores.
+// plain removes the characters that Canonical ignores.
 var plain = strings.NewReplacer("_", "", "-", "")
 
-// Resolve is Canonical that also reports a word which is not spelled as the known name: see
-// [WithRenamed].
+// Resolve is like Canonical and calls Renamed, which reports a word that is spelled
+// differently from the known name; see [WithRenamed].
 func Resolve(ctx context.Context, word string, known []string) (name string, ok bool) {
 	if name, ok = Canonical(word, known); ok {
 		Renamed(ctx, word, name)
@@ -32,11 +32,12 @@ func Resolve(ctx context.Context, word string, known []string) (name string, ok 
 	return name, ok
 }
 
-// renamedKey is the key of the function in a context that is called by [Renamed].
+// renamedKey is the context key of the function that [Renamed] calls.
 type renamedKey struct{}
 
 // WithRenamed returns a context in which report is called for every old spelling of a name.
-// Several goroutines may call it, and the same spelling may be reported several times.
+// Several goroutines may call report at the same time, and it may be called several times
+// for the same spelling.
 func WithRenamed(ctx context.Context, report func(old, name string)) context.Context {
 	return context.WithValue(ctx, renamedKey{}, report)
 }
@@ -44,8 +45,8 @@ func WithRenamed(ctx context.Context, report func(old, name string)) context.Con
 // ReportsRenamed reports whether ctx has a function of [WithRenamed].
 func ReportsRenamed(ctx context.Context) bool { return ctx.Value(renamedKey{}) != nil }
 
-// Renamed reports an old spelling of a name to the function of [WithRenamed], if ctx has one
-// and the two differ. A nil ctx has none: help is printed without a context.
+// Renamed reports an old spelling of a name to the function of [WithRenamed], if ctx has
+// one and the two differ. ctx may be nil, because help is printed without a context.
 func Renamed(ctx context.Context, old, name string) {
 	if ctx == nil || old == name {
 		return

@@ -4,8 +4,8 @@ import (
 	"testing"
 )
 
-// TestResolve checks that names are found whatever their underscores, hyphens and case, the
-// exact one first, and that only other spellings are reported.
+// TestResolve checks that Resolve ignores underscores, hyphens and case, prefers the exact
+// name, and reports only other spellings.
 func TestResolve(t *testing.T) {
 	known := []string{"all_reduce", "ring-all_reduce_8", "sendrecv", "AllGather", "all_gather"}
 	for _, tt := range []struct {
@@ -17,7 +17,7 @@ func TestResolve(t *testing.T) {
 		{"All-Reduce", "all_reduce", true},
 		{"ring_allreduce_8", "ring-all_reduce_8", true},
 		{"send_recv", "sendrecv", true},
-		{"all_gather", "all_gather", false}, // before AllGather, which is spelled alike
+		{"all_gather", "all_gather", false}, // preferred to AllGather, which also matches
 		{"all-gather", "AllGather", true},
 		{"allreduces", "", false},
 		{"", "", false},
@@ -32,7 +32,7 @@ func TestResolve(t *testing.T) {
 			t.Errorf("%q: reported %q, want a report: %v", tt.word, reported, tt.reported)
 		}
 	}
-	if got, ok := Resolve(t.Context(), "allreduce", known); got != "all_reduce" || !ok { // nothing listens
+	if got, ok := Resolve(t.Context(), "allreduce", known); got != "all_reduce" || !ok { // no function in the context
 		t.Errorf("got %q, %v", got, ok)
 	}
 }

@@ -13,18 +13,19 @@ import (
 	"github.com/kernbench/kernbench/internal/printable"
 )
 
-// Scalar is how the values of a type are written as one YAML value.
+// Scalar is the syntax of a type whose values are written as one YAML value.
 type Scalar struct {
 	Want   string // what to write, for messages: "a size such as 2 MiB"
 	Parse  func(text string) (any, error)
 	Format func(v any) string
 }
 
-// Scalars gives types that are written in a syntax of their own.
+// Scalars maps types to their syntax.
 type Scalars map[reflect.Type]Scalar
 
-// Quantities is the syntax of the sizes, times, bandwidths and words that configurations
-// share. Package topology declares their types and fills it when the program starts.
+// Quantities has the syntax of the sizes, times, bandwidths and words that configurations
+// share. Package topology declares their types and fills Quantities when the program
+// starts.
 var Quantities = Scalars{}
 
 // Define adds the syntax of type T.
@@ -36,7 +37,7 @@ func Define[T any](s Scalars, want string, parse func(string) (T, error), format
 	}
 }
 
-// DefineWords adds a type whose values are a few words.
+// DefineWords adds the syntax of a type whose values are the given words.
 func DefineWords[T ~string](s Scalars, words []T) {
 	names := printable.Words(words)
 	want := "one of " + strings.Join(names, ", ")
@@ -48,13 +49,13 @@ func DefineWords[T ~string](s Scalars, words []T) {
 	}, func(v T) string { return string(v) })
 }
 
-// Limit is the whole numbers that a field accepts.
+// Limit is the set of integers that a field accepts.
 type Limit struct {
 	Min, Max int64
-	OneOf    []int64 // when not nil, instead of Min and Max
+	OneOf    []int64 // if not nil, replaces Min and Max
 }
 
-// LimitOf is the limit in a struct tag: range:"1..64" or oneof:"1 2 4".
+// LimitOf returns the limit in a struct tag: range:"1..64" or oneof:"1 2 4".
 func LimitOf(tag reflect.StructTag) Limit {
 	l := Limit{Min: math.MinInt64, Max: math.MaxInt64}
 	if lo, hi, ok := strings.Cut(tag.Get("range"), ".."); ok {
@@ -66,7 +67,8 @@ func LimitOf(tag reflect.StructTag) Limit {
 	return l
 }
 
-// tagNumber reads a number in a struct tag, which is a constant of the program.
+// tagNumber parses a number in a struct tag. It panics on a mistake, because the tag is
+// part of the program.
 func tagNumber(text string, tag reflect.StructTag) int64 {
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {
@@ -75,7 +77,7 @@ func tagNumber(text string, tag reflect.StructTag) int64 {
 	return n
 }
 
-// String says what to write: "a whole number from 1 to 64".
+// String describes the limit: "a whole number from 1 to 64".
 func (l Limit) String() string {
 	switch {
 	case l.OneOf != nil:
@@ -86,6 +88,7 @@ func (l Limit) String() string {
 	return fmt.Sprintf("a whole number from %d to %d", l.Min, l.Max)
 }
 
+// holds reports whether the limit allows n.
 func (l Limit) holds(n int64) bool {
 	if l.OneOf != nil {
 		return slices.Contains(l.OneOf, n)
@@ -93,8 +96,8 @@ func (l Limit) holds(n int64) bool {
 	return l.Min <= n && n <= l.Max
 }
 
-// wholeNumber reads an integer. Only plain decimal digits are one: a quoted
-// number is text, and 1e3, 0x10 or 1_000 are likelier to be slips than meant.
+// wholeNumber parses an integer. It accepts only plain decimal digits. A quoted number is
+// text, and 1e3, 0x10 or 1_000 are more likely mistakes than intended.
 func wholeNumber(n *node, l Limit) (int64, error) {
 	digits := strings.TrimPrefix(n.text, "-")
 	plain := n.tag != "!!str" && digits != "" && strings.Trim(digits, "0123456789") == "" && (digits[0] != '0' || digits == "0")
@@ -105,9 +108,9 @@ func wholeNumber(n *node, l Limit) (int64, error) {
 	return i, nil
 }
 
-// Encode writes a struct as YAML that Decode reads back to the same values: the
-// keys in the order of the fields, names in alphabetical order, optional keys only
-// where they say something.
+// Encode returns a struct as YAML that Decode reads back to the same values. Keys are in
+// the order of the fields, names of a map in alphabetical order. Optional keys are omitted
+// if their value is zero.
 func Encode(v any, scalars Scalars) []byte {
 	src, err := yaml.Dump(encode(reflect.ValueOf(v), scalars), yaml.WithLineWidth(-1))
 	if err != nil {
@@ -154,4 +157,5 @@ func encode(v reflect.Value, scalars Scalars) *yaml.Node {
 	return n
 }
 
+// text returns a YAML node for a string.
 func text(s string) *yaml.Node { return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: s} }

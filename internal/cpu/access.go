@@ -11,19 +11,20 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// Load brings a block of memory into a tile.
+// Load reads a block of memory into a tile.
 func (c *Core) Load(v *tl.Value, from tl.Block) error {
 	return c.read(v, &from, oplog.Load, -1)
 }
 
-// Get loads a block of the part of a window that a peer holds.
+// Get reads a block of a peer's part of a window into a tile.
 func (c *Core) Get(peer int, v *tl.Value, from tl.Block) error {
-	if err := c.atPeer(&from, peer); err != nil {
+	if err := c.moveToPeer(&from, peer); err != nil {
 		return err
 	}
 	return c.read(v, &from, oplog.Get, peer)
 }
 
+// read implements Load and Get; peer is -1 for Load.
 func (c *Core) read(v *tl.Value, from *tl.Block, kind oplog.Kind, peer int) error {
 	if err := c.tick(); err != nil {
 		return err
@@ -31,13 +32,13 @@ func (c *Core) read(v *tl.Value, from *tl.Block, kind oplog.Kind, peer int) erro
 	if err := c.find(from); err != nil {
 		return err
 	}
-	c.requests = c.transfers(c.requests[:0], c.pieces, memory.Read, accessKinds[kind].class)
+	c.requests = c.appendRequests(c.requests[:0], c.pieces, memory.Read, accessKinds[kind].class)
 	if err := c.newTile(v, len(c.requests)); err != nil {
 		return err
 	}
 	if c.m.Log != nil {
-		v.ID = c.m.Log.Add(c.access(kind, from, peer))
-		c.made(v)
+		v.ID = c.m.Log.Add(c.accessRecord(kind, from, peer))
+		c.recordMaker(v)
 	}
 	for i := range c.requests {
 		c.requests[i].Target = v.Slot
@@ -54,14 +55,15 @@ func (c *Core) Store(v tl.Value, to tl.Block) error {
 	return c.write(&v, &to, oplog.Store, -1)
 }
 
-// Put writes a tile to the part of a window that a peer holds.
+// Put writes a tile to a peer's part of a window.
 func (c *Core) Put(peer int, v tl.Value, to tl.Block) error {
-	if err := c.atPeer(&to, peer); err != nil {
+	if err := c.moveToPeer(&to, peer); err != nil {
 		return err
 	}
 	return c.write(&v, &to, oplog.Put, peer)
 }
 
+// write implements Store and Put; peer is -1 for Store.
 func (c *Core) write(v *tl.Value, to *tl.Block, kind oplog.Kind, peer int) error {
 	if err := c.tick(); err != nil {
 		return err
@@ -73,12 +75,12 @@ func (c *Core) write(v *tl.Value, to *tl.Block, kind oplog.Kind, peer int) error
 		return err
 	}
 	if len(c.pieces) == 0 {
-		return nil // all of it is masked
+		return nil // the mask excludes the whole block
 	}
-	c.requests = c.transfers(c.requests[:0], c.pieces, memory.Write, accessKinds[kind].class)
+	c.requests = c.appendRequests(c.requests[:0], c.pieces, memory.Write, accessKinds[kind].class)
 	var id oplog.ID
 	if c.m.Log != nil {
-		op := c.access(kind, to, peer)
+		op := c.accessRecord(kind, to, peer)
 		op.Args = []oplog.Operand{operand(v)}
 		id = c.m.Log.Add(op)
 	}
@@ -89,8 +91,8 @@ func (c *Core) write(v *tl.Value, to *tl.Block, kind oplog.Kind, peer int) error
 	return nil
 }
 
-// accessKinds is the priority of each kind of access, and its name in traces. Between PEs it is
-// communication.
+// accessKinds has the traffic class of each kind of access, and its name in traces.
+// Accesses to peers are communication.
 var accessKinds = [oplog.NumKinds]struct {
 	class   fabric.Class
 	purpose pe.Purpose
@@ -99,9 +101,9 @@ var accessKinds = [oplog.NumKinds]struct {
 	oplog.Get: {fabric.Comm, pe.Get}, oplog.Put: {fabric.Comm, pe.Put},
 }
 
-// atPeer moves a block to the same place in the part of its window that a peer
-// holds.
-func (c *Core) atPeer(b *tl.Block, peer int) error {
+// moveToPeer moves the pointer of a block to the same offset in a peer's part of the
+// window.
+func (c *Core) moveToPeer(b *tl.Block, peer int) error {
 	w := int(b.Ptr.Window) - 1
 	if w < 0 || w >= len(c.launch.Windows) {
 		return fmt.Errorf("the pointer is not into a window: pass a tensor argument of the launch, not scratch")
@@ -119,12 +121,12 @@ func (c *Core) atPeer(b *tl.Block, peer int) error {
 	return nil
 }
 
-// shardOf is a rank whose shard an error names.
+// shardOf is a rank. Its string names the rank's shard in errors.
 type shardOf int
 
 func (rank shardOf) String() string { return fmt.Sprintf("the shard of rank %d", int(rank)) }
 
-// submit hands the core's requests to the DMA engine as one operation.
+// submit passes the core's requests to the DMA engine as one operation.
 func (c *Core) submit(id oplog.ID, kind oplog.Kind) {
 	n := len(c.requests)
 	t := transfer{id: id, core: c, begins: n, ends: n}
@@ -133,7 +135,7 @@ func (c *Core) submit(id oplog.ID, kind oplog.Kind) {
 	}
 	var begun, ended sim.Event
 	if id != 0 || n != 1 {
-		begun, ended = c.m.transfer(t)
+		begun, ended = c.m.addTransfer(t)
 	}
 	for i := range c.requests {
 		r := &c.requests[i]
@@ -150,7 +152,8 @@ func (c *Core) submit(id oplog.ID, kind oplog.Kind) {
 	}
 }
 
-// hold takes one place in the program for the requests of the core's pieces.
+// hold reserves one position in the order of the PE's memory accesses for all requests that
+// access the core's pieces.
 func (c *Core) hold(id oplog.ID, op memory.Op) pe.Order {
 	if op == memory.Read {
 		return c.pe.DMA.Hold(id, c.pieces, nil, false)
@@ -158,37 +161,37 @@ func (c *Core) hold(id oplog.ID, op memory.Op) pe.Order {
 	return c.pe.DMA.Hold(id, nil, c.pieces, false)
 }
 
-// transfer is an operation whose requests are under way.
+// transfer is an operation whose requests are in flight.
 type transfer struct {
 	id           oplog.ID
-	core         *Core    // nil for a copy of the host
-	order        pe.Order // held for its requests
-	composite    *pe.Composite
-	reserved     memory.Bytes // of TCM, for the composite's buffers
-	begins, ends int
-	done         sim.Event // of a host's copy
+	core         *Core         // nil for a copy by the host
+	order        pe.Order      // the position that its requests share; 0 if none is held
+	composite    *pe.Composite // nil for other operations
+	reserved     memory.Bytes  // TCM for the composite's buffers
+	begins, ends int           // number of requests that have not begun and not ended
+	done         sim.Event     // called at the end of a copy by the host
 }
 
-// transfer adds a transfer and returns the events of its beginnings and ends.
-func (m *System) transfer(t transfer) (begun, ended sim.Event) {
+// addTransfer adds a transfer. Each of its requests calls the events begun and ended.
+func (m *System) addTransfer(t transfer) (begun, ended sim.Event) {
 	n := uint64(m.transfers.Add(t))
 	return m.event(evBegun, n), m.event(evEnded, n)
 }
 
-// Copy returns the events by which a copy of the host reports the beginnings and the ends of
-// its parts. With the last end it calls done.
+// Copy adds a copy by the host in a number of parts. Each part calls the events begun and
+// ended. The end of the last part calls done.
 func (m *System) Copy(id oplog.ID, parts int, done sim.Event) (begun, ended sim.Event) {
-	return m.transfer(transfer{id: id, begins: parts, ends: parts, done: done})
+	return m.addTransfer(transfer{id: id, begins: parts, ends: parts, done: done})
 }
 
-// transferred ends a transfer.
-func (m *System) transferred(t transfer) {
+// endTransfer completes a transfer after its last request has ended.
+func (m *System) endTransfer(t transfer) {
 	if t.id != 0 {
-		m.ended(t.id)
+		m.recordEnd(t.id)
 		if op := m.Log.Op(t.id); t.composite != nil {
 			op.Start = t.composite.Started()
 			if op.Cause == 0 {
-				m.causedByOperand(op)
+				m.setCause(op)
 			}
 		}
 	}

@@ -9,17 +9,18 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// box is a block of a tensor as nested runs: extents and byte strides, innermost
-// last, of the elements that exist.
+// box describes the valid elements of a block by the extent and the byte stride of each
+// axis, innermost last.
 type box struct {
 	va     memory.VA
-	elem   memory.Bytes
+	elem   memory.Bytes // size of an element
 	extent [oplog.MaxRank]int64
 	stride [oplog.MaxRank]memory.Bytes
 }
 
-// newBox lays a block out: along the last axes of what its pointer points into, or
-// row by row without gaps if that has fewer axes than the block.
+// newBox returns the box of a block. Strides are those of the last axes of the tensor that
+// the block's pointer points into. If the tensor has fewer axes than the block, the rows
+// are contiguous.
 func newBox(b *tl.Block) box {
 	x := box{va: memory.VA(b.Ptr.Addr), elem: memory.Bytes(b.DType.Size())}
 	for i := range x.extent {
@@ -38,11 +39,11 @@ func newBox(b *tl.Block) box {
 	return x
 }
 
-// find appends the parts of memory that a box is in.
+// find appends the parts of memory that a box occupies.
 func (m *System) find(to []pe.Access, x *box) (_ []pe.Access, err error) {
 	e, s := &x.extent, &x.stride
 	outer, rows, row, stride := int64(1), e[2], memory.Bytes(e[3])*x.elem, s[2]
-	if e[3] > 1 && s[3] != x.elem { // not even the innermost is dense: each element is a row
+	if e[3] > 1 && s[3] != x.elem { // the innermost axis is not dense: each element is a row
 		outer, rows, row, stride = e[2], e[3], x.elem, s[3]
 	}
 	for j := range e[0] {
@@ -58,16 +59,16 @@ func (m *System) find(to []pe.Access, x *box) (_ []pe.Access, err error) {
 	return to, nil
 }
 
-// find sets the core's pieces to the memory that a block is in.
+// find sets the core's pieces to the parts of memory that a block occupies.
 func (c *Core) find(b *tl.Block) (err error) {
 	x := newBox(b)
 	c.pieces, err = c.m.find(c.pieces[:0], &x)
 	return err
 }
 
-// transfers turns pieces into requests that bring them into the PE's TCM, or take them from
-// there.
-func (c *Core) transfers(to []pe.Request, pieces []pe.Access, op memory.Op, class fabric.Class) []pe.Request {
+// appendRequests appends a request for each piece: a read into the PE's TCM, or a write
+// from it. It reuses the paths of requests in the unused capacity of to.
+func (c *Core) appendRequests(to []pe.Request, pieces []pe.Access, op memory.Op, class fabric.Class) []pe.Request {
 	tcm := c.pe.Memory(topology.KindTCM)
 	for _, p := range pieces {
 		n := len(to)
@@ -76,7 +77,7 @@ func (c *Core) transfers(to []pe.Request, pieces []pe.Access, op memory.Op, clas
 		} else {
 			to = append(to, pe.Request{})
 		}
-		path := to[n].Path[:0] // of an earlier request
+		path := to[n].Path[:0] // memory of an earlier request
 		to[n] = pe.Request{Op: op, Class: class}
 		from, dest, end := p.Memory, tcm, &to[n].From
 		if op == memory.Write {
@@ -88,7 +89,7 @@ func (c *Core) transfers(to []pe.Request, pieces []pe.Access, op memory.Op, clas
 	return to
 }
 
-// Accesses returns parts of memory as the op log has them.
+// Accesses converts parts of memory to the form of the op log.
 func Accesses(pieces []pe.Access) []oplog.Access {
 	list := make([]oplog.Access, len(pieces))
 	for i, p := range pieces {

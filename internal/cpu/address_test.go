@@ -9,20 +9,21 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// shape returns a shape by its axes.
+// shape returns a shape with the given axes.
 func shape(dims ...int32) oplog.Shape {
 	s := oplog.Shape{Rank: int8(len(dims))}
 	copy(s.Dim[:], dims)
 	return s
 }
 
-// The rows of a block are those of the tensor that its pointer points into; the distance between
-// them is the same for all, or an error.
+// TestRowsOfABlock checks the stride between the rows of a block, and into how many runs of
+// equally spaced rows the block divides. The rows are those of the tensor that the block's
+// pointer points into. A block without a common stride is an error.
 func TestRowsOfABlock(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		block  tl.Block
-		rows   int // that are found in memory, each a call
+		rows   int // calls of Find, one for each run of equally spaced rows
 		stride memory.Bytes
 		ok     bool
 	}{
@@ -36,7 +37,7 @@ func TestRowsOfABlock(t *testing.T) {
 	} {
 		c.block.Valid, c.block.DType = c.block.Shape, tl.F16
 		x := newBox(&c.block)
-		stride, err := x.rows()
+		stride, err := x.rowStride()
 		if (err == nil) != c.ok || c.ok && stride != c.stride {
 			t.Errorf("%s: rows %v apart, %v, want %v", c.name, stride, err, c.stride)
 		}

@@ -24,7 +24,7 @@ func (c *Core) Composite(cmd *tl.Composite) (tl.Handle, error) {
 		return tl.Handle{}, err
 	}
 	bytes, deep := c.pe.Tiles.Footprint(plan, b.tiles)
-	if err := c.room(bytes, b.tiles...); err != nil {
+	if err := c.makeSpace(bytes, b.tiles...); err != nil {
 		return tl.Handle{}, err
 	}
 	c.pe.Tiles.Reserve(bytes)
@@ -37,14 +37,14 @@ func (c *Core) Composite(cmd *tl.Composite) (tl.Handle, error) {
 		comp.Name = compositeName(cmd, plan)
 	}
 	t.composite = comp
-	comp.Begun, comp.Ended = c.m.transfer(t)
-	h := c.later(pending{composite: comp, id: t.id})
+	comp.Begun, comp.Ended = c.m.addTransfer(t)
+	h := c.newHandle(pending{composite: comp, id: t.id})
 	c.pe.Pipeline.PushComposite(comp, plan, deep)
 	return h, nil
 }
 
-// compositeName returns what traces call the tiles of a composite: "gemm 512×512×512", "exp",
-// "reduce add" of peers.
+// compositeName returns the name in traces of a composite's tiles: "gemm 512×512×512",
+// "exp", or for a reduction over peers "reduce add".
 func compositeName(cmd *tl.Composite, plan pe.Plan) string {
 	if p, ok := plan.(*pe.GemmPlan); ok {
 		return fmt.Sprintf("gemm %d×%d×%d", p.M, p.K, p.N)
@@ -58,9 +58,11 @@ func compositeName(cmd *tl.Composite, plan pe.Plan) string {
 type builder struct {
 	core          *Core
 	tiles         []int32     // operands in TCM
-	reads, writes []pe.Access // memory that it may touch, as a whole
+	reads, writes []pe.Access // all memory that the composite accesses
 }
 
+// plan returns the plan of a composite. It is an error if the result partly overlaps an
+// operand in memory.
 func (b *builder) plan(cmd *tl.Composite) (pe.Plan, error) {
 	c := b.core
 	out := tl.Value{Shape: cmd.Out.Shape, DType: cmd.Out.DType, InMem: true, Ptr: &cmd.Out.Ptr}
@@ -107,12 +109,13 @@ func (b *builder) plan(cmd *tl.Composite) (pe.Plan, error) {
 	}
 	_, k := matrixSize(cmd.Args[0].Value.Shape)
 	for i := range args {
-		args[i].OneRow, args[i].OneCol = false, false // a product repeats nothing
+		args[i].OneRow, args[i].OneCol = false, false // a product repeats no rows or columns
 	}
 	return &pe.GemmPlan{Result: result, M: rows, K: k, N: cols, Tile: c.m.Graph.Spec().PE.GEMM.Tile, A: args[0], B: args[1]}, nil
 }
 
-// matrixSize returns a shape as rows and columns: the last axis, and all others together.
+// matrixSize returns the number of rows and columns of a shape. Columns are the last axis;
+// rows are the product of all other axes.
 func matrixSize(s oplog.Shape) (rows, cols int) {
 	rows, cols = 1, 1
 	for i, n := range s.Dim[:s.Rank] {
@@ -125,8 +128,8 @@ func matrixSize(s oplog.Shape) (rows, cols int) {
 	return rows, cols
 }
 
-// operand returns an operand of a plan: nothing to move for a number, already there for
-// a tile. An operand at a peer points to where the peer has it from then on.
+// operand returns an operand of a plan. A number or a tile in TCM needs no requests. For an
+// operand at a peer, operand also sets the argument's pointer to the peer's memory.
 func (b *builder) operand(a *tl.Arg, out *tl.Value) (pe.Matrix, error) {
 	if a.IsScalar {
 		return pe.Matrix{}, nil
@@ -141,7 +144,7 @@ func (b *builder) operand(a *tl.Arg, out *tl.Value) (pe.Matrix, error) {
 		class := fabric.Compute
 		if a.AtPeer {
 			at := a.Value.Block()
-			if err := b.core.atPeer(&at, a.Peer); err != nil {
+			if err := b.core.moveToPeer(&at, a.Peer); err != nil {
 				return m, err
 			}
 			a.Value.Ptr, class = &at.Ptr, fabric.Comm
@@ -160,13 +163,14 @@ func (b *builder) operand(a *tl.Arg, out *tl.Value) (pe.Matrix, error) {
 	return m, nil
 }
 
-// matrix returns memory as an operand or the result of a plan. Its transfers have a class.
+// matrix returns memory as an operand or the result of a plan, whose transfers have the
+// given class.
 func (b *builder) matrix(v *tl.Value, op memory.Op, class fabric.Class) (pe.Matrix, error) {
 	c := b.core
 	rows, cols := matrixSize(v.Shape)
 	at := v.Block()
 	x := newBox(&at)
-	stride, err := x.rows()
+	stride, err := x.rowStride()
 	if err != nil {
 		return pe.Matrix{}, err
 	}
@@ -189,15 +193,15 @@ func (b *builder) matrix(v *tl.Value, op memory.Op, class fabric.Class) (pe.Matr
 	return pe.Matrix{ElemBytes: x.elem, Requests: func(to []pe.Request, row, col, rows, cols int) []pe.Request {
 		va := x.va + memory.VA(row)*memory.VA(stride) + memory.VA(col)*memory.VA(x.elem)
 		if pieces, err = c.m.Find(pieces[:0], va, int64(rows), memory.Bytes(cols)*x.elem, stride); err != nil {
-			panic(err) // the whole of it was found above
+			panic(err) // Find succeeded above for the whole matrix
 		}
-		return c.transfers(to, pieces, op, class)
+		return c.appendRequests(to, pieces, op, class)
 	}}, nil
 }
 
-// rows returns the distance between rows, which are the last axis, if it is the same between
-// all of them.
-func (x *box) rows() (stride memory.Bytes, err error) {
+// rowStride returns the distance in bytes between consecutive rows. A row is a run along
+// the last axis. It is an error if the distance is not the same for all rows.
+func (x *box) rowStride() (stride memory.Bytes, err error) {
 	const last = oplog.MaxRank - 2
 	stride, n := x.stride[last], x.extent[last]
 	for i := last - 1; i >= 0; i-- {
@@ -216,20 +220,22 @@ func (x *box) rows() (stride memory.Bytes, err error) {
 
 // record returns the record of the composite in the op log.
 func (b *builder) record(cmd *tl.Composite, tiles int) oplog.Op {
-	op := b.core.op(cmd.Kind)
+	op := b.core.newRecord(cmd.Kind)
 	op.Math, op.Shape, op.DType, op.Tiles = cmd.Math, cmd.Out.Shape, cmd.Out.DType, int32(tiles)
 	op.Mem = Accesses(b.writes)
 	op.Args = b.operands(cmd.Args, cmd.Out.DType)
-	so := op.Args[0].DType // of the result before the epilogue
+	dtype := op.Args[0].DType // of the result before the epilogue
 	if cmd.Kind == oplog.Gemm {
-		so = numeric.DotType(so)
+		dtype = numeric.DotType(dtype)
 	}
 	for _, s := range cmd.Epilogue {
-		op.Epilogue = append(op.Epilogue, oplog.Step{Math: s.Math, Args: b.operands(s.Args, so)})
+		op.Epilogue = append(op.Epilogue, oplog.Step{Math: s.Math, Args: b.operands(s.Args, dtype)})
 	}
 	return op
 }
 
+// operands returns the operands of a composite for the log. Numbers have dtype d if there
+// is no tile among the operands.
 func (b *builder) operands(list []tl.Arg, d numeric.DType) []oplog.Operand {
 	out := args(list, d)
 	for i := range list {
@@ -241,14 +247,14 @@ func (b *builder) operands(list []tl.Arg, d numeric.DType) []oplog.Operand {
 		x := newBox(&at)
 		whole, err := b.core.m.find(nil, &x)
 		if err != nil {
-			panic(err) // found before
+			panic(err) // plan has found the operand before
 		}
 		out[i].Mem = Accesses(whole)
 	}
 	return out
 }
 
-// pending is an operation that a Handle stands for.
+// pending is an operation that has a Handle: a composite or a receive.
 type pending struct {
 	handle    tl.Handle
 	composite *pe.Composite
@@ -256,15 +262,15 @@ type pending struct {
 	id        oplog.ID
 }
 
-// later returns the handle of an operation that the kernel may wait for.
-func (c *Core) later(p pending) tl.Handle {
+// newHandle adds an operation that the kernel may wait for and returns its handle.
+func (c *Core) newHandle(p pending) tl.Handle {
 	c.handles++
 	p.handle.N = c.handles
 	c.pending = append(c.pending, p)
 	return p.handle
 }
 
-// Wait waits for a composite or a receive.
+// Wait waits until the composite or the receive with handle h has ended.
 func (c *Core) Wait(h tl.Handle) error {
 	if err := c.tick(); err != nil {
 		return err
@@ -283,12 +289,12 @@ func (c *Core) Wait(h tl.Handle) error {
 		began := c.now
 		for !p.composite.Done() {
 			c.pe.Pipeline.Await(c.proc, "the end of a composite command", c.now)
-			c.caughtUp()
+			c.catchUp()
 		}
-		c.waitedFor("composite", began, c.proc.Woken)
+		c.traceWait("composite", began, c.proc.Woken)
 	}
 	if c.m.Log != nil {
-		op := c.op(oplog.Wait)
+		op := c.newRecord(oplog.Wait)
 		op.Start, op.End = op.Issue, c.now
 		op.Args = []oplog.Operand{{From: p.id}}
 		op.Cause = p.id

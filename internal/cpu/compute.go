@@ -11,7 +11,7 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// Compute makes a tile out of others, on the GEMM or the MATH engine.
+// Compute computes a tile from other tiles, on the GEMM or the MATH engine.
 func (c *Core) Compute(v *tl.Value, cmd *tl.Compute) error {
 	if err := c.tick(); err != nil {
 		return err
@@ -32,11 +32,11 @@ func (c *Core) Compute(v *tl.Value, cmd *tl.Compute) error {
 		run.Args[i] = arg.Value.Slot
 		fetched += memory.Bytes(arg.Value.Bytes())
 	}
-	if cmd.Kind == oplog.Reshape { // the same bytes under another name
+	if cmd.Kind == oplog.Reshape { // the result shares the bytes of the operand
 		v.Slot, v.Turn = cmd.Args[0].Value.Slot, cmd.Args[0].Value.Turn
 		if c.m.Log != nil {
-			v.ID = c.m.Log.Add(c.computed(v, cmd))
-			c.made(v)
+			v.ID = c.m.Log.Add(c.computeRecord(v, cmd))
+			c.recordMaker(v)
 		}
 		return nil
 	}
@@ -56,15 +56,15 @@ func (c *Core) Compute(v *tl.Value, cmd *tl.Compute) error {
 	run.At, run.Result = c.arrival(), v.Slot
 	run.Fetch, run.Store = costs.Fetch(fetched), costs.Store(memory.Bytes(v.Bytes()))
 	if c.m.Log != nil {
-		v.ID = c.m.Log.Add(c.computed(v, cmd))
-		c.made(v)
+		v.ID = c.m.Log.Add(c.computeRecord(v, cmd))
+		c.recordMaker(v)
 		run.ID = v.ID
 	}
 	c.pe.Pipeline.Push(&run)
 	return nil
 }
 
-// computeName returns what traces call a command: "exp", "dot 64×64×64".
+// computeName returns the name of a command in traces: "exp", "dot 64×64×64".
 func computeName(cmd *tl.Compute) string {
 	switch cmd.Kind {
 	case oplog.Dot:
@@ -76,8 +76,8 @@ func computeName(cmd *tl.Compute) string {
 	return strings.ToLower(cmd.Kind.String())
 }
 
-// mathOp returns the operation whose cost a command has. Commands that only move
-// elements, such as a transposition, cost as much as an addition.
+// mathOp returns the operation that determines the cost of a command. Commands that only
+// move elements, such as a transposition, cost as much as an addition.
 func mathOp(cmd *tl.Compute) numeric.Op {
 	switch cmd.Kind {
 	case oplog.Math, oplog.Reduce:
@@ -88,9 +88,9 @@ func mathOp(cmd *tl.Compute) numeric.Op {
 	return numeric.Add
 }
 
-// computed returns the record of a command.
-func (c *Core) computed(v *tl.Value, cmd *tl.Compute) oplog.Op {
-	op := c.op(cmd.Kind)
+// computeRecord returns the op-log record of a command.
+func (c *Core) computeRecord(v *tl.Value, cmd *tl.Compute) oplog.Op {
+	op := c.newRecord(cmd.Kind)
 	op.Math, op.Axis, op.Fill = cmd.Math, int8(cmd.Axis), cmd.Fill
 	op.Shape, op.DType = v.Shape, v.DType
 	op.Start, op.End = c.now, c.now
@@ -98,8 +98,8 @@ func (c *Core) computed(v *tl.Value, cmd *tl.Compute) oplog.Op {
 	return op
 }
 
-// args returns operands for the log. Numbers have the dtype of the tiles among them, or
-// dtype d if there is no tile.
+// args returns operands for the log. Numbers have the dtype of the last tile among the
+// operands, or dtype d if there is no tile.
 func args(list []tl.Arg, d numeric.DType) []oplog.Operand {
 	if len(list) == 0 {
 		return nil
@@ -107,7 +107,7 @@ func args(list []tl.Arg, d numeric.DType) []oplog.Operand {
 	out := make([]oplog.Operand, len(list))
 	for i := range list {
 		if v := &list[i].Value; !list[i].IsScalar {
-			d = v.DType // that of the last: in Where the first is the condition
+			d = v.DType // the last tile decides, because the first tile of Where is the condition
 			out[i] = operand(v)
 		}
 	}

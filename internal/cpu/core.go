@@ -14,14 +14,14 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// Core is the control CPU of a PE while it runs a kernel: it gives each operation
-// of the tile language its dispatch cycle and hands it to an engine. It implements
+// Core is the control CPU of a PE while it runs a kernel. It charges the dispatch time of
+// each operation of the tile language and passes the operation to an engine. It implements
 // tl.Machine.
 //
-// The CPU has a clock of its own, which runs ahead of the engine's: dispatching a
-// command is not an event. What it does to the rest of the machine is scheduled at
-// its time; where it looks at what others have done, it waits for them to catch up
-// first (sync).
+// The CPU has its own clock, which runs ahead of the clock of the simulation engine:
+// dispatching a command is not an event. Effects on the rest of the machine are scheduled
+// at the CPU's time. Before the CPU reads the state of other parts, it waits until the
+// simulation engine has reached the CPU's time (sync).
 type Core struct {
 	m      *System
 	eng    *sim.Engine
@@ -29,54 +29,54 @@ type Core struct {
 	proc   *sim.Proc
 	launch *Launch
 	rank   int
-	home   *Element // where its signals lie
+	home   *Element // the element that holds this rank's signals
 	name   string   // of the kernel
 
-	now       simtime.Time
-	limit     simtime.Time
-	dispatch  simtime.Time
-	scheduler simtime.Time
-	poll      simtime.Time // between two looks for a credit; 0 is asleep
-	calls     int          // since the last time it let others run
-	idle      int          // since its clock moved
-	last      simtime.Time // when that was
+	now       simtime.Time // the CPU's clock
+	limit     simtime.Time // the clock must not pass it; endedLimit after the kernel's end
+	dispatch  simtime.Time // dispatch time of an operation
+	scheduler simtime.Time // from the dispatch of a command to its arrival at the engines
+	poll      simtime.Time // interval of polls for a credit; 0 means to sleep instead
+	calls     int          // calls since the CPU last let other processes run
+	idle      int          // calls since the CPU's clock last moved
+	last      simtime.Time // when the CPU's clock last moved
 
-	ports   []port // by tl.Port
-	turn    int    // port that RecvAny looks at first
-	scratch []memory.VA
-	handles uint64 // given out so far
+	ports   []port      // by tl.Port
+	turn    int         // the port that RecvAny examines first
+	scratch []memory.VA // allocated by Scratch
+	handles uint64      // number of handles returned so far
 	pending []pending
-	awaits  awaited // what it waits for in WaitSignal
-	selects selection
+	awaits  awaited   // the condition of WaitSignal
+	selects selection // the cases of Select
 
-	unusedReceives []*receive
-	usage          *pe.Usage // if it is wanted
+	unusedReceives []*receive // for reuse
+	usage          *pe.Usage  // nil if usage is not measured
 
-	trace *pe.Trace // likewise
+	trace *pe.Trace // nil in a run without a trace
 	cpu   cpuTrace
 
-	tiles map[int32][]oplog.ID // who made what is in each slot, if values are computed
+	tiles map[int32][]oplog.ID // operations that made the tile in each slot; nil without values
 
-	pieces   []pe.Access // buffers of the operation at hand
+	pieces   []pe.Access // buffers for the current operation
 	requests []pe.Request
 	path     []topology.LinkID
 }
 
-// Launch is what the cores of one launch share.
+// Launch is the state that the cores of one launch share.
 type Launch struct {
 	Ranks   []ID                    // the PEs, by rank
-	Home    func(rank int) *Element // where the signals of a rank lie
+	Home    func(rank int) *Element // the element that holds the signals of a rank
 	Windows [][]memory.Part         // for each tensor argument, the part that each rank holds
-	Poll    simtime.Time            // between two looks for a credit; 0 is asleep
+	Poll    simtime.Time            // interval of polls for a credit; 0 means to sleep instead
 	Log     int32                   // number of the launch in the op log
 	Trace   int64                   // number of the launch in the trace
 }
 
-// New returns the core of a PE for a launch, idle.
+// New returns an idle core of PE p for launch l, and clears the signals of the rank.
 func New(m *System, l *Launch, p *Element, rank int) *Core {
 	s := &m.Graph.Spec().PE
 	c := &Core{
-		m: m, eng: m.Engine, pe: p, launch: l, rank: rank, home: l.Home(rank), limit: over, trace: p.trace,
+		m: m, eng: m.Engine, pe: p, launch: l, rank: rank, home: l.Home(rank), limit: endedLimit, trace: p.trace,
 		dispatch: s.CPU.Clock.Cycles(s.CPU.DispatchCycles), scheduler: s.Scheduler.Overhead, poll: l.Poll,
 	}
 	if m.Measuring {
@@ -87,7 +87,7 @@ func New(m *System, l *Launch, p *Element, rank int) *Core {
 	return c
 }
 
-// Start gives the core the process in which its kernels run, from now on.
+// Start sets the process in which the core's kernels run from now on.
 func (c *Core) Start(proc *sim.Proc) {
 	c.proc = proc
 	proc.Where = c.m.callers.Line
@@ -95,37 +95,39 @@ func (c *Core) Start(proc *sim.Proc) {
 	c.cpu.ended = c.eng.Now()
 }
 
-// ahead is how many calls a kernel may make before others get on: it bounds what
-// is lost when the run is interrupted.
-const ahead = 4096
+// maxCallsAhead is the number of calls that a kernel may make before other processes run.
+// It bounds the work that is lost when the run is interrupted.
+const maxCallsAhead = 4096
 
-// mostIdle is how many calls may take no time on a machine on which calls take none.
-const mostIdle = 1 << 24
+// maxIdleCalls is the number of consecutive calls that may take no time, on a machine whose
+// dispatch time is 0.
+const maxIdleCalls = 1 << 24
 
-// beatEvery is how many calls a kernel may make before the engine counts a beat, by which a
-// guard sees that the kernel gets on.
+// beatEvery is the number of calls between two beats of the simulation engine. Beats show a
+// goroutine that watches the run that the kernel makes progress.
 const beatEvery = 64
 
-// tick charges a dispatch cycle.
+// tick charges the dispatch time of an operation. It returns an error if the kernel has
+// ended, exceeds the time limit, or makes too many calls that take no time.
 func (c *Core) tick() error {
 	c.now += c.dispatch
 	if c.trace != nil {
 		c.trace.Line = c.m.callers.Line()
 	}
 	if c.dispatch == 0 {
-		if err := c.idles(); err != nil {
+		if err := c.checkProgress(); err != nil {
 			return err
 		}
 	}
 	if c.calls++; c.calls%beatEvery == 0 {
 		c.eng.Beat()
-		if c.calls >= ahead {
+		if c.calls >= maxCallsAhead {
 			c.eng.CheckContext()
 			c.sync()
 		}
 	}
 	if c.now > c.limit {
-		if c.limit == over {
+		if c.limit == endedLimit {
 			return errors.New("its kernel has ended: a PE is for the kernel that was given it")
 		}
 		return &sim.TimeLimit{Limit: c.limit, Events: c.eng.Events()}
@@ -133,21 +135,22 @@ func (c *Core) tick() error {
 	return nil
 }
 
-// idles counts calls that take no time, on a machine on which calls take none.
-func (c *Core) idles() error {
+// checkProgress counts calls that take no time, on a machine whose dispatch time is 0. It
+// returns an error if there are too many in a row.
+func (c *Core) checkProgress() error {
 	if c.now > c.last {
 		c.last, c.idle = c.now, 0
 	}
-	if c.idle++; c.idle > mostIdle {
-		return fmt.Errorf("%d operations in a row took no time, at %v: an endless loop, such as one of Test where WaitSignal is meant", mostIdle, c.now)
+	if c.idle++; c.idle > maxIdleCalls {
+		return fmt.Errorf("%d operations in a row took no time, at %v: an endless loop, such as one of Test where WaitSignal is meant", maxIdleCalls, c.now)
 	}
 	return nil
 }
 
-// arrival returns when a command that is dispatched now reaches the engines.
+// arrival returns the time at which a command dispatched now reaches the engines.
 func (c *Core) arrival() simtime.Time { return c.now + c.scheduler }
 
-// sync waits until the engine's clock has reached the CPU's.
+// sync waits until the clock of the simulation engine has reached the CPU's clock.
 func (c *Core) sync() {
 	c.calls = 0
 	if c.now > c.eng.Now() {
@@ -155,8 +158,8 @@ func (c *Core) sync() {
 	}
 }
 
-// caughtUp moves the clock to the present, after a wait.
-func (c *Core) caughtUp() {
+// catchUp advances the CPU's clock to the simulation engine's clock, after a wait.
+func (c *Core) catchUp() {
 	c.now = max(c.now, c.eng.Now())
 	c.calls = 0
 }
@@ -174,15 +177,16 @@ func (c *Core) Place() tl.Place {
 // Now returns the CPU's clock.
 func (c *Core) Now() simtime.Time { return c.now }
 
-// Print shows a line to the user.
+// Print prints a line for the user.
 func (c *Core) Print(text string) {
 	if c.m.Print != nil {
 		c.m.Print(text)
 	}
 }
 
-// room makes room for n bytes in TCM, waiting for tiles that have to go. The tiles to keep stay.
-func (c *Core) room(n memory.Bytes, keep ...int32) error {
+// makeSpace evicts tiles from TCM until n bytes are free, and waits until the evicted tiles
+// are no longer in use. It does not evict the tiles in keep.
+func (c *Core) makeSpace(n memory.Bytes, keep ...int32) error {
 	for {
 		at, ok, err := c.pe.Tiles.MakeSpace(n, keep...)
 		if err != nil {
@@ -190,31 +194,31 @@ func (c *Core) room(n memory.Bytes, keep ...int32) error {
 		}
 		began := c.now
 		c.now = max(c.now, at)
-		c.waitedFor("TCM", began, c.pe.Tiles.FreedBy())
+		c.traceWait("TCM", began, c.pe.Tiles.FreedBy())
 		if ok {
 			return nil
 		}
 		began = c.now
 		c.pe.Pipeline.Await(c.proc, "room in TCM", c.now)
-		c.caughtUp()
-		c.waitedFor("TCM", began, c.proc.Woken)
+		c.catchUp()
+		c.traceWait("TCM", began, c.proc.Woken)
 	}
 }
 
-// newTile puts a new tile into TCM, which is there after a number of transfers. The tiles to
-// keep stay.
+// newTile allocates a tile in TCM that becomes ready after a number of transfers (parts).
+// It does not evict the tiles in keep.
 func (c *Core) newTile(v *tl.Value, parts int, keep ...int32) error {
 	n := memory.Bytes(v.Bytes())
-	if err := c.room(n, keep...); err != nil {
+	if err := c.makeSpace(n, keep...); err != nil {
 		return err
 	}
 	v.Slot, v.Turn = c.pe.Tiles.New(n, parts)
 	return nil
 }
 
-// made records which operation made a tile, so that its value can be forgotten when
-// the tile goes.
-func (c *Core) made(v *tl.Value) {
+// recordMaker records the operation that made a tile, so that Data can forget the value
+// when the tile is freed or evicted.
+func (c *Core) recordMaker(v *tl.Value) {
 	if c.m.Data == nil {
 		return
 	}
@@ -225,6 +229,7 @@ func (c *Core) made(v *tl.Value) {
 	c.tiles[v.Slot] = append(c.tiles[v.Slot], v.ID)
 }
 
+// forget makes Data drop the values of the tile in a slot, which no later operation uses.
 func (c *Core) forget(slot int32) {
 	for _, id := range c.tiles[slot] {
 		c.m.Data.Forget(id)
@@ -232,7 +237,8 @@ func (c *Core) forget(slot int32) {
 	c.tiles[slot] = c.tiles[slot][:0]
 }
 
-// use marks a tile as used last, or returns the error that it is gone.
+// use marks a tile as the most recently used. It returns an error if the tile is no longer
+// in TCM.
 func (c *Core) use(v *tl.Value) error {
 	if gone := c.pe.Tiles.Use(v.Slot, v.Turn); gone != nil {
 		gone.Asked = memory.Bytes(v.Bytes())
@@ -241,7 +247,7 @@ func (c *Core) use(v *tl.Value) error {
 	return nil
 }
 
-// Pin keeps a tile in TCM.
+// Pin protects a tile from eviction.
 func (c *Core) Pin(v tl.Value) (err error) {
 	if err = c.use(&v); err == nil {
 		c.pe.Tiles.Pin(v.Slot)
@@ -249,7 +255,7 @@ func (c *Core) Pin(v tl.Value) (err error) {
 	return err
 }
 
-// Free ends a tile.
+// Free removes a tile from TCM.
 func (c *Core) Free(v tl.Value) (err error) {
 	if err = c.use(&v); err == nil {
 		c.pe.Tiles.Free(v.Slot)
@@ -257,12 +263,13 @@ func (c *Core) Free(v tl.Value) (err error) {
 	return err
 }
 
-// Scratch allocates scratch memory and maps it into the virtual addresses.
+// Scratch allocates n bytes of scratch memory in TCM, maps them and returns their virtual
+// address.
 func (c *Core) Scratch(n int64) (int64, error) {
 	if err := c.tick(); err != nil {
 		return 0, err
 	}
-	if err := c.room(memory.Bytes(n)); err != nil {
+	if err := c.makeSpace(memory.Bytes(n)); err != nil {
 		return 0, err
 	}
 	va, access, err := c.m.Reserve(c.pe, memory.Bytes(n))
@@ -271,16 +278,16 @@ func (c *Core) Scratch(n int64) (int64, error) {
 	}
 	c.scratch = append(c.scratch, va)
 	if log := c.m.Log; log != nil {
-		op := c.op(oplog.Scratch)
+		op := c.newRecord(oplog.Scratch)
 		op.Start, op.End = c.now, c.now
 		op.Mem = Accesses([]pe.Access{access})
-		c.sync() // no earlier access to the same bytes may come after it
+		c.sync() // earlier accesses to the same bytes must come before it in the log
 		log.Effect(log.Add(op), oplog.Write)
 	}
 	return int64(va), nil
 }
 
-// Bytes computes a tile's value, once the tile is there.
+// Bytes waits until a tile is ready, and returns its value.
 func (c *Core) Bytes(v tl.Value) ([]byte, error) {
 	if c.m.Data == nil {
 		return nil, ErrNoValues
@@ -294,10 +301,10 @@ func (c *Core) Bytes(v tl.Value) ([]byte, error) {
 	began := c.now
 	for c.pe.Tiles.Ready(v.Slot) == simtime.Never {
 		c.pe.Pipeline.Await(c.proc, "the value of a tile", c.now)
-		c.caughtUp()
+		c.catchUp()
 	}
 	c.now = max(c.now, c.pe.Tiles.Ready(v.Slot))
-	c.waitedFor("value", began, c.pe.Tiles.MadeBy(v.Slot))
+	c.traceWait("value", began, c.pe.Tiles.MadeBy(v.Slot))
 	c.sync()
 	if err := c.m.Data.Flush(); err != nil {
 		return nil, err
@@ -307,25 +314,25 @@ func (c *Core) Bytes(v tl.Value) ([]byte, error) {
 
 var _ tl.Machine = (*Core)(nil)
 
-// over is the limit of a kernel that has ended: nothing can be done after it.
-const over simtime.Time = -1
+// endedLimit is the time limit after a kernel has ended: every later call fails.
+const endedLimit simtime.Time = -1
 
-// Run runs a kernel, from the present instant to the end of everything that it starts.
+// Run runs a kernel from now until everything that it starts has ended.
 func (c *Core) Run(name string, body func(m tl.Machine)) {
 	c.name, c.now, c.calls, c.limit = name, c.eng.Now(), 0, cmp.Or(c.eng.Limit, simtime.Never)
 	c.pe.lastCommand = 0
-	c.runs(c.cpu.last)
+	c.beginRun(c.cpu.last)
 	body(c)
 	c.end()
 }
 
-// end waits for everything the kernel started, gives back what it took, and checks
-// that it left nothing undone.
+// end waits for everything that the kernel started, and frees its tiles and scratch memory.
+// It panics if the kernel did not wait for a receive.
 func (c *Core) end() {
 	c.sync()
 	began := c.now
 	c.pe.Pipeline.Drain(c.proc)
-	c.drained(began)
+	c.traceEnd(began)
 	for _, p := range c.pending {
 		if p.receive != nil {
 			panic(&tl.Error{
@@ -342,5 +349,5 @@ func (c *Core) end() {
 		c.m.Release(c.pe, va)
 	}
 	c.scratch = c.scratch[:0]
-	c.limit = over
+	c.limit = endedLimit
 }

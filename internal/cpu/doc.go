@@ -1,27 +1,28 @@
-// Package cpu is the control CPU of a PE. A Core (core.go) implements tl.Machine for the
-// kernels of one launch: it charges the dispatch of each operation, turns pointers into parts
-// of memory, hands the operation to an engine (internal/pe) or a queue (internal/ipcq), and
-// waits where the kernel has to.
+// Package cpu models the control CPU of a PE. A Core (core.go) implements tl.Machine for
+// the kernels of one launch. It charges the dispatch time of each operation, turns pointers
+// into parts of memory, and passes the operation to an engine (internal/pe) or a queue
+// (internal/ipcq). It waits where the kernel must wait.
 //
-//	system.go     what CPUs share, what they ask of their machine, and the PEs
-//	core.go       the CPU's clock, tiles, scratch memory, begin and end of a kernel
+//	system.go     the System that all CPUs share, and the PEs
+//	core.go       the CPU's clock, tiles, scratch memory, start and end of a kernel
 //	address.go    blocks of tensors as parts of memory
 //	access.go     loads, stores, puts and gets as DMA requests
 //	compute.go    commands of GEMM and MATH
 //	composite.go  composites, handles and Wait
 //	queue.go      ports, sends and receives
-//	signal.go     notifications and what waits for them
-//	select.go     waiting for one of several
+//	signal.go     signals, notifications and WaitSignal
+//	select.go     Select, which waits for one of several cases
 //	record.go     operations in the op log, with times and causes
-//	trace.go      what the CPU runs and waits for, in the trace
+//	trace.go      runs and waits of the CPU in the trace
 //
-// A machine has one System, an Element for each PE, and for each launch a Launch and a Core on
-// each of its PEs. A Core knows the System, its own Element and those at which its peers have
-// their signals. Everything else it needs of the machine is a function in System: where virtual
-// addresses are (Find), how memories are connected (Route), scratch memory (Reserve, Release).
+// A machine has one System, an Element for each PE, and for each launch a Launch and a Core
+// on each of its PEs. A Core refers to the System, to its own Element, and to the Elements
+// that hold the signals of its peers. It reaches the rest of the machine through functions
+// in System: Find translates virtual addresses, Route returns the path between two
+// memories, Reserve and Release manage scratch memory.
 //
-// Launches, programs, workers and the building of queues are in internal/machine, which imports
-// this package. Values are computed by internal/exec, behind Data. The package imports
-// internal/fabric, internal/ipcq, internal/memory, internal/pe, internal/sim, internal/trace,
-// numeric, oplog, simtime, tl and topology.
+// Launches, programs, workers and the building of queues are in internal/machine, which
+// imports this package. internal/exec computes values and implements Data. The package
+// imports internal/fabric, internal/ipcq, internal/memory, internal/pe, internal/sim,
+// internal/trace, numeric, oplog, simtime, tl and topology.
 package cpu

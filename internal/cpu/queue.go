@@ -14,10 +14,11 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// port is one of a PE's queues to another PE.
+// port is a pair of queues that connects the PE with a peer. out is nil if the port does
+// not exist.
 type port struct{ out, in *ipcq.Ring }
 
-// port finds a port by name.
+// port returns the port with a name, or an error that lists the ports of the PE.
 func (c *Core) port(p tl.Port) (*port, error) {
 	if p >= 0 && int(p) < len(c.ports) && c.ports[p].out != nil {
 		return &c.ports[p], nil
@@ -34,7 +35,7 @@ func (c *Core) port(p tl.Port) (*port, error) {
 	return nil, fmt.Errorf("no port %v: this PE has %s", p, strings.Join(known, ", "))
 }
 
-// Join gives the core the queues of a port.
+// Join connects the core to the queues of a port.
 func (c *Core) Join(at tl.Port, out, in *ipcq.Ring) {
 	for int(at) >= len(c.ports) {
 		c.ports = append(c.ports, port{})
@@ -43,8 +44,8 @@ func (c *Core) Join(at tl.Port, out, in *ipcq.Ring) {
 	c.turn = 0
 }
 
-// Attach names the process that runs the kernel at this end of the core's queues, for
-// wake-ups and for reports of deadlocks.
+// Attach sets proc as the process at this end of the core's queues. Messages and credits
+// wake it, and reports of deadlocks name it.
 func (c *Core) Attach(proc *sim.Proc) {
 	for i := range c.ports {
 		if c.ports[i].out != nil {
@@ -53,14 +54,15 @@ func (c *Core) Attach(proc *sim.Proc) {
 	}
 }
 
-// Leave takes the queues from the core. Reports name proc as the kernel that had them.
+// Leave disconnects the core from its queues. Reports name proc as the kernel that used
+// them.
 func (c *Core) Leave(proc *sim.Proc) {
 	c.Attach(proc)
 	clear(c.ports)
 	c.ports = c.ports[:0]
 }
 
-// Send puts a tile, or memory that stands for one, into a queue.
+// Send sends a tile, or a ref to memory, through the queue of a port.
 func (c *Core) Send(name tl.Port, v tl.Value) error {
 	if err := c.tick(); err != nil {
 		return err
@@ -80,7 +82,7 @@ func (c *Core) Send(name tl.Port, v tl.Value) error {
 	ring := p.out
 	msg := ipcq.Message{Shape: v.Shape, DType: v.DType, Bytes: memory.Bytes(v.Bytes()), After: c.pe.DMA.LastOrder()}
 	if c.m.Log != nil {
-		op := c.op(oplog.Send)
+		op := c.newRecord(oplog.Send)
 		op.Shape, op.DType, op.Port, op.Args = v.Shape, v.DType, int32(name), []oplog.Operand{operand(&v)}
 		op.Start = c.arrival()
 		if v.InMem {
@@ -92,14 +94,15 @@ func (c *Core) Send(name tl.Port, v tl.Value) error {
 		return c.sendMemory(ring, &msg)
 	}
 	for i := range ring.Fragments(msg.Bytes) {
-		c.credit(ring)
+		c.takeCredit(ring)
 		ring.Put(&msg, i, &pe.Request{Source: v.Slot, At: c.arrival()})
 	}
 	return nil
 }
 
-// sendMemory sends straight from memory: each fragment is read where it is. Together
-// they are one access in the program: the value is that of when all are being read.
+// sendMemory sends the core's pieces directly from memory, without a tile: a request for
+// each fragment reads it in place. All fragments are one access in the PE's program: in the
+// op log, the value is read when the last fragment begins to be read.
 func (c *Core) sendMemory(ring *ipcq.Ring, msg *ipcq.Message) error {
 	if len(c.pieces) > 1 {
 		return fmt.Errorf("the memory to send is in %d pieces: Load it, or send it piece by piece", len(c.pieces))
@@ -109,9 +112,9 @@ func (c *Core) sendMemory(ring *ipcq.Ring, msg *ipcq.Message) error {
 	if len(c.pieces) > 0 {
 		t.order = c.hold(msg.ID, memory.Read)
 	}
-	begun, ended := c.m.transfer(t)
+	begun, ended := c.m.addTransfer(t)
 	for i := range n {
-		c.credit(ring)
+		c.takeCredit(ring)
 		r := pe.Request{ID: msg.ID, At: c.arrival(), Begun: begun, Done: ended, Order: t.order}
 		if len(c.pieces) > 0 {
 			r.From = c.pieces[0]
@@ -127,9 +130,9 @@ func (c *Core) sendMemory(ring *ipcq.Ring, msg *ipcq.Message) error {
 	return nil
 }
 
-// credit takes a credit, waiting for one to come back if all are out: asleep, or
-// looking for it every few cycles.
-func (c *Core) credit(ring *ipcq.Ring) {
+// takeCredit takes a credit of a queue. If none is left, it waits until one returns: asleep
+// if poll is 0, else polling at that interval.
+func (c *Core) takeCredit(ring *ipcq.Ring) {
 	first := c.now
 	for {
 		at, ok := ring.TakeCredit(c.now)
@@ -139,26 +142,28 @@ func (c *Core) credit(ring *ipcq.Ring) {
 				c.pe.Polled += at - c.now
 			}
 			c.now = at
-			c.waited("credit", first, ring.CreditBy())
+			c.recordWait("credit", first, ring.CreditBy())
 			return
 		}
 		began := c.now
 		ring.AwaitCredit(c.proc, c.now)
 		if c.poll == 0 {
-			c.caughtUp()
+			c.catchUp()
 		} else {
-			c.now = began // the next look is counted from the first
+			c.now = began // polls are at multiples of the interval from the first one
 		}
 	}
 }
 
-// receive is a message on its way to this kernel.
+// receive is a posted receive of a message, and its port.
 type receive struct {
 	ipcq.Receive
 	port tl.Port
 }
 
-// Recv asks for the next message of a queue.
+// Recv receives the next message of a port, or of any port, into a tile or, if into is not
+// nil, into memory. Without wait it returns a handle before the message has arrived. It
+// returns the port of the message.
 func (c *Core) Recv(name tl.Port, v *tl.Value, into *tl.Block, wait bool) (tl.Handle, tl.Port, error) {
 	if err := c.tick(); err != nil {
 		return tl.Handle{}, name, err
@@ -181,18 +186,18 @@ func (c *Core) Recv(name tl.Port, v *tl.Value, into *tl.Block, wait bool) (tl.Ha
 			return tl.Handle{}, name, err
 		}
 		rc.Tile = v.Slot
-	} else if rc.Into, err = c.into(into, p.in); err != nil {
+	} else if rc.Into, err = c.requestsInto(into, p.in); err != nil {
 		return tl.Handle{}, name, err
 	}
 	if c.m.Log != nil {
-		op := c.op(oplog.Recv)
+		op := c.newRecord(oplog.Recv)
 		op.Shape, op.DType, op.Port, op.Args = v.Shape, v.DType, int32(name), make([]oplog.Operand, 1)
 		if into != nil {
 			op.Mem = Accesses(c.pieces)
 		}
 		v.ID = c.m.Log.Add(op)
 		if into == nil {
-			c.made(v)
+			c.recordMaker(v)
 		}
 		rc.ID = v.ID
 		c.m.receives[rc.ID] = rc
@@ -200,7 +205,7 @@ func (c *Core) Recv(name tl.Port, v *tl.Value, into *tl.Block, wait bool) (tl.Ha
 	}
 	if into != nil {
 		t := transfer{id: rc.ID, core: c, ends: 1, order: c.hold(rc.ID, memory.Write)}
-		_, rc.Done = c.m.transfer(t)
+		_, rc.Done = c.m.addTransfer(t)
 		rc.Order = t.order
 	}
 	rc.At = c.arrival() // newTile may have taken time
@@ -208,21 +213,22 @@ func (c *Core) Recv(name tl.Port, v *tl.Value, into *tl.Block, wait bool) (tl.Ha
 	if wait {
 		return tl.Handle{}, name, c.await(rc)
 	}
-	return c.later(pending{receive: rc, id: v.ID}), name, nil
+	return c.newHandle(pending{receive: rc, id: v.ID}), name, nil
 }
 
-// await waits for a receive.
+// await waits until a receive has its message.
 func (c *Core) await(rc *receive) error {
 	began := c.now
 	err := rc.Await(c.proc, c.now)
-	c.caughtUp()
-	c.waited("message", began, c.proc.Woken)
-	if rc.Into == nil && rc.ID == 0 { // nothing refers to it any more
+	c.catchUp()
+	c.recordWait("message", began, c.proc.Woken)
+	if rc.Into == nil && rc.ID == 0 { // nothing refers to it any longer
 		c.unusedReceives = append(c.unusedReceives, rc)
 	}
 	return err
 }
 
+// newReceive returns an unused receive.
 func (c *Core) newReceive() *receive {
 	if n := len(c.unusedReceives); n > 0 {
 		rc := c.unusedReceives[n-1]
@@ -232,7 +238,8 @@ func (c *Core) newReceive() *receive {
 	return &receive{}
 }
 
-// anyPort waits for a message on any port, and returns the port whose turn it is.
+// anyPort waits until a port has a message and returns that port. If several have one, it
+// chooses among them in round-robin order.
 func (c *Core) anyPort() (tl.Port, error) {
 	if len(c.ports) == 0 {
 		_, err := c.port(tl.AnyPort)
@@ -245,18 +252,18 @@ func (c *Core) anyPort() (tl.Port, error) {
 			p := (c.turn + i) % len(c.ports)
 			if in := c.ports[p].in; in != nil && in.Waiting() {
 				c.turn = p + 1
-				c.waited("message", began, c.proc.Woken)
+				c.recordWait("message", began, c.proc.Woken)
 				return tl.Port(p), nil
 			}
 		}
 		c.listen(true)
 		c.proc.Park(anyMessage{c})
 		c.listen(false)
-		c.caughtUp()
+		c.catchUp()
 	}
 }
 
-// listen switches on or off that the arrival of any message wakes the kernel.
+// listen sets whether the arrival of a message on any port wakes the kernel.
 func (c *Core) listen(on bool) {
 	for i := range c.ports {
 		if in := c.ports[i].in; in != nil {
@@ -265,13 +272,13 @@ func (c *Core) listen(on bool) {
 	}
 }
 
-// anyMessage is what RecvAny waits for.
+// anyMessage is the condition that RecvAny waits for, as deadlock reports show it.
 type anyMessage struct{ *Core }
 
 func (anyMessage) String() string { return "a message on any port" }
 
-// HeldBy returns the kernel at the other end of the first queue whose kernel has not ended,
-// or else a kernel that has ended.
+// HeldBy returns a process that could end the wait: the first sender whose kernel has not
+// ended. If all have ended, it returns one of the ended processes.
 func (m anyMessage) HeldBy() (ended *sim.Proc) {
 	for i := range m.ports {
 		if in := m.ports[i].in; in != nil && in.From.Proc != nil {
@@ -283,8 +290,9 @@ func (m anyMessage) HeldBy() (ended *sim.Proc) {
 	return ended
 }
 
-// into returns the function that appends the transfers of a message to memory.
-func (c *Core) into(to *tl.Block, ring *ipcq.Ring) (func([]pe.Request, memory.Bytes, memory.Bytes) []pe.Request, error) {
+// requestsInto returns a function that appends the requests which write n bytes of a
+// message, from offset off, to the memory of a block.
+func (c *Core) requestsInto(to *tl.Block, ring *ipcq.Ring) (func([]pe.Request, memory.Bytes, memory.Bytes) []pe.Request, error) {
 	if err := c.find(to); err != nil {
 		return nil, err
 	}
@@ -300,7 +308,7 @@ func (c *Core) into(to *tl.Block, ring *ipcq.Ring) (func([]pe.Request, memory.By
 			for off < size && n > 0 {
 				take := min(n, size-off)
 				var ok bool
-				if p.Region, ok = whole.Part(off, take); !ok { // to the end of a row, or whole rows
+				if p.Region, ok = whole.Part(off, take); !ok { // take the rest of a row, or whole rows
 					if take = whole.RowBytes - off%whole.RowBytes; take == whole.RowBytes {
 						take = min(n, size-off) / take * take
 					}
@@ -315,27 +323,28 @@ func (c *Core) into(to *tl.Block, ring *ipcq.Ring) (func([]pe.Request, memory.By
 	}, nil
 }
 
-// Seen records in the op log that a message has arrived.
-func (m *System) Seen(id oplog.ID) {
+// RecordVisible records in the op log that the message of a Send has become visible to its
+// receiver.
+func (m *System) RecordVisible(id oplog.ID) {
 	op := m.Log.Op(id)
 	op.End = m.Engine.Now()
-	if m.causedByOperand(op) {
+	if m.setCause(op) {
 		op.Start = m.Log.Op(op.Cause).End
 	}
 }
 
-// matched records that a receive knows its message.
-func (m *System) matched(id oplog.ID) {
+// recordMatch records in the op log that a receive has been matched with its message.
+func (m *System) recordMatch(id oplog.ID) {
 	op, rc := m.Log.Op(id), m.receives[id]
 	if len(op.Mem) > 0 {
-		delete(m.receives, id) // its end is that of a transfer
+		delete(m.receives, id) // a transfer records the end of a receive into memory
 	}
 	op.Args[0] = oplog.Operand{From: rc.Send, Shape: rc.Shape, DType: rc.DType}
 	op.Start, op.Cause = max(m.Engine.Now(), rc.At), rc.Send
 }
 
-// received records the end of a receive into a tile.
-func (m *System) received(id oplog.ID) {
+// recordReceive records the end of a receive into a tile in the op log.
+func (m *System) recordReceive(id oplog.ID) {
 	op := m.Log.Op(id)
 	op.End = max(m.receives[id].End, op.Start)
 	delete(m.receives, id)

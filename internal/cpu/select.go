@@ -11,13 +11,13 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// selection is what Select waits for.
+// selection is the list of cases that Select waits for.
 type selection struct {
 	core  *Core
 	cases []tl.Case
 }
 
-// Select waits until one of the cases is so.
+// Select waits until a case is ready, and returns the index of the first ready case.
 func (c *Core) Select(cases []tl.Case) (int, error) {
 	if err := c.tick(); err != nil {
 		return 0, err
@@ -30,19 +30,20 @@ func (c *Core) Select(cases []tl.Case) (int, error) {
 	s := &c.selects
 	*s = selection{c, cases}
 	began := c.now
-	// A message that is there stays, and so does a credit: if the first case is one of
-	// them and ready, nothing that others have yet to do changes the answer.
+	// A message that has arrived stays, and so does a credit. So if the first case is a
+	// message or a credit and is ready, later actions of other PEs cannot change the
+	// answer.
 	if cases[0].Kind != tl.SignalCase && s.ready(0, began) <= began {
 		return 0, nil
 	}
-	c.meet()
+	c.syncToPoll()
 	for {
 		next := simtime.Never
 		for i := range cases {
 			at := s.ready(i, began)
 			if at <= c.now {
-				s.polled(c.now - began)
-				c.waited("select", began, s.releasedBy(i))
+				s.recordPolled(c.now - began)
+				c.recordWait("select", began, s.releasedBy(i))
 				return i, nil
 			}
 			next = min(next, at)
@@ -51,13 +52,14 @@ func (c *Core) Select(cases []tl.Case) (int, error) {
 		if next == simtime.Never {
 			c.proc.ParkFrom(s, began)
 		} else {
-			c.proc.SleepUntil(next) // unless something wakes it before
+			c.proc.SleepUntil(next) // an event may wake it earlier
 		}
 		s.unlisten()
-		c.caughtUp()
+		c.catchUp()
 	}
 }
 
+// checkCase returns an error if a case names a signal or a port that does not exist.
 func (c *Core) checkCase(x *tl.Case) error {
 	if x.Kind == tl.SignalCase {
 		return checkSignal(x.Signal)
@@ -66,9 +68,9 @@ func (c *Core) checkCase(x *tl.Case) error {
 	return err
 }
 
-// ready returns when a case is ready, as far as is known: not after the present if it is ready
-// now, never if another PE has to act first. A CPU that polls sees credits only
-// when it looks for them, counting from when it began to.
+// ready returns the time at which case i is ready, as far as is known: at most now if it is
+// ready, simtime.Never if another PE must act first. A CPU that polls sees a credit only at
+// the next poll, counted from began.
 func (s *selection) ready(i int, began simtime.Time) simtime.Time {
 	c, x := s.core, &s.cases[i]
 	switch x.Kind {
@@ -100,7 +102,7 @@ func (s *selection) releasedBy(i int) sim.Mark {
 	return s.core.proc.Woken
 }
 
-// listen asks to be woken by everything that may make a case ready.
+// listen lets everything that may make a case ready wake the kernel, until unlisten.
 func (s *selection) listen() {
 	c := s.core
 	for i := range s.cases {
@@ -130,17 +132,18 @@ func (s *selection) unlisten() {
 	c.home.unlisten(c.proc)
 }
 
-// polled counts the time that a CPU which polls has waited, if for a credit as well.
-func (s *selection) polled(waited simtime.Time) {
+// recordPolled adds the time of a wait to the PE's polling time, if the CPU polls and one
+// of the cases waits for a credit.
+func (s *selection) recordPolled(waited simtime.Time) {
 	if s.core.poll > 0 && slices.ContainsFunc(s.cases, func(x tl.Case) bool { return x.Kind == tl.SendCase }) {
 		s.core.pe.Polled += waited
 	}
 }
 
-// String returns all cases, with their queues.
+// String describes all cases with their queues, for reports of deadlocks.
 func (s *selection) String() string { return s.text(true) }
 
-// Kind returns the names of all cases, without their queues.
+// Kind describes all cases without their queues.
 func (s *selection) Kind() string { return s.text(false) }
 
 func (s *selection) text(queues bool) string {
@@ -162,9 +165,9 @@ func (s *selection) text(queues bool) string {
 	return strings.Join(texts, ", or ")
 }
 
-// HeldBy returns the kernel at the other end of the first queue whose kernel has not ended. If
-// all have ended, it returns one of them, unless there is a signal: which kernel could change that
-// is not known.
+// HeldBy returns a process that could make a case ready: the first peer whose kernel has
+// not ended. If all have ended, it returns one of the ended processes. If a case is a
+// signal, it then returns nil, because any PE could change the signal.
 func (s *selection) HeldBy() (ended *sim.Proc) {
 	signal := false
 	for i := range s.cases {

@@ -13,18 +13,18 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// signal is a number at a PE that others change. All whose home that PE is see it at
-// the same instant: the signals of a device are one set of registers.
+// signal is a counter at a PE that other PEs change. All ranks whose home is that PE see a
+// change at the same instant: the signals of a device are one set of registers.
 type signal struct {
 	value   int64
 	barrier tl.Barrier
-	from    []oplog.Operand // the last notification of each PE so far, the latest last, for the log
+	from    []oplog.Operand // for the log: the last notification of each PE, the latest at the end
 }
 
-// maxSignals bounds the signals of a PE.
+// maxSignals is the maximum number of signals of a PE.
 const maxSignals = 1 << 16
 
-// notification is a change of a signal on its way.
+// notification is a change of a signal that is in flight.
 type notification struct {
 	from   *Element
 	to     *Element
@@ -32,7 +32,7 @@ type notification struct {
 	op     tl.SignalOp
 	value  int64
 	id     oplog.ID
-	order  pe.Order
+	order  pe.Order // the sender's last access before the notification
 }
 
 // Notify changes a signal of a peer.
@@ -47,7 +47,7 @@ func (c *Core) Notify(peer, number int, op tl.SignalOp, value int64) error {
 	c.path = c.m.Route(c.path[:0], c.pe.Memory(topology.KindTCM), to.Memory(topology.KindTCM))
 	n := notification{from: c.pe, to: to, signal: number, op: op, value: value, order: c.pe.DMA.LastOrder()}
 	if c.m.Log != nil {
-		rec := c.op(oplog.Notify)
+		rec := c.newRecord(oplog.Notify)
 		rec.Peer, rec.Signal = int32(to.ID), int32(number)
 		n.id = c.m.Log.Add(rec)
 	}
@@ -66,7 +66,8 @@ func checkSignal(number int) error {
 	return nil
 }
 
-// notify changes the signal of a notification, and wakes what waits for it.
+// notify applies a notification: it changes the signal and wakes the processes that wait
+// for a signal of the PE.
 func (m *System) notify(n notification) {
 	s := n.to.signal(n.signal)
 	if n.op == tl.Add {
@@ -76,7 +77,8 @@ func (m *System) notify(n notification) {
 	}
 	if n.id != 0 {
 		op := m.Log.Op(n.id)
-		// Those of one PE come in the order of its program: the last stands for all.
+		// The notifications of one PE arrive in program order, so the last one replaces
+		// the earlier ones.
 		s.from = slices.DeleteFunc(s.from, func(o oplog.Operand) bool { return m.Log.Op(o.From).PE == op.PE })
 		s.from = append(s.from, oplog.Operand{From: n.id})
 		op.Start, op.End = m.Engine.Now(), m.Engine.Now()
@@ -86,7 +88,7 @@ func (m *System) notify(n notification) {
 	}
 }
 
-// signal returns one of the PE's signals, 0 until it is changed.
+// signal returns a signal of the PE. Its value is 0 before the first notification.
 func (p *Element) signal(number int) *signal {
 	if p.signals == nil {
 		p.signals = map[int]*signal{}
@@ -110,7 +112,7 @@ func (p *Element) unlisten(proc *sim.Proc) {
 	}
 }
 
-// awaited is what WaitSignal waits for.
+// awaited is the condition that WaitSignal waits for.
 type awaited struct {
 	number int
 	cmp    tl.Cmp
@@ -119,7 +121,7 @@ type awaited struct {
 
 func (a *awaited) String() string { return fmt.Sprintf("signal %d %v %d", a.number, a.cmp, a.value) }
 
-// WaitSignal waits until a signal compares true.
+// WaitSignal waits until a comparison of a signal with a value holds.
 func (c *Core) WaitSignal(number int, cmp tl.Cmp, value int64) error {
 	holds, err := c.TestSignal(number, cmp, value)
 	if err != nil || holds {
@@ -131,17 +133,17 @@ func (c *Core) WaitSignal(number int, cmp tl.Cmp, value int64) error {
 		c.awaits = awaited{number, cmp, value}
 		c.proc.ParkFrom(&c.awaits, c.now)
 		c.home.unlisten(c.proc)
-		c.caughtUp()
+		c.catchUp()
 	}
-	c.waited("signal", began, c.proc.Woken)
-	c.noticed(number, s)
+	c.recordWait("signal", began, c.proc.Woken)
+	c.recordSignal(number, s)
 	return nil
 }
 
 // Barrier returns the state of the barrier on a signal.
 func (c *Core) Barrier(number int) *tl.Barrier { return &c.home.signal(number).barrier }
 
-// TestSignal reports whether a signal compares true now.
+// TestSignal reports whether a comparison of a signal with a value holds now.
 func (c *Core) TestSignal(number int, cmp tl.Cmp, value int64) (bool, error) {
 	if err := c.tick(); err != nil {
 		return false, err
@@ -149,31 +151,32 @@ func (c *Core) TestSignal(number int, cmp tl.Cmp, value int64) (bool, error) {
 	if err := checkSignal(number); err != nil {
 		return false, err
 	}
-	c.meet()
+	c.syncToPoll()
 	s := c.home.signal(number)
 	holds := cmp.Holds(s.value, value)
 	if holds {
-		c.noticed(number, s)
+		c.recordSignal(number, s)
 	}
 	return holds, nil
 }
 
-// meet waits until the engine's clock has reached the CPU's before the CPU looks at what others
-// did, in a call that may be repeated without end.
-func (c *Core) meet() {
+// syncToPoll waits until the simulation engine has reached the CPU's time, before the CPU
+// reads the state of other PEs in a call that a kernel may repeat in a loop. It lets other
+// processes run even if the call takes no time.
+func (c *Core) syncToPoll() {
 	c.eng.Beat()
 	c.sync()
 	if c.dispatch == 0 {
-		c.proc.SleepUntil(c.now) // let the others have this instant
+		c.proc.SleepUntil(c.now) // let other processes run at this instant
 	}
 }
 
-// noticed records that the kernel goes on because of a signal.
-func (c *Core) noticed(number int, s *signal) {
+// recordSignal records in the op log that the kernel continues because of a signal.
+func (c *Core) recordSignal(number int, s *signal) {
 	if c.m.Log == nil {
 		return
 	}
-	op := c.op(oplog.WaitSignal)
+	op := c.newRecord(oplog.WaitSignal)
 	op.Signal, op.Args = int32(number), append([]oplog.Operand(nil), s.from...)
 	op.Start, op.End = c.now, c.now
 	if len(s.from) > 0 {

@@ -14,23 +14,24 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// System is what the CPUs of a machine share: its clock, its fabric, its op log, and the
-// functions by which a CPU asks the machine around it. The exported fields are set before the
-// first PE is made, Data, Print and Measuring at any time.
+// System is the state that the CPUs of a machine share: the simulation engine, the fabric,
+// the op log, and the functions through which a CPU uses the rest of the machine. Its
+// exported fields are set before the first PE is initialized; Data, Print and Measuring may
+// be set at any time.
 type System struct {
 	Engine *sim.Engine
 	Graph  *topology.Graph
 	Fabric *fabric.Fabric
 
-	Log   *oplog.Log        // of kernels and hosts; nil if none is kept
+	Log   *oplog.Log        // operations of kernels and hosts; nil if none are recorded
 	Data  Data              // computes values from the log; nil in a run without values
-	Print func(text string) // shows what kernels print; may be nil
+	Print func(text string) // prints the output of kernels; may be nil
 
-	Lines     bool // record the lines of kernels in the log
-	Measuring bool // record when the PEs of the programs that start are at work
+	Lines     bool // record the source lines of kernels in the log
+	Measuring bool // measure the usage of the PEs of programs that start from now on
 
 	// Find appends the parts of memory behind a range of virtual addresses, in row-major
-	// order: one if the range is in one shard.
+	// order. There is one part if the range is in one shard.
 	Find func(to []pe.Access, va memory.VA, rows int64, rowBytes, stride memory.Bytes) ([]pe.Access, error)
 	// Route appends the links of a transfer between two memories, which may be the same.
 	Route func(to []topology.LinkID, from, dest memory.ID) []topology.LinkID
@@ -42,34 +43,35 @@ type System struct {
 	costs         pe.Costs
 	target        sim.Target
 	transfers     sim.Pool[transfer]
-	receives      map[oplog.ID]*receive // of the op log, under way
+	receives      map[oplog.ID]*receive // recorded in the op log and in flight
 	notifications sim.Pool[notification]
 }
 
-// The events of a System, whose arguments are numbers in its pools, or operations of the log.
+// The events of a System. Their argument is an index of a pool, or for receives an ID in
+// the op log.
 const (
-	evBegun    sim.Kind = iota // a part of a transfer begins to be read
-	evEnded                    // a part of a transfer is written
-	evMatched                  // a receive knows its message
+	evBegun    sim.Kind = iota // a request of a transfer begins to read
+	evEnded                    // a request of a transfer has written its data
+	evMatched                  // a receive has been matched with its message
 	evReceived                 // a receive has its message in TCM
-	evNotified                 // a notification is at its PE
-	evApplied                  // and what its sender did before it is done
+	evNotified                 // a notification has reached its PE
+	evApplied                  // all earlier accesses of the notification's sender have taken effect
 )
 
 // Data computes values for kernels that ask for them.
 type Data interface {
-	// Flush computes what has been logged so far.
+	// Flush computes the operations that have been logged so far.
 	Flush() error
 	// Value returns the bytes of an operation's tile.
 	Value(oplog.ID) ([]byte, error)
-	// Forget says that no later operation will use a tile.
+	// Forget drops the value of a tile that no later operation uses.
 	Forget(oplog.ID)
 }
 
 // ErrNoValues is the error of reading a value in a run without values.
 var ErrNoValues = errors.New("values are not computed in this run: leave out --data=off, or do not branch on them")
 
-// Init registers the system with its engine.
+// Init registers the system with its simulation engine.
 func (m *System) Init() {
 	m.costs = pe.NewCosts(&m.Graph.Spec().PE)
 	m.target = m.Engine.Register(m)
@@ -86,17 +88,17 @@ func (m *System) Handle(kind sim.Kind, arg uint64) {
 	case evBegun:
 		t := m.transfers.At(int32(arg))
 		if t.begins--; t.begins <= 0 && t.id != 0 {
-			m.begun(t.id)
+			m.recordBegin(t.id)
 		}
 	case evEnded:
 		t := m.transfers.At(int32(arg))
 		if t.ends--; t.ends <= 0 {
-			m.transferred(m.transfers.Take(int32(arg)))
+			m.endTransfer(m.transfers.Take(int32(arg)))
 		}
 	case evMatched:
-		m.matched(oplog.ID(arg))
+		m.recordMatch(oplog.ID(arg))
 	case evReceived:
-		m.received(oplog.ID(arg))
+		m.recordReceive(oplog.ID(arg))
 	case evNotified:
 		n := m.notifications.At(int32(arg))
 		n.from.DMA.After(n.order, m.event(evApplied, arg))
@@ -105,7 +107,7 @@ func (m *System) Handle(kind sim.Kind, arg uint64) {
 	}
 }
 
-// ID is the number of a PE in its machine: cube by cube, SIP by SIP.
+// ID is the number of a PE in its machine, counted cube by cube and SIP by SIP.
 type ID int32
 
 // Element is a processing element: its place, the engines that its CPU commands, and its
@@ -116,16 +118,16 @@ type Element struct {
 	DMA           pe.DMA
 	Tiles         pe.Tiles
 	Pipeline      pe.Pipeline
-	Polled        simtime.Time // spent by its CPU on looking for credits
+	Polled        simtime.Time // time that the CPU has spent polling for credits
 
 	system      *System
 	trace       *pe.Trace // nil in a run without a trace
 	signals     map[int]*signal
-	listeners   []*sim.Proc // wait for one of its signals
-	lastCommand oplog.ID    // of its engines, in the op log
+	listeners   []*sim.Proc // processes that wait for one of its signals
+	lastCommand oplog.ID    // the latest command of its engines, in the op log
 }
 
-// Init makes the engines of a PE, which record their activities in a trace unless that is nil.
+// Init initializes the engines of a PE. They record their activities in t unless it is nil.
 func (p *Element) Init(m *System, t *pe.Trace) {
 	s := &m.Graph.Spec().PE
 	p.system, p.trace = m, t
@@ -134,13 +136,13 @@ func (p *Element) Init(m *System, t *pe.Trace) {
 	p.Pipeline.Init(m.Engine, &p.Tiles, &p.DMA)
 	p.DMA.Trace, p.Pipeline.Trace = t, t
 	if m.Log != nil {
-		p.Pipeline.Scheduled = p.command
-		p.DMA.Followed = m.followed
+		p.Pipeline.Scheduled = p.recordCommand
+		p.DMA.Followed = m.recordFollow
 		m.Log.NamePE(int(p.ID), p.String())
 	}
 }
 
-// Memory returns the name of one of the PE's memories: its HBM slice, its TCM, or the SRAM of
+// Memory returns the ID of one of the PE's memories: its HBM slice, its TCM, or the SRAM of
 // its cube.
 func (p *Element) Memory(kind topology.Kind) memory.ID {
 	id := memory.ID{Kind: memory.Kinds[kind], SIP: int32(p.SIP), Cube: int32(p.Cube), PE: int32(p.PE)}

@@ -8,18 +8,19 @@ import (
 	"github.com/kernbench/kernbench/simtime"
 )
 
-// cpuTrace is what the CPU of a PE does: a segment, an activity in which it does not wait,
-// or nothing.
+// cpuTrace is the state of a CPU in the trace. While a kernel runs, the trace alternates
+// between runs, which are activities, and waits.
 type cpuTrace struct {
-	mark, after sim.Mark // the segment, and who released it
-	start       simtime.Time
-	last        sim.Mark     // what ended its last kernel,
-	ended       simtime.Time // and when
-	idle        sim.Mark     // of a worker: the wait for its next kernel
+	mark, after sim.Mark     // the current run, and the activity that released it
+	start       simtime.Time // of the current run
+	last        sim.Mark     // the activity that ended the last kernel, or the wait of a worker
+	ended       simtime.Time // when that was
+	idle        sim.Mark     // a worker's wait for its next kernel
 }
 
-// runs begins a segment, released by an activity: what the CPU does from now on is of it.
-func (c *Core) runs(after sim.Mark) {
+// beginRun begins a run that was released by the activity after. Everything that the CPU
+// causes from now on is released by the run.
+func (c *Core) beginRun(after sim.Mark) {
 	if c.trace == nil {
 		return
 	}
@@ -27,39 +28,39 @@ func (c *Core) runs(after sim.Mark) {
 	c.proc.Mark, c.eng.By = c.cpu.mark, c.cpu.mark
 }
 
-// stops ends the segment at an instant.
-func (c *Core) stops(at simtime.Time) {
+// endRun ends the current run at an instant and records it.
+func (c *Core) endRun(at simtime.Time) {
 	s := trace.Slice{Name: "run", Start: c.cpu.start, End: at, ID: c.cpu.mark, After: c.cpu.after}
-	c.first(&s)
+	c.addLaunch(&s)
 	c.trace.CPU.Slice(s)
 }
 
-// first says of an activity that nothing released but the launch which one that is.
-func (c *Core) first(s *trace.Slice) {
+// addLaunch adds the number of the launch to an activity that no other activity released.
+func (c *Core) addLaunch(s *trace.Slice) {
 	if s.After == 0 {
 		s.Args = []trace.Arg{trace.Number("launch", c.launch.Trace)}
 	}
 }
 
-// waitedFor notes that the CPU has waited for something since an instant, and goes on
-// because of an activity.
-func (c *Core) waitedFor(what string, since simtime.Time, by sim.Mark) {
+// traceWait records a wait of the CPU from since until now. what names the awaited thing;
+// by is the activity that ended the wait and releases the next run.
+func (c *Core) traceWait(what string, since simtime.Time, by sim.Mark) {
 	if c.trace == nil || c.now == since {
 		return
 	}
-	c.stops(since)
+	c.endRun(since)
 	c.trace.CPU.Slice(trace.Slice{Name: "wait: " + what, Start: since, End: c.now})
-	c.runs(by)
+	c.beginRun(by)
 }
 
-// drained notes that the kernel has ended, with all that it had begun, and has waited for
-// that since an instant.
-func (c *Core) drained(since simtime.Time) {
+// traceEnd records that the kernel and everything that it started have ended. The CPU has
+// waited for that since the given instant.
+func (c *Core) traceEnd(since simtime.Time) {
 	if c.trace == nil {
 		return
 	}
 	now := c.eng.Now()
-	c.stops(since)
+	c.endRun(since)
 	c.cpu.ended, c.cpu.last = now, c.cpu.mark
 	if now == since {
 		return
@@ -70,10 +71,10 @@ func (c *Core) drained(since simtime.Time) {
 	}
 }
 
-// Rests records that a worker has no kernel to run from now on. What it does before it waits
-// happens because of its last kernel, or else because of the wait, which begins with the
-// launch.
-func (c *Core) Rests() {
+// BeginIdle records that a worker has no kernel to run from now on. What the worker does
+// before it waits is released by its last kernel. Before the first kernel it is released by
+// the wait, which begins with the launch.
+func (c *Core) BeginIdle() {
 	if c.trace == nil {
 		return
 	}
@@ -82,17 +83,17 @@ func (c *Core) Rests() {
 	c.eng.By = c.proc.Mark
 }
 
-// Idled records that a worker had no kernel to run since its last one, or the start, and the
-// activity that ended that, if there is one.
-func (c *Core) Idled(by sim.Mark) {
+// EndIdle records that a worker had no kernel to run from the end of its last kernel, or
+// from the start, until now. by is the activity that ended the wait; 0 if there is none.
+func (c *Core) EndIdle(by sim.Mark) {
 	if c.trace == nil {
 		return
 	}
 	s := trace.Slice{Name: "wait: task", Start: c.cpu.ended, End: c.eng.Now(), ID: c.cpu.idle, After: c.cpu.last}
-	c.first(&s)
+	c.addLaunch(&s)
 	c.trace.CPU.Slice(s)
 	c.cpu.ended, c.cpu.last = c.eng.Now(), cmp.Or(by, c.cpu.idle)
 }
 
-// Last returns the activity that ended the last kernel, in a run with a trace.
+// Last returns the activity that ended the last kernel; 0 in a run without a trace.
 func (c *Core) Last() sim.Mark { return c.cpu.last }

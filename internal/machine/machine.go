@@ -81,7 +81,7 @@ func New(g *topology.Graph, o Options) *Machine {
 	}
 	m.Find, m.Route, m.Reserve, m.Release = m.translate, m.findRoute, m.reserveTCM, m.releaseTCM
 	m.queues = ipcq.New(m.Engine)
-	m.queues.OnVisible = m.Seen
+	m.queues.OnVisible = m.RecordVisible
 	m.launcher = launcher{machine: m, target: m.Engine.Register(&m.launcher)}
 	m.Init()
 	if o.Trace != nil {

@@ -188,7 +188,7 @@ func (r *Run) runPE(proc *sim.Proc, pe *PE) {
 	if p := &r.Program; p.Serve != nil {
 		w := &Worker{core: c, proc: proc, run: r, pe: pe, rank: c.Place().Rank, name: p.Name}
 		proc.As = w.displayName
-		c.Rests()
+		c.BeginIdle()
 		p.Serve(w)
 		w.recordIdle()
 	} else {

@@ -17,8 +17,8 @@ import (
 type tracer struct {
 	m         *Machine
 	rec       *trace.Recorder
-	processes map[string]*trace.Process  // the host and control cores, by name
-	lanes     map[[2]string]*trace.Lanes // by process and track
+	processes map[string]*trace.Process      // the host and control cores, by name
+	subtracks map[[2]string]*trace.Subtracks // by process and track
 	links     *trace.Links
 	number    int64 // launches that have started
 }
@@ -34,7 +34,7 @@ const (
 
 // startTrace starts to record the machine.
 func (m *Machine) startTrace(rec *trace.Recorder) {
-	t := &tracer{m: m, rec: rec, processes: map[string]*trace.Process{}, lanes: map[[2]string]*trace.Lanes{}}
+	t := &tracer{m: m, rec: rec, processes: map[string]*trace.Process{}, subtracks: map[[2]string]*trace.Subtracks{}}
 	counts := map[string]int{}
 	for id := range m.Graph.NumLinks() {
 		counts[m.linkKind(topology.LinkID(id))]++
@@ -98,7 +98,7 @@ func (m *Machine) linkProcess(id topology.LinkID) (name string, order int) {
 // TraceProgram records the end of the host's program and its last activity. It is called
 // once, at the end of the recording.
 func (m *Machine) TraceProgram(end simtime.Time, last sim.Mark) {
-	m.tracer.lanesOf(Host, "program").Slice(trace.Slice{
+	m.tracer.subtracksOf(Host, "program").Slice(trace.Slice{
 		Name: "program", End: end, After: last, Args: []trace.Arg{trace.Nanoseconds("makespan_ns", end)},
 	})
 }
@@ -118,16 +118,16 @@ func (m *Machine) TraceLinks() []trace.LinkUse {
 	return used
 }
 
-// lanesOf returns the subtracks of a track of the host or of a control core.
-func (t *tracer) lanesOf(process, track string) *trace.Lanes {
+// subtracksOf returns the subtracks of a track of the host or of a control core.
+func (t *tracer) subtracksOf(process, track string) *trace.Subtracks {
 	key := [2]string{process, track}
-	if t.lanes[key] == nil {
+	if t.subtracks[key] == nil {
 		if t.processes[process] == nil {
 			t.processes[process] = t.rec.Process(process, hostOrder+len(t.processes))
 		}
-		t.lanes[key] = t.processes[process].Lanes(track)
+		t.subtracks[key] = t.processes[process].Subtracks(track)
 	}
-	return t.lanes[key]
+	return t.subtracks[key]
 }
 
 // TraceActivity records an activity of the host or a control core, from since until now,
@@ -141,7 +141,7 @@ func (m *Machine) TraceActivity(process, track, name string, since simtime.Time,
 		return
 	}
 	m.Engine.By = m.tracer.rec.Mark()
-	m.tracer.lanesOf(process, track).Slice(trace.Slice{Name: name, Start: since, End: m.Engine.Now(), ID: m.Engine.By, After: after})
+	m.tracer.subtracksOf(process, track).Slice(trace.Slice{Name: name, Start: since, End: m.Engine.Now(), ID: m.Engine.By, After: after})
 }
 
 // recordSend records that the commands of a launch leave the host.
@@ -173,7 +173,7 @@ func (t *tracer) recordEnd(l *Launch) {
 	}
 	last := l.lastTarget()
 	p := t.m.PE(l.Targets[last])
-	t.lanesOf(Host, "launches").Slice(trace.Slice{
+	t.subtracksOf(Host, "launches").Slice(trace.Slice{
 		Name: l.Name, Start: l.Start, End: l.end[last], After: l.last[last],
 		Args: []trace.Arg{
 			trace.Number("launch", l.trace), trace.Number("released", int64(l.released)), trace.Number("pes", int64(len(l.Targets))),

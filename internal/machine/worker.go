@@ -63,13 +63,13 @@ func (w *Worker) Run(name string, body func(m tl.Machine)) {
 	w.name = name
 	w.recordIdle()
 	w.core.Run(name, body)
-	w.core.Rests()
+	w.core.BeginIdle()
 }
 
 // recordIdle records in the trace that the worker was idle until now, and the activity that
 // ended this.
 func (w *Worker) recordIdle() {
-	w.core.Idled(w.woken)
+	w.core.EndIdle(w.woken)
 	w.woken = 0
 }
 

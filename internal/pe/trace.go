@@ -48,7 +48,7 @@ type Trace struct {
 	units    [numUnits]serverTrack
 	store    serverTrack
 	copies   serverTrack // copies within the TCM
-	channels [2]*trace.Lanes
+	channels [2]*trace.Subtracks
 	requests []tracedRequest // the requests of the DMA engine, by number
 	line     [1]trace.Arg    // reused by recordStage
 }
@@ -74,7 +74,7 @@ type tracedRequest struct {
 func NewTrace(rec *trace.Recorder, name string, order int) *Trace {
 	p := rec.Process(name, order)
 	t := &Trace{rec: rec, process: p, CPU: p.Track("cpu")}
-	t.channels[0], t.channels[1] = p.Lanes("dma read"), p.Lanes("dma write")
+	t.channels[0], t.channels[1] = p.Subtracks("dma read"), p.Subtracks("dma write")
 	t.copies.track, t.fetch.track = p.Track("copy"), p.Track("fetch")
 	t.units[GEMM].track, t.units[MATH].track = p.Track("gemm"), p.Track("math")
 	t.store.track = p.Track("store")

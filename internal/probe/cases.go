@@ -8,19 +8,20 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// probeCase is one kind of transfer. PE 0 of cube 0 of SIP 0 stands for all, and
-// reads from the HBM slice of another PE, or its own.
+// probeCase is a kind of transfer. PE 0 of cube 0 of SIP 0, or the host, accesses the HBM
+// slice of a PE.
 type probeCase struct {
 	name string
-	what string
-	// slice is whose HBM slice is at the far end; ok is false where the machine
-	// has no such PE.
+	what string // description
+	// slice returns the PE whose HBM slice is accessed. ok is false if the machine has no
+	// such PE.
 	slice func(m *machine.Machine) (id machine.PEID, ok bool)
-	host  bool // the host is the other end
-	op    memory.Op
-	all   bool // every PE of the cube reads its own slice at once
+	host  bool      // the host accesses the slice, not a PE
+	op    memory.Op // on the slice
+	all   bool      // all PEs of the cube read their own slices at the same time
 }
 
+// own returns PE 0, whose slice is local.
 func own(*machine.Machine) (machine.PEID, bool) { return 0, true }
 
 var cases = []probeCase{
@@ -34,8 +35,8 @@ var cases = []probeCase{
 	{name: "pe_local_together", what: "every PE of the cube reads its own slice at once", slice: own, all: true},
 }
 
-// nearest finds the PE of cube 0, not PE 0, fewest links away in the same half of
-// the cube or the other.
+// nearest returns a function that finds the PE of cube 0, other than PE 0, that is the
+// fewest links away from PE 0: in the same half of the cube, or in the other half.
 func nearest(same bool) func(m *machine.Machine) (machine.PEID, bool) {
 	return func(m *machine.Machine) (best machine.PEID, ok bool) {
 		g := m.Graph
@@ -53,6 +54,7 @@ func nearest(same bool) func(m *machine.Machine) (machine.PEID, bool) {
 	}
 }
 
+// neighbourCube returns PE 0 of a cube next to cube 0.
 func neighbourCube(m *machine.Machine) (machine.PEID, bool) {
 	mesh := m.Graph.Spec().SIP.CubeMesh
 	if mesh.W > 1 {
@@ -61,6 +63,7 @@ func neighbourCube(m *machine.Machine) (machine.PEID, bool) {
 	return m.ID(0, min(mesh.W, mesh.W*mesh.H-1), 0), mesh.H > 1
 }
 
+// neighbourSIP returns PE 0 of a SIP next to SIP 0.
 func neighbourSIP(m *machine.Machine) (machine.PEID, bool) {
 	near := m.Graph.SIPNeighbors(0)
 	if len(near) == 0 {
@@ -69,18 +72,18 @@ func neighbourSIP(m *machine.Machine) (machine.PEID, bool) {
 	return m.ID(near[0], 0, 0), true
 }
 
-// transfer is a case on a machine: its ends, its path, and how to begin it.
+// transfer is a case on a machine.
 type transfer struct {
 	from, to topology.NodeID
 	path     []topology.LinkID
-	op       memory.Op    // on HBM
-	setup    simtime.Time // charged by the engine that moves the data
-	streams  int          // transfers at once
-	begin    func(done sim.Event)
+	op       memory.Op            // on HBM
+	setup    simtime.Time         // of the DMA engine; 0 for the host
+	streams  int                  // number of simultaneous transfers
+	begin    func(done sim.Event) // starts the transfers; each calls done at its end
 }
 
-// prepare lays the case out for n bytes. ok is false where the machine has no
-// such place.
+// prepare allocates the memory of a case for n bytes and returns its transfer. ok is false
+// if the machine has no PE for the case.
 func (c probeCase) prepare(m *machine.Machine, n memory.Bytes) (t transfer, ok bool, err error) {
 	far, ok := c.slice(m)
 	if !ok {
@@ -106,6 +109,7 @@ func (c probeCase) prepare(m *machine.Machine, n memory.Bytes) (t transfer, ok b
 	return t, true, err
 }
 
+// prepareLoad completes t for a case in which PEs read from HBM into TCM.
 func (c probeCase) prepareLoad(m *machine.Machine, t *transfer, slice memory.ID, region memory.Region) error {
 	pe := m.PE(0)
 	tcm := pe.Memory(topology.KindTCM)

@@ -1,8 +1,8 @@
-// Package probe measures single transfers on an otherwise idle machine and holds
-// them against the closed forms: host to device and back, and a PE's DMA from HBM
-// near and far. It is what `kernbench probe` prints, and the first thing to look
-// at when a number of a larger run surprises.
+// Package probe measures single transfers on an otherwise idle machine and compares them
+// with closed forms: between host and device, and by the DMA engine of a PE from near and
+// distant HBM. `kernbench probe` prints its report. If a result of a larger run is
+// unexpected, look at this report first.
 //
-// It imports the machine and the closed forms of fabric; nothing imports it but
-// the command.
+// The package uses internal/machine and the closed forms of internal/fabric. Only the
+// command imports it.
 package probe

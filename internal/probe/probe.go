@@ -21,76 +21,77 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// Options choose what to measure.
+// Options selects what Run measures.
 type Options struct {
 	Fidelity fabric.Fidelity
-	Sizes    []topology.Bytes // in order
+	Sizes    []topology.Bytes // in the order of the report
 }
 
-// Report is everything a probe found.
+// Report is the result of a probe.
 type Report struct {
 	Version  string          `json:"version"`
 	Topology topology.Origin `json:"topology"`
 	Fidelity string          `json:"fidelity"`
 	OK       bool            `json:"ok"`       // no simulated time differs from its formula
-	Compared int             `json:"compared"` // rows for which a formula holds
+	Compared int             `json:"compared"` // number of rows that have a formula
 	Launch   Launch          `json:"launch"`
 	Schema   table.Schema    `json:"schema"` // of the rows
 	Rows     []Row           `json:"rows"`
 	Skipped  []Skipped       `json:"skipped,omitempty"`
 }
 
-// Launch is when a kernel launched from the host starts on every PE.
+// Launch is the time at which a kernel that the host launches on all PEs starts.
 type Launch struct {
 	PEs     int          `json:"pes"`
 	StartNS simtime.Time `json:"start_ns"`
-	Spread  simtime.Time `json:"spread_ns"` // between the first and the last PE that was ready
+	Spread  simtime.Time `json:"spread_ns"` // from the first PE that was ready to the last
 }
 
-// Row is one case at one size.
+// Row is the measurement of one case at one size.
 type Row struct {
 	Case        string         `json:"case" table:",setting"`
 	From        string         `json:"from" table:",setting"`
 	To          string         `json:"to" table:",setting"`
-	Bytes       topology.Bytes `json:"bytes" table:"B,setting,transfer size"` // each
-	Streams     int            `json:"streams" table:",setting"`              // transfers at once
+	Bytes       topology.Bytes `json:"bytes" table:"B,setting,transfer size"` // of each stream
+	Streams     int            `json:"streams" table:",setting"`              // number of simultaneous transfers
 	FormulaNS   *simtime.Time  `json:"formula_ns" table:"ns,result"`
 	SimulatedNS simtime.Time   `json:"simulated_ns" table:"ns,lower,time"`
-	Match       *bool          `json:"match" table:",check"`                 // null where no formula holds,
-	NoFormula   string         `json:"no_formula,omitempty" table:",result"` // and why not
-	Bottleneck  *float64       `json:"bottleneck_gbs" table:"GB/s,bound"`    // slowest link, or HBM's channels; null if unlimited
+	Match       *bool          `json:"match" table:",check"`                 // null if there is no formula
+	NoFormula   string         `json:"no_formula,omitempty" table:",result"` // why there is no formula
+	Bottleneck  *float64       `json:"bottleneck_gbs" table:"GB/s,bound"`    // slowest link or HBM channels; null if unlimited
 	Bandwidth   *float64       `json:"bandwidth_gbs" table:"GB/s,higher"`    // of all streams; null if they take no time
 	Utilization *float64       `json:"utilization" table:",higher"`          // of the bottleneck
 	Hops        []Hop          `json:"hops"`                                 // of the first stream
 }
 
-// Hop is a link on the way: when data passed it, counted from the start.
+// Hop is a link on the path of a transfer. HeadNS and TailNS count from the start.
 type Hop struct {
 	Link       string       `json:"link"`
 	Bandwidth  *float64     `json:"bandwidth_gbs"`
 	LatencyNS  simtime.Time `json:"latency_ns"`  // on the wire
-	OverheadNS simtime.Time `json:"overhead_ns"` // of the node behind it
-	FlitNS     simtime.Time `json:"flit_ns"`     // one flit on it
-	HeadNS     simtime.Time `json:"head_ns"`     // the first flit is there
-	TailNS     simtime.Time `json:"tail_ns"`     // the last flit has left
-	BusyNS     simtime.Time `json:"busy_ns"`     // carrying data
-	QueuedNS   simtime.Time `json:"queued_ns"`   // waiting in front of it, the average of its flits
+	OverheadNS simtime.Time `json:"overhead_ns"` // of the node that the link enters
+	FlitNS     simtime.Time `json:"flit_ns"`     // time of one flit on the link
+	HeadNS     simtime.Time `json:"head_ns"`     // when the first flit reaches the link
+	TailNS     simtime.Time `json:"tail_ns"`     // when the last flit has left the link
+	BusyNS     simtime.Time `json:"busy_ns"`     // time in which the link carries data
+	QueuedNS   simtime.Time `json:"queued_ns"`   // mean time that a flit waits for the link
 }
 
-// Skipped is a case that the machine has no place for, at any size or at one.
+// Skipped is a case that cannot be measured on the machine: it has no PE for the case, or a
+// memory is too small for a size.
 type Skipped struct {
 	Case  string         `json:"case"`
-	Bytes topology.Bytes `json:"bytes,omitempty"`
+	Bytes topology.Bytes `json:"bytes,omitempty"` // 0 if the case is skipped at all sizes
 	Why   string         `json:"why"`
 }
 
-// Run measures every case at every size, each on a machine of its own.
+// Run measures every case at every size, each on a new machine.
 func Run(ctx context.Context, g *topology.Graph, o Options) (*Report, error) {
 	r := &Report{
 		Version: version.Version, Topology: topology.OriginOf(g.Spec()), OK: true, Schema: table.Schema{"rows": table.ColumnsOf(Row{})},
 		Fidelity: map[fabric.Fidelity]string{fabric.Train: "train", fabric.Flit: "flit"}[o.Fidelity],
 	}
-	if err := affordable(g, o); err != nil {
+	if err := checkMemory(g, o); err != nil {
 		return nil, err
 	}
 	var err error
@@ -121,9 +122,10 @@ func Run(ctx context.Context, g *topology.Graph, o Options) (*Report, error) {
 	return r, nil
 }
 
-// affordable refuses probes that this computer has no memory for: a launch on all PEs, and
-// flit by flit, the bursts of as many transfers as a cube has PEs.
-func affordable(g *topology.Graph, o Options) error {
+// checkMemory returns an error if this computer has too little memory for a probe. A launch
+// needs memory for all PEs. At flit fidelity, a transfer for each PE of a cube needs memory
+// for all its bursts.
+func checkMemory(g *topology.Graph, o Options) error {
 	const perPE, perBurst = 12 << 10, 80
 	s := g.Spec()
 	pes := s.System.SIPs.Count * s.CubesPerSIP() * s.PEsPerCube()
@@ -133,13 +135,14 @@ func affordable(g *topology.Graph, o Options) error {
 	if o.Fidelity != fabric.Flit || len(o.Sizes) == 0 {
 		return nil
 	}
-	largest := min(slices.Max(o.Sizes), s.Cube.HBM.SliceSize) // more is left out
+	largest := min(slices.Max(o.Sizes), s.Cube.HBM.SliceSize) // larger sizes are skipped
 	if err := host.Check(host.Product(int64(largest/s.Cube.HBM.Burst)+1, int64(s.PEsPerCube()), perBurst)); err != nil {
 		return fmt.Errorf("transfers of %v flit by flit: %w: take smaller sizes, or --fidelity train", largest, err)
 	}
 	return nil
 }
 
+// measureLaunch measures the launch of an empty kernel on all PEs.
 func measureLaunch(ctx context.Context, g *topology.Graph, o Options) (Launch, error) {
 	m := machine.New(g, machine.Options{Fidelity: o.Fidelity})
 	defer m.Close()
@@ -154,7 +157,7 @@ func measureLaunch(ctx context.Context, g *topology.Graph, o Options) (Launch, e
 	return Launch{PEs: len(all), StartNS: l.Start, Spread: l.Spread()}, nil
 }
 
-// stopwatch notes when the last of the transfers ended.
+// stopwatch records the end of the last transfer.
 type stopwatch struct {
 	eng *sim.Engine
 	end simtime.Time
@@ -162,6 +165,8 @@ type stopwatch struct {
 
 func (s *stopwatch) Handle(sim.Kind, uint64) { s.end = s.eng.Now() }
 
+// measure measures the case with n bytes. ok is false if the machine has no PE for the
+// case.
 func (c probeCase) measure(ctx context.Context, g *topology.Graph, o Options, n memory.Bytes) (row Row, ok bool, err error) {
 	m := machine.New(g, machine.Options{Fidelity: o.Fidelity})
 	defer m.Close()
@@ -194,8 +199,8 @@ func (c probeCase) measure(ctx context.Context, g *topology.Graph, o Options, n 
 	return row, true, nil
 }
 
-// compare fills in what the closed form says, and how much of the bottleneck was
-// used.
+// compare sets the time of the closed form, the bandwidth, and the utilization of the
+// bottleneck.
 func (r *Row) compare(m *machine.Machine, t transfer) {
 	s := m.Graph.Spec()
 	hbm := memory.NewHBM(s.Cube.HBM)
@@ -218,14 +223,14 @@ func (r *Row) compare(m *machine.Machine, t transfer) {
 			slowest = all
 		}
 	}
-	if r.Bottleneck = gbs(slowest); r.Bottleneck != nil { // so it took time
+	if r.Bottleneck = gbs(slowest); r.Bottleneck != nil { // the transfer took time, so Bandwidth is not nil
 		*r.Bottleneck *= float64(r.Streams)
 		used := *r.Bandwidth / *r.Bottleneck
 		r.Utilization = &used
 	}
 }
 
-// gbs is a bandwidth in GB/s, nil if unlimited.
+// gbs converts a bandwidth to GB/s; it returns nil for an unlimited bandwidth.
 func gbs(bw topology.BytesPerSec) *float64 {
 	if bw == topology.Unlimited {
 		return nil
@@ -234,7 +239,7 @@ func gbs(bw topology.BytesPerSec) *float64 {
 	return &v
 }
 
-// ParseSizes reads amounts of data, written as in topology.yaml.
+// ParseSizes parses sizes in the syntax of topology.yaml.
 func ParseSizes(texts []string) (sizes []topology.Bytes, err error) {
 	var errs []error
 	for _, text := range texts {

@@ -14,6 +14,7 @@ import (
 
 var sizes = []topology.Bytes{4 << 10, 8 << 10, 16 << 10, 32 << 10, 64 << 10, 128 << 10, 256 << 10, 512 << 10, 1 << 20}
 
+// probe runs a probe of a preset with --set arguments.
 func probe(t *testing.T, fid fabric.Fidelity, preset string, sets ...string) *Report {
 	t.Helper()
 	spec, err := topology.Load(t.Context(), preset, sets...)
@@ -31,7 +32,7 @@ func probe(t *testing.T, fid fabric.Fidelity, preset string, sets ...string) *Re
 	return r
 }
 
-// times is the simulated times of each case, by size.
+// times returns the simulated times of each case, in the order of sizes.
 func (r *Report) times() map[string][]simtime.Time {
 	times := map[string][]simtime.Time{}
 	for _, row := range r.Rows {
@@ -40,6 +41,9 @@ func (r *Report) times() map[string][]simtime.Time {
 	return times
 }
 
+// TestDefaultSystem checks on the default system that all times equal their formulas, that
+// more distant and larger transfers take longer, and that large local transfers use more
+// than 90 % of the bandwidth.
 func TestDefaultSystem(t *testing.T) {
 	for _, fid := range []fabric.Fidelity{fabric.Train, fabric.Flit} {
 		r := probe(t, fid, "default")
@@ -75,20 +79,23 @@ func TestDefaultSystem(t *testing.T) {
 	}
 }
 
-// The numbers of the first rows, computed by hand. Local: 4 ns set-up, 8 ns for
-// the first burst, 16 flits of 1 ns, a flit more of 1 and one of 0.5 ns, the
-// router's 1 ns, and 0.75+0.75+0.187 mm of wire at 0.01 ns/mm.
+// TestExactTimes checks two times against values computed by hand. A local read of 4 KiB
+// takes 4 ns for set-up, 8 ns for the first burst, 16 ns for 16 flits, 1 ns and 0.5 ns for
+// one flit on each of the other two links, 1 ns for the router, and 0.01 ns/mm for three
+// wires of 0.75, 0.75 and 0.187 mm.
 func TestExactTimes(t *testing.T) {
 	times := probe(t, fabric.Train, "default").times()
 	const fs = simtime.Femtosecond
 	if got, want := times["pe_local"][0], 30_516_870*fs; got != want {
 		t.Errorf("local 4 KiB: %v, want %v", got, want)
 	}
-	if got, want := times["pe_same_half"][0]-times["pe_local"][0], 2_030_000*fs; got != want { // a flit, a router, 3 mm
+	if got, want := times["pe_same_half"][0]-times["pe_local"][0], 2_030_000*fs; got != want { // one more flit, one more router, 3 mm more wire
 		t.Errorf("same half adds %v, want %v", got, want)
 	}
 }
 
+// TestEveryPresetMatchesItsFormula checks that all times equal their formulas, on all
+// presets and on variants of the default system.
 func TestEveryPresetMatchesItsFormula(t *testing.T) {
 	check := func(name string, r *Report) {
 		if !r.OK || r.Compared != len(r.Rows) {
@@ -107,6 +114,7 @@ func TestEveryPresetMatchesItsFormula(t *testing.T) {
 	}
 }
 
+// TestRowsWithoutFormulaSayWhy checks that a row without a formula gives the reason.
 func TestRowsWithoutFormulaSayWhy(t *testing.T) {
 	r := probe(t, fabric.Train, "default", "system.flit=512B")
 	if want := "bursts of 256B are not flits of 512B"; !r.OK || r.Compared != 0 || r.Rows[0].NoFormula != want {
@@ -117,6 +125,7 @@ func TestRowsWithoutFormulaSayWhy(t *testing.T) {
 	}
 }
 
+// TestSizesThatDoNotFitAreSkipped checks that sizes that do not fit into TCM are skipped.
 func TestSizesThatDoNotFitAreSkipped(t *testing.T) {
 	r := probe(t, fabric.Train, "default", "pe.tcm.size=512KiB")
 	if len(r.Skipped) != 6 || r.Skipped[0].Bytes != 1<<20 || !strings.Contains(r.Skipped[0].Why, "sip0.cube0.pe0.tcm") {
@@ -124,6 +133,8 @@ func TestSizesThatDoNotFitAreSkipped(t *testing.T) {
 	}
 }
 
+// TestSmallSystemsSkipWhatTheyLack checks that cases are skipped if the system has no PE
+// for them.
 func TestSmallSystemsSkipWhatTheyLack(t *testing.T) {
 	r := probe(t, fabric.Train, "alpha_beta", "system.sips.count=1")
 	var got []string
@@ -135,6 +146,8 @@ func TestSmallSystemsSkipWhatTheyLack(t *testing.T) {
 	}
 }
 
+// TestHopsAreInOrder checks that the times of hops are consistent with each other and with
+// the time of the transfer.
 func TestHopsAreInOrder(t *testing.T) {
 	r := probe(t, fabric.Train, "default")
 	for _, row := range r.Rows {
@@ -151,12 +164,13 @@ func TestHopsAreInOrder(t *testing.T) {
 		}
 		last := row.Hops[len(row.Hops)-1]
 		end := last.TailNS + last.LatencyNS + last.OverheadNS
-		if row.From != "host" && end != row.SimulatedNS { // a write ends in the channels
+		if row.From != "host" && end != row.SimulatedNS { // a write ends later, in the HBM channels
 			t.Errorf("%s: last hop ends at %v, the transfer at %v", row.Case, end, row.SimulatedNS)
 		}
 	}
 }
 
+// TestJSONIsTheReport checks the names and the exact times of the report's JSON.
 func TestJSONIsTheReport(t *testing.T) {
 	r := probe(t, fabric.Train, "default")
 	out, err := json.Marshal(r)

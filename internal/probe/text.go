@@ -10,8 +10,8 @@ import (
 	"github.com/kernbench/kernbench/table"
 )
 
-// WriteText writes the report for people: the table of transfers, then when the
-// smallest of each case passed each link.
+// WriteText writes the report as text: a table of the transfers, and for the smallest
+// transfer of each case a table of its hops.
 func (r *Report) WriteText(w io.Writer) error {
 	fmt.Fprintf(w, "# topology: %v\n", r.Topology)
 	fmt.Fprintf(w, "# fidelity: %s\n", r.Fidelity)
@@ -61,6 +61,7 @@ func (r *Report) WriteText(w io.Writer) error {
 	return nil
 }
 
+// writeHops writes the table of a transfer's hops.
 func (r *Row) writeHops(w io.Writer) error {
 	fmt.Fprintf(w, "\n%s, %v: %s to %s, %d hops\n", r.Case, r.Bytes, r.From, r.To, len(r.Hops))
 	return table.WriteList(w, []string{"head ns", "tail ns", "busy ns", "queued ns", "GB/s", "flit ns", "wire ns", "node ns", "link"}, r.Hops, func(h Hop) []string {
@@ -70,10 +71,10 @@ func (r *Row) writeHops(w io.Writer) error {
 	})
 }
 
-// decimal is a time in ns, to the last digit.
+// decimal formats a time in ns, exactly.
 func decimal(t simtime.Time) string { return strings.TrimSuffix(t.String(), "ns") }
 
-// optional returns the text of a value, and "-" where there is none.
+// optional returns the text of a value, or "-" for nil.
 func optional[T any](v *T, text func(T) string) string {
 	if v == nil {
 		return "-"
@@ -83,7 +84,7 @@ func optional[T any](v *T, text func(T) string) string {
 
 func verdict(match bool) string { return map[bool]string{true: "yes", false: "NO"}[match] }
 
-// fixed writes numbers with some digits behind the point.
+// fixed returns a function that formats a number with a number of decimals.
 func fixed(digits int) func(float64) string {
 	return func(v float64) string { return fmt.Sprintf("%.*f", digits, v) }
 }

@@ -70,7 +70,7 @@ func readSource(ctx context.Context, name string) (*source, error) {
 		return nil, fmt.Errorf("read a sweep: %w", err)
 	}
 	f := &source{name: name, text: string(text)}
-	if f.doc, err = config.ParseAlone(name, text); err != nil {
+	if f.doc, err = config.ParseStandalone(name, text); err != nil {
 		return nil, err
 	}
 	if err := f.doc.Decode(&f.sweepText, sweepScalars()); err != nil {

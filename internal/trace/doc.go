@@ -1,12 +1,13 @@
-// Package trace records what a machine does as it does it, in the format of Chrome's
-// trace viewer, which Perfetto reads.
+// Package trace records the activities of a machine while it runs, in the format of
+// Chrome's trace viewer, which Perfetto also reads.
 //
-// A [Recorder] writes every slice of a [Track] as soon as it has ended, and keeps what is
-// under way and no more: a trace may be as long as there is room on the disk. Slices are
-// activities that have a number, and name the activity that released them; so the longest
-// chain of them, the critical path, can be found in the file. Times are exact: decimals
-// of a microsecond down to the femtosecond.
+// A [Recorder] writes each slice of a [Track] as soon as the slice has ended. It keeps only
+// slices in progress in memory, so the length of a trace is limited only by the disk.
+// Slices that are activities have a number and name the activity that released them, so the
+// critical path can be computed from the file. Times are exact: decimals of a microsecond
+// down to the femtosecond.
 //
-// What is recorded is up to internal/pe, internal/ipcq, internal/cpu and
-// internal/machine; what it tells is internal/trace/analysis. The package imports internal/sim alone.
+// internal/pe, internal/ipcq, internal/cpu and internal/machine decide what is recorded.
+// internal/trace/analysis evaluates traces. The package imports internal/file, internal/sim
+// and simtime.
 package trace

@@ -13,6 +13,8 @@ import (
 	"testing"
 )
 
+// TestFile checks that a trace appears under its name only when it is complete, plain or
+// compressed, and that a discarded trace leaves no file.
 func TestFile(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"a.json", "a.json.gz"} {
@@ -53,14 +55,15 @@ func TestFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	if left, _ := filepath.Glob(filepath.Join(dir, "b*")); left != nil {
-		t.Errorf("a trace that was given up leaves %v", left)
+		t.Errorf("a discarded trace leaves %v", left)
 	}
 	if _, err := Create(filepath.Join(dir, "none", "c.json")); err == nil || !strings.Contains(err.Error(), "create it first") {
 		t.Errorf("no folder: got %v, want what to do", err)
 	}
 }
 
-// TestFileInPlace: a link is followed, and what is no regular file stays what it is.
+// TestFileInPlace checks that Create follows a symbolic link and does not replace a file
+// that is not regular, such as a device.
 func TestFileInPlace(t *testing.T) {
 	dir := t.TempDir()
 	target, link := filepath.Join(dir, "target.json"), filepath.Join(dir, "link.json")

@@ -11,27 +11,30 @@ import (
 	"github.com/kernbench/kernbench/simtime"
 )
 
-// events writes the events of a trace, a line of JSON each. It remembers the first error.
+// events writes the events of a trace, each as a line of JSON. Its writer keeps the first
+// error.
 type events struct {
 	w    *bufio.Writer
-	line []byte
-	any  bool
+	line []byte // the current event
+	any  bool   // an event has been written
 }
 
+// begin writes the text before the events.
 func (e *events) begin(w io.Writer) {
 	e.w = bufio.NewWriterSize(w, 1<<16)
 	e.w.WriteString(`{"displayTimeUnit":"ns","traceEvents":[`)
 }
 
+// end writes the text after the events, with about as JSON, and flushes the writer.
 func (e *events) end(about []byte) error {
 	e.w.WriteString("\n],\"otherData\":")
 	e.w.Write(about)
 	e.w.WriteString("}\n")
-	return e.w.Flush() // says what went wrong before, too
+	return e.w.Flush() // also returns an earlier error
 }
 
-// event begins a line of a kind.
-func (e *events) event(phase byte, process, thread int) {
+// beginEvent begins the line of an event. phase is the kind of event; thread 0 means none.
+func (e *events) beginEvent(phase byte, process, thread int) {
 	e.line = e.line[:0]
 	if e.any {
 		e.line = append(e.line, ',')
@@ -46,12 +49,13 @@ func (e *events) event(phase byte, process, thread int) {
 	}
 }
 
-func (e *events) done() {
+// endEvent ends the line of an event and writes it.
+func (e *events) endEvent() {
 	e.close()
 	e.w.Write(e.line)
 }
 
-// args begins the arguments of an event, close ends them.
+// args begins the arguments of an event; close ends them.
 func (e *events) args() {
 	e.key("args")
 	e.line = append(e.line, '{')
@@ -59,7 +63,7 @@ func (e *events) args() {
 
 func (e *events) close() { e.line = append(e.line, '}') }
 
-// key begins a field of the line, or of the object in it.
+// key begins a field of the current object.
 func (e *events) key(name string) {
 	if last := e.line[len(e.line)-1]; last != '{' {
 		e.line = append(e.line, ',')
@@ -77,7 +81,7 @@ func (e *events) integer(name string, n int64) {
 func (e *events) text(name, text string) {
 	e.key(name)
 	if strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r > '~' || r == '"' || r == '\\' }) {
-		quoted, _ := json.Marshal(text) // a string never fails
+		quoted, _ := json.Marshal(text) // never fails for a string
 		e.line = append(e.line, quoted...)
 		return
 	}
@@ -86,24 +90,25 @@ func (e *events) text(name, text string) {
 	e.line = append(e.line, '"')
 }
 
-// time is a time in units of so many femtoseconds, to the last digit.
+// time adds a field with an exact time, as a multiple of unit.
 func (e *events) time(name string, t, unit simtime.Time) {
 	e.key(name)
 	e.line = t.AppendIn(e.line, unit)
 }
 
-// metadata writes something to know of a process or a thread.
-func (e *events) metadata(what string, process, thread int, is Arg) {
-	e.event('M', process, thread)
-	e.text("name", what)
+// metadata writes a property of a process, or of a thread if thread is not 0.
+func (e *events) metadata(name string, process, thread int, value Arg) {
+	e.beginEvent('M', process, thread)
+	e.text("name", name)
 	e.args()
-	e.arg(&is)
+	e.arg(&value)
 	e.close()
-	e.done()
+	e.endEvent()
 }
 
+// slice writes the event that begins a slice.
 func (e *events) slice(t *Track, s *Slice) {
-	e.event('B', t.p.id, t.id)
+	e.beginEvent('B', t.p.id, t.id)
 	e.time("ts", s.Start, simtime.Microsecond)
 	e.text("name", s.Name)
 	if s.ID != 0 || s.After != 0 || len(s.Args) > 0 {
@@ -119,7 +124,7 @@ func (e *events) slice(t *Track, s *Slice) {
 		}
 		e.close()
 	}
-	e.done()
+	e.endEvent()
 }
 
 func (e *events) arg(a *Arg) {
@@ -136,31 +141,31 @@ func (e *events) arg(a *Arg) {
 }
 
 func (e *events) sliceEnd(t *Track, at simtime.Time) {
-	e.event('E', t.p.id, t.id)
+	e.beginEvent('E', t.p.id, t.id)
 	e.time("ts", at, simtime.Microsecond)
-	e.done()
+	e.endEvent()
 }
 
-// flow is an end of an arrow.
+// flow writes one end of a message's arrow: phase 's' is the start, 'f' the end.
 func (e *events) flow(phase byte, t *Track, at simtime.Time, message sim.Mark) {
-	e.event(phase, t.p.id, t.id)
+	e.beginEvent(phase, t.p.id, t.id)
 	if phase == 'f' {
-		e.text("bp", "e") // it binds to the slice around it
+		e.text("bp", "e") // the arrow ends at the enclosing slice
 	}
 	e.time("ts", at, simtime.Microsecond)
 	e.text("name", "message")
 	e.text("cat", "queue")
 	e.integer("id", int64(message))
-	e.done()
+	e.endEvent()
 }
 
 func (e *events) counter(process int, at simtime.Time, name, unit string, value float64) {
-	e.event('C', process, 0)
+	e.beginEvent('C', process, 0)
 	e.time("ts", at, simtime.Microsecond)
 	e.text("name", name)
 	e.args()
 	e.key(unit)
 	e.line = strconv.AppendFloat(e.line, value, 'g', 6, 64)
 	e.close()
-	e.done()
+	e.endEvent()
 }

@@ -2,50 +2,50 @@ package trace
 
 import "github.com/kernbench/kernbench/simtime"
 
-// Links records what links carry: a track for each that carries anything, and for each
-// kind how much of it is at work, window by window.
+// Links records the traffic of links. Each link that carries data has a track. Each kind of
+// link has a counter of its utilization over time.
 type Links struct {
 	r         *Recorder
 	about     func(link int) LinkInfo
-	links     []*linkTrack // by number; nil until it is used
+	links     []*linkTrack // by number; nil until the link carries data
 	processes map[string]*Process
-	kinds     map[string]*window
-	order     []string // of kinds, as they came up
+	kinds     map[string]*utilization
+	order     []string // kinds in the order of first use
 }
 
-// LinkInfo is what to call a link.
+// LinkInfo describes a link.
 type LinkInfo struct {
-	Process string // that its track is in, and where that is shown
-	Order   int
+	Process string // the process that shows the link's track
+	Order   int    // the position of that process in viewers
 	Name    string
-	Kind    string // links of a kind are counted together,
-	Count   int    // so many of them
+	Kind    string // links of one kind share a utilization counter
+	Count   int    // the number of links of the kind
 }
 
-// linkTrack is the track of a link, and the slice that may still be cut short.
+// linkTrack is the track of a link and its last slice, which a later call may shorten.
 type linkTrack struct {
 	*Track
-	kind *window
+	kind *utilization
 	Slice
 	args [2]Arg
-	any  bool
+	any  bool // there is a slice
 }
 
-// Links is the links of a machine, about which a function knows.
+// Links returns a recorder for n links, which about describes.
 func (r *Recorder) Links(n int, about func(link int) LinkInfo) *Links {
-	return &Links{r: r, about: about, links: make([]*linkTrack, n), processes: map[string]*Process{}, kinds: map[string]*window{}}
+	return &Links{r: r, about: about, links: make([]*linkTrack, n), processes: map[string]*Process{}, kinds: map[string]*utilization{}}
 }
 
-// Cut notes that of what a link has carried last it carries fewer bytes for now, up to an
-// instant.
+// Cut reduces the last slice of a link to a number of bytes and ends it at end or earlier.
 func (ls *Links) Cut(link int, bytes int64, end simtime.Time) {
 	l := ls.links[link]
 	l.args[0] = Number("bytes", bytes)
 	l.End = min(l.End, end)
 }
 
-// Passage notes that a link carries something. If that comes before what it carried last
-// has ended, the slice of that ends there: both have gaps.
+// Passage records that a link carries data. If the data begins before the end of the link's
+// last slice, the last slice ends there: both transfers have gaps in which the other one
+// uses the link. waited is how long the data waited for the link.
 func (ls *Links) Passage(link int, class string, bytes int64, waited, start, end simtime.Time) {
 	l := ls.links[link]
 	if l == nil {
@@ -62,6 +62,7 @@ func (ls *Links) Passage(link int, class string, bytes int64, waited, start, end
 	l.Slice = Slice{Name: class, Start: start, End: end}
 }
 
+// add adds the track of a link.
 func (ls *Links) add(link int) *linkTrack {
 	about := ls.about(link)
 	p := ls.processes[about.Process]
@@ -71,7 +72,7 @@ func (ls *Links) add(link int) *linkTrack {
 	}
 	k := ls.kinds[about.Kind]
 	if k == nil {
-		k = &window{width: simtime.Nanosecond, links: about.Count}
+		k = &utilization{width: simtime.Nanosecond, links: about.Count}
 		ls.kinds[about.Kind] = k
 		ls.order = append(ls.order, about.Kind)
 	}
@@ -79,13 +80,15 @@ func (ls *Links) add(link int) *linkTrack {
 	return ls.links[link]
 }
 
+// write writes the last slice of the link.
 func (l *linkTrack) write() {
 	l.Args = l.args[:]
 	l.Track.Slice(l.Slice)
 	l.kind.add(l.Start, l.End)
 }
 
-// Close writes what is left.
+// Close writes the last slice of each link and the utilization counters. order is the
+// position of the counters in viewers.
 func (ls *Links) Close(order int) {
 	for _, l := range ls.links {
 		if l != nil && l.any {
@@ -101,19 +104,20 @@ func (ls *Links) Close(order int) {
 	}
 }
 
-// windows is how many windows of time there are at most: as time goes on they get wider.
+// windows is the maximum number of time windows of a utilization. When the time exceeds the
+// windows, their width doubles.
 const windows = 512
 
-// window is how much of its time a kind of link is at work.
-type window struct {
-	width simtime.Time
-	links int
-	busy  [windows]simtime.Time // in all links together
-	used  int
+// utilization is the busy time of the links of a kind, by time window.
+type utilization struct {
+	width simtime.Time          // of a window
+	links int                   // number of links of the kind
+	busy  [windows]simtime.Time // sum over all links
+	used  int                   // number of windows in use
 }
 
-// add notes that a link was at work.
-func (w *window) add(start, end simtime.Time) {
+// add records that a link was busy.
+func (w *utilization) add(start, end simtime.Time) {
 	for end > w.width*windows {
 		for i := range windows / 2 {
 			w.busy[i] = w.busy[2*i] + w.busy[2*i+1]
@@ -131,8 +135,8 @@ func (w *window) add(start, end simtime.Time) {
 	}
 }
 
-// write writes the shares as a counter, where they change.
-func (w *window) write(p *Process, kind string) {
+// write writes the utilization in percent as a counter, with a value wherever it changes.
+func (w *utilization) write(p *Process, kind string) {
 	last := -1.0
 	for i := range w.used + 1 {
 		share := 0.0

@@ -17,44 +17,43 @@ import (
 // Recorder writes a trace.
 type Recorder struct {
 	out       events
-	marks     sim.Mark
-	processes int
+	marks     sim.Mark // the last activity number in use
+	processes int      // number of processes
 }
 
-// New begins a trace.
+// New begins a trace that is written to w.
 func New(w io.Writer) *Recorder {
 	r := &Recorder{}
 	r.out.begin(w)
 	return r
 }
 
-// Mark is the number of a new activity. What an activity causes has a higher one.
+// Mark returns the number of a new activity. Numbers increase, so an activity has a higher
+// number than the activity that released it.
 func (r *Recorder) Mark() sim.Mark {
 	r.marks++
 	return r.marks
 }
 
-// Close ends the trace with what else there is to know of it, as JSON. It does not close
-// the writer.
+// Close ends the trace and appends about as JSON. It does not close the writer.
 func (r *Recorder) Close(about any) error {
 	var text bytes.Buffer
 	enc := json.NewEncoder(&text)
-	enc.SetEscapeHTML(false) // links are called a->b
+	enc.SetEscapeHTML(false) // names of links have the form a->b
 	if err := enc.Encode(about); err != nil {
 		return err
 	}
 	return r.out.end(bytes.TrimSpace(text.Bytes()))
 }
 
-// Process is a part of the machine with tracks of its own: a PE, the links of a SIP, the
-// host.
+// Process is a part of the machine that has tracks: a PE, the links of a SIP, or the host.
 type Process struct {
 	r       *Recorder
 	id      int
 	threads int
 }
 
-// Process is a new one. Viewers show those of a lower order first.
+// Process adds a process. Viewers show processes with a lower order first.
 func (r *Recorder) Process(name string, order int) *Process {
 	r.processes++
 	p := &Process{r: r, id: r.processes}
@@ -63,18 +62,18 @@ func (r *Recorder) Process(name string, order int) *Process {
 	return p
 }
 
-// Counter notes the value of a counter from an instant on.
+// Counter records the value that a counter has from an instant on.
 func (p *Process) Counter(at simtime.Time, name, unit string, value float64) {
 	p.r.out.counter(p.id, at, name, unit, value)
 }
 
-// Track is slices of a process, one after another.
+// Track is a row of slices of a process that do not overlap.
 type Track struct {
 	p  *Process
 	id int
 }
 
-// Track is a new track, shown behind those before it.
+// Track adds a track after the existing tracks of the process.
 func (p *Process) Track(name string) *Track {
 	p.threads++
 	p.r.out.metadata("thread_name", p.id, p.threads, Text("name", name))
@@ -82,17 +81,17 @@ func (p *Process) Track(name string) *Track {
 	return &Track{p, p.threads}
 }
 
-// Slice is some time of a track.
+// Slice is a named interval on a track.
 type Slice struct {
 	Name       string
 	Start, End simtime.Time
-	ID, After  sim.Mark // of an activity: its number, and who released it
-	Sends      sim.Mark // the message whose arrow begins with the slice
-	Receives   sim.Mark // or ends
+	ID, After  sim.Mark // an activity's number and the activity that released it; 0 is none
+	Sends      sim.Mark // the message whose arrow starts at the slice; 0 is none
+	Receives   sim.Mark // the message whose arrow ends at the slice; 0 is none
 	Args       []Arg
 }
 
-// Arg is something to know of a slice: a time, a number or a text.
+// Arg is an argument of a slice: a time, a number or a text.
 type Arg struct {
 	Name   string
 	Time   simtime.Time
@@ -109,16 +108,16 @@ const (
 	textArg
 )
 
-// Number is an argument that counts.
+// Number returns an argument that is an integer.
 func Number(name string, n int64) Arg { return Arg{Name: name, Number: n} }
 
-// Nanoseconds is an argument that is a time; its name ends in _ns.
+// Nanoseconds returns an argument that is a time. Its name must end in _ns.
 func Nanoseconds(name string, t simtime.Time) Arg { return Arg{Name: name, Time: t, kind: timeArg} }
 
-// Text is an argument in words.
+// Text returns an argument that is a text.
 func Text(name, text string) Arg { return Arg{Name: name, Text: text, kind: textArg} }
 
-// Slice adds a slice, which does not begin before the end of the one before.
+// Slice adds a slice, which must not start before the end of the previous slice.
 func (t *Track) Slice(s Slice) {
 	out := &t.p.r.out
 	out.slice(t, &s)
@@ -131,47 +130,48 @@ func (t *Track) Slice(s Slice) {
 	out.sliceEnd(t, s.End)
 }
 
-// Lanes is tracks for what may be under way several times at once.
-type Lanes struct {
+// Subtracks is a set of tracks for activities that may overlap.
+type Subtracks struct {
 	p      *Process
 	name   string
 	tracks []*Track
-	free   []simtime.Time // from when on each is
+	free   []simtime.Time // the time from which each track is free
 }
 
-// Lanes returns lanes without a track.
-func (p *Process) Lanes(name string) *Lanes { return &Lanes{p: p, name: name} }
+// Subtracks returns an empty set of subtracks. Tracks are added when they are needed.
+func (p *Process) Subtracks(name string) *Subtracks { return &Subtracks{p: p, name: name} }
 
-// Slice adds a slice, which does not end before those that were added before. It takes the
-// track that is free at its start and has been so for the shortest time, or a new one: so
-// there are no more tracks than slices at one time.
-func (l *Lanes) Slice(s Slice) {
-	lane := -1
+// Slice adds a slice, which must not end before the slices added earlier. Of the tracks
+// that are free at the slice's start, it uses the one that became free last. If no track is
+// free, it adds one. So there are never more tracks than overlapping slices.
+func (l *Subtracks) Slice(s Slice) {
+	at := -1
 	for i, free := range l.free {
-		if free <= s.Start && (lane < 0 || free > l.free[lane]) {
-			lane = i
+		if free <= s.Start && (at < 0 || free > l.free[at]) {
+			at = i
 		}
 	}
-	if lane < 0 {
-		lane = len(l.tracks)
+	if at < 0 {
+		at = len(l.tracks)
 		name := l.name
-		if lane > 0 {
-			name = fmt.Sprintf("%s %d", name, lane+1)
+		if at > 0 {
+			name = fmt.Sprintf("%s %d", name, at+1)
 		}
 		l.tracks, l.free = append(l.tracks, l.p.Track(name)), append(l.free, 0)
 	}
-	l.free[lane] = s.End
-	l.tracks[lane].Slice(s)
+	l.free[at] = s.End
+	l.tracks[at].Slice(s)
 }
 
-// File is a trace on its way to a file, which gets its name when the trace is complete.
+// File is a trace that is being written to a file. The file appears under its name when the
+// trace is complete.
 type File struct {
 	*Recorder
 	out *file.Writer
 	zip *gzip.Writer // nil for a name that does not end in .gz
 }
 
-// Create begins a trace in a file. A name that ends in .gz is that of a compressed file.
+// Create begins a trace in a file. The file is compressed if its name ends in .gz.
 func Create(path string) (*File, error) {
 	out, err := file.Create(path)
 	if err != nil {
@@ -199,23 +199,23 @@ func (f *File) Close(about any) error {
 	return f.out.Commit()
 }
 
-// Discard ends the trace of a run that failed, without a file.
+// Discard ends the trace of a run that failed and leaves no file.
 func (f *File) Discard() error { return f.out.Discard() }
 
-// About is what else there is to know of a trace, behind its events.
+// About is the information about a run that follows the events of its trace.
 type About struct {
 	Tool     string    `json:"tool"`
 	Version  string    `json:"version"`
 	Topology string    `json:"topology"` // hash
-	Program  string    `json:"bench"`    // or the collective
-	Links    []LinkUse `json:"links"`    // that carried anything
+	Program  string    `json:"bench"`    // the bench or the collective
+	Links    []LinkUse `json:"links"`    // the links that carried data
 }
 
-// LinkUse is what a link did in all of the run.
+// LinkUse is the traffic of a link in the whole run.
 type LinkUse struct {
 	Name   string       `json:"name"`
 	Kind   string       `json:"kind"`
 	Bytes  int64        `json:"bytes"`
 	Busy   simtime.Time `json:"busy_ns"`
-	Queued simtime.Time `json:"queued_ns"` // how long a flit waited in front of it, on average
+	Queued simtime.Time `json:"queued_ns"` // mean time that a flit waited for the link
 }

@@ -14,17 +14,17 @@ import (
 
 const ns = simtime.Nanosecond
 
-// TestEvents is every kind of event, as the format has it.
+// TestEvents checks the text of every kind of event.
 func TestEvents(t *testing.T) {
 	var got bytes.Buffer
 	r := New(&got)
 	pe := r.Process(`pe "0"`, 7)
-	cpu, lanes := pe.Track("cpu"), pe.Lanes("dma read")
+	cpu, reads := pe.Track("cpu"), pe.Subtracks("dma read")
 	first := r.Mark()
 	cpu.Slice(Slice{Name: "a->b", Start: 0, End: 1, ID: first, Sends: first})
-	lanes.Slice(Slice{Name: "load", Start: 0, End: 2 * ns})
-	lanes.Slice(Slice{Name: "load", Start: ns, End: 3 * ns})
-	lanes.Slice(Slice{
+	reads.Slice(Slice{Name: "load", Start: 0, End: 2 * ns})
+	reads.Slice(Slice{Name: "load", Start: ns, End: 3 * ns})
+	reads.Slice(Slice{
 		Name: "load", Start: 1500 * ns, End: 1500*ns + 1, ID: r.Mark(), After: first, Receives: first,
 		Args: []Arg{Number("bytes", 64), Nanoseconds("queued_ns", 2*ns+500_000), Text("pe", "sip0\n")},
 	})
@@ -62,8 +62,8 @@ func TestEvents(t *testing.T) {
 	}
 }
 
-// TestLinks: a slice may be cut, and ends before the next begins; links of a kind share
-// windows of their use.
+// TestLinks checks that a slice can be cut, that it ends before the next slice of its link
+// begins, and that links of a kind share a utilization counter.
 func TestLinks(t *testing.T) {
 	var got bytes.Buffer
 	r := New(&got)
@@ -72,7 +72,7 @@ func TestLinks(t *testing.T) {
 	})
 	ls.Passage(2, "comm", 100, 0, 0, 8*ns)
 	ls.Cut(2, 80, 7*ns)
-	ls.Passage(2, "compute", 50, 3*ns, 6*ns, 10*ns) // before its last flit
+	ls.Passage(2, "compute", 50, 3*ns, 6*ns, 10*ns) // begins before the end of the last slice
 	ls.Passage(0, "comm", 10, 0, 0, 1*ns)
 	ls.Close(9)
 	if err := r.Close(nil); err != nil {
@@ -100,9 +100,9 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// TestWindows: windows get wider as time goes on and lose no work.
+// TestWindows checks that windows become wider as time passes and lose no busy time.
 func TestWindows(t *testing.T) {
-	w := &window{width: ns, links: 1}
+	w := &utilization{width: ns, links: 1}
 	for i := range simtime.Time(5000) {
 		w.add(i*ns, i*ns+ns/2)
 	}
@@ -112,15 +112,16 @@ func TestWindows(t *testing.T) {
 	var sum simtime.Time
 	for i, busy := range w.busy {
 		if sum += busy; i < 312 && busy != 8*ns {
-			t.Errorf("window %d: %v at work, want half of 16ns", i, busy)
+			t.Errorf("window %d: busy for %v, want half of 16ns", i, busy)
 		}
 	}
 	if sum != 2500*ns {
-		t.Errorf("%v at work in all windows, want 2500ns", sum)
+		t.Errorf("busy for %v in all windows, want 2500ns", sum)
 	}
 }
 
-// TestBounded: nothing is kept of what has ended.
+// TestBounded checks that a slice allocates no memory, so that a trace of any length needs
+// bounded memory.
 func TestBounded(t *testing.T) {
 	r := New(io.Discard)
 	track := r.Process("pe", 0).Track("cpu")
@@ -134,7 +135,7 @@ func TestBounded(t *testing.T) {
 	}
 }
 
-// BenchmarkSlice is what a slice of an activity costs.
+// BenchmarkSlice measures the cost of recording the slice of an activity.
 func BenchmarkSlice(b *testing.B) {
 	r := New(io.Discard)
 	track := r.Process("pe", 0).Track("cpu")

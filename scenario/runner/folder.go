@@ -47,7 +47,7 @@ func parsePrepared(file string, text []byte) (p preparedRun, err error) {
 		column := 1 + utf8.RuneCount(before[bytes.LastIndexByte(before, '\n')+1:])
 		return p, fmt.Errorf("%s:%d:%d: not JSON: %w: mend it, or prepare the folder again", file, line, column, syntax)
 	}
-	doc, err := config.ParseAlone(file, text)
+	doc, err := config.ParseStandalone(file, text)
 	if err != nil {
 		return p, err
 	}

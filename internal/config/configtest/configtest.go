@@ -1,7 +1,7 @@
-// Package configtest is what the tests of configurations share: golden texts, and a
-// loader held against the JSON Schema that describes the same files.
+// Package configtest provides helpers for tests of configurations: comparison with golden
+// files, and comparison of a loader with the JSON Schema of the same files.
 //
-// It is imported by tests alone, and imports nothing of this module.
+// Only tests import it. It imports no other package of this module.
 package configtest
 
 import (
@@ -18,7 +18,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files and the schema")
 
-// Golden compares with a file, or rewrites it under -update.
+// Golden compares got with a file, or rewrites the file with -update.
 func Golden(t *testing.T, file, got string) {
 	t.Helper()
 	if *update {
@@ -36,15 +36,16 @@ func Golden(t *testing.T, file, got string) {
 	}
 }
 
-// Drift is a loader and a schema that have to accept and refuse the same files.
+// Drift is a loader and a schema that must accept and refuse the same files.
 type Drift struct {
 	Schema *jsonschema.Resolved
-	Parse  func(text []byte) error
-	// LoaderOnly is parts of messages of the rules that a schema cannot express.
+	Parse  func(text []byte) error // the loader
+	// LoaderOnly lists substrings of the loader's errors for rules that a schema cannot
+	// express.
 	LoaderOnly []string
 }
 
-// Resolve reads a schema.
+// Resolve parses and resolves a schema.
 func Resolve(t *testing.T, text []byte) *jsonschema.Resolved {
 	t.Helper()
 	var s jsonschema.Schema
@@ -58,14 +59,15 @@ func Resolve(t *testing.T, text []byte) *jsonschema.Resolved {
 	return r
 }
 
-// Agree compares the two on one file, and reports whether both accept it.
+// Agree checks that the loader and the schema agree on a file, and reports whether both
+// accept it.
 func (d *Drift) Agree(t *testing.T, what string, tree map[string]any) bool {
 	t.Helper()
 	text, err := json.Marshal(tree) // JSON is YAML
 	if err != nil {
 		t.Fatal(err)
 	}
-	var plain any // as an editor sees the text
+	var plain any // the text as a schema validator reads it
 	if err := json.Unmarshal(text, &plain); err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,7 @@ func TestMain(m *testing.M) { os.Exit(rapidtest.Main(m)) }
 
 const ns = simtime.Nanosecond
 
-// builder writes traces by hand, event by event.
+// builder builds the text of a trace event by event.
 type builder struct {
 	lines     []string
 	processes map[string]int
@@ -30,8 +30,9 @@ func (b *builder) add(format string, args ...any) {
 	b.lines = append(b.lines, fmt.Sprintf(format, args...))
 }
 
-// on is the pid and tid of a track, which it names first.
-func (b *builder) on(process, thread string) string {
+// track returns the pid and tid of a track. On first use it adds the events that name the
+// process and the track.
+func (b *builder) track(process, thread string) string {
 	pid, ok := b.processes[process]
 	if !ok {
 		pid = len(b.processes) + 1
@@ -47,9 +48,9 @@ func (b *builder) on(process, thread string) string {
 	return fmt.Sprintf(`"pid":%d,"tid":%d`, pid, tid)
 }
 
-// slice adds a slice; args is what stands between the braces.
+// slice adds a slice; args is the text between the braces of its arguments.
 func (b *builder) slice(process, thread, name string, start, end simtime.Time, args string) {
-	track := b.on(process, thread)
+	track := b.track(process, thread)
 	b.add(`{"ph":"B",%s,"ts":%s,"name":%q,"args":{%s}}`, track, us(start), name, args)
 	b.add(`{"ph":"E",%s,"ts":%s}`, track, us(end))
 }
@@ -63,7 +64,7 @@ func (b *builder) launch(n, pes int, start, crit simtime.Time, pe string, after 
 		fmt.Sprintf(`"launch":%d,"pes":%d,"crit_ns":%s,"pe":%q,"after":%d`, n, pes, strings.TrimSuffix(crit.String(), "ns"), pe, after))
 }
 
-// us is a time in microseconds, all nine digits of it.
+// us formats a time in microseconds, with nine decimals.
 func us(t simtime.Time) string {
 	return fmt.Sprintf("%d.%09d", t/simtime.Microsecond, t%simtime.Microsecond)
 }
@@ -85,7 +86,7 @@ func (b *builder) read(t testing.TB) *Trace {
 	return trace
 }
 
-// message is a trace of two PEs: pe0 computes something and sends it to pe1, which waits.
+// message returns a trace of two PEs: pe0 computes a tile and sends it to pe1, which waits.
 func message() *builder {
 	b := newBuilder()
 	b.activity("sip0.cube0.pe0", "cpu", "run", 0, 10*ns, 1, 0)

@@ -11,14 +11,15 @@ import (
 	"github.com/kernbench/kernbench/simtime"
 )
 
-// cursor walks over JSON that is known to be valid. It allocates nothing but for texts
-// with escapes: a trace is read at the speed of the disk, not of reflection.
+// cursor is a position in JSON text that is known to be valid. It reads values without
+// reflection, which would limit the speed of reading a trace. It allocates memory only for
+// texts with escapes.
 type cursor struct {
 	json []byte
 	i    int
 }
 
-// peek is the first character of what comes next.
+// peek skips white space and returns the next character.
 func (c *cursor) peek() byte {
 	for isSpace(c.json[c.i]) {
 		c.i++
@@ -28,7 +29,7 @@ func (c *cursor) peek() byte {
 
 func isSpace(b byte) bool { return b == ' ' || b == '\t' || b == '\r' || b == '\n' }
 
-// object calls field for each key of an object; field takes the value.
+// object calls field for each key of an object; field must read the value.
 func (c *cursor) object(field func(key []byte) error) error {
 	c.peek()
 	c.i++ // {
@@ -50,7 +51,7 @@ func (c *cursor) object(field func(key []byte) error) error {
 	return nil
 }
 
-// value is the next value as it is written.
+// value returns the text of the next value.
 func (c *cursor) value() []byte {
 	first := c.peek()
 	start := c.i
@@ -102,10 +103,10 @@ func (c *cursor) integer() (int64, error) {
 	return n, nil
 }
 
-// time is a decimal of a unit in which a femtosecond has so many places.
+// time reads a time in a unit of 10^places femtoseconds.
 func (c *cursor) time(places int) (simtime.Time, error) { return parseTime(c.value(), places) }
 
-// Places behind the point of a femtosecond.
+// Decimals that a femtosecond has in nanoseconds and in microseconds.
 const (
 	placesNS = 6
 	placesUS = 9
@@ -116,7 +117,7 @@ var (
 	errTooLate = errors.New("a time that the clock does not reach")
 )
 
-// parseTime reads a decimal exactly.
+// parseTime parses a decimal in a unit of 10^places femtoseconds exactly.
 func parseTime(text []byte, places int) (simtime.Time, error) {
 	t, behind, point := simtime.Time(0), 0, false
 	for _, b := range text {
@@ -150,37 +151,38 @@ func parseTime(text []byte, places int) (simtime.Time, error) {
 	return t, nil
 }
 
-// event is one line of a trace. Its texts are those of the line, and gone with it.
+// event is one line of a trace. Its texts refer to the line and are valid as long as the
+// line.
 type event struct {
 	phase    byte
 	pid, tid int64
 	at       simtime.Time
 	name     []byte
 	category []byte
-	flow     int64
-	has      struct{ phase, pid, tid, at, flow bool }
+	flow     int64                                    // the number of an arrow
+	has      struct{ phase, pid, tid, at, flow bool } // fields that the line has
 	args     args
 }
 
-// args is what the analysis knows of an event's arguments.
+// args is the set of event arguments that the analysis uses.
 type args struct {
 	name      []byte
 	id, after int64
 	bytes     int64
 	queued    simtime.Time // queued_ns of a transfer, wait_ns of a train at a link
-	launch    int64        // one, or that the first activity of a PE is of
-	released  int64        // of a launch: the activity that let it start
-	makespan  simtime.Time
-	program   bool // it is the program, and says how long it was
-	source    []byte
-	inLaunch  bool // it has that
-	pes       int64
-	critical  simtime.Time
-	ended     bool // it is a launch, and says how long it was
-	pe        []byte
+	launch    int64        // number of the launch, if the slice is a launch or a PE's first activity in it
+	released  int64        // of a launch: the activity that released it
+	makespan  simtime.Time // of the program
+	program   bool         // makespan is present: the slice is the program
+	source    []byte       // source line of the kernel
+	inLaunch  bool         // launch is present
+	pes       int64        // of a launch: number of PEs
+	critical  simtime.Time // of a launch: its length
+	ended     bool         // critical is present: the slice is a launch
+	pe        []byte       // of a launch: the PE that ended last
 }
 
-// parse reads a line, which is an object of JSON without the comma behind it.
+// parse parses a line, which must be a JSON object without a trailing comma.
 func (e *event) parse(line []byte) error {
 	if len(line) == 0 || line[0] != '{' || !json.Valid(line) {
 		return errors.New("this is no event: each line is one, an object of JSON")
@@ -260,6 +262,7 @@ func (a *args) parse(key []byte, c *cursor) (err error) {
 	return named(key, err)
 }
 
+// named adds the name of a field to an error; it returns nil for nil.
 func named(key []byte, err error) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", key, err)

@@ -1,14 +1,14 @@
 // Package analysis reads traces and reports where the time went: the critical path of the
 // program or of a launch, profiles by operation and by line, the slowest PE of a launch and
-// why that is so, how busy engines and links were.
+// the reason, and the utilization of engines and links.
 //
-// A [Trace] is read in one pass, and a file that breaks the rules of the format
-// (docs/use/traces.md) is refused with the line and the track of each mistake: what is
-// computed from a trace that is not whole would be wrong without anybody noticing. Times
-// are read as text, exact to the femtosecond, so that the segments of a path add up to
-// the makespan, or to the length of the launch, to the last digit.
+// A [Trace] is read in one pass. A file that breaks the rules of the format
+// (docs/use/traces.md) is refused, with the line and the track of each mistake, because
+// results from an incomplete trace would be wrong without notice. Times are read as text,
+// exact to the femtosecond. So the segments of a path add up exactly to the makespan, or to
+// the length of the launch.
 //
-// Recording is internal/trace, with which this package shares nothing but the format: each
-// tests the other. It imports simtime for Time. Tables
-// for people are in internal/cli.
+// internal/trace records traces. The two packages share only the format, so each tests the
+// other. This package imports internal/file and simtime. Tables for users are in
+// internal/cli.
 package analysis

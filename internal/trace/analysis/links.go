@@ -8,47 +8,47 @@ import (
 	"github.com/kernbench/kernbench/simtime"
 )
 
-// LinkTotal is what the run says of a link: all it carried in the whole trace.
+// LinkTotal is the traffic of a link in the whole run, as the trace states it.
 type LinkTotal struct {
 	Name  string       `json:"name"`
 	Kind  string       `json:"kind"`
 	Bytes int64        `json:"bytes"`
-	Busy  simtime.Time `json:"-"` // carrying data
+	Busy  simtime.Time `json:"-"` // time in which the link carried data
 }
 
-// Link is what a link carried in some time.
+// Link is the traffic of a link in an interval.
 type Link struct {
 	Name   string       `json:"name"`
 	Kind   string       `json:"kind"`
 	Bytes  int64        `json:"bytes"`
-	Busy   simtime.Time `json:"busy_ns"` // carrying these
+	Busy   simtime.Time `json:"busy_ns"` // time in which the link carried these bytes
 	Share  float64      `json:"busy_share"`
 	Trains int64        `json:"trains"`
-	Queued simtime.Time `json:"queued_ns"` // the heads of all trains, in front of it
-	Mean   simtime.Time `json:"mean_queued_ns"`
-	Whole  float64      `json:"trace_busy_share"` // of the whole trace
+	Queued simtime.Time `json:"queued_ns"`        // sum of the times that heads of trains waited for the link
+	Mean   simtime.Time `json:"mean_queued_ns"`   // Queued per train
+	Whole  float64      `json:"trace_busy_share"` // busy share in the whole trace
 }
 
-// LinkKind is what links of a kind carried together.
+// LinkKind is the traffic of all links of a kind.
 type LinkKind struct {
 	Kind   string       `json:"kind"`
-	Links  int          `json:"links"` // that carried anything
+	Links  int          `json:"links"` // number of links that carried data
 	Bytes  int64        `json:"bytes"`
 	Mean   float64      `json:"mean_busy_share"`
 	Max    float64      `json:"max_busy_share"`
-	Most   string       `json:"max_link"`
+	Most   string       `json:"max_link"` // the link with the largest busy share
 	Queued simtime.Time `json:"queued_ns"`
 }
 
-// Links is how busy links were in some time.
+// Links is the utilization of links in an interval.
 type Links struct {
-	Time    simtime.Time `json:"ns"`
+	Time    simtime.Time `json:"ns"` // length of the interval
 	Kinds   []LinkKind   `json:"kinds"`
 	Busiest []Link       `json:"busiest"`
 	Queued  []Link       `json:"most_queued"`
 }
 
-// linkRecord is a link as the file has it.
+// linkRecord is a link in the form of the file.
 type linkRecord struct {
 	LinkTotal
 	Busy json.Number `json:"busy_ns"`
@@ -60,17 +60,19 @@ func (r *linkRecord) read() (total LinkTotal, err error) {
 	return total, named([]byte("busy_ns"), err)
 }
 
-// Links sums up what links carried from an instant to another, by the trains that began
-// in between: those that were busiest, those that were waited for longest, at most so many
-// of each, and all by kind. A slice is the time from the first flit of a train to its last,
-// with gaps; how long its data took is known of all trains of a link together, and is shared
-// out by bytes.
+// Links sums up the traffic of links, counting the trains that began at or after from and
+// before to. It lists the busiest links and the links with the longest waits, at most top
+// of each, and the sums by kind.
+//
+// The slice of a train lasts from its first flit to its last flit and may have gaps, so it
+// does not show how long the link was busy with the train. Only the busy time of all trains
+// of a link together is known. Links divides it among trains in proportion to bytes.
 func (t *Trace) Links(from, to simtime.Time, top int) Links {
 	r := Links{Time: to - from}
-	carried := t.carried(from, to)
+	traffic := t.linkTraffic(from, to)
 	var all []Link
 	for _, total := range t.About.Links {
-		l := carried[total.Name]
+		l := traffic[total.Name]
 		if l.Bytes <= 0 || total.Bytes <= 0 {
 			continue
 		}
@@ -85,12 +87,12 @@ func (t *Trace) Links(from, to simtime.Time, top int) Links {
 	return r
 }
 
-// carried is the bytes and trains of links, by name.
-func (t *Trace) carried(from, to simtime.Time) map[string]Link {
-	of := make([]Link, len(t.tracks))
+// linkTraffic returns the bytes, trains and waiting times of links, by name.
+func (t *Trace) linkTraffic(from, to simtime.Time) map[string]Link {
+	byTrack := make([]Link, len(t.tracks))
 	for i := range t.slices {
 		if s := &t.slices[i]; from <= s.start && s.start < to {
-			l := &of[s.track]
+			l := &byTrack[s.track]
 			l.Bytes += s.bytes
 			l.Queued += s.queued
 			l.Trains++
@@ -98,7 +100,7 @@ func (t *Trace) carried(from, to simtime.Time) map[string]Link {
 	}
 	byName := map[string]Link{}
 	for i := range t.tracks {
-		byName[t.tracks[i].name] = of[i]
+		byName[t.tracks[i].name] = byTrack[i]
 	}
 	return byName
 }
@@ -126,15 +128,17 @@ func linkKinds(all []Link) (list []LinkKind) {
 	return list
 }
 
-// topLinks are those that have most of something, by name where they have the same.
-func topLinks(all []Link, top int, of func(*Link) simtime.Time) []Link {
-	all = slices.DeleteFunc(slices.Clone(all), func(l Link) bool { return of(&l) == 0 })
+// topLinks returns at most top links, those with the largest values. It omits links with
+// value 0 and sorts links with equal values by name.
+func topLinks(all []Link, top int, value func(*Link) simtime.Time) []Link {
+	all = slices.DeleteFunc(slices.Clone(all), func(l Link) bool { return value(&l) == 0 })
 	slices.SortFunc(all, func(a, b Link) int {
-		return cmp.Or(cmp.Compare(of(&b), of(&a)), cmp.Compare(a.Name, b.Name))
+		return cmp.Or(cmp.Compare(value(&b), value(&a)), cmp.Compare(a.Name, b.Name))
 	})
 	return all[:min(top, len(all))]
 }
 
+// share returns part divided by whole, and 0 if whole is 0.
 func share(part, whole simtime.Time) float64 {
 	if whole == 0 {
 		return 0

@@ -8,36 +8,36 @@ import (
 	"github.com/kernbench/kernbench/simtime"
 )
 
-// member is what a PE of a launch did in it.
+// member is the work of a PE in a launch, or in the whole program.
 type member struct {
 	process int32
-	until   simtime.Time // the PE begins its next launch, or never
+	until   simtime.Time // start of the PE's next launch, or simtime.Never
 	end     simtime.Time // of the last activity
 	busy    [engines]simtime.Time
-	slices  []int32 // of its engines, by these and by when they begin
+	slices  []int32 // slices of the PE's engines, sorted by engine and start
 }
 
-// members are the PEs of a launch, in the order of the trace: those that begin it, at its
-// start. Launches of a PE come one after another.
+// members returns the PEs of a launch in the order of the trace. They are the PEs that have
+// a first activity of the launch at its start. Launches of a PE do not overlap.
 func (t *Trace) members(l Launch) []*member {
-	of := make([]*member, len(t.processes))
+	byProcess := make([]*member, len(t.processes))
 	var all []*member
 	for i := range t.slices {
 		s := &t.slices[i]
-		if p := t.tracks[s.track].process; s.start == l.Start && t.begins(s) && t.of(int32(i), l) && of[p] == nil {
-			of[p] = &member{process: p, until: simtime.Never, end: l.Start}
-			all = append(all, of[p])
+		if p := t.tracks[s.track].process; s.start == l.Start && t.beginsLaunch(s) && t.mayBegin(int32(i), l) && byProcess[p] == nil {
+			byProcess[p] = &member{process: p, until: simtime.Never, end: l.Start}
+			all = append(all, byProcess[p])
 		}
 	}
 	for i := range t.slices {
 		s := &t.slices[i]
-		if m := of[t.tracks[s.track].process]; m != nil && t.begins(s) && s.start > l.Start {
+		if m := byProcess[t.tracks[s.track].process]; m != nil && t.beginsLaunch(s) && s.start > l.Start {
 			m.until = min(m.until, s.start)
 		}
 	}
 	for i := range t.slices {
 		s := &t.slices[i]
-		m := of[t.tracks[s.track].process]
+		m := byProcess[t.tracks[s.track].process]
 		if m != nil && t.engine(s) != NoEngine && l.Start <= s.start && s.start < m.until {
 			m.slices = append(m.slices, int32(i))
 		}
@@ -49,18 +49,18 @@ func (t *Trace) members(l Launch) []*member {
 	return all
 }
 
-// pes returns the PEs of all launches with all that they did.
+// pes returns the PEs of all launches, with their work in the whole program.
 func (t *Trace) pes() (all []*member) {
-	of := make([]*member, len(t.processes))
+	byProcess := make([]*member, len(t.processes))
 	for i := range t.processes {
 		if len(t.processes[i].launches) > 0 {
-			of[i] = &member{process: int32(i)}
-			all = append(all, of[i])
+			byProcess[i] = &member{process: int32(i)}
+			all = append(all, byProcess[i])
 		}
 	}
 	for i := range t.slices {
 		s := &t.slices[i]
-		if m := of[t.tracks[s.track].process]; m != nil && t.engine(s) != NoEngine {
+		if m := byProcess[t.tracks[s.track].process]; m != nil && t.engine(s) != NoEngine {
 			m.slices = append(m.slices, int32(i))
 		}
 	}
@@ -70,24 +70,24 @@ func (t *Trace) pes() (all []*member) {
 	return all
 }
 
-// begins reports whether a slice is the first of its PE in a launch.
-func (t *Trace) begins(s *slice) bool { return s.id != 0 && s.after == 0 && t.engine(s) == CPU }
+// beginsLaunch reports whether a slice is the first activity of its PE in a launch.
+func (t *Trace) beginsLaunch(s *slice) bool { return s.id != 0 && s.after == 0 && t.engine(s) == CPU }
 
-// of reports whether a slice that begins a launch is of this one, and not of another that
-// starts at the same instant.
-func (t *Trace) of(i int32, l Launch) bool {
-	number, says := t.launchOf[i]
-	return !says || number == l.Number
+// mayBegin reports whether slice i, which begins a launch, may belong to launch l. It does
+// not if the slice names another launch, which may start at the same instant.
+func (t *Trace) mayBegin(i int32, l Launch) bool {
+	number, named := t.launchOf[i]
+	return !named || number == l.Number
 }
 
-// measure finds when a PE ended, and how long each engine was at work with at least one
-// of its lanes.
+// measure sorts the slices of a PE. It computes when the PE ended, and how long each engine
+// was busy on at least one of its subtracks.
 func (t *Trace) measure(m *member) {
 	slices.SortFunc(m.slices, func(a, b int32) int {
 		x, y := &t.slices[a], &t.slices[b]
 		return cmp.Or(cmp.Compare(t.engine(x), t.engine(y)), cmp.Compare(x.start, y.start), cmp.Compare(a, b))
 	})
-	var busy [engines]simtime.Time // until when, so far
+	var busy [engines]simtime.Time // latest end so far
 	for _, i := range m.slices {
 		s := &t.slices[i]
 		if s.id != 0 {
@@ -102,8 +102,8 @@ func (t *Trace) measure(m *member) {
 	}
 }
 
-// eachWait calls f for each time that the CPU of a PE waited, with the slice that it went on
-// with, or nil.
+// eachWait calls f for each wait of a PE's CPU, with the slice that follows the wait or
+// nil.
 func (t *Trace) eachWait(m *member, f func(wait, then *slice)) {
 	for n, i := range m.slices {
 		s := &t.slices[i]
@@ -118,18 +118,18 @@ func (t *Trace) eachWait(m *member, f func(wait, then *slice)) {
 	}
 }
 
-// waitedFor is what a wait is for, of its name.
-func waitedFor(name string) string { return strings.TrimPrefix(name, waitPrefix) }
+// awaited returns the thing that a wait is for, from the name of the wait.
+func awaited(name string) string { return strings.TrimPrefix(name, waitPrefix) }
 
-// EngineUse is how busy the engines of a kind were in a launch or program, as shares of its time.
+// EngineUse is the utilization of the engines of a kind in a launch or in the program.
 type EngineUse struct {
 	Engine Engine  `json:"engine"`
-	Mean   float64 `json:"mean_share"` // over all PEs of it
+	Mean   float64 `json:"mean_share"` // over all PEs of the launch or program
 	Max    float64 `json:"max_share"`
-	Most   string  `json:"max_pe"`
+	Most   string  `json:"max_pe"` // the PE with the largest share
 }
 
-// engineUse returns that of each engine that did anything in some time.
+// engineUse returns the utilization of each engine that was busy, relative to time.
 func (t *Trace) engineUse(time simtime.Time, all []*member) (list []EngineUse) {
 	for e := CPU; e < engines; e++ {
 		var total, most simtime.Time

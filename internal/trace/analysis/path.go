@@ -10,15 +10,15 @@ import (
 )
 
 // Path is the chain of dependent activities that determines how long a launch or the whole
-// program takes: each segment begins when the one before ends, the first with the launch or
-// the program, and the last ends with it.
+// program takes. Its segments follow each other without gaps from the start of the launch
+// or program to its end.
 type Path struct {
-	Kinds    []KindSum `json:"kinds"` // by what they sum up to
-	Steps    []Step    `json:"steps"` // of a program
+	Kinds    []KindSum `json:"kinds"` // largest sum first
+	Steps    []Step    `json:"steps"` // only of a program
 	Segments []Segment `json:"segments"`
-	Visits   []string  `json:"visits"` // PEs and the host, in order
+	Visits   []string  `json:"visits"` // PEs, host and control cores that the path visits, in order
 
-	parts []Segment // before neighbours were merged
+	parts []Segment // segments before neighbours were merged
 }
 
 // Segment is a part of the path in one place.
@@ -30,14 +30,14 @@ type Segment struct {
 	Name   string       `json:"name,omitempty"` // of the operation
 	Line   string       `json:"line,omitempty"` // of the kernel
 	Launch *int64       `json:"launch,omitempty"`
-	Count  int          `json:"activities"` // one after another on the track; 0 is latency
+	Count  int          `json:"activities"` // number of consecutive activities on the track; 0 is latency
 	Bytes  int64        `json:"bytes,omitempty"`
-	Queued simtime.Time `json:"queued_ns"` // of For: in front of links
+	Queued simtime.Time `json:"queued_ns"` // the part of For that transfers waited for links
 	track  int32
 	engine Engine
 }
 
-// KindSum is what the segments of a kind sum up to.
+// KindSum is the sum of the segments of a kind.
 type KindSum struct {
 	Kind       string       `json:"kind"`
 	Time       simtime.Time `json:"ns"`
@@ -46,8 +46,8 @@ type KindSum struct {
 	Queued     simtime.Time `json:"queued_ns"`
 }
 
-// Step is the part of a program's path in one launch, or in one thing that the host or a
-// control core does.
+// Step is the part of a program's path in one launch, or in one operation of the host or of
+// a control core.
 type Step struct {
 	At       simtime.Time `json:"at_ns"`
 	For      simtime.Time `json:"ns"`
@@ -55,8 +55,8 @@ type Step struct {
 	Name     string       `json:"name"`
 	Launch   *int64       `json:"launch,omitempty"`
 	Segments int          `json:"segments"`
-	Mostly   string       `json:"mostly"` // the kind that takes most of it
-	Most     simtime.Time `json:"mostly_ns"`
+	Mostly   string       `json:"mostly"`    // the kind that takes most of the time
+	Most     simtime.Time `json:"mostly_ns"` // the time of that kind
 }
 
 // CriticalPath returns the path of a launch.
@@ -68,21 +68,22 @@ func (t *Trace) CriticalPath(l Launch) (*Path, error) {
 	return p, nil
 }
 
-// ProgramPath returns the path of the whole program, through launches, collectives, copies and
-// tasks. Its length is the makespan.
+// ProgramPath returns the path of the whole program, through launches, collectives, copies
+// and tasks. Its length is the makespan.
 func (t *Trace) ProgramPath() (*Path, error) {
 	p, err := t.path(t.Program.Start, t.Program.Start+t.Program.Makespan, t.Program.after)
 	if err != nil {
 		return nil, fmt.Errorf("program: %w", err)
 	}
-	p.step(t)
+	p.addSteps(t)
 	return p, nil
 }
 
-// path walks back from an instant, at which an activity ended something, to another. It goes
-// from each activity to the one that released it, and from those that begin with a launch to
-// the one that released the launch. Where the other had ended before, what lies between is
-// latency; where it continues in parallel, only its time before counts.
+// path returns the critical path of a launch or program that began at from and ended at to.
+// last is its last activity. The path is found by walking back in time: from each activity
+// to the activity that released it, and from the first activity of a launch to the activity
+// that released the launch. If the releasing activity had ended earlier, the time in
+// between is latency. If it continued in parallel, only its time before the release counts.
 func (t *Trace) path(from, to simtime.Time, last int64) (*Path, error) {
 	w := walk{t: t, p: &Path{}, from: from, at: to}
 	if err := w.back(last); err != nil {
@@ -94,23 +95,24 @@ func (t *Trace) path(from, to simtime.Time, last int64) (*Path, error) {
 	return w.p, nil
 }
 
-// walk is on its way back along a path.
+// walk is the state of a walk back along a path.
 type walk struct {
 	t    *Trace
 	p    *Path
 	from simtime.Time
-	at   simtime.Time // all after this is in segments
+	at   simtime.Time // segments cover the time after at
 }
 
+// back walks back from the activity last to the start of the path and adds its segments.
 func (w *walk) back(last int64) error {
-	var later *slice // that the one before released; nil is the end of the path
+	var later *slice // the activity visited before; nil at the end of the path
 	for id := last; id != 0 && w.at > w.from; {
 		i, ok := w.t.activity(id)
 		if !ok {
 			return fmt.Errorf("its last activity, %d, is not in the trace", id)
 		}
 		s := &w.t.slices[i]
-		w.latency(s.end, later, s)
+		w.addLatency(s.end, later, s)
 		w.add(Segment{
 			Where: w.t.where(s), Kind: w.t.kind(s), Name: w.t.names[s.name], Line: w.t.names[s.source], Launch: w.t.launchAt(s),
 			Count: 1, Bytes: s.bytes, Queued: s.queued, track: s.track, engine: w.t.engine(s),
@@ -129,9 +131,9 @@ func (w *walk) back(last int64) error {
 		later.start, later.id, w.t.where(later), w.from)
 }
 
-// latency adds what is between the end of an activity and what it released: another, or
-// at the end of the path nothing.
-func (w *walk) latency(from simtime.Time, later, before *slice) {
+// addLatency adds the time between the end of an activity and the start of the activity
+// that it released. later is nil at the end of the path.
+func (w *walk) addLatency(from simtime.Time, later, before *slice) {
 	at := later
 	if at == nil {
 		at = before
@@ -139,10 +141,11 @@ func (w *walk) latency(from simtime.Time, later, before *slice) {
 	w.add(Segment{Where: w.t.where(at), Kind: w.t.latencyKind(later, before), Launch: w.t.launchAt(at)}, from)
 }
 
-// add adds a segment from an instant to what is covered, if that is any time: an activity counts
-// until what it released begins.
+// add adds a segment from an instant to the start of the segments added before. It adds
+// nothing if that is no time: an activity counts only until the activity that it released
+// begins.
 func (w *walk) add(s Segment, from simtime.Time) {
-	from = max(from, w.from) // another launch may have begun before
+	from = max(from, w.from) // the activity may belong to an earlier launch
 	if from >= w.at {
 		return
 	}
@@ -152,7 +155,8 @@ func (w *walk) add(s Segment, from simtime.Time) {
 	w.at = from
 }
 
-// kind returns what an activity is.
+// kind returns the kind of an activity: its engine, its DMA operation, its wait, or its
+// track.
 func (t *Trace) kind(s *slice) string {
 	switch e := t.engine(s); {
 	case e == NoEngine:
@@ -166,27 +170,28 @@ func (t *Trace) kind(s *slice) string {
 	}
 }
 
-// latencyKind returns what takes the time between the end of an activity and the begin of the
-// one it released, or the end of its launch.
+// latencyKind returns the kind of the latency between the end of an activity and the start
+// of the activity that it released. later is nil if the latency ends with the launch or
+// program.
 func (t *Trace) latencyKind(later, before *slice) string {
-	const is = "latency: "
+	const prefix = "latency: "
 	if later == nil {
-		return is + "end"
+		return prefix + "end"
 	}
 	if later.wait >= 0 {
-		return is + waitedFor(t.names[t.slices[later.wait].name])
+		return prefix + awaited(t.names[t.slices[later.wait].name])
 	}
 	switch from, to := t.engine(before), t.engine(later); {
 	case from == CPU:
-		return is + "issue"
+		return prefix + "issue"
 	case to == DMARead || to == DMAWrite || to == Copy:
-		return is + "set-up"
+		return prefix + "set-up"
 	}
-	return is + t.kind(later)
+	return prefix + t.kind(later)
 }
 
-// merge makes one segment of neighbours that are the same thing on the same track. It has a
-// line if they have the same one.
+// merge merges neighbouring parts with the same track, kind and name into segments. A
+// segment has a line if all its parts have the same line.
 func (p *Path) merge() {
 	for _, s := range p.parts {
 		if n := len(p.Segments) - 1; n >= 0 && s.Count > 0 && p.Segments[n].track == s.track && p.Segments[n].Kind == s.Kind && p.Segments[n].Name == s.Name {
@@ -204,7 +209,7 @@ func (p *Path) merge() {
 	}
 }
 
-// sum sums up kinds and lists where the path goes.
+// sum sums up the segments by kind and lists the places that the path visits.
 func (p *Path) sum(whole simtime.Time) {
 	for _, s := range p.Segments {
 		i := slices.IndexFunc(p.Kinds, func(k KindSum) bool { return k.Kind == s.Kind })
@@ -226,10 +231,10 @@ func (p *Path) sum(whole simtime.Time) {
 	slices.SortStableFunc(p.Kinds, func(a, b KindSum) int { return cmp.Compare(b.Time, a.Time) })
 }
 
-// step groups the segments of a program's path by launch, and those of no launch by what they
-// are.
-func (p *Path) step(t *Trace) {
-	kinds := map[string]simtime.Time{} // of the last step
+// addSteps groups consecutive segments of a program's path into steps: by launch, and
+// outside of launches by name.
+func (p *Path) addSteps(t *Trace) {
+	kinds := map[string]simtime.Time{} // times of the last step, by kind
 	for _, s := range p.Segments {
 		name := s.Name
 		if s.Launch != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/kernbench/kernbench/simtime"
 )
 
-// lines is a path as text, a segment a line.
+// lines formats a path as text, with a line for each segment.
 func (p *Path) lines() string {
 	var b strings.Builder
 	for _, s := range p.Segments {
@@ -23,6 +23,7 @@ func (p *Path) lines() string {
 	return b.String()
 }
 
+// TestCriticalPath checks the critical path of small launches.
 func TestCriticalPath(t *testing.T) {
 	const pe0, pe1 = "sip0.cube0.pe0", "sip0.cube0.pe1"
 	tests := []struct {
@@ -31,13 +32,13 @@ func TestCriticalPath(t *testing.T) {
 		build  func(*builder)
 		want   string
 	}{
-		{"a CPU alone", 1, func(b *builder) {
+		{"only a CPU", 1, func(b *builder) {
 			b.activity(pe0, "cpu", "run", 3*ns, 10*ns, 1, 0)
 			b.launch(1, 1, 3*ns, 7*ns, pe0, 1)
 		}, `
 0ns +7ns sip0.cube0.pe0 cpu x1
 `},
-		{"a CPU that goes on beside what it dispatched", 1, func(b *builder) {
+		{"a CPU that continues while its command runs", 1, func(b *builder) {
 			b.activity(pe0, "cpu", "run", 0, 50*ns, 1, 0)
 			b.activity(pe0, "dma read", "load", 12*ns, 90*ns, 2, 1)
 			b.launch(1, 1, 0, 90*ns, pe0, 2)
@@ -45,7 +46,7 @@ func TestCriticalPath(t *testing.T) {
 0ns +12ns sip0.cube0.pe0 cpu x1
 12ns +78ns sip0.cube0.pe0 dma load x1
 `},
-		{"operands fetched when the command before has begun", 1, func(b *builder) {
+		{"operands fetched while the previous command runs", 1, func(b *builder) {
 			b.activity(pe0, "cpu", "run", 0, 2*ns, 1, 0)
 			b.activity(pe0, "fetch", "fetch", 3*ns, 5*ns, 2, 1)
 			b.activity(pe0, "gemm", "gemm", 5*ns, 20*ns, 3, 2)
@@ -110,6 +111,8 @@ func TestCriticalPath(t *testing.T) {
 	}
 }
 
+// TestPathOfMessage checks the critical path through a message, the sums by kind and the
+// PEs that it visits.
 func TestPathOfMessage(t *testing.T) {
 	p, err := message().read(t).CriticalPath(message().read(t).Launches()[0])
 	if err != nil {
@@ -142,7 +145,8 @@ func TestPathOfMessage(t *testing.T) {
 	}
 }
 
-// TestIncompletePath wants an error rather than a path that is too short.
+// TestIncompletePath checks that an incomplete trace is an error and not a path that is too
+// short.
 func TestIncompletePath(t *testing.T) {
 	tests := []struct {
 		name  string
@@ -158,7 +162,7 @@ func TestIncompletePath(t *testing.T) {
 			b.activity("pe0", "cpu", "run", 0, 2*ns, 1, 0)
 			b.launch(1, 1, 0, 2*ns, "pe0", 0)
 		}, "launch 1: the trace does not say which activity was its last"},
-		{"a last activity that is not there", func(b *builder) {
+		{"a last activity that is missing", func(b *builder) {
 			b.activity("pe0", "cpu", "run", 0, 2*ns, 1, 0)
 			b.launch(1, 1, 0, 2*ns, "pe0", 9)
 		}, "launch 1: its last activity, 9, is not in the trace"},
@@ -173,9 +177,9 @@ func TestIncompletePath(t *testing.T) {
 	}
 }
 
-// TestPathTiles draws activities with causes at random, and wants the segments of the
-// path to follow each other from the start of the launch to its end.
-func TestPathTiles(t *testing.T) {
+// TestPathHasNoGaps draws random activities with causes, and checks that the segments of
+// the path follow each other without gaps from the start of the launch to its end.
+func TestPathHasNoGaps(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		b := newBuilder()
 		start := simtime.Time(rapid.Int64Range(0, int64(simtime.Second)).Draw(rt, "start"))
@@ -184,7 +188,7 @@ func TestPathTiles(t *testing.T) {
 		last := 1
 		for id := 1; id <= rapid.IntRange(1, 40).Draw(rt, "activities"); id++ {
 			after, at := rapid.IntRange(0, id-1).Draw(rt, "after"), start
-			if after > 0 { // within it, or behind it
+			if after > 0 { // during the releasing activity, or after it
 				at = begin[after] + simtime.Time(rapid.Int64Range(0, 2*int64(end[after]-begin[after])+1000).Draw(rt, "at"))
 			}
 			until := at + simtime.Time(times.Draw(rt, "for"))

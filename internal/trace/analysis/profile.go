@@ -7,7 +7,7 @@ import (
 	"github.com/kernbench/kernbench/simtime"
 )
 
-// By is what a profile sums up by.
+// By is the key by which a profile groups activities.
 type By string
 
 // The profiles.
@@ -16,38 +16,42 @@ const (
 	ByLine By = "line" // by line of the kernel
 )
 
-// Profile is where the time of a launch or the whole program went, by operation or by line.
-// The times on the critical path add up to its length.
+// Profile shows where the time of a launch or the whole program went, by operation or by
+// line. The rows' times on the critical path add up to the length of the path.
 type Profile struct {
 	About    About        `json:"trace"`
 	Launches int          `json:"launches"`
 	Program  *Program     `json:"program"`
-	Launch   *Launch      `json:"launch"` // that it is of; null if it is of the program
+	Launch   *Launch      `json:"launch"` // null for a profile of the program
 	By       By           `json:"by"`
 	Time     simtime.Time `json:"ns"` // the length of the critical path
 	Rows     []Work       `json:"rows"`
 }
 
-// Work is what an operation on an engine, or a line of a kernel, took.
+// Work is a row of a profile: an operation on an engine, or a line of a kernel.
 type Work struct {
-	Name   string       `json:"name"`              // of the operation, or the line; of the host and control cores the track
-	Engine string       `json:"engine,omitempty"`  // or the process of the host and of control cores
-	Count  int          `json:"count"`             // of operations; fetching operands and storing results of a command is part of it
-	Busy   simtime.Time `json:"busy_ns"`           // on all engines of the kind
-	Mean   simtime.Time `json:"mean_ns,omitempty"` // of an operation,
-	Max    simtime.Time `json:"max_ns,omitempty"`  // and the longest
-	Path   simtime.Time `json:"path_ns"`           // on the critical path
-	Share  float64      `json:"path_share"`
+	// Name is the operation or the line. For the host and control cores it is the track.
+	Name string `json:"name"`
+	// Engine is the kind of engine. For the host and control cores it is the process.
+	Engine string `json:"engine,omitempty"`
+	// Count is the number of operations. By line, fetching the operands of a command and
+	// storing its result are part of the command.
+	Count int          `json:"count"`
+	Busy  simtime.Time `json:"busy_ns"`           // on all engines of the kind
+	Mean  simtime.Time `json:"mean_ns,omitempty"` // per operation
+	Max   simtime.Time `json:"max_ns,omitempty"`  // of the longest operation
+	Path  simtime.Time `json:"path_ns"`           // on the critical path
+	Share float64      `json:"path_share"`        // of the critical path
 }
 
-// Profile sums up the activities of a launch, or of the whole program, with their parts of its
-// critical path. Rows are in the order of their times on the path, then of their busy times.
+// Profile sums up the activities of a launch, or of the whole program, and their times on
+// the critical path. Rows are sorted by time on the path, then by busy time, largest first.
 func (t *Trace) Profile(by By, launch int64) (*Profile, error) {
 	l, err := t.pick(launch)
 	if err != nil {
 		return nil, err
 	}
-	p := profile{by: by, rows: map[workKey]*Work{}}
+	p := profileBuilder{by: by, rows: map[workKey]*Work{}}
 	path := &Path{}
 	switch {
 	case l != nil:
@@ -59,18 +63,18 @@ func (t *Trace) Profile(by By, launch int64) (*Profile, error) {
 		return nil, err
 	}
 	for _, i := range t.activities {
-		if s := &t.slices[i]; l == nil || t.in(s, l) {
+		if s := &t.slices[i]; l == nil || t.inLaunch(s, l) {
 			name := t.names[s.name]
 			if t.engine(s) == NoEngine {
 				name = t.kind(s)
 			}
-			p.activity(name, t.names[s.source], t.engine(s), t.where(s), s.end-s.start)
+			p.addActivity(name, t.names[s.source], t.engine(s), t.where(s), s.end-s.start)
 		}
 	}
 	r := &Profile{About: t.About, Launches: len(t.launches), Program: t.Program, Launch: l, By: by}
 	for _, s := range path.parts {
 		r.Time += s.For
-		p.onPath(s)
+		p.addSegment(s)
 	}
 	for _, w := range p.rows {
 		w.Share = share(w.Path, r.Time)
@@ -82,23 +86,24 @@ func (t *Trace) Profile(by By, launch int64) (*Profile, error) {
 	return r, nil
 }
 
-// in reports whether a slice is of a PE in a launch.
-func (t *Trace) in(s *slice, l *Launch) bool {
+// inLaunch reports whether a slice belongs to a PE while it runs launch l.
+func (t *Trace) inLaunch(s *slice, l *Launch) bool {
 	at := t.launchAt(s)
 	return at != nil && *at == l.Number
 }
 
-// profile is one in the making.
-type profile struct {
+// profileBuilder collects the rows of a profile.
+type profileBuilder struct {
 	by   By
 	rows map[workKey]*Work
 }
 
 type workKey struct{ name, engine string }
 
-// row returns that of an operation, with its line, on an engine, or else in a process. What no
-// line of a kernel asked for is in a row with the name of the engine or process.
-func (p *profile) row(name, line string, e Engine, where string) *Work {
+// row returns the row of an operation on an engine, or for NoEngine in the process where.
+// In a profile by line, it returns the row of the line. Work without a line is in a row
+// with the name of the engine or process.
+func (p *profileBuilder) row(name, line string, e Engine, where string) *Work {
 	key := workKey{name, cmp.Or(e.String(), where)}
 	if p.by == ByLine {
 		key = workKey{cmp.Or(line, "("+cmp.Or(key.engine, "latency")+")"), ""}
@@ -109,8 +114,8 @@ func (p *profile) row(name, line string, e Engine, where string) *Work {
 	return p.rows[key]
 }
 
-// activity adds an activity.
-func (p *profile) activity(name, line string, e Engine, where string, took simtime.Time) {
+// addActivity adds an activity to its row.
+func (p *profileBuilder) addActivity(name, line string, e Engine, where string, took simtime.Time) {
 	w := p.row(name, line, e, where)
 	w.Busy += took
 	if p.by == ByOp || e != Fetch && e != Store {
@@ -121,8 +126,8 @@ func (p *profile) activity(name, line string, e Engine, where string, took simti
 	}
 }
 
-// onPath adds a part of the critical path.
-func (p *profile) onPath(s Segment) {
+// addSegment adds a part of the critical path to its row.
+func (p *profileBuilder) addSegment(s Segment) {
 	name, where := s.Name, s.Where
 	if s.Count == 0 || s.engine == NoEngine {
 		name = s.Kind

@@ -8,8 +8,9 @@ import (
 	"github.com/kernbench/kernbench/simtime"
 )
 
-// program is a trace of a copy to the device, a launch that its command releases, one on
-// another PE that the end of the first releases, and a copy to the host.
+// program returns a trace of a copy to the device, a launch that its command releases, a
+// second launch on another PE that the end of the first launch releases, and a copy to the
+// host.
 func program() *builder {
 	const pe0, pe1 = "sip0.cube0.pe0", "sip0.cube0.pe1"
 	b := newBuilder()
@@ -29,8 +30,8 @@ func program() *builder {
 	return b
 }
 
-// The path of a program goes from its last end through copies, launches and their commands
-// to its first command.
+// TestProgramPath checks that the path of a program goes from its end through copies,
+// launches and their commands back to the first command.
 func TestProgramPath(t *testing.T) {
 	r, err := program().read(t).Analyse(Whole, 10)
 	if err != nil {
@@ -73,6 +74,8 @@ func TestProgramPath(t *testing.T) {
 	}
 }
 
+// TestIncompleteProgram checks that a path that does not reach the start of the program is
+// an error.
 func TestIncompleteProgram(t *testing.T) {
 	b := newBuilder()
 	b.activity("host", "copies", "copy to x", 3*ns, 20*ns, 1, 0)
@@ -84,6 +87,8 @@ func TestIncompleteProgram(t *testing.T) {
 	}
 }
 
+// TestProfile checks profiles of a program and of a launch, and that the times on the path
+// add up to its length.
 func TestProfile(t *testing.T) {
 	tests := []struct {
 		by     By

@@ -16,11 +16,11 @@ import (
 const (
 	maxFileBytes = 64 << 30
 	maxLineBytes = 1 << 20   // of an event
-	maxTailBytes = 128 << 20 // behind the events, with all links
-	linesPerCtx  = 4096      // between looks at the context
+	maxTailBytes = 128 << 20 // of the text after the events, which lists all links
+	linesPerCtx  = 4096      // lines between checks of the context
 )
 
-// Open reads the trace in a file. A name that ends in .gz is that of a compressed file.
+// Open reads the trace in a file. The file is compressed if its name ends in .gz.
 func Open(ctx context.Context, path string) (*Trace, error) {
 	f, err := file.Open(ctx, path, maxFileBytes)
 	if err != nil {
@@ -37,8 +37,9 @@ func Open(ctx context.Context, path string) (*Trace, error) {
 	return Read(ctx, zip)
 }
 
-// Read reads a trace, and refuses one that breaks the rules of the format: the error joins
-// the rules that are broken. Its memory grows with the events, whatever their text is.
+// Read reads a trace and checks it against the rules of the format. The error joins the
+// mistakes. Memory use grows with the number of events and not with the length of their
+// text.
 func Read(ctx context.Context, r io.Reader) (*Trace, error) {
 	rd := newReader()
 	lines := file.NewLines(file.WithContext(ctx, r), maxLineBytes)
@@ -73,8 +74,8 @@ func (rd *reader) head(lines *file.Lines) error {
 	return nil
 }
 
-// events reads the list of events, and reports whether the bracket that closes it comes next.
-// It stops early at mistakes after which it cannot go on.
+// events reads the list of events and reports whether it reached the closing bracket. It
+// stops early at a mistake after which it cannot continue.
 func (rd *reader) events(ctx context.Context, lines *file.Lines) (closed bool, err error) {
 	var e event
 	more := true // an event may follow
@@ -105,21 +106,21 @@ func (rd *reader) events(ctx context.Context, lines *file.Lines) (closed bool, e
 			return false, fmt.Errorf("line %d: %w", rd.line, err)
 		}
 		rd.t.Events++
-		if rd.event(&e); len(rd.broken) > maxBroken {
+		if rd.event(&e); len(rd.mistakes) > maxMistakes {
 			return false, nil
 		}
 	}
 }
 
-// tail reads the end of the file, from the bracket that closes the events.
+// tail reads the end of the file, from the closing bracket of the events.
 func (rd *reader) tail(r io.Reader) error {
 	limited := &io.LimitedReader{R: r, N: maxTailBytes}
-	start := make([]byte, 2) // ], or ]}
+	start := make([]byte, 2) // "]," or "]}"
 	if _, err := io.ReadFull(limited, start); err != nil {
 		return fmt.Errorf("line %d: behind the events: %w", rd.line, err)
 	}
 	text := strings.NewReader("{" + strings.TrimPrefix(string(start[1:]), ","))
-	err := rd.members(file.NewDecoder(io.MultiReader(text, limited)))
+	err := rd.otherMembers(file.NewDecoder(io.MultiReader(text, limited)))
 	switch {
 	case err != nil && limited.N <= 0:
 		return fmt.Errorf("line %d: behind the events: there are more than %d bytes", rd.line, maxTailBytes)
@@ -129,8 +130,8 @@ func (rd *reader) tail(r io.Reader) error {
 	return nil
 }
 
-// members reads what a trace says beside its events.
-func (rd *reader) members(d *json.Decoder) error {
+// otherMembers reads the members of a trace other than its events.
+func (rd *reader) otherMembers(d *json.Decoder) error {
 	err := eachMember(d, func(key string) error {
 		if key != "otherData" {
 			return d.Decode(new(json.RawMessage))
@@ -182,7 +183,7 @@ func (rd *reader) links(d *json.Decoder) error {
 	return wantDelim(d, ']')
 }
 
-// eachMember reads an object and calls read at the value of each member.
+// eachMember reads a JSON object and calls read at the value of each member.
 func eachMember(d *json.Decoder, read func(key string) error) error {
 	if err := wantDelim(d, '{'); err != nil {
 		return err
@@ -199,7 +200,7 @@ func eachMember(d *json.Decoder, read func(key string) error) error {
 	return wantDelim(d, '}')
 }
 
-// wantDelim reads a bracket.
+// wantDelim reads a delimiter and returns an error if it is not want.
 func wantDelim(d *json.Decoder, want json.Delim) error {
 	token, err := d.Token()
 	switch {

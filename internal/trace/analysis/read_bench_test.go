@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// BenchmarkRead reads and checks a trace of 40,000 events, and analyses it: how many a
-// second.
+// BenchmarkRead measures the events per second of reading, checking and analysing a trace
+// of 40,000 events.
 func BenchmarkRead(b *testing.B) {
 	text := ring(8, 10_000).String()
 	events := strings.Count(text, "\n") - 2
@@ -25,7 +25,7 @@ func BenchmarkRead(b *testing.B) {
 	b.ReportMetric(float64(events)*float64(b.N)/b.Elapsed().Seconds(), "events/s")
 }
 
-// ring is a trace in which a message goes around PEs for so many steps.
+// ring returns a trace in which a message moves around a ring of PEs for a number of steps.
 func ring(pes, steps int) *builder {
 	b := newBuilder()
 	name := make([]string, pes)

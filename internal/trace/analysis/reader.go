@@ -6,17 +6,17 @@ import (
 	"github.com/kernbench/kernbench/simtime"
 )
 
-// reader makes a Trace of events, and holds them to the rules of the format.
+// reader builds a Trace from events and checks them against the rules of the format.
 type reader struct {
 	t         *Trace
-	line      int
-	broken    []*Mistake
-	processes map[int64]int32
-	tracks    map[trackKey]int32
-	states    []trackState // of tracks
-	names     map[string]int32
+	line      int // of the file, counted from 1
+	mistakes  []*Mistake
+	processes map[int64]int32    // index by pid
+	tracks    map[trackKey]int32 // index by pid and tid
+	states    []trackState       // by track
+	names     map[string]int32   // index by name
 	flows     map[flowKey]flow
-	counters  map[counterKey]simtime.Time // the last of each
+	counters  map[counterKey]simtime.Time // time of the last value
 }
 
 type trackKey struct{ pid, tid int64 }
@@ -26,25 +26,25 @@ type counterKey struct {
 	name    int32
 }
 
-// trackState is where a track is in the file.
+// trackState is the state of a track while the file is read.
 type trackState struct {
-	at     simtime.Time
-	open   []int32 // slices that have begun
-	closed int32   // the slice that ended last, or -1
-	used   int     // the line that used it first
+	at     simtime.Time // of the last event
+	open   []int32      // slices that have begun and not ended, innermost last
+	closed int32        // the slice that ended last, or -1
+	used   int          // line of the first event; 0 if there is none
 }
 
-// flowKey tells arrows apart: numbers are those of a category.
+// flowKey identifies an arrow. Its number is unique within a category.
 type flowKey struct {
 	category int32
 	id       int64
 }
 
-// flow is an arrow, of which one end may have come.
+// flow is an arrow. One of its ends may not have been read yet.
 type flow struct {
 	from, to     simtime.Time
 	begun, ended bool
-	line         int
+	line         int // of the last end
 }
 
 func newReader() *reader {
@@ -55,6 +55,7 @@ func newReader() *reader {
 	}
 }
 
+// process returns the index of a process and adds it on first use.
 func (rd *reader) process(pid int64) int32 {
 	i, ok := rd.processes[pid]
 	if !ok {
@@ -65,6 +66,7 @@ func (rd *reader) process(pid int64) int32 {
 	return i
 }
 
+// track returns the index of a track and adds it on first use.
 func (rd *reader) track(pid, tid int64) int32 {
 	key := trackKey{pid, tid}
 	i, ok := rd.tracks[key]
@@ -77,6 +79,7 @@ func (rd *reader) track(pid, tid int64) int32 {
 	return i
 }
 
+// name returns the index of a name and adds it on first use.
 func (rd *reader) name(text []byte) int32 {
 	i, ok := rd.names[string(text)]
 	if !ok {
@@ -89,7 +92,7 @@ func (rd *reader) name(text []byte) int32 {
 
 // event adds an event to the trace.
 func (rd *reader) event(e *event) {
-	bad := func(what string) { rd.broken = append(rd.broken, &Mistake{Line: rd.line, What: what}) }
+	bad := func(what string) { rd.mistakes = append(rd.mistakes, &Mistake{Line: rd.line, What: what}) }
 	switch {
 	case !e.has.phase:
 		bad("the event has no ph")
@@ -116,7 +119,7 @@ func (rd *reader) event(e *event) {
 	}
 }
 
-// metadata takes the names of processes and threads.
+// metadata sets the name of a process or a track.
 func (rd *reader) metadata(e *event) {
 	switch string(e.name) {
 	case "process_name":
@@ -129,7 +132,7 @@ func (rd *reader) metadata(e *event) {
 	}
 }
 
-// advance moves the clock of a track, which does not go back.
+// advance moves the clock of a track to an event. The clock must not go back.
 func (rd *reader) advance(e *event) (track int32, state *trackState) {
 	track = rd.track(e.pid, e.tid)
 	state = &rd.states[track]
@@ -144,6 +147,8 @@ func (rd *reader) advance(e *event) (track int32, state *trackState) {
 	return track, state
 }
 
+// begin adds a slice. Its arguments may make it a launch, the program, or the first
+// activity of a PE in a launch.
 func (rd *reader) begin(e *event) {
 	track, state := rd.advance(e)
 	s := slice{
@@ -171,6 +176,7 @@ func (rd *reader) begin(e *event) {
 	}
 }
 
+// end ends the innermost open slice of a track.
 func (rd *reader) end(e *event) {
 	track, state := rd.advance(e)
 	n := len(state.open)
@@ -183,7 +189,7 @@ func (rd *reader) end(e *event) {
 	rd.t.slices[state.closed].end = e.at
 }
 
-// flow notes an end of an arrow.
+// flow records the start or the end of an arrow.
 func (rd *reader) flow(e *event) {
 	track, state := rd.advance(e)
 	if len(state.open) == 0 {
@@ -213,7 +219,7 @@ func (rd *reader) counter(e *event) {
 	key := counterKey{rd.process(e.pid), rd.name(e.name)}
 	if last := rd.counters[key]; e.at < last {
 		what := fmt.Sprintf("a value at %v comes behind one at %v", e.at, last)
-		rd.broken = append(rd.broken, &Mistake{rd.line, "counter " + string(e.name), what})
+		rd.mistakes = append(rd.mistakes, &Mistake{rd.line, "counter " + string(e.name), what})
 	}
 	rd.counters[key] = e.at
 }

@@ -7,10 +7,10 @@ import (
 	"slices"
 )
 
-// Mistake is a rule of the format that a trace breaks.
+// Mistake is a violation of a rule of the format.
 type Mistake struct {
 	Line  int
-	Track string // if it is one of a track
+	Track string // "" if the mistake concerns no track
 	What  string
 }
 
@@ -21,15 +21,15 @@ func (m *Mistake) Error() string {
 	return fmt.Sprintf("line %d: %s: %s", m.Line, m.Track, m.What)
 }
 
-// maxBroken is how many mistakes to tell of: the first tell most.
-const maxBroken = 10
+// maxMistakes is the number of mistakes that an error lists.
+const maxMistakes = 10
 
-// err is the first mistakes, joined, or nil.
+// err joins the first mistakes in the order of lines. It returns nil if there are none.
 func (rd *reader) err() error {
-	slices.SortStableFunc(rd.broken, func(a, b *Mistake) int { return cmp.Compare(a.Line, b.Line) })
+	slices.SortStableFunc(rd.mistakes, func(a, b *Mistake) int { return cmp.Compare(a.Line, b.Line) })
 	var all []error
-	for i, m := range rd.broken {
-		if i == maxBroken {
+	for i, m := range rd.mistakes {
+		if i == maxMistakes {
 			all = append(all, errors.New("and more: the rest is not shown"))
 			break
 		}
@@ -38,12 +38,12 @@ func (rd *reader) err() error {
 	return errors.Join(all...)
 }
 
-// fail notes a broken rule of a track.
+// fail records a mistake on a track.
 func (rd *reader) fail(line int, track int32, format string, args ...any) {
-	rd.broken = append(rd.broken, &Mistake{line, rd.t.trackText(track), fmt.Sprintf(format, args...)})
+	rd.mistakes = append(rd.mistakes, &Mistake{line, rd.t.trackText(track), fmt.Sprintf(format, args...)})
 }
 
-// trackText names a track as well as is known.
+// trackText returns the name of a track, or its numbers as far as names are missing.
 func (t *Trace) trackText(track int32) string {
 	k := &t.tracks[track]
 	p := &t.processes[k.process]
@@ -59,15 +59,15 @@ func (t *Trace) trackText(track int32) string {
 
 const noName = "no name: a trace names all its processes and threads"
 
-// finish checks what only the whole trace shows, and puts it in order.
+// finish checks the rules that concern the whole trace, and sorts activities and launches.
 func (rd *reader) finish() {
 	t := rd.t
 	if t.From > t.To {
-		t.From = 0 // it has no slice
+		t.From = 0 // the trace has no slices
 	}
 	for _, p := range t.processes {
 		if !p.named {
-			rd.broken = append(rd.broken, &Mistake{p.line, fmt.Sprintf("process %d", p.pid), noName})
+			rd.mistakes = append(rd.mistakes, &Mistake{p.line, fmt.Sprintf("process %d", p.pid), noName})
 		}
 	}
 	for i := range t.tracks {
@@ -82,16 +82,16 @@ func (rd *reader) finish() {
 	}
 	for key, f := range rd.flows {
 		if !f.begun || !f.ended {
-			rd.broken = append(rd.broken, &Mistake{Line: f.line, What: fmt.Sprintf("arrow %d has one end only", key.id)})
+			rd.mistakes = append(rd.mistakes, &Mistake{Line: f.line, What: fmt.Sprintf("arrow %d has one end only", key.id)})
 		}
 	}
-	rd.causes()
-	rd.durations()
+	rd.checkCauses()
+	rd.checkDurations()
 }
 
-// causes checks that activities have numbers of their own, and come behind those that
-// released them.
-func (rd *reader) causes() {
+// checkCauses sorts activities by number. It checks that numbers are unique, and that the
+// activity that released another has a lower number and does not start later.
+func (rd *reader) checkCauses() {
 	t := rd.t
 	for i := range t.slices {
 		if t.slices[i].id != 0 {
@@ -118,8 +118,9 @@ func (rd *reader) causes() {
 	}
 }
 
-// durations checks that launches and the program are as long as they say.
-func (rd *reader) durations() {
+// checkDurations sorts launches by number. It checks that the slices of launches and of the
+// program are as long as their arguments say.
+func (rd *reader) checkDurations() {
 	t := rd.t
 	slices.SortStableFunc(t.launches, func(a, b Launch) int { return cmp.Compare(a.Number, b.Number) })
 	for _, l := range t.launches {

@@ -14,12 +14,12 @@ import (
 	"github.com/kernbench/kernbench/simtime"
 )
 
-// TestRules breaks each rule of the format.
+// TestRules checks the error for a violation of each rule of the format.
 func TestRules(t *testing.T) {
 	const pe = "sip0.cube0.pe0"
 	build := func(f func(b *builder)) string {
 		b := newBuilder()
-		b.on(pe, "cpu") // pid 1, tid 1
+		b.track(pe, "cpu") // pid 1, tid 1
 		f(b)
 		return b.String()
 	}
@@ -33,7 +33,7 @@ func TestRules(t *testing.T) {
 		{"E without B", line(sliceEnd), "line 4: sip0.cube0.pe0 cpu: an E at 2000ns without a B before it"},
 		{"E on another track", build(func(b *builder) {
 			b.lines = append(b.lines, slice)
-			track := b.on(pe, "gemm")
+			track := b.track(pe, "gemm")
 			b.add(`{"ph":"E",%s,"ts":2}`, track)
 		}), "line 4: sip0.cube0.pe0 cpu: run begins at 1000ns and does not end\n" +
 			"line 6: sip0.cube0.pe0 gemm: an E at 2000ns without a B before it"},
@@ -96,15 +96,15 @@ func TestRules(t *testing.T) {
 		{"cut off within a line", message().String()[:300], "line 5: this is no event: each line is one, an object of JSON"},
 		{"an event that is a list", line("[1]"), "line 4: this is no event: each line is one, an object of JSON"},
 		{"a missing comma", strings.Replace(message().String(), "},\n", "}\n", 1), "line 2: a comma is missing behind the event"},
-		{"a comma too many", strings.Replace(message().String(), "}\n]", "},\n]", 1), "line 32: the last event has a comma behind it"},
+		{"a trailing comma", strings.Replace(message().String(), "}\n]", "},\n]", 1), "line 32: the last event has a comma behind it"},
 		{"a time in floating point", line(`{"ph":"B","pid":1,"tid":1,"ts":1e-3}`),
 			"line 4: ts: write a decimal that is not negative, exact to the femtosecond, without an exponent"},
 		{"a time finer than the clock", line(`{"ph":"B","pid":1,"tid":1,"ts":0.0000000001}`),
 			"line 4: ts: write a decimal that is not negative, exact to the femtosecond, without an exponent"},
 		{"a time that is a text", line(`{"ph":"B","pid":1,"tid":1,"ts":"1"}`),
 			"line 4: ts: write a decimal that is not negative, exact to the femtosecond, without an exponent"},
-		{"a number that is none", line(`{"ph":"B","pid":1.5,"tid":1,"ts":1}`), "line 4: pid: write a whole number"},
-		{"arguments that are none", line(`{"ph":"B","pid":1,"tid":1,"ts":1,"args":3}`), "line 4: args: write an object"},
+		{"a pid that is not an integer", line(`{"ph":"B","pid":1.5,"tid":1,"ts":1}`), "line 4: pid: write a whole number"},
+		{"arguments that are not an object", line(`{"ph":"B","pid":1,"tid":1,"ts":1,"args":3}`), "line 4: args: write an object"},
 		{"a link without a time", strings.Replace(message().String(), `"topology":"abc"`, `"links":[{"name":"a->b","busy_ns":-1,"queued_ns":0}]`, 1),
 			"line 33: behind the events: link a->b: busy_ns: write a decimal that is not negative, exact to the femtosecond, without an exponent"},
 	}
@@ -116,7 +116,8 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// TestManyMistakes wants the first of them, and that there are more.
+// TestManyMistakes checks that the error lists the first mistakes and says that there are
+// more.
 func TestManyMistakes(t *testing.T) {
 	b := newBuilder()
 	for range 30 {
@@ -124,14 +125,15 @@ func TestManyMistakes(t *testing.T) {
 	}
 	_, err := Read(t.Context(), strings.NewReader(b.String()))
 	got := strings.Split(fmt.Sprint(err), "\n")
-	if len(got) != maxBroken+1 || got[0] != "line 2: the event has no ts" || got[maxBroken] != "and more: the rest is not shown" {
-		t.Errorf("got %d lines:\n%v\nwant %d mistakes and a line that there are more", len(got), err, maxBroken)
+	if len(got) != maxMistakes+1 || got[0] != "line 2: the event has no ts" || got[maxMistakes] != "and more: the rest is not shown" {
+		t.Errorf("got %d lines:\n%v\nwant %d mistakes and a line that there are more", len(got), err, maxMistakes)
 	}
 }
 
+// TestMistake checks that the error of Read contains a Mistake with its line and track.
 func TestMistake(t *testing.T) {
 	b := newBuilder()
-	b.add(`{"ph":"E",%s,"ts":1}`, b.on("pe0", "cpu"))
+	b.add(`{"ph":"E",%s,"ts":1}`, b.track("pe0", "cpu"))
 	var got *Mistake
 	_, err := Read(t.Context(), strings.NewReader(b.String()))
 	if want := (Mistake{4, "pe0 cpu", "an E at 1000ns without a B before it"}); !errors.As(err, &got) || *got != want {
@@ -139,6 +141,7 @@ func TestMistake(t *testing.T) {
 	}
 }
 
+// TestTimes checks that parseTime is exact and refuses times that it cannot represent.
 func TestTimes(t *testing.T) {
 	tests := []struct {
 		text   string
@@ -165,7 +168,7 @@ func TestTimes(t *testing.T) {
 	}
 }
 
-// TestOpen reads a file as it is, and compressed.
+// TestOpen checks that Open reads plain and compressed files.
 func TestOpen(t *testing.T) {
 	text := message().String()
 	var zipped bytes.Buffer
@@ -196,6 +199,7 @@ func TestOpen(t *testing.T) {
 	}
 }
 
+// TestInterruptedRead checks that Read returns the error of a cancelled context.
 func TestInterruptedRead(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -204,14 +208,14 @@ func TestInterruptedRead(t *testing.T) {
 	}
 }
 
-// endless is a stream of one line without an end, which counts what is read of it and calls
-// a function when that is more than a limit.
+// endless is a stream of a line that never ends. It counts the bytes read, and calls past
+// when there are more than limit.
 type endless struct {
-	start string
-	fill  byte
-	read  int
+	start string // the first bytes
+	fill  byte   // all further bytes
+	read  int    // number of bytes read
 	limit int
-	past  func()
+	past  func() // may be nil
 }
 
 func (e *endless) Read(p []byte) (int, error) {
@@ -227,8 +231,8 @@ func (e *endless) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestEndlessLine: a line that does not end is refused after its limit, and an interrupt is
-// seen at the next read, within an event as behind the events.
+// TestEndlessLine checks that Read refuses a line that is longer than the limit, and that
+// it stops at the next read after an interrupt, both within an event and after the events.
 func TestEndlessLine(t *testing.T) {
 	const head, event = "{\"traceEvents\":[\n", "{\"ph\":\"B\""
 	for _, tt := range []struct {
@@ -247,7 +251,7 @@ func TestEndlessLine(t *testing.T) {
 			t.Errorf("%q: got %v after %d bytes, want %s", tt.start, err, r.read, tt.want)
 		}
 		if tt.start == head+"]," {
-			continue // is refused before it could be interrupted
+			continue // refused before it can be interrupted
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		r = &endless{start: tt.start, fill: 'x', limit: 1 << 19, past: cancel}
@@ -258,7 +262,7 @@ func TestEndlessLine(t *testing.T) {
 	}
 }
 
-// FuzzRead wants an error or a trace, whatever the bytes are.
+// FuzzRead checks that Read returns an error or a trace for any bytes and does not panic.
 func FuzzRead(f *testing.F) {
 	f.Add(message().String())
 	f.Add("{\"traceEvents\":[\n{\"ph\":\"B\",\"x\":[{\"a\":\"]\\\"\"},1],\"pid\" : 1 ,\"args\":{}}\n]}")

@@ -7,35 +7,36 @@ import (
 	"github.com/kernbench/kernbench/simtime"
 )
 
-// Slowest is the PE of a launch that ended last, beside the one of the median end.
+// Slowest compares the PE of a launch that ended last with the PE that had the median end.
 type Slowest struct {
 	PE         string       `json:"pe"`
-	Of         int          `json:"of_pes"`
+	Of         int          `json:"of_pes"` // number of PEs of the launch
 	Took       simtime.Time `json:"ns"`
 	Median     string       `json:"median_pe"`
 	MedianTook simtime.Time `json:"median_ns"`
-	CPU        []Spent      `json:"cpu"`         // what its CPU did: every instant is in one of them
-	Engines    []Spent      `json:"engines"`     // beside the CPU, and each other
-	From       []Source     `json:"waited_from"` // whom it waited for, longest first
-	Text       string       `json:"text"`        // all this in words
+	CPU        []Spent      `json:"cpu"`         // runs and waits of its CPU; they do not overlap
+	Engines    []Spent      `json:"engines"`     // the other engines; they overlap with the CPU and each other
+	From       []Source     `json:"waited_from"` // PEs that it waited for, longest first
+	Text       string       `json:"text"`        // a summary in words
 }
 
-// Spent is a part of a PE's time.
+// Spent is a part of the time of the slowest PE.
 type Spent struct {
 	What   string       `json:"what"`
 	Time   simtime.Time `json:"ns"`
-	Share  float64      `json:"share"`     // of the time it took
-	Median simtime.Time `json:"median_ns"` // that of the median PE
+	Share  float64      `json:"share"`     // of the PE's time
+	Median simtime.Time `json:"median_ns"` // the same part of the median PE's time
 }
 
-// Source is a PE whose activities ended waits.
+// Source is a PE that ended waits of the slowest PE. Time is the sum of these waits.
 type Source struct {
 	Wait string       `json:"wait"`
 	PE   string       `json:"pe"`
 	Time simtime.Time `json:"ns"`
 }
 
-// slowest compares the PE that ended last with the one in the middle.
+// slowest compares the PE that ended last with the PE that had the median end. It returns
+// nil if there are no PEs.
 func (t *Trace) slowest(l Launch, all []*member) *Slowest {
 	if len(all) == 0 {
 		return nil
@@ -44,25 +45,26 @@ func (t *Trace) slowest(l Launch, all []*member) *Slowest {
 	slices.SortStableFunc(ends, func(a, b *member) int { return cmp.Compare(a.end, b.end) })
 	last, median := ends[len(ends)-1], ends[(len(ends)-1)/2]
 	if i := slices.IndexFunc(all, func(m *member) bool { return t.processes[m.process].name == l.Last }); i >= 0 && all[i].end == last.end {
-		last = all[i] // of several
+		last = all[i] // several PEs ended last: take the PE that the launch names
 	}
 	s := &Slowest{
 		PE: t.processes[last.process].name, Of: len(all), Took: last.end - l.Start,
 		Median: t.processes[median.process].name, MedianTook: median.end - l.Start,
 	}
-	s.CPU = spent(t.cpuTimes(last), t.cpuTimes(median), s.Took)
-	s.Engines = spent(engineTimes(last), engineTimes(median), s.Took)
+	s.CPU = compareTimes(t.cpuTimes(last), t.cpuTimes(median), s.Took)
+	s.Engines = compareTimes(engineTimes(last), engineTimes(median), s.Took)
 	s.From = t.sources(last)
-	s.Text = s.words()
+	s.Text = s.summary()
 	return s
 }
 
-// spent lists what took time in one of two PEs, by what it took in the first.
-func spent(of, median map[string]simtime.Time, took simtime.Time) (list []Spent) {
+// compareTimes lists everything that took time on the slowest or the median PE, sorted by
+// its time on the slowest PE. Shares are relative to took.
+func compareTimes(slowest, median map[string]simtime.Time, took simtime.Time) (list []Spent) {
 	for what := range median {
-		of[what] += 0
+		slowest[what] += 0
 	}
-	for what, time := range of {
+	for what, time := range slowest {
 		if time > 0 || median[what] > 0 {
 			list = append(list, Spent{what, time, share(time, took), median[what]})
 		}
@@ -73,13 +75,14 @@ func spent(of, median map[string]simtime.Time, took simtime.Time) (list []Spent)
 	return list
 }
 
-// cpuTimes is what the CPU of a PE did.
+// cpuTimes returns the time that the CPU of a PE ran, and the time of each kind of wait.
 func (t *Trace) cpuTimes(m *member) map[string]simtime.Time {
 	times := map[string]simtime.Time{"run": m.busy[CPU]}
 	t.eachWait(m, func(w, _ *slice) { times[t.names[w.name]] += w.end - w.start })
 	return times
 }
 
+// engineTimes returns the busy times of a PE's engines other than the CPU.
 func engineTimes(m *member) map[string]simtime.Time {
 	times := map[string]simtime.Time{}
 	for e := CPU + 1; e < engines; e++ {
@@ -88,13 +91,13 @@ func engineTimes(m *member) map[string]simtime.Time {
 	return times
 }
 
-// sources is who ended the waits of a PE.
+// sources sums up the waits of a PE by kind and by the PE that ended them, longest first.
 func (t *Trace) sources(m *member) (list []Source) {
 	t.eachWait(m, func(w, then *slice) {
 		if then == nil {
 			return
 		}
-		wait, from := waitedFor(t.names[w.name]), t.processes[t.releasedBy(w, then)].name
+		wait, from := awaited(t.names[w.name]), t.processes[t.releasedBy(w, then)].name
 		i := slices.IndexFunc(list, func(s Source) bool { return s.Wait == wait && s.PE == from })
 		if i < 0 {
 			i = len(list)
@@ -108,16 +111,18 @@ func (t *Trace) sources(m *member) (list []Source) {
 	return list
 }
 
-// releasedBy is the process that a wait was ended by: that of the activity which did, even if
-// it is over when the wait begins, as one is whose credit is on its way; or another that the
-// chain of causes leads to while the wait lasts; otherwise its own.
+// releasedBy returns the process that ended a wait. It follows the chain of causes back
+// from the slice after the wait to the first activity of another process. The first cause
+// counts even if it had ended before the wait began, for example if its credit was in
+// flight. Earlier causes count only if they ended after the wait began. If there is no such
+// activity, releasedBy returns the waiting process itself.
 func (t *Trace) releasedBy(wait, then *slice) int32 {
 	own := t.tracks[wait.track].process
 	for s := then; s.after != 0; {
 		i, _ := t.activity(s.after) // every cause is in the trace
-		late := s == then || t.slices[i].end >= wait.start
+		counts := s == then || t.slices[i].end >= wait.start
 		s = &t.slices[i]
-		if !late {
+		if !counts {
 			break
 		}
 		if p := t.tracks[s.track].process; p != own {

@@ -8,6 +8,8 @@ import (
 	"github.com/kernbench/kernbench/simtime"
 )
 
+// TestSlowest checks the comparison of the slowest PE with the median PE, where the slowest
+// PE waits for a message.
 func TestSlowest(t *testing.T) {
 	r, err := message().read(t).Analyse(Whole, 10)
 	if err != nil {
@@ -31,14 +33,14 @@ func TestSlowest(t *testing.T) {
 	}
 }
 
-// TestSlowestOfMany has three PEs that end one after another, launches before and behind,
-// and waits for several.
+// TestSlowestOfMany checks the slowest of three PEs that end one after another and wait for
+// several peers. Other launches run before and after the launch.
 func TestSlowestOfMany(t *testing.T) {
 	b := newBuilder()
 	pes := []string{"pe0", "pe1", "pe2"}
 	id := 0
 	next := func() int { id++; return id }
-	for _, pe := range pes { // another launch
+	for _, pe := range pes { // an earlier launch
 		b.activity(pe, "cpu", "run", 0, 100*ns, next(), 0)
 	}
 	b.launch(0, 3, 0, 100*ns, "pe2", id)
@@ -59,7 +61,7 @@ func TestSlowestOfMany(t *testing.T) {
 	b.slice("pe2", "cpu", "wait: end", start+84*ns, start+90*ns, "")
 	b.activity("pe2", "math", "add", start+84*ns, start+90*ns, last, run2)
 	b.launch(1, 3, start, 90*ns, "pe2", last)
-	b.activity("pe2", "cpu", "run", start+90*ns, start+95*ns, next(), 0) // yet another
+	b.activity("pe2", "cpu", "run", start+90*ns, start+95*ns, next(), 0) // a later launch
 	b.launch(2, 1, start+90*ns, 5*ns, "pe2", id)
 
 	r, err := b.read(t).Analyse(1, 10)
@@ -79,7 +81,8 @@ func TestSlowestOfMany(t *testing.T) {
 	}
 }
 
-// TestLaunchesAtOnce has two that start at one instant: their PEs say which they are in.
+// TestLaunchesAtOnce checks two launches that start at the same instant. The first activity
+// of each PE names its launch.
 func TestLaunchesAtOnce(t *testing.T) {
 	b := newBuilder()
 	for i, end := range []simtime.Time{5 * ns, 9 * ns, 7 * ns, 8 * ns} {
@@ -101,6 +104,7 @@ func TestLaunchesAtOnce(t *testing.T) {
 	}
 }
 
+// TestSlowestInWords checks the summary of a comparison.
 func TestSlowestInWords(t *testing.T) {
 	tests := []struct {
 		s    Slowest
@@ -116,14 +120,14 @@ func TestSlowestInWords(t *testing.T) {
 			"pe1 ended last of 2 PEs, 4 ns after the median; 100% of its time its CPU waited for something. The median PE, pe0, spent 9 ns less on waiting for something"},
 	}
 	for _, tt := range tests {
-		if got := tt.s.words(); got != tt.want {
+		if got := tt.s.summary(); got != tt.want {
 			t.Errorf("got %s\nwant %s", got, tt.want)
 		}
 	}
 }
 
-// TestLanes wants the time in which at least one lane was at work.
-func TestLanes(t *testing.T) {
+// TestSubtracks checks that an engine is busy while at least one of its subtracks is.
+func TestSubtracks(t *testing.T) {
 	b := newBuilder()
 	b.activity("pe0", "cpu", "run", 0, 2*ns, 1, 0)
 	b.activity("pe0", "dma read", "load", 2*ns, 10*ns, 2, 1)
@@ -148,6 +152,7 @@ func useText(list []EngineUse) string {
 	return strings.Join(all, ", ")
 }
 
+// TestPick checks which launch Analyse reports on.
 func TestPick(t *testing.T) {
 	b := newBuilder()
 	for n, took := range []simtime.Time{5 * ns, 7 * ns, 7 * ns} {
@@ -183,8 +188,9 @@ func TestPick(t *testing.T) {
 	}
 }
 
-// TestCreditsOfOthers: a credit is of the PE that gave it back, also if it was on its way before
-// the wait for it began; and what the median PE waited for instead is said.
+// TestCreditsOfOthers checks that a wait for a credit is attributed to the PE that returned
+// the credit, even if the credit was in flight before the wait began. It also checks that
+// the summary says what the median PE waited for instead.
 func TestCreditsOfOthers(t *testing.T) {
 	b := newBuilder()
 	b.activity("pe1", "cpu", "run", 0, 5*ns, 1, 0)

@@ -8,22 +8,22 @@ import (
 	"github.com/kernbench/kernbench/simtime"
 )
 
-// Trace is a trace in memory: its slices, and what they are on.
+// Trace is a trace in memory.
 type Trace struct {
 	About      About
-	From, To   simtime.Time // the first and the last instant of it
-	Events     int
+	From, To   simtime.Time // times of the first and the last event
+	Events     int          // number of events
 	processes  []process
 	tracks     []track
-	slices     []slice // in the order of the file
-	activities []int32 // those of slices that have a number, by that
-	names      []string
+	slices     []slice         // in the order of the file
+	activities []int32         // slices that have an activity number, sorted by number
+	names      []string        // of slices, categories, counters and source lines
 	Program    *Program        // nil if the trace has none
-	launches   []Launch        // in the order of their numbers
-	launchOf   map[int32]int64 // of slices that say it
+	launches   []Launch        // sorted by number
+	launchOf   map[int32]int64 // from the first slice of a PE in a launch to the launch's number
 }
 
-// About is what the trace says of its run.
+// About is the information about the run that a trace contains.
 type About struct {
 	Tool     string      `json:"tool"`
 	Version  string      `json:"version"`
@@ -32,20 +32,21 @@ type About struct {
 	Links    []LinkTotal `json:"-"`
 }
 
-// Launch is a kernel on some PEs, from the instant they start to the end of the last.
+// Launch is a kernel on a set of PEs, from their common start to the end of the last PE.
 type Launch struct {
 	Number   int64        `json:"launch"`
 	Name     string       `json:"name"`
 	Start    simtime.Time `json:"start_ns"`
 	Critical simtime.Time `json:"crit_ns"`
 	PEs      int64        `json:"pes"`
-	Last     string       `json:"pe"` // that ended last
+	Last     string       `json:"pe"` // the PE that ended last
 	after    int64        // its last activity
-	released int64        // the activity that let it start
+	released int64        // the activity that released it; 0 is none
 	slice    int32
 }
 
-// Program is all that the host had done, from its first command to the last end.
+// Program is the whole program, from the first command of the host to the end of the last
+// operation.
 type Program struct {
 	Start    simtime.Time `json:"start_ns"`
 	Makespan simtime.Time `json:"makespan_ns"`
@@ -53,17 +54,17 @@ type Program struct {
 	slice    int32
 }
 
-// End is when the last PE ended.
+// End returns the time at which the last PE ended.
 func (l *Launch) End() simtime.Time { return l.Start + l.Critical }
 
-// process is a PE, the host, or links that are shown together.
+// process is a PE, the host, a control core, or a set of links.
 type process struct {
 	pid   int64
 	name  string
 	named bool
-	line  int // that mentions it first
+	line  int // of the file: the first event of the process
 
-	launches []int32 // slices with which launches begin, in the order of time
+	launches []int32 // the first slice of each launch, in the order of time
 }
 
 // track is a thread of a process.
@@ -75,23 +76,23 @@ type track struct {
 	named   bool
 }
 
-// slice is some time of a track.
+// slice is an interval on a track.
 type slice struct {
 	start, end simtime.Time
-	queued     simtime.Time // in front of links
+	queued     simtime.Time // time that the transfer waited for links
 	bytes      int64
-	id, after  int64 // of an activity; 0 is none
+	id, after  int64 // an activity's number and the activity that released it; 0 is none
 	track      int32
 	name       int32
-	source     int32 // the line of the kernel, among names
-	wait       int32 // of what the CPU does after a wait: that; otherwise -1
+	source     int32 // source line of the kernel: an index into names
+	wait       int32 // the CPU's wait that ended when the slice began; -1 if there is none
 	line       int32 // of the file
 }
 
-// Launches are those of the trace, by number.
+// Launches returns the launches of the trace, sorted by number.
 func (t *Trace) Launches() []Launch { return t.launches }
 
-// launch returns the place of a launch in the list, by its number, or -1.
+// launch returns the index in launches of the launch with a number, or -1.
 func (t *Trace) launch(number int64) int {
 	i, ok := slices.BinarySearchFunc(t.launches, number, func(l Launch, n int64) int { return cmp.Compare(l.Number, n) })
 	if !ok {
@@ -100,7 +101,7 @@ func (t *Trace) launch(number int64) int {
 	return i
 }
 
-// releaseOf returns the activity that released the launch with which a slice begins, or 0.
+// releaseOf returns the activity that released the launch that slice i begins, or 0.
 func (t *Trace) releaseOf(i int32) int64 {
 	if number, ok := t.launchOf[i]; ok {
 		if l := t.launch(number); l >= 0 {
@@ -110,8 +111,8 @@ func (t *Trace) releaseOf(i int32) int64 {
 	return 0
 }
 
-// launchAt returns the number of the launch that a slice is in: the one that its PE has begun
-// last by then. It is nil for slices of the host and of control cores.
+// launchAt returns the number of the launch that a slice belongs to: the last launch that
+// its PE had begun by then. It returns nil for slices of the host and of control cores.
 func (t *Trace) launchAt(s *slice) *int64 {
 	first := t.processes[t.tracks[s.track].process].launches
 	i, _ := slices.BinarySearchFunc(first, s.start, func(i int32, at simtime.Time) int {
@@ -126,7 +127,7 @@ func (t *Trace) launchAt(s *slice) *int64 {
 	return new(t.launchOf[first[i-1]])
 }
 
-// activity is the slice of a number.
+// activity returns the slice of the activity with a number.
 func (t *Trace) activity(id int64) (int32, bool) {
 	i, ok := slices.BinarySearchFunc(t.activities, id, func(i int32, id int64) int {
 		return cmp.Compare(t.slices[i].id, id)
@@ -139,20 +140,21 @@ func (t *Trace) activity(id int64) (int32, bool) {
 
 func (t *Trace) engine(s *slice) Engine { return t.tracks[s.track].engine }
 
-// where is the name of the process that a slice is in.
+// where returns the name of the process of a slice.
 func (t *Trace) where(s *slice) string { return t.processes[t.tracks[s.track].process].name }
 
-// waitPrefix begins the names of slices in which a CPU waits.
+// waitPrefix is the prefix of the names of slices in which a CPU waits.
 const waitPrefix = "wait: "
 
+// waits reports whether a slice is a wait.
 func (t *Trace) waits(s *slice) bool { return strings.HasPrefix(t.names[s.name], waitPrefix) }
 
-// Engine is a part of a PE that has tracks of its own.
+// Engine is a part of a PE that has its own tracks.
 type Engine int8
 
 // The engines, in the order of reports.
 const (
-	NoEngine Engine = iota // of the host, or of links
+	NoEngine Engine = iota // tracks of the host, of control cores and of links
 	CPU
 	DMARead
 	DMAWrite
@@ -168,13 +170,13 @@ var engineNames = [engines]string{"", "cpu", "dma read", "dma write", "copy", "f
 
 func (e Engine) String() string { return engineNames[e] }
 
-// MarshalText is for JSON.
+// MarshalText returns the engine's name, for JSON.
 func (e Engine) MarshalText() ([]byte, error) { return []byte(e.String()), nil }
 
-// engineOf returns the engine whose track has a name.
+// engineOf returns the engine with a family of tracks, or NoEngine.
 func engineOf(family string) Engine { return Engine(max(slices.Index(engineNames[:], family), 0)) }
 
-// family returns the name of a track without the number of a lane.
+// family returns the name of a track without the number of a subtrack.
 func (k *track) family() string {
 	return strings.TrimRight(strings.TrimRight(k.name, "0123456789"), " ")
 }

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestAlone: files that extend nothing are told nothing about it.
-func TestAlone(t *testing.T) {
+// TestStandalone checks that messages about standalone files do not suggest extends.
+func TestStandalone(t *testing.T) {
 	for _, tt := range []struct{ src, want string }{
 		{"", "m.yaml:1:1: the file is empty: write keys and values"},
 		{"[1]\n", "m.yaml:1:1: the file holds a list: write keys and values\n"},
@@ -16,7 +16,7 @@ func TestAlone(t *testing.T) {
 		var got struct {
 			Name string `yaml:"name"`
 		}
-		d, err := ParseAlone("m.yaml", []byte(tt.src))
+		d, err := ParseStandalone("m.yaml", []byte(tt.src))
 		if err == nil {
 			err = d.Decode(&got, nil)
 		}
@@ -26,7 +26,7 @@ func TestAlone(t *testing.T) {
 	}
 }
 
-// TestErrorIn places errors inside of values.
+// TestErrorIn checks the column of errors about a part of a value.
 func TestErrorIn(t *testing.T) {
 	for _, tt := range []struct {
 		src    string
@@ -39,10 +39,10 @@ func TestErrorIn(t *testing.T) {
 		{"sum: 'a + b'", 4, 11},
 		{`é: 1` + "\nsum: a + b", 4, 10},
 		{`sum: "é + b"`, 5, 11},
-		{`sum: "a\x20+ b"`, 4, 6}, // written otherwise than it reads
+		{`sum: "a\x20+ b"`, 4, 6}, // the escape makes the source differ from the text
 		{"sum: a + b", 99, 11},
 	} {
-		d, err := ParseAlone("m.yaml", []byte(tt.src))
+		d, err := ParseStandalone("m.yaml", []byte(tt.src))
 		if err != nil {
 			t.Fatal(err)
 		}

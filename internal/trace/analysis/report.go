@@ -9,33 +9,33 @@ import (
 	"github.com/kernbench/kernbench/simtime"
 )
 
-// ender is who ends a wait.
-type ender int
+// waitSource is the part of the machine that ends a kind of wait.
+type waitSource int
 
 const (
-	othersEnd  ender = iota // other PEs
-	enginesEnd              // those of the PE
-	hostEnds                // or a control core
+	peers      waitSource = iota // other PEs
+	ownEngines                   // engines of the same PE
+	host                         // the host or a control core
 )
 
-// waitWords says what a CPU waits for.
+// waitWords has the description and the source of each kind of wait.
 var waitWords = map[string]struct {
 	things string
-	ender  ender
+	source waitSource
 }{
-	"message":   {"messages", othersEnd},
-	"credit":    {"credits", othersEnd},
-	"signal":    {"signals", othersEnd},
-	"select":    {"messages or credits", othersEnd},
-	"TCM":       {"room in its TCM", enginesEnd},
-	"composite": {"its composites", enginesEnd},
-	"value":     {"values of its tiles", enginesEnd},
-	"end":       {"the end of what it had begun", enginesEnd},
-	"task":      {"tasks", hostEnds},
+	"message":   {"messages", peers},
+	"credit":    {"credits", peers},
+	"signal":    {"signals", peers},
+	"select":    {"messages or credits", peers},
+	"TCM":       {"room in its TCM", ownEngines},
+	"composite": {"its composites", ownEngines},
+	"value":     {"values of its tiles", ownEngines},
+	"end":       {"the end of what it had begun", ownEngines},
+	"task":      {"tasks", host},
 }
 
-// words is what there is to say of it.
-func (s *Slowest) words() string {
+// summary returns the comparison in words.
+func (s *Slowest) summary() string {
 	var text string
 	late := s.Took - s.MedianTook
 	switch {
@@ -58,7 +58,8 @@ func (s *Slowest) words() string {
 	return text
 }
 
-// mostly is what the CPU did most, and for whom or beside what.
+// mostly describes what took most of the CPU's time: running, or a wait. For a wait it adds
+// the PE that was waited for longest, or the busiest engine.
 func (s *Slowest) mostly() string {
 	most := s.CPU[0]
 	wait, waited := strings.CutPrefix(most.What, waitPrefix)
@@ -66,12 +67,12 @@ func (s *Slowest) mostly() string {
 		return fmt.Sprintf("%.0f%% of its time its CPU was at work", 100*most.Share)
 	}
 	text := fmt.Sprintf("%.0f%% of its time its CPU waited for %s", 100*most.Share, things(wait))
-	switch waitWords[wait].ender {
-	case othersEnd:
+	switch waitWords[wait].source {
+	case peers:
 		if i := slices.IndexFunc(s.From, func(f Source) bool { return f.Wait == wait }); i >= 0 && s.From[i].PE != s.PE {
 			text += ", longest for those from " + s.From[i].PE
 		}
-	case enginesEnd:
+	case ownEngines:
 		if len(s.Engines) > 0 {
 			e := s.Engines[0]
 			text += fmt.Sprintf(", and its busiest engine, %s, was at work for %.0f%%", e.What, 100*e.Share)
@@ -80,8 +81,8 @@ func (s *Slowest) mostly() string {
 	return text
 }
 
-// excess is what the CPU spent more time on than that of the median PE, or with the other sign
-// less, and how much: the most there is.
+// excess returns the part of the CPU's time that exceeds that of the median PE most, and by
+// how much. With sign -1 it returns the part that falls short most.
 func (s *Slowest) excess(sign simtime.Time) (what string, more simtime.Time) {
 	for _, c := range s.CPU {
 		if d := sign * (c.Time - c.Median); d > more {
@@ -91,6 +92,7 @@ func (s *Slowest) excess(sign simtime.Time) (what string, more simtime.Time) {
 	return what, more
 }
 
+// gerund returns a noun phrase for a part of the CPU's time.
 func gerund(what string) string {
 	if wait, ok := strings.CutPrefix(what, waitPrefix); ok {
 		return "waiting for " + things(wait)
@@ -98,6 +100,7 @@ func gerund(what string) string {
 	return "CPU work"
 }
 
+// things returns what a CPU waits for in a kind of wait, in words.
 func things(wait string) string {
 	if w, ok := waitWords[wait]; ok {
 		return w.things
@@ -105,26 +108,26 @@ func things(wait string) string {
 	return wait
 }
 
-// Report is what there is to tell of a trace.
+// Report is the analysis of a launch, or of the whole program.
 type Report struct {
 	About    About       `json:"trace"`
 	Events   int         `json:"events"`
 	Launches int         `json:"launches"`
-	Longest  []Launch    `json:"longest"` // launches
+	Longest  []Launch    `json:"longest"` // the longest launches
 	Program  *Program    `json:"program"`
-	Launch   *Launch     `json:"launch"` // that the rest is about; null if it is about the program
+	Launch   *Launch     `json:"launch"` // the launch that the fields below describe; null for the program
 	Path     *Path       `json:"path"`
-	Slowest  *Slowest    `json:"slowest"` // PE of the launch
+	Slowest  *Slowest    `json:"slowest"` // the slowest PE of the launch
 	Engines  []EngineUse `json:"engines"`
-	Links    Links       `json:"links"` // in the launch, or without one in the whole trace
+	Links    Links       `json:"links"` // in the launch, or in the whole trace
 }
 
-// Whole asks for the whole program.
+// Whole selects the whole program in place of a launch.
 const Whole = -1
 
-// Analyse reports on the whole program, or on one launch by its number. In a trace that does
-// not have the program, as those of older versions, the longest launch stands for it. Lists of
-// launches, of links and of PEs waited for have at most top entries.
+// Analyse reports on the whole program, or on the launch with a number. If the trace has no
+// program, as in older versions, it reports on the longest launch instead of the program.
+// Lists of launches, of links and of PEs waited for have at most top entries.
 func (t *Trace) Analyse(launch int64, top int) (*Report, error) {
 	r := &Report{About: t.About, Events: t.Events, Launches: len(t.launches), Program: t.Program}
 	l, err := t.pick(launch)
@@ -135,7 +138,7 @@ func (t *Trace) Analyse(launch int64, top int) (*Report, error) {
 	slices.SortStableFunc(r.Longest, func(a, b Launch) int { return cmp.Compare(b.Critical, a.Critical) })
 	r.Longest = r.Longest[:min(top, len(r.Longest))]
 	if l == nil {
-		r.Links = t.Links(t.From, t.To+1, top) // with what begins at the end
+		r.Links = t.Links(t.From, t.To+1, top) // +1 includes trains that begin at the end
 		if t.Program != nil {
 			r.Engines = t.engineUse(t.Program.Makespan, t.pes())
 			r.Path, err = t.ProgramPath()
@@ -154,8 +157,8 @@ func (t *Trace) Analyse(launch int64, top int) (*Report, error) {
 	return r, nil
 }
 
-// pick returns a launch by number, nil for the whole program, and the longest launch in place
-// of a program that the trace does not have.
+// pick returns the launch with a number, or nil for the whole program. If the trace has
+// launches and no program, it returns the longest launch in place of the program.
 func (t *Trace) pick(launch int64) (*Launch, error) {
 	switch n := len(t.launches); {
 	case launch == Whole && (n == 0 || t.Program != nil):

@@ -21,25 +21,25 @@ import (
 	"github.com/kernbench/kernbench/torch/dist"
 )
 
-// deed is something that host code does. Ranks do the same deeds in the same order, each its
-// part.
-type deed struct {
+// hostOp is an operation of host code. All ranks execute the same operations in the same
+// order, each its own part.
+type hostOp struct {
 	Kind     string
-	Rank, To int // of what one rank does, or two
+	Rank, To int // the rank that acts, and its peer
 	Elems    int
-	After    time.Duration // of waits
-	Runtime  task.Runtime
+	After    time.Duration // timeout of a wait
+	Runtime  task.Runtime  // of a program of tasks
 }
 
 var (
-	local  = []string{"launch", "launch elsewhere", "copy in", "copy over", "read", "synchronize"}
-	shared = []string{"all reduce", "all reduce async", "two at once", "barrier", "message", "message from any", "wait", "look", "timeout", "monitored barrier"}
+	local  = []string{"launch", "launch on a peer", "copy in", "copy over", "read", "synchronize"}
+	shared = []string{"all reduce", "all reduce async", "two at once", "barrier", "message", "message from any", "wait", "poll", "timeout", "monitored barrier"}
 )
 
-// anyDeed draws a deed of some kinds.
-func anyDeed(ranks int, kinds ...string) *rapid.Generator[deed] {
-	return rapid.Custom(func(t *rapid.T) deed {
-		d := deed{
+// drawHostOp returns a generator of operations of the given kinds.
+func drawHostOp(ranks int, kinds ...string) *rapid.Generator[hostOp] {
+	return rapid.Custom(func(t *rapid.T) hostOp {
+		d := hostOp{
 			Kind: rapid.SampledFrom(kinds).Draw(t, "kind"), Rank: rapid.IntRange(0, ranks-1).Draw(t, "rank"), To: rapid.IntRange(1, ranks-1).Draw(t, "to"),
 			Elems: rapid.SampledFrom([]int{1, 100, 3000}).Draw(t, "elements"), After: time.Duration(rapid.IntRange(1, 900).Draw(t, "after")),
 			Runtime: rapid.SampledFrom(task.Runtimes).Draw(t, "runtime"),
@@ -49,13 +49,13 @@ func anyDeed(ranks int, kinds ...string) *rapid.Generator[deed] {
 	})
 }
 
-// addOne adds 1 to n elements.
+// addOne is a kernel that adds 1 to n elements.
 func addOne(t *tl.PE, x tl.Ptr, n int) { t.Store(x, t.Load(x, tl.Shape{n}, tl.F32).Add(1)) }
 
-// over is a tensor over some PEs of the rank's device, or of all.
-var over = torch.DPPolicy{Cube: torch.RowWise, PE: torch.RowWise}
+// rowWise places a tensor over the cubes and PEs of a device by rows.
+var rowWise = torch.DPPolicy{Cube: torch.RowWise, PE: torch.RowWise}
 
-// host is the state of a rank.
+// host is the state of a rank's host code.
 type host struct {
 	*torch.Rank
 	pes   int
@@ -69,13 +69,13 @@ func newHost(r *torch.Rank) *host {
 	return h
 }
 
-// tensor returns a new one of so many elements on each PE.
+// tensor returns a new tensor with a number of elements on each PE.
 func (h *host) tensor(elems int) *torch.Tensor {
-	return torch.Must(h.Zeros(torch.F32, torch.Shape{h.pes * elems}, over))
+	return torch.Must(h.Zeros(torch.F32, torch.Shape{h.pes * elems}, rowWise))
 }
 
-// do does a deed.
-func (h *host) do(d deed) {
+// do executes an operation.
+func (h *host) do(d hostOp) {
 	own, mine := d.Rank == h.Rank.Rank(), h.tensor(d.Elems)
 	later := func(w *dist.Work, err error) {
 		torch.OK(err)
@@ -86,7 +86,7 @@ func (h *host) do(d deed) {
 		if own {
 			torch.Must(h.Launch("add one", func(t *tl.PE, x tl.Ptr) { addOne(t, x, 100) }, h.x))
 		}
-	case "launch elsewhere": // on PEs of another rank, which may be in use
+	case "launch on a peer": // on PEs of another rank, which may be in use
 		if own {
 			h.SetDevice(d.To)
 			torch.Must(h.Launch("add one", func(t *tl.PE, x tl.Ptr) { addOne(t, x, d.Elems) }, h.tensor(d.Elems)))
@@ -136,7 +136,7 @@ func (h *host) do(d deed) {
 		for _, w := range h.works {
 			torch.OK(w.Wait())
 		}
-	case "look":
+	case "poll":
 		for len(h.works) > 0 && !h.works[0].IsCompleted() {
 		}
 	case "timeout":
@@ -152,8 +152,9 @@ func (h *host) do(d deed) {
 	}
 }
 
-// tasks runs a program of tasks on two devices, the second half of which follows from a value.
-func (h *host) tasks(d deed) {
+// tasks runs a program of tasks on two devices. The orchestration waits for a value before
+// it submits the remaining tasks.
+func (h *host) tasks(d hostOp) {
 	on := torch.On(h.PE(0, 0, 0), h.PE(1, 0, 0))
 	x := torch.Must(h.Zeros(torch.F32, torch.Shape{2, 10}, on))
 	torch.Must(task.Run(h.Rank, task.Options{Runtime: d.Runtime, Devices: []int{0, 1}, Single: true}, func(b *task.Builder) {
@@ -169,10 +170,11 @@ func (h *host) tasks(d deed) {
 	}))
 }
 
-// program is deeds of the program itself, then of ranks, then of the program again.
-type program struct{ Before, Ranks, After []deed }
+// program is a list of operations of the main rank, then of all ranks, then of the main
+// rank again.
+type program struct{ Before, Ranks, After []hostOp }
 
-// run runs the program, and returns its makespan.
+// run runs the program and returns its makespan. It records a trace if file is not empty.
 func (p *program) run(t *rapid.T, g *topology.Graph, file string) torch.Time {
 	c := torch.Must(torch.New(t.Context(), torch.Options{Topology: g, Trace: file}))
 	defer c.Close()
@@ -187,7 +189,7 @@ func (p *program) run(t *rapid.T, g *topology.Graph, file string) torch.Time {
 			for _, d := range p.Ranks {
 				h.do(d)
 			}
-			h.do(deed{Kind: "wait", Elems: 1})
+			h.do(hostOp{Kind: "wait", Elems: 1})
 			return dist.DestroyProcessGroup(r)
 		}, 3); err != nil {
 			t.Fatalf("Spawn: %v", err)
@@ -201,9 +203,9 @@ func (p *program) run(t *rapid.T, g *topology.Graph, file string) torch.Time {
 	return c.Makespan()
 }
 
-// TestPathOfAnyProgram: whatever host code does, the critical path is as long as the makespan,
-// to the femtosecond, and has no latency at the host and no idle worker. Recording changes no
-// time.
+// TestPathOfAnyProgram runs random host programs. It checks that the critical path is
+// exactly as long as the makespan, that it has no latency at the host and no idle worker,
+// and that recording changes no time.
 func TestPathOfAnyProgram(t *testing.T) {
 	spec, err := topology.Load(t.Context(), "ring6", "system.sips.count=3", "sip.cube_mesh.w=1", "sip.cube_mesh.h=1", "cube.pe_layout.pe_per_corner=1")
 	if err != nil {
@@ -215,22 +217,22 @@ func TestPathOfAnyProgram(t *testing.T) {
 	}
 	file := filepath.Join(t.TempDir(), "trace.json")
 	rapid.Check(t, func(t *rapid.T) {
-		alone := rapid.SliceOfN(anyDeed(3, append(slices.Clone(local), "tasks")...), 0, 4)
+		mainOps := rapid.SliceOfN(drawHostOp(3, append(slices.Clone(local), "tasks")...), 0, 4)
 		p := program{
-			Before: alone.Draw(t, "before"),
-			Ranks:  rapid.SliceOfN(anyDeed(3, slices.Concat(local, shared)...), 0, 10).Draw(t, "ranks"),
-			After:  alone.Draw(t, "after"),
+			Before: mainOps.Draw(t, "before"),
+			Ranks:  rapid.SliceOfN(drawHostOp(3, slices.Concat(local, shared)...), 0, 10).Draw(t, "ranks"),
+			After:  mainOps.Draw(t, "after"),
 		}
 		makespan := p.run(t, g, file)
 		if plain := p.run(t, g, ""); plain != makespan {
 			t.Fatalf("with a trace it takes %v, without %v", makespan, plain)
 		}
-		check(t, file, makespan)
+		checkTrace(t, file, makespan)
 	})
 }
 
-// check checks the path of a recorded program.
-func check(t *rapid.T, file string, makespan simtime.Time) {
+// checkTrace checks the critical path and the profiles of a recorded program.
+func checkTrace(t *rapid.T, file string, makespan simtime.Time) {
 	tr, err := analysis.Open(t.Context(), file)
 	if err != nil {
 		t.Fatal(err)
@@ -248,7 +250,7 @@ func check(t *rapid.T, file string, makespan simtime.Time) {
 			t.Fatalf("a latency at the host: %+v", s)
 		}
 		if s.Kind == "wait: task" {
-			t.Fatalf("an idle worker, and not what it waits for: %+v", s)
+			t.Fatalf("the path has an idle worker in place of the activity that it waits for: %+v", s)
 		}
 	}
 	if at != makespan || tr.Program.Makespan != makespan {

@@ -11,8 +11,8 @@ import (
 	"github.com/kernbench/kernbench/internal/config/configtest"
 )
 
-// TestIndexIsFresh requires that docs/adr/README.md lists the records in its folder, and
-// rewrites it under -update.
+// TestIndexIsFresh checks that docs/adr/README.md lists the records in its folder. With
+// -update it rewrites the index.
 func TestIndexIsFresh(t *testing.T) {
 	const folder = "../../docs/adr"
 	text, err := index(os.DirFS(folder))
@@ -22,12 +22,13 @@ func TestIndexIsFresh(t *testing.T) {
 	configtest.Golden(t, folder+"/"+indexFile, text)
 }
 
-// adr returns a complete record.
+// adr returns the text of a complete record.
 func adr(number, title string) string {
 	return "# " + number + ": " + title + "\n\nStatus: accepted\nDate: 2026-11-15\n\n" +
 		"## Context\n\nWhy.\n\n## Decision\n\nWhat.\n\n## Consequences\n\nThen.\n"
 }
 
+// TestIndex checks the text of the index.
 func TestIndex(t *testing.T) {
 	fsys := fstest.MapFS{
 		"0001-one.md":     {Data: []byte(adr("0001", "One | first"))},
@@ -53,6 +54,7 @@ func TestIndex(t *testing.T) {
 	}
 }
 
+// TestIndexProblems checks the error for each kind of mistake in a record.
 func TestIndexProblems(t *testing.T) {
 	edit := func(old, new string) map[string]string {
 		return map[string]string{"0001-one.md": strings.Replace(adr("0001", "One"), old, new, 1)}
