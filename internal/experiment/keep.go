@@ -65,7 +65,7 @@ func (s *state[R]) secure() error {
 	case err == nil && os.SameFile(now, s.out.info):
 		return nil
 	case err == nil:
-		e := &ReplacedError{Name: s.out.name, Kept: file.Beside(s.out.name), Points: len(s.kept)}
+		e := &ReplacedError{Name: s.out.name, Kept: file.UnusedName(s.out.name), Points: len(s.kept)}
 		if err := file.Write(e.Kept, s.text()); err != nil {
 			return err
 		}
