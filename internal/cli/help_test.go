@@ -51,7 +51,7 @@ func TestHelpWidth(t *testing.T) {
 }
 
 // TestFlagGroups checks that help lists every flag of every command once, under a heading,
-// and that commands have all flags in the table of headings.
+// and that every flag in flagGroups is a flag of some command.
 func TestFlagGroups(t *testing.T) {
 	root, _ := rootCmd()
 	addBuiltins(root)

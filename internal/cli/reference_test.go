@@ -69,7 +69,7 @@ func commonFlags(root *cobra.Command) map[string]*pflag.Flag {
 		}
 	}
 	visit(root)
-	most := map[string]string{} // key of the flag of a name that most commands have
+	most := map[string]string{} // by name, the key of the flag that most commands have
 	for _, key := range slices.Sorted(maps.Keys(all)) {
 		if name := all[key].Name; count[key] > max(1, count[most[name]]) {
 			most[name] = key

@@ -16,9 +16,9 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// TestTracesOfRuns records runs. It checks that the program and every launch have a
-// critical path of exactly the same length, and that the topology explains all latencies on
-// the path.
+// TestTracesOfRuns records runs. It checks that the critical path of the program, and of
+// every launch, takes exactly as long as the program or launch, and that the topology
+// explains all latencies on the path.
 func TestTracesOfRuns(t *testing.T) {
 	small := []string{"sip.cube_mesh.w=2", "sip.cube_mesh.h=1"} // for runs that take long
 	tests := []struct {
