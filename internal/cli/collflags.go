@@ -86,16 +86,16 @@ func (f *collFlags) commonOptions(c ccl.Collective) (o collperf.Options, err err
 }
 
 // simulatedOptions returns the options of a measurement on the simulated machine g.
-func (f *collFlags) simulatedOptions(c ccl.Collective, g *topology.Graph, how *ccl.Config) (collperf.Options, error) {
+func (f *collFlags) simulatedOptions(c ccl.Collective, g *topology.Graph, config *ccl.Config) (collperf.Options, error) {
 	o, err := f.commonOptions(c)
 	if err != nil {
 		return o, err
 	}
-	defaults, err := how.Named("")
+	defaults, err := config.Named("")
 	if err != nil {
 		return o, err
 	}
-	o.Topology, o.CCL, o.Buffer, o.Flit = g, how, topology.BufferKind(*f.buffer), *f.fidelity == "flit"
+	o.Topology, o.CCL, o.Buffer, o.Flit = g, config, topology.BufferKind(*f.buffer), *f.fidelity == "flit"
 	o.NoCheck = o.NoCheck || *f.data == "off"
 	if o.RanksPer = collperf.RanksPer(*f.per); *f.per == "" {
 		o.RanksPer = collperf.PerPE
