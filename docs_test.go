@@ -24,7 +24,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the figures and the output of commands in the documentation")
 
-// run runs a command line of kernbench and returns what it prints.
+// run runs a command line of kernbench and returns its standard output.
 func run(t *testing.T, args ...string) string {
 	t.Helper()
 	var out, errs bytes.Buffer
@@ -34,9 +34,9 @@ func run(t *testing.T, args ...string) string {
 	return out.String()
 }
 
-// TestConsoleExamples runs the commands in the ```console blocks of README and
-// docs and compares what they print; a line "..." stands for all the rest. An update keeps
-// as many lines before it.
+// TestConsoleExamples runs the commands in the ```console blocks of README and docs and
+// compares what they print. A last line "..." matches the rest of the output. With -update,
+// the number of lines before "..." stays the same.
 func TestConsoleExamples(t *testing.T) {
 	examples := 0
 	for _, page := range pages(t) {
@@ -64,7 +64,8 @@ func TestConsoleExamples(t *testing.T) {
 	}
 }
 
-// TestDocFigures keeps the pictures of the documentation true.
+// TestDocFigures checks that the figures of the documentation are those that kernbench
+// draws.
 func TestDocFigures(t *testing.T) {
 	pictures := map[string]string{}
 	for _, view := range []string{"system", "sip", "cube", "pe"} {
@@ -73,7 +74,7 @@ func TestDocFigures(t *testing.T) {
 	for _, name := range []string{"task_chain", "task_fanout", "task_stencil", "treduce_tasks"} {
 		pictures[name] = chart(t, name)
 	}
-	for _, name := range printable.Words(task.Runtimes) { // the one program, for each
+	for _, name := range printable.Words(task.Runtimes) { // the same program under each runtime
 		pictures["task_"+name] = chart(t, "task_fanout", "--count", "8", "--tile", "16384", "--runtime", name)
 	}
 	for name, got := range pictures {
@@ -89,7 +90,7 @@ func TestDocFigures(t *testing.T) {
 	}
 }
 
-// chart is what a bench of tasks draws.
+// chart runs a bench of tasks and returns the chart that it draws.
 func chart(t *testing.T, bench ...string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "gantt.svg")
@@ -97,8 +98,8 @@ func chart(t *testing.T, bench ...string) string {
 	return read(t, file)
 }
 
-// TestTaskListing holds the programs of tasks.md against the examples of package task: the
-// first with its imports, the others without.
+// TestTaskListing checks that the programs in tasks.md are the examples of package task.
+// The page shows imports only for the first program.
 func TestTaskListing(t *testing.T) {
 	const page, source = "docs/write/tasks.md", "task/example_test.go"
 	var got []string
@@ -112,8 +113,8 @@ func TestTaskListing(t *testing.T) {
 	}
 }
 
-// TestTaskTimes runs the commands in the tables of tasks.md, and compares the makespans
-// under the three runtimes that stand behind each, in µs.
+// TestTaskTimes runs the commands in the tables of tasks.md. It compares the makespans
+// under the three runtimes with the columns after the command, in µs.
 func TestTaskTimes(t *testing.T) {
 	rows := regexp.MustCompile("(?m)^\\| `kernbench (run task_[^`]*|run treduce_[^`]*)` \\| (.*) \\|$").FindAllStringSubmatch(read(t, "docs/write/tasks.md"), -1)
 	if len(rows) < 10 {
@@ -154,7 +155,8 @@ func pages(t *testing.T) []string {
 	return pages
 }
 
-// TestLinks follows the relative links of all pages, to pages and to headings.
+// TestLinks checks that the relative links of all pages lead to files and headings that
+// exist.
 func TestLinks(t *testing.T) {
 	for _, page := range pages(t) {
 		prose := code.ReplaceAllString(read(t, page), "")
@@ -177,8 +179,8 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// TestGlossary checks that the glossary defines every term once and that each term has a
-// definition. TestLinks finds links to terms that are not in it.
+// TestGlossary checks that the glossary has each term once, with a definition. TestLinks
+// finds links to terms that the glossary does not have.
 func TestGlossary(t *testing.T) {
 	defined := map[string]bool{}
 	terms := strings.Split(read(t, "docs/glossary.md"), "\n### ")[1:]
@@ -212,7 +214,7 @@ var (
 	notInAnchor = regexp.MustCompile(`[^a-z0-9 _-]`)
 )
 
-// hasHeading reports whether a page has a heading with an anchor.
+// hasHeading reports whether a page has a heading with the given anchor.
 func hasHeading(page, anchor string) bool {
 	for line := range strings.Lines(page) {
 		if text := strings.TrimLeft(line, "#"); text != line {
@@ -225,7 +227,7 @@ func hasHeading(page, anchor string) bool {
 	return false
 }
 
-// listing is the block of code in a page that begins with some text.
+// listing returns the code block of a page that begins with the text begin.
 func listing(t *testing.T, page, language, begin string) string {
 	t.Helper()
 	_, block, found := strings.Cut(read(t, page), "```"+language+"\n"+begin)
@@ -236,8 +238,9 @@ func listing(t *testing.T, page, language, begin string) string {
 	return begin + block
 }
 
-// TestWorkerListing holds the worker of host-api.md against the bench's source, and
-// against its PyTorch original: a line for a line, but for closing braces.
+// TestWorkerListing checks that the worker in host-api.md is that of the bench
+// data_parallel, and that it has as many lines as the PyTorch original, not counting
+// closing braces.
 func TestWorkerListing(t *testing.T) {
 	const page, source = "docs/write/host-api.md", "bench/builtin/data_parallel.go"
 	ours := listing(t, page, "go", "func train(")
@@ -256,8 +259,8 @@ func TestWorkerListing(t *testing.T) {
 	}
 }
 
-// TestHostAPIListings holds the listings of host-api.md, other than that of a bench, against
-// the examples of packages torch and dist.
+// TestHostAPIListings checks that the listings in host-api.md are in the examples of
+// packages torch and dist, except for the listing of a bench.
 func TestHostAPIListings(t *testing.T) {
 	const page = "docs/write/host-api.md"
 	margin := regexp.MustCompile(`(?m)^\s+`)
@@ -265,7 +268,7 @@ func TestHostAPIListings(t *testing.T) {
 	for _, block := range strings.Split(read(t, page), "```go\n")[1:] {
 		block, _, _ = strings.Cut(block, "```")
 		if strings.HasPrefix(block, "func train(") {
-			continue // of a bench
+			continue // TestWorkerListing checks it
 		}
 		if found++; !strings.Contains(examples, "\n"+margin.ReplaceAllString(block, "")) {
 			t.Errorf("%s has a listing that the examples of package torch lack:\n%s", page, block)
@@ -276,9 +279,9 @@ func TestHostAPIListings(t *testing.T) {
 	}
 }
 
-// TestParallelListing holds the workers of tp.md against the examples of package tp, and
-// the first against its Megatron original: a line for a line, but for closing braces and
-// errors.
+// TestParallelListing checks that the workers in tp.md are in the examples of package tp.
+// It also checks that the first worker has as many lines as the Megatron original, not
+// counting closing braces and checks of errors.
 func TestParallelListing(t *testing.T) {
 	const page, source = "docs/write/tp.md", "tp/example_test.go"
 	ours := listing(t, page, "go", "func mlp(")
@@ -300,7 +303,8 @@ func TestParallelListing(t *testing.T) {
 	}
 }
 
-// TestParallelPageNamesEverything looks for the functions and mappings of package tp in tp.md.
+// TestParallelPageNamesEverything checks that tp.md names all exported functions and
+// variables of package tp.
 func TestParallelPageNamesEverything(t *testing.T) {
 	const page = "docs/write/tp.md"
 	text := read(t, page)
@@ -327,7 +331,7 @@ func TestParallelPageNamesEverything(t *testing.T) {
 }
 
 // TestNamesPageNamesEverything checks that names.md has every function of package dist and
-// every method of the types that users of PyTorch meet.
+// every method of the types that correspond to types of PyTorch.
 func TestNamesPageNamesEverything(t *testing.T) {
 	const page = "docs/write/names.md"
 	text := read(t, page)
@@ -353,7 +357,7 @@ func TestNamesPageNamesEverything(t *testing.T) {
 		t.Errorf("found %d names, want at least 100", len(names))
 	}
 	for name := range names {
-		base, _ := strings.CutSuffix(name, "Async") // one row says that there is such a form of each
+		base, _ := strings.CutSuffix(name, "Async") // one row of the page covers all names that end in Async
 		if !regexp.MustCompile("\\b" + base + "\\b").MatchString(text) {
 			t.Errorf("%s does not name %s", page, name)
 		}

@@ -1,5 +1,6 @@
-// Package kernbench is the kernbench command as a function, for a program of your
-// own to be it:
+// Package kernbench has the kernbench command as a function. A program that calls it is the
+// kernbench command, together with the benches, algorithms and scenarios that the program
+// registers:
 //
 //	package main
 //
@@ -7,8 +8,8 @@
 //
 //	func main() { kernbench.Main() }
 //
-// The command itself is internal/cli, the simulator's parts are the packages
-// beside it.
+// Package internal/cli implements the command; the simulator is in the other packages of
+// this module.
 package kernbench
 
 import (
@@ -24,27 +25,27 @@ import (
 	"github.com/kernbench/kernbench/internal/version"
 )
 
-// Version is the version that results carry.
+// Version is the version of kernbench that results record.
 const Version = version.Version
 
-// Main runs the command line of the program and exits with its status. The first
-// Ctrl-C asks what runs to end; a second one ends the program at once.
+// Main runs the command line of the program and exits with its status. The first Ctrl-C
+// ends the command in an orderly way; a second one ends the program immediately.
 func Main() {
-	launch.Child() // a rank of a run is this program again
+	launch.Child() // if this process is a rank, it runs the rank and exits
 	host.LimitHeap()
 	ctx, cancel := context.WithCancelCause(context.Background())
-	asked := make(chan os.Signal, 1)
-	signal.Notify(asked, os.Interrupt, syscall.SIGTERM)
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	go func() {
-		s, _ := (<-asked).(syscall.Signal)
-		signal.Stop(asked)
+		s, _ := (<-signals).(syscall.Signal)
+		signal.Stop(signals)
 		cancel(cli.Signal{Signal: s})
 	}()
 	os.Exit(Run(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// Run is Main for tests and for programs that go on afterwards: it runs the
-// arguments, without the program's name, and returns the exit status.
+// Run runs kernbench with arguments, without the program's name, and returns the exit
+// status. It is for tests, and for programs that continue after the command.
 func Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return cli.Run(ctx, args, stdout, stderr)
 }

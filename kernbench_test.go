@@ -11,10 +11,11 @@ import (
 	"github.com/kernbench/kernbench"
 )
 
-// mainVariable makes this program kernbench instead of a test.
+// mainVariable is the environment variable that makes the test program run kernbench
+// instead of tests.
 const mainVariable = "KERNBENCH_TEST_MAIN"
 
-// TestMain is main of kernbench and its ranks too.
+// TestMain runs the tests, or kernbench if mainVariable is set.
 func TestMain(m *testing.M) {
 	if os.Getenv(mainVariable) != "" {
 		kernbench.Main()
@@ -32,8 +33,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// TestOwnProgram builds a program outside the repository that calls Main, as a
-// user's does, and runs it.
+// TestOwnProgram builds and runs a program outside of the repository that calls Main.
 func TestOwnProgram(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds a program")
@@ -62,8 +62,8 @@ func TestOwnProgram(t *testing.T) {
 		return string(text)
 	}
 	write("go.sum", read("go.sum"))
-	// With our requirements in its own go.mod, the build needs no module that
-	// building kernbench itself does not.
+	// The go.mod has the requirements of kernbench, so that the build needs no other
+	// modules than the build of kernbench.
 	const module = "github.com/kernbench/kernbench"
 	write("go.mod", strings.Replace(read("go.mod"), "module "+module, "module example.com/mine", 1)+
 		"\nrequire "+module+" v0.0.0\n\nreplace "+module+" => "+repo+"\n")
@@ -71,7 +71,7 @@ func TestOwnProgram(t *testing.T) {
 	program := filepath.Join(dir, "mine")
 	build := exec.Command(goTool, "build", "-o", program, ".")
 	build.Dir = dir
-	// What this test was built from is in the module cache: no network.
+	// The modules of this test are in the module cache, so that the build needs no network.
 	build.Env = append(os.Environ(), "GOFLAGS=-mod=mod", "GOPROXY=off", "GOWORK=off")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("build: %v\n%s", err, out)

@@ -10,24 +10,24 @@ import (
 	"testing"
 )
 
-// packageDirs are the folders of the packages whose names docs/write/names.md uses.
+// packageDirs has the folders of the packages that docs/write/names.md names.
 var packageDirs = map[string]string{
 	"tl": "tl", "torch": "torch", "dist": "torch/dist", "tp": "tp", "ccl": "ccl", "task": "task", "scenario": "scenario",
 	"comm": "comm", "coll": "comm/coll", "launch": "comm/launch", "kernbench": ".", "bench": "bench",
 }
 
-// TestNamesExist checks that packages declare each Go name in the right column of a table of
-// names.md, and that the commands have each flag there. A Go name is that of a package and
-// a declaration, or that of a type and a method or field.
+// TestNamesExist checks that each Go name in the last column of a table in names.md is
+// declared, and that each command and flag there is in commands.md. A Go name is a package
+// and a declaration, or a type and a method or field, joined by a dot.
 func TestNamesExist(t *testing.T) {
 	const page, commands = "docs/write/names.md", "docs/use/commands.md"
 	packages := map[string]map[string]bool{}
 	for name, dir := range packageDirs {
 		packages[name] = exportedNames(t, dir)
 	}
-	for _, made := range []string{"tl.Frobnicate", "PE.Frobnicate", "torch.PE", "tensors.Load", "Frobnicator.Load"} {
-		if isDeclared(packages, made) {
-			t.Errorf("the test finds %s, which does not exist", made)
+	for _, invented := range []string{"tl.Frobnicate", "PE.Frobnicate", "torch.PE", "tensors.Load", "Frobnicator.Load"} {
+		if isDeclared(packages, invented) {
+			t.Errorf("the test finds %s, which does not exist", invented)
 		}
 	}
 	help, found := read(t, commands), 0
@@ -70,8 +70,8 @@ func namesInTables(page string) (names []string) {
 	return names
 }
 
-// isDeclared reports whether a package declares name, such as tl.CDiv, or a type of any
-// package has the method or field name, such as PE.Load.
+// isDeclared reports whether a package declares a name such as tl.CDiv, or a type of any
+// package has a method or field such as PE.Load.
 func isDeclared(packages map[string]map[string]bool, name string) bool {
 	owner, declared, _ := strings.Cut(name, ".")
 	if names, ok := packages[owner]; ok {
@@ -85,8 +85,8 @@ func isDeclared(packages map[string]map[string]bool, name string) bool {
 	return false
 }
 
-// exportedNames returns the exported declarations of the package in dir, and its exported
-// methods and fields as Type.Name.
+// exportedNames returns the names of the exported declarations of the package in dir, and
+// of its exported methods and fields as Type.Name.
 func exportedNames(t *testing.T, dir string) map[string]bool {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "*.go"))

@@ -12,8 +12,9 @@ import (
 	"time"
 )
 
-// TestTerminateGroup sends SIGTERM to kernbench and all its ranks, as a job scheduler does:
-// the exit status is that of the signal, whether kernbench or its ranks die first.
+// TestTerminateGroup sends SIGTERM to kernbench and all its ranks, as a job scheduler does.
+// It checks that the exit status is that of the signal, whether kernbench or its ranks end
+// first.
 func TestTerminateGroup(t *testing.T) {
 	for _, line := range []string{"comm run all_reduce --rounds 1000000", "coll all_reduce --on shm --nranks 4 -n 1000000"} {
 		for range 5 {
@@ -44,12 +45,12 @@ func TestTerminateGroup(t *testing.T) {
 	}
 }
 
-// children returns the processes that a process has started.
+// children returns the IDs of the processes that a process has started.
 func children(pid int) (list []string) {
 	threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
 	for _, t := range threads {
 		text, err := os.ReadFile(t)
-		if err == nil { // else the thread has ended
+		if err == nil { // otherwise the thread has ended
 			list = append(list, strings.Fields(string(text))...)
 		}
 	}

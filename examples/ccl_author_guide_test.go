@@ -9,21 +9,22 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestAuthorGuide checks docs/write/ccl-author-guide.md. Its go blocks must be the program in
-// own-allreduce, without the tests, of which the page may show some. Its yaml block must be the
-// configuration there. A diff block changes the program for the console blocks after it. A
-// console block must show what the program prints; a last line "..." stands for the rest.
+// TestAuthorGuide checks docs/write/ccl-author-guide.md. Its go blocks together must be the
+// program in own-allreduce; tests need not be shown. Its yaml block must be the
+// configuration in that folder. A diff block changes the program for the console blocks
+// after it. A console block must show what the program prints; a last line "..." matches
+// the rest.
 func TestAuthorGuide(t *testing.T) {
 	const page, fence = "../../docs/write/ccl-author-guide.md", "```"
 	t.Chdir("own-allreduce")
 	files := sources(t)
-	rest, binary, runs := sources(t), build(t, "."), 0
+	hidden, binary, runs := sources(t), build(t, "."), 0 // hidden: what no block has shown yet
 	parts := strings.Split(read(t, page), fence)
 	for i := 1; i < len(parts); i += 2 { // every other part is a block
 		language, body, _ := strings.Cut(parts[i], "\n")
 		switch language {
 		case "go":
-			shown(t, rest, body)
+			removeShown(t, hidden, body)
 		case "yaml":
 			if diff := cmp.Diff(read(t, "ccl.yaml"), body); diff != "" {
 				t.Errorf("ccl.yaml of %s is not that of the folder (-folder +page):\n%s", page, diff)
@@ -51,7 +52,7 @@ func TestAuthorGuide(t *testing.T) {
 	if runs < 5 {
 		t.Errorf("%s has %d console blocks, want at least 5", page, runs)
 	}
-	for name, text := range rest {
+	for name, text := range hidden {
 		if strings.TrimSpace(text) != "" && !strings.HasSuffix(name, "_test.go") {
 			t.Errorf("%s does not show this of %s:\n%s", page, name, text)
 		}
@@ -67,7 +68,7 @@ func TestOwnAllReduce(t *testing.T) {
 		t.Skip("builds a program")
 	}
 	t.Chdir("own-allreduce")
-	sources(t) // so that go test knows of them
+	sources(t) // so that a change runs the test again
 	cmd := exec.Command("go", "test", ".")
 	cmd.Env = append(cmd.Environ(), "GOFLAGS=-mod=readonly", "GOPROXY=off", "GOWORK=off")
 	if out, err := cmd.CombinedOutput(); err != nil {
@@ -89,8 +90,8 @@ func sources(t *testing.T) map[string]string {
 	return files
 }
 
-// shown removes a block from the file that contains it.
-func shown(t *testing.T, files map[string]string, block string) {
+// removeShown removes a block of the page from the file that contains it.
+func removeShown(t *testing.T, files map[string]string, block string) {
 	t.Helper()
 	for name, text := range files {
 		if before, after, found := strings.Cut(text, block); found {

@@ -1,5 +1,5 @@
-// Package examples_test builds the examples, which are modules of their own as a
-// user's program is, and runs them.
+// Package examples_test builds and runs the examples. Each example is a separate module,
+// like the program of a user.
 package examples_test
 
 import (
@@ -15,13 +15,13 @@ import (
 	"strings"
 	"testing"
 
-	_ "github.com/kernbench/kernbench" // what the examples are built from: a change runs the tests again
+	_ "github.com/kernbench/kernbench" // the examples import it: a change of the module runs the tests again
 )
 
 var update = flag.Bool("update", false, "rewrite the outputs in the pages that say how to make the examples, and their pictures")
 
-// build builds the module in a folder. What this test was built from is in the
-// module cache, so that no network is needed.
+// build builds the module in a folder and returns the path of the program. It needs no
+// network, because the modules that this test was built from are in the module cache.
 func build(t *testing.T, dir string) (program string) {
 	t.Helper()
 	if testing.Short() {
@@ -32,7 +32,7 @@ func build(t *testing.T, dir string) (program string) {
 		t.Skip("no go command to build a program with")
 	}
 	program = filepath.Join(t.TempDir(), "program")
-	cmd := exec.Command(tool, "build", "-ldflags=-w", "-o", program, ".") // no debugger will look at it
+	cmd := exec.Command(tool, "build", "-ldflags=-w", "-o", program, ".") // without information for debuggers
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "GOFLAGS=-mod=readonly", "GOPROXY=off", "GOWORK=off")
 	if out, err := cmd.CombinedOutput(); err != nil {
@@ -41,10 +41,11 @@ func build(t *testing.T, dir string) (program string) {
 	return program
 }
 
-// progressLine is a line on standard error that comes now and then, on a slow computer.
+// progressLine matches the lines of progress that slow runs write to standard error.
 var progressLine = regexp.MustCompile(`(?m)^\S+: \d+ of \d+ points.*\n`)
 
-// run returns what a program writes to both outputs, without progress, and its exit status.
+// run runs a program. It returns standard output and standard error together, without lines
+// of progress, and the exit status.
 func run(t *testing.T, program string, args ...string) (output string, status int) {
 	t.Helper()
 	cmd := exec.Command(program, args...)
@@ -75,7 +76,7 @@ func write(t *testing.T, name, text string) {
 }
 
 func TestOwnBench(t *testing.T) {
-	read(t, "own-bench/main.go") // so that go test knows of it
+	read(t, "own-bench/main.go") // so that a change runs the test again
 	program := build(t, "own-bench")
 	out, status := run(t, program, "run", "ring_sum")
 	if want := "values ok: 2048 elements compared in 1 check\n"; status != 0 || !strings.HasSuffix(out, want) {
@@ -93,7 +94,7 @@ func TestOwnBench(t *testing.T) {
 	if status != 0 || result.Bench != "ring_sum" || !result.OK || result.Metrics.PEs != 8 {
 		t.Errorf("run --format json: exit status %d, %+v, want 0 and ring_sum, ok, of 8 PEs", status, result)
 	}
-	// The built-in benches are there too, and the command is complete.
+	// The program also has the built-in benches and all commands.
 	out, status = run(t, program, "list")
 	for _, want := range []string{"ring_sum", "hello_send"} {
 		if status != 0 || !strings.Contains(out, "\n"+want+" ") {
@@ -105,7 +106,8 @@ func TestOwnBench(t *testing.T) {
 	}
 }
 
-// change replaces the lines of a diff that begin with - by those that begin with +.
+// change applies a diff to a program: it replaces the lines that begin with - in the diff
+// by those that begin with +.
 func change(t *testing.T, program, diff string) string {
 	t.Helper()
 	var before, after strings.Builder
@@ -122,7 +124,8 @@ func change(t *testing.T, program, diff string) string {
 	return strings.Replace(program, before.String(), after.String(), 1)
 }
 
-// buildProgram builds a program outside of the repository, with what another one needs.
+// buildProgram builds a program outside of the repository, with the requirements of the
+// example in the folder like.
 func buildProgram(t *testing.T, program, like string) string {
 	t.Helper()
 	root, err := filepath.Abs("..")
@@ -136,7 +139,7 @@ func buildProgram(t *testing.T, program, like string) string {
 	return build(t, dir)
 }
 
-// goRun is what `go run` shows of a program.
+// goRun runs a program and returns what `go run` would print, including the exit status.
 func goRun(t *testing.T, program string, args []string) string {
 	t.Helper()
 	out, status := run(t, program, args...)

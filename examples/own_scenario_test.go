@@ -5,10 +5,11 @@ import (
 	"testing"
 )
 
-// TestOwnScenario runs a scenario whose kernel, inputs and golden values are a user's,
-// in processes of the user's program and on the simulated machine.
+// TestOwnScenario runs the scenario of own-scenario, whose program registers the kernel,
+// the inputs and the golden values: in processes, in goroutines and on the simulated
+// machine.
 func TestOwnScenario(t *testing.T) {
-	read(t, "own-scenario/main.go") // so that go test knows of it
+	read(t, "own-scenario/main.go") // so that a change runs the test again
 	read(t, "own-scenario/halo.yaml")
 	program := build(t, "own-scenario")
 	t.Chdir("own-scenario")
@@ -26,7 +27,7 @@ func TestOwnScenario(t *testing.T) {
 			t.Errorf("%s: exit status %d, want 0 and an end of %q:\n%s", tt.args, status, tt.want, out)
 		}
 	}
-	// A golden function that asks for something else shows where.
+	// Wrong golden values are reported with the elements that differ.
 	wrong := t.TempDir() + "/wrong.yaml"
 	write(t, wrong, strings.Replace(read(t, "halo.yaml"), `golden: "func:smooth"`, "golden: 3*i", 1))
 	out, status := run(t, program, "run", wrong, "--nranks", "1", "--set", "n=17")

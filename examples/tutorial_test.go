@@ -11,11 +11,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestTutorial does what docs/use/tutorial.md says, in a folder of its own: a go or yaml block
-// is the file that was named last before it, a diff block changes lines of one file, until
-// the text says to take the change back, and a console block has commands and what they
-// print, both outputs, with the exit status as `go run` tells it; "..." stands for anything.
-// At the end the folder has to be examples/tutorial, and the pictures those of the page.
+// TestTutorial follows docs/use/tutorial.md in a new folder. A go or yaml block is the
+// content of the file that the text named last. A diff block changes lines of one file,
+// until the text says to take the change back. A console block has commands with what they
+// print, standard error and the exit status of `go run` included; "..." matches any text.
+// At the end the files must be those of examples/tutorial. The page's pictures must be
+// those that the commands have drawn.
 func TestTutorial(t *testing.T) {
 	const fence = "```"
 	root, err := filepath.Abs("..")
@@ -23,15 +24,15 @@ func TestTutorial(t *testing.T) {
 		t.Fatal(err)
 	}
 	page, example := filepath.Join(root, "docs/use/tutorial.md"), filepath.Join(root, "examples/tutorial")
-	want := files(t, example)
+	want := readFiles(t, example)
 	t.Chdir(t.TempDir())
 	write(t, "go.mod", strings.Replace(read(t, filepath.Join(example, "go.mod")), "=> ../..", "=> "+root, 1))
 	write(t, "go.sum", read(t, filepath.Join(example, "go.sum")))
 
-	r := &reader{t: t, page: page, programs: map[string]string{}}
+	r := &tutorial{t: t, page: page, programs: map[string]string{}}
 	parts := strings.Split(read(t, page), fence)
 	for i, part := range parts {
-		if i%2 == 0 { // text and blocks take turns
+		if i%2 == 0 { // text and blocks alternate
 			r.readProse(part)
 			continue
 		}
@@ -42,11 +43,11 @@ func TestTutorial(t *testing.T) {
 		case "diff":
 			r.change(body)
 		case "console":
-			parts[i] = "console\n" + r.console(body)
+			parts[i] = "console\n" + r.runBlock(body)
 		}
 	}
-	if diff := cmp.Diff(want, files(t, ".")); diff != "" {
-		t.Errorf("who follows %s has other files than %s (-example +reader):\n%s", page, example, diff)
+	if diff := cmp.Diff(want, readFiles(t, ".")); diff != "" {
+		t.Errorf("following %s gives other files than %s (-example +tutorial):\n%s", page, example, diff)
 	}
 	pictures := regexp.MustCompile(`\(\.\./img/(tutorial_(\w+\.svg))\)`).FindAllStringSubmatch(read(t, page), -1)
 	for _, picture := range pictures {
@@ -66,8 +67,8 @@ func TestTutorial(t *testing.T) {
 	}
 }
 
-// files is the Go and YAML files of a folder.
-func files(t *testing.T, dir string) map[string]string {
+// readFiles returns the Go and YAML files of a folder, by name.
+func readFiles(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
 	for _, pattern := range []string{"*.go", "*.yaml"} {
@@ -82,15 +83,15 @@ func files(t *testing.T, dir string) map[string]string {
 	return all
 }
 
-// reader does what a page says in the current folder.
-type reader struct {
+// tutorial is the state of following the page in the current folder.
+type tutorial struct {
 	t        *testing.T
 	page     string
 	named    string            // the file that the text named last
-	changed  string            // the file of the last diff
-	before   string            // what that was before it
-	programs map[string]string // what was built, by the sources
-	commands int
+	changed  string            // the file that the last diff changed; "" if it was restored
+	before   string            // content of that file before the diff
+	programs map[string]string // paths of built programs, by their source
+	commands int               // number of commands run
 }
 
 var (
@@ -98,7 +99,9 @@ var (
 	takeBack = regexp.MustCompile(`ake\s+the\s+change\s+back`)
 )
 
-func (r *reader) readProse(text string) {
+// readProse records the last file that the text names, and restores a changed file if the
+// text says so.
+func (r *tutorial) readProse(text string) {
 	r.t.Helper()
 	if takeBack.MatchString(text) {
 		if r.changed == "" {
@@ -112,11 +115,11 @@ func (r *reader) readProse(text string) {
 	}
 }
 
-// change applies a diff to the file that has its lines.
-func (r *reader) change(diff string) {
+// change applies a diff to the file that has its first line.
+func (r *tutorial) change(diff string) {
 	r.t.Helper()
 	line, _, _ := strings.Cut(strings.TrimPrefix(diff, "-"), "\n")
-	for name, text := range files(r.t, ".") {
+	for name, text := range readFiles(r.t, ".") {
 		if strings.Contains(text, line+"\n") {
 			r.changed, r.before = name, text
 			write(r.t, name, change(r.t, text, diff))
@@ -126,11 +129,11 @@ func (r *reader) change(diff string) {
 	r.t.Fatalf("%s: no file has the line %q", r.page, line)
 }
 
-// console runs the commands of a block, and returns it with what they print now if
-// that is to be updated.
-func (r *reader) console(block string) string {
+// runBlock runs the commands of a console block and compares their output. It returns the
+// block, with the current output where it differs.
+func (r *tutorial) runBlock(block string) string {
 	r.t.Helper()
-	var now strings.Builder
+	var updated strings.Builder
 	for _, part := range strings.Split("\n"+block, "\n$ ")[1:] {
 		command, want, _ := strings.Cut(strings.TrimSuffix(part, "\n")+"\n", "\n")
 		got := r.run(command)
@@ -141,34 +144,34 @@ func (r *reader) console(block string) string {
 			}
 			want = got
 		}
-		now.WriteString("$ " + command + "\n" + want)
+		updated.WriteString("$ " + command + "\n" + want)
 		r.commands++
 	}
-	return now.String()
+	return updated.String()
 }
 
-// run is what a command prints.
-func (r *reader) run(command string) string {
+// run runs a command and returns what it prints.
+func (r *tutorial) run(command string) string {
 	r.t.Helper()
 	if command == "go test" {
 		cmd := exec.Command("go", "test")
 		cmd.Env = append(os.Environ(), "GOFLAGS=-mod=readonly", "GOPROXY=off", "GOWORK=off")
-		out, _ := cmd.CombinedOutput() // says if it failed
+		out, _ := cmd.CombinedOutput() // the output says if it failed
 		return string(out)
 	}
 	args, ok := strings.CutPrefix(command, "go run . ")
 	if !ok {
 		r.t.Fatalf("%s: command %q: want go run . ARGUMENTS, or go test", r.page, command)
 	}
-	return goRun(r.t, "sh", []string{"-c", r.program() + " " + args}) // which knows of quotes
+	return goRun(r.t, "sh", []string{"-c", r.program() + " " + args}) // the shell handles quotes
 }
 
-// program is the program of the Go files as they are now.
-func (r *reader) program() string {
+// program builds the current Go files, unless they are built already, and returns the path.
+func (r *tutorial) program() string {
 	r.t.Helper()
 	var sources strings.Builder
 	for _, name := range []string{"main.go", "twolaps.go"} {
-		if text, err := os.ReadFile(name); err == nil { // not all are there from the start
+		if text, err := os.ReadFile(name); err == nil { // the page creates the second file later
 			sources.Write(text)
 		}
 	}

@@ -12,28 +12,28 @@ import (
 // Column is a column of a table.
 type Column struct {
 	Name  string `json:"name"`
-	Unit  Unit   `json:"unit,omitempty"` // of its numbers; "" if they have none
+	Unit  Unit   `json:"unit,omitempty"` // unit of its numbers; "" for none
 	Role  Role   `json:"role,omitempty"`
-	Label string `json:"label,omitempty"` // the name in words, if underscores are not enough
+	Label string `json:"label,omitempty"` // the name in words; "": derived from Name
 }
 
-// Role says what the cells of a column are for.
+// Role is the purpose of a column's cells.
 type Role string
 
-// The roles. The zero value is a column of a file that does not say.
+// The roles. The zero value means that the file does not give a role.
 const (
-	Setting Role = "setting" // tells what a row is about
-	Lower   Role = "lower"   // measured, less is better
-	Higher  Role = "higher"  // measured, more is better
-	Result  Role = "result"  // measured or computed, neither better nor worse
-	Bound   Role = "bound"   // computed: what a measured column is compared with
-	Check   Role = "check"   // true if values are right, or the number of wrong ones
-	Origin  Role = "origin"  // version or hash of what made the row
+	Setting Role = "setting" // identifies what was measured
+	Lower   Role = "lower"   // measured; less is better
+	Higher  Role = "higher"  // measured; more is better
+	Result  Role = "result"  // measured or computed; neither less nor more is better
+	Bound   Role = "bound"   // computed; a bound on a measured column
+	Check   Role = "check"   // true if values are correct, or the number of wrong values
+	Origin  Role = "origin"  // version or hash of the program or configuration that made the row
 )
 
 var roles = []Role{Setting, Lower, Higher, Result, Bound, Check, Origin}
 
-// check reports what is wrong with a column that a file or a program declares.
+// check returns an error if the role of a column is not known.
 func (c Column) check() error {
 	if c.Role != "" && !slices.Contains(roles, c.Role) {
 		return fmt.Errorf("column %q has the role %q: write one of %v", c.Name, c.Role, roles)
@@ -41,11 +41,11 @@ func (c Column) check() error {
 	return nil
 }
 
-// memberOf matches the part of a file that a column is from, before its own name.
+// memberOf matches prefixes of column names that name a part of a file.
 var memberOf = regexp.MustCompile(`^((params|metrics|row|point)\.)+`)
 
-// Words returns the name of the column in words, without its unit: of a key such as
-// "system.sips.link.bandwidth" the last two, "link bandwidth".
+// Words returns the name of the column in words, without its unit. For a key such as
+// "system.sips.link.bandwidth" it uses the last two parts: "link bandwidth".
 func (c Column) Words() string {
 	if c.Label != "" {
 		return c.Label
@@ -59,7 +59,7 @@ func (c Column) Words() string {
 	return strings.NewReplacer("_", " ", "-", " ").Replace(name)
 }
 
-// Title returns the name in words with the unit: "time (µs)".
+// Title returns the name of the column in words, with the unit: "time (µs)".
 func (c Column) Title() string {
 	if c.Unit == "" {
 		return c.Words()
@@ -67,16 +67,15 @@ func (c Column) Title() string {
 	return fmt.Sprintf("%s (%s)", c.Words(), c.Unit)
 }
 
-// Unit is a unit of numbers: "ns", "B", "GB/s". Units that the package does not know are
-// labels alone.
+// Unit is a unit of numbers: "ns", "B", "GB/s". A unit that the package does not know is
+// only a label.
 type Unit string
 
-// unit is what is known of a unit: the quantity that it measures, how many of the smallest
-// unit of that quantity it has, and how names of columns end that have it.
+// unit describes a unit that the package knows.
 type unit struct {
-	quantity string
-	size     float64
-	suffix   string
+	quantity string  // the quantity that it measures
+	size     float64 // its size, in the base unit of the quantity
+	suffix   string  // suffix of the names of columns with the unit; "" for none
 }
 
 var units = map[Unit]unit{
@@ -89,19 +88,20 @@ var units = map[Unit]unit{
 	"%": {"share", 1, "_percent"},
 }
 
-// ladders are the units that a quantity is told in, the largest first. Bandwidths stay in
-// the unit that they are declared in.
-var ladders = map[string][]Unit{
+// scales has the units among which Suit chooses, by quantity, the largest first. Numbers of
+// other quantities, such as bandwidths, keep their unit.
+var scales = map[string][]Unit{
 	"time": {"s", "ms", "µs", "ns", "ps", "fs"},
 	"data": {"TiB", "GiB", "MiB", "KiB", "B"},
 }
 
-// Same reports whether numbers of two units can be drawn on one axis.
+// Same reports whether two units are equal or measure the same quantity, so that their
+// numbers can be on one axis.
 func (u Unit) Same(v Unit) bool {
 	return u == v || units[u].quantity != "" && units[u].quantity == units[v].quantity
 }
 
-// To returns the factor from numbers of the unit to those of another of the same quantity.
+// To returns the factor that converts numbers of unit u to unit v of the same quantity.
 func (u Unit) To(v Unit) float64 {
 	if u == v {
 		return 1
@@ -109,43 +109,43 @@ func (u Unit) To(v Unit) float64 {
 	return units[u].size / units[v].size
 }
 
-// Suit returns the unit of the same quantity that a number reads best in: the largest that
-// it has one of.
+// Suit returns the unit of the same quantity in which a number of unit u reads best: the
+// largest unit in which the number is at least 1.
 func (u Unit) Suit(v float64) Unit {
-	ladder := ladders[units[u].quantity]
-	for _, of := range ladder {
-		if math.Abs(v)*u.To(of) >= 1-1e-9 {
-			return of
+	scale := scales[units[u].quantity]
+	for _, unit := range scale {
+		if math.Abs(v)*u.To(unit) >= 1-1e-9 {
+			return unit
 		}
 	}
-	if len(ladder) == 0 || v == 0 {
+	if len(scale) == 0 || v == 0 {
 		return u
 	}
-	return ladder[len(ladder)-1]
+	return scale[len(scale)-1]
 }
 
-// Scales reports whether numbers of the unit are told in the unit that suits them: times and
-// data are.
-func (u Unit) Scales() bool { return ladders[units[u].quantity] != nil }
+// Scales reports whether Format converts numbers of the unit to the unit that suits them.
+// It does so for times and sizes of data.
+func (u Unit) Scales() bool { return scales[units[u].quantity] != nil }
 
-// Format returns a number with its unit, to four digits: "1.5 µs". Data and times are told
-// in the unit that suits them.
+// Format returns a number with its unit, to four digits: "1.5 µs". Times and sizes of data
+// are converted to the unit that suits them.
 func (u Unit) Format(v float64) string {
-	of := u.Suit(v)
-	text := strconv.FormatFloat(v*u.To(of), 'g', 4, 64)
+	best := u.Suit(v)
+	text := strconv.FormatFloat(v*u.To(best), 'g', 4, 64)
 	if x, err := strconv.ParseFloat(text, 64); err == nil {
 		text = strconv.FormatFloat(x, 'f', -1, 64) // without an exponent
 	}
-	if of == "" {
+	if best == "" {
 		return text
 	}
-	return text + " " + string(of)
+	return text + " " + string(best)
 }
 
 var quantityText = regexp.MustCompile(`^([-+]?[0-9.]+(?:e[-+]?[0-9]+)?) ?([A-Za-zµ%][A-Za-zµ/]*)$`)
 
-// quantity reads a text such as "64 GB/s" or "4KiB".
-func quantity(text string) (x float64, u Unit, ok bool) {
+// parseQuantity parses a text such as "64 GB/s" or "4KiB".
+func parseQuantity(text string) (x float64, u Unit, ok bool) {
 	m := quantityText.FindStringSubmatch(text)
 	if m == nil {
 		return 0, "", false

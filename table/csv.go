@@ -14,23 +14,24 @@ import (
 	"github.com/kernbench/kernbench/internal/lists"
 )
 
-// annotations are the comments before the header of a CSV file that say what columns are: the
-// word, and a cell for each column.
+// annotations lists the comments before the header of a CSV file that describe the columns.
+// Such a comment is a word, and a cell for each column.
 var annotations = []struct {
-	word string
-	of   func(*Column) *string
+	word  string
+	field func(*Column) *string // returns the field of a column that the cell has
 }{
 	{"#role,", func(c *Column) *string { return (*string)(&c.Role) }},
 	{"#unit,", func(c *Column) *string { return (*string)(&c.Unit) }},
 	{"#label,", func(c *Column) *string { return &c.Label }},
 }
 
-// WriteCSV writes the table as CSV that [ReadCSV] reads back. Lines before the header that
-// begin with # say what the columns are; to other programs they are comments.
+// WriteCSV writes the table as CSV, from which [ReadCSV] reads the same table. Lines before
+// the header that begin with # describe the columns; other programs ignore them as
+// comments.
 func (t *Table) WriteCSV(w io.Writer) error {
 	var b bytes.Buffer
 	for _, a := range annotations {
-		texts := lists.Map(t.Columns, func(c Column) string { return *a.of(&c) })
+		texts := lists.Map(t.Columns, func(c Column) string { return *a.field(&c) })
 		if strings.Join(texts, "") != "" {
 			b.WriteString(a.word)
 			writeRecord(&b, texts)
@@ -43,8 +44,9 @@ func (t *Table) WriteCSV(w io.Writer) error {
 	return t.WriteCSVRows(w)
 }
 
-// WriteCSVRows writes the rows of the table as [Table.WriteCSV] does, without what comes
-// before them: rows can be added to a file as they are ready.
+// WriteCSVRows writes the rows of the table as [Table.WriteCSV] does, without the header
+// and the lines before it. A program can so append rows to a file as soon as they are
+// ready.
 func (t *Table) WriteCSVRows(w io.Writer) error {
 	var b bytes.Buffer
 	for _, row := range t.Rows {
@@ -54,8 +56,8 @@ func (t *Table) WriteCSVRows(w io.Writer) error {
 	return err
 }
 
-// writeRecord writes a line of cells, quoted where the line would be read as something else:
-// an empty line is none, and one that begins with # a comment.
+// writeRecord writes a line of cells. It quotes cells if the line would be read differently
+// otherwise: an empty line would be skipped, and a line that begins with # is a comment.
 func writeRecord(b *bytes.Buffer, cells []string) {
 	for i, cell := range cells {
 		if i > 0 {
@@ -69,11 +71,11 @@ func writeRecord(b *bytes.Buffer, cells []string) {
 	b.WriteByte('\n')
 }
 
-// ReadCSV reads a table. Lines that begin with # are comments, some of which before the
-// header say what the columns are.
+// ReadCSV reads a table. Lines that begin with # are comments. Before the header, the
+// comments of [Table.WriteCSV] describe the columns.
 func ReadCSV(in io.Reader) (*Table, error) {
 	r := bufio.NewReader(in)
-	said, err := readAnnotations(r)
+	annotated, err := readAnnotations(r)
 	if err != nil {
 		return nil, err
 	}
@@ -95,12 +97,12 @@ func ReadCSV(in io.Reader) (*Table, error) {
 		t.Columns = append(t.Columns, Column{Name: name})
 	}
 	for _, a := range annotations {
-		texts, ok := said[a.word]
+		texts, ok := annotated[a.word]
 		if ok && len(texts) != len(header) {
 			return nil, fmt.Errorf("the comment %s has %d cells for %d columns: delete it, or give one for each", a.word, len(texts), len(header))
 		}
 		for i, text := range texts {
-			*a.of(&t.Columns[i]) = text
+			*a.field(&t.Columns[i]) = text
 		}
 	}
 	for _, c := range t.Columns {
@@ -119,13 +121,13 @@ func ReadCSV(in io.Reader) (*Table, error) {
 	return t, nil
 }
 
-// readAnnotations reads the comments before the header, and returns those that say what
-// columns are.
+// readAnnotations reads the comments before the header. It returns the cells of those that
+// describe the columns, by word.
 func readAnnotations(r *bufio.Reader) (map[string][]string, error) {
-	said := map[string][]string{}
+	annotated := map[string][]string{}
 	for {
 		if first, err := r.Peek(1); err != nil || first[0] != '#' {
-			return said, nil // an error comes again
+			return annotated, nil // the next read returns the error again
 		}
 		line, err := r.ReadString('\n')
 		if err != nil && err != io.EOF {
@@ -134,7 +136,7 @@ func readAnnotations(r *bufio.Reader) (map[string][]string, error) {
 		for _, a := range annotations {
 			if rest, ok := strings.CutPrefix(line, a.word); ok {
 				c := csv.NewReader(strings.NewReader(rest))
-				if said[a.word], err = c.Read(); err != nil && err != io.EOF {
+				if annotated[a.word], err = c.Read(); err != nil && err != io.EOF {
 					return nil, fmt.Errorf("the comment %s: %w", a.word, err)
 				}
 			}
@@ -142,10 +144,11 @@ func readAnnotations(r *bufio.Reader) (map[string][]string, error) {
 	}
 }
 
-// jsonNumber is how JSON writes numbers.
+// jsonNumber matches numbers in the syntax of JSON.
 var jsonNumber = regexp.MustCompile(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?$`)
 
-// parseCell returns the cell of a text.
+// parseCell converts the text of a CSV cell to a cell: nil, a bool, a json.Number or a
+// string.
 func parseCell(text string) any {
 	switch {
 	case text == "":

@@ -12,14 +12,14 @@ import (
 	"github.com/kernbench/kernbench/internal/lists"
 )
 
-// Schema is the columns of the tables in a JSON object, by the member that holds a table: a
-// list of objects, or one object.
+// Schema has the columns of the tables in a JSON object, by the name of the member that
+// holds the table: a list of objects, or one object.
 type Schema map[string][]Column
 
 // WriteJSON writes a value as indented JSON.
 func WriteJSON(w io.Writer, v any) error {
 	enc := json.NewEncoder(w)
-	enc.SetEscapeHTML(false) // link names have arrows
+	enc.SetEscapeHTML(false) // names of links contain ->
 	enc.SetIndent("", "  ")
 	if err := enc.Encode(v); err != nil {
 		return fmt.Errorf("write JSON: %w", err)
@@ -27,20 +27,20 @@ func WriteJSON(w io.Writer, v any) error {
 	return nil
 }
 
-// MarshalJSON writes the rows as a list of objects, whose members are in the order of the
+// MarshalJSON encodes the rows as a list of objects, with members in the order of the
 // columns.
 func (t *Table) MarshalJSON() ([]byte, error) {
 	return json.Marshal(lists.Make(len(t.Rows), t.Record))
 }
 
-// Record returns a row as an object.
+// Record returns a row as a JSON object.
 func (t *Table) Record(row int) Record {
 	return lists.Make(len(t.Columns), func(i int) Member { return Member{t.Columns[i].Name, t.Rows[row][i]} })
 }
 
-// FromRecords returns the table of some objects: the columns of the schema, then those that
-// the objects have besides, in the order in which they come up. Objects within an object are
-// columns whose names are joined by a dot; lists are no cells.
+// FromRecords returns a table with a row for each object. Its columns are the given ones,
+// then other members of the objects in the order of their first occurrence. Members of an
+// object within an object are columns, with both names joined by a dot. Lists are left out.
 func FromRecords(columns []Column, records []Record) *Table {
 	t := &Table{Columns: append([]Column(nil), columns...)}
 	index := map[string]int{}
@@ -68,7 +68,7 @@ func FromRecords(columns []Column, records []Record) *Table {
 	return t
 }
 
-// ReadSchema reads the schema of an object, which may have none.
+// ReadSchema reads the schema of an object. The schema is empty if the object has none.
 func ReadSchema(o Record) (Schema, error) {
 	s := Schema{}
 	tables, _ := o.Get("schema").(Record)
@@ -86,8 +86,8 @@ func ReadSchema(o Record) (Schema, error) {
 	return s, nil
 }
 
-// ReadJSON reads the tables of what a command printed with --format json: the rows, which
-// come first and have no name, and the others of a schema.
+// ReadJSON reads the tables in the output of a command with --format json: first the rows,
+// with the name "", then the other tables of the schema.
 func ReadJSON(o Record, schema Schema) ([]Named, error) {
 	var tables []Named
 	for _, m := range o {
@@ -130,16 +130,16 @@ func ReadJSON(o Record, schema Schema) ([]Named, error) {
 	return nil, errors.New("no rows in it")
 }
 
-// Member is a name and a value of a JSON object.
+// Member is a member of a JSON object: a name and a value.
 type Member struct {
 	Name  string
 	Value any // a cell, a Record or a []any
 }
 
-// Record is a JSON object in the order in which it is written.
+// Record is a JSON object with its members in order.
 type Record []Member
 
-// Get returns a value, nil if there is none.
+// Get returns the value of a member, or nil if there is none.
 func (r Record) Get(name string) any {
 	for _, m := range r {
 		if m.Name == name {
@@ -149,15 +149,15 @@ func (r Record) Get(name string) any {
 	return nil
 }
 
-// Flat returns the cells of an object: those of objects within it have names with a dot.
-// Lists are left out.
+// Flat returns the cells of an object. Cells of objects within the object have names that
+// are joined by a dot. Lists are left out.
 func (r Record) Flat() Record {
 	cells := Record{}
 	for _, m := range r {
 		switch v := m.Value.(type) {
 		case Record:
-			for _, within := range v.Flat() {
-				cells = append(cells, Member{m.Name + "." + within.Name, within.Value})
+			for _, inner := range v.Flat() {
+				cells = append(cells, Member{m.Name + "." + inner.Name, inner.Value})
 			}
 		case []any:
 		default:
@@ -167,7 +167,7 @@ func (r Record) Flat() Record {
 	return cells
 }
 
-// MarshalJSON writes the object.
+// MarshalJSON encodes the object, with its members in order.
 func (r Record) MarshalJSON() ([]byte, error) {
 	b := []byte{'{'}
 	for i, m := range r {
@@ -184,7 +184,7 @@ func (r Record) MarshalJSON() ([]byte, error) {
 	return append(b, '}'), nil
 }
 
-// Marshal returns a value as JSON on one line, with < and > as they are.
+// Marshal encodes a value as JSON on one line. It does not escape < and >.
 func Marshal(v any) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -195,17 +195,17 @@ func Marshal(v any) ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
-// UnmarshalJSON reads an object.
+// UnmarshalJSON decodes an object and keeps the order of its members.
 func (r *Record) UnmarshalJSON(text []byte) (err error) {
 	*r, err = Decode(bytes.NewReader(text))
 	return err
 }
 
-// Decode reads one JSON object and nothing else. Its numbers keep their text.
+// Decode reads one JSON object, after which r must end. Numbers keep their text.
 func Decode(r io.Reader) (Record, error) {
 	d := file.NewDecoder(r)
 	d.UseNumber()
-	v, err := decodeValue(d, deepest)
+	v, err := decodeValue(d, maxDepth)
 	if err != nil {
 		return nil, err
 	}
@@ -219,31 +219,32 @@ func Decode(r io.Reader) (Record, error) {
 	return o, nil
 }
 
-// deepest bounds how deep values may lie within others. No result comes near.
-const deepest = 100
+// maxDepth is the largest depth of nested values. Results are much less deep.
+const maxDepth = 100
 
-// decodeValue reads a value. The names and the values of an object are read as a list is.
-func decodeValue(d *json.Decoder, deeper int) (any, error) {
-	if deeper == 0 {
-		return nil, fmt.Errorf("values within values, more than %d deep", deepest)
+// decodeValue reads a value in which values may be nested up to depth. It reads the names
+// and values of an object like the elements of a list.
+func decodeValue(d *json.Decoder, depth int) (any, error) {
+	if depth == 0 {
+		return nil, fmt.Errorf("values within values, more than %d deep", maxDepth)
 	}
 	token, err := d.Token()
 	if err != nil {
-		return nil, broken(err)
+		return nil, explainError(err)
 	}
 	if _, opens := token.(json.Delim); !opens {
 		return token, nil
 	}
 	list := []any{}
 	for d.More() {
-		value, err := decodeValue(d, deeper-1)
+		value, err := decodeValue(d, depth-1)
 		if err != nil {
 			return nil, err
 		}
 		list = append(list, value)
 	}
 	if _, err := d.Token(); err != nil { // the closing bracket
-		return nil, broken(err)
+		return nil, explainError(err)
 	}
 	if token == json.Delim('[') {
 		return list, nil
@@ -251,8 +252,8 @@ func decodeValue(d *json.Decoder, deeper int) (any, error) {
 	return Record(lists.Make(len(list)/2, func(i int) Member { return Member{list[2*i].(string), list[2*i+1]} })), nil
 }
 
-// broken returns an error of a decoder for people.
-func broken(err error) error {
+// explainError returns an error that explains an error of a JSON decoder.
+func explainError(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return errors.New("the JSON ends in the middle: the file was cut off")
 	}

@@ -13,15 +13,16 @@ import (
 	"github.com/kernbench/kernbench/simtime"
 )
 
-// field is a column of a row type, and the field that holds it.
+// field is a field of a row type that is a column.
 type field struct {
 	Column
-	index []int
+	index []int // for reflect.Value.FieldByIndex
 }
 
-// fieldsOf returns the columns of a row type: its fields with a tag `table:"UNIT,ROLE,LABEL"`,
-// whose names are those of their json tags, and those of embedded structs. It panics if a
-// tag is not complete, two fields have one name, or the type is no struct.
+// fieldsOf returns the columns of a row type: its fields, and those of embedded structs,
+// that have a tag `table:"UNIT,ROLE,LABEL"`. The names of the columns are in the json tags.
+// It panics if a tag is not complete, if two fields have the same name, or if the type is
+// not a struct.
 func fieldsOf(t reflect.Type) []field {
 	if t.Kind() != reflect.Struct {
 		panic(fmt.Sprintf("table: %v is no struct: a row is a struct with tagged fields", t))
@@ -46,7 +47,8 @@ func fieldsOf(t reflect.Type) []field {
 	return list
 }
 
-// ColumnsOf returns the columns of a row type, of which any value is given; nil has none.
+// ColumnsOf returns the columns of the type of row, or nil if row is nil. The value of row
+// does not matter.
 func ColumnsOf(row any) []Column {
 	if row == nil {
 		return nil
@@ -55,8 +57,8 @@ func ColumnsOf(row any) []Column {
 	return lists.Make(len(fields), func(i int) Column { return fields[i].Column })
 }
 
-// Cells returns the cells of a row, by column of [ColumnsOf]. The error names a column that
-// has no place in a table, such as a number that is not finite.
+// Cells returns the cells of a row, in the order of [ColumnsOf]. It returns an error with
+// the column if a value cannot be a cell, such as a number that is not finite.
 func Cells(row any) ([]any, error) {
 	v := reflect.ValueOf(row)
 	var cells []any
@@ -70,7 +72,7 @@ func Cells(row any) ([]any, error) {
 	return cells, nil
 }
 
-// From returns the table of some rows.
+// From returns a table with the given rows.
 func From[R any](rows []R) (*Table, error) {
 	var zero R
 	t := &Table{Columns: ColumnsOf(zero)}
@@ -84,8 +86,8 @@ func From[R any](rows []R) (*Table, error) {
 	return t, nil
 }
 
-// cellOf returns a value as a cell. Times are numbers of nanoseconds; a json.Number keeps
-// its digits.
+// cellOf converts a value to a cell. A time becomes a number of nanoseconds, a nil pointer
+// becomes nil, and a json.Number keeps its digits.
 func cellOf(v reflect.Value) (any, error) {
 	if v.Kind() == reflect.Pointer {
 		if v.IsNil() {
@@ -114,7 +116,8 @@ func cellOf(v reflect.Value) (any, error) {
 	return nil, fmt.Errorf("a %v is no cell: use a string, a number, a bool or a time", v.Type())
 }
 
-// Float returns a number as a cell, with the fewest digits that tell it from others.
+// Float converts a number to a cell, with the fewest digits that identify it. It returns an
+// error if the number is not finite.
 func Float(x float64) (any, error) {
 	if math.IsNaN(x) || math.IsInf(x, 0) {
 		return nil, fmt.Errorf("%v is no number that a table can hold", x)

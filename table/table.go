@@ -15,20 +15,20 @@ import (
 	"github.com/kernbench/kernbench/internal/printable"
 )
 
-// Table is rows of cells under columns. A cell is a string, a json.Number, a bool, or nil
-// where the row has nothing to say. Numbers keep their text, so that nothing is lost between
-// a program, a file and a comparison.
+// Table is a list of columns and rows of cells. A cell is a string, a json.Number, a bool,
+// or nil if it is empty. Numbers keep their text, so that they stay exact from a program to
+// a file and to a comparison.
 type Table struct {
 	Columns []Column
 	Rows    [][]any
 }
 
-// Named is a table and its name among those of a file or a folder; the main table of a file
-// has the name "".
+// Named is a table with its name in a file or a folder. The main table of a file has the
+// name "".
 type Named struct {
 	Name string
 	*Table
-	About string // what the file says of all rows, in words: the collective, the system
+	About string // text that describes all rows, such as the collective and the machine
 }
 
 // Names returns the names of the columns.
@@ -36,7 +36,7 @@ func (t *Table) Names() []string {
 	return lists.Map(t.Columns, func(c Column) string { return c.Name })
 }
 
-// FindAll returns the indices of columns as [Table.Find] does.
+// FindAll returns the indices of the named columns; see [Table.Find].
 func (t *Table) FindAll(names []string) (columns []int, err error) {
 	for _, name := range names {
 		c, err := t.Find(name)
@@ -48,17 +48,18 @@ func (t *Table) FindAll(names []string) (columns []int, err error) {
 	return columns, nil
 }
 
-// NamesOf returns the names of some columns.
+// NamesOf returns the names of the columns with the given indices.
 func (t *Table) NamesOf(columns []int) []string {
 	return lists.Map(columns, func(c int) string { return t.Columns[c].Name })
 }
 
-// Index returns the index of a column, -1 if there is none of that name.
+// Index returns the index of the named column, or -1 if there is none.
 func (t *Table) Index(name string) int {
 	return slices.IndexFunc(t.Columns, func(c Column) bool { return c.Name == name })
 }
 
-// Find returns the index of a column. The error lists the columns that there are.
+// Find returns the index of the named column. If there is none, the error lists the
+// columns.
 func (t *Table) Find(name string) (int, error) {
 	if i := t.Index(name); i >= 0 {
 		return i, nil
@@ -67,13 +68,13 @@ func (t *Table) Find(name string) (int, error) {
 	return 0, fmt.Errorf("no column %q: there are %s%s", name, strings.Join(names, ", "), config.DidYouMean(name, names))
 }
 
-// With returns the columns of a role, by index.
+// With returns the indices of the columns that have one of the roles.
 func (t *Table) With(roles ...Role) []int {
 	return slices.DeleteFunc(lists.Count(0, len(t.Columns)), func(c int) bool { return !slices.Contains(roles, t.Columns[c].Role) })
 }
 
-// Select returns the table with the columns of some names, in that order. It panics if one
-// is missing.
+// Select returns a table with only the named columns, in the given order. It panics if a
+// column is missing.
 func (t *Table) Select(names ...string) *Table {
 	s := &Table{Rows: make([][]any, len(t.Rows))}
 	for _, name := range names {
@@ -89,13 +90,13 @@ func (t *Table) Select(names ...string) *Table {
 	return s
 }
 
-// Where returns the table with the rows in which a column has a text.
+// Where returns a table with only the rows in which the column has the text.
 func (t *Table) Where(column, text string) *Table {
 	i := t.Index(column)
 	return &Table{Columns: t.Columns, Rows: slices.DeleteFunc(slices.Clone(t.Rows), func(row []any) bool { return Text(row[i]) != text })}
 }
 
-// Text returns a cell as CSV has it: numbers to the last digit, nil as nothing.
+// Text returns the text of a cell in CSV: numbers with all digits, and "" for nil.
 func Text(cell any) string {
 	switch v := cell.(type) {
 	case string:
@@ -108,16 +109,16 @@ func Text(cell any) string {
 	return ""
 }
 
-// Text returns the text of a cell.
+// Text returns the text of the cell in a row and a column; see the function [Text].
 func (t *Table) Text(row, col int) string { return Text(t.Rows[row][col]) }
 
-// Number returns a cell as a finite number in the unit of its column. The cell may be a text
-// with a unit, "64 GB/s".
+// Number returns a cell as a number in the unit of its column. The cell may be a text with
+// a unit, such as "64 GB/s". The result is false if the cell is not a finite number.
 func (t *Table) Number(row, col int) (float64, bool) {
 	text := t.Text(row, col)
 	x, err := strconv.ParseFloat(text, 64)
 	if err != nil {
-		own, u, ok := quantity(text)
+		own, u, ok := parseQuantity(text)
 		if !ok || !u.Same(t.Columns[col].Unit) {
 			return 0, false
 		}
@@ -126,7 +127,7 @@ func (t *Table) Number(row, col int) (float64, bool) {
 	return x, !math.IsNaN(x) && !math.IsInf(x, 0)
 }
 
-// Values returns the texts of a column, each once, in the order of their first rows.
+// Values returns the different texts of a column, in the order of their first rows.
 func (t *Table) Values(col int) []string {
 	var values []string
 	seen := map[string]bool{}
@@ -139,8 +140,8 @@ func (t *Table) Values(col int) []string {
 	return values
 }
 
-// adoptUnits gives columns without a unit whose cells are all texts such as "64 GB/s" the
-// unit of the first of them.
+// adoptUnits sets the unit of each column that has none if all its cells are texts such as
+// "64 GB/s" of one quantity. The unit is that of the first cell.
 func (t *Table) adoptUnits() {
 	for c := range t.Columns {
 		if t.Columns[c].Unit != "" {
@@ -148,7 +149,7 @@ func (t *Table) adoptUnits() {
 		}
 		var first Unit
 		for _, row := range t.Rows {
-			_, u, ok := quantity(Text(row[c]))
+			_, u, ok := parseQuantity(Text(row[c]))
 			if !ok || first != "" && !u.Same(first) {
 				first = ""
 				break
@@ -161,15 +162,15 @@ func (t *Table) adoptUnits() {
 	}
 }
 
-// WriteText writes the table for people: times, whole numbers and numbers of up to six
-// digits as they are, other fractions to six digits, and - for nothing.
+// WriteText writes the table as text, with the cells of [Table.Show] in aligned columns.
 func (t *Table) WriteText(w io.Writer) error {
 	return WriteTable(w, t.Names(), lists.Make(len(t.Rows), func(row int) []string {
 		return lists.Make(len(t.Columns), func(col int) string { return t.Show(row, col) })
 	}))
 }
 
-// Show returns a cell as people read it.
+// Show returns the text of a cell for people: times, whole numbers and numbers of up to six
+// digits with all digits, other fractions with six digits, and - for an empty cell.
 func (t *Table) Show(row, col int) string {
 	number, is := t.Rows[row][col].(json.Number)
 	x, err := number.Float64()
@@ -189,15 +190,15 @@ func WriteList[E any](w io.Writer, header []string, list []E, cells func(E) []st
 	return WriteTable(w, header, lists.Make(len(list), func(i int) []string { return cells(list[i]) }))
 }
 
-// WriteTable writes rows under a header in aligned columns, two spaces apart.
-// Columns of numbers are aligned on the right, others on the left. Every row
-// has as many cells as the header. Cells are escaped: each stays in its line.
+// WriteTable writes rows under a header in aligned columns, two spaces apart. Columns of
+// numbers are aligned on the right, others on the left. Every row must have as many cells
+// as the header. Unprintable characters in cells are escaped, newlines included.
 func WriteTable(w io.Writer, header []string, rows [][]string) error {
 	lines := make([][]string, 0, 1+len(rows))
 	for _, row := range append([][]string{header}, rows...) {
 		lines = append(lines, lists.Map(row, printable.Line))
 	}
-	width := make([]int, len(header)) // of columns; negative: aligned on the left
+	width := make([]int, len(header)) // width of each column; negative: aligned on the left
 	for i := range header {
 		numeric := len(rows) > 0
 		for r, line := range lines {

@@ -29,7 +29,7 @@ type row struct {
 	Time   simtime.Time  `json:"time_ns" table:"ns,lower"`
 	Busy   *simtime.Time `json:"busy_ns" table:"ns,result"`
 	Right  *bool         `json:"ok" table:",check"`
-	inner                // its columns come here
+	inner                // the columns of embedded structs have this position
 	Hidden []string      `json:"races"`
 }
 
@@ -62,7 +62,7 @@ func TestFrom(t *testing.T) {
 	}
 }
 
-// TestFloat: a number is written as encoding/json writes it.
+// TestFloat checks that a number is written in the format of encoding/json.
 func TestFloat(t *testing.T) {
 	for x, want := range map[float64]json.Number{0: "0", 2: "2", 1.0 / 3: "0.3333333333333333", 1e-7: "1e-7", 1e20: "100000000000000000000", 1e21: "1e+21"} {
 		if got, err := Float(x); got != want || err != nil {
@@ -91,7 +91,8 @@ type oneColumn struct {
 	A int `json:"a" table:"ns,lower"`
 }
 
-// TestBadTags: a row type whose tags are not complete is a mistake of the program.
+// TestBadTags checks that ColumnsOf panics if the tags of a row type are not complete or
+// not valid.
 func TestBadTags(t *testing.T) {
 	for _, row := range []any{
 		struct {
@@ -216,7 +217,7 @@ func TestWords(t *testing.T) {
 		{Column{Name: "system.sips.link.bandwidth", Unit: "GB/s"}, "link bandwidth", "link bandwidth (GB/s)"},
 		{Column{Name: "params.n-elem"}, "n elem", "n elem"},
 		{Column{Name: "point.metrics.busy_ns", Unit: "ns"}, "busy", "busy (ns)"},
-		{Column{Name: "latency_ns"}, "latency ns", "latency ns"}, // nothing says that it is a time
+		{Column{Name: "latency_ns"}, "latency ns", "latency ns"}, // without the unit, ns is not known to be a suffix
 		{Column{Name: "bytes_per_pe", Unit: "B"}, "bytes per pe", "bytes per pe (B)"},
 		{Column{Name: "crit_ns", Unit: "ns", Label: "critical path"}, "critical path", "critical path (ns)"},
 		{Column{Name: "busbw", Unit: "GB/s", Label: "bus bandwidth"}, "bus bandwidth", "bus bandwidth (GB/s)"},
@@ -230,8 +231,8 @@ func TestWords(t *testing.T) {
 	}
 }
 
-// TestQuantities: cells with a unit are numbers of their column's unit, which is that of the
-// first cell if the file does not say.
+// TestQuantities checks that cells with a unit are converted to the unit of their column.
+// If the file does not give the unit, it is that of the first cell.
 func TestQuantities(t *testing.T) {
 	table, err := ReadCSV(strings.NewReader("link,delay,size,mixed\n64 GB/s,100ns,4KiB,1 ns\n0.5TB/s,1.5 us,1 MiB,2 GB/s\n"))
 	if err != nil {
@@ -280,8 +281,8 @@ func TestReadRefuses(t *testing.T) {
 	}
 }
 
-// TestCSVComesBack: every table comes back from its CSV.
-func TestCSVComesBack(t *testing.T) {
+// TestCSVRoundTrip checks that every table can be written as CSV and read again.
+func TestCSVRoundTrip(t *testing.T) {
 	text := rapid.OneOf(rapid.StringMatching(`[a-z#",\n ]{0,4}`), rapid.Just("1.50"), rapid.Just("true"), rapid.Just("007"))
 	rapid.Check(t, func(t *rapid.T) {
 		table := &Table{}

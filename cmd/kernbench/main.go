@@ -1,4 +1,4 @@
-// Command kernbench simulates a chiplet accelerator: see kernbench --help.
+// Command kernbench simulates a chiplet accelerator. See kernbench --help.
 package main
 
 import "github.com/kernbench/kernbench"

@@ -26,8 +26,8 @@ func neighbors(p *ccl.Plan, rank int) (list []ccl.Neighbor) {
 	return list
 }
 
-// mostAhead limits how many chunks a rank sends east before it receives a sum, for each hop
-// to the last rank.
+// mostAhead is the largest number of chunks, for each hop to the last rank, that a rank sends
+// east before it receives a sum.
 const mostAhead = 8
 
 func chunksAhead(p *ccl.Plan) int { return min(mostAhead, p.Slots) }

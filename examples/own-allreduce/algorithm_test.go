@@ -15,7 +15,8 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// run runs a command line of kernbench, which fails if a value is wrong.
+// run runs a command line of kernbench and returns its output. The test fails if a value is
+// wrong.
 func run(t *testing.T, line string, args ...string) []byte {
 	t.Helper()
 	var out, errs bytes.Buffer
@@ -26,7 +27,7 @@ func run(t *testing.T, line string, args ...string) []byte {
 	return out.Bytes()
 }
 
-// TestValues: every rank has the same bits, and the right ones, whatever there is to sum.
+// TestValues checks that every rank has the same, correct bits for many sizes and settings.
 func TestValues(t *testing.T) {
 	const sum = "coll all_reduce --algo there_and_back --ranks-per pe --world "
 	for _, line := range []string{
@@ -43,14 +44,15 @@ func TestValues(t *testing.T) {
 	run(t, "run ccl_all_reduce --ranks-per sip --topology ring6 --check=race") // all entries of ccl.yaml
 }
 
-// measured returns how long an all-reduce of size bytes takes, in nanoseconds.
-func measured(t *testing.T, preset string, size int) (ranks int, ns float64) {
+// measurePreset measures there_and_back on a preset.
+func measurePreset(t *testing.T, preset string, size int) (ranks int, ns float64) {
 	t.Helper()
-	return timed(t, "there_and_back", size, "--topology", preset)
+	return measure(t, "there_and_back", size, "--topology", preset)
 }
 
-// timed is measured of an algorithm, with the arguments that say on what.
-func timed(t *testing.T, algorithm string, size int, args ...string) (ranks int, ns float64) {
+// measure returns the number of ranks and the time of an all-reduce of size bytes, in
+// nanoseconds. args are further arguments, such as the machine.
+func measure(t *testing.T, algorithm string, size int, args ...string) (ranks int, ns float64) {
 	t.Helper()
 	bytes := strconv.Itoa(size)
 	out := run(t, "coll all_reduce -d f32 --data off --format json --ccl default", append(args, "--algo", algorithm, "-b", bytes, "-e", bytes)...)
@@ -66,18 +68,19 @@ func timed(t *testing.T, algorithm string, size int, args ...string) (ranks int,
 	return table.Ranks, table.Rows[0].Time * 1000
 }
 
-// TestTime: on the textbook's machine three chunks take 2(N-1) hops of 150 ns and of 4 KiB
-// at 100 GB/s, and two chunks more.
+// TestTime checks the time of three chunks of 4 KiB on a machine with textbook formulas.
+// The first chunk takes 2(N-1) hops of 150 ns plus 4 KiB at 100 GB/s. Each of the other two
+// chunks takes only the time of 4 KiB on a link.
 func TestTime(t *testing.T) {
 	const hop, chunk = 150.0, 4096 / 100.0
-	ranks, got := measured(t, "alpha_beta", 3*4096)
+	ranks, got := measurePreset(t, "alpha_beta", 3*4096)
 	want := float64(2*(ranks-1))*(hop+chunk) + 2*chunk
 	if math.Abs(got-want) > 1e-6 {
 		t.Errorf("3 chunks on %d ranks take %v ns, want %v", ranks, got, want)
 	}
 }
 
-// TestCost: the formula is not far from what is measured.
+// TestCost checks that predicted times are within 10 % of measured times.
 func TestCost(t *testing.T) {
 	for _, preset := range []string{"alpha_beta", "ring6", "torus2x3"} {
 		spec, err := topology.Load(t.Context(), preset)
@@ -90,8 +93,8 @@ func TestCost(t *testing.T) {
 		}
 		queues := spec.PE.IPCQ
 		for _, size := range []int{8, 4096, 64 << 10, 1 << 20} {
-			ranks, got := measured(t, preset, size)
-			var pes []int // the first of each SIP
+			ranks, got := measurePreset(t, preset, size)
+			var pes []int // the first PE of each SIP
 			for rank := range ranks {
 				pes = append(pes, rank*spec.CubesPerSIP()*spec.PEsPerCube())
 			}
@@ -107,8 +110,8 @@ func TestCost(t *testing.T) {
 	}
 }
 
-// TestStar: the hub has a queue for each rank up to 9 of them, and inboxes for more; sums are
-// the same bits everywhere.
+// TestStar checks that the sums have the same bits on all ranks. The hub has queues for up
+// to 9 ranks, and inboxes for more.
 func TestStar(t *testing.T) {
 	const sum = "coll all_reduce --algo star --ranks-per pe --world "
 	for _, line := range []string{
@@ -126,13 +129,14 @@ func TestStar(t *testing.T) {
 	}
 }
 
-// TestStarTime: where each pair of devices has a link, a chunk goes there and back in the time
-// of two messages, to any number of ranks, and to inboxes a notification of one byte behind
-// each. PEs of one cube share links.
+// TestStarTime checks the time of a chunk. If each pair of devices has a link, a chunk
+// takes the time of two messages for any number of ranks. With inboxes, a notification of
+// one byte follows each message. On PEs of one cube, which share links, the time grows with
+// the number of ranks.
 func TestStarTime(t *testing.T) {
 	for _, ranks := range []int{3, 5, 7, 13} {
-		for _, ports := range []int{1, 8, 1024} { // inboxes, inboxes for 13, queues
-			n, got := timed(t, "star", 4096, "--topology", "alpha_beta", "--set", "system.sips.topology=fully_connected",
+		for _, ports := range []int{1, 8, 1024} { // always inboxes, inboxes for 13 ranks, always queues
+			n, got := measure(t, "star", 4096, "--topology", "alpha_beta", "--set", "system.sips.topology=fully_connected",
 				"--set", "system.sips.count="+strconv.Itoa(ranks), "--set", "pe.ipcq.max_ports="+strconv.Itoa(ports))
 			want := 2 * (150 + 4096/100.0)
 			if ranks-1 > ports {
@@ -144,7 +148,7 @@ func TestStarTime(t *testing.T) {
 		}
 	}
 	for ranks, want := range map[int]float64{3: 237.19122, 5: 357.19122, 7: 491.28122, 13: 1098.35122} {
-		if _, got := timed(t, "star", 4096, "--ranks-per", "pe", "--world", strconv.Itoa(ranks)); math.Abs(got-want) > 1e-6 {
+		if _, got := measure(t, "star", 4096, "--ranks-per", "pe", "--world", strconv.Itoa(ranks)); math.Abs(got-want) > 1e-6 {
 			t.Errorf("4 KiB on %d PEs take %v ns, want %v", ranks, got, want)
 		}
 	}

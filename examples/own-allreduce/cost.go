@@ -9,8 +9,8 @@ import (
 
 func init() { cost.Register(thereAndBack, predict) }
 
-// predict returns the time of the first chunk there and back, and of those behind it. Each
-// takes its time on the busiest link, or its share of the slowest round trip.
+// predict returns the time of the first chunk along the line and back, plus, for each later
+// chunk, the larger of its time on the busiest link and its share of the slowest round trip.
 func predict(p *ccl.Plan, n *cost.Network) simtime.Time {
 	chunks := tl.CDiv(p.Count(0), p.Chunk)
 	if chunks == 0 {

@@ -15,8 +15,8 @@ var _ = ccl.Register(&ccl.Algorithm{
 	Kernel:      starKernel,
 })
 
-// spokes returns all other ranks for the hub, rank r at port Numbered(r), and the hub for the
-// others.
+// spokes returns the neighbours of a rank. For the hub, these are all other ranks, rank r at
+// port Numbered(r). For every other rank, it is the hub.
 func spokes(p *ccl.Plan, rank int) (list []ccl.Neighbor) {
 	if rank > 0 {
 		return []ccl.Neighbor{{Port: tl.Parent, Rank: 0, PeerPort: tl.Numbered(rank), Inbox: rank - 1}}
@@ -27,7 +27,7 @@ func spokes(p *ccl.Plan, rank int) (list []ccl.Neighbor) {
 	return list
 }
 
-// spokeInbox returns how many elements one rank sends to another: all, once.
+// spokeInbox returns the number of elements that one rank sends to another: all, once.
 func spokeInbox(p *ccl.Plan) int { return p.Count(0) }
 
 func starKernel(t *tl.PE, a *ccl.Args) {

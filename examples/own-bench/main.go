@@ -1,5 +1,5 @@
-// Command ownbench is kernbench with a bench of its own: the sum of a tile over the
-// PEs of a cube, passed round a ring.
+// Command ownbench is kernbench with an additional bench: the sum of the tiles of all PEs
+// of a cube, which the PEs pass around a ring.
 //
 //	go run . list
 //	go run . run ring_sum
@@ -26,14 +26,15 @@ the load before the first and the store after the last included.`,
 	kernbench.Main()
 }
 
-// metrics are what the bench reports: how long a step takes is better the less it is.
+// metrics is what the bench reports. Less step_ns is better.
 type metrics struct {
 	PEs  int        `json:"pes" table:",setting,PEs"`
 	Step torch.Time `json:"step_ns" table:"ns,lower"`
 }
 
-// ringSum replaces each PE's tile by the sum of all. What comes is passed on first
-// and added then, so that the ring need not wait for the arithmetic.
+// ringSum replaces each PE's tile by the sum of all tiles. In each step a PE forwards the
+// tile that it received in the step before. It does not need the sum for that, so the ring
+// does not wait for the arithmetic.
 func ringSum(t *tl.PE, x tl.Ptr, n int) {
 	tile := t.Load(x, tl.Shape{n}, tl.I32)
 	sum := tile

@@ -1,13 +1,12 @@
-// Command ownscenario is kernbench with a distributed scenario of its own: a stencil
-// over a line of numbers that is cut into pieces, one for each rank. Before it can
-// compute, each rank needs the numbers beside its piece, which its neighbours put into
-// its window.
+// Command ownscenario is kernbench with an additional distributed scenario: a stencil over
+// a line of numbers that is divided into pieces, one for each rank. Before a rank can
+// compute, it needs the numbers next to its piece. Its neighbours put them into its window.
 //
 //	go run . run halo.yaml
 //	go run . run halo.yaml --nranks 5 --rounds 100
 //	go run . comm run halo.yaml --backend sim --check race
 //
-// Ranks are this program again: kernbench.Main starts it once for each.
+// Each rank is a process that runs this program: kernbench.Main starts the processes.
 package main
 
 import (
@@ -23,11 +22,12 @@ func main() {
 	kernbench.Main()
 }
 
-// halo replaces each number by the sum of itself and those beside it. x has n of them,
-// and room for one more on either side; the line is closed to a ring.
+// halo computes the sum of each number and its two neighbours in the line, whose ends are
+// connected. x has the n numbers of the rank, and space for one more number on either side.
 //
-// The neighbours write what nobody reads before their signals have come, and the next
-// round begins when this one has ended everywhere: nothing else has to wait.
+// The two waits are sufficient. A rank reads the numbers from its neighbours only after
+// their signals have arrived, and the next round begins after all ranks have ended this
+// one.
 func halo(t *tl.PE, x, out tl.Ptr, n int) {
 	const fromLeft, fromRight = 0, 1
 	left := (t.Rank() + t.NumRanks() - 1) % t.NumRanks()
@@ -45,13 +45,14 @@ func halo(t *tl.PE, x, out tl.Ptr, n int) {
 	t.Store(out, sum)
 }
 
-// at is the number at a place of the whole line, which has n of each rank.
+// at returns the input at a place of the whole line, which has n numbers of each rank.
 func at(e scenario.Env, n, place int) float64 {
 	place = (place + n*e.Ranks) % (n * e.Ranks)
 	return float64(place%17 + e.Round)
 }
 
-// height is a rank's piece, between two places for its neighbours' numbers.
+// height sets the input of a rank: its piece, between two places for numbers of its
+// neighbours.
 func height(e scenario.Env, out []float64) error {
 	n := e.Int("n")
 	for i := range n {
@@ -60,7 +61,7 @@ func height(e scenario.Env, out []float64) error {
 	return nil
 }
 
-// smooth is what must come out.
+// smooth sets the golden output of a rank.
 func smooth(e scenario.Env, out []float64) error {
 	n := e.Int("n")
 	for i := range out {

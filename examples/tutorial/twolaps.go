@@ -56,7 +56,7 @@ func firstLap(t *tl.PE, a *ccl.Args, i int) {
 // secondLap stores the sum and forwards it, unless the next rank is the last.
 func secondLap(t *tl.PE, a *ccl.Args, i int) {
 	if a.Rank == a.Ranks-1 {
-		return // has it already
+		return // firstLap has stored the sum
 	}
 	from, shape := chunk(a, i)
 	sum := t.Recv(tl.West, shape, a.DType)

@@ -11,8 +11,8 @@ import (
 
 var sink int
 
-// registerBad registers benches that go wrong, each in its own way, for scripts
-// that run the command badbench. Scripts name the lines of this file.
+// registerBad registers benches and collectives that fail, each in a different way, for the
+// command badbench of scripts. Scripts expect line numbers of this file.
 func registerBad() {
 	for name, run := range map[string]func(*bench.B) error{
 		"wrong-shape": onPEs(1, func(t *tl.PE, x tl.Ptr) {
@@ -57,7 +57,7 @@ func registerBad() {
 				sink = x.Add(1).Dim(0)
 			}
 		}),
-		// Rank 1 waits for what rank 0 never sends.
+		// Rank 1 waits for a message that rank 0 never sends.
 		"peer-ended": onPEs(2, func(t *tl.PE, x tl.Ptr) {
 			if t.Rank() == 1 {
 				t.Recv(tl.West, tl.Shape{8}, tl.F16)
@@ -73,7 +73,7 @@ func registerBad() {
 		"assertion": onPEs(1, func(t *tl.PE, x tl.Ptr) {
 			t.Assert(t.NumRanks() > 1, "%d rank is too few", t.NumRanks())
 		}),
-		// Nobody receives, and four slots are soon full.
+		// No PE receives before it has sent 5 messages, and a queue has 4 slots.
 		"full-ring": onPEs(4, func(t *tl.PE, x tl.Ptr) {
 			tile := t.Load(x, tl.Shape{8}, tl.F16)
 			for range 5 {
@@ -86,7 +86,7 @@ func registerBad() {
 		"left-over": onPEs(2, func(t *tl.PE, x tl.Ptr) {
 			t.Send(tl.East, t.Load(x, tl.Shape{8}, tl.F16))
 		}),
-		// Rank 0 writes what rank 1 reads, and nothing says who comes first.
+		// Rank 0 writes the memory that rank 1 reads, and nothing orders the two accesses.
 		"race": onPEs(2, func(t *tl.PE, x tl.Ptr) {
 			if t.Rank() == 0 {
 				t.Put(1, x, t.Full(tl.Shape{8}, tl.F16, 1))
@@ -122,14 +122,14 @@ func registerBad() {
 	} {
 		bench.Register(bench.Bench{Name: name, Summary: "goes wrong", Metrics: badMetrics{}, Run: run})
 	}
-	// An all-reduce that leaves everyone what they had.
+	// An all-reduce that leaves the data of each rank unchanged.
 	ccl.Register(&ccl.Algorithm{
 		Name: "idle", Summary: "does nothing", Collectives: []ccl.Collective{ccl.AllReduce},
 		Neighbors: func(*ccl.Plan, int) []ccl.Neighbor { return nil },
 		Inbox:     func(*ccl.Plan) int { return 0 },
 		Kernel:    func(*tl.PE, *ccl.Args) {},
 	})
-	// All-reduces that go wrong.
+	// All-reduces that fail.
 	for name, kernel := range map[string]func(*tl.PE, *ccl.Args){
 		"slip": func(t *tl.PE, a *ccl.Args) {
 			t.Load(a.In(len(a.Counts)), tl.Shape{1}, a.DType)
@@ -137,7 +137,7 @@ func registerBad() {
 		"slip_of_its_own": func(t *tl.PE, a *ccl.Args) {
 			sink = a.Counts[a.Rank+7]
 		},
-		"beyond": func(t *tl.PE, a *ccl.Args) { // reads what lies behind its input
+		"beyond": func(t *tl.PE, a *ccl.Args) { // reads beyond the end of its input
 			t.Load(a.In(0).At(1), tl.Shape{a.Counts[0]}, a.DType)
 		},
 		"halfway": func(t *tl.PE, a *ccl.Args) {
@@ -155,8 +155,8 @@ func registerBad() {
 	}
 }
 
-// onPEs is a bench that runs a kernel on some PEs in a ring, with a tensor of 32
-// elements of f16 on each.
+// onPEs returns the function of a bench that runs a kernel on a ring of n PEs, each with 32
+// elements (f16) of a tensor.
 func onPEs(n int, kernel func(*tl.PE, tl.Ptr)) func(*bench.B) error {
 	return func(b *bench.B) error {
 		pes := b.AllPEs()[:n]
@@ -169,12 +169,12 @@ func onPEs(n int, kernel func(*tl.PE, tl.Ptr)) func(*bench.B) error {
 	}
 }
 
-// spin has nothing to do, for ever.
+// spin runs an empty endless loop on rank 0.
 func spin(t *tl.PE, _ tl.Ptr) {
 	if t.Rank() > 0 {
 		return
 	}
-	//lint:ignore SA5002 it is what goes wrong
+	//lint:ignore SA5002 the bench needs an empty endless loop
 	for {
 	}
 }
@@ -183,7 +183,7 @@ type badMetrics struct {
 	A int `json:"a_ns" table:"ns,lower"`
 }
 
-// registerNear adds an all-reduce that has queues alone, from each rank to each other.
+// registerNear registers an all-reduce with queues between all ranks and no inboxes.
 func registerNear() {
 	ccl.Register(&ccl.Algorithm{
 		Name: "near", Summary: "from each rank to each other", Collectives: []ccl.Collective{ccl.AllReduce},

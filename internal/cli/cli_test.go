@@ -32,13 +32,14 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files of the scripts")
 
-// kernbench is the main function of the command in scripts.
+// kernbench is the main function of the command kernbench in scripts.
 func kernbench() {
-	pretend()
+	setHost()
 	os.Exit(Run(context.Background(), os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// testCommands has the programs that this one is besides, by name.
+// testCommands has the main functions of the commands that scripts can run, by name. The
+// test program is also each of these commands.
 var testCommands = map[string]func(){
 	"kernbench": kernbench,
 	"badbench": func() {
@@ -49,20 +50,20 @@ var testCommands = map[string]func(){
 	"forge": forge,
 }
 
-// TestMain is main of the commands of scripts, and of ranks that are processes.
+// TestMain runs the tests, a command of a script, or a rank that is a process.
 func TestMain(m *testing.M) {
 	launch.Child()
 	testscript.Main(m, testCommands)
 }
 
-// Variables that change what the computer is to commands of tests.
+// Environment variables that change the memory of the computer for commands of tests.
 const (
-	hostVariable  = "CLI_TEST_HOST"  // root folder with the files that tell of its memory
+	hostVariable  = "CLI_TEST_HOST"  // root folder with the files in which a kernel reports memory
 	groupVariable = "CLI_TEST_GROUP" // control group to join
 )
 
-// pretend makes this computer what the variables say.
-func pretend() {
+// setHost applies the environment variables.
+func setHost() {
 	if root := os.Getenv(hostVariable); root != "" {
 		host.Pretend(root)
 	}
@@ -84,8 +85,8 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// checkStatus is the script command `status N kernbench ARGS...`: it runs the
-// command and wants that exit status, which `! exec` cannot tell.
+// checkStatus implements the script command `status N kernbench ARGS...`. It runs the
+// command and checks that the exit status is N, which `! exec` cannot check.
 func checkStatus(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: status N kernbench ARGS...")
@@ -112,8 +113,8 @@ func run(t *testing.T, args ...string) (stdout string) {
 	return out.String()
 }
 
-// decode reads the JSON of a command into its documented type, and wants the
-// same JSON back.
+// decode decodes the JSON of a command into its documented type, and checks that encoding
+// the value gives the same JSON.
 func decode[T any](t *testing.T, text string) T {
 	t.Helper()
 	var v T
@@ -172,8 +173,8 @@ func TestJSON(t *testing.T) {
 	}
 }
 
-// TestUnknownFlags: an unknown letter is explained by what it means elsewhere, never by a flag
-// that happens to begin with it.
+// TestUnknownFlags checks that the error for an unknown letter has its meaning in other
+// commands, and does not suggest a flag that begins with the letter.
 func TestUnknownFlags(t *testing.T) {
 	for line, want := range map[string]string{
 		"comm verify x -t ring6":   "unknown shorthand flag: 't' in -t; -t is --topology of other commands\nsee kernbench comm verify --help\n",
@@ -190,7 +191,7 @@ func TestUnknownFlags(t *testing.T) {
 	}
 }
 
-// TestHelp wants every command to explain itself.
+// TestHelp checks that every command has a short and a long description and examples.
 func TestHelp(t *testing.T) {
 	var check func(*cobra.Command)
 	check = func(c *cobra.Command) {
@@ -237,7 +238,7 @@ func TestSignals(t *testing.T) {
 	}
 }
 
-// failing is a writer that nothing can be written to.
+// failing is a writer whose writes fail with err.
 type failing struct{ err error }
 
 func (f failing) Write([]byte) (int, error) { return 0, f.err }
@@ -263,8 +264,9 @@ func TestOutputFails(t *testing.T) {
 	}
 }
 
-// TestBrokenFiles gives every broken topology file to the command: exit status 2,
-// a place for each mistake, nothing on standard output.
+// TestBrokenFiles runs topology show with every broken topology file of package topology.
+// It checks that the exit status is 2, that standard error has file:line:column, and that
+// standard output is empty.
 func TestBrokenFiles(t *testing.T) {
 	t.Chdir("../../topology/testdata/bad")
 	files, err := filepath.Glob("*.yaml")

@@ -100,7 +100,7 @@ bound_kind), best and error with --algo all, and pe_exec_ns with --per-rank.
 			return badInput(err)
 		}
 		if *flags.on != onSim {
-			o, err := flags.real(c)
+			o, err := flags.realOptions(c)
 			if err != nil {
 				return badInput(err)
 			}
@@ -110,7 +110,7 @@ bound_kind), best and error with --algo all, and pe_exec_ns with --per-rank.
 		if err != nil {
 			return badInput(err)
 		}
-		o, err := flags.simulated(c, on.System, on.CCL)
+		o, err := flags.simulatedOptions(c, on.System, on.CCL)
 		if err != nil {
 			return badInput(err)
 		}
@@ -125,16 +125,17 @@ bound_kind), best and error with --algo all, and pe_exec_ns with --per-rank.
 
 func collectiveNames() []string { return lists.Map(ccl.Collectives(), ccl.Collective.String) }
 
-// measure runs a measurement and prints it, rows of text and CSV as they come.
+// measure runs a measurement and prints its rows. Text and CSV rows are printed as soon as
+// they are measured.
 func measure(cmd *cobra.Command, o collperf.Options, report, format string) error {
-	p, err := runPoints(cmd, o.Collective.String(), &o.Experiment)
+	p, err := startPoints(cmd, o.Collective.String(), &o.Experiment)
 	if err != nil {
 		return err
 	}
 	defer p.Stop()
-	printer := collperf.Printer{Options: o, W: p.Beside(cmd.OutOrStdout()), Format: format}
+	printer := collperf.Printer{Options: o, W: p.Writer(cmd.OutOrStdout()), Format: format}
 	sum, err := printer.Run(cmd.Context())
-	if err := endPoints(p, o.Experiment, err); err != nil {
+	if err := finishPoints(p, o.Experiment, err); err != nil {
 		return err
 	}
 	if err := printer.Foot(); err != nil {
@@ -151,5 +152,5 @@ func measure(cmd *cobra.Command, o collperf.Options, report, format string) erro
 	if sum.Wrong > 0 {
 		wrong = []error{fmt.Errorf("%d wrong values", sum.Wrong)}
 	}
-	return badPoints(o.Experiment, sum.Failed, wrong == nil, wrong)
+	return pointsError(o.Experiment, sum.Failed, wrong == nil, wrong)
 }

@@ -18,10 +18,11 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// all is the word for everything that a flag could be.
+// all is the value of a flag that selects everything the flag can select.
 const all = "all"
 
-// collFlags are the flags of a measurement. Most are options as they are.
+// collFlags has the flags of a measurement. Most of them are fields of the embedded
+// Options.
 type collFlags struct {
 	collperf.Options
 	cmd                                                      *cobra.Command
@@ -30,7 +31,7 @@ type collFlags struct {
 	points                                                   *pointFlags
 }
 
-// addCollFlags gives a command the flags of a measurement.
+// addCollFlags adds the flags of a measurement to a command.
 func addCollFlags(cmd *cobra.Command) *collFlags {
 	f := &collFlags{cmd: cmd, Options: collperf.Options{Min: 8, Max: 1 << 20, StepFactor: 2, Iters: 1, DTypes: []tl.DType{tl.F16}, Warmups: 5}}
 	flags := cmd.Flags()
@@ -65,8 +66,8 @@ func addCollFlags(cmd *cobra.Command) *collFlags {
 	return f
 }
 
-// common completes the options of simulated and real ranks.
-func (f *collFlags) common(c ccl.Collective) (o collperf.Options, err error) {
+// commonOptions returns the options that simulated and real ranks share.
+func (f *collFlags) commonOptions(c ccl.Collective) (o collperf.Options, err error) {
 	f.Backend, f.Collective, f.Values, f.NoCheck = collperf.Backend(*f.on), c, collperf.Values(*f.values), *f.check == "0"
 	err = refuse(f.cmd,
 		misuse{"algo", f.Algorithm == "", `"": write the name of an algorithm, auto or all`},
@@ -84,17 +85,17 @@ func (f *collFlags) common(c ccl.Collective) (o collperf.Options, err error) {
 	return f.Options, err
 }
 
-// simulated returns the options of ranks on a simulated system.
-func (f *collFlags) simulated(c ccl.Collective, g *topology.Graph, how *ccl.Config) (collperf.Options, error) {
-	o, err := f.common(c)
+// simulatedOptions returns the options of a measurement on the simulated machine g.
+func (f *collFlags) simulatedOptions(c ccl.Collective, g *topology.Graph, config *ccl.Config) (collperf.Options, error) {
+	o, err := f.commonOptions(c)
 	if err != nil {
 		return o, err
 	}
-	defaults, err := how.Named("")
+	defaults, err := config.Named("")
 	if err != nil {
 		return o, err
 	}
-	o.Topology, o.CCL, o.Buffer, o.Flit = g, how, topology.BufferKind(*f.buffer), *f.fidelity == "flit"
+	o.Topology, o.CCL, o.Buffer, o.Flit = g, config, topology.BufferKind(*f.buffer), *f.fidelity == "flit"
 	o.NoCheck = o.NoCheck || *f.data == "off"
 	if o.RanksPer = collperf.RanksPer(*f.per); *f.per == "" {
 		o.RanksPer = collperf.PerPE
@@ -131,37 +132,40 @@ func parseRoot(text string) (int, error) {
 
 func bufferWords() []string { return printable.Words(topology.BufferKinds) }
 
-// onSim is the word of --on for simulated ranks.
+// onSim is the value of --on for simulated ranks.
 const onSim = string(collperf.Sim)
 
-// realBuffers are the places where buffers of real ranks can be.
+// realBuffers lists the values of --buffer for real ranks.
 var realBuffers = []string{collperf.PrivateBuffer, collperf.WindowBuffer}
 
-// realIters is how many iterations real ranks do unless told otherwise: their times vary.
+// realIters is the default number of iterations of real ranks. It is more than 1 because
+// the times of real ranks vary.
 const realIters = 20
 
-// notKept is why the rows of real ranks have no file.
+// notKept is the reason why real ranks refuse --out and the flags that go with it.
 const notKept = "times are measured anew in every run, and not kept: print them with --format csv or json"
 
-// simulatedOnly are the flags that mean nothing to real ranks, and what does instead.
+// simulatedOnly lists the flags that have no meaning for real ranks, each with the advice
+// that its error gives; "" means to leave the flag out.
 var simulatedOnly = []struct{ flag, instead string }{
 	{"topology", ""}, {"ccl", ""}, {"set", ""}, {"partial", ""}, {"ranks-per", ""}, {"fidelity", ""}, {"threads", ""}, {"trace", ""},
 	{"world", "--nranks says how many there are"}, {"data", "--check 0 compares no values"},
 	{"out", notKept}, {"resume", notKept}, {"replace", notKept}, {"strict", notKept}, {"shard", notKept},
 }
 
-// collUses are the flags that not every collective uses.
+// collUses lists the flags that only some collectives use.
 var collUses = []struct {
 	flags []string
-	by    func(ccl.Collective) bool
-	why   string // a collective has no use for them
+	used  func(ccl.Collective) bool // reports whether a collective uses the flags
+	why   string                    // why the other collectives do not use them
 }{
 	{[]string{"minbytes", "maxbytes", "stepfactor", "stepbytes", "dtype", "check", "values", "data"}, func(c ccl.Collective) bool { return c != ccl.Barrier }, "moves no data"},
 	{[]string{"op"}, ccl.Collective.Reduces, "reduces nothing"},
 	{[]string{"root"}, ccl.Collective.Rooted, "has no root"},
 }
 
-// checkEffect refuses flags that the ranks of --on, the collective or other flags make useless.
+// checkEffect returns an error for a flag that has no effect because of --on, the
+// collective or other flags.
 func (f *collFlags) checkEffect(c ccl.Collective) error {
 	real, word := *f.on != onSim, *f.buffer
 	ofReal := slices.Contains(realBuffers, word)
@@ -177,12 +181,12 @@ func (f *collFlags) checkEffect(c ccl.Collective) error {
 	for _, use := range collUses {
 		var others []string
 		for _, other := range ccl.Collectives() {
-			if use.by(other) {
+			if use.used(other) {
 				others = append(others, other.String())
 			}
 		}
 		for _, flag := range use.flags {
-			list = append(list, misuse{flag, !use.by(c), fmt.Sprintf("has no effect: %v %s: leave it out; it is for %s", c, use.why, strings.Join(others, ", "))})
+			list = append(list, misuse{flag, !use.used(c), fmt.Sprintf("has no effect: %v %s: leave it out; it is for %s", c, use.why, strings.Join(others, ", "))})
 		}
 	}
 	return refuse(f.cmd, append(list,
@@ -192,9 +196,10 @@ func (f *collFlags) checkEffect(c ccl.Collective) error {
 		misuse{"values", !real && *f.check == "0", "has no effect: --check 0 computes no values: delete one of them"})...)
 }
 
-// real returns the options of ranks that are processes or goroutines.
-func (f *collFlags) real(c ccl.Collective) (collperf.Options, error) {
-	o, err := f.common(c)
+// realOptions returns the options of a measurement with ranks that are processes or
+// goroutines.
+func (f *collFlags) realOptions(c ccl.Collective) (collperf.Options, error) {
+	o, err := f.commonOptions(c)
 	if err != nil {
 		return o, err
 	}

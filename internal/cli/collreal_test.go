@@ -12,7 +12,8 @@ import (
 	"github.com/kernbench/kernbench/internal/version"
 )
 
-// TestMisplacedFlags: what the ranks of --on have no use for is refused, not ignored.
+// TestMisplacedFlags checks that flags without meaning for the ranks of --on are refused,
+// not ignored.
 func TestMisplacedFlags(t *testing.T) {
 	for args, want := range map[string]string{
 		"--nranks 2":                                      "--nranks is for --on shm and inproc: with --on sim, --world says how many ranks there are",
@@ -59,19 +60,20 @@ func TestMisplacedFlags(t *testing.T) {
 	}
 }
 
-// TestUnusedCollFlags: flags that a collective does not use are refused, not ignored.
+// TestUnusedCollFlags checks that flags that a collective does not use are refused, not
+// ignored.
 func TestUnusedCollFlags(t *testing.T) {
-	const moving = "all_reduce, reduce, broadcast, all_gather, reduce_scatter, all_to_all, gather, scatter, sendrecv"
+	const movingData = "all_reduce, reduce, broadcast, all_gather, reduce_scatter, all_to_all, gather, scatter, sendrecv"
 	for _, tt := range []struct{ line, want string }{
-		{"barrier -b 8", "--minbytes has no effect: barrier moves no data: leave it out; it is for " + moving},
-		{"barrier -e 8", "--maxbytes has no effect: barrier moves no data: leave it out; it is for " + moving},
-		{"barrier -f 2", "--stepfactor has no effect: barrier moves no data: leave it out; it is for " + moving},
-		{"barrier -i 8", "--stepbytes has no effect: barrier moves no data: leave it out; it is for " + moving},
-		{"barrier -d f32", "--dtype has no effect: barrier moves no data: leave it out; it is for " + moving},
-		{"barrier -c 0", "--check has no effect: barrier moves no data: leave it out; it is for " + moving},
-		{"barrier --values reals", "--values has no effect: barrier moves no data: leave it out; it is for " + moving},
-		{"barrier --data off", "--data has no effect: barrier moves no data: leave it out; it is for " + moving},
-		{"barrier -d f32 --on shm", "--dtype has no effect: barrier moves no data: leave it out; it is for " + moving},
+		{"barrier -b 8", "--minbytes has no effect: barrier moves no data: leave it out; it is for " + movingData},
+		{"barrier -e 8", "--maxbytes has no effect: barrier moves no data: leave it out; it is for " + movingData},
+		{"barrier -f 2", "--stepfactor has no effect: barrier moves no data: leave it out; it is for " + movingData},
+		{"barrier -i 8", "--stepbytes has no effect: barrier moves no data: leave it out; it is for " + movingData},
+		{"barrier -d f32", "--dtype has no effect: barrier moves no data: leave it out; it is for " + movingData},
+		{"barrier -c 0", "--check has no effect: barrier moves no data: leave it out; it is for " + movingData},
+		{"barrier --values reals", "--values has no effect: barrier moves no data: leave it out; it is for " + movingData},
+		{"barrier --data off", "--data has no effect: barrier moves no data: leave it out; it is for " + movingData},
+		{"barrier -d f32 --on shm", "--dtype has no effect: barrier moves no data: leave it out; it is for " + movingData},
 		{"barrier --buffer window --on shm", "--buffer has no effect: barrier moves no data: leave it out"},
 		{"barrier -o sum", "--op has no effect: barrier reduces nothing: leave it out; it is for all_reduce, reduce, reduce_scatter"},
 		{"all_gather -o sum", "--op has no effect: all_gather reduces nothing: leave it out; it is for all_reduce, reduce, reduce_scatter"},
@@ -94,7 +96,7 @@ func TestUnusedCollFlags(t *testing.T) {
 	}
 }
 
-// TestRealJSON: what was measured, but for the time.
+// TestRealJSON checks the JSON of a measurement of real ranks, except for the times.
 func TestRealJSON(t *testing.T) {
 	text := run(t, "coll", "reduce_scatter", "--on", "shm", "--nranks", "3", "-b", "120", "-e", "240", "-n", "2", "-w", "0", "-o", "max", "-d", "int32", "--buffer", "window", "--format", "json")
 	m := decode[collperf.Output](t, text)
@@ -110,7 +112,8 @@ func TestRealJSON(t *testing.T) {
 	}
 }
 
-// TestRealEnds: signals and output that nobody reads end real ranks as they do others.
+// TestRealEnds checks that a signal or a closed output ends a measurement of real ranks
+// with the same exit status as other commands.
 func TestRealEnds(t *testing.T) {
 	args := []string{"coll", "all_reduce", "--on", "shm", "-e", "64"}
 	ctx, cancel := context.WithCancelCause(t.Context())

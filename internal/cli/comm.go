@@ -16,7 +16,7 @@ import (
 	"github.com/kernbench/kernbench/internal/file"
 	"github.com/kernbench/kernbench/internal/progress"
 	"github.com/kernbench/kernbench/scenario"
-	_ "github.com/kernbench/kernbench/scenario/builtin" // registers the built-in ones
+	_ "github.com/kernbench/kernbench/scenario/builtin" // registers the built-in scenarios
 	"github.com/kernbench/kernbench/scenario/runner"
 )
 
@@ -36,7 +36,7 @@ A scenario is a YAML file. comm list shows the built-in scenarios, comm show
   kernbench comm run all_reduce --nranks 4
   kernbench comm show ep_dispatch_combine`,
 	}
-	group(cmd)
+	makeParent(cmd)
 	cmd.AddCommand(commListCmd(), commRunCmd(), commShowCmd(), commPrepareCmd(), commExecuteCmd(), commVerifyCmd())
 	return cmd
 }
@@ -101,7 +101,7 @@ compared, wrong, spans, mismatches (the first 100 spans) and races.`,
 		if err := tasks.read(&o, run, o.Keep); err != nil {
 			return err
 		}
-		stop := watch(cmd, args[0], &o)
+		stop := redirectOutput(cmd, args[0], &o)
 		r, err := runner.Run(cmd.Context(), o)
 		stop()
 		if err != nil {
@@ -122,7 +122,7 @@ before comm execute; comm verify compares the outputs.`,
 		Example: `  kernbench comm prepare all_reduce out --nranks 4
   kernbench comm execute out
   kernbench comm verify out`,
-		Args:              exactly("SCENARIO", "DIR"),
+		Args:              exactArgs("SCENARIO", "DIR"),
 		ValidArgsFunction: completeScenario,
 	}
 	options := addScenarioFlags(cmd, nil)
@@ -135,7 +135,7 @@ before comm execute; comm verify compares the outputs.`,
 		if err := runner.Prepare(cmd.Context(), o, args[1]); err != nil {
 			return err
 		}
-		forPeople(cmd, true)
+		escapeOutput(cmd, true)
 		_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s has the inputs and golden values of %s; next: kernbench comm execute %[1]s\n", args[1], args[0])
 		return err
 	}
@@ -156,47 +156,48 @@ costs of tasks, as tasks.KEY=VALUE.`,
 		Example: `  kernbench comm execute out --backend shm
   kernbench comm execute out --backend sim --runtime host_build_graph \
     --set tasks.host_build_graph.per_task=1us`,
-		Args: exactly("DIR"),
+		Args: exactArgs("DIR"),
 	}
 	run := addBackendFlags(cmd)
 	tasks := addTaskFlags(cmd)
 	tasks.addSet(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if err := tasks.onlyTasks(); err != nil {
+		if err := tasks.checkSets(); err != nil {
 			return badInput(err)
 		}
 		var o runner.Options
 		if err := tasks.read(&o, run, args[0]); err != nil {
 			return err
 		}
-		stop := watch(cmd, args[0], &o)
+		stop := redirectOutput(cmd, args[0], &o)
 		r, err := runner.Execute(cmd.Context(), args[0], o)
 		stop()
 		if err != nil {
 			return err
 		}
-		forPeople(cmd, true)
+		escapeOutput(cmd, true)
 		return tasks.report(r, "text", func() error {
-			return errors.Join(r.WriteExecuted(cmd.OutOrStdout(), args[0]), wrong(r.Mistakes()...))
+			return errors.Join(r.WriteExecuted(cmd.OutOrStdout(), args[0]), wrongResult(r.Mistakes()...))
 		})
 	}
 	return cmd
 }
 
 func commVerifyCmd() *cobra.Command {
-	return prints(&cobra.Command{
+	return setRun(&cobra.Command{
 		Use:   "verify DIR",
 		Short: "Compare the outputs in a folder with their golden values",
 		Long: `Verify compares the outputs that comm execute wrote to a folder with the golden
 values there, and reports as comm run does.`,
 		Example: `  kernbench comm verify out --format json`,
-		Args:    exactly("DIR"),
+		Args:    exactArgs("DIR"),
 	}, func(cmd *cobra.Command, args []string) (result, error) { return runner.Verify(cmd.Context(), args[0]) })
 }
 
-// watch has what is printed during a run go to standard error, until stop: what kernels
-// print with Printf, and what they print with fmt as well. Standard output is for results.
-func watch(cmd *cobra.Command, name string, o *runner.Options) (stop func()) {
+// redirectOutput sends everything that kernels print during a run to standard error, until
+// stop is called: output of Printf of the tile language and of package fmt. Standard output
+// is only for results. redirectOutput also shows the progress of the run.
+func redirectOutput(cmd *cobra.Command, name string, o *runner.Options) (stop func()) {
 	p, stdout := progress.Start(cmd.ErrOrStderr(), name), os.Stdout
 	o.Print, os.Stdout = p, os.Stderr
 	return func() {
@@ -209,8 +210,9 @@ func oneScenario(cmd *cobra.Command, args []string) error {
 	return oneArg("SCENARIO", "no scenario: name a file or one of "+strings.Join(scenario.Names(), ", "))(cmd, args)
 }
 
-// readsScenario declares the file of a scenario, if it is not one of the registered ones.
-func readsScenario(name string) *file.Uses {
+// scenarioUses declares that a command reads the file name, unless name is a registered
+// scenario.
+func scenarioUses(name string) *file.Uses {
 	u := new(file.Uses)
 	if name != "" && !slices.Contains(scenario.Names(), name) {
 		u.Reads("scenario", name)
@@ -218,8 +220,8 @@ func readsScenario(name string) *file.Uses {
 	return u
 }
 
-// exactly wants an argument for each of some names.
-func exactly(names ...string) cobra.PositionalArgs {
+// exactArgs requires one argument for each of the names.
+func exactArgs(names ...string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) != len(names) {
 			return fmt.Errorf("%s wants %s, and %d are given%s", cmd.CommandPath(), strings.Join(names, " and "), len(args), seeHelp(cmd))
@@ -228,8 +230,8 @@ func exactly(names ...string) cobra.PositionalArgs {
 	}
 }
 
-// resolveScenario puts the name that a built-in scenario has now in place of an old spelling, if
-// there is no file of that name.
+// resolveScenario replaces an old spelling of a scenario's name in args[0] by the current
+// name, unless a file has the old name.
 func resolveScenario(cmd *cobra.Command, args []string) {
 	if _, err := os.Lstat(args[0]); err == nil {
 		return
@@ -243,9 +245,10 @@ func completeScenario(*cobra.Command, []string, string) ([]cobra.Completion, cob
 	return scenario.Names(), cobra.ShellCompDirectiveDefault // or a file
 }
 
-// asScenario turns the arguments of kernbench run FILE.yaml into those of kernbench
-// comm run: one command runs either, but their flags differ.
-func asScenario(root *cobra.Command, args []string) []string {
+// rewriteScenarioArgs changes the arguments of kernbench run FILE.yaml into those of
+// kernbench comm run FILE.yaml, and returns other arguments unchanged. kernbench run
+// accepts benches and scenarios, but their flags differ.
+func rewriteScenarioArgs(root *cobra.Command, args []string) []string {
 	if len(args) == 0 || args[0] != "run" {
 		return args
 	}
@@ -257,7 +260,7 @@ func asScenario(root *cobra.Command, args []string) []string {
 	if err != nil {
 		return args
 	}
-	wants := func(word string) bool { // whether the next word is the value of this one
+	takesNext := func(word string) bool { // whether the next word is the value of the flag word
 		if strings.Contains(word, "=") {
 			return false
 		}
@@ -275,7 +278,7 @@ func asScenario(root *cobra.Command, args []string) []string {
 	for i := 1; i < len(args); i++ {
 		switch word := args[i]; {
 		case strings.HasPrefix(word, "-"):
-			if wants(word) {
+			if takesNext(word) {
 				i++
 			}
 		case filepath.Ext(word) == ".yaml" || filepath.Ext(word) == ".yml":

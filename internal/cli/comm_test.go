@@ -18,8 +18,8 @@ import (
 	"github.com/kernbench/kernbench/tl"
 )
 
-// registerScenarios adds what the tests here run, when they run: scripts list the
-// scenarios that come with the command.
+// registerScenarios registers the scenarios of tests. Tests call it when they run, because
+// scripts list the scenarios, and must list only the built-in ones.
 var registerScenarios = sync.OnceFunc(func() {
 	scenario.Register("a_broken_one", []byte("summary: \"s\"\nnranks: 65\n"))
 	scenario.Register("rooted_function", []byte(`summary: "a function that may use the root"
@@ -43,7 +43,7 @@ outputs:
 			t.Put(0, x, t.Zeros(tl.Shape{4}, tl.F32))
 			t.Store(out, t.Zeros(tl.Shape{4}, tl.F32))
 		},
-		"late_put": func(t *tl.PE, x, out tl.Ptr) { // which the next round may read too early
+		"late_put": func(t *tl.PE, x, out tl.Ptr) { // its Put may arrive after the next round has read x
 			switch t.Rank() {
 			case 0:
 				t.Store(out, t.Load(x, tl.Shape{4}, tl.F32).Mul(0))
@@ -69,14 +69,15 @@ outputs:
 	}
 })
 
-// command runs kernbench.
+// command runs kernbench with arguments, and returns its exit status and output.
 func command(ctx context.Context, args ...string) (code int, stdout, stderr string) {
 	var out, errs bytes.Buffer
 	code = Run(ctx, args, &out, &errs)
 	return code, out.String(), errs.String()
 }
 
-// TestListBroken: a registered text with mistakes hides no other scenario.
+// TestListBroken checks that comm list still lists the other scenarios if a registered
+// scenario has mistakes.
 func TestListBroken(t *testing.T) {
 	registerScenarios()
 	code, stdout, stderr := command(t.Context(), "comm", "list")
@@ -96,13 +97,14 @@ func TestListBroken(t *testing.T) {
 	}
 }
 
-// TestKernelPrints: what kernels print is not in the way of the result.
+// TestKernelPrints checks that output of kernels goes to standard error and not into the
+// result.
 func TestKernelPrints(t *testing.T) {
 	registerScenarios()
 	files := map[string]**os.File{"stdout": &os.Stdout, "stderr": &os.Stderr}
 	dir := t.TempDir()
 	for name, file := range files {
-		was := *file
+		saved := *file
 		f, err := os.Create(filepath.Join(dir, name))
 		if err != nil {
 			t.Fatal(err)
@@ -110,7 +112,7 @@ func TestKernelPrints(t *testing.T) {
 		*file = f
 		defer func() {
 			f.Close()
-			*file = was
+			*file = saved
 		}()
 	}
 	for _, backend := range []string{runner.InProc, runner.Sim} {
@@ -127,7 +129,7 @@ func TestKernelPrints(t *testing.T) {
 	}
 }
 
-// TestRaces: races are told by run and by execute, with status 1.
+// TestRaces checks that comm run and comm execute report races, with exit status 1.
 func TestRaces(t *testing.T) {
 	registerScenarios()
 	dir := filepath.Join(t.TempDir(), "kept")
@@ -140,8 +142,9 @@ func TestRaces(t *testing.T) {
 	}
 }
 
-// TestNoRaces: a check that finds none says so, and what it does not look for. Rounds are
-// ordered on the simulator, so that the Put of one and the Load of the next are no race.
+// TestNoRaces checks that a check that finds no races says so, together with what it does
+// not check. Rounds are ordered on the simulator, so that the Put of one round and the Load
+// of the next are not a race.
 func TestNoRaces(t *testing.T) {
 	registerScenarios()
 	const want = "races     no races\n          not looked for: accesses of different rounds, those that other inputs would make, Go variables that kernels share\n"
@@ -152,7 +155,7 @@ func TestNoRaces(t *testing.T) {
 		}
 	}
 	if got := run(t, "comm", "run", "prints", "--backend", "sim"); strings.Contains(got, "races") {
-		t.Errorf("got\n%swant nothing of races, which nobody looked for", got)
+		t.Errorf("got\n%swant no line on races, because the check is off", got)
 	}
 	dir := filepath.Join(t.TempDir(), "kept")
 	run(t, "comm", "prepare", "prints", dir)
@@ -165,7 +168,8 @@ func TestNoRaces(t *testing.T) {
 	}
 }
 
-// TestRoots: a root is told of scenarios that have one, and --root refused by others.
+// TestRoots checks that the result has the root of scenarios with a root, and that other
+// scenarios refuse --root.
 func TestRoots(t *testing.T) {
 	registerScenarios()
 	for _, name := range []string{"all_to_all", "all_to_all_pairs", "all_gather", "all_reduce", "broadcast", "domain_rank_map", "dual_domain_overlap", "ep_dispatch_combine", "ffn_tp", "reduce_scatter", "treduce", "rooted_function"} {
@@ -191,7 +195,8 @@ func TestRoots(t *testing.T) {
 	}
 }
 
-// TestCommInterrupted: every step of comm ends with the status of the signal.
+// TestCommInterrupted checks that every comm command ends with the exit status of the
+// signal.
 func TestCommInterrupted(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "kept")
 	run(t, "comm", "run", "all_reduce", "--keep", dir, "--backend", "inproc")

@@ -20,8 +20,9 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// addScenarioFlags gives a command the flags that choose a scenario's ranks and
-// parameters, and is how to read them. Some of --set may be for tasks.
+// addScenarioFlags adds the flags that choose a scenario's ranks and parameters to a
+// command. The returned function stores their values in the options. If tasks is not nil,
+// values of --set that begin with "tasks." are added to tasks.Sets.
 func addScenarioFlags(cmd *cobra.Command, tasks *taskFlags) func(*runner.Options) error {
 	var nranks, root, rounds int
 	intFlag(cmd, &nranks, "nranks", 0, "number `N` of ranks (default: that of --devices, else of the scenario)")
@@ -64,8 +65,8 @@ func addScenarioFlags(cmd *cobra.Command, tasks *taskFlags) func(*runner.Options
 	}
 }
 
-// addBackendFlags gives a command the flags that say what ranks are, and is how to read
-// them.
+// addBackendFlags adds the flags that choose the backend and its machine to a command. The
+// returned function stores their values in the options.
 func addBackendFlags(cmd *cobra.Command) func(*runner.Options) error {
 	backend := choiceFlag(cmd, "backend", "kind of ranks: processes, goroutines or simulated", runner.Backends...)
 	preset := cmd.Flags().StringP("topology", "t", "", "file or preset `NAME` of the machine for --backend sim, a2a3sim or a5sim (default: default)")
@@ -96,7 +97,7 @@ func addBackendFlags(cmd *cobra.Command) func(*runner.Options) error {
 	}
 }
 
-// timeoutFlag gives a command --timeout; 0 is none.
+// timeoutFlag adds --timeout to a command. The value 0 means no timeout.
 func timeoutFlag(cmd *cobra.Command, p *time.Duration) {
 	parse := func(text string) (time.Duration, error) {
 		d, err := time.ParseDuration(text)
@@ -106,32 +107,33 @@ func timeoutFlag(cmd *cobra.Command, p *time.Duration) {
 		return d, err
 	}
 	cmd.Flags().Var(value[time.Duration]{p, "duration", parse, "write a time such as 30s"}, "timeout", "stop after this wall-clock `TIME` with exit status 3 (default: none)")
-	cmd.Flags().Lookup("timeout").DefValue = "" // the usage says what the default is
+	cmd.Flags().Lookup("timeout").DefValue = "" // the usage text has the default
 }
 
-// taskFlags is how the tasks of a scenario are scheduled, and what is shown of it.
+// taskFlags has the flags that choose how the tasks of a scenario are scheduled and which
+// charts show the schedule.
 type taskFlags struct {
-	configFlags // of tasks.yaml; of --set, those that are for it
-	cmd         *cobra.Command
-	runtime     *string
-	gantt       bool
-	svg         string // file of the picture
-	skip        bool   // building, in both
+	configFlags  // tasks.yaml and the values of --set for it
+	cmd          *cobra.Command
+	runtime      *string
+	gantt        bool
+	svg          string // file for the chart; "" for none
+	skipBuilding bool   // start charts at the first dispatch
 }
 
-// addTaskFlags gives a command the flags of task runtimes.
+// addTaskFlags adds the flags of task runtimes to a command.
 func addTaskFlags(cmd *cobra.Command) *taskFlags {
 	f := &taskFlags{cmd: cmd, configFlags: configFlags{setup.Choice{Kinds: []*setup.Kind{setup.Tasks}}}}
 	f.runtime = wordFlag(cmd, "runtime", "", "run the scenario as tasks under a `RUNTIME`: "+strings.Join(printable.Words(task.Runtimes), ", ")+" (default: run its kernel)", "", printable.Words(task.Runtimes))
 	f.addFiles(cmd)
 	cmd.Flags().BoolVar(&f.gantt, "gantt", false, "with --runtime on --backend sim: draw a chart of all tasks over time; spans in JSON")
 	cmd.Flags().StringVar(&f.svg, "gantt-svg", "", "write the chart to `FILE`, .svg or .png")
-	cmd.Flags().BoolVar(&f.skip, "gantt-skip-building", false, "start charts at the first dispatch")
+	cmd.Flags().BoolVar(&f.skipBuilding, "gantt-skip-building", false, "start charts at the first dispatch")
 	return f
 }
 
-// onlyTasks refuses what is not for tasks.yaml.
-func (f *taskFlags) onlyTasks() error {
+// checkSets returns an error for a --set that does not change tasks.yaml.
+func (f *taskFlags) checkSets() error {
 	for _, set := range f.Sets {
 		if !strings.HasPrefix(set, setup.Tasks.Prefix) {
 			return fmt.Errorf("--set %s: parameters are those that the folder was prepared with: set them in comm prepare, and here %sKEY=VALUE alone", set, setup.Tasks.Prefix)
@@ -140,7 +142,7 @@ func (f *taskFlags) onlyTasks() error {
 	return nil
 }
 
-// read reads the flags of a run, those of its backend first, and checks its files.
+// read stores the flags of the backend and of tasks in o, and checks the files of the run.
 func (f *taskFlags) read(o *runner.Options, backend func(*runner.Options) error, folder string) error {
 	err := backend(o)
 	if err == nil {
@@ -152,7 +154,7 @@ func (f *taskFlags) read(o *runner.Options, backend func(*runner.Options) error,
 	return f.checkFiles(o, folder)
 }
 
-// readTasks checks the flags of tasks.
+// readTasks checks the flags of tasks and stores them in o.
 func (f *taskFlags) readTasks(o *runner.Options) error {
 	if *f.runtime == "" {
 		why := "is for runs of tasks: add --runtime " + strings.Join(printable.Words(task.Runtimes), "|")
@@ -163,7 +165,7 @@ func (f *taskFlags) readTasks(o *runner.Options) error {
 	}
 	if err := refuse(f.cmd,
 		misuse{"gantt-svg", f.svg == "", "is empty: write the name of a file, or delete it"},
-		misuse{"gantt-skip-building", f.skip && !f.gantt && f.svg == "", "changes charts: add --gantt or --gantt-svg FILE, or drop it"},
+		misuse{"gantt-skip-building", f.skipBuilding && !f.gantt && f.svg == "", "changes charts: add --gantt or --gantt-svg FILE, or drop it"},
 	); err != nil {
 		return err
 	}
@@ -181,11 +183,11 @@ func (f *taskFlags) readTasks(o *runner.Options) error {
 	return err
 }
 
-// checkFiles checks the files of a run: its scenario, "" for that of the folder; its
-// configurations; the folder of its values, "" if it has none; and the picture of its tasks.
+// checkFiles checks the files of a run: the scenario (o.Scenario, "" if the folder has it),
+// the configurations, the folder for values ("" for none) and the chart of the tasks.
 func (f *taskFlags) checkFiles(o *runner.Options, folder string) error {
-	use := readsScenario(o.Scenario).WritesIn("the folder", folder, runner.FolderFiles...).Writes("--gantt-svg", f.svg)
-	// A pipe can be read once only, by the run. The run also reports errors.
+	use := scenarioUses(o.Scenario).WritesIn("the folder", folder, runner.FolderFiles...).Writes("--gantt-svg", f.svg)
+	// Only the run may read a pipe, which can be read once. The run also reports errors.
 	if info, err := os.Stat(o.Preset); err == nil && info.Mode().IsRegular() {
 		if spec, err := topology.Load(f.cmd.Context(), o.Preset); err == nil {
 			use.ReadsConfig("topology", spec)
@@ -197,14 +199,15 @@ func (f *taskFlags) checkFiles(o *runner.Options, folder string) error {
 	return use.Check()
 }
 
-// report has a result told, with the charts that are wanted.
-func (f *taskFlags) report(r *runner.Result, format string, tell func() error) error {
+// report calls print, which prints the result r, and adds the charts that the flags ask
+// for.
+func (f *taskFlags) report(r *runner.Result, format string, print func() error) error {
 	if r.Tasks == nil {
-		return tell()
+		return print()
 	}
 	chart := taskchart.Gantt{
 		Title: r.Scenario, Subtitle: fmt.Sprintf("%s on %s", printable.Count(r.Tasks.Tasks, "task"), printable.Count(r.Tasks.Ranks, "rank")),
-		Runs: []*task.Result{r.Tasks}, SkipBuilding: f.skip,
+		Runs: []*task.Result{r.Tasks}, SkipBuilding: f.skipBuilding,
 	}
 	if f.svg != "" {
 		picture, err := chart.Encode(f.svg)
@@ -218,14 +221,14 @@ func (f *taskFlags) report(r *runner.Result, format string, tell func() error) e
 	if !f.gantt {
 		r.Tasks.Spans, r.Tasks.Control = nil, nil
 	}
-	told := tell()
+	err := print()
 	if !f.gantt || format == "json" {
-		return told
+		return err
 	}
 	out := f.cmd.OutOrStdout()
 	fmt.Fprintln(out)
-	return errors.Join(told, chart.Text(out, ganttColumns))
+	return errors.Join(err, chart.Text(out, ganttColumns))
 }
 
-// ganttColumns is how wide a chart is.
+// ganttColumns is the width of a chart in the output.
 const ganttColumns = 100

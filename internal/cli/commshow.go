@@ -56,7 +56,7 @@ window, offset, staged, domain).`,
 	format := formatFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		resolveScenario(cmd, args)
-		if err := readsScenario(args[0]).Check(); err != nil {
+		if err := scenarioUses(args[0]).Check(); err != nil {
 			return err
 		}
 		s, err := scenario.Load(cmd.Context(), args[0])
@@ -64,10 +64,10 @@ window, offset, staged, domain).`,
 			return badInput(err)
 		}
 		if *source {
-			if err := alone(cmd, "source"); err != nil {
+			if err := refuseOthers(cmd, "source"); err != nil {
 				return badInput(err)
 			}
-			forPeople(cmd, false)
+			escapeOutput(cmd, false)
 			_, err := cmd.OutOrStdout().Write(s.Text)
 			return err
 		}
@@ -84,8 +84,9 @@ window, offset, staged, domain).`,
 	return cmd
 }
 
-// alone refuses flags beside one that prints the file as it is.
-func alone(cmd *cobra.Command, flag string) (err error) {
+// refuseOthers returns an error if a flag other than flag was given. flag prints a file
+// unchanged, so that other flags would have no effect.
+func refuseOthers(cmd *cobra.Command, flag string) (err error) {
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		if f.Name != flag && !f.Hidden && err == nil {
 			err = fmt.Errorf("--%s prints the file as it is: delete --%s", flag, f.Name)

@@ -126,12 +126,13 @@ func compareFiles(cmd *cobra.Command, o compare.Options, format string, all bool
 		return badInput(fmt.Errorf("nothing was compared: %s", sum.Unmatched()))
 	}
 	if sum.Bad() {
-		return wrong(sum.Trouble())
+		return wrongResult(sum.Trouble())
 	}
 	return nil
 }
 
-// reference returns a reference with our own numbers, or the list of references if there is no name.
+// reference returns the named reference together with our own numbers, or the list of
+// references if name is empty.
 func reference(cmd *cobra.Command, name string) (result, error) {
 	if name == "" {
 		return compare.ListReferences()

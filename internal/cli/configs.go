@@ -46,17 +46,18 @@ runtimes, with the keys of the file; times are in ns, and their keys end in _ns.
 		func(c *setup.Loaded) (result, error) { return describe.DescribeTasks(c.Tasks.(*task.Config)), nil })
 }
 
-// configCommand returns the commands of a kind of configuration: show, which prints what describe
-// returns, or YAML, with the help shown; validate, whose JSON has a member besides those of all
-// kinds; and schema.
-func configCommand(k *setup.Kind, long, shown, member string, schema func() []byte, describe func(*setup.Loaded) (result, error)) *cobra.Command {
+// configCommand returns the command for a kind of configuration, with the subcommands show,
+// validate and schema. long is its help and showHelp that of show, which prints YAML or the
+// result of describe. member names a member of validate's JSON that other kinds do not
+// have.
+func configCommand(k *setup.Kind, long, showHelp, member string, schema func() []byte, describe func(*setup.Loaded) (result, error)) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: k.Name, Short: "Show and check " + k.Says, Long: long,
 		Example: fmt.Sprintf("  kernbench %[1]s show\n  kernbench %[1]s show --format yaml > %[1]s.yaml\n  kernbench %[1]s validate %[1]s.yaml", k.Name),
 	}
-	group(cmd)
+	makeParent(cmd)
 	show := &cobra.Command{
-		Use: "show", Short: "Print " + k.Says, Long: shown, Args: noArgs,
+		Use: "show", Short: "Print " + k.Says, Long: showHelp, Args: noArgs,
 		Example: fmt.Sprintf("  kernbench %[1]s show\n  kernbench %[1]s show --set %[2]s --format yaml", k.Name, k.Example),
 	}
 	flags := addConfigFlags(show, k)
@@ -76,22 +77,22 @@ func configCommand(k *setup.Kind, long, shown, member string, schema func() []by
 		}
 		return printResult(cmd, *format, r)
 	}
-	checks := validator{Kind: k, files: k.Name + ".yaml files", usual: "the embedded one", presets: []string{"default"}, list: "configs", member: member}
+	checks := validator{Kind: k, files: k.Name + ".yaml files", fallback: "the embedded one", presets: []string{"default"}, list: "configs", member: member}
 	cmd.AddCommand(show, checks.command(), schemaCommand(k.Name, "a "+k.Name+".yaml", schema))
 	return cmd
 }
 
-// validator says how configurations of a kind are checked.
+// validator describes the command validate for a kind of configuration.
 type validator struct {
 	*setup.Kind
-	files   string // "topology files"
-	usual   string // configuration that is used where there is no file
-	presets []string
-	list    string // of JSON
-	member  string // of the list, besides those that all kinds have
+	files    string // what the command checks, for the help: "topology files"
+	fallback string // the configuration that is used if there is no file, for the help
+	presets  []string
+	list     string // name of the list in JSON
+	member   string // member of the list that other kinds do not have, for the help
 }
 
-// command returns the command that checks the configurations that its arguments name.
+// command returns the command that checks the configurations named by its arguments.
 func (k validator) command() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "validate [FILE|PRESET]...",
@@ -101,7 +102,7 @@ else %s. It reports all mistakes with file, line, column and
 what to write instead; the exit status is then 2.
 
 --format json prints an object with the list %s, each with name, ok,
-source, hash%s and errors (file, line, column, path, message).`, k.Name, k.usual, k.list, k.member),
+source, hash%s and errors (file, line, column, path, message).`, k.Name, k.fallback, k.list, k.member),
 		Example:           fmt.Sprintf("  kernbench %s validate\n  kernbench %[1]s validate my-%[1]s.yaml --format json", k.Name),
 		ValidArgsFunction: cobra.FixedCompletions(k.presets, cobra.ShellCompDirectiveDefault),
 	}
@@ -130,23 +131,24 @@ source, hash%s and errors (file, line, column, path, message).`, k.Name, k.usual
 		}
 		err := table.WriteJSON(cmd.OutOrStdout(), table.Record{{Name: "version", Value: version.Version}, {Name: k.list, Value: all}})
 		if err == nil && bad != nil {
-			err = &exitError{code: exitUsage} // the list says it all
+			err = &exitError{code: exitUsage} // the list has the errors
 		}
 		return err
 	}
 	return cmd
 }
 
-// schemaCommand prints the JSON Schema of a kind of file, for the command above it.
-func schemaCommand(of, file string, schema func() []byte) *cobra.Command {
+// schemaCommand returns the subcommand schema of the command parent. It prints the JSON
+// Schema of a kind of file.
+func schemaCommand(parent, file string, schema func() []byte) *cobra.Command {
 	return &cobra.Command{
 		Use:   "schema",
 		Short: "Print the JSON Schema of " + file,
 		Long: fmt.Sprintf(`Schema prints the JSON Schema of %s. Editors complete keys and
 mark mistakes with it if the first line of the file names it:
 
-  # yaml-language-server: $schema=%s.schema.json`, file, of),
-		Example: fmt.Sprintf("  kernbench %s schema > %[1]s.schema.json", of),
+  # yaml-language-server: $schema=%s.schema.json`, file, parent),
+		Example: fmt.Sprintf("  kernbench %s schema > %[1]s.schema.json", parent),
 		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			_, err := cmd.OutOrStdout().Write(schema())

@@ -11,7 +11,7 @@ import (
 	"github.com/kernbench/kernbench/internal/version"
 )
 
-// small is a sweep of four points.
+// small is the file of a sweep with four points.
 const small = `bench: task_chain
 data: off
 params: {runtime: tensormap_and_ringbuffer}
@@ -19,9 +19,10 @@ grid:
   - {key: params.count, values: [1, 2, 3, 4]}
 `
 
-// TestNoDamagePasses: every command that reads results refuses a damaged file, and leaves it
-// as it is. Only a missing last point is a warning, or run again.
-func TestNoDamagePasses(t *testing.T) {
+// TestDamagedResults checks that every command that reads results refuses a damaged file
+// and does not change it. A missing point is not damage: it is run again, refused, or
+// warned of.
+func TestDamagedResults(t *testing.T) {
 	t.Chdir(t.TempDir())
 	put := func(name, text string) {
 		t.Helper()
@@ -39,7 +40,7 @@ func TestNoDamagePasses(t *testing.T) {
 		b[at] ^= 4
 		return string(b)
 	}
-	with := func(i int, line string) []string {
+	replaceLine := func(i int, line string) []string {
 		lines := slices.Clone(good)
 		lines[i] = line
 		return lines
@@ -58,15 +59,15 @@ func TestNoDamagePasses(t *testing.T) {
 		lines []string
 		want  string // in the error
 	}{
-		{"bit of a row", with(2, flip(good[2], digit)), "bad.jsonl:3: damaged: its checksum is wrong"},
-		{"bit of a setting", with(2, flip(good[2], strings.Index(good[2], `"2"`)+1)), "bad.jsonl:3: damaged: its checksum is wrong"},
-		{"bit of a checksum", with(2, flip(good[2], len(good[2])-4)), "bad.jsonl:3: damaged: "},
-		{"bit of the identity", with(0, flip(good[0], 30)), "bad.jsonl:1: damaged: its checksum is wrong"},
-		{"bit of a newline", with(2, flip(good[2], len(good[2])-1)), "bad.jsonl:3: damaged: "},
+		{"bit of a row", replaceLine(2, flip(good[2], digit)), "bad.jsonl:3: damaged: its checksum is wrong"},
+		{"bit of a setting", replaceLine(2, flip(good[2], strings.Index(good[2], `"2"`)+1)), "bad.jsonl:3: damaged: its checksum is wrong"},
+		{"bit of a checksum", replaceLine(2, flip(good[2], len(good[2])-4)), "bad.jsonl:3: damaged: "},
+		{"bit of the identity", replaceLine(0, flip(good[0], 30)), "bad.jsonl:1: damaged: its checksum is wrong"},
+		{"bit of a newline", replaceLine(2, flip(good[2], len(good[2])-1)), "bad.jsonl:3: damaged: "},
 		{"a row twice", append(slices.Clone(good), good[2]), "bad.jsonl:6: point 1 again, which line 3 has"},
-		{"a row of another sweep", with(2, other[2]), "bad.jsonl:3: damaged: its checksum is wrong"},
-		{"no checksum", with(2, good[2][:strings.Index(good[2], `,"sum"`)]+"}\n"), "bad.jsonl:3: damaged: not as a sweep writes it"},
-		{"zeros", with(2, strings.Repeat("\x00", len(good[2]))), "bad.jsonl:3: damaged: "},
+		{"a row of another sweep", replaceLine(2, other[2]), "bad.jsonl:3: damaged: its checksum is wrong"},
+		{"no checksum", replaceLine(2, good[2][:strings.Index(good[2], `,"sum"`)]+"}\n"), "bad.jsonl:3: damaged: not as a sweep writes it"},
+		{"zeros", replaceLine(2, strings.Repeat("\x00", len(good[2]))), "bad.jsonl:3: damaged: "},
 		{"text behind the end", append(slices.Clone(good), "more\n"), "bad.jsonl:6: damaged: "},
 		{"header gone", good[1:], ""},
 	} {
@@ -82,7 +83,8 @@ func TestNoDamagePasses(t *testing.T) {
 			}
 		}
 	}
-	// A point that is missing is run again, refused, or warned of.
+	// Files with a missing point: sweep --resume runs it, merge refuses, plot and compare
+	// warn.
 	for _, lines := range [][]string{good[:4], append(slices.Clone(good[:4]), good[4][:len(good[4])-1]), append(slices.Clone(good[:2]), good[3:]...)} {
 		for i, want := range []struct {
 			code int
@@ -107,8 +109,9 @@ func TestNoDamagePasses(t *testing.T) {
 	}
 }
 
-// TestAnotherBuild: points that another build of the program has run are kept with a
-// warning, or refused. The file is one of an early version, without checksums.
+// TestAnotherBuild checks that points of another build of the program are kept with a
+// warning, or refused with --strict. The file has the format of an early version, without
+// checksums.
 func TestAnotherBuild(t *testing.T) {
 	t.Chdir(t.TempDir())
 	if err := os.WriteFile("small.yaml", []byte(small), 0o666); err != nil {

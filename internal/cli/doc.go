@@ -1,24 +1,25 @@
-// Package cli is the kernbench command: flags, help and exit codes. What commands do and print
-// belongs to other packages.
+// Package cli implements the kernbench command: flags, help and exit statuses. Other
+// packages do the work of the commands and format what they print.
 //
-// A command is a function that returns a *cobra.Command, listed in commands (root.go). Flags
-// that several commands have are in flags.go: words that a flag allows (choiceFlag), flags that
-// have no effect (refuse), files and values of the topology, ccl.yaml and tasks.yaml
-// (configFlags, read by package setup). A command declares its files (file.Uses) before it runs
-// anything. What it prints is a [result], in the format that --format chooses (printResult).
-// Commands write to cmd.OutOrStdout without looking at the error, because [Run] does, and return
-// errors, which Run prints and turns into an exit status (exit.go):
+// Each command is built by a function that returns a *cobra.Command; rootCmd (root.go)
+// calls these functions. Code for flags of several commands is in flags.go: flags that
+// allow a few words (choiceFlag), the refusal of flags that have no effect (refuse), and
+// the flags for the topology, ccl.yaml and tasks.yaml (configFlags, which package setup
+// reads). A command declares its files (file.Uses) before it runs anything. It prints a
+// [result] in the format that --format chooses (printResult). Commands need not check
+// errors of cmd.OutOrStdout, because [Run] does. Run prints the error that a command
+// returns, and turns it into an exit status (exit.go):
 //
 //	0    ok
 //	1    wrong values or a failed check
 //	2    bad usage or input
 //	3    the run failed
 //	130  interrupted (Ctrl-C)
-//	141  nobody reads the output any more
+//	141  the reader of the output has closed it
 //	143  terminated
 //
-// Messages begin with "kernbench: ", but a mistake in a file begins with
-// file:line:column, so that editors can jump there.
+// Messages begin with "kernbench: ". Only a mistake in a file begins with file:line:column,
+// so that editors can jump there.
 //
-// The package may import all others but the root.
+// The package may import all other packages except the root package.
 package cli

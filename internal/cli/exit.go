@@ -25,7 +25,7 @@ import (
 	"github.com/kernbench/kernbench/task"
 )
 
-// The exit statuses. The help of kernbench explains them, and docs/use/commands.md has that.
+// Exit statuses. kernbench --help and docs/use/commands.md explain them.
 const (
 	exitOK          = 0
 	exitWrong       = 1 // wrong values or a failed check
@@ -36,15 +36,17 @@ const (
 	exitClosedPipe  = 128 + int(syscall.SIGPIPE)
 )
 
-// Signal is the cause of a context that ends because the program was asked to.
+// Signal is the cause of a context that was cancelled because the program received a
+// signal.
 type Signal struct{ syscall.Signal }
 
 func (s Signal) Error() string { return s.String() + " signal" }
 
-// exitError is an error that decides the exit status. Others mean exitFailed.
+// exitError is an error with an exit status. Most other errors end with exitFailed; see
+// status.
 type exitError struct {
 	code int
-	err  error // nil when all has been said
+	err  error // nil if the command has already printed everything
 }
 
 func (e *exitError) Error() string {
@@ -54,7 +56,8 @@ func (e *exitError) Error() string {
 	return e.err.Error()
 }
 
-// Unwrap returns the error as one of a list: its messages are printed apart.
+// Unwrap returns the error as a list, so that the messages of joined errors are printed on
+// separate lines.
 func (e *exitError) Unwrap() []error {
 	if e.err == nil {
 		return nil
@@ -62,7 +65,7 @@ func (e *exitError) Unwrap() []error {
 	return []error{e.err}
 }
 
-// badInput marks err, if there is one, as a mistake in what the user gave.
+// badInput returns err with the exit status of bad usage or input, or nil if err is nil.
 func badInput(err error) error {
 	if err == nil {
 		return nil
@@ -70,8 +73,9 @@ func badInput(err error) error {
 	return &exitError{exitUsage, err}
 }
 
-// wrong returns the error of wrong values, accesses or times, a message for each, and nil if there are none.
-func wrong(texts ...string) error {
+// wrongResult returns an error with the exit status of wrong values and failed checks, and
+// one message for each text. It returns nil if there are no texts.
+func wrongResult(texts ...string) error {
 	if len(texts) == 0 {
 		return nil
 	}
@@ -82,17 +86,17 @@ func wrong(texts ...string) error {
 	return &exitError{exitWrong, errors.Join(all...)}
 }
 
-// Causes of errors with files, which decide the exit status whichever command meets them.
+// Causes of errors with files. They decide the exit status in every command.
 var (
-	// systemErrors are failures of the system. Names have nothing to do with them.
+	// systemErrors are failures of the system that do not depend on the name of the file.
 	systemErrors = []error{syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG, syscall.EIO, syscall.ENOMEM, syscall.EMFILE, syscall.ENFILE}
 	// nameErrors are mistakes in the name of a file.
 	nameErrors = []error{fs.ErrNotExist, fs.ErrPermission, fs.ErrExist, syscall.EISDIR, syscall.ENOTDIR, syscall.EROFS, syscall.ENAMETOOLONG, syscall.ELOOP, syscall.ETXTBSY}
 )
 
-// status returns the exit status that an error ends the program with. The cause of the
-// error decides, not the command that met it: a signal before anything that failed
-// because of it, then a failure of the system, then what the command says.
+// status returns the exit status for an error. The cause of the error decides, not the
+// command that returned it. A signal comes first, before failures that it caused. Next come
+// failures of the system, and then the exit status that the command has chosen.
 func status(ctx context.Context, err error) int {
 	var exit *exitError
 	is := func(target error) bool { return errors.Is(err, target) }
@@ -110,46 +114,46 @@ func status(ctx context.Context, err error) int {
 	case errors.As(err, &exit):
 		return exit.code
 	case errors.As(err, new(*memory.OutOfMemory)), errors.As(err, new(*host.MemoryError)), errors.As(err, new(*cost.FitError)),
-		errors.As(err, new(*experiment.FileError)), errors.As(err, new(*runner.InputError)), errors.As(err, new(*task.Refused)), ofName(err):
+		errors.As(err, new(*experiment.FileError)), errors.As(err, new(*runner.InputError)), errors.As(err, new(*task.Refused)), isNameError(err):
 		return exitUsage
 	}
 	return exitFailed
 }
 
-// ofName reports whether the cause of an error is the name of a file.
-func ofName(err error) bool {
+// isNameError reports whether the cause of an error is the name of a file.
+func isNameError(err error) bool {
 	return errors.As(err, new(*file.NameError)) || (errors.As(err, new(*fs.PathError)) || errors.As(err, new(*os.LinkError))) &&
 		slices.ContainsFunc(nameErrors, func(target error) bool { return errors.Is(err, target) })
 }
 
-// complain prints an error, a message for each of those it joins, and says
-// nothing twice: a bad --set is one mistake, however many systems it is tried on.
-func complain(w io.Writer, err error) {
-	said := map[string]bool{}
+// printErrors prints a message for each error that err joins, and each message once: a bad
+// --set is one mistake, even if it was applied to several machines.
+func printErrors(w io.Writer, err error) {
+	printed := map[string]bool{}
 	for _, e := range config.Flatten(err) {
-		if said[e.Error()] {
+		if printed[e.Error()] {
 			continue
 		}
-		said[e.Error()] = true
+		printed[e.Error()] = true
 		prefix := "kernbench: "
 		var at *config.Error
 		if errors.As(e, &at) && at.Line > 0 {
 			prefix = ""
 		}
-		text := strings.ReplaceAll(e.Error(), "\t", "    ") // traces of goroutines have tabs
+		text := strings.ReplaceAll(e.Error(), "\t", "    ") // stack traces have tabs
 		fmt.Fprintf(w, "%s%s\n", prefix, printable.Text(text))
 	}
 }
 
-// warn prints a warning: the command goes on.
+// warn prints a warning. The command continues.
 func warn(w io.Writer, text string) { fmt.Fprintf(w, "kernbench: warning: %s\n", text) }
 
-// output is a writer that remembers its first error, so that commands need not
-// look at every line they write. It escapes text for people.
+// output is the standard output of a command. It keeps its first error, so that commands
+// need not check each write, and can escape unprintable characters.
 type output struct {
 	w   io.Writer
-	to  io.Writer // w for data, a printable.Writer to it for text
-	err error
+	to  io.Writer // w, or a printable.Writer to w that escapes
+	err error     // the first error; nothing is written after it
 }
 
 func (o *output) Write(p []byte) (n int, err error) {
@@ -159,31 +163,32 @@ func (o *output) Write(p []byte) (n int, err error) {
 	return n, o.err
 }
 
-// flush writes what is left of a text.
+// flush writes what the escaping writer still holds.
 func (o *output) flush() {
 	if text, ok := o.to.(*printable.Writer); ok && o.err == nil {
 		o.err = text.Flush()
 	}
 }
 
-// forPeople says whether what a command prints is text for people, or data for programs.
-func forPeople(cmd *cobra.Command, people bool) {
+// escapeOutput turns the escaping of unprintable characters in a command's output on or
+// off. It is on for text that people read and off for data that programs read.
+func escapeOutput(cmd *cobra.Command, escape bool) {
 	o, ok := cmd.OutOrStdout().(*output)
 	switch {
 	case !ok: // the writer of a test
-	case people:
+	case escape:
 		o.to = &printable.Writer{W: o.w}
 	default:
 		o.to = o.w
 	}
 }
 
-// result is what a command prints: an object of JSON, text for people, and for commands with
-// --format csv a table.
+// result is what a command prints. --format json prints the value itself. If the command
+// has --format csv, the value has a method WriteCSV.
 type result interface{ WriteText(io.Writer) error }
 
-// printResult prints a result in a format. It returns the error of the mistakes that the result has
-// found, if it can have some.
+// printResult prints a result in a format. If the result has a method Mistakes, printResult
+// returns an error with the mistakes, or nil if there are none.
 func printResult(cmd *cobra.Command, format string, r result) (err error) {
 	w := cmd.OutOrStdout()
 	switch format {
@@ -195,14 +200,14 @@ func printResult(cmd *cobra.Command, format string, r result) (err error) {
 		err = r.WriteText(w)
 	}
 	if m, ok := r.(interface{ Mistakes() []string }); ok && err == nil {
-		err = wrong(m.Mistakes()...)
+		err = wrongResult(m.Mistakes()...)
 	}
 	return err
 }
 
-// prints gives a command --format, text and json unless it has more, and has it print the result
-// that run returns.
-func prints(cmd *cobra.Command, run func(cmd *cobra.Command, args []string) (result, error), more ...string) *cobra.Command {
+// setRun makes a command print the result that run returns, and adds --format with the
+// formats text and json, and those in more. It returns the command.
+func setRun(cmd *cobra.Command, run func(cmd *cobra.Command, args []string) (result, error), more ...string) *cobra.Command {
 	format := formatFlag(cmd, more...)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		r, err := run(cmd, args)

@@ -17,9 +17,9 @@ import (
 	"github.com/kernbench/kernbench/internal/memory"
 )
 
-// exitFixtures makes the files that the command lines below name, in a folder that becomes
-// the current one.
-func exitFixtures(t *testing.T) {
+// createExitFixtures creates the files that the command lines below name, in a new current
+// folder.
+func createExitFixtures(t *testing.T) {
 	t.Helper()
 	t.Chdir(t.TempDir())
 	files := map[string]string{
@@ -50,9 +50,10 @@ func exitFixtures(t *testing.T) {
 	}
 }
 
-// Command lines that end with status 0 after exitFixtures: one for each command.
+// Command lines that end with status 0 after createExitFixtures, at least one for each
+// command.
 var (
-	longLines = []string{ // of commands that may take long, which signals end
+	longLines = []string{ // commands that may run long and that signals end
 		"coll barrier", "coll all_reduce --on shm -e 8 -n 1 -w 0", "comm execute kept --backend inproc", "comm prepare all_reduce new", "comm run all_reduce --backend inproc", "comm show all_reduce",
 		"comm verify kept", "probe", "run hello_send", "sweep sweep.yaml --replace", "topology show --links", "trace hello.json",
 	}
@@ -63,11 +64,11 @@ var (
 	}
 )
 
-// TestExitStatus runs each kind of failure with the commands that can meet it: the kind
-// decides the exit status, whichever the command.
+// TestExitStatus checks that a kind of failure has the same exit status in all commands
+// that can fail in this way.
 func TestExitStatus(t *testing.T) {
 	registerScenarios()
-	exitFixtures(t)
+	createExitFixtures(t)
 	for _, kind := range []struct {
 		name  string
 		code  int
@@ -121,9 +122,10 @@ func TestExitStatus(t *testing.T) {
 	}
 }
 
-// TestExitStatusOfAll runs kinds of failures that every command can meet with all of them.
+// TestExitStatusOfAll checks the exit statuses of failures that every command can have: an
+// unknown flag, a signal, and output that fails.
 func TestExitStatusOfAll(t *testing.T) {
-	exitFixtures(t)
+	createExitFixtures(t)
 	root, _ := rootCmd()
 	addBuiltins(root)
 	var leaves func(*cobra.Command)
@@ -168,7 +170,8 @@ func TestExitStatusOfAll(t *testing.T) {
 	}
 }
 
-// TestStatus gives errors their exit status by their cause, however they are wrapped.
+// TestStatus checks that the cause of an error determines the exit status, even if it is
+// wrapped.
 func TestStatus(t *testing.T) {
 	path := func(err error) error { return &fs.PathError{Op: "open", Path: "x", Err: err} }
 	for _, tt := range []struct {
@@ -186,7 +189,7 @@ func TestStatus(t *testing.T) {
 		{path(syscall.EACCES), exitUsage},
 		{path(syscall.EROFS), exitUsage},
 		{&os.LinkError{Op: "rename", Err: syscall.EISDIR}, exitUsage},
-		{syscall.EPERM, exitFailed}, // of no file
+		{syscall.EPERM, exitFailed}, // not an error with a file
 		{fmt.Errorf("x: %w", &memory.OutOfMemory{}), exitUsage},
 		{&exitError{exitFailed, &memory.OutOfMemory{}}, exitFailed},
 		{fmt.Errorf("x: %w", syscall.EPIPE), exitClosedPipe},

@@ -18,12 +18,12 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// value is the value of a flag.
+// value is the value of a flag of type T. It implements pflag.Value.
 type value[T any] struct {
 	p     *T
-	kind  string // for the help
+	kind  string // name of the value in the help
 	parse func(text string) (T, error)
-	want  string // what to write, for texts that parse refuses; "": the error of parse says it
+	want  string // error for text that parse refuses: what to write; "" for the error of parse
 }
 
 func (v value[T]) String() string { return fmt.Sprint(*v.p) }
@@ -39,52 +39,53 @@ func (v value[T]) Set(text string) error {
 	return err
 }
 
-// number returns the value of a flag that counts.
+// number returns the value of a flag that takes a whole number.
 func number(p *int) value[int] { return value[int]{p, "N", strconv.Atoi, "write a whole number"} }
 
-// intFlag gives a command a flag that counts.
+// intFlag adds a flag that takes a whole number to a command.
 func intFlag(cmd *cobra.Command, p *int, name string, value int, usage string) {
 	*p = value
 	cmd.Flags().Var(number(p), name, usage)
 }
 
-// strictFlag gives a command --strict.
+// strictFlag adds --strict to a command.
 func strictFlag(cmd *cobra.Command, p *bool) {
 	cmd.Flags().BoolVar(p, "strict", false, "refuse points of another build of the program instead of warning")
 }
 
-// oldFlag gives a command a hidden flag that stands for another flag, which has the place of the
-// old one now. A name of one letter is that of a letter.
-func oldFlag(cmd *cobra.Command, name, now string) {
-	old, letter, current := "--"+name, "", "--"+now
+// oldFlag adds the hidden flag name, an old name of the flag newName, to a command. Setting
+// the hidden flag sets newName and reports the new name. A name of one letter is a
+// shorthand.
+func oldFlag(cmd *cobra.Command, name, newName string) {
+	old, letter, current := "--"+name, "", "--"+newName
 	if len(name) == 1 {
 		old, letter = "-"+name, name
-		if short := cmd.Flags().Lookup(now).Shorthand; short != "" {
+		if short := cmd.Flags().Lookup(newName).Shorthand; short != "" {
 			current = "-" + short
 		}
 	}
 	cmd.Flags().VarP(value[string]{new(string), "text", func(text string) (string, error) {
 		config.Renamed(cmd.Context(), old, current)
-		err := cmd.Flags().Set(now, text)
+		err := cmd.Flags().Set(newName, text)
 		if invalid, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
-			err = invalid.Unwrap() // the error of this flag says the same
+			err = invalid.Unwrap() // pflag wraps the error again, with the name of the old flag
 		}
 		return text, err
 	}, ""}, name, letter, "now called "+current)
 	cmd.Flags().Lookup(name).Hidden = true
 }
 
-// choiceFlag gives a command a flag that allows a few words, the first of them
-// unless told otherwise.
+// choiceFlag adds a flag that allows a few words to a command. The first word is the
+// default.
 func choiceFlag(cmd *cobra.Command, name, usage string, allowed ...string) *string {
 	return wordFlag(cmd, name, "", usage, allowed[0], allowed)
 }
 
-// wordFlag is choiceFlag with a letter for short and any word as the default. It allows any text if
-// there are no words.
+// wordFlag adds a flag that allows a few words to a command, with a shorthand letter (""
+// for none) and a default. If allowed is empty, the flag allows any text.
 func wordFlag(cmd *cobra.Command, name, letter, usage, chosen string, allowed []string) *string {
 	kind := cmp.Or(strings.Join(allowed, "|"), "TEXT")
-	if len(kind) > mostKind {
+	if len(kind) > maxKindWidth {
 		kind = "WORD"
 		if !strings.Contains(usage, allowed[0]) {
 			usage += ": " + strings.Join(allowed, ", ")
@@ -97,11 +98,11 @@ func wordFlag(cmd *cobra.Command, name, letter, usage, chosen string, allowed []
 	return &chosen
 }
 
-// mostKind is the longest list of words that help shows next to the name of a flag. A longer list
-// is part of the usage text, or added to it.
-const mostKind = 18
+// maxKindWidth is the width of the longest list of words that help shows next to the name
+// of a flag. A longer list is part of the usage text, or is added to it.
+const maxKindWidth = 18
 
-// checkWord refuses a word that is not allowed, if some are.
+// checkWord returns an error if allowed is not empty and does not contain word.
 func checkWord(word string, allowed []string) error {
 	if len(allowed) > 0 && !slices.Contains(allowed, word) {
 		return fmt.Errorf("write one of %s%s", strings.Join(allowed, ", "), config.DidYouMean(word, allowed))
@@ -109,24 +110,25 @@ func checkWord(word string, allowed []string) error {
 	return nil
 }
 
-// fidelityFlag is --fidelity.
+// fidelityFlag adds --fidelity to a command.
 func fidelityFlag(cmd *cobra.Command) *string {
 	return choiceFlag(cmd, "fidelity", "model of the fabric: trains of flits or single flits", "train", "flit")
 }
 
-// formatFlag is --format, text and json unless a command has more.
+// formatFlag adds --format to a command, with the formats text and json, and those in more.
 func formatFlag(cmd *cobra.Command, more ...string) *string {
 	return choiceFlag(cmd, "format", "output format", append([]string{"text", "json"}, more...)...)
 }
 
-// misuse is a flag that means nothing where it is given, or whose value does not.
+// misuse is a rule that refuses a flag, if it was given, under a condition: the flag has no
+// meaning then, or its value is not valid.
 type misuse struct {
 	flag string
-	when bool
-	why  string // follows the name of the flag
+	when bool   // the condition
+	why  string // text of the error after the name of the flag
 }
 
-// refuse returns an error for the first flag that was given and is misused.
+// refuse returns an error for the first rule in the list that applies.
 func refuse(cmd *cobra.Command, list ...misuse) error {
 	for _, m := range list {
 		if m.when && cmd.Flags().Changed(m.flag) {
@@ -136,7 +138,7 @@ func refuse(cmd *cobra.Command, list ...misuse) error {
 	return nil
 }
 
-// refuseAll returns an error for the first of some flags that was given.
+// refuseAll returns an error for the first of the flags that was given.
 func refuseAll(cmd *cobra.Command, why string, flags ...string) error {
 	for _, flag := range flags {
 		if err := refuse(cmd, misuse{flag, true, why}); err != nil {
@@ -146,7 +148,7 @@ func refuseAll(cmd *cobra.Command, why string, flags ...string) error {
 	return nil
 }
 
-// complete teaches the shell the words of a flag.
+// complete registers the words that the shell completes as values of a flag.
 func complete(cmd *cobra.Command, flag string, words []string, then cobra.ShellCompDirective) {
 	err := cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(words, then))
 	if err != nil {
@@ -154,10 +156,10 @@ func complete(cmd *cobra.Command, flag string, words []string, then cobra.ShellC
 	}
 }
 
-// configFlags chooses the configurations that a command works on.
+// configFlags has the flags that choose the configurations of a command.
 type configFlags struct{ setup.Choice }
 
-// notEmpty returns a word, or an error for none.
+// notEmpty returns the word, or an error if it is empty.
 func notEmpty(word string) (string, error) {
 	if word == "" {
 		return "", errors.New("empty")
@@ -165,7 +167,7 @@ func notEmpty(word string) (string, error) {
 	return word, nil
 }
 
-// addConfigFlags gives a command a flag for each kind of configuration, and one --set.
+// addConfigFlags adds a flag for each kind of configuration, and --set, to a command.
 func addConfigFlags(cmd *cobra.Command, kinds ...*setup.Kind) *configFlags {
 	f := &configFlags{setup.Choice{Kinds: kinds}}
 	f.addFiles(cmd)
@@ -173,7 +175,7 @@ func addConfigFlags(cmd *cobra.Command, kinds ...*setup.Kind) *configFlags {
 	return f
 }
 
-// addFiles gives a command the flags that name files.
+// addFiles adds the flags that name configuration files to a command.
 func (f *configFlags) addFiles(cmd *cobra.Command) {
 	for _, k := range f.Kinds {
 		if k == setup.Topology {
@@ -186,18 +188,20 @@ func (f *configFlags) addFiles(cmd *cobra.Command) {
 	}
 }
 
-// addSet gives a command --set, with examples and the beginnings of all keys.
+// addSet adds --set to a command. The usage text has examples, and the shell completes
+// keys.
 func (f *configFlags) addSet(cmd *cobra.Command) {
 	var examples, keys []string
 	for _, k := range f.Kinds {
 		examples, keys = append(examples, k.Example), append(keys, k.Keys()...)
 	}
-	// An array, not a slice: a value may hold commas.
+	// A StringArray, not a StringSlice: a value may contain commas.
 	cmd.Flags().StringArrayVar(&f.Sets, "set", nil, "change one value (repeatable), `KEY=VALUE` such as "+strings.Join(examples, ", "))
 	complete(cmd, "set", keys, cobra.ShellCompDirectiveNoSpace|cobra.ShellCompDirectiveNoFileComp)
 }
 
-// load reads the configurations, and checks them with the other files that a command uses.
+// load reads the configurations. It checks their files together with the other files that
+// the command uses.
 func (f *configFlags) load(ctx context.Context, use *file.Uses) (*setup.Loaded, error) {
 	l, err := f.Load(ctx)
 	if err != nil {

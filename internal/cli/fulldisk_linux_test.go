@@ -14,11 +14,12 @@ import (
 	"testing"
 )
 
-func init() { testCommands["fulldisk"] = fullDisk }
+func init() { testCommands["fulldisk"] = runOnFullDisk }
 
-// TestFullDisk writes each file that a command writes to a file system without room.
+// TestFullDisk checks that commands fail with exit status 3 if they write a file to a full
+// file system.
 func TestFullDisk(t *testing.T) {
-	exitFixtures(t)
+	createExitFixtures(t)
 	for _, line := range []string{
 		"coll barrier --trace FULL/t.json", "run hello_send --trace FULL/t.json", "run hello_send --log FULL/l", "run milestone-1h-ccl --max-elems 128 --data=off --out FULL/m",
 		"sweep sweep.yaml --out FULL/s.jsonl", "merge FULL/m.jsonl sweep.1-of-2.jsonl sweep.2-of-2.jsonl",
@@ -26,22 +27,23 @@ func TestFullDisk(t *testing.T) {
 		"comm prepare all_reduce FULL/k", "comm run all_reduce --keep FULL/k", "comm run all_reduce --keep FULL/k --backend inproc", "comm run all_reduce --keep FULL/k --backend sim",
 		"comm run all_reduce --backend sim --runtime host_build_graph --gantt-svg FULL/g.svg",
 	} {
-		code, stderr := onFullDisk(t, "", line)
+		code, stderr := startOnFullDisk(t, "", line)
 		if code != exitFailed || !strings.Contains(stderr, "no space left on device") {
 			t.Errorf("%s: exit status %d and %q, want %d and no space left on device", line, code, stderr, exitFailed)
 		}
 	}
-	for _, backend := range []string{"shm", "inproc", "sim"} { // with room for inputs and golden values alone
+	for _, backend := range []string{"shm", "inproc", "sim"} { // with space only for inputs and golden values
 		line := "comm execute FULL/prepared --backend " + backend
-		if code, stderr := onFullDisk(t, "prepared", line); code != exitFailed || !strings.Contains(stderr, "no space left on device") {
+		if code, stderr := startOnFullDisk(t, "prepared", line); code != exitFailed || !strings.Contains(stderr, "no space left on device") {
 			t.Errorf("%s: exit status %d and %q, want %d and no space left on device", line, code, stderr, exitFailed)
 		}
 	}
 }
 
-// onFullDisk runs a command line in which FULL is a folder that has no room, in a process
-// that alone sees that folder. prepared, if any, is a folder that is copied there first.
-func onFullDisk(t *testing.T, prepared, line string) (code int, stderr string) {
+// startOnFullDisk runs a command line in which FULL is a folder on a full file system. Only
+// the process of the command sees that file system. prepared is a folder that is copied
+// there before the file system is filled; "" for none.
+func startOnFullDisk(t *testing.T, prepared, line string) (code int, stderr string) {
 	t.Helper()
 	at := t.TempDir()
 	exe, err := os.Executable()
@@ -59,7 +61,7 @@ func onFullDisk(t *testing.T, prepared, line string) (code int, stderr string) {
 	}
 	err = cmd.Run()
 	if errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.EINVAL) || errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EACCES) {
-		t.Skipf("this system gives no process a file system of its own: %v", err)
+		t.Skipf("this system does not allow a process to have its own mounts: %v", err)
 	}
 	if code = cmd.ProcessState.ExitCode(); code == noFullDisk {
 		t.Skip(errs.String())
@@ -67,11 +69,11 @@ func onFullDisk(t *testing.T, prepared, line string) (code int, stderr string) {
 	return code, errs.String()
 }
 
-// noFullDisk is the exit status of fullDisk if there can be none.
+// noFullDisk is the exit status of runOnFullDisk if it cannot mount a file system.
 const noFullDisk = 99
 
-// fullDisk is the main function of the process of onFullDisk.
-func fullDisk() {
+// runOnFullDisk is the main function of the process that startOnFullDisk starts.
+func runOnFullDisk() {
 	at, prepared := os.Args[1], os.Args[2]
 	err := syscall.Mount("none", at, "tmpfs", 0, "size=64k,nr_inodes=200")
 	if err != nil {
@@ -91,7 +93,7 @@ func fullDisk() {
 	os.Exit(Run(context.Background(), os.Args[3:], io.Discard, os.Stderr))
 }
 
-// fillDisk writes a file until there is no room.
+// fillDisk writes a file until the file system is full.
 func fillDisk(name string) error {
 	f, err := os.Create(name)
 	for err == nil {

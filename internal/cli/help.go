@@ -16,11 +16,12 @@ import (
 	"github.com/kernbench/kernbench/scenario"
 )
 
-// helpWidth is the number of columns that help fits in.
+// helpWidth is the largest width of help, in columns.
 const helpWidth = 80
 
-// flagGroups has the headings under which help lists flags, the same in all commands, and the
-// flags in their order. COMMAND FLAG is the place of the flag in that command only.
+// flagGroups has the headings under which help lists flags, and the flags under each
+// heading in order. All commands use the same headings. An entry "COMMAND FLAG" applies to
+// one command only, and has precedence there.
 var flagGroups = []struct {
 	title string
 	flags []string
@@ -40,8 +41,8 @@ var flagGroups = []struct {
 	{"Limits", []string{"timeout", "limit", "stall", "threads", "workers"}},
 }
 
-// commandGroups has the headings of commands in the help of the root, by the identifier that
-// commands name.
+// commandGroups has the headings of commands in the help of kernbench. Each command has the
+// ID of its group.
 var commandGroups = []*cobra.Group{
 	{ID: "run", Title: "Run and measure:"},
 	{ID: "results", Title: "Work with results:"},
@@ -49,19 +50,20 @@ var commandGroups = []*cobra.Group{
 	{ID: "other", Title: "Other commands:"},
 }
 
-// inGroup puts commands into a group of the root.
-func inGroup(id string, commands ...*cobra.Command) []*cobra.Command {
+// setGroup puts commands into the group id of commandGroups, and returns them.
+func setGroup(id string, commands ...*cobra.Command) []*cobra.Command {
 	for _, c := range commands {
 		c.GroupID = id
 	}
 	return commands
 }
 
-// paramFlag is the annotation of flags that are parameters of benches.
+// paramFlag is the key of the annotation of flags that are parameters of benches.
 const paramFlag = "param"
 
-// placeOf returns the group of a flag and its place there. It is -1 for a flag in no group.
-func placeOf(cmd *cobra.Command, flag string) (group, place int) {
+// findInGroups returns the index of a flag's group in flagGroups and the flag's index in
+// the group, or -1 and -1 for a flag in no group.
+func findInGroups(cmd *cobra.Command, flag string) (group, index int) {
 	for _, name := range []string{cmd.Name() + " " + flag, flag} {
 		for i, g := range flagGroups {
 			if j := slices.Index(g.flags, name); j >= 0 {
@@ -72,18 +74,18 @@ func placeOf(cmd *cobra.Command, flag string) (group, place int) {
 	return -1, -1
 }
 
-// listedFlags is flags under a heading.
+// listedFlags is a list of flags under a heading.
 type listedFlags struct {
 	title string
 	flags []*pflag.Flag
 }
 
-// groupFlags returns the flags of a command by heading: all but hidden ones and parameters of
-// benches.
+// groupFlags returns the flags of a command by heading, except hidden flags and parameters
+// of benches.
 func groupFlags(cmd *cobra.Command) (listed []listedFlags) {
 	groups := make([]listedFlags, len(flagGroups))
 	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
-		if i, _ := placeOf(cmd, f.Name); i >= 0 && !f.Hidden && f.Annotations[paramFlag] == nil {
+		if i, _ := findInGroups(cmd, f.Name); i >= 0 && !f.Hidden && f.Annotations[paramFlag] == nil {
 			groups[i].flags = append(groups[i].flags, f)
 		}
 	})
@@ -92,16 +94,16 @@ func groupFlags(cmd *cobra.Command) (listed []listedFlags) {
 			continue
 		}
 		slices.SortFunc(g.flags, func(a, b *pflag.Flag) int {
-			_, atA := placeOf(cmd, a.Name)
-			_, atB := placeOf(cmd, b.Name)
-			return atA - atB
+			_, i := findInGroups(cmd, a.Name)
+			_, j := findInGroups(cmd, b.Name)
+			return i - j
 		})
 		listed = append(listed, listedFlags{flagGroups[i].title + ":", g.flags})
 	}
 	return listed
 }
 
-// benchFlags returns the parameters of a bench as flags.
+// benchFlags returns the parameters of a bench as a list of flags.
 func benchFlags(b bench.Bench) listedFlags {
 	cmd := &cobra.Command{Use: b.Name}
 	cmd.Flags().SortFlags = false
@@ -113,7 +115,7 @@ func benchFlags(b bench.Bench) listedFlags {
 	return listed
 }
 
-// writeFlags writes flags by heading, their usage texts in one column.
+// writeFlags writes flags by heading. All usage texts begin in the same column.
 func writeFlags(w io.Writer, groups []listedFlags) {
 	all := pflag.NewFlagSet("", pflag.ContinueOnError)
 	all.SortFlags = false
@@ -122,7 +124,7 @@ func writeFlags(w io.Writer, groups []listedFlags) {
 			all.AddFlag(f)
 		}
 	}
-	var blocks []string // of lines, by flag
+	var blocks []string // the lines of each flag
 	for line := range strings.Lines(all.FlagUsagesWrapped(helpWidth)) {
 		if strings.HasPrefix(line, "  -") || strings.HasPrefix(line, "      --") {
 			blocks = append(blocks, "")
@@ -135,8 +137,9 @@ func writeFlags(w io.Writer, groups []listedFlags) {
 	}
 }
 
-// writeUsage writes the part of help that follows from the definition of a command. Of kernbench
-// run and of commands of scenarios, it depends on the bench or scenario that is named.
+// writeUsage writes the part of help that follows from the definition of a command: usage,
+// examples, subcommands and flags. kernbench run and the commands for scenarios also list
+// the parameters of the bench or scenario that the command line names.
 func writeUsage(cmd *cobra.Command) error {
 	w := cmd.OutOrStderr()
 	fmt.Fprintf(w, "Usage:\n  %s\n", cmd.UseLine())
@@ -171,7 +174,7 @@ func writeUsage(cmd *cobra.Command) error {
 	return nil
 }
 
-// writeCommands writes the commands below one, by heading if they have some.
+// writeCommands writes the subcommands of a command, by heading if the command has groups.
 func writeCommands(w io.Writer, cmd *cobra.Command) {
 	groups := cmd.Groups()
 	if len(groups) == 0 {
@@ -188,7 +191,7 @@ func writeCommands(w io.Writer, cmd *cobra.Command) {
 	}
 }
 
-// writeScenarioParams writes the parameters of a registered scenario as --set takes them.
+// writeScenarioParams writes the parameters of a registered scenario, in the form of --set.
 func writeScenarioParams(w io.Writer, cmd *cobra.Command, name string) {
 	s, err := scenario.Load(cmd.Context(), name)
 	if err != nil || len(s.Params) == 0 {

@@ -13,8 +13,8 @@ import (
 	"github.com/kernbench/kernbench/scenario"
 )
 
-// helpLines returns the command lines that show help: of all commands, of kernbench run with each
-// bench, and of kernbench comm run with each scenario.
+// helpLines returns the command lines that show help: all commands, kernbench run with each
+// bench, and kernbench comm run with each scenario.
 func helpLines() (lines [][]string) {
 	root, _ := rootCmd()
 	addBuiltins(root)
@@ -35,7 +35,7 @@ func helpLines() (lines [][]string) {
 	return lines
 }
 
-// TestHelpWidth checks that all help fits in 80 columns.
+// TestHelpWidth checks that all help fits in 80 columns and that no line ends with a space.
 func TestHelpWidth(t *testing.T) {
 	for _, args := range helpLines() {
 		code, stdout, stderr := command(t.Context(), args...)
@@ -50,8 +50,8 @@ func TestHelpWidth(t *testing.T) {
 	}
 }
 
-// TestFlagGroups checks that help lists every flag of every command once, under a heading, and
-// that the table of headings has no flags that no command has.
+// TestFlagGroups checks that help lists every flag of every command once, under a heading,
+// and that every flag in flagGroups is a flag of some command.
 func TestFlagGroups(t *testing.T) {
 	root, _ := rootCmd()
 	addBuiltins(root)
@@ -91,8 +91,8 @@ func TestFlagGroups(t *testing.T) {
 	}
 }
 
-// TestBenchHelp checks that the help of kernbench run lists the parameters of the bench that is
-// named, with their own defaults and values, and none without one.
+// TestBenchHelp checks that the help of kernbench run lists the parameters of the named
+// bench, with the defaults and values of that bench, and no parameters without a bench.
 func TestBenchHelp(t *testing.T) {
 	const more = "kernbench run BENCH --help and kernbench list BENCH show the flags of a bench."
 	general := run(t, "run", "--help")

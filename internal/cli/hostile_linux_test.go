@@ -16,12 +16,11 @@ import (
 	"github.com/kernbench/kernbench/internal/version"
 )
 
-// readers is the commands that read a file, each with the name of that file, and perhaps
-// one that makes what else the command needs.
+// readers lists the commands that read a file.
 var readers = []struct {
-	args, file string
-	before     string
-	begins     bool // a file that ends within its first line is begun anew
+	args, file string // the command line, and the file that it reads
+	before     string // a command line that creates the other files; "" for none
+	begins     bool   // the command starts a file again that ends within its first line
 }{
 	{"topology validate x.yaml", "x.yaml", "", false},
 	{"run hello_send --topology x.yaml", "x.yaml", "", false},
@@ -47,7 +46,7 @@ var readers = []struct {
 	{"run milestone-1h-ccl --max-elems 128 --resume --out d", "d/points.jsonl", "", true},
 }
 
-// hostileFiles is what a name may lead to instead of the file that was meant.
+// hostileFiles lists what may be under a name instead of the expected file.
 var hostileFiles = []struct {
 	name string
 	make func(path string) error
@@ -67,10 +66,10 @@ var hostileFiles = []struct {
 	{"blanks", func(path string) error { return os.WriteFile(path, bytes.Repeat([]byte(" "), 64<<20), 0o666) }},
 }
 
-// TestHostileFiles gives each reader each of these: it refuses them, without reading them
-// for ever or keeping them in memory.
+// TestHostileFiles checks that every reader refuses every hostile file, without reading it
+// forever or keeping it in memory.
 func TestHostileFiles(t *testing.T) {
-	if _, err := version.Program(); err != nil { // while the test may read its own program
+	if _, err := version.Program(); err != nil { // while this thread may still read the program's file
 		t.Fatal(err)
 	}
 	for _, r := range readers {
@@ -89,12 +88,12 @@ func TestHostileFiles(t *testing.T) {
 				var out, errs bytes.Buffer
 				var before, after runtime.MemStats
 				runtime.ReadMemStats(&before)
-				command := func() int { return Run(t.Context(), strings.Fields(r.args), &out, &errs) }
+				runReader := func() int { return Run(t.Context(), strings.Fields(r.args), &out, &errs) }
 				var code int
 				if h.name == "no permission" {
-					code = asNobody(t, command)
+					code = asNobody(t, runReader)
 				} else {
-					code = command()
+					code = runReader()
 				}
 				runtime.ReadMemStats(&after)
 				want := exitUsage
@@ -112,7 +111,7 @@ func TestHostileFiles(t *testing.T) {
 	}
 }
 
-// asNobody calls f in a thread without root's right to read all files.
+// asNobody calls f in a thread that, unlike root, may not read all files.
 func asNobody(t *testing.T, f func() int) int {
 	if os.Geteuid() != 0 {
 		return f()
@@ -126,11 +125,12 @@ func asNobody(t *testing.T, f func() int) int {
 	return f()
 }
 
-// TestInterruptedPipes: a command that waits for a silent pipe ends when it is interrupted.
+// TestInterruptedPipes checks that a command that waits for data from a pipe ends when it
+// is interrupted.
 func TestInterruptedPipes(t *testing.T) {
 	for _, r := range readers {
 		if strings.HasPrefix(r.args, "sweep small") || strings.HasPrefix(r.args, "merge x") {
-			continue // results are written to regular files alone
+			continue // results are written only to regular files
 		}
 		t.Run(strings.Fields(r.args)[0]+" "+r.file, func(t *testing.T) {
 			t.Chdir(t.TempDir())
@@ -140,7 +140,7 @@ func TestInterruptedPipes(t *testing.T) {
 			if err := errors.Join(os.MkdirAll(filepath.Dir(r.file), 0o777), os.RemoveAll(r.file), syscall.Mkfifo(r.file, 0o666)); err != nil {
 				t.Fatal(err)
 			}
-			writer, err := os.OpenFile(r.file, os.O_RDWR, 0) // both ends, so that it need not wait for the other
+			writer, err := os.OpenFile(r.file, os.O_RDWR, 0) // both ends, so that opening does not wait for the other end
 			if err != nil {
 				t.Fatal(err)
 			}

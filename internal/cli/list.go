@@ -15,7 +15,7 @@ import (
 )
 
 func listCmd() *cobra.Command {
-	return prints(&cobra.Command{
+	return setRun(&cobra.Command{
 		Use:   "list [BENCH]...",
 		Short: "List the benches, or describe some",
 		Long: `List shows the benches that kernbench run can run: the built-in ones and, in a
@@ -33,14 +33,15 @@ rows and metrics.
 	})
 }
 
-// completeBench teaches the shell the benches. It asks when the shell does: a
-// program may register benches until Main.
+// completeBench returns the names of the benches, for completion by the shell. It is a
+// function because a program may register benches until it calls Main.
 func completeBench(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	return setup.BenchNames(), cobra.ShellCompDirectiveNoFileComp
 }
 
-// addParamFlags gives a command a flag for each parameter that any bench has, and hidden ones for
-// former names. It returns the function that reads the parameters of one bench.
+// addParamFlags adds a flag for each parameter of any bench to a command, and hidden flags
+// for former names of parameters. The returned function returns the parameters that were
+// given for a bench.
 func addParamFlags(cmd *cobra.Command) func(b bench.Bench) (map[string]string, error) {
 	values := map[string]*string{}
 	for _, b := range bench.All() {
@@ -84,8 +85,9 @@ func addParamFlags(cmd *cobra.Command) func(b bench.Bench) (map[string]string, e
 	}
 }
 
-// completeParam returns a function that teaches the shell the values of a parameter: of the bench
-// that the command line names, else of the first bench that has the parameter.
+// completeParam returns a function that returns the values of a parameter, for completion
+// by the shell. The values are those of the bench that the command line names, else of the
+// first bench that has the parameter.
 func completeParam(name string) cobra.CompletionFunc {
 	return func(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		benches := bench.All()

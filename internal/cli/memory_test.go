@@ -14,8 +14,8 @@ import (
 	"github.com/kernbench/kernbench/internal/host/hosttest"
 )
 
-// TestControlGroup runs commands in a control group of 256 MiB that ask for more: they are
-// refused with a reason, and not killed.
+// TestControlGroup checks that commands that need more memory than their control group
+// allows, 256 MiB, are refused with a reason and not killed.
 func TestControlGroup(t *testing.T) {
 	group := hosttest.Group(t, 256<<20)
 	free := regexp.MustCompile(`and 0\.2\d* GB are free`)
@@ -26,7 +26,7 @@ func TestControlGroup(t *testing.T) {
 		"coll all_reduce --on inproc -b 128M -e 128M":               "the buffers of 2 ranks: 0.277 GB of memory are needed, and FREE of the 0.268 GB that control group /GROUP allows: take smaller sizes, fewer ranks or fewer iterations",
 	} {
 		cmd := exec.Command(os.Args[0], strings.Fields(command)...)
-		cmd.Args[0] = "kernbench" // which is what TestMain goes by
+		cmd.Args[0] = "kernbench" // TestMain chooses the command by this name
 		cmd.Env = append(os.Environ(), groupVariable+"="+group)
 		var out, errs bytes.Buffer
 		cmd.Stdout, cmd.Stderr = &out, &errs

@@ -9,12 +9,13 @@ import (
 )
 
 const (
-	doCollectives = "benches that do: ccl_all_reduce, center_root_buffers, coll, data_parallel, milestone-1h-ccl, tp_mlp, transformer_block"
-	doTasks       = "benches that do: task_chain, task_fanout, task_stencil, treduce_tasks"
+	collectiveBenches = "benches that do: ccl_all_reduce, center_root_buffers, coll, data_parallel, milestone-1h-ccl, tp_mlp, transformer_block"
+	taskBenches       = "benches that do: task_chain, task_fanout, task_stencil, treduce_tasks"
 )
 
-// TestNoEffect: settings that a bench does not read are refused by run and by sweep, with the
-// benches that read them. Files that are picked up by default are not.
+// TestNoEffect checks that run and sweep refuse settings that a bench does not read, with
+// the benches that read them. Files that are used by default, such as ./ccl.yaml, are not
+// refused.
 func TestNoEffect(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for name, text := range map[string]string{
@@ -27,15 +28,15 @@ func TestNoEffect(t *testing.T) {
 		}
 	}
 	for _, tt := range []struct{ line, want string }{
-		{"run hello_send --ccl ccl.yaml", "kernbench: --ccl ccl.yaml has no effect: hello_send does no collectives: leave it out; " + doCollectives + "\n"},
-		{"run pe2pe --set ccl.defaults.n_slots=2", "kernbench: --set ccl.defaults.n_slots=2 has no effect: pe2pe does no collectives: leave it out; " + doCollectives + "\n"},
-		{"run task_chain --ccl default", "kernbench: --ccl default has no effect: task_chain does no collectives: leave it out; " + doCollectives + "\n"},
-		{"run data_parallel --tasks tasks.yaml", "kernbench: --tasks tasks.yaml has no effect: data_parallel runs no tasks: leave it out; " + doTasks + "\n"},
-		{"run milestone-1h-gemm --set tasks.control.register_read=50ns", "kernbench: --set tasks.control.register_read=50ns has no effect: milestone-1h-gemm runs no tasks: leave it out; " + doTasks + "\n"},
-		{"sweep flags.yaml --ccl default", "kernbench: --ccl default has no effect: hello_send does no collectives: leave it out; " + doCollectives + "\n"},
-		{"sweep file.yaml", "file.yaml:2:6: ccl: default has no effect: hello_send does no collectives: leave it out; " + doCollectives + "\n    2 | ccl: default\n      |      ^\n" +
-			"file.yaml:3:7: set[0]: tasks.control.register_read=50ns has no effect: hello_send runs no tasks: leave it out; " + doTasks + "\n    3 | set: [tasks.control.register_read=50ns]\n      |       ^\n" +
-			"file.yaml:5:11: grid[0].key: ccl.defaults.n_slots has no effect: hello_send does no collectives: leave it out; " + doCollectives + "\n    5 |   - {key: ccl.defaults.n_slots, values: [2, 4]}\n      |           ^\n"},
+		{"run hello_send --ccl ccl.yaml", "kernbench: --ccl ccl.yaml has no effect: hello_send does no collectives: leave it out; " + collectiveBenches + "\n"},
+		{"run pe2pe --set ccl.defaults.n_slots=2", "kernbench: --set ccl.defaults.n_slots=2 has no effect: pe2pe does no collectives: leave it out; " + collectiveBenches + "\n"},
+		{"run task_chain --ccl default", "kernbench: --ccl default has no effect: task_chain does no collectives: leave it out; " + collectiveBenches + "\n"},
+		{"run data_parallel --tasks tasks.yaml", "kernbench: --tasks tasks.yaml has no effect: data_parallel runs no tasks: leave it out; " + taskBenches + "\n"},
+		{"run milestone-1h-gemm --set tasks.control.register_read=50ns", "kernbench: --set tasks.control.register_read=50ns has no effect: milestone-1h-gemm runs no tasks: leave it out; " + taskBenches + "\n"},
+		{"sweep flags.yaml --ccl default", "kernbench: --ccl default has no effect: hello_send does no collectives: leave it out; " + collectiveBenches + "\n"},
+		{"sweep file.yaml", "file.yaml:2:6: ccl: default has no effect: hello_send does no collectives: leave it out; " + collectiveBenches + "\n    2 | ccl: default\n      |      ^\n" +
+			"file.yaml:3:7: set[0]: tasks.control.register_read=50ns has no effect: hello_send runs no tasks: leave it out; " + taskBenches + "\n    3 | set: [tasks.control.register_read=50ns]\n      |       ^\n" +
+			"file.yaml:5:11: grid[0].key: ccl.defaults.n_slots has no effect: hello_send does no collectives: leave it out; " + collectiveBenches + "\n    5 |   - {key: ccl.defaults.n_slots, values: [2, 4]}\n      |           ^\n"},
 	} {
 		if code, stdout, stderr := command(t.Context(), strings.Fields(tt.line)...); code != exitUsage || stderr != tt.want || stdout != "" {
 			t.Errorf("%s: exit status %d and\n%swant %d and\n%s", tt.line, code, stderr, exitUsage, tt.want)
@@ -45,7 +46,7 @@ func TestNoEffect(t *testing.T) {
 	run(t, "sweep", "flags.yaml")
 }
 
-// TestUses: the benches that come with kernbench say what they use, and use that.
+// TestUses checks that every built-in bench declares what it uses, and uses exactly that.
 func TestUses(t *testing.T) {
 	small := map[string]map[string]string{
 		"tp_mlp":            {"tp": "2", "tokens": "16", "hidden": "64", "ffn": "256"},

@@ -6,8 +6,9 @@ import (
 	"testing"
 )
 
-// TestOldNames runs commands with old spellings of names and with the names of today: the output
-// and the exit status are the same, and each old spelling has one line on standard error.
+// TestOldNames runs commands with old and with current spellings of names. It checks that
+// output and exit status are the same, and that standard error has one line for each old
+// spelling.
 func TestOldNames(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for name, text := range map[string]string{
@@ -54,7 +55,7 @@ func TestOldNames(t *testing.T) {
 		{"ccl show --set ccl.algorithms.ring_allreduce_8.n_slots=2 --format yaml", "ccl show --set ccl.algorithms.ring_all_reduce_8.n_slots=2 --format yaml",
 			[]string{"ring_allreduce_8 is now called ring_all_reduce_8"}, exitOK},
 		{"comm run kernel.yaml --backend sim", "", []string{"allgather is now called all_gather"}, exitOK},
-		{"run ccl_all_reduce --ccl own.yaml --algo ring_allreduce_8", "", nil, exitOK}, // an entry of the user's own
+		{"run ccl_all_reduce --ccl own.yaml --algo ring_allreduce_8", "", nil, exitOK}, // the file has an entry with this name
 	} {
 		var hints strings.Builder
 		for _, hint := range tt.hints {
@@ -71,7 +72,7 @@ func TestOldNames(t *testing.T) {
 		if wantCode != tt.code || strings.Contains(wantErr, "now called") {
 			t.Errorf("%s: exit status %d and\n%swant %d", tt.now, wantCode, wantErr, tt.code)
 		}
-		stdout = strings.ReplaceAll(stdout, "old.", "new.") // files
+		stdout = strings.ReplaceAll(stdout, "old.", "new.") // names of files
 		if code != wantCode || stdout != wantOut {
 			t.Errorf("%s: exit status %d and\n%swant what %s prints, %d and\n%s", tt.old, code, stdout, tt.now, wantCode, wantOut)
 		}
@@ -81,7 +82,7 @@ func TestOldNames(t *testing.T) {
 	}
 }
 
-// TestOldNamesCompletion checks that the shell is not offered old spellings.
+// TestOldNamesCompletion checks that the shell does not complete old spellings.
 func TestOldNamesCompletion(t *testing.T) {
 	for _, line := range []string{"comm run ", "comm run x -", "comm run x --", "coll ", "coll barrier --", "run ", "run ccl_all_reduce --", "list "} {
 		_, stdout, _ := command(t.Context(), append([]string{"__complete"}, strings.Split(line, " ")...)...)

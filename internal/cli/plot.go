@@ -69,7 +69,7 @@ of lines are logarithmic if the largest value is at least 16 times the smallest
 	log := wordFlag(cmd, "log", "", "logarithmic axes (default: by the range of values)", "", []string{"x", "y", "xy", "none"})
 	kind := wordFlag(cmd, "kind", "", "kind of picture (default: lines for numbers, bars for words)", "", []string{plot.Lines, plot.Bars, plot.Heat})
 	completeColumns(cmd, "x", "y", "by", "where")
-	return prints(cmd, func(cmd *cobra.Command, args []string) (result, error) {
+	return setRun(cmd, func(cmd *cobra.Command, args []string) (result, error) {
 		r.Log, r.Kind, r.Note = *log, *kind, filepath.Base(args[0])
 		if *out == "" {
 			return nil, badInput(errors.New("say where to draw: -o FIG.svg or FIG.png"))
@@ -104,14 +104,15 @@ of lines are logarithmic if the largest value is at least 16 times the smallest
 	})
 }
 
-// warnMissing warns of the points that a sweep has no rows of.
+// warnMissing prints a warning if the file of a sweep lacks the rows of some points.
 func warnMissing(cmd *cobra.Command, path string, points int) {
 	if points > 0 {
 		warn(cmd.ErrOrStderr(), fmt.Sprintf("%s has no rows of %s: kernbench sweep --resume runs what is missing", path, printable.Count(points, "point")))
 	}
 }
 
-// completeColumns teaches the shell the columns of the file that is named already.
+// completeColumns makes the shell complete flags with the columns of the file that the
+// command line names.
 func completeColumns(cmd *cobra.Command, flags ...string) {
 	for _, flag := range flags {
 		err := cmd.RegisterFlagCompletionFunc(flag, func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
@@ -122,7 +123,7 @@ func completeColumns(cmd *cobra.Command, flags ...string) {
 			if err != nil {
 				return nil, cobra.ShellCompDirectiveError
 			}
-			// The shell would obey what is not printable.
+			// The terminal could interpret unprintable characters as commands.
 			words := slices.DeleteFunc(tables[0].Names(), func(c string) bool { return printable.Line(c) != c })
 			if flag != "where" {
 				return words, cobra.ShellCompDirectiveNoFileComp

@@ -27,8 +27,9 @@ func TestPlotJSON(t *testing.T) {
 	}
 }
 
-// TestPlotLimits: a figure with the most marks is drawn and of a bounded size; one mark more is
-// refused before any is made.
+// TestPlotLimits checks that a figure with the largest allowed number of marks is drawn,
+// with a bounded file size, and that a figure with one mark more is refused and not
+// written.
 func TestPlotLimits(t *testing.T) {
 	t.Chdir(t.TempDir())
 	write := func(file string, xs, bys int) {

@@ -21,53 +21,58 @@ import (
 	"github.com/kernbench/kernbench/table"
 )
 
-// pointFlags are the flags of a command that runs the points of an experiment.
+// pointFlags has the flags of a command that runs the points of an experiment.
 type pointFlags struct {
 	experiment.Options
-	cmd          *cobra.Command
-	part, report *string
+	cmd           *cobra.Command
+	shard, report *string
 }
 
-// addPointFlags gives a command the flags; which says what --out is by default.
-func addPointFlags(cmd *cobra.Command, which string) *pointFlags {
+// addPointFlags adds the flags of points to a command. defaultOut is the default of --out
+// in the help.
+func addPointFlags(cmd *cobra.Command, defaultOut string) *pointFlags {
 	flags, f := cmd.Flags(), &pointFlags{cmd: cmd}
-	flags.StringVar(&f.File, "out", "", "`FILE` for the results, .jsonl (default: "+which+")")
+	flags.StringVar(&f.File, "out", "", "`FILE` for the results, .jsonl (default: "+defaultOut+")")
 	flags.BoolVar(&f.Resume, "resume", false, "keep the points that --out has")
 	flags.BoolVar(&f.Replace, "replace", false, "overwrite the points that --out has")
 	strictFlag(cmd, &f.Strict)
 	f.report = flags.String("report", "", "`FILE` for a page, .html, with a table, figures, the configuration and the command")
-	f.part = flags.String("shard", "", "run a part of the points, `I/N`: 2/4 is the second of four")
+	f.shard = flags.String("shard", "", "run a part of the points, `I/N`: 2/4 is the second of four")
 	return f
 }
 
-// options returns what the flags choose, the file as it was given.
+// options returns the options that the flags choose. File is the value of --out, or
+// "" if the flag was not given.
 func (f *pointFlags) options() (o experiment.Options, err error) {
 	o = f.Options
-	if o.Shard, err = experiment.ParseShard(*f.part); err != nil {
+	if o.Shard, err = experiment.ParseShard(*f.shard); err != nil {
 		return o, fmt.Errorf("--shard: %w", err)
 	}
-	noPage := !slices.Contains([]string{".html", ".htm"}, filepath.Ext(*f.report))
+	notHTML := !slices.Contains([]string{".html", ".htm"}, filepath.Ext(*f.report))
 	return o, refuse(f.cmd,
 		misuse{"shard", o.Shard.N == 0, `"": write I/N, such as 2/4`},
 		misuse{"resume", o.Resume && o.Replace, "and --replace: give one"},
 		misuse{"strict", o.Strict && !o.Resume, "is for --resume: add it"},
-		misuse{"report", *f.report != "" && noPage, *f.report + ": the report is a page: write a name that ends in .html"},
+		misuse{"report", *f.report != "" && notHTML, *f.report + ": the report is a page: write a name that ends in .html"},
 		misuse{"out", filepath.Ext(o.File) != ".jsonl", o.File + wantJSONL})
 }
 
-// runPoints begins to show the progress of points, and names the program that runs them.
-func runPoints(cmd *cobra.Command, name string, o *experiment.Options) (p *progress.Display, err error) {
+// startPoints completes the options before points run: it sets the program's name, and the
+// functions that show progress and warnings. It starts the display of progress.
+func startPoints(cmd *cobra.Command, name string, o *experiment.Options) (p *progress.Display, err error) {
 	if o.Program, err = version.Program(); err != nil {
 		return nil, fmt.Errorf("find out which program this is: %w", err)
 	}
 	p = progress.Start(cmd.ErrOrStderr(), name)
-	o.Progress, o.Warn = p.Tell, func(text string) { warn(p, text) }
+	o.Progress, o.Warn = p.Update, func(text string) { warn(p, text) }
 	return p, nil
 }
 
-// endPoints returns the error that a command ends with whose points ended with an error. It
-// returns nil for points that failed: the rows of the others can be shown.
-func endPoints(w io.Writer, o experiment.Options, err error) error {
+// finishPoints returns the error with which a command ends, given the error of running its
+// points. It returns nil if points failed, because the rows of the other points can be
+// shown. For other errors it also prints a hint to continue with --resume, if the finished
+// points are in a file.
+func finishPoints(w io.Writer, o experiment.Options, err error) error {
 	switch {
 	case err == nil, errors.As(err, new(*experiment.Failed)):
 		return nil
@@ -77,24 +82,24 @@ func endPoints(w io.Writer, o experiment.Options, err error) error {
 	return err
 }
 
-// badPoints returns the error of a command some of whose points failed, or have wrong values. It
-// returns nil if none did.
-func badPoints(o experiment.Options, failed *experiment.Failed, ok bool, wrong []error) error {
+// pointsError returns the error of a command if points failed or have wrong values, and nil
+// otherwise.
+func pointsError(o experiment.Options, failed *experiment.Failed, ok bool, wrong []error) error {
 	switch {
 	case failed == nil && ok:
 		return nil
 	case failed == nil:
-		return &exitError{exitWrong, errors.Join(few(wrong)...)}
+		return &exitError{exitWrong, errors.Join(limitErrors(wrong)...)}
 	}
-	errs := append(few(wrong), few(failed.Unwrap())...)
+	errs := append(limitErrors(wrong), limitErrors(failed.Unwrap())...)
 	if o.File != "" {
 		errs = append(errs, fmt.Errorf("%d of %d points failed; the others are in %s: --resume runs the failed ones again", len(failed.Points), failed.Total, o.File))
 	}
 	return &exitError{exitFailed, errors.Join(errs...)}
 }
 
-// few returns the first errors of many.
-func few(errs []error) []error {
+// limitErrors returns the first 20 errors, and a count of the others.
+func limitErrors(errs []error) []error {
 	const most = 20
 	if len(errs) <= most {
 		return errs
@@ -102,11 +107,12 @@ func few(errs []error) []error {
 	return append(errs[:most:most], fmt.Errorf("and %d more", len(errs)-most))
 }
 
-// wantJSONL follows names of results that no other command would read.
+// wantJSONL is the text of an error after the name of a file that does not end in .jsonl;
+// other commands would not read it.
 const wantJSONL = ": the results are lines of JSON: write a name that ends in .jsonl"
 
-// writeReport writes a page with a table of results, figures of it and the command line. Nothing
-// is written if there is no name.
+// writeReport writes an HTML page with a table of results, figures of the table and the
+// command line. It writes nothing if name is empty.
 func writeReport(cmd *cobra.Command, name string, p page.Page, t *table.Table) error {
 	if name == "" {
 		return nil
@@ -121,11 +127,12 @@ func writeReport(cmd *cobra.Command, name string, p page.Page, t *table.Table) e
 	return err
 }
 
-// commandLine returns the command with its arguments and the flags that were given.
+// commandLine returns the command with its arguments and the flags that were given, quoted
+// for a shell.
 func commandLine(cmd *cobra.Command) string {
 	words := append(strings.Fields(cmd.CommandPath()), cmd.Flags().Args()...)
 	cmd.Flags().Visit(func(f *pflag.Flag) {
-		if f.Hidden { // an old spelling: the flag that it stands for is given too
+		if f.Hidden { // an old name: the flag with the current name is set, too
 			return
 		}
 		values := []string{f.Value.String()}

@@ -19,12 +19,13 @@ import (
 	"github.com/kernbench/kernbench/oplog"
 )
 
-// hostile is names that a terminal obeys, that turn text round, or that no XML may have.
+// hostile lists names with characters that control a terminal, that reverse the direction
+// of text, or that XML must not contain.
 var hostile = []string{"a\x1b[31mb", "a\ab", "a\u202eb", "a\nb", "a\xffb", "a\x00b", "a\u2028\tb", "öl", "\xffx"}
 
-// TestHostileNames gives such names to commands, as bench names, settings, columns, cells, keys,
-// values, arguments and file names. What is printed for people is printable, and pictures are
-// well-formed.
+// TestHostileNames gives hostile names to commands, as bench names, settings, columns,
+// cells, keys, values, arguments and file names. It checks that text output is printable,
+// and that pictures are well-formed.
 func TestHostileNames(t *testing.T) {
 	for _, name := range hostile {
 		t.Run(printable.Line(name), func(t *testing.T) {
@@ -34,7 +35,7 @@ func TestHostileNames(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			cell := `"` + name + `"` // of CSV, and of flags with several columns
+			cell := `"` + name + `"` // as in CSV, and in flags that take several columns
 			write := func(file, format string, args ...any) {
 				t.Helper()
 				if err := os.WriteFile(file, fmt.Appendf(nil, format, args...), 0o666); err != nil {
@@ -59,51 +60,51 @@ func TestHostileNames(t *testing.T) {
 			}
 			write("log.oplog", "%s", log)
 
-			show := func(args ...string) { t.Helper(); checkPrintable(t, args) }
-			show("sweep", "bench.yaml")
-			show("sweep", "grid.yaml")
-			show("sweep", "params.yaml")
-			show("topology", "show", "-t", "topo.yaml")
-			show("topology", "validate", "topo.yaml", "raw.yaml", "extends.yaml", name)
-			show("ccl", "show", "--ccl", "how.yaml")
-			show("ccl", "show", "--set", name)
-			show("tasks", "show", "--set", name+"=1")
-			show("topology", "show", "--set", "system.sips.count="+name)
-			show("topology", "show", "--set", "overrides=[{link: "+quoted+"}]")
-			show("comm", "run", "scenario.yaml")
-			show("comm", "run", "all_reduce", "--set", "mode="+name)
-			show("comm", "show", name)
-			show("plot", "a.csv", "-x", "n", "-y", cell, "-o", "ambiguous.svg")
-			show("plot", "a.csv", "-x", "n", "-y", cell, "--by", "kind", "-o", "lines.svg")
-			show("plot", "a.csv", "-x", "kind", "-y", cell, "--by", "n", "--kind", "bars", "-o", "bars.svg", "--title", name)
-			show("plot", "a.csv", "-x", "n", "-y", cell, "--by", "kind", "--kind", "heat", "-o", "heat.svg", "--where", "kind="+name)
-			show("plot", "rows.json", "-x", "n", "-y", strings.ToValidUTF8(cell, "\ufffd"), "--by", "kind", "-o", "rows.svg")
-			show("plot", "words.csv", "-x", "n", "-y", "t", "-o", "words.svg")
-			show("plot", "a.csv", "-x", name+"?", "-y", "n", "-o", "none.svg")
-			show("compare", "a.csv", "b.csv", "--key", "n,kind", "--value", cell, "--all")
-			show("compare", "a.csv", "words.csv")
-			show("replay", "log.oplog")
+			check := func(args ...string) { t.Helper(); checkPrintable(t, args) }
+			check("sweep", "bench.yaml")
+			check("sweep", "grid.yaml")
+			check("sweep", "params.yaml")
+			check("topology", "show", "-t", "topo.yaml")
+			check("topology", "validate", "topo.yaml", "raw.yaml", "extends.yaml", name)
+			check("ccl", "show", "--ccl", "how.yaml")
+			check("ccl", "show", "--set", name)
+			check("tasks", "show", "--set", name+"=1")
+			check("topology", "show", "--set", "system.sips.count="+name)
+			check("topology", "show", "--set", "overrides=[{link: "+quoted+"}]")
+			check("comm", "run", "scenario.yaml")
+			check("comm", "run", "all_reduce", "--set", "mode="+name)
+			check("comm", "show", name)
+			check("plot", "a.csv", "-x", "n", "-y", cell, "-o", "ambiguous.svg")
+			check("plot", "a.csv", "-x", "n", "-y", cell, "--by", "kind", "-o", "lines.svg")
+			check("plot", "a.csv", "-x", "kind", "-y", cell, "--by", "n", "--kind", "bars", "-o", "bars.svg", "--title", name)
+			check("plot", "a.csv", "-x", "n", "-y", cell, "--by", "kind", "--kind", "heat", "-o", "heat.svg", "--where", "kind="+name)
+			check("plot", "rows.json", "-x", "n", "-y", strings.ToValidUTF8(cell, "\ufffd"), "--by", "kind", "-o", "rows.svg")
+			check("plot", "words.csv", "-x", "n", "-y", "t", "-o", "words.svg")
+			check("plot", "a.csv", "-x", name+"?", "-y", "n", "-o", "none.svg")
+			check("compare", "a.csv", "b.csv", "--key", "n,kind", "--value", cell, "--all")
+			check("compare", "a.csv", "words.csv")
+			check("replay", "log.oplog")
 			for _, args := range [][]string{{name}, {"run", name}, {"list", name}, {"coll", name}, {"topology", name}, {"run", "--" + name}, {"plot", name + ".csv", "-x", "n", "-y", "n", "-o", "x.svg"},
 				{"topology", "show", "--format", name}, {"replay", name}, {"trace", name}, {"sweep", name}, {"merge", name, name}, {"compare", name, name + "2"},
 				{"run", "hello_send", "--trace", filepath.Join(name, "x")}, {"comm", "prepare", "all_reduce", filepath.Join("a.csv", name)}} {
-				show(args...)
+				check(args...)
 			}
 			checkPictures(t, "lines.svg", "bars.svg", "heat.svg", "rows.svg")
 			if strings.ContainsRune(name, 0) {
-				return // no name of a file
+				return // file names cannot contain NUL
 			}
 			write(name+".yaml", "extends: default\nsystem: {sips: {count: 2}}\n")
 			write("grid_"+name+".yaml", "bench: hello_send\ndata: off\ngrid: [{key: system.sips.count, values: [1, 2]}]\n")
-			show("topology", "show", "-t", name+".yaml")
-			show("topology", "validate", name+".yaml")
-			show("run", "hello_send", "--data=off", "-t", name+".yaml", "--trace", name+".json", "--log", name+".oplog")
-			show("trace", name+".json")
-			show("replay", name+".oplog")
-			show("probe", "-t", name+".yaml", "--sizes", "4KiB")
-			show("sweep", "grid_"+name+".yaml")
-			show("sweep", "grid_"+name+".yaml")
-			show("comm", "run", "all_reduce", "--nranks", "2", "--backend", "sim", "-t", name+".yaml", "--runtime", "host_build_graph", "--gantt", "--gantt-svg", "gantt.svg")
-			show("topology", "diagram", "-t", name+".yaml", "-o", "system.svg")
+			check("topology", "show", "-t", name+".yaml")
+			check("topology", "validate", name+".yaml")
+			check("run", "hello_send", "--data=off", "-t", name+".yaml", "--trace", name+".json", "--log", name+".oplog")
+			check("trace", name+".json")
+			check("replay", name+".oplog")
+			check("probe", "-t", name+".yaml", "--sizes", "4KiB")
+			check("sweep", "grid_"+name+".yaml")
+			check("sweep", "grid_"+name+".yaml")
+			check("comm", "run", "all_reduce", "--nranks", "2", "--backend", "sim", "-t", name+".yaml", "--runtime", "host_build_graph", "--gantt", "--gantt-svg", "gantt.svg")
+			check("topology", "diagram", "-t", name+".yaml", "-o", "system.svg")
 			checkPictures(t, "gantt.svg", "system.svg")
 			if _, err := os.Stat(printable.Line("grid_"+name) + ".jsonl"); err != nil {
 				t.Errorf("the results of a sweep are not where a printable name says: %v", err)
@@ -112,7 +113,7 @@ func TestHostileNames(t *testing.T) {
 	}
 }
 
-// checkPrintable runs a command and wants all that it prints to be printable.
+// checkPrintable runs a command and checks that everything it prints is printable.
 func checkPrintable(t *testing.T, args []string) {
 	t.Helper()
 	var out, errs bytes.Buffer
@@ -124,7 +125,7 @@ func checkPrintable(t *testing.T, args []string) {
 	}
 }
 
-// checkPictures wants SVG files to be well-formed, and their text printable.
+// checkPictures checks that SVG files are well-formed and that their text is printable.
 func checkPictures(t *testing.T, files ...string) {
 	t.Helper()
 	for _, file := range files {
@@ -149,8 +150,8 @@ func checkPictures(t *testing.T, files ...string) {
 	}
 }
 
-// TestOutputsAreDeclared: each command has --format, which says whether its output is text for
-// people, or is known to print one kind alone.
+// TestOutputsAreDeclared checks that each command has --format, by which its output is
+// known to be text or data, or is in the list of commands that always print the same kind.
 func TestOutputsAreDeclared(t *testing.T) {
 	known := map[string]bool{
 		"kernbench comm prepare": true, "kernbench comm execute": true, // text
@@ -159,7 +160,7 @@ func TestOutputsAreDeclared(t *testing.T) {
 	var check func(*cobra.Command)
 	check = func(c *cobra.Command) {
 		if len(c.Commands()) == 0 && c.Flags().Lookup("format") == nil && !known[c.CommandPath()] {
-			t.Errorf("%s has no --format: say with forPeople what it prints", c.CommandPath())
+			t.Errorf("%s has no --format: call escapeOutput and add the command to known", c.CommandPath())
 		}
 		for _, sub := range c.Commands() {
 			check(sub)

@@ -48,7 +48,7 @@ The exit status is 1 if a simulated time differs from its formula.`,
 		}
 		err = printResult(cmd, *format, r)
 		if err == nil && !r.OK {
-			err = wrong("a simulated time differs from its formula")
+			err = wrongResult("a simulated time differs from its formula")
 		}
 		return err
 	}

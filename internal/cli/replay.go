@@ -27,7 +27,7 @@ bytes_compared and digest.`,
 		Args: oneArg("FILE", "no file: name an op log, as kernbench run --log saves it"),
 	}
 	threads := threadsFlag(cmd)
-	return prints(cmd, func(cmd *cobra.Command, args []string) (result, error) {
+	return setRun(cmd, func(cmd *cobra.Command, args []string) (result, error) {
 		n, err := threads()
 		if err != nil {
 			return nil, badInput(err)

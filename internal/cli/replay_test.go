@@ -9,7 +9,7 @@ import (
 	"github.com/kernbench/kernbench/oplog"
 )
 
-// forge is the script command `forge FROM TO`: it copies an op log with another
+// forge implements the script command `forge FROM TO`. It copies an op log and changes the
 // digest of the first host read.
 func forge() {
 	log.SetFlags(0)

@@ -18,7 +18,7 @@ import (
 	"github.com/kernbench/kernbench/internal/version"
 )
 
-// Run runs kernbench with arguments, without the program's name, and is the exit
+// Run runs kernbench with arguments, without the program's name, and returns the exit
 // status. It returns soon after ctx is done.
 func Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	out := &output{w: stdout, to: stdout}
@@ -26,8 +26,8 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	root, started := rootCmd()
 	root.SetOut(out)
 	root.SetErr(stderr)
-	addBuiltins(root)                                           // after SetOut: the writer of completion is chosen when it is added
-	root.SetArgs(append([]string{}, asScenario(root, args)...)) // nil would mean os.Args
+	addBuiltins(root)                                                    // after SetOut, because completion keeps the writer of the moment when it is added
+	root.SetArgs(append([]string{}, rewriteScenarioArgs(root, args)...)) // nil would mean os.Args
 	err := root.ExecuteContext(ctx)
 	if err != nil && !*started {
 		err = badInput(err) // refused before any command ran
@@ -47,13 +47,13 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	case exitTerminated:
 		fmt.Fprintln(stderr, "kernbench: terminated")
 	default:
-		complain(stderr, err)
+		printErrors(stderr, err)
 	}
 	return code
 }
 
-// collectHints returns a context that collects the old spellings of names that a run is given,
-// and the function that returns a hint for each of them, in alphabetical order.
+// collectHints returns a context that collects old spellings of names, and a function that
+// returns a hint for each old spelling that was used, in alphabetical order.
 func collectHints(ctx context.Context) (context.Context, func() []string) {
 	var mu sync.Mutex
 	seen := map[string]bool{}
@@ -69,8 +69,8 @@ func collectHints(ctx context.Context) (context.Context, func() []string) {
 	}
 }
 
-// rootCmd is the command with all below it. started becomes true when one of
-// them runs: until then every error is one of usage.
+// rootCmd returns the kernbench command with all subcommands. *started becomes true when a
+// command runs. All errors before that are usage errors.
 func rootCmd() (root *cobra.Command, started *bool) {
 	started = new(bool)
 	root = &cobra.Command{
@@ -113,27 +113,27 @@ Exit status of all commands:
 		PersistentPreRun: func(cmd *cobra.Command, _ []string) {
 			*started = true
 			format := cmd.Flags().Lookup("format")
-			forPeople(cmd, format != nil && format.Value.String() == "text")
+			escapeOutput(cmd, format != nil && format.Value.String() == "text")
 		},
 	}
-	group(root)
+	makeParent(root)
 	root.SetFlagErrorFunc(flagError)
 	addVersionFlag(root)
 	root.SetUsageFunc(writeUsage)
 	root.AddGroup(commandGroups...)
 	root.SetHelpCommandGroupID("other")
 	root.SetCompletionCommandGroupID("other")
-	root.AddCommand(inGroup("run", collCmd(), commCmd(), probeCmd(), replayCmd(), runCmd(), sweepCmd())...)
-	root.AddCommand(inGroup("results", compareCmd(), mergeCmd(), plotCmd(), traceCmd())...)
-	root.AddCommand(inGroup("config", cclCmd(), tasksCmd(), topologyCmd())...)
-	root.AddCommand(inGroup("other", listCmd(), versionCmd())...)
+	root.AddCommand(setGroup("run", collCmd(), commCmd(), probeCmd(), replayCmd(), runCmd(), sweepCmd())...)
+	root.AddCommand(setGroup("results", compareCmd(), mergeCmd(), plotCmd(), traceCmd())...)
+	root.AddCommand(setGroup("config", cclCmd(), tasksCmd(), topologyCmd())...)
+	root.AddCommand(setGroup("other", listCmd(), versionCmd())...)
 	return root, started
 }
 
-// group makes a command that only holds others: alone it shows its help, and a
-// word it does not know is an error.
-func group(cmd *cobra.Command) {
-	cmd.Args = cobra.ArbitraryArgs // judged below: cobra's own messages differ between root and the rest
+// makeParent makes cmd a command that only has subcommands. Without arguments it shows its
+// help; an unknown subcommand is an error.
+func makeParent(cmd *cobra.Command) {
+	cmd.Args = cobra.ArbitraryArgs // checked below: cobra's messages differ between root and other commands
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if len(args) == 0 {
 			return cmd.Help()
@@ -142,8 +142,9 @@ func group(cmd *cobra.Command) {
 	}
 }
 
-// addVersionFlag gives the root command --version. That of cobra needs a template, and a
-// program with one keeps all its exported methods.
+// addVersionFlag adds --version to the root command. It does not use cobra's version flag,
+// which needs a template: the linker cannot remove unused exported methods from a program
+// with templates.
 func addVersionFlag(root *cobra.Command) {
 	wanted := root.Flags().BoolP("version", "v", false, "print the version")
 	run := root.RunE
@@ -167,16 +168,16 @@ func unknownCommand(cmd *cobra.Command, word string) error {
 		word, cmd.CommandPath(), strings.Join(names, ", "), config.DidYouMean(word, names), seeHelp(cmd)))
 }
 
-// addBuiltins adds the commands help and completion of cobra, which would take a
-// word they do not know for a success.
+// addBuiltins adds cobra's commands help and completion, and makes unknown arguments
+// errors: cobra would report success.
 func addBuiltins(root *cobra.Command) {
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
 	for _, c := range root.Commands() {
 		switch c.Name() {
 		case "completion":
-			group(c)
-			for _, shell := range c.Commands() { // one line is too long
+			makeParent(c)
+			for _, shell := range c.Commands() { // one line is wider than helpWidth
 				shell.Long = strings.ReplaceAll(shell.Long, "via your OS's package manager", "with your package manager")
 			}
 		case "help":
@@ -195,8 +196,8 @@ func addBuiltins(root *cobra.Command) {
 	}
 }
 
-// noArgs refuses arguments, of commands that take none. Most of those are a
-// system whose flag was forgotten.
+// noArgs returns an error if there are arguments. Most often such an argument is the name
+// of a machine without --topology, and the error says so.
 func noArgs(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -207,8 +208,9 @@ func noArgs(cmd *cobra.Command, args []string) error {
 	return fmt.Errorf("unexpected argument %q%s", args[0], seeHelp(cmd))
 }
 
-// flagError adds to a mistake in a flag what was probably meant. A letter says too little to
-// guess a flag of this command: what it means to other commands is told instead.
+// flagError adds a suggestion to the error of an unknown flag. A single letter is not
+// enough to guess a flag of this command. For a letter, flagError adds its meaning in other
+// commands.
 func flagError(cmd *cobra.Command, err error) error {
 	hint := ""
 	var unknown *pflag.NotExistError
@@ -222,7 +224,7 @@ func flagError(cmd *cobra.Command, err error) error {
 		name := unknown.GetSpecifiedName()
 		if unknown.GetSpecifiedShortnames() != "" {
 			name = name[:1]
-			hint = letterElsewhere(cmd, name)
+			hint = describeShorthand(cmd, name)
 		} else {
 			hint = config.DidYouMean("--"+name, names)
 		}
@@ -230,13 +232,14 @@ func flagError(cmd *cobra.Command, err error) error {
 	return fmt.Errorf("%w%s%s", err, hint, seeHelp(cmd))
 }
 
-// letterElsewhere tells what a letter for short means to other commands.
-func letterElsewhere(cmd *cobra.Command, letter string) string {
-	var flags, of []string
+// describeShorthand returns a text with the meaning of a shorthand letter in other
+// commands, or "" if no command has it.
+func describeShorthand(cmd *cobra.Command, letter string) string {
+	var flags, commands []string
 	var look func(*cobra.Command)
 	look = func(c *cobra.Command) {
 		if f := c.Flags().ShorthandLookup(letter); f != nil && !f.Hidden {
-			of = append(of, c.CommandPath())
+			commands = append(commands, c.CommandPath())
 			if !slices.Contains(flags, "--"+f.Name) {
 				flags = append(flags, "--"+f.Name)
 			}
@@ -246,13 +249,13 @@ func letterElsewhere(cmd *cobra.Command, letter string) string {
 		}
 	}
 	look(cmd.Root())
-	if len(of) == 0 {
+	if len(commands) == 0 {
 		return ""
 	}
-	if len(of) > 2 {
-		of = []string{"other commands"}
+	if len(commands) > 2 {
+		commands = []string{"other commands"}
 	}
-	return fmt.Sprintf("; -%s is %s of %s", letter, strings.Join(flags, " or "), strings.Join(of, " and "))
+	return fmt.Sprintf("; -%s is %s of %s", letter, strings.Join(flags, " or "), strings.Join(commands, " and "))
 }
 
 func seeHelp(cmd *cobra.Command) string {
@@ -260,7 +263,7 @@ func seeHelp(cmd *cobra.Command) string {
 }
 
 func versionCmd() *cobra.Command {
-	return prints(&cobra.Command{
+	return setRun(&cobra.Command{
 		Use:   "version",
 		Short: "Print the version and the build",
 		Long: `Version prints the version of kernbench that results carry, the module as the

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kernbench/kernbench/bench"
-	_ "github.com/kernbench/kernbench/bench/builtin" // registers the built-in ones
+	_ "github.com/kernbench/kernbench/bench/builtin" // registers the built-in benches
 	"github.com/kernbench/kernbench/internal/file"
 	"github.com/kernbench/kernbench/internal/progress"
 	"github.com/kernbench/kernbench/internal/setup"
@@ -62,7 +62,7 @@ Output of Printf in kernels, wrong values and races go to standard error.
 	options := addRunFlags(cmd)
 	params := addParamFlags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		b, err := chosenBench(cmd.Context(), *name, args)
+		b, err := chooseBench(cmd.Context(), *name, args)
 		if err != nil {
 			return badInput(err)
 		}
@@ -90,7 +90,7 @@ Output of Printf in kernels, wrong values and races go to standard error.
 		if o.Strict && !o.Resume {
 			return badInput(errors.New("--strict is for --resume: add it"))
 		}
-		r, err := executed(cmd, b, o)
+		r, err := execute(cmd, b, o)
 		if param, ok := errors.AsType[*bench.ParamError](err); ok {
 			return badInput(param)
 		} else if err != nil {
@@ -106,17 +106,17 @@ Output of Printf in kernels, wrong values and races go to standard error.
 	return cmd
 }
 
-// executed runs a bench and shows how far it is.
-func executed(cmd *cobra.Command, b bench.Bench, o bench.Options) (*bench.Result, error) {
-	running := progress.Start(cmd.ErrOrStderr(), b.Name)
-	defer running.Stop()
-	o.Output = running
-	o.Progress, o.Warn = running.Tell, func(text string) { warn(running, text) }
+// execute runs a bench and shows its progress.
+func execute(cmd *cobra.Command, b bench.Bench, o bench.Options) (*bench.Result, error) {
+	p := progress.Start(cmd.ErrOrStderr(), b.Name)
+	defer p.Stop()
+	o.Output = p
+	o.Progress, o.Warn = p.Update, func(text string) { warn(p, text) }
 	return b.Execute(cmd.Context(), o)
 }
 
-// chosenBench is the bench that the argument or --bench names.
-func chosenBench(ctx context.Context, flag string, args []string) (bench.Bench, error) {
+// chooseBench returns the bench that the argument or --bench names.
+func chooseBench(ctx context.Context, flag string, args []string) (bench.Bench, error) {
 	switch {
 	case len(args) == 1 && flag != "":
 		return bench.Bench{}, fmt.Errorf("two benches, %s and %s: name one", args[0], flag)
@@ -128,8 +128,8 @@ func chosenBench(ctx context.Context, flag string, args []string) (bench.Bench, 
 	return setup.FindBench(ctx, flag)
 }
 
-// addRunFlags gives a command the flags that say how a bench is run, and is how to
-// read them.
+// addRunFlags adds the flags that choose how a bench is run to a command. The returned
+// function returns the options that they choose.
 func addRunFlags(cmd *cobra.Command) func() (bench.Options, error) {
 	var o bench.Options
 	flags := cmd.Flags()
@@ -151,34 +151,35 @@ func addRunFlags(cmd *cobra.Command) func() (bench.Options, error) {
 		o.Threads, err = threads()
 		return o, cmp.Or(err, errors.Join(file.CheckNew("--log", o.Log), file.CheckNew("--trace", o.Trace)), refuse(cmd,
 			misuse{"stall", o.Stall < time.Millisecond, fmt.Sprintf("%v is too short: write at least 1ms", o.Stall)},
-			misuse{"limit", *limit <= 0 || *limit > longestRun, fmt.Sprintf("%v is not from 1ns to %v", *limit, longestRun)}))
+			misuse{"limit", *limit <= 0 || *limit > maxLimit, fmt.Sprintf("%v is not from 1ns to %v", *limit, maxLimit)}))
 	}
 }
 
-// traceFlag gives a command --trace.
+// traceFlag adds --trace to a command.
 func traceFlag(cmd *cobra.Command, name *string) {
 	cmd.Flags().StringVar(name, "trace", "", "record the activity of engines and links to `FILE`, for kernbench trace and Perfetto; .gz compresses")
 }
 
-// longestRun is within what the simulated clock can count.
-const longestRun = 2 * time.Hour
+// maxLimit is the largest value of --limit. The simulated clock can count that far.
+const maxLimit = 2 * time.Hour
 
-// mostThreads bounds what runs side by side: far more than a computer has cores.
-const mostThreads = 1024
+// maxThreads is the largest value of --threads and --workers, far more than a computer has
+// cores.
+const maxThreads = 1024
 
-// threadsFlag gives a command --threads, and is how to read it.
+// threadsFlag adds --threads to a command. The returned function returns its value.
 func threadsFlag(cmd *cobra.Command) func() (int, error) {
 	var n int
 	intFlag(cmd, &n, "threads", 0, "number `N` of threads, 0 for one on each core; results do not depend on it")
 	return func() (int, error) {
-		if n < 0 || n > mostThreads {
-			return 0, fmt.Errorf("--threads %d: write 0 to %d", n, mostThreads)
+		if n < 0 || n > maxThreads {
+			return 0, fmt.Errorf("--threads %d: write 0 to %d", n, maxThreads)
 		}
 		return n, nil
 	}
 }
 
-// oneArg wants one argument; missing is what to say if there is none.
+// oneArg requires exactly one argument. missing is the error if there is none.
 func oneArg(what, missing string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) == 0 {
@@ -188,7 +189,7 @@ func oneArg(what, missing string) cobra.PositionalArgs {
 	}
 }
 
-// atMostOne refuses more than one argument.
+// atMostOne allows no argument or one.
 func atMostOne(what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) > 1 {

@@ -53,7 +53,7 @@ settings and row) and schema. With --dry-run it is a list of point and settings.
 		if err == nil {
 			err = refuse(cmd,
 				misuse{"dry-run", *dry && (o.Resume || o.Replace || *points.report != ""), "looks at no results: leave out --resume, --replace and --report"},
-				misuse{"workers", workers < 0 || workers > mostThreads, fmt.Sprintf("%d: write 0 to %d", workers, mostThreads)})
+				misuse{"workers", workers < 0 || workers > maxThreads, fmt.Sprintf("%d: write 0 to %d", workers, maxThreads)})
 		}
 		if err != nil {
 			return badInput(err)
@@ -73,13 +73,13 @@ settings and row) and schema. With --dry-run it is a list of point and settings.
 			return plan.WritePoints(cmd.OutOrStdout(), o.Shard, *format)
 		}
 		o.Workers = workers
-		shown, err := runPoints(cmd, "sweep", &o)
+		p, err := startPoints(cmd, "sweep", &o)
 		if err != nil {
 			return err
 		}
 		r, err := plan.Run(cmd.Context(), o)
-		shown.Stop()
-		if err := endPoints(cmd.ErrOrStderr(), o, err); err != nil {
+		p.Stop()
+		if err := finishPoints(cmd.ErrOrStderr(), o, err); err != nil {
 			return err
 		}
 		if err := printResult(cmd, *format, r); err != nil {
@@ -89,7 +89,7 @@ settings and row) and schema. With --dry-run it is a list of point and settings.
 		if err := writeReport(cmd, *points.report, about, t); err != nil {
 			return err
 		}
-		return badPoints(o, r.Failed, r.OK, r.Wrong)
+		return pointsError(o, r.Failed, r.OK, r.Wrong)
 	}
 	return cmd
 }
@@ -119,7 +119,7 @@ sweep, or has points that no file has is not overwritten.
 	var o experiment.MergeOptions
 	cmd.Flags().BoolVar(&o.Partial, "partial", false, "allow missing points")
 	strictFlag(cmd, &o.Strict)
-	return prints(cmd, func(cmd *cobra.Command, args []string) (result, error) {
+	return setRun(cmd, func(cmd *cobra.Command, args []string) (result, error) {
 		if filepath.Ext(args[0]) != ".jsonl" {
 			return nil, badInput(errors.New("OUT " + args[0] + wantJSONL))
 		}

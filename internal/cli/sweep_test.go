@@ -18,7 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// fast is a sweep of 200 points that take a millisecond each.
+// fast is the file of a sweep with 200 points that take a millisecond each.
 const fast = `bench: task_chain
 data: off
 params: {runtime: tensormap_and_ringbuffer}
@@ -27,9 +27,9 @@ grid:
   - {key: params.tile, from: 1, to: 512, times: 2}
 `
 
-// TestSweepSurvivesKills kills sweeps five times, whenever the file has come to some size. A
-// sweep loses no line, runs no point whose line is whole, and ends with the bytes of a sweep
-// that nothing happened to.
+// TestSweepSurvivesKills kills a sweep five times, each time when its file has reached a
+// random size. It checks that no line is lost, and that the file in the end equals that of
+// a sweep without interruption.
 func TestSweepSurvivesKills(t *testing.T) {
 	collectives, err := os.ReadFile("testdata/sweep/coll.yaml")
 	if err != nil {
@@ -55,7 +55,7 @@ func TestSweepSurvivesKills(t *testing.T) {
 				before := wholeLines(t, "killed.jsonl")
 				killAt(t, random.IntN(size/5)+kill*size/5)
 				after := wholeLines(t, "killed.jsonl")
-				for _, line := range before { // not as a prefix: the sweep may just have put them in order
+				for _, line := range before { // in any order: the sweep may have sorted the lines
 					if !slices.Contains(after, line) {
 						t.Fatalf("kill %d: of %d lines, this is not among the %d there are now: %s", kill, len(before), len(after), line)
 					}
@@ -70,8 +70,8 @@ func TestSweepSurvivesKills(t *testing.T) {
 	}
 }
 
-// killAt goes on with the sweep and kills it when the file has so many bytes. A sweep that
-// ends first has nothing left to lose.
+// killAt continues the sweep and kills it when the file has at least size bytes, unless the
+// sweep ends before.
 func killAt(t *testing.T, size int) {
 	t.Helper()
 	self, err := os.Executable()
@@ -80,14 +80,14 @@ func killAt(t *testing.T, size int) {
 	}
 	var errs bytes.Buffer
 	cmd := exec.Command(self, "sweep", "killed.yaml", "--resume")
-	cmd.Args[0] = "kernbench" // which is what TestMain goes by
+	cmd.Args[0] = "kernbench" // TestMain chooses the command by this name
 	cmd.Stderr = &errs
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
-	for look := time.NewTicker(50 * time.Microsecond); ; {
+	for ticker := time.NewTicker(50 * time.Microsecond); ; {
 		select {
 		case err := <-ended:
 			var exit *exec.ExitError
@@ -95,9 +95,9 @@ func killAt(t *testing.T, size int) {
 				t.Fatalf("the sweep ended with %v\n%s", err, errs.String())
 			}
 			return
-		case <-look.C:
+		case <-ticker.C:
 			if info, err := os.Stat("killed.jsonl"); err == nil && info.Size() >= int64(size) {
-				look.Stop()
+				ticker.Stop()
 				if err := cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
 					t.Fatal(err)
 				}
@@ -106,7 +106,7 @@ func killAt(t *testing.T, size int) {
 	}
 }
 
-// wholeLines is the whole lines of a file; none if there is no file.
+// wholeLines returns the complete lines of a file, or none if there is no file.
 func wholeLines(t *testing.T, file string) []string {
 	t.Helper()
 	text, err := os.ReadFile(file)
@@ -117,11 +117,12 @@ func wholeLines(t *testing.T, file string) []string {
 	return all[:len(all)-1]
 }
 
-// TestSweepInterrupted: Ctrl-C keeps what has ended, and says how to go on. Before the first
-// point, while all are checked, there is nothing to keep.
+// TestSweepInterrupted checks that a sweep that is interrupted with Ctrl-C keeps the
+// finished points and prints how to continue. It also checks an interruption before the
+// first point, while all points are checked: the file does not change then.
 func TestSweepInterrupted(t *testing.T) {
 	t.Chdir(t.TempDir())
-	const points = 20 * 512 // more than can end meanwhile
+	const points = 20 * 512 // more than can finish before the interruption
 	long := strings.Replace(fast, "times: 2", "step: 1", 1)
 	if err := os.WriteFile("long.yaml", []byte(long), 0o666); err != nil {
 		t.Fatal(err)
@@ -132,17 +133,17 @@ func TestSweepInterrupted(t *testing.T) {
 		return fmt.Sprint(code, " ", errs.String())
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())
-	said := make(chan string)
-	go func() { said <- run(ctx) }()
-	for look := time.NewTicker(50 * time.Microsecond); len(wholeLines(t, "long.jsonl")) == 0; {
+	output := make(chan string)
+	go func() { output <- run(ctx) }()
+	for ticker := time.NewTicker(50 * time.Microsecond); len(wholeLines(t, "long.jsonl")) == 0; {
 		select {
-		case text := <-said:
+		case text := <-output:
 			t.Fatalf("the sweep ended before it began: %s", text)
-		case <-look.C:
+		case <-ticker.C:
 		}
 	}
 	cancel(Signal{syscall.SIGINT})
-	if got, want := <-said, "130 kernbench: points that have ended are in long.jsonl: go on with --resume\nkernbench: interrupted\n"; got != want {
+	if got, want := <-output, "130 kernbench: points that have ended are in long.jsonl: go on with --resume\nkernbench: interrupted\n"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	before := wholeLines(t, "long.jsonl")
@@ -157,7 +158,8 @@ func TestSweepInterrupted(t *testing.T) {
 	}
 }
 
-// TestSweepPage: the page shows the files that its commands and other tests run.
+// TestSweepPage checks that docs/use/sweeps.md shows the files in testdata/sweep, which
+// other tests run.
 func TestSweepPage(t *testing.T) {
 	const page = "../../docs/use/sweeps.md"
 	text, err := os.ReadFile(page)

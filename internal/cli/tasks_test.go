@@ -20,7 +20,7 @@ type taskMetrics struct {
 	Makespan torch.Time `json:"tasks_ns" table:"ns,lower"`
 }
 
-// registerTask registers a bench of one task, which reports how long it takes.
+// registerTask registers a bench that runs one task and reports the makespan.
 var registerTask = sync.OnceFunc(func() {
 	bench.Register(bench.Bench{Name: "one-task", Summary: "runs a task", Metrics: taskMetrics{}, Run: func(on *bench.B) error {
 		r, err := task.Run(on.Rank, task.Options{Runtime: task.AICPUBuildGraph, Devices: []int{0}}, func(b *task.Builder) {
@@ -33,15 +33,16 @@ var registerTask = sync.OnceFunc(func() {
 	}})
 })
 
-// TestRunTasks: a bench's tasks cost what --tasks, --set or ./tasks.yaml say, and the
-// result says which it was. The task is submitted in 300 ns, posted in 5, seen in 140,
-// begun in 800, and its end noticed in 100.
+// TestRunTasks checks that --tasks, --set and ./tasks.yaml determine the costs of a bench's
+// tasks, and that the result names their source. By default, submitting the task takes 300
+// ns, posting it 5 ns, the way to the compute core 140 ns, starting it 800 ns, and reading
+// that it has ended 100 ns.
 func TestRunTasks(t *testing.T) {
 	registerTask()
 	t.Chdir(t.TempDir())
 	const hash, makespan = "(hash ", "tasks_ns"
 	for _, tt := range []struct {
-		file   string // tasks.yaml, if there is to be one
+		file   string // content of ./tasks.yaml; "": not written
 		args   []string
 		source string
 		want   string
@@ -69,7 +70,7 @@ func TestRunTasks(t *testing.T) {
 	}
 }
 
-// TestSetKeysOfTasks wants the shell to know the keys of tasks.yaml.
+// TestSetKeysOfTasks checks that the shell completes the keys of tasks.yaml.
 func TestSetKeysOfTasks(t *testing.T) {
 	var got []string
 	for line := range strings.Lines(run(t, "__complete", "run", "--set", setup.Tasks.Prefix)) {
@@ -88,7 +89,8 @@ func TestSetKeysOfTasks(t *testing.T) {
 	}
 }
 
-// TestTasksOutputFails: a full disk is an error of every command that writes.
+// TestTasksOutputFails checks that the tasks commands fail if their output cannot be
+// written.
 func TestTasksOutputFails(t *testing.T) {
 	for _, args := range [][]string{{"tasks", "show"}, {"tasks", "show", "--format", "yaml"}, {"tasks", "schema"}} {
 		var errs bytes.Buffer
@@ -98,8 +100,8 @@ func TestTasksOutputFails(t *testing.T) {
 	}
 }
 
-// TestHadNoEffect: a bench that does not say what it uses takes all settings, and a run tells
-// of those that had no effect.
+// TestHadNoEffect checks that a bench that does not declare what it uses accepts all
+// settings, and that a run reports the settings that had no effect.
 func TestHadNoEffect(t *testing.T) {
 	registerTask()
 	code, _, stderr := command(t.Context(), "run", "one-task", "--ccl", "default", "--set", "tasks.control.register_read=50ns")

@@ -25,14 +25,14 @@ description results in, without running anything.`,
 		Example: `  kernbench topology show --depth 2
   kernbench topology presets`,
 	}
-	group(cmd)
-	checks := validator{Kind: setup.Topology, files: "topology files", usual: "the preset default", presets: topology.Presets(), list: "systems", member: ", pes"}
+	makeParent(cmd)
+	checks := validator{Kind: setup.Topology, files: "topology files", fallback: "the preset default", presets: topology.Presets(), list: "systems", member: ", pes"}
 	cmd.AddCommand(showCmd(), checks.command(), diagramCmd(), schemaCommand("topology", "a topology file", topology.Schema), presetsCmd())
 	return cmd
 }
 
 func presetsCmd() *cobra.Command {
-	return prints(&cobra.Command{
+	return setRun(&cobra.Command{
 		Use:   "presets",
 		Short: "List the built-in machines",
 		Long: `Presets lists the built-in machines. --topology takes their names, and a file

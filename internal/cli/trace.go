@@ -20,21 +20,21 @@ import (
 	"github.com/kernbench/kernbench/table"
 )
 
-// traced is what `kernbench trace --format json` prints, and profiled with --by.
+// The results of kernbench trace: a traceReport, or a traceProfile with --by.
 type (
-	traced struct {
-		readTrace
+	traceReport struct {
+		traceSource
 		*analysis.Report
 	}
-	profiled struct {
-		readTrace
+	traceProfile struct {
+		traceSource
 		*analysis.Profile
-		top int // rows to show
+		top int // number of rows to show
 	}
-	readTrace struct {
-		Version string `json:"version"` // of kernbench, now
+	traceSource struct {
+		Version string `json:"version"` // version of this kernbench, not of the recording
 		File    string `json:"file"`
-		all     bool   // the whole path is shown, or all rows
+		all     bool   // --all: show the whole path or all rows
 	}
 )
 
@@ -86,14 +86,14 @@ program, launch, by, ns and rows.`,
 		}
 		t, err := analysis.Open(cmd.Context(), args[0])
 		if err == nil {
-			of := readTrace{version.Version, args[0], *all}
+			source := traceSource{version.Version, args[0], *all}
 			if *by != "" {
-				p := &profiled{readTrace: of, top: top}
+				p := &traceProfile{traceSource: source, top: top}
 				if p.Profile, err = t.Profile(analysis.By(*by), int64(launch)); err == nil {
 					return printResult(cmd, *format, p)
 				}
 			} else {
-				r := &traced{readTrace: of}
+				r := &traceReport{traceSource: source}
 				if r.Report, err = t.Analyse(int64(launch), top); err == nil {
 					return printResult(cmd, *format, r)
 				}
@@ -108,16 +108,15 @@ program, launch, by, ns and rows.`,
 	return cmd
 }
 
-// A path that is longer than pathEnds twice shows as many of its first and last segments, and
-// visits likewise.
+// Lists that are shortened in the middle show this number of elements at each end.
 const (
-	pathEnds  = 15
-	visitEnds = 4
+	pathEnds  = 15 // steps or segments of a path
+	visitEnds = 4  // PEs that a path visits
 )
 
 // WriteText writes the report in tables.
-func (r *traced) WriteText(w io.Writer) error {
-	r.write(w, &r.About, r.Program, r.Launch, r.Launches)
+func (r *traceReport) WriteText(w io.Writer) error {
+	r.writeHeader(w, &r.About, r.Program, r.Launch, r.Launches)
 	if r.Path == nil {
 		writeTraceLinks(w, &r.Links)
 		return nil
@@ -132,11 +131,11 @@ func (r *traced) WriteText(w io.Writer) error {
 	if r.Slowest != nil {
 		writeSlowest(w, r.Slowest)
 	}
-	of := "launch"
+	whole := "launch"
 	if r.Launch == nil {
-		of = "makespan"
+		whole = "makespan"
 	}
-	fmt.Fprintf(w, "\nengines, as shares of the %s\n", of)
+	fmt.Fprintf(w, "\nengines, as shares of the %s\n", whole)
 	table.WriteList(w, []string{"engine", "mean", "max", "on"}, r.Engines, func(e analysis.EngineUse) []string {
 		return []string{e.Engine.String(), percent(e.Mean), percent(e.Max), e.Most}
 	})
@@ -144,8 +143,8 @@ func (r *traced) WriteText(w io.Writer) error {
 	return nil
 }
 
-// write writes what a report is about.
-func (r *readTrace) write(w io.Writer, about *analysis.About, p *analysis.Program, l *analysis.Launch, launches int) {
+// writeHeader writes the trace and the launch or program that a report is about.
+func (r *traceSource) writeHeader(w io.Writer, about *analysis.About, p *analysis.Program, l *analysis.Launch, launches int) {
 	fmt.Fprintf(w, "# trace: %s, recorded by kernbench %s, topology hash %s\n", r.File, cmp.Or(about.Version, "?"), cmp.Or(about.Topology, "?"))
 	if about.Bench != "" {
 		fmt.Fprintf(w, "# bench: %s\n", about.Bench)
@@ -162,8 +161,8 @@ func (r *readTrace) write(w io.Writer, about *analysis.About, p *analysis.Progra
 }
 
 // WriteText writes the profile as a table.
-func (p *profiled) WriteText(w io.Writer) error {
-	p.write(w, &p.About, p.Program, p.Launch, p.Launches)
+func (p *traceProfile) WriteText(w io.Writer) error {
+	p.writeHeader(w, &p.About, p.Program, p.Launch, p.Launches)
 	rows := p.Rows
 	if !p.all {
 		rows = rows[:min(p.top, len(rows))]
@@ -182,8 +181,9 @@ func (p *profiled) WriteText(w io.Writer) error {
 	})
 }
 
-// elided returns the rows of a list, without those in the middle if the list is long.
-func elided[E any](list []E, all bool, row func(E) []string) (rows [][]string) {
+// elide returns a row for each element of a list. Unless all is true, it replaces the
+// middle of a long list by one row with the number of elements left out.
+func elide[E any](list []E, all bool, row func(E) []string) (rows [][]string) {
 	cut := len(list) - 2*pathEnds
 	if all || cut <= 1 {
 		cut = 0
@@ -210,7 +210,7 @@ func writePath(w io.Writer, p *analysis.Path, all bool) {
 
 	fmt.Fprintln(w)
 	if p.Steps != nil {
-		table.WriteTable(w, []string{"at_ns", "for_ns", "share", "launch", "step", "mostly"}, elided(p.Steps, all, func(s analysis.Step) []string {
+		table.WriteTable(w, []string{"at_ns", "for_ns", "share", "launch", "step", "mostly"}, elide(p.Steps, all, func(s analysis.Step) []string {
 			launch, mostly := "-", s.Mostly
 			if s.Launch != nil {
 				launch, mostly = fmt.Sprint(*s.Launch), fmt.Sprintf("%s %s", mostly, percent(float64(s.Most)/float64(s.For)))
@@ -219,7 +219,7 @@ func writePath(w io.Writer, p *analysis.Path, all bool) {
 		}))
 		return
 	}
-	table.WriteTable(w, []string{"at_ns", "for_ns", "where", "what"}, elided(p.Segments, all, func(s analysis.Segment) []string {
+	table.WriteTable(w, []string{"at_ns", "for_ns", "where", "what"}, elide(p.Segments, all, func(s analysis.Segment) []string {
 		return []string{decimalNS(s.At), decimalNS(s.For), s.Where, segmentText(s)}
 	}))
 
@@ -230,10 +230,11 @@ func writePath(w io.Writer, p *analysis.Path, all bool) {
 	fmt.Fprintf(w, "\nvisits: %s\n", strings.Join(visits, " -> "))
 }
 
-// isPE reports whether a part of a path is on a PE, and not at the host or on control cores.
+// isPE reports whether a part of a path is on a PE, and not at the host or on control
+// cores.
 func isPE(where string) bool { return strings.Contains(where, ".pe") }
 
-// segmentText returns what happens in a segment.
+// segmentText describes what happens in a segment.
 func segmentText(s analysis.Segment) string {
 	text := s.Kind
 	switch {
@@ -266,7 +267,7 @@ func writeSlowest(w io.Writer, s *analysis.Slowest) {
 	table.WriteList(w, []string{"what", "ns", "share", "median PE ns"}, append(spent, s.Engines...), func(c analysis.Spent) []string {
 		return []string{c.What, decimalNS(c.Time), percent(c.Share), decimalNS(c.Median)}
 	})
-	writeSome(w, []string{"waited for", "of", "ns"}, s.From, func(f analysis.Source) []string { return []string{f.Wait, f.PE, decimalNS(f.Time)} })
+	writeNonEmpty(w, []string{"waited for", "of", "ns"}, s.From, func(f analysis.Source) []string { return []string{f.Wait, f.PE, decimalNS(f.Time)} })
 }
 
 func writeTraceLinks(w io.Writer, l *analysis.Links) {
@@ -278,10 +279,10 @@ func writeTraceLinks(w io.Writer, l *analysis.Links) {
 	table.WriteList(w, []string{"kind", "links", "bytes", "mean", "max", "on", "queued_ns"}, l.Kinds, func(k analysis.LinkKind) []string {
 		return []string{k.Kind, numberOrDash(k.Links), fmt.Sprint(k.Bytes), percent(k.Mean), percent(k.Max), k.Most, decimalNS(k.Queued)}
 	})
-	writeSome(w, []string{"busiest", "kind", "bytes", "busy_ns", "share", "whole trace"}, l.Busiest, func(k analysis.Link) []string {
+	writeNonEmpty(w, []string{"busiest", "kind", "bytes", "busy_ns", "share", "whole trace"}, l.Busiest, func(k analysis.Link) []string {
 		return []string{k.Name, k.Kind, fmt.Sprint(k.Bytes), decimalNS(k.Busy), percent(k.Share), percent(k.Whole)}
 	})
-	writeSome(w, []string{"most waited for", "kind", "trains", "queued_ns", "mean_ns"}, l.Queued, func(k analysis.Link) []string {
+	writeNonEmpty(w, []string{"most waited for", "kind", "trains", "queued_ns", "mean_ns"}, l.Queued, func(k analysis.Link) []string {
 		return []string{k.Name, k.Kind, fmt.Sprint(k.Trains), decimalNS(k.Queued), decimalNS(k.Mean)}
 	})
 }
@@ -292,15 +293,15 @@ func decimalNS(t simtime.Time) string { return fmt.Sprintf("%.3f", t.NS()) }
 
 func percent(share float64) string { return fmt.Sprintf("%.1f%%", 100*share) }
 
-// writeSome writes a table after an empty line, or nothing if the list is empty.
-func writeSome[E any](w io.Writer, header []string, list []E, cells func(E) []string) {
+// writeNonEmpty writes a table after an empty line, or nothing if the list is empty.
+func writeNonEmpty[E any](w io.Writer, header []string, list []E, cells func(E) []string) {
 	if len(list) > 0 {
 		fmt.Fprintln(w)
 		table.WriteList(w, header, list, cells)
 	}
 }
 
-// orDash returns a text, or a dash if the value that it tells of is zero.
+// orDash returns text, or a dash if value is zero.
 func orDash[T comparable](value T, text string) string {
 	if value == *new(T) {
 		return "-"

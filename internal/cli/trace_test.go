@@ -16,10 +16,11 @@ import (
 	"github.com/kernbench/kernbench/topology"
 )
 
-// TestTracesOfRuns records runs and wants the program and every launch to have a critical path
-// that takes exactly as long, without latencies that the topology does not explain.
+// TestTracesOfRuns records runs. It checks that the critical path of the program, and of
+// every launch, takes exactly as long as the program or launch, and that the topology
+// explains all latencies on the path.
 func TestTracesOfRuns(t *testing.T) {
-	small := []string{"sip.cube_mesh.w=2", "sip.cube_mesh.h=1"} // for what takes long
+	small := []string{"sip.cube_mesh.w=2", "sip.cube_mesh.h=1"} // for runs that take long
 	tests := []struct {
 		command string
 		sets    []string
@@ -32,7 +33,7 @@ func TestTracesOfRuns(t *testing.T) {
 		{"run task_chain", small},
 		{"run ccl_all_reduce --algo=halving_doubling_all_reduce", nil},
 		{"run ccl_all_reduce --algo=ring_all_reduce_tcm", small},
-		{"run ccl_all_reduce --algo=torus_all_reduce --elems=2048", append([]string{"pe.ipcq.n_slots=1"}, small...)}, // it waits for credits
+		{"run ccl_all_reduce --algo=torus_all_reduce --elems=2048", append([]string{"pe.ipcq.n_slots=1"}, small...)}, // with waits for credits
 		{"run attention_decode", nil},
 		{"run transformer_block --tp=2", small},
 	}
@@ -111,29 +112,31 @@ func TestTracesOfRuns(t *testing.T) {
 	}
 }
 
-// checkPath wants the segments to follow each other for as long as the launch or program took,
-// and latencies that are due to issue, set-up, credits and the dispatch of tasks.
-func checkPath(t *testing.T, g *topology.Graph, of string, took simtime.Time, p *analysis.Path) {
+// checkPath checks that the segments of a path follow each other without gaps and together
+// take as long as the launch or program. It also checks that latencies are at most those of
+// issue, set-up, credits and the dispatch of tasks.
+func checkPath(t *testing.T, g *topology.Graph, name string, took simtime.Time, p *analysis.Path) {
 	t.Helper()
 	at := simtime.Time(0)
 	for i, s := range p.Segments {
 		if s.At != at {
-			t.Errorf("%s: a segment begins at %v, want %v, the end of the one before", of, s.At, at)
+			t.Errorf("%s: a segment begins at %v, want %v, the end of the one before", name, s.At, at)
 		}
 		at += s.For
 		if s.Count > 0 {
 			continue
 		}
 		if most := longestLatency(t, g, p, i); s.For > most {
-			t.Errorf("%s: %s of %v at %v on %s, want at most %v", of, s.Kind, s.For, s.At, s.Where, most)
+			t.Errorf("%s: %s of %v at %v on %s, want at most %v", name, s.Kind, s.For, s.At, s.Where, most)
 		}
 	}
 	if at != took {
-		t.Errorf("%s: the path takes %v, want %v", of, at, took)
+		t.Errorf("%s: the path takes %v, want %v", name, at, took)
 	}
 }
 
-// longestLatency is what the topology explains of a latency.
+// longestLatency returns the largest latency of segment i that the topology and the costs
+// of tasks explain.
 func longestLatency(t *testing.T, g *topology.Graph, p *analysis.Path, i int) simtime.Time {
 	t.Helper()
 	pe := g.Spec().PE
@@ -155,7 +158,7 @@ func longestLatency(t *testing.T, g *topology.Graph, p *analysis.Path, i int) si
 	return 0
 }
 
-// tcmOf is the TCM of a PE of some name.
+// tcmOf returns the TCM of the PE with the given name.
 func tcmOf(t *testing.T, g *topology.Graph, name string) topology.NodeID {
 	t.Helper()
 	var sip, cube, pe int
@@ -165,7 +168,7 @@ func tcmOf(t *testing.T, g *topology.Graph, name string) topology.NodeID {
 	return g.PENode(sip, cube, pe, topology.KindTCM)
 }
 
-// TestTracePage keeps the examples of docs/use/traces.md true.
+// TestTracePage checks the output of the commands in docs/use/traces.md.
 func TestTracePage(t *testing.T) {
 	page, err := filepath.Abs("../../docs/use/traces.md")
 	if err != nil {

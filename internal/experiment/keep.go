@@ -66,7 +66,7 @@ func (s *state[R]) checkName() error {
 	case err == nil && os.SameFile(now, s.out.info):
 		return nil
 	case err == nil:
-		e := &ReplacedError{Name: s.out.name, Kept: file.Beside(s.out.name), Points: len(s.saved)}
+		e := &ReplacedError{Name: s.out.name, Kept: file.UnusedName(s.out.name), Points: len(s.saved)}
 		if err := file.Write(e.Kept, s.fileText()); err != nil {
 			return err
 		}

@@ -1,13 +1,13 @@
 // Package file reads and writes the files of the program.
 //
-// A file is read through a [Reader], which has a limit on its size, refuses folders
-// and devices, and ends when its context does, even while it waits for a pipe.
-// [Lines] reads such a stream line by line, with a limit on the length of a line.
+// A [Reader] reads a file. It limits the size of the file, refuses folders and devices, and
+// returns an error when its context ends, even while it waits for a pipe. [Lines] reads a
+// stream line by line and limits the length of a line.
 //
-// A file is written through a [Writer], which replaces the file as a whole or
-// leaves it as it was. The data goes to a temporary file in the same folder, is
-// synced to the disk and then gets its name. A file that another process has put
-// in its place meanwhile is never overwritten.
+// A [Writer] writes a file. It replaces the whole file or does not change it. The data goes
+// to a temporary file in the same folder, is synced to the disk, and then gets the name of
+// the file. If another process has changed the file since the Writer was created, the
+// Writer does not overwrite it.
 //
-// The package imports the standard library and golang.org/x/sys/unix alone.
+// The package imports only the standard library and golang.org/x/sys/unix.
 package file

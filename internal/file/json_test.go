@@ -5,6 +5,7 @@ import (
 	"testing"
 )
 
+// TestBlanks checks that a decoder accepts maxBlanks blanks in a row and refuses more.
 func TestBlanks(t *testing.T) {
 	var list []int
 	text := "[1," + strings.Repeat(" ", maxBlanks) + "2," + strings.Repeat("\n", maxBlanks) + "3]"

@@ -7,19 +7,19 @@ import (
 	"testing"
 )
 
-// killed is the variable that makes the test program a process that writes until it is
-// killed.
-const killed = "KERNBENCH_TEST_WRITE"
+// writeVariable is the environment variable that makes the test program write the file that
+// it names until it is killed.
+const writeVariable = "KERNBENCH_TEST_WRITE"
 
 func TestMain(m *testing.M) {
-	if name := os.Getenv(killed); name != "" {
-		writeForEver(name)
+	if name := os.Getenv(writeVariable); name != "" {
+		writeForever(name)
 	}
 	os.Exit(m.Run())
 }
 
-// writeForEver begins a file, says so, and waits.
-func writeForEver(name string) {
+// writeForever writes half of a file, prints "begun", and waits forever.
+func writeForever(name string) {
 	w, err := Create(name)
 	if err == nil {
 		_, err = w.Write([]byte("half of a fi"))
@@ -31,8 +31,8 @@ func writeForEver(name string) {
 	select {}
 }
 
-// TestKilledWriter: a process that is killed while it writes leaves the old file, and nothing
-// else.
+// TestKilledWriter checks that a process that is killed while it writes a file leaves the
+// old file and no other files.
 func TestKilledWriter(t *testing.T) {
 	t.Chdir(t.TempDir())
 	probe, err := Create("probe")
@@ -44,7 +44,7 @@ func TestKilledWriter(t *testing.T) {
 		t.Fatal(err)
 	}
 	if named {
-		t.Skip("this file system has no files without a name")
+		t.Skip("this file system does not support files without a name")
 	}
 	put(t, "x", "older")
 	program, err := os.Executable()
@@ -52,7 +52,7 @@ func TestKilledWriter(t *testing.T) {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(program)
-	cmd.Env = append(os.Environ(), killed+"=x")
+	cmd.Env = append(os.Environ(), writeVariable+"=x")
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -11,7 +11,8 @@ import (
 	"testing"
 )
 
-// A pipe is read to its end. One without a writer is refused instead of waited for.
+// TestReadPipe checks that a pipe is read to its end, and that a pipe without a writer is
+// refused immediately.
 func TestReadPipe(t *testing.T) {
 	t.Chdir(t.TempDir())
 	if err := syscall.Mkfifo("fifo", 0o644); err != nil {
@@ -44,7 +45,8 @@ func TestReadPipe(t *testing.T) {
 	}
 }
 
-// The end of the context ends the wait for a pipe whose writer is silent.
+// TestReadPipeStopsWithContext checks that reading from a pipe whose writer writes nothing
+// ends with the context.
 func TestReadPipeStopsWithContext(t *testing.T) {
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -65,6 +67,8 @@ func TestReadPipeStopsWithContext(t *testing.T) {
 	}
 }
 
+// TestWritePipe checks that a pipe without a reader is refused and that a device is written
+// directly, not replaced.
 func TestWritePipe(t *testing.T) {
 	t.Chdir(t.TempDir())
 	if err := syscall.Mkfifo("fifo", 0o644); err != nil {
@@ -83,7 +87,8 @@ func TestWritePipe(t *testing.T) {
 	}
 }
 
-// The mode of a file that is replaced stays, whatever the umask.
+// TestWriteKeepsMode checks that a file keeps its mode when it is replaced, independent of
+// the umask.
 func TestWriteKeepsMode(t *testing.T) {
 	t.Chdir(t.TempDir())
 	if err := os.WriteFile("x", nil, 0o600); err != nil {

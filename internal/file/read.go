@@ -14,33 +14,33 @@ import (
 	"time"
 )
 
-// Reader is an open file or pipe with a limit on its size and a context that
-// interrupts it.
+// Reader reads an open file or pipe. It limits the number of bytes, and its context can
+// interrupt it.
 type Reader struct {
 	name  string
 	f     *os.File
 	ctx   context.Context
-	stop  func() bool // ends the watch over ctx
-	limit int64
-	read  int64
+	stop  func() bool // stops watching ctx
+	limit int64       // bytes
+	read  int64       // bytes read so far
 	pipe  bool
-	size  int64 // of a regular file when it was opened
+	size  int64 // bytes of a regular file when it was opened
 }
 
-// maxRead is the most bytes of one read of a file, so that an interrupt is seen
+// maxRead is the largest number of bytes of one read, so that an interrupt takes effect
 // soon.
 const maxRead = 1 << 20
 
 // nonblock opens a FIFO without waiting for the process at its other end.
 const nonblock = syscall.O_NONBLOCK
 
-// Open opens a regular file, or a pipe that some process writes to. It refuses
-// folders, devices and files of more than limit bytes. When ctx ends, reading
-// returns the cause of ctx.
+// Open opens a regular file or a pipe. It refuses folders, devices and files of more than
+// limit bytes. When ctx ends, reading returns the cause of ctx. Reading from a pipe to
+// which nothing was written is an error.
 func Open(ctx context.Context, name string, limit int64) (*Reader, error) {
 	f, err := os.OpenFile(name, os.O_RDONLY|nonblock, 0)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, missing(name, err)
+		return nil, missingError(name, err)
 	} else if err != nil {
 		return nil, err
 	}
@@ -49,26 +49,27 @@ func Open(ctx context.Context, name string, limit int64) (*Reader, error) {
 		return nil, errors.Join(err, f.Close())
 	}
 	if r.pipe {
-		r.stop = context.AfterFunc(ctx, func() { f.SetReadDeadline(time.Unix(0, 0)) }) // fails for a file that is closed
+		r.stop = context.AfterFunc(ctx, func() { f.SetReadDeadline(time.Unix(0, 0)) }) // has no effect if the file is closed
 	}
 	return r, nil
 }
 
-// NewReader returns a Reader of a file that was opened otherwise; see [Open].
+// NewReader returns a Reader of an open file. See [Open] for limit and ctx.
 func NewReader(ctx context.Context, f *os.File, limit int64) (*Reader, error) {
 	r := &Reader{name: f.Name(), f: f, ctx: ctx, limit: limit, stop: func() bool { return true }}
 	return r, r.check()
 }
 
-// missing returns the error for a name under which there is no file.
-func missing(name string, err error) error {
+// missingError returns the error for a file that does not exist: err, or an error with the
+// target if name is a symbolic link.
+func missingError(name string, err error) error {
 	if target, linkErr := os.Readlink(name); linkErr == nil {
 		return &fs.PathError{Op: "open", Path: name, Err: fmt.Errorf("a link to %s: %w", target, fs.ErrNotExist)}
 	}
 	return err
 }
 
-// check refuses what cannot be read as a file.
+// check returns an error if the file is a folder, a device or too large.
 func (r *Reader) check() error {
 	info, err := r.f.Stat()
 	if err != nil {
@@ -89,7 +90,7 @@ func (r *Reader) check() error {
 	return nil
 }
 
-// LimitError reports that a file is larger than its kind of content may be.
+// LimitError reports that a file is larger than the limit for its kind of content.
 type LimitError struct {
 	Name  string
 	Limit int64
@@ -102,7 +103,7 @@ func (e *LimitError) Error() string {
 
 func (r *Reader) tooLarge(what string) error { return &LimitError{r.name, r.limit, what} }
 
-// Read reads the next bytes.
+// Read reads the next bytes of the file.
 func (r *Reader) Read(p []byte) (int, error) {
 	if r.ctx.Err() != nil {
 		return 0, context.Cause(r.ctx)
@@ -120,7 +121,7 @@ func (r *Reader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Rewindable reports whether the file can be read again, which a pipe cannot.
+// Rewindable reports whether the file can be read again. A pipe cannot.
 func (r *Reader) Rewindable() bool { return !r.pipe }
 
 // Rewind goes back to the start of the file.
@@ -144,15 +145,15 @@ func Read(ctx context.Context, name string, limit int64) (text []byte, err error
 	}
 	defer func() { err = errors.Join(err, r.Close()) }()
 	var b bytes.Buffer
-	b.Grow(int(r.size) + bytes.MinRead) // the end of the file is seen without growing
+	b.Grow(int(r.size) + bytes.MinRead) // enough to see the end of the file without growing
 	if _, err := b.ReadFrom(r); err != nil {
 		return nil, err
 	}
 	return b.Bytes(), nil
 }
 
-// WithContext returns a reader of r that ends when ctx does, for streams that are
-// made of a file, such as its decompressed content.
+// WithContext returns a reader of r that returns an error when ctx ends. It is for streams
+// that are derived from a file, such as its decompressed content.
 func WithContext(ctx context.Context, r io.Reader) io.Reader {
 	return readFunc(func(p []byte) (int, error) {
 		if ctx.Err() != nil {
@@ -162,7 +163,7 @@ func WithContext(ctx context.Context, r io.Reader) io.Reader {
 	})
 }
 
-// readFunc is a reader that is a function.
+// readFunc is a function that implements io.Reader.
 type readFunc func(p []byte) (int, error)
 
 func (f readFunc) Read(p []byte) (int, error) { return f(p) }
@@ -170,9 +171,9 @@ func (f readFunc) Read(p []byte) (int, error) { return f(p) }
 // Lines reads a stream line by line in time linear in its length.
 type Lines struct {
 	r   *bufio.Reader
-	max int    // bytes of a line
-	buf []byte // of a line that the buffer of r does not hold
-	n   int
+	max int    // largest length of a line in bytes
+	buf []byte // the current line, if it is longer than the buffer of r
+	n   int    // number of lines read
 }
 
 // NewLines returns a reader of lines of at most max bytes each.
@@ -180,13 +181,13 @@ func NewLines(r io.Reader, max int) *Lines {
 	return &Lines{r: bufio.NewReaderSize(r, 1<<16), max: max}
 }
 
-// ErrLineTooLong is the cause of the error for a line over the limit.
+// ErrLineTooLong is the cause of the error for a line that is longer than the limit.
 var ErrLineTooLong = errors.New("the line is too long")
 
-// LimitLines returns a reader of r that refuses lines of more than max bytes, for parsers
-// that would keep a line of any length.
+// LimitLines returns a reader of r that returns an error for a line of more than max bytes.
+// It is for parsers that have no limit on the length of a line.
 func LimitLines(r io.Reader, max int) io.Reader {
-	length := 0 // of the line so far
+	length := 0 // bytes of the current line
 	return readFunc(func(p []byte) (int, error) {
 		n, err := r.Read(p)
 		for rest := p[:n]; ; {
@@ -202,9 +203,8 @@ func LimitLines(r io.Reader, max int) io.Reader {
 	})
 }
 
-// Next returns the next line without its newline. The line is valid until the
-// next call. whole is false for a last line that has no newline. At the end of the
-// stream err is io.EOF.
+// Next returns the next line without its newline. The line is valid until the next call.
+// whole is false if the last line has no newline. At the end of the stream err is io.EOF.
 func (l *Lines) Next() (line []byte, whole bool, err error) {
 	l.buf = l.buf[:0]
 	for {
@@ -229,7 +229,7 @@ func (l *Lines) Next() (line []byte, whole bool, err error) {
 	}
 }
 
-// Peek returns the first byte of the next line, 0 at the end of the stream.
+// Peek returns the first byte of the next line, or 0 at the end of the stream.
 func (l *Lines) Peek() byte {
 	b, err := l.r.Peek(1)
 	if err != nil {
@@ -241,17 +241,17 @@ func (l *Lines) Peek() byte {
 // Line returns the number of the line that Next returned, from 1.
 func (l *Lines) Line() int { return l.n }
 
-// Rest returns a reader of what follows the last line.
+// Rest returns a reader of the stream after the line that Next returned.
 func (l *Lines) Rest() io.Reader { return l.r }
 
-// maxBlanks is the most blanks in a row that JSON may have.
+// maxBlanks is the largest number of consecutive blanks that JSON may have.
 const maxBlanks = 1 << 16
 
-// NewDecoder returns a decoder of JSON whose time is linear in the length of the text. The
-// decoder of the standard library goes over blanks again whenever it reads more text, so
-// that long rows of blanks take quadratic time: these are refused.
+// NewDecoder returns a JSON decoder that takes time linear in the length of the text. It
+// refuses more than maxBlanks consecutive blanks: the decoder of the standard library scans
+// blanks again whenever it reads more text, which takes quadratic time.
 func NewDecoder(r io.Reader) *json.Decoder {
-	blanks := 0 // in a row, at the end of what was read
+	blanks := 0 // consecutive blanks at the end of the text read so far
 	return json.NewDecoder(readFunc(func(p []byte) (int, error) {
 		n, err := r.Read(p)
 		for _, b := range p[:n] {

@@ -42,7 +42,8 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// A file that grows after it was opened is limited too.
+// TestLimitOfGrowingFile checks that the limit also holds for a file that grows after it
+// was opened.
 func TestLimitOfGrowingFile(t *testing.T) {
 	t.Chdir(t.TempDir())
 	if err := os.WriteFile("x", []byte("12345678"), 0o666); err != nil {
@@ -91,7 +92,7 @@ func TestReadStopsWithContext(t *testing.T) {
 func TestLines(t *testing.T) {
 	long := strings.Repeat("x", 200_000)
 	text := "a\n\n" + long + "\nlast"
-	// Parts of one byte are what a line across buffers must be made of.
+	// Reads of one byte make a line span several reads.
 	for _, r := range []io.Reader{strings.NewReader(text), &single{strings.NewReader(text)}} {
 		lines := NewLines(r, 200_000)
 		for i, want := range []string{"a", "", long, "last"} {
@@ -101,26 +102,26 @@ func TestLines(t *testing.T) {
 			}
 		}
 		if _, _, err := lines.Next(); err != io.EOF {
-			t.Errorf("behind the last line: %v", err)
+			t.Errorf("after the last line: %v", err)
 		}
 	}
 	lines := NewLines(strings.NewReader("12345\n123456\n"), 5)
 	if got, _, err := lines.Next(); string(got) != "12345" || err != nil {
-		t.Errorf("a line of the greatest length: %q, %v", got, err)
+		t.Errorf("a line of the largest length: %q, %v", got, err)
 	}
 	want := "the line is too long: it has more than 5 bytes"
 	if _, _, err := lines.Next(); !errors.Is(err, ErrLineTooLong) || err.Error() != want {
-		t.Errorf("a longer one: %v, want %s", err, want)
+		t.Errorf("a longer line: %v, want %s", err, want)
 	}
 }
 
-// single reads one byte at a time.
+// single is a reader that reads one byte at a time.
 type single struct{ r io.Reader }
 
 func (s *single) Read(p []byte) (int, error) { return s.r.Read(p[:min(1, len(p))]) }
 
-// A line without an end is refused after its limit, whatever follows, and each
-// byte is looked at once.
+// TestEndlessLine checks that an endless line is refused after the limit, and that hardly
+// more than the limit is read.
 func TestEndlessLine(t *testing.T) {
 	r := &zeros{}
 	lines := NewLines(r, 1<<20)
@@ -146,7 +147,7 @@ func TestLimitLines(t *testing.T) {
 	}
 }
 
-// zeros is a stream of one byte without an end.
+// zeros is an endless stream of the byte fill. read counts the bytes.
 type zeros struct {
 	fill byte
 	read int

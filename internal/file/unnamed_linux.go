@@ -12,11 +12,11 @@ import (
 // ownFiles is the folder with a link for each open file of this process.
 const ownFiles = "/proc/self/fd"
 
-// openUnnamed opens a file without a name, which vanishes with the process. The
-// error is errors.ErrUnsupported where the file system has no such files.
+// openUnnamed opens a new file without a name in a folder. The file is removed when the
+// process ends. The error is errors.ErrUnsupported if the file system has no such files.
 func openUnnamed(folder string, perm fs.FileMode) (*os.File, error) {
 	if _, err := os.Stat(ownFiles); err != nil {
-		return nil, errors.ErrUnsupported // without it the file could not get a name
+		return nil, errors.ErrUnsupported // linkUnnamed needs the folder
 	}
 	f, err := os.OpenFile(folder, os.O_WRONLY|unix.O_TMPFILE, perm)
 	if errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.EISDIR) || errors.Is(err, unix.EINVAL) {
@@ -25,7 +25,7 @@ func openUnnamed(folder string, perm fs.FileMode) (*os.File, error) {
 	return f, err
 }
 
-// linkUnnamed gives such a file a name that must not exist.
+// linkUnnamed gives a file from openUnnamed a name, which must not exist.
 func linkUnnamed(f *os.File, name string) error {
 	err := unix.Linkat(unix.AT_FDCWD, fmt.Sprintf("%s/%d", ownFiles, f.Fd()), unix.AT_FDCWD, name, unix.AT_SYMLINK_FOLLOW)
 	if err != nil {

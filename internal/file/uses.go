@@ -21,8 +21,8 @@ type Uses struct {
 
 // Config is a configuration that was read from files.
 type Config interface {
-	Files() []string // that it was read from
-	YAML() []byte    // the whole of it, as a file that loads back
+	Files() []string // the files that the configuration was read from
+	YAML() []byte    // the complete configuration, as a file that can be read
 }
 
 // input is a file that a command reads.
@@ -31,11 +31,11 @@ type input struct {
 	config     Config // nil for other kinds of files
 }
 
-// target is a file that a command writes, or some files of a folder.
+// target is a file that a command writes, or a folder in which it writes files.
 type target struct {
 	what, path string   // "--trace", "t.json"
-	names      []string // for a folder: patterns of the names that are written there, as of filepath.Match
-	updated    bool     // the command reads the file itself, and keeps what the file has
+	names      []string // for a folder: patterns (see filepath.Match) of the files that are written; nil for a file
+	updated    bool     // the command reads the file and keeps its content
 }
 
 // Reads declares files that the command reads.
@@ -56,7 +56,7 @@ func (u *Uses) ReadsConfig(what string, c Config) *Uses {
 	return u
 }
 
-// Writes declares a file that the command writes. An empty name is no file.
+// Writes declares a file that the command writes. It ignores an empty name.
 func (u *Uses) Writes(what, path string) *Uses {
 	if path != "" {
 		u.written = append(u.written, target{what: what, path: path})
@@ -64,13 +64,14 @@ func (u *Uses) Writes(what, path string) *Uses {
 	return u
 }
 
-// Updates declares a file that the command reads and replaces on purpose.
+// Updates declares a file that the command both reads and replaces.
 func (u *Uses) Updates(what, path string) *Uses {
 	u.written = append(u.written, target{what: what, path: path, updated: true})
 	return u
 }
 
-// WritesIn declares files in a folder, by patterns of their names.
+// WritesIn declares files that the command writes in a folder, by patterns of their names.
+// It ignores an empty folder.
 func (u *Uses) WritesIn(what, folder string, names ...string) *Uses {
 	if folder != "" {
 		u.written = append(u.written, target{what: what, path: folder, names: names})
@@ -78,8 +79,9 @@ func (u *Uses) WritesIn(what, folder string, names ...string) *Uses {
 	return u
 }
 
-// Check refuses to overwrite a file that the command reads, and to write one file twice.
-// Standard output is one of the files that are written if it goes to a regular file.
+// Check returns an error if the command would overwrite a file that it reads, or would
+// write one file twice. If standard output goes to a regular file, that file counts as
+// written.
 func (u *Uses) Check() error {
 	isStdout := func(path string) bool {
 		info, err := os.Stat(path)
@@ -92,12 +94,12 @@ func (u *Uses) Check() error {
 	}
 	for i, out := range u.written {
 		for _, in := range u.read {
-			if out.hits(in.path) && !out.updated && !out.restores(in) {
+			if out.writes(in.path) && !out.updated && !out.restores(in) {
 				return refuse("%s %s would overwrite %s, which is read (%s): choose another name", out.what, out.path, in.path, in.what)
 			}
 		}
 		for _, other := range u.written[:i] {
-			if out.hits(other.path) || other.hits(out.path) {
+			if out.writes(other.path) || other.writes(out.path) {
 				return refuse("%s %s and %s %s are one file: give each a file of its own", other.what, other.path, out.what, out.path)
 			}
 		}
@@ -108,35 +110,35 @@ func (u *Uses) Check() error {
 	return nil
 }
 
-// hits reports whether a path is the file that is written, or one of those in the folder.
-func (o *target) hits(path string) bool {
+// writes reports whether a path leads to the target, or to one of its files in a folder.
+func (o *target) writes(path string) bool {
 	if o.names == nil {
 		return sameFile(o.path, path)
 	}
-	rel, err := filepath.Rel(resolved(o.path), resolved(path))
+	rel, err := filepath.Rel(resolve(o.path), resolve(path))
 	return err == nil && slices.ContainsFunc(o.names, func(name string) bool {
 		if match, err := filepath.Match(name, rel); err == nil && match {
 			return true
 		}
-		there, err := fs.Glob(os.DirFS(o.path), name)
-		return err == nil && slices.ContainsFunc(there, func(old string) bool { return sameFile(filepath.Join(o.path, old), path) })
+		existing, err := fs.Glob(os.DirFS(o.path), name)
+		return err == nil && slices.ContainsFunc(existing, func(old string) bool { return sameFile(filepath.Join(o.path, old), path) })
 	})
 }
 
-// restores reports whether writing leaves an input as it is: a bench writes the whole
-// configuration to its folder, and may have read the configuration from there.
+// restores reports whether writing the target does not change an input: a bench writes the
+// complete configuration to its folder, and may have read the same file.
 func (o *target) restores(in input) bool {
 	info, err := os.Stat(in.path)
 	if o.names == nil || in.config == nil || err != nil || !info.Mode().IsRegular() {
 		return false
 	}
 	want := in.config.YAML()
-	text, err := Read(context.Background(), in.path, int64(len(want))) // a longer one is another
+	text, err := Read(context.Background(), in.path, int64(len(want))) // a longer file differs
 	return err == nil && bytes.Equal(text, want)
 }
 
-// sameFile reports whether two paths lead to one regular file, or to one that does not
-// exist yet.
+// sameFile reports whether two paths lead to the same regular file, or to the same file
+// that does not exist yet.
 func sameFile(a, b string) bool {
 	infoA, errA := os.Stat(a)
 	infoB, errB := os.Stat(b)
@@ -144,15 +146,15 @@ func sameFile(a, b string) bool {
 	case errA == nil && errB == nil:
 		return infoA.Mode().IsRegular() && os.SameFile(infoA, infoB)
 	case errors.Is(errA, fs.ErrNotExist) && errors.Is(errB, fs.ErrNotExist):
-		return resolved(a) == resolved(b)
+		return resolve(a) == resolve(b)
 	}
 	return false
 }
 
-// resolved returns the absolute path that a path leads to, over links. The file and its
-// folder need not exist.
-func resolved(path string) string {
-	const maxLinks = 40 // as many as Linux follows
+// resolve follows symbolic links and returns the absolute path that a path leads to. The
+// file and its folder need not exist.
+func resolve(path string) string {
+	const maxLinks = 40 // the number that Linux follows
 	for range maxLinks {
 		if dir, err := filepath.EvalSymlinks(filepath.Dir(path)); err == nil {
 			path = filepath.Join(dir, filepath.Base(path))
@@ -172,8 +174,9 @@ func resolved(path string) string {
 	return filepath.Clean(path) // the current folder is not known
 }
 
-// CheckNew refuses the name of a file that cannot be made, since its folder is missing or it is a
-// folder itself. A command calls it before anything runs. what is the flag that names the file.
+// CheckNew returns an error if a file cannot be created, because its folder is missing or
+// because it is itself a folder. A command calls CheckNew before anything runs. what is the
+// flag that names the file. An empty name is allowed.
 func CheckNew(what, name string) error {
 	if name == "" {
 		return nil

@@ -12,8 +12,9 @@ type yamlFile string
 func (yamlFile) Files() []string { return []string{"base.yaml"} }
 func (y yamlFile) YAML() []byte  { return []byte(y) }
 
-// TestUses: a command overwrites none of its inputs, also over links and in folders, and writes
-// no file twice. A folder may get the configuration again that was read from it.
+// TestUses checks that a command overwrites none of its inputs, also through links and in
+// folders, and writes no file twice. A command may write the configuration to a folder from
+// which it has read the same configuration.
 func TestUses(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, err := range []error{

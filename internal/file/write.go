@@ -11,20 +11,20 @@ import (
 	"syscall"
 )
 
-// Writer is a file on its way to its name: what is written is seen by others only
-// after Commit. What is no regular file, such as /dev/null or a pipe, is written
+// Writer writes a new file, which gets its name in Commit. Other processes see the data
+// only after that. Files that are not regular, such as /dev/null or a pipe, are written
 // directly.
 type Writer struct {
-	name   string // as given
-	path   string // name with its links followed
-	before fs.FileInfo
-	f      *os.File
-	temp   string // name of f; "" if f has no name yet, or is written directly
-	direct bool
+	name   string      // the name given to Create
+	path   string      // name with symbolic links followed
+	before fs.FileInfo // the file to replace; nil if there is none
+	f      *os.File    // the temporary file, or the file that is written directly
+	temp   string      // name of the temporary file; "" if it has no name yet, or if direct
+	direct bool        // f is written directly
 }
 
-// Create begins a file that replaces the one under name, if there is one. A link
-// is followed. Each Writer must be ended by Commit or Discard.
+// Create starts a file that replaces the file with this name, if there is one. Symbolic
+// links are followed. Each Writer must be ended by Commit or Discard.
 func Create(name string) (*Writer, error) {
 	w := &Writer{name: name, path: name}
 	if target, err := filepath.EvalSymlinks(name); err == nil {
@@ -54,14 +54,14 @@ func (e *NameError) Error() string { return e.text }
 
 func refuse(format string, args ...any) error { return &NameError{fmt.Sprintf(format, args...)} }
 
-// IsStdout reports whether a file is what standard output goes to. Replacing that
-// file would leave the shell's redirection with the old one.
+// IsStdout reports whether standard output goes to a file. Such a file must not be
+// replaced, because standard output would still go to the old file.
 func IsStdout(info fs.FileInfo) bool {
 	out, err := os.Stdout.Stat()
 	return err == nil && os.SameFile(out, info)
 }
 
-// openDirect opens what is not replaced but written to.
+// openDirect opens a file that is written directly instead of replaced.
 func (w *Writer) openDirect(info fs.FileInfo) (err error) {
 	w.direct = true
 	if IsStdout(info) {
@@ -72,12 +72,12 @@ func (w *Writer) openDirect(info fs.FileInfo) (err error) {
 	if errors.Is(err, syscall.ENXIO) {
 		return refuse("write %s: it is a pipe that no process reads: start the program that reads it first", w.name)
 	}
-	return w.failed(err)
+	return w.wrapError(err)
 }
 
-// openTemp opens the temporary file, in the folder of the file to replace.
+// openTemp opens a temporary file in the folder of the file to replace.
 func (w *Writer) openTemp() (err error) {
-	perm := fs.FileMode(0o666) // less the umask, as for any new file
+	perm := fs.FileMode(0o666) // the umask applies, as for any new file
 	if w.before != nil {
 		perm = w.before.Mode().Perm()
 	}
@@ -87,7 +87,7 @@ func (w *Writer) openTemp() (err error) {
 		w.f, err = os.OpenFile(w.temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
 	}
 	if err == nil && w.before != nil {
-		if err = w.f.Chmod(perm); err != nil { // the umask may have taken bits away
+		if err = w.f.Chmod(perm); err != nil { // the umask may have removed bits
 			err = errors.Join(err, w.Discard())
 		}
 	}
@@ -100,11 +100,12 @@ func (w *Writer) openTemp() (err error) {
 		}
 		return refuse("no folder %s to write %s in: create it first", filepath.Dir(w.name), filepath.Base(w.name))
 	}
-	return w.failed(err)
+	return w.wrapError(err)
 }
 
-// failed returns an error, if there is one, under the name that the user gave.
-func (w *Writer) failed(err error) error {
+// wrapError returns err as an error with the name that was given to Create, or nil if err
+// is nil.
+func (w *Writer) wrapError(err error) error {
 	if err == nil {
 		return nil
 	}
@@ -114,29 +115,29 @@ func (w *Writer) failed(err error) error {
 	return &fs.PathError{Op: "write", Path: w.name, Err: err}
 }
 
-// tempName returns a name that no other process can know beforehand.
+// tempName returns a name that no other process can predict.
 func tempName() string { return ".kernbench-" + rand.Text() }
 
-// Write adds to the file.
+// Write appends p to the file.
 func (w *Writer) Write(p []byte) (int, error) {
 	n, err := w.f.Write(p)
-	return n, w.failed(err)
+	return n, w.wrapError(err)
 }
 
-// ChangedError reports that the file to be replaced is another one than it was
-// when its replacement was begun.
+// ChangedError reports that another process has changed the file to be replaced since
+// Create.
 type ChangedError struct {
 	Name string
-	Kept string // what was written
+	Kept string // name of the file that has the written data
 }
 
 func (e *ChangedError) Error() string {
 	return fmt.Sprintf("another process has changed %s meanwhile: that file is left as it is, and what was to be written there is in %s", e.Name, e.Kept)
 }
 
-// Commit syncs the file to the disk and gives it its name. After an error the file
-// under that name is as it was. If another process has changed that file since
-// Create, the error is a [*ChangedError] and the data is kept beside it.
+// Commit syncs the file to the disk and gives it its name. After an error the old file with
+// that name is unchanged. If another process has changed the old file since Create, the
+// error is a [*ChangedError], and the data is kept under another name in the same folder.
 func (w *Writer) Commit() error {
 	if w.direct {
 		return w.closeDirect()
@@ -151,17 +152,18 @@ func (w *Writer) Commit() error {
 	if _, changed := errors.AsType[*ChangedError](err); err == nil || changed {
 		return err
 	}
-	return errors.Join(w.failed(err), w.removeTemp())
+	return errors.Join(w.wrapError(err), w.removeTemp())
 }
 
 func (w *Writer) closeDirect() error {
 	if w.f == os.Stdout {
 		return nil
 	}
-	return w.failed(w.f.Close())
+	return w.wrapError(w.f.Close())
 }
 
-// place gives the file its name, unless that has become the name of another file.
+// place gives the file its name, unless another process has changed the file with that
+// name. In that case it calls keep.
 func (w *Writer) place() error {
 	now, err := os.Lstat(w.path)
 	switch {
@@ -172,7 +174,7 @@ func (w *Writer) place() error {
 		return w.keep()
 	case err != nil:
 		return err
-	case w.before == nil || !same(w.before, now):
+	case w.before == nil || !isUnchanged(w.before, now):
 		return w.keep()
 	}
 	if w.temp == "" {
@@ -185,7 +187,7 @@ func (w *Writer) place() error {
 	return w.rename(w.path)
 }
 
-// rename replaces the name of the temporary file.
+// rename renames the temporary file.
 func (w *Writer) rename(name string) error {
 	err := os.Rename(w.temp, name)
 	if err == nil {
@@ -194,28 +196,28 @@ func (w *Writer) rename(name string) error {
 	return err
 }
 
-// same reports whether a file is the one it was, and has the same content as far
-// as size and time tell.
-func same(before, now fs.FileInfo) bool {
+// isUnchanged reports whether two descriptions are of the same file, with the same size and
+// modification time.
+func isUnchanged(before, now fs.FileInfo) bool {
 	return os.SameFile(before, now) && before.Size() == now.Size() && before.ModTime().Equal(now.ModTime())
 }
 
-// keep gives the file a new name beside the one it was meant for.
+// keep gives the file an unused name in the same folder and returns a *ChangedError.
 func (w *Writer) keep() error {
-	kept := Beside(w.path)
+	kept := UnusedName(w.path)
 	if err := w.link(kept); err != nil {
 		return err
 	}
 	return &ChangedError{w.name, kept}
 }
 
-// Beside returns an unused name like the given one, with the same extension.
-func Beside(name string) string {
+// UnusedName returns a random name that is similar to name and has the same extension.
+func UnusedName(name string) string {
 	ext := filepath.Ext(name)
 	return fmt.Sprintf("%s.kept-%s%s", strings.TrimSuffix(name, ext), strings.ToLower(rand.Text()[:8]), ext)
 }
 
-// link gives the file a name that must not exist.
+// link gives the file a name, which must not exist.
 func (w *Writer) link(name string) error {
 	if w.temp == "" {
 		return linkUnnamed(w.f, name)
@@ -227,10 +229,10 @@ func (w *Writer) link(name string) error {
 	case errors.Is(err, fs.ErrExist):
 		return err
 	}
-	return w.rename(name) // not every file system has links
+	return w.rename(name) // the file system may not support hard links
 }
 
-// removeTemp removes the name of the temporary file, if it has one.
+// removeTemp removes the temporary file if it has a name.
 func (w *Writer) removeTemp() error {
 	if w.temp == "" {
 		return nil
@@ -240,7 +242,7 @@ func (w *Writer) removeTemp() error {
 	return err
 }
 
-// Discard ends the writing and leaves no file behind.
+// Discard closes and removes the temporary file. A file that is written directly is closed.
 func (w *Writer) Discard() error {
 	if w.direct {
 		return w.closeDirect()
@@ -248,8 +250,8 @@ func (w *Writer) Discard() error {
 	return errors.Join(w.f.Close(), w.removeTemp())
 }
 
-// Write replaces the file under name by one with the given content, as a whole or
-// not at all; see [Create].
+// Write replaces the file with this name by a file with the given content. If it fails, the
+// old file is unchanged; see [Create].
 func Write(name string, data []byte) error {
 	w, err := Create(name)
 	if err != nil {
@@ -261,7 +263,7 @@ func Write(name string, data []byte) error {
 	return w.Commit()
 }
 
-// SyncFolder brings the name of a file to the disk.
+// SyncFolder syncs the folder of a file to the disk, and so the name of the file.
 func SyncFolder(name string) error {
 	folder, err := os.Open(filepath.Dir(name))
 	if err != nil {
@@ -269,7 +271,7 @@ func SyncFolder(name string) error {
 	}
 	err = folder.Sync()
 	if errors.Is(err, syscall.EINVAL) {
-		err = nil // not every file system can
+		err = nil // the file system may not support it
 	}
 	return errors.Join(err, folder.Close())
 }

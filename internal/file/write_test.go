@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// folder returns the names and contents of the files in the current folder.
-func folder(t *testing.T) map[string]string {
+// readFolder returns the names and contents of the files in the current folder.
+func readFolder(t *testing.T) map[string]string {
 	t.Helper()
 	entries, err := os.ReadDir(".")
 	if err != nil {
@@ -28,7 +28,7 @@ func folder(t *testing.T) map[string]string {
 
 func wantFolder(t *testing.T, want map[string]string) {
 	t.Helper()
-	got := folder(t)
+	got := readFolder(t)
 	for name, text := range want {
 		if got[name] != text {
 			t.Errorf("%s has %q, want %q", name, got[name], text)
@@ -39,9 +39,9 @@ func wantFolder(t *testing.T, want map[string]string) {
 	}
 }
 
-// eachKind runs a test with files that have no name until they are complete, and
-// with the named ones of other systems.
-func eachKind(t *testing.T, test func(t *testing.T, create func(string) *Writer)) {
+// forEachKind runs a test with temporary files without a name, and with named temporary
+// files, which systems other than Linux use.
+func forEachKind(t *testing.T, test func(t *testing.T, create func(string) *Writer)) {
 	create := func(t *testing.T, name string) *Writer {
 		w, err := Create(name)
 		if err != nil {
@@ -87,7 +87,7 @@ func put(t *testing.T, name, text string) {
 }
 
 func TestReplace(t *testing.T) {
-	eachKind(t, func(t *testing.T, create func(string) *Writer) {
+	forEachKind(t, func(t *testing.T, create func(string) *Writer) {
 		put(t, "x.tmp", "a user's file")
 		for _, text := range []string{"first", "second"} {
 			w := create("x")
@@ -106,8 +106,8 @@ func TestReplace(t *testing.T) {
 	})
 }
 
-// A file that appears or changes while its replacement is written is not
-// overwritten, and neither is lost.
+// TestChangedMeanwhile checks that a file that is created or changed while its replacement
+// is written is not overwritten, and that the replacement is kept.
 func TestChangedMeanwhile(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
@@ -129,7 +129,7 @@ func TestChangedMeanwhile(t *testing.T) {
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			eachKind(t, func(t *testing.T, create func(string) *Writer) {
+			forEachKind(t, func(t *testing.T, create func(string) *Writer) {
 				if tt.before {
 					put(t, "x.csv", "older")
 				}
@@ -141,7 +141,7 @@ func TestChangedMeanwhile(t *testing.T) {
 					t.Fatalf("got %v, want a ChangedError", err)
 				}
 				if filepath.Ext(changed.Kept) != ".csv" {
-					t.Errorf("kept as %s, which is no .csv", changed.Kept)
+					t.Errorf("kept as %s, which does not end in .csv", changed.Kept)
 				}
 				wantFolder(t, map[string]string{"x.csv": "other", changed.Kept: "ours"})
 			})
@@ -149,9 +149,10 @@ func TestChangedMeanwhile(t *testing.T) {
 	}
 }
 
-// What was removed meanwhile is written.
+// TestRemovedMeanwhile checks that a file that was removed while its replacement is written
+// is created again.
 func TestRemovedMeanwhile(t *testing.T) {
-	eachKind(t, func(t *testing.T, create func(string) *Writer) {
+	forEachKind(t, func(t *testing.T, create func(string) *Writer) {
 		put(t, "x", "older")
 		w := create("x")
 		write(t, w, "ours")

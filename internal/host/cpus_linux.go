@@ -6,7 +6,7 @@ import "golang.org/x/sys/unix"
 func CPUs() (list []int) {
 	var set unix.CPUSet
 	if unix.SchedGetaffinity(0, &set) != nil {
-		return nil // more than the set holds: ranks are not bound then
+		return nil // more CPUs than the set can hold: ranks are then not bound
 	}
 	for cpu := range 8 * len(set) * 8 {
 		if set.IsSet(cpu) {

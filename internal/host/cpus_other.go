@@ -2,5 +2,5 @@
 
 package host
 
-// CPUs returns nil: ranks can be bound on Linux alone.
+// CPUs returns nil: ranks can be bound only on Linux.
 func CPUs() []int { return nil }

@@ -12,30 +12,30 @@ import (
 	"strings"
 )
 
-// Memory is how much memory there is for this process and those that it starts.
+// Memory is an amount of memory for this process and the processes that it starts.
 type Memory struct {
 	Total uint64 // bytes of the computer, the control group or the address space; 0: not known
 	Free  uint64 // bytes of Total that can still be used
 	Where string // what sets the limit: "this computer has", "control group /a/b allows"
 }
 
-// system is a root folder with the files that the kernel tells about memory: "/", or a
-// copy for tests.
+// system is a root folder with the files in which the kernel reports memory: "/", or a
+// folder of test data.
 type system string
 
 // here is the system that this process runs on.
 var here system = "/"
 
-// Pretend makes the package read the files of another root folder and begin without
-// reservations, until the returned function is called. It is for tests.
+// Pretend makes the package read the files of another root folder and start without
+// reservations, until restore is called. It is for tests.
 func Pretend(root string) (restore func()) {
-	before, booked := here, ledger
-	here, ledger = system(root), &book{}
-	return func() { here, ledger = before, booked }
+	oldSystem, oldLedger := here, ledger
+	here, ledger = system(root), &reservations{}
+	return func() { here, ledger = oldSystem, oldLedger }
 }
 
-// Available returns the memory of whatever has the least left: the computer, one of the
-// control groups of this process, or its address space.
+// Available returns the memory of the computer, of one of the control groups of this
+// process, or of its address space, whichever has the least free.
 func Available() Memory { return here.memory() }
 
 func (s system) memory() Memory {
@@ -48,15 +48,16 @@ func (s system) memory() Memory {
 	return least
 }
 
-// computer returns the memory of the computer. Swap is not counted: a run that needs it
-// hardly gets on.
+// computer returns the memory of the computer. Swap does not count, because a run that
+// needs it makes hardly any progress.
 func (s system) computer() Memory {
 	info := s.fields("proc/meminfo")
 	total, free := info["MemTotal:"]<<10, info["MemAvailable:"]<<10
 	return Memory{total, min(free, total), "this computer has"}
 }
 
-// addressSpace returns what ulimit -v leaves to this process.
+// addressSpace returns the memory that ulimit -v leaves to this process, or a zero Memory
+// if there is no limit.
 func (s system) addressSpace() Memory {
 	for line := range strings.Lines(s.text("proc/self/limits")) {
 		text, found := strings.CutPrefix(line, "Max address space")
@@ -73,7 +74,7 @@ func (s system) addressSpace() Memory {
 	return Memory{}
 }
 
-// text returns the contents of a file, "" if there is none.
+// text returns the contents of a file, or "" if it cannot be read.
 func (s system) text(file string) string {
 	b, _ := os.ReadFile(filepath.Join(string(s), file))
 	return string(b)
@@ -94,17 +95,18 @@ func (s system) fields(file string) map[string]uint64 {
 	return all
 }
 
-// number returns the number in a file; ok is false if there is none, or it is "max".
+// number returns the number in a file. ok is false if the file has no number, for example
+// "max".
 func (s system) number(file string) (n uint64, ok bool) {
 	n, err := strconv.ParseUint(strings.TrimSpace(s.text(file)), 10, 64)
 	return n, err == nil
 }
 
-// GB writes a number of bytes as errors do, such as "1.07 GB".
+// GB formats a number of bytes for errors, such as "1.07 GB".
 func GB[T uint64 | float64](bytes T) string { return fmt.Sprintf("%.3g GB", float64(bytes)/1e9) }
 
-// Product multiplies numbers that are not negative, and returns the largest number there
-// is where the product is more.
+// Product multiplies numbers. It returns the largest uint64 instead of overflowing, and 0
+// if a factor is 0 or negative.
 func Product[T int | int64 | uint64](factors ...T) uint64 {
 	n := uint64(1)
 	for _, f := range factors {
@@ -120,55 +122,56 @@ func Product[T int | int64 | uint64](factors ...T) uint64 {
 	return n
 }
 
-// leastShare is the part of its own memory that a process should have left: what it takes
-// in the time between two looks.
-const leastShare = 4
+// minFreeShare is the reciprocal of the share of its own memory that a process should have
+// free: it may allocate a quarter more between two calls of Exhausted.
+const minFreeShare = 4
 
-// LimitHeap has the garbage collector keep this process within four fifths of the memory
-// that is free, as long as what is in use fits, unless GOMEMLIMIT says otherwise. Without
-// it garbage may take as much memory as what is in use.
+// LimitHeap sets the soft memory limit of the garbage collector to four fifths of the free
+// memory, unless GOMEMLIMIT is set. Without the limit, garbage may take as much memory as
+// the live heap.
 func LimitHeap() {
 	if m := Available(); m.Total > 0 && os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(int64(m.Free / 5 * 4))
 	}
 }
 
-// Exhausted returns an error if this process has used up nearly all of the memory that it
-// can have, so that it can end before the kernel or the runtime ends it: for growth that
-// cannot be estimated. Memory that can be collected does not count.
+// Exhausted returns an error if this process has used nearly all of the memory that it can
+// have. The caller can then stop before the kernel or the runtime kills the process. It is
+// for work whose memory cannot be estimated in advance. Garbage does not count.
 func Exhausted() error {
-	if !nearlyUsedUp(Available(), ownMemory()) {
+	if !isNearlyUsed(Available(), ownMemory()) {
 		return nil
 	}
 	debug.FreeOSMemory()
 	m, own := Available(), ownMemory()
-	if !nearlyUsedUp(m, own) {
+	if !isNearlyUsed(m, own) {
 		return nil
 	}
 	return fmt.Errorf("this process has %s of memory, and %s are free of the %s that %s", GB(own), GB(m.Free), GB(m.Total), m.Where)
 }
 
-func nearlyUsedUp(m Memory, own uint64) bool { return m.Total > 0 && m.Free < own/leastShare }
+func isNearlyUsed(m Memory, own uint64) bool { return m.Total > 0 && m.Free < own/minFreeShare }
 
-// ownMemory returns what the runtime has of the operating system.
+// ownMemory returns the number of bytes that the Go runtime holds from the operating
+// system.
 func ownMemory() uint64 {
 	samples := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
 	metrics.Read(samples)
 	return samples[0].Value.Uint64() - samples[1].Value.Uint64()
 }
 
-// group is a control group of this process, or an ancestor of one, for which the memory
-// controller keeps its files.
+// group is a control group that contains this process and has files of the memory
+// controller.
 type group struct {
 	name   string // for errors: "control group /user.slice/a.scope"
-	folder string // of its files, under the root folder
+	folder string // folder of its files, below the root folder
 	controller
 }
 
-// controller names the files of the memory controller in a version of control groups.
+// controller has the names of the memory controller's files in a version of control groups.
 type controller struct {
 	limit, usage, kills string
-	cache               string // begins what the controller counts as cache
+	cache               string // prefix of the keys that count cache of files in memory.stat
 }
 
 var (
@@ -176,12 +179,13 @@ var (
 	version2 = controller{"/memory.max", "/memory.current", "/memory.events", ""}
 )
 
-// noLimit is what control groups of version 1 show instead of "max": the most pages that
-// there can be. It depends on the size of a page, so all numbers from here on count.
+// noLimit is the smallest limit that means no limit. Control groups of version 1 show the
+// largest possible number of pages, in bytes, instead of "max". That number depends on the
+// page size.
 const noLimit = 1 << 62
 
-// groupMemory returns the memory of all control groups that have a limit, from that of
-// this process up to the root.
+// groupMemory returns the memory of all control groups of this process that have a limit,
+// the innermost group first.
 func (s system) groupMemory() (all []Memory) {
 	for _, g := range s.groups() {
 		limit, limited := s.number(g.folder + g.limit)
@@ -189,8 +193,8 @@ func (s system) groupMemory() (all []Memory) {
 		if !limited || !known || limit >= noLimit {
 			continue
 		}
-		// Pages of files can be dropped. Those of tmpfs, such as windows of shared memory,
-		// cannot; the kernel does not count them among these.
+		// The kernel can drop cached pages of files. It cannot drop pages of tmpfs, such as
+		// windows of shared memory, and does not count these as cache of files.
 		stat := s.fields(g.folder + "/memory.stat")
 		used -= min(used, stat[g.cache+"active_file"]+stat[g.cache+"inactive_file"])
 		all = append(all, Memory{limit, limit - min(limit, used), g.name + " allows"})
@@ -198,13 +202,13 @@ func (s system) groupMemory() (all []Memory) {
 	return all
 }
 
-// OOMKills returns how many processes of this process's control group the kernel has
-// killed for want of memory; of the whole computer if there is no such group. Only the
-// difference of two calls means something.
+// OOMKills returns the number of processes in this process's control group that the kernel
+// has killed because memory ran out, or of all processes of the computer if there is no
+// such group. Only the difference between two calls is meaningful.
 func OOMKills() uint64 { return here.oomKills() }
 
 func (s system) oomKills() uint64 {
-	for _, g := range s.groups() { // its own comes first
+	for _, g := range s.groups() { // the innermost group first
 		if n, known := s.fields(g.folder + g.kills)["oom_kill"]; known {
 			return n
 		}
@@ -213,8 +217,9 @@ func (s system) oomKills() uint64 {
 }
 
 // groups returns the control groups of this process that have files of the memory
-// controller, from its own to the root. A system has the controller in one hierarchy, of
-// version 1 or 2; where both are mounted the files tell which.
+// controller, from the innermost group to the root. A system has the controller in one
+// hierarchy, of version 1 or 2. If both versions are mounted, the hierarchy with the files
+// is the right one.
 func (s system) groups() (all []group) {
 	for line := range strings.Lines(s.text("proc/self/cgroup")) {
 		// 4:memory:/a/b of version 1, 0::/a/b of version 2
@@ -231,14 +236,15 @@ func (s system) groups() (all []group) {
 		if !ok {
 			continue
 		}
-		// A container may see a part of the hierarchy only, and its own name from outside.
+		// A container may see only a part of the hierarchy, while the name of its group is
+		// the one that the group has outside of the container.
 		below, ok := strings.CutPrefix(name, strings.TrimSuffix(root, "/"))
 		if !ok || below != "" && below[0] != '/' || strings.Contains(name, "..") {
 			below = "/"
 		}
 		for at := path.Clean("/" + below); ; at = path.Dir(at) {
 			g := group{"control group " + path.Join(root, at), path.Join(point, at), files}
-			if path.Join(root, at) == "/" { // that of the computer has no limit
+			if path.Join(root, at) == "/" { // the root group of the computer has no limit
 				g.name = "the control group of this container"
 			}
 			if _, ok := s.number(g.folder + g.usage); ok {
@@ -252,8 +258,8 @@ func (s system) groups() (all []group) {
 	return all
 }
 
-// mount returns where the hierarchy with the memory controller is mounted, and which
-// group is at the top there.
+// mount returns the mount point of the hierarchy with the memory controller, and the name
+// of the group at its root.
 func (s system) mount(v2 bool) (root, point string, ok bool) {
 	for line := range strings.Lines(s.text("proc/self/mountinfo")) {
 		// 36 35 98:0 /root /point rw,relatime shared:1 - cgroup2 source rw,nsdelegate
@@ -269,8 +275,8 @@ func (s system) mount(v2 bool) (root, point string, ok bool) {
 	return "", "", false
 }
 
-// unescape undoes what mountinfo does to characters that would end a field.
+// unescape decodes the escapes of mountinfo for characters that would end a field.
 var unescape = strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`)
 
-// contains reports whether a list with commas has a word.
+// contains reports whether a comma-separated list contains a word.
 func contains(list, word string) bool { return strings.Contains(","+list+",", ","+word+",") }

@@ -10,8 +10,9 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 )
 
-// tree writes the files of an archive of testdata to a folder.
-func tree(t *testing.T, name string) string {
+// extractTree writes the files of an archive in testdata to a new folder and returns the
+// folder.
+func extractTree(t *testing.T, name string) string {
 	t.Helper()
 	a, err := txtar.ParseFile(filepath.Join("testdata", name+".txt"))
 	if err != nil {
@@ -27,7 +28,8 @@ func tree(t *testing.T, name string) string {
 	return root
 }
 
-// TestAvailable reads the memory and the kills of trees of files as kernels have them.
+// TestAvailable checks the memory and the number of killed processes that are read from
+// copies of the files of several kernels.
 func TestAvailable(t *testing.T) {
 	const computer = "this computer has"
 	for _, tt := range []struct {
@@ -46,7 +48,7 @@ func TestAvailable(t *testing.T) {
 		{"limited", Memory{2000000000, 720000000, "the limit of the address space (ulimit -v) allows"}, 0},
 	} {
 		t.Run(tt.tree, func(t *testing.T) {
-			t.Cleanup(Pretend(tree(t, tt.tree)))
+			t.Cleanup(Pretend(extractTree(t, tt.tree)))
 			if got := Available(); got != tt.want {
 				t.Errorf("memory %+v, want %+v", got, tt.want)
 			}
@@ -58,18 +60,18 @@ func TestAvailable(t *testing.T) {
 	t.Run("nothing", func(t *testing.T) {
 		t.Cleanup(Pretend(t.TempDir()))
 		if got := Available(); got != (Memory{}) && got.Total != 0 {
-			t.Errorf("memory %+v, want that none is known", got)
+			t.Errorf("memory %+v, want no memory, because it is not known", got)
 		}
 		if _, err := Reserve(math.MaxUint64); err != nil {
-			t.Errorf("a reservation where nothing is known: %v, want none refused", err)
+			t.Errorf("a reservation without known memory: %v, want no error", err)
 		}
 		if _, err := Reserve(math.MaxUint64); err != nil {
-			t.Errorf("another: %v, want none refused", err)
+			t.Errorf("a second reservation without known memory: %v, want no error", err)
 		}
 	})
 }
 
-// TestHere reads the memory of the computer that the test runs on.
+// TestHere checks the memory of the computer that runs the test.
 func TestHere(t *testing.T) {
 	if _, err := os.Stat("/proc/meminfo"); err != nil {
 		t.Skip("no /proc/meminfo:", err)
@@ -79,9 +81,10 @@ func TestHere(t *testing.T) {
 	}
 }
 
-// TestReserve has reservations add up, and be given back once.
+// TestReserve checks that reservations add up, and that releasing one twice releases it
+// once.
 func TestReserve(t *testing.T) {
-	t.Cleanup(Pretend(tree(t, "v2")))
+	t.Cleanup(Pretend(extractTree(t, "v2")))
 	first, err := Reserve(500_000_000)
 	if err != nil {
 		t.Fatal(err)
@@ -90,7 +93,7 @@ func TestReserve(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	refused := func(bytes uint64, want string) {
+	wantRefused := func(bytes uint64, want string) {
 		t.Helper()
 		_, err := Reserve(bytes)
 		var short *MemoryError
@@ -98,18 +101,18 @@ func TestReserve(t *testing.T) {
 			t.Errorf("%d bytes: %v, want %s", bytes, err, want)
 		}
 	}
-	refused(1, "1e-09 GB of memory are needed, and 0 GB are free of the 1.07 GB that control group /user.slice/run.scope allows")
+	wantRefused(1, "1e-09 GB of memory are needed, and 0 GB are free of the 1.07 GB that control group /user.slice/run.scope allows")
 	first()
 	first()
-	refused(math.MaxUint64, "1.84e+10 GB of memory are needed, and 0.5 GB are free of the 1.07 GB that control group /user.slice/run.scope allows")
-	refused(500_000_001, "0.5 GB of memory are needed, and 0.5 GB are free of the 1.07 GB that control group /user.slice/run.scope allows")
+	wantRefused(math.MaxUint64, "1.84e+10 GB of memory are needed, and 0.5 GB are free of the 1.07 GB that control group /user.slice/run.scope allows")
+	wantRefused(500_000_001, "0.5 GB of memory are needed, and 0.5 GB are free of the 1.07 GB that control group /user.slice/run.scope allows")
 	if _, err := Reserve(500_000_000); err != nil {
 		t.Error(err)
 	}
 	second()
 }
 
-// TestProduct multiplies sizes without wrapping around.
+// TestProduct checks products, some of which would overflow.
 func TestProduct(t *testing.T) {
 	for _, tt := range []struct {
 		factors []int

@@ -10,17 +10,17 @@ import (
 // MemoryError reports that more memory is needed than there is.
 type MemoryError struct {
 	Need   uint64
-	Memory // Free is what is left beside other reservations
+	Memory // Free does not include memory that is reserved
 }
 
-// Error returns a text such as "34.4 GB of memory are needed, and 0.9 GB are free of the 1.07 GB that
-// control group /a allows".
+// Error returns a text such as "34.4 GB of memory are needed, and 0.9 GB are free of the
+// 1.07 GB that control group /a allows".
 func (e *MemoryError) Error() string {
 	return fmt.Sprintf("%s of memory are needed, and %s are free of the %s that %s", GB(e.Need), GB(e.Free), GB(e.Total), e.Where)
 }
 
-// Check returns a *MemoryError if fewer bytes are free. Consumers whose memory a
-// reservation of another one covers already use it; all others use Reserve.
+// Check returns a *MemoryError if fewer than bytes bytes are free. It is for memory that an
+// existing reservation covers; other callers use Reserve.
 func (m Memory) Check(bytes uint64) error {
 	if m.Total == 0 || bytes <= m.Free {
 		return nil
@@ -28,23 +28,25 @@ func (m Memory) Check(bytes uint64) error {
 	return &MemoryError{bytes, m}
 }
 
-// ledger is what this process has reserved.
-var ledger = &book{}
+// ledger has the reservations of this process.
+var ledger = &reservations{}
 
-// book is a sum of reservations, and what there was before the first that matters.
-type book struct {
+// reservations is the sum of all reservations, together with the memory that was available
+// before the first reservation that is not negligible.
+type reservations struct {
 	mu       sync.Mutex
-	capacity Memory
-	measured bool // capacity is known
-	reserved uint64
+	capacity Memory // the available memory, if measured is true
+	measured bool
+	reserved uint64 // bytes
 }
 
-// Reserve announces that this process, or processes that it starts, will use bytes of
-// memory besides those that are reserved already, and returns how to take that back. The
-// error is a *MemoryError if there is not as much; nothing is allocated.
+// Reserve announces that this process, or processes that it starts, will use the given
+// number of bytes in addition to those that are already reserved. release takes the
+// announcement back. If less memory is free, the error is a *MemoryError. Reserve allocates
+// nothing.
 //
-// What a reservation holds is not measured again, so that memory which is reserved and
-// not yet written counts as used.
+// While there are reservations, free memory is not measured again. Memory that is reserved
+// but not yet written therefore counts as used.
 func Reserve(bytes uint64) (release func(), err error) {
 	b := ledger
 	b.mu.Lock()
@@ -52,7 +54,7 @@ func Reserve(bytes uint64) (release func(), err error) {
 	if err := b.check(bytes); err != nil {
 		return nil, err
 	}
-	bytes = min(bytes, math.MaxUint64-b.reserved) // if nothing is known
+	bytes = min(bytes, math.MaxUint64-b.reserved) // no overflow if the free memory is not known
 	b.reserved += bytes
 	return sync.OnceFunc(func() {
 		b.mu.Lock()
@@ -62,8 +64,8 @@ func Reserve(bytes uint64) (release func(), err error) {
 	}), nil
 }
 
-// Check returns the error that Reserve would return, and reserves nothing: for memory that
-// is allocated and written at once, or given back soon.
+// Check returns the error that Reserve would return, and reserves nothing. It is for memory
+// that is allocated and written immediately, or freed soon.
 func Check(bytes uint64) error {
 	release, err := Reserve(bytes)
 	if err == nil {
@@ -72,13 +74,13 @@ func Check(bytes uint64) error {
 	return err
 }
 
-// negligible is a sum of reservations that fits wherever this program can run.
+// negligible is a number of bytes that fits on every computer that can run this program.
 const negligible = 16 << 20
 
-// check reports whether there is room for bytes more. It looks at the computer with the
-// first reservation that matters, and before one that would be refused because of memory
-// that earlier work has left to the garbage collector.
-func (b *book) check(bytes uint64) error {
+// check returns an error if the given number of bytes does not fit. It measures the
+// available memory at the first reservation that is not negligible. If that reservation
+// does not fit, it collects garbage of earlier work and measures again.
+func (b *reservations) check(bytes uint64) error {
 	if bytes <= negligible && b.reserved <= negligible-bytes {
 		return nil
 	}

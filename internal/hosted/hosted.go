@@ -19,7 +19,7 @@ var Scheduler func(context any) *stream.Scheduler
 // Rank returns the scheduler's object for a rank.
 var Rank func(rank any) *stream.Rank
 
-// Tensor is the properties of a tensor that collectives need.
+// Tensor has the properties of a tensor that collectives need.
 type Tensor struct {
 	Region    *stream.Region
 	DType     tl.DType
@@ -41,7 +41,7 @@ type Shard struct {
 	Elems         int
 	Bytes         memory.Bytes // size of the elements
 	Start, Extent []int        // the box; must not be changed
-	Copy, Addend  int
+	Copy, Addend  int          // index of the copy if replicated, and of the addend if partial
 }
 
 // TensorOf returns the properties of a tensor for the operation op. It panics with a
@@ -64,9 +64,9 @@ var UsePEs func(context any, op string, pes []machine.PEID) error
 // returns the memory as a tensor, and a function that frees the memory.
 var Scratch func(context any, op, name string, dtype tl.DType, pes []machine.PEID, elems []int, written bool) (x *Tensor, free func() error, err error)
 
-// Runs makes op run a program. members has the rank in the world of each target; if it is
-// nil, each target is a rank. prepare is called when the program starts and ended when it
-// has ended; both may be nil.
+// Runs makes the operation op run a program. members has the rank in the world of each
+// target; if it is nil, each target is a rank. prepare is called when the program starts
+// and ended when it has ended; both may be nil.
 var Runs func(context any, op *stream.Operation, p *machine.Program, members []int, prepare func() error, ended func(*machine.Run))
 
 // RunProgram runs a program of the machine as Launch of a rank runs a kernel: after

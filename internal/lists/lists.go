@@ -1,11 +1,12 @@
-// Package lists makes lists of consecutive numbers, such as ranks, PEs and rows, and of what
-// follows from numbers or from the elements of another list. It imports nothing.
+// Package lists builds slices: of consecutive numbers, such as ranks, PEs and rows, of
+// values computed from indices, and of values computed from the elements of another slice.
+// It imports nothing.
 package lists
 
-// Count returns n consecutive numbers from first on.
+// Count returns the n consecutive numbers that begin with first.
 func Count(first, n int) []int { return Make(n, func(i int) int { return first + i }) }
 
-// Make returns a list of n elements, each made of its index.
+// Make returns a list of n elements. It calls element with each index.
 func Make[E any](n int, element func(i int) E) []E {
 	list := make([]E, n)
 	for i := range list {
@@ -14,7 +15,7 @@ func Make[E any](n int, element func(i int) E) []E {
 	return list
 }
 
-// Map returns a list with what a function makes of each element of another list.
-func Map[E, F any](list []E, of func(E) F) []F {
-	return Make(len(list), func(i int) F { return of(list[i]) })
+// Map returns the results of calling f with each element of a list.
+func Map[E, F any](list []E, f func(E) F) []F {
+	return Make(len(list), func(i int) F { return f(list[i]) })
 }

@@ -1,11 +1,11 @@
-// Package printable makes text fit for people to read: on a terminal, in a table, in a
-// picture. Names come from files and arguments, and may hold characters that a terminal
-// obeys, that change the direction of the text around them, or that no XML may have. Such
-// characters are replaced by escapes, as Go writes them: \x1b, \u202e. A byte that is not
-// UTF-8 becomes \xff.
+// Package printable formats text for people to read: on a terminal, in a table, in a
+// picture. Names come from files and arguments. They may contain characters that control a
+// terminal, that change the direction of the text around them, or that XML does not allow.
+// Such characters are replaced by escapes as in Go: \x1b, \u202e. A byte that is not valid
+// UTF-8 becomes an escape such as \xff.
 //
-// Text is escaped where it leaves the program for people, and nowhere else. JSON and CSV are
-// data for programs, and keep what names are.
+// Text for people is escaped where it leaves the program, and nowhere else. JSON and CSV
+// are data for programs, and have names without escapes.
 //
-// The package imports nothing of ours.
+// Of this module, the package imports only internal/lists.
 package printable

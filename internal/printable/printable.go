@@ -11,22 +11,23 @@ import (
 	"github.com/kernbench/kernbench/internal/lists"
 )
 
-// Is reports whether a character can be shown as it is: letters, marks, digits,
-// punctuation, symbols and spaces. Control characters, those that only direct the text around
-// them (U+202E), and separators of lines and paragraphs cannot.
+// Is reports whether a character can be shown without an escape. Letters, marks, digits,
+// punctuation, symbols and spaces can. Control characters, characters that only change the
+// direction of text (U+202E), and separators of lines and paragraphs cannot.
 func Is(r rune) bool { return unicode.IsPrint(r) || unicode.Is(unicode.Zs, r) }
 
-// Line returns a text as one line: all that is not printable is escaped.
+// Line escapes all characters that are not printable, newlines included, so that the text
+// is one line.
 func Line(text string) string { return escape(text, false) }
 
-// Text returns a text with its ends of lines: all else that is not printable is escaped.
+// Text escapes all characters that are not printable, except newlines.
 func Text(text string) string { return escape(text, true) }
 
 func escape(text string, lines bool) string {
 	shown := func(r rune, size int) bool {
 		return r == '\n' && lines || Is(r) && (r != utf8.RuneError || size > 1)
 	}
-	at := 0 // the first character that is to be escaped
+	at := 0 // becomes the offset of the first character to escape
 	for at < len(text) {
 		r, size := utf8.DecodeRuneInString(text[at:])
 		if !shown(r, size) {
@@ -54,10 +55,10 @@ func escape(text string, lines bool) string {
 	return string(b)
 }
 
-// Writer writes text for people, as [Text] returns it.
+// Writer writes text to W and escapes it as [Text] does.
 type Writer struct {
 	W    io.Writer
-	part []byte // of a character, whose other bytes have not been written yet
+	part []byte // the first bytes of a character whose other bytes are not known yet
 }
 
 func (w *Writer) Write(p []byte) (int, error) {
@@ -76,7 +77,7 @@ func (w *Writer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Flush writes what is left of a character that never became whole.
+// Flush writes the remaining bytes of an incomplete character.
 func (w *Writer) Flush() error {
 	rest := string(w.part)
 	w.part = nil
@@ -84,7 +85,8 @@ func (w *Writer) Flush() error {
 	return err
 }
 
-// Count returns a number of things: "1 cube", "2 cubes", "2 processes".
+// Count returns a number with a noun, in the plural if needed: "1 cube", "2 cubes",
+// "2 processes".
 func Count(n int, thing string) string {
 	switch {
 	case n == 1:
@@ -95,8 +97,8 @@ func Count(n int, thing string) string {
 	return fmt.Sprintf("%d %ss", n, thing)
 }
 
-// Runs returns ascending numbers as words: "3-5" for consecutive ones if there are at least
-// so many of them, and else a word for each.
+// Runs returns ascending numbers as words. A run of at least least consecutive numbers is
+// one word, such as "3-5". Every other number is a word.
 func Runs(list []int, least int) (words []string) {
 	for i := 0; i < len(list); {
 		j := i + 1
@@ -114,7 +116,7 @@ func Runs(list []int, least int) (words []string) {
 	return words
 }
 
-// List returns words as a sentence has them: "a, b and c".
+// List joins words as in a sentence: "a, b and c".
 func List(words []string) string {
 	last := len(words) - 1
 	if last <= 0 {
@@ -123,7 +125,7 @@ func List(words []string) string {
 	return strings.Join(words[:last], ", ") + " and " + words[last]
 }
 
-// ShellWord returns a text as one word of a command line, in quotes where it needs them.
+// ShellWord returns a text as one word of a command line, in quotes if it needs them.
 func ShellWord(text string) string {
 	plain := func(r rune) bool {
 		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("_-+.,:=/%@", r)
@@ -134,8 +136,8 @@ func ShellWord(text string) string {
 	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }
 
-// Name returns the name of a value of an enumeration, or its type and number if it has none:
-// "Kind(9)".
+// Name returns the name of a value of an enumeration, or its type and number, such as
+// "Kind(9)", if it has no name.
 func Name[T ~uint8](enumeration string, v T, names []string) string {
 	if int(v) >= len(names) || names[v] == "" {
 		return fmt.Sprintf("%s(%d)", enumeration, uint8(v))
@@ -143,7 +145,7 @@ func Name[T ~uint8](enumeration string, v T, names []string) string {
 	return names[v]
 }
 
-// Words returns the texts of words.
+// Words converts words to strings.
 func Words[T ~string](words []T) []string {
 	return lists.Map(words, func(w T) string { return string(w) })
 }

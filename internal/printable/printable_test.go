@@ -29,7 +29,7 @@ func TestLine(t *testing.T) {
 		"bad\xff\xc3":                  `bad\xff\xc3`,
 		"surrogate\xed\xa0\x80":        `surrogate\xed\xa0\x80`,
 		"tag\U000e0001, private\ue000": `tag\U000e0001, private\ue000`,
-		`C:\x1b`:                       `C:\x1b`, // a backslash stays
+		`C:\x1b`:                       `C:\x1b`, // a backslash is not escaped
 	} {
 		if got := Line(text); got != want {
 			t.Errorf("Line(%q): got %q, want %q", text, got, want)
@@ -40,7 +40,7 @@ func TestLine(t *testing.T) {
 	}
 }
 
-// TestWriter: what is written does not depend on how the text is cut.
+// TestWriter checks that the output does not depend on how the text is divided into writes.
 func TestWriter(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.OneOf(rapid.String(), rapid.Map(rapid.SliceOf(rapid.Byte()), func(b []byte) string { return string(b) })).Draw(t, "text")
@@ -68,7 +68,7 @@ func TestWriter(t *testing.T) {
 	})
 }
 
-// TestPlain: text that is printable costs no memory.
+// TestPlain checks that printable text is returned without allocations.
 func TestPlain(t *testing.T) {
 	text := strings.Repeat("latency_ns 2×3 µs\n", 100)
 	if n := testing.AllocsPerRun(10, func() { Text(text) }); n != 0 {

@@ -1,4 +1,4 @@
-// Package progress shows on standard error how far a command is.
+// Package progress shows the progress of a command on standard error.
 package progress
 
 import (
@@ -11,16 +11,16 @@ import (
 	"github.com/kernbench/kernbench/internal/printable"
 )
 
-// Off a terminal the first line of progress comes after firstPause. Pauses double up to
-// longestPause.
+// If the output is not a terminal, the first line of progress is written after firstPause.
+// Pauses double up to maxPause.
 const (
-	firstPause   = 2 * time.Second
-	longestPause = 10 * time.Second
+	firstPause = 2 * time.Second
+	maxPause   = 10 * time.Second
 )
 
-// Display is a line of text that shows how far a command is. On a terminal the line is redrawn,
-// and removed in the end. Elsewhere a new line is written now and then, if the command has told
-// how many points there are.
+// Display is a line of text that shows the progress of a command. On a terminal the line is
+// redrawn, and removed at the end. Otherwise a new line is written after each pause, but
+// only if the command reports a number of points.
 type Display struct {
 	w        io.Writer
 	name     string
@@ -29,14 +29,14 @@ type Display struct {
 	ended    chan struct{}
 	ticks    sync.WaitGroup
 
-	mu    sync.Mutex // of all below
-	done  int        // points
-	total int
-	left  time.Duration // as told
-	told  time.Time     // when the three above came; zero: never
-	shown string        // the line on the terminal
-	said  time.Time     // when the latest line came, off a terminal
-	pause time.Duration // until the next
+	mu      sync.Mutex // protects the fields below
+	done    int        // finished points
+	total   int        // all points
+	left    time.Duration
+	updated time.Time     // the latest Update, which set the three fields above; zero: none yet
+	shown   string        // the line on the terminal
+	written time.Time     // the time of the latest line if w is not a terminal
+	pause   time.Duration // from written to the next line
 }
 
 // Start begins to show the progress of the named command on w.
@@ -44,7 +44,7 @@ func Start(w io.Writer, name string) *Display { return start(w, name, isTerminal
 
 func start(w io.Writer, name string, terminal bool) *Display {
 	now := time.Now()
-	p := &Display{w: w, name: printable.Line(name), terminal: terminal, begun: now, said: now, pause: firstPause, ended: make(chan struct{})}
+	p := &Display{w: w, name: printable.Line(name), terminal: terminal, begun: now, written: now, pause: firstPause, ended: make(chan struct{})}
 	p.ticks.Go(p.tick)
 	return p
 }
@@ -58,14 +58,15 @@ func isTerminal(w io.Writer) bool {
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
-// Tell takes in how far the points of an experiment are.
-func (p *Display) Tell(done, total int, left time.Duration) {
+// Update sets the number of finished points, the number of all points, and the expected
+// time until the end. left is 0 or negative if that time is not known.
+func (p *Display) Update(done, total int, left time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.done, p.total, p.left, p.told = done, total, left, time.Now()
+	p.done, p.total, p.left, p.updated = done, total, left, time.Now()
 }
 
-// tick shows the line for as long as the command runs.
+// tick shows the line four times per second until the display is stopped.
 func (p *Display) tick() {
 	ticker := time.NewTicker(time.Second / 4)
 	defer ticker.Stop()
@@ -85,54 +86,54 @@ func (p *Display) show() {
 	line := p.line()
 	switch {
 	case p.terminal && line != p.shown:
-		if most := terminalWidth(p.w); most > 0 { // a longer line could not be redrawn
+		if most := terminalWidth(p.w); most > 0 { // a line that wraps could not be redrawn
 			line = fmt.Sprintf("%.*s", most-1, line)
 		}
 		p.clear()
 		fmt.Fprint(p.w, line)
 		p.shown = line
-	case !p.terminal && !p.told.IsZero() && time.Since(p.said) >= p.pause:
+	case !p.terminal && !p.updated.IsZero() && time.Since(p.written) >= p.pause:
 		fmt.Fprintln(p.w, line)
-		p.said, p.pause = time.Now(), min(2*p.pause, longestPause)
+		p.written, p.pause = time.Now(), min(2*p.pause, maxPause)
 	}
 }
 
-// line returns the line as it is now: "sweep: 55 of 200 points, about 4m50s left". It is
-// empty in the first second of a command that has told nothing.
+// line returns the current text of the line, such as "sweep: 55 of 200 points, about 4m50s
+// left". It is empty in the first second of a command that has not called Update.
 func (p *Display) line() string {
 	points := p.name + ":"
-	if !p.told.IsZero() {
+	if !p.updated.IsZero() {
 		points = fmt.Sprintf("%s: %d of %d points", p.name, p.done, p.total)
 		if p.left > 0 {
-			left := max(time.Second, (p.left - time.Since(p.told)).Round(time.Second))
+			left := max(time.Second, (p.left - time.Since(p.updated)).Round(time.Second))
 			return fmt.Sprintf("%s, about %v left", points, left)
 		}
 		points += ","
 	}
 	seconds := int(time.Since(p.begun).Seconds())
-	if seconds == 0 && p.told.IsZero() {
+	if seconds == 0 && p.updated.IsZero() {
 		return ""
 	}
 	return fmt.Sprintf("%s running for %d s", points, seconds)
 }
 
-// Write writes to where the progress is shown.
-func (p *Display) Write(text []byte) (int, error) { return p.Beside(p.w).Write(text) }
+// Write removes the line of progress and writes text in its place.
+func (p *Display) Write(text []byte) (int, error) { return p.Writer(p.w).Write(text) }
 
-// Beside returns a writer to w, which may be on the same terminal, that keeps texts apart
-// from the line of progress.
-func (p *Display) Beside(w io.Writer) io.Writer { return besideWriter{p, w} }
+// Writer returns a writer to w, which may be on the same terminal. It removes the line of
+// progress before each write.
+func (p *Display) Writer(w io.Writer) io.Writer { return clearingWriter{p, w} }
 
-type besideWriter struct {
+type clearingWriter struct {
 	p *Display
 	w io.Writer
 }
 
-func (b besideWriter) Write(text []byte) (int, error) {
-	b.p.mu.Lock()
-	defer b.p.mu.Unlock()
-	b.p.clear()
-	return b.w.Write(text)
+func (c clearingWriter) Write(text []byte) (int, error) {
+	c.p.mu.Lock()
+	defer c.p.mu.Unlock()
+	c.p.clear()
+	return c.w.Write(text)
 }
 
 // Stop ends the display and removes the line.

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// TestRun: the line is gone when kernels print and when the run ends, and there
-// is none off a terminal.
+// TestRun checks that the line is removed when kernels print and when the run ends, and
+// that no line is written if the output is not a terminal.
 func TestRun(t *testing.T) {
 	for terminal, want := range map[bool]string{
 		true:  "slow: running for 1 s\r\x1b[Kslow: running for 2 s\r\x1b[K[sip0.cube0.pe0 5ns] hello\nslow: running for 2 s\r\x1b[Kslow: running for 3 s\r\x1b[K",
@@ -22,7 +22,7 @@ func TestRun(t *testing.T) {
 				t.Fatal(err)
 			}
 			time.Sleep(time.Second)
-			if _, err := p.Beside(&results).Write([]byte("a row\n")); err != nil {
+			if _, err := p.Writer(&results).Write([]byte("a row\n")); err != nil {
 				t.Fatal(err)
 			}
 			p.Stop()
@@ -33,8 +33,8 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// TestPoints: the time left counts down from what was told last. Off a terminal
-// there is a line after 2 seconds, then after another 4, 8, and every 10.
+// TestPoints checks that the time left counts down from the latest update. If the output is
+// not a terminal, a line is written after 2 seconds, then after another 4, 8, and every 10.
 func TestPoints(t *testing.T) {
 	for terminal, want := range map[bool]string{
 		true: "sweep: 50 of 200 points, running for 0 s\r\x1b[Ksweep: 52 of 200 points, about 16s left\r\x1b[Ksweep: 52 of 200 points, about 15s left\r\x1b[K",
@@ -44,15 +44,15 @@ func TestPoints(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			var out bytes.Buffer
 			p := start(&out, "sweep", terminal)
-			p.Tell(50, 200, -1)
+			p.Update(50, 200, -1)
 			time.Sleep(900 * time.Millisecond)
-			p.Tell(52, 200, 16*time.Second)
+			p.Update(52, 200, 16*time.Second)
 			time.Sleep(1500 * time.Millisecond)
 			if !terminal {
 				time.Sleep(3500 * time.Millisecond)
-				p.Tell(60, 200, 30*time.Second)
+				p.Update(60, 200, 30*time.Second)
 				time.Sleep(55 * time.Second)
-				p.Tell(200, 200, 0)
+				p.Update(200, 200, 0)
 				time.Sleep(10 * time.Second)
 			}
 			p.Stop()

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// terminalWidth returns the width of a terminal, 0 if it is not known.
+// terminalWidth returns the width of a terminal in columns, or 0 if it is not known.
 func terminalWidth(w io.Writer) int {
 	f, ok := w.(*os.File)
 	if !ok {

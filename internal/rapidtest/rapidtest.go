@@ -1,7 +1,7 @@
-// Package rapidtest has property tests draw the same cases every time, so that a change
-// is what makes a test fail. -rapid.seed and -rapid.checks explore others.
+// Package rapidtest makes property tests draw the same cases in every run, so that a test
+// fails only because of a change. The flags -rapid.seed and -rapid.checks draw other cases.
 //
-// It is imported by tests alone, and imports nothing of this module.
+// Only tests import it, and it imports no package of this module.
 package rapidtest
 
 import (
@@ -9,14 +9,15 @@ import (
 	"testing"
 )
 
-// Main runs the tests of a package with one seed, and is the exit status. Its TestMain
-// calls it.
+// Main sets the seed, runs the tests of a package and returns the exit status. TestMain of
+// the package calls it.
 func Main(m *testing.M) int {
 	Seed()
 	return m.Run()
 }
 
-// Seed sets the seed, unless -rapid.seed does, in packages that draw cases.
+// Seed sets the seed to 1 unless -rapid.seed is given. It does nothing in packages that do
+// not import rapid.
 func Seed() {
 	flag.Parse()
 	if seed := flag.Lookup("rapid.seed"); seed != nil && seed.Value.String() == seed.DefValue {

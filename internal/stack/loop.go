@@ -12,9 +12,11 @@ import (
 	"strings"
 )
 
-// Loop returns what Line returns, for a goroutine that does not end. The compiler gives a loop with an empty
-// body the line of another statement. Where the source can be read, Loop returns the line
-// of the only such loop in the function, unless Line is in a loop with a body.
+// Loop returns the line of user code in the stack of a goroutine that does not end. It is
+// the line that Line returns, except in one case: the compiler gives a loop with an empty
+// body the line of another statement. If the source can be read and the function has
+// exactly one such loop, Loop returns the line of that loop, unless Line is in a loop with
+// a body.
 func Loop(text string) string {
 	line, _ := Line(text)
 	if line == "" {
@@ -40,9 +42,10 @@ func Loop(text string) string {
 	return line
 }
 
-// emptyLoop returns the line of the only endless loop without a body in a function, which
-// is named as in stacks: "main.kernel", "main.(*tiles).kernel" or "main.run.func1". It
-// returns 0 if there is none, or if line n is in another loop.
+// emptyLoop returns the line of the only endless loop without a body in a function.
+// function is a name as in stacks: "main.kernel", "main.(*tiles).kernel" or
+// "main.run.func1". It returns 0 if there is not exactly one such loop, or if line n is in
+// another loop.
 func emptyLoop(set *token.FileSet, source *ast.File, function string, n int) (line int) {
 	names := strings.Split(function, ".")
 	loops, inside := 0, false
@@ -54,12 +57,12 @@ func emptyLoop(set *token.FileSet, source *ast.File, function string, n int) (li
 		ast.Inspect(f, func(node ast.Node) bool {
 			switch loop := node.(type) {
 			case *ast.RangeStmt:
-				inside = inside || within(set, loop, n)
+				inside = inside || containsLine(set, loop, n)
 			case *ast.ForStmt:
 				if loop.Cond == nil && loop.Post == nil && len(loop.Body.List) == 0 {
 					loops, line = loops+1, set.Position(loop.Pos()).Line
 				} else {
-					inside = inside || within(set, loop, n)
+					inside = inside || containsLine(set, loop, n)
 				}
 			}
 			return true
@@ -71,6 +74,6 @@ func emptyLoop(set *token.FileSet, source *ast.File, function string, n int) (li
 	return line
 }
 
-func within(set *token.FileSet, node ast.Node, n int) bool {
+func containsLine(set *token.FileSet, node ast.Node, n int) bool {
 	return set.Position(node.Pos()).Line <= n && n <= set.Position(node.End()).Line
 }

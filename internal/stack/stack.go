@@ -8,29 +8,31 @@ import (
 
 const module = "github.com/kernbench/kernbench/"
 
-// simulator is the packages that run kernels and host code: a panic in them is a bug.
+// simulator lists the prefixes of functions of the packages that run kernels and host code.
+// A panic in such a function is a bug of the simulator.
 var simulator = []string{module + "internal/", module + "tl.", module + "torch.", module + "torch/dist.", module + "topology.", module + "numeric.", module + "oplog.", module + "simtime."}
 
-// library is the packages that authors call, and that also hold kernels of their own.
+// library lists the prefixes of functions of the packages that user code calls and that
+// also have kernels.
 var library = []string{module + "ccl.", module + "tp.", module + "attention.", module + "task.", module + "scenario.", module + "comm", module + "bench."}
 
-// Line returns the innermost line of a stack that is an author's code, as "scale.go:12":
-// neither the standard library's nor this module's. Where there is none it is the
-// innermost line outside of the simulator, such as that of a built-in collective.
-// Inside reports whether the innermost line of all, but for the standard library, is in
-// the simulator.
+// Line returns the innermost line of a stack that is in user code, such as "scale.go:12":
+// code neither of the standard library nor of this module. If there is none, it returns the
+// innermost line outside of the simulator, such as a line of a built-in collective, or "".
+// inside reports whether the innermost line outside of the standard library is in the
+// simulator.
 //
-// The text is that of debug.Stack, in a deferred call that has recovered a panic, or of
-// one goroutine from runtime.Stack.
+// text is the result of debug.Stack in a deferred call that has recovered a panic, or the
+// stack of one goroutine from runtime.Stack.
 func Line(text string) (line string, inside bool) {
 	if _, after, panicked := strings.Cut(text, "\npanic("); panicked {
 		text = "panic(" + after
 	} else if _, after, header := strings.Cut(text, ":\n"); header && strings.HasPrefix(text, "goroutine ") {
 		text = after
 	}
-	lines := strings.Split(text, "\n") // two for each call: its function, and a tab, the file and the line
-	standard := folder(lines)
-	kernels := ""
+	lines := strings.Split(text, "\n") // two lines for each call: the function; and a tab, the file and the line number
+	standard := standardPrefix(lines)
+	inLibrary := "" // the innermost line in a package of library
 	for i, first := 0, true; i+1 < len(lines); i += 2 {
 		function, at := lines[i], lines[i+1]
 		if strings.HasPrefix(function, "created by ") {
@@ -40,27 +42,27 @@ func Line(text string) (line string, inside bool) {
 			continue
 		}
 		at, _, _ = strings.Cut(path.Base(at), " ")
-		test := strings.Contains(at, "_test.go:") // authors' code in tests of this module
-		ours := !test && in(function, simulator)
+		test := strings.Contains(at, "_test.go:") // in tests of this module, test files are user code
+		ours := !test && isIn(function, simulator)
 		if first {
 			inside, first = ours, false
 		}
 		switch {
 		case ours:
-		case !test && in(function, library):
-			if kernels == "" {
-				kernels = at
+		case !test && isIn(function, library):
+			if inLibrary == "" {
+				inLibrary = at
 			}
 		default:
 			return at, inside
 		}
 	}
-	return kernels, inside
+	return inLibrary, inside
 }
 
-// folder returns how lines of files of the standard library begin, "" if that is unknown:
-// builds with -trimpath leave it out.
-func folder(lines []string) string {
+// standardPrefix returns the prefix of lines with files of the standard library, or "" if
+// it is not known: builds with -trimpath have no folder in these lines.
+func standardPrefix(lines []string) string {
 	for _, l := range lines {
 		for _, known := range []string{"runtime/panic.go:", "iter/iter.go:"} {
 			if before, _, ok := strings.Cut(l, known); ok && len(before) > 1 {
@@ -71,6 +73,6 @@ func folder(lines []string) string {
 	return ""
 }
 
-func in(function string, packages []string) bool {
+func isIn(function string, packages []string) bool {
 	return slices.ContainsFunc(packages, func(p string) bool { return strings.HasPrefix(function, p) })
 }

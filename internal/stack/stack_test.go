@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// panicked returns what Line finds in the stack of a panic of f.
-func panicked(f func()) (line string, inside bool) {
+// lineOfPanic calls f, which panics, and returns the result of Line for the stack.
+func lineOfPanic(f func()) (line string, inside bool) {
 	defer func() {
 		recover()
 		line, inside = Line(string(debug.Stack()))
@@ -26,13 +26,13 @@ func TestLineOfAPanic(t *testing.T) {
 		"runtime":                 func() { list[len(list)]++ },
 		"in the standard library": func() { _ = strings.Repeat("x", -1) },
 	} {
-		if line, inside := panicked(f); !strings.HasPrefix(line, "stack_test.go:2") || inside {
+		if line, inside := lineOfPanic(f); !strings.HasPrefix(line, "stack_test.go:2") || inside {
 			t.Errorf("%s: got %q, inside %v, want a line of this file", name, line, inside)
 		}
 	}
 }
 
-// Stacks of programs that use this module.
+// TestLine checks the line in stacks of programs that use this module.
 func TestLine(t *testing.T) {
 	const (
 		spin    = "main.spin(...)\n\t/home/a/spin.go:7\n"
@@ -65,7 +65,7 @@ func TestLine(t *testing.T) {
 	}
 }
 
-// A loop with an empty body is found in the source of its function.
+// TestLoop checks that a loop with an empty body is found in the source of its function.
 func TestLoop(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "kernel.go")
 	source := `package main

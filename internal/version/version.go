@@ -1,4 +1,4 @@
-// Package version tells which build of kernbench runs: results carry it.
+// Package version identifies the running build of kernbench. Results record it.
 package version
 
 import (
@@ -11,25 +11,25 @@ import (
 	"sync"
 )
 
-// Version is the version of kernbench that results carry.
+// Version is the version of kernbench that results record.
 const Version = "0.1.0"
 
-// module is the path under which a build lists kernbench, whoever's program it
-// is part of.
+// module is the module path of kernbench in the build information of any program that
+// contains it.
 const module = "github.com/kernbench/kernbench"
 
-// Build says what a binary was built from.
+// Build describes what a binary was built from.
 type Build struct {
 	Version  string `json:"version"`
-	Module   string `json:"module"`             // of kernbench
-	Resolved string `json:"module_version"`     // as the build resolved it; "(devel)" in a checkout
-	Program  string `json:"program"`            // main package of the binary
-	Go       string `json:"go"`                 // toolchain
-	Revision string `json:"revision,omitempty"` // of the program's repository
-	Modified bool   `json:"modified,omitempty"` // the program's tree had changes
+	Module   string `json:"module"`             // module path of kernbench
+	Resolved string `json:"module_version"`     // version of the module in the build; "(devel)" in a checkout
+	Program  string `json:"program"`            // path of the main package
+	Go       string `json:"go"`                 // version of the toolchain
+	Revision string `json:"revision,omitempty"` // revision of the program's repository
+	Modified bool   `json:"modified,omitempty"` // the program's tree had uncommitted changes
 }
 
-// ReadBuild returns the build of the running binary.
+// ReadBuild reads the build information of the running binary.
 func ReadBuild() Build {
 	b := Build{Version: Version, Module: module, Resolved: "(devel)"}
 	info, ok := debug.ReadBuildInfo()
@@ -53,7 +53,7 @@ func ReadBuild() Build {
 	return b
 }
 
-// WriteText writes the build, a line for each part.
+// WriteText writes the build, one line per field.
 func (b Build) WriteText(w io.Writer) error {
 	_, err := fmt.Fprintf(w, "kernbench %s\nmodule    %s %s\nprogram   %s\ngo        %s\n", b.Version, b.Module, b.Resolved, b.Program, b.Go)
 	if b.Revision != "" {
@@ -66,8 +66,8 @@ func (b Build) WriteText(w io.Writer) error {
 	return err
 }
 
-// Program returns the version and a hash of the running binary. The version alone does not
-// tell a kernel from the one that it was before it was changed.
+// Program returns the version and a hash of the running binary. The version by itself does
+// not distinguish builds before and after a change of a kernel.
 var Program = sync.OnceValues(func() (string, error) {
 	name, err := os.Executable()
 	if err != nil {

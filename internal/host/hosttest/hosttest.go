@@ -1,7 +1,7 @@
-// Package hosttest has tests pretend that the computer has some amount of memory, or run
-// processes that really have no more.
+// Package hosttest lets tests pretend that the computer has a given amount of free memory,
+// or run processes in a control group that limits their memory.
 //
-// It imports internal/host alone.
+// Of this module, it imports only internal/host.
 package hosttest
 
 import (
@@ -15,14 +15,15 @@ import (
 	"github.com/kernbench/kernbench/internal/host"
 )
 
-// SetMemory makes this computer one of 16 GB with so many MB free, until the test ends.
+// SetMemory makes package host report a computer of 16 GB with freeMB MB free, until the
+// test ends.
 func SetMemory(t testing.TB, freeMB int) {
 	t.Helper()
 	t.Cleanup(host.Pretend(Root(t, freeMB)))
 }
 
-// Root returns a root folder for [host.Pretend]: that of a computer of 16 GB with so many
-// MB free.
+// Root returns a root folder for [host.Pretend], with the files of a computer of 16 GB with
+// freeMB MB free.
 func Root(t testing.TB, freeMB int) string {
 	t.Helper()
 	root := t.TempDir()
@@ -36,9 +37,9 @@ func Root(t testing.TB, freeMB int) string {
 	return root
 }
 
-// Group makes a control group of processes that together may use so many bytes, and
-// returns its folder: a process joins with [Join]. The test is skipped where no such
-// group can be made.
+// Group creates a control group whose processes together may use the given number of bytes,
+// and returns its folder. A process joins the group with [Join]. Group skips the test if it
+// cannot create such a group.
 func Group(t testing.TB, bytes int64) string {
 	t.Helper()
 	var why []error
@@ -51,7 +52,7 @@ func Group(t testing.TB, bytes int64) string {
 			why = append(why, err)
 			continue
 		}
-		t.Cleanup(func() { // the kernel needs a moment to notice that the last process has gone
+		t.Cleanup(func() { // the kernel takes a moment to notice that the last process has ended
 			for range 500 {
 				if err = os.Remove(group); err == nil {
 					return
@@ -61,7 +62,7 @@ func Group(t testing.TB, bytes int64) string {
 			t.Error(err)
 		})
 		file := filepath.Join(group, kind.limit)
-		_, err = os.Stat(file) // no controller: MkdirTemp made a plain folder, or it is not enabled
+		_, err = os.Stat(file) // without the controller, MkdirTemp has created a plain folder, or the controller is not enabled
 		if err == nil {
 			err = os.WriteFile(file, fmt.Append(nil, bytes), 0)
 		}
@@ -74,7 +75,7 @@ func Group(t testing.TB, bytes int64) string {
 	return ""
 }
 
-// Join moves this process into a group.
+// Join moves this process into the control group with the given folder.
 func Join(group string) error {
 	return os.WriteFile(filepath.Join(group, "cgroup.procs"), []byte("0"), 0)
 }

@@ -7,14 +7,15 @@ import (
 	"strings"
 )
 
-// TellApart returns those of some columns that tell the rows of each group apart: one if
-// one can, else as many as it takes, those with the fewest values first. It returns nil if
-// all of the columns cannot.
+// TellApart returns columns whose cells distinguish all rows within each group. It returns
+// a single column if one is sufficient. Otherwise it adds columns until they are
+// sufficient, those with the fewest values first. It returns nil if all given columns
+// together do not distinguish the rows.
 func (t *Table) TellApart(groups [][]int, columns []int) []int {
 	type choice struct{ column, values int }
 	var choices []choice
 	for _, c := range columns {
-		if t.apart(groups, []int{c}) {
+		if t.distinguish(groups, []int{c}) {
 			return []int{c}
 		}
 		choices = append(choices, choice{c, len(t.Values(c))})
@@ -25,14 +26,14 @@ func (t *Table) TellApart(groups [][]int, columns []int) []int {
 		if more := append(chosen, c.column); t.Distinct(more, groups...) > t.Distinct(chosen, groups...) {
 			chosen = more
 		}
-		if t.apart(groups, chosen) {
+		if t.distinguish(groups, chosen) {
 			return chosen
 		}
 	}
 	return nil
 }
 
-// Clashes returns the groups of several rows that have the same key, in the order of their
+// Clashes returns the groups of two or more rows with the same key, in the order of their
 // first rows.
 func Clashes[K comparable](rows []int, key func(row int) K) (groups [][]int) {
 	index := map[K]int{}
@@ -48,8 +49,8 @@ func Clashes[K comparable](rows []int, key func(row int) K) (groups [][]int) {
 	return slices.DeleteFunc(groups, func(group []int) bool { return len(group) == 1 })
 }
 
-// apart reports whether columns differ between all rows of each group.
-func (t *Table) apart(groups [][]int, columns []int) bool {
+// distinguish reports whether all rows within each group differ in the columns.
+func (t *Table) distinguish(groups [][]int, columns []int) bool {
 	rows := 0
 	for _, group := range groups {
 		rows += len(group)
@@ -57,7 +58,8 @@ func (t *Table) apart(groups [][]int, columns []int) bool {
 	return t.Distinct(columns, groups...) == rows
 }
 
-// Distinct counts the different values of columns that the rows of each group have.
+// Distinct counts the different combinations of cells in the columns, within each group,
+// and returns the sum over the groups.
 func (t *Table) Distinct(columns []int, groups ...[]int) (n int) {
 	for _, group := range groups {
 		seen := map[string]bool{}
@@ -69,7 +71,8 @@ func (t *Table) Distinct(columns []int, groups ...[]int) (n int) {
 	return n
 }
 
-// Key returns the cells of a row in some columns as one text, which no other cells have.
+// Key returns the cells of a row in the columns as one text. Different cells give different
+// texts.
 func (t *Table) Key(row int, columns []int) string {
 	var b strings.Builder
 	for _, c := range columns {
