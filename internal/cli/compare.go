@@ -29,8 +29,9 @@ of words are settings, and results are neither better nor worse until --lower or
 --higher names their column. Rows of one file with the same keys must be equal
 in all columns; otherwise compare names the columns that distinguish them.
 
---threshold 2% allows all columns to change by that much, and --threshold
-latency_ns=0.5% one column. Checks have no threshold. Differences are exact.
+--threshold 2% ignores a change of up to 2% in any column; --threshold
+latency_ns=0.5% sets the limit of one column. Any change of a check counts.
+Numbers are compared as exact decimals, without rounding.
 
 The exit status is 1 if a value got worse by more than its threshold, or if B
 lacks a value, row, column or file of A. It is 2 if no row is in both.
