@@ -124,9 +124,10 @@ func NewRead(name string, regions ...*Region) *Operation {
 	return &Operation{Name: name, regions: regions}
 }
 
-// NewShared returns an operation that several ranks call with Join and that no rank has
-// called yet. For a collective, calls is the stream of the process group's collectives, and
-// number is the operation's place in it. For a message, calls is nil.
+// NewShared returns an operation that ranks call with Join and that no rank has called yet.
+// For a collective under Spawn, calls is the stream of the process group's collectives, and
+// number is the operation's place in it. For a message, and in a program without Spawn,
+// calls is nil.
 func NewShared(name string, calls *Stream, number int) *Operation {
 	op := &Operation{Name: name, partial: true, entered: map[*Stream]simtime.Time{}, places: map[*Stream]place{}}
 	if calls != nil {

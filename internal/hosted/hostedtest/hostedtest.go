@@ -123,7 +123,8 @@ func System(t testing.TB, name string, sets ...string) *topology.Graph {
 }
 
 // Spawn calls run for n workers on a new machine of n SIPs. Each worker has initialized the
-// default process group. Spawn returns the Lab of the machine and the error of torch.Spawn.
+// default process group. Spawn returns the Lab of the machine and the error of
+// Context.Spawn.
 func Spawn(t *testing.T, n int, run func(r *torch.Rank) error) (*Lab, error) {
 	t.Helper()
 	l := New(t, torch.Options{Topology: System(t, "ring6", fmt.Sprintf("system.sips.count=%d", n))})
