@@ -120,8 +120,8 @@ func (r *Rank) check(op, name string, x *Tensor, wrong func(got *Array, which st
 // Checks returns the results of Check, CheckFunc and CheckWithin so far.
 func (c *Context) Checks() Checks { return c.checks }
 
-// copyHolders returns the PEs that hold copy k of the tensor as text: "PE 3", or "PEs [3
-// 4]".
+// copyHolders returns a text with the PEs that hold copy number k of the tensor: "PE 3", or
+// "PEs [3 4]".
 func (x *Tensor) copyHolders(k int) string {
 	var pes []int
 	for _, s := range x.shards {

@@ -177,8 +177,9 @@ func TestStreamsOfMoreThanTwoAxes(t *testing.T) {
 	}
 }
 
-// TestStreamsOfUnevenRows checks that a Stream refuses blocks of more than two axes whose
-// rows are not evenly spaced, and accepts tiles that are broadcast along any axes.
+// TestStreamsOfUnevenRows checks that the composite Stream refuses blocks of more than two
+// axes whose rows are not evenly spaced in memory, and accepts tiles that are broadcast
+// along any axes.
 func TestStreamsOfUnevenRows(t *testing.T) {
 	shape, uneven := tl.Shape{2, 3, 5}, "Stream(neg, ref [2 3 5] i32): the rows of a block of more than two axes are not all equally far apart: do its matrices one by one"
 	for want, kernel := range map[string]func(t *tl.PE, x, out tl.Ptr){

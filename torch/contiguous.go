@@ -74,8 +74,9 @@ func mergeAxes(extent, stride []int) (e, s []int) {
 	return e, s
 }
 
-// copyTiles copies a strided array with two or more axes from the pointer from to
-// consecutive elements at to. It moves two-dimensional tiles of the last two axes.
+// copyTiles copies a strided array with two or more axes to memory without gaps, in
+// two-dimensional tiles of the last two axes. The parameters from and to point to the first
+// element of the source and of the destination.
 func copyTiles(t *tl.PE, to, from tl.Ptr, extent, stride []int) {
 	if len(extent) > 2 {
 		inner := elems(extent[1:])

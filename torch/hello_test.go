@@ -44,7 +44,8 @@ func TestHelloSend(t *testing.T) {
 	t.Log(l.Crit(), l.Exec())
 }
 
-// TestAllPairs checks that numbered port i of each PE leads to the i-th PE of the list.
+// TestAllPairs checks that, in the connections of AllPairs, port number i of each PE leads
+// to the i-th PE of the list.
 func TestAllPairs(t *testing.T) {
 	got := torch.AllPairs(40, 7, 9)
 	want := []torch.Connection{

@@ -60,8 +60,8 @@ func Ring(pes ...int) []Connection {
 	return table
 }
 
-// Line returns the connections of Ring, except the connection from the last PE to the
-// first.
+// Line returns the same connections as Ring, but leaves out the one between the last PE and
+// the first.
 func Line(pes ...int) []Connection {
 	table := Ring(pes...)
 	return table[:max(0, len(table)-1)]

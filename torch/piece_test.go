@@ -93,8 +93,8 @@ func (p boxCase) checkCoverage(t *rapid.T, list []torch.Piece, times int) {
 	}
 }
 
-// distance returns how far the PE from is from the PE to: 0 for the same PE, 1 for the same
-// cube, 2 for the same SIP, 3 otherwise.
+// distance returns how far apart two PEs are: 0 for the same PE, 1 for the same cube, 2 for
+// the same SIP, 3 otherwise.
 func distance(l *hostedtest.Lab, from, to int) int {
 	sip, cube, _ := l.Place(from)
 	otherSIP, otherCube, _ := l.Place(to)
@@ -256,8 +256,8 @@ func TestLayoutMatchesShards(t *testing.T) {
 	}
 }
 
-// TestPlaceIsTheReverseOfPE checks that PE of the result of Place is the original PE
-// number.
+// TestPlaceIsTheReverseOfPE checks that Place converts the number of a PE to a position
+// from which the method PE computes the same number.
 func TestPlaceIsTheReverseOfPE(t *testing.T) {
 	l := hostedtest.New(t, hostedtest.Options(t, 3))
 	for pe := range l.NumPEs() {

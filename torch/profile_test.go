@@ -44,7 +44,7 @@ func checkContiguous(t *testing.T, what string, began torch.Time, phases []torch
 	return at
 }
 
-// triple is a kernel that reads, computes and writes n elements.
+// triple is a kernel that multiplies n elements by 3 in place.
 func triple(t *tl.PE, x tl.Ptr, n int) { t.Store(x, t.Load(x, tl.Shape{n}, tl.F32).Mul(3)) }
 
 // TestProfileWithoutSpawn profiles two equal launches of a program without Spawn, with a

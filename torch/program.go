@@ -102,8 +102,8 @@ func (r *Rank) runProgram(p *machine.Program, tensors []*Tensor) (*Launched, err
 	return l, nil
 }
 
-// newProgram returns an operation that runs the program p, which may write tensors. The
-// function ended, unless nil, is called when the program has ended.
+// newProgram returns an operation that runs the program p, which may write tensors. When
+// the program has ended, the operation calls the parameter ended, unless that is nil.
 func (r *Rank) newProgram(p *machine.Program, tensors []*Tensor, ended func(*machine.Run)) *stream.Operation {
 	op := r.s.NewOperation("launch "+p.Name, regions(tensors)...)
 	r.setProgram(op, p, nil, nil, ended)

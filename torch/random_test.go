@@ -15,6 +15,7 @@ import (
 // rect is a rectangle of a matrix: its first row and column, and its size.
 type rect struct{ row, col, rows, cols int }
 
+// overlaps reports whether b and c have an element in common.
 func (b rect) overlaps(c rect) bool {
 	return b.row < c.row+c.rows && c.row < b.row+b.rows && b.col < c.col+c.cols && c.col < b.col+b.cols
 }
@@ -154,6 +155,7 @@ type grid struct {
 	sizes [][]rect
 }
 
+// get returns the elements of the rectangle b in the matrix of PE pe.
 func (g *grid) get(pe int, b rect) (list []int) {
 	for i := range b.rows {
 		at := (b.row+i)*matrixCols + b.col
@@ -162,6 +164,7 @@ func (g *grid) get(pe int, b rect) (list []int) {
 	return list
 }
 
+// put stores list in the rectangle b of the matrix of PE pe.
 func (g *grid) put(pe int, b rect, list []int) {
 	for i := range b.rows {
 		copy(g.x[pe][(b.row+i)*matrixCols+b.col:], list[i*b.cols:(i+1)*b.cols])

@@ -43,8 +43,8 @@ func (x *Tensor) Data(i int) (*Array, error) {
 	return a, nil
 }
 
-// copyOf copies copy k of the tensor to the host for rank r, and sums its addends. op is
-// the name of the calling function, for errors.
+// copyOf reads copy number k of a replicated tensor to the host for rank r, with its
+// addends summed. op is the name of the calling function, for errors.
 func (x *Tensor) copyOf(r *Rank, op string, k int) (*Array, error) {
 	elem := x.dtype.Size()
 	a := &Array{Shape: x.Shape(), DType: x.dtype}

@@ -49,8 +49,8 @@ type waitText string
 
 func (s waitText) String() string { return string(s) }
 
-// operands returns the operations ids as operands of a TaskBegin, which make a task depend
-// on these operations.
+// operands returns a list of operands for a TaskBegin. They make the task depend on the
+// operations with the given ids.
 func operands(ids []oplog.ID) (list []oplog.Operand) {
 	for _, id := range ids {
 		list = append(list, oplog.Operand{From: id})
@@ -226,8 +226,8 @@ func TestRunProgramMisuse(t *testing.T) {
 	}
 }
 
-// TestPartOn checks for several placements whether the part of a tensor on a SIP is one
-// block, and its offset, size and shape.
+// TestPartOn checks, for several placements, whether the part of a tensor on a SIP is one
+// block. If it is, the test checks the offset, size and shape of the block.
 func TestPartOn(t *testing.T) {
 	l := hostedtest.New(t, torch.Options{})
 	far := l.PE(1, 0, 0)

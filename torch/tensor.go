@@ -151,6 +151,7 @@ func OnEach(pes ...int) Placement { return pesPlacement{pes, Replicate} }
 
 func (p pesPlacement) levels(*Context) []level { return []level{{p.split, len(p.pes)}} }
 
+// place returns one shard for each PE: a part of the tensor, or a copy.
 func (p pesPlacement) place(r *Rank, op string, shape Shape) (shards []shard) {
 	refuse(len(p.pes) == 0, op, "no PEs to hold the tensor")
 	for i, at := range r.peIDs(op, "", p.pes, " holds the tensor") {

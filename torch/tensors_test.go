@@ -201,8 +201,8 @@ func TestFullOfPartialTensorBeforeReduce(t *testing.T) {
 	l.Holds("x", x, hostedtest.Fill(3, 4))
 }
 
-// TestKernelsSeeTheirShards checks that a kernel's pointer has the strides of the PE's own
-// shard.
+// TestKernelsSeeTheirShards checks that the pointer that a kernel gets on a PE has the
+// strides of the shard on this PE.
 func TestKernelsSeeTheirShards(t *testing.T) {
 	l := hostedtest.New(t, hostedtest.Options(t, 3))
 	for _, p := range policies() {
@@ -236,8 +236,8 @@ func TestKernelsSeeTheirShards(t *testing.T) {
 	}
 }
 
-// TestValuesOfEveryDType checks that numbers are rounded to the dtype once, that integers
-// are exact to the last bit, and that a file keeps the bytes.
+// TestValuesOfEveryDType checks that numbers are rounded to the dtype only once, that
+// integers are exact to the last bit, and that saving and loading a file keeps all bytes.
 func TestValuesOfEveryDType(t *testing.T) {
 	l := hostedtest.New(t, hostedtest.Options(t, 3))
 	for _, c := range []struct {
@@ -423,8 +423,8 @@ func TestFilesThatDoNotFitReturnErrors(t *testing.T) {
 	hostedtest.Says(t, "dtype", x.CopyFrom(&torch.Array{Shape: torch.Shape{6}, DType: torch.F32}), "torch: CopyFrom: [6] f32 into tensor 1 [6] i32: shape and dtype must be the same")
 }
 
-// TestKernelsKnowTheirShards checks that Dim returns the extents of the PE's shard, and 0
-// rows on a PE that holds nothing.
+// TestKernelsKnowTheirShards checks that Dim in a kernel returns the extents of the shard
+// on this PE, and 0 rows if the PE holds no elements.
 func TestKernelsKnowTheirShards(t *testing.T) {
 	for _, c := range []struct {
 		shape torch.Shape

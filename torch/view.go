@@ -47,9 +47,10 @@ func inferShape(x *Tensor, shape Shape) Shape {
 	return shape
 }
 
-// Narrow returns a view of the indices start to start+length-1 along axis dim. For the
-// first axis it is x[start:start+length] of Python. A negative dim or start counts from the
-// end. A PE holds the same elements of the view as of the tensor, possibly none.
+// Narrow returns a view of the elements with the indices start to start+length-1 along axis
+// dim. Narrow(0, start, length) is x[start:start+length] in Python. A negative dim or start
+// counts from the end. A PE holds the same elements of the view as of the tensor, possibly
+// none.
 func (x *Tensor) Narrow(dim, start, length int) *Tensor {
 	x.checkUsable("Narrow")
 	return x.narrow("Narrow", x.axis("Narrow", dim), start, length)
@@ -65,8 +66,8 @@ func (x *Tensor) narrow(op string, dim, start, length int) *Tensor {
 	return x.view(indexText(dim, fmt.Sprintf("%d:%d", start, start+length)), shape, func(s *shard) { s.narrow(x.dtype, dim, start, length) })
 }
 
-// Select returns a view of index i along axis dim. The view does not have this axis. For
-// the first axis it is x[i] of Python. A negative dim or i counts from the end.
+// Select returns a view of the elements with index i along axis dim; the view no longer has
+// this axis. Select(0, i) is x[i] in Python. A negative dim or i counts from the end.
 func (x *Tensor) Select(dim, i int) *Tensor {
 	x.checkUsable("Select")
 	dim = x.axis("Select", dim)
@@ -126,8 +127,8 @@ func normalizeIndex(i, n int) int {
 	return i
 }
 
-// indexText returns a Python index that has text at axis dim and all of the earlier axes:
-// "[:, 2:4]".
+// indexText returns the text of a Python index along axis dim, with ":" for all earlier
+// axes: "[:, 2:4]" for dim 1 and the text "2:4".
 func indexText(dim int, text string) string {
 	return "[" + strings.Repeat(":, ", dim) + text + "]"
 }

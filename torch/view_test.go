@@ -211,7 +211,7 @@ func TestPutIntoViews(t *testing.T) {
 	}
 }
 
-// TestCollectivesOnViews checks collectives on slices of one tensor.
+// TestCollectivesOnViews checks the values of collectives on slices of one tensor.
 func TestCollectivesOnViews(t *testing.T) {
 	const ranks, n = 3, 5
 	for name, on := range map[string]func(r *torch.Rank, rank int) torch.Placement{
@@ -317,8 +317,8 @@ func TestProducerOfChunks(t *testing.T) {
 	}
 }
 
-// TestMessagesOnViews runs a halo exchange, in which every rank sends and receives slices
-// of one tensor.
+// TestMessagesOnViews checks the values of a halo exchange, in which every rank sends and
+// receives slices of one tensor.
 func TestMessagesOnViews(t *testing.T) {
 	l, err := hostedtest.Spawn(t, 3, func(r *torch.Rank) error {
 		rank := r.Rank()
@@ -487,7 +487,8 @@ func TestLaunchesAfterWorkOnViews(t *testing.T) {
 }
 
 // TestRowOfColumnsIsNotOnePiece checks that a collective refuses one row of a tensor that
-// is divided by columns: its parts are on several PEs, with other rows between them.
+// is divided by columns. The parts of the row are on several PEs, with parts of other rows
+// between them.
 func TestRowOfColumnsIsNotOnePiece(t *testing.T) {
 	_, err := hostedtest.Spawn(t, 2, func(r *torch.Rank) error {
 		x := torch.Must(r.FromSlice(lists.Count(0, 24), torch.I32, torch.Shape{4, 6}, torch.DPPolicy{PE: torch.ColumnWise, NumCubes: 1, NumPEs: 2}))

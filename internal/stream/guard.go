@@ -99,8 +99,9 @@ func stalledLine() string {
 	return ""
 }
 
-// HostLine returns the line of host code that called package torch or torch/dist, as
-// "train.go:41": the innermost frame outside these packages and outside internal packages.
+// HostLine returns the line of host code that has called package torch or torch/dist, as
+// "train.go:41". It is the innermost frame of the stack that is outside these packages and
+// outside internal packages.
 func HostLine() string {
 	pcs := make([]uintptr, 64)
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs)])

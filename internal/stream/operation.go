@@ -254,7 +254,7 @@ func (s *Scheduler) MakeNoOp(op *Operation) {
 // Hold makes all later operations of the rank's stream wait for op.
 func (r *Rank) Hold(op *Operation) { op.hold(&r.stream) }
 
-// place appends op to the stream in.
+// place appends op to a stream.
 func (s *Scheduler) place(op *Operation, in *Stream) {
 	s.placements++
 	op.places[in] = place{number: s.placements}
@@ -395,8 +395,8 @@ func (s *Scheduler) ReleaseFromBatch(op *Operation) {
 }
 
 // Carry makes the operation send transfer the data for the operation receive, with which it
-// was matched. send begins when the turn of receive has come, and receive ends together
-// with send. The function ended is called just before receive ends.
+// was matched. send begins when the turn of receive has come, and both end together. Just
+// before receive ends, Carry calls the parameter ended.
 func (s *Scheduler) Carry(send, receive *Operation, ended func()) {
 	receive.Begin = func(sim.Event) error {
 		receive.left++
@@ -463,9 +463,9 @@ func (s *Scheduler) Failed(op *Operation, err error) {
 // Whole returns the operation that op is a part of, or op itself if it is no part.
 func (op *Operation) Whole() *Operation { return cmp.Or(op.whole, op) }
 
-// enter records the present time as the time at which the rank of the stream in reached the
-// collective at the front of the stream. It does nothing if the first operation is no
-// collective, or if its time is already recorded.
+// enter looks at the first operation of a stream. If it is a collective, enter records the
+// present time as the time at which the rank of the stream reached the collective, unless a
+// time is already recorded.
 func (s *Scheduler) enter(in *Stream) {
 	if len(in.ops.ops) == 0 || in.ops.ops[0].entered == nil {
 		return
@@ -485,8 +485,8 @@ func (op *Operation) Spread() simtime.Time {
 	return slices.Max(times) - slices.Min(times)
 }
 
-// Waited returns how long rank r waited at the collective op for the last rank to reach it.
-// Time before since is not counted.
+// Waited returns how long rank r waited at the collective op until the last rank reached
+// the collective. Time before since is not counted.
 func (op *Operation) Waited(r *Rank, since simtime.Time) simtime.Time {
 	own, ok := op.entered[&r.stream]
 	if !ok {

@@ -63,7 +63,7 @@ type Scheduler struct {
 	err     error
 }
 
-// New returns a scheduler for the machine in o, which must be new.
+// New returns a scheduler. The machine in the options must be a new one.
 func New(o Options) *Scheduler {
 	s := &Scheduler{Options: o, lastUse: map[use]int32{}}
 	s.main = s.newRank(0)

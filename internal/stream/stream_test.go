@@ -21,6 +21,7 @@ type clock struct {
 	began map[string]simtime.Time
 }
 
+// newClock returns a clock with a new machine of the preset "default".
 func newClock(t *testing.T) *clock {
 	t.Helper()
 	spec, err := topology.Preset("default")

@@ -140,8 +140,7 @@ func (s *Scheduler) describeBlocked(op *Operation) string {
 	return op.Name
 }
 
-// describeCallers returns the list of the ranks that have called op and a verb: "ranks 0, 2
-// wait".
+// describeCallers returns a text with the ranks that have called op: "ranks 0, 2 wait".
 func (s *Scheduler) describeCallers(op *Operation) string {
 	var there []int
 	for _, w := range s.ranks {

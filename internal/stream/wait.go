@@ -63,8 +63,8 @@ func (r *Rank) awaitUnless(op *Operation, done func() bool) error {
 	return r.Reason()
 }
 
-// AwaitFor waits until op has ended, for at most the simulated time after. after = 0 means
-// no limit. The first result reports whether op has ended.
+// AwaitFor waits until op has ended, but at most for the given simulated time; 0 means no
+// limit. The first result reports whether op has ended.
 func (r *Rank) AwaitFor(op *Operation, after simtime.Time) (bool, error) {
 	if op.state == ended || after == 0 {
 		return true, r.Await(op)
@@ -178,8 +178,8 @@ func (op *Operation) Missing() (ranks []int) {
 	return ranks
 }
 
-// Limit makes op fail if it has not ended after the simulated time after. timeoutErr
-// returns the error. after = 0 means no limit.
+// Limit makes op fail if it has not ended within the given simulated time; 0 means no
+// limit. timeoutErr returns the error.
 func (s *Scheduler) Limit(op *Operation, after simtime.Time, timeoutErr func() error) {
 	if after == 0 || op.timer != nil {
 		return

@@ -40,8 +40,8 @@ type anyReceive struct {
 	call *call
 }
 
-// receiveAny enqueues the receive op from any source. to is the receiver's rank in the
-// group g, and r holds the arguments.
+// receiveAny enqueues a receive from any source, which op describes. The parameter to is
+// the receiver's rank in the group g, and r holds the arguments.
 func (d *state) receiveAny(g *groupState, to int, op P2POp, r *request) (*Work, error) {
 	refuse(len(g.ranks) == 1, "Recv", "%s has no other rank to receive from", g)
 	k := d.w.newMessage(g, []int{AnySource, g.ranks[to]}, "any rank", op.Tag)

@@ -24,8 +24,8 @@ func AllReduceCoalescedAsync(r *torch.Rank, list []*torch.Tensor, op ReduceOp, g
 	return coalesce(r, ccl.AllReduce, len(list), 0, func(i int) error { return AllReduce(r, list[i], op, group...) })
 }
 
-// AllGatherCoalesced does an AllGather of each tensor in the list in, all in one
-// collective: lists[i][j] receives in[i] of rank j.
+// AllGatherCoalesced does an AllGather of several input tensors in one collective:
+// lists[i][j] receives in[i] of rank j.
 func AllGatherCoalesced(r *torch.Rank, lists [][]*torch.Tensor, in []*torch.Tensor, group ...*Group) error {
 	return inOrder(AllGatherCoalescedAsync(r, lists, in, group...))
 }
@@ -35,8 +35,8 @@ func AllGatherCoalescedAsync(r *torch.Rank, lists [][]*torch.Tensor, in []*torch
 	return coalesce(r, ccl.AllGather, len(in), len(lists)-len(in), func(i int) error { return AllGather(r, lists[i], in[i], group...) })
 }
 
-// AllGatherIntoTensorCoalesced does AllGatherIntoTensor of each out[i] and in[i], all in
-// one collective.
+// AllGatherIntoTensorCoalesced does AllGatherIntoTensor for several pairs of tensors in one
+// collective: from in[i] into out[i] for each i.
 func AllGatherIntoTensorCoalesced(r *torch.Rank, out, in []*torch.Tensor, group ...*Group) error {
 	return inOrder(AllGatherIntoTensorCoalescedAsync(r, out, in, group...))
 }
@@ -47,8 +47,8 @@ func AllGatherIntoTensorCoalescedAsync(r *torch.Rank, out, in []*torch.Tensor, g
 	return coalesce(r, ccl.AllGather, len(in), len(out)-len(in), func(i int) error { return AllGatherIntoTensor(r, out[i], in[i], group...) })
 }
 
-// ReduceScatterTensorCoalesced does ReduceScatterTensor of each out[i] and in[i], all in
-// one collective.
+// ReduceScatterTensorCoalesced does ReduceScatterTensor for several pairs of tensors in one
+// collective: from in[i] into out[i] for each i.
 func ReduceScatterTensorCoalesced(r *torch.Rank, out, in []*torch.Tensor, op ReduceOp, group ...*Group) error {
 	return inOrder(ReduceScatterTensorCoalescedAsync(r, out, in, op, group...))
 }
@@ -75,10 +75,10 @@ func coalesce(r *torch.Rank, c ccl.Collective, n, difference int, do func(i int)
 	})
 }
 
-// Coalescing runs the function calls and combines the collectives that it calls into one.
+// Coalescing runs a function and combines the collectives that the function calls into one.
 // The collectives start together and run in one launch where possible. They must all belong
-// to one group, and all ranks must call the same collectives. calls must not call anything
-// else that takes simulated time.
+// to one group, and all ranks must call the same collectives. The function must not call
+// anything else that takes simulated time.
 func Coalescing(r *torch.Rank, calls func() error) error {
 	return inOrder(CoalescingAsync(r, calls))
 }

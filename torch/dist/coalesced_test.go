@@ -278,7 +278,7 @@ func TestCoalescingThatFailsReducesNothing(t *testing.T) {
 }
 
 // TestMakingIsNotCoalesced checks that a collective with a producer is refused inside
-// Coalescing, which would not run the producer.
+// Coalescing, because Coalescing would not run the producer.
 func TestMakingIsNotCoalesced(t *testing.T) {
 	_, err := hostedtest.Spawn(t, 3, func(r *torch.Rank) error {
 		x := hostedtest.Full(r, r.Rank(), 7)
@@ -288,8 +288,8 @@ func TestMakingIsNotCoalesced(t *testing.T) {
 	hostedtest.Blames(t, err, []int{0, 1, 2}, "torch: Making: a product runs beside a collective of its own: do it before or after Coalescing")
 }
 
-// elapsed calls do, waits for the operations that do enqueues on rank r, and returns the
-// simulated time that they take.
+// elapsed calls the function do, waits for the operations that it has enqueued on rank r,
+// and returns the simulated time that they take.
 func elapsed(r *torch.Rank, do func() error) torch.Time {
 	torch.OK(r.Synchronize())
 	start := r.Now()

@@ -84,8 +84,8 @@ func AllGatherAsync(r *torch.Rank, list []*torch.Tensor, x *torch.Tensor, group 
 	return stateOf(r).callOnLists(ccl.AllGather, list, []*torch.Tensor{x}, -1, ReduceOp{}, group)
 }
 
-// AllGatherIntoTensor gives every rank the tensors in of all ranks. out receives them one
-// after another, in the order of the ranks.
+// AllGatherIntoTensor gathers the input tensors of all ranks on every rank. The output
+// tensor receives them one after another, in the order of the ranks.
 func AllGatherIntoTensor(r *torch.Rank, out, in *torch.Tensor, group ...*Group) error {
 	return inOrder(AllGatherIntoTensorAsync(r, out, in, group...))
 }

@@ -10,7 +10,8 @@ import (
 	"github.com/kernbench/kernbench/torch/dist"
 )
 
-// example runs a worker of host-api.md on a ring of SIPs.
+// example runs the given worker, which is an example of the page host-api.md, on a ring of
+// SIPs.
 func example(worker func(r *torch.Rank) error, ranks int) {
 	spec := torch.Must(topology.Load(context.Background(), "ring6", fmt.Sprintf("system.sips.count=%d", ranks)))
 	ctx := torch.Must(torch.New(context.Background(), torch.Options{Topology: torch.Must(topology.Compile(spec))}))

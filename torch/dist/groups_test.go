@@ -221,8 +221,8 @@ func TestProgramGroupsAfterSpawn(t *testing.T) {
 	l.Holds("y", y, []int{4, 6, 4, 6})
 }
 
-// TestAfterACollectiveThatCannotBeDone checks that a program continues after a collective
-// that returns an error.
+// TestAfterACollectiveThatCannotBeDone checks that a program can continue after a call of a
+// collective has returned an error.
 func TestAfterACollectiveThatCannotBeDone(t *testing.T) {
 	l := hostedtest.PEs(t, 2)
 	x, y := l.Ints(lists.Count(0, 4), torch.I32, torch.On(0, 1)), l.MustZeros(torch.I32, torch.On(0, 1), 4)

@@ -41,10 +41,10 @@ func checkInPlace(c ccl.Collective, members []member, lanes []lane) error {
 	return nil
 }
 
-// overwrittenBlocks returns the blocks of in that must be copied before they are sent,
-// because rank receives into the same memory. The result has an entry for each block of in;
-// entries that need no copy are empty. The block that the rank sends to itself in place
-// needs no copy.
+// overwrittenBlocks returns the blocks that a rank must copy before it sends them, because
+// it also receives into the same memory. The parameters in and out are the blocks that the
+// rank sends and receives. The result has one entry for each sent block; entries that need
+// no copy are empty. The block that the rank sends to itself in place needs no copy.
 func overwrittenBlocks(in, out []block, rank int) []block {
 	list := make([]block, len(in))
 	for i, b := range in {

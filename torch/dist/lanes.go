@@ -45,8 +45,8 @@ func makeLanes(members []member) (lanes []lane, holders []member, err error) {
 	return used, holders, nil
 }
 
-// add adds a rank that runs on the PE at. The rank sends the first sent of its blocks and
-// receives into the rest.
+// add adds a rank on a PE to the lane. Of the given blocks, the rank sends the first ones,
+// sent in number, and receives into the rest.
 func (l *lane) add(at machine.PEID, blocks []block, sent int) {
 	l.pes, l.in, l.out = append(l.pes, at), append(l.in, blocks[:sent:sent]), append(l.out, blocks[sent:])
 }
@@ -125,7 +125,7 @@ func shardLanes(members []member) []lane {
 	return lanes
 }
 
-// blockIn returns the part of the span that the shard held contains. elems is the number of
+// blockIn returns the part of the span that a shard contains. elems is the number of
 // elements of the tensor. The second result is false if this part is not consecutive in the
 // shard, or if the shard does not contain a part of every row.
 func (s span) blockIn(held shard, elems int) (block, bool) {
@@ -214,9 +214,10 @@ func (m *member) count(s span) int {
 	return s.count
 }
 
-// rowLane returns a lane that exchanges elems elements of every block, starting at element
-// from of the block. elems = -1 means all elements. whole[i] has the shards of the tensor
-// that member i passes whole, or nil. The lane runs on the PE of shard j of these tensors.
+// rowLane returns a lane that exchanges a range of every block: elems elements, beginning
+// with element number from. elems = -1 means all elements. whole[i] has the shards of the
+// tensor that member i passes whole, or nil. The lane runs on the PE of shard j of these
+// tensors.
 func rowLane(members []member, whole [][]shard, j, from, elems int) (l lane) {
 	for i, m := range members {
 		at := m.defaultPE

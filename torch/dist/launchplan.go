@@ -128,10 +128,9 @@ func (l *lane) sharedPEError(c *world, i int) error {
 	return fmt.Errorf("two ranks are on %v: give each a device of its own with SetDevice", pe)
 }
 
-// newLaunchPlan returns the plan of a launch that runs the collective does with the
-// algorithm a. The plan has no PEs yet. On each PE, the launch copies the overwritten
-// blocks, runs the kernel of the algorithm, and then runs it again for each collective in
-// next.
+// newLaunchPlan returns the plan of a launch that runs a collective with the algorithm a.
+// The plan has no PEs yet. On each PE, the launch copies the overwritten blocks, runs the
+// kernel of the algorithm, and then runs the kernel again for each collective in next.
 func (c *world) newLaunchPlan(a *ccl.Algorithm, does ccl.Collective, settings ccl.Settings) *launchPlan {
 	p := &launchPlan{algorithm: a, lanes: 1}
 	p.program = machine.Program{Name: fmt.Sprintf("%v(%s)", does, a.Name), Queues: c.m.Queues(settings.Queues())}

@@ -53,8 +53,8 @@ func AllReduceMaking(r *torch.Rank, m Making, pieces []*torch.Tensor, op ReduceO
 }
 
 // ReduceScatterMaking runs the producer m and a reduce-scatter of each piece in one launch.
-// The producer computes piece i in the tensors in[i], one for each rank. Rank r of the
-// group receives the sum of in[i][r] over all ranks in its out[i].
+// The producer computes piece i as the tensors in[i], one for each rank of the group. On
+// rank r, out[i] receives the reduction of in[i][r] over all ranks.
 func ReduceScatterMaking(r *torch.Rank, m Making, out []*torch.Tensor, in [][]*torch.Tensor, op ReduceOp, group ...*Group) error {
 	refuse(len(in) != len(out), "reduce_scatter", "%d pieces to receive and %d to send", len(out), len(in))
 	d := stateOf(r)
@@ -99,9 +99,9 @@ func (d *state) callMaking(m Making, pieces []*request, group []*Group) error {
 	return inOrder(d.call(g, all))
 }
 
-// CheckMaking returns an error if the group's algorithm for the collective does needs
-// inboxes and therefore cannot overlap with a producer. Programs can call CheckMaking
-// before they compute.
+// CheckMaking returns an error if the group's algorithm for a collective needs inboxes and
+// therefore cannot overlap with a producer. Programs can call CheckMaking before they
+// compute.
 func CheckMaking(r *torch.Rank, does ccl.Collective, group ...*Group) error {
 	d := stateOf(r)
 	g, err := d.group("CheckMaking", group)

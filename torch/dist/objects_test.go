@@ -31,8 +31,8 @@ func checkpointOf(rank int) checkpoint {
 	}
 }
 
-// runOnWorlds calls run on worlds of 1, 3, 5 and 7 ranks, with and without values, and
-// checks that both runs take the same simulated time.
+// runOnWorlds runs a worker on each rank of worlds of 1, 3, 5 and 7 ranks, with and without
+// values, and checks that both runs take the same simulated time.
 func runOnWorlds(t *testing.T, run worker) {
 	t.Helper()
 	for _, n := range []int{1, 3, 5, 7} {

@@ -41,8 +41,8 @@ func (r *request) setSignature(g *Group, operand string) *request {
 	return r
 }
 
-// callOnLists calls the collective c, which sends the tensors of the list in and receives
-// into the tensors of the list out. root is a rank of the world.
+// callOnLists calls the collective c on lists of tensors. The rank sends the tensors of one
+// list (in) and receives into the tensors of the other (out). root is a rank of the world.
 func (d *state) callOnLists(c ccl.Collective, out, in []*torch.Tensor, root int, op ReduceOp, group []*Group) (*Work, error) {
 	g, r, err := d.newRequest(c, op, root, group)
 	if err != nil {

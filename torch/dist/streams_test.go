@@ -58,8 +58,8 @@ func TestAStreamKeepsItsOrder(t *testing.T) {
 	}
 }
 
-// TestACopyOutlivesItsSource checks that a copy from a slice uses the values at the time of
-// the call.
+// TestACopyOutlivesItsSource checks that a copy from a slice uses the values that the slice
+// has at the time of the call, even if the slice is changed later.
 func TestACopyOutlivesItsSource(t *testing.T) {
 	l := hostedtest.New(t, hostedtest.Far(t, 1))
 	data := lists.Count(0, 5)
@@ -105,8 +105,8 @@ func TestLaunchesFollowEachOther(t *testing.T) {
 	}
 }
 
-// TestCollectivesFollowLaunches checks that a collective starts when the last launch before
-// it ends, and that the next launches start when the collective ends.
+// TestCollectivesFollowLaunches checks that a collective starts at the end of the last
+// earlier launch, and that the next launches start at the end of the collective.
 func TestCollectivesFollowLaunches(t *testing.T) {
 	var before, after [2]*torch.Launched
 	var ended [2]torch.Time

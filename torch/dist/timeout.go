@@ -35,8 +35,7 @@ type TimeoutError struct {
 	half    bool       // whether the operation is a message of which the program has enqueued only one end
 }
 
-// newTimeoutError returns the error for the operation op, which has not ended within the
-// time after.
+// newTimeoutError returns the error for an operation that has not ended within its timeout.
 func newTimeoutError(op *stream.Operation, after torch.Time) *TimeoutError {
 	missing := op.Missing()
 	return &TimeoutError{Name: op.Name, After: after, Missing: missing, half: op.Message && op.IsPartial() && len(missing) == 0}

@@ -230,7 +230,8 @@ func (tr trial) blockRows(rank int) int { return tr.rows[rank%len(tr.rows)] }
 // the same size.
 func (tr trial) sameRows(int) int { return tr.rows[0] }
 
-// pairRows returns the number of rows of the block that rank from sends to rank to.
+// pairRows returns the number of rows of the block that one rank (from) sends to another
+// (to).
 func (tr trial) pairRows(from, to int) int {
 	if tr.symmetric {
 		return tr.rows[(from+to)%len(tr.rows)]
