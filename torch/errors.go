@@ -25,8 +25,8 @@ func (s *Stalled) Error() string {
 	return fmt.Sprintf("a %s has run for %v%s without an operation of %s: an endless loop, or raise the limit (--stall, Options.Stall)", what, s.After, where, without)
 }
 
-// Must returns value if err is nil. Otherwise it ends the calling worker or bench, as if the
-// worker or bench had returned err:
+// Must returns value if err is nil. Otherwise it ends the calling worker or bench, as if
+// the worker or bench had returned err:
 //
 //	x := torch.Must(r.Zeros(torch.F16, torch.Shape{1024}))
 func Must[T any](value T, err error) T {

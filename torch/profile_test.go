@@ -21,10 +21,10 @@ func phaseNames(phases []torch.Phase) (names []string) {
 	return names
 }
 
-// checkContiguous checks the phases of a profile that started at the time began. Each phase
-// must begin at the end of the previous one, and the parts of its breakdown must add up to
-// its time. checkContiguous returns the end of the last phase. what names the case in
-// messages.
+// checkContiguous checks the phases of a profile; began is the time at which the profile
+// started. Each phase must begin at the end of the previous one, and the parts of its
+// breakdown must add up to its time. checkContiguous returns the end of the last phase.
+// what names the case in messages.
 func checkContiguous(t *testing.T, what string, began torch.Time, phases []torch.Phase) torch.Time {
 	t.Helper()
 	at := began

@@ -105,7 +105,7 @@ func (x *Tensor) fetch(r *Rank, op string, list []shard) ([][]byte, error) {
 		for i := range list {
 			n += list[i].bytes
 		}
-		// The bytes are stored three times: as results of reads, as shards and as the whole tensor.
+		// The bytes are stored three times: as results of reads, as shards and as a whole.
 		if err := host.Check(host.Product(3, uint64(n))); err != nil {
 			return nil, x.tooLargeError(op, err)
 		}
@@ -235,8 +235,8 @@ func (x *Tensor) sips() (first, last int) {
 	return slices.Min(pes) / (cubes * perCube), slices.Max(pes) / (cubes * perCube)
 }
 
-// String shortens an array of more than summary elements. Then it shows only the first edge
-// and the last edge indices of each axis.
+// Array.String shortens the text of an array with more than 1000 elements (summary): along
+// each axis, it shows only the first 3 and the last 3 indices (edge).
 const (
 	summary = 1000
 	edge    = 3

@@ -25,8 +25,8 @@ type Options struct {
 	KeepsLog bool          // whether the whole op log is kept, not only the part that is needed to compute values
 	Stall    time.Duration // how long, in wall-clock time, a rank or kernel may run without requesting an operation
 
-	// Misuse returns the error for a mistake in the use of the operation op; text describes the
-	// mistake.
+	// Misuse returns the error for a mistake in the use of the operation op; text describes
+	// the mistake.
 	Misuse func(op, text string) error
 	// Recovered returns the error for the value with which host code has panicked.
 	Recovered func(value any) error

@@ -39,7 +39,7 @@ type Region struct {
 	Entire bool // whether the region is the whole storage
 }
 
-// Range is the addresses from From up to, but not including, To.
+// Range is a range of addresses: it starts at From and ends before To.
 type Range struct{ From, To int64 }
 
 // Overlaps reports whether x and y may share memory: whether both are regions of the same

@@ -59,8 +59,8 @@ func (s *Scheduler) returnedEarly(w *Rank) error {
 	return nil
 }
 
-// reason explains why an operation does not begin: in the program of a rank, the operation
-// first comes before it, and first has not begun.
+// reason explains why an operation does not begin. The program of the given rank has
+// another operation (first) before it, and that one has not begun.
 type reason struct {
 	first *Operation
 	rank  *Rank
@@ -152,7 +152,7 @@ func (s *Scheduler) describeCallers(op *Operation) string {
 }
 
 // RanksDo returns the list of ranks as text, followed by a verb: "ranks 0, 2 have". The
-// verb is one for a single rank, and several otherwise.
+// parameter one is the verb for a single rank, and several is the verb for more ranks.
 func RanksDo(ranks []int, one, several string) string {
 	if len(ranks) == 1 {
 		return RankList(ranks) + " " + one

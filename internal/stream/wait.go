@@ -189,7 +189,8 @@ func (s *Scheduler) Limit(op *Operation, after simtime.Time, timeoutErr func() e
 			return
 		}
 		err := timeoutErr()
-		// A deadlock of kernels, unless ranks are to blame. The machine reports it.
+		// If true, kernels are in a deadlock, which the machine reports, unless ranks are to
+		// blame.
 		deadlock := s.Machine.Engine.Idle() && s.timedWaits == 0
 		if len(s.ranks) == 0 {
 			if !deadlock {

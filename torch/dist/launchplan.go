@@ -208,9 +208,9 @@ type partLabel string
 
 func (s partLabel) String() string { return string(s) }
 
-// allocate allocates the memory that the launch needs besides its tensors: inboxes, which
-// become the window of the launch, and copies of blocks that would be overwritten. It is
-// called when the launch of op starts.
+// allocate allocates the memory that the launch needs in addition to its tensors: inboxes,
+// which become the window of the launch, and copies of blocks that would be overwritten. It
+// is called when the launch starts.
 func (p *launchPlan) allocate(c *world, op *stream.Operation) (err error) {
 	if p.inboxElems > 0 {
 		if p.inboxes, err = p.scratch(c, op, "messages of "+op.Name, slices.Repeat([]int{p.inboxElems}, len(p.args)), false); err != nil {

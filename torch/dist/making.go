@@ -28,7 +28,8 @@ type Making struct {
 	// piece is reduced when all of these PEs have computed it. Together must return the
 	// same PEs for each of them. If Together is nil, each PE writes only its own shard.
 	Together func(pe int) []int
-	// Use is called on each PE that holds a shard when a piece has been reduced. Use may be nil.
+	// Use is called on each PE that holds a shard when a piece has been reduced. It may be
+	// nil.
 	Use func(t *tl.PE, pe, piece int)
 	// Room is the number of bytes of TCM that Make and Use need on each PE.
 	Room int
