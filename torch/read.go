@@ -249,9 +249,9 @@ func (a *Array) String() string {
 	return b.String()
 }
 
-// write appends the text of a part of the array to b. The part starts at the element with
-// index at and consists of axis number axis and all later axes. short says to leave out the
-// middle of long axes.
+// write appends the text of a part of the array to b. The parameter at is the index of the
+// part's first element. The part consists of the given axis and all later axes. If short is
+// true, the middle of long axes is left out.
 func (a *Array) write(b *strings.Builder, axis, at int, short bool) {
 	if axis == len(a.Shape) {
 		b.WriteString(strings.TrimSuffix(a.text(at), ".0"))

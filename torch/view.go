@@ -80,8 +80,8 @@ func (x *Tensor) Select(dim, i int) *Tensor {
 	})
 }
 
-// Split divides the tensor along axis dim into views of size indices each and returns the
-// views. The last view may be smaller.
+// Split divides the tensor along axis dim and returns the parts as views. Each view has the
+// extent size along this axis; the last view may be smaller.
 func (x *Tensor) Split(size, dim int) []*Tensor {
 	x.checkUsable("Split")
 	dim = x.axis("Split", dim)

@@ -351,7 +351,7 @@ func (s *Scheduler) step(op *Operation) {
 	}
 }
 
-// wakeDependents marks the operations that wait for op to be tried again.
+// wakeDependents calls Wake for all operations that wait for op.
 func (s *Scheduler) wakeDependents(op *Operation) {
 	s.Wake(op.dependents...)
 	op.dependents = op.dependents[:0]
@@ -486,7 +486,7 @@ func (op *Operation) Spread() simtime.Time {
 }
 
 // Waited returns how long rank r waited at the collective op until the last rank reached
-// the collective. Time before since is not counted.
+// the collective. It does not count time before the parameter since.
 func (op *Operation) Waited(r *Rank, since simtime.Time) simtime.Time {
 	own, ok := op.entered[&r.stream]
 	if !ok {

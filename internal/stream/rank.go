@@ -118,7 +118,7 @@ func (r *Rank) work(p *sim.Proc, run func(*Rank) error) {
 	}
 }
 
-// resume records that from now on the code of r runs, or the machine if r is nil.
+// resume records whose code runs from now on: that of rank r, or the machine if r is nil.
 func (s *Scheduler) resume(r *Rank) {
 	s.current = r
 	s.working.Store(r)

@@ -229,9 +229,9 @@ func (op ReduceOp) check(what string, x *tensor) {
 	refuse(!op.kind.Serves(x.info.DType), what, "there is no %v of %v: avg and premul_sum are for floats, band, bor and bxor for integers", op, x.info.DType)
 }
 
-// NewSubgroups divides the world into groups of size consecutive ranks each. It returns the
-// group of the caller (own) and all groups. The number of ranks must be a multiple of size.
-// All ranks must call NewSubgroups.
+// NewSubgroups divides the world into groups of consecutive ranks; each group has the given
+// size. It returns the group of the caller (own) and all groups. The number of ranks must
+// be a multiple of size. All ranks must call NewSubgroups.
 func NewSubgroups(r *torch.Rank, size int, opts ...GroupOption) (own *Group, all []*Group, err error) {
 	d := stateOf(r)
 	world, err := d.group("NewSubgroups", nil)

@@ -98,7 +98,7 @@ func (o *objects) runExchange(exchange func(*objects) []receivedObject) (list []
 	return list, nil
 }
 
-// exchangeObjects encodes the objects own of this rank, calls exchange, and decodes and
+// exchangeObjects encodes the objects of this rank (own), calls exchange, and decodes and
 // returns the objects that exchange has received. op is the name of the calling function,
 // for errors.
 func exchangeObjects[T any](r *torch.Rank, op string, group []*Group, own []T, exchange func(*objects) []receivedObject) (list []T, err error) {

@@ -119,8 +119,8 @@ func TestUnexpiredTimeoutsChangeNothing(t *testing.T) {
 	}
 }
 
-// TestTimeoutsOfRanksThatNeverCome checks that ranks that can never call a collective are
-// reported as such, with and without a timeout.
+// TestTimeoutsOfRanksThatNeverCome checks that the error names the ranks that can never
+// call a collective, with and without a timeout.
 func TestTimeoutsOfRanksThatNeverCome(t *testing.T) {
 	for want, do := range map[string]worker{
 		"rank 3: returned without all_reduce 1 of the default group, for which ranks 0-2 wait": func(r *torch.Rank) error {
